@@ -20,8 +20,8 @@ func (c *clocked) access() (told []string) {
 	return told
 }
 
-// The namespace's own rules are added, changed, given other keys and removed,
-// each an operator's doing that is told without a key.
+// TestAccessRulesOfTheNamespace adds, changes, renews and removes the namespace's own rules.
+// Each is an audited event without a key.
 func TestAccessRulesOfTheNamespace(t *testing.T) {
 	for _, w := range []way{asked, restarted} {
 		t.Run(string(w), func(t *testing.T) { c := newClocked(t, w); testAccess(c, w == restarted) })
@@ -52,9 +52,9 @@ func testAccess(c *clocked, again bool) {
 		c.Errorf("updated: %s of %v, %v", r, r.CreatedAt, r.UpdatedAt)
 	}
 	want("ci (Listen) secret2 secret3", "RootManageSharedAccessKey (Manage) secret0 secret1")
-	_, err = c.ns.RenewAccessKey(c.now, "ci", engine.SecondaryKey, "secret4", "me")
+	_, err = c.ns.RegenerateAccessKey(c.now, "ci", engine.SecondaryKey, "secret4", "me")
 	c.must(err)
-	_, err = c.ns.RenewAccessKey(c.now, engine.RootAccessRule, engine.PrimaryKey, "secret5", "me")
+	_, err = c.ns.RegenerateAccessKey(c.now, engine.RootAccessRule, engine.PrimaryKey, "secret5", "me")
 	c.must(err)
 	want("ci (Listen) secret2 secret4", "RootManageSharedAccessKey (Manage) secret5 secret1")
 	c.must(c.ns.RemoveAccessRule(c.now, "Ci", "me"))
@@ -93,11 +93,11 @@ func TestAccessRulesOfTheNamespaceThatAreRefused(t *testing.T) {
 		"no root":           {engine.ErrNotAllowed, func() error { return c.ns.RemoveAccessRule(c.now, "rootManagesharedaccesskey", "") }},
 		"nothing to remove": {engine.ErrNotFound, func() error { return c.ns.RemoveAccessRule(c.now, "b", "") }},
 		"nothing to renew": {engine.ErrNotFound, func() error {
-			_, err := c.ns.RenewAccessKey(c.now, "b", engine.PrimaryKey, "x", "")
+			_, err := c.ns.RegenerateAccessKey(c.now, "b", engine.PrimaryKey, "x", "")
 			return err
 		}},
 		"a key that is too long": {engine.ErrArgument, func() error {
-			_, err := c.ns.RenewAccessKey(c.now, "a", engine.PrimaryKey, strings.Repeat("x", 257), "")
+			_, err := c.ns.RegenerateAccessKey(c.now, "a", engine.PrimaryKey, strings.Repeat("x", 257), "")
 			return err
 		}},
 	} {
@@ -110,7 +110,7 @@ func TestAccessRulesOfTheNamespaceThatAreRefused(t *testing.T) {
 	}
 }
 
-// What the store refuses has not happened.
+// A change that the store refuses has not happened.
 func TestAccessRulesAreUndone(t *testing.T) {
 	c := newClocked(t, asked)
 	_, err := c.ns.SetAccessRule(c.now, engine.AccessRule{Name: "a", Rights: engine.SendRight}, "")
@@ -124,15 +124,14 @@ func TestAccessRulesAreUndone(t *testing.T) {
 	}
 }
 
-// An entity's rules stand before the namespace's; a subscription's are its
-// topic's.
+// An entity's rules take precedence over the namespace's; a subscription's are its topic's.
 func TestAccessAt(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{AuthorizationRules: rulesOf(1)})
 	c.topic("t", engine.Config{AuthorizationRules: rulesOf(2)})
 	c.sub("t", "s", engine.Config{})
 	for p, want := range map[engine.Path]int{"Q": 1, "q/$DeadLetterQueue": 1, "T": 2, "t/subscriptions/S": 2, "t/Subscriptions/s/$DeadLetterQueue": 2, "x": -1, "t/Subscriptions/x": -1} {
-		if rules, there := c.ns.AccessAt(p); there != (want >= 0) || len(rules) != max(0, want) {
+		if rules, there := c.ns.EntityAccessRules(p); there != (want >= 0) || len(rules) != max(0, want) {
 			t.Errorf("%s: %v, %t", p, rules, there)
 		}
 	}

@@ -45,8 +45,8 @@ func rulesOf(n int) (all []engine.AccessRule) {
 	return all
 }
 
-// Access rules of a queue or topic are kept as they were described, times and
-// all (sdk-demands 30), and their keys are told nobody.
+// The access rules of a queue or topic are stored as they were described, including times
+// (sdk-demands 30), and events omit their keys.
 func TestAccessRulesOfAnEntity(t *testing.T) {
 	c := newClocked(t, asked)
 	rules := rulesOf(12)
@@ -126,8 +126,8 @@ func TestAccessRulesThatAreRefused(t *testing.T) {
 	}
 }
 
-// The rules of a queue are added, changed, given other keys and removed one by
-// one, as the namespace's are.
+// The rules of a queue are added, changed, renewed and removed one by one, as the namespace's
+// are.
 func TestAccessRulesOneByOne(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{ForwardTo: "", UserMetadata: "kept"})
@@ -143,38 +143,38 @@ func TestAccessRulesOneByOne(t *testing.T) {
 	}
 	one := engine.AccessRule{Name: "b", Rights: engine.SendRight, PrimaryKey: "k1", SecondaryKey: "k2"}
 	one.CreatedAt, one.UpdatedAt = c.now, c.now
-	_, err := c.ns.SetAccessRuleOf(c.now, "Q", engine.AccessRule{Name: "b", Rights: engine.SendRight, PrimaryKey: "k1", SecondaryKey: "k2", CreatedAt: 1}, "me")
+	_, err := c.ns.SetEntityAccessRule(c.now, "Q", engine.AccessRule{Name: "b", Rights: engine.SendRight, PrimaryKey: "k1", SecondaryKey: "k2", CreatedAt: 1}, "me")
 	c.must(err)
 	want("added", one)
 	c.pass(second)
 	two := engine.AccessRule{Name: "a", Rights: engine.ListenRight, PrimaryKey: "k3", CreatedAt: c.now, UpdatedAt: c.now}
-	_, err = c.ns.SetAccessRuleOf(c.now, "q", engine.AccessRule{Name: "a", Rights: engine.ListenRight, PrimaryKey: "k3"}, "me")
+	_, err = c.ns.SetEntityAccessRule(c.now, "q", engine.AccessRule{Name: "a", Rights: engine.ListenRight, PrimaryKey: "k3"}, "me")
 	c.must(err)
 	want("one more", one, two)
 	c.pass(second)
-	_, err = c.ns.SetAccessRuleOf(c.now, "q", engine.AccessRule{Name: "B", Rights: engine.ManageRight, SecondaryKey: "k4"}, "me")
+	_, err = c.ns.SetEntityAccessRule(c.now, "q", engine.AccessRule{Name: "B", Rights: engine.ManageRight, SecondaryKey: "k4"}, "me")
 	c.must(err)
 	one.Rights, one.SecondaryKey, one.UpdatedAt = engine.ManageRight, "k4", c.now
 	want("changed", one, two)
 	c.pass(second)
-	_, err = c.ns.RenewAccessKeyOf(c.now, "q", "A", engine.SecondaryKey, "k5", "me")
+	_, err = c.ns.RegenerateEntityAccessKey(c.now, "q", "A", engine.SecondaryKey, "k5", "me")
 	c.must(err)
 	two.SecondaryKey, two.UpdatedAt = "k5", c.now
 	want("renewed", one, two)
 	for name, err := range map[string]error{
-		"of nothing":             c.ns.RemoveAccessRuleOf(c.now, "x", "a", "me"),
-		"of a dead letter queue": c.ns.RemoveAccessRuleOf(c.now, "q/$DeadLetterQueue", "a", "me"),
-		"another":                c.ns.RemoveAccessRuleOf(c.now, "q", "x", "me"),
+		"of nothing":             c.ns.RemoveEntityAccessRule(c.now, "x", "a", "me"),
+		"of a dead letter queue": c.ns.RemoveEntityAccessRule(c.now, "q/$DeadLetterQueue", "a", "me"),
+		"another":                c.ns.RemoveEntityAccessRule(c.now, "q", "x", "me"),
 		"another's key": func() error {
-			_, err := c.ns.RenewAccessKeyOf(c.now, "q", "x", engine.PrimaryKey, "k", "me")
+			_, err := c.ns.RegenerateEntityAccessKey(c.now, "q", "x", engine.PrimaryKey, "k", "me")
 			return err
 		}(),
 		"a key too long": func() error {
-			_, err := c.ns.RenewAccessKeyOf(c.now, "q", "a", engine.PrimaryKey, strings.Repeat("k", 257), "me")
+			_, err := c.ns.RegenerateEntityAccessKey(c.now, "q", "a", engine.PrimaryKey, strings.Repeat("k", 257), "me")
 			return err
 		}(),
 		"no rights": func() error {
-			_, err := c.ns.SetAccessRuleOf(c.now, "q", engine.AccessRule{Name: "a"}, "me")
+			_, err := c.ns.SetEntityAccessRule(c.now, "q", engine.AccessRule{Name: "a"}, "me")
 			return err
 		}(),
 	} {
@@ -183,6 +183,6 @@ func TestAccessRulesOneByOne(t *testing.T) {
 		}
 		want("after "+name, one, two)
 	}
-	c.must(c.ns.RemoveAccessRuleOf(c.now, "q", "B", "me"))
+	c.must(c.ns.RemoveEntityAccessRule(c.now, "q", "B", "me"))
 	want("removed", two)
 }

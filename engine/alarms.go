@@ -5,9 +5,8 @@ import (
 	"slices"
 )
 
-// An alarm says when to look at a message again, never what to do then. It
-// holds no pointer, so that a million of them give the collector nothing to
-// scan.
+// An alarm is the time to look at a message again; it does not determine what happens then.
+// It holds no pointer, so that a million of them give the garbage collector nothing to scan.
 type alarm struct {
 	at  Instant
 	seq Seq
@@ -17,29 +16,31 @@ func (a alarm) compare(b alarm) int {
 	return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.seq, b.seq))
 }
 
-// alarms are sorted by time, then number; the same alarm may be there more than
-// once. The zero alarms are empty.
+// alarms are sorted by time, then number, and may contain the same alarm more than once. The
+// zero value is empty.
 //
 // INVARIANT: no chunk is empty or longer than chunkSize, the chunks one after
 // the other are sorted, last[i] is the last of chunks[i], and n counts them all.
 type alarms struct {
-	last   []alarm
-	chunks [][]alarm
-	n      int
+	last    []alarm
+	chunks  [][]alarm
+	n       int
+	account *account // nil if the memory of chunks is not counted
+	counted int64    // bytes that room counts for these chunks
 }
 
 const (
 	chunkSize = 256
-	// Neighbours are put together when one is short and both fit in a chunk with
-	// room to spare, so that neither a split nor a merge is soon undone.
+	// Neighbours are merged when one is short and both fit in a chunk with room to spare, so
+	// that neither a split nor a merge is soon undone.
 	chunkShort  = chunkSize / 4
 	chunkMerged = chunkSize * 3 / 4
 )
 
-// len is how many alarms there are.
+// len returns the number of alarms.
 func (s *alarms) len() int { return s.n }
 
-// first is the soonest alarm; ok is false when there is none.
+// first returns the soonest alarm; ok is false when there is none.
 func (s *alarms) first() (a alarm, ok bool) {
 	if s.n == 0 {
 		return alarm{}, false
@@ -47,7 +48,7 @@ func (s *alarms) first() (a alarm, ok bool) {
 	return s.chunks[0][0], true
 }
 
-// fill takes in many alarms at once, in any order; there are none before.
+// fill adds many alarms at once, in any order; s must be empty.
 func (s *alarms) fill(all []alarm) {
 	slices.SortFunc(all, alarm.compare)
 	s.n = len(all)
@@ -55,11 +56,28 @@ func (s *alarms) fill(all []alarm) {
 		s.chunks = append(s.chunks, append(make([]alarm, 0, chunkSize), part...))
 		s.last = append(s.last, part[len(part)-1])
 	}
+	s.count()
 }
 
-// add takes in one more alarm.
+// count updates room. A chunk counts with its full capacity, unless it is the only one.
+func (s *alarms) count() {
+	takes := int64(len(s.chunks)) * chunkMemory
+	if len(s.chunks) == 1 {
+		takes = int64(cap(s.chunks[0])+1)*alarmMemory + 24
+	}
+	if takes != s.counted {
+		s.account.add(takes - s.counted)
+		s.counted = takes
+	}
+}
+
+// add inserts one alarm.
 func (s *alarms) add(at Instant, seq Seq) {
-	a := alarm{at, seq}
+	s.insert(alarm{at, seq})
+	s.count()
+}
+
+func (s *alarms) insert(a alarm) {
 	s.n++
 	i := s.chunk(a)
 	if i == len(s.chunks) { // after all others: the last chunk is filled, never split
@@ -87,7 +105,7 @@ func (s *alarms) add(at Instant, seq Seq) {
 	s.last[i] = s.chunks[i][len(c)]
 }
 
-// remove takes one such alarm out and tells whether there was one.
+// remove removes one alarm equal to this and reports whether there was one.
 func (s *alarms) remove(at Instant, seq Seq) bool {
 	a := alarm{at, seq}
 	i := s.chunk(a)
@@ -115,24 +133,25 @@ func (s *alarms) remove(at Instant, seq Seq) bool {
 	default:
 		s.last[i] = c[len(c)-1]
 	}
+	s.count()
 	return true
 }
 
-// join puts chunk i+1 behind chunk i.
+// join appends chunk i+1 to chunk i.
 func (s *alarms) join(i int) {
 	s.chunks[i] = append(s.chunks[i], s.chunks[i+1]...)
 	s.last[i] = s.last[i+1]
 	s.cut(i + 1)
 }
 
-// cut takes chunk i out.
+// cut removes chunk i.
 func (s *alarms) cut(i int) {
-	s.chunks = tighten(slices.Delete(s.chunks, i, i+1))
-	s.last = tighten(slices.Delete(s.last, i, i+1))
+	s.chunks = shrinkSlice(slices.Delete(s.chunks, i, i+1))
+	s.last = shrinkSlice(slices.Delete(s.last, i, i+1))
 }
 
-// countBefore is how many alarms are earlier than at: the lengths of whole
-// chunks, and a search in one.
+// countBefore returns how many alarms are earlier than at, from the lengths of whole chunks
+// and a search in one.
 func (s *alarms) countBefore(at Instant) int {
 	i, n := s.before(at)
 	if i > len(s.chunks)/2 {
@@ -148,14 +167,15 @@ func (s *alarms) countBefore(at Instant) int {
 	return n
 }
 
-// chunk is the first one that ends with a or later; there may be none.
+// chunk returns the index of the first chunk that ends with a or later, len(s.chunks) if none
+// does.
 func (s *alarms) chunk(a alarm) int {
 	i, _ := slices.BinarySearchFunc(s.last, a, alarm.compare)
 	return i
 }
 
-// before is the place of the first alarm at or after at, chunk and place in it;
-// behind the last chunk if there is none.
+// before returns the position of the first alarm at or after at, as chunk and index in it; if
+// there is none, the position behind the last chunk.
 func (s *alarms) before(at Instant) (i, j int) {
 	earlier := func(a alarm, at Instant) int { return cmp.Compare(a.at, at) }
 	i, _ = slices.BinarySearchFunc(s.last, at, earlier)

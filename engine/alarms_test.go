@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// check fails t where s breaks its invariants.
+// check fails t if s breaks its invariants.
 func (s *alarms) check(t interface{ Fatalf(string, ...any) }) {
 	if len(s.last) != len(s.chunks) {
 		t.Fatalf("%d chunks have %d ends", len(s.chunks), len(s.last))

@@ -8,7 +8,7 @@ import (
 	"mayfly/engine"
 )
 
-// told is what matters of an audited event.
+// told is the compared part of an audited event.
 type told struct {
 	Kind   string
 	Path   engine.Path
@@ -17,14 +17,15 @@ type told struct {
 	Count  int64
 }
 
-// An audited step is one that leaves a trace beside its effect.
+// An audited step is a step that adds an audit event.
 type audited struct {
 	prepare func(c *clocked) engine.Key
 	do      func(c *clocked, k engine.Key) error
 	want    []told
 }
 
-// sentTo prepares some entities and sends these to q; the key is the first one's.
+// sentTo prepares some entities and sends messages with these ids to q; the key is the first
+// one's.
 func sentTo(ids ...string) func(*clocked) engine.Key {
 	return func(c *clocked) engine.Key {
 		c.queue("q", engine.Config{})
@@ -70,15 +71,15 @@ func TestAudit(t *testing.T) {
 		"OPS-4": {func(c *clocked) engine.Key { k := active(c); c.setAside(c.receive("q")); return k },
 			func(c *clocked, k engine.Key) error { return c.ns.ReturnToActive(c.now, k, "operator") },
 			[]told{{"returned", "q", "", "", 0}}},
-		"OPS-5 dead-letter": {active, func(c *clocked, k engine.Key) error { return c.ns.DeadLetterOne(c.now, k, "Bad", "", "operator") },
+		"OPS-5 dead-letter": {active, func(c *clocked, k engine.Key) error { return c.ns.DeadLetterMessage(c.now, k, "Bad", "", "operator") },
 			[]told{{"dead-lettered", "q", dlq, "Bad", 0}}},
-		"OPS-5 delete": {active, func(c *clocked, k engine.Key) error { return c.ns.DeleteOne(c.now, k, "operator") },
+		"OPS-5 delete": {active, func(c *clocked, k engine.Key) error { return c.ns.DeleteMessage(c.now, k, "operator") },
 			[]told{{"deleted", "q", "", "", 0}}},
-		"OPS-5 delete a scheduled one": {later("q"), func(c *clocked, k engine.Key) error { return c.ns.DeleteOne(c.now, k, "operator") },
+		"OPS-5 delete a scheduled one": {later("q"), func(c *clocked, k engine.Key) error { return c.ns.DeleteMessage(c.now, k, "operator") },
 			[]told{{"cancelled", "q", "", "", 0}}},
 		"OPS-6 break": {locked, func(c *clocked, k engine.Key) error { return c.ns.BreakLock(c.now, k, "operator") },
 			[]told{{"lock-lost", "q", "", "", 0}}},
-		"OPS-6 renew": {locked, func(c *clocked, k engine.Key) error { _, err := c.ns.RenewFor(c.now, k, "operator"); return err },
+		"OPS-6 renew": {locked, func(c *clocked, k engine.Key) error { _, err := c.ns.RenewLockFor(c.now, k, "operator"); return err },
 			[]told{{"renewed", "q", "", "", 0}}},
 		"OPS-7": {sentTo("a", "b", "c"), func(c *clocked, _ engine.Key) error {
 			pg, err := c.ns.BeginPurge(c.now, "q", []engine.Class{engine.ClassActive})
@@ -133,7 +134,7 @@ func TestAudit(t *testing.T) {
 		run(t, rules{name: func(c *clocked) {
 			k := tc.prepare(c)
 			c.step()
-			// What the store refuses was not done, and nobody is told that it was.
+			// What the store refuses was not done, and there is no event.
 			c.must(tc.do(c, k))
 			c.ns.Rollback()
 			if hard, _ := c.ns.Pending(); hard {
@@ -155,7 +156,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// wantAudit compares the audited events since some number with what is wanted.
+// wantAudit compares the audited events from a number on with want.
 func (c *clocked) wantAudit(from int, want []told) {
 	c.Helper()
 	var got []told
@@ -173,8 +174,8 @@ func (c *clocked) wantAudit(from int, want []told) {
 	}
 }
 
-// What clients and time do is no operator's doing, what follows from an
-// operator's is told apart from it, and asking for nothing leaves no trace.
+// Actions of clients and time are not audited, consequences of an operator's action have
+// separate events, and a request that changes nothing has none.
 func TestNoAudit(t *testing.T) {
 	run(t, rules{
 		"clients": func(c *clocked) {
@@ -189,7 +190,7 @@ func TestNoAudit(t *testing.T) {
 			c.kill(c.receive("q"), "", "")
 			c.fetch("q", c.setAside(c.receive("q")))
 			c.send("q", engine.Content{ScheduledFor: c.now.Add(hour)})
-			c.must(c.ns.Cancel(c.now, "q", []engine.Seq{5}, "client"))
+			c.must(c.ns.CancelScheduled(c.now, "q", []engine.Seq{5}, "client"))
 			c.batchDelete("q", 5, c.now)
 			c.step()
 			c.wantAudit(from, nil)
@@ -227,10 +228,10 @@ func TestNoAudit(t *testing.T) {
 			c.step()
 			c.wantAudit(from, nil)
 		},
-		"IDLE-7": func(c *clocked) { // looking
+		"IDLE-7": func(c *clocked) { // viewing
 			c.queue("q", temporary)
 			from := len(c.events)
-			c.ns.Looked(c.now, "q", "page", "operator")
+			c.ns.RecordView(c.now, "q", "page", "operator")
 			hard, _ := c.ns.Pending()
 			c.equal(hard, false)
 			c.step()
@@ -241,14 +242,14 @@ func TestNoAudit(t *testing.T) {
 
 func TestEventNames(t *testing.T) {
 	seen := map[string]engine.EventKind{}
-	for k := engine.EventSent; k <= engine.EventSceneRemoved; k++ {
+	for k := engine.EventSent; k <= engine.EventMemoryFree; k++ {
 		name := k.String()
 		if was, twice := seen[name]; twice || len(name) < 3 || name[:3] == "eve" {
 			t.Errorf("event %d is called %q, as event %d is", k, name, was)
 		}
 		seen[name] = k
 	}
-	for _, k := range []engine.EventKind{0, engine.EventSceneRemoved + 1, 255} {
+	for _, k := range []engine.EventKind{0, engine.EventMemoryFree + 1, 255} {
 		if name := k.String(); len(name) < 7 || name[:6] != "event-" {
 			t.Errorf("the unknown event %d is called %q", k, name)
 		}

@@ -8,7 +8,7 @@ import (
 	"mayfly/engine"
 )
 
-// What one step may do at most, so that nobody waits long for the owner.
+// TestBounds bounds the work of one step, so that no other request waits long for the owner.
 func TestBounds(t *testing.T) {
 	const most = 4096
 	run(t, rules{
@@ -19,7 +19,7 @@ func TestBounds(t *testing.T) {
 				c.must(err)
 			}
 			c.step()
-			c.must(c.ns.Attach(c.now, engine.Link{ID: 1, Path: "q", Once: true}))
+			c.must(c.ns.Attach(c.now, engine.Link{ID: 1, Path: "q", SingleMessage: true}))
 			c.must(c.ns.Credit(c.now, 1, 1e9))
 			c.step()
 			c.equal(len(c.inbox), most)
@@ -81,7 +81,7 @@ func scheduled(c *clocked, n int) []engine.Content {
 	return all
 }
 
-// OPS-7: what is sent to another entity that has taken the name is no victim.
+// OPS-7: messages of another entity created under the same name are not purged.
 func TestPurgeSparesASuccessor(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{})
@@ -101,8 +101,8 @@ func TestPurgeSparesASuccessor(t *testing.T) {
 	c.wantIDs("q", "new")
 }
 
-// A staged body does not outlive the opening of the store that it was given
-// to: its message must not be accepted after the next one.
+// A staged body does not outlive the next opening of its store: its message must not be
+// accepted after that.
 func TestStagedBeforeAnOpen(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{})

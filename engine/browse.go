@@ -6,29 +6,30 @@ import (
 	"iter"
 )
 
-// A Row is a message as somebody sees who only looks.
+// A Row is a message as browsing shows it.
 type Row struct {
-	Message    Message
-	Content    Packed
-	Path       Path    // where it is
-	Expires    Instant // computed, the entity's default included (TTL-15); zero: never
-	KeepsDead  bool    // on expiry it goes to the dead-letter queue, otherwise it is lost
-	Deliveries int32   // failed deliveries that are one too many; zero in a dead-letter queue
-	Lock       Lock    // the zero Lock: there is none, or nothing is known of it
+	Message             Message
+	Content             Packed
+	Path                Path    // the message's subqueue
+	Expires             Instant // computed, the entity's default included (TTL-15); zero if never
+	DeadLettersOnExpiry bool    // on expiry it moves to the dead-letter subqueue, otherwise it is lost
+	MaxDeliveries       int32   // the number of failed deliveries that dead-letters it; zero in a dead-letter subqueue
+	Lock                Lock    // zero if the message is not locked or no details are recorded
 }
 
-func (ns *Namespace) row(h *holder, m *message) Row {
+func (ns *Namespace) row(h *subqueue, m *message) Row {
 	r := Row{
-		Message: h.present(m), Content: m.packed(), Path: h.path, Expires: h.terms.ExpiresAt(m.Message),
-		KeepsDead: h.terms.KeepExpired, Lock: h.lock(m),
+		Message: h.withSessionLock(m), Content: m.packed(), Path: h.path, Expires: h.terms.ExpiresAt(m.Message),
+		DeadLettersOnExpiry: h.terms.KeepExpired, Lock: h.lock(m),
 	}
 	if !h.dead {
-		r.Deliveries = h.terms.Deliveries
+		r.MaxDeliveries = h.terms.MaxDeliveries
 	}
 	return r
 }
 
-// Class is the list that a message is in (locked ones, whatever their state).
+// Class is the list that a message is in. Locked messages are in ClassLocked, whatever their
+// state.
 type Class uint8
 
 // The classes; ClassAll is every message.
@@ -43,28 +44,28 @@ const (
 // A Browse asks for messages by number, ascending.
 type Browse struct {
 	Path    Path
-	Session *string // of that session only; nil: whatever their session
-	Class   Class   // of a session: all, active or locked ones
+	Session *string // only messages of this session; nil for all
+	Class   Class   // with Session: ClassAll, ClassActive or ClassLocked
 	From    Seq     // inclusive
 	Limit   int
-	Into    []Row // room for the answer, which is written over; nil: it gets its own
+	Buffer  []Row // a buffer for the result, which is overwritten; nil allocates one
 }
 
-// Browse lists messages without any effect (DEC-6), and looks at no others. Use
-// Peek for clients.
+// Browse lists messages without any effect (DEC-6), and reads no others. For clients, use
+// Peek.
 func (ns *Namespace) Browse(b Browse) ([]Row, error) {
-	h, err := ns.holder(b.Path)
+	h, err := ns.subqueue(b.Path)
 	if err == nil && b.Session != nil {
 		h, err = ns.sessionsOf(b.Path)
 	}
 	if err != nil {
 		return nil, err
 	}
-	list, err := h.listed(b)
+	list, err := h.browse(b)
 	if err != nil {
 		return nil, err
 	}
-	rows := b.Into[:0]
+	rows := b.Buffer[:0]
 	for m := range list {
 		if len(rows) == b.Limit {
 			break
@@ -74,9 +75,9 @@ func (ns *Namespace) Browse(b Browse) ([]Row, error) {
 	return rows, nil
 }
 
-// listed are the messages of h that b asks for, whatever its limit.
-func (h *holder) listed(b Browse) (iter.Seq[*message], error) {
-	all, locked := &h.order, &h.apart[classLocked]
+// browse returns the messages of h that b asks for, without its limit.
+func (h *subqueue) browse(b Browse) (iter.Seq[*message], error) {
+	all, locked := &h.order, &h.byClass[classLocked]
 	if b.Session != nil {
 		all, locked = h.sessions.orders(*b.Session)
 	}
@@ -90,21 +91,21 @@ func (h *holder) listed(b Browse) (iter.Seq[*message], error) {
 	case b.Class == ClassLocked:
 		return locked.from(b.From), nil
 	case b.Session != nil:
-		return nil, refuse(ErrArgument, "The deferred and scheduled messages of one session are not kept in lists of their own.")
+		return nil, Refuse(ErrArgument, "Deferred and scheduled messages cannot be listed by session. List those of the whole queue or subscription.")
 	default:
-		return h.apart[class(b.Class-ClassActive)].from(b.From), nil
+		return h.byClass[class(b.Class-ClassActive)].from(b.From), nil
 	}
 }
 
-// Peek is PeekOf for all messages of a place.
+// Peek is PeekFiltered for all messages of a subqueue.
 func (ns *Namespace) Peek(now Instant, p Path, from Seq, count int, client string) ([]Row, error) {
-	return ns.PeekOf(now, Browse{Path: p, From: from, Limit: count}, client)
+	return ns.PeekFiltered(now, Browse{Path: p, From: from, Limit: count}, client)
 }
 
-// PeekOf is Browse for a client: it counts as use, is refused where receiving is
-// closed, and gives at most the limit's number of messages (§9).
-func (ns *Namespace) PeekOf(now Instant, b Browse, client string) ([]Row, error) {
-	h, err := ns.holder(b.Path) // a topic too: scheduled messages are seen there (SCH-4)
+// PeekFiltered is Browse for a client: it counts as use, fails where receiving is disabled, and
+// returns at most Limits.PeekCount messages (§9).
+func (ns *Namespace) PeekFiltered(now Instant, b Browse, client string) ([]Row, error) {
+	h, err := ns.subqueue(b.Path) // topics too: their scheduled messages can be peeked (SCH-4)
 	if err == nil && b.Session != nil {
 		h, err = ns.sessionsOf(b.Path)
 	}
@@ -119,17 +120,17 @@ func (ns *Namespace) PeekOf(now Instant, b Browse, client string) ([]Row, error)
 	return ns.Browse(b)
 }
 
-func (ns *Namespace) admitPeek(h *holder, count int) error {
+func (ns *Namespace) admitPeek(h *subqueue, count int) error {
 	if !h.entity.Config.Status.receives() {
-		return disabledReceive(h)
+		return receiveDisabled(h)
 	}
 	if count <= 0 {
-		return refuse(ErrOutOfRange, "The number of messages to peek must be positive, not %d.", count)
+		return Refuse(ErrOutOfRange, "The number of messages to peek must be positive, not %d.", count)
 	}
 	return nil
 }
 
-// Message is one message by its key, wherever it is now.
+// Message returns a message by its key, in whatever subqueue it is.
 func (ns *Namespace) Message(k Key) (Row, error) {
 	m, h, err := ns.byKey(k)
 	if err != nil {
@@ -144,64 +145,65 @@ type Counts struct {
 	DeadLetter                          int64 // whatever their state there
 	DeadLocked                          int64 // of these, locked
 	Transfer                            int64 // of the active ones, waiting to be forwarded (FWD-14)
-	TransferDeadLetter                  int64 // in the transfer dead-letter queue, whatever their state there
+	TransferDeadLetter                  int64 // in the transfer dead-letter subqueue, whatever their state there
 }
 
-// ActiveMessageCount is Service Bus' number of that name: locked and deferred
-// ones are in it (DEF-13), those on their way to somewhere else are not.
+// ActiveMessageCount returns Service Bus' number of that name: it includes locked and
+// deferred messages (DEF-13), but not those waiting to be forwarded.
 func (c Counts) ActiveMessageCount() int64 { return c.Active - c.Transfer + c.Locked + c.Deferred }
 
-// MessageCount is the sum for the entity (RT-4).
+// MessageCount returns the sum for the entity (RT-4).
 func (c Counts) MessageCount() int64 {
 	return c.ActiveMessageCount() + c.Transfer + c.Scheduled + c.DeadLetter + c.TransferDeadLetter
 }
 
-// An EntityState is an entity with what is true of it now.
+// An EntityState is an entity with its present state.
 type EntityState struct {
 	Entity
 	Counts        Counts
 	SizeInBytes   int64 // a topic's includes its subscriptions; zero for a subscription, as on the wire
 	Bytes         int64 // of the entity's own messages, dead letters included
+	Charged       int64 // bytes that count against its quota, at least SizeInBytes; see charge.go; zero for a subscription
 	AccessedAt    Instant
 	LastUsed      Instant
 	NextSeq       Seq
-	NextExpiry    Instant // zero: nothing expires
+	NextExpiry    Instant // zero if nothing expires
 	Receivers     int     // attached
-	Held          bool    // see Activity.Held
-	DeletesAt     Instant // when it deletes itself if nobody uses it; zero: never, or held
+	KeptAlive     bool    // see Activity.KeptAlive
+	DeletesAt     Instant // when it deletes itself if it stays unused; zero if never, or while held
 	Subscriptions int
-	Filters       FilterCounts // of a topic, its subscriptions' together
+	Filters       FilterCounts // of a topic: the sum over its subscriptions
 	Duplicates    uint64       // messages dropped as duplicates
-	Seen          int          // MessageIds remembered to detect them; those that have had their window go a few at a time
+	RememberedIDs int          // MessageIds remembered to detect duplicates; those whose window has passed are removed a few at a time
 	Sessions      SessionCounts
-	Rules         []Rule // not to be changed
+	Rules         []Rule // must not be changed
 	Uses          []Use  // of a temporary entity, latest first
 }
 
-// FilterCounts are the rules of a topic's subscriptions by what their filters
-// are. True and false filters are SQL's "1=1" and "1=0".
+// FilterCounts counts the rules of a topic's subscriptions by kind of filter. True and false
+// filters are the SQL filters "1=1" and "1=0", and count as SQL.
 type FilterCounts struct{ SQL, Correlation int }
 
-// SessionCounts are the sessions of an entity that requires them.
+// SessionCounts counts the sessions of an entity that requires them.
 type SessionCounts struct {
 	Known     int // with messages, a lock or state
-	Available int // that a receiver who wants the next one can have
+	Available int // that a receiver asking for the next session can get
 	Locked    int
 	WithState int
 }
 
-// State is what there is to know of one entity. Looking changes nothing.
+// State returns the state of one entity. It changes nothing.
 func (ns *Namespace) State(p Path) (EntityState, error) {
 	e, err := ns.entity(p)
 	if err != nil {
 		return EntityState{}, err
 	}
 	s := e.state()
-	s.Uses = e.ledger.list()
+	s.Uses = e.useLog.list()
 	return s, nil
 }
 
-// States are all entities by path; kind zero means every kind.
+// States returns all entities of a kind, sorted by path; kind zero means every kind.
 func (ns *Namespace) States(kind EntityKind) []EntityState {
 	n := 0
 	for _, e := range ns.entities {
@@ -218,13 +220,13 @@ func (ns *Namespace) States(kind EntityKind) []EntityState {
 	return all
 }
 
-// Page is some of the entities of a kind, by path: top of them at most, after
-// skip. It takes no longer for others than it takes to count them. Subscriptions
-// are those of one topic, which must be there; of other kinds topic is empty.
-func (ns *Namespace) Page(kind EntityKind, topic Path, skip, top int) ([]EntityState, error) {
+// EntityPage returns up to top of the entities of a kind, sorted by path, after skipping skip. It
+// only counts the others. Subscriptions are those of one topic, which must exist; for other
+// kinds topic is empty.
+func (ns *Namespace) EntityPage(kind EntityKind, topic Path, skip, top int) ([]EntityState, error) {
 	all := ns.sorted
 	if kind == Subscription {
-		e, err := ns.admin(topic)
+		e, err := ns.entityForAdmin(topic)
 		switch {
 		case err != nil:
 			return nil, err
@@ -248,7 +250,8 @@ func (ns *Namespace) Page(kind EntityKind, topic Path, skip, top int) ([]EntityS
 	return page, nil
 }
 
-// Subscriptions are those of a topic, by path; none of anything else.
+// Subscriptions returns the subscriptions of a topic, sorted by path; none for any other
+// path.
 func (ns *Namespace) Subscriptions(topic Path) []EntityState {
 	e, err := ns.entity(topic)
 	if err != nil {
@@ -265,23 +268,23 @@ func (e *entity) state() EntityState {
 	h := e.main
 	s := EntityState{
 		Entity: e.Entity, Counts: e.counts(),
-		Bytes: e.bytesHeld(), AccessedAt: h.meter.AccessedAt, LastUsed: h.meter.LastUsed, NextSeq: h.meter.NextSeq,
-		Held: e.activity().Held(), Subscriptions: len(e.subs), Rules: e.rules,
-		Duplicates: h.meter.Duplicates, Seen: e.seen.len(), Filters: e.selector.counts(),
+		Bytes: e.subqueueBytes(), AccessedAt: h.meter.AccessedAt, LastUsed: h.meter.LastUsed, NextSeq: h.meter.NextSeq,
+		KeptAlive: e.activity().KeptAlive(), Subscriptions: len(e.subs), Rules: e.rules,
+		Duplicates: h.meter.Duplicates, RememberedIDs: e.seen.len(), Filters: e.ruleIndex.counts(),
 	}
-	for _, h := range e.holders() {
+	for _, h := range e.subqueues() {
 		s.Receivers += h.links[attachedLinks].n
 	}
 	if e.topic == nil {
-		s.SizeInBytes = e.bytes
+		s.SizeInBytes, s.Charged = e.bytes, e.charged
 	}
 	if ss := h.sessions; ss != nil {
-		s.Sessions = SessionCounts{Known: len(ss.byID), Available: ss.free.n, Locked: len(ss.taken), WithState: ss.states}
+		s.Sessions = SessionCounts{Known: len(ss.byID), Available: ss.available.n, Locked: len(ss.locked), WithState: ss.states}
 	}
 	if a, ok := h.expiring.first(); ok {
 		s.NextExpiry = a.at
 	}
-	if idle := e.Config.InForce().AutoDeleteOnIdle; idle != 0 && !s.Held {
+	if idle := e.Config.Effective().AutoDeleteOnIdle; idle != 0 && !s.KeptAlive {
 		s.DeletesAt = s.LastUsed.Add(idle)
 	}
 	return s
@@ -300,7 +303,7 @@ func (e *entity) counts() Counts {
 	return c
 }
 
-// Totals are the counts of the whole namespace.
+// Totals returns the counts of the whole namespace.
 func (ns *Namespace) Totals() (c Counts, entities int) {
 	for _, e := range ns.entities {
 		s := e.counts()
@@ -316,15 +319,14 @@ func (ns *Namespace) Totals() (c Counts, entities int) {
 	return c, len(ns.entities)
 }
 
-// A Span of the horizon counts messages by what happens at their expiry.
-type Span struct{ DeadLettered, Lost int64 }
+// A HorizonSpan of the horizon counts messages by what happens when they expire.
+type HorizonSpan struct{ DeadLettered, Lost int64 }
 
-// Horizon counts the messages whose next change is their expiry, between one
-// edge and the next; the last span has no end. Edges ascend. An empty path
-// means the whole namespace.
-func (ns *Namespace) Horizon(p Path, edges []Instant) []Span {
-	spans := make([]Span, len(edges)+1)
-	count := func(h *holder) {
+// Horizon counts the messages whose next change is their expiry, between one edge and the
+// next; the last span has no end. Edges ascend. An empty path means the whole namespace.
+func (ns *Namespace) Horizon(p Path, edges []Instant) []HorizonSpan {
+	spans := make([]HorizonSpan, len(edges)+1)
+	count := func(h *subqueue) {
 		before := int64(0)
 		for i := range spans {
 			upto := int64(h.expiring.len())
@@ -340,12 +342,12 @@ func (ns *Namespace) Horizon(p Path, edges []Instant) []Span {
 		}
 	}
 	if p != "" {
-		if h, err := ns.holder(p); err == nil {
+		if h, err := ns.subqueue(p); err == nil {
 			count(h)
 		}
 		return spans
 	}
-	for _, h := range ns.holders {
+	for _, h := range ns.subqueues {
 		if h.expiring.len() > 0 {
 			count(h)
 		}
@@ -353,10 +355,10 @@ func (ns *Namespace) Horizon(p Path, edges []Instant) []Span {
 	return spans
 }
 
-// Expiring lists the next n messages whose time runs out, soonest first.
+// Expiring returns the next n messages to expire, soonest first.
 func (ns *Namespace) Expiring(n int) []Row {
-	var next soonest
-	for _, h := range ns.holders {
+	var next cursorHeap
+	for _, h := range ns.subqueues {
 		if h.expiring.len() > 0 {
 			next = append(next, cursor{h: h, alarm: h.expiring.chunks[0][0]})
 		}
@@ -375,14 +377,14 @@ func (ns *Namespace) Expiring(n int) []Row {
 	return rows
 }
 
-// A cursor stands at one of a place's expiries.
+// A cursor points at one of a subqueue's expiry alarms.
 type cursor struct {
 	alarm
-	h            *holder
-	chunk, index int // where the alarm stands in h.expiring
+	h            *subqueue
+	chunk, index int // where the alarm is in h.expiring
 }
 
-// advance goes to the next one, if there is one.
+// advance moves to the next alarm and reports whether there is one.
 func (c *cursor) advance() bool {
 	chunks := c.h.expiring.chunks
 	if c.index++; c.index == len(chunks[c.chunk]) {
@@ -395,27 +397,27 @@ func (c *cursor) advance() bool {
 	return true
 }
 
-// soonest is a heap of cursors, by time and path.
-type soonest []cursor
+// cursorHeap is a heap of cursors, by time and path.
+type cursorHeap []cursor
 
-func (s soonest) Len() int { return len(s) }
-func (s soonest) Less(i, j int) bool {
+func (s cursorHeap) Len() int { return len(s) }
+func (s cursorHeap) Less(i, j int) bool {
 	return cmp.Or(cmp.Compare(s[i].at, s[j].at), cmp.Compare(s[i].h.path, s[j].h.path)) < 0
 }
-func (s soonest) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
+func (s cursorHeap) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
 
-// Push is never called: there are no more places than at first.
-func (s *soonest) Push(any) { panic("a place came in between") }
+// Push is never called, because no subqueue is added after the heap is made.
+func (s *cursorHeap) Push(any) { panic("a place came in between") }
 
 // Pop implements heap.Interface.
-func (s *soonest) Pop() any {
+func (s *cursorHeap) Pop() any {
 	last := len(*s) - 1
 	*s = (*s)[:last]
 	return nil
 }
 
-// Deferred lists deferred messages over all entities, by path and number: from a number
-// at a place on, which need not be there any more; from the first one if at is empty.
+// Deferred lists deferred messages over all entities, by path and number: from number from at
+// subqueue at on, which need not exist any more; from the first one if at is empty.
 func (ns *Namespace) Deferred(at Path, from Seq, limit int) []Row {
 	var rows []Row
 	for _, e := range ns.sorted() {
@@ -423,8 +425,8 @@ func (ns *Namespace) Deferred(at Path, from Seq, limit int) []Row {
 		if at != "" && before < 0 {
 			continue
 		}
-		here := at != "" && before == 0 // until the place is passed
-		for _, h := range e.holders() {
+		here := at != "" && before == 0 // until the subqueue at is passed
+		for _, h := range e.subqueues() {
 			first := Seq(1)
 			switch {
 			case here && h.path.Fold() == at.Fold():
@@ -432,7 +434,7 @@ func (ns *Namespace) Deferred(at Path, from Seq, limit int) []Row {
 			case here:
 				continue
 			}
-			for m := range h.apart[classDeferred].from(first) {
+			for m := range h.byClass[classDeferred].from(first) {
 				if len(rows) == limit {
 					return rows
 				}

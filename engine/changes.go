@@ -1,32 +1,34 @@
 package engine
 
-// changes is what the store has not heard of yet, and how to take it back.
+import "slices"
+
+// changes records what the store does not have yet, and how to undo it.
 //
-// What is dirty is found by identity and read from the state when a batch is
-// made: a message that was sent, locked and completed meanwhile never reaches
-// the store. The undo log is separate, because what has been answered stays,
-// dirty or not.
+// What is dirty is found by identity and read from the state when a batch is made: a message
+// that was sent, locked and completed meanwhile never reaches the store. The undo log is
+// separate, because a step that was answered stays, dirty or not.
 type changes struct {
 	log    []undo    // since the last Seal
-	sealed savepoint // how far everything was then
+	sealed savepoint // the position in the log and in the effects at that time
 	hard   bool      // something here must be durable before it is answered
 
-	messages []*message // with dirty set; may hold some that are gone or were taken back
-	dropped  map[Key]struct{}
-	meters   []*holder
-	entities map[HolderID]*entity // nil value: dropped
-	holders  map[HolderID]struct{}
-	rules    map[RuleID]struct{}
-	sessions map[SessionID]struct{} // whose state changed
-	contents []*content             // new ones
-	bodies   map[*content][]byte    // of new ones, unless staged or empty
-	garbage  []*content             // ones whose last reference went since the last commit
-	ripe     []*content             // ones whose last reference went before and that nobody reads any more
-	deleted  []*holder              // gone with their entity; their messages are let go after Seal
-	seen     []*entity              // that have seen or let go of ids
-	access   bool                   // the namespace's rules
-	settings map[string]struct{}    // keys
-	sparing  bool                   // the batch that was taken last has no locks
+	messages    []*message // with dirty set; may include messages that were dropped or undone
+	dropped     map[Key]struct{}
+	meters      []*subqueue
+	entities    map[SubqueueID]*entity // nil value if dropped
+	subqueues   map[SubqueueID]struct{}
+	rules       map[RuleID]struct{}
+	sessions    map[SessionID]struct{} // whose state changed
+	contents    []*content             // new ones
+	bodies      map[*content][]byte    // bodies of new contents, unless staged or empty
+	garbage     []*content             // contents that lost their last reference since the last commit
+	collectable []*content             // contents that lost their last reference before that, and that no delivery reads any more
+	deleted     []*subqueue            // deleted with their entity; their messages are freed after Seal
+	seen        []*entity              // that remembered or forgot MessageIds
+	access      bool                   // the namespace's rules changed
+	settings    map[string]struct{}    // keys of changed settings
+	setAside    []Key                  // damaged messages
+	leftLocks   bool                   // the last batch left out locks
 }
 
 type undoKind uint8
@@ -50,110 +52,110 @@ type undo struct {
 	kind   undoKind
 	m      *message
 	before Message
-	h      *holder
+	h      *subqueue
 	meter  Meter
 	link   *link
 	credit int
 	served bool
-	pin    *content
+	next   Seq
+	pinned *content
 	lock   Lock // on m
-	seen   sighting
-	stood  standing
-	other  func() // for what is rare: transactions, settings; sessions, entities and rules, with h where it concerns that entity alone
+	seen   rememberedID
+	rank   sessionRank
+	other  func() // for rare changes: transactions, settings; and, with h where they concern one entity alone, sessions, entities and rules
 }
 
 func newChanges() changes {
 	return changes{
-		dropped: map[Key]struct{}{}, entities: map[HolderID]*entity{},
-		holders: map[HolderID]struct{}{}, rules: map[RuleID]struct{}{}, bodies: map[*content][]byte{},
+		dropped: map[Key]struct{}{}, entities: map[SubqueueID]*entity{},
+		subqueues: map[SubqueueID]struct{}{}, rules: map[RuleID]struct{}{}, bodies: map[*content][]byte{},
 		sessions: map[SessionID]struct{}{}, settings: map[string]struct{}{},
 	}
 }
 
-func (c *changes) note(u undo) { c.log = append(c.log, u) }
+func (c *changes) addUndo(u undo) { c.log = append(c.log, u) }
 
-func (c *changes) mark(m *message) {
+func (c *changes) markDirty(m *message) {
 	delete(c.dropped, m.Key)
-	m.marks &^= calm
-	if !m.is(dirty) {
-		m.marks |= dirty
+	m.alarmFlags &^= flagLockOnly
+	if !m.hasFlag(flagDirty) {
+		m.alarmFlags |= flagDirty
 		c.messages = append(c.messages, m)
 	}
 }
 
-func (c *changes) unmark(m *message) {
-	if m.is(stored) {
+func (c *changes) unmarkDirty(m *message) {
+	if m.hasFlag(flagStored) {
 		c.dropped[m.Key] = struct{}{}
 	}
 }
 
-// discard notes that nothing refers to k any more. The step may be undone, or
-// refer to it again as a topic's activation does: the next commit looks.
+// discard notes that nothing refers to k any more. The step may be undone, or a topic's
+// activation may refer to k again, so the next commit checks.
 func (c *changes) discard(k *content) {
-	if !k.litter {
-		k.litter = true
+	if !k.inGarbage {
+		k.inGarbage = true
 		c.garbage = append(c.garbage, k)
 	}
 }
 
-func (c *changes) markMeter(h *holder) {
+func (c *changes) markMeter(h *subqueue) {
 	if !h.meterDirty {
 		h.meterDirty = true
 		c.meters = append(c.meters, h)
 	}
 }
 
-// Effects are what steps did since the last Flush.
+// Effects are the results of the steps since the last Flush.
 type Effects struct {
 	Batch      *Batch
 	Events     []Event
-	Accepted   []SessionAccepted // before any delivery to them
+	Accepted   []SessionAccepted // before any delivery to their links
 	Deliveries []Delivery
 	Ended      []LinkEnded
 }
 
-// Pending tells whether a batch must be committed before anybody is answered
-// (hard), or may wait (soft).
+// Pending reports whether a batch must be committed before any caller is answered (hard), and
+// whether one waits that may be committed later (soft).
 func (ns *Namespace) Pending() (hard, soft bool) {
 	c := &ns.changes
-	soft = c.access || len(c.entities)+len(c.messages)+len(c.dropped)+len(c.meters)+len(c.garbage)+len(c.ripe)+len(c.seen) > 0
+	soft = c.access || len(c.entities)+len(c.messages)+len(c.dropped)+len(c.meters)+len(c.garbage)+len(c.collectable)+len(c.seen) > 0
 	return c.hard, soft
 }
 
-// Flush takes what happened since the last Flush. The batch, nil if commit is
-// false or nothing waits for the store, holds the present state of everything
-// dirty. Call Seal when it is durable or when nothing had to be, Rollback when
-// the store refused it.
-func (ns *Namespace) Flush(now Instant, commit bool) Effects { //nolint:revive // whether to commit now is its caller's to say
-	ns.changes.sparing = false
-	fx := ns.happened()
+// Flush returns the effects since the last Flush. The batch holds the present state of
+// everything dirty; it is nil if commit is false. Call Seal when it is durable or when
+// nothing had to be, Rollback when the store refused it.
+func (ns *Namespace) Flush(now Instant, commit bool) Effects { //nolint:revive // the caller decides whether to commit now
+	ns.changes.leftLocks = false
+	fx := ns.takeEffects()
 	if commit {
 		fx.Batch = ns.batch(now)
 	}
 	return fx
 }
 
-// FlushHard is Flush of what must be durable now and what goes with it. Messages
-// whose only change is a lock stay behind, for a later Flush: most are completed
-// before it comes, and the store never hears of their locks. What is not durable
-// of a lock is lost in a crash, and the message is free then (DEC-12).
+// FlushHard is Flush of what must be durable now and what goes with it. Messages whose only
+// change is a lock stay behind, for a later Flush: most are completed before it comes, so
+// their locks are never stored. A crash loses locks that were not stored, and frees their
+// messages (DEC-12).
 func (ns *Namespace) FlushHard(now Instant) Effects {
-	ns.changes.sparing = true
-	fx := ns.happened()
+	ns.changes.leftLocks = true
+	fx := ns.takeEffects()
 	fx.Batch = ns.batch(now)
 	return fx
 }
 
-// likelyEvents is how many events room is made for at the most, when as many
-// happened the last time.
+// likelyEvents is the largest number of events for which happened makes room in advance, when
+// as many happened the last time.
 const likelyEvents = 1024
 
-// happened takes what happened since it was taken last.
-func (ns *Namespace) happened() Effects {
-	fx := ns.out
-	ns.out = Effects{}
+// takeEffects returns the effects since its last call.
+func (ns *Namespace) takeEffects() Effects {
+	fx := ns.effects
+	ns.effects = Effects{}
 	likely := min(len(ns.events), likelyEvents)
-	fx.Events, ns.events, ns.read = ns.events, ns.read, nil
+	fx.Events, ns.events, ns.eventBuffer = ns.events, ns.eventBuffer, nil
 	if ns.events == nil {
 		ns.events = make([]Event, 0, likely)
 	}
@@ -162,12 +164,12 @@ func (ns *Namespace) happened() Effects {
 	return fx
 }
 
-// Recycle takes Effects.Events back when all have read them: what happens next is
-// written over them.
-func (ns *Namespace) Recycle(events []Event) {
-	clear(events) // what they tell of may be large
-	if n := cap(events); n > cap(ns.read) && n <= 2*likelyEvents {
-		ns.read = events[:0]
+// ReuseEvents takes back Effects.Events, to be overwritten by later events. No reader may use
+// them any more.
+func (ns *Namespace) ReuseEvents(events []Event) {
+	clear(events) // what they refer to may be large
+	if n := cap(events); n > cap(ns.eventBuffer) && n <= 2*likelyEvents {
+		ns.eventBuffer = events[:0]
 	}
 }
 
@@ -181,40 +183,43 @@ func (ns *Namespace) batch(now Instant) *Batch {
 	b.DropMessages = make([]Key, 0, len(c.dropped))
 	b.Contents, b.Bodies = make([]StoredContent, 0, len(c.contents)), make([]Body, 0, len(c.bodies))
 	for _, m := range c.messages {
-		if ns.messages[m.Key] == m && !(c.sparing && m.is(calm)) {
+		if ns.messages[m.Key] == m && !(c.leftLocks && m.hasFlag(flagLockOnly)) {
 			b.Messages = append(b.Messages, m.Message)
 			b.Written = append(b.Written, m.packed())
+			if !m.hasFlag(flagStored) {
+				b.Added++
+			}
 		}
 	}
 	for k := range c.dropped {
 		b.DropMessages = append(b.DropMessages, k)
 	}
 	for _, h := range c.meters {
-		if ns.holders[h.id] == h {
+		if ns.subqueues[h.id] == h {
 			b.Meters = append(b.Meters, h.meter)
 		}
 	}
 	for _, e := range c.entities {
-		if ns.holders[e.ID] == e.main {
+		if ns.subqueues[e.ID] == e.main {
 			b.Entities = append(b.Entities, e.Entity)
 		}
 	}
-	for id := range c.holders {
-		if ns.holders[id] == nil {
-			b.DropHolders = append(b.DropHolders, id)
+	for id := range c.subqueues {
+		if ns.subqueues[id] == nil {
+			b.DropSubqueues = append(b.DropSubqueues, id)
 		}
 	}
 	for id := range c.rules {
 		if r, ok := ns.rule(id); ok {
 			b.Rules = append(b.Rules, r)
-		} else if ns.holders[id.Subscription] != nil {
+		} else if ns.subqueues[id.Subscription] != nil {
 			b.DropRules = append(b.DropRules, id)
 		}
 	}
 	for id := range c.sessions {
 		if s, ok := ns.storedSession(id); ok {
 			b.Sessions = append(b.Sessions, s)
-		} else if ns.holders[id.Holder] != nil {
+		} else if ns.subqueues[id.Subqueue] != nil {
 			b.DropSessions = append(b.DropSessions, id)
 		}
 	}
@@ -225,6 +230,7 @@ func (ns *Namespace) batch(now Instant) *Batch {
 			b.DropSettings = append(b.DropSettings, key)
 		}
 	}
+	b.SetAside = slices.Clone(c.setAside)
 	for _, k := range c.contents {
 		if k.refs > 0 {
 			b.Contents = append(b.Contents, StoredContent{k.key, k.packed})
@@ -238,12 +244,12 @@ func (ns *Namespace) batch(now Instant) *Batch {
 	return b
 }
 
-// collect names the contents that went in an earlier batch and that nobody
-// reads any more. Those of this batch wait for the next one, so that a
-// delivery can still find the body it is about to hand out.
+// collect adds to b the contents that lost their last reference in an earlier batch and that
+// no delivery reads any more. Those of this batch wait for the next one, so that a delivery
+// can still find the body it is about to hand out.
 func (ns *Namespace) collect(b *Batch) {
-	var loose map[Key]bool // a send that was taken back and tried again discards its staged bodies each time
-	for _, k := range ns.changes.ripe {
+	var loose map[Key]bool // a send that was undone and retried discards its staged bodies each time
+	for _, k := range ns.changes.collectable {
 		if k.staged && !k.stored {
 			if loose[k.key] {
 				continue
@@ -259,26 +265,26 @@ func (ns *Namespace) collect(b *Batch) {
 	}
 }
 
-// Seal says that everything up to the last Flush is answered for: it can no
-// longer be undone. committed tells that the batch reached the store.
-func (ns *Namespace) Seal(committed bool) { //nolint:revive // what became of the batch is its caller's to say
+// Seal makes everything up to the last Flush final: it can no longer be undone. committed
+// reports whether the batch reached the store.
+func (ns *Namespace) Seal(committed bool) { //nolint:revive // the caller knows what became of the batch
 	c := &ns.changes
-	c.log = cutAt(c.log, 0)
-	ns.dying, c.deleted = append(ns.dying, c.deleted...), nil
+	c.log = truncated(c.log, 0)
+	ns.freeing, c.deleted = append(ns.freeing, c.deleted...), nil
 	if committed {
 		c.clean(ns)
 	}
-	c.sealed = ns.mark()
+	c.sealed = ns.savepoint()
+	ns.reportMemory()
 }
 
-// clean says that the store has everything that was here, but for what the batch
-// spared.
+// clean marks everything as stored, except what the batch left out.
 func (c *changes) clean(ns *Namespace) {
 	c.messages = deleteFrom(c.messages, 0, func(m *message) bool {
-		if c.sparing && m.is(calm) && ns.messages[m.Key] == m {
+		if c.leftLocks && m.hasFlag(flagLockOnly) && ns.messages[m.Key] == m {
 			return false
 		}
-		m.marks = m.marks&^(dirty|calm) | stored
+		m.alarmFlags = m.alarmFlags&^(flagDirty|flagLockOnly) | flagStored
 		return true
 	})
 	for _, h := range c.meters {
@@ -289,33 +295,34 @@ func (c *changes) clean(ns *Namespace) {
 			k.stored = true
 		}
 	}
-	clear(c.ripe) // this batch dropped them
-	c.ripe = c.ripe[:0]
+	clear(c.collectable) // this batch dropped them
+	c.collectable = c.collectable[:0]
 	for _, k := range c.garbage {
-		k.litter = k.refs == 0
-		if k.orphan = k.litter; k.orphan && k.pins == 0 {
-			c.ripe = append(c.ripe, k)
+		k.inGarbage = k.refs == 0
+		if k.unreferenced = k.inGarbage; k.unreferenced && k.pins == 0 {
+			c.collectable = append(c.collectable, k)
 		}
 	}
 	clear(c.contents)
 	c.meters, c.contents, c.garbage = c.meters[:0], c.contents[:0], nil
 	clear(c.dropped)
 	clear(c.entities)
-	clear(c.holders)
+	clear(c.subqueues)
 	clear(c.rules)
 	clear(c.sessions)
 	clear(c.settings)
+	c.setAside = nil
 	clear(c.bodies)
 	c.cleanSeen()
 	c.hard, c.access = false, false
 }
 
-// Taken says that the body of a delivery has been read or given up.
-func (ns *Namespace) Taken(p Pin) {
-	if p.content.pins--; p.content.pins == 0 && p.content.orphan {
-		ns.changes.ripe = append(ns.changes.ripe, p.content)
+// ReleaseBody releases a pin, when the body of a delivery was read or given up.
+func (ns *Namespace) ReleaseBody(p BodyPin) {
+	if p.content.pins--; p.content.pins == 0 && p.content.unreferenced {
+		ns.changes.collectable = append(ns.changes.collectable, p.content)
 	}
 }
 
-// A Pin keeps the body of a delivered message in the store until it is read.
-type Pin struct{ content *content }
+// A BodyPin keeps the body of a delivered message in the store until it is read.
+type BodyPin struct{ content *content }

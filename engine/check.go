@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// Check rebuilds every index from the records and tells the first difference:
-// the INVARIANT lines of the package comment, one after the other. It changes
-// nothing, takes time in proportion to all there is, and may be called between
-// any two steps.
+// Check rebuilds every index from the records and returns the first difference: it checks the
+// INVARIANT lines of the package comment one after the other. It changes nothing, takes time
+// in proportion to the whole state, and may be called between any two steps.
 func (ns *Namespace) Check() error {
-	for _, check := range []func() error{ns.checkEntities, ns.checkHolders, ns.checkLinks, ns.checkDue, ns.checkMessages, ns.checkSeen, ns.checkTransactions, ns.checkAccess, ns.checkSettings, ns.checkChanges} {
+	for _, check := range []func() error{ns.checkEntities, ns.checkSubqueues, ns.checkLinks, ns.checkDue, ns.checkMessages, ns.checkSeen, ns.checkTransactions, ns.checkAccess, ns.checkSettings, ns.checkChanges, ns.checkAccount} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -21,8 +20,7 @@ func (ns *Namespace) Check() error {
 	return nil
 }
 
-// INVARIANT: the namespace's access rules are in the order of their names, no two
-// of them the same.
+// INVARIANT: the namespace's access rules are sorted by name, and names are unique.
 func (ns *Namespace) checkAccess() error {
 	for i, r := range ns.access {
 		if i > 0 && compareAccess(ns.access[i-1], r) >= 0 {
@@ -32,8 +30,8 @@ func (ns *Namespace) checkAccess() error {
 	return nil
 }
 
-// INVARIANT: a setting is found by its key, the bytes of all are counted, and
-// their order, where it is known, is that of the keys.
+// INVARIANT: a setting is found by its key, the bytes of all settings are counted, and their
+// order, once computed, is that of the keys.
 func (ns *Namespace) checkSettings() error {
 	bytes := int64(0)
 	for key, s := range ns.settings.byKey {
@@ -51,95 +49,99 @@ func (ns *Namespace) checkSettings() error {
 	return nil
 }
 
-func broken(at Path, format string, args ...any) error {
+func invariantError(at Path, format string, args ...any) error {
 	return fmt.Errorf("%q: %s", at, fmt.Sprintf(format, args...))
 }
 
-// INVARIANT: an entity is found by its folded path, its places by their ids,
-// and a subscription through its topic, in the order of paths.
+// INVARIANT: an entity is found by its folded path, its subqueues by their ids, and a
+// subscription through its topic, in path order.
 func (ns *Namespace) checkEntities() error {
 	places, top := 0, 0
 	for key, e := range ns.entities {
 		switch {
 		case key != e.Path.Fold():
-			return broken(e.Path, "it is kept under %q", key)
+			return invariantError(e.Path, "it is kept under %q", key)
 		case e.main.id != e.ID || e.main.dead || e.main.entity != e || e.main.path != e.Path:
-			return broken(e.Path, "its main place is %d of %q", e.main.id, e.main.path)
+			return invariantError(e.Path, "its main place is %d of %q", e.main.id, e.main.path)
 		case (e.dead == nil) != (e.Kind == Topic) || (e.DeadLetterID == 0) != (e.dead == nil):
-			return broken(e.Path, "a %s with dead-letter queue %d", e.Kind, e.DeadLetterID)
+			return invariantError(e.Path, "a %s with dead-letter queue %d", e.Kind, e.DeadLetterID)
 		case e.dead != nil && (e.dead.id != e.DeadLetterID || !e.dead.dead || e.dead.entity != e || e.dead.path != e.Path.DeadLetter()):
-			return broken(e.Path, "its dead-letter queue is %d of %q", e.dead.id, e.dead.path)
+			return invariantError(e.Path, "its dead-letter queue is %d of %q", e.dead.id, e.dead.path)
 		case e.transfer == nil || e.transfer.id != e.TransferID || !e.transfer.dead || e.transfer.entity != e || e.transfer.path != e.Path.Transfer():
-			return broken(e.Path, "its transfer dead-letter queue is not %d", e.TransferID)
+			return invariantError(e.Path, "its transfer dead-letter queue is not %d", e.TransferID)
 		}
-		for _, h := range e.holders() {
-			if ns.holders[h.id] != h {
-				return broken(h.path, "its id %d leads elsewhere", h.id)
+		for _, h := range e.subqueues() {
+			if ns.subqueues[h.id] != h {
+				return invariantError(h.path, "its id %d leads elsewhere", h.id)
 			}
 			places++
 		}
-		if err := ns.checkFamily(e); err != nil {
+		if err := ns.checkSubscriptions(e); err != nil {
 			return err
 		}
 		if e.topic == nil {
 			top++
 		}
 	}
-	if ns.inOrder != nil && (len(ns.inOrder) != len(ns.entities) || slices.ContainsFunc(ns.inOrder, func(e *entity) bool { return ns.entities[e.Path.Fold()] != e })) {
-		return fmt.Errorf("%d entities are listed and %d are there, or others", len(ns.inOrder), len(ns.entities))
+	if ns.sortedEntities != nil && (len(ns.sortedEntities) != len(ns.entities) || slices.ContainsFunc(ns.sortedEntities, func(e *entity) bool { return ns.entities[e.Path.Fold()] != e })) {
+		return fmt.Errorf("%d entities are listed and %d are there, or others", len(ns.sortedEntities), len(ns.entities))
 	}
-	if places != len(ns.holders) || top != ns.topLevel {
-		return fmt.Errorf("%d places are known and %d belong to entities; %d queues and topics are counted and %d are there", len(ns.holders), places, ns.topLevel, top)
+	if places != len(ns.subqueues) || top != ns.topLevelCount {
+		return fmt.Errorf("%d places are known and %d belong to entities; %d queues and topics are counted and %d are there", len(ns.subqueues), places, ns.topLevelCount, top)
 	}
 	return nil
 }
 
-func (ns *Namespace) checkFamily(e *entity) error {
+func (ns *Namespace) checkSubscriptions(e *entity) error {
 	name, _, isSub := e.Path.Subscription()
 	switch {
 	case isSub != (e.Kind == Subscription) || isSub != (e.topic != nil):
-		return broken(e.Path, "a %s with topic %v", e.Kind, e.topic)
+		return invariantError(e.Path, "a %s with topic %v", e.Kind, e.topic)
 	case isSub && (ns.entities[Path(name).Fold()] != e.topic || e.topic.Kind != Topic || !slices.Contains(e.topic.subs, e)):
-		return broken(e.Path, "its topic does not know it")
+		return invariantError(e.Path, "its topic does not know it")
 	case !slices.IsSortedFunc(e.subs, func(a, b *entity) int { return strings.Compare(a.Path.Fold(), b.Path.Fold()) }):
-		return broken(e.Path, "its subscriptions are not sorted")
+		return invariantError(e.Path, "its subscriptions are not sorted")
 	}
-	if err := ns.checkSelector(e); err != nil {
+	if err := ns.checkRuleIndex(e); err != nil {
 		return err
 	}
 	seen := map[string]bool{}
 	for _, s := range e.subs {
 		if ns.entities[s.Path.Fold()] != s || s.topic != e {
-			return broken(e.Path, "it has a subscription %q that is not its own", s.Path)
+			return invariantError(e.Path, "it has a subscription %q that is not its own", s.Path)
 		}
 	}
 	for _, r := range e.rules {
 		if r.Subscription != e.ID || seen[strings.ToLower(r.Name)] || e.topic == nil {
-			return broken(e.Path, "rule %q of %d is there twice or elsewhere's", r.Name, r.Subscription)
+			return invariantError(e.Path, "rule %q of %d is there twice or elsewhere's", r.Name, r.Subscription)
 		}
 		seen[strings.ToLower(r.Name)] = true
 	}
-	bytes := int64(0)
+	bytes, charged := int64(0), int64(0)
 	if e.topic == nil {
 		for _, o := range append(slices.Clone(e.subs), e) {
-			bytes += o.bytesHeld()
+			bytes += o.subqueueBytes()
+			charged += o.subqueueCharge()
 		}
 	}
-	if e.bytes != bytes { // INVARIANT: bytes are counted at the root
-		return broken(e.Path, "%d bytes are counted and %d are there", e.bytes, bytes)
+	if e.charged != charged { // INVARIANT: the charge is summed at the root
+		return invariantError(e.Path, "%d bytes are charged and %d should be", e.charged, charged)
+	}
+	if e.bytes != bytes { // INVARIANT: bytes are summed at the root
+		return invariantError(e.Path, "%d bytes are counted and %d are there", e.bytes, bytes)
 	}
 	return nil
 }
 
-func (ns *Namespace) checkHolders() error {
+func (ns *Namespace) checkSubqueues() error {
 	for _, e := range ns.sorted() {
 		terms := ns.termsOf(e)
 		apart := Terms{DeadLetterQueue: true}
 		if e.main.terms != terms || e.dead != nil && e.dead.terms != apart || e.transfer.terms != apart {
-			return broken(e.Path, "terms are %+v and should be %+v", e.main.terms, terms)
+			return invariantError(e.Path, "terms are %+v and should be %+v", e.main.terms, terms)
 		}
-		for _, h := range e.holders() {
-			if err := ns.checkHolder(h); err != nil {
+		for _, h := range e.subqueues() {
+			if err := ns.checkSubqueue(h); err != nil {
 				return err
 			}
 		}
@@ -147,9 +149,9 @@ func (ns *Namespace) checkHolders() error {
 	return nil
 }
 
-// INVARIANT: order, the lists apart, alarms, counts and bytes of a holder are a
-// function of its messages.
-func (ns *Namespace) checkHolder(h *holder) error {
+// INVARIANT: order, lists by class, alarms, counts and bytes of a subqueue are a function of
+// its messages.
+func (ns *Namespace) checkSubqueue(h *subqueue) error {
 	var count [classes]int64
 	var bytes int64
 	var expiring, pending []alarm
@@ -168,20 +170,20 @@ func (ns *Namespace) checkHolder(h *holder) error {
 		c := classOf(m.Message)
 		count[c]++
 		bytes += m.size()
-		switch in := h.out.held.at(m.Seq); {
-		case in != nil && in != m, in != nil && !m.ready(), in == nil && m.ready() && m.stays():
-			return broken(h.path, "#%d is ready: %v, stays: %v, and is held: %v", m.Seq, m.ready(), m.stays(), in != nil)
+		switch in := h.forwarding.held.at(m.Seq); {
+		case in != nil && in != m, in != nil && !m.ready(), in == nil && m.ready() && m.neverForwarded():
+			return invariantError(h.path, "#%d is ready: %v, stays: %v, and is held: %v", m.Seq, m.ready(), m.neverForwarded(), in != nil)
 		case in != nil:
-			if held++; !m.stays() {
+			if held++; !m.neverForwarded() {
 				passed++
 			}
 		case m.ready():
 			if ready++; ready == 1 && h.order.first() != m {
-				return broken(h.path, "#%d is the first that is ready, not %v", m.Seq, h.order.first())
+				return invariantError(h.path, "#%d is the first that is ready, not %v", m.Seq, h.order.first())
 			}
 		}
-		if c != classActive && h.apart[c].at(m.Seq) != m {
-			return broken(h.path, "#%d is missing in its list apart", m.Seq)
+		if c != classActive && h.byClass[c].at(m.Seq) != m {
+			return invariantError(h.path, "#%d is missing in its list apart", m.Seq)
 		}
 		switch a := (alarm{m.alarm(), m.Seq}); {
 		case m.alarm() == 0:
@@ -192,80 +194,83 @@ func (ns *Namespace) checkHolder(h *holder) error {
 		}
 	}
 	if count != h.count || bytes != h.bytes || ready != h.order.ready() {
-		return broken(h.path, "counts %v, bytes %d, ready %d; there are %v, %d, %d", h.count, h.bytes, h.order.ready(), count, bytes, ready)
+		return invariantError(h.path, "counts %v, bytes %d, ready %d; there are %v, %d, %d", h.count, h.bytes, h.order.ready(), count, bytes, ready)
 	}
-	if o := &h.out; held != o.held.len() || held != o.held.ready() || passed != o.passed || passed > 0 && h != h.entity.dead {
-		return broken(h.path, "%d are held, %d of them ready, %d passed over; there are %d and %d", o.held.len(), o.held.ready(), o.passed, held, passed)
+	if o := &h.forwarding; held != o.held.len() || held != o.held.ready() || passed != o.rejected || passed > 0 && h != h.entity.dead {
+		return invariantError(h.path, "%d are held, %d of them ready, %d passed over; there are %d and %d", o.held.len(), o.held.ready(), o.rejected, held, passed)
 	}
 	for c := range classes {
-		if n := int64(h.apart[c].len()); c != classActive && n != count[c] || c == classActive && n != 0 {
-			return broken(h.path, "list apart %d has %d messages, not %d", c, n, count[c])
+		if n := int64(h.byClass[c].len()); c != classActive && n != count[c] || c == classActive && n != 0 {
+			return invariantError(h.path, "list apart %d has %d messages, not %d", c, n, count[c])
 		}
 	}
-	for _, o := range []*order{&h.order, &h.out.held, &h.apart[classLocked], &h.apart[classDeferred], &h.apart[classScheduled]} {
-		if err := o.fault(); err != nil {
-			return broken(h.path, "%v", err)
+	for _, o := range []*order{&h.order, &h.forwarding.held, &h.byClass[classLocked], &h.byClass[classDeferred], &h.byClass[classScheduled]} {
+		if err := o.verify(); err != nil {
+			return invariantError(h.path, "%v", err)
 		}
 	}
-	for k := range h.locks { // INVARIANT: something is known only of locks that there are
-		if m := ns.messages[k]; m == nil || m.Holder != h.id || !m.Locked() {
-			return broken(h.path, "something is known of a lock on %d, which is not locked here", k)
+	for k := range h.locks { // INVARIANT: details are recorded only of locks that exist
+		if m := ns.messages[k]; m == nil || m.Subqueue != h.id || !m.Locked() {
+			return invariantError(h.path, "something is known of a lock on %d, which is not locked here", k)
 		}
 	}
-	if err := h.expiring.fault(expiring); err != nil {
-		return broken(h.path, "expiring %v", err)
+	if err := h.expiring.verify(expiring); err != nil {
+		return invariantError(h.path, "expiring %v", err)
 	}
-	if err := h.pending.fault(pending); err != nil {
-		return broken(h.path, "pending %v", err)
+	if err := h.pending.verify(pending); err != nil {
+		return invariantError(h.path, "pending %v", err)
+	}
+	if err := h.checkCharge(); err != nil {
+		return err
 	}
 	return ns.checkSessions(h)
 }
 
-func (ns *Namespace) checkMessage(h *holder, m *message) error {
+func (ns *Namespace) checkMessage(h *subqueue, m *message) error {
 	switch {
-	case m.Holder != h.id || ns.messages[m.Key] != m || h.order.at(m.Seq) != m:
-		return broken(h.path, "#%d leads elsewhere: holder %d, key %d", m.Seq, m.Holder, m.Key)
+	case m.Subqueue != h.id || ns.messages[m.Key] != m || h.order.at(m.Seq) != m:
+		return invariantError(h.path, "#%d leads elsewhere: holder %d, key %d", m.Seq, m.Subqueue, m.Key)
 	case m.Seq < 1 || m.Seq >= h.entity.main.meter.NextSeq: // INVARIANT: NextSeq is above every number
-		return broken(h.path, "#%d is not below the next number, %d", m.Seq, h.entity.main.meter.NextSeq)
+		return invariantError(h.path, "#%d is not below the next number, %d", m.Seq, h.entity.main.meter.NextSeq)
 	case m.Content != m.content.key:
-		return broken(h.path, "#%d has content %d and refers to %d", m.Seq, m.content.key, m.Content)
+		return invariantError(h.path, "#%d has content %d and refers to %d", m.Seq, m.content.key, m.Content)
 	case (m.State == Scheduled) != (m.ScheduledFor != 0) || m.State == Scheduled && (h.dead || m.Locked()):
-		return broken(h.path, "#%d is %v for %d, locked until %d", m.Seq, m.State, m.ScheduledFor, m.LockedUntil)
+		return invariantError(h.path, "#%d is %v for %d, locked until %d", m.Seq, m.State, m.ScheduledFor, m.LockedUntil)
 	case h.entity.Kind == Topic && !h.dead && m.State != Scheduled:
-		return broken(h.path, "#%d is at a topic, %v", m.Seq, m.State)
+		return invariantError(h.path, "#%d is at a topic, %v", m.Seq, m.State)
 	case h.dead != (m.Extra != nil && m.Extra.DeadLettered):
-		return broken(h.path, "#%d is dead-lettered: %v", m.Seq, !h.dead)
-	case m.stays() && h != h.entity.dead:
-		return broken(h.path, "#%d stays in a place that it need not stay in", m.Seq)
-	case m.alarm() != h.nextLook(m.Message) && (h.rejudge == 0 || m.Seq < h.rejudge):
-		return broken(h.path, "the alarm of #%d is at %d and should be at %d", m.Seq, m.alarm(), h.nextLook(m.Message))
+		return invariantError(h.path, "#%d is dead-lettered: %v", m.Seq, !h.dead)
+	case m.neverForwarded() && h != h.entity.dead:
+		return invariantError(h.path, "#%d stays in a place that it need not stay in", m.Seq)
+	case m.alarm() != h.nextChange(m.Message) && (h.rejudge == 0 || m.Seq < h.rejudge):
+		return invariantError(h.path, "the alarm of #%d is at %d and should be at %d", m.Seq, m.alarm(), h.nextChange(m.Message))
 	}
 	return nil
 }
 
-// fault tells where o breaks its invariants.
-func (o *order) fault() error {
+// verify returns an error if o breaks its invariants.
+func (o *order) verify() error {
 	total, able := 0, 0
 	if o.root != nil {
 		var err error
-		if total, able, err = o.root.fault(o.level); err != nil {
+		if total, able, err = o.root.verify(o.level); err != nil {
 			return err
 		}
 	}
-	if total != o.total || able != o.able || (o.root == nil) != (o.total == 0) || o.root != nil && o.level > 0 && o.root.there == 1 {
-		return fmt.Errorf("an order of level %d counts %d, %d ready; there are %d and %d", o.level, o.total, o.able, total, able)
+	if total != o.total || able != o.readyCount || (o.root == nil) != (o.total == 0) || o.root != nil && o.level > 0 && o.root.present == 1 {
+		return fmt.Errorf("an order of level %d counts %d, %d ready; there are %d and %d", o.level, o.total, o.readyCount, total, able)
 	}
 	return nil
 }
 
-func (p *page) fault(level uint) (total, able int, err error) {
-	n := bits.OnesCount64(p.there)
-	if p.there == 0 || p.ready&^p.there != 0 || level == 0 && len(p.msgs) != n || level > 0 && len(p.pages) != n {
-		return 0, 0, fmt.Errorf("a page of level %d has there %b, ready %b, %d messages, %d pages", level, p.there, p.ready, len(p.msgs), len(p.pages))
+func (p *page) verify(level uint) (total, able int, err error) {
+	n := bits.OnesCount64(p.present)
+	if p.present == 0 || p.ready&^p.present != 0 || level == 0 && len(p.msgs) != n || level > 0 && len(p.pages) != n {
+		return 0, 0, fmt.Errorf("a page of level %d has there %b, ready %b, %d messages, %d pages", level, p.present, p.ready, len(p.msgs), len(p.pages))
 	}
 	if level == 0 {
 		for _, m := range p.msgs {
-			if !p.has(digit(m.Seq, 0)) || p.msgs[p.place(digit(m.Seq, 0))] != m {
+			if !p.has(digit(m.Seq, 0)) || p.msgs[p.index(digit(m.Seq, 0))] != m {
 				return 0, 0, fmt.Errorf("#%d is out of place", m.Seq)
 			}
 		}
@@ -275,11 +280,11 @@ func (p *page) fault(level uint) (total, able int, err error) {
 		if !p.has(i) {
 			continue
 		}
-		below := p.pages[p.place(i)]
+		below := p.pages[p.index(i)]
 		if (below.ready != 0) != (p.ready>>i&1 != 0) {
 			return 0, 0, fmt.Errorf("a page of level %d has ready %b, the one under %d %b", level, p.ready, i, below.ready)
 		}
-		t, a, err := below.fault(level - 1)
+		t, a, err := below.verify(level - 1)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -288,8 +293,8 @@ func (p *page) fault(level uint) (total, able int, err error) {
 	return total, able, nil
 }
 
-// fault tells where s breaks its invariants or is not what it should hold.
-func (s *alarms) fault(want []alarm) error {
+// verify returns an error if s breaks its invariants or does not contain exactly want.
+func (s *alarms) verify(want []alarm) error {
 	slices.SortFunc(want, alarm.compare)
 	var have []alarm
 	for i, c := range s.chunks {
@@ -304,26 +309,26 @@ func (s *alarms) fault(want []alarm) error {
 	return nil
 }
 
-// INVARIANT: a holder with something due is in turn, or in the heap where its
-// next alarm wants it; an entity's idle alarm is never late.
+// INVARIANT: a subqueue with something due is in turn, or in the heap at the time of its next
+// alarm; an entity's idle alarm is never late.
 func (ns *Namespace) checkDue() error {
 	for i, h := range ns.due {
-		if h.place != i || ns.holders[h.id] != h || h.at <= 0 || i > 0 && ns.due[(i-1)/2].at > h.at {
-			return broken(h.path, "it is at place %d of the heap, due at %d, and says %d", i, h.at, h.place)
+		if h.heapIndex != i || ns.subqueues[h.id] != h || h.dueAt <= 0 || i > 0 && ns.due[(i-1)/2].dueAt > h.dueAt {
+			return invariantError(h.path, "it is at place %d of the heap, due at %d, and says %d", i, h.dueAt, h.heapIndex)
 		}
 	}
-	for _, h := range ns.holders {
+	for _, h := range ns.subqueues {
 		turns := 0
-		for _, o := range ns.turn {
+		for _, o := range ns.rotation {
 			if o == h {
 				turns++
 			}
 		}
-		switch at := h.next(); {
-		case h.inTurn && (turns != 1 || h.place >= 0), !h.inTurn && turns != 0:
-			return broken(h.path, "in turn is %v, but it is there %d times and at place %d of the heap", h.inTurn, turns, h.place)
-		case !h.inTurn && (h.at != at || (at != 0) != (h.place >= 0)):
-			return broken(h.path, "it is due at %d and stands in the heap for %d, at place %d", at, h.at, h.place)
+		switch at := h.nextDue(); {
+		case h.inRotation && (turns != 1 || h.heapIndex >= 0), !h.inRotation && turns != 0:
+			return invariantError(h.path, "in turn is %v, but it is there %d times and at place %d of the heap", h.inRotation, turns, h.heapIndex)
+		case !h.inRotation && (h.dueAt != at || (at != 0) != (h.heapIndex >= 0)):
+			return invariantError(h.path, "it is due at %d and stands in the heap for %d, at place %d", at, h.dueAt, h.heapIndex)
 		}
 	}
 	for _, e := range ns.entities {
@@ -331,22 +336,22 @@ func (ns *Namespace) checkDue() error {
 		switch {
 		case idle == 0 || e.Config.ForwardTo != "" || a.Receivers == 0 && a.Scheduled > 0:
 		case e.idleAt == 0, a.Receivers == 0 && e.idleAt > a.LastUsed.Add(idle):
-			return broken(e.Path, "last used at %d, it will be looked at only at %d", a.LastUsed, e.idleAt)
+			return invariantError(e.Path, "last used at %d, it will be looked at only at %d", a.LastUsed, e.idleAt)
 		}
 	}
 	return nil
 }
 
-// INVARIANT: messages are those of the places there are and of places deleted
-// but not let go yet; contents count who refers to them.
+// INVARIANT: messages are those of existing subqueues and of deleted ones that have not been
+// freed; contents count the messages that refer to them.
 func (ns *Namespace) checkMessages() error {
 	n := 0
 	refs := map[*content]int32{}
-	places := slices.Concat(slices.Collect(maps.Values(ns.holders)), ns.dying, ns.changes.deleted)
+	places := slices.Concat(slices.Collect(maps.Values(ns.subqueues)), ns.freeing, ns.changes.deleted)
 	for _, h := range places {
 		for m := range h.order.from(0) {
 			if ns.messages[m.Key] != m {
-				return broken(h.path, "#%d cannot be found by its key", m.Seq)
+				return invariantError(h.path, "#%d cannot be found by its key", m.Seq)
 			}
 			n++
 			refs[m.content]++
@@ -366,21 +371,21 @@ func (ns *Namespace) checkMessages() error {
 	return nil
 }
 
-// INVARIANT: what the store has, changed by what is pending, is what is here.
-// Of what the store has, the engine knows only that a message is stored and not
-// dirty; enginetest compares the rest.
+// INVARIANT: the store's records, changed by the pending batch, equal the state here. Of the
+// store, the engine knows only that a message is stored and not dirty; enginetest compares
+// the rest.
 func (ns *Namespace) checkChanges() error {
 	c := &ns.changes
-	listed, meters := map[*message]bool{}, map[*holder]bool{}
+	listed, meters := map[*message]bool{}, map[*subqueue]bool{}
 	for _, m := range c.messages {
-		if !m.is(dirty) || listed[m] || m.is(calm) && !m.is(stored) {
+		if !m.hasFlag(flagDirty) || listed[m] || m.hasFlag(flagLockOnly) && !m.hasFlag(flagStored) {
 			return fmt.Errorf("message %d waits for the store twice, is not dirty, or may wait though the store does not have it", m.Key)
 		}
 		listed[m] = true
 	}
 	for _, h := range c.meters {
 		if !h.meterDirty || meters[h] {
-			return broken(h.path, "its meter waits for the store twice, or is not dirty")
+			return invariantError(h.path, "its meter waits for the store twice, or is not dirty")
 		}
 		meters[h] = true
 	}
@@ -391,25 +396,25 @@ func (ns *Namespace) checkChanges() error {
 	for k, m := range ns.messages {
 		_, dropped := c.dropped[k]
 		switch {
-		case m.is(dirty) != listed[m] || !m.is(dirty) && !m.is(stored) || dropped:
-			return fmt.Errorf("message %d: stored %v, dirty %v, listed %v, dropped %v", k, m.is(stored), m.is(dirty), listed[m], dropped)
+		case m.hasFlag(flagDirty) != listed[m] || !m.hasFlag(flagDirty) && !m.hasFlag(flagStored) || dropped:
+			return fmt.Errorf("message %d: stored %v, dirty %v, listed %v, dropped %v", k, m.hasFlag(flagStored), m.hasFlag(flagDirty), listed[m], dropped)
 		case !m.content.stored && !fresh[m.content]:
 			return fmt.Errorf("message %d: its content %d is not in the store and not on the way", k, m.content.key)
 		}
 	}
-	for id, h := range ns.holders {
+	for id, h := range ns.subqueues {
 		if h.meterDirty != meters[h] {
-			return broken(h.path, "meter dirty is %v, listed %v", h.meterDirty, meters[h])
+			return invariantError(h.path, "meter dirty is %v, listed %v", h.meterDirty, meters[h])
 		}
 		if e, ok := c.entities[id]; ok && e != h.entity {
-			return broken(h.path, "another %q waits for the store", e.Path)
+			return invariantError(h.path, "another %q waits for the store", e.Path)
 		}
 	}
-	return ns.batch(0).fault()
+	return ns.batch(0).verify()
 }
 
-// fault tells whether b names an identity twice.
-func (b *Batch) fault() error {
+// verify returns an error if b names an identity twice.
+func (b *Batch) verify() error {
 	seen := map[any]bool{}
 	var twice any
 	note := func(id any) {
@@ -418,21 +423,21 @@ func (b *Batch) fault() error {
 		}
 		seen[id] = true
 	}
-	type meter HolderID
+	type meter SubqueueID
 	type message Key
 	type content Key
 	type body Key
 	for _, e := range b.Entities {
 		note(e.ID)
 	}
-	for _, id := range b.DropHolders {
+	for _, id := range b.DropSubqueues {
 		note(id)
 	}
 	for _, r := range b.Rules {
 		note(r.id())
 	}
 	for _, s := range b.Sessions {
-		note(SessionID{s.Holder, s.ID})
+		note(SessionID{s.Subqueue, s.ID})
 	}
 	for _, id := range b.DropSessions {
 		note(id)
@@ -441,7 +446,7 @@ func (b *Batch) fault() error {
 		note(id)
 	}
 	for _, m := range b.Meters {
-		note(meter(m.Holder))
+		note(meter(m.Subqueue))
 	}
 	for _, m := range b.Messages {
 		note(message(m.Key))
@@ -466,11 +471,11 @@ func (b *Batch) fault() error {
 		note(key(k))
 	}
 	for _, r := range b.Seen {
-		note(SeenThrough{r.Holder, r.N})
+		note(SeenIDsThrough{r.Subqueue, r.N})
 	}
-	type through HolderID
+	type through SubqueueID
 	for _, d := range b.DropSeen {
-		note(through(d.Holder))
+		note(through(d.Subqueue))
 	}
 	if twice != nil {
 		return fmt.Errorf("a batch names %T %v twice", twice, twice)

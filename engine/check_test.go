@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// populated is a namespace with something in every index.
+// populated returns a namespace with something in every index.
 func populated(t *testing.T) *Namespace {
 	t.Helper()
 	nonce := uint64(0)
@@ -46,14 +46,14 @@ func populated(t *testing.T) *Namespace {
 	send("q", Content{TTL: time.Minute})
 	send("q", Content{ScheduledFor: now + 1000})
 	send("t", Content{})
-	tx, err := ns.Declare(now, "")
+	tx, err := ns.BeginTransaction(now, "")
 	must(err)
-	_, err = ns.Declare(now, "")
+	_, err = ns.BeginTransaction(now, "")
 	must(err)
 	s, err := Submit(Content{}, []byte("body"), 0, ns.keys.Next(), ns.limits)
 	must(err)
-	must(ns.SendIn(now, tx, "q", []Submission{s}))
-	must(ns.SettleIn(now, tx, Settlement{Token: fx.Deliveries[2].Token()}))
+	must(ns.SendInTx(now, tx, "q", []Submission{s}))
+	must(ns.SettleInTx(now, tx, Settlement{Token: fx.Deliveries[2].Token()}))
 	must(ns.Attach(now, Link{ID: 2, Path: "waiting"}))
 	must(ns.Credit(now, 2, 1))
 	ns.Match(now)
@@ -66,14 +66,14 @@ func populated(t *testing.T) *Namespace {
 	return ns
 }
 
-// TestCheckFinds spoils one index after the other.
+// TestCheckFinds corrupts the indexes one after the other.
 func TestCheckFinds(t *testing.T) {
 	active := func(ns *Namespace) *message { return ns.entities["q"].main.order.first() }
 	for name, spoil := range map[string]func(ns *Namespace, q, topic *entity){
 		"an entity under another path": func(ns *Namespace, q, _ *entity) { delete(ns.entities, "q"); ns.entities["Q"] = q },
-		"a place nobody owns":          func(ns *Namespace, q, _ *entity) { ns.holders[77] = q.main },
-		"a place that is lost":         func(ns *Namespace, q, _ *entity) { delete(ns.holders, q.dead.id) },
-		"queues miscounted":            func(ns *Namespace, _, _ *entity) { ns.topLevel++ },
+		"a place nobody owns":          func(ns *Namespace, q, _ *entity) { ns.subqueues[77] = q.main },
+		"a place that is lost":         func(ns *Namespace, q, _ *entity) { delete(ns.subqueues, q.dead.id) },
+		"queues miscounted":            func(ns *Namespace, _, _ *entity) { ns.topLevelCount++ },
 		"subscriptions out of order":   func(_ *Namespace, _, topic *entity) { topic.subs[0], topic.subs[1] = topic.subs[1], topic.subs[0] },
 		"a subscription unknown":       func(_ *Namespace, _, topic *entity) { topic.subs = topic.subs[:1] },
 		"a rule twice":                 func(_ *Namespace, _, topic *entity) { s := topic.subs[0]; s.rules = append(s.rules, s.rules[0]) },
@@ -83,25 +83,25 @@ func TestCheckFinds(t *testing.T) {
 		"terms of yesterday":           func(_ *Namespace, q, _ *entity) { q.Config.DefaultMessageTimeToLive = time.Second },
 		"a ready bit":                  func(ns *Namespace, q, _ *entity) { q.main.order.setReady(active(ns).Seq, false) },
 		"a locked one ready":           func(_ *Namespace, q, _ *entity) { q.main.order.setReady(3, true) },
-		"held and not ready":           func(_ *Namespace, q, _ *entity) { q.dead.out.withhold(q.main.order.at(1)) },
-		"held and to go":               func(_ *Namespace, q, _ *entity) { q.dead.out.withhold(q.dead.order.first()) },
+		"held and not ready":           func(_ *Namespace, q, _ *entity) { q.dead.forwarding.hold(q.main.order.at(1)) },
+		"held and to go":               func(_ *Namespace, q, _ *entity) { q.dead.forwarding.hold(q.dead.order.first()) },
 		"passed over and not counted": func(_ *Namespace, q, _ *entity) {
 			m := q.dead.order.first()
 			q.dead.order.setReady(m.Seq, false)
-			q.dead.out.withhold(m)
+			q.dead.forwarding.hold(m)
 		},
 		"it stays and is to go": func(_ *Namespace, q, _ *entity) {
 			x := q.dead.order.first()
-			e := x.extra()
-			e.Stays = true
+			e := x.copyExtra()
+			e.NeverForwarded = true
 			x.Extra = e
 		},
-		"a list apart":                   func(_ *Namespace, q, _ *entity) { q.main.apart[classDeferred].drop(1) },
-		"a list apart with one too many": func(ns *Namespace, q, _ *entity) { q.main.apart[classLocked].put(active(ns)) },
+		"a list apart":                   func(_ *Namespace, q, _ *entity) { q.main.byClass[classDeferred].drop(1) },
+		"a list apart with one too many": func(ns *Namespace, q, _ *entity) { q.main.byClass[classLocked].put(active(ns)) },
 		"an alarm missing":               func(ns *Namespace, q, _ *entity) { q.main.clearAlarm(active(ns)) },
 		"an alarm elsewhere":             func(ns *Namespace, q, _ *entity) { q.main.expiring.add(5, active(ns).Seq) },
 		"an alarm at another time":       func(ns *Namespace, _, _ *entity) { m := active(ns); m.setAlarm(m.alarm() + 1) },
-		"a lock that nobody holds":       func(ns *Namespace, q, _ *entity) { q.main.know(active(ns).Key, Lock{By: "somebody"}) },
+		"a lock that nobody holds":       func(ns *Namespace, q, _ *entity) { q.main.setLockDetails(active(ns).Key, Lock{By: "somebody"}) },
 		"a number from the future":       func(_ *Namespace, q, _ *entity) { q.main.meter.NextSeq = 2 },
 		"a message under no key":         func(ns *Namespace, _, _ *entity) { delete(ns.messages, active(ns).Key) },
 		"a key for nothing":              func(ns *Namespace, _, _ *entity) { ns.messages[99] = &message{content: &content{}} },
@@ -110,28 +110,31 @@ func TestCheckFinds(t *testing.T) {
 		"another's content":              func(ns *Namespace, _, _ *entity) { active(ns).Content++ },
 		"a scheduled one without a time": func(_ *Namespace, q, _ *entity) { q.main.order.at(5).ScheduledFor = 0 },
 		"a dead letter among the living": func(ns *Namespace, _, _ *entity) { active(ns).Extra = &Extra{DeadLettered: true} },
-		"a link elsewhere":               func(ns *Namespace, q, _ *entity) { ns.links[2].holder = q.main },
+		"a link elsewhere":               func(ns *Namespace, q, _ *entity) { ns.links[2].subqueue = q.main },
 		"a link unknown":                 func(ns *Namespace, _, _ *entity) { delete(ns.links, 2) },
 		"credit miscounted":              func(ns *Namespace, _, _ *entity) { ns.entities["waiting"].credit++ },
 		"a topic's credit miscounted":    func(_ *Namespace, _, topic *entity) { topic.credit++ },
-		"a receiver nobody will serve":   func(ns *Namespace, q, _ *entity) { ns.links[1].setCredit(ns, 1); q.main.hungry, ns.hungry = false, nil },
-		"credit and not in line":         func(ns *Namespace, _, _ *entity) { ns.links[1].credit = 1 },
-		"in line without credit":         func(ns *Namespace, _, _ *entity) { ns.links[2].credit = 0 },
-		"a link without its spot":        func(ns *Namespace, _, _ *entity) { ns.links[2].spots[waitingLinks].in = false },
-		"it is in a hurry unknown":       func(ns *Namespace, _, _ *entity) { ns.links[2].NoWait = true },
-		"a line without its end":         func(_ *Namespace, q, _ *entity) { q.main.links[attachedLinks].last = nil },
-		"a line miscounted":              func(ns *Namespace, _, _ *entity) { ns.links[2].holder.links[waitingLinks].n++ },
-		"links miscounted":               func(ns *Namespace, _, _ *entity) { ns.entities["waiting"].attached++ },
-		"a topic's links miscounted":     func(_ *Namespace, _, topic *entity) { topic.attached-- },
-		"hungry and not in line":         func(_ *Namespace, q, _ *entity) { q.main.hungry = true },
-		"due and not in the heap":        func(ns *Namespace, q, _ *entity) { ns.due.remove(q.main) },
-		"due at another time":            func(ns *Namespace, q, _ *entity) { q.main.at++; ns.due.fix(q.main) },
-		"in turn and not in line":        func(_ *Namespace, q, _ *entity) { q.main.inTurn = true },
-		"an idle alarm too late":         func(_ *Namespace, _, topic *entity) { topic.idleAt++ },
-		"no idle alarm":                  func(ns *Namespace, _, _ *entity) { ns.entities["waiting"].idleAt = 0 },
-		"dirty and not waiting":          func(ns *Namespace, _, _ *entity) { active(ns).marks |= dirty; ns.changes.messages = nil },
-		"neither stored nor waiting":     func(ns *Namespace, _, _ *entity) { m := active(ns); m.marks &^= dirty | stored },
-		"there and dropped":              func(ns *Namespace, _, _ *entity) { ns.changes.dropped[active(ns).Key] = struct{}{} },
+		"a receiver nobody will serve": func(ns *Namespace, q, _ *entity) {
+			ns.links[1].setCredit(ns, 1)
+			q.main.needsMatch, ns.needMatch = false, nil
+		},
+		"credit and not in line":     func(ns *Namespace, _, _ *entity) { ns.links[1].credit = 1 },
+		"in line without credit":     func(ns *Namespace, _, _ *entity) { ns.links[2].credit = 0 },
+		"a link without its spot":    func(ns *Namespace, _, _ *entity) { ns.links[2].positions[waitingLinks].in = false },
+		"it is in a hurry unknown":   func(ns *Namespace, _, _ *entity) { ns.links[2].NoWait = true },
+		"a line without its end":     func(_ *Namespace, q, _ *entity) { q.main.links[attachedLinks].last = nil },
+		"a line miscounted":          func(ns *Namespace, _, _ *entity) { ns.links[2].subqueue.links[waitingLinks].n++ },
+		"links miscounted":           func(ns *Namespace, _, _ *entity) { ns.entities["waiting"].attached++ },
+		"a topic's links miscounted": func(_ *Namespace, _, topic *entity) { topic.attached-- },
+		"hungry and not in line":     func(_ *Namespace, q, _ *entity) { q.main.needsMatch = true },
+		"due and not in the heap":    func(ns *Namespace, q, _ *entity) { ns.due.remove(q.main) },
+		"due at another time":        func(ns *Namespace, q, _ *entity) { q.main.dueAt++; ns.due.fix(q.main) },
+		"in turn and not in line":    func(_ *Namespace, q, _ *entity) { q.main.inRotation = true },
+		"an idle alarm too late":     func(_ *Namespace, _, topic *entity) { topic.idleAt++ },
+		"no idle alarm":              func(ns *Namespace, _, _ *entity) { ns.entities["waiting"].idleAt = 0 },
+		"dirty and not waiting":      func(ns *Namespace, _, _ *entity) { active(ns).alarmFlags |= flagDirty; ns.changes.messages = nil },
+		"neither stored nor waiting": func(ns *Namespace, _, _ *entity) { m := active(ns); m.alarmFlags &^= flagDirty | flagStored },
+		"there and dropped":          func(ns *Namespace, _, _ *entity) { ns.changes.dropped[active(ns).Key] = struct{}{} },
 		"waiting twice": func(ns *Namespace, _, _ *entity) {
 			ns.changes.messages = append(ns.changes.messages, ns.changes.messages[0])
 		},
@@ -139,14 +142,14 @@ func TestCheckFinds(t *testing.T) {
 		"a content that gets there twice": func(ns *Namespace, _, _ *entity) {
 			ns.changes.contents = append(ns.changes.contents, ns.changes.contents[0])
 		},
-		"a transaction nobody ends":         func(ns *Namespace, _, _ *entity) { ns.transactions.ends = nil },
-		"a transaction out of its place":    func(ns *Namespace, _, _ *entity) { ns.transactions.ends[1].ends = 1 },
-		"a transaction that is over":        func(ns *Namespace, _, _ *entity) { delete(ns.transactions.open, ns.transactions.ends[1].id) },
-		"what a transaction keeps":          func(ns *Namespace, _, _ *entity) { ns.transactions.ends[0].kept.staged++ },
-		"what transactions keep":            func(ns *Namespace, _, _ *entity) { ns.transactions.kept.memory-- },
-		"what a transaction sends":          func(ns *Namespace, _, _ *entity) { ns.transactions.ends[0].messages++ },
-		"what a transaction settles":        func(ns *Namespace, _, _ *entity) { clear(ns.transactions.ends[0].settled) },
-		"a plan in a transaction":           func(ns *Namespace, _, _ *entity) { ns.transactions.ends[0].operations[0].batch[0].Plan = &Plan{} },
+		"a transaction nobody ends":         func(ns *Namespace, _, _ *entity) { ns.transactions.deadlines = nil },
+		"a transaction out of its place":    func(ns *Namespace, _, _ *entity) { ns.transactions.deadlines[1].deadline = 1 },
+		"a transaction that is over":        func(ns *Namespace, _, _ *entity) { delete(ns.transactions.open, ns.transactions.deadlines[1].id) },
+		"what a transaction keeps":          func(ns *Namespace, _, _ *entity) { ns.transactions.deadlines[0].usage.staged++ },
+		"what transactions keep":            func(ns *Namespace, _, _ *entity) { ns.transactions.usage.memory-- },
+		"what a transaction sends":          func(ns *Namespace, _, _ *entity) { ns.transactions.deadlines[0].messages++ },
+		"what a transaction settles":        func(ns *Namespace, _, _ *entity) { clear(ns.transactions.deadlines[0].settled) },
+		"a plan in a transaction":           func(ns *Namespace, _, _ *entity) { ns.transactions.deadlines[0].operations[0].batch[0].Plan = &Plan{} },
 		"a setting under another key":       func(ns *Namespace, _, _ *entity) { ns.settings.byKey["view/c"] = ns.settings.byKey["view/a"] },
 		"bytes of settings":                 func(ns *Namespace, _, _ *entity) { ns.settings.bytes-- },
 		"settings out of order":             func(ns *Namespace, _, _ *entity) { slices.Reverse(ns.settings.inOrder) },
@@ -164,7 +167,7 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// A store that refuses for hours must not fill the memory with what was refused.
+// A store that refuses for hours must not fill memory with refused messages.
 func TestRollbackForgets(t *testing.T) {
 	ns := populated(t)
 	ns.Seal(true)

@@ -10,47 +10,52 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"mayfly/engine"
+	"mayfly/engine/longtest"
 )
 
-// morning is when every clocked namespace begins.
+// morning is the time at which every clocked namespace begins.
 const morning engine.Instant = 1_800_000_000_000
 
-// A way is how time gets hold of a namespace between two steps of a test.
+// A way is how time takes effect in a namespace between two steps of a test.
 type way string
 
 const (
 	asked     way = "asked"     // no sweeper: only steps notice that time has passed
 	swept     way = "swept"     // a sweeper that is never late
-	restarted way = "restarted" // as asked, but made anew from its store whenever time passes
+	restarted way = "restarted" // as asked, but reloaded from its store whenever time passes
 )
 
-// clocked is a namespace whose clock only its test moves, with a store that
-// remembers what was committed. After every step everything is committed and
-// the namespace checks itself.
+// clocked is a namespace whose clock only its test moves, with a store that keeps what was
+// committed. Everything is committed after every step. The namespace checks itself at the end
+// and after every eighth step, with MAYFLY_LONG=1 after every step.
 type clocked struct {
 	*testing.T
 	ns     *engine.Namespace
 	now    engine.Instant
 	limits engine.Limits
+	memory *engine.Memory // nil for no limit
 	way    way
 	actor  string
+
+	steps   int // number of steps that were ended
+	between int // steps from one check to the next
 
 	keys   *engine.Keys
 	nonce  uint64
 	epoch  uint64
 	store  remembered
 	links  engine.LinkID
-	open   int // links that stay
+	open   int // links that stay attached
 	inbox  []engine.Delivery
 	given  []engine.SessionAccepted
 	ended  []engine.LinkEnded
 	events []engine.Event
 }
 
-// rules are test cases by the ids of the rules they show.
+// rules are test cases by the ids of the rules they test.
 type rules map[string]func(c *clocked)
 
-// run runs each case in each of the ways; without ways, in all.
+// run runs each case in each of the ways; without ways, in all of them.
 func run(t *testing.T, cases rules, ways ...way) {
 	t.Helper()
 	if len(ways) == 0 {
@@ -66,15 +71,29 @@ func run(t *testing.T, cases rules, ways ...way) {
 }
 
 func newClocked(t *testing.T, w way) *clocked {
-	c := &clocked{T: t, now: morning, limits: engine.DefaultLimits(), way: w, actor: "tester", store: newRemembered()}
+	c := &clocked{T: t, now: morning, limits: sizesAlone(), way: w, actor: "tester", between: longtest.Reduced(t, 1, 8), store: newRemembered()}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			c.between = 1
+			c.step()
+		}
+	})
 	c.start()
 	return c
+}
+
+// sizesAlone returns limits under which only the sizes that clients see are charged, so that
+// tests can state to the byte what fits; charge_test.go tests the others.
+func sizesAlone() engine.Limits {
+	l := engine.DefaultLimits()
+	l.MessageMemory = 0
+	return l
 }
 
 func (c *clocked) start() {
 	c.epoch++
 	c.keys = engine.NewKeys(c.epoch)
-	c.ns = engine.New(engine.Options{Limits: c.limits, Keys: c.keys, Nonce: func() uint64 { c.nonce++; return c.nonce }})
+	c.ns = engine.New(engine.Options{Limits: c.limits, Keys: c.keys, Memory: c.memory, Nonce: func() uint64 { c.nonce++; return c.nonce }})
 }
 
 // limit changes limits before the first step.
@@ -83,7 +102,7 @@ func (c *clocked) limit(change func(*engine.Limits)) {
 	c.start()
 }
 
-// restart makes the namespace anew from what its store remembers.
+// restart reloads the namespace from its store.
 func (c *clocked) restart() {
 	c.Helper()
 	c.start()
@@ -109,11 +128,13 @@ func (c *clocked) step() {
 	c.given = append(c.given, fx.Accepted...)
 	c.ended = append(c.ended, fx.Ended...)
 	c.events = append(c.events, fx.Events...)
-	c.ns.Recycle(fx.Events)
-	c.must(c.ns.Check())
+	c.ns.ReuseEvents(fx.Events)
+	if c.steps++; c.steps%c.between == 0 {
+		c.must(c.ns.Check())
+	}
 }
 
-// taken reads a delivery's body, as a door does.
+// taken reads a delivery's body, as a protocol does.
 func (c *clocked) taken(d engine.Delivery) {
 	c.Helper()
 	body := d.Body
@@ -123,10 +144,10 @@ func (c *clocked) taken(d engine.Delivery) {
 	if int64(len(body)) != d.Content.BodySize() {
 		c.Fatalf("message %d is delivered with %d bytes of %d", d.Message.Seq, len(body), d.Content.BodySize())
 	}
-	c.ns.Taken(d.Pin)
+	c.ns.ReleaseBody(d.Pin)
 }
 
-// at moves the clock to d after its beginning.
+// at moves the clock to d after the beginning.
 func (c *clocked) at(d time.Duration) {
 	c.Helper()
 	end := morning.Add(d)
@@ -150,10 +171,10 @@ func (c *clocked) at(d time.Duration) {
 	}
 }
 
-// pass moves the clock on.
+// pass moves the clock by d.
 func (c *clocked) pass(d time.Duration) { c.Helper(); c.at(c.now.Sub(morning) + d) }
 
-// sweep does all that is due.
+// sweep does all due work.
 func (c *clocked) sweep() {
 	c.Helper()
 	for more := true; more; {
@@ -169,7 +190,7 @@ func (c *clocked) must(err error) {
 	}
 }
 
-// refused wants a step to fail in this way and to change nothing.
+// refused requires a step to fail with this kind of error and to change nothing.
 func (c *clocked) refused(kind error, step func() error) {
 	c.Helper()
 	before := c.picture()
@@ -183,13 +204,13 @@ func (c *clocked) refused(kind error, step func() error) {
 	}
 }
 
-// picture is all that a refused step must not change: not when things were
-// used, for asking counts as use.
+// picture returns everything that a refused step must not change. It omits times of use,
+// because even a refused request counts as use.
 func (c *clocked) picture() []any {
 	var all []any
 	for _, s := range c.ns.States(0) {
 		s.LastUsed, s.AccessedAt, s.DeletesAt, s.Uses = 0, 0, 0, nil
-		s.NextExpiry = 0 // an alarm may be moved to where it belongs
+		s.NextExpiry = 0 // an alarm may be corrected
 		all = append(all, s)
 		for _, p := range []engine.Path{s.Path, s.Path.DeadLetter(), s.Path.Transfer()} {
 			if rows, err := c.ns.Browse(engine.Browse{Path: p, Limit: 1000}); err == nil {
@@ -250,8 +271,7 @@ func (c *clocked) state(p engine.Path) engine.EntityState {
 	return s
 }
 
-// exists tells whether an entity is there, after a sweep where there is no
-// sweeper.
+// exists reports whether an entity exists, after a sweep if there is no sweeper.
 func (c *clocked) exists(p engine.Path) bool {
 	c.Helper()
 	c.sweep()
@@ -305,7 +325,7 @@ func (c *clocked) sends(p engine.Path, ids ...string) {
 func (c *clocked) tryReceive(p engine.Path, mode engine.Mode) (d engine.Delivery, ok bool, err error) {
 	c.Helper()
 	c.links++
-	l := engine.Link{ID: c.links, Path: p, Mode: mode, Client: "receiver", Once: true, NoWait: true}
+	l := engine.Link{ID: c.links, Path: p, Mode: mode, Client: "receiver", SingleMessage: true, NoWait: true}
 	if err := c.ns.Attach(c.now, l); err != nil {
 		c.step()
 		return d, false, err
@@ -322,7 +342,7 @@ func (c *clocked) tryReceive(p engine.Path, mode engine.Mode) (d engine.Delivery
 	return d, false, nil
 }
 
-// receive wants a message, under a lock.
+// receive requires a message, and locks it.
 func (c *clocked) receive(p engine.Path) engine.Delivery {
 	c.Helper()
 	d, ok, err := c.tryReceive(p, engine.PeekLock)
@@ -333,7 +353,7 @@ func (c *clocked) receive(p engine.Path) engine.Delivery {
 	return d
 }
 
-// nothing wants none, in either mode.
+// nothing requires that there is no message to receive, in either mode.
 func (c *clocked) nothing(p engine.Path) {
 	c.Helper()
 	for _, mode := range []engine.Mode{engine.PeekLock, engine.ReceiveAndDelete} {
@@ -345,7 +365,7 @@ func (c *clocked) nothing(p engine.Path) {
 	}
 }
 
-// grab receives and deletes.
+// grab receives and deletes a message.
 func (c *clocked) grab(p engine.Path) engine.Delivery {
 	c.Helper()
 	d, ok, err := c.tryReceive(p, engine.ReceiveAndDelete)
@@ -356,7 +376,7 @@ func (c *clocked) grab(p engine.Path) engine.Delivery {
 	return d
 }
 
-// attach opens a receiver that stays.
+// attach attaches a receiver that stays.
 func (c *clocked) attach(p engine.Path, credit int) engine.LinkID {
 	c.Helper()
 	c.links++
@@ -369,14 +389,14 @@ func (c *clocked) attach(p engine.Path, credit int) engine.LinkID {
 	return c.links
 }
 
-func (c *clocked) detach(id engine.LinkID, how engine.Closed) {
+func (c *clocked) detach(id engine.LinkID, how engine.DetachReason) {
 	c.Helper()
 	c.ns.Detach(c.now, id, how)
 	c.open--
 	c.step()
 }
 
-// delivered are the messages that came to a link, by id.
+// delivered returns the ids of the messages delivered to a link.
 func (c *clocked) delivered(id engine.LinkID) (ids []string) {
 	for _, d := range c.inbox {
 		if d.Link == id {
@@ -397,7 +417,7 @@ func (c *clocked) complete(d engine.Delivery) { c.Helper(); c.must(c.settle(d, e
 func (c *clocked) abandon(d engine.Delivery)  { c.Helper(); c.must(c.settle(d, engine.Abandon)) }
 func (c *clocked) release(d engine.Delivery)  { c.Helper(); c.must(c.settle(d, engine.Release)) }
 
-// setAside defers and returns the number to fetch by.
+// setAside defers a message and returns the number to fetch it by.
 func (c *clocked) setAside(d engine.Delivery) engine.Seq {
 	c.Helper()
 	c.must(c.settle(d, engine.Defer))
@@ -412,14 +432,14 @@ func (c *clocked) kill(d engine.Delivery, reason, description string) {
 
 func (c *clocked) renew(d engine.Delivery) (engine.Instant, error) {
 	c.Helper()
-	until, err := c.ns.Renew(c.now, d.Token(), "", "receiver")
+	until, err := c.ns.RenewLock(c.now, d.Token(), "", "receiver")
 	c.step()
 	return until, err
 }
 
 func (c *clocked) tryFetch(p engine.Path, seqs ...engine.Seq) ([]engine.Delivery, error) {
 	c.Helper()
-	ds, err := c.ns.Fetch(c.now, p, seqs, engine.PeekLock, "receiver")
+	ds, err := c.ns.ReceiveDeferred(c.now, p, seqs, engine.PeekLock, "receiver")
 	c.step()
 	for _, d := range ds {
 		c.taken(d)
@@ -434,7 +454,7 @@ func (c *clocked) fetch(p engine.Path, seq engine.Seq) engine.Delivery {
 	return ds[0]
 }
 
-// unfetchable wants a fetch to find nothing.
+// unfetchable requires a fetch to find nothing.
 func (c *clocked) unfetchable(p engine.Path, seqs ...engine.Seq) {
 	c.Helper()
 	if ds, err := c.tryFetch(p, seqs...); !errors.Is(err, engine.ErrMessageNotFound) || err.Error() != engine.NotLockedText {
@@ -442,7 +462,7 @@ func (c *clocked) unfetchable(p engine.Path, seqs ...engine.Seq) {
 	}
 }
 
-// rows are all messages of a place, as somebody sees who only looks.
+// rows returns all messages of a subqueue, as browsing shows them.
 func (c *clocked) rows(p engine.Path) []engine.Row {
 	c.Helper()
 	rows, err := c.ns.Browse(engine.Browse{Path: p, Limit: 1000})
@@ -450,7 +470,7 @@ func (c *clocked) rows(p engine.Path) []engine.Row {
 	return rows
 }
 
-// row is the only message of a place.
+// row returns the only message of a subqueue.
 func (c *clocked) row(p engine.Path) engine.Row {
 	c.Helper()
 	rows := c.rows(p)
@@ -460,7 +480,7 @@ func (c *clocked) row(p engine.Path) engine.Row {
 	return rows[0]
 }
 
-// wantIDs compares the ids of a place's messages, in order.
+// wantIDs compares the ids of a subqueue's messages, in order.
 func (c *clocked) wantIDs(p engine.Path, want ...string) {
 	c.Helper()
 	got := []string{}
@@ -472,7 +492,7 @@ func (c *clocked) wantIDs(p engine.Path, want ...string) {
 	}
 }
 
-// wantDead wants one dead letter with this reason and description.
+// wantDead requires one dead letter with this reason and description.
 func (c *clocked) wantDead(p engine.Path, reason, description string) engine.Row {
 	c.Helper()
 	r := c.row(p.DeadLetter())

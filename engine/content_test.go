@@ -16,7 +16,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// anyValue draws application property values of every form of storage.
+// anyValue draws application property values of every stored form.
 func anyValue() *rapid.Generator[value.Value] {
 	return rapid.OneOf(
 		rapid.Just(value.Value{}),
@@ -47,7 +47,7 @@ func anyContent(t *rapid.T) engine.Content {
 	return c
 }
 
-// MSG-2, MSG-3: what the sender wrote comes out of the store as it went in.
+// MSG-2, MSG-3: what the sender wrote comes out of the store unchanged.
 func TestPackRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := anyContent(t)
@@ -68,7 +68,7 @@ func TestPackRoundTrip(t *testing.T) {
 	}
 }
 
-// Fields of a later version are passed over.
+// Fields of a later version are skipped.
 func TestPackedUnknownField(t *testing.T) {
 	p := "\xf0\x02ab" + engine.Content{MessageID: "m"}.Pack() + "\xf1\x00"
 	if c, err := p.Content(); err != nil || c.MessageID != "m" || p.MessageID() != "m" {
@@ -158,7 +158,7 @@ func FuzzParseLockToken(f *testing.F) {
 	})
 }
 
-// What Submit refuses: each part at its limit and one past it.
+// TestSubmit tests each part of a message at its limit and one past it.
 func TestSubmit(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.HeaderSize = 1000
@@ -213,7 +213,7 @@ func TestSubmitCompletes(t *testing.T) {
 	}
 	shown := c
 	shown.Preview = ""
-	if s.Size() != int64(len(shown.Pack()))+5 { // what is kept for lists does not count (RT-3)
+	if s.Size() != int64(len(shown.Pack()))+5 { // the preview does not count (RT-3)
 		t.Errorf("its size is %d", s.Size())
 	}
 	if s, err = engine.Submit(engine.Content{Preview: "given"}, nil, 1000, 7, engine.DefaultLimits()); err != nil || !s.Staged || s.Body != nil || s.BodySize != 1000 {
@@ -224,7 +224,7 @@ func TestSubmitCompletes(t *testing.T) {
 	}
 }
 
-// What is AMQP's encoding of something is not shown as if it were text.
+// AMQP encodings are not shown as text.
 func TestSubmitPreview(t *testing.T) {
 	for kind, want := range map[engine.BodyKind]string{engine.DataBody: "@", engine.ValueBody: "", engine.SequenceBody: ""} {
 		s, err := engine.Submit(engine.Content{BodyKind: kind}, []byte("@"), 0, 1, engine.DefaultLimits())
@@ -242,11 +242,11 @@ func ExampleLockToken_String() {
 	// Output: 00000000-0000-0000-0000-000000000001
 }
 
-// What is cut off is whole fields, and the rest can be read.
+// Within cuts off whole fields, and the rest can be decoded.
 func TestPackedWithin(t *testing.T) {
 	p := engine.Content{MessageID: "id", Subject: strings.Repeat("s", 300), ContentType: "text/plain", BodySize: 7}.Pack()
 	for n := range len(p) + 2 {
-		cut := p.Within(n)
+		cut := p.Truncate(n)
 		c, err := cut.Content()
 		if err != nil || len(cut) > n || (n >= len(p)) != (cut == p) {
 			t.Fatalf("within %d: %d bytes, %v", n, len(cut), err)

@@ -8,10 +8,10 @@ import (
 	"mayfly/engine"
 )
 
-// What a receiver's credit does beyond waiting for messages.
+// TestCredit tests what a receiver's credit does besides waiting for messages.
 func TestCredit(t *testing.T) {
 	run(t, rules{
-		"LOCK-14, TTL-31": func(c *clocked) { // drained, a receiver has had what time alone has brought
+		"LOCK-14, LOCK-3": func(c *clocked) { // before a drain, the receiver gets the messages that time alone has made available
 			c.queue("q", engine.Config{LockDuration: minute})
 			c.sends("q", "m1")
 			c.receive("q")
@@ -22,7 +22,7 @@ func TestCredit(t *testing.T) {
 			c.equal(fmt.Sprint(c.delivered(l)), "[m1]")
 			c.equal(c.ns.Drain(c.now, l), true)
 		},
-		"LOCK-14, SCH-17": func(c *clocked) { // at the topic too
+		"LOCK-14, SCH-3": func(c *clocked) { // from the topic's schedule as well
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{})
 			early := c.attach(s, 1)
@@ -36,7 +36,7 @@ func TestCredit(t *testing.T) {
 			c.step()
 			c.equal(fmt.Sprint(c.delivered(early), c.delivered(late)), "[m1] [m2]")
 		},
-		"LOCK-14, SCH-17 asked nothing": func(c *clocked) { // a receiver that has waited since before
+		"LOCK-14, SCH-3 asked nothing": func(c *clocked) { // a receiver that has been waiting
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{})
 			l := c.attach(s, 1)
@@ -51,7 +51,7 @@ func TestCredit(t *testing.T) {
 			c.step()
 			c.equal(fmt.Sprint(c.delivered(l)), "[m1]")
 		},
-		"LOCK-14 credit is counted up": func(c *clocked) { // by what a flow can say
+		"credit is counted up": func(c *clocked) { // up to what an AMQP flow can express
 			c.queue("q", engine.Config{})
 			l := c.attach("q", 0)
 			credit := func(n int) func() error { return func() error { return c.ns.Credit(c.now, l, n) } }
@@ -70,17 +70,17 @@ func TestCredit(t *testing.T) {
 	}, asked)
 }
 
-// A batch that the store refused takes with it what its steps took from a
-// receiver: it is served as if they had not been.
+// A rollback restores the credit and the line of receivers, which are then served as if the
+// steps had not happened.
 func TestCreditRolledBack(t *testing.T) {
 	for name, take := range map[string]func(c *clocked, l engine.LinkID){
 		"withdrawn": func(c *clocked, l engine.LinkID) { c.ns.Withdraw(c.now, l, 1000) },
-		"detached":  func(c *clocked, l engine.LinkID) { c.ns.Detach(c.now, l, engine.Lost) },
+		"detached":  func(c *clocked, l engine.LinkID) { c.ns.Detach(c.now, l, engine.DetachedLost) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClocked(t, asked)
 			c.queue("q", engine.Config{})
-			const handedOut = 4096 // by one Match at most
+			const handedOut = 4096 // by one Match
 			var batch []engine.Submission
 			for range handedOut + 2 {
 				s, err := engine.Submit(engine.Content{}, nil, 0, c.keys.Next(), c.limits)

@@ -10,7 +10,7 @@ import (
 
 func (c *clocked) key(p engine.Path) engine.Key { c.Helper(); return c.row(p).Message.Key }
 
-// scheduled puts a message into p that waits for its time.
+// scheduled sends a scheduled message to p.
 func (c *clocked) scheduled(p engine.Path) engine.Key {
 	c.Helper()
 	c.send(p, engine.Content{ScheduledFor: c.now.Add(hour)})
@@ -18,7 +18,7 @@ func (c *clocked) scheduled(p engine.Path) engine.Key {
 	return rows[len(rows)-1].Message.Key
 }
 
-// move is an operator's move.
+// move moves a message as an operator.
 func (c *clocked) move(m engine.Move) engine.Seq {
 	c.Helper()
 	seq, err := c.ns.Move(c.now, m, "operator")
@@ -38,7 +38,7 @@ func TestDeadLetters(t *testing.T) {
 		}
 	}
 	run(t, rules{
-		"DLQ-1": func(c *clocked) { // one for each queue and subscription, none of its own
+		"DLQ-1": func(c *clocked) { // one for each queue and subscription, which has none of its own
 			c.queue("q", engine.Config{})
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{})
@@ -177,7 +177,7 @@ func TestDeadLetters(t *testing.T) {
 			c.setAside(c.receive(dead))
 			c.wantCounts("q", engine.Counts{DeadLetter: 2, DeadLocked: 1})
 		},
-		"DLQ-20 crash": func(c *clocked) { // an operator's is one step: before and after it there is exactly one
+		"OPS-1 crash": func(c *clocked) { // one step: before and after it there is exactly one message
 			died(c, "m")
 			for _, stored := range []bool{false, true} {
 				_, err := c.ns.Move(c.now, engine.Move{Key: c.key(dead)}, "")
@@ -185,14 +185,14 @@ func TestDeadLetters(t *testing.T) {
 				if stored {
 					c.step()
 				} else {
-					c.ns.Flush(c.now, true) // on its way to the store, where it does not arrive
+					c.ns.Flush(c.now, true) // on its way to the store, which does not receive it
 				}
 				c.restart()
 				c.wantCounts("q", map[bool]engine.Counts{false: {DeadLetter: 1}, true: {Active: 1}}[stored])
 				c.equal(len(c.store.messages), 1)
 			}
 		},
-		"DLQ-20, DLQ-23": func(c *clocked) { // by hand: receive, send a copy, complete
+		"DLQ-20 by hand": func(c *clocked) { // receive it, send a copy, complete it
 			died(c, "m")
 			d := c.receive(dead)
 			content, err := d.Content.Content()
@@ -227,7 +227,7 @@ func TestDeadLetters(t *testing.T) {
 			c.wantCounts(s, engine.Counts{Active: 1})
 			c.wantCounts(u, engine.Counts{Active: 1})
 		},
-		"DLQ-22, OPS-1": func(c *clocked) {
+		"OPS-1": func(c *clocked) {
 			c.queue("q", engine.Config{MaxDeliveryCount: 1})
 			c.send("q", engine.Content{MessageID: "m", TTL: hour, Properties: value.Properties{{Name: "mine", Value: value.OfInt(1)}}})
 			d := c.receive("q")
@@ -244,7 +244,7 @@ func TestDeadLetters(t *testing.T) {
 			c.equal(seq, engine.Seq(2))
 			c.equal(m.DeliveryCount, uint32(0))
 			c.equal(m.EnqueuedAt, c.now)
-			c.equal(m.ExpiresAt, c.now.Add(minute)) // its own time to live, under the ceiling now
+			c.equal(m.ExpiresAt, c.now.Add(minute)) // its own time to live, under the present ceiling
 			d = c.receive("q")
 			content, err := d.Content.Content()
 			c.must(err)
@@ -290,7 +290,7 @@ func TestDeadLetters(t *testing.T) {
 				return err
 			})
 		},
-		"OPS-1 full": func(c *clocked) { // a target has its size; moving home needs no more room
+		"OPS-1 full": func(c *clocked) { // the target's size counts; moving within the entity needs no extra room
 			c.limit(func(l *engine.Limits) { l.EntitySize = 100 })
 			died(c, "m")
 			c.queue("small", engine.Config{})
@@ -323,7 +323,7 @@ func TestDeadLetters(t *testing.T) {
 			c.step()
 			c.equal(len(c.store.contents)+len(c.store.bodies), 0)
 		},
-		"OPS-10": func(c *clocked) { // active and deferred ones too
+		"OPS-10": func(c *clocked) { // active and deferred messages as well
 			c.queue("q", engine.Config{})
 			c.queue("other", engine.Config{})
 			c.sends("q", "deferred", "active")
@@ -338,7 +338,7 @@ func TestDeadLetters(t *testing.T) {
 			d := c.receive("other")
 			c.equal(d.Content.MessageID(), "deferred")
 			c.equal(d.Message.DeliveryCount, uint32(0))
-			for _, key := range []engine.Key{d.Message.Key, c.scheduled("other")} { // it is locked now
+			for _, key := range []engine.Key{d.Message.Key, c.scheduled("other")} { // a locked message and a scheduled one
 				c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.Move(c.now, engine.Move{Key: key, To: "q"}, ""); return err })
 			}
 		},
@@ -360,7 +360,7 @@ func TestDeadLetters(t *testing.T) {
 				return err
 			})
 			c.attach(engine.Path(p), 1) // only its dead letters are forwarded
-		}, "DLQ-13 later " + p: func(c *clocked) { // receivers end where they would be refused now, and only there
+		}, "DLQ-13 later " + p: func(c *clocked) { // receivers are ended where they would be refused now, and only there
 			c.queue("other", engine.Config{})
 			if p == "q" {
 				c.queue("q", engine.Config{})

@@ -29,7 +29,7 @@ func TestDeferral(t *testing.T) {
 			c.nothing("q")
 			c.pass(hour)
 			c.nothing("q")
-			c.equal(len(c.delivered(link)), 1) // nor to one that waits
+			c.equal(len(c.delivered(link)), 1) // nor to a waiting one
 		},
 		"DEF-3, DEF-4, DEF-15": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -45,12 +45,12 @@ func TestDeferral(t *testing.T) {
 			c.abandon(d)
 			c.equal(c.rows("q")[0].Message.Seq, engine.Seq(1))
 		},
-		"DEF-5": func(c *clocked) { // by whoever knows the number
+		"DEF-5": func(c *clocked) { // by any client that has the number
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
 			link := c.attach("q", 1)
 			seq := c.setAside(c.inbox[0])
-			c.detach(link, engine.ByClient)
+			c.detach(link, engine.DetachedByClient)
 			c.pass(second)
 			c.equal(c.fetch("q", seq).Content.MessageID(), "m")
 		},
@@ -60,7 +60,7 @@ func TestDeferral(t *testing.T) {
 			a, b := c.setAside(c.receive("q")), c.setAside(c.receive("q"))
 			d := c.fetch("q", a)
 			c.equal(d.Message.LockedUntil, c.now.Add(7*second))
-			ds, err := c.ns.Fetch(c.now, "q", []engine.Seq{b}, engine.ReceiveAndDelete, "")
+			ds, err := c.ns.ReceiveDeferred(c.now, "q", []engine.Seq{b}, engine.ReceiveAndDelete, "")
 			c.must(err)
 			c.step()
 			c.taken(ds[0])
@@ -126,7 +126,7 @@ func TestDeferral(t *testing.T) {
 			c.unfetchable("q", other, expired)
 			c.wantCounts("q", engine.Counts{Deferred: 1, DeadLetter: 1})
 		},
-		"DEF-9 fetched in time": func(c *clocked) { // the lock outlives it (TTL-20); given back, it stays
+		"DEF-9 fetched in time": func(c *clocked) { // the lock outlives the expiry (TTL-20); abandoned, the message stays
 			c.queue("q", keeping)
 			c.send("q", engine.Content{TTL: minute})
 			seq := c.setAside(c.receive("q"))
@@ -157,7 +157,7 @@ func TestDeferral(t *testing.T) {
 			c.sends("q", "m")
 			seq := c.setAside(c.receive("q"))
 			c.must(c.settle(c.fetch("q", seq), engine.Defer))
-			c.wantDead("q", engine.ReasonExhausted, "Message could not be consumed after 2 delivery attempts.")
+			c.wantDead("q", engine.ReasonMaxDeliveryCount, "Message could not be consumed after 2 delivery attempts.")
 		},
 		"DEF-12 lock loss": func(c *clocked) {
 			c.queue("q", engine.Config{MaxDeliveryCount: 2})
@@ -166,7 +166,7 @@ func TestDeferral(t *testing.T) {
 			c.fetch("q", seq)
 			c.at(minute)
 			c.unfetchable("q", seq)
-			c.wantDead("q", engine.ReasonExhausted, "Message could not be consumed after 2 delivery attempts.")
+			c.wantDead("q", engine.ReasonMaxDeliveryCount, "Message could not be consumed after 2 delivery attempts.")
 		},
 		"DEF-13": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -186,7 +186,7 @@ func TestDeferral(t *testing.T) {
 			c.equal(n, 1)
 			c.wantIDs("q", "deferred")
 			c.release(c.fetch("q", seq))
-			pg, err := c.ns.BeginPurge(c.now, "q", []engine.Class{engine.ClassDeferred}) // asked for, it goes
+			pg, err := c.ns.BeginPurge(c.now, "q", []engine.Class{engine.ClassDeferred}) // a purge of deferred messages removes it
 			c.must(err)
 			c.must(c.ns.PurgeSlice(c.now, &pg, 10, ""))
 			c.step()

@@ -7,8 +7,8 @@ import (
 	"mayfly/engine"
 )
 
-// All that is deferred is listed in parts, each from where the one before ended, also
-// where that is gone meanwhile.
+// All deferred messages are listed in pages, each from where the one before ended, even if
+// that message does not exist any more.
 func TestDeferredInParts(t *testing.T) {
 	run(t, rules{"DEF-13": func(c *clocked) {
 		c.topic("m", engine.Config{})
@@ -23,7 +23,7 @@ func TestDeferredInParts(t *testing.T) {
 			c.setAside(c.receive(p))
 			c.setAside(c.receive(p))
 		}
-		c.must(c.ns.DeadLetterOne(c.now, c.rows("a")[2].Message.Key, "", "", ""))
+		c.must(c.ns.DeadLetterMessage(c.now, c.rows("a")[2].Message.Key, "", "", ""))
 		c.step()
 		c.setAside(c.receive("a/$DeadLetterQueue"))
 		list := func(at engine.Path, from engine.Seq, limit int) (all []string) {
@@ -48,10 +48,10 @@ func TestDeferredInParts(t *testing.T) {
 			}
 			c.equal(parts, whole)
 		}
-		c.equal(list("b", 2, 100), whole[4:]) // whatever its case
+		c.equal(list("b", 2, 100), whole[4:]) // case does not matter
 		c.equal(list("b", 4, 1), whole[6:7])
 		c.equal(list("b/$deadletterqueue", 1, 1), whole[6:7])
-		c.equal(list("c", 2, 1), whole[6:7]) // which is not there
+		c.equal(list("c", 2, 1), whole[6:7]) // a path that does not exist
 		c.equal(len(list("z", 1, 100)), 0)
 	}})
 }

@@ -1,107 +1,196 @@
-// Package engine is the words and rules of a message broker: queues, topics and
-// subscriptions, what may be done with their messages, and what time does to
-// them. It is pure: it reads no clock, starts no goroutine and does no I/O, so
-// that every rule can be tested at a boundary and a moment to either side of it.
+// Package engine implements the rules of a message broker: queues, topics and subscriptions,
+// the operations on their messages, and what time does to them. It is pure: it reads no
+// clock, starts no goroutine and does no I/O, so every rule can be tested at its exact
+// boundary.
 //
-//	Path, Entity, Config, Message, Content   what there is, in words
-//	Judge, Idle                              what time does, decided in one place each
+//	Path, Entity, Config, Message, Content   entities and messages
 //	Namespace                                the state; its methods are steps, each all or nothing
-//	selector, Rulebook, Plan                 which rules select a message, found out beforehand where that is possible
 //	insert, put, drop                        the mutators that every step uses, with before-images
-//	Attach, Credit, Match                    receivers are state, because the rules ask for them
-//	session, SessionRequest                  messages that one receiver has at a time, under one lock (§12)
-//	Seen, saw, remember                      which MessageIds an entity has accepted lately
-//	Declare, SendIn, SettleIn, Discharge     several steps that are one, or none
-//	Sweep, NextDue                           what is due and nobody asks for: forwarding, idle entities, what others wait for
-//	Nearing, Vigil                           messages some time before their time runs out
-//	Setting                                  what it keeps for others: views, rules, jobs
-//	forward, SendVia                         messages on their way from one entity to another
+//	Attach, Credit, Match                    receivers, which are state because rules depend on them
+//	Setting                                  values stored for other packages: views, rules, jobs
 //	Flush, Seal, Rollback, Restore           steps leave as one batch; the store decides nothing
 //
-// Rules carry the ids of the specification (TTL-5, DEF-9).
+// Rules carry the ids of SEMANTICS.md in this directory (TTL-5, DEF-9, §6.2#1), which is the
+// authority on what the broker does, with its sources.
+//
+// # Glossary
+//
+// The words of Service Bus and AMQP that the code uses, and the few of its own. A name that
+// needs an explanation and is missing here should be renamed.
+//
+//	alarm             the time at which a message expires, activates or unlocks by itself
+//	alert rule        a condition on messages near expiry or dead-lettered, and what to do then
+//	content           what the sender wrote, without the body; all copies by a topic share it
+//	credit            how many more messages an AMQP receiver accepts
+//	dead-letter       move a message to the dead-letter subqueue, with a reason
+//	defer             put a message aside, to be received by its sequence number alone
+//	delivery          a message handed to a receiver: under a lock, removed, or only peeked
+//	disposition       AMQP's frame that settles deliveries
+//	draft             a message template with placeholders; compiled once, sent many times
+//	Effects           results of steps since the last Flush: batch, events, deliveries
+//	entity            a queue, topic or subscription
+//	epoch             how often a namespace was opened; a server with an older epoch has lost it
+//	idle              unused for AutoDeleteOnIdle; then Sweep deletes the entity
+//	Judge             the function that decides what time has done to a message
+//	Keeper            opens the store of a namespace, and again after its loss
+//	key               identity of a message for life; in web/auth/token, a read-only link or an API token
+//	link              how a client sends or receives; in the engine always a receiver
+//	lock              the right to settle a message, or to have a session, until a time
+//	namespace         entities, messages and access rules under one name; one goroutine owns it
+//	operation         a change that an operator makes to one message, or to all that match
+//	owner             the server that has a namespace's lease, where several share a store
+//	Packed            encoded content, in memory as in the store
+//	partition key     keeps messages of a partitioned entity together; bounds transactions
+//	presentation      pages that a presenter shows to others, who follow along
+//	queue             an entity that keeps what is sent to it, until one receiver completes it
+//	receiver, sender  in web/amqp, the ends of links at the server: a sender serves a client that receives
+//	record            the stored form of an entity, message, session or setting
+//	rule              a subscription's filter, with an action that may change the copy
+//	Rulebook, Plan    SQL rules of topics; their results for a message, evaluated ahead
+//	scene             a scripted demonstration in a namespace of its own, with a clock one can turn
+//	session           messages with one SessionId, locked together; in AMQP, a group of links
+//	setting           a value stored with the namespace for other packages
+//	settle            complete, abandon, defer or dead-letter a delivery
+//	subqueue          main queue, dead-letter or transfer dead-letter subqueue of an entity
+//	subscription      a queue behind a topic, which gets the copies that its rules select
+//	Sweep             does work that is due without a request
+//	Terms             the settings of a subqueue that Judge needs
+//	topic             an entity that copies what is sent to it to its subscriptions
+//	transfer          sending via another entity; in AMQP, the frame that carries a message
+//	turn              one round of the broker's loop: steps, one batch, one commit
+//
+// # Where things are
+//
+// What Mayfly does, and the files and folders that do it, from the root of the module.
+//
+//	accept a message                     engine/send.go
+//	administration over HTTP (Atom)      web/rest/atom
+//	alerts, webhooks                     engine/alert, web/webhook
+//	attach of a link                     web/amqp/attach.go
+//	audit trail: recorded, read, shown   engine/operate.go, engine/history, web/show/activity.go
+//	auto-delete on idle                  engine/idle.go
+//	backup and restore                   storage/archive
+//	benchmarks                           cmd/brokerbench, cmd/livebench
+//	bulk operations                      engine/operation.go, engine/job
+//	CBS tokens, SAS                      web/amqp/request_link.go, web/auth/sas
+//	clock that a user turns              engine/broker/manual_clock.go
+//	command line, flags of serve         cmd/mayfly/cli/command.go, cmd/mayfly/serve.go
+//	commit: one for many steps           engine/broker/turn.go, engine/changes.go
+//	Config.json                          engine/topology, cmd/mayfly/config_file.go
+//	correlation filters                  engine/filter/correlation.go, engine/filter/index.go
+//	crash recovery                       engine/restore.go, storage/sqlite/load.go
+//	deliver a message                    engine/receive.go, web/amqp/sender.go
+//	documentation: pages, list           web/docs
+//	duplicate detection                  engine/duplicates.go
+//	event history and its queries        engine/event.go, engine/history
+//	expire a message                     engine/judge.go, engine/sweep.go
+//	forward a request to the owner       web/forward.go, web/cluster
+//	forwarding, hop limit                engine/forward.go
+//	idempotency keys                     web/api/idempotency.go, web/idempotency
+//	JSON API's routes                    web/api/route.go, web/api/document.go
+//	management operations ($management)  web/amqp/management.go
+//	memory limits                        engine/memory.go, engine/memory_account.go
+//	MongoDB's TTL indexes                storage/mongo/index.go
+//	OpenAPI document                     web/openapi
+//	OpenID Connect                       web/auth/oidc
+//	page of a queue: form, handler       views/page/entityform.templ, web/ui/entity.go
+//	page of a queue: model, template     web/show/entity.go, views/page/entity.templ
+//	page of a queue: route, role         web/ui/handler.go, web/ui/roles.go
+//	Prometheus metrics                   web/prometheus
+//	purge                                engine/purge.go, engine/broker/purge.go
+//	push to browsers                     web/live, static/live.js
+//	quotas and limits                    engine/limits.go, engine/memory_account.go
+//	REST: send, receive, settle          web/rest
+//	SASL                                 web/amqp/handshake.go
+//	scheduled messages                   engine/send.go, engine/judge.go
+//	sessions and their locks             engine/session.go
+//	settle a delivery: AMQP, rules       web/amqp/settle.go, engine/settle.go
+//	SQL filters: grammar                 engine/filter/grammar.go
+//	store: contract, conformance tests   engine/store.go, storage/storetest
+//	take-over of a namespace             engine/namespaces/keeper.go, storage/mongo/owner.go
+//	TLS certificate                      web/certificate
+//	traceability test                    engine/traceability_test.go
+//	transactions                         engine/transaction.go, web/amqp/coordinator.go
+//	translations                         views/locale
+//	warn before a message expires        engine/expiry_watch.go, engine/alert/expiry_watch.go
+//	WebSockets for AMQP                  web/amqp/websocket
+//	who may open which page              web/authorize.go, web/ui/roles.go
 //
 // # Invariants
 //
-// Check rebuilds everything below from the records and compares; tests call it
-// after each step.
+// Check rebuilds everything below from the records and compares; tests call it after each
+// step.
 //
-// INVARIANT: an entity is found by its folded path, its places by their ids,
-// and a subscription through its topic, in the order of paths; queues and topics
-// are counted.
+// INVARIANT: an entity is found by its folded path, its subqueues by their ids, and a
+// subscription through its topic, in path order; queues and topics are counted.
 //
-// INVARIANT: what a topic's selector has, and the rulebook of it, follows from
-// its subscriptions' rules.
+// INVARIANT: a topic's selector and its rulebook follow from its subscriptions' rules.
 //
-// INVARIANT: a place's terms follow from its entity's description and its
-// topic's.
+// INVARIANT: a subqueue's terms follow from its entity's description and its topic's.
 //
-// INVARIANT: order, ready bits, lists apart, counts and bytes of a place are a
-// function of its messages; bytes are summed at the root entity.
+// INVARIANT: order, ready bits, lists by class, counts and bytes of a subqueue are a function
+// of its messages; bytes are summed at the root entity.
 //
-// INVARIANT: where sessions are required, they are a function of the messages,
-// of locks and of states; one that has none of these is not there. The last message
-// that is locked in a session has the end of its lock.
+// INVARIANT: where sessions are required, they are a function of messages, locks and states;
+// a session with none of these does not exist. The last message locked in a session has the
+// session lock's deadline.
 //
-// INVARIANT: available sessions stand in line by their ranks, locked ones in a heap by their
-// ends, and all of them in the order of their ids.
+// INVARIANT: available sessions are in line by rank, locked ones in a heap by the end of
+// their lock, and all of them in id order.
 //
-// INVARIANT: a message has one alarm, where its terms want it, in the set of its
-// kind; after a change of terms, those not yet gone over may be elsewhere.
+// INVARIANT: a message has one alarm, if its terms call for one, in the set of its kind;
+// after a change of terms, the alarms of messages not yet judged again may be elsewhere.
 //
-// INVARIANT: NextSeq is above every number in the place and in its dead-letter
-// queues.
+// INVARIANT: NextSeq is above every number in the entity, its dead-letter subqueues included.
 //
-// INVARIANT: a topic holds scheduled messages alone, a dead-letter queue dead
-// letters alone, and no scheduled message is locked.
+// INVARIANT: a topic holds only scheduled messages, a dead-letter subqueue only dead letters,
+// and no scheduled message is locked.
 //
-// INVARIANT: dead letters that stay where they are in spite of forwarding are in
-// dead-letter queues. The ready ones among them, and those that their destination
-// does not take as it is, are held apart from what else is ready, and the latter
-// are counted.
+// INVARIANT: dead letters that stay in spite of forwarding are in dead-letter subqueues. The
+// ready ones among them, and those that their destination rejects as they are, are kept apart
+// from other ready messages, and the latter are counted.
 //
-// INVARIANT: every key leads to the message that has it; besides those in places
-// there are only those of deleted places that have not been let go.
+// INVARIANT: every key leads to its message; besides messages in subqueues there are only
+// those of deleted subqueues that have not been freed.
 //
-// INVARIANT: something is known only of locks that there are.
+// INVARIANT: details are recorded only of locks that exist.
 //
-// INVARIANT: a content counts the messages that refer to it, and the open
-// transactions that keep it.
+// INVARIANT: a content counts the messages that refer to it, and the open transactions that
+// keep it.
 //
-// INVARIANT: an entity remembers MessageIds exactly if it detects duplicates, in
-// generations that are in order, none of them empty; what of it the store has
-// not heard of waits for it.
+// INVARIANT: an entity remembers MessageIds exactly if it detects duplicates, in ordered
+// generations, none of them empty; those that the store does not have yet wait for it.
 //
-// INVARIANT: every transaction is to be ended, at a time that is set and the
-// soonest first; what transactions send, settle and keep is counted.
+// INVARIANT: every transaction has a deadline, and the soonest is first; what transactions
+// send, settle and keep is counted.
 //
-// INVARIANT: a link is at the place it names, in the lines it belongs to; links are
-// counted at the root entity, those with credit or that wait for a session at their
-// entity and its topic.
+// INVARIANT: a link is at the subqueue it names, in the lines it belongs to; links are
+// counted at the root entity, those with credit or waiting for a session at their entity and
+// its topic.
 //
-// INVARIANT: the namespace's access rules are in the order of their names, no two
-// of them the same.
+// INVARIANT: the namespace's access rules are sorted by name, and names are unique.
 //
-// INVARIANT: a setting is found by its key, the bytes of all are counted, and
-// their order, where it is known, is that of the keys.
+// INVARIANT: a setting is found by its key, the bytes of all settings are counted, and their
+// order, once computed, is that of the keys.
 //
-// INVARIANT: a place with a ready message and a link with credit is hungry.
+// INVARIANT: a subqueue with a ready message and a link with credit is hungry.
 //
-// INVARIANT: a link has the session that has it; one that waits for a session
-// stands in line once; and where a link could get a session or a message, the
-// place is hungry and the session is to be fed.
+// INVARIANT: a session that is locked for a link is that link's session; a link that waits
+// for a session is in line once; and where a link could get a session or a message, the
+// subqueue is hungry and the session is to be fed.
 //
-// INVARIANT: a place with something due, or to be forwarded, is in turn, or in the heap where its next
-// alarm wants it; an entity's idle alarm is never late.
+// INVARIANT: a subqueue with something due or to be forwarded is in turn, or in the heap at
+// the time of its next alarm; an entity's idle alarm is never late.
 //
-// INVARIANT: a message that the store does not have in this form is dirty and
-// waits for it, a dropped one is named, its content is stored or on the way, and
-// a batch names no identity twice. That what the store has, changed by a batch,
-// is what is here, engine/enginetest shows.
+// INVARIANT: a message that the store does not have in its present form is dirty and waits
+// for it, a dropped one is named, its content is stored or on the way, and a batch names no
+// identity twice. Package engine/enginetest shows that the store's records, changed by a
+// batch, equal the state here.
 //
 // # Not applicable
 //
-// Rules that no test names, and why. TestTraceability reads this list, and
-// prints which tests name the others.
+// Rules that no test names, and why. TestTraceability reads this list, and prints which tests
+// name the others.
 //
 //   - PEEK-11: there is one partition (SEQ-2).
 package engine

@@ -9,11 +9,11 @@ import (
 
 const windowOfIDs = 1_000_000
 
-// fillWindow has e see a million ids over nine tenths of its window.
+// fillWindow makes e remember a million ids over nine tenths of its window.
 func fillWindow(ns *Namespace, e *entity) (now Instant) {
 	for i := range windowOfIDs {
 		now = 1_000_000 + Instant(i)*540_000/windowOfIDs
-		ns.remember(now, e, DigestOf(strconv.Itoa(i)))
+		ns.rememberID(now, e, DigestOf(strconv.Itoa(i)))
 		if i%1000 == 999 {
 			ns.Flush(now, true)
 			ns.Seal(true)
@@ -29,7 +29,7 @@ func liveHeap() uint64 {
 	return m.HeapAlloc
 }
 
-// BenchmarkDuplicates has what a window of a million MessageIds costs.
+// BenchmarkDuplicates measures a window of a million MessageIds.
 func BenchmarkDuplicates(b *testing.B) {
 	b.Run("memory", func(b *testing.B) {
 		for b.Loop() {
@@ -59,7 +59,7 @@ func BenchmarkDuplicates(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			i := 0
 			for b.Loop() {
-				e.saw(now, digests[i%len(digests)])
+				e.isDuplicate(now, digests[i%len(digests)])
 				i++
 			}
 		})
@@ -71,9 +71,9 @@ func BenchmarkDuplicates(b *testing.B) {
 	})
 	for _, each := range []int{1000, 1} {
 		b.Run("restore records of "+strconv.Itoa(each), func(b *testing.B) {
-			var records []Seen
+			var records []SeenIDs
 			for i := 0; i < windowOfIDs; i += each {
-				r := Seen{Holder: e.ID, N: uint64(i + 1), At: 1_000_000 + Instant(i)*540_000/windowOfIDs}
+				r := SeenIDs{Subqueue: e.ID, N: uint64(i + 1), At: 1_000_000 + Instant(i)*540_000/windowOfIDs}
 				for j := range each {
 					r.Digests = append(r.Digests, DigestOf(strconv.Itoa(i+j)))
 				}

@@ -8,7 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// OPS-1: what an operator moves is detected, and told beforehand.
+// OPS-1: duplicates among messages that an operator moves are detected before anything
+// changes.
 func TestMovedDuplicates(t *testing.T) {
 	move := func(c *clocked, m engine.Move) (engine.Seq, error) {
 		c.Helper()
@@ -26,24 +27,24 @@ func TestMovedDuplicates(t *testing.T) {
 	run(t, rules{
 		"OPS-1 refused": func(c *clocked) {
 			k := dead(c)
-			seen, err := c.ns.Seen(c.now, "q", "m")
+			seen, err := c.ns.IsDuplicate(c.now, "q", "m")
 			c.must(err)
 			c.equal(seen, true)
 			c.refused(engine.ErrDuplicate, func() error {
 				_, err := move(c, engine.Move{Key: k})
-				if !errors.Is(err, engine.ErrNotAllowed) || !strings.Contains(err.Error(), "'q' has seen the MessageId 'm' of message #1 within the last 10m0s") {
+				if !errors.Is(err, engine.ErrNotAllowed) || !strings.Contains(err.Error(), "'q' has received the MessageId 'm' of message #1 within the last 10m0s") {
 					c.Errorf("it says %v", err)
 				}
 				return err
 			})
 			c.at(window)
-			seen, err = c.ns.Seen(c.now, "q", "m")
+			seen, err = c.ns.IsDuplicate(c.now, "q", "m")
 			c.must(err)
 			c.equal(seen, false)
 			seq, err := move(c, engine.Move{Key: k})
 			c.must(err)
 			c.equal(seq, engine.Seq(2))
-			c.duplicate("q", engine.Content{MessageID: "m"}) // it is seen as if it were sent
+			c.duplicate("q", engine.Content{MessageID: "m"}) // it is remembered as if it were sent
 		},
 		"OPS-1 dropped": func(c *clocked) {
 			k := dead(c)
@@ -59,7 +60,7 @@ func TestMovedDuplicates(t *testing.T) {
 				c.Errorf("the events are %+v", c.events)
 			}
 		},
-		"OPS-1 not a duplicate": func(c *clocked) { // that it may be dropped does not mean that it is
+		"OPS-1 not a duplicate": func(c *clocked) { // allowing a drop does not make it a duplicate
 			k := dead(c)
 			c.queue("other", engine.Config{RequiresDuplicateDetection: true})
 			_, err := move(c, engine.Move{Key: k, To: "other", DropDuplicate: true})
@@ -92,7 +93,7 @@ func TestMovedDuplicates(t *testing.T) {
 			c.must(err)
 			c.wantIDs(s, "m")
 			c.wantIDs("from")
-			c.kill(c.receive(s), "", "") // and back to the subscription, which detects nothing
+			c.kill(c.receive(s), "", "") // and back to the subscription, which does not detect duplicates
 			_, err = move(c, engine.Move{Key: c.key(s.DeadLetter())})
 			c.must(err)
 			c.wantIDs(s, "m")

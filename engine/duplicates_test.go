@@ -13,13 +13,13 @@ import (
 
 const window = 10 * time.Minute
 
-// detecting is a queue that detects duplicates, within ten minutes.
+// detecting makes a queue that detects duplicates within ten minutes.
 func (c *clocked) detecting(p engine.Path) {
 	c.Helper()
 	c.queue(p, engine.Config{RequiresDuplicateDetection: true})
 }
 
-// duplicate wants a message to be accepted and dropped.
+// duplicate requires a message to be accepted and dropped.
 func (c *clocked) duplicate(p engine.Path, m engine.Content) engine.Seq {
 	c.Helper()
 	before := c.state(p).Duplicates
@@ -30,7 +30,7 @@ func (c *clocked) duplicate(p engine.Path, m engine.Content) engine.Seq {
 	return seq
 }
 
-// accepted wants a message to be kept, as a new one.
+// accepted requires a message to be stored as a new one.
 func (c *clocked) accepted(p engine.Path, m engine.Content) {
 	c.Helper()
 	before := c.state(p).Duplicates
@@ -43,7 +43,7 @@ func (c *clocked) accepted(p engine.Path, m engine.Content) {
 func TestDuplicates(t *testing.T) {
 	id := func(s string) engine.Content { return engine.Content{MessageID: s} }
 	run(t, rules{
-		"DUP-1": func(c *clocked) { // the id alone counts, to the letter
+		"DUP-1": func(c *clocked) { // only the id counts, and case matters
 			c.detecting("q")
 			c.send("q", engine.Content{MessageID: "order-1", Subject: "first"})
 			c.duplicate("q", engine.Content{MessageID: "order-1", Subject: "another", CorrelationID: "x", PartitionKey: "p"})
@@ -58,7 +58,7 @@ func TestDuplicates(t *testing.T) {
 			c.accepted("plain", id("order-1"))
 			c.accepted("plain", id("order-1"))
 		},
-		"DUP-2": func(c *clocked) { // accepted, told of, counted, and nothing is stored
+		"DUP-2": func(c *clocked) { // accepted, with an event, counted, and nothing is stored
 			c.detecting("q")
 			c.sends("q", "m")
 			c.events = nil
@@ -77,9 +77,9 @@ func TestDuplicates(t *testing.T) {
 			c.equal(c.state("q").Duplicates, uint64(1))
 			c.duplicate("q", id("m"))
 			c.equal(c.state("q").Duplicates, uint64(2))
-			c.equal(c.state("q").Seen, 1)
+			c.equal(c.state("q").RememberedIDs, 1)
 		},
-		"DUP-3": func(c *clocked) { // what the window is at the moment counts
+		"DUP-3": func(c *clocked) { // the present window counts
 			c.detecting("q")
 			c.sends("q", "m")
 			c.at(21 * second)
@@ -104,15 +104,15 @@ func TestDuplicates(t *testing.T) {
 			c.accepted("q", id("m"))
 			c.duplicate("q", id("m"))
 		},
-		"DUP-3 longer": func(c *clocked) { // what had its window does not come back
+		"DUP-3 longer": func(c *clocked) { // ids whose window has passed do not come back
 			c.queue("q", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})
 			c.sends("q", "a")
-			c.at(10 * second) // of the same quarter of a minute
+			c.at(10 * second) // in the same quarter of a minute
 			c.sends("q", "b")
 			c.at(time.Minute)
 			c.update("q", func(cfg *engine.Config) { cfg.DuplicateDetectionHistoryTimeWindow = hour })
 			c.at(time.Minute + second)
-			ok, err := c.ns.Seen(c.now, "q", "a")
+			ok, err := c.ns.IsDuplicate(c.now, "q", "a")
 			c.must(err)
 			c.equal(ok, false)
 			c.duplicate("q", id("b"))
@@ -130,7 +130,7 @@ func TestDuplicates(t *testing.T) {
 			c.sweep()
 			c.equal(len(c.store.seen), 0)
 		},
-		"DUP-4": func(c *clocked) { // from the first acceptance, and at the window it has passed (DEC-1)
+		"DUP-4": func(c *clocked) { // from the first acceptance on, and passed at the end of the window (DEC-1)
 			c.detecting("q")
 			c.sends("q", "m")
 			c.at(9 * time.Minute)
@@ -147,7 +147,7 @@ func TestDuplicates(t *testing.T) {
 			c.accepted("q", id("m"))
 			c.equal(len(c.rows("q")), 3)
 		},
-		"DUP-4 one of many": func(c *clocked) { // each by its own clock, wherever the others stand
+		"DUP-4 one of many": func(c *clocked) { // each by its own time, whatever the others are
 			c.detecting("q")
 			var sent []time.Duration
 			for at := time.Duration(0); at < window+time.Minute; at += 17 * second {
@@ -173,7 +173,7 @@ func TestDuplicates(t *testing.T) {
 			c.equal(first, engine.Seq(1))
 			c.equal(again, engine.Seq(2))
 			c.wantCounts("q", engine.Counts{Scheduled: 1})
-			if err := c.ns.Cancel(c.now, "q", []engine.Seq{again}, ""); !errors.Is(err, engine.ErrMessageNotFound) {
+			if err := c.ns.CancelScheduled(c.now, "q", []engine.Seq{again}, ""); !errors.Is(err, engine.ErrMessageNotFound) {
 				c.Errorf("cancelled by the number of a duplicate: %v", err)
 			}
 			c.sends("q", "now")
@@ -182,7 +182,7 @@ func TestDuplicates(t *testing.T) {
 			c.equal(c.send("q", id("other")), engine.Seq(5))
 			c.wantCounts("q", engine.Counts{Active: 2, Scheduled: 1})
 		},
-		"DUP-5 activated": func(c *clocked) { // which is no second acceptance
+		"DUP-5 activated": func(c *clocked) { // activation is no second acceptance
 			c.detecting("q")
 			c.send("q", engine.Content{MessageID: "m", ScheduledFor: morning.Add(window + time.Minute)})
 			c.at(window)
@@ -200,7 +200,7 @@ func TestDuplicates(t *testing.T) {
 		"DUP-6": func(c *clocked) {
 			c.detecting("q")
 			seq := c.send("q", engine.Content{MessageID: "m", ScheduledFor: morning.Add(hour)})
-			c.must(c.ns.Cancel(c.now, "q", []engine.Seq{seq}, ""))
+			c.must(c.ns.CancelScheduled(c.now, "q", []engine.Seq{seq}, ""))
 			c.step()
 			c.duplicate("q", id("m"))
 			c.wantCounts("q", engine.Counts{})
@@ -212,8 +212,8 @@ func TestDuplicates(t *testing.T) {
 			seqs, err := c.trySend("q", engine.Content{}, engine.Content{})
 			c.must(err)
 			c.equal(seqs[1], engine.Seq(4))
-			c.equal(c.state("q").Seen, 0)
-			if seen, err := c.ns.Seen(c.now, "q", ""); seen || err != nil {
+			c.equal(c.state("q").RememberedIDs, 0)
+			if seen, err := c.ns.IsDuplicate(c.now, "q", ""); seen || err != nil {
 				c.Errorf("no id was seen: %v, %v", seen, err)
 			}
 		},
@@ -230,7 +230,7 @@ func TestDuplicates(t *testing.T) {
 			c.accepted("t", id("n"))
 			c.accepted("t", id("o"))
 			c.wantIDs(a, "m", "n", "o")
-			c.wantIDs(b, "m", "m", "m") // what an action makes of an id is nobody's duplicate
+			c.wantIDs(b, "m", "m", "m") // an id that an action sets is not checked
 			c.accepted("t", engine.Content{MessageID: "later", ScheduledFor: morning.Add(second)})
 			c.duplicate("t", id("later"))
 			c.at(second)
@@ -238,10 +238,10 @@ func TestDuplicates(t *testing.T) {
 			c.wantIDs(a, "m", "n", "o", "later")
 			c.remove(a)
 			c.remove(b)
-			c.accepted("t", id("nobody")) // selected by nobody, and seen all the same
+			c.accepted("t", id("nobody")) // no subscription selects it, but the id is remembered
 			c.duplicate("t", id("nobody"))
 		},
-		"DUP-9, TTL-37": func(c *clocked) { // whatever has become of it
+		"DUP-9, TTL-37": func(c *clocked) { // whatever became of the message
 			c.detecting("q")
 			c.sends("q", "completed", "deleted", "dead", "deferred")
 			c.complete(c.receive("q"))
@@ -256,7 +256,7 @@ func TestDuplicates(t *testing.T) {
 			for _, gone := range []string{"completed", "deleted", "dead", "deferred", "expired", "never there"} {
 				c.duplicate("q", id(gone))
 			}
-			c.must(c.ns.DeleteOne(c.now, c.key("q"), ""))
+			c.must(c.ns.DeleteMessage(c.now, c.key("q"), ""))
 			c.step()
 			c.duplicate("q", id("deferred"))
 			c.wantIDs("q")
@@ -277,11 +277,11 @@ func TestDuplicates(t *testing.T) {
 				c.Errorf("the numbers are %v", seqs)
 			}
 			c.equal(c.state("q").Duplicates, uint64(4))
-			_, err = c.trySend("q", id("a"), id("b")) // nothing is left of it
+			_, err = c.trySend("q", id("a"), id("b")) // both are duplicates
 			c.must(err)
 			c.wantIDs("q", "a", "b", "c")
 		},
-		"DUP-12": func(c *clocked) { // it lasts, and is trimmed
+		"DUP-12": func(c *clocked) { // the history survives restarts, and is trimmed
 			c.detecting("q")
 			c.sends("q", "a", "b")
 			c.at(window - 1*ms)
@@ -291,25 +291,25 @@ func TestDuplicates(t *testing.T) {
 			c.restart()
 			c.duplicate("q", id("b"))
 			c.duplicate("q", id("c"))
-			c.equal(c.state("q").Seen, 3)
+			c.equal(c.state("q").RememberedIDs, 3)
 			c.at(window)
 			c.restart()
 			c.sweep()
-			c.equal(c.state("q").Seen, 1)
+			c.equal(c.state("q").RememberedIDs, 1)
 			c.equal(len(c.store.seen), 1)
 			c.accepted("q", id("a"))
 			c.duplicate("q", id("c"))
 			c.at(3 * window)
 			c.sweep()
-			c.equal(c.state("q").Seen, 0)
+			c.equal(c.state("q").RememberedIDs, 0)
 			c.equal(len(c.store.seen), 0)
 			c.equal(c.state("q").Duplicates, uint64(4))
 		},
-		"PROP-7": func(c *clocked) { // a window alone detects nothing
+		"PROP-7": func(c *clocked) { // a window alone does not enable detection
 			c.queue("q", engine.Config{DuplicateDetectionHistoryTimeWindow: hour})
 			c.accepted("q", id("m"))
 			c.accepted("q", id("m"))
-			c.equal(c.state("q").Seen, 0)
+			c.equal(c.state("q").RememberedIDs, 0)
 			c.equal(len(c.store.seen), 0)
 		},
 		"SES-18": func(c *clocked) {
@@ -318,7 +318,7 @@ func TestDuplicates(t *testing.T) {
 			c.duplicate("q", engine.Content{MessageID: "m", SessionID: "two"})
 			c.wantIDs("q", "m")
 		},
-		"DLQ-22": func(c *clocked) { // a client's copy of a dead letter is a message like others
+		"DLQ-22": func(c *clocked) { // a client's copy of a dead letter is a message like any other
 			c.detecting("q")
 			c.sends("q", "m")
 			c.kill(c.receive("q"), "", "")
@@ -326,7 +326,7 @@ func TestDuplicates(t *testing.T) {
 			c.at(window)
 			c.accepted("q", id("m"))
 		},
-		"MSG-8": func(c *clocked) { // a refused message is not seen
+		"MSG-8": func(c *clocked) { // the id of a refused message is not remembered
 			c.limit(func(l *engine.Limits) { l.MessageSize = 300 })
 			c.queue("q", engine.Config{RequiresDuplicateDetection: true, Status: engine.StatusSendDisabled})
 			c.refused(engine.ErrDisabled, func() error { _, err := c.trySend("q", id("m")); return err })
@@ -340,7 +340,8 @@ func TestDuplicates(t *testing.T) {
 	})
 }
 
-// What goes with an entity, and what stays with it.
+// TestDuplicatesOfEntities tests when the history is deleted with an entity, and when it
+// stays.
 func TestDuplicatesOfEntities(t *testing.T) {
 	run(t, rules{
 		"deleted": func(c *clocked) {
@@ -366,7 +367,7 @@ func TestDuplicatesOfEntities(t *testing.T) {
 			c.step()
 			c.equal(len(c.store.seen), 0)
 		},
-		"a subscription": func(c *clocked) { // has none of its own, whatever it says
+		"a subscription": func(c *clocked) { // a subscription has no detection, whatever its description says
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{RequiresDuplicateDetection: true})
 			c.sends("t", "m", "m")
@@ -376,11 +377,11 @@ func TestDuplicatesOfEntities(t *testing.T) {
 			c.detecting("Q")
 			c.sends("q", "m")
 			c.duplicate("Q", engine.Content{MessageID: "m"})
-			if _, err := c.ns.Seen(c.now, "nowhere", "m"); !errors.Is(err, engine.ErrNotFound) {
+			if _, err := c.ns.IsDuplicate(c.now, "nowhere", "m"); !errors.Is(err, engine.ErrNotFound) {
 				c.Errorf("nowhere it is %v", err)
 			}
 		},
-		"IDLE-2": func(c *clocked) { // a duplicate is use
+		"IDLE-2": func(c *clocked) { // a duplicate counts as use
 			c.queue("q", engine.Config{RequiresDuplicateDetection: true, AutoDeleteOnIdle: 5 * time.Minute})
 			c.sends("q", "m")
 			c.at(4 * time.Minute)
@@ -391,14 +392,14 @@ func TestDuplicatesOfEntities(t *testing.T) {
 	})
 }
 
-// §1.5: how many ids an entity may remember.
+// §1.5: an entity may remember a limited number of ids.
 func TestDuplicateIDs(t *testing.T) {
 	id := func(s string) engine.Content { return engine.Content{MessageID: s} }
 	full := func(c *clocked, messages ...engine.Content) {
 		c.Helper()
 		c.refused(engine.ErrBusy, func() error {
 			_, err := c.trySend("q", messages...)
-			if err == nil || !strings.Contains(err.Error(), "remembers 2 MessageIds of the last 10m0s") {
+			if err == nil || !strings.Contains(err.Error(), "stores 2 MessageIds of the last 10m0s") {
 				c.Errorf("it says %v", err)
 			}
 			return err
@@ -412,12 +413,12 @@ func TestDuplicateIDs(t *testing.T) {
 			c.at(second)
 			c.sends("q", "b")
 			full(c, id("c"))
-			c.duplicate("q", id("a")) // which needs no room
+			c.duplicate("q", id("a")) // a duplicate needs no room
 			c.accepted("q", engine.Content{})
 			full(c, id("a"), id("c"))
 			c.at(window + second - 1*ms)
 			full(c, id("c"))
-			c.at(window + second) // both go at once: they are of one quarter
+			c.at(window + second) // both are forgotten at once: they are of one quarter
 			_, err := c.trySend("q", id("c"), id("c"), id("d"), id("d"))
 			c.must(err)
 			full(c, id("e"))
@@ -429,7 +430,7 @@ func TestDuplicateIDs(t *testing.T) {
 			c.refused(engine.ErrBusy, func() error { _, err := c.trySend("q", id("c")); return err })
 			c.accepted("q", engine.Content{})
 		},
-		"DLQ-11": func(c *clocked) { // a duplicate takes no room, in a full queue either
+		"DUP-2 in a full queue": func(c *clocked) { // a duplicate takes no room
 			c.limit(func(l *engine.Limits) { l.EntitySize = 20 })
 			c.detecting("q")
 			c.sends("q", "m")

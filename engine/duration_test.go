@@ -9,6 +9,18 @@ import (
 	"mayfly/engine"
 )
 
+func TestPROP_15(t *testing.T) {
+	for text, want := range map[string]string{"P0Y0M0DT0H30M0S": "PT30M", "P1Y": "P365D", "P1M": "P30D", "P14M": "P425D"} {
+		for _, kind := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
+			p, _ := engine.LookupProperty(kind, "DefaultMessageTimeToLive")
+			var c engine.Config
+			if err := p.Set(&c, engine.DefaultLimits(), kind, text); err != nil || p.Text(c) != want {
+				t.Errorf("%s of a %s is %s, want %s: %v", text, kind, p.Text(c), want, err)
+			}
+		}
+	}
+}
+
 func TestParseDuration(t *testing.T) {
 	const never, bad = -1, -2
 	day := 24 * time.Hour
@@ -16,8 +28,12 @@ func TestParseDuration(t *testing.T) {
 		// ISO 8601
 		"PT1M": time.Minute, "PT1M30S": 90 * time.Second, "P14D": 14 * day, "P1DT2H3M4.5S": 26*time.Hour + 3*time.Minute + 4500*time.Millisecond,
 		"pt5s": 5 * time.Second, "P2W": 14 * day, "PT0S": 0, "PT0.001S": time.Millisecond, "PT36H": 36 * time.Hour, " PT1M ": time.Minute,
-		"P": bad, "PT": bad, "P1M": bad, "P1Y": bad, "PT1D": bad, "PT1": bad, "P1": bad, "PTT1S": bad, "PT1.2.3S": bad, "-PT1S": bad, "PT-1S": bad, "P1H": bad,
-		// as people write it
+		"P": bad, "PT": bad, "PT1D": bad, "PT1": bad, "P1": bad, "PTT1S": bad, "PT1.2.3S": bad, "-PT1S": bad, "PT-1S": bad, "P1H": bad,
+		// PROP-15: years and months
+		"P0Y0M0DT0H30M0S": 30 * time.Minute, "P1Y": 365 * day, "P1M": 30 * day, "P12M": 365 * day, "P13M": 395 * day, "P1Y1M1DT1M": 396*day + time.Minute,
+		"P11M": 330 * day, "P2Y": 730 * day, "P0Y": 0, "P0M": 0, "p1y": 365 * day, "P1YT0S": 365 * day, "P300Y": never, "P4000M": never, "P999999999999Y": never,
+		"P1.5Y": bad, "P1.5M": bad, "PT1Y": bad, "P1YM": bad, "PY": bad, "1y": bad, "P-1M": bad,
+		// short form
 		"90s": 90 * time.Second, "1h30m": 90 * time.Minute, "7d": 7 * day, "2w": 14 * day, "250ms": 250 * time.Millisecond, "1.5h": 90 * time.Minute, "0s": 0,
 		"": bad, "5": bad, "s": bad, "5x": bad, "-5s": bad, "5 s": bad, ".s": bad, "1e3s": bad,
 		// .NET

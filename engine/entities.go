@@ -3,11 +3,12 @@ package engine
 import (
 	"slices"
 	"strings"
+
+	"mayfly/engine/shorten"
 )
 
-// Create adds a queue, topic or subscription; p is its path and its case is
-// kept. A subscription gets the rule $Default with a true filter (FILT-2); ask
-// CreateWithRules for others.
+// Create adds a queue, topic or subscription at path p, whose case is kept. A subscription
+// gets the rule $Default with a true filter (FILT-2); for other rules, use CreateWithRules.
 func (ns *Namespace) Create(now Instant, kind EntityKind, p Path, c Config, actor string) (Entity, error) {
 	var rules []Rule
 	if kind == Subscription {
@@ -16,15 +17,15 @@ func (ns *Namespace) Create(now Instant, kind EntityKind, p Path, c Config, acto
 	return ns.CreateWithRules(now, kind, p, c, rules, actor)
 }
 
-// CreateWithRules is Create with the rules a subscription starts with; none at
-// all is allowed and selects nothing (FILT-3).
+// CreateWithRules is Create with the rules a subscription starts with; no rules at all are
+// allowed and select nothing (FILT-3).
 func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Config, rules []Rule, actor string) (Entity, error) {
 	c = ns.limits.Complete(kind, c).stored()
 	topic, err := ns.admitEntity(kind, p, c)
 	if err != nil {
 		return Entity{}, err
 	}
-	var plans []*planned
+	var plans []*compiledRule
 	if topic != nil {
 		plans, err = ns.admitRules(topic, nil, rules...)
 	} else if len(rules) > 0 {
@@ -34,49 +35,57 @@ func (ns *Namespace) CreateWithRules(now Instant, kind EntityKind, p Path, c Con
 		return Entity{}, err
 	}
 	e := &entity{Entity: Entity{
-		ID: HolderID(ns.keys.Next()), Kind: kind, Path: p, Config: c, CreatedAt: now, UpdatedAt: now,
+		ID: SubqueueID(ns.keys.Next()), Kind: kind, Path: p, Config: c, CreatedAt: now, UpdatedAt: now,
 	}}
 	if kind != Topic {
-		e.DeadLetterID = HolderID(ns.keys.Next())
+		e.DeadLetterID = SubqueueID(ns.keys.Next())
 	}
-	e.TransferID = HolderID(ns.keys.Next())
+	e.TransferID = SubqueueID(ns.keys.Next())
 	if topic != nil {
 		e.Path = SubscriptionPath(string(topic.Path), p.Name())
 	}
 	for _, p := range plans {
 		p.Subscription, p.CreatedAt = e.ID, now
 		e.rules = withRule(e.rules, p.Rule)
-		e.aside = append(e.aside, p.of(e))
+		e.detachedRules = append(e.detachedRules, p.of(e))
 		ns.changes.rules[p.id()] = struct{}{}
 	}
-	ns.place(e, topic)
+	ns.addEntity(e, topic)
 	e.main.meter.LastUsed = now
-	if kind == Subscription { // as Service Bus has it; a queue or topic was never accessed then
+	if kind == Subscription { // as in Service Bus, where a new queue or topic has not been accessed
 		e.main.meter.AccessedAt = now
+		m := topic.main.meter
+		m.AccessedAt = now
+		ns.meter(topic.main, m)
 	}
 	ns.changes.markMeter(e.main)
 	ns.changes.entities[e.ID] = e
 	ns.changes.hard = true
-	ns.changes.note(undo{kind: undoOther, other: func() { ns.unplace(e) }})
+	ns.changes.addUndo(undo{kind: undoOther, other: func() {
+		ns.removeEntity(e)
+		for _, h := range e.subqueues() { // empty maps that were kept for reuse
+			ns.account.add(-h.account.bytes)
+		}
+	}})
 	ns.touch(now, e, "create", actor)
 	ns.audit(ns.entityEvent(EventEntityCreated, now, e, actor))
 	return e.Entity, nil
 }
 
-// admitEntity checks what Create is asked for, before anything changes.
+// admitEntity checks the arguments of Create before anything changes.
 func (ns *Namespace) admitEntity(kind EntityKind, p Path, c Config) (topic *entity, err error) {
 	if p.IsDeadLetter() {
-		return nil, refuseCode(ErrNotAllowed, 40301, "A dead-letter queue cannot be created: '%s'.", p)
+		return nil, RefuseCode(ErrNotAllowed, 40301, "A dead-letter queue cannot be created by itself: '%s'. Create its queue or subscription.", p)
 	}
 	topicName, _, isSub := p.Subscription()
 	if isSub != (kind == Subscription) {
-		return nil, refuseCode(ErrArgument, 40000, "'%s' is not the path of a %s. A subscription's path is TOPIC/Subscriptions/NAME.", p, kind)
+		return nil, RefuseCode(ErrArgument, 40000, "'%s' is not the path of a %s. A subscription's path is TOPIC/Subscriptions/NAME.", p, kind)
 	}
-	if err := ns.limits.lacks(kind, nil, c); err != nil {
+	if err := ns.limits.checkFeatures(kind, nil, c); err != nil {
 		return nil, err
 	}
 	if old := ns.entities[p.Fold()]; old != nil {
-		return nil, refuseCode(ErrExists, 40900, "The %s '%s' exists already.", old.Kind, old.Path)
+		return nil, RefuseCode(ErrExists, 40900, "The %s '%s' already exists.", old.Kind, old.Path)
 	}
 	if err := ns.checkForward(p, c); err != nil {
 		return nil, err
@@ -84,9 +93,12 @@ func (ns *Namespace) admitEntity(kind EntityKind, p Path, c Config) (topic *enti
 	if err := ns.limits.checkAccess(kind, nil, c.AuthorizationRules); err != nil {
 		return nil, err
 	}
+	if err := ns.admitMemory((&entity{Entity: Entity{Path: p, Config: c}}).memory()); err != nil {
+		return nil, err
+	}
 	if kind != Subscription {
-		if int64(ns.topLevel) >= ns.limits.Entities {
-			return nil, refuseCode(ErrQuota, 40300, "This namespace has %d queues and topics, which is the most it may have.", ns.topLevel)
+		if int64(ns.topLevelCount) >= ns.limits.Entities {
+			return nil, RefuseCode(ErrQuota, 40300, "This namespace already has %d queues and topics, the maximum. Delete one first.", ns.topLevelCount)
 		}
 		return nil, nil
 	}
@@ -94,27 +106,27 @@ func (ns *Namespace) admitEntity(kind EntityKind, p Path, c Config) (topic *enti
 		return nil, err
 	}
 	if topic.Kind != Topic {
-		return nil, refuseCode(ErrNotAllowed, 40301, "'%s' is a %s and has no subscriptions.", topic.Path, topic.Kind)
+		return nil, RefuseCode(ErrNotAllowed, 40301, "'%s' is a %s. Only topics have subscriptions.", topic.Path, topic.Kind)
 	}
 	if int64(len(topic.subs)) >= ns.limits.SubscriptionsPerTopic {
-		return nil, refuseCode(ErrQuota, 40503, "The topic '%s' has %d subscriptions, which is the most it may have.", topic.Path, len(topic.subs))
+		return nil, RefuseCode(ErrQuota, 40503, "The topic '%s' already has %d subscriptions, the maximum. Delete one first.", topic.Path, len(topic.subs))
 	}
 	return topic, nil
 }
 
-// checkForward wants a queue or topic to forward to (FWD-2) that is not the
-// entity itself (PROP-9), and keeps conflicting properties apart.
+// checkForward returns an error unless the entity at p may forward as c says: to queues or
+// topics that exist (FWD-2), or to itself (PROP-9). It also rejects conflicting properties.
 func (ns *Namespace) checkForward(p Path, c Config) error {
 	for _, f := range [...]struct{ name, to string }{{"ForwardTo", c.ForwardTo}, {"ForwardDeadLetteredMessagesTo", c.ForwardDeadLetteredMessagesTo}} {
 		name, to := f.name, f.to
 		if to == "" {
 			continue
 		}
-		if Path(to).Fold() == p.Fold() {
-			return &PropertyError{Property: name, Value: to, Kind: ErrArgument, Text: "Entity cannot have auto-forwarding policy to itself."}
+		if _, _, sub := p.Subscription(); !sub && Path(to).Fold() == p.Fold() {
+			continue // it may not exist yet
 		}
 		if e := ns.entities[Path(to).Fold()]; e == nil || e.Kind == Subscription {
-			return &PropertyError{Property: name, Value: to, Kind: ErrArgument, SubCode: 40401, Text: "The queue or topic '" + cut(to, 260) + "' that '" + name + "' names does not exist."}
+			return &PropertyError{Property: name, Value: to, Kind: ErrArgument, SubCode: 40401, Text: "The queue or topic '" + shorten.To(to, 260) + "' that '" + name + "' names does not exist."}
 		}
 	}
 	if c.EnableExpress && c.RequiresDuplicateDetection {
@@ -123,74 +135,80 @@ func (ns *Namespace) checkForward(p Path, c Config) error {
 	return nil
 }
 
-// place gives e its holders and makes it findable.
-func (ns *Namespace) place(e *entity, topic *entity) {
+// addEntity creates e's subqueues if needed and adds e to the indexes.
+func (ns *Namespace) addEntity(e *entity, topic *entity) {
 	e.topic = topic
 	if e.main == nil {
 		if e.Config.RequiresDuplicateDetection && e.Kind != Subscription {
-			e.seen = &sightings{}
+			e.seen = &duplicateHistory{}
 		}
-		e.main = newHolder(e.ID, e.Path, e, false)
-		if e.sessionful() {
-			e.main.sessions = newSessions()
+		e.main = ns.newSubqueue(e.ID, e.Path, e, false)
+		if e.requiresSession() {
+			e.main.sessions = newSessions(e.main)
+			e.main.sessions.watch = &ns.watch
 		}
 		if e.DeadLetterID != 0 {
-			e.dead = newHolder(e.DeadLetterID, e.Path.DeadLetter(), e, true)
+			e.dead = ns.newSubqueue(e.DeadLetterID, e.Path.DeadLetter(), e, true)
 			e.dead.terms = Terms{DeadLetterQueue: true}
 		}
-		e.placeTransfer()
+		ns.addTransferSubqueue(e)
 	}
-	ns.entities[e.Path.Fold()], ns.inOrder = e, nil
-	for _, h := range e.holders() {
-		h.near = ns.vigil.at(h.path)
-		ns.holders[h.id] = h
+	ns.entities[e.Path.Fold()], ns.sortedEntities = e, nil
+	ns.account.add(e.memory())
+	e.ruleIndex.account = &ns.account
+	for _, h := range e.subqueues() {
+		h.expiryWatch = ns.expiryWatch.at(h.path)
+		ns.subqueues[h.id] = h
 	}
 	if topic != nil {
 		at, _ := slices.BinarySearchFunc(topic.subs, e, func(a, b *entity) int { return strings.Compare(a.Path.Fold(), b.Path.Fold()) })
 		topic.subs = slices.Insert(topic.subs, at, e)
-		topic.bytes += e.bytesHeld()
-		for _, p := range e.aside {
-			topic.selector.add(p)
+		topic.bytes += e.subqueueBytes()
+		topic.charged += e.subqueueCharge()
+		for _, p := range e.detachedRules {
+			topic.ruleIndex.add(p)
 		}
-		e.aside = nil
-		ns.publish(topic)
+		e.detachedRules = nil
+		ns.updateRulebook(topic)
 	} else {
-		ns.topLevel++
+		ns.topLevelCount++
 	}
-	ns.publish(e)
+	ns.updateRulebook(e)
 	ns.setTerms(e)
-	for _, h := range e.holders() {
+	for _, h := range e.subqueues() {
 		ns.reschedule(h)
 	}
 }
 
-// unplace takes e, with a topic's subscriptions, out of sight. What its
-// holders contain stays as it is, so that place undoes it.
-func (ns *Namespace) unplace(e *entity) {
+// removeEntity removes e from the indexes. The contents of its subqueues stay as they are, so that
+// place undoes it.
+func (ns *Namespace) removeEntity(e *entity) {
 	delete(ns.entities, e.Path.Fold())
-	ns.inOrder = nil
-	for _, h := range e.holders() {
-		delete(ns.holders, h.id)
-		h.at = 0
+	ns.sortedEntities = nil
+	ns.account.add(-e.memory())
+	for _, h := range e.subqueues() {
+		delete(ns.subqueues, h.id)
+		h.dueAt = 0
 		ns.due.fix(h)
 	}
 	if e.topic != nil {
 		e.topic.subs = slices.DeleteFunc(e.topic.subs, func(s *entity) bool { return s == e })
-		e.topic.bytes -= e.bytesHeld()
+		e.topic.bytes -= e.subqueueBytes()
+		e.topic.charged -= e.subqueueCharge()
 		for _, r := range e.rules {
-			e.aside = append(e.aside, e.topic.selector.rules[r.id()])
-			e.topic.selector.remove(r.id())
+			e.detachedRules = append(e.detachedRules, e.topic.ruleIndex.rules[r.id()])
+			e.topic.ruleIndex.remove(r.id())
 		}
-		ns.publish(e.topic)
+		ns.updateRulebook(e.topic)
 	} else {
-		ns.publish(e)
-		ns.topLevel--
+		ns.updateRulebook(e)
+		ns.topLevelCount--
 	}
 }
 
-func (e *entity) holders() []*holder {
-	all := make([]*holder, 0, 3)
-	for _, h := range [...]*holder{e.main, e.dead, e.transfer} {
+func (e *entity) subqueues() []*subqueue {
+	all := make([]*subqueue, 0, 3)
+	for _, h := range [...]*subqueue{e.main, e.dead, e.transfer} {
 		if h != nil {
 			all = append(all, h)
 		}
@@ -198,23 +216,29 @@ func (e *entity) holders() []*holder {
 	return all
 }
 
-func (e *entity) bytesHeld() (n int64) {
-	for _, h := range e.holders() {
+func (e *entity) subqueueBytes() (n int64) {
+	for _, h := range e.subqueues() {
 		n += h.bytes
 	}
 	return n
 }
 
+func (e *entity) subqueueCharge() (n int64) {
+	for _, h := range e.subqueues() {
+		n += h.charged
+	}
+	return n
+}
+
 func (e *entity) messages() (n int64) {
-	for _, h := range e.holders() {
+	for _, h := range e.subqueues() {
 		n += int64(h.order.len())
 	}
 	return n
 }
 
-// contained counts the messages that go with e: its own and its
-// subscriptions'.
-func (e *entity) contained() int64 {
+// countContained counts the messages that are deleted with e: its own and its subscriptions'.
+func (e *entity) countContained() int64 {
 	n := e.messages()
 	for _, s := range e.subs {
 		n += s.messages()
@@ -222,16 +246,16 @@ func (e *entity) contained() int64 {
 	return n
 }
 
-// setTerms derives what Judge needs from e's description and its topic's
-// (TTL-7), and has every message's alarm set anew if that changed.
+// setTerms derives the terms for Judge from e's description and its topic's (TTL-7), and
+// starts setting every message's alarm again if they changed.
 func (ns *Namespace) setTerms(e *entity) {
 	t := ns.termsOf(e)
 	if (e.main.terms.TTL != t.TTL || e.main.terms.Forwards != t.Forwards) && e.main.order.len() > 0 {
 		e.main.rejudge = 1
 	}
 	e.main.terms = t
-	for _, h := range e.holders() {
-		h.out.parked, h.out.look = 0, 0 // another destination, perhaps
+	for _, h := range e.subqueues() {
+		h.forwarding.retryAt, h.forwarding.recheckAt, h.forwarding.lacksMemory = 0, 0, false // the destination may have changed
 		ns.reschedule(h)
 	}
 	for _, s := range e.subs {
@@ -246,12 +270,12 @@ func (ns *Namespace) termsOf(e *entity) Terms {
 	return ns.terms(e.Config, nil)
 }
 
-// terms are what descriptions come to: an entity's and, of a subscription, its
-// topic's.
+// terms returns the terms that follow from the description of an entity and, for a
+// subscription, its topic's.
 func (ns *Namespace) terms(c Config, topic *Config) Terms {
-	c = c.InForce()
+	c = c.Effective()
 	t := Terms{
-		TTL: effectiveTTL(c.DefaultMessageTimeToLive, ns.limits.MaxTTL), Deliveries: c.Deliveries(),
+		TTL: effectiveTTL(c.DefaultMessageTimeToLive, ns.limits.MaxTTL), MaxDeliveries: c.MaxDeliveries(),
 		KeepExpired: c.DeadLetteringOnMessageExpiration, Forwards: c.ForwardTo != "",
 	}
 	if topic != nil {
@@ -260,42 +284,41 @@ func (ns *Namespace) terms(c Config, topic *Config) Terms {
 	return t
 }
 
-// Update replaces the description of an entity (PROP-2). What is fixed at
-// creation must be as it was (PROP-1). Locks that stand keep their deadline
-// (PROP-10).
+// Update replaces the description of an entity (PROP-2). Properties fixed at creation must
+// not change (PROP-1). Existing locks keep their deadline (PROP-10).
 func (ns *Namespace) Update(now Instant, p Path, c Config, actor string) (Entity, error) {
 	e, c, err := ns.admitUpdate(p, c)
 	if err != nil {
 		return Entity{}, err
 	}
 	next := e.Entity
-	what := changed(e.Kind, e.Config, c)
+	what := describeChanges(e.Kind, e.Config, c)
 	next.Config, next.UpdatedAt = c, max(now, e.UpdatedAt)
 	if c.AutoDeleteOnIdle != e.Config.AutoDeleteOnIdle || c.ForwardTo != "" {
-		next.Unpinned = 0
+		next.UnpinnedIdle = 0
 	}
-	ns.lengthen(now, e, c)
-	ns.describe(e, next)
-	ns.endRefused(e)
+	ns.extendWindow(now, e, c)
+	ns.setDescription(e, next)
+	ns.endRefusedLinks(e)
 	ns.touch(now, e, "update", actor)
 	ns.audit(ns.entityEvent(EventEntityUpdated, now, e, actor)).Reason = what
 	return e.Entity, nil
 }
 
-// admitUpdate decides whether an entity may have another description, and what
-// that comes to.
+// admitUpdate checks whether an entity's description may change to c, and returns the
+// description that results.
 func (ns *Namespace) admitUpdate(p Path, c Config) (*entity, Config, error) {
-	e, err := ns.admin(p)
+	e, err := ns.entityForAdmin(p)
 	if err != nil {
 		return nil, c, err
 	}
-	c = ns.limits.described(e.Kind, e.Config, c)
-	if err := ns.limits.lacks(e.Kind, &e.Config, c); err != nil {
+	c = ns.limits.completeUpdate(e.Kind, e.Config, c)
+	if err := ns.limits.checkFeatures(e.Kind, &e.Config, c); err != nil {
 		return nil, c, err
 	}
 	for _, prop := range Properties(e.Kind) {
 		if was, is := prop.Text(e.Config), prop.Text(c); prop.CreateOnly && was != is {
-			return nil, c, fixed(prop, e.Kind, is)
+			return nil, c, fixedPropertyError(prop, e.Kind, is)
 		}
 	}
 	if err := ns.checkForward(e.Path, c); err != nil {
@@ -304,9 +327,9 @@ func (ns *Namespace) admitUpdate(p Path, c Config) (*entity, Config, error) {
 	return e, c, ns.limits.checkAccess(e.Kind, e.Config.AuthorizationRules, c.AuthorizationRules)
 }
 
-// changed says what differs between two descriptions of an entity: the status
-// with what it was, of the others their names; empty: nothing does.
-func changed(kind EntityKind, was, is Config) string {
+// describeChanges lists what differs between two descriptions of an entity: the status with both
+// values, other properties by name; empty if nothing does.
+func describeChanges(kind EntityKind, was, is Config) string {
 	var all []string
 	for _, p := range Properties(kind) {
 		switch from, to := p.Text(was), p.Text(is); {
@@ -323,105 +346,109 @@ func changed(kind EntityKind, was, is Config) string {
 	return strings.Join(all, ", ")
 }
 
-// describe is the one place where an entity's description changes.
-func (ns *Namespace) describe(e *entity, next Entity) {
+// setDescription is the only place where an entity's description changes.
+func (ns *Namespace) setDescription(e *entity, next Entity) {
 	before := e.Entity
-	ns.changes.note(undo{kind: undoOther, other: func() { e.Entity = before; ns.setTerms(e) }})
-	e.Entity = next
-	ns.setTerms(e)
+	put := func(is Entity) {
+		ns.account.add(is.Config.memory() - e.Config.memory())
+		e.Entity = is
+		ns.setTerms(e)
+	}
+	ns.changes.addUndo(undo{kind: undoOther, other: func() { put(before) }})
+	put(next)
 	ns.changes.entities[e.ID] = e
 	ns.changes.hard = true
 }
 
-// admin finds an entity for its administration, in any status (STAT-5).
-func (ns *Namespace) admin(p Path) (*entity, error) {
+// entityForAdmin returns an entity for administration, in any status (STAT-5).
+func (ns *Namespace) entityForAdmin(p Path) (*entity, error) {
 	if p.IsDeadLetter() {
-		return nil, refuseCode(ErrNotAllowed, 40000, "A dead-letter queue has no description of its own: '%s'.", p)
+		return nil, RefuseCode(ErrNotAllowed, 40000, "A dead-letter queue has no properties of its own: '%s'. Use those of its queue or subscription.", p)
 	}
 	return ns.entity(p)
 }
 
-// Contained counts the messages that Delete would remove with the entity.
-func (ns *Namespace) Contained(p Path) (int64, error) {
-	e, err := ns.admin(p)
+// CountContained returns how many messages Delete would remove with the entity.
+func (ns *Namespace) CountContained(p Path) (int64, error) {
+	e, err := ns.entityForAdmin(p)
 	if err != nil {
 		return 0, err
 	}
-	return e.contained(), nil
+	return e.countContained(), nil
 }
 
 // Delete removes an entity with everything in it (PROP-14, DLQ-1).
 func (ns *Namespace) Delete(now Instant, p Path, actor string) error {
-	e, err := ns.admin(p)
+	e, err := ns.entityForAdmin(p)
 	if err != nil {
 		return err
 	}
-	ns.remove(now, e, EventEntityDeleted, actor)
+	ns.deleteEntity(now, e, EventEntityDeleted, actor)
 	return nil
 }
 
-// remove takes e away; a topic takes its subscriptions along (IDLE-11).
-func (ns *Namespace) remove(now Instant, e *entity, kind EventKind, actor string) {
+// deleteEntity removes e, and a topic's subscriptions with it (IDLE-11).
+func (ns *Namespace) deleteEntity(now Instant, e *entity, kind EventKind, actor string) {
 	gone := append(slices.Clone(e.subs), e)
 	tell := func(g *entity) *Event {
 		ev := ns.entityEvent(kind, now, g, actor)
-		if kind == EventEntityDeleted { // by hand
+		if kind == EventEntityDeleted { // on request, not because it was idle
 			ns.audit(ev)
 		}
 		return ev
 	}
 	ev := tell(e)
-	ev.Count = e.contained()
+	ev.Count = e.countContained()
 	for _, g := range gone {
 		ev.Rules = append(ev.Rules, g.rules...)
 		if g != e {
-			ev.Subs = append(ev.Subs, g.Entity) // which have no keys
+			ev.Subscriptions = append(ev.Subscriptions, g.Entity) // subscriptions have no keys
 		}
 	}
 	for _, g := range gone {
 		if g != e {
 			tell(g).Count = g.messages()
 		}
-		for _, h := range g.holders() {
-			ns.end(h, notFound(h.path))
+		for _, h := range g.subqueues() {
+			ns.endLinks(h, notFound(h.path))
 		}
 		topic := g.topic
-		ns.unplace(g)
-		for _, h := range g.holders() {
-			ns.changes.holders[h.id] = struct{}{}
+		ns.removeEntity(g)
+		for _, h := range g.subqueues() {
+			ns.changes.subqueues[h.id] = struct{}{}
 			ns.changes.deleted = append(ns.changes.deleted, h)
 		}
-		ns.changes.note(undo{kind: undoOther, other: func() { ns.place(g, topic) }})
+		ns.changes.addUndo(undo{kind: undoOther, other: func() { ns.addEntity(g, topic) }})
 	}
 	switch {
 	case e.topic == nil:
-	case kind == EventEntityAutoDeleted: // nobody used anything
-		ns.reconsider(now, e.topic)
+	case kind == EventEntityAutoDeleted: // this is no use of the topic
+		ns.setIdleAlarm(now, e.topic)
 	default:
 		ns.touch(now, e.topic, "delete subscription", actor)
 	}
 	ns.changes.hard = true
 }
 
-// entityEvent notes what happened to e, with its description as it is now.
+// entityEvent adds an event about e, with its present description.
 func (ns *Namespace) entityEvent(kind EventKind, now Instant, e *entity, actor string) *Event {
 	d := e.Entity
-	if kind != EventEntityDeleted && kind != EventEntityAutoDeleted { // from which it can be restored
+	if kind != EventEntityDeleted && kind != EventEntityAutoDeleted { // a deleted entity can be restored from its event, which needs the keys
 		d.Config = d.Config.withoutKeys()
 	}
-	ns.events = append(ns.events, Event{Kind: kind, At: now, Holder: e.ID, Path: e.Path, Actor: actor, Entity: &d})
+	ns.events = append(ns.events, Event{Kind: kind, At: now, Subqueue: e.ID, Path: e.Path, Actor: actor, Entity: &d})
 	return &ns.events[len(ns.events)-1]
 }
 
-// fixed refuses another value for what was settled at creation (PROP-1), in the
-// words of Service Bus, which has some for each property.
-func fixed(p Property, kind EntityKind, is string) error {
+// fixedPropertyError returns the error for changing a property that is fixed at creation (PROP-1), in the
+// words of Service Bus, which differ by property.
+func fixedPropertyError(p Property, kind EntityKind, is string) error {
 	text := "The value for the '" + lowerFirst(p.Name) + "' property of an existing Queue(or Topic) can't be changed."
 	switch p.Name {
 	case "RequiresSession":
-		text = "The value for the RequiresSession property of an existing " + title(kind) + " cannot be changed."
+		text = "The value for the RequiresSession property of an existing " + kindTitle(kind) + " cannot be changed."
 	case "EnablePartitioning":
-		text = "Partitioning cannot be changed for " + title(kind) + ". "
+		text = "Partitioning cannot be changed for " + kindTitle(kind) + ". "
 	}
 	return &PropertyError{Property: p.Name, Value: is, Kind: ErrArgument, Text: text}
 }

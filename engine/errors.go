@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// ErrNoAccessRule says which kind of ErrNotFound it is: the entity or namespace is
-// there, and has no access rule by that name.
-var ErrNoAccessRule = fmt.Errorf("%w: there is no such access rule", ErrNotFound)
+// ErrNoAccessRule is an ErrNotFound: the entity or namespace exists, but has no access rule
+// by that name.
+var ErrNoAccessRule = fmt.Errorf("%w: the access rule does not exist", ErrNotFound)
 
-// What can go wrong, by the names of semantics §16. A door turns each into its
-// own status in one place; texts for people come from [Refusal].
+// The kinds of errors, by the names of semantics §16. A protocol maps each to its own status
+// in one place; texts for people come from [Refusal].
 var (
 	ErrNotFound        = errors.New("the messaging entity could not be found")
 	ErrExists          = errors.New("the messaging entity already exists")
@@ -21,7 +21,7 @@ var (
 	ErrQuota           = errors.New("a quota has been exceeded")
 	ErrBusy            = errors.New("the server is busy")
 	ErrNotAllowed      = errors.New("the operation is not allowed")
-	ErrArgument        = errors.New("an argument is wrong")
+	ErrArgument        = errors.New("an argument is invalid")
 	ErrOutOfRange      = errors.New("an argument is out of range")
 	ErrNotImplemented  = errors.New("the operation is not implemented")
 	ErrClosed          = errors.New("the broker is closed")
@@ -29,22 +29,20 @@ var (
 	ErrSessionLocked   = errors.New("the session cannot be locked")
 	ErrTimeout         = errors.New("the operation did not complete in time")
 	ErrTransaction     = errors.New("the transaction is over")
-	// ErrRolledBack says that a transaction came to nothing because one of its
-	// operations failed; it is that one's error too, whatever that is by itself,
-	// and an ErrTransaction: the transaction is over.
-	ErrRolledBack = fmt.Errorf("%w: it was rolled back", ErrTransaction)
-	// ErrDuplicate says that an operator's message would be dropped where it goes,
-	// as a duplicate. It is an ErrNotAllowed too.
-	ErrDuplicate = fmt.Errorf("%w: it is a duplicate", ErrNotAllowed)
-	// ErrChanged says that what the caller saw is no longer so: the number it
-	// agreed to has grown by more than a tenth, or a state is another. Nothing was
-	// changed.
-	ErrChanged = errors.New("it has changed since it was seen")
+	// ErrRolledBack means that a transaction was rolled back because one of its operations
+	// failed. The returned error also is that operation's error, of whatever kind. It is an
+	// ErrTransaction: the transaction is over.
+	ErrRolledBack = fmt.Errorf("%w: the transaction was rolled back", ErrTransaction)
+	// ErrDuplicate means that the destination of an operator's message would drop it as a
+	// duplicate. It is an ErrNotAllowed too.
+	ErrDuplicate = fmt.Errorf("%w: the message is a duplicate", ErrNotAllowed)
+	// ErrChanged means that the state is not the one that the caller saw: the number it
+	// agreed to has grown by more than a tenth, or a state differs. Nothing was changed.
+	ErrChanged = errors.New("the state has changed since it was read")
 )
 
-// A Refusal is an error with the sentence its reader needs. Kind is one of the
-// Err… values; SubCode is the code of ERR-3, zero where there is none: that of
-// the kind, unless a closer one is known.
+// A Refusal is an error with a sentence for its reader. Kind is one of the Err… values;
+// SubCode is the code of ERR-3: a specific one or the one of the kind, zero if there is none.
 type Refusal struct {
 	Kind    error
 	SubCode int
@@ -55,15 +53,18 @@ func (r *Refusal) Error() string { return r.Text }
 
 func (r *Refusal) Unwrap() error { return r.Kind }
 
-func refuse(kind error, format string, args ...any) error {
+// Refuse returns a [Refusal] of a kind with the sub-code that ERR-3 gives the kind. The format
+// is that of [fmt.Sprintf], and the text is for people: a sentence, or several.
+func Refuse(kind error, format string, args ...any) error {
 	return &Refusal{Kind: kind, SubCode: subCode(kind), Text: fmt.Sprintf(format, args...)}
 }
 
-func refuseCode(kind error, code int, format string, args ...any) error {
+// RefuseCode is like [Refuse] with a sub-code of its own; zero means none.
+func RefuseCode(kind error, code int, format string, args ...any) error {
 	return &Refusal{Kind: kind, SubCode: code, Text: fmt.Sprintf(format, args...)}
 }
 
-// subCode is the code of ERR-3 that a kind of error has by itself.
+// subCode returns the code of ERR-3 for a kind of error.
 func subCode(kind error) int {
 	for _, known := range [...]struct {
 		kind error
@@ -79,14 +80,14 @@ func subCode(kind error) int {
 	return 0
 }
 
-// A PropertyError says which property of a description was refused and why, so
-// that a form can show the reason beside the field. It unwraps to Kind,
-// ErrArgument or ErrOutOfRange.
+// A PropertyError names the property of a description that was rejected and why, so that a
+// form can show the reason beside the field. It unwraps to Kind, which is ErrArgument or
+// ErrOutOfRange.
 type PropertyError struct {
 	Property string // Service Bus' name of the property
-	Value    string // as it was given
+	Value    string // as the caller gave it
 	Kind     error
-	SubCode  int // of ERR-3; zero: 40000
+	SubCode  int // of ERR-3; zero means 40000
 	Text     string
 }
 
@@ -94,16 +95,16 @@ func (e *PropertyError) Error() string { return e.Text }
 
 func (e *PropertyError) Unwrap() error { return e.Kind }
 
-// LockLostText is what a client is told when it settles or renews with a token
-// that is no longer good (LOCK-6).
+// LockLostText is the error text for settling or renewing with a token that is no longer
+// valid (LOCK-6).
 const LockLostText = "The lock supplied is invalid. Either the lock expired, or the message has already been removed from the queue, or was received by a different receiver instance."
 
-// NotLockedText is what a client is told when a message asked for by number is
-// not there to be had (DEF-7).
+// NotLockedText is the error text for receiving a message by number that is missing or locked
+// (DEF-7).
 const NotLockedText = "Failed to lock one or more specified messages. Either the message is already locked or does not exist."
 
-func lockLost() error { return refuse(ErrLockLost, "%s", LockLostText) }
+func lockLost() error { return Refuse(ErrLockLost, "%s", LockLostText) }
 
 func notFound(p Path) error {
-	return refuseCode(ErrNotFound, 40400, "The messaging entity '%s' could not be found.", p)
+	return RefuseCode(ErrNotFound, 40400, "The messaging entity '%s' could not be found.", p)
 }

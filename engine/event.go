@@ -1,94 +1,99 @@
 package engine
 
 import (
+	"context"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// EventKind says what happened. The numbers are stored: a new kind gets the next
-// one.
+// EventKind is the kind of an event. The numbers are stored: a new kind gets the next one.
 type EventKind uint8
 
-// What can happen to a message or an entity.
+// The events of messages and entities.
 const (
 	EventSent         EventKind = iota + 1 // stored and active
-	EventScheduled                         // stored, waiting for its time
-	EventActivated                         // its time has come; Seq is the new number
+	EventScheduled                         // stored until its scheduled time
+	EventActivated                         // its time has come and it became active; Seq is the new number
 	EventCancelled                         // a scheduled message was removed
-	EventLocked                            // taken under a lock
-	EventRenewed                           // the lock starts anew
-	EventLockLost                          // the lock ran out; counted as a failed delivery
-	EventAbandoned                         // given back; counted
-	EventReleased                          // given back; not counted
-	EventDeferred                          // set aside
+	EventLocked                            // locked by a receiver
+	EventRenewed                           // the lock was renewed
+	EventLockLost                          // the lock expired; counted as a failed delivery
+	EventAbandoned                         // abandoned by its receiver; counted
+	EventReleased                          // released by its receiver; not counted
+	EventDeferred                          // deferred by its receiver
 	EventReturned                          // a deferred message was made active by an operator
-	EventCompleted                         // settled for good
+	EventCompleted                         // settled and removed
 	EventReceived                          // received and deleted
-	EventDeadLettered                      // moved to the dead-letter queue; Reason tells why
-	EventExpired                           // dropped at the end of its time, without a trace
+	EventDeadLettered                      // moved to the dead-letter subqueue; Reason is the dead-letter reason
+	EventExpired                           // dropped when it expired
 	EventDeleted                           // removed by an operator or by batch delete, or dropped as a duplicate at To when an operator moved it there
-	EventMoved                             // resubmitted or moved; Path and Seq are the new ones
+	EventMoved                             // resubmitted or moved from Path to To; Seq is the new number, for a topic the old one
 	EventExtended                          // its expiry was set by an operator
 
 	EventEntityCreated
 	EventEntityUpdated     // Reason names what differs, with both values of the status; or is "pin" or "unpin"
-	EventEntityDeleted     // Count messages went with it
-	EventEntityAutoDeleted // idle for its time; Count messages went with it
+	EventEntityDeleted     // Count messages were deleted with it
+	EventEntityAutoDeleted // it was idle for too long; Count messages were deleted with it
 	EventRuleAdded
 	EventRuleRemoved
-	EventPurged // Count messages of one slice were removed; Reason is the filter they were picked by, cut, if there was one
+	EventPurged // Count messages of one slice were removed; Reason is the filter that selected them, if any, shortened
 
-	// What happens to the server rather than to what is in it: Path is empty,
-	// Reason says why or how.
-	EventStarted  // it owns the namespace and serves
-	EventStopped  // it was told to stop
-	EventReadOnly // the store takes no writes
-	EventWritable // the store takes writes again
+	// Events of the server rather than of its entities: Path is empty, Reason says why or
+	// how.
+	EventStarted  // the server owns the namespace and serves it
+	EventStopped  // the server was asked to stop
+	EventReadOnly // the store rejects writes
+	EventWritable // the store accepts writes again
 	EventReopened // everything was loaded again after the store failed
-	EventGap      // Count events were too many to be remembered
+	EventGap      // Count events are missing, because there were too many to remember
 
-	EventTouched // an operator counted as use of a temporary entity
-	EventCopied  // it stays, and an operator sent a copy of it to To
+	EventTouched // an operator used a temporary entity, to keep it from being deleted
+	EventCopied  // an operator sent a copy of the message to To; the message stays
 
-	EventForwarded      // moved on to To by automatic forwarding; Seq is the new number, of a topic the one there
+	EventForwarded      // forwarded to To automatically; Seq is the new number, for a topic the one there
 	EventDuplicate      // accepted and dropped: its MessageId was seen before (DUP-2)
-	EventUnmatched      // accepted and gone: no subscription selected it (FILT-6)
-	EventSessionTaken   // a receiver holds the session Session
-	EventSessionClosed  // its receiver gave it back
-	EventSessionLost    // its lock ran out or was broken
+	EventUnmatched      // accepted and dropped: no subscription selected it (FILT-6)
+	EventSessionLocked  // a receiver locked the session Session
+	EventSessionClosed  // its receiver released it
+	EventSessionLost    // its lock expired or was broken
 	EventSessionState   // its state was set or cleared
-	EventTransferFailed // sent by way of Path to To, which does not take it; it is in Path's transfer dead-letter queue
-	EventRuleReplaced   // it has another filter or action
-	EventSessionRenewed // the lock of the session Session starts anew, and with it those of its messages (SES-5)
-	EventAccessChanged  // the namespace's access rules, which have no Path; Reason is an AccessDeed
-	EventDisconnected   // an operator closed the connection of the client Reason, which has no Path
+	EventTransferFailed // sent via Path to To, which rejected it; it is in Path's transfer dead-letter subqueue
+	EventRuleReplaced   // its filter or action was replaced
+	EventSessionRenewed // the lock of the session Session was renewed, and with it those of its messages (SES-5)
+	EventAccessChanged  // the namespace's access rules changed; Path is empty, Reason is an AccessAction
+	EventDisconnected   // an operator closed the connection of the client Reason; Path is empty
 
-	EventSettingsChanged // Reason is a SettingDeed
+	EventSettingsChanged // Reason is a SettingAction
 
-	// What was done to other namespaces of the server, in its own: Path is empty, Reason
-	// is the other's name.
+	// Operations on other namespaces of the server, recorded in its own: Path is empty,
+	// Reason is the other namespace's name.
 	EventNamespaceCreated
 	EventNamespaceRemoved
 
 	EventClockTurned // the namespace's clock was turned; Path is empty, Reason says how
 	EventScenePlayed // a step of a scene was played; Path is empty, Reason is its caption
 
-	// Who came to the server's dashboard, and by what others may: Path is empty, and no
-	// secret is in Reason.
-	EventSignedIn     // Reason is as what, in which way and from where, such as "admin · password · 10.0.0.7"
-	EventSignInFailed // Reason is the name that was tried, if there is such a user; else empty
-	EventSignedOut    // the actor has
-	EventSignInsEnded // somebody else ended the sessions of the user Reason, or a change of what is known of users did
-	EventTokenMade    // Reason is what it is called and may do, such as "ci (operator)"
-	EventTokenRevoked // likewise
-	EventLinkMade     // Reason is what the read-only link is called and where it leads
-	EventLinkRevoked  // likewise
+	// Sign-ins to the server's dashboard, and its tokens and links: Path is empty, and Reason
+	// contains no secret.
+	EventSignedIn        // Reason is the role, the method and the address, such as "admin · password · 10.0.0.7"
+	EventSignInFailed    // Reason is the name that was tried, if such a user exists; else empty
+	EventSignedOut       // the actor signed out
+	EventSignInsEnded    // another operator, or a change of the users, ended the sessions of the user Reason
+	EventTokenCreated    // Reason is its name and role, such as "ci (operator)"
+	EventTokenRevoked    // Reason is the same as for EventTokenCreated
+	EventReadLinkCreated // Reason is the read-only link's name and where it leads
+	EventReadLinkRevoked // Reason is the same as for EventReadLinkCreated
 
-	// What else was done to the server, in its own namespace: Path is empty.
-	EventNamespaceChanged // another namespace has other limits; Reason is its name, and whose they are, such as "shop (premium)"
+	// Other operations on the server, recorded in its own namespace: Path is empty.
+	EventNamespaceChanged // another namespace has new limits; Reason is its name and their profile, such as "shop (premium)"
 	EventSceneAdded       // a scene was added to the library; Reason is its id and title
-	EventSceneRemoved     // a scene was taken out of it; Reason is its id
+	EventSceneRemoved     // a scene was removed from the library; Reason is its id
+
+	// Events of the server, as EventReadOnly above.
+	EventMemoryFull // sends are rejected, because the memory limit is reached
+	EventMemoryFree // sends are accepted again
 )
 
 var eventNames = [...]string{
@@ -101,47 +106,48 @@ var eventNames = [...]string{
 	EventEntityAutoDeleted: "entity-auto-deleted", EventRuleAdded: "rule-added", EventRuleRemoved: "rule-removed",
 	EventPurged: "purged", EventStarted: "started", EventStopped: "stopped", EventReadOnly: "read-only",
 	EventWritable: "writable", EventReopened: "reopened", EventGap: "gap", EventTouched: "touched", EventCopied: "copied",
-	EventForwarded: "forwarded", EventDuplicate: "duplicate", EventUnmatched: "unmatched", EventSessionTaken: "session-taken",
+	EventForwarded: "forwarded", EventDuplicate: "duplicate", EventUnmatched: "unmatched", EventSessionLocked: "session-taken",
 	EventSessionClosed: "session-closed", EventSessionLost: "session-lost", EventSessionState: "session-state",
 	EventTransferFailed: "transfer-failed", EventRuleReplaced: "rule-replaced",
 	EventSessionRenewed: "session-renewed", EventAccessChanged: "access-changed",
 	EventDisconnected: "disconnected", EventSettingsChanged: "settings-changed", EventNamespaceCreated: "namespace-created", EventNamespaceRemoved: "namespace-removed",
 	EventClockTurned: "clock-turned", EventScenePlayed: "scene-played",
 	EventSignedIn: "signed-in", EventSignInFailed: "sign-in-failed", EventSignedOut: "signed-out", EventSignInsEnded: "sign-ins-ended",
-	EventTokenMade: "token-made", EventTokenRevoked: "token-revoked", EventLinkMade: "link-made", EventLinkRevoked: "link-revoked",
+	EventTokenCreated: "token-made", EventTokenRevoked: "token-revoked", EventReadLinkCreated: "link-made", EventReadLinkRevoked: "link-revoked",
 	EventNamespaceChanged: "namespace-changed", EventSceneAdded: "scene-added", EventSceneRemoved: "scene-removed",
+	EventMemoryFull: "memory-full", EventMemoryFree: "memory-free",
 }
 
-// OfServer tells whether events of k are of the server, whose own namespace remembers
-// them, and not of that namespace.
+// OfServer reports whether events of k concern the server, whose own namespace stores them,
+// rather than that namespace.
 func (k EventKind) OfServer() bool {
 	switch k {
 	case EventNamespaceCreated, EventNamespaceRemoved, EventNamespaceChanged, EventSceneAdded, EventSceneRemoved,
 		EventSignedIn, EventSignInFailed, EventSignedOut, EventSignInsEnded,
-		EventTokenMade, EventTokenRevoked, EventLinkMade, EventLinkRevoked:
+		EventTokenCreated, EventTokenRevoked, EventReadLinkCreated, EventReadLinkRevoked:
 		return true
 	default:
 		return false
 	}
 }
 
-// OfServer tells whether e is of the server and not of the namespace that remembers it:
-// also if an older version said so of what was done to the server, as if that were what
-// the namespace keeps for others.
+// OfServer reports whether e concerns the server rather than the namespace that stores it.
+// That includes the operations on the server that an older version recorded as an
+// EventSettingsChanged.
 func (e Event) OfServer() bool {
-	return e.Kind.OfServer() || e.Kind == EventSettingsChanged && !slices.ContainsFunc(SettingDids(), func(d SettingDid) bool { return strings.HasPrefix(e.Reason, string(d)+" ") })
+	return e.Kind.OfServer() || e.Kind == EventSettingsChanged && !slices.ContainsFunc(SettingActionKinds(), func(d SettingActionKind) bool { return strings.HasPrefix(e.Reason, string(d)+" ") })
 }
 
-// ServerEvent is the kind that has a name, of those with OfServer.
+// ServerEvent returns the kind with a name, among those with OfServer.
 func ServerEvent(name string) (k EventKind, ok bool) {
 	i := slices.Index(eventNames[:], name)
-	if name == "" || i < 0 || !EventKind(i).OfServer() { //nolint:gosec // there are few
+	if name == "" || i < 0 || !EventKind(i).OfServer() {
 		return 0, false
 	}
-	return EventKind(i), true //nolint:gosec // likewise
+	return EventKind(i), true
 }
 
-// String is the name of k; a number for a kind that a later version made.
+// String returns the name of k; "event-" and its number for a kind of a later version.
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) && eventNames[k] != "" {
 		return eventNames[k]
@@ -149,25 +155,112 @@ func (k EventKind) String() string {
 	return "event-" + strconv.Itoa(int(k))
 }
 
-// An Event is something that happened, numbered by the log. It carries copies,
-// so that whoever reads it needs nothing else.
+// An Event is something that happened, numbered by the log. It carries copies, so that a
+// reader needs nothing else.
 type Event struct {
-	N      uint64 // from 1 since the broker was opened; given when the event is published
-	Kind   EventKind
-	At     Instant
-	Holder HolderID // where it happened; where the message was, for moves
-	Path   Path     // of Holder
-	To     Path     // where the message went: dead-letter queue, target of a move; empty otherwise
-	Actor  string   // who did it, as far as known; empty for the broker itself
-	Reason string   // DeadLetterReason, or a word on the cause
-	Count  int64    // messages concerned by an entity's or a purge's event
-	Audit  bool     // an operator's doing, remembered with the batch that did it (§21a)
+	N        uint64 // from 1 since the broker was opened; set when the event is published
+	Kind     EventKind
+	At       Instant
+	Subqueue SubqueueID // where it happened; for a move, where the message was
+	Path     Path       // of Subqueue
+	To       Path       // where the message went: dead-letter subqueue, destination of a move; empty otherwise
+	Actor    string     // the client or operator, as far as known; empty for the broker itself
+	Reason   string     // the DeadLetterReason, or the cause in short
+	Count    int64      // the number of messages, in an entity's or a purge's event
+	Audit    bool       // an operator's action, stored with the batch that contains it (§21a)
 
-	Session string // of a session's event: which
+	Session string // the id of the session, in a session's event
 
-	Message Message // as it was left; the zero Message for an entity's event
-	Content Packed
-	Entity  *Entity  // for an entity's event: the description, not to be changed
-	Rules   []Rule   // of a subscription that was deleted, or of a topic's subscriptions
-	Subs    []Entity // the subscriptions that a deleted topic had
+	Message       Message // the message after the event; zero for an entity's event
+	Content       Packed
+	Entity        *Entity  // for an entity's event: the description, which must not be changed
+	Rules         []Rule   // the rules of a deleted subscription, or of a deleted topic's subscriptions
+	Subscriptions []Entity // the subscriptions that a deleted topic had
+}
+
+// A History stores events for people to read, within bounds of age and size. A Store may be
+// one. No rule depends on it: it may have gaps, each an EventGap, and it lags behind by up to
+// a second. Only operators' actions are never missing, because they are part of a Batch
+// (§21a).
+//
+// Its methods are safe for concurrent use, also during a Commit.
+type History interface {
+	// AppendEvents stores events of this epoch. Each is passed once, lower numbers first. It is
+	// soft: a crash may lose the latest. After an error the same events are passed again, and
+	// those that were stored already stay as they are.
+	AppendEvents(ctx context.Context, events []Event) error
+	// QueryEvents yields the stored events that match q, newest first.
+	QueryEvents(ctx context.Context, q HistoryQuery) iter.Seq2[HistoryEvent, error]
+	// TrimEvents removes events older than an instant, then the oldest until the rest takes at
+	// most so many bytes, in slices that leave room for commits. Zero means no bound.
+	TrimEvents(ctx context.Context, before Instant, most int64) error
+}
+
+// A HistoryEvent is an Event and the epoch that its number belongs to.
+type HistoryEvent struct {
+	Epoch uint64
+	Event
+}
+
+// A HistoryCursor is the position of an event in a History: by instant, then by epoch, then by
+// number.
+type HistoryCursor struct {
+	At    Instant
+	Epoch uint64
+	N     uint64
+}
+
+// Cursor returns the position of e.
+func (e HistoryEvent) Cursor() HistoryCursor { return HistoryCursor{e.At, e.Epoch, e.N} }
+
+// Before reports whether p comes before q.
+func (p HistoryCursor) Before(q HistoryCursor) bool {
+	switch {
+	case p.At != q.At:
+		return p.At < q.At
+	case p.Epoch != q.Epoch:
+		return p.Epoch < q.Epoch
+	default:
+		return p.N < q.N
+	}
+}
+
+// A HistoryQuery selects events of a History. The zero value selects all.
+type HistoryQuery struct {
+	Key    Key           // of one message; zero for any
+	Path   Path          // of an entity with its subqueues and, for a topic, its subscriptions; empty for any
+	Kinds  []EventKind   // empty for any
+	Audit  bool          // only operators' actions
+	From   Instant       // inclusive; zero for no bound
+	Until  Instant       // exclusive; zero for no bound
+	Before HistoryCursor // only events before this position; zero for no bound
+	Limit  int           // at most so many; zero for no bound
+}
+
+// Matches reports whether q selects e, not considering its limit.
+func (q HistoryQuery) Matches(e HistoryEvent) bool {
+	switch {
+	case q.Key != 0 && e.Message.Key != q.Key,
+		q.Audit && !e.Audit,
+		e.At < q.From,
+		q.Until != 0 && e.At >= q.Until,
+		q.Before != HistoryCursor{} && !e.Cursor().Before(q.Before):
+		return false
+	}
+	return q.matchesKind(e.Kind) && q.matchesPath(e)
+}
+
+func (q HistoryQuery) matchesKind(k EventKind) bool {
+	return len(q.Kinds) == 0 || slices.Contains(q.Kinds, k)
+}
+
+func (q HistoryQuery) matchesPath(e HistoryEvent) bool {
+	if q.Path == "" {
+		return true
+	}
+	within := func(p Path) bool {
+		rest, ok := strings.CutPrefix(p.Fold(), q.Path.Fold())
+		return ok && (rest == "" || rest[0] == '/')
+	}
+	return within(e.Path) || within(e.To)
 }

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestWithout has each feature that a tier may lack, refused at creation and at
-// a change, and kept by an entity that has it from another time.
+// TestWithout tests each feature that a tier may lack: refused at creation and at a change,
+// and kept by an entity that has had it before.
 func TestWithout(t *testing.T) {
 	const q = engine.Queue
 	for feature, tc := range map[string]struct {
@@ -17,7 +17,7 @@ func TestWithout(t *testing.T) {
 		path     engine.Path
 		has      engine.Config
 		creating string
-		changing string // empty: it is fixed at creation
+		changing string // empty if it is fixed at creation
 	}{
 		"topics": {engine.Topic, "new", engine.Config{}, "Cannot operate on type Topic because ", ""},
 		"sessions": {q, "new", engine.Config{RequiresSession: true},
@@ -38,7 +38,7 @@ func TestWithout(t *testing.T) {
 			}
 			for tier, why := range map[string]string{
 				"basic":    "the namespace 'default' is using 'Basic' tier.",
-				"standard": "the namespace 'default' is set to do without " + name + " ('Standard' tier).",
+				"standard": "the namespace 'default' is configured without " + name + " ('Standard' tier).",
 			} {
 				c := newClocked(t, asked)
 				c.queue("other", engine.Config{})
@@ -78,7 +78,7 @@ func TestWithout(t *testing.T) {
 		if err == nil || err.Error() != "Cannot operate on type Subscription because the namespace 'default' is using 'Basic' tier." {
 			t.Errorf("got %v", err)
 		}
-		c.sends("t", "m") // what there is goes on
+		c.sends("t", "m") // existing entities go on
 		c.receive("t/Subscriptions/old")
 	})
 	t.Run("transactions", func(t *testing.T) {
@@ -94,17 +94,17 @@ func TestWithout(t *testing.T) {
 		l := profile(t, "basic")
 		l.Namespace = "shop"
 		asks := engine.Config{RequiresSession: true, AutoDeleteOnIdle: time.Hour, MaxDeliveryCount: 3}
-		if missing := l.Lacking(engine.Subscription, nil, asks); len(missing) != 3 {
+		if missing := l.MissingFeatures(engine.Subscription, nil, asks); len(missing) != 3 {
 			t.Errorf("missing is %v", missing)
 		}
-		if missing := l.Lacking(engine.Subscription, &asks, asks); missing != nil {
+		if missing := l.MissingFeatures(engine.Subscription, &asks, asks); missing != nil {
 			t.Errorf("what it has is refused: %v", missing)
 		}
-		if missing := l.Lacking(engine.Queue, &asks, engine.Config{}); missing != nil { // to do without is no question
+		if missing := l.MissingFeatures(engine.Queue, &asks, engine.Config{}); missing != nil { // giving up a feature is always allowed
 			t.Errorf("leaving it is refused: %v", missing)
 		}
-		if err := l.Set("without", " topics, sessions "); err != nil || l.Without.String() != "topics,sessions" {
-			t.Errorf("got %v, %v", l.Without, err)
+		if err := l.Set("without", " topics, sessions "); err != nil || l.Disabled.String() != "topics,sessions" {
+			t.Errorf("got %v, %v", l.Disabled, err)
 		}
 	})
 }

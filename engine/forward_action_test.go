@@ -7,8 +7,9 @@ import (
 	"mayfly/engine/value"
 )
 
-// died makes a topic whose subscription s gets, changed by an action, what died
-// of "old" and "long ago" elsewhere and was forwarded from there.
+// died makes a topic whose subscription s gets, changed by an action, a message that was
+// dead-lettered elsewhere with reason "old" and description "long ago" and forwarded from
+// there.
 func (c *clocked) died(action string) (s engine.Path) {
 	c.Helper()
 	c.topic("t", engine.Config{})
@@ -20,11 +21,11 @@ func (c *clocked) died(action string) (s engine.Path) {
 	return s
 }
 
-// What a message died of before is no part of what an action makes of it.
+// An earlier dead-letter reason is not part of what an action rewrites.
 func TestActionOnWhatDied(t *testing.T) {
 	const changed = "SET color='red'"
 	run(t, rules{
-		"ACT-1, FWD-9 as others": func(c *clocked) { // it is seen and kept as without an action
+		"ACT-1, FWD-9 as others": func(c *clocked) { // the reason is seen and kept as without an action
 			s := c.died(changed)
 			plain := c.sub("t", "plain", engine.Config{})
 			c.sends("q", "n")
@@ -56,7 +57,7 @@ func TestActionOnWhatDied(t *testing.T) {
 			c.move(engine.Move{Key: c.key(s), To: "z"})
 			c.equal(c.properties(c.receive("z")), "mine=1 color=red RuleName=change")
 		},
-		"ACT-2": func(c *clocked) { // they are properties by now, which an action may set
+		"ACT-2": func(c *clocked) { // they are properties now, which an action may set
 			s := c.died("SET DeadLetterReason='other'; SET seen=DeadLetterErrorDescription")
 			d := c.receive(s)
 			c.equal(c.properties(d), "mine=1 seen=long ago RuleName=change DeadLetterReason=other DeadLetterErrorDescription=long ago")
@@ -74,7 +75,7 @@ func TestActionOnWhatDied(t *testing.T) {
 			c.kill(d, "new", "")
 			c.equal(c.properties(c.receive(s.DeadLetter())), "mine=1 DeadLetterReason=new RuleName=change")
 		},
-		"ACT-1 its sender's": func(c *clocked) { // what its sender called so is the sender's
+		"ACT-1 its sender's": func(c *clocked) { // a sender's property of that name is the sender's
 			c.topic("t", engine.Config{})
 			s := c.ruled("t", "s", engine.Config{}, engine.Rule{Name: "change", Filter: sqlFilter("1=1"), Action: changed})
 			c.send("t", engine.Content{Properties: value.Properties{{Name: "DeadLetterReason", Value: value.OfString("mine")}}})

@@ -4,12 +4,12 @@ import (
 	"testing"
 )
 
-// What is held back is not even looked at when others are forwarded (FWD-6,
-// FWD-8): here it is not there to be looked at.
+// Held messages are not even visited when others are forwarded (FWD-6, FWD-8): the test sets
+// them to nil, so a visit panics.
 func TestHeldCostNothing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hops int64
-		size int // of those that are held, in bytes
+		size int // size of held messages, in bytes
 	}{
 		"FWD-6 they stay":            {1, 10},
 		"FWD-8 they are passed over": {4, 2000},
@@ -35,7 +35,7 @@ func TestHeldCostNothing(t *testing.T) {
 				must(err)
 				ns.Sweep(now, 100)
 			}
-			for range n { // every other one may go
+			for range n { // every other one may be forwarded
 				send("b", 10)
 				send("a", tc.size)
 			}
@@ -57,19 +57,19 @@ func TestHeldCostNothing(t *testing.T) {
 				}
 			}
 			b := ns.entities["b"].dead
-			if b.out.held.len() != n || b.order.ready() != 0 {
-				t.Fatalf("%d are held, %d are not", b.out.held.len(), b.order.ready())
+			if b.forwarding.held.len() != n || b.order.ready() != 0 {
+				t.Fatalf("%d are held, %d are not", b.forwarding.held.len(), b.order.ready())
 			}
 			hidden := map[Seq]*message{}
-			for m := range b.out.held.from(0) {
+			for m := range b.forwarding.held.from(0) {
 				hidden[m.Seq] = m
 			}
 			show := func(yes bool) {
 				for seq, m := range hidden {
-					for _, o := range []*order{&b.order, &b.out.held} {
+					for _, o := range []*order{&b.order, &b.forwarding.held} {
 						p := o.leaf(seq)
-						if p.msgs[p.place(digit(seq, 0))] = nil; yes {
-							p.msgs[p.place(digit(seq, 0))] = m
+						if p.msgs[p.index(digit(seq, 0))] = nil; yes {
+							p.msgs[p.index(digit(seq, 0))] = m
 						}
 					}
 				}
@@ -81,7 +81,7 @@ func TestHeldCostNothing(t *testing.T) {
 						t.Errorf("one that is held was looked at: %v", r)
 					}
 				}()
-				for i := range free { // from the last to the first: below all that are held
+				for i := range free { // from the last to the first: below all held messages
 					kill(free[len(free)-1-i])
 				}
 			}()

@@ -30,7 +30,7 @@ func TestForwardingHops(t *testing.T) {
 			c.sweep()
 			c.wantIDs("q6", "shorter")
 		},
-		"FWD-6 round": func(c *clocked) { // a circle ends
+		"FWD-6 round": func(c *clocked) { // a cycle ends
 			c.queue("a", engine.Config{})
 			c.queue("b", engine.Config{ForwardTo: "a"})
 			c.update("a", func(cfg *engine.Config) { cfg.ForwardTo = "b" })
@@ -55,7 +55,7 @@ func TestForwardingHops(t *testing.T) {
 				c.equal(r.Message.EnqueuedSeq, engine.Seq(1)) // SEQ-5
 			}
 		},
-		"FWD-6 for good": func(c *clocked) { // whatever is allowed later
+		"FWD-6 for good": func(c *clocked) { // even if more are allowed later
 			c.limit(func(l *engine.Limits) { l.ForwardHops = 1 })
 			c.queue("z", engine.Config{})
 			c.chain("a", "b", "c")
@@ -68,7 +68,7 @@ func TestForwardingHops(t *testing.T) {
 			c.sweep()
 			c.wantIDs("b/$DeadLetterQueue", "m")
 		},
-		"FWD-6 many": func(c *clocked) { // however many are allowed, a circle ends
+		"FWD-6 many": func(c *clocked) { // however many hops are allowed, a cycle ends
 			c.limit(func(l *engine.Limits) { l.ForwardHops = 1000 })
 			c.queue("a", engine.Config{})
 			c.queue("b", engine.Config{ForwardTo: "a"})
@@ -85,7 +85,7 @@ func TestForwardingHops(t *testing.T) {
 			c.sweep()
 			c.wantDead("a", hops, "The maximum number of allowed hops when forwarding between queues has been exceeded. This value is set to 0.")
 		},
-		"FWD-6 dead letters": func(c *clocked) { // that of dead letters is not made either: they stay, and others pass them
+		"FWD-6 dead letters": func(c *clocked) { // dead letters' fifth hop is not made either: they stay, and others pass them
 			c.queue("z", engine.Config{})
 			c.chain("q1", "q2", "q3", "q4", "q5")
 			c.update("q5", func(cfg *engine.Config) { cfg.ForwardDeadLetteredMessagesTo = "z" })
@@ -100,11 +100,11 @@ func TestForwardingHops(t *testing.T) {
 			c.wantIDs("z", "near")
 			c.wantIDs("q5/$DeadLetterQueue", "far", "far too")
 			for _, r := range c.rows("q5/$DeadLetterQueue") {
-				c.equal(r.Message.Extra.Reason, "bad") // what it died of stays
+				c.equal(r.Message.Extra.Reason, "bad") // its dead-letter reason stays
 			}
-			c.equal(c.ns.NextDue(), engine.Instant(0)) // and nobody looks again
+			c.equal(c.ns.NextDue(), engine.Instant(0)) // and it is not tried again
 		},
-		"FWD-6, FWD-8 of an older version": func(c *clocked) { // which had those stay too that a destination did not take as it was
+		"FWD-6, FWD-8 of an older version": func(c *clocked) { // which also set NeverForwarded for messages that a destination rejected as they were
 			c.limit(func(l *engine.Limits) { l.ForwardHops = 1 })
 			c.queue("z", engine.Config{RequiresSession: true})
 			c.queue("q", engine.Config{})
@@ -121,14 +121,14 @@ func TestForwardingHops(t *testing.T) {
 				c.Helper()
 				var got []bool
 				for _, r := range c.rows("q/$DeadLetterQueue") {
-					got = append(got, r.Message.Extra.Stays)
+					got = append(got, r.Message.Extra.NeverForwarded)
 				}
 				c.equal(fmt.Sprint(got), fmt.Sprint(want))
 			}
 			stay(false, false, true)
 			for k, m := range c.store.messages {
 				x := *m.Extra
-				x.Stays, m.Extra = true, &x
+				x.NeverForwarded, m.Extra = true, &x
 				c.store.messages[k] = m
 			}
 			c.restart()
@@ -143,7 +143,7 @@ func TestForwardingHops(t *testing.T) {
 			stay(true)
 			c.equal(c.wantDead("q", "bad", "").Message.Hops, uint8(1))
 		},
-		"FWD-10": func(c *clocked) { // resubmission begins to count anew
+		"FWD-10": func(c *clocked) { // resubmission resets the count
 			c.chain("q1", "q2", "q3", "q4", "q5", "q6")
 			c.sends("q1", "m")
 			c.sweep()
@@ -156,7 +156,7 @@ func TestForwardingHops(t *testing.T) {
 			c.move(engine.Move{Key: c.rows("q5/$DeadLetterQueue")[0].Message.Key, To: "q2"})
 			c.sweep()
 			c.wantCounts("q6", engine.Counts{Active: 1})
-			c.move(engine.Move{Key: c.key("q5/$DeadLetterQueue")}) // back where it died, and one hop
+			c.move(engine.Move{Key: c.key("q5/$DeadLetterQueue")}) // back to where it died, and one hop
 			c.sweep()
 			c.wantCounts("q6", engine.Counts{Active: 2})
 			c.equal(c.rows("q6")[1].Message.Hops, uint8(1))
@@ -164,7 +164,7 @@ func TestForwardingHops(t *testing.T) {
 	})
 }
 
-// A sweep forwards no more than it is asked to, and goes on where it was.
+// A sweep forwards no more than its limit, and continues where it was.
 func TestForwardingInSlices(t *testing.T) {
 	c := newClocked(t, asked)
 	c.topic("t", engine.Config{})
@@ -184,13 +184,13 @@ func TestForwardingInSlices(t *testing.T) {
 		most = max(most, len(c.events)-had)
 	}
 	c.equal(len(c.events)-before, 300*(3+9))
-	if most < 50 || most > 250 { // a second hop of a message is no further change
+	if most < 50 || most > 250 { // a second hop of a message counts as no further change
 		t.Errorf("a slice of 100 has up to %d events", most)
 	}
 }
 
-// What is sent is where it is forwarded to in the same turn, before its sender
-// is told, however little else is done in it.
+// A sent message reaches its destination in the same turn, before its sender is answered,
+// however little else is done in it.
 func TestForwardingAtOnce(t *testing.T) {
 	c := newClocked(t, asked)
 	c.chain("a", "b", "c", "d", "e")
@@ -203,13 +203,13 @@ func TestForwardingAtOnce(t *testing.T) {
 	fx := c.ns.Flush(c.now, true)
 	e := c.state("e")
 	for _, m := range fx.Batch.Messages {
-		c.equal(m.Holder, e.ID)
+		c.equal(m.Subqueue, e.ID)
 	}
 	c.equal(len(fx.Batch.Messages), 500)
 	c.equal(e.Counts.Active, int64(500))
 }
 
-// What is held back costs those behind it nothing.
+// Held messages cost those behind them nothing.
 func TestHeldDeadLetters(t *testing.T) {
 	c := newClocked(t, asked)
 	c.limit(func(l *engine.Limits) { l.ForwardHops = 1 })
@@ -234,7 +234,7 @@ func TestHeldDeadLetters(t *testing.T) {
 	c.sweep()
 	c.wantCounts("z", engine.Counts{Active: 10})
 	held := c.rows("b/$DeadLetterQueue")
-	c.move(engine.Move{Key: held[0].Message.Key}) // back to b, and it may go again
+	c.move(engine.Move{Key: held[0].Message.Key}) // back to b, and it may be forwarded again
 	c.kill(c.receive("b"), "", "")
 	c.sweep()
 	c.wantCounts("z", engine.Counts{Active: 11})

@@ -10,14 +10,19 @@ import (
 	"time"
 
 	"mayfly/engine"
+	"mayfly/engine/longtest"
 )
 
-// Whatever forwards to whatever, whatever becomes of transactions, and whatever
-// the store refuses or forgets in between: a message that was accepted is in exactly one place until somebody
-// completes it (FWD-3, FWD-14), and in the end everything comes to rest (FWD-6).
+// In random networks of forwarding queues, with transactions, refused commits and crashes, an
+// accepted message is in exactly one subqueue until it is completed (FWD-3, FWD-14), and
+// everything comes to rest in the end (FWD-6).
 func TestForwardingLosesNothing(t *testing.T) {
 	fates := map[string]int{}
-	for seed := range uint64(25) {
+	seeds := uint64(5)
+	if longtest.Enabled(t) {
+		seeds = 25
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			n := &network{clocked: newClocked(t, asked), r: rand.New(rand.NewPCG(seed, 7)), there: map[string]bool{}, fates: map[string]int{}}
 			n.limit(func(l *engine.Limits) {
@@ -29,11 +34,11 @@ func TestForwardingLosesNothing(t *testing.T) {
 			for range 400 {
 				n.turn()
 			}
-			for p := range slices.Values(n.queues()) { // open everything, so that what waits may go
+			for p := range slices.Values(n.queues()) { // enable everything, so that waiting messages may move
 				n.update(p, func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
 			}
 			n.pass(time.Minute)
-			for range 100 { // what can move has moved
+			for range 100 { // everything that can move has moved
 				n.sweep()
 				n.pass(2 * time.Second)
 			}
@@ -50,13 +55,13 @@ func TestForwardingLosesNothing(t *testing.T) {
 	}
 	t.Logf("what became of transactions: %v", fates)
 	for _, what := range []string{"committed", "failed", "rolled back", "over", "too many", "taken back"} {
-		if fates[what] == 0 {
+		if fates[what] == 0 && longtest.Enabled(t) { // a few seeds need not include all
 			t.Errorf("no transaction was %s", what)
 		}
 	}
 }
 
-// A network is queues that forward to one another.
+// A network is a set of queues that forward to one another.
 type network struct {
 	*clocked
 	r     *rand.Rand
@@ -64,15 +69,15 @@ type network struct {
 	there map[string]bool // ids of messages that were accepted and not completed
 
 	deals []deal         // transactions
-	fates map[string]int // what became of them
+	fates map[string]int // how many had each outcome
 }
 
 func (n *network) queues() []engine.Path { return []engine.Path{"a", "b", "c", "d"} }
 
 func (n *network) any() engine.Path { return n.queues()[n.r.IntN(4)] }
 
-// turn does some of what a network is for and has it committed, refused or
-// forgotten.
+// turn does some random operations and has them committed, refused by the store or lost in a
+// crash.
 func (n *network) turn() {
 	before, deals := maps.Clone(n.there), slices.Clone(n.deals)
 	for range 1 + n.r.IntN(3) {
@@ -161,7 +166,7 @@ func (n *network) elsewhere(p engine.Path) string {
 	return ""
 }
 
-// settleSome receives somewhere and does something about what comes.
+// settleSome receives somewhere and settles the messages in some way.
 func (n *network) settleSome() {
 	p := n.any()
 	if n.r.IntN(3) == 0 {
@@ -173,7 +178,7 @@ func (n *network) settleSome() {
 	}
 	n.must(n.ns.Credit(n.now, n.links, 1+n.r.IntN(3)))
 	n.ns.Match(n.now)
-	n.ns.Detach(n.now, n.links, engine.ByClient)
+	n.ns.Detach(n.now, n.links, engine.DetachedByClient)
 	for _, r := range n.rows(p) {
 		if !r.Message.Locked() || r.Message.LockedUntil.Passed(n.now) {
 			continue

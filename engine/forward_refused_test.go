@@ -9,7 +9,7 @@ import (
 )
 
 func TestForwardingRefused(t *testing.T) {
-	fill := func(c *clocked, p engine.Path) engine.Delivery { // a queue of a megabyte, with one message that leaves little room
+	fill := func(c *clocked, p engine.Path) engine.Delivery { // makes a queue of a megabyte with one locked message that leaves little room
 		c.queue(p, engine.Config{MaxSizeInMegabytes: 1, MaxMessageSizeInKilobytes: 1024})
 		c.big(p, 1<<20-200)
 		return c.receive(p)
@@ -24,10 +24,10 @@ func TestForwardingRefused(t *testing.T) {
 				c.sends(from, "m")
 				c.sweep()
 				c.wantFailed(from, "Destination '"+string(to)+"' is disabled.")
-				c.wantCounts(from, engine.Counts{DeadLetter: 1}) // not the transfer dead-letter queue
+				c.wantCounts(from, engine.Counts{DeadLetter: 1}) // not the transfer dead-letter subqueue
 				c.wantCounts(to, engine.Counts{})
 			}
-			c.queue("b", engine.Config{Status: engine.StatusReceiveDisabled}) // this one takes sends
+			c.queue("b", engine.Config{Status: engine.StatusReceiveDisabled}) // it accepts sends
 			c.queue("a", engine.Config{ForwardTo: "b"})
 			c.sends("a", "m")
 			c.sweep()
@@ -41,7 +41,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.sends("a", "m")
 			c.sweep()
 			c.wantFailed("a", "Destination 'b' does not exist.")
-			c.topic("B", engine.Config{}) // another one of that name will do
+			c.topic("B", engine.Config{}) // another entity of that name is accepted
 			s := c.sub("B", "s", engine.Config{})
 			c.sends("a", "n")
 			c.sweep()
@@ -52,7 +52,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.queue("a", engine.Config{ForwardTo: "b"})
 			c.big("a", 1000)
 			c.sweep()
-			c.wantFailed("a", "Destination 'b' does not take the message: The maximum entity size has been reached or exceeded for queue: 'b'.")
+			c.wantFailed("a", "Destination 'b' does not accept the message: The maximum entity size has been reached or exceeded for queue: 'b'.")
 			c.wantCounts("b", engine.Counts{Locked: 1})
 		},
 		"FWD-7 too large": func(c *clocked) {
@@ -61,7 +61,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.big("a", 1025)
 			c.big("a", 1024)
 			c.sweep()
-			c.wantFailed("a", "Destination 'b' takes messages of at most 1024 bytes; this one has 1025.")
+			c.wantFailed("a", "Destination 'b' accepts messages of at most 1024 bytes; this one has 1025.")
 			c.wantCounts("b", engine.Counts{Active: 1})
 		},
 		"FWD-7, §6.2#3 no session": func(c *clocked) {
@@ -71,7 +71,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.sweep()
 			c.wantDead("a", "Session ID is null.", "Session enabled entity doesn't allow a message whose session identifier is null.")
 		},
-		"FWD-7 on": func(c *clocked) { // such a dead letter goes on with the others
+		"FWD-7 on": func(c *clocked) { // a dead letter made by forwarding is forwarded with the others
 			c.queue("b", engine.Config{Status: engine.StatusDisabled})
 			c.queue("z", engine.Config{})
 			c.queue("a", engine.Config{ForwardTo: "b", ForwardDeadLetteredMessagesTo: "z"})
@@ -100,7 +100,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.wantCounts("a", engine.Counts{})
 			c.wantIDs("b", "", "small")
 		},
-		"FWD-7, DLQ-11": func(c *clocked) { // room to the byte, for as many copies as there will be
+		"FWD-7 room": func(c *clocked) { // to the byte, for every copy
 			c.limit(func(l *engine.Limits) { l.EntitySize = 1000 })
 			c.topic("t", engine.Config{})
 			one := c.sub("t", "one", engine.Config{})
@@ -110,15 +110,15 @@ func TestForwardingRefused(t *testing.T) {
 			c.big("t", 300) // twice
 			c.big("src", 201)
 			c.sweep()
-			c.wantFailed(s, "Destination 't' does not take the message: The maximum entity size")
+			c.wantFailed(s, "Destination 't' does not accept the message: The maximum entity size")
 			c.big("src", 200)
 			c.sweep()
 			c.wantCounts(one, engine.Counts{Active: 2})
 			c.equal(c.state("t").SizeInBytes, int64(1000))
-			c.topic("own", engine.Config{}) // what leaves makes room for what comes
+			c.topic("own", engine.Config{}) // the forwarded message frees the room that its copy needs
 			s = c.sub("own", "s", engine.Config{ForwardTo: "own"})
 			other := c.sub("own", "other", engine.Config{})
-			c.big("own", 334) // two copies, and a third for the one that goes: four from there on
+			c.big("own", 334) // two copies, and a third for the forwarded one, which would make four there
 			c.sweep()
 			c.wantCounts(other, engine.Counts{Active: 1})
 			c.wantCounts(s, engine.Counts{DeadLetter: 1})
@@ -129,7 +129,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.wantCounts(other, engine.Counts{Active: 3})
 			c.wantCounts(s, engine.Counts{DeadLetter: 1})
 		},
-		"FWD-8 a second later": func(c *clocked) { // no sooner, and with nothing to do in between
+		"FWD-8 a second later": func(c *clocked) { // not before, and without other work in between
 			c.queue("b", engine.Config{Status: engine.StatusDisabled})
 			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
 			c.sends("a", "m", "n")
@@ -138,7 +138,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.equal(c.ns.NextDue(), c.now.Add(second))
 			c.update("b", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
 			c.kill(c.receive("a"), "bad", "")
-			if c.way == restarted { // nobody remembers
+			if c.way == restarted { // the parked time is not stored
 				c.pass(time.Millisecond)
 			} else {
 				c.pass(second - time.Millisecond)
@@ -177,7 +177,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.sweep()
 			c.wantIDs("b", "m")
 		},
-		"FWD-8 as it is": func(c *clocked) { // what a destination does not take as it is does not stand in the way
+		"FWD-8 as it is": func(c *clocked) { // messages that a destination rejects as they are do not block others
 			c.queue("b", engine.Config{MaxMessageSizeInKilobytes: 1})
 			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
 			c.big("a", 1025)
@@ -187,14 +187,14 @@ func TestForwardingRefused(t *testing.T) {
 			c.sweep()
 			c.wantIDs("b", "m")
 			c.wantCounts("a", engine.Counts{DeadLetter: 1})
-			c.equal(c.wantDead("a", "bad", "").Message.Extra.Stays, false)
+			c.equal(c.wantDead("a", "bad", "").Message.Extra.NeverForwarded, false)
 			n := len(c.events)
 			c.pass(time.Minute)
 			c.sweep()
 			c.restart()
 			c.sweep()
 			c.wantCounts("a", engine.Counts{DeadLetter: 1})
-			c.equal(len(c.events), n) // that it is looked at again changes nothing
+			c.equal(len(c.events), n) // trying again changes nothing
 		},
 		"FWD-8 it takes more now": func(c *clocked) {
 			c.queue("b", engine.Config{MaxMessageSizeInKilobytes: 1})
@@ -213,7 +213,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.wantCounts("b", engine.Counts{Active: 3})
 			c.wantCounts("a", engine.Counts{DeadLetter: 1})
 			c.update("b", func(cfg *engine.Config) { cfg.MaxMessageSizeInKilobytes = 3 })
-			c.big("a", 4000) // refused before the other is looked at again, which is not forgotten for that
+			c.big("a", 4000) // rejected before the other is tried again, which still happens
 			c.kill(c.receive("a"), "bad", "")
 			c.sweep()
 			c.wantCounts("b", engine.Counts{Active: 4})
@@ -237,7 +237,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.wantIDs("b", "m", "n") // in order (FWD-11)
 			c.equal(c.ns.NextDue(), engine.Instant(0))
 		},
-		"FWD-8 another destination": func(c *clocked) { // is asked at once
+		"FWD-8 another destination": func(c *clocked) { // is tried at once
 			c.queue("b", engine.Config{RequiresSession: true})
 			c.queue("z", engine.Config{})
 			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
@@ -248,7 +248,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.sweep()
 			c.wantIDs("z", "m")
 		},
-		"FWD-8, DLQ-10 none": func(c *clocked) { // where nothing is forwarded any more, all are received in order
+		"FWD-8, DLQ-10 none": func(c *clocked) { // without a destination, all are received in order
 			c.queue("b", engine.Config{MaxMessageSizeInKilobytes: 1})
 			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b"})
 			c.big("a", 1025)
@@ -274,7 +274,7 @@ func TestForwardingRefused(t *testing.T) {
 			c.equal(c.receive("a/$DeadLetterQueue").Message.Seq, engine.Seq(2))
 			c.nothing("a/$DeadLetterQueue")
 		},
-		"FWD-8 taken back": func(c *clocked) { // what the store refuses has never been, and decided nothing
+		"FWD-8 taken back": func(c *clocked) { // a step that the store refused had no effect
 			c.queue("b", engine.Config{MaxMessageSizeInKilobytes: 4})
 			c.queue("a", engine.Config{ForwardDeadLetteredMessagesTo: "b", MaxMessageSizeInKilobytes: 4})
 			c.update("b", func(cfg *engine.Config) { cfg.Status = engine.StatusSendDisabled })

@@ -17,7 +17,7 @@ const (
 	hops   = "MaxTransferHopCountExceeded"
 )
 
-// chain makes queues of which each forwards to the next.
+// chain makes queues, each of which forwards to the next.
 func (c *clocked) chain(paths ...engine.Path) {
 	c.Helper()
 	for i, p := range slices.Backward(paths) {
@@ -29,8 +29,8 @@ func (c *clocked) chain(paths ...engine.Path) {
 	}
 }
 
-// wantFailed wants one dead letter that could not be forwarded, for a reason
-// that begins so.
+// wantFailed requires one dead letter that could not be forwarded, with a description that
+// begins so.
 func (c *clocked) wantFailed(p engine.Path, description string) {
 	c.Helper()
 	r := c.row(p.DeadLetter())
@@ -82,9 +82,9 @@ func TestForwarding(t *testing.T) {
 					c.Errorf("%s has %+v", s.Path, s.Counts)
 				}
 			}
-			c.wantCounts("src/Subscriptions/d0", engine.Counts{Active: 1}) // came last, and did not die
+			c.wantCounts("src/Subscriptions/d0", engine.Counts{Active: 1}) // it came last and is not dead-lettered
 		},
-		"FWD-2": func(c *clocked) { // the destination must be there, so a chain is made from its end
+		"FWD-2": func(c *clocked) { // the destination must exist, so a chain is made from its end
 			for _, cfg := range []engine.Config{{ForwardTo: "b"}, {ForwardDeadLetteredMessagesTo: "b"}, {ForwardTo: "t/Subscriptions/s"}} {
 				c.refused(engine.ErrArgument, func() error {
 					_, err := c.ns.Create(c.now, engine.Queue, "a", cfg, "")
@@ -102,7 +102,7 @@ func TestForwarding(t *testing.T) {
 			c.sweep()
 			c.wantIDs("b", "m")
 		},
-		"FWD-3": func(c *clocked) { // in exactly one place, whatever happens to the store in between
+		"FWD-3": func(c *clocked) { // in exactly one place, even if the store fails in between
 			c.chain("a", "b", "c")
 			c.sends("a", "m")
 			for hop := range 3 {
@@ -146,13 +146,13 @@ func TestForwarding(t *testing.T) {
 			c.restart()
 			c.wantIDs("q")
 			c.equal(len(c.store.messages), 2)
-			c.equal(len(c.store.contents), 1) // the body goes with the last copy
+			c.equal(len(c.store.contents), 1) // the body is dropped with the last copy
 			c.grab(one)
 			c.grab(two)
 			c.step()
 			c.equal(len(c.store.messages)+len(c.store.contents)+len(c.store.bodies), 0)
 		},
-		"FWD-3 duplicates": func(c *clocked) { // the destination's detection applies, and takes no room or number
+		"FWD-3 duplicates": func(c *clocked) { // the destination's detection applies, and duplicates take no room or number
 			c.limit(func(l *engine.Limits) { l.EntitySize = 300 })
 			c.queue("b", engine.Config{RequiresDuplicateDetection: true})
 			c.topic("t", engine.Config{RequiresDuplicateDetection: true})
@@ -188,16 +188,16 @@ func TestForwarding(t *testing.T) {
 			c.equal(len(c.store.messages), 4)
 			c.equal(len(c.store.contents), 4)
 		},
-		"FWD-3, DUP-3": func(c *clocked) { // nor more ids than it may remember; those without one need none
+		"FWD-3, §1.5": func(c *clocked) { // nor more ids than it may remember; messages without an id need none
 			c.limit(func(l *engine.Limits) { l.DuplicateIDs = 1 })
 			c.queue("b", engine.Config{RequiresDuplicateDetection: true})
 			c.queue("a", engine.Config{ForwardTo: "b"})
 			c.sends("a", "x", "", "y")
 			c.sweep()
 			c.wantIDs("b", "x", "")
-			c.wantFailed("a", "Destination 'b' does not take the message: 'b' remembers 1 MessageIds")
+			c.wantFailed("a", "Destination 'b' does not accept the message: 'b' stores 1 MessageIds")
 		},
-		"FWD-4": func(c *clocked) { // a source that requires sessions forwards like any other: SDKs describe such, whatever is documented
+		"FWD-4": func(c *clocked) { // a source that requires sessions forwards like any other: SDKs create them, although the documentation excludes it
 			c.queue("q", engine.Config{})
 			c.queue("in", sessionful)
 			c.topic("t", engine.Config{})
@@ -219,7 +219,7 @@ func TestForwarding(t *testing.T) {
 			}
 			c.wantIDs("in", "1 a", "2 a", "3 a", "1 t", "2 t", "3 t")
 			c.equal(c.take(c.hold("in", "bert")).Content.MessageID(), "3 a")
-			c.wantIDs("u", "1 u") // whose lock outlives its receiver
+			c.wantIDs("u", "1 u") // its lock outlives its receiver
 			c.wantIDs("q", "2 u", "3 u")
 			c.pass(minute)
 			c.sweep()
@@ -264,7 +264,7 @@ func TestForwarding(t *testing.T) {
 				}[p])
 			}
 		},
-		"FWD-5": func(c *clocked) { // senders are fine, receivers are refused and end
+		"FWD-5": func(c *clocked) { // sends are accepted, receivers are refused and ended
 			c.queue("b", engine.Config{})
 			c.queue("a", engine.Config{})
 			open := c.attach("a", 1)
@@ -305,10 +305,10 @@ func TestForwarding(t *testing.T) {
 			if x := m.Message.Extra; x.Source != "" || x.DeadLettered || x.Reason != "" {
 				c.Errorf("it has %+v", x)
 			}
-			c.equal(string(c.receive("b").Body), "") // of first, stored long ago
+			c.equal(string(c.receive("b").Body), "") // of the first message, stored long ago
 			c.equal(c.receive("b").Content.MessageID(), "m")
 		},
-		"FWD-9 told": func(c *clocked) { // an event of each hop, with the number there
+		"FWD-9 told": func(c *clocked) { // an event for each hop, with the number there
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{})
 			c.sends("t", "first")
@@ -327,7 +327,7 @@ func TestForwarding(t *testing.T) {
 			}
 			c.equal(fmt.Sprint(told), "[sent a #1  0; forwarded a #3 b 1; forwarded b #4 t 2; sent t/Subscriptions/s #4  2;]")
 		},
-		"FWD-3, ACT-7": func(c *clocked) { // the destination's rules apply, to what former rules have made of it
+		"FWD-3, ACT-7": func(c *clocked) { // the destination's rules apply, to the message as changed by earlier rules
 			c.topic("t1", engine.Config{})
 			c.topic("t2", engine.Config{})
 			dead := c.sub("t2", "dead", engine.Config{})
@@ -360,7 +360,7 @@ func TestForwarding(t *testing.T) {
 			r := c.row(dead)
 			got, err = r.Content.Content()
 			c.must(err)
-			c.equal(got.Subject, "painted") // a dead letter keeps what it was made (MSG-2)
+			c.equal(got.Subject, "painted") // a dead letter keeps its rewritten content (MSG-2)
 			c.equal(r.Message.Extra.Source, "t2/Subscriptions/red")
 			c.equal(r.Message.Hops, uint8(3))
 		},
@@ -371,7 +371,7 @@ func TestForwarding(t *testing.T) {
 			c.sends("t", "other", "m")
 			c.complete(c.receive(s))
 			c.kill(c.receive(s), "bad", "why")
-			c.equal(c.row(s.DeadLetter()).Message.Extra.Source, "") // not while it is read in place
+			c.equal(c.row(s.DeadLetter()).Message.Extra.Source, "") // not when it is received in place
 			c.at(time.Minute)
 			c.update(s, func(cfg *engine.Config) { cfg.ForwardDeadLetteredMessagesTo = "z" })
 			c.sweep()
@@ -387,7 +387,7 @@ func TestForwarding(t *testing.T) {
 			}
 			c.equal(fmt.Sprint(props), "[DeadLetterReason=bad DeadLetterErrorDescription=why]")
 			c.equal(r.Message.Extra.DeadLettered, false)
-			c.kill(c.receive("z"), "again", "") // and dies there as any other
+			c.kill(c.receive("z"), "again", "") // and is dead-lettered there like any other
 			r = c.wantDead("z", "again", "")
 			c.equal(r.Message.Extra.Source, "t/Subscriptions/s")
 		},
@@ -409,7 +409,7 @@ func TestForwarding(t *testing.T) {
 			c.sweep()
 			c.wantIDs("z", want...)
 		},
-		"FWD-13": func(c *clocked) { // what is there already goes too; deferred ones stay, locked ones come later
+		"FWD-13": func(c *clocked) { // present messages are forwarded too; deferred ones stay, locked ones follow later
 			c.queue("b", engine.Config{})
 			c.queue("a", engine.Config{LockDuration: 10 * time.Second})
 			c.sends("a", "deferred", "locked", "abandoned", "x", "y", "z")
@@ -438,7 +438,7 @@ func TestForwarding(t *testing.T) {
 			c.complete(c.fetch("a", n))
 			c.wantCounts("a", engine.Counts{})
 		},
-		"FWD-13, STAT-7": func(c *clocked) { // who is closed for receiving forwards nothing until it is open
+		"FWD-13, STAT-7": func(c *clocked) { // an entity disabled for receiving forwards nothing until it is enabled
 			c.queue("z", engine.Config{})
 			c.queue("a", engine.Config{})
 			c.sends("a", "dead", "m")
@@ -484,7 +484,7 @@ func (c *clocked) purge(p engine.Path) {
 	c.step()
 }
 
-// big sends a message of so many bytes, header and body.
+// big sends a message of that many bytes, header and body.
 func (c *clocked) big(p engine.Path, bytes int64) {
 	c.Helper()
 	for n := bytes; n > 0; n-- {

@@ -10,14 +10,14 @@ import (
 
 func TestForwardingTime(t *testing.T) {
 	run(t, rules{
-		"FWD-15, IDLE-12, IDLE-13, CONF-4": func(c *clocked) { // a source is never idle, a destination by its own use
+		"FWD-15, IDLE-12, IDLE-13, CONF-4": func(c *clocked) { // a source is never idle, a destination is idle by its own use
 			idle := engine.Config{AutoDeleteOnIdle: 10 * time.Minute}
 			c.queue("b", idle)
 			c.queue("a", engine.Config{AutoDeleteOnIdle: 5 * time.Minute, ForwardTo: "b"})
-			c.queue("d", engine.Config{AutoDeleteOnIdle: 5 * time.Minute, ForwardDeadLetteredMessagesTo: "b"}) // this does not keep it
+			c.queue("d", engine.Config{AutoDeleteOnIdle: 5 * time.Minute, ForwardDeadLetteredMessagesTo: "b"}) // forwarding of dead letters does not prevent idleness
 			c.queue("u", engine.Config{AutoDeleteOnIdle: 5 * time.Minute})
 			c.update("u", func(cfg *engine.Config) { cfg.ForwardTo = "b" })
-			for _, p := range []engine.Path{"a", "u"} { // which is told as it was described, and not in force
+			for _, p := range []engine.Path{"a", "u"} { // the description is kept, but not in force
 				c.equal(c.state(p).Config.AutoDeleteOnIdle, 5*time.Minute)
 				c.equal(c.state(p).DeletesAt, engine.Instant(0))
 			}
@@ -28,7 +28,7 @@ func TestForwardingTime(t *testing.T) {
 			used := c.state("a").LastUsed
 			c.sends("a", "m")
 			c.equal(c.state("a").LastUsed > used, true)
-			c.at(10*time.Minute - time.Second) // what is forwarded is a send for the destination
+			c.at(10*time.Minute - time.Second) // forwarding is a send for the destination
 			c.sweep()
 			c.at(15 * time.Minute)
 			c.equal(c.exists("b"), true)
@@ -37,14 +37,14 @@ func TestForwardingTime(t *testing.T) {
 			c.equal(c.exists("a"), true)
 			c.equal(c.exists("u"), true)
 		},
-		"FWD-15, IDLE-12 pinned": func(c *clocked) { // what it was pinned from is forgotten with it
+		"FWD-15, IDLE-12 pinned": func(c *clocked) { // the stored idle time is dropped
 			c.queue("b", engine.Config{})
 			c.queue("a", engine.Config{AutoDeleteOnIdle: 5 * time.Minute})
 			c.must(c.ns.Pin(c.now, "a", ""))
 			c.update("a", func(cfg *engine.Config) { cfg.ForwardTo = "b" })
 			c.refused(engine.ErrNotAllowed, func() error { return c.ns.Unpin(c.now, "a", "") })
 			c.refused(engine.ErrNotAllowed, func() error { return c.ns.Pin(c.now, "a", "") })
-			c.update("a", func(cfg *engine.Config) { cfg.AutoDeleteOnIdle = 5 * time.Minute }) // which is told, and not in force
+			c.update("a", func(cfg *engine.Config) { cfg.AutoDeleteOnIdle = 5 * time.Minute }) // kept, but not in force
 			c.refused(engine.ErrNotAllowed, func() error { return c.ns.Pin(c.now, "a", "") })
 		},
 		"FWD-15, TTL-18": func(c *clocked) { // nothing expires on a source
@@ -62,8 +62,8 @@ func TestForwardingTime(t *testing.T) {
 			c.update("a", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
 			c.sweep()
 			c.wantIDs("b", "m", "n")
-			c.equal(c.rows("b")[1].Expires, engine.Instant(0)) // the source's default is none of it
-			c.at(time.Hour + second - time.Millisecond)        // but where it goes
+			c.equal(c.rows("b")[1].Expires, engine.Instant(0)) // the source's default does not apply
+			c.at(time.Hour + second - time.Millisecond)        // but the destination's does
 			c.equal(c.receive("b").Content.MessageID(), "m")
 			c.receive("b")
 		},
@@ -75,11 +75,11 @@ func TestForwardingTime(t *testing.T) {
 			c.at(time.Hour)
 			c.sweep()
 			c.wantIDs(s, "m")
-			c.update(s, func(cfg *engine.Config) { cfg.ForwardTo = "" }) // now it does, and did long ago
+			c.update(s, func(cfg *engine.Config) { cfg.ForwardTo = "" }) // it applies now, and the message expired long ago
 			c.update(s, func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
 			c.nothing(s)
 		},
-		"TTL-17": func(c *clocked) { // its time runs anew, under the ceiling of where it is
+		"TTL-17": func(c *clocked) { // its time to live starts again, under the ceiling of each entity
 			c.queue("b", engine.Config{})
 			c.queue("low", engine.Config{DefaultMessageTimeToLive: 4 * second})
 			c.queue("a", engine.Config{})
@@ -102,7 +102,7 @@ func TestForwardingTime(t *testing.T) {
 			c.at(16 * second)
 			c.nothing("b")
 		},
-		"TTL-17 lowered": func(c *clocked) { // what is copied is what an entity has made of it (TTL-5)
+		"TTL-17 lowered": func(c *clocked) { // the copy has the time to live as lowered by an entity (TTL-5)
 			c.queue("b", engine.Config{})
 			c.topic("t", engine.Config{DefaultMessageTimeToLive: 5 * second})
 			c.sub("t", "s", engine.Config{ForwardTo: "b"})
@@ -118,10 +118,10 @@ func TestForwardingTime(t *testing.T) {
 				for _, r := range c.rows(p) {
 					at = append(at, r.Expires)
 				}
-				c.equal(fmt.Sprint(at), fmt.Sprint([]engine.Instant{morning.Add(5 * second), 0})) // TTL-8: the last one is gone
+				c.equal(fmt.Sprint(at), fmt.Sprint([]engine.Instant{morning.Add(5 * second), 0})) // TTL-8: the last one expired
 			}
 		},
-		"TTL-17 dead letters": func(c *clocked) { // the same out of a dead-letter queue, where time stood
+		"TTL-17 dead letters": func(c *clocked) { // the same from a dead-letter subqueue, where time had stopped
 			c.queue("b", engine.Config{})
 			c.queue("a", engine.Config{})
 			c.send("a", engine.Content{MessageID: "m", TTL: 10 * second})

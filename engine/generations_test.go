@@ -21,14 +21,14 @@ func digest(n int) (d Digest) {
 	return d
 }
 
-// However long it goes on, there are five generations, and with a sweeper they
-// hold a window and a quarter.
+// However long it runs, there are at most five generations, and with a sweeper they cover a
+// window and a quarter.
 func TestGenerations(t *testing.T) {
 	ns, e := detecting(t, time.Minute)
 	now := Instant(1_000_000)
 	for i := range 4 * 60_000 / 7 {
 		now += 7
-		if ns.detect(now, e, digest(i)) {
+		if ns.detectDuplicate(now, e, digest(i)) {
 			t.Fatalf("%d is a duplicate", i)
 		}
 		if n := len(e.seen.generations); n > 5 {
@@ -40,7 +40,7 @@ func TestGenerations(t *testing.T) {
 		if n := e.seen.len(); n > 60_000*5/4/7+2 {
 			t.Fatalf("%d ids are remembered", n)
 		}
-		if back := 59_999 / 7; i >= back+1 && (!ns.detect(now, e, digest(i-back)) || e.saw(now, digest(i-back-1))) {
+		if back := 59_999 / 7; i >= back+1 && (!ns.detectDuplicate(now, e, digest(i-back)) || e.isDuplicate(now, digest(i-back-1))) {
 			t.Fatalf("of %d and the one before it, only the first is a duplicate now", i-back)
 		}
 	}
@@ -49,18 +49,18 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// The longest windows that can be set do not run out of milliseconds.
+// The longest allowed windows do not overflow their milliseconds.
 func TestLongWindow(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	ns, e := detecting(t, year)
 	now := Instant(1_000_000)
 	for i := range 400 {
-		ns.detect(now, e, digest(i))
+		ns.detectDuplicate(now, e, digest(i))
 		now = now.Add(24 * time.Hour)
 	}
 	for i := range 400 {
 		at := Instant(1_000_000).Add(time.Duration(i) * 24 * time.Hour)
-		if want := !at.Add(year).Passed(now); e.saw(now, digest(i)) != want {
+		if want := !at.Add(year).Passed(now); e.isDuplicate(now, digest(i)) != want {
 			t.Errorf("%d is seen: %v", i, !want)
 		}
 	}
@@ -69,15 +69,15 @@ func TestLongWindow(t *testing.T) {
 	}
 }
 
-// A store is given no record without bounds.
+// The size of a record for the store is bounded.
 func TestSeenIsCut(t *testing.T) {
 	ns, e := detecting(t, time.Minute)
-	const n = 2*digestsMost + 1
+	const n = 2*maxDigests + 1
 	for i := range n {
-		ns.remember(2_000_000, e, digest(i))
+		ns.rememberID(2_000_000, e, digest(i))
 	}
 	b := ns.batch(2_000_000)
-	if len(b.Seen) != 3 || len(b.Seen[0].Digests) != digestsMost || len(b.Seen[2].Digests) != 1 {
+	if len(b.Seen) != 3 || len(b.Seen[0].Digests) != maxDigests || len(b.Seen[2].Digests) != 1 {
 		t.Errorf("there are %d records", len(b.Seen))
 	}
 	ns.Rollback()
@@ -86,30 +86,32 @@ func TestSeenIsCut(t *testing.T) {
 	}
 }
 
-// TestCheckFindsSeen spoils what is remembered.
+// TestCheckFindsSeen corrupts the remembered ids.
 func TestCheckFindsSeen(t *testing.T) {
-	for name, spoil := range map[string]func(ns *Namespace, s *sightings){
-		"remembering nothing":       func(ns *Namespace, _ *sightings) { ns.entities["q"].seen = nil },
-		"remembering for nothing":   func(ns *Namespace, _ *sightings) { ns.entities["q"].Config.RequiresDuplicateDetection = false },
-		"an empty generation":       func(_ *Namespace, s *sightings) { clear(s.generations[0].after) },
-		"out of order":              func(_ *Namespace, s *sightings) { g := s.generations; g[0], g[1] = g[1], g[0] },
-		"numbers out of order":      func(_ *Namespace, s *sightings) { s.generations[0].through = s.generations[1].through },
-		"an id after the newest":    func(_ *Namespace, s *sightings) { s.generations[0].newest-- },
-		"an id of no generation":    func(_ *Namespace, s *sightings) { s.generations[1].after[digest(9)] = 1 << 30 },
-		"an id that is stored only": func(_ *Namespace, s *sightings) { delete(s.generations[1].after, digest(2)) },
-		"an id nobody hears of":     func(_ *Namespace, s *sightings) { s.dirty = false },
-		"waiting twice":             func(ns *Namespace, _ *sightings) { ns.changes.seen = append(ns.changes.seen, ns.changes.seen[0]) },
-		"a number twice":            func(_ *Namespace, s *sightings) { s.fresh = append(s.fresh, s.fresh[0]) },
-		"forgotten for nothing":     func(_ *Namespace, s *sightings) { s.fresh = append(s.fresh, Seen{N: 1 << 60, At: 5}) },
-		"due at another time":       func(_ *Namespace, s *sightings) { s.generations[0].newest -= 5; s.generations[0].from -= 5 },
+	for name, spoil := range map[string]func(ns *Namespace, s *duplicateHistory){
+		"remembering nothing":       func(ns *Namespace, _ *duplicateHistory) { ns.entities["q"].seen = nil },
+		"remembering for nothing":   func(ns *Namespace, _ *duplicateHistory) { ns.entities["q"].Config.RequiresDuplicateDetection = false },
+		"an empty generation":       func(_ *Namespace, s *duplicateHistory) { clear(s.generations[0].ids) },
+		"out of order":              func(_ *Namespace, s *duplicateHistory) { g := s.generations; g[0], g[1] = g[1], g[0] },
+		"numbers out of order":      func(_ *Namespace, s *duplicateHistory) { s.generations[0].through = s.generations[1].through },
+		"an id after the newest":    func(_ *Namespace, s *duplicateHistory) { s.generations[0].newest-- },
+		"an id of no generation":    func(_ *Namespace, s *duplicateHistory) { s.generations[1].ids[digest(9)] = 1 << 30 },
+		"an id that is stored only": func(_ *Namespace, s *duplicateHistory) { delete(s.generations[1].ids, digest(2)) },
+		"an id nobody hears of":     func(_ *Namespace, s *duplicateHistory) { s.dirty = false },
+		"waiting twice": func(ns *Namespace, _ *duplicateHistory) {
+			ns.changes.seen = append(ns.changes.seen, ns.changes.seen[0])
+		},
+		"a number twice":        func(_ *Namespace, s *duplicateHistory) { s.unsaved = append(s.unsaved, s.unsaved[0]) },
+		"forgotten for nothing": func(_ *Namespace, s *duplicateHistory) { s.unsaved = append(s.unsaved, SeenIDs{N: 1 << 60, At: 5}) },
+		"due at another time":   func(_ *Namespace, s *duplicateHistory) { s.generations[0].newest -= 5; s.generations[0].from -= 5 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			ns, e := detecting(t, time.Minute)
-			ns.remember(1_000_000, e, digest(1))
+			ns.rememberID(1_000_000, e, digest(1))
 			ns.Flush(1_000_000, true)
 			ns.Seal(true)
-			ns.remember(1_020_000, e, digest(2))
-			ns.remember(1_020_001, e, digest(3))
+			ns.rememberID(1_020_000, e, digest(2))
+			ns.rememberID(1_020_001, e, digest(3))
 			if err := ns.Check(); err != nil {
 				t.Fatal(err)
 			}

@@ -21,12 +21,12 @@ func TestHorizon(t *testing.T) {
 				c.sends(p, "forever")
 			}
 			edges := []engine.Instant{morning.Add(minute), morning.Add(hour) + 1}
-			one := func(n int64) engine.Span { return engine.Span{Lost: n} }
-			c.equal(slices.Equal(c.ns.Horizon("lost", edges), []engine.Span{one(1), one(2), one(0)}), true)
-			c.equal(slices.Equal(c.ns.Horizon("", edges), []engine.Span{{Lost: 1, DeadLettered: 1}, {Lost: 2, DeadLettered: 2}, {}}), true)
+			one := func(n int64) engine.HorizonSpan { return engine.HorizonSpan{Lost: n} }
+			c.equal(slices.Equal(c.ns.Horizon("lost", edges), []engine.HorizonSpan{one(1), one(2), one(0)}), true)
+			c.equal(slices.Equal(c.ns.Horizon("", edges), []engine.HorizonSpan{{Lost: 1, DeadLettered: 1}, {Lost: 2, DeadLettered: 2}, {}}), true)
 			c.receive("lost") // a locked message does not expire
 			c.equal(c.ns.Horizon("lost", edges)[0], one(0))
-			c.equal(slices.Equal(c.ns.Horizon("nowhere", edges), []engine.Span{{}, {}, {}}), true)
+			c.equal(slices.Equal(c.ns.Horizon("nowhere", edges), []engine.HorizonSpan{{}, {}, {}}), true)
 		},
 		"next": func(c *clocked) {
 			c.queue("a", engine.Config{DefaultMessageTimeToLive: 3 * second})

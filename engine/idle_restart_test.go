@@ -7,12 +7,12 @@ import (
 	"mayfly/engine"
 )
 
-// With a restart between it is never earlier, and at most half a minute late.
+// With a restart in between, deletion is never earlier, and at most half a minute late.
 func TestIdlenessSurvives(t *testing.T) {
 	run(t, rules{
 		"IDLE-16, IDLE-17": func(c *clocked) {
 			c.queue("q", temporary)
-			for _, d := range []time.Duration{3 * second, 9 * second, 4 * minute, 4*minute + 9*second} { // the last one is not remembered
+			for _, d := range []time.Duration{3 * second, 9 * second, 4 * minute, 4*minute + 9*second} { // the last use is not stored
 				c.at(d)
 				_, err := c.ns.Peek(c.now, "q", 1, 1, "")
 				c.must(err)
@@ -38,7 +38,7 @@ func TestIdlenessSurvives(t *testing.T) {
 			c.restart()
 			c.must(c.ns.Unpin(c.now, "q", ""))
 		},
-		"IDLE-16": func(c *clocked) { // it is not announced; its receivers learn it when it is gone
+		"IDLE-16": func(c *clocked) { // its receivers get no warning, but an error when it is deleted
 			c.queue("q", temporary)
 			link := c.attach("q", 0)
 			c.at(idle - second)
@@ -55,7 +55,7 @@ func TestIdlenessSurvives(t *testing.T) {
 		},
 	})
 	run(t, rules{
-		"IDLE-17 open receiver": func(c *clocked) { // its use is remembered while it lasts
+		"IDLE-17 open receiver": func(c *clocked) { // its use is stored while it lasts
 			c.queue("q", temporary)
 			c.attach("q", 1)
 			c.at(hour)

@@ -14,8 +14,7 @@ const idle = 5 * minute
 
 var temporary = engine.Config{AutoDeleteOnIdle: idle, LockDuration: idle}
 
-// gone wants an entity to be there until d after the beginning, and not from
-// then on.
+// gone requires that an entity exists until d after the beginning, and not from then on.
 func (c *clocked) gone(p engine.Path, d time.Duration) {
 	c.Helper()
 	c.at(d - ms)
@@ -28,11 +27,11 @@ func (c *clocked) gone(p engine.Path, d time.Duration) {
 	}
 }
 
-// TestIdlenessMatrix is the table of §10: what an operation after four minutes
-// does to an entity that deletes itself after five.
+// TestIdlenessMatrix is the table of §10: the effect of an operation after four minutes on an
+// entity that deletes itself after five.
 func TestIdlenessMatrix(t *testing.T) {
 	const q, top, sub = engine.Path("q"), engine.Path("t"), engine.Path("t/Subscriptions/s")
-	// What a queue or subscription has to operate on.
+	// Messages of a queue or subscription to operate on.
 	type stock struct {
 		locked, dead engine.Delivery
 		deferred     engine.Seq
@@ -68,7 +67,7 @@ func TestIdlenessMatrix(t *testing.T) {
 			return c.ns.Settle(c.now, engine.Settlement{Token: s.dead.Token()})
 		}},
 		{"IDLE-7 renew", func(c *clocked, _ engine.Path, s stock) error {
-			_, err := c.ns.Renew(c.now, s.locked.Token(), "", "")
+			_, err := c.ns.RenewLock(c.now, s.locked.Token(), "", "")
 			return err
 		}},
 		{"IDLE-7 fetch", func(c *clocked, p engine.Path, s stock) error { _, err := c.tryFetch(p, s.deferred); return err }},
@@ -83,12 +82,12 @@ func TestIdlenessMatrix(t *testing.T) {
 			_, err := c.ns.BatchDelete(c.now, p, 1, c.now, "")
 			return err
 		}},
-		key("OPS-11 delete", "active", func(c *clocked, k engine.Key) error { return c.ns.DeleteOne(c.now, k, "") }),
-		key("OPS-11 dead-letter", "active", func(c *clocked, k engine.Key) error { return c.ns.DeadLetterOne(c.now, k, "", "", "") }),
+		key("OPS-11 delete", "active", func(c *clocked, k engine.Key) error { return c.ns.DeleteMessage(c.now, k, "") }),
+		key("OPS-11 dead-letter", "active", func(c *clocked, k engine.Key) error { return c.ns.DeadLetterMessage(c.now, k, "", "", "") }),
 		key("OPS-11 extend", "active", func(c *clocked, k engine.Key) error { return c.ns.Extend(c.now, k, c.now+1_000_000, "") }),
 		key("OPS-11 return", "deferred", func(c *clocked, k engine.Key) error { return c.ns.ReturnToActive(c.now, k, "") }),
 		key("OPS-11 break lock", "locked", func(c *clocked, k engine.Key) error { return c.ns.BreakLock(c.now, k, "") }),
-		key("OPS-11 renew for", "locked", func(c *clocked, k engine.Key) error { _, err := c.ns.RenewFor(c.now, k, ""); return err }),
+		key("OPS-11 renew for", "locked", func(c *clocked, k engine.Key) error { _, err := c.ns.RenewLockFor(c.now, k, ""); return err }),
 		key("OPS-11 move away", "active", func(c *clocked, k engine.Key) error {
 			_, err := c.ns.Move(c.now, engine.Move{Key: k, To: "other"}, "")
 			return err
@@ -121,7 +120,7 @@ func TestIdlenessMatrix(t *testing.T) {
 			c.ns.Horizon("", nil)
 			c.ns.Expiring(10)
 			c.ns.Deferred("", 1, 10)
-			c.ns.Looked(c.now, p, "view", "somebody")
+			c.ns.RecordView(c.now, p, "view", "somebody")
 			return err
 		}},
 		{"IDLE-7, DEC-6 look at its messages", func(c *clocked, p engine.Path, _ stock) error {
@@ -192,7 +191,7 @@ func TestIdlenessMatrix(t *testing.T) {
 	}
 	for _, op := range append(inside, update, touch, addRule, removeRule) {
 		check("§10, IDLE-4", sub, sub, op, true)
-		check("§10, IDLE-3", top, sub, op, true) // what happens at its subscriptions
+		check("§10, IDLE-3", top, sub, op, true) // operations at its subscriptions
 	}
 	for _, op := range []operation{send, update, touch,
 		{"create a subscription", func(c *clocked, _ engine.Path, _ stock) error { c.sub("t", "another", engine.Config{}); return nil }},
@@ -207,11 +206,11 @@ func TestIdlenessMatrix(t *testing.T) {
 		}
 		check("§10, IDLE-7", top, sub, op, false)
 	}
-	check("§10, IDLE-4", sub, top, send, false) // what arrives through the topic is no use
+	check("§10, IDLE-4", sub, top, send, false) // messages arriving through the topic are no use
 	check("§10, IDLE-4", sub, top, update, false)
 }
 
-// wanted is for an operation that must be refused.
+// wanted marks the error of an operation that must be refused.
 func wanted(err error) error {
 	if err == nil {
 		return errors.New("it was not refused")
@@ -221,7 +220,7 @@ func wanted(err error) error {
 
 func TestIdleness(t *testing.T) {
 	run(t, rules{
-		"IDLE-1": func(c *clocked) { // each by itself, never by default
+		"IDLE-1": func(c *clocked) { // each by itself, never unless configured
 			c.queue("q", temporary)
 			c.topic("t", temporary)
 			c.topic("u", engine.Config{})
@@ -274,7 +273,7 @@ func TestIdleness(t *testing.T) {
 			c.at(4 * minute)
 			link := c.attach("q", 1)
 			c.at(8*minute + 5*second)
-			c.detach(link, engine.ByClient)
+			c.detach(link, engine.DetachedByClient)
 			c.gone("q", 13*minute+5*second)
 		},
 		"IDLE-8": func(c *clocked) { // an open receiver with credit
@@ -284,8 +283,8 @@ func TestIdleness(t *testing.T) {
 			a, b := c.attach("q", 1), c.attach(s.DeadLetter(), 1)
 			c.at(3 * idle)
 			c.equal(c.exists("q") && c.exists(s) && c.exists("t"), true)
-			c.detach(a, engine.ByClient)
-			c.detach(b, engine.Lost)
+			c.detach(a, engine.DetachedByClient)
+			c.detach(b, engine.DetachedLost)
 			c.gone("q", 4*idle)
 			c.equal(c.exists(s) || c.exists("t"), false)
 		},
@@ -307,7 +306,7 @@ func TestIdleness(t *testing.T) {
 			c.queue("q", temporary)
 			seq := c.send("q", engine.Content{ScheduledFor: morning.Add(hour)})
 			c.at(30 * minute)
-			c.must(c.ns.Cancel(c.now, "q", []engine.Seq{seq}, ""))
+			c.must(c.ns.CancelScheduled(c.now, "q", []engine.Seq{seq}, ""))
 			c.step()
 			c.gone("q", 30*minute+idle)
 		},
@@ -319,7 +318,7 @@ func TestIdleness(t *testing.T) {
 			c.step()
 			c.gone("q", 10*minute+idle)
 		},
-		"IDLE-9 refused by the store": func(c *clocked) { // what never was scheduled holds nothing
+		"IDLE-9 refused by the store": func(c *clocked) { // a message whose scheduling was rolled back holds nothing
 			c.queue("q", temporary)
 			_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{ScheduledFor: morning.Add(hour)}), "")
 			c.must(err)
@@ -354,7 +353,7 @@ func TestIdleness(t *testing.T) {
 			c.gone(s, 2*idle)
 			c.equal(c.exists("u"), true)
 		},
-		"IDLE-11 in turn": func(c *clocked) { // that a subscription deleted itself is no use of its topic
+		"IDLE-11 in turn": func(c *clocked) { // a subscription that deletes itself is no use of its topic
 			c.topic("t", engine.Config{AutoDeleteOnIdle: 2 * idle})
 			s := c.sub("t", "s", temporary)
 			c.gone(s, idle)
@@ -369,7 +368,7 @@ func TestIdleness(t *testing.T) {
 		"IDLE-15": func(c *clocked) {
 			c.queue("q", temporary)
 			c.at(4 * minute)
-			c.update("q", func(cfg *engine.Config) { cfg.AutoDeleteOnIdle = idle }) // the same again
+			c.update("q", func(cfg *engine.Config) { cfg.AutoDeleteOnIdle = idle }) // the same value again
 			c.at(6 * minute)
 			c.equal(c.exists("q"), true)
 			c.gone("q", 9*minute)
@@ -388,7 +387,7 @@ func TestIdleness(t *testing.T) {
 			c.must(c.ns.Pin(c.now, "q", "operator"))
 			c.step()
 			c.equal(c.state("q").Config.AutoDeleteOnIdle, time.Duration(0))
-			c.equal(c.state("q").Unpinned, idle)
+			c.equal(c.state("q").UnpinnedIdle, idle)
 			c.at(hour)
 			c.equal(c.exists("q"), true)
 			c.refused(engine.ErrNotAllowed, func() error { return c.ns.Pin(c.now, "q", "") })
@@ -401,11 +400,11 @@ func TestIdleness(t *testing.T) {
 			c.queue("q", temporary)
 			c.must(c.ns.Pin(c.now, "q", ""))
 			c.update("q", func(cfg *engine.Config) { cfg.UserMetadata = "x" })
-			c.equal(c.state("q").Unpinned, idle)
+			c.equal(c.state("q").UnpinnedIdle, idle)
 			c.update("q", func(cfg *engine.Config) { cfg.AutoDeleteOnIdle = hour })
-			c.equal(c.state("q").Unpinned, time.Duration(0))
+			c.equal(c.state("q").UnpinnedIdle, time.Duration(0))
 		},
-		"OPS-9 tombstone": func(c *clocked) { // the event has what restoring needs
+		"OPS-9 tombstone": func(c *clocked) { // the event contains what restoring needs
 			c.topic("t", temporary)
 			s := c.sub("t", "s", engine.Config{MaxDeliveryCount: 3})
 			c.must(c.ns.AddRule(c.now, s, engine.Rule{Name: "r", Filter: engine.Filter{Kind: engine.SQLFilter, Text: "a=1"}}, ""))
@@ -413,17 +412,17 @@ func TestIdleness(t *testing.T) {
 			for _, e := range c.events {
 				if e.Kind == engine.EventEntityAutoDeleted && e.Path == "t" {
 					c.equal(e.Entity.Config, temporary)
-					c.equal(len(e.Subs) == 1 && e.Subs[0].Config.MaxDeliveryCount == 3 && len(e.Rules) == 2, true)
+					c.equal(len(e.Subscriptions) == 1 && e.Subscriptions[0].Config.MaxDeliveryCount == 3 && len(e.Rules) == 2, true)
 					return
 				}
 			}
 			c.Error("there is no event of it")
 		},
-		"ledger": func(c *clocked) { // why it is still there
+		"ledger": func(c *clocked) { // the ledger of uses
 			c.queue("q", temporary)
 			c.at(minute)
 			c.sends("q", "m")
-			c.ns.Looked(c.now, "q", "view", "somebody")
+			c.ns.RecordView(c.now, "q", "view", "somebody")
 			uses := c.state("q").Uses
 			if len(uses) < 2 || uses[0] != (engine.Use{At: c.now, What: "view", By: "somebody"}) || uses[1].What != "send" || !uses[1].Counted {
 				c.Errorf("it has %+v", uses)
@@ -436,7 +435,7 @@ func TestIdleness(t *testing.T) {
 		},
 	}, asked, swept)
 	run(t, rules{
-		"DEC-6": func(c *clocked) { // to look changes nothing, even where time has
+		"DEC-6": func(c *clocked) { // viewing changes nothing, even after time has
 			c.queue("q", engine.Config{AutoDeleteOnIdle: 24 * hour, DeadLetteringOnMessageExpiration: true})
 			c.sends("q", "locked", "deferred")
 			c.send("q", engine.Content{MessageID: "expired", TTL: second})
@@ -454,7 +453,7 @@ func TestIdleness(t *testing.T) {
 				_, err := c.ns.Message(r.Message.Key)
 				c.must(err)
 			}
-			c.ns.Looked(c.now, "q", "page", "somebody")
+			c.ns.RecordView(c.now, "q", "page", "somebody")
 			hard, soft := c.ns.Pending()
 			c.equal(hard || soft, false)
 			c.must(c.ns.Check())

@@ -8,25 +8,25 @@ type Verdict uint8
 // The verdicts of Judge.
 const (
 	Keep                Verdict = iota
-	Activate                    // its schedule has come
-	Unlock                      // its lock has run out
-	Drop                        // expired, no trace
-	DeadLetterExpired           // expired, kept
-	DeadLetterExhausted         // failed too often
+	Activate                    // its scheduled time has come
+	Unlock                      // its lock has expired
+	Drop                        // expired, and is lost
+	DeadLetterExpired           // expired, and is dead-lettered
+	DeadLetterExhausted         // failed too many deliveries
 )
 
-// Terms are the parts of a holder's configuration that Judge needs.
+// Terms are the parts of a subqueue's configuration that Judge needs.
 type Terms struct {
-	TTL             time.Duration // ceiling and default; zero: none (TTL-3 … TTL-7)
-	Deliveries      int32         // failed deliveries that are one too many (DC-4)
+	TTL             time.Duration // ceiling and default; zero if none (TTL-3 … TTL-7)
+	MaxDeliveries   int32         // the number of failed deliveries that dead-letters a message (DC-4)
 	KeepExpired     bool          // DeadLetteringOnMessageExpiration
-	DeadLetterQueue bool          // nothing expires or wears out here (DLQ-6)
-	Forwards        bool          // nothing expires here: it goes on (TTL-18)
+	DeadLetterQueue bool          // messages here neither expire nor exceed MaxDeliveries (DLQ-6)
+	Forwards        bool          // messages here are forwarded and do not expire (TTL-18)
 }
 
-// ExpiresAt is when m stops being deliverable, zero for never. A message with
-// a TTL of its own carries the instant; for others the entity's default in
-// force counts (TTL-13, TTL-14, TTL-16).
+// ExpiresAt returns when m stops being deliverable, zero for never. A message with its own
+// TTL stores the instant; for others the entity's present default counts (TTL-13, TTL-14,
+// TTL-16).
 func (t Terms) ExpiresAt(m Message) Instant {
 	switch {
 	case t.DeadLetterQueue || t.Forwards || m.State == Scheduled:
@@ -40,8 +40,8 @@ func (t Terms) ExpiresAt(m Message) Instant {
 	}
 }
 
-// NextLook is when time alone will next change m, zero for never.
-func (t Terms) NextLook(m Message) Instant {
+// NextChange returns when time alone will next change m, zero for never.
+func (t Terms) NextChange(m Message) Instant {
 	switch {
 	case m.State == Scheduled:
 		return m.ScheduledFor
@@ -49,13 +49,12 @@ func (t Terms) NextLook(m Message) Instant {
 		return m.LockedUntil
 	case m.State == Active:
 		return t.ExpiresAt(m)
-	default: // a deferred message expires only when somebody asks for it (DEF-9)
+	default: // a deferred message expires only when it is requested (DEF-9)
 		return 0
 	}
 }
 
-// Judge decides what has become of m at now. No other code lets time change a
-// message.
+// Judge decides what time has done to m by now. No other code lets time change a message.
 func Judge(t Terms, m Message, now Instant) Verdict {
 	expired := m.State == Active && t.ExpiresAt(m).Passed(now)
 	switch {
@@ -65,9 +64,9 @@ func Judge(t Terms, m Message, now Instant) Verdict {
 		return Unlock
 	case m.State == Scheduled, m.LockedUntil != 0, t.DeadLetterQueue: // TTL-20, TTL-33, DC-6
 		return Keep
-	case expired && t.KeepExpired: // before the count is looked at (TTL-26)
+	case expired && t.KeepExpired: // takes precedence over the delivery count (TTL-26)
 		return DeadLetterExpired
-	case int64(m.DeliveryCount) >= int64(t.Deliveries):
+	case int64(m.DeliveryCount) >= int64(t.MaxDeliveries):
 		return DeadLetterExhausted
 	case expired:
 		return Drop

@@ -15,18 +15,17 @@ import (
 	"mayfly/engine/value"
 )
 
-// A boundary is what a limit of so much permits just so, and what is one past
-// it. Both begin in a namespace with a queue q and a topic t that has a
-// subscription s.
+// A boundary has an operation exactly at a limit, which succeeds, and one past it, which
+// fails. Both begin in a namespace with a queue q and a topic t that has a subscription s.
 type boundary struct {
 	to       string            // the limit
-	also     map[string]string // what has to be so for it to matter
+	also     map[string]string // other limits needed to reach it
 	at, past func(*clocked) error
-	kind     error // of the refusal
+	kind     error // of the error
 	sub      int   // its sub-code of ERR-3
 }
 
-// boundaries has every limit of §1.5 and §1.2 that refuses something.
+// boundaries returns every limit of §1.5 and §1.2 that rejects something.
 func boundaries() map[string]boundary {
 	badArgument, outOfRange, quota := engine.ErrArgument, engine.ErrOutOfRange, engine.ErrQuota
 	return map[string]boundary{
@@ -36,6 +35,7 @@ func boundaries() map[string]boundary {
 		"header-size":              {"10", nil, submitting(engine.Content{Subject: xs(10)}), submitting(engine.Content{Subject: xs(11)}), badArgument, 40000},
 		"id-length":                {"10", nil, submitting(engine.Content{MessageID: xs(10)}), submitting(engine.Content{MessageID: xs(11)}), badArgument, 40000},
 		"reason-length":            {"10", nil, killing(10), killing(11), outOfRange, 40000},
+		"message-memory":           {"600", map[string]string{"entity-size": "1200"}, sending(50), sending(50, 50), quota, 40300},
 		"entity-size":              {"60", nil, sending(60), sending(61), quota, 40300},
 		"entities":                 {"3", nil, creating(engine.Queue, "a"), creating(engine.Queue, "a", "b"), quota, 40300}, // after q and t
 		"subscriptions-per-topic":  {"2", nil, creating(engine.Subscription, "t/Subscriptions/a"), creating(engine.Subscription, "t/Subscriptions/a", "t/Subscriptions/b"), quota, 40503},
@@ -45,6 +45,7 @@ func boundaries() map[string]boundary {
 		"action-expressions":       {"2", nil, ruling(acting(2)), ruling(acting(3)), badArgument, 40000},
 		"receives":                 {"1", nil, attaching("q"), attaching("q", "q"), engine.ErrBusy, 50004},
 		"attached-receivers":       {"2", nil, idling("q", "q/$DeadLetterQueue"), idling("t/Subscriptions/s", "t/Subscriptions/s", "t/Subscriptions/s/$DeadLetterQueue"), engine.ErrBusy, 50004},
+		"selectors":                {"1", nil, selecting("a"), selecting("a", "b"), quota, 40300},
 		"batch-delete":             {"3", nil, deleting(3), deleting(4), outOfRange, 40000},
 		"name-length":              {"10", nil, naming(engine.Queue, 10), naming(engine.Topic, 11), badArgument, 40000},
 		"subscription-name-length": {"10", nil, naming(engine.Subscription, 10), naming(engine.Subscription, 11), badArgument, 40000},
@@ -77,18 +78,42 @@ func boundaries() map[string]boundary {
 	}
 }
 
-// elsewhere are the limits that have no boundary here.
-func elsewhere() map[string]string {
-	return map[string]string{
-		"peek-count": "it refuses nothing, PEEK-7",
-		// Those of the door for AMQP, whose tests have their boundaries.
-		"connections": "AMQP", "connection-sessions": "AMQP", "connection-links": "AMQP",
-		"link-unsettled": "AMQP", "frame-size": "AMQP", "incomplete-bytes": "AMQP",
+// §1.5: a queue that accepts large messages does not raise the limit of batches.
+func TestLargestBatch(t *testing.T) {
+	c := newClocked(t, asked)
+	c.limit(func(l *engine.Limits) { l.MaxKilobytes = 100 << 10 })
+	c.queue("large", engine.Config{MaxMessageSizeInKilobytes: 100 << 10})
+	send := func(sizes ...int) error {
+		var batch []engine.Submission
+		for _, n := range sizes {
+			s, err := engine.Submit(engine.Content{}, make([]byte, n), 0, c.keys.Next(), c.limits)
+			c.must(err)
+			batch = append(batch, s)
+		}
+		_, err := c.ns.Send(c.now, "large", batch, "")
+		return err
+	}
+	most := int(c.limits.MaxBatchSize())
+	c.must(send(2 * most))
+	const counted = 10 // of two messages, besides their bodies
+	c.must(send(most/2, most/2-counted))
+	if err := send(most/2, most/2-counted+1); !errors.Is(err, engine.ErrTooLarge) {
+		t.Errorf("a batch that is a byte too large: %v", err)
 	}
 }
 
-// TestLimits sets every limit by name and watches what it refuses: at the limit
-// it passes, one past it not, and the limit's default has the boundary elsewhere.
+// elsewhere returns the limits that have no boundary here.
+func elsewhere() map[string]string {
+	return map[string]string{
+		"peek-count": "it refuses nothing, PEEK-7",
+		// Limits of the AMQP protocol, whose tests have their boundaries.
+		"connections": "AMQP", "connection-sessions": "AMQP", "connection-links": "AMQP",
+		"link-unsettled": "AMQP", "frame-size": "AMQP", "incomplete-bytes": "AMQP", "link-bytes": "AMQP",
+	}
+}
+
+// TestLimits sets every limit by name and tests what it rejects: an operation at the limit
+// succeeds, one past it fails, and the default limit has another boundary.
 func TestLimits(t *testing.T) {
 	table := boundaries()
 	for limit, b := range table {
@@ -132,7 +157,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// subCode is a refusal's code of ERR-3.
+// subCode returns an error's code of ERR-3.
 func subCode(err error) int {
 	if _, ok := errors.AsType[*engine.PropertyError](err); ok {
 		return 40000
@@ -153,7 +178,7 @@ func submitting(m engine.Content) func(*clocked) error {
 	return func(c *clocked) error { _, err := engine.Submit(m, nil, 0, 1, c.limits); return err }
 }
 
-// remembering has a queue see so many ids.
+// remembering makes a queue remember n ids.
 func remembering(n int) func(*clocked) error {
 	return func(c *clocked) error {
 		c.detecting("seen")
@@ -166,7 +191,7 @@ func remembering(n int) func(*clocked) error {
 	}
 }
 
-// stating has as many sessions have state as there are texts.
+// stating gives a session state for each text.
 func stating(texts ...string) func(*clocked) error {
 	return func(c *clocked) (err error) {
 		c.queue("stateful", sessionful)
@@ -178,7 +203,7 @@ func stating(texts ...string) func(*clocked) error {
 	}
 }
 
-// fetchingLocked has a receiver of a session lock so many deferred messages.
+// fetchingLocked makes a receiver of a session lock n deferred messages.
 func fetchingLocked(n int) func(*clocked) error {
 	return func(c *clocked) error {
 		c.queue("chats", sessionful)
@@ -192,12 +217,12 @@ func fetchingLocked(n int) func(*clocked) error {
 		for i := range seqs {
 			seqs[i] = engine.Seq(i + 1)
 		}
-		_, err := c.ns.FetchSession(c.now, l, seqs, engine.PeekLock)
+		_, err := c.ns.ReceiveDeferredInSession(c.now, l, seqs, engine.PeekLock)
 		return err
 	}
 }
 
-// transacting sends so many messages in a transaction of that length.
+// transacting sends n messages in a transaction that takes that long.
 func transacting(n int, long time.Duration) func(*clocked) error {
 	return func(c *clocked) error {
 		tx := c.declare()
@@ -210,7 +235,7 @@ func transacting(n int, long time.Duration) func(*clocked) error {
 	}
 }
 
-// sending sends messages that count for just so many bytes, at once.
+// sending sends messages of exactly these sizes in bytes, in one batch.
 func sending(sizes ...int64) func(*clocked) error {
 	return func(c *clocked) error {
 		var batch []engine.Submission
@@ -257,7 +282,7 @@ func naming(kind engine.EntityKind, n int) func(*clocked) error {
 	return func(c *clocked) error { return engine.CheckName(kind, xs(n), c.limits) }
 }
 
-// sqlRule has a filter of n characters, and a name for each n.
+// sqlRule returns a rule with a filter of n characters, and a different name for each n.
 func sqlRule(n int) engine.Rule {
 	return engine.Rule{Name: xs(n), Filter: engine.Filter{Kind: engine.SQLFilter, Text: "a = 1" + strings.Repeat(" ", n-5)}}
 }
@@ -272,7 +297,7 @@ func ruling(rules ...engine.Rule) func(*clocked) error {
 	}
 }
 
-// acting has an action of n statements.
+// acting returns a rule with an action of n statements.
 func acting(n int) engine.Rule {
 	return engine.Rule{Name: "r", Action: strings.Repeat("SET a = 1;", n)}
 }
@@ -287,9 +312,10 @@ func killing(n int) func(*clocked) error {
 
 func attaching(at ...engine.Path) func(*clocked) error {
 	return func(c *clocked) (err error) {
-		for i, p := range at {
+		for _, p := range at {
 			c.must(err)
-			l := engine.LinkID(1000 + i)
+			c.links++
+			l := 1000 + c.links
 			c.must(c.ns.Attach(c.now, engine.Link{ID: l, Path: p}))
 			err = c.ns.Credit(c.now, l, 1)
 		}
@@ -297,18 +323,32 @@ func attaching(at ...engine.Path) func(*clocked) error {
 	}
 }
 
-// idling attaches receivers that have no credit.
+// idling attaches receivers without credit.
 func idling(at ...engine.Path) func(*clocked) error {
 	return func(c *clocked) (err error) {
-		for i, p := range at {
+		for _, p := range at {
 			c.must(err)
-			err = c.ns.Attach(c.now, engine.Link{ID: engine.LinkID(1000 + i), Path: p})
+			c.links++
+			err = c.ns.Attach(c.now, engine.Link{ID: 1000 + c.links, Path: p})
 		}
 		return err
 	}
 }
 
-// forwarding sends to the first of a chain of queues and looks at the last one.
+// selecting attaches receivers with these selectors, two with each.
+func selecting(texts ...string) func(*clocked) error {
+	return func(c *clocked) (err error) {
+		for _, text := range slices.Concat(texts, texts) {
+			c.links++
+			if err := c.ns.Attach(c.now, engine.Link{ID: 1000 + c.links, Path: "q", Selector: of(text, nil)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// forwarding sends to the first of a chain of queues and checks the last one.
 func forwarding(chain ...engine.Path) func(*clocked) error {
 	return func(c *clocked) error {
 		c.chain(chain...)
@@ -325,7 +365,7 @@ func deleting(n int) func(*clocked) error {
 	return func(c *clocked) error { _, err := c.ns.BatchDelete(c.now, "q", n, c.now, ""); return err }
 }
 
-// The limits that count several things together, or each of several.
+// Limits that count several things together, or each of several.
 func TestLimitsOfSeveral(t *testing.T) {
 	few := func(t *testing.T, limit, to string) *clocked {
 		c := newClocked(t, asked)
@@ -409,10 +449,10 @@ func TestLimitSet(t *testing.T) {
 		}
 	}
 	l := engine.DefaultLimits()
-	if err := l.Set("colour", "red"); err == nil || !strings.Contains(err.Error(), `no limit called "colour"; there are access-rules, action-expressions, attached-receivers, batch-delete, `) {
+	if err := l.Set("colour", "red"); err == nil || !strings.Contains(err.Error(), `the limit "colour" does not exist; choose from access-rules, action-expressions, attached-receivers, batch-delete, `) {
 		t.Errorf("an unknown limit: %v", err)
 	}
-	if err := l.Set("without", "dreams"); err == nil || !strings.Contains(err.Error(), `no feature called "dreams"; there are topics, sessions, `) {
+	if err := l.Set("without", "dreams"); err == nil || !strings.Contains(err.Error(), `the feature "dreams" does not exist; choose from topics, sessions, `) {
 		t.Errorf("an unknown feature: %v", err)
 	}
 	if err := errors.Join(l.Set("max-ttl", "1h"), l.Set("max-ttl", "never")); err != nil || l.MaxTTL != 0 {
@@ -455,7 +495,7 @@ func TestLimitNames(t *testing.T) {
 	}
 }
 
-// MSG: a queue's own message size stands before the namespace's.
+// MSG: a queue's own message size takes precedence over the namespace's.
 func TestMaxMessageSize(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{MaxMessageSizeInKilobytes: 1024})

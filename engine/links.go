@@ -1,42 +1,80 @@
 package engine
 
-import "iter"
+import (
+	"iter"
+)
 
-// This file is where links stand: each in the lines of its place. What is done
-// for some of them does not take longer the more others there are.
+// This file maintains the lines of links at each subqueue. Finding the links of one line
+// takes no longer the more other links there are.
 
-// A lineKind is what the links of one line have in common.
+// A lineKind is the kind of a line of links.
 type lineKind uint8
 
 const (
-	attachedLinks lineKind = iota // all there are
-	waitingLinks                  // with credit, or for a session: what keeps an entity from being idle (IDLE-8), and takes one of Limits.Receives
-	hastyLinks                    // that do not wait, where there are no sessions
+	attachedLinks lineKind = iota // all links
+	waitingLinks                  // with credit, or waiting for a session: they keep an entity from being idle (IDLE-8) and count against Limits.Receives; those with a selector are in the line of its index
+	peekingLinks                  // the same for links that only browse
+	noWaitLinks                   // links that do not wait (NoWait), at subqueues without sessions
 	lineKinds
 )
 
-// linkLines are the links of a place. Those of a line stand in the order in which
-// they came to it, but for those that wait: one that was given something goes to
-// their end.
+// linkLines are the lines of a subqueue's links. Each line is in the order of arrival, but a
+// waiting link that was given a message goes to the end.
 type linkLines [lineKinds]struct {
 	first, last *link
 	n           int
 }
 
-// A linkSpot is where a link stands in one line.
-type linkSpot struct {
+// A linePosition is the position of a link in one line.
+type linePosition struct {
 	prev, next *link
 	in         bool
 }
 
-func (l *link) in(k lineKind) bool { return l.spots[k].in }
+func (l *link) in(k lineKind) bool { return l.positions[k].in }
 
-// enter puts l at the end of a line.
-func (q *linkLines) enter(k lineKind, l *link) {
+// waiting returns the kind of line that l is in while it waits.
+func (l *link) waiting() lineKind {
+	if l.Mode == PeekOnly {
+		return peekingLinks
+	}
+	return waitingLinks
+}
+
+// lines returns the lines that l waits in: those of its selector's index or of its subqueue.
+func (l *link) lines() *linkLines {
+	if l.index != nil {
+		return &l.index.lines
+	}
+	return &l.subqueue.links
+}
+
+// beginWaiting adds l to the end of the line in which it waits, and stopWaiting removes it.
+func (l *link) beginWaiting() {
+	h := l.subqueue
+	h.turns++
+	l.waitTurn = h.turns
+	l.lines().add(l.waiting(), l)
+	if l.index != nil {
+		h.selecting++
+	}
+}
+
+func (l *link) stopWaiting() {
+	l.lines().remove(l.waiting(), l)
+	if l.index != nil {
+		l.subqueue.selecting--
+	}
+}
+
+func (l *link) waits() bool { return l.in(l.waiting()) }
+
+// add adds l to the end of a line.
+func (q *linkLines) add(k lineKind, l *link) {
 	line := &q[k]
-	l.spots[k] = linkSpot{prev: line.last, in: true}
+	l.positions[k] = linePosition{prev: line.last, in: true}
 	if line.last != nil {
-		line.last.spots[k].next = l
+		line.last.positions[k].next = l
 	} else {
 		line.first = l
 	}
@@ -44,28 +82,28 @@ func (q *linkLines) enter(k lineKind, l *link) {
 	line.n++
 }
 
-// exit takes l out of a line that it stands in.
-func (q *linkLines) exit(k lineKind, l *link) {
-	line, at := &q[k], l.spots[k]
+// remove removes l from a line that it is in.
+func (q *linkLines) remove(k lineKind, l *link) {
+	line, at := &q[k], l.positions[k]
 	if at.prev != nil {
-		at.prev.spots[k].next = at.next
+		at.prev.positions[k].next = at.next
 	} else {
 		line.first = at.next
 	}
 	if at.next != nil {
-		at.next.spots[k].prev = at.prev
+		at.next.positions[k].prev = at.prev
 	} else {
 		line.last = at.prev
 	}
-	l.spots[k] = linkSpot{}
+	l.positions[k] = linePosition{}
 	line.n--
 }
 
-// all goes through a line. The link that it has come to may leave.
+// all iterates over a line. The link that was yielded may be removed meanwhile.
 func (q *linkLines) all(k lineKind) iter.Seq[*link] {
 	return func(yield func(*link) bool) {
 		for l := q[k].first; l != nil; {
-			next := l.spots[k].next
+			next := l.positions[k].next
 			if !yield(l) {
 				return
 			}
@@ -74,98 +112,171 @@ func (q *linkLines) all(k lineKind) iter.Seq[*link] {
 	}
 }
 
-// admitLink decides whether one more receiver may be attached to h, idle or not.
-// One that names a session of which nothing is known begins it, and if it is lost,
-// leaves the lock: there are not more of these either.
-func (ns *Namespace) admitLink(h *holder, want SessionRequest) error {
+// admitLink checks whether one more receiver may be attached to h, idle or not. A link that
+// names a session without messages and state creates it, and if the link is lost, the
+// session's lock remains: the number of locked sessions is limited too.
+func (ns *Namespace) admitLink(h *subqueue, l Link) error {
+	want := l.Session
 	root, most := h.entity.root(), ns.limits.AttachedReceivers
 	if int64(root.attached) >= most {
-		return refuse(ErrBusy, "'%s' has %d receivers attached, which is the most it may have.", root.Path, root.attached)
+		return Refuse(ErrBusy, "'%s' already has %d receivers attached, the maximum. Detach one first.", root.Path, root.attached)
 	}
-	if want.Want == NamedSession && h.sessions != nil && h.sessions.byID[want.ID] == nil && int64(len(h.sessions.taken)) >= most {
-		return refuse(ErrBusy, "'%s' has %d sessions locked; no other one can be accepted that has nothing yet.", h.path, len(h.sessions.taken))
+	if want.Want == NamedSession && l.Mode != PeekOnly && h.sessions != nil && h.sessions.byID[want.ID] == nil && int64(len(h.sessions.locked)) >= most {
+		return Refuse(ErrBusy, "'%s' already has %d sessions locked, the maximum. A session without messages cannot be accepted until one is released.", h.path, len(h.sessions.locked))
 	}
 	return nil
 }
 
-// recount follows what a link wants: one with credit, or that waits for its
-// session, holds its entity from being idle.
-func (ns *Namespace) recount(l *link) {
-	waits := l.in(attachedLinks) && (l.credit > 0 || l.pending())
+// updateWaiting updates whether a link waits: one with credit, or waiting for its session, keeps
+// its entity from being idle.
+func (ns *Namespace) updateWaiting(l *link) {
+	waits := l.in(attachedLinks) && (l.credit > 0 || l.awaitsSession())
 	switch {
-	case waits == l.in(waitingLinks):
+	case waits == l.waits():
 	case waits:
-		l.holder.links.enter(waitingLinks, l)
-		ns.hold(l.holder.entity, 1)
+		l.beginWaiting()
+		ns.addWaiting(l.subqueue.entity, 1)
 	default:
-		l.holder.links.exit(waitingLinks, l)
-		ns.hold(l.holder.entity, -1)
+		l.stopWaiting()
+		ns.addWaiting(l.subqueue.entity, -1)
 	}
 }
 
-// hold counts receivers that wait at e and its topic.
-func (ns *Namespace) hold(e *entity, by int) {
+// addWaiting adds to the number of waiting receivers of e and its topic.
+func (ns *Namespace) addWaiting(e *entity, by int) {
 	for ; e != nil; e = e.topic {
 		e.credit += by
 	}
 }
 
-func (ns *Namespace) join(l *link) {
-	h := l.holder
+func (ns *Namespace) addLink(l *link) {
+	h := l.subqueue
 	ns.links[l.ID] = l
-	h.links.enter(attachedLinks, l)
+	h.links.add(attachedLinks, l)
 	h.entity.root().attached++
+	l.joinIndex()
 	if l.NoWait && h.sessions == nil {
-		h.links.enter(hastyLinks, l)
+		h.links.add(noWaitLinks, l)
 	}
-	ns.recount(l)
+	ns.updateWaiting(l)
 	ns.enlist(l)
-	if h.sessions == nil && l.credit > 0 {
-		ns.feed(h)
+	if (h.sessions == nil || l.Mode == PeekOnly) && l.credit > 0 {
+		ns.requestMatch(h)
 	}
 }
 
-func (ns *Namespace) leave(l *link) {
-	h := l.holder
+func (ns *Namespace) removeLink(l *link) {
+	h := l.subqueue
 	delete(ns.links, l.ID)
-	h.links.exit(attachedLinks, l)
+	h.links.remove(attachedLinks, l)
 	h.entity.root().attached--
-	if l.in(hastyLinks) {
-		h.links.exit(hastyLinks, l)
+	if l.in(noWaitLinks) {
+		h.links.remove(noWaitLinks, l)
 	}
 	ns.delist(l)
-	ns.recount(l)
+	ns.updateWaiting(l)
+	l.leaveIndex()
 }
 
-// part is leave for a link that may have to come back.
-func (ns *Namespace) part(l *link) {
-	ns.leave(l)
-	ns.changes.note(undo{kind: undoOther, h: l.holder, other: func() { ns.join(l) }})
+// removeLinkUndoable is leave for a step that may be undone.
+func (ns *Namespace) removeLinkUndoable(l *link) {
+	ns.removeLink(l)
+	ns.changes.addUndo(undo{kind: undoOther, h: l.subqueue, other: func() { ns.addLink(l) }})
 }
 
-// quit is part for a link that ends while its entity stays.
-func (ns *Namespace) quit(now Instant, l *link) {
-	receiving := l.in(waitingLinks)
-	ns.part(l)
-	if receiving { // until now
-		ns.touch(now, l.holder.entity, "receive", l.Client)
+// endLink is part for a link that ends while its entity stays.
+func (ns *Namespace) endLink(now Instant, l *link) {
+	receiving := l.waits()
+	ns.removeLinkUndoable(l)
+	if receiving { // it was waiting until now
+		ns.touch(now, l.subqueue.entity, "receive", l.Client)
 	}
-	ns.reconsider(now, l.holder.entity)
+	ns.setIdleAlarm(now, l.subqueue.entity)
 }
 
-// end takes all links of h away and has their owners told.
-func (ns *Namespace) end(h *holder, why error) {
+// endLinks removes all links of h and reports that to their owners.
+func (ns *Namespace) endLinks(h *subqueue, why error) {
+	ns.watch.noteAll(h)
 	for l := range h.links.all(attachedLinks) {
-		ns.part(l)
-		ns.out.Ended = append(ns.out.Ended, LinkEnded{ID: l.ID, Err: why})
+		ns.removeLinkUndoable(l)
+		ns.effects.Ended = append(ns.effects.Ended, LinkEnded{ID: l.ID, Err: why})
 	}
 }
 
-// endRefused ends the links that e's present description would refuse.
-func (ns *Namespace) endRefused(e *entity) {
-	for _, h := range e.holders() {
-		if _, err := ns.openForLink(h.path); err != nil {
-			ns.end(h, err)
+// endRefusedLinks ends the links that e's present description would reject.
+func (ns *Namespace) endRefusedLinks(e *entity) {
+	for _, h := range e.subqueues() {
+		if _, err := ns.attachTo(h.path); err != nil {
+			ns.endLinks(h, err)
 		}
 	}
+}
+
+// This file implements receivers that only browse messages (PEEK-12).
+
+// nextToPeek returns the next message that a browsing receiver has not been shown, in any
+// state; nil if there is none now.
+func (l *link) nextToPeek() *message {
+	all := &l.subqueue.order
+	if l.Session.Want == NamedSession {
+		all, _ = l.subqueue.sessions.orders(l.Session.ID)
+	}
+	for m := range all.from(l.next) {
+		return m
+	}
+	return nil
+}
+
+// peekLinks shows the browsing receivers of h what they have not seen, until most deliveries
+// wait to be flushed. The receiver at which it stops comes last next time.
+func (ns *Namespace) peekLinks(now Instant, h *subqueue, most int) {
+	looks := maxDuePerStep
+	for l := range h.links.all(peekingLinks) {
+		noted := false
+		for m := l.nextToPeek(); m != nil && l.credit > 0; m = l.nextToPeek() {
+			if looks == 0 || len(ns.effects.Deliveries) >= most {
+				l.stopWaiting()
+				l.beginWaiting()
+				ns.requestMatch(h)
+				return
+			}
+			looks--
+			if !noted { // before next changes, also for a message that its selector skips
+				noted = true
+				ns.noteCredit(l)
+			}
+			if l.Selector == nil || l.Selector.selects(candidate(m)) {
+				ns.peekMessage(now, h, l, m)
+			}
+			l.next = m.Seq + 1
+		}
+	}
+}
+
+// peekMessage delivers a copy of m to a browsing link (PEEK-1).
+func (ns *Namespace) peekMessage(now Instant, h *subqueue, l *link, m *message) {
+	m.content.pins++
+	ns.changes.addUndo(undo{kind: undoPin, pinned: m.content})
+	l.setCredit(ns, l.credit-1)
+	if l.credit == 0 {
+		ns.touch(now, h.entity, "peek", l.Client)
+	}
+	ns.effects.Deliveries = append(ns.effects.Deliveries, Delivery{
+		Link: l.ID, Path: h.path, Message: h.withSessionLock(m), Content: m.packed(), Expires: h.terms.ExpiresAt(m.Message),
+		Peeked: true, Body: ns.changes.bodies[m.content], Pin: BodyPin{m.content},
+	})
+}
+
+// admitPeekLink checks whether a browsing receiver may be attached to h, as far as sessions
+// matter: it locks no session (PEEK-5).
+func (ns *Namespace) admitPeekLink(h *subqueue, want SessionRequest) error {
+	switch {
+	case want.Want == NoSession:
+		return nil
+	case h.sessions == nil:
+		return RefuseCode(ErrNotAllowed, 40301, "%s", SessionReceiverText)
+	case want.Want == NextSession:
+		return Refuse(ErrNotImplemented, "The messages of the next available session cannot be browsed. Name the session, or browse without one.")
+	}
+	return ns.checkSessionID(want.ID)
 }

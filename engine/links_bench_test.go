@@ -7,7 +7,7 @@ import (
 	"mayfly/engine"
 )
 
-// newAttached is a bench with a limit for as many receivers as are wanted.
+// newAttached returns a bench whose limit allows n receivers.
 func newAttached(b *testing.B, c engine.Config, n int) *bench {
 	b.Helper()
 	w := newBench(b, c)
@@ -39,7 +39,7 @@ func (w *bench) attach(b *testing.B, n int, want engine.SessionWant) {
 	w.seal()
 }
 
-// BenchmarkLoseSessions is 80,000 held sessions whose locks all run out.
+// BenchmarkLoseSessions measures the expiry of 80,000 session locks.
 func BenchmarkLoseSessions(b *testing.B) {
 	const held = 80_000
 	for b.Loop() {
@@ -55,8 +55,8 @@ func BenchmarkLoseSessions(b *testing.B) {
 	}
 }
 
-// BenchmarkIdleReceivers is a receiver that wants one message after the other,
-// beside 20,000 that are attached and want none.
+// BenchmarkIdleReceivers measures a receiver that receives one message after the other,
+// beside 20,000 attached receivers without credit.
 func BenchmarkIdleReceivers(b *testing.B) {
 	const idle = 20_000
 	w := newAttached(b, engine.Config{}, idle)

@@ -6,8 +6,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestLockKnown is what people are told of locks: who, since when, and how often
-// they were renewed.
+// TestLockKnown tests the details of locks: by whom, since when, and how often they were
+// renewed.
 func TestLockKnown(t *testing.T) {
 	run(t, rules{
 		"LOCK-5": func(c *clocked) {
@@ -19,7 +19,7 @@ func TestLockKnown(t *testing.T) {
 			_, err := c.renew(d)
 			c.must(err)
 			c.at(100 * second)
-			_, err = c.ns.RenewFor(c.now, d.Message.Key, "operator") // whoever asks, who holds it stays
+			_, err = c.ns.RenewLockFor(c.now, d.Message.Key, "operator") // an operator renews it, the client stays the same
 			c.must(err)
 			c.equal(c.row("q").Lock, engine.Lock{By: "receiver", Since: morning, Renewals: 2, RenewedAt: morning.Add(100 * second)})
 			c.release(d)
@@ -29,18 +29,18 @@ func TestLockKnown(t *testing.T) {
 			c.must(c.ns.BreakLock(c.now, d.Message.Key, "operator"))
 			c.equal(c.row("q").Lock, engine.Lock{})
 		},
-		"LOCK-5 taken back": func(c *clocked) { // a renewal that the store refused never was
+		"LOCK-5 taken back": func(c *clocked) { // a renewal that the store refused has not happened
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
 			d := c.receive("q")
 			for range 2 {
-				_, err := c.ns.Renew(c.now, d.Token(), "", "receiver")
+				_, err := c.ns.RenewLock(c.now, d.Token(), "", "receiver")
 				c.must(err)
 				c.ns.Rollback()
 				c.equal(c.row("q").Lock, engine.Lock{By: "receiver", Since: morning})
 			}
 		},
-		"SES-5": func(c *clocked) { // a message counts its session's renewals from when it was taken
+		"SES-5": func(c *clocked) { // a message counts its session's renewals from when it was locked
 			c.queue("q", engine.Config{RequiresSession: true})
 			c.say("q", "s", "a", "b")
 			l := c.hold("q", "s")
@@ -64,15 +64,15 @@ func TestLockKnown(t *testing.T) {
 			rows = c.rows("q")
 			c.equal(rows[0].Lock.Renewals, 2)
 			c.equal(rows[1].Lock, engine.Lock{By: "receiver", Since: morning.Add(20 * second), Renewals: 1, RenewedAt: morning.Add(30 * second)})
-			c.detach(l, engine.ByClient)
+			c.detach(l, engine.DetachedByClient)
 			c.equal(c.about("q", "s").Lock, engine.Lock{})
 			c.equal(c.rows("q")[0].Lock, engine.Lock{})
 		},
 	}, asked, swept)
 }
 
-// TestLockKnownAfterRestart: of a lock that was made durable its end is known, and
-// what has happened since (DEC-12).
+// TestLockKnownAfterRestart: for a stored lock, its end is known, and what has
+// happened since the restart (DEC-12).
 func TestLockKnownAfterRestart(t *testing.T) {
 	run(t, rules{
 		"DEC-12": func(c *clocked) {
@@ -83,7 +83,7 @@ func TestLockKnownAfterRestart(t *testing.T) {
 			c.must(err)
 			c.at(second)
 			c.equal(c.row("q").Lock, engine.Lock{})
-			until, err := c.ns.Renew(c.now, d.Token(), "", "receiver")
+			until, err := c.ns.RenewLock(c.now, d.Token(), "", "receiver")
 			c.must(err)
 			c.equal(c.row("q").Lock, engine.Lock{Renewals: 1, RenewedAt: c.now})
 			c.ns.Rollback()
@@ -93,7 +93,7 @@ func TestLockKnownAfterRestart(t *testing.T) {
 	}, restarted)
 }
 
-// TestHolding is what one client has locked, wherever that is.
+// TestHolding lists what one client has locked in several subqueues.
 func TestHolding(t *testing.T) {
 	run(t, rules{
 		"LOCK-3": func(c *clocked) {
@@ -102,13 +102,13 @@ func TestHolding(t *testing.T) {
 				c.sends(p, "a", "b", "c", "d")
 				for _, client := range []string{"me", "you", "me"} {
 					c.links++
-					c.must(c.ns.Attach(c.now, engine.Link{ID: c.links, Path: p, Client: client, Once: true}))
+					c.must(c.ns.Attach(c.now, engine.Link{ID: c.links, Path: p, Client: client, SingleMessage: true}))
 					c.must(c.ns.Credit(c.now, c.links, 1))
 					c.step()
 				}
 			}
 			ask := func(most, look int) (seqs []engine.Seq, all bool) {
-				rows, all := c.ns.Holding(c.now, engine.Holding{Client: "me", Paths: []engine.Path{"q", "gone", "p"}, Limit: most, Look: look})
+				rows, all := c.ns.LockedBy(c.now, engine.LockQuery{Client: "me", Paths: []engine.Path{"q", "gone", "p"}, Limit: most, MaxLooks: look})
 				for _, r := range rows {
 					seqs = append(seqs, r.Message.Seq)
 					c.equal(r.Lock.By, "me")

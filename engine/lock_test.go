@@ -28,19 +28,19 @@ func TestLocks(t *testing.T) {
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
 			d := c.grab("q")
-			c.equal(len(c.store.messages), 0) // gone before it is handed out
+			c.equal(len(c.store.messages), 0) // removed before it is delivered
 			c.wantLockLost(c.settle(d, engine.Complete))
 			_, err := c.renew(d)
 			c.wantLockLost(err)
 		},
-		"LOCK-2 killed": func(c *clocked) { // what was on its way to a client that is gone is gone
+		"LOCK-2 killed": func(c *clocked) { // a message on its way to a client that was killed is lost
 			c.queue("q", keeping)
 			c.links++
 			c.must(c.ns.Attach(c.now, engine.Link{ID: c.links, Path: "q", Mode: engine.ReceiveAndDelete}))
 			c.must(c.ns.Credit(c.now, c.links, 1))
 			c.sends("q", "m")
 			c.equal(len(c.inbox) == 1 && c.inbox[0].Deleted, true)
-			c.ns.Detach(c.now, c.links, engine.Lost)
+			c.ns.Detach(c.now, c.links, engine.DetachedLost)
 			c.step()
 			c.restart()
 			c.at(hour)
@@ -123,10 +123,10 @@ func TestLocks(t *testing.T) {
 			}
 			c.wantCounts("q", engine.Counts{Deferred: 1, DeadLetter: 1})
 		},
-		"LOCK-8": func(c *clocked) { // the link's end leaves the lock; a token is good from anywhere
+		"LOCK-8": func(c *clocked) { // the lock outlives the link; a token is accepted from any client
 			c.queue("q", engine.Config{})
 			c.sends("q", "a", "b")
-			for _, how := range []engine.Closed{engine.ByClient, engine.Lost} {
+			for _, how := range []engine.DetachReason{engine.DetachedByClient, engine.DetachedLost} {
 				c.detach(c.attach("q", 1), how)
 			}
 			c.nothing("q")
@@ -142,7 +142,7 @@ func TestLocks(t *testing.T) {
 			c.sends("q", "m")
 			d := c.receive("q")
 			c.wantLockLost(c.ns.Settle(c.now, engine.Settlement{Token: d.Token(), Path: "other"}))
-			_, err := c.ns.Renew(c.now, d.Token(), "other", "")
+			_, err := c.ns.RenewLock(c.now, d.Token(), "other", "")
 			c.wantLockLost(err)
 			c.must(c.ns.Settle(c.now, engine.Settlement{Token: d.Token(), Path: "Q"}))
 		},
@@ -179,7 +179,7 @@ func TestLocks(t *testing.T) {
 			c.sends("q", "a", "b", "c", "d", "e", "f")
 			link := c.attach("q", 5)
 			c.complete(c.inbox[0])
-			c.detach(link, engine.ByClient)
+			c.detach(link, engine.DetachedByClient)
 			c.wantCounts("q", engine.Counts{Active: 1, Locked: 4})
 			c.at(minute - ms)
 			f := c.receive("q")
@@ -194,7 +194,7 @@ func TestLocks(t *testing.T) {
 			c.nothing("q")
 			c.complete(f)
 		},
-		"DEC-12": func(c *clocked) { // a lock that was made durable lives on
+		"DEC-12": func(c *clocked) { // a stored lock survives
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
 			d := c.receive("q")
@@ -236,7 +236,7 @@ func TestReceivers(t *testing.T) {
 		"unknown": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.refused(engine.ErrNotFound, func() error { return c.ns.Credit(c.now, 99, 1) })
-			c.ns.Detach(c.now, 99, engine.ByClient)
+			c.ns.Detach(c.now, 99, engine.DetachedByClient)
 			c.refused(engine.ErrNotFound, func() error { return c.ns.Attach(c.now, engine.Link{ID: 1, Path: "nowhere"}) })
 			c.refused(engine.ErrNotFound, func() error { return c.ns.Attach(c.now, engine.Link{ID: 1, Path: "nowhere/$DeadLetterQueue"}) })
 			c.topic("t", engine.Config{})
@@ -246,7 +246,7 @@ func TestReceivers(t *testing.T) {
 	})
 }
 
-// TestOutcomes is the table of §5.2 and what it does to the count (§5.3).
+// TestOutcomes is the table of §5.2, with the effect on the count (§5.3).
 func TestOutcomes(t *testing.T) {
 	over := func(c *clocked, d engine.Delivery) { c.pass(minute); c.sweep() }
 	settle := func(o engine.Outcome) func(*clocked, engine.Delivery) {
@@ -255,7 +255,7 @@ func TestOutcomes(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		do       func(*clocked, engine.Delivery)
-		deferred bool // the message was before
+		deferred bool // the message was deferred before
 		want     engine.Counts
 		count    uint32
 	}{
@@ -328,7 +328,7 @@ func TestSettlements(t *testing.T) {
 			}
 			c.kill(d, strings.Repeat("é", 4096), strings.Repeat("é", 4096))
 		},
-		"§6.2#4 HeaderSizeExceeded": func(c *clocked) { // properties that outgrow their quota
+		"§6.2#4 HeaderSizeExceeded": func(c *clocked) { // properties that exceed their quota
 			c.limit(func(l *engine.Limits) { l.HeaderSize, l.PropertySize = 100, 60 })
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
@@ -342,7 +342,7 @@ func TestSettlements(t *testing.T) {
 			}
 			c.wantDead("q", "HeaderSizeExceeded", "The size quota for this stream has been exceeded.")
 		},
-		"§6.2#7, §6.2#8 as given": func(c *clocked) { // or nothing
+		"§6.2#7, §6.2#8 as given": func(c *clocked) { // or empty
 			for _, why := range [][2]string{{"amqp:not-found", "no such customer"}, {"Mine", ""}, {"", "because"}, {"", ""}} {
 				c.queue("q", engine.Config{})
 				c.sends("q", "m")
@@ -467,7 +467,7 @@ func TestDeliveryCount(t *testing.T) {
 			c.receive("q/$DeadLetterQueue")
 			c.pass(minute)
 			d := c.receive("q/$DeadLetterQueue")
-			c.equal(d.Message.DeliveryCount, uint32(1)) // as when it died
+			c.equal(d.Message.DeliveryCount, uint32(1)) // as when it was dead-lettered
 		},
 		"DC-7": func(c *clocked) {
 			c.queue("q", engine.Config{MaxDeliveryCount: 3})

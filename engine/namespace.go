@@ -8,40 +8,42 @@ import (
 	"sync/atomic"
 )
 
-// Keys gives identities: the epoch in the upper 24 bits, a counter below. It
-// is safe for concurrent use, so that a body can be staged under its key
-// before the owner of the namespace hears of it.
+// Keys generates identities: the epoch in the upper 24 bits, a counter below. It is safe for
+// concurrent use, so that a body can be staged under its key before the owner of the
+// namespace gets the message.
 type Keys struct {
 	epoch uint64
 	last  atomic.Uint64
 }
 
-// NewKeys starts the identities of an epoch.
+// NewKeys returns the Keys of an epoch.
 func NewKeys(epoch uint64) *Keys { return &Keys{epoch: epoch << 40} }
 
-// Next is an identity never given before in this namespace.
+// Next returns an identity never used before in this namespace.
 func (k *Keys) Next() Key { return Key(k.epoch | k.last.Add(1)) }
 
-// gave tells whether an identity is of this epoch.
-func (k *Keys) gave(key Key) bool { return uint64(key)>>40 == k.epoch>>40 }
+// issued reports whether an identity is of this epoch.
+func (k *Keys) issued(key Key) bool { return uint64(key)>>40 == k.epoch>>40 }
 
-// Options are what a Namespace is made with.
+// Options are the options of New.
 type Options struct {
 	Limits Limits
 	Keys   *Keys         // of the store's epoch
 	Nonce  func() uint64 // random, for lock tokens
-	Rules  *Rulebook     // kept up to date for those who plan ahead; nil: nobody does
+	Rules  *Rulebook     // kept up to date for senders that plan ahead; nil if none do
+	Memory *Memory       // of the process; nil for no limit
+	// InMemory means that the store keeps its records in memory, so that bodies and its
+	// copies of the records count.
+	InMemory bool
 }
 
-// A Namespace is the state of every entity and the rules of semantics. It
-// reads no clock, starts no goroutine and does no I/O. It is not safe for
-// concurrent use: whoever owns it calls its methods one at a time, with
-// instants that never go back.
+// A Namespace is the state of every entity and implements the rules of semantics. It reads no
+// clock, starts no goroutine and does no I/O. It is not safe for concurrent use: its owner
+// calls its methods one at a time, with instants that never go back.
 //
-// Its methods are steps. A step that fails changes nothing, unless its comment
-// says that looking changed something. What steps did since the last Flush is
-// taken with Flush and, once it is durable, sealed with Seal, or undone with
-// Rollback.
+// Its methods are steps. A step that fails changes nothing, unless its comment says that it
+// changed something while checking. Flush returns what steps did since the last Flush; Seal
+// makes that final once it is durable, or Rollback undoes it.
 type Namespace struct {
 	limits Limits
 	keys   *Keys
@@ -49,83 +51,95 @@ type Namespace struct {
 
 	rulebook *Rulebook
 
-	entities map[string]*entity // by folded path
-	holders  map[HolderID]*holder
-	messages map[Key]*message
-	links    map[LinkID]*link
-	due      dueHolders // heap by holder.at
-	turn     []*holder  // holders with something due, served in rotation
-	hungry   []*holder  // holders where a link may now be served
-	dying    []*holder  // of deleted entities; their messages are let go in slices
-	topLevel int        // queues and topics
-	inOrder  []*entity  // by folded path, not to be changed; nil after one came or went
+	entities       map[string]*entity // by folded path
+	subqueues      map[SubqueueID]*subqueue
+	messages       map[Key]*message
+	links          map[LinkID]*link
+	due            dueSubqueues // heap by holder.at
+	rotation       []*subqueue  // holders with something due, served in rotation
+	needMatch      []*subqueue  // holders where a link may now be served
+	freeing        []*subqueue  // of deleted entities; their messages are freed in slices
+	topLevelCount  int          // queues and topics
+	sortedEntities []*entity    // by folded path, must not be changed; nil after an entity was added or removed
 
 	transactions transactions
 	access       []AccessRule // of the namespace, by folded name; never changed in place
 	settings     settings
-	vigil        vigil
+	damaged      map[Key]damagedEntry
+	expiryWatch  expiryWatch
+	watch        sessionWatch
 
-	changes changes
-	events  []Event
-	read    []Event  // room for the next events; nil: there is none
-	loading *loading // between the first Restore and Restored
-	out     Effects
+	changes     changes
+	events      []Event
+	eventBuffer []Event  // capacity for the next events; nil if none
+	loading     *loading // between the first Restore and Restored
+	effects     Effects
+
+	share        *MemoryShare
+	sizer        sizer
+	account      account // of the whole namespace
+	peakMessages int     // the largest len(messages) since the map was made
+	nextRetryAt  Instant // see nextTry
+	dropsOnly    bool    // see SweepDrops
 }
 
-// An entity is an Entity with its places.
+// An entity is an Entity with its subqueues.
 type entity struct {
 	Entity
-	main     *holder
-	dead     *holder // nil for a topic
-	transfer *holder // its transfer dead-letter queue; nil only while a namespace is loaded
-	topic    *entity // nil but for a subscription
-	subs     []*entity
-	rules    []Rule     // of a subscription, by folded name
-	aside    []*planned // of rules, while it is not in its place
-	bytes    int64      // of all holders below a root entity
-	credit   int        // links that wait, with credit or for a session, here and, for a topic, at its subscriptions
-	attached int        // at a root entity: links, idle ones too, here and at its subscriptions
-	idleAt   Instant
-	ledger   ledger
+	main          *subqueue
+	dead          *subqueue // nil for a topic
+	transfer      *subqueue // its transfer dead-letter subqueue; nil only while a namespace is loaded
+	topic         *entity   // nil except for a subscription
+	subs          []*entity
+	rules         []Rule          // of a subscription, by folded name
+	detachedRules []*compiledRule // its compiled rules, while it is not placed
+	bytes         int64           // of the subqueues of a root entity and of its subscriptions
+	charged       int64           // the charge against the quota of the same subqueues
+	credit        int             // links that wait, with credit or for a session, here and, for a topic, at its subscriptions
+	attached      int             // at a root entity: links here and at its subscriptions, including idle ones
+	idleAt        Instant
+	useLog        useLog
 
-	selector selector   // of a topic: the rules of its subscriptions
-	seen     *sightings // nil unless it detects duplicates
+	ruleIndex ruleIndex         // of a topic: the rules of its subscriptions
+	seen      *duplicateHistory // nil unless it detects duplicates
 }
 
-// root is the entity that e's bytes count against: the topic for a
-// subscription.
+// root returns the entity that e's bytes count against: the topic for a subscription.
 func (e *entity) root() *entity { return cmp.Or(e.topic, e) }
 
-// New is an empty namespace; fill it with Restore.
+// New returns an empty namespace; fill it with Restore.
 func New(o Options) *Namespace {
-	return &Namespace{
+	ns := &Namespace{
 		limits: o.Limits, keys: o.Keys, nonce: o.Nonce, rulebook: o.Rules,
-		entities: map[string]*entity{}, holders: map[HolderID]*holder{},
+		entities: map[string]*entity{}, subqueues: map[SubqueueID]*subqueue{},
 		messages: map[Key]*message{}, links: map[LinkID]*link{},
 		settings: settings{byKey: map[string]Setting{}},
 		changes:  newChanges(),
+		share:    &MemoryShare{memory: cmp.Or(o.Memory, &Memory{})}, sizer: sizer{inMemory: o.InMemory, minMessage: o.Limits.MessageMemory},
 	}
+	ns.settings.account = &ns.account
+	return ns
 }
 
-// Limits are those it was made with.
+// Limits returns the limits that the namespace was made with.
 func (ns *Namespace) Limits() Limits { return ns.limits }
 
 func (ns *Namespace) entity(p Path) (*entity, error) {
 	if e := ns.entities[p.Entity().Fold()]; e != nil {
 		return e, nil
 	}
-	// Somebody who left the segment in the middle out means a subscription.
+	// A client that omits the middle segment means a subscription.
 	if name := string(p.Entity()); strings.Contains(name, "/") {
 		i := strings.LastIndexByte(name, '/')
 		if meant := ns.entities[SubscriptionPath(name[:i], name[i+1:]).Fold()]; meant != nil {
-			return nil, refuseCode(ErrNotFound, 40400, "The messaging entity '%s' could not be found. A subscription's path is TOPIC/Subscriptions/NAME: '%s'.", p, meant.Path)
+			return nil, RefuseCode(ErrNotFound, 40400, "The messaging entity '%s' could not be found. A subscription's path is TOPIC/Subscriptions/NAME: '%s'.", p, meant.Path)
 		}
 	}
 	return nil, notFound(p)
 }
 
-// holder is where messages received from p are.
-func (ns *Namespace) holder(p Path) (*holder, error) {
+// subqueue returns the subqueue that p names; for the path of an entity, its main one.
+func (ns *Namespace) subqueue(p Path) (*subqueue, error) {
 	e, err := ns.entity(p)
 	switch {
 	case err != nil:
@@ -141,26 +155,26 @@ func (ns *Namespace) holder(p Path) (*holder, error) {
 	}
 }
 
-// receivable is holder for those who receive: a topic has no receivers.
-func (ns *Namespace) receivable(p Path) (*holder, error) {
-	h, err := ns.holder(p)
+// receivable is holder for receivers, which a topic cannot have.
+func (ns *Namespace) receivable(p Path) (*subqueue, error) {
+	h, err := ns.subqueue(p)
 	if err != nil {
 		return nil, err
 	}
 	if h.entity.Kind == Topic && !h.dead {
-		return nil, refuse(ErrNotAllowed, "'%s' is a topic: messages are received from its subscriptions.", h.path)
+		return nil, Refuse(ErrNotAllowed, "'%s' is a topic. Receive from one of its subscriptions.", h.path)
 	}
 	return h, nil
 }
 
-// byKey finds a message and its place.
-func (ns *Namespace) byKey(k Key) (*message, *holder, error) {
+// byKey returns a message and its subqueue.
+func (ns *Namespace) byKey(k Key) (*message, *subqueue, error) {
 	if m := ns.messages[k]; m != nil {
-		if h := ns.holders[m.Holder]; h != nil {
+		if h := ns.subqueues[m.Subqueue]; h != nil {
 			return m, h, nil
 		}
 	}
-	return nil, nil, refuse(ErrMessageNotFound, "There is no message %d any more.", k)
+	return nil, nil, Refuse(ErrMessageNotFound, "Message %d no longer exists.", k)
 }
 
 // --- the mutators: everything that changes a message goes through them ---
@@ -168,136 +182,144 @@ func (ns *Namespace) byKey(k Key) (*message, *holder, error) {
 // insert adds a new message. INVARIANT: indexes are a function of the records.
 func (ns *Namespace) insert(v Message, c *content) *message {
 	m := &message{Message: v, content: c}
-	ns.changes.note(undo{kind: undoInsert, m: m})
-	ns.link(m)
+	ns.changes.addUndo(undo{kind: undoInsert, m: m})
+	ns.indexMessage(m)
 	return m
 }
 
-// put gives m new values, in another holder too.
+// put sets the values of m, which may move it to another subqueue.
 func (ns *Namespace) put(m *message, next Message) {
-	ns.changes.note(undo{kind: undoPut, m: m, before: m.Message, lock: ns.holders[m.Holder].locks[m.Key]})
-	h, held := ns.holders[m.Holder], m.Locked()
-	stood := h.standing(m)
+	ns.changes.addUndo(undo{kind: undoPut, m: m, before: m.Message, lock: ns.subqueues[m.Subqueue].locks[m.Key]})
+	h, held := ns.subqueues[m.Subqueue], m.Locked()
+	stood := h.sessionRank(m)
 	ns.replace(m, next)
-	ns.stood(h, stood)
+	ns.noteRank(h, stood)
 	if held {
-		ns.carry(h, m)
+		ns.alignSessionDeadline(h, m)
 	}
 }
 
 func (ns *Namespace) replace(m *message, next Message) {
-	h, held := ns.holders[m.Holder], m.Locked()
-	if next.Holder == m.Holder && next.Seq == m.Seq {
-		h.change(m, next)
+	h, held := ns.subqueues[m.Subqueue], m.Locked()
+	if next.Extra != m.Extra {
+		ns.account.add(ns.sizer.message(next.Extra) - ns.sizer.message(m.Extra))
+	}
+	if next.Subqueue == m.Subqueue && next.Seq == m.Seq {
+		h.changeMessage(m, next)
 	} else {
-		h.unlink(m)
+		h.removeMessage(m)
 		m.Message = next
-		ns.holders[m.Holder].link(m)
-		ns.reschedule(ns.holders[m.Holder])
+		ns.subqueues[m.Subqueue].addMessage(m)
+		ns.reschedule(ns.subqueues[m.Subqueue])
 	}
 	ns.reschedule(h)
-	ns.wake(ns.holders[m.Holder], m)
+	ns.wake(ns.subqueues[m.Subqueue], m)
 	if held {
-		ns.makeRoom(h, m)
+		ns.offerSessionOf(h, m)
 	}
-	ns.changes.mark(m)
+	ns.changes.markDirty(m)
 }
 
-// drop removes a message for good; its content goes when nothing refers to it.
+// drop removes a message; its content is dropped when nothing refers to it.
 func (ns *Namespace) drop(m *message) {
-	ns.changes.note(undo{kind: undoDrop, m: m, before: m.Message, lock: ns.holders[m.Holder].locks[m.Key]})
-	h := ns.holders[m.Holder]
-	stood := h.standing(m)
-	ns.unlink(m)
-	ns.stood(h, stood)
+	ns.changes.addUndo(undo{kind: undoDrop, m: m, before: m.Message, lock: ns.subqueues[m.Subqueue].locks[m.Key]})
+	h := ns.subqueues[m.Subqueue]
+	stood := h.sessionRank(m)
+	ns.unindexMessage(m)
+	ns.noteRank(h, stood)
 	if m.Locked() {
-		ns.carry(h, m)
+		ns.alignSessionDeadline(h, m)
 	}
 }
 
-func (ns *Namespace) link(m *message) {
-	h := ns.holders[m.Holder]
+func (ns *Namespace) indexMessage(m *message) {
+	h := ns.subqueues[m.Subqueue]
 	ns.messages[m.Key] = m
-	m.content.refs++
-	h.link(m)
+	ns.addReference(m.content)
+	ns.account.add(ns.sizer.message(m.Extra))
+	ns.countIndex()
+	h.addMessage(m)
 	ns.reschedule(h)
 	ns.wake(h, m)
-	ns.changes.mark(m)
+	ns.changes.markDirty(m)
 }
 
-func (ns *Namespace) unlink(m *message) {
-	h := ns.holders[m.Holder]
-	h.unlink(m)
+func (ns *Namespace) unindexMessage(m *message) {
+	h := ns.subqueues[m.Subqueue]
+	h.removeMessage(m)
 	delete(ns.messages, m.Key)
-	if m.content.refs--; m.content.refs == 0 {
-		ns.changes.discard(m.content)
-	}
+	ns.account.add(-ns.sizer.message(m.Extra))
+	ns.dropReference(m.content)
 	ns.reschedule(h)
 	if m.Locked() {
-		ns.makeRoom(h, m)
+		ns.offerSessionOf(h, m)
 	}
-	ns.changes.unmark(m)
+	ns.changes.unmarkDirty(m)
 }
 
-// nextSeq gives h's next number.
-func (ns *Namespace) nextSeq(h *holder) Seq {
+// nextSeq returns h's next number and advances it.
+func (ns *Namespace) nextSeq(h *subqueue) Seq {
 	m := h.meter
 	m.NextSeq++
 	ns.meter(h, m)
 	return m.NextSeq - 1
 }
 
-func (ns *Namespace) meter(h *holder, next Meter) {
-	ns.changes.note(undo{kind: undoMeter, h: h, meter: h.meter})
+func (ns *Namespace) meter(h *subqueue, next Meter) {
+	ns.changes.addUndo(undo{kind: undoMeter, h: h, meter: h.meter})
 	h.meter = next
 	ns.changes.markMeter(h)
 }
 
-// event notes what happened to a message, as it is now.
-func (ns *Namespace) event(kind EventKind, now Instant, m *message, h *holder, actor, reason string) *Event {
+// event adds an event about a message, as it is now.
+func (ns *Namespace) event(kind EventKind, now Instant, m *message, h *subqueue, actor, reason string) *Event {
 	ns.events = append(ns.events, Event{
-		Kind: kind, At: now, Holder: h.id, Path: h.path, Actor: actor, Reason: reason,
-		Message: h.present(m), Content: m.packed(),
+		Kind: kind, At: now, Subqueue: h.id, Path: h.path, Actor: actor, Reason: reason,
+		Message: h.withSessionLock(m), Content: m.packed(),
 	})
 	return &ns.events[len(ns.events)-1]
 }
 
-// reschedule moves h in the heap to where its next alarm wants it.
-func (ns *Namespace) reschedule(h *holder) {
-	if at := h.next(); at != h.at && !h.inTurn {
-		h.at = at
+// reschedule moves h in the heap to the time of its next alarm.
+func (ns *Namespace) reschedule(h *subqueue) {
+	if at := h.nextDue(); at != h.dueAt && !h.inRotation {
+		h.dueAt = at
 		ns.due.fix(h)
 	}
 }
 
-// wake notes that h's receivers may be served because of m.
-func (ns *Namespace) wake(h *holder, m *message) {
+// wake marks receivers of h to be served because of m.
+func (ns *Namespace) wake(h *subqueue, m *message) {
+	if h.links[peekingLinks].n > 0 {
+		ns.requestMatch(h)
+	}
 	switch {
 	case !m.ready():
 	case h.sessions != nil:
 		ns.offer(h, h.sessions.byID[m.sessionID()])
-	case h.links[waitingLinks].n > 0:
-		ns.feed(h)
+	case h.links[waitingLinks].n > 0 || h.selecting > 0:
+		ns.requestMatch(h)
 	}
 }
 
-func (ns *Namespace) feed(h *holder) {
-	if !h.hungry {
-		h.hungry = true
-		ns.hungry = append(ns.hungry, h)
+func (ns *Namespace) requestMatch(h *subqueue) {
+	if !h.needsMatch {
+		h.needsMatch = true
+		ns.needMatch = append(ns.needMatch, h)
 	}
 }
 
-// Unpublished is how many events happened since the last Flush.
+// Unpublished returns how many events happened since the last Flush.
 func (ns *Namespace) Unpublished() int { return len(ns.events) }
 
-// sorted are the entities by folded path. Pages ask several times a second.
+// sorted returns the entities by folded path. It is cached, because pages ask several times a
+// second.
 func (ns *Namespace) sorted() []*entity {
-	if ns.inOrder == nil {
-		ns.inOrder = make([]*entity, 0, len(ns.entities))
+	if ns.sortedEntities == nil {
+		ns.sortedEntities = make([]*entity, 0, len(ns.entities))
 		for _, key := range slices.Sorted(maps.Keys(ns.entities)) {
-			ns.inOrder = append(ns.inOrder, ns.entities[key])
+			ns.sortedEntities = append(ns.sortedEntities, ns.entities[key])
 		}
 	}
-	return ns.inOrder
+	return ns.sortedEntities
 }

@@ -31,7 +31,7 @@ func newBench(b *testing.B, c engine.Config) *bench {
 	return w
 }
 
-// seal pretends that everything was committed.
+// seal acts as if everything was committed.
 func (w *bench) seal() engine.Effects {
 	fx := w.ns.Flush(w.now, true)
 	w.ns.Seal(true)
@@ -56,7 +56,7 @@ func (w *bench) send(b *testing.B, n int, ttl func() time.Duration) {
 	w.seal()
 }
 
-// fill waits with n messages of mixed times to live.
+// fill sends n messages with different times to live.
 func (w *bench) fill(b *testing.B, n int) {
 	b.Helper()
 	for ; n > 0; n -= 1000 {
@@ -68,7 +68,7 @@ func (w *bench) mixed() time.Duration {
 	return time.Hour + time.Duration(w.rand.Int64N(int64(time.Hour)))
 }
 
-// BenchmarkLife is send, receive and complete, one at a time, without a store.
+// BenchmarkLife measures send, receive and complete, one at a time, without a store.
 func BenchmarkLife(b *testing.B) {
 	for _, depth := range []int{0, 1_000_000} {
 		b.Run("depth="+strconv.Itoa(depth), func(b *testing.B) {
@@ -84,7 +84,7 @@ func BenchmarkLife(b *testing.B) {
 				}
 				w.ns.Match(w.now)
 				fx := w.seal()
-				w.ns.Taken(fx.Deliveries[0].Pin)
+				w.ns.ReleaseBody(fx.Deliveries[0].Pin)
 				if err := w.ns.Settle(w.now, engine.Settlement{Token: fx.Deliveries[0].Token()}); err != nil {
 					b.Fatal(err)
 				}
@@ -94,7 +94,7 @@ func BenchmarkLife(b *testing.B) {
 	}
 }
 
-// BenchmarkExpire moves messages to the dead-letter queue at their time.
+// BenchmarkExpire measures the move of expired messages to the dead-letter subqueue.
 func BenchmarkExpire(b *testing.B) {
 	w := newBench(b, engine.Config{DeadLetteringOnMessageExpiration: true})
 	w.fill(b, b.N)
@@ -106,7 +106,7 @@ func BenchmarkExpire(b *testing.B) {
 	w.seal()
 }
 
-// BenchmarkHeap is what a waiting message takes, bodies on disk.
+// BenchmarkHeap measures the memory of a waiting message, with bodies on disk.
 func BenchmarkHeap(b *testing.B) {
 	const n = 1_000_000
 	heap := func() uint64 {
@@ -127,9 +127,8 @@ func BenchmarkHeap(b *testing.B) {
 	}
 }
 
-// BenchmarkForwardChain sends messages to a queue from where they are forwarded
-// four times, as many at a time as a busy turn has; the figure is messages, of
-// four hops each.
+// BenchmarkForwardChain sends messages to a queue from which they are forwarded four times,
+// as many at a time as in a busy turn; the result is per message, with four hops each.
 func BenchmarkForwardChain(b *testing.B) {
 	w := newBench(b, engine.Config{})
 	last := "q"
@@ -152,7 +151,7 @@ func BenchmarkForwardChain(b *testing.B) {
 		}
 		sent += turn
 		w.seal()
-		b.StopTimer() // the queue at the end does not grow without end
+		b.StopTimer() // so that the last queue does not grow without bound
 		pg, err := w.ns.BeginPurge(w.now, engine.Path(last), []engine.Class{engine.ClassActive})
 		for err == nil && !pg.Done {
 			err = w.ns.PurgeSlice(w.now, &pg, turn, "")

@@ -24,7 +24,7 @@ func TestBatchDelete(t *testing.T) {
 			c.equal(c.batchDelete("q", 10, c.now), 3)
 			c.wantCounts("q", engine.Counts{})
 		},
-		"BDEL-2": func(c *clocked) { // the oldest, up to and with the instant; no trace
+		"BDEL-2": func(c *clocked) { // the oldest, up to and including the instant, without a dead letter
 			c.queue("q", keeping)
 			for _, id := range []string{"a", "b", "c"} {
 				c.sends("q", id)
@@ -71,7 +71,7 @@ func TestBatchDelete(t *testing.T) {
 			c.at(minute)
 			c.equal(c.batchDelete("q", 10, c.now), 1)
 		},
-		"BDEL-4 expired": func(c *clocked) { // time had it first
+		"BDEL-4 expired": func(c *clocked) { // they expired first
 			c.queue("q", keeping)
 			c.send("q", engine.Content{TTL: second})
 			c.sends("q", "m")
@@ -79,7 +79,7 @@ func TestBatchDelete(t *testing.T) {
 			c.equal(c.batchDelete("q", 10, c.now), 1)
 			c.wantDead("q", engine.ReasonExpired, expiredText)
 		},
-		"BDEL-5": func(c *clocked) { // by the bound, what comes meanwhile survives
+		"BDEL-5": func(c *clocked) { // up to the bound; messages that arrive meanwhile stay
 			c.queue("q", engine.Config{})
 			c.sends("q", "a", "b", "c")
 			start := c.now
@@ -94,11 +94,11 @@ func TestBatchDelete(t *testing.T) {
 			}
 			c.equal(c.state("q").Counts.Active, int64(3))
 		},
-		"BDEL-4, BDEL-5 in slices": func(c *clocked) { // however many do not qualify, a slice looks at few
+		"BDEL-4, BDEL-5 in slices": func(c *clocked) { // however many do not qualify, a slice visits only a few
 			c.queue("q", engine.Config{})
 			c.sends("q", "locked")
 			c.receive("q")
-			for range 20 { // what expires meanwhile is no reason to stop
+			for range 20 { // messages that expire meanwhile do not stop it
 				c.send("q", engine.Content{TTL: 15 * second})
 			}
 			c.sends("q", "a", "b", "c")
@@ -127,7 +127,7 @@ func TestBatchDelete(t *testing.T) {
 			d.Done = false
 			c.refused(engine.ErrNotFound, func() error { return c.ns.BatchDeleteSlice(c.now, &d, 3) })
 		},
-		"BDEL-5 in the future": func(c *clocked) { // whatever the instant, what comes after it began survives
+		"BDEL-5 in the future": func(c *clocked) { // whatever the instant, messages that arrive after it began stay
 			c.queue("q", engine.Config{})
 			c.sends("q", "a", "b")
 			d, err := c.ns.BeginBatchDelete(c.now, "q", 10, c.now.Add(hour), "receiver")
@@ -138,7 +138,7 @@ func TestBatchDelete(t *testing.T) {
 			c.equal(d.Done, true)
 			c.wantIDs("q", "late")
 		},
-		"BDEL-5 dead letters": func(c *clocked) { // which keep their numbers: what dies after it began survives
+		"BDEL-5 dead letters": func(c *clocked) { // dead letters keep their numbers: those that die after it began stay
 			c.queue("q", engine.Config{})
 			c.sends("q", "a", "b", "c", "d", "e")
 			a, b, late, later := c.receive("q"), c.receive("q"), c.receive("q"), c.receive("q")
@@ -146,7 +146,7 @@ func TestBatchDelete(t *testing.T) {
 			c.kill(later, "", "")
 			d, err := c.ns.BeginBatchDelete(c.now, "q/$DeadLetterQueue", 10, c.now.Add(hour), "receiver")
 			c.must(err)
-			c.kill(b, "", "") // when it began
+			c.kill(b, "", "") // at the instant it began
 			c.must(c.ns.BatchDeleteSlice(c.now, &d, 1))
 			c.pass(ms)
 			c.kill(late, "", "")
@@ -156,7 +156,7 @@ func TestBatchDelete(t *testing.T) {
 			}
 			c.equal(d.Deleted, 3)
 			c.wantIDs("q/$DeadLetterQueue", "c")
-			c.equal(c.batchDelete("q/$DeadLetterQueue", 10, c.now), 1) // of the next one it is
+			c.equal(c.batchDelete("q/$DeadLetterQueue", 10, c.now), 1) // the next one removes it
 		},
 		"BDEL-6": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -170,7 +170,7 @@ func TestBatchDelete(t *testing.T) {
 		"BDEL-7": func(c *clocked) {
 			c.queue("q", temporary)
 			c.at(4 * minute)
-			c.equal(c.batchDelete("q", 1, c.now), 0) // even where there is nothing
+			c.equal(c.batchDelete("q", 1, c.now), 0) // even if there are no messages
 			c.at(9*minute - ms)
 			c.equal(c.exists("q"), true)
 			c.at(9*minute + 10*second)
@@ -227,7 +227,7 @@ func TestPurge(t *testing.T) {
 		}})
 	}
 	run(t, rules{
-		"OPS-7 later ones": func(c *clocked) { // what came after the beginning survives
+		"OPS-7 later ones": func(c *clocked) { // messages that arrived after the beginning stay
 			c.queue("q", engine.Config{})
 			c.sends("q", "a", "b")
 			pg := begin(c, "q", engine.ClassActive)
@@ -243,7 +243,7 @@ func TestPurge(t *testing.T) {
 			c.pass(ms)
 			pg := begin(c, "q/$DeadLetterQueue", engine.ClassActive)
 			c.pass(ms)
-			c.kill(young, "", "") // an older number, but it died later
+			c.kill(young, "", "") // a lower number, but it died later
 			finish(c, pg, 10)
 			c.wantIDs("q/$DeadLetterQueue", "old")
 		},
@@ -310,7 +310,7 @@ func TestOperators(t *testing.T) {
 			c.abandon(d)
 			c.lives("q", hour)
 		},
-		"OPS-3 deferred": func(c *clocked) { // even past its time, for nobody has asked
+		"OPS-3 deferred": func(c *clocked) { // even after it has expired, because it was not requested
 			k := one(c)
 			seq := c.setAside(c.receive("q"))
 			c.at(2 * minute)
@@ -358,7 +358,7 @@ func TestOperators(t *testing.T) {
 			c.fetch("q", seq)
 			c.refused(engine.ErrNotAllowed, func() error { return c.ns.ReturnToActive(c.now, k, "") })
 		},
-		"OPS-4 expired": func(c *clocked) { // active again, its time counts
+		"OPS-4 expired": func(c *clocked) { // it is active again, and expires
 			k := one(c)
 			c.setAside(c.receive("q"))
 			c.at(minute)
@@ -368,24 +368,24 @@ func TestOperators(t *testing.T) {
 		},
 		"OPS-5 dead-letter": func(c *clocked) {
 			k := one(c)
-			c.must(c.ns.DeadLetterOne(c.now, k, "Mine", "because", "operator"))
+			c.must(c.ns.DeadLetterMessage(c.now, k, "Mine", "because", "operator"))
 			c.step()
 			r := c.wantDead("q", "Mine", "because")
 			c.equal(r.Message.DeliveryCount, uint32(0))
 			c.equal(r.Message.Extra.By, "operator")
-			c.refused(engine.ErrNotAllowed, func() error { return c.ns.DeadLetterOne(c.now, k, "", "", "") })
+			c.refused(engine.ErrNotAllowed, func() error { return c.ns.DeadLetterMessage(c.now, k, "", "", "") })
 		},
 		"OPS-5 delete": func(c *clocked) {
 			k := one(c)
-			c.must(c.ns.DeleteOne(c.now, k, "operator"))
+			c.must(c.ns.DeleteMessage(c.now, k, "operator"))
 			c.step()
 			c.wantCounts("q", engine.Counts{})
-			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.DeleteOne(c.now, k, "") })
+			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.DeleteMessage(c.now, k, "") })
 		},
 		"OPS-5 delete a dead letter": func(c *clocked) {
 			k := one(c)
 			c.kill(c.receive("q"), "", "")
-			c.must(c.ns.DeleteOne(c.now, k, "operator"))
+			c.must(c.ns.DeleteMessage(c.now, k, "operator"))
 			c.step()
 			c.wantCounts("q", engine.Counts{})
 		},
@@ -395,7 +395,7 @@ func TestOperators(t *testing.T) {
 			c.setAside(c.receive("q"))
 			c.send("q", engine.Content{ScheduledFor: c.now + 1000})
 			for _, r := range c.rows("q") {
-				c.must(c.ns.DeleteOne(c.now, r.Message.Key, "operator"))
+				c.must(c.ns.DeleteMessage(c.now, r.Message.Key, "operator"))
 			}
 			c.step()
 			c.wantCounts("q", engine.Counts{})
@@ -404,10 +404,10 @@ func TestOperators(t *testing.T) {
 		"OPS-5 locked": func(c *clocked) {
 			k := one(c)
 			c.receive("q")
-			c.refused(engine.ErrNotAllowed, func() error { return c.ns.DeadLetterOne(c.now, k, "", "", "") })
-			c.refused(engine.ErrNotAllowed, func() error { return c.ns.DeleteOne(c.now, k, "") })
+			c.refused(engine.ErrNotAllowed, func() error { return c.ns.DeadLetterMessage(c.now, k, "", "", "") })
+			c.refused(engine.ErrNotAllowed, func() error { return c.ns.DeleteMessage(c.now, k, "") })
 			c.must(c.ns.BreakLock(c.now, k, "operator"))
-			c.must(c.ns.DeleteOne(c.now, k, "operator"))
+			c.must(c.ns.DeleteMessage(c.now, k, "operator"))
 		},
 		"OPS-5 lock that ran out": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -415,7 +415,7 @@ func TestOperators(t *testing.T) {
 			k := c.key("q")
 			c.receive("q")
 			c.at(minute)
-			c.must(c.ns.DeleteOne(c.now, k, "operator"))
+			c.must(c.ns.DeleteMessage(c.now, k, "operator"))
 		},
 		"OPS-6 break": func(c *clocked) {
 			k := one(c)
@@ -433,25 +433,25 @@ func TestOperators(t *testing.T) {
 			c.receive("q")
 			c.must(c.ns.BreakLock(c.now, c.key("q"), "operator"))
 			c.step()
-			c.wantDead("q", engine.ReasonExhausted, "Message could not be consumed after 1 delivery attempts.")
+			c.wantDead("q", engine.ReasonMaxDeliveryCount, "Message could not be consumed after 1 delivery attempts.")
 		},
 		"OPS-6 renew": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.sends("q", "m")
 			k := c.key("q")
-			c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.RenewFor(c.now, k, ""); return err })
+			c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.RenewLockFor(c.now, k, ""); return err })
 			d := c.receive("q")
 			c.at(minute - ms)
-			until, err := c.ns.RenewFor(c.now, k, "operator")
+			until, err := c.ns.RenewLockFor(c.now, k, "operator")
 			c.must(err)
 			c.step()
 			c.equal(until, c.now.Add(minute))
 			c.at(2*minute - 2*ms)
 			c.complete(d)
 		},
-		"OPS-11": func(c *clocked) { // who did it is told
+		"OPS-11": func(c *clocked) { // the event names the actor
 			k := one(c)
-			c.must(c.ns.DeadLetterOne(c.now, k, "", "", "operator"))
+			c.must(c.ns.DeadLetterMessage(c.now, k, "", "", "operator"))
 			c.step()
 			if !slices.ContainsFunc(c.events, func(e engine.Event) bool {
 				return e.Kind == engine.EventDeadLettered && e.Actor == "operator" && e.Path == "q" && e.To == dead

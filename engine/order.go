@@ -7,59 +7,65 @@ import (
 	"slices"
 )
 
-// An order holds messages by sequence number and knows which are ready to be
-// received. It is a trie over six bits of the number at a time, in which only
-// what is there takes room: 9 bytes a message when the numbers are dense, about
-// a hundred when each is alone. Every step costs the few levels that the
-// highest number needs, four at a million, wherever the number lies. The zero
-// order is empty. Numbers below zero are never there.
+// An order holds messages by sequence number, with a bit for each that is ready to be
+// received. It is a trie over six bits of the number at a time, in which only existing
+// entries take memory: 9 bytes a message when the numbers are dense, about a hundred when
+// each is alone. Every operation visits the few levels that the highest number needs, four at
+// a million, for whatever number. The zero order is empty. It contains no negative numbers.
 type order struct {
-	root  *page // nil when empty
-	level uint  // of root; its pages begin at level 0
-	total int
-	able  int // how many are ready
+	root       *page // nil when empty
+	level      uint  // of root; its pages begin at level 0
+	total      int
+	readyCount int      // how many are ready
+	account    *account // of its pages and lists; nil if they are not counted
 }
 
-// A page is 64 numbers at level 0, or at level n 64 pages of level n-1. Message
-// or page i is at place popcount(there below i), if bit i is there.
+// A page holds 64 numbers at level 0, or 64 pages of level n-1 at level n. Message or page i
+// is at index popcount(there below i), if bit i of there is set.
 //
-// INVARIANT: a page above level 0 has a ready bit exactly for those pages under
-// it that have one, and there is no page without a bit there.
+// INVARIANT: a page above level 0 has a ready bit exactly for the pages under it that have
+// one, and no page has an empty there.
 type page struct {
-	there, ready uint64
-	pages        []*page    // above level 0
-	msgs         []*message // at level 0
+	present, ready uint64
+	pages          []*page    // above level 0
+	msgs           []*message // at level 0
 }
 
-// topLevel is the level whose pages hold every number there is.
-const topLevel = 10
+// maxLevel is the level whose pages can hold every number.
+const maxLevel = 10
 
-func (p *page) place(i uint) int { return bits.OnesCount64(p.there & (1<<i - 1)) }
+func (p *page) index(i uint) int { return bits.OnesCount64(p.present & (1<<i - 1)) }
 
-func (p *page) has(i uint) bool { return p.there>>i&1 != 0 }
+func (p *page) has(i uint) bool { return p.present>>i&1 != 0 }
 
-// digit is which of the 64 of a page of this level seq belongs to.
+// digit returns which of the 64 entries of a page of this level seq belongs to.
 func digit(seq Seq, level uint) uint { return uint(seq>>(6*level)) & 63 }
 
-// len is how many messages there are.
+// len returns how many messages there are.
 func (o *order) len() int { return o.total }
 
-// ready is how many messages are ready.
-func (o *order) ready() int { return o.able }
+// ready returns how many messages are ready.
+func (o *order) ready() int { return o.readyCount }
 
-// put takes m in, not ready, in place of the one of the same number if there
-// is one. Its number must not change while it is there.
+// put adds m, not ready, in place of the message with the same number if there is one. The
+// number of m must not change while it is in o.
 func (o *order) put(m *message) {
 	if m.Seq < 0 {
 		panic("a sequence number is negative")
 	}
 	if o.root == nil {
 		o.root, o.level = &page{}, 0
+		o.account.add(pageMemory)
 	}
-	for o.level < topLevel && m.Seq>>(6*(o.level+1)) != 0 {
+	for o.level < maxLevel && m.Seq>>(6*(o.level+1)) != 0 {
 		top := &page{}
-		if o.root.there != 0 {
-			top.there, top.pages = 1, []*page{o.root}
+		if o.root.present == 0 { // the root was made just now
+			o.account.add(-pageMemory)
+		}
+		o.account.add(pageMemory)
+		if o.root.present != 0 {
+			top.present, top.pages = 1, []*page{o.root}
+			o.account.add(pointerMemory)
 			if o.root.ready != 0 {
 				top.ready = 1
 			}
@@ -70,25 +76,29 @@ func (o *order) put(m *message) {
 	p := o.root
 	for level := o.level; level > 0; level-- {
 		i := digit(m.Seq, level)
-		at := p.place(i)
+		at := p.index(i)
 		if !p.has(i) {
-			p.there |= 1 << i
+			p.present |= 1 << i
+			had := cap(p.pages)
 			p.pages = slices.Insert(p.pages, at, &page{})
+			o.account.add(pageMemory + pointerMemory*int64(cap(p.pages)-had))
 		}
 		p = p.pages[at]
 	}
 	i := digit(m.Seq, 0)
 	if p.has(i) {
 		o.setReady(m.Seq, false)
-		p.msgs[p.place(i)] = m
+		p.msgs[p.index(i)] = m
 		return
 	}
-	p.msgs = slices.Insert(p.msgs, p.place(i), m)
-	p.there |= 1 << i
+	had := cap(p.msgs)
+	p.msgs = slices.Insert(p.msgs, p.index(i), m)
+	o.account.add(pointerMemory * int64(cap(p.msgs)-had))
+	p.present |= 1 << i
 	o.total++
 }
 
-// drop lets go of the message seq, if there is one.
+// drop removes the message seq, if there is one.
 func (o *order) drop(seq Seq) {
 	if o.at(seq) == nil {
 		return
@@ -97,52 +107,59 @@ func (o *order) drop(seq Seq) {
 	path := o.path(seq)
 	for level := uint(0); level <= o.level; level++ {
 		p, i := path[level], digit(seq, level)
-		at := p.place(i)
-		p.there &^= 1 << i
+		at := p.index(i)
+		p.present &^= 1 << i
+		had := p.lists()
 		if level == 0 {
-			p.msgs = tighten(slices.Delete(p.msgs, at, at+1))
+			p.msgs = shrinkSlice(slices.Delete(p.msgs, at, at+1))
 		} else {
-			p.pages = tighten(slices.Delete(p.pages, at, at+1))
+			p.pages = shrinkSlice(slices.Delete(p.pages, at, at+1))
 		}
-		if p.there != 0 {
+		if p.present != 0 {
+			o.account.add(pointerMemory * int64(p.lists()-had))
 			break
 		}
+		o.account.add(-pageMemory - pointerMemory*int64(had))
 	}
 	if o.total--; o.total == 0 {
 		o.root, o.level = nil, 0
 		return
 	}
-	for o.level > 0 && o.root.there == 1 {
+	for o.level > 0 && o.root.present == 1 {
+		o.account.add(-pageMemory - pointerMemory*int64(o.root.lists()))
 		o.root = o.root.pages[0]
 		o.level--
 	}
 }
 
-// tighten gives room back when most of it has become empty.
-func tighten[T any](s []T) []T {
+// lists returns how many pointers p has capacity for.
+func (p *page) lists() int { return cap(p.pages) + cap(p.msgs) }
+
+// shrinkSlice copies s to a smaller array when most of its capacity is unused.
+func shrinkSlice[T any](s []T) []T {
 	if cap(s) <= 4 || len(s)*4 > cap(s) {
 		return s
 	}
 	return append(make([]T, 0, 2*len(s)), s...)
 }
 
-// at is the message seq, nil if there is none.
+// at returns the message seq, nil if there is none.
 func (o *order) at(seq Seq) *message {
 	p := o.leaf(seq)
 	if p == nil || !p.has(digit(seq, 0)) {
 		return nil
 	}
-	return p.msgs[p.place(digit(seq, 0))]
+	return p.msgs[p.index(digit(seq, 0))]
 }
 
-// within tells whether seq is a number that the root could hold.
-func (o *order) within(seq Seq) bool {
-	return o.root != nil && seq >= 0 && (o.level == topLevel || seq>>(6*(o.level+1)) == 0)
+// inRange reports whether seq is a number that the root could hold.
+func (o *order) inRange(seq Seq) bool {
+	return o.root != nil && seq >= 0 && (o.level == maxLevel || seq>>(6*(o.level+1)) == 0)
 }
 
-// leaf is the page of level 0 that seq is in, nil if there is none.
+// leaf returns the page of level 0 for seq, nil if there is none.
 func (o *order) leaf(seq Seq) *page {
-	if !o.within(seq) {
+	if !o.inRange(seq) {
 		return nil
 	}
 	p := o.root
@@ -151,35 +168,35 @@ func (o *order) leaf(seq Seq) *page {
 		if !p.has(i) {
 			return nil
 		}
-		p = p.pages[p.place(i)]
+		p = p.pages[p.index(i)]
 	}
 	return p
 }
 
-// path is the page of each level that seq is in; all of them must be there.
-func (o *order) path(seq Seq) (path [topLevel + 1]*page) {
+// path returns the pages of each level for seq; all of them must exist.
+func (o *order) path(seq Seq) (path [maxLevel + 1]*page) {
 	p := o.root
 	for level := o.level; level > 0; level-- {
 		path[level] = p
-		p = p.pages[p.place(digit(seq, level))]
+		p = p.pages[p.index(digit(seq, level))]
 	}
 	path[0] = p
 	return path
 }
 
-// setReady says whether the message seq may be received. Without such a message
-// it does nothing.
+// setReady sets whether the message seq may be received. Without such a message it does
+// nothing.
 func (o *order) setReady(seq Seq, ready bool) {
 	p, i := o.leaf(seq), digit(seq, 0)
 	if p == nil || !p.has(i) || p.ready>>i&1 != 0 == ready {
 		return
 	}
 	if ready {
-		o.able++
+		o.readyCount++
 	} else {
-		o.able--
+		o.readyCount--
 	}
-	// The pages above learn of it only when the first comes or the last goes.
+	// The pages above change only when the first ready bit is set or the last one cleared.
 	before := p.ready
 	p.ready ^= 1 << i
 	if before != 0 && p.ready != 0 {
@@ -196,23 +213,23 @@ func (o *order) setReady(seq Seq, ready bool) {
 	}
 }
 
-// first is the ready message with the lowest number, nil if none is ready.
+// first returns the ready message with the lowest number, nil if none is ready.
 func (o *order) first() *message {
 	p := o.root
 	if p == nil || p.ready == 0 {
 		return nil
 	}
 	for level := o.level; level > 0; level-- {
-		p = p.pages[p.place(uint(bits.TrailingZeros64(p.ready)))]
+		p = p.pages[p.index(uint(bits.TrailingZeros64(p.ready)))]
 	}
-	return p.msgs[p.place(uint(bits.TrailingZeros64(p.ready)))]
+	return p.msgs[p.index(uint(bits.TrailingZeros64(p.ready)))]
 }
 
-// readyFrom goes through the ready messages from number seq upwards, without a
-// look at the others. The order may change meanwhile, as for from.
+// readyFrom iterates over the ready messages from number seq upwards, without visiting
+// others. The order may change meanwhile, as for from.
 func (o *order) readyFrom(seq Seq) iter.Seq[*message] {
 	return func(yield func(*message) bool) {
-		for next := max(seq, 0); next >= 0 && o.within(next); { // below zero after the highest number there is
+		for next := max(seq, 0); next >= 0 && o.inRange(next); { // negative after the highest possible number
 			m := o.root.firstFrom(o.level, next)
 			if m == nil {
 				return
@@ -225,12 +242,13 @@ func (o *order) readyFrom(seq Seq) iter.Seq[*message] {
 	}
 }
 
-// firstFrom looks at the digits of seq from level down.
+// firstFrom returns the first ready message from number seq, of which it uses the digits from
+// level down.
 func (p *page) firstFrom(level uint, seq Seq) *message {
 	i := digit(seq, level)
 	for rest := p.ready & (^uint64(0) << i); rest != 0; rest &= rest - 1 {
 		next := uint(bits.TrailingZeros64(rest))
-		at := p.place(next)
+		at := p.index(next)
 		if level == 0 {
 			return p.msgs[at]
 		}
@@ -244,90 +262,89 @@ func (p *page) firstFrom(level uint, seq Seq) *message {
 	return nil
 }
 
-// last is the message with the highest number, ready or not; nil if there is
-// none.
+// last returns the message with the highest number, ready or not; nil if there is none.
 func (o *order) last() *message {
 	p, at := o.floor(math.MaxInt64)
 	if p == nil {
 		return nil
 	}
-	return p.msgs[p.place(digit(at, 0))]
+	return p.msgs[p.index(digit(at, 0))]
 }
 
-// from goes through the messages from number seq upwards, ready or not. The
-// order may change meanwhile, even in what is being visited: whatever is there
-// when its turn comes is seen.
+// from iterates over the messages from number seq upwards, ready or not. The order may change
+// meanwhile, even near the current message: a message is yielded if it is there when its turn
+// comes.
 func (o *order) from(seq Seq) iter.Seq[*message] {
 	return func(yield func(*message) bool) {
-		for next := max(seq, 0); next >= 0; { // below zero after the highest number there is
+		for next := max(seq, 0); next >= 0; { // negative after the highest possible number
 			p, at := o.ceiling(next)
 			if p == nil {
 				return
 			}
-			// A page that empties is given up, and a new one may take its place; but
-			// one that is not empty is the one in place.
-			for rest := p.there >> digit(at, 0) << digit(at, 0); rest != 0; {
+			// A page that becomes empty is discarded, and a new one may replace it; but one
+			// that is not empty is still in use.
+			for rest := p.present >> digit(at, 0) << digit(at, 0); rest != 0; {
 				i := uint(bits.TrailingZeros64(rest))
 				next = at&^63 + Seq(i) + 1
-				if !yield(p.msgs[p.place(i)]) {
+				if !yield(p.msgs[p.index(i)]) {
 					return
 				}
-				rest = p.there & (^uint64(0) << i << 1)
+				rest = p.present & (^uint64(0) << i << 1)
 			}
 		}
 	}
 }
 
-// back goes through the messages from number seq downwards, as from does
-// upwards.
-func (o *order) back(seq Seq) iter.Seq[*message] {
+// backwards iterates over the messages from number seq downwards, as from does upwards.
+func (o *order) backwards(seq Seq) iter.Seq[*message] {
 	return func(yield func(*message) bool) {
 		for next := seq; next >= 0; {
 			p, at := o.floor(next)
 			if p == nil {
 				return
 			}
-			for rest := p.there & (1<<(digit(at, 0)+1) - 1); rest != 0; {
+			for rest := p.present & (1<<(digit(at, 0)+1) - 1); rest != 0; {
 				i := uint(bits.Len64(rest)) - 1
 				next = at&^63 + Seq(i) - 1
-				if !yield(p.msgs[p.place(i)]) {
+				if !yield(p.msgs[p.index(i)]) {
 					return
 				}
-				rest = p.there & (1<<i - 1)
+				rest = p.present & (1<<i - 1)
 			}
 		}
 	}
 }
 
-// ceiling is the lowest number there that is at least seq, which is not
-// negative, and the page of level 0 it is in; no page if there is none.
+// ceiling returns the lowest number in o that is at least seq, which must not be negative,
+// and its page of level 0; no page if there is none.
 func (o *order) ceiling(seq Seq) (*page, Seq) {
-	if !o.within(seq) {
+	if !o.inRange(seq) {
 		return nil, 0
 	}
 	return o.root.ceiling(o.level, seq)
 }
 
-// floor is the highest number there that is at most seq, which is not negative.
+// floor returns the highest number in o that is at most seq, which must not be negative, and
+// its page.
 func (o *order) floor(seq Seq) (*page, Seq) {
 	if o.root == nil {
 		return nil, 0
 	}
-	if !o.within(seq) {
+	if !o.inRange(seq) {
 		seq = -1 // every digit is 63
 	}
 	return o.root.floor(o.level, seq)
 }
 
-// ceiling looks at the digits of seq from level down, and so does floor.
+// ceiling and floor use the digits of seq from level down.
 func (p *page) ceiling(level uint, seq Seq) (leaf *page, at Seq) {
 	i := digit(seq, level)
 	if level > 0 && p.has(i) {
-		if leaf, at = p.pages[p.place(i)].ceiling(level-1, seq); leaf != nil {
+		if leaf, at = p.pages[p.index(i)].ceiling(level-1, seq); leaf != nil {
 			return leaf, Seq(i)<<(6*level) | at
 		}
 	}
-	rest := p.there & (^uint64(0) << i)
+	rest := p.present & (^uint64(0) << i)
 	if level > 0 {
 		rest &^= 1 << i
 	}
@@ -338,18 +355,18 @@ func (p *page) ceiling(level uint, seq Seq) (leaf *page, at Seq) {
 	if level == 0 {
 		return p, Seq(i)
 	}
-	leaf, at = p.pages[p.place(i)].ceiling(level-1, 0)
+	leaf, at = p.pages[p.index(i)].ceiling(level-1, 0)
 	return leaf, Seq(i)<<(6*level) | at
 }
 
 func (p *page) floor(level uint, seq Seq) (leaf *page, at Seq) {
 	i := digit(seq, level)
 	if level > 0 && p.has(i) {
-		if leaf, at = p.pages[p.place(i)].floor(level-1, seq); leaf != nil {
+		if leaf, at = p.pages[p.index(i)].floor(level-1, seq); leaf != nil {
 			return leaf, Seq(i)<<(6*level) | at
 		}
 	}
-	rest := p.there & (1<<(i+1) - 1)
+	rest := p.present & (1<<(i+1) - 1)
 	if level > 0 {
 		rest &^= 1 << i
 	}
@@ -360,6 +377,6 @@ func (p *page) floor(level uint, seq Seq) (leaf *page, at Seq) {
 	if level == 0 {
 		return p, Seq(i)
 	}
-	leaf, at = p.pages[p.place(i)].floor(level-1, -1)
+	leaf, at = p.pages[p.index(i)].floor(level-1, -1)
 	return leaf, Seq(i)<<(6*level) | at
 }

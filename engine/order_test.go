@@ -18,28 +18,28 @@ func numbered(seq Seq) *message {
 	return m
 }
 
-// check fails t where o breaks its invariants.
+// check fails t if o breaks its invariants.
 func (o *order) check(t interface{ Fatalf(string, ...any) }) {
 	if o.root == nil {
-		if o.total != 0 || o.able != 0 || o.level != 0 {
-			t.Fatalf("an empty order has len %d, ready %d, level %d", o.total, o.able, o.level)
+		if o.total != 0 || o.readyCount != 0 || o.level != 0 {
+			t.Fatalf("an empty order has len %d, ready %d, level %d", o.total, o.readyCount, o.level)
 		}
 		return
 	}
-	if o.level > 0 && o.root.there == 1 {
+	if o.level > 0 && o.root.present == 1 {
 		t.Fatalf("the root of level %d has one page under it", o.level)
 	}
 	total, able := o.root.check(t, o.level)
-	if total != o.total || able != o.able {
-		t.Fatalf("len %d and ready %d, but there are %d and %d", o.total, o.able, total, able)
+	if total != o.total || able != o.readyCount {
+		t.Fatalf("len %d and ready %d, but there are %d and %d", o.total, o.readyCount, total, able)
 	}
 }
 
 func (p *page) check(t interface{ Fatalf(string, ...any) }, level uint) (total, able int) {
-	if p.there == 0 || p.ready&^p.there != 0 {
-		t.Fatalf("a page of level %d has there %b, ready %b", level, p.there, p.ready)
+	if p.present == 0 || p.ready&^p.present != 0 {
+		t.Fatalf("a page of level %d has there %b, ready %b", level, p.present, p.ready)
 	}
-	n := bits.OnesCount64(p.there)
+	n := bits.OnesCount64(p.present)
 	if level == 0 {
 		if len(p.msgs) != n || slices.Contains(p.msgs, nil) || cap(p.msgs) > 64 || p.pages != nil {
 			t.Fatalf("a page of %d messages holds %d", n, len(p.msgs))
@@ -53,7 +53,7 @@ func (p *page) check(t interface{ Fatalf(string, ...any) }, level uint) (total, 
 		if !p.has(i) {
 			continue
 		}
-		below := p.pages[p.place(i)]
+		below := p.pages[p.index(i)]
 		if (below.ready != 0) != (p.ready>>i&1 != 0) {
 			t.Fatalf("a page of level %d has ready %b, page %d under it %b", level, p.ready, i, below.ready)
 		}
@@ -63,7 +63,7 @@ func (p *page) check(t interface{ Fatalf(string, ...any) }, level uint) (total, 
 	return total, able
 }
 
-// naiveOrder is what an order should be: a map, sorted when asked.
+// naiveOrder is a simple model of order: a map, sorted on demand.
 type naiveOrder map[Seq]bool
 
 func (n naiveOrder) sorted() []Seq {
@@ -83,8 +83,8 @@ func seqsOf(of []*message) []Seq {
 	return all
 }
 
-// anySeq draws numbers that lie close together, at the edges of pages of every
-// level, and anywhere.
+// anySeq draws numbers that are close together, at the edges of pages of every level, and
+// anywhere.
 func anySeq() *rapid.Generator[Seq] {
 	return rapid.OneOf(
 		rapid.Map(rapid.Int64Range(0, 200), func(n int64) Seq { return Seq(n) }),
@@ -173,7 +173,7 @@ func TestOrderIsAMap(t *testing.T) {
 					}
 				}
 				slices.Reverse(want)
-				if diff := cmp.Diff(want, seqsOf(slices.Collect(o.back(seq)))); diff != "" {
+				if diff := cmp.Diff(want, seqsOf(slices.Collect(o.backwards(seq)))); diff != "" {
 					t.Fatalf("back %d (-want +got):\n%s", seq, diff)
 				}
 			},
@@ -210,7 +210,7 @@ func TestOrderKnowsNoNegativeNumbers(t *testing.T) {
 	if o.at(-1) != nil || o.len() != 1 || o.ready() != 0 {
 		t.Error("there is a message -1")
 	}
-	for m := range o.back(-1) {
+	for m := range o.backwards(-1) {
 		t.Errorf("back from -1 meets %d", m.Seq)
 	}
 	if got := seqsOf(slices.Collect(o.from(-100))); !slices.Equal(got, []Seq{0}) {
@@ -218,7 +218,7 @@ func TestOrderKnowsNoNegativeNumbers(t *testing.T) {
 	}
 }
 
-// Sweeps and purges take messages out, and may put others in, on their way.
+// Sweeps and purges remove messages during iteration, and may add others.
 func TestOrderMayChangeWhileOneWalks(t *testing.T) {
 	fill := func() *order {
 		var o order
@@ -234,7 +234,7 @@ func TestOrderMayChangeWhileOneWalks(t *testing.T) {
 			}
 		},
 		"down": func(o *order, met func(Seq)) {
-			for m := range o.back(math.MaxInt64) {
+			for m := range o.backwards(math.MaxInt64) {
 				met(m.Seq)
 			}
 		},
@@ -245,7 +245,7 @@ func TestOrderMayChangeWhileOneWalks(t *testing.T) {
 			t.Errorf("%s: dropping each, met %d and left %d", name, n, o.len())
 		}
 
-		// The page under way empties and comes back, the root grows and shrinks.
+		// The current page becomes empty and is added again, the root grows and shrinks.
 		o, n = fill(), 0
 		walk(o, func(seq Seq) {
 			n++
@@ -298,7 +298,7 @@ func heapInUse() uint64 {
 	return s.HeapAlloc
 }
 
-// spreads are ways for a million numbers to lie.
+// spreads are different distributions of a million numbers.
 var spreads = map[string]func() []Seq{
 	"dense": func() []Seq { return spread(1) },
 	"sparse, shuffled": func() []Seq {

@@ -33,7 +33,7 @@ func TestPages(t *testing.T) {
 		"of a topic":       {engine.Subscription, "Q1T", 3, 1, []engine.Path{"Q1t/Subscriptions/s3"}},
 		"of an empty one":  {engine.Subscription, "q2t", 0, 1, nil},
 	} {
-		page, err := c.ns.Page(tc.kind, tc.topic, tc.skip, tc.top)
+		page, err := c.ns.EntityPage(tc.kind, tc.topic, tc.skip, tc.top)
 		var got []engine.Path
 		for _, s := range page {
 			got = append(got, s.Path)
@@ -43,11 +43,11 @@ func TestPages(t *testing.T) {
 		}
 	}
 	for _, p := range []engine.Path{"q1", "missing", "q1t/Subscriptions/s1"} {
-		c.refused(engine.ErrNotFound, func() error { _, err := c.ns.Page(engine.Subscription, p, 0, 1); return err })
+		c.refused(engine.ErrNotFound, func() error { _, err := c.ns.EntityPage(engine.Subscription, p, 0, 1); return err })
 	}
 }
 
-// A topic counts the filters of its subscriptions: a true filter is SQL's.
+// A topic counts the filters of its subscriptions: a true filter counts as SQL.
 func TestFilterCounts(t *testing.T) {
 	c := newClocked(t, asked)
 	c.topic("t", engine.Config{})
@@ -77,7 +77,7 @@ func TestFilterCounts(t *testing.T) {
 	wants(0, 0)
 }
 
-// A destination that was named by its address is told so until it is named anew.
+// A destination given as an address is returned as that address until it is changed.
 func TestForwardAddresses(t *testing.T) {
 	l := engine.DefaultLimits()
 	for _, name := range []string{"ForwardTo", "ForwardDeadLetteredMessagesTo"} {
@@ -91,7 +91,7 @@ func TestForwardAddresses(t *testing.T) {
 		var c engine.Config
 		for i, step := range []struct{ text, path, address string }{
 			{"sb://host/a%2Fb", "a/b", "sb://host/a%2Fb"},
-			{"a/b", "a/b", "sb://host/a%2Fb"}, // what a form writes back
+			{"a/b", "a/b", "sb://host/a%2Fb"}, // what a form sends back
 			{"https://Host:443/A/B", "A/B", "https://Host:443/A/B"},
 			{"other", "other", ""},
 			{"sb://host/x", "x", "sb://host/x"},

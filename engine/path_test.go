@@ -36,13 +36,18 @@ func TestNames(t *testing.T) {
 		{"NAME-3 subscription backslash", sub, `a\b`, false},
 		{"NAME-5 all of them", q, "A.b-c_d~0", true},
 		{"NAME-5 tilde", q, "a~b", true},
-		{"NAME-5 begins with a dot", q, ".a", false},
-		{"NAME-5 ends with a dash", q, "a-", false},
+		{"NAME-5 begins with a dot", q, ".a", true},
+		{"NAME-5 ends with a dash", q, "a-", true},
+		{"NAME-5 a fault of MassTransit", top, "MassTransit/Fault--Shop/Order--", true},
+		{"NAME-5 an array of MassTransit", top, "Shop/Order__", true},
+		{"NAME-5 a subscription ends with a dot", sub, "s.", true},
+		{"NAME-5 a subscription begins with an underscore", sub, "_s", true},
+		{"NAME-5 a subscription that is up", sub, "..", false},
 		{"NAME-5 a part ends with a dash", q, "a-/b", true},
 		{"NAME-5 parts begin with anything", q, "txt/.-_123", true},
-		{"NAME-5 the last part ends with a dash", q, "b/a-", false},
-		{"NAME-5 the first part begins with a dash", q, "-b/a", false},
-		{"NAME-5 a part of signs", q, "a/.-_/b", false},
+		{"NAME-5 the last part ends with a dash", q, "b/a-", true},
+		{"NAME-5 the first part begins with a dash", q, "-b/a", true},
+		{"NAME-5 a part of signs", q, "a/.-_/b", true},
 		{"NAME-5 a part that is up", q, "a/../b", false},
 		{"NAME-5 a part that is here", q, "a/./b", false},
 		{"NAME-5 space", q, "a b", false},
@@ -66,6 +71,15 @@ func TestNames(t *testing.T) {
 		})
 	}
 	for _, kind := range []engine.EntityKind{q, top, sub} {
+		for _, sign := range []string{"-", "_", ".", "~"} {
+			t.Run("NAME-5 "+sign+" at either end of a "+kind.String(), func(t *testing.T) {
+				for _, name := range []string{sign + "b", "a" + sign, sign + sign + "a" + sign + sign, sign + sign + sign} {
+					if err := engine.CheckName(kind, name, engine.DefaultLimits()); err != nil {
+						t.Errorf("%q: %v", name, err)
+					}
+				}
+			})
+		}
 		for _, sign := range []string{"@", "?", "#", "*"} {
 			t.Run("NAME-4 "+sign+" in a "+kind.String(), func(t *testing.T) {
 				for _, name := range []string{"a" + sign + "b", sign + "b", "a" + sign} {
@@ -78,7 +92,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Rules are named as subscriptions are; $Default is one.
+// Rules have names like subscriptions; $Default is one.
 func TestRuleNames(t *testing.T) {
 	for _, tc := range []struct {
 		rule, text string
@@ -97,6 +111,9 @@ func TestRuleNames(t *testing.T) {
 		{"NAME-5 tilde", "a~b", true},
 		{"NAME-5 two dollars", "$$a", false},
 		{"NAME-5 a dollar at the end", "a$", false},
+		{"NAME-5 a dash at the end", "a-", true},
+		{"NAME-5 an underscore at the start", "_a", true},
+		{"NAME-5 a dollar and a dash", "$-", true},
 	} {
 		t.Run(tc.rule, func(t *testing.T) {
 			if err := engine.CheckRuleName(tc.text, engine.DefaultLimits()); (err == nil) != tc.ok || err != nil && !errors.Is(err, engine.ErrArgument) {
@@ -107,7 +124,7 @@ func TestRuleNames(t *testing.T) {
 }
 
 func TestParsePath(t *testing.T) {
-	for in, want := range map[string]engine.Path{ // NAME-8, DLQ-2; empty: refused
+	for in, want := range map[string]engine.Path{ // NAME-8, DLQ-2; empty if refused
 		"orders":                               "orders",
 		"a/B/c":                                "a/B/c",
 		"orders/$deadletterqueue":              "orders/$DeadLetterQueue",
@@ -215,7 +232,7 @@ func TestNamesInUse(t *testing.T) {
 				return err
 			})
 			c.equal(c.state("b").Kind, engine.Topic)
-			c.equal(len(c.ns.States(engine.Queue)), 1)     // asked for queues, there is no b
+			c.equal(len(c.ns.States(engine.Queue)), 1)     // b does not appear among the queues
 			c.refused(engine.ErrNotAllowed, func() error { // and a queue has no subscriptions
 				_, err := c.ns.Create(c.now, engine.Subscription, "a/Subscriptions/s", engine.Config{}, "")
 				return err
@@ -243,4 +260,34 @@ func TestNamesInUse(t *testing.T) {
 			}
 		},
 	})
+}
+
+// An error names the kind of the entity, and both kinds where the path may be of either.
+func TestNameRefusals(t *testing.T) {
+	var c engine.Config
+	forward, _ := engine.LookupProperty(engine.Queue, "ForwardTo")
+	l := engine.DefaultLimits()
+	parse := func(s string) error { _, err := engine.ParsePath(s, l); return err }
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"NAME-5 a topic":         {engine.CheckName(engine.Topic, "a b", l), "The name of a topic must not contain ' '"},
+		"NAME-1 a topic":         {engine.CheckName(engine.Topic, "", l), "The name of a topic must have 1 to 260 characters, not 0."},
+		"NAME-3 a topic":         {engine.CheckName(engine.Topic, "a/", l), "The name of a topic must not begin or end with '/'"},
+		"NAME-5 a topic with ..": {engine.CheckName(engine.Topic, "a/..", l), "No part of the name of a topic may be '.' or '..'"},
+		"NAME-5 a queue":         {engine.CheckName(engine.Queue, "a b", l), "The name of a queue must not contain ' '"},
+		"NAME-5 a path":          {parse("a b"), "The name of a queue or topic must not contain ' '"},
+		"NAME-5 a topic's path":  {parse("a b/Subscriptions/s"), "The name of a topic must not contain ' '"},
+		"NAME-3 a subscription":  {engine.CheckName(engine.Subscription, "a/b", l), "The name of a subscription must not contain '/'"},
+		"NAME-5 a subscription":  {parse("t/Subscriptions/a b"), "The name of a subscription must not contain ' '"},
+		"NAME-5 a destination":   {forward.Set(&c, l, engine.Queue, "a b"), "is not the path of a queue or topic: The name of a queue or topic must not contain ' '"},
+		"NAME-5 a rule":          {engine.CheckRuleName("a b", l), "Use letters, digits, '.', '-', '_' and '~', with an optional '$'"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tc.err == nil || !strings.Contains(tc.err.Error(), tc.want) {
+				t.Errorf("%v, want %q", tc.err, tc.want)
+			}
+		})
+	}
 }

@@ -21,7 +21,7 @@ func profile(t *testing.T, name string) engine.Limits {
 	return l
 }
 
-// TestProfiles has the quotas of §1.5 and §17.3 by tier, as they are published.
+// TestProfiles tests the quotas of §1.5 and §17.3 by tier, as published.
 func TestProfiles(t *testing.T) {
 	const kb, mb = 1 << 10, 1 << 20
 	type quotas map[string]int64
@@ -57,18 +57,18 @@ func TestProfiles(t *testing.T) {
 			}
 		}
 	}
-	if l := profile(t, engine.Profiles()[0]); !cmp.Equal(l, engine.DefaultLimits()) || !l.Defaults.Equal(engine.Config{}) || l.Without != 0 {
+	if l := profile(t, engine.Profiles()[0]); !cmp.Equal(l, engine.DefaultLimits()) || !l.Defaults.Equal(engine.Config{}) || l.Disabled != 0 {
 		t.Errorf("the first profile is not the default: %+v", l)
 	}
 	for _, name := range []string{"", "Standard", "gold"} {
 		if l, err := engine.Profile(name); !errors.Is(err, engine.ErrArgument) || !cmp.Equal(l, engine.Limits{}) ||
-			!strings.Contains(err.Error(), `"`+name+`"; there are standard, premium, basic, emulator`) {
+			!strings.Contains(err.Error(), `"`+name+`" does not exist; choose from standard, premium, basic, emulator`) {
 			t.Errorf("the profile %q: %v", name, err)
 		}
 	}
 }
 
-// TestProfileRanges has what can be set by profile, where they differ, at the
+// TestProfileRanges tests the values that can be set by profile, where they differ, at the
 // bounds and one past them.
 func TestProfileRanges(t *testing.T) {
 	const q, top, sub = engine.Queue, engine.Topic, engine.Subscription
@@ -79,7 +79,7 @@ func TestProfileRanges(t *testing.T) {
 		rule, profile string
 		kind          engine.EntityKind
 		name, in      string
-		text          string // of the refusal; empty: there is none
+		text          string // of the error; empty if there is none
 	}{
 		{"PROP-4 longest", "basic", q, ttl, "P14D", ""},
 		{"PROP-4 longer by a moment", "basic", q, ttl, "P14DT0.001S", basic},
@@ -134,7 +134,7 @@ func TestProfileRanges(t *testing.T) {
 	}
 }
 
-// TestProfileDefaults has what an entity is that says nothing (§17.2, CONF-23).
+// TestProfileDefaults tests an entity created without properties (§17.2, CONF-23).
 func TestProfileDefaults(t *testing.T) {
 	documented := map[string]string{
 		"DefaultMessageTimeToLive": never, "AutoDeleteOnIdle": never, "LockDuration": "PT1M", "MaxDeliveryCount": "10",
@@ -150,7 +150,7 @@ func TestProfileDefaults(t *testing.T) {
 		t.Run("§1.2, TTL-3, EMU-8 "+name, func(t *testing.T) {
 			l := profile(t, name)
 			c := newClocked(t, asked)
-			c.limit(func(is *engine.Limits) { *is = l; is.Without = 0 })
+			c.limit(func(is *engine.Limits) { *is = l; is.Disabled = 0 })
 			c.queue("q", engine.Config{})
 			c.topic("t", engine.Config{})
 			c.sub("t", "s", engine.Config{})
@@ -165,7 +165,7 @@ func TestProfileDefaults(t *testing.T) {
 					if got := p.Text(e.Config); got != want || p.DefaultIn(l) != want {
 						t.Errorf("%s: %s of %s is %s, by default %s; want %s", name, p.Name, e.Path, got, p.DefaultIn(l), want)
 					}
-					// What is shown can be sent back, and means what it meant.
+					// A displayed value can be sent back, with the same meaning.
 					again := e.Config
 					if err := p.Set(&again, l, e.Kind, p.Text(e.Config)); err != nil || p.Text(again) != want {
 						t.Errorf("%s: %s of %s again: %s, %v", name, p.Name, e.Path, p.Text(again), err)
@@ -178,7 +178,7 @@ func TestProfileDefaults(t *testing.T) {
 				c.update(e.Path, func(*engine.Config) {})
 				c.equal(c.state(e.Path).Config, e.Config)
 			}
-			// Only what an entity has is filled in.
+			// Only properties that an entity has are filled in.
 			c.equal(c.state("t").Config.MaxDeliveryCount, int32(0))
 			c.equal(c.state("t/Subscriptions/s").Config.MaxSizeInMegabytes, int64(0))
 			c.equal(c.state("t/Subscriptions/s").Config.DuplicateDetectionHistoryTimeWindow, time.Duration(0))
@@ -186,14 +186,14 @@ func TestProfileDefaults(t *testing.T) {
 	}
 }
 
-// The defaults are what a description is given, and what rules act on.
+// The defaults are stored in the description, and rules act on them.
 func TestDefaultsAreStored(t *testing.T) {
 	emulated := func(t *testing.T) *clocked {
 		c := newClocked(t, asked)
 		c.limit(func(l *engine.Limits) { *l = profile(t, "emulator") })
 		return c
 	}
-	t.Run("PROP-2", func(t *testing.T) { // what is left out is the profile's default again
+	t.Run("PROP-2", func(t *testing.T) { // an omitted property gets the profile's default again
 		c := emulated(t)
 		c.queue("q", engine.Config{MaxDeliveryCount: 5, DefaultMessageTimeToLive: 10 * time.Minute, MaxSizeInMegabytes: 50})
 		_, err := c.ns.Update(c.now, "q", engine.Config{UserMetadata: "b"}, "")
@@ -209,14 +209,14 @@ func TestDefaultsAreStored(t *testing.T) {
 		for range 3 {
 			c.abandon(c.receive("q"))
 		}
-		c.wantDead("q", engine.ReasonExhausted, "Message could not be consumed after 3 delivery attempts.")
+		c.wantDead("q", engine.ReasonMaxDeliveryCount, "Message could not be consumed after 3 delivery attempts.")
 		c.at(time.Hour - time.Millisecond)
 		c.equal(len(c.rows("q")), 1)
 		c.equal(c.rows("q")[0].Expires, morning.Add(time.Hour))
 		c.at(time.Hour)
 		c.nothing("q")
 	})
-	t.Run("an entity of another time", func(t *testing.T) { // has its terms until somebody changes them
+	t.Run("an entity of another time", func(t *testing.T) { // keeps its terms until they are changed
 		c := newClocked(t, asked)
 		c.queue("q", engine.Config{MaxMessageSizeInKilobytes: 2048, AutoDeleteOnIdle: time.Hour})
 		c.limits = profile(t, "emulator")
@@ -227,9 +227,9 @@ func TestDefaultsAreStored(t *testing.T) {
 		was.UserMetadata = "b"
 		c.equal(c.state("q").Config, was)
 		c.update("q", func(cfg *engine.Config) { cfg.MaxDeliveryCount = 5 })
-		c.equal(c.state("q").Config.Deliveries(), int32(5))
+		c.equal(c.state("q").Config.MaxDeliveries(), int32(5))
 		c.update("q", func(cfg *engine.Config) { cfg.MaxDeliveryCount = 0 })
-		c.equal(c.state("q").Config.Deliveries(), int32(3))
+		c.equal(c.state("q").Config.MaxDeliveries(), int32(3))
 		c.equal(c.state("q").Config.DefaultMessageTimeToLive, time.Duration(0))
 	})
 	t.Run("never, where the default is an hour", func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestDefaultsAreStored(t *testing.T) {
 		c.send("r", engine.Content{})
 		c.equal(c.rows("r")[0].Expires, engine.Instant(0))
 	})
-	t.Run("EMU entity size", func(t *testing.T) { // whatever it was asked to be
+	t.Run("EMU entity size", func(t *testing.T) { // whatever size was requested
 		c := emulated(t)
 		c.queue("q", engine.Config{MaxSizeInMegabytes: 1024})
 		for range 400 {

@@ -8,30 +8,32 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"mayfly/engine/shorten"
 )
 
-// A Property is one property of an entity's description: how doors name it,
-// what it takes and what it means. One table serves every door, so that the
-// form, the JSON API and Config.json accept and refuse the same.
+// A Property is one property of an entity's description: its name, the values it accepts and
+// their meaning. All protocols use this table, so that the form, the JSON API and Config.json
+// accept and reject the same.
 type Property struct {
 	Name       string // Service Bus' name
 	Type       PropertyType
-	Kinds      []EntityKind // who has it
+	Kinds      []EntityKind // the kinds that have it
 	CreateOnly bool         // fixed once the entity exists (PROP-1)
-	Default    string       // the documented one, as Text gives it; DefaultIn knows a profile's
-	Values     []string     // of an enumeration
+	Default    string       // the documented one, as Text returns it; see DefaultIn for a profile's
+	Values     []string     // of a ChoiceProperty
 
 	set    func(c *Config, l Limits, kind EntityKind, text string) error
 	text   func(c Config) string
-	bounds func(Limits) (least, most int64) // nil: none
+	bounds func(Limits) (least, most int64) // nil if none
 }
 
-// A PropertyType says how a property's text is read.
+// A PropertyType determines how a property's text is parsed.
 type PropertyType uint8
 
 // The types of properties.
 const (
-	DurationProperty PropertyType = iota + 1 // ParseDuration's forms; never is allowed where Default says so
+	DurationProperty PropertyType = iota + 1 // the forms of ParseDuration; never is allowed if it is the Default
 	NumberProperty
 	SwitchProperty // true or false
 	ChoiceProperty // one of Values
@@ -39,13 +41,13 @@ const (
 	EntityProperty // the path of another entity, or empty
 )
 
-// Properties is what an entity of this kind has, in the order of semantics §1.2.
+// Properties returns the properties of entities of this kind, in the order of semantics §1.2.
 func Properties(kind EntityKind) []Property {
 	return slices.DeleteFunc(properties(), func(p Property) bool { return !slices.Contains(p.Kinds, kind) })
 }
 
-// LookupProperty finds a property by its name, in any case; aliases of older
-// SDKs are known (CONF-13).
+// LookupProperty returns a property by its name, in any case; it accepts aliases of older
+// SDKs (CONF-13).
 func LookupProperty(kind EntityKind, name string) (Property, bool) {
 	if strings.EqualFold(name, "EnableDeadLetteringOnMessageExpiration") {
 		name = "DeadLetteringOnMessageExpiration"
@@ -58,10 +60,10 @@ func LookupProperty(kind EntityKind, name string) (Property, bool) {
 	return Property{}, false
 }
 
-// Set reads text into c. An empty text, and never where that is the default,
-// leaves a zero field, which means the default. What c has already, other than
-// by default, may be said again whatever the limits are now. Errors are
-// *PropertyError, and leave c as it was.
+// Set parses text into c. An empty text, and never where that is the default, sets a zero
+// field, which means the default. The present value of c, unless it is the default, is
+// accepted again whatever the limits are now. Errors are *PropertyError, and leave c as it
+// was.
 func (p Property) Set(c *Config, l Limits, kind EntityKind, text string) error {
 	text = strings.TrimSpace(text)
 	if err := p.set(c, l, kind, text); err != nil && !p.has(*c, kind, text) {
@@ -70,7 +72,7 @@ func (p Property) Set(c *Config, l Limits, kind EntityKind, text string) error {
 	return nil
 }
 
-// has tells whether c says what text does, and not by default.
+// has reports whether c has the value of text, and not as the default.
 func (p Property) has(c Config, kind EntityKind, text string) bool {
 	next, unbound := c, Limits{
 		MaxDeliveries: math.MaxInt32, MinMegabytes: 1, MaxMegabytes: math.MaxInt64, MaxKilobytes: math.MaxInt64,
@@ -79,15 +81,14 @@ func (p Property) has(c Config, kind EntityKind, text string) bool {
 	return p.Text(c) != p.Default && p.set(&next, unbound, kind, text) == nil && next.Equal(c)
 }
 
-// Text is the property's value in c, as Set would read it back.
+// Text returns the property's value in c, in a form that Set accepts.
 func (p Property) Text(c Config) string { return p.text(c) }
 
-// DefaultIn is the property's value where a description says nothing, as Text
-// gives it.
+// DefaultIn returns the property's value for a zero field, as Text returns it.
 func (p Property) DefaultIn(l Limits) string { return p.text(l.Defaults) }
 
-// Bounds are the least and the greatest value: of a number, in nanoseconds of a
-// duration, in characters of a text. A greatest of zero is none.
+// Bounds returns the least and the greatest value: of a number, in nanoseconds for a
+// duration, in characters for a text. A greatest value of zero means no bound.
 func (p Property) Bounds(l Limits) (least, most int64) {
 	if p.bounds == nil {
 		return 0, 0
@@ -95,7 +96,7 @@ func (p Property) Bounds(l Limits) (least, most int64) {
 	return p.bounds(l)
 }
 
-// Never tells whether the property can say "never".
+// Never reports whether the property accepts "never".
 func (p Property) Never() bool { return p.Default == MaxDurationText }
 
 func properties() []Property {
@@ -111,7 +112,7 @@ func properties() []Property {
 			func(l Limits) (time.Duration, time.Duration) { return l.MinLock, l.MaxLock }),
 		numberProperty("MaxDeliveryCount", []EntityKind{queue, sub}, 10,
 			func(l Limits) (int64, int64) { return 1, min(l.MaxDeliveries, math.MaxInt32) },
-			func(c *Config, n int64) { c.MaxDeliveryCount = int32(n) }, func(c Config) int64 { return int64(c.Deliveries()) }),
+			func(c *Config, n int64) { c.MaxDeliveryCount = int32(n) }, func(c Config) int64 { return int64(c.MaxDeliveries()) }),
 		durationProperty("AutoDeleteOnIdle", all, MaxDurationText,
 			func(c *Config) *time.Duration { return &c.AutoDeleteOnIdle },
 			func(l Limits) (time.Duration, time.Duration) { return l.MinAutoDelete, 0 }),
@@ -126,15 +127,16 @@ func properties() []Property {
 			return &c.ForwardDeadLetteredMessagesTo, &c.ForwardDeadLetteredMessagesToAddress
 		}),
 		invert(switchProperty("DeadLetteringOnFilterEvaluationExceptions", []EntityKind{sub}, true, func(c *Config) *bool { return &c.IgnoreFilterExceptions })),
-		inSteps(numberProperty("MaxSizeInMegabytes", []EntityKind{queue, topic}, 1024,
+		multiplesOnly(numberProperty("MaxSizeInMegabytes", []EntityKind{queue, topic}, 1024,
 			func(l Limits) (int64, int64) { return max(1, l.MinMegabytes), min(l.MaxMegabytes, math.MaxInt64>>20) },
-			func(c *Config, n int64) { c.MaxSizeInMegabytes = n }, Config.Megabytes)),
-		orNamespaces(numberProperty("MaxMessageSizeInKilobytes", []EntityKind{queue, topic}, 0,
+			func(c *Config, n int64) { c.MaxSizeInMegabytes = n }, Config.MaxMegabytes)),
+		zeroAllowed(numberProperty("MaxMessageSizeInKilobytes", []EntityKind{queue, topic}, 0,
 			kilobytes,
 			func(c *Config, n int64) { c.MaxMessageSizeInKilobytes = n }, func(c Config) int64 { return c.MaxMessageSizeInKilobytes })),
 		invert(switchProperty("EnableBatchedOperations", all, true, func(c *Config) *bool { return &c.UnbatchedOperations })),
 		switchProperty("EnableExpress", []EntityKind{queue, topic}, false, func(c *Config) *bool { return &c.EnableExpress }),
-		switchProperty("SupportOrdering", []EntityKind{queue, topic}, false, func(c *Config) *bool { return &c.SupportOrdering }),
+		switchProperty("SupportOrdering", []EntityKind{queue}, false, func(c *Config) *bool { return &c.SupportOrdering }),
+		invert(switchProperty("SupportOrdering", []EntityKind{topic}, true, func(c *Config) *bool { return &c.UnorderedTopic })),
 		createOnly(switchProperty("EnablePartitioning", []EntityKind{queue, topic}, false, func(c *Config) *bool { return &c.EnablePartitioning })),
 		metadataProperty(all),
 	}
@@ -143,7 +145,7 @@ func properties() []Property {
 func createOnly(p Property) Property { p.CreateOnly = true; return p }
 
 func (p Property) refuse(text string, kind error, format string, args ...any) error {
-	return &PropertyError{Property: p.Name, Value: cut(text, 64), Kind: kind, Text: fmt.Sprintf(format, args...)}
+	return &PropertyError{Property: p.Name, Value: shorten.To(text, 64), Kind: kind, Text: fmt.Sprintf(format, args...)}
 }
 
 func durationProperty(name string, kinds []EntityKind, def string, field func(*Config) *time.Duration, bounds func(Limits) (least, most time.Duration)) Property {
@@ -159,23 +161,23 @@ func durationProperty(name string, kinds []EntityKind, def string, field func(*C
 		}
 		d, never, err := ParseDuration(text)
 		if err != nil {
-			return p.refuse(text, ErrArgument, "%s", WrongDuration(name, text))
+			return p.refuse(text, ErrArgument, "%s", DurationErrorText(name, text))
 		}
 		least, most := bounds(l)
 		if never && p.Never() && most == 0 {
 			if *field(c) = 0; *field(&l.Defaults) != 0 {
-				*field(c) = Endless
+				*field(c) = MaxDuration
 			}
 			return nil
 		}
 		if never || d < least || d == 0 || most > 0 && d > most { // a zero field means the default
-			return p.refuse(text, ErrOutOfRange, "%s", outOfBounds(name, never, d, l, bounds))
+			return p.refuse(text, ErrOutOfRange, "%s", boundsText(name, never, d, l, bounds))
 		}
 		*field(c) = d
 		return nil
 	}
 	p.text = func(c Config) string {
-		if d := *field(&c); d != 0 && d != Endless {
+		if d := *field(&c); d != 0 && d != MaxDuration {
 			return FormatDuration(d)
 		}
 		return def
@@ -183,15 +185,15 @@ func durationProperty(name string, kinds []EntityKind, def string, field func(*C
 	return p
 }
 
-// outOfBounds words the refusals clients know (PROP-3, PROP-4).
-func outOfBounds(name string, never bool, d time.Duration, l Limits, bounds func(Limits) (least, most time.Duration)) string {
+// boundsText returns the error texts that clients know (PROP-3, PROP-4).
+func boundsText(name string, never bool, d time.Duration, l Limits, bounds func(Limits) (least, most time.Duration)) string {
 	least, most := bounds(l)
 	switch {
 	case name == "LockDuration" && most > 0 && (never || d > most):
 		return fmt.Sprintf("The supplied lock time exceeds the allowed maximum of '%g' minutes.", most.Minutes())
 	case name == "DefaultMessageTimeToLive" && most > 0:
 		return fmt.Sprintf("The property value for '%s' must be between %s and %s when the namespace '%s' is using '%s' tier.",
-			name, clockText(least), clockText(most), l.namespace(), l.Tier)
+			name, clockText(least), clockText(most), l.title(), l.Tier)
 	case most > 0:
 		return fmt.Sprintf("The value for '%s' must be between %s and %s.", name, FormatDuration(least), FormatDuration(most))
 	default:
@@ -199,7 +201,7 @@ func outOfBounds(name string, never bool, d time.Duration, l Limits, bounds func
 	}
 }
 
-// clockText is a duration as .NET writes it: 14.00:00:00, to the second.
+// clockText returns a duration as .NET writes it: 14.00:00:00, to the second.
 func clockText(d time.Duration) string {
 	const day = 24 * time.Hour
 	text := fmt.Sprintf("%02d:%02d:%02d", d%day/time.Hour, d%time.Hour/time.Minute, d%time.Minute/time.Second)
@@ -226,8 +228,7 @@ func switchProperty(name string, kinds []EntityKind, def bool, field func(*Confi
 	return p
 }
 
-// invert keeps a switch whose default is true in a field whose zero value is
-// that default.
+// invert stores a switch whose default is true in a field whose zero value is that default.
 func invert(p Property) Property {
 	set, text := p.set, p.text
 	p.set = func(c *Config, l Limits, k EntityKind, s string) error {
@@ -268,11 +269,138 @@ func metadataProperty(kinds []EntityKind) Property {
 	p.bounds = func(l Limits) (int64, int64) { return 0, l.UserMetadata }
 	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {
 		if n := int64(utf8.RuneCountInString(text)); n > l.UserMetadata {
-			return p.refuse(text, ErrOutOfRange, "The value for 'UserMetadata' has at most %d characters; this one has %d.", l.UserMetadata, n)
+			return p.refuse(text, ErrOutOfRange, "The value for 'UserMetadata' must have at most %d characters, not %d.", l.UserMetadata, n)
 		}
 		c.UserMetadata = text
 		return nil
 	}
 	p.text = func(c Config) string { return c.UserMetadata }
+	return p
+}
+
+// entityProperty is a property that accepts a path of this namespace, or an absolute URI with
+// that path, which is kept as well. If the text is the present path, neither changes.
+func entityProperty(name string, kinds []EntityKind, fields func(*Config) (path, address *string)) Property {
+	p := Property{Name: name, Type: EntityProperty, Kinds: kinds}
+	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {
+		at, address := fields(c)
+		path, uri := text, ""
+		if _, rest, ok := strings.Cut(text, "://"); ok {
+			uri = text
+			_, path, _ = strings.Cut(rest, "/")
+			path = unescapePath(path)
+		}
+		switch {
+		case text == *at && text != "":
+			return nil
+		case text != "":
+			if err := checkDestination(path, l); err != nil {
+				return p.refuse(text, ErrArgument, "The value for '%s' is not the path of a queue or topic: %v", name, err)
+			}
+			if len(uri) > maxAddressLength {
+				return p.refuse(text, ErrArgument, "The value for '%s' has %d bytes; the maximum is %d.", name, len(uri), maxAddressLength)
+			}
+		}
+		*at, *address = path, uri
+		return nil
+	}
+	p.text = func(c Config) string { path, _ := fields(&c); return *path }
+	return p
+}
+
+// unescapePath returns the path of a URI with its escapes, such as %2F, decoded. Anything else
+// stays: no name contains a percent sign.
+func unescapePath(s string) string {
+	var b strings.Builder
+	for {
+		before, after, ok := strings.Cut(s, "%")
+		b.WriteString(before)
+		if !ok {
+			return b.String()
+		}
+		if len(after) < 2 {
+			return b.String() + "%" + after
+		}
+		c, err := strconv.ParseUint(after[:2], 16, 8)
+		if err != nil {
+			b.WriteString("%" + after[:2])
+		} else {
+			b.WriteByte(byte(c))
+		}
+		s = after[2:]
+	}
+}
+
+// maxAddressLength is the maximum length of a destination's absolute URI in bytes.
+const maxAddressLength = 2048
+
+func numberProperty(name string, kinds []EntityKind, def int64, bounds func(Limits) (least, most int64), set func(*Config, int64), get func(Config) int64) Property {
+	p := Property{Name: name, Type: NumberProperty, Kinds: kinds, Default: strconv.FormatInt(def, 10), bounds: bounds}
+	p.set = func(c *Config, l Limits, _ EntityKind, text string) error {
+		if text == "" {
+			set(c, 0)
+			return nil
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return p.refuse(text, ErrArgument, "The value for '%s' must be a whole number.", name)
+		}
+		if least, most := bounds(l); n < least || n > most {
+			return p.refuse(text, ErrOutOfRange, "The value for '%s' must be between %d and %d.", name, least, most)
+		}
+		set(c, n)
+		return nil
+	}
+	p.text = func(c Config) string { return strconv.FormatInt(get(c), 10) }
+	return p
+}
+
+// multiplesOnly makes a property accept only multiples of the least value (§1.2).
+func multiplesOnly(p Property) Property {
+	set := p.set
+	p.set = func(c *Config, l Limits, k EntityKind, text string) error {
+		next := *c
+		if err := set(&next, l, k, text); err != nil {
+			return err
+		}
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			if least, most := p.bounds(l); n%least != 0 {
+				return p.refuse(text, ErrOutOfRange, "The value for '%s' must be a multiple of %d, up to %d.", p.Name, least, most)
+			}
+		}
+		*c = next
+		return nil
+	}
+	return p
+}
+
+// kilobytes returns the bounds of MaxMessageSizeInKilobytes: both are its fixed value where
+// it cannot be set.
+func kilobytes(l Limits) (least, most int64) {
+	if l.MaxKilobytes == 0 {
+		return l.MessageSize >> 10, l.MessageSize >> 10
+	}
+	return max(1, l.MinKilobytes), min(l.MaxKilobytes, math.MaxInt64>>10)
+}
+
+// zeroAllowed makes a property also accept zero, for the namespace's message size. Where the
+// property cannot be set, its fixed value is accepted as well and sets nothing: SDKs write
+// back what they have read.
+func zeroAllowed(p Property) Property {
+	set := p.set
+	p.set = func(c *Config, l Limits, k EntityKind, text string) error {
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case err != nil:
+			return set(c, l, k, text)
+		case n == 0 || l.MaxKilobytes == 0 && n == l.MessageSize>>10:
+			return set(c, l, k, "")
+		case l.MaxKilobytes == 0:
+			return p.refuse(text, ErrOutOfRange, "The property '%s' cannot be set because the namespace '%s' is using '%s' tier, which limits messages to %d bytes.",
+				p.Name, l.title(), l.Tier, l.MessageSize)
+		default:
+			return set(c, l, k, text)
+		}
+	}
 	return p
 }

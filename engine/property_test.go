@@ -11,7 +11,7 @@ import (
 
 const never = engine.MaxDurationText
 
-// TestPropertyDefaults has every property of §1.2, who has it and its default.
+// TestPropertyDefaults tests every property of §1.2, the kinds that have it and its default.
 func TestPropertyDefaults(t *testing.T) {
 	q, top, sub := engine.Queue, engine.Topic, engine.Subscription
 	all := []engine.EntityKind{q, top, sub}
@@ -33,7 +33,7 @@ func TestPropertyDefaults(t *testing.T) {
 		"MaxMessageSizeInKilobytes":                 {q: "0", top: "0"},
 		"EnableBatchedOperations":                   {q: "true", top: "true", sub: "true"},
 		"EnableExpress":                             {q: "false", top: "false"},
-		"SupportOrdering":                           {q: "false", top: "false"},
+		"SupportOrdering":                           {q: "false", top: "true"},
 		"EnablePartitioning":                        {q: "false", top: "false"},
 		"UserMetadata":                              {q: "", top: "", sub: ""},
 	}
@@ -69,8 +69,7 @@ func TestPropertyDefaults(t *testing.T) {
 	})
 }
 
-// TestPropertySet has every property at its limits and one past, and what it
-// reads back.
+// TestPropertySet sets every property at its limits and one past them, and reads it back.
 func TestPropertySet(t *testing.T) {
 	const q, top, sub = engine.Queue, engine.Topic, engine.Subscription
 	outOfRange, argument := engine.ErrOutOfRange, engine.ErrArgument
@@ -79,7 +78,7 @@ func TestPropertySet(t *testing.T) {
 		kind       engine.EntityKind
 		in, out    string
 		err        error
-		text       string // that the error has
+		text       string // part of the error's text
 	}{
 		{"PROP-3, CONF-26 shortest", "LockDuration", q, "PT5S", "PT5S", nil, ""},
 		{"PROP-3, CONF-26 shorter", "LockDuration", q, "PT4.999S", "", outOfRange, "between PT5S and PT5M"},
@@ -138,7 +137,7 @@ func TestPropertySet(t *testing.T) {
 		{"size larger", "MaxSizeInMegabytes", q, "5121", "", outOfRange, "between 1024 and 5120"},
 		{"size between", "MaxSizeInMegabytes", q, "3072", "3072", nil, ""},
 		{"size of its own", "MaxSizeInMegabytes", q, "3073", "", outOfRange, "a multiple of 1024, up to 5120"},
-		{"message", "MaxMessageSizeInKilobytes", q, "1024", "", outOfRange, "cannot be set because the namespace 'default' is using 'Standard' tier, whose messages have at most 262144 bytes."},
+		{"message", "MaxMessageSizeInKilobytes", q, "1024", "", outOfRange, "cannot be set because the namespace 'default' is using 'Standard' tier, which limits messages to 262144 bytes."},
 		{"message as it is", "MaxMessageSizeInKilobytes", q, "256", "0", nil, ""},
 		{"message as it is not", "MaxMessageSizeInKilobytes", q, "257", "", outOfRange, ""},
 		{"message by default", "MaxMessageSizeInKilobytes", top, "0", "0", nil, ""},
@@ -170,7 +169,7 @@ func TestPropertySet(t *testing.T) {
 			if err != nil || p.Text(c) != tc.out {
 				t.Fatalf("got %q, %v", p.Text(c), err)
 			}
-			c.ForwardToAddress = "" // of which the text says nothing
+			c.ForwardToAddress = "" // which is not part of the text
 			var again engine.Config
 			if err := p.Set(&again, engine.DefaultLimits(), tc.kind, p.Text(c)); err != nil || !again.Equal(c) {
 				t.Errorf("read back it is %+v, %v", again, err)
@@ -179,7 +178,7 @@ func TestPropertySet(t *testing.T) {
 	}
 }
 
-// PROP-6: a limit beyond what the property can hold is none.
+// PROP-6: a limit beyond the property's range does not matter.
 func TestMostDeliveries(t *testing.T) {
 	l := engine.DefaultLimits()
 	if err := l.Set("max-deliveries", "9999999999"); err != nil {
@@ -190,12 +189,12 @@ func TestMostDeliveries(t *testing.T) {
 	if err := p.Set(&c, l, engine.Queue, "2147483648"); !errors.Is(err, engine.ErrOutOfRange) || c.MaxDeliveryCount != 0 {
 		t.Errorf("got %d, %v", c.MaxDeliveryCount, err)
 	}
-	if err := p.Set(&c, l, engine.Queue, "2147483647"); err != nil || c.Deliveries() != 2147483647 {
+	if err := p.Set(&c, l, engine.Queue, "2147483647"); err != nil || c.MaxDeliveries() != 2147483647 {
 		t.Errorf("got %d, %v", c.MaxDeliveryCount, err)
 	}
 }
 
-// An empty text is the default, and leaves the field zero.
+// An empty text means the default, and leaves the field zero.
 func TestPropertySetEmpty(t *testing.T) {
 	for _, kind := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
 		for _, p := range engine.Properties(kind) {
@@ -212,8 +211,8 @@ func TestPropertySetEmpty(t *testing.T) {
 	}
 }
 
-// What an entity has it keeps when limits have become narrower: it can be said
-// again, but nothing else out of range.
+// An entity keeps its values when limits have become narrower: the present value can be set
+// again, but no other one out of range.
 func TestPropertySetKeeps(t *testing.T) {
 	has := engine.Config{
 		LockDuration: time.Second, MaxSizeInMegabytes: 7, MaxMessageSizeInKilobytes: 2048, DefaultMessageTimeToLive: time.Millisecond,
@@ -250,7 +249,7 @@ func FuzzPropertySet(f *testing.F) {
 		for _, kind := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
 			for _, p := range engine.Properties(kind) {
 				var c, again engine.Config
-				for _, name := range engine.Profiles() { // what is taken can be shown, and said again
+				for _, name := range engine.Profiles() { // an accepted value can be displayed, and set again
 					l, is := profile(t, name), engine.Config{}
 					if p.Set(&is, l, kind, s) != nil {
 						continue
@@ -299,35 +298,50 @@ func TestDescriptions(t *testing.T) {
 					return err
 				})
 			}
-			c.update("t", func(cfg *engine.Config) { cfg.UserMetadata = "else" }) // the rest can be
+			c.update("t", func(cfg *engine.Config) { cfg.UserMetadata = "else" }) // other properties can be changed
 		},
-		"PROP-2": func(c *clocked) { // what is left out is the default again
+		"PROP-2": func(c *clocked) { // an omitted property gets the default again
 			c.queue("q", engine.Config{MaxDeliveryCount: 3, LockDuration: time.Second, DefaultMessageTimeToLive: time.Hour, UserMetadata: "a"})
 			_, err := c.ns.Update(c.now, "q", engine.Config{UserMetadata: "b"}, "")
 			c.must(err)
 			c.step()
 			c.pass(time.Second)
 			c.equal(c.state("q").Config, engine.Config{UserMetadata: "b"})
-			c.equal(c.state("q").Config.Deliveries(), int32(10))
+			c.equal(c.state("q").Config.MaxDeliveries(), int32(10))
 			c.sends("q", "m")
 			c.equal(c.receive("q").Message.LockedUntil, c.now.Add(minute))
 		},
 		"PROP-9": func(c *clocked) {
-			for _, cfg := range []engine.Config{{ForwardTo: "Q"}, {ForwardDeadLetteredMessagesTo: "q"}} {
-				c.refused(engine.ErrArgument, func() error {
-					_, err := c.ns.Create(c.now, engine.Queue, "q", cfg, "")
-					if err == nil || err.Error() != "Entity cannot have auto-forwarding policy to itself." {
-						c.Errorf("the text is %v", err)
-					}
-					return err
-				})
+			for _, cfg := range []engine.Config{{}, {RequiresDuplicateDetection: true}} {
+				cfg.ForwardTo = "Q"
+				c.queue("q", cfg)
+				c.send("q", engine.Content{MessageID: "m"})
+				c.sweep()
+				c.wantIDs("q")
+				dead := c.receive("q/$DeadLetterQueue")
+				c.equal(dead.Message.Extra.Reason, engine.ReasonHops)
+				c.equal(dead.Message.Hops, uint8(4))
+				c.remove("q")
 			}
-			c.queue("q", engine.Config{})
-			for _, cfg := range []engine.Config{{ForwardTo: "q"}, {ForwardDeadLetteredMessagesTo: "Q"}} {
-				c.refused(engine.ErrArgument, func() error { _, err := c.ns.Update(c.now, "q", cfg, ""); return err })
+			for _, cfg := range []engine.Config{{MaxDeliveryCount: 1}, {MaxDeliveryCount: 1, RequiresDuplicateDetection: true}} {
+				c.queue("q", cfg)
+				c.update("q", func(cfg *engine.Config) { cfg.ForwardDeadLetteredMessagesTo = "q" })
+				c.send("q", engine.Content{MessageID: "m"})
+				for range 5 {
+					c.abandon(c.receive("q"))
+					c.sweep()
+				}
+				c.nothing("q")
+				c.equal(c.row("q/$DeadLetterQueue").Message.Hops, uint8(4))
+				c.remove("q")
 			}
+			c.topic("t", engine.Config{})
+			c.refused(engine.ErrArgument, func() error { // a subscription cannot be a destination
+				_, err := c.ns.Create(c.now, engine.Subscription, "t/Subscriptions/s", engine.Config{ForwardTo: "t/Subscriptions/s"}, "")
+				return err
+			})
 		},
-		"PROP-10": func(c *clocked) { // new terms are for new locks
+		"PROP-10": func(c *clocked) { // new terms apply to new locks
 			c.queue("q", engine.Config{LockDuration: time.Minute})
 			c.sends("q", "a", "b")
 			a := c.receive("q")
@@ -350,7 +364,7 @@ func TestDescriptions(t *testing.T) {
 			c.pass(second)
 			c.wantCounts("q", engine.Counts{Locked: 1})
 			c.abandon(d)
-			c.wantDead("q", engine.ReasonExhausted, "Message could not be consumed after 2 delivery attempts.")
+			c.wantDead("q", engine.ReasonMaxDeliveryCount, "Message could not be consumed after 2 delivery attempts.")
 		},
 		"PROP-11 next receive": func(c *clocked) {
 			c.queue("q", engine.Config{MaxDeliveryCount: 10})
@@ -362,9 +376,9 @@ func TestDescriptions(t *testing.T) {
 			c.pass(hour)
 			c.wantCounts("q", engine.Counts{Active: 2})
 			c.equal(c.receive("q").Content.MessageID(), "new")
-			c.wantDead("q", engine.ReasonExhausted, "Message could not be consumed after 2 delivery attempts.")
+			c.wantDead("q", engine.ReasonMaxDeliveryCount, "Message could not be consumed after 2 delivery attempts.")
 		},
-		"PROP-12": func(c *clocked) { // the flag counts when the expiry is processed
+		"PROP-12": func(c *clocked) { // the property applies as of when the expiry is processed
 			c.queue("q", engine.Config{})
 			c.send("q", engine.Content{TTL: time.Second})
 			c.update("q", func(cfg *engine.Config) { cfg.DeadLetteringOnMessageExpiration = true })
@@ -392,7 +406,7 @@ func TestDescriptions(t *testing.T) {
 			}
 			c.refused(engine.ErrNotFound, func() error { _, err := c.ns.Update(c.now, "q", engine.Config{}, ""); return err })
 		},
-		"PROP-14": func(c *clocked) { // everything in it goes, and receivers are told
+		"PROP-14": func(c *clocked) { // everything in it is deleted, and receivers are ended
 			c.queue("q", engine.Config{})
 			c.sends("q", "dead", "deferred", "locked", "active")
 			c.send("q", engine.Content{MessageID: "scheduled", ScheduledFor: c.now + 1000})
@@ -410,7 +424,7 @@ func TestDescriptions(t *testing.T) {
 			c.sweep()
 			c.step()
 			c.equal(len(c.store.messages)+len(c.store.contents)+len(c.store.bodies)+len(c.store.entities)+len(c.store.meters), 0)
-			c.queue("q", engine.Config{}) // and nothing comes back with its name
+			c.queue("q", engine.Config{}) // nothing comes back with its name
 			c.wantCounts("q", engine.Counts{})
 			c.equal(c.send("q", engine.Content{}), engine.Seq(1))
 		},
@@ -441,8 +455,8 @@ func TestDescriptions(t *testing.T) {
 	})
 }
 
-// wantNotFound wants these receivers, and no others that stay, to be told that
-// their entity is gone.
+// wantNotFound requires these receivers, and no others that stay, to be ended because their
+// entity was deleted.
 func (c *clocked) wantNotFound(ids ...engine.LinkID) {
 	c.Helper()
 	told := map[engine.LinkID]bool{}

@@ -16,30 +16,30 @@ import (
 
 var everyClass = []engine.Class{engine.ClassActive, engine.ClassDeferred, engine.ClassScheduled}
 
-// sieve is a filter that can be read.
-func (c *clocked) sieve(text string) *engine.Sieve {
+// sieve parses a valid filter.
+func (c *clocked) sieve(text string) *engine.MessageFilter {
 	c.Helper()
-	s, err := engine.ParseSieve(text, c.limits)
+	s, err := engine.ParseMessageFilter(text, c.limits)
 	c.must(err)
 	return s
 }
 
-// plan begins a purge by a filter.
+// plan begins a purge with a filter.
 func (c *clocked) plan(p engine.Path, text string, classes ...engine.Class) engine.Purge {
 	c.Helper()
 	pg, err := c.ns.BeginPurge(c.now, p, classes)
 	c.must(err)
-	pg.Only = c.sieve(text)
+	pg.Filter = c.sieve(text)
 	return pg
 }
 
-// foresee counts what is left of a purge, which changes nothing and is no use.
+// foresee counts the rest of a purge, which changes nothing and is no use.
 func (c *clocked) foresee(pg engine.Purge, slice int) engine.Purge {
 	c.Helper()
 	c.step()
 	before := c.picture()
 	for !pg.Done {
-		c.must(c.ns.CountSlice(c.now, &pg, slice))
+		c.must(c.ns.CountPurgeSlice(c.now, &pg, slice))
 	}
 	c.step()
 	if diff := cmp.Diff(before, c.picture()); diff != "" {
@@ -48,7 +48,7 @@ func (c *clocked) foresee(pg engine.Purge, slice int) engine.Purge {
 	return pg
 }
 
-// carryOut does what is left of a purge, and what was counted is what happens.
+// carryOut does the rest of a purge, and requires that it does what was counted.
 func (c *clocked) carryOut(pg engine.Purge, slice int) engine.Purge {
 	c.Helper()
 	want := c.foresee(pg, slice)
@@ -56,26 +56,26 @@ func (c *clocked) carryOut(pg engine.Purge, slice int) engine.Purge {
 		c.must(c.ns.PurgeSlice(c.now, &pg, slice, "operator"))
 		c.step()
 	}
-	want.Only = pg.Only
+	want.Filter = pg.Filter
 	c.equal(told4(pg), told4(want))
 	return pg
 }
 
-// told4 is how many went, were locked, could not be judged and were spared.
+// told4 returns how many were removed, locked, failed to evaluate and spared.
 func told4(pg engine.Purge) string {
-	return fmt.Sprint(pg.Removed, pg.Skipped, pg.Failed, pg.Spared)
+	return fmt.Sprint(pg.Removed, pg.Skipped, pg.Failed, pg.Unmatched)
 }
 
 func price(id string, v value.Value) engine.Content {
 	return engine.Content{MessageID: id, Subject: "price", Properties: value.Properties{{Name: "price", Value: v}}}
 }
 
-// OPS-7: of the messages of the chosen states those go of which the filter is
-// true, and no others.
+// OPS-7: exactly those messages of the chosen states are removed for which the filter is
+// true.
 func TestPurgeByFilter(t *testing.T) {
 	for name, tc := range map[string]struct {
 		filter string
-		counts string // went, locked, could not be judged, spared
+		counts string // removed, locked, failed to evaluate, spared
 		stay   []string
 	}{
 		"OPS-7 filter: above":                      {"price > 10", "1 0 0 4", []string{"ten", "text", "none", "null"}},
@@ -107,7 +107,7 @@ func TestPurgeByFilter(t *testing.T) {
 		}})
 	}
 	const red, blue = "sys.Label = 'red'", "sys.Label = 'blue'"
-	send := func(c *clocked, p engine.Path, ids ...string) { // the first letter is the colour
+	send := func(c *clocked, p engine.Path, ids ...string) { // the first letter is the color
 		c.Helper()
 		for _, id := range ids {
 			c.send(p, engine.Content{MessageID: id, Subject: map[byte]string{'r': "red", 'b': "blue"}[id[0]]})
@@ -123,7 +123,7 @@ func TestPurgeByFilter(t *testing.T) {
 			c.equal(told4(c.carryOut(pg, 1)), "2 0 0 1")
 			c.wantIDs("q", "b2", "r4")
 		},
-		"OPS-7 filter: locked": func(c *clocked) { // reported if it would have gone
+		"OPS-7 filter: locked": func(c *clocked) { // reported if it would have been removed
 			c.queue("q", engine.Config{})
 			send(c, "q", "r1", "b2", "r3", "b4")
 			c.receive("q")
@@ -144,7 +144,7 @@ func TestPurgeByFilter(t *testing.T) {
 			c.equal(told4(c.carryOut(pg, 10)), "1 0 0 1")
 			c.wantIDs("q", "b2")
 		},
-		"OPS-7 filter: expired, DC-4": func(c *clocked) { // neither goes nor is judged
+		"OPS-7 filter: expired, DC-4": func(c *clocked) { // it is neither removed nor evaluated
 			c.queue("q", engine.Config{MaxDeliveryCount: 1})
 			c.send("q", engine.Content{MessageID: "r1", Subject: "red", TTL: minute})
 			send(c, "q", "r2")
@@ -222,16 +222,16 @@ func TestPurgeByFilter(t *testing.T) {
 			send(c, "q", "b1", "b2", "b3", "r4")
 			pg := c.plan("q", red, engine.ClassActive)
 			c.must(c.ns.PurgeSlice(c.now, &pg, 3, ""))
-			c.equal(fmt.Sprint(pg.Done, pg.From, pg.Seen), "false 4 3")
+			c.equal(fmt.Sprint(pg.Done, pg.From, pg.Examined), "false 4 3")
 		},
 		"OPS-7 filter: nowhere any more": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			pg := c.plan("q", red, engine.ClassActive)
 			c.remove("q")
-			c.refused(engine.ErrNotFound, func() error { return c.ns.CountSlice(c.now, &pg, 10) })
+			c.refused(engine.ErrNotFound, func() error { return c.ns.CountPurgeSlice(c.now, &pg, 10) })
 			c.refused(engine.ErrNotFound, func() error { _, err := c.ns.PlanPurge(c.now, "q", nil); return err })
 		},
-		"OPS-7 filter: is told, OPS-11": func(c *clocked) { // and nothing is, if nothing goes
+		"OPS-7 filter: is told, OPS-11": func(c *clocked) { // one event, and none if nothing is removed
 			c.queue("q", engine.Config{AutoDeleteOnIdle: hour})
 			send(c, "q", "r1", "b2")
 			c.at(minute)
@@ -252,21 +252,21 @@ func TestPurgeByFilter(t *testing.T) {
 	}, asked)
 }
 
-// FILT-28: what is no filter is refused with the place and what was expected
-// there, before anything happens.
+// FILT-28: an invalid filter is refused with the position and what was expected there, before
+// anything happens.
 func TestSieveRefused(t *testing.T) {
 	l := engine.DefaultLimits()
 	long := "n = '" + strings.Repeat("ü", 1018) + "'"
-	if _, err := engine.ParseSieve(long, l); err != nil {
+	if _, err := engine.ParseMessageFilter(long, l); err != nil {
 		t.Errorf("one of the greatest length: %v", err)
 	}
 	for text, at := range map[string]int{"": 0, "  ": 2, "n >": 3, "n = 1 n": 6, "SET n = 1": 4, long + " ": -1} {
-		_, err := engine.ParseSieve(text, l)
-		e, ok := errors.AsType[*engine.SieveError](err)
+		_, err := engine.ParseMessageFilter(text, l)
+		e, ok := errors.AsType[*engine.MessageFilterError](err)
 		if !ok || !errors.Is(err, engine.ErrArgument) || !strings.HasPrefix(e.Error(), "The filter is not valid: ") {
 			t.Errorf("%.20q: %v", text, err)
 		}
-		if s, ok := errors.AsType[*filter.SyntaxError](err); ok != (at >= 0) || ok && (s.Pos != at || !strings.Contains(err.Error(), "was expected")) {
+		if s, ok := errors.AsType[*filter.SyntaxError](err); ok != (at >= 0) || ok && (s.Pos != at || !strings.Contains(err.Error(), "Expected")) {
 			t.Errorf("%.20q: at %d; %v", text, at, err)
 		}
 	}

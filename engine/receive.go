@@ -7,60 +7,70 @@ import (
 	"time"
 )
 
-// Mode says how a receiver takes messages (LOCK-1).
+// Mode is how a receiver takes messages (LOCK-1).
 type Mode uint8
 
 // The modes.
 const (
 	PeekLock         Mode = iota
-	ReceiveAndDelete      // gone when it is handed out; the batch that says so is durable first (LOCK-2)
+	ReceiveAndDelete      // removed when delivered; the batch that removes it is durable first (LOCK-2)
+	PeekOnly              // a copy of each message in turn, in any state (PEEK-12)
 )
 
-// A LinkID names a receiver attached to an entity; the caller chooses it and
-// never uses it twice.
+// A LinkID identifies a receiver attached to an entity. The caller chooses it and never
+// reuses it.
 type LinkID uint64
 
-// A Link is a receiver. Attached receivers are state of the engine, because
-// idleness, disabling and deletion must know of them; they are not remembered.
+// A Link is a receiver. Attached receivers are state of the engine, because idleness,
+// disabling and deletion depend on them; they are not stored.
 type Link struct {
-	ID     LinkID
-	Path   Path
-	Mode   Mode
-	Client string // for people: who this is
-	Once   bool   // it ends by itself when it was given something; of no meaning with sessions
-	NoWait bool   // it ends by itself when there is nothing to be had; with sessions, when there is none, with ErrTimeout
-	In     TxID   // of a transaction: refused, receiving is none of its operations (TX-1); zero: of none
+	ID            LinkID
+	Path          Path
+	Mode          Mode
+	Client        string // the client, for people
+	SingleMessage bool   // it ends when it was given a message; ignored with sessions
+	NoWait        bool   // it ends when there is no message; with sessions, when there is no session, with ErrTimeout
+	Transaction   TxID   // the transaction to receive in, which is refused, because receiving is no operation of one (TX-1); zero for none
 
-	Session SessionRequest // where sessions are required
+	Session  SessionRequest   // for an entity that requires sessions
+	Selector *MessageSelector // selects the messages that it gets (LOCK-16); nil for all
 }
 
 type link struct {
 	Link
-	holder  *holder
-	credit  int
-	served  bool     // it has been given something
-	took    *string  // the session that it was given; nil: none yet
-	session *session // the same, while the link is attached
-	rank    int64    // in the line of those that wait for a session; zero: it never did
-	spots   [lineKinds]linkSpot
+	subqueue  *subqueue
+	credit    int
+	served    bool           // it has been given a message
+	took      *string        // the id of the session that it was given; nil if none yet
+	session   *session       // the same, while the link is attached
+	rank      int64          // in the line of links waiting for a session; zero if it never waited
+	index     *selectorIndex // of its selector, while the link is attached; nil if none
+	waitTurn  int64          // increases with each link that begins to wait at its subqueue
+	next      Seq            // of a browsing link: the first number that it has not been shown
+	positions [lineKinds]linePosition
 }
 
-// A Delivery is a message handed to a link.
+// A Delivery is a message delivered to a link.
 type Delivery struct {
-	Link    LinkID
-	Path    Path // where it was
-	Message Message
-	Content Packed
-	Expires Instant // computed, the entity's default included (TTL-14); zero: never
-	Deleted bool    // received and deleted: there is no lock
-	Body    []byte  // if it is at hand; otherwise read it from the store, while Pin holds it
-	Pin     Pin     // give it to Taken, once
+	Link          LinkID
+	Path          Path // the subqueue that it was in
+	Message       Message
+	Content       Packed
+	Expires       Instant // computed, the entity's default included (TTL-14); zero if never
+	Deleted       bool    // received and deleted: it is not locked
+	SessionLocked bool    // locked with its session, which may be renewed: the lock has no deadline of its own (SES-5)
+	Peeked        bool    // a copy: the receiver has no lock (PEEK-1)
+	Body          []byte  // if available; otherwise read it from the store, while Pin holds it
+	Pin           BodyPin // pass it to ReleaseBody, once
 }
 
-// Token is the delivery's lock token.
+// Token returns the delivery's lock token.
 func (d Delivery) Token() LockToken { return d.Message.Token() }
 
-// TTL is the effective time to live, as a receiver sees it (TTL-5); zero: never.
+// Locked reports whether the receiver has a lock on the message, which it can settle.
+func (d Delivery) Locked() bool { return !d.Deleted && !d.Peeked }
+
+// TTL returns the effective time to live, as a receiver sees it (TTL-5); zero means never.
 func (d Delivery) TTL() time.Duration {
 	if d.Expires == 0 {
 		return 0
@@ -68,334 +78,365 @@ func (d Delivery) TTL() time.Duration {
 	return d.Expires.Sub(d.Message.EnqueuedAt)
 }
 
-// LinkEnded says that a link was ended by the engine, and why.
+// LinkEnded reports that the engine ended a link, and why.
 type LinkEnded struct {
-	ID   LinkID
-	Err  error
-	Lost SessionAccepted // the session whose lock it held, if that is why (SES-6)
+	ID          LinkID
+	Err         error
+	LostSession SessionAccepted // the session whose lock it lost, if that is why (SES-6)
 }
 
-// Closed says how a link ends.
-type Closed uint8
+// DetachReason is how a link ends.
+type DetachReason uint8
 
-// The ways of ending a link. Either way its locks stay until their deadline
-// (DEC-5, LOCK-13), but for a session's, which a client that closes gives back
-// at once (SES-7).
+// The ways in which a link ends. Its locks stay until their deadline in both cases (DEC-5,
+// LOCK-13), except for a session's, which is released at once when the client closes the link
+// (SES-7).
 const (
-	ByClient Closed = iota
-	Lost
+	DetachedByClient DetachReason = iota
+	DetachedLost
 )
 
-// Attach opens a receiver without credit. It counts as use of the entity. One
-// that names its session has it at once, or is refused with ErrSessionLocked; one
-// that wants the next waits for it, and is told in Effects.Accepted (SES-2).
-// Whoever waits in vain for long enough detaches it (SES-3). As many as may wait
-// (Limits.Receives) are ErrBusy for those that wait for their session at once, and
-// as many as may be attached at all (Limits.AttachedReceivers) for all.
+// Attach adds a receiver without credit. It counts as use of the entity. A receiver that
+// names its session gets it at once, or ErrSessionLocked; one that asks for the next session
+// waits for it, and gets it in Effects.Accepted (SES-2). A client that has waited long enough
+// detaches the receiver (SES-3). The error is ErrBusy if Limits.AttachedReceivers are
+// attached, and for receivers that wait for a session also if Limits.Receives are waiting.
 func (ns *Namespace) Attach(now Instant, l Link) error {
-	if l.In != 0 {
-		return ns.refuseIn(now, l.In)
+	if l.Transaction != 0 {
+		return ns.receiveInTxError(now, l.Transaction)
 	}
-	h, err := ns.openForLink(l.Path)
+	h, err := ns.attachTo(l.Path)
 	if err == nil {
-		err = cmp.Or(ns.admitSession(now, h, l.Session), ns.admitLink(h, l.Session))
+		err = cmp.Or(ns.admitReceiver(now, h, l), ns.admitSelector(h, l), ns.admitLink(h, l))
 	}
 	if err != nil {
 		return err
 	}
-	in := &link{Link: l, holder: h}
-	if in.pending() {
+	in := &link{Link: l, subqueue: h}
+	if in.awaitsSession() {
 		if err := ns.admitWaiting(h); err != nil {
 			return err
 		}
 	}
-	ns.join(in)
-	ns.changes.note(undo{kind: undoOther, h: h, other: func() { ns.leave(in) }})
+	ns.addLink(in)
+	ns.changes.addUndo(undo{kind: undoOther, h: h, other: func() { ns.removeLink(in) }})
 	ns.accessed(now, h.entity, "receive", l.Client)
-	if l.Session.Want == NamedSession {
-		if s := h.sessions.byID[l.Session.ID]; s != nil && s.lock != nil { // it has run out
+	if l.Session.Want == NamedSession && l.Mode != PeekOnly {
+		if s := h.sessions.byID[l.Session.ID]; s != nil && s.lock != nil { // its lock has expired
 			ns.loseSession(now, h, s, "")
 		}
-		ns.grant(now, h, in, l.Session.ID)
+		ns.acceptSession(now, h, in, l.Session.ID)
 	}
 	return nil
 }
 
-// admitWaiting decides whether one more receiver may wait at h: with credit, or
-// for its session (§1.5). Those that only hold a session, or are attached, do not.
-func (ns *Namespace) admitWaiting(h *holder) error {
+// admitReceiver checks whether l may have the session that it asks for.
+func (ns *Namespace) admitReceiver(now Instant, h *subqueue, l Link) error {
+	if l.Mode == PeekOnly {
+		return ns.admitPeekLink(h, l.Session)
+	}
+	return ns.admitSession(now, h, l.Session)
+}
+
+// admitWaiting checks whether one more receiver may wait at h, with credit or for its session
+// (§1.5). Receivers with a session, or attached without waiting, do not count.
+func (ns *Namespace) admitWaiting(h *subqueue) error {
 	if root := h.entity.root(); int64(root.credit) >= ns.limits.Receives {
-		return refuse(ErrBusy, "'%s' has %d receivers waiting, which is the most it may have.", root.Path, root.credit)
+		return Refuse(ErrBusy, "'%s' already has %d waiting receivers, the maximum. Retry when one of them has received a message.", root.Path, root.credit)
 	}
 	return nil
 }
 
-// openFor finds the place to receive from and refuses where receiving is
-// closed (§1.4).
-func (ns *Namespace) openFor(p Path) (*holder, error) {
+// receiveFrom returns the subqueue to receive from, and an error where receiving is disabled
+// (§1.4).
+func (ns *Namespace) receiveFrom(p Path) (*subqueue, error) {
 	h, err := ns.receivable(p)
 	if err != nil {
 		return nil, err
 	}
 	e := h.entity
 	if !e.Config.Status.receives() {
-		return nil, disabledReceive(h)
+		return nil, receiveDisabled(h)
 	}
 	return h, nil
 }
 
-// openForLink is openFor for receivers, of which a place that forwards has none
-// (FWD-5, DLQ-13).
-func (ns *Namespace) openForLink(p Path) (*holder, error) {
-	h, err := ns.openFor(p)
+// attachTo is receiveFrom for attaching receivers, which is an error at a subqueue that
+// forwards its messages (FWD-5, DLQ-13).
+func (ns *Namespace) attachTo(p Path) (*subqueue, error) {
+	h, err := ns.receiveFrom(p)
 	if err == nil && h.destination() != "" {
-		return nil, refuse(ErrNotAllowed, "%s", ForwardsText)
+		return nil, Refuse(ErrNotAllowed, "%s", ForwardsText)
 	}
 	return h, err
 }
 
-func disabledReceive(h *holder) error {
-	return refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Receive operations.", h.path)
+func receiveDisabled(h *subqueue) error {
+	return Refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Receive operations.", h.path)
 }
 
-// Credit lets a link take n more messages; they come as deliveries of Match. A
-// link with credit keeps its entity from being idle (IDLE-8). One that begins to
-// wait by it is refused with ErrBusy if as many as may do so wait there, a topic's
-// subscriptions counted together. A negative n is ErrOutOfRange, and so is what
-// would be more than a client can say at once.
+// Credit lets a link take n more messages; Match delivers them. A link with credit keeps its
+// entity from being idle (IDLE-8). The error is ErrBusy if the link would begin to wait while
+// Limits.Receives are waiting, a topic's subscriptions summed, and ErrOutOfRange if n is
+// negative or the credit would exceed what a client can express.
 func (ns *Namespace) Credit(now Instant, id LinkID, n int) error {
 	l := ns.links[id]
 	if l == nil {
-		return refuse(ErrNotFound, "There is no receiver %d.", id)
+		return Refuse(ErrNotFound, "The receiver %d does not exist.", id)
 	}
 	if n < 0 || int64(n) > maxCredit-int64(l.credit) {
-		return refuse(ErrOutOfRange, "A receiver has credit for 0 to %d messages; it has %d, and %d cannot be added.", int64(maxCredit), l.credit, n)
+		return Refuse(ErrOutOfRange, "The credit of a receiver must be 0 to %d messages. It is %d, and %d cannot be added.", int64(maxCredit), l.credit, n)
 	}
 	if l.session != nil && l.session.lock.until.Passed(now) {
 		return sessionLockLost()
 	}
-	if n > 0 && !l.in(waitingLinks) {
-		if err := ns.admitWaiting(l.holder); err != nil {
+	if n > 0 && !l.waits() {
+		if err := ns.admitWaiting(l.subqueue); err != nil {
 			return err
 		}
 	}
-	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
+	ns.noteCredit(l)
 	l.setCredit(ns, l.credit+n)
 	if l.session != nil {
-		ns.offer(l.holder, l.session)
+		ns.offer(l.subqueue, l.session)
 	}
-	ns.feed(l.holder)
-	ns.touch(now, l.holder.entity, "receive", l.Client)
+	ns.requestMatch(l.subqueue)
+	ns.touch(now, l.subqueue.entity, "receive", l.Client)
 	return nil
 }
 
-// maxCredit is the largest number in a flow.
+// maxCredit is the largest credit in an AMQP flow.
 const maxCredit = math.MaxUint32
 
-// Drain takes back the credit that a link has left, and tells whether it could:
-// as long as there may be something for it that Match has not come to, it is to
-// be asked again after the next one (LOCK-14). Nothing is left of a link that is
-// not known.
+// Drain removes the credit that a link has left, and reports whether it could: while there
+// may be a message for the link that Match has not reached, call it again after the next
+// Match (LOCK-14). It returns true for an unknown link.
 func (ns *Namespace) Drain(now Instant, id LinkID) (drained bool) {
 	l := ns.links[id]
 	if l == nil || l.credit == 0 {
 		return true
 	}
-	h := l.holder
+	h := l.subqueue
 	if h.due(now) || ns.canServe(l) {
-		ns.feed(h) // time alone does not
+		ns.requestMatch(h) // time alone does not mark it
 		return false
 	}
-	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
+	ns.noteCredit(l)
 	l.setCredit(ns, 0)
 	ns.touch(now, h.entity, "receive", l.Client)
 	return true
 }
 
-// Withdraw takes back n of the credit that a link has left, or what there is of
-// it, at once, and returns how much that was; nothing is left of a link that is
-// not known, or whose session's lock has run out.
+// Withdraw removes up to n of the credit that a link has left, at once, and returns how much
+// it removed. It returns zero for an unknown link and for one whose session's lock has
+// expired.
 func (ns *Namespace) Withdraw(now Instant, id LinkID, n int) (taken int) {
 	l := ns.links[id]
 	if l == nil || l.credit == 0 || n <= 0 || l.session != nil && l.session.lock.until.Passed(now) {
 		return 0
 	}
 	taken = min(n, l.credit)
-	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
+	ns.noteCredit(l)
 	l.setCredit(ns, l.credit-taken)
 	if l.credit == 0 {
-		ns.touch(now, l.holder.entity, "receive", l.Client)
+		ns.touch(now, l.subqueue.entity, "receive", l.Client)
 	}
 	return taken
 }
 
-// canServe tells whether something is ready that l, which has credit, could have.
+// canServe reports whether there is, or may be, a message for l, which has credit.
 func (ns *Namespace) canServe(l *link) bool {
-	if l.holder.sessions == nil {
-		return l.holder.ready() > 0
+	switch {
+	case l.Mode == PeekOnly:
+		return l.nextToPeek() != nil
+	case l.index != nil:
+		return l.index.mayMatch(l.subqueue)
+	case l.subqueue.sessions == nil:
+		return l.subqueue.ready() > 0
 	}
-	return l.session != nil && ns.serves(l.session)
+	return l.session != nil && ns.canServeSession(l.session)
 }
 
-// setCredit is the one place where a link's credit changes.
+// noteCredit records the state of a link for undo, before it changes.
+func (ns *Namespace) noteCredit(l *link) {
+	ns.changes.addUndo(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served, next: l.next})
+}
+
+// setCredit is the only place where a link's credit changes.
 func (l *link) setCredit(ns *Namespace, n int) {
 	l.credit = n
-	ns.recount(l)
+	ns.updateWaiting(l)
 }
 
-// Detach ends a link. Unknown ids are ignored: it may have been ended already.
-func (ns *Namespace) Detach(now Instant, id LinkID, how Closed) {
+// Detach ends a link. Unknown ids are ignored: the link may have ended already.
+func (ns *Namespace) Detach(now Instant, id LinkID, how DetachReason) {
 	l := ns.links[id]
 	if l == nil {
 		return
 	}
 	s := l.session
-	ns.quit(now, l)
+	ns.endLink(now, l)
 	switch {
-	case s == nil || how == Lost:
-	case s.lock.until.Passed(now): // too late to give it back
-		ns.loseSession(now, l.holder, s, "")
+	case s == nil || how == DetachedLost:
+	case s.lock.until.Passed(now): // too late to release it
+		ns.loseSession(now, l.subqueue, s, "")
 	default:
-		ns.giveBack(now, l.holder, s, l.Client)
+		ns.releaseSession(now, l.subqueue, s, l.Client)
 	}
 }
 
-// Match hands ready messages to links with credit, one to each in rotation. If
-// there are more of them than one step may hand out, or it met more that time
-// had changed than one step may settle, it goes on at the next call; NextDue
-// says so.
+// Match delivers ready messages to links with credit, one to each in rotation. If there are
+// more messages than one step may deliver, or it had to settle more messages that time has
+// changed than one step may, it continues at the next call; NextDue includes that.
 func (ns *Namespace) Match(now Instant) {
-	todo := ns.hungry
-	ns.hungry = nil
-	most := len(ns.out.Deliveries) + maxHandedOut
+	todo := ns.needMatch
+	ns.needMatch = nil
+	most := len(ns.effects.Deliveries) + maxDeliveriesPerStep
 	for i, h := range todo {
-		if len(ns.out.Deliveries) >= most {
-			ns.hungry = slices.Concat(todo[i:], ns.hungry)
+		if len(ns.effects.Deliveries) >= most {
+			ns.needMatch = slices.Concat(todo[i:], ns.needMatch)
 			return
 		}
-		h.hungry = false
+		h.needsMatch = false
+		if ns.subqueues[h.id] == h && h.links[peekingLinks].n > 0 {
+			ns.peekLinks(now, h, len(ns.effects.Deliveries)+(most-len(ns.effects.Deliveries)+1)/2) // the rest is for other receivers
+		}
 		switch {
-		case ns.holders[h.id] != h:
+		case ns.subqueues[h.id] != h:
 		case h.sessions != nil:
 			ns.matchSessions(now, h, most)
 		default:
-			ns.feedLinks(now, h, most)
+			ns.serveLinks(now, h, most)
 		}
 	}
 }
 
-// maxHandedOut bounds what one Match hands out, whatever credit there is.
-const maxHandedOut = 4096
+// maxDeliveriesPerStep is the most messages that a Match delivers, however large the credit.
+const maxDeliveriesPerStep = 4096
 
-// feedLinks serves h's links until most deliveries wait to be flushed, and ends
-// those that wanted only what was there.
-func (ns *Namespace) feedLinks(now Instant, h *holder, most int) {
-	var served []*link // that wanted something once
-	for l := h.links[waitingLinks].first; l != nil; l = h.links[waitingLinks].first {
-		if len(ns.out.Deliveries) >= most {
-			ns.feed(h)
+// serveLinks serves h's links until most deliveries wait to be flushed, and ends those that do
+// not wait longer.
+func (ns *Namespace) serveLinks(now Instant, h *subqueue, most int) {
+	var served []*link // links with SingleMessage
+	looks := maxDuePerStep
+	h.catchUpSelectors(&looks)
+	for q := h.waitingLines(); q.Len() > 0; {
+		if len(ns.effects.Deliveries) >= most {
+			ns.requestMatch(h)
 			break
 		}
-		m := ns.head(now, h)
+		m := ns.nextDeliverable(now, h)
 		if m == nil {
 			break
 		}
-		if l.Once && !l.served {
+		line := (*q)[0]
+		if line.index != nil {
+			m = ns.nextMatch(now, h, line.index, &looks)
+		}
+		if m == nil { // its links keep their positions
+			q.removeFirst()
+			continue
+		}
+		l := line.first()
+		if l.SingleMessage && !l.served {
 			served = append(served, l)
 		}
-		ns.handOut(now, h, l, m)
-		if l.in(waitingLinks) { // now the others
-			h.links.exit(waitingLinks, l)
-			h.links.enter(waitingLinks, l)
+		ns.deliverToLink(now, h, l, m)
+		if l.waits() { // the other links are next
+			l.stopWaiting()
+			l.beginWaiting()
 		}
+		q.firstServed()
+	}
+	if looks <= 0 {
+		h.selectorsBehind = true
+		ns.requestMatch(h)
 	}
 	for _, l := range served {
-		ns.release(now, l)
+		ns.releaseLink(now, l)
 	}
-	if h.hungry {
-		return
-	}
-	for l := range h.links.all(hastyLinks) {
-		ns.release(now, l)
+	if !h.needsMatch {
+		for l := range h.links.all(noWaitLinks) {
+			ns.releaseLink(now, l)
+		}
 	}
 }
 
-// release ends a link that has what it wanted, or that there is nothing for.
-func (ns *Namespace) release(now Instant, l *link) {
-	ns.Detach(now, l.ID, ByClient)
-	ns.out.Ended = append(ns.out.Ended, LinkEnded{ID: l.ID})
+// releaseLink ends a link with SingleMessage or NoWait.
+func (ns *Namespace) releaseLink(now Instant, l *link) {
+	ns.Detach(now, l.ID, DetachedByClient)
+	ns.effects.Ended = append(ns.effects.Ended, LinkEnded{ID: l.ID})
 }
 
-// handOut gives m to a link with credit.
-func (ns *Namespace) handOut(now Instant, h *holder, l *link, m *message) {
-	d := ns.take(now, h, m, l.Mode, l.Client)
+// deliverToLink delivers m to a link with credit.
+func (ns *Namespace) deliverToLink(now Instant, h *subqueue, l *link, m *message) {
+	d := ns.takeMessage(now, h, m, l.Mode, l.Client)
 	d.Link = l.ID
-	ns.changes.note(undo{kind: undoCredit, link: l, credit: l.credit, served: l.served})
+	ns.noteCredit(l)
 	l.setCredit(ns, l.credit-1)
 	l.served = true
 	if l.credit == 0 {
 		ns.touch(now, h.entity, "receive", l.Client)
 	}
-	ns.out.Deliveries = append(ns.out.Deliveries, d)
+	ns.effects.Deliveries = append(ns.effects.Deliveries, d)
 }
 
-// head is the oldest deliverable message of h (SEQ-7). What it meets on the
-// way that time has changed, it settles (TTL-19, TTL-31, PROP-11).
-func (ns *Namespace) head(now Instant, h *holder) *message {
-	// Locks that have run out and schedules that have come, its topic's too,
-	// first and all of them: an older message may be among them (SEQ-8).
+// nextDeliverable returns the oldest deliverable message of h (SEQ-7). It settles messages on the way
+// that time has changed (TTL-19, TTL-31, PROP-11).
+func (ns *Namespace) nextDeliverable(now Instant, h *subqueue) *message {
+	// First all locks that have expired and scheduled messages that are due, also of its
+	// topic: an older message may be among them (SEQ-8).
 	if !ns.catchUp(now, h) {
-		ns.feed(h)
+		ns.requestMatch(h)
 		return nil
 	}
-	for range maxDueInStep {
+	for range maxDuePerStep {
 		m := h.first()
-		if m == nil || ns.settleDue(now, h, m) {
+		if m == nil || ns.applyVerdict(now, h, m) {
 			return m
 		}
 	}
-	ns.feed(h)
+	ns.requestMatch(h)
 	return nil
 }
 
-// due tells whether there is something for catchUp: of h, or of its topic, whose
-// scheduled messages come to h.
-func (h *holder) due(now Instant) bool {
+// due reports whether catchUp has work: at h, or at its topic, whose scheduled messages are
+// distributed to h.
+func (h *subqueue) due(now Instant) bool {
 	t := h.entity.topic
 	return t != nil && t.main.pendingDue(now) || h.pendingDue(now)
 }
 
-// catchUp is settlePending for h and its topic, and tells whether none is due any
-// more.
-func (ns *Namespace) catchUp(now Instant, h *holder) (all bool) {
+// catchUp is settlePending for h and its topic, and reports whether all due work is done.
+func (ns *Namespace) catchUp(now Instant, h *subqueue) (all bool) {
 	if t := h.entity.topic; t != nil && !ns.settlePending(now, t.main) {
 		return false
 	}
 	return ns.settlePending(now, h)
 }
 
-// settlePending acts on locks that have run out and schedules that have come,
-// and tells whether none is left.
-func (ns *Namespace) settlePending(now Instant, h *holder) (all bool) {
-	for work := 0; h.pendingDue(now); {
-		if work >= maxDueInStep {
+// settlePending settles locks that have expired and scheduled messages that are due, and
+// reports whether all of it is done.
+func (ns *Namespace) settlePending(now Instant, h *subqueue) (all bool) {
+	for work := 0; h.pendingDue(now) && !ns.schedulesWait(h); {
+		if work >= maxDuePerStep {
 			return false
 		}
 		if a, ok := h.pending.first(); ok && a.at.Passed(now) {
-			ns.settleDue(now, h, h.order.at(a.seq))
-			work += h.worth()
+			ns.applyVerdict(now, h, h.order.at(a.seq))
+			work += h.alarmCost()
 		} else {
-			work += ns.loseDue(now, h, maxDueInStep-work)
+			work += ns.expireSessionLocks(now, h, maxDuePerStep-work)
 		}
 	}
 	return true
 }
 
-// pendingDue tells whether there is something for settlePending.
-func (h *holder) pendingDue(now Instant) bool {
+// pendingDue reports whether settlePending has work.
+func (h *subqueue) pendingDue(now Instant) bool {
 	a, ok := h.pending.first()
-	return ok && a.at.Passed(now) || h.sessions != nil && h.sessions.taken.end().Passed(now)
+	return ok && a.at.Passed(now) || h.sessions != nil && h.sessions.locked.end().Passed(now)
 }
 
-// maxDueInStep bounds what one receive does for messages it does not get.
-const maxDueInStep = 1024
+// maxDuePerStep bounds the work of one receive on messages that it does not deliver.
+const maxDuePerStep = 1024

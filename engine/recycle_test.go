@@ -6,8 +6,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestRecycledEventsAreWrittenOver: only those that were given back are, and nothing of
-// them is left.
+// TestRecycledEventsAreWrittenOver: only events given to ReuseEvents are overwritten, and nothing
+// of them is left.
 func TestRecycledEventsAreWrittenOver(t *testing.T) {
 	run(t, rules{"events": func(c *clocked) {
 		c.queue("q", engine.Config{})
@@ -25,7 +25,7 @@ func TestRecycledEventsAreWrittenOver(t *testing.T) {
 		id := func(events []engine.Event) string { return events[0].Content.MessageID() }
 		sent("0")
 		kept, given := sent("1"), sent("2")
-		c.ns.Recycle(given)
+		c.ns.ReuseEvents(given)
 		if given[0].Kind != 0 || given[0].Content != "" {
 			c.Errorf("of the event that is given back %+v is held", given[0])
 		}

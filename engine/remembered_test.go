@@ -11,25 +11,25 @@ import (
 	"mayfly/engine"
 )
 
-// remembered is a store as Batch's comment wants it, strict about it.
+// remembered is a store that follows Batch's comment strictly.
 type remembered struct {
 	clock    engine.Instant
-	entities map[engine.HolderID]engine.Entity
+	entities map[engine.SubqueueID]engine.Entity
 	rules    map[engine.RuleID]engine.Rule
-	meters   map[engine.HolderID]engine.Meter
-	sessions map[engine.SessionID]engine.Session
+	meters   map[engine.SubqueueID]engine.Meter
+	sessions map[engine.SessionID]engine.SessionRecord
 	settings map[string]engine.Setting
 	messages map[engine.Key]engine.Message
 	contents map[engine.Key]engine.Packed
 	bodies   map[engine.Key][]byte
-	seen     []engine.Seen
+	seen     []engine.SeenIDs
 	access   *engine.Access
 }
 
 func newRemembered() remembered {
 	return remembered{
-		entities: map[engine.HolderID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{}, meters: map[engine.HolderID]engine.Meter{},
-		sessions: map[engine.SessionID]engine.Session{}, settings: map[string]engine.Setting{},
+		entities: map[engine.SubqueueID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{}, meters: map[engine.SubqueueID]engine.Meter{},
+		sessions: map[engine.SessionID]engine.SessionRecord{}, settings: map[string]engine.Setting{},
 		messages: map[engine.Key]engine.Message{}, contents: map[engine.Key]engine.Packed{}, bodies: map[engine.Key][]byte{},
 	}
 }
@@ -71,13 +71,13 @@ func (r *remembered) commit(b *engine.Batch) error {
 		errs = append(errs, once(id))
 		r.rules[id] = x
 	}
-	type meter engine.HolderID
+	type meter engine.SubqueueID
 	for _, m := range b.Meters {
-		errs = append(errs, once(meter(m.Holder)))
-		r.meters[m.Holder] = m
+		errs = append(errs, once(meter(m.Subqueue)))
+		r.meters[m.Subqueue] = m
 	}
 	for _, s := range b.Sessions {
-		id := engine.SessionID{Holder: s.Holder, ID: s.ID}
+		id := engine.SessionID{Subqueue: s.Subqueue, ID: s.ID}
 		errs = append(errs, once(id))
 		r.sessions[id] = s
 	}
@@ -98,17 +98,17 @@ func (r *remembered) commit(b *engine.Batch) error {
 		r.bodies[x.Key] = bytes.Clone(x.Bytes)
 	}
 	for _, x := range b.Seen {
-		if slices.ContainsFunc(r.seen, func(o engine.Seen) bool { return o.Holder == x.Holder && o.N >= x.N }) {
-			errs = append(errs, fmt.Errorf("what %d has seen has number %d, and there is a higher one", x.Holder, x.N))
+		if slices.ContainsFunc(r.seen, func(o engine.SeenIDs) bool { return o.Subqueue == x.Subqueue && o.N >= x.N }) {
+			errs = append(errs, fmt.Errorf("what %d has seen has number %d, and there is a higher one", x.Subqueue, x.N))
 		}
 		x.Digests = slices.Clone(x.Digests)
 		r.seen = append(r.seen, x)
 	}
 	for _, d := range b.DropSeen {
-		if slices.ContainsFunc(b.Seen, func(x engine.Seen) bool { return x.Holder == d.Holder && x.N <= d.N }) {
-			errs = append(errs, fmt.Errorf("what %d has seen is put and dropped at once", d.Holder))
+		if slices.ContainsFunc(b.Seen, func(x engine.SeenIDs) bool { return x.Subqueue == d.Subqueue && x.N <= d.N }) {
+			errs = append(errs, fmt.Errorf("what %d has seen is put and dropped at once", d.Subqueue))
 		}
-		r.seen = slices.DeleteFunc(r.seen, func(x engine.Seen) bool { return x.Holder == d.Holder && x.N <= d.N })
+		r.seen = slices.DeleteFunc(r.seen, func(x engine.SeenIDs) bool { return x.Subqueue == d.Subqueue && x.N <= d.N })
 	}
 	for _, id := range b.DropRules {
 		errs = append(errs, once(id))
@@ -125,14 +125,14 @@ func (r *remembered) commit(b *engine.Batch) error {
 			delete(r.bodies, x.Key)
 		}
 	}
-	for _, id := range b.DropHolders {
+	for _, id := range b.DropSubqueues {
 		errs = append(errs, once(id))
 		delete(r.entities, id)
 		delete(r.meters, id)
-		r.seen = slices.DeleteFunc(r.seen, func(x engine.Seen) bool { return x.Holder == id })
+		r.seen = slices.DeleteFunc(r.seen, func(x engine.SeenIDs) bool { return x.Subqueue == id })
 		maps.DeleteFunc(r.rules, func(k engine.RuleID, _ engine.Rule) bool { return k.Subscription == id })
-		maps.DeleteFunc(r.sessions, func(k engine.SessionID, _ engine.Session) bool { return k.Holder == id })
-		maps.DeleteFunc(r.messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id })
+		maps.DeleteFunc(r.sessions, func(k engine.SessionID, _ engine.SessionRecord) bool { return k.Subqueue == id })
+		maps.DeleteFunc(r.messages, func(_ engine.Key, m engine.Message) bool { return m.Subqueue == id })
 	}
 	return errors.Join(errs...)
 }

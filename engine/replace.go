@@ -4,16 +4,17 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"mayfly/engine/shorten"
 )
 
-// Replace is Move of a message that somebody has written anew: what is in s enters
-// the target as a message of its own, and the old one goes in the same step, or
-// stays if mv.Copy is set (OPS-1, OPS-2). It has a key of its own; the events of
-// both tell of the other, see Edited. What is refused is refused as a Move or a Send
-// would be, and nothing has happened then; the caller sees to s by Discard. TakeBack
-// undoes it.
-func (ns *Namespace) Replace(now Instant, mv Move, s Submission, actor string) (did Replaced, err error) {
-	m, from, err := ns.free(now, mv.Key)
+// Replace is Move for a message that an operator has edited: s enters the target as a new
+// message, and the old one is dropped in the same step, or stays if mv.Copy is set (OPS-1,
+// OPS-2). The new message has its own key; the events of both name the other, see ParseEditReason.
+// Errors are those of Move or Send, and change nothing; the caller then calls DiscardStaged for s.
+// TakeBack undoes a Replace.
+func (ns *Namespace) Replace(now Instant, mv Move, s Submission, actor string) (did ReplaceResult, err error) {
+	m, from, err := ns.unlockedMessage(now, mv.Key)
 	if err != nil {
 		return did, err
 	}
@@ -22,7 +23,7 @@ func (ns *Namespace) Replace(now Instant, mv Move, s Submission, actor string) (
 		return did, err
 	}
 	old := m.Message
-	did.Was = ns.row(from, m)
+	did.Before = ns.row(from, m)
 	ns.touch(now, from.entity, "resubmit", actor)
 	if s.duplicate {
 		ns.acceptDuplicate(now, to, s, actor)
@@ -33,13 +34,13 @@ func (ns *Namespace) Replace(now Instant, mv Move, s Submission, actor string) (
 		}
 		return did, nil
 	}
-	ns.remember(now, to, s.Digest)
-	did.Seq = ns.acceptAs(now, to, s, ns.keep(s), actor, edited{from: true, key: old.Key, seq: old.Seq, at: from.path}.String())
+	ns.rememberID(now, to, s.Digest)
+	did.Seq = ns.acceptAs(now, to, s, ns.addContent(s), actor, editReason{from: true, key: old.Key, seq: old.Seq, at: from.path}.String())
 	ns.changes.hard = true
 	ns.accessed(now, to, "send", actor)
-	as := edited{seq: did.Seq, at: to.Path} // of a topic there may be several
+	as := editReason{seq: did.Seq, at: to.Path} // at a topic there may be several
 	if to.Kind != Topic || s.ScheduledFor > now {
-		as.key, did.Is = s.Key, ns.row(to.main, ns.messages[s.Key])
+		as.key, did.After = s.Key, ns.row(to.main, ns.messages[s.Key])
 	}
 	ns.audit(ns.event(EventCopied, now, m, from, actor, as.String())).To = to.Path
 	if !mv.Copy {
@@ -49,8 +50,8 @@ func (ns *Namespace) Replace(now Instant, mv Move, s Submission, actor string) (
 	return did, nil
 }
 
-// admitReplace is admitMove for what a message is replaced by.
-func (ns *Namespace) admitReplace(now Instant, m *message, from *holder, mv Move, s *Submission) (*entity, error) {
+// admitReplace is admitMove for the message that replaces m.
+func (ns *Namespace) admitReplace(now Instant, m *message, from *subqueue, mv Move, s *Submission) (*entity, error) {
 	to := from.entity
 	if from == to.transfer && mv.To == "" {
 		mv.To = Path(m.Extra.To)
@@ -63,13 +64,13 @@ func (ns *Namespace) admitReplace(now Instant, m *message, from *holder, mv Move
 	}
 	switch {
 	case mv.To.IsDeadLetter():
-		return nil, refuseCode(ErrNotAllowed, 40301, "Messages cannot be sent to a dead-letter queue: '%s'.", mv.To)
+		return nil, RefuseCode(ErrNotAllowed, 40301, "Messages cannot be sent to a dead-letter queue: '%s'.", mv.To)
 	case m.State == Scheduled:
-		return nil, refuse(ErrNotAllowed, "Message #%d is scheduled; send it now or reschedule it instead.", m.Seq)
+		return nil, Refuse(ErrNotAllowed, "Message #%d is scheduled. Send it now or reschedule it instead.", m.Seq)
 	case !to.Config.Status.sends():
-		return nil, refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Send operations.", to.Path)
+		return nil, Refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Send operations.", to.Path)
 	case to.Kind == Subscription && s.ScheduledFor > now: // SCH-10
-		return nil, refuse(ErrNotAllowed, "A message can be scheduled at a queue or topic, not at a subscription.")
+		return nil, Refuse(ErrNotAllowed, "A message cannot be scheduled on a subscription. Schedule it on a queue or topic.")
 	}
 	batch := []Submission{*s}
 	if err := ns.admitBatch(to, batch); err != nil {
@@ -79,36 +80,38 @@ func (ns *Namespace) admitReplace(now Instant, m *message, from *holder, mv Move
 		return nil, err
 	}
 	if *s = batch[0]; s.duplicate && !mv.DropDuplicate {
-		return nil, refuseCode(ErrDuplicate, 40301, "'%s' has seen the MessageId '%s' within the last %v and would drop the message as a duplicate.",
-			to.Path, cut(s.Content.MessageID(), 128), to.Config.DuplicateWindow())
+		return nil, RefuseCode(ErrDuplicate, 40301, "'%s' has received the MessageId '%s' within the last %v and would drop the message as a duplicate.",
+			to.Path, shorten.To(s.Content.MessageID(), 128), to.Config.DuplicateWindow())
 	}
-	more := needs(to, batch, now)
-	if !mv.Copy && to.root() == from.entity.root() {
-		more -= m.size()
+	n := ns.spaceFor(to, batch, now)
+	if !mv.Copy {
+		n.memory -= ns.sizer.message(m.Extra) + messageEntry + ns.sizer.content(m.content.packed)
+		if to.root() == from.entity.root() {
+			n.charge -= ns.sizer.charge(m)
+		}
 	}
-	return to, ns.full(to, more)
+	return to, ns.admitSpace(to, n)
 }
 
-// edited is the reason of an event that tells of a message before or after somebody
-// wrote it anew.
-type edited struct {
+// editReason is the reason of an event about a message before or after an edit.
+type editReason struct {
 	from bool
-	key  Key // zero: not one
+	key  Key // zero if there is not exactly one
 	seq  Seq
 	at   Path
 }
 
-func (e edited) String() string {
+func (e editReason) String() string {
 	if e.from {
 		return fmt.Sprintf("edited from %d #%d %s", e.key, e.seq, e.at)
 	}
 	return fmt.Sprintf("edited as %d #%d %s", e.key, e.seq, e.at)
 }
 
-// Edited reads the reason of an event of a message that Replace wrote anew or made:
-// where the other is, and whether that is the one before. Not ok for other reasons,
-// and where there is not one other.
-func Edited(reason string) (other Target, before, ok bool) {
+// ParseEditReason parses the reason of an event of a message that Replace edited or made: other is the
+// counterpart, and before reports whether it is the one before the edit. ok is false for
+// other reasons, and if there is not exactly one counterpart.
+func ParseEditReason(reason string) (other Target, before, ok bool) {
 	rest, before := strings.CutPrefix(reason, "edited from ")
 	if !before {
 		if rest, ok = strings.CutPrefix(reason, "edited as "); !ok {
@@ -125,4 +128,60 @@ func Edited(reason string) (other Target, before, ok bool) {
 		return Target{}, before, false
 	}
 	return Target{Key: Key(key), Path: Path(words[2]), Seq: Seq(seq)}, before, true
+}
+
+// ReplaceResult is the result of a Replace, with what UndoReplace needs to undo it.
+type ReplaceResult struct {
+	Seq    Seq // the number that Replace returned
+	Before Row // the message before the edit
+	After  Row // the new message; its key is zero if there is not exactly one: it was sent to a topic, or was dropped as a duplicate
+}
+
+// ReasonReplaceUndone is the reason of the events of both messages when a Replace is undone.
+const ReasonReplaceUndone = "the edit was taken back"
+
+// UndoReplace undoes a Replace: the new message is dropped, and the replaced one is restored
+// with its key, number, times and reasons, in one step (dashboard §4). s is the content of
+// r.Was, including its body. The error is ErrChanged if the new message has changed since,
+// ErrNotFound if the old subqueue does not exist any more, and ErrQuota if it is full. An
+// error changes nothing; the caller then calls DiscardStaged for s.
+func (ns *Namespace) UndoReplace(now Instant, r ReplaceResult, s Submission, actor string) error {
+	m, from, err := ns.unlockedMessage(now, r.After.Message.Key)
+	if err != nil {
+		return err
+	}
+	back := r.Before.Message
+	to := ns.subqueues[back.Subqueue]
+	switch {
+	case m.Message != r.After.Message:
+		return Refuse(ErrChanged, "Message #%d in '%s' has changed since the operation, so it cannot be undone.", m.Seq, from.path)
+	case to == nil:
+		return notFound(r.Before.Path)
+	case ns.messages[back.Key] != nil:
+		return Refuse(ErrExists, "Message #%d is still in '%s'.", back.Seq, to.path)
+	case s.Staged && !ns.keys.issued(s.Key):
+		return Refuse(ErrBusy, "The store was reopened during the operation. Nothing was changed. Retry.")
+	}
+	t := ns.sizer
+	n := requiredSpace{
+		charge: t.chargeOf(s.Content, s.Size(), back.Extra),
+		memory: t.message(back.Extra) + t.content(s.Content) - t.message(m.Extra) - t.content(m.content.packed),
+	}
+	if to.entity.root() == from.entity.root() {
+		n.charge -= t.charge(m)
+	}
+	if err := ns.admitSpace(to.entity, n); err != nil {
+		return err
+	}
+	ns.touch(now, from.entity, "delete", actor)
+	ns.drop(m)
+	ns.audit(ns.event(EventDeleted, now, m, from, actor, ReasonReplaceUndone))
+	back.Content = s.Key
+	is, what := ns.insert(back, ns.addContent(s)), EventReturned
+	if !to.dead {
+		what = EventSent // it is another message that can be received
+	}
+	ns.touch(now, to.entity, "return", actor)
+	ns.audit(ns.event(what, now, is, to, actor, ReasonReplaceUndone))
+	return nil
 }

@@ -44,7 +44,7 @@ func TestReplace(t *testing.T) {
 			c.wantIDs("q", "n")
 			c.wantIDs(dead, "m")
 		},
-		"OPS-1 edited, of a subscription": func(c *clocked) { // back to that subscription alone
+		"OPS-1 edited, of a subscription": func(c *clocked) { // back to that subscription only
 			c.topic("t", engine.Config{})
 			s, u := c.sub("t", "s", engine.Config{}), c.sub("t", "u", engine.Config{})
 			c.sends("t", "m")
@@ -121,7 +121,7 @@ func TestEdited(t *testing.T) {
 		"resubmitted copy":                        {},
 		"edited as 17 #99999999999999999999999 q": {},
 	} {
-		other, before, ok := engine.Edited(reason)
+		other, before, ok := engine.ParseEditReason(reason)
 		if other != want.other || before != want.before || ok != want.ok {
 			t.Errorf("%q: %+v %v %v", reason, other, before, ok)
 		}

@@ -6,42 +6,44 @@ import (
 	"slices"
 )
 
-// Restore takes one record of the store in, in Load's order; call Restored
-// after the last one. It notes no change: the store has it already.
+// Restore adds one record of the store, in Load's order; call Restored after the last one. It
+// marks nothing as changed, because the store has it already.
 func (ns *Namespace) Restore(r Record) error {
 	switch r := r.(type) {
-	case Clock: // the broker's concern
+	case Clock: // the broker uses it
 	case Access:
 		ns.access = slices.CompactFunc(slices.SortedFunc(slices.Values(r.Rules), compareAccess),
 			func(a, b AccessRule) bool { return compareAccess(a, b) == 0 })
 	case Setting:
 		ns.settings.put(r.Key, &r)
 	case Entity:
-		if r.Kind == Unfinished {
-			return ErrUnfinished
+		if r.Kind == RestoreMark {
+			return ErrRestoreIncomplete
 		}
 		e := &entity{Entity: r}
 		var topic *entity
 		if name, _, ok := r.Path.Subscription(); ok {
 			if topic = ns.entities[Path(name).Fold()]; topic == nil {
-				return fmt.Errorf("subscription %q was stored before its topic, or without one", r.Path)
+				return fmt.Errorf("subscription %q is stored before its topic, or without one", r.Path)
 			}
 		}
-		ns.place(e, topic)
+		ns.addEntity(e, topic)
 	case Rule:
-		if h := ns.holders[r.Subscription]; h != nil {
+		if h := ns.subqueues[r.Subscription]; h != nil {
 			ns.restoreRule(h.entity, r)
 		}
 	case Meter:
-		if h := ns.holders[r.Holder]; h != nil {
+		if h := ns.subqueues[r.Subqueue]; h != nil {
 			h.meter = r
 		}
-	case Seen:
-		if h := ns.holders[r.Holder]; h != nil {
+	case SeenIDs:
+		if h := ns.subqueues[r.Subqueue]; h != nil {
+			had := h.entity.seen.len()
 			h.entity.restoreSeen(r)
+			ns.account.add(int64(h.entity.seen.len()-had) * digestEntry)
 		}
-	case Session:
-		if h := ns.holders[r.Holder]; h != nil && h.sessions != nil {
+	case SessionRecord:
+		if h := ns.subqueues[r.Subqueue]; h != nil && h.sessions != nil {
 			h.setState(r.ID, &sessionState{text: r.State, at: r.ChangedAt})
 		}
 	case StoredContent:
@@ -50,54 +52,59 @@ func (ns *Namespace) Restore(r Record) error {
 		})
 	case Message:
 		return ns.restoreMessage(r)
+	case Damaged:
+		ns.restoreDamaged(r)
 	default:
-		panic(fmt.Sprintf("unknown record %T", r)) // a new kind must not pass silently
+		panic(fmt.Sprintf("unknown record %T", r)) // a new kind must not be ignored
 	}
 	return nil
 }
 
-// restoreRule takes a rule in; one that cannot be read any more selects nothing.
+// restoreRule adds a rule; one that cannot be parsed any more selects nothing.
 func (ns *Namespace) restoreRule(e *entity, r Rule) {
 	p, err := compile(r, ns.limits)
-	p.broken = err
+	p.compileErr = err
 	e.rules = withRule(e.rules, r)
 	if e.topic != nil {
-		e.topic.selector.add(p.of(e))
-		ns.publish(e.topic)
+		e.topic.ruleIndex.add(p.of(e))
+		ns.updateRulebook(e.topic)
 	}
 }
 
 func (ns *Namespace) restoreMessage(r Message) error {
-	h := ns.holders[r.Holder]
+	h := ns.subqueues[r.Subqueue]
 	if h == nil {
-		return nil // of a deleted entity; the store sweeps it
+		return nil // of a deleted entity; the store removes it
 	}
 	l := ns.load()
 	c := l.content(r.Content)
 	if c == nil {
-		return fmt.Errorf("message %d of %q refers to content %d, which is not there", r.Key, h.path, r.Content)
+		ns.restoreDamaged(Damaged{Key: r.Key, Subqueue: r.Subqueue, Seq: r.Seq, Content: r.Content, Part: DamagedContent})
+		return nil
 	}
 	if len(ns.messages) == 0 {
 		ns.messages = make(map[Key]*message, len(l.contents))
 	}
-	if x := r.Extra; h == h.entity.transfer && x != nil && x.To == "" { // of a version that kept it as the source
+	if x := r.Extra; h == h.entity.transfer && x != nil && x.To == "" { // an older version stored the destination as the source
 		moved := *x
 		moved.To, moved.Source = x.Source, ""
 		r.Extra = &moved
 	}
-	if x := r.Extra; x != nil && x.Stays && x.Reason != ReasonHops && !ns.madeAllHops(r) { // of a version that said so of all that a destination did not take as it was
+	if x := r.Extra; x != nil && x.NeverForwarded && x.Reason != ReasonHops && !ns.hopsExhausted(r) { // an older version set it on every message that a destination rejected as it was
 		tried := *x
-		tried.Stays = false
+		tried.NeverForwarded = false
 		r.Extra = &tried
 	}
-	m := &message{Message: r, content: c, marks: stored}
-	c.refs++
+	m := &message{Message: r, content: c, alarmFlags: flagStored}
+	ns.addReference(c)
 	ns.messages[r.Key] = m
+	ns.account.add(ns.sizer.message(r.Extra))
+	ns.countIndex()
 	if h.sessions != nil && m.Locked() {
-		h.sessions.retake(m)
+		h.sessions.restoreLock(m)
 	}
-	h.enter(m)
-	if next := h.nextLook(r); next != 0 {
+	h.addUnarmed(m)
+	if next := h.nextChange(r); next != 0 {
 		m.setAlarm(next)
 		set := h.alarmsFor(r)
 		l.alarms[set] = append(l.alarms[set], alarm{next, m.Seq})
@@ -105,12 +112,12 @@ func (ns *Namespace) restoreMessage(r Message) error {
 	return nil
 }
 
-// A loading is what a load has met so far. It is built for a million messages:
-// contents are looked up where the last one was, and alarms are sorted once.
+// A loading is the state of a load. It is built for a million messages: contents are looked
+// up next to the last one found, and alarms are sorted once.
 type loading struct {
-	contents []*content // by key, once the first message was met
+	contents []*content // by key, once the first message was restored
 	sorted   bool
-	at       int // just after the content found last
+	at       int // just after the last content found
 	alarms   map[*alarms][]alarm
 }
 
@@ -123,7 +130,7 @@ func (ns *Namespace) load() *loading {
 
 func (l *loading) take(c *content) { l.contents = append(l.contents, c) }
 
-// content finds one by its key; messages mostly come in the order of theirs.
+// content returns a content by its key. Messages are mostly in the order of their contents.
 func (l *loading) content(k Key) *content {
 	byKey := func(c *content, k Key) int { return cmp.Compare(c.key, k) }
 	if !l.sorted {
@@ -141,9 +148,9 @@ func (l *loading) content(k Key) *content {
 	return l.contents[l.at-1]
 }
 
-// Restored ends a load: contents that no message refers to become garbage, and
-// idle clocks start no earlier than they would have without the pause between
-// what was last remembered and the end of the former process (IDLE-17).
+// Restored ends a load: contents that no message refers to become garbage, and the idle
+// clocks are advanced by idleResetPeriod, because the stored LastUsed may be that much older than
+// the last use (IDLE-17).
 func (ns *Namespace) Restored(now Instant) {
 	for _, c := range ns.load().contents {
 		if c.refs == 0 {
@@ -154,21 +161,22 @@ func (ns *Namespace) Restored(now Instant) {
 		set.fill(all)
 	}
 	ns.loading = nil
+	defer ns.reportMemory()
 	for _, e := range ns.sorted() {
-		if e.TransferID == 0 { // of a version that knew no transfers
-			e.TransferID = HolderID(ns.keys.Next())
-			e.placeTransfer()
-			ns.holders[e.TransferID] = e.transfer
+		if e.TransferID == 0 { // stored by a version without transfer dead-letter subqueues
+			e.TransferID = SubqueueID(ns.keys.Next())
+			ns.addTransferSubqueue(e)
+			ns.subqueues[e.TransferID] = e.transfer
 			ns.changes.entities[e.ID] = e
 		}
 		e.main.usedAt = e.main.meter.LastUsed
-		e.main.meter.LastUsed = min(now, e.main.meter.LastUsed.Add(holdPeriod))
-		ns.reconsider(now, e)
+		e.main.meter.LastUsed = min(now, e.main.meter.LastUsed.Add(idleResetPeriod))
+		ns.setIdleAlarm(now, e)
 		e.restoredSeen(now)
 		if e.main.sessions != nil {
-			e.main.sessions.line()
+			e.main.sessions.rankAvailable()
 		}
-		for _, h := range e.holders() {
+		for _, h := range e.subqueues() {
 			ns.reschedule(h)
 		}
 	}

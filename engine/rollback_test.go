@@ -8,7 +8,7 @@ import (
 	"mayfly/engine"
 )
 
-// What the store refused never happened, whatever it was.
+// A step that the store refused never happened, whatever it was.
 func TestRollback(t *testing.T) {
 	prepare := func(c *clocked) (locked engine.Delivery) {
 		c.queue("q", engine.Config{})
@@ -53,7 +53,7 @@ func TestRollback(t *testing.T) {
 			return c.ns.Settle(c.now, engine.Settlement{Token: d.Token(), Outcome: engine.DeadLetter})
 		},
 		"fetch": func(c *clocked, _ engine.Delivery) error {
-			_, err := c.ns.Fetch(c.now, "q", []engine.Seq{2}, engine.PeekLock, "")
+			_, err := c.ns.ReceiveDeferred(c.now, "q", []engine.Seq{2}, engine.PeekLock, "")
 			return err
 		},
 		"send now": func(c *clocked, _ engine.Delivery) error { return c.ns.SendNow(c.now, c.rows("q")[3].Message.Key, "") },
@@ -95,7 +95,7 @@ func TestRollback(t *testing.T) {
 			if diff := gocmp.Diff(before, c.picture()); diff != "" {
 				c.Fatal(diff)
 			}
-			c.complete(d) // and life goes on, in the store too
+			c.complete(d) // later steps succeed, and are stored
 			c.restart()
 			c.wantIDs("q", "deferred", "active", "scheduled")
 			c.at(hour)
@@ -106,8 +106,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// A body that was staged goes with the last message that refers to it, or with
-// the refusal of its message, and never while somebody reads it.
+// A staged body is dropped with the last message that refers to it, or with the rejection of
+// its message, and never while it is being read.
 func TestBodies(t *testing.T) {
 	staged := func(c *clocked) engine.Submission {
 		s, err := engine.Submit(engine.Content{MessageID: "m"}, nil, 1000, c.keys.Next(), c.limits)
@@ -128,7 +128,7 @@ func TestBodies(t *testing.T) {
 	c := newClocked(t, asked)
 	c.queue("q", engine.Config{})
 	s := staged(c)
-	for range 2 { // taken back with its turn, and tried again
+	for range 2 { // undone with its turn, and retried
 		if _, err := c.ns.Send(c.now, "q", []engine.Submission{s}, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -162,7 +162,7 @@ func TestBodies(t *testing.T) {
 	if all := append(dropped(c), dropped(c)...); len(all) != 0 {
 		t.Errorf("read, %v is dropped", all)
 	}
-	c.ns.Taken(fx.Deliveries[0].Pin)
+	c.ns.ReleaseBody(fx.Deliveries[0].Pin)
 	if all := append(dropped(c), dropped(c)...); len(all) != 1 || all[0] != s.Key {
 		t.Errorf("taken, %v is dropped", all)
 	}
@@ -192,7 +192,7 @@ func TestPending(t *testing.T) {
 	c.ns.Match(c.now)
 	want(false, true) // a lock is soft
 	d := c.inbox[0]
-	_, err = c.ns.Renew(c.now, d.Token(), "", "")
+	_, err = c.ns.RenewLock(c.now, d.Token(), "", "")
 	c.must(err)
 	want(false, true)
 	c.must(c.ns.Settle(c.now, engine.Settlement{Token: d.Token(), Outcome: engine.Abandon}))

@@ -1,20 +1,24 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"mayfly/engine/filter"
+	"mayfly/engine/shorten"
 )
 
-// AddRule gives a subscription one more rule (FILT-7, STAT-9, IDLE-4).
+// AddRule adds a rule to a subscription (FILT-7, STAT-9, IDLE-4).
 func (ns *Namespace) AddRule(now Instant, p Path, r Rule, actor string) error {
-	e, err := ns.ruled(p)
+	e, err := ns.subscriptionWithRules(p)
 	if err != nil {
 		return err
 	}
-	if e.ruleAt(r.Name) >= 0 { // whatever else there is to be said against it
-		return ruleExists(e.Path, r)
+	if e.ruleAt(r.Name) >= 0 { // takes precedence over other errors
+		return RefuseCode(ErrExists, 40900, "The messaging entity '%s' already exists.", ns.limits.ruleEntity(e.Path, r.Name))
 	}
 	r.Subscription, r.CreatedAt = e.ID, now
 	plans, err := ns.admitRules(e.topic, nil, r)
@@ -27,15 +31,15 @@ func (ns *Namespace) AddRule(now Instant, p Path, r Rule, actor string) error {
 	return nil
 }
 
-// ReplaceRule gives a rule another filter and action; its name stays (FILT-8).
+// ReplaceRule replaces the filter and action of a rule; its name stays (FILT-8).
 func (ns *Namespace) ReplaceRule(now Instant, p Path, r Rule, actor string) error {
-	e, err := ns.ruled(p)
+	e, err := ns.subscriptionWithRules(p)
 	if err != nil {
 		return err
 	}
 	at := e.ruleAt(r.Name)
 	if at < 0 {
-		return noRule(e, r.Name)
+		return NoRule(ns.limits, e.Path, r.Name)
 	}
 	old := e.rules[at]
 	r.Subscription, r.Name, r.CreatedAt = e.ID, old.Name, old.CreatedAt
@@ -51,12 +55,12 @@ func (ns *Namespace) ReplaceRule(now Instant, p Path, r Rule, actor string) erro
 	return nil
 }
 
-// admitRules decides whether a subscription of topic may have these rules,
-// instead of another one or beside what there is, and makes their texts out.
-func (ns *Namespace) admitRules(topic *entity, instead *Rule, rules ...Rule) ([]*planned, error) {
+// admitRules checks whether a subscription of topic may have these rules, in place of one
+// rule or in addition to the present ones, and compiles them.
+func (ns *Namespace) admitRules(topic *entity, instead *Rule, rules ...Rule) ([]*compiledRule, error) {
 	named := map[string]bool{}
-	plans := make([]*planned, 0, len(rules))
-	sql, others := len(topic.selector.sql), topic.selector.others
+	plans := make([]*compiledRule, 0, len(rules))
+	sql, others := len(topic.ruleIndex.sql), topic.ruleIndex.others
 	switch {
 	case instead == nil:
 	case instead.Filter.Kind == SQLFilter:
@@ -70,7 +74,7 @@ func (ns *Namespace) admitRules(topic *entity, instead *Rule, rules ...Rule) ([]
 			return nil, err
 		}
 		if named[r.folded()] {
-			return nil, ruleExists(topic.Path, r)
+			return nil, RefuseCode(ErrExists, 40900, "The rule '%s' is given twice for one subscription of '%s'.", r.Name, topic.Path)
 		}
 		named[r.folded()] = true
 		plans = append(plans, p)
@@ -80,36 +84,45 @@ func (ns *Namespace) admitRules(topic *entity, instead *Rule, rules ...Rule) ([]
 			others++
 		}
 	}
-	return plans, ns.admitNumber(topic, sql, others)
+	if err := ns.admitNumber(topic, sql, others); err != nil {
+		return nil, err
+	}
+	room := int64(0)
+	for _, p := range plans {
+		room += p.memory()
+	}
+	if instead != nil {
+		room -= topic.ruleIndex.rules[instead.id()].memory()
+	}
+	return plans, ns.admitMemory(room)
 }
 
-// admitNumber refuses more rules than a topic may have (FILT-12).
+// admitNumber returns an error if a topic would have more rules than it may (FILT-12).
 func (ns *Namespace) admitNumber(topic *entity, sql, others int) error {
 	switch {
-	case int64(sql) > ns.limits.SQLFiltersPerTopic && sql > len(topic.selector.sql):
-		return refuseCode(ErrQuota, 40501, "The topic '%s' has %d SQL filters and may have %d.", topic.Path, len(topic.selector.sql), ns.limits.SQLFiltersPerTopic)
-	case int64(others) > ns.limits.OtherFiltersPerTopic && others > topic.selector.others:
-		return refuseCode(ErrQuota, 40502, "The topic '%s' has %d correlation filters and may have %d.", topic.Path, topic.selector.others, ns.limits.OtherFiltersPerTopic)
+	case int64(sql) > ns.limits.SQLFiltersPerTopic && sql > len(topic.ruleIndex.sql):
+		return RefuseCode(ErrQuota, 40501, "The topic '%s' has %d SQL filters; the maximum is %d.", topic.Path, len(topic.ruleIndex.sql), ns.limits.SQLFiltersPerTopic)
+	case int64(others) > ns.limits.OtherFiltersPerTopic && others > topic.ruleIndex.others:
+		return RefuseCode(ErrQuota, 40502, "The topic '%s' has %d correlation filters; the maximum is %d.", topic.Path, topic.ruleIndex.others, ns.limits.OtherFiltersPerTopic)
 	}
 	return nil
 }
 
-// withRule is rules with r at its place by folded name; it may write to the
-// list it is given.
+// withRule inserts r into rules, which are sorted by folded name; it may modify the list.
 func withRule(rules []Rule, r Rule) []Rule {
 	at, _ := slices.BinarySearchFunc(rules, r, func(a, b Rule) int { return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name)) })
 	return slices.Insert(rules, at, r)
 }
 
-// RemoveRule takes a rule from a subscription (FILT-7, STAT-9).
+// RemoveRule removes a rule from a subscription (FILT-7, STAT-9).
 func (ns *Namespace) RemoveRule(now Instant, p Path, name, actor string) error {
-	e, err := ns.ruled(p)
+	e, err := ns.subscriptionWithRules(p)
 	if err != nil {
 		return err
 	}
 	at := e.ruleAt(name)
 	if at < 0 {
-		return noRule(e, name)
+		return NoRule(ns.limits, e.Path, name)
 	}
 	old := e.rules[at]
 	ns.setRules(e, slices.Delete(slices.Clone(e.rules), at, at+1), nil, &old)
@@ -118,29 +131,29 @@ func (ns *Namespace) RemoveRule(now Instant, p Path, name, actor string) error {
 	return nil
 }
 
-func (ns *Namespace) ruled(p Path) (*entity, error) {
-	e, err := ns.admin(p)
+func (ns *Namespace) subscriptionWithRules(p Path) (*entity, error) {
+	e, err := ns.entityForAdmin(p)
 	switch {
 	case err != nil:
 		return nil, err
 	case e.Kind != Subscription:
 		return nil, hasNoRules(e.Path, e.Kind)
 	case e.Config.Status == StatusDisabled || e.topic.Config.Status == StatusDisabled:
-		return nil, refuseCode(ErrDisabled, 40000, "Rules of '%s' cannot change while it or its topic is disabled.", e.Path)
+		return nil, RefuseCode(ErrDisabled, 40000, "Rules of '%s' cannot change while it or its topic is disabled.", e.Path)
 	default:
 		return e, nil
 	}
 }
 
 func hasNoRules(p Path, kind EntityKind) error {
-	return refuseCode(ErrNotAllowed, 40301, "'%s' is a %s and has no rules.", p, kind)
+	return RefuseCode(ErrNotAllowed, 40301, "'%s' is a %s. Only subscriptions have rules.", p, kind)
 }
 
-// setRules is the one place where the rules of a subscription change: added
-// are new, or stand for gone.
-func (ns *Namespace) setRules(e *entity, rules []Rule, added []*planned, gone *Rule) {
-	before, s := e.rules, &e.topic.selector
-	var was *planned
+// setRules is the only place where the rules of a subscription change: added are new rules,
+// or replace gone.
+func (ns *Namespace) setRules(e *entity, rules []Rule, added []*compiledRule, gone *Rule) {
+	before, s := e.rules, &e.topic.ruleIndex
+	var was *compiledRule
 	if gone != nil {
 		was = s.rules[gone.id()]
 		s.remove(gone.id())
@@ -152,8 +165,8 @@ func (ns *Namespace) setRules(e *entity, rules []Rule, added []*planned, gone *R
 		ns.changes.rules[p.id()] = struct{}{}
 	}
 	e.rules = rules
-	ns.publish(e.topic)
-	ns.changes.note(undo{kind: undoOther, other: func() {
+	ns.updateRulebook(e.topic)
+	ns.changes.addUndo(undo{kind: undoOther, other: func() {
 		for _, p := range added {
 			s.remove(p.id())
 		}
@@ -161,7 +174,7 @@ func (ns *Namespace) setRules(e *entity, rules []Rule, added []*planned, gone *R
 			s.add(was)
 		}
 		e.rules = before
-		ns.publish(e.topic)
+		ns.updateRulebook(e.topic)
 	}})
 	ns.changes.hard = true
 }
@@ -174,16 +187,21 @@ func (e *entity) ruleAt(name string) int {
 	return at
 }
 
-func ruleExists(at Path, r Rule) error {
-	return refuseCode(ErrExists, 40900, "'%s' has a rule '%s' already.", at, r.Name)
+// NoRule returns the error for a rule that a subscription does not have, in a text that
+// clients know: JavaScript's and Java's SDKs match "The messaging entity … could not be
+// found".
+func NoRule(l Limits, subscription Path, name string) error {
+	return RefuseCode(ErrNotFound, 40400, "The messaging entity '%s' could not be found.", l.ruleEntity(subscription, name))
 }
 
-func noRule(e *entity, name string) error {
-	return refuseCode(ErrNotFound, 40400, "The subscription '%s' has no rule '%s'.", e.Path, cut(name, 64))
+// ruleEntity returns the name that the service uses for a rule in its errors.
+func (l *Limits) ruleEntity(subscription Path, name string) string {
+	topic, of, _ := subscription.Subscription()
+	return fmt.Sprintf("%s:Topic:%s|%s|%s", cmp.Or(l.Namespace, "default"), topic, of, shorten.To(name, 64))
 }
 
 func (ns *Namespace) rule(id RuleID) (Rule, bool) {
-	if h := ns.holders[id.Subscription]; h != nil {
+	if h := ns.subqueues[id.Subscription]; h != nil {
 		if at := h.entity.ruleAt(id.Name); at >= 0 {
 			return h.entity.rules[at], true
 		}
@@ -195,14 +213,14 @@ func (r Rule) id() RuleID { return RuleID{r.Subscription, r.folded()} }
 
 func (r Rule) folded() string { return strings.ToLower(r.Name) }
 
-// CheckRule tells whether a subscription may be given such a rule: its name, the
-// length of its texts, and what they say (FILT-28, ACT-4).
+// CheckRule returns an error unless a subscription may have this rule: it checks its name,
+// the length of its texts, and their syntax (FILT-28, ACT-4).
 func CheckRule(r Rule, l Limits) error {
 	_, err := checkRule(r, l)
 	return err
 }
 
-func checkRule(r Rule, l Limits) (*planned, error) {
+func checkRule(r Rule, l Limits) (*compiledRule, error) {
 	if err := CheckRuleName(r.Name, l); err != nil {
 		return nil, err
 	}
@@ -219,19 +237,78 @@ func checkRule(r Rule, l Limits) (*planned, error) {
 
 func checkLength(r Rule, part RulePart, text string, l Limits) error {
 	if n := int64(utf8.RuneCountInString(text)); n > l.FilterLength {
-		return ruleError(r, part, fmt.Errorf("it has %d characters; %d are allowed", n, l.FilterLength)) //nolint:err113 // RuleError is what callers look for
+		return ruleError(r, part, fmt.Errorf("it has %d characters; the maximum is %d", n, l.FilterLength))
 	}
 	return nil
 }
 
-// CheckRuleName tells whether a rule may be called name (NAME-2, NAME-3); it
-// may begin with a dollar sign, as $Default does.
+// CheckRuleName returns an error unless a rule may have name (NAME-2, NAME-3, NAME-5).
+// Names of rules may begin with a dollar sign, as $Default does.
 func CheckRuleName(name string, l Limits) error {
 	if n := int64(utf8.RuneCountInString(name)); n < 1 || n > l.SubscriptionNameLength {
-		return refuseCode(ErrArgument, 40000, "The name of a rule has 1 to %d characters; this one has %d.", l.SubscriptionNameLength, n)
+		return RefuseCode(ErrArgument, 40000, "The name of a rule must have 1 to %d characters, not %d.", l.SubscriptionNameLength, n)
 	}
 	if err := CheckName(Subscription, strings.TrimPrefix(name, "$"), l); err != nil {
-		return refuseCode(ErrArgument, 40000, "'%s' cannot be the name of a rule: it consists of letters, digits, '.', '-', '_' and '~', and begins and ends with a letter or digit.", cut(name, 64))
+		return RefuseCode(ErrArgument, 40000, "'%s' cannot be the name of a rule. Use letters, digits, '.', '-', '_' and '~', with an optional '$' at the beginning.", shorten.To(name, 64))
 	}
 	return nil
+}
+
+// A RuleTrial is the result of one rule for a message that was not sent.
+type RuleTrial struct {
+	Rule    Rule
+	Selects bool
+	Err     error           // the filter, or the action of a rule that selects, could not be evaluated (FILT-31)
+	Clauses []filter.Clause // of a SQL or correlation filter, in the order of its text
+	After   *filter.Message // the message after the action; nil if there is none or it was not applied
+}
+
+// TryRule evaluates a rule, existing or being edited. The error is the one that AddRule would
+// return for a rule that cannot be compiled.
+func TryRule(r Rule, m filter.Message, l Limits) (RuleTrial, error) {
+	t := RuleTrial{Rule: r}
+	p, err := compile(r, l)
+	if err != nil {
+		return t, err
+	}
+	switch {
+	case p.correlation != nil:
+		t.Selects, t.Clauses = p.correlation.Matches(&m), p.correlation.Explain(&m)
+	case p.sql != nil:
+		t.Selects, t.Err = p.sql.Matches(&m)
+		t.Clauses = p.sql.Explain(&m)
+	default:
+		t.Selects = r.Filter.Kind == TrueFilter
+	}
+	if t.Selects && p.action != nil {
+		var after filter.Message
+		if after, t.Err = p.action.Apply(m); t.Err == nil {
+			changed := NewFilterMessage(rewriteContent(Content{}, after, r.Name))
+			t.After = &changed
+		}
+	}
+	return t, nil
+}
+
+// CountCopies returns how many copies a subscription with these trials gets, and how many of them
+// are dead-lettered at once because a rule could not be evaluated.
+func CountCopies(trials []RuleTrial, c Config) (copies, dead int) {
+	plain, failed := 0, 0
+	for _, t := range trials {
+		switch {
+		case t.Err != nil && t.Selects: // its action failed
+			dead++
+		case t.Err != nil:
+			failed = 1
+		case t.Selects && t.After != nil:
+			copies++
+		case t.Selects:
+			plain = 1
+		}
+	}
+	if c.IgnoreFilterExceptions {
+		return copies + plain, 0
+	}
+	dead += failed
+	return copies + plain + dead, dead
 }

@@ -2,8 +2,8 @@ package engine
 
 import "slices"
 
-// A savepoint is how far a namespace had come at some moment since the last
-// Seal: undoTo goes back there. It is good until the next Seal.
+// A savepoint is a point between steps since the last Seal, to which undoTo can return. It is
+// valid until the next Seal.
 type savepoint struct {
 	log                                    int
 	events, accepted, deliveries, ended    int
@@ -11,60 +11,60 @@ type savepoint struct {
 	hard                                   bool
 }
 
-// mark is the present moment.
-func (ns *Namespace) mark() savepoint {
+// savepoint returns a savepoint for the present state.
+func (ns *Namespace) savepoint() savepoint {
 	c := &ns.changes
 	return savepoint{
-		log: len(c.log), events: len(ns.events), accepted: len(ns.out.Accepted), deliveries: len(ns.out.Deliveries), ended: len(ns.out.Ended),
+		log: len(c.log), events: len(ns.events), accepted: len(ns.effects.Accepted), deliveries: len(ns.effects.Deliveries), ended: len(ns.effects.Ended),
 		messages: len(c.messages), contents: len(c.contents), garbage: len(c.garbage), deletions: len(c.deleted),
 		hard: c.hard,
 	}
 }
 
-// undoTo takes back what steps did since to: records and their indexes, events,
-// deliveries, links that ended, and what was to be durable. That an entity was
-// used is not taken back. It costs what was done since; but if entities or
-// rules came, went or changed, all entities are looked at.
+// undoTo undoes what steps did since the savepoint to: records and their indexes, events,
+// deliveries, ended links, and the need for durability. Uses of entities are not undone. Its
+// cost is proportional to the steps since; but if entities or rules were added, removed
+// or changed, it visits all entities.
 func (ns *Namespace) undoTo(to savepoint) {
 	c := &ns.changes
 	all := false
 	used := map[*entity]struct{}{}
-	var before ranks
+	var before savedRanks
 	for _, u := range slices.Backward(c.log[to.log:]) {
 		ns.undo(u)
 		switch {
-		case u.kind == undoTransaction, u.kind == undoSetting: // entities know nothing of it
+		case u.kind == undoTransaction, u.kind == undoSetting: // does not concern entities
 		case u.kind == undoRank:
-			before.had(u.h.sessions, u.stood)
+			before.save(u.h.sessions, u.rank)
 		case u.h != nil:
 			used[u.h.entity] = struct{}{}
 		case u.kind == undoOther:
 			all = true
 		case u.link != nil:
-			used[u.link.holder.entity] = struct{}{}
+			used[u.link.subqueue.entity] = struct{}{}
 		case u.m != nil:
-			if h := ns.holders[u.m.Holder]; h != nil {
+			if h := ns.subqueues[u.m.Subqueue]; h != nil {
 				used[h.entity] = struct{}{}
 			}
 		}
 	}
 	before.restore()
-	c.log = cutAt(c.log, to.log)
-	ns.events = cutAt(ns.events, to.events)
-	ns.out.Accepted = cutAt(ns.out.Accepted, to.accepted)
-	ns.out.Deliveries = cutAt(ns.out.Deliveries, to.deliveries)
-	ns.out.Ended = cutAt(ns.out.Ended, to.ended)
-	c.deleted = cutAt(c.deleted, to.deletions)
+	c.log = truncated(c.log, to.log)
+	ns.events = truncated(ns.events, to.events)
+	ns.effects.Accepted = truncated(ns.effects.Accepted, to.accepted)
+	ns.effects.Deliveries = truncated(ns.effects.Deliveries, to.deliveries)
+	ns.effects.Ended = truncated(ns.effects.Ended, to.ended)
+	c.deleted = truncated(c.deleted, to.deletions)
 	c.hard = to.hard
-	ns.forget(to)
+	ns.dropUndone(to)
 	if all {
 		for _, e := range ns.entities {
 			used[e] = struct{}{}
 		}
 	}
-	for e := range used { // what kept it, or its time, may be other than it was
+	for e := range used { // what kept it in use, or its last use, may have changed
 		for ; e != nil; e = e.topic {
-			if e.Config.AutoDeleteOnIdle != 0 && ns.holders[e.ID] == e.main {
+			if e.Config.AutoDeleteOnIdle != 0 && ns.subqueues[e.ID] == e.main {
 				e.idleAt = 1
 				ns.reschedule(e.main)
 			}
@@ -72,61 +72,60 @@ func (ns *Namespace) undoTo(to savepoint) {
 	}
 }
 
-// undo puts one before-image back. It uses the mutators' inner halves, so
-// indexes follow the records here too.
+// undo restores one before-image. It uses the inner halves of the mutators, so the indexes
+// follow the records here too.
 func (ns *Namespace) undo(u undo) {
 	switch u.kind {
 	case undoInsert:
-		ns.unlink(u.m)
+		ns.unindexMessage(u.m)
 	case undoPut:
 		ns.replace(u.m, u.before)
-		ns.relock(u)
+		ns.undoLock(u)
 	case undoDrop:
 		u.m.Message = u.before
-		ns.link(u.m)
-		ns.relock(u)
+		ns.indexMessage(u.m)
+		ns.undoLock(u)
 	case undoMeter:
-		u.h.meter, u.h.usedAt = u.meter, 0 // what the store has is to be written again
+		u.h.meter, u.h.usedAt = u.meter, 0 // the stored values must be written again
 		ns.changes.markMeter(u.h)
 	case undoCredit:
-		u.link.served = u.served
+		u.link.served, u.link.next = u.served, u.next
 		u.link.setCredit(ns, u.credit)
-		switch h := u.link.holder; {
-		case h.sessions == nil && u.credit > 0:
-			ns.feed(h)
+		switch h := u.link.subqueue; {
+		case (h.sessions == nil || u.link.Mode == PeekOnly) && u.credit > 0:
+			ns.requestMatch(h)
 		case u.link.session != nil:
 			ns.offer(h, u.link.session)
 		}
 	case undoPin:
-		u.pin.pins--
+		u.pinned.pins--
 	case undoSeen:
-		ns.forgetID(u.h.entity, u.seen)
-	case undoRank: // when all is as it was, see undoTo
+		ns.undoRemember(u.h.entity, u.seen)
+	case undoRank: // at the end, see undoTo
 	case undoTransaction, undoSetting, undoOther:
 		u.other()
 	}
 }
 
-// relock knows again of a message's lock what was known.
-func (ns *Namespace) relock(u undo) {
-	h := ns.holders[u.m.Holder]
+// undoLock restores the details of a message's lock.
+func (ns *Namespace) undoLock(u undo) {
+	h := ns.subqueues[u.m.Subqueue]
 	if u.lock == (Lock{}) {
-		delete(h.locks, u.m.Key) // one that began in a former process has not been renewed
+		h.dropLockDetails(u.m.Key) // a lock from before a restart that has not been renewed
 		return
 	}
-	h.know(u.m.Key, u.lock)
+	h.setLockDetails(u.m.Key, u.lock)
 }
 
-// forget lets go of messages and contents that came after a savepoint and never
-// were, bodies above all: a store may refuse for hours. Staged bodies are still
-// to be dropped.
-func (ns *Namespace) forget(to savepoint) {
+// dropUndone drops messages and contents that were added after a savepoint and are undone, above
+// all their bodies: a store may refuse for hours. Staged bodies remain to be deleted.
+func (ns *Namespace) dropUndone(to savepoint) {
 	c := &ns.changes
 	c.messages = deleteFrom(c.messages, to.messages, func(m *message) bool {
 		if ns.messages[m.Key] == m {
 			return false
 		}
-		m.marks &^= dirty | calm
+		m.alarmFlags &^= flagDirty | flagLockOnly
 		return true
 	})
 	c.contents = deleteFrom(c.contents, to.contents, func(k *content) bool {
@@ -136,13 +135,16 @@ func (ns *Namespace) forget(to savepoint) {
 	c.garbage = deleteFrom(c.garbage, to.garbage, func(k *content) bool { return k.refs == 0 && !k.stored && !k.staged })
 }
 
-// Rollback undoes every step since the last Seal, after the store refused
-// their batch; deliveries made by them, flushed or not, never happened and have
-// nothing to be Taken. What was answered before stays and is committed later.
-func (ns *Namespace) Rollback() { ns.undoTo(ns.changes.sealed) }
+// Rollback undoes every step since the last Seal, after the store refused their batch.
+// Deliveries made by them, flushed or not, never happened and must not be released. What was
+// answered before stays and is committed later.
+func (ns *Namespace) Rollback() {
+	ns.undoTo(ns.changes.sealed)
+	ns.reportMemory()
+}
 
-// cutAt is list without what follows its first n; it may have fewer.
-func cutAt[T any](list []T, n int) []T {
+// truncated returns list cut to its first n items; it may have fewer.
+func truncated[T any](list []T, n int) []T {
 	if n >= len(list) {
 		return list
 	}
@@ -150,7 +152,7 @@ func cutAt[T any](list []T, n int) []T {
 	return list[:n]
 }
 
-// deleteFrom is slices.DeleteFunc for what follows the first n of list.
+// deleteFrom is slices.DeleteFunc for the items of list after the first n.
 func deleteFrom[T any](list []T, n int, gone func(T) bool) []T {
 	return list[:n+len(slices.DeleteFunc(list[n:], gone))]
 }

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// pictured is all that taking back must restore, in words.
+// pictured returns everything that undoing must restore, as text.
 func pictured(t *testing.T, ns *Namespace) string {
 	t.Helper()
 	if err := ns.Check(); err != nil {
 		t.Fatal(err)
 	}
-	all := fmt.Sprint("hard ", ns.changes.hard, ", events ", len(ns.events), ", accepted ", len(ns.out.Accepted), ", deliveries ", len(ns.out.Deliveries), ", ended ", len(ns.out.Ended))
+	all := fmt.Sprint("hard ", ns.changes.hard, ", events ", len(ns.events), ", accepted ", len(ns.effects.Accepted), ", deliveries ", len(ns.effects.Deliveries), ", ended ", len(ns.effects.Ended))
 	all += fmt.Sprint(", settings ", ns.Settings(""))
 	for _, e := range ns.sorted() {
 		all += fmt.Sprintf("\n%s %+v next %d credit %d bytes %d", e.Path, e.Config, e.main.meter.NextSeq, e.credit, e.bytes)
-		for _, h := range e.holders() {
+		for _, h := range e.subqueues() {
 			for m := range h.order.from(0) {
 				all += fmt.Sprintf("\n  %s %+v of %d, locked by %+v", h.path, m.Message, m.content.refs, h.lock(m))
 			}
@@ -25,8 +25,7 @@ func pictured(t *testing.T, ns *Namespace) string {
 	return all
 }
 
-// What a part of a turn did is taken back without the rest of the turn, and the
-// rest after it.
+// Part of a turn is undone without the rest of the turn, and the rest after it.
 func TestSavepoint(t *testing.T) {
 	const now = Instant(1_100_000)
 	must := func(err error) {
@@ -42,13 +41,13 @@ func TestSavepoint(t *testing.T) {
 		must(err)
 	}
 	take := func(ns *Namespace, id LinkID, mode Mode) Delivery {
-		must(ns.Attach(now, Link{ID: id, Path: "q", Mode: mode, Once: true, NoWait: true, Client: "taker"}))
+		must(ns.Attach(now, Link{ID: id, Path: "q", Mode: mode, SingleMessage: true, NoWait: true, Client: "taker"}))
 		must(ns.Credit(now, id, 1))
 		ns.Match(now)
-		if ns.out.Deliveries[len(ns.out.Deliveries)-1].Link != id {
+		if ns.effects.Deliveries[len(ns.effects.Deliveries)-1].Link != id {
 			t.Fatal("nothing is delivered")
 		}
-		return ns.out.Deliveries[len(ns.out.Deliveries)-1]
+		return ns.effects.Deliveries[len(ns.effects.Deliveries)-1]
 	}
 	for name, do := range map[string]func(ns *Namespace, d Delivery){
 		"nothing": func(*Namespace, Delivery) {},
@@ -100,7 +99,7 @@ func TestSavepoint(t *testing.T) {
 			ns.Seal(true)
 			send(ns, "q", Content{Subject: "same turn"})
 			d := take(ns, 11, PeekLock)
-			before, want, to := pictured(t, ns), ns.batch(now), ns.mark()
+			before, want, to := pictured(t, ns), ns.batch(now), ns.savepoint()
 			do(ns, d)
 			ns.undoTo(to)
 			if after := pictured(t, ns); after != before {
@@ -109,7 +108,7 @@ func TestSavepoint(t *testing.T) {
 			do(ns, d)
 			ns.undoTo(to)
 			have := ns.Flush(now, true).Batch
-			if len(have.Contents) != len(want.Contents) || len(have.Bodies) != len(want.Bodies) || len(have.Entities)+len(have.DropHolders)+len(have.Rules) != 0 {
+			if len(have.Contents) != len(want.Contents) || len(have.Bodies) != len(want.Bodies) || len(have.Entities)+len(have.DropSubqueues)+len(have.Rules) != 0 {
 				t.Errorf("the batch is %+v and was %+v", have, want)
 			}
 			ns.Rollback()
@@ -120,9 +119,8 @@ func TestSavepoint(t *testing.T) {
 	}
 }
 
-// A commit that fails takes back what it did and leaves everything else alone,
-// also when nothing else was done in its turn: entities that it did not touch are
-// not even looked at.
+// A commit that fails undoes its own changes and leaves everything else alone, also when
+// nothing else was done in its turn: entities that it did not touch are not even visited.
 func TestFailedCommitCostsWhatItTouched(t *testing.T) {
 	const now = Instant(1_000_000)
 	must := func(err error) {
@@ -140,14 +138,14 @@ func TestFailedCommitCostsWhatItTouched(t *testing.T) {
 	give := func(now Instant, id TxID, p Path) {
 		s, err := Submit(Content{SessionID: "s", MessageID: "m"}, nil, 0, ns.keys.Next(), ns.limits)
 		must(err)
-		must(ns.SendIn(now, id, p, []Submission{s}))
+		must(ns.SendInTx(now, id, p, []Submission{s}))
 	}
 	old, err := Submit(Content{MessageID: "old"}, nil, 0, ns.keys.Next(), ns.limits)
 	must(err)
 	_, err = ns.Send(now, "seen", []Submission{old}, "")
 	must(err)
-	late := now.Add(11 * time.Minute) // by then it is no duplicate any more, which the next one notes
-	id, err := ns.Declare(late, "")
+	late := now.Add(11 * time.Minute) // it is no duplicate any more, which the next one finds
+	id, err := ns.BeginTransaction(late, "")
 	must(err)
 	for _, p := range []Path{"q", "sessions", "seen", "gone"} {
 		give(late, id, p)
@@ -174,13 +172,13 @@ func TestFailedCommitCostsWhatItTouched(t *testing.T) {
 	}
 }
 
-// A receiver that came or went in a turn that is taken back has its entity
-// examined again: whether it is idle depends on its receivers (IDLE-8).
+// If an attach or detach is undone, the idleness of its entity is checked again, because it
+// depends on its receivers (IDLE-8).
 func TestRollbackExaminesWhereReceiversAre(t *testing.T) {
 	const now = Instant(1_100_000)
 	for name, do := range map[string]func(ns *Namespace) error{
 		"came": func(ns *Namespace) error { return ns.Attach(now, Link{ID: 9, Path: "waiting"}) },
-		"went": func(ns *Namespace) error { ns.Detach(now, 2, ByClient); return nil },
+		"went": func(ns *Namespace) error { ns.Detach(now, 2, DetachedByClient); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			ns := populated(t)

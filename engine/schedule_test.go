@@ -12,7 +12,7 @@ func TestSchedules(t *testing.T) {
 		return engine.Content{MessageID: id, ScheduledFor: morning.Add(10 * second)}
 	}
 	cancel := func(c *clocked, p engine.Path, seqs ...engine.Seq) error {
-		err := c.ns.Cancel(c.now, p, seqs, "")
+		err := c.ns.CancelScheduled(c.now, p, seqs, "")
 		c.step()
 		return err
 	}
@@ -78,7 +78,7 @@ func TestSchedules(t *testing.T) {
 			c.sweep()
 			c.equal(len(c.delivered(link)), 1)
 		},
-		"SCH-5": func(c *clocked) { // the scheduled number is dead afterwards
+		"SCH-5": func(c *clocked) { // the scheduled number is invalid afterwards
 			c.queue("q", engine.Config{})
 			seq := c.send("q", later("m"))
 			c.sends("q", "between")
@@ -86,7 +86,7 @@ func TestSchedules(t *testing.T) {
 			c.sweep()
 			c.equal(c.rows("q")[1].Message.Seq, engine.Seq(3))
 			c.equal(c.rows("q")[1].Message.EnqueuedAt, morning.Add(10*second))
-			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.Cancel(c.now, "q", []engine.Seq{seq}, "") })
+			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.CancelScheduled(c.now, "q", []engine.Seq{seq}, "") })
 			c.unfetchable("q", seq)
 			rows, err := c.ns.Peek(c.now, "q", seq, 1, "")
 			c.must(err)
@@ -107,15 +107,15 @@ func TestSchedules(t *testing.T) {
 		"SCH-7": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			seq := c.send("q", later("m"))
-			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.Cancel(c.now, "q", []engine.Seq{seq, 99}, "") })
+			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.CancelScheduled(c.now, "q", []engine.Seq{seq, 99}, "") })
 			c.must(cancel(c, "q", seq))
 			c.wantCounts("q", engine.Counts{})
 			c.wantPeek("q")
 			c.wantPeek("q/$DeadLetterQueue")
-			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.Cancel(c.now, "q", []engine.Seq{seq}, "") })
+			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.CancelScheduled(c.now, "q", []engine.Seq{seq}, "") })
 			c.sends("q", "active")
-			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.Cancel(c.now, "q", []engine.Seq{2}, "") })
-			c.refused(engine.ErrNotFound, func() error { return c.ns.Cancel(c.now, "nowhere", []engine.Seq{1}, "") })
+			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.CancelScheduled(c.now, "q", []engine.Seq{2}, "") })
+			c.refused(engine.ErrNotFound, func() error { return c.ns.CancelScheduled(c.now, "nowhere", []engine.Seq{1}, "") })
 		},
 		"SCH-7 too late": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -123,7 +123,7 @@ func TestSchedules(t *testing.T) {
 			c.at(10*second - ms)
 			c.must(cancel(c, "q", a))
 			c.at(10 * second)
-			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.Cancel(c.now, "q", []engine.Seq{b}, "") })
+			c.refused(engine.ErrMessageNotFound, func() error { return c.ns.CancelScheduled(c.now, "q", []engine.Seq{b}, "") })
 			c.equal(c.receive("q").Content.MessageID(), "b")
 		},
 		"SCH-7 topic": func(c *clocked) {
@@ -134,7 +134,7 @@ func TestSchedules(t *testing.T) {
 			c.nothing(s)
 			c.wantCounts("t", engine.Counts{})
 		},
-		"SCH-10": func(c *clocked) { // rules of its due time
+		"SCH-10": func(c *clocked) { // the rules at its due time apply
 			c.topic("t", engine.Config{})
 			c.send("t", later("m"))
 			before := c.sub("t", "before", engine.Config{})
@@ -231,7 +231,7 @@ func TestSchedules(t *testing.T) {
 			c.must(err)
 			c.step()
 			c.equal(seq, old+1)
-			c.equal(c.row("q").Message.EnqueuedAt, morning.Add(second)) // submitted anew
+			c.equal(c.row("q").Message.EnqueuedAt, morning.Add(second)) // as of the rescheduling
 			for _, at := range []engine.Instant{c.now, c.now - 1} {
 				c.refused(engine.ErrOutOfRange, func() error { _, err := c.ns.Reschedule(c.now, key, at, ""); return err })
 			}

@@ -5,30 +5,30 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mayfly/engine/shorten"
 	"mayfly/engine/value"
 )
 
-// A Submission is a message on its way in: checked and packed outside the
-// owner's loop, by Submit.
+// A Submission is a message to be sent: checked and packed by Submit, outside the owner's
+// loop.
 type Submission struct {
 	Key          Key // of its content, and of its body if that was staged
 	Content      Packed
-	Body         []byte // nil if staged or empty; not changed any more
+	Body         []byte // nil if staged or empty; must not be changed any more
 	Staged       bool   // the body was given to Store.Stage under Key
 	BodySize     int64
-	Added        int64 // bytes of Content that the sender has not sent: the limits on sizes do not count them
+	Added        int64 // bytes of Content that the sender did not send: the size limits do not count them
 	TTL          time.Duration
 	ScheduledFor Instant
-	Plan         *Plan  // for a topic; nil: its rules are asked when its turn comes
-	Digest       Digest // of its MessageId; zero: it has none, and is never a duplicate
+	Plan         *Plan  // for a topic; nil to evaluate its rules during the send
+	Digest       Digest // of its MessageId; zero if it has none, and is never a duplicate
 
-	duplicate bool     // as markDuplicates decided
-	kept      *content // by a transaction; nil: Send makes one
+	duplicate     bool     // set by markDuplicates
+	sharedContent *content // the content kept by a transaction; nil if Send makes one
 }
 
-// Submit checks a message against the limits on its parts and packs it. Give
-// the body, or its size if it was staged under key. c.Preview, BodySize and
-// Properties are completed here.
+// Submit checks a message against the limits on its parts and packs it. Pass the body, or its
+// size as staged if it was staged under key. Submit sets BodySize and Preview of c.
 func Submit(c Content, body []byte, staged int64, key Key, l Limits) (Submission, error) {
 	c.BodySize = max(int64(len(body)), staged)
 	c.SetPreview(body)
@@ -42,7 +42,7 @@ func Submit(c Content, body []byte, staged int64, key Key, l Limits) (Submission
 	return s, nil
 }
 
-// Size is what the message counts for in quotas (RT-3).
+// Size returns what the message counts in quotas (RT-3).
 func (s Submission) Size() int64 { return s.Content.Size() }
 
 func checkContent(c Content, l Limits) error {
@@ -50,25 +50,25 @@ func checkContent(c Content, l Limits) error {
 		return err
 	}
 	if c.HasSessionID() && c.PartitionKey != "" && c.SessionID != c.PartitionKey {
-		return refuse(ErrArgument, "The PartitionKey '%s' must equal the SessionId '%s' when both are set.", cut(c.PartitionKey, 128), cut(c.SessionID, 128))
+		return Refuse(ErrArgument, "The PartitionKey '%s' must equal the SessionId '%s' when both are set.", shorten.To(c.PartitionKey, 128), shorten.To(c.SessionID, 128))
 	}
 	if err := checkProperties(c.Properties, l); err != nil {
 		return err
 	}
 	if n := c.headerSize(); n > l.HeaderSize {
-		return refuse(ErrArgument, "The properties of the message take %d bytes; %d are allowed together.", n, l.HeaderSize)
+		return Refuse(ErrArgument, "The properties of the message have %d bytes; the maximum for all of them is %d.", n, l.HeaderSize)
 	}
 	return nil
 }
 
-// checkIDs refuses identities that are longer than allowed (MSG-5, SES-1).
+// checkIDs returns an error for ids that are too long (MSG-5, SES-1).
 func checkIDs(c Content, l Limits) error {
 	for _, id := range [...]struct{ name, text string }{
 		{"MessageId", c.MessageID}, {"SessionId", c.SessionID}, {"PartitionKey", c.PartitionKey},
 		{"ViaPartitionKey", c.ViaPartitionKey}, {"ReplyToSessionId", c.ReplyToSessionID},
 	} {
 		if n := int64(utf8.RuneCountInString(id.text)); n > l.IDLength {
-			return refuse(ErrArgument, "The %s has %d characters; %d are allowed.", id.name, n, l.IDLength) // MSG-5
+			return Refuse(ErrArgument, "The %s has %d characters; the maximum is %d.", id.name, n, l.IDLength) // MSG-5
 		}
 	}
 	return nil
@@ -77,13 +77,13 @@ func checkIDs(c Content, l Limits) error {
 func checkProperties(props value.Properties, l Limits) error {
 	for _, p := range props {
 		if int64(len(p.Name)) > l.PropertySize || int64(len(p.Value.Text())) > l.PropertySize {
-			return refuse(ErrArgument, "The application property '%s' is longer than the %d bytes allowed for a name or value.", cut(p.Name, 64), l.PropertySize)
+			return Refuse(ErrArgument, "The application property '%s' is longer than the %d bytes allowed for a name or value.", shorten.To(p.Name, 64), l.PropertySize)
 		}
 	}
 	return nil
 }
 
-// headerSize is what all properties take together.
+// headerSize returns the size of all properties together.
 func (c Content) headerSize() (n int64) {
 	for _, p := range c.Properties {
 		n += int64(len(p.Name) + len(p.Value.Text()))
@@ -96,23 +96,22 @@ func (c Content) headerSize() (n int64) {
 	return n
 }
 
-// Send stores messages in a queue or gives them to a topic's subscriptions,
-// all or none (MSG-6 … MSG-8, FILT-10). It returns the number each got at the
-// queue or topic, in order; a scheduled one's is the number to cancel it by. A
-// duplicate is accepted and dropped (DUP-2); its number is zero, or one that
-// nothing has if it was to be scheduled (SCH-12).
+// Send stores messages in a queue or distributes them to a topic's subscriptions, all or none
+// (MSG-6 … MSG-8, FILT-10). It returns the number of each at the queue or topic, in order; a
+// scheduled message is cancelled by this number. A duplicate is accepted and dropped (DUP-2);
+// its number is zero, or an unused one if it was to be scheduled (SCH-12).
 func (ns *Namespace) Send(now Instant, to Path, batch []Submission, actor string) ([]Seq, error) {
 	e, err := ns.admitSend(now, to, batch)
 	if err != nil {
-		ns.Discard(batch)
+		ns.DiscardStaged(batch)
 		return nil, err
 	}
 	return ns.acceptAll(now, e, batch, actor), nil
 }
 
-// SendKeeping is Send, and tells where the messages of a queue are: the zero Row
-// stands for a duplicate, and nothing is told of a topic's.
-func (ns *Namespace) SendKeeping(now Instant, to Path, batch []Submission, actor string) ([]Seq, []Row, error) {
+// SendReturning is Send, and also returns the messages stored in a queue: the Row is zero for a
+// duplicate, and for messages sent to a topic.
+func (ns *Namespace) SendReturning(now Instant, to Path, batch []Submission, actor string) ([]Seq, []Row, error) {
 	seqs, err := ns.Send(now, to, batch, actor)
 	if err != nil {
 		return nil, nil, err
@@ -120,7 +119,7 @@ func (ns *Namespace) SendKeeping(now Instant, to Path, batch []Submission, actor
 	rows := make([]Row, len(seqs))
 	e, err := ns.entity(to)
 	if err != nil || e.Kind == Topic {
-		return seqs, rows, nil //nolint:nilerr // it was sent
+		return seqs, rows, nil //nolint:nilerr // the messages were sent
 	}
 	for i, n := range seqs {
 		if m := e.main.order.at(n); n != 0 && m != nil {
@@ -132,7 +131,7 @@ func (ns *Namespace) SendKeeping(now Instant, to Path, batch []Submission, actor
 	return seqs, rows, nil
 }
 
-// acceptAll takes in what admitSend admitted.
+// acceptAll stores the messages that admitSend admitted.
 func (ns *Namespace) acceptAll(now Instant, e *entity, batch []Submission, actor string) []Seq {
 	seqs := make([]Seq, 0, len(batch))
 	for _, s := range batch {
@@ -140,16 +139,16 @@ func (ns *Namespace) acceptAll(now Instant, e *entity, batch []Submission, actor
 			seqs = append(seqs, ns.acceptDuplicate(now, e, s, actor))
 			continue
 		}
-		ns.remember(now, e, s.Digest)
-		seqs = append(seqs, ns.accept(now, e, s, ns.keep(s), actor))
+		ns.rememberID(now, e, s.Digest)
+		seqs = append(seqs, ns.accept(now, e, s, ns.addContent(s), actor))
 		ns.changes.hard = true
 	}
 	ns.accessed(now, e, "send", actor)
 	return seqs
 }
 
-// keep has what the sender wrote go to the store.
-func (ns *Namespace) keep(s Submission) *content {
+// addContent adds the content and body of s to the next batch.
+func (ns *Namespace) addContent(s Submission) *content {
 	c := s.content()
 	ns.changes.contents = append(ns.changes.contents, c)
 	if s.Body != nil {
@@ -158,26 +157,26 @@ func (ns *Namespace) keep(s Submission) *content {
 	return c
 }
 
-// content is s as what its copies will share.
+// content returns the content that copies of s share.
 func (s Submission) content() *content {
-	if s.kept != nil {
-		return s.kept
+	if s.sharedContent != nil {
+		return s.sharedContent
 	}
 	return &content{key: s.Key, packed: s.Content, size: s.Size(), hasBody: s.BodySize > 0, staged: s.Staged}
 }
 
-// Discard lets the bodies go that were staged for messages now refused.
-func (ns *Namespace) Discard(batch []Submission) {
+// DiscardStaged drops the bodies that were staged for messages that were rejected.
+func (ns *Namespace) DiscardStaged(batch []Submission) {
 	for _, s := range batch {
-		if s.Staged && s.kept == nil {
+		if s.Staged && s.sharedContent == nil {
 			ns.changes.discard(&content{key: s.Key, hasBody: true, staged: true})
 		}
 	}
 }
 
-// admitSend decides whether everything may be sent, before anything changes.
+// admitSend checks whether everything may be sent, before anything changes.
 func (ns *Namespace) admitSend(now Instant, to Path, batch []Submission) (*entity, error) {
-	e, err := ns.sendsTo(to)
+	e, err := ns.sendableEntity(to)
 	if err == nil {
 		err = ns.admitBatch(e, batch)
 	}
@@ -185,96 +184,117 @@ func (ns *Namespace) admitSend(now Instant, to Path, batch []Submission) (*entit
 		err = ns.markDuplicates(now, e, batch)
 	}
 	if err == nil {
-		err = ns.full(e, needs(e, batch, now))
+		err = ns.admitSpace(e, ns.spaceFor(e, batch, now))
+		ns.touchIfFull(now, e, err)
 	}
 	return e, err
 }
 
-// sendsTo finds an entity that may be sent to (§1.4).
-func (ns *Namespace) sendsTo(to Path) (*entity, error) {
+// sendableEntity returns an entity that may be sent to (§1.4).
+func (ns *Namespace) sendableEntity(to Path) (*entity, error) {
 	e, err := ns.entity(to)
 	switch {
 	case err != nil:
 		return nil, err
 	case to.IsDeadLetter():
-		return nil, refuseCode(ErrNotAllowed, 40301, "Messages cannot be sent to a dead-letter queue: '%s'.", to) // DLQ-4
+		return nil, RefuseCode(ErrNotAllowed, 40301, "Messages cannot be sent to a dead-letter queue: '%s'.", to) // DLQ-4
 	case e.Kind == Subscription:
-		return nil, refuseCode(ErrNotAllowed, 40301, "Messages cannot be sent to a subscription; send to its topic '%s'.", e.topic.Path)
+		return nil, RefuseCode(ErrNotAllowed, 40301, "Messages cannot be sent to a subscription; send to its topic '%s'.", e.topic.Path)
 	case !e.Config.Status.sends():
-		return nil, refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Send operations.", e.Path) // STAT-2
+		return nil, Refuse(ErrDisabled, "Messaging entity '%s' is currently disabled for Send operations.", e.Path) // STAT-2
 	}
 	return e, nil
 }
 
-// Sendable tells how many bytes a message to p may have, and is the error of a
-// send if nothing may be sent there now (§1.4).
-func (ns *Namespace) Sendable(p Path) (most int64, err error) {
-	e, err := ns.sendsTo(p)
+// MaxMessageSize returns how many bytes a message to p may have. The error is that of a send, if
+// nothing may be sent there now (§1.4).
+func (ns *Namespace) MaxMessageSize(p Path) (most int64, err error) {
+	e, err := ns.sendableEntity(p)
 	if err != nil {
 		return 0, err
 	}
-	return ns.largest(e), nil
+	return ns.maxMessageSizeOf(e), nil
 }
 
-// largest is how many bytes a message for e may have.
-func (ns *Namespace) largest(e *entity) int64 {
+// maxMessageSizeOf returns how many bytes a message for e may have.
+func (ns *Namespace) maxMessageSizeOf(e *entity) int64 {
 	if k := e.Config.MaxMessageSizeInKilobytes; k > 0 {
 		return k << 10
 	}
 	return ns.limits.MessageSize
 }
 
-// admitBatch decides whether e takes these messages together, its room apart.
+// admitBatch checks whether e accepts these messages together, apart from room for them.
 func (ns *Namespace) admitBatch(e *entity, batch []Submission) error {
 	if len(batch) == 0 {
-		return refuse(ErrArgument, "There is no message in the batch.")
+		return Refuse(ErrArgument, "The batch contains no messages.")
 	}
 	for _, s := range batch {
-		if e.sessionful() && !s.Content.HasSessionID() { // MSG-9
-			return refuseCode(ErrNotAllowed, 40301, "%s", NoSessionIDText)
+		if e.requiresSession() && !s.Content.HasSessionID() { // MSG-9
+			return RefuseCode(ErrNotAllowed, 40301, "%s", NoSessionIDText)
 		}
-		if s.Staged && !ns.keys.gave(s.Key) { // an open lets go of what was staged before it
-			return refuse(ErrBusy, "The store was opened again while the message was on its way; nothing was sent.")
+		if s.Staged && !ns.keys.issued(s.Key) { // opening a store deletes what was staged before
+			return Refuse(ErrBusy, "The store was reopened while the message was being sent. Nothing was sent. Retry.")
 		}
 	}
 	return ns.admitSizes(e, batch)
 }
 
-// admitSizes decides whether the messages are small enough for e.
+// admitSizes checks whether the messages are small enough for e.
 func (ns *Namespace) admitSizes(e *entity, batch []Submission) error {
-	limit := ns.largest(e)
+	limit := ns.maxMessageSizeOf(e)
 	total := int64(0)
 	for i, s := range batch {
 		size := s.Size() - s.Added
 		if size > limit {
-			return refuse(ErrTooLarge, "The message%s has %d bytes; '%s' takes messages of at most %d.", nth(i, len(batch)), size, e.Path, limit)
+			return Refuse(ErrTooLarge, "The message%s has %d bytes; the maximum of '%s' is %d.", nth(i, len(batch)), size, e.Path, limit)
 		}
 		total += size
 	}
-	if most := max(ns.limits.BatchSize, limit); len(batch) > 1 && total > most {
-		return refuse(ErrTooLarge, "The batch has %d bytes; at most %d are allowed.", total, most)
+	if most := ns.limits.MaxBatchSize(); len(batch) > 1 && total > most {
+		return Refuse(ErrTooLarge, "The batch has %d bytes; the maximum is %d.", total, most)
 	}
 	return nil
 }
 
-// needs is how many bytes e will hold more; a topic keeps one copy of what is
-// scheduled, until its time (SCH-17). What rules say of numbers that are not
-// given yet is a guess.
-func needs(e *entity, batch []Submission, now Instant) (bytes int64) {
+// A requiredSpace is the room that messages take, in bytes.
+type requiredSpace struct {
+	charge int64 // of the quota of their entity
+	memory int64 // of the process's memory
+}
+
+// admitSpace returns an error if e or the process has no room for n.
+func (ns *Namespace) admitSpace(e *entity, n requiredSpace) error {
+	if err := ns.checkQuota(e, n.charge); err != nil {
+		return err
+	}
+	return ns.admitMemory(n.memory)
+}
+
+// spaceFor returns what a batch takes in e. A topic keeps one copy of a scheduled message until
+// it is due (SCH-17). The results of rules that read sequence numbers are a guess, because
+// numbers are not assigned yet.
+func (ns *Namespace) spaceFor(e *entity, batch []Submission, now Instant) (n requiredSpace) {
 	for _, s := range batch {
 		if s.duplicate {
 			continue
 		}
 		copies := int64(1)
 		if e.Kind == Topic {
-			copies = e.copies(&glance{packed: s.Content, m: Message{EnqueuedAt: now}}, s.Plan)
+			copies = e.countCopies(&filterView{packed: s.Content, m: Message{EnqueuedAt: now}}, s.Plan)
 		}
 		if s.ScheduledFor > now {
 			copies = max(1, copies)
 		}
-		bytes += s.Size() * copies
+		n.add(ns.sizer, s, copies)
 	}
-	return bytes
+	return n
+}
+
+// add adds copies of a message, which share its content.
+func (n *requiredSpace) add(t sizer, s Submission, copies int64) {
+	n.charge += t.chargeOf(s.Content, s.Size(), nil) * copies
+	n.memory += (t.message(nil)+messageEntry)*copies + t.content(s.Content)
 }
 
 func nth(i, n int) string {
@@ -284,32 +304,37 @@ func nth(i, n int) string {
 	return fmt.Sprintf(" at position %d of the batch", i)
 }
 
-// full refuses what would make e larger than it may be (DLQ-11, §1.5).
-func (ns *Namespace) full(e *entity, more int64) error {
+// checkQuota returns an error if more bytes, charged as in charge.go, would exceed the size that e
+// may have (DLQ-11, §1.5).
+func (ns *Namespace) checkQuota(e *entity, more int64) error {
 	root := e.root()
-	most := root.Config.Capacity()
+	most := root.Config.MaxBytes()
 	if c := ns.limits.EntitySize; c > 0 {
 		most = min(most, c)
 	}
-	if more > 0 && root.bytes+more > most {
-		return refuseCode(ErrQuota, 40300, "The maximum entity size has been reached or exceeded for %s: '%s'. Size of entity in bytes:%d, Max entity size in bytes:%d.", root.Kind, root.Path, root.bytes, most)
+	if more <= 0 || root.charged+more <= most {
+		return nil
 	}
-	return nil
+	text := fmt.Sprintf("The maximum entity size has been reached or exceeded for %s: '%s'. Size of entity in bytes:%d, Max entity size in bytes:%d.", root.Kind, root.Path, root.charged, most)
+	if root.charged != root.bytes {
+		text += fmt.Sprintf(" Its SizeInBytes is %d, but small messages count with the memory they use.", root.bytes)
+	}
+	return RefuseCode(ErrQuota, 40300, "%s", text)
 }
 
-// accept takes one admitted message in.
+// accept stores one admitted message.
 func (ns *Namespace) accept(now Instant, e *entity, s Submission, c *content, actor string) Seq {
 	return ns.acceptAs(now, e, s, c, actor, "")
 }
 
-// acceptAs is accept of a message that has a reason to be there.
+// acceptAs is accept with a reason for the event.
 func (ns *Namespace) acceptAs(now Instant, e *entity, s Submission, c *content, actor, why string) Seq {
 	seq := ns.nextSeq(e.main)
-	m := Message{Key: s.Key, Content: s.Key, Holder: e.ID, Seq: seq, EnqueuedSeq: seq, EnqueuedAt: now}
+	m := Message{Key: s.Key, Content: s.Key, Subqueue: e.ID, Seq: seq, EnqueuedSeq: seq, EnqueuedAt: now}
 	if s.ScheduledFor > now { // SCH-2
 		m.State, m.ScheduledFor = Scheduled, s.ScheduledFor
 		ns.event(EventScheduled, now, ns.insert(m, c), e.main, actor, why)
-		ns.reconsider(now, e)
+		ns.setIdleAlarm(now, e)
 		return seq
 	}
 	if e.Kind == Topic {
@@ -321,8 +346,8 @@ func (ns *Namespace) acceptAs(now Instant, e *entity, s Submission, c *content, 
 	return seq
 }
 
-// ownExpiry is the instant stored for a message with a TTL of its own, under
-// the ceiling in force now (TTL-5, TTL-11, TTL-13).
+// ownExpiry returns the instant stored for a message with its own TTL, under the present
+// ceiling (TTL-5, TTL-11, TTL-13).
 func (t Terms) ownExpiry(enqueued Instant, ttl time.Duration) Instant {
 	switch {
 	case ttl == 0:
@@ -334,11 +359,10 @@ func (t Terms) ownExpiry(enqueued Instant, ttl time.Duration) Instant {
 	}
 }
 
-// activate makes a scheduled message available: a new number and a new clock
-// (SCH-3, SCH-5). The clock starts at the scheduled time even if that is noticed
-// late, so that the message does not outlive its time (TTL-12). At a topic this
-// is when it is distributed (SCH-10).
-func (ns *Namespace) activate(now Instant, h *holder, m *message) {
+// activate makes a scheduled message available, with a new number and enqueued time (SCH-3,
+// SCH-5). Its time to live starts at the scheduled time even if activation is late, so that
+// the message does not outlive it (TTL-12). A message at a topic is distributed now (SCH-10).
+func (ns *Namespace) activate(now Instant, h *subqueue, m *message) {
 	ns.changes.hard = true
 	e, ttl := h.entity, m.content.packed.ttl()
 	next := m.Message
@@ -361,31 +385,93 @@ func (ns *Namespace) activate(now Instant, h *holder, m *message) {
 	ns.touch(now, e, "activate", "")
 }
 
-// Cancel removes scheduled messages by number, all or none (SCH-7, STAT-8).
-func (ns *Namespace) Cancel(now Instant, p Path, seqs []Seq, actor string) error {
-	h, err := ns.holder(p)
+// CancelScheduled removes scheduled messages by number, all or none (SCH-7, STAT-8).
+func (ns *Namespace) CancelScheduled(now Instant, p Path, seqs []Seq, actor string) error {
+	h, found, err := ns.scheduledAt(now, p, seqs)
 	if err != nil {
 		return err
 	}
-	found := make([]*message, 0, len(seqs))
-	for _, s := range seqs {
-		m := h.order.at(s)
-		if m == nil || m.State != Scheduled || Judge(h.terms, m.Message, now) == Activate {
-			return refuse(ErrMessageNotFound, "There is no scheduled message with sequence number %d in '%s'.", s, h.path)
-		}
-		found = append(found, m)
-	}
 	for _, m := range found {
-		if ns.messages[m.Key] == m { // named twice in one call
-			ns.cancel(now, h, m, actor)
+		if ns.messages[m.Key] == m { // the number may be given twice in one call
+			ns.cancelScheduled(now, h, m, actor)
 		}
 	}
 	return nil
 }
 
-func (ns *Namespace) cancel(now Instant, h *holder, m *message, actor string) *Event {
+// scheduledAt returns scheduled messages by number, and their subqueue.
+func (ns *Namespace) scheduledAt(now Instant, p Path, seqs []Seq) (*subqueue, []*message, error) {
+	h, err := ns.subqueue(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	found := make([]*message, 0, len(seqs))
+	for _, s := range seqs {
+		m := h.order.at(s)
+		if m == nil || m.State != Scheduled || Judge(h.terms, m.Message, now) == Activate {
+			return nil, nil, notScheduled(h, s)
+		}
+		found = append(found, m)
+	}
+	return h, found, nil
+}
+
+func notScheduled(h *subqueue, seq Seq) error {
+	return Refuse(ErrMessageNotFound, "'%[2]s' has no scheduled message with sequence number %[1]d.", seq, h.path)
+}
+
+func (ns *Namespace) cancelScheduled(now Instant, h *subqueue, m *message, actor string) *Event {
 	ns.drop(m)
 	ns.changes.hard = true
 	ns.touch(now, h.entity, "cancel", actor)
 	return ns.event(EventCancelled, now, m, h, actor, "")
+}
+
+// A SendPreview is the result of sending one message, as PreviewSend predicts it.
+type SendPreview struct {
+	Err        error // the error that Send would return
+	Duplicate  bool  // it would be accepted and dropped (DUP-2)
+	Remembered bool  // its id would be remembered, so that the next message with it is a duplicate
+	Scheduled  bool  // it would wait for its time (SCH-2)
+	Charge     int64 // bytes that would count against the size of to; see charge.go
+}
+
+// PreviewSend returns what Send would do with each message, sent alone and after those before it
+// that would be accepted; taken is the sum of the Charges from earlier calls. The server's
+// memory limit is not checked, because the free memory changes all the time. Nothing changes,
+// and bodies may be missing: only their sizes count. The error is Send's, if no message at
+// all can be sent there now.
+func (ns *Namespace) PreviewSend(now Instant, to Path, all []Submission, taken int64) ([]SendPreview, error) {
+	e, err := ns.sendableEntity(to)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]SendPreview, len(all))
+	seen := map[Digest]bool{}
+	for i, s := range all {
+		a := &out[i]
+		s.Staged, s.duplicate = false, false
+		one := []Submission{s}
+		if a.Err = ns.admitBatch(e, one); a.Err != nil {
+			continue
+		}
+		if e.seen != nil && s.Digest.isSet() {
+			if a.Duplicate = seen[s.Digest] || e.isDuplicate(now, s.Digest); a.Duplicate {
+				continue
+			}
+			if a.Err = ns.admitIDs(now, e, len(seen)+1); a.Err != nil {
+				continue
+			}
+		}
+		a.Charge = ns.spaceFor(e, one, now).charge
+		if a.Err = ns.checkQuota(e, taken+a.Charge); a.Err != nil {
+			continue
+		}
+		taken += a.Charge
+		a.Scheduled = s.ScheduledFor > now
+		if e.seen != nil && s.Digest.isSet() {
+			a.Remembered, seen[s.Digest] = true, true
+		}
+	}
+	return out, nil
 }

@@ -20,7 +20,7 @@ func TestSequence(t *testing.T) {
 			for i := range 3 {
 				c.equal(c.send("q", engine.Content{}), engine.Seq(i+1))
 			}
-			if _, err := c.trySend("q"); err == nil { // what is refused takes no number
+			if _, err := c.trySend("q"); err == nil { // a refused send takes no number
 				c.Error("an empty batch was accepted")
 			}
 			c.pass(second)
@@ -32,22 +32,22 @@ func TestSequence(t *testing.T) {
 			// A partitioned entity has sixteen times the size, and one partition.
 			c.queue("q", engine.Config{EnablePartitioning: true, SupportOrdering: true})
 			cfg := c.state("q").Config
-			c.equal(cfg.Megabytes(), int64(1024))
-			c.equal(cfg.Capacity(), int64(16<<30))
-			c.equal(cfg.SupportOrdering, false)
+			c.equal(cfg.MaxMegabytes(), int64(1024))
+			c.equal(cfg.MaxBytes(), int64(16<<30))
+			c.equal(cfg.SupportOrdering, true) // kept as sent
 			for i := range 3 {
 				c.equal(c.send("q", engine.Content{PartitionKey: fmt.Sprint(i)}), engine.Seq(i+1))
 			}
 		},
-		"SEQ-3": func(c *clocked) { // whatever happens to it where it is
+		"SEQ-3": func(c *clocked) { // whatever happens to it in its entity
 			c.queue("q", engine.Config{LockDuration: 10 * second})
 			c.sends("q", "before")
 			seq := c.send("q", engine.Content{MessageID: "m"})
-			c.receive("q") // stays out of the way
+			c.receive("q") // locked, so that it is not received again
 			same := func(p engine.Path, what string) engine.Delivery {
 				c.Helper()
 				d := c.receive(p)
-				if d.Content.MessageID() == "before" { // its lock has run out too
+				if d.Content.MessageID() == "before" { // its lock has expired too
 					d = c.receive(p)
 				}
 				if d.Message.Seq != seq || d.Message.EnqueuedSeq != seq || d.Message.EnqueuedAt != morning {
@@ -149,7 +149,7 @@ func TestSequence(t *testing.T) {
 			c.at(minute)
 			c.equal(c.receive("q").Content.MessageID(), "A")
 		},
-		"SEQ-8 many locks": func(c *clocked) { // more than one step gives back
+		"SEQ-8 many locks": func(c *clocked) { // more than one step unlocks
 			c.limit(func(l *engine.Limits) { l.BatchSize = 1 << 30 })
 			c.queue("q", engine.Config{})
 			batch := make([]engine.Content, 3000)
@@ -163,10 +163,10 @@ func TestSequence(t *testing.T) {
 				if i%500 == 0 {
 					c.pass(ms)
 				}
-				_, err := c.ns.Renew(c.now, c.inbox[i].Token(), "", "")
+				_, err := c.ns.RenewLock(c.now, c.inbox[i].Token(), "", "")
 				c.must(err)
 			}
-			c.detach(link, engine.ByClient)
+			c.detach(link, engine.DetachedByClient)
 			c.pass(minute)
 			c.equal(c.receive("q").Content.MessageID(), "1")
 		},
@@ -268,7 +268,7 @@ func TestMessages(t *testing.T) {
 			c.equal(slices.Equal(seqs, []engine.Seq{2, 3, 4}), true)
 			c.wantIDs("q", "before", "a", "b", "c")
 		},
-		"MSG-8": func(c *clocked) { // what the store refuses leaves nothing
+		"MSG-8": func(c *clocked) { // a refused batch leaves nothing
 			c.queue("q", engine.Config{})
 			_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{}, engine.Content{}), "")
 			c.must(err)
@@ -281,7 +281,7 @@ func TestMessages(t *testing.T) {
 			c.pass(second)
 			c.wantCounts("q", engine.Counts{Active: 1})
 		},
-		"MSG-8 killed": func(c *clocked) { // before the answer there is nothing, after it all
+		"MSG-8 killed": func(c *clocked) { // before the answer there is nothing, after it everything
 			c.queue("q", engine.Config{})
 			for _, acknowledged := range []bool{false, true} {
 				_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{}, engine.Content{}), "")
@@ -289,7 +289,7 @@ func TestMessages(t *testing.T) {
 				if acknowledged {
 					c.step()
 				} else {
-					c.ns.Flush(c.now, true) // on its way to the store, where it does not arrive
+					c.ns.Flush(c.now, true) // on its way to the store, which does not receive it
 				}
 				c.restart()
 				c.wantCounts("q", engine.Counts{Active: map[bool]int64{true: 2}[acknowledged]})
@@ -325,7 +325,7 @@ func TestPeek(t *testing.T) {
 			c.complete(d)
 			c.equal(c.receive("q").Content.MessageID(), "b")
 		},
-		"PEEK-2, PEEK-3": func(c *clocked) { // every state, by number, from the one given
+		"PEEK-2, PEEK-3": func(c *clocked) { // messages in every state, by number, from the given one
 			c.queue("q", engine.Config{})
 			c.sends("q", "locked", "deferred")
 			c.send("q", engine.Content{MessageID: "scheduled", ScheduledFor: c.now + 1000})
@@ -345,7 +345,7 @@ func TestPeek(t *testing.T) {
 				}
 			}
 		},
-		"PEEK-6": func(c *clocked) { // callers go on until nothing comes
+		"PEEK-6": func(c *clocked) { // callers continue until nothing is returned
 			c.limit(func(l *engine.Limits) { l.BatchSize = 1 << 30 })
 			c.queue("q", engine.Config{})
 			large := make([]engine.Content, 260)
@@ -369,7 +369,7 @@ func TestPeek(t *testing.T) {
 			}
 			c.equal(seen, engine.Seq(260))
 		},
-		"PEEK-5": func(c *clocked) { // without sessions, all of them
+		"PEEK-5": func(c *clocked) { // without sessions, all messages
 			c.queue("q", engine.Config{})
 			c.send("q", engine.Content{SessionID: "a"})
 			c.send("q", engine.Content{SessionID: "b"})
@@ -398,7 +398,7 @@ func TestPeek(t *testing.T) {
 				c.equal(len(rows), want)
 			}
 		},
-		"PEEK-8": func(c *clocked) { // nothing that a lock could be ended with: LOCK-11, TTL-14
+		"PEEK-8": func(c *clocked) { // no token that a lock could be ended with: LOCK-11, TTL-14
 			c.queue("q", engine.Config{DefaultMessageTimeToLive: minute})
 			c.sends("q", "m")
 			rows, err := c.ns.Peek(c.now, "q", 1, 1, "")
@@ -431,7 +431,7 @@ func TestPeek(t *testing.T) {
 			c.at(9*minute + 10*second)
 			c.equal(c.exists("q"), false)
 		},
-		"§9 queue": func(c *clocked) { // the table: what is there, and what is elsewhere
+		"§9 queue": func(c *clocked) { // the table: which messages are in which subqueue
 			c.queue("q", engine.Config{})
 			c.sends("q", "dead", "locked", "deferred", "active")
 			c.send("q", engine.Content{MessageID: "scheduled", ScheduledFor: c.now + 1000})
@@ -453,7 +453,7 @@ func TestPeek(t *testing.T) {
 			c.wantPeek(s.DeadLetter(), "dead")
 			c.wantPeek("t", "scheduled")
 		},
-		"SCH-4": func(c *clocked) { // a topic shows what is scheduled, a subscription does not
+		"SCH-4": func(c *clocked) { // a topic shows scheduled messages, a subscription does not
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{})
 			c.queue("q", engine.Config{})
@@ -467,7 +467,7 @@ func TestPeek(t *testing.T) {
 			c.must(err)
 			c.equal(len(rows), 0)
 		},
-		"lists": func(c *clocked) { // each class by itself
+		"lists": func(c *clocked) { // each class separately
 			c.queue("q", engine.Config{})
 			c.sends("q", "locked", "deferred", "active", "another")
 			c.send("q", engine.Content{MessageID: "scheduled", ScheduledFor: c.now + 1000})
@@ -493,7 +493,7 @@ func TestPeek(t *testing.T) {
 	})
 }
 
-// wantPeek compares the ids of what a client sees who peeks.
+// wantPeek compares the ids of the messages that a client's peek returns.
 func (c *clocked) wantPeek(p engine.Path, want ...string) {
 	c.Helper()
 	rows, err := c.ns.Peek(c.now, p, 1, 250, "")

@@ -1,10 +1,12 @@
 package engine
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
-// A SessionRequest says which session a receiver wants. The zero value is a
-// receiver without one, and all that an entity takes that does not require
-// sessions (SES-13, SES-14).
+// A SessionRequest selects the session that a receiver asks for. The zero value is a receiver
+// without a session, the only one that an entity without sessions accepts (SES-13, SES-14).
 type SessionRequest struct {
 	Want SessionWant
 	ID   string // of a NamedSession
@@ -13,65 +15,60 @@ type SessionRequest struct {
 // SessionWant is how a receiver chooses its session (SES-2).
 type SessionWant uint8
 
-// The ways to choose.
+// The ways to choose a session.
 const (
 	NoSession    SessionWant = iota
-	NamedSession             // that one, also if nobody ever sent to it
-	NextSession              // the one that has waited longest of those that can be had and have messages
+	NamedSession             // the session with this id, which may have no messages
+	NextSession              // the available session with messages that has waited longest
 )
 
-// SessionAccepted says that a link holds a session from now on.
+// SessionAccepted reports that a link has locked a session.
 type SessionAccepted struct {
 	Link        LinkID
-	Path        Path // of the place that the session is of
+	Path        Path // of the session's subqueue
 	ID          string
 	LockedUntil Instant
 }
 
-// What clients are told about sessions.
+// Error texts about sessions.
 const (
-	// SessionLockLostText is for whoever does something with a session that it
-	// does not hold any more (SES-6).
+	// SessionLockLostText is for an operation on a session whose lock the client has lost
+	// (SES-6).
 	SessionLockLostText = "The session lock has expired on the MessageSession. Accept a new MessageSession."
-	// NoSessionIDText is for who sends without a SessionId where one is required
+	// NoSessionIDText is for sending a message without a SessionId where one is required
 	// (MSG-9).
 	NoSessionIDText = "The SessionId was not set on a message, and it cannot be sent to the entity. Entities that have session support enabled can only receive messages that have the SessionId set to a valid value."
-	// PlainReceiverText is for who receives without a session where one is
-	// required (SES-13).
+	// PlainReceiverText is for a receiver without a session where one is required (SES-13).
 	PlainReceiverText = "It is not possible for an entity that requires sessions to create a non-sessionful message receiver."
-	// SessionReceiverText is for who wants a session where there are none
-	// (SES-14).
+	// SessionReceiverText is for a session receiver at an entity without sessions (SES-14).
 	SessionReceiverText = "A sessionful message receiver cannot be created on an entity that does not require sessions. Ensure RequiresSession is set to true when creating a Queue or Subscription to enable sessionful behavior."
-	// NoSessionText is for who wanted the next session when none came in time
-	// (SES-3).
-	NoSessionText = "No session that has messages and is not locked came in time."
+	// NoSessionText is for a receiver that waited for the next session in vain (SES-3).
+	NoSessionText = "No session with messages became available in time."
 )
 
-func sessionLockLost() error { return refuse(ErrSessionLockLost, "%s", SessionLockLostText) }
+func sessionLockLost() error { return Refuse(ErrSessionLockLost, "%s", SessionLockLostText) }
 
-// sessionID is the session that m belongs to where there are sessions.
+// sessionID returns the id of m's session, at an entity with sessions.
 func (m *message) sessionID() string { return m.packed().SessionID() }
 
-// hasSession tells whether m may be where sessions are required.
+// hasSession reports whether m may be where sessions are required.
 func (m *message) hasSession() bool { return m.packed().HasSessionID() }
 
-// sessionful tells whether e requires sessions. Its dead-letter queue does not
-// (DLQ-7).
-func (e *entity) sessionful() bool { return e.Config.RequiresSession && e.Kind != Topic }
+// requiresSession reports whether e requires sessions. Its dead-letter subqueues do not (DLQ-7).
+func (e *entity) requiresSession() bool { return e.Config.RequiresSession && e.Kind != Topic }
 
-// withoutSession is why a message cannot be where sessions are required.
-func withoutSession() *Extra {
+// sessionIDMissing returns the reason why a message cannot be where sessions are required.
+func sessionIDMissing() *Extra {
 	return &Extra{Reason: ReasonNoSession, Description: "Session enabled entity doesn't allow a message whose session identifier is null."}
 }
 
-// admitSession decides whether a receiver may be attached to h for what it
-// wants.
-func (ns *Namespace) admitSession(now Instant, h *holder, want SessionRequest) error {
+// admitSession checks whether a receiver may be attached to h with this request.
+func (ns *Namespace) admitSession(now Instant, h *subqueue, want SessionRequest) error {
 	switch {
 	case h.sessions == nil && want.Want != NoSession:
-		return refuseCode(ErrNotAllowed, 40301, "%s", SessionReceiverText)
+		return RefuseCode(ErrNotAllowed, 40301, "%s", SessionReceiverText)
 	case h.sessions != nil && want.Want == NoSession:
-		return refuseCode(ErrNotAllowed, 40301, "%s", PlainReceiverText)
+		return RefuseCode(ErrNotAllowed, 40301, "%s", PlainReceiverText)
 	case want.Want != NamedSession:
 		return nil
 	}
@@ -79,92 +76,93 @@ func (ns *Namespace) admitSession(now Instant, h *holder, want SessionRequest) e
 		return err
 	}
 	if s := h.sessions.byID[want.ID]; s != nil && s.lock != nil && !s.lock.until.Passed(now) {
-		return refuse(ErrSessionLocked, "The requested session '%s' cannot be accepted. It may be locked by another receiver.", want.ID)
+		return Refuse(ErrSessionLocked, "The requested session '%s' cannot be accepted. It may be locked by another receiver.", want.ID)
 	}
 	return nil
 }
 
-// checkSessionID refuses what no message can have as its SessionId (SES-1).
+// checkSessionID returns an error for an id that no message can have as its SessionId
+// (SES-1).
 func (ns *Namespace) checkSessionID(id string) error {
 	if n := int64(utf8.RuneCountInString(id)); n > ns.limits.IDLength {
-		return refuse(ErrArgument, "A SessionId has at most %d characters; this one has %d.", ns.limits.IDLength, n)
+		return Refuse(ErrArgument, "A SessionId must have at most %d characters, not %d.", ns.limits.IDLength, n)
 	}
 	return nil
 }
 
-// grant gives a session that nobody holds to a link that has none (SES-2).
-func (ns *Namespace) grant(now Instant, h *holder, l *link, id string) {
-	waited := l.pending()
-	s := ns.lockSession(h, id, now.Add(h.entity.Config.LockFor()), Lock{By: l.Client, Since: now})
+// acceptSession locks a session that is not locked for a link that has none (SES-2).
+func (ns *Namespace) acceptSession(now Instant, h *subqueue, l *link, id string) {
+	waited := l.awaitsSession()
+	s := ns.lockSession(h, id, now.Add(h.entity.Config.LockTime()), Lock{By: l.Client, Since: now})
 	l.took = &s.id
 	if waited {
-		h.sessions.leave(l)
+		h.sessions.stopAwaiting(l)
 	}
 	l.bind(s)
-	ns.recount(l)
-	ns.changes.note(undo{kind: undoOther, h: h, other: func() {
+	ns.updateWaiting(l)
+	ns.changes.addUndo(undo{kind: undoOther, h: h, other: func() {
 		l.unbind()
 		l.took = nil
 		if waited {
 			h.sessions.await(l)
 		}
-		ns.recount(l)
+		ns.updateWaiting(l)
 	}})
 	if waited {
 		ns.touch(now, h.entity, "receive", l.Client)
 	}
-	ns.out.Accepted = append(ns.out.Accepted, SessionAccepted{l.ID, h.path, s.id, s.lock.until})
-	ns.sessionEvent(EventSessionTaken, now, h, id, l.Client, "")
+	ns.effects.Accepted = append(ns.effects.Accepted, SessionAccepted{l.ID, h.path, s.id, s.lock.until})
+	ns.sessionEvent(EventSessionLocked, now, h, id, l.Client, "")
 	ns.offer(h, s)
 }
 
-// lockSession is the one place where a session's lock begins, changes or ends;
-// until zero ends it. Of a session that ends with it nothing is left.
-func (ns *Namespace) lockSession(h *holder, id string, until Instant, l Lock) *session {
+// lockSession is the only place where a session's lock begins, changes or ends; until zero
+// ends it. A session that then has nothing left is removed.
+func (ns *Namespace) lockSession(h *subqueue, id string, until Instant, l Lock) *session {
 	s := h.sessions.get(id)
 	var before sessionLock
 	if s.lock != nil {
 		before = *s.lock
 	}
-	stood := h.sessions.standing(id)
-	ns.changes.note(undo{kind: undoOther, h: h, other: func() {
+	stood := h.sessions.rankOf(id)
+	ns.changes.addUndo(undo{kind: undoOther, h: h, other: func() {
 		s := h.sessions.get(id)
 		h.sessions.setLock(s, before.until, before.Lock)
 		ns.reschedule(h)
 		ns.offer(h, s)
 	}})
 	h.sessions.setLock(s, until, l)
-	ns.stood(h, stood)
+	ns.noteRank(h, stood)
 	ns.reschedule(h)
 	return s
 }
 
-// giveBack ends the lock of a session whose receiver closed: at once, and its
-// messages have not failed (SES-7, DC-3).
-func (ns *Namespace) giveBack(now Instant, h *holder, s *session, client string) {
+// releaseSession ends the lock of a session whose receiver closed, at once. Its messages do not
+// count as failed (SES-7, DC-3).
+func (ns *Namespace) releaseSession(now Instant, h *subqueue, s *session, client string) {
 	for m := range s.lock.locked.from(1) {
 		ns.unlock(now, h, m, EventReleased, client)
-		ns.settleDue(now, h, m)
+		ns.applyVerdict(now, h, m)
 	}
 	ns.lockSession(h, s.id, 0, Lock{})
 	ns.sessionEvent(EventSessionClosed, now, h, s.id, client, "")
 	ns.offer(h, s)
 }
 
-// loseSession ends the lock of a session that has run out, or as if it had: its
-// unsettled messages have failed once more, and its receiver is told (SES-6,
-// DC-2). actor is the operator who broke it.
-func (ns *Namespace) loseSession(now Instant, h *holder, s *session, actor string) *Event {
+// loseSession ends the lock of a session that has expired, or as if it had: its unsettled
+// messages count a failed delivery, and its receiver is ended (SES-6, DC-2). actor is the
+// operator who broke the lock, if any.
+func (ns *Namespace) loseSession(now Instant, h *subqueue, s *session, actor string) *Event {
 	client := s.lock.By
 	if l := s.lock.link; l != nil {
-		ns.quit(now, l)
-		ns.out.Ended = append(ns.out.Ended, LinkEnded{l.ID, sessionLockLost(), SessionAccepted{l.ID, h.path, s.id, s.lock.until}})
+		ns.endLink(now, l)
+		ns.effects.Ended = append(ns.effects.Ended, LinkEnded{l.ID, sessionLockLost(), SessionAccepted{l.ID, h.path, s.id, s.lock.until}})
 	}
 	for m := range s.lock.locked.from(1) {
 		if !s.lock.until.Passed(now) {
 			ns.unlock(now, h, m, EventLockLost, actor)
 		}
-		ns.settleDue(now, h, m)
+		ns.applyVerdict(now, h, m)
 	}
 	ns.lockSession(h, s.id, 0, Lock{})
 	if actor != "" {
@@ -174,30 +172,30 @@ func (ns *Namespace) loseSession(now Instant, h *holder, s *session, actor strin
 	return ns.sessionEvent(EventSessionLost, now, h, s.id, client, "")
 }
 
-// loseDue ends the session lock of h that has run out first, if one has, or
-// unlocks the first limit of its messages; it returns how many changes these are.
-func (ns *Namespace) loseDue(now Instant, h *holder, limit int) (done int) {
-	if h.sessions == nil || !h.sessions.taken.end().Passed(now) {
+// expireSessionLocks ends the session lock of h that expired first, if any, or unlocks the first limit
+// of its messages; it returns the number of changes.
+func (ns *Namespace) expireSessionLocks(now Instant, h *subqueue, limit int) (done int) {
+	if h.sessions == nil || !h.sessions.locked.end().Passed(now) {
 		return 0
 	}
-	s := h.sessions.taken[0]
+	s := h.sessions.locked[0]
 	for m := range s.lock.locked.from(1) {
 		if done == limit {
 			return done
 		}
-		ns.settleDue(now, h, m)
+		ns.applyVerdict(now, h, m)
 		done++
 	}
 	ns.loseSession(now, h, s, "")
 	return done + 1
 }
 
-// holding is the session that a link holds (SES-11).
-func (ns *Namespace) holding(now Instant, id LinkID) (*link, *session, error) {
+// sessionOfLink returns the session that a link holds (SES-11).
+func (ns *Namespace) sessionOfLink(now Instant, id LinkID) (*link, *session, error) {
 	l := ns.links[id]
 	switch {
 	case l != nil && l.session == nil:
-		return nil, nil, refuse(ErrNotAllowed, "The receiver %d holds no session.", id)
+		return nil, nil, Refuse(ErrNotAllowed, "The receiver %d has no session.", id)
 	case l == nil || l.session.lock.until.Passed(now):
 		return nil, nil, sessionLockLost()
 	default:
@@ -205,44 +203,43 @@ func (ns *Namespace) holding(now Instant, id LinkID) (*link, *session, error) {
 	}
 }
 
-// Holds is the session that a link holds, and until when; not ok if it has none
-// or is not known any more.
-func (ns *Namespace) Holds(id LinkID) (a SessionAccepted, ok bool) {
+// HeldSession returns the session that a link holds, and until when; ok is false if it has none or
+// the link does not exist any more.
+func (ns *Namespace) HeldSession(id LinkID) (a SessionAccepted, ok bool) {
 	l := ns.links[id]
 	if l == nil || l.session == nil {
 		return a, false
 	}
-	return SessionAccepted{id, l.holder.path, l.session.id, l.session.lock.until}, true
+	return SessionAccepted{id, l.subqueue.path, l.session.id, l.session.lock.until}, true
 }
 
-// RenewSession sets the end of the lock that a link has on its session to a full
-// period from now and returns it; the locks of its messages go with it (SES-5).
-// A lock that has run out, or a link that has ended, is ErrSessionLockLost.
+// RenewSession sets the end of a link's session lock to a full period from now and returns
+// it; the locks of the session's messages are renewed with it (SES-5). The error is
+// ErrSessionLockLost if the lock has expired or the link has ended.
 func (ns *Namespace) RenewSession(now Instant, id LinkID) (Instant, error) {
-	l, s, err := ns.holding(now, id)
+	l, s, err := ns.sessionOfLink(now, id)
 	if err != nil {
 		return 0, err
 	}
-	ns.renewSession(now, l.holder, s, l.Client)
+	ns.renewSession(now, l.subqueue, s, l.Client)
 	return s.lock.until, nil
 }
 
-// renewSession costs the same however many messages are locked, and has one
-// event that tells of all of them.
-func (ns *Namespace) renewSession(now Instant, h *holder, s *session, client string) {
-	ns.lockSession(h, s.id, now.Add(h.entity.Config.LockFor()), s.lock.renewed(now))
+// renewSession costs the same however many messages are locked, and adds one event for all of
+// them.
+func (ns *Namespace) renewSession(now Instant, h *subqueue, s *session, client string) {
+	ns.lockSession(h, s.id, now.Add(h.entity.Config.LockTime()), s.lock.renewed(now))
 	if last := s.lock.locked.last(); last != nil {
-		ns.carry(h, last)
+		ns.alignSessionDeadline(h, last)
 	}
 	ns.touch(now, h.entity, "renew", client)
 	ns.sessionEvent(EventSessionRenewed, now, h, s.id, client, "")
 }
 
-// carry has the last message that is locked in a session have the session's
-// deadline, after that or what is locked has changed; m is of that session. It
-// is what the store knows of the deadline: the other messages keep the one that
-// they were locked with, until they are the last.
-func (ns *Namespace) carry(h *holder, m *message) {
+// alignSessionDeadline gives the last locked message of m's session the session's deadline, after the
+// deadline or the locked messages have changed. This is how the store knows the deadline: the
+// other messages keep the one that they were locked with, until they are the last.
+func (ns *Namespace) alignSessionDeadline(h *subqueue, m *message) {
 	if h.sessions == nil {
 		return
 	}
@@ -257,8 +254,173 @@ func (ns *Namespace) carry(h *holder, m *message) {
 	}
 }
 
-// sessionEvent notes what happened to a session.
-func (ns *Namespace) sessionEvent(kind EventKind, now Instant, h *holder, id, actor, reason string) *Event {
-	ns.events = append(ns.events, Event{Kind: kind, At: now, Holder: h.id, Path: h.path, Session: id, Actor: actor, Reason: reason})
+// sessionEvent adds an event about a session.
+func (ns *Namespace) sessionEvent(kind EventKind, now Instant, h *subqueue, id, actor, reason string) *Event {
+	ns.events = append(ns.events, Event{Kind: kind, At: now, Subqueue: h.id, Path: h.path, Session: id, Actor: actor, Reason: reason})
 	return &ns.events[len(ns.events)-1]
+}
+
+// This file connects links and sessions: it decides which link gets which session, and
+// delivers a session's messages to its link. The cost does not depend on the number of idle
+// links: those that wait are in lists of their own.
+
+// awaitsSession reports whether l waits for its session. That keeps its entity from being idle, as
+// credit does (IDLE-8).
+func (l *link) awaitsSession() bool { return l.Session.Want == NextSession && l.took == nil }
+
+// noWaitCount returns what l adds to sessions.impatient while it is pending.
+func (l *link) noWaitCount() int {
+	if l.NoWait {
+		return 1
+	}
+	return 0
+}
+
+func (l *link) bind(s *session) { l.session, s.lock.link = s, l }
+
+func (l *link) unbind() { l.session.lock.link, l.session = nil, nil }
+
+// enlist adds a link to the sessions of its subqueue, and delist removes it.
+func (ns *Namespace) enlist(l *link) {
+	ss := l.subqueue.sessions
+	switch {
+	case ss == nil:
+	case l.took != nil:
+		l.bind(ss.byID[*l.took])
+		ns.offer(l.subqueue, l.session)
+	case l.awaitsSession():
+		ss.await(l)
+		ns.requestMatch(l.subqueue)
+	}
+}
+
+func (ns *Namespace) delist(l *link) {
+	switch {
+	case l.session != nil:
+		l.unbind()
+	case l.awaitsSession():
+		l.subqueue.sessions.stopAwaiting(l)
+	}
+}
+
+// await adds l to the links waiting for the next session: at the end, or at its former
+// position if a step is undone.
+func (ss *sessions) await(l *link) {
+	if l.rank == 0 {
+		l.rank = ss.nextRank()
+	}
+	at := len(ss.accepting)
+	for at > 0 && ss.accepting[at-1].rank > l.rank {
+		at--
+	}
+	ss.accepting = slices.Insert(ss.accepting, at, l)
+	ss.noWait += l.noWaitCount()
+}
+
+// stopAwaiting undoes await.
+func (ss *sessions) stopAwaiting(l *link) {
+	ss.noWait -= l.noWaitCount()
+	if ss.accepting[0] == l { // mostly
+		ss.accepting[0] = nil
+		ss.accepting = ss.accepting[1:]
+		return
+	}
+	ss.accepting = slices.DeleteFunc(ss.accepting, func(o *link) bool { return o == l })
+}
+
+// offer makes the next Match visit s if a link may get it, or a message of it.
+func (ns *Namespace) offer(h *subqueue, s *session) {
+	switch {
+	case s.rank != 0:
+		if len(h.sessions.accepting) > 0 {
+			ns.requestMatch(h)
+		}
+	case ns.canServeSession(s):
+		h.sessions.addToServe(s)
+		ns.requestMatch(h)
+	}
+}
+
+// canServeSession reports whether the receiver that holds s could be given a message: one with
+// Limits.SessionLocks locked messages must settle some first. So ending a session's lock
+// never unlocks more than that.
+func (ns *Namespace) canServeSession(s *session) bool {
+	if s.lock == nil || s.lock.link == nil || s.order.ready() == 0 {
+		return false
+	}
+	l := s.lock.link
+	return l.credit > 0 && (l.Mode == ReceiveAndDelete || ns.lockCapacity(s) > 0)
+}
+
+// lockCapacity returns how many more messages of a session may be locked.
+func (ns *Namespace) lockCapacity(s *session) int64 {
+	return ns.limits.SessionLocks - int64(s.locked())
+}
+
+// offerSessionOf offers the session of m, which may not be locked any more.
+func (ns *Namespace) offerSessionOf(h *subqueue, m *message) {
+	if h.sessions == nil {
+		return
+	}
+	if s := h.sessions.byID[m.sessionID()]; s != nil {
+		ns.offer(h, s)
+	}
+}
+
+// matchSessions is Match for one subqueue with sessions.
+func (ns *Namespace) matchSessions(now Instant, h *subqueue, most int) {
+	if !ns.catchUp(now, h) {
+		ns.requestMatch(h)
+		return
+	}
+	if ns.acceptNext(now, h) && ns.serveSessions(now, h, most) && h.sessions.noWait > 0 {
+		for _, l := range slices.Clone(h.sessions.accepting) {
+			if l.NoWait { // SES-3
+				ns.endLink(now, l)
+				ns.effects.Ended = append(ns.effects.Ended, LinkEnded{ID: l.ID, Err: Refuse(ErrTimeout, "%s", NoSessionText)})
+			}
+		}
+	}
+}
+
+// acceptNext gives available sessions to the links that wait for one, both in order, and
+// reports whether it finished. A session whose ready messages have all expired is not
+// available.
+func (ns *Namespace) acceptNext(now Instant, h *subqueue) (all bool) {
+	ss := h.sessions
+	for looked := 0; len(ss.accepting) > 0 && ss.available.first != nil; looked++ {
+		if looked == maxDuePerStep {
+			ns.requestMatch(h)
+			return false
+		}
+		s := ss.available.first
+		if ns.applyVerdict(now, h, s.order.first()) {
+			ns.acceptSession(now, h, ss.accepting[0], s.id)
+		}
+	}
+	return true
+}
+
+// serveSessions serves the links that hold sessions with ready messages, one message to each
+// in rotation, until most deliveries wait to be flushed; it reports whether it finished.
+func (ns *Namespace) serveSessions(now Instant, h *subqueue, most int) (all bool) {
+	ss := h.sessions
+	for looked := 0; ss.toServe.first != nil; looked++ {
+		if len(ns.effects.Deliveries) >= most || looked == maxDuePerStep+maxDeliveriesPerStep {
+			ns.requestMatch(h)
+			return false
+		}
+		s := ss.toServe.first
+		ss.removeToServe(s)
+		if !ns.canServeSession(s) {
+			continue
+		}
+		if m := s.order.first(); ns.applyVerdict(now, h, m) {
+			ns.deliverToLink(now, h, s.lock.link, m)
+		}
+		if ns.canServeSession(s) {
+			ss.addToServe(s)
+		}
+	}
+	return true
 }

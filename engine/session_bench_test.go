@@ -31,8 +31,8 @@ func (w *bench) say(b *testing.B, from, n int) {
 	}
 }
 
-// BenchmarkSessionHeap is what a session with one message takes beyond what the
-// message takes in a queue without sessions.
+// BenchmarkSessionHeap measures the memory of a session with one message beyond that of the
+// message in a queue without sessions.
 func BenchmarkSessionHeap(b *testing.B) {
 	heap := func() uint64 {
 		var m runtime.MemStats
@@ -55,9 +55,9 @@ func BenchmarkSessionHeap(b *testing.B) {
 	}
 }
 
-// BenchmarkSessions is accept the next session, receive its message, complete it
-// and close, one after the other among 100,000 sessions, with other receivers
-// that wait idly in sessions of their own, without a store.
+// BenchmarkSessions accepts the next session, receives its message, completes it and closes,
+// one after the other among 100,000 sessions, with other receivers that wait idly in sessions
+// of their own, without a store.
 func BenchmarkSessions(b *testing.B) {
 	for _, idle := range []int{0, 4000} {
 		b.Run(fmt.Sprint("idle=", idle), func(b *testing.B) {
@@ -80,7 +80,7 @@ func BenchmarkSessions(b *testing.B) {
 			w.seal()
 			sent := manySessions
 			for b.Loop() {
-				w.say(b, sent, 1) // so that there are always as many
+				w.say(b, sent, 1) // so that the number stays the same
 				sent++
 				attach(engine.SessionRequest{Want: engine.NextSession})
 				w.ns.Match(w.now)
@@ -88,11 +88,11 @@ func BenchmarkSessions(b *testing.B) {
 				if len(fx.Accepted) != 1 || len(fx.Deliveries) != 1 {
 					b.Fatal("it is not served at once")
 				}
-				w.ns.Taken(fx.Deliveries[0].Pin)
+				w.ns.ReleaseBody(fx.Deliveries[0].Pin)
 				if err := w.ns.Settle(w.now, engine.Settlement{Token: fx.Deliveries[0].Token()}); err != nil {
 					b.Fatal(err)
 				}
-				w.ns.Detach(w.now, link, engine.ByClient)
+				w.ns.Detach(w.now, link, engine.DetachedByClient)
 				w.seal()
 			}
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "sessions/s")

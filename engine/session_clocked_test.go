@@ -7,7 +7,7 @@ import (
 	"mayfly/engine"
 )
 
-// What clocked does with sessions.
+// Helpers of clocked for sessions.
 
 var sessionful = engine.Config{RequiresSession: true, LockDuration: minute}
 
@@ -19,7 +19,7 @@ func (c *clocked) say(p engine.Path, session string, ids ...string) {
 	}
 }
 
-// wish is a receiver that wants a session.
+// wish attaches a receiver with a session request.
 func (c *clocked) wish(p engine.Path, want engine.SessionRequest, l engine.Link) (engine.LinkID, error) {
 	c.Helper()
 	c.links++
@@ -43,18 +43,18 @@ func (c *clocked) tryHold(p engine.Path, id string) (engine.LinkID, error) {
 	return c.wish(p, named(id), engine.Link{})
 }
 
-// hold wants a session by its id.
+// hold requires a session by its id.
 func (c *clocked) hold(p engine.Path, id string) engine.LinkID {
 	c.Helper()
 	l, err := c.tryHold(p, id)
 	c.must(err)
-	if a, ok := c.granted(l); !ok || a.ID != id || a.LockedUntil != c.now.Add(c.state(p).Config.LockFor()) {
+	if a, ok := c.granted(l); !ok || a.ID != id || a.LockedUntil != c.now.Add(c.state(p).Config.LockTime()) {
 		c.Fatalf("asked for %q, link %d was given %+v", id, l, a)
 	}
 	return l
 }
 
-// wait asks for the next session, however long that takes.
+// wait requests the next session, and waits for it.
 func (c *clocked) wait(p engine.Path) engine.LinkID {
 	c.Helper()
 	l, err := c.wish(p, next, engine.Link{})
@@ -62,7 +62,7 @@ func (c *clocked) wait(p engine.Path) engine.LinkID {
 	return l
 }
 
-// next is the next session there is now, empty if there is none.
+// next requests the next available session; the id is empty if there is none.
 func (c *clocked) next(p engine.Path) (l engine.LinkID, id string) {
 	c.Helper()
 	l, err := c.wish(p, next, engine.Link{NoWait: true})
@@ -90,7 +90,7 @@ func (c *clocked) granted(l engine.LinkID) (engine.SessionAccepted, bool) {
 	return c.given[i], true
 }
 
-// end is how a link was ended by the engine, nil if it was not.
+// end returns how the engine ended a link, nil if it did not.
 func (c *clocked) end(l engine.LinkID) *engine.LinkEnded {
 	i := slices.IndexFunc(c.ended, func(e engine.LinkEnded) bool { return e.ID == l })
 	if i < 0 {
@@ -99,7 +99,7 @@ func (c *clocked) end(l engine.LinkID) *engine.LinkEnded {
 	return &c.ended[i]
 }
 
-// wantEnded wants a link to have been ended because its session was lost.
+// wantEnded requires that a link was ended because its session was lost.
 func (c *clocked) wantEnded(l engine.LinkID) {
 	c.Helper()
 	e := c.end(l)
@@ -109,7 +109,7 @@ func (c *clocked) wantEnded(l engine.LinkID) {
 	c.wantSessionLost(e.Err)
 }
 
-// take wants one message in a session.
+// take requires one message in a session.
 func (c *clocked) take(l engine.LinkID) engine.Delivery {
 	c.Helper()
 	before := len(c.inbox)
@@ -124,7 +124,7 @@ func (c *clocked) take(l engine.LinkID) engine.Delivery {
 	return engine.Delivery{}
 }
 
-// empty wants there to be nothing in a session.
+// empty requires that there is no message in a session.
 func (c *clocked) empty(l engine.LinkID) {
 	c.Helper()
 	before := len(c.inbox)
@@ -146,10 +146,10 @@ func (c *clocked) drain(l engine.LinkID) {
 	c.step()
 }
 
-// lose ends a session's link in a way.
-func (c *clocked) lose(l engine.LinkID, how engine.Closed) { c.Helper(); c.detach(l, how) }
+// lose ends a session's link.
+func (c *clocked) lose(l engine.LinkID, how engine.DetachReason) { c.Helper(); c.detach(l, how) }
 
-// about is what is to be seen of a session; the zero row if nothing is known.
+// about returns a session's row; zero if the session does not exist.
 func (c *clocked) about(p engine.Path, id string) engine.SessionRow {
 	c.Helper()
 	r, ok, err := c.ns.SessionRow(p, id)
@@ -167,7 +167,7 @@ func (c *clocked) wantSessionLost(err error) {
 	}
 }
 
-// wantRefused wants just this refusal, and that nothing changed.
+// wantRefused requires exactly this error, and that nothing changed.
 func (c *clocked) wantRefused(kind error, text string, step func() error) {
 	c.Helper()
 	c.refused(kind, func() error {
@@ -179,7 +179,7 @@ func (c *clocked) wantRefused(kind error, text string, step func() error) {
 	})
 }
 
-// count is how often a message has failed.
+// count returns how often a message has failed.
 func (c *clocked) count(p engine.Path, id string) uint32 {
 	c.Helper()
 	for _, r := range c.rows(p) {
@@ -198,7 +198,7 @@ func (c *clocked) setState(l engine.LinkID, text string) error {
 	return err
 }
 
-// wantState wants a session's state as its holder sees it.
+// wantState compares a session's state as its receiver sees it.
 func (c *clocked) wantState(l engine.LinkID, text string, set bool) {
 	c.Helper()
 	have, ok, err := c.ns.SessionState(c.now, l)
@@ -209,7 +209,7 @@ func (c *clocked) wantState(l engine.LinkID, text string, set bool) {
 	c.step()
 }
 
-// happened are the events of sessions so far, in words.
+// happened returns the session events so far, as text.
 func (c *clocked) happened() (all []string) {
 	for _, e := range c.events {
 		if e.Session != "" {

@@ -6,7 +6,7 @@ import (
 	"mayfly/engine"
 )
 
-// The empty text is a session id like others, and not the same as none.
+// The empty text is a valid session id, which differs from having none.
 func TestEmptySessionID(t *testing.T) {
 	nameless := func(id string) engine.Content { return engine.Content{MessageID: id, EmptySessionID: true} }
 	run(t, rules{
@@ -21,13 +21,13 @@ func TestEmptySessionID(t *testing.T) {
 			c.equal(c.take(l).Content.MessageID()+c.take(l).Content.MessageID(), "12")
 			c.equal(c.about("q", "").Locked, int64(2))
 			c.refused(engine.ErrSessionLocked, func() error { _, err := c.tryHold("q", ""); return err })
-			c.restart() // locks of the former process stay
+			c.restart() // locks from before the restart stay
 			c.equal(c.about("q", "").Locked, int64(2))
 			c.pass(minute)
 			c.sweep()
 			c.equal(c.take(c.hold("q", "")).Message.DeliveryCount, uint32(1))
 		},
-		"SES-2 empty": func(c *clocked) { // a receiver that was given it waits for no other
+		"SES-2 empty": func(c *clocked) { // a receiver that was given this session does not wait for another
 			c.queue("q", sessionful)
 			l := c.wait("q")
 			c.send("q", nameless("1"))
@@ -37,7 +37,7 @@ func TestEmptySessionID(t *testing.T) {
 			c.say("q", "b", "b1")
 			_, id := c.next("q")
 			c.equal(id, "b")
-			c.lose(l, engine.ByClient)
+			c.lose(l, engine.DetachedByClient)
 			c.equal(c.about("q", "").LockedUntil, engine.Instant(0))
 		},
 		"MSG-9 empty": func(c *clocked) {
@@ -65,7 +65,7 @@ func TestEmptySessionID(t *testing.T) {
 			c.equal(len(rows), 1)
 			c.equal(rows[0].Content.MessageID(), "1")
 		},
-		"FWD-7 empty": func(c *clocked) {
+		"FWD-4 empty": func(c *clocked) {
 			c.queue("to", sessionful)
 			c.queue("from", engine.Config{ForwardTo: "to"})
 			c.send("from", nameless("m"))

@@ -7,10 +7,10 @@ import (
 	"mayfly/engine"
 )
 
-// What a session's lock costs whose receiver has many messages locked, and what
-// is left of it after a restart.
+// TestSessionLocksOfMany tests the cost of a session's lock whose receiver has many messages
+// locked, and what remains of it after a restart.
 func TestSessionLocksOfMany(t *testing.T) {
-	// several is a session whose receiver has n messages locked.
+	// several makes a session whose receiver has n messages locked.
 	several := func(c *clocked, n int) (l engine.LinkID, all []engine.Delivery) {
 		c.queue("q", sessionful)
 		ids := make([]string, n)
@@ -69,11 +69,11 @@ func TestSessionLocksOfMany(t *testing.T) {
 				for range 4 - len(settled) {
 					c.equal(c.take(again).Message.DeliveryCount, uint32(1))
 				}
-				c.lose(again, engine.ByClient)
+				c.lose(again, engine.DetachedByClient)
 				c.remove("q")
 			}
 		},
-		"SES-5, DEC-12 abandoned": func(c *clocked) { // and locked again: the last of them is another one meanwhile
+		"SES-5, DEC-12 abandoned": func(c *clocked) { // and locked again: the last locked message has changed meanwhile
 			l, all := several(c, 3)
 			c.at(10 * second)
 			renew(c, l)
@@ -87,7 +87,7 @@ func TestSessionLocksOfMany(t *testing.T) {
 			c.restart()
 			c.equal(c.about("q", "s").LockedUntil, morning.Add(80*second))
 		},
-		"SES-5, PROP-10, DEC-12": func(c *clocked) { // a renewal that ends earlier does so after a restart too
+		"SES-5, PROP-10, DEC-12": func(c *clocked) { // a renewal that ends earlier also does so after a restart
 			l, _ := several(c, 3)
 			c.update("q", func(cfg *engine.Config) { cfg.LockDuration = 5 * second })
 			c.at(10 * second)
@@ -99,7 +99,7 @@ func TestSessionLocksOfMany(t *testing.T) {
 			c.hold("q", "s")
 			c.equal(c.count("q", "m1"), uint32(1))
 		},
-		"SES-8": func(c *clocked) { // up to a limit, and then as many more as are settled
+		"SES-8": func(c *clocked) { // up to a limit, and then as many as are settled
 			c.limit(func(l *engine.Limits) { l.SessionLocks = 2 })
 			l, all := several(c, 2)
 			c.say("q", "s", "m3", "m4", "m5")
@@ -125,7 +125,7 @@ func TestSessionLocksOfMany(t *testing.T) {
 			c.step()
 			c.equal(c.about("q", "s").Locked, int64(2))
 		},
-		"§1.5 receives, SES-17": func(c *clocked) { // idle holders are none; who waits is, with credit or for a session
+		"§1.5 receives, SES-17": func(c *clocked) { // idle receivers of sessions do not count; those that wait do, with credit or for a session
 			c.limit(func(l *engine.Limits) { l.Receives = 2 })
 			c.topic("t", engine.Config{})
 			s, plain := c.sub("t", "s", sessionful), c.sub("t", "plain", engine.Config{})
@@ -140,19 +140,19 @@ func TestSessionLocksOfMany(t *testing.T) {
 			c.must(wait())
 			busy(wait)
 			busy(func() error { return c.ns.Credit(c.now, b, 1) })
-			c.must(c.ns.Credit(c.now, a, 1)) // it waits already
+			c.must(c.ns.Credit(c.now, a, 1)) // it is waiting already
 			c.must(c.ns.Credit(c.now, b, 0))
 			other := c.attach(plain, 0)
 			busy(func() error { return c.ns.Credit(c.now, other, 1) })
-			c.hold(s, "e") // whoever names a session does not wait
+			c.hold(s, "e") // a receiver that names its session does not wait
 			c.send("t", engine.Content{SessionID: "new"})
-			c.must(c.ns.Credit(c.now, other, 2)) // the one who waited has its session
+			c.must(c.ns.Credit(c.now, other, 2)) // the waiting receiver has its session
 			c.step()
 			busy(func() error { return c.ns.Credit(c.now, d, 1) })
 			c.equal(c.ns.Drain(c.now, a), true)
 			c.must(c.ns.Credit(c.now, d, 1))
 		},
-		"SES-6, DC-2": func(c *clocked) { // more of them than one step unlocks
+		"SES-6, DC-2": func(c *clocked) { // more messages than one step unlocks
 			const n = 150
 			l, _ := several(c, n)
 			c.at(minute - ms)

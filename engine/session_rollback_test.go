@@ -9,8 +9,8 @@ import (
 	"mayfly/engine"
 )
 
-// What the store refused never happened: who waited for a session waits, and in
-// its order; who held one holds it.
+// A refused step never happened: receivers that waited for a session wait again, in the same
+// order, and those that held one hold it.
 func TestSessionRollback(t *testing.T) {
 	undone := func(c *clocked, do func()) {
 		before := c.picture()
@@ -40,7 +40,7 @@ func TestSessionRollback(t *testing.T) {
 				c.equal(id, want)
 			}
 		},
-		"granted, SES-2 in line": func(c *clocked) { // each has its place again, wherever in the line and whyever it left
+		"granted, SES-2 in line": func(c *clocked) { // each has its old position in line again, wherever it was and for whatever reason it left
 			c.queue("q", sessionful)
 			for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 				c.say("q", id, id)
@@ -50,7 +50,7 @@ func TestSessionRollback(t *testing.T) {
 				for i, id := range []string{"c", "e"} {
 					c.must(c.ns.Attach(c.now, engine.Link{ID: engine.LinkID(90 + i), Path: "q", Session: named(id)}))
 				}
-				c.ns.Detach(c.now, held, engine.ByClient) // f, behind them
+				c.ns.Detach(c.now, held, engine.DetachedByClient) // f, behind them
 				n, err := c.ns.BatchDelete(c.now, "q", 2, c.now, "")
 				c.must(err)
 				c.equal(n, 2) // a and b
@@ -58,24 +58,24 @@ func TestSessionRollback(t *testing.T) {
 					_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{SessionID: id}), "")
 					c.must(err)
 				}
-				c.must(c.ns.Attach(c.now, engine.Link{ID: 92, Path: "q", Session: named("b")})) // which had been in line twice
-				c.must(c.ns.DeadLetterOne(c.now, c.rows("q")[1].Message.Key, "", "", ""))       // d
+				c.must(c.ns.Attach(c.now, engine.Link{ID: 92, Path: "q", Session: named("b")})) // b was in line twice
+				c.must(c.ns.DeadLetterMessage(c.now, c.rows("q")[1].Message.Key, "", "", ""))   // d
 			})
-			line, err := c.ns.NextSessions("q", 9)
+			line, err := c.ns.AvailableSessions("q", 9)
 			c.must(err)
 			c.equal(fmt.Sprint(line), "[a b c d e]")
 		},
-		"waiting in the middle": func(c *clocked) { // and who has left comes back to where it stood
+		"waiting in the middle": func(c *clocked) { // and a link that has left returns to its position
 			c.queue("q", sessionful)
 			first, second, third := c.wait("q"), c.wait("q"), c.wait("q")
-			undone(c, func() { c.ns.Detach(c.now, second, engine.ByClient) })
+			undone(c, func() { c.ns.Detach(c.now, second, engine.DetachedByClient) })
 			for _, l := range []engine.LinkID{first, second, third} {
 				c.say("q", fmt.Sprint(l), "m")
 				_, ok := c.granted(l)
 				c.equal(ok, true)
 			}
 		},
-		"waiting": func(c *clocked) { // and the one who has waited longest is still the first
+		"waiting": func(c *clocked) { // and the one that has waited longest is first again
 			c.queue("q", sessionful)
 			v, w := c.wait("q"), c.wait("q")
 			undone(c, func() {
@@ -97,9 +97,9 @@ func TestSessionRollback(t *testing.T) {
 			c.must(c.setState(l, "kept"))
 			before := c.about("q", "s")
 			undone(c, func() {
-				c.ns.Detach(c.now, l, engine.ByClient)
-				c.must(c.ns.SetStateFor(c.now, "q", "s", nil, ""))
-				c.must(c.ns.SetStateFor(c.now, "q", "t", new("new"), ""))
+				c.ns.Detach(c.now, l, engine.DetachedByClient)
+				c.must(c.ns.SetSessionStateAt(c.now, "q", "s", nil, ""))
+				c.must(c.ns.SetSessionStateAt(c.now, "q", "t", new("new"), ""))
 			})
 			c.equal(c.about("q", "s"), before)
 			c.equal(c.about("q", "t"), engine.SessionRow{})
@@ -108,7 +108,7 @@ func TestSessionRollback(t *testing.T) {
 			c.equal(c.take(l).Content.MessageID(), "m2")
 			c.restart()
 			c.wantIDs("q", "m2")
-			text, _, err := c.ns.StateOf("q", "s")
+			text, _, err := c.ns.SessionStateAt("q", "s")
 			c.must(err)
 			c.equal(text, "kept")
 		},

@@ -19,22 +19,22 @@ func TestSessionState(t *testing.T) {
 			c.must(c.setState(l, "half\x00way\xff"))
 			c.wantState(l, "half\x00way\xff", true)
 			c.complete(c.take(l))
-			c.lose(l, engine.ByClient)
+			c.lose(l, engine.DetachedByClient)
 			c.wantCounts("q", engine.Counts{})
-			l = c.hold("q", "s") // it outlives the messages
+			l = c.hold("q", "s") // the state outlives the messages
 			c.wantState(l, "half\x00way\xff", true)
 			c.must(c.ns.SetSessionState(c.now, l, nil))
 			c.step()
 			c.wantState(l, "", false)
 			c.equal(len(c.store.sessions), 0)
 			c.must(c.ns.SetSessionState(c.now, l, nil)) // nothing to clear
-			c.must(c.setState(l, ""))                   // an empty one is one
+			c.must(c.setState(l, ""))                   // an empty state is a state
 			c.wantState(l, "", true)
 			c.must(c.ns.SetSessionState(c.now, l, nil))
-			c.lose(l, engine.ByClient)
+			c.lose(l, engine.DetachedByClient)
 			c.equal(c.state("q").Sessions, engine.SessionCounts{})
 		},
-		"SES-11 holder": func(c *clocked) { // nobody else
+		"SES-11 holder": func(c *clocked) { // no other client
 			c.queue("q", sessionful)
 			c.queue("plain", engine.Config{})
 			w := c.wait("q")
@@ -43,7 +43,7 @@ func TestSessionState(t *testing.T) {
 			p := c.attach("plain", 0)
 			c.refused(engine.ErrNotAllowed, func() error { return c.setState(p, "x") })
 			l := c.hold("q", "s")
-			c.lose(l, engine.ByClient)
+			c.lose(l, engine.DetachedByClient)
 			c.refused(engine.ErrSessionLockLost, func() error { return c.setState(l, "x") })
 		},
 		"SES-11 size": func(c *clocked) {
@@ -74,7 +74,7 @@ func TestSessionState(t *testing.T) {
 			c.refused(engine.ErrQuota, func() error { return c.setState(l, strings.Repeat("x", 11)) })
 			c.must(c.setState(l, strings.Repeat("x", 10)))
 			c.equal(c.state("t").SizeInBytes, int64(10)) // at the root, as all of a subscription's
-			c.refused(engine.ErrQuota, func() error { return c.ns.SetStateFor(c.now, "t/Subscriptions/s", "other", new("x"), "") })
+			c.refused(engine.ErrQuota, func() error { return c.ns.SetSessionStateAt(c.now, "t/Subscriptions/s", "other", new("x"), "") })
 		},
 		"SES-12": func(c *clocked) {
 			c.queue("q", sessionful)
@@ -84,12 +84,12 @@ func TestSessionState(t *testing.T) {
 			c.equal(fmt.Sprint(c.sessionIDs("q", 0, 0, 2), c.sessionIDs("q", 0, 2, 2), c.sessionIDs("q", 0, 3, 2)), "[a b] [c] []")
 			l, d := c.hold("q", "b"), c.hold("q", "d")
 			m := c.take(l)
-			c.equal(fmt.Sprint(c.sessionIDs("q", 0, 0, 9)), "[a b c]") // also while it is under way
+			c.equal(fmt.Sprint(c.sessionIDs("q", 0, 0, 9)), "[a b c]") // also while a message is locked
 			c.setAside(m)
 			c.send("q", engine.Content{SessionID: "later", ScheduledFor: c.now.Add(hour)})
 			c.equal(fmt.Sprint(c.sessionIDs("q", 0, 0, 9)), "[a c]")
 			c.must(c.setState(l, "x"))
-			c.equal(fmt.Sprint(c.sessionIDs("q", 0, 0, 9)), "[a b c]") // a state is enough (sdk-demands 12)
+			c.equal(fmt.Sprint(c.sessionIDs("q", 0, 0, 9)), "[a b c]") // a state is sufficient (sdk-demands 12)
 			c.pass(ms)
 			c.must(c.setState(d, "y"))
 			c.equal(fmt.Sprint(c.sessionIDs("q", morning-1, 0, 9)), "[b d]")
@@ -110,10 +110,10 @@ func TestSessionState(t *testing.T) {
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusDisabled })
 			c.refused(engine.ErrDisabled, list("q", 0, 1))
 		},
-		"SES-12 many": func(c *clocked) { // not more at once than a client can have asked for
+		"SES-12 many": func(c *clocked) { // no more at once than a client can have requested
 			c.queue("q", sessionful)
 			for i := range 1001 {
-				c.must(c.ns.SetStateFor(c.now, "q", fmt.Sprintf("%04d", i), new("state"), ""))
+				c.must(c.ns.SetSessionStateAt(c.now, "q", fmt.Sprintf("%04d", i), new("state"), ""))
 			}
 			list := func(skip, top int) engine.SessionList {
 				l := engine.SessionList{Path: "q", ChangedSince: morning - 1, Skip: skip, Top: top}
@@ -125,7 +125,7 @@ func TestSessionState(t *testing.T) {
 			c.equal(len(list(0, 1<<30).IDs), 1000)
 			c.equal(fmt.Sprint(list(1000, 1<<30).IDs), "[1000]")
 		},
-		"SES-12 slices": func(c *clocked) { // each looks at so many sessions, whatever there is to be found
+		"SES-12 slices": func(c *clocked) { // each examines that many sessions, whether they match or not
 			c.queue("q", sessionful)
 			for _, id := range []string{"a", "b", "c", "d", "e"} {
 				c.send("q", engine.Content{SessionID: id, ScheduledFor: c.now.Add(hour)})
@@ -137,14 +137,14 @@ func TestSessionState(t *testing.T) {
 			for !l.Done {
 				c.must(c.ns.ListSessions(c.now, &l, 3))
 				from = append(from, l.From)
-				if len(from) == 1 { // it goes before its turn
-					c.must(c.ns.Cancel(c.now, "q", []engine.Seq{4}, ""))
+				if len(from) == 1 { // it is removed before its turn
+					c.must(c.ns.CancelScheduled(c.now, "q", []engine.Seq{4}, ""))
 				}
 				c.step()
 			}
 			c.equal(fmt.Sprint(l.IDs, from), "[g] [d d]")
 		},
-		"SES-12 use": func(c *clocked) { // as browsing is (IDLE-2); looking is not (IDLE-7)
+		"SES-12 use": func(c *clocked) { // it counts as use, like browsing (IDLE-2); viewing does not (IDLE-7)
 			short := sessionful
 			short.AutoDeleteOnIdle = 5 * minute
 			c.queue("q", short)
@@ -224,9 +224,9 @@ func TestSessionOperators(t *testing.T) {
 			c.refused(engine.ErrNotFound, func() error { return c.ns.BreakSession(c.now, "nowhere", "s", "operator") })
 			c.hold("q", "s")
 			c.at(minute)
-			c.refused(engine.ErrNotAllowed, func() error { return c.ns.BreakSession(c.now, "q", "s", "operator") }) // it has run out by itself
+			c.refused(engine.ErrNotAllowed, func() error { return c.ns.BreakSession(c.now, "q", "s", "operator") }) // its lock has expired already
 		},
-		"OPS-6 message": func(c *clocked) { // one message's lock, and the session stays
+		"OPS-6 message": func(c *clocked) { // breaks one message's lock, and the session's stays
 			c.queue("q", sessionful)
 			c.say("q", "s", "m1", "m2")
 			l := c.hold("q", "s")
@@ -239,69 +239,69 @@ func TestSessionOperators(t *testing.T) {
 			c.take(l)
 			c.at(10 * second)
 			from := len(c.events)
-			until, err := c.ns.RenewFor(c.now, again.Message.Key, "operator") // SES-5: all that is locked in it
+			until, err := c.ns.RenewLockFor(c.now, again.Message.Key, "operator") // SES-5: of all messages locked in it
 			c.must(err)
 			c.step()
 			c.equal(until, c.now.Add(minute))
 			c.equal(c.about("q", "s").LockedUntil, until)
 			c.equal(c.about("q", "s").Lock.By, "receiver")
-			var told []string // of the session, for the others that are locked in it, and of the message that the operator chose
+			var told []string // of the session, for the other messages locked in it, and of the message that the operator chose
 			for _, e := range c.events[from:] {
 				told = append(told, fmt.Sprint(e.Kind, " ", e.Session, e.Content.MessageID(), " ", e.Actor, " ", e.Audit))
 			}
 			c.equal(fmt.Sprint(told), "[session-renewed s operator false renewed m1 operator true]")
 		},
-		"SES-11 two writers": func(c *clocked) { // who have seen the same: the second is told (OPS-11)
+		"SES-11 two writers": func(c *clocked) { // that saw the same state: the second gets an error (OPS-11)
 			c.queue("q", sessionful)
-			set := func(seen engine.StateTag, state *string) error {
-				err := c.ns.SetStateIf(c.now, "q", "s", seen, state, "operator")
+			set := func(seen engine.SessionStateTag, state *string) error {
+				err := c.ns.SetSessionStateIf(c.now, "q", "s", seen, state, "operator")
 				c.step()
 				return err
 			}
-			none := engine.TagState(nil)
-			c.equal(none == engine.TagState(new("")), false)
-			c.refused(engine.ErrChanged, func() error { return set(engine.TagState(new("gone")), new("one")) })
+			none := engine.TagSessionState(nil)
+			c.equal(none == engine.TagSessionState(new("")), false)
+			c.refused(engine.ErrChanged, func() error { return set(engine.TagSessionState(new("gone")), new("one")) })
 			c.must(set(none, new("one")))
 			c.refused(engine.ErrChanged, func() error { return set(none, new("two")) })
 			c.refused(engine.ErrChanged, func() error { return set(none, nil) })
 			c.refused(engine.ErrChanged, func() error { return set("", new("two")) })
-			c.refused(engine.ErrNotFound, func() error { return c.ns.SetStateIf(c.now, "nowhere", "s", none, nil, "") })
-			text, _, err := c.ns.StateOf("q", "s")
+			c.refused(engine.ErrNotFound, func() error { return c.ns.SetSessionStateIf(c.now, "nowhere", "s", none, nil, "") })
+			text, _, err := c.ns.SessionStateAt("q", "s")
 			c.must(err)
 			c.equal(text, "one")
-			c.must(set(engine.TagState(new("one")), new("")))
+			c.must(set(engine.TagSessionState(new("one")), new("")))
 			c.refused(engine.ErrChanged, func() error { return set(none, nil) })
-			c.must(set(engine.TagState(new("")), nil))
+			c.must(set(engine.TagSessionState(new("")), nil))
 			c.must(set(none, new("three")))
 		},
 		"SES-11 by hand": func(c *clocked) {
 			c.queue("q", sessionful)
 			l := c.hold("q", "held")
 			for _, id := range []string{"held", "nobody's"} {
-				c.must(c.ns.SetStateFor(c.now, "q", id, new("by hand"), "operator"))
+				c.must(c.ns.SetSessionStateAt(c.now, "q", id, new("by hand"), "operator"))
 				c.step()
 				last := c.events[len(c.events)-1]
 				c.equal(fmt.Sprint(last.Kind, last.Session, last.Actor, last.Reason, last.Audit), "session-state"+id+"operatorsettrue")
-				text, set, err := c.ns.StateOf("q", id)
+				text, set, err := c.ns.SessionStateAt("q", id)
 				c.must(err)
 				c.equal(fmt.Sprint(text, set), "by handtrue")
 			}
 			c.wantState(l, "by hand", true)
-			c.must(c.ns.SetStateFor(c.now, "q", "held", nil, "operator"))
+			c.must(c.ns.SetSessionStateAt(c.now, "q", "held", nil, "operator"))
 			c.equal(c.events[len(c.events)-1].Session, "nobody's")
 			c.step()
 			c.equal(c.events[len(c.events)-1].Reason, "cleared")
-			_, set, err := c.ns.StateOf("q", "held")
+			_, set, err := c.ns.SessionStateAt("q", "held")
 			c.must(err)
 			c.equal(set, false)
 			c.queue("plain", engine.Config{})
-			c.refused(engine.ErrNotAllowed, func() error { return c.ns.SetStateFor(c.now, "plain", "s", new("x"), "") })
+			c.refused(engine.ErrNotAllowed, func() error { return c.ns.SetSessionStateAt(c.now, "plain", "s", new("x"), "") })
 			c.refused(engine.ErrArgument, func() error {
-				return c.ns.SetStateFor(c.now, "q", strings.Repeat("x", 129), new("x"), "")
+				return c.ns.SetSessionStateAt(c.now, "q", strings.Repeat("x", 129), new("x"), "")
 			})
-			c.must(c.ns.SetStateFor(c.now, "q", "", new("x"), "")) // an id like others
+			c.must(c.ns.SetSessionStateAt(c.now, "q", "", new("x"), "")) // an id like any other
 			c.equal(c.about("q", "").StateSize, 1)
-			c.refused(engine.ErrNotAllowed, func() error { _, _, err := c.ns.StateOf("plain", "s"); return err })
+			c.refused(engine.ErrNotAllowed, func() error { _, _, err := c.ns.SessionStateAt("plain", "s"); return err })
 		},
 		"OPS-10": func(c *clocked) { // into a session queue
 			c.queue("q", engine.Config{})
@@ -341,6 +341,43 @@ func TestSessionOperators(t *testing.T) {
 			c.must(err)
 			c.step()
 			c.equal(n, 2)
+		},
+		"BDEL-8": func(c *clocked) { // one session's messages, by its receiver
+			c.queue("q", sessionful)
+			for i := range 10 {
+				c.say("q", "one", fmt.Sprint("one ", i))
+				if i < 5 {
+					c.say("q", "two", fmt.Sprint("two ", i))
+				}
+			}
+			one, two := c.hold("q", "one"), c.hold("q", "two")
+			c.take(one)
+			c.must(c.ns.Credit(c.now, one, 1))
+			c.step()
+			d, err := c.ns.BeginSessionBatchDelete(c.now, one, 100, c.now)
+			c.must(err)
+			c.say("q", "one", "late")
+			for range 9 { // in slices, which skip other sessions' messages
+				c.must(c.ns.BatchDeleteSlice(c.now, &d, 3))
+				c.step()
+			}
+			c.equal(d.Deleted, 8) // two are locked
+			c.equal(c.state("q").Counts.Active, int64(6))
+			c.equal(c.state("q").Counts.Locked, int64(2))
+			d, err = c.ns.BeginSessionBatchDelete(c.now, two, 2, c.now)
+			c.must(err)
+			c.must(c.ns.BatchDeleteSlice(c.now, &d, 100))
+			c.step()
+			c.equal(d.Deleted, 2) // as many as were requested
+			c.wantIDs("q", "one 0", "one 1", "two 2", "two 3", "two 4", "late")
+			// Without the session's lock a batch delete neither begins nor continues.
+			d, err = c.ns.BeginSessionBatchDelete(c.now, two, 100, c.now)
+			c.must(err)
+			c.at(minute)
+			c.wantSessionLost(c.ns.BatchDeleteSlice(c.now, &d, 100))
+			_, err = c.ns.BeginSessionBatchDelete(c.now, one, 100, c.now)
+			c.wantSessionLost(err)
+			c.wantIDs("q", "one 0", "one 1", "two 2", "two 3", "two 4", "late")
 		},
 	}, asked, swept)
 }

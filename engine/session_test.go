@@ -19,7 +19,7 @@ func TestSessions(t *testing.T) {
 			c.refused(engine.ErrArgument, func() error { return err })
 			c.equal(c.take(c.hold("q", long)).Content.MessageID(), "a")
 			c.refused(engine.ErrArgument, func() error { _, err := c.tryHold("q", long+"x"); return err })
-			c.hold("q", strings.Repeat("y", 128)) // nobody has to create it
+			c.hold("q", strings.Repeat("y", 128)) // no session has to be created
 		},
 		"MSG-9": func(c *clocked) {
 			c.queue("q", sessionful)
@@ -46,7 +46,7 @@ func TestSessions(t *testing.T) {
 			c.equal(c.row(s.DeadLetter()).Message.DeliveryCount, uint32(0))
 			c.equal(c.take(c.hold(s, "x")).Message.Seq, engine.Seq(2))
 			c.equal(len(c.sessionIDs(s, 0, 0, 10)), 1)
-			// One that was scheduled gets there at its time.
+			// A scheduled message gets there when it is due.
 			c.send("t", engine.Content{MessageID: "later", ScheduledFor: c.now.Add(second)})
 			c.pass(second)
 			c.sweep()
@@ -69,13 +69,13 @@ func TestSessions(t *testing.T) {
 			c.say("q", "first", "2")
 			c.say("q", "second", "3")
 			l, id := c.next("q")
-			c.equal(id, "second") // in the order in which they came to have messages
+			c.equal(id, "second") // in the order in which they became available
 			c.equal(c.take(l).Content.MessageID(), "1")
 			_, id = c.next("q")
 			c.equal(id, "first")
 			_, id = c.next("q")
 			c.equal(id, "")
-			c.lose(l, engine.ByClient)
+			c.lose(l, engine.DetachedByClient)
 			_, id = c.next("q")
 			c.equal(id, "second")
 		},
@@ -86,7 +86,7 @@ func TestSessions(t *testing.T) {
 			c.say("q", "c", "3")
 			l, id := c.next("q")
 			c.equal(id, "a")
-			c.lose(l, engine.ByClient)
+			c.lose(l, engine.DetachedByClient)
 			for _, want := range []string{"b", "c", "a", ""} {
 				_, id = c.next("q")
 				c.equal(id, want)
@@ -99,17 +99,17 @@ func TestSessions(t *testing.T) {
 			_, ok := c.granted(a)
 			c.equal(ok, false)
 			c.say("q", "s", "m")
-			got, ok := c.granted(a) // who has waited longest
+			got, ok := c.granted(a) // the receiver that has waited longest
 			c.equal(ok, true)
 			c.equal(got, engine.SessionAccepted{Link: a, Path: "q", ID: "s", LockedUntil: c.now.Add(minute)})
 			_, ok = c.granted(b)
 			c.equal(ok, false)
-			c.lose(b, engine.ByClient) // its time is up
+			c.lose(b, engine.DetachedByClient) // it gives up waiting
 			c.say("q", "t", "m")
 			c.equal(c.about("q", "t").LockedUntil, engine.Instant(0))
 			_, id := c.next("q")
 			c.equal(id, "t")
-			_, id = c.next("q") // and at once with ErrTimeout, for who does not wait
+			_, id = c.next("q") // and at once with ErrTimeout, for a receiver that does not wait
 			c.equal(id, "")
 		},
 		"SES-4": func(c *clocked) {
@@ -143,7 +143,7 @@ func TestSessions(t *testing.T) {
 			c.equal(fmt.Sprint(c.delivered(b)), "[b1 b2 b3]")
 			c.wantCounts("q", engine.Counts{Active: 2, Locked: 5})
 		},
-		"SES-8 in turn": func(c *clocked) { // one to each, as other receivers are served
+		"SES-8 in turn": func(c *clocked) { // one message to each, as for other receivers
 			c.queue("q", sessionful)
 			c.say("q", "a", "a1", "a2")
 			c.say("q", "b", "b1", "b2")
@@ -192,11 +192,11 @@ func TestSessions(t *testing.T) {
 				c.step()
 				return err
 			}
-			c.wantSessionLost(settle(d, "Q")) // it says where, for the message is gone
+			c.wantSessionLost(settle(d, "Q")) // the client names the subqueue, because the message does not exist any more
 			c.wantLockLost(settle(d, ""))
 			c.kill(dead, "", "")
 			c.wantSessionLost(settle(dead, "q"))
-			// And where there are no sessions, it is the message's lock.
+			// Without sessions, it is the message's lock.
 			c.queue("plain", engine.Config{})
 			c.sends("plain", "m")
 			d = c.receive("plain")
@@ -245,7 +245,7 @@ func TestSessions(t *testing.T) {
 			a, id := c.next("q")
 			c.equal(id, "a")
 			c.complete(c.take(a))
-			c.pass(minute - ms) // long empty, and still its own
+			c.pass(minute - ms) // long empty, and still locked
 			c.say("q", "a", "3")
 			_, id = c.next("q")
 			c.equal(id, "b")
@@ -298,7 +298,7 @@ func TestSessions(t *testing.T) {
 			c.equal(fmt.Sprint(peek("a", 2, 1)), "[3]")
 			c.equal(fmt.Sprint(peek("b", 0, 10)), "[2 4]")
 			c.equal(fmt.Sprint(peek("nobody", 0, 10)), "[]")
-			all, err := c.ns.Peek(c.now, "q", 0, 10, "") // all of it needs no session's lock
+			all, err := c.ns.Peek(c.now, "q", 0, 10, "") // reading all of it needs no session's lock
 			c.must(err)
 			c.equal(len(all), 5)
 			c.refused(engine.ErrOutOfRange, func() error { _, err := c.ns.PeekSession(c.now, "q", "a", 0, 0, ""); return err })
@@ -307,7 +307,7 @@ func TestSessions(t *testing.T) {
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusReceiveDisabled })
 			c.refused(engine.ErrDisabled, func() error { _, err := c.ns.PeekSession(c.now, "q", "a", 0, 1, ""); return err })
 		},
-		"LOCK-14": func(c *clocked) { // drained, a receiver gets nothing more
+		"LOCK-14": func(c *clocked) { // after a drain, a receiver gets no more messages
 			c.queue("q", sessionful)
 			c.queue("plain", engine.Config{})
 			l, p := c.hold("q", "s"), c.attach("plain", 2)
@@ -321,7 +321,7 @@ func TestSessions(t *testing.T) {
 			c.equal(fmt.Sprint(c.delivered(l), c.delivered(p)), "[m1] [p1]")
 			c.must(c.ns.Credit(c.now, l, 1))
 			c.must(c.ns.Credit(c.now, p, 1))
-			c.equal(c.ns.Drain(c.now, l), false) // there is something that it has not been given
+			c.equal(c.ns.Drain(c.now, l), false) // there is a message that it has not been given
 			c.equal(c.ns.Drain(c.now, p), false)
 			c.step()
 			c.equal(fmt.Sprint(c.delivered(l), c.delivered(p)), "[m1 m2] [p1 p2]")
@@ -330,7 +330,7 @@ func TestSessions(t *testing.T) {
 	}, asked, swept)
 }
 
-// sessionIDs is the list that clients get.
+// sessionIDs returns the list that clients get.
 func (c *clocked) sessionIDs(p engine.Path, since engine.Instant, skip, top int) []string {
 	c.Helper()
 	l := engine.SessionList{Path: p, ChangedSince: since, Skip: skip, Top: top}

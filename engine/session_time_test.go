@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -17,7 +19,7 @@ func TestSessionLocks(t *testing.T) {
 			c.at(10 * second)
 			d2 := c.take(l)
 			c.equal(d1.Message.LockedUntil, morning.Add(30*second))
-			c.equal(d2.Message.LockedUntil, morning.Add(30*second)) // the session's end is its messages'
+			c.equal(d2.Message.LockedUntil, morning.Add(30*second)) // the session's deadline is that of its messages
 			c.at(30*second - ms)
 			until, err := c.ns.RenewSession(c.now, l)
 			c.must(err)
@@ -31,7 +33,7 @@ func TestSessionLocks(t *testing.T) {
 			c.at(60*second - 2*ms)
 			c.complete(d1)
 			c.equal(c.count("q", "m2"), uint32(0))
-			c.refused(engine.ErrNotAllowed, func() error { _, err := c.renew(d2); return err }) // there is no lock of its own to renew
+			c.refused(engine.ErrNotAllowed, func() error { _, err := c.renew(d2); return err }) // it has no lock of its own to renew
 			c.at(60*second - ms)
 			c.wantSessionLost(c.settle(d2, engine.Complete))
 		},
@@ -62,7 +64,7 @@ func TestSessionLocks(t *testing.T) {
 			c.wantSessionLost(err)
 			_, _, err = c.ns.SessionState(c.now, l)
 			c.wantSessionLost(err)
-			_, err = c.ns.FetchSession(c.now, l, nil, engine.PeekLock)
+			_, err = c.ns.ReceiveDeferredInSession(c.now, l, nil, engine.PeekLock)
 			c.wantSessionLost(err)
 			if err := c.ns.Credit(c.now, l, 1); err == nil {
 				c.Error("a receiver whose session is lost receives")
@@ -72,11 +74,53 @@ func TestSessionLocks(t *testing.T) {
 			c.wantEnded(l)
 			c.equal(c.take(again).Message.DeliveryCount, uint32(1))
 			c.equal(c.take(again).Message.DeliveryCount, uint32(1))
-			c.equal(c.take(again).Message.DeliveryCount, uint32(0)) // nobody had it
+			c.equal(c.take(again).Message.DeliveryCount, uint32(0)) // no receiver had it
 			c.wantState(again, "kept", true)
 			c.equal(fmt.Sprint(c.happened()), "[session-taken s receiver session-state s receiverset session-lost s receiver session-taken s receiver]")
 		},
-		"SES-6 empty": func(c *clocked) { // without a message to show for it
+		"SES-20": func(c *clocked) { // watched sessions are reported when they become available, and not for undone steps
+			c.queue("q", sessionful)
+			available := func() (ids []string) {
+				c.Helper()
+				for _, a := range c.ns.WatchedSessionsAvailable(c.now) {
+					ids = append(ids, string(a.Path)+" "+a.ID)
+				}
+				return ids
+			}
+			l := c.hold("q", "s")
+			c.must(c.setState(l, "kept"))
+			c.lose(l, engine.DetachedByClient)
+			c.ns.WatchSession("q", "s")
+			c.say("q", "other", "m")
+			c.equal(fmt.Sprint(available()), "[]")
+			failed := errors.New("taken back")
+			if err := c.ns.Atomically(func() error {
+				_, err := c.ns.Send(c.now, "q", c.submissions(engine.Content{SessionID: "s"}), "")
+				return cmp.Or(err, failed)
+			}); !errors.Is(err, failed) {
+				c.Error(err)
+			}
+			c.equal(fmt.Sprint(available()), "[]")
+			c.say("q", "s", "m")
+			c.equal(fmt.Sprint(available()), "[q s]")
+			c.equal(fmt.Sprint(available()), "[]")
+			c.ns.UnwatchSession("q", "s")
+			c.say("q", "s", "m")
+			c.equal(fmt.Sprint(available()), "[]")
+			c.send("q", engine.Content{SessionID: "e", TTL: second}) // an expired message does not count
+			c.ns.WatchSession("q", "e")
+			c.now = c.now.Add(2 * second)
+			c.send("q", engine.Content{SessionID: "e"})
+			c.equal(fmt.Sprint(available()), "[]")
+			is, err := c.ns.SessionAvailable(c.now, "q", "e")
+			c.must(err)
+			c.equal(is, false)
+			c.sweep()
+			c.equal(fmt.Sprint(available()), "[q e]")
+			c.ns.WatchSession("gone", "s")
+			c.equal(fmt.Sprint(available()), "[gone s]")
+		},
+		"SES-6 empty": func(c *clocked) { // without any message
 			c.queue("q", sessionful)
 			l := c.hold("q", "s")
 			c.at(minute - ms)
@@ -88,9 +132,9 @@ func TestSessionLocks(t *testing.T) {
 			c.at(2*minute - ms)
 			c.sweep()
 			c.wantEnded(l)
-			c.equal(c.state("q").Sessions, engine.SessionCounts{}) // and nothing is left of it
+			c.equal(c.state("q").Sessions, engine.SessionCounts{}) // and the session does not exist any more
 		},
-		"SES-6 credit": func(c *clocked) { // who waits in a session when it is lost
+		"SES-6 credit": func(c *clocked) { // a receiver that waits in a session when it is lost
 			c.queue("q", sessionful)
 			l := c.hold("q", "s")
 			c.must(c.ns.Credit(c.now, l, 1))
@@ -108,7 +152,7 @@ func TestSessionLocks(t *testing.T) {
 				d := c.take(l)
 				c.equal(d.Content.MessageID(), "m1")
 				c.take(l)
-				c.lose(l, engine.ByClient)
+				c.lose(l, engine.DetachedByClient)
 				c.wantCounts("q", engine.Counts{Active: 2})
 				c.equal(c.count("q", "m1")+c.count("q", "m2"), uint32(0))
 				c.wantSessionLost(c.settle(d, engine.Complete))
@@ -116,16 +160,16 @@ func TestSessionLocks(t *testing.T) {
 			}
 			c.equal(fmt.Sprint(c.happened()[:2]), "[session-taken s receiver session-closed s receiver]")
 		},
-		"SES-7 too late": func(c *clocked) { // what has run out is not given back
+		"SES-7 too late": func(c *clocked) { // an expired lock cannot be released
 			c.queue("q", sessionful)
 			c.say("q", "s", "m1")
 			l := c.hold("q", "s")
 			c.take(l)
 			c.at(minute)
-			c.lose(l, engine.ByClient)
+			c.lose(l, engine.DetachedByClient)
 			c.equal(c.count("q", "m1"), uint32(1))
 		},
-		"SES-7 waiting": func(c *clocked) { // whoever waits has it at once
+		"SES-7 waiting": func(c *clocked) { // a waiting receiver gets it at once
 			c.queue("q", sessionful)
 			c.say("q", "s", "m1")
 			l := c.hold("q", "s")
@@ -133,7 +177,7 @@ func TestSessionLocks(t *testing.T) {
 			w := c.wait("q")
 			c.must(c.ns.Credit(c.now, w, 1))
 			c.step()
-			c.lose(l, engine.ByClient)
+			c.lose(l, engine.DetachedByClient)
 			_, ok := c.granted(w)
 			c.equal(ok, true)
 			c.equal(fmt.Sprint(c.delivered(w)), "[m1]")
@@ -143,13 +187,13 @@ func TestSessionLocks(t *testing.T) {
 			c.say("q", "s", "m1", "m2")
 			l := c.hold("q", "s")
 			d1, _ := c.take(l), c.take(l)
-			c.lose(l, engine.Lost)
+			c.lose(l, engine.DetachedLost)
 			c.equal(c.about("q", "s").Attached, false)
 			_, err := c.ns.RenewSession(c.now, l)
 			c.wantSessionLost(err)
 			c.at(minute - ms)
 			c.refused(engine.ErrSessionLocked, func() error { _, err := c.tryHold("q", "s"); return err })
-			c.complete(d1) // by its token, from elsewhere (LOCK-8)
+			c.complete(d1) // by its token, from another client (LOCK-8)
 			c.at(minute)
 			c.equal(c.take(c.hold("q", "s")).Message.DeliveryCount, uint32(1))
 		},
@@ -164,16 +208,16 @@ func TestSessionLocks(t *testing.T) {
 			c.abandon(worn)
 			worn = c.take(l)
 			c.at(30 * second)
-			c.abandon(short) // its time is over
+			c.abandon(short) // it has expired
 			c.abandon(worn)  // and it has failed twice
 			c.equal(c.take(l).Content.MessageID(), "later")
 			c.wantIDs("q/$DeadLetterQueue", "short", "worn")
 			rows := c.rows("q/$DeadLetterQueue")
 			c.equal(rows[0].Message.Extra.Reason, engine.ReasonExpired)
-			c.equal(rows[1].Message.Extra.Reason, engine.ReasonExhausted)
+			c.equal(rows[1].Message.Extra.Reason, engine.ReasonMaxDeliveryCount)
 			c.equal(c.about("q", "s").Locked, int64(1))
 		},
-		"SES-16 lock": func(c *clocked) { // the same, when the session's lock runs out
+		"SES-16 lock": func(c *clocked) { // the same, when the session's lock expires
 			keep := sessionful
 			keep.DeadLetteringOnMessageExpiration, keep.MaxDeliveryCount = true, 1
 			c.queue("q", keep)
@@ -190,14 +234,14 @@ func TestSessionLocks(t *testing.T) {
 			c.wantIDs("q/$DeadLetterQueue", "short", "worn")
 			c.wantIDs("q", "later")
 		},
-		"SES-16 next": func(c *clocked) { // TTL-19: only expired messages are no messages
+		"SES-16 next": func(c *clocked) { // TTL-19: a session whose messages have all expired is not available
 			c.queue("q", sessionful)
 			c.send("q", engine.Content{MessageID: "a", SessionID: "short", TTL: second})
 			c.say("q", "long", "b")
 			c.at(second - ms)
 			l, id := c.next("q")
 			c.equal(id, "short")
-			c.lose(l, engine.ByClient)
+			c.lose(l, engine.DetachedByClient)
 			c.at(second)
 			for _, want := range []string{"long", ""} {
 				_, id := c.next("q")
@@ -212,7 +256,7 @@ func TestSessionLocks(t *testing.T) {
 			c.equal(c.about("q", "s"), engine.SessionRow{ID: "s", Scheduled: 1, OldestAt: morning})
 			c.send("q", engine.Content{MessageID: "still later", SessionID: "s", ScheduledFor: morning.Add(2 * second)})
 			c.at(second - ms)
-			c.must(c.ns.Credit(c.now, w, 0)) // it asks again, in case that there is no sweeper
+			c.must(c.ns.Credit(c.now, w, 0)) // it asks again, in case there is no sweeper
 			c.step()
 			_, ok := c.granted(w)
 			c.equal(ok, false)
@@ -236,7 +280,7 @@ func TestSessionLocks(t *testing.T) {
 			c.equal(c.take(l).Content.MessageID(), "m2") // DEF-2
 			c.refused(engine.ErrNotAllowed, func() error { _, err := c.tryFetch("q", seq); return err })
 			fetch := func(l engine.LinkID, seqs ...engine.Seq) ([]engine.Delivery, error) {
-				ds, err := c.ns.FetchSession(c.now, l, seqs, engine.PeekLock)
+				ds, err := c.ns.ReceiveDeferredInSession(c.now, l, seqs, engine.PeekLock)
 				c.step()
 				for _, d := range ds {
 					c.taken(d)
@@ -259,11 +303,11 @@ func TestSessionLocks(t *testing.T) {
 			c.complete(ds[0])
 			dead := c.attach("q/$DeadLetterQueue", 0)
 			c.refused(engine.ErrNotAllowed, func() error {
-				_, err := c.ns.FetchSession(c.now, dead, nil, engine.PeekLock)
+				_, err := c.ns.ReceiveDeferredInSession(c.now, dead, nil, engine.PeekLock)
 				return err
 			})
-			c.lose(other, engine.ByClient)
-			_, err = c.ns.FetchSession(c.now, other, []engine.Seq{foreign}, engine.PeekLock)
+			c.lose(other, engine.DetachedByClient)
+			_, err = c.ns.ReceiveDeferredInSession(c.now, other, []engine.Seq{foreign}, engine.PeekLock)
 			c.wantSessionLost(err)
 		},
 		"STAT-7": func(c *clocked) {
@@ -279,7 +323,7 @@ func TestSessionLocks(t *testing.T) {
 			}
 			c.refused(engine.ErrDisabled, func() error { return c.settle(d, engine.Complete) })
 			c.refused(engine.ErrDisabled, func() error { _, err := c.tryHold("q", "x"); return err })
-			c.equal(c.about("q", "s").LockedUntil, morning.Add(minute)) // as any lock that stands
+			c.equal(c.about("q", "s").LockedUntil, morning.Add(minute)) // like any existing lock
 			c.at(minute)
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
 			c.equal(c.take(c.hold("q", "s")).Message.DeliveryCount, uint32(1))
@@ -299,7 +343,7 @@ func TestSessionLocks(t *testing.T) {
 			c.queue("q", sessionful)
 			c.wantState(c.hold("q", "s"), "", false)
 		},
-		"DC-2 DC-3 delete": func(c *clocked) { // LOCK-2
+		"LOCK-2 in a session": func(c *clocked) {
 			c.queue("q", sessionful)
 			c.say("q", "s", "m1", "m2")
 			l, err := c.wish("q", named("s"), engine.Link{Mode: engine.ReceiveAndDelete})
@@ -307,7 +351,7 @@ func TestSessionLocks(t *testing.T) {
 			d := c.take(l)
 			c.equal(d.Deleted, true)
 			c.wantIDs("q", "m2")
-			c.lose(l, engine.ByClient)
+			c.lose(l, engine.DetachedByClient)
 			c.wantIDs("q", "m2")
 		},
 	}, asked, swept)
@@ -323,13 +367,13 @@ func TestSessionsAndIdleness(t *testing.T) {
 			c.topic("t", engine.Config{AutoDeleteOnIdle: 5 * minute})
 			s := c.sub("t", "s", short)
 			w, v := c.wait("q"), c.wait(s)
-			c.equal(c.state("q").Held, true)
+			c.equal(c.state("q").KeptAlive, true)
 			c.at(15 * minute)
 			c.equal(c.exists("q"), true)
 			c.equal(c.exists(s), true)
-			c.lose(w, engine.ByClient)
-			c.lose(v, engine.ByClient)
-			c.equal(c.state("q").Held, false)
+			c.lose(w, engine.DetachedByClient)
+			c.lose(v, engine.DetachedByClient)
+			c.equal(c.state("q").KeptAlive, false)
 			c.at(20*minute - ms)
 			c.equal(c.exists("q") && c.exists(s) && c.exists("t"), true)
 			c.at(20 * minute)
@@ -344,23 +388,23 @@ func TestSessionsAndIdleness(t *testing.T) {
 			c.say("q", "s", "m")
 			_, ok := c.granted(w)
 			c.equal(ok, true)
-			c.equal(c.state("q").Held, false)
+			c.equal(c.state("q").KeptAlive, false)
 			c.must(c.ns.Credit(c.now, w, 2)) // it receives the one and waits for another
 			c.step()
-			c.equal(c.state("q").Held, true)
+			c.equal(c.state("q").KeptAlive, true)
 			c.drain(w)
-			c.equal(c.state("q").Held, false)
+			c.equal(c.state("q").KeptAlive, false)
 			c.at(6*minute - ms)
 			c.equal(c.exists("q"), true)
-			c.at(7 * minute) // when its lock was lost, its receiver ended: that was no use
+			c.at(7 * minute) // its receiver ended when the lock was lost: that was no use
 			c.equal(c.exists("q"), false)
 		},
 	}, asked, swept)
 }
 
-// DEC-12: after a restart a session is taken as long as its messages' locks
-// were, by nobody known, and their tokens are good; a session without a locked
-// message is free.
+// DEC-12: after a restart a session is locked as long as its messages' locks were, by an
+// unknown client, and their tokens are valid; a session without a locked message is
+// available.
 func TestSessionsAfterRestart(t *testing.T) {
 	run(t, rules{
 		"DEC-12": func(c *clocked) {
@@ -382,7 +426,7 @@ func TestSessionsAfterRestart(t *testing.T) {
 			r, id := c.next("q")
 			c.equal(id, "r")
 			c.complete(c.take(r))
-			c.lose(r, engine.ByClient)
+			c.lose(r, engine.DetachedByClient)
 			c.complete(d1)
 			c.at(70*second - ms)
 			_, id = c.next("q")
@@ -399,7 +443,7 @@ func TestSessionsAfterRestart(t *testing.T) {
 			}
 			l := c.hold("q", "c")
 			c.complete(c.take(l))
-			c.lose(l, engine.ByClient)
+			c.lose(l, engine.DetachedByClient)
 			c.restart()
 			for _, want := range []string{"a", "b", "c", ""} {
 				_, id := c.next("q")
@@ -413,11 +457,11 @@ func TestSessionsAfterRestart(t *testing.T) {
 			c.must(c.setState(l, "a\x00b"))
 			c.must(c.setState(m, ""))
 			c.must(c.setState(c.hold("q", "u"), "cleared"))
-			c.must(c.ns.SetStateFor(c.now, "q", "u", nil, ""))
+			c.must(c.ns.SetSessionStateAt(c.now, "q", "u", nil, ""))
 			c.must(c.setState(c.hold("other", "s"), "gone"))
 			c.pass(2 * minute)
 			c.remove("other")
-			c.store.sessions[engine.SessionID{Holder: 99, ID: "s"}] = engine.Session{Holder: 99, ID: "s", State: "of nobody"}
+			c.store.sessions[engine.SessionID{Subqueue: 99, ID: "s"}] = engine.SessionRecord{Subqueue: 99, ID: "s", State: "of nobody"}
 			before := c.state("q").Bytes
 			c.restart()
 			c.equal(before, int64(3))

@@ -4,36 +4,44 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"mayfly/engine/shorten"
 )
 
-// A Setting is something that a namespace keeps and that is neither an entity
-// nor a message: a named view, a rule for alerts, a job. Whoever sets it gives it
-// a key and knows what the value means; to the engine it is opaque. There are no
-// events of settings; who sets one tells of it if it matters. See architecture §4.
+// A Setting is a stored value that is neither an entity nor a message: a named view, an alert
+// rule, a job. The package that sets it chooses the key and interprets the value, which is
+// opaque to the engine. Settings have no events; a caller adds one if it matters. See
+// architecture §4.
 type Setting struct {
-	Key       string // "view/late orders": case matters, and what comes before a slash says whose it is
-	Value     string // opaque bytes; empty is a value, too
+	Key       string // "view/late orders": case matters, and the part before the slash identifies its owner
+	Value     string // opaque bytes; may be empty
 	ChangedAt Instant
+}
+
+// memory returns the memory of s in bytes.
+func (s Setting) memory() int64 {
+	return settingEntry + textMemory(len(s.Key)) + textMemory(len(s.Value))
 }
 
 func (s Setting) size() int64 { return int64(len(s.Key) + len(s.Value)) }
 
-// settings are those of a namespace.
+// settings are the settings of a namespace.
 type settings struct {
 	byKey   map[string]Setting
-	inOrder []string // keys; nil after one came or went
+	inOrder []string // keys; nil after a setting was added or removed
 	bytes   int64    // of all keys and values
-	dropped Instant  // the latest ChangedAt of one that was dropped, since the namespace was made
+	account *account // nil if they are not counted
+	dropped Instant  // the latest ChangedAt of a dropped setting, since the namespace was made
 }
 
-// Setting is the one with this key; not ok if there is none.
+// Setting returns the setting with this key; ok is false if there is none.
 func (ns *Namespace) Setting(key string) (s Setting, ok bool) {
 	s, ok = ns.settings.byKey[key]
 	return s, ok
 }
 
-// Settings are those whose keys begin with prefix, in the order of their keys;
-// all of them if it is empty.
+// Settings returns the settings whose keys begin with prefix, in key order; all of them if
+// prefix is empty.
 func (ns *Namespace) Settings(prefix string) (all []Setting) {
 	keys := ns.settings.keys()
 	from, _ := slices.BinarySearch(keys, prefix)
@@ -53,13 +61,13 @@ func (s *settings) keys() []string {
 	return s.inOrder
 }
 
-// SetSetting adds a setting, or gives the one with that key another value. If
-// seen is not nil, it is the ChangedAt of what the caller saw there, zero if there
-// was nothing: the error is ErrChanged if that is no longer so. A later change of
-// a setting has a later ChangedAt, even within a millisecond.
+// SetSetting adds a setting, or changes the value of the one with that key. If seen is not
+// nil, it must be the ChangedAt of the setting that the caller saw, zero if there was none;
+// otherwise the error is ErrChanged. A later change of a setting has a later ChangedAt, even
+// within a millisecond.
 //
-// The error is ErrArgument for a key that cannot be, ErrTooLarge for one value
-// and ErrQuota for all together.
+// The error is ErrArgument for an invalid key, ErrTooLarge for a value that is too large, and
+// ErrQuota for too many settings or bytes.
 func (ns *Namespace) SetSetting(now Instant, key, value string, seen *Instant) (Setting, error) {
 	was, known := ns.Setting(key)
 	next := Setting{Key: key, Value: value, ChangedAt: max(now, ns.settings.dropped+1)}
@@ -73,48 +81,49 @@ func (ns *Namespace) SetSetting(now Instant, key, value string, seen *Instant) (
 	l := &ns.limits
 	switch {
 	case key == "" || int64(len(key)) > l.SettingKeyLength || !printable(key):
-		return Setting{}, refuse(ErrArgument, "The key of a setting has 1 to %d bytes, of characters that can be printed.", l.SettingKeyLength)
+		return Setting{}, Refuse(ErrArgument, "The key of a setting must have 1 to %d bytes of printable characters.", l.SettingKeyLength)
 	case seen != nil && *seen != was.ChangedAt:
-		return Setting{}, refuse(ErrChanged, "The setting '%s' is not what it was when it was seen.", cut(key, 64))
+		return Setting{}, Refuse(ErrChanged, "The setting '%s' has changed since it was read. Reload it and try again.", shorten.To(key, 64))
 	case int64(len(value)) > l.SettingSize:
-		return Setting{}, refuse(ErrTooLarge, "The setting '%s' has %d bytes; %d are allowed.", cut(key, 64), len(value), l.SettingSize)
+		return Setting{}, Refuse(ErrTooLarge, "The setting '%s' has %d bytes; the maximum is %d.", shorten.To(key, 64), len(value), l.SettingSize)
 	case !known && int64(len(ns.settings.byKey)) >= l.Settings:
-		return Setting{}, refuse(ErrQuota, "This namespace has %d settings, which is the most it may have.", len(ns.settings.byKey))
+		return Setting{}, Refuse(ErrQuota, "This namespace already has %d settings, the maximum. Delete one first.", len(ns.settings.byKey))
 	case more > 0 && ns.settings.bytes+more > l.SettingsSize:
-		return Setting{}, refuse(ErrQuota, "The settings of this namespace would have %d bytes; %d are allowed.", ns.settings.bytes+more, l.SettingsSize)
+		return Setting{}, Refuse(ErrQuota, "The settings of this namespace would have %d bytes; the maximum is %d.", ns.settings.bytes+more, l.SettingsSize)
 	}
 	ns.changeSetting(key, &next)
 	return next, nil
 }
 
-// DropSetting forgets a setting. The error is ErrNotFound if there is none.
+// DropSetting removes a setting. The error is ErrNotFound if there is none.
 func (ns *Namespace) DropSetting(key string) error {
 	was, known := ns.Setting(key)
 	if !known {
-		return refuse(ErrNotFound, "There is no setting called '%s'.", cut(key, 64))
+		return Refuse(ErrNotFound, "The setting '%s' does not exist.", shorten.To(key, 64))
 	}
 	ns.settings.dropped = max(ns.settings.dropped, was.ChangedAt)
 	ns.changeSetting(key, nil)
 	return nil
 }
 
-// changeSetting is the one place where steps change settings; nil is none.
+// changeSetting is the only place where steps change settings; nil removes one.
 func (ns *Namespace) changeSetting(key string, next *Setting) {
 	var before *Setting
 	if was, known := ns.Setting(key); known {
 		before = &was
 	}
-	ns.changes.note(undo{kind: undoSetting, other: func() { ns.settings.put(key, before) }})
+	ns.changes.addUndo(undo{kind: undoSetting, other: func() { ns.settings.put(key, before) }})
 	ns.settings.put(key, next)
 	ns.changes.settings[key] = struct{}{}
 	ns.changes.hard = true
 }
 
-// put is the one place where they change.
+// put is the only place where settings change.
 func (s *settings) put(key string, next *Setting) {
 	was, known := s.byKey[key]
 	if known {
 		s.bytes -= was.size()
+		s.account.add(-was.memory())
 	}
 	if known != (next != nil) {
 		s.inOrder = nil
@@ -125,4 +134,5 @@ func (s *settings) put(key string, next *Setting) {
 	}
 	s.byKey[key] = *next
 	s.bytes += next.size()
+	s.account.add(next.memory())
 }

@@ -15,9 +15,9 @@ import (
 	"mayfly/engine"
 )
 
-// These tests are of settings, architecture §4.
+// Tests of settings, architecture §4.
 
-// keys are those of settings, in the order they come.
+// keys returns the keys of settings, in their order.
 func keys(all []engine.Setting) (keys []string) {
 	for _, s := range all {
 		keys = append(keys, s.Key)
@@ -33,7 +33,7 @@ func (c *clocked) keep(key, value string) engine.Setting {
 	return s
 }
 
-// shelving sets one after the other, with a byte each.
+// shelving sets these keys one after the other, with a byte each.
 func shelving(keys ...string) func(*clocked) error {
 	var all []string
 	for _, key := range keys {
@@ -42,7 +42,7 @@ func shelving(keys ...string) func(*clocked) error {
 	return shelvingOf(all...)
 }
 
-// shelvingOf is shelving for keys and values in turn.
+// shelvingOf is shelving for keys and values in alternation.
 func shelvingOf(all ...string) func(*clocked) error {
 	return func(c *clocked) (err error) {
 		for s := range slices.Chunk(all, 2) {
@@ -107,7 +107,8 @@ func TestSettings(t *testing.T) {
 	})
 }
 
-// Who says what was seen changes only that, even where time stands still.
+// A caller that passes the ChangedAt it saw changes only that version, even if the clock
+// stands still.
 func TestSettingsThatWereSeen(t *testing.T) {
 	run(t, rules{
 		"compared": func(c *clocked) {
@@ -134,7 +135,7 @@ func TestSettingsThatWereSeen(t *testing.T) {
 			c.must(c.ns.DropSetting("a"))
 			c.step()
 			c.refused(engine.ErrChanged, func() error { return set("four", third.ChangedAt) })
-			fourth := c.keep("a", "four") // what was dropped does not come back under the same time
+			fourth := c.keep("a", "four") // after a drop, the key does not come back with the same time
 			if fourth.ChangedAt <= third.ChangedAt {
 				c.Errorf("it was changed at %d, dropped, and set at %d", third.ChangedAt, fourth.ChangedAt)
 			}
@@ -159,12 +160,12 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	}{
 		"no key":               {engine.ErrArgument, set("", "x"), "1 to 8 bytes"},
 		"a key too long":       {engine.ErrArgument, set("ääää1", "x"), "1 to 8 bytes"},
-		"a key nobody can see": {engine.ErrArgument, set("a\x00", "x"), "can be printed"},
-		"a key that is binary": {engine.ErrArgument, set("\xff", "x"), "can be printed"},
-		"a value too long":     {engine.ErrTooLarge, set("a", xs(11)), "'a' has 11 bytes; 10 are allowed"},
+		"a key nobody can see": {engine.ErrArgument, set("a\x00", "x"), "printable characters"},
+		"a key that is binary": {engine.ErrArgument, set("\xff", "x"), "printable characters"},
+		"a value too long":     {engine.ErrTooLarge, set("a", xs(11)), "'a' has 11 bytes; the maximum is 10"},
 		"one too many":         {engine.ErrQuota, set("c", ""), "has 2 settings"},
-		"too much together":    {engine.ErrQuota, set("b", xs(10)), "would have 21 bytes; 20 are allowed"},
-		"nothing to drop":      {engine.ErrNotFound, func() error { return c.ns.DropSetting("c") }, "no setting called 'c'"},
+		"too much together":    {engine.ErrQuota, set("b", xs(10)), "would have 21 bytes; the maximum is 20"},
+		"nothing to drop":      {engine.ErrNotFound, func() error { return c.ns.DropSetting("c") }, "The setting 'c' does not exist"},
 	} {
 		c.refused(tc.kind, func() error {
 			err := tc.step()
@@ -184,7 +185,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	c.must(set("ääää", "")()) // as long as a key may be
 	c.must(c.ns.DropSetting("ääää"))
 	c.must(set("c", xs(9))())
-	// What is there beyond the limits can become less.
+	// Settings beyond the limits can become fewer.
 	c.step()
 	c.limits.Settings, c.limits.SettingSize, c.limits.SettingsSize = 1, 5, 5
 	c.restart()
@@ -196,14 +197,13 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	c.must(set("b", "xx")())
 }
 
-// Random steps leave what a map has that they are done to, whatever the store
-// refuses, and after a restart too.
+// Random changes of settings have the same result as on a map, with rollbacks and restarts.
 func TestSettingsAgainstAMap(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	c := newClocked(t, asked)
-	is := map[string]string{} // as it is durable
+	is := map[string]string{} // the durable state
 	for range 300 {
 		next := maps.Clone(is)
 		for range r.IntN(4) {
@@ -245,14 +245,14 @@ func TestSettingsAgainstAMap(t *testing.T) {
 	}
 }
 
-// A batch that has anything in it is not empty, whatever it is.
+// A batch with anything in it is not empty, whatever it is.
 func TestEmptyBatch(t *testing.T) {
 	if b := (engine.Batch{Hard: true, Now: 5}); !b.Empty() {
 		t.Error("nothing is something")
 	}
 	for f := range reflect.TypeFor[engine.Batch]().Fields() {
 		switch f.Name {
-		case "Hard", "Now", "Written": // how, when, and what is in others
+		case "Hard", "Now", "Written", "Added": // they describe the batch and its Messages
 			continue
 		}
 		var b engine.Batch

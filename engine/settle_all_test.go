@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// several are settlements of deliveries, all in one way.
+// several returns settlements of deliveries, all with one outcome.
 func several(o engine.Outcome, all ...engine.Delivery) (out []engine.Settlement) {
 	for _, d := range all {
 		out = append(out, engine.Settlement{Token: d.Token(), Outcome: o, Path: "q", Client: "receiver"})
@@ -63,9 +63,9 @@ func TestSettleAll(t *testing.T) {
 			a, b := c.receive("q"), c.receive("q")
 			c.complete(b)
 			id := c.declare()
-			c.refused(engine.ErrLockLost, func() error { return c.ns.SettleAllIn(c.now, id, several(engine.Complete, a, b)) })
+			c.refused(engine.ErrLockLost, func() error { return c.ns.SettleAllInTx(c.now, id, several(engine.Complete, a, b)) })
 			c.now = c.now.Add(c.limits.TransactionTime)
-			c.must(c.ns.SettleAllIn(c.now, id, several(engine.Complete, a)))
+			c.must(c.ns.SettleAllInTx(c.now, id, several(engine.Complete, a)))
 			c.commits(id)
 			c.wantCounts("q", engine.Counts{})
 		},
@@ -81,14 +81,14 @@ func TestSettleAll(t *testing.T) {
 			c.sends("q", "a", "b", "c")
 			a, b, d := c.receive("q"), c.receive("q"), c.receive("q")
 			id := c.declare()
-			c.refused(engine.ErrQuota, func() error { return c.ns.SettleAllIn(c.now, id, several(engine.Complete, a, b, d)) })
-			c.refused(engine.ErrLockLost, func() error { return c.ns.SettleAllIn(c.now, id, several(engine.Complete, a, a)) })
+			c.refused(engine.ErrQuota, func() error { return c.ns.SettleAllInTx(c.now, id, several(engine.Complete, a, b, d)) })
+			c.refused(engine.ErrLockLost, func() error { return c.ns.SettleAllInTx(c.now, id, several(engine.Complete, a, a)) })
 			c.must(c.settleIn(id, b, engine.Complete))
-			c.refused(engine.ErrLockLost, func() error { return c.ns.SettleAllIn(c.now, id, several(engine.Complete, a, b)) })
-			c.must(c.ns.SettleAllIn(c.now, id, several(engine.Complete, d)))
+			c.refused(engine.ErrLockLost, func() error { return c.ns.SettleAllInTx(c.now, id, several(engine.Complete, a, b)) })
+			c.must(c.ns.SettleAllInTx(c.now, id, several(engine.Complete, d)))
 			c.commits(id)
 			c.wantCounts("q", engine.Counts{Locked: 1})
-			c.refused(engine.ErrTransaction, func() error { return c.ns.SettleAllIn(c.now, id, several(engine.Complete, a)) })
+			c.refused(engine.ErrTransaction, func() error { return c.ns.SettleAllInTx(c.now, id, several(engine.Complete, a)) })
 		},
 	})
 }

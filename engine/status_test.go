@@ -27,9 +27,11 @@ func TestAccessedTimes(t *testing.T) {
 			c.queue("q", engine.Config{})
 			c.equal(c.state("q").AccessedAt, engine.Instant(0))
 			c.topic("t", engine.Config{})
-			s := c.sub("t", "s", engine.Config{})
 			c.equal(c.state("t").AccessedAt, engine.Instant(0))
-			c.equal(c.state(s).AccessedAt, c.now) // of a subscription, when it was created
+			c.at(time.Millisecond)
+			s := c.sub("t", "s", engine.Config{})
+			c.equal(c.state(s).AccessedAt, c.now)   // of a subscription, when it was created
+			c.equal(c.state("t").AccessedAt, c.now) // and of its topic
 			c.at(second)
 			c.send("t", engine.Content{ScheduledFor: c.now.Add(minute)}) // scheduling is sending
 			c.equal(c.state("t").AccessedAt, c.now)
@@ -70,7 +72,7 @@ func TestAccessedTimes(t *testing.T) {
 			c.grab("q/$DeadLetterQueue")
 			c.grab("q")
 			c.grab("q")
-			c.must(c.ns.Cancel(c.now, "q", []engine.Seq{3}, ""))
+			c.must(c.ns.CancelScheduled(c.now, "q", []engine.Seq{3}, ""))
 			c.equal(c.state("q").SizeInBytes, int64(0))
 		},
 		"RT-4": func(c *clocked) {
@@ -93,7 +95,7 @@ func TestAccessedTimes(t *testing.T) {
 			c.wantCounts("t", engine.Counts{Scheduled: 1})
 			c.wantCounts(s, engine.Counts{DeadLetter: 1})
 		},
-		"RT-6, CNT-3": func(c *clocked) { // exact at once, over everything
+		"RT-6, CNT-3": func(c *clocked) { // exact at once, summed over everything
 			c.queue("q", engine.Config{})
 			for i := range 5 {
 				c.sends("q", "m")
@@ -139,7 +141,7 @@ func TestAccessedTimes(t *testing.T) {
 			c.equal(n.DeadLetter, int64(0))
 			c.equal(n.Scheduled, int64(1))
 		},
-		"CNT-2": func(c *clocked) { // reading counts touches nothing
+		"CNT-2": func(c *clocked) { // reading counts is no use
 			c.queue("q", engine.Config{})
 			c.send("q", engine.Content{TTL: second})
 			d := c.receive("q")
@@ -167,7 +169,7 @@ func TestStatus(t *testing.T) {
 		status       engine.Status
 		sends, takes bool
 	}{
-		{"§1.4, STAT-1 Active", engine.StatusActive, true, true},
+		{"§1.4 Active", engine.StatusActive, true, true},
 		{"§1.4, STAT-1, STAT-2, STAT-7 Disabled", engine.StatusDisabled, false, false},
 		{"§1.4, STAT-2, STAT-8 SendDisabled", engine.StatusSendDisabled, false, true},
 		{"§1.4, STAT-2, STAT-7 ReceiveDisabled", engine.StatusReceiveDisabled, true, false},
@@ -202,10 +204,10 @@ func TestStatus(t *testing.T) {
 			check(tc.takes, "Receive", func() error { _, err := c.ns.Peek(c.now, "q", 1, 1, ""); return err })
 			check(tc.takes, "Receive", func() error { _, err := c.ns.BatchDelete(c.now, "q", 1, c.now-1, ""); return err })
 			check(tc.takes, "Receive", func() error {
-				_, err := c.ns.Fetch(c.now, "q", []engine.Seq{deferred}, engine.PeekLock, "")
+				_, err := c.ns.ReceiveDeferred(c.now, "q", []engine.Seq{deferred}, engine.PeekLock, "")
 				return err
 			})
-			check(tc.takes, "Receive", func() error { _, err := c.ns.Renew(c.now, b.Token(), "", ""); return err })
+			check(tc.takes, "Receive", func() error { _, err := c.ns.RenewLock(c.now, b.Token(), "", ""); return err })
 			if !tc.takes {
 				for _, o := range []engine.Outcome{engine.Abandon, engine.Defer, engine.DeadLetter, engine.Release} {
 					check(false, "Receive", func() error { return c.ns.Settle(c.now, engine.Settlement{Token: a.Token(), Outcome: o}) })
@@ -235,7 +237,7 @@ func TestStatus(t *testing.T) {
 			c.sends("t", "m")
 			c.complete(c.receive(p))
 		},
-		"STAT-2 link": func(c *clocked) { // an open receiver is ended
+		"STAT-2 link": func(c *clocked) { // an attached receiver is ended
 			c.queue("q", engine.Config{})
 			c.attach("q", 1)
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusSendDisabled })
@@ -247,7 +249,7 @@ func TestStatus(t *testing.T) {
 			c.sends("q", "m")
 			c.wantCounts("q", engine.Counts{Active: 1})
 		},
-		"STAT-3": func(c *clocked) { // a disabled subscription still collects
+		"STAT-3": func(c *clocked) { // a disabled subscription still gets copies
 			for _, s := range []engine.Status{engine.StatusDisabled, engine.StatusReceiveDisabled} {
 				c.topic("t", engine.Config{})
 				p := c.sub("t", "s", with(s))
@@ -266,7 +268,7 @@ func TestStatus(t *testing.T) {
 			c.refused(engine.ErrDisabled, func() error { _, err := c.ns.Send(c.now, "t", c.submissions(engine.Content{}), ""); return err })
 			c.complete(c.receive(p))
 		},
-		"STAT-5": func(c *clocked) { // looked at, changed and deleted in every status
+		"STAT-5": func(c *clocked) { // can be viewed, changed and deleted in every status
 			for _, s := range []engine.Status{engine.StatusActive, engine.StatusDisabled, engine.StatusSendDisabled, engine.StatusReceiveDisabled} {
 				c.queue("q", with(s))
 				c.equal(c.state("q").Config.Status, s)
@@ -279,7 +281,7 @@ func TestStatus(t *testing.T) {
 				c.equal(c.exists("q"), false)
 			}
 		},
-		"STAT-6": func(c *clocked) { // time goes on where nobody may send or receive
+		"STAT-6": func(c *clocked) { // time has its effects also where sending and receiving are disabled
 			c.topic("t", engine.Config{})
 			p := c.sub("t", "s", keeping)
 			c.send("t", engine.Content{MessageID: "live", ScheduledFor: morning.Add(second)})
@@ -292,7 +294,7 @@ func TestStatus(t *testing.T) {
 			c.update(p, func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
 			c.equal(c.receive(p).Content.MessageID(), "live")
 		},
-		"STAT-6 queue": func(c *clocked) { // locks end too
+		"STAT-6 queue": func(c *clocked) { // locks expire too
 			c.queue("q", keeping)
 			c.sends("q", "locked")
 			c.receive("q")
@@ -314,7 +316,7 @@ func TestStatus(t *testing.T) {
 			c.sends("q", "m")
 			seq := c.send("q", engine.Content{ScheduledFor: c.now + 1000})
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusSendDisabled })
-			c.must(c.ns.Cancel(c.now, "q", []engine.Seq{seq}, ""))
+			c.must(c.ns.CancelScheduled(c.now, "q", []engine.Seq{seq}, ""))
 			rows, err := c.ns.Peek(c.now, "q", 1, 10, "")
 			c.must(err)
 			c.equal(len(rows), 1)

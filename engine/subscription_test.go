@@ -174,7 +174,7 @@ func TestSubscriptions(t *testing.T) {
 	})
 }
 
-// IDLE-11, PROP-14: what belongs to a topic ends with it.
+// IDLE-11, PROP-14: what belongs to a topic is deleted with it.
 func TestTopicRemoved(t *testing.T) {
 	run(t, rules{
 		"recreated": func(c *clocked) {

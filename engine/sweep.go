@@ -1,69 +1,79 @@
 package engine
 
-import "container/heap"
+import (
+	"container/heap"
+)
 
-// sliceOfHolder is how many alarms of one holder are served before another
-// holder has its turn.
-const sliceOfHolder = 64
+// maxAlarmsPerSubqueue is how many alarms of one subqueue are served before the next subqueue has
+// its turn.
+const maxAlarmsPerSubqueue = 64
 
-// NextDue is when Sweep next has something to do; zero: never.
+// NextDue returns when Sweep next has something to do; zero if never.
 func (ns *Namespace) NextDue() Instant {
-	if len(ns.turn)+len(ns.dying)+len(ns.hungry) > 0 {
+	if len(ns.rotation)+len(ns.freeing)+len(ns.needMatch) > 0 {
 		return 1
 	}
 	if len(ns.due) == 0 {
 		return ns.transactions.next()
 	}
-	return earlier(ns.due[0].at, ns.transactions.next())
+	return earlier(ns.due[0].dueAt, ns.transactions.next())
 }
 
-// Sweep does what is due and nobody has asked for, at most about work changes,
-// and tells whether more is due. Every step judges what it touches (TTL-31), so
-// that who asks is answered the same without it, but for three things: messages
-// are forwarded (§11), and entities delete themselves when they are idle (§10),
-// in a Sweep alone; and who waits, for a message, for a session or to hear that
-// a session's lock has run out, is told of what time alone has done by one.
+// Sweep does work that is due without a request, about work changes at most, and reports
+// whether more is due. Every step judges what it touches (TTL-31), so that requests get the
+// same results without it, with three exceptions: only Sweep forwards messages (§11) and
+// deletes idle entities (§10); and clients that wait, for a message, for a session or for the
+// loss of a session's lock, learn from it what time alone has done.
 func (ns *Namespace) Sweep(now Instant, work int) (more bool) {
-	work -= ns.endOverdue(now, (work+1)/2) // neither they nor the places wait for all of the others
-	for ns.gather(now); work > 0 && len(ns.turn) > 0; ns.gather(now) {
-		h := ns.turn[0]
-		ns.turn = ns.turn[1:]
-		if ns.holders[h.id] != h {
-			h.inTurn = false
+	work -= ns.endOverdue(now, (work+1)/2) // neither transactions nor subqueues wait for all of the others
+	for ns.collectDue(now); work > 0 && len(ns.rotation) > 0; ns.collectDue(now) {
+		h := ns.rotation[0]
+		ns.rotation = ns.rotation[1:]
+		if ns.subqueues[h.id] != h {
+			h.inRotation = false
 			continue
 		}
-		work -= ns.serve(now, h, min(work, sliceOfHolder))
-		if ns.holders[h.id] == h && h.next().Passed(now) {
-			ns.turn = append(ns.turn, h)
+		work -= ns.handleDue(now, h, min(work, maxAlarmsPerSubqueue))
+		if ns.subqueues[h.id] == h && h.nextDue().Passed(now) {
+			ns.rotation = append(ns.rotation, h)
 			continue
 		}
-		h.inTurn, h.at = false, 0
-		if ns.holders[h.id] == h {
+		h.inRotation, h.dueAt = false, 0
+		if ns.subqueues[h.id] == h {
 			ns.reschedule(h)
 		}
 	}
-	for work > 0 && len(ns.dying) > 0 {
-		work -= ns.bury(work)
+	for work > 0 && len(ns.freeing) > 0 {
+		work -= ns.freeDeleted(work)
 	}
 	ns.endOverdue(now, work)
-	return ns.transactions.next().Passed(now) || len(ns.turn) > 0 || len(ns.dying) > 0 || len(ns.due) > 0 && ns.due[0].at.Passed(now)
+	return ns.transactions.next().Passed(now) || len(ns.rotation) > 0 || len(ns.freeing) > 0 || len(ns.due) > 0 && ns.due[0].dueAt.Passed(now)
 }
 
-// gather gives those a turn where something is due by now: what was just
-// forwarded goes on from where it is.
-func (ns *Namespace) gather(now Instant) {
-	for len(ns.due) > 0 && ns.due[0].at.Passed(now) {
+// SweepDrops is Sweep for a store on a full disk, limited to work that takes no room there:
+// messages expire, and those of deleted entities are freed. Messages that are to be forwarded
+// wait, and so do scheduled ones at topics.
+func (ns *Namespace) SweepDrops(now Instant, work int) (more bool) {
+	ns.dropsOnly = true
+	defer func() { ns.dropsOnly = false }()
+	return ns.Sweep(now, work)
+}
+
+// collectDue moves subqueues with something due from the heap to the turn, also between slices: a
+// message just forwarded goes on in the same Sweep.
+func (ns *Namespace) collectDue(now Instant) {
+	for len(ns.due) > 0 && ns.due[0].dueAt.Passed(now) {
 		h := ns.due[0]
 		ns.due.remove(h)
-		h.inTurn = true
-		ns.turn = append(ns.turn, h)
+		h.inRotation = true
+		ns.rotation = append(ns.rotation, h)
 	}
 }
 
-// serve acts on up to limit of h's due alarms and returns how many it acted on.
-func (ns *Namespace) serve(now Instant, h *holder, limit int) (done int) {
+// handleDue handles up to about limit of h's due alarms and returns the number of changes.
+func (ns *Namespace) handleDue(now Instant, h *subqueue, limit int) (done int) {
 	if h.rejudge != 0 {
-		done += h.setAlarms(limit)
+		done += h.rearm(limit)
 	}
 	for _, set := range []*alarms{&h.pending, &h.expiring} {
 		for done < limit {
@@ -71,15 +81,19 @@ func (ns *Namespace) serve(now Instant, h *holder, limit int) (done int) {
 			if !ok || !a.at.Passed(now) {
 				break
 			}
-			ns.settleDue(now, h, h.order.at(a.seq))
-			done += h.worth()
+			if set == &h.pending && ns.schedulesWait(h) {
+				h.memoryRetryAt = ns.nextMemoryRetry(now)
+				break
+			}
+			ns.applyVerdict(now, h, h.order.at(a.seq))
+			done += h.alarmCost()
 		}
 	}
 	for more := 1; more > 0 && done < limit; done += more {
-		more = ns.loseDue(now, h, limit-done)
+		more = ns.expireSessionLocks(now, h, limit-done)
 	}
-	if !h.dead && h.entity.lapseAt().Passed(now) {
-		ns.lapse(now, h.entity)
+	if !h.dead && h.entity.nextForget().Passed(now) {
+		ns.forgetIDs(now, h.entity)
 		done++
 	}
 	done += ns.forwardDue(now, h, limit-done)
@@ -90,12 +104,12 @@ func (ns *Namespace) serve(now Instant, h *holder, limit int) (done int) {
 	return max(done, 1)
 }
 
-// worth is how many changes one of h's alarms may make: at a topic a copy for
-// each subscription.
-func (h *holder) worth() int { return 1 + len(h.entity.subs) }
+// alarmCost returns how many changes one of h's alarms may make: at a topic one for each
+// subscription's copy as well.
+func (h *subqueue) alarmCost() int { return 1 + len(h.entity.subs) }
 
-// setAlarms goes on setting alarms anew after a change of terms.
-func (h *holder) setAlarms(limit int) (done int) {
+// rearm continues setting alarms again after a change of terms.
+func (h *subqueue) rearm(limit int) (done int) {
 	next := Seq(0)
 	for m := range h.order.from(h.rejudge) {
 		if done == limit {
@@ -109,11 +123,10 @@ func (h *holder) setAlarms(limit int) (done int) {
 	return done
 }
 
-// settleDue applies what time has done to m, and tells whether m is still in
-// h afterwards.
-func (ns *Namespace) settleDue(now Instant, h *holder, m *message) (stays bool) {
+// applyVerdict applies what time has done to m, and reports whether m is still in h afterwards.
+func (ns *Namespace) applyVerdict(now Instant, h *subqueue, m *message) (stays bool) {
 	for {
-		switch v := Judge(h.terms, h.present(m), now); v {
+		switch v := Judge(h.terms, h.withSessionLock(m), now); v {
 		case Keep:
 			h.setAlarm(m)
 			return true
@@ -121,11 +134,11 @@ func (ns *Namespace) settleDue(now Instant, h *holder, m *message) (stays bool) 
 			ns.activate(now, h, m)
 			return false
 		case Unlock:
-			end := h.present(m).LockedUntil
+			end := h.withSessionLock(m).LockedUntil
 			ns.unlock(now, h, m, EventLockLost, "")
-			// It wore out at that moment, even if by now it has expired as well (DC-4).
+			// It was exhausted at that moment, even if by now it has expired as well (DC-4).
 			if Judge(h.terms, m.Message, end) == DeadLetterExhausted {
-				ns.deadLetter(now, h, m, exhausted(h.terms.Deliveries))
+				ns.deadLetter(now, h, m, maxDeliveryCountExceeded(h.terms.MaxDeliveries))
 				return false
 			}
 		case Drop:
@@ -137,16 +150,16 @@ func (ns *Namespace) settleDue(now Instant, h *holder, m *message) (stays bool) 
 			ns.deadLetter(now, h, m, &Extra{Reason: ReasonExpired, Description: "The message expired and was dead lettered."})
 			return false
 		case DeadLetterExhausted:
-			ns.deadLetter(now, h, m, exhausted(h.terms.Deliveries))
+			ns.deadLetter(now, h, m, maxDeliveryCountExceeded(h.terms.MaxDeliveries))
 			return false
 		}
 	}
 }
 
-// bury lets go of the messages of a deleted entity, a slice at a time; the
-// store drops them by their holder.
-func (ns *Namespace) bury(limit int) (done int) {
-	h := ns.dying[0]
+// freeDeleted frees the messages of a deleted subqueue, a slice at a time; the store drops them by
+// their holder.
+func (ns *Namespace) freeDeleted(limit int) (done int) {
+	h := ns.freeing[0]
 	var gone []*message
 	for m := range h.order.from(1) {
 		if len(gone) == limit {
@@ -157,57 +170,102 @@ func (ns *Namespace) bury(limit int) (done int) {
 	for _, m := range gone {
 		delete(ns.messages, m.Key)
 		h.order.drop(m.Seq)
-		if m.content.refs--; m.content.refs == 0 {
-			ns.changes.discard(m.content)
-		}
+		ns.account.add(-ns.sizer.message(m.Extra))
+		ns.dropReference(m.content)
 	}
 	if h.order.len() == 0 {
-		ns.dying = ns.dying[1:]
+		ns.freeing = ns.freeing[1:]
+		ns.account.add(-h.account.bytes) // its indexes are freed with it
 	}
 	return len(gone) + 1
 }
 
-// dueHolders is a heap of holders by when something is due there.
-type dueHolders []*holder
+// dueSubqueues is a heap of subqueues by when something is due there.
+type dueSubqueues []*subqueue
 
-// fix puts h where h.at belongs, out of the heap if that is zero.
-func (d *dueHolders) fix(h *holder) {
+// fix moves h to the position for h.at, out of the heap if that is zero.
+func (d *dueSubqueues) fix(h *subqueue) {
 	switch {
-	case h.at <= 0:
+	case h.dueAt <= 0:
 		d.remove(h)
-	case h.place < 0:
+	case h.heapIndex < 0:
 		heap.Push(d, h)
 	default:
-		heap.Fix(d, h.place)
+		heap.Fix(d, h.heapIndex)
 	}
 }
 
-func (d *dueHolders) remove(h *holder) {
-	if h.place >= 0 {
-		heap.Remove(d, h.place)
+func (d *dueSubqueues) remove(h *subqueue) {
+	if h.heapIndex >= 0 {
+		heap.Remove(d, h.heapIndex)
 	}
 }
 
-// Len, Less, Swap, Push and Pop are heap.Interface.
-func (d dueHolders) Len() int           { return len(d) }
-func (d dueHolders) Less(i, j int) bool { return d[i].at < d[j].at }
-func (d dueHolders) Swap(i, j int) {
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (d dueSubqueues) Len() int           { return len(d) }
+func (d dueSubqueues) Less(i, j int) bool { return d[i].dueAt < d[j].dueAt }
+func (d dueSubqueues) Swap(i, j int) {
 	d[i], d[j] = d[j], d[i]
-	d[i].place, d[j].place = i, j
+	d[i].heapIndex, d[j].heapIndex = i, j
 }
 
 // Push implements heap.Interface.
-func (d *dueHolders) Push(x any) {
-	h := x.(*holder) //nolint:forcetypeassert // heap hands back what was pushed
-	h.place = len(*d)
+func (d *dueSubqueues) Push(x any) {
+	h := x.(*subqueue) //nolint:forcetypeassert // only holders are pushed
+	h.heapIndex = len(*d)
 	*d = append(*d, h)
 }
 
 // Pop implements heap.Interface.
-func (d *dueHolders) Pop() any {
+func (d *dueSubqueues) Pop() any {
 	old := *d
 	h := old[len(old)-1]
-	h.place = -1
+	h.heapIndex = -1
 	*d = old[:len(old)-1]
 	return h
+}
+
+// Upcoming contains when time alone will next do something of each kind; zero means never.
+type Upcoming struct {
+	Expiry     Instant // a message expires
+	Activation Instant // a scheduled message becomes available
+	Unlock     Instant // a message's lock expires; locks of sessions are not included
+	AutoDelete Instant // an entity deletes itself, if it stays unused
+}
+
+// Upcoming returns what happens next. Where many messages are scheduled and few locked, or
+// vice versa, it takes time in proportion to the many.
+func (ns *Namespace) Upcoming() (u Upcoming) {
+	for _, h := range ns.subqueues {
+		if a, ok := h.expiring.first(); ok {
+			u.Expiry = earlier(u.Expiry, a.at)
+		}
+		activation, unlock := h.upcoming()
+		u.Activation, u.Unlock = earlier(u.Activation, activation), earlier(u.Unlock, unlock)
+	}
+	for _, i := range ns.IdleEntities(Forever) {
+		u.AutoDelete = earlier(u.AutoDelete, i.DeletesAt)
+	}
+	return u
+}
+
+// upcoming returns when the next of h's messages is activated, and unlocked.
+func (h *subqueue) upcoming() (activation, unlock Instant) {
+	for _, chunk := range h.pending.chunks {
+		for _, a := range chunk {
+			m := h.order.at(a.seq)
+			switch {
+			case m == nil:
+				continue
+			case m.State == Scheduled:
+				activation = earlier(activation, a.at)
+			default:
+				unlock = earlier(unlock, a.at)
+			}
+			if activation != 0 && unlock != 0 {
+				return activation, unlock
+			}
+		}
+	}
+	return activation, unlock
 }

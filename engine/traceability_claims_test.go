@@ -17,15 +17,15 @@ import (
 	"testing"
 )
 
-// A claim is a name that says what a test shows: a test function's, a
-// subtest's or a table's case, or the file or a comment of a scenario that a
-// test runs. A comment in Go claims nothing.
+// A claim is a name that says what a test shows: the name of a test function, a subtest or a
+// table's case, or the file or a comment of a scenario that a test runs. A comment in Go is
+// no claim.
 type claim struct {
 	text string
 	by   string // package.Test/subtest, or the scenario's file and line
 }
 
-// claimsOf are the claims of all tests under root.
+// claimsOf returns the claims of all tests under root.
 func claimsOf(t *testing.T, root string) (all []claim) {
 	t.Helper()
 	type pkg struct{ dir, name string }
@@ -70,7 +70,7 @@ func claimsOf(t *testing.T, root string) (all []claim) {
 	return all
 }
 
-// globsIn are the patterns of files that a test looks for, from its directory.
+// globsIn returns the file patterns that a test looks for, from its directory.
 func globsIn(dir string, file *ast.File) (globs []string) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) == 1 {
@@ -85,7 +85,7 @@ func globsIn(dir string, file *ast.File) (globs []string) {
 	return globs
 }
 
-// claimsOfScenario are those of its name, and of its comments.
+// claimsOfScenario returns the claims of a scenario's name and of its comments.
 func claimsOfScenario(t *testing.T, root, path string) []claim {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -109,8 +109,8 @@ func claimsOfScenario(t *testing.T, root, path string) []claim {
 // A claimant finds the claims in the tests of one package.
 type claimant struct {
 	types  map[string]ast.Expr            // declared anywhere in its tests
-	funcs  map[string]*ast.FuncType       // of the package; and closures, by the function that they stand in
-	elided map[*ast.CompositeLit]ast.Expr // types of literals that stand in others
+	funcs  map[string]*ast.FuncType       // of the package; and closures, by the function that contains them
+	elided map[*ast.CompositeLit]ast.Expr // types of literals inside others
 	in     string                         // package.Function
 	found  []claim
 }
@@ -133,7 +133,7 @@ func claimsIn(pkg string, files []*ast.File) []claim {
 	return c.found
 }
 
-// declared notes what types and functions are called.
+// declared records the names of types and functions.
 func (c *claimant) declared(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.TypeSpec:
@@ -234,7 +234,7 @@ func (c *claimant) call(call *ast.CallExpr) {
 	}
 }
 
-// isName tells whether a field or parameter names a case.
+// isName reports whether a field or parameter names a case.
 func isName(field string) bool { return field == "name" || field == "rule" }
 
 func fieldsOf(fields *ast.FieldList) (names []string, types []ast.Expr) {
@@ -246,14 +246,14 @@ func fieldsOf(fields *ast.FieldList) (names []string, types []ast.Expr) {
 	return names, types
 }
 
-// pass tells a literal without a type the one that its place gives it.
+// pass records the type of a literal that has none, from its context.
 func (c *claimant) pass(e, typ ast.Expr) {
 	if lit, ok := e.(*ast.CompositeLit); ok && lit.Type == nil {
 		c.elided[lit] = typ
 	}
 }
 
-// under is the type that a name stands for, without pointers.
+// under returns the type that a name stands for, without pointers.
 func (c *claimant) under(typ ast.Expr) ast.Expr {
 	for range 10 {
 		switch t := typ.(type) {
@@ -274,7 +274,7 @@ func (c *claimant) claim(e ast.Expr) {
 	}
 }
 
-// spelled is a text as far as it is written out; the rest is "…".
+// spelled returns a text as far as it is literal; the rest is "…".
 func spelled(e ast.Expr) (text string, ok bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -1,115 +1,120 @@
 package engine
 
 import (
+	"cmp"
 	"container/heap"
 	"fmt"
 	"slices"
+	"time"
+	"unsafe"
+
+	"mayfly/engine/value"
 )
 
-// A TxID names a transaction. None is given twice in a namespace.
+// A TxID identifies a transaction. It is never reused in a namespace.
 type TxID uint64
 
-// Discharge says how a transaction ends.
+// Discharge is how a transaction ends.
 type Discharge uint8
 
 // The ways of ending a transaction.
 const (
-	Commit   Discharge = iota // all of it is done, in order and at once, or nothing
-	Rollback                  // nothing of it is done
+	Commit   Discharge = iota // all operations are done, in order and at once, or none
+	Rollback                  // no operation is done
 )
 
-// transactions are those that have not ended. They are in memory only: a
-// namespace that is loaded again has none (§5.4). What was given to one waits
-// there and holds nothing else up: no lock and no quota knows of it before the
-// commit, which does it in one step.
+// transactions are the open transactions. They are in memory only: a namespace that is loaded
+// again has none (§5.4). Their operations wait and block nothing else: no lock and no quota
+// counts them before the commit, which does all of them in one step.
 type transactions struct {
-	open map[TxID]*transaction
-	ends txEnds // all of them
-	kept kept   // by all of them, whether their time is over or not
+	open      map[TxID]*transaction
+	deadlines txDeadlines // all of them
+	usage     txUsage     // by all of them, whether overdue or not
 }
 
 type transaction struct {
 	id         TxID
 	owner      string
-	ends       Instant // when it is rolled back
-	place      int     // in transactions.ends
-	operations []operation
-	messages   int                    // to be sent
+	deadline   Instant // when it is rolled back
+	heapIndex  int     // in transactions.ends
+	operations []txOperation
+	messages   int                    // number of messages to be sent
 	settled    map[LockToken]struct{} // by its operations
-	kept       kept
+	usage      txUsage
+	confined   bool // further operations must be at the same entity and partition; see Confine
 }
 
-// An operation waits for its transaction to be committed.
-type operation struct {
-	via    Path // empty: it sends straight to its destination
+// A txOperation waits for its transaction to be committed.
+type txOperation struct {
+	via    Path // empty if it sends straight to its destination
 	to     Path
-	batch  []Submission // each with the content that the transaction keeps; empty: it settles
+	batch  []Submission // each with the content that the transaction keeps
+	cancel []Seq        // scheduled messages at to; an operation without batch and cancel settles
 	settle Settlement
-	what   string // for people
+	what   string // description for errors
+	scope  txScope
 }
 
-// Declare begins a transaction; owner is for people and becomes the actor of
-// what is sent in it. Its time runs from its first operation (TX-2); one that is
-// given none is rolled back after five times as long, for whoever declared it
-// has forgotten it. Until then it is ended with Discharge.
+func (o *txOperation) settles() bool { return len(o.batch) == 0 && len(o.cancel) == 0 }
+
+// BeginTransaction begins a transaction. owner is for people and becomes the actor of its operations.
+// Its time runs from its first operation (TX-2); one without operations is considered
+// forgotten and rolled back after five times as long. Until then it is ended with Discharge.
 //
-// Operations may be at any number of entities. That Service Bus wants send-via
-// for more than one (TX-3) comes of how it is built; here it takes nothing to
-// permit it, and SendViaIn is there for those who ask for it.
+// Operations may be at any number of entities, except after Confine.
 //
-// Declare is refused with ErrNotAllowed where there are no transactions, with
-// ErrBusy where there are too many.
-func (ns *Namespace) Declare(now Instant, owner string) (TxID, error) {
+// The error is ErrNotAllowed if the namespace does not offer transactions, and ErrBusy if too
+// many are open.
+func (ns *Namespace) BeginTransaction(now Instant, owner string) (TxID, error) {
 	if err := ns.limits.CheckTransactions(); err != nil {
 		return 0, err
 	}
 	if ns.limits.TransactionMessages <= 0 {
-		return 0, refuse(ErrNotAllowed, "There are no transactions in this namespace.")
+		return 0, Refuse(ErrNotAllowed, "Transactions are disabled in this namespace.")
 	}
-	if err := ns.mayKeep(now, kept{}, keptByDeclaring(owner)); err != nil {
+	if err := ns.admitUsage(now, txUsage{}, usageOfDeclaring(owner)); err != nil {
 		return 0, err
 	}
 	x := &ns.transactions
-	t := &transaction{id: TxID(ns.keys.Next()), owner: owner, ends: now.Add(ns.forgottenAfter()), kept: keptByDeclaring(owner)}
-	x.enter(t)
-	ns.changes.note(undo{kind: undoTransaction, other: func() { x.leave(t) }})
+	t := &transaction{id: TxID(ns.keys.Next()), owner: owner, deadline: now.Add(ns.maxTransactionIdle()), usage: usageOfDeclaring(owner)}
+	x.add(t)
+	ns.changes.addUndo(undo{kind: undoTransaction, other: func() { x.remove(t) }})
 	return t.id, nil
 }
 
-// enter and leave are the two that change which transactions are open.
-func (x *transactions) enter(t *transaction) {
+// add and leave are the only places where the set of open transactions changes.
+func (x *transactions) add(t *transaction) {
 	if x.open == nil {
 		x.open = map[TxID]*transaction{}
 	}
 	x.open[t.id] = t
-	heap.Push(&x.ends, t)
-	x.kept = x.kept.plus(t.kept)
+	heap.Push(&x.deadlines, t)
+	x.usage = x.usage.plus(t.usage)
 }
 
-func (x *transactions) leave(t *transaction) {
+func (x *transactions) remove(t *transaction) {
 	delete(x.open, t.id)
-	heap.Remove(&x.ends, t.place)
-	x.kept = x.kept.minus(t.kept)
+	heap.Remove(&x.deadlines, t.heapIndex)
+	x.usage = x.usage.minus(t.usage)
 }
 
-// transaction finds one that can be used. If its time is over it is rolled back
-// by the look.
+// transaction returns an open transaction. One whose time is over is rolled back by this
+// call.
 func (ns *Namespace) transaction(now Instant, id TxID) (*transaction, error) {
 	if t := ns.transactions.open[id]; t != nil {
-		if !t.ends.Passed(now) {
+		if !t.deadline.Passed(now) {
 			return t, nil
 		}
 		ns.endTransaction(t)
 	}
-	return nil, refuse(ErrTransaction, "The transaction is over: it was committed or rolled back, or not ended within %v of its first operation, or had none within %v, or the store was opened again.",
-		ns.limits.TransactionTime, ns.forgottenAfter())
+	return nil, Refuse(ErrTransaction, "The transaction is over: it was committed or rolled back, did not end within %v of its first operation, had no operation within %v, or the store was reopened.",
+		ns.limits.TransactionTime, ns.maxTransactionIdle())
 }
 
-// Discharge ends a transaction. Committed, its operations are done in the order
-// in which they were given, and the numbers of what was sent are returned in
-// that order, as by Send. If one of them fails, nothing is done; the error is
-// ErrRolledBack and that operation's too, and says which it was. Either way the
-// transaction is over.
+// Discharge ends a transaction. On commit, its operations are done in the order in which they
+// were added, and the numbers of the sent messages are returned in that order, as by Send. If
+// one of them fails, none is done; the error is ErrRolledBack and also that operation's, and
+// names the operation. In both cases the transaction is over.
 func (ns *Namespace) Discharge(now Instant, id TxID, how Discharge) ([]Seq, error) {
 	if how == Commit {
 		return ns.CommitPlanned(now, id, nil)
@@ -122,29 +127,32 @@ func (ns *Namespace) Discharge(now Instant, id TxID, how Discharge) ([]Seq, erro
 	return nil, nil
 }
 
-// CommitPlanned commits a transaction, as Discharge does. The plans are those of
-// Unplanned; what was given to the transaction since then has none.
+// CommitPlanned commits a transaction, as Discharge does. The plans are those of UnplannedMessage;
+// messages added to the transaction since then have none.
 func (ns *Namespace) CommitPlanned(now Instant, id TxID, plans []*Plan) ([]Seq, error) {
 	t, err := ns.transaction(now, id)
 	if err != nil {
 		return nil, err
 	}
 	defer ns.endTransaction(t)
-	before := ns.mark()
+	before := ns.savepoint()
 	seqs := make([]Seq, 0, t.messages)
 	for i, o := range t.operations {
 		got, err := ns.perform(now, o, t.owner, plans[min(len(seqs), len(plans)):])
 		if err != nil {
 			ns.undoTo(before)
-			return nil, rolledBack(err, "Nothing of the transaction was done, because operation %d of %d failed, %s: %v", i+1, len(t.operations), o.what, err)
+			return nil, rolledBack(err, "The transaction was rolled back because operation %d of %d failed, %s: %v", i+1, len(t.operations), o.what, err)
 		}
 		seqs = append(seqs, got...)
 	}
 	return seqs, nil
 }
 
-func (ns *Namespace) perform(now Instant, o operation, owner string, plans []*Plan) ([]Seq, error) {
-	if len(o.batch) == 0 {
+func (ns *Namespace) perform(now Instant, o txOperation, owner string, plans []*Plan) ([]Seq, error) {
+	switch {
+	case len(o.cancel) > 0:
+		return nil, ns.CancelScheduled(now, o.to, o.cancel, owner)
+	case o.settles():
 		return nil, ns.Settle(now, o.settle)
 	}
 	batch := slices.Clone(o.batch)
@@ -157,37 +165,37 @@ func (ns *Namespace) perform(now Instant, o operation, owner string, plans []*Pl
 	return ns.Send(now, o.to, batch, owner)
 }
 
-// rolledBack is err as the reason why a transaction came to nothing. A sub-code
-// of its own err keeps to itself: what it asks for, to try again for one, does
-// not help a transaction that is over.
+// rolledBack returns the error for a transaction that failed with err. It drops err's
+// sub-code: what that suggests, such as trying again, does not help once the transaction is
+// over.
 func rolledBack(err error, format string, args ...any) error {
-	return &Refusal{Kind: fmt.Errorf("%w: %w", ErrRolledBack, err), Text: fmt.Sprintf(format, args...)}
+	return RefuseCode(fmt.Errorf("%w: %w", ErrRolledBack, err), 0, format, args...)
 }
 
-// Unplanned is a message that a transaction sends when it is committed.
-type Unplanned struct {
-	rules  *RuleSet // nil: there is nothing to ask
+// UnplannedMessage is a message that a transaction will send when it is committed.
+type UnplannedMessage struct {
+	rules  *RuleSet // nil if there are no rules to evaluate
 	packed Packed
 }
 
-// Plan asks the rules that can be asked before the commit, anywhere and at any
-// time; nil if there are none.
-func (u Unplanned) Plan() *Plan {
+// Plan evaluates the rules that can be evaluated before the commit, on any goroutine and at
+// any time; nil if there are none.
+func (u UnplannedMessage) Plan() *Plan {
 	if u.rules == nil {
 		return nil
 	}
 	c, err := u.packed.Content()
-	if err != nil { // nobody but Pack writes them
+	if err != nil { // only Pack writes them
 		return nil
 	}
 	return u.rules.Plan(c)
 }
 
-// Unplanned are the messages that a transaction is to send so far, in order, if
-// any of them goes to a topic with SQL rules; else, and if it is over, none.
-// While messages wait in a transaction they have no plans: those would keep rules
-// in memory, and be out of date with the next change of a rule.
-func (ns *Namespace) Unplanned(id TxID) (out []Unplanned) {
+// UnplannedMessages returns the messages that a transaction will send so far, in order, if any of
+// them goes to a topic with SQL rules; otherwise, and if the transaction is over, none.
+// Messages that wait in a transaction have no plans: these would keep rules in memory, and be
+// out of date with the next change of a rule.
+func (ns *Namespace) UnplannedMessages(id TxID) (out []UnplannedMessage) {
 	t := ns.transactions.open[id]
 	if t == nil {
 		return nil
@@ -196,11 +204,11 @@ func (ns *Namespace) Unplanned(id TxID) (out []Unplanned) {
 	for _, o := range t.operations {
 		var rules *RuleSet
 		if e := ns.entities[o.to.Fold()]; e != nil && len(o.batch) > 0 {
-			rules = e.selector.set
+			rules = e.ruleIndex.set
 		}
 		some = some || rules != nil
 		for _, s := range o.batch {
-			out = append(out, Unplanned{rules, s.Content})
+			out = append(out, UnplannedMessage{rules, s.Content})
 		}
 	}
 	if !some {
@@ -209,27 +217,196 @@ func (ns *Namespace) Unplanned(id TxID) (out []Unplanned) {
 	return out
 }
 
-// endTransaction forgets a transaction. Contents that nothing else refers to go,
-// and bodies that were staged for them.
+// endTransaction removes a transaction. Contents that nothing else refers to are dropped, and
+// bodies that were staged for them.
 func (ns *Namespace) endTransaction(t *transaction) {
 	x := &ns.transactions
-	x.leave(t)
-	ns.changes.note(undo{kind: undoTransaction, other: func() {
-		x.enter(t)
-		t.contents(func(c *content) { c.refs++ })
+	x.remove(t)
+	ns.changes.addUndo(undo{kind: undoTransaction, other: func() {
+		x.add(t)
+		t.contents(ns.addReference)
 	}})
-	t.contents(func(c *content) {
-		if c.refs--; c.refs == 0 {
-			ns.changes.discard(c)
-		}
-	})
+	t.contents(ns.dropReference)
 }
 
 // contents calls each with every content that t keeps.
 func (t *transaction) contents(each func(*content)) {
 	for _, o := range t.operations {
 		for _, s := range o.batch {
-			each(s.kept)
+			each(s.sharedContent)
 		}
 	}
+}
+
+// Bounds on open transactions and what they keep together, so that clients which never end
+// theirs can fill neither the memory nor the store. The error is ErrQuota for what one
+// transaction could never keep, and ErrBusy for what it could keep if there were no others.
+const (
+	maxTransactions = 10_000
+	maxTxMemory     = 64 << 20 // bytes, with all parts of an operation
+	maxTxStaged     = 1 << 30  // bytes of bodies staged in the store: ten of the largest possible
+)
+
+// maxTransactionIdle returns how long a transaction may be open without an operation.
+func (ns *Namespace) maxTransactionIdle() time.Duration { return 5 * ns.limits.TransactionTime }
+
+// txUsage counts transactions and what waits in them, in bytes.
+type txUsage struct {
+	open   int64 // transactions
+	memory int64 // approximate bytes in the heap
+	staged int64 // bytes of bodies in the store
+}
+
+func (k txUsage) plus(o txUsage) txUsage {
+	return txUsage{k.open + o.open, k.memory + o.memory, k.staged + o.staged}
+}
+
+func (k txUsage) minus(o txUsage) txUsage {
+	return txUsage{k.open - o.open, k.memory - o.memory, k.staged - o.staged}
+}
+
+// Memory of things besides their texts. An operation is in a list that has grown, a token in
+// a map: about half of both is unused capacity.
+const (
+	perTransaction = int64(unsafe.Sizeof(transaction{})) + 64 // with its entries in a map and a heap
+	perOperation   = int64(unsafe.Sizeof(txOperation{})) * 3 / 2
+	perToken       = int64(unsafe.Sizeof(LockToken{})) * 2
+	perMessage     = int64(unsafe.Sizeof(Submission{}) + unsafe.Sizeof(content{}))
+	perProperty    = int64(unsafe.Sizeof(value.Property{}))
+)
+
+func usageOfDeclaring(owner string) txUsage {
+	return txUsage{open: 1, memory: perTransaction + int64(len(owner))}
+}
+
+// usage returns what o keeps while it waits.
+func (o *txOperation) usage() txUsage {
+	k := txUsage{memory: perOperation + int64(len(o.via)+len(o.to)+len(o.what))}
+	for _, s := range o.batch {
+		k.memory += perMessage + int64(len(s.Content)+len(s.Body))
+		if s.Staged {
+			k.staged += s.BodySize
+		}
+	}
+	k.memory += int64(len(o.scope.key)+len(o.scope.entity)) + int64(len(o.cancel))*int64(unsafe.Sizeof(Seq(0)))
+	if o.settles() {
+		s := &o.settle
+		k.memory += perToken + int64(len(s.Reason)+len(s.Description)+len(s.Client)+len(s.Path))
+		for _, p := range s.Modify {
+			k.memory += perProperty + int64(len(p.Name)+len(p.Value.Text()))
+		}
+	}
+	return k
+}
+
+// addUsage adds to what t keeps.
+func (x *transactions) addUsage(t *transaction, more txUsage) {
+	t.usage, x.usage = t.usage.plus(more), x.usage.plus(more)
+}
+
+// fits reports whether more may be kept in addition to k.
+func (k txUsage) fits(more txUsage) bool {
+	k = k.plus(more)
+	return k.open <= maxTransactions && k.memory <= maxTxMemory && k.staged <= maxTxStaged
+}
+
+// admit checks whether a transaction that keeps own may keep more; k is what all transactions
+// keep.
+func (k txUsage) admit(own, more txUsage) error {
+	if k.open+more.open > maxTransactions {
+		return Refuse(ErrBusy, "%d transactions are already open, the maximum. Commit or roll back one first.", k.open)
+	}
+	for _, b := range [...]struct {
+		what                  string
+		own, all, more, limit int64
+	}{
+		{"in memory", own.memory, k.memory, more.memory, maxTxMemory},
+		{"of large bodies", own.staged, k.staged, more.staged, maxTxStaged},
+	} {
+		switch {
+		case b.own+b.more > b.limit:
+			return Refuse(ErrQuota, "The transaction would hold %d bytes %s; the maximum is %d.", b.own+b.more, b.what, b.limit)
+		case b.all+b.more > b.limit:
+			return Refuse(ErrBusy, "All open transactions together hold %d bytes %s; the maximum is %d. Retry when one of them has ended.", b.all, b.what, b.limit)
+		}
+	}
+	return nil
+}
+
+// txDeadlines is a heap of transactions by when they are rolled back.
+type txDeadlines []*transaction
+
+// next returns when the next transaction is to be rolled back; zero if there is none.
+func (x *transactions) next() Instant {
+	if len(x.deadlines) == 0 {
+		return 0
+	}
+	return x.deadlines[0].deadline
+}
+
+// endOverdue rolls back overdue transactions (TX-2), the soonest first, until it has made
+// limit changes, and returns the number of changes.
+func (ns *Namespace) endOverdue(now Instant, limit int) (done int) {
+	for x := &ns.transactions; done < limit && x.next().Passed(now); {
+		done += 1 + x.deadlines[0].messages
+		ns.endTransaction(x.deadlines[0])
+	}
+	return done
+}
+
+// overdue returns what overdue transactions keep that have not been ended yet.
+func (x *transactions) overdue(now Instant) (k txUsage) {
+	var add func(i int)
+	add = func(i int) { // if one is not overdue, those below it in the heap are not either
+		if i < len(x.deadlines) && x.deadlines[i].deadline.Passed(now) {
+			k = k.plus(x.deadlines[i].usage)
+			add(2*i + 1)
+			add(2*i + 2)
+		}
+	}
+	add(0)
+	return k
+}
+
+// admitUsage checks whether a transaction that keeps own may keep more. Overdue transactions do
+// not count, and as many of them are ended as needed to make room, so that the bounds are
+// never exceeded and the cost is about proportional to what is added.
+func (ns *Namespace) admitUsage(now Instant, own, more txUsage) error {
+	x := &ns.transactions
+	if x.usage.fits(more) {
+		return nil
+	}
+	if err := x.usage.minus(x.overdue(now)).admit(own, more); err != nil {
+		return err
+	}
+	for !x.usage.fits(more) {
+		ns.endTransaction(x.deadlines[0])
+	}
+	return nil
+}
+
+// Len, Less, Swap, Push and Pop implement heap.Interface.
+func (x txDeadlines) Len() int { return len(x) }
+func (x txDeadlines) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(x[i].deadline, x[j].deadline), cmp.Compare(x[i].id, x[j].id)) < 0
+}
+func (x txDeadlines) Swap(i, j int) {
+	x[i], x[j] = x[j], x[i]
+	x[i].heapIndex, x[j].heapIndex = i, j
+}
+
+// Push implements heap.Interface.
+func (x *txDeadlines) Push(v any) {
+	t := v.(*transaction) //nolint:forcetypeassert // only transactions are pushed
+	t.heapIndex = len(*x)
+	*x = append(*x, t)
+}
+
+// Pop implements heap.Interface.
+func (x *txDeadlines) Pop() any {
+	old := *x
+	t := old[len(old)-1]
+	old[len(old)-1] = nil
+	*x = old[:len(old)-1]
+	return t
 }

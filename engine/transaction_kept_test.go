@@ -9,8 +9,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// What transactions are said to keep in memory is about what they take there,
-// whatever is given to them, so that the bound on it is one.
+// The counted memory of transactions is about their actual memory, whatever their operations,
+// so that the limit on it is effective.
 func TestTransactionsKeepWhatTheyCount(t *testing.T) {
 	const now, many = Instant(1_000_000), 4000
 	must := func(err error) {
@@ -33,26 +33,26 @@ func TestTransactionsKeepWhatTheyCount(t *testing.T) {
 	}
 	for name, give := range map[string]func(ns *Namespace, id TxID, token LockToken, i int) error{
 		"declared": func(ns *Namespace, _ TxID, _ LockToken, i int) error {
-			_, err := ns.Declare(now, fmt.Sprint("teller of some name ", i))
+			_, err := ns.BeginTransaction(now, fmt.Sprint("teller of some name ", i))
 			return err
 		},
 		"small messages": func(ns *Namespace, id TxID, _ LockToken, i int) error {
-			return ns.SendIn(now, id, "q", submit(ns, Content{MessageID: fmt.Sprint(i)}, 10))
+			return ns.SendInTx(now, id, "q", submit(ns, Content{MessageID: fmt.Sprint(i)}, 10))
 		},
 		"larger messages": func(ns *Namespace, id TxID, _ LockToken, i int) error {
-			return ns.SendIn(now, id, "q", submit(ns, Content{MessageID: fmt.Sprint(i), Subject: strings.Repeat("s", 500)}, 2000))
+			return ns.SendInTx(now, id, "q", submit(ns, Content{MessageID: fmt.Sprint(i), Subject: strings.Repeat("s", 500)}, 2000))
 		},
 		"messages that are planned": func(ns *Namespace, id TxID, _ LockToken, i int) error {
 			c := Content{MessageID: fmt.Sprint(i)}
 			batch := submit(ns, c, 10)
-			batch[0].Plan = ns.entities["t"].selector.set.Plan(c)
-			return ns.SendIn(now, id, "t", batch)
+			batch[0].Plan = ns.entities["t"].ruleIndex.set.Plan(c)
+			return ns.SendInTx(now, id, "t", batch)
 		},
 		"completed": func(ns *Namespace, id TxID, token LockToken, _ int) error {
-			return ns.SettleIn(now, id, Settlement{Token: token})
+			return ns.SettleInTx(now, id, Settlement{Token: token})
 		},
 		"dead-lettered with words": func(ns *Namespace, id TxID, token LockToken, i int) error {
-			return ns.SettleIn(now, id, Settlement{
+			return ns.SettleInTx(now, id, Settlement{
 				Token: token, Outcome: DeadLetter, Reason: strings.Repeat(fmt.Sprint(i%10), 500), Description: strings.Repeat("d", 500+i%2),
 				Modify: value.Properties{{Name: strings.Repeat("n", 100+i%2), Value: value.OfString(strings.Repeat("v", 1000+i%2))}},
 			})
@@ -81,15 +81,15 @@ func TestTransactionsKeepWhatTheyCount(t *testing.T) {
 			ns.Match(now)
 			held := ns.Flush(now, true).Deliveries
 			ns.Seal(true)
-			id, err := ns.Declare(now, "")
+			id, err := ns.BeginTransaction(now, "")
 			must(err)
 			ns.Seal(true)
-			before, counted := heap(), ns.transactions.kept.memory
+			before, counted := heap(), ns.transactions.usage.memory
 			for i, d := range held {
 				must(give(ns, id, d.Token(), i))
 				ns.Seal(true)
 			}
-			took, says := heap()-before, ns.transactions.kept.memory-counted
+			took, says := heap()-before, ns.transactions.usage.memory-counted
 			if says < took*3/4 || says > took*3/2 {
 				t.Errorf("%d take %d bytes each and are counted for %d", many, took/many, says/many)
 			}

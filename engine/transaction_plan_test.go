@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What rules say of the messages of a transaction is found out before its commit
-// and taken from there, each message's own, unless the rules have changed since.
+// The rules' results for a transaction's messages are evaluated before its commit and used
+// there, each message's own, unless the rules have changed since.
 func TestCommitTakesPlans(t *testing.T) {
 	const now = Instant(1_000_000)
 	must := func(err error) {
@@ -37,23 +37,23 @@ func TestCommitTakesPlans(t *testing.T) {
 				}
 				return batch
 			}
-			id, err := ns.Declare(now, "")
+			id, err := ns.BeginTransaction(now, "")
 			must(err)
-			must(ns.SendIn(now, id, "q", submit("m0")))
-			if ask := ns.Unplanned(id); ask != nil {
+			must(ns.SendInTx(now, id, "q", submit("m0")))
+			if ask := ns.UnplannedMessages(id); ask != nil {
 				t.Fatalf("%d are to be planned for nothing", len(ask))
 			}
-			must(ns.SendIn(now, id, "t", submit("m1", "n2")))
-			must(ns.SendViaIn(now, id, "by", "t", submit("m3")))
+			must(ns.SendInTx(now, id, "t", submit("m1", "n2")))
+			must(ns.SendViaInTx(now, id, "by", "t", submit("m3")))
 			var plans []*Plan
-			for _, u := range ns.Unplanned(id) {
+			for _, u := range ns.UnplannedMessages(id) {
 				plans = append(plans, u.Plan())
 			}
-			if len(plans) != 4 || plans[0] != nil || len(plans[1].hits) != 1 || len(plans[2].hits) != 0 || len(plans[3].hits) != 1 {
+			if len(plans) != 4 || plans[0] != nil || len(plans[1].matches) != 1 || len(plans[2].matches) != 0 || len(plans[3].matches) != 1 {
 				t.Fatalf("the plans are %+v", plans)
 			}
-			plans[1].hits, plans[2].hits = plans[2].hits, plans[1].hits // so that it is seen whose they are
-			must(ns.SendIn(now, id, "t", submit("m4")))                 // has none
+			plans[1].matches, plans[2].matches = plans[2].matches, plans[1].matches // swapped, so that the test sees which plan is used
+			must(ns.SendInTx(now, id, "t", submit("m4")))                           // it has no plan
 			want := []string{"n2", "m3", "m4"}
 			if changed {
 				must(ns.ReplaceRule(now, s, rule("sys.MessageId LIKE '%2' OR sys.MessageId LIKE '%1'"), ""))
@@ -69,7 +69,7 @@ func TestCommitTakesPlans(t *testing.T) {
 				t.Errorf("selected are %v, want %v", have, want)
 			}
 			must(ns.Check())
-			if ns.Unplanned(id) != nil {
+			if ns.UnplannedMessages(id) != nil {
 				t.Error("what is over is to be planned")
 			}
 		})

@@ -9,17 +9,17 @@ import (
 	"mayfly/engine"
 )
 
-// A deal is a transaction with what comes and goes by it. It is not changed:
-// there are newer ones instead.
+// A deal is a transaction with the messages that it sends and completes. It is never changed,
+// only replaced by a new one.
 type deal struct {
 	id         engine.TxID
 	come, gone []string // ids of messages
 }
 
-// deal begins a transaction, gives something to one, or ends one.
+// deal begins a transaction, adds an operation to one, or ends one.
 func (n *network) deal() {
 	if len(n.deals) < 3 && n.r.IntN(4) == 0 {
-		id, err := n.ns.Declare(n.now, "dealer")
+		id, err := n.ns.BeginTransaction(n.now, "dealer")
 		n.must(err)
 		n.deals = append(n.deals, deal{id: id})
 	}
@@ -49,9 +49,9 @@ func (n *network) sendIn(d deal) (_ deal, over bool) {
 	batch, to := n.submissions(engine.Content{MessageID: id}), n.any()
 	var err error
 	if n.r.IntN(2) == 0 {
-		err = n.ns.SendViaIn(n.now, d.id, n.any(), to, batch)
+		err = n.ns.SendViaInTx(n.now, d.id, n.any(), to, batch)
 	} else {
-		err = n.ns.SendIn(n.now, d.id, to, batch)
+		err = n.ns.SendInTx(n.now, d.id, to, batch)
 	}
 	if err == nil {
 		d.come = append(slices.Clone(d.come), id)
@@ -59,7 +59,7 @@ func (n *network) sendIn(d deal) (_ deal, over bool) {
 	return d, n.over(err)
 }
 
-// completeIn has something that is locked completed.
+// completeIn adds the completion of a locked message to a transaction.
 func (n *network) completeIn(d deal) (_ deal, over bool) {
 	p := n.any()
 	p = []engine.Path{p, p, p.DeadLetter(), p.Transfer()}[n.r.IntN(4)]
@@ -67,12 +67,12 @@ func (n *network) completeIn(d deal) (_ deal, over bool) {
 	if err := n.ns.Attach(n.now, engine.Link{ID: n.links, Path: p}); err == nil {
 		n.must(n.ns.Credit(n.now, n.links, 1+n.r.IntN(3)))
 		n.ns.Match(n.now)
-		n.ns.Detach(n.now, n.links, engine.ByClient)
+		n.ns.Detach(n.now, n.links, engine.DetachedByClient)
 	}
 	for _, r := range n.rows(p) {
 		if r.Message.Locked() && !over {
 			id := r.Content.MessageID()
-			err := n.ns.SettleIn(n.now, d.id, engine.Settlement{Token: r.Message.Token()})
+			err := n.ns.SettleInTx(n.now, d.id, engine.Settlement{Token: r.Message.Token()})
 			if over = n.over(err); err == nil {
 				d.gone = append(slices.Clone(d.gone), id)
 			}
@@ -81,8 +81,7 @@ func (n *network) completeIn(d deal) (_ deal, over bool) {
 	return d, over
 }
 
-// over tells whether a transaction is, from what was said when it was given
-// something.
+// over reports whether a transaction is over, given the error of adding an operation.
 func (n *network) over(err error) bool {
 	switch {
 	case err == nil:

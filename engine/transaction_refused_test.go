@@ -9,10 +9,11 @@ import (
 	"mayfly/engine/value"
 )
 
-// What is refused when it is given is not part of the transaction, which goes on.
+// An operation that is refused when it is added is not part of the transaction, which goes
+// on.
 func TestTransactionRefusals(t *testing.T) {
 	run(t, rules{
-		"TX-3": func(c *clocked) { // a hundred in all, whatever becomes of them; what would be one more is refused as a whole
+		"TX-3": func(c *clocked) { // a hundred in all, whatever becomes of them; a batch that would exceed it is refused as a whole
 			c.queue("q", engine.Config{})
 			tx := c.declare()
 			ids := make([]string, 60)
@@ -37,7 +38,7 @@ func TestTransactionRefusals(t *testing.T) {
 			}
 			c.must(c.sendIn(tx, "q", make([]string, 100)...))
 		},
-		"TX-3 which count": func(c *clocked) { // what is sent, once each; not what is settled
+		"TX-3 which count": func(c *clocked) { // sent messages, once each; not settled ones
 			c.limit(func(l *engine.Limits) { l.TransactionMessages = 4 })
 			c.topic("t", engine.Config{})
 			c.sub("t", "a", engine.Config{})
@@ -51,8 +52,8 @@ func TestTransactionRefusals(t *testing.T) {
 			if err := c.sendIn(tx, "q", "y", "z"); !errors.Is(err, engine.ErrQuota) {
 				c.Errorf("got %v", err)
 			}
-			c.must(c.ns.SendViaIn(c.now, tx, "q", "t", c.submissions(engine.Content{ScheduledFor: morning.Add(hour)})))
-			if err := c.ns.SendViaIn(c.now, tx, "q", "t", c.submissions(engine.Content{})); !errors.Is(err, engine.ErrQuota) {
+			c.must(c.ns.SendViaInTx(c.now, tx, "q", "t", c.submissions(engine.Content{ScheduledFor: morning.Add(hour)})))
+			if err := c.ns.SendViaInTx(c.now, tx, "q", "t", c.submissions(engine.Content{})); !errors.Is(err, engine.ErrQuota) {
 				c.Errorf("got %v", err)
 			}
 			c.commits(tx, 2, 1, 0, 3)
@@ -80,11 +81,11 @@ func TestTransactionRefusals(t *testing.T) {
 		},
 		"§1.5 none": func(c *clocked) {
 			c.limit(func(l *engine.Limits) { l.TransactionMessages = 0 })
-			c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.Declare(c.now, ""); return err })
+			c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.BeginTransaction(c.now, ""); return err })
 		},
 		"§1.5 basic": func(c *clocked) {
 			c.limit(func(l *engine.Limits) { c.must(l.Set("without", "transactions")) })
-			c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.Declare(c.now, ""); return err })
+			c.refused(engine.ErrNotAllowed, func() error { _, err := c.ns.BeginTransaction(c.now, ""); return err })
 		},
 		"what a send is refused for": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -106,14 +107,14 @@ func TestTransactionRefusals(t *testing.T) {
 			c.refused(engine.ErrLockLost, func() error { return c.settleIn(tx, d, engine.Complete) }) // twice in one transaction
 			c.refused(engine.ErrLockLost, func() error { return c.settleIn(tx, engine.Delivery{}, engine.Complete) })
 			c.refused(engine.ErrLockLost, func() error {
-				return c.ns.SettleIn(c.now, tx, engine.Settlement{Token: other.Token(), Path: "q/$DeadLetterQueue"})
+				return c.ns.SettleInTx(c.now, tx, engine.Settlement{Token: other.Token(), Path: "q/$DeadLetterQueue"})
 			})
 			c.refused(engine.ErrOutOfRange, func() error {
-				return c.ns.SettleIn(c.now, tx, engine.Settlement{Token: other.Token(), Outcome: engine.DeadLetter, Reason: strings.Repeat("x", 5000)})
+				return c.ns.SettleInTx(c.now, tx, engine.Settlement{Token: other.Token(), Outcome: engine.DeadLetter, Reason: strings.Repeat("x", 5000)})
 			})
 			c.refused(engine.ErrArgument, func() error {
 				large := value.Properties{{Name: "p", Value: value.OfString(strings.Repeat("x", 40<<10))}}
-				return c.ns.SettleIn(c.now, tx, engine.Settlement{Token: other.Token(), Outcome: engine.Abandon, Modify: large})
+				return c.ns.SettleInTx(c.now, tx, engine.Settlement{Token: other.Token(), Outcome: engine.Abandon, Modify: large})
 			})
 			c.update("q", func(cfg *engine.Config) { cfg.Status = engine.StatusReceiveDisabled })
 			c.refused(engine.ErrDisabled, func() error { return c.settleIn(tx, other, engine.Complete) })
@@ -126,14 +127,14 @@ func TestTransactionRefusals(t *testing.T) {
 			c.queue("q", engine.Config{})
 			c.over(12345)
 		},
-		"declared and left": func(c *clocked) { // so that nobody fills the memory
+		"declared and left": func(c *clocked) { // open transactions must not fill memory
 			for range 10_000 {
-				_, err := c.ns.Declare(c.now, "")
+				_, err := c.ns.BeginTransaction(c.now, "")
 				c.must(err)
 			}
-			c.refused(engine.ErrBusy, func() error { _, err := c.ns.Declare(c.now, ""); return err })
-			c.at(10 * minute) // nobody is shut out for ever
-			c.must(second3(c.ns.Declare(c.now, "")))
+			c.refused(engine.ErrBusy, func() error { _, err := c.ns.BeginTransaction(c.now, ""); return err })
+			c.at(10 * minute) // they do not block others forever
+			c.must(second3(c.ns.BeginTransaction(c.now, "")))
 		},
 		"large and left": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -141,7 +142,7 @@ func TestTransactionRefusals(t *testing.T) {
 			give := func(tx engine.TxID) error {
 				s, err := engine.Submit(engine.Content{}, body, 0, c.keys.Next(), c.limits)
 				c.must(err)
-				err = c.ns.SendIn(c.now, tx, "q", []engine.Submission{s})
+				err = c.ns.SendInTx(c.now, tx, "q", []engine.Submission{s})
 				c.step()
 				return err
 			}
@@ -164,19 +165,19 @@ func TestTransactionRefusals(t *testing.T) {
 			c.rollsBack(all[0])
 			c.must(give(c.declare()))
 		},
-		"staged and left": func(c *clocked) { // in the store, which is to be filled no more than the memory
+		"staged and left": func(c *clocked) { // nor the store, with staged bodies
 			c.queue("q", engine.Config{MaxMessageSizeInKilobytes: 102400})
 			give := func(tx engine.TxID, bytes int64) error {
 				s, err := engine.Submit(engine.Content{}, nil, bytes, c.keys.Next(), c.limits)
 				c.must(err)
-				return c.ns.SendIn(c.now, tx, "q", []engine.Submission{s})
+				return c.ns.SendInTx(c.now, tx, "q", []engine.Submission{s})
 			}
 			a, b := c.declare(), c.declare()
 			for range 10 {
 				c.must(give(a, 100<<20-1<<10))
 			}
 			left := int64(1<<30 - 10*(100<<20-1<<10))
-			c.refused(engine.ErrQuota, func() error { return give(a, left+1) }) // it could never have that
+			c.refused(engine.ErrQuota, func() error { return give(a, left+1) }) // more than one transaction may ever have
 			c.refused(engine.ErrBusy, func() error { return give(b, left+1) })
 			c.must(give(b, left))
 			c.refused(engine.ErrBusy, func() error { return give(b, 1) })
@@ -185,7 +186,7 @@ func TestTransactionRefusals(t *testing.T) {
 			c.must(give(b, 1))
 			c.must(c.ns.Check())
 		},
-		"settled and left": func(c *clocked) { // what is said of a message waits in memory too
+		"settled and left": func(c *clocked) { // properties of a settlement wait in memory too
 			c.limit(func(l *engine.Limits) { l.TransactionMessages = 10_000 })
 			c.queue("q", engine.Config{LockDuration: 5 * minute})
 			var held []engine.Delivery
@@ -200,11 +201,11 @@ func TestTransactionRefusals(t *testing.T) {
 			other := c.declare()
 			for _, d := range held {
 				said.Token = d.Token()
-				if err := c.ns.SettleIn(c.now, tx, said); err != nil {
+				if err := c.ns.SettleInTx(c.now, tx, said); err != nil {
 					if !errors.Is(err, engine.ErrQuota) {
 						c.Error(err)
 					}
-					c.refused(engine.ErrBusy, func() error { return c.ns.SettleIn(c.now, other, said) })
+					c.refused(engine.ErrBusy, func() error { return c.ns.SettleInTx(c.now, other, said) })
 					break
 				}
 				n++

@@ -15,27 +15,27 @@ const limitOfTX = 2 * time.Minute
 
 func (c *clocked) declare() engine.TxID {
 	c.Helper()
-	id, err := c.ns.Declare(c.now, "teller")
+	id, err := c.ns.BeginTransaction(c.now, "teller")
 	c.must(err)
 	c.step()
 	return id
 }
 
-// sendIn gives messages to a transaction.
+// sendIn adds sends to a transaction.
 func (c *clocked) sendIn(id engine.TxID, to engine.Path, ids ...string) error {
 	c.Helper()
 	var batch []engine.Content
 	for _, s := range ids {
 		batch = append(batch, engine.Content{MessageID: s})
 	}
-	err := c.ns.SendIn(c.now, id, to, c.submissions(batch...))
+	err := c.ns.SendInTx(c.now, id, to, c.submissions(batch...))
 	c.step()
 	return err
 }
 
 func (c *clocked) settleIn(id engine.TxID, d engine.Delivery, o engine.Outcome) error {
 	c.Helper()
-	err := c.ns.SettleIn(c.now, id, engine.Settlement{Token: d.Token(), Outcome: o, Client: "receiver"})
+	err := c.ns.SettleInTx(c.now, id, engine.Settlement{Token: d.Token(), Outcome: o, Client: "receiver"})
 	c.step()
 	return err
 }
@@ -63,7 +63,7 @@ func (c *clocked) rollsBack(id engine.TxID) {
 	c.equal(len(seqs), 0)
 }
 
-// over wants a transaction to be of no more use.
+// over requires that a transaction cannot be used any more.
 func (c *clocked) over(id engine.TxID) {
 	c.Helper()
 	for name, err := range map[string]error{
@@ -71,7 +71,7 @@ func (c *clocked) over(id engine.TxID) {
 		"settle":   c.settleIn(id, engine.Delivery{}, engine.Complete),
 		"commit":   second2(c.discharge(id, engine.Commit)),
 		"rollback": second2(c.discharge(id, engine.Rollback)),
-		"receive":  c.ns.Attach(c.now, engine.Link{ID: 99, Path: "q", In: id}),
+		"receive":  c.ns.Attach(c.now, engine.Link{ID: 99, Path: "q", Transaction: id}),
 	} {
 		if !errors.Is(err, engine.ErrTransaction) {
 			c.Fatalf("%s in a transaction that is over: %v", name, err)
@@ -112,13 +112,13 @@ func TestTransactions(t *testing.T) {
 			c.sends("q", "m")
 			tx := c.declare()
 			c.refused(engine.ErrNotAllowed, func() error {
-				err := c.ns.Attach(c.now, engine.Link{ID: 99, Path: "q", In: tx})
+				err := c.ns.Attach(c.now, engine.Link{ID: 99, Path: "q", Transaction: tx})
 				if err == nil || !strings.Contains(err.Error(), "cannot be received in a transaction") {
 					c.Errorf("it says %v", err)
 				}
 				return err
 			})
-			c.must(c.sendIn(tx, "q", "n")) // the transaction goes on
+			c.must(c.sendIn(tx, "q", "n")) // the transaction is still open
 			c.commits(tx, 2)
 		},
 		"TX-3 several places": func(c *clocked) {
@@ -145,7 +145,7 @@ func TestTransactions(t *testing.T) {
 			c.nothing("q")
 			c.equal(c.state("q").NextSeq, engine.Seq(1))
 			c.equal(c.state("q").SizeInBytes, int64(0))
-			c.equal(c.send("q", engine.Content{MessageID: "beside"}), engine.Seq(1)) // it holds nobody up
+			c.equal(c.send("q", engine.Content{MessageID: "beside"}), engine.Seq(1)) // it blocks no other sends
 			c.commits(tx, 2)
 			c.wantIDs("q", "beside", "in")
 			rows, err = c.ns.Peek(c.now, "q", 0, 10, "")
@@ -176,7 +176,7 @@ func TestTransactions(t *testing.T) {
 				c.equal(r.Lock.By, "receiver")
 			}
 			c.wantCounts("q", engine.Counts{Locked: 2})
-			c.abandon(a) // which counts, and is one too many
+			c.abandon(a) // which counts as a failed delivery, and exceeds the maximum
 			c.wantCounts("q", engine.Counts{Locked: 1, DeadLetter: 1})
 		},
 		"SETL-5": func(c *clocked) {
@@ -191,11 +191,11 @@ func TestTransactions(t *testing.T) {
 			c.complete(d)
 			c.wantCounts("q", engine.Counts{})
 		},
-		"DUP-11": func(c *clocked) { // the id counts from the commit
+		"DUP-11": func(c *clocked) { // the id counts from the commit on
 			c.detecting("q")
 			tx := c.declare()
 			c.must(c.sendIn(tx, "q", "a"))
-			seen, err := c.ns.Seen(c.now, "q", "a")
+			seen, err := c.ns.IsDuplicate(c.now, "q", "a")
 			c.must(err)
 			c.equal(seen, false)
 			c.rollsBack(tx)
@@ -203,7 +203,7 @@ func TestTransactions(t *testing.T) {
 			tx = c.declare()
 			c.must(c.sendIn(tx, "q", "b", "a", "b"))
 			c.must(c.sendIn(tx, "q", "b", "c"))
-			c.accepted("q", engine.Content{MessageID: "c"}) // first here
+			c.accepted("q", engine.Content{MessageID: "c"}) // it is accepted before the commit
 			c.commits(tx, 3, 0, 0, 0, 0)
 			c.wantIDs("q", "a", "c", "b")
 			c.pass(second)
@@ -219,11 +219,11 @@ func TestTransactions(t *testing.T) {
 			if _, err := c.discharge(tx, engine.Commit); !errors.Is(err, engine.ErrNotFound) {
 				c.Errorf("got %v", err)
 			}
-			c.equal(c.state("q").Seen, 0)
+			c.equal(c.state("q").RememberedIDs, 0)
 			c.pass(second)
 			c.accepted("q", engine.Content{MessageID: "a"})
 		},
-		"DLQ-20": func(c *clocked) { // a client resubmits, and whenever it crashes there is one message
+		"DLQ-20": func(c *clocked) { // a client resubmits, and whenever it crashes there is exactly one message
 			for _, topic := range []bool{false, true} {
 				parent, from := engine.Path("q"), engine.Path("q")
 				if topic {
@@ -263,10 +263,10 @@ func TestTransactions(t *testing.T) {
 			tx := c.declare()
 			c.must(c.sendIn(tx, "q", "copy"))
 			c.must(c.settleIn(tx, d, engine.Complete))
-			c.complete(d) // by somebody else
+			c.complete(d) // by another client
 			before := c.picture()
 			_, err := c.discharge(tx, engine.Commit)
-			if !errors.Is(err, engine.ErrLockLost) || err.Error() != "Nothing of the transaction was done, because operation 2 of 2 failed, to complete message #1 of 'q': "+engine.LockLostText {
+			if !errors.Is(err, engine.ErrLockLost) || err.Error() != "The transaction was rolled back because operation 2 of 2 failed, to complete message #1 of 'q': "+engine.LockLostText {
 				c.Errorf("got %v", err)
 			}
 			c.equal(len(c.picture()), len(before))
@@ -284,7 +284,7 @@ func TestTransactionTime(t *testing.T) {
 			c.sends("q", "m")
 			d := c.receive("q")
 			kept, lost := c.declare(), c.declare()
-			c.at(hour / 60) // nothing runs yet
+			c.at(hour / 60) // its time has not begun
 			c.sends("q", "other")
 			d2 := c.receive("q")
 			c.must(c.settleIn(kept, d, engine.Complete))
@@ -295,7 +295,7 @@ func TestTransactionTime(t *testing.T) {
 			c.at(hour/60 + limitOfTX - 1*ms)
 			c.commits(kept, 3)
 			c.at(hour/60 + limitOfTX)
-			if _, err := c.discharge(lost, engine.Commit); !errors.Is(err, engine.ErrTransaction) || !strings.Contains(err.Error(), "not ended within 2m0s of its first operation") {
+			if _, err := c.discharge(lost, engine.Commit); !errors.Is(err, engine.ErrTransaction) || !strings.Contains(err.Error(), "did not end within 2m0s of its first operation") {
 				c.Errorf("got %v", err)
 			}
 			c.over(lost)
@@ -315,7 +315,7 @@ func TestTransactionTime(t *testing.T) {
 		"TX-2 without operations": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			tx := c.declare()
-			if err := c.sendIn(tx, "nowhere", "m"); !errors.Is(err, engine.ErrNotFound) { // refused, it is none
+			if err := c.sendIn(tx, "nowhere", "m"); !errors.Is(err, engine.ErrNotFound) { // the refused send is no operation
 				c.Errorf("got %v", err)
 			}
 			c.at(10*minute - 1*ms)
@@ -323,11 +323,11 @@ func TestTransactionTime(t *testing.T) {
 			c.at(10*minute + limitOfTX - 2*ms)
 			c.commits(tx, 1)
 		},
-		"TX-2 forgotten": func(c *clocked) { // its time never began: it ends all the same, and one that was given something is no earlier
+		"TX-2 forgotten": func(c *clocked) { // its time never began, but it ends; and one with an operation does not end earlier
 			c.queue("q", engine.Config{})
 			tx, used := c.declare(), c.declare()
 			c.at(9 * minute)
-			if err := c.sendIn(tx, "nowhere", "m"); !errors.Is(err, engine.ErrNotFound) { // refused, it is no operation
+			if err := c.sendIn(tx, "nowhere", "m"); !errors.Is(err, engine.ErrNotFound) { // the refused send is no operation
 				c.Errorf("got %v", err)
 			}
 			c.must(c.sendIn(used, "q", "m"))
@@ -335,7 +335,7 @@ func TestTransactionTime(t *testing.T) {
 			c.must(c.ns.Check())
 			c.equal(c.ns.NextDue(), morning.Add(10*minute))
 			c.at(10 * minute)
-			if _, err := c.discharge(tx, engine.Commit); !errors.Is(err, engine.ErrTransaction) || !strings.Contains(err.Error(), "or had none within 10m0s") {
+			if _, err := c.discharge(tx, engine.Commit); !errors.Is(err, engine.ErrTransaction) || !strings.Contains(err.Error(), "had no operation within 10m0s") {
 				c.Errorf("got %v", err)
 			}
 			c.over(tx)
@@ -382,8 +382,8 @@ func TestTransactionTime(t *testing.T) {
 	}, asked, swept)
 }
 
-// RT-2: what is given to a transaction has not been sent before the commit, and
-// never if it is rolled back.
+// RT-2: messages of a transaction are not sent before the commit, and never if it is rolled
+// back.
 func TestTransactionAccess(t *testing.T) {
 	run(t, rules{"RT-2": func(c *clocked) {
 		c.queue("q", engine.Config{})
@@ -397,7 +397,7 @@ func TestTransactionAccess(t *testing.T) {
 			c.pass(second)
 			tx := c.declare()
 			c.must(c.sendIn(tx, "q", "m"))
-			c.must(c.ns.SendViaIn(c.now, tx, "by", "q", c.submissions(engine.Content{})))
+			c.must(c.ns.SendViaInTx(c.now, tx, "by", "q", c.submissions(engine.Content{})))
 			accessed(0)
 			c.pass(second)
 			c.must(second2(c.discharge(tx, how)))
@@ -406,7 +406,7 @@ func TestTransactionAccess(t *testing.T) {
 	}}, asked, swept)
 }
 
-// IDLE-2: what is given to a transaction is use when it is given.
+// IDLE-2: adding a send to a transaction is use at that time.
 func TestTransactionIsUse(t *testing.T) {
 	c := newClocked(t, swept)
 	c.queue("q", engine.Config{AutoDeleteOnIdle: 2 * time.Minute, LockDuration: 5 * time.Minute})

@@ -8,7 +8,7 @@ import (
 	"mayfly/engine"
 )
 
-// Whatever fails when it is committed, nothing is done, and it says what it was.
+// If any operation fails at the commit, nothing is done, and the error names the operation.
 func TestTransactionFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		between func(c *clocked)
@@ -34,14 +34,14 @@ func TestTransactionFails(t *testing.T) {
 			tx := c.declare()
 			c.must(c.sendIn(tx, "d", "x"))
 			c.must(c.settleIn(tx, m, engine.Abandon))
-			c.must(c.ns.SendIn(c.now, tx, "r", c.submissions(engine.Content{Subject: strings.Repeat("x", 200)}, engine.Content{ScheduledFor: morning.Add(hour)})))
+			c.must(c.ns.SendInTx(c.now, tx, "r", c.submissions(engine.Content{Subject: strings.Repeat("x", 200)}, engine.Content{ScheduledFor: morning.Add(hour)})))
 			c.must(c.settleIn(tx, n, engine.DeadLetter))
 			tc.between(c)
 			messages := len(c.store.messages)
 			c.events = nil
 			c.refused(tc.kind, func() error {
 				_, err := c.discharge(tx, engine.Commit)
-				if err == nil || !strings.HasPrefix(err.Error(), "Nothing of the transaction was done, because "+tc.text) {
+				if err == nil || !strings.HasPrefix(err.Error(), "The transaction was rolled back because "+tc.text) {
 					c.Errorf("it says %v", err)
 				}
 				return err
@@ -56,8 +56,8 @@ func TestTransactionFails(t *testing.T) {
 	}
 }
 
-// SES-10: what was received in a session is settled in a transaction like
-// anything else, and the session is as it was if nothing comes of it.
+// SES-10: a message received in a session is settled in a transaction like any other, and the
+// session is unchanged if the transaction fails.
 func TestTransactionInSession(t *testing.T) {
 	run(t, rules{
 		"committed": func(c *clocked) {
@@ -69,7 +69,7 @@ func TestTransactionInSession(t *testing.T) {
 			c.must(c.settleIn(tx, a, engine.Complete))
 			c.must(c.settleIn(tx, b, engine.Abandon))
 			c.wantSessionLost(c.settleIn(tx, a, engine.Complete))
-			c.must(c.ns.SendIn(c.now, tx, "q", c.submissions(engine.Content{MessageID: "c", SessionID: "one"})))
+			c.must(c.ns.SendInTx(c.now, tx, "q", c.submissions(engine.Content{MessageID: "c", SessionID: "one"})))
 			c.refused(engine.ErrNotAllowed, func() error { return c.sendIn(tx, "q", "of no session") }) // MSG-9
 			c.empty(l)
 			c.commits(tx, 3)
@@ -85,7 +85,7 @@ func TestTransactionInSession(t *testing.T) {
 			a := c.take(l)
 			tx := c.declare()
 			c.must(c.settleIn(tx, a, engine.Abandon))
-			c.must(c.ns.SendIn(c.now, tx, "q", c.submissions(engine.Content{MessageID: "c", SessionID: "two"}, engine.Content{MessageID: "d", SessionID: "three"})))
+			c.must(c.ns.SendInTx(c.now, tx, "q", c.submissions(engine.Content{MessageID: "c", SessionID: "two"}, engine.Content{MessageID: "d", SessionID: "three"})))
 			c.must(c.sendIn(tx, "r", "m"))
 			c.remove("r")
 			c.refused(engine.ErrNotFound, func() error { _, err := c.discharge(tx, engine.Commit); return err })
@@ -115,8 +115,8 @@ func TestTransactionInSession(t *testing.T) {
 	}, asked, swept)
 }
 
-// A transaction that was part of a turn which the store refused goes on: it can
-// be committed when the store takes writes again, staged bodies and all.
+// A transaction that was part of a turn which the store refused stays open: it can be
+// committed when the store accepts writes again, including staged bodies.
 func TestTransactionTakenBack(t *testing.T) {
 	type turn func(c *clocked, tx engine.TxID, s engine.Submission, d engine.Delivery) error
 	for name, steps := range map[string][]turn{
@@ -157,7 +157,7 @@ func TestTransactionTakenBack(t *testing.T) {
 			c.must(err)
 			c.store.bodies[s.Key] = make([]byte, 1000)
 			tx := c.declare()
-			c.must(c.ns.SendIn(c.now, tx, "q", []engine.Submission{s}))
+			c.must(c.ns.SendInTx(c.now, tx, "q", []engine.Submission{s}))
 			c.must(c.settleIn(tx, d, engine.Complete))
 			for range 2 {
 				for _, do := range steps {
@@ -168,7 +168,7 @@ func TestTransactionTakenBack(t *testing.T) {
 				c.ns.Rollback()
 				c.must(c.ns.Check())
 				c.step()
-				c.step() // garbage goes with the commit after the next
+				c.step() // garbage is dropped with the commit after the next
 			}
 			c.commits(tx, 2)
 			c.step()
@@ -185,12 +185,12 @@ func TestTransactionTakenBack(t *testing.T) {
 			}
 		})
 	}
-	t.Run("given", func(t *testing.T) { // what was given in such a turn is given again, once
+	t.Run("given", func(t *testing.T) { // operations added in such a turn are added again, once
 		c := newClocked(t, asked)
 		c.queue("q", engine.Config{})
 		c.sends("q", "m")
 		d := c.receive("q")
-		tx, err := c.ns.Declare(c.now, "")
+		tx, err := c.ns.BeginTransaction(c.now, "")
 		c.must(err)
 		c.ns.Rollback()
 		c.over(tx)
@@ -199,8 +199,8 @@ func TestTransactionTakenBack(t *testing.T) {
 		for range 3 {
 			c.ns.Rollback()
 			c.must(c.ns.Check())
-			c.must(c.ns.SendIn(c.now, tx, "q", batch))
-			c.must(c.ns.SettleIn(c.now, tx, engine.Settlement{Token: d.Token()}))
+			c.must(c.ns.SendInTx(c.now, tx, "q", batch))
+			c.must(c.ns.SettleInTx(c.now, tx, engine.Settlement{Token: d.Token()}))
 			c.must(c.ns.Check())
 		}
 		c.step()
@@ -210,11 +210,11 @@ func TestTransactionTakenBack(t *testing.T) {
 		c.step()
 		c.equal(len(c.store.contents), 1)
 	})
-	t.Run("TX-2", func(t *testing.T) { // its time has not begun with what was taken back
+	t.Run("TX-2", func(t *testing.T) { // its time did not begin with an undone operation
 		c := newClocked(t, asked)
 		c.queue("q", engine.Config{})
 		tx := c.declare()
-		c.must(c.ns.SendIn(c.now, tx, "q", c.submissions(engine.Content{MessageID: "n"})))
+		c.must(c.ns.SendInTx(c.now, tx, "q", c.submissions(engine.Content{MessageID: "n"})))
 		c.ns.Rollback()
 		c.must(c.ns.Check())
 		c.at(10*minute - 1*ms)
@@ -224,7 +224,7 @@ func TestTransactionTakenBack(t *testing.T) {
 	})
 }
 
-// A body that was staged goes when its transaction ends without it.
+// A staged body is dropped when its transaction ends without it.
 func TestTransactionStaged(t *testing.T) {
 	staged := func(c *clocked, id string) engine.Submission {
 		s, err := engine.Submit(engine.Content{MessageID: id}, nil, 1000, c.keys.Next(), c.limits)
@@ -244,7 +244,7 @@ func TestTransactionStaged(t *testing.T) {
 		"committed": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			s, tx := staged(c, "m"), c.declare()
-			c.must(c.ns.SendIn(c.now, tx, "q", []engine.Submission{s}))
+			c.must(c.ns.SendInTx(c.now, tx, "q", []engine.Submission{s}))
 			gone(c, s, false)
 			c.commits(tx, 1)
 			gone(c, s, false)
@@ -252,14 +252,14 @@ func TestTransactionStaged(t *testing.T) {
 		"rolled back": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			s, tx := staged(c, "m"), c.declare()
-			c.must(c.ns.SendIn(c.now, tx, "q", []engine.Submission{s}))
+			c.must(c.ns.SendInTx(c.now, tx, "q", []engine.Submission{s}))
 			c.rollsBack(tx)
 			gone(c, s, true)
 		},
 		"timed out": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			s, tx := staged(c, "m"), c.declare()
-			c.must(c.ns.SendIn(c.now, tx, "q", []engine.Submission{s}))
+			c.must(c.ns.SendInTx(c.now, tx, "q", []engine.Submission{s}))
 			c.at(limitOfTX)
 			c.over(tx)
 			gone(c, s, true)
@@ -267,19 +267,19 @@ func TestTransactionStaged(t *testing.T) {
 		"refused": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			s, tx := staged(c, "m"), c.declare()
-			c.refused(engine.ErrNotFound, func() error { return c.ns.SendIn(c.now, tx, "nowhere", []engine.Submission{s}) })
+			c.refused(engine.ErrNotFound, func() error { return c.ns.SendInTx(c.now, tx, "nowhere", []engine.Submission{s}) })
 			gone(c, s, true)
 		},
 		"too late": func(c *clocked) {
 			s := staged(c, "m")
-			c.refused(engine.ErrTransaction, func() error { return c.ns.SendIn(c.now, 77, "q", []engine.Submission{s}) })
+			c.refused(engine.ErrTransaction, func() error { return c.ns.SendInTx(c.now, 77, "q", []engine.Submission{s}) })
 			gone(c, s, true)
 		},
 		"failed": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			c.queue("r", engine.Config{})
 			s, tx := staged(c, "m"), c.declare()
-			c.must(c.ns.SendIn(c.now, tx, "q", []engine.Submission{s}))
+			c.must(c.ns.SendInTx(c.now, tx, "q", []engine.Submission{s}))
 			c.must(c.sendIn(tx, "r", "n"))
 			c.remove("r")
 			_, err := c.discharge(tx, engine.Commit)
@@ -290,33 +290,33 @@ func TestTransactionStaged(t *testing.T) {
 			c.detecting("q")
 			c.sends("q", "m")
 			s, tx := staged(c, "m"), c.declare()
-			c.must(c.ns.SendIn(c.now, tx, "q", []engine.Submission{s}))
+			c.must(c.ns.SendInTx(c.now, tx, "q", []engine.Submission{s}))
 			gone(c, s, false)
 			c.commits(tx, 0)
 			gone(c, s, true)
 		},
-		"FILT-6": func(c *clocked) { // for nobody
+		"FILT-6": func(c *clocked) { // no subscription selects it
 			c.topic("t", engine.Config{})
 			s, tx := staged(c, "m"), c.declare()
-			c.must(c.ns.SendIn(c.now, tx, "t", []engine.Submission{s}))
+			c.must(c.ns.SendInTx(c.now, tx, "t", []engine.Submission{s}))
 			c.commits(tx, 1)
 			gone(c, s, true)
 		},
 	}, asked, swept)
 }
 
-// TX-2: a transaction whose time is over takes no room from others, whether or
-// not anybody has asked for it since.
+// TX-2: an overdue transaction takes no room from others, whether or not it has been used
+// since.
 func TestTransactionsInTime(t *testing.T) {
 	run(t, rules{
 		"TX-2 number": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			for range 10_000 {
-				tx, err := c.ns.Declare(c.now, "")
+				tx, err := c.ns.BeginTransaction(c.now, "")
 				c.must(err)
-				c.must(c.ns.SendIn(c.now, tx, "q", c.submissions(engine.Content{})))
+				c.must(c.ns.SendInTx(c.now, tx, "q", c.submissions(engine.Content{})))
 			}
-			c.refused(engine.ErrBusy, func() error { _, err := c.ns.Declare(c.now, ""); return err })
+			c.refused(engine.ErrBusy, func() error { _, err := c.ns.BeginTransaction(c.now, ""); return err })
 			c.now = c.now.Add(limitOfTX)
 			c.declare()
 		},
@@ -327,7 +327,7 @@ func TestTransactionsInTime(t *testing.T) {
 			give := func(tx engine.TxID) error {
 				s, err := engine.Submit(engine.Content{}, body, 0, c.keys.Next(), c.limits)
 				c.must(err)
-				return c.ns.SendIn(c.now, tx, "q", []engine.Submission{s})
+				return c.ns.SendInTx(c.now, tx, "q", []engine.Submission{s})
 			}
 			c.must(give(c.declare()))
 			c.pass(second)

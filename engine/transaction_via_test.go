@@ -8,20 +8,20 @@ import (
 	"mayfly/engine"
 )
 
-// sendViaIn gives messages to a transaction that go by way of another entity.
+// sendViaIn adds sends via another entity to a transaction.
 func (c *clocked) sendViaIn(id engine.TxID, via, to engine.Path, ids ...string) error {
 	c.Helper()
 	var batch []engine.Content
 	for _, s := range ids {
 		batch = append(batch, engine.Content{MessageID: s})
 	}
-	err := c.ns.SendViaIn(c.now, id, via, to, c.submissions(batch...))
+	err := c.ns.SendViaInTx(c.now, id, via, to, c.submissions(batch...))
 	c.step()
 	return err
 }
 
-// What is received from one entity is settled in the transaction that sends on
-// to another by way of it (TX-3, FWD-14).
+// A message received from one entity is settled in the transaction that sends to another via
+// it (TX-3, FWD-14).
 func TestTransactionVia(t *testing.T) {
 	const tdlq = engine.Path("in/$Transfer/$DeadLetterQueue")
 	begin := func(c *clocked) (engine.TxID, engine.Delivery) {
@@ -53,7 +53,7 @@ func TestTransactionVia(t *testing.T) {
 		"FWD-14 disabled before the commit": func(c *clocked) {
 			tx, _ := begin(c)
 			c.update("out", disabled)
-			c.commits(tx, 2, 3) // of their own at in
+			c.commits(tx, 2, 3) // with their own numbers at in
 			c.wantIDs(tdlq, "a", "b")
 			c.wantCounts("in", engine.Counts{TransferDeadLetter: 2})
 			c.restart()
@@ -68,11 +68,11 @@ func TestTransactionVia(t *testing.T) {
 			c.commits(tx, 1)
 			c.wantIDs("out", "a")
 		},
-		"FWD-14 deleted": func(c *clocked) { // its sender is told, and nothing is done
+		"FWD-14 deleted": func(c *clocked) { // the sender gets an error, and nothing is done
 			tx, d := begin(c)
 			c.remove("out")
 			_, err := c.discharge(tx, engine.Commit)
-			if !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "operation 2 of 2 failed, to send to 'out' by way of 'in': ") {
+			if !errors.Is(err, engine.ErrNotFound) || !strings.Contains(err.Error(), "operation 2 of 2 failed, to send to 'out' via 'in': ") {
 				c.Errorf("got %v", err)
 			}
 			c.over(tx)
@@ -84,7 +84,7 @@ func TestTransactionVia(t *testing.T) {
 			tx, d := begin(c)
 			c.big("out", 98)
 			c.refused(engine.ErrQuota, func() error { return second2(c.discharge(tx, engine.Commit)) })
-			c.wantCounts("in", engine.Counts{Locked: 1}) // in neither dead-letter queue
+			c.wantCounts("in", engine.Counts{Locked: 1}) // in neither dead-letter subqueue
 			c.complete(d)
 		},
 		"a failure takes back what stranded": func(c *clocked) {
@@ -112,14 +112,14 @@ func TestTransactionVia(t *testing.T) {
 			c.refused(engine.ErrTransaction, func() error { return c.sendViaIn(tx+1, "in", "in", "m") })
 			c.commits(tx)
 		},
-		"a large body": func(c *clocked) { // which was staged, and strands
+		"a large body": func(c *clocked) { // a staged body of a message that strands
 			c.queue("in", engine.Config{})
 			c.queue("out", engine.Config{Status: engine.StatusDisabled})
 			s, err := engine.Submit(engine.Content{}, nil, 1000, c.keys.Next(), c.limits)
 			c.must(err)
 			c.store.bodies[s.Key] = make([]byte, 1000)
 			tx := c.declare()
-			c.must(c.ns.SendViaIn(c.now, tx, "in", "out", []engine.Submission{s}))
+			c.must(c.ns.SendViaInTx(c.now, tx, "in", "out", []engine.Submission{s}))
 			c.step()
 			c.commits(tx, 1)
 			c.step()
@@ -131,15 +131,15 @@ func TestTransactionVia(t *testing.T) {
 	}, asked, swept)
 }
 
-// A client is told whether a commit failed for good: that is so whatever the
-// operation failed for, also where that asks to be tried again.
+// The error of a commit shows that the transaction is over, even if the failed operation's
+// error alone would suggest trying again.
 func TestTransactionRolledBackIsTold(t *testing.T) {
 	run(t, rules{"§5.4": func(c *clocked) {
 		c.limit(func(l *engine.Limits) { l.DuplicateIDs = 1 })
 		c.detecting("d")
 		tx := c.declare()
 		c.must(c.sendIn(tx, "d", "x"))
-		c.sends("d", "y") // no other is remembered now
+		c.sends("d", "y") // no other id is remembered now
 		_, err := c.discharge(tx, engine.Commit)
 		for _, kind := range []error{engine.ErrRolledBack, engine.ErrTransaction, engine.ErrBusy} {
 			if !errors.Is(err, kind) {

@@ -17,7 +17,7 @@ func (c *clocked) trySendVia(via, to engine.Path, messages ...engine.Content) ([
 
 func TestTransfers(t *testing.T) {
 	const tdlq = engine.Path("via/$Transfer/$DeadLetterQueue")
-	// Messages sent by way of via that its destination did not take.
+	// stranded sends messages via "via" whose destination rejects them.
 	stranded := func(c *clocked, ids ...string) {
 		c.Helper()
 		c.queue("via", engine.Config{})
@@ -28,7 +28,7 @@ func TestTransfers(t *testing.T) {
 		}
 	}
 	run(t, rules{
-		"DLQ-3": func(c *clocked) { // every entity has one, and none of its own
+		"DLQ-3": func(c *clocked) { // every entity has one, which has none of its own
 			c.queue("via", engine.Config{})
 			c.topic("t", engine.Config{})
 			s := c.sub("t", "s", engine.Config{})
@@ -50,7 +50,7 @@ func TestTransfers(t *testing.T) {
 				})
 			}
 		},
-		"DLQ-3 like a dead-letter queue": func(c *clocked) { // no expiry, no limit of deliveries, and no dead letters from there
+		"DLQ-3 like a dead-letter queue": func(c *clocked) { // no expiry, no limit of deliveries, and no dead-lettering from there
 			stranded(c, "m")
 			c.at(30 * 24 * time.Hour)
 			for range 20 {
@@ -65,7 +65,7 @@ func TestTransfers(t *testing.T) {
 			c.complete(c.fetch(tdlq, n))
 			c.wantCounts("via", engine.Counts{})
 		},
-		"DLQ-3 rights": func(c *clocked) { // it is open as its entity is
+		"DLQ-3 rights": func(c *clocked) { // its status is that of its entity
 			stranded(c, "m")
 			open := c.attach(tdlq, 0)
 			c.update("via", func(cfg *engine.Config) { cfg.Status = engine.StatusReceiveDisabled })
@@ -73,7 +73,7 @@ func TestTransfers(t *testing.T) {
 			c.open = 0
 			c.refused(engine.ErrDisabled, func() error { return c.ns.Attach(c.now, engine.Link{ID: 90, Path: tdlq}) })
 		},
-		"FWD-14": func(c *clocked) { // taken by the destination as if it were sent there
+		"FWD-14": func(c *clocked) { // accepted by the destination as if it were sent there
 			c.queue("via", engine.Config{})
 			c.queue("dest", engine.Config{})
 			c.topic("t", engine.Config{})
@@ -92,7 +92,7 @@ func TestTransfers(t *testing.T) {
 				c.equal(c.state(p).AccessedAt, morning.Add(second))
 			}
 		},
-		"FWD-14 disabled": func(c *clocked) { // into the transfer dead-letter queue of the entity it was sent by way of
+		"FWD-14 disabled": func(c *clocked) { // to the transfer dead-letter subqueue of the entity that it was sent via
 			stranded(c, "a", "b")
 			for i, id := range []string{"a", "b"} {
 				r := c.rows(tdlq)[i]
@@ -102,7 +102,7 @@ func TestTransfers(t *testing.T) {
 				c.equal(r.Message.Extra.Description, "Destination 'dest' is disabled.")
 				c.equal(r.Message.Extra.DeadAt, morning)
 				c.equal(r.Message.Extra.To, "dest")
-				c.equal(r.Message.Extra.Source, "") // it died nowhere before (DLQ-9)
+				c.equal(r.Message.Extra.Source, "") // it was not dead-lettered before (DLQ-9)
 			}
 			e := c.events[len(c.events)-1]
 			c.equal(e.Kind, engine.EventTransferFailed)
@@ -116,14 +116,14 @@ func TestTransfers(t *testing.T) {
 			c.grab(tdlq)
 			c.grab(tdlq)
 			c.equal(c.state("via").Bytes, int64(0))
-			c.topic("t", engine.Config{Status: engine.StatusSendDisabled}) // a topic is no different, on either side
+			c.topic("t", engine.Config{Status: engine.StatusSendDisabled}) // topics behave the same, on either side
 			c.topic("t2", engine.Config{})
 			_, err := c.trySendVia("t2", "t", engine.Content{MessageID: "m"})
 			c.must(err)
 			c.wantCounts("t2", engine.Counts{TransferDeadLetter: 1})
 			c.complete(c.receive("t2/$Transfer/$DeadLetterQueue"))
 		},
-		"FWD-14 refused": func(c *clocked) { // in neither dead-letter queue
+		"FWD-14 refused": func(c *clocked) { // in neither dead-letter subqueue
 			c.limit(func(l *engine.Limits) { l.EntitySize = 100 })
 			stranded(c)
 			c.queue("full", engine.Config{})
@@ -146,14 +146,14 @@ func TestTransfers(t *testing.T) {
 				{"via", "dest/$DeadLetterQueue", engine.ErrNotAllowed},
 				{"via", tdlq, engine.ErrNotAllowed},
 				{tdlq, "via", engine.ErrNotAllowed},
-				{"full", "dest", engine.ErrQuota}, // the room is that of the entity it would lie in
+				{"full", "dest", engine.ErrQuota}, // the room is that of the entity it would be stored in
 			} {
 				batch := c.submissions(engine.Content{MessageID: "m"})
 				c.refused(tc.err, func() error { _, err := c.ns.SendVia(c.now, tc.via, tc.to, batch, ""); return err })
 			}
 			c.refused(engine.ErrArgument, func() error { _, err := c.ns.SendVia(c.now, "via", "dest", nil, ""); return err })
 		},
-		"FWD-14 admitted": func(c *clocked) { // by what its destination takes, disabled or not; where it passes, by its size
+		"FWD-14 admitted": func(c *clocked) { // by its destination, disabled or not; by the entity it is sent via, only its size
 			c.queue("via", engine.Config{RequiresSession: true})
 			c.queue("narrow", engine.Config{MaxMessageSizeInKilobytes: 1})
 			for _, status := range []engine.Status{engine.StatusActive, engine.StatusDisabled} {
@@ -192,7 +192,7 @@ func TestTransfers(t *testing.T) {
 			}
 			c.complete(c.receive("via/$Transfer/$DeadLetterQueue")) // DLQ-7
 		},
-		"FWD-14, DUP-1": func(c *clocked) { // nobody has accepted what strands: it is no duplicate, and nothing is one of it
+		"FWD-14, DUP-1": func(c *clocked) { // a stranded message was not accepted: it is no duplicate, and no other message is a duplicate of it
 			c.detecting("by")
 			c.detecting("to")
 			c.accepted("by", engine.Content{MessageID: "a"})
@@ -226,7 +226,7 @@ func TestTransfers(t *testing.T) {
 			c.step()
 			c.equal(c.state("via").Bytes, int64(1000))
 		},
-		"FWD-14, RT-4": func(c *clocked) { // both transfer counts
+		"FWD-14, RT-4": func(c *clocked) { // both transfer counts are separate
 			stranded(c, "a", "b")
 			c.sends("via", "x", "y", "z")
 			c.setAside(c.receive("via"))
@@ -241,7 +241,7 @@ func TestTransfers(t *testing.T) {
 			total, _ := c.ns.Totals()
 			c.equal(total, want)
 		},
-		"FWD-14 by hand": func(c *clocked) { // it goes where it was to go, or anywhere else
+		"FWD-14 by hand": func(c *clocked) { // it can be moved to its original destination, or anywhere else
 			stranded(c, "a", "b", "c")
 			c.queue("else", engine.Config{})
 			k := func() engine.Key { return c.rows(tdlq)[0].Message.Key }
@@ -258,7 +258,7 @@ func TestTransfers(t *testing.T) {
 			c.refused(engine.ErrNotFound, func() error { _, err := c.ns.Move(c.now, engine.Move{Key: k()}, ""); return err })
 			c.equal(c.move(engine.Move{Key: k(), To: "via"}), engine.Seq(4))
 		},
-		"FWD-14, DLQ-9 of before": func(c *clocked) { // where it was to go was once kept as its source
+		"FWD-14, DLQ-9 of before": func(c *clocked) { // an older version stored the destination as the source
 			stranded(c, "a")
 			for k, m := range c.store.messages {
 				x := *m.Extra
@@ -291,14 +291,14 @@ func TestTransfers(t *testing.T) {
 			c.equal(n, 1)
 			c.wantCounts("via", engine.Counts{Active: 1})
 		},
-		"FWD-14 deleted": func(c *clocked) { // PROP-14: it goes with its entity, topics' too
+		"FWD-14 deleted": func(c *clocked) { // PROP-14: it is deleted with its entity, also a topic's
 			stranded(c, "a")
 			c.topic("t", engine.Config{})
 			_, err := c.trySendVia("t", "dest", engine.Content{MessageID: "b"})
 			c.must(err)
 			for _, p := range []engine.Path{"via", "t"} {
 				open := c.attach(p.Transfer(), 0)
-				contained, err := c.ns.Contained(p)
+				contained, err := c.ns.CountContained(p)
 				c.must(err)
 				c.equal(contained, int64(1))
 				c.remove(p)
@@ -314,17 +314,17 @@ func TestTransfers(t *testing.T) {
 	})
 }
 
-// Entities that were stored before there were transfers get a place for them
-// when they are loaded, and whatever follows is stored with it.
+// Entities that were stored before there were transfer dead-letter subqueues get one when
+// they are loaded, and it is stored with the next batch.
 func TestTransfersOfOlderEntities(t *testing.T) {
 	c := newClocked(t, asked)
-	old := map[engine.HolderID]engine.Entity{}
+	old := map[engine.SubqueueID]engine.Entity{}
 	for _, e := range []engine.Entity{c.queue("via", engine.Config{}), c.topic("t", engine.Config{}), c.queue("dest", engine.Config{Status: engine.StatusDisabled})} {
 		if e.TransferID == 0 || e.TransferID == e.ID || e.TransferID == e.DeadLetterID {
 			t.Fatalf("%s has %d", e.Path, e.TransferID)
 		}
 		e.TransferID = 0
-		if e.Path == "via" { // nor did they forward: this is told, and not in force then (TTL-18, IDLE-12)
+		if e.Path == "via" { // they did not forward either: the properties are kept, and not in force then (TTL-18, IDLE-12)
 			e.Config.ForwardTo, e.Config.AutoDeleteOnIdle, e.Config.DefaultMessageTimeToLive = "dest", time.Hour, time.Minute
 		}
 		old[e.ID] = e

@@ -15,13 +15,13 @@ const (
 	hour   = time.Hour
 )
 
-// keeping dead-letters what expires.
+// keeping dead-letters expired messages.
 var keeping = engine.Config{DeadLetteringOnMessageExpiration: true}
 
 const expiredText = "The message expired and was dead lettered."
 
-// lives wants the message of p to be receivable until d after the beginning
-// and not from then on.
+// lives requires the message of p to be receivable until d after the beginning and not from
+// then on.
 func (c *clocked) lives(p engine.Path, d time.Duration) {
 	c.Helper()
 	c.at(d - ms)
@@ -125,12 +125,12 @@ func TestEffectiveTTL(t *testing.T) {
 			c.update("t", func(cfg *engine.Config) { cfg.DefaultMessageTimeToLive = 5 * second })
 			c.lives(s, 5*second)
 		},
-		"TTL-8": func(c *clocked) { // a negative TTL stands for AMQP's zero
+		"TTL-8": func(c *clocked) { // a negative TTL represents AMQP's zero
 			c.queue("q", keeping)
 			link := c.attach("q", 1)
 			c.send("q", engine.Content{TTL: -1})
 			c.equal(len(c.delivered(link)), 0)
-			c.detach(link, engine.ByClient)
+			c.detach(link, engine.DetachedByClient)
 			c.nothing("q")
 			c.wantDead("q", engine.ReasonExpired, expiredText)
 		},
@@ -186,8 +186,8 @@ func TestExpiryInstant(t *testing.T) {
 			c.sends("q", "m")
 			rows, err := c.ns.Peek(c.now, "q", 1, 1, "")
 			c.must(err)
-			c.equal(rows[0].Message.ExpiresAt, engine.Instant(0)) // what a client's peek shows
-			c.equal(rows[0].Expires, morning.Add(minute))         // what we show
+			c.equal(rows[0].Message.ExpiresAt, engine.Instant(0)) // as a client's peek shows it
+			c.equal(rows[0].Expires, morning.Add(minute))         // as the dashboard shows it
 			c.equal(c.receive("q").Expires, morning.Add(minute))
 		},
 		"TTL-16 lowered": func(c *clocked) {
@@ -205,7 +205,7 @@ func TestExpiryInstant(t *testing.T) {
 			c.at(hour)
 			c.nothing("q")
 		},
-		"TTL-16 raised": func(c *clocked) { // what is not yet reaped lives on
+		"TTL-16 raised": func(c *clocked) { // messages that have not been removed yet stay
 			c.queue("q", engine.Config{DefaultMessageTimeToLive: 5 * second})
 			c.sends("q", "unset")
 			c.send("q", engine.Content{MessageID: "own", TTL: minute})
@@ -253,7 +253,7 @@ func TestExpiry(t *testing.T) {
 			c.complete(d)
 			c.wantCounts("q", engine.Counts{})
 		},
-		"TTL-21": func(c *clocked) { // its holder goes on or gives up
+		"TTL-21": func(c *clocked) { // its receiver may continue or give up
 			c.queue("q", keeping)
 			c.send("q", engine.Content{MessageID: "goes on", TTL: second})
 			c.send("q", engine.Content{MessageID: "gives up", TTL: second})
@@ -347,7 +347,7 @@ func TestExpiry(t *testing.T) {
 			d := c.receive("q")
 			c.at(second)
 			c.abandon(d)
-			c.wantDead("q", engine.ReasonExhausted, "Message could not be consumed after 1 delivery attempts.")
+			c.wantDead("q", engine.ReasonMaxDeliveryCount, "Message could not be consumed after 1 delivery attempts.")
 		},
 		"TTL-27, §6.2#1": func(c *clocked) {
 			c.queue("q", keeping)
@@ -377,14 +377,14 @@ func TestExpiry(t *testing.T) {
 			c.step()
 			c.equal(len(c.store.messages)+len(c.store.contents)+len(c.store.bodies), 0)
 		},
-		"TTL-29": func(c *clocked) { // one record, in one place at a time
+		"TTL-29": func(c *clocked) { // one record, in one subqueue at a time
 			c.queue("q", keeping)
 			c.send("q", engine.Content{TTL: second})
 			key := c.row("q").Message.Key
 			c.at(second)
 			c.nothing("q")
 			c.equal(len(c.store.messages), 1)
-			c.equal(c.store.messages[key].Holder, c.state("q").DeadLetterID)
+			c.equal(c.store.messages[key].Subqueue, c.state("q").DeadLetterID)
 		},
 		"TTL-29 crash": func(c *clocked) { // before the move is stored, and after it
 			c.queue("q", keeping)
@@ -395,11 +395,11 @@ func TestExpiry(t *testing.T) {
 				c.must(c.ns.Attach(c.now, engine.Link{ID: 99, Path: "q", NoWait: true}))
 				c.must(c.ns.Credit(c.now, 99, 1))
 				c.ns.Match(c.now)
-				c.wantCounts("q", engine.Counts{DeadLetter: 1}) // here it has happened
+				c.wantCounts("q", engine.Counts{DeadLetter: 1}) // it has happened
 				if stored {
 					c.step()
 				} else {
-					c.ns.Flush(c.now, true) // on its way to the store, where it does not arrive
+					c.ns.Flush(c.now, true) // on its way to the store, which does not receive it
 				}
 				c.restart()
 				want := map[bool]engine.Counts{false: {Active: 1}, true: {DeadLetter: 1}}[stored]
@@ -410,7 +410,7 @@ func TestExpiry(t *testing.T) {
 			c.step()
 			c.wantDead("q", engine.ReasonExpired, expiredText)
 		},
-		"TTL-30": func(c *clocked) { // what nobody asked for may still be counted, never received
+		"TTL-30": func(c *clocked) { // an expired message may still be counted, but is never received
 			c.queue("q", engine.Config{})
 			c.send("q", engine.Content{TTL: second})
 			c.at(hour)
@@ -423,7 +423,7 @@ func TestExpiry(t *testing.T) {
 			c.nothing("q")
 			c.wantCounts("q", engine.Counts{})
 		},
-		"TTL-31 receive": func(c *clocked) { // a receive processes what it meets
+		"TTL-31 receive": func(c *clocked) { // a receive settles expired messages on its way
 			c.queue("q", keeping)
 			c.send("q", engine.Content{MessageID: "a", TTL: second})
 			c.send("q", engine.Content{MessageID: "b", TTL: 2 * second})
@@ -432,7 +432,7 @@ func TestExpiry(t *testing.T) {
 			c.equal(c.receive("q").Content.MessageID(), "c")
 			c.wantCounts("q", engine.Counts{Locked: 1, DeadLetter: 2})
 		},
-		"TTL-31 many": func(c *clocked) { // more than one step does for a receiver
+		"TTL-31 many": func(c *clocked) { // more than one step settles for a receiver
 			c.limit(func(l *engine.Limits) { l.BatchSize = 1 << 30 })
 			c.queue("q", keeping)
 			batch := make([]engine.Content, 3000)
@@ -446,7 +446,7 @@ func TestExpiry(t *testing.T) {
 			c.equal(c.receive("q").Content.MessageID(), "last")
 			c.equal(c.state("q").Counts.DeadLetter, int64(3000))
 		},
-		"TTL-31 abandon": func(c *clocked) { // so does giving back
+		"TTL-31 abandon": func(c *clocked) { // abandoning a message settles it too
 			c.queue("q", keeping)
 			c.send("q", engine.Content{TTL: second})
 			d := c.receive("q")
@@ -479,7 +479,7 @@ func TestExpiry(t *testing.T) {
 			}
 			d := c.receive("q/$DeadLetterQueue")
 			c.equal(d.Expires, engine.Instant(0))
-			c.equal(d.Message.ExpiresAt, morning.Add(second)) // shown, without force
+			c.equal(d.Message.ExpiresAt, morning.Add(second)) // shown, without effect
 			c.abandon(d)
 			c.wantDead("q", "Mine", "")
 		},
@@ -505,7 +505,7 @@ func TestExpiry(t *testing.T) {
 			c.equal(c.row("q").Message.State, engine.Scheduled)
 			c.lives("q", hour+second)
 		},
-		"TTL-36": func(c *clocked) { // what a client has fetched ahead is locked
+		"TTL-36": func(c *clocked) { // prefetched messages are locked
 			c.queue("q", engine.Config{})
 			for _, id := range []string{"a", "b"} {
 				c.send("q", engine.Content{MessageID: id, TTL: second})

@@ -1,19 +1,19 @@
-// A combobox with a list (ARIA 1.2): somebody types, what fits is listed, arrows go
-// through it, Enter takes one, and the focus stays in the field. Others make use of
-// it by mayfly.combobox; where it gets its options from is theirs.
+// A combobox with a listbox (ARIA 1.2): the list shows the options that match what the
+// user types. Arrow keys move through the options, Enter chooses one, and the focus stays
+// in the field. Other scripts call mayfly.combobox and supply the options.
 //
 //   mayfly.combobox({
-//     input, list,         an <input> and the <ul> that its options go into
-//     many, say(text),     what says aloud how many there are, in these words
-//     ask(signal)          a promise of options: objects with an element el
-//     take(option, event)  is called with the one that is chosen
-//     first                true: the first option is chosen unless another is; Tab takes
-//                          none then, and the list stays when the focus goes elsewhere
-//     shown(open)          the list came or went
-//   }) has ask(), close() and options()
+//     input, list,         an <input> and the <ul> for its options
+//     many, say(text),     the text that announces the number of options, and how to announce it
+//     ask(signal)          returns a promise of options: objects with an element el
+//     take(option, event)  is called with the chosen option
+//     first                true: the first option is active unless another is; Tab then
+//                          chooses none, and the list stays open when the field loses focus
+//     shown(open)          is called when the list opens or closes
+//   }) returns ask(), close() and options()
 //
-// Answers that come too late are not shown. A question waits for a moment in which
-// nothing is typed, and ends the one before it.
+// A request waits for a pause in typing and aborts the previous one. Late answers are
+// dropped.
 "use strict";
 (() => {
   const pause = 120; // ms without typing
@@ -25,7 +25,7 @@
     list.id ||= `listbox-${++count}`;
     list.setAttribute("role", "listbox");
     list.hidden = true;
-    input.type = "text"; // a searchbox is no combobox
+    input.type = "text"; // a searchbox cannot be a combobox
     input.enterKeyHint = "search";
     for (const [name, value] of Object.entries({ role: "combobox", "aria-autocomplete": "list", "aria-haspopup": "listbox", "aria-controls": list.id, "aria-expanded": "false" })) {
       input.setAttribute(name, value);
@@ -75,7 +75,7 @@
         if (mine.signal.aborted) return;
         list.replaceChildren(...found.flatMap(({ el, before = [] }) => [...before, el]));
         show(found);
-      } catch { if (!mine.signal.aborted) close(); } // whoever asks can write it all the same
+      } catch { if (!mine.signal.aborted) close(); } // the user can type without options
     };
     const choose = (option, event) => {
       close();
@@ -101,7 +101,7 @@
       if (key === "Enter") close();
     });
     const of = (e) => options.find(({ el }) => el === e.target.closest("[role=option]"));
-    list.addEventListener("pointerdown", (e) => e.preventDefault()); // the field keeps the focus
+    list.addEventListener("pointerdown", (e) => e.preventDefault()); // keep the focus in the field
     list.addEventListener("mousemove", (e) => { const o = of(e); if (o && options[active] !== o) mark(options.indexOf(o)); });
     list.addEventListener("click", (e) => { const o = of(e); if (o) { e.preventDefault(); choose(o, e); } });
     return { ask: query, close, options: () => options };

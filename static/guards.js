@@ -1,22 +1,21 @@
-// Guards in place: what asks before something is done is a page of its own, and with
-// this script a dialog over the page that leads there. The server answers the same
-// address with the form alone, and tells where a form that was sent leads to.
+// Confirmation dialogs. A confirmation is a page of its own; this script shows it in a
+// dialog over the page that links to it. The same URL then returns only the form, and the
+// answer to a submitted form names the page to go to.
 //
-//   a[data-ask], button[data-ask]   leads to a page that asks, or may ask
-//   .asking                         what such a page asks, or says of what was refused:
-//       its heading is #h-ask, [autofocus] in it leaves it, and so does [data-close]
+//   a[data-ask], button[data-ask]   leads to a confirmation, or may do so
+//   .asking                         the content of a confirmation or of its error page:
+//       its heading is #h-ask; [autofocus] and [data-close] in it close the dialog
 //
-// Nothing of the page behind changes but what the socket brings: what was chosen stays
-// chosen, and the focus goes back to what opened the dialog, or to what has taken its
-// place meanwhile.
+// The page behind changes only by live updates: checked rows stay checked. The focus
+// returns to the element that opened the dialog or to its replacement.
 "use strict";
 (() => {
   const $ = (selector, from = document) => from.querySelector(selector);
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
   if (!window.HTMLDialogElement) return;
-  let dialog = null, from = null, asked = null; // asked: the request under way
+  let dialog = null, from = null, asked = null; // asked: the pending request
 
-  // ── What opened it ────────────────────────────────────────────────────────
+  // ── The opener ────────────────────────────────────────────────────────────
   const rowOf = (el) => el.closest("[data-key]");
   const mark = (el) => {
     const name = el.matches("a") ? "href" : "formaction", row = rowOf(el);
@@ -34,7 +33,7 @@
   // ── The dialog ────────────────────────────────────────────────────────────
   const close = () => dialog?.close();
   const closed = (el) => {
-    if (el !== dialog) return; // the page went first
+    if (el !== dialog) return; // leave has closed it already
     const was = from;
     asked?.abort();
     dialog.remove();
@@ -47,22 +46,23 @@
       dialog.className = "guard";
       dialog.setAttribute("aria-labelledby", "h-ask");
       dialog.addEventListener("close", ({ target }) => closed(target));
-      // Cancel waits for the end of a press: the focus would be on what opened this by
-      // the time the same press is a character there, which would open it again.
+      // Cancel acts on keyup. Acting on keydown would return the focus to the opener, and
+      // the rest of the same key press would open the dialog again.
       let pressed = false;
       const leaves = (e) => e.key === "Enter" && e.target.matches("a[data-close]");
       dialog.addEventListener("keydown", (e) => { if (leaves(e)) { e.preventDefault(); pressed ||= !e.repeat; } });
       dialog.addEventListener("keyup", (e) => { if (leaves(e) && pressed) close(); });
-      // First in the page, so that its labels find its fields and not those behind.
+      // First in the document, so that labels find the dialog's fields and not those
+      // behind it.
       document.body.prepend(dialog);
     }
     dialog.replaceChildren(what);
     if (!dialog.open) dialog.showModal();
     dialog.scrollTop = 0;
     const wrong = $("[aria-invalid=true]", dialog);
-    (wrong ?? $("[autofocus]", dialog))?.focus({ preventScroll: !wrong }); // its heading is read first
+    (wrong ?? $("[autofocus]", dialog))?.focus({ preventScroll: !wrong }); // read the heading first
   };
-  // unheard says that nobody knows what became of a form.
+  // unheard reports that the result of a form is unknown.
   const unheard = () => {
     const words = JSON.parse(document.body.dataset.words || "{}");
     const made = (tag, text, set = {}) => Object.assign(document.createElement(tag), { textContent: text, ...set });
@@ -75,8 +75,7 @@
   };
 
   const busy = (el, is) => { if (is) el.setAttribute("aria-busy", "true"); else el.removeAttribute("aria-busy"); };
-  // ask fetches what is asked, or what became of it. Without an answer that can be
-  // shown, lost does something else.
+  // ask fetches a confirmation or submits it. It calls lost if no answer can be shown.
   const ask = async (url, init, by, lost) => {
     if (asked) return;
     const mine = asked = new AbortController();
@@ -86,9 +85,9 @@
     try {
       answer = await fetch(url, { cache: "no-store", signal: mine.signal, ...init, headers: { "Mayfly-Dialog": "1" } });
       if (!(to = answer.headers.get("Mayfly-Go"))) what = $(".asking", new DOMParser().parseFromString(await answer.text(), "text/html"));
-    } catch { /* nobody answers, or somebody has closed the dialog */ }
+    } catch { /* no answer, or the dialog was closed */ }
     if (mine.signal.aborted) { busy(by, false); return; }
-    if (to) { location.assign(to); return; } // what it leads to takes it away
+    if (to) { location.assign(to); return; } // navigation removes the dialog
     asked = null;
     busy(wait, false);
     from = was;
@@ -109,7 +108,8 @@
     const to = by?.getAttribute("formaction") ?? form.getAttribute("action");
     ask(to, { method: "POST", body: new URLSearchParams(new FormData(form, by)) }, by ?? form, () => show(unheard()));
   });
-  // A page that is kept to come back to is kept without it: its numbers would be old.
+  // Close the dialog before the page enters the back/forward cache: its numbers would be
+  // stale later.
   const leave = () => {
     from = null;
     const is = dialog;

@@ -1,49 +1,48 @@
-// Mayfly in the browser: clocks that run, and pages that change while somebody
-// looks at them. A page is complete without this script. It is one file because
-// addresses carry a hash of the content, which modules that import each other
-// could not know.
+// Mayfly in the browser: running clocks and live pages. Every page also works without
+// this script. It is one file because URLs contain a hash of the content, which modules
+// that import each other could not know.
 //
-// It reads this markup, and changes it by text, class and attribute only, so
-// that the strictest content security policy is content:
+// It reads the markup below. It changes only text, classes and attributes, so it runs
+// under the strictest content security policy.
 //
 //   <body data-live="URL of the page" data-n data-now [data-rate data-until] data-build data-base
-//       data-words='{"live":"Live",…}'>   what it says, in the language of the page
-//   data-slot="NAME"                 content that the server replaces; [data-news]: a
-//       change of it brings up .newer in its section, for what the page shows as it was
+//       data-words='{"live":"Live",…}'>   texts in the language of the page
+//   data-slot="NAME"                 content that the server replaces; with [data-news], a
+//       change shows .newer in its section, because the page keeps what it shows
 //   data-list="NAME" [data-insert="hold"] [data-flash="off"], children data-key="KEY"
 //   <time datetime data-of="SECONDS" data-low data-crit | data-as>   countdown
 //   <time datetime data-ago>, <time datetime data-at="|ms|date">
 //   data-clock                       gets the tone of the countdown in it
-//   .ring, .glass in a data-clock; [data-until][data-len] on a lock's circle
-//   <button data-pill><b>…</b></button>   state of the page, and pause; its children
-//       with data-when="live paused …" show in those states only
+//   .ring, .glass in a data-clock; [data-until][data-len] on the circle of a lock
+//   <button data-pill><b>…</b></button>   connection state, and pause; its children with
+//       data-when="live paused …" are visible only in those states
 //   input[name=time] rel|local|utc · input[name=keys] · data-act="theme"
 //   data-act="copy" data-text="…", data-copy="…" or data-copy-from="#id"
-//   data-hold="LIST" aria-pressed   a list of several on a page stays as it is meanwhile
+//   data-hold="LIST" aria-pressed   keeps the rows of one of the page's lists in place
 //   data-dialog="id", data-close · places: data-newbar="LIST", data-reload, data-status
-//   [data-over="ID"] in a slot       has ended: said aloud when it comes
-//   <a data-drawer href>             opens beside the page where there is room: the
-//       answer to ?drawer=1 is an .drawer[data-live] with slots of its own and a
+//   [data-over="ID"] in a slot       reports the end of something; announced when it appears
+//   <a data-drawer href>             opens beside the page if there is room: the
+//       answer to ?drawer=1 is a .drawer[data-live] with its own slots and a
 //       heading; data-act="close" in it
-//   data-pin="URL" [data-who] [data-goes]   around a countdown: half a minute before
-//       its end a copy of template[data-toast] in [data-toasts] offers to pin it;
+//   data-pin="URL" [data-who] [data-goes]   around a countdown: for its last 30 seconds
+//       a copy of template[data-toast] in [data-toasts] offers to pin the entity;
 //       data-act="dismiss" in it
-//   [data-told="NUMBER"]            a note that came from /alerts/toasts; [data-notices]
-//       around input[name=notices]: the browser's own notifications
+//   [data-told="NUMBER"]            a toast from /alerts/toasts; [data-notices] around
+//       input[name=notices]: the browser's own notifications
 //   <input type="checkbox" data-all>   checks every row of its table
-//   <form data-arranged>     [data-arrange="DEED"] in it sends it with do=DEED, and of the
-//       answer every data-tried="NAME" takes the place of ours
-//   <input type="checkbox" data-every>   means all that match, and with it every row
-//   .notice[data-stays="SECONDS"]   says what was done, and may offer to take it back, for
-//       so long; its progress is what is left of that
-//   <time data-clocked="scene|wall">   the time there, and here
-//   #stage-form, [data-stage-act] that send it, [data-marks='["URL"]'] what it is about
-//   <form data-try="URL">    is sent there a moment after a change; of the answer every
-//       data-tried="NAME" takes the place of ours, [data-verdict] is said aloud, and
-//       <details data-fold="NAME"> stay as somebody left them
-// What presents pages, follows them and keeps them on a wall is in present.js; mode.js
-// has said on <html>, before there was a page, what this tab is for: data-mode, and
-// data-tied where it has a socket whatever page it shows.
+//   <form data-arranged>     [data-arrange="ACTION"] in it submits it with do=ACTION; every
+//       data-tried="NAME" of the answer replaces ours
+//   <input type="checkbox" data-every>   selects all matches, and thus every row
+//   .notice[data-stays="SECONDS"]   reports an action and may offer to undo it, for that
+//       long; its progress shows the time left
+//   <time data-clocked="scene|wall">   scene time, and the time of this browser
+//   #stage-form, the [data-stage-act] buttons that submit it, [data-marks='["URL"]'] to highlight
+//   <form data-try="URL">    is submitted there shortly after a change; every
+//       data-tried="NAME" of the answer replaces ours, [data-verdict] is announced, and
+//       <details data-fold="NAME"> keep their open state
+// Presenting, following and kiosk mode are in present.js. Before the page is parsed,
+// mode.js sets the tab's mode on <html>: data-mode, and data-tied if every page of the
+// tab needs a socket.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -53,27 +52,27 @@
   const write = (el, name, value) => { if (el.getAttribute(name) !== `${value}`) el.setAttribute(name, value); };
   const ticks = () => performance.now();
 
-  const kept = { // survives a visit where the browser allows it
+  const kept = { // survives navigation if the browser allows storage
     get(name) { try { return localStorage.getItem(`mayfly.${name}`); } catch { return null; } },
     set(name, value) { try { localStorage.setItem(`mayfly.${name}`, value); } catch { /* private window */ } },
   };
   const count = window.mayfly = { frames: 0, put: 0, gone: 0, reconnects: 0, polls: 0, state: "" };
 
-  const words = {}; // in the language of the page, which has them
+  const words = {}; // in the page's language; set by the page
   const word = (key, n) => (words[key] ?? key).replace("{n}", () => n);
 
   root.dataset.js = "";
 
   // ── The server's clock ────────────────────────────────────────────────────
-  // A sample is the server's time less ours when its message came. The way here
-  // can only make it too small, so the largest of the latest is the best.
+  // A sample is the server's time minus ours when a message arrived. Latency can only
+  // make it smaller, so the largest of the recent samples is the best estimate.
   let samples = [], rate = 1, until = Infinity, paused = false, frozen = 0;
   let mode = kept.get("time") ?? "rel";
   const sample = (iso, at = ticks()) => {
     const t = Date.parse(iso);
     if (!Number.isNaN(t)) samples = [...samples, { offset: t - at * rate }].slice(-8);
   };
-  const clock = (m) => { // what a frame says of a clock that somebody may have turned
+  const clock = (m) => { // reads a frame's clock, which a scene may have moved
     const stop = Date.parse(m.until) || Infinity, at = Number(m.rate ?? 1);
     if (at !== rate || stop !== until) samples = [];
     rate = at;
@@ -90,12 +89,12 @@
     s < 86400 ? unit("h", s / 3600 | 0) + " " + unit("m", two(s % 3600 / 60)) : unit("d", s / 86400 | 0) + " " + unit("h", s % 86400 / 3600 | 0);
   const units = ["day", "hour", "minute", "second"].map((unit) =>
     new Intl.NumberFormat(root.lang || "en", { style: "unit", unit, unitDisplay: "long" }));
-  const longSpan = (s) => { // the two largest units that say something, in words
+  const longSpan = (s) => { // the two largest non-zero units, in words
     const parts = [s / 86400, s % 86400 / 3600, s % 3600 / 60, s % 60].map(Math.floor);
     const first = parts.findIndex((n) => n > 0) & 3;
     return parts.slice(first, first + 2).map((n, i) => n || !i ? units[first + i].format(n) : "").join(" ").trim();
   };
-  // day is the date of an instant as the language writes it, of which "date" is an example:
+  // day formats the date of an instant in the page's language, using its "date" example:
   // 2 January 2006.
   const day = (iso) => (words.date ?? "2006-01-02").replace(/2006|0?[12]/g, (is) =>
     is === "2006" ? iso.slice(0, 4) : String(+(is.endsWith("1") ? iso.slice(5, 7) : iso.slice(8, 10))).padStart(is.length, "0"));
@@ -119,7 +118,7 @@
     all(".track, .arc", svg).forEach((p) => write(p, "d", d));
     all(".arc", svg).forEach((p) => arc(p, share));
   };
-  const sand = (svg, share) => { // true to area: height goes with the root of the share
+  const sand = (svg, share) => { // area is true to scale: height grows with the root of the share
     const k = Math.sqrt(share), x = (n) => (12 + n * 5.2 * k).toFixed(2), y = (n) => (16 + n * 10 * k).toFixed(2);
     all(".sand", svg).forEach((p) =>
       write(p, "d", `M${x(-1)} ${y(-1)}H${x(1)}L12 16ZM${x(-1)} ${y(1)}H${x(1)}L17.2 26.5H6.8Z`));
@@ -141,7 +140,7 @@
     if (el.matches(".flaps")) flaps(el, mode === "rel" ? `${two(left / 60)}:${two(left % 60)}` : moment(at));
     else say(el, !left ? word("expiring") : mode === "rel" ? span(left) : deadline(at));
   };
-  // read sets every clock below from to this moment.
+  // read updates every clock in from to the current time.
   const read = (from) => {
     for (const el of all("time[data-of]", from)) countdown(el);
     for (const el of all("time[data-ago]", from)) {
@@ -155,18 +154,18 @@
     }
   };
 
-  // brief gives el a class for as long as its animation runs. The sheet decides
-  // whether there is one; a class that is there already is not restarted.
+  // brief adds a class to el for the length of its animation. The stylesheet decides
+  // whether there is one. A class that is already present does not restart it.
   const brief = (el, name) => {
     el.classList.add(name);
     setTimeout(() => el.classList.remove(name), 600);
   };
 
   // ── Merging ───────────────────────────────────────────────────────────────
-  // What the server sent last for a slot or a row, without what the clocks
-  // above write. Comparing with this, not with the page, tells a change in the
-  // broker from the passing of time. A row that came as HTML has just that until it
-  // is compared with something: most are gone before.
+  // What the server last sent for a slot or a row, without the parts that clocks change.
+  // Comparing with this instead of the page tells a change in the broker from the passing
+  // of time. A row's HTML is parsed only when it is compared: most rows leave before
+  // that.
   const sent = new WeakMap();
   const lastOf = (el) => {
     const was = sent.get(el);
@@ -193,8 +192,8 @@
     return t.content;
   };
 
-  // morph brings live to what next is, where next differs from last, and says
-  // whether anything differed. Nodes stay wherever their kind stays.
+  // morph applies the differences between last and next to live, and reports whether
+  // there were any. It keeps nodes whose type is the same.
   const morph = (live, last, next) => {
     if (last.isEqualNode(next)) return false;
     if (live.nodeName !== next.nodeName) live.replaceWith(next.cloneNode(true));
@@ -219,8 +218,9 @@
     }
   };
 
-  // keepingFocus changes what is in el. Where that takes the focused element away,
-  // the focus stays in its place: on what is there now, or in it; of a row, on its link.
+  // keepingFocus calls change, which replaces content of el. If that removes the focused
+  // element, the focus moves to the element that replaced it, to el, or to the link of a
+  // row.
   const keepingFocus = (el, change) => {
     const had = el.contains(document.activeElement) && document.activeElement, fold = had && foldOf(had);
     change();
@@ -241,8 +241,9 @@
     read(el);
     if (!same) count.changed?.(el);
   };
-  // flash shows what has changed. Where more than three things change a second for some
-  // time, all would flash at once and nothing be seen: they do so again after a rest.
+  // flash highlights a change. When a list or slot changes more than three times a second
+  // for a while, nothing flashes until the rate drops, because everything would flash at
+  // once.
   const stirred = new WeakMap();
   const flash = (el) => {
     if (el.closest("[data-flash=off]")) return;
@@ -263,14 +264,14 @@
     read(row);
   };
 
-  // A pane shows one topic of the server's: the page, and a drawer beside it.
+  // A pane shows one topic of the server: the page, or the drawer beside it.
   const panes = [];
   const paneOf = (topic) => panes.find(({ el }) => el.dataset.live === topic);
   const slotsOf = ({ el }) => all("[data-slot]", el).filter((slot) => slot.closest(".drawer, body") === el);
 
-  // A list: order is what the server shows; held are rows of it that wait for
-  // the reader, who has said so where it is still; leaving are rows no longer of it,
-  // with the tick they may go at.
+  // A list: order holds the keys the server shows; held has new rows that wait while the
+  // reader uses the list or has paused it; leaving maps removed rows to the tick at which
+  // they may go.
   const lists = new Map();
   const keyed = (el) => [...el.children].filter((row) => "key" in row.dataset);
   const listOf = (name) => { // a drawer has none
@@ -280,14 +281,14 @@
     }
     return el && lists.get(name);
   };
-  // Asking for the selection has the browser work out the whole page's layout, so it
-  // is asked when it changes only.
+  // Reading the selection forces a layout of the whole page, so it is read only when it
+  // changes.
   let marked = null;
   const mark = () => { const now = getSelection(); marked = now.isCollapsed ? null : now.getRangeAt(0); };
   const touched = (el) => el.matches(":hover, :focus-within") || !!marked?.intersectsNode(el);
-  // Where things are is asked before a picture's first change: in between, the browser
-  // would have to lay out what the next one changes again.
-  let above = null; // what began above the screen then; null: nothing is being changed
+  // Positions are read before the first change of a frame. Reading them between changes
+  // would force a layout each time.
+  let above = null; // elements that began above the viewport; null: not in an update
   const isAbove = (el) => above ? above.has(el) : el.getBoundingClientRect().top < 0;
   const barOf = ({ name }) => $(`[data-newbar="${CSS.escape(name)}"]`);
   const busy = (list) => list.still || touched(list.el) || list.el.dataset.insert === "hold" &&
@@ -309,8 +310,8 @@
     list.order = order;
     settle(list);
   };
-  // settle puts rows in their places, unless that would move something that the
-  // reader is busy with. Rows on their way out keep theirs.
+  // settle inserts and orders rows, unless that would move something the reader is using.
+  // Leaving rows stay where they are.
   const settle = (list, now = false) => {
     const { el, order, held, leaving, name } = list, wait = !now && busy(list);
     newbar(list, wait && (list.still || el.dataset.insert === "hold") ? held.size : 0);
@@ -320,7 +321,7 @@
     for (const key of order) {
       while (at && (leaving.has(at) || !("key" in at.dataset))) at = at.nextElementSibling;
       const row = rows.get(key) ?? arrive(held.get(key));
-      if (!row) continue; // comes with the next piece of the snapshot
+      if (!row) continue; // comes with the next part of the snapshot
       if (row === at) at = at.nextElementSibling;
       else el.insertBefore(row, at);
       if (!held.delete(key)) continue;
@@ -340,7 +341,7 @@
   };
   const leave = (list, row, reason) => {
     if (list.leaving.has(row)) return;
-    const quiet = reason === "left"; // it is well, only no longer in this window
+    const quiet = reason === "left"; // not removed, just outside this window now
     list.leaving.set(row, ticks() + (quiet ? 0 : 2500));
     if (quiet) return;
     count.gone++;
@@ -369,10 +370,9 @@
     if (chosen) boxOf(row).checked = true;
     read(row);
   };
-  // sweep takes away what has left, never under the pointer, the focus or a
-  // selection; a reader who rests there for long keeps two hundred at most, and the one
-  // with the focus. Where so much leaves that nobody could read it, a dozen are struck
-  // through at a time.
+  // sweep removes leaving rows, except under the pointer, the focus or a selection. While
+  // the reader stays in the list, it keeps at most two hundred of them and any with the
+  // focus. When many rows leave at once, it keeps at most twelve.
   const sweep = (list) => {
     if (paused) return;
     const wait = list.still || touched(list.el);
@@ -382,8 +382,8 @@
       row.remove();
     }
   };
-  // sweepSoon sweeps when the first row is due that waits for nobody; in a stream of
-  // changes each of them does, and the browser lays the page out once for both.
+  // sweepSoon schedules a sweep for the first due row. During a stream of changes, each
+  // update sweeps anyway, and the browser lays out the page once for both.
   const sweepSoon = (list) => {
     clearTimeout(list.sweeping);
     const dues = [...list.leaving.values()].filter((due) => due > ticks());
@@ -393,8 +393,8 @@
       sweepSoon(list);
     }, Math.max(250, Math.min(...dues) - ticks() + 50));
   };
-  // newbar says how many rows wait. It goes when none do any more, and a keyboard's focus
-  // that was on it is on the row above.
+  // newbar shows how many rows wait. It hides the button when none do, and moves keyboard
+  // focus from the button to the row above.
   const newbar = (list, n) => {
     let bar = barOf(list);
     if (!bar && n) {
@@ -410,10 +410,10 @@
     say($("span", bar) ?? bar, word("newRows", n));
   };
 
-  // ── What the page says about itself ───────────────────────────────────────
+  // ── The page's own state ──────────────────────────────────────────────────
   const link = { ws: null, live: false, tries: 0, failures: [], next: 0, timer: 0, heard: 0, met: false };
   let staleSince = 0, lastGood = 0, polling = 0, pollTimer = 0, retry = 5000;
-  const missed = new Set(), mostMissed = 99999; // keys of rows that came during the pause
+  const missed = new Set(), mostMissed = 99999; // keys of rows that arrived during a pause
   const state = () =>
     paused ? ["paused", "low", missed.size ? word("pausedNew", missed.size) : word("paused")] :
     link.live ? ["live", "plenty", word("live")] :
@@ -436,7 +436,7 @@
     if (changed && name === "live") region("alert").textContent = "";
   };
 
-  const news = { came: 0, went: {}, note: "", said: "", at: -5000 }; // said is in English: the server's own words
+  const news = { came: 0, went: {}, note: "", said: "", at: -5000 }; // said is English, in the server's words
   const region = (role) => {
     let el = $(role === "status" ? "[data-status]" : "[data-alert]");
     if (el) return el;
@@ -447,7 +447,7 @@
     document.body.append(el);
     return el;
   };
-  const announce = () => { // politely, every five seconds at most
+  const announce = () => { // politely, at most every five seconds
     if (ticks() - news.at < 5000) return;
     let others = 0;
     const text = [news.note, news.came && word("came", news.came)];
@@ -458,7 +458,7 @@
     const told = [...text, others && word("went", others)].filter(Boolean).join(", ");
     if (told || news.said) answer(told, news.said);
   };
-  // answer says at once what somebody has just asked for.
+  // answer announces the result of a user's action at once.
   const answer = (text, said = "") => {
     const el = region("status");
     el.textContent = text;
@@ -469,12 +469,13 @@
 
   // ── The socket ────────────────────────────────────────────────────────────
   const base = () => document.body.dataset.base ?? "";
-  const home = () => { // of the namespace, which has a socket of its own
+  const home = () => { // of the namespace: each has its own socket
     const [at] = location.pathname.startsWith(base()) && location.pathname.slice(base().length).match(/^\/n\/[^/]+/) || [];
     return at && base() + at;
   };
   const topic = () => document.body.dataset.live;
-  // hidden says whether nobody looks. What is shown to others is looked at elsewhere.
+  // hidden reports whether the page is out of sight. Pages in presenter and kiosk mode
+  // always count as visible: others watch them.
   const hidden = () => document.hidden && !["present", "kiosk"].includes(root.dataset.mode);
   const send = (command) => { if (link.ws?.readyState === WebSocket.OPEN) link.ws.send(JSON.stringify(command)); };
   const subscribe = () => {
@@ -503,8 +504,8 @@
     show();
   };
   const drop = () => { const ws = link.ws; lost(); ws?.close(); };
-  // cease has the page stay as it is: nobody tells of it any more. drift has it be told of
-  // talks alone, by the socket that is of no namespace.
+  // cease stops all updates and leaves the page as it is. drift stops them too, except
+  // news of talks, which the socket outside the namespaces sends.
   const cease = () => {
     ceased = true;
     frozen ||= now();
@@ -522,10 +523,10 @@
   };
   const hurry = () => { if (!link.ws) connect(); };
 
-  // What came is shown in one go as the browser begins its next picture: one that needs
-  // longer for a picture than there is between two frames falls behind no further. What
-  // comes in several frames waits for the last of them, for a moment. A browser that draws
-  // nothing is not waited for.
+  // Updates are applied together at the next animation frame, so that a browser that is
+  // slower than the stream falls no further behind. An update in several parts waits
+  // briefly for its last part. A timeout applies updates in a browser that does not
+  // render.
   const pending = new Map(); // by topic
   let showing = 0, late = 0;
   const collect = (m) => {
@@ -535,7 +536,7 @@
       lists[name] = { order: part.order, put: { ...was.put, ...part.put }, gone: { ...was.gone, ...part.gone } };
     }
     pending.set(m.topic, { ...m, full: m.full || before.full, slots: { ...before.slots, ...m.slots }, lists });
-    if (document.hidden) { present(); return; } // its timers are held back, and somebody may see it elsewhere
+    if (document.hidden) { present(); return; } // hidden tabs delay timers, and others may see the page
     if (m.more) { late ||= setTimeout(present, 100); return; }
     clearTimeout(late);
     late = setTimeout(present, 1000);
@@ -599,7 +600,7 @@
     if (pane === panes[0]) staleSince = 0;
     merge(m, pane);
     spot();
-    if (paused) return; // the page stays as it was at its number
+    if (paused) return; // the page stays at its number
     pane.el.dataset.n = m.n;
     lastGood = now();
   };
@@ -626,10 +627,10 @@
     news.note = word("reload");
   };
 
-  // ── Without a socket: the page itself, every five seconds ─────────────────
+  // ── Without a socket: fetch the page every five seconds ───────────────────
   const fetched = async (url) => {
     const answer = await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(4500) });
-    if (answer.headers.has("Mayfly-Standby")) location.reload(); // another server has it all now, and its page says which
+    if (answer.headers.has("Mayfly-Standby")) location.reload(); // another server is active now; its page says which
     if (!answer.ok) throw new Error(answer.statusText);
     const { body } = new DOMParser().parseFromString(await answer.text(), "text/html");
     return body.dataset.live ? body : $(".drawer", body);
@@ -658,16 +659,16 @@
     }
     show();
   };
-  // again looks every so often whether a page that stands by is another one by now, and
-  // leaves it to be read until then.
+  // again checks at intervals whether a standby page has been replaced by another page,
+  // and leaves it readable until then.
   const again = (seconds) => setTimeout(async () => {
     const says = (main) => { for (const time of all("time", main)) time.remove(); return main.textContent; };
     try {
       const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(4500) });
-      if (answer.status >= 500 && !answer.headers.has("Mayfly-Standby")) throw new Error(answer.statusText); // a proxy's
+      if (answer.status >= 500 && !answer.headers.has("Mayfly-Standby")) throw new Error(answer.statusText); // a proxy's error
       const there = $("main", new DOMParser().parseFromString(await answer.text(), "text/html"));
       if (!answer.headers.has("Mayfly-Standby") || says(there) !== says($("main").cloneNode(true))) { location.replace(bareURL(location.href)); return; }
-    } catch { /* nobody answers now; somebody may later */ }
+    } catch { /* no answer now; perhaps later */ }
     again(seconds);
   }, seconds * 1000);
   const stopPolling = () => { clearTimeout(pollTimer); polling = 0; link.failures = []; };
@@ -680,8 +681,9 @@
   });
 
   // ── The drawer ────────────────────────────────────────────────────────────
-  // Something beside the list it was opened from, which keeps its place. The
-  // address is its page's, so it can be passed on, and Back closes it.
+  // A page shown beside the list it was opened from, which keeps its place. The address
+  // bar shows the drawer's own page, so the address can be shared, and Back closes the
+  // drawer.
   const roomy = matchMedia("(width >= 56.25rem)");
   const bareURL = (url) => url.replace(/#.*/, "");
   const beside = (href) => {
@@ -694,8 +696,8 @@
   const open = async (href, from) => {
     const url = asking = beside(href);
     let el;
-    try { el = await fetched(url); } catch { /* its page will say what is wrong */ }
-    if (asking !== url) return; // something else was asked for meanwhile
+    try { el = await fetched(url); } catch { /* the page will show the error */ }
+    if (asking !== url) return; // another drawer was requested meanwhile
     asking = "";
     if (!el) { location.assign(href); return; }
     if (from) history[panes[1] ? "replaceState" : "pushState"]({ drawer: 1 }, "", href);
@@ -732,10 +734,10 @@
     if (panes[1] && beside(at) === panes[1].url || at === bareURL(panes[0].url) && !panes[1]) return; // a fragment
     if (at === bareURL(panes[0].url)) shut();
     else if (history.state?.drawer) open(location.href);
-    else location.reload(); // the page that was opened here before is another one
+    else location.reload(); // the page under the drawer has changed
   };
-  // beyond says whether a click leads to a part of the page whose address the
-  // drawer has lent the window: the browser would only look for the part here.
+  // beyond reports whether a click leads to a fragment of the drawer's own page. The
+  // browser would look for that fragment in the page below.
   const beyond = (e) => {
     const from = e.target.closest("a[href*='#']"), at = bareURL(location.href);
     if (!panes[1] || !from || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey) return false;
@@ -747,13 +749,13 @@
     location.assign(href);
     return true;
   };
-  // What present.js needs of all this.
+  // What present.js uses.
   Object.assign(count, {
     send, word, hurry, cease, drift,
     places: () => [panes[0]?.url ?? location.href, panes[1] ? location.href : ""].map(bareURL),
     lay: (href) => (href && roomy.matches && topic() ? open(href, null) : href ? location.assign(href) : shut()),
   });
-  // drawn says whether a click is one that opens a drawer.
+  // drawn reports whether a click opens a drawer.
   const drawn = (e) => {
     const from = e.target.closest("a[data-drawer], .drawer :is(.seg, .newer) a");
     if (!from || e.button || e.ctrlKey || e.metaKey || e.shiftKey || e.altKey || !roomy.matches || !topic()) return false;
@@ -762,18 +764,18 @@
     return true;
   };
 
-  // withdraw takes a note away; whose focus was on it is on the page.
+  // withdraw removes a toast and moves its focus to the page.
   const withdraw = (note) => {
     const had = note.contains(document.activeElement);
     note.remove();
     if (had) $("main").focus({ preventScroll: true });
   };
 
-  // ── What is about to delete itself ────────────────────────────────────────
-  // A toast is there while its clock has less than half a minute, unless the
-  // reader has sent it away: nothing can be pinned when it has run out. The clock put
-  // back is another clock.
-  const away = new Map(); // address to deadline
+  // ── Temporary entities about to expire ────────────────────────────────────
+  // A toast is shown while a clock has less than half a minute left, unless the reader
+  // dismisses it. It goes when the clock ends, because an expired entity cannot be
+  // pinned. A reset clock counts as a new one.
+  const away = new Map(); // URL to deadline
   const toast = () => {
     const place = $("[data-toasts]"), due = new Map();
     if (!place) return;
@@ -795,9 +797,9 @@
     }
   };
   // ── Alerts ────────────────────────────────────────────────────────────────
-  // The server says that there are some, up to a number; what they look like is
-  // fetched. Those sent away stay away, on other pages too. One page of a browser
-  // makes the system's notification.
+  // The server sends the number of the latest alert; the script fetches the toasts.
+  // Dismissed ones stay away, on other pages too. Only one of a browser's pages shows a
+  // system notification.
   let alertsUpTo = 0;
   const alerted = async (n) => {
     const place = $("[data-toasts]");
@@ -807,7 +809,7 @@
     try {
       const answer = await fetch(`${home()}/alerts/toasts?after=${Number(kept.get(`alerts${home()}`)) || 0}`, { cache: "no-store", signal: AbortSignal.timeout(4500) });
       notes = all("[data-told]", new DOMParser().parseFromString(await answer.text(), "text/html").body);
-    } catch { return; /* the next one will bring it */ }
+    } catch { return; /* the next message brings it */ }
     const counted = $(`[data-told="more"]`, place), had = counted?.contains(document.activeElement);
     counted?.remove();
     const fresh = notes.filter((note) => !$(`[data-told="${note.dataset.told}"]`, place));
@@ -819,7 +821,7 @@
       if (note.dataset.told !== "more") news.note = $("b", note).textContent;
     }
     const more = $(`[data-told="more"]`, place);
-    if (more) place.append(more); // below all that it counts beside
+    if (more) place.append(more); // below all the toasts it counts
     if (had) (more && $("a", more) || $("main")).focus({ preventScroll: true });
     announce();
     const first = fresh.findLast((note) => note.dataset.told !== "more");
@@ -836,7 +838,7 @@
     if (navigator.locks) navigator.locks.request(`mayfly.notify${home()}`, once);
     else once();
   };
-  const notices = async (box) => { // asks only here, at a click
+  const notices = async (box) => { // permission is requested only here, on a click
     const may = box.checked && await Notification.requestPermission() === "granted";
     box.checked = may;
     kept.set("notices", may ? "on" : "off");
@@ -855,10 +857,10 @@
     withdraw(note);
   };
 
-  // ── Trying while somebody types ───────────────────────────────────────────
-  // The form is not kept by that, only what its answer says of it is shown.
+  // ── Preview while the user types ──────────────────────────────────────────
+  // This does not save the form; it only shows the server's answer.
   let trying = 0, tried = null;
-  const folds = new Map(); // that somebody opened or closed, by name
+  const folds = new Map(); // opened or closed by the user, by name
   const attempt = async (form) => {
     tried?.abort();
     tried = new AbortController();
@@ -879,9 +881,10 @@
         else el.removeAttribute("aria-invalid");
       }
       news.note = $("[data-verdict]")?.textContent ?? "";
-    } catch { /* the button still tries it, and its page says what is wrong */ }
+    } catch { /* the submit button still works, and its page shows the error */ }
   };
-  // A form of columns does the same when one is moved or added, one after the other.
+  // A form of columns is submitted when a column moves or is added, one request at a
+  // time.
   let arranging = Promise.resolve();
   const arrange = (from) => { const { form, dataset: { arrange: deed } } = from; arranging = arranging.then(() => arranged(form, deed, from)); };
   const arranged = async (form, deed, from) => {
@@ -908,12 +911,12 @@
     trying = setTimeout(attempt, 400, form);
   };
 
-  // ── Choosing ──────────────────────────────────────────────────────────────
+  // ── Selecting rows ────────────────────────────────────────────────────────
   const boxes = (head) => all("[data-key]:not(.leaving) input.check", head.closest("table, form"));
   const boxOf = (row) => $("input.check", row);
   const rowsNow = () => all("[data-list=rows] > [data-key]:not(.leaving), [data-list=bays] > [data-key]:not(.leaving), [data-search] [data-key], [data-still] > [data-key]");
-  let last = ""; // key of the row that was chosen last: a range begins there
-  // range chooses or leaves all rows from the last one that was chosen up to this.
+  let last = ""; // key of the last selected row, where a range begins
+  // range sets all rows from the last selected one to this one to the state of this one.
   const range = (row) => {
     const rows = rowsNow(), from = rows.findIndex((r) => r.dataset.key === last), to = rows.indexOf(row), { checked } = boxOf(row);
     if (from < 0 || to < 0) return;
@@ -927,13 +930,13 @@
     last = row.dataset.key;
     picked(box);
   };
-  // picked is what follows from a box that somebody has changed.
+  // picked updates the page after the user changes a checkbox.
   const picked = (box) => {
     const every = box.form && $("[data-every]", box.form);
     if (every && !box.checked) every.checked = false;
     choose();
   };
-  const step = (by) => { // to the next row that stays, or the one before, also from one on its way out
+  const step = (by) => { // to the next or previous row, also from a leaving one
     const rows = rowsNow(), from = document.activeElement?.closest("[data-key]");
     const beyond = (row) => from.compareDocumentPosition(row) & (by > 0 ? Node.DOCUMENT_POSITION_FOLLOWING : Node.DOCUMENT_POSITION_PRECEDING);
     const to = !rows.includes(from) && !from?.matches(".leaving") ? rows.at(by > 0 ? 0 : -1) : by > 0 ? rows.find(beyond) : rows.findLast(beyond);
@@ -946,7 +949,7 @@
     }
   };
 
-  // uncover has what lies over the page give way to what has the focus.
+  // uncover moves toasts and notices away from the focused element.
   const uncover = () => {
     const el = document.activeElement, over = all(".toasts, .notice[data-stays]").filter((note) => note.childElementCount && !note.contains(el));
     if (!over.length || !el?.matches(":focus-visible") || el === document.body) return;
@@ -958,9 +961,9 @@
     el.scrollIntoView({ block: "center" });
   };
 
-  // ── What was done ─────────────────────────────────────────────────────────
-  // A notice of it stays for a few seconds that the reader does not spend on it, and
-  // not while the page is out of sight.
+  // ── Notices of finished actions ───────────────────────────────────────────
+  // A notice stays for some seconds. They do not count while the reader points at it or
+  // the page is hidden.
   const pass = () => {
     for (const el of all(".notice[data-stays]")) {
       if (touched(el) || hidden()) continue;
@@ -971,9 +974,9 @@
   };
 
   // ── Searching ─────────────────────────────────────────────────────────────
-  // A page of a search is what was found in a short time. The script goes on from
-  // there until there is much to look at or somebody stops it, and waits while nobody
-  // looks. What came of it is said once, after what was done before it.
+  // A search page has the results of a short time. The script continues from there until
+  // there are enough results or the user stops it, and waits while the page is hidden.
+  // The outcome is announced once, after that of any action before it.
   const seek = async () => {
     const panel = $("[data-search]");
     if (!panel) return;
@@ -996,7 +999,7 @@
         $("[data-said]", panel).textContent = $("[data-said]", found).textContent;
         if ((more = $("a[rel=next]", found))) on.href = more.href;
       }
-    } catch { /* it was stopped, or nobody answers: the link goes on */ }
+    } catch { /* stopped, or no answer: the link continues */ }
     on.hidden = !more;
     if (document.activeElement === stop || given.signal.aborted && document.activeElement === document.body) (more ? on : $("#f-q")).focus();
     stop.hidden = true;
@@ -1010,9 +1013,10 @@
     else location.assign(home() + "/search");
   };
 
-  // ── A stage ───────────────────────────────────────────────────────────────
-  // spot marks what the step of a scene is about, wherever the page leads to it: on its
-  // own page, where everything does, the heading. Once a step, it is brought into sight.
+  // ── A scene ───────────────────────────────────────────────────────────────
+  // spot highlights what the step of a scene is about, wherever the page links to it. On
+  // its own page, where every link does, it highlights the heading. It scrolls there once
+  // per step.
   let brought = "", said = "";
   const inSight = (el) => {
     const { top, bottom } = el.getBoundingClientRect();
@@ -1030,14 +1034,14 @@
     const step = $(".stage-caption", stage)?.textContent, text = $(".stage-text", stage);
     if (step !== said) text.scrollTop = 0;
     said = step;
-    if (text.scrollHeight > text.clientHeight) write(text, "tabindex", 0); // keys scroll it
+    if (text.scrollHeight > text.clientHeight) write(text, "tabindex", 0); // lets keys scroll it
     else text.removeAttribute("tabindex");
     if (!lit.size || step === brought) return;
     brought = step;
     if (![...lit].some(inSight)) [...lit][0].scrollIntoView({ block: "nearest" });
   };
-  // play sends what a button of the stage does. The next step shows time pass, and
-  // where it is watched on this page, this page stays.
+  // play submits a button of the scene's bar. Next step shows time pass, and the tab
+  // stays on this page if the step can be watched here.
   const play = async (e) => {
     const by = e.submitter;
     if (e.target.id !== "stage-form" || !by?.formAction) return;
@@ -1064,9 +1068,9 @@
   };
   const act = (name) => $(`[data-stage-act="${name}"]:enabled`)?.click();
 
-  // ── Hands ─────────────────────────────────────────────────────────────────
-  // A pause stops every figure. The server goes on telling what comes, so that
-  // the pill can count it; the end of the pause asks for a fresh snapshot.
+  // ── User actions ──────────────────────────────────────────────────────────
+  // A pause stops every number. The server keeps sending updates, so that the pill can
+  // count them; the end of a pause requests a fresh snapshot.
   const pause = () => {
     frozen = paused ? 0 : now();
     paused = !paused;
@@ -1078,11 +1082,12 @@
     const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
     look("theme", dark ? "light" : "dark");
   };
-  // Looks are kept in cookies, so that the server renders the next page in them from
-  // the start; what else is kept tells other tabs. Empty is as the system has it.
+  // Appearance settings are cookies, so that the server renders the next page with them.
+  // Other settings are in local storage, which notifies other tabs. An empty value
+  // follows the system.
   const looks = ["theme", "contrast", "density"];
   const look = (name, value) => {
-    document.cookie = `mayfly_${name}=${value}; path=${base() || "/"}; max-age=${value ? 31536000 : 0}; samesite=lax`;
+    document.cookie = `mayfly_${name}=${value}; path=${base() || "/"}; max-age=${value ? 31536000 : 0}; samesite=lax${location.protocol === "https:" ? "; secure" : ""}`;
     kept.set(name, value);
     looked(name, value);
   };
@@ -1113,7 +1118,7 @@
     brief(el, "copied");
     answer(word("copied"));
   };
-  // What was unfolded over the page folds when somebody turns to something else.
+  // Open menus close when the user turns to something else.
   const fold = (e) => {
     if (e.target.closest?.("dialog")) return false; // it stays behind
     const over = all(":is(.more, .views, .spaces, .acting)[open]").filter((el) => e.type === "keydown" || !el.contains(e.target));
@@ -1141,29 +1146,30 @@
     else if (d.dialog && document.getElementById(d.dialog)?.showModal) { e.preventDefault(); document.getElementById(d.dialog).showModal(); }
     else if ("close" in d && el.closest("dialog")) { e.preventDefault(); el.closest("dialog").close(); }
   };
-  // letIn puts the rows in that wait. The button goes, and whose focus was on it, by the
-  // keyboard, is on the first of them.
+  // letIn inserts the waiting rows. The button hides, and keyboard focus moves from it to
+  // the first of them.
   const letIn = (bar, list) => {
     const byKey = bar.matches(":focus-visible"), came = new Set(list.held.keys());
     settle(list, true);
     const first = keyed(list.el).find((row) => came.has(row.dataset.key));
     if (byKey && first) $("a", first)?.focus();
   };
-  // hold has a list wait as it does below the pointer, until it is pressed again.
+  // hold keeps the rows of a list in place, as pointing at it does, until its button is
+  // pressed again.
   const hold = (by, list) => {
     write(by, "aria-pressed", list.still = !list.still);
     if (!paused) settle(list);
   };
-  // refresh brings what does not come by itself: where another order or filter holds
-  // it back, the page anew; else a snapshot, in which what is chosen stays chosen.
+  // refresh loads what live updates leave out: it reloads the page if sorting or filters
+  // hold updates back; otherwise it requests a snapshot and keeps the selection.
   const refresh = () => {
     const newer = $(".newer:not([hidden]) a");
     if (newer) newer.click();
     else if (!topic() || paused) location.reload();
     else { hurry(); subscribe(); if (polling) poll(); answer(word("refreshed")); }
   };
-  // unfold goes to what can be done with the row that has the focus, else with what
-  // is chosen.
+  // unfold moves to the actions of the focused row, or else to those of the selected
+  // rows.
   const unfold = (e) => {
     const menu = $(".menu :is(summary, a), details.acting summary", e.target.closest?.("[data-key]") ?? document.createElement("i")) ?? $(".bulk details summary, main details.more summary");
     if (!menu) return;
@@ -1171,7 +1177,7 @@
     if (menu.matches("summary") && !menu.parentElement.open) menu.click();
     (menu.matches("summary") && $("a, button", menu.nextElementSibling) || menu).focus();
   };
-  let chord = -1e9; // when g was pressed; a page that has just come is after none
+  let chord = -1e9; // when g was pressed; a new page starts without
   const key = (e) => {
     if (e.key === "Escape" && !$("dialog[open]") && fold(e)) { e.preventDefault(); return; }
     if (e.key === "Escape" && panes[1] && !$(":is(dialog[open], :popover-open)")) { e.preventDefault(); close(); return; }
@@ -1201,7 +1207,7 @@
     else choose();
   };
 
-  // beat is the second hand of everything above.
+  // beat runs every second and drives everything above.
   const beat = () => {
     if (link.ws && ticks() - link.heard > (link.ws.readyState === WebSocket.OPEN ? 45000 : 10000)) drop();
     show();
@@ -1215,7 +1221,7 @@
     announce();
     if (!hidden()) read(document);
   };
-  // stand says how high what stands at the foot of the page is.
+  // stand measures the height of the parts fixed at the foot of the page.
   const stand = () => {
     const ground = $(".ground");
     if (ground) new ResizeObserver(() => root.style.setProperty("--ground", `${ground.offsetHeight}px`)).observe(ground);
@@ -1248,7 +1254,7 @@
     addEventListener("click", click);
     addEventListener("keydown", key);
     addEventListener("focusin", fold);
-    addEventListener("focusin", () => setTimeout(uncover)); // when it has come into sight
+    addEventListener("focusin", () => setTimeout(uncover)); // after it scrolls into view
     addEventListener("change", change);
     addEventListener("submit", play);
     addEventListener("input", typed);

@@ -1,12 +1,12 @@
-// What this tab is for, told before there is a page, so that none is drawn twice:
+// The mode of this tab, set before the page is parsed so that no page is drawn twice:
 //
-//   ?present=1   it shows pages to others, in large type and with little around them
-//   ?kiosk=1     it stands on a wall, and nobody is at it
-//   ?follow=ID   it is where a presenter is
+//   ?present=1   presenter mode: large type and few controls
+//   ?kiosk=1     kiosk mode: an unattended screen on a wall
+//   ?follow=ID   follows a presenter
 //
-// A tab stays what it is from page to page and when a page is loaded again; what it is
-// stands on <html> as data-mode, and data-tied says that it has a socket on every page,
-// for those who follow. Without this script a page is simply a page.
+// A tab keeps its mode across navigation and reloads. <html> carries it as data-mode, and
+// data-tied if every page of the tab needs a socket, as followers do. Without this
+// script, pages are ordinary.
 "use strict";
 (() => {
   const root = document.documentElement, url = new URL(location.href), asked = url.searchParams;
@@ -17,7 +17,7 @@
   };
   const tab = {
     kept,
-    // be has the tab be something else from now on; "" is an ordinary one.
+    // be changes the tab's mode; "" is the ordinary one.
     be(mode) {
       if (mode === "audience" || mode === "kiosk") kept.drop("talk");
       if (mode !== "audience") kept.drop("follow");
@@ -39,8 +39,8 @@
   else if (asked.get("kiosk") === "1") tab.be("kiosk");
   else if (["present", "kiosk"].some((mode) => asked.has(mode))) tab.be("");
   else tell(["present", "kiosk", "audience"].find((mode) => mode === kept.get("mode")) ?? "");
-  // The address is that of the page again, but on a wall, where it is what is started
-  // with; a browser that keeps nothing keeps the address.
+  // Remove the parameters from the address, except in kiosk mode, which is started by its
+  // address. A browser without storage keeps the address too.
   if (kept.get("mode") && ["follow", "present"].some((name) => asked.has(name))) {
     asked.delete("follow");
     asked.delete("present");

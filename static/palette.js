@@ -1,12 +1,12 @@
-// The palette: Ctrl K or ⌘K, or its button, opens a list over whatever page is open,
-// of pages, entities, messages and what can be done. The server lists and matches,
-// by the page that the button leads to without this script; what was chosen last
-// comes first, and is kept in the browser alone.
+// The command palette: Ctrl K, ⌘K or its button opens a list over any page, with pages,
+// entities, messages and actions. The server finds the matches, using the page that the
+// button leads to without this script. Recent choices come first, and are stored only in
+// the browser.
 //
 //   <dialog id="palette" data-url data-home data-recent data-none> with an input,
 //       .choices, .nothing and [data-many]
 //   <a data-palette>          opens it
-//   <dialog data-keys>        is filled with [data-keys-list] of that page, by mayfly.keys()
+//   <dialog data-keys>        mayfly.keys() fills it with [data-keys-list] of that page
 //   [data-going] of the page: section[data-group] > ul > li[data-icon], with an
 //       <a href> or a <button data-go="ACT">, and a <small>
 "use strict";
@@ -22,7 +22,7 @@
   if (mac) macs(document);
   const on = (setting) => { try { return localStorage.getItem(`mayfly.${setting}`) !== "off"; } catch { return true; } };
 
-  // ── What was chosen last ──────────────────────────────────────────────────
+  // ── Recent choices ────────────────────────────────────────────────────────
   const most = 8, name = "mayfly.recent";
   const ours = (href) => href === home || href.startsWith(`${home}/`) || href.startsWith(`${home}?`);
   const recent = () => {
@@ -36,7 +36,7 @@
     try { localStorage.setItem(name, JSON.stringify([it, ...recent().filter((r) => !same(r, it))].slice(0, most))); } catch { /* private window */ }
   };
 
-  // ── What is done on the page that is open ─────────────────────────────────
+  // ── Actions on the open page ──────────────────────────────────────────────
   const time = (value) => () => $(`input[name=time][value=${value}]`)?.click();
   const acts = {
     theme: () => $(".bar [data-act=theme]")?.click(),
@@ -110,10 +110,10 @@
     else if (it.file) { const a = made("a"); a.href = it.href; a.download = ""; document.body.append(a); a.click(); a.remove(); }
     else location.assign(it.href);
   };
-  const status = $("[data-many]", dialog); // that of the page cannot be heard behind it
+  const status = $("[data-many]", dialog); // the page's own status is inert behind a dialog
   const box = window.mayfly.combobox({ input, list, many: status.dataset.many, say: (text) => { status.textContent = text; }, ask, take, first: true });
 
-  // The list of keys comes from the page too, when it is first asked for.
+  // The list of keys is loaded from the palette's page on first use.
   window.mayfly.keys = async () => {
     const help = $("dialog[data-keys]");
     if ($("dialog[open]")) return;
@@ -121,14 +121,14 @@
       try {
         const page = new DOMParser().parseFromString(await (await fetch(url)).text(), "text/html");
         help.append(document.adoptNode($("[data-keys-list]", page)));
-      } catch { return; } // nobody answers
+      } catch { return; } // no answer
       if (mac) macs(help);
       $("input[name=keys]", help).checked = on("keys");
     }
     help.showModal();
   };
 
-  // ── Coming and going ──────────────────────────────────────────────────────
+  // ── Opening and closing ───────────────────────────────────────────────────
   const open = () => {
     if (dialog.open) { dialog.close(); return; }
     if ($("dialog[open]")) return;
@@ -138,12 +138,12 @@
     input.focus();
     box.ask();
   };
-  // The event comes after the closing: by then it may be open again.
+  // The close event fires later: the dialog may be open again by then.
   dialog.addEventListener("close", () => { if (!dialog.open) box.close(); });
   for (const d of all("dialog.palette")) {
-    d.addEventListener("click", (e) => { if (e.target === d) d.close(); }); // beside it
+    d.addEventListener("click", (e) => { if (e.target === d) d.close(); }); // a click on the backdrop
   }
-  // Escape is the list's first; here there is no field without it.
+  // Escape closes the list first; here the list is always open.
   input.addEventListener("keydown", (e) => { if (e.key === "Escape") { e.preventDefault(); e.stopPropagation(); dialog.close(); } }, { capture: true });
   input.addEventListener("keydown", (e) => { if (e.key === "Enter") e.preventDefault(); });
   addEventListener("keydown", (e) => {

@@ -1,16 +1,16 @@
-// Showing it to a team. What a tab is for is mode.js's to say; this leads those who
-// follow, follows, and looks after a wall.
+// Presenting the dashboard to others. mode.js sets a tab's mode; this script tells
+// followers where the presenter is, follows a presenter, and runs kiosk mode.
 //
-//   data-act="present", "present-leave"   into presenter mode, and out of it
-//   [data-share] with data-talk, data-talk-name   there is a talk, and this tab leads it
-//   [data-share-over]                it was ended
-//   [data-followers]                 how many follow; an .audience around it is hidden while none do
-//   .following: [data-say] says whom, data-act="unfollow", "follow", "follow-leave"
-//   [data-leaves]                    a button that has the browser forget a read-only link
+//   data-act="present", "present-leave"   enter and leave presenter mode
+//   [data-share] with data-talk, data-talk-name   a talk has started, and this tab presents it
+//   [data-share-over]                the talk has ended
+//   [data-followers]                 number of followers; an .audience around it is hidden at 0
+//   .following: [data-say] names the presenter, data-act="unfollow", "follow", "follow-leave"
+//   [data-leaves]                    a button that makes the browser forget a read-only link
 //
-// A presenter's tab tells its socket where it is; a follower's is told, and goes there:
-// to the page, and to what is open beside it. It is on its own from the moment it goes
-// anywhere by itself, be it by a link, a key or back, until somebody has it follow again.
+// A presenter's tab sends its location over the socket. A follower's tab receives it and
+// goes there: to the page and to the drawer beside it. It stops following when its user
+// navigates, by link, key or Back, until the user resumes.
 "use strict";
 (() => {
   const root = document.documentElement, page = window.mayfly, tab = window.mayflyTab;
@@ -26,9 +26,9 @@
   // ── Presenting ────────────────────────────────────────────────────────────
   const below = (url) => { const { pathname, search } = new URL(url, location.href); return pathname.slice(base().length) + search; };
   const here = () => below(location.href);
-  const stands = () => page.places().map((url) => url && below(url)); // its page, and what is open beside it
+  const stands = () => page.places().map((url) => url && below(url)); // the page and its drawer
   let told = "";
-  // lead tells where this tab is. Addresses that are too long for a frame are not told.
+  // lead sends this tab's location. It skips addresses that are too long for a frame.
   const lead = (again = false) => {
     const talk = kept.get("talk");
     if (!talk?.key || mode() !== "present") return;
@@ -55,12 +55,12 @@
   const leave = () => {
     tab.be("");
     told = "";
-    page.send({ op: "unfollow" }); // who follows is told, and stays where they are
+    page.send({ op: "unfollow" }); // followers learn it, and stay where they are
     followed(0);
     dim();
   };
-  // shared finds what the page of sharing says: that there is a talk, which this tab
-  // leads from now on unless it has led it before, or that it is over.
+  // shared reads the share page: either a talk has started, which this tab now presents
+  // unless it already did, or it has ended.
   const shared = () => {
     const begun = $("[data-share][data-talk]"), over = $("[data-share-over]");
     if (begun) {
@@ -78,17 +78,17 @@
     }
   };
 
-  // ── The light ─────────────────────────────────────────────────────────────
-  // It goes to what has changed last, as far as that can be seen, and rests there for a
-  // while: one place at a time. An arrow points there too, so that it is not a colour.
+  // ── The highlight ─────────────────────────────────────────────────────────
+  // It marks the latest visible change, one at a time, and stays for a while. An arrow
+  // points there as well, so that the highlight does not rely on colour.
   let light = null, lit = null, next = null, since = 0;
   const dwell = 1400, gone = 6000;
   const tall = (selector) => $(selector)?.offsetHeight ?? 0;
-  const seen = (el) => { // between what stays in sight at the top and at the foot
+  const seen = (el) => { // between the sticky parts at the top and bottom
     const r = el.getBoundingClientRect();
     return el.isConnected && el.checkVisibility() && r.width > 0 && r.bottom > tall(".bar") && r.top < innerHeight - tall(".ground");
   };
-  const figures = new WeakMap(); // what they said last: a chart that moves on is no news
+  const figures = new WeakMap(); // last text of each tile: a chart that only moves on is no change
   const news = (el) => {
     const row = el.closest("[data-list]:not(.ticker) > [data-key]"), tile = el.closest(".tiles > *, .states > *");
     if (row || !tile) return row;
@@ -121,7 +121,7 @@
     }
     const r = lit.getBoundingClientRect();
     Object.assign(light.style, { translate: `${r.left + scrollX}px ${r.top + scrollY}px`, inlineSize: `${r.width}px`, blockSize: `${r.height}px` });
-    if (light.dataset.on === undefined) light.getBoundingClientRect(); // it comes up there, and does not fly in
+    if (light.dataset.on === undefined) light.getBoundingClientRect(); // appear in place instead of flying in
     light.dataset.on = "";
   };
   setInterval(() => {
@@ -131,7 +131,7 @@
   }, 200);
 
   // ── Following ─────────────────────────────────────────────────────────────
-  let state = null, mine = false; // mine: this tab is being led somewhere
+  let state = null, mine = false; // mine: the script is navigating to the presenter
   const bar = () => $(".following");
   const follow = () => kept.get("follow");
   const keep = (change) => { if (follow()) kept.set("follow", { ...follow(), ...change }); };
@@ -144,28 +144,28 @@
     if (!f) return;
     const who = state?.name, named = (key) => who ? word(key, who) : word(`${key}Somebody`);
     const text = state?.ended ? word("followEnded") : f.off ? word("followOff") : ended(f) ? word("followScene") : !state ? word("followConnecting") : !state.begun ? word("followOver") : state.elsewhere && state.here ? word("followElsewhere") : named(state.here ? "following" : "followGone");
-    if ($("[data-say]", el).textContent !== text) say($("[data-say]", el), text); // the bar is a polite status itself
+    if ($("[data-say]", el).textContent !== text) say($("[data-say]", el), text); // the bar is a polite live region itself
     el.dataset.state = state?.ended ? "over" : f.off ? "off" : !state?.begun ? "over" : state.here ? "on" : "gone";
     $("[data-act=unfollow]", el).hidden = !!f.off || !state?.begun;
     $("[data-act=follow]", el).hidden = !f.off || !!state?.ended;
-    if (had && at.hidden) $("button:not([hidden])", el).focus(); // where one button gives way to the other
+    if (had && at.hidden) $("button:not([hidden])", el).focus(); // one button replaces the other
   };
-  // ended tells whether what was followed last was a scene that is over.
+  // ended reports whether the last followed talk was about a scene that has ended.
   const ended = (f) => f.scene && (!state?.begun || state.elsewhere || state.page === f.gone);
-  // answers tells with which status the server answers a page; 0: it does not.
+  // answers returns the status of the server's answer for a page; 0 without an answer.
   const answers = async (url) => {
     try { return (await fetch(url, { cache: "no-store", signal: AbortSignal.timeout(4500) })).status; } catch { return 0; }
   };
-  // go leads this tab to where the presenter is, unless it is on its way. A page that was
-  // gone is looked for before: the presenter may stand on it still. Where there is no room
-  // beside the page, what is open there has taken its place.
+  // go takes this tab to the presenter, unless it is on its way. It first checks a page
+  // that was gone, because the presenter may still be on it. On a narrow screen, the
+  // drawer's page replaces the page.
   const go = async () => {
     const f = follow();
     if (!f || f.off || mine || !state?.begun || !state.page) return;
     const beside = state.beside ?? "", instead = f.beside && f.beside === here();
     if (f.at !== state.page || instead && !beside) {
       if (f.gone === state.page && await answers(base() + state.page) !== 200) return;
-      if (mine || !follow() || follow().off) return; // somebody decided otherwise meanwhile
+      if (mine || !follow() || follow().off) return; // the user stopped following meanwhile
       keep({ at: state.page, beside: "", gone: "", scene: false, led: true });
       mine = true;
       location.assign(base() + state.page);
@@ -174,7 +174,7 @@
       page.lay(beside && base() + beside);
     }
   };
-  // stray is by hand, also where this tab is on its way to where it is led.
+  // stray stops following after the user navigates, even while the script is navigating.
   const stray = () => {
     mine = false;
     if (!follow() || follow().off) return;
@@ -182,7 +182,7 @@
     page.send({ op: "unfollow" });
     show();
   };
-  // again goes on from where this tab is: it is loaded anew only where that is elsewhere.
+  // again resumes following. It navigates only if the presenter is elsewhere.
   const again = () => {
     const [at, beside] = stands();
     keep({ off: false, at, beside, gone: "", scene: false });
@@ -204,7 +204,7 @@
     if (m.t !== "talk") return;
     if (kept.get("talk")) {
       if (m.talk?.begun) { followed(m.talk.followers ?? 0); return; }
-      kept.drop("talk"); // it is over, or this browser may not
+      kept.drop("talk"); // the talk is over, or this browser may not present it
       tab.be(mode());
       followed(0);
       return;
@@ -215,10 +215,10 @@
     go();
   };
 
-  // Where a link was taken back, nobody answers any more. Where a scene has ended, its
-  // page is gone, and its socket: who follows waits on the first page that they may see,
-  // or, where that was of the scene too, on what is left of this one. A scene that is set
-  // anew is gone for a moment only, so that it takes two losses in a row.
+  // After a link is revoked, the server no longer answers. After a scene ends, its page
+  // and its socket are gone: the follower waits on the home page if they may see it, or
+  // on what is left of this page if the home page was the scene's too. A scene that
+  // restarts is gone only briefly, so this takes two losses in a row.
   let losses = 0;
   page.lost = async () => {
     const f = follow();
@@ -243,9 +243,9 @@
     }
   };
 
-  // ── On a wall ─────────────────────────────────────────────────────────────
-  // It goes from page to page if it is asked to, to one that answers only: where none
-  // does, what is there stays, and says since when.
+  // ── Kiosk mode ────────────────────────────────────────────────────────────
+  // If asked to, it cycles through pages, and only to pages that answer. If none does,
+  // the current page stays and shows since when.
   const asked = new URLSearchParams(location.search);
   const span = (text) => {
     const [, n, unit] = /^(\d+(?:\.\d+)?)(s|m|h)?$/.exec(text ?? "") ?? [];
@@ -276,14 +276,14 @@
     const awake = () => { if (!document.hidden) navigator.wakeLock?.request("screen").catch(() => {}); };
     awake();
     document.addEventListener("visibilitychange", awake);
-    // A new build of the program, or a page that ended in an error, is loaded when it can be.
+    // Reload for a new build or after an error page, once the server answers.
     setInterval(async () => {
       if (!($("[data-reload]:not([hidden])") || !document.body.dataset.live)) return;
       try { if ((await fetch(location.href, { cache: "no-store" })).ok) location.reload(); } catch { /* later */ }
     }, 10000);
   };
 
-  // ── Hands ─────────────────────────────────────────────────────────────────
+  // ── User actions ──────────────────────────────────────────────────────────
   page.present = present;
   addEventListener("click", (e) => {
     const act = e.target.closest("[data-act]")?.dataset.act;
@@ -294,17 +294,17 @@
     stray();
   });
   addEventListener("submit", (e) => {
-    if (e.submitter?.matches("[data-leaves]")) tab.be(""); // nobody follows as themselves
-    else if (!e.submitter?.closest(".tongues")) stray(); // another language is no other place
+    if (e.submitter?.matches("[data-leaves]")) tab.be(""); // following needs the link
+    else if (!e.submitter?.closest(".tongues")) stray(); // another language is the same page
   });
-  addEventListener("popstate", () => { if (!location.hash) stray(); }); // a part of the page is no other place
-  addEventListener("pageshow", (e) => { if (e.persisted) { stray(); show(); } }); // back, to a page that was kept as it was
+  addEventListener("popstate", () => { if (!location.hash) stray(); }); // a fragment is the same page
+  addEventListener("pageshow", (e) => { if (e.persisted) { stray(); show(); } }); // Back, to a cached page
   addEventListener("keydown", (e) => {
     if (e.key !== "Escape" || e.defaultPrevented || $(":is(dialog[open], :popover-open)")) return;
     if (mode() === "present") leave();
     else if (mode() === "kiosk") { tab.be(""); location.assign(location.pathname); }
   });
-  // strayed tells whether this tab came to its page by itself, and was not led there.
+  // strayed reports whether the user, not the script, brought this tab to its page.
   const strayed = (f) => {
     const came = performance.getEntriesByType("navigation")[0]?.type;
     return came === "back_forward" || came === "navigate" && !!f.at && !f.led && ![f.at, f.beside].includes(here());

@@ -1,10 +1,10 @@
-// The page of the API: it filters as somebody types, opens what an address points at,
-// and sends what is tried, which changes nothing. What comes back is shown as text,
-// the first of it if it is long. Without this script the page is complete.
+// The API reference: filters as the user types, opens the operation in the address, and
+// sends trial requests, which change nothing. Answers are shown as text, shortened if
+// they are long. The page is complete without this script.
 //
-//   [data-reference="ADDRESS OF THE API"] [data-words='{"asking":"…"}']
-//   [data-op] with data-words   an operation · [data-group] those of a heading
-//   input[data-sift], [data-sifted="{n} of 45"], [data-none] is shown where nothing else is
+//   [data-reference="URL OF THE API"] [data-words='{"asking":"…"}']
+//   [data-op] with data-words   an operation · [data-group] the operations of a heading
+//   input[data-sift], [data-sifted="{n} of 45"], [data-none] is visible if nothing matches
 //   form[data-ask="/peek/{path}"], its fields by name, [data-in-path] those in braces,
 //       [data-halt], [data-status-line], pre > code
 "use strict";
@@ -15,7 +15,7 @@
   const words = JSON.parse(root.dataset.words);
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
 
-  // ── The address that this browser knows, where it is not the one the server does.
+  // ── The API's address as this browser sees it, if it differs from the server's.
   const said = root.dataset.reference;
   const base = location.origin + new URL(said).pathname;
   if (base !== said) {
@@ -27,7 +27,7 @@
     }
   }
 
-  // ── What the address points at is open.
+  // ── Open what the address points at.
   const reveal = () => {
     const at = document.getElementById(decodeURIComponent(location.hash.slice(1)));
     const fold = at?.closest("details.op");
@@ -53,7 +53,7 @@
   sift.addEventListener("input", filter);
   sift.form.addEventListener("submit", (e) => e.preventDefault());
 
-  // ── Trying. JSON is broken into lines as it stands: digits stay what they are.
+  // ── Trial requests. JSON is indented as text, so that numbers keep their digits.
   const pretty = (text) => {
     let out = "", deep = 0, quoted = false;
     const line = () => "\n" + "  ".repeat(deep);
@@ -73,7 +73,7 @@
     }
     return out;
   };
-  const read = async (body) => { // as much as is shown, and whether there is more
+  const read = async (body) => { // returns the part to show, and whether there is more
     const reader = body.getReader(), decoder = new TextDecoder();
     let text = "", bytes = 0;
     for (;;) {
@@ -83,7 +83,7 @@
       bytes += value.length;
       text += decoder.decode(value.subarray(0, left), { stream: true });
       if (bytes > most) {
-        reader.cancel().catch(() => { /* it has ended by itself */ });
+        reader.cancel().catch(() => { /* it has already ended */ });
         return { text, more: true };
       }
     }
@@ -118,7 +118,7 @@
       pre.hidden = false;
       pre.scrollTop = 0;
     } catch (err) {
-      if (form.stop !== stop) return; // another attempt took its place
+      if (form.stop !== stop) return; // a newer request replaced this one
       say(stop.signal.aborted && !late ? words.stopped : words.failed.replace("{n}", late ? `${patience / 1000} s` : err.message));
     } finally {
       clearTimeout(clock);

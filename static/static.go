@@ -1,12 +1,12 @@
-// Package static holds what browsers fetch beside the pages: the stylesheet,
-// the scripts, the icons, and in vendor what others made. Every file is embedded and addressed by its content,
-// so answers may be cached for ever and a new build is never mixed with an
-// old one.
+// Package static holds the files that browsers load with pages: the stylesheet, the
+// scripts, the icons, and third-party files in vendor. Every file is embedded, and its URL
+// contains a hash of its content, so that responses can be cached forever and the files of
+// different builds are never mixed.
 //
-// The stylesheet is kept in parts and served as one file, app.css; what only the pages
-// of a scene need is strip.css. What is ours is served without its comments and
-// indentation, which are a fifth of it when it is compressed; what others made is served
-// as they published it.
+// The stylesheet is kept in parts and served as one file, app.css; strip.css is only for
+// the pages of a scene, docs.css for those of the documentation. Mayfly's own files are
+// served without comments and indentation, which are a fifth of their compressed size;
+// third-party files are served as published.
 package static
 
 import (
@@ -20,14 +20,14 @@ import (
 	"sync"
 )
 
-// Prefix is the path below which a door serves the files of this package. It
-// follows the base path, if the dashboard has one.
+// Prefix is the path below which the dashboard serves the files of this package. It follows
+// the base path, if the dashboard has one.
 const Prefix = "/static/"
 
 //go:embed css/*.css *.js *.svg vendor/*.js vendor/*.css
 var files embed.FS
 
-// parts are the pieces of app.css. The order matters within a layer only.
+// parts returns the names of the parts of app.css. The order matters only within a layer.
 func parts() []string {
 	return []string{
 		"layers", "reset", "tokens", "base", "shell",
@@ -37,29 +37,33 @@ func parts() []string {
 	}
 }
 
-// strip is a stylesheet of its own, for pages that have the strip of a scene.
-const strip = "strip.css"
+// Separate stylesheets: strip is for pages with the strip of a scene, docs for pages of the
+// documentation.
+const (
+	strip = "strip.css"
+	docs  = "docs.css"
+)
 
 //go:embed grafana/mayfly.json
 var grafana []byte
 
-// Grafana is a dashboard for Grafana, of what /metrics tells. It is not to be
-// changed.
+// Grafana returns a Grafana dashboard for the metrics of /metrics. The caller must not change
+// it.
 func Grafana() []byte { return grafana }
 
 type file struct {
 	content     []byte
 	contentType string
-	zipped      func() []byte // content, compressed when it is first asked for
+	zipped      func() []byte // content, compressed on the first call
 }
 
-// A shelf is what is served.
+// A shelf holds the served files.
 type shelf struct {
 	urls  map[string]string // name to URL
-	files map[string]file   // what follows Prefix to file
+	files map[string]file   // path after Prefix to file
 }
 
-var shelved = fill() //nolint:gochecknoglobals // what is embedded cannot differ from one caller to another
+var shelved = fill() //nolint:gochecknoglobals // embedded files, never changed
 
 func fill() shelf {
 	s := shelf{urls: map[string]string{}, files: map[string]file{}}
@@ -68,7 +72,9 @@ func fill() shelf {
 		css.Write(read("css/" + p + ".css"))
 	}
 	s.add("app.css", lean(".css", css.Bytes()))
-	s.add(strip, lean(".css", read("css/"+strip)))
+	for _, name := range []string{strip, docs} {
+		s.add(name, lean(".css", read("css/"+name)))
+	}
 
 	for _, dir := range []string{".", "vendor"} {
 		entries, err := files.ReadDir(dir)
@@ -89,9 +95,9 @@ func fill() shelf {
 	return s
 }
 
-// lean is a stylesheet or a script of ours without what only its readers need:
-// comments, indentation and empty lines. Of a script, only lines that are a comment
-// as a whole go: where others begin, only a parser of the language knows.
+// lean returns one of Mayfly's own stylesheets or scripts without comments, indentation and
+// empty lines. In a script it removes only lines that are entirely a comment: finding other
+// comments requires a parser.
 func lean(ext string, content []byte) []byte {
 	var out bytes.Buffer
 	if ext == ".css" {
@@ -115,7 +121,7 @@ func lean(ext string, content []byte) []byte {
 	return out.Bytes()
 }
 
-// zip compresses as well as gzip can: it is done once.
+// zip compresses with gzip at the best level: it is done once.
 func zip(content []byte) []byte {
 	var out bytes.Buffer
 	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
@@ -126,7 +132,7 @@ func zip(content []byte) []byte {
 		err = w.Close()
 	}
 	if err != nil {
-		panic(err) // the level is one, and memory takes what is written
+		panic(err) // the level is valid, and writing to memory does not fail
 	}
 	return out.Bytes()
 }
@@ -160,9 +166,9 @@ func contentType(ext string) string {
 	}
 }
 
-// URL returns the address of the file with the given name, such as "app.css",
-// as an absolute path that does not contain the base path of the dashboard. For
-// a name that is not here it is an address that Open does not know.
+// URL returns the address of the file with the given name, such as "app.css", as an absolute
+// path without the base path of the dashboard. For an unknown name it returns an address that
+// Open does not find.
 func URL(name string) string {
 	if u, ok := shelved.urls[name]; ok {
 		return u
@@ -170,16 +176,16 @@ func URL(name string) string {
 	return Prefix + name
 }
 
-// Open returns the file that URL gave out: p is what follows [Prefix] in the
-// request's path. The content never changes and must not be written to. Not
-// ok means there is no such file, also when only its hash is an old one.
+// Open returns the file at an address of URL: p is the part of the request's path after
+// [Prefix]. The content must not be changed. ok is false if there is no such file, even if
+// only its hash is outdated.
 func Open(p string) (content []byte, contentType string, ok bool) {
 	f, ok := shelved.files[p]
 	return f.content, f.contentType, ok
 }
 
-// Zipped returns what [Open] does, compressed by gzip; nil: there is no such file.
-// It must not be written to.
+// Zipped returns the content of [Open] compressed with gzip; nil if there is no such file. It
+// must not be changed.
 func Zipped(p string) []byte {
 	if f, ok := shelved.files[p]; ok {
 		return f.zipped()

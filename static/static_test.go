@@ -14,7 +14,7 @@ import (
 )
 
 func TestEveryURLOpens(t *testing.T) {
-	for _, name := range []string{"app.css", "strip.css", "live.js", "icons.svg", "favicon.svg"} {
+	for _, name := range []string{"app.css", "strip.css", "docs.css", "live.js", "icons.svg", "favicon.svg"} {
 		u := URL(name)
 		if !strings.HasPrefix(u, Prefix) {
 			t.Errorf("URL(%q) = %q, want it below %s", name, u, Prefix)
@@ -26,8 +26,8 @@ func TestEveryURLOpens(t *testing.T) {
 	}
 }
 
-// TestVendoredFilesAreAsPublished has the checksums of what is not ours, so that it
-// changes only when somebody says so.
+// TestVendoredFilesAreAsPublished has the checksums of third-party files, so that they change
+// only on purpose.
 func TestVendoredFilesAreAsPublished(t *testing.T) {
 	for name, want := range map[string]string{
 		"uPlot.iife.min.js": "19c8d4c6ad88929a79f4ae49d6f7161566dfd0ba3d15cc495e974f787eb78f1f",
@@ -56,7 +56,7 @@ func TestStylesheetHasEveryPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := append(parts(), strings.TrimSuffix(strip, ".css"))
+	served := append(parts(), strings.TrimSuffix(strip, ".css"), strings.TrimSuffix(docs, ".css"))
 	for _, n := range names {
 		if p := strings.TrimSuffix(strings.TrimPrefix(n, "css/"), ".css"); !slices.Contains(served, p) {
 			t.Errorf("%s is not part of app.css", n)
@@ -99,7 +99,7 @@ func TestLean(t *testing.T) {
 	}
 }
 
-// TestLeanMayBeUsed: of our files, lean takes nothing that means something.
+// TestLeanMayBeUsed checks that lean removes nothing significant from our files.
 func TestLeanMayBeUsed(t *testing.T) {
 	for _, pattern := range []string{"*.js", "css/*.css"} {
 		names, err := fs.Glob(files, pattern)

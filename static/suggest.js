@@ -1,11 +1,10 @@
-// What could be written next in a box for queries. Such a box is an <input
-// data-suggest="messages|entities" data-label data-many> in a .filter; without this
-// script it is a field like any other. The words come from the
-// API of the namespace.
+// Suggestions for query boxes. A query box is an <input data-suggest="messages|entities"
+// data-label data-many> in a .filter; without this script it is an ordinary field. The
+// suggestions come from the namespace's API.
 "use strict";
 (() => {
   const base = document.body.dataset.base ?? "", namespace = location.pathname.slice(base.length).split("/")[2];
-  // The server counts characters, and fields count UTF-16.
+  // The server counts characters, and fields count UTF-16 units.
   const characters = (text) => [...text].length;
   const units = (text, n) => [...text].slice(0, n).join("").length;
   const made = (tag, className, text) => {
@@ -26,7 +25,7 @@
       const answer = await fetch(`${base}/api/v1/n/${namespace}/suggest?${query}`, { signal });
       if (!answer.ok) return [];
       const { from, to, suggestions } = await answer.json();
-      // What stands there already need not be proposed.
+      // Do not suggest what the field already contains.
       const there = input.value.slice(units(input.value, from), units(input.value, to));
       return suggestions.filter(({ text }) => text !== there).map(({ text, kind, note }) => {
         const el = made("li", "suggestion");

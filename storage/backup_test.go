@@ -18,7 +18,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 	"mayfly/engine/value"
 	"mayfly/storage"
 	"mayfly/storage/archive"
@@ -27,7 +27,7 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// A recorder writes down what is committed, in order, and what bodies were.
+// A recorder records what is committed, in order, and the bodies.
 type recorder struct {
 	engine.Store
 	engine.History
@@ -40,7 +40,7 @@ type recorder struct {
 func (r *recorder) Commit(ctx context.Context, b *engine.Batch) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	own, err := record.ParseBatch(record.AppendBatch(nil, b))
+	own, err := codec.ParseBatch(codec.AppendBatch(nil, b))
 	if err != nil {
 		return err
 	}
@@ -61,9 +61,8 @@ func (r *recorder) Stage(ctx context.Context, k engine.Key, body io.Reader) erro
 	return err
 }
 
-// digest tells states apart, whatever the order of records. Clocks are left out,
-// for a soft batch may move one, and contents, which are told by those who refer
-// to them.
+// digest distinguishes states, whatever the order of records. It leaves out clocks, because a
+// soft batch may move one, and contents, which are covered by the messages that refer to them.
 type digest uint64
 
 func (d *digest) add(r engine.Record) {
@@ -71,11 +70,11 @@ func (d *digest) add(r engine.Record) {
 	case engine.Clock, engine.StoredContent:
 		return
 	}
-	sum := sha256.Sum256(record.Append(nil, r))
+	sum := sha256.Sum256(codec.Append(nil, r))
 	*d += digest(binary.BigEndian.Uint64(sum[:]))
 }
 
-// prefixes are the states after each of the batches.
+// prefixes returns the states after each of the batches.
 func (r *recorder) prefixes(t *testing.T) map[digest]bool {
 	t.Helper()
 	r.mu.Lock()
@@ -138,8 +137,8 @@ func furnish(t *testing.T, b *broker.Broker) {
 	create(t, b, engine.Subscription, engine.Config{MaxDeliveryCount: 2}, "prices/Subscriptions/a", "prices/Subscriptions/b")
 }
 
-// busy has a broker do a bit of everything, by several at once, until each has
-// done so many steps or ctx ends.
+// busy runs workers that do a bit of everything with a broker, until each has done so many
+// steps or ctx ends.
 func busy(ctx context.Context, t *testing.T, b *broker.Broker, workers, steps int) (wait func()) {
 	t.Helper()
 	furnish(t, b)
@@ -158,7 +157,7 @@ func busy(ctx context.Context, t *testing.T, b *broker.Broker, workers, steps in
 	return all.Wait
 }
 
-// act is one step of a worker.
+// act does one step of a worker.
 func act(ctx context.Context, b *broker.Broker, d *rand.Rand, n, i int) error {
 	targets := []engine.Path{"orders", "prices", "short"}
 	sources := []engine.Path{"orders", "short", "prices/Subscriptions/a", "prices/Subscriptions/b"}
@@ -173,12 +172,12 @@ func act(ctx context.Context, b *broker.Broker, d *rand.Rand, n, i int) error {
 		}
 		c := engine.Content{MessageID: fmt.Sprint(n, "/", i), Properties: value.Properties{{Name: "n", Value: value.OfInt(int32(i))}}}
 		if d.IntN(10) == 0 {
-			c.ScheduledFor = b.Clock().Add(1e9)
+			c.ScheduledFor = b.ClockTime().Add(1e9)
 		}
 		_, err := b.Send(ctx, to, []broker.Outgoing{{Content: c, Body: body}}, "test")
 		return err
 	case 3, 4, 5:
-		got, err := b.Receive(ctx, broker.Receive{Path: sources[d.IntN(4)], Max: 3})
+		got, err := b.Receive(ctx, broker.ReceiveRequest{Path: sources[d.IntN(4)], Max: 3})
 		for _, m := range got {
 			m.Body.Close()
 			s := engine.Settlement{Token: m.Message.Token(), Outcome: []engine.Outcome{engine.Complete, engine.Complete, engine.Abandon, engine.DeadLetter}[d.IntN(4)]}
@@ -191,7 +190,7 @@ func act(ctx context.Context, b *broker.Broker, d *rand.Rand, n, i int) error {
 		}
 		return err
 	case 6:
-		got, err := b.Receive(ctx, broker.Receive{Path: sources[d.IntN(4)] + "/$DeadLetterQueue", Mode: engine.ReceiveAndDelete})
+		got, err := b.Receive(ctx, broker.ReceiveRequest{Path: sources[d.IntN(4)] + "/$DeadLetterQueue", Mode: engine.ReceiveAndDelete})
 		for _, m := range got {
 			m.Body.Close()
 		}
@@ -202,7 +201,7 @@ func act(ctx context.Context, b *broker.Broker, d *rand.Rand, n, i int) error {
 		if d.IntN(3) == 0 {
 			given = nil
 		}
-		return b.SetStateFor(ctx, "talks", fmt.Sprintf("%d/%d", n, d.IntN(3)), given, "test")
+		return b.SetSessionStateAt(ctx, "talks", fmt.Sprintf("%d/%d", n, d.IntN(3)), given, "test")
 	case 8:
 		_, err := b.Send(ctx, "once", []broker.Outgoing{{Content: engine.Content{MessageID: fmt.Sprint(d.IntN(1000))}}, {Content: engine.Content{MessageID: fmt.Sprint(n, "/", i)}}}, "test")
 		return err
@@ -214,7 +213,7 @@ func act(ctx context.Context, b *broker.Broker, d *rand.Rand, n, i int) error {
 		if _, err := b.Create(ctx, engine.Queue, p, engine.Config{}, "test"); !errors.Is(err, engine.ErrExists) {
 			return err
 		}
-		return b.Delete(ctx, p, broker.Unasked, "test")
+		return b.Delete(ctx, p, broker.Unconfirmed, "test")
 	}
 }
 
@@ -225,7 +224,7 @@ func backup(t *testing.T, url string) []byte {
 
 func backupWith(t *testing.T, url string, h archive.Header) []byte {
 	t.Helper()
-	l, err := storage.Look(t.Context(), url, storage.Options{})
+	l, err := storage.OpenSnapshot(t.Context(), url, storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,20 +253,19 @@ func restore(t *testing.T, file []byte, url string) {
 
 func sound(t *testing.T, url string) inspect.Report {
 	t.Helper()
-	l, err := storage.Look(t.Context(), url, storage.Options{})
+	l, err := storage.OpenSnapshot(t.Context(), url, storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r, err := inspect.Store(t.Context(), l)
 	if err = errors.Join(err, l.Close()); err != nil || !r.Sound() {
-		t.Errorf("%s: %q, %v", url, r.Wrong, err)
+		t.Errorf("%s: %q, %v", url, r.Findings, err)
 	}
 	return r
 }
 
-// TestBackupsBesideABroker takes backups while a broker commits as fast as it
-// can. Each is the state after one of its commits, bodies are what was sent, and
-// what it is restored to is sound.
+// TestBackupsBesideABroker takes backups while a broker commits as fast as it can. Each is the
+// state after one of its commits, bodies are as sent, and a restored backup is sound.
 func TestBackupsBesideABroker(t *testing.T) {
 	dir := t.TempDir()
 	url := "sqlite:" + filepath.Join(dir, "store")
@@ -285,7 +283,7 @@ func TestBackupsBesideABroker(t *testing.T) {
 		r.mu.Lock()
 		enough := len(r.batches) + 25
 		r.mu.Unlock()
-		for done := false; !done && !t.Failed(); { // let it go on for a while
+		for done := false; !done && !t.Failed(); { // for a while
 			if _, err := b.Now(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -332,8 +330,8 @@ func TestBackupsBesideABroker(t *testing.T) {
 	}
 }
 
-// restored compares what came back with what there was. Contents may have been
-// there that no message referred to any more.
+// restored compares what was restored with what was there, which may have included contents
+// that no message referred to.
 func restored(t *testing.T, got, want archive.Counts) {
 	t.Helper()
 	if got.Contents > want.Contents || got.Contents > got.Messages {
@@ -344,10 +342,10 @@ func restored(t *testing.T, got, want archive.Counts) {
 	}
 }
 
-// all is what is in a store, as it is.
-func all(t *testing.T, url string) (records []engine.Record, events []engine.PastEvent, bodies map[engine.Key]string) {
+// all returns the content of a store.
+func all(t *testing.T, url string) (records []engine.Record, events []engine.HistoryEvent, bodies map[engine.Key]string) {
 	t.Helper()
-	l, err := storage.Look(t.Context(), url, storage.Options{})
+	l, err := storage.OpenSnapshot(t.Context(), url, storage.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +369,7 @@ func all(t *testing.T, url string) (records []engine.Record, events []engine.Pas
 			bodies[c.Key] = string(b)
 		}
 	}
-	for e, err := range l.Past(t.Context(), engine.PastQuery{}) {
+	for e, err := range l.QueryEvents(t.Context(), engine.HistoryQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -396,9 +394,9 @@ func used(t *testing.T, url string, steps int) {
 	}
 }
 
-// TestThereAndBack restores a backup directly and by way of another kind of
-// store, and finds the same: identities are moved in their order, so what was
-// moved twice is where it would be if moved once.
+// TestThereAndBack restores a backup directly and by way of another kind of store, with the
+// same result: identities are moved in order, so moving them twice leads to the same as moving
+// them once.
 func TestThereAndBack(t *testing.T) {
 	for name, via := range map[string]func(*testing.T) string{
 		"sqlite":  func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "other") },
@@ -408,18 +406,18 @@ func TestThereAndBack(t *testing.T) {
 			dir := t.TempDir()
 			at := func(name string) string { return "sqlite:" + filepath.Join(dir, name) }
 			for range 3 {
-				opened(t, at("first")).Close() // it is of a later epoch than what it is restored into
+				opened(t, at("first")).Close() // its epoch is later than that of the store it is restored into
 			}
 			used(t, at("first"), 150)
 			other := via(t)
-			opened(t, other).Close() // the third epoch is that of the restore
+			opened(t, other).Close() // the restore is the third epoch
 			opened(t, other).Close()
 			restore(t, backup(t, at("first")), at("direct"))
 			restore(t, backup(t, at("first")), other)
 			sound(t, other)
 			restore(t, backup(t, other), at("back"))
 			same(t, at("direct"), at("back"))
-			// What is there can be used.
+			// The restored store can be used.
 			b := openBroker(t, opened(t, other))
 			d := rand.New(rand.NewPCG(9, 9))
 			for i := range 40 {
@@ -457,8 +455,7 @@ func same(t *testing.T, want, got string) {
 	}
 }
 
-// TestBackupBesideAnOwner takes backups of a namespace in MongoDB while a broker
-// works on it.
+// TestBackupBesideAnOwner takes backups of a namespace in MongoDB while a broker works on it.
 func TestBackupBesideAnOwner(t *testing.T) {
 	url, dir := mongotest.URL(t), t.TempDir()
 	b := openBroker(t, opened(t, url))

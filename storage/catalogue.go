@@ -7,70 +7,71 @@ import (
 	"strings"
 
 	"mayfly/engine"
-	"mayfly/engine/fleet"
+	"mayfly/engine/namespaces"
 	"mayfly/storage/mongo"
 	"mayfly/storage/sqlite"
 )
 
-// OpenCatalogue is where it is remembered which namespaces there are beside the
-// one that a store's URL is for:
+// OpenCatalogue returns the catalogue of the namespaces beside the one that a store's URL
+// names:
 //
-//	memory:      nowhere: they end with the process
+//	memory:      none: they end with the process
 //	sqlite:PATH  in a folder beside the file, see sqlite.Catalogue
 //	mongodb://…  in the same database, see mongo.Catalogue
 //
-// It reaches for nothing yet. Close ends what it has come to use.
-func OpenCatalogue(url string, o Options) (fleet.Catalogue, func() error, error) {
+// It does not connect yet. The returned function releases the catalogue's resources.
+func OpenCatalogue(url string, o Options) (namespaces.Catalogue, func() error, error) {
 	scheme, rest, _ := strings.Cut(url, ":")
 	stay := func() error { return nil }
 	switch strings.ToLower(scheme) {
 	case "memory":
-		return forgetful{}, stay, nil
+		return memoryCatalogue{}, stay, nil
 	case "sqlite":
 		return sqlite.Catalogue{Path: rest, Logger: o.Logger}, stay, nil
 	case "mongodb", "mongodb+srv":
 		c := &mongo.Catalogue{URL: url, Clients: o.Clients, Logger: o.Logger}
 		return c, c.Close, nil
 	default:
-		return nil, nil, noStore(url)
+		return nil, nil, unknownSchemeError(url)
 	}
 }
 
-// Beside is the URL of the store that another namespace is in, and what to open it
-// with as Options.Namespace.
-func Beside(url string, s fleet.Spec) (at, namespace string) {
+// StoreURL returns the URL of the store of another namespace, and the name to open it with as
+// Options.Namespace.
+func StoreURL(url string, s namespaces.Spec) (at, namespace string) {
 	if s.Temporary {
 		return "memory:", s.Name
 	}
 	scheme, rest, _ := strings.Cut(url, ":")
 	if strings.EqualFold(scheme, "sqlite") {
-		return fmt.Sprintf("%s:%s", scheme, sqlite.Catalogue{Path: rest}.Store(s.Name)), s.Name
+		return fmt.Sprintf("%s:%s", scheme, sqlite.Catalogue{Path: rest}.StorePath(s.Name)), s.Name
 	}
-	if s.Kept != "" {
-		return url, s.Kept
+	if s.StoredName != "" {
+		return url, s.StoredName
 	}
 	return url, s.Name
 }
 
-// A Place is where the content of a namespace is.
-type Place struct {
+// A Location is where a namespace is stored.
+type Location struct {
 	URL       string
 	Namespace string // for Options.Namespace
-	Name      string // what the namespace is called; empty: the URL does not say, and nobody has
+	Name      string // the namespace's name; empty: unknown
 }
 
-// Find is where the content of the namespace is that is called name: one beside that
-// which url is for, or that one, which whoever serves it calls own. Without a name it is
-// that one; without own that goes by any name but those of others. The error says too that
-// a file has others beside it and none that is called so.
-func Find(ctx context.Context, url, own, name string, o Options) (p Place, err error) {
+// Locate returns where the namespace called name is stored: url's own, which its server calls
+// own, or one in the catalogue beside it. An empty name means url's own. A name that is not in
+// the catalogue is taken for url's own too: in a database always, in a file only if own is
+// unknown and either the file has no others beside it or the name is "default". Otherwise the
+// error lists the names.
+func Locate(ctx context.Context, url, own, name string, o Options) (p Location, err error) {
 	scheme, rest, _ := strings.Cut(url, ":")
 	file := strings.EqualFold(scheme, "sqlite")
 	if own == "" && file {
-		own = sqlite.Named(rest)
+		own = sqlite.NamespaceOf(rest)
 	}
 	if name == "" || strings.EqualFold(name, own) {
-		return Place{URL: url, Namespace: own, Name: own}, nil
+		return Location{URL: url, Namespace: own, Name: own}, nil
 	}
 	c, leave, err := OpenCatalogue(url, o)
 	if err != nil {
@@ -79,12 +80,12 @@ func Find(ctx context.Context, url, own, name string, o Options) (p Place, err e
 	defer func() { err = errors.Join(err, leave()) }()
 	all, err := c.List(ctx)
 	if err != nil {
-		return p, err //nolint:wrapcheck // a sentence
+		return p, err
 	}
 	var names []string
 	for _, s := range all {
 		if strings.EqualFold(s.Name, name) {
-			p.URL, p.Namespace = Beside(url, s)
+			p.URL, p.Namespace = StoreURL(url, s)
 			p.Name = s.Name
 			return p, nil
 		}
@@ -94,25 +95,27 @@ func Find(ctx context.Context, url, own, name string, o Options) (p Place, err e
 	case !file:
 	case own != "":
 		names = append([]string{own}, names...)
-		return p, fmt.Errorf("there is no namespace %s in or beside %s, but %s", name, rest, strings.Join(names, ", "))
-	case len(names) > 0 && !strings.EqualFold(name, ofNobody):
-		return p, fmt.Errorf("there is no namespace %s beside %s, but %s; what is in that file itself is meant without a name", name, rest, strings.Join(names, ", "))
+		return p, fmt.Errorf("the namespace %s does not exist in or beside %s; choose from %s", name, rest, strings.Join(names, ", "))
+	case len(names) > 0 && !strings.EqualFold(name, defaultNamespace):
+		return p, fmt.Errorf("the namespace %s does not exist beside %s; choose from %s, or give no name for the namespace in the file itself", name, rest, strings.Join(names, ", "))
 	}
-	return Place{URL: url, Namespace: name, Name: name}, nil
+	return Location{URL: url, Namespace: name, Name: name}, nil
 }
 
-// ofNobody is what a namespace is called that nobody gave a name.
-const ofNobody = "default"
+// defaultNamespace is the name of a namespace that was never given one.
+const defaultNamespace = "default"
 
-// forgetful is the catalogue of stores that are in memory.
-type forgetful struct{}
+// memoryCatalogue is the catalogue of stores in memory.
+type memoryCatalogue struct{}
 
-func (forgetful) List(context.Context) ([]fleet.Spec, error)              { return nil, nil }
-func (forgetful) Add(_ context.Context, s fleet.Spec) (fleet.Spec, error) { return s, nil }
-func (forgetful) Change(context.Context, fleet.Spec) error {
-	return &engine.Refusal{Kind: engine.ErrNotAllowed, Text: "A namespace that is in memory alone keeps the limits that it was made with."}
+func (memoryCatalogue) List(context.Context) ([]namespaces.Spec, error) { return nil, nil }
+func (memoryCatalogue) Add(_ context.Context, s namespaces.Spec) (namespaces.Spec, error) {
+	return s, nil
+}
+func (memoryCatalogue) Change(context.Context, namespaces.Spec) error {
+	return engine.Refuse(engine.ErrNotAllowed, "The limits of a namespace in memory cannot be changed.")
 }
 
-func (forgetful) Remove(_ context.Context, _ fleet.Spec, closed func() error) (string, error) {
+func (memoryCatalogue) Remove(_ context.Context, _ namespaces.Spec, closed func() error) (string, error) {
 	return "", closed()
 }

@@ -9,30 +9,29 @@ import (
 	"mayfly/storage/sqlite"
 )
 
-// ErrNothingToCompact is wrapped by Compact for stores that have no room of
-// their own to give back.
+// ErrNothingToCompact is wrapped by Compact's error for stores that have no file to shrink.
 var ErrNothingToCompact = errors.New("there is nothing to compact")
 
-// Compacted is what Compact did.
-type Compacted struct {
-	Before, After int64 // bytes that the store took
+// CompactResult is the result of Compact.
+type CompactResult struct {
+	Before, After int64 // size of the store in bytes
 }
 
-// Compact gives the room back that the store which url names does not need any
-// more. No server may own it. Of o only Logger is used.
-func Compact(ctx context.Context, url string, o Options) (c Compacted, err error) {
+// Compact returns unused room of the store that url names to the file system. No server may
+// own it. It uses only Logger of o.
+func Compact(ctx context.Context, url string, o Options) (c CompactResult, err error) {
 	switch scheme, rest, _ := strings.Cut(url, ":"); strings.ToLower(scheme) {
 	case "memory":
-		return c, fmt.Errorf("%w in memory, which ends with its server", ErrNothingToCompact)
+		return c, fmt.Errorf("%w in a memory store", ErrNothingToCompact)
 	case "sqlite":
 		if rest == "" {
-			return c, noFile(url)
+			return c, missingFileError(url)
 		}
 		c.Before, c.After, err = sqlite.Compact(ctx, rest, sqlite.Options{Logger: o.Logger})
 		return c, err
 	case "mongodb", "mongodb+srv":
-		return c, fmt.Errorf("%w in MongoDB, which sees to its room itself", ErrNothingToCompact)
+		return c, fmt.Errorf("%w in MongoDB, which manages its own disk space", ErrNothingToCompact)
 	default:
-		return c, noStore(url)
+		return c, unknownSchemeError(url)
 	}
 }

@@ -1,5 +1,4 @@
-// Package storage opens a store by its URL. It is the one place that knows
-// every driver.
+// Package storage opens a store by its URL. It is the only package that imports every driver.
 package storage
 
 import (
@@ -16,62 +15,62 @@ import (
 	"mayfly/storage/sqlite"
 )
 
-// ErrURL is wrapped by the errors about a URL that names no store.
+// ErrURL is wrapped by errors about a URL that names no store.
 var ErrURL = errors.New("not the URL of a store")
 
 // Bounds of Options.Lease.
 const (
 	DefaultLease = mongo.DefaultLease
-	LeastLease   = mongo.LeastLease
+	MinLease     = mongo.MinLease
 )
 
-// Options are what a store is opened with. Their zero value is right. All but
-// Logger are for a store that servers share, and mean nothing to the others.
+// Options configure Open. Their zero value is right. All but Logger apply only to a store that
+// servers share.
 type Options struct {
-	// Logger hears of what no caller can be told, such as a file that was
-	// compacted. Nil: nobody does.
+	// Logger gets what cannot be returned to a caller, such as a file that was compacted. Nil
+	// disables logging.
 	Logger *slog.Logger
-	// Clients are what stores share that one process opens. Nil: each has its own.
+	// Clients are shared by the stores that one process opens. Nil: each has its own.
 	Clients *Clients
-	// Namespace is whose content it is. Empty: default.
+	// Namespace is the name of the namespace. Empty: default.
 	Namespace string
-	// Lease is how long this server may be silent before others take the
-	// namespace over, from LeastLease. Zero: DefaultLease.
+	// Lease is how long this server may be silent before another server takes the namespace
+	// over, at least MinLease. Zero: DefaultLease.
 	Lease time.Duration
-	// Lost is how many opens in a row were lost to silence before they came to anything:
-	// this one may be silent for longer, at first.
-	Lost int
-	// Owner is what others tell people of this server; Epoch is filled in.
+	// LostOpens is how many opens in a row lost the namespace before they got anything done: this
+	// open gets a longer lease at first.
+	LostOpens int
+	// Owner is what other servers show of this server; Epoch is filled in.
 	Owner engine.Owner
-	// Process identifies this process over several opens: what it owned itself,
-	// it need not wait for. Empty: every open is a stranger.
+	// Process identifies this process over several opens: it need not wait for the lease of a
+	// store that it owned itself. Empty: unique to this open.
 	Process string
-	// Standby, if there is one, makes Open wait for as long as another server
-	// owns the namespace. It is called when an owner is first seen and each time
-	// it is another one, and must return quickly. Nil: Open fails with an
-	// *engine.OwnedError.
+	// Standby, if set, makes Open wait for as long as another server owns the namespace. It is
+	// called when an owner is first seen and each time the owner changes, and must return
+	// quickly. With nil, Open fails with an *engine.OwnedError.
 	Standby func(engine.Owner)
-	// Claim, if there is one, is asked before a namespace is taken that nobody has owned
-	// for so long. While it says no, others may. gone is the Process of a former owner
-	// that has been silent for too long; empty: it let go. It must return quickly.
+	// Claim, if set, is asked before Open takes a namespace that has had no owner for the
+	// duration free. While it returns false, other servers may take it. gone is the Process of
+	// a former owner that has been silent for too long, or empty if the owner released the
+	// namespace. Claim must return quickly.
 	Claim func(free time.Duration, gone string) bool
-	// HistoryFor is how long history is kept at the most, for stores that let
-	// their server forget. Zero: for ever.
-	HistoryFor time.Duration
+	// HistoryRetention is how long history is kept at most, for stores whose server can expire it.
+	// Zero: for ever.
+	HistoryRetention time.Duration
 }
 
-// Clients are what stores of one server share to reach it; the zero value is ready.
+// Clients are connections that the stores of one process share; the zero value is ready.
 type Clients = mongo.Clients
 
-// Open opens the store that url names, making it if it is not there:
+// Open opens the store that url names, creating it if it does not exist:
 //
-//	memory:                   nothing is kept when the process ends; memory is taken for it
+//	memory:                   lost when the process ends; "memory" works, too
 //	sqlite:PATH               one file, relative to the working directory or absolute
-//	mongodb://HOST/DATABASE   a MongoDB connection string; mongodb+srv: likewise
+//	mongodb://HOST/DATABASE   a MongoDB connection string; mongodb+srv: works, too
 //
-// One process at a time can have a file open. A namespace in MongoDB has one
-// owner at a time, and servers that wait for it, see Options.Standby. Where
-// nobody answers the error is engine.ErrUnreachable.
+// Only one process at a time can open a file. A namespace in MongoDB has one owner at a time,
+// and other servers can wait for it, see Options.Standby. If no server answers, the error
+// wraps engine.ErrUnreachable.
 func Open(ctx context.Context, url string, o Options) (engine.Store, error) {
 	scheme, rest, ok := strings.Cut(url, ":")
 	if !ok && !strings.EqualFold(scheme, "memory") {
@@ -85,7 +84,7 @@ func Open(ctx context.Context, url string, o Options) (engine.Store, error) {
 		return new(memory.Store), nil
 	case "sqlite":
 		if rest == "" {
-			return nil, fmt.Errorf("%w: %q names no file; write sqlite:PATH", ErrURL, url)
+			return nil, fmt.Errorf("%w: %q contains no file; write sqlite:PATH", ErrURL, url)
 		}
 		s, err := sqlite.Open(ctx, rest, sqlite.Options{Logger: o.Logger})
 		if err != nil {
@@ -101,8 +100,8 @@ func Open(ctx context.Context, url string, o Options) (engine.Store, error) {
 
 func openMongo(ctx context.Context, url string, o Options) (engine.Store, error) {
 	s, err := mongo.Open(ctx, url, mongo.Options{
-		Logger: o.Logger, Clients: o.Clients, Namespace: o.Namespace, Lease: o.Lease, Lost: o.Lost, Owner: o.Owner, Process: o.Process,
-		Standby: o.Standby, Claim: o.Claim, HistoryFor: o.HistoryFor,
+		Logger: o.Logger, Clients: o.Clients, Namespace: o.Namespace, Lease: o.Lease, LostOpens: o.LostOpens, Owner: o.Owner, Process: o.Process,
+		Standby: o.Standby, Claim: o.Claim, HistoryRetention: o.HistoryRetention,
 	})
 	if err != nil {
 		return nil, err
@@ -110,8 +109,8 @@ func openMongo(ctx context.Context, url string, o Options) (engine.Store, error)
 	return s, nil
 }
 
-// Shared tells whether several servers may be started on url, one of which owns
-// the namespace while the others stand by.
+// Shared reports whether several servers may use url, one of which owns the namespace while
+// the others stand by.
 func Shared(url string) bool {
 	scheme, _, _ := strings.Cut(strings.ToLower(url), ":")
 	return scheme == "mongodb" || scheme == "mongodb+srv"

@@ -28,7 +28,7 @@ func TestOpen(t *testing.T) {
 		"":                "has no scheme",
 		"store.db":        "has no scheme",
 		"memory:x":        "takes nothing",
-		"sqlite:":         "names no file",
+		"sqlite:":         "contains no file",
 		"postgres://h/db": `unknown scheme "postgres"`,
 	} {
 		_, err := storage.Open(t.Context(), url, storage.Options{})
@@ -43,7 +43,7 @@ func TestOpen(t *testing.T) {
 
 func TestOpenSaysThatNobodyIsThere(t *testing.T) {
 	_, err := storage.Open(t.Context(), "mongodb://me:secret@127.0.0.1:1/x?serverSelectionTimeoutMS=100", storage.Options{})
-	if !errors.Is(err, engine.ErrUnreachable) || err.Error() != "no MongoDB at 127.0.0.1:1: nobody listens there" {
+	if !errors.Is(err, engine.ErrUnreachable) || err.Error() != "no MongoDB at 127.0.0.1:1: the connection was refused" {
 		t.Errorf("got %v", err)
 	}
 	_, err = storage.Open(t.Context(), "mongodb://me:sec/zq@127.0.0.1:1/x", storage.Options{})

@@ -14,20 +14,19 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
-	"mayfly/web/access"
-	"mayfly/web/amqp/carry"
+	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
 	"mayfly/web/rest"
 )
 
-// A heard message is what AMQP clients get of it.
+// A heard message is a message as AMQP clients receive it.
 type heard struct {
 	wire.Properties
 	application, annotations value.Properties
 	body                     wire.Body
 }
 
-// hear takes the next message of q over AMQP.
+// hear receives the next message of q over AMQP.
 func hear(t *testing.T, b *broker.Broker) (h heard) {
 	t.Helper()
 	check := func(err error) {
@@ -36,18 +35,18 @@ func hear(t *testing.T, b *broker.Broker) (h heard) {
 			t.Fatal(err)
 		}
 	}
-	got, err := b.Receive(t.Context(), broker.Receive{Path: "q", Mode: engine.ReceiveAndDelete})
+	got, err := b.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
 	check(err)
 	if len(got) != 1 {
 		t.Fatalf("there are %d messages", len(got))
 	}
 	body, err := io.ReadAll(got[0].Body)
 	check(err)
-	var e carry.Envelope
-	_, err = e.Delivery(nil, &got[0].Delivery)
+	var e codec.Envelope
+	_, err = e.EncodeDelivery(nil, &got[0].Delivery)
 	check(err)
 	var m wire.Message
-	check(m.Decode(e.Append(nil, body)))
+	check(m.Decode(e.AppendMessage(nil, body)))
 	check(h.Decode(m.Properties))
 	if m.ApplicationProperties != nil {
 		h.application, err = wire.ParseMap(m.ApplicationProperties)
@@ -61,7 +60,7 @@ func hear(t *testing.T, b *broker.Broker) (h heard) {
 
 func restOf(t *testing.T, b *broker.Broker) *httptest.Server {
 	e := echo.New()
-	rest.Mount(e, rest.Options{Broker: b, Room: access.NewRoom(), Logger: slog.New(slog.DiscardHandler)})
+	rest.Mount(e, rest.Options{Broker: b, Logger: slog.New(slog.DiscardHandler)})
 	s := httptest.NewServer(e)
 	t.Cleanup(s.Close)
 	return s
@@ -86,8 +85,8 @@ func ask(t *testing.T, method, url, body string, header http.Header) (http.Heade
 	return got.Header, string(text)
 }
 
-// What was sent over REST is, over AMQP, what it would have been had its sender
-// used that.
+// TestSentOverREST: a message sent over REST looks to AMQP clients as if it had been sent over
+// AMQP.
 func TestSentOverREST(t *testing.T) {
 	b := open(t)
 	s := restOf(t, b)
@@ -117,14 +116,15 @@ func TestSentOverREST(t *testing.T) {
 	if got.body.Kind != wire.DataBody || string(got.body.Content()) != "payload \x00\xff" {
 		t.Errorf("the body is %q", got.body.Content())
 	}
-	// Without anything it still has an id and a body of no data.
+	// A message without properties still has an id and an empty data body.
 	ask(t, "POST", s.URL+"/q/messages", "", http.Header{})
 	if got = hear(t, b); got.MessageID.Kind() != value.String || got.GroupID.IsSet() || got.body.Kind != wire.DataBody || got.body.Size != 0 {
 		t.Errorf("it is %+v", got)
 	}
 }
 
-// What was sent over AMQP is shown by REST as its own is.
+// TestSentOverAMQP: a message sent over AMQP looks to REST clients as if it had been sent over
+// REST.
 func TestSentOverAMQP(t *testing.T) {
 	b := open(t)
 	s := restOf(t, b)
@@ -135,8 +135,8 @@ func TestSentOverAMQP(t *testing.T) {
 		{Name: "Text", Value: value.OfString("t")}, {Name: "Int", Value: value.OfInt(-5)}, {Name: "Double", Value: value.OfDouble(2)}, {Name: "When", Value: value.OfTimestamp(784111777000)},
 		{Name: "Id", Value: value.OfUUID([16]byte{15: 2})}, {Name: "None"},
 	})
-	encoded = append(append(wire.AppendDataHead(encoded, 2), "he"...), append(wire.AppendDataHead(nil, 3), "llo"...)...)
-	out, err := carry.Incoming(encoded)
+	encoded = append(append(wire.AppendDataHeader(encoded, 2), "he"...), append(wire.AppendDataHeader(nil, 3), "llo"...)...)
+	out, err := codec.DecodeMessage(encoded)
 	if err == nil {
 		_, err = b.Send(t.Context(), "q", []broker.Outgoing{out}, "")
 	}

@@ -12,12 +12,13 @@ import (
 	"strings"
 	"testing"
 
-	"mayfly/web/access"
-	"mayfly/web/identity"
+	"mayfly/web/auth"
+	"mayfly/web/auth/origin"
 )
 
-// TestEveryFormIsOurs: whatever page or gate takes a form refuses one of another's making,
-// also from an admin, and does nothing. The API takes none: it knows nobody by a cookie.
+// TestEveryFormIsOurs: every page or gate that takes a form refuses one without a valid token,
+// also from an admin, and does nothing. The API takes no forms: it identifies no caller by a
+// cookie.
 func TestEveryFormIsOurs(t *testing.T) {
 	e := guarded(t)
 	var forms []string
@@ -34,13 +35,13 @@ func TestEveryFormIsOurs(t *testing.T) {
 	if len(forms) < 180 {
 		t.Fatalf("only %d addresses take forms", len(forms))
 	}
-	play, err := e.scenes.Begin(t.Context(), "deadline", "test") // of one that is over a form says so, whoever made it
+	play, err := e.scenes.Begin(t.Context(), "deadline", "test") // the form of an ended play reports that it has ended, whether its token is valid or not
 	if err != nil {
 		t.Fatal(err)
 	}
 	own, token := browser(e.forms)
 	_, others := browser(e.forms)
-	before := access.NewForms()
+	before := origin.NewForms()
 	old, oldToken := browser(before)
 	at := func(pattern string) string {
 		return concrete(strings.Replace(pattern, ":play", play.State().Namespace, 1))
@@ -58,7 +59,7 @@ func TestEveryFormIsOurs(t *testing.T) {
 	} {
 		for _, pattern := range forms {
 			w := e.submit(at(pattern), forged.cookie, forged.token)
-			if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), access.ErrForm.Error()) {
+			if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), origin.ErrForm.Error()) {
 				t.Errorf("%s, %s: %d %.200s", pattern, name, w.Code, w.Body)
 			}
 			for _, c := range w.Result().Cookies() {
@@ -74,8 +75,8 @@ func TestEveryFormIsOurs(t *testing.T) {
 	if is := play.State(); is.Done != 0 || len(e.scenes.List()) != 1 {
 		t.Errorf("forged forms played a scene: %d steps, of %d plays", is.Done, len(e.scenes.List()))
 	}
-	for _, pattern := range forms { // by a form that is one's own they come to more
-		if w := e.submit(at(pattern), own, token); strings.Contains(w.Body.String(), access.ErrForm.Error()) {
+	for _, pattern := range forms { // a form with a valid token gets further
+		if w := e.submit(at(pattern), own, token); strings.Contains(w.Body.String(), origin.ErrForm.Error()) {
 			t.Errorf("%s: a form of ours is refused: %d", pattern, w.Code)
 		}
 	}
@@ -84,28 +85,28 @@ func TestEveryFormIsOurs(t *testing.T) {
 	}
 }
 
-// browser is one that has a form: its cookie, and the token in the form.
-func browser(f *access.Forms) (*http.Cookie, string) {
+// browser returns the cookie of a browser that has loaded a form, and the token in the form.
+func browser(f *origin.Forms) (*http.Cookie, string) {
 	w := httptest.NewRecorder()
 	token := f.Token(w, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
 	return w.Result().Cookies()[0], token
 }
 
-// submit sends a form with nothing but its token, by an admin.
+// submit sends a form with only its token, as an admin.
 func (p *port) submit(at string, cookie *http.Cookie, token string) *httptest.ResponseRecorder {
-	fields, kind := url.Values{access.FormField: {token}}.Encode(), "application/x-www-form-urlencoded"
-	if strings.HasSuffix(at, "/import") || at == "/scenes/new" { // they take files
+	fields, kind := url.Values{origin.FormField: {token}}.Encode(), "application/x-www-form-urlencoded"
+	if strings.HasSuffix(at, "/import") || at == "/scenes/new" { // these take files
 		var b bytes.Buffer
 		m := multipart.NewWriter(&b)
-		if err := errors.Join(m.WriteField(access.FormField, token), m.Close()); err != nil {
-			panic(err) // a buffer takes everything
+		if err := errors.Join(m.WriteField(origin.FormField, token), m.Close()); err != nil {
+			panic(err) // a buffer cannot fail
 		}
 		fields, kind = b.String(), m.FormDataContentType()
 	}
 	r := httptest.NewRequest(http.MethodPost, at, strings.NewReader(fields))
 	r.Host = "localhost"
 	r.Header.Set("Content-Type", kind)
-	r.Header.Set("Test-Role", identity.Admin.String())
+	r.Header.Set("Test-Role", auth.Admin.String())
 	if cookie != nil {
 		r.AddCookie(cookie)
 	}

@@ -12,7 +12,7 @@ import (
 
 // TestHeadOfTheAPI: whatever GET answers, HEAD answers without the body.
 func TestHeadOfTheAPI(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{})
+	w := serve(t, web.Options{}, web.Services{})
 	if _, err := w.broker.Create(t.Context(), engine.Queue, "orders", engine.Config{}, ""); err != nil {
 		t.Fatal(err)
 	}

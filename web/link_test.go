@@ -15,24 +15,26 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/web"
-	"mayfly/web/access"
 	"mayfly/web/api"
-	"mayfly/web/identity"
-	"mayfly/web/keys"
-	"mayfly/web/login"
+	"mayfly/web/auth"
+	"mayfly/web/auth/origin"
+	"mayfly/web/auth/password"
+	"mayfly/web/auth/token"
 )
 
-// guarded is a world whose ring lets people in, and nothing else does.
-func guarded(t *testing.T, log *slog.Logger) (*world, *keys.Ring, *access.Forms) {
+// guarded returns a world in which only keys of its ring give access.
+func guarded(t *testing.T, log *slog.Logger) (*world, *token.Registry, *origin.Forms) {
 	t.Helper()
-	ring, forms := keys.New(keys.Options{Logger: slog.New(slog.DiscardHandler)}), access.NewForms()
+	ring, forms := token.New(token.Options{Logger: slog.New(slog.DiscardHandler)}), origin.NewForms()
 	t.Cleanup(ring.Close)
 	ui := func(g *echo.Group) {
-		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "hello "+identity.Of(c.Request().Context()).Name) })
+		g.GET("/n/:ns", func(c echo.Context) error {
+			return c.String(200, "hello "+auth.FromContext(c.Request().Context()).Name)
+		})
 		g.GET("/namespaces", func(c echo.Context) error { return c.String(200, "all of them") })
 	}
-	w := serve(t, web.Options{Logger: log, Who: identity.Sources{ring.Tokens(), ring.Links()}, Gates: []web.Gate{&keys.Gate{Ring: ring, Check: forms.Check, Within: func(to string) string { return login.Within("", to) }}}, Stage: func(who identity.Who, name string) bool { return who.Talk == "monday" && name == "deadline-1" }},
-		web.Doors{UI: ui, Keys: ring, UINeeds: func(string, string) (identity.Role, bool) { return identity.Viewer, true }})
+	w := serve(t, web.Options{Logger: log, Auth: auth.Sources{ring.Tokens(), ring.Links()}, AuthRoutes: []web.AuthRoutes{&token.LinkHandler{Registry: ring, CheckForm: forms.Check, ReturnPath: func(to string) string { return password.ReturnPath("", to) }}}, SceneVisible: func(who auth.Caller, name string) bool { return who.Presentation == "monday" && name == "deadline-1" }},
+		web.Services{Pages: ui, Tokens: ring, PageRole: func(string, string) (auth.Role, bool) { return auth.Viewer, true }})
 	leave, err := ring.Serve(t.Context(), w.broker)
 	if err != nil {
 		t.Fatal(err)
@@ -41,19 +43,19 @@ func guarded(t *testing.T, log *slog.Logger) (*world, *keys.Ring, *access.Forms)
 	return w, ring, forms
 }
 
-// seen is what a browser has seen.
+// seen is an answer to a browser.
 type seen struct {
 	StatusCode int
 	Header     http.Header
 	cookies    []*http.Cookie
 }
 
-// TestLinkIsOpened: its secret is in an address once, and in no log.
+// TestLinkIsOpened: a link's secret is in an address once, and in no log.
 func TestLinkIsOpened(t *testing.T) {
 	var log bytes.Buffer
 	w, ring, _ := guarded(t, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	name := w.broker.Name()
-	k, path, err := ring.MakeLink(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", keys.Wish{Name: "demo", Namespace: name, Page: "/n/" + name + "?follow=monday"})
+	k, path, err := ring.CreateLink(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", token.Request{Name: "demo", Namespace: name, Page: "/n/" + name + "?follow=monday"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,14 +102,14 @@ func TestLinkIsOpened(t *testing.T) {
 	if got, text := w.ask("POST", w.dashboard, "/api/v1/links"); got.StatusCode != 401 {
 		t.Error(got.StatusCode, text)
 	}
-	if _, err := ring.Revoke(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", k.ID); err != nil {
+	if _, err := ring.Revoke(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", k.ID); err != nil {
 		t.Fatal(err)
 	}
 	got, text := get("/n/" + name)
 	if got.StatusCode != 401 || !strings.Contains(text, "This link has ended") || len(got.cookies) != 1 || got.cookies[0].MaxAge >= 0 {
 		t.Error("after it was revoked:", got.StatusCode, text, got.cookies)
 	}
-	for _, dead := range []string{path, keys.LinkPath + "mfl_x"} {
+	for _, dead := range []string{path, token.LinkPath + "mfl_x"} {
 		got, text = get(dead)
 		if got.StatusCode != 401 || len(got.cookies) > 0 || !strings.Contains(text, "This link has ended") {
 			t.Error("opened again:", got.StatusCode, text)
@@ -116,27 +118,27 @@ func TestLinkIsOpened(t *testing.T) {
 			t.Error("not by a browser:", got.StatusCode, text)
 		}
 	}
-	if secret := path[len(keys.LinkPath)+15:]; strings.Contains(log.String(), secret) {
+	if secret := path[len(token.LinkPath)+15:]; strings.Contains(log.String(), secret) {
 		t.Error("the log has it")
 	}
-	if !strings.Contains(log.String(), keys.LinkPath) {
+	if !strings.Contains(log.String(), token.LinkPath) {
 		t.Error("the log has nothing of it")
 	}
 }
 
-// TestLinkIsLeft: the browser forgets the link by a form of ours, and by no other.
+// TestLinkIsLeft: the browser drops the link only by a form with a valid token.
 func TestLinkIsLeft(t *testing.T) {
 	w, ring, forms := guarded(t, nil)
 	name := w.broker.Name()
-	_, path, err := ring.MakeLink(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", keys.Wish{Name: "demo", Namespace: name})
+	_, path, err := ring.CreateLink(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", token.Request{Name: "demo", Namespace: name})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for tab, good := range map[string]bool{"a form of ours": true, "another": false} {
 		answer := httptest.NewRecorder()
-		token := access.NewForms().Token(answer, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
+		csrf := origin.NewForms().Token(answer, httptest.NewRequestWithContext(t.Context(), "GET", "http://"+w.dashboard+"/", nil))
 		if good {
-			token = forms.Token(answer, httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
+			csrf = forms.Token(answer, httptest.NewRequestWithContext(t.Context(), "GET", "http://"+w.dashboard+"/", nil))
 		}
 		jar, err := cookiejar.New(nil)
 		if err != nil {
@@ -163,8 +165,8 @@ func TestLinkIsLeft(t *testing.T) {
 			return got.StatusCode, got.Header.Get("Location")
 		}
 		do("GET", path, "")
-		form := url.Values{access.FormField: {token}, "back": {"//evil.example/"}}.Encode()
-		status, to := do("POST", keys.LeavePath, form)
+		form := url.Values{origin.FormField: {csrf}, "back": {"//evil.example/"}}.Encode()
+		status, to := do("POST", token.LeavePath, form)
 		after, _ := do("GET", "/n/"+name, "")
 		if good && (status != 303 || to != "/" || after != 401) || !good && (status == 303 || after != 200) {
 			t.Errorf("%s: %d to %q, then %d", tab, status, to, after)
@@ -172,19 +174,19 @@ func TestLinkIsLeft(t *testing.T) {
 	}
 }
 
-// TestTokenWithin: a token for one namespace is good for nothing that is of all.
+// TestTokenWithin: a token for one namespace gives no access to the server's own pages.
 func TestTokenWithin(t *testing.T) {
 	w, ring, _ := guarded(t, nil)
-	_, secret, err := ring.MakeToken(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", keys.Wish{Name: "ci", Role: identity.Admin, Namespace: w.broker.Name()})
+	_, secret, err := ring.CreateToken(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", token.Request{Name: "ci", Role: auth.Admin, Namespace: w.broker.Name()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, others, err := ring.MakeToken(t.Context(), identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}, "ana", keys.Wish{Name: "till", Role: identity.Admin, Namespace: "till"})
+	_, others, err := ring.CreateToken(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", token.Request{Name: "till", Role: auth.Admin, Namespace: "till"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused := 0
-	for by, wants := range map[string]map[string]int{ // scenes, and the socket of another namespace, are for links
+	for by, wants := range map[string]map[string]int{ // scenes and sockets of other namespaces are for links only
 		secret: {"/n/" + w.broker.Name(): 200, "/n/deadline-1": 403, "/live": 404},
 		others: {"/n/" + w.broker.Name(): 403, "/n/deadline-1": 403, "/live": 403},
 	} {
@@ -223,10 +225,10 @@ func TestTokenWithin(t *testing.T) {
 	}
 }
 
-// TestUnknownToken: what is sent and not known is refused, also where everybody may come.
+// TestUnknownToken: an unknown token is refused, also on an open server.
 func TestUnknownToken(t *testing.T) {
-	ring := keys.New(keys.Options{Open: true})
-	w := serve(t, web.Options{Who: identity.Sources{ring.Tokens(), ring.Links(), identity.Everybody{}}}, web.Doors{})
+	ring := token.New(token.Options{Open: true})
+	w := serve(t, web.Options{Auth: auth.Sources{ring.Tokens(), ring.Links(), auth.OpenSource{}}}, web.Services{})
 	leave, err := ring.Serve(t.Context(), w.broker)
 	if err != nil {
 		t.Fatal(err)

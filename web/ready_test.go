@@ -17,18 +17,24 @@ import (
 // full is a store whose disk can be full.
 type full struct {
 	engine.Store
-	is atomic.Bool
+	is      atomic.Bool
+	trouble chan error // nil if it reports no trouble before a commit
 }
+
+func (f *full) WriteFailure() <-chan error { return f.trouble }
+
+// AcceptsDrops reports whether the disk is full: then only operations that free room are accepted.
+func (f *full) AcceptsDrops() bool { return f.is.Load() }
 
 func (f *full) Commit(ctx context.Context, b *engine.Batch) error {
-	if f.is.Load() {
+	if f.is.Load() && !b.NeedsNoSpace() {
 		return fmt.Errorf("%w: the disk is full", engine.ErrUnwritable)
 	}
-	return f.Store.Commit(ctx, b) //nolint:wrapcheck // the store's own
+	return f.Store.Commit(ctx, b)
 }
 
-// TestNotReadyWhileReadOnly: what cannot be written is not taken, and those who ask
-// are told why; the process is alive, so that nobody ends it for that.
+// TestNotReadyWhileReadOnly: writes are refused with the reason; the process is alive, so that
+// it is not restarted for that.
 func TestNotReadyWhileReadOnly(t *testing.T) {
 	store := &full{Store: new(memory.Store)}
 	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -36,8 +42,8 @@ func TestNotReadyWhileReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { b.Close() })
-	w := serve(t, web.Options{}, web.Doors{})
-	w.server.Open(web.Doors{Broker: b})
+	w := serve(t, web.Options{}, web.Services{})
+	w.server.Open(web.Services{Broker: b})
 	status := func(path string, want int, text string) {
 		t.Helper()
 		if got, said := w.ask("GET", w.dashboard, path); got.StatusCode != want || !strings.Contains(said, text) {
@@ -54,4 +60,27 @@ func TestNotReadyWhileReadOnly(t *testing.T) {
 	status("/livez", 200, "ok\n")
 	status("/healthz", 200, "ok\n")
 	status("/api/v1/health", 200, `"status":"read-only"`)
+}
+
+// TestNotReadyOnFullDisk finds the disk full before anything is sent, as at a start on a
+// full disk: the server is not ready and names the disk, but it is alive.
+func TestNotReadyOnFullDisk(t *testing.T) {
+	store := &full{Store: new(memory.Store), trouble: make(chan error)}
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	w := serve(t, web.Options{}, web.Services{})
+	w.server.Open(web.Services{Broker: b})
+	store.is.Store(true)
+	for range 2 { // the broker takes the second one when it has handled the first
+		store.trouble <- fmt.Errorf("%w: the disk is full; messages can still be received and deleted", engine.ErrUnwritable)
+	}
+	if got, said := w.ask("GET", w.dashboard, "/readyz"); got.StatusCode != 503 || !strings.Contains(said, "the disk is full; messages can still be received") {
+		t.Errorf("/readyz: %d %s", got.StatusCode, said)
+	}
+	if got, said := w.ask("GET", w.dashboard, "/livez"); got.StatusCode != 200 {
+		t.Errorf("/livez: %d %s", got.StatusCode, said)
+	}
 }

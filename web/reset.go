@@ -2,24 +2,25 @@ package web
 
 import (
 	"context"
-	"net"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
+
+	"mayfly/web/proxy"
 )
 
-// A Reset is what a reset of the namespace did: how many entities there were,
-// subscriptions among them, and how many there are again.
+// A Reset is the result of a namespace's reset: how many entities were deleted and created,
+// counting subscriptions.
 type Reset struct {
 	Deleted int `json:"deleted"`
 	Created int `json:"created"`
 }
 
-// mountReset serves POST /reset, which asks for no confirmation: that the server
-// was started so is one. No entity's address takes a POST, so one called reset
+// mountReset serves POST /reset. It asks for no confirmation: the operator gave it by starting
+// the server with --allow-reset. No entity's address takes a POST, so an entity called reset
 // is not hidden.
 //
-// may is asked first whether the one who asks may.
+// may decides first whether the caller is allowed to reset.
 func mountReset(e *echo.Echo, may func(*http.Request) error, reset func(ctx context.Context, actor string) (Reset, error)) {
 	e.POST("/reset", func(c echo.Context) error {
 		if reset == nil {
@@ -29,11 +30,7 @@ func mountReset(e *echo.Echo, may func(*http.Request) error, reset func(ctx cont
 		if err := may(r); err != nil {
 			return err
 		}
-		host, _, err := net.SplitHostPort(r.RemoteAddr)
-		if err != nil {
-			host = r.RemoteAddr
-		}
-		done, err := reset(r.Context(), "reset by "+host)
+		done, err := reset(r.Context(), "reset by "+proxy.Address(r))
 		if err != nil {
 			return err
 		}

@@ -14,31 +14,34 @@ import (
 	"mayfly/engine"
 	"mayfly/static"
 	"mayfly/web"
-	"mayfly/web/access"
 	"mayfly/web/api"
-	"mayfly/web/identity"
-	"mayfly/web/keys"
-	"mayfly/web/login"
+	"mayfly/web/auth"
+	"mayfly/web/auth/origin"
+	"mayfly/web/auth/password"
+	"mayfly/web/auth/token"
 )
 
-var waiting = web.Standby{
-	Namespace: "shop",
-	Owner:     engine.Owner{Dashboard: "http://till-2.example:8080", Admin: "http://till-2.example:5300", Host: "till-2<b>", Epoch: 7},
-	Since:     time.Now().Add(-2 * time.Minute), Within: 10 * time.Second, Kept: "MongoDB at db.example",
+// waiting returns a standby that has waited for two minutes.
+func waiting() web.Standby {
+	return web.Standby{
+		Namespace: "shop",
+		Owner:     engine.Owner{Dashboard: "http://till-2.example:8080", Admin: "http://till-2.example:5300", Host: "till-2<b>", Epoch: 7},
+		Since:     time.Now().Add(-2 * time.Minute), TakeoverAfter: 10 * time.Second, StoredIn: "MongoDB at db.example",
+	}
 }
 
-// standing serves without a broker.
+// standing returns a world without a broker.
 func standing(t *testing.T, s web.Standby) *world {
 	t.Helper()
-	w := serve(t, web.Options{Hosts: []string{"bus.example"}}, web.Doors{})
+	w := serve(t, web.Options{Hosts: []string{"bus.example"}}, web.Services{})
 	w.server.StandBy(s)
 	return w
 }
 
-// TestStandbyAnswersEveryAddress: whatever is asked for, the answer is that
-// another server has it, in the form that whoever asks can read.
+// TestStandbyAnswersEveryAddress: every answer names the server that owns the namespace, in a
+// form that the client can read.
 func TestStandbyAnswersEveryAddress(t *testing.T) {
-	w := standing(t, waiting)
+	w := standing(t, waiting())
 	const xml, problem, page, text, js = "application/xml; charset=utf-8", "application/problem+json", "text/html; charset=UTF-8", "text/plain; charset=UTF-8", "application/json"
 	const url = "http://till-2.example:8080"
 	for name, tc := range map[string]struct {
@@ -95,7 +98,7 @@ func TestStandbyAnswersEveryAddress(t *testing.T) {
 }
 
 func TestStandbyPage(t *testing.T) {
-	w := standing(t, waiting)
+	w := standing(t, waiting())
 	got, text := w.ask("GET", w.dashboard, "/n/shop/queues")
 	for _, want := range []string{
 		`<meta http-equiv="refresh" content="2">`, `<a href="http://till-2.example:8080">`, "till-2&lt;b&gt;", ">7<", "10s", "2m", "MongoDB at db.example", "shop", "Standing by",
@@ -111,13 +114,13 @@ func TestStandbyPage(t *testing.T) {
 		t.Error("it is in another theme")
 	}
 
-	evil := waiting
+	evil := waiting()
 	evil.Owner.Dashboard = "javascript:alert(1)"
 	w.server.StandBy(evil)
 	if _, text := w.ask("GET", w.dashboard, "/"); strings.Contains(text, "javascript:") {
 		t.Errorf("it links to anything: %s", text)
 	}
-	w.server.StandBy(web.Standby{Namespace: "shop", Why: "MongoDB at db.example does not answer."})
+	w.server.StandBy(web.Standby{Namespace: "shop", Cause: "MongoDB at db.example does not answer."})
 	if _, text := w.ask("GET", w.dashboard, "/"); !strings.Contains(text, "does not answer.") || strings.Contains(text, "Standing by</h1>") {
 		t.Errorf("it does not say why: %s", text)
 	}
@@ -131,13 +134,13 @@ func TestStandbyPage(t *testing.T) {
 }
 
 func TestStandbyProblemNamesTheOwner(t *testing.T) {
-	w := standing(t, waiting)
+	w := standing(t, waiting())
 	_, text := w.ask("GET", w.dashboard, "/api/v1/entities")
 	var p api.Problem
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		t.Fatal(err)
 	}
-	if p.Status != 503 || p.Code != "ServiceBusy" || p.Owner != waiting.Owner.Dashboard || p.Detail != "Standing by: the server at http://till-2.example:8080 owns the namespace shop." {
+	if p.Status != 503 || p.Code != "ServiceBusy" || p.Owner != waiting().Owner.Dashboard || p.Detail != "Standing by: the server at http://till-2.example:8080 owns the namespace shop." {
 		t.Errorf("got %+v", p)
 	}
 	w.server.StandBy(web.Standby{})
@@ -149,14 +152,13 @@ func TestStandbyProblemNamesTheOwner(t *testing.T) {
 	}
 }
 
-// TestStandbyRefuses: what is refused while nobody here could say more is no failure of
-// the server.
+// TestStandbyRefuses: refusals during a standby are not failures of the server.
 func TestStandbyRefuses(t *testing.T) {
-	ring, log := keys.New(keys.Options{Open: true}), slog.New(slog.DiscardHandler)
+	ring, log := token.New(token.Options{Open: true}), slog.New(slog.DiscardHandler)
 	t.Cleanup(ring.Close)
-	door := login.New(login.Options{Sessions: login.NewSessions(), Forms: access.NewForms(), Logger: log})
-	w := serve(t, web.Options{Who: identity.Sources{ring.Tokens(), ring.Links(), identity.Everybody{}}, Gates: []web.Gate{door}}, web.Doors{})
-	w.server.StandBy(waiting)
+	door := password.New(password.Options{Sessions: password.NewSessions(), Forms: origin.NewForms(), Logger: log})
+	w := serve(t, web.Options{Auth: auth.Sources{ring.Tokens(), ring.Links(), auth.OpenSource{}}, AuthRoutes: []web.AuthRoutes{door}}, web.Services{})
+	w.server.StandBy(waiting())
 	_, port, err := net.SplitHostPort(w.dashboard)
 	if err != nil {
 		t.Fatal(err)
@@ -165,15 +167,15 @@ func TestStandbyRefuses(t *testing.T) {
 	if got.StatusCode != 503 || got.Header.Get("Retry-After") == "" || strings.Contains(text, "failed") {
 		t.Errorf("who has opened a link is told %d %s", got.StatusCode, text)
 	}
-	if got, text := w.ask("POST", w.dashboard, "/login"); got.StatusCode != 403 || !strings.Contains(text, "Load the page again") {
+	if got, text := w.ask("POST", w.dashboard, "/login"); got.StatusCode != 403 || !strings.Contains(text, "Reload the page") {
 		t.Errorf("a form that is not ours is answered with %d %s", got.StatusCode, text)
 	}
 }
 
-// TestSwapKeepsConnections: what is behind the ports changes under a client that
-// holds on to its connection.
+// TestSwapKeepsConnections: the handlers behind the ports change while a client keeps its
+// connection.
 func TestSwapKeepsConnections(t *testing.T) {
-	w := serve(t, web.Options{Logger: slog.New(slog.DiscardHandler)}, web.Doors{})
+	w := serve(t, web.Options{Logger: slog.New(slog.DiscardHandler)}, web.Services{})
 	dialled := 0
 	client := &http.Client{Transport: &http.Transport{DialContext: (&counting{n: &dialled}).dial}}
 	ask := func() int {
@@ -196,11 +198,11 @@ func TestSwapKeepsConnections(t *testing.T) {
 		if got := ask(); got != 201 {
 			t.Errorf("round %d: %d with a broker", round, got)
 		}
-		w.server.StandBy(waiting)
+		w.server.StandBy(waiting())
 		if got := ask(); got != 503 {
 			t.Errorf("round %d: %d without", round, got)
 		}
-		w.server.Open(web.Doors{Broker: w.broker})
+		w.server.Open(web.Services{Broker: w.broker})
 	}
 	if dialled != 1 {
 		t.Errorf("it took %d connections", dialled)

@@ -12,10 +12,9 @@ import (
 	"mayfly/static"
 )
 
-// serveStatic serves files whose address changes with their content, compressed for
-// whoever takes that. Nothing else of this port is: a page has what its visitor has
-// sent beside the token of its forms, and from how well that compresses the token
-// could be found out (BREACH).
+// serveStatic serves files whose address changes with their content, compressed for clients
+// that accept it. Nothing else on this port is compressed: a page has input of its visitor
+// beside its forms' token, and the token could be guessed from the compressed size (BREACH).
 func serveStatic(c echo.Context) error {
 	r, h := c.Request(), c.Response().Header()
 	name := strings.TrimPrefix(r.URL.Path, static.Prefix)
@@ -24,12 +23,12 @@ func serveStatic(c echo.Context) error {
 		return echo.ErrNotFound
 	}
 	tag := name
-	// A range is one of the file itself: nobody has half of what is compressed.
+	// A range is one of the uncompressed file: no client has half of a compressed one.
 	if r.Header.Get("Range") == "" && takesGzip(r.Header) {
 		content, tag = static.Zipped(name), name+".gz"
 		h.Set(echo.HeaderContentEncoding, "gzip")
-		if r.Header.Get("If-Match") == "" { // nothing is sent where that fails
-			h.Set(echo.HeaderContentLength, strconv.Itoa(len(content))) // which ServeContent leaves to whoever compresses
+		if r.Header.Get("If-Match") == "" { // nothing is sent if the condition fails
+			h.Set(echo.HeaderContentLength, strconv.Itoa(len(content))) // ServeContent does not set it for encoded content
 		}
 	}
 	h.Set(echo.HeaderContentType, contentType)
@@ -40,8 +39,8 @@ func serveStatic(c echo.Context) error {
 	return nil
 }
 
-// takesGzip tells whether a client takes what is compressed, by Accept-Encoding of RFC
-// 9110: gzip where it is named, else what is said of all codings.
+// takesGzip reports whether a client accepts gzip, by Accept-Encoding of RFC 9110: the weight
+// of gzip if it is named, else that of "*".
 func takesGzip(h http.Header) bool {
 	named, all := "", ""
 	for one := range strings.SplitSeq(strings.Join(h.Values(echo.HeaderAcceptEncoding), ","), ",") {

@@ -12,7 +12,7 @@ import (
 )
 
 func TestStaticFilesMayBeKept(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{})
+	w := serve(t, web.Options{}, web.Services{})
 	got, text := w.ask("GET", w.dashboard, static.URL("app.css"))
 	if got.StatusCode != 200 || !strings.Contains(got.Header.Get("Cache-Control"), "immutable") || text == "" {
 		t.Errorf("got %d %v", got.StatusCode, got.Header)
@@ -26,7 +26,7 @@ func TestStaticFilesMayBeKept(t *testing.T) {
 }
 
 func TestStaticFilesAreCompressed(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{})
+	w := serve(t, web.Options{}, web.Services{})
 	at := static.URL("live.js")
 	name := strings.TrimPrefix(at, static.Prefix)
 	whole, _, _ := static.Open(name)
@@ -81,10 +81,9 @@ func TestStaticFilesAreCompressed(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsCompressed: from how well a page compresses, its token could be found
-// out.
+// TestNothingElseIsCompressed: a page's token could be guessed from its compressed size.
 func TestNothingElseIsCompressed(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{UI: func(g *echo.Group) {
+	w := serve(t, web.Options{}, web.Services{Pages: func(g *echo.Group) {
 		g.GET("/n/:ns", func(c echo.Context) error { return c.HTML(http.StatusOK, strings.Repeat("page ", 1000)) })
 	}})
 	for _, at := range []string{"/n/default", "/api/v1/entities", "/readyz", "/grafana.json", "/nowhere"} {

@@ -1,31 +1,31 @@
-// Package web serves a broker over HTTP, on two ports: the dashboard with the
-// JSON API, and the Service Bus REST data plane. It has the route table, what
-// every request passes on its way, and the graceful stop; the doors themselves
-// are in the packages below it.
+// Package web serves a broker over HTTP, on two ports: the dashboard with the JSON API, and
+// the Service Bus REST data plane. It has the route table, the middleware of every request,
+// and the graceful stop; the APIs and pages themselves are in the packages below it.
 //
 // A connection without TLS that begins with AMQP is answered and closed before there
-// is a request. The dashboard's requests lose its base path first. A request passes, in
-// this order:
+// is a request. Deadlines for the body and the answer (package timeout) and the budget of
+// connections (package connections) come before everything else. Then the dashboard's
+// requests lose its base path. A request passes, in this order:
 //
 //  1. an id, which is in every answer and every error (X-Request-Id)
-//  2. the access log, at debug, when all is over
+//  2. the access log, at debug, when the request has ended
 //  3. security headers, so that errors have them too
 //  4. recovery: a panic is an error of this one request
-//  5. patience: a body must keep arriving, an answer must keep being taken
-//  6. the Host check, against DNS rebinding
-//  7. the cross-site check, for whatever may change something
-//  8. the WebSocket that carries AMQP, at the same address on every port; on the
-//     dashboard's not where people are asked who they are and clients are not
-//  9. on the dashboard's port, who it is of and whether that one may: see permitted
-//  10. its door, which limits the body to what it needs before reading it
+//  5. the Host check, against DNS rebinding
+//  6. the cross-site check, for requests that may change something
+//  7. the WebSocket that carries AMQP, at the same address on every port; not on the
+//     dashboard's if people must authenticate there and clients need not
+//  8. on the dashboard's port, the caller and its role: see permitted
+//  9. its API or page, which limits the body to what it needs before reading it
 //
-// Errors of 4 to 10 are presented by the door of the address: as a problem
+// Errors of 4 to 9 are presented by the API or page of the address: as a problem
 // document, as Service Bus' XML, or as a page.
 package web
 
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -38,138 +38,179 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
-	"mayfly/web/access"
-	"mayfly/web/amqp/socket"
-	"mayfly/web/identity"
-	"mayfly/web/sas"
+	"mayfly/web/amqp/websocket"
+	"mayfly/web/auth"
+	"mayfly/web/auth/origin"
+	"mayfly/web/auth/sas"
+	"mayfly/web/connlimit"
+	"mayfly/web/loglimit"
+	"mayfly/web/proxy"
+	"mayfly/web/timeout"
 )
 
-// Options are what both ports are, whatever is behind them.
+// Options are the settings of both ports, whatever namespaces they serve.
 type Options struct {
-	Logger *slog.Logger // zero: slog.Default
-	// Hosts are names a request may call the server by, beyond loopback's and
-	// the listener's own address.
+	Logger *slog.Logger // zero means slog.Default
+	// Hosts are names by which requests may call the server, beyond loopback's and the
+	// listener's own address.
 	Hosts []string
-	// Base is the path that the dashboard and its API are served under, for a proxy that
-	// passes it on: /mayfly. Doors get requests without it, and give addresses with it.
-	// Empty: the root.
+	// Origins are the origins of pages that may open AMQP in a WebSocket, beside the server's
+	// own, as socket.CheckOrigin returns them.
+	Origins []string
+	// Base is the path that the dashboard and its API are served under, such as /mayfly, for a
+	// proxy that keeps it in requests. Handlers get requests without it, and write addresses
+	// with it. Empty means the root.
 	Base string
-	// HeaderSize is how many bytes the properties of a message may have
-	// together, as in engine.Limits. They may travel in headers. Zero: as in
-	// engine.DefaultLimits.
+	// HeaderSize is how many bytes the properties of a message may have together, as in
+	// engine.Limits. They may travel in headers. Zero means engine.DefaultLimits.
 	HeaderSize int64
-	// SAS is what becomes of requests on the admin port without a token that is
-	// good for them. The dashboard knows no tokens.
+	// SAS decides about requests on the admin port without a valid token. The dashboard takes
+	// no SAS tokens.
 	SAS sas.Policy
+	// IsServerName reports whether host, as the audience of a token has it, is a name of this server;
+	// see sas.Names. Nil means that only loopback's names are.
+	IsServerName func(host string) bool
 	// AMQP serves a connection that came inside a WebSocket, at a port of the namespace if
-	// that is not empty, and returns when it is over. Zero: none is let in.
+	// that is not empty, and returns when the connection has ended. Zero means that none is
+	// accepted.
 	AMQP func(nc net.Conn, namespace string)
-	// Unsure is set where there may be namespaces that the server does not know of
-	// yet: requests on the admin port that name one which it does not know are to
-	// come again, until Known is called. On the dashboard's, other servers are asked.
-	Unsure bool
-	// Metrics answers /metrics, of all namespaces, whatever becomes of them. Zero:
-	// there are none.
+	// NamespacesIncomplete is set if there may be namespaces that the server does not know yet. Until NamespacesComplete
+	// is called, requests on the admin port that name an unknown namespace are asked to retry.
+	// On the dashboard's port, other servers are asked for it.
+	NamespacesIncomplete bool
+	// UnknownHosts decides about hosts that name no namespace; nil means the server's own.
+	UnknownHosts *sas.UnknownHosts
+	// Metrics answers /metrics for all namespaces, whatever their state. Zero means that there
+	// are none.
 	Metrics http.Handler
-	// Who are the ways to become known on the dashboard's port. Zero: whoever reaches it
+	// Auth are the ways to authenticate on the dashboard's port. Zero means that every caller
 	// may do everything.
-	Who identity.Sources
-	// Gates have addresses of their own there.
-	Gates []Gate
-	// Stage tells whether a namespace is that of a scene to which somebody who has a link was
-	// led by its presenter. Zero: none is.
-	Stage func(who identity.Who, name string) bool
-	// AMQPAt is where AMQP is spoken, which a client is told that speaks it to a port
-	// of HTTP: "127.0.0.1:5672". Empty: nowhere.
-	AMQPAt string
+	Auth auth.Sources
+	// AuthRoutes have addresses of their own on the dashboard's port.
+	AuthRoutes []AuthRoutes
+	// TrustedProxies are the proxies whose headers name clients. Zero means none, and such headers
+	// are ignored.
+	TrustedProxies proxy.Trusted
+	// SceneVisible reports whether a link visitor was led by the presenter to the named namespace of
+	// a scene. Zero means never.
+	SceneVisible func(who auth.Caller, name string) bool
+	// AMQPAddress is the address of AMQP, such as "127.0.0.1:5672". A client that speaks AMQP to an
+	// HTTP port gets it as a hint. Empty means none.
+	AMQPAddress string
+	// TLSFault returns why TLS failed on a closed connection, or "" if it did not. Nil means
+	// that TLS failures are not logged.
+	TLSFault func(nc *tls.Conn) string
 }
 
 const (
-	headerPatience = 10 * time.Second // for a request's headers
-	idlePatience   = 2 * time.Minute  // for the next request of a connection
+	headerTimeout = 10 * time.Second // for a request's headers
+	idleTimeout   = 2 * time.Minute  // for the next request of a connection
 )
 
-// A Server is both ports, of its own namespace, which it is the Space of, and of
-// those that are added. What it answers with may change while it serves:
-// connections stay, and each request is answered by what was there when it
-// came. AMQP in a WebSocket is not its own: who serves that ends it. Its methods are safe for concurrent use; Serve is called once.
+// A Server is both ports, of its own namespace, which it is the Namespace of, and of the added
+// ones. The namespaces' handlers may change while it serves: connections stay, and each
+// request is answered by the handlers of the moment when it came. AMQP in a WebSocket is not
+// the Server's to end: the AMQP server does that. Its methods are safe for concurrent use;
+// Serve is called once.
 type Server struct {
-	*Space
+	*Namespace
 
-	o         Options
-	dashboard *http.Server
-	admin     *http.Server
-	others    others
-	abroad    *abroad
-	unsure    atomic.Bool             // as in Options
-	nobody    func() http.Handler     // of hosts that name no namespace
-	outside   func() http.Handler     // of what is not below the base path
-	socket    http.Handler            // AMQP in a WebSocket; nil: there is none
-	room      *access.Room            // for the bodies of both ports
-	stop      context.CancelCauseFunc // ends what waits, for instance for a message
+	o                    Options
+	dashboard            *http.Server
+	admin                *http.Server
+	namespaces           namespaceIndex
+	remotes              *remoteNamespaces
+	namespacesIncomplete atomic.Bool             // as in Options
+	noNamespace          func() http.Handler     // for hosts that name no namespace
+	outsideBase          func() http.Handler     // for addresses outside the base path
+	amqpSocket           http.Handler            // AMQP in a WebSocket; nil if there is none
+	bodyBudget           *origin.BodyBudget      // for the bodies of both ports
+	repeats              loglimit.Repeats        // log lines about clients
+	stop                 context.CancelCauseFunc // ends requests that wait, for instance for a message
 }
 
-// New makes a server that stands by, and does not start it.
+// New returns a server that stands by and has not been started.
 func New(o Options) *Server {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.HeaderSize == 0 {
 		o.HeaderSize = engine.DefaultLimits().HeaderSize
 	}
-	s := &Server{o: o, room: access.NewRoom(), abroad: newAbroad()}
+	s := &Server{o: o, bodyBudget: origin.NewBodyBudget(), remotes: newRemoteNamespaces()}
 	if o.AMQP != nil {
-		s.socket = socket.NewHandler(func(nc net.Conn, r *http.Request) { o.AMQP(nc, portOf(r)) })
+		s.amqpSocket = websocket.NewHandler(func(nc net.Conn, r *http.Request) { o.AMQP(nc, namespaceOfPort(r)) }, o.Origins...)
 	}
-	s.unsure.Store(o.Unsure)
-	s.nobody, s.outside = sync.OnceValue(s.newNobody), sync.OnceValue(s.newOutside)
+	s.namespacesIncomplete.Store(o.NamespacesIncomplete)
+	s.noNamespace, s.outsideBase = sync.OnceValue(s.newNoNamespace), sync.OnceValue(s.newOutsideBase)
 	ctx, stop := context.WithCancelCause(context.Background())
 	s.stop = stop
-	s.dashboard = s.server(ctx, s.onDashboard)
-	s.admin = s.server(ctx, s.onAdmin)
-	s.Space = &Space{s: s}
+	s.dashboard = s.newServer(ctx, s.serveDashboard, !s.isOpen())
+	s.admin = s.newServer(ctx, s.serveAdmin, o.SAS == sas.Enforce)
+	s.Namespace = &Namespace{s: s}
 	s.StandBy(Standby{})
 	return s
 }
 
-func (s *Server) server(ctx context.Context, port http.HandlerFunc) *http.Server {
-	return &http.Server{
-		Handler:           headless(port),
-		ReadHeaderTimeout: headerPatience,
-		IdleTimeout:       idlePatience,
+// newServer returns the server of one port. Set asks if clients must authenticate there.
+func (s *Server) newServer(ctx context.Context, port http.HandlerFunc, asks bool) *http.Server {
+	return timeout.Server(&http.Server{
+		Handler:           s.trackConnection(answerHead(port), asks),
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
 		// A message's properties may travel in headers, escaped.
 		MaxHeaderBytes: int(min(64<<10+4*s.o.HeaderSize, 16<<20)),
 		ErrorLog:       slog.NewLogLogger(s.o.Logger.Handler(), slog.LevelDebug),
+		ConnState: func(nc net.Conn, state http.ConnState) {
+			markIdle(nc, state)
+			s.logTLSFault(nc, state)
+		},
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return connlimit.WithConn(ctx, connlimit.Unwrap(c))
+		},
 		BaseContext: func(l net.Listener) context.Context {
-			p, _ := l.(Port) // as Serve has it
-			ctx := context.WithValue(ctx, hostsKey{}, access.Hosts{Listener: l.Addr(), Allowed: s.o.Hosts, Certified: p.Names})
+			p, _ := l.(Port) // Serve passes a Port
+			ctx := context.WithValue(ctx, hostsKey{}, origin.Hosts{Listener: l.Addr(), Allowed: s.o.Hosts, Certified: p.Names})
 			return context.WithValue(ctx, portKey{}, p.Namespace)
 		},
+	})
+}
+
+// logTLSFault logs why TLS failed on a connection that is closed. Clients seldom show the
+// reason, so operators look for it in the server's log. The same failure of one client is
+// logged once in 30 seconds, as in package amqp.
+func (s *Server) logTLSFault(nc net.Conn, state http.ConnState) {
+	secure, ok := nc.(*tls.Conn)
+	if !ok || state != http.StateClosed || s.o.TLSFault == nil {
+		return
+	}
+	client := nc.RemoteAddr().String()
+	if why := s.o.TLSFault(secure); why != "" && s.repeats.First(loglimit.Line{Client: proxy.Host(client), Reason: why}) {
+		s.o.Logger.Info("TLS connection failed", "client", client, "port", nc.LocalAddr().String(), "reason", why)
 	}
 }
 
-// HeaderSize is how many bytes the headers of a request may have.
+// HeaderSize returns how many bytes the headers of a request may have.
 func (s *Server) HeaderSize() int { return s.dashboard.MaxHeaderBytes }
 
-// Dashboard is the handler of the dashboard's port.
+// Dashboard returns the handler of the dashboard's port.
 func (s *Server) Dashboard() http.Handler { return s.dashboard.Handler }
 
-// Admin is the handler of the admin port.
+// Admin returns the handler of the admin port.
 func (s *Server) Admin() http.Handler { return s.admin.Handler }
 
-// A Port is a listener at which the admin port's answers are to be had, of which there
-// is something to say.
+// A Port is a listener of the admin port with settings of its own.
 type Port struct {
 	net.Listener
-	// Names are those that it shows a certificate for, where its connections have TLS:
-	// requests may call the server by them. Safe for concurrent use. Nil: there is no TLS.
+	// Names returns the names of the listener's certificate, if its connections have TLS:
+	// requests may call the server by them. It is safe for concurrent use. Nil means no TLS.
 	Names func() []string
-	// Namespace is whose requests are that come here, by its name in lower case, whatever
-	// host they name, and whether there is one or not. Empty: that of their host.
-	Namespace string
-	AMQPAt    string // as in Options, for who wants this namespace
+	// Namespace is the namespace, in lower case, of all requests at this listener, whatever
+	// host they name, and whether it exists or not. Empty means that the host decides.
+	Namespace   string
+	AMQPAddress string // as in Options, for clients of this namespace
 }
 
-// Serve accepts connections until Shutdown, and returns nil then. What the admin
-// port answers may be reached at several listeners, Ports or others. It owns all of them.
+// Serve accepts connections until Shutdown, and then returns nil. The admin port may have
+// several listeners, Ports or others. Serve owns all of them.
 func (s *Server) Serve(dashboard net.Listener, admin ...net.Listener) error {
 	ended := make(chan error, 1+len(admin))
 	logged := new(atomic.Int64)
@@ -177,10 +218,10 @@ func (s *Server) Serve(dashboard net.Listener, admin ...net.Listener) error {
 	serve := func(srv *http.Server, l net.Listener) {
 		p, ok := l.(Port)
 		if !ok {
-			p = Port{Listener: l, AMQPAt: s.o.AMQPAt}
+			p = Port{Listener: l, AMQPAddress: s.o.AMQPAddress}
 		}
 		if p.Names == nil {
-			p.Listener = &strays{p.Listener, s.o.Logger, p.AMQPAt, logged}
+			p.Listener = &amqpHintListener{p.Listener, s.o.Logger, p.AMQPAddress, logged}
 		}
 		err := srv.Serve(p)
 		if !errors.Is(err, http.ErrServerClosed) {
@@ -194,7 +235,7 @@ func (s *Server) Serve(dashboard net.Listener, admin ...net.Listener) error {
 		all.Go(func() { serve(s.admin, l) })
 	}
 	err := <-ended
-	if err != nil { // the others go too
+	if err != nil { // close the others too
 		err = errors.Join(err, s.dashboard.Close(), s.admin.Close())
 	}
 	all.Wait()
@@ -205,9 +246,9 @@ func (s *Server) Serve(dashboard net.Listener, admin ...net.Listener) error {
 	return err
 }
 
-// Shutdown stops accepting, ends what waits for messages, lets running requests
-// finish, and cuts off those that have not when ctx ends. Sockets of live pages
-// are their hub's to close.
+// Shutdown stops accepting, ends requests that wait for messages, lets running requests
+// finish, and cuts off those that are still running when ctx ends. The hub closes the sockets
+// of live pages.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop(engine.ErrClosed)
 	var both sync.WaitGroup
@@ -223,35 +264,35 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(errs[:]...)
 }
 
-// pages is base for the dashboard's port, with the addresses that ask for no namespace.
-func (s *Server) pages(ofUI func(method, pattern string) (identity.Role, bool)) *echo.Echo {
-	e := s.base(pagePolicy)
-	s.tunnels(e)
-	e.Use(s.permitted(ofUI, sync.OnceValue(func() map[string]bool { // when the first request comes, all are registered
+// newDashboardBase returns base for the dashboard's port, with the routes that need no namespace.
+func (s *Server) newDashboardBase(ofUI func(method, pattern string) (auth.Role, bool)) *echo.Echo {
+	e := s.newBase(pagePolicy)
+	s.mountWebSocket(e)
+	e.Use(s.authorize(ofUI, sync.OnceValue(func() map[string]bool { // all routes are registered by the first request
 		all := map[string]bool{}
 		for _, r := range e.Routes() {
 			all[r.Method+" "+r.Path] = true
 		}
 		return all
 	})))
-	s.plainRoutes(e)
-	for _, g := range s.o.Gates {
+	s.serverRoutes(e)
+	for _, g := range s.o.AuthRoutes {
 		g.Mount(e.Group(""))
 	}
 	return e
 }
 
-// tunnels lets AMQP in on the dashboard's port, if it may come there.
-func (s *Server) tunnels(e *echo.Echo) {
-	if s.open() || s.o.SAS == sas.Enforce {
-		e.Pre(s.tunnelled)
+// mountWebSocket accepts AMQP in a WebSocket on the dashboard's port, if that is allowed.
+func (s *Server) mountWebSocket(e *echo.Echo) {
+	if s.isOpen() || s.o.SAS == sas.Enforce {
+		e.Pre(s.amqpWebSocket)
 	}
 }
 
-// base is an Echo without manners of its own.
-func (s *Server) base(policy func(*http.Request) string) *echo.Echo {
+// newBase returns an Echo with the middleware of every request.
+func (s *Server) newBase(policy func(*http.Request) string) *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
-	e.Pre(identify, s.logged, secured(policy), recovered, patient, checkHost(s.o.Hosts), checkSite)
+	e.Pre(requestID, s.logRequest, securityHeaders(policy), recoverPanic, s.limitBodies, checkHost(s.o.Hosts), checkSite)
 	return e
 }

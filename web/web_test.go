@@ -8,10 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,13 +22,13 @@ import (
 	"mayfly/web"
 )
 
-// A world is both ports, served.
+// A world is a server with both ports.
 type world struct {
 	*testing.T
 	broker           *broker.Broker
 	server           *web.Server
 	dashboard, admin string            // addresses with port
-	ports            map[string]string // likewise, of one namespace each
+	ports            map[string]string // addresses with port, of one namespace each
 	served           chan error
 }
 
@@ -47,7 +45,7 @@ func open(t *testing.T) *broker.Broker {
 	return b
 }
 
-func serve(t *testing.T, o web.Options, d web.Doors, namespaces ...string) *world {
+func serve(t *testing.T, o web.Options, d web.Services, namespaces ...string) *world {
 	t.Helper()
 	d.Broker = open(t)
 	if o.Logger == nil {
@@ -111,11 +109,11 @@ func (w *world) ask(method, address, path string, headers ...string) (answer, st
 	return answer{got.StatusCode, got.Header, got.ContentLength}, string(text)
 }
 
-// TestEveryDoorIsGuarded goes through each door as a page of another site, and
-// of a name that was rebound, would.
+// TestEveryDoorIsGuarded sends each API and page the requests of a page of another site, and
+// of a name that was rebound.
 func TestEveryDoorIsGuarded(t *testing.T) {
 	live := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { fmt.Fprint(rw, "live") })
-	w := serve(t, web.Options{Hosts: []string{"bus.example"}}, web.Doors{Live: live, UI: func(g *echo.Group) {
+	w := serve(t, web.Options{Hosts: []string{"bus.example"}}, web.Services{Live: live, Pages: func(g *echo.Group) {
 		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "page") })
 		g.POST("/n/:ns", func(c echo.Context) error { return c.String(200, "done") })
 	}})
@@ -161,7 +159,7 @@ func TestEveryDoorIsGuarded(t *testing.T) {
 				}
 				got, text := w.ask(door.method, door.address, door.path, tc.headers...)
 				if door.name == "REST, receiving" && got.StatusCode == 204 {
-					got.StatusCode = 200 // nothing there any more
+					got.StatusCode = 200 // it is gone by now
 				}
 				if got.StatusCode != tc.status || !strings.Contains(text, tc.text) {
 					t.Errorf("%s: got %d %q, want %d %q", name, got.StatusCode, text, tc.status, tc.text)
@@ -178,10 +176,10 @@ func TestEveryDoorIsGuarded(t *testing.T) {
 	}
 }
 
-// TestForeignHostsLearnNothing: an error's page says what the namespace is
-// called and what keeps the store from writing.
+// TestForeignHostsLearnNothing: an error's page names the namespace and the reason why the
+// store cannot write, so foreign hosts must not get it.
 func TestForeignHostsLearnNothing(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{UIError: func(_ error, c echo.Context) { fmt.Fprint(c.Response().Writer, "a page of the namespace") }})
+	w := serve(t, web.Options{}, web.Services{PageError: func(_ error, c echo.Context) { fmt.Fprint(c.Response().Writer, "a page of the namespace") }})
 	if _, text := w.ask("GET", w.dashboard, "/nowhere"); text != "a page of the namespace" {
 		t.Errorf("we learn %q", text)
 	}
@@ -191,7 +189,7 @@ func TestForeignHostsLearnNothing(t *testing.T) {
 }
 
 func TestPolicyNamesTheSocket(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{})
+	w := serve(t, web.Options{}, web.Services{})
 	got, _ := w.ask("GET", w.dashboard, "/")
 	want := "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self' ws://" + w.dashboard + " wss://" + w.dashboard +
 		"; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -205,7 +203,7 @@ func TestPolicyNamesTheSocket(t *testing.T) {
 }
 
 func TestErrorsCarryTheRequestsID(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{})
+	w := serve(t, web.Options{}, web.Services{})
 	shape := regexp.MustCompile(` TrackingId:([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}), SystemTracker:default, Timestamp:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d</Detail></Error>$`)
 	for name, tc := range map[string]struct {
 		status       int
@@ -232,7 +230,7 @@ func TestErrorsCarryTheRequestsID(t *testing.T) {
 
 func TestPanicIsOneRequestsError(t *testing.T) {
 	var log strings.Builder
-	w := serve(t, web.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, web.Doors{UI: func(g *echo.Group) {
+	w := serve(t, web.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, web.Services{Pages: func(g *echo.Group) {
 		g.GET("/boom", func(echo.Context) error { panic("secret") })
 	}})
 	got, text := w.ask("GET", w.dashboard, "/boom")
@@ -244,10 +242,10 @@ func TestPanicIsOneRequestsError(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswerDoesNotLookWhole: an error after an answer has begun cuts it off,
-// whether something of it was sent already or not.
+// TestBrokenAnswerDoesNotLookWhole: an error after an answer has begun cuts it off, whether
+// part of it was sent already or not.
 func TestBrokenAnswerDoesNotLookWhole(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{UI: func(g *echo.Group) {
+	w := serve(t, web.Options{}, web.Services{Pages: func(g *echo.Group) {
 		for at, flush := range map[string]bool{"/begun": false, "/sent": true} {
 			g.GET(at, func(c echo.Context) error {
 				if err := c.String(http.StatusOK, "half of "); err != nil {
@@ -272,10 +270,10 @@ func TestBrokenAnswerDoesNotLookWhole(t *testing.T) {
 	}
 }
 
-// TestShutdownEndsWhatWaits stops while a long poll waits and a send is under
-// way: the poll is told, the send is finished.
+// TestShutdownEndsWhatWaits stops the server during a long poll and a send: the poll is
+// answered, the send is finished.
 func TestShutdownEndsWhatWaits(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{})
+	w := serve(t, web.Options{}, web.Services{})
 	polled := make(chan string, 1)
 	go func() {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.admin+"/q/messages/head?timeout=60", http.NoBody)
@@ -315,9 +313,9 @@ func TestShutdownEndsWhatWaits(t *testing.T) {
 	}
 }
 
-// TestShutdownCutsWhatDoesNotEnd stops while a client sends its body for ever.
+// TestShutdownCutsWhatDoesNotEnd stops the server while a client sends an endless body.
 func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{})
+	w := serve(t, web.Options{}, web.Services{})
 	conn, err := net.Dial("tcp", w.admin)
 	if err != nil {
 		t.Fatal(err)
@@ -339,66 +337,8 @@ func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestStalledClientsAreCutOff uses deadlines that a recorder notes.
-func TestStalledClientsAreCutOff(t *testing.T) {
-	s := web.New(web.Options{Logger: slog.New(slog.DiscardHandler)})
-	s.Open(web.Doors{Broker: open(t)})
-	w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-	r := httptest.NewRequest(http.MethodPost, "http://localhost/q/messages", strings.NewReader("hello"))
-	s.Admin().ServeHTTP(w, r)
-	if w.Code != 201 {
-		t.Fatalf("got %d %s", w.Code, w.Body)
-	}
-	if len(w.read) < 2 || w.read[0].IsZero() || !w.read[len(w.read)-1].IsZero() {
-		t.Errorf("deadlines for the body: %v; want one for each read and none after its end", w.read)
-	}
-	if len(w.write) == 0 || w.write[0].IsZero() {
-		t.Errorf("deadlines for the answer: %v", w.write)
-	}
-}
-
-// TestRefusedClientsAreCutOff sends heads of requests whose bodies never come,
-// to a host and from a site that are refused before anybody reads them: the
-// HTTP server reads bodies on before it answers, without a deadline of its own.
-func TestRefusedClientsAreCutOff(t *testing.T) {
-	s := web.New(web.Options{Logger: slog.New(slog.DiscardHandler)})
-	s.Open(web.Doors{Broker: open(t)})
-	for _, header := range []string{"Host", "Sec-Fetch-Site"} {
-		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
-		r := httptest.NewRequest(http.MethodPost, "http://localhost/q/messages", strings.NewReader("hello"))
-		r.Header.Set(header, "cross-site")
-		if header == "Host" {
-			r.Host = "evil.example"
-		}
-		s.Admin().ServeHTTP(w, r)
-		if w.Code < 400 || len(w.read) == 0 || w.read[0].IsZero() || w.read[len(w.read)-1].IsZero() || len(w.write) == 0 {
-			t.Errorf("%s: %d, deadlines for the body %v and the answer %v", header, w.Code, w.read, w.write)
-		}
-	}
-}
-
-type deadlines struct {
-	*httptest.ResponseRecorder
-	mu          sync.Mutex
-	read, write []time.Time
-}
-
-func (d *deadlines) SetReadDeadline(t time.Time) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.read = append(d.read, t)
-	return nil
-}
-
-func (d *deadlines) SetWriteDeadline(t time.Time) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.write = append(d.write, t)
-	return nil
-}
-
 func TestReadiness(t *testing.T) {
-	w := serve(t, web.Options{}, web.Doors{})
+	w := serve(t, web.Options{}, web.Services{})
 	if got, text := w.ask("GET", w.dashboard, "/readyz"); got.StatusCode != 200 || text != "ready\n" {
 		t.Errorf("got %d %s", got.StatusCode, text)
 	}

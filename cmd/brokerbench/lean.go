@@ -60,7 +60,7 @@ func dialConn(address string, failed func(error)) (*conn, error) {
 	return c, nil
 }
 
-// send has a frame be written.
+// send queues a frame for writing.
 func (c *conn) send(p wire.Performative) {
 	c.mu.Lock()
 	c.out = wire.AppendFrame(c.out, 0, p)
@@ -75,7 +75,7 @@ func (c *conn) ring() {
 	}
 }
 
-// write writes what there is, as much as there is at once.
+// write writes the queued frames, as many at once as there are.
 func (c *conn) write() {
 	var b []byte
 	for range c.bell {
@@ -93,13 +93,13 @@ func (c *conn) write() {
 	}
 }
 
-// read serves what the server sends.
+// read handles the frames of the server.
 func (c *conn) read() {
 	var t wire.Transfer
 	var d wire.Disposition
 	for {
 		f, err := c.r.Frame()
-		if err == nil && !f.Heartbeat() {
+		if err == nil && !f.IsHeartbeat() {
 			err = c.handle(f, &t, &d)
 		}
 		if err != nil {
@@ -114,7 +114,7 @@ func (c *conn) read() {
 			return
 		}
 		if !c.r.Buffered() {
-			c.ring() // what was acknowledged goes out at once
+			c.ring() // acknowledgements are written at once
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (c *conn) handle(f wire.Frame, t *wire.Transfer, d *wire.Disposition) error
 			return err
 		}
 		if !flow.Handle.IsSet() {
-			return nil // of the session, whose window is wide enough
+			return nil // for the session, whose window is large enough
 		}
 		c.mu.Lock()
 		c.credit = flow.DeliveryCount.Or(0) + flow.LinkCredit.Or(0)
@@ -180,7 +180,7 @@ func (c *conn) Close() error {
 	return c.nc.Close()
 }
 
-// A lean client of Mayfly costs little, so that the server is what is measured.
+// A lean client of Mayfly uses little processor time, so that the figures are those of the server.
 type lean struct {
 	out, in  *conn
 	message  []byte
@@ -202,7 +202,7 @@ func dialLean(address string, window int, h handlers) (*lean, error) {
 		InitialDeliveryCount: wire.Some[uint32](0),
 	})
 	go c.out.read()
-	var count, granted uint32 // of c.in's reader
+	var count, granted uint32 // owned by c.in's reader
 	granted = uint32(window)
 	var m wire.Message
 	c.in.onTransfer = func(t *wire.Transfer) {
@@ -215,8 +215,8 @@ func dialLean(address string, window int, h handlers) (*lean, error) {
 		c.in.mu.Lock()
 		c.in.out = wire.AppendFrame(c.in.out, 0, &wire.Disposition{Role: wire.RoleReceiver, First: id, Last: wire.Some(id), State: wire.Accepted{}})
 		c.in.mu.Unlock()
-		// What is acknowledged makes room at once, as with the prefetch of others,
-		// who do not confirm acknowledgements at all.
+		// An acknowledgement frees credit at once, as with the prefetch of the other
+		// brokers, which do not confirm acknowledgements.
 		if count++; count+uint32(window) >= granted+uint32(window)/4 {
 			granted = count + uint32(window)
 			c.in.grant(count, granted-count)
@@ -242,7 +242,7 @@ func (c *lean) publish(body []byte) error {
 	}
 	id := k.sent
 	k.sent++
-	c.message = append(wire.AppendDataHead(c.message[:0], uint32(len(body))), body...)
+	c.message = append(wire.AppendDataHeader(c.message[:0], uint32(len(body))), body...)
 	k.out = wire.AppendFrame(k.out, 0, &wire.Transfer{DeliveryID: wire.Some(id), DeliveryTag: []byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)}, MessageFormat: wire.Some(wire.FormatMessage), Payload: c.message})
 	k.mu.Unlock()
 	k.ring()

@@ -1,27 +1,25 @@
-// Command brokerbench drives Mayfly, RabbitMQ and NATS JetStream with the same
-// work in one run, so that their figures can be compared: on one machine, with
-// one client at a time, in rounds that take turns.
+// Command brokerbench measures Mayfly, RabbitMQ and NATS JetStream with the same work in one run,
+// so that their figures can be compared: on one machine, with one client at a time, in alternating
+// rounds.
 //
 //	go -C cmd/brokerbench run . -mayfly PATH [-rabbitmq PATH] [-rounds 3] [-secs 4]
 //
-// It is a module of its own: nothing that it needs is needed by Mayfly. Every
-// contestant is a process that it starts, on free ports of loopback and with its
-// data in a temporary folder, and ends. A life is a message of 1 KiB that was
-// sent, confirmed, received and acknowledged; the work:
+// It is a separate module, so that Mayfly does not depend on what it needs. It starts every broker
+// as a process, on free loopback ports and with its data in a temporary folder, and ends it. A life
+// is a message of 1 KiB that was sent, confirmed, received and acknowledged. The work:
 //
-//   - throughput: one producer, one consumer, each on a connection of its own,
-//     a window of messages that are not confirmed, the same of those not yet
-//     acknowledged, every message acknowledged by itself
+//   - throughput: one producer and one consumer, each with its own connection, a window of
+//     unconfirmed messages, the same window of unacknowledged ones, and a separate
+//     acknowledgement for every message
 //   - latency: the same at a steady rate
 //   - idle: connections with one receiving link each, Mayfly only
 //
-// What a confirm means differs, and stands beside the figures: RabbitMQ's classic
-// and quorum queues and Mayfly flush to the disk before they confirm, JetStream
-// does so only if it is told to.
+// The meaning of a confirmation differs, and is printed with the figures: RabbitMQ's classic and
+// quorum queues and Mayfly flush to disk before they confirm, JetStream only on request.
 //
-// Mayfly's client is a lean one on the package that its server decodes with; the
-// others are driven by their own Go clients. -client go-amqp drives Mayfly with
-// the client below Azure's SDK instead, which costs as much as the server.
+// Mayfly's client is a lean one, based on the package that the server decodes with; the others have
+// their own Go clients. -client go-amqp uses the client below Azure's SDK for Mayfly instead, which
+// uses as much processor time as the server.
 package main
 
 import (
@@ -85,7 +83,7 @@ func exit(err error) {
 	}
 }
 
-// run measures all contestants and prints one table.
+// run measures all brokers and prints one table.
 func run(ctx context.Context, o options) error {
 	dir, err := os.MkdirTemp("", "brokerbench")
 	if err != nil {
@@ -112,7 +110,7 @@ func run(ctx context.Context, o options) error {
 	return w.Flush()
 }
 
-// visit measures one contestant once.
+// visit measures one broker once.
 func visit(ctx context.Context, o options, c *contestant, round int, res results) error {
 	if o.idle > 0 && c.idle {
 		if err := idleVisit(ctx, o, c, res); err != nil {
@@ -145,7 +143,7 @@ func visit(ctx context.Context, o options, c *contestant, round int, res results
 	return nil
 }
 
-// idleVisit measures idle connections on a server that has done nothing else.
+// idleVisit measures idle connections on a new server.
 func idleVisit(ctx context.Context, o options, c *contestant, res results) error {
 	s, err := c.start(ctx)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// startMayfly starts a server on a file in dir, or on memory if that is empty,
-// with one queue.
+// startMayfly starts a server with one queue, on a file in dir, or in memory if dir is empty.
 func startMayfly(ctx context.Context, o options, dir string) (*server, error) {
 	store, after := "memory:", func() {}
 	if dir != "" {

@@ -12,31 +12,31 @@ import (
 	"time"
 )
 
-// A client is one producer and one consumer of one queue, on a connection each.
+// A client is a producer and a consumer of one queue, each with its own connection.
 type client interface {
-	// publish sends body, which it may keep. The producer's confirmed is called
-	// when the broker has confirmed it, in the order of sending.
+	// publish sends body, which it may keep. handlers.confirmed is called when the broker has
+	// confirmed it, in the order of sending.
 	publish(body []byte) error
-	// settled is how many messages were acknowledged so far, as far as the
-	// broker tells.
+	// settled returns how many messages were acknowledged so far, as far as the broker reports
+	// that.
 	settled() int64
 	close() error
 }
 
-// handlers are what a client calls.
+// handlers are the callbacks of a client.
 type handlers struct {
-	confirmed func(n int)       // n more were confirmed
-	received  func(body []byte) // before it is acknowledged
+	confirmed func(n int)       // n more messages were confirmed
+	received  func(body []byte) // called before the acknowledgement
 	failed    func(error)
 }
 
 const bodySize = 1024
 
-// patience is how long a broker has to finish what was sent to it.
+// patience is how long a broker may take to finish all messages.
 const patience = 30 * time.Second
 
-// throughput sends for a while, and returns lives a second and the server's CPU
-// per life in microseconds.
+// throughput sends for a while, and returns lives per second and the server's CPU time per life
+// in microseconds.
 func throughput(ctx context.Context, s *server, window int, lasting time.Duration) (lives, cpu float64, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -55,7 +55,7 @@ func throughput(ctx context.Context, s *server, window int, lasting time.Duratio
 		return 0, 0, err
 	}
 	defer func() { err = errors.Join(err, c.close()) }()
-	time.Sleep(300 * time.Millisecond) // the consumer is there
+	time.Sleep(300 * time.Millisecond) // until the consumer is attached
 	before, began := s.cpu(), time.Now()
 	var sent int64
 	for time.Since(began) < lasting {
@@ -89,8 +89,8 @@ func until(ctx context.Context, done func() bool) error {
 	return nil
 }
 
-// latency sends at a steady rate, and returns percentiles of the time from
-// sending to receiving, in milliseconds.
+// latency sends at a steady rate, and returns percentiles of the time from sending to receiving,
+// in milliseconds.
 func latency(ctx context.Context, s *server, rate int, lasting time.Duration) (p50, p99 float64, err error) {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -135,8 +135,8 @@ func latency(ctx context.Context, s *server, rate int, lasting time.Duration) (p
 	return at(.5), at(.99), nil
 }
 
-// idle opens connections with a receiver each, and returns what each costs the
-// server, in kilobytes of resident memory.
+// idle opens connections with a receiver each, and returns the server's resident memory per
+// connection, in kilobytes.
 func idle(ctx context.Context, s *server, n int) (kb float64, err error) {
 	before := s.resident()
 	var all []io.Closer
@@ -152,6 +152,6 @@ func idle(ctx context.Context, s *server, n int) (kb float64, err error) {
 		}
 		all = append(all, c)
 	}
-	time.Sleep(2 * time.Second) // what was used to open them is given back
+	time.Sleep(2 * time.Second) // until temporary memory is returned
 	return float64(s.resident()-before) / 1024 / float64(n), nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/Azure/go-amqp"
 )
 
-// A peer drives Mayfly with the client below Azure's SDK for Go.
+// A peer is a client of Mayfly that uses the client below Azure's SDK for Go.
 type peer struct {
 	out, in  *amqp.Conn
 	sender   *amqp.Sender
@@ -57,7 +57,7 @@ func dialPeer(ctx context.Context, address string, window int, h handlers) (_ *p
 			h.failed(err)
 		}
 	}
-	for range min(window, 64) { // an acknowledgement waits for the server's
+	for range min(window, 64) { // an acknowledgement waits for the server's response
 		c.work.Go(func() {
 			for {
 				m, err := receiver.Receive(c.ctx, nil)

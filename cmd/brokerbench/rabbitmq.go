@@ -15,8 +15,8 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// startRabbitMQ starts a node of its own. Erlang leaves a small port mapper
-// (epmd) behind, at a port of its own, which is for the caller to end.
+// startRabbitMQ starts a node. Erlang leaves a small port mapper (epmd) behind, which the caller
+// has to end.
 func startRabbitMQ(ctx context.Context, script, dir, kind string) (*server, error) {
 	data, err := os.MkdirTemp(dir, "rabbitmq")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// results are figures by contestant and name.
+// results are figures by broker and name.
 type results map[string]map[string][]float64
 
 func (r results) add(who, what string, v float64) {
@@ -21,8 +21,8 @@ func median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// print prints medians, and with those of the others how many times theirs the
-// first contestant's is.
+// print prints medians, and for every other broker the ratio of the first broker's figure to its
+// own.
 func (r results) print(w io.Writer, all []*contestant, o options) {
 	var names []string
 	for _, n := range o.windows {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// A contestant is a broker in one of its ways.
+// A contestant is a broker with a configuration.
 type contestant struct {
 	name    string
 	flushes bool // before it confirms
@@ -24,13 +24,13 @@ type contestant struct {
 	start   func(ctx context.Context) (*server, error)
 }
 
-// A server is a contestant that runs.
+// A server is a running broker.
 type server struct {
 	cmd    *exec.Cmd
-	pid    int // of who does the work
+	pid    int // of the process that does the work
 	dial   func(ctx context.Context, window int, h handlers) (client, error)
-	attach func(ctx context.Context) (io.Closer, error) // an idle connection; nil: not measured
-	after  func()                                       // once it has ended
+	attach func(ctx context.Context) (io.Closer, error) // opens an idle connection; nil if not measured
+	after  func()                                       // called after its end
 }
 
 func (s *server) stop() {
@@ -48,7 +48,7 @@ func (s *server) stop() {
 	}
 }
 
-// cpu is the processor time the server has used.
+// cpu returns the processor time that the server has used.
 func (s *server) cpu() time.Duration {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *server) cpu() time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond // clock ticks of Linux
 }
 
-// resident is the server's resident memory in bytes.
+// resident returns the server's resident memory in bytes.
 func (s *server) resident() int64 {
 	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.pid))
 	for line := range strings.Lines(string(b)) {
@@ -76,7 +76,7 @@ func (s *server) resident() int64 {
 	return 0
 }
 
-// command starts a program whose complaints go to ours.
+// command starts a program, with this program's standard error.
 func command(ctx context.Context, env []string, name string, args ...string) (*exec.Cmd, io.Reader, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), env...)
@@ -91,7 +91,7 @@ func command(ctx context.Context, env []string, name string, args ...string) (*e
 	return cmd, out, nil
 }
 
-// freePort is a port of loopback that was free just now.
+// freePort returns a loopback port that is currently free.
 func freePort() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -101,7 +101,7 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// contestants are those that can be measured here.
+// contestants returns the brokers that can be measured here.
 func contestants(ctx context.Context, o options, dir string) ([]*contestant, error) {
 	if o.mayfly == "" {
 		o.mayfly = filepath.Join(dir, "mayfly")

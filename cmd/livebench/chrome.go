@@ -13,12 +13,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// watching notes in a page what it has painted when, and what kept it busy.
+// watching records in a page when it painted which events, and its long tasks.
 //
-//go:embed watching.js
-var watching string
+//go:embed recorder.js
+var recorderScript string
 
-// A chrome is a real browser with one tab.
+// A chrome is a Chromium browser with one tab.
 type chrome struct {
 	tab  context.Context //nolint:containedctx // chromedp knows a tab by its context
 	stop context.CancelFunc
@@ -26,7 +26,7 @@ type chrome struct {
 
 var errNoChromium = errors.New("there is no Chromium in PATH")
 
-// chromium is where it is; empty: there is none.
+// chromium returns the path of Chromium; empty if there is none.
 func chromium() string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -36,9 +36,9 @@ func chromium() string {
 	return ""
 }
 
-// browse starts one, with its profile in o.dir. modest has it give way to server and
-// senders, for elsewhere it has a machine of its own: idle or giveWay. trace is a file for
-// what its threads did, which its own tools open; empty: nobody wants that.
+// browse starts Chromium, with its profile in o.dir. modest lowers the browser's priority below
+// that of server and senders, because users have their own machines: idle or giveWay. trace is a
+// file for a trace of its threads, for Chromium's own tools; empty for none.
 func browse(ctx context.Context, o options, modest func(*exec.Cmd), trace string) (*chrome, error) {
 	path := chromium()
 	if path == "" {
@@ -62,15 +62,15 @@ func browse(ctx context.Context, o options, modest func(*exec.Cmd), trace string
 	allocator, end := chromedp.NewExecAllocator(ctx, with...)
 	tab, cancel := chromedp.NewContext(allocator)
 	c := &chrome{tab: tab, stop: func() {
-		_ = chromedp.Cancel(tab) //nolint:errcheck // it is killed below, however it went
+		_ = chromedp.Cancel(tab) //nolint:errcheck // it is killed below in any case
 		cancel()
 		end()
 	}}
-	if _, err := chromedp.Call(tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: watching}); err != nil {
+	if _, err := chromedp.Call(tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: recorderScript}); err != nil {
 		c.stop()
 		return nil, fmt.Errorf("start %s: %w", path, err)
 	}
-	const settled = 3 * time.Second // what Chromium does as it starts, with pages of its own, is not ours
+	const settled = 3 * time.Second // Chromium's own work at startup is not measured
 	if err := pause(ctx, settled); err != nil {
 		c.stop()
 		return nil, err
@@ -78,26 +78,26 @@ func browse(ctx context.Context, o options, modest func(*exec.Cmd), trace string
 	return c, nil
 }
 
-// visit opens a page and waits until it is live, if it can be.
+// visit opens a page and waits until it is live, unless it is a static page.
 func (c *chrome) visit(url string) error {
 	ctx, cancel := context.WithTimeout(c.tab, time.Minute)
 	defer cancel()
 	if err := chromedp.Do(ctx, chromedp.Navigate(url)); err != nil {
 		return fmt.Errorf("open %s: %w", url, err)
 	}
-	return c.until(`!document.body.dataset.live || mayfly.state === "live"`)
+	return c.waitUntil(`!document.body.dataset.live || mayfly.state === "live"`)
 }
 
-// leave leaves the page for one with nothing on it.
-func (c *chrome) leave() error {
+// openBlank opens an empty page.
+func (c *chrome) openBlank() error {
 	if err := chromedp.Do(c.tab, chromedp.Navigate("about:blank")); err != nil {
 		return fmt.Errorf("leave a page: %w", err)
 	}
 	return nil
 }
 
-// until waits until an expression is true in the page.
-func (c *chrome) until(expression string) error {
+// waitUntil waits until an expression is true in the page.
+func (c *chrome) waitUntil(expression string) error {
 	ctx, cancel := context.WithTimeout(c.tab, 30*time.Second)
 	defer cancel()
 	for {
@@ -120,9 +120,9 @@ func js[T any](c *chrome, expression string) (T, error) {
 	return v, nil
 }
 
-// behind is how far the clock of the page is behind ours: of many looks the one
-// that took the least time knows it best.
-func (c *chrome) behind() (time.Duration, error) {
+// clockOffset returns how far the page's clock is behind ours. Of several measurements the fastest is
+// the most precise.
+func (c *chrome) clockOffset() (time.Duration, error) {
 	best, behind := time.Hour, time.Duration(0)
 	for range 30 {
 		before := time.Now()
@@ -138,21 +138,20 @@ func (c *chrome) behind() (time.Duration, error) {
 	return behind, nil
 }
 
-// instant is one that the page has told in milliseconds.
+// instant returns the time for a page's milliseconds since 1970.
 func instant(wall float64, behind time.Duration) time.Time {
 	return time.UnixMicro(int64(wall * 1000)).Add(behind)
 }
 
-// A busy is a time in which the page did one thing.
-type busy struct {
+// A longTask is a long task of the page.
+type longTask struct {
 	at   time.Time
 	took time.Duration
 }
 
-// seen is what the page has painted and what kept it busy since it was loaded, or
-// since the last call.
-func (c *chrome) seen() (painted []sighting, long []busy, err error) {
-	behind, err := c.behind()
+// takePaints returns the page's paints and long tasks since it was loaded, or since the last call.
+func (c *chrome) takePaints() (painted []pageUpdate, long []longTask, err error) {
+	behind, err := c.clockOffset()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -165,21 +164,21 @@ func (c *chrome) seen() (painted []sighting, long []busy, err error) {
 		return nil, nil, err
 	}
 	for _, p := range r.Paints {
-		s := sighting{uint64(p[0]), instant(p[1], behind)}
-		if last := len(painted) - 1; last >= 0 && painted[last].n == s.n {
-			painted[last] = s // it came in several frames: the last completes it
+		s := pageUpdate{uint64(p[0]), instant(p[1], behind)}
+		if last := len(painted) - 1; last >= 0 && painted[last].event == s.event {
+			painted[last] = s // several frames: the last one completes it
 			continue
 		}
 		painted = append(painted, s)
 	}
 	for _, l := range r.Long {
-		long = append(long, busy{instant(l[0], behind), time.Duration(l[1] * float64(time.Millisecond))})
+		long = append(long, longTask{instant(l[0], behind), time.Duration(l[1] * float64(time.Millisecond))})
 	}
 	return painted, long, nil
 }
 
-// longest is that of all in milliseconds; zero of none.
-func longest(all []busy) (most float64) {
+// longestTask returns the longest duration in milliseconds; zero if there is none.
+func longestTask(all []longTask) (most float64) {
 	for _, b := range all {
 		most = max(most, ms(b.took))
 	}

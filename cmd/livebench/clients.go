@@ -9,11 +9,11 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// clientsRun is what `livebench clients` is asked for.
+// clientsRun has the flags of `livebench clients`.
 type clientsRun struct {
 	tabs, slow, frozen, rate, expiries int
 	each                               time.Duration
-	patience                           time.Duration // after which a frozen one is to be gone
+	disconnectTimeout                  time.Duration // after which a frozen browser has to be disconnected
 }
 
 func clientsCommand(f *flag.FlagSet) func(context.Context, options) (*report, error) {
@@ -24,7 +24,7 @@ func clientsCommand(f *flag.FlagSet) func(context.Context, options) (*report, er
 	f.IntVar(&c.rate, "rate", 2000, "messages a second")
 	f.IntVar(&c.expiries, "expiries", 200, "how many of them expire")
 	f.DurationVar(&c.each, "each", 40*time.Second, "how long tabs are measured alone, and then beside the others")
-	f.DurationVar(&c.patience, "patience", 40*time.Second, "how long a frozen browser may stay: a heartbeat (15 s), 10 s, and some seconds for what fits into the kernel's buffers")
+	f.DurationVar(&c.disconnectTimeout, "patience", 40*time.Second, "how long a frozen browser may stay: a heartbeat (15 s), 10 s, and some seconds for what fits into the kernel's buffers")
 	return func(ctx context.Context, o options) (*report, error) { return c.run(ctx, o) }
 }
 
@@ -39,7 +39,7 @@ func (c clientsRun) run(ctx context.Context, o options) (*report, error) {
 		return nil, err
 	}
 	r := &report{}
-	err = l.beside(ctx, func(ctx context.Context) error { return c.measure(ctx, o, l, r) })
+	err = l.runDuring(ctx, func(ctx context.Context) error { return c.measure(ctx, o, l, r) })
 	return r, err
 }
 
@@ -47,12 +47,12 @@ func (c clientsRun) measure(ctx context.Context, o options, l *load, r *report) 
 	if err := pause(ctx, min(c.each, 12*time.Second)); err != nil {
 		return err
 	}
-	good, err := openAll(ctx, l.s, c.tabs, watched())
+	good, err := openAll(ctx, l.s, c.tabs, tabPages())
 	if err != nil {
 		return err
 	}
 	defer good.close()
-	alone, before, err := c.half(ctx, l, good)
+	alone, before, err := c.measurePhase(ctx, l, good)
 	if err != nil {
 		return err
 	}
@@ -60,14 +60,14 @@ func (c clientsRun) measure(ctx context.Context, o options, l *load, r *report) 
 	var slow, frozen tabs
 	defer func() { slow.close(); frozen.close() }()
 	for i := range c.slow {
-		t, err := open(ctx, l.s, watched()[i%len(watched())], reader{buffer: 4 << 10, pace: 500 * time.Millisecond})
+		t, err := open(ctx, l.s, tabPages()[i%len(tabPages())], readSpeed{buffer: 4 << 10, pace: 500 * time.Millisecond})
 		if err != nil {
 			return err
 		}
 		slow = append(slow, t)
 	}
 	for i := range c.frozen {
-		t, err := open(ctx, l.s, watched()[i%len(watched())], reader{buffer: 4 << 10, never: true})
+		t, err := open(ctx, l.s, tabPages()[i%len(tabPages())], readSpeed{buffer: 4 << 10, frozen: true})
 		if err != nil {
 			return err
 		}
@@ -75,36 +75,36 @@ func (c clientsRun) measure(ctx context.Context, o options, l *load, r *report) 
 	}
 	began := time.Now()
 	gone := make(chan time.Duration, 1)
-	watching, stop := context.WithTimeout(ctx, max(c.each, c.patience)+10*time.Second)
+	watching, stop := context.WithTimeout(ctx, max(c.each, c.disconnectTimeout)+10*time.Second)
 	defer stop()
-	go func() { gone <- c.cut(watching, l.s, began) }()
-	beside, after, err := c.half(ctx, l, good)
+	go func() { gone <- c.waitDisconnected(watching, l.s, began) }()
+	beside, after, err := c.measurePhase(ctx, l, good)
 	if err != nil {
 		return err
 	}
 	took := <-gone
-	r.tell("from sending to a frame in tabs alone, p50", "ms", percentile(alone, .5))
-	r.tell("the same, p95", "ms", percentile(alone, .95))
-	r.tell("beside slow and frozen ones, p50", "ms", percentile(beside, .5))
-	r.tell("the same, p95", "ms", percentile(beside, .95))
-	r.want("p95 beside them / alone", "×", percentile(beside, .95)/percentile(alone, .95), 1.25)
-	r.want("server's memory beside them, more than alone", "MB", after.Resident-before.Resident, 64)
-	r.want("a frozen browser is cut off after", "s", took.Seconds(), c.patience.Seconds())
+	r.add("from sending to a frame in tabs alone, p50", "ms", percentile(alone, .5))
+	r.add("the same, p95", "ms", percentile(alone, .95))
+	r.add("beside slow and frozen ones, p50", "ms", percentile(beside, .5))
+	r.add("the same, p95", "ms", percentile(beside, .95))
+	r.addLimited("p95 beside them / alone", "×", percentile(beside, .95)/percentile(alone, .95), 1.25)
+	r.addLimited("server's memory beside them, more than alone", "MB", after.Resident-before.Resident, 64)
+	r.addLimited("a frozen browser is cut off after", "s", took.Seconds(), c.disconnectTimeout.Seconds())
 	codes := map[int]int{}
 	for _, t := range frozen {
-		codes[t.last()]++
+		codes[t.drain()]++
 	}
 	r.note("how frozen ones find their sockets, by code (1006: the frame they did not take is not complete): %v", codes)
 	return nil
 }
 
-// half is how long marks took to all of good, and how large the server is then.
-func (c clientsRun) half(ctx context.Context, l *load, good tabs) ([]time.Duration, size, error) {
+// measurePhase returns the latencies of marks in all good tabs, and the server's size afterwards.
+func (c clientsRun) measurePhase(ctx context.Context, l *load, good tabs) ([]time.Duration, size, error) {
 	if err := pause(ctx, c.each/10); err != nil {
 		return nil, size{}, err
 	}
-	good.forget()
-	sent := l.follow(ctx)
+	good.discardUpdates()
+	sent := l.collectProbes(ctx)
 	if err := pause(ctx, c.each); err != nil {
 		return nil, size{}, err
 	}
@@ -112,7 +112,7 @@ func (c clientsRun) half(ctx context.Context, l *load, good tabs) ([]time.Durati
 	if err != nil {
 		return nil, size{}, err
 	}
-	took, err := good.took(marks)
+	took, err := good.latencies(marks)
 	if err != nil {
 		return nil, size{}, err
 	}
@@ -120,8 +120,8 @@ func (c clientsRun) half(ctx context.Context, l *load, good tabs) ([]time.Durati
 	return took, z, err
 }
 
-// cut waits until as many sockets as the frozen ones' are gone, and is when this was.
-func (c clientsRun) cut(ctx context.Context, s *server, began time.Time) time.Duration {
+// waitDisconnected waits until as many sockets as there are frozen tabs are closed, and returns the time.
+func (c clientsRun) waitDisconnected(ctx context.Context, s *server, began time.Time) time.Duration {
 	first, err := s.size(ctx)
 	for err == nil {
 		var z size
@@ -135,9 +135,9 @@ func (c clientsRun) cut(ctx context.Context, s *server, began time.Time) time.Du
 	return time.Hour // never
 }
 
-// last reads what is left in a socket that nobody has read, and is the code that it
-// was closed with. It waits as long as it is open.
-func (t *tab) last() int {
+// drain reads the rest of a socket that was not read, and returns its close code. It times out
+// after 5 s.
+func (t *tab) drain() int {
 	if t.conn.SetReadDeadline(time.Now().Add(5*time.Second)) != nil {
 		return websocket.CloseAbnormalClosure
 	}

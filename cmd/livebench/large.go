@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// largeRun is what `livebench large` is asked for.
+// largeRun has the flags of `livebench large`.
 type largeRun struct {
-	entities, messages, tries, looked int
-	pages                             []string // that Chromium looks at
+	entities, messages, tries, visits int
+	pages                             []string // pages for Chromium
 	trace                             string
 }
 
@@ -26,22 +26,22 @@ func largeCommand(f *flag.FlagSet) func(context.Context, options) (*report, erro
 	f.IntVar(&l.entities, "entities", 10_000, "queues, topics and subscriptions")
 	f.IntVar(&l.messages, "messages", 1_000_000, "messages in them")
 	f.IntVar(&l.tries, "tries", 5, "times that each page is asked for; 0: none is")
-	f.IntVar(&l.looked, "looked", 100, "pages that Chromium looks at, at most; 0: none")
+	f.IntVar(&l.visits, "looked", 100, "pages that Chromium looks at, at most; 0: none")
 	pages := f.String("pages", "", "which pages Chromium looks at, separated by commas, such as /n/default; empty: one of most kinds")
 	f.StringVar(&l.trace, "trace", "", "a file for what Chromium's threads did, which its tools open")
 	return func(ctx context.Context, o options) (*report, error) {
-		l.pages = lookedAt()
+		l.pages = samplePages()
 		if *pages != "" {
 			l.pages = strings.Split(*pages, ",")
 		}
-		l.pages = l.pages[:min(len(l.pages), l.looked)]
+		l.pages = l.pages[:min(len(l.pages), l.visits)]
 		return l.run(ctx, o)
 	}
 }
 
 func (l largeRun) run(ctx context.Context, o options) (*report, error) {
 	file := filepath.Join(o.dir, "Config.json")
-	queues, err := l.config(file)
+	queues, err := l.writeConfig(file)
 	if err != nil {
 		return nil, err
 	}
@@ -56,12 +56,12 @@ func (l largeRun) run(ctx context.Context, o options) (*report, error) {
 		return nil, err
 	}
 	r := &report{}
-	r.tell("messages sent", "/s", float64(l.messages)/time.Since(began).Seconds())
+	r.add("messages sent", "/s", float64(l.messages)/time.Since(began).Seconds())
 	z, err := s.size(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.tell("server's memory then", "MB", z.Resident)
+	r.add("server's memory then", "MB", z.Resident)
 	traffic := &load{s: s, rate: 500, expiries: 50, backlog: 500}
 	if err := traffic.prepare(ctx); err != nil {
 		return nil, err
@@ -80,25 +80,25 @@ func (l largeRun) run(ctx context.Context, o options) (*report, error) {
 		return r, nil
 	}
 	o.tell("Chromium looks at pages beside %d messages/s", traffic.rate)
-	c, err := browse(ctx, o, giveWay, l.trace)
+	c, err := browse(ctx, o, lowerPriority, l.trace)
 	if err != nil {
 		return nil, err
 	}
 	defer c.stop()
-	err = traffic.beside(ctx, func(ctx context.Context) error { return l.look(ctx, s, c, r) })
+	err = traffic.runDuring(ctx, func(ctx context.Context) error { return l.measurePages(ctx, s, c, r) })
 	return r, err
 }
 
-// A definition is an entity, as the emulator's Config.json has it.
+// A definition is an entity in the format of the emulator's Config.json.
 type definition struct {
 	Name          string
 	Properties    map[string]any `json:",omitempty"`
 	Subscriptions []definition   `json:",omitempty"`
 }
 
-// config writes entities to a file: of ten, seven are queues, half a one is a topic
-// and the rest are subscriptions. The queues that messages go to come first.
-func (l largeRun) config(file string) (queues []string, err error) {
+// writeConfig writes entities to a file: of ten, seven are queues, half a one is a topic and the rest
+// are subscriptions. It returns the queues that get messages.
+func (l largeRun) writeConfig(file string) (queues []string, err error) {
 	var q, t []definition
 	for i := range l.entities * 7 / 10 {
 		d := definition{Name: fmt.Sprintf("queue-%05d", i)}
@@ -135,8 +135,8 @@ func (l largeRun) config(file string) (queues []string, err error) {
 	return queues, nil
 }
 
-// fill sends the messages: four of ten to the first queue, the rest to the next
-// two hundred. Their lives end between now and in two weeks.
+// fill sends the messages: four of ten to the first queue, the rest to the next two hundred. They
+// expire between now and two weeks from now.
 func (l largeRun) fill(ctx context.Context, s *server, queues []string) error {
 	first := l.messages * 4 / 10
 	others := queues[1:min(len(queues), 201)]
@@ -149,10 +149,10 @@ func (l largeRun) fill(ctx context.Context, s *server, queues []string) error {
 		left -= n
 		g.Go(func() error { return sendMany(ctx, s, q, n) })
 	}
-	return g.Wait() //nolint:wrapcheck // it says what was tried
+	return g.Wait()
 }
 
-// sendMany sends n messages of mixed kinds, in envelopes.
+// sendMany sends n messages of mixed kinds, in batches.
 func sendMany(ctx context.Context, s *server, to string, n int) error {
 	k, err := sender(ctx, s, to, nil)
 	if err != nil {
@@ -170,7 +170,7 @@ func sendMany(ctx context.Context, s *server, to string, n int) error {
 				id: fmt.Sprintf("%s-%d", to, j), subject: [...]string{"order.placed", "order.paid", "quote.given", "invoice.due"}[j%4], ttl: time.Hour + rand.N(14*24*time.Hour),
 				body: fmt.Appendf(nil, `{"order":%d,"customer":{"id":%d,"city":"Lisbon"},"total":%d.5,"note":"nothing in particular"}`, j, rand.N(10000), rand.N(500)),
 			}
-			if j%25 == 24 { // of every third queue, a dead letter soon
+			if j%25 == 24 { // in every third queue, dead-lettered soon
 				m.ttl = time.Second + rand.N(time.Minute)
 			}
 			all = append(all, m)
@@ -182,7 +182,7 @@ func sendMany(ctx context.Context, s *server, to string, n int) error {
 	return k.flush()
 }
 
-// seeds are pages that no link leads to, because a form does.
+// seeds returns pages that are only reachable by forms.
 func (l largeRun) seeds() []string {
 	const big = home + "/q/queue-00000"
 	return []string{

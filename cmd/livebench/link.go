@@ -12,28 +12,28 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A link is a connection over AMQP with one session and one link on it. It costs
-// little, so that the server is what is measured.
+// A link is an AMQP connection with one session and one link. It uses little processor time, so
+// that the figures are those of the server.
 type link struct {
-	nc      net.Conn
-	r       wire.Reader
-	bell    chan struct{} // rings when there is something to write
-	ended   chan struct{} // closed with the first error, or by close
-	reading sync.WaitGroup
+	nc         net.Conn
+	r          wire.Reader
+	wakeWriter chan struct{} // signals that there is something to write
+	ended      chan struct{} // closed with the first error, or by close
+	reading    sync.WaitGroup
 
-	mu     sync.Mutex
-	err    error
-	out    []byte     // to be written
-	room   *sync.Cond // for senders: the link has credit, or has ended
-	credit uint32
-	sent   uint32
-	began  map[uint32]time.Time // of what is not confirmed yet, by delivery id
+	mu         sync.Mutex
+	err        error
+	out        []byte     // to be written
+	creditCond *sync.Cond // for senders: the link has credit, or has ended
+	credit     uint32
+	sent       uint32
+	sentAt     map[uint32]time.Time // send times of unconfirmed messages, by delivery id
 
-	took *spans // from sending to confirmation; nil: nobody asks
+	latencies *durations // from sending to confirmation; nil if not measured
 
 	// Owned by the reader: receivers.
-	count, granted, window uint32
-	hold                   func() uint32 // how many may have been received by now; nil: all
+	received, granted, window uint32
+	receivable                func() uint32 // how many may have been received by now; nil for no limit
 }
 
 const frameSize = 64 << 10
@@ -46,13 +46,13 @@ func dial(ctx context.Context, address string) (*link, error) {
 	}
 	l := &link{
 		nc: nc, r: wire.Reader{From: nc, MaxFrame: frameSize},
-		bell: make(chan struct{}, 1), ended: make(chan struct{}), began: map[uint32]time.Time{},
+		wakeWriter: make(chan struct{}, 1), ended: make(chan struct{}), sentAt: map[uint32]time.Time{},
 	}
-	l.room = sync.NewCond(&l.mu)
+	l.creditCond = sync.NewCond(&l.mu)
 	b := wire.ProtocolAMQP.Append(nil)
 	b = wire.AppendFrame(b, 0, &wire.Open{ContainerID: "livebench", Hostname: wire.Some("localhost"), MaxFrameSize: wire.Some[uint32](frameSize)})
 	b = wire.AppendFrame(b, 0, &wire.Begin{IncomingWindow: 1 << 30, OutgoingWindow: 1 << 30})
-	err = l.greet(b)
+	err = l.handshake(b)
 	if err != nil {
 		nc.Close()
 		return nil, fmt.Errorf("open a connection: %w", err)
@@ -61,17 +61,17 @@ func dial(ctx context.Context, address string) (*link, error) {
 	return l, nil
 }
 
-func (l *link) greet(b []byte) error {
+func (l *link) handshake(b []byte) error {
 	if _, err := l.nc.Write(b); err != nil {
-		return err //nolint:wrapcheck // dial says what was tried
+		return err
 	}
 	if _, err := l.r.Protocol(); err != nil {
-		return err //nolint:wrapcheck // likewise
+		return err
 	}
 	for _, want := range []wire.Code{wire.CodeOpen, wire.CodeBegin} {
 		f, err := l.r.Frame()
 		if err != nil {
-			return err //nolint:wrapcheck // likewise
+			return err
 		}
 		if code, err := wire.CodeOf(f.Body); err != nil || code != want {
 			return fmt.Errorf("got %v, want %v: %w", code, want, err)
@@ -80,15 +80,15 @@ func (l *link) greet(b []byte) error {
 	return nil
 }
 
-// sender attaches a link that sends to a queue. What its messages take is added to
-// took, if that is not nil.
-func sender(ctx context.Context, s *server, to string, took *spans) (*link, error) {
+// sender attaches a link that sends to a queue. It adds the latencies of confirmations to took,
+// unless that is nil.
+func sender(ctx context.Context, s *server, to string, took *durations) (*link, error) {
 	l, err := dial(ctx, s.AMQP)
 	if err != nil {
 		return nil, err
 	}
-	l.took = took
-	l.say(&wire.Attach{
+	l.latencies = took
+	l.queueFrame(&wire.Attach{
 		Name: "sender", Role: wire.RoleSender, Source: &wire.Source{}, Target: &wire.Target{Address: wire.Some(to)},
 		InitialDeliveryCount: wire.Some[uint32](0),
 	})
@@ -96,15 +96,15 @@ func sender(ctx context.Context, s *server, to string, took *spans) (*link, erro
 	return l, nil
 }
 
-// receiver attaches one that takes and completes what comes, with window messages
-// on their way at most. Hold says how many may have been received until now.
+// receiver attaches a link that receives and completes messages, with at most window credits.
+// hold returns how many messages may have been received by now.
 func receiver(ctx context.Context, s *server, from string, window uint32, hold func() uint32) (*link, error) {
 	l, err := dial(ctx, s.AMQP)
 	if err != nil {
 		return nil, err
 	}
-	l.window, l.hold = window, hold
-	l.say(&wire.Attach{
+	l.window, l.receivable = window, hold
+	l.queueFrame(&wire.Attach{
 		Name: "receiver", Role: wire.RoleReceiver, ReceiverSettleMode: wire.Some(wire.ReceiverSecond),
 		Source: &wire.Source{Address: wire.Some(from)}, Target: &wire.Target{},
 	})
@@ -113,27 +113,27 @@ func receiver(ctx context.Context, s *server, from string, window uint32, hold f
 	return l, nil
 }
 
-// say has a frame be written.
-func (l *link) say(p wire.Performative) {
+// queueFrame queues a frame for writing.
+func (l *link) queueFrame(p wire.Performative) {
 	l.mu.Lock()
 	l.out = wire.AppendFrame(l.out, 0, p)
 	l.mu.Unlock()
-	l.ring()
+	l.wake()
 }
 
-func (l *link) ring() {
+func (l *link) wake() {
 	select {
-	case l.bell <- struct{}{}:
+	case l.wakeWriter <- struct{}{}:
 	default:
 	}
 }
 
-// write writes what there is, as much as there is at once.
+// write writes the queued frames, as many at once as there are.
 func (l *link) write() {
 	var b []byte
 	for {
 		select {
-		case <-l.bell:
+		case <-l.wakeWriter:
 		case <-l.ended:
 			return
 		}
@@ -156,7 +156,7 @@ func (l *link) end(err error) {
 	}
 	l.err = err
 	close(l.ended)
-	l.room.Broadcast()
+	l.creditCond.Broadcast()
 	l.nc.Close()
 }
 
@@ -168,13 +168,13 @@ func (l *link) close() {
 	l.reading.Wait()
 }
 
-// read serves what the server sends.
+// read handles the frames of the server.
 func (l *link) read() {
 	var t wire.Transfer
 	var d wire.Disposition
 	for {
 		f, err := l.r.Frame()
-		if err == nil && !f.Heartbeat() {
+		if err == nil && !f.IsHeartbeat() {
 			err = l.handle(f, &t, &d)
 		}
 		if err != nil {
@@ -182,7 +182,7 @@ func (l *link) read() {
 			return
 		}
 		if !l.r.Buffered() {
-			l.ring() // what was acknowledged goes out at once
+			l.wake() // acknowledgements are written at once
 		}
 	}
 }
@@ -190,30 +190,30 @@ func (l *link) read() {
 func (l *link) handle(f wire.Frame, t *wire.Transfer, d *wire.Disposition) error {
 	code, err := wire.CodeOf(f.Body)
 	if err != nil {
-		return err //nolint:wrapcheck // it says where
+		return err
 	}
 	switch code {
 	case wire.CodeTransfer:
 		if err := t.Decode(f.Body); err != nil {
-			return err //nolint:wrapcheck // likewise
+			return err
 		}
-		l.received(t)
+		l.handleTransfer(t)
 	case wire.CodeDisposition:
 		if err := d.Decode(f.Body); err != nil {
-			return err //nolint:wrapcheck // likewise
+			return err
 		}
-		return l.confirmed(d)
+		return l.handleDisposition(d)
 	case wire.CodeFlow:
 		var flow wire.Flow
 		if err := flow.Decode(f.Body); err != nil {
-			return err //nolint:wrapcheck // likewise
+			return err
 		}
 		if !flow.Handle.IsSet() {
-			return nil // of the session, whose window is wide enough
+			return nil // for the session, whose window is large enough
 		}
 		l.mu.Lock()
 		l.credit = flow.DeliveryCount.Or(0) + flow.LinkCredit.Or(0)
-		l.room.Broadcast()
+		l.creditCond.Broadcast()
 		l.mu.Unlock()
 	case wire.CodeDetach, wire.CodeEnd, wire.CodeClose:
 		return fmt.Errorf("the server ended the link: %v", code)
@@ -221,8 +221,9 @@ func (l *link) handle(f wire.Frame, t *wire.Transfer, d *wire.Disposition) error
 	return nil
 }
 
-// confirmed is for senders, and for receivers what the server says of theirs.
-func (l *link) confirmed(d *wire.Disposition) error {
+// handleDisposition handles dispositions: a sender's confirmations, or the server's responses to a
+// receiver's.
+func (l *link) handleDisposition(d *wire.Disposition) error {
 	if _, ok := d.State.(wire.Accepted); !ok {
 		return fmt.Errorf("the server says %#v", d.State)
 	}
@@ -233,32 +234,32 @@ func (l *link) confirmed(d *wire.Disposition) error {
 	var took []time.Duration
 	l.mu.Lock()
 	for id := d.First; id <= d.Last.Or(d.First); id++ {
-		took = append(took, now.Sub(l.began[id]))
-		delete(l.began, id)
+		took = append(took, now.Sub(l.sentAt[id]))
+		delete(l.sentAt, id)
 	}
-	l.room.Broadcast()
+	l.creditCond.Broadcast()
 	l.mu.Unlock()
-	if l.took != nil {
-		l.took.add(took...)
+	if l.latencies != nil {
+		l.latencies.add(took...)
 	}
 	return nil
 }
 
-func (l *link) received(t *wire.Transfer) {
+func (l *link) handleTransfer(t *wire.Transfer) {
 	id, _ := t.DeliveryID.Get()
 	l.mu.Lock()
 	l.out = wire.AppendFrame(l.out, 0, &wire.Disposition{Role: wire.RoleReceiver, First: id, Last: wire.Some(id), State: wire.Accepted{}})
-	l.count++
+	l.received++
 	l.mu.Unlock()
 	l.grant()
 }
 
-// grant gives credit as far as hold lets it. Whoever holds calls it now and then.
+// grant grants credit up to hold. If hold is limited, the caller calls it regularly.
 func (l *link) grant() {
 	l.mu.Lock()
-	most := l.count + l.window
-	if l.hold != nil {
-		most = min(most, l.hold())
+	most := l.received + l.window
+	if l.receivable != nil {
+		most = min(most, l.receivable())
 	}
 	if most < l.granted+max(1, l.window/4) {
 		l.mu.Unlock()
@@ -267,16 +268,16 @@ func (l *link) grant() {
 	l.granted = most
 	l.out = wire.AppendFrame(l.out, 0, &wire.Flow{
 		NextIncomingID: wire.Some[uint32](0), IncomingWindow: 1 << 30, OutgoingWindow: 1 << 30,
-		Handle: wire.Some[uint32](0), DeliveryCount: wire.Some(l.count), LinkCredit: wire.Some(most - l.count),
+		Handle: wire.Some[uint32](0), DeliveryCount: wire.Some(l.received), LinkCredit: wire.Some(most - l.received),
 	})
 	l.mu.Unlock()
-	l.ring()
+	l.wake()
 }
 
-// A message is what is sent.
+// A message is a message to send.
 type message struct {
 	id, subject string
-	ttl         time.Duration // zero: as the queue says
+	ttl         time.Duration // zero: the queue's default
 	body        []byte
 }
 
@@ -285,11 +286,11 @@ func (m message) append(b []byte) []byte {
 		b = (&wire.Header{TTL: wire.Some(uint32(m.ttl.Milliseconds()))}).Append(b)
 	}
 	b = (&wire.Properties{MessageID: value.OfString(m.id), Subject: wire.Some(m.subject)}).Append(b)
-	return append(wire.AppendDataHead(b, uint32(len(m.body))), m.body...)
+	return append(wire.AppendDataHeader(b, uint32(len(m.body))), m.body...)
 }
 
-// send sends one message; several are an envelope that is confirmed as one. It
-// waits only while the server gives no credit.
+// send sends one message, or several as a batch that is confirmed as one. It only blocks while
+// there is no credit.
 func (l *link) send(all ...message) error {
 	began := time.Now()
 	format, payload := wire.FormatMessage, []byte(nil)
@@ -299,12 +300,12 @@ func (l *link) send(all ...message) error {
 		format = wire.FormatBatch
 		for _, m := range all {
 			one := m.append(nil)
-			payload = append(wire.AppendDataHead(payload, uint32(len(one))), one...)
+			payload = append(wire.AppendDataHeader(payload, uint32(len(one))), one...)
 		}
 	}
 	l.mu.Lock()
 	for int32(l.credit-l.sent) <= 0 && l.err == nil {
-		l.room.Wait()
+		l.creditCond.Wait()
 	}
 	if l.err != nil {
 		defer l.mu.Unlock()
@@ -312,7 +313,7 @@ func (l *link) send(all ...message) error {
 	}
 	id := l.sent
 	l.sent++
-	l.began[id] = began
+	l.sentAt[id] = began
 	t := wire.Transfer{DeliveryID: wire.Some(id), DeliveryTag: []byte{byte(id), byte(id >> 8), byte(id >> 16), byte(id >> 24)}, MessageFormat: wire.Some(format)}
 	for first := true; first || len(payload) > 0; first = false {
 		n := min(len(payload), frameSize-512)
@@ -321,16 +322,16 @@ func (l *link) send(all ...message) error {
 		l.out = wire.AppendFrame(l.out, 0, &t)
 	}
 	l.mu.Unlock()
-	l.ring()
+	l.wake()
 	return nil
 }
 
-// flush waits until all that was sent is confirmed.
+// flush waits until all messages are confirmed.
 func (l *link) flush() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.began) > 0 && l.err == nil {
-		l.room.Wait()
+	for len(l.sentAt) > 0 && l.err == nil {
+		l.creditCond.Wait()
 	}
 	return l.err
 }

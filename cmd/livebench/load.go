@@ -13,33 +13,33 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// A load is messages that come, go and expire at a steady rate:
+// A load sends messages that are received or expire, at a steady rate:
 //
-//   - orders: most of them, taken by a receiver that leaves backlog waiting
-//   - lapsing: half of those that expire, of mixed times to live, for good
-//   - late: the other half, into its dead letters, which a receiver takes
-//   - marks: a few, each known by its number, for what is measured from the sending
-//     of a message to its being seen somewhere
+//   - orders: most of them, received by a receiver that leaves a backlog
+//   - lapsing: half of the expiring ones, with mixed times to live, deleted on expiry
+//   - late: the other half, dead-lettered on expiry, and received from there
+//   - marks: a few, identified by their numbers, for the latency from sending a message
+//     until it is visible
 type load struct {
 	s                       *server
 	rate, expiries, backlog int
 
-	took        spans // from sending to confirmation, of all but marks
-	ordered     atomic.Int64
-	sent, lapse atomic.Int64
+	latencies      durations // from sending to confirmation, of all but marks
+	backlogCount   atomic.Int64
+	sent, expiring atomic.Int64
 
-	mu    sync.Mutex
-	marks []time.Time // when each was sent, by sequence number less one
+	mu     sync.Mutex
+	probes []time.Time // send times, by sequence number minus one
 }
 
 const (
-	marksEachSecond = 20
-	markLives       = 4 * time.Second
+	probesPerSecond = 20
+	probeTTL        = 4 * time.Second
 	bodySize        = 1024
-	beat            = 2 * time.Millisecond // between two looks at what is due
+	beat            = 2 * time.Millisecond // interval of checks for due messages
 )
 
-// prepare makes the queues of a load.
+// prepare creates the queues of a load.
 func (l *load) prepare(ctx context.Context) error {
 	for name, properties := range map[string]map[string]any{
 		"orders": {}, "lapsing": {}, "marks": {},
@@ -52,7 +52,7 @@ func (l *load) prepare(ctx context.Context) error {
 	return nil
 }
 
-// run is the load until ctx ends, or something fails.
+// run runs the load until ctx ends, or something fails.
 func (l *load) run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var links []*link
@@ -69,77 +69,75 @@ func (l *load) run(ctx context.Context) error {
 		links = append(links, k)
 		return k
 	}
-	orders := attach(sender(ctx, l.s, "orders", &l.took))
-	lapsing := attach(sender(ctx, l.s, "lapsing", &l.took))
-	late := attach(sender(ctx, l.s, "late", &l.took))
+	orders := attach(sender(ctx, l.s, "orders", &l.latencies))
+	lapsing := attach(sender(ctx, l.s, "lapsing", &l.latencies))
+	late := attach(sender(ctx, l.s, "late", &l.latencies))
 	marks := attach(sender(ctx, l.s, "marks", nil))
-	hold := func() uint32 { return uint32(max(0, l.ordered.Load()-int64(l.backlog))) }
+	hold := func() uint32 { return uint32(max(0, l.backlogCount.Load()-int64(l.backlog))) }
 	taker := attach(receiver(ctx, l.s, "orders", 500, hold))
 	attach(receiver(ctx, l.s, "late/$DeadLetterQueue", 500, nil))
 	if len(links) < 6 {
-		return g.Wait() //nolint:wrapcheck // it says what was tried
+		return g.Wait()
 	}
 	body := make([]byte, bodySize)
 	expiring := func(k *link) func(int) error {
 		return func(i int) error {
 			l.sent.Add(1)
-			l.lapse.Add(1)
+			l.expiring.Add(1)
 			return k.send(message{id: fmt.Sprint(i), subject: "quote.given", ttl: time.Second + rand.N(9*time.Second), body: body})
 		}
 	}
 	g.Go(func() error {
-		return pace(ctx, l.rate-l.expiries-marksEachSecond, func(i int) error {
+		return pace(ctx, l.rate-l.expiries-probesPerSecond, func(i int) error {
 			l.sent.Add(1)
-			l.ordered.Add(1)
+			l.backlogCount.Add(1)
 			return orders.send(message{id: fmt.Sprint(i), subject: "order.placed", ttl: time.Minute + rand.N(time.Hour), body: body})
 		})
 	})
 	g.Go(func() error { return pace(ctx, l.expiries/2, expiring(lapsing)) })
 	g.Go(func() error { return pace(ctx, l.expiries-l.expiries/2, expiring(late)) })
-	g.Go(func() error { return l.markAll(ctx, marks) })
+	g.Go(func() error { return l.sendProbes(ctx, marks) })
 	g.Go(func() error { return pace(ctx, 100, func(int) error { taker.grant(); return nil }) })
 	err := g.Wait()
 	if context.Cause(ctx) != nil && ctx.Err() != nil {
 		select {
-		case <-orders.ended: // the server is gone, or refuses
+		case <-orders.ended: // the server has ended, or rejects a message
 		default:
-			return nil // whoever ran it has ended it
+			return nil // ctx has ended
 		}
 	}
-	return err //nolint:wrapcheck // it says what was tried
+	return err
 }
 
-// markAll sends marks, each at a moment that has nothing to do with the one before:
-// at a steady pace they would go with what the server does at a steady pace, too
-// early or too late for it each time.
-func (l *load) markAll(ctx context.Context, to *link) error {
-	for pause(ctx, rand.N(2*time.Second/marksEachSecond)) == nil {
-		if err := l.mark(to); err != nil {
+// sendProbes sends marks at random intervals: marks at a steady pace would be in phase with periodic
+// work of the server, always too early or too late for it.
+func (l *load) sendProbes(ctx context.Context, to *link) error {
+	for pause(ctx, rand.N(2*time.Second/probesPerSecond)) == nil {
+		if err := l.sendProbe(to); err != nil {
 			return err
 		}
 	}
-	return nil // it is over
+	return nil // ctx has ended
 }
 
-// mark sends one more.
-func (l *load) mark(to *link) error {
+// sendProbe sends a mark.
+func (l *load) sendProbe(to *link) error {
 	l.mu.Lock()
-	n := len(l.marks) + 1
-	l.marks = append(l.marks, time.Now())
+	n := len(l.probes) + 1
+	l.probes = append(l.probes, time.Now())
 	l.mu.Unlock()
 	l.sent.Add(1)
-	return to.send(message{id: fmt.Sprintf("mark-%d", n), subject: fmt.Sprintf("mark-%d", n), ttl: markLives, body: []byte("mark")})
+	return to.send(message{id: fmt.Sprintf("mark-%d", n), subject: fmt.Sprintf("mark-%d", n), ttl: probeTTL, body: []byte("mark")})
 }
 
-// A mark is one that was sent, and the event that this was.
-type mark struct {
-	at time.Time
-	n  uint64
+// A probe is a mark that was sent, and the number of its event.
+type probe struct {
+	at    time.Time
+	event uint64
 }
 
-// told are the latest marks sent since an instant, by what the server's history
-// says of them.
-func (l *load) told(ctx context.Context, since time.Time) ([]mark, error) {
+// recentProbes returns the latest marks sent since a time, with their events from the server's history.
+func (l *load) recentProbes(ctx context.Context, since time.Time) ([]probe, error) {
 	var past struct {
 		Events []struct {
 			N              uint64 `json:"n"`
@@ -147,35 +145,35 @@ func (l *load) told(ctx context.Context, since time.Time) ([]mark, error) {
 			SequenceNumber int64  `json:"sequenceNumber"`
 		} `json:"events"`
 	}
-	if err := l.s.ask(ctx, "/api/v1/activity?scope=all&group=arrivals&path=marks&count=100", &past); err != nil {
+	if err := l.s.getJSON(ctx, "/api/v1/activity?scope=all&group=arrivals&path=marks&count=100", &past); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var all []mark
+	var all []probe
 	for _, e := range past.Events {
-		if i := int(e.SequenceNumber) - 1; e.Kind == "sent" && i >= 0 && i < len(l.marks) && l.marks[i].After(since) {
-			all = append(all, mark{l.marks[i], e.N})
+		if i := int(e.SequenceNumber) - 1; e.Kind == "sent" && i >= 0 && i < len(l.probes) && l.probes[i].After(since) {
+			all = append(all, probe{l.probes[i], e.N})
 		}
 	}
 	return all, nil
 }
 
-// follow collects the marks that are sent from now on, until what it returns is called:
-// the history can be asked for the latest only.
-func (l *load) follow(ctx context.Context) (all func() ([]mark, error)) {
+// collectProbes collects the marks that are sent until the function it returns is called. It polls,
+// because the history only returns the latest events.
+func (l *load) collectProbes(ctx context.Context) (all func() ([]probe, error)) {
 	ctx, stop := context.WithCancel(ctx)
-	began, byNumber := time.Now(), map[uint64]mark{}
+	began, byNumber := time.Now(), map[uint64]probe{}
 	look := func(ctx context.Context) error {
-		marks, err := l.told(ctx, began)
+		marks, err := l.recentProbes(ctx, began)
 		for _, m := range marks {
-			byNumber[m.n] = m
+			byNumber[m.event] = m
 		}
 		return err
 	}
 	ended := make(chan error, 1)
 	go func() {
-		for pause(ctx, 3*time.Second) == nil { // seldom, and little: senders feel it
+		for pause(ctx, 3*time.Second) == nil { // rarely and few, because it slows senders down
 			if err := look(ctx); err != nil && ctx.Err() == nil {
 				ended <- err
 				return
@@ -183,7 +181,7 @@ func (l *load) follow(ctx context.Context) (all func() ([]mark, error)) {
 		}
 		ended <- nil
 	}()
-	return func() ([]mark, error) {
+	return func() ([]probe, error) {
 		stop()
 		if err := <-ended; err != nil {
 			return nil, err
@@ -193,8 +191,8 @@ func (l *load) follow(ctx context.Context) (all func() ([]mark, error)) {
 	}
 }
 
-// pace does something so many times a second, each time with its number. It catches
-// up where it could not, but for what is more than a second late.
+// pace calls do at a rate per second, with the number of each call. It catches up on calls that
+// are late by up to a second, and skips later ones.
 func pace(ctx context.Context, rate int, do func(i int) error) error {
 	if rate <= 0 {
 		return nil
@@ -217,8 +215,8 @@ func pace(ctx context.Context, rate int, do func(i int) error) error {
 	}
 }
 
-// beside runs the load while something is done.
-func (l *load) beside(ctx context.Context, do func(context.Context) error) error {
+// runDuring runs the load while do runs.
+func (l *load) runDuring(ctx context.Context, do func(context.Context) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -227,5 +225,5 @@ func (l *load) beside(ctx context.Context, do func(context.Context) error) error
 		defer stop()
 		return do(ctx)
 	})
-	return g.Wait() //nolint:wrapcheck // it says what was tried
+	return g.Wait()
 }

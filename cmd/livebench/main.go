@@ -1,20 +1,18 @@
-// Command livebench measures what it costs that many people watch: it starts
-// Mayfly as a process of its own, on free ports of loopback and with its data in a
-// temporary folder, and drives it through real sockets as clients, browsers and one
-// Chromium do.
+// Command livebench measures what many watching users cost: it starts Mayfly as a separate
+// process, on free loopback ports and with its data in a temporary folder, and uses it through
+// real sockets like clients, browsers and one Chromium.
 //
 //	go run ./cmd/livebench tabs      open pages beside much traffic
 //	go run ./cmd/livebench large     every page of a namespace with very much in it
 //	go run ./cmd/livebench clients   browsers that read slowly, or not at all
 //	go run ./cmd/livebench soak      for an hour: does anything grow?
 //
-// Each prints its figures as a table, each beside what we want it to be, and ends
-// with exit code 1 when one is missed; -json prints them as an object instead, and
-// -h says what can be changed. What goes on meanwhile is told on standard error.
+// Each prints its figures as a table, with their limits, and ends with exit code 1 if one is
+// exceeded; -json prints an object instead, and -h lists the flags. Progress is printed to
+// standard error.
 //
-// Times are those of one clock: clients, server and browser are on this machine.
-// The processor time of those who drive the server is among the figures, because
-// on a small machine they are what is in each other's way.
+// All times are from one clock: clients, server and browser run on this machine. The figures
+// include the processor time of clients, because on a small machine they compete with the server.
 package main
 
 import (
@@ -33,33 +31,32 @@ import (
 	"time"
 )
 
-// options are those of every command.
+// options are the options of every command.
 type options struct {
 	mayfly string
 	dir    string
 	json   bool
-	log    io.Writer // where what goes on is told
+	log    io.Writer // where progress is printed
 }
 
-// tell says what goes on.
+// tell prints progress.
 func (o options) tell(format string, args ...any) {
-	fmt.Fprintf(o.log, "livebench: "+format+"\n", args...) //nolint:errcheck // there is nobody else to tell
+	fmt.Fprintf(o.log, "livebench: "+format+"\n", args...) //nolint:errcheck // nowhere else to report it
 }
 
-// taking is a writer that the server, whose errors go there too, and whoever tells
-// what goes on take in turns.
-type taking struct {
+// lockedWriter is a writer that the server's standard error and the progress of this program share.
+type lockedWriter struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-func (t *taking) Write(b []byte) (int, error) {
+func (t *lockedWriter) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.w.Write(b) //nolint:wrapcheck // whoever writes says what
+	return t.w.Write(b)
 }
 
-// A command is what the first argument names.
+// A command is a subcommand of livebench.
 type command struct {
 	about string
 	flags func(*flag.FlagSet) func(context.Context, options) (*report, error)
@@ -78,8 +75,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	act := run
-	if len(os.Args) == 2 && os.Args[1] == elsewhere {
-		act = func(ctx context.Context, _ []string, out, _ io.Writer) error { return beTabs(ctx, os.Stdin, out) }
+	if len(os.Args) == 2 && os.Args[1] == remoteTabsArg {
+		act = func(ctx context.Context, _ []string, out, _ io.Writer) error { return serveTabs(ctx, os.Stdin, out) }
 	}
 	if err := act(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "livebench:", err)
@@ -90,7 +87,7 @@ func main() {
 
 var errMissed = errors.New("a figure is not what we want")
 
-// run carries out one command.
+// run executes one command.
 func run(ctx context.Context, args []string, out, log io.Writer) error {
 	var name string
 	if len(args) > 0 {
@@ -102,7 +99,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	}
 	f := flag.NewFlagSet(name, flag.ContinueOnError)
 	f.SetOutput(log)
-	o := options{log: &taking{w: log}}
+	o := options{log: &lockedWriter{w: log}}
 	f.StringVar(&o.mayfly, "mayfly", "", "the program to measure; empty: it is built")
 	f.StringVar(&o.dir, "dir", "", "a folder for data and the browser's profile; empty: a temporary one. What is made in it goes at the end")
 	f.BoolVar(&o.json, "json", false, "print an object instead of a table")
@@ -117,7 +114,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("make a folder: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() //nolint:errcheck // what is left is in a folder for such
+	defer func() { _ = os.RemoveAll(dir) }() //nolint:errcheck // what remains is in a temporary folder
 	o.dir = dir
 	if o.mayfly == "" {
 		if o.mayfly, err = build(ctx, dir); err != nil {
@@ -140,13 +137,13 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	} else {
 		err = r.print(out)
 	}
-	if err == nil && !r.fine() {
+	if err == nil && !r.passed() {
 		err = errMissed
 	}
 	return err
 }
 
-// build makes the program that is measured, from the tree that this one is of.
+// build builds Mayfly from the tree of this program.
 func build(ctx context.Context, dir string) (string, error) {
 	at := filepath.Join(dir, "mayfly")
 	c := exec.CommandContext(ctx, "go", "build", "-o", at, "mayfly/cmd/mayfly")
@@ -156,7 +153,7 @@ func build(ctx context.Context, dir string) (string, error) {
 	return at, nil
 }
 
-// pause waits, unless ctx ends before.
+// pause waits for d, or returns an error if ctx ends first.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -14,42 +14,57 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"mayfly/engine/longtest"
 )
 
-// mayfly is the program that is measured, built once.
+// mayfly builds the measured program once, and only for a test that measures: while the Go tool
+// builds the tests of other packages, the same packages would be compiled twice.
 var mayfly = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "livebench-test")
 	if err != nil {
 		return "", err
 	}
+	builtIn = dir
 	return build(context.Background(), dir)
 })
 
+// builtIn is the folder of that program; empty before it is built.
+var builtIn string
+
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == elsewhere { // the tabs of a test
-		if err := beTabs(context.Background(), os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) == 2 && os.Args[1] == remoteTabsArg { // the tabs of a test
+		if err := serveTabs(context.Background(), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 	code := m.Run()
-	if at, err := mayfly(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(at))
+	if builtIn != "" {
+		_ = os.RemoveAll(builtIn)
 	}
 	os.Exit(code)
 }
 
-// measured runs a command and returns what it found; whether that is fine depends
-// on the machine.
-func measured(t *testing.T, args ...string) *report {
+// program returns the path of the program. Tests that need it are long.
+func program(t *testing.T) string {
 	t.Helper()
+	longtest.Require(t, "figures of a running server")
 	at, err := mayfly()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return at
+}
+
+// measured runs a command and returns its report; whether figures exceed their limits depends on
+// the machine.
+func measured(t *testing.T, args ...string) *report {
+	t.Helper()
+	at := program(t)
 	var out, log bytes.Buffer
-	err = run(t.Context(), append([]string{args[0], "-mayfly", at, "-json", "-dir", t.TempDir()}, args[1:]...), &out, &log)
+	err := run(t.Context(), append([]string{args[0], "-mayfly", at, "-json", "-dir", t.TempDir()}, args[1:]...), &out, &log)
 	if err != nil && !errors.Is(err, errMissed) {
 		t.Fatalf("%v: %v\n%s", args, err, log.Bytes())
 	}
@@ -57,30 +72,31 @@ func measured(t *testing.T, args ...string) *report {
 	if err := json.Unmarshal(out.Bytes(), r); err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, out.Bytes())
 	}
-	if r.fine() != (err == nil) {
-		t.Errorf("the figures are fine: %v, but the error is %v", r.fine(), err)
+	if r.passed() != (err == nil) {
+		t.Errorf("the figures are fine: %v, but the error is %v", r.passed(), err)
 	}
 	for _, f := range r.Figures {
-		if f.Got < 0 && !strings.Contains(f.What, "growth") && !strings.Contains(f.What, "more than") {
-			t.Errorf("%s was not measured", f.What)
+		if f.Value < 0 && !strings.Contains(f.Name, "growth") && !strings.Contains(f.Name, "more than") {
+			t.Errorf("%s was not measured", f.Name)
 		}
 	}
 	return r
 }
 
-// got is a figure by what it is of.
+// got returns a figure by its description.
 func (r *report) got(t *testing.T, what string) float64 {
 	t.Helper()
-	i := slices.IndexFunc(r.Figures, func(f figure) bool { return f.What == what })
+	i := slices.IndexFunc(r.Figures, func(f figure) bool { return f.Name == what })
 	if i < 0 {
 		t.Fatalf("there is no figure %q in %+v", what, r.Figures)
 	}
-	return r.Figures[i].Got
+	return r.Figures[i].Value
 }
 
-// needsChromium skips a test where there is no browser, unless there has to be one.
+// needsChromium skips a test if there is no browser, unless MAYFLY_BROWSER=require.
 func needsChromium(t *testing.T) {
 	t.Helper()
+	longtest.Require(t, "figures of pages in a browser")
 	if chromium() != "" {
 		return
 	}
@@ -104,16 +120,13 @@ func TestTabs(t *testing.T) {
 	}
 }
 
-// A Chromium that starts once and not again is an error like any other.
+// A Chromium that does not start the second time is an error like any other.
 func TestChromiumStartsOnce(t *testing.T) {
 	needsChromium(t)
-	at, err := mayfly()
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := program(t)
 	dir := t.TempDir()
 	script := fmt.Sprintf("#!/bin/sh\nmkdir '%s/started' && exec '%s' \"$@\"\n", dir, chromium())
-	if err := os.WriteFile(filepath.Join(dir, "chromium"), []byte(script), 0o755); err != nil { //nolint:gosec // it is to be started
+	if err := os.WriteFile(filepath.Join(dir, "chromium"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
@@ -130,7 +143,7 @@ func TestLarge(t *testing.T) {
 	for _, p := range r.Pages {
 		paths[p.Path] = true
 	}
-	// Where nothing links but lists and menus: the crawl goes there too.
+	// Pages that only lists and menus link to: the crawl finds them too.
 	for _, want := range []string{home + "/expirations", home + "/q/queue-00000/purge", home + "/metrics", "/scenes", home + "/queues/new"} {
 		if !paths[want] {
 			t.Errorf("%s was not asked for; %d pages were", want, len(paths))
@@ -146,10 +159,10 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// A browser that stays where it is to be gone is told.
+// A browser that is not disconnected in time is reported.
 func TestClients(t *testing.T) {
 	r := measured(t, "clients", "-tabs", "4", "-slow", "1", "-frozen", "1", "-rate", "100", "-expiries", "20", "-each", "2s", "-patience", "1s")
-	if r.fine() {
+	if r.passed() {
 		t.Errorf("nobody is cut off within a second, yet all is fine: %+v", r.Figures)
 	}
 }
@@ -174,27 +187,21 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// Who is interrupted has measured nothing.
+// An interrupted run has no report.
 func TestInterrupted(t *testing.T) {
-	at, err := mayfly()
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := program(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	var out bytes.Buffer
-	err = run(ctx, []string{"soak", "-mayfly", at, "-dir", t.TempDir(), "-for", "1h", "-tabs", "1", "-rate", "10", "-expiries", "2"}, &out, io.Discard)
+	err := run(ctx, []string{"soak", "-mayfly", at, "-dir", t.TempDir(), "-for", "1h", "-tabs", "1", "-rate", "10", "-expiries", "2"}, &out, io.Discard)
 	if err == nil || errors.Is(err, errMissed) || out.Len() > 0 {
 		t.Errorf("interrupted, it ends with %v and says %q", err, out.String())
 	}
 }
 
-// A program that ends in the middle is an error, not a hang.
+// A server that ends during a run is an error, and does not block.
 func TestTheServerEnds(t *testing.T) {
-	at, err := mayfly()
-	if err != nil {
-		t.Fatal(err)
-	}
+	at := program(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	s, err := start(ctx, options{mayfly: at, dir: t.TempDir(), log: t.Output()})
@@ -205,7 +212,7 @@ func TestTheServerEnds(t *testing.T) {
 	if err := l.prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
-	err = l.beside(ctx, func(ctx context.Context) error {
+	err = l.runDuring(ctx, func(ctx context.Context) error {
 		s.stop()
 		<-ctx.Done()
 		return nil

@@ -12,28 +12,28 @@ import (
 	"time"
 )
 
-// A pageTime is how long one page took.
+// A pageTime is the time that one page took.
 type pageTime struct {
 	Path string  `json:"path"`
 	Cold float64 `json:"cold"` // ms, the first time
 	Warm float64 `json:"warm"` // ms, the median of the others
-	Most float64 `json:"most"` // ms, of all
-	CPU  float64 `json:"cpu"`  // ms of the server's processor time each
+	Max  float64 `json:"most"` // ms, of all
+	CPU  float64 `json:"cpu"`  // ms of the server's processor time per request
 	Size int     `json:"size"` // bytes
 }
 
-// mostPages bounds a crawl.
-const mostPages = 400
+// maxPages is the limit of a crawl.
+const maxPages = 400
 
 var links = regexp.MustCompile(`<a [^>]*?href="([^"]*)"`)
 
-// crawl finds every page that links lead to from seeds, two of each shape: the
-// first message of a list stands for the others.
+// crawl finds the pages that seeds link to, directly or not, two of each shape: the first message
+// of a list represents the others.
 func crawl(ctx context.Context, s *server, seeds []string) ([]string, error) {
 	seen, shapes := map[string]bool{}, map[string]int{}
 	line := slices.Clone(seeds)
 	var pages []string
-	for len(line) > 0 && len(pages) < mostPages {
+	for len(line) > 0 && len(pages) < maxPages {
 		path := line[0]
 		line = line[1:]
 		if seen[path] {
@@ -49,7 +49,7 @@ func crawl(ctx context.Context, s *server, seeds []string) ([]string, error) {
 		}
 		pages = append(pages, path)
 		for _, l := range links.FindAllSubmatch(body, -1) {
-			to, sh := linked(html.UnescapeString(string(l[1])))
+			to, sh := pageOfLink(html.UnescapeString(string(l[1])))
 			if to == "" || seen[to] || shapes[sh] >= 2 {
 				continue
 			}
@@ -60,15 +60,15 @@ func crawl(ctx context.Context, s *server, seeds []string) ([]string, error) {
 	return pages, nil
 }
 
-// valued tells of a part of an address whether its value says what kind of page it is.
-func valued(key string) bool {
+// selectsPage reports whether the value of a query parameter selects a kind of page.
+func selectsPage(key string) bool {
 	return slices.Contains([]string{"tab", "sort", "within", "scope", "view", "place", "kind", "group", "temporary"}, key)
 }
 
-// linked is the page of ours that a link leads to, and its shape: the address
-// without what is a name or a number. There is none for other links, nor for pages
-// that are told two things at once beside their tab: such are among the seeds.
-func linked(href string) (path, shape string) {
+// pageOfLink returns the page of this server that a link leads to, and its shape: its address without
+// names and numbers. It returns none for other links, nor for pages with two parameters besides
+// their tab: seeds has some of these.
+func pageOfLink(href string) (path, shape string) {
 	u, err := url.Parse(href)
 	if err != nil || u.Host != "" || !strings.HasPrefix(u.Path, "/") {
 		return "", ""
@@ -86,14 +86,14 @@ func linked(href string) (path, shape string) {
 		return "", ""
 	}
 	for k := range q {
-		if !valued(k) {
+		if !selectsPage(k) {
 			q.Set(k, "*")
 		}
 	}
 	return u.String(), strings.Join(parts, "/") + "?" + q.Encode()
 }
 
-// timePages asks for each page several times, and tells what it took.
+// timePages requests each page several times, and reports the times.
 func timePages(ctx context.Context, s *server, pages []string, tries int, r *report) error {
 	var cold, warm []time.Duration
 	for _, path := range pages {
@@ -105,7 +105,7 @@ func timePages(ctx context.Context, s *server, pages []string, tries int, r *rep
 			if err != nil {
 				return err
 			}
-			p.Size, p.Most = len(body), max(p.Most, ms(took))
+			p.Size, p.Max = len(body), max(p.Max, ms(took))
 			if i == 0 {
 				p.Cold = ms(took)
 				cold = append(cold, took)
@@ -116,26 +116,26 @@ func timePages(ctx context.Context, s *server, pages []string, tries int, r *rep
 		after, _ := s.cpu()
 		p.Warm, p.CPU = percentile(slices.Clone(again), .5), ms(after-before)/float64(tries)
 		warm = append(warm, again...)
-		p.Cold, p.Warm, p.Most = round(p.Cold), round(p.Warm), round(p.Most)
+		p.Cold, p.Warm, p.Max = round(p.Cold), round(p.Warm), round(p.Max)
 		r.Pages = append(r.Pages, p)
 	}
-	r.tell("pages", "", float64(len(pages)))
-	r.tell("a page for the first time, p95", "ms", percentile(cold, .95))
-	r.want("the slowest of them", "ms", percentile(cold, 1), 200)
-	r.tell("a page again, p50", "ms", percentile(warm, .5))
-	r.tell("the same, p95", "ms", percentile(warm, .95))
-	r.want("the slowest of them ", "ms", percentile(warm, 1), 200)
-	slowest := slices.SortedFunc(slices.Values(r.Pages), func(a, b pageTime) int { return int(1000 * (b.Most - a.Most)) })
+	r.add("pages", "", float64(len(pages)))
+	r.add("a page for the first time, p95", "ms", percentile(cold, .95))
+	r.addLimited("the slowest of them", "ms", percentile(cold, 1), 200)
+	r.add("a page again, p50", "ms", percentile(warm, .5))
+	r.add("the same, p95", "ms", percentile(warm, .95))
+	r.addLimited("the slowest of them ", "ms", percentile(warm, 1), 200)
+	slowest := slices.SortedFunc(slices.Values(r.Pages), func(a, b pageTime) int { return int(1000 * (b.Max - a.Max)) })
 	for _, p := range slowest[:min(len(slowest), 12)] {
-		r.note("%6.1f ms at first, %6.1f again, %6.1f at most, %5.1f of CPU, %4d KB  %s", p.Cold, p.Warm, p.Most, p.CPU, p.Size>>10, p.Path)
+		r.note("%6.1f ms at first, %6.1f again, %6.1f at most, %5.1f of CPU, %4d KB  %s", p.Cold, p.Warm, p.Max, p.CPU, p.Size>>10, p.Path)
 	}
 	return nil
 }
 
-// A step is something that somebody does on a page.
+// A step is a user's action on a page.
 type step struct{ name, script string }
 
-// steps are done one after the other; what follows from each gets a moment.
+// steps returns the steps in their order; each has a moment to take effect.
 func steps() []step {
 	return []step{
 		{"load", ""},
@@ -171,8 +171,8 @@ func steps() []step {
 	}
 }
 
-// lookedAt are pages of most kinds, with much on them.
-func lookedAt() []string {
+// samplePages returns pages of most kinds, with much content.
+func samplePages() []string {
 	const big = home + "/q/queue-00000"
 	return []string{
 		home, home + "/expirations", home + "/queues", home + "/topics", home + "/temporary", home + "/deferred", home + "/metrics", home + "/activity?scope=all",
@@ -181,8 +181,8 @@ func lookedAt() []string {
 	}
 }
 
-// look looks at pages in Chromium: nothing may keep its main thread busy for long.
-func (l largeRun) look(ctx context.Context, s *server, c *chrome, r *report) error {
+// measurePages opens pages in Chromium and measures the long tasks of its main thread.
+func (l largeRun) measurePages(ctx context.Context, s *server, c *chrome, r *report) error {
 	most, palettes := 0.0, 0
 	for _, path := range l.pages {
 		if err := ctx.Err(); err != nil {
@@ -202,11 +202,11 @@ func (l largeRun) look(ctx context.Context, s *server, c *chrome, r *report) err
 					palettes++
 				}
 			}
-			_, long, err := c.seen()
+			_, long, err := c.takePaints()
 			if err != nil {
 				return err
 			}
-			if d := longest(long); d > 0 {
+			if d := longestTask(long); d > 0 {
 				told = append(told, fmt.Sprintf("%s %.0f ms", st.name, d))
 				most = max(most, d)
 			}
@@ -215,7 +215,7 @@ func (l largeRun) look(ctx context.Context, s *server, c *chrome, r *report) err
 			r.note("busy for more than 50 ms at once: %s  %s", strings.Join(told, ", "), path)
 		}
 	}
-	r.want("longest time that Chromium's main thread was busy", "ms", most, 100)
-	r.tell("pages looked at where the palette came", "", float64(palettes))
+	r.addLimited("longest time that Chromium's main thread was busy", "ms", most, 100)
+	r.add("pages looked at where the palette came", "", float64(palettes))
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// A server is the Mayfly that is measured.
+// A server is the measured Mayfly.
 type server struct {
 	cmd       *exec.Cmd
 	Dashboard string // URL
@@ -25,15 +25,15 @@ type server struct {
 	client    *http.Client
 }
 
-// home is where the pages of the namespace begin.
+// home is the path of the namespace's pages.
 const home = "/n/default"
 
-// at is one that somebody has started, whose dashboard is at a URL.
-func at(dashboard string) *server {
+// existingServer returns a running server by its dashboard's URL.
+func existingServer(dashboard string) *server {
 	return &server{Dashboard: dashboard, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: 2 * time.Minute}}
 }
 
-// start starts one on a file in a new folder in o.dir.
+// start starts a server with its file in a new folder in o.dir.
 func start(ctx context.Context, o options, args ...string) (*server, error) {
 	data, err := os.MkdirTemp(o.dir, "data")
 	if err != nil {
@@ -41,9 +41,9 @@ func start(ctx context.Context, o options, args ...string) (*server, error) {
 	}
 	args = append([]string{"serve", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--amqp", "127.0.0.1:0",
 		"--store", "sqlite:" + filepath.Join(data, "mayfly.db"), "--ready-json", "--log-level", "warn"}, args...)
-	s := at("")
+	s := existingServer("")
 	s.cmd = exec.CommandContext(ctx, o.mayfly, args...)
-	// What is measured is not to depend on what somebody has set for a server of his own.
+	// The user's own variables must not affect the measured server.
 	s.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "MAYFLY_") })
 	s.cmd.Stderr = o.log
 	s.cmd.Cancel = func() error { return s.cmd.Process.Signal(syscall.SIGTERM) }
@@ -62,24 +62,24 @@ func start(ctx context.Context, o options, args ...string) (*server, error) {
 	return s, nil
 }
 
-// stop ends it and waits for its end.
+// stop ends the server and waits for its end.
 func (s *server) stop() {
 	s.client.CloseIdleConnections()
-	_ = s.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // it has ended, then
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) //nolint:errcheck // then it has ended
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = s.cmd.Wait() //nolint:errcheck // how it ends is not measured
+		_ = s.cmd.Wait() //nolint:errcheck // its exit status is not measured
 	}()
 	select {
 	case <-ended:
 	case <-time.After(20 * time.Second):
-		_ = s.cmd.Process.Kill() //nolint:errcheck // it has ended, then
+		_ = s.cmd.Process.Kill() //nolint:errcheck // then it has ended
 		<-ended
 	}
 }
 
-// get is the answer to a request for a path, and how long all of it took.
+// get requests a path, and returns the response and how long all of it took.
 func (s *server) get(ctx context.Context, path string) (status int, kind string, body []byte, took time.Duration, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Dashboard+path, nil)
 	if err != nil {
@@ -99,8 +99,8 @@ func (s *server) get(ctx context.Context, path string) (status int, kind string,
 	return w.StatusCode, w.Header.Get("Content-Type"), body, time.Since(began), nil
 }
 
-// ask is get for what is JSON.
-func (s *server) ask(ctx context.Context, path string, into any) error {
+// getJSON is get for JSON.
+func (s *server) getJSON(ctx context.Context, path string, into any) error {
 	status, _, body, _, err := s.get(ctx, path)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func (s *server) ask(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-// post sends a document to the JSON API.
+// post posts a document to the JSON API.
 func (s *server) post(ctx context.Context, path string, document any) error {
 	b, err := json.Marshal(document)
 	if err != nil {
@@ -130,31 +130,31 @@ func (s *server) post(ctx context.Context, path string, document any) error {
 	}
 	defer w.Body.Close()
 	if w.StatusCode >= 300 {
-		said, _ := io.ReadAll(io.LimitReader(w.Body, 1000)) //nolint:errcheck // the status says enough
+		said, _ := io.ReadAll(io.LimitReader(w.Body, 1000)) //nolint:errcheck // the status is sufficient
 		return fmt.Errorf("%s: %s: %s", path, w.Status, said)
 	}
 	return nil
 }
 
-// create makes a queue.
+// create creates a queue.
 func (s *server) create(ctx context.Context, name string, properties map[string]any) error {
 	return s.post(ctx, "/entities", map[string]any{"kind": "queue", "path": name, "properties": properties})
 }
 
-// A size is how much the server takes at an instant.
+// A size has the resources that the server uses.
 type size struct {
 	Heap, Resident    float64 // MB
 	Goroutines, Files float64
 	Sockets           int // among Files
 }
 
-// size asks the server and the kernel.
+// size reads the server's metrics and /proc.
 func (s *server) size(ctx context.Context) (size, error) {
 	_, _, body, _, err := s.get(ctx, "/metrics")
 	if err != nil {
 		return size{}, err
 	}
-	z := size{Resident: resident(s.cmd.Process.Pid)}
+	z := size{Resident: residentMB(s.cmd.Process.Pid)}
 	for line := range strings.Lines(string(body)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch name {
@@ -184,7 +184,7 @@ func (s *server) size(ctx context.Context) (size, error) {
 	return z, nil
 }
 
-// files is what the server has open.
+// files returns the open files of the server.
 func (s *server) files() ([]string, error) {
 	dir := fmt.Sprintf("/proc/%d/fd", s.cmd.Process.Pid)
 	entries, err := os.ReadDir(dir)
@@ -200,8 +200,8 @@ func (s *server) files() ([]string, error) {
 	return all, nil
 }
 
-// resident is the resident memory of a process in MB.
-func resident(pid int) float64 {
+// residentMB returns the resident memory of a process in MB.
+func residentMB(pid int) float64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
 		return 0
@@ -217,8 +217,8 @@ func resident(pid int) float64 {
 	return pages * float64(os.Getpagesize()) / 1e6
 }
 
-// cpu is the processor time that the server, and all that this program has started
-// besides with the program itself, have used until now.
+// cpu returns the processor time so far of the server, and that of this program with the other
+// processes that it has started.
 func (s *server) cpu() (server, clients time.Duration) {
 	type process struct {
 		parent int
@@ -246,7 +246,7 @@ func (s *server) cpu() (server, clients time.Duration) {
 			n, _ := strconv.Atoi(f[i]) //nolint:errcheck // the kernel writes numbers
 			return n
 		}
-		parent, used := number(1), number(11)+number(12)+number(13)+number(14)  // its own, and of children that have ended
+		parent, used := number(1), number(11)+number(12)+number(13)+number(14)  // of the process, and of its children that have ended
 		all[pid] = process{parent, time.Duration(used) * 10 * time.Millisecond} // clock ticks of Linux
 	}
 	for pid, p := range all {

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// soakRun is what `livebench soak` is asked for.
+// soakRun has the flags of `livebench soak`.
 type soakRun struct {
-	lasting, every           time.Duration
-	tabs, rate, expiries     int
-	shortest, longestVisited time.Duration // how long a tab is open
+	lasting, every       time.Duration
+	tabs, rate, expiries int
+	shortest, longest    time.Duration // how long a tab is open
 }
 
 func soakCommand(f *flag.FlagSet) func(context.Context, options) (*report, error) {
@@ -25,7 +25,7 @@ func soakCommand(f *flag.FlagSet) func(context.Context, options) (*report, error
 	f.IntVar(&k.rate, "rate", 1000, "messages a second")
 	f.IntVar(&k.expiries, "expiries", 100, "how many of them expire")
 	f.DurationVar(&k.shortest, "shortest", 2*time.Second, "the shortest time that a page is open")
-	f.DurationVar(&k.longestVisited, "longest", time.Minute, "the longest")
+	f.DurationVar(&k.longest, "longest", time.Minute, "the longest")
 	return func(ctx context.Context, o options) (*report, error) { return k.run(ctx, o) }
 }
 
@@ -40,7 +40,7 @@ func (k soakRun) run(ctx context.Context, o options) (*report, error) {
 		return nil, err
 	}
 	r := &report{}
-	err = l.beside(ctx, func(ctx context.Context) error {
+	err = l.runDuring(ctx, func(ctx context.Context) error {
 		ctx, stop := context.WithTimeout(ctx, k.lasting)
 		defer stop()
 		g, ctx := errgroup.WithContext(ctx)
@@ -50,31 +50,31 @@ func (k soakRun) run(ctx context.Context, o options) (*report, error) {
 		var all []sample
 		g.Go(func() error {
 			var err error
-			all, err = k.sample(ctx, o, s)
+			all, err = k.collectSamples(ctx, o, s)
 			return err
 		})
 		if err := g.Wait(); err != nil {
-			return err //nolint:wrapcheck // it says what was tried
+			return err
 		}
-		judge(r, all, k.lasting)
+		checkGrowth(r, all, k.lasting)
 		return nil
 	})
 	return r, err
 }
 
-// visitor opens pages, one after the other.
+// visitor opens pages one after another.
 func (k soakRun) visitor(ctx context.Context, s *server, i int) error {
-	pages := watched()
+	pages := tabPages()
 	for ; ctx.Err() == nil; i++ {
-		t, err := open(ctx, s, pages[i%len(pages)], reader{})
+		t, err := open(ctx, s, pages[i%len(pages)], readSpeed{})
 		if err != nil {
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // the time is over
+				return nil //nolint:nilerr // the run is over
 			}
 			return err
 		}
-		over := pause(ctx, k.shortest+rand.N(max(1, k.longestVisited-k.shortest))) != nil
-		err = t.end()
+		over := pause(ctx, k.shortest+rand.N(max(1, k.longest-k.shortest))) != nil
+		err = t.endError()
 		t.close()
 		if err != nil && !over {
 			return fmt.Errorf("a tab on %s ended: %w", t.topic, err)
@@ -83,19 +83,19 @@ func (k soakRun) visitor(ctx context.Context, s *server, i int) error {
 	return nil
 }
 
-// A sample is the server's size at a time since the beginning.
+// A sample is the server's size at a time since the start.
 type sample struct {
 	at time.Duration
 	size
 }
 
-func (k soakRun) sample(ctx context.Context, o options, s *server) (all []sample, err error) {
+func (k soakRun) collectSamples(ctx context.Context, o options, s *server) (all []sample, err error) {
 	began, told := time.Now(), time.Duration(0)
 	for pause(ctx, k.every) == nil {
 		z, err := s.size(ctx)
 		if err != nil {
 			if ctx.Err() != nil {
-				return all, nil //nolint:nilerr // the time is over
+				return all, nil //nolint:nilerr // the run is over
 			}
 			return nil, err
 		}
@@ -108,11 +108,11 @@ func (k soakRun) sample(ctx context.Context, o options, s *server) (all []sample
 	return all, nil
 }
 
-// judge says whether anything grows: after the first quarter, in which what is kept
-// fills up, the line that fits what was seen may rise until the end by a tenth, or
-// by what is nothing. Of memory the least in each of twenty spans is looked at, which
-// is what stays after a collection; of the others, what there is.
-func judge(r *report, all []sample, lasting time.Duration) {
+// checkGrowth decides whether anything grows: after the first quarter, in which caches fill, the line
+// that fits the samples may rise by a tenth until the end, or by a negligible amount. For memory
+// it uses the minimum in each of twenty spans, which is what remains after a collection; for the
+// others, all samples.
+func checkGrowth(r *report, all []sample, lasting time.Duration) {
 	spanned := lasting * 3 / 4
 	for _, what := range []struct {
 		name, unit string
@@ -125,19 +125,19 @@ func judge(r *report, all []sample, lasting time.Duration) {
 		{"goroutines", "", func(s sample) float64 { return s.Goroutines }, 10, 0},
 		{"open files", "", func(s sample) float64 { return s.Files }, 10, 0},
 	} {
-		x, y, middle := settled(all, lasting/4, what.lowest, what.of)
+		x, y, middle := samplePoints(all, lasting/4, what.lowest, what.of)
 		if len(x) < 3 {
-			r.want(what.name+": looks at it", "", -1, -2)
+			r.addLimited(what.name+": looks at it", "", -1, -2)
 			continue
 		}
-		r.tell(what.name+", mean", what.unit, middle)
-		r.want(what.name+", growth until the end", what.unit, slope(x, y)*spanned.Seconds(), max(what.nothing, middle/10))
+		r.add(what.name+", mean", what.unit, middle)
+		r.addLimited(what.name+", growth until the end", what.unit, slope(x, y)*spanned.Seconds(), max(what.nothing, middle/10))
 	}
 }
 
-// settled are the samples after an instant as points of a line, in seconds; of each
-// span the lowest, if there are spans.
-func settled(all []sample, after, span time.Duration, of func(sample) float64) (x, y []float64, mean float64) {
+// samplePoints returns the samples after a time as points of a line, in seconds; with spans, the lowest
+// of each span.
+func samplePoints(all []sample, after, span time.Duration, of func(sample) float64) (x, y []float64, mean float64) {
 	var end time.Duration
 	for _, s := range all {
 		if s.at < after {

@@ -21,31 +21,31 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// A tab is a page that somebody has open, as the server sees it: it loads the page
-// and then says on a socket what the script of the page says.
+// A tab is an open page as the server sees it: it loads the page and then sends on a socket what
+// the page's script would send.
 type tab struct {
 	topic   string
 	conn    *websocket.Conn
 	reading sync.WaitGroup
-	release func() // forgets to close the socket with the context
+	release func() // the socket no longer closes with the context
 
-	mu     sync.Mutex
-	frames []sighting // that changed the page, in order
-	bytes  int64
-	err    error // why it ended
+	mu      sync.Mutex
+	updates []pageUpdate // frames that changed the page, in order
+	bytes   int64
+	err     error // why it ended
 }
 
-// A sighting is an instant at which a page showed all up to an event.
-type sighting struct {
-	n  uint64
-	at time.Time
+// A pageUpdate is the time at which a page showed all events up to n.
+type pageUpdate struct {
+	event uint64
+	at    time.Time
 }
 
-// A reader says how a tab reads its socket.
-type reader struct {
-	buffer int           // of the kernel, in bytes; zero: as it likes
-	pace   time.Duration // between two pieces of 1 KiB; zero: as fast as they come
-	never  bool          // it reads nothing until it is told to
+// A readSpeed describes how a tab reads its socket.
+type readSpeed struct {
+	buffer int           // of the kernel, in bytes; zero: the default
+	pace   time.Duration // between pieces of 1 KiB; zero: as fast as they arrive
+	frozen bool          // it reads nothing until last is called
 }
 
 var (
@@ -55,9 +55,8 @@ var (
 
 var errNotLive = errors.New("the page is not live")
 
-// loaded is what a page says of itself: what to subscribe to, and how much of the
-// log is in it.
-func loaded(body []byte) (topic string, n uint64, err error) {
+// parsePage returns the topic of a page to subscribe to, and the last event in it.
+func parsePage(body []byte) (topic string, n uint64, err error) {
 	live, number := liveAttribute.FindSubmatch(body), numberAttribute.FindSubmatch(body)
 	if live == nil || number == nil {
 		return "", 0, errNotLive
@@ -67,12 +66,12 @@ func loaded(body []byte) (topic string, n uint64, err error) {
 }
 
 // open opens a page in a tab.
-func open(ctx context.Context, s *server, path string, how reader) (*tab, error) {
+func open(ctx context.Context, s *server, path string, how readSpeed) (*tab, error) {
 	_, _, body, _, err := s.get(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	topic, n, err := loaded(body)
+	topic, n, err := parsePage(body)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -85,7 +84,7 @@ func open(ctx context.Context, s *server, path string, how reader) (*tab, error)
 			if e := c.Control(func(fd uintptr) {
 				err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, how.buffer)
 			}); e != nil {
-				return e //nolint:wrapcheck // the dialer says where
+				return e
 			}
 			return err
 		}}).DialContext(ctx, network, address)
@@ -104,13 +103,13 @@ func open(ctx context.Context, s *server, path string, how reader) (*tab, error)
 		t.close()
 		return nil, fmt.Errorf("subscribe to %s: %w", topic, err)
 	}
-	if !how.never {
+	if !how.frozen {
 		t.reading.Go(func() { t.read(how.pace) })
 	}
 	return t, nil
 }
 
-// read takes frames until the socket ends.
+// read reads frames until the socket ends.
 func (t *tab) read(pace time.Duration) {
 	head := make([]byte, 512)
 	for {
@@ -127,47 +126,47 @@ func (t *tab) read(pace time.Duration) {
 func (t *tab) frame(head []byte, pace time.Duration) error {
 	_, r, err := t.conn.NextReader()
 	if err != nil {
-		return err //nolint:wrapcheck // whoever asks why it ended wants this
+		return err
 	}
 	n, err := io.ReadFull(r, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return err //nolint:wrapcheck // likewise
+		return err
 	}
 	all := int64(n)
 	if pace > 0 {
-		r = &slow{r: r, tick: time.NewTicker(pace)}
+		r = &slowReader{r: r, tick: time.NewTicker(pace)}
 	}
 	more, err := io.Copy(io.Discard, r)
 	if err != nil {
-		return err //nolint:wrapcheck // likewise
+		return err
 	}
-	at, ok := numbered(head[:n])
+	at, ok := frameEvent(head[:n])
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.bytes += all + more
 	if ok {
-		t.frames = append(t.frames, sighting{at, time.Now()})
+		t.updates = append(t.updates, pageUpdate{at, time.Now()})
 	}
 	return nil
 }
 
-// slow is a reader that takes little at a time.
-type slow struct {
+// slowReader is a reader that reads slowly, in small pieces.
+type slowReader struct {
 	r    io.Reader
 	tick *time.Ticker
 }
 
-func (s *slow) Read(b []byte) (int, error) {
+func (s *slowReader) Read(b []byte) (int, error) {
 	<-s.tick.C
 	n, err := s.r.Read(b[:min(len(b), 1024)])
 	if err != nil {
 		s.tick.Stop()
 	}
-	return n, err //nolint:wrapcheck // it is another reader's
+	return n, err
 }
 
-// numbered is the event up to which a frame brings the page, of frames that do.
-func numbered(head []byte) (uint64, bool) {
+// frameEvent returns the event up to which a frame updates the page, if it does.
+func frameEvent(head []byte) (uint64, bool) {
 	rest, ok := bytes.CutPrefix(head, []byte(`{"t":"parts","topic":`))
 	_, rest, more := bytes.Cut(rest, []byte(`,"n":`))
 	end := bytes.IndexByte(rest, ',')
@@ -178,17 +177,17 @@ func numbered(head []byte) (uint64, bool) {
 	return n, err == nil
 }
 
-// seen are the sightings until now, and forgets them.
-func (t *tab) seen() []sighting {
+// takeUpdates returns the sightings since the last call.
+func (t *tab) takeUpdates() []pageUpdate {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	all := t.frames
-	t.frames = nil
+	all := t.updates
+	t.updates = nil
 	return all
 }
 
-// end is why the tab ended, nil while it has not.
-func (t *tab) end() error {
+// endError returns why the tab ended; nil if it has not.
+func (t *tab) endError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err
@@ -200,12 +199,12 @@ func (t *tab) close() {
 	t.reading.Wait()
 }
 
-// since is how long each of marks took until it was among all, which are in order;
-// the later ones of what has not come yet are left out, as nobody knows.
-func since(marks []mark, all []sighting) (took []time.Duration) {
+// latencies returns how long each mark took to appear in all, which is in order. It omits marks that
+// have not appeared yet.
+func latencies(marks []probe, all []pageUpdate) (took []time.Duration) {
 	for _, m := range marks {
-		if i, _ := slices.BinarySearchFunc(all, m.n, func(s sighting, n uint64) int {
-			if s.n < n {
+		if i, _ := slices.BinarySearchFunc(all, m.event, func(s pageUpdate, n uint64) int {
+			if s.event < n {
 				return -1
 			}
 			return 1
@@ -216,12 +215,12 @@ func since(marks []mark, all []sighting) (took []time.Duration) {
 	return took
 }
 
-// tabs are many, on several pages in turn.
+// tabs are open pages, on several addresses in turn.
 type tabs []*tab
 
 func openAll(ctx context.Context, s *server, n int, pages []string) (all tabs, err error) {
 	for i := range n {
-		t, err := open(ctx, s, pages[i%len(pages)], reader{})
+		t, err := open(ctx, s, pages[i%len(pages)], readSpeed{})
 		if err != nil {
 			all.close()
 			return nil, err
@@ -237,21 +236,20 @@ func (all tabs) close() {
 	}
 }
 
-// forget drops what was seen until now.
-func (all tabs) forget() {
+// discardUpdates drops all sightings so far.
+func (all tabs) discardUpdates() {
 	for _, t := range all {
-		t.seen()
+		t.takeUpdates()
 	}
 }
 
-// took is how long marks took until each tab had them. A tab that has ended is an
-// error.
-func (all tabs) took(marks []mark) (took []time.Duration, err error) {
+// latencies returns how long marks took to reach each tab. A tab that has ended is an error.
+func (all tabs) latencies(marks []probe) (took []time.Duration, err error) {
 	for _, t := range all {
-		if err := t.end(); err != nil {
+		if err := t.endError(); err != nil {
 			return nil, fmt.Errorf("a tab on %s ended: %w", t.topic, err)
 		}
-		took = append(took, since(marks, t.seen())...)
+		took = append(took, latencies(marks, t.takeUpdates())...)
 	}
 	return took, nil
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// tabsRun is what `livebench tabs` is asked for.
+// tabsRun has the flags of `livebench tabs`.
 type tabsRun struct {
 	tabs, rate, expiries, backlog, pairs int
 	warm, each, settle                   time.Duration
@@ -32,7 +32,7 @@ func tabsCommand(f *flag.FlagSet) func(context.Context, options) (*report, error
 	pages := f.String("pages", "", "which pages Chromium is on, in turn and separated by commas, such as /n/default; empty: those that change most")
 	f.StringVar(&t.trace, "trace", "", "a file for what Chromium's threads did, which its tools open")
 	return func(ctx context.Context, o options) (*report, error) {
-		t.pages = watched()[:5]
+		t.pages = tabPages()[:5]
 		if *pages != "" {
 			t.pages = strings.Split(*pages, ",")
 		}
@@ -40,20 +40,19 @@ func tabsCommand(f *flag.FlagSet) func(context.Context, options) (*report, error
 	}
 }
 
-// watched are the pages that tabs are on, the ones that change most among them
-// several times.
-func watched() []string {
+// tabPages returns the pages of tabs, with those that change most several times.
+func tabPages() []string {
 	return []string{
 		home, home + "/expirations", queue("orders"), home, queue("marks"),
 		home + "/queues", queue("lapsing"), home, home + "/expirations", queue("late"),
 	}
 }
 
-// A phase is what was measured in one half of a pair.
+// A phase has the measurements of one half of a pair.
 type phase struct {
 	send            []time.Duration
 	server, clients float64 // share of a core
-	sent            float64 // a second
+	sent            float64 // per second
 }
 
 func (t tabsRun) run(ctx context.Context, o options) (*report, error) {
@@ -67,12 +66,12 @@ func (t tabsRun) run(ctx context.Context, o options) (*report, error) {
 		return nil, err
 	}
 	r := &report{}
-	err = l.beside(ctx, func(ctx context.Context) error { return t.measure(ctx, o, l, r) })
+	err = l.runDuring(ctx, func(ctx context.Context) error { return t.measure(ctx, o, l, r) })
 	return r, err
 }
 
-// measure first has senders beside pages and without them, in pairs, then looks at the
-// pages: on one machine each would tell of the other.
+// measure first measures senders with open pages and without, in pairs, and then the pages: on one
+// machine they would affect each other.
 func (t tabsRun) measure(ctx context.Context, o options, l *load, r *report) error {
 	o.tell("%d messages/s begin", t.rate)
 	if err := pause(ctx, t.warm); err != nil {
@@ -82,7 +81,7 @@ func (t tabsRun) measure(ctx context.Context, o options, l *load, r *report) err
 	if err != nil {
 		return err
 	}
-	with, without, err := t.besidePages(ctx, o, l)
+	with, without, err := t.measureSenders(ctx, o, l)
 	if err != nil {
 		return err
 	}
@@ -90,31 +89,31 @@ func (t tabsRun) measure(ctx context.Context, o options, l *load, r *report) err
 	var sentWith []phase
 	var framed []time.Duration
 	for _, w := range with {
-		sentWith, framed = append(sentWith, w.phase), append(framed, w.framed...)
+		sentWith, framed = append(sentWith, w.phase), append(framed, w.frameLatencies...)
 		most.Heap, most.Resident = max(most.Heap, w.size.Heap), max(most.Resident, w.size.Resident)
 	}
-	looked, err := t.look(ctx, o, l)
+	looked, err := t.measurePages(ctx, o, l)
 	if err != nil {
 		return err
 	}
 	var painted []time.Duration
-	var long []busy
+	var long []longTask
 	byPage := map[string][]time.Duration{}
 	for i, w := range looked {
-		painted, long = append(painted, w.painted...), append(long, w.long...)
-		byPage[t.pages[i]] = append(byPage[t.pages[i]], w.painted...)
+		painted, long = append(painted, w.paintLatencies...), append(long, w.longTasks...)
+		byPage[t.pages[i]] = append(byPage[t.pages[i]], w.paintLatencies...)
 	}
-	r.want("from sending to paint in Chromium, p95", "ms", percentile(painted, .95), 400)
-	r.tell("the same, p50", "ms", percentile(painted, .5))
-	r.tell("the same, p99", "ms", percentile(painted, .99))
-	r.tell("messages that this was seen of", "", float64(len(painted)))
-	r.tell("from sending to a frame in the other tabs, p50", "ms", percentile(framed, .5))
-	r.tell("the same, p95", "ms", percentile(framed, .95))
-	r.tell("the same, p99", "ms", percentile(framed, .99))
-	r.want("longest time that Chromium's main thread was busy", "ms", longest(long), 100)
+	r.addLimited("from sending to paint in Chromium, p95", "ms", percentile(painted, .95), 400)
+	r.add("the same, p50", "ms", percentile(painted, .5))
+	r.add("the same, p99", "ms", percentile(painted, .99))
+	r.add("messages that this was seen of", "", float64(len(painted)))
+	r.add("from sending to a frame in the other tabs, p50", "ms", percentile(framed, .5))
+	r.add("the same, p95", "ms", percentile(framed, .95))
+	r.add("the same, p99", "ms", percentile(framed, .99))
+	r.addLimited("longest time that Chromium's main thread was busy", "ms", longestTask(long), 100)
 	p50, p99 := ratios(sentWith, without, .5), ratios(sentWith, without, .99)
-	r.want("send p50 with pages / without, median of pairs", "×", median(p50, itself), 1.1)
-	r.want("send p99 with pages / without, median of pairs", "×", median(p99, itself), 1.5)
+	r.addLimited("send p50 with pages / without, median of pairs", "×", median(p50, itself), 1.1)
+	r.addLimited("send p99 with pages / without, median of pairs", "×", median(p99, itself), 1.5)
 	for _, side := range []struct {
 		name string
 		all  []phase
@@ -126,14 +125,14 @@ func (t tabsRun) measure(ctx context.Context, o options, l *load, r *report) err
 			}
 			return median(all, itself)
 		}
-		r.tell(side.name+": sent", "/s", mid(func(p phase) float64 { return p.sent }))
-		r.tell(side.name+": send p50", "ms", mid(func(p phase) float64 { return percentile(p.send, .5) }))
-		r.tell(side.name+": send p99", "ms", mid(func(p phase) float64 { return percentile(p.send, .99) }))
-		r.tell(side.name+": server's CPU", "% of a core", mid(func(p phase) float64 { return p.server }))
-		r.tell(side.name+": clients' CPU, the browser's too", "% of a core", mid(func(p phase) float64 { return p.clients }))
+		r.add(side.name+": sent", "/s", mid(func(p phase) float64 { return p.sent }))
+		r.add(side.name+": send p50", "ms", mid(func(p phase) float64 { return percentile(p.send, .5) }))
+		r.add(side.name+": send p99", "ms", mid(func(p phase) float64 { return percentile(p.send, .99) }))
+		r.add(side.name+": server's CPU", "% of a core", mid(func(p phase) float64 { return p.server }))
+		r.add(side.name+": clients' CPU, the browser's too", "% of a core", mid(func(p phase) float64 { return p.clients }))
 	}
-	r.tell("server's memory before the first page", "MB", before.Resident)
-	r.tell("the most with pages open", "MB", most.Resident)
+	r.add("server's memory before the first page", "MB", before.Resident)
+	r.add("the most with pages open", "MB", most.Resident)
 	for _, at := range slices.Compact(slices.Sorted(slices.Values(t.pages))) {
 		if all := byPage[at]; len(all) > 0 {
 			r.note("%s in Chromium: %.0f ms p50, %.0f ms p95 of %d", at, percentile(all, .5), percentile(all, .95), len(all))
@@ -142,9 +141,9 @@ func (t tabsRun) measure(ctx context.Context, o options, l *load, r *report) err
 	return nil
 }
 
-// besidePages has senders beside pages and without them. Chromium has what nobody else
-// wants of the processor.
-func (t tabsRun) besidePages(ctx context.Context, o options, l *load) (with []watchedPhase, without []phase, err error) {
+// measureSenders measures senders with open pages and without. Chromium only gets idle processor
+// time.
+func (t tabsRun) measureSenders(ctx context.Context, o options, l *load) (with []pagePhase, without []phase, err error) {
 	c, err := browse(ctx, o, idle, "")
 	if err != nil {
 		return nil, nil, err
@@ -166,15 +165,15 @@ func (t tabsRun) besidePages(ctx context.Context, o options, l *load) (with []wa
 				return nil, nil, err
 			}
 			with = append(with, w)
-			t.progress(o, fmt.Sprintf("with pages, in tabs after %.0f ms p95", percentile(w.framed, .95)), i, w.phase)
+			t.progress(o, fmt.Sprintf("with pages, in tabs after %.0f ms p95", percentile(w.frameLatencies, .95)), i, w.phase)
 		}
 	}
 	return with, without, nil
 }
 
-// look looks at one page after another. Chromium has more of the processor.
-func (t tabsRun) look(ctx context.Context, o options, l *load) (all []watchedPhase, err error) {
-	c, err := browse(ctx, o, giveWay, t.trace)
+// measurePages measures one page after another. Chromium gets more processor time.
+func (t tabsRun) measurePages(ctx context.Context, o options, l *load) (all []pagePhase, err error) {
+	c, err := browse(ctx, o, lowerPriority, t.trace)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +184,7 @@ func (t tabsRun) look(ctx context.Context, o options, l *load) (all []watchedPha
 			return nil, err
 		}
 		all = append(all, w)
-		o.tell("painted on %s after %.0f ms p95; Chromium was busy for %.0f ms at the longest", at, percentile(w.painted, .95), longest(w.long))
+		o.tell("painted on %s after %.0f ms p95; Chromium was busy for %.0f ms at the longest", at, percentile(w.paintLatencies, .95), longestTask(w.longTasks))
 	}
 	return all, nil
 }
@@ -195,7 +194,7 @@ func (t tabsRun) progress(o options, what string, i int, p phase) {
 		i+1, what, p.sent, percentile(p.send, .5), percentile(p.send, .99), p.server, p.clients)
 }
 
-// ratios are with against without, pair by pair.
+// ratios returns a percentile with pages divided by that without, for each pair.
 func ratios(with, without []phase, p float64) (all []float64) {
 	for i := range min(len(with), len(without)) {
 		if w := percentile(without[i].send, p); w > 0 && !math.IsNaN(w) {
@@ -205,19 +204,19 @@ func ratios(with, without []phase, p float64) (all []float64) {
 	return all
 }
 
-// phase measures senders for a while; begin is called when it begins.
+// phase measures senders for a while; it calls begin at the start.
 func (t tabsRun) phase(ctx context.Context, l *load, begin func()) (phase, error) {
 	if err := pause(ctx, t.settle); err != nil {
 		return phase{}, err
 	}
 	begin()
 	server, clients := l.s.cpu()
-	l.took.take()
+	l.latencies.take()
 	sent, began := l.sent.Load(), time.Now()
 	if err := pause(ctx, t.each); err != nil {
 		return phase{}, err
 	}
-	p := phase{send: l.took.take()}
+	p := phase{send: l.latencies.take()}
 	took := time.Since(began).Seconds()
 	p.sent = float64(l.sent.Load()-sent) / took
 	s, c := l.s.cpu()
@@ -225,17 +224,17 @@ func (t tabsRun) phase(ctx context.Context, l *load, begin func()) (phase, error
 	return p, nil
 }
 
-// watchedPhase is a phase with pages open.
-type watchedPhase struct {
+// pagePhase is a phase with open pages.
+type pagePhase struct {
 	phase
-	framed, painted []time.Duration
-	long            []busy
-	size            size
+	frameLatencies, paintLatencies []time.Duration
+	longTasks                      []longTask
+	size                           size
 }
 
-// watch opens the pages, Chromium's at one of them, and measures what comes there.
-func (t tabsRun) watch(ctx context.Context, l *load, c *chrome, at string) (w watchedPhase, err error) {
-	all, err := openElsewhere(ctx, l.s, t.tabs, watched())
+// watch opens the pages, Chromium's at one of them, and measures what arrives there.
+func (t tabsRun) watch(ctx context.Context, l *load, c *chrome, at string) (w pagePhase, err error) {
+	all, err := openElsewhere(ctx, l.s, t.tabs, tabPages())
 	if err != nil {
 		return w, err
 	}
@@ -243,12 +242,12 @@ func (t tabsRun) watch(ctx context.Context, l *load, c *chrome, at string) (w wa
 	if err := c.visit(l.s.Dashboard + at); err != nil { //nolint:contextcheck // a tab has its own
 		return w, err
 	}
-	var sent func() ([]mark, error)
+	var sent func() ([]probe, error)
 	var failed, forgetting error
 	if w.phase, err = t.phase(ctx, l, func() {
-		sent = l.follow(ctx)
-		forgetting = all.forget()
-		_, _, failed = c.seen() // what loading cost is not what is measured
+		sent = l.collectProbes(ctx)
+		forgetting = all.discardUpdates()
+		_, _, failed = c.takePaints() // loading is not measured
 	}); err != nil || failed != nil || forgetting != nil {
 		return w, errors.Join(err, failed, forgetting)
 	}
@@ -256,16 +255,16 @@ func (t tabsRun) watch(ctx context.Context, l *load, c *chrome, at string) (w wa
 	if err != nil {
 		return w, err
 	}
-	if w.framed, err = all.took(marks); err != nil {
+	if w.frameLatencies, err = all.latencies(marks); err != nil {
 		return w, err
 	}
-	painted, long, err := c.seen()
+	painted, long, err := c.takePaints()
 	if err != nil {
 		return w, err
 	}
-	w.painted, w.long = since(marks, painted), long
+	w.paintLatencies, w.longTasks = latencies(marks, painted), long
 	if w.size, err = l.s.size(ctx); err != nil {
 		return w, err
 	}
-	return w, c.leave()
+	return w, c.openBlank()
 }

@@ -11,31 +11,32 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
-func describeAlerts() description {
-	return description{
-		name: "alerts", summary: "List alerts, and list, create, change and delete the rules that give them.", command: &alertsCommand{}, ends: clientEnds(),
-		detail: "A rule tells before messages run out or entities delete themselves, or when something has expired or died, and can give messages more time. A rule is named by its name or number.",
-		examples: []example{
-			{"mayfly alerts", "Lists the latest alerts."},
-			{"mayfly alerts create 'late orders' --when running-out --in orders --within 1m --then extend --by 10m --times 3", "Gives messages ten minutes more, at most three times, when they have less than one left."},
-			{"mayfly alerts create 'dead' --when dead-over --over 100 --url https://example.com/hook --dry-run", "Tells what a rule would do now."},
-			{"mayfly alerts off 'late orders'", "Has a rule rest."},
+func describeAlerts() cli.Command {
+	return cli.Command{
+		Name: "alerts", Summary: "List alerts, and manage alert rules.", Flags: &alertsCommand{}, ExitCodes: clientExitCodes(),
+		Detail: "A rule tells before messages run out or entities delete themselves, or when something has expired or died, and can give messages more time. A rule is named by its name or number.",
+		Examples: []cli.Example{
+			{Line: "mayfly alerts", Text: "Lists the latest alerts."},
+			{Line: "mayfly alerts create 'late orders' --when running-out --in orders --within 1m --then extend --by 10m --times 3", Text: "Gives messages ten minutes more, at most three times, when they have less than one left."},
+			{Line: "mayfly alerts create 'dead' --when dead-over --over 100 --url https://example.com/hook --dry-run", Text: "Tells what a rule would do now."},
+			{Line: "mayfly alerts off 'late orders'", Text: "Has a rule rest."},
 		},
 	}
 }
 
-// alertsCommand is what can be done with alerts and their rules.
+// alertsCommand groups the subcommands for alerts and alert rules.
 type alertsCommand struct {
-	List   alertsListCommand   `cmd:"" default:"withargs" help:"List the latest alerts. This is what happens without a word."`
-	Rules  alertsRulesCommand  `cmd:"" help:"List the rules, and what they have done."`
-	Create alertsCreateCommand `cmd:"" help:"Add a rule, or tell what it would do now."`
-	On     alertsOnCommand     `cmd:"" help:"Have a rule work again that rests."`
-	Off    alertsOffCommand    `cmd:"" help:"Have a rule rest."`
-	Test   alertsTestCommand   `cmd:"" help:"Have an alert of a rule arrive, without any reason."`
-	Delete alertsDeleteCommand `cmd:"" help:"Remove a rule."`
+	List   alertsListCommand   `cmd:"" default:"withargs" help:"List the latest alerts (default)."`
+	Rules  alertsRulesCommand  `cmd:"" help:"List alert rules and how often each has fired."`
+	Create alertsCreateCommand `cmd:"" help:"Add an alert rule, or preview it with --dry-run."`
+	On     alertsOnCommand     `cmd:"" help:"Resume an alert rule."`
+	Off    alertsOffCommand    `cmd:"" help:"Pause an alert rule."`
+	Test   alertsTestCommand   `cmd:"" help:"Send a test alert of a rule."`
+	Delete alertsDeleteCommand `cmd:"" help:"Delete an alert rule."`
 }
 
 const alertRulesPath = "/api/v1/alert-rules"
@@ -43,31 +44,31 @@ const alertRulesPath = "/api/v1/alert-rules"
 // alertsListCommand lists alerts.
 type alertsListCommand struct{ client }
 
-// Run lists. JSON is one alert a line.
-func (c *alertsListCommand) Run(ctx context.Context, s streams) error {
+// Run lists alerts. JSON is one alert a line.
+func (c *alertsListCommand) Run(ctx context.Context, s cli.Streams) error {
 	var answer struct {
 		Alerts []json.RawMessage `json:"alerts"`
 	}
-	if _, err := c.ask(ctx, http.MethodGet, "/api/v1/alerts", nil, &answer, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, "/api/v1/alerts", nil, &answer, 0); err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.writeLines(answer.Alerts)
+		return s.WriteLines(answer.Alerts)
 	}
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "AT\tRULE\tWHEN\tCOUNT\tWHERE") //nolint:errcheck // Flush says it
+	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "AT\tRULE\tWHEN\tCOUNT\tWHERE") //nolint:errcheck // Flush returns the error
 	for _, raw := range answer.Alerts {
 		var a api.Alert
 		if err := json.Unmarshal(raw, &a); err != nil {
 			return fmt.Errorf("the server tells of an alert in a way that cannot be read: %w", err)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", a.At.UTC().Format(time.RFC3339), printable(a.Name, 60), a.When, a.Count, alertPlaces(a)) //nolint:errcheck // Flush says it
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", a.At.UTC().Format(time.RFC3339), cli.Printable(a.Name, 60), a.When, a.Count, alertPaths(a)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
 }
 
-// alertPlaces are the first few entities that an alert is about.
-func alertPlaces(a api.Alert) string {
+// alertPaths returns the first few entities in an alert.
+func alertPaths(a api.Alert) string {
 	const most = 3
 	var out []string
 	seen := map[string]bool{}
@@ -78,31 +79,31 @@ func alertPlaces(a api.Alert) string {
 		if seen[it.Path] = true; len(out) == most {
 			return strings.Join(out, ", ") + ", …"
 		}
-		out = append(out, printable(it.Path, 100))
+		out = append(out, cli.Printable(it.Path, 100))
 	}
 	return strings.Join(out, ", ")
 }
 
-// alertsRulesCommand lists rules.
+// alertsRulesCommand lists alert rules.
 type alertsRulesCommand struct {
 	client
-	Names bool `help:"Print the names alone."`
+	Names bool `help:"Print only the names."`
 }
 
-// Run lists. JSON is one rule a line.
-func (c *alertsRulesCommand) Run(ctx context.Context, s streams) error {
+// Run lists rules. JSON is one rule a line.
+func (c *alertsRulesCommand) Run(ctx context.Context, s cli.Streams) error {
 	var answer struct {
 		Rules []json.RawMessage `json:"rules"`
 	}
-	if _, err := c.ask(ctx, http.MethodGet, alertRulesPath, nil, &answer, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, alertRulesPath, nil, &answer, 0); err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.writeLines(answer.Rules)
+		return s.WriteLines(answer.Rules)
 	}
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	if !c.Names {
-		fmt.Fprintln(w, "NUMBER\tNAME\tSTATE\tWHEN\tIN\tTHEN\tFIRED\tDONE") //nolint:errcheck // Flush says it
+		fmt.Fprintln(w, "NUMBER\tNAME\tSTATE\tWHEN\tIN\tTHEN\tFIRED\tDONE") //nolint:errcheck // Flush returns the error
 	}
 	for _, raw := range answer.Rules {
 		var r api.AlertRule
@@ -110,83 +111,83 @@ func (c *alertsRulesCommand) Run(ctx context.Context, s streams) error {
 			return fmt.Errorf("the server tells of a rule in a way that cannot be read: %w", err)
 		}
 		if c.Names {
-			fmt.Fprintln(w, printable(r.Name, 100)) //nolint:errcheck // Flush says it
+			fmt.Fprintln(w, cli.Printable(r.Name, 100)) //nolint:errcheck // Flush returns the error
 			continue
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", r.ID, printable(r.Name, 60), stateOfRule(r), r.When, orStar(printable(r.In, 60)), r.Then, r.Fired, r.Done) //nolint:errcheck // Flush says it
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%d\n", r.ID, cli.Printable(r.Name, 60), alertRuleState(r), r.When, orAllEntities(cli.Printable(r.In, 60)), r.Then, r.Fired, r.Done) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
 }
 
-func stateOfRule(r api.AlertRule) string {
+func alertRuleState(r api.AlertRule) string {
 	switch {
 	case r.Disabled:
 		return "off"
 	case r.Trouble != "":
-		return "trouble: " + printable(r.Trouble, 80)
+		return "trouble: " + cli.Printable(r.Trouble, 80)
 	default:
 		return "on"
 	}
 }
 
-// orStar is where a rule looks: everywhere is a pattern too.
-func orStar(text string) string {
+// orAllEntities returns text, or the pattern * for an empty text, which means all entities.
+func orAllEntities(text string) string {
 	if text == "" {
 		return "*"
 	}
 	return text
 }
 
-// alertsCreateCommand adds a rule.
+// alertsCreateCommand adds an alert rule.
 type alertsCreateCommand struct {
 	client
-	Name   string `arg:"" help:"Its name, which no other rule has."`
-	When   string `required:"" enum:"running-out,expired,dead-lettered,dead-over,deleting,deleted" help:"What it waits for: running-out, expired, dead-lettered, dead-over, deleting or deleted."`
-	In     string `placeholder:"PATH" help:"An entity, a topic with its subscriptions, or a pattern such as orders*. Default: everywhere."`
-	Query  string `placeholder:"QUERY" help:"Of running-out and dead-lettered: only messages that match, as mayfly search has it."`
-	Reason string `help:"Of dead-lettered: only with this reason, or a pattern such as TTL*."`
-	Within string `placeholder:"DURATION" help:"Of running-out and deleting: how long before the end."`
-	Over   int64  `placeholder:"N" help:"Of dead-over: more dead letters than these."`
-	Then   string `enum:",notify,extend,dead-letter" default:"" placeholder:"DEED" help:"What it does beside telling: notify (nothing), extend or dead-letter."`
-	By     string `placeholder:"DURATION" help:"Of extend: by how much."`
-	Times  int    `placeholder:"N" help:"Of extend: how often a message is extended at the most."`
-	URL    string `name:"url" placeholder:"URL" help:"A webhook that is told too."`
-	Secret string `env:"MAYFLY_ALERT_SECRET" placeholder:"TEXT" help:"By which the webhook's requests are signed."`
-	Off    bool   `help:"It rests until it is switched on."`
-	DryRun bool   `name:"dry-run" help:"Only tell what it would do now."`
+	Name   string `arg:"" help:"Name of the rule, unique in the namespace."`
+	When   string `required:"" enum:"running-out,expired,dead-lettered,dead-over,deleting,deleted" help:"Condition: running-out, expired, dead-lettered, dead-over, deleting or deleted."`
+	In     string `placeholder:"PATH" help:"Entity, topic with its subscriptions, or pattern such as orders*. Default: all entities."`
+	Query  string `placeholder:"QUERY" help:"For running-out and dead-lettered: only messages that match this query, in the syntax of mayfly search."`
+	Reason string `help:"For dead-lettered: only this reason, or a pattern such as TTL*."`
+	Within string `placeholder:"DURATION" help:"For running-out and deleting: time before the end."`
+	Over   int64  `placeholder:"N" help:"For dead-over: alert when there are more dead letters than this."`
+	Then   string `enum:",notify,extend,dead-letter" default:"" placeholder:"DEED" help:"Action besides the alert: notify (none), extend or dead-letter."`
+	By     string `placeholder:"DURATION" help:"For extend: duration to add."`
+	Times  int    `placeholder:"N" help:"For extend: how many times a message may be extended."`
+	URL    string `name:"url" placeholder:"URL" help:"Webhook URL that also receives the alerts."`
+	Secret string `env:"MAYFLY_ALERT_SECRET" placeholder:"TEXT" help:"Secret that signs the requests to the webhook."`
+	Off    bool   `help:"Create the rule paused."`
+	DryRun bool   `name:"dry-run" help:"Show what the rule would do now, and create nothing."`
 }
 
-// Run adds it.
-func (c *alertsCreateCommand) Run(ctx context.Context, s streams) error {
+// Run adds the rule or, with --dry-run, prints what it would do now.
+func (c *alertsCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 	in := api.NewAlertRule{
 		Name: c.Name, Disabled: c.Off, When: c.When, In: c.In, Query: c.Query, Reason: c.Reason, Within: c.Within, Over: c.Over,
 		Then: c.Then, By: c.By, Times: c.Times, URL: c.URL, Secret: c.Secret, DryRun: c.DryRun,
 	}
 	var answer struct {
 		api.AlertRule
-		api.AlertForecast
+		api.AlertPreview
 	}
-	raw, err := c.ask(ctx, http.MethodPost, alertRulesPath, in, nil, 0)
+	raw, err := c.request(ctx, http.MethodPost, alertRulesPath, in, nil, 0)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
 	if c.DryRun {
-		if err := json.Unmarshal(raw, &answer.AlertForecast); err != nil {
+		if err := json.Unmarshal(raw, &answer.AlertPreview); err != nil {
 			return fmt.Errorf("the server's forecast cannot be read: %w", err)
 		}
-		return tellAlertForecast(s, answer.AlertForecast)
+		return printAlertForecast(s, answer.AlertPreview)
 	}
 	if err := json.Unmarshal(raw, &answer.AlertRule); err != nil {
 		return fmt.Errorf("the server's rule cannot be read: %w", err)
 	}
-	_, err = fmt.Fprintf(s.out, "Created rule %d, %s.\n", answer.ID, printable(answer.Name, 100))
+	_, err = fmt.Fprintf(s.Out, "Created rule %d, %s.\n", answer.ID, cli.Printable(answer.Name, 100))
 	return err
 }
 
-func tellAlertForecast(s streams, f api.AlertForecast) error {
+func printAlertForecast(s cli.Streams, f api.AlertPreview) error {
 	text := "It waits for something to happen; now it would tell of nothing.\n"
 	if f.Known {
 		text = fmt.Sprintf("Now it would tell of %d.\n", f.Count)
@@ -194,14 +195,14 @@ func tellAlertForecast(s streams, f api.AlertForecast) error {
 			text = fmt.Sprintf("Now it would tell of at least %d.\n", f.Count)
 		}
 	}
-	_, err := io.WriteString(s.out, text)
+	_, err := io.WriteString(s.Out, text)
 	return err
 }
 
-// ruleNamed is a rule by its name or number.
-func (c client) ruleNamed(ctx context.Context, name string) (r api.AlertRule, err error) {
+// findAlertRule returns the rule with a name or number.
+func (c client) findAlertRule(ctx context.Context, name string) (r api.AlertRule, err error) {
 	var all api.AlertRules
-	if _, err := c.ask(ctx, http.MethodGet, alertRulesPath, nil, &all, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, alertRulesPath, nil, &all, 0); err != nil {
 		return r, err
 	}
 	for _, r := range all.Rules {
@@ -210,39 +211,39 @@ func (c client) ruleNamed(ctx context.Context, name string) (r api.AlertRule, er
 		}
 	}
 	if n, err := strconv.ParseInt(name, 10, 64); err == nil && n > 0 {
-		_, err := c.ask(ctx, http.MethodGet, alertRulePath(n), nil, &r, 0)
+		_, err := c.request(ctx, http.MethodGet, alertRulePath(n), nil, &r, 0)
 		return r, err
 	}
-	return r, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "AlertRuleNotFound", Detail: fmt.Sprintf("There is no rule %q; mayfly alerts rules lists them.", printable(name, 100))}
+	return r, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "AlertRuleNotFound", Detail: fmt.Sprintf("There is no rule %q; mayfly alerts rules lists them.", cli.Printable(name, 100))}
 }
 
 func alertRulePath(id int64) string { return alertRulesPath + "/" + strconv.FormatInt(id, 10) }
 
-// ruleFlags are those of whatever is done to a rule.
-type ruleFlags struct {
+// alertRuleFlags are the flags of commands that change one rule.
+type alertRuleFlags struct {
 	client
-	Rule string `arg:"" help:"Its name or number."`
+	Rule string `arg:"" help:"Name or number of the rule."`
 }
 
-// alertsOnCommand switches a rule on.
-type alertsOnCommand struct{ ruleFlags }
+// alertsOnCommand enables a rule.
+type alertsOnCommand struct{ alertRuleFlags }
 
-// Run switches it on.
-func (c *alertsOnCommand) Run(ctx context.Context, s streams) error {
-	return c.replace(ctx, s, "works", func(r *api.NewAlertRule) { r.Disabled = false })
+// Run enables the rule.
+func (c *alertsOnCommand) Run(ctx context.Context, s cli.Streams) error {
+	return c.updateRule(ctx, s, "works", func(r *api.NewAlertRule) { r.Disabled = false })
 }
 
-// alertsOffCommand switches a rule off.
-type alertsOffCommand struct{ ruleFlags }
+// alertsOffCommand disables a rule.
+type alertsOffCommand struct{ alertRuleFlags }
 
-// Run switches it off.
-func (c *alertsOffCommand) Run(ctx context.Context, s streams) error {
-	return c.replace(ctx, s, "rests", func(r *api.NewAlertRule) { r.Disabled = true })
+// Run disables the rule.
+func (c *alertsOffCommand) Run(ctx context.Context, s cli.Streams) error {
+	return c.updateRule(ctx, s, "rests", func(r *api.NewAlertRule) { r.Disabled = true })
 }
 
-// replace gives a rule other words.
-func (c ruleFlags) replace(ctx context.Context, s streams, does string, change func(*api.NewAlertRule)) error {
-	r, err := c.ruleNamed(ctx, c.Rule)
+// updateRule reads the rule, applies change and writes the rule back.
+func (c alertRuleFlags) updateRule(ctx context.Context, s cli.Streams, does string, change func(*api.NewAlertRule)) error {
+	r, err := c.findAlertRule(ctx, c.Rule)
 	if err != nil {
 		return err
 	}
@@ -251,45 +252,45 @@ func (c ruleFlags) replace(ctx context.Context, s streams, does string, change f
 		Then: r.Then, By: r.By, Times: r.Times, URL: r.URL,
 	}
 	change(&in)
-	raw, err := c.ask(ctx, http.MethodPut, alertRulePath(r.ID), in, nil, 0)
+	raw, err := c.request(ctx, http.MethodPut, alertRulePath(r.ID), in, nil, 0)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
-	_, err = fmt.Fprintf(s.out, "Rule %d, %s, %s.\n", r.ID, printable(r.Name, 100), does)
+	_, err = fmt.Fprintf(s.Out, "Rule %d, %s, %s.\n", r.ID, cli.Printable(r.Name, 100), does)
 	return err
 }
 
-// alertsTestCommand has an alert arrive.
-type alertsTestCommand struct{ ruleFlags }
+// alertsTestCommand raises a test alert of a rule.
+type alertsTestCommand struct{ alertRuleFlags }
 
-// Run asks for it.
-func (c *alertsTestCommand) Run(ctx context.Context, s streams) error {
-	r, err := c.ruleNamed(ctx, c.Rule)
+// Run asks the server for a test alert.
+func (c *alertsTestCommand) Run(ctx context.Context, s cli.Streams) error {
+	r, err := c.findAlertRule(ctx, c.Rule)
 	if err != nil {
 		return err
 	}
-	if _, err := c.ask(ctx, http.MethodPost, alertRulePath(r.ID)+"/test", nil, nil, 0); err != nil || c.JSON {
+	if _, err := c.request(ctx, http.MethodPost, alertRulePath(r.ID)+"/test", nil, nil, 0); err != nil || c.JSON {
 		return err
 	}
-	_, err = fmt.Fprintf(s.out, "Rule %d, %s, has told of a test.\n", r.ID, printable(r.Name, 100))
+	_, err = fmt.Fprintf(s.Out, "Rule %d, %s, has told of a test.\n", r.ID, cli.Printable(r.Name, 100))
 	return err
 }
 
-// alertsDeleteCommand removes a rule.
-type alertsDeleteCommand struct{ ruleFlags }
+// alertsDeleteCommand deletes a rule.
+type alertsDeleteCommand struct{ alertRuleFlags }
 
-// Run removes it.
-func (c *alertsDeleteCommand) Run(ctx context.Context, s streams) error {
-	r, err := c.ruleNamed(ctx, c.Rule)
+// Run deletes the rule.
+func (c *alertsDeleteCommand) Run(ctx context.Context, s cli.Streams) error {
+	r, err := c.findAlertRule(ctx, c.Rule)
 	if err != nil {
 		return err
 	}
-	if _, err := c.ask(ctx, http.MethodDelete, alertRulePath(r.ID), nil, nil, 0); err != nil || c.JSON {
+	if _, err := c.request(ctx, http.MethodDelete, alertRulePath(r.ID), nil, nil, 0); err != nil || c.JSON {
 		return err
 	}
-	_, err = fmt.Fprintf(s.out, "Deleted rule %d, %s.\n", r.ID, printable(r.Name, 100))
+	_, err = fmt.Fprintf(s.Out, "Deleted rule %d, %s.\n", r.ID, cli.Printable(r.Name, 100))
 	return err
 }

@@ -12,64 +12,64 @@ import (
 	"strings"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 	"mayfly/storage"
 	"mayfly/storage/archive"
 )
 
-// storeFlags name the store that a command works on by itself, without asking a
-// server.
+// storeFlags name the store for commands that open it directly, without a server.
 type storeFlags struct {
 	Store     string `placeholder:"URL" env:"MAYFLY_STORE" help:"The store: sqlite:PATH or mongodb://HOST/DATABASE. Default: sqlite:${data}."`
-	Namespace string `placeholder:"NAME" help:"The namespace, in a store that has several. Default: the server's own, which MAYFLY_NAMESPACE names; of a restore on MongoDB what the backup is of."`
+	Namespace string `placeholder:"NAME" help:"Namespace, in a store with several. Default: the server's own, from MAYFLY_NAMESPACE; for a restore on MongoDB, the namespace of the backup."`
 }
 
-// find is the store; the same as serve's unless it is said.
-func (k storeFlags) find(ctx context.Context) (storage.Place, error) {
-	own := Config{Store: k.Store, Namespace: os.Getenv("MAYFLY_NAMESPACE")}
-	if err := own.complete(); err != nil {
-		return storage.Place{}, err
+// findStore returns the store; by default the one that serve uses.
+func (k storeFlags) findStore(ctx context.Context) (storage.Location, error) {
+	own := os.Getenv("MAYFLY_NAMESPACE")
+	store, err := CompleteStore(k.Store, own)
+	if err != nil {
+		return storage.Location{}, err
 	}
-	said := Config{Store: own.Store, Namespace: k.Namespace}
-	if err := said.complete(); err != nil {
-		return storage.Place{}, err
+	if _, err := CompleteStore(store, k.Namespace); err != nil {
+		return storage.Location{}, err
 	}
-	return storage.Find(ctx, own.Store, own.Namespace, said.Namespace, storage.Options{}) //nolint:wrapcheck // a sentence
+	return storage.Locate(ctx, store, own, k.Namespace, storage.Options{})
 }
 
-func describeBackup() description {
-	return description{
-		name: "backup", summary: "Copy a store to a file, also beside its server.", command: &backupCommand{},
-		detail: "The backup is of one moment, also while a server goes on working. It can be restored into a store of another kind. To check one: mayfly verify FILE.",
-		examples: []example{
-			{"mayfly backup monday.backup", "Copies the store in the data folder."},
-			{"mayfly backup - --store mongodb://db.example/mayfly | gzip > monday.backup.gz", "Copies a namespace on MongoDB, compressed once more."},
+func describeBackup() cli.Command {
+	return cli.Command{
+		Name: "backup", Summary: "Back up a store to a file, also while its server runs.", Flags: &backupCommand{},
+		Detail: "The backup is of one moment, also while a server goes on working. It can be restored into a store of another kind. To check one: mayfly verify FILE.",
+		Examples: []cli.Example{
+			{Line: "mayfly backup monday.backup", Text: "Copies the store in the data folder."},
+			{Line: "mayfly backup - --store mongodb://db.example/mayfly | gzip > monday.backup.gz", Text: "Copies a namespace on MongoDB, compressed once more."},
 		},
 	}
 }
 
-// backupCommand writes a backup.
+// backupCommand writes a backup of a store.
 type backupCommand struct {
-	File string `arg:"" help:"Where to write the backup; - is standard output."`
+	File string `arg:"" help:"File to write the backup to; - is standard output."`
 	storeFlags
 	NoHistory bool `help:"Leave the history out."`
-	Force     bool `short:"f" help:"Take the place of a file that is there."`
+	Force     bool `short:"f" help:"Overwrite an existing file."`
 }
 
-// Run writes the file beside its place, and puts it there when it is whole and
+// Run writes a temporary file next to the target and renames it once it is complete and
 // durable.
-func (c *backupCommand) Run(ctx context.Context, s streams) (err error) {
-	place, err := c.place()
+func (c *backupCommand) Run(ctx context.Context, s cli.Streams) (err error) {
+	place, err := c.targetPath()
 	if err != nil {
 		return err
 	}
-	from, err := c.find(ctx)
+	from, err := c.findStore(ctx)
 	if err != nil {
 		return err
 	}
-	l, err := storage.Look(ctx, from.URL, storage.Options{Namespace: from.Namespace})
+	l, err := storage.OpenSnapshot(ctx, from.URL, storage.Options{Namespace: from.Namespace})
 	if err != nil {
-		return err //nolint:wrapcheck // a sentence
+		return err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	write := func(w io.Writer) (archive.Summary, error) {
@@ -78,29 +78,29 @@ func (c *backupCommand) Run(ctx context.Context, s streams) (err error) {
 		})
 	}
 	if c.File == "-" {
-		sum, err := write(s.out)
+		sum, err := write(s.Out)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(s.err, "Wrote %s: %s.\n", size(sum.Bytes), told(sum.Counts))
+		_, err = fmt.Fprintf(s.Err, "Wrote %s: %s.\n", cli.FormatSize(sum.Bytes), describeBackupCounts(sum.Counts))
 		return err
 	}
 	var sum archive.Summary
-	if err := putInPlace(place, func(w io.Writer) (err error) {
+	if err := writeFileAtomically(place, func(w io.Writer) (err error) {
 		if sum, err = write(w); err != nil {
 			return err
 		}
-		_, err = c.place() // nobody has come before us
+		_, err = c.targetPath() // the file may have been created meanwhile
 		return err
 	}); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.out, "Wrote %s to %s: %s.\n", size(sum.Bytes), c.File, told(sum.Counts))
+	_, err = fmt.Fprintf(s.Out, "Wrote %s to %s: %s.\n", cli.FormatSize(sum.Bytes), c.File, describeBackupCounts(sum.Counts))
 	return err
 }
 
-// place is where the file goes, links resolved.
-func (c *backupCommand) place() (string, error) {
+// targetPath returns the target path with symbolic links resolved.
+func (c *backupCommand) targetPath() (string, error) {
 	if c.File == "-" {
 		return "", nil
 	}
@@ -124,9 +124,9 @@ func (c *backupCommand) place() (string, error) {
 	}
 }
 
-// putInPlace has a file written under another name, for its owner alone, and
-// renames it when it is durable: what is called path is always whole.
-func putInPlace(path string, write func(io.Writer) error) (err error) {
+// writeFileAtomically writes a temporary file that only its owner may read, syncs it, and renames it
+// to path. A file at path is therefore always complete.
+func writeFileAtomically(path string, write func(io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.partial")
 	if err != nil {
 		return fmt.Errorf("the backup cannot be written: %w", err)
@@ -145,55 +145,36 @@ func putInPlace(path string, write func(io.Writer) error) (err error) {
 	if err := os.Rename(f.Name(), path); err != nil {
 		return fmt.Errorf("the backup cannot be put in its place: %w", err)
 	}
-	syncFolder(filepath.Dir(path))
+	syncDir(filepath.Dir(path))
 	return nil
 }
 
-// syncFolder makes the name of a file durable, where the system lets it.
-func syncFolder(dir string) {
+// syncDir makes a file name durable, where the system supports it.
+func syncDir(dir string) {
 	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()  //nolint:errcheck // the file is whole under either name
+		_ = d.Sync()  //nolint:errcheck // the file is complete under either name
 		_ = d.Close() //nolint:errcheck // nothing was written
 	}
 }
 
-// told is what there is, for people.
-func told(c archive.Counts) string {
+// describeBackupCounts describes the contents of a backup in words.
+func describeBackupCounts(c archive.Counts) string {
 	var parts []string
 	for _, p := range []struct {
 		n         int64
 		one, many string
 	}{{c.Queues, "queue", "queues"}, {c.Topics, "topic", "topics"}, {c.Subscriptions, "subscription", "subscriptions"}} {
 		if p.n > 0 {
-			parts = append(parts, counted(p.n, p.one, p.many))
+			parts = append(parts, cli.Pluralize(p.n, p.one, p.many))
 		}
 	}
-	text := messages(c.Messages)
+	text := cli.MessageCount(c.Messages)
 	if c.BodyBytes > 0 {
-		text += " with " + size(c.BodyBytes) + " of bodies"
+		text += " with " + cli.FormatSize(c.BodyBytes) + " of bodies"
 	}
 	parts = append(parts, text)
 	if c.Events > 0 {
-		parts = append(parts, counted(c.Events, "event", "events"))
+		parts = append(parts, cli.Pluralize(c.Events, "event", "events"))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func counted(n int64, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}
-
-// size is a number of bytes for people; units are powers of 1024.
-func size(n int64) string {
-	if n < 1<<10 {
-		return counted(n, "byte", "bytes")
-	}
-	v, unit := float64(n)/(1<<10), 0
-	for v >= 1000 && unit < 3 {
-		v, unit = v/(1<<10), unit+1
-	}
-	return fmt.Sprintf("%.3g %s", v, []string{"KiB", "MiB", "GiB", "TiB"}[unit])
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 	"mayfly/storage"
 	"mayfly/storage/archive"
@@ -17,7 +18,7 @@ import (
 	"mayfly/web/api"
 )
 
-// A vault is a folder with stores and backups in it, and somebody at a shell.
+// A vault is a folder for stores and backups, with helpers to run commands.
 type vault struct {
 	*testing.T
 	dir string
@@ -26,47 +27,51 @@ type vault struct {
 func (s vault) at(name string) string    { return filepath.Join(s.dir, name) }
 func (s vault) store(name string) string { return "sqlite:" + s.at(name) }
 
-// does is a command that succeeds.
+// does runs a command that has to succeed.
 func (s vault) does(want string, args ...string) {
 	s.Helper()
-	out, complaint, code := typed(s.T, "", args...)
-	if code != exitOK || !strings.Contains(out, want) || strings.Count(out, "\n") != 1 || complaint != "" {
+	out, complaint, code := RunCommand(s.T, "", args...)
+	if code != cli.ExitOK || !strings.Contains(out, want) || strings.Count(out, "\n") != 1 || complaint != "" {
 		s.Errorf("%q: got %d %q %q, want %q", args, code, out, complaint, want)
 	}
 }
 
-// fails is a command that does not, and says why in a sentence.
+// fails runs a command that has to fail with an error of one sentence.
 func (s vault) fails(want string, args ...string) {
 	s.Helper()
-	out, complaint, code := typed(s.T, "", args...)
-	if code != exitFailed || !strings.Contains(complaint, want) || !strings.HasPrefix(complaint, "mayfly: ") || strings.Count(complaint, "\n") != 1 || out != "" {
+	out, complaint, code := RunCommand(s.T, "", args...)
+	if code != cli.ExitFailed || !strings.Contains(complaint, want) || !strings.HasPrefix(complaint, "mayfly: ") || strings.Count(complaint, "\n") != 1 || out != "" {
 		s.Errorf("%q: got %d %q %q, want %q", args, code, out, complaint, want)
 	}
 }
 
-// fill has a server put something into a store. It is left running.
-func (s vault) fill(url string) *server {
+// fill starts a server that puts messages into a store, and leaves it running.
+func (s vault) fill(url string) *Server {
 	s.Helper()
-	server := serving(s.T, Config{Store: url})
+	server := Start(s.T, Config{Store: url})
 	for _, args := range [][]string{
 		{"send", "orders", "hello", "--create", "--count", "3"}, {"send", "orders", "later", "--at", "1h"},
 		{"send", "orders", strings.Repeat("large", 30_000)}, {"receive", "orders", "--then", "dead-letter"},
 	} {
-		if _, complaint, code := typed(s.T, "", append(args, "--server", server.Dashboard)...); code != exitOK {
+		if _, complaint, code := RunCommand(s.T, "", append(args, "--server", server.Dashboard)...); code != cli.ExitOK {
 			s.Fatalf("%q: %s", args, complaint)
 		}
 	}
 	return server
 }
 
-// TestBackupAndRestore goes all the way: a copy beside the server, checked,
-// restored, served, checked, compacted.
+// TestBackupAndRestore backs up a store while the server runs, and checks, restores, serves
+// and compacts the copy.
 func TestBackupAndRestore(t *testing.T) {
 	s := vault{t, t.TempDir()}
 	before := s.fill(s.store("shop.db"))
 	const what = ": 1 queue, 5 messages with 147 KiB of bodies"
 	s.does("shop.db is sound"+what, "verify", "--store", s.store("shop.db"))
 	s.does(" to "+s.at("shop.backup")+what, "backup", s.at("shop.backup"), "--store", s.store("shop.db"))
+	s.does("shop.db is sound"+what, "verify", s.store("shop.db"))
+	if _, complaint, code := RunCommand(t, "", "verify", s.store("shop.db"), "--store", s.store("other.db")); code != 2 || !strings.Contains(complaint, "or that of --store, not both") {
+		t.Errorf("two stores: %d %s", code, complaint)
+	}
 	s.does("shop.backup is whole and sound"+what, "verify", s.at("shop.backup"))
 	if info, err := os.Stat(s.at("shop.backup")); err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("%v, %v", info.Mode(), err)
@@ -75,24 +80,24 @@ func TestBackupAndRestore(t *testing.T) {
 	s.does("Wrote ", "backup", s.at("shop.backup"), "--force", "--store", s.store("shop.db"))
 	s.fails("in use by this process", "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.fails("in use by this process", "compact", "--store", s.store("shop.db"))
-	want := entity(t, before, "orders").Counts
-	if err := before.stop(); err != nil {
+	want := Entity(t, before, "orders").Counts
+	if err := before.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	s.fails(`into an empty store only, and "orders" is in this one`, "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
+	s.fails(`only be restored into an empty store, but this one has "orders"`, "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.does("into "+s.at("new.db")+what, "restore", s.at("shop.backup"), "--store", s.store("new.db"))
 	s.does("new.db is sound"+what, "verify", "--store", s.store("new.db"))
 	s.does("new.db takes ", "compact", "--store", s.store("new.db"))
-	after := serving(t, Config{Store: s.store("new.db")})
-	if got := entity(t, after, "orders").Counts; got != want || got != (api.Counts{Active: 3, Scheduled: 1, DeadLetter: 1}) {
+	after := Start(t, Config{Store: s.store("new.db")})
+	if got := Entity(t, after, "orders").Counts; got != want || got != (api.Counts{Active: 3, Scheduled: 1, DeadLetter: 1}) {
 		t.Errorf("there are %+v of %+v", got, want)
 	}
 	s.does("Sent 1 message to orders: #6.", "send", "orders", "more", "--server", after.Dashboard)
-	out, _, _ := typed(t, "", "receive", "orders", "--max", "5", "--server", after.Dashboard)
+	out, _, _ := RunCommand(t, "", "receive", "orders", "--max", "5", "--server", after.Dashboard)
 	if !strings.Contains(out, "hello") || !strings.Contains(out, "more") || !strings.Contains(out, "largelarge") {
 		t.Errorf("received is %.200q", out)
 	}
-	// What is left of all this are the files that were asked for.
+	// Only the requested files are left.
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		t.Fatal(err)
@@ -104,16 +109,16 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 }
 
-// TestBackupOfAnother: a namespace beside the server's own is found by its name, and by
-// where it lies.
+// TestBackupOfAnother checks that a namespace other than the server's own is found by its
+// name and by its file.
 func TestBackupOfAnother(t *testing.T) {
 	s := vault{t, t.TempDir()}
-	server := serving(t, Config{Store: s.store("all.db"), Namespaces: 3})
+	server := Start(t, Config{Store: s.store("all.db"), Namespaces: 3})
 	for _, args := range [][]string{
 		{"send", "orders", "hello", "--create"}, {"namespaces", "create", "shop"},
 		{"send", "carts", "hello", "--create", "--count", "2", "--ns", "shop"}, {"send", "lists", "hello", "--create", "--ns", "shop"},
 	} {
-		if _, complaint, code := typed(t, "", append(args, "--server", server.Dashboard)...); code != exitOK {
+		if _, complaint, code := RunCommand(t, "", append(args, "--server", server.Dashboard)...); code != cli.ExitOK {
 			t.Fatalf("%q: %s", args, complaint)
 		}
 	}
@@ -128,14 +133,14 @@ func TestBackupOfAnother(t *testing.T) {
 	s.does("store.db is sound"+shops, "verify", "--store", s.store("all.db"), "--namespace", "shop")
 	s.does("all.db is sound"+own, "verify", "--store", s.store("all.db"), "--namespace", "default")
 	for _, args := range [][]string{{"verify"}, {"backup", s.at("none")}, {"compact"}, {"restore", s.at("own")}} {
-		s.fails("there is no namespace shpo beside "+s.at("all.db")+", but shop", append(args, "--store", s.store("all.db"), "--namespace", "shpo")...)
+		s.fails("the namespace shpo does not exist beside "+s.at("all.db")+"; choose from shop", append(args, "--store", s.store("all.db"), "--namespace", "shpo")...)
 	}
-	t.Setenv("MAYFLY_NAMESPACE", "prod") // what the server calls its own
+	t.Setenv("MAYFLY_NAMESPACE", "prod") // the name of the server's own namespace
 	s.does(own, "backup", s.at("prod"), "--store", s.store("all.db"))
 	s.does(own, "backup", s.at("again"), "--store", s.store("all.db"), "--namespace", "prod")
 	s.does("of namespace prod", "verify", s.at("prod"))
-	s.fails("there is no namespace typo in or beside "+s.at("all.db")+", but prod, shop", "verify", "--store", s.store("all.db"), "--namespace", "typo")
-	t.Setenv("MAYFLY_NAMESPACE", "shop") // which is not served beside it, then
+	s.fails("the namespace typo does not exist in or beside "+s.at("all.db")+"; choose from prod, shop", "verify", "--store", s.store("all.db"), "--namespace", "typo")
+	t.Setenv("MAYFLY_NAMESPACE", "shop") // then no other namespace may have that name
 	s.does(own, "backup", s.at("same"), "--store", s.store("all.db"), "--namespace", "shop")
 	t.Setenv("MAYFLY_NAMESPACE", "")
 	s.fails("in use by this process", "restore", s.at("own"), "--store", s.store("all.db"), "--namespace", "shop")
@@ -144,26 +149,26 @@ func TestBackupOfAnother(t *testing.T) {
 
 func TestBackupByVariables(t *testing.T) {
 	s := vault{t, t.TempDir()}
-	if err := s.fill(s.store("shop.db")).stop(); err != nil {
+	if err := s.fill(s.store("shop.db")).Stop(); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("MAYFLY_STORE", s.store("shop.db"))
 	t.Setenv("MAYFLY_NAMESPACE", "shop")
 	s.does("shop.db is sound", "verify")
 	var piped, said bytes.Buffer
-	if code := execute(t.Context(), []string{"backup", "-", "--no-history"}, nil, streams{in: strings.NewReader(""), out: &piped, err: &said}); code != exitOK ||
+	if code := cli.Execute(t.Context(), commands(), []string{"backup", "-", "--no-history"}, nil, cli.Streams{In: strings.NewReader(""), Out: &piped, Err: &said}); code != cli.ExitOK ||
 		!strings.HasPrefix(said.String(), "Wrote ") || strings.Contains(said.String(), "event") {
 		t.Errorf("%d %q", code, &said)
 	}
-	out, complaint, code := typed(t, piped.String(), "verify", "-")
-	if code != exitOK || !strings.Contains(out, "standard input is whole and sound: 1 queue") || !strings.Contains(out, "of namespace shop, kept in sqlite, 20") {
+	out, complaint, code := RunCommand(t, piped.String(), "verify", "-")
+	if code != cli.ExitOK || !strings.Contains(out, "standard input is whole and sound: 1 queue") || !strings.Contains(out, "of namespace shop, kept in sqlite, 20") {
 		t.Errorf("%d %q %q", code, out, complaint)
 	}
 }
 
 func TestBackupRefusals(t *testing.T) {
 	s := vault{t, t.TempDir()}
-	if err := s.fill(s.store("shop.db")).stop(); err != nil {
+	if err := s.fill(s.store("shop.db")).Stop(); err != nil {
 		t.Fatal(err)
 	}
 	shop := []string{"--store", s.store("shop.db")}
@@ -187,7 +192,7 @@ func TestBackupRefusals(t *testing.T) {
 		t.Logf("no symbolic links here: %v", err)
 	}
 	for name, want := range map[string]string{
-		"flipped": "the backup is damaged", "torn": "cut off after", "longer": "something follows its end", "notes": "it is not a Mayfly backup",
+		"flipped": "the backup is damaged", "torn": "ends early, after", "longer": "there is data after the end", "notes": "the file is not a Mayfly backup",
 		"newer": "was written by a newer Mayfly", "none": "not a Mayfly backup", "absent": "the backup cannot be read", ".": "", "shop.db": "not a Mayfly backup",
 	} {
 		s.fails(want, "verify", s.at(name))
@@ -198,12 +203,12 @@ func TestBackupRefusals(t *testing.T) {
 	s.fails("is no file", with("backup", s.dir, "--force")...)
 	s.fails("is there already", with("backup", s.at("link"))...)
 	s.fails("cannot be written", with("backup", s.at("no/such/folder"))...)
-	s.fails("only that server can show", "backup", s.at("new"), "--store", "memory:")
-	s.fails("only that server can show", "verify", "--store", "memory:")
-	s.fails("nothing to compact in memory", "compact", "--store", "memory:")
+	s.fails("only be read by its server", "backup", s.at("new"), "--store", "memory:")
+	s.fails("only be read by its server", "verify", "--store", "memory:")
+	s.fails("nothing to compact in a memory store", "compact", "--store", "memory:")
 	s.fails("nothing to compact in MongoDB", "compact", "--store", "mongodb://127.0.0.1:1")
 	for _, command := range []string{"verify", "compact"} {
-		s.fails("there is no store", command, "--store", s.store("untouched.db"))
+		s.fails("does not exist", command, "--store", s.store("untouched.db"))
 		s.fails("not a Mayfly store", command, "--store", s.store("notes"))
 	}
 	s.fails(`unknown scheme "mongo"; `, "verify", "--store", "mongo://me:secret@host")
@@ -217,12 +222,12 @@ func TestBackupRefusals(t *testing.T) {
 	if text, err := os.ReadFile(s.at("good")); err != nil || !bytes.Equal(text, good) {
 		t.Errorf("the backup has changed, %v", err)
 	}
-	if _, complaint, code := typed(t, "", "backup"); code != exitUsage || !strings.Contains(complaint, `mayfly backup --help`) {
+	if _, complaint, code := RunCommand(t, "", "backup"); code != cli.ExitUsage || !strings.Contains(complaint, `mayfly backup --help`) {
 		t.Errorf("%d %q", code, complaint)
 	}
 }
 
-// TestUnsound has stores and a backup with something wrong in them.
+// TestUnsound verifies, backs up and restores damaged stores and a damaged backup.
 func TestUnsound(t *testing.T) {
 	s := vault{t, t.TempDir()}
 	open := func(name string) engine.Store {
@@ -234,42 +239,72 @@ func TestUnsound(t *testing.T) {
 	}
 	store := open("bad.db")
 	if err := errors.Join(store.Commit(t.Context(), &engine.Batch{Hard: true, Now: 5,
-		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Holder: 1, NextSeq: 9}},
+		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
 		Contents: []engine.StoredContent{{Key: 5, Content: engine.Content{}.Pack()}, {Key: 6, Content: engine.Content{BodySize: 7}.Pack()}},
-		Messages: []engine.Message{{Key: 5, Content: 5, Holder: 1, Seq: 1}, {Key: 6, Content: 6, Holder: 1, Seq: 2}, {Key: 7, Content: 99, Holder: 1, Seq: 3}},
+		Messages: []engine.Message{{Key: 5, Content: 5, Subqueue: 1, Seq: 1}, {Key: 6, Content: 6, Subqueue: 1, Seq: 2}, {Key: 7, Content: 99, Subqueue: 1, Seq: 3}},
 	}), store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	out, complaint, code := typed(t, "", "verify", "--store", s.store("bad.db"))
-	if code != exitFailed || out != "What message #3 of \"orders\" says is not there: content 99.\nBody 6 of 7 bytes is not there.\n" ||
+	out, complaint, code := RunCommand(t, "", "verify", "--store", s.store("bad.db"))
+	if code != cli.ExitFailed || out != "The content of message #3 of \"orders\" is missing: content 99.\nBody 6 of 7 bytes is missing.\n" ||
 		complaint != "mayfly: "+s.at("bad.db")+" is not sound: 2 things are wrong\n" {
 		t.Errorf("%d %q %q", code, out, complaint)
 	}
-	s.fails("body 6 is not in the store", "backup", s.at("bad"), "--store", s.store("bad.db"))
+	s.fails("body 6 is missing from the store", "backup", s.at("bad"), "--store", s.store("bad.db"))
 
 	store = open("torn.db")
 	if err := errors.Join(store.Commit(t.Context(), &engine.Batch{Hard: true, Now: 5,
-		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Holder: 1, NextSeq: 9}},
-		Messages: []engine.Message{{Key: 7, Content: 99, Holder: 1, Seq: 3}},
+		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
+		Messages: []engine.Message{{Key: 7, Content: 99, Subqueue: 1, Seq: 3}},
 	}), store.Close()); err != nil {
 		t.Fatal(err)
 	}
-	s.does("Wrote ", "backup", s.at("torn"), "--store", s.store("torn.db")) // whatever can be saved
-	out, complaint, code = typed(t, "", "verify", s.at("torn"))
-	if code != exitFailed || !strings.Contains(out, "content 99.") || !strings.Contains(complaint, "torn is not sound: 1 thing is wrong") {
+	s.does("Wrote ", "backup", s.at("torn"), "--store", s.store("torn.db")) // everything that can be read
+	out, complaint, code = RunCommand(t, "", "verify", s.at("torn"))
+	if code != cli.ExitFailed || !strings.Contains(out, "content 99.") || !strings.Contains(complaint, "torn is not sound: 1 thing is wrong") {
 		t.Errorf("%d %q %q", code, out, complaint)
 	}
-	out, complaint, code = typed(t, "", "restore", s.at("torn"), "--store", s.store("new.db"))
-	if code != exitFailed || out != "" || !strings.Contains(complaint, "nothing was restored") || !strings.Contains(complaint, "content 99.") {
+	out, complaint, code = RunCommand(t, "", "restore", s.at("torn"), "--store", s.store("new.db"))
+	if code != cli.ExitFailed || out != "" || !strings.Contains(complaint, "nothing was restored") || !strings.Contains(complaint, "content 99.") {
 		t.Errorf("%d %q %q", code, out, complaint)
 	}
 }
 
-// TestRestoreIsInterrupted leaves a half behind, which is neither served nor
-// copied, and restores once more.
+// TestUnsoundRows has a damaged row, which Mayfly finds and SQLite does not, and a row that
+// was set aside; both are listed.
+func TestUnsoundRows(t *testing.T) {
+	s := vault{t, t.TempDir()}
+	store, err := storage.Open(t.Context(), s.store("rows.db"), storage.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(store.Commit(t.Context(), &engine.Batch{Hard: true, Now: 5,
+		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
+		Settings: []engine.Setting{{Key: "views/one", Value: "the value of one"}},
+		Contents: []engine.StoredContent{{Key: 5, Content: engine.Content{}.Pack()}},
+		Messages: []engine.Message{{Key: 5, Content: 5, Subqueue: 1, Seq: 1}},
+	}), store.Commit(t.Context(), &engine.Batch{Hard: true, Now: 6, SetAside: []engine.Key{5}, DropContents: []engine.DroppedContent{{Key: 5}}}), store.Close()); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(s.at("rows.db"))
+	if err != nil || !bytes.Contains(file, []byte("value of one")) {
+		t.Fatalf("the setting is not in the file: %v", err)
+	}
+	if err := os.WriteFile(s.at("rows.db"), bytes.ReplaceAll(file, []byte("value of one"), []byte("value of two")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _, code := RunCommand(t, "", "verify", "--store", s.store("rows.db"))
+	if code != cli.ExitFailed || strings.Contains(out, "SQLite says") ||
+		!strings.Contains(out, "A row of the table setting is damaged: its checksum does not match.\n") || !strings.Contains(out, "was set aside, in the table aside of the file:\n  message 5\n") {
+		t.Errorf("%d %q", code, out)
+	}
+}
+
+// TestRestoreIsInterrupted checks that an incomplete restore is neither served nor backed up,
+// and that it can be repeated.
 func TestRestoreIsInterrupted(t *testing.T) {
 	s := vault{t, t.TempDir()}
-	if err := s.fill(s.store("shop.db")).stop(); err != nil {
+	if err := s.fill(s.store("shop.db")).Stop(); err != nil {
 		t.Fatal(err)
 	}
 	s.does("Wrote ", "backup", s.at("good"), "--store", s.store("shop.db"))
@@ -287,29 +322,29 @@ func TestRestoreIsInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, end := context.WithCancelCause(t.Context())
-	if _, err := c.Restore(ctx, &interrupted{Store: store, after: 3, end: func() { end(errStopped) }}); !errors.Is(err, errStopped) {
+	if _, err := c.Restore(ctx, &interrupted{Store: store, after: 3, end: func() { end(cli.ErrStopped) }}); !errors.Is(err, cli.ErrStopped) {
 		t.Fatal(err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	out, complaint, code := typed(t, "", "verify", "--store", s.store("half.db"))
-	if code != exitFailed || !strings.Contains(out, "A backup was not restored to its end here: restore it once more.\n") {
+	out, complaint, code := RunCommand(t, "", "verify", "--store", s.store("half.db"))
+	if code != cli.ExitFailed || !strings.Contains(out, "A restore into this store did not finish. Restore the backup again.\n") {
 		t.Errorf("%d %q %q", code, out, complaint)
 	}
-	s.fails("not restored to its end here; restore it once more", "backup", s.at("copy"), "--store", s.store("half.db"))
-	err = run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: s.store("half.db")}, &bytes.Buffer{})
-	if !errors.Is(err, engine.ErrUnfinished) {
+	s.fails("a restore into this store did not finish; restore the backup again", "backup", s.at("copy"), "--store", s.store("half.db"))
+	err = Run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: s.store("half.db")}, &bytes.Buffer{})
+	if !errors.Is(err, engine.ErrRestoreIncomplete) {
 		t.Errorf("it is served: %v", err)
 	}
-	out, complaint, code = typed(t, "", "restore", s.at("good"), "--store", s.store("half.db"))
-	if code != exitOK || !strings.Contains(out, "Restored ") || !strings.Contains(out, "What a restore before this one had left there was removed.\n") {
+	out, complaint, code = RunCommand(t, "", "restore", s.at("good"), "--store", s.store("half.db"))
+	if code != cli.ExitOK || !strings.Contains(out, "Restored ") || !strings.Contains(out, "What a restore before this one had left there was removed.\n") {
 		t.Errorf("%d %q %q", code, out, complaint)
 	}
 	s.does("half.db is sound: 1 queue, 5 messages", "verify", "--store", s.store("half.db"))
 }
 
-// interrupted ends the work after so many commits.
+// An interrupted is a store that calls end after some commits.
 type interrupted struct {
 	engine.Store
 	after int
@@ -325,18 +360,18 @@ func (i *interrupted) Commit(ctx context.Context, b *engine.Batch) error {
 
 func TestStoppedBackup(t *testing.T) {
 	s := vault{t, t.TempDir()}
-	if err := s.fill(s.store("shop.db")).stop(); err != nil {
+	if err := s.fill(s.store("shop.db")).Stop(); err != nil {
 		t.Fatal(err)
 	}
 	s.does("Wrote ", "backup", s.at("good"), "--store", s.store("shop.db"))
 	ctx, end := context.WithCancelCause(t.Context())
-	end(errStopped)
+	end(cli.ErrStopped)
 	for _, args := range [][]string{
 		{"backup", s.at("new"), "--store", s.store("shop.db")}, {"restore", s.at("good"), "--store", s.store("new.db")},
 		{"verify", "--store", s.store("shop.db")}, {"verify", s.at("good")}, {"compact", "--store", s.store("shop.db")},
 	} {
 		var out, complaint bytes.Buffer
-		if code := execute(ctx, args, nil, streams{in: strings.NewReader(""), out: &out, err: &complaint}); code != exitInterrupted || out.Len() > 0 {
+		if code := cli.Execute(ctx, commands(), args, nil, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &complaint}); code != cli.ExitInterrupted || out.Len() > 0 {
 			t.Errorf("%q: %d %q %q", args, code, &out, &complaint)
 		}
 	}
@@ -347,8 +382,8 @@ func TestStoppedBackup(t *testing.T) {
 	}
 }
 
-// TestBackupOnMongoDB takes a backup beside a server and restores it into
-// another namespace of the same database.
+// TestBackupOnMongoDB backs up a namespace while a server runs, and restores it into another
+// namespace of the same database.
 func TestBackupOnMongoDB(t *testing.T) {
 	s := vault{t, t.TempDir()}
 	url := mongotest.URL(t)
@@ -356,20 +391,20 @@ func TestBackupOnMongoDB(t *testing.T) {
 	s.does("is sound: 1 queue, 5 messages", "verify", "--store", url)
 	s.does("Wrote ", "backup", s.at("shop.backup"), "--store", url)
 	s.fails("the namespace is owned by the server at "+before.Dashboard, "restore", s.at("shop.backup"), "--store", url)
-	s.fails("there is no namespace other", "verify", "--store", url, "--namespace", "other")
+	s.fails("the namespace other does not exist", "verify", "--store", url, "--namespace", "other")
 	s.does("Restored ", "restore", s.at("shop.backup"), "--store", url, "--namespace", "other")
 	s.does("is sound: 1 queue, 5 messages", "verify", "--store", url, "--namespace", "other")
 	s.does("Restored ", "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.does("Wrote ", "backup", s.at("named.backup"), "--store", s.store("shop.db"), "--namespace", "named")
-	s.does("Restored ", "restore", s.at("named.backup"), "--store", url) // as what it was
+	s.does("Restored ", "restore", s.at("named.backup"), "--store", url) // under its own name
 	s.does("is sound: 1 queue, 5 messages", "verify", "--store", url, "--namespace", "named")
-	after := serving(t, Config{Store: url, Namespace: "other"})
+	after := Start(t, Config{Store: url, Namespace: "other"})
 	var got, want api.Messages
 	for _, w := range []struct {
-		at *server
+		at *Server
 		to *api.Messages
 	}{{before, &want}, {after, &got}} {
-		if err := json.Unmarshal([]byte(get(t, w.at.Dashboard+path("peek", "orders")+"?from=1&count=20")), w.to); err != nil {
+		if err := json.Unmarshal([]byte(Get(t, w.at.Dashboard+APIPath("peek", "orders")+"?from=1&count=20")), w.to); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -378,29 +413,30 @@ func TestBackupOnMongoDB(t *testing.T) {
 	}
 }
 
-// TestBackupOfOneMadeAgain: what was removed and made anew is found by its name.
+// TestBackupOfOneMadeAgain checks that a namespace that was deleted and created again is
+// found by its name.
 func TestBackupOfOneMadeAgain(t *testing.T) {
 	s := vault{t, t.TempDir()}
 	url := mongotest.URL(t)
-	server := serving(t, Config{Store: url, Namespaces: 3})
+	server := Start(t, Config{Store: url, Namespaces: 3})
 	for _, args := range [][]string{
 		{"namespaces", "create", "shop"}, {"namespaces", "delete", "shop", "--yes"}, {"namespaces", "create", "shop"},
 		{"send", "carts", "hello", "--create", "--count", "2", "--ns", "shop"},
 	} {
-		if _, complaint, code := typed(t, "", append(args, "--server", server.Dashboard)...); code != exitOK {
+		if _, complaint, code := RunCommand(t, "", append(args, "--server", server.Dashboard)...); code != cli.ExitOK {
 			t.Fatalf("%q: %s", args, complaint)
 		}
 	}
 	s.does(": 1 queue, 2 messages", "backup", s.at("shop"), "--store", url, "--namespace", "shop")
 	s.does("of namespace shop, kept in mongodb", "verify", s.at("shop"))
 
-	// Restored, it is what it was, where its servers look for it.
+	// A restore makes the namespace what it was, where its servers look for it.
 	for _, args := range [][]string{{"namespaces", "delete", "shop", "--yes"}, {"namespaces", "create", "shop"}} {
-		if _, complaint, code := typed(t, "", append(args, "--server", server.Dashboard)...); code != exitOK {
+		if _, complaint, code := RunCommand(t, "", append(args, "--server", server.Dashboard)...); code != cli.ExitOK {
 			t.Fatalf("%q: %s", args, complaint)
 		}
 	}
-	if err := server.stop(); err != nil {
+	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	s.does(": 1 queue, 2 messages", "restore", s.at("shop"), "--store", url)
@@ -412,7 +448,7 @@ func TestSizes(t *testing.T) {
 		0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 999 << 10: "999 KiB", 1000 << 10: "0.977 MiB",
 		12_345_678: "11.8 MiB", 3 << 30: "3 GiB", 5 << 40: "5 TiB", 5 << 50: "5.12e+03 TiB",
 	} {
-		if got := size(n); got != want {
+		if got := cli.FormatSize(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}

@@ -10,15 +10,14 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"mayfly/engine"
-	"mayfly/web/sas"
+	"mayfly/web/auth/sas"
 )
 
-// accessInBrowser: a rule is made on the page, and its connection string, copied
-// from there, is good for the Go SDK until its key is made anew. No key is in a
-// page that nobody has asked for it.
+// accessInBrowser creates a rule and copies its connection string, which the Go SDK can use
+// until the key is regenerated. Pages contain keys only on request.
 func accessInBrowser(t *testing.T, browser context.Context) {
 	own := engine.AccessRule{Name: "orders-audit", Rights: engine.ListenRight, PrimaryKey: "hush1", SecondaryKey: "hush2"}
-	v := visitTo(t, browser, serving(t, Config{Store: "memory:", SAS: sas.Enforce, SASKeys: []engine.AccessRule{own}}))
+	v := visitTo(t, browser, Start(t, Config{Store: "memory:", SAS: sas.Enforce, SASKeys: []engine.AccessRule{own}}))
 	v.create("queue", "orders", `{}`)
 	v.visit("/n/default")
 	v.want(isLive)

@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// activityInBrowser: what is done appears at the top, wherever it was done, and
-// what is typed into the form is not lost by that.
+// activityInBrowser checks that new activity appears at the top, and that this keeps the text
+// in the filter form.
 func activityInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	v.visit("/n/default/activity")
@@ -30,7 +30,7 @@ func activityInBrowser(t *testing.T, v *visit) {
 	v.equal(`document.querySelector("[name=actor]").value + document.querySelector("main details").open`, "dashtrue")
 	v.stayed()
 
-	// Everything that happens to messages, as it happens.
+	// All message events, live.
 	v.click(`.seg a[href*="scope=all"]`)
 	v.want(isLive)
 	v.equal(rows+`.length`, 5)
@@ -42,7 +42,7 @@ func activityInBrowser(t *testing.T, v *visit) {
 	v.want(rows + `[0].innerText.includes("second arrived")`)
 	v.stayed()
 
-	// The form, without scripts; an older page stands still.
+	// The form without scripts; a page of older events does not change.
 	v.scripts(false)
 	v.visit("/n/default/activity?scope=all")
 	v.fill("q", "rest 127")
@@ -52,7 +52,7 @@ func activityInBrowser(t *testing.T, v *visit) {
 	v.equal(`new URLSearchParams(location.search).get("scope")`, "all")
 	v.click(`.sieve .quiet`)
 	v.equal(rows+`.length`, 8)
-	v.equal(`document.querySelector("noscript meta")`, nil) // it would take away what is typed
+	v.equal(`document.querySelector("noscript meta")`, nil) // a reload would discard typed text
 	for range 60 {
 		v.ask("POST", v.server.Dashboard+"/api/v1/send/orders", "", `{}`)
 	}
@@ -62,14 +62,14 @@ func activityInBrowser(t *testing.T, v *visit) {
 	v.equal(`document.querySelector("[data-pill]") || document.body.dataset.live || null`, nil)
 	v.equal(`[...document.querySelectorAll("a")].some((a) => a.innerText === "Newest")`, true)
 
-	// What is exported is what is seen.
-	lines, err := csv.NewReader(strings.NewReader(get(t, v.at+v.js(`document.querySelector("a[download]").getAttribute("href")`).(string)))).ReadAll()
+	// The export has the same rows as the page.
+	lines, err := csv.NewReader(strings.NewReader(Get(t, v.at+v.js(`document.querySelector("a[download]").getAttribute("href")`).(string)))).ReadAll()
 	if err != nil || len(lines) != 1+68 {
 		t.Errorf("%d lines are exported: %v", len(lines), err)
 	}
 }
 
-// restartInBrowser: what was known before the program ended is known after.
+// restartInBrowser checks that a restart of the server keeps the history.
 func restartInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	v.create("queue", "reply", `{"AutoDeleteOnIdle":"PT1S"}`)

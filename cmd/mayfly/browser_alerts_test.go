@@ -4,15 +4,14 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
 
-// alertsInBrowser: a rule is made in its form, which says what it would do; a message
-// near its end is told of on another page, which gives it more time; what was sent
-// away stays away; the browser's own notifications are asked for at a click, and made
-// once.
+// alertsInBrowser creates a rule in its form, which previews its effect. An alert on another
+// page extends a message; a dismissed alert stays dismissed; the page asks for permission of
+// browser notifications on a click, and shows each once.
 func alertsInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	v.send("orders", `{"TimeToLive":45,"Label":"order.placed"}`, "x")
@@ -38,13 +37,13 @@ func alertsInBrowser(t *testing.T, v *visit) {
 	v.click(`[data-told] form button`)
 	v.want(`document.querySelector("[data-notice]").innerText.includes("10m") || document.querySelector("[data-stays]")`)
 	var e struct{ Messages []struct{ ExpiresAt string } }
-	ask(t, v.server.Ready, "GET", "/peek/orders", "", &e)
+	RequestJSON(t, v.server.Ready, "GET", "/peek/orders", "", &e)
 	if len(e.Messages) != 1 {
 		t.Fatalf("%d messages are there", len(e.Messages))
 	}
 
 	v.want(isLive)
-	v.want(`document.querySelectorAll("[data-told]").length === 1`) // it is a minute old at the most
+	v.want(`document.querySelectorAll("[data-told]").length === 1`) // the alert is at most a minute old
 	v.js(`document.querySelector("[data-told] [data-act=dismiss]").focus()`)
 	v.do(chromedp.KeyEvent(kb.Enter))
 	v.want(`!document.querySelector("[data-told]")`)
@@ -53,29 +52,33 @@ func alertsInBrowser(t *testing.T, v *visit) {
 	v.want(isLive)
 	v.equal(`document.querySelectorAll("[data-told]").length`, 0)
 
+	// A headless browser shows no notifications. This one permits them when the page asks.
+	_, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
+		window.Notification = class {
+			static get permission() { return localStorage.getItem("test.permission") ?? "default" }
+			static async requestPermission() { localStorage.setItem("test.permission", "granted"); return "granted" }
+			constructor(title) { window.shown = [...(window.shown ?? []), title] }
+		}`})
+	if err != nil {
+		t.Fatal(err)
+	}
 	v.visit("/n/default/alerts")
 	v.want(isLive)
 	v.want(rows + `.length === 1`)
 	v.equal(`localStorage.getItem("mayfly.notices")`, nil)
-	_, err := chromedp.CallBrowser(v.tab, browser.SetPermission, browser.SetPermissionParams{
-		Permission: &browser.PermissionDescriptor{Name: "notifications"}, Setting: browser.PermissionSettingGranted,
-		BrowserContextID: chromedp.FromContext(v.tab).BrowserContextID,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v.equal(`Notification.permission`, "default")
 	v.do(chromedp.Click(chromedp.CSS(`[data-notices] input`)))
 	v.want(`localStorage.getItem("mayfly.notices") === "on"`)
 	v.look("alerts")
 	v.click(`[data-list=rows] a`)
 	v.want(isLive)
 	v.click(`[data-slot=deeds] [formaction$="/test"]`)
-	v.want(`document.querySelector("[data-told] b")?.innerText === "This is a test" && window.mayfly.notified === 1`)
+	v.want(`document.querySelector("[data-told] b")?.innerText === "This is a test" && window.mayfly.notified === 1 && shown.length === 1`)
 	v.look("alerts-one")
 
-	// The oldest give way: what is left of them is said below the others, of which a
-	// phone shows one.
-	for n := range 4 { // one that comes at once would be told together with the last
+	// The oldest alerts give way: a line below the others counts them, and a phone shows only one
+	// alert.
+	for n := range 4 { // alerts at the same time are shown as one
 		v.ask("POST", v.server.Dashboard+"/api/v1/alert-rules/1/test", "", "")
 		v.want(fmt.Sprintf(`document.querySelectorAll("[data-slot=told] li").length === %d`, n+3))
 	}
@@ -84,7 +87,7 @@ func alertsInBrowser(t *testing.T, v *visit) {
 	v.js(`{ const more = document.querySelector("[data-told=more]"); more.was = true; more.querySelector("a").focus() }`)
 	v.ask("POST", v.server.Dashboard+"/api/v1/alert-rules/1/test", "", "")
 	v.want(`document.querySelector("[data-told=more]") && !document.querySelector("[data-told=more]").was`)
-	v.equal(`document.activeElement.closest("[data-told]")?.dataset.told`, "more") // it counts one more, and keeps the focus
+	v.equal(`document.activeElement.closest("[data-told]")?.dataset.told`, "more") // the line counts one more, and keeps the focus
 	v.do(chromedp.EmulateViewport(390, 844))
 	v.want(shown + ` === 1`)
 	v.do(chromedp.EmulateViewport(1440, 900))

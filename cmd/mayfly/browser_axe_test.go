@@ -15,13 +15,13 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// axeScript finds what keeps people from using a page: axe-core, as published.
+// axeScript is axe-core as published, which finds accessibility faults.
 //
 //go:embed testdata/axe/axe.min.js
 var axeScript string
 
-// TestAxeIsAsPublished has the checksums of what is not ours, so that it changes
-// only when somebody says so.
+// TestAxeIsAsPublished checks the checksums of third-party files, so that they do not change
+// by accident.
 func TestAxeIsAsPublished(t *testing.T) {
 	for name, want := range map[string]string{
 		"axe.min.js":            "29348999450cdf2849a8e70b7912fc2da85a849da39c0d0d5394f51d4a9ed95c",
@@ -38,19 +38,18 @@ func TestAxeIsAsPublished(t *testing.T) {
 	}
 }
 
-// What axe looks for: WCAG 2.2 AA and what it calls best practice, no rule left
-// out. Target sizes are a rule it does not look at unless told to. What
-// depends on colours alone is looked for in each theme.
+// Options of axe: all rules of WCAG 2.2 AA and best practices, including target sizes, which
+// are off by default. Rules about colours run in each theme.
 const (
 	axeAll    = `{ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"], rules: { "target-size": { enabled: true } }, resultTypes: ["violations"] }`
 	axeColors = `{ runOnly: { type: "rule", values: ["color-contrast", "link-in-text-block"] }, resultTypes: ["violations"] }`
 )
 
-// A finding is what axe has to say about an element.
+// A finding is a fault that axe has found in an element.
 type finding struct{ Rule, Help, Element, Why string }
 
-// axe runs axe-core over what a selector finds, and reports what it has not
-// reported yet in this visit.
+// axe runs axe-core on the elements of a selector, and reports faults that it has not reported
+// yet in this visit.
 func (v *visit) axe(what, within, options string) {
 	v.t.Helper()
 	if v.js(`typeof axe`) == "undefined" {
@@ -77,7 +76,7 @@ func (v *visit) axe(what, within, options string) {
 	}
 }
 
-// themed sets what the system of the reader prefers.
+// themed sets the preferred colour scheme.
 func (v *visit) themed(theme string) {
 	v.t.Helper()
 	if _, err := chromedp.Call(v.tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
@@ -87,7 +86,7 @@ func (v *visit) themed(theme string) {
 	}
 }
 
-// inThemes has axe look at a part of the page in both themes.
+// inThemes runs axe on a part of the page in both themes.
 func (v *visit) inThemes(what, within string) {
 	v.t.Helper()
 	v.themed("light")
@@ -97,11 +96,11 @@ func (v *visit) inThemes(what, within string) {
 	v.themed("light")
 }
 
-// folding are the menus over a page, one of each kind: those of rows are alike.
+// folding selects the menus of a page, one of each kind: those of rows are alike.
 const folding = `[...new Map([...document.querySelectorAll(":is(.more, .views, .spaces, .acting):not([open])")].filter((el) => el.checkVisibility()).map((el) => [el.className + el.closest("[data-list]")?.dataset.list, el])).values()]`
 
-// axeOpened has axe look at everything that a page opens over itself: menus,
-// dialogs, and the drawer; each once, by what is in it.
+// axeOpened runs axe on everything that opens over a page: menus, dialogs and the drawer; once
+// for each different content.
 func (v *visit) axeOpened(what string) {
 	v.t.Helper()
 	for i := range int(v.js(folding + `.length`).(float64)) {
@@ -127,8 +126,8 @@ func (v *visit) axeOpened(what string) {
 	}
 }
 
-// news says whether the elements below an expression's are arranged as nothing was
-// that axe has looked at in this visit.
+// news reports whether the structure below an element differs from all that axe has checked in
+// this visit.
 func (v *visit) news(element string) bool {
 	v.t.Helper()
 	shape, _ := v.js(`[...` + element + `.querySelectorAll("*")].map((el) => el.tagName + el.className + (el.getAttribute("role") ?? "") + (el.dataset?.tone ?? "")).join()`).(string)
@@ -140,9 +139,8 @@ func (v *visit) news(element string) bool {
 	return true
 }
 
-// axeInBrowser has axe-core look at every page there is, and at what opens over
-// them, on a screen in both themes and on a phone; and goes by the tabulator through one
-// page of each kind.
+// axeInBrowser runs axe-core on every page and on what opens over it, on a screen in both
+// themes and on a phone, and moves through one page of each kind with the Tab key.
 func axeInBrowser(t *testing.T, v *visit) {
 	furnish(v)
 	all, patterns := v.places(), routed(t)
@@ -169,7 +167,7 @@ func axeInBrowser(t *testing.T, v *visit) {
 	v.axeAnswers()
 }
 
-// axeDialogs looks at what no page of the walk has open.
+// axeDialogs checks dialogs that no page of the walk opens.
 func (v *visit) axeDialogs() {
 	v.visit("/n/default/q/orders")
 	v.want(isLive)
@@ -184,7 +182,7 @@ func (v *visit) axeDialogs() {
 	v.do(chromedp.KeyEvent(kb.Escape))
 	v.want(`!document.querySelector("dialog[open]")`)
 	v.js(`document.querySelector("[data-list=rows] [name=key]").click()`)
-	v.js(fmt.Sprintf(`document.querySelector(%q).click()`, do("bulk/delete"))) // a note may lie over it
+	v.js(fmt.Sprintf(`document.querySelector(%q).click()`, do("bulk/delete"))) // a note may cover the button
 	v.want(guard)
 	v.inThemes("guard", `document`)
 	v.tabbed("guard", ".guard")

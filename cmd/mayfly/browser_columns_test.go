@@ -7,8 +7,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// columnsInBrowser: columns are chosen beside the list, get a name, are seen by
-// others, and are in rows that come while somebody looks.
+// columnsInBrowser chooses columns, saves them as a named view that others see, and checks
+// that new rows have them.
 func columnsInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	sent := func(region string, id int) {
@@ -39,7 +39,7 @@ func columnsInBrowser(t *testing.T, v *visit) {
 	v.want(columns + `.endsWith("Stored,region")`)
 	press(`.adding input[value="json.customer.id"]`)
 	v.want(columns + `.endsWith("Stored,region,customer.id")`)
-	for i := range 5 { // it keeps the focus wherever it goes
+	for i := range 5 { // the button keeps the focus when it moves
 		press(`button[data-arrange="up:prop.region"]`)
 		v.want(fmt.Sprintf(columns+`.split(",").indexOf("region") === %d && document.activeElement.dataset.arrange === "up:prop.region"`, 6-i))
 	}
@@ -50,18 +50,18 @@ func columnsInBrowser(t *testing.T, v *visit) {
 	typed("other", "prop.price")
 	press(`.drawer button[data-arrange=more]`)
 	v.want(columns + `.endsWith("customer.id,price") && !document.querySelector(".arranging input[value=size][name=show]").checked`)
-	v.equal(`location.pathname + !!document.querySelector("[data-list=rows]")`, "/n/default/views/edittrue") // the list is beside it
+	v.equal(`location.pathname + !!document.querySelector("[data-list=rows]")`, "/n/default/views/edittrue") // the list is beside the form
 	v.look("views-drawer")
 	typed("name", "by region")
 	v.click(`.drawer .btn.primary`)
 	v.want(`location.search === "?view=by+region" && document.querySelector("[data-notice]").innerText.includes("Saved the view by region")`)
 	v.equal(heads, "Time left,region,Number,Message,customer.id,price")
 	v.equal(cells("price"), "0.5,1.5,2.5")
-	v.equal(cells("customer.id"), "9007199254740993,9007199254740994,9007199254740995") // digits as they were sent
+	v.equal(cells("customer.id"), "9007199254740993,9007199254740994,9007199254740995") // with the digits that were sent
 	v.equal(`document.querySelector("tbody [data-label=region]").innerText`, "<img src=x onerror=alert(1)>")
 	v.equal(`getComputedStyle(document.querySelector("tbody [data-label=price]")).textAlign`, "end")
 
-	// Rows that come have the view's columns, in this browser and in another one.
+	// New rows have the view's columns, in this browser and in another.
 	other := visitTo(t, v.tab, v.server)
 	other.visit("/n/default/q/orders?view=by+region")
 	for _, one := range []*visit{v, other} {
@@ -74,10 +74,10 @@ func columnsInBrowser(t *testing.T, v *visit) {
 		one.want(cells("customer.id") + `.endsWith(",9007199254740996")`)
 	}
 	v.look("queue-view")
-	other.visit("/n/default/search?q=subject:order*&view=by+region") // it is for lists of messages
+	other.visit("/n/default/search?q=subject:order*&view=by+region") // the view is for lists of messages only
 	other.want(`document.querySelector(".notice b, .notice p, .notice")?.innerText.includes("There is no view called by region here")`)
 
-	// Another is added to it by somebody without a script, who has it shown first.
+	// Another user adds a column without scripts, after a preview.
 	other.scripts(false)
 	other.visit("/n/default/q/orders?view=by+region")
 	other.do(chromedp.Click(chromedp.CSS(`.views > summary`)))
@@ -95,7 +95,7 @@ func columnsInBrowser(t *testing.T, v *visit) {
 	other.equal(`[...document.querySelectorAll("td.name a")].map((el) => el.innerText).join()`, "by region,prices first")
 	other.scripts(true)
 
-	// Whoever asks for nothing sees that one; the standard is a choice like others.
+	// The view is the default now; the standard columns are a choice like others.
 	v.visit("/n/default/q/orders")
 	v.equal(heads, "Time left,region,Number,Message,price,customer.id")
 	press(`.views > summary`)
@@ -103,7 +103,7 @@ func columnsInBrowser(t *testing.T, v *visit) {
 	v.want(`location.search === "?view=standard"`)
 	v.equal(heads, "Time left,Number,Message,Size,Tries,Stored")
 
-	// One that goes is no longer shown; no message went with it.
+	// A deleted view is no longer shown; no messages are deleted.
 	v.visit("/n/default/views")
 	v.look("views")
 	v.asks(`a[href*="delete?view=prices"]`)

@@ -7,8 +7,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 )
 
-// connectionsInBrowser: a client of the Go SDK appears while somebody looks, its
-// locks say who holds them, and an operator ends its connection.
+// connectionsInBrowser checks that a client of the Go SDK appears live, that its locks name
+// it, and that an operator can end its connection.
 func connectionsInBrowser(_ *testing.T, v *visit) {
 	ctx := v.t.Context()
 	v.create("queue", "orders", `{"LockDuration":"PT5M"}`)
@@ -47,14 +47,14 @@ func connectionsInBrowser(_ *testing.T, v *visit) {
 	v.want(`document.querySelector("td.holder a")?.innerText.endsWith("· Go SDK")`)
 	v.want(`document.querySelector("[data-slot=facts]").innerText.includes("Receiver")`)
 
-	// A renewal moves the lock's end and the count, while somebody looks.
+	// A renewal updates the lock's end and the count, live.
 	const past, end = `document.querySelector("td.holder .lock-past").innerText`, `document.querySelector("td.lock-left time").dateTime`
 	v.want(past + `.startsWith("locked ") && !` + past + `.includes("renewed")`)
 	v.js(`window.ended = ` + end)
 	if err := r.RenewMessageLock(ctx, got[0], nil); err != nil {
 		v.t.Fatal(err)
 	}
-	v.want(past + `.includes("renewed once, ") && ` + end + ` > window.ended && document.querySelector("td svg .hold").dataset.until === ` + end)
+	v.want(past + `.includes("renewed once, ") && Date.parse(` + end + `) > Date.parse(window.ended) && document.querySelector("td svg .hold").dataset.until === ` + end)
 	if err := r.RenewMessageLock(ctx, got[0], nil); err != nil {
 		v.t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func connectionsInBrowser(_ *testing.T, v *visit) {
 	v.visit("/n/default/q/orders?tab=locked")
 	v.want(`document.querySelector("td.holder span").innerText.endsWith("Go SDK, gone")`)
 
-	// Of one that is over there are no links to be seen, not even their table.
+	// A closed connection shows no links and no table of them.
 	r, again := receiver()
 	if _, err := r.PeekMessages(ctx, 1, nil); err != nil {
 		v.t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// done clicks and checks what the next page says has happened.
+// done clicks, and checks the notice on the next page.
 func (v *visit) done(selector, says string) {
 	v.t.Helper()
 	v.click(selector)
@@ -18,7 +18,7 @@ func (v *visit) done(selector, says string) {
 	}
 }
 
-// opened opens the message that a row of a page is about, by what it is called.
+// opened opens the message with a subject from a list.
 func (v *visit) opened(path, subject string) {
 	v.t.Helper()
 	v.visit(path)
@@ -29,17 +29,16 @@ func (v *visit) opened(path, subject string) {
 	v.visit(at)
 }
 
-// counted checks how many messages are in each state, by the broker.
+// counted checks with the API how many messages are in each state.
 func (v *visit) counted(name string, active, locked, deferred, scheduled, dead int64) {
 	v.t.Helper()
-	c := entity(v.t, v.server, name).Counts
+	c := Entity(v.t, v.server, name).Counts
 	if c.Active != active || c.Locked != locked || c.Deferred != deferred || c.Scheduled != scheduled || c.DeadLetter != dead {
 		v.t.Errorf("%s has %+v, want %d active, %d locked, %d deferred, %d scheduled, %d dead", name, c, active, locked, deferred, scheduled, dead)
 	}
 }
 
-// formsInBrowser does everything that can be done, once, through its form and
-// without scripts.
+// formsInBrowser executes every action once by its form, without scripts.
 func formsInBrowser(t *testing.T, v *visit) {
 	v.scripts(false)
 	for _, act := range []func(*visit){
@@ -81,7 +80,7 @@ func formsOfQueue(v *visit) {
 	v.fill("MaxDeliveryCount", "5")
 	v.fill("LockDuration", "2m")
 	v.done(`main button.primary`, "Saved work")
-	if e := entity(v.t, v.server, "work"); fmt.Sprint(e.Properties["MaxDeliveryCount"]) != "5" {
+	if e := Entity(v.t, v.server, "work"); fmt.Sprint(e.Properties["MaxDeliveryCount"]) != "5" {
 		v.t.Errorf("the queue is %+v", e)
 	}
 	v.equal(`document.querySelector("main").innerText.includes("MaxDeliveryCount")`, true)
@@ -124,27 +123,26 @@ func formsOfSending(v *visit) {
 	v.counted("work", 9, 0, 0, 4, 0)
 }
 
-// formsOfInspection receives one message after the other, and settles each
-// another way.
+// formsOfInspection receives messages one after another, and settles each differently.
 func formsOfInspection(v *visit) {
 	receive := func() {
 		v.visit(work)
 		v.done(do("receive"), "You hold the lock")
 	}
-	receive() // first
+	receive() // the message first
 	v.done(do("renew"), "The lock starts anew")
 	v.done(do("complete"), "Completed")
-	receive() // many-1
+	receive() // the message many-1
 	v.done(do("abandon"), "Given back")
 	receive()
 	v.done(do("defer"), "Deferred")
-	receive() // many-2
+	receive() // the message many-2
 	v.click(to("dead-letter"))
 	v.fill("reason", "Looked odd")
 	v.fill("description", "It was inspected.")
 	v.done(submits, "Dead-lettered")
 	v.equal(`document.querySelector("main").innerText.includes("Looked odd")`, true)
-	receive() // many-3
+	receive() // the message many-3
 	v.opened(work+"?tab=locked", "many-3")
 	v.done(do("break-lock"), "The lock is broken")
 	v.counted("work", 6, 0, 1, 4, 1)
@@ -163,7 +161,7 @@ func formsOfOneMessage(v *visit) {
 	v.fill("reason", "By hand")
 	v.done(submits, "Dead-lettered")
 
-	v.opened("/n/default/deferred", "2") // many-1 is number 2
+	v.opened("/n/default/deferred", "2") // many-1 has the number 2
 	v.equal(`document.querySelector("h1").textContent.trim()`, "many-1")
 	v.done(do("fetch"), "You hold the lock")
 	v.done(do("abandon"), "Given back")
@@ -206,7 +204,7 @@ func formsOfScheduled(v *visit) {
 	v.counted("work", 9, 0, 0, 2, 0)
 }
 
-// formsOfMany chooses rows, and purges by state.
+// formsOfMany selects rows, and purges by state.
 func formsOfMany(v *visit) {
 	choose := func(path string, n int) {
 		v.visit(path)
@@ -216,7 +214,7 @@ func formsOfMany(v *visit) {
 	}
 	v.visit(work)
 	v.equal(`getComputedStyle(document.querySelector("[data-all]")).display`, "none")
-	v.equal(`document.querySelector("noscript meta")`, nil) // it would take the choice away
+	v.equal(`document.querySelector("noscript meta")`, nil) // a reload would discard the selection
 	choose(work, 3)
 	v.equal(`getComputedStyle(document.querySelector(".bulk")).display !== "none"`, true)
 	v.done(do("bulk/extend"), "3 messages got more time")
@@ -235,10 +233,10 @@ func formsOfMany(v *visit) {
 	v.click(to("purge"))
 	v.js(`document.querySelectorAll("[name=state]").forEach((box) => { if (!box.disabled && !box.checked) box.click(); })`)
 	v.equal(`document.querySelectorAll("[name=state]:checked").length`, 2)
-	v.enter(`[name=state]:checked`) // presses the first button, which counts
+	v.enter(`[name=state]:checked`) // presses the form's first button, which counts
 	v.equal(`document.querySelectorAll("[name=state]:checked").length`, 2)
 	v.counted("work", 7, 0, 0, 2, 0)
-	v.done(`main form footer .final`, "Purged 9 messages from work") // the button before it only counts
+	v.done(`main form footer .final`, "Purged 9 messages from work") // the button before this one only counts
 	v.counted("work", 0, 0, 0, 0, 0)
 }
 

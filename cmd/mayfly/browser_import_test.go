@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// importInBrowser: a file is chosen, looked at, looked at again with other words, and
-// imported by a job; without scripts as well.
+// importInBrowser uploads a file, previews it twice with different options and imports it by a
+// job; also without scripts.
 func importInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	file := filepath.Join(t.TempDir(), "kept.jsonl")
@@ -39,11 +39,11 @@ func importInBrowser(t *testing.T, v *visit) {
 	look(false)
 	v.click(`form[action$="/import/start"] .primary`)
 	v.want(`location.pathname.endsWith("/jobs/2")`)
-	v.until("all are there", func(context.Context) bool { return entity(t, v.server, "orders").Counts.Active == 4 })
+	v.until("all are there", func(context.Context) bool { return Entity(t, v.server, "orders").Counts.Active == 4 })
 	v.scripts(true)
 }
 
-// definitionsInBrowser: a Config.json is chosen, looked at and done.
+// definitionsInBrowser uploads, previews and applies a Config.json.
 func definitionsInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{"LockDuration":"PT10S"}`)
 	file := filepath.Join(t.TempDir(), "Config.json")

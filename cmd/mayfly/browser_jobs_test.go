@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// jobsInBrowser: a job is counted, begun and looked at while it goes on; what would
-// be gone wants a name typed; what was moved is taken back.
+// jobsInBrowser counts, starts and watches a job. Deleting asks for a typed name, and a move
+// can be undone.
 func jobsInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	v.create("queue", "other", `{}`)
@@ -16,7 +16,7 @@ func jobsInBrowser(t *testing.T, v *visit) {
 		all = append(all, fmt.Sprintf(`{"messageId":"%d","subject":"s%d"}`, i, i%2))
 	}
 	var ignored any
-	ask(t, v.server.Ready, "POST", "/import/orders", strings.Join(all, "\n"), &ignored)
+	RequestJSON(t, v.server.Ready, "POST", "/import/orders", strings.Join(all, "\n"), &ignored)
 
 	v.visit("/n/default/activity")
 	v.click(`main a[href$="/jobs"]`)
@@ -38,12 +38,12 @@ func jobsInBrowser(t *testing.T, v *visit) {
 	v.want(rows + `.length === 2`)
 	v.look("jobs")
 
-	// Other pages learn of it by the socket, and say the end of it aloud.
+	// Other pages get the progress by their sockets, and announce the end.
 	v.visit("/n/default/queues")
 	v.want(isLive)
 	v.js(`document.querySelector("[data-status]").textContent = ""`)
 	v.calm()
-	ask(t, v.server.Ready, "POST", "/jobs", `{"kind":"purge","paths":["other"]}`, &ignored)
+	RequestJSON(t, v.server.Ready, "POST", "/jobs", `{"kind":"purge","paths":["other"]}`, &ignored)
 	v.want(`document.querySelector(".bar a.going[href$='/jobs/3']")?.innerText.includes("Job done")`)
 	v.want(`document.querySelector("[data-status]").textContent.includes("Job done")`)
 	v.stayed()
@@ -52,7 +52,7 @@ func jobsInBrowser(t *testing.T, v *visit) {
 	v.equal(`document.querySelector(".bar a.going").innerText.trim()`, "Job done")
 
 	var e struct{ Counts struct{ Active int } }
-	if ask(t, v.server.Ready, "GET", "/entities/orders", "", &e); e.Counts.Active != 3000 {
+	if RequestJSON(t, v.server.Ready, "GET", "/entities/orders", "", &e); e.Counts.Active != 3000 {
 		t.Errorf("%d messages are back", e.Counts.Active)
 	}
 }

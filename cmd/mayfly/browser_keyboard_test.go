@@ -10,15 +10,15 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// stops are what a keyboard has to reach in a page: of several radio buttons the
-// chosen one, of what is folded the fold. A place that scrolls takes the focus,
-// too, but nothing depends on it.
+// stops selects what the Tab key has to reach in a page: of radio buttons the chosen one, of
+// folded parts the summary. A scrollable element gets the focus as well, but nothing depends
+// on that.
 const stops = `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")].filter((el) =>
 	el.checkVisibility({ visibilityProperty: true }) && !el.disabled && el.tabIndex >= 0 && !el.closest("[inert]") &&
 	!(el.type === "radio" && el !== [...document.querySelectorAll('input[name="' + CSS.escape(el.name) + '"]')].filter((of) => of.form === el.form).toSorted((a, b) => b.checked - a.checked)[0]))`
 
-// focused says what is wrong with how the focus shows: it is an outline, on the
-// element or what is drawn for it, within the window and not covered.
+// focused returns what is wrong with the display of the focus: it has to be an outline of the
+// element or of its visible part, within the window and not covered.
 const focused = `(() => {
 	const el = document.activeElement, seen = (e) => e && getComputedStyle(e).outlineStyle !== "none" && parseFloat(getComputedStyle(e).outlineWidth) >= 1;
 	if (el === document.body) return "";
@@ -29,16 +29,16 @@ const focused = `(() => {
 	return top && (el.contains(top) || top.contains(el) || top.closest("label")?.contains(el)) ? "" : "covered by " + top?.outerHTML.slice(0, 80) + ": " + name;
 })()`
 
-// begun begins at the first stop within an element. A page has tabs already
-// from elsewhere than its beginning where something in it had the focus.
+// begun moves the focus to the first stop within an element. If an element of the page had the
+// focus, a tab would not start at the beginning.
 const begun = `((within) => {
 	window.tabs = { came: new Set(), last: null, all: () => ` + stops + `.filter((el) => el.closest(within)) };
 	window.scrollTo(0, 0);
 	tabs.all()[0]?.focus();
 })`
 
-// tabbedOn says what is wrong with where the tabulator has led: nothing is null where it
-// has been already, and empty where all is well. A field may have parts.
+// tabbedOn returns what is wrong with the element that the Tab key has reached: null if it was
+// reached before, empty if nothing is wrong. A field may have parts.
 const tabbedOn = `(() => {
 	const el = document.activeElement;
 	if (el === document.body || tabs.came.has(el) && el !== tabs.last) return null;
@@ -47,17 +47,17 @@ const tabbedOn = `(() => {
 	return ` + focused + `;
 })()`
 
-// tabbed goes through what is within an element by the tabulator and checks that it
-// comes by everything, and that one always sees where.
+// tabbed moves through an element with the Tab key, and checks that it reaches every stop and
+// that the focus is always visible.
 func (v *visit) tabbed(what, within string) {
 	v.t.Helper()
-	down := *kb.Encode([]rune(kb.Tab)[0])[0] // nothing waits for its end
+	down := *kb.Encode([]rune(kb.Tab)[0])[0] // do not wait for the event to be handled
 	press := func() {
 		if _, err := chromedp.Call(v.tab, input.DispatchKeyEvent, down); err != nil {
 			v.t.Fatal(err)
 		}
 	}
-	press() // from a key on, the focus shows
+	press() // the focus shows from the first key on
 	v.js(fmt.Sprintf(begun+`(%q)`, within))
 	all := int(v.js(`tabs.all().length`).(float64))
 	for range all + 60 {
@@ -65,7 +65,7 @@ func (v *visit) tabbed(what, within string) {
 		if !on {
 			break
 		}
-		if wrong != "" { // a note gives way in a moment
+		if wrong != "" { // a note that covers it disappears in a moment
 			again, err := chromedp.Run(v.tab, chromedp.Evaluate[string](`new Promise((done) => setTimeout(() => done(`+focused+`), 100))`, chromedp.EvalAwaitPromise))
 			if err != nil {
 				v.t.Fatal(err)
@@ -81,9 +81,9 @@ func (v *visit) tabbed(what, within string) {
 	}
 }
 
-// deaf is what acts, or looks as if it did, and is nothing that a keyboard comes to.
-// What a list of suggestions has is chosen by arrows, and a form's first button is there
-// for Enter alone.
+// deaf selects elements that act, or look as if they did, and that a keyboard cannot reach.
+// Entries of a suggestion list are chosen by arrow keys, and a form's first button exists for
+// Enter only.
 const deaf = `(() => {
 	const native = "a[href], a[role=link][aria-disabled=true][tabindex='0'], button, input, select, textarea, summary";
 	const acts = "[data-act], [data-stage-act], [data-ask], [data-drawer], [data-dialog], [data-close], [data-copy], [data-copy-from], [data-newbar], [data-pill], [data-palette], [data-arrange], [data-leaves], [data-go], [formaction], [type=submit], [type=button], [role=button], [role=link], [role=tab], [role=switch], [role=checkbox], [role=menuitem], [onclick]";
@@ -94,7 +94,7 @@ const deaf = `(() => {
 	return found.filter((el) => !el.closest("[role=listbox]")).slice(0, 4).map((el) => el.outerHTML.slice(0, 160)).join("\n");
 })()`
 
-// hears checks that everything in the page that acts can be reached by a keyboard.
+// hears checks that a keyboard can reach everything in the page that acts.
 func (v *visit) hears(what string) {
 	v.t.Helper()
 	if found, _ := v.js(deaf).(string); found != "" {
@@ -102,11 +102,11 @@ func (v *visit) hears(what string) {
 	}
 }
 
-// unfolded opens what is folded in the page, but for what lies over it when it is open.
-// Of many that are alike a few will do.
+// unfolded opens folded parts of the page, except those that open over it; of many similar
+// parts only a few.
 const unfolded = `{ [...document.querySelectorAll("main details:not(.more, .views, .spaces, .acting)")].slice(0, 8).forEach((d) => { d.open = true; }); }`
 
-// tabbedPage goes through a page by the tabulator while it keeps still.
+// tabbedPage moves through a paused page with the Tab key.
 func (v *visit) tabbedPage(what string) {
 	v.t.Helper()
 	v.js(unfolded)
@@ -137,8 +137,7 @@ func keyboardInBrowser(_ *testing.T, v *visit) {
 	v.keysInScene()
 }
 
-// keysInDrawer opens a session beside its list and comes back to where it was,
-// while its row moves.
+// keysInDrawer opens a session beside its list and returns to its row, which moves meanwhile.
 func (v *visit) keysInDrawer() {
 	v.visit("/n/default/q/chats?tab=sessions")
 	v.want(isLive)
@@ -158,7 +157,7 @@ func (v *visit) keysInDrawer() {
 	v.equal(focused, "")
 }
 
-// keysInEditor writes a rule, tries it and saves it.
+// keysInEditor writes, tries and saves a rule.
 func (v *visit) keysInEditor() {
 	v.visit("/n/default/t/prices/s/everything/rules/new")
 	v.want(`document.activeElement.name === "rule-name"`)
@@ -175,11 +174,11 @@ func (v *visit) keysInEditor() {
 	v.want(`document.querySelector("[data-verdict]")?.textContent.includes("Not selected")`)
 	v.equal(`document.activeElement.name`, "rule-sql")
 	v.js(`document.querySelector("[name=rule-name]").focus()`)
-	v.do(chromedp.KeyEvent(kb.Enter)) // saves, and is not a try
+	v.do(chromedp.KeyEvent(kb.Enter)) // saves, and does not only try
 	v.want(`document.querySelector("[data-notice]")?.innerText.includes("got the rule typed")`)
 }
 
-// keysInLab folds and tries: what was folded stays so, and keeps the focus.
+// keysInLab folds a part and tries: it stays folded, and keeps the focus.
 func (v *visit) keysInLab() {
 	v.visit("/n/default/lab?topic=prices")
 	v.js(`document.querySelector("[name=subject]").focus()`)
@@ -199,7 +198,7 @@ func (v *visit) keysInLab() {
 	}
 }
 
-// keysInScene goes through a scene's strip with its time machine, and works both.
+// keysInScene uses a scene's strip and its clock controls.
 func (v *visit) keysInScene() {
 	v.visit("/scenes")
 	v.js(`document.querySelector('[formaction="/scenes/play/sandbox"]').focus()`)

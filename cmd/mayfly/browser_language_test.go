@@ -8,13 +8,13 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// languageInBrowser: the menu chooses the language of pages, of what comes live and
-// of what runs down; nothing is cut off where texts are longest.
+// languageInBrowser chooses the language of pages, live updates and countdowns, and checks
+// that no text is cut off in the longest language.
 func languageInBrowser(t *testing.T, v *visit) {
 	furnish(v)
 	choose := func(tag string) {
 		t.Helper()
-		v.want(`!window.mayfly || !document.body.dataset.live || ` + isLive) // what its state says moves the menu
+		v.want(`!window.mayfly || !document.body.dataset.live || ` + isLive) // a change of the live state moves the menu
 		v.do(chromedp.Click(chromedp.CSS(`.tongues summary`)))
 		v.want(`document.querySelector(".tongues button").checkVisibility()`)
 		v.click(`.tongues [value="` + tag + `"]`)
@@ -37,7 +37,7 @@ func languageInBrowser(t *testing.T, v *visit) {
 	v.visit("/n/default/q/orders")
 	v.want(isLive)
 
-	// Another tab chooses another one: this one goes on in its own, live too.
+	// Another tab chooses another language: this tab keeps its own, also in live updates.
 	v.js(`document.cookie = "other=1"; fetch("/n/default/language", { method: "POST", redirect: "manual", body: new URLSearchParams({ csrf: document.querySelector("[name=csrf]").value, lang: "cs" }) }).then(() => { window.chosen = true; })`)
 	v.want(`window.chosen`)
 	v.send("orders", `{"Label":"order.late","TimeToLive":3000}`, "x")
@@ -46,7 +46,7 @@ func languageInBrowser(t *testing.T, v *visit) {
 	v.visit("/n/default")
 	v.equal(`document.documentElement.lang`, "cs")
 
-	// The longest texts are those of Czech, which is looked at everywhere.
+	// Czech has the longest texts, so every page is checked in it.
 	all := v.places()
 	for _, tag := range []string{"cs", "pt-PT", "pt-BR", "zh-CN"} {
 		v.visit("/n/default")
@@ -60,7 +60,7 @@ func languageInBrowser(t *testing.T, v *visit) {
 			v.equal(`document.documentElement.lang`, tag)
 			v.look(tag + "-" + p.name)
 			v.equal(`[...document.querySelectorAll(".board .fate:not([data-tone=dead]) span")].filter((el) => el.scrollWidth > el.clientWidth).map((el) => el.innerText).join()`, "")
-			v.do(chromedp.EmulateViewport(390, 844)) // which namespace it is shows, whatever else does
+			v.do(chromedp.EmulateViewport(390, 844)) // the namespace's name is always visible
 			v.equal(`document.querySelector(".bar .ns .clip").clientWidth > 24`, true)
 			v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// listsInBrowser: what lists of messages can do beside being looked at.
+// listsInBrowser uses the actions of lists of messages.
 func listsInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	for n := range 4 {
@@ -25,8 +25,8 @@ func listsInBrowser(t *testing.T, v *visit) {
 	v.sortsList()
 }
 
-// editsFromList writes a dead letter anew from the menu of its row, which brings back to
-// the list, with a script and without.
+// editsFromList edits and resends a dead letter from the menu of its row, and returns to the
+// list; with and without scripts.
 func (v *visit) editsFromList() {
 	const (
 		list = "/n/default/q/orders?tab=dead-letter"
@@ -55,8 +55,8 @@ func (v *visit) editsFromList() {
 	v.counted("orders", 2, 0, 0, 0, 2)
 }
 
-// undoesEdit takes back an edit by a key while the offer is there: the dead letter is in
-// its place again, also after the program has started anew.
+// undoesEdit undoes an edit by keyboard while the offer is shown: the dead letter is in its
+// place again, also after a restart of the server.
 func (v *visit) undoesEdit() {
 	const (
 		list  = "/n/default/q/orders?tab=dead-letter"
@@ -84,8 +84,8 @@ func (v *visit) undoesEdit() {
 	v.equal(`document.querySelector("[data-list=rows] .seq").innerText`, "3")
 }
 
-// choosesDeferred: on the parking lot all are chosen at once, or from one to another, in
-// bays and in a table of columns; what is done is done to these.
+// choosesDeferred selects deferred messages, all at once or a range, as cards and in a table,
+// and executes an action on the selection.
 func (v *visit) choosesDeferred() {
 	const chosen = `document.querySelectorAll("[data-key] :checked").length`
 	api := v.server.Dashboard + "/api/v1"
@@ -126,11 +126,11 @@ func (v *visit) choosesDeferred() {
 		defers()
 		v.want(`document.querySelectorAll("[data-list] > [data-key]:not(.leaving)").length === 5`)
 	}
-	v.equal(`[...document.querySelectorAll("[data-label=region]")].map((el) => el.innerText).join()`, "eu-0,eu-1,eu-2,eu-3,eu-4") // those that came, too
+	v.equal(`[...document.querySelectorAll("[data-label=region]")].map((el) => el.innerText).join()`, "eu-0,eu-1,eu-2,eu-3,eu-4") // new rows have the column as well
 }
 
-// sortsList: the head of a column sorts by it, a box narrows the list, and both stay as
-// the address says while messages come, of which the counts tell.
+// sortsList sorts by a column and filters the list. The address keeps both while messages
+// arrive, and the counts follow.
 func (v *visit) sortsList() {
 	const names = `[...document.querySelectorAll("tbody .subject b")].map((el) => el.innerText).join()`
 	api := v.server.Dashboard + "/api/v1"

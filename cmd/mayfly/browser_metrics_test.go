@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// metricsInBrowser: the charts are drawn of what the API has, in both themes and at
-// every width, and the table beside them says the same.
+// metricsInBrowser checks that the charts show what the API returns, in both themes and at
+// every width, and that the table beside them has the same numbers.
 func metricsInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	v.send("orders", "", "hello")
@@ -20,7 +20,7 @@ func metricsInBrowser(t *testing.T, v *visit) {
 	v.click(`main a[href="/n/default/metrics"]`)
 	v.want(drawn + ` === "360" && ` + charts + `.length === 2 && ` + ink)
 	v.want(`document.querySelectorAll(".numbers tbody tr").length > 0`)
-	v.do(chromedp.EmulateViewport(390, 844)) // each number stands under its name on a phone too
+	v.do(chromedp.EmulateViewport(390, 844)) // each number is below its name on a phone too
 	v.equal(`[...document.querySelectorAll(".numbers thead th")].every((th, i) => Math.abs(th.getBoundingClientRect().right - document.querySelector(".numbers tbody tr").cells[i].getBoundingClientRect().right) < 1)`, true)
 	v.do(chromedp.EmulateViewport(1440, 900))
 	v.click(`.seg a[href*="within=day"]`)
@@ -37,8 +37,8 @@ func metricsInBrowser(t *testing.T, v *visit) {
 	v.equal(`document.querySelectorAll('script[src*="uPlot"], script[src*="metrics"]').length`, float64(0))
 }
 
-// chartTimes: the times at the foot of a chart and under its cursor are as the page's
-// switch says, of 24 hours even for an American, and round where they are shown.
+// chartTimes checks the times at the foot of a chart and at its cursor: they follow the page's
+// switch, have 24 hours even in American English, and are round in the local time zone.
 func chartTimes(t *testing.T, v *visit) {
 	t.Helper()
 	if _, err := chromedp.Call(v.tab, emulation.SetLocaleOverride, emulation.SetLocaleOverrideParams{Locale: "en_US"}); err != nil {

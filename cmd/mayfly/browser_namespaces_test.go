@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// namespacesInBrowser makes a namespace, sends to it, sees it live, and removes it,
-// as somebody with a mouse does.
+// namespacesInBrowser creates a namespace, sends to it, sees it live, and deletes it, with a
+// mouse.
 func namespacesInBrowser(t *testing.T, v *visit) {
 	v.visit("/n/default")
 	v.js(`document.querySelector("details.spaces").open = true`)

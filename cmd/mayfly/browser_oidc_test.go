@@ -6,20 +6,20 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"mayfly/views/locale"
-	"mayfly/web/identity"
-	"mayfly/web/oidc"
-	"mayfly/web/oidc/oidctest"
+	"mayfly/web/auth"
+	"mayfly/web/auth/oidc"
+	"mayfly/web/auth/oidc/oidctest"
 )
 
-// TestBrowserSignsInWithAProvider: in a browser somebody is led from a page to the
-// provider, back to that page, and to the provider to sign out there too; and who is
-// known there and has no role here is told so in the language of their pages.
+// TestBrowserSignsInWithAProvider checks that the provider's sign-in leads back to the page,
+// that signing out leads to the provider, and that a user without a role gets an error in the
+// language of the browser.
 func TestBrowserSignsInWithAProvider(t *testing.T) {
 	browser := chromium(t)
-	provider := oidctest.Start(t, "http://127.0.0.1"+oidc.Back) // at any port
-	s := serving(t, Config{Store: "memory:", OIDC: &oidc.Config{
+	provider := oidctest.Start(t, "http://127.0.0.1"+oidc.CallbackPath) // at any port
+	s := Start(t, Config{Store: "memory:", OIDC: &oidc.Config{
 		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Title: "the company",
-		Roles: []oidc.Rule{{Value: "team", Role: identity.Operator}},
+		Roles: []oidc.Rule{{Value: "team", Role: auth.Operator}},
 	}})
 	v := visitTo(t, browser, s)
 	provider.Is(oidctest.Trouble{Claims: map[string]any{"roles": []string{"team"}}})

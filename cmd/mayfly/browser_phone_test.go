@@ -8,11 +8,11 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// inBar are the places of the bar at the foot of a phone's screen that are seen.
+// inBar selects the visible entries of the bar at the foot of a phone's screen.
 const inBar = `[...document.querySelectorAll(".rail a, .rail summary")].filter((el) => el.checkVisibility())`
 
-// phoneInBrowser: the bar of a phone holds what it can without moving sideways,
-// the rest is behind More, and whichever page is open is marked.
+// phoneInBrowser checks that the bar of a phone fits its width, that other entries are in the
+// menu More, and that the open page is marked.
 func phoneInBrowser(_ *testing.T, v *visit) {
 	for _, width := range []int64{320, 390} {
 		v.do(chromedp.EmulateViewport(width, 844))
@@ -28,7 +28,7 @@ func phoneInBrowser(_ *testing.T, v *visit) {
 	open := func() {
 		v.do(chromedp.Click(chromedp.CSS(more)))
 		v.equal(sheet, true)
-		v.equal(`[...document.querySelectorAll(".more a")].map((el) => el.innerText.trim()).join()`, "Deferred,Search,Temporary,Scenes,Connections,Activity,Access")
+		v.equal(`[...document.querySelectorAll(".more a")].map((el) => el.innerText.trim()).join()`, "Deferred,Search,Temporary,Scenes,Connections,Activity,Access,Docs")
 		v.equal(`document.querySelector(".more a[aria-current=page]").innerText.trim()`, "Connections")
 	}
 	v.visit("/n/default/connections")

@@ -18,12 +18,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// pictures are where the README has its own from. They are made anew by
+// pictures is the folder of the README's pictures. To update them, run
 // go test ./cmd/mayfly -run TestBrowser/pictures -update.
 const pictures = "testdata/pictures"
 
-// picturesInBrowser compares the pictures of the README with what they are of: where
-// a page has other words, or looks quite different, they have to be made again.
+// picturesInBrowser compares the README's pictures with their pages: if a page has different
+// words or looks different, the pictures have to be updated.
 func picturesInBrowser(t *testing.T, v *visit) {
 	v.keepShop()
 	v.visit("/n/default")
@@ -46,7 +46,7 @@ func picturesInBrowser(t *testing.T, v *visit) {
 	v.picture("scene")
 }
 
-// keepShop fills the namespace as that of a shop would be.
+// keepShop fills the namespace like that of a shop.
 func (v *visit) keepShop() {
 	v.t.Helper()
 	v.create("queue", "orders", `{"DeadLetteringOnMessageExpiration":true,"DefaultMessageTimeToLive":"PT1H","LockDuration":"PT5M"}`)
@@ -70,7 +70,7 @@ func (v *visit) keepShop() {
 	v.send("mail", `{"Label":"mail.reminder","ScheduledEnqueueTimeUtc":"`+at+`"}`, "Your parcel is waiting")
 	for _, end := range []string{`"dead-letter","reason":"CardDeclined"`, `"defer"`} {
 		var taken struct{ Messages []struct{ LockToken string } }
-		text := v.server.must(v.t, 200, "POST", v.server.Dashboard+path("receive", "payments"), "", `{"max":1}`)
+		text := v.server.MustRequest(v.t, 200, "POST", v.server.Dashboard+APIPath("receive", "payments"), "", `{"max":1}`)
 		if err := json.Unmarshal([]byte(text), &taken); err != nil || len(taken.Messages) != 1 {
 			v.t.Fatal(text, err)
 		}
@@ -78,15 +78,15 @@ func (v *visit) keepShop() {
 	}
 	v.visit("/n/default/q/orders?tab=dead-letter")
 	v.wantMeanwhile(`Number(`+slot+`("count-dead")) >= 2`, func() { v.visit("/n/default/q/orders?tab=dead-letter") })
-	v.ask("POST", v.server.Dashboard+path("receive", "orders"), "", `{"mode":"peek-lock","max":1}`)
+	v.ask("POST", v.server.Dashboard+APIPath("receive", "orders"), "", `{"mode":"peek-lock","max":1}`)
 }
 
-// outline is what a page says wherever it does not depend on the hour.
+// outline returns the texts of a page that do not depend on the time.
 const outline = `[...new Set([...document.querySelectorAll("nav a, h1, h2, h3, th, .btn, .tabs a, .stage-caption")]
 	.filter((el) => el.checkVisibility() && el.getBoundingClientRect().top < innerHeight)
 	.map((el) => el.textContent.trim().replace(/\s+/g, " ").replace(/[0-9]+/g, "0")).filter(Boolean))].join("\n") + "\n"`
 
-// picture compares the page with its pictures, or writes them.
+// picture compares the page with its pictures, or writes them with -update.
 func (v *visit) picture(name string) {
 	v.t.Helper()
 	v.do(chromedp.EmulateViewport(1280, 800))
@@ -126,8 +126,8 @@ func (v *visit) picture(name string) {
 	}
 }
 
-// differ is how far two pictures are apart, 0 to 255: the greatest mean of a
-// region, so that numbers that count down and other fonts do not matter.
+// differ returns the difference of two pictures, from 0 to 255: the greatest mean difference
+// of a region, so that countdowns and other fonts do not matter.
 func differ(t *testing.T, a, b []byte) float64 {
 	t.Helper()
 	var shades [2][regions * regions]float64
@@ -145,10 +145,10 @@ func differ(t *testing.T, a, b []byte) float64 {
 	return far
 }
 
-// regions are how many a picture is divided into, each way.
+// regions is the number of regions in each direction.
 const regions = 8
 
-// shadesOf is how bright each region of the picture is.
+// shadesOf returns the brightness of each region of a picture.
 func shadesOf(picture image.Image) (shades [regions * regions]float64) {
 	var pixels [regions * regions]float64
 	size := picture.Bounds()

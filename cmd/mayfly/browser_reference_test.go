@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// referenceInBrowser: the page of the API filters as somebody types, opens what an
-// address points at, and shows what a try is answered with as the text it is.
+// referenceInBrowser checks that the API reference filters while the user types, opens the
+// target of its address, and shows the response of a trial request as text.
 func referenceInBrowser(_ *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	v.ask("POST", v.server.Dashboard+"/api/v1/send/orders", "", `{"body":"<img src=x onerror=alert(1)>","properties":{"n":{"type":"long","value":"9007199254740993"}}}`)
@@ -20,14 +20,14 @@ func referenceInBrowser(_ *testing.T, v *visit) {
 	v.js(`{ const el = document.querySelector("[data-sift]"); el.value = ""; el.dispatchEvent(new Event("input")); }`)
 	v.want(shown + `.split(",").length > 40 && location.search === ""`)
 
-	// An address leads to an operation, and that to its types.
+	// An address opens an operation, whose links lead to its types.
 	v.js(`{ location.hash = "#peekMessages"; }`)
 	v.want(`document.querySelector("[data-op=peekMessages][open]")`)
 	v.equal(`document.querySelectorAll("details.op[open]").length`, 1)
 	v.js(`document.querySelector("#peekMessages a[href='#type-Message']").click()`)
 	v.want(`document.querySelector("#type-Message").checkVisibility() && document.querySelector("#type-Message").getBoundingClientRect().top < innerHeight`)
 
-	// Trying it.
+	// A trial request.
 	const try = `document.querySelector("[data-ask='/peek/{path}']")`
 	const line = try + `.querySelector("[data-status-line]").innerText`
 	const output = try + `.querySelector("pre").innerText`
@@ -44,7 +44,7 @@ func referenceInBrowser(_ *testing.T, v *visit) {
 	v.equal(`document.querySelectorAll("form[data-ask]").length < document.querySelectorAll("details[data-op]").length`, true)
 	v.equal(`[...document.querySelectorAll("form[data-ask]")].every((el) => el.closest("[data-op]").querySelector(".method").innerText === "GET")`, true)
 
-	// Without scripts the filter is the server's.
+	// Without scripts, the server filters.
 	v.scripts(false)
 	v.visit("/docs/api")
 	v.equal(`location.pathname`, "/n/default/api")

@@ -9,16 +9,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// spaced is text as somebody may space it who reads badly otherwise (WCAG 1.4.12).
+// spaced applies the text spacing of WCAG 1.4.12.
 const spaced = `{ const s = new CSSStyleSheet(); s.replaceSync("* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important; } p { margin-block-end: 2em !important; }"); document.adoptedStyleSheets = [s]; }`
 
-// cutOff are words that do not fit where they stand, and are not there in full by
-// being pointed at or opened.
+// cutOff selects texts that do not fit their elements and are not shown in full by hovering or
+// opening.
 const cutOff = `[...document.querySelectorAll("main :is(button, .btn, h1, h2, h3, legend, label, th, .badge, summary)")].filter((el) => el.checkVisibility({ visibilityProperty: true }) && !el.closest(".sr, .clip, thead") && !el.matches(".sr") && (el.scrollWidth > el.clientWidth + 2 && el.clientWidth > 0 && getComputedStyle(el).overflowX !== "visible" && getComputedStyle(el).display !== "inline")).slice(0, 4).map((el) => el.outerHTML.slice(0, 140))`
 
-// reflowInBrowser: at four times the size nothing is wider than the screen, at twice
-// neither, and with wide spacing no words are cut off (WCAG 1.4.4, 1.4.10, 1.4.12).
-// Pages with other headings have other titles, and colours may be forced.
+// reflowInBrowser checks that at 200 % and 400 % nothing is wider than the screen, and that
+// wide spacing cuts off no texts (WCAG 1.4.4, 1.4.10, 1.4.12). Pages with different headings
+// have different titles, and colours may be forced.
 func reflowInBrowser(_ *testing.T, v *visit) {
 	furnish(v)
 	titles, seen := map[string]string{}, map[string]bool{}
@@ -52,10 +52,10 @@ func reflowInBrowser(_ *testing.T, v *visit) {
 	v.forced()
 }
 
-// fits checks that nothing is wider than the screen, and no words are cut off.
+// fits checks that nothing is wider than the screen, and that no text is cut off.
 func (v *visit) fits(what string) {
 	v.t.Helper()
-	if wide, _ := v.js(`Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`).(float64); wide > 1 { // a pixel is what fractions come to
+	if wide, _ := v.js(`Math.max(document.documentElement.scrollWidth, document.body.scrollWidth) - innerWidth`).(float64); wide > 1 { // fractions add up to a pixel
 		v.t.Errorf("%s is %v px too wide, by %v", what, wide, v.js(`[...document.querySelectorAll("body *")].filter((el) => el.getBoundingClientRect().right > innerWidth + 1).slice(-3).map((el) => el.outerHTML.slice(0, 120))`))
 	}
 	if cut := v.js(cutOff); fmt.Sprint(cut) != "[]" {
@@ -63,7 +63,7 @@ func (v *visit) fits(what string) {
 	}
 }
 
-// forced has the system force colours: what is chosen and what runs down still shows.
+// forced checks with forced colours that selections and countdowns are visible.
 func (v *visit) forced() {
 	v.t.Helper()
 	v.visit("/n/default/q/orders")

@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// routed are the patterns of what is answered to GET, as package web's table of roles
-// has them: pages, and what unplaced says of the rest. The API is none of them.
+// routed returns the patterns of GET routes in package web's table of roles, except the API.
 func routed(t *testing.T) []string {
 	t.Helper()
 	table, err := os.ReadFile("../../web/testdata/roles.txt")
@@ -26,19 +25,20 @@ func routed(t *testing.T) []string {
 	return all
 }
 
-// unplaced says of each pattern without a place why it has none.
+// unplaced returns for each pattern without a place why it has none.
 func unplaced() map[string]string {
 	all := map[string]string{
-		"/login":               "nobody signs in here: axeOfAudience looks at it",
-		"/sessions":            "nobody signs in here: axeOfAudience looks at it",
-		"/n/:ns/alerts/toasts": "a piece of a page, which the walk sees in it",
+		"/login":                    "nobody signs in here: axeOfAudience looks at it",
+		"/sessions":                 "nobody signs in here: axeOfAudience looks at it",
+		"/n/:ns/damaged":            "nothing is damaged here: damagedInBrowser opens it",
+		"/n/:ns/damaged/move-aside": "nothing is damaged here: damagedInBrowser opens it",
+		"/n/:ns/alerts/toasts":      "a piece of a page, which the walk sees in it",
 	}
 	for why, patterns := range map[string]string{
 		"leads to a page":    "/ /docs/api /follow/:id /l/:secret /login/openid /login/openid/back /n /n/:ns/access/keys /n/:ns/lab/new /scenes/on/:play/:verb",
 		"is a file or text":  "/grafana.json /healthz /livez /metrics /readyz /static/* /n/:ns/activity/export /n/:ns/definitions /n/:ns/m/:key/body /scenes/text/:scene",
 		"is a socket":        "/live /n/default/live",
 		"has no rules":       "/n/:ns/q/:queue/rules/edit /n/:ns/q/:queue/rules/new /n/:ns/q/:queue/rules/try /n/:ns/t/:topic/rules/edit /n/:ns/t/:topic/rules/new /n/:ns/t/:topic/rules/try",
-		"has no sessions":    "/n/:ns/t/:topic/session",
 		"nothing is sent to": "/n/:ns/t/:topic/s/:sub/send /n/:ns/t/:topic/s/:sub/import",
 	} {
 		for p := range strings.FieldsSeq(patterns) {
@@ -48,7 +48,7 @@ func unplaced() map[string]string {
 	return all
 }
 
-// route is the pattern that an address is of: the one that leaves least of it open.
+// route returns the most specific pattern that matches an address.
 func route(patterns []string, address string) string {
 	path, _, _ := strings.Cut(address, "?")
 	parts := strings.Split(path, "/")
@@ -72,7 +72,7 @@ func route(patterns []string, address string) string {
 	return best
 }
 
-// kind is which kind of page an address is of: its pattern, and the tab of it.
+// kind returns the kind of an address's page: its pattern and its tab.
 func kind(patterns []string, address string) string {
 	_, query, _ := strings.Cut(address, "?")
 	typed, err := url.ParseQuery(query)
@@ -82,8 +82,7 @@ func kind(patterns []string, address string) string {
 	return route(patterns, address) + " " + typed.Get("tab")
 }
 
-// placed checks that each page that there is has a place, so that none is left out of
-// what is looked at.
+// placed checks that each page has a place, so that the walk leaves none out.
 func placed(t *testing.T, all []place) {
 	t.Helper()
 	patterns, without, has := routed(t), unplaced(), map[string]string{}

@@ -6,8 +6,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// rulesInBrowser: a rule is tried while it is typed, and a message that nobody
-// takes comes into the tray while somebody looks.
+// rulesInBrowser tries a rule while it is typed, and checks that a message that no
+// subscription receives appears live in the tray.
 func rulesInBrowser(_ *testing.T, v *visit) {
 	v.create("topic", "prices", `{}`)
 	v.create("subscription", "prices/subscriptions/eu", `{}`)
@@ -18,7 +18,7 @@ func rulesInBrowser(_ *testing.T, v *visit) {
 		tray    = `[...document.querySelectorAll("[data-list=tray] > [data-key]")].map((r) => r.querySelector("b").textContent).join()`
 	)
 
-	// The editor, with scripts: every pause in typing is an attempt.
+	// The editor with scripts tries the rule at each pause in typing.
 	v.visit("/n/default/t/prices/s/eu?tab=rules")
 	v.click(to("rules/new"))
 	v.fill("rule-name", "large")
@@ -43,20 +43,20 @@ func rulesInBrowser(_ *testing.T, v *visit) {
 	v.done(`main button.primary`, "got the rule large")
 	v.done(`main [formaction*="rule=%24Default"]`, "lost the rule")
 
-	// Without: there is a button, and nothing is lost.
+	// Without scripts there is a button, and it keeps the input.
 	v.scripts(false)
 	v.visit("/n/default/t/prices/s/eu?tab=rules")
 	v.click(to("rules/edit"))
 	v.fill("property-0-name", "amount")
 	v.fill("property-0-value", "900")
 	v.click(`main [formaction*="/rules/try"]`)
-	v.equal(verdict, "Not selected: it is unknown, neither true nor false") // text is no number
+	v.equal(verdict, "Not selected: it is unknown, neither true nor false") // a text is not a number
 	v.equal(`document.querySelector("[name=rule-sql]").value`, "amount < 1000")
 	v.fill("rule-sql", "amount = '900'")
 	v.done(`main button.primary`, "Saved the rule large")
 	v.scripts(true)
 
-	// The tray is live, and the subscription it leads to takes the next one.
+	// The tray is live, and its new subscription receives the next message.
 	v.visit("/n/default/lab")
 	v.want(isLive)
 	v.js(`document.querySelector("[name=subject]").value = "half described"`)

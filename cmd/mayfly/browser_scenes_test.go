@@ -12,14 +12,14 @@ import (
 
 const (
 	caption = `document.querySelector(".stage-caption").textContent`
-	// striped is whether the bar is that of a scene, which nobody takes for a namespace that matters.
+	// striped is an expression: whether the bar marks the namespace of a scene.
 	striped = `getComputedStyle(document.querySelector(".bar")).backgroundImage.includes("repeating-linear-gradient")`
-	// countdown is what a page says is left of the first message, in seconds; none where it is about to go.
+	// countdown is an expression: the remaining seconds of the first message; none at its very end.
 	countdown = `(() => { const [, m, s] = document.querySelector("main time[data-of]").textContent.match(/(?:(\d+)m )?(\d+)s/) ?? []; return (m | 0) * 60 + (s | 0) })()`
 )
 
-// scenesInBrowser plays a scene to its end by a key and by buttons, and turns the
-// clock of another.
+// scenesInBrowser plays a scene to its end by keyboard and buttons, and changes the clock of
+// another.
 func scenesInBrowser(t *testing.T, v *visit) {
 	v.visit("/n/default")
 	v.equal(`!!document.querySelector("[data-stage], .demo, [data-demo]")`, false)
@@ -37,7 +37,7 @@ func scenesInBrowser(t *testing.T, v *visit) {
 		v.want(caption + `.startsWith("` + step.says + `") && (location.pathname + location.search).endsWith("` + step.at + `") && !document.querySelector(".stage-playing")`)
 		v.want(`(() => { const all = [...document.querySelectorAll(".stage-so li")]; return all.length > 0 && all.every((li) => li.dataset.tone === "yes") })()`)
 		v.want(`document.querySelectorAll(".main .spotlit").length > 0`)
-		v.equal(`document.querySelectorAll(".main :is(.states, .tabs, .badges, thead) .spotlit").length`, 0) // a page that is marked itself is so once
+		v.equal(`document.querySelectorAll(".main :is(.states, .tabs, .badges, thead) .spotlit").length`, 0) // if the whole page is marked, its parts are not
 		if step.at == "/expirations" {
 			v.drawerAboveStage()
 		}
@@ -50,16 +50,16 @@ func scenesInBrowser(t *testing.T, v *visit) {
 	v.want(caption + `.startsWith("Another half minute") && !document.querySelector(".stage-playing")`)
 	v.press("n")
 	v.want(`document.querySelector("[data-stage-act=next]").disabled && document.querySelectorAll(".stage-so [data-tone=yes]").length === 1`)
-	v.want(`document.querySelector(".main h1.spotlit")`) // the message is gone, and its queue there
+	v.want(`document.querySelector(".main h1.spotlit")`) // the message is deleted, so its queue is marked
 	v.equal(`document.querySelector(".stage-clock b").textContent`, "+1 day")
-	v.click(`.stage-then button`) // the scene after it
+	v.click(`.stage-then button`) // the next scene
 	v.want(`/^\/n\/lifetimes-[0-9a-f]{6}\//.test(location.pathname) && !document.querySelector(".stage-then")`)
 	v.click(`[data-stage-act=leave]`)
 	v.equal(`location.pathname`, "/scenes")
 	v.click(`.plays [formaction$="/leave"]`)
 	v.want(`location.pathname === "/scenes" && !document.querySelector(".plays li")`)
 
-	v.ask("PUT", v.server.Dashboard+"/api/v1/scenes/lunch", "", lunchScene)
+	v.ask("PUT", v.server.Dashboard+"/api/v1/scenes/lunch", "", LunchScene)
 	v.visit("/scenes")
 	v.asks(`a[href="/scenes/remove/lunch"]`)
 	v.want(onCancel + ` === "Cancel"`)
@@ -70,18 +70,18 @@ func scenesInBrowser(t *testing.T, v *visit) {
 	v.done(`.guard .final`, "The scene Lunch was removed.")
 	v.equal(`document.querySelector("a[href='/scenes/remove/lunch']")`, nil)
 
-	v.turnsClock(t)
+	v.turnsClock()
 	v.playsOnPhone()
 	v.scenesWithoutScripts()
 }
 
-// drawerAboveStage opens a message beside the page: all of the scene's strip can still be
-// pressed, and no note comes to lie on it.
+// drawerAboveStage opens a message in the drawer: the scene's whole strip stays clickable, and
+// no note covers it.
 func (v *visit) drawerAboveStage() {
 	v.t.Helper()
 	v.click(`.main a[data-drawer]`)
 	v.want(`document.querySelector(".drawer h2")`)
-	for _, key := range []string{"P", "P"} { // to presenter mode, and back
+	for _, key := range []string{"P", "P"} { // to presenter mode and back
 		v.press(key)
 		v.want(`document.querySelector(".drawer").getBoundingClientRect().bottom <= document.querySelector(".stage").getBoundingClientRect().top + 1`)
 		v.equal(`[...document.querySelectorAll(".stage :is(a, button)")].filter((el) => {
@@ -94,12 +94,12 @@ func (v *visit) drawerAboveStage() {
 	v.want(`!document.querySelector(".drawer")`)
 }
 
-// smallTargets are the buttons of a scene's strip that are seen, and too small for a thumb.
+// smallTargets selects the visible buttons of a scene's strip that are too small to tap.
 const smallTargets = `[...document.querySelectorAll(".stage button")].filter((el) => { const { width, height } = el.getBoundingClientRect(); return el.checkVisibility() && (width < 44 || height < 44); }).map((el) => el.textContent.trim()).join()`
 
-// playsOnPhone: what a step says that is too long for a phone's strip can be read by the
-// keyboard too, buttons without words are still called by their names, and the time
-// machine opens over the page.
+// playsOnPhone plays on a phone: a caption that is too long for the strip can be scrolled by
+// keyboard, buttons without text have accessible names, and the clock's controls open over the
+// page.
 func (v *visit) playsOnPhone() {
 	v.t.Helper()
 	v.do(chromedp.EmulateViewport(320, 480))
@@ -130,7 +130,7 @@ func (v *visit) playsOnPhone() {
 	v.equal(open, true)
 	v.do(chromedp.Click(chromedp.CSS(`[data-stage-act=clock][value="0"]`)))
 	v.want(`document.querySelector(".stage-machine").textContent.trim() === "Time machine"`)
-	v.press("\x1b") // closes it, and leaves nothing else
+	v.press("\x1b") // closes the controls, and does nothing else
 	v.equal(open, false)
 	v.equal(mode, "present")
 	v.press("\x1b")
@@ -138,11 +138,11 @@ func (v *visit) playsOnPhone() {
 
 	v.do(chromedp.EmulateViewport(320, 320))
 	v.js(`document.querySelector(".stage-text").scrollTop = 99`)
-	v.press("n") // what comes next is read from its beginning
+	v.press("n") // the next caption starts at its top
 	v.want(caption + `.startsWith("Twenty seconds pass") && document.querySelector(".stage-text").scrollTop === 0`)
 	v.want(`!document.querySelector(".stage-playing") && ` + isLive)
 
-	v.do(chromedp.EmulateViewport(844, 390)) // the phone lies on its side
+	v.do(chromedp.EmulateViewport(844, 390)) // the phone in landscape
 	v.equal(`document.querySelector(".stage").getBoundingClientRect().height < innerHeight / 3`, true)
 	v.equal(smallTargets, "")
 	v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
@@ -150,14 +150,14 @@ func (v *visit) playsOnPhone() {
 	v.click(`[data-stage-act=leave]`)
 }
 
-// turnsClock turns a clock, and compares what the page says with the server.
-func (v *visit) turnsClock(t *testing.T) {
+// turnsClock changes a clock, and compares the page with the server.
+func (v *visit) turnsClock() {
 	v.visit("/scenes")
 	v.click(`[formaction="/scenes/play/sandbox"]`)
 	v.want(`document.querySelector("[data-pill]").innerText.includes("Live")`)
 	v.press("n")
 	v.want(caption + `.startsWith("A few messages") && !document.querySelector(".stage-playing")`)
-	v.do(chromedp.EmulateViewport(390, 844)) // all of the time machine is to be seen on a phone
+	v.do(chromedp.EmulateViewport(390, 844)) // all clock controls have to fit on a phone
 	v.equal(`[...document.querySelectorAll(".stage-do, .stage-do *")].filter((el) => el.checkVisibility() && el.clientWidth !== 1 && (el.scrollWidth > el.clientWidth + 1 && getComputedStyle(el).overflowX !== "visible" || el.getBoundingClientRect().right > innerWidth)).map((el) => el.outerHTML.slice(0, 80)).join()`, "")
 	v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
 	home, _ := v.js(`location.pathname`).(string)
@@ -167,32 +167,33 @@ func (v *visit) turnsClock(t *testing.T) {
 	v.equal(`document.body.dataset.rate`, "0")
 	was := v.js(`(window.was = performance.now(), ` + countdown + `)`)
 	v.want(`performance.now() > was + 2500`)
-	v.equal(countdown, was) // it stands
+	v.equal(countdown, was) // the clock is stopped
 
-	// However fast the clock runs, it and a countdown are those of the server.
+	// At any rate, the clock and the countdown equal those of the server.
 	for _, run := range []struct {
 		rate int
-		wait string // long enough that another rate would show
+		wait string // long enough for another rate to show
 	}{{60, "1200"}, {10, "3000"}, {60, "1200"}} {
 		turned := fmt.Sprintf(`document.querySelector("[data-stage-act=clock][value='%d']")`, run.rate)
 		v.js(turned + `.click()`)
 		v.want(turned + `.ariaPressed === "true"`)
 		v.js(`window.was = performance.now()`)
 		v.want(`performance.now() > was + ` + run.wait)
-		v.js(`{ window.off = null; fetch(location.href).then((a) => a.text()).then((text) => {
+		v.js(`{ window.off = 1e9; window.measuring = null; }`)
+		measure := `window.measuring ??= fetch(location.href).then((a) => a.text()).then((text) => {
 			const { body } = new DOMParser().parseFromString(text, "text/html"), el = document.querySelector("main time[data-of]");
 			const clock = document.querySelector("[data-clocked=scene]").textContent.match(/(\d+):(\d+):(\d+)/).slice(1).map(Number);
 			const now = new Date(body.dataset.now), there = now.getUTCHours() * 3600 + now.getUTCMinutes() * 60 + now.getUTCSeconds();
 			const here = clock[0] * 3600 + clock[1] * 60 + clock[2], left = Math.max(0, Math.ceil((Date.parse(el.dateTime) - now) / 1000));
 			window.off = body.dataset.rate === "` + strconv.Itoa(run.rate) + `" ? Math.max(Math.abs((there - here + 129600) % 86400 - 43200), Math.abs(left - ` + countdown + `)) : 1e9;
-		}) }`)
-		v.want(`window.off !== null`)
-		if off, _ := v.js(`window.off`).(float64); off > float64(run.rate+1) { // a second of real time, which a busy machine may need
-			t.Errorf("at %d× the page is %v s from the server", run.rate, off)
-		}
+		}).finally(() => { window.measuring = null; })`
+		// A second of real time may pass between the server's clock and the page's. A busy machine
+		// takes longer now and then, and a wrong rate always does.
+		v.wantMeanwhile(fmt.Sprintf(`window.off <= %d`, run.rate+1), func() { v.js(`{ ` + measure + ` }`) })
+		v.want(`!window.measuring`)
 		v.js(`document.querySelector("[data-stage-act=clock][value='0']").click()`)
 		v.want(`document.querySelector("[data-stage-act=clock][value='0']").ariaPressed === "true"`)
-		// Both stand now, at the same time.
+		// Both clocks are stopped now, at the same time.
 		v.js(`{ window.off = null; fetch(location.href).then((a) => a.text()).then((text) => {
 			const { body } = new DOMParser().parseFromString(text, "text/html"), el = document.querySelector("main time[data-of]");
 			const left = Math.max(0, Math.ceil((Date.parse(el.dateTime) - Date.parse(body.dataset.now)) / 1000));

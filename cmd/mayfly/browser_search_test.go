@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// searchInBrowser: a key leads to the search, what is found leads to messages, and
-// the script goes on where a page of it ends.
+// searchInBrowser searches by keyboard. Hits lead to messages, and the script loads the next
+// page of results at the end of each.
 func searchInBrowser(t *testing.T, v *visit) {
 	for _, name := range []string{"orders", "payments"} {
 		v.create("queue", name, `{}`)
@@ -35,7 +35,7 @@ func searchInBrowser(t *testing.T, v *visit) {
 	v.click(`.chip:last-child a`)
 	v.want(hits + ` === 6`)
 
-	// More than a page has: the script goes on to the end.
+	// More hits than a page has: the script loads all of them.
 	v.visit("/n/default/search?q=state%3Aactive")
 	v.want(hits + ` === 140 && ` + said + ` === "scanned 140 of 140 · 140 hits"`)
 	v.want(`document.querySelector("[data-status]").innerText === "scanned 140 of 140 · 140 hits"`)
@@ -54,7 +54,7 @@ func searchInBrowser(t *testing.T, v *visit) {
 	v.equal(hits, 50)
 	v.click(`[data-search] [rel=next]`)
 	v.equal(said, "scanned 100 of 140 · 100 hits")
-	v.visit(v.js(`location.pathname + location.search`).(string)) // its address is of this part
+	v.visit(v.js(`location.pathname + location.search`).(string)) // the address is that of this part
 	v.equal(said, "scanned 100 of 140 · 100 hits")
 	v.click(`[data-search] [rel=next]`)
 	v.equal(hits, 40)
@@ -64,8 +64,8 @@ func searchInBrowser(t *testing.T, v *visit) {
 	v.scripts(true)
 }
 
-// stopInBrowser stops a search that goes on: what was found stays, nothing is asked
-// for any more, and a link goes on from there.
+// stopInBrowser stops a running search: its hits stay, there are no further requests, and a
+// link continues the search.
 func stopInBrowser(t *testing.T, v *visit) {
 	t.Helper()
 	slow, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
@@ -92,8 +92,8 @@ func stopInBrowser(t *testing.T, v *visit) {
 	v.want(hits + ` === 140`)
 }
 
-// seekInBrowser goes on only where somebody looks, says once what came of it, and leaves
-// the focus where something is.
+// seekInBrowser checks that a search only continues while its page is visible, announces the
+// result once, and keeps the focus on an existing element.
 func seekInBrowser(t *testing.T, v *visit) {
 	t.Helper()
 	slow, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
@@ -122,7 +122,7 @@ func seekInBrowser(t *testing.T, v *visit) {
 	v.equal(hits, 210)
 	v.equal(`document.activeElement === `+on, true)
 	v.want(`heard.join() === "150 more"`)
-	// What was done before it is said with it, where there was no time to say it.
+	// A notice that was not announced yet is announced together with the result.
 	quick, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
 		window.fetch = async () => new Response("<section data-search><table><tbody></tbody></table><b data-said>no more</b></section>");
 		new MutationObserver(() => {

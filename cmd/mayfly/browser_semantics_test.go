@@ -16,8 +16,8 @@ import (
 	"mayfly/storage"
 )
 
-// transfers leaves messages in a store that a program serves later: sent by way
-// of a queue to one that takes none, which no door of the program does.
+// transfers puts messages into the transfer dead-letter subqueue of a store, by a forward to a
+// queue that rejects them. No API of the program allows that.
 func transfers(t *testing.T, file string) {
 	t.Helper()
 	b, err := broker.Open(t.Context(), func(ctx context.Context) (engine.Store, error) {
@@ -42,13 +42,13 @@ func transfers(t *testing.T, file string) {
 	}
 }
 
-// furnishSessions is a queue with sessions in every state.
+// furnishSessions creates a queue with sessions in every state.
 func furnishSessions(v *visit) {
 	v.create("queue", "chats", `{"RequiresSession":true,"LockDuration":"PT5M","DefaultMessageTimeToLive":"PT2H","DeadLetteringOnMessageExpiration":true}`)
 	v.create("queue", "quiet", `{"RequiresSession":true}`)
 	for n, id := range []string{"anna", "bert", "anna", "carla", "anna", "Ústí nad Labem / 4417", "anna", "bert", "dora", "anna", "bert",
 		"a-very-long-session-id-" + strings.Repeat("without-any-break-", 5) + "end"} {
-		v.ask("POST", v.server.Dashboard+path("send", "chats"), "", fmt.Sprintf(
+		v.ask("POST", v.server.Dashboard+APIPath("send", "chats"), "", fmt.Sprintf(
 			`{"sessionId":%q,"messageId":"c-%d","subject":"chat.said","contentType":"application/json","body":"{\"text\":\"How late is my order?\",\"n\":%[2]d}"}`, id, n))
 	}
 	state := func(id, state string) {
@@ -58,14 +58,14 @@ func furnishSessions(v *visit) {
 	state("emil", `{"state":"waiting for a call back"}`)
 	state("bert", `{"stateBase64":"AAECAwQFBgf/"}`)
 	hold := v.accept("chats", "bert")
-	v.ask("POST", v.server.Dashboard+path("receive", "chats"), "", fmt.Sprintf(`{"hold":%q,"max":2}`, hold))
+	v.ask("POST", v.server.Dashboard+APIPath("receive", "chats"), "", fmt.Sprintf(`{"hold":%q,"max":2}`, hold))
 	hold = v.accept("chats", "carla")
 	lock := v.received("chats", fmt.Sprintf(`{"hold":%q}`, hold))
 	v.ask("POST", v.server.Dashboard+"/api/v1/settle", "", fmt.Sprintf(`{"lockToken":%q,"outcome":"defer"}`, lock))
 	v.release("chats", v.accept("chats", "dora"))
 }
 
-// furnishRules is a topic with rules of every kind, and what they do.
+// furnishRules creates a topic with rules of every kind, and sends messages to it.
 func furnishRules(v *visit) {
 	v.create("topic", "prices", `{"RequiresDuplicateDetection":true,"DuplicateDetectionHistoryTimeWindow":"PT10M"}`)
 	sub := func(name, properties, rules string) {
@@ -79,9 +79,9 @@ func furnishRules(v *visit) {
 	sub("strict", `{"DeadLetteringOnFilterEvaluationExceptions":true}`, `[{"name":"ratio","filter":"price / stock > 2"}]`)
 	sub("closed", `{"Status":"ReceiveDisabled"}`, `[{"name":"never","kind":"False"}]`)
 	sub("none", `{}`, `[{"name":"never","kind":"False"}]`)
-	v.ask("DELETE", v.server.Dashboard+path("rules", "prices/Subscriptions/none")+"?name=never", "", "")
+	v.ask("DELETE", v.server.Dashboard+APIPath("rules", "prices/Subscriptions/none")+"?name=never", "", "")
 	send := func(id, subject, properties string) {
-		v.ask("POST", v.server.Dashboard+path("send", "prices"), "", fmt.Sprintf(`{"messageId":%q,"subject":%q,"properties":%s,"body":"{}"}`, id, subject, properties))
+		v.ask("POST", v.server.Dashboard+APIPath("send", "prices"), "", fmt.Sprintf(`{"messageId":%q,"subject":%q,"properties":%s,"body":"{}"}`, id, subject, properties))
 	}
 	send("x-1", "price.changed", `{"price":120,"region":"eu","stock":0,"draft":true}`)
 	send("x-2", "price.changed", `{"price":80,"region":"us","stock":{"type":"int","value":"4"}}`)
@@ -91,11 +91,11 @@ func furnishRules(v *visit) {
 	v.create("topic", "alarms", `{}`)
 	v.ask("POST", v.server.Dashboard+"/api/v1/entities", "", `{"kind":"subscription","path":"alarms/Subscriptions/loud","rules":[{"name":"loud","filter":"level >= 4 AND sys.To = 'desk'"}]}`)
 	for n := range 4 {
-		v.ask("POST", v.server.Dashboard+path("send", "alarms"), "", fmt.Sprintf(`{"messageId":"al-%d","subject":"door.opened","to":"nobody","correlationId":"house-%d","properties":{"level":%d,"where":"cellar","quiet":true},"body":"{}"}`, n, n%2, n))
+		v.ask("POST", v.server.Dashboard+APIPath("send", "alarms"), "", fmt.Sprintf(`{"messageId":"al-%d","subject":"door.opened","to":"nobody","correlationId":"house-%d","properties":{"level":%d,"where":"cellar","quiet":true},"body":"{}"}`, n, n%2, n))
 	}
 }
 
-// furnishFlow is chains of entities, duplicates, and entities that are closed.
+// furnishFlow creates chains of entities, duplicates, and disabled entities.
 func furnishFlow(v *visit) {
 	v.create("queue", "archive", `{}`)
 	v.create("queue", "graves", `{}`)
@@ -106,7 +106,7 @@ func furnishFlow(v *visit) {
 	for n := range 3 {
 		v.send("web/checkout", fmt.Sprintf(`{"Label":"order.placed","MessageId":"w-%d"}`, n), `{}`)
 	}
-	v.ask("PATCH", v.server.Dashboard+path("entities", "graves"), "", `{"properties":{"Status":"SendDisabled"}}`)
+	v.ask("PATCH", v.server.Dashboard+APIPath("entities", "graves"), "", `{"properties":{"Status":"SendDisabled"}}`)
 	for n := range 2 {
 		v.send("stuck", fmt.Sprintf(`{"Label":"order.odd","MessageId":"s-%d"}`, n), `{}`)
 		lock := v.received("stuck", `{}`)
@@ -124,8 +124,7 @@ func furnishFlow(v *visit) {
 	v.create("queue", "closed", `{"Status":"Disabled"}`)
 }
 
-// semanticPlaces are the pages of sessions, rules, forwarding, duplicates and
-// status.
+// semanticPlaces returns the pages of sessions, rules, forwarding, duplicates and status.
 func (v *visit) semanticPlaces() []place {
 	const n = "/n/default"
 	session := func(id string) string { return n + "/q/chats/session?id=" + url.QueryEscape(id) }
@@ -149,8 +148,7 @@ func (v *visit) semanticPlaces() []place {
 	}
 }
 
-// semanticsInBrowser looks at the pages of sessions, rules, forwarding,
-// duplicates and status.
+// semanticsInBrowser checks the pages of sessions, rules, forwarding, duplicates and status.
 func semanticsInBrowser(t *testing.T, browser context.Context) {
 	file := filepath.Join(t.TempDir(), "mayfly.db")
 	transfers(t, file)

@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 )
 
-// sendInBrowser: what is to be sent many times is looked at first and sent as it was
-// shown, kept as a template, and sent again from that by a job, which is taken back.
+// sendInBrowser previews a repeated message and sends it as previewed, saves it as a template,
+// sends that by a job, and undoes the job.
 func sendInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	v.visit("/n/default/q/orders/send")
@@ -40,7 +38,7 @@ func sendInBrowser(t *testing.T, v *visit) {
 	var got struct {
 		Messages []struct{ Body, Subject string }
 	}
-	ask(t, v.server.Ready, "GET", "/peek/orders", "", &got)
+	RequestJSON(t, v.server.Ready, "GET", "/peek/orders", "", &got)
 	if len(got.Messages) != 4 || got.Messages[0].Body != second || got.Messages[3].Subject != "order 4" {
 		t.Errorf("%q was shown, there are %+v", second, got)
 	}
@@ -48,12 +46,10 @@ func sendInBrowser(t *testing.T, v *visit) {
 	v.visit("/n/default/q/orders/send?template=late+orders")
 	v.fill("repeat", "1500")
 	v.fill("subject", "{{nothing}}")
-	v.js(`scrollTo(0, 0)`) // from under the bar
+	v.js(`scrollTo(0, 0)`) // so that the bar does not cover it
 	v.click(`main .primary`)
-	v.want(`document.querySelector("#f-subject-e").innerText.includes("no placeholder {{nothing}}")`)
-	v.mu.Lock()
-	v.wrong = slices.DeleteFunc(v.wrong, func(w string) bool { return strings.Contains(w, "422") })
-	v.mu.Unlock()
+	v.want(`document.querySelector("#f-subject-e").innerText.includes("The placeholder {{nothing}} does not exist")`)
+	v.refused("422")
 	v.fill("subject", "many {{n}}")
 	v.done(`main .primary`, "Sending to orders in the background")
 	v.want(`document.querySelector("[data-slot=progress]").innerText.includes("Done") && document.querySelector("[data-slot=facts]").innerText.includes("1,500")`)
@@ -61,7 +57,7 @@ func sendInBrowser(t *testing.T, v *visit) {
 	v.click(`[data-slot=deeds] [formaction$="/undo"]`)
 	v.want(`/\/jobs\/2$/.test(location.pathname) && document.querySelector("[data-slot=progress]").innerText.includes("Done")`)
 	var e struct{ Counts struct{ Active int } }
-	if ask(t, v.server.Ready, "GET", "/entities/orders", "", &e); e.Counts.Active != 4 {
+	if RequestJSON(t, v.server.Ready, "GET", "/entities/orders", "", &e); e.Counts.Active != 4 {
 		t.Errorf("%d messages are left", e.Counts.Active)
 	}
 
@@ -76,8 +72,8 @@ func sendInBrowser(t *testing.T, v *visit) {
 	v.want(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, "No templates yet"))
 }
 
-// noticePasses: what says that something was done lies over the page, is said aloud once,
-// and goes by itself, but not from under the pointer or the focus.
+// noticePasses checks a notice: it lies over the page, is announced once, and disappears by
+// itself, but not while the pointer or the focus is on it.
 func (v *visit) noticePasses(says string) {
 	v.t.Helper()
 	const notice = `document.querySelector("[data-notice] .notice")`
@@ -88,7 +84,7 @@ func (v *visit) noticePasses(says string) {
 	stays := func() {
 		v.t.Helper()
 		v.js(`(` + notice + `.dataset.stays = 0, window.was = performance.now())`)
-		v.want(`performance.now() > was + 2500`) // two beats
+		v.want(`performance.now() > was + 2500`) // two beats of the clock
 		v.equal(notice+` !== null`, true)
 	}
 	v.js(notice + `.querySelector("[data-act=dismiss]").focus()`)
@@ -99,16 +95,16 @@ func (v *visit) noticePasses(says string) {
 	v.equal(`document.querySelectorAll("[data-status]").length`, 1)
 }
 
-// editInBrowser: a dead letter is written anew, arrives as it was written, is gone from
-// the dead letters, and both tell of each other.
+// editInBrowser edits and resends a dead letter: the new message has the changes, the dead
+// letter is gone, and both refer to each other.
 func editInBrowser(t *testing.T, v *visit) {
 	v.create("queue", "orders", `{}`)
 	var sent struct {
 		Messages []struct{ Key, LockToken, Body, Subject string }
 	}
 	var ignored any
-	ask(t, v.server.Ready, "POST", "/send/orders", `{"messageId":"m","subject":"wrong","body":"{\"total\":-1}","properties":{"tries":{"type":"int","value":"3"}}}`, &ignored)
-	ask(t, v.server.Ready, "POST", "/receive/orders", `{}`, &sent)
+	RequestJSON(t, v.server.Ready, "POST", "/send/orders", `{"messageId":"m","subject":"wrong","body":"{\"total\":-1}","properties":{"tries":{"type":"int","value":"3"}}}`, &ignored)
+	RequestJSON(t, v.server.Ready, "POST", "/receive/orders", `{}`, &sent)
 	key := sent.Messages[0].Key
 	v.settled(sent.Messages[0].LockToken)
 	v.visit("/n/default/m/" + key)
@@ -120,7 +116,7 @@ func editInBrowser(t *testing.T, v *visit) {
 	v.fill("body", `{"total":1}`)
 	v.js(`scrollTo(0, 0)`)
 	v.done(`main .primary`, "Resubmitted as edited")
-	ask(t, v.server.Ready, "GET", "/peek/orders", "", &sent)
+	RequestJSON(t, v.server.Ready, "GET", "/peek/orders", "", &sent)
 	if len(sent.Messages) != 1 || sent.Messages[0].Body != `{"total":1}` || sent.Messages[0].Subject != "right" {
 		t.Errorf("there are %+v", sent)
 	}
@@ -131,15 +127,15 @@ func editInBrowser(t *testing.T, v *visit) {
 	var e struct {
 		Counts struct{ Active, DeadLetter int }
 	}
-	if ask(t, v.server.Ready, "GET", "/entities/orders", "", &e); e.Counts.Active != 1 || e.Counts.DeadLetter != 0 {
+	if RequestJSON(t, v.server.Ready, "GET", "/entities/orders", "", &e); e.Counts.Active != 1 || e.Counts.DeadLetter != 0 {
 		t.Errorf("there are %+v", e.Counts)
 	}
 }
 
-// settled has a message be a dead letter.
+// settled dead-letters a message.
 func (v *visit) settled(token string) {
 	v.t.Helper()
-	if code, text := posted(v.t, v.server.Dashboard+"/api/v1/settle", `{"lockToken":"`+token+`","outcome":"dead-letter","reason":"Bad"}`); code >= 300 {
+	if code, text := PostJSON(v.t, v.server.Dashboard+"/api/v1/settle", `{"lockToken":"`+token+`","outcome":"dead-letter","reason":"Bad"}`); code >= 300 {
 		v.t.Fatal(code, text)
 	}
 }

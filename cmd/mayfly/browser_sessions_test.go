@@ -11,36 +11,36 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// inSession is the address of something about a session in the API.
+// inSession returns the address of a session in the API.
 func inSession(entity, id string) string {
-	return path("session", entity) + "?id=" + url.QueryEscape(id)
+	return APIPath("session", entity) + "?id=" + url.QueryEscape(id)
 }
 
-// accept takes a session through the API and returns what it is known by.
+// accept accepts a session by the API and returns its hold.
 func (v *visit) accept(entity, id string) string {
 	v.t.Helper()
 	var got struct{ Hold string }
-	v.answered(path("accept", entity), fmt.Sprintf(`{"session":%q}`, id), &got)
+	v.answered(APIPath("accept", entity), fmt.Sprintf(`{"session":%q}`, id), &got)
 	return got.Hold
 }
 
-// release gives a session back.
+// release releases a session.
 func (v *visit) release(entity, hold string) {
 	v.t.Helper()
-	v.ask("DELETE", v.server.Dashboard+path("accept", entity)+"?hold="+url.QueryEscape(hold), "", "")
+	v.ask("DELETE", v.server.Dashboard+APIPath("accept", entity)+"?hold="+url.QueryEscape(hold), "", "")
 }
 
-// received takes one message and returns the token of its lock.
+// received receives one message and returns its lock token.
 func (v *visit) received(entity, in string) string {
 	v.t.Helper()
 	var got struct{ Messages []struct{ LockToken string } }
-	if v.answered(path("receive", entity), in, &got); len(got.Messages) == 0 {
+	if v.answered(APIPath("receive", entity), in, &got); len(got.Messages) == 0 {
 		v.t.Fatalf("nothing was received from %s", entity)
 	}
 	return got.Messages[0].LockToken
 }
 
-// answered is ask for requests whose answer is needed.
+// answered is ask for requests whose response is needed.
 func (v *visit) answered(at, body string, answer any) {
 	v.t.Helper()
 	r, err := http.NewRequestWithContext(v.t.Context(), http.MethodPost, v.server.Dashboard+at, bytes.NewBufferString(body))
@@ -60,13 +60,13 @@ func (v *visit) answered(at, body string, answer any) {
 // say sends a message in a session.
 func (v *visit) say(entity, session, id string) {
 	v.t.Helper()
-	v.ask("POST", v.server.Dashboard+path("send", entity), "", fmt.Sprintf(`{"sessionId":%q,"subject":%q,"body":"{}"}`, session, id))
+	v.ask("POST", v.server.Dashboard+APIPath("send", entity), "", fmt.Sprintf(`{"sessionId":%q,"subject":%q,"body":"{}"}`, session, id))
 }
 
 const bornToo = `document.querySelectorAll("main *").forEach((el) => { el.born = true; })`
 
-// sessionsInBrowser: what happens to sessions is seen where they are listed and
-// on their own pages, and nothing that somebody looks at is taken away by it.
+// sessionsInBrowser checks that changes of sessions appear in their list and on their own
+// pages, without disturbing a user who reads or types.
 func sessionsInBrowser(_ *testing.T, v *visit) {
 	v.create("queue", "chats", `{"RequiresSession":true,"LockDuration":"PT1M"}`)
 	v.say("chats", "anna", "one")
@@ -77,8 +77,8 @@ func sessionsInBrowser(_ *testing.T, v *visit) {
 	v.sessionLookedAt()
 }
 
-// sessionFooted presses what stands at the foot of a session's drawer, which has
-// lent the window the address of the page that the links lead to.
+// sessionFooted clicks the links at the foot of a session's drawer, which lead to parts of the
+// session's page.
 func (v *visit) sessionFooted() {
 	for _, part := range []string{"f-state", "h-receive"} {
 		v.visit("/n/default/q/chats?tab=sessions")
@@ -93,7 +93,7 @@ func (v *visit) sessionFooted() {
 	}
 }
 
-// sessionsListed looks at the tab: SES-2, SES-5, SES-6, SES-7.
+// sessionsListed checks the tab of sessions: SES-2, SES-5, SES-6, SES-7.
 func (v *visit) sessionsListed() {
 	v.visit("/n/default/q/chats?tab=sessions")
 	v.want(isLive)
@@ -120,7 +120,7 @@ func (v *visit) sessionsListed() {
 	until := row("anna") + `.querySelector("[role=timer]").dateTime`
 	was := v.js(until)
 	v.ask("POST", v.server.Dashboard+"/api/v1/renew", "", fmt.Sprintf(`{"hold":%q}`, hold))
-	v.want(until + ` > "` + was.(string) + `"`)
+	v.want(`Date.parse(` + until + `) > Date.parse("` + was.(string) + `")`)
 
 	v.received("chats", fmt.Sprintf(`{"hold":%q}`, hold))
 	v.want(cell("anna", "Locked") + ` === "1" && ` + cell("anna", "Ready") + ` === "1"`)
@@ -137,7 +137,7 @@ func (v *visit) sessionsListed() {
 	v.equal(`["anna", "bert"].every((id) => { const row = document.querySelector('[data-key="' + id + '"]'); return row.born && row.querySelector("a").born; })`, true)
 }
 
-// sessionLookedAt looks at one, with a state half written.
+// sessionLookedAt checks a session's page while the user types a state.
 func (v *visit) sessionLookedAt() {
 	v.visit("/n/default/q/chats/session?id=anna")
 	v.want(isLive)
@@ -157,7 +157,7 @@ func (v *visit) sessionLookedAt() {
 	until := `document.querySelector("[data-slot=lock] time").dateTime`
 	was := v.js(until)
 	v.ask("POST", v.server.Dashboard+"/api/v1/renew", "", fmt.Sprintf(`{"hold":%q}`, hold))
-	v.want(until + ` > "` + was.(string) + `"`)
+	v.want(`Date.parse(` + until + `) > Date.parse("` + was.(string) + `")`)
 	v.received("chats", fmt.Sprintf(`{"hold":%q}`, hold))
 	v.want(message(0) + `.innerText.includes("one") && ` + message(0) + `.querySelector("td").title === "Locked"`)
 	v.say("chats", "anna", "five")
@@ -166,7 +166,7 @@ func (v *visit) sessionLookedAt() {
 
 	v.ask("PUT", v.server.Dashboard+inSession("chats", "anna"), "", `{"state":"67890"}`)
 	v.want(`document.querySelector(".newer").checkVisibility()`)
-	v.equal(`document.querySelector("#state pre").innerText.trim()`, "12345") // somebody may be reading it
+	v.equal(`document.querySelector("#state pre").innerText.trim()`, "12345") // a user may be reading it
 	v.release("chats", hold)
 	v.want(lock + `.startsWith("Free") && ` + message(0) + `.querySelector("td").title === "Active"`)
 	v.stayed()
@@ -175,7 +175,7 @@ func (v *visit) sessionLookedAt() {
 	v.click(`.newer a`)
 	v.equal(`document.querySelector("#state pre").innerText.trim()`, "67890")
 
-	// A button that goes leaves the focus where it was.
+	// When a button disappears, the focus stays in its slot.
 	hold = v.accept("chats", "anna")
 	v.want(`document.querySelector("[data-slot=lock] button")`)
 	v.js(`document.querySelector("[data-slot=lock] button").focus()`)

@@ -9,10 +9,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// shareByName: where others reach the dashboard there is a code for phones. The dialog,
-// which is as high as a screen then, opens at its heading, with the way out of it in sight.
+// shareByName checks the QR code for phones of a dashboard that other machines can reach. On
+// each screen the dialog opens at its heading, with its close button visible.
 func shareByName(t *testing.T, ctx context.Context) {
-	ana := visitTo(t, ctx, serving(t, Config{Store: "memory:", AllowHosts: []string{otherName}}))
+	ana := visitTo(t, ctx, Start(t, Config{Store: "memory:", AllowHosts: []string{otherName}}))
 	ana.at = strings.Replace(ana.server.Dashboard, "127.0.0.1", otherName, 1)
 	ana.visit("/n/default?present=1")
 	ana.want(isLive)
@@ -34,10 +34,10 @@ func shareByName(t *testing.T, ctx context.Context) {
 		ana.press("\x1b")
 		ana.want(`!document.querySelector(".guard")`)
 	}
-	ana.forgive("Cross-Origin-Opener-Policy") // without TLS a browser keeps it at loopback only
+	ana.forgive("Cross-Origin-Opener-Policy") // without TLS, a browser only supports it on loopback
 }
 
-// shareInBrowser gives a link to others, and takes it back.
+// shareInBrowser shares a link, and revokes it.
 func shareInBrowser(t *testing.T, ctx context.Context) {
 	ana := presenter(t, ctx)
 	ana.js(`document.querySelector(".presenting a").click()`)
@@ -50,30 +50,30 @@ func shareInBrowser(t *testing.T, ctx context.Context) {
 	if !ok || !strings.HasPrefix(link, ana.server.Dashboard+"/l/") {
 		t.Fatalf("the link is %q", link)
 	}
-	ana.equal(`location.pathname`, "/n/default/q/orders") // still there
+	ana.equal(`location.pathname`, "/n/default/q/orders") // still on the same page
 	bob := visitTo(t, ctx, ana.server)
 	bob.visit(strings.TrimPrefix(link, ana.server.Dashboard))
 	bob.want(`location.pathname === "/n/default/q/orders" && ` + says + ` === "Following Ana"`)
 	ana.want(`document.querySelector(".guard [data-followers]").innerText === "1"`)
-	ana.press("\x1b") // the dialog, and not the mode
+	ana.press("\x1b") // closes the dialog, and not presenter mode
 	ana.want(`!document.querySelector(".guard") && ` + mode + ` === "present" && document.querySelector(".audience").innerText.includes("1")`)
 	ana.visit("/n/default/queues")
 	bob.want(`location.pathname === "/n/default/queues"`)
 
-	// The server refuses what the page does not offer, whoever asks.
+	// The server rejects requests that the page does not offer.
 	bob.want(isLive)
 	bob.js(`{ window.refused = 0; const body = new URLSearchParams({csrf: document.querySelector("#act [name=csrf]").value});
 		fetch("/n/default/q/orders/receive", {method: "POST", body}).then((a) => { window.refused = a.status }) }`)
 	bob.want(`window.refused === 403`)
-	bob.forgive("403")
-	// A page of another namespace is none of theirs.
+	bob.forgive("/q/orders/receive")
+	// A page of another namespace is not shown to visitors with the link.
 	ana.visit("/n/shop/queues")
 	bob.want(says + ` === "The presenter is on a page that this link does not show."`)
 	bob.equal(`location.pathname`, "/n/default/queues")
 	ana.visit("/n/default/expirations")
 	bob.want(`location.pathname === "/n/default/expirations" && ` + isLive)
 
-	// The tab that leads is closed: another that opens the dialog leads from now on.
+	// The presenting tab is closed: another one that opens the dialog takes over.
 	ana.js(`sessionStorage.clear()`)
 	ana.visit("/n/default/topics?present=1")
 	bob.want(says + `.endsWith("has left. You stay on this page.")`)
@@ -82,7 +82,7 @@ func shareInBrowser(t *testing.T, ctx context.Context) {
 	ana.press("\x1b")
 	bob.want(`location.pathname === "/n/default/topics" && ` + says + ` === "Following Ana" && ` + isLive)
 
-	// The link is taken back: whoever had opened it sees no more.
+	// The link is revoked: its visitors lose access.
 	ana.visit("/n/default/share")
 	ana.equal(`document.querySelector(".sharing .snippet code").innerText`, link)
 	ana.js(`document.querySelector(".sharing .danger").click()`)
@@ -94,7 +94,7 @@ func shareInBrowser(t *testing.T, ctx context.Context) {
 	bob.equal(`document.querySelector("h1").innerText`, "This link has ended")
 	bob.forgive("401", "WebSocket", "ERR_")
 
-	// Without scripts there is a link all the same, and pages that are simply pages.
+	// Without scripts there is a link as well, to static pages.
 	ana.scripts(false)
 	ana.visit("/n/default/share")
 	ana.click(`main [type=submit]`)

@@ -3,24 +3,22 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
-	"mayfly/web/identity"
-	"mayfly/web/users"
+	"mayfly/web/auth"
+	"mayfly/web/auth/users"
 )
 
-// usersFile has ana, an admin, and vera, a viewer, whose passwords are "password of …".
-func usersFile(t *testing.T) string {
+// UsersFile returns a file with ana, an admin, and vera, a viewer; the password of NAME is
+// "password of NAME".
+func UsersFile(t *testing.T) string {
 	t.Helper()
-	text := ""
-	for name, role := range map[string]identity.Role{"ana": identity.Admin, "vera": identity.Viewer} {
-		hash, err := users.Hash("password of " + name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text += users.Line(name, role, hash) + "\n"
+	text, err := usersText()
+	if err != nil {
+		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "users.txt")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -29,18 +27,30 @@ func usersFile(t *testing.T) string {
 	return path
 }
 
-// signIn fills in the form that the page has.
+// usersText hashes the passwords only once, because hashing is slow.
+var usersText = sync.OnceValues(func() (text string, err error) {
+	for name, role := range map[string]auth.Role{"ana": auth.Admin, "vera": auth.Viewer} {
+		hash, err := users.Hash("password of " + name)
+		if err != nil {
+			return "", err
+		}
+		text += users.FormatLine(name, role, hash) + "\n"
+	}
+	return text, nil
+})
+
+// signIn fills in the page's sign-in form.
 func (v *visit) signIn(name string) {
 	v.t.Helper()
 	v.js(`{ document.querySelector("#f-user").value = "` + name + `"; document.querySelector("#f-password").value = "password of ` + name + `" }`)
 	v.click("form button[type=submit]")
 }
 
-// TestBrowserSignsInAndOut: who is led to sign in gets where he wanted to, sees what he
-// may do and nothing else, and is signed out with every page that is open.
+// TestBrowserSignsInAndOut checks that signing in leads to the requested page, that a viewer
+// only sees what the role permits, and that signing out affects all open pages.
 func TestBrowserSignsInAndOut(t *testing.T) {
 	browser := chromium(t)
-	s := serving(t, Config{Store: "memory:", Auth: usersFile(t)})
+	s := Start(t, Config{Store: "memory:", Auth: UsersFile(t)})
 	admin, viewer := visitTo(t, browser, s), visitTo(t, browser, s)
 	admin.visit("/n/default/queues?sort=name")
 	admin.signIn("ana")

@@ -2,45 +2,40 @@ package main
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"testing"
 )
 
-// standbyInBrowser: an open page becomes the one of a server that stands by when
-// another server takes the namespace over, and comes back with it; with scripts
-// and without.
+// standbyInBrowser checks that an open page shows the standby page when another server takes
+// over the namespace, and returns with it; with and without scripts.
 func standbyInBrowser(t *testing.T, browser context.Context) {
-	on := newShelf()
-	s := share(t, on, Config{})
-	v := visitTo(t, browser, &server{Ready: s.next(stateReady)})
+	on := NewSharedStore()
+	s := StartShared(t, on, Config{})
+	v := visitTo(t, browser, &Server{Ready: s.Next(StateReady)})
 	v.create("queue", "steady", `{}`)
 	v.visit("/n/default/q/steady")
 	v.want(isLive)
 	const standsBy = `document.querySelector("h1").textContent === "Standing by" && document.querySelector("main a").href === "http://till-2.example:8080/"`
 
-	on.seize(other)
-	s.next(stateStandby)
+	on.Seize(other)
+	s.Next(StateStandby)
 	v.want(standsBy)
 	v.equal(`location.pathname`, "/n/default/q/steady")
 	v.inThemes("standing by", `document`)
 	v.hears("standing by")
 	v.tabbedPage("standing by")
-	on.release()
-	s.next(stateReady)
+	on.Release()
+	s.Next(StateReady)
 	v.want(`location.pathname === "/n/default/q/steady" && ` + isLive)
 
 	v.scripts(false)
-	on.seize(other)
-	s.next(stateStandby)
+	on.Seize(other)
+	s.Next(StateStandby)
 	v.visit("/n/default/queues")
 	v.equal(standsBy, true)
-	on.release()
-	s.next(stateReady)
+	on.Release()
+	s.Next(StateReady)
 	v.want(`document.querySelector("[data-list=rows]").textContent.includes("steady")`)
 
-	// That it was told to come again is no complaint here.
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.wrong = slices.DeleteFunc(v.wrong, func(w string) bool { return strings.Contains(w, "503") })
+	// The response to retry later is not an error here.
+	v.forgive("503")
 }

@@ -8,13 +8,12 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestBrowserTokens: an admin makes a token and a link from the menu on, which are good
-// until they are revoked there; a viewer may make neither a link nor a token above a
-// viewer's.
+// TestBrowserTokens checks that an admin can create a token and a link from the menu, which work
+// until they are revoked; a viewer can create neither links nor tokens above the role viewer.
 func TestBrowserTokens(t *testing.T) {
 	t.Parallel()
 	browser := chromium(t)
-	s := serving(t, Config{Store: "memory:", Auth: usersFile(t)})
+	s := Start(t, Config{Store: "memory:", Auth: UsersFile(t)})
 	ana, vera, guest := visitTo(t, browser, s), visitTo(t, browser, s), visitTo(t, browser, s)
 	ana.visit("/n/default/queues")
 	ana.signIn("ana")

@@ -7,12 +7,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mayfly/cmd/mayfly/cli"
 )
 
 func completionScript(t *testing.T, shell string) string {
 	t.Helper()
-	out, said, code := typed(t, "", "completion", shell)
-	if code != exitOK || said != "" {
+	out, said, code := RunCommand(t, "", "completion", shell)
+	if code != cli.ExitOK || said != "" {
 		t.Fatalf("%s: %d %q", shell, code, said)
 	}
 	return out
@@ -38,10 +40,10 @@ func TestCompletionKnowsEachFlag(t *testing.T) {
 	}
 }
 
-// TestCompletionInBash has bash complete lines with the script, asking a program
-// called mayfly for names.
+// TestCompletionInBash lets bash complete lines with the script, which gets names from a
+// program called mayfly.
 func TestCompletionInBash(t *testing.T) {
-	needs(t, "bash")
+	RequirePrograms(t, "bash")
 	dir := t.TempDir()
 	file := filepath.Join(dir, "completion.bash")
 	if err := os.WriteFile(file, []byte(completionScript(t, "bash")), 0o600); err != nil {
@@ -51,7 +53,7 @@ func TestCompletionInBash(t *testing.T) {
 		t.Fatalf("%v %s", err, out)
 	}
 	program := "#!/bin/sh\n[ \"$*\" = 'entities list --names' ] && printf 'orders\\norders/Subscriptions/$(touch " + dir + "/hacked)\\nprices\\n'\n"
-	if err := os.WriteFile(filepath.Join(dir, "mayfly"), []byte(program), 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(dir, "mayfly"), []byte(program), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for line, want := range map[string][]string{
@@ -70,9 +72,9 @@ func TestCompletionInBash(t *testing.T) {
 		"mayfly completion ":                  {"bash", "zsh", "fish"},
 	} {
 		words := strings.Split(line, " ")
-		script := "source " + quoted(file) + "; COMP_WORDS=("
+		script := "source " + cli.ShellQuote(file) + "; COMP_WORDS=("
 		for _, w := range words {
-			script += quoted(w) + " "
+			script += cli.ShellQuote(w) + " "
 		}
 		script += `); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _mayfly; printf '%s\n' "${COMPREPLY[@]}"`
 		cmd := exec.CommandContext(t.Context(), "bash", "--norc", "-c", script)

@@ -14,79 +14,99 @@ import (
 	"strings"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 	"mayfly/storage"
-	"mayfly/web/authority"
-	"mayfly/web/oidc"
-	"mayfly/web/sas"
+	amqpsocket "mayfly/web/amqp/websocket"
+	"mayfly/web/auth/oidc"
+	"mayfly/web/auth/sas"
+	"mayfly/web/certificate"
+	"mayfly/web/proxy"
 )
 
-// Config is what a server is started with. The zero value is the command line
-// without flags.
+// Config is the configuration of a server. The zero value is the command line without flags.
 type Config struct {
-	HTTP         string         // zero: 127.0.0.1:8080
-	BasePath     string         // the path that the dashboard and its API are served under; zero: the root
-	Admin        string         // zero: 127.0.0.1:5300
-	AMQP         string         // zero: 127.0.0.1:5672; none: nobody listens
-	AMQPS        string         // zero: none
-	HTTPS        string         // zero: none
-	Listen       []Listen       // ports of one namespace each, beside these
-	TLSDir       string         // folder of certificates; zero: one in the user's data folder
-	TLSNames     []string       // names that the certificate is for beside the usual ones
-	Store        string         // URL; zero: sqlite: and the user's data folder
-	Wait         time.Duration  // how long to try to reach the store at the start; zero: one try
-	Lease        time.Duration  // how long others wait for this server's silence; zero: 5 s
-	Advertise    string         // URL that others tell people; zero: the dashboard's address
-	Peer         string         // where other servers pass on to this one; zero: 127.0.0.1 and a free port; none: nowhere
-	PeerAt       string         // host and port by which they reach that; zero: its address
-	Definition   string         // path of a Config.json; zero: none
-	Namespace    string         // zero: the definition's, or default
-	Namespaces   int            // how many others there may be; zero: fleet.DefaultMost; negative: none
-	Scenes       string         // folder of further scenes; zero: there are the program's own
-	Limits       *engine.Limits // zero: engine.DefaultLimits; not changed
-	HistoryFor   time.Duration  // how long history is kept; zero: a week; negative: no bound
-	HistoryBytes int64          // how much history is kept; zero: 256 MiB; negative: no bound
-	Insecure     bool
-	OIDC         *oidc.Config        // the provider that people sign in with; nil: none
-	Auth         string              // path of a file of users; zero: the dashboard asks nobody
-	SAS          sas.Policy          // what becomes of clients that do not show that they may
-	SASKeys      []engine.AccessRule // of the namespace, each with its primary key
-	Safe         bool                // pages and API refuse what does away with something for good
-	AllowReset   bool                // the admin port deletes everything for whoever asks
-	AllowHosts   []string
+	HTTP          string          // zero: 127.0.0.1:8080
+	BasePath      string          // the path that the dashboard and its API are served under; zero: the root
+	Admin         string          // zero: 127.0.0.1:5300
+	AMQP          string          // zero: 127.0.0.1:5672; none: no listener
+	AMQPS         string          // zero: none
+	HTTPS         string          // zero: none
+	Listen        []NamespacePort // further ports, each for one namespace
+	TLSDir        string          // folder of certificates; zero: one in the user's data folder
+	TLSNames      []string        // names of the certificate besides the usual ones
+	Store         string          // URL; zero: sqlite: and the user's data folder
+	Wait          time.Duration   // how long to retry the store at the start; zero: one attempt
+	Lease         time.Duration   // how long other servers wait after this one falls silent; zero: 5 s
+	Advertise     string          // URL that other servers show to people; zero: the dashboard's address
+	Peer          string          // where other servers forward requests to this one; zero: 127.0.0.1 and a free port; none: no listener
+	PeerAdvertise string          // host and port where other servers reach Peer; zero: its address
+	Definition    string          // path of a Config.json; zero: none
+	Namespace     string          // zero: the definition's, or default
+	Namespaces    int             // most namespaces besides the server's own; zero: namespaces.DefaultMax; negative: none
+	Scenes        string          // folder of further scenes; zero: only the built-in ones
+	Limits        *engine.Limits  // zero: engine.DefaultLimits; not modified
+	Memory        int64           // bytes of memory for messages of all namespaces; zero: memoryShare of the machine's; negative: no limit
+	HistoryFor    time.Duration   // how long history is kept; zero: a week; negative: no bound
+	HistoryBytes  int64           // how much history is kept; zero: 256 MiB; negative: no bound
+	Insecure      bool
+	OIDC          *oidc.Config        // the provider for sign-in; nil: none
+	Auth          string              // path of a file of users; zero: the dashboard asks for no sign-in
+	SAS           sas.Policy          // what happens to clients without a valid token
+	SASKeys       []engine.AccessRule // of the namespace, each with its primary key
+	Safe          bool                // pages and API reject operations that cannot be undone
+	AllowReset    bool                // the admin port has a reset that deletes everything, without sign-in
+	AllowHosts    []string
+	StrictHosts   bool     // reject clients whose host name is not that of a namespace
+	AllowOrigins  []string // origins of pages that may open AMQP over WebSocket
+	Connections   int      // of all ports; zero: as many as the limit of open files allows, at most connections.DefaultMost
+	TrustProxy    []string // networks of trusted proxies
 	// PrivateWebhooks permits webhooks to this machine and to private networks on a
 	// server that others can reach.
 	PrivateWebhooks bool
-	// MetricsEntities is how many entities /metrics tells one by one; zero: 1000;
+	// MetricsEntities is the number of entities that /metrics lists separately; zero: 1000;
 	// negative: none.
 	MetricsEntities int
-	// How many sockets of open pages a namespace has, and of them one address; and how
-	// many pages a socket watches. Pages without one poll.
+	// Limits of the sockets of open pages: per namespace, per client address, and of the pages
+	// on one socket. Pages without a socket poll.
 	LiveSockets           int // zero: 500; negative: none
-	LiveSocketsPerAddress int // zero: as many
+	LiveSocketsPerAddress int // zero: the same as LiveSockets
 	LivePages             int // zero: 64
 	ReadyJSON             bool
 	Logger                *slog.Logger // zero: nothing is logged
-	Ready                 func(Ready)  // called each time everything is served, and each time standing by begins
+	Ready                 func(Ready)  // called each time the server is ready to serve, and each time it becomes a standby
 
-	// open opens a store; zero: storage.Open.
-	open func(ctx context.Context, url string, o storage.Options) (engine.Store, error)
+	// clientLogger is the rate-limited logger of all packages that serve clients; set by run.
+	clientLogger   *slog.Logger
+	trustedProxies proxy.Trusted // TrustProxy, parsed by complete
+
+	// OpenStore opens a store; zero: storage.Open.
+	OpenStore func(ctx context.Context, url string, o storage.Options) (engine.Store, error)
 }
 
 const defaultHistoryFor = 7 * 24 * time.Hour
 
-// namespaceName is what a namespace may be called: it is part of addresses.
+// namespaceName matches valid names of namespaces, which are part of URLs.
 var namespaceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
 
-// complete fills in defaults and checks what can be checked without touching
+// CompleteStore returns the URL of the store that a server with these flags uses. It checks the
+// namespace's name.
+func CompleteStore(url, namespace string) (string, error) {
+	c := Config{Store: url, Namespace: namespace}
+	err := c.complete()
+	return c.Store, err
+}
+
+// complete fills in defaults and checks the configuration, without opening or changing
 // anything.
 func (c *Config) complete() error {
 	c.HTTP, c.Admin, c.AMQP = cmp.Or(c.HTTP, "127.0.0.1:8080"), cmp.Or(c.Admin, "127.0.0.1:5300"), cmp.Or(c.AMQP, "127.0.0.1:5672")
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	c.clientLogger = c.Logger
 	c.Lease = cmp.Or(c.Lease, storage.DefaultLease)
 	c.HistoryFor = cmp.Or(c.HistoryFor, defaultHistoryFor)
-	if c.open == nil {
-		c.open = storage.Open
+	if c.OpenStore == nil {
+		c.OpenStore = storage.Open
 	}
 	limits := engine.DefaultLimits()
 	if c.Limits != nil {
@@ -95,7 +115,7 @@ func (c *Config) complete() error {
 	limits.Namespace = c.Namespace
 	c.Limits = &limits
 	if c.Store == "" {
-		path := defaultData()
+		path := cli.DefaultDataFile()
 		if path == "" {
 			return errors.New("there is no home folder to keep data in: say where with --store sqlite:PATH")
 		}
@@ -112,7 +132,19 @@ func (c *Config) complete() error {
 			return fmt.Errorf("--allow-host takes a name without scheme, port or wildcard, not %q", name)
 		}
 	}
-	if err := c.checkBase(); err != nil {
+	for i, o := range c.AllowOrigins {
+		origin, err := amqpsocket.CheckOrigin(o)
+		if err != nil {
+			return fmt.Errorf("--allow-origin %s: %w", o, err)
+		}
+		c.AllowOrigins[i] = origin
+	}
+	trusted, err := proxy.Parse(c.TrustProxy)
+	if err != nil {
+		return fmt.Errorf("--trust-proxy: %w", err)
+	}
+	c.trustedProxies = trusted
+	if err := c.checkBasePath(); err != nil {
 		return err
 	}
 	if err := c.checkSharing(); err != nil {
@@ -127,55 +159,55 @@ func (c *Config) complete() error {
 	for _, a := range []struct{ flag, address string }{
 		{"--http", c.HTTP}, {"--admin", c.Admin}, {"--amqp", c.AMQP}, {"--amqps", c.AMQPS}, {"--https", c.HTTPS}, {"--peer", c.Peer},
 	} {
-		if a.address == "" || a.address == noPort && (a.flag == "--amqp" || a.flag == "--peer") {
+		if a.address == "" || a.address == NoListener && (a.flag == "--amqp" || a.flag == "--peer") {
 			continue
 		}
-		if err := checkAddress(a.flag, a.address, c.Insecure || c.guarded(a.flag)); err != nil {
+		if err := checkAddress(a.flag, a.address, c.Insecure || c.authenticates(a.flag)); err != nil {
 			return err
 		}
 	}
 	for _, l := range c.Listen {
-		if err := checkAddress(l.flag(), l.Address, c.Insecure || c.guarded(l.flag())); err != nil {
+		if err := checkAddress(l.flag(), l.Address, c.Insecure || c.authenticates(l.flag())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// noPort stands where an address could for nobody to listen.
-const noPort = "none"
+// NoListener is the value of an address flag for no listener.
+const NoListener = "none"
 
-// checkTLS checks what is for the ports with TLS, and finds the folder for it.
+// checkTLS checks the flags for TLS and fills in the certificate folder.
 func (c *Config) checkTLS() error {
-	if !c.secure() {
+	if !c.usesTLS() {
 		if c.TLSDir != "" || len(c.TLSNames) > 0 {
 			return errors.New("--tls-dir and --tls-name are for the ports with TLS, and there are none: add --amqps ADDRESS, --https ADDRESS or both")
 		}
 		return nil
 	}
 	for _, n := range c.TLSNames {
-		if _, err := authority.CheckName(n); err != nil {
+		if _, err := certificate.CheckName(n); err != nil {
 			return fmt.Errorf("--tls-name: %w", err)
 		}
 	}
-	if c.TLSDir = cmp.Or(c.TLSDir, defaultTLS()); c.TLSDir == "" {
+	if c.TLSDir = cmp.Or(c.TLSDir, cli.DefaultTLSDir()); c.TLSDir == "" {
 		return errors.New("there is no home folder to keep certificates in: say where with --tls-dir DIR")
 	}
 	return nil
 }
 
-// secure tells whether any port has TLS.
-func (c *Config) secure() bool {
-	return c.AMQPS != "" || c.HTTPS != "" || slices.ContainsFunc(c.Listen, Listen.secure)
+// usesTLS reports whether any port uses TLS.
+func (c *Config) usesTLS() bool {
+	return c.AMQPS != "" || c.HTTPS != "" || slices.ContainsFunc(c.Listen, NamespacePort.usesTLS)
 }
 
-// checkSharing checks what is for a store that servers share.
+// checkSharing checks the flags for a shared store.
 func (c *Config) checkSharing() error {
 	if c.Wait < 0 {
 		return fmt.Errorf("--wait is how long to try, not %s", c.Wait)
 	}
-	if c.Lease < storage.LeastLease {
-		return fmt.Errorf("--lease is at least %s, not %s", storage.LeastLease, c.Lease)
+	if c.Lease < storage.MinLease {
+		return fmt.Errorf("--lease is at least %s, not %s", storage.MinLease, c.Lease)
 	}
 	if c.Advertise == "" {
 		return nil
@@ -191,9 +223,8 @@ func (c *Config) checkSharing() error {
 	return nil
 }
 
-// checkBase checks the path that the dashboard is served under. Of characters that are
-// escaped in some places and in others not there are none in it.
-func (c *Config) checkBase() error {
+// checkBasePath checks the base path. It allows only characters that are never percent-encoded.
+func (c *Config) checkBasePath() error {
 	if c.BasePath == "" {
 		return nil
 	}
@@ -206,43 +237,43 @@ func (c *Config) checkBase() error {
 	return nil
 }
 
-// checkPeer checks where servers that share a store pass on to this one, and finds an
-// address for it.
+// checkPeer checks the address for requests that other servers on the store forward to this
+// one, and fills in its default.
 func (c *Config) checkPeer() error {
 	if !storage.Shared(c.Store) {
-		c.Peer = noPort
+		c.Peer = NoListener
 	}
-	if c.Peer == noPort && c.PeerAt != "" {
+	if c.Peer == NoListener && c.PeerAdvertise != "" {
 		return errors.New("--peer-advertise is the address of --peer, and there is none")
 	}
 	c.Peer = cmp.Or(c.Peer, "127.0.0.1:0")
-	if c.PeerAt != "" {
-		if host, port, err := net.SplitHostPort(c.PeerAt); err != nil || host == "" || port == "" || strings.ContainsAny(c.PeerAt, "/@ ") {
-			return fmt.Errorf("--peer-advertise is a host and a port such as mayfly-1:7071, not %q", c.PeerAt)
+	if c.PeerAdvertise != "" {
+		if host, port, err := net.SplitHostPort(c.PeerAdvertise); err != nil || host == "" || port == "" || strings.ContainsAny(c.PeerAdvertise, "/@ ") {
+			return fmt.Errorf("--peer-advertise is a host and a port such as mayfly-1:7071, not %q", c.PeerAdvertise)
 		}
 	}
 	return nil
 }
 
-// checkAddress refuses what is no address, and one beyond loopback unless that
-// was asked for in so many words.
+// checkAddress rejects an invalid address, and one that is not on loopback unless insecure is
+// set.
 func checkAddress(flag, text string, insecure bool) error {
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
 		port = "8080"
 		if _, err := strconv.ParseUint(text, 10, 16); err == nil {
-			port = text // a port alone
+			port = text // only a port
 		}
 		return fmt.Errorf("%s is an address such as 127.0.0.1:%s, not %q", flag, port, text)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-		return fmt.Errorf("%s: %q is not a port", given(flag, text), port)
+		return fmt.Errorf("%s: %q is not a port", flagWithAddress(flag, text), port)
 	}
 	if insecure || host == "localhost" {
 		return nil
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return fmt.Errorf("%s is reachable from other machines and there is no authentication; use 127.0.0.1, %s, or add --insecure if that is what you want", given(flag, text), asking(flag))
+		return fmt.Errorf("%s is reachable from other machines and there is no authentication; use 127.0.0.1, %s, or add --insecure if that is what you want", flagWithAddress(flag, text), authenticationHint(flag))
 	}
 	return nil
 }

@@ -18,28 +18,32 @@ import (
 	"testing"
 	"time"
 
+	"mayfly/engine/longtest"
 	"mayfly/storage/mongo/mongotest"
 	"mayfly/web/api"
 )
 
-// The crash test kills the whole program at random moments while writers work
-// on it, and compares what it finds after each restart with everything that was
-// acknowledged. Each writer has a queue of its own and does one thing at a
-// time, so that only its last operation can be in doubt: that one may have
-// happened as a whole or not at all.
+// The crash test kills the whole program at random moments while writers work with it, and
+// compares its state after each restart with everything that was acknowledged. Each writer has
+// its own queue and sends one request at a time, so that only its last operation can be in
+// doubt: that one may have happened as a whole or not at all.
 
-// TestCrash kills the program on its own file.
+// TestCrash kills the program on a SQLite file.
 func TestCrash(t *testing.T) {
-	rounds := 6
-	if os.Getenv("CI") != "" {
+	rounds := 1
+	switch long, ci := longtest.Enabled(t), os.Getenv("CI") != ""; {
+	case long && ci:
 		rounds = 50
+	case long:
+		rounds = 6
 	}
 	crash(t, "sqlite:"+filepath.Join(t.TempDir(), "crash.db"), rounds)
 }
 
-// TestCrashOnMongoDB kills the program on a database. The next one has to wait
-// for the lease of the one that was killed.
+// TestCrashOnMongoDB kills the program on a database. The next one has to wait for the lease of
+// the killed one.
 func TestCrashOnMongoDB(t *testing.T) {
+	longtest.Require(t, "rounds of kill -9 on MongoDB")
 	rounds := 3
 	if os.Getenv("CI") != "" {
 		rounds = 12
@@ -47,7 +51,7 @@ func TestCrashOnMongoDB(t *testing.T) {
 	crash(t, mongotest.URL(t), rounds)
 }
 
-// crashLease is long enough for a machine that has other things to do.
+// crashLease is long enough for a busy machine.
 const crashLease = 2 * time.Second
 
 func crash(t *testing.T, store string, rounds int) {
@@ -68,7 +72,7 @@ func crash(t *testing.T, store string, rounds int) {
 		}
 		p := spawn(t, store, crashLease)
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		r, err := p.next(ctx, stateReady)
+		r, err := p.next(ctx, StateReady)
 		cancel()
 		if err != nil {
 			t.Fatalf("round %d: it did not start again: %v", round, err)
@@ -79,12 +83,12 @@ func crash(t *testing.T, store string, rounds int) {
 			w.acknowledged = acknowledged
 			busy.Go(func() { w.round(r.Dashboard + "/api/v1") })
 		}
-		go func() { // ends when the server has gone
+		go func() { // ends when the server has ended
 			busy.Wait()
 			close(acknowledged)
 		}()
-		// It is killed somewhere in the operations after so many: a slow machine
-		// takes longer over as many.
+		// It is killed after some number of operations, because a slow machine takes longer for as
+		// many.
 		kill := sync.OnceFunc(func() { p.signal(os.Kill) })
 		stuck := time.AfterFunc(2*time.Minute, kill)
 		left := 1 + random.IntN(4*writers)
@@ -109,7 +113,7 @@ func crash(t *testing.T, store string, rounds int) {
 	}
 }
 
-// kept is a message as its writer knows it.
+// kept is a message that the writer expects in the queue.
 type kept struct {
 	id       string
 	seq      int64
@@ -120,26 +124,26 @@ type kept struct {
 	expires  time.Time // as first seen
 }
 
-// A writer works on a queue and knows what must be in it.
+// A writer works with a queue and knows its expected content.
 type writer struct {
 	t       *testing.T
 	queue   string
 	random  *rand.Rand
 	exists  bool
 	nextSeq int64
-	have    []kept // by number
-	doubt   func() // makes have what it is if the last operation happened; nil: it was answered
-	lost    bool   // the answer to a take was lost
+	have    []kept // by sequence number
+	doubt   func() // updates have as if the last operation had happened; nil if that was acknowledged
+	lost    bool   // the response to a take was lost
 	serial  int
 	done    int
 	base    string
 
-	acknowledged chan<- struct{} // told of every one
+	acknowledged chan<- struct{} // receives one value per acknowledgement
 }
 
 var errGone = errors.New("the server is gone")
 
-// round checks what is there and goes on working until the server dies.
+// round compares the queue with what is expected, and then works until the server dies.
 func (w *writer) round(base string) {
 	w.base = base
 	if err := w.compare(); err != nil {
@@ -178,7 +182,7 @@ func (w *writer) step() error {
 	}
 }
 
-// call does one request; a status other than want is an error of the test's.
+// call sends a request; it is a test failure if the status is not want.
 func (w *writer) call(method, path string, in, out any, want int) error {
 	raw, err := json.Marshal(in)
 	if err != nil {
@@ -242,7 +246,8 @@ func (w *writer) remove() error {
 	return nil
 }
 
-// send stores a batch, now and then one large body that goes ahead of it.
+// send sends a batch, sometimes a single large message, whose body is stored
+// ahead of its batch.
 func (w *writer) send() error {
 	n, size := 1+w.random.IntN(20), 10+w.random.IntN(2000)
 	if w.random.IntN(6) == 0 {
@@ -312,8 +317,8 @@ func (w *writer) settled(id, outcome string) {
 	}
 }
 
-// take receives and deletes one message. Which one is in doubt if the answer
-// was lost, so the next comparison finds out.
+// take receives and deletes one message. If the response is lost, it is unknown which message
+// was deleted, so the next comparison finds out.
 func (w *writer) take() error {
 	w.lost = true
 	var got api.Messages
@@ -331,14 +336,14 @@ func (w *writer) take() error {
 	return nil
 }
 
-// found is the queue as it is.
+// found is the actual content of the queue.
 type found struct {
 	exists bool
 	have   []kept
 	counts api.Counts
 }
 
-// look reads the queue and its dead-letter queue whole.
+// look reads the whole queue and its dead-letter queue.
 func (w *writer) look() (f found, err error) {
 	var e api.Entity
 	err = w.call(http.MethodGet, "/entities/"+w.queue, nil, &e, http.StatusOK)
@@ -372,8 +377,8 @@ func (w *writer) look() (f found, err error) {
 	return f, nil
 }
 
-// compare holds what is there against what was acknowledged. If the last
-// operation was never answered, it may have happened as well.
+// compare compares the queue with what was acknowledged. If the last operation was never
+// acknowledged, it may have happened or not.
 func (w *writer) compare() error {
 	f, err := w.look()
 	if err != nil {
@@ -399,7 +404,7 @@ func (w *writer) differs(f found) error {
 		return fmt.Errorf("the queue exists: %t, want %t", f.exists, w.exists)
 	}
 	want := w.have
-	if w.lost && len(f.have) == len(want)-1 { // one message may be gone, any that was not dead
+	if w.lost && len(f.have) == len(want)-1 { // one message that was not dead-lettered may be gone
 		for i, k := range want {
 			if i == len(f.have) || f.have[i].id != k.id {
 				if k.dead {
@@ -419,7 +424,7 @@ func (w *writer) differs(f found) error {
 		if k.enqueued.IsZero() {
 			k.enqueued, k.expires = is.enqueued, is.enqueued.Add(24*time.Hour)
 		}
-		if k.dead { // nothing expires there
+		if k.dead { // dead letters do not expire
 			k.expires = time.Time{}
 		}
 		if is != k {

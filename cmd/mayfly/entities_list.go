@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine/search"
 	"mayfly/web/api"
 )
@@ -16,25 +17,25 @@ import (
 // entitiesListCommand lists entities.
 type entitiesListCommand struct {
 	client
-	FailEmpty bool     `name:"fail-empty" help:"End with 5 if there is none."`
-	Names     bool     `help:"Print the paths alone."`
-	Words     []string `arg:"" optional:"" help:"Only those of which all is true, as in the filter of the pages: a part of the path, kind:queue, has:dlq, expiring:<5m, temp: for those that are deleted when nobody uses them, temp:<10m, idle:>1h, dlq:>100, status:disabled; with a minus before it, the contrary."`
+	FailEmpty bool     `name:"fail-empty" help:"Exit with code 5 if there is none."`
+	Names     bool     `help:"Print only the paths."`
+	Words     []string `arg:"" optional:"" help:"Only entities that match all terms, as in the filter of the dashboard: a part of the path, kind:queue, has:dlq, expiring:<5m, temp: (deleted when idle), temp:<10m, idle:>1h, dlq:>100, status:disabled. A minus in front negates a term."`
 }
 
-// Run lists. JSON is one entity a line.
-func (c *entitiesListCommand) Run(ctx context.Context, s streams) error {
+// Run lists entities. JSON is one entity a line.
+func (c *entitiesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	filter := strings.Join(c.Words, " ")
 	if _, err := search.ParseEntities(filter); err != nil {
-		return misused("%w", err)
+		return cli.UsageErrorf("%w", err)
 	}
 	at := "/api/v1/entities"
 	if filter != "" {
-		at += "?filter=" + escaped(filter)
+		at += "?filter=" + queryEscape(filter)
 	}
 	var answer struct {
 		Entities []json.RawMessage `json:"entities"`
 	}
-	if _, err := c.ask(ctx, http.MethodGet, at, nil, &answer, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, at, nil, &answer, 0); err != nil {
 		return err
 	}
 	var found []api.Entity
@@ -48,20 +49,20 @@ func (c *entitiesListCommand) Run(ctx context.Context, s streams) error {
 	}
 	switch {
 	case len(found) == 0 && c.FailEmpty:
-		return errNoEntity
+		return cli.ErrNoEntity
 	case c.JSON:
-		return s.writeLines(lines)
+		return s.WriteLines(lines)
 	case c.Names:
-		return s.write([]byte(names(found)))
+		return s.WriteRaw([]byte(printEntityNames(found)))
 	case len(found) == 0:
-		_, err := fmt.Fprintln(s.out, "There is no such queue, topic or subscription.")
+		_, err := fmt.Fprintln(s.Out, "There is no such queue, topic or subscription.")
 		return err
 	default:
 		return printEntities(s, found, time.Now())
 	}
 }
 
-func names(all []api.Entity) string {
+func printEntityNames(all []api.Entity) string {
 	var b strings.Builder
 	for _, e := range all {
 		b.WriteString(e.Path + "\n")
@@ -69,17 +70,17 @@ func names(all []api.Entity) string {
 	return b.String()
 }
 
-func printEntities(s streams, all []api.Entity, now time.Time) error {
-	t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PATH\tKIND\tACTIVE\tLOCKED\tDEFERRED\tSCHEDULED\tDEAD\tBYTES\tDELETED IN") //nolint:errcheck // Flush says it
+func printEntities(s cli.Streams, all []api.Entity, now time.Time) error {
+	t := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "PATH\tKIND\tACTIVE\tLOCKED\tDEFERRED\tSCHEDULED\tDEAD\tBYTES\tDELETED IN") //nolint:errcheck // Flush returns the error
 	for _, e := range all {
 		n := e.Counts
-		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", e.Path, e.Kind, n.Active, n.Locked, n.Deferred, n.Scheduled, n.DeadLetter, e.Bytes, until(now, e.DeletesAt)) //nolint:errcheck // Flush says it
+		fmt.Fprintf(t, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%s\n", e.Path, e.Kind, n.Active, n.Locked, n.Deferred, n.Scheduled, n.DeadLetter, e.Bytes, timeUntil(now, e.DeletesAt)) //nolint:errcheck // Flush returns the error
 	}
 	return t.Flush()
 }
 
-// messagesIn is how many there are, but for what could not be forwarded.
-func messagesIn(n api.Counts) int64 {
+// totalMessages returns the number of messages without those in the transfer dead-letter subqueue.
+func totalMessages(n api.Counts) int64 {
 	return n.Active + n.Locked + n.Deferred + n.Scheduled + n.DeadLetter
 }

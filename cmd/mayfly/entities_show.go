@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 	"mayfly/web/api"
 )
@@ -20,47 +21,47 @@ type entitiesShowCommand struct {
 	Entity string `arg:"" help:"Queue, topic or topic/Subscriptions/name."`
 }
 
-// Run shows.
-func (c *entitiesShowCommand) Run(ctx context.Context, s streams) error {
+// Run shows the entity.
+func (c *entitiesShowCommand) Run(ctx context.Context, s cli.Streams) error {
 	var e api.Entity
-	raw, err := c.ask(ctx, http.MethodGet, path("entities", c.Entity), nil, &e, 0)
+	raw, err := c.request(ctx, http.MethodGet, APIPath("entities", c.Entity), nil, &e, 0)
 	if err != nil {
 		return err
 	}
-	return c.show(s, raw, e)
+	return c.printEntity(s, raw, e)
 }
 
-// show prints an entity that came as raw.
-func (c client) show(s streams, raw []byte, e api.Entity) error {
+// printEntity prints an entity; raw is its JSON.
+func (c client) printEntity(s cli.Streams, raw []byte, e api.Entity) error {
 	if c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
-	t := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	line := func(name string, value any) {
-		fmt.Fprintf(t, "%s\t%s\n", name, printable(fmt.Sprint(value), 200)) //nolint:errcheck // Flush says it
+		fmt.Fprintf(t, "%s\t%s\n", name, cli.Printable(fmt.Sprint(value), 200)) //nolint:errcheck // Flush returns the error
 	}
 	n := e.Counts
 	line(e.Kind, e.Path)
 	line("messages", fmt.Sprintf("%d active, %d locked, %d deferred, %d scheduled, %d dead-lettered", n.Active, n.Locked, n.Deferred, n.Scheduled, n.DeadLetter))
-	line("size", size(e.Bytes))
+	line("size", cli.FormatSize(e.Bytes))
 	if e.Kind == "topic" {
 		line("subscriptions", e.Subscriptions)
 	}
 	line("created", e.CreatedAt.Local().Format(time.DateTime))
 	if e.DeletesAt != nil {
-		line("deleted in", until(time.Now(), e.DeletesAt)+", if nobody uses it")
+		line("deleted in", timeUntil(time.Now(), e.DeletesAt)+", if nobody uses it")
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Properties)) {
-		line("  "+name, propertyShown(e.Properties[name]))
+		line("  "+name, formatProperty(e.Properties[name]))
 	}
 	for _, r := range e.Rules {
-		line("rule "+r.Name, ruleText(r))
+		line("rule "+r.Name, describeRule(r))
 	}
 	return t.Flush()
 }
 
-// ruleText is what a rule takes and does.
-func ruleText(r api.Rule) string {
+// describeRule describes what a rule matches and its action.
+func describeRule(r api.Rule) string {
 	text := "everything"
 	switch {
 	case r.Error != "":
@@ -78,8 +79,8 @@ func ruleText(r api.Rule) string {
 	return text
 }
 
-// propertyShown is a property's value; a duration without an end is never.
-func propertyShown(v any) any {
+// formatProperty returns a property's value for display: "never" for an unlimited duration.
+func formatProperty(v any) any {
 	if text, ok := v.(string); ok && strings.HasPrefix(text, "P") {
 		if _, never, err := engine.ParseDuration(text); err == nil && never {
 			return "never"

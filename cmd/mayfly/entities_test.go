@@ -4,50 +4,51 @@ import (
 	"strings"
 	"testing"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 	"mayfly/web/api"
 )
 
 func TestEntitiesCommand(t *testing.T) {
-	s := serving(t, Config{Store: "memory:"})
+	s := Start(t, Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)
 	step := func(exit int, in, want, complaint string, args ...string) {
 		t.Helper()
-		out, said, code := typed(t, in, append([]string{"entities"}, args...)...)
+		out, said, code := RunCommand(t, in, append([]string{"entities"}, args...)...)
 		if code != exit || !strings.Contains(out, want) || !strings.Contains(said, complaint) || complaint == "" && said != "" {
 			t.Errorf("%q: got %d %q %q, want %d %q %q", args, code, out, said, exit, want, complaint)
 		}
 	}
-	step(exitOK, "", "There is no such queue, topic or subscription.\n", "")
-	step(exitEmpty, "", "", "there is no such queue", "list", "--fail-empty")
-	step(exitOK, "", "queue", "", "create", "queue", "orders", "LockDuration=PT30S", "MaxDeliveryCount=3")
-	step(exitOK, "", "  MaxDeliveryCount", "", "show", "orders")
-	step(exitRefused, "", "", "exists already", "create", "queue", "orders")
-	step(exitRefused, "", "", "A queue has no property 'Colour'.", "create", "queue", "x", "Colour=red")
-	step(exitUsage, "", "", "a property is written NAME=VALUE", "create", "queue", "x", "Colour")
-	step(exitUsage, "", "", "the property A is given twice", "create", "queue", "x", "A=1", "A=2")
-	step(exitUsage, "", "", "a queue has no rules", "create", "queue", "x", "--filter", "TRUE")
-	step(exitUsage, "", "", "must be one of", "create", "box", "x")
-	step(exitOK, "", "topic", "", "create", "topic", "prices")
-	step(exitOK, "", "  price > 100; SET dear = TRUE\n", "", "create", "subscription", "prices/Subscriptions/dear", "--filter", "price > 100", "--action", "SET dear = TRUE")
-	step(exitOK, "", `"kind":"subscription"`, "", "create", "subscription", "prices/Subscriptions/all", "AutoDeleteOnIdle=PT10M", "--json")
-	step(exitNotFound, "", "", "could not be found", "show", "nowhere")
+	step(cli.ExitOK, "", "There is no such queue, topic or subscription.\n", "")
+	step(cli.ExitEmpty, "", "", "there is no such queue", "list", "--fail-empty")
+	step(cli.ExitOK, "", "queue", "", "create", "queue", "orders", "LockDuration=PT30S", "MaxDeliveryCount=3")
+	step(cli.ExitOK, "", "  MaxDeliveryCount", "", "show", "orders")
+	step(cli.ExitRefused, "", "", "already exists", "create", "queue", "orders")
+	step(cli.ExitRefused, "", "", "A queue has no property 'Colour'.", "create", "queue", "x", "Colour=red")
+	step(cli.ExitUsage, "", "", "a property is written NAME=VALUE", "create", "queue", "x", "Colour")
+	step(cli.ExitUsage, "", "", "the property A is given twice", "create", "queue", "x", "A=1", "A=2")
+	step(cli.ExitUsage, "", "", "a queue has no rules", "create", "queue", "x", "--filter", "TRUE")
+	step(cli.ExitUsage, "", "", "must be one of", "create", "box", "x")
+	step(cli.ExitOK, "", "topic", "", "create", "topic", "prices")
+	step(cli.ExitOK, "", "  price > 100; SET dear = TRUE\n", "", "create", "subscription", "prices/Subscriptions/dear", "--filter", "price > 100", "--action", "SET dear = TRUE")
+	step(cli.ExitOK, "", `"kind":"subscription"`, "", "create", "subscription", "prices/Subscriptions/all", "AutoDeleteOnIdle=PT10M", "--json")
+	step(cli.ExitNotFound, "", "", "could not be found", "show", "nowhere")
 
-	step(exitOK, "", "LockDuration                         PT1M", "", "update", "orders", "LockDuration=")
-	step(exitRefused, "", "", "lock time exceeds", "update", "orders", "LockDuration=PT9H")
+	step(cli.ExitOK, "", "LockDuration                         PT1M", "", "update", "orders", "LockDuration=")
+	step(cli.ExitRefused, "", "", "lock time exceeds", "update", "orders", "LockDuration=PT9H")
 	for range 3 {
-		if _, said, code := typed(t, "", "send", "orders", "x"); code != exitOK {
+		if _, said, code := RunCommand(t, "", "send", "orders", "x"); code != cli.ExitOK {
 			t.Fatal(said)
 		}
 	}
-	if _, said, code := typed(t, "", "send", "prices", "x", "-p", "price=101"); code != exitOK {
+	if _, said, code := RunCommand(t, "", "send", "prices", "x", "-p", "price=101"); code != cli.ExitOK {
 		t.Fatal(said)
 	}
-	if _, said, code := typed(t, "", "receive", "orders", "--then", "dead-letter"); code != exitOK {
+	if _, said, code := RunCommand(t, "", "receive", "orders", "--then", "dead-letter"); code != cli.ExitOK {
 		t.Fatal(said)
 	}
-	step(exitOK, "", "Nothing is changed. 0 messages would run out at once", "", "update", "orders", "DefaultMessageTimeToLive=PT1H", "--dry-run")
-	if got := entity(t, s, "orders").Properties["DefaultMessageTimeToLive"]; got == "PT1H" {
+	step(cli.ExitOK, "", "Nothing is changed. 0 messages would run out at once", "", "update", "orders", "DefaultMessageTimeToLive=PT1H", "--dry-run")
+	if got := Entity(t, s, "orders").Properties["DefaultMessageTimeToLive"]; got == "PT1H" {
 		t.Error("a dry run has changed it")
 	}
 	for words, want := range map[string]string{
@@ -70,26 +71,47 @@ func TestEntitiesCommand(t *testing.T) {
 		"kind:queue has:locked": "",
 		"has:deferred dear":     "",
 	} {
-		out, said, code := typed(t, "", append([]string{"entities", "list", "--names"}, strings.Fields(words)...)...)
-		if got := strings.Join(strings.Fields(out), " "); code != exitOK || got != want {
+		out, said, code := RunCommand(t, "", append([]string{"entities", "list", "--names"}, strings.Fields(words)...)...)
+		if got := strings.Join(strings.Fields(out), " "); code != cli.ExitOK || got != want {
 			t.Errorf("%q: got %d %q %q, want %q", words, code, got, said, want)
 		}
 	}
-	step(exitUsage, "", "", `There is no has "luck"; there are messages`, "has:luck")
-	step(exitUsage, "", "", `There is no key "colour"`, "list", "colour:red")
-	out, _, _ := typed(t, "", "entities", "--json")
+	step(cli.ExitUsage, "", "", `"luck" is not a value of has. Choose from messages`, "has:luck")
+	step(cli.ExitUsage, "", "", `The key "colour" does not exist`, "list", "colour:red")
+	out, _, _ := RunCommand(t, "", "entities", "--json")
 	if strings.Count(out, "\n") != 4 || !strings.HasPrefix(out, `{"kind":"queue","path":"orders"`) {
 		t.Errorf("got %q", out)
 	}
-	step(exitOK, "", "orders                     queue         2       0       0         0          1     114    never", "")
+	step(cli.ExitOK, "", "orders                     queue         2       0       0         0          1     114    never", "")
 
-	step(exitFailed, "price\n", "", "This deletes the topic prices with 2 subscriptions and 2 messages for good.\nType prices to go on: mayfly: nothing was done", "delete", "prices")
-	step(exitOK, "prices\n", "Deleted the topic prices with 2 subscriptions and 2 messages.\n", "Type prices", "delete", "prices")
-	step(exitOK, "", "Deleted the queue orders with 3 messages.\n", "", "delete", "ORDERS", "--yes")
-	step(exitNotFound, "", "", "could not be found", "delete", "orders", "--yes")
+	step(cli.ExitFailed, "price\n", "", "This deletes the topic prices with 2 subscriptions and 2 messages for good.\nType prices to go on: mayfly: nothing was done", "delete", "prices")
+	step(cli.ExitOK, "prices\n", "Deleted the topic prices with 2 subscriptions and 2 messages.\n", "Type prices", "delete", "prices")
+	step(cli.ExitOK, "", "Deleted the queue orders with 3 messages.\n", "", "delete", "ORDERS", "--yes")
+	step(cli.ExitNotFound, "", "", "could not be found", "delete", "orders", "--yes")
 }
 
-// What a rule takes is told in the words it was written in.
+// A subscription gets all given rules, of both kinds.
+func TestEntitiesCreateRules(t *testing.T) {
+	s := Start(t, Config{Store: "memory:"})
+	t.Setenv("MAYFLY_SERVER", s.Dashboard)
+	step := func(exit int, in, want, complaint string, args ...string) {
+		t.Helper()
+		out, said, code := RunCommand(t, in, append([]string{"entities"}, args...)...)
+		if code != exit || !strings.Contains(out, want) || !strings.Contains(said, complaint) {
+			t.Errorf("%q: got %d %q %q, want %d %q %q", args, code, out, said, exit, want, complaint)
+		}
+	}
+	step(cli.ExitOK, "", "topic", "", "create", "topic", "rules")
+	step(cli.ExitOK, "", "  price > 100; SET dear = TRUE\n", "", "create", "subscription", "rules/Subscriptions/some", "--rule", "dear=price > 100", "--rule", "none=a = ','", "--correlation", `eu={"Label":"x"}`, "--rule-action", "DEAR=SET dear = TRUE")
+	step(cli.ExitOK, "", `{"Label":"x"}`, "", "show", "rules/Subscriptions/some")
+	step(cli.ExitUsage, "", "", "the rule a is given twice", "create", "subscription", "rules/Subscriptions/x", "--rule", "a=TRUE", "--rule", "A=FALSE")
+	step(cli.ExitUsage, "", "", "the rule a is given twice", "create", "subscription", "rules/Subscriptions/x", "--rule", "a=TRUE", "--correlation", "a={}")
+	step(cli.ExitUsage, "", "", "the conditions are JSON", "create", "subscription", "rules/Subscriptions/x", "--correlation", "a=x")
+	step(cli.ExitUsage, "", "", "--rule is a name, an equals sign", "create", "subscription", "rules/Subscriptions/x", "--rule", "TRUE")
+	step(cli.ExitUsage, "", "", "a queue has no rules", "create", "queue", "x", "--rule", "a=TRUE")
+}
+
+// A rule is shown in the words of its definition.
 func TestRuleText(t *testing.T) {
 	dear := "price > 1"
 	for _, tc := range []struct {
@@ -102,7 +124,7 @@ func TestRuleText(t *testing.T) {
 		{api.Rule{Correlation: []byte(`{"Label":"x"}`)}, `{"Label":"x"}`},
 		{api.Rule{Filter: &dear, Error: "it is torn"}, "nothing: it is torn"},
 	} {
-		if got := ruleText(tc.rule); got != tc.want {
+		if got := describeRule(tc.rule); got != tc.want {
 			t.Errorf("%+v: got %q, want %q", tc.rule, got, tc.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
@@ -13,12 +14,12 @@ import (
 type entitiesUpdateCommand struct {
 	client
 	Entity     string   `arg:"" help:"Queue, topic or topic/Subscriptions/name."`
-	Properties []string `arg:"" name:"name=value" help:"Properties to change; an empty value is the default."`
-	DryRun     bool     `name:"dry-run" help:"Change nothing, and tell which messages would run out."`
+	Properties []string `arg:"" name:"name=value" help:"Properties to change; an empty value restores the default."`
+	DryRun     bool     `name:"dry-run" help:"Change nothing; show which messages would expire."`
 }
 
-// Run updates.
-func (c *entitiesUpdateCommand) Run(ctx context.Context, s streams) error {
+// Run updates the entity or, with --dry-run, prints the impact.
+func (c *entitiesUpdateCommand) Run(ctx context.Context, s cli.Streams) error {
 	properties, err := parseProperties(c.Properties)
 	if err != nil {
 		return err
@@ -27,30 +28,30 @@ func (c *entitiesUpdateCommand) Run(ctx context.Context, s streams) error {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}{properties}
 	if c.DryRun {
-		return c.foresee(ctx, s, in)
+		return c.previewUpdate(ctx, s, in)
 	}
 	var e api.Entity
-	raw, err := c.ask(ctx, http.MethodPatch, path("entities", c.Entity), in, &e, 0)
+	raw, err := c.request(ctx, http.MethodPatch, APIPath("entities", c.Entity), in, &e, 0)
 	if err != nil {
 		return err
 	}
-	return c.show(s, raw, e)
+	return c.printEntity(s, raw, e)
 }
 
-// foresee tells what the update would cost.
-func (c *entitiesUpdateCommand) foresee(ctx context.Context, s streams, in any) error {
-	var t api.Toll
-	raw, err := c.ask(ctx, http.MethodPatch, path("entities", c.Entity)+"?dryRun=true", in, &t, 0)
+// previewUpdate prints the impact of the update without applying it.
+func (c *entitiesUpdateCommand) previewUpdate(ctx context.Context, s cli.Streams, in any) error {
+	var t api.UpdateImpact
+	raw, err := c.request(ctx, http.MethodPatch, APIPath("entities", c.Entity)+"?dryRun=true", in, &t, 0)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
-	text := fmt.Sprintf("%s would run out at once, %d of them into the dead letters; %d when their locks end", messages(t.Expire), t.DeadLetter, t.WhenUnlocked)
+	text := fmt.Sprintf("%s would run out at once, %d of them into the dead letters; %d when their locks end", cli.MessageCount(t.Expire), t.DeadLetter, t.WhenUnlocked)
 	if t.Unseen > 0 {
 		text += fmt.Sprintf("; %d were not looked at", t.Unseen)
 	}
-	_, err = fmt.Fprintf(s.out, "Nothing is changed. %s.\n", text)
+	_, err = fmt.Fprintf(s.Out, "Nothing is changed. %s.\n", text)
 	return err
 }

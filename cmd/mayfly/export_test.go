@@ -9,77 +9,80 @@ import (
 	"testing"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
 func TestExportAndImport(t *testing.T) {
-	s := serving(t, Config{Store: "memory:"})
+	s := Start(t, Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)
 	run := func(exit int, in, complaint string, args ...string) string {
 		t.Helper()
-		out, said, code := typed(t, in, args...)
+		out, said, code := RunCommand(t, in, args...)
 		if code != exit || !strings.Contains(said, complaint) || complaint == "" && said != "" {
 			t.Errorf("%q: got %d %q %q, want %d %q", args, code, out, said, exit, complaint)
 		}
 		return out
 	}
-	run(exitOK, "", "", "send", "q", "one", "--create", "--message-id", "a", "--ttl", "1h", "-p", `n={"type":"int","value":"5"}`)
-	run(exitOK, "\xff", "", "send", "q", "--message-id", "b")
-	run(exitOK, "", "", "send", "q", "later", "--at", "1h")
-	run(exitOK, "", "", "entities", "create", "queue", "copies", "RequiresDuplicateDetection=true")
-	all := run(exitOK, "", "", "export", "q")
+	run(cli.ExitOK, "", "", "send", "q", "one", "--create", "--message-id", "a", "--ttl", "1h", "-p", `n={"type":"int","value":"5"}`)
+	run(cli.ExitOK, "\xff", "", "send", "q", "--message-id", "b")
+	run(cli.ExitOK, "", "", "send", "q", "later", "--at", "1h")
+	run(cli.ExitOK, "", "", "entities", "create", "queue", "copies", "RequiresDuplicateDetection=true")
+	all := run(cli.ExitOK, "", "", "export", "q")
 	if strings.Count(all, "\n") != 3 || !strings.Contains(all, `"messageId":"a"`) {
 		t.Errorf("got %q", all)
 	}
-	if out := run(exitOK, "", "", "export", "q", "--state", "scheduled"); strings.Count(out, "\n") != 1 {
+	if out := run(cli.ExitOK, "", "", "export", "q", "--state", "scheduled"); strings.Count(out, "\n") != 1 {
 		t.Errorf("got %q", out)
 	}
-	if out := run(exitOK, all, "", "import", "copies"); out != "Imported 3 messages into copies.\n" {
+	if out := run(cli.ExitOK, all, "", "import", "copies"); out != "Imported 3 messages into copies.\n" {
 		t.Errorf("got %q", out)
 	}
-	if out := run(exitOK, all, "", "import", "copies", "--schedule", "drop"); out != "Imported 0 messages into copies, dropped 3 as duplicates.\n" {
+	if out := run(cli.ExitOK, all, "", "import", "copies", "--schedule", "drop"); out != "Imported 0 messages into copies, dropped 3 as duplicates.\n" {
 		t.Errorf("got %q", out)
 	}
-	if out := run(exitOK, all, "", "import", "copies", "--ids", "new", "--ttl", "remaining", "--json"); out != `{"imported":3}`+"\n" {
+	if out := run(cli.ExitOK, all, "", "import", "copies", "--ids", "new", "--ttl", "remaining", "--json"); out != `{"imported":3}`+"\n" {
 		t.Errorf("got %q", out)
 	}
-	if c := entity(t, s, "copies").Counts; c != (api.Counts{Active: 4, Scheduled: 2}) {
+	if c := Entity(t, s, "copies").Counts; c != (api.Counts{Active: 4, Scheduled: 2}) {
 		t.Errorf("there are %+v", c)
 	}
-	run(exitNotFound, "", "could not be found", "export", "nowhere")
-	run(exitNotFound, all, "could not be found", "import", "nowhere")
-	run(exitRefused, "hello\n", "Line 1: The JSON is not valid", "import", "q")
-	run(exitUsage, "", "--state", "export", "q", "--state", "dead")
+	run(cli.ExitNotFound, "", "could not be found", "export", "nowhere")
+	run(cli.ExitNotFound, all, "could not be found", "import", "nowhere")
+	run(cli.ExitRefused, "hello\n", "Line 1: The JSON is not valid", "import", "q")
+	run(cli.ExitUsage, "", "--state", "export", "q", "--state", "dead")
 	var refused strings.Builder
 	refused.WriteString(`{"body":"` + strings.Repeat("x", 300_000) + `"}` + "\n")
-	run(exitFailed, refused.String(), "1 message was refused", "import", "q")
-	if out := run(exitOK, all, "", "import", "copies", "--dry-run", "--ttl", "remaining"); out != "Would import 3 messages into copies.\n       3 dropped as duplicates\n" {
+	run(cli.ExitFailed, refused.String(), "1 message was refused", "import", "q")
+	if out := run(cli.ExitOK, all, "", "import", "copies", "--dry-run", "--ttl", "remaining"); out != "Would import 3 messages into copies.\n       3 dropped as duplicates\n" {
 		t.Errorf("got %q", out)
 	}
-	if out := run(exitOK, all, "", "import", "q", "--dry-run", "--json"); out != `{"lines":3,"messages":3,"bytes":`+strings.TrimPrefix(strings.TrimSuffix(out, `,"scheduled":1}`+"\n"), `{"lines":3,"messages":3,"bytes":`)+`,"scheduled":1}`+"\n" {
+	if out := run(cli.ExitOK, all, "", "import", "q", "--dry-run", "--json"); out != `{"lines":3,"messages":3,"bytes":`+strings.TrimPrefix(strings.TrimSuffix(out, `,"scheduled":1}`+"\n"), `{"lines":3,"messages":3,"bytes":`)+`,"scheduled":1}`+"\n" {
 		t.Errorf("got %q", out)
 	}
-	run(exitFailed, refused.String()+"hello\n", "line 2: The JSON is not valid", "import", "q", "--dry-run")
-	run(exitFailed, refused.String(), "1 message would be refused", "import", "q", "--dry-run")
-	run(exitFailed, "hello\n"+all, "1 message was refused", "import", "q", "--unreadable", "skip")
-	run(exitUnreachable, all, "does not answer", "import", "q", "--server", "http://127.0.0.1:1")
+	run(cli.ExitFailed, refused.String()+"hello\n", "line 2: The JSON is not valid", "import", "q", "--dry-run")
+	run(cli.ExitFailed, refused.String(), "1 message would be refused", "import", "q", "--dry-run")
+	run(cli.ExitFailed, "hello\n"+all, "1 message was refused", "import", "q", "--unreadable", "skip")
+	run(cli.ExitUnreachable, all, "does not answer", "import", "q", "--server", "http://127.0.0.1:1")
 }
 
-// Who is asked, or is to send what comes on standard input, can leave instead.
+// A signal ends commands that wait for confirmation or standard input.
 func TestWaitingForInputIsInterrupted(t *testing.T) {
-	for name, run := range map[string]func(context.Context, streams) error{
-		"asked": func(ctx context.Context, s streams) error { return confirm(ctx, s, "3", "removes 3 messages for good") },
-		"hash":  (&usersHashCommand{}).Run,
-		"send":  (&sendCommand{Entity: "q", Count: 1, client: client{Server: "http://127.0.0.1:1"}}).Run,
+	for name, run := range map[string]func(context.Context, cli.Streams) error{
+		"asked": func(ctx context.Context, s cli.Streams) error {
+			return confirm(ctx, s, "3", "removes 3 messages for good")
+		},
+		"hash": (&usersHashCommand{}).Run,
+		"send": (&sendCommand{Entity: "q", Count: 1, client: client{Server: "http://127.0.0.1:1"}}).Run,
 	} {
 		ctx, stop := context.WithCancelCause(t.Context())
 		in, lines := io.Pipe()
 		ended := make(chan error, 1)
-		go func() { ended <- run(ctx, streams{in: in, out: io.Discard, err: io.Discard}) }()
-		stop(errStopped)
+		go func() { ended <- run(ctx, cli.Streams{In: in, Out: io.Discard, Err: io.Discard}) }()
+		stop(cli.ErrStopped)
 		select {
 		case err := <-ended:
-			if exitOf(err) != exitInterrupted {
+			if cli.ExitCodeOf(err) != cli.ExitInterrupted {
 				t.Errorf("%s: it ended with %v", name, err)
 			}
 		case <-time.After(10 * time.Second):
@@ -89,25 +92,25 @@ func TestWaitingForInputIsInterrupted(t *testing.T) {
 	}
 }
 
-// An import that waits for lines is interrupted all the same.
+// A signal ends an import that waits for lines.
 func TestImportIsInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	from := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		io.ReadFull(r.Body, make([]byte, 2)) //nolint:errcheck // it has come so far
-		stop(errStopped)
-		io.Copy(io.Discard, r.Body) //nolint:errcheck // the client leaves
+		io.ReadFull(r.Body, make([]byte, 2)) //nolint:errcheck // the client has sent that much
+		stop(cli.ErrStopped)
+		io.Copy(io.Discard, r.Body) //nolint:errcheck // the client disconnects
 	}))
 	defer from.Close()
 	in, lines := io.Pipe()
 	defer lines.Close()
-	go io.WriteString(lines, "{}") //nolint:errcheck // somebody types, and goes on later
+	go io.WriteString(lines, "{}") //nolint:errcheck // a writer that pauses
 	ended := make(chan error, 1)
 	go func() {
-		ended <- (&importCommand{client: client{Server: from.URL}, Entity: "q"}).Run(ctx, streams{in: in})
+		ended <- (&importCommand{client: client{Server: from.URL}, Entity: "q"}).Run(ctx, cli.Streams{In: in})
 	}()
 	select {
 	case err := <-ended:
-		if exitOf(err) != exitInterrupted {
+		if cli.ExitCodeOf(err) != cli.ExitInterrupted {
 			t.Errorf("it ended with %v", err)
 		}
 	case <-time.After(10 * time.Second):

@@ -9,12 +9,14 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/google/go-cmp/cmp"
+
+	"mayfly/cmd/mayfly/cli"
 )
 
-var update = flag.Bool("update", false, "write what help and pictures of the terminal are to testdata, and the table of commands to the README")
+var update = flag.Bool("update", false, "write what help and pictures of the terminal are to testdata, and generated tables to the documentation")
 
-// golden compares with a file of testdata.
-func golden(t *testing.T, name, got string) {
+// Golden compares a text with a file in testdata.
+func Golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", filepath.FromSlash(name))
 	if *update {
@@ -34,7 +36,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// nodes are all commands, and commands of commands.
+// nodes returns all commands and subcommands.
 func nodes(t *testing.T) (all []*kong.Node) {
 	t.Helper()
 	var visit func(n *kong.Node)
@@ -44,7 +46,7 @@ func nodes(t *testing.T) (all []*kong.Node) {
 			visit(child)
 		}
 	}
-	visit(parser(t.Context(), streams{}).Model.Node)
+	visit(cli.Parser(t.Context(), cli.Streams{}, commands()).Model.Node)
 	return all
 }
 
@@ -54,31 +56,31 @@ func TestHelpOfEachCommand(t *testing.T) {
 	t.Setenv("COLUMNS", "100")
 	for _, n := range nodes(t) {
 		args := append(strings.Fields(n.Path()), "--help")
-		out, said, code := typed(t, "", args...)
-		if code != exitOK || said != "" {
+		out, said, code := RunCommand(t, "", args...)
+		if code != cli.ExitOK || said != "" {
 			t.Errorf("%q: got %d %q", args, code, said)
 		}
-		golden(t, "help/"+strings.ReplaceAll(n.Path(), " ", "-")+".txt", out)
+		Golden(t, "help/"+strings.ReplaceAll(n.Path(), " ", "-")+".txt", out)
 	}
-	out, _, _ := typed(t, "", "--help")
-	golden(t, "help/mayfly.txt", out)
+	out, _, _ := RunCommand(t, "", "--help")
+	Golden(t, "help/mayfly.txt", out)
 }
 
-// What is said of a command is complete: a sentence, examples that the command
-// line understands, and exit codes that there are.
+// Each description is complete: a sentence, examples that the parser accepts, and known exit
+// codes.
 func TestDescriptions(t *testing.T) {
 	for _, d := range commands() {
-		if !strings.HasSuffix(d.summary, ".") || len(d.examples) == 0 {
-			t.Errorf("%s: %q, %d examples", d.name, d.summary, len(d.examples))
+		if !strings.HasSuffix(d.Summary, ".") || len(d.Examples) == 0 {
+			t.Errorf("%s: %q, %d examples", d.Name, d.Summary, len(d.Examples))
 		}
-		for _, e := range d.examples {
-			if !strings.Contains(e.line, "mayfly") || !strings.HasSuffix(e.what, ".") {
-				t.Errorf("%s: %q %q", d.name, e.line, e.what)
+		for _, e := range d.Examples {
+			if !strings.Contains(e.Line, "mayfly") || !strings.HasSuffix(e.Text, ".") {
+				t.Errorf("%s: %q %q", d.Name, e.Line, e.Text)
 			}
 		}
-		for _, code := range d.ends {
-			if code <= exitUsage || !strings.Contains(d.after(), " "+string(rune('0'+code))+"  ") {
-				t.Errorf("%s ends with %d, which is not said:\n%s", d.name, code, d.after())
+		for _, code := range d.ExitCodes {
+			if code <= cli.ExitUsage || !strings.Contains(d.HelpFooter(), " "+string(rune('0'+code))+"  ") {
+				t.Errorf("%s ends with %d, which is not said:\n%s", d.Name, code, d.HelpFooter())
 			}
 		}
 	}

@@ -12,10 +12,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mayfly/engine/longtest"
 )
 
-// ask is one request to the JSON API of a server, which must be answered well.
-func ask(t *testing.T, r Ready, method, path, body string, out any) {
+// RequestJSON sends a request to a server's JSON API, which has to succeed.
+func RequestJSON(t *testing.T, r Ready, method, path, body string, out any) {
 	t.Helper()
 	q, err := http.NewRequestWithContext(t.Context(), method, r.Dashboard+"/api/v1"+path, strings.NewReader(body))
 	if err != nil {
@@ -38,27 +40,28 @@ func ask(t *testing.T, r Ready, method, path, body string, out any) {
 	}
 }
 
-// A job over 100,000 messages is killed with the server in the middle: what the next
-// server says of it is what it has done, and it goes on from there to its end.
+// A server is killed in the middle of a job over 100,000 messages: the next server reports
+// exactly what the job has done, and resumes it.
 func TestKilledInTheMiddleOfAJob(t *testing.T) {
+	longtest.Require(t, "a kill in the middle of a job")
 	const n = 100_000
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	store := "sqlite:" + filepath.Join(t.TempDir(), "jobs.db")
 	first := spawn(t, store, time.Second)
-	r, err := first.next(ctx, stateReady)
+	r, err := first.next(ctx, StateReady)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ignored any
 	for _, name := range []string{"from", "to"} {
-		ask(t, r, "POST", "/entities", `{"kind":"queue","path":"`+name+`"}`, &ignored)
+		RequestJSON(t, r, "POST", "/entities", `{"kind":"queue","path":"`+name+`"}`, &ignored)
 	}
 	var lines bytes.Buffer
 	for i := range n {
 		fmt.Fprintf(&lines, "{\"messageId\":\"%d\",\"body\":\"%d\"}\n", i, i)
 	}
-	ask(t, r, "POST", "/import/from", lines.String(), &ignored)
+	RequestJSON(t, r, "POST", "/import/from", lines.String(), &ignored)
 
 	type counts struct{ Total, Seen, Done, Skipped, Failed int64 }
 	var is struct {
@@ -66,34 +69,34 @@ func TestKilledInTheMiddleOfAJob(t *testing.T) {
 		State  string
 		Counts counts
 	}
-	ask(t, r, "POST", "/jobs", `{"kind":"move","paths":["from"],"to":"to"}`, &is)
+	RequestJSON(t, r, "POST", "/jobs", `{"kind":"move","paths":["from"],"to":"to"}`, &is)
 	at := fmt.Sprint("/jobs/", is.ID)
 	for is.Counts.Done < n/3 && is.State == "running" {
-		ask(t, r, "GET", at+"?wait=5ms", "", &is)
+		RequestJSON(t, r, "GET", at+"?wait=5ms", "", &is)
 	}
 	told := is.Counts.Done
 	first.signal(os.Kill)
 	first.killed()
 
 	second := spawn(t, store, time.Second)
-	if r, err = second.next(ctx, stateReady); err != nil {
+	if r, err = second.next(ctx, StateReady); err != nil {
 		t.Fatal(err)
 	}
 	moved := func() [2]int64 {
 		var from, to struct{ Counts struct{ Active int64 } }
-		ask(t, r, "GET", "/entities/from", "", &from)
-		ask(t, r, "GET", "/entities/to", "", &to)
+		RequestJSON(t, r, "GET", "/entities/from", "", &from)
+		RequestJSON(t, r, "GET", "/entities/to", "", &to)
 		return [2]int64{from.Counts.Active, to.Counts.Active}
 	}
-	ask(t, r, "GET", at, "", &is)
+	RequestJSON(t, r, "GET", at, "", &is)
 	if is.State != "interrupted" || is.Counts.Done < told || is.Counts.Done == n {
 		t.Errorf("after the kill the job is %+v; %d were told as done", is, told)
 	}
 	if got := moved(); got != [2]int64{n - is.Counts.Done, is.Counts.Done} {
 		t.Errorf("the job says that %d were moved, and there are %v", is.Counts.Done, got)
 	}
-	ask(t, r, "POST", at+"/resume", "", &is)
-	ask(t, r, "GET", at+"?wait=300s", "", &is)
+	RequestJSON(t, r, "POST", at+"/resume", "", &is)
+	RequestJSON(t, r, "GET", at+"?wait=300s", "", &is)
 	if is.State != "done" || is.Counts != (counts{Total: n, Seen: n, Done: n}) {
 		t.Errorf("at the end the job is %+v", is)
 	}

@@ -9,67 +9,66 @@ import (
 	"strings"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
-func describeJobs() description {
-	return description{
-		name: "jobs", summary: "Do one thing to many messages in the background; list, show, cancel, resume and undo that.", command: &jobsCommand{}, ends: clientEnds(),
-		detail: "A job touches no message that comes later and skips locked ones. It goes on in the server whoever watches it: interrupting the program does not stop it, jobs cancel does.",
-		examples: []example{
-			{"mayfly jobs", "Lists the latest jobs."},
-			{"mayfly jobs start move --in orders --query 'prop.region:eu' --to orders-eu", "Moves messages that match to another queue."},
-			{"mayfly jobs start delete --in 'orders/$DeadLetterQueue' --dry-run", "Tells how many messages would go."},
-			{"mayfly jobs show 7 --wait 10m", "Waits for the end of a job."},
-			{"mayfly jobs undo 7", "Takes back what a job did, where nobody has touched it since."},
+func describeJobs() cli.Command {
+	return cli.Command{
+		Name: "jobs", Summary: "Run operations on many messages in the background: list, show, start, cancel, resume and undo jobs.", Flags: &jobsCommand{}, ExitCodes: clientExitCodes(),
+		Detail: "A job touches no message that comes later and skips locked ones. It goes on in the server whoever watches it: interrupting the program does not stop it, jobs cancel does.",
+		Examples: []cli.Example{
+			{Line: "mayfly jobs", Text: "Lists the latest jobs."},
+			{Line: "mayfly jobs start move --in orders --query 'prop.region:eu' --to orders-eu", Text: "Moves messages that match to another queue."},
+			{Line: "mayfly jobs start delete --in 'orders/$DeadLetterQueue' --dry-run", Text: "Tells how many messages would go."},
+			{Line: "mayfly jobs show 7 --wait 10m", Text: "Waits for the end of a job."},
+			{Line: "mayfly jobs undo 7", Text: "Takes back what a job did, where nobody has touched it since."},
 		},
 	}
 }
 
-// jobsCommand is what can be done with jobs.
+// jobsCommand groups the subcommands for jobs.
 type jobsCommand struct {
-	List   jobsListCommand   `cmd:"" default:"withargs" help:"List the latest. This is what happens without a word."`
-	Show   jobsShowCommand   `cmd:"" help:"Show one, or wait for its end."`
-	Start  jobsStartCommand  `cmd:"" help:"Start one, or count what it would be done to."`
-	Cancel jobsCancelCommand `cmd:"" help:"Stop one: what it has done stays done."`
-	Resume jobsResumeCommand `cmd:"" help:"Have one go on that was cancelled, interrupted or failed."`
-	Undo   jobsUndoCommand   `cmd:"" help:"Start one that takes back what another did."`
+	List   jobsListCommand   `cmd:"" default:"withargs" help:"List the latest jobs (default)."`
+	Show   jobsShowCommand   `cmd:"" help:"Show a job, or wait for its end."`
+	Start  jobsStartCommand  `cmd:"" help:"Start a job, or count its messages with --dry-run."`
+	Cancel jobsCancelCommand `cmd:"" help:"Cancel a job. What it has done stays done."`
+	Resume jobsResumeCommand `cmd:"" help:"Resume a job that was cancelled, interrupted or failed."`
+	Undo   jobsUndoCommand   `cmd:"" help:"Start a job that undoes another."`
 }
 
-// jobPath is the address of a job.
+// jobPath returns the address of a job.
 func jobPath(id int64) string { return "/api/v1/jobs/" + strconv.FormatInt(id, 10) }
 
-// jobPause is how long one answer about a job is waited for: as often there is
-// progress to show.
-const jobPause = time.Second
+// jobPollInterval is how long each request for a job's progress waits.
+const jobPollInterval = time.Second
 
-// errJobFailed is the end of a job that was not done, or not to all.
+// errJobFailed is the error for a job that failed or did not process all messages.
 var errJobFailed = errors.New("it was not done to all messages")
 
-// await shows how a job goes on, until its end or for so long; zero: until its
-// end.
-func (c client) await(ctx context.Context, s streams, id int64, atMost time.Duration) error {
+// waitForJob shows the progress of a job until it ends, or for atMost; zero means no limit.
+func (c client) waitForJob(ctx context.Context, s cli.Streams, id int64, atMost time.Duration) error {
 	end := time.Now().Add(atMost)
 	for {
-		pause := jobPause
+		pause := jobPollInterval
 		if atMost > 0 {
 			pause = max(0, min(pause, time.Until(end)))
 		}
 		var is api.Job
-		raw, err := c.ask(ctx, http.MethodGet, jobPath(id)+"?wait="+pause.String(), nil, &is, pause)
+		raw, err := c.request(ctx, http.MethodGet, jobPath(id)+"?wait="+pause.String(), nil, &is, pause)
 		if err != nil && ctx.Err() != nil {
-			s.progress("")
-			fmt.Fprintf(s.err, "job %d goes on; mayfly jobs cancel %d stops it\n", id, id) //nolint:errcheck // there is nobody else to tell
+			s.ShowProgress("")
+			fmt.Fprintf(s.Err, "job %d goes on; mayfly jobs cancel %d stops it\n", id, id) //nolint:errcheck // nowhere else to report it
 			return context.Cause(ctx)
 		}
 		if err != nil {
 			return err
 		}
-		s.progress(fmt.Sprintf("job %d: %d of %d", id, is.Counts.Seen, is.Counts.Total))
+		s.ShowProgress(fmt.Sprintf("job %d: %d of %d", id, is.Counts.Seen, is.Counts.Total))
 		if is.Ended != nil || atMost > 0 && !time.Now().Before(end) {
-			s.progress("")
-			err := c.showJob(s, raw, is)
-			if err == nil && is.Ended != nil && is.State != "done" { // somebody cancelled it, or the server ended
+			s.ShowProgress("")
+			err := c.printJob(s, raw, is)
+			if err == nil && is.Ended != nil && is.State != "done" { // cancelled, or the server ended
 				err = fmt.Errorf("job %d was %s: %w", is.ID, is.State, errJobFailed)
 			}
 			return err
@@ -77,12 +76,12 @@ func (c client) await(ctx context.Context, s streams, id int64, atMost time.Dura
 	}
 }
 
-// showJob prints a job that came as raw. One that has not done all is an error.
-func (c client) showJob(s streams, raw []byte, is api.Job) (err error) {
+// printJob prints a job; raw is its JSON. A job that did not process all messages is an error.
+func (c client) printJob(s cli.Streams, raw []byte, is api.Job) (err error) {
 	if c.JSON {
-		err = s.write(raw)
+		err = s.WriteRaw(raw)
 	} else {
-		_, err = fmt.Fprint(s.out, jobText(is))
+		_, err = fmt.Fprint(s.Out, describeJob(is))
 	}
 	if err == nil && is.Ended != nil && (is.State == "failed" || is.Counts.Failed > 0) {
 		return fmt.Errorf("job %d: %w", is.ID, errJobFailed)
@@ -90,19 +89,19 @@ func (c client) showJob(s streams, raw []byte, is api.Job) (err error) {
 	return err
 }
 
-// jobText is a job in words, with the messages that were refused.
-func jobText(is api.Job) string {
+// describeJob describes a job, with the messages that were refused.
+func describeJob(is api.Job) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "job %d  %s  %s  %s\n", is.ID, is.Kind, is.State, jobCounts(is.Counts))
+	fmt.Fprintf(&text, "job %d  %s  %s  %s\n", is.ID, is.Kind, is.State, describeJobCounts(is.Counts))
 	if is.Why != "" {
-		fmt.Fprintf(&text, "  %s\n", printable(is.Why, 200))
+		fmt.Fprintf(&text, "  %s\n", cli.Printable(is.Why, 200))
 	}
 	for _, f := range is.Failures {
 		if f.Line != 0 {
-			fmt.Fprintf(&text, "  line %d: %s\n", f.Line, printable(f.Reason, 200))
+			fmt.Fprintf(&text, "  line %d: %s\n", f.Line, cli.Printable(f.Reason, 200))
 			continue
 		}
-		fmt.Fprintf(&text, "  %s #%d: %s\n", f.Path, f.SequenceNumber, printable(f.Reason, 200))
+		fmt.Fprintf(&text, "  %s #%d: %s\n", f.Path, f.SequenceNumber, cli.Printable(f.Reason, 200))
 	}
 	switch {
 	case is.Undoable:
@@ -113,6 +112,6 @@ func jobText(is api.Job) string {
 	return text.String()
 }
 
-func jobCounts(n api.JobCounts) string {
+func describeJobCounts(n api.JobCounts) string {
 	return fmt.Sprintf("%d of %d seen, %d done, %d skipped, %d failed", n.Seen, n.Total, n.Done, n.Skipped, n.Failed)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 	"mayfly/web/api"
 )
@@ -11,23 +12,23 @@ import (
 // jobsShowCommand shows a job.
 type jobsShowCommand struct {
 	client
-	Job  int64  `arg:"" help:"Its number."`
-	Wait string `default:"0s" placeholder:"DURATION" help:"How long to wait for its end."`
+	Job  int64  `arg:"" help:"Number of the job."`
+	Wait string `default:"0s" placeholder:"DURATION" help:"Wait this long for the job to end."`
 }
 
-// Run shows.
-func (c *jobsShowCommand) Run(ctx context.Context, s streams) error {
+// Run shows the job, with --wait once it has ended or the wait is over.
+func (c *jobsShowCommand) Run(ctx context.Context, s cli.Streams) error {
 	wait, never, err := engine.ParseDuration(c.Wait)
 	if err != nil || never {
-		return misused("--wait is a duration such as 10m, not %q", c.Wait)
+		return cli.UsageErrorf("--wait is a duration such as 10m, not %q", c.Wait)
 	}
 	if wait > 0 {
-		return c.await(ctx, s, c.Job, wait)
+		return c.waitForJob(ctx, s, c.Job, wait)
 	}
 	var is api.Job
-	raw, err := c.ask(ctx, http.MethodGet, jobPath(c.Job), nil, &is, 0)
+	raw, err := c.request(ctx, http.MethodGet, jobPath(c.Job), nil, &is, 0)
 	if err != nil {
 		return err
 	}
-	return c.showJob(s, raw, is)
+	return c.printJob(s, raw, is)
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
@@ -14,26 +15,26 @@ import (
 type jobsStartCommand struct {
 	client
 	jobFlags
-	Kind   string   `arg:"" enum:"resubmit,copy,move,delete,purge,dead-letter,extend,reschedule,send-now,return-to-active" help:"What to do: resubmit, copy, move, delete, purge, dead-letter, extend, reschedule, send-now or return-to-active."`
-	In     []string `placeholder:"PATH" sep:"none" help:"Where the messages are; may be repeated. Default: anywhere, if there is a query."`
+	Kind   string   `arg:"" enum:"resubmit,copy,move,delete,purge,dead-letter,extend,reschedule,send-now,return-to-active" help:"Operation: resubmit, copy, move, delete, purge, dead-letter, extend, reschedule, send-now or return-to-active."`
+	In     []string `placeholder:"PATH" sep:"none" help:"Entity with the messages; may be repeated. Default: all entities, if there is a query."`
 	State  string   `enum:",active,deferred,scheduled" default:"" placeholder:"STATE" help:"Only messages that are active, deferred or scheduled."`
-	To     string   `placeholder:"PATH" help:"Of move and copy: where to."`
-	Reason string   `help:"DeadLetterReason, of dead-letter."`
-	By     string   `placeholder:"DURATION" help:"Of extend: by how much."`
-	At     string   `placeholder:"TIME" help:"Of reschedule: when they become available, a time or a duration from now."`
+	To     string   `placeholder:"PATH" help:"For move and copy: target queue or topic."`
+	Reason string   `help:"For dead-letter: DeadLetterReason."`
+	By     string   `placeholder:"DURATION" help:"For extend: duration to add."`
+	At     string   `placeholder:"TIME" help:"For reschedule: new time, or duration from now."`
 }
 
-// jobFlags are those of whatever starts a job.
+// jobFlags are the flags of all commands that start a job.
 type jobFlags struct {
-	Query          string `placeholder:"QUERY" help:"Only messages that match, as mayfly search has it."`
-	DropDuplicates bool   `name:"drop-duplicates" help:"Drop those that the target takes for duplicates; else they are refused."`
-	DryRun         bool   `name:"dry-run" help:"Do nothing, and tell how many messages are meant."`
-	Yes            bool   `short:"y" help:"Do not ask before messages are removed for good."`
-	NoWait         bool   `name:"no-wait" help:"Do not wait for the end of the job."`
+	Query          string `placeholder:"QUERY" help:"Only messages that match this query, in the syntax of mayfly search."`
+	DropDuplicates bool   `name:"drop-duplicates" help:"Drop messages that the target detects as duplicates. Default: fail for them."`
+	DryRun         bool   `name:"dry-run" help:"Count the messages, and do nothing."`
+	Yes            bool   `short:"y" help:"Do not ask for confirmation before messages are deleted."`
+	NoWait         bool   `name:"no-wait" help:"Do not wait for the job to end."`
 }
 
-// Run starts it.
-func (c *jobsStartCommand) Run(ctx context.Context, s streams) error {
+// Run starts the job.
+func (c *jobsStartCommand) Run(ctx context.Context, s cli.Streams) error {
 	in := api.NewJob{Kind: c.Kind, Paths: c.In, State: c.State, To: c.To, Reason: c.Reason, By: c.By}
 	if c.At != "" {
 		at, err := parseAt(c.At, time.Now())
@@ -42,27 +43,27 @@ func (c *jobsStartCommand) Run(ctx context.Context, s streams) error {
 		}
 		in.Until = &at
 	}
-	return c.start(ctx, s, c.client, in)
+	return c.startJob(ctx, s, c.client, in)
 }
 
-// start counts what a job is about, asks where messages would be gone for good,
-// starts it and waits for its end.
-func (f jobFlags) start(ctx context.Context, s streams, c client, in api.NewJob) error {
+// startJob counts the messages of a job, asks for confirmation if messages would be lost, starts
+// the job and waits for its end.
+func (f jobFlags) startJob(ctx context.Context, s cli.Streams, c client, in api.NewJob) error {
 	in.Query, in.DropDuplicates, in.DryRun = f.Query, f.DropDuplicates, true
-	var meant api.JobForecast
-	raw, err := c.ask(ctx, http.MethodPost, "/api/v1/jobs", in, &meant, 0)
+	var meant api.JobPreview
+	raw, err := c.request(ctx, http.MethodPost, "/api/v1/jobs", in, &meant, 0)
 	if err != nil {
 		return err
 	}
 	if f.DryRun && c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
-	goes := messages(meant.Matching)
+	goes := cli.MessageCount(meant.Matching)
 	if meant.Unseen > 0 {
-		goes = fmt.Sprintf("at least %d and at most %s", meant.Matching, messages(meant.AtMost))
+		goes = fmt.Sprintf("at least %d and at most %s", meant.Matching, cli.MessageCount(meant.AtMost))
 	}
 	if f.DryRun {
-		_, err := fmt.Fprintf(s.out, "Nothing is done. This would %s %s; %d of them are locked and would be skipped.\n", in.Kind, goes, meant.Locked)
+		_, err := fmt.Fprintf(s.Out, "Nothing is done. This would %s %s; %d of them are locked and would be skipped.\n", in.Kind, goes, meant.Locked)
 		return err
 	}
 	if removes := in.Kind == "delete" || in.Kind == "purge"; removes && !f.Yes && meant.AtMost > 0 {
@@ -72,12 +73,12 @@ func (f jobFlags) start(ctx context.Context, s streams, c client, in api.NewJob)
 	}
 	in.DryRun, in.Count = false, &meant.AtMost
 	var is api.Job
-	raw, err = c.ask(ctx, http.MethodPost, "/api/v1/jobs", in, &is, 0)
+	raw, err = c.request(ctx, http.MethodPost, "/api/v1/jobs", in, &is, 0)
 	if err != nil {
 		return err
 	}
 	if f.NoWait {
-		return c.showJob(s, raw, is)
+		return c.printJob(s, raw, is)
 	}
-	return c.await(ctx, s, is.ID, 0)
+	return c.waitForJob(ctx, s, is.ID, 0)
 }

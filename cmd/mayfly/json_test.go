@@ -10,16 +10,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"mayfly/cmd/mayfly/cli"
 )
 
-// TestJSONOfEachCommand holds what commands print with --json against what they have
-// printed before: the members, and what each is. Programs read it; a member that has
-// gone or is called something else breaks them.
+// TestJSONOfEachCommand compares the JSON output of commands with an earlier version: members
+// and their types. Programs depend on them, so a removed or renamed member breaks programs.
 func TestJSONOfEachCommand(t *testing.T) {
-	s := serving(t, Config{Store: "memory:"})
+	s := Start(t, Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)
 	var out strings.Builder
-	seen := map[string]bool{}
+	seen, all := map[string]bool{}, nodes(t)
 	for _, step := range []struct{ line, in string }{
 		{"entities create queue orders DeadLetteringOnMessageExpiration=true --json", ""},
 		{"entities create queue copies --json", ""},
@@ -28,9 +29,14 @@ func TestJSONOfEachCommand(t *testing.T) {
 		{"entities update orders MaxDeliveryCount=5 --json", ""},
 		{"entities list --json", ""},
 		{"entities show prices/Subscriptions/eu --json", ""},
+		{"rules create prices/Subscriptions/eu dear --filter price>100 --json", ""},
+		{"rules update prices/Subscriptions/eu dear --correlation {\"Label\":\"x\"} --json", ""},
+		{"rules list prices/Subscriptions/eu --json", ""},
+		{"rules delete prices/Subscriptions/eu dear --json", ""},
 		{"send orders hello --subject new -p price=12.5 --message-id m-1 --ttl 1h --json", ""},
 		{"send orders --jsonl --json", `{"body":"hello"}` + "\n" + `{"colour":"red"}` + "\n"},
 		{"peek orders --json", ""},
+		{"damaged --json", ""},
 		{"search hello --json", ""},
 		{"receive orders --then dead-letter --reason unpaid --json", ""},
 		{"peek orders/$DeadLetterQueue --json", ""},
@@ -59,12 +65,12 @@ func TestJSONOfEachCommand(t *testing.T) {
 		{"alerts delete late --json", ""},
 		{"namespaces create shop --json", ""},
 		{"namespaces list --json", ""},
-		{"namespaces update shop --profile premium --json", ""}, // which is in memory alone
+		{"namespaces update shop --profile premium --json", ""}, // it is in memory
 		{"namespaces delete shop --yes --json", ""},
 		{"tokens create ci --role viewer --json", ""},
 		{"tokens link demo --json", ""},
 		{"tokens list --json", ""},
-		{"tokens revoke abcdefghij --json", ""}, // which there is not
+		{"tokens revoke abcdefghij --json", ""}, // it does not exist
 		{"views set mine seq prop.region --list search --json", ""},
 		{"views list --json", ""},
 		{"views delete mine --json", ""},
@@ -74,14 +80,14 @@ func TestJSONOfEachCommand(t *testing.T) {
 		{"templates delete mine --json", ""},
 		{"scenes list --json", ""},
 		{"scenes show deadline --json", ""},
-		{"scenes add - --id lunch --json", lunchScene},
+		{"scenes add - --id lunch --json", LunchScene},
 		{"scenes play lunch --auto --json", ""},
-		{"scenes clock default --json", ""}, // which is not played
+		{"scenes clock default --json", ""}, // it is not a play
 		{"scenes remove lunch --json", ""},
 		{"healthcheck --json", ""},
 	} {
 		words := strings.Fields(step.line)
-		for _, n := range nodes(t) {
+		for _, n := range all {
 			if strings.HasPrefix(step.line, strings.TrimPrefix(n.Path(), "mayfly ")+" ") {
 				seen[n.Path()] = true
 			}
@@ -91,13 +97,13 @@ func TestJSONOfEachCommand(t *testing.T) {
 		if words[0] == "watch" {
 			said = firstLine(t, words)
 		} else {
-			said, complained, code = typed(t, step.in, words...)
+			said, complained, code = RunCommand(t, step.in, words...)
 		}
 		fmt.Fprintf(&out, "mayfly %s\n", step.line)
-		if code != exitOK {
+		if code != cli.ExitOK {
 			fmt.Fprintf(&out, "  ends with %d\n", code)
 		} else {
-			complained = "" // words for people
+			complained = "" // text for people
 		}
 		for _, lines := range []string{said, complained} {
 			shapes := map[string]bool{}
@@ -114,7 +120,7 @@ func TestJSONOfEachCommand(t *testing.T) {
 		}
 		out.WriteString("\n")
 	}
-	golden(t, "json.txt", out.String())
+	Golden(t, "json.txt", out.String())
 	for _, n := range nodes(t) {
 		for _, f := range n.Flags {
 			if f.Name == "json" && len(n.Children) == 0 && !seen[n.Path()] {
@@ -124,13 +130,13 @@ func TestJSONOfEachCommand(t *testing.T) {
 	}
 }
 
-// shape adds the members of v, by their way there, and what each is.
+// shape adds the members of v, by their paths, with their types.
 func shape(at string, v any, to map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, of := range v {
 			if strings.HasSuffix(at, "properties.") && name != "type" && name != "value" && strings.Contains(fmt.Sprint(of), "map[") {
-				name = "*" // somebody's own
+				name = "*" // a name that the user has chosen
 			}
 			shape(at+name+".", of, to)
 		}
@@ -147,14 +153,14 @@ func shape(at string, v any, to map[string]bool) {
 	}
 }
 
-// firstLine runs a command without an end until it has printed a line.
+// firstLine runs a command that does not end until it has printed a line.
 func firstLine(t *testing.T, words []string) string {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(t.Context())
 	read, write := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, words, nil, streams{in: strings.NewReader(""), out: write, err: io.Discard})
+		ended <- cli.Execute(ctx, commands(), words, nil, cli.Streams{In: strings.NewReader(""), Out: write, Err: io.Discard})
 		write.Close()
 	}()
 	lines := bufio.NewScanner(read)
@@ -166,8 +172,8 @@ func firstLine(t *testing.T, words []string) string {
 		_, _ = io.Copy(io.Discard, read) //nolint:errcheck // until its end
 	}()
 	var line string
-	eventually(t, "something happens", func() bool {
-		if _, complaint, code := typed(t, "", "send", "orders", "hello", "--json"); code != exitOK {
+	Eventually(t, "something happens", func() bool {
+		if _, complaint, code := RunCommand(t, "", "send", "orders", "hello", "--json"); code != cli.ExitOK {
 			t.Fatal(complaint)
 		}
 		select {
@@ -177,7 +183,7 @@ func firstLine(t *testing.T, words []string) string {
 			return false
 		}
 	})
-	stop(errStopped)
+	stop(cli.ErrStopped)
 	<-ended
 	return line + "\n"
 }

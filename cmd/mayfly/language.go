@@ -8,17 +8,16 @@ import (
 	"mayfly/views/locale"
 )
 
-// inLanguage is the flag of commands that tell texts which are there in several
-// languages: those of scenes.
-type inLanguage struct {
-	Lang string `placeholder:"CODE" choices:"en,pt-PT,pt-BR,cs,zh-CN" help:"The language of its texts, such as cs, where it has them. Default: that of LC_ALL, LC_MESSAGES or LANG, if the dashboard has it, else en."`
+// languageFlag is the flag of commands whose texts, those of scenes, exist in several languages.
+type languageFlag struct {
+	Lang string `placeholder:"CODE" choices:"en,pt-PT,pt-BR,cs,zh-CN" help:"Language, such as cs. Default: from LC_ALL, LC_MESSAGES or LANG if the dashboard has it, else en."`
 }
 
-// in is an address of the API that answers in the language.
-func (c inLanguage) in(ctx context.Context, path string, env func(string) string) string {
+// withLanguage adds the language to an address of the API.
+func (c languageFlag) withLanguage(ctx context.Context, path string, env func(string) string) string {
 	lang := c.Lang
 	if lang == "" {
-		lang = languageOf(ctx, env)
+		lang = environmentLanguage(ctx, env)
 	}
 	at := "?"
 	if strings.Contains(path, "?") {
@@ -27,9 +26,9 @@ func (c inLanguage) in(ctx context.Context, path string, env func(string) string
 	return path + at + url.Values{"lang": {lang}}.Encode()
 }
 
-// languageOf is the language of the dashboard's that the environment asks for, as
-// programs on a terminal find it: the first of the variables that is set says it.
-func languageOf(ctx context.Context, env func(string) string) string {
+// environmentLanguage returns the dashboard language for the environment. As is usual for programs on
+// a terminal, the first variable that is set decides.
+func environmentLanguage(ctx context.Context, env func(string) string) string {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		if is := env(name); is != "" {
 			is, _, _ = strings.Cut(is, "@")

@@ -22,24 +22,24 @@ func TestLanguageOfTheEnvironment(t *testing.T) {
 			name, value, _ := strings.Cut(v, "=")
 			env[name] = value
 		}
-		if got := languageOf(t.Context(), func(name string) string { return env[name] }); got != want {
+		if got := environmentLanguage(t.Context(), func(name string) string { return env[name] }); got != want {
 			t.Errorf("%q is %s; want %s", set, got, want)
 		}
 	}
 }
 
-// TestLanguagesAreCompleted: all that there are, and no others.
+// TestLanguagesAreCompleted checks that completion suggests exactly the supported languages.
 func TestLanguagesAreCompleted(t *testing.T) {
 	var all []string
 	for _, l := range locale.Languages() {
 		all = append(all, l.Tag)
 	}
-	f, _ := reflect.TypeFor[inLanguage]().FieldByName("Lang")
+	f, _ := reflect.TypeFor[languageFlag]().FieldByName("Lang")
 	if got, want := f.Tag.Get("choices"), strings.Join(all, ","); got != want {
 		t.Errorf("%q; want %q", got, want)
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if script, _, _ := typed(t, "", "completion", shell); !strings.Contains(script, strings.Join(all, " ")) {
+		if script, _, _ := RunCommand(t, "", "completion", shell); !strings.Contains(script, strings.Join(all, " ")) {
 			t.Errorf("%s does not complete them", shell)
 		}
 	}

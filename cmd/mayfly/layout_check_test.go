@@ -2,11 +2,13 @@ package main_test
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -17,19 +19,18 @@ import (
 
 const module = "mayfly"
 
-// A source is what the rules ask of one Go file.
+// A source has the properties of a Go file that the rules check.
 type source struct {
 	name, folder string // slash-separated, from the top of the tree
 	test         bool   // *_test.go
 	support      bool   // in a package made for tests: its name ends in "test"
 	pkg          string
 	imports      []string
-	timeFuncs    []string // functions of package time it mentions, sorted, each once
+	timeFuncs    []string // functions of package time it uses, sorted, each once
 }
 
-// violations says in one line each what in the tree breaks the layout, in the
-// order of the files. An empty answer from a tree without Go files would prove
-// nothing, so that is an error.
+// violations returns a line for each violation of the layout in the tree, in the order of the
+// files.
 func violations(tree fs.FS) ([]string, error) {
 	entries, err := fs.ReadDir(tree, ".")
 	if err != nil {
@@ -49,13 +50,80 @@ func violations(tree fs.FS) ([]string, error) {
 			found = append(found, e.Name()+" may not lie at the top of the tree")
 		}
 	}
-	files := 0
+	err = goFiles(tree, func(s source) {
+		for _, what := range slices.Concat(wrongName(s), wrongImports(s), wrongClock(s)) {
+			found = append(found, s.name+" "+what)
+		}
+	})
+	return found, err
+}
+
+// unusedPermissions returns a line for each permission of a rule that no file of its folders
+// uses.
+func unusedPermissions(tree fs.FS) (found []string, err error) {
+	used := map[string]bool{} // by the rule's folder and what it allows
+	err = goFiles(tree, func(s source) {
+		for _, p := range s.imports {
+			ours, ok := strings.CutPrefix(p, module+"/")
+			i := slices.IndexFunc(imports, func(r rule) bool { return covers(r.folder, s.folder) })
+			if !ok || i < 0 {
+				continue
+			}
+			for _, may := range imports[i].may {
+				if covers(may, ours) {
+					used[imports[i].folder+" "+may] = true
+				}
+			}
+		}
+	})
+	for _, r := range imports {
+		for _, may := range r.may {
+			if !used[r.folder+" "+may] {
+				found = append(found, fmt.Sprintf("%s may import %s, but does not", r.folder, may))
+			}
+		}
+	}
+	return found, err
+}
+
+// crowded returns a line for each folder with more Go and templ files than a reader can take
+// in: tests and generated files aside.
+func crowded(tree fs.FS) (found []string, err error) {
+	files := map[string]int{}
 	err = fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata"):
-			return fs.SkipDir // as the go command does
+		case ignored(name, d):
+			return fs.SkipDir
+		case strings.HasSuffix(name, ".templ"), path.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go") && !strings.HasSuffix(name, "_templ.go"):
+			files[path.Dir(name)]++
+		}
+		return nil
+	})
+	for _, folder := range slices.Sorted(maps.Keys(files)) {
+		if n, limit := files[folder], cmp.Or(roomFor[folder], filesInFolder); n > limit {
+			found = append(found, fmt.Sprintf("%s has %d files, at most %d are allowed: group them, or divide the package", folder, n, limit))
+		}
+	}
+	return found, err
+}
+
+// ignored reports whether the go command ignores a folder.
+func ignored(name string, d fs.DirEntry) bool {
+	return d.IsDir() && name != "." && (strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_") || d.Name() == "testdata")
+}
+
+// goFiles calls do with each Go file of the tree. A tree without Go files would prove nothing,
+// so that is an error.
+func goFiles(tree fs.FS, do func(source)) error {
+	files := 0
+	err := fs.WalkDir(tree, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case ignored(name, d):
+			return fs.SkipDir
 		case d.IsDir() || path.Ext(name) != ".go":
 			return nil
 		}
@@ -64,15 +132,13 @@ func violations(tree fs.FS) ([]string, error) {
 			return err
 		}
 		files++
-		for _, what := range slices.Concat(wrongName(s), wrongImports(s), wrongClock(s)) {
-			found = append(found, name+" "+what)
-		}
+		do(s)
 		return nil
 	})
 	if err == nil && files == 0 {
-		err = fmt.Errorf("no Go file found")
+		err = errors.New("no Go file found")
 	}
-	return found, err
+	return err
 }
 
 func read(tree fs.FS, name string) (source, error) {
@@ -133,7 +199,7 @@ func wrongImports(s source) (found []string) {
 				continue
 			}
 			if s.test && covers("cmd/...", s.folder) && len(c.in) > 0 {
-				continue // the command's tests look behind every door
+				continue // the command's tests may use any package
 			}
 			found = append(found, fmt.Sprintf("imports %s, allowed only in %s: %s", p, places(c.in, c.tests), c.why))
 		}
@@ -180,7 +246,7 @@ func wrongClock(s source) (found []string) {
 	return found
 }
 
-// covers reports whether a pattern of the tables speaks of a folder.
+// covers reports whether a pattern of the tables matches a folder.
 func covers(pattern, folder string) bool {
 	base, deep := strings.CutSuffix(pattern, "...")
 	if !deep {
@@ -201,7 +267,7 @@ func places(folders []string, tests bool) string {
 	return cmp.Or(strings.Join(folders, ", "), "nothing")
 }
 
-// The layout's own test: a rule that cannot fail keeps nothing.
+// TestLayoutCheckerFindsWhatIsWrong tests the checker: a rule that cannot fail is useless.
 func TestLayoutCheckerFindsWhatIsWrong(t *testing.T) {
 	const skeleton = "static/ok.go" // keeps a tree whose point is another file from being empty
 	for name, tc := range map[string]struct {
@@ -211,7 +277,7 @@ func TestLayoutCheckerFindsWhatIsWrong(t *testing.T) {
 		"engine knows a store":               {"engine/a.go", `package engine; import _ "mayfly/storage/memory"`, "imports storage/memory; engine may import"},
 		"engine knows its broker":            {"engine/a.go", `package engine; import _ "mayfly/engine/broker"`, "imports engine/broker; engine may import"},
 		"engine knows filters":               {"engine/a.go", `package engine; import _ "mayfly/engine/filter"`, ""},
-		"value is a leaf":                    {"engine/value/a.go", `package value; import _ "mayfly/engine"`, "engine/value may import nothing"},
+		"value is a leaf":                    {"engine/value/a.go", `package value; import _ "mayfly/engine"`, "engine/value may import engine/shorten"},
 		"a driver knows another":             {"storage/sqlite/a.go", `package sqlite; import _ "mayfly/storage/memory"`, "imports storage/memory; storage/sqlite"},
 		"a driver's test runs the suite":     {"storage/sqlite/a_test.go", `package sqlite; import _ "mayfly/storage/storetest"`, ""},
 		"a driver's code runs the suite":     {"storage/a.go", `package storage; import _ "mayfly/storage/storetest"`, "which is for tests"},
@@ -233,13 +299,13 @@ func TestLayoutCheckerFindsWhatIsWrong(t *testing.T) {
 		"Echo in views":                      {"views/a.go", `package views; import _ "github.com/labstack/echo/v4"`, "allowed only in web/..."},
 		"templ in the command":               {"cmd/mayfly/a.go", `package main; import _ "github.com/a-h/templ"`, "allowed only in views/..., web/..."},
 		"gorilla in another door":            {"web/ui/a.go", `package ui; import _ "github.com/gorilla/websocket"`, "allowed only in web/live/..."},
-		"kong in a library":                  {"web/a.go", `package web; import _ "github.com/alecthomas/kong"`, "allowed only in cmd/mayfly"},
+		"kong in a library":                  {"web/a.go", `package web; import _ "github.com/alecthomas/kong"`, "allowed only in cmd/mayfly/cli"},
 		"a browser in the product":           {"cmd/mayfly/a.go", `package main; import _ "github.com/chromedp/chromedp"`, "allowed only in cmd/livebench, tests"},
 		"a browser in a test":                {"cmd/mayfly/a_test.go", `package main; import _ "github.com/chromedp/chromedp"`, ""},
 		"a module whose name only begins so": {"engine/a.go", `package engine; import _ "github.com/chromedpx/y"`, ""},
 		"an assertion library":               {"cmd/mayfly/a_test.go", `package main; import _ "github.com/stretchr/testify/assert"`, "allowed only in nothing"},
-		"the rules read a file":              {"engine/definition/a.go", `package definition; import _ "os"`, "rules do no I/O"},
-		"the rules' test reads a file":       {"engine/definition/a_test.go", `package definition; import _ "os"`, ""},
+		"the rules read a file":              {"engine/topology/a.go", `package definition; import _ "os"`, "rules do no I/O"},
+		"the rules' test reads a file":       {"engine/topology/a_test.go", `package definition; import _ "os"`, ""},
 		"go-cmp made for tests":              {"engine/enginetest/a.go", `package enginetest; import _ "github.com/google/go-cmp/cmp"`, ""},
 		"a drawer by folder":                 {"web/util/a.go", `package urls`, "called util"},
 		"a drawer by package clause":         {"web/urls/a.go", `package helpers`, "called helpers"},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -9,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 
-	"mayfly/web/authority"
+	"mayfly/web/certificate"
 )
 
-// listen takes a port.
+// listen opens a listener. Without insecure, it must be on loopback.
 func listen(ctx context.Context, flag, text string, insecure bool) (net.Listener, error) {
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", text)
@@ -20,55 +21,55 @@ func listen(ctx context.Context, flag, text string, insecure bool) (net.Listener
 		if e, ok := errors.AsType[*net.OpError](err); ok {
 			err = e.Err
 		}
-		err = fmt.Errorf("nothing can listen on %s: %w", given(flag, text), err)
+		err = fmt.Errorf("nothing can listen on %s: %w", flagWithAddress(flag, text), err)
 		if flag == "--amqp" && errors.Is(err, syscall.EADDRINUSE) {
 			err = fmt.Errorf("%w; if that is another broker or the Service Bus emulator, choose another address with --amqp, or none", err)
 		}
 		return nil, err
 	}
-	// localhost is what the system's hosts file says.
+	// localhost resolves by the system's hosts file.
 	if at, ok := l.Addr().(*net.TCPAddr); !insecure && (!ok || !at.IP.IsLoopback()) {
-		return nil, errors.Join(fmt.Errorf("%s is %s here, which other machines may reach; %s, or add --insecure if that is what you want", given(flag, text), l.Addr(), asking(flag)), l.Close())
+		return nil, errors.Join(fmt.Errorf("%s is %s here, which other machines may reach; %s, or add --insecure if that is what you want", flagWithAddress(flag, text), l.Addr(), authenticationHint(flag)), l.Close())
 	}
 	return l, nil
 }
 
-// given is an address as the command line has it.
-func given(flag, address string) string {
+// flagWithAddress returns an address as written on the command line.
+func flagWithAddress(flag, address string) string {
 	if strings.HasSuffix(flag, ":") {
 		return flag + address
 	}
 	return flag + " " + address
 }
 
-// asking is the flag by which whoever comes to a port is asked to show that he may.
-func asking(flag string) string {
+// authenticationHint suggests the flag that makes a port authenticate its clients.
+func authenticationHint(flag string) string {
 	if flag == "--http" {
 		return "ask people who they are with --auth FILE"
 	}
 	return "ask for tokens with --sas enforce"
 }
 
-// ports are where a server listens.
+// ports are a server's listeners.
 type ports struct {
 	dashboard, admin   net.Listener
-	amqp, amqps, https net.Listener         // nil: there is none
-	its                []port               // of one namespace each
-	peer               net.Listener         // of other servers; nil: likewise
-	authority          *authority.Authority // nil: nothing speaks TLS
-	own                string               // the server's own namespace
+	amqp, amqps, https net.Listener         // nil if there is none
+	namespacePorts     []openPort           // for one namespace each
+	peer               net.Listener         // for other servers; nil if there is none
+	certificate        *certificate.Manager // nil if no port uses TLS
+	ownNamespace       string               // the name of the server's own namespace
 }
 
-// openPorts takes all ports, or none.
+// openPorts opens all listeners, or none.
 func openPorts(ctx context.Context, c Config) (p ports, err error) {
 	defer func() {
 		if err != nil {
 			p.close()
 		}
 	}()
-	p.own = c.Namespace
-	if c.secure() {
-		p.authority, err = authority.Open(authority.Options{Dir: c.TLSDir, Names: c.TLSNames, Logger: c.Logger})
+	p.ownNamespace = c.Namespace
+	if c.usesTLS() {
+		p.certificate, err = certificate.Open(certificate.Options{Dir: c.TLSDir, Names: c.TLSNames, ExtraNames: c.certificateHosts(), Logger: c.Logger})
 		if err != nil {
 			return p, fmt.Errorf("--tls-dir: %w", err)
 		}
@@ -80,64 +81,102 @@ func openPorts(ctx context.Context, c Config) (p ports, err error) {
 		{"--http", c.HTTP, &p.dashboard}, {"--admin", c.Admin, &p.admin}, {"--amqp", c.AMQP, &p.amqp},
 		{"--amqps", c.AMQPS, &p.amqps}, {"--https", c.HTTPS, &p.https}, {"--peer", c.Peer, &p.peer},
 	} {
-		if o.address == "" || o.address == noPort {
+		if o.address == "" || o.address == NoListener {
 			continue
 		}
-		l, err := listen(ctx, o.flag, o.address, c.Insecure || c.guarded(o.flag))
+		l, err := listen(ctx, o.flag, o.address, c.Insecure || c.authenticates(o.flag))
 		if err != nil {
 			return p, err
 		}
 		*o.at = l
 	}
 	for _, o := range c.Listen {
-		l, err := listen(ctx, o.flag(), o.Address, c.Insecure || c.guarded(o.flag()))
+		l, err := listen(ctx, o.flag(), o.Address, c.Insecure || c.authenticates(o.flag()))
 		if err != nil {
 			return p, err
 		}
-		p.its = append(p.its, port{o, l})
+		p.namespacePorts = append(p.namespacePorts, openPort{o, l})
 	}
 	return p, nil
 }
 
-// close lets all ports go. Those that were served are closed already.
+// certificateHosts returns the host names and addresses of the ports with TLS: those in their flags
+// and, for a port on all addresses, the addresses of this machine. Names that the CA may not
+// sign have to be in --tls-name.
+func (c Config) certificateHosts() (names []string) {
+	addresses := []string{c.AMQPS, c.HTTPS, c.Peer}
+	for _, o := range c.Listen {
+		addresses = append(addresses, o.Address)
+	}
+	for _, address := range addresses {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil || address == NoListener {
+			continue
+		}
+		if ip := net.ParseIP(host); host != "" && (ip == nil || !ip.IsUnspecified()) {
+			names = append(names, host)
+			continue
+		}
+		all, err := net.InterfaceAddrs()
+		if err != nil { // then they have to be in --tls-name
+			continue
+		}
+		for _, a := range all {
+			if n, ok := a.(*net.IPNet); ok && !n.IP.IsLinkLocalUnicast() {
+				names = append(names, n.IP.String())
+			}
+		}
+	}
+	return names
+}
+
+// tlsFault returns why TLS failed on nc, as Authority.Fault does.
+func (p ports) tlsFault(nc *tls.Conn) string {
+	if p.certificate == nil {
+		return ""
+	}
+	return p.certificate.Fault(nc)
+}
+
+// close closes all listeners. Those that were served are closed already.
 func (p ports) close() {
-	all := p.forClients()
+	all := p.clientListeners()
 	if p.peer != nil {
 		all = append(all, p.peer)
 	}
 	for _, l := range all {
-		_ = l.Close() //nolint:errcheck // as said
+		_ = l.Close() //nolint:errcheck // it may be closed already
 	}
 }
 
-// abroad are a listener's URLs by the addresses that other machines may reach: none
-// for one that listens on loopback only.
-func abroad(a net.Addr) []string {
+// remoteURLs returns a listener's URLs by the addresses that other machines can reach; none for a
+// listener on loopback.
+func remoteURLs(a net.Addr) []string {
 	at, ok := a.(*net.TCPAddr)
 	if !ok || at.IP.IsLoopback() {
 		return nil
 	}
 	if !at.IP.IsUnspecified() {
-		return []string{address(a)}
+		return []string{localURL(a)}
 	}
-	const most = 8 // machines with many containers have many
+	const most = 8 // a machine with many containers has many addresses
 	all, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil // nobody can say
+		return nil // the addresses are unknown
 	}
 	var urls []string
 	for _, i := range all {
 		n, ok := i.(*net.IPNet)
 		if ok && !n.IP.IsLoopback() && !n.IP.IsLinkLocalUnicast() && (n.IP.To4() != nil || at.IP.To4() == nil) && len(urls) < most {
-			urls = append(urls, addressNamed(a, n.IP.String()))
+			urls = append(urls, urlWithHost(a, n.IP.String()))
 		}
 	}
 	return urls
 }
 
-// loopback tells whether nobody on another machine reaches any port.
+// loopback reports whether all ports are on loopback.
 func (p ports) loopback() bool {
-	for _, l := range p.forClients() {
+	for _, l := range p.clientListeners() {
 		if at, ok := l.Addr().(*net.TCPAddr); !ok || !at.IP.IsLoopback() {
 			return false
 		}
@@ -145,22 +184,22 @@ func (p ports) loopback() bool {
 	return true
 }
 
-// address is a listener's URL as somebody on this machine would open it.
-func address(a net.Addr) string { return addressAt(a, "127.0.0.1") }
+// localURL returns a listener's URL for use on this machine.
+func localURL(a net.Addr) string { return urlWithDefaultHost(a, "127.0.0.1") }
 
-// addressAbroad is a listener's URL as it makes most sense elsewhere: by the
-// name of this machine, if it listens on all its addresses.
-func addressAbroad(a net.Addr) string {
+// remoteURL returns a listener's URL for use on other machines: by the name of this
+// machine, if it listens on all addresses.
+func remoteURL(a net.Addr) string {
 	name, err := os.Hostname()
 	if err != nil {
 		name = "127.0.0.1"
 	}
-	return addressAt(a, name)
+	return urlWithDefaultHost(a, name)
 }
 
-// addressNamed is a listener's URL by a name of this machine, whatever it listens
-// on.
-func addressNamed(a net.Addr, host string) string {
+// urlWithHost returns a listener's URL with a name of this machine, whatever address it
+// listens on.
+func urlWithHost(a net.Addr, host string) string {
 	at, ok := a.(*net.TCPAddr)
 	if !ok {
 		return "http://" + host
@@ -168,8 +207,8 @@ func addressNamed(a net.Addr, host string) string {
 	return "http://" + net.JoinHostPort(host, fmt.Sprint(at.Port))
 }
 
-// addressAt is a listener's URL; host stands for every address.
-func addressAt(a net.Addr, host string) string {
+// urlWithDefaultHost returns a listener's URL, with host in place of the unspecified address.
+func urlWithDefaultHost(a net.Addr, host string) string {
 	at, ok := a.(*net.TCPAddr)
 	if !ok {
 		return "http://" + a.String()

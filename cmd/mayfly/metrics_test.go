@@ -6,26 +6,27 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// TestMetricsFollowWhatHappens has a scrape tell what was sent and completed, and
-// the rest of the entities summed.
+// TestMetricsFollowWhatHappens checks that a scrape counts sent and completed messages, and
+// sums up the remaining entities.
 func TestMetricsFollowWhatHappens(t *testing.T) {
-	s := serving(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), MetricsEntities: 1})
+	s := Start(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), MetricsEntities: 1})
 	api := s.Dashboard + "/api/v1"
 	for _, q := range []string{"a", "b", "c"} {
-		if code, text := request(t, "POST", api+"/send/"+q+"?create=queue", `[{},{}]`); code != 201 {
+		if code, text := Request(t, "POST", api+"/send/"+q+"?create=queue", `[{},{}]`); code != 201 {
 			t.Fatal(code, text)
 		}
 	}
-	if code, text := request(t, "POST", api+"/receive/a", `{"mode":"receive-and-delete"}`); code != 200 {
+	if code, text := Request(t, "POST", api+"/receive/a", `{"mode":"receive-and-delete"}`); code != 200 {
 		t.Fatal(code, text)
 	}
 	var got string
-	eventually(t, "the counters have all", func() bool {
-		got = get(t, s.Dashboard+"/metrics")
+	Eventually(t, "the counters have all", func() bool {
+		got = Get(t, s.Dashboard+"/metrics")
 		return strings.Contains(got, `mayfly_messages_completed_total{namespace="default",entity="a"} 1`) && strings.Contains(got, `mayfly_messages_received_total{namespace="default",entity="…"} 4`)
 	})
 	for _, want := range []string{`mayfly_messages{namespace="default",entity="a",state="active"} 1`, `mayfly_messages{namespace="default",entity="…",state="active"} 4`, `mayfly_connections{namespace="default"} 0`, `mayfly_ready{namespace="default"} 1`} {
@@ -33,16 +34,20 @@ func TestMetricsFollowWhatHappens(t *testing.T) {
 			t.Errorf("there is no %s in\n%s", want, got)
 		}
 	}
-	if m := regexp.MustCompile(`mayfly_store_bytes\{namespace="default"\} (\d+)`).FindStringSubmatch(got); m == nil || len(m[1]) < 4 {
-		t.Errorf("the store has no size: %v", m)
+	m := regexp.MustCompile(`mayfly_store_bytes\{namespace="default"\} (\S+)`).FindStringSubmatch(got)
+	if m == nil {
+		t.Fatal("the store has no size")
+	}
+	if size, err := strconv.ParseFloat(m[1], 64); err != nil || size < 1000 {
+		t.Errorf("the store has the size %s: %v", m[1], err)
 	}
 }
 
-// TestGrafanaAsksForWhatThereIs holds every metric of the dashboard for Grafana
-// against a scrape.
+// TestGrafanaAsksForWhatThereIs checks that every metric of the Grafana dashboard is in a
+// scrape.
 func TestGrafanaAsksForWhatThereIs(t *testing.T) {
-	s := serving(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db")})
-	if code, text := request(t, "POST", s.Dashboard+"/api/v1/send/a?create=queue", `{}`); code != 201 {
+	s := Start(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db")})
+	if code, text := Request(t, "POST", s.Dashboard+"/api/v1/send/a?create=queue", `{}`); code != 201 {
 		t.Fatal(code, text)
 	}
 	var d struct {
@@ -54,10 +59,10 @@ func TestGrafanaAsksForWhatThereIs(t *testing.T) {
 			List []struct{ Name string }
 		}
 	}
-	if err := json.Unmarshal([]byte(get(t, s.Dashboard+"/grafana.json")), &d); err != nil {
+	if err := json.Unmarshal([]byte(Get(t, s.Dashboard+"/grafana.json")), &d); err != nil {
 		t.Fatal(err)
 	}
-	metrics, asked := get(t, s.Dashboard+"/metrics"), 0
+	metrics, asked := Get(t, s.Dashboard+"/metrics"), 0
 	name := regexp.MustCompile(`\b(mayfly|go|process)_\w+`)
 	for _, p := range d.Panels {
 		if len(p.Targets) == 0 {
@@ -83,23 +88,23 @@ func TestGrafanaAsksForWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestReadmeMetrics holds the README's table of metrics, and what go doc says of
-// them, against a scrape: each name with its labels, its type and what it tells.
-func TestReadmeMetrics(t *testing.T) {
-	s := serving(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db")})
-	if code, text := request(t, "POST", s.Dashboard+"/api/v1/send/a?create=queue", `{}`); code != 201 {
+// TestDocsMetrics compares the documentation's table of metrics, and their package documentation,
+// with a scrape: names, labels, types and help texts.
+func TestDocsMetrics(t *testing.T) {
+	s := Start(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db")})
+	if code, text := Request(t, "POST", s.Dashboard+"/api/v1/send/a?create=queue", `{}`); code != 201 {
 		t.Fatal(code, text)
 	}
-	docs, err := os.ReadFile(filepath.FromSlash("../../web/metrics/metrics.go"))
+	docs, err := os.ReadFile(filepath.FromSlash("../../web/prometheus/metrics.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	about, _, _ := strings.Cut(string(docs), "\npackage metrics\n")
+	about, _, _ := strings.Cut(string(docs), "\npackage prometheus\n")
 	labels := regexp.MustCompile(`(\w+)="`)
 	var b strings.Builder
 	b.WriteString("| Metric | Type | What it tells |\n| --- | --- | --- |\n")
 	told := 0
-	for part := range strings.SplitSeq("\n"+get(t, s.Dashboard+"/metrics"), "\n# HELP ") {
+	for part := range strings.SplitSeq("\n"+Get(t, s.Dashboard+"/metrics"), "\n# HELP ") {
 		name, rest, ok := strings.Cut(part, " ")
 		if !ok || strings.TrimSpace(part) == "" {
 			continue
@@ -109,12 +114,12 @@ func TestReadmeMetrics(t *testing.T) {
 		first, _, _ := strings.Cut(samples, "\n")
 		var with []string
 		for _, l := range labels.FindAllStringSubmatch(first, -1) {
-			if l[1] != "le" { // a histogram's own
+			if l[1] != "le" { // the histogram's own label
 				with = append(with, l[1])
 			}
 		}
 		if told++; !regexp.MustCompile(`\b` + name + `\b`).MatchString(about) {
-			t.Errorf("go doc ./web/metrics does not have %s", name)
+			t.Errorf("go doc ./web/prometheus does not have %s", name)
 		}
 		if len(with) > 0 {
 			name += "{" + strings.Join(with, ",") + "}"
@@ -124,22 +129,22 @@ func TestReadmeMetrics(t *testing.T) {
 	if told < 15 {
 		t.Errorf("only %d are told", told)
 	}
-	inReadme(t, "metrics", b.String())
+	inDocs(t, "metrics", "metrics", b.String())
 }
 
-// What is told of namespaces is of each: those that come, that cannot be opened and
-// that go, whatever becomes of the server's own.
+// Metrics cover all namespaces: new ones, those that cannot be opened and deleted ones,
+// independently of the server's own.
 func TestMetricsOfNamespaces(t *testing.T) {
-	s := serving(t, Config{Store: withBad(t)})
-	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
-	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"demo","temporary":true}`)
-	s.must(t, 201, "POST", s.API+"/n/shop/send/orders?create=queue", "", `[{},{}]`)
-	s.must(t, 201, "POST", s.API+"/n/demo/send/orders?create=queue", "", `{}`)
+	s := Start(t, Config{Store: withBad(t)})
+	s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
+	s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"demo","temporary":true}`)
+	s.MustRequest(t, 201, "POST", s.API+"/n/shop/send/orders?create=queue", "", `[{},{}]`)
+	s.MustRequest(t, 201, "POST", s.API+"/n/demo/send/orders?create=queue", "", `{}`)
 	wants := func(what string, in []string, out ...string) {
 		t.Helper()
 		var got string
-		eventually(t, what, func() bool {
-			got = get(t, s.Dashboard+"/metrics")
+		Eventually(t, what, func() bool {
+			got = Get(t, s.Dashboard+"/metrics")
 			for _, want := range in {
 				if !strings.Contains(got, want) {
 					return false
@@ -169,11 +174,11 @@ func TestMetricsOfNamespaces(t *testing.T) {
 		"/readyz?namespace=bad":     {503, "is not a Mayfly store"},
 		"/readyz?namespace=none":    {404, "there is no namespace 'none'"},
 	} {
-		if text := s.must(t, want.status, "GET", s.Dashboard+path, "", ""); !strings.Contains(text, want.text) {
+		if text := s.MustRequest(t, want.status, "GET", s.Dashboard+path, "", ""); !strings.Contains(text, want.text) {
 			t.Errorf("%s: %q; want %q", path, text, want.text)
 		}
 	}
-	s.must(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")
-	s.must(t, 200, "DELETE", s.API+"/namespaces/demo?confirm=demo", "", "")
+	s.MustRequest(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")
+	s.MustRequest(t, 200, "DELETE", s.API+"/namespaces/demo?confirm=demo", "", "")
 	wants("they have gone", []string{`mayfly_namespaces{state="serving"} 1`}, `"shop"`, `namespace="…"`)
 }

@@ -11,30 +11,31 @@ import (
 	"os"
 	"text/tabwriter"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
-func describeNamespaces() description {
-	return description{
-		name: "namespaces", summary: "List, create, update and delete the namespaces of a server.", command: &namespacesCommand{}, ends: clientEnds(),
-		detail: "Each has entities, limits, access rules and a store of its own. Other commands are about the server's own unless --ns names another.",
-		examples: []example{
-			{"mayfly namespaces", "Lists them."},
-			{"mayfly namespaces create shop --profile premium", "Makes one, with the limits of a tier of Service Bus."},
-			{"mayfly namespaces create till --config Config.json", "Makes one with the entities and rules of a file."},
-			{"mayfly namespaces create demo --temporary --for 1h", "Makes one in memory that goes by itself."},
-			{"mayfly namespaces update shop --profile standard", "Gives it other limits; its clients have to connect again."},
-			{"mayfly namespaces delete shop", "Removes one with all that is in it, after its name was typed."},
+func describeNamespaces() cli.Command {
+	return cli.Command{
+		Name: "namespaces", Summary: "List, create, update and delete the namespaces of a server.", Flags: &namespacesCommand{}, ExitCodes: clientExitCodes(),
+		Detail: "Each has entities, limits, access rules and a store of its own. Other commands are about the server's own unless --ns names another.",
+		Examples: []cli.Example{
+			{Line: "mayfly namespaces", Text: "Lists them."},
+			{Line: "mayfly namespaces create shop --profile premium", Text: "Makes one, with the limits of a tier of Service Bus."},
+			{Line: "mayfly namespaces create till --config Config.json", Text: "Makes one with the entities and rules of a file."},
+			{Line: "mayfly namespaces create demo --temporary --for 1h", Text: "Makes one in memory that goes by itself."},
+			{Line: "mayfly namespaces update shop --profile standard", Text: "Gives it other limits; its clients have to connect again."},
+			{Line: "mayfly namespaces delete shop", Text: "Removes one with all that is in it, after its name was typed."},
 		},
 	}
 }
 
-// namespacesCommand is what can be done with namespaces.
+// namespacesCommand groups the subcommands for namespaces.
 type namespacesCommand struct {
-	List   namespacesListCommand   `cmd:"" default:"withargs" help:"List them. This is what happens without a word."`
-	Create namespacesCreateCommand `cmd:"" help:"Make one."`
-	Update namespacesUpdateCommand `cmd:"" help:"Give one other limits."`
-	Delete namespacesDeleteCommand `cmd:"" help:"Remove one with all that is in it."`
+	List   namespacesListCommand   `cmd:"" default:"withargs" help:"List namespaces (default)."`
+	Create namespacesCreateCommand `cmd:"" help:"Create a namespace."`
+	Update namespacesUpdateCommand `cmd:"" help:"Change the limits of a namespace."`
+	Delete namespacesDeleteCommand `cmd:"" help:"Delete a namespace and everything in it."`
 }
 
 const namespacesPath = "/api/v1/namespaces"
@@ -42,23 +43,23 @@ const namespacesPath = "/api/v1/namespaces"
 // namespacesListCommand lists namespaces.
 type namespacesListCommand struct {
 	client
-	Names bool `help:"Print the names alone."`
+	Names bool `help:"Print only the names."`
 }
 
-// Run lists. JSON is one namespace a line.
-func (c *namespacesListCommand) Run(ctx context.Context, s streams) error {
+// Run lists namespaces. JSON is one namespace a line.
+func (c *namespacesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	var answer struct {
 		Namespaces []json.RawMessage `json:"namespaces"`
 	}
-	if _, err := c.ask(ctx, http.MethodGet, namespacesPath, nil, &answer, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, namespacesPath, nil, &answer, 0); err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.writeLines(answer.Namespaces)
+		return s.WriteLines(answer.Namespaces)
 	}
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	if !c.Names {
-		fmt.Fprintln(w, "NAME\tSTATE\tENTITIES\tMESSAGES\tDEAD\tTIER\tCONNECTION STRING") //nolint:errcheck // Flush says it
+		fmt.Fprintln(w, "NAME\tSTATE\tENTITIES\tMESSAGES\tDEAD\tTIER\tCONNECTION STRING") //nolint:errcheck // Flush returns the error
 	}
 	for _, raw := range answer.Namespaces {
 		var n api.Namespace
@@ -66,21 +67,21 @@ func (c *namespacesListCommand) Run(ctx context.Context, s streams) error {
 			return fmt.Errorf("the server tells of a namespace in a way that cannot be read: %w", err)
 		}
 		if c.Names {
-			fmt.Fprintln(w, n.Name) //nolint:errcheck // Flush says it
+			fmt.Fprintln(w, n.Name) //nolint:errcheck // Flush returns the error
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Name, stateOf(n), n.Entities, n.Messages, n.DeadLetters, n.Tier, cmp.Or(n.ConnectionString, n.AdminConnectionString)) //nolint:errcheck // Flush says it
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Name, describeNamespaceState(n), n.Entities, n.Messages, n.DeadLetters, n.Tier, cmp.Or(n.ConnectionString, n.AdminConnectionString)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
 }
 
-// stateOf is a namespace's state, and why it is that.
-func stateOf(n api.Namespace) string {
+// describeNamespaceState returns a namespace's state with its owner or reason.
+func describeNamespaceState(n api.Namespace) string {
 	switch {
 	case n.Owner != "":
-		return n.State + ": " + printable(n.Owner, 80)
+		return n.State + ": " + cli.Printable(n.Owner, 80)
 	case n.Why != "":
-		return n.State + ": " + printable(n.Why, 120)
+		return n.State + ": " + cli.Printable(n.Why, 120)
 	case n.Temporary:
 		return n.State + ", temporary"
 	default:
@@ -88,99 +89,102 @@ func stateOf(n api.Namespace) string {
 	}
 }
 
-// namespacesCreateCommand makes a namespace.
+// namespacesCreateCommand creates a namespace.
 type namespacesCreateCommand struct {
 	client
-	Name      string `arg:"" help:"Its name: 1 to 63 letters, digits and hyphens."`
-	Profile   string `placeholder:"NAME" help:"Whose limits it has: ${profiles}. Default: the server's."`
-	Temporary bool   `help:"In memory alone; it goes with the server at the latest."`
-	Config    string `placeholder:"FILE" type:"path" help:"A Config.json of the Service Bus emulator with its entities and rules: it is made with all of them, or not at all. -: standard input."`
-	For       string `placeholder:"DURATION" help:"How long a temporary one stays, such as 1h."`
+	Name      string `arg:"" help:"Name of the namespace: 1 to 63 letters, digits and hyphens."`
+	Profile   string `placeholder:"NAME" help:"Tier that sets the limits: ${profiles}. Default: the server's."`
+	Temporary bool   `help:"Keep the namespace in memory. It is deleted when the server stops."`
+	Config    string `placeholder:"FILE" type:"path" help:"Config.json of the Service Bus emulator with entities and rules to create. If one fails, nothing is created. - is standard input."`
+	For       string `placeholder:"DURATION" help:"Lifetime of a temporary namespace, such as 1h."`
 }
 
-// Run makes it.
-func (c *namespacesCreateCommand) Run(ctx context.Context, s streams) error {
+// Run creates the namespace.
+func (c *namespacesCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 	in := api.NewNamespace{Name: c.Name, Profile: c.Profile, Temporary: c.Temporary, For: c.For}
 	if c.Config != "" {
 		var err error
-		if in.Definitions, err = readConfig(c.Config, s.in); err != nil {
+		if in.Definitions, err = readConfig(c.Config, s.In); err != nil {
 			return err
 		}
 	}
-	var n api.Namespace
-	raw, err := c.ask(ctx, http.MethodPost, namespacesPath, in, &n, 0)
+	var n api.CreatedNamespace
+	raw, err := c.request(ctx, http.MethodPost, namespacesPath, in, &n, 0)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
-	_, err = fmt.Fprintf(s.out, "Created the namespace %s: %s.\n", n.Name, stateOf(n))
+	if err := printWarnings(s, n.Warnings); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.Out, "Created the namespace %s: %s.\n", n.Name, describeNamespaceState(n.Namespace))
 	return err
 }
 
-// largestConfig is as much of a Config.json as the server takes.
-const largestConfig = 1 << 20
+// maxConfigBytes is the server's limit of a Config.json, in bytes.
+const maxConfigBytes = 1 << 20
 
-// readConfig reads a Config.json, from standard input if it is called -.
+// readConfig reads a Config.json, from standard input if file is "-".
 func readConfig(file string, in io.Reader) (json.RawMessage, error) {
 	if file != "-" {
 		f, err := os.Open(file)
 		if err != nil {
 			return nil, fmt.Errorf("--config: %w", err)
 		}
-		defer f.Close() //nolint:errcheck // what was read was read
+		defer f.Close() //nolint:errcheck // opened for reading only
 		in = f
 	}
-	raw, err := io.ReadAll(io.LimitReader(in, largestConfig+1))
+	raw, err := io.ReadAll(io.LimitReader(in, maxConfigBytes+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("--config %s: %w", file, err)
-	case len(raw) > largestConfig:
-		return nil, fmt.Errorf("--config %s: it is longer than the %d bytes allowed", file, largestConfig)
+	case len(raw) > maxConfigBytes:
+		return nil, fmt.Errorf("--config %s: it is longer than the %d bytes allowed", file, maxConfigBytes)
 	case !json.Valid(raw):
 		return nil, fmt.Errorf("--config %s: it is not JSON", file)
 	}
 	return raw, nil
 }
 
-// namespacesUpdateCommand gives a namespace other limits.
+// namespacesUpdateCommand changes the limits of a namespace.
 type namespacesUpdateCommand struct {
 	client
-	Name    string `arg:"" help:"Which."`
-	Profile string `required:"" placeholder:"NAME" help:"Whose limits it is to have: ${profiles}."`
+	Name    string `arg:"" help:"Name of the namespace."`
+	Profile string `required:"" placeholder:"NAME" help:"Tier that sets the limits: ${profiles}."`
 }
 
-// Run changes it.
-func (c *namespacesUpdateCommand) Run(ctx context.Context, s streams) error {
+// Run changes the limits.
+func (c *namespacesUpdateCommand) Run(ctx context.Context, s cli.Streams) error {
 	var n api.Namespace
-	raw, err := c.ask(ctx, http.MethodPatch, namespacesPath+"/"+url.PathEscape(c.Name), api.NamespaceChange{Profile: &c.Profile}, &n, 0)
+	raw, err := c.request(ctx, http.MethodPatch, namespacesPath+"/"+url.PathEscape(c.Name), api.NamespaceChange{Profile: &c.Profile}, &n, 0)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
-	_, err = fmt.Fprintf(s.out, "The namespace %s has the limits of %s: %s.\n", n.Name, n.Tier, stateOf(n))
+	_, err = fmt.Fprintf(s.Out, "The namespace %s has the limits of %s: %s.\n", n.Name, n.Tier, describeNamespaceState(n))
 	return err
 }
 
-// namespacesDeleteCommand removes a namespace.
+// namespacesDeleteCommand deletes a namespace.
 type namespacesDeleteCommand struct {
 	client
-	Name string `arg:"" help:"Which."`
-	Yes  bool   `short:"y" help:"Do not ask."`
+	Name string `arg:"" help:"Name of the namespace."`
+	Yes  bool   `short:"y" help:"Do not ask for confirmation."`
 }
 
-// Run removes it once its name was typed.
-func (c *namespacesDeleteCommand) Run(ctx context.Context, s streams) error {
+// Run deletes the namespace once its name was typed.
+func (c *namespacesDeleteCommand) Run(ctx context.Context, s cli.Streams) error {
 	at := namespacesPath + "/" + url.PathEscape(c.Name)
 	var n api.Namespace
-	if _, err := c.ask(ctx, http.MethodGet, at, nil, &n, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, at, nil, &n, 0); err != nil {
 		return err
 	}
 	if !c.Yes {
-		what := fmt.Sprintf("removes the namespace %s with %s and %s", n.Name, counted(int64(n.Entities), "entity", "entities"), messages(n.Messages))
+		what := fmt.Sprintf("removes the namespace %s with %s and %s", n.Name, cli.Pluralize(int64(n.Entities), "entity", "entities"), cli.MessageCount(n.Messages))
 		if n.Temporary {
 			what += " for good"
 		} else {
@@ -191,17 +195,17 @@ func (c *namespacesDeleteCommand) Run(ctx context.Context, s streams) error {
 		}
 	}
 	var gone api.RemovedNamespace
-	raw, err := c.ask(ctx, http.MethodDelete, at+"?confirm="+url.QueryEscape(n.Name), nil, &gone, 0)
+	raw, err := c.request(ctx, http.MethodDelete, at+"?confirm="+url.QueryEscape(n.Name), nil, &gone, 0)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
 	text := fmt.Sprintf("Removed the namespace %s.", gone.Name)
 	if gone.Aside != "" {
-		text += " What was in it is in " + printable(gone.Aside, 400) + "."
+		text += " What was in it is in " + cli.Printable(gone.Aside, 400) + "."
 	}
-	_, err = fmt.Fprintln(s.out, text)
+	_, err = fmt.Fprintln(s.Out, text)
 	return err
 }

@@ -14,12 +14,12 @@ import (
 	"testing"
 
 	"mayfly/storage/mongo/mongotest"
-	"mayfly/web/identity"
-	"mayfly/web/oidc"
-	"mayfly/web/oidc/oidctest"
+	"mayfly/web/auth"
+	"mayfly/web/auth/oidc"
+	"mayfly/web/auth/oidc/oidctest"
 )
 
-// A surfer is somebody's browser, which goes nowhere by itself.
+// A surfer is a browser that does not follow redirects.
 type surfer struct {
 	*testing.T
 	http.Client
@@ -34,14 +34,14 @@ func surfing(t *testing.T) *surfer {
 	return &surfer{T: t, Client: http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
-// An answered is what a server answered.
+// An answered is a server's response.
 type answered struct {
 	code   int
 	header http.Header
 	text   string
 }
 
-// goes to an address, with a form if there is one.
+// goes requests an address, with a form unless it is empty.
 func (s *surfer) goes(method, at string, form url.Values) answered {
 	s.Helper()
 	r, err := http.NewRequestWithContext(s.Context(), method, at, strings.NewReader(form.Encode()))
@@ -64,14 +64,14 @@ func (s *surfer) goes(method, at string, form url.Values) answered {
 	return answered{w.StatusCode, w.Header, string(text)}
 }
 
-// TestSignInWithAProvider goes from a page to the provider and back to it, as somebody
-// whom the provider knows.
+// TestSignInWithAProvider goes from a page to the provider and back, as a user with an account
+// at the provider.
 func TestSignInWithAProvider(t *testing.T) {
 	const known = "http://mayfly.localhost"
-	provider := oidctest.Start(t, known+oidc.Back)
-	s := serving(t, Config{Store: "memory:", Advertise: known, OIDC: &oidc.Config{
+	provider := oidctest.Start(t, known+oidc.CallbackPath)
+	s := Start(t, Config{Store: "memory:", Advertise: known, OIDC: &oidc.Config{
 		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Title: "the company",
-		Roles: []oidc.Rule{{Value: "team", Role: identity.Operator}},
+		Roles: []oidc.Rule{{Value: "team", Role: auth.Operator}},
 	}})
 	ana := surfing(t)
 	visit := func(at string) (code int, to, text string) {
@@ -91,8 +91,8 @@ func TestSignInWithAProvider(t *testing.T) {
 	want(login, 200, "Sign in with the company")
 	back := func(user string) string {
 		t.Helper()
-		// The provider knows the server by another name, under which the sign-in begins.
-		at := want(oidc.SignIn+"?to=%2Fn%2Fdefault%2Fqueues", 303, known+oidc.SignIn+"?")
+		// The provider knows the server by another name, so the sign-in starts there.
+		at := want(oidc.SignInPath+"?to=%2Fn%2Fdefault%2Fqueues", 303, known+oidc.SignInPath+"?")
 		to := want(strings.TrimPrefix(at, known), 303, provider.Issuer+"/authorize?")
 		return strings.TrimPrefix(provider.SignIn(to, user), known)
 	}
@@ -108,28 +108,28 @@ func TestSignInWithAProvider(t *testing.T) {
 	_, _, page := visit("/n/default/queues")
 	out := func() string {
 		t.Helper()
-		w := ana.goes(http.MethodPost, s.Dashboard+"/logout", url.Values{"csrf": {formToken.FindStringSubmatch(page)[1]}})
+		w := ana.goes(http.MethodPost, s.Dashboard+"/logout", url.Values{"csrf": {FormToken.FindStringSubmatch(page)[1]}})
 		if w.code == http.StatusOK && w.header.Get("Cache-Control") != "no-store" {
 			t.Error("the page that has the provider's token is kept")
 		}
 		return w.header.Get("Refresh") + w.header.Get("Location")
 	}
-	if to := out(); !strings.HasPrefix(to, "0; url="+provider.Issuer+"/end?") || !strings.Contains(to, url.QueryEscape(known+oidc.Back)) {
+	if to := out(); !strings.HasPrefix(to, "0; url="+provider.Issuer+"/end?") || !strings.Contains(to, url.QueryEscape(known+oidc.CallbackPath)) {
 		t.Errorf("signing out leads to %q", to)
 	}
 	want("/n/default/queues", 303, "/login")
 	if to := out(); to != "/login" {
 		t.Errorf("signing out once more leads to %q", to)
 	}
-	want(oidc.Back+"?state=signed-out", 303, "/login")
+	want(oidc.CallbackPath+"?state=signed-out", 303, "/login")
 	want(at, 403, "Sign in again")
-	u, err := url.Parse(want(oidc.SignIn+"?led=", 303, "state="))
+	u, err := url.Parse(want(oidc.SignInPath+"?led=", 303, "state="))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(oidc.Back+"?error=access_denied&error_description=%3Cb%3Eno%3C%2Fb%3E&state="+u.Query().Get("state"), 403, "access_denied: &lt;b&gt;no&lt;/b&gt;")
+	want(oidc.CallbackPath+"?error=access_denied&error_description=%3Cb%3Eno%3C%2Fb%3E&state="+u.Query().Get("state"), 403, "access_denied: &lt;b&gt;no&lt;/b&gt;")
 	for _, to := range []string{"//example.com", "https://example.com", "/\\example.com"} {
-		at := want(oidc.SignIn+"?to="+url.QueryEscape(to), 303, known+oidc.SignIn+"?")
+		at := want(oidc.SignInPath+"?to="+url.QueryEscape(to), 303, known+oidc.SignInPath+"?")
 		u, err := url.Parse(want(strings.TrimPrefix(at, known), 303, provider.Issuer))
 		if err != nil {
 			t.Fatal(err)
@@ -141,19 +141,18 @@ func TestSignInWithAProvider(t *testing.T) {
 	}
 }
 
-// TestSignsInBehindAProxy: however much the provider tells of somebody, the head of the
-// answer to their sign-in has no more than 4 KiB, which is what proxies take that nobody
-// has told to take more.
+// TestSignsInBehindAProxy checks that the header of the response to a sign-in has at most 4 KiB,
+// the default limit of proxies, however many claims the provider sends.
 func TestSignsInBehindAProxy(t *testing.T) {
-	provider := oidctest.Start(t, "http://127.0.0.1"+oidc.Back) // at any port
-	s := serving(t, Config{Store: "memory:", OIDC: &oidc.Config{
-		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Title: "the company", Roles: []oidc.Rule{{Value: "team", Role: identity.Operator}},
+	provider := oidctest.Start(t, "http://127.0.0.1"+oidc.CallbackPath) // at any port
+	s := Start(t, Config{Store: "memory:", OIDC: &oidc.Config{
+		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Title: "the company", Roles: []oidc.Rule{{Value: "team", Role: auth.Operator}},
 	}})
 	hints := map[bool]int{}
 	for told := 0; told < 4000; told += 100 {
 		provider.Is(oidctest.Trouble{Claims: map[string]any{"roles": []string{"team", strings.Repeat("x", told)}}})
 		ana := surfing(t)
-		to := ana.goes(http.MethodGet, s.Dashboard+oidc.SignIn+"?to=/n/default/queues?q="+strings.Repeat("x", 900), nil).header.Get("Location")
+		to := ana.goes(http.MethodGet, s.Dashboard+oidc.SignInPath+"?to=/n/default/queues?q="+strings.Repeat("x", 900), nil).header.Get("Location")
 		w := ana.goes(http.MethodGet, provider.SignIn(to, "ana"), nil)
 		head := len("HTTP/1.1 303 See Other\r\n\r\n")
 		for name, values := range w.header {
@@ -171,7 +170,7 @@ func TestSignsInBehindAProxy(t *testing.T) {
 	}
 }
 
-// balanced is an address at which servers take turns.
+// balanced returns an address that distributes requests to servers in turn.
 func balanced(t *testing.T, servers ...string) string {
 	t.Helper()
 	var n atomic.Int64
@@ -187,31 +186,31 @@ func balanced(t *testing.T, servers ...string) string {
 	return b.URL
 }
 
-// TestSignsOutAtAnyServer: who has signed in at one of several servers signs out at any, and
-// is led from there to where the provider has that be done, though the server has never
-// asked it for anything. Where it cannot be asked now, they are signed out here all the
-// same, and told so. Which server sees them in between does not matter either.
+// TestSignsOutAtAnyServer checks that a user who has signed in at one of several servers can
+// sign out at any, and is redirected to the provider's sign-out, even from a server that has
+// never contacted the provider. If the provider does not respond, the user is signed out here
+// and informed. It does not matter which servers handle requests in between.
 func TestSignsOutAtAnyServer(t *testing.T) {
-	provider := oidctest.Start(t, "http://127.0.0.1"+oidc.Back) // at any port
+	provider := oidctest.Start(t, "http://127.0.0.1"+oidc.CallbackPath) // at any port
 	team := map[string]any{"roles": []string{"team"}}
 	provider.Is(oidctest.Trouble{Claims: team})
 	c := Config{Store: mongotest.URL(t), OIDC: &oidc.Config{
-		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Title: "the company", Roles: []oidc.Rule{{Value: "team", Role: identity.Operator}},
+		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Title: "the company", Roles: []oidc.Rule{{Value: "team", Role: auth.Operator}},
 	}}
-	first := stand(t, c).next(stateReady).Dashboard
+	first := StartStandby(t, c).Next(StateReady).Dashboard
 	var others []string
 	for range 3 {
-		others = append(others, stand(t, c).next(stateStandby).Dashboard)
+		others = append(others, StartStandby(t, c).Next(StateStandby).Dashboard)
 	}
 	for _, at := range others {
-		eventually(t, "the server at "+at+" knows what it shares with the first", func() bool {
-			return strings.Contains(surfing(t).goes(http.MethodGet, at+"/readyz", nil).text, "is passed on")
+		Eventually(t, "the server at "+at+" knows what it shares with the first", func() bool {
+			return strings.Contains(surfing(t).goes(http.MethodGet, at+"/readyz", nil).text, "are forwarded")
 		})
 	}
 	signsInAt := func(at string) *surfer {
 		t.Helper()
 		ana := surfing(t)
-		to := ana.goes(http.MethodGet, at+oidc.SignIn, nil).header.Get("Location")
+		to := ana.goes(http.MethodGet, at+oidc.SignInPath, nil).header.Get("Location")
 		if w := ana.goes(http.MethodGet, provider.SignIn(to, "ana"), nil); w.header.Get("Location") != "/" {
 			t.Fatal(w)
 		}
@@ -221,7 +220,7 @@ func TestSignsOutAtAnyServer(t *testing.T) {
 	signsOut := func(ana *surfer, at string) (to, said string) {
 		t.Helper()
 		page := ana.goes(http.MethodGet, at+"/n/default/queues", nil).text
-		token := formToken.FindStringSubmatch(page)
+		token := FormToken.FindStringSubmatch(page)
 		if token == nil {
 			t.Fatalf("she is not known at %s: %s", at, page)
 		}
@@ -235,19 +234,19 @@ func TestSignsOutAtAnyServer(t *testing.T) {
 	for name, at := range map[string]string{"where she signed in": first, "at another": others[0]} {
 		to, _ := signsOut(signsIn(), at)
 		text := surfing(t).goes(http.MethodGet, to, nil).text
-		if !strings.Contains(text, "id-ana") || !strings.Contains(text, `href="`+at+oidc.Back+`?state=signed-out"`) {
+		if !strings.Contains(text, "id-ana") || !strings.Contains(text, `href="`+at+oidc.CallbackPath+`?state=signed-out"`) {
 			t.Errorf("%s: %s says %s", name, to, text)
 		}
 	}
 	at := balanced(t, first, others[0])
 	to, _ := signsOut(signsInAt(at), at)
-	if text := surfing(t).goes(http.MethodGet, to, nil).text; !strings.Contains(text, "id-ana") || !strings.Contains(text, at+oidc.Back) {
+	if text := surfing(t).goes(http.MethodGet, to, nil).text; !strings.Contains(text, "id-ana") || !strings.Contains(text, at+oidc.CallbackPath) {
 		t.Errorf("where servers take turns: %s says %s", to, text)
 	}
 	forgets := signsIn()
 	forgets.Jar.SetCookies(&url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/logout"}, []*http.Cookie{{Name: "mayfly_openid_hint", Path: "/logout", MaxAge: -1}})
 	to, _ = signsOut(forgets, others[1])
-	if text := surfing(t).goes(http.MethodGet, to, nil).text; !strings.Contains(text, "Who are you?") || !strings.Contains(text, others[1]+oidc.Back) {
+	if text := surfing(t).goes(http.MethodGet, to, nil).text; !strings.Contains(text, "Who are you?") || !strings.Contains(text, others[1]+oidc.CallbackPath) {
 		t.Errorf("without a hint: %s says %s", to, text)
 	}
 	alone := signsIn()
@@ -257,21 +256,22 @@ func TestSignsOutAtAnyServer(t *testing.T) {
 	}
 }
 
-// TestTriesWithAProvider: as many as with a password, and who gets in has tried nothing.
+// TestTriesWithAProvider checks that failed sign-ins with a provider are limited as those with a
+// password, and that successful ones do not count.
 func TestTriesWithAProvider(t *testing.T) {
-	provider := oidctest.Start(t, "http://mayfly.localhost"+oidc.Back)
+	provider := oidctest.Start(t, "http://mayfly.localhost"+oidc.CallbackPath)
 	provider.Is(oidctest.Trouble{Claims: map[string]any{"roles": []string{"team"}}})
 	var log bytes.Buffer
-	s := serving(t, Config{Store: "memory:", Advertise: "http://mayfly.localhost", Logger: slog.New(slog.NewTextHandler(&log, nil)), OIDC: &oidc.Config{
-		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Roles: []oidc.Rule{{Value: "team", Role: identity.Operator}},
+	s := Start(t, Config{Store: "memory:", Advertise: "http://mayfly.localhost", Logger: slog.New(slog.NewTextHandler(&log, nil)), OIDC: &oidc.Config{
+		Issuer: provider.Issuer, ClientID: oidctest.Client, Secret: oidctest.Secret, Roles: []oidc.Rule{{Value: "team", Role: auth.Operator}},
 	}})
-	see := func(jar *cookies, at string) (int, string) {
+	see := func(jar *CookieJar, at string) (int, string) {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.Dashboard+at, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range jar.all {
+		for _, c := range jar.All {
 			r.AddCookie(c)
 		}
 		w, err := http.DefaultTransport.RoundTrip(r)
@@ -279,43 +279,42 @@ func TestTriesWithAProvider(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.Body.Close()
-		if jar.all = append(jar.all, w.Cookies()...); w.StatusCode == http.StatusTooManyRequests {
+		if jar.All = append(jar.All, w.Cookies()...); w.StatusCode == http.StatusTooManyRequests {
 			return w.StatusCode, w.Header.Get("Retry-After")
 		}
 		return w.StatusCode, w.Header.Get("Location")
 	}
-	for i := range 15 { // thirty tries, if they were any
-		jar := &cookies{}
-		_, to := see(jar, oidc.SignIn+"?led=")
+	for i := range 15 { // they would be thirty tries if they counted
+		jar := &CookieJar{}
+		_, to := see(jar, oidc.SignInPath+"?led=")
 		if code, to := see(jar, strings.TrimPrefix(provider.SignIn(to, "ana"), "http://mayfly.localhost")); code != 303 || to != "/" {
 			t.Fatal(i, code, to)
 		}
 	}
 	refused := 0
 	for range 40 {
-		if code, after := see(&cookies{}, oidc.Back+"?state=x&code=y"); code == http.StatusTooManyRequests && after != "" {
+		if code, after := see(&CookieJar{}, oidc.CallbackPath+"?state=x&code=y"); code == http.StatusTooManyRequests && after != "" {
 			refused++
 		}
 	}
-	if code, _ := see(&cookies{}, oidc.SignIn+"?led="); refused < 5 || code != http.StatusTooManyRequests {
+	if code, _ := see(&CookieJar{}, oidc.SignInPath+"?led="); refused < 5 || code != http.StatusTooManyRequests {
 		t.Errorf("%d of 40 are refused, and who begins is answered with %d", refused, code)
 	}
-	if err := s.stop(); err != nil {
+	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(log.String(), "somebody could not sign in"); n == 0 || n > 20 {
+	if n := strings.Count(log.String(), "sign-in failed"); n == 0 || n > 20 {
 		t.Errorf("the log tells of it %d times", n)
 	}
 }
 
-// TestProviderThatIsDown: the server starts, and says what is wrong to who wants to
-// sign in.
+// TestProviderThatIsDown checks that the server starts, and that signing in reports the error.
 func TestProviderThatIsDown(t *testing.T) {
-	s := serving(t, Config{Store: "memory:", OIDC: &oidc.Config{Issuer: "http://127.0.0.1:1", ClientID: "x", Title: "the company", Roles: []oidc.Rule{{Value: "*", Role: identity.Viewer}}}})
-	if code, text := request(t, http.MethodGet, s.Dashboard+oidc.SignIn, ""); code != 503 || !strings.Contains(text, "the company does not answer") {
+	s := Start(t, Config{Store: "memory:", OIDC: &oidc.Config{Issuer: "http://127.0.0.1:1", ClientID: "x", Title: "the company", Roles: []oidc.Rule{{Value: "*", Role: auth.Viewer}}}})
+	if code, text := Request(t, http.MethodGet, s.Dashboard+oidc.SignInPath, ""); code != 503 || !strings.Contains(text, "the company does not answer") {
 		t.Error(code, text)
 	}
-	if code, text := request(t, http.MethodGet, s.Dashboard+"/login", ""); code != 200 || strings.Contains(text, "password") {
+	if code, text := Request(t, http.MethodGet, s.Dashboard+"/login", ""); code != 200 || strings.Contains(text, "password") {
 		t.Error(code, text)
 	}
 }
@@ -323,13 +322,13 @@ func TestProviderThatIsDown(t *testing.T) {
 func TestFlagsOfAProvider(t *testing.T) {
 	for says, args := range map[string][]string{
 		"are for --oidc-issuer": {"--oidc-client", "x"},
-		"no client ID":          {"--oidc-issuer", "https://login.example.com"},
-		"nobody has a role":     {"--oidc-issuer", "https://login.example.com", "--oidc-client", "x"},
+		"the client ID":         {"--oidc-issuer", "https://login.example.com"},
+		"no claim value":        {"--oidc-issuer", "https://login.example.com", "--oidc-client", "x"},
 		"has no TLS":            {"--oidc-issuer", "http://login.example.com", "--oidc-client", "x", "--oidc-role", "*=viewer"},
 		"VALUE=ROLE":            {"--oidc-issuer", "https://login.example.com", "--oidc-client", "x", "--oidc-role", "viewer"},
 		"--oidc-secret: open":   {"--oidc-issuer", "https://login.example.com", "--oidc-client", "x", "--oidc-role", "*=viewer", "--oidc-secret", "@/nowhere/to/be/found"},
 	} {
-		if out, complaint, code := typed(t, "", append([]string{"serve", "--store", "memory:"}, args...)...); code != 2 || !strings.Contains(complaint, says) {
+		if out, complaint, code := RunCommand(t, "", append([]string{"serve", "--store", "memory:"}, args...)...); code != 2 || !strings.Contains(complaint, says) {
 			t.Errorf("%q: %d %q %q", args, code, out, complaint)
 		}
 	}

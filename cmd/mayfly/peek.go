@@ -10,94 +10,95 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
-func describePeek() description {
-	return description{
-		name: "peek", summary: "Look at messages without touching them.", command: &peekCommand{}, ends: clientEnds(exitEmpty),
-		examples: []example{
-			{"mayfly peek orders --count 50", "Lists fifty messages, oldest first."},
-			{"mayfly peek 'prices/Subscriptions/dear/$DeadLetterQueue' --from 120", "Lists dead letters from a number on."},
-			{"mayfly peek orders --json | jq -r .body", "Has each message as a line of JSON."},
-			{"mayfly peek orders --state locked", "Says who has which message, and for how long."},
-			{"mayfly peek orders --follow", "Goes on with those that come."},
+func describePeek() cli.Command {
+	return cli.Command{
+		Name: "peek", Summary: "Peek at messages without locking them.", Flags: &peekCommand{}, ExitCodes: clientExitCodes(cli.ExitEmpty),
+		Examples: []cli.Example{
+			{Line: "mayfly peek orders --count 50", Text: "Lists fifty messages, oldest first."},
+			{Line: "mayfly peek 'prices/Subscriptions/dear/$DeadLetterQueue' --from 120", Text: "Lists dead letters from a number on."},
+			{Line: "mayfly peek orders --json | jq -r .body", Text: "Has each message as a line of JSON."},
+			{Line: "mayfly peek orders --state locked", Text: "Says who has which message, and for how long."},
+			{Line: "mayfly peek orders --follow", Text: "Goes on with those that come."},
 		},
 	}
 }
 
-// peekCommand lists messages.
+// peekCommand lists messages without locking them.
 type peekCommand struct {
 	client
-	failEmpty
+	failEmptyFlag
 	Entity string `arg:"" help:"Queue, topic/Subscriptions/name, or one of them with /$DeadLetterQueue."`
 	From   int64  `default:"1" help:"Sequence number to begin with."`
-	Count  int    `default:"20" help:"How many to list."`
-	State  string `enum:"all,active,locked,deferred,scheduled" default:"all" help:"Which: all, active, locked, deferred or scheduled. Of locked ones alone it says who has them, since when, and how often that was renewed."`
-	Follow bool   `short:"f" help:"List all there are, and then those that come, until interrupted."`
+	Count  int    `default:"20" help:"Number of messages to list."`
+	State  string `enum:"all,active,locked,deferred,scheduled" default:"all" help:"State of the messages: all, active, locked, deferred or scheduled. locked also shows the holder, the start of the lock and its renewals."`
+	Follow bool   `short:"f" help:"List all messages and then new ones, until interrupted."`
 }
 
 const (
-	followPause = 500 * time.Millisecond // between looks for messages that come
-	followCount = 100                    // messages of one look
+	followPollInterval = 500 * time.Millisecond // between polls
+	followBatch        = 100                    // messages per poll
 )
 
-// Run lists.
-func (c *peekCommand) Run(ctx context.Context, s streams) error {
+// Run lists messages.
+func (c *peekCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.Follow {
 		return c.follow(ctx, s)
 	}
-	got, err := c.look(ctx, c.From, c.Count)
+	got, err := c.fetchMessages(ctx, c.From, c.Count)
 	if err != nil {
 		return err
 	}
 	if len(got) == 0 {
-		return c.empty(s, c.JSON)
+		return c.reportEmpty(s, c.JSON)
 	}
-	if err := c.print(s, got, true); err != nil {
+	if err := c.printMessages(s, got, true); err != nil {
 		return err
 	}
-	return c.hint(ctx, s, got)
+	return c.printMoreHint(ctx, s, got)
 }
 
-// A peeked is a message, and what the server said of it.
-type peeked struct {
+// A peekedMessage is a message and its JSON as the server sent it.
+type peekedMessage struct {
 	api.Message
 	raw json.RawMessage
 }
 
-func (c *peekCommand) look(ctx context.Context, from int64, count int) ([]peeked, error) {
+func (c *peekCommand) fetchMessages(ctx context.Context, from int64, count int) ([]peekedMessage, error) {
 	var answer struct {
 		Messages []json.RawMessage `json:"messages"`
 	}
-	if _, err := c.ask(ctx, http.MethodGet, c.address(from, count), nil, &answer, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, c.requestPath(from, count), nil, &answer, 0); err != nil {
 		return nil, err
 	}
-	got := make([]peeked, len(answer.Messages))
+	got := make([]peekedMessage, len(answer.Messages))
 	for i, raw := range answer.Messages {
 		if got[i].raw = raw; json.Unmarshal(raw, &got[i].Message) != nil {
-			return nil, fmt.Errorf("the server tells of a message in a way that cannot be read: %s", printable(string(raw), 200))
+			return nil, fmt.Errorf("the server tells of a message in a way that cannot be read: %s", cli.Printable(string(raw), 200))
 		}
 	}
 	return got, nil
 }
 
-func (c *peekCommand) address(from int64, count int) string {
-	at := fmt.Sprintf("%s?from=%d&count=%d", path("peek", c.Entity), from, count)
+func (c *peekCommand) requestPath(from int64, count int) string {
+	at := fmt.Sprintf("%s?from=%d&count=%d", APIPath("peek", c.Entity), from, count)
 	if c.State != "all" {
 		at += "&state=" + c.State
 	}
 	return at
 }
 
-// follow lists until ctx ends. Numbers of dead letters are older than they are
-// (DLQ-8): what comes there is not what comes last.
-func (c *peekCommand) follow(ctx context.Context, s streams) error {
+// follow lists messages until ctx ends. Dead letters keep their old sequence numbers (DLQ-8),
+// so new ones do not come last.
+func (c *peekCommand) follow(ctx context.Context, s cli.Streams) error {
 	if strings.HasSuffix(strings.ToLower(c.Entity), strings.ToLower(deadLetterQueue)) {
-		return misused("--follow goes by sequence numbers, and dead letters keep the ones they had; mayfly watch shows them as they come")
+		return cli.UsageErrorf("--follow goes by sequence numbers, and dead letters keep the ones they had; mayfly watch shows them as they come")
 	}
 	if c.State != "all" {
-		return misused("--follow lists what is sent, and messages come into a state whatever their number; leave --state out")
+		return cli.UsageErrorf("--follow lists what is sent, and messages come into a state whatever their number; leave --state out")
 	}
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -107,13 +108,13 @@ func (c *peekCommand) follow(ctx context.Context, s streams) error {
 			return context.Cause(ctx)
 		case <-pause.C:
 		}
-		got, err := c.look(ctx, from, followCount)
+		got, err := c.fetchMessages(ctx, from, followBatch)
 		if err != nil {
 			return err
 		}
-		wait := followPause
+		wait := followPollInterval
 		if len(got) > 0 {
-			if err := c.print(s, got, heading); err != nil {
+			if err := c.printMessages(s, got, heading); err != nil {
 				return err
 			}
 			from, heading, wait = got[len(got)-1].SequenceNumber+1, false, 0
@@ -122,24 +123,24 @@ func (c *peekCommand) follow(ctx context.Context, s streams) error {
 	}
 }
 
-// hint says where to go on if fewer were listed than asked for and there are
-// more: a server lists only so many at once.
-func (c *peekCommand) hint(ctx context.Context, s streams, got []peeked) error {
+// printMoreHint prints how to continue if fewer messages were listed than asked for and there are more:
+// a server limits the number per request.
+func (c *peekCommand) printMoreHint(ctx context.Context, s cli.Streams, got []peekedMessage) error {
 	if len(got) >= c.Count {
 		return nil
 	}
-	more, err := c.look(ctx, got[len(got)-1].SequenceNumber+1, 1)
+	more, err := c.fetchMessages(ctx, got[len(got)-1].SequenceNumber+1, 1)
 	if err != nil || len(more) == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(s.err, "%d shown; go on with --from %d\n", len(got), more[0].SequenceNumber)
+	_, err = fmt.Fprintf(s.Err, "%d shown; go on with --from %d\n", len(got), more[0].SequenceNumber)
 	return err
 }
 
-func (c *peekCommand) print(s streams, got []peeked, heading bool) error {
+func (c *peekCommand) printMessages(s cli.Streams, got []peekedMessage, heading bool) error {
 	if c.JSON {
 		for _, m := range got {
-			if err := s.writeLines([]json.RawMessage{m.raw}); err != nil {
+			if err := s.WriteLines([]json.RawMessage{m.raw}); err != nil {
 				return err
 			}
 		}
@@ -149,56 +150,56 @@ func (c *peekCommand) print(s streams, got []peeked, heading bool) error {
 		return printLocks(s, got, heading)
 	}
 	now := time.Now()
-	t := tabwriter.NewWriter(s.out, peekColumn, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(s.Out, peekColumnWidth, 0, 2, ' ', 0)
 	if heading {
-		fmt.Fprintln(t, "NUMBER\tSTATE\tENQUEUED\tEXPIRES IN\tBYTES\tBODY") //nolint:errcheck // Flush says it
+		fmt.Fprintln(t, "NUMBER\tSTATE\tENQUEUED\tEXPIRES IN\tBYTES\tBODY") //nolint:errcheck // Flush returns the error
 	}
 	for _, m := range got {
 		state := m.State
 		if m.LockedUntil != nil {
 			state += ", locked"
 		}
-		fmt.Fprintf(t, "#%d\t%s\t%s\t%s\t%d\t%s\n", m.SequenceNumber, state, //nolint:errcheck // Flush says it
-			m.EnqueuedTime.Local().Format(time.DateTime), ending(now, m.Message), m.Size, shown(m.Message, 60))
+		fmt.Fprintf(t, "#%d\t%s\t%s\t%s\t%d\t%s\n", m.SequenceNumber, state, //nolint:errcheck // Flush returns the error
+			m.EnqueuedTime.Local().Format(time.DateTime), describeExpiry(now, m.Message), m.Size, bodyText(m.Message, 60))
 	}
 	return t.Flush()
 }
 
-// printLocks says of each message who has it.
-func printLocks(s streams, got []peeked, heading bool) error {
+// printLocks prints each message with its lock.
+func printLocks(s cli.Streams, got []peekedMessage, heading bool) error {
 	now := time.Now()
-	t := tabwriter.NewWriter(s.out, peekColumn, 0, 2, ' ', 0)
+	t := tabwriter.NewWriter(s.Out, peekColumnWidth, 0, 2, ' ', 0)
 	if heading {
-		fmt.Fprintln(t, "NUMBER\tLOCK LEFT\tLOCKED\tRENEWALS\tRENEWED LAST\tBY\tBODY") //nolint:errcheck // Flush says it
+		fmt.Fprintln(t, "NUMBER\tLOCK LEFT\tLOCKED\tRENEWALS\tRENEWED LAST\tBY\tBODY") //nolint:errcheck // Flush returns the error
 	}
 	for _, m := range got {
-		fmt.Fprintf(t, "#%d\t%s\t%s\t%d\t%s\t%s\t%s\n", m.SequenceNumber, until(now, m.LockedUntil), gone(now, m.LockedSince), m.LockRenewals, //nolint:errcheck // Flush says it
-			gone(now, m.LockRenewedAt), cmp.Or(printable(m.LockedBy, 40), "not known"), shown(m.Message, 40))
+		fmt.Fprintf(t, "#%d\t%s\t%s\t%d\t%s\t%s\t%s\n", m.SequenceNumber, timeUntil(now, m.LockedUntil), timeSince(now, m.LockedSince), m.LockRenewals, //nolint:errcheck // Flush returns the error
+			timeSince(now, m.LockRenewedAt), cmp.Or(cli.Printable(m.LockedBy, 40), "not known"), bodyText(m.Message, 40))
 	}
 	return t.Flush()
 }
 
-// gone is how long ago something was; a dash for nothing.
-func gone(now time.Time, at *time.Time) string {
+// timeSince formats how long ago a time was; a dash if at is nil.
+func timeSince(now time.Time, at *time.Time) string {
 	if at == nil {
 		return "-"
 	}
 	past := now.Add(max(now.Sub(*at), time.Second)) // clocks may differ
-	return until(now, &past) + " ago"
+	return timeUntil(now, &past) + " ago"
 }
 
-// peekColumn is how wide columns are at least, so that those of one look stand
-// below those of the one before.
-const peekColumn = 8
+// peekColumnWidth is the least width of columns, so that those of one poll align with those of the
+// previous one.
+const peekColumnWidth = 8
 
-// ending is how long a message has, or how long it waits to be due: its time
-// to live starts then.
-func ending(now time.Time, m api.Message) string {
+// describeExpiry returns when a message expires, or when a scheduled message is due: its time to live
+// starts then.
+func describeExpiry(now time.Time, m api.Message) string {
 	if m.State == "scheduled" {
 		if due, err := time.Parse(time.RFC3339Nano, m.ScheduledEnqueueTime); err == nil && due.After(now) {
-			return "due in " + until(now, &due)
+			return "due in " + timeUntil(now, &due)
 		}
 		return "due now"
 	}
-	return until(now, m.ExpiresAt)
+	return timeUntil(now, m.ExpiresAt)
 }

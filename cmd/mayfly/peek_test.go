@@ -10,38 +10,39 @@ import (
 	"strings"
 	"testing"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
 func TestPeekLinesAndFollow(t *testing.T) {
-	s := serving(t, Config{Store: "memory:"})
+	s := Start(t, Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)
-	if _, said, code := typed(t, "", "send", "q", "x", "--create", "--count", "250"); code != exitOK {
+	if _, said, code := RunCommand(t, "", "send", "q", "x", "--create", "--count", "250"); code != cli.ExitOK {
 		t.Fatal(said)
 	}
-	out, _, code := typed(t, "", "peek", "q", "--json", "--count", "3")
-	if code != exitOK || strings.Count(out, "\n") != 3 || strings.Count(out, `"sequenceNumber":`) != 3 || !strings.HasPrefix(out, `{"key":`) {
+	out, _, code := RunCommand(t, "", "peek", "q", "--json", "--count", "3")
+	if code != cli.ExitOK || strings.Count(out, "\n") != 3 || strings.Count(out, `"sequenceNumber":`) != 3 || !strings.HasPrefix(out, `{"key":`) {
 		t.Errorf("got %d %q", code, out)
 	}
-	if out, _, code := typed(t, "", "peek", "q", "--json", "--from", "999"); code != exitOK || out != "" {
+	if out, _, code := RunCommand(t, "", "peek", "q", "--json", "--from", "999"); code != cli.ExitOK || out != "" {
 		t.Errorf("of nothing: got %d %q", code, out)
 	}
-	if _, said, code := typed(t, "", "peek", "q/$deadletterqueue", "--follow"); code != exitUsage || !strings.Contains(said, "keep the ones they had") {
+	if _, said, code := RunCommand(t, "", "peek", "q/$deadletterqueue", "--follow"); code != cli.ExitUsage || !strings.Contains(said, "keep the ones they had") {
 		t.Errorf("got %d %q", code, said)
 	}
-	if _, said, code := typed(t, "", "receive", "q", "--number", "1", "--fail-empty"); code == exitOK || code == exitEmpty {
+	if _, said, code := RunCommand(t, "", "receive", "q", "--number", "1", "--fail-empty"); code == cli.ExitOK || code == cli.ExitEmpty {
 		t.Errorf("a message that is not deferred: got %d %q", code, said)
 	}
-	if out, said, code := typed(t, "", "receive", "q/$DeadLetterQueue", "--fail-empty"); code != exitEmpty || out != "" || said != "mayfly: there is no message\n" {
+	if out, said, code := RunCommand(t, "", "receive", "q/$DeadLetterQueue", "--fail-empty"); code != cli.ExitEmpty || out != "" || said != "mayfly: there is no message\n" {
 		t.Errorf("got %d %q %q", code, out, said)
 	}
 
-	// What comes is listed after what was there, each once.
+	// New messages are listed after existing ones, each once.
 	ctx, stop := context.WithCancelCause(t.Context())
 	in, to := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- execute(ctx, []string{"peek", "q", "--follow", "--json"}, nil, streams{in: strings.NewReader(""), out: to, err: to})
+		ended <- cli.Execute(ctx, commands(), []string{"peek", "q", "--follow", "--json"}, nil, cli.Streams{In: strings.NewReader(""), Out: to, Err: to})
 		to.Close()
 	}()
 	lines := bufio.NewScanner(in)
@@ -51,48 +52,48 @@ func TestPeekLinesAndFollow(t *testing.T) {
 			t.Fatalf("line %d is %q", n, lines.Text())
 		}
 		if n == 250 {
-			if _, said, code := typed(t, "", "send", "q", "more", "--count", "2"); code != exitOK {
+			if _, said, code := RunCommand(t, "", "send", "q", "more", "--count", "2"); code != cli.ExitOK {
 				t.Fatal(said)
 			}
 		}
 	}
-	stop(errStopped)
+	stop(cli.ErrStopped)
 	if lines.Scan() {
 		t.Errorf("one more: %q", lines.Text())
 	}
-	if code := <-ended; code != exitInterrupted {
+	if code := <-ended; code != cli.ExitInterrupted {
 		t.Errorf("it ended with %d", code)
 	}
 }
 
-// Of locked messages it is said who has them and how often the locks were renewed.
+// Locked messages are listed with their receiver and the number of renewals.
 func TestPeekLocked(t *testing.T) {
-	s := serving(t, Config{Store: "memory:"})
+	s := Start(t, Config{Store: "memory:"})
 	t.Setenv("MAYFLY_SERVER", s.Dashboard)
-	if _, said, code := typed(t, "", "send", "q", "x", "--create", "--count", "3"); code != exitOK {
+	if _, said, code := RunCommand(t, "", "send", "q", "x", "--create", "--count", "3"); code != cli.ExitOK {
 		t.Fatal(said)
 	}
-	if out, said, code := typed(t, "", "peek", "q", "--state", "locked", "--fail-empty"); code != exitEmpty {
+	if out, said, code := RunCommand(t, "", "peek", "q", "--state", "locked", "--fail-empty"); code != cli.ExitEmpty {
 		t.Errorf("nothing is locked: got %d %q %q", code, out, said)
 	}
-	out, said, code := typed(t, "", "receive", "q", "--then", "nothing", "--json")
+	out, said, code := RunCommand(t, "", "receive", "q", "--then", "nothing", "--json")
 	var got api.Messages
-	if json.Unmarshal([]byte(out), &got) != nil || code != exitOK || len(got.Messages) != 1 {
+	if json.Unmarshal([]byte(out), &got) != nil || code != cli.ExitOK || len(got.Messages) != 1 {
 		t.Fatal(out, said)
 	}
 	c := client{Server: s.Dashboard}
-	if _, err := c.ask(t.Context(), http.MethodPost, "/api/v1/renew", api.Renew{LockToken: got.Messages[0].LockToken}, nil, 0); err != nil {
+	if _, err := c.request(t.Context(), http.MethodPost, "/api/v1/renew", api.Renew{LockToken: got.Messages[0].LockToken}, nil, 0); err != nil {
 		t.Fatal(err)
 	}
-	out, said, code = typed(t, "", "peek", "q", "--state", "locked")
+	out, said, code = RunCommand(t, "", "peek", "q", "--state", "locked")
 	lines := strings.Split(out, "\n")
-	if code != exitOK || len(lines) != 3 || !strings.HasPrefix(lines[0], "NUMBER") || !regexp.MustCompile(`^#1 +(1m|5\ds) +[12]?\d?s ago +1 +\d+s ago +API 127\.0\.0\.1 +x$`).MatchString(lines[1]) {
+	if code != cli.ExitOK || len(lines) != 3 || !strings.HasPrefix(lines[0], "NUMBER") || !regexp.MustCompile(`^#1 +(1m|5\ds) +[12]?\d?s ago +1 +\d+s ago +API 127\.0\.0\.1 +x$`).MatchString(lines[1]) {
 		t.Errorf("got %d %q %q", code, out, said)
 	}
-	if out, _, _ := typed(t, "", "peek", "q", "--state", "active", "--json"); strings.Count(out, "\n") != 2 || strings.Contains(out, "lockedBy") {
+	if out, _, _ := RunCommand(t, "", "peek", "q", "--state", "active", "--json"); strings.Count(out, "\n") != 2 || strings.Contains(out, "lockedBy") {
 		t.Errorf("active: %q", out)
 	}
-	if _, said, code := typed(t, "", "peek", "q", "--state", "locked", "--follow"); code != exitUsage || !strings.Contains(said, "leave --state out") {
+	if _, said, code := RunCommand(t, "", "peek", "q", "--state", "locked", "--follow"); code != cli.ExitUsage || !strings.Contains(said, "leave --state out") {
 		t.Errorf("got %d %q", code, said)
 	}
 }

@@ -1,86 +1,84 @@
 package main
 
 import (
-	"crypto/tls"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 
-	"mayfly/engine/fleet"
+	"mayfly/engine/namespaces"
 	"mayfly/web"
 )
 
-// What a namespace can have a port for, each called as the flag of the port that is for
-// all namespaces.
+// Kinds of ports of one namespace, named like the flags of the shared ports.
 const (
-	kindAMQP  = "amqp"
-	kindAMQPS = "amqps"
-	kindAdmin = "admin"
-	kindHTTPS = "https"
+	KindAMQP  = "amqp"
+	KindAMQPS = "amqps"
+	KindAdmin = "admin"
+	KindHTTPS = "https"
 )
 
-// A Listen is a port that belongs to one namespace, whatever host its clients name.
-type Listen struct {
-	Namespace string // in lower case; there may be none called so, yet
+// A NamespacePort is a port of one namespace, whatever host name its clients use.
+type NamespacePort struct {
+	Namespace string // in lower case; the namespace may not exist yet
 	Kind      string // one of the above
 	Address   string
 }
 
-// flag is what comes before the address on the command line.
-func (l Listen) flag() string { return "--listen " + l.Namespace + "=" + l.Kind + ":" }
+// flag returns the part of the flag before the address.
+func (l NamespacePort) flag() string { return "--listen " + l.Namespace + "=" + l.Kind + ":" }
 
-// secure tells whether clients speak TLS.
-func (l Listen) secure() bool { return l.Kind == kindAMQPS || l.Kind == kindHTTPS }
+// usesTLS reports whether the port uses TLS.
+func (l NamespacePort) usesTLS() bool { return l.Kind == KindAMQPS || l.Kind == KindHTTPS }
 
-// parseListen reads --listen flags.
-func parseListen(given []string) (all []Listen, err error) {
+// parseListen parses --listen flags.
+func parseListen(given []string) (all []NamespacePort, err error) {
 	for _, g := range given {
 		name, rest, named := strings.Cut(strings.TrimSpace(g), "=")
 		kind, address, ok := strings.Cut(rest, ":")
-		if !named || !ok || !slices.Contains([]string{kindAMQP, kindAMQPS, kindAdmin, kindHTTPS}, kind) {
+		if !named || !ok || !slices.Contains([]string{KindAMQP, KindAMQPS, KindAdmin, KindHTTPS}, kind) {
 			return nil, fmt.Errorf("--listen is written NAMESPACE=KIND:ADDRESS, such as shop=amqp:127.0.0.1:5673, where KIND is amqp, amqps, admin or https, not %q", g)
 		}
-		if name, err = fleet.ParseName(name); err != nil {
+		if name, err = namespaces.ParseName(name); err != nil {
 			return nil, fmt.Errorf("--listen %s: %w", g, err)
 		}
-		all = append(all, Listen{Namespace: name, Kind: kind, Address: address})
+		all = append(all, NamespacePort{Namespace: name, Kind: kind, Address: address})
 	}
 	return all, nil
 }
 
-// A port is one of a Listen.
-type port struct {
-	Listen
+// An openPort is an open listener of a Listen.
+type openPort struct {
+	NamespacePort
 	net.Listener
 }
 
-// shared is the port of a kind that is for all namespaces; nil: there is none.
-func (p ports) shared(kind string) net.Listener {
+// sharedListener returns the port of a kind that all namespaces share; nil if there is none.
+func (p ports) sharedListener(kind string) net.Listener {
 	switch kind {
-	case kindAMQP:
+	case KindAMQP:
 		return p.amqp
-	case kindAMQPS:
+	case KindAMQPS:
 		return p.amqps
-	case kindAdmin:
+	case KindAdmin:
 		return p.admin
-	case kindHTTPS:
+	case KindHTTPS:
 		return p.https
 	default:
 		panic("there is no port of kind " + kind)
 	}
 }
 
-// reached is where clients come to a namespace, at a port of a kind, and what they call
-// this machine there, so that they mean no other: localhost where the port is its own.
-// Nil: nowhere.
-func (p ports) reached(name, kind string) (at net.Addr, host string) {
-	l, its := p.shared(kind), slices.IndexFunc(p.its, func(o port) bool { return o.Kind == kind && strings.EqualFold(o.Namespace, name) })
+// clientAddress returns the address and the host name by which clients on this machine reach a
+// namespace at a port of a kind: localhost if no other namespace answers to that name there.
+// It returns nil if there is no such port.
+func (p ports) clientAddress(name, kind string) (at net.Addr, host string) {
+	l, its := p.sharedListener(kind), slices.IndexFunc(p.namespacePorts, func(o openPort) bool { return o.Kind == kind && strings.EqualFold(o.Namespace, name) })
 	switch {
-	case l != nil && name == p.own:
+	case l != nil && name == p.ownNamespace:
 		return l.Addr(), "localhost"
 	case its >= 0:
-		return p.its[its].Addr(), "localhost"
+		return p.namespacePorts[its].Addr(), "localhost"
 	case l != nil:
 		return l.Addr(), name + ".localhost"
 	default:
@@ -88,63 +86,63 @@ func (p ports) reached(name, kind string) (at net.Addr, host string) {
 	}
 }
 
-// forClients are all listeners but that of other servers.
-func (p ports) forClients() (all []net.Listener) {
+// clientListeners returns all listeners except the one for other servers.
+func (p ports) clientListeners() (all []net.Listener) {
 	for _, l := range []net.Listener{p.dashboard, p.admin, p.amqp, p.amqps, p.https} {
 		if l != nil {
 			all = append(all, l)
 		}
 	}
-	for _, o := range p.its {
+	for _, o := range p.namespacePorts {
 		all = append(all, o.Listener)
 	}
 	return all
 }
 
-// forAdmin are the listeners that the admin port's answers are to be had at.
-func (p ports) forAdmin() []net.Listener {
+// adminListeners returns the listeners that serve what the admin port serves.
+func (p ports) adminListeners() []net.Listener {
 	all := []net.Listener{p.admin}
 	secure := func(l net.Listener, namespace string) {
-		all = append(all, web.Port{Listener: tls.NewListener(l, p.authority.Config("http/1.1")), Names: p.authority.Names, Namespace: namespace})
+		all = append(all, web.Port{Listener: p.certificate.Listen(l, "http/1.1"), Names: p.certificate.Names, Namespace: namespace})
 	}
 	if p.https != nil {
 		secure(p.https, "")
 	}
-	for _, o := range p.its {
+	for _, o := range p.namespacePorts {
 		switch o.Kind {
-		case kindAdmin:
-			all = append(all, web.Port{Listener: o.Listener, Namespace: o.Namespace, AMQPAt: p.placeOfAMQP(o.Namespace)})
-		case kindHTTPS:
+		case KindAdmin:
+			all = append(all, web.Port{Listener: o.Listener, Namespace: o.Namespace, AMQPAddress: p.describeAMQP(o.Namespace)})
+		case KindHTTPS:
 			secure(o.Listener, o.Namespace)
 		}
 	}
 	return all
 }
 
-// forAMQP are the listeners that AMQP is spoken at, those for all namespaces first.
-func (p ports) forAMQP() (all []port) {
-	secure := func(l net.Listener) net.Listener { return tls.NewListener(l, p.authority.Config()) }
+// amqpPorts returns the AMQP listeners, those for all namespaces first.
+func (p ports) amqpPorts() (all []openPort) {
+	secure := func(l net.Listener) net.Listener { return p.certificate.Listen(l) }
 	if p.amqp != nil {
-		all = append(all, port{Listener: p.amqp})
+		all = append(all, openPort{Listener: p.amqp})
 	}
 	if p.amqps != nil {
-		all = append(all, port{Listener: secure(p.amqps)})
+		all = append(all, openPort{Listener: secure(p.amqps)})
 	}
-	for _, o := range p.its {
+	for _, o := range p.namespacePorts {
 		switch o.Kind {
-		case kindAMQP:
+		case KindAMQP:
 			all = append(all, o)
-		case kindAMQPS:
-			all = append(all, port{o.Listen, secure(o.Listener)})
+		case KindAMQPS:
+			all = append(all, openPort{o.NamespacePort, secure(o.Listener)})
 		}
 	}
 	return all
 }
 
-// placeOfAMQP is where AMQP is for clients of a namespace, in words; empty: nowhere.
-func (p ports) placeOfAMQP(name string) string {
-	for _, o := range [][2]string{{kindAMQP, ""}, {kindAMQPS, ", with TLS"}} {
-		at, host := p.reached(name, o[0])
+// describeAMQP describes where clients of a namespace reach AMQP; empty if nowhere.
+func (p ports) describeAMQP(name string) string {
+	for _, o := range [][2]string{{KindAMQP, ""}, {KindAMQPS, ", with TLS"}} {
+		at, host := p.clientAddress(name, o[0])
 		switch {
 		case at == nil:
 		case host == "localhost":

@@ -18,8 +18,8 @@ import (
 	"mayfly/web/api"
 )
 
-// The profile comes first, whatever the order on the command line; --limit
-// changes single values of it.
+// The profile applies first, whatever the order on the command line; --limit changes single
+// values.
 func TestParseLimits(t *testing.T) {
 	emulator, err := engine.Profile("emulator")
 	if err != nil {
@@ -33,31 +33,31 @@ func TestParseLimits(t *testing.T) {
 		"a limit":      {[]string{"entities=7"}, func(l *engine.Limits) { l.Entities = 7 }},
 		"the last one": {[]string{"entities=7", "entities=8"}, func(l *engine.Limits) { l.Entities = 8 }},
 		"no maximum":   {[]string{"max-ttl=never"}, func(l *engine.Limits) { l.MaxTTL = 0 }},
-		"features":     {[]string{"without=topics", "sessions"}, func(l *engine.Limits) { l.Without = engine.TopicFeature | engine.SessionFeature }},
+		"features":     {[]string{"without=topics", "sessions"}, func(l *engine.Limits) { l.Disabled = engine.TopicFeature | engine.SessionFeature }},
 		"features between": {[]string{"peek-count=1", "without=topics", "sessions", "receives=2"}, func(l *engine.Limits) {
-			l.PeekCount, l.Without, l.Receives = 1, engine.TopicFeature|engine.SessionFeature, 2
+			l.PeekCount, l.Disabled, l.Receives = 1, engine.TopicFeature|engine.SessionFeature, 2
 		}},
-		"other features":  {[]string{"without=topics", "without=sessions"}, func(l *engine.Limits) { l.Without = engine.SessionFeature }},
-		"with everything": {[]string{"without="}, func(l *engine.Limits) { l.Without = 0 }},
+		"other features":  {[]string{"without=topics", "without=sessions"}, func(l *engine.Limits) { l.Disabled = engine.SessionFeature }},
+		"with everything": {[]string{"without="}, func(l *engine.Limits) { l.Disabled = 0 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := emulator
 			tc.want(&want)
-			if got, err := parseLimits("emulator", tc.given); err != nil || !cmp.Equal(got, want) {
+			if got, err := ParseLimits("emulator", tc.given); err != nil || !cmp.Equal(got, want) {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
 	}
-	if _, err := parseLimits("standard", []string{"entities=7", "receives"}); err == nil || !strings.Contains(err.Error(), `is written NAME=VALUE, such as min-auto-delete=5s, not "receives"`) {
+	if _, err := ParseLimits("standard", []string{"entities=7", "receives"}); err == nil || !strings.Contains(err.Error(), `is written NAME=VALUE, such as min-auto-delete=5s, not "receives"`) {
 		t.Errorf("a limit without value: %v", err)
 	}
-	if _, err := parseLimits("gold", nil); !errors.Is(err, engine.ErrArgument) {
+	if _, err := ParseLimits("gold", nil); !errors.Is(err, engine.ErrArgument) {
 		t.Errorf("an unknown profile: %v", err)
 	}
 }
 
-// posted sends a document and returns what came back.
-func posted(t *testing.T, url, body string) (status int, text string) {
+// PostJSON posts a JSON document and returns the response.
+func PostJSON(t *testing.T, url, body string) (status int, text string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -75,35 +75,35 @@ func posted(t *testing.T, url, body string) (status int, text string) {
 	return w.StatusCode, string(b)
 }
 
-func profiled(t *testing.T, c Config, profile string, limits ...string) *server {
+func profiled(t *testing.T, c Config, profile string, limits ...string) *Server {
 	t.Helper()
-	l, err := parseLimits(profile, limits)
+	l, err := ParseLimits(profile, limits)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Limits = &l
-	s := serving(t, c)
+	s := Start(t, c)
 	if l.Namespace != "" {
 		t.Errorf("what was given was changed: %+v", l)
 	}
 	return s
 }
 
-// EMU-8: the sample loads in the emulator's profile, and what it leaves out is
-// the emulator's default, for people and programs.
+// EMU-8: the sample loads in the emulator's profile, and omitted properties have the emulator's
+// defaults.
 func TestEmulatorProfile(t *testing.T) {
-	s := profiled(t, Config{Store: "memory:", Definition: "../../engine/definition/testdata/Config.json"}, "emulator")
+	s := profiled(t, Config{Store: "memory:", Definition: "../../engine/topology/testdata/Config.json"}, "emulator")
 	for name, want := range map[string]map[string]any{
 		"prices/subscriptions/everything": {"DefaultMessageTimeToLive": "PT1H", "MaxDeliveryCount": 3.0, "LockDuration": "PT1M"},
 		"prices":                          {"DuplicateDetectionHistoryTimeWindow": "PT5S", "MaxSizeInMegabytes": 100.0},
 	} {
 		for property, value := range want {
-			if got := entity(t, s, name).Properties[property]; got != value {
+			if got := Entity(t, s, name).Properties[property]; got != value {
 				t.Errorf("%s of %s is %v; want %v", property, name, got, value)
 			}
 		}
 	}
-	if status, text := posted(t, s.Dashboard+"/api/v1/entities", `{"kind":"queue","path":"new","properties":{"MaxDeliveryCount":null}}`); status != http.StatusCreated {
+	if status, text := PostJSON(t, s.Dashboard+"/api/v1/entities", `{"kind":"queue","path":"new","properties":{"MaxDeliveryCount":null}}`); status != http.StatusCreated {
 		t.Errorf("got %d %s", status, text)
 	} else {
 		var e api.Entity
@@ -111,20 +111,20 @@ func TestEmulatorProfile(t *testing.T) {
 			t.Errorf("got %v, %v", e.Properties, err)
 		}
 	}
-	form := get(t, s.Dashboard+"/n/sbemulatorns/queues/new")
+	form := Get(t, s.Dashboard+"/n/sbemulatorns/queues/new")
 	for _, want := range []string{`name="DefaultMessageTimeToLive" value="1h"`, `name="MaxDeliveryCount" value="3"`, `placeholder="1h"`, "1 to 10.", "5s to 5m."} {
 		if !strings.Contains(form, want) {
 			t.Errorf("the form does not say %s", want)
 		}
 	}
-	settings := get(t, s.Dashboard+"/n/sbemulatorns/t/prices/s/everything?tab=settings")
+	settings := Get(t, s.Dashboard+"/n/sbemulatorns/t/prices/s/everything?tab=settings")
 	if !strings.Contains(settings, `<span class="dim">3</span>`) {
 		t.Error("the settings do not say that three tries are the default")
 	}
 }
 
-// PROP-4 and what basic lacks, in the words of the service, with the name of the
-// namespace.
+// PROP-4 and the restrictions of the basic tier, in the words of the service, with the
+// namespace's name.
 func TestBasicProfile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "Config.json")
 	if err := os.WriteFile(file, []byte(`{"UserConfig":{"Namespaces":[{"Name":"shop"}]}}`), 0o600); err != nil {
@@ -138,16 +138,16 @@ func TestBasicProfile(t *testing.T) {
 		`{"kind":"queue","path":"q","properties":{"AutoDeleteOnIdle":"PT5M"}}`:         "The property 'AutoDeleteOnIdle' cannot be set when creating a Queue" + why,
 		`{"kind":"queue","path":"q","properties":{"DefaultMessageTimeToLive":"P15D"}}`: "The property value for 'DefaultMessageTimeToLive' must be between 00:00:01 and 14.00:00:00 when the namespace 'shop' is using 'Basic' tier.",
 	} {
-		status, text := posted(t, s.Dashboard+"/api/v1/entities", body)
+		status, text := PostJSON(t, s.Dashboard+"/api/v1/entities", body)
 		var p api.Problem
 		if err := json.Unmarshal([]byte(text), &p); err != nil || status != http.StatusBadRequest || p.Detail != want {
 			t.Errorf("%s: got %d %s", body, status, text)
 		}
 	}
-	if status, text := posted(t, s.Dashboard+"/api/v1/entities", `{"kind":"queue","path":"q"}`); status != http.StatusCreated || !strings.Contains(text, `"DefaultMessageTimeToLive":"P14D"`) { // TTL-3
+	if status, text := PostJSON(t, s.Dashboard+"/api/v1/entities", `{"kind":"queue","path":"q"}`); status != http.StatusCreated || !strings.Contains(text, `"DefaultMessageTimeToLive":"P14D"`) { // TTL-3
 		t.Errorf("got %d %s", status, text)
 	}
-	form := get(t, s.Dashboard+"/n/shop/queues/new?temporary=1")
+	form := Get(t, s.Dashboard+"/n/shop/queues/new?temporary=1")
 	for _, lacking := range []string{"RequiresSession", "RequiresDuplicateDetection", "ForwardTo", "AutoDeleteOnIdle"} {
 		if strings.Contains(form, fmt.Sprintf("name=%q", lacking)) {
 			t.Errorf("the form asks for %s", lacking)
@@ -158,24 +158,24 @@ func TestBasicProfile(t *testing.T) {
 	}
 }
 
-// A namespace that served one tier goes on in another: what was made keeps what
-// it has, and its form can be sent again.
+// A namespace can change its tier: entities keep their properties, and their forms can be
+// submitted unchanged.
 func TestProfileOfBefore(t *testing.T) {
 	store := "sqlite:" + t.TempDir() + "/mayfly.db"
 	s := profiled(t, Config{Store: store}, "premium")
 	const large = `{"kind":"queue","path":"large","properties":{"MaxMessageSizeInKilobytes":2048,"AutoDeleteOnIdle":"P1D","RequiresSession":false}}`
-	if status, text := posted(t, s.Dashboard+"/api/v1/entities", large); status != http.StatusCreated {
+	if status, text := PostJSON(t, s.Dashboard+"/api/v1/entities", large); status != http.StatusCreated {
 		t.Fatalf("got %d %s", status, text)
 	}
-	if err := s.stop(); err != nil {
+	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	s = profiled(t, Config{Store: store}, "basic", "max-ttl=7d")
-	if status, text := posted(t, s.Admin+"/large/messages", strings.Repeat("x", 2<<20-1000)); status != http.StatusCreated {
+	if status, text := PostJSON(t, s.Admin+"/large/messages", strings.Repeat("x", 2<<20-1000)); status != http.StatusCreated {
 		t.Errorf("got %d %s", status, text)
 	}
 	client := http.Client{Timeout: 10 * time.Second}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, s.Dashboard+path("entities", "large"),
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, s.Dashboard+APIPath("entities", "large"),
 		strings.NewReader(`{"properties":{"UserMetadata":"kept","MaxMessageSizeInKilobytes":2048}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -185,7 +185,7 @@ func TestProfileOfBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Body.Close()
-	got := entity(t, s, "large").Properties
+	got := Entity(t, s, "large").Properties
 	if w.StatusCode != http.StatusOK || got["UserMetadata"] != "kept" || got["AutoDeleteOnIdle"] != "P1D" || got["DefaultMessageTimeToLive"] != engine.MaxDurationText || got["MaxMessageSizeInKilobytes"] != 2048.0 {
 		t.Errorf("got %s and %v", w.Status, got)
 	}

@@ -4,41 +4,61 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	slashpath "path"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+
+	"mayfly/cmd/mayfly/cli"
 )
 
-// A block is lines of the README between fences.
-type block struct{ chapter, language, text string }
+// A block is a fenced block of a page, or of README.
+type block struct{ page, language, text string }
 
+// blocks returns the blocks of README and of all pages, in the order of their list.
 func blocks(t *testing.T) (all []block) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.FromSlash(readme))
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, b := false, block{}
-	for line := range strings.Lines(string(raw)) {
+	all = blocksOf("README", string(raw))
+	var last []block
+	for _, g := range openDocs("").Groups() {
+		for _, p := range g.Pages {
+			name := slashpath.Base(p.Href)
+			switch name {
+			case "semantics": // rules, not instructions
+			case "test-suite": // deletes everything
+				last = blocksOf(name, doc(t, name))
+			default:
+				all = append(all, blocksOf(name, doc(t, name))...)
+			}
+		}
+	}
+	return append(all, last...)
+}
+
+func blocksOf(name, text string) (all []block) {
+	in, b := false, block{page: name}
+	for line := range strings.Lines(text) {
 		fence, isFence := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "```")
-		switch heading, ok := strings.CutPrefix(line, "## "); {
+		switch {
 		case isFence && in:
 			all, in, b.text = append(all, b), false, ""
 		case isFence:
 			in, b.language = true, fence
 		case in:
 			b.text += line
-		case ok:
-			b.chapter = strings.TrimSpace(heading)
 		}
 	}
 	return all
 }
 
-// onlyShown are the blocks that no test runs as they stand there, by what they begin
-// with, and why.
+// onlyShown returns the blocks that no test runs as they are, by their beginnings, with the
+// reason.
 func onlyShown() map[string]string {
 	return map[string]string{
 		"Endpoint=sb://localhost;":    "a connection string, which the tests of the SDKs use",
@@ -49,33 +69,35 @@ func onlyShown() map[string]string {
 		"go run ./cmd/livebench":      "measurements of minutes, and of an hour",
 		"go -C cmd/brokerbench run .": "a benchmark of several brokers",
 		"MAYFLY_TEST_MONGO=":          "a benchmark of a MongoDB",
+		"MAYFLY_LONG=1 go test":       "all tests, this one among them",
 		"bash .ci/run":                "all tests, this one among them",
 	}
 }
 
-// aboutNothing are blocks that speak of what is not there when they are run: they
-// are answered that it is not.
+// aboutNothing returns the pages whose blocks may refer to something that does not exist when
+// they run, and then get an error that names it.
 func aboutNothing() map[string]bool {
-	return map[string]bool{"Who is connected": true, "Many messages at once": true, "Topics, rules and sessions": true, "Access": true, "The first minute": true, "One script for each language": true}
+	return map[string]bool{"connected-clients": true, "jobs": true, "message-sessions": true, "topic-rules": true, "access-keys": true, "first-minute": true, "rest": true, "json-api": true,
+		"connect-go": true, "connect-python": true, "connect-javascript": true, "connect-java": true, "connect-dotnet": true}
 }
 
 var serverLine = regexp.MustCompile(`(?m)^(?:\$ )?mayfly .*$`)
 
-// TestReadmeShellLines runs the lines for the shell of the README from its top to its
-// end, in one folder and against one server: each request is answered, and no
-// worse than that what it is about is not there. Of lines that begin a server or work
-// on a store the flags are read. A block that is none of these says why.
-func TestReadmeShellLines(t *testing.T) {
-	needs(t, "bash", "curl")
-	s := serving(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "mayfly.db"), AllowReset: true})
+// TestDocsShellLines runs the shell commands of README and all pages from top to bottom, in one
+// folder and against one server: every request gets a response, at worst that its subject does not exist.
+// Of commands that start a server or use a store, only the flags are parsed. Other blocks need
+// an entry with the reason.
+func TestDocsShellLines(t *testing.T) {
+	t.Parallel()
+	RequirePrograms(t, "bash", "curl")
+	s := Start(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "mayfly.db"), AllowReset: true})
 	for _, queue := range []string{"orders", "copies"} {
-		if code, text := request(t, "POST", s.Dashboard+"/api/v1/send/"+queue+"?create=queue", `[{},{},{},{}]`); code != 201 {
+		if code, text := Request(t, "POST", s.Dashboard+"/api/v1/send/"+queue+"?create=queue", `[{},{},{},{}]`); code != 201 {
 			t.Fatal(code, text)
 		}
 	}
 	dir := t.TempDir()
-	// What curl is answered goes on as it would; the status, and the lock if there is
-	// one, are kept.
+	// The shim runs curl and keeps the response's status, and its lock if there is one.
 	const shim = `set -u
 curl() {
 	command curl -sS -D headers -o body -w '%{http_code}' "$@" > status || return
@@ -90,7 +112,7 @@ curl() {
 	ran, read := 0, 0
 	left := onlyShown()
 	for _, b := range blocks(t) {
-		if b.language != "" && b.language != "sh" || b.chapter == "The command line" && b.language == "sh" { // which TestReadmeCommandLines runs
+		if b.language != "" && b.language != "sh" || b.page == "command-line" && b.language == "sh" { // TestDocsCommandLines runs them
 			continue
 		}
 		switch first, _, _ := strings.Cut(b.text, "\n"); {
@@ -108,21 +130,21 @@ curl() {
 			cmd.Dir = dir
 			out, err := cmd.CombinedOutput()
 			if err != nil {
-				t.Errorf("%s: %v\n%s\n%s", b.chapter, err, text, out)
+				t.Errorf("%s: %v\n%s\n%s", b.page, err, text, out)
 			}
 			asked, err := os.ReadFile(filepath.Join(dir, "asked"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if n := strings.Count(b.text, "curl "); n != strings.Count("\n"+string(asked), "\n"+"2")+strings.Count("\n"+string(asked), "\n4") {
-				t.Errorf("%s: of %d lines these were answered:\n%s\n%s", b.chapter, n, asked, out)
+				t.Errorf("%s: of %d lines these were answered:\n%s\n%s", b.page, n, asked, out)
 			}
 			for line := range strings.Lines(string(asked)) {
 				ran++
-				if line[0] == '2' || aboutNothing()[b.chapter] && (strings.HasPrefix(line, "404") || strings.HasPrefix(line, "409") || strings.HasPrefix(line, "410")) && !strings.Contains(string(out), "NoSuchAddress") {
+				if line[0] == '2' || aboutNothing()[b.page] && (strings.HasPrefix(line, "404") || strings.HasPrefix(line, "409") || strings.HasPrefix(line, "410")) && !strings.Contains(string(out), "NoSuchAddress") {
 					continue
 				}
-				t.Errorf("%s: %s%s", b.chapter, line, out)
+				t.Errorf("%s: %s%s", b.page, line, out)
 			}
 		default:
 			why := ""
@@ -132,7 +154,7 @@ curl() {
 				}
 			}
 			if why == "" {
-				t.Errorf("%s: nothing runs this, and nobody says why:\n%s", b.chapter, b.text)
+				t.Errorf("%s: nothing runs this, and nobody says why:\n%s", b.page, b.text)
 			}
 		}
 	}
@@ -141,8 +163,8 @@ curl() {
 	}
 }
 
-// flagsOf reads the words of each call of the program in a line, as a shell would
-// have it, and runs none. It returns how many there are.
+// flagsOf parses the arguments of each call of the program in a shell line, without running it,
+// and returns the number of calls.
 func flagsOf(t *testing.T, ctx context.Context, dir, line string) int {
 	t.Helper()
 	for _, name := range regexp.MustCompile(`< (\S+)`).FindAllStringSubmatch(line, -1) {
@@ -154,9 +176,9 @@ func flagsOf(t *testing.T, ctx context.Context, dir, line string) int {
 	if err := os.WriteFile(calls, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(ctx, "bash", "--norc", "-c", "mayfly() { local words; words=$(printf '%s\\x1f' \"$@\"); echo \"$words\" >> calls; }; "+line) // in one piece, for two of a pipe
+	cmd := exec.CommandContext(ctx, "bash", "--norc", "-c", "mayfly() { local words; words=$(printf '%s\\x1f' \"$@\"); echo \"$words\" >> calls; }; "+line) // one write per call, for pipes with two calls
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "HOME="+dir)
-	if err := os.MkdirAll(filepath.Join(dir, ".config/fish/completions"), 0o700); err != nil { // where an example writes
+	if err := os.MkdirAll(filepath.Join(dir, ".config/fish/completions"), 0o700); err != nil { // an example writes there
 		t.Fatal(err)
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -172,22 +194,21 @@ func flagsOf(t *testing.T, ctx context.Context, dir, line string) int {
 	}
 	for _, call := range all {
 		words := strings.FieldsFunc(call, func(r rune) bool { return r == '\x1f' })
-		if _, err := parser(ctx, streams{}).Parse(words); err != nil {
+		if _, err := cli.ParserFor(ctx, cli.Streams{}, commands(), words).Parse(words); err != nil {
 			t.Errorf("%s: %q: %v", line, words, err)
 		}
 	}
 	return len(all)
 }
 
-// TestExamplesAreUnderstood reads the examples that help has, as somebody would type
-// them.
+// TestExamplesAreUnderstood parses the examples of the help as the shell would.
 func TestExamplesAreUnderstood(t *testing.T) {
 	t.Parallel()
-	needs(t, "bash")
+	RequirePrograms(t, "bash")
 	for _, d := range commands() {
-		for _, e := range d.examples {
-			if flagsOf(t, t.Context(), t.TempDir(), e.line) == 0 {
-				t.Errorf("%s: %s is no line of this program", d.name, e.line)
+		for _, e := range d.Examples {
+			if flagsOf(t, t.Context(), t.TempDir(), e.Line) == 0 {
+				t.Errorf("%s: %s is no line of this program", d.Name, e.Line)
 			}
 		}
 	}

@@ -10,121 +10,98 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mayfly/cmd/mayfly/cli"
 )
 
 const readme = "../../README.md"
 
-// asProgram has this binary be the program, with its own arguments.
+// asProgram makes this binary act as the program, with its own arguments.
 const asProgram = "MAYFLY_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		os.Exit(execute(context.Background(), os.Args[1:], nil, streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+		os.Exit(cli.Execute(context.Background(), commands(), os.Args[1:], nil, cli.Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}))
 	}
-	if err := os.Setenv("LC_ALL", "C.UTF-8"); err != nil { // commands tell tests of scenes in English
+	if err := os.Setenv("LC_ALL", "C.UTF-8"); err != nil { // commands print texts of scenes in English
 		panic(err)
 	}
 	defer endBrowsers()
 	m.Run()
 }
 
-// chapter is a part of the README, without its heading.
-func chapter(t *testing.T, heading string) string {
+// doc returns a page of the documentation.
+func doc(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.FromSlash(readme))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, part, ok := strings.Cut(string(text), "\n## "+heading+"\n")
-	if !ok {
-		t.Fatalf("the README has no chapter %s", heading)
-	}
-	part, _, _ = strings.Cut(part, "\n## ")
-	return part
+	return read(t, docFile(t, name))
 }
 
-// The README's table of commands is what the descriptions say.
-func TestReadmeCommands(t *testing.T) {
+// docFile returns the path of a page's file.
+func docFile(t *testing.T, name string) string {
+	t.Helper()
+	for file, is := range openDocs("").Files() {
+		if is == name {
+			return "../../" + file
+		}
+	}
+	t.Fatalf("the documentation has no page %s", name)
+	return ""
+}
+
+// The documentation's table of commands equals the descriptions.
+func TestDocsCommands(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("| Command | What it does |\n| --- | --- |\n")
 	for _, d := range commands() {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", d.name, d.summary)
+		fmt.Fprintf(&b, "| `%s` | %s |\n", d.Name, d.Summary)
 	}
 	b.WriteString("\n| Exit code | What it means |\n| --- | --- |\n")
-	for _, e := range exits() {
-		fmt.Fprintf(&b, "| %d | %s |\n", e.code, e.meaning)
+	for _, e := range cli.ExitCodes() {
+		fmt.Fprintf(&b, "| %d | %s |\n", e.Code, e.Meaning)
 	}
-	inReadme(t, "commands", b.String())
+	inDocs(t, "command-line", "commands", b.String())
 }
 
-// What the README leads to is there.
-func TestReadmeLinks(t *testing.T) {
-	text, err := os.ReadFile(filepath.FromSlash(readme))
-	if err != nil {
-		t.Fatal(err)
-	}
-	chapters := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^##+ (.*)$`).FindAllSubmatch(text, -1) {
-		plain := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(string(m[1])), "")
-		chapters[strings.ReplaceAll(plain, " ", "-")] = true
-	}
-	for _, m := range regexp.MustCompile(`\]\(([^) ]+)\)|(?:src|srcset)="([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
-		to := m[1] + m[2]
-		if name, ok := strings.CutPrefix(to, "#"); ok {
-			if !chapters[name] {
-				t.Errorf("the README has no chapter %s", to)
-			}
-		} else if _, err := os.Stat(filepath.Join("../..", filepath.FromSlash(to))); err != nil && !strings.Contains(to, "://") {
-			t.Errorf("the README leads to %s: %v", to, err)
-		}
-	}
-}
-
-// inReadme is what the README says between two marks, which is made: -update writes
-// it.
-func inReadme(t *testing.T, mark, want string) {
+// inDocs compares a generated part of a page, between two marks; -update writes it.
+func inDocs(t *testing.T, name, mark, want string) {
 	t.Helper()
 	begin, end := "<!-- "+mark+" -->\n", "<!-- end of "+mark+" -->"
-	raw, err := os.ReadFile(filepath.FromSlash(readme))
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, rest, _ := strings.Cut(string(raw), begin)
-	said, after, ok := strings.Cut(rest, end)
+	file := filepath.FromSlash(docFile(t, name))
+	before, rest, _ := strings.Cut(doc(t, name), begin)
+	got, after, ok := strings.Cut(rest, end)
 	if !ok {
-		t.Fatalf("the README has no place for the %s", mark)
+		t.Fatalf("%s has no place for the %s", file, mark)
 	}
-	if said == want {
+	if got == want {
 		return
 	}
 	if !*update {
-		t.Errorf("the README's table of %s is not this; go test ./cmd/mayfly -run %s -update writes it:\n%s", mark, t.Name(), want)
+		t.Errorf("the table of %s in %s is not this; go test ./cmd/mayfly -run %s -update writes it:\n%s", mark, file, t.Name(), want)
 		return
 	}
-	if err := os.WriteFile(filepath.FromSlash(readme), []byte(before+begin+want+end+after), 0o644); err != nil { //nolint:gosec // a file of the tree
+	if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestReadmeCommandLines runs the lines of the README as they stand there, block
-// by block, in a folder of their own. What a line is said to print, after # and a
-// greater-than sign, it prints.
-func TestReadmeCommandLines(t *testing.T) {
+// TestDocsCommandLines runs the examples of the command line as they are, block by block, in a
+// new folder. The output of a block contains each text after "#> ".
+func TestDocsCommandLines(t *testing.T) {
 	t.Parallel()
-	needs(t, "bash")
+	RequirePrograms(t, "bash")
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serving(t, Config{Store: "memory:"})
+	s := Start(t, Config{Store: "memory:"})
 	dir := t.TempDir()
-	shim := "#!/bin/sh\n" + asProgram + "=1 exec " + quoted(program) + " \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(dir, "mayfly"), []byte(shim), 0o700); err != nil { //nolint:gosec // a program
+	shim := "#!/bin/sh\n" + asProgram + "=1 exec " + cli.ShellQuote(program) + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(dir, "mayfly"), []byte(shim), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	blocks := regexp.MustCompile("(?s)\n```sh\n(.*?\n)```\n").FindAllStringSubmatch(chapter(t, "The command line"), -1)
+	blocks := regexp.MustCompile("(?s)\n```sh\n(.*?\n)```\n").FindAllStringSubmatch(doc(t, "command-line"), -1)
 	if len(blocks) == 0 {
-		t.Fatal("the README has no lines")
+		t.Fatal("there are no lines")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -8,114 +8,115 @@ import (
 	"strings"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 	"mayfly/engine/value"
 	"mayfly/web/api"
 )
 
-func describeReceive() description {
-	return description{
-		name: "receive", summary: "Take messages.", command: &receiveCommand{}, ends: clientEnds(exitEmpty),
-		examples: []example{
-			{"mayfly receive orders --wait 10s", "Waits for a message, prints it and completes it."},
-			{"mayfly receive 'orders/$DeadLetterQueue' --max 10 --then release", "Prints ten dead letters and leaves them there."},
-			{"mayfly receive chats --next-session --max 100", "Takes what a session has, and gives the session back."},
-			{"mayfly receive orders --fail-empty > order.txt", "Ends with 5 if there is no message."},
+func describeReceive() cli.Command {
+	return cli.Command{
+		Name: "receive", Summary: "Receive messages.", Flags: &receiveCommand{}, ExitCodes: clientExitCodes(cli.ExitEmpty),
+		Examples: []cli.Example{
+			{Line: "mayfly receive orders --wait 10s", Text: "Waits for a message, prints it and completes it."},
+			{Line: "mayfly receive 'orders/$DeadLetterQueue' --max 10 --then release", Text: "Prints ten dead letters and leaves them there."},
+			{Line: "mayfly receive chats --next-session --max 100", Text: "Takes what a session has, and gives the session back."},
+			{Line: "mayfly receive orders --fail-empty > order.txt", Text: "Ends with 5 if there is no message."},
 		},
 	}
 }
 
-// receiveCommand takes messages, prints them and settles them, in this order:
-// one that was not printed is not lost.
+// receiveCommand receives messages, prints them and then settles them. A message that could
+// not be printed is not settled, so it is not lost.
 type receiveCommand struct {
 	client
 	Entity string  `arg:"" help:"Queue, topic/Subscriptions/name, or one of them with /$DeadLetterQueue."`
-	Max    int     `default:"1" help:"How many to take at most."`
-	Wait   string  `default:"0s" placeholder:"DURATION" help:"How long to wait for the first."`
-	Number []int64 `placeholder:"N" help:"Sequence number of a deferred message to take instead; may be repeated."`
+	Max    int     `default:"1" help:"Maximum number of messages to receive."`
+	Wait   string  `default:"0s" placeholder:"DURATION" help:"Wait this long for the first message."`
+	Number []int64 `placeholder:"N" help:"Sequence number of a deferred message to receive instead; may be repeated."`
 
-	Session     *string `placeholder:"ID" xor:"session" help:"Session to take them from, where the entity has sessions; may be empty."`
-	NextSession bool    `name:"next-session" xor:"session" help:"Take them from the next session that has messages and is not locked; --wait is for it."`
+	Session     *string `placeholder:"ID" xor:"session" help:"Session to receive from; may be the empty text."`
+	NextSession bool    `name:"next-session" xor:"session" help:"Receive from the next unlocked session that has messages. --wait applies to the session."`
 
-	Then     string `enum:"complete,abandon,defer,dead-letter,release,nothing" default:"complete" help:"What to do with them once they are printed: complete, abandon, defer, dead-letter, release, or nothing; then they stay locked and their lock tokens are printed."`
+	Then     string `enum:"complete,abandon,defer,dead-letter,release,nothing" default:"complete" help:"How to settle the messages after printing them: complete, abandon, defer, dead-letter, release, or nothing. With nothing they stay locked, and their lock tokens are printed."`
 	Reason   string `help:"DeadLetterReason, for --then dead-letter."`
 	Describe string `help:"DeadLetterErrorDescription, for --then dead-letter."`
 
-	failEmpty
+	failEmptyFlag
 }
 
-// Run takes.
-func (c *receiveCommand) Run(ctx context.Context, s streams) error {
+// Run receives messages.
+func (c *receiveCommand) Run(ctx context.Context, s cli.Streams) error {
 	wait, never, err := engine.ParseDuration(c.Wait)
 	if err != nil || never {
-		return misused("--wait is a duration such as 10s, not %q", c.Wait)
+		return cli.UsageErrorf("--wait is a duration such as 10s, not %q", c.Wait)
 	}
 	if c.Then != "dead-letter" && (c.Reason != "" || c.Describe != "") {
-		return misused("--reason and --describe are of --then dead-letter, not of --then %s; nothing was received", c.Then)
+		return cli.UsageErrorf("--reason and --describe are of --then dead-letter, not of --then %s; nothing was received", c.Then)
 	}
 	if c.Session != nil || c.NextSession {
 		return c.receiveSession(ctx, s, wait)
 	}
 	var got api.Messages
-	raw, err := c.ask(ctx, http.MethodPost, path("receive", c.Entity), api.Receive{Max: &c.Max, Wait: c.Wait, SequenceNumbers: c.Number}, &got, wait)
+	raw, err := c.request(ctx, http.MethodPost, APIPath("receive", c.Entity), api.Receive{Max: &c.Max, Wait: c.Wait, SequenceNumbers: c.Number}, &got, wait)
 	if p, ok := errors.AsType[*api.Problem](err); ok && p.Detail == engine.PlainReceiverText { // SES-13
 		return fmt.Errorf("%w Name the session with --session ID, or take --next-session", err)
 	}
 	if err != nil {
 		return err
 	}
-	return c.deal(ctx, s, raw, got.Messages)
+	return c.printAndSettle(ctx, s, raw, got.Messages)
 }
 
-// deal prints messages, which came as raw, and then settles them.
-func (c *receiveCommand) deal(ctx context.Context, s streams, raw []byte, got []api.Message) (err error) {
+// printAndSettle prints messages, whose JSON is raw, and then settles them.
+func (c *receiveCommand) printAndSettle(ctx context.Context, s cli.Streams, raw []byte, got []api.Message) (err error) {
 	if c.JSON {
-		err = s.write(raw)
+		err = s.WriteRaw(raw)
 	} else {
-		err = c.print(s, got)
+		err = c.printMessages(s, got)
 	}
 	if len(got) == 0 && err == nil {
-		return c.empty(s, c.JSON)
+		return c.reportEmpty(s, c.JSON)
 	}
 	if err != nil || c.Then == "nothing" {
 		return err
 	}
 	for _, m := range got {
 		in := api.Settle{LockToken: m.LockToken, Outcome: c.Then, Reason: c.Reason, Description: c.Describe}
-		if _, err := c.ask(ctx, http.MethodPost, "/api/v1/settle", in, nil, 0); err != nil {
+		if _, err := c.request(ctx, http.MethodPost, "/api/v1/settle", in, nil, 0); err != nil {
 			return fmt.Errorf("message #%d was printed, but not settled: %w", m.SequenceNumber, err)
 		}
 	}
 	return nil
 }
 
-func (c *receiveCommand) print(s streams, got []api.Message) error {
+func (c *receiveCommand) printMessages(s cli.Streams, got []api.Message) error {
 	for _, m := range got {
 		line := []string{fmt.Sprintf("#%d", m.SequenceNumber)}
 		if m.SessionID != nil {
-			line = append(line, fmt.Sprintf("session %q", printable(*m.SessionID, 60)))
+			line = append(line, fmt.Sprintf("session %q", cli.Printable(*m.SessionID, 60)))
 		}
 		for _, part := range []struct{ name, text string }{{"id", m.MessageID}, {"subject", m.Subject}} {
 			if part.text != "" {
-				line = append(line, part.name+" "+printable(part.text, 60))
+				line = append(line, part.name+" "+cli.Printable(part.text, 60))
 			}
 		}
-		line = append(line, "expires in "+until(time.Now(), m.ExpiresAt))
+		line = append(line, "expires in "+timeUntil(time.Now(), m.ExpiresAt))
 		if c.Then == "nothing" {
 			line = append(line, "lock token "+m.LockToken)
 		}
-		if _, err := fmt.Fprintf(s.out, "%s\n%s%s\n", strings.Join(line, "  "), properties(m.Properties), shown(m, 1<<20)); err != nil {
+		if _, err := fmt.Fprintf(s.Out, "%s\n%s%s\n", strings.Join(line, "  "), formatProperties(m.Properties), bodyText(m, 1<<20)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// properties is a line for each.
-func properties(all value.Properties) string {
+// formatProperties returns a line for each property.
+func formatProperties(all value.Properties) string {
 	var lines strings.Builder
 	for _, p := range all {
-		lines.WriteString("  " + printable(p.Name, 60) + " = " + printable(p.Value.String(), 200) + "\n")
+		lines.WriteString("  " + cli.Printable(p.Name, 60) + " = " + cli.Printable(p.Value.String(), 200) + "\n")
 	}
 	return lines.String()
 }

@@ -11,33 +11,32 @@ import (
 	"mayfly/web"
 )
 
-// atOnce is how many entities are deleted side by side, in commits that they
-// share.
-const atOnce = 64
+// maxConcurrentDeletes is the number of entities that are deleted concurrently, in shared commits.
+const maxConcurrentDeletes = 64
 
-// A resetter takes a namespace back to where it began: to nothing, or to what
-// --config says. Everything that an entity has goes with it; the history, the
-// namespace's keys and settings, and whoever is connected stay.
+// A resetter returns a namespace to its initial state: empty, or as in --config. Entities are
+// deleted with everything in them; the history, the namespace's keys and settings, and
+// connections stay.
 type resetter struct {
-	p    *program
-	b    *broker.Broker
-	turn chan struct{} // holds a token while somebody resets
+	server  *serverRun
+	broker  *broker.Broker
+	running chan struct{} // holds a token during a reset
 }
 
-// resetting is what the door may do; nil unless that was asked for.
-func (p *program) resetting(b *broker.Broker) func(context.Context, string) (web.Reset, error) {
-	if !p.c.AllowReset {
+// resetHandler returns the reset for the admin port; nil unless --allow-reset is set.
+func (p *serverRun) resetHandler(b *broker.Broker) func(context.Context, string) (web.Reset, error) {
+	if !p.config.AllowReset {
 		return nil
 	}
-	return (&resetter{p: p, b: b, turn: make(chan struct{}, 1)}).reset
+	return (&resetter{server: p, broker: b, running: make(chan struct{}, 1)}).reset
 }
 
-// reset returns when all is durable. Only ctx of one that waits for another's
-// reset ends it: half a reset would help nobody.
+// reset returns once the reset is durable. ctx only ends the wait for another reset, because
+// half a reset is useless.
 func (r *resetter) reset(ctx context.Context, actor string) (done web.Reset, err error) {
 	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
+	case r.running <- struct{}{}:
+		defer func() { <-r.running }()
 	case <-ctx.Done():
 		return done, context.Cause(ctx)
 	}
@@ -47,35 +46,35 @@ func (r *resetter) reset(ctx context.Context, actor string) (done web.Reset, err
 		return done, err
 	}
 	var all errgroup.Group
-	all.SetLimit(atOnce)
+	all.SetLimit(maxConcurrentDeletes)
 	for _, s := range had {
-		if s.Kind == engine.Subscription { // it goes with its topic
+		if s.Kind == engine.Subscription { // deleted with its topic
 			continue
 		}
 		all.Go(func() error {
-			err := r.b.Delete(ctx, s.Path, broker.Unasked, actor)
-			if errors.Is(err, engine.ErrNotFound) { // somebody else was quicker
+			err := r.broker.Delete(ctx, s.Path, broker.Unconfirmed, actor)
+			if errors.Is(err, engine.ErrNotFound) { // deleted meanwhile
 				err = nil
 			}
 			return err
 		})
 	}
 	if err := all.Wait(); err != nil {
-		return done, err //nolint:wrapcheck // the engine says what of
+		return done, err
 	}
 	done.Deleted = len(had)
-	if r.p.c.Definition != "" {
-		if err := apply(ctx, r.b, r.p.want, r.p.c.Definition); err != nil {
+	if r.server.config.Definition != "" {
+		if err := applyDefinition(ctx, r.broker, r.server.definition, r.server.config.Definition); err != nil {
 			return done, err
 		}
 		had, err = r.entities(ctx)
 		done.Created = len(had)
 	}
-	r.p.c.Logger.Info("the namespace was reset", "by", actor, "deleted", done.Deleted, "created", done.Created)
+	r.server.config.Logger.Info("the namespace was reset", "by", actor, "deleted", done.Deleted, "created", done.Created)
 	return done, err
 }
 
 func (r *resetter) entities(ctx context.Context) (all []engine.EntityState, err error) {
-	err = r.b.Read(ctx, func(look broker.Reader) error { all = look.States(0); return nil })
+	err = r.broker.Read(ctx, func(look broker.Reader) error { all = look.States(0); return nil })
 	return all, err
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/Azure/go-amqp"
 )
 
-// resetting resets a server and returns what it says of that.
+// resetting resets a server and returns the response.
 func resetting(t *testing.T, r Ready) string {
 	t.Helper()
-	code, text := request(t, http.MethodPost, r.Admin+"/reset", "")
+	code, text := Request(t, http.MethodPost, r.Admin+"/reset", "")
 	if code != http.StatusOK {
 		t.Fatal(code, text)
 	}
 	return strings.TrimSpace(text)
 }
 
-// TestReset: everything goes, for good, and that it did is told; an entity may
-// be called as the call is.
+// TestReset checks that everything is deleted durably, that the response counts it, and that an
+// entity may be called reset.
 func TestReset(t *testing.T) {
 	store := "sqlite:" + filepath.Join(t.TempDir(), "m.db")
-	s := serving(t, Config{Store: store, AllowReset: true})
+	s := Start(t, Config{Store: store, AllowReset: true})
 	if got := resetting(t, s.Ready); got != `{"deleted":0,"created":0}` {
 		t.Errorf("of nothing: %s", got)
 	}
@@ -35,76 +35,76 @@ func TestReset(t *testing.T) {
 		`{"kind":"queue","path":"reset"}`, `{"kind":"queue","path":"b"}`, `{"kind":"queue","path":"a","properties":{"ForwardTo":"b"}}`,
 		`{"kind":"topic","path":"t"}`, `{"kind":"subscription","path":"t/Subscriptions/s"}`,
 	} {
-		if code, text := request(t, http.MethodPost, s.Dashboard+"/api/v1/entities", body); code != http.StatusCreated {
+		if code, text := Request(t, http.MethodPost, s.Dashboard+"/api/v1/entities", body); code != http.StatusCreated {
 			t.Fatal(code, text)
 		}
 	}
-	if code, text := request(t, http.MethodPost, s.Admin+"/reset/messages", "x"); code != http.StatusCreated {
+	if code, text := Request(t, http.MethodPost, s.Admin+"/reset/messages", "x"); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
-	if code, text := request(t, http.MethodPost, s.Admin+"/reset/messages/head?timeout=5", ""); code != http.StatusCreated {
-		t.Fatal(code, text) // locked as it is, it goes
+	if code, text := Request(t, http.MethodPost, s.Admin+"/reset/messages/head?timeout=5", ""); code != http.StatusCreated {
+		t.Fatal(code, text) // it is deleted despite the lock
 	}
-	if code, text := request(t, http.MethodPut, s.Dashboard+"/api/v1/views/late", `{"columns":["seq"],"lists":["messages"]}`); code != http.StatusOK && code != http.StatusCreated {
+	if code, text := Request(t, http.MethodPut, s.Dashboard+"/api/v1/views/late", `{"columns":["seq"],"lists":["messages"]}`); code != http.StatusOK && code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
 	if got := resetting(t, s.Ready); got != `{"deleted":5,"created":0}` {
 		t.Errorf("got %s", got)
 	}
-	if text := get(t, s.Dashboard+"/api/v1/activity"); !strings.Contains(text, "reset by 127.0.0.1") || !strings.Contains(text, "entity-deleted") {
+	if text := Get(t, s.Dashboard+"/api/v1/activity"); !strings.Contains(text, "reset by 127.0.0.1") || !strings.Contains(text, "entity-deleted") {
 		t.Errorf("nobody tells: %s", text)
 	}
-	if err := s.stop(); err != nil {
+	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	s = serving(t, Config{Store: store})
-	if text := get(t, s.Dashboard+"/api/v1/entities"); strings.Contains(text, `"path"`) {
+	s = Start(t, Config{Store: store})
+	if text := Get(t, s.Dashboard+"/api/v1/entities"); strings.Contains(text, `"path"`) {
 		t.Errorf("after a restart there is %s", text)
 	}
-	if text := get(t, s.Dashboard+"/api/v1/views"); !strings.Contains(text, `"late"`) {
+	if text := Get(t, s.Dashboard+"/api/v1/views"); !strings.Contains(text, `"late"`) {
 		t.Errorf("what somebody has set up is data of messages: %s", text)
 	}
 }
 
-// TestResetToConfig: what --config says is there again, empty and as it says.
+// TestResetToConfig checks that the entities of --config exist again, empty and as defined.
 func TestResetToConfig(t *testing.T) {
 	dir := t.TempDir()
-	file := wrote(t, dir, "Config.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q","Properties":{"LockDuration":"PT30S"}}],"Topics":[{"Name":"t","Subscriptions":[{"Name":"s"}]}]}]}}`)
-	s := serving(t, Config{Store: "memory:", Definition: file, AllowReset: true})
-	made(t, s.Ready, "extra")
+	file := WriteFile(t, dir, "Config.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q","Properties":{"LockDuration":"PT30S"}}],"Topics":[{"Name":"t","Subscriptions":[{"Name":"s"}]}]}]}}`)
+	s := Start(t, Config{Store: "memory:", Definition: file, AllowReset: true})
+	CreateQueue(t, s.Ready, "extra")
 	for range 2 {
-		if code, text := request(t, http.MethodPost, s.Admin+"/q/messages", "x"); code != http.StatusCreated {
+		if code, text := Request(t, http.MethodPost, s.Admin+"/q/messages", "x"); code != http.StatusCreated {
 			t.Fatal(code, text)
 		}
 	}
-	if code, text := request(t, http.MethodPatch, s.Dashboard+path("entities", "q"), `{"properties":{"LockDuration":"PT5S"}}`); code != http.StatusOK {
+	if code, text := Request(t, http.MethodPatch, s.Dashboard+APIPath("entities", "q"), `{"properties":{"LockDuration":"PT5S"}}`); code != http.StatusOK {
 		t.Fatal(code, text)
 	}
 	if got := resetting(t, s.Ready); got != `{"deleted":4,"created":3}` {
 		t.Errorf("got %s", got)
 	}
-	if q := entity(t, s, "q"); q.Counts.Active != 0 || q.Properties["LockDuration"] != "PT30S" {
+	if q := Entity(t, s, "q"); q.Counts.Active != 0 || q.Properties["LockDuration"] != "PT30S" {
 		t.Errorf("the queue is %+v", q)
 	}
-	if text := get(t, s.Dashboard+"/api/v1/entities"); strings.Contains(text, "extra") {
+	if text := Get(t, s.Dashboard+"/api/v1/entities"); strings.Contains(text, "extra") {
 		t.Errorf("there is %s", text)
 	}
 }
 
-// TestWhoMayReset: nobody unless the server says so, no page of another site,
-// and at a server that stands by nobody either.
+// TestWhoMayReset checks that a reset needs --allow-reset, is refused for pages of other sites,
+// and does not work on a standby.
 func TestWhoMayReset(t *testing.T) {
-	s := serving(t, Config{Store: "memory:"})
-	if code, text := request(t, http.MethodPost, s.Admin+"/reset", ""); code != http.StatusNotFound || !strings.Contains(text, "--allow-reset") {
+	s := Start(t, Config{Store: "memory:"})
+	if code, text := Request(t, http.MethodPost, s.Admin+"/reset", ""); code != http.StatusNotFound || !strings.Contains(text, "--allow-reset") {
 		t.Errorf("without the flag: %d %s", code, text)
 	}
 
-	on := newShelf()
-	owner := share(t, on, Config{AllowReset: true})
-	r := owner.next(stateReady)
-	made(t, r, "q")
-	standby := share(t, on, Config{AllowReset: true}).next(stateStandby)
-	if code, text := request(t, http.MethodPost, standby.Admin+"/reset", ""); code != http.StatusServiceUnavailable || !strings.Contains(text, "Standing by") {
+	on := NewSharedStore()
+	owner := StartShared(t, on, Config{AllowReset: true})
+	r := owner.Next(StateReady)
+	CreateQueue(t, r, "q")
+	standby := StartShared(t, on, Config{AllowReset: true}).Next(StateStandby)
+	if code, text := Request(t, http.MethodPost, standby.Admin+"/reset", ""); code != http.StatusServiceUnavailable || !strings.Contains(text, "Standing by") {
 		t.Errorf("standing by: %d %s", code, text)
 	}
 	for name, tc := range map[string]struct {
@@ -132,17 +132,17 @@ func TestWhoMayReset(t *testing.T) {
 			t.Errorf("%s: got %s, want %d", name, w.Status, tc.want)
 		}
 	}
-	if text := get(t, r.Dashboard+"/api/v1/entities"); !strings.Contains(text, `"q"`) {
+	if text := Get(t, r.Dashboard+"/api/v1/entities"); !strings.Contains(text, `"q"`) {
 		t.Errorf("there is %s", text)
 	}
 }
 
-// TestSDKAfterReset: a suite keeps its clients. Senders go on; a receiver says
-// once that its entity is gone, as it would of Service Bus, and goes on then.
+// TestSDKAfterReset checks that a test suite can keep its clients. Senders continue; a
+// receiver reports once that its entity is deleted, as with Service Bus, and then continues.
 func TestSDKAfterReset(t *testing.T) {
-	file := wrote(t, t.TempDir(), "Config.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q"}]}]}}`)
-	s := serving(t, Config{Store: "memory:", Definition: file, AllowReset: true})
-	c := messaging(t, s.AMQP, azservicebus.ClientOptions{RetryOptions: azservicebus.RetryOptions{RetryDelay: time.Millisecond}})
+	file := WriteFile(t, t.TempDir(), "Config.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q"}]}]}}`)
+	s := Start(t, Config{Store: "memory:", Definition: file, AllowReset: true})
+	c := NewSDKClient(t, s.AMQP, azservicebus.ClientOptions{RetryOptions: azservicebus.RetryOptions{RetryDelay: time.Millisecond}})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	from, err := c.NewSender("q", nil)
@@ -174,7 +174,7 @@ func TestSDKAfterReset(t *testing.T) {
 			t.Errorf("round %d: got %s", round, got[0].Body)
 		}
 		resetting(t, s.Ready)
-		// Its lock went with the entity.
+		// Its lock was deleted with the entity.
 		if err := to.CompleteMessage(ctx, got[0], nil); err == nil {
 			t.Errorf("round %d: a message of before the reset was completed", round)
 		}

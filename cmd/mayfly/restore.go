@@ -9,68 +9,69 @@ import (
 	"os"
 	"strings"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 	"mayfly/storage"
 	"mayfly/storage/archive"
 	"mayfly/storage/inspect"
 )
 
-func describeRestore() description {
-	return description{
-		name: "restore", summary: "Restore a backup into an empty store.", command: &restoreCommand{},
-		detail: "The whole backup is checked before anything is restored. The store must be empty and owned by no server. In a store that has several namespaces it becomes the one it was, unless --namespace says another. If a restore is interrupted, nobody serves the store until it was restored once more.",
-		examples: []example{
-			{"mayfly restore monday.backup --store sqlite:new.db", "Makes a store of it; mayfly --store sqlite:new.db serves it."},
+func describeRestore() cli.Command {
+	return cli.Command{
+		Name: "restore", Summary: "Restore a backup into an empty store.", Flags: &restoreCommand{},
+		Detail: "The whole backup is checked before anything is restored. The store must be empty and owned by no server. In a store that has several namespaces it becomes the one it was, unless --namespace says another. If a restore is interrupted, nobody serves the store until it was restored once more.",
+		Examples: []cli.Example{
+			{Line: "mayfly restore monday.backup --store sqlite:new.db", Text: "Makes a store of it; mayfly --store sqlite:new.db serves it."},
 		},
 	}
 }
 
 // restoreCommand restores a backup.
 type restoreCommand struct {
-	File string `arg:"" help:"The backup."`
+	File string `arg:"" help:"Backup file."`
 	storeFlags
 }
 
-// Run checks, then restores.
-func (c *restoreCommand) Run(ctx context.Context, s streams) (err error) {
-	into, err := c.find(ctx)
+// Run checks the backup, then restores it.
+func (c *restoreCommand) Run(ctx context.Context, s cli.Streams) (err error) {
+	into, err := c.findStore(ctx)
 	if err != nil {
 		return err
 	}
 	if storage.Kind(into.URL) == "memory" {
 		return errors.New("what is restored into memory: is forgotten at once; name a store with --store")
 	}
-	f, err := opened(c.File)
+	f, err := openBackup(c.File)
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // what was read was read
+	defer f.Close() //nolint:errcheck // opened for reading only
 	i := inspect.New()
 	backup, err := archive.Check(ctx, f, func(r engine.Record) error {
-		i.Record(r)
+		i.AddRecord(r)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
-	if r := i.End(); !r.Sound() {
-		return fmt.Errorf("%s is whole, but nothing was restored, for what is in it is not sound:\n%s", c.File, wrongs(r))
+	if r := i.Finish(); !r.Sound() {
+		return fmt.Errorf("%s is whole, but nothing was restored, for what is in it is not sound:\n%s", c.File, formatFaults(r))
 	}
 	if c.Namespace == "" && storage.Kind(into.URL) == "mongodb" {
-		if into, err = storage.Find(ctx, into.URL, "", backup.Namespace, storage.Options{}); err != nil {
-			return err //nolint:wrapcheck // a sentence
+		if into, err = storage.Locate(ctx, into.URL, "", backup.Namespace, storage.Options{}); err != nil {
+			return err
 		}
 	}
 	store, err := storage.Open(ctx, into.URL, storage.Options{
 		Namespace: cmp.Or(into.Namespace, backup.Namespace),
-		Owner:     engine.Owner{Host: "a restore under way"}, // for servers that wait meanwhile
+		Owner:     engine.Owner{Host: "a restore under way"}, // shown by servers that wait meanwhile
 	})
 	if err != nil {
-		return err //nolint:wrapcheck // a sentence
+		return err
 	}
 	done, err := backup.Restore(ctx, store)
 	if err = errors.Join(err, store.Close()); err != nil {
-		if done.Begun {
+		if done.Started {
 			err = fmt.Errorf("%w; nobody serves the store until the backup was restored once more", err)
 		}
 		return err
@@ -78,21 +79,21 @@ func (c *restoreCommand) Run(ctx context.Context, s streams) (err error) {
 	return c.report(s, into.URL, backup.Counts, done)
 }
 
-func (c *restoreCommand) report(s streams, url string, what archive.Counts, done archive.Restored) error {
-	what.Events -= done.LeftHistory
-	text := fmt.Sprintf("Restored %s into %s: %s.\n", c.File, keptIn(url), told(what))
-	if done.Cleared {
+func (c *restoreCommand) report(s cli.Streams, url string, what archive.Counts, done archive.RestoreResult) error {
+	what.Events -= done.SkippedEvents
+	text := fmt.Sprintf("Restored %s into %s: %s.\n", c.File, cli.StoreLocation(url), describeBackupCounts(what))
+	if done.RemovedUnfinished {
 		text += "What a restore before this one had left there was removed.\n"
 	}
-	if done.LeftHistory > 0 {
-		text += fmt.Sprintf("The store keeps no history: %s left out.\n", counted(done.LeftHistory, "event was", "events were"))
+	if done.SkippedEvents > 0 {
+		text += fmt.Sprintf("The store keeps no history: %s left out.\n", cli.Pluralize(done.SkippedEvents, "event was", "events were"))
 	}
-	_, err := io.WriteString(s.out, text)
+	_, err := io.WriteString(s.Out, text)
 	return err
 }
 
-// opened is a file that can be read twice.
-func opened(name string) (*os.File, error) {
+// openBackup opens a regular file, because a backup is read twice.
+func openBackup(name string) (*os.File, error) {
 	if name == "-" {
 		return nil, errors.New("a backup is read twice to be restored: give its file instead of -")
 	}
@@ -110,11 +111,11 @@ func opened(name string) (*os.File, error) {
 	return f, nil
 }
 
-// wrongs are a line each.
-func wrongs(r inspect.Report) string {
-	lines := r.Wrong
-	if r.More > 0 {
-		lines = append(lines, fmt.Sprintf("And so on: %d more.", r.More))
+// formatFaults returns the faults of a report, a line each.
+func formatFaults(r inspect.Report) string {
+	lines := r.Findings
+	if r.Omitted > 0 {
+		lines = append(lines, fmt.Sprintf("And so on: %d more.", r.Omitted))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -15,18 +15,19 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
-// one sends one dead letter again, changed as the flags say.
-func (c *resubmitCommand) one(ctx context.Context, s streams, from string) error {
-	dead, err := c.deadLetter(ctx, from)
+// resubmitOne resubmits one dead letter, changed by the flags.
+func (c *resubmitCommand) resubmitOne(ctx context.Context, s cli.Streams, from string) error {
+	dead, err := c.findDeadLetter(ctx, from)
 	if err != nil {
 		return err
 	}
-	in := api.Edit{Key: dead.Key, Message: asItWas(dead), To: c.To, Copy: c.Copy, DropDuplicate: c.DropDuplicates, KeepProperties: true}
+	in := api.Edit{Key: dead.Key, Message: unchangedMessage(dead), To: c.To, Copy: c.Copy, DropDuplicate: c.DropDuplicates, KeepProperties: true}
 	for _, text := range c.Set {
-		if err := set(ctx, &in.Message, text, s.in); err != nil {
+		if err := setMessageProperty(ctx, &in.Message, text, s.In); err != nil {
 			return err
 		}
 	}
@@ -38,15 +39,15 @@ func (c *resubmitCommand) one(ctx context.Context, s streams, from string) error
 		in.Message.Properties = append(in.Message.Properties, p)
 	}
 	if c.DryRun {
-		return c.tell(s, in)
+		return c.printRequest(s, in)
 	}
-	var is api.Edited
-	raw, err := c.ask(ctx, http.MethodPost, "/api/v1/edit", in, &is, 0)
+	var is api.EditResult
+	raw, err := c.request(ctx, http.MethodPost, "/api/v1/edit", in, &is, 0)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
 	went := "resubmitted"
 	if c.Copy {
@@ -54,16 +55,16 @@ func (c *resubmitCommand) one(ctx context.Context, s streams, from string) error
 	}
 	text := fmt.Sprintf("Message #%d was %s to %s: #%d.", c.Seq, went, cmp.Or(c.To, dead.TransferTo, from[:len(from)-len(deadLetterQueue)]), is.SequenceNumber)
 	if is.Duplicate {
-		text = fmt.Sprintf("Message #%d was dropped as a duplicate of message id %s.", c.Seq, printable(in.Message.MessageID, 60))
+		text = fmt.Sprintf("Message #%d was dropped as a duplicate of message id %s.", c.Seq, cli.Printable(in.Message.MessageID, 60))
 	}
-	_, err = fmt.Fprintln(s.out, text)
+	_, err = fmt.Fprintln(s.Out, text)
 	return err
 }
 
-// deadLetter is the one with the number that was asked for.
-func (c *resubmitCommand) deadLetter(ctx context.Context, from string) (m api.Message, err error) {
+// findDeadLetter returns the dead letter with the sequence number of --seq.
+func (c *resubmitCommand) findDeadLetter(ctx context.Context, from string) (m api.Message, err error) {
 	var got struct{ Messages []api.Message }
-	if _, err := c.ask(ctx, http.MethodGet, fmt.Sprintf("%s?from=%d&count=1", path("peek", from), c.Seq), nil, &got, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, fmt.Sprintf("%s?from=%d&count=1", APIPath("peek", from), c.Seq), nil, &got, 0); err != nil {
 		return m, err
 	}
 	if len(got.Messages) == 0 || got.Messages[0].SequenceNumber != c.Seq {
@@ -72,43 +73,43 @@ func (c *resubmitCommand) deadLetter(ctx context.Context, from string) (m api.Me
 	return got.Messages[0], nil
 }
 
-// asItWas is a message as it is sent again where nothing is changed. Its body and its
-// properties stay with the server; it is not scheduled once more.
-func asItWas(dead api.Message) api.Outgoing {
+// unchangedMessage returns the message to send if nothing is changed. The server keeps its body and
+// properties; it is not scheduled again.
+func unchangedMessage(dead api.Message) api.Outgoing {
 	m := dead.Outgoing
 	m.Body, m.BodyBase64, m.Properties, m.ScheduledEnqueueTime = nil, nil, nil, ""
 	return m
 }
 
-// tell says what would be sent.
-func (c *resubmitCommand) tell(s streams, in api.Edit) error {
+// printRequest prints what would be sent.
+func (c *resubmitCommand) printRequest(s cli.Streams, in api.Edit) error {
 	raw, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("write the message: %w", err)
 	}
 	if !c.JSON {
-		if _, err := fmt.Fprintln(s.err, "Nothing is done. This would be sent to /api/v1/edit:"); err != nil {
+		if _, err := fmt.Fprintln(s.Err, "Nothing is done. This would be sent to /api/v1/edit:"); err != nil {
 			return err
 		}
 	}
-	return s.write(append(raw, '\n'))
+	return s.WriteRaw(append(raw, '\n'))
 }
 
-// settable are the keys of --set beside session-id, at and body.
-func settable(m *api.Outgoing) map[string]*string {
+// settableProperties returns the keys of --set except session-id, at and body.
+func settableProperties(m *api.Outgoing) map[string]*string {
 	return map[string]*string{
 		"subject": &m.Subject, "ttl": &m.TimeToLive, "message-id": &m.MessageID, "correlation-id": &m.CorrelationID, "content-type": &m.ContentType,
 		"partition-key": &m.PartitionKey, "to": &m.To, "reply-to": &m.ReplyTo, "reply-to-session-id": &m.ReplyToSessionID,
 	}
 }
 
-// set changes what KEY=VALUE says.
-func set(ctx context.Context, m *api.Outgoing, text string, in io.Reader) error {
+// setMessageProperty applies one KEY=VALUE of --set.
+func setMessageProperty(ctx context.Context, m *api.Outgoing, text string, in io.Reader) error {
 	key, value, ok := strings.Cut(text, "=")
-	plain := settable(m)
+	plain := settableProperties(m)
 	switch to := plain[key]; {
 	case !ok:
-		return misused("--set is written KEY=VALUE, not %q", text)
+		return cli.UsageErrorf("--set is written KEY=VALUE, not %q", text)
 	case to != nil:
 		*to = value
 	case key == "session-id":
@@ -125,22 +126,22 @@ func set(ctx context.Context, m *api.Outgoing, text string, in io.Reader) error 
 		}
 		m.ScheduledEnqueueTime = at.UTC().Format(time.RFC3339Nano)
 	case key == "body":
-		return setBody(ctx, m, value, in)
+		return setMessageBody(ctx, m, value, in)
 	default:
 		keys := append(slices.Collect(maps.Keys(plain)), "session-id", "at", "body")
 		slices.Sort(keys)
-		return misused("--set knows %s, not %q; -p sets an application property", strings.Join(keys, ", "), key)
+		return cli.UsageErrorf("--set knows %s, not %q; -p sets an application property", strings.Join(keys, ", "), key)
 	}
 	return nil
 }
 
-// setBody has a message have another body: a text, a file's, or what is read.
-func setBody(ctx context.Context, m *api.Outgoing, value string, in io.Reader) error {
+// setMessageBody sets a message's body from a text, a file or in.
+func setMessageBody(ctx context.Context, m *api.Outgoing, value string, in io.Reader) error {
 	raw := []byte(value)
 	if name, ok := strings.CutPrefix(value, "@"); ok {
 		var err error
 		if name == "-" {
-			raw, err = io.ReadAll(leaving(ctx, in))
+			raw, err = io.ReadAll(cli.CancellableReader(ctx, in))
 		} else {
 			raw, err = os.ReadFile(name)
 		}

@@ -6,59 +6,65 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"log/slog"
 	"sync"
 	"time"
 
-	"mayfly/engine/definition"
-	"mayfly/engine/fleet"
-	"mayfly/engine/scene"
+	"mayfly/cmd/mayfly/cli"
+	"mayfly/engine"
+	"mayfly/engine/demo"
+	"mayfly/engine/namespaces"
+	"mayfly/engine/topology"
 	"mayfly/storage"
 	"mayfly/web"
-	"mayfly/web/access"
 	"mayfly/web/amqp"
-	"mayfly/web/intake"
-	"mayfly/web/keys"
-	"mayfly/web/metrics"
-	"mayfly/web/relay"
-	"mayfly/web/talk"
+	"mayfly/web/auth/origin"
+	"mayfly/web/auth/sas"
+	"mayfly/web/auth/token"
+	"mayfly/web/cluster"
+	"mayfly/web/docs"
+	"mayfly/web/exchange"
+	"mayfly/web/loglimit"
+	"mayfly/web/presentation"
+	"mayfly/web/prometheus"
 )
 
-// stopPatience bounds how long running requests are waited for at the end.
-const stopPatience = 10 * time.Second
+// shutdownTimeout is the limit of the wait for running requests at shutdown.
+const shutdownTimeout = 10 * time.Second
 
-// A program is one run of the server. It listens from the start, and serves as
-// soon as there is something to say: that another server owns the namespace, or
-// the namespace itself, each as often as that changes.
-type program struct {
-	c       Config
-	want    definition.Topology
-	process string // tells stores this process from all others
-	stdout  io.Writer
-	ports   ports
-	server  *web.Server
-	wire    *amqp.Server
-	relay   *relay.Relay     // to other servers on the store, and from them
-	clients *storage.Clients // by which all namespaces reach it
-	fleet   *fleet.Fleet
-	scenes  *scene.Stages
-	// measured is what /metrics tells of the namespaces that are served.
-	measured measured
-	keys     *keys.Ring              // of the server: kept in its own namespace
-	forms    *access.Forms           // of all dashboards: who goes from one to another stays who he is
-	shelf    *intake.Shelf           // files that browsers have sent, of all namespaces
-	hall     talk.Hall               // who shows pages to whom, of all namespaces
-	people   people                  // who may use the dashboard
-	stop     context.CancelCauseFunc // ends the run, where serving has
-	served   chan error              // how serving ended, then closed; nil before it has begun
+// A serverRun is one run of the server. It opens its listeners at the start, and serves once it
+// owns the namespace or knows that another server does; both can change several times.
+type serverRun struct {
+	config       Config
+	definition   topology.Topology
+	processID    string // identifies this process to stores
+	stdout       io.Writer
+	ports        ports
+	http         *web.Server
+	amqp         *amqp.Server
+	cluster      *cluster.Relay   // forwards requests to other servers on the store, and receives theirs
+	storeClients *storage.Clients // the store's clients, shared by all namespaces
+	namespaces   *namespaces.Manager
+	memory       *engine.Memory // limit that all namespaces share
+	scenes       *demo.Player
+	docs         *docs.Library
+	// metrics has the metrics of the namespaces that are served.
+	metrics        servedMetrics
+	tokens         *token.Registry         // tokens and links, kept in the server's own namespace
+	forms          *origin.Forms           // shared by all dashboards, so that users keep their identity between them
+	uploads        *exchange.Uploads       // uploaded files of all namespaces
+	presentations  presentation.Registry   // presentations of all namespaces
+	authentication authentication          // users of the dashboard
+	stop           context.CancelCauseFunc // ends the run if serving fails
+	serveErrors    chan error              // receives the errors of serving, then is closed; nil before start
 }
 
-// run serves until ctx ends, and returns nil then. If anything keeps it from
-// starting, that is the error, a sentence, and nothing was started. Each time
-// all is served it prints one block to stdout and calls c.Ready; likewise, with
-// a line, when it begins to stand by.
-func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
+// Run serves until ctx ends, and returns nil then. If startup fails, it returns the error, a
+// sentence, and nothing was started. Each time the server is ready it prints one block to
+// stdout and calls c.Ready; when it becomes a standby, it prints a line and calls c.Ready.
+func Run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	if err := c.complete(); err != nil {
-		return &misuse{err}
+		return &cli.UsageError{Err: err}
 	}
 	want, err := c.readDefinition()
 	if err != nil {
@@ -70,101 +76,109 @@ func run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer at.close() // for the ways out before they are served
+	defer at.close() // for returns before they are served
+	budget := c.connectionBudget()
+	defer budget.Close()
+	at = at.withBudget(budget)
 
-	scenes, err := c.library()
+	scenes, err := c.sceneLibrary()
 	if err != nil {
 		return err
 	}
 	shared := storage.Shared(c.Store)
-	wire := amqp.New(amqp.Options{Logger: c.Logger, SAS: c.SAS, Unsure: shared})
-	wire.Own(c.Namespace)
+	limited := loglimit.New(c.Logger.Handler())
+	defer limited.Close() //nolint:contextcheck // it writes the lines held back after ctx has ended
+	c.clientLogger = slog.New(limited)
+	unnamed := &sas.UnknownHosts{Refuse: c.StrictHosts, IsServer: at.audienceHosts(c), Logger: c.clientLogger}
+	wire := amqp.New(amqp.Options{Logger: c.clientLogger, SAS: c.SAS, Names: at.audienceHosts(c), Connections: budget, NamespacesIncomplete: shared, Unnamed: unnamed, TLSFault: at.tlsFault})
+	wire.AddOwnName(c.Namespace)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	clients := new(storage.Clients)
 	catalogue, leave, err := storage.OpenCatalogue(c.Store, storage.Options{Logger: c.Logger, Clients: clients})
 	if err != nil {
-		return err //nolint:wrapcheck // a sentence
-	}
-	defer func() { err = errors.Join(err, leave()) }()
-	p := &program{c: c, want: want, process: rand.Text(), clients: clients, stdout: stdout, ports: at, stop: stop, forms: access.NewForms(), shelf: intake.NewShelf(), wire: wire}
-	p.forms.Base = c.BasePath
-	board, _ := catalogue.(fleet.Board) // of stores that are shared
-	if err := p.openPeople(board); err != nil {
 		return err
 	}
-	defer p.keys.Close()
-	p.server = web.New(web.Options{ //nolint:contextcheck // requests end with Shutdown, gracefully
-		Logger: c.Logger, Hosts: c.AllowHosts, Base: c.BasePath, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, AMQPAt: at.placeOfAMQP(c.Namespace), SAS: c.SAS, Unsure: shared,
-		Who: p.people.sources, Gates: p.people.gates, Stage: p.staged,
-		Metrics: metrics.Handler(metrics.Options{
-			Namespaces: func() []metrics.Namespace { return p.measured.of(p.fleet, p.advertised().Dashboard) }, Entities: c.MetricsEntities, Version: version(), Started: time.Now(),
+	defer func() { err = errors.Join(err, leave()) }()
+	p := &serverRun{config: c, definition: want, processID: rand.Text(), storeClients: clients, stdout: stdout, ports: at, stop: stop, memory: c.newMemory(), forms: origin.NewForms(), uploads: exchange.NewUploads(), amqp: wire}
+	p.forms.Base = c.BasePath
+	board, _ := catalogue.(namespaces.NoteStore) // nil unless the store is shared
+	if err := p.openAuthentication(board); err != nil {
+		return err
+	}
+	defer p.tokens.Close()
+	p.http = web.New(web.Options{ //nolint:contextcheck // requests end with Shutdown, gracefully
+		Logger: c.clientLogger, TLSFault: at.tlsFault, Hosts: c.AllowHosts, Origins: c.AllowOrigins, Base: c.BasePath, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, AMQPAddress: at.describeAMQP(c.Namespace), SAS: c.SAS, IsServerName: at.audienceHosts(c), NamespacesIncomplete: shared, UnknownHosts: unnamed,
+		Auth: p.authentication.sources, AuthRoutes: p.authentication.gates, SceneVisible: p.mayViewScene, TrustedProxies: c.trustedProxies,
+		Metrics: prometheus.Handler(prometheus.Options{
+			Namespaces: func() []prometheus.Namespace { return p.metrics.list(p.namespaces, p.advertised().Dashboard) }, Entities: c.MetricsEntities, Version: cli.Version(), Started: time.Now(), Connections: budget.Counts, Memory: p.memory,
 		}),
 	})
-	p.relay = relay.New(relay.Options{
-		Name: p.process, HTTP: p.server.PassedOn(), AMQP: wire.ServePassedOn, HeaderSize: p.server.HeaderSize(), Logger: c.Logger, //nolint:contextcheck // likewise
+	p.cluster = cluster.New(cluster.Options{
+		Name: p.processID, HTTP: p.http.ForwardedHandler(), AMQP: wire.ServeForwarded, HeaderSize: p.http.HeaderSize(), Logger: c.clientLogger, //nolint:contextcheck // requests end with Close
 	})
-	defer p.shelf.Close()
-	defer func() { err = errors.Join(err, p.shut(ctx)) }()
-	meeting := p.meet(ctx, catalogue)
+	defer p.uploads.Close()
+	defer func() { err = errors.Join(err, p.shutdown(ctx)) }()
+	meeting := p.shareSecret(ctx, catalogue)
 	defer meeting.Wait()
 	defer stop(nil)
-	p.fleet = p.newFleet(catalogue) //nolint:contextcheck // requests bring their own
-	p.scenes = scene.Start(scene.Options{Fleet: p.fleet, Library: scenes, Logger: c.Logger})
+	p.namespaces = p.newNamespaces(catalogue) //nolint:contextcheck // requests bring their own
+	p.scenes = demo.NewPlayer(demo.Options{Namespaces: p.namespaces, Library: scenes, Logger: c.Logger})
 	defer p.scenes.Close()
+	p.docs = openDocs(c.BasePath)
 	var beside sync.WaitGroup
-	beside.Go(func() { p.people.watch(ctx) })
-	beside.Go(func() { p.keys.Follow(ctx) })
+	beside.Go(func() { p.authentication.watchSessions(ctx) })
+	beside.Go(func() { p.tokens.Follow(ctx) })
 	defer func() { stop(nil); beside.Wait() }()
-	return p.fleet.Run(ctx)
+	return p.namespaces.Run(ctx)
 }
 
 // start begins to serve, once.
-func (p *program) start() {
-	if p.served != nil {
+func (p *serverRun) start() {
+	if p.serveErrors != nil {
 		return
 	}
-	wires := p.ports.forAMQP()
-	p.served = make(chan error, 2+len(wires))
+	wires := p.ports.amqpPorts()
+	p.serveErrors = make(chan error, 2+len(wires))
 	var all sync.WaitGroup // waited for by shut
 	serve := func(do func() error) {
 		all.Go(func() {
 			err := do()
-			p.served <- err
+			p.serveErrors <- err
 			p.stop(err)
 		})
 	}
-	serve(func() error { return p.server.Serve(p.ports.dashboard, p.ports.forAdmin()...) })
+	serve(func() error { return p.http.Serve(p.ports.dashboard, p.ports.adminListeners()...) })
 	for _, l := range wires {
-		serve(func() error { return p.wire.Serve(l.Listener, l.Namespace) })
+		serve(func() error { return p.amqp.Serve(l.Listener, l.Namespace) })
 	}
 	if l := p.ports.peer; l != nil {
-		serve(func() error { return p.relay.Serve(l) })
+		serve(func() error { return p.cluster.Serve(l) })
 	}
-	go func() { all.Wait(); close(p.served) }()
+	go func() { all.Wait(); close(p.serveErrors) }()
 }
 
-// shut ends serving, if it has begun.
-func (p *program) shut(ctx context.Context) error {
-	if p.served == nil {
+// shutdown stops serving, if it has begun.
+func (p *serverRun) shutdown(ctx context.Context) error {
+	if p.serveErrors == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	p.wire.Close(ctx)
-	err := errors.Join(p.server.Shutdown(ctx), p.relay.Close(ctx))
-	for end := range p.served {
+	p.amqp.Close(ctx)
+	err := errors.Join(p.http.Shutdown(ctx), p.cluster.Close(ctx))
+	for end := range p.serveErrors {
 		err = errors.Join(err, end)
 	}
 	return err
 }
 
-// tell prints r, and gives it to whoever waits for it.
-func (p *program) tell(r Ready) {
-	if err := r.print(p.stdout, p.c.ReadyJSON); err != nil {
-		p.c.Logger.Warn("nobody reads where the server is", "err", err)
+// announce prints r and passes it to Config.Ready.
+func (p *serverRun) announce(r Ready) {
+	if err := r.print(p.stdout, p.config.ReadyJSON); err != nil {
+		p.config.Logger.Warn("nobody reads where the server is", "err", err)
 	}
-	if p.c.Ready != nil {
-		p.c.Ready(r)
+	if p.config.Ready != nil {
+		p.config.Ready(r)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -19,35 +20,36 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 	"mayfly/web/api"
 )
 
-// A server is the program, started in this process on free ports.
-type server struct {
+// A Server is the program, running in this process on free ports.
+type Server struct {
 	Ready
-	out  *bytes.Buffer
-	stop func() error // waits
+	Out  *bytes.Buffer
+	Stop func() error // stops the server and waits
 }
 
-// serving starts the program; c needs a store. The end of the test stops it.
-func serving(t *testing.T, c Config) *server {
+// Start starts the program until the test ends; c needs a store.
+func Start(t *testing.T, c Config) *Server {
 	t.Helper()
 	c.HTTP, c.Admin, c.AMQP = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
-	s := &server{out: &bytes.Buffer{}}
+	s := &Server{Out: &bytes.Buffer{}}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	ready, ended := make(chan Ready, 1), make(chan error, 1)
 	c.Ready = func(r Ready) { ready <- r }
-	go func() { ended <- run(ctx, c, s.out) }()
+	go func() { ended <- Run(ctx, c, s.Out) }()
 	stopped, result := false, error(nil)
-	s.stop = func() error {
-		if cancel(errStopped); !stopped {
+	s.Stop = func() error {
+		if cancel(cli.ErrStopped); !stopped {
 			stopped, result = true, <-ended
 		}
 		return result
 	}
 	t.Cleanup(func() {
-		if err := s.stop(); err != nil {
+		if err := s.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -60,7 +62,7 @@ func serving(t *testing.T, c Config) *server {
 	return s
 }
 
-func get(t *testing.T, url string) string {
+func Get(t *testing.T, url string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -78,35 +80,35 @@ func get(t *testing.T, url string) string {
 	return string(text)
 }
 
-func entity(t *testing.T, s *server, name string) (e api.Entity) {
+func Entity(t *testing.T, s *Server, name string) (e api.Entity) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(get(t, s.Dashboard+path("entities", name))), &e); err != nil {
+	if err := json.Unmarshal([]byte(Get(t, s.Dashboard+APIPath("entities", name))), &e); err != nil {
 		t.Fatal(err)
 	}
 	return e
 }
 
-// TestPrintedLineSendsAMessage runs what the program prints, as somebody with a
-// shell would: in an empty namespace, and in one with a queue.
+// TestPrintedLineSendsAMessage runs the printed command in a shell: in an empty namespace, and in
+// one with a queue.
 func TestPrintedLineSendsAMessage(t *testing.T) {
-	needs(t, "sh", "curl")
+	RequirePrograms(t, "sh", "curl")
 	store := "sqlite:" + filepath.Join(t.TempDir(), "new", "mayfly.db")
 	for round := range 2 {
-		s := serving(t, Config{Store: store})
-		if !strings.Contains(s.out.String(), s.Curl) || !strings.Contains(s.out.String(), s.Dashboard) || strings.Count(s.out.String(), "\n") > 9 {
-			t.Errorf("printed is %q", s.out)
+		s := Start(t, Config{Store: store})
+		if !strings.Contains(s.Out.String(), s.Curl) || !strings.Contains(s.Out.String(), s.Dashboard) || strings.Count(s.Out.String(), "\n") > 9 {
+			t.Errorf("printed is %q", s.Out)
 		}
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", s.Curl+" -sS --fail-with-body")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v %s", s.Curl, err, out)
 		}
-		if got := entity(t, s, "hello").Counts.Active; got != int64(round+1) {
+		if got := Entity(t, s, "hello").Counts.Active; got != int64(round+1) {
 			t.Errorf("in round %d there are %d messages", round, got)
 		}
-		if !strings.Contains(get(t, s.Dashboard+"/"), "<!doctype html>") || !strings.Contains(get(t, s.Admin+"/health"), "healthy") {
+		if !strings.Contains(Get(t, s.Dashboard+"/"), "<!doctype html>") || !strings.Contains(Get(t, s.Admin+"/health"), "healthy") {
 			t.Error("a door is missing")
 		}
-		if err := s.stop(); err != nil {
+		if err := s.Stop(); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := net.Dial("tcp", strings.TrimPrefix(s.Admin, "http://")); err == nil {
@@ -116,10 +118,10 @@ func TestPrintedLineSendsAMessage(t *testing.T) {
 }
 
 func TestReadyJSON(t *testing.T) {
-	s := serving(t, Config{Store: "memory:", ReadyJSON: true, Namespace: "shop"})
+	s := Start(t, Config{Store: "memory:", ReadyJSON: true, Namespace: "shop"})
 	var got Ready
-	if err := json.Unmarshal(s.out.Bytes(), &got); err != nil || strings.Count(s.out.String(), "\n") != 1 {
-		t.Fatalf("%v in %q", err, s.out)
+	if err := json.Unmarshal(s.Out.Bytes(), &got); err != nil || strings.Count(s.Out.String(), "\n") != 1 {
+		t.Fatalf("%v in %q", err, s.Out)
 	}
 	if d := cmp.Diff(s.Ready, got); d != "" {
 		t.Error(d)
@@ -142,48 +144,52 @@ func TestDefinitionIsApplied(t *testing.T) {
 	file := write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns", // as shipped
 		"Queues":[{"Name":"queue.1","Properties":{"LockDuration":"PT30S","MaxDeliveryCount":3,"RequiresSession":false}}],
 		"Topics":[{"Name":"topic.1","Subscriptions":[{"Name":"s1"}]}]}]}}`)
-	s := serving(t, Config{Store: store, Definition: file})
+	s := Start(t, Config{Store: store, Definition: file})
 	if s.Namespace != "sbemulatorns" || !strings.Contains(s.Curl, "/queue.1/messages") {
 		t.Errorf("got %+v", s.Ready)
 	}
-	if got := entity(t, s, "queue.1").Properties; got["LockDuration"] != "PT30S" || got["MaxDeliveryCount"] != 3.0 {
+	if got := Entity(t, s, "queue.1").Properties; got["LockDuration"] != "PT30S" || got["MaxDeliveryCount"] != 3.0 {
 		t.Errorf("the queue has %v", got)
 	}
-	entity(t, s, "topic.1/subscriptions/s1")
-	if err := s.stop(); err != nil {
+	Entity(t, s, "topic.1/subscriptions/s1")
+	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
 
-	// It updates, deletes nothing, and the flag's name wins.
-	write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[{"Name":"queue.1","Properties":{"LockDuration":"PT10S"}}]}]}}`)
-	s = serving(t, Config{Store: store, Definition: file, Namespace: "mine"})
-	if got := entity(t, s, "queue.1").Properties; s.Namespace != "mine" || got["LockDuration"] != "PT10S" {
+	// It updates, deletes nothing, and the name of the flag takes precedence.
+	write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[{"Name":"queue.1","Properties":{"LockDuration":"PT10S"}}]}],"Logging":{"Type":"File","Level":"Debug"}}}`)
+	var log Output
+	s = Start(t, Config{Store: store, Definition: file, Namespace: "mine", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if said := log.String(); !strings.Contains(said, "level=WARN") || !strings.Contains(said, "at=UserConfig.Logging.Level") {
+		t.Errorf("the log does not warn: %s", said)
+	}
+	if got := Entity(t, s, "queue.1").Properties; s.Namespace != "mine" || got["LockDuration"] != "PT10S" {
 		t.Errorf("%s has %v", s.Namespace, got)
 	}
-	entity(t, s, "topic.1")
-	if err := s.stop(); err != nil {
+	Entity(t, s, "topic.1")
+	if err := s.Stop(); err != nil {
 		t.Fatal(err)
 	}
 
-	// What cannot be is told by path, and nothing of the file is done.
+	// Errors are reported with their paths, and nothing of the file is applied.
 	write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[
 		{"Name":"another"},{"Name":"queue.1","Properties":{"RequiresSession":true}}]}]}}`)
-	err := run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: store, Definition: file}, io.Discard)
+	err := Run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: store, Definition: file}, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "Queues[1].Properties.RequiresSession: ") || !strings.Contains(err.Error(), "nothing was started") {
 		t.Errorf("got %v", err)
 	}
-	s = serving(t, Config{Store: store})
-	if text := get(t, s.Dashboard+"/api/v1/entities"); strings.Contains(text, "another") {
+	s = Start(t, Config{Store: store})
+	if text := Get(t, s.Dashboard+"/api/v1/entities"); strings.Contains(text, "another") {
 		t.Errorf("half of a file was applied: %s", text)
 	}
 }
 
 func TestLimitReachesTheEngine(t *testing.T) {
-	limits, err := parseLimits("standard", []string{"min-auto-delete=2s", "message-size=10"})
+	limits, err := ParseLimits("standard", []string{"min-auto-delete=2s", "message-size=10"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serving(t, Config{Store: "memory:", Limits: &limits})
+	s := Start(t, Config{Store: "memory:", Limits: &limits})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Dashboard+"/api/v1/entities",
 		strings.NewReader(`{"kind":"queue","path":"brief","properties":{"AutoDeleteOnIdle":"2s"}}`))
 	if err != nil {
@@ -199,8 +205,7 @@ func TestLimitReachesTheEngine(t *testing.T) {
 	}
 }
 
-// TestStartIsRefused is every way of not starting: one sentence that says why,
-// and nothing that runs afterwards.
+// TestStartIsRefused checks every startup error: it is one sentence, and nothing keeps running.
 func TestStartIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
@@ -209,7 +214,7 @@ func TestStartIsRefused(t *testing.T) {
 	}
 	defer taken.Close()
 	held := filepath.Join(dir, "held.db")
-	serving(t, Config{Store: "sqlite:" + held})
+	Start(t, Config{Store: "sqlite:" + held})
 	write := func(name, text string, mode os.FileMode) string {
 		file := filepath.Join(dir, name)
 		if err := os.WriteFile(file, []byte(text), mode); err != nil {
@@ -224,10 +229,10 @@ func TestStartIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	private := "permission denied"
-	if runtime.GOOS == "linux" && os.Getuid() == 0 { // modes do not bind root, but nobody makes files there
+	if runtime.GOOS == "linux" && os.Getuid() == 0 { // modes do not restrict root, but nobody can create files there
 		locked, private = "/proc/1", "cannot be opened"
 	}
-	const wrong = `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q","Properties":{"LockDuration":"soon"}},{"Name":"a*b"}]}]}}`
+	const wrong = `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q","Properties":{"LockDuration":"soon","ForwardTo":"nowhere"}},{"Name":"a*b"}]}]}}`
 	for name, tc := range map[string]struct {
 		config Config
 		want   []string
@@ -238,19 +243,19 @@ func TestStartIsRefused(t *testing.T) {
 		"a taken TLS port":        {Config{AMQPS: taken.Addr().String(), TLSDir: filepath.Join(dir, "tls")}, []string{"--amqps " + taken.Addr().String(), "in use"}},
 		"a taken HTTPS port":      {Config{HTTPS: taken.Addr().String(), TLSDir: filepath.Join(dir, "tls")}, []string{"--https " + taken.Addr().String(), "in use"}},
 		"TLS beyond loopback":     {Config{HTTPS: "0.0.0.0:0", TLSDir: filepath.Join(dir, "tls")}, []string{"--https 0.0.0.0:0", "--insecure"}},
-		"a taken port of one":     {Config{Listen: []Listen{{"shop", kindAMQP, taken.Addr().String()}}}, []string{"nothing can listen on --listen shop=amqp:" + taken.Addr().String(), "in use"}},
-		"one beyond loopback":     {Config{Listen: []Listen{{"shop", kindAdmin, "0.0.0.0:0"}}}, []string{"--listen shop=admin:0.0.0.0:0 is reachable", "--sas enforce", "--insecure"}},
-		"one at no address":       {Config{Listen: []Listen{{"shop", kindAMQP, "5673"}}}, []string{`--listen shop=amqp: is an address such as 127.0.0.1:5673, not "5673"`}},
+		"a taken port of one":     {Config{Listen: []NamespacePort{{"shop", KindAMQP, taken.Addr().String()}}}, []string{"nothing can listen on --listen shop=amqp:" + taken.Addr().String(), "in use"}},
+		"one beyond loopback":     {Config{Listen: []NamespacePort{{"shop", KindAdmin, "0.0.0.0:0"}}}, []string{"--listen shop=admin:0.0.0.0:0 is reachable", "--sas enforce", "--insecure"}},
+		"one at no address":       {Config{Listen: []NamespacePort{{"shop", KindAMQP, "5673"}}}, []string{`--listen shop=amqp: is an address such as 127.0.0.1:5673, not "5673"`}},
 		"certificates for nobody": {Config{TLSDir: dir}, []string{"--tls-dir", "--amqps ADDRESS"}},
 		"names for nobody":        {Config{TLSNames: []string{"x"}}, []string{"--tls-name", "--https"}},
 		"a bad TLS name":          {Config{HTTPS: "127.0.0.1:0", TLSDir: filepath.Join(dir, "tls"), TLSNames: []string{"a b"}}, []string{`--tls-name: `, `"a b"`}},
-		"a bad TLS folder":        {Config{HTTPS: "127.0.0.1:0", TLSDir: filepath.Join(dir, "file")}, []string{"--tls-dir: ", "cannot be made"}},
+		"a bad TLS folder":        {Config{HTTPS: "127.0.0.1:0", TLSDir: filepath.Join(dir, "file")}, []string{"--tls-dir: ", "cannot be created"}},
 		"the same data twice":     {Config{Store: "sqlite:" + held}, []string{held, "in use by this process"}},
 		"no database":             {Config{Store: "sqlite:" + noStore}, []string{noStore, "not a Mayfly store"}},
 		"a file for a folder":     {Config{Store: "sqlite:" + inTheWay}, []string{inTheWay, "cannot be opened"}},
 		"an unreadable folder":    {Config{Store: "sqlite:" + filepath.Join(locked, "mayfly.db")}, []string{locked, private}},
 		"a store of no kind":      {Config{Store: "ftp:x"}, []string{`unknown scheme "ftp"`}},
-		"an absent database":      {Config{Store: "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100"}, []string{"no MongoDB at 127.0.0.1:1: nobody listens there"}},
+		"an absent database":      {Config{Store: "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100"}, []string{"no MongoDB at 127.0.0.1:1: the connection was refused"}},
 		"a port alone":            {Config{AMQP: "5672"}, []string{`--amqp is an address such as 127.0.0.1:5672, not "5672"`}},
 		"no address":              {Config{HTTP: "here"}, []string{`--http is an address such as 127.0.0.1:8080, not "here"`}},
 		"no port":                 {Config{HTTP: "127.0.0.1:web-page"}, []string{`"web-page" is not a port`}},
@@ -262,10 +267,11 @@ func TestStartIsRefused(t *testing.T) {
 		"a bad AMQP port":         {Config{AMQP: "amqp"}, []string{"--amqp is an address"}},
 		"a bad namespace":         {Config{Namespace: "a/b"}, []string{`"a/b"`, "1 to 63 letters"}},
 		"a bad host":              {Config{AllowHosts: []string{"http://x"}}, []string{"--allow-host", `"http://x"`}},
+		"a bad origin":            {Config{AllowOrigins: []string{"shop.example"}}, []string{"--allow-origin shop.example: an origin is http:// or https://"}},
 		"no definition":           {Config{Definition: filepath.Join(dir, "absent.json")}, []string{"absent.json cannot be read: "}},
 		"a folder of one":         {Config{Definition: dir}, []string{dir}},
 		"a wrong definition": {Config{Definition: write("wrong.json", wrong, 0o600)}, []string{
-			"wrong.json is not as it should be, and nothing was started", "Queues[0].Properties.LockDuration: ", "Queues[1].Name: ",
+			"wrong.json is not as it should be, and nothing was started", "Queues[0].Properties.LockDuration: ", "Queues[1].Name: ", "Queues[0].Properties.ForwardTo: The queue or topic 'nowhere' is not in the file.",
 		}},
 		"a definition of nothing": {Config{Definition: write("empty.json", "", 0o600)}, []string{"empty.json is not as it should be"}},
 	} {
@@ -290,7 +296,7 @@ func TestStartIsRefused(t *testing.T) {
 			var out bytes.Buffer
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
-			err := run(ctx, c, &out)
+			err := Run(ctx, c, &out)
 			if err == nil || out.Len() > 0 {
 				t.Fatalf("got %v, printed %q", err, &out)
 			}
@@ -320,9 +326,9 @@ func TestStartIsRefused(t *testing.T) {
 func TestInsecureListensEverywhere(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var got Ready
-	err := run(ctx, Config{HTTP: "0.0.0.0:0", Admin: "0.0.0.0:0", Store: "memory:", Insecure: true, Ready: func(r Ready) {
+	err := Run(ctx, Config{HTTP: "0.0.0.0:0", Admin: "0.0.0.0:0", Store: "memory:", Insecure: true, Ready: func(r Ready) {
 		got = r
-		get(t, r.Dashboard+"/healthz")
+		Get(t, r.Dashboard+"/healthz")
 		cancel()
 	}}, io.Discard)
 	if err != nil || !strings.HasPrefix(got.Dashboard, "http://127.0.0.1:") {
@@ -331,7 +337,7 @@ func TestInsecureListensEverywhere(t *testing.T) {
 }
 
 func TestStopWaitsForNobodyWhoWaits(t *testing.T) {
-	s := serving(t, Config{Store: "memory:"})
+	s := Start(t, Config{Store: "memory:"})
 	for _, body := range []string{`{"kind":"queue","path":"q"}`} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.Dashboard+"/api/v1/entities", strings.NewReader(body))
 		if err != nil {
@@ -358,41 +364,20 @@ func TestStopWaitsForNobodyWhoWaits(t *testing.T) {
 		}
 		polled <- err
 	}()
-	for entity(t, s, "q").AccessedAt == nil { // it waits
+	for Entity(t, s, "q").AccessedAt == nil { // until the receiver waits
 		if t.Context().Err() != nil {
 			t.Fatal("it never waited")
 		}
 	}
 	began := time.Now()
-	if err := s.stop(); err != nil {
+	if err := s.Stop(); err != nil {
 		t.Error(err)
 	}
 	if err := <-polled; err != nil {
 		t.Errorf("whoever waited was told %v", err)
 	}
-	if took := time.Since(began); took > stopPatience/2 {
+	if took := time.Since(began); took >= shutdownTimeout {
 		t.Errorf("it took %v", took)
-	}
-}
-
-func TestDataFolder(t *testing.T) {
-	home := t.TempDir() // absolute on every system
-	for name, tc := range map[string]struct {
-		system    string
-		variables map[string]string
-		want      string
-	}{
-		"as XDG says":            {"linux", map[string]string{"XDG_DATA_HOME": home, "HOME": "h"}, home},
-		"XDG on a Mac":           {"darwin", map[string]string{"XDG_DATA_HOME": home, "HOME": "h"}, home},
-		"a relative XDG is none": {"linux", map[string]string{"XDG_DATA_HOME": "x", "HOME": "h"}, filepath.Join("h", ".local", "share")},
-		"Linux":                  {"linux", map[string]string{"HOME": "h"}, filepath.Join("h", ".local", "share")},
-		"a Mac":                  {"darwin", map[string]string{"HOME": "h"}, filepath.Join("h", "Library", "Application Support")},
-		"Windows":                {"windows", map[string]string{"LocalAppData": `C:\x`, "HOME": "h"}, `C:\x`},
-		"homeless":               {"linux", nil, ""},
-	} {
-		if got := dataFolder(tc.system, func(v string) string { return tc.variables[v] }); got != tc.want {
-			t.Errorf("%s: got %q, want %q", name, got, tc.want)
-		}
 	}
 }
 
@@ -401,7 +386,7 @@ func FuzzLimits(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		l, err := parseLimits("emulator", []string{s})
+		l, err := ParseLimits("emulator", []string{s})
 		if err != nil {
 			if strings.Contains(err.Error(), engine.ErrArgument.Error()) {
 				t.Errorf("%v is not for people", err)
@@ -412,7 +397,7 @@ func FuzzLimits(f *testing.F) {
 		if name = strings.TrimSpace(name); !strings.Contains(fmt.Sprint(engine.LimitNames()), name) {
 			t.Errorf("%q set something", s)
 		}
-		if again, err := parseLimits("emulator", []string{s, s}); err != nil || !cmp.Equal(again, l) {
+		if again, err := ParseLimits("emulator", []string{s, s}); err != nil || !cmp.Equal(again, l) {
 			t.Errorf("twice it is %v, %v", again, err)
 		}
 	})

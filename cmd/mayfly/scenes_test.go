@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
-const lunchScene = `title: Lunch
+const LunchScene = `title: Lunch
 teaches: What nobody fetches gets cold.
 entities:
   - queue: kitchen
@@ -29,10 +30,10 @@ steps:
 `
 
 func TestScenesOnTheCommandLine(t *testing.T) {
-	s := serving(t, Config{Store: "memory:"})
+	s := Start(t, Config{Store: "memory:"})
 	says := func(in string, code int, want string, args ...string) string {
 		t.Helper()
-		out, complaint, got := typed(t, in, append(args, "--server", s.Dashboard)...)
+		out, complaint, got := RunCommand(t, in, append(args, "--server", s.Dashboard)...)
 		if got != code || !strings.Contains(out+complaint, want) {
 			t.Errorf("%q: %d %q %q; want %d %q", args, got, out, complaint, code, want)
 		}
@@ -45,13 +46,13 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(lunchScene)
+	write(LunchScene)
 	says("", 0, "deadline          5      program  Time to live", "scenes")
 	says("", 0, "deadline\n", "scenes", "list", "--names")
 	says("", 0, "title: Time to live", "scenes", "show", "deadline")
 	says("", 0, "  Doba života", "scenes", "--lang", "cs")
 	says("", 0, `"language":"pt-BR"`, "scenes", "show", "deadline", "--lang", "pt-BR", "--json")
-	says("", 0, "title: Time to live", "scenes", "show", "deadline", "--lang", "cs") // as it was written
+	says("", 0, "title: Time to live", "scenes", "show", "deadline", "--lang", "cs") // not translated
 	t.Run("in Czech", func(t *testing.T) {
 		t.Setenv("LC_ALL", "cs_CZ.UTF-8")
 		const title, step = "Doba života a nedoručené zprávy", "Dvě fronty."
@@ -61,13 +62,13 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 		}
 		says("", 0, "Two queues.", "scenes", "play", "deadline", "--auto", "--lang", "en")
 	})
-	says("", 3, "There is no scene 'lunch'.", "scenes", "show", "lunch")
+	says("", 3, "The scene 'lunch' does not exist.", "scenes", "show", "lunch")
 	says("", 0, "Added the scene lunch, 2 steps.", "scenes", "add", file)
-	says(lunchScene, 2, "--id", "scenes", "add", "-")
-	says(lunchScene, 0, "Added the scene dinner", "scenes", "add", "-", "--id", "dinner")
-	says("", 4, "There is a scene 'deadline' that came with the program.", "scenes", "add", file, "--id", "deadline")
+	says(LunchScene, 2, "--id", "scenes", "add", "-")
+	says(LunchScene, 0, "Added the scene dinner", "scenes", "add", "-", "--id", "dinner")
+	says("", 4, "The scene 'deadline' is built in. Choose another ID.", "scenes", "add", file, "--id", "deadline")
 
-	// Played to its end it leaves nothing; its namespace is one to look at meanwhile.
+	// A scene that is played to its end leaves nothing; its namespace can be opened meanwhile.
 	got := says("", 0, "They are gone.", "scenes", "play", "lunch", "--auto")
 	want := "Lunch\nWhat nobody fetches gets cold.\n\nIn the browser: NAME\n\n1 of 2\n  Two soups.\n  ✓ They wait.\n\n2 of 2, after 1m0s\n  Nobody comes.\n  ✓ They are gone.\n"
 	if got := regexp.MustCompile(`http\S+`).ReplaceAllString(got, "NAME"); got != want {
@@ -79,7 +80,7 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	if got := says("\nq\n", 0, "They wait.", "scenes", "play", "lunch"); strings.Contains(got, "Nobody comes.") {
 		t.Errorf("it was ended: %s", got)
 	}
-	if got := s.namespaces(t); got != "default serving Standard 0;" {
+	if got := s.Namespaces(t); got != "default serving Standard 0;" {
 		t.Errorf("there is left: %s", got)
 	}
 
@@ -92,9 +93,9 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	says("", 0, "nothing of the kind is to come", "scenes", "clock", name, "--next", "activation")
 	says("", 2, "", "scenes", "clock", name, "--next", "christmas")
 	says("", 2, "", "scenes", "clock", name, "--next", "expiry", "--rate", "1")
-	says("", 3, "Time there is real", "scenes", "clock", "default", "--rate", "60")
+	says("", 3, "its clock is the real time", "scenes", "clock", "default", "--rate", "60")
 
-	write(strings.Replace(lunchScene, "active: 0", "active: 3", 1))
+	write(strings.Replace(LunchScene, "active: 0", "active: 3", 1))
 	says("", 0, "", "scenes", "add", file)
 	if got := says("", 1, "not all was as the scene says", "scenes", "play", "lunch", "--auto"); !strings.Contains(got, "✗ They are gone. kitchen has 0 active, not 3.") {
 		t.Errorf("it is not so: %s", got)
@@ -102,33 +103,33 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 
 	check := func(code int, want string, args ...string) {
 		t.Helper()
-		if out, complaint, got := typed(t, lunchScene, append([]string{"scenes", "check"}, args...)...); got != code || !strings.Contains(out+complaint, want) {
+		if out, complaint, got := RunCommand(t, LunchScene, append([]string{"scenes", "check"}, args...)...); got != code || !strings.Contains(out+complaint, want) {
 			t.Errorf("check %q: %d %q %q", args, got, out, complaint)
 		}
 	}
 	check(0, "lunch.yaml: Lunch, 2 steps\n", file)
 	check(0, "-: Lunch, 2 steps\n", "-")
 	check(1, "no such file", file+"x")
-	write(strings.Replace(strings.Replace(lunchScene, "wait: expiry", "wait: soon", 1), "title: Lunch", "title:", 1))
-	check(1, "lunch.yaml:1: 'title' is", file)
-	check(1, "lunch.yaml:10: step 2, do 1: 'wait' is", file)
+	write(strings.Replace(strings.Replace(LunchScene, "wait: expiry", "wait: soon", 1), "title: Lunch", "title:", 1))
+	check(1, "lunch.yaml:1: 'title' must be", file)
+	check(1, "lunch.yaml:10: step 2, do 1: 'wait' must be", file)
 	check(1, "1 file of 2: not a scene", file, "-")
-	says("", 4, "Line 1: 'title' is", "scenes", "add", file)
+	says("", 4, "Line 1: 'title' must be", "scenes", "add", file)
 
 	const czech = "languages:\n  cs:\n    title: Oběd\n    teaches: Vystydne.\n    steps:\n      - {say: Dvě polévky., then: [Čekají.]}\n      - {say: Nikdo nejde., then: [Jsou pryč.]}\n"
-	write(lunchScene + czech)
+	write(LunchScene + czech)
 	check(0, "07-lunch.yaml: Lunch, 2 steps, also in cs\n", file)
-	write(lunchScene + strings.Replace(czech, "say: Nikdo nejde.", "say: Nikdo nejde., look: /", 1))
-	check(1, "07-lunch.yaml:18: It cannot be read: unknown field", file)
-	write(lunchScene + strings.Replace(czech, "Čekají.", "Čekají., Ano.", 1))
-	check(1, "07-lunch.yaml:17: cs, step 1: There are 2 of 'then' here, and 1 in the scene itself.", file)
+	write(LunchScene + strings.Replace(czech, "say: Nikdo nejde.", "say: Nikdo nejde., look: /", 1))
+	check(1, "07-lunch.yaml:18: The scene cannot be read: unknown field", file)
+	write(LunchScene + strings.Replace(czech, "Čekají.", "Čekají., Ano.", 1))
+	check(1, "07-lunch.yaml:17: cs, step 1: The translation has 2 of 'then', but the scene has 1.", file)
 	says("", 0, "Removed the scene lunch.", "scenes", "remove", "lunch")
 	says("", 3, "", "scenes", "remove", "lunch")
-	says("", 4, "came with the program", "scenes", "remove", "deadline")
+	says("", 4, "is built in", "scenes", "remove", "deadline")
 }
 
-// A folder of scenes is read at the start and beside those of the program; where one is
-// not as it should be, nothing starts, and each fault is told by its file and line.
+// Scenes of a folder are read at startup and added to the built-in ones; if one is invalid, the
+// server does not start, and each fault is reported with its file and line.
 func TestScenesOfAFolder(t *testing.T) {
 	folder := t.TempDir()
 	write := func(file, text string) {
@@ -137,16 +138,16 @@ func TestScenesOfAFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write("07-lunch.yaml", lunchScene)
+	write("07-lunch.yaml", LunchScene)
 	write("notes.txt", "title: [")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	serve := func(out, complaint io.Writer) int {
-		return execute(ctx, []string{"--scenes", folder, "--store", "memory:", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--amqp", "none", "--ready-json", "--log-level", "error"}, nil, streams{in: strings.NewReader(""), out: out, err: complaint})
+		return cli.Execute(ctx, commands(), []string{"--scenes", folder, "--store", "memory:", "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--amqp", "none", "--ready-json", "--log-level", "error"}, nil, cli.Streams{In: strings.NewReader(""), Out: out, Err: complaint})
 	}
 	out, ended := &once{line: make(chan string, 1)}, make(chan int, 1)
 	go func() { ended <- serve(out, out) }()
-	s := &server{}
+	s := &Server{}
 	select {
 	case line := <-out.line:
 		if err := json.Unmarshal([]byte(line), &s.Ready); err != nil {
@@ -156,31 +157,31 @@ func TestScenesOfAFolder(t *testing.T) {
 		t.Fatalf("it ended with %d", code)
 	}
 	var all api.Scenes
-	if err := json.Unmarshal([]byte(s.must(t, 200, "GET", s.API+"/scenes", "", "")), &all); err != nil {
+	if err := json.Unmarshal([]byte(s.MustRequest(t, 200, "GET", s.API+"/scenes", "", "")), &all); err != nil {
 		t.Fatal(err)
 	}
 	if last := all.Scenes[len(all.Scenes)-1]; len(all.Scenes) < 2 || last.ID != "lunch" || last.Title != "Lunch" || last.From != "folder" || all.Scenes[0].From != "program" {
 		t.Errorf("they are %+v", all.Scenes)
 	}
-	if told, complaint, code := typed(t, "", "scenes", "play", "lunch", "--auto", "--server", s.Dashboard); code != exitOK || !strings.Contains(told, "They are gone.") {
+	if told, complaint, code := RunCommand(t, "", "scenes", "play", "lunch", "--auto", "--server", s.Dashboard); code != cli.ExitOK || !strings.Contains(told, "They are gone.") {
 		t.Errorf("it is played as %d %q %q", code, told, complaint)
 	}
-	s.must(t, 409, "PUT", s.API+"/scenes/lunch", "", lunchScene)
-	s.must(t, 400, "DELETE", s.API+"/scenes/lunch", "", "")
+	s.MustRequest(t, 409, "PUT", s.API+"/scenes/lunch", "", LunchScene)
+	s.MustRequest(t, 400, "DELETE", s.API+"/scenes/lunch", "", "")
 	cancel()
-	if code := <-ended; code != exitOK {
+	if code := <-ended; code != cli.ExitOK {
 		t.Errorf("it ended with %d", code)
 	}
 
 	ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	write("08-supper.yaml", strings.Replace(strings.Replace(lunchScene, "wait: expiry", "wait: soon", 1), "title: Lunch", "title:", 1))
+	write("08-supper.yaml", strings.Replace(strings.Replace(LunchScene, "wait: expiry", "wait: soon", 1), "title: Lunch", "title:", 1))
 	write("09-snack.yaml", "title: [")
 	var printed, complaint bytes.Buffer
-	if code := serve(&printed, &complaint); code != exitFailed || printed.Len() > 0 {
+	if code := serve(&printed, &complaint); code != cli.ExitFailed || printed.Len() > 0 {
 		t.Errorf("with one that is wrong it ends with %d, and prints %q", code, &printed)
 	}
-	for _, want := range []string{"--scenes " + folder + " is not as it should be, and nothing was started", "08-supper.yaml: line 1: 'title' is", "08-supper.yaml: line 10, step 2, do 1: 'wait' is", "09-snack.yaml: line 1: It cannot be read"} {
+	for _, want := range []string{"--scenes " + folder + " is not as it should be, and nothing was started", "08-supper.yaml: line 1: 'title' must be", "08-supper.yaml: line 10, step 2, do 1: 'wait' must be", "09-snack.yaml: line 1: The scene cannot be read"} {
 		if !strings.Contains(complaint.String(), want) {
 			t.Errorf("it says %q, and not %q", &complaint, want)
 		}
@@ -190,34 +191,34 @@ func TestScenesOfAFolder(t *testing.T) {
 	}
 }
 
-// What was added is there again when the server is.
+// Added scenes survive a restart.
 func TestScenesStay(t *testing.T) {
 	store := "sqlite:" + filepath.Join(t.TempDir(), "s.db")
 	for _, begin := range []bool{true, false} {
 		t.Run("", func(t *testing.T) {
-			s := serving(t, Config{Store: store})
+			s := Start(t, Config{Store: store})
 			if begin {
-				s.must(t, 200, "PUT", s.API+"/scenes/lunch", "", lunchScene)
+				s.MustRequest(t, 200, "PUT", s.API+"/scenes/lunch", "", LunchScene)
 			}
-			if text := s.must(t, 200, "GET", s.API+"/scenes/lunch", "", ""); !strings.Contains(text, `"from":"added"`) {
+			if text := s.MustRequest(t, 200, "GET", s.API+"/scenes/lunch", "", ""); !strings.Contains(text, `"from":"added"`) {
 				t.Errorf("it is %s", text)
 			}
 		})
 	}
 
-	// Where the folder has another of its name, the page says so until it is removed.
+	// If the folder has another scene of that name, the page says so until it is removed.
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "lunch.yaml"), []byte(lunchScene), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "lunch.yaml"), []byte(LunchScene), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := serving(t, Config{Store: store, Scenes: folder})
-	const says = "in the folder that the server was started with"
-	if text := s.must(t, 200, "GET", s.Dashboard+"/scenes", "", ""); !strings.Contains(text, says) {
+	s := Start(t, Config{Store: store, Scenes: folder})
+	const says = "folder of scenes. Choose another ID."
+	if text := s.MustRequest(t, 200, "GET", s.Dashboard+"/scenes", "", ""); !strings.Contains(text, says) {
 		t.Error("the page does not say what is wrong with it")
 	}
-	s.must(t, 204, "DELETE", s.API+"/scenes/lunch", "", "")
-	if text := s.must(t, 200, "GET", s.Dashboard+"/scenes", "", ""); strings.Contains(text, says) {
+	s.MustRequest(t, 204, "DELETE", s.API+"/scenes/lunch", "", "")
+	if text := s.MustRequest(t, 200, "GET", s.Dashboard+"/scenes", "", ""); strings.Contains(text, says) {
 		t.Error("it is still there")
 	}
-	s.must(t, 200, "GET", s.API+"/scenes/lunch", "", "")
+	s.MustRequest(t, 200, "GET", s.API+"/scenes/lunch", "", "")
 }

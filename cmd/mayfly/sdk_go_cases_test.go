@@ -25,7 +25,7 @@ func (g *goSDK) lockLost(ctx context.Context) {
 	r := g.receiver(q, nil)
 	m := g.one(ctx, r)
 	again := g.one(ctx, g.receiver(q, &azservicebus.ReceiverOptions{ReceiveMode: azservicebus.ReceiveModeReceiveAndDelete}))
-	g.equal(again.DeliveryCount, 2) // the SDK counts this delivery too
+	g.equal(again.DeliveryCount, 2) // the SDK counts this delivery as well
 	g.fails(azservicebus.CodeLockLost, r.CompleteMessage(ctx, m, nil))
 	g.fails(azservicebus.CodeLockLost, r.RenewMessageLock(ctx, m, nil))
 }
@@ -41,7 +41,7 @@ func (g *goSDK) lockOutlives(ctx context.Context) {
 	}
 	other := g.receiver(q, nil)
 	g.must(other.RenewMessageLock(ctx, b, nil))
-	g.must(other.CompleteMessage(ctx, a, nil)) // by $management, which finds the lock still there (sdk-demands 4)
+	g.must(other.CompleteMessage(ctx, a, nil)) // by $management, which still finds the lock (sdk-demands 4)
 	g.must(other.AbandonMessage(ctx, b, nil))
 	b = g.one(ctx, other)
 	g.equal(string(b.Body), "b")
@@ -67,8 +67,8 @@ func (g *goSDK) updated(ctx context.Context) {
 	g.equal(string(g.one(ctx, r).Body), "b")
 }
 
-// claims takes the $cbs link of one connection twice, as the SDK does by mistake
-// when it was interrupted: the refusal is what it knows that by.
+// claims attaches the $cbs link of one connection twice, as the SDK does by mistake after an
+// interruption: it recognizes the situation by the error.
 func (g *goSDK) claims(ctx context.Context) {
 	c, err := goamqp.Dial(ctx, "amqp://"+g.standard.at.AMQP, &goamqp.ConnOptions{SASLType: goamqp.SASLTypeAnonymous()})
 	g.must(err)
@@ -121,7 +121,7 @@ func (g *goSDK) noSession(ctx context.Context) {
 		g.Fatal("there was a session")
 	}
 	g.send(ctx, q, &azservicebus.Message{SessionID: new("a")})
-	s, err := g.c.AcceptNextSessionForQueue(ctx, q, nil) // whoever gave up has not got it
+	s, err := g.c.AcceptNextSessionForQueue(ctx, q, nil) // a cancelled accept did not get the session
 	g.must(err)
 	g.equal(s.SessionID(), "a")
 }

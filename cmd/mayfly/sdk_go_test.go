@@ -10,18 +10,21 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
+
+	"mayfly/engine/longtest"
 )
 
-// A goSDK is the Go SDK and the servers that it is run against.
+// A goSDK is the Go SDK with the servers that it is tested with.
 type goSDK struct {
 	*testing.T
 	standard, premium *served
 	c, large          *azservicebus.Client
 }
 
-// TestGoSDK runs the Go SDK against servers as processes. What one connection and
-// one server show without a process is in web/amqp.
+// TestGoSDK tests the Go SDK with servers in their own processes. Tests that need no process are
+// in web/amqp.
 func TestGoSDK(t *testing.T) {
+	longtest.Require(t, "the SDK for Go")
 	dir := t.TempDir()
 	g := &goSDK{
 		standard: start(t, "--store", "sqlite:"+filepath.Join(dir, "standard.db"),
@@ -29,7 +32,7 @@ func TestGoSDK(t *testing.T) {
 		premium: start(t, "--store", "sqlite:"+filepath.Join(dir, "premium.db"), "--profile", "premium", "--limit", "min-megabytes=1"),
 	}
 	retry := azservicebus.ClientOptions{RetryOptions: azservicebus.RetryOptions{MaxRetries: 10, RetryDelay: 10 * time.Millisecond, MaxRetryDelay: 100 * time.Millisecond}}
-	g.c, g.large = messaging(t, g.standard.at.AMQP, retry), messaging(t, g.premium.at.AMQP, retry)
+	g.c, g.large = NewSDKClient(t, g.standard.at.AMQP, retry), NewSDKClient(t, g.premium.at.AMQP, retry)
 	var passed atomic.Int32
 	for _, test := range []struct {
 		name string
@@ -77,7 +80,7 @@ func (g *goSDK) equal(got, want any) {
 	}
 }
 
-// make makes an entity whose properties are JSON without its braces.
+// make creates an entity; properties is JSON without its braces.
 func (g *goSDK) make(s *served, kind, path, properties string) string {
 	g.Helper()
 	s.create(g.T, kind, path, `{`+properties+`}`)
@@ -108,11 +111,11 @@ func (g *goSDK) one(ctx context.Context, r interface {
 		g.must(err)
 		if len(got) == 1 {
 			return got[0]
-		} // the SDK returns with nothing when it has recovered its link
+		} // the SDK returns no messages after it has recovered its link
 	}
 }
 
-// fails wants the error of this code.
+// fails checks that an error has this code.
 func (g *goSDK) fails(code azservicebus.Code, err error) {
 	g.Helper()
 	if e, ok := errors.AsType[*azservicebus.Error](err); !ok || e.Code != code {

@@ -6,28 +6,29 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"mayfly/engine/longtest"
 )
 
-// TestReadmeScripts runs the scripts of the README as they stand there.
-func TestReadmeScripts(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(text), "\n## One script for each language\n")
-	section, _, _ = strings.Cut(section, "\n## ")
+// TestDocsScripts runs the scripts of the pages "Connect from …" as they are.
+func TestDocsScripts(t *testing.T) {
 	blocks := map[string]string{}
-	for _, found := range regexp.MustCompile("(?s)\n```([a-z]+)\n(.*?\n)```\n").FindAllStringSubmatch(section, -1) {
-		blocks[found[1]] = found[2]
+	for _, name := range []string{"go", "python", "javascript", "java", "dotnet"} {
+		found := regexp.MustCompile("(?s)\n```([a-z]+)\n(.*?\n)```\n").FindAllStringSubmatch(doc(t, "connect-"+name), -1)
+		if len(found) != 1 {
+			t.Fatalf("connect-%s has %d scripts", name, len(found))
+		}
+		blocks[found[0][1]] = found[0][2]
 	}
 	if len(blocks) != 5 || blocks["csharp"] == "" {
-		t.Fatalf("the README has %d scripts", len(blocks))
+		t.Fatalf("there are %d scripts", len(blocks))
 	}
+	longtest.Require(t, "the scripts of the documentation")
 	for called, l := range languages() {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
 			l.installed(t)
-			s := start(t, "--store", "memory:", "--config", ordersOnly(t))
+			s := start(t, "--store", "memory:", "--config", OrdersConfig(t))
 			if out := l.run(t, s, blocks[l.name]); !strings.HasPrefix(out, "hello from "+called) {
 				t.Errorf("it wrote %q", out)
 			}
@@ -35,8 +36,8 @@ func TestReadmeScripts(t *testing.T) {
 	}
 }
 
-// ordersOnly is a configuration with the queue of the scripts.
-func ordersOnly(t *testing.T) string {
+// OrdersConfig returns a configuration with the queue of the scripts.
+func OrdersConfig(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.json")
 	const config = `{"UserConfig":{"Namespaces":[{"Name":"default","Queues":[{"Name":"orders"}]}]}}`

@@ -13,14 +13,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"mayfly/engine/longtest"
 	"mayfly/views/component"
 	"mayfly/views/sample"
 	"mayfly/web/api"
 )
 
-// TestSamples runs the programs that pages show, of every kind that they show and
-// in each language whose SDK is here, against a server. .NET's are not run.
+// TestSamples runs the code samples of pages, of every kind and in each language whose SDK is
+// installed, with a server. .NET's are not run.
 func TestSamples(t *testing.T) {
+	longtest.Require(t, "the programs that pages show")
 	t.Parallel()
 	for called, l := range languages() {
 		t.Run(l.name, func(t *testing.T) {
@@ -39,7 +41,8 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-// sampleTasks are what pages show programs for. Their entities are made for them.
+// sampleTasks returns the tasks for which pages show samples. Their entities are created by the
+// test.
 func sampleTasks() map[string]sample.Task {
 	return map[string]sample.Task{
 		"queue":                   {Queue: "in/out", Sends: true, Receives: true},
@@ -57,10 +60,11 @@ func sampleTasks() map[string]sample.Task {
 	}
 }
 
-// TestSamplesSendAgain runs the programs that a message's page shows: each sends
-// what the message was, but for the widths of numbers where its SDK has one, and
-// for what it says that it leaves out. .NET's are not run.
+// TestSamplesSendAgain runs the samples of a message's page: each sends the same message, except
+// for the widths of numbers if its SDK has only one, and for the parts that it says it omits.
+// .NET's are not run.
 func TestSamplesSendAgain(t *testing.T) {
+	longtest.Require(t, "the programs that a message's page shows")
 	t.Parallel()
 	ids := sample.Message{
 		Body: []byte("{\"n\": 1.10, \"s\": \"a\\\\b é 订\"}\n"), ID: "o-1", CorrelationID: "c", Subject: "it's \"so\"", ContentType: "application/json", To: "to",
@@ -80,7 +84,7 @@ func TestSamplesSendAgain(t *testing.T) {
 			s := start(t, "--store", "memory:")
 			s.create(t, "queue", "again", `{}`)
 			for _, m := range []sample.Message{ids, binary, file} {
-				for _, p := range sample.Sending(sample.Task{Queue: "again", Connection: s.connection()}, m) {
+				for _, p := range sample.SendPrograms(sample.Task{Queue: "again", Connection: s.connection()}, m) {
 					if p.Language == called {
 						if m.File != "" {
 							p.Code = strings.ReplaceAll(p.Code, m.File, strings.ReplaceAll(fileOf(t, m.File, "from a file"), `\`, `\\`))
@@ -110,7 +114,7 @@ func TestSamplesSendAgain(t *testing.T) {
 			}
 			wanted := map[string]string{"text": "ü\n\"x\"", "on": "true", "n": "-5", "l": "9007199254740993", "d": "1.5", "t": "2026-07-14T10:00:00.5Z"}
 			if called == "JavaScript" || called == "Python" {
-				delete(wanted, "l") // it says so
+				delete(wanted, "l") // the sample says so
 			}
 			if d := cmp.Diff(wanted, seen); d != "" {
 				t.Error(d)
@@ -125,7 +129,7 @@ func TestSamplesSendAgain(t *testing.T) {
 	}
 }
 
-// fileOf is the path of a new file.
+// fileOf returns the path of a new file.
 func fileOf(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -135,8 +139,8 @@ func fileOf(t *testing.T, name, text string) string {
 	return path
 }
 
-// runSample runs a program, and sees that it received and completed what there
-// was, or that what it sent is there.
+// runSample runs a sample, and checks that it received and completed the messages, or that the
+// messages it sent are there.
 func runSample(t *testing.T, s *served, l language, task sample.Task, p sample.Sample) {
 	properties := fmt.Sprintf(`{"RequiresSession":%t}`, task.InSession)
 	at := task.Queue

@@ -7,17 +7,19 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"mayfly/engine/longtest"
 )
 
-// A language is one that a program of a single file can be run in, as it stands.
+// A language is a language in which a program of a single file can be run.
 type language struct {
-	name    string // its SDK's, as it is installed; "go" is that of this module
-	file    string // what the program has to be called
+	name    string // the name of its installed SDK; "go" is that of this module
+	file    string // the name that the program's file needs
 	json    bool   // its SDK sends a text as JSON
 	command func(t *testing.T, dir, file string) *exec.Cmd
 }
 
-// languages are those that can be run here, by the names that people call them.
+// languages returns the languages that can be run here, by their usual names.
 func languages() map[string]language {
 	return map[string]language{
 		"Go": {name: "go", file: "main.go", command: func(_ *testing.T, _, file string) *exec.Cmd {
@@ -39,16 +41,19 @@ func languages() map[string]language {
 	}
 }
 
-// installed skips a test where the language's SDK is not.
+// installed skips a test if the language's SDK is not installed. Go's always is, but building a
+// program with it takes long.
 func (l language) installed(t *testing.T) {
 	t.Helper()
-	if l.name != "go" {
-		installed(t, l.name)
+	if l.name == "go" {
+		longtest.Require(t, "programs in Go")
+		return
 	}
+	installed(t, l.name)
 }
 
-// run runs a program to its end, which has to be a good one, and returns what it
-// wrote. The connection string in its environment is for s.
+// run runs a program, which has to succeed, and returns its output. The connection string in its
+// environment is for s.
 func (l language) run(t *testing.T, s *served, program string) (out string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,14 +63,14 @@ func (l language) run(t *testing.T, s *served, program string) (out string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	var wrote, said output
+	var wrote, said Output
 	cmd := l.command(t, dir, file)
 	cmd.Env = append(cmd.Environ(), "SERVICEBUS="+s.connection())
 	cmd.Stdout, cmd.Stderr = &wrote, &said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) //nolint:errcheck // it has ended by itself then
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) //nolint:errcheck // otherwise it has ended by itself
 	defer stop()
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s%s\nof\n%s", err, &wrote, &said, program)

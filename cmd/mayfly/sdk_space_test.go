@@ -13,17 +13,20 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/gorilla/websocket"
+
+	"mayfly/engine/longtest"
 )
 
-// Official SDKs find the namespace that their connection string names by the first
-// label of its host, NAME.localhost: what is sent to a queue of one is in no other's
-// of that name, and where there is no such namespace they are told so. The scripts in
-// testdata/sdk/space resolve these names themselves, for not every system does.
+// Official SDKs select a namespace by the first label of the host in their connection string,
+// NAME.localhost: a message in a queue of one namespace does not appear in a queue of that name
+// in another, and an unknown namespace is an error. The scripts in testdata/sdk/space resolve
+// these names themselves, because not every system does.
 func TestSDKsFindTheirNamespace(t *testing.T) {
+	longtest.Require(t, "the SDKs in several namespaces")
 	t.Parallel()
 	for _, l := range languages() {
 		if l.name == "go" || l.name == "java" {
-			continue // Go is below; of Java's resolver a program cannot say
+			continue // Go is below; a program cannot set Java's resolver
 		}
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
@@ -32,11 +35,11 @@ func TestSDKsFindTheirNamespace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := start(t, "--store", "memory:", "--config", ordersOnly(t))
-			furnishSpaces(t, s.at.Dashboard+"/api/v1")
+			s := start(t, "--store", "memory:", "--config", OrdersConfig(t))
+			FillNamespaces(t, s.at.Dashboard+"/api/v1")
 			out := strings.NewReplacer("'", "", `"`, "", "True", "true").Replace(l.run(t, s, string(program)))
 			want := "till.localhost []\nlocalhost []\nSHOP.localhost [theirs]"
-			if l.name != "javascript" { // which waits for a minute, and does not say what it was told
+			if l.name != "javascript" { // it waits for a minute, and does not report the error
 				want += "\nnone.localhost refused: true"
 			}
 			if strings.TrimSpace(out) != want {
@@ -46,28 +49,29 @@ func TestSDKsFindTheirNamespace(t *testing.T) {
 	}
 }
 
-// furnishSpaces makes two namespaces with a queue called as that of the server's own.
-func furnishSpaces(t *testing.T, api string) {
+// FillNamespaces creates two namespaces with a queue named like that of the server's own.
+func FillNamespaces(t *testing.T, api string) {
 	t.Helper()
 	for _, name := range []string{"shop", "till"} {
-		if code, text := request(t, "POST", api+"/namespaces", `{"name":"`+name+`"}`); code != 201 {
+		if code, text := Request(t, "POST", api+"/namespaces", `{"name":"`+name+`"}`); code != 201 {
 			t.Fatal(code, text)
 		}
-		if code, text := request(t, "POST", api+"/n/"+name+"/entities", `{"kind":"queue","path":"orders"}`); code != 201 {
+		if code, text := Request(t, "POST", api+"/n/"+name+"/entities", `{"kind":"queue","path":"orders"}`); code != 201 {
 			t.Fatal(code, text)
 		}
 	}
 }
 
-// The SDK for Go says in a WebSocket too which namespace it means.
+// The Go SDK also selects its namespace in a WebSocket.
 func TestGoSDKFindsItsNamespace(t *testing.T) {
-	s := serving(t, Config{Store: "memory:", Definition: ordersOnly(t)})
-	furnishSpaces(t, s.API)
+	longtest.Require(t, "the SDK for Go")
+	s := Start(t, Config{Store: "memory:", Definition: OrdersConfig(t)})
+	FillNamespaces(t, s.API)
 	client := func(host string) *azservicebus.Client {
 		c, err := azservicebus.NewClientFromConnectionString(strings.Replace(s.ConnectionString, "sb://localhost", "sb://"+host, 1), &azservicebus.ClientOptions{
 			RetryOptions: azservicebus.RetryOptions{MaxRetries: -1},
 			NewWebSocketConn: func(context.Context, azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
-				return dialled(t, s.Admin, websocket.Dialer{Subprotocols: []string{"AMQPWSB10"}}) // where a resolver would have led
+				return DialWebSocket(t, s.Admin, websocket.Dialer{Subprotocols: []string{"AMQPWSB10"}}) // as a resolver would
 			},
 		})
 		if err != nil {
@@ -84,9 +88,13 @@ func TestGoSDKFindsItsNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tc := range []struct{ host, want string }{
-		{"till.localhost", "nothing"}, {"localhost", "nothing"}, {"SHOP.localhost", "theirs"}, {"none.localhost", "There is no namespace 'none'."},
+		{"till.localhost", "nothing"}, {"localhost", "nothing"}, {"SHOP.localhost", "theirs"}, {"none.localhost", "The namespace 'none' does not exist."},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		wait := 2 * time.Second // nothing comes, however long one waits
+		if tc.want != "nothing" {
+			wait = time.Minute
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), wait)
 		r, err := client(tc.host).NewReceiverForQueue("orders", nil)
 		if err != nil {
 			t.Fatal(err)

@@ -14,28 +14,31 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"mayfly/engine/longtest"
 )
 
-// The official SDKs of Service Bus run against servers as processes. Each SDK has
-// one program, in testdata/sdk, that runs all its cases against two servers and
-// tells of each:
+// The official SDKs of Service Bus are tested with servers in their own processes. Each SDK has
+// one program, in testdata/sdk, that runs all its cases with two servers and prints for each:
 //
 //	PASS name 12ms
 //	FAIL name
 //	| why, in lines
-//	RESTART          the standard server is to be killed and started again, on its
-//	                 ports; "ready" on the program's input says that it was
-//	DONE 41          how many cases there were; nothing follows
+//	RESTART          asks to kill the standard server and start it again on its
+//	                 ports; "ready" on the program's input confirms that
+//	DONE 41          the number of cases; nothing follows
 //
-// testdata/sdk/install puts the SDKs into a folder: MAYFLY_SDK_DIR, else mayfly/sdk
-// in the user's cache. What is not there is skipped, unless MAYFLY_SDKS=require.
+// testdata/sdk/install installs the SDKs in a folder: MAYFLY_SDK_DIR, else mayfly/sdk in the
+// user's cache. Tests of a missing SDK are skipped, unless MAYFLY_SDKS=require; without
+// MAYFLY_LONG=1 all are skipped.
 
 // An sdk is an official SDK.
 type sdk struct {
 	name  string
-	least int // cases
-	// command is its program as a command that is run in dir, an empty folder.
-	command func(t *testing.T, dir string) *exec.Cmd
+	least int // minimum of cases
+	// command returns the command that runs its program in dir: an empty folder, or a copy of the
+	// folder of a client in testdata/sdk/clients.
+	command func(t *testing.T, name, dir string) *exec.Cmd
 }
 
 var sdks = []sdk{
@@ -44,11 +47,11 @@ var sdks = []sdk{
 	{"java", 50, javaSuite},
 }
 
-// sdkPatience is how long all the cases of an SDK may take, on a machine that
-// has a lot to do.
+// sdkPatience is the limit for all cases of an SDK, on a busy machine.
 const sdkPatience = 8 * time.Minute
 
 func TestSDKs(t *testing.T) {
+	longtest.Require(t, "the SDKs for Python, JavaScript and Java")
 	t.Parallel()
 	for _, k := range sdks {
 		t.Run(k.name, func(t *testing.T) {
@@ -58,18 +61,18 @@ func TestSDKs(t *testing.T) {
 			standard := start(t, "--store", "sqlite:"+filepath.Join(dir, "standard.db"),
 				"--limit", "min-lock=100ms", "--limit", "min-ttl=1ms", "--limit", "min-auto-delete=1s", "--limit", "min-duplicate-window=1s")
 			premium := start(t, "--store", "sqlite:"+filepath.Join(dir, "premium.db"), "--profile", "premium", "--limit", "min-megabytes=1")
-			cmd := k.command(t, filepath.Join(dir, "suite"))
+			cmd := k.command(t, k.name, filepath.Join(dir, "suite"))
 			cmd.Env = append(cmd.Environ(), append(standard.environ("SB"), premium.environ("SB_PREMIUM")...)...)
 			converse(t, k, cmd, standard)
 		})
 	}
 }
 
-// converse runs an SDK's program, whose cases become tests.
+// converse runs an SDK's program, whose cases become subtests.
 func converse(t *testing.T, k sdk, cmd *exec.Cmd, standard *served) {
 	ctx, cancel := context.WithTimeout(t.Context(), sdkPatience)
 	defer cancel()
-	var said output
+	var said Output
 	cmd.Stderr = &said
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -82,7 +85,7 @@ func converse(t *testing.T, k sdk, cmd *exec.Cmd, standard *served) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) //nolint:errcheck // it has ended by itself then
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) //nolint:errcheck // otherwise it has ended by itself
 	defer stop()
 	var passed int
 	var failed *failure
@@ -100,7 +103,7 @@ func converse(t *testing.T, k sdk, cmd *exec.Cmd, standard *served) {
 		switch verb, rest, _ := strings.Cut(line, " "); verb {
 		case "PASS":
 			passed++
-			name, _, _ := strings.Cut(rest, " ") // and how long it took
+			name := rest[:max(0, strings.LastIndex(rest, " "))] // without the duration
 			t.Run(name, func(*testing.T) {})
 		case "FAIL":
 			failed = &failure{name: rest}
@@ -114,7 +117,7 @@ func converse(t *testing.T, k sdk, cmd *exec.Cmd, standard *served) {
 				t.Error(err)
 			}
 		default:
-			said.add(line + "\n")
+			said.Add(line + "\n")
 		}
 	}
 	failed.tell(t)
@@ -130,7 +133,7 @@ func converse(t *testing.T, k sdk, cmd *exec.Cmd, standard *served) {
 	fmt.Printf("%s: %d passed\n", k.name, passed)
 }
 
-// A failure is a case that did not pass; nil is none.
+// A failure is a case that failed; nil means none.
 type failure struct {
 	name string
 	why  []string
@@ -142,7 +145,7 @@ func (f *failure) tell(t *testing.T) {
 	}
 }
 
-// sdkDir is where the SDKs are installed.
+// sdkDir returns the folder of the installed SDKs.
 func sdkDir(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv("MAYFLY_SDK_DIR"); dir != "" {
@@ -155,9 +158,10 @@ func sdkDir(t *testing.T) string {
 	return filepath.Join(cache, "mayfly", "sdk")
 }
 
-// installed skips a test whose SDK is not there.
+// installed skips a test whose SDK is not installed, and without MAYFLY_LONG=1.
 func installed(t *testing.T, name string) {
 	t.Helper()
+	longtest.Require(t, "the SDK for "+name)
 	if _, err := os.Stat(filepath.Join(sdkDir(t), name, "installed")); err == nil {
 		return
 	}
@@ -167,7 +171,7 @@ func installed(t *testing.T, name string) {
 	t.Skipf("the SDK for %s is not installed; cmd/mayfly/testdata/sdk/install does that", name)
 }
 
-// layOut copies what is for an SDK in testdata to dir.
+// layOut copies an SDK's folder in testdata to dir.
 func layOut(t *testing.T, name, dir string) {
 	t.Helper()
 	if err := os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "sdk", name))); err != nil {
@@ -180,7 +184,7 @@ func python(t *testing.T) string {
 	return filepath.Join(sdkDir(t), "python", "venv", "bin", "python")
 }
 
-func pythonSuite(t *testing.T, dir string) *exec.Cmd {
+func pythonSuite(t *testing.T, _, dir string) *exec.Cmd {
 	t.Helper()
 	layOut(t, "python", dir)
 	cmd := exec.Command(python(t), "-B", "suite.py")
@@ -188,8 +192,7 @@ func pythonSuite(t *testing.T, dir string) *exec.Cmd {
 	return cmd
 }
 
-// withModules links the packages of JavaScript into a folder, where programs look
-// for them.
+// withModules links the JavaScript packages into a folder, where programs look for them.
 func withModules(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.Symlink(filepath.Join(sdkDir(t), "javascript", "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
@@ -197,7 +200,7 @@ func withModules(t *testing.T, dir string) {
 	}
 }
 
-func javascriptSuite(t *testing.T, dir string) *exec.Cmd {
+func javascriptSuite(t *testing.T, _, dir string) *exec.Cmd {
 	t.Helper()
 	layOut(t, "javascript", dir)
 	withModules(t, dir)
@@ -206,13 +209,13 @@ func javascriptSuite(t *testing.T, dir string) *exec.Cmd {
 	return cmd
 }
 
-// classes are where Java finds what it needs, dir first.
+// classes returns Java's class path, with dir first.
 func classes(t *testing.T, dir string) string {
 	t.Helper()
 	return dir + string(filepath.ListSeparator) + filepath.Join(sdkDir(t), "java", "jars", "*")
 }
 
-func javaSuite(t *testing.T, dir string) *exec.Cmd {
+func javaSuite(t *testing.T, _, dir string) *exec.Cmd {
 	t.Helper()
 	sources, err := filepath.Glob(filepath.Join("testdata", "sdk", "java", "suite", "*.java"))
 	if err != nil {
@@ -225,15 +228,15 @@ func javaSuite(t *testing.T, dir string) *exec.Cmd {
 	return exec.Command("java", "-XX:TieredStopAtLevel=1", "-cp", classes(t, dir), "Suite")
 }
 
-// served is the program with arguments of its own, as a process.
+// served is the program in its own process, with its arguments.
 type served struct {
 	*child
 	args []string
 	at   Ready
 }
 
-// start starts the program on free ports and waits until it is ready. The end of
-// the test kills it.
+// start starts the program on free ports and waits until it is ready. The process is killed at
+// the end of the test.
 func start(t *testing.T, args ...string) *served {
 	t.Helper()
 	s := &served{args: args}
@@ -246,14 +249,14 @@ func (s *served) ready(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	at, err := s.next(ctx, stateReady)
+	at, err := s.next(ctx, StateReady)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.at = at
 }
 
-// restart kills it and starts it again on the same ports.
+// restart kills the server and starts it again on the same ports.
 func (s *served) restart(t *testing.T) {
 	t.Helper()
 	s.signal(os.Kill)
@@ -263,7 +266,7 @@ func (s *served) restart(t *testing.T) {
 	s.ready(t)
 }
 
-// call asks the API of entities and messages, which has to answer with this status.
+// call sends a request to the JSON API, whose response needs this status.
 func (s *served) call(t *testing.T, status int, method, path, body string) []byte {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.at.Dashboard+"/api/v1"+path, strings.NewReader(body))
@@ -282,18 +285,18 @@ func (s *served) call(t *testing.T, status int, method, path, body string) []byt
 	return got
 }
 
-// create makes an entity, whose properties are JSON.
+// create creates an entity; properties is JSON.
 func (s *served) create(t *testing.T, kind, path, properties string) {
 	t.Helper()
 	s.call(t, http.StatusCreated, "POST", "/entities", `{"kind":"`+kind+`","path":"`+path+`","properties":`+properties+`}`)
 }
 
-// connection is the connection string of SDKs.
+// connection returns the connection string for SDKs.
 func (s *served) connection() string {
 	return "Endpoint=sb://" + s.at.AMQP + ";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
 }
 
-// environ tells a program where it is.
+// environ returns the server's addresses as environment variables for a program.
 func (s *served) environ(prefix string) []string {
 	return []string{prefix + "_AMQP=" + s.at.AMQP, prefix + "_ADMIN=" + s.at.Admin, prefix + "_API=" + s.at.Dashboard}
 }

@@ -9,73 +9,74 @@ import (
 	"net/http"
 	"strings"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
-func describeSearch() description {
-	return description{
-		name: "search", summary: "Find messages over all entities, by words, bodies, properties and state.", command: &searchCommand{}, ends: clientEnds(exitEmpty),
-		detail: "The query is that of the search page: words, \"phrases\" and terms such as subject:order*, prop.region:eu, json.customer.id:42, state:dead, age:>5m. All must be true; a minus turns one round, and -- stands before a query that begins with one. Hits are printed as they are found.",
-		examples: []example{
-			{"mayfly search state:dead 'reason:MaxDelivery*'", "Lists dead letters by their reason."},
-			{`mayfly search '"order 17"' --in orders`, "Lists messages of one queue that have a phrase."},
-			{"mayfly search json.customer.id:42 --max 1000 --json | jq -r .key", "Has the key of each."},
-			{"mayfly search -- -prop.region:eu", "Lists those of which a term is not true."},
+func describeSearch() cli.Command {
+	return cli.Command{
+		Name: "search", Summary: "Search the messages of all entities by words, bodies, properties and state.", Flags: &searchCommand{}, ExitCodes: clientExitCodes(cli.ExitEmpty),
+		Detail: "The query is that of the search page: words, \"phrases\" and terms such as subject:order*, prop.region:eu, json.customer.id:42, state:dead, age:>5m. All must be true; a minus turns one round, and -- stands before a query that begins with one. Hits are printed as they are found.",
+		Examples: []cli.Example{
+			{Line: "mayfly search state:dead 'reason:MaxDelivery*'", Text: "Lists dead letters by their reason."},
+			{Line: `mayfly search '"order 17"' --in orders`, Text: "Lists messages of one queue that have a phrase."},
+			{Line: "mayfly search json.customer.id:42 --max 1000 --json | jq -r .key", Text: "Has the key of each."},
+			{Line: "mayfly search -- -prop.region:eu", Text: "Lists those of which a term is not true."},
 		},
 	}
 }
 
-// searchCommand finds messages.
+// searchCommand searches messages.
 type searchCommand struct {
 	client
-	failEmpty
-	Query []string `arg:"" help:"What to find."`
-	In    string   `placeholder:"PATH" help:"Only in this entity, with its dead letters; of a topic in its subscriptions. * stands for any text. Default: everywhere."`
-	Max   int      `default:"100" help:"How many to find at most."`
-	From  string   `placeholder:"MARK" help:"Where to go on, as a search said that was not at its end."`
+	failEmptyFlag
+	Query []string `arg:"" help:"Query."`
+	In    string   `placeholder:"PATH" help:"Search only this entity and its dead letters; for a topic, its subscriptions. * matches any text. Default: all entities."`
+	Max   int      `default:"100" help:"Maximum number of messages to find."`
+	From  string   `placeholder:"MARK" help:"Continue a search: the cursor that the previous one printed."`
 }
 
-// A searchLine is a line of an answer; one of its members is there.
+// A searchLine is a line of a response, with one of its members set.
 type searchLine struct {
 	Hit      json.RawMessage `json:"hit"`
 	Progress *api.Scanned    `json:"progress"`
 	End      *api.Finished   `json:"end"`
 }
 
-// Run finds. An answer that was cut off is an error.
-func (c *searchCommand) Run(ctx context.Context, s streams) error {
-	to := fmt.Sprintf("/api/v1/search?q=%s&max=%d", escaped(strings.Join(c.Query, " ")), c.Max)
+// Run searches. An incomplete response is an error.
+func (c *searchCommand) Run(ctx context.Context, s cli.Streams) error {
+	to := fmt.Sprintf("/api/v1/search?q=%s&max=%d", queryEscape(strings.Join(c.Query, " ")), c.Max)
 	if c.In != "" {
-		to += "&in=" + escaped(c.In)
+		to += "&in=" + queryEscape(c.In)
 	}
 	if c.From != "" {
-		to += "&from=" + escaped(c.From)
+		to += "&from=" + queryEscape(c.From)
 	}
-	w, base, err := c.open(ctx, http.MethodGet, to, http.NoBody)
+	w, base, err := c.openResponse(ctx, http.MethodGet, to, http.NoBody)
 	if err != nil {
 		return err
 	}
 	defer w.Body.Close()
 	if w.StatusCode >= http.StatusBadRequest {
-		_, err := c.read(ctx, base, w, nil)
+		_, err := c.readResponse(ctx, base, w, nil)
 		return err
 	}
-	end, err := c.pass(s, w.Body)
+	end, err := c.printHits(s, w.Body)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	s.progress("")
+	s.ShowProgress("")
 	if end.Hits == 0 && end.Next == "" {
-		return c.empty(s, c.JSON)
+		return c.reportEmpty(s, c.JSON)
 	}
-	return c.told(s, *end)
+	return c.printSummary(s, *end)
 }
 
-// pass prints hits as they come, until the last line.
-func (c *searchCommand) pass(s streams, from io.Reader) (*api.Finished, error) {
+// printHits prints hits as they arrive, until the last line.
+func (c *searchCommand) printHits(s cli.Streams, from io.Reader) (*api.Finished, error) {
 	for r := bufio.NewReader(from); ; {
 		text, err := r.ReadBytes('\n')
 		if err != nil {
@@ -89,43 +90,43 @@ func (c *searchCommand) pass(s streams, from io.Reader) (*api.Finished, error) {
 		case l.End != nil:
 			return l.End, nil
 		case l.Progress != nil:
-			s.progress(fmt.Sprintf("%d of %d scanned, %d found", l.Progress.Scanned, l.Progress.Total, l.Progress.Hits))
+			s.ShowProgress(fmt.Sprintf("%d of %d scanned, %d found", l.Progress.Scanned, l.Progress.Total, l.Progress.Hits))
 		case l.Hit != nil:
-			if err := c.print(s, l.Hit); err != nil {
+			if err := c.printHit(s, l.Hit); err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-func (c *searchCommand) print(s streams, raw json.RawMessage) error {
+func (c *searchCommand) printHit(s cli.Streams, raw json.RawMessage) error {
 	if c.JSON {
-		return s.writeLines([]json.RawMessage{raw})
+		return s.WriteLines([]json.RawMessage{raw})
 	}
 	var m api.Message
 	if err := json.Unmarshal(raw, &m); err != nil {
 		return fmt.Errorf("the server tells of a message in a way that cannot be read: %w", err)
 	}
-	s.progress("")
-	line := []string{m.Path, fmt.Sprintf("#%d", m.SequenceNumber), m.State, size(m.Size)}
+	s.ShowProgress("")
+	line := []string{m.Path, fmt.Sprintf("#%d", m.SequenceNumber), m.State, cli.FormatSize(m.Size)}
 	for _, part := range []struct{ name, text string }{{"id", m.MessageID}, {"subject", m.Subject}} {
 		if part.text != "" {
-			line = append(line, part.name+" "+printable(part.text, 60))
+			line = append(line, part.name+" "+cli.Printable(part.text, 60))
 		}
 	}
-	_, err := fmt.Fprintln(s.out, strings.Join(line, "  "))
+	_, err := fmt.Fprintln(s.Out, strings.Join(line, "  "))
 	return err
 }
 
-// told says on standard error how much was looked at, and how to go on.
-func (c *searchCommand) told(s streams, end api.Finished) error {
-	text := fmt.Sprintf("%d found in %s", end.Hits, messages(end.Scanned.Scanned))
+// printSummary prints how many messages were searched, and how to continue, to standard error.
+func (c *searchCommand) printSummary(s cli.Streams, end api.Finished) error {
+	text := fmt.Sprintf("%d found in %s", end.Hits, cli.MessageCount(end.Scanned.Scanned))
 	if end.Cut > 0 {
 		text += fmt.Sprintf("; of %d only the first MiB was looked at", end.Cut)
 	}
 	if end.Next != "" {
 		text += "; go on with --from '" + end.Next + "'"
 	}
-	_, err := fmt.Fprintln(s.err, text)
+	_, err := fmt.Fprintln(s.Err, text)
 	return err
 }

@@ -18,10 +18,9 @@ import (
 	"mayfly/storage"
 )
 
-// BenchmarkSearch goes through many messages with bodies of 1 KB in a file: how
-// soon the first hit is told, how much of bodies is read in a second, and how
-// long senders wait for their answers with a search and without. MAYFLY_SEARCH
-// says how many messages there are; 50,000 if it does not.
+// BenchmarkSearch searches many messages with bodies of 1 KB in a file. It measures the time to
+// the first hit, the bytes of bodies read per second, and the latency of sends with and without
+// a search. MAYFLY_SEARCH is the number of messages, by default 50,000.
 func BenchmarkSearch(b *testing.B) {
 	n := 50_000
 	if v, err := strconv.Atoi(os.Getenv("MAYFLY_SEARCH")); err == nil {
@@ -35,11 +34,11 @@ func BenchmarkSearch(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			var first time.Duration
-			var last broker.Glance
+			var last broker.SearchProgress
 			for b.Loop() {
 				begin := time.Now()
 				first = 0
-				err := br.Search(b.Context(), broker.Search{Query: q}, func(g broker.Glance) error {
+				err := br.Search(b.Context(), broker.SearchRequest{Query: q}, func(g broker.SearchProgress) error {
 					if len(g.Hits) > 0 && first == 0 {
 						first = time.Since(begin)
 					}
@@ -67,14 +66,13 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// besideSenders searches again and again while four senders send, each as fast as it
-// can or one message in a pace, and tells how long their messages took, and how much
-// was read meanwhile.
+// besideSenders searches repeatedly while four senders send, each as fast as possible or one
+// message per pace, and reports the latencies of their messages and how much was read.
 func besideSenders(b *testing.B, br *broker.Broker, q *search.Query, pace time.Duration) {
 	for b.Loop() {
 		var alone, beside []time.Duration
 		var read int64
-		for range 6 { // in turns: the machine has moods
+		for range 6 { // alternating, because the machine's speed varies
 			alone = append(alone, sendFor(b, br, 2*time.Second, pace)...)
 			ctx, cancel := context.WithCancel(b.Context())
 			done := make(chan struct{})
@@ -82,7 +80,7 @@ func besideSenders(b *testing.B, br *broker.Broker, q *search.Query, pace time.D
 				defer close(done)
 				for ctx.Err() == nil {
 					var so int64
-					if err := br.Search(ctx, broker.Search{Query: q}, func(g broker.Glance) error { so = g.Bytes; return nil }); err != nil && ctx.Err() == nil {
+					if err := br.Search(ctx, broker.SearchRequest{Query: q}, func(g broker.SearchProgress) error { so = g.Bytes; return nil }); err != nil && ctx.Err() == nil {
 						b.Error(err)
 					}
 					read += so
@@ -105,8 +103,8 @@ func besideSenders(b *testing.B, br *broker.Broker, q *search.Query, pace time.D
 	}
 }
 
-// sendFor is how long each of what four senders send took; behind its pace, a sender
-// does not wait, and what it sends counts from when it was due.
+// sendFor returns the latencies of the messages of four senders. A sender that is behind its pace
+// does not wait, and a latency counts from when the message was due.
 func sendFor(b *testing.B, br *broker.Broker, d, pace time.Duration) (all []time.Duration) {
 	until := time.Now().Add(d)
 	took := make(chan []time.Duration)

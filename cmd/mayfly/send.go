@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,71 +12,69 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"encoding/base64"
-	"encoding/json"
-
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 	"mayfly/engine/value"
 	"mayfly/web/api"
 )
 
-func describeSend() description {
-	return description{
-		name: "send", summary: "Send a message to a queue or topic.", command: &sendCommand{}, ends: clientEnds(),
-		detail: "With --repeat, --placeholders or --template, texts are filled in: {{n}} is the number of the message, from 1, {{n+100}} and {{n%10}} are counted from it, {{count}} is how many there are; {{uuid}}, {{now}}, {{now+5m}}, {{unix}}, {{random 1 100}}, {{pick a|b|c}}, {{letters 20}}; \\{{ are the braces themselves.",
-		examples: []example{
-			{"mayfly send orders hello --create --ttl 1h", "Sends a text, and makes the queue if it is not there."},
-			{`mayfly send orders -p price=12.5 -p 'id={"type":"int","value":"7"}' --subject new < order.json`, "Sends a file with two application properties."},
-			{"mayfly send orders later --at 5m", "Sends what becomes available in five minutes."},
-			{"mayfly send orders '{\"order\":{{n}},\"at\":\"{{now}}\"}' --repeat 500 --every 1s", "Sends 500 messages, each of which becomes available a second after the one before."},
-			{"mayfly send orders --template late-orders --subject 'late {{n}}'", "Sends a template that is kept on the server, with another subject."},
-			{"mayfly send orders --jsonl < orders.jsonl", "Sends each line, such as {\"body\":\"hello\",\"timeToLive\":\"1h\"}, as a message."},
+func describeSend() cli.Command {
+	return cli.Command{
+		Name: "send", Summary: "Send a message to a queue or topic.", Flags: &sendCommand{}, ExitCodes: clientExitCodes(),
+		Detail: "With --repeat, --placeholders or --template, texts are filled in: {{n}} is the number of the message, from 1, {{n+100}} and {{n%10}} are counted from it, {{count}} is how many there are; {{uuid}}, {{now}}, {{now+5m}}, {{unix}}, {{random 1 100}}, {{pick a|b|c}}, {{letters 20}}; \\{{ are the braces themselves.",
+		Examples: []cli.Example{
+			{Line: "mayfly send orders hello --create --ttl 1h", Text: "Sends a text, and makes the queue if it is not there."},
+			{Line: `mayfly send orders -p price=12.5 -p 'id={"type":"int","value":"7"}' --subject new < order.json`, Text: "Sends a file with two application properties."},
+			{Line: "mayfly send orders later --at 5m", Text: "Sends what becomes available in five minutes."},
+			{Line: "mayfly send orders '{\"order\":{{n}},\"at\":\"{{now}}\"}' --repeat 500 --every 1s", Text: "Sends 500 messages, each of which becomes available a second after the one before."},
+			{Line: "mayfly send orders --template late-orders --subject 'late {{n}}'", Text: "Sends a template that is kept on the server, with another subject."},
+			{Line: "mayfly send orders --jsonl < orders.jsonl", Text: "Sends each line, such as {\"body\":\"hello\",\"timeToLive\":\"1h\"}, as a message."},
 		},
 	}
 }
 
-// sendCommand sends a message, or the same one several times.
+// sendCommand sends a message, or several copies of it.
 type sendCommand struct {
 	client
 	Entity string  `arg:"" help:"Queue or topic."`
-	Body   *string `arg:"" optional:"" help:"The message; standard input if absent."`
+	Body   *string `arg:"" optional:"" help:"Body of the message. Default: standard input."`
 
-	TTL           string   `name:"ttl" placeholder:"DURATION" help:"How long it lives, such as 30s or PT1M."`
-	At            string   `placeholder:"TIME" help:"When it becomes available: a time such as 2026-07-14T10:00:00Z, or a duration from now."`
-	Property      []string `short:"p" sep:"none" placeholder:"NAME=VALUE" help:"An application property; may be repeated. VALUE is text, or JSON: 5, true, {\"type\":\"int\",\"value\":\"5\"}."`
+	TTL           string   `name:"ttl" placeholder:"DURATION" help:"Time to live, such as 30s or PT1M."`
+	At            string   `placeholder:"TIME" help:"Enqueue time: a time such as 2026-07-14T10:00:00Z, or a duration from now."`
+	Property      []string `short:"p" sep:"none" placeholder:"NAME=VALUE" help:"Application property; may be repeated. VALUE is text, or JSON: 5, true, {\"type\":\"int\",\"value\":\"5\"}."`
 	MessageID     string   `name:"message-id" help:"MessageId."`
 	CorrelationID string   `name:"correlation-id" help:"CorrelationId."`
 	SessionID     *string  `name:"session-id" help:"SessionId; may be empty."`
 	Subject       string   `help:"Subject, also called Label."`
 	ContentType   string   `name:"content-type" help:"ContentType."`
-	Count         int      `default:"1" help:"How many of it to send."`
-	Repeat        *int64   `placeholder:"N" help:"How many to send, each with its placeholders filled in, up to 100000. More than 1000 are sent by a job, whose end is waited for."`
-	Every         string   `placeholder:"DURATION" help:"With --repeat: by how much each becomes available later than the one before."`
-	Placeholders  bool     `help:"Fill in the placeholders of a single message, too."`
-	Template      string   `placeholder:"NAME" help:"A template that is kept on the server; flags and BODY go before what it says."`
-	DryRun        bool     `help:"Only print the first three messages as they would be sent, with --repeat, --placeholders or --template."`
+	Count         int      `default:"1" help:"Number of copies to send."`
+	Repeat        *int64   `placeholder:"N" help:"Number of messages to send, each with its placeholders filled in, up to 100000. More than 1000 are sent by a job; the command waits for it."`
+	Every         string   `placeholder:"DURATION" help:"With --repeat: delay between the enqueue times of two messages."`
+	Placeholders  bool     `help:"Fill in the placeholders of a single message too."`
+	Template      string   `placeholder:"NAME" help:"Template on the server. Flags and BODY override it."`
+	DryRun        bool     `help:"With --repeat, --placeholders or --template: print the first three messages, and send nothing."`
 	Create        bool     `help:"Create the queue if it does not exist."`
-	JSONL         bool     `name:"jsonl" help:"Standard input is messages, a JSON line each, as peek --json prints them; they are sent as they come. With --json there is a line for each that says what became of it."`
+	JSONL         bool     `name:"jsonl" help:"Read messages from standard input, one JSON line each, as peek --json prints them. With --json, print the result of each."`
 }
 
-// maxCount bounds --count: the server takes that many at once.
-const maxCount = 5000
+// maxSendCount is the limit of --count: the server accepts as many per request.
+const maxSendCount = 5000
 
-// Run sends.
-func (c *sendCommand) Run(ctx context.Context, s streams) error {
-	if c.Count < 1 || c.Count > maxCount {
-		return misused("--count is from 1 to %d, not %d", maxCount, c.Count)
+// Run sends the message.
+func (c *sendCommand) Run(ctx context.Context, s cli.Streams) error {
+	if c.Count < 1 || c.Count > maxSendCount {
+		return cli.UsageErrorf("--count is from 1 to %d, not %d", maxSendCount, c.Count)
 	}
 	if c.JSONL {
 		return c.sendLines(ctx, s)
 	}
-	if c.DryRun && !c.drafted() {
-		return misused("--dry-run is for --repeat, --placeholders and --template")
+	if c.DryRun && !c.usesPlaceholders() {
+		return cli.UsageErrorf("--dry-run is for --repeat, --placeholders and --template")
 	}
-	if c.drafted() {
-		return c.repeat(ctx, s)
+	if c.usesPlaceholders() {
+		return c.sendRepeated(ctx, s)
 	}
-	m, err := c.message(ctx, s.in)
+	m, err := c.messageFromFlags(ctx, s.In)
 	if err != nil {
 		return err
 	}
@@ -82,24 +82,24 @@ func (c *sendCommand) Run(ctx context.Context, s streams) error {
 	for i := range batch {
 		batch[i] = m
 	}
-	to := path("send", c.Entity)
+	to := APIPath("send", c.Entity)
 	if c.Create {
 		to += "?create=queue"
 	}
 	var sent api.Sent
-	raw, err := c.ask(ctx, http.MethodPost, to, batch, &sent, 0)
+	raw, err := c.request(ctx, http.MethodPost, to, batch, &sent, 0)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
-	_, err = fmt.Fprintln(s.out, c.told(m, sent))
+	_, err = fmt.Fprintln(s.Out, c.describeResult(m, sent))
 	return err
 }
 
-// told says what became of the messages. Duplicates have no numbers (DUP-2).
-func (c *sendCommand) told(m api.Outgoing, sent api.Sent) string {
+// describeResult describes the result of sending. Duplicates have no sequence numbers (DUP-2).
+func (c *sendCommand) describeResult(m api.Outgoing, sent api.Sent) string {
 	kept := slices.DeleteFunc(slices.Clone(sent.SequenceNumbers), func(n int64) bool { return n == 0 })
 	dropped := len(sent.SequenceNumbers) - len(kept)
 	duplicates := "a duplicate"
@@ -107,12 +107,12 @@ func (c *sendCommand) told(m api.Outgoing, sent api.Sent) string {
 		duplicates = "duplicates"
 	}
 	if c.MessageID != "" {
-		duplicates += " of message id " + printable(c.MessageID, 60)
+		duplicates += " of message id " + cli.Printable(c.MessageID, 60)
 	}
 	if len(kept) == 0 {
-		return fmt.Sprintf("Dropped %s as %s.", messages(int64(dropped)), duplicates)
+		return fmt.Sprintf("Dropped %s as %s.", cli.MessageCount(int64(dropped)), duplicates)
 	}
-	text := fmt.Sprintf("Sent %s to %s: #%d", messages(int64(len(kept))), c.Entity, kept[0])
+	text := fmt.Sprintf("Sent %s to %s: #%d", cli.MessageCount(int64(len(kept))), c.Entity, kept[0])
 	if len(kept) > 1 {
 		text += fmt.Sprintf(" to #%d", kept[len(kept)-1])
 	}
@@ -125,14 +125,14 @@ func (c *sendCommand) told(m api.Outgoing, sent api.Sent) string {
 	return text + "."
 }
 
-func (c *sendCommand) message(ctx context.Context, in io.Reader) (api.Outgoing, error) {
+func (c *sendCommand) messageFromFlags(ctx context.Context, in io.Reader) (api.Outgoing, error) {
 	m := api.Outgoing{
 		MessageID: c.MessageID, CorrelationID: c.CorrelationID, SessionID: c.SessionID, Subject: c.Subject,
 		ContentType: c.ContentType, TimeToLive: c.TTL, Body: c.Body,
 	}
 	if c.Body == nil {
 		var err error
-		if m.Body, m.BodyBase64, err = bodyOf(ctx, in); err != nil {
+		if m.Body, m.BodyBase64, err = readBody(ctx, in); err != nil {
 			return m, err
 		}
 	}
@@ -153,9 +153,9 @@ func (c *sendCommand) message(ctx context.Context, in io.Reader) (api.Outgoing, 
 	return m, nil
 }
 
-// bodyOf is what standard input has: a text, or what is none in base64.
-func bodyOf(ctx context.Context, in io.Reader) (text, encoded *string, err error) {
-	raw, err := io.ReadAll(leaving(ctx, in))
+// readBody reads a body from in: as text or, if it is not UTF-8, as base64.
+func readBody(ctx context.Context, in io.Reader) (text, encoded *string, err error) {
+	raw, err := io.ReadAll(cli.CancellableReader(ctx, in))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read standard input: %w", err)
 	}
@@ -167,28 +167,28 @@ func bodyOf(ctx context.Context, in io.Reader) (text, encoded *string, err error
 	return &is, nil, nil
 }
 
-// parseAt reads a time, or a duration from now.
+// parseAt parses a time, or a duration from now.
 func parseAt(text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(text)); err == nil {
 		return t, nil
 	}
 	d, never, err := engine.ParseDuration(text)
 	if err != nil || never {
-		return time.Time{}, misused("--at is a time such as 2026-07-14T10:00:00Z, or a duration such as 5m, not %q", text)
+		return time.Time{}, cli.UsageErrorf("--at is a time such as 2026-07-14T10:00:00Z, or a duration such as 5m, not %q", text)
 	}
 	return now.Add(d), nil
 }
 
-// parseProperty reads NAME=VALUE. A value that is no JSON is a text.
+// parseProperty parses NAME=VALUE. A value that is not JSON is a string.
 func parseProperty(text string) (value.Property, error) {
 	name, written, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
-		return value.Property{}, misused("--property is written NAME=VALUE, not %q", text)
+		return value.Property{}, cli.UsageErrorf("--property is written NAME=VALUE, not %q", text)
 	}
 	p := value.Property{Name: name, Value: value.OfString(written)}
 	if json.Valid([]byte(written)) {
 		if err := p.Value.UnmarshalJSON([]byte(written)); err != nil {
-			return p, misused("--property %s: %w", name, err)
+			return p, cli.UsageErrorf("--property %s: %w", name, err)
 		}
 	}
 	return p, nil

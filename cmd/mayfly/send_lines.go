@@ -11,95 +11,96 @@ import (
 	"net/http"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
 const (
-	linesAtOnce  = 250       // messages of one request
-	bytesAtOnce  = 128 << 10 // bytes of the lines of one request; a longer line is one of its own
-	longestLine  = 8 << 20   // bytes; a server takes no larger request
-	progressPace = 200 * time.Millisecond
+	maxBatchLines    = 250       // messages per request
+	maxBatchBytes    = 128 << 10 // bytes of lines per request; a longer line has its own request
+	maxLineBytes     = 8 << 20   // bytes; the server's limit of a request
+	progressInterval = 200 * time.Millisecond
 )
 
-// A sentLine is what became of a line of --jsonl.
-type sentLine struct {
+// A lineResult is the result of a line of --jsonl.
+type lineResult struct {
 	Line           int          `json:"line"` // from 1
 	SequenceNumber int64        `json:"sequenceNumber,omitempty"`
-	Duplicate      bool         `json:"duplicate,omitempty"` // it was accepted and dropped (DUP-2)
-	Problem        *api.Problem `json:"problem,omitempty"`   // it was not sent
+	Duplicate      bool         `json:"duplicate,omitempty"` // accepted and dropped (DUP-2)
+	Problem        *api.Problem `json:"problem,omitempty"`   // the reason if it was not sent
 }
 
-// A lineSender sends lines of a stream as they come.
+// A lineSender sends the lines of a stream as they arrive.
 type lineSender struct {
 	*sendCommand
-	s                         streams
+	streams                   cli.Streams
 	sent, duplicates, refused int64
-	told                      time.Time // when progress was
+	lastProgress              time.Time // when progress was last shown
 }
 
-// sendLines sends every line of standard input, as many together as there are by
-// then. One that is refused does not keep the others: it is told.
-func (c *sendCommand) sendLines(ctx context.Context, s streams) error {
-	if c.Body != nil || c.given() {
-		return misused("with --jsonl all of a message is in its line; there can be --create and --json beside it")
+// sendLines sends every line of standard input, in batches of the lines that have arrived. It
+// reports a refused line and sends the others.
+func (c *sendCommand) sendLines(ctx context.Context, s cli.Streams) error {
+	if c.Body != nil || c.anyMessageFlag() {
+		return cli.UsageErrorf("with --jsonl all of a message is in its line; there can be --create and --json beside it")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l := &lineSender{sendCommand: c, s: s}
-	batches := readLines(ctx, s.in)
+	l := &lineSender{sendCommand: c, streams: s}
+	batches := readLines(ctx, s.In)
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case b, more := <-batches:
 			if !more {
-				return l.end()
+				return l.finish()
 			}
 			err := b.err
 			if err == nil {
 				err = l.send(ctx, b.lines)
 			}
 			if err != nil {
-				l.s.progress("")
-				return fmt.Errorf("%w; %s sent before that", err, wereMessages(l.sent))
+				l.streams.ShowProgress("")
+				return fmt.Errorf("%w; %s sent before that", err, messageCountWas(l.sent))
 			}
 		}
 	}
 }
 
-// wereMessages is how many there are, in words, with the verb.
-func wereMessages(n int64) string {
+// messageCountWas returns a number of messages in words, with the verb.
+func messageCountWas(n int64) string {
 	if n == 1 {
 		return "1 message was"
 	}
-	return messages(n) + " were"
+	return cli.MessageCount(n) + " were"
 }
 
-// given tells whether there is a flag that makes a message.
-func (c *sendCommand) given() bool {
+// anyMessageFlag reports whether any flag is set that describes a message.
+func (c *sendCommand) anyMessageFlag() bool {
 	return c.TTL != "" || c.At != "" || len(c.Property) > 0 || c.MessageID != "" || c.CorrelationID != "" || c.SessionID != nil ||
-		c.Subject != "" || c.ContentType != "" || c.Count != 1 || c.drafted() || c.Every != "" || c.DryRun
+		c.Subject != "" || c.ContentType != "" || c.Count != 1 || c.usesPlaceholders() || c.Every != "" || c.DryRun
 }
 
-// A numbered line of a stream.
-type numbered struct {
-	n    int // from 1
-	text []byte
+// A numberedLine is a line of a stream with its number.
+type numberedLine struct {
+	number int // from 1
+	text   []byte
 }
 
 type lineBatch struct {
-	lines []numbered
-	err   error // the stream cannot be read further
+	lines []numberedLine
+	err   error // reading the stream failed
 }
 
-// readLines hands out the lines of a stream, as many together as have come. It
-// reads no further than one batch ahead, so that who writes them waits. Its
-// goroutine ends with ctx, or with the process where the stream keeps it.
+// readLines returns the lines of a stream in batches, as they arrive. It reads at most one
+// batch ahead, so it slows down the writer. Its goroutine ends with ctx, or with the process
+// while a read blocks.
 func readLines(ctx context.Context, in io.Reader) <-chan lineBatch {
 	out := make(chan lineBatch)
 	go func() {
 		defer close(out)
-		r, n := bufio.NewReaderSize(in, 2*bytesAtOnce), 0
+		r, n := bufio.NewReaderSize(in, 2*maxBatchBytes), 0
 		for {
 			b, end := nextBatch(r, &n)
 			if len(b.lines) > 0 || b.err != nil {
@@ -117,10 +118,10 @@ func readLines(ctx context.Context, in io.Reader) <-chan lineBatch {
 	return out
 }
 
-// nextBatch waits for a line, and takes along those that are there by then. n is
-// the number of the line before.
+// nextBatch waits for a line, and adds the lines that are buffered already. n is the number of
+// the previous line.
 func nextBatch(r *bufio.Reader, n *int) (b lineBatch, end bool) {
-	for size := 0; len(b.lines) < linesAtOnce && size < bytesAtOnce; {
+	for size := 0; len(b.lines) < maxBatchLines && size < maxBatchBytes; {
 		if len(b.lines) > 0 {
 			ahead, err := r.Peek(r.Buffered())
 			if err != nil || bytes.IndexByte(ahead, '\n') < 0 {
@@ -130,7 +131,7 @@ func nextBatch(r *bufio.Reader, n *int) (b lineBatch, end bool) {
 		text, err := readLine(r)
 		*n++
 		if text = bytes.TrimSpace(text); len(text) > 0 {
-			b.lines = append(b.lines, numbered{*n, text})
+			b.lines = append(b.lines, numberedLine{*n, text})
 			size += len(text)
 		}
 		switch {
@@ -147,18 +148,18 @@ func readLine(r *bufio.Reader) (text []byte, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
 		text = append(text, part...)
-		if len(text) > longestLine {
-			return nil, fmt.Errorf("it has more than the %d bytes that a line may have", longestLine)
+		if len(text) > maxLineBytes {
+			return nil, fmt.Errorf("it has more than the %d bytes that a line may have", maxLineBytes)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return text, err //nolint:wrapcheck // the end, or what is wrong with standard input
+			return text, err
 		}
 	}
 }
 
-// send sends lines, those together that stand between two which cannot be read:
-// what became of them is told in their order.
-func (l *lineSender) send(ctx context.Context, lines []numbered) error {
+// send sends lines. It splits a batch at each invalid line, so that results are in the order of
+// the lines.
+func (l *lineSender) send(ctx context.Context, lines []numberedLine) error {
 	var batch []api.Outgoing
 	for i, line := range lines {
 		m, err := parseLine(line.text)
@@ -170,32 +171,32 @@ func (l *lineSender) send(ctx context.Context, lines []numbered) error {
 			return err
 		}
 		batch = nil
-		if err := l.refuse(line, &api.Problem{Type: "about:blank", Title: "Bad Request", Status: http.StatusBadRequest, Code: "Argument", Detail: err.Error()}); err != nil {
+		if err := l.recordRefused(line, &api.Problem{Type: "about:blank", Title: "Bad Request", Status: http.StatusBadRequest, Code: "Argument", Detail: err.Error()}); err != nil {
 			return err
 		}
 	}
 	return l.post(ctx, lines[len(lines)-len(batch):], batch)
 }
 
-// post sends messages together or, if they are refused so, one by one.
-func (l *lineSender) post(ctx context.Context, from []numbered, batch []api.Outgoing) error {
+// post sends messages in one request or, if the server refuses that, one by one.
+func (l *lineSender) post(ctx context.Context, from []numberedLine, batch []api.Outgoing) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	to := path("send", l.Entity)
+	to := APIPath("send", l.Entity)
 	if l.Create && l.sent == 0 {
 		to += "?create=queue"
 	}
 	var sent api.Sent
-	_, err := l.ask(ctx, http.MethodPost, to, batch, &sent, 0)
+	_, err := l.request(ctx, http.MethodPost, to, batch, &sent, 0)
 	p, refused := errors.AsType[*api.Problem](err)
 	switch {
 	case err == nil:
-		return l.tell(from, sent)
-	case !refused || exitOf(err) != exitRefused: // no line of it is to blame
+		return l.recordSent(from, sent)
+	case !refused || cli.ExitCodeOf(err) != cli.ExitRefused: // no line is at fault
 		return err
 	case len(batch) == 1:
-		return l.refuse(from[0], p)
+		return l.recordRefused(from[0], p)
 	}
 	for i := range batch {
 		if err := l.post(ctx, from[i:i+1], batch[i:i+1]); err != nil {
@@ -205,8 +206,8 @@ func (l *lineSender) post(ctx context.Context, from []numbered, batch []api.Outg
 	return nil
 }
 
-// parseLine reads a message as it is sent, or as peek --json prints it: what the
-// broker adds to it is left out.
+// parseLine parses a message as sent, or as printed by peek --json, without the fields that
+// the broker added.
 func parseLine(text []byte) (api.Outgoing, error) {
 	var m api.Message
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -223,7 +224,7 @@ func parseLine(text []byte) (api.Outgoing, error) {
 	return m.Outgoing, nil
 }
 
-func (l *lineSender) tell(from []numbered, sent api.Sent) error {
+func (l *lineSender) recordSent(from []numberedLine, sent api.Sent) error {
 	var out []byte
 	for i, line := range from {
 		var n int64
@@ -236,41 +237,41 @@ func (l *lineSender) tell(from []numbered, sent api.Sent) error {
 			l.sent++
 		}
 		if l.JSON {
-			out = append(out, marshalled(sentLine{Line: line.n, SequenceNumber: n, Duplicate: n == 0})...)
+			out = append(out, cli.MarshalJSON(lineResult{Line: line.number, SequenceNumber: n, Duplicate: n == 0})...)
 			out = append(out, '\n')
 		}
 	}
-	if now := time.Now(); now.Sub(l.told) >= progressPace {
-		l.told = now
-		l.s.progress(fmt.Sprintf("%s sent", messages(l.sent)))
+	if now := time.Now(); now.Sub(l.lastProgress) >= progressInterval {
+		l.lastProgress = now
+		l.streams.ShowProgress(fmt.Sprintf("%s sent", cli.MessageCount(l.sent)))
 	}
-	return l.s.write(out)
+	return l.streams.WriteRaw(out)
 }
 
-func (l *lineSender) refuse(line numbered, p *api.Problem) error {
+func (l *lineSender) recordRefused(line numberedLine, p *api.Problem) error {
 	l.refused++
 	if l.JSON {
-		return l.s.write([]byte(marshalled(sentLine{Line: line.n, Problem: p}) + "\n"))
+		return l.streams.WriteRaw([]byte(cli.MarshalJSON(lineResult{Line: line.number, Problem: p}) + "\n"))
 	}
-	l.s.progress("")
-	_, err := fmt.Fprintf(l.s.err, "mayfly: line %d: %s\n", line.n, p.Detail)
+	l.streams.ShowProgress("")
+	_, err := fmt.Fprintf(l.streams.Err, "mayfly: line %d: %s\n", line.number, p.Detail)
 	return err
 }
 
-// end says what was sent, and fails if a line was not.
-func (l *lineSender) end() error {
-	l.s.progress("")
+// finish prints what was sent, and returns an error if a line was refused.
+func (l *lineSender) finish() error {
+	l.streams.ShowProgress("")
 	if !l.JSON {
-		text := fmt.Sprintf("Sent %s to %s", messages(l.sent), l.Entity)
+		text := fmt.Sprintf("Sent %s to %s", cli.MessageCount(l.sent), l.Entity)
 		if l.duplicates > 0 {
 			text += fmt.Sprintf(", dropped %d as duplicates", l.duplicates)
 		}
-		if _, err := fmt.Fprintln(l.s.out, text+"."); err != nil {
+		if _, err := fmt.Fprintln(l.streams.Out, text+"."); err != nil {
 			return err
 		}
 	}
 	if l.refused > 0 {
-		return fmt.Errorf("%d of %s not sent", l.refused, counted(l.refused+l.sent+l.duplicates, "line was", "lines were"))
+		return fmt.Errorf("%d of %s not sent", l.refused, cli.Pluralize(l.refused+l.sent+l.duplicates, "line was", "lines were"))
 	}
 	return nil
 }

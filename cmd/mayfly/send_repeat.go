@@ -10,50 +10,53 @@ import (
 	"strings"
 	"time"
 
-	"mayfly/engine/draft"
+	"mayfly/cmd/mayfly/cli"
+	"mayfly/engine/template"
 	"mayfly/engine/value"
 	"mayfly/web/api"
 )
 
-// drafted tells whether what is sent is filled in by the server.
-func (c *sendCommand) drafted() bool { return c.Repeat != nil || c.Placeholders || c.Template != "" }
+// usesPlaceholders reports whether the server fills in the message.
+func (c *sendCommand) usesPlaceholders() bool {
+	return c.Repeat != nil || c.Placeholders || c.Template != ""
+}
 
-// repeat sends a message with placeholders, as often as was asked.
-func (c *sendCommand) repeat(ctx context.Context, s streams) error {
+// sendRepeated sends a message with placeholders as often as --repeat says.
+func (c *sendCommand) sendRepeated(ctx context.Context, s cli.Streams) error {
 	if c.Count != 1 {
-		return misused("--count sends the same message; with placeholders there is --repeat")
+		return cli.UsageErrorf("--count sends the same message; with placeholders there is --repeat")
 	}
 	if c.Repeat != nil && *c.Repeat < 1 {
-		return misused("--repeat is from 1 to %d, not %d", draft.MostMessages, *c.Repeat)
+		return cli.UsageErrorf("--repeat is from 1 to %d, not %d", template.MaxMessages, *c.Repeat)
 	}
-	m, err := c.draft(ctx, s.in)
+	m, err := c.templateFromFlags(ctx, s.In)
 	if err != nil {
 		return err
 	}
 	if c.Create {
-		if _, err := c.ask(ctx, http.MethodPost, "/api/v1/entities", map[string]string{"kind": "queue", "path": c.Entity}, nil, 0); err != nil && exitOf(err) != exitRefused {
-			return err // one that is there already is refused
+		if _, err := c.request(ctx, http.MethodPost, "/api/v1/entities", map[string]string{"kind": "queue", "path": c.Entity}, nil, 0); err != nil && cli.ExitCodeOf(err) != cli.ExitRefused {
+			return err // a queue that exists already is refused, which is fine
 		}
 	}
 	var done api.Repeated
-	raw, err := c.ask(ctx, http.MethodPost, path("repeat", c.Entity), api.Repeat{Template: c.Template, Message: &m, DryRun: c.DryRun}, &done, 0)
+	raw, err := c.request(ctx, http.MethodPost, APIPath("repeat", c.Entity), api.Repeat{Template: c.Template, Message: &m, DryRun: c.DryRun}, &done, 0)
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.DryRun && !c.JSON:
 		for _, m := range done.Messages {
-			if err := s.write([]byte(marshalled(m) + "\n")); err != nil {
+			if err := s.WriteRaw([]byte(cli.MarshalJSON(m) + "\n")); err != nil {
 				return err
 			}
 		}
 		return nil
 	case done.Job != nil:
-		return c.await(ctx, s, done.Job.ID, 0)
+		return c.waitForJob(ctx, s, done.Job.ID, 0)
 	case c.JSON:
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
-	text := fmt.Sprintf("Sent %s to %s", messages(done.Sent), c.Entity)
+	text := fmt.Sprintf("Sent %s to %s", cli.MessageCount(done.Sent), c.Entity)
 	if done.Sent > 0 {
 		text += fmt.Sprintf(": #%d", done.First)
 	}
@@ -63,12 +66,12 @@ func (c *sendCommand) repeat(ctx context.Context, s streams) error {
 	if done.Duplicates > 0 {
 		text += fmt.Sprintf(", dropped %d as duplicates", done.Duplicates)
 	}
-	_, err = fmt.Fprintln(s.out, text+".")
+	_, err = fmt.Fprintln(s.Out, text+".")
 	return err
 }
 
-// draft is the message as the flags have it.
-func (c *sendCommand) draft(ctx context.Context, in io.Reader) (api.Draft, error) {
+// templateFromFlags returns the message of the flags.
+func (c *sendCommand) templateFromFlags(ctx context.Context, in io.Reader) (api.Draft, error) {
 	m := api.Draft{
 		MessageID: c.MessageID, CorrelationID: c.CorrelationID, SessionID: c.SessionID, Subject: c.Subject, ContentType: c.ContentType, TimeToLive: c.TTL,
 		Body: c.Body, Every: c.Every, Placeholders: c.Placeholders,
@@ -78,12 +81,12 @@ func (c *sendCommand) draft(ctx context.Context, in io.Reader) (api.Draft, error
 	}
 	if c.Body == nil && c.Template == "" {
 		var err error
-		if m.Body, m.BodyBase64, err = bodyOf(ctx, in); err != nil {
+		if m.Body, m.BodyBase64, err = readBody(ctx, in); err != nil {
 			return m, err
 		}
 	}
 	if strings.Contains(c.At, "{{") {
-		m.Delay = c.At // a duration then, or a time that the server refuses as one
+		m.Delay = c.At // a duration then; the server refuses a time
 		if strings.HasPrefix(strings.TrimSpace(c.At), "{{now") {
 			m.Delay, m.ScheduledEnqueueTime = "", c.At
 		}
@@ -95,7 +98,7 @@ func (c *sendCommand) draft(ctx context.Context, in io.Reader) (api.Draft, error
 		m.ScheduledEnqueueTime = at.UTC().Format(time.RFC3339Nano)
 	}
 	for _, text := range c.Property {
-		p, err := parseDraftProperty(text)
+		p, err := parseTemplateProperty(text)
 		if err != nil {
 			return m, err
 		}
@@ -104,12 +107,12 @@ func (c *sendCommand) draft(ctx context.Context, in io.Reader) (api.Draft, error
 	return m, nil
 }
 
-// parseDraftProperty reads NAME=VALUE, where VALUE may have placeholders: then it is
-// text, or {"type":"int","value":"{{n}}"}.
-func parseDraftProperty(text string) (api.DraftProperty, error) {
+// parseTemplateProperty parses NAME=VALUE, where VALUE may have placeholders: then it is a
+// string, or {"type":"int","value":"{{n}}"}.
+func parseTemplateProperty(text string) (api.DraftProperty, error) {
 	name, written, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
-		return api.DraftProperty{}, misused("--property is written NAME=VALUE, not %q", text)
+		return api.DraftProperty{}, cli.UsageErrorf("--property is written NAME=VALUE, not %q", text)
 	}
 	var typed struct{ Type, Value string }
 	d := json.NewDecoder(bytes.NewReader([]byte(written)))

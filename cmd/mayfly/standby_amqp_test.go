@@ -15,7 +15,7 @@ import (
 	"mayfly/engine"
 )
 
-// sentAway is what a client hears of a server that does not serve it.
+// sentAway returns the reason for which a standby closed a connection.
 func sentAway(t *testing.T, err error) string {
 	t.Helper()
 	e, ok := errors.AsType[*amqp.ConnError](err)
@@ -25,9 +25,8 @@ func sentAway(t *testing.T, err error) string {
 	return e.RemoteErr.Description
 }
 
-// TestStandbySendsAMQPAway: those who are connected when the namespace is lost,
-// and those who come later, are told where to go, by the address of AMQP where
-// the owner has one.
+// TestStandbySendsAMQPAway checks that clients that are connected when the namespace is lost, and
+// later ones, get an error with the owner's AMQP address, if it has one.
 func TestStandbySendsAMQPAway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -40,9 +39,9 @@ func TestStandbySendsAMQPAway(t *testing.T) {
 		"by its host":       {engine.Owner{Host: "till-2"}, "the server at till-2 owns"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			on := newShelf()
-			s := share(t, on, Config{})
-			r := s.next(stateReady)
+			on := NewSharedStore()
+			s := StartShared(t, on, Config{})
+			r := s.Next(StateReady)
 			c, err := amqp.Dial(ctx, "amqp://"+r.AMQP, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -51,15 +50,15 @@ func TestStandbySendsAMQPAway(t *testing.T) {
 			if _, err := c.NewSession(ctx, nil); err != nil {
 				t.Fatal(err)
 			}
-			on.seize(tc.owner)
-			s.next(stateStandby)
+			on.Seize(tc.owner)
+			s.Next(StateStandby)
 			select {
 			case <-c.Done():
 			case <-ctx.Done():
 				t.Fatal("the connection goes on")
 			}
-			// Whoever was there at that moment may not know yet who the owner is.
-			if why := sentAway(t, c.Err()); !strings.Contains(why, tc.want) && !strings.Contains(why, "or to learn who does") {
+			// At that moment the server may not know the new owner yet.
+			if why := sentAway(t, c.Err()); !strings.Contains(why, tc.want) && !strings.Contains(why, "or to find its owner") {
 				t.Errorf("who was connected is told %q", why)
 			}
 			late, err := amqp.Dial(ctx, "amqp://"+r.AMQP, nil)
@@ -70,8 +69,8 @@ func TestStandbySendsAMQPAway(t *testing.T) {
 			if why := sentAway(t, err); !strings.Contains(why, tc.want) {
 				t.Errorf("who comes later is told %q", why)
 			}
-			on.release()
-			s.next(stateReady)
+			on.Release()
+			s.Next(StateReady)
 			again, err := amqp.Dial(ctx, "amqp://"+r.AMQP, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -80,17 +79,18 @@ func TestStandbySendsAMQPAway(t *testing.T) {
 			if _, err := again.NewSession(ctx, nil); err != nil {
 				t.Error(err)
 			}
-			s.end()
+			s.End()
 		})
 	}
 }
 
-// TestOwnerTellsWhereAMQPIs: what one advertises, the other says.
+// TestOwnerTellsWhereAMQPIs checks that a standby's error has the AMQP address that the owner
+// advertises.
 func TestOwnerTellsWhereAMQPIs(t *testing.T) {
-	on := newShelf()
-	first := share(t, on, Config{})
-	owner := first.next(stateReady)
-	second := share(t, on, Config{}).next(stateStandby)
+	on := NewSharedStore()
+	first := StartShared(t, on, Config{})
+	owner := first.Next(StateReady)
+	second := StartShared(t, on, Config{}).Next(StateStandby)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c, err := amqp.Dial(ctx, "amqp://"+second.AMQP, nil)
@@ -103,21 +103,21 @@ func TestOwnerTellsWhereAMQPIs(t *testing.T) {
 	}
 }
 
-// TestSDKFindsTheOwner: a client that tries two servers in turn, as one behind a
-// load balancer does, goes on after each takeover without being made anew.
+// TestSDKFindsTheOwner checks that a client that tries two servers in turn, like one behind a load
+// balancer, continues after each takeover.
 func TestSDKFindsTheOwner(t *testing.T) {
-	on := newShelf()
-	first := share(t, on, Config{})
-	one := first.next(stateReady)
-	made(t, one, "q")
-	second := share(t, on, Config{})
-	two := second.next(stateStandby)
+	on := NewSharedStore()
+	first := StartShared(t, on, Config{})
+	one := first.Next(StateReady)
+	CreateQueue(t, one, "q")
+	second := StartShared(t, on, Config{})
+	two := second.Next(StateStandby)
 
 	turn := atomic.Int64{}
-	c := messaging(t, one.AMQP, azservicebus.ClientOptions{
+	c := NewSDKClient(t, one.AMQP, azservicebus.ClientOptions{
 		RetryOptions: azservicebus.RetryOptions{MaxRetries: 50, RetryDelay: time.Millisecond, MaxRetryDelay: 20 * time.Millisecond},
 		NewWebSocketConn: func(ctx context.Context, _ azservicebus.NewWebSocketConnArgs) (net.Conn, error) {
-			var d net.Dialer // any stream does
+			var d net.Dialer // any stream works
 			return d.DialContext(ctx, "tcp", []string{one.AMQP, two.AMQP}[turn.Add(1)%2])
 		},
 	})
@@ -137,7 +137,7 @@ func TestSDKFindsTheOwner(t *testing.T) {
 			t.Fatalf("%s: %v", when, err)
 		}
 		got, err := r.ReceiveMessages(ctx, 1, nil)
-		for err == nil && len(got) == 0 { // that is how it says that its link was lost
+		for err == nil && len(got) == 0 { // the SDK returns no messages when its link is lost
 			got, err = r.ReceiveMessages(ctx, 1, nil)
 		}
 		if err != nil || string(got[0].Body) != when {
@@ -148,18 +148,18 @@ func TestSDKFindsTheOwner(t *testing.T) {
 		}
 	}
 	works("at first")
-	first.end()
-	second.next(stateReady)
+	first.End()
+	second.Next(StateReady)
 	works("after a takeover")
-	third := share(t, on, Config{})
-	third.next(stateStandby)
-	on.seize(other)
-	second.next(stateStandby)
-	on.release()
-	select { // whichever is quicker
-	case r := <-second.news:
+	third := StartShared(t, on, Config{})
+	third.Next(StateStandby)
+	on.Seize(other)
+	second.Next(StateStandby)
+	on.Release()
+	select { // whichever is faster
+	case r := <-second.States:
 		two = r
-	case r := <-third.news:
+	case r := <-third.States:
 		two = r
 	}
 	works("after being fenced")

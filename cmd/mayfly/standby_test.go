@@ -15,88 +15,90 @@ import (
 	"testing"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 )
 
-// A standing is the program on a shared store, and what it tells of itself.
-type standing struct {
-	t     *testing.T
-	out   output
-	news  chan Ready
-	ended chan error
-	stop  context.CancelCauseFunc
+// A SharedServer is the program on a shared store, with its output.
+type SharedServer struct {
+	t      *testing.T
+	Out    Output
+	States chan Ready
+	Ended  chan error
+	Stop   context.CancelCauseFunc
 }
 
-// output is what was printed so far.
-type output struct {
+// Output keeps what was printed so far.
+type Output struct {
 	mu sync.Mutex
 	b  strings.Builder
 }
 
-func (o *output) Write(p []byte) (int, error) {
-	o.add(string(p))
+func (o *Output) Write(p []byte) (int, error) {
+	o.Add(string(p))
 	return len(p), nil
 }
 
-func (o *output) add(s string) {
+func (o *Output) Add(s string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.b.WriteString(s)
 }
 
-func (o *output) String() string {
+func (o *Output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.b.String()
 }
 
-// share starts the program on a shelf. The end of the test stops it.
-func share(t *testing.T, on *shelf, c Config) *standing {
+// StartShared starts the program on a shelf until the test ends. The address of its catalogue has no
+// listener, and needs no name server.
+func StartShared(t *testing.T, on *SharedStore, c Config) *SharedServer {
 	t.Helper()
-	c.Store, c.open = "mongodb://me:secret@db.example/shop", on.open
-	return stand(t, c)
+	c.Store, c.OpenStore = "mongodb://me:secret@127.0.0.1:1/shop?serverSelectionTimeoutMS=100", on.Open
+	return StartStandby(t, c)
 }
 
-// stand starts the program; c needs a store. The end of the test stops it.
-func stand(t *testing.T, c Config) *standing {
+// StartStandby starts the program until the test ends; c needs a store.
+func StartStandby(t *testing.T, c Config) *SharedServer {
 	t.Helper()
 	c.HTTP, c.Admin, c.AMQP = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
-	s := &standing{t: t, news: make(chan Ready, 64), ended: make(chan error, 1)}
-	c.Ready = func(r Ready) { s.news <- r }
+	s := &SharedServer{t: t, States: make(chan Ready, 64), Ended: make(chan error, 1)}
+	c.Ready = func(r Ready) { s.States <- r }
 	var ctx context.Context
-	ctx, s.stop = context.WithCancelCause(context.Background())
-	go func() { s.ended <- run(ctx, c, &s.out); close(s.ended) }()
+	ctx, s.Stop = context.WithCancelCause(context.Background())
+	go func() { s.Ended <- Run(ctx, c, &s.Out); close(s.Ended) }()
 	t.Cleanup(func() {
-		s.stop(errStopped)
-		for range s.ended { // until it is closed; what it says is asked for elsewhere
+		s.Stop(cli.ErrStopped)
+		for range s.Ended { // until it is closed; the error is checked elsewhere
 		}
 	})
 	return s
 }
 
-// next is what it says next, which is to be of a state.
-func (s *standing) next(state string) Ready {
+// Next returns the next Ready, which has to be of a state.
+func (s *SharedServer) Next(state string) Ready {
 	s.t.Helper()
 	select {
-	case r := <-s.news:
+	case r := <-s.States:
 		if r.State != state {
 			s.t.Fatalf("it is %+v, want %s", r, state)
 		}
 		return r
-	case err := <-s.ended:
+	case err := <-s.Ended:
 		s.t.Fatalf("it has ended: %v", err)
 	case <-time.After(30 * time.Second):
-		s.t.Fatalf("it never was %s; printed is %s", state, &s.out)
+		s.t.Fatalf("it never was %s; printed is %s", state, &s.Out)
 	}
 	panic("unreachable")
 }
 
-// end stops it in order.
-func (s *standing) end() {
+// End stops the server.
+func (s *SharedServer) End() {
 	s.t.Helper()
-	s.stop(errStopped)
+	s.Stop(cli.ErrStopped)
 	select {
-	case err := <-s.ended:
+	case err := <-s.Ended:
 		if err != nil {
 			s.t.Error(err)
 		}
@@ -105,8 +107,8 @@ func (s *standing) end() {
 	}
 }
 
-// request makes a request and returns status and body.
-func request(t *testing.T, method, url, body string) (int, string) {
+// Request sends a request and returns status and body.
+func Request(t *testing.T, method, url, body string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -126,90 +128,90 @@ func request(t *testing.T, method, url, body string) (int, string) {
 
 var other = engine.Owner{Dashboard: "http://till-2.example:8080", Admin: "http://till-2.example:5300", Host: "till-2"}
 
-// TestStandsByAndServes: another server owns the namespace; this one says so,
-// takes over when that one is gone, and serves what is there.
+// TestStandsByAndServes checks that a server is a standby while another owns the namespace, takes
+// over when that server is gone, and serves its messages.
 func TestStandsByAndServes(t *testing.T) {
-	on := newShelf()
-	first := share(t, on, Config{Namespace: "shop", Advertise: "http://till-1.example/"})
-	r := first.next(stateReady)
-	if code, text := request(t, http.MethodPost, r.Dashboard+"/api/v1/send/orders?create=queue", `{"body":"x"}`); code != http.StatusCreated {
+	on := NewSharedStore()
+	first := StartShared(t, on, Config{Namespace: "shop", Advertise: "http://till-1.example/"})
+	r := first.Next(StateReady)
+	if code, text := Request(t, http.MethodPost, r.Dashboard+"/api/v1/send/orders?create=queue", `{"body":"x"}`); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
-	second := share(t, on, Config{Namespace: "shop"})
-	standby := second.next(stateStandby)
-	if standby.Owner != "http://till-1.example" || standby.Curl != "" || standby.Data != "MongoDB at db.example, database shop" {
+	second := StartShared(t, on, Config{Namespace: "shop"})
+	standby := second.Next(StateStandby)
+	if standby.Owner != "http://till-1.example" || standby.Curl != "" || standby.Data != "MongoDB at 127.0.0.1:1, database shop" {
 		t.Errorf("it says %+v", standby)
 	}
-	if want := "Standing by: the server at http://till-1.example owns namespace shop."; !strings.HasPrefix(second.out.String(), want) || strings.Count(second.out.String(), "\n") != 1 {
-		t.Errorf("printed is %q", &second.out)
+	if want := "Standing by: the server at http://till-1.example owns namespace shop."; !strings.HasPrefix(second.Out.String(), want) || strings.Count(second.Out.String(), "\n") != 1 {
+		t.Errorf("printed is %q", &second.Out)
 	}
 	for path, want := range map[string]int{"/healthz": 200, "/livez": 200, "/readyz": 503, "/": 503, "/n/shop/q/orders": 503, "/api/v1/entities": 503, "/live": 503} {
-		if code, text := request(t, http.MethodGet, standby.Dashboard+path, ""); code != want || code == 503 && !strings.Contains(text, "http://till-1.example") {
+		if code, text := Request(t, http.MethodGet, standby.Dashboard+path, ""); code != want || code == 503 && !strings.Contains(text, "http://till-1.example") {
 			t.Errorf("%s: got %d %s", path, code, text)
 		}
 	}
-	if code, text := request(t, http.MethodPost, standby.Admin+"/orders/messages", "x"); code != 503 || !strings.Contains(text, "<Code>503</Code>") || !strings.Contains(text, "http://till-1.example") {
+	if code, text := Request(t, http.MethodPost, standby.Admin+"/orders/messages", "x"); code != 503 || !strings.Contains(text, "<Code>503</Code>") || !strings.Contains(text, "http://till-1.example") {
 		t.Errorf("REST: got %d %s", code, text)
 	}
-	if code, _ := request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != 200 {
+	if code, _ := Request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != 200 {
 		t.Errorf("the owner is not ready: %d", code)
 	}
 
-	first.end()
-	taken := second.next(stateReady)
+	first.End()
+	taken := second.Next(StateReady)
 	if taken.Dashboard != standby.Dashboard || taken.Admin != standby.Admin {
 		t.Errorf("it moved from %+v to %+v", standby, taken)
 	}
-	if code, text := request(t, http.MethodPost, taken.Admin+"/orders/messages/head?timeout=5", ""); code != http.StatusCreated || text != "x" {
+	if code, text := Request(t, http.MethodPost, taken.Admin+"/orders/messages/head?timeout=5", ""); code != http.StatusCreated || text != "x" {
 		t.Errorf("got %d %s", code, text)
 	}
-	if code, _ := request(t, http.MethodGet, taken.Dashboard+"/readyz", ""); code != 200 {
+	if code, _ := Request(t, http.MethodGet, taken.Dashboard+"/readyz", ""); code != 200 {
 		t.Errorf("it is not ready: %d", code)
 	}
-	if !strings.Contains(second.out.String(), "Mayfly is running.") || strings.Contains(second.out.String(), "secret") {
-		t.Errorf("printed is %q", &second.out)
+	if !strings.Contains(second.Out.String(), "Mayfly is running.") || strings.Contains(second.Out.String(), "secret") {
+		t.Errorf("printed is %q", &second.Out)
 	}
-	second.end()
+	second.End()
 }
 
-// TestFencedServerStandsBy: a server that loses the namespace while it serves
-// stands by at once, lets go of who waits at it, and serves again later.
+// TestFencedServerStandsBy checks that a server that loses the namespace becomes a standby at
+// once, releases waiting clients, and serves again later.
 func TestFencedServerStandsBy(t *testing.T) {
-	on := newShelf()
-	s := share(t, on, Config{ReadyJSON: true})
-	r := s.next(stateReady)
-	if code, text := request(t, http.MethodPost, r.Dashboard+"/api/v1/entities", `{"kind":"queue","path":"q"}`); code != http.StatusCreated {
+	on := NewSharedStore()
+	s := StartShared(t, on, Config{ReadyJSON: true})
+	r := s.Next(StateReady)
+	if code, text := Request(t, http.MethodPost, r.Dashboard+"/api/v1/entities", `{"kind":"queue","path":"q"}`); code != http.StatusCreated {
 		t.Fatal(code, text)
 	}
 	for round := range 3 {
-		socket, polled := dialLive(t, r.Dashboard), poll(t, r)
-		on.seize(other)
-		if got := s.next(stateStandby); got.Owner != other.Dashboard {
+		socket, polled := DialLive(t, r.Dashboard), poll(t, r)
+		on.Seize(other)
+		if got := s.Next(StateStandby); got.Owner != other.Dashboard {
 			t.Errorf("round %d: it stands by for %q", round, got.Owner)
 		}
 		if code := <-polled; code != http.StatusServiceUnavailable {
 			t.Errorf("round %d: whoever waited was told %d", round, code)
 		}
-		if err := socket.ends(); err != nil {
+		if err := socket.WaitClosed(); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
-		if code, text := request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != 503 || !strings.Contains(text, other.Dashboard) {
+		if code, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != 503 || !strings.Contains(text, other.Dashboard) {
 			t.Errorf("round %d: got %d %s", round, code, text)
 		}
-		on.release()
-		if again := s.next(stateReady); again.Dashboard != r.Dashboard {
+		on.Release()
+		if again := s.Next(StateReady); again.Dashboard != r.Dashboard {
 			t.Errorf("round %d: it moved to %+v", round, again)
 		}
-		if code, text := request(t, http.MethodPost, r.Admin+"/q/messages", "x"); code != http.StatusCreated {
+		if code, text := Request(t, http.MethodPost, r.Admin+"/q/messages", "x"); code != http.StatusCreated {
 			t.Errorf("round %d: got %d %s", round, code, text)
 		}
-		if code, text := request(t, http.MethodDelete, r.Admin+"/q/messages/head?timeout=5", ""); code != http.StatusOK || text != "x" {
+		if code, text := Request(t, http.MethodDelete, r.Admin+"/q/messages/head?timeout=5", ""); code != http.StatusOK || text != "x" {
 			t.Errorf("round %d: got %d %s", round, code, text)
 		}
 	}
-	s.end()
+	s.End()
 	var states []string
-	for line := range strings.Lines(s.out.String()) {
+	for line := range strings.Lines(s.Out.String()) {
 		var r Ready
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err, line)
@@ -221,8 +223,8 @@ func TestFencedServerStandsBy(t *testing.T) {
 	}
 }
 
-// poll waits at the queue q for a message; it returns when the request has been
-// sent, and what it is answered with comes later.
+// poll waits for a message of the queue q. It returns once the request has been sent; the channel
+// gets the status of the response.
 func poll(t *testing.T, r Ready) <-chan int {
 	t.Helper()
 	sent, answered := make(chan struct{}), make(chan int, 1)
@@ -244,83 +246,84 @@ func poll(t *testing.T, r Ready) <-chan int {
 	return answered
 }
 
-// TestFencedServerSaysSoAtOnce: it need not know who owns the namespace now.
+// TestFencedServerSaysSoAtOnce checks that a server becomes a standby before it knows the new
+// owner.
 func TestFencedServerSaysSoAtOnce(t *testing.T) {
-	on := newShelf()
-	s := share(t, on, Config{})
-	r := s.next(stateReady)
+	on := NewSharedStore()
+	s := StartShared(t, on, Config{})
+	r := s.Next(StateReady)
 	on.mu.Lock()
 	on.hangs = true
 	on.mu.Unlock()
-	on.seize(other)
-	eventually(t, "it stands by", func() bool {
-		code, text := request(t, http.MethodGet, r.Dashboard+"/readyz", "")
-		return code == 503 && strings.Contains(text, "or to learn who does")
+	on.Seize(other)
+	Eventually(t, "it stands by", func() bool {
+		code, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
+		return code == 503 && strings.Contains(text, "or to find its owner")
 	})
-	s.end()
+	s.End()
 }
 
-// TestLostUnnoticed: a server that learns from a failed write that another one
-// owns the namespace stands by too, and does not wait for it inside the broker.
+// TestLostUnnoticed checks that a server that learns of the new owner by a failed write becomes
+// a standby too, without waiting inside the broker.
 func TestLostUnnoticed(t *testing.T) {
-	on := newShelf()
+	on := NewSharedStore()
 	on.silent = true
-	s := share(t, on, Config{})
-	r := s.next(stateReady)
-	on.seize(other)
-	if code, text := request(t, http.MethodPost, r.Dashboard+"/api/v1/send/q?create=queue", `{"body":"x"}`); code != http.StatusServiceUnavailable {
+	s := StartShared(t, on, Config{})
+	r := s.Next(StateReady)
+	on.Seize(other)
+	if code, text := Request(t, http.MethodPost, r.Dashboard+"/api/v1/send/q?create=queue", `{"body":"x"}`); code != http.StatusServiceUnavailable {
 		t.Errorf("got %d %s", code, text)
 	}
-	s.next(stateStandby)
-	on.release()
-	s.next(stateReady)
-	s.end()
+	s.Next(StateStandby)
+	on.Release()
+	s.Next(StateReady)
+	s.End()
 }
 
-// TestOwnFormerEpochNeedsNoStandby: what a server lost to nobody is its own
-// again, and nobody is told that it stood by.
+// TestOwnFormerEpochNeedsNoStandby checks that a server that regains the namespace without another
+// owner in between does not report a standby.
 func TestOwnFormerEpochNeedsNoStandby(t *testing.T) {
-	on := newShelf()
-	s := share(t, on, Config{})
-	r := s.next(stateReady)
+	on := NewSharedStore()
+	s := StartShared(t, on, Config{})
+	r := s.Next(StateReady)
 	on.mu.Lock()
-	on.take(on.process, on.owner) // as if another process had owned it for a moment, and nobody saw it
+	on.take(on.process, on.owner) // as if another process had owned it for a moment, unnoticed
 	on.mu.Unlock()
-	if again := s.next(stateReady); again.Dashboard != r.Dashboard {
+	if again := s.Next(StateReady); again.Dashboard != r.Dashboard {
 		t.Errorf("it moved to %+v", again)
 	}
-	s.end()
-	if strings.Contains(s.out.String(), "Standing by") {
-		t.Errorf("printed is %q", &s.out)
+	s.End()
+	if strings.Contains(s.Out.String(), "Standing by") {
+		t.Errorf("printed is %q", &s.Out)
 	}
 }
 
-// TestClientsOfAStandby: the process is well; whoever wants more is told where to
-// go.
+// TestClientsOfAStandby checks that a standby's health check succeeds, and that other requests get
+// the owner's address.
 func TestClientsOfAStandby(t *testing.T) {
-	on := newShelf()
-	on.seize(other)
-	t.Setenv("MAYFLY_SERVER", share(t, on, Config{}).next(stateStandby).Dashboard)
-	if out, complaint, code := typed(t, "", "healthcheck"); code != exitOK || out != "ok\n" {
+	on := NewSharedStore()
+	on.Seize(other)
+	t.Setenv("MAYFLY_SERVER", StartShared(t, on, Config{}).Next(StateStandby).Dashboard)
+	if out, complaint, code := RunCommand(t, "", "healthcheck"); code != cli.ExitOK || out != "ok\n" {
 		t.Errorf("got %d %q %q", code, out, complaint)
 	}
-	if out, complaint, code := typed(t, "", "healthcheck", "--json"); code != exitOK || !strings.Contains(out, `"owner":"http://till-2.example:8080"`) {
+	if out, complaint, code := RunCommand(t, "", "healthcheck", "--json"); code != cli.ExitOK || !strings.Contains(out, `"owner":"http://till-2.example:8080"`) {
 		t.Errorf("got %d %q %q", code, out, complaint)
 	}
 	const want = "mayfly: Standing by: the server at http://till-2.example:8080 owns the namespace default.\n"
-	if _, complaint, code := typed(t, "", "send", "q", "x"); code != exitFailed || complaint != want {
+	if _, complaint, code := RunCommand(t, "", "send", "q", "x"); code != cli.ExitFailed || complaint != want {
 		t.Errorf("got %d %q", code, complaint)
 	}
 }
 
 func TestStopWhileStandingBy(t *testing.T) {
-	on := newShelf()
-	on.seize(other)
-	s := share(t, on, Config{})
-	r := s.next(stateStandby)
+	on := NewSharedStore()
+	on.Seize(other)
+	s := StartShared(t, on, Config{})
+	r := s.Next(StateStandby)
 	began := time.Now()
-	s.end()
-	if took := time.Since(began); took > stopPatience/2 {
+	s.End()
+	if took := time.Since(began); took >= shutdownTimeout {
 		t.Errorf("it took %v", took)
 	}
 	if _, err := http.Get(r.Dashboard + "/livez"); err == nil { //nolint:bodyclose // there is none
@@ -331,27 +334,28 @@ func TestStopWhileStandingBy(t *testing.T) {
 	}
 }
 
-// TestOwnerChangesWhileStandingBy: the page names the present owner, and the line
+// TestOwnerChangesWhileStandingBy checks that the page names the current owner, and that the line
 // is printed once.
 func TestOwnerChangesWhileStandingBy(t *testing.T) {
-	on := newShelf()
-	on.seize(engine.Owner{Dashboard: "http://till-1.example"})
-	s := share(t, on, Config{})
-	r := s.next(stateStandby)
-	on.seize(other)
-	eventually(t, "it names the other one", func() bool {
-		_, text := request(t, http.MethodGet, r.Dashboard+"/readyz", "")
+	on := NewSharedStore()
+	on.Seize(engine.Owner{Dashboard: "http://till-1.example"})
+	s := StartShared(t, on, Config{})
+	r := s.Next(StateStandby)
+	on.Seize(other)
+	Eventually(t, "it names the other one", func() bool {
+		_, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return strings.Contains(text, other.Dashboard)
 	})
-	s.end()
-	if strings.Count(s.out.String(), "Standing by") != 1 {
-		t.Errorf("printed is %q", &s.out)
+	s.End()
+	if strings.Count(s.Out.String(), "Standing by") != 1 {
+		t.Errorf("printed is %q", &s.Out)
 	}
 }
 
-// TestAbsentStore: one try is made of a store that nobody answers for, more only
-// when asked to; what is wrong for good is never tried again.
+// TestAbsentStore checks that an unreachable store is tried once, and more often only with --wait;
+// permanent errors are never retried.
 func TestAbsentStore(t *testing.T) {
+	t.Parallel()
 	absent := fmt.Errorf("MongoDB at db.example does not answer: %w", engine.ErrUnreachable)
 	for name, tc := range map[string]struct {
 		why   error
@@ -360,17 +364,17 @@ func TestAbsentStore(t *testing.T) {
 		most  int
 	}{
 		"one try":          {absent, 0, 1, 1},
-		"given up":         {absent, 300 * time.Millisecond, 2, 10},
+		"given up":         {absent, 5 * time.Second, 2, 10},
 		"a wrong password": {errors.New("MongoDB does not know this user"), time.Hour, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			on := newShelf()
-			on.fail(tc.why)
-			s := share(t, on, Config{Wait: tc.wait})
-			if err := <-s.ended; !errors.Is(err, tc.why) || s.out.String() != "" {
-				t.Errorf("got %v, printed %q", err, &s.out)
+			on := NewSharedStore()
+			on.Fail(tc.why)
+			s := StartShared(t, on, Config{Wait: tc.wait})
+			if err := <-s.Ended; !errors.Is(err, tc.why) || s.Out.String() != "" {
+				t.Errorf("got %v, printed %q", err, &s.Out)
 			}
-			if n := on.opened(); n < tc.least || n > tc.most {
+			if n := on.Opened(); n < tc.least || n > tc.most {
 				t.Errorf("it tried %d times", n)
 			}
 		})
@@ -378,92 +382,92 @@ func TestAbsentStore(t *testing.T) {
 }
 
 func TestWaitsForItsStore(t *testing.T) {
-	on := newShelf()
-	on.fail(engine.ErrUnreachable)
-	s := share(t, on, Config{Wait: time.Hour})
-	eventually(t, "it tries again", func() bool { return on.opened() > 1 })
-	if s.out.String() != "" {
-		t.Errorf("printed is %q", &s.out)
+	on := NewSharedStore()
+	on.Fail(engine.ErrUnreachable)
+	s := StartShared(t, on, Config{Wait: time.Hour})
+	Eventually(t, "it tries again", func() bool { return on.Opened() > 1 })
+	if s.Out.String() != "" {
+		t.Errorf("printed is %q", &s.Out)
 	}
-	on.fail(nil)
-	r := s.next(stateReady)
-	if code, _ := request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != 200 {
+	on.Fail(nil)
+	r := s.Next(StateReady)
+	if code, _ := Request(t, http.MethodGet, r.Dashboard+"/readyz", ""); code != 200 {
 		t.Errorf("it is not ready: %d", code)
 	}
 
-	// Once it has owned the namespace it never gives up, and says why it waits.
-	on.fail(errors.New("MongoDB does not know this user"))
-	on.seize(other)
-	eventually(t, "it says why it waits", func() bool {
-		code, text := request(t, http.MethodGet, r.Dashboard+"/readyz", "")
+	// Once it has owned the namespace, it never gives up, and reports why it waits.
+	on.Fail(errors.New("MongoDB does not know this user"))
+	on.Seize(other)
+	Eventually(t, "it says why it waits", func() bool {
+		code, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return code == 503 && strings.Contains(text, "MongoDB does not know this user")
 	})
-	if _, text := request(t, http.MethodGet, r.Dashboard+"/", ""); !strings.Contains(text, "Waiting for the database") {
+	if _, text := Request(t, http.MethodGet, r.Dashboard+"/", ""); !strings.Contains(text, "Waiting for the database") {
 		t.Errorf("the page is %s", text)
 	}
-	on.release()
-	on.fail(nil)
-	s.next(stateReady)
-	s.end()
+	on.Release()
+	on.Fail(nil)
+	s.Next(StateReady)
+	s.End()
 }
 
-// TestStoreGoneWhileStandingBy: a server that stands by does not end because it
-// cannot see the owner for a while.
+// TestStoreGoneWhileStandingBy checks that a standby does not end if the store is unreachable for
+// a while.
 func TestStoreGoneWhileStandingBy(t *testing.T) {
-	on := newShelf()
-	on.seize(other)
-	s := share(t, on, Config{})
-	r := s.next(stateStandby)
-	on.fail(errors.New("MongoDB has no primary"))
-	eventually(t, "it says what is wrong", func() bool {
-		_, text := request(t, http.MethodGet, r.Dashboard+"/readyz", "")
+	on := NewSharedStore()
+	on.Seize(other)
+	s := StartShared(t, on, Config{})
+	r := s.Next(StateStandby)
+	on.Fail(errors.New("MongoDB has no primary"))
+	Eventually(t, "it says what is wrong", func() bool {
+		_, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return text == "Standing by: MongoDB has no primary.\n"
 	})
-	on.fail(nil)
-	eventually(t, "it names the owner again", func() bool {
-		_, text := request(t, http.MethodGet, r.Dashboard+"/readyz", "")
+	on.Fail(nil)
+	Eventually(t, "it names the owner again", func() bool {
+		_, text := Request(t, http.MethodGet, r.Dashboard+"/readyz", "")
 		return strings.Contains(text, other.Dashboard)
 	})
-	on.release()
-	s.next(stateReady)
-	s.end()
-	if strings.Count(s.out.String(), "Standing by") != 1 {
-		t.Errorf("printed is %q", &s.out)
+	on.Release()
+	s.Next(StateReady)
+	s.End()
+	if strings.Count(s.Out.String(), "Standing by") != 1 {
+		t.Errorf("printed is %q", &s.Out)
 	}
 }
 
-// TestLostFileIsTheEnd: a store of one process is lost for good.
+// TestLostFileIsTheEnd checks that a store for one process is lost permanently.
 func TestLostFileIsTheEnd(t *testing.T) {
-	on := newShelf()
+	on := NewSharedStore()
 	ended := make(chan error, 1)
 	ready := make(chan Ready, 1)
 	go func() {
-		ended <- run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: "sqlite:x", open: on.open, Ready: func(r Ready) { ready <- r }}, io.Discard)
+		ended <- Run(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: "sqlite:x", OpenStore: on.Open, Ready: func(r Ready) { ready <- r }}, io.Discard)
 	}()
 	<-ready
-	on.seize(other)
+	on.Seize(other)
 	if err := <-ended; !errors.Is(err, engine.ErrFenced) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestDefinitionIsAppliedByWhoeverOwns: --config is of the server that serves,
-// and what cannot be is the end of one that has stood by.
+// TestDefinitionIsAppliedByWhoeverOwns checks that the server that takes over applies its own
+// --config, and ends if that is invalid.
 func TestDefinitionIsAppliedByWhoeverOwns(t *testing.T) {
 	dir := t.TempDir()
-	on := newShelf()
-	on.seize(other)
-	good := share(t, on, Config{Definition: wrote(t, dir, "good.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"a"}]}]}}`)})
-	good.next(stateStandby)
-	on.release()
-	r := good.next(stateReady)
-	if code, _ := request(t, http.MethodGet, r.Dashboard+"/api/v1/entities/a", ""); code != 200 {
+	on := NewSharedStore()
+	on.Seize(other)
+	good := StartShared(t, on, Config{Definition: WriteFile(t, dir, "good.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"a"}]}]}}`)})
+	good.Next(StateStandby)
+	on.Release()
+	r := good.Next(StateReady)
+	if code, _ := Request(t, http.MethodGet, r.Dashboard+"/api/v1/entities/a", ""); code != 200 {
 		t.Errorf("the queue is %d", code)
 	}
-	bad := share(t, on, Config{Definition: wrote(t, dir, "bad.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"a","Properties":{"RequiresSession":true}}]}]}}`)})
-	bad.next(stateStandby)
-	good.end()
-	if err := <-bad.ended; err == nil || !strings.Contains(err.Error(), "RequiresSession") {
+	bad := StartShared(t, on, Config{Definition: WriteFile(t, dir, "bad.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"a","Properties":{"RequiresSession":true}}]}]}}`)})
+	bad.Next(StateStandby)
+	good.End()
+	if err := <-bad.Ended; err == nil || !strings.Contains(err.Error(), "RequiresSession") {
 		t.Errorf("got %v", err)
 	}
 	on.mu.Lock()
@@ -473,7 +477,7 @@ func TestDefinitionIsAppliedByWhoeverOwns(t *testing.T) {
 	}
 }
 
-func wrote(t *testing.T, dir, name, text string) string {
+func WriteFile(t *testing.T, dir, name, text string) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -11,11 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"mayfly/engine/longtest"
 	"mayfly/storage/mongo/mongotest"
 )
 
-// TestOrderlyStopHandsOver: a server that is stopped lets go of the namespace;
-// the other one does not wait for a lease that is much longer than this test.
+// TestOrderlyStopHandsOver checks that a stopped server releases the namespace: the other one does
+// not wait for its lease, which is much longer than this test.
 func TestOrderlyStopHandsOver(t *testing.T) {
 	f := newPair(t, mongotest.URL(t), time.Hour)
 	f.ready()
@@ -30,9 +31,10 @@ func TestOrderlyStopHandsOver(t *testing.T) {
 	}
 }
 
-// TestTakeOvers changes the owner again and again, while clients work on
-// whichever server serves: it is killed, frozen and let go, or stopped in order.
+// TestTakeOvers changes the owner repeatedly while clients work with the current one: it is killed,
+// frozen and resumed, or stopped.
 func TestTakeOvers(t *testing.T) {
+	longtest.Require(t, "take-overs")
 	rounds := 4
 	if os.Getenv("CI") != "" {
 		rounds = 20
@@ -80,7 +82,7 @@ type succession struct {
 	pair *pair
 }
 
-// kill is the end of a server that nobody has time to prepare for.
+// kill kills the owner and returns the next one's Ready.
 func (l *succession) kill(who *child, r Ready) Ready {
 	l.t.Helper()
 	held := l.hold(r)
@@ -95,7 +97,7 @@ func (l *succession) kill(who *child, r Ready) Ready {
 	return after
 }
 
-// stopInOrder is a server that is told to end.
+// stopInOrder stops the owner by SIGTERM.
 func (l *succession) stopInOrder(who *child, r Ready) Ready {
 	l.t.Helper()
 	held := l.hold(r)
@@ -113,9 +115,8 @@ func (l *succession) stopInOrder(who *child, r Ready) Ready {
 	return after
 }
 
-// freezeAndThaw is a server that stands still for longer than its lease, and
-// knows nothing of it. What it is asked meanwhile, and what it is asked as soon
-// as it moves again, is no longer its to answer.
+// freezeAndThaw freezes the owner for longer than its lease, unnoticed by itself. It must not
+// answer requests that arrive meanwhile, or as soon as it is resumed.
 func (l *succession) freezeAndThaw(who *child, r Ready) Ready {
 	l.t.Helper()
 	held := l.hold(r)
@@ -143,7 +144,7 @@ func (l *succession) freezeAndThaw(who *child, r Ready) Ready {
 			l.t.Errorf("the former owner of epoch %d settled what it was asked while it was frozen, in epoch %d", r.Epoch, after.Epoch)
 		}
 	}
-	l.pair.state(who, stateStandby)
+	l.pair.state(who, StateStandby)
 	for _, d := range held[len(held)/2:] {
 		l.settle(l.t.Context(), after.Dashboard, d)
 	}

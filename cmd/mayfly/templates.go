@@ -9,27 +9,28 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
-func describeTemplates() description {
-	return description{
-		name: "templates", summary: "List, show, keep and delete templates: messages with placeholders, for mayfly send --template.", command: &templatesCommand{}, ends: clientEnds(),
-		examples: []example{
-			{"mayfly templates", "Lists them."},
-			{"mayfly templates show late-orders > late-orders.json", "Has one as JSON."},
-			{"mayfly templates keep late-orders < late-orders.json", "Keeps one, or changes it."},
-			{"mayfly send orders --template late-orders", "Sends what it says."},
+func describeTemplates() cli.Command {
+	return cli.Command{
+		Name: "templates", Summary: "List, show, create and delete templates: messages with placeholders, for mayfly send --template.", Flags: &templatesCommand{}, ExitCodes: clientExitCodes(),
+		Examples: []cli.Example{
+			{Line: "mayfly templates", Text: "Lists them."},
+			{Line: "mayfly templates show late-orders > late-orders.json", Text: "Has one as JSON."},
+			{Line: "mayfly templates keep late-orders < late-orders.json", Text: "Keeps one, or changes it."},
+			{Line: "mayfly send orders --template late-orders", Text: "Sends what it says."},
 		},
 	}
 }
 
-// templatesCommand is what can be done with templates.
+// templatesCommand groups the subcommands for templates.
 type templatesCommand struct {
-	List   templatesListCommand   `cmd:"" default:"withargs" help:"List them. This is what happens without a word."`
-	Show   templatesShowCommand   `cmd:"" help:"Print the message of one, in JSON."`
-	Keep   templatesKeepCommand   `cmd:"" help:"Keep the message of standard input, in JSON, or change one."`
-	Delete templatesDeleteCommand `cmd:"" help:"Delete one."`
+	List   templatesListCommand   `cmd:"" default:"withargs" help:"List templates (default)."`
+	Show   templatesShowCommand   `cmd:"" help:"Print the message of a template as JSON."`
+	Keep   templatesSaveCommand   `cmd:"" help:"Create or change a template from a JSON message on standard input."`
+	Delete templatesDeleteCommand `cmd:"" help:"Delete a template."`
 }
 
 func templatePath(name string) string { return "/api/v1/templates/" + url.PathEscape(name) }
@@ -39,25 +40,25 @@ type templatesListCommand struct {
 	client
 }
 
-// Run lists. JSON is one template a line.
-func (c *templatesListCommand) Run(ctx context.Context, s streams) error {
+// Run lists templates. JSON is one template a line.
+func (c *templatesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	var answer struct {
 		Templates []json.RawMessage `json:"templates"`
 	}
-	if _, err := c.ask(ctx, http.MethodGet, "/api/v1/templates", nil, &answer, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, "/api/v1/templates", nil, &answer, 0); err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.writeLines(answer.Templates)
+		return s.WriteLines(answer.Templates)
 	}
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tCHANGED") //nolint:errcheck // Flush says it
+	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tCHANGED") //nolint:errcheck // Flush returns the error
 	for _, raw := range answer.Templates {
 		var t api.TemplateEntry
 		if err := json.Unmarshal(raw, &t); err != nil {
 			return fmt.Errorf("the server tells of a template in a way that cannot be read: %w", err)
 		}
-		fmt.Fprintf(w, "%s\t%s\n", printable(t.Name, 64), t.Changed.Local().Format(time.DateTime)) //nolint:errcheck // Flush says it
+		fmt.Fprintf(w, "%s\t%s\n", cli.Printable(t.Name, 64), t.Changed.Local().Format(time.DateTime)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
 }
@@ -65,60 +66,60 @@ func (c *templatesListCommand) Run(ctx context.Context, s streams) error {
 // templatesShowCommand prints a template.
 type templatesShowCommand struct {
 	client
-	Name string `arg:"" help:"Which."`
+	Name string `arg:"" help:"Name of the template."`
 }
 
-// Run prints the message as keep takes it; with --json all that the server says.
-func (c *templatesShowCommand) Run(ctx context.Context, s streams) error {
+// Run prints the message as keep reads it; with --json the server's whole response.
+func (c *templatesShowCommand) Run(ctx context.Context, s cli.Streams) error {
 	var t struct {
 		Message json.RawMessage `json:"message"`
 	}
-	raw, err := c.ask(ctx, http.MethodGet, templatePath(c.Name), nil, &t, 0)
+	raw, err := c.request(ctx, http.MethodGet, templatePath(c.Name), nil, &t, 0)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
-	return s.writeLines([]json.RawMessage{t.Message})
+	return s.WriteLines([]json.RawMessage{t.Message})
 }
 
-// templatesKeepCommand keeps a template.
-type templatesKeepCommand struct {
+// templatesSaveCommand creates or changes a template.
+type templatesSaveCommand struct {
 	client
-	Name string `arg:"" help:"What it is called."`
+	Name string `arg:"" help:"Name of the template."`
 }
 
-// Run sends it as it is read.
-func (c *templatesKeepCommand) Run(ctx context.Context, s streams) error {
-	w, base, err := c.open(ctx, http.MethodPut, templatePath(c.Name), leaving(ctx, s.in))
+// Run sends standard input as it is.
+func (c *templatesSaveCommand) Run(ctx context.Context, s cli.Streams) error {
+	w, base, err := c.openResponse(ctx, http.MethodPut, templatePath(c.Name), cli.CancellableReader(ctx, s.In))
 	if err != nil {
 		return err
 	}
 	defer w.Body.Close()
 	var t api.Template
-	raw, err := c.read(ctx, base, w, &t)
+	raw, err := c.readResponse(ctx, base, w, &t)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
-	_, err = fmt.Fprintf(s.out, "Kept the template %s.\n", printable(t.Name, 64))
+	_, err = fmt.Fprintf(s.Out, "Kept the template %s.\n", cli.Printable(t.Name, 64))
 	return err
 }
 
 // templatesDeleteCommand deletes a template.
 type templatesDeleteCommand struct {
 	client
-	Name string `arg:"" help:"Which."`
+	Name string `arg:"" help:"Name of the template."`
 }
 
-// Run deletes it.
-func (c *templatesDeleteCommand) Run(ctx context.Context, s streams) error {
-	if _, err := c.ask(ctx, http.MethodDelete, templatePath(c.Name), nil, nil, 0); err != nil || c.JSON {
+// Run deletes the template.
+func (c *templatesDeleteCommand) Run(ctx context.Context, s cli.Streams) error {
+	if _, err := c.request(ctx, http.MethodDelete, templatePath(c.Name), nil, nil, 0); err != nil || c.JSON {
 		return err
 	}
-	_, err := fmt.Fprintf(s.out, "Deleted the template %s.\n", printable(c.Name, 64))
+	_, err := fmt.Fprintf(s.Out, "Deleted the template %s.\n", cli.Printable(c.Name, 64))
 	return err
 }

@@ -6,10 +6,10 @@ import (
 )
 
 func TestViewsAndTemplatesOnTheCommandLine(t *testing.T) {
-	s := serving(t, Config{Store: "memory:"})
+	s := Start(t, Config{Store: "memory:"})
 	says := func(in string, code int, want string, args ...string) string {
 		t.Helper()
-		out, complaint, got := typed(t, in, append(args, "--server", s.Dashboard)...)
+		out, complaint, got := RunCommand(t, in, append(args, "--server", s.Dashboard)...)
 		if got != code || !strings.Contains(out+complaint, want) {
 			t.Errorf("%q: %d %q %q; want %d %q", args, got, out, complaint, code, want)
 		}
@@ -22,7 +22,7 @@ func TestViewsAndTemplatesOnTheCommandLine(t *testing.T) {
 	says("", 4, "", "views", "set", "late orders", "colour of it")
 	says("", 4, "", "views", "set", "late orders", "seq", "--list", "friends")
 	says("", 0, "Deleted the view late orders.", "views", "delete", "late orders")
-	says("", 3, "no view called 'late orders'", "views", "delete", "late orders")
+	says("", 3, "The view 'late orders' does not exist", "views", "delete", "late orders")
 
 	says(`{"subject":"order {{n}}","repeat":2}`, 0, "Kept the template late orders.", "templates", "keep", "late orders")
 	says("", 0, "late orders", "templates")

@@ -13,16 +13,16 @@ import (
 	"time"
 
 	"mayfly/web/api"
-	"mayfly/web/identity"
-	"mayfly/web/oidc"
-	"mayfly/web/users"
+	"mayfly/web/auth"
+	"mayfly/web/auth/oidc"
+	"mayfly/web/auth/users"
 )
 
 func TestTokensOnTheCommandLine(t *testing.T) {
-	s := serving(t, Config{Store: "memory:"})
+	s := Start(t, Config{Store: "memory:"})
 	says := func(code int, want string, args ...string) string {
 		t.Helper()
-		out, complaint, got := typed(t, "", append(args, "--server", s.Dashboard)...)
+		out, complaint, got := RunCommand(t, "", append(args, "--server", s.Dashboard)...)
 		if got != code || !strings.Contains(out+complaint, want) {
 			t.Errorf("%q: %d %q %q; want %d %q", args, got, out, complaint, code, want)
 		}
@@ -34,13 +34,13 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	if strings.ContainsAny(secret, " \n") {
 		t.Fatalf("standard output has more than the token: %q", secret)
 	}
-	says(0, "Sent 1 message", "send", "orders", "hello", "--create") // an open server asks nobody
+	says(0, "Sent 1 message", "send", "orders", "hello", "--create") // an open server needs no token
 	says(0, "hello", "peek", "orders", "--token", viewer)
-	says(4, "This is for the role operator; yours is viewer.", "send", "orders", "hello", "--token", viewer)
+	says(4, "This requires the role operator; yours is viewer.", "send", "orders", "hello", "--token", viewer)
 	says(0, "Sent 1 message", "send", "orders", "hello", "--token", secret)
-	says(4, "This is for the role admin; yours is operator.", "entities", "delete", "orders", "--yes", "--token", secret)
-	says(4, "cannot be operator", "tokens", "create", "more", "--role", "operator", "--token", viewer)
-	says(4, "The token is not known here", "peek", "orders", "--token", "mft_wrong")
+	says(4, "This requires the role admin; yours is operator.", "entities", "delete", "orders", "--yes", "--token", secret)
+	says(4, "with the role operator", "tokens", "create", "more", "--role", "operator", "--token", viewer)
+	says(4, "The token does not exist or was revoked", "peek", "orders", "--token", "mft_wrong")
 
 	file := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(file, []byte(viewer+"\n"), 0o600); err != nil {
@@ -53,7 +53,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	}
 	says(2, "has no token", "peek", "orders", "--token", "@"+file)
 	for _, wrong := range []string{"my secret", "secret\x01", strings.Repeat("secret", 1000)} {
-		if out, complaint, code := typed(t, "", "peek", "orders", "--server", s.Dashboard, "--token", wrong); code != 2 || strings.Contains(out+complaint, "secret") {
+		if out, complaint, code := RunCommand(t, "", "peek", "orders", "--server", s.Dashboard, "--token", wrong); code != 2 || strings.Contains(out+complaint, "secret") {
 			t.Errorf("%d %q %q", code, out, complaint)
 		}
 	}
@@ -68,15 +68,15 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	if !strings.HasPrefix(link, s.Dashboard+"/l/mfl_") {
 		t.Errorf("the link is %q", link)
 	}
-	says(4, "A link leads to a page of its namespace", "tokens", "link", "demo", "--page", "https://example.com")
-	says(4, "up to 100 characters", "tokens", "create", strings.Repeat("x", 101), "--role", "viewer")
-	says(4, "There is no namespace 'till'", "tokens", "create", "x", "--role", "viewer", "--within", "till")
-	says(4, "A token is good for a minute to 3650 days.", "tokens", "create", "x", "--role", "viewer", "--for", "1s")
-	says(3, "There is no such token or link.", "tokens", "revoke", id, "--token", viewer)
+	says(4, "A link must open a page of its namespace", "tokens", "link", "demo", "--page", "https://example.com")
+	says(4, "at most 100 characters", "tokens", "create", strings.Repeat("x", 101), "--role", "viewer")
+	says(4, "The namespace 'till' does not exist", "tokens", "create", "x", "--role", "viewer", "--within", "till")
+	says(4, "The lifetime of a token must be from a minute to 3650 days.", "tokens", "create", "x", "--role", "viewer", "--for", "1s")
+	says(3, "The token or link does not exist.", "tokens", "revoke", id, "--token", viewer)
 	says(0, "Revoked the token ci.", "tokens", "revoke", id)
-	says(3, "There is no such token or link.", "tokens", "revoke", id)
+	says(3, "The token or link does not exist.", "tokens", "revoke", id)
 	says(4, "was revoked", "peek", "orders", "--token", secret)
-	told := s.must(t, 200, "GET", s.API+"/activity", "", "")
+	told := s.MustRequest(t, 200, "GET", s.API+"/activity", "", "")
 	for _, said := range []string{`"kind":"token-made","group":"access","audited":true`, `"kind":"token-revoked","group":"access"`, `"reason":"ci (operator)"`, `"kind":"link-made","group":"access"`, `"reason":"demo (/n/default/queues)"`} {
 		if !strings.Contains(told, said) {
 			t.Errorf("activity does not tell %s: %s", said, told)
@@ -84,15 +84,15 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// TestRevokedAsItWaits: what a token has begun ends when it is revoked.
+// TestRevokedAsItWaits checks that requests end when their token is revoked.
 func TestRevokedAsItWaits(t *testing.T) {
-	s := serving(t, Config{Store: "memory:"})
-	out, _, _ := typed(t, "", "tokens", "create", "ci", "--role", "operator", "--server", s.Dashboard)
+	s := Start(t, Config{Store: "memory:"})
+	out, _, _ := RunCommand(t, "", "tokens", "create", "ci", "--role", "operator", "--server", s.Dashboard)
 	secret := strings.TrimSpace(out)
-	s.must(t, 201, "POST", s.API+"/entities", "", `{"kind":"queue","path":"orders"}`)
+	s.MustRequest(t, 201, "POST", s.API+"/entities", "", `{"kind":"queue","path":"orders"}`)
 	ended := make(chan string, 1)
 	go func() {
-		_, complaint, code := typed(t, "", "receive", "orders", "--wait", "5m", "--server", s.Dashboard, "--token", secret)
+		_, complaint, code := RunCommand(t, "", "receive", "orders", "--wait", "5m", "--server", s.Dashboard, "--token", secret)
 		ended <- fmt.Sprint(code, " ", complaint)
 	}()
 	select {
@@ -100,7 +100,7 @@ func TestRevokedAsItWaits(t *testing.T) {
 		t.Fatal("it does not wait:", is)
 	case <-time.After(300 * time.Millisecond):
 	}
-	s.must(t, 200, "DELETE", s.API+"/tokens/"+strings.Split(secret, "_")[1], "", "")
+	s.MustRequest(t, 200, "DELETE", s.API+"/tokens/"+strings.Split(secret, "_")[1], "", "")
 	select {
 	case is := <-ended:
 		if !strings.HasPrefix(is, "4 ") {
@@ -111,24 +111,24 @@ func TestRevokedAsItWaits(t *testing.T) {
 	}
 }
 
-// TestTokensOfAWayThatIsGone: whoever signed in by a way that there is no longer has no
-// role, and what they made gives none; it does again where there is that way, and where
-// nobody is asked.
+// TestTokensOfAWayThatIsGone checks that users whose way of signing in no longer exists have no
+// role, nor have their tokens; they have one again once the way exists again, and on a server
+// without sign-in.
 func TestTokensOfAWayThatIsGone(t *testing.T) {
 	c := Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db")}
 	passwords, provider := c, c
-	passwords.Auth = usersFile(t)
-	provider.OIDC = &oidc.Config{Issuer: "http://127.0.0.1:1", ClientID: "x", Roles: []oidc.Rule{{Value: "*", Role: identity.Viewer}}}
+	passwords.Auth = UsersFile(t)
+	provider.OIDC = &oidc.Config{Issuer: "http://127.0.0.1:1", ClientID: "x", Roles: []oidc.Rule{{Value: "*", Role: auth.Viewer}}}
 
-	s := serving(t, passwords)
-	jar := &cookies{}
-	_, page := jar.get(t, s.Dashboard+"/login")
+	s := Start(t, passwords)
+	jar := &CookieJar{}
+	_, page := jar.Get(t, s.Dashboard+"/login")
 	_, form, ok := strings.Cut(page, `name="csrf" value="`)
 	if !ok {
 		t.Fatalf("there is no form in %.2000s", page)
 	}
 	token, _, _ := strings.Cut(form, `"`)
-	if code, text := jar.post(t, s.Dashboard+"/login", url.Values{"csrf": {token}, "user": {"ana"}, "password": {"password of ana"}}); code != http.StatusSeeOther {
+	if code, text := jar.Post(t, s.Dashboard+"/login", url.Values{"csrf": {token}, "user": {"ana"}, "password": {"password of ana"}}); code != http.StatusSeeOther {
 		t.Fatal(code, text)
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.API+"/tokens", strings.NewReader(`{"name":"ci","role":"admin"}`))
@@ -136,7 +136,7 @@ func TestTokensOfAWayThatIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	var made api.Token
-	if code, text := jar.do(t, r); code != http.StatusCreated || json.Unmarshal([]byte(text), &made) != nil {
+	if code, text := jar.Do(t, r); code != http.StatusCreated || json.Unmarshal([]byte(text), &made) != nil {
 		t.Fatal(code, text)
 	}
 	for _, tc := range []struct {
@@ -144,72 +144,74 @@ func TestTokensOfAWayThatIsGone(t *testing.T) {
 		with Config
 		code int
 	}{{"as it was", passwords, 200}, {"a provider alone", provider, 401}, {"as it was, again", passwords, 200}, {"nobody is asked", c, 200}} {
-		if err := s.stop(); err != nil {
+		if err := s.Stop(); err != nil {
 			t.Fatal(err)
 		}
-		s = serving(t, tc.with)
-		if code, text := s.says(t, "GET", s.API+"/namespaces", "", "", "Authorization", "Bearer "+made.Secret); code != tc.code {
+		s = Start(t, tc.with)
+		if code, text := s.RequestHost(t, "GET", s.API+"/namespaces", "", "", "Authorization", "Bearer "+made.Secret); code != tc.code {
 			t.Errorf("%s: %d %s", tc.name, code, text)
 		}
 	}
 }
 
-// TestTokensOfANamespaceThatWas: they are not good for the next one that is called so.
+// TestTokensOfANamespaceThatWas checks that tokens for a deleted namespace do not work for a new
+// one of that name.
 func TestTokensOfANamespaceThatWas(t *testing.T) {
-	s := serving(t, Config{Store: "memory:"})
-	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
+	s := Start(t, Config{Store: "memory:"})
+	s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
 	var made api.Token
-	if err := json.Unmarshal([]byte(s.must(t, 201, "POST", s.API+"/tokens", "", `{"name":"ci","role":"viewer","namespace":"shop"}`)), &made); err != nil {
+	if err := json.Unmarshal([]byte(s.MustRequest(t, 201, "POST", s.API+"/tokens", "", `{"name":"ci","role":"viewer","namespace":"shop"}`)), &made); err != nil {
 		t.Fatal(err)
 	}
 	sees := func(want int) {
 		t.Helper()
-		s.must(t, want, "GET", s.Dashboard+"/api/v1/n/shop/entities", "", "", "Authorization", "Bearer "+made.Secret)
+		s.MustRequest(t, want, "GET", s.Dashboard+"/api/v1/n/shop/entities", "", "", "Authorization", "Bearer "+made.Secret)
 	}
 	sees(200)
-	s.must(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")
-	s.must(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
+	s.MustRequest(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")
+	s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
 	sees(401)
 }
 
-// TestWhoIsGone: whoever is not in the file any more, and nobody of whom that is not known.
+// TestWhoIsGone checks that only users known to be removed from the file are gone.
 func TestWhoIsGone(t *testing.T) {
-	file, err := users.Open(usersFile(t), slog.New(slog.DiscardHandler))
+	file, err := users.Open(UsersFile(t), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
-		people people
+		people authentication
 		name   string
-		way    identity.Way
+		way    auth.Method
 		gone   bool
 	}{
-		"in the file":         {people{file: file}, "ANA", identity.Password, false},
-		"not in the file":     {people{file: file}, "ben", identity.Password, true},
-		"without a file":      {people{elsewhere: true}, "ben", identity.Password, false},
-		"a provider's":        {people{file: file, elsewhere: true}, "ben", identity.OIDC, false},
-		"of an open server's": {people{}, "", identity.Open, false},
+		"in the file":         {authentication{users: file}, "ANA", auth.Password, false},
+		"not in the file":     {authentication{users: file}, "ben", auth.Password, true},
+		"without a file":      {authentication{hasProvider: true}, "ben", auth.Password, false},
+		"a provider's":        {authentication{users: file, hasProvider: true}, "ben", auth.OIDC, false},
+		"of an open server's": {authentication{}, "", auth.Open, false},
 	} {
-		if got := tc.people.gone(tc.name, tc.way); got != tc.gone {
+		if got := tc.people.isRemoved(tc.name, tc.way); got != tc.gone {
 			t.Errorf("%s: %t", name, got)
 		}
 	}
 }
 
-// TestWhatAProviderCallsPeople: they choose it, and are not taken for others by it.
+// TestWhatAProviderCallsPeople checks that a name that a user chooses at a provider cannot be
+// mistaken for another user's.
 func TestWhatAProviderCallsPeople(t *testing.T) {
-	file, err := users.Open(usersFile(t), slog.New(slog.DiscardHandler))
+	file, err := users.Open(UsersFile(t), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone, beside := people{elsewhere: true}, people{file: file, elsewhere: true}
+	alone, beside := authentication{hasProvider: true}, authentication{users: file, hasProvider: true}
 	for name, want := range map[string][2]string{
 		"ana":             {"ana", "ana (the company)"},
 		"ana@example.com": {"ana@example.com", "ana@example.com (the company)"},
 		"token ci of ana": {"token ci of ana (the company)", "token ci of ana (the company)"},
 		"users file":      {"users file (the company)", "users file (the company)"},
 	} {
-		if got := [2]string{alone.called(name, "the company"), beside.called(name, "the company")}; got != want {
+		if got := [2]string{alone.displayName(name, "the company"), beside.displayName(name, "the company")}; got != want {
 			t.Errorf("%s is called %q, want %q", name, got, want)
 		}
 	}

@@ -13,56 +13,57 @@ import (
 
 	"golang.org/x/term"
 
-	"mayfly/web/identity"
-	"mayfly/web/users"
+	"mayfly/cmd/mayfly/cli"
+	"mayfly/web/auth"
+	"mayfly/web/auth/users"
 )
 
-func describeUsers() description {
-	return description{
-		name: "users", summary: "Write the file of people who may use the dashboard.", command: &usersCommand{},
-		detail: "serve --auth FILE reads it, and reads it again when it has changed. A line is name:role:hash; the roles are viewer (looks), operator (acts on messages) and admin. The password is asked for, or is the first line of standard input; it is no argument, which others could see.",
-		examples: []example{
-			{"mayfly users add users.txt ana --role admin", "Adds somebody, or gives somebody another password or role."},
-			{"mayfly users remove users.txt ana", "Takes somebody out, whose sessions end at once."},
-			{"mayfly users hash", "Prints the hash of a password, to be put into a line by other means."},
+func describeUsers() cli.Command {
+	return cli.Command{
+		Name: "users", Summary: "Manage the file of users who may sign in.", Flags: &usersCommand{},
+		Detail: "serve --auth FILE reads it, and reads it again when it has changed. A line is name:role:hash; the roles are viewer (looks), operator (acts on messages) and admin. The password is asked for, or is the first line of standard input; it is no argument, which others could see.",
+		Examples: []cli.Example{
+			{Line: "mayfly users add users.txt ana --role admin", Text: "Adds somebody, or gives somebody another password or role."},
+			{Line: "mayfly users remove users.txt ana", Text: "Takes somebody out, whose sessions end at once."},
+			{Line: "mayfly users hash", Text: "Prints the hash of a password, to be put into a line by other means."},
 		},
 	}
 }
 
-// usersCommand is what can be done with a file of users.
+// usersCommand groups the subcommands for a file of users.
 type usersCommand struct {
-	Add    usersAddCommand    `cmd:"" help:"Add somebody, or give somebody another password or role. The file is made if there is none."`
-	Remove usersRemoveCommand `cmd:"" help:"Take somebody out."`
+	Add    usersAddCommand    `cmd:"" help:"Add a user, or change a user's password or role. Creates the file if it does not exist."`
+	Remove usersRemoveCommand `cmd:"" help:"Delete a user."`
 	Hash   usersHashCommand   `cmd:"" help:"Print the hash of a password."`
 }
 
 // usersAddCommand adds a user.
 type usersAddCommand struct {
-	File string `arg:"" type:"path" help:"The file of users."`
-	Name string `arg:"" help:"What the user is called."`
-	Role string `enum:",viewer,operator,admin" default:"" help:"What the user may do: viewer, operator or admin. Default: what they may do already, for somebody new viewer."`
+	File string `arg:"" type:"path" help:"File of users."`
+	Name string `arg:"" help:"Name of the user."`
+	Role string `enum:",viewer,operator,admin" default:"" help:"Role: viewer, operator or admin. Default: the present role; viewer for a new user."`
 }
 
-// Run adds.
-func (c *usersAddCommand) Run(ctx context.Context, s streams) error {
+// Run adds the user.
+func (c *usersAddCommand) Run(ctx context.Context, s cli.Streams) error {
 	if err := users.CheckName(c.Name); err != nil {
-		return &misuse{err}
+		return &cli.UsageError{Err: err}
 	}
-	password, err := s.password(ctx)
+	password, err := readPassword(ctx, s)
 	if err != nil {
 		return err
 	}
 	hash, err := users.Hash(password)
 	if err != nil {
-		return err //nolint:wrapcheck // a sentence
+		return err
 	}
-	var role identity.Role
+	var role auth.Role
 	there, err := rewriteUsers(c.File, c.Name, func(former string) string {
 		var err error
-		if role, err = identity.ParseRole(cmp.Or(c.Role, former)); err != nil {
-			role = identity.Viewer // somebody new, or the file cannot be used as it is
+		if role, err = auth.ParseRole(cmp.Or(c.Role, former)); err != nil {
+			role = auth.Viewer // a new user, or the file is invalid
 		}
-		return users.Line(c.Name, role, hash)
+		return users.FormatLine(c.Name, role, hash)
 	})
 	if err != nil {
 		return err
@@ -71,66 +72,66 @@ func (c *usersAddCommand) Run(ctx context.Context, s streams) error {
 	if there {
 		done = "was changed"
 	}
-	_, err = fmt.Fprintf(s.out, "%s, %s, %s.\n", c.Name, role, done)
+	_, err = fmt.Fprintf(s.Out, "%s, %s, %s.\n", c.Name, role, done)
 	return err
 }
 
-// usersRemoveCommand takes a user out.
+// usersRemoveCommand removes a user.
 type usersRemoveCommand struct {
-	File string `arg:"" help:"The file of users."`
-	Name string `arg:"" help:"What the user is called."`
+	File string `arg:"" help:"File of users."`
+	Name string `arg:"" help:"Name of the user."`
 }
 
-// Run removes.
-func (c *usersRemoveCommand) Run(_ context.Context, s streams) error {
+// Run removes the user.
+func (c *usersRemoveCommand) Run(_ context.Context, s cli.Streams) error {
 	there, err := rewriteUsers(c.File, c.Name, nil)
 	if err != nil {
 		return err
 	}
 	if !there {
-		return fmt.Errorf("there is no user %s in %s", printable(c.Name, 64), c.File)
+		return fmt.Errorf("there is no user %s in %s", cli.Printable(c.Name, 64), c.File)
 	}
-	_, err = fmt.Fprintf(s.out, "%s was removed.\n", c.Name)
+	_, err = fmt.Fprintf(s.Out, "%s was removed.\n", c.Name)
 	return err
 }
 
-// usersHashCommand prints a hash.
+// usersHashCommand prints the hash of a password.
 type usersHashCommand struct{}
 
-// Run prints.
-func (c *usersHashCommand) Run(ctx context.Context, s streams) error {
-	password, err := s.password(ctx)
+// Run prints the hash.
+func (c *usersHashCommand) Run(ctx context.Context, s cli.Streams) error {
+	password, err := readPassword(ctx, s)
 	if err != nil {
 		return err
 	}
 	hash, err := users.Hash(password)
 	if err != nil {
-		return err //nolint:wrapcheck // a sentence
+		return err
 	}
-	_, err = fmt.Fprintln(s.out, hash)
+	_, err = fmt.Fprintln(s.Out, hash)
 	return err
 }
 
-// rewriteUsers puts a line in the place of the one of a name, or at the end; put is told
-// the role of the former one if there is one, and nil takes the line out, from a file that
-// is there. All else stays as it is, also whom the file belongs to. A server sees the file
-// as it was or as it is, and who else writes it so waits.
+// rewriteUsers replaces the line of a user, or appends one. put gets the role of the former
+// line, if there is one; nil removes the line from an existing file. Everything else stays,
+// including the owner of the file. A server reads either the old or the new file, and other
+// commands that write it wait.
 func rewriteUsers(path, name string, put func(role string) (line string)) (there bool, err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
 	turn, err := lockFolder(filepath.Dir(path))
 	if err != nil {
-		return false, fmt.Errorf("the file of users cannot be written: %w", err)
+		return false, fmt.Errorf("the users file cannot be written: %w", err)
 	}
 	defer func() { err = errors.Join(err, turn.Close()) }()
 	text, err := os.ReadFile(path)
 	if err != nil && (put == nil || !errors.Is(err, os.ErrNotExist)) {
-		return false, fmt.Errorf("the file of users cannot be read: %w", err)
+		return false, fmt.Errorf("the users file cannot be read: %w", err)
 	}
 	former, err := os.Stat(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return false, fmt.Errorf("the file of users cannot be read: %w", err)
+		return false, fmt.Errorf("the users file cannot be read: %w", err)
 	}
 	var out strings.Builder
 	for l := range strings.Lines(string(text)) {
@@ -154,21 +155,21 @@ func rewriteUsers(path, name string, put func(role string) (line string)) (there
 	return there, replaceFile(path, out.String(), former)
 }
 
-// replaceFile writes a file beside and puts it in the place of the former one; nil: there
-// is none.
+// replaceFile writes a temporary file and renames it to path. former is nil if there was no
+// file.
 func replaceFile(path, text string, former os.FileInfo) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".users-*")
 	if err != nil {
-		return fmt.Errorf("the file of users cannot be written: %w", err)
+		return fmt.Errorf("the users file cannot be written: %w", err)
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("the file of users cannot be written: %w", errors.Join(err, os.Remove(f.Name())))
+			err = fmt.Errorf("the users file cannot be written: %w", errors.Join(err, os.Remove(f.Name())))
 		}
 	}()
 	mode := os.FileMode(0o600)
 	if former != nil {
-		mode, err = former.Mode().Perm(), giveTo(f, former)
+		mode, err = former.Mode().Perm(), copyOwner(f, former)
 	}
 	if err == nil {
 		_, err = f.WriteString(text)
@@ -179,33 +180,33 @@ func replaceFile(path, text string, former os.FileInfo) (err error) {
 	return os.Rename(f.Name(), path)
 }
 
-// password asks for one, twice where somebody types it, else reads the first line. It
+// readPassword asks for a password, twice on a terminal; otherwise it reads the first line. It
 // waits no longer than ctx.
-func (s streams) password(ctx context.Context) (string, error) {
-	in, ok := s.in.(*os.File)
+func readPassword(ctx context.Context, s cli.Streams) (string, error) {
+	in, ok := s.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
-		line, err := awaited(ctx, func() (string, error) {
-			return bufio.NewReader(io.LimitReader(s.in, users.MostPassword+2)).ReadString('\n')
+		line, err := cli.ReadOrCancel(ctx, func() (string, error) {
+			return bufio.NewReader(io.LimitReader(s.In, users.MaxPassword+2)).ReadString('\n')
 		})
 		if err != nil && !errors.Is(err, io.EOF) {
 			return "", fmt.Errorf("the password cannot be read: %w", err)
 		}
 		password := strings.TrimRight(line, "\r\n")
-		return password, users.CheckPassword(password) //nolint:wrapcheck // a sentence
+		return password, users.CheckPassword(password)
 	}
 	shown, err := term.GetState(int(in.Fd()))
 	if err != nil {
 		return "", fmt.Errorf("the password cannot be read: %w", err)
 	}
 	ask := func(what string) (string, error) {
-		fmt.Fprint(s.err, what) //nolint:errcheck // it is no result
-		typed, err := awaited(ctx, func() (string, error) {
+		fmt.Fprint(s.Err, what) //nolint:errcheck // a prompt is not a result
+		typed, err := cli.ReadOrCancel(ctx, func() (string, error) {
 			typed, err := term.ReadPassword(int(in.Fd()))
-			return string(typed), err //nolint:wrapcheck // below
+			return string(typed), err
 		})
-		fmt.Fprintln(s.err) //nolint:errcheck // likewise
+		fmt.Fprintln(s.Err) //nolint:errcheck // not a result
 		if err != nil {
-			return "", errors.Join(fmt.Errorf("the password cannot be read: %w", err), term.Restore(int(in.Fd()), shown)) // what is typed is to be seen again
+			return "", errors.Join(fmt.Errorf("the password cannot be read: %w", err), term.Restore(int(in.Fd()), shown)) // so that typed text is visible again
 		}
 		return typed, nil
 	}
@@ -214,7 +215,7 @@ func (s streams) password(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if err := users.CheckPassword(password); err != nil {
-		return "", err //nolint:wrapcheck // a sentence
+		return "", err
 	}
 	again, err := ask("Once more: ")
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// lockFolder has others who ask for the same wait, until the file is closed.
+// lockFolder locks a folder against other callers until the file is closed.
 func lockFolder(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // whoever asks says what for
+		return nil, err
 	}
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
@@ -28,11 +28,11 @@ func lockFolder(path string) (*os.File, error) {
 	}
 }
 
-// giveTo has a file belong to whom another does.
-func giveTo(f *os.File, other fs.FileInfo) error {
+// copyOwner sets the owner of f to that of other.
+func copyOwner(f *os.File, other fs.FileInfo) error {
 	is, err := f.Stat()
 	if err != nil {
-		return err //nolint:wrapcheck // whoever asks says what for
+		return err
 	}
 	has, ok := is.Sys().(*syscall.Stat_t)
 	wants, both := other.Sys().(*syscall.Stat_t)

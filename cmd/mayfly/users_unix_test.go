@@ -10,10 +10,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"mayfly/cmd/mayfly/cli"
 )
 
-// TestUsersStayWhoseTheyAre: a file that root changes for a server is still the server's
-// to read, in whatever way it is named.
+// TestUsersStayWhoseTheyAre checks that a file that root changes keeps its owner, so that the
+// server can read it, also through a link.
 func TestUsersStayWhoseTheyAre(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "users.txt"), filepath.Join(dir, "link.txt")
@@ -24,14 +26,14 @@ func TestUsersStayWhoseTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	uid, gid := os.Geteuid(), os.Getegid()
-	if uid == 0 { // nobody else can give a file away
+	if uid == 0 { // only root can give a file away
 		uid, gid = 12345, 23456
 	}
 	if err := os.Chown(file, uid, gid); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"add", link, "ben"}, {"remove", file, "ana"}} {
-		if out, complaint, code := typed(t, "password of ben\n", append([]string{"users"}, args...)...); code != 0 {
+		if out, complaint, code := RunCommand(t, "password of ben\n", append([]string{"users"}, args...)...); code != 0 {
 			t.Fatal(out, complaint, code)
 		}
 		is, err := os.Stat(file)
@@ -45,7 +47,7 @@ func TestUsersStayWhoseTheyAre(t *testing.T) {
 	}
 }
 
-// TestUsersAtOnce: of several who write the file none is lost.
+// TestUsersAtOnce checks that no change is lost when several commands write the file.
 func TestUsersAtOnce(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "users.txt")
 	var all sync.WaitGroup
@@ -66,8 +68,8 @@ func TestUsersAtOnce(t *testing.T) {
 	}
 }
 
-// TestUsersKeepTheirRole: another password leaves somebody the role that they have, and who
-// takes somebody out of a file that is not there makes none.
+// TestUsersKeepTheirRole checks that a new password keeps the user's role, and that removing a user
+// does not create a missing file.
 func TestUsersKeepTheirRole(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "users.txt")
 	for _, step := range []struct {
@@ -75,14 +77,14 @@ func TestUsersKeepTheirRole(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"remove", file, "ana"}, exitFailed, "no such file"},
-		{[]string{"add", file, "ana", "--role", "admin"}, exitOK, "ana, admin, was added."},
-		{[]string{"add", file, "ANA"}, exitOK, "ANA, admin, was changed."},
-		{[]string{"add", file, "ben"}, exitOK, "ben, viewer, was added."},
-		{[]string{"add", file, "ANA", "--role", "operator"}, exitOK, "ANA, operator, was changed."},
-		{[]string{"remove", file, "cleo"}, exitFailed, "no user cleo"},
+		{[]string{"remove", file, "ana"}, cli.ExitFailed, "no such file"},
+		{[]string{"add", file, "ana", "--role", "admin"}, cli.ExitOK, "ana, admin, was added."},
+		{[]string{"add", file, "ANA"}, cli.ExitOK, "ANA, admin, was changed."},
+		{[]string{"add", file, "ben"}, cli.ExitOK, "ben, viewer, was added."},
+		{[]string{"add", file, "ANA", "--role", "operator"}, cli.ExitOK, "ANA, operator, was changed."},
+		{[]string{"remove", file, "cleo"}, cli.ExitFailed, "no user cleo"},
 	} {
-		out, complaint, code := typed(t, "a long password\n", append([]string{"users"}, step.args...)...)
+		out, complaint, code := RunCommand(t, "a long password\n", append([]string{"users"}, step.args...)...)
 		if code != step.code || !strings.Contains(out+complaint, step.says) {
 			t.Errorf("%q: %d %q %q", step.args, code, out, complaint)
 		}

@@ -7,111 +7,148 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 	"mayfly/storage"
 	"mayfly/storage/archive"
 	"mayfly/storage/inspect"
 )
 
-func describeVerify() description {
-	return description{
-		name: "verify", summary: "Check a store or a backup, by reading all of it.", command: &verifyCommand{},
-		detail: "It reads everything there is, bodies too, as it was at one moment, and changes nothing. A server can go on working meanwhile. What is wrong is said in a line each, and the exit code is 1.",
-		examples: []example{
-			{"mayfly verify", "Checks the store in the data folder."},
-			{"mayfly verify monday.backup", "Checks a backup."},
+func describeVerify() cli.Command {
+	return cli.Command{
+		Name: "verify", Summary: "Check a store or a backup by reading all of it.", Flags: &verifyCommand{},
+		Detail: "It reads everything there is, bodies too, as it was at one moment, and changes nothing. A server can go on working meanwhile. What is wrong is said in a line each, and the exit code is 1. Every row of a store and every frame of a backup has a checksum, so each changed bit in them is found. Damage in the write-ahead log of a killed server, the file that ends in -wal, is not found: SQLite takes the first invalid frame for the end of the log, and later changes are lost silently.",
+		Examples: []cli.Example{
+			{Line: "mayfly verify", Text: "Checks the store in the data folder."},
+			{Line: "mayfly verify sqlite:orders.db", Text: "Checks a store, by the URL that serve takes."},
+			{Line: "mayfly verify monday.backup", Text: "Checks a backup."},
 		},
 	}
 }
 
 // verifyCommand checks a store or a backup.
 type verifyCommand struct {
-	File string `arg:"" optional:"" help:"A backup to check instead of the store; - is standard input."`
+	File string `arg:"" optional:"" help:"Backup to check instead of the store; - is standard input. A URL as for --store, such as sqlite:orders.db, is a store."`
 	storeFlags
 }
 
-// Run checks.
-func (c *verifyCommand) Run(ctx context.Context, s streams) error {
-	if c.File != "" {
-		return c.backup(ctx, s)
+// Run checks the store or the backup.
+func (c *verifyCommand) Run(ctx context.Context, s cli.Streams) error {
+	switch {
+	case c.File != "" && !isStore(c.File):
+		return c.verifyBackup(ctx, s)
+	case c.File != "" && c.Store != "" && c.Store != c.File:
+		return cli.UsageErrorf("the store is %s or that of --store, not both", cli.StoreLocation(c.File))
+	case c.File != "":
+		c.Store = c.File
 	}
-	at, err := c.find(ctx)
+	at, err := c.findStore(ctx)
 	if err != nil {
 		return err
 	}
-	r, epoch, err := c.store(ctx, at)
+	r, aside, epoch, err := c.verifyStore(ctx, at)
 	if err != nil && r.Sound() {
 		return err
 	}
 	if !r.Sound() {
-		return errors.Join(unsound(s, keptIn(at.URL), r), err)
+		err = errors.Join(reportFaults(s, cli.StoreLocation(at.URL), r), err)
+	} else {
+		_, err = fmt.Fprintf(s.Out, "%s is sound: %s; epoch %d.\n", cli.StoreLocation(at.URL), describeBackupCounts(r.Counts), epoch)
 	}
-	_, err = fmt.Fprintf(s.out, "%s is sound: %s; epoch %d.\n", keptIn(at.URL), told(r.Counts), epoch)
+	return errors.Join(err, printSetAside(s.Out, aside))
+}
+
+// isStore reports whether a word is the URL of a store and not a file.
+func isStore(word string) bool {
+	scheme, _, ok := strings.Cut(word, ":")
+	return ok && slices.Contains([]string{"sqlite", "mongodb", "mongodb+srv", "memory"}, strings.ToLower(scheme))
+}
+
+// printSetAside prints the data that was set aside.
+func printSetAside(out io.Writer, aside []string) error {
+	if len(aside) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(out, "Damaged data that was set aside, in the table aside of the file:")
+	for _, line := range aside {
+		if err == nil {
+			_, err = fmt.Fprintln(out, "  "+cli.Printable(line, maxSetAsideBytes))
+		}
+	}
 	return err
 }
 
-func (c *verifyCommand) store(ctx context.Context, at storage.Place) (r inspect.Report, epoch uint64, err error) {
-	l, err := storage.Look(ctx, at.URL, storage.Options{Namespace: at.Namespace})
+// maxSetAsideBytes is how much of a row that was set aside is printed, in bytes.
+const maxSetAsideBytes = 300
+
+func (c *verifyCommand) verifyStore(ctx context.Context, at storage.Location) (r inspect.Report, aside []string, epoch uint64, err error) {
+	l, err := storage.OpenSnapshot(ctx, at.URL, storage.Options{Namespace: at.Namespace})
 	if err != nil {
-		return r, 0, err //nolint:wrapcheck // a sentence
+		return r, nil, 0, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
 	var wrong []string
 	if file, ok := l.(interface {
 		Integrity(ctx context.Context) ([]string, error)
+		Aside(ctx context.Context) ([]string, error)
 	}); ok {
 		if wrong, err = file.Integrity(ctx); err != nil {
-			return r, 0, err //nolint:wrapcheck // a sentence
+			return r, nil, 0, err
+		}
+		if aside, err = file.Aside(ctx); err != nil {
+			return r, nil, 0, err
 		}
 	}
 	r, err = inspect.Store(ctx, l)
 	for i, said := range wrong {
-		wrong[i] = "SQLite says: " + said + "."
+		wrong[i] = said + "."
 	}
-	r.Wrong = append(wrong, r.Wrong...)
-	return r, l.Epoch(), err
+	r.Findings = append(wrong, r.Findings...)
+	return r, aside, l.Epoch(), err
 }
 
-func (c *verifyCommand) backup(ctx context.Context, s streams) error {
-	in, name := s.in, "standard input"
+func (c *verifyCommand) verifyBackup(ctx context.Context, s cli.Streams) error {
+	in, name := s.In, "standard input"
 	if c.File != "-" {
 		name = c.File
 		f, err := os.Open(c.File)
 		if err != nil {
 			return fmt.Errorf("the backup cannot be read: %w", err)
 		}
-		defer f.Close() //nolint:errcheck // what was read was read
+		defer f.Close() //nolint:errcheck // opened for reading only
 		in = f
 	}
 	i := inspect.New()
 	sum, err := archive.Read(ctx, bufio.NewReaderSize(in, 1<<20), archive.Visitor{
 		Record: func(r engine.Record) error {
-			i.Record(r)
+			i.AddRecord(r)
 			return nil
 		},
-		Event: func(e engine.PastEvent) error {
-			i.Event(e)
+		Event: func(e engine.HistoryEvent) error {
+			i.AddEvent(e)
 			return nil
 		},
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	r := i.End()
+	r := i.Finish()
 	if !r.Sound() {
-		return unsound(s, name, r)
+		return reportFaults(s, name, r)
 	}
-	_, err = fmt.Fprintf(s.out, "%s is whole and sound: %s; of namespace %s, kept in %s, %s.\n",
-		name, told(r.Counts), printable(sum.Namespace, 60), printable(sum.Source, 20), sum.Made.Time().Local().Format(time.DateTime))
+	_, err = fmt.Fprintf(s.Out, "%s is whole and sound: %s; of namespace %s, kept in %s, %s.\n",
+		name, describeBackupCounts(r.Counts), cli.Printable(sum.Namespace, 60), cli.Printable(sum.Source, 20), sum.Made.Time().Local().Format(time.DateTime))
 	return err
 }
 
-// unsound prints what is wrong and is the error to return.
-func unsound(s streams, what string, r inspect.Report) error {
-	if _, err := io.WriteString(s.out, wrongs(r)+"\n"); err != nil {
+// reportFaults prints the faults and returns the error.
+func reportFaults(s cli.Streams, what string, r inspect.Report) error {
+	if _, err := io.WriteString(s.Out, formatFaults(r)+"\n"); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s is not sound: %s wrong", what, counted(int64(len(r.Wrong)+r.More), "thing is", "things are"))
+	return fmt.Errorf("%s is not sound: %s wrong", what, cli.Pluralize(int64(len(r.Findings)+r.Omitted), "thing is", "things are"))
 }

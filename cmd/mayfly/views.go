@@ -9,25 +9,26 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
-func describeViews() description {
-	return description{
-		name: "views", summary: "List, set and delete views: columns of lists of messages, under names that everybody sees.", command: &viewsCommand{}, ends: clientEnds(),
-		examples: []example{
-			{"mayfly views", "Lists them."},
-			{"mayfly views set 'late orders' seq message prop.region json.customer.id --list messages --list search", "Adds one for two lists, or changes it."},
-			{"mayfly views delete 'late orders'", "Deletes one."},
+func describeViews() cli.Command {
+	return cli.Command{
+		Name: "views", Summary: "List, create and delete views: named sets of columns for lists of messages.", Flags: &viewsCommand{}, ExitCodes: clientExitCodes(),
+		Examples: []cli.Example{
+			{Line: "mayfly views", Text: "Lists them."},
+			{Line: "mayfly views set 'late orders' seq message prop.region json.customer.id --list messages --list search", Text: "Adds one for two lists, or changes it."},
+			{Line: "mayfly views delete 'late orders'", Text: "Deletes one."},
 		},
 	}
 }
 
-// viewsCommand is what can be done with views.
+// viewsCommand groups the subcommands for views.
 type viewsCommand struct {
-	List   viewsListCommand   `cmd:"" default:"withargs" help:"List them. This is what happens without a word."`
-	Set    viewsSetCommand    `cmd:"" help:"Add one, or change it."`
-	Delete viewsDeleteCommand `cmd:"" help:"Delete one."`
+	List   viewsListCommand   `cmd:"" default:"withargs" help:"List views (default)."`
+	Set    viewsSetCommand    `cmd:"" help:"Create or change a view."`
+	Delete viewsDeleteCommand `cmd:"" help:"Delete a view."`
 }
 
 func viewPath(name string) string { return "/api/v1/views/" + url.PathEscape(name) }
@@ -37,19 +38,19 @@ type viewsListCommand struct {
 	client
 }
 
-// Run lists. JSON is one view a line.
-func (c *viewsListCommand) Run(ctx context.Context, s streams) error {
+// Run lists views. JSON is one view a line.
+func (c *viewsListCommand) Run(ctx context.Context, s cli.Streams) error {
 	var answer struct {
 		Views []json.RawMessage `json:"views"`
 	}
-	if _, err := c.ask(ctx, http.MethodGet, "/api/v1/views", nil, &answer, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, "/api/v1/views", nil, &answer, 0); err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.writeLines(answer.Views)
+		return s.WriteLines(answer.Views)
 	}
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tLISTS\tDEFAULT\tCOLUMNS") //nolint:errcheck // Flush says it
+	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "NAME\tLISTS\tDEFAULT\tCOLUMNS") //nolint:errcheck // Flush returns the error
 	for _, raw := range answer.Views {
 		var v api.View
 		if err := json.Unmarshal(raw, &v); err != nil {
@@ -62,45 +63,45 @@ func (c *viewsListCommand) Run(ctx context.Context, s streams) error {
 		if v.Default {
 			standard = "default"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", printable(v.Name, 64), lists, standard, printable(strings.Join(v.Columns, " "), 400)) //nolint:errcheck // Flush says it
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", cli.Printable(v.Name, 64), lists, standard, cli.Printable(strings.Join(v.Columns, " "), 400)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
 }
 
-// viewsSetCommand adds a view or changes it.
+// viewsSetCommand creates or changes a view.
 type viewsSetCommand struct {
 	client
-	Name    string   `arg:"" help:"What it is called."`
-	Columns []string `arg:"" help:"Its columns in order: fields such as seq, message and subject, prop.NAME, json.PATH."`
-	List    []string `placeholder:"LIST" help:"For which lists, again for each: messages, scheduled, deferred, locked, dead-letter, transfer or search. Default: all."`
-	Default bool     `help:"These lists show it where no other is asked for."`
+	Name    string   `arg:"" help:"Name of the view."`
+	Columns []string `arg:"" help:"Columns, in order: fields such as seq, message and subject, prop.NAME, json.PATH."`
+	List    []string `placeholder:"LIST" help:"List that the view is for; may be repeated: messages, scheduled, deferred, locked, dead-letter, transfer or search. Default: all."`
+	Default bool     `help:"Make it the default view of these lists."`
 }
 
-// Run sets it.
-func (c *viewsSetCommand) Run(ctx context.Context, s streams) error {
+// Run creates or changes the view.
+func (c *viewsSetCommand) Run(ctx context.Context, s cli.Streams) error {
 	var v api.View
-	raw, err := c.ask(ctx, http.MethodPut, viewPath(c.Name), api.ViewChange{Columns: c.Columns, Lists: c.List, Default: c.Default}, &v, 0)
+	raw, err := c.request(ctx, http.MethodPut, viewPath(c.Name), api.ViewChange{Columns: c.Columns, Lists: c.List, Default: c.Default}, &v, 0)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return s.write(raw)
+		return s.WriteRaw(raw)
 	}
-	_, err = fmt.Fprintf(s.out, "The view %s has %s.\n", printable(v.Name, 64), counted(int64(len(v.Columns)), "column", "columns"))
+	_, err = fmt.Fprintf(s.Out, "The view %s has %s.\n", cli.Printable(v.Name, 64), cli.Pluralize(int64(len(v.Columns)), "column", "columns"))
 	return err
 }
 
 // viewsDeleteCommand deletes a view.
 type viewsDeleteCommand struct {
 	client
-	Name string `arg:"" help:"Which."`
+	Name string `arg:"" help:"Name of the view."`
 }
 
-// Run deletes it.
-func (c *viewsDeleteCommand) Run(ctx context.Context, s streams) error {
-	if _, err := c.ask(ctx, http.MethodDelete, viewPath(c.Name), nil, nil, 0); err != nil || c.JSON {
+// Run deletes the view.
+func (c *viewsDeleteCommand) Run(ctx context.Context, s cli.Streams) error {
+	if _, err := c.request(ctx, http.MethodDelete, viewPath(c.Name), nil, nil, 0); err != nil || c.JSON {
 		return err
 	}
-	_, err := fmt.Fprintf(s.out, "Deleted the view %s.\n", printable(c.Name, 64))
+	_, err := fmt.Fprintf(s.Out, "Deleted the view %s.\n", cli.Printable(c.Name, 64))
 	return err
 }

@@ -7,17 +7,18 @@ import (
 	"slices"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
-func describeWatch() description {
-	return description{
-		name: "watch", summary: "Watch what happens, live: numbers, what expires next, events.", command: &watchCommand{}, ends: clientEnds(),
-		detail: "It goes on until it is interrupted. On a terminal it is a picture that fits its size, in colours unless NO_COLOR is set; else, or with --plain, a line for each event and for each change of an entity's numbers. A server that is away for a while is waited for.",
-		examples: []example{
-			{"mayfly watch", "Watches everything."},
-			{"mayfly watch orders", "Watches one queue."},
-			{"mayfly watch prices --json | jq -r 'select(.kind == \"expired\") | .messageId'", "Has each event of a topic and its subscriptions as a line of JSON."},
+func describeWatch() cli.Command {
+	return cli.Command{
+		Name: "watch", Summary: "Watch counts, expirations and events live.", Flags: &watchCommand{}, ExitCodes: clientExitCodes(),
+		Detail: "It goes on until it is interrupted. On a terminal it is a picture that fits its size, in colours unless NO_COLOR is set; else, or with --plain, a line for each event and for each change of an entity's numbers. A server that is away for a while is waited for.",
+		Examples: []cli.Example{
+			{Line: "mayfly watch", Text: "Watches everything."},
+			{Line: "mayfly watch orders", Text: "Watches one queue."},
+			{Line: "mayfly watch prices --json | jq -r 'select(.kind == \"expired\") | .messageId'", Text: "Has each event of a topic and its subscriptions as a line of JSON."},
 		},
 	}
 }
@@ -25,41 +26,41 @@ func describeWatch() description {
 // watchCommand watches a namespace or an entity.
 type watchCommand struct {
 	client
-	Entity string `arg:"" optional:"" help:"Queue, topic or topic/Subscriptions/name; everything if absent."`
-	Plain  bool   `help:"Print lines instead of a picture, also on a terminal."`
+	Entity string `arg:"" optional:"" help:"Queue, topic or topic/Subscriptions/name; Default: everything."`
+	Plain  bool   `help:"Print lines instead of the live table on a terminal too."`
 
-	zone *time.Location // of the times that are shown; zero: this machine's
+	zone *time.Location // of displayed times; zero: local time
 }
 
 const (
-	watchPause = time.Second            // from one look to the next
-	watchPace  = 250 * time.Millisecond // after which a terminal's new size shows
+	watchPollInterval   = time.Second            // between polls
+	resizeCheckInterval = 250 * time.Millisecond // between checks of the terminal's size
 )
 
-// Run watches.
-func (c *watchCommand) Run(ctx context.Context, s streams) (err error) {
+// Run watches until ctx ends.
+func (c *watchCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	if c.zone == nil {
-		c.zone = time.Local //nolint:gosmopolitan // people look at it
+		c.zone = time.Local
 	}
-	if c.Plain || c.JSON || s.terminal.size == nil {
-		return c.plain(ctx, s)
+	if c.Plain || c.JSON || s.Terminal.Size == nil {
+		return c.printLines(ctx, s)
 	}
-	seen, err := c.look(ctx, watched{})
+	seen, err := c.poll(ctx, pollResult{})
 	if err != nil {
 		return err
 	}
-	if err := s.write([]byte(enterScreen)); err != nil {
+	if err := s.WriteRaw([]byte(enterScreen)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.write([]byte(leaveScreen))) }()
-	tick := time.NewTicker(watchPace)
+	defer func() { err = errors.Join(err, s.WriteRaw([]byte(leaveScreen))) }()
+	tick := time.NewTicker(resizeCheckInterval)
 	defer tick.Stop()
 	shown := ""
-	for next := time.Now().Add(watchPause); ; {
-		columns, lines := s.terminal.size()
-		picture := watchFrame{watched: seen, zone: c.zone, colours: s.terminal.colours, columns: columns, lines: lines}.screen()
-		if picture != shown { // what is there already would only flicker
-			if err := s.write([]byte(picture)); err != nil {
+	for next := time.Now().Add(watchPollInterval); ; {
+		columns, lines := s.Terminal.Size()
+		picture := watchFrame{pollResult: seen, zone: c.zone, colours: s.Terminal.Colours, columns: columns, lines: lines}.screen()
+		if picture != shown { // writing the same picture again would flicker
+			if err := s.WriteRaw([]byte(picture)); err != nil {
 				return err
 			}
 			shown = picture
@@ -72,28 +73,28 @@ func (c *watchCommand) Run(ctx context.Context, s streams) (err error) {
 		if time.Now().Before(next) {
 			continue
 		}
-		if seen, err = c.look(ctx, seen); err != nil {
+		if seen, err = c.poll(ctx, seen); err != nil {
 			return err
 		}
-		next = time.Now().Add(watchPause)
+		next = time.Now().Add(watchPollInterval)
 	}
 }
 
-// watched is what there is to be seen.
-type watched struct {
-	at       string // the server's address
-	now      time.Time
-	entities []api.Entity
-	horizon  api.Horizon
-	events   []event // newest first
-	silent   bool    // the store keeps no history
-	away     error   // why there was no answer this time; the rest is what was last seen
+// pollResult is the result of a poll.
+type pollResult struct {
+	server    string // the server's address
+	now       time.Time
+	entities  []api.Entity
+	horizon   api.Horizon
+	events    []event // newest first
+	noHistory bool    // the store keeps no history
+	pollError error   // why the latest poll failed; the other fields are from the last one that succeeded
 }
 
-// look asks for everything once. After a first look, a server that does not
-// answer is no error.
-func (c *watchCommand) look(ctx context.Context, before watched) (watched, error) {
-	now, err := c.lookAt(ctx)
+// poll polls the server. After a first success, a server that does not respond is not an
+// error.
+func (c *watchCommand) poll(ctx context.Context, before pollResult) (pollResult, error) {
+	now, err := c.fetch(ctx)
 	if err == nil {
 		return now, nil
 	}
@@ -101,31 +102,31 @@ func (c *watchCommand) look(ctx context.Context, before watched) (watched, error
 		return now, context.Cause(ctx)
 	}
 	p, refused := errors.AsType[*api.Problem](err)
-	_, nobody := errors.AsType[*unreachable](err)
-	if before.at == "" || !nobody && (!refused || p.Status != http.StatusServiceUnavailable) {
+	_, nobody := errors.AsType[*cli.UnreachableError](err)
+	if before.server == "" || !nobody && (!refused || p.Status != http.StatusServiceUnavailable) {
 		return now, err
 	}
-	before.away = err
+	before.pollError = err
 	return before, nil
 }
 
-func (c *watchCommand) lookAt(ctx context.Context) (w watched, err error) {
-	if w.at, err = c.base(); err != nil {
+func (c *watchCommand) fetch(ctx context.Context) (w pollResult, err error) {
+	if w.server, err = c.serverURL(); err != nil {
 		return w, err
 	}
 	of := ""
 	if c.Entity != "" {
-		of = "&entity=" + escaped(c.Entity)
+		of = "&entity=" + queryEscape(c.Entity)
 	}
-	if _, err := c.ask(ctx, http.MethodGet, "/api/v1/horizon?count=20"+of, nil, &w.horizon, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, "/api/v1/horizon?count=20"+of, nil, &w.horizon, 0); err != nil {
 		return w, err
 	}
 	w.now = w.horizon.Now
 	var all api.Entities
-	if _, err := c.ask(ctx, http.MethodGet, "/api/v1/entities", nil, &all, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, "/api/v1/entities", nil, &all, 0); err != nil {
 		return w, err
 	}
-	w.entities = slices.DeleteFunc(all.Entities, func(e api.Entity) bool { return !c.concerns(e.Path) })
-	w.events, w.silent, err = c.eventsNow(ctx)
+	w.entities = slices.DeleteFunc(all.Entities, func(e api.Entity) bool { return !c.watches(e.Path) })
+	w.events, w.noHistory, err = c.fetchEvents(ctx)
 	return w, err
 }

@@ -11,25 +11,24 @@ import (
 	"strings"
 	"time"
 
+	"mayfly/cmd/mayfly/cli"
+	"mayfly/engine/history"
 	"mayfly/web/api"
-	"mayfly/web/past"
 )
 
-// An event is one of the history, and what the server said of it.
+// An event is an event of the history and its JSON as the server sent it.
 type event struct {
-	past.Event
+	history.Event
 	raw json.RawMessage
 }
 
-// eventsAtOnce is how many events are asked for in one look, the most that a
-// server tells.
-const eventsAtOnce = 1000
+// maxPolledEvents is the number of events per poll, the server's limit.
+const maxPolledEvents = 1000
 
-func escaped(text string) string { return url.QueryEscape(text) }
+func queryEscape(text string) string { return url.QueryEscape(text) }
 
-// concerns tells whether an entity is the one that is watched, or a subscription
-// of it.
-func (c *watchCommand) concerns(path string) bool {
+// watches reports whether an entity is the watched one or one of its subscriptions.
+func (c *watchCommand) watches(path string) bool {
 	n := len(c.Entity)
 	if n == 0 || strings.EqualFold(path, c.Entity) {
 		return true
@@ -38,16 +37,16 @@ func (c *watchCommand) concerns(path string) bool {
 	return len(path) > n+len(below) && strings.EqualFold(path[:n], c.Entity) && strings.EqualFold(path[n:n+len(below)], below)
 }
 
-// eventsNow are the latest events, newest first; silent if the store keeps none.
-func (c *watchCommand) eventsNow(ctx context.Context) (events []event, silent bool, err error) {
-	of := fmt.Sprintf("/api/v1/activity?scope=all&count=%d", eventsAtOnce)
+// fetchEvents returns the latest events, newest first; silent if the store keeps no history.
+func (c *watchCommand) fetchEvents(ctx context.Context) (events []event, silent bool, err error) {
+	of := fmt.Sprintf("/api/v1/activity?scope=all&count=%d", maxPolledEvents)
 	if c.Entity != "" {
-		of += "&path=" + escaped(c.Entity)
+		of += "&path=" + queryEscape(c.Entity)
 	}
 	var answer struct {
 		Events []json.RawMessage `json:"events"`
 	}
-	_, err = c.ask(ctx, http.MethodGet, of, nil, &answer, 0)
+	_, err = c.request(ctx, http.MethodGet, of, nil, &answer, 0)
 	if p, ok := errors.AsType[*api.Problem](err); ok && p.Status == http.StatusNotImplemented {
 		return nil, true, nil
 	}
@@ -57,13 +56,13 @@ func (c *watchCommand) eventsNow(ctx context.Context) (events []event, silent bo
 	events = make([]event, len(answer.Events))
 	for i, raw := range answer.Events {
 		if events[i].raw = raw; json.Unmarshal(raw, &events[i].Event) != nil {
-			return nil, false, fmt.Errorf("the server tells of an event in a way that cannot be read: %s", printable(string(raw), 200))
+			return nil, false, fmt.Errorf("the server tells of an event in a way that cannot be read: %s", cli.Printable(string(raw), 200))
 		}
 	}
 	return events, false, nil
 }
 
-// line is an event in words.
+// line describes an event on one line.
 func (e event) line(zone *time.Location) string {
 	parts := []string{e.At.In(zone).Format(time.TimeOnly), fmt.Sprintf("%-16s", e.Kind)}
 	if e.Path != "" {
@@ -73,58 +72,57 @@ func (e event) line(zone *time.Location) string {
 		parts = append(parts, fmt.Sprintf("#%d", e.SequenceNumber))
 	}
 	if e.MessageID != "" {
-		parts = append(parts, "id "+printable(e.MessageID, 40))
+		parts = append(parts, "id "+cli.Printable(e.MessageID, 40))
 	}
 	if e.To != "" {
 		parts = append(parts, "to "+e.To)
 	}
 	if e.Count > 1 {
-		parts = append(parts, messages(e.Count))
+		parts = append(parts, cli.MessageCount(e.Count))
 	}
 	for _, said := range []string{e.Reason, e.Actor} {
 		if said != "" {
-			parts = append(parts, "· "+printable(said, 80))
+			parts = append(parts, "· "+cli.Printable(said, 80))
 		}
 	}
 	return strings.TrimRight(strings.Join(parts, "  "), " ")
 }
 
-// plain prints what is new in each look: the numbers of entities that changed,
-// and events, oldest first. What was before the first look is not told, but the
-// numbers are.
-func (c *watchCommand) plain(ctx context.Context, s streams) error {
+// printLines prints the changes of each poll: the counts of entities that changed, and new events,
+// oldest first. For the first poll it prints the counts but no events.
+func (c *watchCommand) printLines(ctx context.Context, s cli.Streams) error {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
-	var before watched
+	var before pollResult
 	for {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-pause.C:
 		}
-		now, err := c.look(ctx, before)
+		now, err := c.poll(ctx, before)
 		if err != nil {
 			return err
 		}
-		if err := c.tell(s, before, now); err != nil {
+		if err := c.printChanges(s, before, now); err != nil {
 			return err
 		}
 		before = now
-		pause.Reset(watchPause)
+		pause.Reset(watchPollInterval)
 	}
 }
 
-func (c *watchCommand) tell(s streams, before, now watched) error {
+func (c *watchCommand) printChanges(s cli.Streams, before, now pollResult) error {
 	var b strings.Builder
-	if now.away != nil && before.away == nil {
-		fmt.Fprintln(s.err, "mayfly: "+now.away.Error()+"; trying again") //nolint:errcheck // there is nobody else to tell
+	if now.pollError != nil && before.pollError == nil {
+		fmt.Fprintln(s.Err, "mayfly: "+now.pollError.Error()+"; trying again") //nolint:errcheck // nowhere else to report it
 	}
-	fresh, lost := newer(now.events, before.events)
-	if before.at == "" {
+	fresh, lost := eventsAfter(now.events, before.events)
+	if before.server == "" {
 		fresh, lost = nil, false
 	}
 	if lost {
-		fmt.Fprintf(s.err, "mayfly: more than %d events in a second; some are not shown\n", eventsAtOnce) //nolint:errcheck // there is nobody else to tell
+		fmt.Fprintf(s.Err, "mayfly: more than %d events in a second; some are not shown\n", maxPolledEvents) //nolint:errcheck // nowhere else to report it
 	}
 	for _, e := range slices.Backward(fresh) {
 		if c.JSON {
@@ -140,17 +138,17 @@ func (c *watchCommand) tell(s streams, before, now watched) error {
 	}
 	for _, e := range now.entities {
 		if n, known := was[e.Path]; !c.JSON && (!known || n != e.Counts) {
-			fmt.Fprintf(&b, "%s  %-16s  %s  %s\n", now.now.In(c.zone).Format(time.TimeOnly), "counts", e.Path, countsText(e.Counts))
+			fmt.Fprintf(&b, "%s  %-16s  %s  %s\n", now.now.In(c.zone).Format(time.TimeOnly), "counts", e.Path, describeCounts(e.Counts))
 		}
 	}
-	return s.write([]byte(b.String()))
+	return s.WriteRaw([]byte(b.String()))
 }
 
-// newer are the events that were not there before; lost if there are more than
-// were told.
-func newer(now, before []event) (fresh []event, lost bool) {
+// eventsAfter returns the events that are not in before; lost if there were more than one poll
+// returns.
+func eventsAfter(now, before []event) (fresh []event, lost bool) {
 	if len(before) == 0 {
-		return now, len(now) == eventsAtOnce
+		return now, len(now) == maxPolledEvents
 	}
 	last := before[0]
 	for i, e := range now {
@@ -158,9 +156,9 @@ func newer(now, before []event) (fresh []event, lost bool) {
 			return now[:i], false
 		}
 	}
-	return now, len(now) == eventsAtOnce
+	return now, len(now) == maxPolledEvents
 }
 
-func countsText(n api.Counts) string {
+func describeCounts(n api.Counts) string {
 	return fmt.Sprintf("%d active, %d locked, %d deferred, %d scheduled, %d dead", n.Active, n.Locked, n.Deferred, n.Scheduled, n.DeadLetter)
 }

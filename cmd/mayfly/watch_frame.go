@@ -8,90 +8,90 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
-// What a terminal is told around the pictures (ECMA-48 and xterm's private
-// modes): a screen of our own without a cursor, and the former one back.
+// Control sequences around the pictures (ECMA-48 and xterm's private modes): they switch to
+// the alternate screen without a cursor, and back.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l"
 	leaveScreen = "\x1b[?25h\x1b[?1049l"
-	beginFrame  = "\x1b[?2026h\x1b[H" // nothing shows until the end of it, where that is known
+	beginFrame  = "\x1b[?2026h\x1b[H" // the terminal shows nothing until the end of the frame, if it supports that
 	endOfLine   = "\x1b[K"
 	endFrame    = "\x1b[J\x1b[?2026l"
 )
 
-// A watchFrame is a picture of what was seen, for a screen of so many columns
-// and lines.
+// A watchFrame draws the result of a poll for a screen of a given size.
 type watchFrame struct {
-	watched
+	pollResult
 	zone           *time.Location
 	colours        bool
 	columns, lines int
 }
 
-// screen is the picture as a terminal takes it, over the one before.
+// screen returns the picture with control sequences, to draw over the previous one.
 func (f watchFrame) screen() string {
 	var b strings.Builder
 	b.WriteString(beginFrame)
-	for i, l := range f.picture() {
+	for i, l := range f.frameLines() {
 		if i > 0 {
 			b.WriteString("\r\n")
 		}
-		b.WriteString(l.in(f.colours) + endOfLine)
+		b.WriteString(l.render(f.colours) + endOfLine)
 	}
 	b.WriteString(endFrame)
 	return b.String()
 }
 
-// text is the picture without anything for a terminal.
+// text returns the picture without control sequences.
 func (f watchFrame) text() string {
 	var b strings.Builder
-	for _, l := range f.picture() {
+	for _, l := range f.frameLines() {
 		b.WriteString(l.text + "\n")
 	}
 	return b.String()
 }
 
-// A line of a picture has one look.
-type line struct {
+// A frameLine of a picture has one tone.
+type frameLine struct {
 	text string
 	tone tone
 }
 
 type tone string
 
-// The looks of a line, as SGR.
+// Tones of a line, as SGR parameters.
 const (
 	toneUsual   tone = ""
 	toneHeading tone = "1"
 	toneFaint   tone = "2"
-	toneDead    tone = "33" // it becomes a dead letter, or did
-	toneLost    tone = "31" // it is lost, or was
+	toneDead    tone = "33" // it is dead-lettered, or will be
+	toneLost    tone = "31" // it is lost, or will be
 )
 
-func (l line) in(colours bool) string {
+func (l frameLine) render(colours bool) string {
 	if !colours || l.tone == toneUsual {
 		return l.text
 	}
 	return "\x1b[" + string(l.tone) + "m" + l.text + "\x1b[0m"
 }
 
-// picture is at most as many lines as there are, none longer than the screen is
-// wide. Where there is little room, the end is left out first; entities and what
-// expires next leave some to the events.
-func (f watchFrame) picture() []line {
-	var all []line
+// frameLines returns at most f.lines lines, none wider than the screen. If there is not enough
+// room, it cuts the end first; entities and the next messages to expire leave some room for
+// events.
+func (f watchFrame) frameLines() []frameLine {
+	var all []frameLine
 	add := func(t tone, format string, args ...any) {
-		all = append(all, line{cutTo(fmt.Sprintf(format, args...), f.columns), t})
+		all = append(all, frameLine{truncate(fmt.Sprintf(format, args...), f.columns), t})
 	}
-	add(toneHeading, "Mayfly  %s  %s", f.at, f.now.In(f.zone).Format(time.TimeOnly))
-	if f.away != nil {
-		add(toneLost, "%s; trying again", f.away)
+	add(toneHeading, "Mayfly  %s  %s", f.server, f.now.In(f.zone).Format(time.TimeOnly))
+	if f.pollError != nil {
+		add(toneLost, "%s; trying again", f.pollError)
 	} else {
-		add(toneUsual, "%s", countsText(f.totals()))
+		add(toneUsual, "%s", describeCounts(f.totals()))
 	}
-	room := max(2, f.lines-fixedLines)
+	room := max(2, f.lines-fixedLineCount)
 	add(toneUsual, "")
 	f.addEntities(add, max(1, room/3))
 	add(toneUsual, "")
@@ -103,10 +103,10 @@ func (f watchFrame) picture() []line {
 	return all[:min(len(all), max(1, f.lines))]
 }
 
-// fixedLines are those of a picture that no entity, message or event has.
-const fixedLines = 12
+// fixedLineCount is the number of lines of a picture other than entities, messages and events.
+const fixedLineCount = 12
 
-type adder func(t tone, format string, args ...any)
+type addLine func(t tone, format string, args ...any)
 
 func (f watchFrame) totals() (sum api.Counts) {
 	for _, e := range f.entities {
@@ -119,11 +119,11 @@ func (f watchFrame) totals() (sum api.Counts) {
 	return sum
 }
 
-// addEntities shows those with the most messages.
-func (f watchFrame) addEntities(add adder, most int) {
+// addEntities adds the entities with the most messages.
+func (f watchFrame) addEntities(add addLine, most int) {
 	const numbers = 8 * 5
 	all := slices.Clone(f.entities)
-	slices.SortStableFunc(all, func(a, b api.Entity) int { return cmp.Compare(messagesIn(b.Counts), messagesIn(a.Counts)) })
+	slices.SortStableFunc(all, func(a, b api.Entity) int { return cmp.Compare(totalMessages(b.Counts), totalMessages(a.Counts)) })
 	wide := 12
 	for _, e := range all[:min(len(all), most)] {
 		wide = max(wide, utf8.RuneCountInString(e.Path))
@@ -136,44 +136,44 @@ func (f watchFrame) addEntities(add adder, most int) {
 	add(toneHeading, "%-*s%8s%8s%8s%8s%8s", wide, name, "ACTIVE", "LOCKED", "DEFERD", "SCHED", "DEAD")
 	for _, e := range all[:min(len(all), most)] {
 		n := e.Counts
-		add(toneUsual, "%-*s%8d%8d%8d%8d%8d", wide, cutTo(e.Path, wide), n.Active, n.Locked, n.Deferred, n.Scheduled, n.DeadLetter)
+		add(toneUsual, "%-*s%8d%8d%8d%8d%8d", wide, truncate(e.Path, wide), n.Active, n.Locked, n.Deferred, n.Scheduled, n.DeadLetter)
 	}
 	if len(all) == 0 {
 		add(toneFaint, "There is no queue, topic or subscription.")
 	}
 }
 
-// addHorizon shows how many messages expire within which time.
-func (f watchFrame) addHorizon(add adder) {
+// addHorizon adds how many messages expire within which time.
+func (f watchFrame) addHorizon(add addLine) {
 	names, kept, gone := "EXPIRE WITHIN", "dead-letter", "lost"
 	row := func(text string, value any) string { return fmt.Sprintf("%s%7v", text, value) }
 	names, kept, gone = fmt.Sprintf("%-14s", names), fmt.Sprintf("%-14s", kept), fmt.Sprintf("%-14s", gone)
 	for _, s := range f.horizon.Spans {
-		names, kept, gone = row(names, within(s.Within)), row(kept, s.DeadLetter), row(gone, s.Lost)
+		names, kept, gone = row(names, formatSpan(s.Within)), row(kept, s.DeadLetter), row(gone, s.Lost)
 	}
 	add(toneHeading, "%s", names)
 	add(toneDead, "%s", kept)
 	add(toneLost, "%s", gone)
 }
 
-// within is a span's end for people.
-func within(text string) string {
+// formatSpan formats the end of a span.
+func formatSpan(text string) string {
 	if text == "" {
 		return "later"
 	}
 	return strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(text, "P"), "T"))
 }
 
-func (f watchFrame) addNext(add adder, most int) {
+func (f watchFrame) addNext(add addLine, most int) {
 	add(toneHeading, "NEXT TO EXPIRE")
 	for _, m := range f.horizon.Next[:min(len(f.horizon.Next), most)] {
-		left, fate, t := until(f.now, &m.ExpiresAt), "is lost", toneLost
+		left, fate, t := timeUntil(f.now, &m.ExpiresAt), "is lost", toneLost
 		if m.DeadLetter {
 			fate, t = "becomes a dead letter", toneDead
 		}
 		text := fmt.Sprintf("%8s  %s  #%d", left, m.Path, m.SequenceNumber)
 		if m.MessageID != "" {
-			text += "  id " + printable(m.MessageID, 40)
+			text += "  id " + cli.Printable(m.MessageID, 40)
 		}
 		add(t, "%s  %s", text, fate)
 	}
@@ -182,9 +182,9 @@ func (f watchFrame) addNext(add adder, most int) {
 	}
 }
 
-func (f watchFrame) addEvents(add adder, most int) {
+func (f watchFrame) addEvents(add addLine, most int) {
 	add(toneHeading, "EVENTS")
-	if f.silent {
+	if f.noHistory {
 		add(toneFaint, "The store keeps no history.")
 	}
 	for _, e := range f.events[:max(0, min(len(f.events), most))] {
@@ -199,8 +199,8 @@ func (f watchFrame) addEvents(add adder, most int) {
 	}
 }
 
-// cutTo shortens text to so many columns.
-func cutTo(text string, columns int) string {
+// truncate shortens text to a number of columns.
+func truncate(text string, columns int) string {
 	runes := []rune(text)
 	if len(runes) <= columns {
 		return text

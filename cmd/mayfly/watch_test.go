@@ -16,14 +16,14 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
-	"mayfly/web/access"
 	"mayfly/web/api"
 )
 
-// A nearby is the API of a broker without a network, for bubbles.
+// A nearby is a broker's API without a network, for synctest bubbles.
 type nearby struct {
 	broker *broker.Broker
 	api    http.Handler
@@ -32,7 +32,7 @@ type nearby struct {
 	away error // guarded by mu
 }
 
-// near opens a broker on a store in memory. The end of the test closes it.
+// near opens a broker on a store in memory, until the test ends.
 func near(t *testing.T) *nearby {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -42,7 +42,7 @@ func near(t *testing.T) *nearby {
 	}
 	t.Cleanup(func() { b.Close() })
 	e := echo.New()
-	e.HTTPErrorHandler = api.Mount(e.Group("/api/v1"), api.Options{Broker: b, Room: access.NewRoom(), Logger: log})
+	e.HTTPErrorHandler = api.Mount(e.Group("/api/v1"), api.Options{Broker: b, Logger: log})
 	return &nearby{broker: b, api: e}
 }
 
@@ -64,21 +64,21 @@ func (n *nearby) leave(why error) {
 	n.away = why
 }
 
-// ask is how a command reaches it.
+// client returns a client of the API.
 func (n *nearby) client() client { return client{Server: "http://127.0.0.1:8080", transport: n} }
 
-// does runs a client command there.
+// does sends an API request, which has to succeed.
 func (n *nearby) does(t *testing.T, method, path string, in any) {
 	t.Helper()
-	if _, err := n.client().ask(t.Context(), method, "/api/v1"+path, in, nil, 0); err != nil {
+	if _, err := n.client().request(t.Context(), method, "/api/v1"+path, in, nil, 0); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// shop has queues, a topic, and messages in every state.
+// shop returns a broker with queues, a topic, and messages in every state.
 func shop(t *testing.T) *nearby {
 	n := near(t)
-	for _, e := range []api.Creation{
+	for _, e := range []api.NewEntity{
 		{Kind: "queue", Path: "orders", Properties: map[string]json.RawMessage{"DeadLetteringOnMessageExpiration": json.RawMessage("true")}},
 		{Kind: "queue", Path: "mail"}, {Kind: "topic", Path: "prices"}, {Kind: "subscription", Path: "prices/Subscriptions/dear"},
 	} {
@@ -92,7 +92,7 @@ func shop(t *testing.T) *nearby {
 	return n
 }
 
-// A tape is a terminal that keeps what is written to it.
+// A tape is a terminal that keeps its output.
 type tape struct {
 	mu             sync.Mutex
 	frames         []string // guarded by mu
@@ -124,13 +124,13 @@ func (p *tape) all() []string {
 	return append([]string{}, p.frames...)
 }
 
-// The pictures of watch, second by second, at the sizes that terminals have.
+// TestWatchFrames compares the pictures of watch, second by second, at usual terminal sizes.
 func TestWatchFrames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := shop(t)
 		c := &watchCommand{client: n.client(), zone: time.UTC}
 		var b strings.Builder
-		var seen watched
+		var seen pollResult
 		for _, of := range []struct {
 			after          time.Duration
 			entity         string
@@ -139,12 +139,12 @@ func TestWatchFrames(t *testing.T) {
 			time.Sleep(of.after)
 			c.Entity = of.entity
 			var err error
-			if seen, err = c.look(t.Context(), seen); err != nil {
+			if seen, err = c.poll(t.Context(), seen); err != nil {
 				t.Fatal(err)
 			}
-			frame := watchFrame{watched: seen, zone: time.UTC, columns: of.columns, lines: of.lines}
+			frame := watchFrame{pollResult: seen, zone: time.UTC, columns: of.columns, lines: of.lines}
 			fmt.Fprintf(&b, "---- %d × %d, %s\n%s", of.columns, of.lines, of.entity, frame.text())
-			picture := frame.picture()
+			picture := frame.frameLines()
 			if len(picture) > of.lines {
 				t.Errorf("%d lines do not fit into %d", len(picture), of.lines)
 			}
@@ -154,22 +154,22 @@ func TestWatchFrames(t *testing.T) {
 				}
 			}
 		}
-		golden(t, "watch/frames.txt", b.String())
+		Golden(t, "watch/frames.txt", b.String())
 	})
 }
 
-// On a terminal there is a screen of its own, nothing is written twice, a new size
-// shows, a server that is away is waited for, and the former screen comes back.
+// On a terminal, watch has its own screen, writes only changes, adapts to a new size, waits for a
+// server that is away, and restores the former screen.
 func TestWatchOnATerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := near(t)
-		n.does(t, http.MethodPost, "/entities", api.Creation{Kind: "queue", Path: "orders"})
+		n.does(t, http.MethodPost, "/entities", api.NewEntity{Kind: "queue", Path: "orders"})
 		p := &tape{columns: 80, lines: 24}
 		ctx, stop := context.WithCancelCause(t.Context())
 		ended := make(chan error, 1)
 		c := &watchCommand{client: n.client(), zone: time.UTC}
 		go func() {
-			ended <- c.Run(ctx, streams{out: p, err: p, terminal: terminal{out: true, colours: true, size: p.size}})
+			ended <- c.Run(ctx, cli.Streams{Out: p, Err: p, Terminal: cli.Terminal{Out: true, Colours: true, Size: p.size}})
 		}()
 		time.Sleep(3*time.Second + time.Millisecond)
 		frames := p.all()
@@ -182,7 +182,7 @@ func TestWatchOnATerminal(t *testing.T) {
 			}
 		}
 		p.resize(30, 5)
-		time.Sleep(watchPace)
+		time.Sleep(resizeCheckInterval)
 		if last := p.all(); strings.Count(last[len(last)-1], "\r\n") != 4 {
 			t.Errorf("at 5 lines: %q", last[len(last)-1])
 		}
@@ -197,8 +197,8 @@ func TestWatchOnATerminal(t *testing.T) {
 		if last := p.all(); strings.Contains(last[len(last)-1], "trying again") {
 			t.Errorf("got %q", last[len(last)-1])
 		}
-		stop(errStopped)
-		if err := <-ended; exitOf(err) != exitInterrupted {
+		stop(cli.ErrStopped)
+		if err := <-ended; cli.ExitCodeOf(err) != cli.ExitInterrupted {
 			t.Errorf("it ended with %v", err)
 		}
 		if last := p.all(); last[len(last)-1] != leaveScreen {
@@ -217,7 +217,7 @@ func TestWatchWithoutColours(t *testing.T) {
 	}
 }
 
-// Into a pipe go lines: what changes, each event once, oldest first.
+// Into a pipe, watch writes lines: what changes, each event once, oldest first.
 func TestWatchPlain(t *testing.T) {
 	for _, asJSON := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -227,15 +227,15 @@ func TestWatchPlain(t *testing.T) {
 			ended := make(chan error, 1)
 			c := &watchCommand{client: n.client(), zone: time.UTC}
 			c.JSON = asJSON
-			go func() { ended <- c.Run(ctx, streams{out: &out, err: &said}) }()
+			go func() { ended <- c.Run(ctx, cli.Streams{Out: &out, Err: &said}) }()
 			time.Sleep(9500 * time.Millisecond)
 			n.leave(fmt.Errorf("it is away"))
 			time.Sleep(3 * time.Second)
 			n.leave(nil)
 			n.does(t, http.MethodPost, "/send/mail", api.Outgoing{MessageID: "m-3"})
 			time.Sleep(1500 * time.Millisecond)
-			stop(errStopped)
-			if err := <-ended; exitOf(err) != exitInterrupted {
+			stop(cli.ErrStopped)
+			if err := <-ended; cli.ExitCodeOf(err) != cli.ExitInterrupted {
 				t.Errorf("it ended with %v", err)
 			}
 			if asJSON {
@@ -244,22 +244,22 @@ func TestWatchPlain(t *testing.T) {
 				}
 				return
 			}
-			golden(t, "watch/plain.txt", out.String()+"---- on standard error\n"+said.String())
+			Golden(t, "watch/plain.txt", out.String()+"---- on standard error\n"+said.String())
 		})
 	}
 }
 
 func TestWatchWhatIsNotThere(t *testing.T) {
 	n := near(t)
-	for entity, want := range map[string]int{"nowhere": exitNotFound, "a//b": exitRefused} {
+	for entity, want := range map[string]int{"nowhere": cli.ExitNotFound, "a//b": cli.ExitRefused} {
 		c := &watchCommand{client: n.client(), Entity: entity}
-		if err := c.Run(t.Context(), streams{out: &bytes.Buffer{}, err: &bytes.Buffer{}}); err == nil || exitOf(err) != want {
+		if err := c.Run(t.Context(), cli.Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}); err == nil || cli.ExitCodeOf(err) != want {
 			t.Errorf("%s: got %v", entity, err)
 		}
 	}
 	n.leave(fmt.Errorf("it is away"))
 	c := &watchCommand{client: n.client()}
-	if err := c.Run(t.Context(), streams{out: &bytes.Buffer{}, err: &bytes.Buffer{}}); err == nil || exitOf(err) != exitUnreachable {
+	if err := c.Run(t.Context(), cli.Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}}); err == nil || cli.ExitCodeOf(err) != cli.ExitUnreachable {
 		t.Errorf("got %v", err)
 	}
 }
@@ -279,15 +279,15 @@ func TestNewer(t *testing.T) {
 	}{
 		{at(13, 12, 11), at(12, 11), 1}, {at(21, 13), at(13), 1}, {at(13), at(13), 0}, {at(13, 12), nil, 2}, {nil, at(3), 0}, {at(13, 11), at(12), 1},
 	} {
-		if got, lost := newer(tc.now, tc.before); len(got) != tc.want || lost {
+		if got, lost := eventsAfter(tc.now, tc.before); len(got) != tc.want || lost {
 			t.Errorf("%v after %v: got %d, lost %v", tc.now, tc.before, len(got), lost)
 		}
 	}
-	many := make([]event, eventsAtOnce)
+	many := make([]event, maxPolledEvents)
 	for i := range many {
 		many[i].N = uint64(9_000 - i)
 	}
-	if _, lost := newer(many, at(1)); !lost {
+	if _, lost := eventsAfter(many, at(1)); !lost {
 		t.Error("nothing says that some are missing")
 	}
 }

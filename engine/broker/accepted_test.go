@@ -2,13 +2,13 @@ package broker
 
 import "testing"
 
-// A session that was given and is over before its receiver wakes up is given all
-// the same: what has become of it the session says.
+// A session that was granted and has ended before its receiver wakes up is still returned: its
+// methods report the end.
 func TestAcceptedAndOver(t *testing.T) {
-	s := &Session{b: &Broker{done: make(chan struct{})}, taken: make(chan struct{}), done: make(chan struct{}), err: ErrSessionEnded}
-	close(s.taken)
+	s := &Session{b: &Broker{done: make(chan struct{})}, accepted: make(chan struct{}), done: make(chan struct{}), err: ErrSessionEnded}
+	close(s.accepted)
 	close(s.done)
-	for range 100 { // which of two channels is looked at first is chance
+	for range 100 { // select picks one of two ready channels at random
 		if got, err := s.await(t.Context(), 0); got != s || err != nil {
 			t.Fatalf("got %v, %v", got, err)
 		}

@@ -9,13 +9,13 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A namespace gets its root rule once, with keys of its own.
+// A namespace gets its root rule once, with its own keys.
 func TestFurnishAccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		root := func() engine.AccessRule {
 			t.Helper()
-			if err := w.FurnishAccess(t.Context()); err != nil {
+			if err := w.EnsureRootAccessRule(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			rules, err := w.AccessRules(t.Context())
@@ -63,10 +63,10 @@ func TestAccessKeys(t *testing.T) {
 		if changed := set(w.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "CI", Rights: engine.ListenRight}, "me")); changed.PrimaryKey != "mine" || changed.SecondaryKey != made.SecondaryKey || changed.Added || !made.Added {
 			t.Error("other rights brought other keys")
 		}
-		if r := must(w.RenewAccessKey(t.Context(), "", "ci", engine.PrimaryKey, "me")); len(r.PrimaryKey) != 44 || r.SecondaryKey != made.SecondaryKey {
+		if r := must(w.RegenerateAccessKey(t.Context(), "", "ci", engine.PrimaryKey, "me")); len(r.PrimaryKey) != 44 || r.SecondaryKey != made.SecondaryKey {
 			t.Errorf("after the first was renewed, keys are %q, %q", r.PrimaryKey, r.SecondaryKey)
 		}
-		if r := must(w.RenewAccessKey(t.Context(), "", "ci", engine.SecondaryKey, "me")); len(r.SecondaryKey) != 44 || r.SecondaryKey == made.SecondaryKey {
+		if r := must(w.RegenerateAccessKey(t.Context(), "", "ci", engine.SecondaryKey, "me")); len(r.SecondaryKey) != 44 || r.SecondaryKey == made.SecondaryKey {
 			t.Errorf("after the second was renewed, it is %q", r.SecondaryKey)
 		}
 		if _, err := w.AddAccessRule(t.Context(), "", engine.AccessRule{Name: "CI", Rights: engine.ManageRight}, "me"); !errors.Is(err, engine.ErrExists) {

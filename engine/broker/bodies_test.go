@@ -31,8 +31,8 @@ func (c *counted) SmallBodies(ctx context.Context, keys []engine.Key, found func
 	})
 }
 
-// Bodies that are not in memory are read many at a time; one that does not come
-// so is opened by itself, as are large ones.
+// Bodies that are not in memory are read many at a time; one that such a read leaves out is
+// opened by itself, as are large ones.
 func TestBodiesTogether(t *testing.T) {
 	store := &counted{Store: new(memory.Store)}
 	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, broker.Options{CacheBytes: 1})
@@ -58,7 +58,7 @@ func TestBodiesTogether(t *testing.T) {
 	if _, err := b.Send(t.Context(), "q", out, ""); err != nil {
 		t.Fatal(err)
 	}
-	got, err := b.Receive(t.Context(), broker.Receive{Path: "q", Max: n})
+	got, err := b.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Max: n})
 	if err != nil || len(got) != n {
 		t.Fatalf("got %d messages, %v", len(got), err)
 	}

@@ -17,24 +17,25 @@ import (
 	"mayfly/engine"
 )
 
-// Options are how a broker runs. The zero value is right for a laptop.
+// Options configure a broker. The zero value is right for a laptop.
 type Options struct {
-	Name       string         // of the namespace, for people; zero: "default"
-	Limits     *engine.Limits // zero: engine.DefaultLimits
-	Logger     *slog.Logger   // zero: slog.Default
-	Events     int            // events kept for readers; zero: 16384
-	EventBytes int64          // of contents in them; zero: 32 MiB
-	InboxOps   int            // operations that may wait for their turn; zero: 4096
-	InboxBytes int64          // bytes of messages that may wait; zero: 64 MiB
-	CacheBytes int64          // of bodies kept in memory; zero: 32 MiB
-	SoftDelay  time.Duration  // how long locks and last uses may wait for a commit; zero: 500 ms
-	EagerLocks bool           // every commit has the locks taken before it, also those that SoftDelay lets wait
-	Unswept    bool           // for tests: nothing happens before somebody asks for it
-	Machine    *Machine       // the clock; zero: the system's, which nobody can turn
+	Name        string         // of the namespace, for display; zero: "default"
+	Limits      *engine.Limits // zero: engine.DefaultLimits
+	Logger      *slog.Logger   // zero: slog.Default
+	Events      int            // events kept for readers; zero: 16384
+	EventBytes  int64          // bytes of contents in them; zero: 32 MiB
+	InboxOps    int            // operations that may wait for their turn; zero: 4096
+	InboxBytes  int64          // bytes of messages that may wait; zero: 64 MiB
+	CacheBytes  int64          // bytes of bodies kept in memory; zero: 32 MiB
+	SoftDelay   time.Duration  // how long locks and last uses may wait for a commit; zero: 500 ms
+	EagerLocks  bool           // each commit includes all earlier locks, even those that SoftDelay lets wait
+	NoSweep     bool           // for tests: nothing expires or is swept until a caller asks for it
+	Memory      *engine.Memory // shared by all namespaces of the process; zero: no limit
+	ManualClock *ManualClock   // the clock; zero: the system's, which cannot be turned
 
 	HistoryFor   time.Duration // how long a history keeps events; zero: a week; negative: no bound
-	HistoryBytes int64         // how much room it may take; zero: 256 MiB; negative: no bound
-	HistoryRate  int           // events a second that it is given at the most, of what every message does and of the rest; zero: 1000
+	HistoryBytes int64         // bytes it may use; zero: 256 MiB; negative: no bound
+	HistoryRate  int           // events a second that it keeps at most, of routine events and of the rest; zero: 1000
 }
 
 func (o Options) limits() engine.Limits {
@@ -45,13 +46,13 @@ func (o Options) limits() engine.Limits {
 }
 
 const (
-	sweepWork     = 2048 // changes that one turn makes for nobody in particular
-	sweepBeside   = 48   // the same while callers are about, so that none waits long for a commit
-	aboutFor      = 100 * time.Millisecond
+	sweepWork     = 2048 // changes by the sweep in one turn
+	busySweepWork = 48   // the same while callers are active, so that none waits long for a commit
+	busyFor       = 100 * time.Millisecond
 	drainOps      = 1024             // operations of one turn
 	probeEvery    = time.Second      // attempts to write while read-only
 	reopenEvery   = time.Second      // attempts to open the store again
-	closePatience = 10 * time.Second // for the last commit
+	closeTimeout  = 10 * time.Second // for the last commit
 )
 
 // A Broker serves one namespace. Its methods are safe for concurrent use.
@@ -61,37 +62,41 @@ type Broker struct {
 	log    *slog.Logger
 	open   func(context.Context) (engine.Store, error)
 
-	inbox  chan *op
-	room   *semaphore.Weighted // bytes of operations in flight
-	stop   context.CancelFunc
-	done   chan struct{} // closed when run has returned
-	err    error         // why; read after done
-	events *Log
-	bodies *cache
-	clock  timepiece // run moves it on; set by Open
-	past   *follower // nil if the store is no engine.History; set by Open
+	inbox    chan *op
+	inFlight *semaphore.Weighted // bytes of operations in flight
+	stop     context.CancelFunc
+	done     chan struct{} // closed when run has returned
+	err      error         // why run ended; read after done
+	events   *Log
+	bodies   *bodyCache
+	clock    clockSource    // run advances it; set by Open
+	history  *historyWriter // nil if the store is no engine.History; set by Open
 
 	// Owned by run.
-	ns        *engine.Namespace
-	links     map[engine.LinkID]Sink // receivers that have not ended
-	lapsed    lapses                 // those that have, and stay
-	later     []*op                  // whose steps said errNotYet
-	softSince engine.Instant         // when the oldest soft change was made; zero: there is none
-	askedAt   engine.Instant         // when somebody last asked for something
-	probeAt   engine.Instant         // when to try writing again, while read-only
-	probeSize int                    // how much to try with
+	ns                  *engine.Namespace
+	links               map[engine.LinkID]Sink // receivers that have not ended
+	lossListeners       lossListeners          // receivers that lost their sessions and stay
+	postponed           []*op                  // operations whose steps returned errNotYet
+	memoryFullAnnounced bool                   // EventMemoryFull was announced, and EventMemoryFree not yet
+	softSince           engine.Instant         // when the oldest soft change was made; zero if there is none
+	lastRequestAt       engine.Instant         // when a caller last submitted an operation
+	probeAt             engine.Instant         // when to try writing again, while read-only
+	probeSize           int                    // bytes to try with
+	freeSpaceAt         engine.Instant         // when to free room in the store, while read-only
 
-	store  atomic.Pointer[opened]
-	link   atomic.Uint64
-	health atomic.Pointer[Health]
-	pace   pace
-	took   durations // of commits
-	taken  pins
-	stir   chan struct{} // holds one token while there is something for who keeps the vigil
+	store         atomic.Pointer[openStore]
+	memory        *engine.Memory // set by Open
+	share         atomic.Pointer[engine.MemoryShare]
+	link          atomic.Uint64
+	health        atomic.Pointer[Health]
+	commitTimer   commitTimer
+	commitTimes   histogram // of commits
+	releasedPins  pinList
+	expiryChanged chan struct{} // holds one token while there is news for the expiry watch
 }
 
-// opened is a store with what belongs to its epoch.
-type opened struct {
+// openStore is a store with what belongs to its epoch.
+type openStore struct {
 	engine.Store
 	keys  *engine.Keys
 	rules *engine.Rulebook
@@ -99,24 +104,25 @@ type opened struct {
 	from  uint64 // number of the last event before this epoch
 }
 
-// Open loads everything from the store and starts to serve. open is called
-// again whenever a commit failed in a way that leaves its outcome unknown; the
-// broker closes what it opened. An error of the first call is returned as it
-// is; an *engine.OwnedError of a later one ends the broker.
+// Open loads everything from the store and starts to serve. open is called again whenever a
+// commit failed in a way that leaves its outcome unknown; the broker closes what it opened. An
+// error of the first call is returned unchanged; an *engine.OwnedError of a later one ends the
+// broker.
 func Open(ctx context.Context, open func(context.Context) (engine.Store, error), o Options) (*Broker, error) {
 	b := &Broker{
 		o: o, limits: o.limits(), log: cmp.Or(o.Logger, slog.Default()), open: open,
-		inbox:  make(chan *op, cmp.Or(o.InboxOps, 4096)),
-		room:   semaphore.NewWeighted(cmp.Or(o.InboxBytes, 64<<20)),
-		done:   make(chan struct{}),
-		events: newLog(cmp.Or(o.Events, 16384), cmp.Or(o.EventBytes, 32<<20)),
-		bodies: newCache(cmp.Or(o.CacheBytes, 32<<20)),
-		links:  map[engine.LinkID]Sink{},
-		stir:   make(chan struct{}, 1),
+		inbox:         make(chan *op, cmp.Or(o.InboxOps, 4096)),
+		inFlight:      semaphore.NewWeighted(cmp.Or(o.InboxBytes, 64<<20)),
+		done:          make(chan struct{}),
+		events:        newLog(cmp.Or(o.Events, 16384), cmp.Or(o.EventBytes, 32<<20)),
+		bodies:        newBodyCache(cmp.Or(o.CacheBytes, 32<<20)),
+		links:         map[engine.LinkID]Sink{},
+		expiryChanged: make(chan struct{}, 1),
+		memory:        cmp.Or(o.Memory, new(engine.Memory)),
 	}
 	b.health.Store(&Health{})
-	if b.clock = newClock(); o.Machine != nil {
-		b.clock = o.Machine
+	if b.clock = newSystemClock(); o.ManualClock != nil {
+		b.clock = o.ManualClock
 	}
 	if err := b.load(ctx); err != nil {
 		return nil, err
@@ -124,41 +130,47 @@ func Open(ctx context.Context, open func(context.Context) (engine.Store, error),
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	b.stop = stop
 	if b.store.Load().history() != nil {
-		b.past = follow(context.WithoutCancel(ctx), b)
+		b.history = startHistoryWriter(context.WithoutCancel(ctx), b)
 	}
 	b.announce(engine.EventStarted, fmt.Sprintf("epoch %d", b.Epoch()))
 	go func() { // ends with Close, which waits for done
 		b.run(running)
+		b.releaseNamespace()
 		close(b.done)
-		b.refuseOps(b.closed())
+		b.refuseOps(b.closedError())
 	}()
 	return b, nil
 }
 
-// load opens the store and reads it whole.
+// load opens the store and reads all of it.
 func (b *Broker) load(ctx context.Context) error {
 	store, err := b.open(ctx)
 	if err != nil {
 		return err
 	}
 	keys, rules := engine.NewKeys(store.Epoch()), &engine.Rulebook{}
-	ns := engine.New(engine.Options{Limits: b.limits, Keys: keys, Nonce: nonce, Rules: rules})
+	inMemory, ok := store.(engine.InMemory)
+	ns := engine.New(engine.Options{
+		Limits: b.limits, Keys: keys, Nonce: nonce, Rules: rules, Memory: b.memory, InMemory: ok && inMemory.InMemory(),
+	})
 	recorded, err := restore(ctx, ns, store)
-	if err != nil { // closed no earlier: Close waits for those who read
+	if err != nil { // closed no earlier: Close waits for readers
 		return errors.Join(fmt.Errorf("load the namespace: %w", err), store.Close())
 	}
-	if ahead := b.clock.follow(recorded); ahead > 0 {
-		b.log.Warn("the last commit lies ahead of the system clock; the system clock is used", "ahead", ahead)
-		b.update(func(h *Health) { h.ClockAhead = ahead })
+	if ahead := b.clock.startFrom(recorded); ahead > 0 {
+		b.log.Warn("the last commit is ahead of the system clock; using the system clock", "ahead", ahead)
+		b.updateHealth(func(h *Health) { h.ClockAhead = ahead })
 	}
 	ns.Restored(b.clock.now())
 	b.ns = ns
-	b.store.Store(&opened{Store: store, keys: keys, rules: rules, epoch: store.Epoch(), from: b.events.Last()})
-	b.stirred()
+	b.share.Store(ns.MemoryShare())
+	b.countDamaged()
+	b.store.Store(&openStore{Store: store, keys: keys, rules: rules, epoch: store.Epoch(), from: b.events.Last()})
+	b.signalExpiryChanged()
 	return nil
 }
 
-// restore has ns take in what the store remembers, and returns its clock.
+// restore loads the store's records into ns and returns the recorded clock.
 func restore(ctx context.Context, ns *engine.Namespace, store engine.Store) (recorded engine.Instant, err error) {
 	for r, err := range store.Load(ctx) {
 		if err != nil {
@@ -174,45 +186,45 @@ func restore(ctx context.Context, ns *engine.Namespace, store engine.Store) (rec
 	return recorded, nil
 }
 
-// nonce is random, so that a lock token cannot be guessed from another.
+// nonce returns a random number, so that a lock token cannot be guessed from another.
 func nonce() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails, by its contract
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// closed is what callers are told when the broker has ended; read it after done.
-func (b *Broker) closed() error {
+// closedError returns the error for callers when the broker has ended. Call it after done.
+func (b *Broker) closedError() error {
 	if errors.Is(b.err, engine.ErrFenced) {
-		return errElsewhere
+		return errNotOwner
 	}
 	return engine.ErrClosed
 }
 
-// Done is closed when the broker has ended.
+// Done returns a channel that is closed when the broker has ended.
 func (b *Broker) Done() <-chan struct{} { return b.done }
 
-// Name is the namespace's.
+// Name returns the namespace's name.
 func (b *Broker) Name() string { return cmp.Or(b.o.Name, "default") }
 
-// Limits are the namespace's.
+// Limits returns the namespace's limits.
 func (b *Broker) Limits() engine.Limits { return b.limits }
 
-// Epoch is the store's present one.
+// Epoch returns the store's present epoch.
 func (b *Broker) Epoch() uint64 { return b.store.Load().epoch }
 
-// Events is the log of what happens.
+// Events returns the log of events.
 func (b *Broker) Events() *Log { return b.events }
 
 // run is the owner of the namespace until ctx ends.
 func (b *Broker) run(ctx context.Context) {
 	alarm := time.NewTimer(0)
 	defer alarm.Stop()
-	turned := b.clock.turned()
-	// Close lets a commit that is under way end in peace, for a while.
+	turned := b.clock.changed()
+	// Close gives a running commit closeTimeout to end.
 	commits, hurry := context.WithCancel(context.WithoutCancel(ctx))
 	defer hurry()
-	calm := context.AfterFunc(ctx, func() { time.AfterFunc(closePatience, hurry) })
+	calm := context.AfterFunc(ctx, func() { time.AfterFunc(closeTimeout, hurry) })
 	defer calm()
 	for {
 		var ops []*op
@@ -222,32 +234,37 @@ func (b *Broker) run(ctx context.Context) {
 			b.shutDown(context.WithoutCancel(ctx))
 			return
 		case <-lost:
-			b.giveUp(b.later, engine.ErrFenced)
+			b.endFenced(b.postponed, engine.ErrFenced)
 			return
 		case <-alarm.C:
 		case <-turned:
-			b.stirred()
+			b.signalExpiryChanged()
+		case why := <-b.storeTrouble():
+			b.suspendWrites(why)
+			alarm.Reset(b.sleepTime())
+			continue
 		case o := <-b.inbox:
-			ops = b.drain(o)
+			ops = b.drainInbox(o)
 		}
-		ops, b.later = slices.Concat(b.later, ops), nil
+		ops, b.postponed = slices.Concat(b.postponed, ops), nil
 		switch err := b.turn(commits, ops); {
 		case errors.Is(err, engine.ErrFenced):
-			b.giveUp(ops, err)
+			b.endFenced(ops, err)
 			return
 		case err != nil:
-			b.abandon(ops, err)
+			b.answerUnknown(ops, err)
 			if again := b.reopen(ctx, err); again != nil {
-				b.leave(again)
+				b.endBroken(again)
 				return
 			}
 		}
-		alarm.Reset(b.pause())
+		b.announceMemory()
+		alarm.Reset(b.sleepTime())
 	}
 }
 
-// drain takes what has piled up, in order.
-func (b *Broker) drain(first *op) []*op {
+// drainInbox takes the waiting operations, in order.
+func (b *Broker) drainInbox(first *op) []*op {
 	ops := []*op{first}
 	for len(ops) < drainOps {
 		select {
@@ -260,30 +277,32 @@ func (b *Broker) drain(first *op) []*op {
 	return ops
 }
 
-// slice is how much a turn may do that nobody asked for: a storm of due
-// messages is settled in large slices when nobody else is there, and in small
-// ones beside others.
-func (b *Broker) slice(now engine.Instant, asked bool) int {
+// sweepBudget returns how much due work one turn may do: large slices while no callers are active,
+// so that a storm of due messages is settled fast, and small ones beside callers.
+func (b *Broker) sweepBudget(now engine.Instant, asked bool) int {
 	if asked {
-		b.askedAt = now
+		b.lastRequestAt = now
 	}
-	if b.askedAt != 0 && now.Sub(b.askedAt) < aboutFor {
-		return sweepBeside
+	if b.lastRequestAt != 0 && now.Sub(b.lastRequestAt) < busyFor {
+		return busySweepWork
 	}
 	return sweepWork
 }
 
 func (b *Broker) softDelay() time.Duration { return cmp.Or(b.o.SoftDelay, 500*time.Millisecond) }
 
-// pause is how long the loop may sleep.
-func (b *Broker) pause() time.Duration {
+// sleepTime returns how long the loop may sleep.
+func (b *Broker) sleepTime() time.Duration {
 	now := b.clock.now()
 	next := b.probeAt
-	if len(b.later) > 0 {
+	if next != 0 && b.freeSpaceAt != 0 {
+		next = min(next, b.freeSpaceAt)
+	}
+	if len(b.postponed) > 0 {
 		next = now
 	}
 	if next == 0 {
-		if !b.o.Unswept {
+		if !b.o.NoSweep {
 			next = b.ns.NextDue()
 		}
 		if b.softSince != 0 {
@@ -295,5 +314,5 @@ func (b *Broker) pause() time.Duration {
 	if next == 0 {
 		return time.Hour
 	}
-	return min(max(0, b.clock.wait(next)), time.Hour)
+	return min(max(0, b.clock.timeUntil(next)), time.Hour)
 }

@@ -15,8 +15,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// Nobody asks, and what is due happens: not before its time, and at most a second
-// after it; what deletes itself when it is idle, half a minute.
+// Due work happens without any request: not before its time, and at most a second after it;
+// idle deletion, half a minute after it.
 func TestSweeper(t *testing.T) {
 	const hour = time.Hour
 	for name, tc := range map[string]struct {
@@ -30,7 +30,7 @@ func TestSweeper(t *testing.T) {
 		"DEC-8, TTL-31 expiry": {engine.Config{DefaultMessageTimeToLive: hour, DeadLetteringOnMessageExpiration: true},
 			func(w *world) { w.send("q", "a") }, hour, time.Second, engine.Counts{Active: 1}, engine.Counts{DeadLetter: 1}},
 		"DEC-8 lock": {engine.Config{LockDuration: time.Minute},
-			func(w *world) { w.send("q", "a"); w.receive(broker.Receive{Path: "q"}) }, time.Minute, time.Second, engine.Counts{Locked: 1}, engine.Counts{Active: 1}},
+			func(w *world) { w.send("q", "a"); w.receive(broker.ReceiveRequest{Path: "q"}) }, time.Minute, time.Second, engine.Counts{Locked: 1}, engine.Counts{Active: 1}},
 		"DEC-8, SCH-3 schedule": {engine.Config{}, func(w *world) {
 			now, err := w.Now(w.Context())
 			if err != nil {
@@ -69,8 +69,8 @@ func TestSweeper(t *testing.T) {
 	}
 }
 
-// TTL-27, TTL-31: nobody listens, and after fourteen days the message is in
-// the dead-letter queue, at its time and not before.
+// TTL-27, TTL-31: without receivers the message is in the dead-letter queue after fourteen
+// days, at its time and not before.
 func TestExpiryWithoutReceivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -85,7 +85,7 @@ func TestExpiryWithoutReceivers(t *testing.T) {
 		if c := w.counts("orders"); c.Active != 0 || c.DeadLetter != 1 {
 			t.Fatalf("at its time: %+v", c)
 		}
-		got := w.receive(broker.Receive{Path: "orders/$DeadLetterQueue"})
+		got := w.receive(broker.ReceiveRequest{Path: "orders/$DeadLetterQueue"})
 		if len(got) != 1 || got[0].Message.Extra.Reason != engine.ReasonExpired || text(t, got[0]) != "a" {
 			t.Fatalf("got %+v", got)
 		}
@@ -98,23 +98,23 @@ func TestReceiveWaitsAndIsServed(t *testing.T) {
 		w.queue("q", engine.Config{})
 		began := time.Now()
 		served := make(chan []broker.Received)
-		go func() { served <- w.receive(broker.Receive{Path: "q", Wait: time.Minute, Max: 5}) }()
+		go func() { served <- w.receive(broker.ReceiveRequest{Path: "q", Wait: time.Minute, Max: 5}) }()
 		time.Sleep(20 * time.Second)
 		w.send("q", "a", "b")
 		got := <-served
 		if len(got) != 2 || text(t, got[1]) != "b" || time.Since(began) != 20*time.Second {
 			t.Fatalf("%d messages after %v", len(got), time.Since(began))
 		}
-		if got := w.receive(broker.Receive{Path: "q", Wait: 3 * time.Second}); len(got) != 0 {
+		if got := w.receive(broker.ReceiveRequest{Path: "q", Wait: 3 * time.Second}); len(got) != 0 {
 			t.Fatalf("both are locked, yet %d came", len(got))
 		}
-		if got := w.receive(broker.Receive{Path: "q"}); len(got) != 0 || time.Since(began) != 23*time.Second {
+		if got := w.receive(broker.ReceiveRequest{Path: "q"}); len(got) != 0 || time.Since(began) != 23*time.Second {
 			t.Fatalf("%d messages after %v", len(got), time.Since(began))
 		}
 	})
 }
 
-// A caller who leaves while waiting leaves no lock behind.
+// A caller that leaves while waiting leaves no lock behind.
 func TestReceiveCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -123,7 +123,7 @@ func TestReceiveCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		done := make(chan error)
 		go func() {
-			_, err := w.Receive(ctx, broker.Receive{Path: "q", Wait: time.Hour})
+			_, err := w.Receive(ctx, broker.ReceiveRequest{Path: "q", Wait: time.Hour})
 			done <- err
 		}()
 		synctest.Wait()
@@ -138,8 +138,8 @@ func TestReceiveCancelled(t *testing.T) {
 	})
 }
 
-// Writes at the same time are done one after the other: each as a whole, and
-// none is in progress when another comes.
+// Writes at the same time are done one after the other: each as a whole, and none is in
+// progress when another starts.
 func TestAtOnce(t *testing.T) {
 	both := func(do func(i int) error) (errs [2]error) {
 		var at sync.WaitGroup
@@ -163,7 +163,7 @@ func TestAtOnce(t *testing.T) {
 			}), engine.ErrExists)
 		},
 		"PROP-13 deleting twice": func(t *testing.T, w *world) {
-			one(t, both(func(int) error { return w.Delete(t.Context(), "q", broker.Unasked, "test") }), engine.ErrNotFound)
+			one(t, both(func(int) error { return w.Delete(t.Context(), "q", broker.Unconfirmed, "test") }), engine.ErrNotFound)
 		},
 		"PROP-13 two updates": func(t *testing.T, w *world) {
 			configs := [2]engine.Config{{UserMetadata: "a", MaxDeliveryCount: 1}, {UserMetadata: "b", LockDuration: time.Minute}}
@@ -191,18 +191,18 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// A receiver that waits at an entity that goes is told so.
+// A receiver that waits at an entity that is deleted gets an error.
 func TestReceiveEndedByDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.queue("q", engine.Config{})
 		done := make(chan error)
 		go func() {
-			_, err := w.Receive(t.Context(), broker.Receive{Path: "q", Wait: time.Hour})
+			_, err := w.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Wait: time.Hour})
 			done <- err
 		}()
 		synctest.Wait()
-		if err := w.Delete(t.Context(), "q", broker.Unasked, "test"); err != nil {
+		if err := w.Delete(t.Context(), "q", broker.Unconfirmed, "test"); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-done; !errors.Is(err, engine.ErrNotFound) {
@@ -233,9 +233,9 @@ func TestWhatIsHard(t *testing.T) {
 		expect("create", 1)
 		w.send("q", "a", "b", "c", "d")
 		expect("send", 2)
-		got := w.receive(broker.Receive{Path: "q", Max: 3})
+		got := w.receive(broker.ReceiveRequest{Path: "q", Max: 3})
 		expect("peek-lock", 2)
-		if _, err := w.Renew(t.Context(), got[0].Token(), "", "test"); err != nil {
+		if _, err := w.RenewLock(t.Context(), got[0].Token(), "", "test"); err != nil {
 			t.Fatal(err)
 		}
 		expect("renew", 2)
@@ -245,9 +245,9 @@ func TestWhatIsHard(t *testing.T) {
 			}
 			expect(o.String(), 3+i)
 		}
-		w.receive(broker.Receive{Path: "q", Mode: engine.ReceiveAndDelete})
+		w.receive(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
 		expect("receive and delete", 6)
-		w.receive(broker.Receive{Path: "q"})
+		w.receive(broker.ReceiveRequest{Path: "q"})
 		before := len(w.store.batches())
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -258,8 +258,8 @@ func TestWhatIsHard(t *testing.T) {
 	})
 }
 
-// A store that is full makes the namespace read-only: nothing that was
-// answered is lost, nothing that was refused happened, and it recovers.
+// A full store makes the namespace read-only: no answered operation is lost, no refused one
+// happened, and the namespace recovers.
 func TestReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -276,7 +276,7 @@ func TestReadOnly(t *testing.T) {
 		if c := w.counts("q"); c.Active != 2 {
 			t.Fatalf("looking goes on: %+v", c)
 		}
-		time.Sleep(2 * time.Hour) // what expires meanwhile waits
+		time.Sleep(2 * time.Hour) // messages that expire meanwhile wait
 		if c := w.counts("q"); c.DeadLetter != 0 {
 			t.Fatalf("%+v", c)
 		}
@@ -296,8 +296,8 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// A commit whose outcome is unknown: the caller is told so, and the state is
-// the store's, whichever way it went.
+// A commit with an unknown outcome: the caller gets an error, and the state is the store's,
+// whether or not the commit was applied.
 func TestUnknownOutcome(t *testing.T) {
 	for name, applied := range map[string]bool{"MSG-8 applied": true, "MSG-8 not applied": false} {
 		t.Run(name, func(t *testing.T) {
@@ -325,8 +325,8 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// A broker whose store belongs to somebody else now answers nothing more and
-// does not open it again.
+// A broker whose store belongs to another server answers no more operations and does not open
+// the store again.
 func TestFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -349,7 +349,7 @@ func TestIdleDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.queue("reply", engine.Config{AutoDeleteOnIdle: 5 * time.Minute})
-		if got := w.receive(broker.Receive{Path: "reply", Wait: 20 * time.Minute}); len(got) != 0 {
+		if got := w.receive(broker.ReceiveRequest{Path: "reply", Wait: 20 * time.Minute}); len(got) != 0 {
 			t.Fatal("a message out of nowhere")
 		}
 		time.Sleep(5*time.Minute - time.Millisecond)
@@ -365,11 +365,11 @@ func TestIdleDeletion(t *testing.T) {
 
 func TestAgreed(t *testing.T) {
 	for name, tc := range map[string]struct {
-		agreed broker.Agreed
+		agreed broker.ConfirmedCount
 		have   int64
 		ok     bool
 	}{
-		"unasked":        {broker.Unasked, math.MaxInt64, true},
+		"unasked":        {broker.Unconfirmed, math.MaxInt64, true},
 		"fewer":          {10, 0, true},
 		"a tenth more":   {10, 11, true},
 		"beyond a tenth": {10, 12, false},
@@ -384,8 +384,8 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-// OPS-7: a purge removes what was there when it began, in slices, and a number
-// that has grown too much refuses it.
+// OPS-7: a purge removes the messages that existed when it began, in slices, and refuses if
+// their number has grown too much.
 func TestPurge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{Limits: roomy()})
@@ -395,7 +395,7 @@ func TestPurge(t *testing.T) {
 			many[i] = "x"
 		}
 		w.send("q", many...)
-		w.receive(broker.Receive{Path: "q"})
+		w.receive(broker.ReceiveRequest{Path: "q"})
 		if _, err := w.Purge(t.Context(), "q", []engine.Class{engine.ClassActive}, 8000, "test"); !errors.Is(err, engine.ErrChanged) {
 			t.Fatalf("got %v", err)
 		}
@@ -415,7 +415,7 @@ func roomy() *engine.Limits {
 	return &l
 }
 
-// Many expire at once; whoever sends meanwhile is answered, and all is settled.
+// Many messages expire at once; senders are answered meanwhile, and all is settled.
 func TestStormDoesNotStarveSenders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{Limits: roomy()})
@@ -438,7 +438,7 @@ func TestClosedBrokerAnswers(t *testing.T) {
 		w.queue("q", engine.Config{})
 		done := make(chan error)
 		go func() {
-			_, err := w.Receive(t.Context(), broker.Receive{Path: "q", Wait: time.Hour})
+			_, err := w.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Wait: time.Hour})
 			done <- err
 		}()
 		synctest.Wait()
@@ -457,8 +457,8 @@ func TestClosedBrokerAnswers(t *testing.T) {
 	})
 }
 
-// A body over 64 KiB goes ahead of its message and comes back whole; one that
-// was refused leaves nothing.
+// A body over 64 KiB is stored ahead of its message and comes back whole; a refused one leaves
+// nothing.
 func TestLargeBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -468,7 +468,7 @@ func TestLargeBody(t *testing.T) {
 		if _, err := w.Send(t.Context(), "q", out, ""); err != nil {
 			t.Fatal(err)
 		}
-		got := w.receive(broker.Receive{Path: "q", Mode: engine.ReceiveAndDelete})
+		got := w.receive(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
 		if len(got) != 1 || text(t, got[0]) != large {
 			t.Fatalf("%d messages", len(got))
 		}
@@ -489,7 +489,7 @@ func TestLargeBody(t *testing.T) {
 		if _, err := w.Send(gone, "q", out, ""); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v", err)
 		}
-		for range 3 { // they go with later batches
+		for range 3 { // they are dropped with later batches
 			w.send("q", "small")
 		}
 		dropped := map[engine.Key]bool{}

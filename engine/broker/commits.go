@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// Commits says how long the commits since the broker was opened took.
+// Commits holds how long the commits since the broker was opened took.
 type Commits struct {
-	// Within has, for each of CommitBounds, how many took no longer; the last
-	// one, beyond them, is all there were.
+	// Within has, for each of CommitBounds, how many took no longer; one more element, the
+	// last, counts all commits.
 	Within []uint64
 	Total  time.Duration
 }
 
-// CommitBounds are the bounds of Commits.Within, in rising order.
+// CommitBounds returns the bounds of Commits.Within, in rising order.
 func CommitBounds() []time.Duration {
 	return []time.Duration{
 		100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
@@ -22,25 +22,25 @@ func CommitBounds() []time.Duration {
 	}
 }
 
-// Commits tells how long commits take. It waits for nobody.
+// Commits returns how long commits took. It does not wait for the owner.
 func (b *Broker) Commits() Commits {
-	out := Commits{Within: make([]uint64, len(b.took.n)), Total: time.Duration(b.took.total.Load())}
+	out := Commits{Within: make([]uint64, len(b.commitTimes.buckets)), Total: time.Duration(b.commitTimes.total.Load())}
 	sum := uint64(0)
-	for i := range b.took.n {
-		sum += b.took.n[i].Load()
+	for i := range b.commitTimes.buckets {
+		sum += b.commitTimes.buckets[i].Load()
 		out.Within[i] = sum
 	}
 	return out
 }
 
-// durations count how long something took, by the bounds of Commits. Safe for
+// histogram counts how long something took, by the bounds of Commits. It is safe for
 // concurrent use.
-type durations struct {
-	n     [16]atomic.Uint64 // of each bound those that no smaller one has, then those beyond all
-	total atomic.Int64
+type histogram struct {
+	buckets [16]atomic.Uint64 // for each bound those above the next smaller one, then those beyond all
+	total   atomic.Int64
 }
 
-func (d *durations) add(took time.Duration) {
+func (d *histogram) add(took time.Duration) {
 	i := 0
 	for _, bound := range CommitBounds() {
 		if took <= bound {
@@ -48,6 +48,6 @@ func (d *durations) add(took time.Duration) {
 		}
 		i++
 	}
-	d.n[i].Add(1)
+	d.buckets[i].Add(1)
 	d.total.Add(int64(took))
 }

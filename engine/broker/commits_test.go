@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// TestDurationsAreCountedByTheirBounds has one exactly at a bound, one just beyond
-// it and one beyond all.
+// TestDurationsAreCountedByTheirBounds adds a duration exactly at a bound, one just beyond it
+// and one beyond all.
 func TestDurationsAreCountedByTheirBounds(t *testing.T) {
 	var b Broker
 	bounds := CommitBounds()
-	if len(b.took.n) != len(bounds)+1 {
-		t.Fatalf("there are %d places for %d bounds", len(b.took.n), len(bounds))
+	if len(b.commitTimes.buckets) != len(bounds)+1 {
+		t.Fatalf("there are %d places for %d bounds", len(b.commitTimes.buckets), len(bounds))
 	}
 	for _, took := range []time.Duration{time.Millisecond, time.Millisecond + 1, time.Hour} {
-		b.took.add(took)
+		b.commitTimes.add(took)
 	}
 	got := b.Commits()
 	for i, bound := range bounds {

@@ -5,28 +5,25 @@
 // turn's operations gather, so a slow disk makes batches larger, not answers
 // wrong.
 //
-// Everything a caller is told is durable, but for locks, their renewals and
-// last uses, which may be lost in a crash: then a message is simply free again.
+// Every answer to a caller is durable, except locks, their renewals and last uses, which may
+// be lost in a crash: then a message is simply free again.
 //
-// What a durable commit did not confirm, a look, a refusal or a message under a
-// lock, is told only while the store says that the namespace is still ours.
-// When it is not, the broker ends with engine.ErrFenced and what it had decided
-// is not so.
+// What no durable commit confirmed (a read, a refusal, a message under a lock) is answered
+// only while the store confirms that this broker still owns the namespace. When it does not,
+// the broker ends with engine.ErrFenced and what it had decided does not count.
 //
-// When a commit fails without anybody knowing what the store has, the broker
-// loads everything again from the store, the same way as at start. When the
-// store says that it cannot take writes, the broker goes read-only: looking
-// goes on, changes are answered with engine.ErrBusy and the reason, and it
-// recovers by itself.
+// When a commit fails and its outcome is unknown, the broker loads everything again from the
+// store, as at start. When the store takes no writes, the broker goes read-only: reads
+// continue, changes are refused with engine.ErrBusy and the reason, and the broker recovers by
+// itself.
 //
-// Callers wait for their answers, or hand in a function that is called with them
-// and go on: SubmitSend and the methods of a Link, which is a receiver that stays
-// and is told by way of a Sink. An operation may say that it is to come again in
-// the next turn, as a drain does while there is something left to deliver.
+// Callers wait for their answers, or hand in a function that is called with them and go on:
+// SubmitSend and the methods of a Link, which is a receiver that stays and is notified through
+// a Sink. An operation may ask to run again in the next turn, as a drain does while there are
+// messages to deliver.
 //
-// A Search goes through all there is a few messages in a turn, and reads bodies
-// beside the owner.
+// A SearchRequest goes through all messages, a few in each turn, and reads bodies outside the owner.
 //
-// What happened is numbered and published in the Log; a store that is an
-// engine.History too is given it by a follower, behind everybody's back.
+// Events are numbered and published in the Log; if the store is an engine.History too, a
+// follower hands them to it in the background.
 package broker

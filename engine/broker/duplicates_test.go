@@ -14,7 +14,7 @@ import (
 func (w *world) seen(p engine.Path, id string) (seen bool) {
 	w.Helper()
 	err := w.Read(w.Context(), func(r broker.Reader) (err error) {
-		seen, err = r.Seen(p, id)
+		seen, err = r.IsDuplicate(p, id)
 		return err
 	})
 	if err != nil {
@@ -23,8 +23,8 @@ func (w *world) seen(p engine.Path, id string) (seen bool) {
 	return seen
 }
 
-// DUP-2, DUP-4, DUP-12: a duplicate is accepted and told of, the window is one
-// of the broker's clock, and both outlast the opening of the store.
+// DUP-2, DUP-4, DUP-12: a duplicate is accepted and reported, the window follows the broker's
+// clock, and both survive a reopening of the store.
 func TestDuplicateIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -74,8 +74,8 @@ func TestDuplicateIsDropped(t *testing.T) {
 	})
 }
 
-// A duplicate waits for no disk: nothing of it has to be durable but the count,
-// which may wait. What it repeats is durable first.
+// A duplicate does not wait for the disk: only its count has to be stored, which may wait. The
+// message it repeats is durable first.
 func TestDuplicateWaitsForNoCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

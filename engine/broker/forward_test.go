@@ -11,8 +11,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// FWD-1, FWD-8: who waits at the end of a chain is served at once; what a full or
-// closed destination did not take, a second after it does.
+// FWD-1, FWD-8: a receiver at the end of a chain is served at once; messages that a full or
+// closed destination did not take follow a second after it takes them.
 func TestForwardingWithoutHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -21,7 +21,7 @@ func TestForwardingWithoutHelp(t *testing.T) {
 		w.queue("start", engine.Config{ForwardTo: "mid", ForwardDeadLetteredMessagesTo: "end"})
 		began := time.Now()
 		served := make(chan []broker.Received)
-		go func() { served <- w.receive(broker.Receive{Path: "end", Wait: time.Minute}) }()
+		go func() { served <- w.receive(broker.ReceiveRequest{Path: "end", Wait: time.Minute}) }()
 		synctest.Wait()
 		w.send("start", "hello")
 		if got := <-served; len(got) != 1 || text(t, got[0]) != "hello" || time.Since(began) != 0 || got[0].Message.Hops != 2 {
@@ -45,14 +45,14 @@ func TestForwardingWithoutHelp(t *testing.T) {
 			t.Fatalf("a millisecond early there are %+v", c)
 		}
 		time.Sleep(time.Millisecond)
-		if got := w.receive(broker.Receive{Path: "end"}); len(got) != 1 || text(t, got[0]) != "dead" {
+		if got := w.receive(broker.ReceiveRequest{Path: "end"}); len(got) != 1 || text(t, got[0]) != "dead" {
 			t.Fatalf("got %+v", got)
 		}
 	})
 }
 
-// FWD-14: large bodies too find their way into the transfer dead-letter queue,
-// and do not stay when their message is refused.
+// FWD-14: large bodies, too, get into the transfer dead-letter queue, and are dropped when
+// their message is refused.
 func TestSendVia(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -67,7 +67,7 @@ func TestSendVia(t *testing.T) {
 		if err := via("dest"); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.receive(broker.Receive{Path: "dest", Mode: engine.ReceiveAndDelete}); len(got) != 1 || text(t, got[0]) != large {
+		if got := w.receive(broker.ReceiveRequest{Path: "dest", Mode: engine.ReceiveAndDelete}); len(got) != 1 || text(t, got[0]) != large {
 			t.Fatalf("got %d", len(got))
 		}
 		if err := via("nowhere"); !errors.Is(err, engine.ErrNotFound) {
@@ -82,7 +82,7 @@ func TestSendVia(t *testing.T) {
 			}
 		}
 		tdlq := engine.Path("via").Transfer()
-		if got := w.receive(broker.Receive{Path: tdlq, Mode: engine.ReceiveAndDelete}); len(got) != 1 || text(t, got[0]) != large {
+		if got := w.receive(broker.ReceiveRequest{Path: tdlq, Mode: engine.ReceiveAndDelete}); len(got) != 1 || text(t, got[0]) != large {
 			t.Fatalf("got %d", len(got))
 		}
 		classes := []engine.Class{engine.ClassActive}
@@ -92,7 +92,7 @@ func TestSendVia(t *testing.T) {
 		if pg, err := w.Purge(ctx, tdlq, classes, 1, ""); err != nil || pg.Removed != 1 {
 			t.Error(pg, err)
 		}
-		w.send("via", "small") // whatever is left to be let go is now
+		w.send("via", "small") // bodies that are to be dropped are dropped now
 		dropped := 0
 		for _, b := range w.store.batches() {
 			dropped += len(b.DropContents)

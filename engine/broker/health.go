@@ -8,58 +8,61 @@ import (
 	"mayfly/engine"
 )
 
-// Health is what operators should know; the zero value is all well.
+// Health reports problems to operators; the zero value means that all is well.
 type Health struct {
-	ReadOnly   string        // why nothing can be written; empty: it can
-	Reopening  string        // why the store is being opened again; empty: it is open
-	ClockAhead time.Duration // how far the last commit's instant lay ahead of the system's clock when the store was opened, if that was too far to believe
-	Slow       time.Duration // how long the commit under way takes, or the last one took if it ended within a minute; zero: no more than a second
+	ReadOnly   string        // why nothing can be written; empty if writes work
+	Reopening  string        // why the store is being opened again; empty if it is open
+	ClockAhead time.Duration // how far the last commit's instant lay ahead of the system's clock when the store was opened, if that was too far to trust
+	Memory     Memory        // zero unless most of the limit is used
+	Damaged    int           // messages that are damaged and not delivered
+	Slow       time.Duration // how long the commit under way takes, or the last one took if it ended within a minute; zero if no more than a second
 }
 
-// Health tells what keeps the broker from working as it should. It waits for
-// nobody.
+// Health returns what keeps the broker from working as it should. It does not wait for the
+// owner.
 func (b *Broker) Health() Health {
 	h := *b.health.Load()
-	h.Slow = b.pace.slow(time.Now())
+	h.Slow = b.commitTimer.slow(time.Now())
+	h.Memory = b.lowMemory()
 	return h
 }
 
-// update changes what Health says, but for Slow. Only the owner calls it.
-func (b *Broker) update(change func(*Health)) {
+// updateHealth changes the health, except Memory and Slow. Only the owner calls it.
+func (b *Broker) updateHealth(change func(*Health)) {
 	h := *b.health.Load()
 	change(&h)
 	b.health.Store(&h)
 }
 
-// commit is the open store's, with an eye on how long it takes.
+// commit commits to the open store and times it.
 func (b *Broker) commit(ctx context.Context, batch *engine.Batch) error {
-	end := b.pace.time()
+	end := b.commitTimer.start()
 	began := time.Now()
-	defer func() { b.took.add(time.Since(began)); end() }()
-	return b.store.Load().Commit(ctx, batch) //nolint:wrapcheck // its errors are the store's contract
+	defer func() { b.commitTimes.add(time.Since(began)); end() }()
+	return b.store.Load().Commit(ctx, batch)
 }
 
 const (
 	slowAfter = time.Second // a commit that takes longer is slow
-	slowFor   = time.Minute // how long one that has ended is told of
+	slowFor   = time.Minute // how long Health reports one that has ended
 )
 
-// pace is how long commits take. One goroutine times them, anybody may ask.
-type pace struct{ now, last atomic.Pointer[span] }
+// commitTimer measures how long commits take. One goroutine times them; any goroutine may ask.
+type commitTimer struct{ now, last atomic.Pointer[commitSpan] }
 
-type span struct{ began, ended time.Time }
+type commitSpan struct{ began, ended time.Time }
 
-// time begins a commit; call what it returns when the commit has ended.
-func (p *pace) time() (end func()) {
+// start begins a commit; call the returned function when the commit has ended.
+func (p *commitTimer) start() (end func()) {
 	began := time.Now()
-	p.now.Store(&span{began: began})
+	p.now.Store(&commitSpan{began: began})
 	return func() {
-		p.last.Store(&span{began, time.Now()})
+		p.last.Store(&commitSpan{began, time.Now()})
 		p.now.Store(nil)
 	}
 }
 
-func (p *pace) slow(now time.Time) time.Duration {
+func (p *commitTimer) slow(now time.Time) time.Duration {
 	if s := p.now.Load(); s != nil {
 		if d := now.Sub(s.began); d > slowAfter {
 			return d

@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A client does one thing after the other.
+// A client does one operation after the other.
 type client struct {
 	*history
 	n   int
@@ -42,8 +42,8 @@ func (c *client) work(ctx context.Context) {
 	c.Errorf("client %d lost patience", c.n)
 }
 
-// wait has the broker find its store again, mostly, and tells whether there is
-// hope of that.
+// wait lets the broker find its store again, mostly, and reports whether that is still
+// possible.
 func (c *client) wait(ctx context.Context) bool {
 	if c.chance(80) {
 		c.ground.rest(ctx)
@@ -84,19 +84,19 @@ func (c *client) step(ctx context.Context, d *desk) answer {
 	}
 }
 
-// deed begins one.
+// deed begins an operation.
 func (c *client) deed(v verb, d *desk) *deed {
 	return &deed{verb: v, queue: string(d.path), client: c.n, call: c.now()}
 }
 
-// ends notes how a deed ended.
+// ends records how an operation ended.
 func (c *client) ends(d *deed, err error) answer {
 	d.ret = c.now()
 	if d.answer = c.answer(err); d.answer == nothing {
 		return nothing
 	}
 	c.add(d)
-	for range d.most - 1 { // several that were taken, perhaps, among those of others
+	for range d.most - 1 { // further messages that may have been taken, between those of others
 		one := *d
 		c.add(&one)
 	}
@@ -130,27 +130,27 @@ func (c *client) mode() engine.Mode {
 	return engine.PeekLock
 }
 
-// few is how many messages to ask for.
+// few returns how many messages to ask for.
 func (c *client) few() int { return 1 + c.rnd.IntN(10)/7*c.rnd.IntN(3) }
 
-// receive takes messages. Several are several operations: receivers are served
-// in turn, one message each.
+// receive takes messages. Several are several operations: receivers are served in turn, one
+// message each.
 func (c *client) receive(ctx context.Context, from *desk, s spot) answer {
-	d := c.deed(taking, from)
+	d := c.deed(flushScope, from)
 	d.spot, d.mode, d.most = s, c.mode(), c.few()
-	all, err := c.Receive(ctx, broker.Receive{Path: from.at(s), Max: d.most, Mode: d.mode})
+	all, err := c.Receive(ctx, broker.ReceiveRequest{Path: from.at(s), Max: d.most, Mode: d.mode})
 	if err != nil {
 		return c.ends(d, err)
 	}
 	return c.took(from, d, all, "")
 }
 
-// took notes the messages that a receive got, and that it found no more.
+// took records the messages that a receive got, and that it found no others.
 func (c *client) took(from *desk, d *deed, all []broker.Received, session string) answer {
 	d.ret, d.answer = c.now(), done
 	for i, r := range all {
 		one := *d
-		one.call += int64(i) // which is the order to try first
+		one.call += int64(i) // the order to try first
 		one.got = []got{c.received(r)}
 		c.add(&one)
 		if d.handle == 0 && i > 0 && all[i-1].Message.Seq >= r.Message.Seq { // SEQ-7
@@ -188,8 +188,7 @@ func (c *client) outcome() engine.Outcome {
 	}
 }
 
-// settle says something about a message that was received, by whomever (LOCK-8),
-// or says it again (LOCK-7).
+// settle settles a message that any client received (LOCK-8), or settles it again (LOCK-7).
 func (c *client) settle(ctx context.Context, at *desk) answer {
 	from := &at.keys
 	if c.chance(10) {
@@ -229,7 +228,7 @@ func (c *client) settle(ctx context.Context, at *desk) answer {
 	return a
 }
 
-// numbers are one or two of what was deferred.
+// numbers returns one or two numbers of deferred messages.
 func (c *client) numbers(at *desk, s spot, session string) (all []aside, seqs []engine.Seq) {
 	for range 1 + c.rnd.IntN(4)/3 {
 		x, ok := pick(at, c.rnd, &at.aside, func(x aside) bool { return x.spot == s && x.id == session })
@@ -251,7 +250,7 @@ func (c *client) fetch(ctx context.Context, from *desk, s spot) answer {
 	}
 	d := c.deed(fetching, from)
 	d.spot, d.mode, d.seqs = s, c.mode(), seqs
-	found, err := c.Fetch(ctx, from.at(s), seqs, d.mode, "")
+	found, err := c.ReceiveDeferred(ctx, from.at(s), seqs, d.mode, "")
 	return c.fetched(from, d, all, found, err, session)
 }
 
@@ -268,7 +267,7 @@ func (c *client) fetched(from *desk, d *deed, all []aside, found []broker.Receiv
 	return a
 }
 
-// renew prolongs a lock; in a session that is the session's affair.
+// renew prolongs a lock; in a session it renews the session.
 func (c *client) renew(ctx context.Context, at *desk) answer {
 	k, ok := pick(at, c.rnd, &at.keys, func(k key) bool { return !at.sessions || k.spot == inDead })
 	if !ok {
@@ -277,6 +276,6 @@ func (c *client) renew(ctx context.Context, at *desk) answer {
 	keep(at, &at.keys, k)
 	d := c.deed(renewing, at)
 	d.token = k.got.token
-	_, err := c.Renew(ctx, k.token, at.at(k.spot), "")
+	_, err := c.RenewLock(ctx, k.token, at.at(k.spot), "")
 	return c.ends(d, err)
 }

@@ -20,14 +20,13 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// tick is what the clock of a history goes on by: there is room between two
-// moments.
+// tick is a step of a history's clock: there is room between two moments.
 const tick = 4
 
-// mostDeeds is how many operations a history has at the most.
+// mostDeeds is the maximum number of operations of a history.
 const mostDeeds = 1000
 
-// A history is what some clients did to a broker, and what they were told.
+// A history records what some clients did to a broker, and the answers.
 type history struct {
 	*testing.T
 	*broker.Broker
@@ -38,7 +37,7 @@ type history struct {
 	desks   []*desk
 	sent    atomic.Int64 // messages
 	handles atomic.Int64
-	idle    atomic.Int64 // operations that nothing came of for the broker's own reasons
+	idle    atomic.Int64 // operations that the broker did not do, for reasons of its own
 
 	mu     sync.Mutex
 	deeds  []*deed                  // guarded by mu
@@ -47,14 +46,14 @@ type history struct {
 
 func (h *history) now() int64 { return h.clock.Add(tick) }
 
-// add notes operations that have ended.
+// add records operations that have ended.
 func (h *history) add(all ...*deed) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.deeds = append(h.deeds, all...)
 }
 
-// full tells whether there is room for no more.
+// full reports whether the history is complete.
 func (h *history) full() bool {
 	h.ground.mu.Lock()
 	reopened := len(h.ground.reopened)
@@ -64,7 +63,7 @@ func (h *history) full() bool {
 	return len(h.deeds)+len(h.desks)*(reopened+2) > mostDeeds-50
 }
 
-// number names a lock token; each is given out once (LOCK-10).
+// number returns a number for a lock token; each token is issued once (LOCK-10).
 func (h *history) number(t engine.LockToken) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -75,7 +74,7 @@ func (h *history) number(t engine.LockToken) int {
 	return h.tokens[t]
 }
 
-// answer is what an error tells its caller.
+// answer classifies an error.
 func (h *history) answer(err error) answer {
 	text := ""
 	if err != nil {
@@ -100,12 +99,12 @@ func (h *history) answer(err error) answer {
 	return unsaid
 }
 
-// tell has clients drive a broker until the history is full.
+// tell lets clients drive a broker until the history is full.
 func tell(t *testing.T, seed uint64) *history {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	h := &history{T: t, seed: seed, tokens: map[engine.LockToken]int{}}
-	h.ground = &ground{clock: &h.clock, rnd: rand.New(rand.NewPCG(seed, 1)), faults: []storetest.Fault{storetest.Before, storetest.After, storetest.Unwritable}}
+	h.ground = &ground{clock: &h.clock, rnd: rand.New(rand.NewPCG(seed, 1)), faults: []storetest.Fault{storetest.FailBefore, storetest.FailAfter, storetest.FailUnwritable}}
 	b, err := broker.Open(t.Context(), h.ground.open, broker.Options{EagerLocks: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +131,7 @@ func tell(t *testing.T, seed uint64) *history {
 	return h
 }
 
-// end has everything seen once more when all is well again, and closes.
+// end looks at everything once more when the store works again, and closes.
 func (h *history) end(ctx context.Context) {
 	last := &client{history: h, n: 7, rnd: rand.New(rand.NewPCG(h.seed, 7))}
 	for _, d := range h.desks {
@@ -149,7 +148,7 @@ func (h *history) end(ctx context.Context) {
 	}
 }
 
-// operations is h as the checker takes it.
+// operations converts h for the checker.
 func (h *history) operations() (all []porcupine.Operation) {
 	g := h.ground
 	for _, d := range h.deeds {
@@ -169,11 +168,11 @@ func (h *history) operations() (all []porcupine.Operation) {
 	return all
 }
 
-// narrow says when something was done, if it was, whose answer is not known: in
-// the turn whose commit failed, of which nothing was acknowledged, or, for whoever
-// held a session, at some time before.
+// narrow narrows down when an operation with an unknown answer was done, if it was: in the
+// turn whose commit failed, of which nothing was acknowledged, or, by the holder of a session,
+// at some time before.
 func (h *history) narrow(d *deed) {
-	var failed []span
+	var failed []commitSpan
 	for _, f := range h.ground.failed {
 		if d.call < f.to && f.to < d.ret {
 			failed = append(failed, f)
@@ -187,7 +186,7 @@ func (h *history) narrow(d *deed) {
 	}
 }
 
-// received notes what a delivery says, and whether that is what was sent.
+// received records a delivery, and checks that it is what was sent.
 func (h *history) received(r broker.Received) got {
 	c, err := r.Content.Content()
 	if err != nil {

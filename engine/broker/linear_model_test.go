@@ -7,25 +7,23 @@ import (
 	"mayfly/engine"
 )
 
-// This file is what semantics.md says of one queue and its dead-letter queue,
-// one operation after the other, written without the engine. What is not known
-// for certain, because an answer was "whether this was done is not known", is
-// kept as all that may be so, and what is seen later rules out what was not.
+// This file specifies one queue and its dead-letter queue after SEMANTICS.md, one operation
+// after the other, written without the engine. Where an answer left the outcome unknown, the
+// model keeps all possible states, and later observations rule some out.
 
-// A version is one course that things may have taken as far as numbers are
-// concerned; the rest of what is not known is in it.
+// A version is one possible course of numbers; other uncertainty is kept in it.
 type version struct {
 	next     engine.Seq    // the number of the next message
 	letters  []letter      // by number
-	sessions []sessionFate // by id; those not named are free and have no state
+	sessions []sessionFate // by id; the others are free and have no state
 }
 
-// edit is a copy whose letters and sessions may be assigned to.
+// edit returns a copy whose letters and sessions may be assigned to.
 func (v *version) edit() *version {
 	return &version{v.next, slices.Clone(v.letters), slices.Clone(v.sessions)}
 }
 
-// each edits every letter, and gives up when f does.
+// each edits every letter, and stops when f returns false.
 func (v *version) each(f func(*letter) bool) bool {
 	for i := range v.letters {
 		if !f(&v.letters[i]) {
@@ -35,7 +33,7 @@ func (v *version) each(f func(*letter) bool) bool {
 	return true
 }
 
-// tidied is v without what is certain to be gone.
+// tidied returns v without what is certain to be gone.
 func (v *version) tidied() *version {
 	v.letters = slices.DeleteFunc(v.letters, func(l letter) bool { return len(l.fates) == 1 && l.fates[0].spot == gone })
 	v.sessions = slices.DeleteFunc(v.sessions, sessionFate.plain)
@@ -49,7 +47,7 @@ func (v *version) letter(n engine.Seq) *letter {
 	return nil
 }
 
-// holding is the letter that a token may lock.
+// holding returns the letter that a token may lock.
 func (v *version) holding(token int) *letter {
 	for i := range v.letters {
 		if l := &v.letters[i]; l.may(by(token)) {
@@ -69,7 +67,7 @@ func (v *version) send(d *deed) {
 	}
 }
 
-// sent is send with the numbers that the sender was told.
+// sent is send with the numbers that the sender got.
 func (v *version) sent(d *deed) bool {
 	first := v.next
 	v.send(d)
@@ -81,8 +79,7 @@ func (v *version) sent(d *deed) bool {
 	return len(d.seqs) == len(d.ids)
 }
 
-// take is one message that was received: the first that is ready (SEQ-7, SEQ-8,
-// SES-8).
+// take receives one message: the first that is ready (SEQ-7, SEQ-8, SES-8).
 func (v *version) take(d *deed) bool {
 	if !v.holds(d) {
 		return false
@@ -103,7 +100,7 @@ func (v *version) take(d *deed) bool {
 	}) && found
 }
 
-// had is what one message that was received says of it.
+// had checks l against a received message.
 func (v *version) had(d *deed, l *letter, g got, is func(fate) bool) bool {
 	if l.id != g.id || !l.where(func(f fate) bool { return is(f) && f.count == g.count }) {
 		return false
@@ -119,7 +116,7 @@ func (v *version) takeNone(d *deed) bool {
 	})
 }
 
-// perhapsTake is a take that need not have been.
+// perhapsTake is a take that may not have happened.
 func (v *version) perhapsTake(d *deed) {
 	if d.handle != 0 && !slices.Contains(v.session(d.session).holders, d.handle) {
 		return
@@ -135,7 +132,7 @@ func (v *version) perhapsTake(d *deed) {
 	})
 }
 
-// fetch is messages received by number, all or none (DEF-6, DEF-7, DEF-14).
+// fetch receives messages by number, all or none (DEF-6, DEF-7, DEF-14).
 func (v *version) fetch(d *deed) bool {
 	if !v.holds(d) {
 		return false
@@ -149,7 +146,7 @@ func (v *version) fetch(d *deed) bool {
 	return true
 }
 
-// fetchNone is a fetch that was refused: something was not to be had.
+// fetchNone is a fetch that was refused: a message was not available.
 func (v *version) fetchNone(d *deed) bool {
 	if !v.holds(d) {
 		return false
@@ -184,7 +181,7 @@ func (v *version) settle(d *deed) bool {
 	return true
 }
 
-// stands says that a token is good, and lapsed that it is not.
+// stands reports whether a token is valid, and lapsed whether it is not.
 func (v *version) stands(d *deed) bool {
 	l := v.holding(d.token)
 	return l != nil && l.where(by(d.token)) && v.taken(l)
@@ -195,10 +192,10 @@ func (v *version) lapsed(d *deed) bool {
 	return l == nil || l.not(by(d.token))
 }
 
-// reopen is the broker reading everything again from its store. What was
-// acknowledged is there. Of locks, those are that a later commit made durable,
-// and those are not that were taken after the last commit (DEC-12): they are
-// free, and have not failed. In between nobody can tell.
+// reopen is the broker reading everything again from its store. Acknowledged changes survive.
+// Of locks, those that a later commit made durable survive, and those taken after the last
+// commit do not (DEC-12): their messages are free, and have not failed. In between both are
+// possible.
 func (v *version) reopen(d *deed) {
 	v.each(func(l *letter) bool {
 		if !l.may(fate.locked) {

@@ -6,10 +6,10 @@ import (
 	"mayfly/engine"
 )
 
-// ProbeSoon has a read-only broker try at its next turn whether something can be
-// written, and not only when the second is over.
+// ProbeSoon lets a read-only broker try at its next turn whether writes work, instead of after
+// a second.
 func (b *Broker) ProbeSoon(ctx context.Context) error {
-	return act(ctx, b, func(*engine.Namespace, engine.Instant) error {
+	return exec(ctx, b, func(*engine.Namespace, engine.Instant) error {
 		b.probeAt = min(b.probeAt, 1)
 		return nil
 	})

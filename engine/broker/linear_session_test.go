@@ -5,32 +5,32 @@ import (
 	"slices"
 )
 
-// This file is what semantics.md says of sessions (§12), one operation after the
-// other, for linear_model_test.go.
+// This file specifies sessions (§12) after SEMANTICS.md, one operation after the other, for
+// linear_model_test.go.
 
-// A sessionFate is all that may be so of one session.
+// A sessionFate is all possible states of one session.
 type sessionFate struct {
 	id      string
-	holders []int    // who may hold it: a handle, nobody, or somebody who is not there any more
-	states  []string // that it may have
+	holders []int    // its possible holders: a handle, nobody, or unknown
+	states  []string // its possible states
 }
 
 const (
 	nobody  = 0
-	unknown = -1 // it left, or was of a former process
+	unknown = -1 // it left, or belonged to a former process
 	unset   = "" // a state that is set begins with "="
 )
 
 func freeSession(id string) sessionFate { return sessionFate{id, []int{nobody}, []string{unset}} }
 
-// plain tells whether there is nothing to know of it.
+// plain reports whether the session is certain to be free and without state.
 func (s sessionFate) plain() bool {
 	return len(s.holders) == 1 && s.holders[0] == nobody && len(s.states) == 1 && s.states[0] == unset
 }
 
 func byID(s sessionFate, id string) int { return cmp.Compare(s.id, id) }
 
-// session is the one to look at or to assign to.
+// session returns the one with this id, to look at or to assign to.
 func (v *version) session(id string) *sessionFate {
 	at, ok := slices.BinarySearchFunc(v.sessions, id, byID)
 	if !ok {
@@ -39,7 +39,7 @@ func (v *version) session(id string) *sessionFate {
 	return &v.sessions[at]
 }
 
-// held has only those holders remain that are as said, and tells whether any is.
+// held keeps only the holders that satisfy is, and reports whether any remains.
 func (s *sessionFate) held(is func(int) bool) bool {
 	s.holders = slices.DeleteFunc(slices.Clone(s.holders), func(h int) bool { return !is(h) })
 	return len(s.holders) > 0
@@ -51,7 +51,7 @@ func (s *sessionFate) heldNotBy(handle int) bool {
 	return s.held(func(h int) bool { return h != handle })
 }
 
-// perhapsHeld adds a holder.
+// perhapsHeld adds a possible holder.
 func (s *sessionFate) perhapsHeld(by int) {
 	if !slices.Contains(s.holders, by) {
 		s.holders = append(slices.Clone(s.holders), by)
@@ -59,17 +59,17 @@ func (s *sessionFate) perhapsHeld(by int) {
 	}
 }
 
-// sees tells whether a receive or fetch may get l: in a session its messages
-// alone, elsewhere all (SES-8, DLQ-7, DEF-14).
+// sees reports whether a receive or fetch may get l: in a session its messages alone,
+// elsewhere all (SES-8, DLQ-7, DEF-14).
 func (d *deed) sees(l *letter) bool { return d.handle == 0 || l.session == d.session }
 
-// holds says that who receives in a session holds it.
+// holds reports whether the operation's receiver holds its session.
 func (v *version) holds(d *deed) bool {
 	return d.handle == 0 || v.session(d.session).heldBy(d.handle)
 }
 
-// taken says that a message under a lock in a session is in a session that
-// somebody holds (SES-5).
+// taken reports whether l, which is locked, can be: a session that holds it must be held by a
+// receiver (SES-5).
 func (v *version) taken(l *letter) bool {
 	return l.session == "" || !l.must(func(f fate) bool { return f.spot == inQueue }) || v.session(l.session).heldNotBy(nobody)
 }
@@ -83,13 +83,13 @@ func lockedWithin(f fate) bool { return f.locked() && f.spot == inQueue }
 
 func readyWithin(f fate) bool { return f.ready(inQueue) }
 
-// free says that nobody holds a session: none of its messages is locked then.
+// free reports whether a session is free: none of its messages is locked then.
 func (v *version) free(d *deed) bool {
 	id := d.session
 	return v.session(id).heldBy(nobody) && v.within(id, func(l *letter) bool { return l.not(lockedWithin) })
 }
 
-// accept is a session that was given to a receiver (SES-2, SES-4).
+// accept grants a session to a receiver (SES-2, SES-4).
 func (v *version) accept(d *deed) bool {
 	if !v.free(d) {
 		return false
@@ -98,8 +98,8 @@ func (v *version) accept(d *deed) bool {
 	return true
 }
 
-// acceptNext is the same for one that has something ready. Which of several is
-// not documented.
+// acceptNext is accept for a session that has a ready message. Which of several is not
+// documented.
 func (v *version) acceptNext(d *deed) bool {
 	if !v.free(d) {
 		return false
@@ -118,8 +118,8 @@ func (v *version) acceptNext(d *deed) bool {
 	return true
 }
 
-// perhapsAccept is a receiver that may have been given a session, and does not
-// know: the one it named, or any that has something ready.
+// perhapsAccept is an accept with an unknown outcome: of the named session, or of any that has
+// a ready message.
 func (v *version) perhapsAccept(d *deed) {
 	ids := []string{d.session}
 	if d.verb == acceptingNext {
@@ -152,7 +152,7 @@ func (v *version) acceptNone(*deed) bool {
 	return true
 }
 
-// ids are those of all sessions of which something is known.
+// ids returns the ids of all sessions that are not plain.
 func (v *version) ids() (ids []string) {
 	for _, s := range v.sessions {
 		ids = append(ids, s.id)
@@ -166,8 +166,8 @@ func (v *version) ids() (ids []string) {
 	return slices.Compact(ids)
 }
 
-// giveBack is a receiver closing its session: its messages are free and have not
-// failed (SES-7). If somebody else has it by now, nothing happens.
+// giveBack is a receiver closing its session: its messages are free and have not failed
+// (SES-7). If another receiver holds it by now, nothing happens.
 func (v *version) giveBack(d *deed) {
 	s := v.session(d.session)
 	switch {
@@ -206,8 +206,8 @@ func (v *version) leave(d *deed) {
 	}
 }
 
-// breakUp is an operator ending a session's lock as if it had run out: what was
-// locked has failed once more (OPS-6, SES-6).
+// breakUp is an operator ending a session's lock as if it had run out: its locked messages
+// have failed once more (OPS-6, SES-6).
 func (v *version) breakUp(d *deed) bool {
 	s := v.session(d.session)
 	if !s.heldNotBy(nobody) {
@@ -231,12 +231,12 @@ func (v *version) perhapsBreakUp(d *deed) {
 	v.within(d.session, func(l *letter) bool { l.perhaps(lockedWithin, fate.failed); return true })
 }
 
-// isHeld says that somebody holds a session, and isOver that this one does not.
+// isHeld reports whether a receiver holds the session, and isOver whether this one does not.
 func (v *version) isHeld(d *deed) bool { return v.session(d.session).heldNotBy(nobody) }
 
 func (v *version) isOver(d *deed) bool { return v.session(d.session).heldNotBy(d.handle) }
 
-// state is what a receiver that holds a session was told of its state (SES-11).
+// state checks the state that a receiver read in its session (SES-11).
 func (v *version) state(d *deed) bool {
 	if !v.holds(d) {
 		return false
@@ -249,7 +249,7 @@ func (v *version) state(d *deed) bool {
 	return true
 }
 
-// setState is a state that was set, by the receiver or by an operator.
+// setState is a state set by the receiver or by an operator.
 func (v *version) setState(d *deed) bool {
 	if !v.holds(d) {
 		return false
@@ -265,8 +265,8 @@ func (v *version) perhapsSetState(d *deed) {
 	}
 }
 
-// reopenSessions: nobody holds a session any more by a handle. One that has a
-// locked message is taken until that lock ends, by nobody known (DEC-12).
+// reopenSessions ends all handles. A session with a locked message is taken until that lock
+// ends, by an unknown holder (DEC-12).
 func (v *version) reopenSessions() {
 	for _, id := range v.ids() {
 		s := v.session(id)

@@ -16,8 +16,8 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// A ground is a store that fails now and then, in all its openings, and notes
-// what a history has to know of that.
+// A ground is a store that fails now and then, across its openings, and records what a history
+// has to know of that.
 type ground struct {
 	clock *atomic.Int64
 
@@ -25,25 +25,24 @@ type ground struct {
 	rnd      *rand.Rand
 	store    *memory.Store
 	opens    int
-	every    int // a fault in so many commits; zero: none
+	every    int // one fault in so many commits; zero: none
 	faults   []storetest.Fault
 	again    int   // how often the next commits are Unwritable
-	complete int64 // when the last commit was that had all there was
+	complete int64 // when the last complete commit was
 	bodies   map[engine.Key][]byte
-	failed   []span // commits that failed without anybody knowing
+	failed   []commitSpan // commits whose outcome is unknown
 	reopened []reopened
-	opening  chan struct{} // closed when what was read after a failed commit has been; nil: it was
-	spoilt   bool          // what was stored could not be taken in
+	opening  chan struct{} // closed when the store was read after a failed commit; nil if it was read
+	spoilt   bool          // what was stored could not be loaded
 }
 
-// A span is from a moment to another.
-type span struct{ from, to int64 }
+// A commitSpan is from one moment to another.
+type commitSpan struct{ from, to int64 }
 
-// reopened is when a broker read everything again: after a commit failed, and
-// before anybody can have seen what was read. since is when the last commit was
-// that had all there was.
+// reopened is when a broker read everything again: after a commit failed, and before a client
+// can have seen what was read. since is when the last complete commit was.
 type reopened struct {
-	span
+	commitSpan
 	since int64
 }
 
@@ -60,7 +59,7 @@ func (g *ground) open(context.Context) (engine.Store, error) {
 	return over{f, g}, nil
 }
 
-// fails has a fault befall one in so many commits from now on; zero: none does.
+// fails makes one in so many commits fail from now on; zero means none.
 func (g *ground) fails(every int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -73,18 +72,18 @@ func (g *ground) next() storetest.Fault {
 	switch {
 	case g.again > 0:
 		g.again--
-		return storetest.Unwritable
+		return storetest.FailUnwritable
 	case g.every == 0 || g.rnd.IntN(g.every) > 0:
-		return storetest.None
+		return storetest.NoFault
 	}
 	f := g.faults[g.rnd.IntN(len(g.faults))]
-	if f == storetest.Unwritable {
+	if f == storetest.FailUnwritable {
 		g.again = g.rnd.IntN(3)
 	}
 	return f
 }
 
-// rest waits until what has failed was opened again.
+// rest waits until a failed store was opened again.
 func (g *ground) rest(ctx context.Context) {
 	g.mu.Lock()
 	opening := g.opening
@@ -97,7 +96,7 @@ func (g *ground) rest(ctx context.Context) {
 	}
 }
 
-// lost tells whether nothing can be opened any more.
+// lost reports whether nothing can be opened any more.
 func (g *ground) lost() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,15 +121,15 @@ func (o over) Commit(ctx context.Context, b *engine.Batch) error {
 	if err != nil && !errors.Is(err, engine.ErrUnwritable) {
 		o.g.mu.Lock()
 		defer o.g.mu.Unlock()
-		o.g.failed = append(o.g.failed, span{from, o.g.clock.Add(tick)})
+		o.g.failed = append(o.g.failed, commitSpan{from, o.g.clock.Add(tick)})
 		o.g.opening = make(chan struct{})
 	}
 	return err
 }
 
-// Body gives whoever was given a message its body, whatever has become of the
-// store and of the message meanwhile: a message received and deleted may be lost
-// on its way (LOCK-2), but that is not what is looked for here.
+// Body returns the body of any message that a client received, whatever has become of the
+// store and of the message meanwhile: a message received and deleted may be lost on its way
+// (LOCK-2), but the test does not look for that.
 func (o over) Body(_ context.Context, k engine.Key) (io.ReadSeekCloser, error) {
 	o.g.mu.Lock()
 	defer o.g.mu.Unlock()
@@ -161,7 +160,7 @@ func (u under) Commit(ctx context.Context, b *engine.Batch) error {
 	for _, body := range b.Bodies {
 		u.g.bodies[body.Key] = body.Bytes
 	}
-	if len(b.Messages)+len(b.DropMessages) > 0 { // a probe has nothing of what waits
+	if len(b.Messages)+len(b.DropMessages) > 0 { // a probe has no messages
 		u.g.complete = u.g.clock.Add(tick)
 	}
 	return err
@@ -179,7 +178,7 @@ func (u under) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 	}
 }
 
-// loaded notes that everything was read and taken in, or was not.
+// loaded records whether everything could be read and loaded.
 func (g *ground) loaded(whole bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -187,7 +186,7 @@ func (g *ground) loaded(whole bool) {
 		return
 	}
 	if g.spoilt = !whole; whole {
-		g.reopened = append(g.reopened, reopened{span{g.failed[len(g.failed)-1].to, g.clock.Add(tick)}, g.complete})
+		g.reopened = append(g.reopened, reopened{commitSpan{g.failed[len(g.failed)-1].to, g.clock.Add(tick)}, g.complete})
 	}
 	close(g.opening)
 	g.opening = nil

@@ -10,23 +10,23 @@ import (
 	"mayfly/engine"
 )
 
-// A Sink is told what becomes of a receiver, in order, and only of what is
-// durable. Its methods are called by the goroutine that serves the whole
-// namespace: they must not block, nor call the broker.
+// A Sink is notified of a receiver's deliveries and its end, in order, and only once they are
+// durable. Its methods are called by the goroutine that serves the whole namespace: they must
+// not block, nor call the broker.
 type Sink interface {
-	// Accepted says that the receiver has its session from now on. It comes once,
-	// before any delivery, for a receiver that asked for one.
+	// Accepted reports that the receiver has its session from now on. It comes once, before
+	// any delivery, for a receiver that asked for one.
 	Accepted(a engine.SessionAccepted)
-	// Delivered hands a message over. Whoever got it gives its Pin to Taken, once,
-	// when the body has been read or nobody will.
+	// Delivered hands a message over. The sink passes its Pin to ReleaseBody, once, when the body
+	// has been read or will not be.
 	Delivered(d engine.Delivery)
-	// Ended is the last call but for a Survivor's, unless the receiver was detached
-	// by its client: its entity is gone, refuses receivers or has lost the session;
-	// or the broker has lost its store.
+	// Ended is the last call but for a SessionLossListener's: the entity is gone, refuses receivers or
+	// has lost the session, or the broker has lost its store. It does not come if the client
+	// detached the receiver.
 	Ended(why error)
 }
 
-// deliver hands effects to those they concern.
+// deliver passes effects to the receivers they concern.
 func (b *Broker) deliver(fx engine.Effects) {
 	for _, a := range fx.Accepted {
 		if to := b.links[a.Link]; to != nil {
@@ -37,61 +37,64 @@ func (b *Broker) deliver(fx engine.Effects) {
 		if to := b.links[d.Link]; to != nil {
 			to.Delivered(d)
 		} else {
-			b.ns.Taken(d.Pin)
+			b.ns.ReleaseBody(d.Pin)
 		}
 	}
 	for _, e := range fx.Ended {
 		if to := b.links[e.ID]; to != nil {
 			delete(b.links, e.ID)
 			to.Ended(e.Err)
-			if s, stays := to.(Survivor); stays && e.Lost.Link != 0 {
-				b.lapsed.add(e.Lost, s)
+			if s, stays := to.(SessionLossListener); stays && e.LostSession.Link != 0 {
+				b.lossListeners.add(b.ns, e.LostSession, s)
 			}
 		}
 	}
 	for _, a := range fx.Accepted {
-		b.lapsed.taken(a)
+		b.lossListeners.accepted(b.ns, a)
+	}
+	for _, a := range b.ns.WatchedSessionsAvailable(b.clock.approximate()) {
+		b.lossListeners.notifyMoved(b.ns, lostSessionOf(a))
 	}
 }
 
-// An Attachment asks for a receiver that stays.
-type Attachment struct {
+// An AttachRequest asks for a receiver that stays.
+type AttachRequest struct {
 	Path    engine.Path
 	Mode    engine.Mode
-	Client  string // for people: who this is
+	Client  string // name of the client, for display
 	Session engine.SessionRequest
 
-	// Instead is a receiver that this one takes the place of: it ends in the same
-	// step, as one that its client closes (SES-7), so that nobody else gets what it
-	// held. nil: none.
+	Selector *engine.MessageSelector // of the messages that it gets; nil means all
+
+	// Instead is a receiver that this one replaces: it ends in the same step, as one that its
+	// client closes (SES-7), so that no other receiver gets what it held. Nil means none.
 	Instead *Link
 }
 
-// A Link is a receiver that stays until it is detached or ends: for doors whose
-// clients give credit as they like. Its methods are safe for concurrent use. What
-// is submitted by one goroutine is done in the order of its calls; answers come
-// in the order in which things were done, as calls of done. done is called once
-// unless submitting failed, by the goroutine that serves the whole namespace: it
-// must not block, nor call the broker.
+// A Link is a receiver that stays until it is detached or ends: for protocols whose clients
+// give credit as they like. Its methods are safe for concurrent use. What one goroutine
+// submits is done in the order of its calls; answers are calls of done, in the order in which
+// things were done. done is called once unless submitting failed, by the goroutine that serves
+// the whole namespace: it must not block, nor call the broker.
 type Link struct {
 	b  *Broker
 	id engine.LinkID
 }
 
-// Attach opens a receiver without credit, and returns when it is there. A named
-// session that somebody else holds is engine.ErrSessionLocked at once (SES-4);
-// the next one is waited for, until the link is detached (SES-3). With an error
-// in.Instead may be there still, and is to be detached.
-func (b *Broker) Attach(ctx context.Context, in Attachment, to Sink) (*Link, error) {
+// Attach opens a receiver without credit, and returns when it exists. A named session that
+// another receiver holds is engine.ErrSessionLocked at once (SES-4); Attach waits for the next
+// session until the link is detached (SES-3). With an error in.Instead may still exist, and
+// must be detached.
+func (b *Broker) Attach(ctx context.Context, in AttachRequest, to Sink) (*Link, error) {
 	l := &Link{b: b, id: engine.LinkID(b.link.Add(1))}
-	err := b.ask(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
+	err := b.execThen(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
 		if in.Instead != nil {
-			ns.Detach(now, in.Instead.id, engine.ByClient)
+			ns.Detach(now, in.Instead.id, engine.DetachedByClient)
 		}
-		return ns.Attach(now, engine.Link{ID: l.id, Path: in.Path, Mode: in.Mode, Client: in.Client, Session: in.Session})
+		return ns.Attach(now, engine.Link{ID: l.id, Path: in.Path, Mode: in.Mode, Client: in.Client, Session: in.Session, Selector: in.Selector})
 	}}, func() {
 		if in.Instead != nil {
-			b.drop(in.Instead.id)
+			b.forgetSink(in.Instead.id)
 		}
 		b.links[l.id] = to // what this turn gives it comes next
 	})
@@ -101,36 +104,36 @@ func (b *Broker) Attach(ctx context.Context, in Attachment, to Sink) (*Link, err
 	return l, nil
 }
 
-// ID names the link in the engine and in events.
+// ID returns the link's id in the engine and in events.
 func (l *Link) ID() engine.LinkID { return l.id }
 
-// Credit lets the link take n more messages (LOCK-14). engine.ErrBusy says that
-// nothing could be written and the credit was not given.
-func (l *Link) Credit(ctx context.Context, n int, done func(error)) error {
+// AddCredit lets the link take n more messages (LOCK-14). engine.ErrBusy means that nothing could
+// be written and the credit was not given.
+func (l *Link) AddCredit(ctx context.Context, n int, done func(error)) error {
 	return l.b.submit(ctx, &op{receives: true, done: done, step: func(ns *engine.Namespace, now engine.Instant) error {
 		return ns.Credit(now, l.id, n)
 	}})
 }
 
-// Drain takes the credit back that is left once there is nothing more for it;
-// what was there has been delivered when done is called (LOCK-14). Credit that is
-// given before that may be taken with it.
+// Drain takes back the credit that is left once there are no more messages for it; available
+// messages have been delivered when done is called (LOCK-14). Credit that is given before that
+// may be taken with it.
 func (l *Link) Drain(ctx context.Context, done func(error)) error {
-	return l.b.submit(ctx, &op{receives: true, done: done, step: drain(l.id)})
+	return l.b.submit(ctx, &op{receives: true, done: done, step: drainStep(l.id)})
 }
 
-func drain(id engine.LinkID) func(*engine.Namespace, engine.Instant) error {
+func drainStep(id engine.LinkID) func(*engine.Namespace, engine.Instant) error {
 	return func(ns *engine.Namespace, now engine.Instant) error {
 		if !ns.Drain(now, id) {
-			return errNotYet
+			return errRunAgain
 		}
 		return nil
 	}
 }
 
-// Withdraw takes n of the link's credit back, or what is left of it, and tells
-// how much that was.
-func (l *Link) Withdraw(ctx context.Context, n int, done func(taken int, err error)) error {
+// WithdrawCredit takes back n of the link's credit, or what is left of it, and passes to done how
+// much that was.
+func (l *Link) WithdrawCredit(ctx context.Context, n int, done func(taken int, err error)) error {
 	taken := 0
 	return l.b.submit(ctx, &op{
 		done: func(err error) {
@@ -146,40 +149,40 @@ func (l *Link) Withdraw(ctx context.Context, n int, done func(taken int, err err
 	})
 }
 
-// GiveUp ends a link that waits for its session, unless it has one by now.
-func (l *Link) GiveUp(ctx context.Context) (gone bool, err error) {
-	err = l.b.ask(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
-		_, holds := ns.Holds(l.id)
-		if gone = !holds; gone { // it comes again if the store refused the turn
-			ns.Detach(now, l.id, engine.ByClient)
+// CancelWait ends a link that waits for its session, unless it has one by now. It reports whether
+// the link is gone.
+func (l *Link) CancelWait(ctx context.Context) (gone bool, err error) {
+	err = l.b.execThen(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
+		_, holds := ns.HeldSession(l.id)
+		if gone = !holds; gone { // runs again if the store refused the turn
+			ns.Detach(now, l.id, engine.DetachedByClient)
 		}
 		return nil
 	}}, func() {
 		if gone {
-			l.b.drop(l.id)
+			l.b.forgetSink(l.id)
 		}
 	})
 	return gone, err
 }
 
-// Detach ends the link: nothing is delivered to it any more when it returns, and
-// Ended is not called. A client that closes gives its session back, so that others
-// can have it at once (SES-7); one that was lost keeps its locks until they run
-// out (DEC-5), and so does one that closes while nothing can be written, which is
-// ErrSessionKept.
-func (l *Link) Detach(ctx context.Context, how engine.Closed) error {
-	return l.detach(ctx, how, func() { l.b.drop(l.id) })
+// Detach ends the link: nothing is delivered to it after Detach returns, and Ended is not
+// called. A client that closes gives its session back, so that others can have it at once
+// (SES-7); a client that was lost keeps its locks until they run out (DEC-5), and so does one
+// that closes while nothing can be written, which is ErrSessionKept.
+func (l *Link) Detach(ctx context.Context, how engine.DetachReason) error {
+	return l.detach(ctx, how, func() { l.b.forgetSink(l.id) })
 }
 
-// drop forgets who is to be told of a receiver that is detached.
-func (b *Broker) drop(id engine.LinkID) {
+// forgetSink forgets the sink of a receiver that is detached.
+func (b *Broker) forgetSink(id engine.LinkID) {
 	delete(b.links, id)
-	b.lapsed.forget(id)
+	b.lossListeners.forget(b.ns, id)
 }
 
-// SubmitDetach is Detach whose answer is a call of done. It does not try again
-// when nothing can be written: engine.ErrBusy says that the link is still there.
-func (l *Link) SubmitDetach(ctx context.Context, how engine.Closed, done func(error)) error {
+// SubmitDetach is Detach whose answer is a call of done. It does not try again when nothing
+// can be written: engine.ErrBusy means that the link still exists.
+func (l *Link) SubmitDetach(ctx context.Context, how engine.DetachReason, done func(error)) error {
 	return l.b.submit(context.WithoutCancel(ctx), &op{
 		step: func(ns *engine.Namespace, now engine.Instant) error {
 			ns.Detach(now, l.id, how)
@@ -187,47 +190,47 @@ func (l *Link) SubmitDetach(ctx context.Context, how engine.Closed, done func(er
 		},
 		done: func(err error) {
 			if err == nil {
-				l.b.drop(l.id)
+				l.b.forgetSink(l.id)
 			}
 			done(err)
 		},
 	})
 }
 
-func (l *Link) detach(ctx context.Context, how engine.Closed, then func()) error {
-	leave := func(how engine.Closed) error {
-		return l.b.ask(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
+func (l *Link) detach(ctx context.Context, how engine.DetachReason, then func()) error {
+	leave := func(how engine.DetachReason) error {
+		return l.b.execThen(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
 			ns.Detach(now, l.id, how)
 			return nil
 		}}, then)
 	}
 	err := leave(how)
-	if how != engine.ByClient || !errors.Is(err, errReadOnly) {
+	if how != engine.DetachedByClient || !errors.Is(err, errReadOnly) {
 		return err
 	}
-	if lost := leave(engine.Lost); lost != nil {
+	if lost := leave(engine.DetachedLost); lost != nil {
 		return lost
 	}
 	return fmt.Errorf("%w: %w", ErrSessionKept, err)
 }
 
-// ErrSessionKept says that a receiver is gone but its session was not given back,
-// because nothing could be written: the lock stays until it runs out. What it is
-// told with is engine.ErrBusy too.
-var ErrSessionKept = errors.New("the session was not given back")
+// ErrSessionKept means that a receiver is gone but its session was not given back, because
+// nothing could be written: the lock stays until it runs out. It always comes with
+// engine.ErrBusy.
+var ErrSessionKept = errors.New("the session was not released")
 
-// RenewSession sets the end of the lock that the link has on its session to a full
-// period from now and returns it (SES-5).
+// RenewSession sets the end of the lock that the link has on its session to a full period from
+// now and returns it (SES-5).
 func (l *Link) RenewSession(ctx context.Context) (engine.Instant, error) {
 	return do(ctx, l.b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Instant, error) {
 		return ns.RenewSession(now, l.id)
 	})
 }
 
-// SessionState is that of the link's session; not set if it was never set or was
-// cleared (SES-11).
+// SessionState returns the state of the link's session; set is false if it was never set or
+// was cleared (SES-11).
 func (l *Link) SessionState(ctx context.Context) (state string, set bool, err error) {
-	err = act(ctx, l.b, func(ns *engine.Namespace, now engine.Instant) (err error) {
+	err = exec(ctx, l.b, func(ns *engine.Namespace, now engine.Instant) (err error) {
 		state, set, err = ns.SessionState(now, l.id)
 		return err
 	})
@@ -236,16 +239,15 @@ func (l *Link) SessionState(ctx context.Context) (state string, set bool, err er
 
 // SetSessionState sets the state of the link's session, nil to clear it (SES-11).
 func (l *Link) SetSessionState(ctx context.Context, state *string) error {
-	return act(ctx, l.b, func(ns *engine.Namespace, now engine.Instant) error {
+	return exec(ctx, l.b, func(ns *engine.Namespace, now engine.Instant) error {
 		return ns.SetSessionState(now, l.id, state)
 	})
 }
 
-// FetchSession takes deferred messages of the link's session by number, all or
-// none (DEF-14).
-func (l *Link) FetchSession(ctx context.Context, seqs []engine.Seq, mode engine.Mode) ([]Received, error) {
+// ReceiveDeferredInSession takes deferred messages of the link's session by number, all or none (DEF-14).
+func (l *Link) ReceiveDeferred(ctx context.Context, seqs []engine.Seq, mode engine.Mode) ([]Received, error) {
 	got, err := do(ctx, l.b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Delivery, error) {
-		return ns.FetchSession(now, l.id, seqs, mode)
+		return ns.ReceiveDeferredInSession(now, l.id, seqs, mode)
 	})
 	if err != nil {
 		return nil, err
@@ -253,25 +255,31 @@ func (l *Link) FetchSession(ctx context.Context, seqs []engine.Seq, mode engine.
 	return l.b.withBodies(ctx, got)
 }
 
-// Taken says that the body of a delivery has been read, or that nobody will.
-func (b *Broker) Taken(d engine.Delivery) { b.taken.add(d.Pin) }
+// BatchDelete is [Broker.BatchDelete] for the messages of the link's session (BDEL-8).
+func (l *Link) BatchDelete(ctx context.Context, count int, before engine.Instant) (int, error) {
+	return l.b.batchDelete(ctx, before, func(ns *engine.Namespace, now, before engine.Instant) (engine.BatchDelete, error) {
+		return ns.BeginSessionBatchDelete(now, l.id, count, before)
+	})
+}
 
-// DeliveryBody opens the body of a delivery that has not been Taken, and reads it
-// until ctx is over. The caller closes it.
+// ReleaseBody reports that the body of a delivery has been read or will not be.
+func (b *Broker) ReleaseBody(d engine.Delivery) { b.releasedPins.add(d.Pin) }
+
+// DeliveryBody opens the body of a delivery that has not been released, and reads it until ctx is
+// done. The caller closes it.
 func (b *Broker) DeliveryBody(ctx context.Context, d engine.Delivery) (io.ReadSeekCloser, error) {
 	if d.Body != nil {
 		return memoryBody{bytes.NewReader(d.Body)}, nil
 	}
 	body, err := b.openBody(ctx, d.Message.Content, d.Content.BodySize())
 	if err != nil {
-		return nil, unread(ctx, fmt.Errorf("read the body of message #%d of %q: %w", d.Message.Seq, d.Path, err))
+		return nil, readError(ctx, fmt.Errorf("read the body of message #%d of %q: %w", d.Message.Seq, d.Path, err))
 	}
 	return body, nil
 }
 
-// SubmitSend is Send whose answer is a call of done, as a Link's are. Large
-// bodies are with the store when it returns. With an error nothing was sent and
-// done is not called.
+// SubmitSend is Send whose answer is a call of done, as with a Link. Large bodies are in the
+// store when it returns. With an error nothing was sent and done is not called.
 func (b *Broker) SubmitSend(ctx context.Context, to engine.Path, out []Outgoing, actor string, done func([]engine.Seq, error)) error {
 	return b.submitSend(ctx, to, out, done, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
 		return ns.Send(now, to, batch, actor)
@@ -286,7 +294,7 @@ func (b *Broker) SubmitSendVia(ctx context.Context, via, to engine.Path, out []O
 }
 
 func (b *Broker) submitSend(ctx context.Context, to engine.Path, out []Outgoing, done func([]engine.Seq, error), step func(*engine.Namespace, engine.Instant, []engine.Submission) ([]engine.Seq, error)) error {
-	batch, size, err := b.prepare(ctx, to, out)
+	batch, size, err := b.packMessages(ctx, to, out)
 	if err == nil {
 		var seqs []engine.Seq
 		err = b.submit(ctx, &op{
@@ -304,12 +312,12 @@ func (b *Broker) submitSend(ctx context.Context, to engine.Path, out []Outgoing,
 		})
 	}
 	if err != nil {
-		b.discard(ctx, batch)
+		b.discardStaged(ctx, batch)
 	}
 	return err
 }
 
-// SubmitSettle is Settle whose answer is a call of done, as a Link's are.
+// SubmitSettle is Settle whose answer is a call of done, as with a Link.
 func (b *Broker) SubmitSettle(ctx context.Context, all []engine.Settlement, done func(each []error, err error)) error {
 	errs := make([]error, len(all))
 	return b.submit(ctx, &op{

@@ -15,7 +15,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A box is a Sink that keeps what it is told.
+// A box is a Sink that records its calls.
 type box struct {
 	mu       sync.Mutex
 	said     []string
@@ -51,7 +51,7 @@ func (x *box) say(what string) {
 	x.said = append(x.said, what)
 }
 
-// answered is for operations whose answer is what x says.
+// answered returns a done function that records the answer as what.
 func (x *box) answered(what string) func(error) {
 	return func(err error) {
 		if err != nil {
@@ -61,7 +61,7 @@ func (x *box) answered(what string) func(error) {
 	}
 }
 
-// heard is what x was told since the last time, when everybody is idle.
+// heard returns the calls since the last time, when all goroutines are idle.
 func (x *box) heard() []string {
 	synctest.Wait()
 	x.mu.Lock()
@@ -71,7 +71,7 @@ func (x *box) heard() []string {
 	return out
 }
 
-func (w *world) attach(in broker.Attachment) (*broker.Link, *box) {
+func (w *world) attach(in broker.AttachRequest) (*broker.Link, *box) {
 	w.Helper()
 	x := &box{}
 	l, err := w.Attach(w.Context(), in, x)
@@ -95,18 +95,18 @@ func (w *world) must(err error) {
 	}
 }
 
-// A link gets what it has credit for, in order, then what was asked after it;
-// and nothing once its credit is taken back (LOCK-14).
+// A link gets messages up to its credit, in order, then those asked for after it; and nothing
+// once its credit is taken back (LOCK-14).
 func TestLinkTakesWhatItHasCreditFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.queue("q", engine.Config{})
 		w.send("q", "a", "b", "c")
-		l, x := w.attach(broker.Attachment{Path: "q", Client: "c"})
+		l, x := w.attach(broker.AttachRequest{Path: "q", Client: "c"})
 		w.hears(x, "without credit")
-		w.must(l.Credit(t.Context(), 2, x.answered("credit")))
+		w.must(l.AddCredit(t.Context(), 2, x.answered("credit")))
 		w.hears(x, "with credit for two", "credit", "#1", "#2")
-		w.must(l.Credit(t.Context(), 3, x.answered("credit")))
+		w.must(l.AddCredit(t.Context(), 3, x.answered("credit")))
 		w.must(l.Drain(t.Context(), x.answered("drained")))
 		w.hears(x, "drained", "credit", "#3", "drained")
 		w.send("q", "d", "e")
@@ -121,24 +121,23 @@ func TestLinkTakesWhatItHasCreditFor(t *testing.T) {
 		}
 		w.must(body.Close())
 		for _, d := range x.got {
-			w.Taken(d)
+			w.ReleaseBody(d)
 		}
 
-		w.must(l.Credit(t.Context(), 5, x.answered("credit")))
+		w.must(l.AddCredit(t.Context(), 5, x.answered("credit")))
 		w.hears(x, "again", "credit", "#4", "#5")
-		w.must(l.Withdraw(t.Context(), 2, func(n int, err error) { x.answered(fmt.Sprint("took ", n))(err) }))
-		w.must(l.Withdraw(t.Context(), 7, func(n int, err error) { x.answered(fmt.Sprint("took ", n))(err) }))
+		w.must(l.WithdrawCredit(t.Context(), 2, func(n int, err error) { x.answered(fmt.Sprint("took ", n))(err) }))
+		w.must(l.WithdrawCredit(t.Context(), 7, func(n int, err error) { x.answered(fmt.Sprint("took ", n))(err) }))
 		w.hears(x, "withdrawn", "took 2", "took 1")
 		w.send("q", "f")
 		w.hears(x, "after all was withdrawn")
-		w.must(l.Detach(t.Context(), engine.ByClient))
-		w.must(l.Credit(t.Context(), 1, func(err error) { x.say(fmt.Sprint(errors.Is(err, engine.ErrNotFound))) }))
+		w.must(l.Detach(t.Context(), engine.DetachedByClient))
+		w.must(l.AddCredit(t.Context(), 1, func(err error) { x.say(fmt.Sprint(errors.Is(err, engine.ErrNotFound))) }))
 		w.hears(x, "credit of one that was detached", "true")
 	})
 }
 
-// A drain waits for all that is ready, also where one turn does not hand out so
-// much.
+// A drain waits for all ready messages, even if one turn does not hand out that many.
 func TestLinkDrainsWhatOneTurnDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -147,8 +146,8 @@ func TestLinkDrainsWhatOneTurnDoesNot(t *testing.T) {
 		for range many / 1000 {
 			w.send("q", make([]string, 1000)...)
 		}
-		l, x := w.attach(broker.Attachment{Path: "q"})
-		w.must(l.Credit(t.Context(), many+1, x.answered("credit")))
+		l, x := w.attach(broker.AttachRequest{Path: "q"})
+		w.must(l.AddCredit(t.Context(), many+1, x.answered("credit")))
 		w.must(l.Drain(t.Context(), x.answered("drained")))
 		got := x.heard()
 		if n := len(got); n != many+2 || got[0] != "credit" || got[n-1] != "drained" {
@@ -157,13 +156,13 @@ func TestLinkDrainsWhatOneTurnDoesNot(t *testing.T) {
 	})
 }
 
-// Many sends and settlements by one goroutine are done in the order of its
-// calls, and share commits.
+// Many sends and settlements by one goroutine are done in the order of its calls, and share
+// commits.
 func TestSubmittedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.queue("q", engine.Config{})
-		l, x := w.attach(broker.Attachment{Path: "q"})
+		l, x := w.attach(broker.AttachRequest{Path: "q"})
 		until := make(chan struct{})
 		w.store.holds(until)
 		for i := range 300 {
@@ -182,7 +181,7 @@ func TestSubmittedInOrder(t *testing.T) {
 		if n := len(w.store.batches()) - before; n > 3 {
 			t.Errorf("%d commits for what came at once", n)
 		}
-		w.must(l.Credit(t.Context(), 300, x.answered("credit")))
+		w.must(l.AddCredit(t.Context(), 300, x.answered("credit")))
 		x.heard()
 		for i, d := range x.got {
 			s := engine.Settlement{Token: d.Token(), Outcome: engine.Complete}
@@ -204,25 +203,25 @@ func TestSubmittedInOrder(t *testing.T) {
 	})
 }
 
-// A link is told why it ended; who detached it himself is not.
+// A link's sink learns why the link ended, unless the client detached it.
 func TestLinkEnds(t *testing.T) {
 	ends := map[string]struct {
 		how  func(w *world, l *broker.Link)
 		want error
 	}{
-		"its entity goes":    {func(w *world, _ *broker.Link) { w.must(w.Delete(w.Context(), "q", broker.Unasked, "me")) }, engine.ErrNotFound},
+		"its entity goes":    {func(w *world, _ *broker.Link) { w.must(w.Delete(w.Context(), "q", broker.Unconfirmed, "me")) }, engine.ErrNotFound},
 		"the broker closes":  {func(w *world, _ *broker.Link) { w.must(w.Close()) }, engine.ErrClosed},
 		"the store is lost":  {func(w *world, _ *broker.Link) { w.store.breaks(errors.New("the cable"), false); w.refused(w.trySend()) }, engine.ErrBusy},
-		"the client goes":    {func(w *world, l *broker.Link) { w.must(l.Detach(w.Context(), engine.ByClient)) }, nil},
-		"the client is lost": {func(w *world, l *broker.Link) { w.must(l.Detach(w.Context(), engine.Lost)) }, nil},
+		"the client goes":    {func(w *world, l *broker.Link) { w.must(l.Detach(w.Context(), engine.DetachedByClient)) }, nil},
+		"the client is lost": {func(w *world, l *broker.Link) { w.must(l.Detach(w.Context(), engine.DetachedLost)) }, nil},
 	}
 	for name, tc := range ends {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
 				w.queue("q", engine.Config{})
-				l, x := w.attach(broker.Attachment{Path: "q"})
-				w.must(l.Credit(t.Context(), 1, x.answered("credit")))
+				l, x := w.attach(broker.AttachRequest{Path: "q"})
+				w.must(l.AddCredit(t.Context(), 1, x.answered("credit")))
 				x.heard()
 				tc.how(w, l)
 				x.heard()
@@ -240,13 +239,13 @@ func TestLinkEnds(t *testing.T) {
 	}
 }
 
-// Sessions come by way of a Sink too: named at once, the next one when there is
-// one, lost ones with the reason (SES-2, SES-4, SES-6, SES-7).
+// Sessions come through a Sink too: named at once, the next one when there is one, lost ones
+// with the reason (SES-2, SES-4, SES-6, SES-7).
 func TestLinkWithASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.queue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
-		named := broker.Attachment{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
+		named := broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
 		l, x := w.attach(named)
 		w.hears(x, "named", "accepted s")
 		if want := engine.At(time.Now().Add(30 * time.Second)); x.accepted[0].LockedUntil != want {
@@ -255,8 +254,8 @@ func TestLinkWithASession(t *testing.T) {
 		if _, err := w.Attach(t.Context(), named, &box{}); !errors.Is(err, engine.ErrSessionLocked) {
 			t.Errorf("one that is held: %v", err)
 		}
-		next, y := w.attach(broker.Attachment{Path: "q", Session: engine.SessionRequest{Want: engine.NextSession}})
-		w.must(next.Credit(t.Context(), 5, y.answered("credit")))
+		next, y := w.attach(broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NextSession}})
+		w.must(next.AddCredit(t.Context(), 5, y.answered("credit")))
 		w.hears(y, "before there is one", "credit")
 		out := []broker.Outgoing{{Content: engine.Content{SessionID: "r"}}, {Content: engine.Content{SessionID: "s"}}}
 		if _, err := w.Send(t.Context(), "q", out, "me"); err != nil {
@@ -264,9 +263,9 @@ func TestLinkWithASession(t *testing.T) {
 		}
 		w.hears(y, "when there is one", "accepted r", "#1")
 		w.hears(x, "without credit")
-		w.must(l.Credit(t.Context(), 5, x.answered("credit")))
+		w.must(l.AddCredit(t.Context(), 5, x.answered("credit")))
 		w.hears(x, "with credit", "credit", "#2")
-		w.must(next.Detach(t.Context(), engine.ByClient))
+		w.must(next.Detach(t.Context(), engine.DetachedByClient))
 		time.Sleep(30 * time.Second)
 		w.hears(x, "when its time is over", "ended")
 		if !errors.Is(x.ended[0], engine.ErrSessionLockLost) {
@@ -275,8 +274,8 @@ func TestLinkWithASession(t *testing.T) {
 	})
 }
 
-// A receiver that closes while nothing can be written is gone all the same; its
-// session stays its own until the lock runs out (SES-7, DEC-5).
+// A receiver that closes while nothing can be written is gone all the same; its session stays
+// locked until the lock runs out (SES-7, DEC-5).
 func TestLinkDetachesWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -284,18 +283,18 @@ func TestLinkDetachesWhileReadOnly(t *testing.T) {
 		ofS := []broker.Outgoing{{Content: engine.Content{SessionID: "s"}}}
 		send := func() error { _, err := w.Send(t.Context(), "q", ofS, "me"); return err }
 		w.must(send())
-		l, x := w.attach(broker.Attachment{Path: "q", Session: engine.SessionRequest{Want: engine.NextSession}})
-		w.must(l.Credit(t.Context(), 5, x.answered("credit")))
+		l, x := w.attach(broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NextSession}})
+		w.must(l.AddCredit(t.Context(), 5, x.answered("credit")))
 		w.hears(x, "at first", "accepted s", "credit", "#1")
-		held, err := w.AcceptSession(t.Context(), broker.Accept{Path: "q", Session: new("other")})
+		held, err := w.AcceptSession(t.Context(), broker.AcceptRequest{Path: "q", Session: new("other")})
 		w.must(err)
 		w.store.breaks(fmt.Errorf("%w: full", engine.ErrUnwritable), false)
 		w.refused(send())
-		err = l.Detach(t.Context(), engine.ByClient)
+		err = l.Detach(t.Context(), engine.DetachedByClient)
 		if w.refused(err); !errors.Is(err, broker.ErrSessionKept) {
 			t.Errorf("got %v", err)
 		}
-		w.must(held.Close(t.Context())) // nothing of it is to be written
+		w.must(held.Close(t.Context())) // this needs no write
 		if err := held.Err(); !errors.Is(err, broker.ErrSessionEnded) {
 			t.Errorf("closed, it says %v", err)
 		}
@@ -303,13 +302,13 @@ func TestLinkDetachesWhileReadOnly(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w.must(send())
 		w.hears(x, "after it has left")
-		again := broker.Attachment{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
+		again := broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
 		if _, err := w.Attach(t.Context(), again, &box{}); !errors.Is(err, engine.ErrSessionLocked) {
 			t.Errorf("before its lock ran out: %v", err)
 		}
 		time.Sleep(30 * time.Second)
 		l, y := w.attach(again)
-		w.must(l.Credit(t.Context(), 5, y.answered("credit")))
+		w.must(l.AddCredit(t.Context(), 5, y.answered("credit")))
 		w.hears(y, "afterwards", "accepted s", "credit", "#1", "#2")
 		if n := y.got[0].Message.DeliveryCount; n != 1 {
 			t.Errorf("the first has failed %d times", n)
@@ -317,7 +316,7 @@ func TestLinkDetachesWhileReadOnly(t *testing.T) {
 	})
 }
 
-// Who has left before there was room is told so, and nothing was done.
+// A caller that has left before there was room gets an error, and nothing was done.
 func TestSubmitGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{InboxOps: 1})

@@ -10,7 +10,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// reading is a store that is not to be closed by whoever receives its records.
+// reading is a store that must not be closed while its records are being read.
 type reading struct {
 	engine.Store
 	t       *testing.T
@@ -34,11 +34,10 @@ func (r *reading) Close() error {
 	return nil
 }
 
-// What cannot be taken in ends the opening, and the store is closed, after it
-// was read.
+// A record that cannot be loaded ends the opening, and the store is closed after the reading.
 func TestLoadIsRefused(t *testing.T) {
-	s := &reading{Store: new(memory.Store), t: t, yields: engine.Entity{ID: 1, Kind: engine.Unfinished}}
-	if _, err := Open(t.Context(), func(context.Context) (engine.Store, error) { return s, nil }, Options{}); !errors.Is(err, engine.ErrUnfinished) {
+	s := &reading{Store: new(memory.Store), t: t, yields: engine.Entity{ID: 1, Kind: engine.RestoreMark}}
+	if _, err := Open(t.Context(), func(context.Context) (engine.Store, error) { return s, nil }, Options{}); !errors.Is(err, engine.ErrRestoreIncomplete) {
 		t.Errorf("%v", err)
 	}
 	if !s.closed {

@@ -10,16 +10,16 @@ import (
 	"mayfly/engine/broker"
 )
 
-// After a restart a lock that was never committed is free and not counted; one
-// that was is honoured, and counted when it runs out (DEC-12).
+// After a restart a lock that was never committed is free and not counted; a committed one is
+// honoured, and counted when it runs out (DEC-12).
 func TestLocksAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.queue("q", engine.Config{})
 		w.send("q", "a", "b")
-		w.receive(broker.Receive{Path: "q"})
+		w.receive(broker.ReceiveRequest{Path: "q"})
 		time.Sleep(time.Second) // the first lock is durable
-		w.receive(broker.Receive{Path: "q"})
+		w.receive(broker.ReceiveRequest{Path: "q"})
 		w.send("q", "c") // does not carry the second one with it
 		w.store.breaks(errors.New("power"), false)
 		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test"); !errors.Is(err, engine.ErrBusy) {
@@ -30,12 +30,12 @@ func TestLocksAfterRestart(t *testing.T) {
 		if c := w.counts("q"); c.Locked != 1 || c.Active != 2 {
 			t.Fatalf("%+v", c)
 		}
-		got := w.receive(broker.Receive{Path: "q"})
+		got := w.receive(broker.ReceiveRequest{Path: "q"})
 		if len(got) != 1 || text(t, got[0]) != "b" || got[0].Message.DeliveryCount != 0 {
 			t.Fatalf("%+v", got)
 		}
 		time.Sleep(time.Minute)
-		got = w.receive(broker.Receive{Path: "q"})
+		got = w.receive(broker.ReceiveRequest{Path: "q"})
 		if len(got) != 1 || text(t, got[0]) != "a" || got[0].Message.DeliveryCount != 1 {
 			t.Fatalf("%+v", got)
 		}
@@ -48,7 +48,7 @@ func TestLocksBesideCommits(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.queue("q", engine.Config{})
 		w.send("q", "a")
-		w.receive(broker.Receive{Path: "q"})
+		w.receive(broker.ReceiveRequest{Path: "q"})
 		for range 6 {
 			w.send("q", "b")
 			time.Sleep(100 * time.Millisecond)

@@ -8,36 +8,35 @@ import (
 	"mayfly/engine"
 )
 
-// A Log holds the latest events, bounded by their number and by the bytes of
-// what senders wrote in them. Appending never waits for a reader: one that falls
-// behind learns how many it lost. It is safe for concurrent use.
+// A Log holds the latest events, bounded by their number and by the bytes of the content in
+// them. Appending never waits for a reader: one that falls behind learns how many it lost. It
+// is safe for concurrent use.
 type Log struct {
-	mu     sync.Mutex
-	ring   []engine.Event // event n stands at n % len; it grows as it is needed
-	slots  int            // events that may be kept
-	most   int64          // bytes that may be kept
-	size   int64          // bytes that are
-	last   uint64         // number of the newest event
-	first  uint64         // number of the oldest one kept; last+1 if there is none
-	more   chan struct{}  // closed when something is appended
-	closed bool
-	tail   tail
+	mu        sync.Mutex
+	ring      []engine.Event // event n is at n % len; grows on demand
+	maxEvents int            // most events to keep
+	maxBytes  int64          // most bytes to keep
+	size      int64          // bytes kept
+	last      uint64         // number of the newest event
+	first     uint64         // number of the oldest one kept; last+1 if there is none
+	appended  chan struct{}  // closed when something is appended
+	closed    bool
+	cursor    historyCursor
 }
 
 func newLog(size int, most int64) *Log {
-	return &Log{ring: make([]engine.Event, min(size, fewEvents)), slots: size, most: most, first: 1, more: make(chan struct{})}
+	return &Log{ring: make([]engine.Event, min(size, initialRingSize)), maxEvents: size, maxBytes: most, first: 1, appended: make(chan struct{})}
 }
 
-// fewEvents is how many there is room for at first: of namespaces that nobody uses
-// there may be many.
-const fewEvents = 128
+// initialRingSize is how many there is room for at first: there may be many unused namespaces.
+const initialRingSize = 128
 
-// grow makes twice the room, if there may be more.
+// grow doubles the room, up to slots, and reports whether it did.
 func (l *Log) grow() (more bool) {
-	if len(l.ring) == l.slots {
+	if len(l.ring) == l.maxEvents {
 		return false
 	}
-	ring := make([]engine.Event, min(2*len(l.ring), l.slots))
+	ring := make([]engine.Event, min(2*len(l.ring), l.maxEvents))
 	for n := l.first; n <= l.last; n++ {
 		ring[n%uint64(len(ring))] = *l.at(n)
 	}
@@ -59,53 +58,52 @@ func (l *Log) append(events []engine.Event) {
 		l.last++
 		e.N = l.last
 		*l.at(e.N) = e
-		l.size += weight(&e)
+		l.size += eventSize(&e)
 	}
-	for l.size > l.most && l.first < l.last {
+	for l.size > l.maxBytes && l.first < l.last {
 		l.evict()
 	}
-	close(l.more)
-	l.more = make(chan struct{})
-	l.tail.look(l.last)
+	close(l.appended)
+	l.appended = make(chan struct{})
+	l.cursor.wakeReader(l.last)
 }
 
 func (l *Log) at(n uint64) *engine.Event { return &l.ring[n%uint64(len(l.ring))] }
 
-// evict lets the oldest event go.
+// evict drops the oldest event.
 func (l *Log) evict() {
 	e := l.at(l.first)
-	l.tail.evicted(e)
-	l.size -= weight(e)
+	l.cursor.evicted(e)
+	l.size -= eventSize(e)
 	*e = engine.Event{}
 	l.first++
 }
 
-// weight is about what an event holds beyond its own fields.
-func weight(e *engine.Event) int64 {
+// eventSize returns about how many bytes an event holds beyond its own fields.
+func eventSize(e *engine.Event) int64 {
 	const described = 512 // an entity or a rule
-	return int64(len(e.Content)) + described*int64(len(e.Rules)+len(e.Subs))
+	return int64(len(e.Content)) + described*int64(len(e.Rules)+len(e.Subscriptions))
 }
 
-// Last is the number of the newest event.
+// Last returns the number of the newest event.
 func (l *Log) Last() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
 }
 
-// readAtOnce bounds what one After returns, so that a reader that is far
+// maxEventsPerRead bounds what one After returns, so that a reader that is far
 // behind does not copy the whole ring at once.
-const readAtOnce = 4096
+const maxEventsPerRead = 4096
 
-// After returns the events that follow number n, waiting for at least one;
-// lost is how many between n and the first of them are not kept any more. It
-// ends with the context's cause, or with engine.ErrClosed.
+// After returns the events that follow number n, waiting for at least one; lost is how many
+// between n and the first of them are no longer kept. It ends with the context's cause, or
+// with engine.ErrClosed.
 func (l *Log) After(ctx context.Context, n uint64) (events []engine.Event, lost uint64, err error) {
 	return l.Next(ctx, n, nil)
 }
 
-// Next is After for those who read on and on: it writes over into, if that has
-// room.
+// Next is After for continuous readers: it overwrites into, if that has room.
 func (l *Log) Next(ctx context.Context, n uint64, into []engine.Event) (events []engine.Event, lost uint64, err error) {
 	for {
 		l.mu.Lock()
@@ -113,7 +111,7 @@ func (l *Log) Next(ctx context.Context, n uint64, into []engine.Event) (events [
 			if n+1 < l.first {
 				lost, n = l.first-n-1, l.first-1
 			}
-			last := min(l.last, n+readAtOnce)
+			last := min(l.last, n+maxEventsPerRead)
 			events = slices.Grow(into[:0], int(last-n))
 			for i := n + 1; i <= last; i++ {
 				events = append(events, *l.at(i))
@@ -121,7 +119,7 @@ func (l *Log) Next(ctx context.Context, n uint64, into []engine.Event) (events [
 			l.mu.Unlock()
 			return events, lost, nil
 		}
-		more, closed := l.more, l.closed
+		more, closed := l.appended, l.closed
 		l.mu.Unlock()
 		if closed {
 			return nil, 0, engine.ErrClosed
@@ -134,7 +132,7 @@ func (l *Log) Next(ctx context.Context, n uint64, into []engine.Event) (events [
 	}
 }
 
-// Recent is what is kept of the latest n events, oldest first.
+// Recent returns what is kept of the latest n events, oldest first.
 func (l *Log) Recent(n int) (events []engine.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,8 +151,8 @@ func (l *Log) close() {
 	defer l.mu.Unlock()
 	if !l.closed {
 		l.closed = true
-		close(l.more)
-		l.more = make(chan struct{})
-		l.tail.end()
+		close(l.appended)
+		l.appended = make(chan struct{})
+		l.cursor.end()
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// A log is bounded by number and by bytes, keeps the newest event whatever its
-// size, and says how many a reader lost.
+// A log is bounded by number and by bytes, keeps the newest event whatever its size, and
+// reports how many a reader lost.
 func TestLogIsBounded(t *testing.T) {
 	l := newLog(8, 1000)
 	add := func(sizes ...int) {
@@ -25,7 +25,7 @@ func TestLogIsBounded(t *testing.T) {
 		}
 		size := int64(0)
 		for _, e := range events {
-			size += weight(&e)
+			size += eventSize(&e)
 		}
 		if size != l.size {
 			t.Fatalf("%d bytes are kept, and counted as %d", size, l.size)
@@ -50,13 +50,13 @@ func TestLogIsBounded(t *testing.T) {
 	expect(12, 13, 11)
 }
 
-// What the follower misses is counted, but for what it would have passed over.
+// Events that the follower misses are counted, except those it would have skipped.
 func TestTail(t *testing.T) {
 	l := newLog(4, 1<<20)
-	l.append([]engine.Event{{Kind: engine.EventStarted}}) // before anybody follows
-	l.follow()
+	l.append([]engine.Event{{Kind: engine.EventStarted}}) // before the log is followed
+	l.startCursor()
 	select {
-	case <-l.await(1):
+	case <-l.waitFor(1):
 		t.Fatal("there is nothing to take")
 	default:
 	}
@@ -68,14 +68,14 @@ func TestTail(t *testing.T) {
 		at(engine.EventSent, 5, false), at(engine.EventSent, 6, false), at(engine.EventSent, 7, false), at(engine.EventSent, 8, false),
 	})
 	select {
-	case <-l.await(4):
+	case <-l.waitFor(4):
 	default:
 		t.Fatal("there are four to take")
 	}
 	var numbers []uint64
 	take := func(most int) (missed gap, more, closed bool) {
 		numbers = nil
-		return l.take(most, func(e *engine.Event) bool {
+		return l.takeNext(most, func(e *engine.Event) bool {
 			numbers = append(numbers, e.N)
 			return len(numbers) == 3
 		})
@@ -87,7 +87,7 @@ func TestTail(t *testing.T) {
 	if want := []uint64{6, 7, 8}; !slices.Equal(numbers, want) {
 		t.Fatalf("got %v", numbers)
 	}
-	waits := l.await(2)
+	waits := l.waitFor(2)
 	select {
 	case <-waits:
 		t.Fatal("there is one only")
@@ -98,11 +98,10 @@ func TestTail(t *testing.T) {
 	if missed, more, closed = take(3); !slices.Equal(numbers, []uint64{9}) || missed != (gap{}) || more || !closed {
 		t.Fatalf("at the end: %v, %+v, %v, %v", numbers, missed, more, closed)
 	}
-	<-l.await(1)
+	<-l.waitFor(1)
 }
 
-// A gap stands where its latest event was, in whatever order its parts are
-// found.
+// A gap stands where its latest event was, in whatever order its parts are found.
 func TestGap(t *testing.T) {
 	a, b := gap{n: 4, at: 40, count: 2}, gap{n: 9, at: 90, count: 5}
 	for _, parts := range [][]gap{{a, b}, {b, a}, {a, b, {}}} {

@@ -7,48 +7,48 @@ import (
 	"mayfly/engine"
 )
 
-// opSize is what an operation without a body takes in the inbox.
+// opSize is the size of an operation without a body in the inbox.
 const opSize = 256
 
 // An op is one step waiting for its turn.
 type op struct {
-	step     func(ns *engine.Namespace, now engine.Instant) error // comes again if the store refused the turn, and after errNotYet
-	done     func(error)                                          // called once, when everything is durable; must not block; with nil only by the owner; nil after that
-	size     int64                                                // bytes it may hold up
-	receives bool                                                 // it is for nothing unless messages are matched
-	err      error                                                // what step said
+	step     func(ns *engine.Namespace, now engine.Instant) error // runs again if the store refused the turn, and after errRunAgain
+	done     func(error)                                          // called once, when everything is durable, by the owner if the error is nil; must not block; nil after that
+	size     int64                                                // bytes it may keep in memory
+	receives bool                                                 // it has no effect unless messages are matched
+	err      error                                                // step's error
 }
 
-// errNotYet is what a step says that is to come again in the next turn, before
-// those that are new then.
-var errNotYet = errors.New("not yet")
+// errRunAgain is returned by a step that is to run again in the next turn, before new
+// operations.
+var errRunAgain = errors.New("not yet")
 
-// submit puts an operation in line. It waits only for room; ctx ends that
-// wait. After a nil return, done will be called.
+// submit puts an operation in the inbox. It waits only for room; ctx ends that wait. After a
+// nil return, done will be called.
 func (b *Broker) submit(ctx context.Context, o *op) error {
-	o.size = min(o.size+opSize, b.largest())
-	if err := b.room.Acquire(ctx, o.size); err != nil {
+	o.size = min(o.size+opSize, b.maxOpSize())
+	if err := b.inFlight.Acquire(ctx, o.size); err != nil {
 		return context.Cause(ctx)
 	}
 	select {
 	case b.inbox <- o:
 		select {
-		case <-b.done: // the owner may have looked for the last time before this came
-			b.refuseOps(b.closed())
+		case <-b.done: // the owner may have looked for the last time before this arrived
+			b.refuseOps(b.closedError())
 		default:
 		}
 		return nil
 	case <-ctx.Done():
-		b.room.Release(o.size)
+		b.inFlight.Release(o.size)
 		return context.Cause(ctx)
 	case <-b.done:
-		b.room.Release(o.size)
-		return b.closed()
+		b.inFlight.Release(o.size)
+		return b.closedError()
 	}
 }
 
-// largest keeps one operation from asking for more room than there is.
-func (b *Broker) largest() int64 {
+// maxOpSize is the most that one operation may ask for, so that it always fits.
+func (b *Broker) maxOpSize() int64 {
 	if n := b.o.InboxBytes; n > 0 {
 		return n
 	}
@@ -79,8 +79,8 @@ func do[T any](ctx context.Context, b *Broker, size int64, step func(ns *engine.
 	return out, nil
 }
 
-// act is do for steps that only fail or not.
-func act(ctx context.Context, b *Broker, step func(ns *engine.Namespace, now engine.Instant) error) error {
+// exec is do for steps that return only an error.
+func exec(ctx context.Context, b *Broker, step func(ns *engine.Namespace, now engine.Instant) error) error {
 	_, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (struct{}, error) {
 		return struct{}{}, step(ns, now)
 	})

@@ -8,28 +8,27 @@ import (
 	"mayfly/engine"
 )
 
-// How many messages a purge, or a batch delete, looks at in one turn: at fewer
-// where each is judged by a filter.
+// These are how many messages a purge or a batch delete looks at in one turn; fewer if a
+// filter judges each.
 const (
-	purgeSlice = 4000
-	sieveSlice = 500
+	purgeSlice         = 4000
+	filteredPurgeSlice = 500
 )
 
-// Purge removes the messages of some classes that are there now, in slices, so
-// that senders go on meanwhile; locked ones are skipped (OPS-7). A purge that
-// ctx ends says in its result how far it came.
-func (b *Broker) Purge(ctx context.Context, p engine.Path, classes []engine.Class, agreed Agreed, actor string) (engine.Purge, error) {
-	return b.PurgeOnly(ctx, p, classes, nil, agreed, actor)
+// Purge removes the messages of some classes that exist now, in slices, so that senders go on
+// meanwhile; locked ones are skipped (OPS-7). If ctx ends it, the result shows how far it
+// came.
+func (b *Broker) Purge(ctx context.Context, p engine.Path, classes []engine.Class, agreed ConfirmedCount, actor string) (engine.Purge, error) {
+	return b.PurgeMatching(ctx, p, classes, nil, agreed, actor)
 }
 
-// PurgeOnly is Purge for the messages that only picks; nil picks all. With a
-// filter the number agreed to is of those that are picked and not locked: they
-// are counted first, unless there are no more messages in all, and nothing has
-// gone when it turns out that there are too many.
-func (b *Broker) PurgeOnly(ctx context.Context, p engine.Path, classes []engine.Class, only *engine.Sieve, agreed Agreed, actor string) (engine.Purge, error) {
+// PurgeMatching is Purge for the messages that only picks; nil picks all. With a filter, agreed is
+// the number of messages that are picked and not locked: they are counted first, unless agreed
+// covers all messages, and nothing is removed if there are too many.
+func (b *Broker) PurgeMatching(ctx context.Context, p engine.Path, classes []engine.Class, only *engine.MessageFilter, agreed ConfirmedCount, actor string) (engine.Purge, error) {
 	var have int64
 	pg, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (pg engine.Purge, err error) {
-		if have, err = purgeable(ns, p, classes); err != nil {
+		if have, err = countPurgeable(ns, p, classes); err != nil {
 			return engine.Purge{}, err
 		}
 		if only == nil {
@@ -38,18 +37,18 @@ func (b *Broker) PurgeOnly(ctx context.Context, p engine.Path, classes []engine.
 			}
 		}
 		pg, err = ns.BeginPurge(now, p, classes)
-		pg.Only = only
+		pg.Filter = only
 		return pg, err
 	})
 	if err == nil && agreed.Check(have) != nil {
 		var would engine.Purge
-		if would, err = b.count(ctx, pg, math.MaxInt64); err == nil {
+		if would, err = b.countPurge(ctx, pg, math.MaxInt64); err == nil {
 			err = agreed.Check(would.Removed)
 		}
 	}
 	slice := purgeSlice
 	if only != nil {
-		slice = sieveSlice
+		slice = filteredPurgeSlice
 	}
 	for err == nil && !pg.Done {
 		before := pg
@@ -65,15 +64,15 @@ func (b *Broker) PurgeOnly(ctx context.Context, p engine.Path, classes []engine.
 	return pg, err
 }
 
-// count goes through a purge without doing it, up to the slice in which it has
-// looked at most messages.
-func (b *Broker) count(ctx context.Context, pg engine.Purge, most int64) (engine.Purge, error) {
-	for looked := int64(0); !pg.Done && looked < most; looked += sieveSlice {
+// countPurge goes through a purge without doing it, up to the slice in which it has looked at most
+// messages.
+func (b *Broker) countPurge(ctx context.Context, pg engine.Purge, most int64) (engine.Purge, error) {
+	for looked := int64(0); !pg.Done && looked < most; looked += filteredPurgeSlice {
 		before := pg
 		var err error
 		pg, err = do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Purge, error) {
 			next := before
-			err := ns.CountSlice(now, &next, sieveSlice)
+			err := ns.CountPurgeSlice(now, &next, filteredPurgeSlice)
 			return next, err
 		})
 		if err != nil {
@@ -83,47 +82,46 @@ func (b *Broker) count(ctx context.Context, pg engine.Purge, most int64) (engine
 	return pg, nil
 }
 
-// A Forecast is what a purge with a filter would do.
-type Forecast struct {
-	Matching int64        // would go
-	Skipped  int64        // are locked and would go otherwise
-	Failed   int64        // the filter cannot be evaluated for them, so they would stay
-	Spared   int64        // the filter is not true of them
-	Unseen   int64        // were too many to look at; this many at the most
-	First    []engine.Key // the first few that would go
+// A PurgePreview holds what a purge with a filter would do.
+type PurgePreview struct {
+	Matching   int64        // would go
+	Skipped    int64        // are locked, and would go otherwise
+	Failed     int64        // stay because the filter cannot be evaluated for them
+	Unmatched  int64        // the filter is not true of them
+	Unexamined int64        // not looked at, because there are too many; an upper bound
+	First      []engine.Key // the first few that would go
 }
 
-// AtMost is how many would go if all that was not looked at matched too.
-func (f Forecast) AtMost() int64 { return f.Matching + f.Unseen }
+// AtMost returns how many would go if all unseen messages matched too.
+func (f PurgePreview) AtMost() int64 { return f.Matching + f.Unexamined }
 
-// Plus is a forecast for two places.
-func (f Forecast) Plus(o Forecast) Forecast {
-	return Forecast{f.Matching + o.Matching, f.Skipped + o.Skipped, f.Failed + o.Failed, f.Spared + o.Spared, f.Unseen + o.Unseen, slices.Concat(f.First, o.First)}
+// Plus adds the forecasts of two subqueues.
+func (f PurgePreview) Plus(o PurgePreview) PurgePreview {
+	return PurgePreview{f.Matching + o.Matching, f.Skipped + o.Skipped, f.Failed + o.Failed, f.Unmatched + o.Unmatched, f.Unexamined + o.Unexamined, slices.Concat(f.First, o.First)}
 }
 
-// Foresee counts what PurgeOnly would do, changing nothing and without being use
-// of the entity (IDLE-7). It looks at not many more than most messages, some in
-// each turn, whatever class they are of.
-func (b *Broker) Foresee(ctx context.Context, p engine.Path, classes []engine.Class, only *engine.Sieve, most int64) (Forecast, error) {
+// PreviewPurge counts what PurgeMatching would do. It changes nothing and is not use of the entity
+// (IDLE-7). It looks at little more than most messages of any class, some in each turn.
+func (b *Broker) PreviewPurge(ctx context.Context, p engine.Path, classes []engine.Class, only *engine.MessageFilter, most int64) (PurgePreview, error) {
 	var have int64
 	pg, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (pg engine.Purge, err error) {
-		if have, err = purgeable(ns, p, classes); err != nil {
+		if have, err = countPurgeable(ns, p, classes); err != nil {
 			return engine.Purge{}, err
 		}
 		pg, err = ns.PlanPurge(now, p, classes)
-		pg.Only = only
+		pg.Filter = only
 		return pg, err
 	})
 	if err == nil {
-		pg, err = b.count(ctx, pg, most)
+		pg, err = b.countPurge(ctx, pg, most)
 	}
-	f := Forecast{Matching: pg.Removed, Skipped: pg.Skipped, Failed: pg.Failed, Spared: pg.Spared, First: pg.First}
+	f := PurgePreview{Matching: pg.Removed, Skipped: pg.Skipped, Failed: pg.Failed, Unmatched: pg.Unmatched, First: pg.Sample}
 	if !pg.Done {
-		f.Unseen = max(have-pg.Seen, 0)
+		f.Unexamined = max(have-pg.Examined, 0)
 	}
 	return f, err
 }
-func purgeable(ns *engine.Namespace, p engine.Path, classes []engine.Class) (n int64, err error) {
+func countPurgeable(ns *engine.Namespace, p engine.Path, classes []engine.Class) (n int64, err error) {
 	s, err := ns.State(p)
 	if err != nil {
 		return 0, err

@@ -12,8 +12,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// sorted is a queue of 1,200 red messages, 1,800 blue ones between them and 10
-// red ones that are locked.
+// sorted starts a queue of 1,200 red messages, 1,800 blue ones between them and 10 red ones
+// that are locked.
 func sorted(t *testing.T) *world {
 	w := start(t, broker.Options{Limits: roomy()})
 	w.queue("q", engine.Config{})
@@ -25,33 +25,33 @@ func sorted(t *testing.T) *world {
 		colours = append(colours, map[bool]string{true: "red", false: "blue"}[i%5 < 2])
 	}
 	w.send("q", colours...)
-	w.receive(broker.Receive{Path: "q", Max: 10})
+	w.receive(broker.ReceiveRequest{Path: "q", Max: 10})
 	return w
 }
 
-func sieve(t *testing.T, text string) *engine.Sieve {
+func sieve(t *testing.T, text string) *engine.MessageFilter {
 	t.Helper()
-	s, err := engine.ParseSieve(text, engine.DefaultLimits())
+	s, err := engine.ParseMessageFilter(text, engine.DefaultLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// OPS-7: by a filter it is what matches that is agreed to, and it is counted
-// before anything goes.
+// OPS-7: with a filter, the number agreed to is that of matches, which are counted before any
+// message goes.
 func TestPurgeOnly(t *testing.T) {
 	active := []engine.Class{engine.ClassActive}
 	for name, tc := range map[string]struct {
 		filter  string
-		agreed  broker.Agreed
+		agreed  broker.ConfirmedCount
 		removed int64
 	}{
 		"more than a tenth more":        {"sys.Label = 'red'", 1090, 0},
 		"a tenth more":                  {"sys.Label = 'red'", 1091, 1200},
 		"just as many":                  {"sys.Label = 'red'", 1200, 1200},
 		"all there are":                 {"sys.Label = 'red'", 3000, 1200},
-		"nobody was asked":              {"sys.Label = 'red'", broker.Unasked, 1200},
+		"nobody was asked":              {"sys.Label = 'red'", broker.Unconfirmed, 1200},
 		"none":                          {"sys.Label = 'red'", 0, 0},
 		"none of none":                  {"sys.Label = 'green'", 0, 0},
 		"those at the end":              {"sys.SequenceNumber > 3000", 10, 10},
@@ -60,7 +60,7 @@ func TestPurgeOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := sorted(t)
-				pg, err := w.PurgeOnly(t.Context(), "q", active, sieve(t, tc.filter), tc.agreed, "test")
+				pg, err := w.PurgeMatching(t.Context(), "q", active, sieve(t, tc.filter), tc.agreed, "test")
 				if refused := tc.removed == 0 && name != "none of none"; errors.Is(err, engine.ErrChanged) != refused || (err != nil) != refused || pg.Removed != tc.removed {
 					t.Errorf("%+v, %v", pg, err)
 				}
@@ -77,15 +77,15 @@ func TestForesee(t *testing.T) {
 		w := sorted(t)
 		for _, tc := range []struct {
 			most int64
-			want broker.Forecast
+			want broker.PurgePreview
 		}{
-			{1 << 40, broker.Forecast{Matching: 1200, Skipped: 10, Spared: 1800}},
-			{3001, broker.Forecast{Matching: 1200, Skipped: 10, Spared: 1800}},
-			{1000, broker.Forecast{Matching: 396, Skipped: 10, Spared: 594, Unseen: 2010}},
-			{1, broker.Forecast{Matching: 196, Skipped: 10, Spared: 294, Unseen: 2510}},
-			{0, broker.Forecast{Unseen: 3000}},
+			{1 << 40, broker.PurgePreview{Matching: 1200, Skipped: 10, Unmatched: 1800}},
+			{3001, broker.PurgePreview{Matching: 1200, Skipped: 10, Unmatched: 1800}},
+			{1000, broker.PurgePreview{Matching: 396, Skipped: 10, Unmatched: 594, Unexamined: 2010}},
+			{1, broker.PurgePreview{Matching: 196, Skipped: 10, Unmatched: 294, Unexamined: 2510}},
+			{0, broker.PurgePreview{Unexamined: 3000}},
 		} {
-			got, err := w.Foresee(t.Context(), "q", []engine.Class{engine.ClassActive}, sieve(t, "sys.Label = 'red'"), tc.most)
+			got, err := w.PreviewPurge(t.Context(), "q", []engine.Class{engine.ClassActive}, sieve(t, "sys.Label = 'red'"), tc.most)
 			first := got.First
 			if got.First = nil; len(first) != int(min(5, tc.want.Matching)) {
 				t.Errorf("of %d: the first are %v", tc.most, first)
@@ -103,16 +103,16 @@ func TestForesee(t *testing.T) {
 			if d := cmp.Diff(tc.want, got); d != "" || err != nil {
 				t.Errorf("of %d: %v %s", tc.most, err, d)
 			}
-			if sum := got.Plus(got); sum.AtMost() != 2*(tc.want.Matching+tc.want.Unseen) || sum.Skipped != 2*got.Skipped || sum.Failed != 0 || sum.Spared != 2*got.Spared {
+			if sum := got.Plus(got); sum.AtMost() != 2*(tc.want.Matching+tc.want.Unexamined) || sum.Skipped != 2*got.Skipped || sum.Failed != 0 || sum.Unmatched != 2*got.Unmatched {
 				t.Errorf("twice is %+v", sum)
 			}
 		}
 		w.store.breaks(fmt.Errorf("%w: the disk is full", engine.ErrUnwritable), false)
 		w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test") //nolint:errcheck // it is refused, and the store read-only
-		if got, err := w.Foresee(t.Context(), "q", []engine.Class{engine.ClassActive}, sieve(t, "sys.Label > @x"), 1<<40); err != nil || got.Failed != 3010 {
+		if got, err := w.PreviewPurge(t.Context(), "q", []engine.Class{engine.ClassActive}, sieve(t, "sys.Label > @x"), 1<<40); err != nil || got.Failed != 3010 {
 			t.Errorf("read-only: %+v, %v", got, err)
 		}
-		if _, err := w.Foresee(t.Context(), "nowhere", nil, nil, 1); !errors.Is(err, engine.ErrNotFound) {
+		if _, err := w.PreviewPurge(t.Context(), "nowhere", nil, nil, 1); !errors.Is(err, engine.ErrNotFound) {
 			t.Errorf("nowhere: %v", err)
 		}
 	})

@@ -11,15 +11,15 @@ import (
 	"mayfly/engine"
 )
 
-// A Receive asks for messages.
-type Receive struct {
+// A ReceiveRequest asks for messages.
+type ReceiveRequest struct {
 	Path   engine.Path
-	Max    int // messages at the most; zero: one
+	Max    int // messages at most; zero: one
 	Mode   engine.Mode
-	Wait   time.Duration // for the first of them; zero: take what is there
+	Wait   time.Duration // for the first of them; zero: take what is available
 	Client string
 
-	in engine.TxID // of a Transaction, which refuses it
+	transaction engine.TxID // of a Transaction, which refuses to receive
 }
 
 // A Received message with its body. Close the body.
@@ -28,41 +28,40 @@ type Received struct {
 	Body io.ReadSeekCloser
 }
 
-// A receiver is somebody waiting for what a link is given.
-type receiver struct {
-	got  []engine.Delivery // owned by run until ended is closed
+// A collector waits for what a link is given.
+type collector struct {
+	got  []engine.Delivery // owned by run until done is closed
 	err  error
 	done chan struct{}
 }
 
-func (r *receiver) end(err error) {
+func (r *collector) end(err error) {
 	r.err = err
 	close(r.done)
 }
 
-func (r *receiver) Accepted(engine.SessionAccepted) {}
+func (r *collector) Accepted(engine.SessionAccepted) {}
 
-func (r *receiver) Delivered(d engine.Delivery) { r.got = append(r.got, d) }
+func (r *collector) Delivered(d engine.Delivery) { r.got = append(r.got, d) }
 
-func (r *receiver) Ended(why error) { r.end(why) }
+func (r *collector) Ended(why error) { r.end(why) }
 
-// Receive takes messages. None in time is an empty result, not an error. When
-// ctx ends while a delivery is on its way, the delivery wins: no message is
-// locked for a caller who has left.
-func (b *Broker) Receive(ctx context.Context, in Receive) ([]Received, error) {
-	r := &receiver{done: make(chan struct{})}
+// Receive takes messages. None in time is an empty result, not an error. When ctx ends while a
+// delivery is on its way, the delivery wins: no message is locked for a caller that has left.
+func (b *Broker) Receive(ctx context.Context, in ReceiveRequest) ([]Received, error) {
+	r := &collector{done: make(chan struct{})}
 	id := engine.LinkID(b.link.Add(1))
 	attached := make(chan error, 1)
 	err := b.submit(ctx, &op{
 		receives: true,
 		step: func(ns *engine.Namespace, now engine.Instant) error {
-			l := engine.Link{ID: id, Path: in.Path, Mode: in.Mode, Client: in.Client, Once: true, NoWait: in.Wait <= 0, In: in.in}
+			l := engine.Link{ID: id, Path: in.Path, Mode: in.Mode, Client: in.Client, SingleMessage: true, NoWait: in.Wait <= 0, Transaction: in.transaction}
 			if err := ns.Attach(now, l); err != nil {
 				return err
 			}
 			err := ns.Credit(now, id, max(1, in.Max))
 			if err != nil {
-				ns.Detach(now, id, engine.ByClient) // it would only be in the way
+				ns.Detach(now, id, engine.DetachedByClient) // it would only be in the way
 			}
 			return err
 		},
@@ -86,7 +85,7 @@ func (b *Broker) Receive(ctx context.Context, in Receive) ([]Received, error) {
 }
 
 // await waits until the link ends, and ends it when the time is up.
-func (b *Broker) await(ctx context.Context, id engine.LinkID, r *receiver, wait time.Duration) error {
+func (b *Broker) await(ctx context.Context, id engine.LinkID, r *collector, wait time.Duration) error {
 	timer := time.NewTimer(max(wait, 0))
 	defer timer.Stop()
 	if wait <= 0 {
@@ -96,12 +95,12 @@ func (b *Broker) await(ctx context.Context, id engine.LinkID, r *receiver, wait 
 	case <-r.done:
 		return r.err
 	case <-b.done:
-		return b.closed()
+		return b.closedError()
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	err := act(context.WithoutCancel(ctx), b, func(ns *engine.Namespace, now engine.Instant) error {
-		ns.Detach(now, id, engine.ByClient)
+	err := exec(context.WithoutCancel(ctx), b, func(ns *engine.Namespace, now engine.Instant) error {
+		ns.Detach(now, id, engine.DetachedByClient)
 		delete(b.links, id)
 		return nil
 	})
@@ -119,9 +118,9 @@ func (b *Broker) await(ctx context.Context, id engine.LinkID, r *receiver, wait 
 	return nil
 }
 
-// withBodies gives deliveries their bodies. One whose body cannot be read is
-// passed over: its lock runs out and that counts, so that it does not stand in
-// the way for ever. It is an error only if nothing else is left.
+// withBodies adds the bodies to deliveries. One whose body cannot be read is skipped: its lock
+// runs out and that counts as a delivery, so that it does not block the queue for ever. It is
+// an error only if nothing else is left.
 func (b *Broker) withBodies(ctx context.Context, got []engine.Delivery) ([]Received, error) {
 	out := make([]Received, 0, len(got))
 	var failed error
@@ -130,8 +129,8 @@ func (b *Broker) withBodies(ctx context.Context, got []engine.Delivery) ([]Recei
 			b.ReadBodies(ctx, got[i:])
 		}
 		d := got[i]
-		body, err := b.bodyOf(ctx, d)
-		b.taken.add(d.Pin)
+		body, err := b.deliveryBody(ctx, d)
+		b.releasedPins.add(d.Pin)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("read the body of message #%d of %q: %w", d.Message.Seq, d.Path, err))
 			continue
@@ -142,22 +141,22 @@ func (b *Broker) withBodies(ctx context.Context, got []engine.Delivery) ([]Recei
 		return nil, failed
 	}
 	if failed != nil {
-		b.log.Error("messages were taken whose bodies cannot be read", "err", failed)
+		b.log.Error("received messages have bodies that cannot be read", "err", failed)
 	}
 	return out, nil
 }
 
-func (b *Broker) bodyOf(ctx context.Context, d engine.Delivery) (io.ReadSeekCloser, error) {
+func (b *Broker) deliveryBody(ctx context.Context, d engine.Delivery) (io.ReadSeekCloser, error) {
 	if d.Body != nil {
 		return memoryBody{bytes.NewReader(d.Body)}, nil
 	}
 	return b.openBody(context.WithoutCancel(ctx), d.Message.Content, d.Content.BodySize())
 }
 
-// Fetch takes deferred messages by number, all or none (DEF-6, DEF-7).
-func (b *Broker) Fetch(ctx context.Context, p engine.Path, seqs []engine.Seq, mode engine.Mode, client string) ([]Received, error) {
+// ReceiveDeferred takes deferred messages by number, all or none (DEF-6, DEF-7).
+func (b *Broker) ReceiveDeferred(ctx context.Context, p engine.Path, seqs []engine.Seq, mode engine.Mode, client string) ([]Received, error) {
 	got, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Delivery, error) {
-		return ns.Fetch(now, p, seqs, mode, client)
+		return ns.ReceiveDeferred(now, p, seqs, mode, client)
 	})
 	if err != nil {
 		return nil, err
@@ -165,7 +164,7 @@ func (b *Broker) Fetch(ctx context.Context, p engine.Path, seqs []engine.Seq, mo
 	return b.withBodies(ctx, got)
 }
 
-// Settle ends deliveries and says of each what became of it, nil for success.
+// Settle ends deliveries and returns the error of each, nil for success.
 func (b *Broker) Settle(ctx context.Context, all ...engine.Settlement) ([]error, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]error, error) {
 		errs := make([]error, len(all))
@@ -178,20 +177,20 @@ func (b *Broker) Settle(ctx context.Context, all ...engine.Settlement) ([]error,
 
 // SettleAll is Settle for several deliveries, all or none.
 func (b *Broker) SettleAll(ctx context.Context, all []engine.Settlement) error {
-	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.SettleAll(now, all) })
+	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.SettleAll(now, all) })
 }
 
-// Renew sets a lock's end to a full period from now and returns it (LOCK-5).
-func (b *Broker) Renew(ctx context.Context, t engine.LockToken, at engine.Path, client string) (engine.Instant, error) {
+// RenewLock sets a lock's end to a full period from now and returns it (LOCK-5).
+func (b *Broker) RenewLock(ctx context.Context, t engine.LockToken, at engine.Path, client string) (engine.Instant, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.Instant, error) {
-		return ns.Renew(now, t, at, client)
+		return ns.RenewLock(now, t, at, client)
 	})
 }
 
-// RenewAll is Renew for several locks, all or none.
-func (b *Broker) RenewAll(ctx context.Context, tokens []engine.LockToken, at engine.Path, client string) ([]engine.Instant, error) {
+// RenewLocks is RenewLock for several locks, all or none.
+func (b *Broker) RenewLocks(ctx context.Context, tokens []engine.LockToken, at engine.Path, client string) ([]engine.Instant, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Instant, error) {
-		return ns.RenewAll(now, tokens, at, client)
+		return ns.RenewLocks(now, tokens, at, client)
 	})
 }
 
@@ -202,27 +201,33 @@ func (b *Broker) Peek(ctx context.Context, p engine.Path, from engine.Seq, count
 	})
 }
 
-// PeekOf is Peek for messages of one class, or of one session.
-func (b *Broker) PeekOf(ctx context.Context, q engine.Browse, client string) ([]engine.Row, error) {
+// PeekFiltered is Peek for messages of one class, or of one session.
+func (b *Broker) PeekFiltered(ctx context.Context, q engine.Browse, client string) ([]engine.Row, error) {
 	return do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Row, error) {
-		return ns.PeekOf(now, q, client)
+		return ns.PeekFiltered(now, q, client)
 	})
 }
 
-// Cancel removes scheduled messages by number, all or none (SCH-7).
-func (b *Broker) Cancel(ctx context.Context, p engine.Path, seqs []engine.Seq, actor string) error {
-	return act(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.Cancel(now, p, seqs, actor) })
+// CancelScheduled removes scheduled messages by number, all or none (SCH-7).
+func (b *Broker) CancelScheduled(ctx context.Context, p engine.Path, seqs []engine.Seq, actor string) error {
+	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error { return ns.CancelScheduled(now, p, seqs, actor) })
 }
 
-// BatchDelete removes old active messages, in slices, and says how many (BDEL-1);
-// before zero means now. When ctx ends it, or the entity goes meanwhile, it says
-// with the error how many went.
+// BatchDelete removes old active messages, in slices, and returns how many (BDEL-1); before
+// zero means now. When ctx ends it, or the entity goes meanwhile, it returns how many went
+// with the error.
 func (b *Broker) BatchDelete(ctx context.Context, p engine.Path, count int, before engine.Instant, client string) (int, error) {
+	return b.batchDelete(ctx, before, func(ns *engine.Namespace, now, before engine.Instant) (engine.BatchDelete, error) {
+		return ns.BeginBatchDelete(now, p, count, before, client)
+	})
+}
+
+func (b *Broker) batchDelete(ctx context.Context, before engine.Instant, begin func(ns *engine.Namespace, now, before engine.Instant) (engine.BatchDelete, error)) (int, error) {
 	d, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.BatchDelete, error) {
 		if before == 0 {
 			before = now
 		}
-		d, err := ns.BeginBatchDelete(now, p, count, before, client)
+		d, err := begin(ns, now, before)
 		if err == nil {
 			err = ns.BatchDeleteSlice(now, &d, purgeSlice)
 		}

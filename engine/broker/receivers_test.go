@@ -12,7 +12,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// Nothing is kept of receivers that have left.
+// The broker keeps nothing of receivers that have left.
 func TestReceiversLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -25,10 +25,10 @@ func TestReceiversLeave(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 {
-			if _, err := b.Receive(ctx, Receive{Path: "q", Wait: time.Second}); err != nil {
+			if _, err := b.Receive(ctx, ReceiveRequest{Path: "q", Wait: time.Second}); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := b.Receive(ctx, Receive{Path: "nowhere", Wait: time.Second}); err == nil {
+			if _, err := b.Receive(ctx, ReceiveRequest{Path: "nowhere", Wait: time.Second}); err == nil {
 				t.Fatal("there is nothing to receive from")
 			}
 		}
@@ -36,10 +36,10 @@ func TestReceiversLeave(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, wait := range []time.Duration{0, time.Second} {
-			if _, err := b.AcceptSession(ctx, Accept{Path: "s", Wait: wait}); err == nil {
+			if _, err := b.AcceptSession(ctx, AcceptRequest{Path: "s", Wait: wait}); err == nil {
 				t.Fatal("there is no session to be had")
 			}
-			s, err := b.AcceptSession(ctx, Accept{Path: "s", Session: new("s")})
+			s, err := b.AcceptSession(ctx, AcceptRequest{Path: "s", Session: new("s")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,14 +48,14 @@ func TestReceiversLeave(t *testing.T) {
 			}
 		}
 		n := -1
-		err = act(ctx, b, func(*engine.Namespace, engine.Instant) error { n = len(b.links); return nil })
+		err = exec(ctx, b, func(*engine.Namespace, engine.Instant) error { n = len(b.links); return nil })
 		if err != nil || n != 0 {
 			t.Errorf("%d receivers are known, %v", n, err)
 		}
 	})
 }
 
-// Nor of one that found too many waiting.
+// It keeps nothing of one that found too many waiting either.
 func TestBusyReceiversLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
@@ -71,11 +71,11 @@ func TestBusyReceiversLeave(t *testing.T) {
 		}
 		waited := make(chan error)
 		go func() {
-			_, err := b.Receive(ctx, Receive{Path: "q", Wait: time.Minute})
+			_, err := b.Receive(ctx, ReceiveRequest{Path: "q", Wait: time.Minute})
 			waited <- err
 		}()
 		synctest.Wait()
-		if _, err := b.Receive(ctx, Receive{Path: "q", Wait: time.Minute}); !errors.Is(err, engine.ErrBusy) {
+		if _, err := b.Receive(ctx, ReceiveRequest{Path: "q", Wait: time.Minute}); !errors.Is(err, engine.ErrBusy) {
 			t.Fatalf("one too many: %v", err)
 		}
 		attached := -1

@@ -19,10 +19,10 @@ import (
 	"mayfly/storage/memory"
 )
 
-// found are the subjects of what a search finds, and the last it tells.
-func found(t *testing.T, b *broker.Broker, in broker.Search, each ...func(broker.Glance)) (hits []string, last broker.Glance) {
+// found returns the subjects of a search's hits, and its last SearchProgress.
+func found(t *testing.T, b *broker.Broker, in broker.SearchRequest, each ...func(broker.SearchProgress)) (hits []string, last broker.SearchProgress) {
 	t.Helper()
-	err := b.Search(t.Context(), in, func(g broker.Glance) error {
+	err := b.Search(t.Context(), in, func(g broker.SearchProgress) error {
 		if g.Scanned < last.Scanned || g.Matched != int64(len(hits)+len(g.Hits)) || last.Done {
 			t.Errorf("after %+v came %+v", last, g)
 		}
@@ -64,7 +64,7 @@ func TestSearch(t *testing.T) {
 			w.queue(p, engine.Config{})
 			w.send(p, numbers(1000)...)
 		}
-		for _, d := range w.receive(broker.Receive{Path: "a", Max: 3}) {
+		for _, d := range w.receive(broker.ReceiveRequest{Path: "a", Max: 3}) {
 			if _, err := w.Settle(t.Context(), engine.Settlement{Token: d.Message.Token(), Outcome: engine.DeadLetter, Reason: "poison"}); err != nil {
 				t.Fatal(err)
 			}
@@ -83,15 +83,15 @@ func TestSearch(t *testing.T) {
 			"seq:1 -in:a state:dead":  {nil, 0, false},
 			"seq:1 state:active in:b": {[]string{"b m1"}, 1000, false},
 		} {
-			hits, last := found(t, w.Broker, broker.Search{Query: query(t, text)})
+			hits, last := found(t, w.Broker, broker.SearchRequest{Query: query(t, text)})
 			if d := cmp.Diff(tc.want, hits); d != "" || !last.Done || last.Scanned != tc.scanned || last.Total != tc.scanned || last.Bytes > 0 != tc.bytes {
 				t.Errorf("%s: %s; %+v", text, d, last)
 			}
 		}
-		// In portions it finds the same.
-		all, _ := found(t, w.Broker, broker.Search{Query: query(t, "*7*")})
+		// In portions the search finds the same.
+		all, _ := found(t, w.Broker, broker.SearchRequest{Query: query(t, "*7*")})
 		var parts []string
-		in := broker.Search{Query: query(t, "*7*"), Max: 70}
+		in := broker.SearchRequest{Query: query(t, "*7*"), Max: 70}
 		for n := 0; ; n++ {
 			hits, last := found(t, w.Broker, in)
 			if parts = append(parts, hits...); last.Done || n > len(all) {
@@ -111,8 +111,8 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// What comes while a search goes on is not seen, what goes is not missed, and a
-// caller who has had enough ends it.
+// A search does not see messages that arrive meanwhile, does not count those that go, and ends
+// when its caller returns an error.
 func TestSearchMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{Limits: roomy()})
@@ -121,11 +121,11 @@ func TestSearchMeanwhile(t *testing.T) {
 			w.send(p, numbers(600)...)
 		}
 		turn := 0
-		hits, last := found(t, w.Broker, broker.Search{}, func(broker.Glance) {
+		hits, last := found(t, w.Broker, broker.SearchRequest{}, func(broker.SearchProgress) {
 			switch turn++; turn {
 			case 1:
 				w.send("a", numbers(100)...)
-				if err := w.Delete(t.Context(), "b", broker.Unasked, "test"); err != nil {
+				if err := w.Delete(t.Context(), "b", broker.Unconfirmed, "test"); err != nil {
 					t.Error(err)
 				}
 			}
@@ -136,12 +136,12 @@ func TestSearchMeanwhile(t *testing.T) {
 
 		enough := errors.New("enough")
 		turn = 0
-		if err := w.Search(t.Context(), broker.Search{}, func(broker.Glance) error { turn++; return enough }); !errors.Is(err, enough) || turn != 1 {
+		if err := w.Search(t.Context(), broker.SearchRequest{}, func(broker.SearchProgress) error { turn++; return enough }); !errors.Is(err, enough) || turn != 1 {
 			t.Errorf("%v after %d turns", err, turn)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		turn = 0
-		err := w.Search(ctx, broker.Search{}, func(g broker.Glance) error {
+		err := w.Search(ctx, broker.SearchRequest{}, func(g broker.SearchProgress) error {
 			if turn++; turn == 2 {
 				cancel(enough)
 			}
@@ -156,8 +156,8 @@ func TestSearchMeanwhile(t *testing.T) {
 	})
 }
 
-// Bodies that are not in memory are read many at a time, large ones alone and in
-// part; one that is gone is no hit.
+// Bodies that are not in memory are read many at a time, large ones alone and in part; one
+// that is gone is no hit.
 func TestSearchBodies(t *testing.T) {
 	limits := roomy()
 	limits.MessageSize = 4 << 20
@@ -170,7 +170,7 @@ func TestSearchBodies(t *testing.T) {
 	if _, err := b.Create(t.Context(), engine.Queue, "q", engine.Config{}, ""); err != nil {
 		t.Fatal(err)
 	}
-	for i, body := range []string{"needle", "gone", strings.Repeat("x", 100<<10) + "needle", strings.Repeat("x", search.MostBody) + "needle", strings.Repeat("x", search.MostBody-6) + "needle", ""} {
+	for i, body := range []string{"needle", "gone", strings.Repeat("x", 100<<10) + "needle", strings.Repeat("x", search.MaxBody) + "needle", strings.Repeat("x", search.MaxBody-6) + "needle", ""} {
 		out := []broker.Outgoing{{Content: engine.Content{Subject: fmt.Sprint(i)}, Body: []byte(body)}}
 		for range 60 {
 			out = append(out, broker.Outgoing{Content: engine.Content{Subject: "hay"}, Body: []byte("hay")})
@@ -180,14 +180,14 @@ func TestSearchBodies(t *testing.T) {
 		}
 	}
 	store.single, store.together = 0, 0
-	hits, last := found(t, b, broker.Search{Query: query(t, "body:needle,gone")})
-	if d := cmp.Diff([]string{"q 0", "q 1", "q 2", "q 4"}, hits); d != "" || last.Cut != 1 {
+	hits, last := found(t, b, broker.SearchRequest{Query: query(t, "body:needle,gone")})
+	if d := cmp.Diff([]string{"q 0", "q 1", "q 2", "q 4"}, hits); d != "" || last.Truncated != 1 {
 		t.Errorf("%s; %+v", d, last)
 	}
 	if store.single != 4 || store.together > 12 {
 		t.Errorf("%d read alone, %d times some together", store.single, store.together)
 	}
-	if want := int64(6 + 4 + 360*3 + 100<<10 + 6 + 2*search.MostBody); last.Bytes != want {
+	if want := int64(6 + 4 + 360*3 + 100<<10 + 6 + 2*search.MaxBody); last.Bytes != want {
 		t.Errorf("%d bytes, not %d", last.Bytes, want)
 	}
 
@@ -203,7 +203,7 @@ func TestSearchBodies(t *testing.T) {
 	if _, err := b.Send(t.Context(), "t", []broker.Outgoing{{Content: engine.Content{Subject: "twin"}, Body: []byte("copied")}}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if hits, _ := found(t, b, broker.Search{Query: query(t, "body:copied")}); !slices.Equal(hits, []string{"q twin", "q twin"}) {
+	if hits, _ := found(t, b, broker.SearchRequest{Query: query(t, "body:copied")}); !slices.Equal(hits, []string{"q twin", "q twin"}) {
 		t.Errorf("of two copies %q are found", hits)
 	}
 }
@@ -216,8 +216,7 @@ func (s lazy) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error)
 	return s.Store.Body(ctx, k)
 }
 
-// Whoever has little time gets on, however long the bodies of a slice take
-// together.
+// A search with little time makes progress, however long the bodies of a slice take together.
 func TestSearchInLittleTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return lazy{new(memory.Store)}, nil }, broker.Options{CacheBytes: 1, Limits: roomy()})
@@ -235,10 +234,10 @@ func TestSearchInLittleTime(t *testing.T) {
 			}
 		}
 		var hits int
-		in, portions := broker.Search{Query: query(t, `body:" 7."," 29."`)}, 0
+		in, portions := broker.SearchRequest{Query: query(t, `body:" 7."," 29."`)}, 0
 		for done := false; !done && portions < 30; portions++ {
 			ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
-			err := b.Search(ctx, in, func(g broker.Glance) error {
+			err := b.Search(ctx, in, func(g broker.SearchProgress) error {
 				hits += len(g.Hits)
 				in.From, done = g.Next, g.Done
 				return nil

@@ -13,8 +13,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// What happens to the server is told like anything else, and the numbers have
-// no gap.
+// Events of the server are published like any other, and the numbers have no gap.
 func TestServerEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -56,9 +55,8 @@ func TestServerEvents(t *testing.T) {
 	})
 }
 
-// A look tells the number of the last event it includes, also one that is taken
-// in the very turn in which the store turns out to be full, or not to be any
-// more.
+// A read returns the number of the last event it includes, even in the very turn in which the
+// store turns out to be full, or to work again.
 func TestTheNumberOfALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -70,7 +68,7 @@ func TestTheNumberOfALook(t *testing.T) {
 			sent <- err
 		}
 		looked := make(chan uint64, 1)
-		look := func() { // n, if the messages there are those that the events up to n tell of
+		look := func() { // returns n if the messages are those that the events up to n lead to
 			var r broker.Reader
 			var there int64
 			err := w.Read(t.Context(), func(at broker.Reader) error {
@@ -92,7 +90,7 @@ func TestTheNumberOfALook(t *testing.T) {
 			}
 			looked <- r.N
 		}
-		together := func() { // a commit holds the owner up until both are in line
+		together := func() { // a commit keeps the owner busy until both are in the inbox
 			go send()
 			synctest.Wait()
 			go send()
@@ -129,7 +127,7 @@ func TestTheNumberOfALook(t *testing.T) {
 	})
 }
 
-// How long a commit takes is told while it hangs, and for a while afterwards.
+// The duration of a commit is reported while it hangs, and for a while afterwards.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

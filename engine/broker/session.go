@@ -9,22 +9,21 @@ import (
 	"mayfly/engine"
 )
 
-// ErrSessionEnded says that a Session was closed or left by its receiver.
+// ErrSessionEnded means that a Session was closed or left by its receiver.
 var ErrSessionEnded = errors.New("the session was closed by its receiver")
 
-// An Accept asks for a session.
-type Accept struct {
+// An AcceptRequest asks for a session.
+type AcceptRequest struct {
 	Path    engine.Path
 	Session *string // its id; nil: the next one that has messages (SES-2)
 	Mode    engine.Mode
-	Wait    time.Duration // for the next one; zero: only what is there now
+	Wait    time.Duration // for the next session; zero: only one that is available now
 	Client  string
 }
 
-// A Session is held by one receiver. Its methods are safe for concurrent use;
-// one Receive waits for another. It is over when its lock runs out, when its
-// entity goes or refuses receivers, or when its receiver closes or leaves it,
-// which whoever has one must do.
+// A Session is held by one receiver. Its methods are safe for concurrent use; one Receive
+// waits for another. It ends when its lock runs out, when its entity goes or refuses
+// receivers, or when its receiver closes or leaves it, which every receiver must do.
 type Session struct {
 	b    *Broker
 	link engine.LinkID
@@ -32,29 +31,28 @@ type Session struct {
 	id    string       // read after taken
 	until atomic.Int64 // an engine.Instant
 
-	taken   chan struct{} // closed when there is a session
-	done    chan struct{} // closed when it is over
-	err     error         // why; read after done
-	turn    chan struct{} // has an element while somebody receives
-	arrived chan struct{} // has an element when something came
+	accepted  chan struct{} // closed when there is a session
+	done      chan struct{} // closed when the session has ended
+	err       error         // why it ended; read after done
+	receiving chan struct{} // has an element while a Receive runs
+	arrived   chan struct{} // has an element when something arrived
 
 	got []engine.Delivery // owned by run
 }
 
 // AcceptSession takes a session for a receiver. One that another holds is
-// engine.ErrSessionLocked, at once (SES-4); no next one in time is
-// engine.ErrTimeout (SES-3). When ctx ends while a session is on its way, the
-// session wins.
-func (b *Broker) AcceptSession(ctx context.Context, in Accept) (*Session, error) {
+// engine.ErrSessionLocked, at once (SES-4); no next one in time is engine.ErrTimeout (SES-3).
+// When ctx ends while a session is on its way, the session wins.
+func (b *Broker) AcceptSession(ctx context.Context, in AcceptRequest) (*Session, error) {
 	s := &Session{
-		b: b, link: engine.LinkID(b.link.Add(1)), taken: make(chan struct{}), done: make(chan struct{}),
-		turn: make(chan struct{}, 1), arrived: make(chan struct{}, 1),
+		b: b, link: engine.LinkID(b.link.Add(1)), accepted: make(chan struct{}), done: make(chan struct{}),
+		receiving: make(chan struct{}, 1), arrived: make(chan struct{}, 1),
 	}
 	want := engine.SessionRequest{Want: engine.NextSession}
 	if in.Session != nil {
 		want = engine.SessionRequest{Want: engine.NamedSession, ID: *in.Session}
 	}
-	err := b.ask(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
+	err := b.execThen(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
 		return ns.Attach(now, engine.Link{ID: s.link, Path: in.Path, Mode: in.Mode, Client: in.Client, NoWait: in.Wait <= 0, Session: want})
 	}}, func() { b.links[s.link] = sessionSink{s} }) // what this turn gives it comes next
 	if err != nil {
@@ -63,20 +61,20 @@ func (b *Broker) AcceptSession(ctx context.Context, in Accept) (*Session, error)
 	return s.await(ctx, in.Wait)
 }
 
-// sessionSink is how the owner tells a Session.
+// sessionSink is the Sink of a Session.
 type sessionSink struct{ *Session }
 
 func (s sessionSink) Accepted(a engine.SessionAccepted) {
 	s.id = a.ID
 	s.until.Store(int64(a.LockedUntil))
-	close(s.taken)
+	close(s.accepted)
 }
 
 func (s sessionSink) Delivered(d engine.Delivery) {
 	s.got = append(s.got, d)
 	select {
 	case s.arrived <- struct{}{}:
-	default: // it knows
+	default: // it has its token already
 	}
 }
 
@@ -84,10 +82,10 @@ func (s sessionSink) Ended(why error) { s.end(why) }
 
 // await waits for a session, and gives up when the time is up.
 func (s *Session) await(ctx context.Context, wait time.Duration) (*Session, error) {
-	up, stop := after(wait)
+	up, stop := timerChannel(wait)
 	defer stop()
 	select {
-	case <-s.taken:
+	case <-s.accepted:
 		return s, nil
 	case <-s.done:
 	case <-s.b.done:
@@ -97,7 +95,7 @@ func (s *Session) await(ctx context.Context, wait time.Duration) (*Session, erro
 		return s.giveUp(ctx)
 	}
 	select {
-	case <-s.taken: // and over already, which it will say itself
+	case <-s.accepted: // it may have ended already, which its methods report
 		return s, nil
 	default:
 	}
@@ -105,16 +103,16 @@ func (s *Session) await(ctx context.Context, wait time.Duration) (*Session, erro
 	case <-s.done:
 		return nil, s.err
 	default:
-		return nil, s.b.closed()
+		return nil, s.b.closedError()
 	}
 }
 
 func (s *Session) giveUp(ctx context.Context) (*Session, error) {
 	gone := false
-	err := s.b.ask(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
-		_, holds := ns.Holds(s.link)
-		if gone = !holds; gone { // it comes again if the store refused the turn
-			ns.Detach(now, s.link, engine.ByClient)
+	err := s.b.execThen(context.WithoutCancel(ctx), &op{step: func(ns *engine.Namespace, now engine.Instant) error {
+		_, holds := ns.HeldSession(s.link)
+		if gone = !holds; gone { // runs again if the store refused the turn
+			ns.Detach(now, s.link, engine.DetachedByClient)
 		}
 		return nil
 	}}, func() {
@@ -123,7 +121,7 @@ func (s *Session) giveUp(ctx context.Context) (*Session, error) {
 		}
 	})
 	select {
-	case <-s.taken: // meanwhile
+	case <-s.accepted: // meanwhile
 		return s, nil
 	default:
 	}
@@ -138,12 +136,12 @@ func (s *Session) giveUp(ctx context.Context) (*Session, error) {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	default:
-		return nil, &engine.Refusal{Kind: engine.ErrTimeout, Text: engine.NoSessionText}
+		return nil, engine.Refuse(engine.ErrTimeout, "%s", engine.NoSessionText)
 	}
 }
 
-// after is when the time is up; never for a wait of zero, which the engine ends.
-func after(wait time.Duration) (up <-chan time.Time, stop func()) {
+// timerChannel returns a timer for wait; it never fires for a wait of zero, which the engine ends.
+func timerChannel(wait time.Duration) (up <-chan time.Time, stop func()) {
 	if wait <= 0 {
 		return nil, func() {}
 	}
@@ -151,8 +149,8 @@ func after(wait time.Duration) (up <-chan time.Time, stop func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// ask is act for operations after whose success the owner has something to do.
-func (b *Broker) ask(ctx context.Context, o *op, then func()) error {
+// execThen is act that calls then in the owner after success.
+func (b *Broker) execThen(ctx context.Context, o *op, then func()) error {
 	answered := make(chan error, 1)
 	o.done = func(err error) {
 		if err == nil {
@@ -166,17 +164,17 @@ func (b *Broker) ask(ctx context.Context, o *op, then func()) error {
 	return <-answered
 }
 
-// ID is the session's.
+// ID returns the session's id.
 func (s *Session) ID() string { return s.id }
 
-// LockedUntil is when its lock ends, as far as known here.
+// LockedUntil returns when its lock ends, as far as known here.
 func (s *Session) LockedUntil() engine.Instant { return engine.Instant(s.until.Load()) }
 
-// Done is closed when it is over.
+// Done returns a channel that is closed when the session has ended.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Err is why it is over, nil as long as it is not: engine.ErrSessionLockLost,
-// ErrSessionEnded, or what became of its entity or of the broker.
+// Err returns why the session has ended, nil until then: engine.ErrSessionLockLost,
+// ErrSessionEnded, or the error of its entity or of the broker.
 func (s *Session) Err() error {
 	select {
 	case <-s.done:
@@ -186,7 +184,7 @@ func (s *Session) Err() error {
 	}
 }
 
-// end says that it is over. Only the owner calls it.
+// end ends the session. Only the owner calls it.
 func (s *Session) end(why error) {
 	delete(s.b.links, s.link)
 	select {
@@ -197,7 +195,7 @@ func (s *Session) end(why error) {
 	}
 }
 
-// lost is err, or why the session is over if that is known better.
+// lost returns err, or the reason why the session has ended if there is one.
 func (s *Session) lost(err error) error {
 	if over := s.Err(); err != nil && over != nil {
 		return over
@@ -210,8 +208,8 @@ func (s *Session) lost(err error) error {
 // delivery is on its way, the delivery wins.
 func (s *Session) Receive(ctx context.Context, limit int, wait time.Duration) ([]Received, error) {
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.receiving <- struct{}{}:
+		defer func() { <-s.receiving }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	case <-s.done:
@@ -221,14 +219,14 @@ func (s *Session) Receive(ctx context.Context, limit int, wait time.Duration) ([
 	case <-s.arrived: // of another Receive
 	default:
 	}
-	err := s.b.ask(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
+	err := s.b.execThen(ctx, &op{receives: true, step: func(ns *engine.Namespace, now engine.Instant) error {
 		return ns.Credit(now, s.link, max(1, limit))
 	}}, func() {})
 	if err != nil {
 		return nil, s.lost(err)
 	}
 	if wait > 0 {
-		up, stop := after(wait)
+		up, stop := timerChannel(wait)
 		defer stop()
 		select {
 		case <-s.arrived:
@@ -238,7 +236,7 @@ func (s *Session) Receive(ctx context.Context, limit int, wait time.Duration) ([
 		case <-ctx.Done():
 		}
 	}
-	got, err := s.collect(context.WithoutCancel(ctx))
+	got, err := s.takeArrived(context.WithoutCancel(ctx))
 	if err != nil {
 		return nil, s.lost(err)
 	}
@@ -255,33 +253,33 @@ func (s *Session) Receive(ctx context.Context, limit int, wait time.Duration) ([
 	}
 }
 
-// collect takes the credit back that is left, and what has come.
-func (s *Session) collect(ctx context.Context) (got []engine.Delivery, err error) {
-	err = s.b.ask(ctx, &op{receives: true, step: drain(s.link)}, func() { got, s.got = s.got, nil })
+// takeArrived takes back the credit that is left, and returns what has arrived.
+func (s *Session) takeArrived(ctx context.Context) (got []engine.Delivery, err error) {
+	err = s.b.execThen(ctx, &op{receives: true, step: drainStep(s.link)}, func() { got, s.got = s.got, nil })
 	if s.Err() == nil {
 		return got, err
 	}
-	kept := got[:0] // what it had locked is not its own any more
+	kept := got[:0] // its locks are no longer its own
 	for _, d := range got {
 		if d.Deleted {
 			kept = append(kept, d)
 		} else {
-			s.b.taken.add(d.Pin)
+			s.b.releasedPins.add(d.Pin)
 		}
 	}
 	return kept, err
 }
 
-// Fetch takes deferred messages of the session by number, all or none (DEF-14).
-func (s *Session) Fetch(ctx context.Context, seqs []engine.Seq, mode engine.Mode) ([]Received, error) {
-	got, err := s.asLink().FetchSession(ctx, seqs, mode)
+// ReceiveDeferred takes deferred messages of the session by number, all or none (DEF-14).
+func (s *Session) ReceiveDeferred(ctx context.Context, seqs []engine.Seq, mode engine.Mode) ([]Received, error) {
+	got, err := s.asLink().ReceiveDeferred(ctx, seqs, mode)
 	return got, s.lost(err)
 }
 
 func (s *Session) asLink() *Link { return &Link{b: s.b, id: s.link} }
 
-// Renew sets the end of the session's lock, and of its messages', to a full
-// period from now and returns it (SES-5).
+// Renew sets the end of the session's lock, and of its messages', to a full period from now
+// and returns it (SES-5).
 func (s *Session) Renew(ctx context.Context) (engine.Instant, error) {
 	until, err := s.asLink().RenewSession(ctx)
 	if err != nil {
@@ -291,7 +289,7 @@ func (s *Session) Renew(ctx context.Context) (engine.Instant, error) {
 	return until, nil
 }
 
-// State is the session's; not set if it was never set or was cleared (SES-11).
+// State returns the session's state; set is false if it was never set or was cleared (SES-11).
 func (s *Session) State(ctx context.Context) (state string, set bool, err error) {
 	state, set, err = s.asLink().SessionState(ctx)
 	return state, set, s.lost(err)
@@ -302,15 +300,14 @@ func (s *Session) SetState(ctx context.Context, state *string) error {
 	return s.lost(s.asLink().SetSessionState(ctx, state))
 }
 
-// Close gives the session back: others can have it at once, and what was not
-// settled has not failed (SES-7). While nothing can be written it is left, which
-// is ErrSessionKept.
-func (s *Session) Close(ctx context.Context) error { return s.detach(ctx, engine.ByClient) }
+// Close gives the session back: others can have it at once, and its unsettled messages do not
+// count as failed (SES-7). While nothing can be written, the session is left instead, and the
+// error is ErrSessionKept.
+func (s *Session) Close(ctx context.Context) error { return s.detach(ctx, engine.DetachedByClient) }
 
-// Leave ends the session as a lost connection does: its lock stays until it runs
-// out (DEC-5).
-func (s *Session) Leave(ctx context.Context) error { return s.detach(ctx, engine.Lost) }
+// Disconnect ends the session as a lost connection does: its lock stays until it runs out (DEC-5).
+func (s *Session) Disconnect(ctx context.Context) error { return s.detach(ctx, engine.DetachedLost) }
 
-func (s *Session) detach(ctx context.Context, how engine.Closed) error {
+func (s *Session) detach(ctx context.Context, how engine.DetachReason) error {
 	return (&Link{b: s.b, id: s.link}).detach(ctx, how, func() { s.end(ErrSessionEnded) })
 }

@@ -12,15 +12,14 @@ import (
 	"mayfly/engine/value"
 )
 
-// ACT-5: what an action makes of the SessionId decides which session of a
-// subscription the copy is in, or that it is in none and thus a dead letter
-// (§6.2#3). A copy that is elsewhere is as it was sent.
+// ACT-5: the SessionId that an action sets decides which session of a subscription the copy is
+// in, or that it is in none and thus a dead letter (§6.2#3). Copies elsewhere are as sent.
 func TestActionsOnSessions(t *testing.T) {
 	const (
 		none = "Session ID is null. Session enabled entity doesn't allow a message whose session identifier is null."
 		long = 129
 	)
-	type held map[string]string // what each session has to give
+	type held map[string]string // the messages of each session
 	for name, tc := range map[string]struct {
 		session string // as sent; empty: none
 		actions []string
@@ -64,7 +63,7 @@ func TestActionsOnSessions(t *testing.T) {
 				}
 				got := held{}
 				for range len(tc.actions) + 1 {
-					s, err := w.AcceptSession(ctx, broker.Accept{Path: sub})
+					s, err := w.AcceptSession(ctx, broker.AcceptRequest{Path: sub})
 					if errors.Is(err, engine.ErrTimeout) {
 						break
 					}
@@ -80,14 +79,14 @@ func TestActionsOnSessions(t *testing.T) {
 				if tc.dead == "" && len(dead) > 0 || tc.dead != "" && !slices.Equal(dead, []string{"m " + tc.dead}) {
 					t.Errorf("dead are %q, want %q", dead, tc.dead)
 				}
-				all, err := w.Receive(ctx, broker.Receive{Path: plain, Max: 9})
+				all, err := w.Receive(ctx, broker.ReceiveRequest{Path: plain, Max: 9})
 				if err != nil || len(all) != 1 || all[0].Content.SessionID() != tc.session {
 					t.Errorf("elsewhere there is %+v: %v", all, err)
 				}
 			})
 		})
 	}
-	t.Run("ACT-5, MSG-3 too long", func(t *testing.T) { // the action fails (FILT-31), and that is why
+	t.Run("ACT-5, MSG-3 too long", func(t *testing.T) { // the action fails (FILT-31), and that is the reason
 		in(t, func(w *world) {
 			ctx := w.Context()
 			if _, err := w.Create(ctx, engine.Topic, "t", engine.Config{}, ""); err != nil {
@@ -104,7 +103,7 @@ func TestActionsOnSessions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s, err := w.AcceptSession(ctx, broker.Accept{Path: sub})
+			s, err := w.AcceptSession(ctx, broker.AcceptRequest{Path: sub})
 			if err != nil || s.ID() != strings.Repeat("x", long-1) || w.texts(s, 9, 0) != "[m]" {
 				t.Errorf("got %v: %v", s, err)
 			}
@@ -119,10 +118,10 @@ func region(of string) value.Properties {
 	return value.Properties{{Name: "region", Value: value.OfString(of)}}
 }
 
-// receives takes all there is and says why it is dead.
+// receives takes all messages and returns them with their reasons.
 func (w *world) receives(from engine.Path) (all []string) {
 	w.Helper()
-	got, err := w.Receive(w.Context(), broker.Receive{Path: from, Max: 9})
+	got, err := w.Receive(w.Context(), broker.ReceiveRequest{Path: from, Max: 9})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func (w *world) say(to engine.Path, session string, texts ...string) {
 	}
 }
 
-func (w *world) accept(in broker.Accept) *broker.Session {
+func (w *world) accept(in broker.AcceptRequest) *broker.Session {
 	w.Helper()
 	in.Path = "q"
 	s, err := w.AcceptSession(w.Context(), in)
@@ -33,7 +33,7 @@ func (w *world) accept(in broker.Accept) *broker.Session {
 	return s
 }
 
-// texts is what a session's receiver gets.
+// texts returns what a session's receiver gets.
 func (w *world) texts(s *broker.Session, limit int, wait time.Duration) string {
 	w.Helper()
 	got, err := s.Receive(w.Context(), limit, wait)
@@ -75,9 +75,9 @@ func TestSessionReceivers(t *testing.T) {
 		w.say("q", "a", "a1")
 		w.say("q", "b", "b1")
 		w.say("q", "a", "a2")
-		a := w.accept(broker.Accept{Client: "first"})
-		b := w.accept(broker.Accept{Client: "second"})
-		if a.ID() != "a" || b.ID() != "b" || a.LockedUntil() != w.Clock().Add(time.Minute) {
+		a := w.accept(broker.AcceptRequest{Client: "first"})
+		b := w.accept(broker.AcceptRequest{Client: "second"})
+		if a.ID() != "a" || b.ID() != "b" || a.LockedUntil() != w.ClockTime().Add(time.Minute) {
 			t.Fatalf("they have %q until %v and %q", a.ID(), a.LockedUntil(), b.ID())
 		}
 		if got := w.texts(a, 10, 0) + w.texts(b, 10, 0); got != "[a1 a2][b1]" {
@@ -89,8 +89,8 @@ func TestSessionReceivers(t *testing.T) {
 		if r := w.session("a"); r.Lock.By != "first" || r.Locked != 2 || !r.Attached {
 			t.Fatalf("session a is %+v", r)
 		}
-		// What comes while a receiver waits is handed out at once; the rest of
-		// what it asked for is taken back.
+		// A message that arrives while a receiver waits is handed out at once; the rest of its
+		// credit is taken back.
 		served := make(chan string)
 		began := time.Now()
 		go func() { served <- w.texts(b, 5, time.Hour) }()
@@ -112,27 +112,27 @@ func TestSessionReceivers(t *testing.T) {
 	})
 }
 
-// SES-3, SES-4, SES-17: who waits in vain is told when the time is up, and who
-// names a session that is taken, at once.
+// SES-3, SES-4, SES-17: a receiver that waits in vain gets an error when the time is up, and
+// one that names a taken session, at once.
 func TestSessionTimeouts(t *testing.T) {
 	in(t, func(w *world) {
 		began := time.Now()
-		_, err := w.AcceptSession(w.Context(), broker.Accept{Path: "q"})
+		_, err := w.AcceptSession(w.Context(), broker.AcceptRequest{Path: "q"})
 		if !errors.Is(err, engine.ErrTimeout) || time.Since(began) != 0 {
 			t.Fatalf("got %v after %v", err, time.Since(began))
 		}
-		_, err = w.AcceptSession(w.Context(), broker.Accept{Path: "q", Wait: 3 * time.Second})
+		_, err = w.AcceptSession(w.Context(), broker.AcceptRequest{Path: "q", Wait: 3 * time.Second})
 		if !errors.Is(err, engine.ErrTimeout) || time.Since(began) != 3*time.Second {
 			t.Fatalf("got %v after %v", err, time.Since(began))
 		}
-		w.say("q", "s", "m") // nobody holds on to it
-		s := w.accept(broker.Accept{Session: new("s")})
-		_, err = w.AcceptSession(w.Context(), broker.Accept{Path: "q", Session: new("s"), Wait: time.Hour})
+		w.say("q", "s", "m") // no receiver keeps its lock
+		s := w.accept(broker.AcceptRequest{Session: new("s")})
+		_, err = w.AcceptSession(w.Context(), broker.AcceptRequest{Path: "q", Session: new("s"), Wait: time.Hour})
 		if !errors.Is(err, engine.ErrSessionLocked) || !strings.Contains(err.Error(), "'s'") || time.Since(began) != 3*time.Second {
 			t.Fatalf("got %v after %v", err, time.Since(began))
 		}
 		waiting := make(chan *broker.Session)
-		go func() { waiting <- w.accept(broker.Accept{Wait: time.Hour}) }()
+		go func() { waiting <- w.accept(broker.AcceptRequest{Wait: time.Hour}) }()
 		time.Sleep(time.Second)
 		if err := s.Close(w.Context()); err != nil {
 			t.Fatal(err)
@@ -140,22 +140,22 @@ func TestSessionTimeouts(t *testing.T) {
 		if next := <-waiting; next.ID() != "s" || w.texts(next, 1, 0) != "[m]" || time.Since(began) != 4*time.Second {
 			t.Fatalf("got %q after %v", next.ID(), time.Since(began))
 		}
-		if _, err := w.AcceptSession(w.Context(), broker.Accept{Path: "nowhere"}); !errors.Is(err, engine.ErrNotFound) {
+		if _, err := w.AcceptSession(w.Context(), broker.AcceptRequest{Path: "nowhere"}); !errors.Is(err, engine.ErrNotFound) {
 			t.Fatalf("got %v", err)
 		}
 	})
 }
 
-// SES-5, SES-6: the lock runs out at its time unless it is renewed; then
-// everything says so, and the messages have failed once.
+// SES-5, SES-6: the lock runs out at its time unless it is renewed; then every method reports
+// that, and the messages have failed once.
 func TestSessionLost(t *testing.T) {
 	in(t, func(w *world) {
 		w.say("q", "s", "m")
-		s := w.accept(broker.Accept{})
+		s := w.accept(broker.AcceptRequest{})
 		w.texts(s, 1, 0)
 		time.Sleep(59 * time.Second)
 		until, err := s.Renew(w.Context())
-		if err != nil || until != w.Clock().Add(time.Minute) || s.LockedUntil() != until {
+		if err != nil || until != w.ClockTime().Add(time.Minute) || s.LockedUntil() != until {
 			t.Fatalf("renewed until %v: %v", until, err)
 		}
 		failed := make(chan error)
@@ -177,7 +177,7 @@ func TestSessionLost(t *testing.T) {
 		_, again := s.Receive(w.Context(), 1, time.Hour)
 		_, renewed := s.Renew(w.Context())
 		_, _, read := s.State(w.Context())
-		_, fetched := s.Fetch(w.Context(), []engine.Seq{1}, engine.PeekLock)
+		_, fetched := s.ReceiveDeferred(w.Context(), []engine.Seq{1}, engine.PeekLock)
 		for what, err := range map[string]error{
 			"waiting": <-failed, "receiving": again, "renewing": renewed, "reading": read, "fetching": fetched,
 			"writing": s.SetState(w.Context(), new("x")), "it": s.Err(),
@@ -186,7 +186,7 @@ func TestSessionLost(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		got, err := w.accept(broker.Accept{}).Receive(w.Context(), 1, 0)
+		got, err := w.accept(broker.AcceptRequest{}).Receive(w.Context(), 1, 0)
 		if err != nil || got[0].Message.DeliveryCount != 1 {
 			t.Fatalf("got %+v: %v", got, err)
 		}
@@ -196,12 +196,11 @@ func TestSessionLost(t *testing.T) {
 	})
 }
 
-// SES-7, DEC-5: closing gives everything back at once, leaving at the end of the
-// lock.
+// SES-7, DEC-5: closing gives everything back at once, leaving at the end of the lock.
 func TestSessionClosed(t *testing.T) {
 	in(t, func(w *world) {
 		w.say("q", "s", "m1", "m2")
-		s := w.accept(broker.Accept{})
+		s := w.accept(broker.AcceptRequest{})
 		w.texts(s, 1, 0)
 		if err := s.Close(w.Context()); err != nil {
 			t.Fatal(err)
@@ -209,18 +208,18 @@ func TestSessionClosed(t *testing.T) {
 		if _, err := s.Receive(w.Context(), 1, time.Hour); !errors.Is(err, broker.ErrSessionEnded) || !errors.Is(s.Err(), broker.ErrSessionEnded) {
 			t.Fatalf("got %v", err)
 		}
-		s = w.accept(broker.Accept{})
+		s = w.accept(broker.AcceptRequest{})
 		if got := w.texts(s, 2, 0); got != "[m1 m2]" || w.session("s").Locked != 2 {
 			t.Fatalf("got %s", got)
 		}
-		if err := s.Leave(w.Context()); err != nil {
+		if err := s.Disconnect(w.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if r := w.session("s"); r.Attached || r.Locked != 2 {
 			t.Fatalf("it is %+v", r)
 		}
 		began := time.Now()
-		got, err := w.accept(broker.Accept{Wait: time.Hour}).Receive(w.Context(), 2, 0)
+		got, err := w.accept(broker.AcceptRequest{Wait: time.Hour}).Receive(w.Context(), 2, 0)
 		if err != nil || len(got) != 2 || got[0].Message.DeliveryCount != 1 || time.Since(began) != time.Minute {
 			t.Fatalf("got %+v after %v: %v", got, time.Since(began), err)
 		}
@@ -230,7 +229,7 @@ func TestSessionClosed(t *testing.T) {
 // Closing while receiving ends the waiting, and takes no message along.
 func TestSessionClosedWhileReceiving(t *testing.T) {
 	in(t, func(w *world) {
-		s := w.accept(broker.Accept{Session: new("s")})
+		s := w.accept(broker.AcceptRequest{Session: new("s")})
 		failed := make(chan error)
 		for range 2 { // the second waits for the first
 			go func() {
@@ -254,11 +253,11 @@ func TestSessionClosedWhileReceiving(t *testing.T) {
 	})
 }
 
-// What was on its way to a session under a lock when it was closed is free again,
-// and is not handed out with a token that is worth nothing.
+// A message on its way to a session under a lock when that was closed is free again, and is
+// not handed out with an invalid token.
 func TestSessionClosedWhileServed(t *testing.T) {
 	in(t, func(w *world) {
-		s := w.accept(broker.Accept{Session: new("s")})
+		s := w.accept(broker.AcceptRequest{Session: new("s")})
 		failed := make(chan error)
 		go func() {
 			got, err := s.Receive(w.Context(), 1, time.Hour)
@@ -294,15 +293,15 @@ func TestSessionClosedWhileServed(t *testing.T) {
 	})
 }
 
-// When a caller leaves while waiting, nothing is held for it; what is on its way
-// already wins.
+// When a caller leaves while waiting, nothing is locked for it; a delivery that is on its way
+// wins.
 func TestSessionCancelled(t *testing.T) {
 	in(t, func(w *world) {
 		gone := errors.New("gone")
 		ctx, cancel := context.WithCancelCause(w.Context())
 		failed := make(chan error)
 		go func() {
-			_, err := w.AcceptSession(ctx, broker.Accept{Path: "q", Wait: time.Hour})
+			_, err := w.AcceptSession(ctx, broker.AcceptRequest{Path: "q", Wait: time.Hour})
 			failed <- err
 		}()
 		synctest.Wait()
@@ -311,7 +310,7 @@ func TestSessionCancelled(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		w.say("q", "s", "m1")
-		s := w.accept(broker.Accept{})
+		s := w.accept(broker.AcceptRequest{})
 		w.texts(s, 1, 0)
 		ctx, cancel = context.WithCancelCause(w.Context())
 		go func() {
@@ -330,7 +329,7 @@ func TestSessionCancelled(t *testing.T) {
 
 		// The commit that hands it out is under way when the caller leaves.
 		w.say("q", "d", "m3")
-		s = w.accept(broker.Accept{Session: new("d"), Mode: engine.ReceiveAndDelete})
+		s = w.accept(broker.AcceptRequest{Session: new("d"), Mode: engine.ReceiveAndDelete})
 		held := make(chan struct{})
 		w.store.holds(held)
 		ctx, cancel = context.WithCancelCause(w.Context())
@@ -360,7 +359,7 @@ func TestSessionGrantedWhileLeaving(t *testing.T) {
 		ctx, cancel := context.WithCancel(w.Context())
 		won := make(chan *broker.Session)
 		go func() {
-			s, err := w.AcceptSession(ctx, broker.Accept{Path: "q", Wait: time.Hour})
+			s, err := w.AcceptSession(ctx, broker.AcceptRequest{Path: "q", Wait: time.Hour})
 			if err != nil {
 				t.Errorf("got %v", err)
 			}
@@ -392,7 +391,7 @@ func TestSessionSteps(t *testing.T) {
 		ctx := w.Context()
 		w.say("q", "s", "m1", "m2")
 		w.say("q", "t", "m3")
-		s := w.accept(broker.Accept{Session: new("s"), Mode: engine.PeekLock})
+		s := w.accept(broker.AcceptRequest{Session: new("s"), Mode: engine.PeekLock})
 		if err := s.SetState(ctx, new("half way")); err != nil {
 			t.Fatal(err)
 		}
@@ -406,22 +405,22 @@ func TestSessionSteps(t *testing.T) {
 		if errs, err := w.Settle(ctx, engine.Settlement{Token: got[0].Token(), Outcome: engine.Defer, Path: "q"}); err != nil || errs[0] != nil {
 			t.Fatal(errs, err)
 		}
-		fetched, err := s.Fetch(ctx, []engine.Seq{1}, engine.PeekLock)
+		fetched, err := s.ReceiveDeferred(ctx, []engine.Seq{1}, engine.PeekLock)
 		if err != nil || text(t, fetched[0]) != "m1" {
 			t.Fatalf("fetched %v: %v", fetched, err)
 		}
-		if ids, err := w.Sessions(ctx, "q", 0, 1, 5); err != nil || fmt.Sprint(ids) != "[t]" {
+		if ids, err := w.SessionIDs(ctx, "q", 0, 1, 5); err != nil || fmt.Sprint(ids) != "[t]" {
 			t.Fatalf("listed %v: %v", ids, err)
 		}
 		if rows, err := w.PeekSession(ctx, "q", "t", 0, 5, ""); err != nil || len(rows) != 1 || rows[0].Message.Seq != 3 {
 			t.Fatalf("peeked %v: %v", rows, err)
 		}
-		if err := w.SetStateFor(ctx, "q", "t", new("by hand"), "operator"); err != nil {
+		if err := w.SetSessionStateAt(ctx, "q", "t", new("by hand"), "operator"); err != nil {
 			t.Fatal(err)
 		}
 		err = w.Read(ctx, func(r broker.Reader) error {
 			rows, err := r.SessionRows("q", "t", 5)
-			state, set, err2 := r.StateOf("q", "t")
+			state, set, err2 := r.SessionStateAt("q", "t")
 			if len(rows) != 1 || rows[0].ID != "t" || state != "by hand" || !set {
 				t.Errorf("there is %+v, %q", rows, state)
 			}
@@ -433,7 +432,7 @@ func TestSessionSteps(t *testing.T) {
 		if err := w.BreakSession(ctx, "q", "s", "operator"); err != nil {
 			t.Fatal(err)
 		}
-		<-s.Done() // told after whoever broke it
+		<-s.Done() // it ends after BreakSession returns
 		if !errors.Is(s.Err(), engine.ErrSessionLockLost) {
 			t.Fatalf("it is %v", s.Err())
 		}
@@ -443,12 +442,11 @@ func TestSessionSteps(t *testing.T) {
 	})
 }
 
-// A message that is received and deleted is handed out, though its session
-// ended meanwhile.
+// A message that is received and deleted is handed out, though its session ended meanwhile.
 func TestSessionDeletes(t *testing.T) {
 	in(t, func(w *world) {
 		w.say("q", "s", "m1", "m2")
-		s := w.accept(broker.Accept{Mode: engine.ReceiveAndDelete})
+		s := w.accept(broker.AcceptRequest{Mode: engine.ReceiveAndDelete})
 		held := make(chan struct{})
 		w.store.holds(held)
 		won := make(chan string)
@@ -471,16 +469,16 @@ func TestSessionDeletes(t *testing.T) {
 	})
 }
 
-// Whoever holds a session when the store fails, or the broker ends, is told.
+// The holder of a session is notified when the store fails or the broker ends.
 func TestSessionsEndWithTheBroker(t *testing.T) {
 	in(t, func(w *world) {
-		s := w.accept(broker.Accept{Session: new("s")})
+		s := w.accept(broker.AcceptRequest{Session: new("s")})
 		if err := s.SetState(w.Context(), new("kept")); err != nil {
 			t.Fatal(err)
 		}
 		waits := make(chan error)
 		go func() {
-			_, err := w.AcceptSession(w.Context(), broker.Accept{Path: "q", Wait: time.Hour})
+			_, err := w.AcceptSession(w.Context(), broker.AcceptRequest{Path: "q", Wait: time.Hour})
 			waits <- err
 		}()
 		synctest.Wait()
@@ -494,7 +492,7 @@ func TestSessionsEndWithTheBroker(t *testing.T) {
 		if err := <-waits; !errors.Is(s.Err(), engine.ErrBusy) || !errors.Is(err, engine.ErrBusy) {
 			t.Fatalf("it is %v, who waits is told %v", s.Err(), err)
 		}
-		s = w.accept(broker.Accept{Session: new("s")}) // free again
+		s = w.accept(broker.AcceptRequest{Session: new("s")}) // free again
 		if state, set, err := s.State(w.Context()); state != "kept" || !set || err != nil {
 			t.Fatalf("the state is %q, %v: %v", state, set, err)
 		}

@@ -22,17 +22,17 @@ func TestSessionsInSlices(t *testing.T) {
 			t.Fatal(err)
 		}
 		for skip, want := range map[int]string{0: "[s0000 s0001 s0002]", 1998: "[s1998 s1999 s2000]", many - 1: "[s2499]", many: "[]"} {
-			if ids, err := w.Sessions(w.Context(), "q", 0, skip, 3); err != nil || fmt.Sprint(ids) != want {
+			if ids, err := w.SessionIDs(w.Context(), "q", 0, skip, 3); err != nil || fmt.Sprint(ids) != want {
 				t.Errorf("after %d there are %v: %v", skip, ids, err)
 			}
 		}
-		if ids, err := w.Sessions(w.Context(), "q", 1, 0, 3); err != nil || len(ids) != 0 {
+		if ids, err := w.SessionIDs(w.Context(), "q", 1, 0, 3); err != nil || len(ids) != 0 {
 			t.Errorf("%v have state: %v", ids, err)
 		}
 	})
 }
 
-// SES-11: of several who have seen the same state, one sets it.
+// SES-11: of several callers that have seen the same state, one sets it.
 func TestSetStateIf(t *testing.T) {
 	in(t, func(w *world) {
 		const writers = 20
@@ -40,7 +40,7 @@ func TestSetStateIf(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range writers {
 			wg.Go(func() {
-				errs[i] = w.SetStateIf(w.Context(), "q", "s", engine.TagState(nil), new(fmt.Sprint(i)), "operator")
+				errs[i] = w.SetSessionStateIf(w.Context(), "q", "s", engine.TagSessionState(nil), new(fmt.Sprint(i)), "operator")
 			})
 		}
 		wg.Wait()
@@ -54,7 +54,7 @@ func TestSetStateIf(t *testing.T) {
 			}
 		}
 		err := w.Read(w.Context(), func(r broker.Reader) error {
-			if state, set, err := r.StateOf("q", "s"); err != nil || !set || state != fmt.Sprint(won) {
+			if state, set, err := r.SessionStateAt("q", "s"); err != nil || !set || state != fmt.Sprint(won) {
 				t.Errorf("it is %q, set by %d: %v", state, won, err)
 			}
 			return nil

@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// What a setting was given is durable when it is answered, or is not there.
+// A new value of a setting is durable when it is answered, or is not set.
 func TestSettings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})

@@ -6,54 +6,71 @@ import (
 	"mayfly/engine"
 )
 
-// A Transaction gathers sends and settlements that are done together or not at
-// all (§5.4). Nobody but the broker knows of it: it ends with the broker, and
-// when the store is opened again, and two minutes after its first operation, or
-// when it was without one for too long. What is asked of it then is
-// engine.ErrTransaction. Its methods are safe for concurrent use; operations are
-// done in the order in which they were answered.
+// A Transaction gathers sends and settlements that are done together or not at all (§5.4).
+// Only the broker holds it: it ends with the broker, when the store is opened again, two
+// minutes after its first operation, and when it was without one for too long. Operations
+// after that fail with engine.ErrTransaction. Its methods are safe for concurrent use;
+// operations are done in the order in which they were answered.
 type Transaction struct {
-	b  *Broker
-	id engine.TxID
+	b        *Broker
+	id       engine.TxID
+	confined bool
 }
 
-// Declare begins a transaction; owner is for people, and the actor of what it
-// sends. Whoever declared it ends it, with Commit or Rollback.
-func (b *Broker) Declare(ctx context.Context, owner string) (*Transaction, error) {
-	id, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.TxID, error) { return ns.Declare(now, owner) })
+// BeginTransaction begins a transaction; owner is for display, and the actor of what it sends. The
+// caller ends it, with Commit or Rollback.
+func (b *Broker) BeginTransaction(ctx context.Context, owner string) (*Transaction, error) {
+	id, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.TxID, error) {
+		return ns.BeginTransaction(now, owner)
+	})
 	if err != nil {
 		return nil, err
 	}
 	return &Transaction{b: b, id: id}, nil
 }
 
-// ID names the transaction.
+// ID returns the transaction's id.
 func (t *Transaction) ID() engine.TxID { return t.id }
 
-// Send gives messages to the transaction, all or none. They are checked now and
-// sent by Commit.
+// Confined returns the same transaction for operations that must be at the entity and the
+// partition of all others; see [engine.Namespace.Confine].
+func (t *Transaction) Confined() *Transaction { return &Transaction{t.b, t.id, true} }
+
+// Send gives messages to the transaction, all or none. They are checked now and sent by
+// Commit.
 func (t *Transaction) Send(ctx context.Context, to engine.Path, out []Outgoing) error {
-	_, err := t.b.sendBy(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
-		return nil, ns.SendIn(now, t.id, to, batch)
+	_, err := t.b.sendWith(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
+		if err := ns.Confine(now, t.id, t.confined); err != nil {
+			ns.DiscardStaged(batch)
+			return nil, err
+		}
+		return nil, ns.SendInTx(now, t.id, to, batch)
 	})
 	return err
 }
 
 // SendVia is Send to one entity by way of another (FWD-14).
 func (t *Transaction) SendVia(ctx context.Context, via, to engine.Path, out []Outgoing) error {
-	_, err := t.b.sendBy(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
-		return nil, ns.SendViaIn(now, t.id, via, to, batch)
+	_, err := t.b.sendWith(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
+		if err := ns.Confine(now, t.id, t.confined); err != nil {
+			ns.DiscardStaged(batch)
+			return nil, err
+		}
+		return nil, ns.SendViaInTx(now, t.id, via, to, batch)
 	})
 	return err
 }
 
-// Settle gives settlements to the transaction and says of each whether it takes
-// it, nil if so. Until Commit the messages stay locked.
+// Settle gives settlements to the transaction and returns the error of each, nil if the
+// transaction takes it. Until Commit the messages stay locked.
 func (t *Transaction) Settle(ctx context.Context, all ...engine.Settlement) ([]error, error) {
 	return do(ctx, t.b, 0, func(ns *engine.Namespace, now engine.Instant) ([]error, error) {
+		if err := ns.Confine(now, t.id, t.confined); err != nil {
+			return nil, err
+		}
 		errs := make([]error, len(all))
 		for i, s := range all {
-			errs[i] = ns.SettleIn(now, t.id, s)
+			errs[i] = ns.SettleInTx(now, t.id, s)
 		}
 		return errs, nil
 	})
@@ -61,28 +78,44 @@ func (t *Transaction) Settle(ctx context.Context, all ...engine.Settlement) ([]e
 
 // SettleAll is Settle for several deliveries, all or none.
 func (t *Transaction) SettleAll(ctx context.Context, all []engine.Settlement) error {
-	return act(ctx, t.b, func(ns *engine.Namespace, now engine.Instant) error { return ns.SettleAllIn(now, t.id, all) })
+	return t.enlist(ctx, func(ns *engine.Namespace, now engine.Instant) error { return ns.SettleAllInTx(now, t.id, all) })
+}
+
+// CancelScheduled makes Commit cancel scheduled messages, all or none (TX-1, SCH-7).
+func (t *Transaction) CancelScheduled(ctx context.Context, p engine.Path, seqs []engine.Seq) error {
+	return t.enlist(ctx, func(ns *engine.Namespace, now engine.Instant) error {
+		return ns.CancelScheduledInTx(now, t.id, p, seqs)
+	})
+}
+
+// enlist does an operation in the transaction.
+func (t *Transaction) enlist(ctx context.Context, do func(*engine.Namespace, engine.Instant) error) error {
+	return exec(ctx, t.b, func(ns *engine.Namespace, now engine.Instant) error {
+		if err := ns.Confine(now, t.id, t.confined); err != nil {
+			return err
+		}
+		return do(ns, now)
+	})
 }
 
 // Receive is refused: receiving is no operation of a transaction (TX-1).
-func (t *Transaction) Receive(ctx context.Context, in Receive) ([]Received, error) {
-	in.in = t.id
+func (t *Transaction) Receive(ctx context.Context, in ReceiveRequest) ([]Received, error) {
+	in.transaction = t.id
 	return t.b.Receive(ctx, in)
 }
 
-// Commit does it all and returns the numbers of what was sent, in order, once
-// that is durable. Where something fails, nothing is done and the transaction is
-// over: the error is engine.ErrRolledBack, and that of what failed. While nothing
-// can be written, which is engine.ErrBusy and nothing else, nothing is done either,
-// but the transaction goes on. If the store did not answer, that is engine.ErrBusy
-// too and whether it was done is not known; it is engine.ErrTransaction from then
-// on.
+// Commit does all operations and returns the numbers of the messages sent, in order, once that
+// is durable. If one fails, nothing is done and the transaction ends: the error is
+// engine.ErrRolledBack and that of the operation. While nothing can be written, which is
+// engine.ErrBusy and nothing else, nothing is done either, but the transaction goes on. If the
+// store did not answer, the error is engine.ErrBusy too, the outcome is unknown, and the
+// transaction ends: it is engine.ErrTransaction from then on.
 //
-// The SQL rules of topics are asked outside the owner's turn, as for a Send.
+// The SQL rules of topics are evaluated outside the owner's turn, as for a Send.
 func (t *Transaction) Commit(ctx context.Context) ([]engine.Seq, error) {
-	var ask []engine.Unplanned
+	var ask []engine.UnplannedMessage
 	seqs, err := do(ctx, t.b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Seq, error) {
-		if ask = ns.Unplanned(t.id); len(ask) > 0 {
+		if ask = ns.UnplannedMessages(t.id); len(ask) > 0 {
 			return nil, nil
 		}
 		return ns.Discharge(now, t.id, engine.Commit)
@@ -101,7 +134,7 @@ func (t *Transaction) Commit(ctx context.Context) ([]engine.Seq, error) {
 
 // Rollback ends the transaction with nothing done.
 func (t *Transaction) Rollback(ctx context.Context) error {
-	return act(ctx, t.b, func(ns *engine.Namespace, now engine.Instant) error {
+	return exec(ctx, t.b, func(ns *engine.Namespace, now engine.Instant) error {
 		_, err := ns.Discharge(now, t.id, engine.Rollback)
 		return err
 	})

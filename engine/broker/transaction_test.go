@@ -16,14 +16,14 @@ import (
 
 func (w *world) declare() *broker.Transaction {
 	w.Helper()
-	tx, err := w.Declare(w.Context(), "teller")
+	tx, err := w.BeginTransaction(w.Context(), "teller")
 	if err != nil {
 		w.Fatal(err)
 	}
 	return tx
 }
 
-// gives hands messages to a transaction.
+// gives adds messages to a transaction.
 func (w *world) gives(tx *broker.Transaction, to engine.Path, texts ...string) {
 	w.Helper()
 	var out []broker.Outgoing
@@ -43,10 +43,10 @@ func (w *world) settles(tx *broker.Transaction, d broker.Received, o engine.Outc
 	}
 }
 
-// bodies receives and deletes everything and returns what it says.
+// bodies receives and deletes everything and returns the bodies.
 func (w *world) bodies(p engine.Path) (texts []string) {
 	w.Helper()
-	for _, r := range w.receive(broker.Receive{Path: p, Max: 100, Mode: engine.ReceiveAndDelete}) {
+	for _, r := range w.receive(broker.ReceiveRequest{Path: p, Max: 100, Mode: engine.ReceiveAndDelete}) {
 		texts = append(texts, text(w.T, r))
 	}
 	return texts
@@ -57,7 +57,7 @@ func TestTransaction(t *testing.T) {
 		run := func(name string, f func(w *world)) {
 			t.Run(fmt.Sprintf("%s, unswept %t", name, unswept), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					w := start(t, broker.Options{Unswept: unswept})
+					w := start(t, broker.Options{NoSweep: unswept})
 					w.queue("q", engine.Config{LockDuration: 5 * time.Minute})
 					w.queue("r", engine.Config{})
 					f(w)
@@ -66,7 +66,7 @@ func TestTransaction(t *testing.T) {
 		}
 		run("TX-4 committed", func(w *world) {
 			w.send("q", "in")
-			d := w.receive(broker.Receive{Path: "q"})[0]
+			d := w.receive(broker.ReceiveRequest{Path: "q"})[0]
 			tx := w.declare()
 			w.gives(tx, "r", "out", "and on")
 			w.settles(tx, d, engine.Complete)
@@ -93,7 +93,7 @@ func TestTransaction(t *testing.T) {
 		})
 		run("TX-5 rolled back", func(w *world) {
 			w.send("q", "in")
-			d := w.receive(broker.Receive{Path: "q"})[0]
+			d := w.receive(broker.ReceiveRequest{Path: "q"})[0]
 			tx := w.declare()
 			w.gives(tx, "r", "out")
 			w.settles(tx, d, engine.Abandon)
@@ -129,7 +129,7 @@ func TestTransaction(t *testing.T) {
 		})
 		run("TX-3, FWD-14", func(w *world) {
 			w.send("q", "in")
-			d := w.receive(broker.Receive{Path: "q"})[0]
+			d := w.receive(broker.ReceiveRequest{Path: "q"})[0]
 			large := strings.Repeat("x", 100<<10)
 			give := func(d broker.Received) *broker.Transaction {
 				tx := w.declare()
@@ -156,7 +156,7 @@ func TestTransaction(t *testing.T) {
 				w.Errorf("got %v", err)
 			}
 		})
-		run("FILT-1", func(w *world) { // rules are asked with the commit, whatever they were when it was given
+		run("FILT-1", func(w *world) { // rules are evaluated at the commit, whatever they were when the message was given
 			if _, err := w.Create(w.Context(), engine.Topic, "t", engine.Config{}, ""); err != nil {
 				w.Fatal(err)
 			}
@@ -185,7 +185,7 @@ func TestTransaction(t *testing.T) {
 		run("TX-1 receive", func(w *world) {
 			w.send("q", "in")
 			tx := w.declare()
-			if _, err := tx.Receive(w.Context(), broker.Receive{Path: "q"}); !errors.Is(err, engine.ErrNotAllowed) {
+			if _, err := tx.Receive(w.Context(), broker.ReceiveRequest{Path: "q"}); !errors.Is(err, engine.ErrNotAllowed) {
 				w.Errorf("got %v", err)
 			}
 			if c := w.counts("q"); c.Active != 1 {
@@ -202,7 +202,7 @@ func TestTransaction(t *testing.T) {
 				w.Errorf("got %v, %v", errs, err)
 			}
 			w.gives(tx, "q", "m")
-			if err := w.Delete(w.Context(), "q", broker.Unasked, ""); err != nil {
+			if err := w.Delete(w.Context(), "q", broker.Unconfirmed, ""); err != nil {
 				w.Fatal(err)
 			}
 			if _, err := tx.Commit(w.Context()); !errors.Is(err, engine.ErrNotFound) || !errors.Is(err, engine.ErrRolledBack) || !strings.Contains(err.Error(), "operation 1 of 1 failed") {
@@ -221,15 +221,15 @@ func TestTransaction(t *testing.T) {
 					w.Errorf("%s: %v", name, err)
 				}
 			}
-			if _, err := w.Declare(w.Context(), ""); !errors.Is(err, engine.ErrClosed) {
+			if _, err := w.BeginTransaction(w.Context(), ""); !errors.Is(err, engine.ErrClosed) {
 				w.Errorf("declare: %v", err)
 			}
 		})
 	}
 }
 
-// DLQ-20: a client resubmits a dead letter in a transaction. Whether the store
-// had the commit when it failed nobody knows, but there is one message.
+// DLQ-20: a client resubmits a dead letter in a transaction. Whether the store had the commit
+// when it failed is unknown, but there is one message.
 func TestResubmittedOnce(t *testing.T) {
 	for _, applied := range []bool{false, true} {
 		t.Run(fmt.Sprintf("applied %t", applied), func(t *testing.T) {
@@ -237,11 +237,11 @@ func TestResubmittedOnce(t *testing.T) {
 				w := start(t, broker.Options{})
 				w.queue("q", engine.Config{})
 				w.send("q", "m")
-				d := w.receive(broker.Receive{Path: "q"})[0]
+				d := w.receive(broker.ReceiveRequest{Path: "q"})[0]
 				if _, err := w.Settle(t.Context(), engine.Settlement{Token: d.Token(), Outcome: engine.DeadLetter}); err != nil {
 					t.Fatal(err)
 				}
-				d = w.receive(broker.Receive{Path: "q/$DeadLetterQueue"})[0]
+				d = w.receive(broker.ReceiveRequest{Path: "q/$DeadLetterQueue"})[0]
 				tx, other := w.declare(), w.declare()
 				w.gives(tx, "q", "m")
 				w.settles(tx, d, engine.Complete)
@@ -251,7 +251,7 @@ func TestResubmittedOnce(t *testing.T) {
 					t.Fatalf("got %v", err)
 				}
 				w.store.breaks(nil, false)
-				time.Sleep(2 * time.Minute) // it is opened again, and the lock, if it is remembered, has run out
+				time.Sleep(2 * time.Minute) // it is opened again, and the lock, if it was stored, has run out
 				for _, tx := range []*broker.Transaction{tx, other} {
 					if _, err := tx.Commit(t.Context()); !errors.Is(err, engine.ErrTransaction) {
 						t.Errorf("after that: %v", err)
@@ -269,14 +269,14 @@ func TestResubmittedOnce(t *testing.T) {
 	}
 }
 
-// A store that takes no writes refuses the commit, not the transaction: nothing
-// is lost of it, not a staged body either.
+// A store that takes no writes refuses the commit, not the transaction: the transaction loses
+// nothing, not even a staged body.
 func TestTransactionWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.queue("q", engine.Config{})
 		w.send("q", "in")
-		d := w.receive(broker.Receive{Path: "q"})[0]
+		d := w.receive(broker.ReceiveRequest{Path: "q"})[0]
 		large := bytes.Repeat([]byte("x"), 100<<10)
 		tx := w.declare()
 		if err := tx.Send(t.Context(), "q", []broker.Outgoing{{Body: large}}); err != nil {
@@ -293,10 +293,10 @@ func TestTransactionWhileReadOnly(t *testing.T) {
 			}
 		}
 		other := w.declare()
-		w.gives(other, "q", "small") // to give is no write
+		w.gives(other, "q", "small") // giving needs no write
 		w.store.breaks(nil, false)
 		time.Sleep(5 * time.Second)
-		w.send("q", "between") // and commits, with what was garbage before
+		w.send("q", "between") // this commits, including earlier garbage
 		time.Sleep(5 * time.Second)
 		if _, err := tx.Commit(t.Context()); err != nil {
 			t.Fatal(err)
@@ -310,8 +310,8 @@ func TestTransactionWhileReadOnly(t *testing.T) {
 	})
 }
 
-// A body that was staged for a transaction goes when its time is over, though
-// nobody asks for it any more.
+// A body that was staged for a transaction is dropped when the transaction times out, even if
+// its client is gone.
 func TestTransactionForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
@@ -330,7 +330,7 @@ func TestTransactionForgotten(t *testing.T) {
 		if n := dropped(); n != 0 {
 			t.Fatalf("%d bodies are dropped", n)
 		}
-		for range 3 { // it takes a turn more to be sure that nobody reads it
+		for range 3 { // it takes one turn more to be sure that no reader has it
 			time.Sleep(time.Second)
 			w.counts("q")
 		}

@@ -9,22 +9,20 @@ import (
 	"mayfly/engine"
 )
 
-// errUnowned says that nobody can tell whether the namespace is still ours:
-// what was decided without a commit to confirm it is not so.
-var errUnowned = fmt.Errorf("the time for which the namespace was ours has passed: %w", engine.ErrFenced)
+// errOwnershipUnknown means that it is unknown whether this broker still owns the namespace: what was
+// decided without a commit to confirm it does not count.
+var errOwnershipUnknown = fmt.Errorf("this server's lease of the namespace has ended: %w", engine.ErrFenced)
 
-// turn applies operations and due work and makes them durable before anybody
-// hears of them. An error means that the outcome in the store is unknown, or
-// with engine.ErrFenced that there is none.
+// turn applies operations and due work and makes them durable before it answers. An error
+// means that the outcome in the store is unknown, or with engine.ErrFenced that there is none.
 //
-// What a hard commit confirmed is so, whatever has become of the lease
-// meanwhile. Anything else, a look, a refusal or a message under a lock that
-// the store knows softly at best, is told only while nobody else can own the
-// namespace.
+// What a hard commit confirmed stands, whatever has become of the lease meanwhile. Anything
+// else (a read, a refusal, or a message under a lock that the store knows softly at best) is
+// answered only while no other server can own the namespace.
 func (b *Broker) turn(ctx context.Context, ops []*op) error {
 	now := b.clock.now()
-	for _, p := range b.taken.take() {
-		b.ns.Taken(p)
+	for _, p := range b.releasedPins.take() {
+		b.ns.ReleaseBody(p)
 	}
 	if b.Health().ReadOnly != "" {
 		return b.readOnlyTurn(ctx, now, ops)
@@ -32,133 +30,139 @@ func (b *Broker) turn(ctx context.Context, ops []*op) error {
 	for _, o := range ops {
 		o.err = o.step(b.ns, now)
 	}
-	if !b.o.Unswept {
-		b.ns.Sweep(now, b.slice(now, len(ops) > 0))
+	if !b.o.NoSweep {
+		b.ns.Sweep(now, b.sweepBudget(now, len(ops) > 0))
 	}
 	b.ns.Match(now)
 	hard, soft := b.ns.Pending()
 	if soft && b.softSince == 0 {
 		b.softSince = now
 	}
-	what := takeNothing
+	what := flushNothing
 	switch {
 	case hard && b.o.EagerLocks, soft && now.Sub(b.softSince) >= b.softDelay():
-		what = takeAll
+		what = flushAll
 	case hard:
-		what = takeHard
+		what = flushHard
 	}
 	fx := b.flush(now, what)
 	confirmed := false
 	if fx.Batch != nil && !fx.Batch.Empty() {
 		switch err := b.commit(ctx, fx.Batch); {
 		case errors.Is(err, engine.ErrUnwritable):
-			return b.goReadOnly(ctx, now, ops, fx.Batch, err)
+			return b.becomeReadOnly(ctx, now, ops, fx.Batch, err)
 		case err != nil:
 			return err
 		}
 		confirmed = fx.Batch.Hard
-		b.bodies.keep(fx.Batch.Bodies)
+		b.bodies.add(fx.Batch.Bodies)
 	}
 	if !confirmed && !b.store.Load().Owned() {
-		return errUnowned
+		return errOwnershipUnknown
 	}
-	b.ns.Seal(fx.Batch != nil)
-	if _, waits := b.ns.Pending(); fx.Batch != nil && (what == takeAll || !waits) {
-		b.softSince = 0
-	}
-	b.answer(ops, fx)
-	if b.ns.Stirred() {
-		b.stirred()
-	}
+	b.completeTurn(ops, fx, what)
 	return nil
 }
 
-// A taking is what is to become of changes.
-type taking uint8
+// completeTurn ends a step whose effects fx are durable, as far as they must be: nothing of it is
+// taken back any more, ops are answered, and its changes are announced.
+func (b *Broker) completeTurn(ops []*op, fx engine.Effects, what flushScope) {
+	b.ns.Seal(fx.Batch != nil)
+	if _, waits := b.ns.Pending(); fx.Batch != nil && (what == flushAll || !waits) {
+		b.softSince = 0
+	}
+	b.countDamaged()
+	b.publishAndAnswer(ops, fx)
+	if b.ns.ExpiryChanged() {
+		b.signalExpiryChanged()
+	}
+}
+
+// A flushScope selects the changes to commit.
+type flushScope uint8
 
 const (
-	takeNothing taking = iota // they wait
-	takeHard                  // what must be durable is committed
-	takeAll                   // everything is
+	flushNothing flushScope = iota // none: they wait
+	flushHard                      // those that must be durable
+	flushAll                       // all
 )
 
-// flush takes what happened and numbers it as the log will. What operators did
-// goes with the batch, which is hard then: it is never missing (§21a).
-func (b *Broker) flush(now engine.Instant, what taking) engine.Effects {
+// flush takes the effects and numbers their events as the log will. Operators' actions go with
+// the batch, which is hard then: the audit trail is never missing them (§21a).
+func (b *Broker) flush(now engine.Instant, what flushScope) engine.Effects {
 	var fx engine.Effects
-	if what == takeHard {
+	if what == flushHard {
 		fx = b.ns.FlushHard(now)
 	} else {
-		fx = b.ns.Flush(now, what == takeAll)
+		fx = b.ns.Flush(now, what == flushAll)
 	}
 	last := b.events.Last()
 	for i := range fx.Events {
 		e := &fx.Events[i]
 		e.N = last + 1 + uint64(i)
 		if e.Audit && fx.Batch != nil {
-			fx.Batch.Audit = append(fx.Batch.Audit, remembered(*e))
+			fx.Batch.Audit = append(fx.Batch.Audit, historyEvent(*e))
 		}
 	}
 	return fx
 }
 
-// answer publishes what happened, then tells everybody what became of their
-// operations: who looks for what he did himself finds it.
-func (b *Broker) answer(ops []*op, fx engine.Effects) {
+// publishAndAnswer publishes events, then answers operations: a caller that looks for the event of its
+// own operation finds it.
+func (b *Broker) publishAndAnswer(ops []*op, fx engine.Effects) {
 	b.events.append(fx.Events)
-	b.ns.Recycle(fx.Events)
+	b.ns.ReuseEvents(fx.Events)
 	for _, o := range ops {
-		b.conclude(o)
+		b.concludeOp(o)
 	}
 	b.deliver(fx)
 }
 
-// conclude finishes an operation with what its step said, unless it is to come
-// again.
-func (b *Broker) conclude(o *op) {
-	if o.err == errNotYet { //nolint:errorlint // a sign between us, which nobody wraps
-		b.later = append(b.later, o)
+// concludeOp finishes an operation with its step's result, unless it is to run again.
+func (b *Broker) concludeOp(o *op) {
+	if o.err == errRunAgain { //nolint:errorlint // an internal sentinel that is never wrapped
+		b.postponed = append(b.postponed, o)
 		return
 	}
-	b.finish(o, o.err)
+	b.finishOp(o, o.err)
 }
 
-// finish answers an operation that has not been answered yet.
-func (b *Broker) finish(o *op, err error) {
+// finishOp answers an operation that has not been answered yet.
+func (b *Broker) finishOp(o *op, err error) {
 	if done := o.done; done != nil {
 		o.done = nil
-		b.room.Release(o.size)
+		b.inFlight.Release(o.size)
 		done(err)
 	}
 }
 
-// abandon answers operations whose outcome nobody knows.
-func (b *Broker) abandon(ops []*op, err error) {
+// answerUnknown answers operations whose outcome is unknown.
+func (b *Broker) answerUnknown(ops []*op, err error) {
 	for _, o := range ops {
-		b.finish(o, failing(err, "Whether this was done is not known: the store did not answer in time. Look before you try again."))
+		b.finishOp(o, storeUnavailable(err, "The store did not answer in time, so this may or may not have happened. Check before you retry."))
 	}
 }
 
-// announce publishes what happened to the server itself. Only between turns, or
-// before the first operation of one is applied: the numbers that readers were
-// given count what is not published yet.
+// announce publishes an event of the server itself. It is called only between turns, or before
+// the first operation of one is applied: the numbers that readers were given count what is not
+// published yet.
 func (b *Broker) announce(kind engine.EventKind, reason string) {
 	b.events.append([]engine.Event{{Kind: kind, At: b.clock.now(), Reason: reason}})
 }
 
-// pins are bodies that have been read, on their way to the owner.
-type pins struct {
+// pinList are bodies that have been read, on their way to the owner.
+type pinList struct {
 	mu   sync.Mutex
-	list []engine.Pin
+	list []engine.BodyPin
 }
 
-func (p *pins) add(pin engine.Pin) {
+func (p *pinList) add(pin engine.BodyPin) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.list = append(p.list, pin)
 }
 
-func (p *pins) take() []engine.Pin {
+func (p *pinList) take() []engine.BodyPin {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := p.list

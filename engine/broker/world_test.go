@@ -15,12 +15,12 @@ import (
 	"mayfly/storage/memory"
 )
 
-// world is a broker in a bubble with what a test needs to talk to it.
+// world is a broker in a bubble with what a test needs to use it.
 type world struct {
 	*testing.T
 	*broker.Broker
 	store  *flaky
-	fenced bool // Close has an error to tell
+	fenced bool // Close returns an error
 }
 
 // flaky is a store that a test can break.
@@ -33,17 +33,22 @@ type flaky struct {
 	commits []engine.Batch
 	staged  func() // is called after each Stage
 
-	lapsed     bool          // nobody knows who owns it
+	lapsed     bool          // it is unknown which server owns it
 	refusal    error         // of the next opens
-	hold       chan struct{} // commits end when it is closed, nil: at once
+	hold       chan struct{} // commits end when it is closed; nil: at once
 	unreadable int           // bodies that cannot be read, of the next
-	unreadErr  error         // what is said of them; nil: something
+	unreadErr  error         // the error for them; nil: some error
 	gone       bool          // it cannot be opened
+	troubles   chan error    // what WriteFailure yields
+	tight      bool          // of the batches that err refuses, it takes those that free room
 }
 
 func (f *flaky) Commit(ctx context.Context, b *engine.Batch) error {
 	f.mu.Lock()
 	err, applied, hold := f.err, f.applied, f.hold
+	if f.tight && b.NeedsNoSpace() {
+		err = nil
+	}
 	f.commits = append(f.commits, *b)
 	f.mu.Unlock()
 	if hold != nil {
@@ -105,20 +110,35 @@ func (f *flaky) breaks(err error, applied bool) {
 	f.err, f.applied = err, applied
 }
 
+// tightens makes the store take only what frees room from now on.
+func (f *flaky) tightens(why error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err, f.tight = why, true
+}
+
+func (f *flaky) WriteFailure() <-chan error { return f.troubles }
+
+func (f *flaky) AcceptsDrops() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.tight
+}
+
 func (f *flaky) batches() []engine.Batch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]engine.Batch(nil), f.commits...)
 }
 
-// holds has commits from now on end when until is closed.
+// holds makes commits from now on end when until is closed.
 func (f *flaky) holds(until chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hold = until
 }
 
-// goes says whether it can be opened from now on, and why not.
+// goes sets whether the store can be opened from now on, and why not.
 func (f *flaky) goes(gone bool, refusal error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -138,11 +158,11 @@ func (f *flaky) open() error {
 
 func start(t *testing.T, o broker.Options) *world {
 	t.Helper()
-	f := &flaky{Store: new(memory.Store)}
+	f := &flaky{Store: new(memory.Store), troubles: make(chan error)}
 	return startOn(t, f, func() engine.Store { return f }, o)
 }
 
-// startOn is start with a store that has f in it, as it is opened each time.
+// startOn is start with a store that contains f, as it is opened each time.
 func startOn(t *testing.T, f *flaky, opened func() engine.Store, o broker.Options) *world {
 	t.Helper()
 	w := &world{T: t, store: f}
@@ -185,7 +205,7 @@ func (w *world) send(to engine.Path, texts ...string) {
 	}
 }
 
-func (w *world) receive(in broker.Receive) []broker.Received {
+func (w *world) receive(in broker.ReceiveRequest) []broker.Received {
 	w.Helper()
 	got, err := w.Receive(w.Context(), in)
 	if err != nil {

@@ -30,8 +30,8 @@ func described(c config) engine.Config {
 	}
 }
 
-// difference tells what of ns is not as the model has it. Restored says that ns
-// came from a store just now: idle clocks are only about right then.
+// difference returns how ns differs from the model. restored means that ns was just loaded
+// from a store: idle clocks are only about right then.
 func difference(ns *engine.Namespace, w *model, restored bool) error {
 	states := ns.States(0)
 	if len(states) != len(w.entities) {
@@ -165,12 +165,12 @@ func (w *model) differs(e *entity, s engine.EntityState, restored bool) error {
 		{"description", fmt.Sprintf("%+v", s.Config), fmt.Sprintf("%+v", described(e.cfg))},
 		{"created", int64(s.CreatedAt), e.created},
 		{"updated", int64(s.UpdatedAt), e.updated},
-		{"pinned", ms(s.Unpinned), e.pinned},
+		{"pinned", ms(s.UnpinnedIdle), e.pinned},
 		{"next number", int64(s.NextSeq), e.next},
 		{"counts", s.Counts, c},
 		{"subscriptions", s.Subscriptions, len(w.subscriptions(e))},
 		{"receivers", s.Receivers, receivers},
-		{"held", s.Held, held},
+		{"held", s.KeptAlive, held},
 		{"duplicates", s.Duplicates, e.dropped},
 		{"deletes itself", int64(s.DeletesAt), deletes},
 	} {
@@ -244,8 +244,8 @@ func rowDiffers(r engine.Row, m *message, path string) error {
 		{"description", x.Description, m.text},
 		{"died", int64(x.DeadAt), m.diedAt},
 		{"path", lower(string(r.Path)), lower(path)},
-		{"fate", r.KeepsDead, m.in.cfg.keep && !m.dead},
-		{"deliveries allowed", r.Deliveries, deliveries},
+		{"fate", r.DeadLettersOnExpiry, m.in.cfg.keep && !m.dead},
+		{"deliveries allowed", r.MaxDeliveries, deliveries},
 	} {
 		if f.have != f.want {
 			return fmt.Errorf("%s is %v, the model says %v", f.what, f.have, f.want)
@@ -267,7 +267,7 @@ func rowDiffers(r engine.Row, m *message, path string) error {
 	return nil
 }
 
-// horizonDiffers compares what is about to expire; both sides must be swept.
+// horizonDiffers compares upcoming expiries; both sides must be swept.
 func horizonDiffers(ns *engine.Namespace, w *model, edges []int64) error {
 	var soon []*message
 	for _, m := range w.messages {
@@ -297,7 +297,7 @@ func horizonDiffers(ns *engine.Namespace, w *model, edges []int64) error {
 	}
 	slices.Sort(edges)
 	at := make([]engine.Instant, len(edges))
-	want := make([]engine.Span, len(edges)+1)
+	want := make([]engine.HorizonSpan, len(edges)+1)
 	for i, e := range edges {
 		at[i] = engine.Instant(e)
 	}

@@ -12,51 +12,51 @@ import (
 	"mayfly/engine/value"
 )
 
-// Engine runs scenarios on an engine.Namespace, without a broker: time is a
-// number that "after" raises. After each command Check is called.
+// Engine runs scenarios on an engine.Namespace, without a broker: time is a number that
+// "after" raises. It calls Check after each command.
 type Engine struct {
-	Lazily bool // there is no sweeper
-	// Commit, if there is one, is given every turn's batch, and Read is asked
-	// for the body of what is delivered from there. An error ends the scenario.
+	NoSweeper bool // there is no sweeper
+	// Commit, unless it is nil, gets every turn's batch, and Read returns the bodies of
+	// deliveries from there. An error ends the scenario.
 	Commit func(*engine.Batch) error
 	Read   func(engine.Key) ([]byte, error)
 
-	ns        *engine.Namespace
-	limits    engine.Limits
-	keys      *engine.Keys
-	now       engine.Instant
-	nonce     uint64
-	links     uint64
-	bodies    map[engine.Key]string
-	delivered map[string]engine.Delivery // by body, the latest
-	receivers map[string]engine.LinkID
-	granted   map[engine.LinkID]string // sessions
-	ended     map[engine.LinkID]error
-	open      map[engine.LinkID]bool
-	begun     map[string]engine.TxID // transactions that are open, by name
-	got       map[engine.LinkID][]engine.Delivery
-	events    []engine.Event
-	told      uint64 // events so far
-	broken    error  // what Commit or Read said
+	ns           *engine.Namespace
+	limits       engine.Limits
+	keys         *engine.Keys
+	now          engine.Instant
+	nonce        uint64
+	links        uint64
+	bodies       map[engine.Key]string
+	delivered    map[string]engine.Delivery // by body, the latest
+	receivers    map[string]engine.LinkID
+	granted      map[engine.LinkID]string // sessions
+	ended        map[engine.LinkID]error
+	open         map[engine.LinkID]bool
+	transactions map[string]engine.TxID // transactions that are open, by name
+	deliveries   map[engine.LinkID][]engine.Delivery
+	events       []engine.Event
+	eventCount   uint64 // events so far
+	broken       error  // the error of Commit or Read
 }
 
-// NewEngine is a namespace in which nothing is, at noon of some day.
+// NewEngine returns an empty namespace, at noon of some day.
 func NewEngine() *Engine {
 	x := &Engine{
 		limits: engine.DefaultLimits(), now: engine.At(time.Date(2026, 7, 14, 12, 0, 0, 0, time.UTC)),
 		bodies: map[engine.Key]string{}, delivered: map[string]engine.Delivery{},
-		receivers: map[string]engine.LinkID{}, granted: map[engine.LinkID]string{}, ended: map[engine.LinkID]error{}, got: map[engine.LinkID][]engine.Delivery{},
+		receivers: map[string]engine.LinkID{}, granted: map[engine.LinkID]string{}, ended: map[engine.LinkID]error{}, deliveries: map[engine.LinkID][]engine.Delivery{},
 	}
 	x.begin(1)
 	return x
 }
 
 func (x *Engine) begin(epoch uint64) {
-	x.keys, x.open, x.begun = engine.NewKeys(epoch), map[engine.LinkID]bool{}, map[string]engine.TxID{}
-	x.anew()
+	x.keys, x.open, x.transactions = engine.NewKeys(epoch), map[engine.LinkID]bool{}, map[string]engine.TxID{}
+	x.reset()
 }
 
-func (x *Engine) anew() {
+func (x *Engine) reset() {
 	x.ns = engine.New(engine.Options{Limits: x.limits, Keys: x.keys, Nonce: func() uint64 { x.nonce++; return x.nonce }})
 }
 
@@ -72,7 +72,7 @@ func (x *Engine) Do(c Command) ([]string, error) {
 	if broken := x.ns.Check(); broken != nil {
 		return nil, fmt.Errorf("INVARIANT: %w", broken)
 	}
-	switch c.Name { // these show what came of the turn
+	switch c.Name { // these show results of the turn
 	case "receive":
 		if err == nil {
 			lines = x.received(engine.LinkID(x.links))
@@ -84,15 +84,15 @@ func (x *Engine) Do(c Command) ([]string, error) {
 		lines, err = x.accepted(err)
 	case "take":
 		if err == nil {
-			lines = x.taken(c)
+			lines = x.sessionMessages(c)
 		}
 	}
-	return lines, word(err)
+	return lines, asRefused(err)
 }
 
 // turn does what a broker does after each operation.
 func (x *Engine) turn() {
-	for more := !x.Lazily; more; {
+	for more := !x.NoSweeper; more; {
 		more = x.ns.Sweep(x.now, 100)
 	}
 	x.ns.Match(x.now)
@@ -101,8 +101,8 @@ func (x *Engine) turn() {
 	x.ns.Seal(true)
 	x.events = append(x.events, fx.Events...)
 	for _, d := range fx.Deliveries {
-		x.take(d)
-		x.got[d.Link] = append(x.got[d.Link], d)
+		x.readBody(d)
+		x.deliveries[d.Link] = append(x.deliveries[d.Link], d)
 	}
 	for _, a := range fx.Accepted {
 		x.granted[a.Link] = a.ID
@@ -114,10 +114,10 @@ func (x *Engine) turn() {
 }
 
 func (x *Engine) received(id engine.LinkID) (lines []string) {
-	for _, d := range x.got[id] {
+	for _, d := range x.deliveries[id] {
 		lines = append(lines, x.delivery(d))
 	}
-	delete(x.got, id)
+	delete(x.deliveries, id)
 	if lines == nil {
 		lines = []string{"nothing"}
 	}
@@ -128,8 +128,8 @@ func (x *Engine) delivery(d engine.Delivery) string {
 	return x.show(d.Message, d.Content, d.Expires, "").String()
 }
 
-func (x *Engine) show(m engine.Message, packed engine.Packed, expires engine.Instant, state string) Shown {
-	s := Shown{Number: int64(m.Seq), Body: x.bodies[m.Content], State: state, Failed: int(m.DeliveryCount), Properties: map[string]string{}}
+func (x *Engine) show(m engine.Message, packed engine.Packed, expires engine.Instant, state string) ShownMessage {
+	s := ShownMessage{Number: int64(m.Seq), Body: x.bodies[m.Content], State: state, Failed: int(m.DeliveryCount), Properties: map[string]string{}}
 	if expires != 0 {
 		s.Expires, s.Expiring = expires.Sub(x.now), true
 	}
@@ -158,7 +158,7 @@ func (x *Engine) step(c Command) ([]string, error) {
 	case "receive", "open":
 		return nil, x.attach(c)
 	case "close":
-		x.ns.Detach(x.now, x.receivers[c.Arg(0)], engine.ByClient)
+		x.ns.Detach(x.now, x.receivers[c.Arg(0)], engine.DetachedByClient)
 		delete(x.open, x.receivers[c.Arg(0)])
 		return nil, nil
 	case "got":
@@ -172,11 +172,11 @@ func (x *Engine) step(c Command) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		return nil, x.ns.Cancel(x.now, c.path(0), seqs, actor)
+		return nil, x.ns.CancelScheduled(x.now, c.path(0), seqs, actor)
 	case "transaction", "commit", "rollback":
 		return x.transact(c)
 	case "after":
-		return nil, x.pass(c.Arg(0))
+		return nil, x.wait(c.Arg(0))
 	case "operate":
 		return x.operate(c)
 	case "accept", "take", "leave", "renew-session", "state", "sessions", "break-session":
@@ -190,12 +190,12 @@ func (x *Engine) step(c Command) ([]string, error) {
 	case "unpin":
 		return nil, x.ns.Unpin(x.now, c.path(0), actor)
 	default:
-		return x.look(c)
+		return x.read(c)
 	}
 }
 
 func (x *Engine) describe(c Command) error {
-	d, err := describe(c, x.limits, x.ns.State)
+	d, err := parseEntityRequest(c, x.limits, x.ns.State)
 	switch {
 	case err != nil:
 	case c.Name == "create":
@@ -213,7 +213,7 @@ func (x *Engine) limit(c Command) error {
 	if err := x.limits.Set(c.Arg(0), c.Arg(1)); err != nil {
 		return fmt.Errorf("set a limit: %w", err)
 	}
-	x.anew()
+	x.reset()
 	return nil
 }
 
@@ -248,7 +248,7 @@ func (x *Engine) send(c Command) ([]string, error) {
 			switch {
 			case name == "in":
 				content.ScheduledFor = x.now.Add(d)
-			case !never: // never is how a client says nothing (TTL-2)
+			case !never: // a client expresses never by no TTL (TTL-2)
 				content.TTL = d
 			}
 		case "session":
@@ -276,9 +276,9 @@ func (x *Engine) send(c Command) ([]string, error) {
 	}
 	if name, ok := c.Options["within"]; ok {
 		if via := c.Options["via"]; via != "" {
-			return nil, x.ns.SendViaIn(x.now, x.begun[name], canonical(via), c.path(0), batch)
+			return nil, x.ns.SendViaInTx(x.now, x.transactions[name], canonical(via), c.path(0), batch)
 		}
-		return nil, x.ns.SendIn(x.now, x.begun[name], c.path(0), batch)
+		return nil, x.ns.SendInTx(x.now, x.transactions[name], c.path(0), batch)
 	}
 	var seqs []engine.Seq
 	var err error
@@ -339,7 +339,7 @@ func (x *Engine) fetch(c Command) (lines []string, err error) {
 	}
 	ds, err := x.fetched(c, seqs, mode)
 	for _, d := range ds {
-		x.take(d)
+		x.readBody(d)
 		lines = append(lines, x.delivery(d))
 	}
 	return lines, err
@@ -351,7 +351,7 @@ func (x *Engine) settle(c Command) error {
 		return fmt.Errorf("nobody received %q", c.Arg(0))
 	}
 	if c.Name == "renew" {
-		_, err := x.ns.Renew(x.now, d.Token(), "", actor)
+		_, err := x.ns.RenewLock(x.now, d.Token(), "", actor)
 		return err
 	}
 	s := engine.Settlement{Token: d.Token(), Path: d.Path, Client: actor, Reason: c.Options["reason"], Description: c.Options["description"]}
@@ -366,19 +366,19 @@ func (x *Engine) settle(c Command) error {
 		}
 	}
 	if name, ok := c.Options["within"]; ok {
-		return x.ns.SettleIn(x.now, x.begun[name], s)
+		return x.ns.SettleInTx(x.now, x.transactions[name], s)
 	}
 	return x.ns.Settle(x.now, s)
 }
 
-// pass raises the time, stopping wherever something is due.
-func (x *Engine) pass(text string) error {
+// wait raises the time, stopping wherever something is due.
+func (x *Engine) wait(text string) error {
 	d, _, err := engine.ParseDuration(text)
 	if err != nil {
 		return err
 	}
 	to := x.now.Add(d)
-	for !x.Lazily {
+	for !x.NoSweeper {
 		next := x.ns.NextDue()
 		if next == 0 || next > to {
 			break
@@ -392,8 +392,7 @@ func (x *Engine) pass(text string) error {
 
 func (c Command) path(i int) engine.Path { return canonical(c.Arg(i)) }
 
-// canonical is what doors make of a path; names that nobody may give stay as
-// they are, and are not found.
+// canonical parses a path as protocols do; invalid paths stay as they are, and are not found.
 func canonical(text string) engine.Path {
 	p, err := engine.ParsePath(text, engine.DefaultLimits())
 	if err != nil {
@@ -424,8 +423,8 @@ func numbersOf(texts []string) (seqs []engine.Seq, err error) {
 	return seqs, nil
 }
 
-// word makes a Refused of what the engine refuses.
-func word(err error) error {
+// asRefused returns a Refused for an engine's refusal.
+func asRefused(err error) error {
 	for _, r := range []struct {
 		err  error
 		word Refused

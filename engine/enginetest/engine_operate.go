@@ -50,13 +50,13 @@ func (x *Engine) operateSilently(verb string, k engine.Key, at engine.Instant) (
 	case "return":
 		return x.ns.ReturnToActive(x.now, k, actor)
 	case "dead-letter":
-		return x.ns.DeadLetterOne(x.now, k, "", "", actor)
+		return x.ns.DeadLetterMessage(x.now, k, "", "", actor)
 	case "delete":
-		return x.ns.DeleteOne(x.now, k, actor)
+		return x.ns.DeleteMessage(x.now, k, actor)
 	case "break-lock":
 		return x.ns.BreakLock(x.now, k, actor)
 	case "renew":
-		_, err = x.ns.RenewFor(x.now, k, actor)
+		_, err = x.ns.RenewLockFor(x.now, k, actor)
 		return err
 	case "send-now":
 		return x.ns.SendNow(x.now, k, actor)

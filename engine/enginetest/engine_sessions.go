@@ -22,9 +22,9 @@ func (x *Engine) session(c Command) ([]string, error) {
 				return nil, fmt.Errorf("n: %w", err)
 			}
 		}
-		return nil, x.over(id, x.ns.Credit(x.now, id, n))
+		return nil, x.endReason(id, x.ns.Credit(x.now, id, n))
 	case "leave":
-		x.ns.Detach(x.now, id, engine.Lost)
+		x.ns.Detach(x.now, id, engine.DetachedLost)
 		delete(x.open, id)
 		return nil, nil
 	case "renew-session":
@@ -57,8 +57,8 @@ func (x *Engine) accept(c Command) error {
 	return nil
 }
 
-// accepted is what came of the accept just done. A place that had much to settle
-// first is come to in a later turn.
+// accepted returns the result of the last accept. A subqueue with much due work may be served
+// in a later turn.
 func (x *Engine) accepted(err error) ([]string, error) {
 	if err != nil {
 		return nil, err
@@ -73,8 +73,9 @@ func (x *Engine) accepted(err error) ([]string, error) {
 	return nil, x.ended[id]
 }
 
-// taken is what the receiver of a session got; it wants no more after that.
-func (x *Engine) taken(c Command) []string {
+// sessionMessages returns the messages that a session's receiver got, and takes its remaining credit
+// back.
+func (x *Engine) sessionMessages(c Command) []string {
 	id := x.receivers[c.Arg(0)]
 	for !x.ns.Drain(x.now, id) && x.broken == nil {
 		x.turn()
@@ -82,8 +83,8 @@ func (x *Engine) taken(c Command) []string {
 	return x.received(id)
 }
 
-// over is err, or why the link of that id ended, which is known better.
-func (x *Engine) over(id engine.LinkID, err error) error {
+// endReason returns err, or the reason why the link ended, which is more specific.
+func (x *Engine) endReason(id engine.LinkID, err error) error {
 	if why := x.ended[id]; err != nil && why != nil {
 		return why
 	}
@@ -136,7 +137,7 @@ func (x *Engine) peek(c Command, from engine.Seq) ([]engine.Row, error) {
 
 func (x *Engine) fetched(c Command, seqs []engine.Seq, mode engine.Mode) ([]engine.Delivery, error) {
 	if by := c.Options["by"]; by != "" {
-		return x.ns.FetchSession(x.now, x.receivers[by], seqs, mode)
+		return x.ns.ReceiveDeferredInSession(x.now, x.receivers[by], seqs, mode)
 	}
-	return x.ns.Fetch(x.now, c.path(0), seqs, mode, actor)
+	return x.ns.ReceiveDeferred(x.now, c.path(0), seqs, mode, actor)
 }

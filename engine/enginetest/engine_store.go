@@ -10,8 +10,8 @@ import (
 	"mayfly/engine"
 )
 
-// Restart goes on with what a store yields, as a broker does after its process
-// ended. The story goes on as if nothing had happened if AtRest.
+// Restart loads the records of a store, as a broker does after its process ended. If AtRest,
+// the scenario goes on as if nothing had happened.
 func (x *Engine) Restart(records iter.Seq2[engine.Record, error], epoch uint64) error {
 	x.begin(epoch)
 	for r, err := range records {
@@ -26,21 +26,21 @@ func (x *Engine) Restart(records iter.Seq2[engine.Record, error], epoch uint64) 
 	return x.ns.Check()
 }
 
-// AtRest tells whether a restart would not be noticed: no receiver is attached and
-// no transaction open, which would be gone, and no entity deletes itself when idle, which it would do
-// some seconds later (IDLE-17).
+// AtRest reports whether a restart would have no visible effect: no receiver is attached and
+// no transaction open, which would be gone, and no entity deletes itself when idle, which
+// would happen some seconds later (IDLE-17).
 func (x *Engine) AtRest() bool {
-	return len(x.open)+len(x.begun) == 0 && !slices.ContainsFunc(x.ns.States(0), func(s engine.EntityState) bool { return s.Config.AutoDeleteOnIdle != 0 })
+	return len(x.open)+len(x.transactions) == 0 && !slices.ContainsFunc(x.ns.States(0), func(s engine.EntityState) bool { return s.Config.AutoDeleteOnIdle != 0 })
 }
 
-// Now is the instant of the story.
+// Now returns the scenario's time.
 func (x *Engine) Now() engine.Instant { return x.now }
 
-// commit numbers events as a log does and hands the batch over.
+// commit numbers events as a log does and passes the batch to Commit.
 func (x *Engine) commit(fx engine.Effects) {
 	for i := range fx.Events {
-		x.told++
-		fx.Events[i].N = x.told
+		x.eventCount++
+		fx.Events[i].N = x.eventCount
 		if fx.Events[i].Audit {
 			fx.Batch.Audit = append(fx.Batch.Audit, fx.Events[i])
 		}
@@ -50,8 +50,8 @@ func (x *Engine) commit(fx engine.Effects) {
 	}
 }
 
-// take reads the body of a delivery, as a door does.
-func (x *Engine) take(d engine.Delivery) {
+// readBody reads the body of a delivery, as a protocol does.
+func (x *Engine) readBody(d engine.Delivery) {
 	body := x.bodies[d.Message.Content]
 	if x.Read != nil && d.Body == nil && body != "" {
 		read, err := x.Read(d.Message.Content)
@@ -60,6 +60,6 @@ func (x *Engine) take(d engine.Delivery) {
 		}
 		x.broken = errors.Join(x.broken, err)
 	}
-	x.ns.Taken(d.Pin)
+	x.ns.ReleaseBody(d.Pin)
 	x.delivered[body] = d
 }

@@ -6,9 +6,9 @@ import "mayfly/engine"
 func (x *Engine) transact(c Command) ([]string, error) {
 	name := c.Arg(0)
 	if c.Name == "transaction" {
-		id, err := x.ns.Declare(x.now, actor)
+		id, err := x.ns.BeginTransaction(x.now, actor)
 		if err == nil {
-			x.begun[name] = id
+			x.transactions[name] = id
 		}
 		return nil, err
 	}
@@ -16,8 +16,8 @@ func (x *Engine) transact(c Command) ([]string, error) {
 	if c.Name == "rollback" {
 		how = engine.Rollback
 	}
-	seqs, err := x.ns.Discharge(x.now, x.begun[name], how)
-	delete(x.begun, name)
+	seqs, err := x.ns.Discharge(x.now, x.transactions[name], how)
+	delete(x.transactions, name)
 	if err != nil || len(seqs) == 0 {
 		return nil, err
 	}

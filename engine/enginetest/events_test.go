@@ -2,8 +2,7 @@ package enginetest
 
 import "mayfly/engine"
 
-// listen follows where every message is by events alone, as a live page does,
-// and compares.
+// listen tracks where every message is by events alone, as a live page does, and compares.
 func (x *walk) listen(events []engine.Event) {
 	purged := map[string]int64{}
 	for _, e := range events {
@@ -18,7 +17,7 @@ func (x *walk) listen(events []engine.Event) {
 					delete(x.told, k)
 				}
 			}
-		case engine.EventPurged: // tells how many, not which
+		case engine.EventPurged: // it has their number, not which
 			purged[path] += e.Count
 		default:
 			x.hear(e, path)
@@ -40,7 +39,7 @@ func (x *walk) listen(events []engine.Event) {
 	}
 }
 
-// hear takes in the event of one message.
+// hear applies the event of one message.
 func (x *walk) hear(e engine.Event, path string) {
 	k := e.Message.Key
 	before, known := x.told[k]
@@ -64,7 +63,7 @@ func (x *walk) hear(e engine.Event, path string) {
 	}
 }
 
-// retell is where messages are after steps that nobody heard of.
+// retell resets where messages are after steps whose events were lost.
 func (x *walk) retell() {
 	clear(x.told)
 	for _, m := range x.w.messages {

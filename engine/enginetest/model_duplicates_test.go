@@ -2,10 +2,9 @@ package enginetest
 
 import "maps"
 
-// This file is §13 and §5.4: what is accepted once, and what is done together or
-// not at all.
+// This file models §13 and §5.4: duplicate detection and transactions.
 
-// window is an entity's, ten minutes if it has none of its own (DUP-3).
+// window returns an entity's window, ten minutes if it has none of its own (DUP-3).
 func window(e *entity) int64 {
 	if e.cfg.window == 0 {
 		return 600_000
@@ -13,7 +12,7 @@ func window(e *entity) int64 {
 	return e.cfg.window
 }
 
-// outlived forgets what has had its window (DUP-4).
+// outlived forgets ids whose window is over (DUP-4).
 func (w *model) outlived(e *entity) {
 	maps.DeleteFunc(e.seen, func(_ string, at int64) bool { return w.now >= at+window(e) })
 }
@@ -29,7 +28,7 @@ func (w *model) see(e *entity, tag string) {
 	}
 }
 
-// doubles tells which of a batch are duplicates (DUP-10).
+// doubles returns which of a batch are duplicates (DUP-10).
 func (w *model) doubles(e *entity, batch []submission) []bool {
 	double := make([]bool, len(batch))
 	for i, s := range batch {
@@ -41,7 +40,7 @@ func (w *model) doubles(e *entity, batch []submission) []bool {
 	return double
 }
 
-// dropDouble is DUP-2, and SCH-12 for one that was to be scheduled.
+// dropDouble models DUP-2, and SCH-12 for a message that was to be scheduled.
 func (w *model) dropDouble(e *entity, scheduled bool) (seq int64) {
 	e.dropped++
 	if scheduled {
@@ -72,13 +71,13 @@ func (o operation) do(w *model) ([]int64, string) {
 	return nil, w.settle(o.token, o.path, o.outcome, o.reason, o.text, o.props)
 }
 
-// declare begins a transaction, which is forgotten if nothing is given to it for
-// five times as long as it may take from then on.
+// declare begins a transaction. Without operations it is forgotten after five times the
+// duration that a transaction may otherwise take.
 func (w *model) declare(id int64) {
 	w.transactions = append(w.transactions, transaction{id: id, ends: w.now + 5*w.limits.transactionTime})
 }
 
-// overdue rolls back what has had its time (TX-2).
+// overdue rolls back transactions whose time is over (TX-2).
 func (w *model) overdue() {
 	var open []transaction
 	for _, t := range w.transactions {
@@ -99,7 +98,7 @@ func (w *model) transaction(id int64) *transaction {
 	return nil
 }
 
-// give has an operation wait for the commit, if it could be done now.
+// give lets an operation wait for the commit, if it could be done now.
 func (w *model) give(id int64, o operation) string {
 	t := w.transaction(id)
 	if t == nil {
@@ -139,7 +138,7 @@ func (w *model) give(id int64, o operation) string {
 	return ""
 }
 
-// discharge does all of it or nothing, and the transaction is over.
+// discharge does all operations or none, and ends the transaction.
 func (w *model) discharge(id int64, commit bool) (seqs []int64, err string) {
 	found := w.transaction(id)
 	if found == nil {

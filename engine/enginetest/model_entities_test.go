@@ -66,7 +66,7 @@ func (w *model) update(path string, c config) (ended []uint64, err string) {
 	if c.idle != e.cfg.idle {
 		e.pinned = 0
 	}
-	w.outlived(e) // what had its window under the old one does not come back
+	w.outlived(e) // ids whose window is over under the old one do not come back
 	e.cfg, e.updated = c, w.now
 	w.use(e)
 	if e.kind != 't' && !c.receives() {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// This file is §21a: what an operator may do, and deletion in bulk (§15).
+// This file models §21a, an operator's operations, and deletion in bulk (§15).
 
-// free is a message that nobody holds, after a look at it.
+// free returns an error unless m is unlocked, after a look at it.
 func (w *model) free(m *message) string {
 	if !w.here(m) {
 		return "no message"
@@ -91,7 +91,7 @@ func (w *model) extend(m *message, to int64) string {
 	if !w.here(m) {
 		return "no message"
 	}
-	if !m.deferred { // OPS-3: a deferred one that is past its time can be saved
+	if !m.deferred { // OPS-3: a deferred one whose time is over can be saved
 		w.look(m)
 	}
 	switch {
@@ -212,10 +212,10 @@ func kindOf(m *message) string {
 	return "active"
 }
 
-// A modelPurge is OPS-7: what is there when it begins goes, a slice at a time.
+// A modelPurge models OPS-7: messages that exist when it begins go, a slice at a time.
 type modelPurge struct {
 	path             string
-	of               *entity // another that is called so by now is spared
+	of               *entity // a later entity of that name is spared
 	kinds            []string
 	bound, before    int64
 	from             int64
@@ -225,8 +225,7 @@ type modelPurge struct {
 	done             bool
 }
 
-// A modelSieve is a filter and what it is of a message: true, "fails", or
-// anything else.
+// A modelSieve is a filter and its result for a message: true, "fails", or anything else.
 type modelSieve struct {
 	text string // empty: every message
 	is   func(m *message) string
@@ -256,7 +255,7 @@ func modelSieves() []modelSieve {
 	}
 }
 
-// picks tells whether m is to go, and counts it if not.
+// picks reports whether m is to go, and counts it if not.
 func (p *modelPurge) picks(m *message) bool {
 	is := "true"
 	if p.only.text != "" {
@@ -280,7 +279,7 @@ func (w *model) beginPurge(path string, kinds []string) (modelPurge, string) {
 	return modelPurge{path: path, of: e, kinds: kinds, bound: e.next, before: w.now}, ""
 }
 
-// purgeSlice looks at up to limit messages more.
+// purgeSlice looks at up to limit more messages.
 func (w *model) purgeSlice(p *modelPurge, limit int) string {
 	e, dead, err := w.place(p.path)
 	if err != "" {
@@ -318,7 +317,7 @@ func (w *model) purgeSlice(p *modelPurge, limit int) string {
 	return ""
 }
 
-// purge is one done at once.
+// purge does all of a purge at once.
 func (w *model) purge(path string, kinds []string, only modelSieve) (modelPurge, string) {
 	p, err := w.beginPurge(path, kinds)
 	if p.only = only; err == "" {

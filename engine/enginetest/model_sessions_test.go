@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// sessionModel is sessions once more, as simple as it gets: one queue that
-// requires them. Nothing in it is an index. Times are milliseconds.
+// sessionModel models sessions as simply as possible: one queue that requires them, without
+// any index. Times are milliseconds.
 type sessionModel struct {
 	now        int64
 	lock       int64
-	most       int // messages of a session that are locked at once
+	most       int // messages of a session that may be locked at once
 	deliveries int
 	keep       bool // expired messages become dead letters
 	next       int64
 	messages   []*said
 	held       map[string]*holding
 	states     map[string]string
-	links      []*sessionLink  // as they came
+	links      []*sessionLink  // in the order of arrival
 	dead       []string        // tags with reasons
-	told       map[uint64]bool // links that ended without their doing; false: and left before they knew
+	told       map[uint64]bool // links that ended by themselves; false: and were detached before they knew
 }
 
 // said is a message of a session.
@@ -34,7 +34,7 @@ type said struct {
 	lock         tenure
 }
 
-// tenure is what is known of a lock beside its end; nothing after a restart.
+// tenure is the information about a lock beside its end; empty after a restart.
 type tenure struct {
 	by               string
 	since, renewedAt int64
@@ -43,7 +43,7 @@ type tenure struct {
 
 type holding struct {
 	until int64
-	link  uint64 // zero: it is not there any more
+	link  uint64 // zero: it is gone
 	lock  tenure
 }
 
@@ -83,7 +83,7 @@ func (w *sessionModel) of(session string) (all []*said) {
 
 func (m *said) ready() bool { return m.due == 0 && !m.locked && !m.set }
 
-// room is how many more messages of a session may be locked.
+// room returns how many more messages of a session may be locked.
 func (w *sessionModel) room(session string) int {
 	n := w.most
 	for _, m := range w.of(session) {
@@ -94,7 +94,7 @@ func (w *sessionModel) room(session string) int {
 	return n
 }
 
-// first is what the holder of a session gets next.
+// first returns the message that the holder of a session gets next.
 func (w *sessionModel) first(session string) *said {
 	for _, m := range w.of(session) {
 		if m.ready() {
@@ -129,7 +129,7 @@ func (w *sessionModel) remove(m *said) {
 	w.messages = slices.DeleteFunc(w.messages, func(o *said) bool { return o == m })
 }
 
-// advance goes through everything that time does, one moment after the other.
+// advance applies everything that time does, one moment after the other.
 func (w *sessionModel) advance(to int64) {
 	for {
 		w.moment()
@@ -194,7 +194,7 @@ func (w *sessionModel) unlock(m *said, failures int) {
 	w.judge(m)
 }
 
-// judge is what becomes of a message at this moment.
+// judge applies what time does to a message at this moment.
 func (w *sessionModel) judge(m *said) {
 	if m.due != 0 || m.locked {
 		return
@@ -242,7 +242,7 @@ func (w *sessionModel) renew(session string) {
 	}
 }
 
-// close is the end of a link; the session goes with it if it was given back.
+// close ends a link, and its session if that was given back.
 func (w *sessionModel) close(id uint64, given bool) {
 	l := w.link(id)
 	if l == nil {
@@ -264,7 +264,7 @@ func (w *sessionModel) close(id uint64, given bool) {
 	delete(w.held, l.session)
 }
 
-// settle is the outcome of a delivery, by its name, or the refusal.
+// settle settles a delivery by the name of an outcome, or returns the refusal.
 func (w *sessionModel) settle(token, outcome string) string {
 	for _, m := range w.messages {
 		if !m.locked || m.token != token {
@@ -288,8 +288,8 @@ func (w *sessionModel) settle(token, outcome string) string {
 	return "session lost"
 }
 
-// fetch is DEF-7 and DEF-14: all of a session's or none. An expired one is gone
-// then (DEF-9).
+// fetch models DEF-7 and DEF-14: all messages of a session or none. Expired ones are dropped
+// (DEF-9).
 func (w *sessionModel) fetch(session string, seqs []int64) (got []*said, refusal string) {
 	missing := false
 	for _, seq := range seqs {

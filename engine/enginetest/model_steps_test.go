@@ -15,8 +15,8 @@ type submission struct {
 	size     int64
 }
 
-// bytes is what an entity, subscriptions and dead letters included, holds of
-// what senders wrote; what settlements added is not known here.
+// bytes returns the bytes of senders' content in an entity, including subscriptions and dead
+// letters; the model does not know those that settlements added.
 func (w *model) bytes(e *entity) (n int64) {
 	for _, m := range w.messages {
 		if root(m.in) == root(e) {
@@ -26,7 +26,7 @@ func (w *model) bytes(e *entity) (n int64) {
 	return n
 }
 
-// copies is how many a message sent to e makes.
+// copies returns how many messages a message sent to e becomes.
 func (w *model) copies(e *entity) (n int64) {
 	if e.kind != 't' {
 		return 1
@@ -93,7 +93,7 @@ func (w *model) send(path string, batch []submission) ([]int64, string) {
 	return seqs, ""
 }
 
-// owned is the message of a live lock.
+// owned returns the message of a live lock.
 func (w *model) owned(token, path string) (*message, string) {
 	for _, m := range w.messages {
 		if m.token != token || m.until == 0 || w.now >= m.until {
@@ -167,7 +167,7 @@ func (w *model) renewLock(m *message) int64 {
 	return m.until
 }
 
-// fetch is DEF-6, DEF-7 and DEF-9; the caller says what tokens were given.
+// fetch models DEF-6, DEF-7 and DEF-9; the caller sets the tokens.
 func (w *model) fetch(path string, seqs []int64) ([]*message, string) {
 	e, dead, err := w.receivable(path)
 	if err != "" {

@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// This file and its neighbours model_*_test.go are the rules of a broker written a second
-// time: from the text of the specification, with plain lists that are searched
-// from end to end, and nothing of package engine. Times are milliseconds; zero
-// is never. Errors are words.
+// This file and its neighbours model_*_test.go implement the rules of a broker a second time:
+// from the text of the specification, with plain lists that are searched from end to end, and
+// without package engine. Times are milliseconds; zero is never. Errors are words.
 //
-// The model settles what time has done to a message when a step touches it, as
-// the engine promises to: a receive looks at the locks and schedules of its
-// place that are over and then at the oldest messages until one can be had;
-// whoever asks for one message looks at that one; a sweep looks at all.
+// The model applies the effects of time to a message when a step touches it, as the engine
+// promises to: a receive looks at the locks and schedules of its subqueue that are over and
+// then at the oldest messages until one is available; a step about one message looks at that
+// one; a sweep looks at all.
 
 // A model is a whole namespace.
 type model struct {
@@ -64,19 +63,19 @@ type message struct {
 	in   *entity
 	dead bool
 
-	tag        string // which submission it comes from
+	tag        string // the submission it comes from
 	size       int64
-	ttl        int64 // as asked for; below zero: expired on arrival
+	ttl        int64 // as requested; negative: expired on arrival
 	key        uint64
 	seq, first int64
 	at         int64
-	own        int64 // the expiry it carries
+	own        int64 // its stored expiry
 	due        int64 // scheduled for
 	until      int64 // locked until, whether or not that has passed
 	token      string
-	by         string // who holds the lock, or held the last one
-	since      int64  // when that began; zero: before what the engine knows
-	renewed    int    // how often since
+	by         string // holder of the lock, or of the last one
+	since      int64  // when that began; zero: before the engine's knowledge
+	renewed    int    // renewals since
 	renewedAt  int64
 	deferred   bool
 	count      int
@@ -96,7 +95,7 @@ type link struct {
 	served       bool
 }
 
-// clone is a copy that shares nothing that changes.
+// clone returns a copy that shares nothing mutable.
 func (w *model) clone() *model {
 	c := &model{now: w.now, limits: w.limits}
 	for _, t := range w.transactions {
@@ -104,7 +103,7 @@ func (w *model) clone() *model {
 		c.transactions = append(c.transactions, t)
 	}
 	to := map[*entity]*entity{nil: nil}
-	for _, e := range w.entities { // a topic stands before its subscriptions
+	for _, e := range w.entities { // a topic precedes its subscriptions
 		n := *e
 		n.topic, n.rules, n.seen = to[e.topic], maps.Clone(e.rules), maps.Clone(e.seen)
 		to[e] = &n
@@ -125,7 +124,7 @@ func (w *model) clone() *model {
 
 const dlq = "/$deadletterqueue"
 
-// find is the entity of a path, and whether the path is of its dead letters.
+// find returns the entity of a path, and whether the path is of its dead letters.
 func (w *model) find(path string) (e *entity, dead bool) {
 	path = strings.ToLower(path)
 	path, dead = strings.CutSuffix(path, dlq)
@@ -137,7 +136,7 @@ func (w *model) find(path string) (e *entity, dead bool) {
 	return nil, dead
 }
 
-// place is find for places where messages are: a topic has no dead letters.
+// place is find for subqueues that have messages: a topic has no dead letters.
 func (w *model) place(path string) (*entity, bool, string) {
 	e, dead := w.find(path)
 	if e == nil || dead && e.kind == 't' {
@@ -155,7 +154,7 @@ func (w *model) subscriptions(topic *entity) (subs []*entity) {
 	return subs
 }
 
-// at is the messages of a place by number.
+// at returns the messages of a subqueue by number.
 func (w *model) at(e *entity, dead bool) (ms []*message) {
 	for _, m := range w.messages {
 		if m.in == e && m.dead == dead {
@@ -181,8 +180,7 @@ func (w *model) remove(m *message) {
 	w.messages = slices.DeleteFunc(w.messages, func(o *message) bool { return o == m })
 }
 
-// use puts an idle clock back; what happens at a subscription is use of its
-// topic (IDLE-3).
+// use resets an idle clock; use of a subscription is use of its topic (IDLE-3).
 func (w *model) use(e *entity) {
 	for ; e != nil; e = e.topic {
 		e.used = max(e.used, w.now)
@@ -200,7 +198,7 @@ func plus(at, d int64) int64 {
 	return at + d
 }
 
-// shorter of two durations, of which zero is endless (TTL-7).
+// shorter returns the shorter of two durations, of which zero is endless (TTL-7).
 func shorter(a, b int64) int64 {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -208,7 +206,7 @@ func shorter(a, b int64) int64 {
 	return a
 }
 
-// ceiling is the default in force for an entity's messages.
+// ceiling returns the effective default for an entity's messages.
 func ceiling(e *entity) int64 {
 	if e.topic != nil {
 		return shorter(e.cfg.ttl, e.topic.cfg.ttl)
@@ -216,8 +214,7 @@ func ceiling(e *entity) int64 {
 	return e.cfg.ttl
 }
 
-// carried is the instant that a message with a TTL of its own carries (TTL-5,
-// TTL-8, TTL-13).
+// carried returns the stored expiry of a message with its own TTL (TTL-5, TTL-8, TTL-13).
 func carried(e *entity, at, ttl int64) int64 {
 	switch {
 	case ttl < 0:
@@ -228,7 +225,7 @@ func carried(e *entity, at, ttl int64) int64 {
 	return plus(at, shorter(ttl, ceiling(e)))
 }
 
-// expires is when a message stops being deliverable (TTL-11, TTL-14, TTL-16).
+// expires returns when a message stops being deliverable (TTL-11, TTL-14, TTL-16).
 func expires(m *message) int64 {
 	if m.dead || m.due != 0 { // TTL-33, TTL-35
 		return 0
@@ -246,7 +243,7 @@ func expiredAt(m *message, now int64) bool { return expires(m) != 0 && now >= ex
 
 // --- what time does to a message ---
 
-// look settles what time has done to m.
+// look applies the effects of time to m.
 func (w *model) look(m *message) {
 	if m.due != 0 {
 		if w.now >= m.due {
@@ -260,8 +257,8 @@ func (w *model) look(m *message) {
 		}
 		over := m.until
 		w.unlock(m, true)
-		// The limit counts at the moment of the failure (DC-4); expiry at that
-		// moment goes before it (TTL-26).
+		// The limit is checked at the moment of the failure (DC-4); expiry at that moment
+		// takes precedence (TTL-26).
 		if !m.dead && m.count >= m.in.cfg.deliveries && !(!m.deferred && expiredAt(m, over) && m.in.cfg.keep) {
 			w.wornOut(m)
 			return
@@ -277,7 +274,7 @@ func (w *model) unlock(m *message, failed bool) {
 	}
 }
 
-// decide is what becomes of a message that nobody holds (DEC-3).
+// decide applies the effects of time to an unlocked message (DEC-3).
 func (w *model) decide(m *message) {
 	expired := !m.deferred && expiredAt(m, w.now) // DEC-4
 	switch {
@@ -300,7 +297,7 @@ func (w *model) die(m *message, reason, text string) {
 	m.reason, m.text, m.diedAt = reason, text, w.now
 }
 
-// activate is SCH-5 and TTL-12; at a topic it is distribution (SCH-10).
+// activate models SCH-5 and TTL-12; at a topic, distribution (SCH-10).
 func (w *model) activate(m *message) {
 	e := m.in
 	seq := e.next
@@ -330,7 +327,7 @@ func (w *model) distribute(topic *entity, m message) {
 	}
 }
 
-// over is when time alone has something to do with m next.
+// over returns when time alone next affects m.
 func over(m *message) int64 {
 	switch {
 	case m.due != 0:
@@ -358,7 +355,7 @@ func (w *model) lookAll(ms []*message) (some bool) {
 	return len(ms) > 0
 }
 
-// sweep does everything that is due; then entities that are idle go.
+// sweep does everything that is due; then it deletes idle entities.
 func (w *model) sweep() {
 	for w.lookAll(w.messages) {
 	}
@@ -370,7 +367,7 @@ func (w *model) sweep() {
 	}
 }
 
-// held is IDLE-8 and IDLE-9.
+// held models IDLE-8 and IDLE-9.
 func (w *model) held(e *entity) bool {
 	for _, l := range w.links {
 		if l.credit > 0 && (l.in == e || l.in.topic == e) {
@@ -380,7 +377,7 @@ func (w *model) held(e *entity) bool {
 	return slices.ContainsFunc(w.messages, func(m *message) bool { return m.in == e && m.due != 0 })
 }
 
-// drop is an entity's end, with all that is in it (IDLE-10, IDLE-11, PROP-14).
+// drop deletes an entity and everything in it (IDLE-10, IDLE-11, PROP-14).
 func (w *model) drop(e *entity) {
 	for _, s := range w.subscriptions(e) {
 		w.drop(s)
@@ -392,7 +389,7 @@ func (w *model) drop(e *entity) {
 
 // --- receiving ---
 
-// head is the message that a receiver gets next, if any.
+// head returns the message that a receiver gets next, if any.
 func (w *model) head(e *entity, dead bool) *message {
 	w.catchUp(e, dead)
 	for _, m := range w.at(e, dead) {
@@ -406,7 +403,7 @@ func (w *model) head(e *entity, dead bool) *message {
 	return nil
 }
 
-// catchUp looks at what is locked or scheduled there.
+// catchUp looks at locked and scheduled messages there.
 func (w *model) catchUp(e *entity, dead bool) {
 	if e.topic != nil {
 		w.lookAll(w.at(e.topic, false))
@@ -429,14 +426,14 @@ func (w *model) take(m *message, remove bool, token, by string) {
 	m.since, m.renewed, m.renewedAt = w.now, 0, 0
 }
 
-// forgetLocks is what a restart does to what is known of locks beside their ends.
+// forgetLocks drops the information about locks that a restart loses: all but their ends.
 func (w *model) forgetLocks() {
 	for _, m := range w.messages {
 		m.by, m.since, m.renewed, m.renewedAt = "", 0, 0, 0
 	}
 }
 
-// receivable is who may be received from (§1.4).
+// receivable returns an entity that may be received from, or the refusal (§1.4).
 func (w *model) receivable(path string) (*entity, bool, string) {
 	e, dead, err := w.place(path)
 	switch {

@@ -19,7 +19,7 @@ func (x *walk) move(operation string) {
 	x.logf("%s %s #%d to %q, drop %v", operation, m.path(), m.seq, to, drop)
 	seq, err := x.ns.Move(x.now(), engine.Move{Key: engine.Key(m.key), To: engine.Path(to), Copy: keep, DropDuplicate: drop}, "operator")
 	if errIs(err, engine.ErrQuota) {
-		x.w.limits.entitySize = 0 // what settlements added counts too
+		x.w.limits.entitySize = 0 // bytes that settlements added count too
 		defer func() { x.w.limits.entitySize = x.limits.EntitySize }()
 	}
 	have, code := x.w.move(m, to, keep, drop)
@@ -45,13 +45,13 @@ func (x *walk) deadLetterOne() {
 	m := x.target("dead-letter one")
 	reason := one(x, "", "operator", "much too long")
 	x.logf("dead-letter %s #%d, %q", m.path(), m.seq, reason)
-	x.expect(x.ns.DeadLetterOne(x.now(), engine.Key(m.key), reason, "", "operator"), x.w.deadLetterOne(m, reason, ""))
+	x.expect(x.ns.DeadLetterMessage(x.now(), engine.Key(m.key), reason, "", "operator"), x.w.deadLetterOne(m, reason, ""))
 }
 
 func (x *walk) deleteOne() {
 	m := x.target("delete one")
 	x.logf("delete %s #%d", m.path(), m.seq)
-	x.expect(x.ns.DeleteOne(x.now(), engine.Key(m.key), "operator"), x.w.deleteOne(m))
+	x.expect(x.ns.DeleteMessage(x.now(), engine.Key(m.key), "operator"), x.w.deleteOne(m))
 }
 
 func (x *walk) breakLock() {
@@ -63,7 +63,7 @@ func (x *walk) breakLock() {
 func (x *walk) renewFor() {
 	m := x.target("renew for")
 	x.logf("renew the lock of %s #%d for its holder", m.path(), m.seq)
-	until, err := x.ns.RenewFor(x.now(), engine.Key(m.key), "operator")
+	until, err := x.ns.RenewLockFor(x.now(), engine.Key(m.key), "operator")
 	have, code := x.w.renewFor(m)
 	if x.expect(err, code) && int64(until) != have {
 		x.failf("renewed until %d, the model says %d", until, have)
@@ -101,10 +101,10 @@ func (x *walk) purge() {
 	only, sieve := x.sieve()
 	x.logf("purge %v of %s where %q", kinds, path, only.text)
 	p, err := x.ns.BeginPurge(x.now(), engine.Path(path), classes)
-	p.Only = sieve
+	p.Filter = sieve
 	count, begun := p, err == nil
 	for begun && !count.Done {
-		if err := x.ns.CountSlice(x.now(), &count, one(x, 1, 2, 100)); err != nil {
+		if err := x.ns.CountPurgeSlice(x.now(), &count, one(x, 1, 2, 100)); err != nil {
 			x.failf("count a purge: %v", err)
 		}
 	}
@@ -116,18 +116,18 @@ func (x *walk) purge() {
 		return
 	}
 	x.comparePurges(p, m)
-	if count.Removed != p.Removed || count.Skipped != p.Skipped || count.Failed != p.Failed || count.Spared != p.Spared {
+	if count.Removed != p.Removed || count.Skipped != p.Skipped || count.Failed != p.Failed || count.Unmatched != p.Unmatched {
 		x.failf("counted %+v, and did %+v", count, p)
 	}
 }
 
-// sieve is a filter to purge by, or none.
-func (x *walk) sieve() (modelSieve, *engine.Sieve) {
+// sieve returns a filter to purge by, or none.
+func (x *walk) sieve() (modelSieve, *engine.MessageFilter) {
 	if x.chance(40) {
 		return modelSieve{}, nil
 	}
 	only := one(x, modelSieves()...)
-	sieve, err := engine.ParseSieve(only.text, x.limits)
+	sieve, err := engine.ParseMessageFilter(only.text, x.limits)
 	if err != nil {
 		x.failf("%q: %v", only.text, err)
 	}
@@ -135,12 +135,12 @@ func (x *walk) sieve() (modelSieve, *engine.Sieve) {
 }
 
 func (x *walk) comparePurges(p engine.Purge, m modelPurge) {
-	if p.Removed != m.removed || p.Skipped != m.skipped || p.Failed != m.failed || p.Spared != m.spared || p.Done != m.done {
+	if p.Removed != m.removed || p.Skipped != m.skipped || p.Failed != m.failed || p.Unmatched != m.spared || p.Done != m.done {
 		x.failf("purged %+v; the model says %+v", p, m)
 	}
 }
 
-// slowly is a purge of which a slice is done now and then.
+// slowly is a purge in progress, of which a slice is done now and then.
 type slowly struct {
 	engine engine.Purge
 	model  modelPurge
@@ -153,7 +153,7 @@ func (x *walk) purgeSlowly() {
 		x.logf("begin to purge %s where %q", path, only.text)
 		p, err := x.ns.BeginPurge(x.now(), engine.Path(path), []engine.Class{engine.ClassActive, engine.ClassScheduled})
 		m, code := x.w.beginPurge(path, []string{"active", "scheduled"})
-		if p.Only, m.only = sieve, only; x.expect(err, code) {
+		if p.Filter, m.only = sieve, only; x.expect(err, code) {
 			x.slow = &slowly{p, m}
 		}
 		return

@@ -12,8 +12,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// operations are what a walk can do, by name: each does it to the engine and to
-// the model and compares the answers.
+// operations are a walk's operations, by name: each runs on the engine and the model and
+// compares the answers.
 func operations() map[string]func(*walk) {
 	ops := map[string]func(*walk){
 		"turn": (*walk).settle, "advance": (*walk).advance, "send": (*walk).send,
@@ -33,7 +33,7 @@ func operations() map[string]func(*walk) {
 	return ops
 }
 
-// often says how many times as often as once an operation is drawn.
+// often returns the weight with which an operation is drawn.
 func often(name string) int {
 	switch name {
 	case "turn":
@@ -61,7 +61,7 @@ func often(name string) int {
 	}
 }
 
-// suits tells where an operation usually does something.
+// suits reports whether an operation usually has an effect in a state.
 func suits(operation, state string) bool {
 	switch operation {
 	case "complete", "abandon", "defer", "dead-letter", "release", "renew", "break lock", "renew for":
@@ -97,7 +97,7 @@ func (x *walk) send() {
 	x.logf("send to %s %+v", to, want)
 	seqs, err := x.ns.Send(x.now(), engine.Path(to), subs, "sender")
 	if e, _ := x.w.find(to); e != nil && errIs(err, engine.ErrQuota) {
-		// What settlements added counts, and only the engine knows it.
+		// Bytes that settlements added count, and only the engine knows them.
 		s, e2 := x.ns.State(engine.Path(root(e).path))
 		more := s.SizeInBytes - x.w.bytes(e)
 		if e2 != nil || more < 0 {
@@ -122,8 +122,8 @@ func (x *walk) sameNumbers(seqs []engine.Seq, have []int64) {
 	}
 }
 
-// submissions are some messages, for the engine and for the model; some of them
-// are sent a second time.
+// submissions returns some messages, for the engine and for the model; some of them are sent a
+// second time.
 func (x *walk) submissions(n int) (subs []engine.Submission, want []submission) {
 	for range n {
 		x.tags++
@@ -174,7 +174,7 @@ func (x *walk) submissions(n int) (subs []engine.Submission, want []submission) 
 func (x *walk) receive() {
 	path := x.place()
 	x.links++
-	l := engine.Link{ID: engine.LinkID(x.links), Path: engine.Path(path), Mode: one(x, engine.PeekLock, engine.PeekLock, engine.PeekLock, engine.ReceiveAndDelete), Client: "receiver", Once: true, NoWait: x.chance(80)}
+	l := engine.Link{ID: engine.LinkID(x.links), Path: engine.Path(path), Mode: one(x, engine.PeekLock, engine.PeekLock, engine.PeekLock, engine.ReceiveAndDelete), Client: "receiver", SingleMessage: true, NoWait: x.chance(80)}
 	operation := "receive"
 	if l.Mode == engine.ReceiveAndDelete {
 		operation = "receive and delete"
@@ -182,14 +182,14 @@ func (x *walk) receive() {
 	x.met(operation, path)
 	x.logf("receive from %s as link %d, %+v", path, x.links, l)
 	if x.attachBoth(path, l) && !x.creditBoth(x.links, 1) {
-		x.ns.Detach(x.now(), l.ID, engine.ByClient)
+		x.ns.Detach(x.now(), l.ID, engine.DetachedByClient)
 		x.w.detach(x.links)
 	}
 }
 
 func (x *walk) attachBoth(path string, l engine.Link) bool {
 	err := x.ns.Attach(x.now(), l)
-	return x.expect(err, x.w.attach(path, link{id: uint64(l.ID), client: l.Client, remove: l.Mode == engine.ReceiveAndDelete, once: l.Once, noWait: l.NoWait}))
+	return x.expect(err, x.w.attach(path, link{id: uint64(l.ID), client: l.Client, remove: l.Mode == engine.ReceiveAndDelete, once: l.SingleMessage, noWait: l.NoWait}))
 }
 
 func (x *walk) creditBoth(id uint64, n int) bool {
@@ -217,7 +217,7 @@ func (x *walk) credit() { x.creditBoth(x.anyLink(), 1+x.r.IntN(3)) }
 func (x *walk) detach() {
 	id := x.anyLink()
 	x.logf("detach link %d", id)
-	x.ns.Detach(x.now(), engine.LinkID(id), one(x, engine.ByClient, engine.Lost))
+	x.ns.Detach(x.now(), engine.LinkID(id), one(x, engine.DetachedByClient, engine.DetachedLost))
 	x.w.detach(id)
 }
 
@@ -245,7 +245,7 @@ func (x *walk) fetchAs(operation string, mode engine.Mode) {
 		list, seqs = nil, nil
 	}
 	x.logf("%s %v from %s", operation, list, path)
-	ds, err := x.ns.Fetch(x.now(), engine.Path(path), seqs, mode, "fetcher")
+	ds, err := x.ns.ReceiveDeferred(x.now(), engine.Path(path), seqs, mode, "fetcher")
 	have, code := x.w.fetch(path, list)
 	if !x.expect(err, code) {
 		return
@@ -305,7 +305,7 @@ func (x *walk) renew() {
 		m.token = engine.LockToken{}.String()
 	}
 	x.logf("renew %s #%d", m.path(), m.seq)
-	until, err := x.ns.Renew(x.now(), token(m.token), "", "renewer")
+	until, err := x.ns.RenewLock(x.now(), token(m.token), "", "renewer")
 	have, code := x.w.renew(m.token, "")
 	if x.expect(err, code) && int64(until) != have {
 		x.failf("renewed until %d, the model says %d", until, have)
@@ -324,5 +324,5 @@ func (x *walk) cancel() {
 		seqs = append(seqs, engine.Seq(s))
 	}
 	x.logf("cancel %v of %s", list, path)
-	x.expect(x.ns.Cancel(x.now(), engine.Path(path), seqs, "canceller"), x.w.cancel(path, list))
+	x.expect(x.ns.CancelScheduled(x.now(), engine.Path(path), seqs, "canceller"), x.w.cancel(path, list))
 }

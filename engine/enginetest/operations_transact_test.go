@@ -14,14 +14,14 @@ func (x *walk) declare() {
 		return
 	}
 	x.logf("declare")
-	id, err := x.ns.Declare(x.now(), "teller")
+	id, err := x.ns.BeginTransaction(x.now(), "teller")
 	if err != nil {
 		x.failf("declare: %v", err)
 	}
 	x.w.declare(int64(id))
 }
 
-// anyTransaction is one that is open, or was.
+// anyTransaction returns one that is open, or was.
 func (x *walk) anyTransaction() int64 {
 	if len(x.w.transactions) == 0 || x.chance(3) {
 		return 1
@@ -34,12 +34,12 @@ func (x *walk) sendIn() {
 	subs, want := x.submissions(one(x, 1, 1, 2))
 	x.logf("send in %d to %s %+v", id, to, want)
 	x.near(id)
-	err := x.ns.SendIn(x.now(), engine.TxID(id), engine.Path(to), subs)
+	err := x.ns.SendInTx(x.now(), engine.TxID(id), engine.Path(to), subs)
 	if err != nil && strings.HasPrefix(err.Error(), "Can't send") {
 		x.fate("too many sent")
 	}
 	o := operation{path: to, batch: want}
-	if errIs(err, engine.ErrQuota) && x.w.clone().give(id, o) != "quota" { // what settlements added counts too
+	if errIs(err, engine.ErrQuota) && x.w.clone().give(id, o) != "quota" { // bytes that settlements added count too
 		x.w.limits.entitySize = 0
 		defer func() { x.w.limits.entitySize = x.limits.EntitySize }()
 	}
@@ -48,8 +48,8 @@ func (x *walk) sendIn() {
 	}
 }
 
-// settleAllIn gives settlements of all that is locked to one transaction, as far
-// as it takes them.
+// settleAllIn gives settlements of all locked messages to one transaction, as far as it
+// accepts them.
 func (x *walk) settleAllIn() {
 	id := x.anyTransaction()
 	for _, m := range slices.Clone(x.w.messages) {
@@ -73,25 +73,25 @@ func (x *walk) settleIn(id int64, m *message, s engine.Settlement) {
 	}
 	x.logf("%v %s #%d in %d", s.Outcome, m.path(), m.seq, id)
 	x.near(id)
-	err := x.ns.SettleIn(x.now(), engine.TxID(id), s)
+	err := x.ns.SettleInTx(x.now(), engine.TxID(id), s)
 	if x.expect(err, x.w.give(id, o)) && x.chance(5) {
 		x.logf("again")
 		x.fate("settled twice")
-		x.expect(x.ns.SettleIn(x.now(), engine.TxID(id), s), x.w.give(id, o))
+		x.expect(x.ns.SettleInTx(x.now(), engine.TxID(id), s), x.w.give(id, o))
 	}
 	if errIs(err, engine.ErrQuota) {
 		x.fate("too many settled")
 	}
 }
 
-// everyFate is what must become of some transaction or other.
+// everyFate lists what must happen to at least one transaction.
 func everyFate() []string {
 	return []string{"too many sent", "too many settled", "settled twice", "committed", "failed", "rolled back", "timed out", "forgotten", "at the last moment"}
 }
 
 func (x *walk) fate(what string) { x.reached[pair{"transaction", what}]++ }
 
-// near notes that a transaction is used in the millisecond before its end.
+// near records that a transaction is used in the millisecond before its end.
 func (x *walk) near(id int64) {
 	for _, t := range x.w.transactions {
 		if t.id == id && t.ends == x.w.now+1 {
@@ -100,9 +100,8 @@ func (x *walk) near(id int64) {
 	}
 }
 
-// discharge ends a transaction, mostly by a commit. After one that fails the
-// state is the same: compare sees to that, but for when what was used, which may
-// be as before or as now.
+// discharge ends a transaction, mostly by a commit. After a failed one the state must be the
+// same, which compare checks, except for times of use, which may be as before or as now.
 func (x *walk) discharge() {
 	id, how := x.anyTransaction(), engine.Commit
 	if x.chance(20) {
@@ -145,15 +144,14 @@ func (x *walk) discharge() {
 	}
 }
 
-// seenDiffers compares what an entity has seen, of that and of what some other
-// has.
+// seenDiffers compares the ids that an entity has seen, out of its own and those of another.
 func seenDiffers(ns *engine.Namespace, w *model, e *entity) error {
 	for _, o := range []*entity{e, w.entities[int(w.now)%len(w.entities)]} {
 		for tag, at := range o.seen {
 			if w.now > at+100_000 { // no window is as long
 				continue
 			}
-			have, err := ns.Seen(engine.Instant(w.now), engine.Path(e.path), tag)
+			have, err := ns.IsDuplicate(engine.Instant(w.now), engine.Path(e.path), tag)
 			if want := w.saw(e, tag); err != nil || have != want {
 				return fmt.Errorf("%s is seen: %v (%w), the model says %v", tag, have, err, want)
 			}

@@ -4,7 +4,7 @@ import "runtime/debug"
 
 func stack() string { return string(debug.Stack()) }
 
-// everyState is what a message can be in when an operation meets it.
+// everyState lists the states that a message can have when an operation meets it.
 func everyState() []string {
 	return []string{
 		"active", "active expired", "locked", "locked expired", "lock run out", "lock run out expired",
@@ -23,8 +23,7 @@ func everyOperation() []string {
 	}
 }
 
-// inapplicable tells why an operation cannot meet a message in a state; empty if
-// it can.
+// inapplicable returns why an operation cannot meet a message in a state; empty if it can.
 func inapplicable(operation, state string) string {
 	switch operation {
 	case "receive", "receive and delete", "deliver", "peek", "purge", "batch delete", "update", "delete entity", "touch", "pin", "unpin", "sweep":

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// A Scenario is a story told in a text file: commands, a line of four dashes,
-// and what they show, up to the next empty line. Lines that begin with "#" are
-// for the reader.
+// A Scenario is a test in a text file: commands, a line of four dashes, and their results, up
+// to the next empty line. Lines that begin with "#" are comments.
 //
 //	create queue orders DefaultMessageTimeToLive=10s
 //	send orders hello
@@ -21,32 +20,32 @@ import (
 //	#1
 //	#1 hello; expires in 1ms
 //
-// A command is words; a word with a space in it stands in double quotes. What a
-// command shows:
+// A command is words; a word with a space in it stands in double quotes. The commands and
+// their results:
 //
-//	limit NAME VALUE                      nothing; a limit of the namespace, before anything is in it
+//	limit NAME VALUE                      nothing; a limit of the namespace, while that is empty
 //	create KIND PATH [PROPERTY=VALUE …]   nothing; kinds are queue, topic, subscription
 //	update PATH PROPERTY=VALUE …          nothing; other properties stay
 //	delete PATH                           nothing
 //	rules PATH +NAME -NAME …              nothing; adds true rules, removes rules
 //	send PATH BODY … [ttl=10s] [in=5m] [id=ID] [session=ID] [size=1000] [via=PATH] [NAME=VALUE …]
 //	                                      the numbers; one batch; in schedules, id is the MessageId of
-//	                                      all of it, size makes bodies so many bytes long, other names
-//	                                      are properties
+//	                                      all messages, size makes bodies so many bytes long, other
+//	                                      names are properties
 //	receive PATH [n=3] [delete]           the messages, or "nothing"
 //	fetch PATH #NUMBER … [delete] [by=NAME]
 //	                                      the messages; by the receiver of a session
 //	complete|abandon|defer|release|renew|dead-letter BODY [reason=…] [description=…] [NAME=VALUE …]
 //	                                      nothing; settles the latest delivery with this body
 //	transaction NAME                      nothing; send and the settlements take within=NAME
-//	commit|rollback NAME                  the numbers of what was sent in it, or nothing
+//	commit|rollback NAME                  the numbers of the messages sent in it, or nothing
 //	peek PATH [from=#NUMBER] [session=ID] the messages
 //	cancel PATH #NUMBER …                 nothing
 //	open PATH as=NAME [credit=3]          nothing; a receiver that stays
 //	close NAME                            nothing
-//	got NAME                              the messages that it got since asked last
+//	got NAME                              the messages that it got since the last got
 //	accept PATH [ID] as=NAME [delete]     the session that the receiver has from now on; without an
-//	                                      ID the next one that there is
+//	                                      ID the next available one
 //	take NAME [n=3]                       the messages that its receiver gets, or "nothing"
 //	leave NAME                            nothing; as a lost connection does, where close gives a session back
 //	renew-session NAME                    nothing
@@ -54,26 +53,26 @@ import (
 //	sessions PATH [skip=1] [top=2]        the ids of those that have messages
 //	break-session PATH ID                 nothing
 //	counts PATH                           how many are in which state
-//	entities                              the paths there are
-//	events                                what happened since asked last
+//	entities                              the paths of all entities
+//	events                                what happened since the last events
 //	operate VERB PATH #NUMBER [to=PATH] [in=5m] [copy] [drop]
-//	                                      what an operator does with one message: resubmit, move,
+//	                                      an operator's operation on one message: resubmit, move,
 //	                                      extend, return, dead-letter, delete, break-lock, renew,
-//	                                      send-now, reschedule; the new number where there is one;
-//	                                      drop lets a duplicate be dropped where it goes
+//	                                      send-now, reschedule; the new number if there is one;
+//	                                      drop lets a duplicate be dropped at its destination
 //	purge PATH STATE …                    how many are gone
 //	batch-delete PATH N                   how many are gone
 //	touch|pin|unpin PATH                  nothing
 //	after DURATION                        nothing; time passes
-//	needs sweeper                         nothing; the scenario means nothing without one
+//	needs sweeper                         nothing; the scenario needs a sweeper
 //
-// A command that is refused shows "refused: " and why, in a word.
+// A refused command shows "refused: " and the reason, in a word.
 type Scenario struct {
 	Name  string
 	parts []part
 }
 
-// A part is text for the reader, or commands with what they should show.
+// A part is comments, or commands with their expected results.
 type part struct {
 	text     []string
 	commands []Command
@@ -91,7 +90,7 @@ type Command struct {
 	Names   []string // of the options, in their order
 }
 
-// Arg is the i-th argument, empty if there are not as many.
+// Arg returns the i-th argument, empty if there are not as many.
 func (c Command) Arg(i int) string {
 	if i < len(c.Args) {
 		return c.Args[i]
@@ -99,16 +98,16 @@ func (c Command) Arg(i int) string {
 	return ""
 }
 
-// An Executor does what the commands of a scenario say, through whatever door.
+// An Executor runs the commands of a scenario, through any protocol.
 type Executor interface {
-	// Do runs a command and returns the lines that it shows. What the broker
-	// refuses is a Refused; what this executor has no words for is ErrCannot;
-	// anything else ends the scenario.
+	// Do runs a command and returns its result lines. A broker's refusal is a Refused; a
+	// command that this executor does not have is ErrUnsupported; any other error ends the
+	// scenario.
 	Do(c Command) ([]string, error)
 }
 
-// ErrCannot is returned by an Executor for a command that its door cannot say.
-var ErrCannot = errors.New("this door has no words for it")
+// ErrUnsupported is returned by an Executor for a command that its protocol does not have.
+var ErrUnsupported = errors.New("this door has no words for it")
 
 // Refused is the broker's refusal in a word or two.
 type Refused string
@@ -178,7 +177,7 @@ func command(line string) (c Command, err error) {
 	for _, w := range words[1:] {
 		if name, value, ok := strings.Cut(w, "="); ok {
 			if _, twice := c.Options[name]; twice {
-				return c, fmt.Errorf("%s is given twice", name)
+				return c, fmt.Errorf("%s is set twice", name)
 			}
 			c.Options[name] = value
 			c.Names = append(c.Names, name)
@@ -189,7 +188,7 @@ func command(line string) (c Command, err error) {
 	return c, nil
 }
 
-// Needs tells whether the scenario says that it needs something.
+// Needs reports whether the scenario declares that it needs something.
 func (s *Scenario) Needs(what string) bool {
 	for _, p := range s.parts {
 		for _, c := range p.commands {
@@ -201,15 +200,14 @@ func (s *Scenario) Needs(what string) bool {
 	return false
 }
 
-// lags names the commands that show what has not been settled yet where there
-// is no sweeper (TTL-30): without one their answers are not compared.
-func lags(name string) bool {
+// mayLag reports whether a command shows messages whose due changes may be pending where there
+// is no sweeper (TTL-30): without one its results are not compared.
+func mayLag(name string) bool {
 	return slices.Contains([]string{"counts", "peek", "events", "entities", "got", "sessions"}, name)
 }
 
-// Run takes the scenario through x and returns its text with what was shown in
-// place of what is expected, and the first difference as an error. lazily says
-// that there is no sweeper.
+// Run runs the scenario with x and returns its text with the actual results in place of the
+// expected ones, and the first difference as an error. lazily means that there is no sweeper.
 func (s *Scenario) Run(x Executor, lazily bool) (text string, err error) {
 	var out strings.Builder
 	for _, p := range s.parts {
@@ -231,7 +229,7 @@ func (s *Scenario) Run(x Executor, lazily bool) (text string, err error) {
 				return "", fmt.Errorf("%s:%d: %s: %w", s.Name, c.Line, c.Name, e)
 			}
 			shown = append(shown, lines...)
-			compare = compare && !(lazily && lags(c.Name))
+			compare = compare && !(lazily && mayLag(c.Name))
 		}
 		if p.checked || len(shown) > 0 {
 			fmt.Fprintln(&out, "----")
@@ -246,19 +244,19 @@ func (s *Scenario) Run(x Executor, lazily bool) (text string, err error) {
 	return out.String(), err
 }
 
-// Shown is a message as a scenario shows it.
-type Shown struct {
+// ShownMessage is a message in a result.
+type ShownMessage struct {
 	Number     int64
 	Body       string
 	State      string // empty for an active one
-	Failed     int    // deliveries
+	Failed     int    // failed deliveries
 	Expires    time.Duration
 	Expiring   bool // Expires is set
 	Properties map[string]string
 }
 
-// String is the message on a line: its number and body, and what is not as usual.
-func (m Shown) String() string {
+// String returns the message as a line: its number and body, and its unusual properties.
+func (m ShownMessage) String() string {
 	words := []string{fmt.Sprintf("#%d %s", m.Number, m.Body)}
 	if m.State != "" {
 		words = append(words, m.State)

@@ -38,7 +38,7 @@ func TestScenarios(t *testing.T) {
 				return
 			}
 			lazy := NewEngine()
-			lazy.Lazily = true
+			lazy.NoSweeper = true
 			if _, err := s.Run(lazy, true); err != nil {
 				t.Errorf("without a sweeper: %v", err)
 			}
@@ -46,8 +46,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// Nothing but forwarding and idle entities needs a sweeper for what is answered
-// to who asks: see engine.Namespace.Sweep.
+// Only forwarding and idle entities need a sweeper for correct answers to clients: see
+// engine.Namespace.Sweep.
 func TestWhatNeedsASweeper(t *testing.T) {
 	files, err := filepath.Glob("../testdata/*.txt")
 	if err != nil {

@@ -12,7 +12,7 @@ func (t tenure) told() engine.Lock {
 	return engine.Lock{By: t.by, Since: engine.Instant(t.since), RenewedAt: engine.Instant(t.renewedAt), Renewals: t.renewed}
 }
 
-// compare wants everything to be the same.
+// compare requires that everything is the same.
 func (x *sessionWalk) compare() {
 	rows, err := x.ns.Browse(engine.Browse{Path: "q", Limit: 1 << 20})
 	if err != nil || len(rows) != len(x.w.messages) {

@@ -12,10 +12,10 @@ import (
 	"mayfly/engine"
 )
 
-// TestSessionsAreTheModel takes the engine and sessionModel through the same
-// random steps at a queue with sessions, with a sweeper and without, and demands
-// the same answers after every one of them; with a sweeper, the same state too.
-// Some turns are taken back, and now and then everything is loaded again.
+// TestSessionsAreTheModel runs the same random steps on the engine and sessionModel at a queue
+// with sessions, with a sweeper and without, and requires the same answers after every step;
+// with a sweeper, the same state too. Some turns are taken back, and now and then everything
+// is loaded again.
 func TestSessionsAreTheModel(t *testing.T) {
 	seed, walks := *seedFlag, *walksFlag
 	if seed == 0 {
@@ -38,7 +38,7 @@ type sessionWalk struct {
 	ns       *engine.Namespace
 	w        *sessionModel
 	sealed   *sessionModel // as it was when the last turn ended
-	line     []string      // the sessions that could be had then, in their order
+	line     []string      // the sessions that were available then, in order
 	store    *remembered
 	sweeping bool
 	r        *rand.Rand
@@ -47,7 +47,7 @@ type sessionWalk struct {
 	nonce    uint64
 	links    uint64
 	tags     int
-	tokens   []string          // of deliveries, good or not
+	tokens   []string          // of deliveries, valid or not
 	named    map[uint64]string // links of this turn that got the session they named
 	trace    []string
 }
@@ -147,7 +147,7 @@ func (x *sessionWalk) send() {
 		ttl := 1 + x.r.Int64N(8000)
 		c.TTL, m.own = span(ttl), x.w.now+ttl
 	}
-	if x.sweeping && x.chance(20) { // without a sweeper it may get its number later than what is sent after its time
+	if x.sweeping && x.chance(20) { // without a sweeper it may get its number later than messages sent after its time
 		m.due = x.w.now + 1 + x.r.Int64N(4000)
 		c.ScheduledFor = engine.Instant(m.due)
 		m.own = max(0, m.own-x.w.now)
@@ -190,7 +190,7 @@ func (x *sessionWalk) attach() {
 	}
 }
 
-// some is a link, mostly one that is there.
+// some returns a link, mostly an existing one.
 func (x *sessionWalk) some() (id uint64, l *sessionLink) {
 	if len(x.w.links) == 0 || x.chance(5) {
 		id = 1 + x.r.Uint64N(x.links+1)
@@ -225,14 +225,14 @@ func (x *sessionWalk) settle() {
 	x.expect(err, x.w.settle(x.tokens[at], outcome.String()))
 }
 
-// holder is a link and the session it holds, in engine and model.
+// holder returns a link and the session it holds, in engine and model.
 func (x *sessionWalk) holder() (engine.LinkID, string, string) {
 	id, l := x.some()
 	switch {
 	case l == nil:
 		return engine.LinkID(id), "", "session lost"
 	case l.session == "":
-		return engine.LinkID(id), "", fmt.Sprintf("The receiver %d holds no session.", id)
+		return engine.LinkID(id), "", fmt.Sprintf("The receiver %d has no session.", id)
 	default:
 		return engine.LinkID(id), l.session, ""
 	}
@@ -250,7 +250,7 @@ func (x *sessionWalk) renew() {
 	}
 }
 
-// update sets for how long the next locks are.
+// update sets how long the next locks last.
 func (x *sessionWalk) update() {
 	x.w.lock = 5000 + 5000*x.r.Int64N(2)
 	x.logf("locks of %d ms", x.w.lock)
@@ -285,12 +285,12 @@ func (x *sessionWalk) setState() {
 
 func (x *sessionWalk) detach() {
 	id, _ := x.some()
-	how := engine.Closed(x.r.IntN(2))
+	how := engine.DetachReason(x.r.IntN(2))
 	x.logf("detach link %d, %d", id, how)
 	x.ns.Detach(x.now(), engine.LinkID(id), how)
-	x.w.close(id, how == engine.ByClient)
+	x.w.close(id, how == engine.DetachedByClient)
 	if x.w.told[id] {
-		x.w.told[id] = false // it may have been told in this turn
+		x.w.told[id] = false // it may have ended in this turn
 	}
 }
 
@@ -316,7 +316,7 @@ func (x *sessionWalk) fetch() {
 		}
 	}
 	x.logf("fetch %v with link %d", list, id)
-	ds, err := x.ns.FetchSession(x.now(), id, seqs, engine.PeekLock)
+	ds, err := x.ns.ReceiveDeferredInSession(x.now(), id, seqs, engine.PeekLock)
 	var got []*said
 	if want == "" {
 		got, want = x.w.fetch(session, list)
@@ -366,7 +366,7 @@ func (x *sessionWalk) turn() {
 	if x.sweeping {
 		x.sweep()
 	}
-	for _, l := range x.w.links { // without a sweeper somebody has to ask
+	for _, l := range x.w.links { // without a sweeper a link has to ask
 		if !x.sweeping {
 			_ = x.ns.Credit(x.now(), engine.LinkID(l.id), 0) //nolint:errcheck // it is known to be there
 		}
@@ -399,7 +399,7 @@ func (x *sessionWalk) turn() {
 		x.effects(fx)
 		x.ns.Seal(true)
 		for _, d := range fx.Deliveries {
-			x.ns.Taken(d.Pin)
+			x.ns.ReleaseBody(d.Pin)
 		}
 		if x.chance(4) {
 			x.restart()
@@ -415,9 +415,9 @@ func (x *sessionWalk) turn() {
 	clear(x.named)
 }
 
-// lined are the sessions that can be had, the next one first.
+// lined returns the available sessions, the next one first.
 func (x *sessionWalk) lined() []string {
-	ids, err := x.ns.NextSessions("q", 9)
+	ids, err := x.ns.AvailableSessions("q", 9)
 	if err != nil {
 		x.failf("%v", err)
 	}
@@ -484,8 +484,8 @@ func (x *sessionWalk) effects(fx engine.Effects) {
 	}
 }
 
-// restart loads everything again: nobody is there, and of session locks only
-// what locked messages say is known.
+// restart loads everything again: all links are gone, and of session locks only the part in
+// locked messages survives.
 func (x *sessionWalk) restart() {
 	x.logf("restart")
 	ns, err := x.store.load(x.now(), x.options())

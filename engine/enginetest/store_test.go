@@ -8,43 +8,43 @@ import (
 	"mayfly/engine"
 )
 
-// remembered is a store in maps: what batches said, and nothing else.
+// remembered is a store in maps: the contents of batches, and nothing else.
 type remembered struct {
 	now      engine.Instant
-	entities map[engine.HolderID]engine.Entity
+	entities map[engine.SubqueueID]engine.Entity
 	rules    map[engine.RuleID]engine.Rule
-	meters   map[engine.HolderID]engine.Meter
-	sessions map[engine.SessionID]engine.Session
+	meters   map[engine.SubqueueID]engine.Meter
+	sessions map[engine.SessionID]engine.SessionRecord
 	settings map[string]engine.Setting
 	messages map[engine.Key]engine.Message
 	contents map[engine.Key]engine.StoredContent
 	bodies   map[engine.Key]bool // staged ones too
-	seen     []engine.Seen
+	seen     []engine.SeenIDs
 }
 
 func newRemembered() *remembered {
 	return &remembered{
-		entities: map[engine.HolderID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{}, meters: map[engine.HolderID]engine.Meter{},
-		sessions: map[engine.SessionID]engine.Session{}, settings: map[string]engine.Setting{},
+		entities: map[engine.SubqueueID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{}, meters: map[engine.SubqueueID]engine.Meter{},
+		sessions: map[engine.SessionID]engine.SessionRecord{}, settings: map[string]engine.Setting{},
 		messages: map[engine.Key]engine.Message{}, contents: map[engine.Key]engine.StoredContent{}, bodies: map[engine.Key]bool{},
 	}
 }
 
-// apply takes a batch in. It refuses what a store need not be able to do.
+// apply stores a batch. It refuses what a store need not be able to do.
 func (s *remembered) apply(b *engine.Batch) error {
 	if b.Hard {
 		s.now = b.Now
 	}
-	for _, id := range b.DropHolders {
+	for _, id := range b.DropSubqueues {
 		dead, transfer := s.entities[id].DeadLetterID, s.entities[id].TransferID
 		delete(s.entities, id)
 		delete(s.meters, id)
-		s.seen = slices.DeleteFunc(s.seen, func(x engine.Seen) bool { return x.Holder == id })
+		s.seen = slices.DeleteFunc(s.seen, func(x engine.SeenIDs) bool { return x.Subqueue == id })
 		maps.DeleteFunc(s.rules, func(r engine.RuleID, _ engine.Rule) bool { return r.Subscription == id })
 		maps.DeleteFunc(s.messages, func(_ engine.Key, m engine.Message) bool {
-			return m.Holder == id || dead != 0 && m.Holder == dead || m.Holder == transfer
+			return m.Subqueue == id || dead != 0 && m.Subqueue == dead || m.Subqueue == transfer
 		})
-		maps.DeleteFunc(s.sessions, func(k engine.SessionID, _ engine.Session) bool { return k.Holder == id })
+		maps.DeleteFunc(s.sessions, func(k engine.SessionID, _ engine.SessionRecord) bool { return k.Subqueue == id })
 	}
 	for _, r := range b.Settings {
 		s.settings[r.Key] = r
@@ -62,26 +62,26 @@ func (s *remembered) apply(b *engine.Batch) error {
 		s.rules[engine.RuleID{Subscription: r.Subscription, Name: lower(r.Name)}] = r
 	}
 	for _, m := range b.Meters {
-		s.meters[m.Holder] = m
+		s.meters[m.Subqueue] = m
 	}
 	for _, d := range b.DropSeen {
-		through := func(x engine.Seen) bool { return x.Holder == d.Holder && x.N <= d.N }
+		through := func(x engine.SeenIDs) bool { return x.Subqueue == d.Subqueue && x.N <= d.N }
 		if slices.ContainsFunc(b.Seen, through) {
-			return fmt.Errorf("what %d has seen is put and dropped, up to %d", d.Holder, d.N)
+			return fmt.Errorf("what %d has seen is put and dropped, up to %d", d.Subqueue, d.N)
 		}
 		s.seen = slices.DeleteFunc(s.seen, through)
 	}
 	for _, x := range b.Seen {
-		if slices.ContainsFunc(s.seen, func(o engine.Seen) bool { return o.Holder == x.Holder && o.N >= x.N }) {
-			return fmt.Errorf("what %d has seen gets number %d, and there is a higher one", x.Holder, x.N)
+		if slices.ContainsFunc(s.seen, func(o engine.SeenIDs) bool { return o.Subqueue == x.Subqueue && o.N >= x.N }) {
+			return fmt.Errorf("what %d has seen gets number %d, and there is a higher one", x.Subqueue, x.N)
 		}
-		s.seen = append(s.seen, engine.Seen{Holder: x.Holder, N: x.N, At: x.At, Digests: slices.Clone(x.Digests)})
+		s.seen = append(s.seen, engine.SeenIDs{Subqueue: x.Subqueue, N: x.N, At: x.At, Digests: slices.Clone(x.Digests)})
 	}
 	for _, id := range b.DropSessions {
 		delete(s.sessions, id)
 	}
 	for _, r := range b.Sessions {
-		s.sessions[engine.SessionID{Holder: r.Holder, ID: r.ID}] = r
+		s.sessions[engine.SessionID{Subqueue: r.Subqueue, ID: r.ID}] = r
 	}
 	for _, k := range b.DropMessages {
 		delete(s.messages, k)
@@ -121,17 +121,17 @@ func (s *remembered) apply(b *engine.Batch) error {
 	return nil
 }
 
-// holds tells whether an entity claims m; others are garbage that Load skips.
+// holds reports whether an entity has m; others are garbage that Load skips.
 func (s *remembered) holds(m engine.Message) bool {
 	for _, e := range s.entities {
-		if m.Holder == e.ID || m.Holder == e.DeadLetterID || m.Holder == e.TransferID {
+		if m.Subqueue == e.ID || m.Subqueue == e.DeadLetterID || m.Subqueue == e.TransferID {
 			return true
 		}
 	}
 	return false
 }
 
-// load is a new namespace with all that is remembered, in Load's order.
+// load returns a new namespace with everything stored, in Load's order.
 func (s *remembered) load(now engine.Instant, o engine.Options) (*engine.Namespace, error) {
 	ns := engine.New(o)
 	var all []engine.Record

@@ -63,7 +63,7 @@ func (x *walk) settle() {
 	x.held, x.fresh, x.given = append(x.held, x.fresh...), nil, nil
 	for len(x.held) > 0 && x.chance(70) {
 		i := x.r.IntN(len(x.held))
-		x.ns.Taken(x.held[i].pin)
+		x.ns.ReleaseBody(x.held[i].pin)
 		x.held = slices.Delete(x.held, i, i+1)
 	}
 	if what := hardChange(x.sealed, x.w); what != "" && !hard {
@@ -75,11 +75,11 @@ func (x *walk) settle() {
 	}
 }
 
-// sparedLock is that a lock waited while something else was committed.
+// sparedLock means that a lock waited while something else was committed.
 var sparedLock = pair{"commit", "a lock that waits"}
 
-// spared takes the locks that the batch has left out from what is durable. Nothing
-// else may be missing there, and no lock of which the store has heard.
+// spared removes the locks that the batch has left out from the durable state. Nothing else
+// may be missing there, and no lock that the store has.
 func (x *walk) spared() {
 	for _, m := range x.durable.messages {
 		r := x.store.messages[engine.Key(m.key)]
@@ -90,15 +90,15 @@ func (x *walk) spared() {
 			x.failf("the renewal of the lock on %s #%d was left out", m.path(), m.seq)
 		}
 		m.until, m.token = int64(r.LockedUntil), ""
-		if r.LockedUntil != 0 { // an earlier one, which the store does not know to be over
+		if r.LockedUntil != 0 { // an earlier one, which is not over for the store
 			m.token = r.Token().String()
 		}
 		x.reached[sparedLock]++
 	}
 }
 
-// hardChange names something that must be durable before anybody is answered:
-// whatever is not a lock, its renewal, or use of an entity.
+// hardChange names a change that must be durable before any answer: anything but a lock, its
+// renewal, or use of an entity.
 func hardChange(was, is *model) string {
 	if len(was.messages) != len(is.messages) || len(was.entities) != len(is.entities) {
 		return "something has come or gone"
@@ -148,8 +148,8 @@ func (x *walk) sweep() {
 	}
 }
 
-// match lets the engine serve its links. Without a sweeper nothing tells a
-// waiting receiver that a lock has run out: there it asks again.
+// match lets the engine serve its links. Without a sweeper a waiting receiver does not learn
+// that a lock has run out: there it asks again.
 func (x *walk) match() {
 	if !x.sweeping {
 		for _, l := range x.w.links {
@@ -169,10 +169,9 @@ func (x *walk) match() {
 	}
 }
 
-// effects compares deliveries and ended links: each delivery is the head of its
-// place at its turn, goes to a link there with credit, and afterwards nobody
-// with credit has anything left to get. In which order places are served is the
-// engine's own affair.
+// effects compares deliveries and ended links: each delivery is the head of its subqueue at
+// its turn, goes to a link there with credit, and afterwards no link with credit has any
+// message left to get. The order in which subqueues are served is up to the engine.
 func (x *walk) effects(fx engine.Effects) {
 	served, sure := map[uint64]int{}, map[uint64]bool{}
 	for _, l := range x.w.links {
@@ -205,8 +204,8 @@ func (x *walk) effects(fx engine.Effects) {
 		served[l.id]++
 	}
 	for _, l := range slices.Clone(x.w.links) {
-		// Who does not wait, or was served for once, has gone before a look at another
-		// place dead-letters something to where it was.
+		// A link that does not wait, or was served for once, has gone before a look at another
+		// subqueue dead-letters a message to where it was.
 		gone := l.dead && l.once && l.served || l.noWait && !sure[l.id]
 		if l.credit > 0 {
 			if m := x.w.head(l.in, l.dead); m != nil && !gone {
@@ -238,7 +237,7 @@ func (x *walk) effects(fx engine.Effects) {
 	x.compare()
 }
 
-// delivered compares what a receiver gets with m, and has m taken.
+// delivered compares what a receiver gets with m, and receives m in the model.
 func (x *walk) delivered(d engine.Delivery, m *message, remove bool, by string) {
 	x.logf("delivery of %s #%d to link %d", d.Path, d.Message.Seq, d.Link)
 	ttl := int64(0)
@@ -271,14 +270,14 @@ func (x *walk) rollback(flushed bool) {
 		x.ns.Flush(x.now(), true)
 	}
 	x.ns.Rollback()
-	x.ns.Discard(x.given) // their senders do not try again
+	x.ns.DiscardStaged(x.given) // their senders do not try again
 	x.given = nil
 	x.fresh, x.ended = nil, map[uint64]string{}
 	x.back(x.sealed)
 }
 
-// back is the model as it was, at the present time; that something was used in
-// between may stand or not.
+// back restores the model as it was, at the present time; uses of entities in between may
+// stand or not.
 func (x *walk) back(was *model) {
 	now := x.w.now
 	x.w = was.clone()
@@ -286,9 +285,7 @@ func (x *walk) back(was *model) {
 	x.sealed = x.w.clone()
 	x.retell()
 	x.slow = nil
-	x.ghosts = slices.DeleteFunc(x.ghosts, func(g *message) bool {
-		return slices.ContainsFunc(x.w.messages, func(m *message) bool { return m.key == g.key })
-	})
+	x.bury()
 	clear(x.alive)
 	for _, w := range []*model{x.w, x.sealed} {
 		for _, e := range w.entities {
@@ -304,8 +301,8 @@ func (x *walk) back(was *model) {
 	}
 }
 
-// reload loads what is remembered into a new namespace, which must be the same;
-// now and then the walk goes on there, as after a crash.
+// reload loads the stored state into a new namespace, which must be the same; now and then the
+// walk goes on there, as after a crash.
 func (x *walk) reload() {
 	o := engine.Options{Limits: x.limits, Keys: engine.NewKeys(1), Nonce: func() uint64 { return 0 }}
 	ns, err := x.store.load(x.now(), o)
@@ -317,7 +314,7 @@ func (x *walk) reload() {
 	}
 	w := x.durable.clone()
 	w.now = x.w.now
-	for _, l := range w.links { // the clock of what they held stood
+	for _, l := range w.links { // the clock of the entities they held stood
 		for e := l.in; e != nil; e = e.topic {
 			s, err := ns.State(engine.Path(e.path))
 			if err != nil {
@@ -335,7 +332,7 @@ func (x *walk) reload() {
 
 func (x *walk) crash() {
 	x.logf("crash")
-	for k := range x.store.bodies { // staged for nothing: garbage after an open
+	for k := range x.store.bodies { // staged in vain: garbage after an open
 		if _, ok := x.store.contents[k]; !ok {
 			delete(x.store.bodies, k)
 		}

@@ -7,8 +7,8 @@ import (
 	"mayfly/engine"
 )
 
-// visit brings one message into a state drawn at random and has an operation
-// drawn at random meet it: random steps alone see some states too seldom.
+// visit brings one message into a random state and lets a random operation meet it: random
+// steps alone reach some states too seldom.
 func (x *walk) visit() {
 	state := one(x, everyState()...)
 	operation := one(x, everyOperation()...)
@@ -50,8 +50,8 @@ func (x *walk) visit() {
 	}
 }
 
-// prepare makes a message that is in this state, unless something comes in
-// between: a rollback, for instance.
+// prepare creates a message in this state, unless something comes in between: a rollback, for
+// instance.
 func (x *walk) prepare(state string) *message {
 	const path = "visited"
 	c := config{lock: 5000, deliveries: 5, keep: x.chance(50), status: "Active"}
@@ -82,7 +82,7 @@ func (x *walk) prepare(state string) *message {
 	return m
 }
 
-// change gives an entity, without receivers if need be, another description.
+// change gives an entity, without receivers if necessary, another description.
 func (x *walk) change(e *entity, to func(*config)) {
 	c := e.cfg
 	to(&c)
@@ -96,12 +96,12 @@ func (x *walk) change(e *entity, to func(*config)) {
 	x.compare()
 }
 
-// clear leaves nothing at path that could come before a new message.
+// clear removes everything at path that could precede a new message.
 func (x *walk) clear(path string) {
 	e, _ := x.w.find(path)
 	for _, l := range slices.Clone(x.w.links) {
 		if l.in == e {
-			x.ns.Detach(x.now(), engine.LinkID(l.id), engine.ByClient)
+			x.ns.Detach(x.now(), engine.LinkID(l.id), engine.DetachedByClient)
 			x.w.detach(l.id)
 		}
 	}
@@ -178,7 +178,7 @@ func (x *walk) bring(m *message, state string) {
 	x.compare()
 }
 
-// lock has m received; false if something else was, or the turn undone.
+// lock receives m; it returns false if another message was received, or the turn undone.
 func (x *walk) lock(m *message) bool {
 	x.receiveOnce(m.path(), engine.PeekLock)
 	x.forced = nil
@@ -196,7 +196,7 @@ func (x *walk) lock(m *message) bool {
 func (x *walk) receiveOnce(path string, mode engine.Mode) {
 	x.links++
 	x.logf("receive from %s as link %d, mode %d", path, x.links, mode)
-	if x.attachBoth(path, engine.Link{ID: engine.LinkID(x.links), Path: engine.Path(path), Mode: mode, Client: "visitor", Once: true, NoWait: true}) {
+	if x.attachBoth(path, engine.Link{ID: engine.LinkID(x.links), Path: engine.Path(path), Mode: mode, Client: "visitor", SingleMessage: true, NoWait: true}) {
 		x.creditBoth(x.links, 1)
 	}
 }

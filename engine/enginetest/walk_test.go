@@ -11,9 +11,9 @@ import (
 	"mayfly/engine"
 )
 
-// A step of a walk: what kind, and the seed of everything that is drawn while it
-// is taken. Steps can be left out of a walk and those that remain still mean
-// something: this is how a failing walk becomes a short one.
+// A step of a walk is its operation, and the seed of everything that is drawn while it is
+// taken. The remaining steps keep their meaning if others are left out: this is how a failing
+// walk is shortened.
 type step struct {
 	name string
 	seed uint64
@@ -25,6 +25,7 @@ type walk struct {
 	w        *model
 	store    *remembered
 	sweeping bool
+	charged  bool
 	r        *rand.Rand // of the step being taken
 	reached  map[pair]int
 	trace    []string
@@ -35,23 +36,23 @@ type walk struct {
 	keys            *engine.Keys
 	nonce, links    uint64
 	tags            int
-	ghosts          []*message // messages that are gone, the latest last
+	ghosts          []*message // deleted messages, the latest last
 	alive           map[uint64]*message
-	ended           map[uint64]string     // links whose end is to be told
+	ended           map[uint64]string     // links whose end is to be reported
 	fresh, held     []reading             // bodies of deliveries, of this batch and of earlier ones
 	given           []engine.Submission   // to transactions, in this turn
 	told            map[engine.Key]string // where messages are, by events alone
 	topics          map[string]bool       // which paths are topics, by events alone
 	slow            *slowly               // a purge on its way
-	forced          *message              // what is not drawn but visited
+	forced          *message              // the message to visit, instead of a random one
 }
 
 // A pair is an operation met by a message in a state.
 type pair struct{ operation, state string }
 
-// A reading is a body that somebody has been handed and not read yet.
+// A reading is a body that was handed out and not read yet.
 type reading struct {
-	pin     engine.Pin
+	pin     engine.BodyPin
 	content engine.Key
 }
 
@@ -67,14 +68,18 @@ func (x *walk) logf(format string, args ...any) {
 
 const begin = 1_700_000_000_000
 
-func newWalk(sweeping bool, reached map[pair]int) *walk {
+func newWalk(is mode, reached map[pair]int) *walk {
 	l := engine.DefaultLimits()
 	l.Entities, l.SubscriptionsPerTopic, l.Receives, l.PeekCount, l.BatchDelete, l.ReasonLength = 5, 2, 4, 5, 4, 8
 	l.MessageSize, l.EntitySize, l.TransactionMessages, l.TransactionTime = 300, 1000, 3, 30*time.Second
+	l.MessageMemory = 0
+	if is.charged {
+		l.MessageMemory, l.EntitySize = 256, 1<<40
+	}
 	x := &walk{
-		sweeping: sweeping, reached: reached, limits: l, store: newRemembered(),
+		sweeping: is.sweeping, charged: is.charged, reached: reached, limits: l, store: newRemembered(),
 		ended: map[uint64]string{}, alive: map[uint64]*message{}, told: map[engine.Key]string{}, topics: map[string]bool{},
-		w: &model{now: begin, limits: limits{entities: 5, subscriptions: 2, receivers: 4, peek: 5, batchDelete: 4, reason: 8, messageSize: 300, entitySize: 1000, transactionMessages: 3, transactionTime: 30_000}},
+		w: &model{now: begin, limits: limits{entities: 5, subscriptions: 2, receivers: 4, peek: 5, batchDelete: 4, reason: 8, messageSize: 300, entitySize: l.EntitySize, transactionMessages: 3, transactionTime: 30_000}},
 	}
 	x.ns = engine.New(x.options())
 	x.sealed, x.durable = x.w.clone(), x.w.clone()
@@ -84,7 +89,7 @@ func newWalk(sweeping bool, reached map[pair]int) *walk {
 func (x *walk) options() engine.Options {
 	x.epoch++
 	x.keys = engine.NewKeys(x.epoch)
-	return engine.Options{Limits: x.limits, Keys: x.keys, Nonce: func() uint64 { x.nonce++; return x.nonce }}
+	return engine.Options{Limits: x.limits, Keys: x.keys, InMemory: x.charged, Nonce: func() uint64 { x.nonce++; return x.nonce }}
 }
 
 func (x *walk) now() engine.Instant { return engine.Instant(x.w.now) }
@@ -153,7 +158,7 @@ func (x *walk) name(kind byte) string {
 	return one(x, "t1", "T2", "q1") + "/Subscriptions/" + one(x, "s1", "S2", "s3")
 }
 
-// any is the path of an entity, seldom of one that is not there, in some case.
+// any returns the path of an entity, seldom of a missing one, in some case.
 func (x *walk) any() string {
 	if x.forced != nil {
 		return x.forced.in.path
@@ -170,7 +175,7 @@ func (x *walk) any() string {
 	return path
 }
 
-// place is any, now and then a dead-letter queue.
+// place returns any, now and then a dead-letter queue.
 func (x *walk) place() string {
 	if x.forced != nil {
 		return x.forced.path()
@@ -181,8 +186,8 @@ func (x *walk) place() string {
 	return x.any()
 }
 
-// target is a message: first a state is drawn, then a message in it, so that
-// rare ones have their turn.
+// target returns a message: first a state is drawn, then a message in it, so that rare ones
+// have their turn.
 func (x *walk) target(operation string) *message {
 	if x.forced != nil {
 		x.reached[pair{operation, x.state(x.forced)}]++
@@ -190,6 +195,7 @@ func (x *walk) target(operation string) *message {
 	}
 	by := map[string][]*message{}
 	var states []string
+	x.bury() // after a rollback, a new message may get the key of one that was undone
 	for _, m := range append(slices.Clone(x.w.messages), x.ghosts...) {
 		s := x.state(m)
 		if len(by[s]) == 0 {
@@ -209,7 +215,14 @@ func (x *walk) target(operation string) *message {
 	return one(x, by[s]...)
 }
 
-// met notes every message of a place as met by an operation on the place.
+// bury removes the ghosts whose key a message of the model has.
+func (x *walk) bury() {
+	x.ghosts = slices.DeleteFunc(x.ghosts, func(g *message) bool {
+		return slices.ContainsFunc(x.w.messages, func(m *message) bool { return m.key == g.key })
+	})
+}
+
+// met records every message of a subqueue as met by an operation on it.
 func (x *walk) met(operation, path string) {
 	e, dead := x.w.find(path)
 	for _, m := range x.w.messages {
@@ -219,7 +232,7 @@ func (x *walk) met(operation, path string) {
 	}
 }
 
-// state names what a message is in, time considered.
+// state returns the state of a message, including the effect of time.
 func (x *walk) state(m *message) string {
 	if !x.w.here(m) {
 		return "gone"
@@ -328,8 +341,8 @@ func (x *walk) advance() {
 	x.logf("%v later", span(by))
 }
 
-// finish lets go of everything read and commits until nothing is pending: the
-// store must then keep the contents in use, and no others.
+// finish releases everything read and commits until nothing is pending: the store must then
+// keep the contents in use, and no others.
 func (x *walk) finish() {
 	for _, t := range x.w.transactions {
 		if _, err := x.ns.Discharge(x.now(), engine.TxID(t.id), engine.Rollback); err != nil && !errIs(err, engine.ErrTransaction) {
@@ -337,7 +350,7 @@ func (x *walk) finish() {
 		}
 	}
 	for _, p := range append(x.held, x.fresh...) {
-		x.ns.Taken(p.pin)
+		x.ns.ReleaseBody(p.pin)
 	}
 	for range 4 {
 		x.ns.Sweep(x.now(), 1<<20)

@@ -10,7 +10,7 @@ import (
 
 // An Action is a parsed SQL action (§14.4).
 type Action struct {
-	// MissingSystemFails is as SQL.MissingSystemFails.
+	// MissingSystemFails is the same as SQL.MissingSystemFails.
 	MissingSystemFails bool
 
 	statements []statement
@@ -20,13 +20,12 @@ type Action struct {
 // A statement is SET target = to, or REMOVE target.
 type statement struct {
 	target property // *own or *sys
-	to     expr     // nil: REMOVE
-	place  place
+	to     expr     // nil means REMOVE
+	place  textRange
 }
 
-// ParseAction reads an action, most being how many statements it may have
-// (ACT-4); params are as for ParseSQL. Its errors are *SyntaxError. How long the
-// text may be is the caller's to check.
+// ParseAction reads an action with up to most statements (ACT-4); params are as for ParseSQL.
+// Its errors are *SyntaxError. The caller checks the length of the text.
 func ParseAction(text string, params value.Properties, most int64) (*Action, error) {
 	p := newParser(text, params)
 	a := &Action{}
@@ -38,13 +37,17 @@ func ParseAction(text string, params value.Properties, most int64) (*Action, err
 		}
 		a.statements = append(a.statements, s)
 		if int64(len(a.statements)) > most {
-			p.refuse(p.since(from), fmt.Sprintf("An action has at most %d statements.", most))
+			p.refuse(p.rangeFrom(from), fmt.Sprintf("An action can have at most %d statements.", most))
 		}
 		if p.sign(";") {
-			want = "SET, REMOVE or the end"
+			want = `",", SET, REMOVE or the end`
 		}
+		comma := p.sign(",")
 		switch {
 		case p.err != nil:
+			return nil, p.err
+		case comma && !p.atWord("SET") && !p.atWord("REMOVE"):
+			p.expected("SET or REMOVE")
 			return nil, p.err
 		case p.token().sort == endToken:
 			a.late = p.late
@@ -56,7 +59,7 @@ func ParseAction(text string, params value.Properties, most int64) (*Action, err
 	}
 }
 
-// statement reads one, and says what can follow it.
+// statement reads one, and returns what can follow it.
 func (p *parser) statement() (s statement, want string) {
 	from := p.token()
 	switch {
@@ -64,42 +67,42 @@ func (p *parser) statement() (s statement, want string) {
 		s.target = p.target()
 		p.needSign("=", `"="`)
 		s.to = p.asExpr(p.sum())
-		want = `an operator, ";", SET, REMOVE or the end`
+		want = `an operator, ";", ",", SET, REMOVE or the end`
 	case p.word("REMOVE"):
 		s.target = p.target()
-		want = `";", SET, REMOVE or the end`
+		want = `";", ",", SET, REMOVE or the end`
 	default:
 		p.expected("SET or REMOVE")
 	}
-	s.place = p.since(from)
+	s.place = p.rangeFrom(from)
 	return s, want
 }
 
-// target reads a property that an action may change (ACT-5). That it is there
-// to be changed does not make the action late.
+// target reads a property that an action may change (ACT-5). A changed property does not make
+// the action late.
 func (p *parser) target() property {
 	late, from := p.late, p.token()
 	p.inTarget = true
 	x := p.property("a property")
 	p.inTarget, p.late = false, late
-	if s, ok := x.(*sys); ok && p.err == nil && s.property.late() {
-		p.refuse(p.since(from), fmt.Sprintf("The property '%s' is set by the broker and cannot be changed.", s.property))
+	if s, ok := x.(*systemProperty); ok && p.err == nil && s.property.readOnly() {
+		p.refuse(p.rangeFrom(from), fmt.Sprintf("The property '%s' is set by the broker and cannot be changed.", s.property))
 	}
 	return x
 }
 
-// Late is as SQL.Late.
+// Late is the same as SQL.Late.
 func (a *Action) Late() bool { return a.late }
 
-// Apply is m changed by the statements in their order (ACT-1). What m shares
-// with others, its Properties, is not touched. Its errors are *Error, named
-// RuleActionException. How long the texts are that it sets, the caller checks.
+// Apply returns m changed by the statements in their order (ACT-1). It does not change m's
+// Properties, which m shares with others. Its errors are *Error, named RuleActionException.
+// The caller checks the lengths of the texts it sets.
 func (a *Action) Apply(m Message) (Message, error) {
 	how := mode(0)
 	if a.MissingSystemFails {
 		how = missingFails
 	}
-	c := changed{Message: m}
+	c := changedMessage{Message: m}
 	for i := range a.statements {
 		s := &a.statements[i]
 		var to datum
@@ -108,33 +111,36 @@ func (a *Action) Apply(m Message) (Message, error) {
 				return m, &Error{RuleActionException, to.text()}
 			}
 		}
-		if why := c.carryOut(s, to); why != "" {
-			return m, &Error{RuleActionException, s.place.say(why)}
+		if why := c.apply(s, to); why != "" {
+			return m, &Error{RuleActionException, s.place.sentence(why)}
 		}
 	}
 	return c.Message, nil
 }
 
-// changed is a message whose properties are copied before they are changed.
-type changed struct {
+// changedMessage is a message whose properties are copied before the first change.
+type changedMessage struct {
 	Message
 	copied bool
 }
 
-func (c *changed) carryOut(s *statement, to datum) (why string) {
+func (c *changedMessage) apply(s *statement, to datum) (why string) {
 	switch t := s.target.(type) {
-	case *sys:
+	case *systemProperty:
+		if t.property == sysTimeToLive {
+			return c.setTimeToLive(to)
+		}
 		text, ok := to.written()
 		if !ok {
-			return "needs a text, which a value of type " + to.value.Kind().String() + " is not"
+			return "needs a string, but has a value of type " + to.value.Kind().String()
 		}
-		if at := c.Message.text(t.property); at != nil { // nil: sysScheduled, which has no effect (SCH-15)
+		if at := c.Message.text(t.property); at != nil { // nil: sysScheduled, which has no effect (SCH-15), and sysPersistence
 			*at = text
 			if t.property == sysSessionID {
 				c.EmptySessionID = text == "" && to.class != unknown
 			}
 		}
-	case *own:
+	case *applicationProperty:
 		if !c.copied {
 			c.Properties, c.copied = slices.Clone(c.Properties), true
 		}
@@ -149,15 +155,15 @@ func (c *changed) carryOut(s *statement, to datum) (why string) {
 	return ""
 }
 
-// remove takes away every property that a filter finds by the name.
-func (c *changed) remove(name string) {
+// remove removes every property that a filter finds by the name.
+func (c *changedMessage) remove(name string) {
 	c.Properties = slices.DeleteFunc(c.Properties, func(p value.Property) bool { return strings.EqualFold(p.Name, name) })
 }
 
-// set changes the property that a filter finds by the name, which keeps its
-// spelling (MSG-4) and, where that is possible, its type (ACT-2), or adds one.
-// Unknown becomes null (ACT-6).
-func (c *changed) set(name string, to datum) {
+// set changes the property that a filter finds by the name, or adds one. A changed property
+// keeps its spelling (MSG-4) and, where possible, its type (ACT-2). Unknown becomes null
+// (ACT-6).
+func (c *changedMessage) set(name string, to datum) {
 	i := slices.IndexFunc(c.Properties, func(p value.Property) bool { return p.Name == name })
 	if i < 0 {
 		i = slices.IndexFunc(c.Properties, func(p value.Property) bool { return strings.EqualFold(p.Name, name) })

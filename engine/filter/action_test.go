@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -31,6 +32,8 @@ func TestAction(t *testing.T) {
 		{"ACT-1 in order", "SET a = 1; SET b = a + 1; SET a = b * 10", nil, props("a", value.OfLong(20), "b", value.OfLong(2))},
 		{"ACT-1 each sees the former", "REMOVE a SET b = a", props("a", 1), props("b", nil)},
 		{"ACT-1 no separators", "SET a = 1 SET b = 2 REMOVE a", nil, props("b", value.OfLong(2))},
+		{"ACT-8 commas", "SET a = 1, SET b = 2,REMOVE a;, SET c = p('b') + 1;", nil, props("b", value.OfLong(2), "c", value.OfLong(3))},
+		{"ACT-8 a scope in brackets", "SET [user].a = [sys].MessageId; SET \"USER\".[b c] = \"sys\".DeliveryCount", nil, props("a", "m", "b c", 0)},
 		{"ACT-1 separators", "set a = 1;remove b;SET c = 'x' ;", props("b", 1), props("a", value.OfLong(1), "c", "x")},
 		{"ACT-2 created", "SET color = 'red'; SET [c d] = TRUE; SET user.x = 1.5", nil, props("color", "red", "c d", true, "x", 1.5)},
 		{"ACT-2 converted", "SET n = '5'", props("n", 1), props("n", 5)},
@@ -72,7 +75,7 @@ func TestAction(t *testing.T) {
 	}
 }
 
-// Room behind the original's properties is somebody else's.
+// Spare capacity behind the original's properties belongs to others.
 func TestActionSharesNothing(t *testing.T) {
 	room := props("a", 1, "b", 2, "other", 3)
 	m := filter.Message{Properties: room[:2:3]}
@@ -92,6 +95,7 @@ func TestActionOnSystemProperties(t *testing.T) {
 		"To": func(m *filter.Message) *string { return &m.To }, "ReplyTo": func(m *filter.Message) *string { return &m.ReplyTo },
 		"CorrelationId": func(m *filter.Message) *string { return &m.CorrelationID }, "ContentType": func(m *filter.Message) *string { return &m.ContentType },
 		"SessionId": func(m *filter.Message) *string { return &m.SessionID }, "MessageId": func(m *filter.Message) *string { return &m.MessageID },
+		"ViaPartitionKey":  func(m *filter.Message) *string { return &m.ViaPartitionKey },
 		"ReplyToSessionId": func(m *filter.Message) *string { return &m.ReplyToSessionID }, "PartitionKey": func(m *filter.Message) *string { return &m.PartitionKey },
 	}
 	for name, field := range set {
@@ -115,7 +119,7 @@ func TestActionOnSystemProperties(t *testing.T) {
 			})
 		}
 	}
-	for _, text := range []string{"SET sys.ScheduledEnqueueTimeUtc = @five", "SET sys.ScheduledEnqueueTime = 5", "REMOVE sys.scheduledenqueuetimeutc"} {
+	for _, text := range []string{"SET sys.ScheduledEnqueueTimeUtc = @five", "SET sys.ScheduledEnqueueTime = 5", "REMOVE sys.scheduledenqueuetimeutc", "SET sys.ForcePersistence = TRUE"} {
 		t.Run("ACT-5 no effect (SCH-15): "+text, func(t *testing.T) {
 			m := filter.Message{MessageID: "m", Properties: props("a", 1)}
 			got, err := apply(t, text, m)
@@ -126,13 +130,46 @@ func TestActionOnSystemProperties(t *testing.T) {
 	}
 }
 
+// ACT-5: an action sets the time to live, by a text as in the documentation or by a timespan.
+func TestActionOnTimeToLive(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"SET sys.TimeToLive = '0:2:0'":                                          2 * time.Minute,
+		"SET [sys].timetolive = 'PT3S'":                                         3 * time.Second,
+		"SET sys.TimeToLive = sys.TimeToLive + sys.TimeToLive":                  2 * time.Hour,
+		"SET sys.TimeToLive = span":                                             time.Millisecond,
+		"SET sys.TimeToLive = '10675199.02:48:05.4775807'":                      0,
+		"SET sys.TimeToLive = NULL":                                             0,
+		"SET sys.TimeToLive = missing":                                          0,
+		"REMOVE sys.TimeToLive":                                                 0,
+		"SET a = sys.TimeToLive, REMOVE sys.TimeToLive, SET sys.TimeToLive = a": time.Hour,
+	} {
+		t.Run("ACT-5 "+text, func(t *testing.T) {
+			m := filter.Message{MessageID: "m", TimeToLive: time.Hour, Properties: props("span", value.OfTimespan(10_000))}
+			got, err := apply(t, text, m)
+			if err != nil || got.TimeToLive != want {
+				t.Errorf("%v, %v; want %v", got.TimeToLive, err, want)
+			}
+		})
+	}
+	for text, want := range map[string]string{
+		"SET sys.TimeToLive = 5":        "SET sys.TimeToLive = 5 at character 1 needs a duration such as '0:02:00'.",
+		"SET sys.TimeToLive = 'soon'":   "SET sys.TimeToLive = 'soon' at character 1 needs a duration such as '0:02:00'.",
+		"SET sys.TimeToLive = '0:0:0'":  "SET sys.TimeToLive = '0:0:0' at character 1 needs a duration above zero.",
+		"SET sys.TimeToLive = '-0:1:0'": "SET sys.TimeToLive = '-0:1:0' at character 1 needs a duration above zero.",
+	} {
+		if _, err := apply(t, text, filter.Message{}); err == nil || err.Error() != want {
+			t.Errorf("ACT-5 %s: %v", text, err)
+		}
+	}
+}
+
 func TestActionErrors(t *testing.T) {
 	m := filter.Message{Properties: props("a", 1, "b", value.OfBinary([]byte{1}))}
 	for text, want := range map[string]string{
 		"SET x = 1; SET c = a / 0":                       "a / 0 at character 20 divides by zero.",
-		"SET sys.Label = b":                              "SET sys.Label = b at character 1 needs a text, which a value of type binary is not.",
-		"SET a = 2; SET sys.To = 'x'; SET sys.Label = b": "SET sys.Label = b at character 30 needs a text, which a value of type binary is not.",
-		"SET c = @nobody":                                "@nobody at character 9 is a parameter that the rule gives no value for.",
+		"SET sys.Label = b":                              "SET sys.Label = b at character 1 needs a string, but has a value of type binary.",
+		"SET a = 2; SET sys.To = 'x'; SET sys.Label = b": "SET sys.Label = b at character 30 needs a string, but has a value of type binary.",
+		"SET c = @nobody":                                "@nobody at character 9 is a parameter without a value in the rule.",
 		"SET c = 'x' + a":                                "'x' + a at character 9 cannot be computed from string and int.",
 	} {
 		t.Run("FILT-31 "+text, func(t *testing.T) {
@@ -170,32 +207,36 @@ func TestActionErrors(t *testing.T) {
 }
 
 func TestActionSyntax(t *testing.T) {
-	next := `an operator, ";", SET, REMOVE or the end`
+	next := `an operator, ";", ",", SET, REMOVE or the end`
 	thirtyThree := strings.Repeat("SET a = 1;", 32) + "REMOVE b"
 	for text, want := range map[string]filter.SyntaxError{
 		"":                                  {Pos: 0, Want: "SET or REMOVE"},
 		"a = 1":                             {Pos: 0, Found: "a", Want: "SET or REMOVE"},
-		"SET a = 1;;":                       {Pos: 10, Found: ";", Want: "SET, REMOVE or the end"},
-		"SET a = 1, SET b = 2":              {Pos: 9, Found: ",", Want: next},
+		"SET a = 1;;":                       {Pos: 10, Found: ";", Want: `",", SET, REMOVE or the end`},
+		"SET a = 1, b = 2":                  {Pos: 11, Found: "b", Want: "SET or REMOVE"},
+		"SET a = 1,":                        {Pos: 10, Want: "SET or REMOVE"},
+		"SET a = 1,;":                       {Pos: 10, Found: ";", Want: "SET or REMOVE"},
+		"SET sys.ExpiresAtUtc = @x":         {Pos: 4, Found: "sys.ExpiresAtUtc", Text: "The property 'ExpiresAtUtc' is set by the broker and cannot be changed."},
+		"SET [sys].State = 1":               {Pos: 4, Found: "[sys].State", Text: "The property 'State' is set by the broker and cannot be changed."},
+		"REMOVE sys.DeadLetterSource":       {Pos: 7, Found: "sys.DeadLetterSource", Text: "The property 'DeadLetterSource' is set by the broker and cannot be changed."},
 		"SET a = 1 b = 2":                   {Pos: 10, Found: "b", Want: next},
 		"SET a":                             {Pos: 5, Want: `"="`},
 		"SET 'a' = 1":                       {Pos: 4, Found: "'a'", Want: "a property"},
 		"SET a =":                           {Pos: 7, Want: "a value"},
 		"REMOVE":                            {Pos: 6, Want: "a property"},
-		"REMOVE a = 1":                      {Pos: 9, Found: "=", Want: `";", SET, REMOVE or the end`},
-		"REMOVE a b":                        {Pos: 9, Found: "b", Want: `";", SET, REMOVE or the end`},
+		"REMOVE a = 1":                      {Pos: 9, Found: "=", Want: `";", ",", SET, REMOVE or the end`},
+		"REMOVE a b":                        {Pos: 9, Found: "b", Want: `";", ",", SET, REMOVE or the end`},
 		"SET a = b = 1":                     {Pos: 10, Found: "=", Want: next},
 		"SET a = (b = 1)":                   {Pos: 8, Found: "(b = 1)", Text: "A value is needed here, not a condition."},
-		"SET a = 'x":                        {Pos: 8, Found: "'x", Text: "The text is not closed: a ' is missing."},
+		"SET a = 'x":                        {Pos: 8, Found: "'x", Text: "The string is not closed: a ' is missing."},
 		"SET a = 1 #":                       {Pos: 10, Found: "#", Text: "This character has no meaning here."},
 		"SET sys.Nope = 1":                  {Pos: 4, Found: "sys.Nope", Text: "The specified property 'Nope' does not exist or is not allowed; there are " + permittedTargets + "."},
 		"REMOVE sys.Nope":                   {Pos: 7, Found: "sys.Nope", Text: "The specified property 'Nope' does not exist or is not allowed; there are " + permittedTargets + "."},
 		"SET a = sys.Nope":                  {Pos: 8, Found: "sys.Nope", Text: "The specified property 'Nope' does not exist or is not allowed; there are " + permitted + "."},
-		"SET a = sys.ScheduledEnqueueTime":  {Pos: 8, Found: "sys.ScheduledEnqueueTime", Text: "The specified property 'ScheduledEnqueueTime' does not exist or is not allowed; there are " + permitted + "."},
 		"SET sys.SequenceNumber = 1":        {Pos: 4, Found: "sys.SequenceNumber", Text: "The property 'SequenceNumber' is set by the broker and cannot be changed."},
 		"SET sys.EnqueuedTimeUtc = @x":      {Pos: 4, Found: "sys.EnqueuedTimeUtc", Text: "The property 'EnqueuedTimeUtc' is set by the broker and cannot be changed."},
 		"REMOVE sys.EnqueuedSequenceNumber": {Pos: 7, Found: "sys.EnqueuedSequenceNumber", Text: "The property 'EnqueuedSequenceNumber' is set by the broker and cannot be changed."},
-		thirtyThree:                         {Pos: 320, Found: "REMOVE b", Text: "An action has at most 32 statements."},
+		thirtyThree:                         {Pos: 320, Found: "REMOVE b", Text: "An action can have at most 32 statements."},
 	} {
 		rule := "FILT-28 "
 		switch {
@@ -224,7 +265,7 @@ func TestActionSyntax(t *testing.T) {
 	})
 }
 
-// What SET makes of a value for a property that has a type.
+// SET converts a value for a property that has a type.
 func TestConversion(t *testing.T) {
 	d := func(k value.Kind, s string) value.Value { return decimalOf(k, s) }
 	str, double := value.OfString, value.OfDouble

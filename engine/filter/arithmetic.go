@@ -8,44 +8,44 @@ import (
 	"mayfly/engine/value"
 )
 
-// maxText is how long, in bytes, a text may get that an expression makes: the
-// room all properties of a message have. Without it a few statements that
-// double a text fill the memory.
+// maxText is the maximum length in bytes of a text that an expression computes: the room of
+// all properties of a message. Without it a few statements that double a text would fill the
+// memory.
 const maxText = 64 << 10
 
-// An operator of arithmetic, as it is written.
+// An operator is an arithmetic operator, as it is written.
 type operator byte
 
-// apply computes a op b (FILT-26). Neither has failed. What cannot be computed
-// gives a failure, whose text begins with a verb.
+// apply computes a op b (FILT-26). Neither has failed. If the result cannot be computed it is
+// a failure, whose text begins with a verb.
 func apply(op operator, a, b datum) datum {
 	switch {
 	case a.class == unknown || b.class == unknown:
 		return datum{}
 	case a.numeric() && b.numeric():
 		if a.class == floating || b.class == floating {
-			return reals(op, a, b)
+			return computeDouble(op, a, b)
 		}
-		return integers(op, a, b)
+		return computeIntegers(op, a, b)
 	case op == '+' && a.class == textual && b.class == textual:
 		x, y := a.text(), b.text()
 		if len(x)+len(y) > maxText {
-			return failure("makes a text of more than 65536 bytes")
+			return failure("makes a string of more than 65536 bytes")
 		}
-		return of(value.OfString(x + y))
+		return datumOf(value.OfString(x + y))
 	case op == '+' && a.class == span && b.class == moment:
-		return shift(b, a.n)
+		return addTicks(b, a.n)
 	case a.class == moment && b.class == span && op == '+':
-		return shift(a, b.n)
+		return addTicks(a, b.n)
 	case a.class == moment && b.class == span && op == '-':
 		if b.n == math.MinInt64 {
-			return failure("is too far away")
+			return failure("is outside the range of a date")
 		}
-		return shift(a, -b.n)
+		return addTicks(a, -b.n)
 	case a.class == moment && b.class == moment && op == '-':
 		return distance(a, b)
 	case a.class == span && b.class == span && (op == '+' || op == '-'):
-		return spans(op, a.n, b.n)
+		return computeTimespans(op, a.n, b.n)
 	default:
 		return failure("cannot be computed from " + a.value.Kind().String() + " and " + b.value.Kind().String())
 	}
@@ -57,24 +57,24 @@ func negate(d datum) datum {
 	case unknown:
 		return datum{}
 	case whole, huge:
-		return integers('-', datum{value: value.OfInt(0), class: whole}, d)
+		return computeIntegers('-', datum{value: value.OfInt(0), class: whole}, d)
 	case floating:
 		if f, ok := d.value.Float32(); ok {
-			return of(value.OfFloat(-f))
+			return datumOf(value.OfFloat(-f))
 		}
-		return of(value.OfDouble(-d.double()))
+		return datumOf(value.OfDouble(-d.double()))
 	case span:
-		return spans('-', 0, d.n)
+		return computeTimespans('-', 0, d.n)
 	default:
-		return failure("has no opposite, being of type " + d.value.Kind().String())
+		return failure("cannot be negated, because it is of type " + d.value.Kind().String())
 	}
 }
 
-func reals(op operator, a, b datum) datum {
+func computeDouble(op operator, a, b datum) datum {
 	if !a.fraction() && !b.fraction() && (op == '/' || op == '%') && b.double() == 0 {
 		return failure("divides by zero")
 	}
-	x, y := common(a, b)
+	x, y := commonDoubles(a, b)
 	var f float64
 	switch op {
 	case '+':
@@ -88,22 +88,22 @@ func reals(op operator, a, b datum) datum {
 	default:
 		f = math.Mod(x, y)
 	}
-	if narrow(a, b) {
-		return of(value.OfFloat(float32(f))) // rounding twice changes nothing: a double has more than twice the bits
+	if computesAsFloat(a, b) {
+		return datumOf(value.OfFloat(float32(f))) // rounding twice changes nothing: a double has more than twice the bits
 	}
-	return of(value.OfDouble(f))
+	return datumOf(value.OfDouble(f))
 }
 
-func integers(op operator, a, b datum) datum {
+func computeIntegers(op operator, a, b datum) datum {
 	if (op == '/' || op == '%') && b.n == 0 {
 		return failure("divides by zero")
 	}
 	if a.class == whole && b.class == whole {
-		if n, ok := small(op, a.n, b.n); ok {
+		if n, ok := computeInt64(op, a.n, b.n); ok {
 			return integer(n, a.value.Kind(), b.value.Kind())
 		}
 	}
-	x, y := large(a), large(b)
+	x, y := bigInt(a), bigInt(b)
 	switch op {
 	case '+':
 		x.Add(x, y)
@@ -120,14 +120,14 @@ func integers(op operator, a, b datum) datum {
 	case x.IsInt64():
 		return integer(x.Int64(), a.value.Kind(), b.value.Kind())
 	case x.IsUint64():
-		return of(value.OfULong(x.Uint64()))
+		return datumOf(value.OfULong(x.Uint64()))
 	default:
-		return failure("is beyond 64 bits")
+		return failure("does not fit into 64 bits")
 	}
 }
 
-// small computes in 64 bits; not ok if they are too few.
-func small(op operator, a, b int64) (n int64, ok bool) {
+// computeInt64 computes in 64 bits; ok is false on overflow.
+func computeInt64(op operator, a, b int64) (n int64, ok bool) {
 	switch op {
 	case '+':
 		n = a + b
@@ -152,30 +152,29 @@ func magnitude(n int64) uint64 {
 	return uint64(n)
 }
 
-func large(d datum) *big.Int {
+func bigInt(d datum) *big.Int {
 	if d.class == huge {
 		return new(big.Int).SetUint64(uint64(d.n))
 	}
 	return big.NewInt(d.n)
 }
 
-// integer is n in the type that C# would give what comes of a and b, or in a
-// wider one.
+// integer returns n in C#'s type for an operation on a and b, or in a wider one.
 func integer(n int64, a, b value.Kind) datum {
 	switch {
 	case n >= 0 && (a == value.ULong || b == value.ULong):
-		return of(value.OfULong(uint64(n)))
+		return datumOf(value.OfULong(uint64(n)))
 	case a == value.UInt && b == value.UInt && n >= 0 && n <= math.MaxUint32:
-		return of(value.OfUInt(uint32(n)))
-	case promoted(a) && promoted(b) && n >= math.MinInt32 && n <= math.MaxInt32:
-		return of(value.OfInt(int32(n)))
+		return datumOf(value.OfUInt(uint32(n)))
+	case widensToInt(a) && widensToInt(b) && n >= math.MinInt32 && n <= math.MaxInt32:
+		return datumOf(value.OfInt(int32(n)))
 	default:
-		return of(value.OfLong(n))
+		return datumOf(value.OfLong(n))
 	}
 }
 
-// promoted tells that integers of kind k compute as ints.
-func promoted(k value.Kind) bool {
+// widensToInt reports whether integers of kind k compute as ints.
+func widensToInt(k value.Kind) bool {
 	switch k {
 	case value.UByte, value.Byte, value.UShort, value.Short, value.Int:
 		return true
@@ -184,44 +183,44 @@ func promoted(k value.Kind) bool {
 	}
 }
 
-// shift is a moment and ticks later.
-func shift(m datum, by int64) datum {
-	ms := floor(by, ticksPerMilli)
+// addTicks adds ticks to a moment.
+func addTicks(m datum, by int64) datum {
+	ms := floorDivide(by, ticksPerMilli)
 	ticks := int64(m.ticks) + by - ms*ticksPerMilli
-	n, ok := small('+', m.n, ms+ticks/ticksPerMilli)
+	n, ok := computeInt64('+', m.n, ms+ticks/ticksPerMilli)
 	if !ok {
-		return failure("is too far away")
+		return failure("is outside the range of a date")
 	}
 	m.n, m.ticks = n, uint16(ticks%ticksPerMilli)
 	if m.value.Kind() == value.Timestamp {
-		m.value = value.OfTimestamp(n) // the ticks still count in what follows
+		m.value = value.OfTimestamp(n) // the ticks still count in later operations
 		return m
 	}
-	n, ok1 := small('+', n, millisToUnix)
-	n, ok2 := small('*', n, ticksPerMilli)
-	n, ok3 := small('+', n, int64(m.ticks))
+	n, ok1 := computeInt64('+', n, millisToUnix)
+	n, ok2 := computeInt64('*', n, ticksPerMilli)
+	n, ok3 := computeInt64('+', n, int64(m.ticks))
 	if !ok1 || !ok2 || !ok3 {
-		return failure("is too far away")
+		return failure("is outside the range of a date")
 	}
 	m.value = value.OfDateTimeOffset(n)
 	return m
 }
 
-// distance is the timespan from b to a.
+// distance returns the timespan from b to a.
 func distance(a, b datum) datum {
-	n, ok1 := small('-', a.n, b.n)
-	n, ok2 := small('*', n, ticksPerMilli)
-	n, ok3 := small('+', n, int64(a.ticks)-int64(b.ticks))
+	n, ok1 := computeInt64('-', a.n, b.n)
+	n, ok2 := computeInt64('*', n, ticksPerMilli)
+	n, ok3 := computeInt64('+', n, int64(a.ticks)-int64(b.ticks))
 	if !ok1 || !ok2 || !ok3 {
-		return failure("is longer than a timespan can be")
+		return failure("is outside the range of a timespan")
 	}
-	return of(value.OfTimespan(n))
+	return datumOf(value.OfTimespan(n))
 }
 
-func spans(op operator, a, b int64) datum {
-	n, ok := small(op, a, b)
+func computeTimespans(op operator, a, b int64) datum {
+	n, ok := computeInt64(op, a, b)
 	if !ok {
-		return failure("is longer than a timespan can be")
+		return failure("is outside the range of a timespan")
 	}
-	return of(value.OfTimespan(n))
+	return datumOf(value.OfTimespan(n))
 }

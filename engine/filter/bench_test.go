@@ -8,8 +8,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// BenchmarkSQL is evaluations of one filter against a message with five
-// properties.
+// BenchmarkSQL evaluates one filter for a message with five properties.
 func BenchmarkSQL(b *testing.B) {
 	m := &filter.Message{
 		MessageID: "6f1c3a52", Label: "order.created", To: "billing",
@@ -42,8 +41,8 @@ func BenchmarkSQL(b *testing.B) {
 	}
 }
 
-// BenchmarkIndex is one Match, which finds one filter, with few filters and
-// with many, all on the same properties: the time ought to be about the same.
+// BenchmarkIndex does one Match, which finds one filter, with few filters and with many, all
+// on the same properties: the time should be about the same.
 func BenchmarkIndex(b *testing.B) {
 	for _, n := range []int{100, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n, " filters"), func(b *testing.B) {
@@ -66,7 +65,7 @@ func BenchmarkIndex(b *testing.B) {
 	}
 }
 
-// BenchmarkIndexChange is one Add and one Remove at 100,000.
+// BenchmarkIndexChange does one Add and one Remove at 100,000 filters.
 func BenchmarkIndexChange(b *testing.B) {
 	var x filter.Index[int]
 	for i := range 100_000 {

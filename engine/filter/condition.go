@@ -2,22 +2,22 @@ package filter
 
 import "mayfly/engine/value"
 
-// A condition is true, false or unknown, or fails and says why.
+// A condition is true, false or unknown, or fails with a reason.
 type condition interface {
 	test(m *Message, how mode) (r Result, why string)
 }
 
-// An elementary condition has no conditions inside.
+// An elementary condition contains no conditions.
 type elementary interface {
 	condition
-	where() place
+	where() textRange
 	reads(m *Message, how mode, tell func(Reading))
 }
 
-// all is AND.
-type all []condition
+// conjunction is AND.
+type conjunction []condition
 
-func (a all) test(m *Message, how mode) (Result, string) {
+func (a conjunction) test(m *Message, how mode) (Result, string) {
 	sum := True
 	for _, c := range a {
 		switch r, why := c.test(m, how); r {
@@ -30,10 +30,10 @@ func (a all) test(m *Message, how mode) (Result, string) {
 	return sum, ""
 }
 
-// some is OR.
-type some []condition
+// disjunction is OR.
+type disjunction []condition
 
-func (s some) test(m *Message, how mode) (Result, string) {
+func (s disjunction) test(m *Message, how mode) (Result, string) {
 	sum := False
 	for _, c := range s {
 		switch r, why := c.test(m, how); r {
@@ -46,10 +46,10 @@ func (s some) test(m *Message, how mode) (Result, string) {
 	return sum, ""
 }
 
-// inverse is NOT.
-type inverse struct{ of condition }
+// notCondition is NOT.
+type notCondition struct{ of condition }
 
-func (n inverse) test(m *Message, how mode) (Result, string) {
+func (n notCondition) test(m *Message, how mode) (Result, string) {
 	r, why := n.of.test(m, how)
 	return r.not(), why
 }
@@ -58,10 +58,10 @@ func (n inverse) test(m *Message, how mode) (Result, string) {
 type comparison struct {
 	op    string
 	a, b  expr
-	place place
+	place textRange
 }
 
-func (c *comparison) where() place { return c.place }
+func (c *comparison) where() textRange { return c.place }
 
 func (c *comparison) test(m *Message, how mode) (Result, string) {
 	a := c.a.eval(m, how)
@@ -79,7 +79,7 @@ func (c *comparison) test(m *Message, how mode) (Result, string) {
 	case c.op == "<>":
 		return equal(a, b).not(), ""
 	}
-	sign, nan, ok := order(a, b)
+	sign, nan, ok := compareOrder(a, b)
 	switch {
 	case !ok:
 		return Unknown, ""
@@ -101,17 +101,17 @@ func (c *comparison) reads(m *Message, how mode, tell func(Reading)) {
 	c.b.reads(m, how, tell)
 }
 
-// membership is x IN (…).
-type membership struct {
+// inCondition is x IN (…).
+type inCondition struct {
 	x     expr
 	in    []expr
 	not   bool
-	place place
+	place textRange
 }
 
-func (i *membership) where() place { return i.place }
+func (i *inCondition) where() textRange { return i.place }
 
-func (i *membership) test(m *Message, how mode) (Result, string) {
+func (i *inCondition) test(m *Message, how mode) (Result, string) {
 	x := i.x.eval(m, how)
 	switch x.class {
 	case failed:
@@ -135,23 +135,23 @@ func (i *membership) test(m *Message, how mode) (Result, string) {
 	return sum, ""
 }
 
-func (i *membership) reads(m *Message, how mode, tell func(Reading)) {
+func (i *inCondition) reads(m *Message, how mode, tell func(Reading)) {
 	i.x.reads(m, how, tell)
 	for _, e := range i.in {
 		e.reads(m, how, tell)
 	}
 }
 
-// presence is EXISTS(p) and p IS NULL, which are never unknown (FILT-23).
-type presence struct {
+// existsCondition is EXISTS(p) and p IS NULL, which are never unknown (FILT-23).
+type existsCondition struct {
 	property
 	null, not bool // IS NULL, IS NOT NULL; neither: EXISTS
-	place     place
+	place     textRange
 }
 
-func (p *presence) where() place { return p.place }
+func (p *existsCondition) where() textRange { return p.place }
 
-func (p *presence) test(m *Message, how mode) (Result, string) {
+func (p *existsCondition) test(m *Message, how mode) (Result, string) {
 	v, ok, why := p.find(m, how)
 	if why != "" {
 		return Failed, why
@@ -162,15 +162,15 @@ func (p *presence) test(m *Message, how mode) (Result, string) {
 	return truth(ok), ""
 }
 
-// flag is a value that stands as a condition.
-type flag struct {
+// booleanCondition is a value used as a condition.
+type booleanCondition struct {
 	expr
-	place place
+	place textRange
 }
 
-func (f *flag) where() place { return f.place }
+func (f *booleanCondition) where() textRange { return f.place }
 
-func (f *flag) test(m *Message, how mode) (Result, string) {
+func (f *booleanCondition) test(m *Message, how mode) (Result, string) {
 	switch d := f.eval(m, how); d.class {
 	case failed:
 		return Failed, d.text()
@@ -179,21 +179,21 @@ func (f *flag) test(m *Message, how mode) (Result, string) {
 	case boolean:
 		return truth(d.n != 0), ""
 	default:
-		return Failed, f.place.say("stands as a condition, which a value of type " + d.value.Kind().String() + " is not")
+		return Failed, f.place.sentence("must be a condition, not a value of type " + d.value.Kind().String())
 	}
 }
 
-// likeness is x LIKE pattern ESCAPE escape.
-type likeness struct {
+// likeCondition is x LIKE pattern ESCAPE escape.
+type likeCondition struct {
 	x, pattern, escape expr // escape is nil when there is none
 	ready              *like
 	not                bool
-	place              place
+	place              textRange
 }
 
-func (l *likeness) where() place { return l.place }
+func (l *likeCondition) where() textRange { return l.place }
 
-func (l *likeness) test(m *Message, how mode) (Result, string) {
+func (l *likeCondition) test(m *Message, how mode) (Result, string) {
 	x := l.x.eval(m, how)
 	if x.class == failed {
 		return Failed, x.text()
@@ -216,7 +216,7 @@ func (l *likeness) test(m *Message, how mode) (Result, string) {
 		}
 		var why string
 		if ready, why = newLike(pattern, escape, l.escape != nil); why != "" {
-			return Failed, l.place.say(why)
+			return Failed, l.place.sentence(why)
 		}
 	}
 	if x.class != textual {
@@ -225,7 +225,7 @@ func (l *likeness) test(m *Message, how mode) (Result, string) {
 	return truth(ready.matches(x.text()) != l.not), ""
 }
 
-func (l *likeness) reads(m *Message, how mode, tell func(Reading)) {
+func (l *likeCondition) reads(m *Message, how mode, tell func(Reading)) {
 	l.x.reads(m, how, tell)
 	l.pattern.reads(m, how, tell)
 	if l.escape != nil {

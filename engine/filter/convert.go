@@ -7,18 +7,17 @@ import (
 	"mayfly/engine/value"
 )
 
-// convert is d as a value of kind k, about as C# converts (ACT-2): numbers are
-// rounded, integers to even, and must fit; a text is read as whatever k is, and
-// everything but bytes can become one. Not ok is what cannot be done, as with
-// what is unknown.
+// convert returns d as a value of kind k, much as C# converts (ACT-2): numbers are rounded,
+// integers to even, and must fit; a text is parsed as k, and everything but bytes can become a
+// text. ok is false for impossible conversions and for unknown values.
 func convert(d datum, k value.Kind) (v value.Value, ok bool) {
 	if d.value.Kind() == k {
 		return d.value, true
 	}
 	if d.class == boolean {
-		d = of(value.OfLong(d.n))
+		d = datumOf(value.OfLong(d.n))
 		if isText(k) {
-			d = of(value.OfString(strconv.FormatBool(d.n != 0)))
+			d = datumOf(value.OfString(strconv.FormatBool(d.n != 0)))
 		}
 	}
 	switch {
@@ -26,9 +25,9 @@ func convert(d datum, k value.Kind) (v value.Value, ok bool) {
 		return v, false
 	case isText(k):
 		text, ok := d.written()
-		return read(text, k, ok)
+		return parseValue(text, k, ok)
 	case d.class == textual && k != value.Binary && k != value.Raw && k != value.Null:
-		return read(d.text(), k, true)
+		return parseValue(d.text(), k, true)
 	case d.class == moment:
 		return d.moment(k)
 	case d.numeric():
@@ -42,8 +41,8 @@ func isText(k value.Kind) bool {
 	return k == value.String || k == value.Symbol || k == value.URI
 }
 
-// read is what the text of a value of kind k says, if ok.
-func read(text string, k value.Kind, ok bool) (value.Value, bool) {
+// parseValue parses the text of a value of kind k, if ok.
+func parseValue(text string, k value.Kind, ok bool) (value.Value, bool) {
 	if !ok {
 		return value.Value{}, false
 	}
@@ -51,7 +50,7 @@ func read(text string, k value.Kind, ok bool) (value.Value, bool) {
 	return v, err == nil
 }
 
-// written is d as a text, empty when unknown. Bytes have none.
+// written returns d as a text, empty when unknown. Bytes have none.
 func (d datum) written() (text string, ok bool) {
 	switch d.value.Kind() {
 	case value.Binary, value.Raw:
@@ -65,8 +64,11 @@ func (d datum) moment(k value.Kind) (value.Value, bool) {
 	switch k {
 	case value.Timestamp:
 		return value.OfTimestamp(d.n), true
-	case value.DateTimeOffset:
-		m := shift(datum{value: value.OfDateTimeOffset(0), class: moment, n: d.n, ticks: d.ticks}, 0)
+	case value.DateTimeOffset, value.DateTime:
+		m := addTicks(datum{value: value.OfDateTimeOffset(0), class: moment, n: d.n, ticks: d.ticks}, 0)
+		if t, ok := m.value.Ticks(); k == value.DateTime && ok {
+			m.value = value.OfDateTime(t, true)
+		}
 		return m.value, m.class == moment
 	default:
 		return value.Value{}, false
@@ -82,16 +84,20 @@ func (d datum) number(k value.Kind) (value.Value, bool) {
 	case value.Double:
 		return value.OfDouble(d.double()), true
 	case value.Decimal32, value.Decimal64, value.Decimal128:
-		if v, ok := read(d.value.Text(), k, true); ok {
+		text := d.value.Text()
+		if d.class == floating && d.value.Kind() != value.Float && d.value.Kind() != value.Double {
+			text = d.value.DecimalText()
+		}
+		if v, ok := parseValue(text, k, true); ok {
 			return v, true
 		}
 		digits := map[value.Kind]int{value.Decimal32: 7, value.Decimal64: 16, value.Decimal128: 17}[k]
-		return read(strconv.FormatFloat(d.double(), 'E', digits-1, 64), k, true)
+		return parseValue(strconv.FormatFloat(d.double(), 'E', digits-1, 64), k, true)
 	case value.UByte, value.Byte, value.UShort, value.Short, value.UInt, value.Int, value.ULong, value.Long:
 		if d.class == floating {
-			return read(strconv.FormatFloat(math.RoundToEven(d.double()), 'f', -1, 64), k, true)
+			return parseValue(strconv.FormatFloat(math.RoundToEven(d.double()), 'f', -1, 64), k, true)
 		}
-		return read(d.value.Text(), k, true)
+		return parseValue(d.value.Text(), k, true)
 	default:
 		return value.Value{}, false
 	}

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"mayfly/engine/shorten"
 	"mayfly/engine/value"
+	"mayfly/engine/value/measure"
 )
 
 // A Correlation is the conditions of a correlation filter, all of which must
@@ -22,13 +24,13 @@ type Correlation struct {
 	Properties value.Properties // conditions on application properties; a name occurs once
 }
 
-// conditional are the system properties that can have a condition, in the order
-// in which descriptions name them.
-var conditional = [...]system{
+// filterableProperties are the system properties that can have a condition, in the order of
+// descriptions.
+var filterableProperties = [...]system{
 	sysContentType, sysCorrelationID, sysLabel, sysMessageID, sysReplyTo, sysReplyToSessionID, sysSessionID, sysTo,
 }
 
-// text is where the condition on one of those is.
+// text returns where c keeps the condition on one of those.
 func (c *Correlation) text(s system) *string {
 	switch s {
 	case sysContentType:
@@ -52,10 +54,10 @@ func (c *Correlation) text(s system) *string {
 	}
 }
 
-// ParseCorrelation reads the JSON of a description: {"Label":"x","Properties":
-// {"n":2}}. The conditions in Properties are texts, numbers, booleans or any
-// value in the typed form, {"type":"uuid","value":"…"}. One condition at least
-// is needed (FILT-16). The errors are sentences for whoever wrote it.
+// ParseCorrelation reads the JSON of a description: {"Label":"x","Properties": {"n":2}}. The
+// conditions in Properties are texts, numbers, booleans or any value in the typed form,
+// {"type":"uuid","value":"…"}. At least one condition is needed (FILT-16). The errors are
+// sentences for the author.
 func ParseCorrelation(text string) (*Correlation, error) {
 	all, err := object([]byte(text))
 	if err != nil {
@@ -67,12 +69,12 @@ func ParseCorrelation(text string) (*Correlation, error) {
 		name, at := c.member(m.name)
 		switch {
 		case name == "":
-			return nil, fmt.Errorf("a correlation filter has no condition on %q", shorten(m.name))
+			return nil, fmt.Errorf("a correlation filter has no condition on %q", shorten.To(m.name, 40))
 		case seen[name]:
-			return nil, fmt.Errorf("%s is given twice", name)
+			return nil, fmt.Errorf("%s is set twice", name)
 		case at != nil:
 			if err := json.Unmarshal(m.value, at); err != nil {
-				return nil, fmt.Errorf("the condition on %s is a text", name)
+				return nil, fmt.Errorf("the condition on %s must be a string", name)
 			}
 		default:
 			if c.Properties, err = conditions(m.value); err != nil {
@@ -87,10 +89,10 @@ func ParseCorrelation(text string) (*Correlation, error) {
 	return c, nil
 }
 
-// member is the full name of a member of the JSON, empty if there is none, and
-// where its text goes, nil for Properties.
+// member returns the full name of a member of the JSON, empty if there is none, and where its
+// text is kept, nil for Properties.
 func (c *Correlation) member(name string) (full string, at *string) {
-	for _, s := range conditional {
+	for _, s := range filterableProperties {
 		if strings.EqualFold(name, s.String()) {
 			return s.String(), c.text(s)
 		}
@@ -101,7 +103,7 @@ func (c *Correlation) member(name string) (full string, at *string) {
 	return "", nil
 }
 
-// conditions reads the object that Properties is; null counts as absent.
+// conditions reads the object in Properties; null counts as absent.
 func conditions(b []byte) (value.Properties, error) {
 	if string(b) == "null" {
 		return nil, nil
@@ -111,24 +113,33 @@ func conditions(b []byte) (value.Properties, error) {
 		return nil, err
 	}
 	var p value.Properties
+	seen := map[string]bool{}
 	for _, m := range all {
 		q := value.Property{Name: m.name}
-		_, twice := p.Lookup(m.name)
+		twice := seen[m.name]
+		seen[m.name] = true
 		switch {
 		case m.name == "":
-			return nil, fmt.Errorf("a property must have a name")
+			return nil, fmt.Errorf("a property needs a name")
 		case twice:
-			return nil, fmt.Errorf("property %q is given twice", shorten(m.name))
+			return nil, fmt.Errorf("property %q is set twice", shorten.To(m.name, 40))
 		case string(m.value) == "null":
-			return nil, fmt.Errorf(`property %q: a condition is a text, number or boolean, or typed as in {"type":"int","value":"5"}`, shorten(m.name))
+			return nil, fmt.Errorf(`property %q: a condition must be a string, number or boolean, or typed as in {"type":"int","value":"5"}`, shorten.To(m.name, 40))
 		}
 		if err := q.Value.UnmarshalJSON(m.value); err != nil {
-			return nil, fmt.Errorf("property %q: %w", shorten(m.name), err)
+			return nil, fmt.Errorf("property %q: %w", shorten.To(m.name, 40), err)
 		}
 		p = append(p, q)
 	}
 	return p, nil
 }
+
+// maxConditions bounds the number of values in the JSON of a correlation filter, and deepest
+// their nesting: three levels are needed.
+const (
+	maxConditions = 16 << 10
+	maxNesting    = 8
+)
 
 // A member is one of a JSON object.
 type member struct {
@@ -136,11 +147,14 @@ type member struct {
 	value json.RawMessage
 }
 
-// object takes a JSON object apart, with what is in it twice.
+// object returns the members of a JSON object, including duplicates.
 func object(b []byte) ([]member, error) {
 	b = bytes.TrimSpace(b)
+	if _, err := measure.CountValues(b, measure.Bounds{Values: maxConditions, Depth: maxNesting}); err != nil {
+		return nil, err
+	}
 	if !json.Valid(b) || b[0] != '{' {
-		return nil, fmt.Errorf(`a correlation filter is a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`)
+		return nil, fmt.Errorf(`a correlation filter must be a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	if _, err := d.Token(); err != nil {
@@ -153,7 +167,7 @@ func object(b []byte) ([]member, error) {
 			return nil, fmt.Errorf("read a correlation filter: %w", err)
 		}
 		var m member
-		m.name, _ = t.(string) // before a value there is always a name
+		m.name, _ = t.(string) // a name precedes each value
 		if err := d.Decode(&m.value); err != nil {
 			return nil, fmt.Errorf("read a correlation filter: %w", err)
 		}
@@ -162,11 +176,11 @@ func object(b []byte) ([]member, error) {
 	return all, nil
 }
 
-// Text is the filter as JSON in the one form that descriptions keep:
-// ParseCorrelation reads the same filter from it.
+// Text returns the filter as JSON in the one form of descriptions: ParseCorrelation reads the
+// same filter from it.
 func (c *Correlation) Text() string {
 	var parts []string
-	for _, s := range conditional {
+	for _, s := range filterableProperties {
 		if t := *c.text(s); t != "" {
 			parts = append(parts, quote(s.String())+":"+quote(t))
 		}
@@ -176,15 +190,15 @@ func (c *Correlation) Text() string {
 		slices.SortStableFunc(sorted, func(a, b value.Property) int { return strings.Compare(a.Name, b.Name) })
 		own := make([]string, len(sorted))
 		for i, p := range sorted {
-			own[i] = quote(p.Name) + ":" + plain(p.Value)
+			own[i] = quote(p.Name) + ":" + plainJSON(p.Value)
 		}
 		parts = append(parts, `"Properties":{`+strings.Join(own, ",")+`}`)
 	}
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// plain writes v as plain JSON if that reads as v again, else in the typed form.
-func plain(v value.Value) string {
+// plainJSON writes v as plain JSON if that parses to v again, else in the typed form.
+func plainJSON(v value.Value) string {
 	switch v.Kind() {
 	case value.String:
 		if s, _ := v.Str(); utf8.ValidString(s) {

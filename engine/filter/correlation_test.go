@@ -21,8 +21,7 @@ func parseCorrelation(t *testing.T, text string) *filter.Correlation {
 	return c
 }
 
-// selects tells whether c matches m, in each of the ways that there are to find
-// out.
+// selects reports whether c matches m, checked in each possible way.
 func selects(t *testing.T, c *filter.Correlation, m *filter.Message) bool {
 	t.Helper()
 	want := c.Matches(m)
@@ -59,7 +58,8 @@ func TestCorrelation(t *testing.T) {
 		`FILT-14 {"Label":"l1 "}`:                           false,
 		`FILT-15 {"Properties":{"n":"2"}}`:                  false,
 		`FILT-15 {"Properties":{"n":2}}`:                    true,
-		`FILT-15 {"Properties":{"n":2.0}}`:                  false,
+		`FILT-15 {"Properties":{"n":2.0}}`:                  true,
+		`FILT-15 {"Properties":{"n":2.5}}`:                  false,
 		`FILT-15 {"Properties":{"flag":"true"}}`:            false,
 		`FILT-15 {"Properties":{"flag":1}}`:                 false,
 		`FILT-15 {"Properties":{"flag":true}}`:              true,
@@ -104,24 +104,32 @@ func TestCorrelation(t *testing.T) {
 	})
 }
 
-// FILT-15: what equals what, by type.
+// FILT-15: numbers are equal by value, all else by type and value.
 func TestCorrelationTypes(t *testing.T) {
 	number := func(k value.Kind) value.Value { return decimalOf(k, "2") }
-	integers := []value.Value{number(value.UByte), number(value.Byte), number(value.UShort), number(value.Short), number(value.UInt), number(value.Int), number(value.Long), number(value.ULong)}
-	one := []value.Value{ // each of a type of its own
-		value.OfDouble(2), value.OfFloat(2), value.OfString("2"), value.OfSymbol("2"), value.OfURI("2"), value.OfChar('2'), value.OfBinary([]byte("2")), value.OfRaw([]byte("2")), value.OfTimestamp(2), value.OfTimespan(2), value.OfDateTimeOffset(2),
-		number(value.Decimal32), number(value.Decimal64), number(value.Decimal128), value.OfBool(true), {}, value.OfUUID([16]byte{2}), value.OfLong(3), value.OfLong(-2), value.OfULong(math.MaxUint64), value.OfLong(-1),
+	two := []value.Value{number(value.UByte), number(value.Byte), number(value.UShort), number(value.Short), number(value.UInt), number(value.Int), number(value.Long), number(value.ULong)}
+	two = append(two, value.OfDouble(2), value.OfFloat(2), number(value.Decimal32), number(value.Decimal64), number(value.Decimal128), decimalOf(value.Decimal128, "2.00 (IEEE 754)"), decimalOf(value.Decimal64, "0.2E+1"))
+	one := []value.Value{ // each of a type or a number of its own
+		value.OfString("2"), value.OfSymbol("2"), value.OfURI("2"), value.OfChar('2'), value.OfBinary([]byte("2")), value.OfRaw([]byte("2")), value.OfTimestamp(2), value.OfTimespan(2), value.OfDateTimeOffset(2),
+		value.OfBool(true), {}, value.OfUUID([16]byte{2}), value.OfLong(3), value.OfLong(-2), value.OfULong(math.MaxUint64), value.OfLong(-1), value.OfDouble(2.5), value.OfFloat(0.1), value.OfLong(1<<53 + 1),
+		value.OfDouble(math.Nextafter(2, 3)), decimalOf(value.Decimal128, "2.0001"), value.OfULong(math.MaxUint64 - 1), value.OfLong(math.MaxInt64), value.OfDouble(1e300),
 	}
-	groups := [][]value.Value{integers}
+	groups := [][]value.Value{two}
 	for _, v := range one {
 		groups = append(groups, []value.Value{v})
 	}
 	groups = append(groups,
-		[]value.Value{value.OfDouble(0), value.OfDouble(math.Copysign(0, -1))}, []value.Value{value.OfFloat(0), value.OfFloat(float32(math.Copysign(0, -1)))},
-		[]value.Value{decimalOf(value.Decimal128, "1.5"), decimalOf(value.Decimal128, "1.50"), decimalOf(value.Decimal128, "150E-2")},
-		[]value.Value{decimalOf(value.Decimal64, "1200"), decimalOf(value.Decimal64, "1.2E+3")}, []value.Value{decimalOf(value.Decimal64, "0"), decimalOf(value.Decimal64, "-0.00")}, []value.Value{decimalOf(value.Decimal64, "-1.5")},
-		[]value.Value{decimalOf(value.Decimal32, "NaN"), decimalOf(value.Decimal32, "-NaN"), value.OfDecimal32(0x7c000001)}, []value.Value{decimalOf(value.Decimal32, "Inf"), value.OfDecimal32(0x78000001)}, []value.Value{decimalOf(value.Decimal32, "-Inf"), value.OfDecimal32(0xf8000001)},
-		[]value.Value{decimalOf(value.Double, "NaN(0x7ff8000000000001)"), value.OfDouble(math.NaN())},
+		[]value.Value{value.OfDouble(0), value.OfDouble(math.Copysign(0, -1)), value.OfFloat(0), value.OfFloat(float32(math.Copysign(0, -1))), value.OfInt(0), decimalOf(value.Decimal64, "0"), decimalOf(value.Decimal64, "-0.00"), decimalOf(value.Decimal128, "-0.0")},
+		[]value.Value{value.OfDouble(1.5), value.OfFloat(1.5), decimalOf(value.Decimal128, "1.5"), decimalOf(value.Decimal128, "1.5 (IEEE 754)"), decimalOf(value.Decimal128, "1.50"), decimalOf(value.Decimal128, "150E-2"), decimalOf(value.Decimal32, "1.5")},
+		[]value.Value{value.OfDouble(0.1), decimalOf(value.Decimal128, "0.1"), decimalOf(value.Decimal64, "0.10")}, // a JavaScript filter and a .NET message
+		[]value.Value{decimalOf(value.Decimal64, "1200"), decimalOf(value.Decimal64, "1.2E+3"), value.OfShort(1200)}, []value.Value{decimalOf(value.Decimal64, "-1.5"), value.OfDouble(-1.5)},
+		[]value.Value{value.OfDouble(1 << 63), value.OfULong(1 << 63), decimalOf(value.Decimal128, "9223372036854775808")}, []value.Value{value.OfDouble(-1 << 63), value.OfLong(math.MinInt64)},
+		[]value.Value{value.OfDouble(1 << 64), decimalOf(value.Decimal128, "18446744073709551616"), value.OfFloat(1 << 64)},
+		[]value.Value{value.OfDouble(1 << 53), value.OfLong(1 << 53), decimalOf(value.Decimal64, "9007199254740992")},
+		[]value.Value{decimalOf(value.Decimal32, "NaN"), decimalOf(value.Decimal32, "-NaN"), value.OfDecimal32(0x7c000001), decimalOf(value.Double, "NaN(0x7ff8000000000001)"), value.OfDouble(math.NaN()), value.OfFloat(float32(math.NaN()))},
+		[]value.Value{decimalOf(value.Decimal32, "Inf"), value.OfDecimal32(0x78000001), value.OfDouble(math.Inf(1)), value.OfFloat(float32(math.Inf(1)))}, []value.Value{decimalOf(value.Decimal32, "-Inf"), value.OfDecimal32(0xf8000001), value.OfDouble(math.Inf(-1))},
+		[]value.Value{value.OfTimestamp(7), value.OfDateTimeOffset(621355968000070000), value.OfDateTime(621355968000070000, true), value.OfDateTime(621355968000070000, false)},
+		[]value.Value{value.OfDateTimeOffset(621355968000070001), value.OfDateTime(621355968000070001, true), value.OfDateTime(621355968000070001, false)},
 	)
 	for i, a := range groups {
 		for j, b := range groups {
@@ -162,17 +170,17 @@ func TestCorrelationText(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                                "a correlation filter needs at least one condition",
 		`{"Label":"","Properties":{}}`:      "a correlation filter needs at least one condition",
-		``:                                  `a correlation filter is a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`,
-		`[]`:                                `a correlation filter is a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`,
-		`{"Label":"x"`:                      `a correlation filter is a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`,
-		`{"Label":"x"} {}`:                  `a correlation filter is a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`,
-		`{"Properties":[1]}`:                `a correlation filter is a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`,
+		``:                                  `a correlation filter must be a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`,
+		`[]`:                                `a correlation filter must be a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`,
+		`{"Label":"x"`:                      `a correlation filter must be a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`,
+		`{"Label":"x"} {}`:                  `a correlation filter must be a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`,
+		`{"Properties":[1]}`:                `a correlation filter must be a JSON object, as in {"Label":"x","Properties":{"color":"red"}}`,
 		`{"Subject":"x"}`:                   `a correlation filter has no condition on "Subject"`,
-		`{"Label":"x","label":"y"}`:         "Label is given twice",
-		`{"Label":1}`:                       "the condition on Label is a text",
-		`{"Properties":{"a":1,"a":1}}`:      `property "a" is given twice`,
-		`{"Properties":{"":1}}`:             "a property must have a name",
-		`{"Properties":{"a":null}}`:         `property "a": a condition is a text, number or boolean, or typed as in {"type":"int","value":"5"}`,
+		`{"Label":"x","label":"y"}`:         "Label is set twice",
+		`{"Label":1}`:                       "the condition on Label must be a string",
+		`{"Properties":{"a":1,"a":1}}`:      `property "a" is set twice`,
+		`{"Properties":{"":1}}`:             "a property needs a name",
+		`{"Properties":{"a":null}}`:         `property "a": a condition must be a string, number or boolean, or typed as in {"type":"int","value":"5"}`,
 		`{"Properties":{"a":[1]}}`:          `property "a": a property cannot be a list`,
 		`{"Properties":{"a":{"type":"x"}}}`: `property "a": "x" is not a type of property`,
 	} {

@@ -8,12 +8,12 @@ import (
 	"mayfly/engine/value"
 )
 
-// A class is what can be compared and computed with each other.
+// A class is a set of values that can be compared and computed with each other.
 type class uint8
 
 const (
 	unknown  class = iota // NULL or missing
-	failed                // the evaluation failed; the value is a text that says why
+	failed                // the evaluation failed; the value is a text with the reason
 	whole                 // an integer that an int64 holds
 	huge                  // an integer that only a uint64 holds
 	floating              // a float, double or decimal
@@ -24,7 +24,7 @@ const (
 	distinct // anything else: equal to itself at most
 )
 
-// A datum is a value while it is computed with.
+// A datum is a value during a computation.
 type datum struct {
 	value value.Value
 	n     int64 // whole: the number; huge: its bits; floating: the bits of the double; boolean: 0 or 1; span: ticks; moment: milliseconds since 1970
@@ -37,8 +37,8 @@ const (
 	millisToUnix  = 62_135_596_800_000 // from 0001-01-01, where datetime-offsets begin, to 1970-01-01
 )
 
-// of is v to compute with.
-func of(v value.Value) datum {
+// datumOf returns v as a datum.
+func datumOf(v value.Value) datum {
 	d := datum{value: v, class: distinct}
 	switch v.Kind() {
 	case value.Null:
@@ -73,21 +73,21 @@ func of(v value.Value) datum {
 	case value.Timestamp:
 		d.n, _ = v.Millis()
 		d.class = moment
-	case value.DateTimeOffset:
+	case value.DateTimeOffset, value.DateTime:
 		t, _ := v.Ticks()
-		ms := floor(t, ticksPerMilli)
+		ms := floorDivide(t, ticksPerMilli)
 		d.n, d.ticks, d.class = ms-millisToUnix, uint16(t-ms*ticksPerMilli), moment
 	}
 	return d
 }
 
-// failure is a datum that says why there is none.
+// failure returns a failed datum with a reason.
 func failure(why string) datum {
 	return datum{value: value.OfString(why), class: failed}
 }
 
-// floor divides and rounds down.
-func floor(n, by int64) int64 {
+// floorDivide divides and rounds down.
+func floorDivide(n, by int64) int64 {
 	q := n / by
 	if n%by < 0 {
 		q--
@@ -105,12 +105,12 @@ func (d datum) text() string {
 
 func (d datum) numeric() bool { return d.class == whole || d.class == huge || d.class == floating }
 
-// fraction tells that d is a float or double, which bring infinity and NaN.
+// fraction reports whether d is a float or double, which may be infinite or NaN.
 func (d datum) fraction() bool {
 	return d.value.Kind() == value.Float || d.value.Kind() == value.Double
 }
 
-// double is a number as the double next to it.
+// double returns a number as the nearest double.
 func (d datum) double() float64 {
 	switch d.class {
 	case whole:
@@ -122,7 +122,7 @@ func (d datum) double() float64 {
 	}
 }
 
-// single is a number as the float next to it.
+// single returns a number as the nearest float.
 func (d datum) single() float32 {
 	switch d.class {
 	case whole:
@@ -134,29 +134,29 @@ func (d datum) single() float32 {
 	}
 }
 
-// narrow tells that two numbers meet as floats, as they do in C#: one is a
-// float, the other an integer or a float.
-func narrow(a, b datum) bool {
+// computesAsFloat reports whether two numbers are computed as floats, as in C#: one is a float, the
+// other an integer or a float.
+func computesAsFloat(a, b datum) bool {
 	fa, fb := a.value.Kind() == value.Float, b.value.Kind() == value.Float
 	return (fa || fb) && (fa || a.class != floating) && (fb || b.class != floating)
 }
 
-// common are two numbers of which one at least is floating, as they meet.
-func common(a, b datum) (float64, float64) {
-	if narrow(a, b) {
+// commonDoubles converts two numbers, of which at least one is floating, to their common type.
+func commonDoubles(a, b datum) (float64, float64) {
+	if computesAsFloat(a, b) {
 		return float64(a.single()), float64(b.single())
 	}
 	return a.double(), b.double()
 }
 
-// equal is a = b (FILT-27).
+// equal returns a = b (FILT-27).
 func equal(a, b datum) Result {
 	same := false
 	switch {
 	case a.class == unknown || b.class == unknown:
 		return Unknown
 	case a.class == floating && b.numeric() || b.class == floating && a.numeric():
-		x, y := common(a, b)
+		x, y := commonDoubles(a, b)
 		same = x == y
 	case a.class != b.class:
 	case a.class == textual:
@@ -169,11 +169,11 @@ func equal(a, b datum) Result {
 	return truth(same)
 }
 
-// order compares a and b. What has no order is not ok, and a NaN is in none.
-func order(a, b datum) (c int, nan, ok bool) {
+// compareOrder compares a and b. ok is false if they have no order; a NaN has none.
+func compareOrder(a, b datum) (c int, nan, ok bool) {
 	switch {
 	case a.class == floating && b.numeric() || b.class == floating && a.numeric():
-		x, y := common(a, b)
+		x, y := commonDoubles(a, b)
 		return compare(x, y), x != x || y != y, true
 	case a.class == huge && b.class == huge:
 		return compare(uint64(a.n), uint64(b.n)), false, true

@@ -8,10 +8,10 @@ import (
 	"mayfly/engine/value"
 )
 
-// plainDecimal writes a decimal as value.Value.Text does, with what is not
-// canonical as the standard reads it: an infinity, a NaN, or zero.
-func plainDecimal(v value.Value) string {
-	s := v.Text()
+// decimalJSON writes a decimal like value.Value.DecimalText, and non-canonical ones as the
+// standard reads them: an infinity, a NaN, or zero.
+func decimalJSON(v value.Value) string {
+	s := v.DecimalText()
 	hex, ok := strings.CutPrefix(s, "0x")
 	if !ok {
 		return s
@@ -34,19 +34,19 @@ func plainDecimal(v value.Value) string {
 	}
 }
 
-// decimalDouble is the double next to a decimal.
+// decimalDouble returns the double nearest to a decimal.
 func decimalDouble(v value.Value) float64 {
-	f, err := strconv.ParseFloat(plainDecimal(v), 64)
+	f, err := strconv.ParseFloat(decimalJSON(v), 64)
 	if err != nil && !math.IsInf(f, 0) { // -NaN
 		return math.NaN()
 	}
 	return f
 }
 
-// decimalNumber is a decimal's number alone: the same text for 1.0 and 1.00,
-// for 0 and -0, and for all NaNs.
+// decimalNumber returns a decimal's number alone: the same text for 1.0 and 1.00, for 0 and
+// -0, and for all NaNs.
 func decimalNumber(v value.Value) string {
-	s, minus := strings.CutPrefix(plainDecimal(v), "-")
+	s, minus := strings.CutPrefix(decimalJSON(v), "-")
 	sign := ""
 	if minus {
 		sign = "-"

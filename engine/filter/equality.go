@@ -2,52 +2,52 @@ package filter
 
 import (
 	"math"
+	"math/big"
 	"slices"
 	"strings"
 
 	"mayfly/engine/value"
 )
 
-// A need is one condition of a correlation filter.
-type need struct {
-	system system // unless own
-	own    bool   // on an application property
-	name   string // of that
-	value  value.Value
+// A requirement is one condition of a correlation filter.
+type requirement struct {
+	system      system // unless own
+	application bool   // on an application property
+	name        string // of an application property
+	value       value.Value
 }
 
-// conditions are those of c, the system ones first, then the others by name.
-func (c *Correlation) conditions() []need {
-	var all []need
-	for _, s := range conditional {
+// conditions returns those of c, the system ones first, then the others by name.
+func (c *Correlation) conditions() []requirement {
+	var all []requirement
+	for _, s := range filterableProperties {
 		if t := *c.text(s); t != "" {
-			all = append(all, need{system: s, value: value.OfString(t)})
+			all = append(all, requirement{system: s, value: value.OfString(t)})
 		}
 	}
 	first := len(all)
 	for _, p := range c.Properties {
-		all = append(all, need{own: true, name: p.Name, value: normal(p.Value)})
+		all = append(all, requirement{application: true, name: p.Name, value: normalize(p.Value)})
 	}
-	slices.SortStableFunc(all[first:], func(a, b need) int { return strings.Compare(a.name, b.name) })
+	slices.SortStableFunc(all[first:], func(a, b requirement) int { return strings.Compare(a.name, b.name) })
 	return all
 }
 
-// in is the value of m that n is about, normal.
-func (n *need) in(m *Message) (value.Value, bool) {
-	if !n.own {
+// in returns the normal form of m's value that n is about.
+func (n *requirement) in(m *Message) (value.Value, bool) {
+	if !n.application {
 		return m.system(n.system)
 	}
 	v, ok := m.Properties.LookupFold(n.name)
-	return normal(v), ok
+	return normalize(v), ok
 }
 
-// Matches tells whether every condition holds for m: the texts are the same to
-// the letter (FILT-14), the values of the same type and equal, where integers
-// of all widths are of one type (FILT-15). A missing property equals nothing
-// (FILT-16).
+// Matches reports whether every condition holds for m: texts are compared exactly, including
+// case (FILT-14), values by type and value, where all numbers are of one type (FILT-15). A
+// missing property equals nothing (FILT-16).
 func (c *Correlation) Matches(m *Message) bool {
 	some := len(c.Properties) > 0
-	for _, s := range conditional {
+	for _, s := range filterableProperties {
 		t := *c.text(s)
 		if t != "" && t != *m.text(s) {
 			return false
@@ -56,19 +56,19 @@ func (c *Correlation) Matches(m *Message) bool {
 	}
 	for i := range c.Properties {
 		v, ok := m.Properties.LookupFold(c.Properties[i].Name)
-		if !ok || normal(v) != normal(c.Properties[i].Value) {
+		if !ok || normalize(v) != normalize(c.Properties[i].Value) {
 			return false
 		}
 	}
 	return some
 }
 
-// Explain has one clause per condition.
+// Explain returns one clause per condition.
 func (c *Correlation) Explain(m *Message) []Clause {
 	var clauses []Clause
 	for _, n := range c.conditions() {
 		r := Reading{Name: n.name}
-		if !n.own {
+		if !n.application {
 			r.Name = "sys." + n.system.String()
 			r.Value, r.Missing = missing(m.system(n.system))
 		} else {
@@ -84,7 +84,7 @@ func (c *Correlation) Explain(m *Message) []Clause {
 
 func missing(v value.Value, ok bool) (value.Value, bool) { return v, !ok }
 
-// literal is v as SQL would write it, with its type where that is not plain.
+// literal returns v as in SQL, with its type if that is not obvious.
 func literal(v value.Value) string {
 	switch v.Kind() {
 	case value.String:
@@ -96,39 +96,54 @@ func literal(v value.Value) string {
 	}
 }
 
-// normal is the one value that stands for all that correlation filters take
-// for equal to v: integers of one number, decimals of one width and number, and
-// floats, where 0 is -0 and all NaNs are one.
-func normal(v value.Value) value.Value {
+// normalize returns the one value that represents all that correlation filters consider equal to
+// v: numbers of every type with the same value, exact if they are whole and as doubles
+// otherwise, where 0 equals -0 and all NaNs are equal; and moments of every type with the same
+// ticks.
+func normalize(v value.Value) value.Value {
 	switch v.Kind() {
 	case value.UByte, value.Byte, value.UShort, value.Short, value.UInt, value.Int, value.Long, value.ULong:
 		if n, ok := v.Int64(); ok {
 			return value.OfLong(n)
 		}
 		return v
-	case value.Float:
-		f, _ := v.Float32()
-		return value.OfFloat(float32(plainZero(float64(f))))
-	case value.Double:
+	case value.Float, value.Double:
 		f, _ := v.Float64()
-		return value.OfDouble(plainZero(f))
+		return normalizeDouble(f)
 	case value.Decimal32, value.Decimal64, value.Decimal128:
-		if n, err := value.Parse(v.Kind(), decimalNumber(v)); err == nil {
-			return n
+		if r, ok := new(big.Rat).SetString(decimalNumber(v)); ok && r.IsInt() {
+			switch n := r.Num(); {
+			case n.IsInt64():
+				return value.OfLong(n.Int64())
+			case n.IsUint64():
+				return value.OfULong(n.Uint64())
+			}
 		}
-		return v // so large or small that it can be written in few ways
+		return normalizeDouble(decimalDouble(v))
+	case value.DateTime, value.DateTimeOffset: // moments, by their ticks; a timestamp has milliseconds
+		n, _ := v.Ticks()
+		if ms := floorDivide(n, ticksPerMilli); n == ms*ticksPerMilli {
+			return value.OfTimestamp(ms - millisToUnix)
+		}
+		return value.OfDateTime(n, true)
 	default:
 		return v
 	}
 }
 
-func plainZero(f float64) float64 {
+// normalizeDouble returns f as an integer, if it is one that fits into 64 bits. All NaNs become
+// one.
+func normalizeDouble(f float64) value.Value {
 	switch {
 	case f != f:
-		return math.NaN()
-	case f == 0:
-		return 0
+		return value.OfDouble(math.NaN())
+	case f != math.Trunc(f):
+		return value.OfDouble(f)
+	case f >= -1<<63 && f < 1<<63:
+		return value.OfLong(int64(f))
+	case f > 0 && f < 1<<64:
+		return value.OfULong(uint64(f))
 	default:
-		return f
+		return value.OfDouble(f)
 	}
 }

@@ -2,13 +2,12 @@ package filter
 
 import (
 	"fmt"
-	"unicode/utf8"
 )
 
-// The names an Error may have: what becomes the DeadLetterReason (FILT-31).
+// These are the names an Error may have, which become the DeadLetterReason (FILT-31).
 const (
 	FilterException     = "FilterException"     // a filter could not be evaluated
-	RuleActionException = "RuleActionException" // an action could not be carried out
+	RuleActionException = "RuleActionException" // an action failed
 )
 
 // An Error says why a filter or an action could not be evaluated for one
@@ -20,15 +19,15 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Text }
 
-// A SyntaxError says where a text is not a filter or an action (FILT-28).
+// A SyntaxError describes where and why a text is not a filter or an action (FILT-28).
 type SyntaxError struct {
-	Pos   int    // runes before the place
-	Found string // what stands there, shortened; empty at the end of the text
+	Pos   int    // runes before the fault
+	Found string // the text there, shortened; empty at the end of the text
 	Want  string // what was expected there, as part of a sentence
-	Text  string // a sentence instead, when it is not about what comes next; Want is empty then
+	Text  string // a sentence instead, if the fault is not about the next token; Want is empty then
 }
 
-// Error is a sentence. The position in it counts from 1.
+// Error returns a sentence. The position in it counts from 1.
 func (e *SyntaxError) Error() string {
 	switch {
 	case e.Text != "" && e.Found != "":
@@ -36,17 +35,8 @@ func (e *SyntaxError) Error() string {
 	case e.Text != "":
 		return fmt.Sprintf("%s See character %d.", e.Text, e.Pos+1)
 	case e.Found == "":
-		return fmt.Sprintf("The text ends at character %d, where %s was expected.", e.Pos+1, e.Want)
+		return fmt.Sprintf("Expected %[2]s at character %[1]d, where the text ends.", e.Pos+1, e.Want)
 	default:
-		return fmt.Sprintf("At character %d stands %s, where %s was expected.", e.Pos+1, e.Found, e.Want)
+		return fmt.Sprintf("Expected %[3]s at character %[1]d, not %[2]s.", e.Pos+1, e.Found, e.Want)
 	}
-}
-
-// shorten cuts a piece of what somebody wrote for use in a sentence.
-func shorten(s string) string {
-	const most = 40
-	if utf8.RuneCountInString(s) <= most {
-		return s
-	}
-	return string([]rune(s)[:most-1]) + "…"
 }

@@ -6,39 +6,39 @@ import (
 	"mayfly/engine/value"
 )
 
-// A Clause is one elementary condition of a filter and what it is of one
-// message, for people.
+// A Clause is one elementary condition of a filter and its result for one message, for
+// display.
 type Clause struct {
-	From, To int    // where it stands in the text, in runes; both zero in a correlation filter
-	Text     string // how it is written there
+	From, To int    // its position in the text, in runes; both zero in a correlation filter
+	Text     string // its source
 	Result   Result
 	Error    string    // why it failed; empty unless Result is Failed
-	Reads    []Reading // the properties it looks at, each once
+	Reads    []Reading // the properties it reads, each once
 }
 
-// A Reading is a property that a condition looks at.
+// A Reading is a property that a condition reads.
 type Reading struct {
-	Name    string      // an application property as the filter writes it, another as sys.Label
-	Value   value.Value // what the message has; null when missing
+	Name    string      // an application property as the filter spells it, another as sys.Label
+	Value   value.Value // the message's value; null if missing
 	Missing bool
 }
 
-// Explain has a clause for each elementary condition, in the order of the text,
-// also for those that Matches would not come to.
+// Explain returns a clause for each elementary condition, in the order of the text, including
+// those that Matches would not evaluate.
 func (f *SQL) Explain(m *Message) []Clause {
 	var clauses []Clause
 	var walk func(c condition)
 	walk = func(c condition) {
 		switch c := c.(type) {
-		case all:
+		case conjunction:
 			for _, c := range c {
 				walk(c)
 			}
-		case some:
+		case disjunction:
 			for _, c := range c {
 				walk(c)
 			}
-		case inverse:
+		case notCondition:
 			walk(c.of)
 		case elementary:
 			clauses = append(clauses, explain(c, m, f.mode()))

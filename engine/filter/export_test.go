@@ -1,10 +1,10 @@
 package filter
 
-// Groups is how many sets of properties the filters of x look at, which is what
-// Match goes through.
+// Groups returns how many sets of properties the filters of x use, which is what Match goes
+// through.
 func (x *Index[T]) Groups() int { return len(x.groups) }
 
-// Collide makes it look as if all filters of a group had the same hash.
+// Collide makes all filters of a group have the same hash.
 func (x *Index[T]) Collide() {
 	for _, g := range x.groups {
 		var all []entry[T]

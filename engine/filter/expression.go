@@ -6,48 +6,48 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"mayfly/engine/shorten"
 	"mayfly/engine/value"
 )
 
-// An expr is an expression that has a value.
+// An expr is an expression with a value.
 type expr interface {
 	eval(m *Message, how mode) datum
-	// reads tells of the properties that eval looks at.
+	// reads calls tell with the properties that eval reads.
 	reads(m *Message, how mode, tell func(Reading))
 }
 
-// mode is what evaluation can be asked to do otherwise; zero: nothing.
+// mode changes how expressions are evaluated; zero is the default.
 type mode uint8
 
 // missingFails makes a missing system property fail (FILT-30).
 const missingFails mode = 1
 
-// A property is an expression that leads to one property of a message.
+// A property is an expression that names one property of a message.
 type property interface {
 	expr
-	// find is the value, if there is one. A failure says why there is no
-	// answer.
+	// find returns the value, if there is one, or why the property cannot be determined.
 	find(m *Message, how mode) (v value.Value, ok bool, failure string)
 }
 
-// A place is a piece of a filter's text, for what is said about it.
-type place struct {
+// A textRange is a part of a filter's text, for errors and explanations.
+type textRange struct {
 	in       string // the whole text
 	from, to int    // in bytes
 }
 
-func (p place) text() string { return p.in[p.from:p.to] }
+func (p textRange) text() string { return p.in[p.from:p.to] }
 
-// runes is where the place is for people.
-func (p place) runes() (from, to int) {
+// runes returns the position of the place in runes.
+func (p textRange) runes() (from, to int) {
 	from = utf8.RuneCountInString(p.in[:p.from])
 	return from, from + utf8.RuneCountInString(p.text())
 }
 
-// say makes a sentence with the place as its subject.
-func (p place) say(verb string) string {
+// sentence returns a sentence with the place as its subject.
+func (p textRange) sentence(verb string) string {
 	at, _ := p.runes()
-	return fmt.Sprintf("%s at character %d %s.", shorten(p.text()), at+1, verb)
+	return fmt.Sprintf("%s at character %d %s.", shorten.To(p.text(), 40), at+1, verb)
 }
 
 // A constant is a literal or a parameter.
@@ -56,67 +56,67 @@ type constant struct{ datum datum }
 func (c *constant) eval(*Message, mode) datum           { return c.datum }
 func (c *constant) reads(*Message, mode, func(Reading)) {}
 
-// unbound is a parameter that was not given (FILT-25).
-type unbound struct{ place place }
+// missingParameter is a parameter without a value (FILT-25).
+type missingParameter struct{ place textRange }
 
-func (u *unbound) eval(*Message, mode) datum {
-	return failure(u.place.say("is a parameter that the rule gives no value for"))
+func (u *missingParameter) eval(*Message, mode) datum {
+	return failure(u.place.sentence("is a parameter without a value in the rule"))
 }
-func (u *unbound) reads(*Message, mode, func(Reading)) {}
+func (u *missingParameter) reads(*Message, mode, func(Reading)) {}
 
-// own is an application property.
-type own struct{ name string }
+// applicationProperty is an application property.
+type applicationProperty struct{ name string }
 
-func (o *own) eval(m *Message, _ mode) datum {
+func (o *applicationProperty) eval(m *Message, _ mode) datum {
 	v, ok := m.Properties.LookupFold(o.name)
 	if !ok {
 		return datum{}
 	}
-	return of(v)
+	return datumOf(v)
 }
 
-func (o *own) find(m *Message, _ mode) (value.Value, bool, string) {
+func (o *applicationProperty) find(m *Message, _ mode) (value.Value, bool, string) {
 	v, ok := m.Properties.LookupFold(o.name)
 	return v, ok, ""
 }
 
-func (o *own) reads(m *Message, _ mode, tell func(Reading)) {
+func (o *applicationProperty) reads(m *Message, _ mode, tell func(Reading)) {
 	v, ok := m.Properties.LookupFold(o.name)
 	tell(Reading{Name: o.name, Value: v, Missing: !ok})
 }
 
-// sys is a system property.
-type sys struct {
+// systemProperty is a system property.
+type systemProperty struct {
 	property system
-	place    place
+	place    textRange
 }
 
-func (s *sys) eval(m *Message, how mode) datum {
+func (s *systemProperty) eval(m *Message, how mode) datum {
 	v, ok := m.system(s.property)
 	if !ok && how&missingFails != 0 {
-		return failure(s.place.say("is not set"))
+		return failure(s.place.sentence("is not set"))
 	}
-	return of(v)
+	return datumOf(v)
 }
 
-func (s *sys) find(m *Message, _ mode) (value.Value, bool, string) {
+func (s *systemProperty) find(m *Message, _ mode) (value.Value, bool, string) {
 	v, ok := m.system(s.property)
 	return v, ok, ""
 }
 
-func (s *sys) reads(m *Message, _ mode, tell func(Reading)) {
+func (s *systemProperty) reads(m *Message, _ mode, tell func(Reading)) {
 	v, ok := m.system(s.property)
 	tell(Reading{Name: "sys." + s.property.String(), Value: v, Missing: !ok})
 }
 
-// computed is property(name): an application property whose name is the value
-// of an expression (FILT-24).
-type computed struct {
+// namedProperty is property(name): an application property whose name is the value of an expression
+// (FILT-24).
+type namedProperty struct {
 	name  expr
-	place place
+	place textRange
 }
 
-func (c *computed) eval(m *Message, how mode) datum {
+func (c *namedProperty) eval(m *Message, how mode) datum {
 	v, ok, why := c.find(m, how)
 	switch {
 	case why != "":
@@ -124,11 +124,11 @@ func (c *computed) eval(m *Message, how mode) datum {
 	case !ok:
 		return datum{}
 	default:
-		return of(v)
+		return datumOf(v)
 	}
 }
 
-func (c *computed) find(m *Message, how mode) (value.Value, bool, string) {
+func (c *namedProperty) find(m *Message, how mode) (value.Value, bool, string) {
 	switch name := c.name.eval(m, how); name.class {
 	case failed:
 		return value.Value{}, false, name.text()
@@ -138,19 +138,19 @@ func (c *computed) find(m *Message, how mode) (value.Value, bool, string) {
 		v, ok := m.Properties.LookupFold(name.text())
 		return v, ok, ""
 	default:
-		return value.Value{}, false, c.place.say("needs a text for the name, not " + name.value.Kind().String())
+		return value.Value{}, false, c.place.sentence("needs a string as the name, not " + name.value.Kind().String())
 	}
 }
 
-func (c *computed) reads(m *Message, how mode, tell func(Reading)) {
+func (c *namedProperty) reads(m *Message, how mode, tell func(Reading)) {
 	c.name.reads(m, how, tell)
 	if name := c.name.eval(m, how); name.class == textual {
-		(&own{name.text()}).reads(m, how, tell)
+		(&applicationProperty{name.text()}).reads(m, how, tell)
 	}
 }
 
 // newID is newid().
-type newID struct{ place place }
+type newID struct{ place textRange }
 
 func (n *newID) eval(m *Message, _ mode) datum {
 	b := binary.AppendUvarint(nil, m.Random)
@@ -164,17 +164,17 @@ func (n *newID) eval(m *Message, _ mode) datum {
 	id := [16]byte(sum[:16])
 	id[6] = id[6]&0x0f | 0x40 // version 4, random
 	id[8] = id[8]&0x3f | 0x80
-	return of(value.OfUUID(id))
+	return datumOf(value.OfUUID(id))
 }
 
 func (n *newID) reads(*Message, mode, func(Reading)) {}
 
-// A chain is operations of one precedence from left to right. It is flat so
-// that a long sum needs no deep stack.
+// A chain is operations of one precedence from left to right. It is flat so that a long sum
+// needs no deep stack.
 type chain struct {
 	first expr
 	rest  []link
-	place place
+	place textRange
 }
 
 type link struct {
@@ -193,7 +193,7 @@ func (c *chain) eval(m *Message, how mode) datum {
 			return x
 		}
 		if d = apply(c.rest[i].op, d, x); d.class == failed {
-			return failure(c.place.say(d.text()))
+			return failure(c.place.sentence(d.text()))
 		}
 	}
 	return d
@@ -206,28 +206,28 @@ func (c *chain) reads(m *Message, how mode, tell func(Reading)) {
 	}
 }
 
-// signed is an expression behind a sign.
-type signed struct {
+// signedExpr is an expression after a sign.
+type signedExpr struct {
 	op    operator
 	x     expr
-	place place
+	place textRange
 }
 
-func (s *signed) eval(m *Message, how mode) datum {
+func (s *signedExpr) eval(m *Message, how mode) datum {
 	d := s.x.eval(m, how)
 	switch {
 	case d.class == failed:
 		return d
 	case s.op == '-':
 		if d = negate(d); d.class == failed {
-			return failure(s.place.say(d.text()))
+			return failure(s.place.sentence(d.text()))
 		}
 		return d
 	case d.class == unknown, d.numeric(), d.class == span:
 		return d
 	default:
-		return failure(s.place.say("has no sign, being of type " + d.value.Kind().String()))
+		return failure(s.place.sentence("cannot have a sign, because it is of type " + d.value.Kind().String()))
 	}
 }
 
-func (s *signed) reads(m *Message, how mode, tell func(Reading)) { s.x.reads(m, how, tell) }
+func (s *signedExpr) reads(m *Message, how mode, tell func(Reading)) { s.x.reads(m, how, tell) }

@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// fuzzMessages have something for most names that are tried.
+// fuzzMessages have values for most names that occur.
 func fuzzMessages() []*filter.Message {
 	return []*filter.Message{
 		{},
@@ -44,7 +44,7 @@ func FuzzParseSQL(f *testing.F) {
 			return
 		}
 		bracketed, err := filter.ParseSQL("\n( "+text+" )", params)
-		if e := new(filter.SyntaxError); errors.As(err, &e) && e.Text == "There are more than 100 brackets open." {
+		if e := new(filter.SyntaxError); errors.As(err, &e) && e.Text == "More than 100 brackets are open." {
 			bracketed = first
 		} else if err != nil {
 			t.Fatalf("%q cannot be in brackets: %v", text, err)

@@ -8,11 +8,11 @@ func (p *parser) or() part {
 	if !p.atWord("OR") {
 		return first
 	}
-	either := some{p.asCondition(first)}
+	either := disjunction{p.asCondition(first)}
 	for p.word("OR") {
 		either = append(either, p.asCondition(p.and()))
 	}
-	return part{cond: either, place: p.since(from)}
+	return part{cond: either, place: p.rangeFrom(from)}
 }
 
 func (p *parser) and() part {
@@ -21,11 +21,11 @@ func (p *parser) and() part {
 	if !p.atWord("AND") {
 		return first
 	}
-	every := all{p.asCondition(first)}
+	every := conjunction{p.asCondition(first)}
 	for p.word("AND") {
 		every = append(every, p.asCondition(p.not()))
 	}
-	return part{cond: every, place: p.since(from)}
+	return part{cond: every, place: p.rangeFrom(from)}
 }
 
 func (p *parser) not() part {
@@ -33,8 +33,15 @@ func (p *parser) not() part {
 	if !p.word("NOT") {
 		return p.predicate()
 	}
+	odd := true
+	for p.word("NOT") {
+		odd = !odd
+	}
 	c := p.asCondition(p.predicate())
-	return part{cond: inverse{c}, place: p.since(from)}
+	if odd {
+		c = notCondition{c}
+	}
+	return part{cond: c, place: p.rangeFrom(from)}
 }
 
 func (p *parser) predicate() part {
@@ -43,7 +50,7 @@ func (p *parser) predicate() part {
 		p.needSign("(", `"(" and a property`)
 		x := p.property("a property")
 		p.needSign(")", `")"`)
-		return elementaryPart(&presence{property: x, place: p.since(from)})
+		return elementaryPart(&existsCondition{property: x, place: p.rangeFrom(from)})
 	}
 	left := p.sum()
 	t := p.token()
@@ -51,7 +58,7 @@ func (p *parser) predicate() part {
 	case t.sort == signToken && comparisonSign(t.text) != "":
 		p.advance()
 		a, b := p.asExpr(left), p.asExpr(p.sum())
-		return elementaryPart(&comparison{comparisonSign(t.text), a, b, p.since(from)})
+		return elementaryPart(&comparison{comparisonSign(t.text), a, b, p.rangeFrom(from)})
 	case p.word("IS"):
 		not := p.word("NOT")
 		if !p.word("NULL") {
@@ -63,24 +70,25 @@ func (p *parser) predicate() part {
 		}
 		x, ok := left.expr.(property)
 		if !ok {
-			p.refuse(left.place, "Only a property can be asked whether it IS NULL.")
+			p.refuse(left.place, "IS NULL can only follow a property.")
 		}
-		return elementaryPart(&presence{property: x, null: true, not: not, place: p.since(from)})
+		return elementaryPart(&existsCondition{property: x, null: true, not: not, place: p.rangeFrom(from)})
 	}
 	not := p.word("NOT")
 	switch {
 	case p.word("IN"):
-		return p.membership(from, left, not)
+		return p.inCondition(from, left, not)
 	case p.word("LIKE"):
-		return p.likeness(from, left, not)
+		return p.likeCondition(from, left, not)
+	case p.between && p.word("BETWEEN"):
+		return p.betweenCondition(from, left, not)
 	case not:
 		p.expected("IN or LIKE")
 	}
 	return left
 }
 
-// comparisonSign is the one spelling of a comparison that evaluation knows,
-// empty if s is none.
+// comparisonSign returns the canonical spelling of a comparison, empty if s is none.
 func comparisonSign(s string) string {
 	switch s {
 	case "=", "<>", "<", "<=", ">", ">=":
@@ -92,22 +100,22 @@ func comparisonSign(s string) string {
 	}
 }
 
-func (p *parser) membership(from token, left part, not bool) part {
-	m := &membership{x: p.asExpr(left), not: not}
+func (p *parser) inCondition(from token, left part, not bool) part {
+	m := &inCondition{x: p.asExpr(left), not: not}
 	p.needSign("(", `"(" and values`)
-	p.open()
-	defer p.shut()
+	p.openBracket()
+	defer p.closeBracket()
 	m.in = append(m.in, p.asExpr(p.sum()))
 	for p.sign(",") {
 		m.in = append(m.in, p.asExpr(p.sum()))
 	}
 	p.needSign(")", `an operator, a comma or ")"`)
-	m.place = p.since(from)
+	m.place = p.rangeFrom(from)
 	return elementaryPart(m)
 }
 
-func (p *parser) likeness(from token, left part, not bool) part {
-	l := &likeness{x: p.asExpr(left), not: not}
+func (p *parser) likeCondition(from token, left part, not bool) part {
+	l := &likeCondition{x: p.asExpr(left), not: not}
 	right := p.sum()
 	at := right.place
 	l.pattern = p.asExpr(right)
@@ -116,23 +124,24 @@ func (p *parser) likeness(from token, left part, not bool) part {
 		at.to = right.place.to
 		l.escape = p.asExpr(right)
 	}
-	l.place = p.since(from)
-	// What is constant is made ready, and refused, once.
-	pattern, known := fixed(l.pattern)
-	escape, escapeKnown := fixed(l.escape)
+	l.place = p.rangeFrom(from)
+	// Constant operands are compiled, or refused, once.
+	pattern, known := constantValue(l.pattern)
+	escape, escapeKnown := constantValue(l.escape)
 	ready, why := newLike(pattern, escape, escapeKnown)
 	if why != "" {
 		p.refuse(at, "This LIKE "+why+".")
 	}
 	if known && (l.escape == nil || escapeKnown) {
 		l.ready = ready
+	} else if p.fixedLike {
+		p.refuse(at, "The pattern of LIKE and its ESCAPE must be constant in a selector.")
 	}
 	return elementaryPart(l)
 }
 
-// fixed is the value of a constant other than NULL; an empty text for what has
-// none.
-func fixed(e expr) (d datum, ok bool) {
+// constantValue returns the value of a constant other than NULL; an empty text for other expressions.
+func constantValue(e expr) (d datum, ok bool) {
 	if c, is := e.(*constant); is && c.datum.class != unknown {
 		return c.datum, true
 	}
@@ -141,7 +150,7 @@ func fixed(e expr) (d datum, ok bool) {
 
 func elementaryPart(e elementary) part { return part{cond: e, place: e.where()} }
 
-// afterCondition says what can follow x, of which end is the least.
+// afterCondition returns what can follow x; end is always among it.
 func (p *parser) afterCondition(x part, end string) string {
 	if x.cond == nil {
 		return "an operator, AND, OR or " + end

@@ -8,21 +8,20 @@ import (
 	"mayfly/engine/value"
 )
 
-// An Index finds those of many correlation filters that match a message. What
-// that costs grows with the different sets of properties they look at, not with
-// their number (FILT-18). The zero Index is empty.
+// An Index finds the matches for a message among many correlation filters. The cost grows with
+// the number of different sets of properties they use, not with the number of filters
+// (FILT-18). The zero Index is empty.
 type Index[T comparable] struct {
 	seed   maphash.Seed
 	groups []*group[T]
-	byKeys map[string]int // where in groups
+	byKeys map[string]int // indexes in groups
 	count  int
 }
 
-// A group is the filters that look at the same properties, by the hash of the
-// values they want there.
+// A group is the filters that use the same properties, by the hash of the values they require.
 type group[T comparable] struct {
-	keys   []need // without values
-	name   string // of the group
+	keys   []requirement // without values
+	name   string        // of the group
 	filter map[uint64][]entry[T]
 }
 
@@ -31,8 +30,8 @@ type entry[T comparable] struct {
 	t     T
 }
 
-// Add puts c in, found as t. Filters without conditions match nothing. The same
-// c under two t, or t with two c, are two.
+// Add adds c under t. Filters without conditions match nothing. The same c under two t, or t
+// with two c, count as two.
 func (x *Index[T]) Add(c *Correlation, t T) {
 	if x.byKeys == nil {
 		x.seed, x.byKeys = maphash.MakeSeed(), map[string]int{}
@@ -50,7 +49,7 @@ func (x *Index[T]) Add(c *Correlation, t T) {
 	x.count++
 }
 
-// Remove takes out one that Add put in with an equal c and t, if there is one.
+// Remove removes one filter that was added with an equal c and t, if there is one.
 func (x *Index[T]) Remove(c *Correlation, t T) {
 	name, _, wants := parts(c)
 	i, ok := x.byKeys[name]
@@ -80,11 +79,11 @@ func (x *Index[T]) Remove(c *Correlation, t T) {
 	delete(x.byKeys, name)
 }
 
-// Len is how many are in.
+// Len returns the number of filters.
 func (x *Index[T]) Len() int { return x.count }
 
-// Match calls found with the t of each filter that matches m, in no order that
-// means anything. found must not change x.
+// Match calls found with the t of each filter that matches m, in no particular order. found
+// must not change x.
 func (x *Index[T]) Match(m *Message, found func(T)) {
 	var few [8]value.Value // no allocation for filters of common size
 	for _, g := range x.groups {
@@ -119,13 +118,13 @@ func (x *Index[T]) hash(values []value.Value) uint64 {
 	return h
 }
 
-// parts are the properties that c looks at, a name for the set of them, and
-// what it wants there. Names that differ only in case are different: which of
-// them a message is asked for decides what is found (MSG-4).
-func parts(c *Correlation) (name string, keys []need, wants []value.Value) {
+// parts returns the properties that c uses, a name for the set of them, and the values it
+// requires. Names that differ only in case are different: the case decides which property of a
+// message is found (MSG-4).
+func parts(c *Correlation) (name string, keys []requirement, wants []value.Value) {
 	var b []byte
 	for _, n := range c.conditions() {
-		if n.own {
+		if n.application {
 			b = append(b, 0xff)
 			b = binary.AppendUvarint(b, uint64(len(n.name)))
 			b = append(b, n.name...)

@@ -18,7 +18,7 @@ func matches(x *filter.Index[int], m *filter.Message) map[int]int {
 	return found
 }
 
-// FILT-18: what Match does depends on the sets of keys, not on the filters.
+// FILT-18: the cost of Match depends on the sets of keys, not on the filters.
 func TestIndexOfMany(t *testing.T) {
 	var x filter.Index[int]
 	for i := range 100_000 {
@@ -44,7 +44,7 @@ func TestIndexOfMany(t *testing.T) {
 	}
 }
 
-// FILT-18: filters with the same hash are told apart.
+// FILT-18: filters with the same hash are distinguished.
 func TestIndexCollisions(t *testing.T) {
 	const n = 20
 	var x filter.Index[int]
@@ -66,7 +66,7 @@ func TestIndexCollisions(t *testing.T) {
 	}
 }
 
-// Random filters and messages, found by the index and one by one.
+// Random filters and messages, matched by the index and one by one.
 func TestIndexAgainstMatches(t *testing.T) {
 	d := drawer{rand.New(rand.NewPCG(18, 1))}
 	names := []string{"a", "A", "b", "c"}
@@ -105,7 +105,7 @@ func TestIndexAgainstMatches(t *testing.T) {
 			in = append(in[:i], in[i+1:]...)
 		case n == 8:
 			c, before := draw(), x.Len()
-			x.Remove(c, 99) // not there
+			x.Remove(c, 99) // not in the index
 			if x.Len() != before {
 				t.Fatalf("step %d: something else was removed", step)
 			}

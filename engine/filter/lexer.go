@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// A sort is what a token is.
-type sort uint8
+// A tokenKind is the kind of a token.
+type tokenKind uint8
 
 const (
-	endToken   sort = iota
-	badToken        // nothing of the language; the token's text says why
-	wordToken       // a keyword or a plain name
-	nameToken       // a name in brackets or double quotes
-	paramToken      // @name; the token's text has the @
+	endToken   tokenKind = iota
+	badToken             // not part of the language; the token's text is the reason
+	wordToken            // a keyword or a plain name
+	nameToken            // a name in brackets or double quotes
+	paramToken           // @name; the token's text has the @
 	integerToken
 	numberToken // with a point or an exponent
 	textToken
@@ -23,18 +23,18 @@ const (
 
 // A token is a piece of text. All offsets are in bytes.
 type token struct {
-	sort     sort
+	sort     tokenKind
 	from, to int
-	text     string // without the quotes, and what was doubled single
+	text     string // without quotes, and doubled quotes single
 }
 
-// A lexer cuts a text into tokens.
+// A lexer splits a text into tokens.
 type lexer struct {
 	in string
 	at int
 }
 
-// tokens are all those of in. The last is endToken or badToken, and no other is.
+// tokens returns all tokens of in. The last is endToken or badToken, and no other is.
 func tokens(in string) []token {
 	l := lexer{in: in}
 	var all []token
@@ -47,7 +47,7 @@ func tokens(in string) []token {
 	}
 }
 
-// rune is the one at l.at and its size, zero at the end.
+// rune returns the rune at l.at and its size, zero at the end.
 func (l *lexer) rune() (rune, int) {
 	if l.at == len(l.in) {
 		return 0, 0
@@ -55,7 +55,7 @@ func (l *lexer) rune() (rune, int) {
 	return utf8.DecodeRuneInString(l.in[l.at:])
 }
 
-// while moves on as long as ok holds.
+// while advances as long as ok holds.
 func (l *lexer) while(ok func(rune) bool) {
 	for {
 		r, size := l.rune()
@@ -69,13 +69,13 @@ func (l *lexer) while(ok func(rune) bool) {
 func (l *lexer) next() token {
 	l.while(unicode.IsSpace)
 	from := l.at
-	cut := func(s sort) token { return token{s, from, l.at, l.in[from:l.at]} }
+	cut := func(s tokenKind) token { return token{s, from, l.at, l.in[from:l.at]} }
 	r, size := l.rune()
 	switch {
 	case size == 0:
 		return token{sort: endToken, from: from, to: from}
 	case r == '\'':
-		return l.quoted(textToken, '\'', "The text is not closed: a ' is missing.")
+		return l.quoted(textToken, '\'', "The string is not closed: a ' is missing.")
 	case r == '"':
 		return l.quoted(nameToken, '"', `The name is not closed: a " is missing.`)
 	case r == '[':
@@ -86,11 +86,11 @@ func (l *lexer) next() token {
 	case r == '@':
 		l.at += size
 		if r, _ := l.rune(); !unicode.IsLetter(r) {
-			return token{badToken, from, l.at, "After @ belongs the name of a parameter."}
+			return token{badToken, from, l.at, "The name of a parameter must follow @."}
 		}
 		l.while(inName)
 		return cut(paramToken)
-	case digit(r):
+	case digit(r), r == '.' && l.fraction():
 		return l.number()
 	}
 	for _, s := range [...]string{"<>", "<=", ">=", "!=", "=", "<", ">", "+", "-", "*", "/", "%", "(", ")", ",", ".", ";"} {
@@ -101,13 +101,13 @@ func (l *lexer) next() token {
 	}
 	why := "This character has no meaning here."
 	if r == '_' {
-		why = "A name starts with a letter; others are written in [brackets]."
+		why = "A name must start with a letter. Write other names in [brackets]."
 	}
 	return token{badToken, from, from + size, why}
 }
 
-// quoted reads up to mark, where two of them stand for one.
-func (l *lexer) quoted(s sort, mark byte, open string) token {
+// quoted reads up to mark, where two marks stand for one.
+func (l *lexer) quoted(s tokenKind, mark byte, open string) token {
 	from := l.at
 	l.at++
 	for start := l.at; ; l.at += 2 {
@@ -123,7 +123,7 @@ func (l *lexer) quoted(s sort, mark byte, open string) token {
 		inside := l.in[start:l.at]
 		l.at++
 		if s == nameToken && inside == "" {
-			return token{badToken, from, l.at, "A name must have a character at least."}
+			return token{badToken, from, l.at, "A name must have at least one character."}
 		}
 		m := string(mark)
 		return token{s, from, l.at, strings.ReplaceAll(inside, m+m, m)}
@@ -133,7 +133,7 @@ func (l *lexer) quoted(s sort, mark byte, open string) token {
 func (l *lexer) number() token {
 	from, s := l.at, integerToken
 	l.while(digit)
-	if rest := l.in[l.at:]; len(rest) > 1 && rest[0] == '.' && digit(rune(rest[1])) {
+	if rest := l.in[l.at:]; rest != "" && rest[0] == '.' {
 		s = numberToken
 		l.at++
 		l.while(digit)
@@ -145,15 +145,22 @@ func (l *lexer) number() token {
 			l.at++
 		}
 		if r, _ := l.rune(); !digit(r) {
-			return token{badToken, from, l.at, "After the E of a number belong digits."}
+			return token{badToken, from, l.at, "Digits must follow the E of a number."}
 		}
 		l.while(digit)
 	}
 	if r, _ := l.rune(); inName(r) {
 		l.while(inName)
-		return token{badToken, from, l.at, "This is not a number, and a name starts with a letter."}
+		return token{badToken, from, l.at, "This is not a number, and a name must start with a letter."}
 	}
 	return token{s, from, l.at, l.in[from:l.at]}
+}
+
+// fraction reports whether a point begins a number, as in .5: digits follow it, and there is
+// no name before it whose property it could separate.
+func (l *lexer) fraction() bool {
+	before, _ := utf8.DecodeLastRuneInString(l.in[:l.at])
+	return l.at+1 < len(l.in) && digit(rune(l.in[l.at+1])) && !inName(before) && before != ']' && before != '"'
 }
 
 func digit(r rune) bool { return r >= '0' && r <= '9' }

@@ -6,11 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// A like is a pattern of LIKE (FILT-22), ready to be matched. The time that
-// takes grows with the text; where a _ stands between two %, with the text times
-// what is between them over 64.
+// A like is a compiled pattern of LIKE (FILT-22). Matching takes time proportional to the
+// text; with a _ between two %, to the text times the length between them over 64.
 type like struct {
-	pieces []piece // between the %; the first and the last are at the ends of the text
+	pieces []piece // between the %; the first and the last match at the ends of the text
 }
 
 // A piece of a pattern matches as many characters as it has.
@@ -23,8 +22,8 @@ type piece struct {
 // wildcard is the rune for _ in a pattern.
 const wildcard rune = -1
 
-// decodeRune is the first character of s. Bytes that are not UTF-8 are
-// characters too, each unlike all others.
+// decodeRune returns the first character of s. Bytes that are not UTF-8 are characters too,
+// each different from all others.
 func decodeRune(s string) (rune, int) {
 	r, size := utf8.DecodeRuneInString(s)
 	if r == utf8.RuneError && size == 1 {
@@ -33,11 +32,11 @@ func decodeRune(s string) (rune, int) {
 	return r, size
 }
 
-// newLike makes a pattern ready, or says what it does wrong. Neither pattern
-// nor escape is unknown.
+// newLike compiles a pattern, or returns what is wrong with it. Neither pattern nor escape is
+// unknown.
 func newLike(pattern, escape datum, escaped bool) (l *like, why string) {
 	if pattern.class != textual {
-		return nil, "has a pattern of type " + pattern.value.Kind().String() + ", which must be a text"
+		return nil, "has a pattern of type " + pattern.value.Kind().String() + ", but needs a string"
 	}
 	esc := wildcard
 	if escaped {
@@ -78,7 +77,7 @@ func newLike(pattern, escape datum, escaped bool) (l *like, why string) {
 	return l, ""
 }
 
-// add puts a piece to the others. An empty one between two % says nothing.
+// add appends a piece. It drops an empty one between two %.
 func (l *like) add(runes []rune) {
 	if n := len(l.pieces); n > 1 && len(l.pieces[n-1].runes) == 0 {
 		l.pieces = l.pieces[:n-1]
@@ -117,7 +116,7 @@ func (l *like) matches(s string) bool {
 	return true
 }
 
-// start tells whether s begins with the piece, and how many bytes of s that is.
+// start reports whether s begins with the piece, and returns how many bytes of s that is.
 func (p *piece) start(s string) (n int, ok bool) {
 	if p.literal != "" {
 		return len(p.literal), strings.HasPrefix(s, p.literal)
@@ -132,7 +131,7 @@ func (p *piece) start(s string) (n int, ok bool) {
 	return n, true
 }
 
-// end tells whether s ends with the piece, and how many bytes of s that is.
+// end reports whether s ends with the piece, and returns how many bytes of s that is.
 func (p *piece) end(s string) (n int, ok bool) {
 	if p.literal != "" {
 		return len(p.literal), strings.HasSuffix(s, p.literal)
@@ -148,7 +147,7 @@ func (p *piece) end(s string) (n int, ok bool) {
 	return n, true
 }
 
-// find is the end of the first place in s that matches the piece.
+// find returns the end of the first part of s that matches the piece.
 func (p *piece) find(s string) (end int, ok bool) {
 	if p.search != nil {
 		return p.search.find(s)

@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// characters are what _ counts: code points, and bytes that are part of none.
+// characters returns what _ counts: code points, and bytes that are part of none.
 func characters(s string) []string {
 	var all []string
 	for s != "" {
@@ -21,8 +21,8 @@ func characters(s string) []string {
 	return all
 }
 
-// naiveLike is LIKE by the book, in a table of which beginnings match which.
-// Not ok is an escape at the end.
+// naiveLike is LIKE by the book, with a table of which prefixes match which. ok is false for
+// an escape at the end.
 func naiveLike(s, pattern, escape string) (match, ok bool) {
 	type step struct {
 		any, run bool
@@ -63,8 +63,7 @@ func naiveLike(s, pattern, escape string) (match, ok bool) {
 	return table[len(steps)][len(text)], true
 }
 
-// checkLike compares LIKE with naiveLike, as the pattern of a constant and as
-// that of a property.
+// checkLike compares LIKE with naiveLike, with the pattern as a constant and as a property.
 func checkLike(t *testing.T, s, pattern, escape string) {
 	t.Helper()
 	quote := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
@@ -114,7 +113,7 @@ func TestLikeAgainstTable(t *testing.T) {
 	}
 }
 
-// What a matcher that goes back would not finish in years.
+// Patterns that a backtracking matcher would not finish in years.
 func TestLikeEnds(t *testing.T) {
 	text := strings.Repeat("a", 60_000)
 	for _, pattern := range []string{
@@ -129,7 +128,7 @@ func TestLikeEnds(t *testing.T) {
 			t.Errorf("FILT-22 %.10s… matches: %v, %v", pattern, ok, err)
 		}
 	}
-	// A pattern as long as a property may be needs memory in proportion.
+	// A pattern as long as a property may be takes memory in proportion.
 	var wide strings.Builder
 	for r := rune(0x4e00); wide.Len() < 60_000; r++ {
 		wide.WriteRune(r)

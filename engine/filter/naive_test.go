@@ -10,13 +10,12 @@ import (
 	"mayfly/engine/value"
 )
 
-// A second evaluator, written from the specification and the package's comment
-// for clarity alone. It works on trees of its own, which it writes as text for
-// the real one.
+// This is a second evaluator, written from the specification and the package's comment for
+// clarity alone. It works on trees of its own, which it formats as text for the real one.
 
-// The values of the naive evaluator: nil (unknown), bool, *big.Int, float32,
-// float64, exact (a decimal), string, instant, duration and value.Value for
-// what can only be equal.
+// These are the values of the naive evaluator: nil (unknown), bool, *big.Int, float32,
+// float64, exact (a decimal), string, instant, duration, and value.Value for values that can
+// only be equal.
 type (
 	exact    float64
 	instant  struct{ ticks *big.Int } // since 0001
@@ -29,9 +28,9 @@ var errNaive = errors.New("cannot be evaluated")
 type node struct {
 	op   string // "and", "or", "not", a comparison, "in", "like", "exists", "null", "flag"; "+", "-", …, "neg", "pos", "prop", "sys", "const", "p"
 	args []*node
-	not  bool        // of in, like and null
-	name string      // of prop, sys, exists and null
-	v    value.Value // of const
+	not  bool        // for in, like and null
+	name string      // for prop, sys, exists and null
+	v    value.Value // for const
 }
 
 type world struct {
@@ -94,7 +93,7 @@ func naive(v value.Value) any {
 		t := big.NewInt(ms)
 		t.Add(t, big.NewInt(62_135_596_800_000))
 		return instant{t.Mul(t, big.NewInt(10_000))}
-	case value.DateTimeOffset:
+	case value.DateTimeOffset, value.DateTime:
 		t, _ := v.Ticks()
 		return instant{big.NewInt(t)}
 	case value.Timespan:
@@ -104,7 +103,7 @@ func naive(v value.Value) any {
 	return v
 }
 
-// truth is true, false or nil.
+// truth returns true, false or nil.
 func (n *node) truth(w world) (any, error) {
 	switch n.op {
 	case "and", "or":
@@ -234,7 +233,7 @@ func ordered(v any) bool {
 	}
 }
 
-// relate is "<", "=", ">", "nan" or "differ".
+// relate returns "<", "=", ">", "nan" or "differ".
 func relate(a, b any) string {
 	sign := func(c int) string { return [...]string{"<", "=", ">"}[c+1] }
 	if x, y, _, ok := meet(a, b); ok {
@@ -274,8 +273,8 @@ func relate(a, b any) string {
 	return "differ"
 }
 
-// meet is two numbers with a fraction among them as floating point; small says
-// that they are floats. Not ok is anything else.
+// meet converts two numbers, at least one with a fraction, to floating point; small means that
+// they are floats. ok is false for anything else.
 func meet(a, b any) (x, y float64, small, ok bool) {
 	rank := func(v any) int {
 		switch v.(type) {

@@ -5,31 +5,33 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"mayfly/engine/shorten"
 	"mayfly/engine/value"
 )
 
 // maxDepth is how many brackets may be open.
 const maxDepth = 100
 
-// A parser reads by recursive descent and never goes back. After the first
-// mistake it sees nothing but the end of the text, so that everything returns.
+// A parser uses recursive descent and never backtracks. After the first mistake it sees only
+// the end of the text, so that everything returns.
 type parser struct {
-	in       string
-	tokens   []token
-	params   value.Properties
-	depth    int
-	inTarget bool // what an action changes is being read
-	last     int  // where the last token ended, in bytes
-	late     bool
-	err      *SyntaxError
+	in        string
+	tokens    []token
+	params    value.Properties
+	depth     int
+	inTarget  bool // the target of an action is being read
+	last      int  // where the last token ended, in bytes
+	late      bool
+	between   bool // BETWEEN is allowed, as in selectors of JMS
+	fixedLike bool // a pattern of LIKE must be constant, as in all selectors
+	err       *SyntaxError
 }
 
-// A part is what has been read: a condition, or an expression that may still
-// come to stand for one.
+// A part is a parsed condition, or an expression that may still become one.
 type part struct {
-	cond  condition // nil: an expression
+	cond  condition // nil for an expression
 	expr  expr
-	place place
+	place textRange
 }
 
 func newParser(in string, params value.Properties) *parser {
@@ -38,7 +40,7 @@ func newParser(in string, params value.Properties) *parser {
 
 func (p *parser) token() token { return p.tokens[0] }
 
-// peek is the token after the next.
+// peek returns the token after the next.
 func (p *parser) peek() token {
 	if len(p.tokens) > 1 {
 		return p.tokens[1]
@@ -52,26 +54,28 @@ func (p *parser) advance() {
 	}
 }
 
-// since is the text from a token to the last one that was read.
-func (p *parser) since(from token) place { return place{p.in, from.from, max(p.last, from.from)} }
+// rangeFrom returns the text from a token to the last one that was read.
+func (p *parser) rangeFrom(from token) textRange {
+	return textRange{p.in, from.from, max(p.last, from.from)}
+}
 
-// fail notes the first mistake.
-func (p *parser) fail(e SyntaxError, at place) {
+// fail records the first mistake.
+func (p *parser) fail(e SyntaxError, at textRange) {
 	if p.err == nil {
 		e.Pos = utf8.RuneCountInString(p.in[:at.from])
-		e.Found = shorten(at.text())
+		e.Found = shorten.To(at.text(), 40)
 		p.err = &e
 	}
 	p.tokens = []token{{sort: endToken, from: len(p.in), to: len(p.in)}}
 }
 
-// refuse says what is wrong with what stands at a place.
-func (p *parser) refuse(at place, why string) { p.fail(SyntaxError{Text: why}, at) }
+// refuse records what is wrong with the text at a place.
+func (p *parser) refuse(at textRange, why string) { p.fail(SyntaxError{Text: why}, at) }
 
-// expected says what the next token should have been.
+// expected records what the next token should have been.
 func (p *parser) expected(what string) {
 	t := p.token()
-	at := place{p.in, t.from, t.to}
+	at := textRange{p.in, t.from, t.to}
 	if t.sort == badToken {
 		p.refuse(at, t.text)
 		return
@@ -88,7 +92,7 @@ func isWord(t token, keyword string) bool {
 
 func isSign(t token, s string) bool { return t.sort == signToken && t.text == s }
 
-// word reads a keyword if it is next, sign a sign.
+// word reads a keyword if it is next, and sign a sign.
 func (p *parser) word(keyword string) bool {
 	is := p.atWord(keyword)
 	if is {
@@ -111,18 +115,18 @@ func (p *parser) needSign(s, what string) {
 	}
 }
 
-// open and shut count open brackets.
-func (p *parser) open() {
+// openBracket and shut count open brackets.
+func (p *parser) openBracket() {
 	if p.depth++; p.depth > maxDepth {
 		t := p.token()
-		p.refuse(place{p.in, t.from, t.to}, fmt.Sprintf("There are more than %d brackets open.", maxDepth))
+		p.refuse(textRange{p.in, t.from, t.to}, fmt.Sprintf("More than %d brackets are open.", maxDepth))
 	}
 }
 
-func (p *parser) shut() { p.depth-- }
+func (p *parser) closeBracket() { p.depth-- }
 
-// reserved tells that a word is no name unless it is in brackets or quotes.
-func reserved(s string) bool {
+// isReserved reports whether a word is a name only in brackets or quotes.
+func isReserved(s string) bool {
 	for _, k := range [...]string{"AND", "OR", "NOT", "IN", "IS", "NULL", "LIKE", "ESCAPE", "EXISTS", "TRUE", "FALSE"} {
 		if strings.EqualFold(s, k) {
 			return true
@@ -131,7 +135,7 @@ func reserved(s string) bool {
 	return false
 }
 
-// asExpr is a part as an expression, which a condition is not.
+// asExpr returns a part as an expression, and refuses a condition.
 func (p *parser) asExpr(x part) expr {
 	if x.cond != nil {
 		p.refuse(x.place, "A value is needed here, not a condition.")
@@ -140,7 +144,7 @@ func (p *parser) asExpr(x part) expr {
 	return x.expr
 }
 
-// asCondition is a part as a condition, which only some expressions can be.
+// asCondition returns a part as a condition, which only some expressions can be.
 func (p *parser) asCondition(x part) condition {
 	if x.cond != nil {
 		return x.cond
@@ -149,11 +153,11 @@ func (p *parser) asCondition(x part) condition {
 	switch e := x.expr.(type) {
 	case *constant:
 		can = e.datum.class == boolean || e.datum.class == unknown
-	case *own, *computed, *unbound:
+	case *applicationProperty, *namedProperty, *missingParameter:
 		can = true
 	}
 	if !can {
 		p.refuse(x.place, "A condition is needed here, not a value.")
 	}
-	return &flag{x.expr, x.place}
+	return &booleanCondition{x.expr, x.place}
 }

@@ -13,7 +13,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// Random filters and messages, for which both evaluators must agree.
+// Both evaluators must agree on random filters and messages.
 
 type drawer struct{ *rand.Rand }
 
@@ -26,7 +26,7 @@ var (
 
 const themes = 6
 
-// value draws one that others of its theme can be compared with.
+// value draws one that is comparable with others of its theme.
 func (d drawer) value(theme int) value.Value {
 	switch theme {
 	case 0:
@@ -299,7 +299,7 @@ func (p *printer) name(name string) string {
 	}
 }
 
-// constant writes a literal if there is one that is an atom, else a parameter.
+// constant writes a literal if there is an atomic one, else a parameter.
 func (p *printer) constant(v value.Value) string {
 	text := v.Text()
 	switch v.Kind() {
@@ -321,7 +321,7 @@ func (p *printer) constant(v value.Value) string {
 	return name
 }
 
-// elementary are the conditions of a tree that have none inside.
+// elementary returns the conditions of a tree that contain none.
 func elementary(n *node) []*node {
 	if n.op != "and" && n.op != "or" && n.op != "not" {
 		return []*node{n}
@@ -357,7 +357,7 @@ func TestAgainstNaive(t *testing.T) {
 		text := p.print(tree, 0)
 		f, err := filter.ParseSQL(text, p.params)
 		if e := new(filter.SyntaxError); errors.As(err, &e) && strings.HasPrefix(e.Text, "This LIKE") {
-			refused++ // a constant pattern or escape, which fails always
+			refused++ // a constant pattern or escape that always fails
 			continue
 		} else if err != nil {
 			t.Fatalf("%s\n%v", text, err)

@@ -1,10 +1,9 @@
 package filter
 
-// A Result is what became of a condition.
+// A Result is the result of a condition.
 type Result uint8
 
-// The results: the three of the logic (FILT-29), and that it could not be
-// evaluated.
+// The results are the three of the logic (FILT-29), and a failed evaluation.
 const (
 	False Result = iota
 	Unknown
@@ -16,7 +15,7 @@ func (r Result) String() string {
 	return [...]string{"false", "unknown", "true", "error"}[r]
 }
 
-// not is NOT r.
+// not returns NOT r.
 func (r Result) not() Result {
 	if r == Failed {
 		return Failed

@@ -1,13 +1,13 @@
 package filter
 
-// A search finds a piece of a pattern by keeping, as one bit for each character
-// of the piece, whether the characters up to there fit the text up to here. Its
-// size grows with the piece, whatever is in it.
+// A search finds a piece of a pattern by keeping one bit for each character of the piece:
+// whether the characters up to it match the text up to the present position. Its size is
+// proportional to the piece, whatever its contents.
 type search struct {
 	length int
-	any    []uint64          // where a wildcard is
-	dense  map[rune][]uint64 // where a frequent character is, or a wildcard
-	rare   map[rune][]int    // where others are
+	any    []uint64          // positions of wildcards
+	dense  map[rune][]uint64 // positions of a frequent character, or a wildcard
+	rare   map[rune][]int    // positions of other characters
 }
 
 func newSearch(runes []rune) *search {
@@ -34,7 +34,7 @@ func newSearch(runes []rune) *search {
 	return f
 }
 
-// find is the end of the first place in s that fits the piece.
+// find returns the end of the first part of s that matches the piece.
 func (f *search) find(s string) (end int, ok bool) {
 	words := len(f.any)
 	var few [32]uint64 // no allocation for pieces of common length

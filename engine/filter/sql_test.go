@@ -5,12 +5,13 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"mayfly/engine/filter"
 	"mayfly/engine/value"
 )
 
-// sqlCase is a filter and what it is of the test's message.
+// sqlCase is a filter and its result for the test's message.
 type sqlCase struct {
 	text string
 	want filter.Result
@@ -23,8 +24,7 @@ const (
 	E = filter.Failed
 )
 
-// judge finds out all of a filter's result from which of it and its opposite
-// match.
+// judge determines a filter's result from whether it and its negation match.
 func judge(t *testing.T, text string, params value.Properties, m *filter.Message) filter.Result {
 	t.Helper()
 	matches := func(text string) (bool, error) {
@@ -138,6 +138,20 @@ func TestSQL(t *testing.T) {
 			{"sys.ReplyToSessionId = 'rs1'", T}, {"sys.Label = 'l1'", T}, {"sys.Subject = 'l1'", T}, {"sys.To = 't1'", T}, {"sys.ContentType = 'ct1'", T},
 			{"sys.SequenceNumber = 7", T}, {"sys.EnqueuedSequenceNumber = 5", T}, {"sys.PartitionKey = 'pk1'", T}, {"sys.EnqueuedTimeUtc > when", T}, {"Label = 'l1'", U},
 		}},
+		{"FILT-21 what the broker knows", &filter.Message{
+			SequenceNumber: 3, EnqueuedTime: 1000, ExpiresAt: 61_000, TimeToLive: time.Minute, ScheduledFor: 500, Size: 77, ViaPartitionKey: "v", DeadLetterSource: "q", DeliveryCount: 2, State: 1,
+			Properties: props("minute", value.OfTimespan(600_000_000), "when", value.OfTimestamp(61_000), "then", value.OfTimestamp(500)),
+		}, []sqlCase{
+			{"sys.TimeToLive = minute", T}, {"sys.TimeToLive < minute", F}, {"sys.ExpiresAtUtc = when", T}, {"sys.ExpiresAtUtc - sys.TimeToLive = sys.EnqueuedTimeUtc", T}, {"sys.ScheduledEnqueueTimeUtc = then", T}, {"sys.scheduledenqueuetime IS NULL", F},
+			{"sys.ViaPartitionKey = 'v'", T}, {"sys.DeadLetterSource = 'q'", T}, {"sys.DeliveryCount = 2", T}, {"sys.State = 1", T}, {"sys.Size > 76", T}, {"sys.ForcePersistence = FALSE", T}, {"sys.LockedUntilUtc IS NULL AND sys.LockToken IS NULL", T}, {"EXISTS(sys.LockToken)", F}, {"sys.LockToken = 'x'", U},
+		}},
+		{"FILT-21 what it does not know", &filter.Message{Properties: props("long", value.OfTimespan(math.MaxInt64))}, []sqlCase{
+			{"sys.TimeToLive = long", T}, {"sys.ExpiresAtUtc IS NULL", T}, {"sys.ScheduledEnqueueTimeUtc IS NULL", T}, {"sys.Size IS NULL", T}, {"sys.DeliveryCount = 0", T}, {"sys.State = 0", T}, {"sys.DeadLetterSource = 'q'", U}, {"EXISTS(sys.ViaPartitionKey)", F},
+		}},
+		{"FILT-34", m, []sqlCase{ // the published grammar, where ours was narrower
+			{"NOT" + " NOT a = 1", T}, {"NOT" + strings.Repeat(" NOT", 2) + " a = 1", F}, {"NOT" + " NOT gone", U}, {"a = 1 AND NOT" + " NOT (a = 2)", F}, {"- -a = 1", T}, {"-+-a = 1", T}, {"--9223372036854775807 > 0", T}, {"- -(a) + 1 = 2", T}, {"-9223372036854775808 < 0", T},
+			{"[sys].Label = 'l1'", T}, {"\"SYS\".[label] = 'l1'", T}, {"[user].a = 1", T}, {"[sys] IS NULL", T}, {"a * .5 = 0.5", T}, {"a + 1. = 2", T}, {".5E1 = 5", T}, {"1.E1 = 10", T}, {"a>.5", T}, {"a IN(.5,1.)", T},
+		}},
 		{"FILT-22", m, []sqlCase{
 			{"'abc' LIKE 'a%'", T}, {"'abc' LIKE '%c'", T}, {"'abc' LIKE 'b'", F}, {"'abc' LIKE '%b%'", T}, {"'abc' LIKE 'a_c'", T}, {"'ac' LIKE 'a_c'", F}, {"'aéc' LIKE 'a_c'", T},
 			{"'abc' LIKE 'abc%'", T}, {"'' LIKE '%'", T}, {"'' LIKE ''", T}, {"'' LIKE '_'", F}, {"'a' LIKE ''", F}, {"'a' LIKE '__'", F},
@@ -169,6 +183,9 @@ func TestSQL(t *testing.T) {
 		}},
 		{"FILT-26 decimals that are not canonical", &filter.Message{Properties: props("inf", value.OfDecimal32(0x78000001), "less", value.OfDecimal32(0xf8000001), "nan", value.OfDecimal32(0x7c000001), "minusNaN", value.OfDecimal32(0xfc000000), "large", value.OfDecimal32(0x6fffffff), "d64", value.OfDecimal64(0x7800000000000001))}, []sqlCase{
 			{"inf > 1E300", T}, {"less < -1E300", T}, {"nan = nan", F}, {"minusNaN <> minusNaN", T}, {"large = 0", T}, {"d64 = inf", T}, {"1 / large = 1", E},
+		}},
+		{"FILT-33", &filter.Message{Properties: props("net", value.OfDecimal128([16]byte{0x0c, 0x40, 15: 5}), "minus", value.OfDecimal128([16]byte{0x8c, 0x3e, 15: 55}), "ieee", value.OfDecimal128([16]byte{0x30, 0x40, 15: 5}))}, []sqlCase{
+			{"net > 4 AND net < 6", T}, {"net = 5", T}, {"ieee = 5", T}, {"net = ieee", T}, {"minus = -5.5", T}, {"net + minus = -0.5", T}, {"net IN (4, 5)", T}, {"net <> 5", F},
 		}},
 		{"FILT-26 texts", m, []sqlCase{
 			{"color + '!' = 'red!'", T}, {"sym + uri = 'redred'", T}, {"char + 'x' = 'éx'", T}, {"'it''s' = 'it' + '''' + 's'", T}, {"'a' < 'b'", T}, {"'B' < 'a'", T}, {"'a' < 'aa'", T}, {"'ä' > 'z'", T}, {"sym = 'red'", T}, {"uri = color", T}, {"char = 'é'", T}, {"'a' >= 'a'", T}, {"'a' > 'a'", F}, {"'a' <= 'b'", T},
@@ -215,8 +232,8 @@ func TestParameters(t *testing.T) {
 	})
 }
 
-// The tables of the logic, with operands of every kind that can be true, false
-// or unknown.
+// The truth tables of the logic, with operands of every kind that can be true, false or
+// unknown.
 func TestTruthTables(t *testing.T) {
 	m := &filter.Message{Properties: props("t", true, "f", false, "n", nil, "a", 1)}
 	operands := map[filter.Result][]string{
@@ -224,7 +241,7 @@ func TestTruthTables(t *testing.T) {
 		F: {"FALSE", "f", "a = 2", "EXISTS(z)", "(NOT t)", "a IS NULL"},
 		U: {"NULL", "n", "z", "z = 1", "(NOT z)", "a = n", "z IN (1)", "z LIKE 'x'"},
 	}
-	// As the specification writes them.
+	// As in the specification.
 	for _, row := range []struct{ a, b, and, or, not filter.Result }{
 		{T, T, T, T, F}, {T, F, F, T, F}, {T, U, U, T, F}, {F, F, F, F, T}, {F, U, F, U, T}, {U, U, U, U, U},
 	} {
@@ -268,23 +285,23 @@ func TestEvaluationErrors(t *testing.T) {
 		"TRUE AND a / 0 = 1":          "a / 0 at character 10 divides by zero.",
 		"a + s = 1":                   "a + s at character 1 cannot be computed from int and string.",
 		"1 + (a - s) = 1":             "a - s at character 6 cannot be computed from int and string.",
-		"-s = 1":                      "-s at character 1 has no opposite, being of type string.",
-		"+s = 1":                      "+s at character 1 has no sign, being of type string.",
-		"s":                           "s at character 1 stands as a condition, which a value of type string is not.",
-		"x = @who":                    "@who at character 5 is a parameter that the rule gives no value for.",
-		"p(a) = 1":                    "p(a) at character 1 needs a text for the name, not int.",
-		"s LIKE a":                    "s LIKE a at character 1 has a pattern of type int, which must be a text.",
+		"-s = 1":                      "-s at character 1 cannot be negated, because it is of type string.",
+		"+s = 1":                      "+s at character 1 cannot have a sign, because it is of type string.",
+		"s":                           "s at character 1 must be a condition, not a value of type string.",
+		"x = @who":                    "@who at character 5 is a parameter without a value in the rule.",
+		"p(a) = 1":                    "p(a) at character 1 needs a string as the name, not int.",
+		"s LIKE a":                    "s LIKE a at character 1 has a pattern of type int, but needs a string.",
 		"s LIKE s ESCAPE 'a' + 'b'":   "s LIKE s ESCAPE 'a' + 'b' at character 1 has an escape that is not one character.",
 		"'é' LIKE s ESCAPE s":         "'é' LIKE s ESCAPE s at character 1 has a pattern that ends with its escape character.",
-		"9223372036854775807 * 4 = a": "9223372036854775807 * 4 at character 1 is beyond 64 bits.",
-		"ts + day = ts":               "ts + day at character 1 is too far away.",
-		"ts - -day = ts":              "ts - -day at character 1 is too far away.",
-		"ts - least = ts":             "ts - least at character 1 is too far away.",
-		"ts - old = day":              "ts - old at character 1 is longer than a timespan can be.",
-		"dto + day = dto":             "dto + day at character 1 is too far away.",
-		"-least = day":                "-least at character 1 is longer than a timespan can be.",
-		"day + day = day":             "day + day at character 1 is longer than a timespan can be.",
-		"long + long = s":             "long + long at character 1 makes a text of more than 65536 bytes.",
+		"9223372036854775807 * 4 = a": "9223372036854775807 * 4 at character 1 does not fit into 64 bits.",
+		"ts + day = ts":               "ts + day at character 1 is outside the range of a date.",
+		"ts - -day = ts":              "ts - -day at character 1 is outside the range of a date.",
+		"ts - least = ts":             "ts - least at character 1 is outside the range of a date.",
+		"ts - old = day":              "ts - old at character 1 is outside the range of a timespan.",
+		"dto + day = dto":             "dto + day at character 1 is outside the range of a date.",
+		"-least = day":                "-least at character 1 is outside the range of a timespan.",
+		"day + day = day":             "day + day at character 1 is outside the range of a timespan.",
+		"long + long = s":             "long + long at character 1 makes a string of more than 65536 bytes.",
 	} {
 		t.Run("FILT-31 "+text, func(t *testing.T) {
 			f, err := filter.ParseSQL(text, nil)

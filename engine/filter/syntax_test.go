@@ -12,11 +12,10 @@ import (
 	"mayfly/engine/value"
 )
 
-// What a filter may read of the system's properties, and an action change.
+// These are the system properties that a filter may read, and an action change.
 const (
-	permitted        = changeable + ", SequenceNumber, EnqueuedSequenceNumber, EnqueuedTimeUtc"
-	permittedTargets = changeable + ", ScheduledEnqueueTimeUtc"
-	changeable       = "MessageId, CorrelationId, SessionId, ReplyTo, ReplyToSessionId, Label, To, ContentType, PartitionKey"
+	permitted        = permittedTargets + ", SequenceNumber, EnqueuedSequenceNumber, EnqueuedTimeUtc, ExpiresAtUtc, Size, DeadLetterSource, DeliveryCount, State, LockedUntilUtc, LockToken"
+	permittedTargets = "MessageId, CorrelationId, SessionId, ReplyTo, ReplyToSessionId, Label, To, ContentType, PartitionKey, ViaPartitionKey, TimeToLive, ScheduledEnqueueTimeUtc, ForcePersistence"
 )
 
 func TestSyntaxErrors(t *testing.T) {
@@ -42,7 +41,12 @@ func TestSyntaxErrors(t *testing.T) {
 		"EXISTS a":          {Pos: 7, Found: "a", Want: `"(" and a property`},
 		"EXISTS('a')":       {Pos: 7, Found: "'a'", Want: "a property"},
 		"EXISTS(a = 1)":     {Pos: 9, Found: "=", Want: `")"`},
-		"NOT" + " NOT a":    {Pos: 4, Found: "NOT", Want: "a value"},
+		"NOT" + " NOT":      {Pos: 7, Want: "a value"},
+		"a = -":             {Pos: 5, Want: "a value"},
+		"a = 1 .5":          {Pos: 6, Found: ".5", Want: "AND, OR or the end"},
+		"a .5 = 1":          {Pos: 2, Found: ".5", Want: operators + "the end"},
+		"[a].b = 1":         {Pos: 0, Found: "[a]", Text: "Only sys and user can precede a period. Write a name with a period in [brackets]."},
+		"[sys].Nope = 1":    {Pos: 0, Found: "[sys].Nope", Text: "The specified property 'Nope' does not exist or is not allowed; there are " + permitted + "."},
 		"a = NOT b":         {Pos: 4, Found: "NOT", Want: "a value"},
 		"a AND":             {Pos: 5, Want: "a value"},
 		"and = 1":           {Pos: 0, Found: "and", Want: "a value"},
@@ -50,59 +54,56 @@ func TestSyntaxErrors(t *testing.T) {
 		"newid(1) = a":      {Pos: 6, Found: "1", Want: `")"`},
 		"p() = 1":           {Pos: 2, Found: ")", Want: "a value"},
 		"p('a' = 1":         {Pos: 6, Found: "=", Want: `")"`},
-		"a = --1":           {Pos: 5, Found: "-", Want: "a value"},
 		"a LIKE 'x' ESCAPE": {Pos: 17, Want: "a value"},
 		"a ESCAPE 'x'":      {Pos: 2, Found: "ESCAPE", Want: operators + "the end"},
 		"a; b":              {Pos: 1, Found: ";", Want: operators + "the end"},
-		"1. = a":            {Pos: 1, Found: ".", Want: operators + "the end"},
 		"a = é 'x' OR [b":   {Pos: 6, Found: "'x'", Want: "AND, OR or the end"},
 		"SET a = 1":         {Pos: 4, Found: "a", Want: operators + "the end"},
 		"a = " + strings.Repeat("'x' ", 2) + strings.Repeat("y", 50): {Pos: 8, Found: "'x'", Want: "AND, OR or the end"},
-		"a = 1 " + strings.Repeat("y", 50):                           {Pos: 6, Found: strings.Repeat("y", 39) + "…", Want: "AND, OR or the end"},
+		"a = 1 " + strings.Repeat("y", 50):                           {Pos: 6, Found: strings.Repeat("y", 40) + "…", Want: "AND, OR or the end"},
 
-		"a = 'é":                          {Pos: 4, Found: "'é", Text: "The text is not closed: a ' is missing."},
-		"[a = 1":                          {Pos: 0, Found: "[a = 1", Text: "The name is not closed: a ] is missing."},
-		`a = 1 OR "b`:                     {Pos: 9, Found: `"b`, Text: `The name is not closed: a " is missing.`},
-		"[] = 1":                          {Pos: 0, Found: "[]", Text: "A name must have a character at least."},
-		`"" = 1`:                          {Pos: 0, Found: `""`, Text: "A name must have a character at least."},
-		"a = # 1":                         {Pos: 4, Found: "#", Text: "This character has no meaning here."},
-		"a = \xff":                        {Pos: 4, Found: "\xff", Text: "This character has no meaning here."},
-		"a ! 1":                           {Pos: 2, Found: "!", Text: "This character has no meaning here."},
-		"_a = 1":                          {Pos: 0, Found: "_", Text: "A name starts with a letter; others are written in [brackets]."},
-		"a = @":                           {Pos: 4, Found: "@", Text: "After @ belongs the name of a parameter."},
-		"a = @1":                          {Pos: 4, Found: "@", Text: "After @ belongs the name of a parameter."},
-		"a = 1E+":                         {Pos: 4, Found: "1E+", Text: "After the E of a number belong digits."},
-		"a = 1e":                          {Pos: 4, Found: "1e", Text: "After the E of a number belong digits."},
-		"a = 12ab":                        {Pos: 4, Found: "12ab", Text: "This is not a number, and a name starts with a letter."},
-		"a = 1E999":                       {Pos: 4, Found: "1E999", Text: "The number is too large."},
-		"a = 9223372036854775808":         {Pos: 4, Found: "9223372036854775808", Text: "A whole number is at most 9223372036854775807."},
-		"a = -9223372036854775809":        {Pos: 4, Found: "-9223372036854775809", Text: "A whole number is at most 9223372036854775807."},
-		"sys.Foo='x'":                     {Pos: 0, Found: "sys.Foo", Text: "The specified property 'Foo' does not exist or is not allowed; there are " + permitted + "."},
-		"a = 1 OR EXISTS(SYS.[b c])":      {Pos: 16, Found: "SYS.[b c]", Text: "The specified property 'b c' does not exist or is not allowed; there are " + permitted + "."},
-		"sys.ScheduledEnqueueTimeUtc > a": {Pos: 0, Found: "sys.ScheduledEnqueueTimeUtc", Text: "The specified property 'ScheduledEnqueueTimeUtc' does not exist or is not allowed; there are " + permitted + "."},
-		"order.id = 1":                    {Pos: 0, Found: "order", Text: "Before a point only sys and user can stand; a name with a point in it is written in [brackets]."},
-		"len(a) = 1":                      {Pos: 0, Found: "len", Text: "There is no such function: only newid(), property() and its short form p(), and EXISTS() as a condition."},
-		"(a = 1) = (b = 2)":               {Pos: 0, Found: "(a = 1)", Text: "A value is needed here, not a condition."},
-		"1 + (a = 1) > 1":                 {Pos: 4, Found: "(a = 1)", Text: "A value is needed here, not a condition."},
-		"-(a = 1)":                        {Pos: 1, Found: "(a = 1)", Text: "A value is needed here, not a condition."},
-		"(NOT a) IN (1)":                  {Pos: 0, Found: "(NOT a)", Text: "A value is needed here, not a condition."},
-		"a IN ((b AND c))":                {Pos: 6, Found: "(b AND c)", Text: "A value is needed here, not a condition."},
-		"a LIKE (b OR c)":                 {Pos: 7, Found: "(b OR c)", Text: "A value is needed here, not a condition."},
-		"a = 1 AND 5":                     {Pos: 10, Found: "5", Text: "A condition is needed here, not a value."},
-		"'x'":                             {Pos: 0, Found: "'x'", Text: "A condition is needed here, not a value."},
-		"a + 1 OR b":                      {Pos: 0, Found: "a + 1", Text: "A condition is needed here, not a value."},
-		"NOT -a":                          {Pos: 4, Found: "-a", Text: "A condition is needed here, not a value."},
-		"sys.Label":                       {Pos: 0, Found: "sys.Label", Text: "A condition is needed here, not a value."},
-		"newid() AND a":                   {Pos: 0, Found: "newid()", Text: "A condition is needed here, not a value."},
-		"@number":                         {Pos: 0, Found: "@number", Text: "A condition is needed here, not a value."},
-		"a + 1 IS NULL":                   {Pos: 0, Found: "a + 1", Text: "Only a property can be asked whether it IS NULL."},
-		"1 IS NULL":                       {Pos: 0, Found: "1", Text: "Only a property can be asked whether it IS NULL."},
-		"a LIKE 5":                        {Pos: 7, Found: "5", Text: "This LIKE has a pattern of type long, which must be a text."},
-		"a LIKE 'x' ESCAPE 'xy'":          {Pos: 7, Found: "'x' ESCAPE 'xy'", Text: "This LIKE has an escape that is not one character."},
-		"a LIKE b ESCAPE ''":              {Pos: 7, Found: "b ESCAPE ''", Text: "This LIKE has an escape that is not one character."},
-		"a LIKE b ESCAPE 1":               {Pos: 7, Found: "b ESCAPE 1", Text: "This LIKE has an escape that is not one character."},
-		"a LIKE 1 ESCAPE b":               {Pos: 7, Found: "1 ESCAPE b", Text: "This LIKE has a pattern of type long, which must be a text."},
-		"a LIKE 'x!' ESCAPE '!'":          {Pos: 7, Found: "'x!' ESCAPE '!'", Text: "This LIKE has a pattern that ends with its escape character."},
+		"a = 'é":                     {Pos: 4, Found: "'é", Text: "The string is not closed: a ' is missing."},
+		"[a = 1":                     {Pos: 0, Found: "[a = 1", Text: "The name is not closed: a ] is missing."},
+		`a = 1 OR "b`:                {Pos: 9, Found: `"b`, Text: `The name is not closed: a " is missing.`},
+		"[] = 1":                     {Pos: 0, Found: "[]", Text: "A name must have at least one character."},
+		`"" = 1`:                     {Pos: 0, Found: `""`, Text: "A name must have at least one character."},
+		"a = # 1":                    {Pos: 4, Found: "#", Text: "This character has no meaning here."},
+		"a = \xff":                   {Pos: 4, Found: "\ufffd", Text: "This character has no meaning here."},
+		"a ! 1":                      {Pos: 2, Found: "!", Text: "This character has no meaning here."},
+		"_a = 1":                     {Pos: 0, Found: "_", Text: "A name must start with a letter. Write other names in [brackets]."},
+		"a = @":                      {Pos: 4, Found: "@", Text: "The name of a parameter must follow @."},
+		"a = @1":                     {Pos: 4, Found: "@", Text: "The name of a parameter must follow @."},
+		"a = 1E+":                    {Pos: 4, Found: "1E+", Text: "Digits must follow the E of a number."},
+		"a = 1e":                     {Pos: 4, Found: "1e", Text: "Digits must follow the E of a number."},
+		"a = 12ab":                   {Pos: 4, Found: "12ab", Text: "This is not a number, and a name must start with a letter."},
+		"a = 1E999":                  {Pos: 4, Found: "1E999", Text: "The number is too large."},
+		"a = 9223372036854775808":    {Pos: 4, Found: "9223372036854775808", Text: "A whole number must be at most 9223372036854775807."},
+		"a = -9223372036854775809":   {Pos: 4, Found: "-9223372036854775809", Text: "A whole number must be at most 9223372036854775807."},
+		"sys.Foo='x'":                {Pos: 0, Found: "sys.Foo", Text: "The specified property 'Foo' does not exist or is not allowed; there are " + permitted + "."},
+		"a = 1 OR EXISTS(SYS.[b c])": {Pos: 16, Found: "SYS.[b c]", Text: "The specified property 'b c' does not exist or is not allowed; there are " + permitted + "."},
+		"order.id = 1":               {Pos: 0, Found: "order", Text: "Only sys and user can precede a period. Write a name with a period in [brackets]."},
+		"len(a) = 1":                 {Pos: 0, Found: "len", Text: "Unknown function. Use newid(), property() or its short form p(), or EXISTS() as a condition."},
+		"(a = 1) = (b = 2)":          {Pos: 0, Found: "(a = 1)", Text: "A value is needed here, not a condition."},
+		"1 + (a = 1) > 1":            {Pos: 4, Found: "(a = 1)", Text: "A value is needed here, not a condition."},
+		"-(a = 1)":                   {Pos: 1, Found: "(a = 1)", Text: "A value is needed here, not a condition."},
+		"(NOT a) IN (1)":             {Pos: 0, Found: "(NOT a)", Text: "A value is needed here, not a condition."},
+		"a IN ((b AND c))":           {Pos: 6, Found: "(b AND c)", Text: "A value is needed here, not a condition."},
+		"a LIKE (b OR c)":            {Pos: 7, Found: "(b OR c)", Text: "A value is needed here, not a condition."},
+		"a = 1 AND 5":                {Pos: 10, Found: "5", Text: "A condition is needed here, not a value."},
+		"'x'":                        {Pos: 0, Found: "'x'", Text: "A condition is needed here, not a value."},
+		"a + 1 OR b":                 {Pos: 0, Found: "a + 1", Text: "A condition is needed here, not a value."},
+		"NOT -a":                     {Pos: 4, Found: "-a", Text: "A condition is needed here, not a value."},
+		"sys.Label":                  {Pos: 0, Found: "sys.Label", Text: "A condition is needed here, not a value."},
+		"newid() AND a":              {Pos: 0, Found: "newid()", Text: "A condition is needed here, not a value."},
+		"@number":                    {Pos: 0, Found: "@number", Text: "A condition is needed here, not a value."},
+		"a + 1 IS NULL":              {Pos: 0, Found: "a + 1", Text: "IS NULL can only follow a property."},
+		"1 IS NULL":                  {Pos: 0, Found: "1", Text: "IS NULL can only follow a property."},
+		"a LIKE 5":                   {Pos: 7, Found: "5", Text: "This LIKE has a pattern of type long, but needs a string."},
+		"a LIKE 'x' ESCAPE 'xy'":     {Pos: 7, Found: "'x' ESCAPE 'xy'", Text: "This LIKE has an escape that is not one character."},
+		"a LIKE b ESCAPE ''":         {Pos: 7, Found: "b ESCAPE ''", Text: "This LIKE has an escape that is not one character."},
+		"a LIKE b ESCAPE 1":          {Pos: 7, Found: "b ESCAPE 1", Text: "This LIKE has an escape that is not one character."},
+		"a LIKE 1 ESCAPE b":          {Pos: 7, Found: "1 ESCAPE b", Text: "This LIKE has a pattern of type long, but needs a string."},
+		"a LIKE 'x!' ESCAPE '!'":     {Pos: 7, Found: "'x!' ESCAPE '!'", Text: "This LIKE has a pattern that ends with its escape character."},
 	} {
 		t.Run("FILT-28 "+text, func(t *testing.T) {
 			f, err := filter.ParseSQL(text, props("@number", 1))
@@ -122,9 +123,9 @@ func TestSyntaxErrors(t *testing.T) {
 		}
 	})
 	for text, want := range map[string]string{
-		"a = 1 AMD b": "At character 7 stands AMD, where AND, OR or the end was expected.",
-		"a = ":        "The text ends at character 5, where a value was expected.",
-		"sys.Size":    "The specified property 'Size' does not exist or is not allowed; there are " + permitted + ". See character 1, sys.Size.",
+		"a = 1 AMD b": "Expected AND, OR or the end at character 7, not AMD.",
+		"a = ":        "Expected a value at character 5, where the text ends.",
+		"sys.Body":    "The specified property 'Body' does not exist or is not allowed; there are " + permitted + ". See character 1, sys.Body.",
 	} {
 		if _, err := filter.ParseSQL(text, nil); err == nil || err.Error() != want {
 			t.Errorf("FILT-28 %s: %v\nwant %s", text, err, want)
@@ -132,7 +133,7 @@ func TestSyntaxErrors(t *testing.T) {
 	}
 }
 
-// How deep brackets may be, and that what is long without being deep is not.
+// Brackets have a maximum depth, but no maximum number.
 func TestSyntaxBounds(t *testing.T) {
 	for _, c := range []struct{ before, open, inside, shut string }{
 		{"", "(", "a = 1", ")"}, {"", "(", "a", ")"}, {"x = ", "p(", "'x'", ")"}, {"", "NOT (", "a", ")"}, {"x = ", "-(", "a", ")"}, {"x IN (", "(", "1", ")"},
@@ -142,7 +143,7 @@ func TestSyntaxBounds(t *testing.T) {
 			n := deep - open
 			text := c.before + strings.Repeat(c.open, n) + c.inside + strings.Repeat(c.shut, n) + strings.Repeat(")", open)
 			_, err := filter.ParseSQL(text, nil)
-			if deep == 100 && err != nil || deep > 100 && (err == nil || !strings.HasPrefix(err.Error(), "There are more than 100 brackets open.")) {
+			if deep == 100 && err != nil || deep > 100 && (err == nil || !strings.HasPrefix(err.Error(), "More than 100 brackets are open.")) {
 				t.Errorf("%d times %q: %v", deep, c.open, err)
 			}
 		}
@@ -177,13 +178,13 @@ func TestExplain(t *testing.T) {
 			{From: 0, To: 12, Text: "gone IS NULL", Result: T, Reads: []filter.Reading{missing("gone")}},
 			{From: 16, To: 30, Text: "EXISTS(sys.to)", Result: F, Reads: []filter.Reading{missing("sys.To")}},
 		},
-		"größe": {{From: 0, To: 5, Text: "größe", Result: E, Error: "größe at character 1 stands as a condition, which a value of type int is not.", Reads: []filter.Reading{number}}},
+		"größe": {{From: 0, To: 5, Text: "größe", Result: E, Error: "größe at character 1 must be a condition, not a value of type int.", Reads: []filter.Reading{number}}},
 		"p(name) LIKE 'r%' AND -(größe + größe) / 0 = 1": {
 			{From: 0, To: 17, Text: "p(name) LIKE 'r%'", Result: T, Reads: []filter.Reading{{Name: "name", Value: value.OfString("color")}, {Name: "color", Value: value.OfString("red")}}},
 			{From: 22, To: 46, Text: "-(größe + größe) / 0 = 1", Result: E, Error: "-(größe + größe) / 0 at character 23 divides by zero.", Reads: []filter.Reading{number}},
 		},
 		"sys.SequenceNumber = @x AND name LIKE gone ESCAPE 'x'": {
-			{From: 0, To: 23, Text: "sys.SequenceNumber = @x", Result: E, Error: "@x at character 22 is a parameter that the rule gives no value for.", Reads: []filter.Reading{{Name: "sys.SequenceNumber", Value: value.OfLong(4)}}},
+			{From: 0, To: 23, Text: "sys.SequenceNumber = @x", Result: E, Error: "@x at character 22 is a parameter without a value in the rule.", Reads: []filter.Reading{{Name: "sys.SequenceNumber", Value: value.OfLong(4)}}},
 			{From: 28, To: 53, Text: "name LIKE gone ESCAPE 'x'", Result: U, Reads: []filter.Reading{{Name: "name", Value: value.OfString("color")}, missing("gone")}},
 		},
 	} {

@@ -1,13 +1,15 @@
 package filter
 
 import (
-	"slices"
+	"math"
 	"strings"
+	"time"
 
 	"mayfly/engine/value"
 )
 
-// A system is one of the system properties that SQL can name (FILT-21).
+// A system is one of the system properties that SQL can name (FILT-21): all that the
+// documentation lists for a message.
 type system uint8
 
 const (
@@ -20,19 +22,30 @@ const (
 	sysTo
 	sysContentType
 	sysPartitionKey
-	sysSequenceNumber // it and those below are the broker's: no action may set them
+	sysViaPartitionKey
+	sysTimeToLive // actions may set this one and those above; those above it are texts
+	sysScheduled  // setting it has no effect (SCH-15)
+	sysPersistence
+	sysSequenceNumber // this one and those below are the broker's: no action may set them
 	sysEnqueuedSequenceNumber
 	sysEnqueuedTime
-	sysScheduled // only actions know it, and what they do to it has no effect (SCH-15)
+	sysExpiresAt
+	sysSize
+	sysDeadLetterSource
+	sysDeliveryCount
+	sysState
+	sysLockedUntil // a message has no lock while rules evaluate it
+	sysLockToken
 )
 
 // systemNames are in the order of the constants.
 var systemNames = [...]string{
-	"MessageId", "CorrelationId", "SessionId", "ReplyTo", "ReplyToSessionId", "Label", "To", "ContentType", "PartitionKey",
-	"SequenceNumber", "EnqueuedSequenceNumber", "EnqueuedTimeUtc", "ScheduledEnqueueTimeUtc",
+	"MessageId", "CorrelationId", "SessionId", "ReplyTo", "ReplyToSessionId", "Label", "To", "ContentType", "PartitionKey", "ViaPartitionKey",
+	"TimeToLive", "ScheduledEnqueueTimeUtc", "ForcePersistence",
+	"SequenceNumber", "EnqueuedSequenceNumber", "EnqueuedTimeUtc", "ExpiresAtUtc", "Size", "DeadLetterSource", "DeliveryCount", "State", "LockedUntilUtc", "LockToken",
 }
 
-// systemNamed is the property called name, in any case (FILT-20).
+// systemNamed returns the property called name, in any case (FILT-20).
 func systemNamed(name string) (system, bool) {
 	for s, n := range systemNames {
 		if strings.EqualFold(n, name) {
@@ -48,24 +61,25 @@ func systemNamed(name string) (system, bool) {
 	return 0, false
 }
 
-// systems are the names of those that may stand where p is: the target of an
-// action can be none of the broker's own.
+// systems returns the names that are allowed where p is: the target of an action must not be
+// one of the broker's own.
 func (p *parser) systems() string {
-	names := systemNames[:sysScheduled]
+	names := systemNames[:]
 	if p.inTarget {
-		names = append(slices.Clone(systemNames[:sysSequenceNumber]), systemNames[sysScheduled])
+		names = systemNames[:sysSequenceNumber]
 	}
 	return strings.Join(names, ", ")
 }
 
 func (s system) String() string { return systemNames[s] }
 
-// late tells that the property is known only once the message is stored.
-func (s system) late() bool {
-	return s == sysSequenceNumber || s == sysEnqueuedSequenceNumber || s == sysEnqueuedTime
-}
+// readOnly reports whether no action may set the property.
+func (s system) readOnly() bool { return s >= sysSequenceNumber }
 
-// text is where m keeps a property that its sender set, nil for the others.
+// late reports whether the property is known only once the message is stored.
+func (s system) late() bool { return s >= sysSequenceNumber && s <= sysDeadLetterSource }
+
+// text returns where m keeps a text property, nil for the others.
 func (m *Message) text(s system) *string {
 	switch s {
 	case sysMessageID:
@@ -86,12 +100,16 @@ func (m *Message) text(s system) *string {
 		return &m.ContentType
 	case sysPartitionKey:
 		return &m.PartitionKey
+	case sysViaPartitionKey:
+		return &m.ViaPartitionKey
+	case sysDeadLetterSource:
+		return &m.DeadLetterSource
 	default:
 		return nil
 	}
 }
 
-// system is the value of a property, null and not ok when m does not have it.
+// system returns the value of a property; null and not ok if m does not have it.
 func (m *Message) system(s system) (v value.Value, ok bool) {
 	number := int64(0)
 	switch s {
@@ -99,10 +117,22 @@ func (m *Message) system(s system) (v value.Value, ok bool) {
 		number = m.SequenceNumber
 	case sysEnqueuedSequenceNumber:
 		number = m.EnqueuedSequenceNumber
+	case sysSize:
+		number = m.Size
 	case sysEnqueuedTime:
-		if m.EnqueuedTime != 0 {
-			return value.OfTimestamp(m.EnqueuedTime), true
-		}
+		return timestampOf(m.EnqueuedTime)
+	case sysExpiresAt:
+		return timestampOf(m.ExpiresAt)
+	case sysScheduled:
+		return timestampOf(m.ScheduledFor)
+	case sysTimeToLive:
+		return value.OfTimespan(m.timeToLive()), true
+	case sysPersistence:
+		return value.OfBool(false), true // there is no express entity that would need it
+	case sysDeliveryCount:
+		return value.OfInt(m.DeliveryCount), true
+	case sysState:
+		return value.OfInt(m.State), true
 	default:
 		if p := m.text(s); p != nil && (*p != "" || s == sysSessionID && m.EmptySessionID) {
 			return value.OfString(*p), true
@@ -112,4 +142,45 @@ func (m *Message) system(s system) (v value.Value, ok bool) {
 		return value.OfLong(number), true
 	}
 	return value.Value{}, false
+}
+
+// timestampOf returns a time in milliseconds since 1970; zero is none.
+func timestampOf(ms int64) (value.Value, bool) {
+	if ms == 0 {
+		return value.Value{}, false
+	}
+	return value.OfTimestamp(ms), true
+}
+
+// timeToLive returns ticks: .NET's largest TimeSpan for a message without one.
+func (m *Message) timeToLive() int64 {
+	switch {
+	case m.TimeToLive == 0:
+		return math.MaxInt64
+	case m.TimeToLive < 0:
+		return 0
+	default:
+		return int64(m.TimeToLive / 100)
+	}
+}
+
+// setTimeToLive does SET sys.TimeToLive; why is what it requires.
+func (m *Message) setTimeToLive(to datum) (why string) {
+	if to.class == unknown {
+		m.TimeToLive = 0
+		return ""
+	}
+	v, ok := convert(to, value.Timespan)
+	ticks, _ := v.Ticks()
+	switch {
+	case !ok:
+		return "needs a duration such as '0:02:00'"
+	case ticks <= 0:
+		return "needs a duration above zero"
+	case ticks > math.MaxInt64/100:
+		m.TimeToLive = 0 // longer than any time to live, so it never expires
+	default:
+		m.TimeToLive = time.Duration(ticks * 100)
+	}
+	return ""
 }

@@ -2,7 +2,9 @@ package filter
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"mayfly/engine/value"
 )
@@ -36,32 +38,39 @@ func (p *parser) chain(operand func() part, ops ...string) part {
 	if c == nil {
 		return first
 	}
-	c.place = p.since(from)
+	c.place = p.rangeFrom(from)
 	return part{expr: c, place: c.place}
 }
 
+// unary reads any number of signs, and the expression behind them.
 func (p *parser) unary() part {
-	from := p.token()
-	if !p.atSign("-") && !p.atSign("+") {
-		return p.atom()
-	}
-	p.advance()
-	if t := p.token(); t.sort == integerToken {
-		// With its sign, for the least int64 is no int64 without.
+	var signs []token
+	for p.atSign("-") || p.atSign("+") {
+		signs = append(signs, p.token())
 		p.advance()
-		return p.integer(from.text+t.text, p.since(from))
 	}
-	x := p.asExpr(p.atom())
-	at := p.since(from)
-	return part{expr: &signed{operator(from.text[0]), x, at}, place: at}
+	var x part
+	if t, last := p.token(), len(signs)-1; last >= 0 && t.sort == integerToken {
+		// With its sign, because the least int64 is no int64 without.
+		p.advance()
+		x = p.integer(signs[last].text+t.text, p.rangeFrom(signs[last]))
+		signs = signs[:last]
+	} else {
+		x = p.atom()
+	}
+	for _, sign := range slices.Backward(signs) {
+		at := p.rangeFrom(sign)
+		x = part{expr: &signedExpr{operator(sign.text[0]), p.asExpr(x), at}, place: at}
+	}
+	return x
 }
 
 func (p *parser) atom() part {
 	t := p.token()
-	at := place{p.in, t.from, t.to}
+	at := textRange{p.in, t.from, t.to}
 	literal := func(v value.Value) part {
 		p.advance()
-		return part{expr: &constant{of(v)}, place: at}
+		return part{expr: &constant{datumOf(v)}, place: at}
 	}
 	switch {
 	case t.sort == textToken:
@@ -82,37 +91,37 @@ func (p *parser) atom() part {
 	case t.sort == paramToken:
 		p.advance()
 		if v, ok := p.params.LookupFold(t.text); ok {
-			return part{expr: &constant{of(v)}, place: at}
+			return part{expr: &constant{datumOf(v)}, place: at}
 		}
-		return part{expr: &unbound{at}, place: at}
+		return part{expr: &missingParameter{at}, place: at}
 	case p.atSign("("):
 		return p.bracketed()
-	case t.sort == wordToken && isSign(p.peek(), "(") && !reserved(t.text):
+	case t.sort == wordToken && isSign(p.peek(), "(") && !isReserved(t.text):
 		return p.call()
 	}
 	x := p.property("a value")
-	return part{expr: x, place: p.since(t)}
+	return part{expr: x, place: p.rangeFrom(t)}
 }
 
-func (p *parser) integer(digits string, at place) part {
+func (p *parser) integer(digits string, at textRange) part {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {
-		p.refuse(at, "A whole number is at most 9223372036854775807.")
+		p.refuse(at, "A whole number must be at most 9223372036854775807.")
 	}
-	return part{expr: &constant{of(value.OfLong(n))}, place: at}
+	return part{expr: &constant{datumOf(value.OfLong(n))}, place: at}
 }
 
-// bracketed reads a condition or an expression: which, its content tells.
+// bracketed reads a condition or an expression, depending on the content.
 func (p *parser) bracketed() part {
 	from := p.token()
 	p.advance()
-	p.open()
-	defer p.shut()
+	p.openBracket()
+	defer p.closeBracket()
 	inside := p.or()
 	if !p.sign(")") {
 		p.expected(p.afterCondition(inside, `")"`))
 	}
-	inside.place = p.since(from)
+	inside.place = p.rangeFrom(from)
 	return inside
 }
 
@@ -121,57 +130,58 @@ func (p *parser) call() part {
 	from := p.token()
 	p.advance()
 	p.advance()
-	p.open()
-	defer p.shut()
+	p.openBracket()
+	defer p.closeBracket()
 	switch {
 	case isWord(from, "newid"):
 		p.needSign(")", `")"`)
 		p.late = true
-		at := p.since(from)
+		at := p.rangeFrom(from)
 		return part{expr: &newID{at}, place: at}
 	case isWord(from, "property"), isWord(from, "p"):
 		name := p.asExpr(p.sum())
 		p.needSign(")", `")"`)
-		at := p.since(from)
+		at := p.rangeFrom(from)
 		if c, ok := name.(*constant); ok && c.datum.class == textual {
-			return part{expr: &own{c.datum.text()}, place: at}
+			return part{expr: &applicationProperty{c.datum.text()}, place: at}
 		}
-		return part{expr: &computed{name, at}, place: at}
+		return part{expr: &namedProperty{name, at}, place: at}
 	default:
-		p.refuse(place{p.in, from.from, from.to}, "There is no such function: only newid(), property() and its short form p(), and EXISTS() as a condition.")
+		p.refuse(textRange{p.in, from.from, from.to}, "Unknown function. Use newid(), property() or its short form p(), or EXISTS() as a condition.")
 		return part{expr: &constant{}}
 	}
 }
 
-// property reads the name of one.
+// property reads the name of a property.
 func (p *parser) property(what string) property {
 	t := p.token()
-	if t.sort != nameToken && (t.sort != wordToken || reserved(t.text)) {
+	if t.sort != nameToken && (t.sort != wordToken || isReserved(t.text)) {
 		p.expected(what)
-		return &own{}
+		return &applicationProperty{}
 	}
 	p.advance()
-	if t.sort == nameToken || !p.atSign(".") {
-		return &own{t.text}
+	if !p.atSign(".") {
+		return &applicationProperty{t.text}
 	}
-	if !isWord(t, "sys") && !isWord(t, "user") {
-		p.refuse(p.since(t), "Before a point only sys and user can stand; a name with a point in it is written in [brackets].")
-		return &own{}
+	user := strings.EqualFold(t.text, "user") // a scope may be bracketed or quoted like any identifier
+	if !user && !strings.EqualFold(t.text, "sys") {
+		p.refuse(p.rangeFrom(t), "Only sys and user can precede a period. Write a name with a period in [brackets].")
+		return &applicationProperty{}
 	}
 	p.advance()
 	name := p.token()
 	if name.sort != wordToken && name.sort != nameToken {
 		p.expected("the name of a property")
-		return &own{}
+		return &applicationProperty{}
 	}
 	p.advance()
-	if isWord(t, "user") {
-		return &own{name.text}
+	if user {
+		return &applicationProperty{name.text}
 	}
 	s, ok := systemNamed(name.text)
-	if !ok || s == sysScheduled && !p.inTarget {
-		p.refuse(p.since(t), fmt.Sprintf("The specified property '%s' does not exist or is not allowed; there are %s.", name.text, p.systems()))
+	if !ok {
+		p.refuse(p.rangeFrom(t), fmt.Sprintf("The specified property '%s' does not exist or is not allowed; there are %s.", name.text, p.systems()))
 	}
 	p.late = p.late || s.late()
-	return &sys{s, p.since(t)}
+	return &systemProperty{s, p.rangeFrom(t)}
 }

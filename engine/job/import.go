@@ -9,42 +9,42 @@ import (
 	"mayfly/engine/broker"
 )
 
-// Imports is what a job imports, for people and so that it is known again: the
-// messages themselves come from a Feed.
-type Imports struct {
-	File  string `json:"file"`  // what whoever sent it calls it; may be empty
-	Word  string `json:"word"`  // by which the feed knows it
-	Remap string `json:"remap"` // what becomes of times and ids, in the feed's words
+// ImportSpec identifies and describes what a job imports: the messages themselves come from a
+// Feed.
+type ImportSpec struct {
+	File   string `json:"file"`  // the file's name, as its sender gave it; may be empty
+	FeedID string `json:"word"`  // the feed's identification
+	Remap  string `json:"remap"` // how times and ids change, in the feed's words
 }
 
-// A Spot is a place in a feed, between two messages.
-type Spot struct {
+// A FeedPosition is a position in a feed, between two messages.
+type FeedPosition struct {
 	Offset int64 `json:"offset,omitempty"` // bytes before it
 	Line   int64 `json:"line,omitempty"`   // lines before it
 }
 
-// A Parcel is a message of a feed, or why there is none.
-type Parcel struct {
-	Line    int64 // where it begins, from 1
-	Next    Spot  // behind it
+// A FeedMessage is a message of a feed, or why it has none.
+type FeedMessage struct {
+	Line    int64        // its first line, from 1
+	Next    FeedPosition // the position behind it
 	Message broker.Outgoing
-	Over    bool   // nothing is left of its time: it is passed over
-	Why     string // it cannot be read: a sentence
+	Expired bool   // the message has expired and is skipped
+	Reason  string // why it cannot be read: a sentence
 }
 
-// A Feed has the messages that a job imports. Its methods are called by one job at a
-// time, and may come again for a spot that was read.
+// A Feed has the messages that a job imports. Its methods are called by one job at a time,
+// possibly again for a spot that was read before.
 type Feed interface {
-	// Next are the first messages behind a spot, in order, as many as are sent
-	// together; none at the end. They are good until done is called. A message whose
-	// body is a reader comes alone.
-	Next(ctx context.Context, from Spot) (all []Parcel, done func(), err error)
-	// Close says that nothing will be read any more.
+	// Next returns the first messages behind a spot, in order, as many as are sent together;
+	// none at the end. They are valid until done is called. A message whose body is a reader
+	// comes alone.
+	Next(ctx context.Context, from FeedPosition) (all []FeedMessage, done func(), err error)
+	// Close releases the feed; nothing is read after it.
 	Close()
 }
 
-// RefusedAlone tells whether an error is of one message: others may fare better.
-func RefusedAlone(err error) bool {
+// IsMessageError reports whether an error concerns one message, so that others may be accepted.
+func IsMessageError(err error) bool {
 	for _, kind := range []error{engine.ErrArgument, engine.ErrOutOfRange, engine.ErrNotAllowed, engine.ErrTooLarge, engine.ErrDuplicate} {
 		if errors.Is(err, kind) {
 			return true
@@ -53,37 +53,37 @@ func RefusedAlone(err error) bool {
 	return false
 }
 
-// Import begins a job that sends the messages of a feed, total of them; of p, To and
-// Imports are read, and Once. What it sent can be taken back from a queue, as far as
-// nobody has touched it. The feed is the job's once that has begun: it is closed when all
-// is done, and a job that was cancelled or has failed goes on with it, until the server
-// ends. A plan that was begun already does not need another.
+// Import begins a job that sends the messages of a feed, total of them; it reads To, ImportSpec
+// and IdempotencyKey of p. Messages that it sent to a queue can be taken back as long as they are
+// untouched. The job owns the feed once Import has succeeded: it is closed when all is done,
+// and a job that was cancelled or has failed can go on with it, until the server ends. A plan
+// that was begun already does not need another feed.
 func (j *Jobs) Import(ctx context.Context, p Plan, total int64, feed Feed, actor string) (Job, error) {
-	p = Plan{Kind: Import, To: p.To, Imports: p.Imports, Once: p.Once}.known()
-	if is, ok := j.begun(p); ok {
+	p = Plan{Kind: Import, To: p.To, ImportSpec: p.ImportSpec, IdempotencyKey: p.IdempotencyKey}.identified()
+	if is, ok := j.findStarted(p); ok {
 		return is, nil
 	}
-	if err := j.b.Read(ctx, func(r broker.Reader) error { _, err := r.Sendable(p.To); return err }); err != nil { //nolint:wrapcheck // it says what it is about
-		return Job{}, err //nolint:wrapcheck // likewise
+	if err := j.b.Read(ctx, func(r broker.Reader) error { _, err := r.MaxMessageSize(p.To); return err }); err != nil {
+		return Job{}, err
 	}
 	j.starting.Lock()
 	defer j.starting.Unlock()
-	return j.begin(ctx, Job{Plan: p, Actor: actor, Counts: Counts{Total: total}}, nil, feed)
+	return j.enqueue(ctx, Job{Plan: p, Actor: actor, Counts: Counts{Total: total}}, nil, feed)
 }
 
-// Imported is the job that a plan of an import is by now; not ok if there is none.
-func (j *Jobs) Imported(p Plan) (Job, bool) {
-	return j.begun(Plan{Kind: Import, To: p.To, Imports: p.Imports, Once: p.Once}.known())
+// FindImport returns the job that a plan of an import has started; ok is false if there is none.
+func (j *Jobs) FindImport(p Plan) (Job, bool) {
+	return j.findStarted(Plan{Kind: Import, To: p.To, ImportSpec: p.ImportSpec, IdempotencyKey: p.IdempotencyKey}.identified())
 }
 
 // importSlice sends the next messages of a feed.
-func (j *Jobs) importSlice(ctx context.Context, l *live, is Job) (Job, error) {
+func (j *Jobs) importSlice(ctx context.Context, l *liveJob, is Job) (Job, error) {
 	if l.feed == nil {
-		return is, refuse(engine.ErrNotAllowed, "Job %d does not know any more what it imports.", is.ID)
+		return is, engine.Refuse(engine.ErrNotAllowed, "The file of job %d is no longer stored, so the job cannot continue.", is.ID)
 	}
-	all, done, err := l.feed.Next(ctx, is.Spot)
+	all, done, err := l.feed.Next(ctx, is.FeedPosition)
 	if err != nil {
-		return is, err //nolint:wrapcheck // a feed says what it is about
+		return is, err
 	}
 	defer func() { done() }()
 	if len(all) == 0 {
@@ -93,18 +93,18 @@ func (j *Jobs) importSlice(ctx context.Context, l *live, is Job) (Job, error) {
 	next, err := j.importAll(ctx, is, all)
 	quota := errors.Is(err, engine.ErrQuota)
 	switch {
-	case len(all) > 1 && (quota || err != nil && RefusedAlone(err)):
+	case len(all) > 1 && (quota || errors.Is(err, engine.ErrMemoryFull) || err != nil && IsMessageError(err)):
 		return j.importEach(ctx, is, all)
-	case quota && !is.TooMany: // perhaps there is no room for what could be taken back: what was asked for comes first
+	case quota && !is.TooManyToUndo: // perhaps there is no room for the undo record: the import itself comes first
 		done()
-		again, free, failed := l.feed.Next(ctx, is.Spot)
+		again, free, failed := l.feed.Next(ctx, is.FeedPosition)
 		if failed != nil {
 			done = func() {}
-			return is, failed //nolint:wrapcheck // a feed says what it is about
+			return is, failed
 		}
 		done = free
 		blind := is
-		blind.TooMany = true
+		blind.TooManyToUndo = true
 		if next, failed := j.importAll(ctx, blind, again); failed == nil {
 			return next, nil
 		}
@@ -112,88 +112,88 @@ func (j *Jobs) importSlice(ctx context.Context, l *live, is Job) (Job, error) {
 	return next, err
 }
 
-// importEach is importAll one by one: others fare better than the one that is refused.
-// What was done is not told as an error: the next slice begins with what is wrong.
-func (j *Jobs) importEach(ctx context.Context, is Job, all []Parcel) (Job, error) {
+// importEach is importAll one by one, so that one refused message does not hold back others.
+// After some progress it returns no error: the next slice begins with the message that failed.
+func (j *Jobs) importEach(ctx context.Context, is Job, all []FeedMessage) (Job, error) {
 	for i, one := range all {
-		next, err := j.importAll(ctx, is, []Parcel{one})
-		if errors.Is(err, engine.ErrQuota) && !is.TooMany { // see importSlice
+		next, err := j.importAll(ctx, is, []FeedMessage{one})
+		if errors.Is(err, engine.ErrQuota) && !is.TooManyToUndo { // see importSlice
 			blind := is
-			blind.TooMany = true
-			if blind, failed := j.importAll(ctx, blind, []Parcel{one}); failed == nil {
+			blind.TooManyToUndo = true
+			if blind, failed := j.importAll(ctx, blind, []FeedMessage{one}); failed == nil {
 				next, err = blind, nil
 			}
 		}
-		if err != nil && (i == 0 || errors.Is(err, engine.ErrBusy)) { // how far it came after that, the store knows
+		if err != nil && (i == 0 || errors.Is(err, engine.ErrBusy)) { // the store's record has the progress after that
 			return is, err
 		}
 		if is = next; err != nil || ctx.Err() != nil {
-			return is, nil //nolint:nilerr // the next slice begins with it
+			return is, nil //nolint:nilerr // the next slice begins with the failed message
 		}
 	}
 	return is, nil
 }
 
-// importAll sends messages together, and counts those that are none. A message that is
-// refused alone is counted.
-func (j *Jobs) importAll(ctx context.Context, is Job, all []Parcel) (Job, error) {
+// importAll sends messages together, and counts skipped and unreadable ones. A message that is
+// refused alone counts as failed.
+func (j *Jobs) importAll(ctx context.Context, is Job, all []FeedMessage) (Job, error) {
 	ctx = context.WithoutCancel(ctx)
 	var out []broker.Outgoing
 	for _, one := range all {
-		if !one.Over && one.Why == "" {
+		if !one.Expired && one.Reason == "" {
 			out = append(out, one.Message)
 		}
 	}
 	next := is
-	next.passOver(all)
+	next.countSkipped(all)
 	if len(out) == 0 {
-		return next, j.keep(ctx, next)
+		return next, j.store(ctx, next)
 	}
 	base := next
-	err := j.b.SendKeeping(ctx, is.Plan.To, out, is.hand(), func(seqs []engine.Seq, rows []engine.Row) []engine.Setting {
+	err := j.b.SendWithSettings(ctx, is.Plan.To, out, is.operationActor(), func(seqs []engine.Seq, rows []engine.Row) []engine.Setting {
 		next = base
-		undo := next.tallySent(seqs, rows, int(j.b.Limits().SettingSize))
-		settings := []engine.Setting{record(next)}
+		undo := next.countSent(seqs, rows, int(j.b.Limits().SettingSize))
+		settings := []engine.Setting{jobSetting(next)}
 		for i, value := range undo {
-			settings = append(settings, engine.Setting{Key: undoKey(is.ID, is.Undoing+i), Value: value})
+			settings = append(settings, engine.Setting{Key: undoKey(is.ID, is.UndoRecords+i), Value: value})
 		}
 		return settings
 	})
-	if err != nil && len(all) == 1 && RefusedAlone(err) {
+	if err != nil && len(all) == 1 && IsMessageError(err) {
 		next = base
 		next.Counts.Seen++
-		next.fail(Failure{Path: is.Plan.To, Line: all[0].Line, Why: err.Error()})
-		return next, j.keep(ctx, next)
+		next.fail(Failure{Path: is.Plan.To, Line: all[0].Line, Reason: err.Error()})
+		return next, j.store(ctx, next)
 	}
 	if err != nil {
-		return is, err //nolint:wrapcheck // it says what it is about
+		return is, err
 	}
 	return next, nil
 }
 
-// passOver counts what is no message, and goes behind all of it.
-func (j *Job) passOver(all []Parcel) {
+// countSkipped counts parcels without a message, and moves the job's position behind all of them.
+func (j *Job) countSkipped(all []FeedMessage) {
 	for _, one := range all {
-		j.Spot = one.Next
+		j.FeedPosition = one.Next
 		switch {
-		case one.Why != "":
+		case one.Reason != "":
 			j.Counts.Seen++
-			j.fail(Failure{Path: j.Plan.To, Line: one.Line, Why: one.Why})
-		case one.Over:
+			j.fail(Failure{Path: j.Plan.To, Line: one.Line, Reason: one.Reason})
+		case one.Expired:
 			j.Counts.Seen++
 			j.Counts.Skipped++
 		}
 	}
 }
 
-// fail counts a message that was refused, and remembers it among the first.
+// fail counts a refused message, and keeps it if it is among the first.
 func (j *Job) fail(f Failure) {
 	j.Counts.Failed++
 	bytes := f.size()
 	for _, f := range j.Failures {
 		bytes += f.size()
 	}
-	if len(j.Failures) < MostFailures && bytes <= mostFailureBytes {
-		j.Failures = append(slices.Clip(j.Failures), f) // what others have seen stays
+	if len(j.Failures) < MaxFailures && bytes <= maxFailureBytes {
+		j.Failures = append(slices.Clip(j.Failures), f) // callers may hold the old slice
 	}
 }

@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,31 +14,32 @@ import (
 	"mayfly/engine/job"
 )
 
-// A feed has n messages of which some are wrong, and says how it was used.
+// A feed has n messages of which some are wrong, and counts its closings.
 type feed struct {
 	n      int
+	most   int   // messages sent together; zero: 10
 	bad    []int // lines that cannot be read
 	long   []int // lines whose messages are refused
-	over   []int // lines of which nothing is left
+	over   []int // lines of expired messages
 	before func(ctx context.Context, line int64)
 	closed int
-	err    error // from the next call on
+	err    error // returned from the next call on
 }
 
 func (f *feed) Close() { f.closed++ }
 
-func (f *feed) Next(ctx context.Context, from job.Spot) (all []job.Parcel, done func(), err error) {
+func (f *feed) Next(ctx context.Context, from job.FeedPosition) (all []job.FeedMessage, done func(), err error) {
 	if f.err != nil {
 		return nil, nil, f.err
 	}
-	for i := int(from.Line) + 1; i <= f.n && len(all) < 10; i++ {
-		p := job.Parcel{Line: int64(i), Next: job.Spot{Offset: int64(i) * 100, Line: int64(i)}}
+	for i := int(from.Line) + 1; i <= f.n && len(all) < cmp.Or(f.most, 10); i++ {
+		p := job.FeedMessage{Line: int64(i), Next: job.FeedPosition{Offset: int64(i) * 100, Line: int64(i)}}
 		p.Message = broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprint(i), Subject: fmt.Sprint(i)}}
 		switch {
 		case slices.Contains(f.bad, i):
-			p = job.Parcel{Line: p.Line, Next: p.Next, Why: "It is wrong."}
+			p = job.FeedMessage{Line: p.Line, Next: p.Next, Reason: "It is wrong."}
 		case slices.Contains(f.over, i):
-			p.Over = true
+			p.Expired = true
 		case slices.Contains(f.long, i):
 			p.Message.Content.MessageID = strings.Repeat("x", 200)
 		}
@@ -51,12 +53,13 @@ func (f *feed) Next(ctx context.Context, from job.Spot) (all []job.Parcel, done 
 
 func (w *world) importing(f *feed, once string) job.Job {
 	w.Helper()
-	is, err := w.jobs.Import(w.Context(), job.Plan{To: "q", Imports: &job.Imports{File: "x.jsonl", Word: "w"}, Once: once}, int64(f.n), f, "somebody")
+	is, err := w.jobs.Import(w.Context(), job.Plan{To: "q", ImportSpec: &job.ImportSpec{File: "x.jsonl", FeedID: "w"}, IdempotencyKey: once}, int64(f.n), f, "somebody")
 	w.must(err)
 	return is
 }
 
-// All are sent once, in order; what cannot be sent keeps nobody, and is told by its line.
+// All are sent once, in order; messages that cannot be sent do not hold others back, and are
+// reported by line.
 func TestImport(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
@@ -84,7 +87,7 @@ func TestImport(t *testing.T) {
 	w.equal(w.counts("q"), engine.Counts{})
 }
 
-// The same file is imported once, however often it is asked for.
+// The same file is imported once, however often the import is submitted.
 func TestImportOnce(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
@@ -96,8 +99,8 @@ func TestImportOnce(t *testing.T) {
 	w.equal(w.counts("q").Active, 15)
 }
 
-// A job that was cancelled goes on where it stopped, in the midst of what is sent one by
-// one too; no message comes twice.
+// A cancelled job goes on where it stopped, even in the middle of messages that are sent one
+// by one; no message comes twice.
 func TestImportIsCancelledAndResumed(t *testing.T) {
 	for _, long := range [][]int{nil, {5, 15, 25}} {
 		w := start(t)
@@ -123,11 +126,11 @@ func TestImportIsCancelledAndResumed(t *testing.T) {
 	}
 }
 
-// A job that has failed, for want of room, goes on when there is some; after the server
-// has ended nobody has the file any more.
+// A job that failed for lack of room can be resumed when there is some; after the server has
+// ended the file is gone.
 func TestImportFailsAndIsResumed(t *testing.T) {
 	w := start(t)
-	w.limits.EntitySize = 300
+	w.limits.EntitySize, w.limits.MessageMemory = 300, 0
 	w.close()
 	w.open()
 	w.queue("q", engine.Config{})
@@ -136,12 +139,12 @@ func TestImportFailsAndIsResumed(t *testing.T) {
 	is := w.ends(id)
 	w.equal(is.State, job.Failed)
 	active := w.counts("q").Active
-	if active < 11 || active > 39 || active != is.Counts.Done || active%10 == 0 || is.Spot.Line != is.Counts.Done || !is.Undoable() {
+	if active < 11 || active > 39 || active != is.Counts.Done || active%10 == 0 || is.FeedPosition.Line != is.Counts.Done || !is.Undoable() {
 		t.Fatalf("%d are there, and it says %+v", active, is)
 	}
-	_, err := w.b.Purge(t.Context(), "q", []engine.Class{engine.ClassActive}, broker.Unasked, "somebody")
+	_, err := w.b.Purge(t.Context(), "q", []engine.Class{engine.ClassActive}, broker.Unconfirmed, "somebody")
 	w.must(err)
-	f.n = int(is.Spot.Line) + 5
+	f.n = int(is.FeedPosition.Line) + 5
 	_, err = w.jobs.Resume(t.Context(), id, "somebody")
 	w.must(err)
 	is = w.ends(id)
@@ -149,7 +152,7 @@ func TestImportFailsAndIsResumed(t *testing.T) {
 
 	f = &feed{n: 40, err: errors.New("the file is gone")}
 	id = w.importing(f, "").ID
-	w.equal(w.ends(id).Why, "the file is gone")
+	w.equal(w.ends(id).Reason, "the file is gone")
 	w.close()
 	w.open()
 	if _, err := w.jobs.Resume(t.Context(), id, "somebody"); !errors.Is(err, engine.ErrNotAllowed) {

@@ -12,116 +12,114 @@ type ID int64
 // A Kind is what a job does to each message.
 type Kind string
 
-// The kinds of jobs.
 const (
-	Resubmit   Kind = "resubmit"         // a dead letter back to where it died (OPS-1)
-	Copy       Kind = "copy"             // a copy of it goes there, or to Plan.To (OPS-2)
-	Move       Kind = "move"             // to Plan.To (OPS-10)
-	Delete     Kind = "delete"           // each with an event of its own (OPS-5)
-	Purge      Kind = "purge"            // delete, with one event for a slice (OPS-7)
+	Resubmit   Kind = "resubmit"         // moves a dead letter back to its queue or subscription (OPS-1)
+	Copy       Kind = "copy"             // copies it there, or to Plan.To (OPS-2)
+	Move       Kind = "move"             // moves it to Plan.To (OPS-10)
+	Delete     Kind = "delete"           // deletes it, with an event for each (OPS-5)
+	Purge      Kind = "purge"            // deletes it, with one event for a slice (OPS-7)
 	DeadLetter Kind = "dead-letter"      // (OPS-5)
-	Extend     Kind = "extend"           // their time to live, by Plan.By (OPS-3)
-	Reschedule Kind = "reschedule"       // scheduled ones, to Plan.Until (OPS-8)
-	SendNow    Kind = "send-now"         // scheduled ones (OPS-8)
-	Return     Kind = "return-to-active" // deferred ones (OPS-4)
-	Undo       Kind = "undo"             // of another job; only Jobs.Undo makes it
-	Send       Kind = "send"             // new messages, to Plan.To; only Jobs.Send makes it
-	Import     Kind = "import"           // those of a file, to Plan.To; only Jobs.Import makes it
+	Extend     Kind = "extend"           // changes the time to live by Plan.ExtendBy (OPS-3)
+	Reschedule Kind = "reschedule"       // sets the time of scheduled messages to Plan.RescheduleTo (OPS-8)
+	SendNow    Kind = "send-now"         // activates scheduled messages (OPS-8)
+	Return     Kind = "return-to-active" // activates deferred messages (OPS-4)
+	Undo       Kind = "undo"             // undoes another job; only Jobs.Undo makes it
+	Send       Kind = "send"             // sends new messages to Plan.To; only Jobs.Send makes it
+	Import     Kind = "import"           // sends a file's messages to Plan.To; only Jobs.Import makes it
 )
 
-// Kinds are those that a plan may have.
+// Kinds returns the kinds that a plan may have.
 func Kinds() []Kind {
 	return []Kind{Resubmit, Copy, Move, Delete, Purge, DeadLetter, Extend, Reschedule, SendNow, Return}
 }
 
-// Destructive tells whether messages are gone afterwards.
+// Destructive reports whether the job deletes messages.
 func (k Kind) Destructive() bool { return k == Delete || k == Purge }
 
-// A State is how a job is doing.
+// A State is the state of a job.
 type State string
 
-// The states of jobs.
 const (
-	Waiting     State = "waiting"     // for others to end
-	Running     State = "running"     //
-	Done        State = "done"        // it came to its end, whatever became of each message
-	Cancelled   State = "cancelled"   // somebody stopped it
-	Failed      State = "failed"      // see Job.Why
+	Waiting     State = "waiting" // for other jobs to end
+	Running     State = "running"
+	Done        State = "done"        // it went through all messages, whatever the result for each
+	Cancelled   State = "cancelled"   // a user stopped it
+	Failed      State = "failed"      // see Job.Reason
 	Interrupted State = "interrupted" // the server ended while it ran or waited
 )
 
-// Over tells whether a job in this state does nothing any more.
-func (s State) Over() bool { return s != Waiting && s != Running }
+// Stopped reports whether a job in this state has stopped.
+func (s State) Stopped() bool { return s != Waiting && s != Running }
 
-// Counts are messages of a job.
+// Counts counts messages of a job.
 type Counts struct {
 	Total   int64 `json:"total"`   // to look at
 	Seen    int64 `json:"seen"`    // looked at
-	Done    int64 `json:"done"`    // done to
-	Skipped int64 `json:"skipped"` // were locked, gone or elsewhere when their turn came
+	Done    int64 `json:"done"`    // changed
+	Skipped int64 `json:"skipped"` // locked, gone or elsewhere when their turn came
 	Failed  int64 `json:"failed"`  // refused
 }
 
-// A Failure is a message that was refused.
+// A Failure is a refused message.
 type Failure struct {
-	Key  engine.Key  `json:"key,string"`
-	Path engine.Path `json:"path"`
-	Seq  engine.Seq  `json:"sequenceNumber"`
-	Line int64       `json:"line,omitempty"` // of an import: where it stands in the file, from 1; it has no key then
-	Why  string      `json:"reason"`         // a sentence
+	Key    engine.Key  `json:"key,string"`
+	Path   engine.Path `json:"path"`
+	Seq    engine.Seq  `json:"sequenceNumber"`
+	Line   int64       `json:"line,omitempty"` // of an import: its line in the file, from 1; it has no key then
+	Reason string      `json:"reason"`         // a sentence
 }
 
-func (f Failure) size() int { return len(f.Path) + len(f.Why) }
+func (f Failure) size() int { return len(f.Path) + len(f.Reason) }
 
-// MostFailures is how many failures a job remembers, fewer if they are long.
-const MostFailures = 100
+// MaxFailures is how many failures a job keeps, fewer if they are long.
+const MaxFailures = 100
 
-// A Job is what is known of one.
+// A Job is a job's plan, state and progress.
 type Job struct {
 	ID       ID             `json:"id"`
 	Plan     Plan           `json:"plan"`
-	Actor    string         `json:"actor"`             // who started it
-	Resumer  string         `json:"resumer,omitempty"` // who had it go on, the last time
+	Actor    string         `json:"actor"`             // user who started it
+	Resumer  string         `json:"resumer,omitempty"` // user who resumed it last
 	State    State          `json:"state"`
-	Why      string         `json:"why,omitempty"` // of a failed one: a sentence
+	Reason   string         `json:"why,omitempty"` // the reason of a failed one: a sentence
 	Started  engine.Instant `json:"started"`       // when it was asked for
 	Ended    engine.Instant `json:"ended,omitempty"`
 	Counts   Counts         `json:"counts"`
-	Failures []Failure      `json:"failures,omitempty"` // the first MostFailures
-	UndoneBy ID             `json:"undoneBy,omitempty"` // the job that took it back
+	Failures []Failure      `json:"failures,omitempty"` // the first MaxFailures
+	UndoneBy ID             `json:"undoneBy,omitempty"` // the job that undid it
 
-	Places  []Place `json:"places,omitempty"`  // where it looks; fixed at the start
-	Cursor  Cursor  `json:"cursor"`            // where the next slice begins
-	Spot    Spot    `json:"spot,omitzero"`     // likewise, of an import
-	Undoing int     `json:"undoing,omitempty"` // records with what may be taken back
-	Undoes  int64   `json:"undoes,omitempty"`  // messages in them
-	TooMany bool    `json:"tooMany,omitempty"` // it did more than can be taken back
+	Subqueues     []Subqueue   `json:"places,omitempty"`  // where it looks for messages; fixed at the start
+	Cursor        Cursor       `json:"cursor"`            // where the next slice begins
+	FeedPosition  FeedPosition `json:"spot,omitzero"`     // where the next slice of an import begins
+	UndoRecords   int          `json:"undoing,omitempty"` // number of undo records
+	UndoMessages  int64        `json:"undoes,omitempty"`  // messages in them
+	TooManyToUndo bool         `json:"tooMany,omitempty"` // it changed more messages than can be taken back
 }
 
-// A Place is where a job looks for messages.
-type Place struct {
-	Path   engine.Path     `json:"path"`
-	Entity engine.HolderID `json:"entity,string"` // who comes after it under that name is spared
-	Bound  engine.Seq      `json:"bound"`         // exclusive: later messages are spared
+// A Subqueue is a subqueue in which a job looks for messages.
+type Subqueue struct {
+	Path       engine.Path       `json:"path"`
+	SubqueueID engine.SubqueueID `json:"entity,string"` // a later entity of that name is spared
+	Bound      engine.Seq        `json:"bound"`         // exclusive: later messages are spared
 }
 
-// A Cursor is where a job has come to: a place, or for chosen messages and an undo the
-// index of one, and the number there.
+// A Cursor is the progress of a job: a place and the number there, or the index of a chosen
+// message, or for an undo the index of a record and how many of its messages are done.
 type Cursor struct {
-	At   int        `json:"at,omitempty"`
-	From engine.Seq `json:"from,omitempty"`
+	Index int        `json:"at,omitempty"`
+	From  engine.Seq `json:"from,omitempty"`
 }
 
-// hand is in whose name a job does what it does.
-func (j Job) hand() string { return cmp.Or(j.Resumer, j.Actor) }
+// operationActor returns the actor of the job's operations.
+func (j Job) operationActor() string { return cmp.Or(j.Resumer, j.Actor) }
 
-// Undoable tells whether a job can be taken back, as far as it is known without a look
-// at the messages.
+// Undoable reports whether a job can be undone, as far as its record shows without a look at
+// the messages.
 func (j Job) Undoable() bool {
-	return j.State.Over() && j.UndoneBy == 0 && j.Undoes > 0 && !j.TooMany
+	return j.State.Stopped() && j.UndoneBy == 0 && j.UndoMessages > 0 && !j.TooManyToUndo
 }
 
-// Resumable tells whether a job can go on where it stopped.
+// Resumable reports whether a job can go on where it stopped.
 func (j Job) Resumable() bool {
 	if j.Plan.Kind == Import && j.State == Interrupted { // its feed went with the server
 		return false

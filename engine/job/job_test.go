@@ -45,7 +45,7 @@ func TestKinds(t *testing.T) {
 			plan: job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}},
 			set: func(w *world) {
 				w.send("q", 3)
-				_, err := w.b.Receive(w.Context(), broker.Receive{Path: "q", Max: 1, Client: "c"})
+				_, err := w.b.Receive(w.Context(), broker.ReceiveRequest{Path: "q", Max: 1, Client: "c"})
 				w.must(err)
 			},
 			want:  job.Counts{Total: 3, Seen: 3, Done: 2, Skipped: 1},
@@ -55,7 +55,7 @@ func TestKinds(t *testing.T) {
 			plan: job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}, State: "scheduled"},
 			set: func(w *world) {
 				w.send("q", 3)
-				_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{ScheduledFor: w.b.Clock().Add(time.Hour)}}}, "test")
+				_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{ScheduledFor: w.b.ClockTime().Add(time.Hour)}}}, "test")
 				w.must(err)
 			},
 			want:  job.Counts{Total: 1, Seen: 1, Done: 1},
@@ -89,7 +89,7 @@ func TestKinds(t *testing.T) {
 			set:  func(w *world) { w.send("q", 150); w.queue("sessions", engine.Config{RequiresSession: true}) },
 			want: job.Counts{Total: 150, Seen: 150, Failed: 150},
 			check: func(w *world) {
-				w.equal(len(w.jobs.List()[0].Failures), job.MostFailures)
+				w.equal(len(w.jobs.List()[0].Failures), job.MaxFailures)
 				w.equal(w.counts("q").Active, 150)
 			},
 		},
@@ -117,12 +117,13 @@ func TestChosenMessages(t *testing.T) {
 	w.equal(w.counts("q").Active, 3)
 }
 
-// What comes while a job runs is not touched, nor what comes back to it.
+// Messages that arrive while a job runs are not touched, nor those that come back to their
+// queue.
 func TestNewcomersAreSpared(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
 	w.send("q", 2000)
-	is, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}}, broker.Unasked, "somebody")
+	is, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}}, broker.Unconfirmed, "somebody")
 	w.must(err)
 	w.send("q", 10)
 	is = w.ends(is.ID)
@@ -137,7 +138,7 @@ func TestAgreed(t *testing.T) {
 	w.send("q", 100)
 	for _, tc := range []struct {
 		query string
-		seen  broker.Agreed
+		seen  broker.ConfirmedCount
 		ok    bool
 	}{
 		{"", 90, false}, {"", 91, true}, {"subject:5*", 9, false}, {"subject:5*", 10, true},
@@ -158,28 +159,28 @@ func TestForesee(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
 	w.send("q", 1000)
-	f, err := w.jobs.Foresee(t.Context(), job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}, Query: "subject:7*"}, 10_000)
+	f, err := w.jobs.Preview(t.Context(), job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}, Query: "subject:7*"}, 10_000)
 	w.must(err)
-	w.equal([]int64{f.Total, f.Matching, f.Locked, f.Unseen, f.AtMost()}, []int64{1000, 111, 0, 0, 111})
+	w.equal([]int64{f.Total, f.Matching, f.Locked, f.Unexamined, f.AtMost()}, []int64{1000, 111, 0, 0, 111})
 	w.equal(len(f.Sample), 10)
 	w.equal(f.States, job.States{Active: 111})
-	_, err = w.b.Receive(t.Context(), broker.Receive{Path: "q", Max: 5, Client: "c"})
+	_, err = w.b.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Max: 5, Client: "c"})
 	w.must(err)
-	for kind, locked := range map[job.Kind]int64{job.Purge: 5, job.Extend: 0} { // what is locked can be extended (OPS-3)
+	for kind, locked := range map[job.Kind]int64{job.Purge: 5, job.Extend: 0} { // locked messages can be extended (OPS-3)
 		p := job.Plan{Kind: kind, Paths: []engine.Path{"q"}}
 		if kind == job.Extend {
-			p.By = time.Hour
+			p.ExtendBy = time.Hour
 		}
-		f, err := w.jobs.Foresee(t.Context(), p, 10_000)
+		f, err := w.jobs.Preview(t.Context(), p, 10_000)
 		w.must(err)
 		w.equal([]int64{f.Matching, f.Locked, f.AtMost()}, []int64{1000, locked, 1000 - locked})
 		if kind == job.Extend {
 			w.equal(w.run(p).Counts.Done, 1000)
 		}
 	}
-	f, err = w.jobs.Foresee(t.Context(), job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}, Query: "subject:7*"}, 100)
+	f, err = w.jobs.Preview(t.Context(), job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}, Query: "subject:7*"}, 100)
 	w.must(err)
-	w.equal(f.Unseen, 1000-256)
+	w.equal(f.Unexamined, 1000-256)
 	w.equal(w.counts("q").Active, 995)
 	w.equal(len(w.jobs.List()), 1)
 }
@@ -193,7 +194,7 @@ func TestWrongPlans(t *testing.T) {
 		"only Undo makes it":         {Kind: job.Undo, Paths: []engine.Path{"q"}},
 		"nothing is said":            {Kind: job.Delete},
 		"too much is said":           {Kind: job.Delete, Messages: []engine.Target{{Key: 1}}, Query: "x"},
-		"too many":                   {Kind: job.Delete, Messages: make([]engine.Target, job.MostMessages+1)},
+		"too many":                   {Kind: job.Delete, Messages: make([]engine.Target, job.MaxMessages+1)},
 		"no such state":              {Kind: job.Delete, Paths: []engine.Path{"q"}, State: "locked"},
 		"a query that is none":       {Kind: job.Delete, Query: "age:never"},
 		"nowhere to move":            {Kind: job.Move, Paths: []engine.Path{"q"}},
@@ -202,9 +203,9 @@ func TestWrongPlans(t *testing.T) {
 		"a reason for what is alive": {Kind: job.Delete, Paths: []engine.Path{"q"}, Reason: "why"},
 		"a long reason":              {Kind: job.DeadLetter, Paths: []engine.Path{"q"}, Reason: strings.Repeat("x", 5000)},
 		"by nothing":                 {Kind: job.Extend, Paths: []engine.Path{"q"}},
-		"into the past":              {Kind: job.Reschedule, Paths: []engine.Path{"q"}, Until: 1},
+		"into the past":              {Kind: job.Reschedule, Paths: []engine.Path{"q"}, RescheduleTo: 1},
 	} {
-		if _, err := w.jobs.Start(t.Context(), p, broker.Unasked, "somebody"); err == nil {
+		if _, err := w.jobs.Start(t.Context(), p, broker.Unconfirmed, "somebody"); err == nil {
 			t.Errorf("%s: it was started", name)
 		}
 	}

@@ -17,68 +17,68 @@ import (
 	"mayfly/engine/search"
 )
 
-// ErrNoJob says that there is no job with a number, or none any more.
-var ErrNoJob error = &engine.Refusal{Kind: engine.ErrNotFound, Text: "There is no such job."}
+// ErrNoJob means that there is no job with a number, or no longer.
+var ErrNoJob error = engine.Refuse(engine.ErrNotFound, "The job does not exist.")
 
-func noJob(id ID) error { return refuse(ErrNoJob, "There is no job %d.", id) }
+func noJob(id ID) error { return engine.Refuse(ErrNoJob, "The job %d does not exist.", id) }
 
-// Jobs are those of a namespace, in memory as they are and in its settings as they
-// were at their latest slice. Its methods are safe for concurrent use.
+// Jobs holds the jobs of a namespace: their present state in memory, and their state after the
+// latest slice in its settings. Its methods are safe for concurrent use.
 type Jobs struct {
 	b    *broker.Broker
 	log  *slog.Logger
-	ctx  context.Context //nolint:containedctx // of all jobs: it ends with Close, not with the call that starts one
+	ctx  context.Context //nolint:containedctx // of all jobs; ends with Close, not with the call that starts one
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
-	starting sync.Mutex // one job at a time is put in line, or taken out of it
+	starting sync.Mutex // held while one job is enqueued or taken out of the line
 
 	mu      sync.Mutex
-	all     map[ID]*live  // guarded by mu
-	line    []ID          // those that wait, guarded by mu
-	running int           // guarded by mu
-	changed chan struct{} // closed at the next change of any job, guarded by mu
+	all     map[ID]*liveJob // guarded by mu
+	queue   []ID            // waiting jobs; guarded by mu
+	running int             // guarded by mu
+	changed chan struct{}   // closed at the next change of any job, guarded by mu
 }
 
-// live is a job that is in memory.
-type live struct {
-	job    Job // guarded by Jobs.mu; what it refers to is not changed
-	query  *search.Query
-	feed   Feed               // of an import that may go on; nil otherwise
-	cancel context.CancelFunc // nil while it does not run
-	asked  bool               // to be cancelled
+// liveJob is a job in memory.
+type liveJob struct {
+	job             Job // guarded by Jobs.mu; what it refers to does not change
+	query           *search.Query
+	feed            Feed               // of an import that may go on; else nil
+	cancel          context.CancelFunc // nil while it does not run
+	cancelRequested bool               // a user asked to cancel it
 }
 
-// Open finds the jobs of b's namespace. Those that were running are interrupted.
-// Close before b.
+// Open loads the jobs of b's namespace. Those that were running are interrupted. Close it
+// before b.
 func Open(ctx context.Context, b *broker.Broker, log *slog.Logger) (*Jobs, error) {
 	kept, err := b.Settings(ctx, recordPrefix)
 	if err != nil {
 		return nil, fmt.Errorf("read the jobs: %w", err)
 	}
-	j := &Jobs{b: b, log: log, all: map[ID]*live{}, changed: make(chan struct{})}
+	j := &Jobs{b: b, log: log, all: map[ID]*liveJob{}, changed: make(chan struct{})}
 	for _, s := range kept {
 		var is Job
 		if err := json.Unmarshal([]byte(s.Value), &is); err != nil || recordKey(is.ID) != s.Key {
 			log.WarnContext(ctx, "a job cannot be read", "key", s.Key, "err", err)
 			continue
 		}
-		if !is.State.Over() {
-			is.State, is.Ended = Interrupted, b.Clock()
-			if err := j.keep(ctx, is); err != nil && !errors.Is(err, engine.ErrBusy) { // it is interrupted all the same
+		if !is.State.Stopped() {
+			is.State, is.Ended = Interrupted, b.ClockTime()
+			if err := j.store(ctx, is); err != nil && !errors.Is(err, engine.ErrBusy) { // it is interrupted all the same
 				return nil, err
 			}
 		}
-		j.all[is.ID] = &live{job: is}
+		j.all[is.ID] = &liveJob{job: is}
 	}
-	if err := j.tidy(ctx); err != nil {
+	if err := j.dropOrphans(ctx); err != nil {
 		return nil, err
 	}
 	j.ctx, j.stop = context.WithCancel(context.WithoutCancel(ctx))
 	return j, nil
 }
 
-// Close stops what runs, where it can be resumed, and waits for it.
+// Close stops running jobs, where they can be resumed, and waits for them.
 func (j *Jobs) Close() {
 	j.mu.Lock()
 	j.stop() // from here on schedule starts nothing
@@ -91,7 +91,7 @@ const recordPrefix = "job/"
 
 func recordKey(id ID) string { return fmt.Sprintf("%s%012d", recordPrefix, id) }
 
-func record(is Job) engine.Setting {
+func jobSetting(is Job) engine.Setting {
 	raw, err := json.Marshal(is)
 	if err != nil {
 		panic(err) // texts and numbers
@@ -99,21 +99,21 @@ func record(is Job) engine.Setting {
 	return engine.Setting{Key: recordKey(is.ID), Value: string(raw)}
 }
 
-// keep has jobs remembered as they are, all or none.
-func (j *Jobs) keep(ctx context.Context, all ...Job) error {
+// store stores the records of jobs, all or none.
+func (j *Jobs) store(ctx context.Context, all ...Job) error {
 	var records []engine.Setting
 	for _, is := range all {
-		records = append(records, record(is))
+		records = append(records, jobSetting(is))
 	}
-	_, err := j.b.DoEach(ctx, nil, "", func([]engine.Deeded) []engine.Setting { return records })
+	_, err := j.b.ApplyOperations(ctx, nil, "", func([]engine.OperationResult) []engine.Setting { return records })
 	if err != nil {
-		return fmt.Errorf("keep job %d: %w", all[0].ID, err)
+		return fmt.Errorf("store job %d: %w", all[0].ID, err)
 	}
 	return nil
 }
 
-// kept is a job as the store has it.
-func (j *Jobs) kept(ctx context.Context, id ID) (is Job, err error) {
+// stored returns a job's stored record.
+func (j *Jobs) stored(ctx context.Context, id ID) (is Job, err error) {
 	err = j.b.Read(ctx, func(r broker.Reader) error {
 		s, ok := r.Setting(recordKey(id))
 		if !ok {
@@ -122,25 +122,25 @@ func (j *Jobs) kept(ctx context.Context, id ID) (is Job, err error) {
 		is = Job{}
 		return json.Unmarshal([]byte(s.Value), &is)
 	})
-	return is, err //nolint:wrapcheck // it says what it is about
+	return is, err
 }
 
-// latest is a job as it is, and if it is over as far as the store knows it to have
-// come: its last slice may be known to nobody else.
+// latest returns a job, and if it is over, with the progress in its stored record: the last
+// slice may have been stored without an answer.
 func (j *Jobs) latest(ctx context.Context, id ID) (Job, error) {
 	is, err := j.Job(id)
-	if err != nil || !is.State.Over() {
+	if err != nil || !is.State.Stopped() {
 		return is, err
 	}
-	kept, err := j.kept(ctx, id)
+	kept, err := j.stored(ctx, id)
 	if err != nil {
 		return is, err
 	}
-	kept.State, kept.Ended, kept.Why = is.State, is.Ended, is.Why
+	kept.State, kept.Ended, kept.Reason = is.State, is.Ended, is.Reason
 	return kept, nil
 }
 
-// List are the jobs that are remembered, the latest first.
+// List returns all jobs that are kept, the latest first.
 func (j *Jobs) List() []Job {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -152,30 +152,31 @@ func (j *Jobs) List() []Job {
 	return out
 }
 
-// Going is how far all jobs have come that are not over. Its zero value says that there
-// are none, and that none has just ended.
-type Going struct {
+// Progress is the progress of all jobs that are not over. Its zero value means that there are
+// none, and that none has just ended.
+type Progress struct {
 	Jobs        int   // that run or wait
 	Seen, Total int64 // of their messages
-	Ended       Job   // the latest that ended not long ago; its ID is zero if none did
+	LastEnded   Job   // the latest that ended not long ago; its ID is zero if none did
 }
 
-// Going looks at what is not over, and at what ended at since or later.
-func (j *Jobs) Going(since engine.Instant) (g Going) {
+// Progress returns the progress of all jobs that are not over, and the latest that ended at since
+// or later.
+func (j *Jobs) Progress(since engine.Instant) (g Progress) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, l := range j.all {
 		switch {
-		case !l.job.State.Over():
+		case !l.job.State.Stopped():
 			g.Jobs, g.Seen, g.Total = g.Jobs+1, g.Seen+l.job.Counts.Seen, g.Total+l.job.Counts.Total
-		case l.job.Ended >= since && (l.job.Ended > g.Ended.Ended || l.job.Ended == g.Ended.Ended && l.job.ID > g.Ended.ID):
-			g.Ended = l.job
+		case l.job.Ended >= since && (l.job.Ended > g.LastEnded.Ended || l.job.Ended == g.LastEnded.Ended && l.job.ID > g.LastEnded.ID):
+			g.LastEnded = l.job
 		}
 	}
 	return g
 }
 
-// Job is one of them. The error is ErrNoJob.
+// Job returns the job with this ID. The error is ErrNoJob.
 func (j *Jobs) Job(id ID) (Job, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -186,12 +187,12 @@ func (j *Jobs) Job(id ID) (Job, error) {
 	return l.job, nil
 }
 
-// Wait is Job as soon as it is over, or when ctx ends: then as it is.
+// Wait returns a job as soon as it is over, or when ctx ends: then as it is.
 func (j *Jobs) Wait(ctx context.Context, id ID) (Job, error) {
 	for {
 		changed := j.Changed()
 		is, err := j.Job(id)
-		if err != nil || is.State.Over() {
+		if err != nil || is.State.Stopped() {
 			return is, err
 		}
 		select {
@@ -204,37 +205,37 @@ func (j *Jobs) Wait(ctx context.Context, id ID) (Job, error) {
 	}
 }
 
-// Changed is closed when any job is another than it is now.
+// Changed returns a channel that is closed at the next change of any job.
 func (j *Jobs) Changed() <-chan struct{} {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.changed
 }
 
-// set has everybody know a job as it is now. j.mu is held.
-func (j *Jobs) set(l *live, is Job) {
+// publish publishes a job's new state. j.mu is held.
+func (j *Jobs) publish(l *liveJob, is Job) {
 	l.job = is
 	close(j.changed)
 	j.changed = make(chan struct{})
 }
 
-// Foresee is what a plan would do. It looks at not many more than most messages.
-func (j *Jobs) Foresee(ctx context.Context, p Plan, most int64) (Forecast, error) {
+// Preview returns what a plan would do. It looks at little more than most messages.
+func (j *Jobs) Preview(ctx context.Context, p Plan, most int64) (Preview, error) {
 	q, places, total, err := j.prepare(ctx, &p)
 	if err != nil {
-		return Forecast{}, err
+		return Preview{}, err
 	}
-	return foresee(ctx, j.b, p, q, places, total, most)
+	return preview(ctx, j.b, p, q, places, total, most)
 }
 
-// prepare checks a plan and finds out where it looks.
-func (j *Jobs) prepare(ctx context.Context, p *Plan) (q *search.Query, places []Place, total int64, err error) {
-	if q, err = p.check(j.b.Clock(), j.b.Limits()); err != nil {
+// prepare checks a plan and determines its places.
+func (j *Jobs) prepare(ctx context.Context, p *Plan) (q *search.Query, places []Subqueue, total int64, err error) {
+	if q, err = p.check(j.b.ClockTime(), j.b.Limits()); err != nil {
 		return nil, nil, 0, err
 	}
 	if p.To != "" {
-		if err := j.b.Read(ctx, func(r broker.Reader) error { _, err := r.Sendable(p.To); return err }); err != nil { //nolint:wrapcheck // likewise
-			return nil, nil, 0, err //nolint:wrapcheck // it says what it is about
+		if err := j.b.Read(ctx, func(r broker.Reader) error { _, err := r.MaxMessageSize(p.To); return err }); err != nil {
+			return nil, nil, 0, err
 		}
 	}
 	if len(p.Messages) > 0 {
@@ -242,32 +243,32 @@ func (j *Jobs) prepare(ctx context.Context, p *Plan) (q *search.Query, places []
 		err = j.b.Read(ctx, func(r broker.Reader) error {
 			for i, t := range p.Messages {
 				if row, err := r.Message(t.Key); err == nil && t.Path == "" {
-					p.Messages[i] = target(row)
+					p.Messages[i] = targetOf(row)
 				}
 			}
 			return nil
 		})
-		return q, nil, int64(len(p.Messages)), err //nolint:wrapcheck // it says what it is about
+		return q, nil, int64(len(p.Messages)), err
 	}
-	places, total, err = p.places(ctx, j.b, q)
+	places, total, err = p.subqueues(ctx, j.b, q)
 	return q, places, total, err
 }
 
-// Start begins a job, or has it wait for others. agreed is the number that somebody
-// was shown as Forecast.AtMost: if there are more than a tenth more by now the error is
-// engine.ErrChanged, and nothing has happened. A plan that was begun already, by its
-// word, is the job that it is.
-func (j *Jobs) Start(ctx context.Context, p Plan, agreed broker.Agreed, actor string) (Job, error) {
-	p = p.known()
-	if is, ok := j.begun(p); ok {
+// Start begins a job, or lets it wait for others. agreed is the number that a user was shown
+// as Forecast.AtMost: if there are more than a tenth more by now the error is
+// engine.ErrChanged, and nothing has happened. For a plan that was begun already, by its word,
+// Start returns that job.
+func (j *Jobs) Start(ctx context.Context, p Plan, agreed broker.ConfirmedCount, actor string) (Job, error) {
+	p = p.identified()
+	if is, ok := j.findStarted(p); ok {
 		return is, nil
 	}
 	q, places, total, err := j.prepare(ctx, &p)
 	if err != nil {
 		return Job{}, err
 	}
-	if agreed.Check(total) != nil { // there may be fewer that are meant
-		f, err := foresee(ctx, j.b, p, q, places, total, math.MaxInt64)
+	if agreed.Check(total) != nil { // fewer messages may match
+		f, err := preview(ctx, j.b, p, q, places, total, math.MaxInt64)
 		if err == nil {
 			err = agreed.Check(f.AtMost())
 		}
@@ -277,34 +278,34 @@ func (j *Jobs) Start(ctx context.Context, p Plan, agreed broker.Agreed, actor st
 	}
 	j.starting.Lock()
 	defer j.starting.Unlock()
-	return j.begin(ctx, Job{Plan: p, Actor: actor, Places: places, Counts: Counts{Total: total}}, q, nil)
+	return j.enqueue(ctx, Job{Plan: p, Actor: actor, Subqueues: places, Counts: Counts{Total: total}}, q, nil)
 }
 
-// begun is the job that a plan is by now.
-func (j *Jobs) begun(p Plan) (Job, bool) {
+// findStarted returns the job that a plan has started.
+func (j *Jobs) findStarted(p Plan) (Job, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, l := range j.all {
-		if p.Once != "" && l.job.Plan.Once == p.Once {
+		if p.IdempotencyKey != "" && l.job.Plan.IdempotencyKey == p.IdempotencyKey {
 			return l.job, true
 		}
 	}
 	return Job{}, false
 }
 
-// begin gives a job its number and puts it in line, unless it was begun meanwhile.
-// j.starting is held.
-func (j *Jobs) begin(ctx context.Context, is Job, q *search.Query, feed Feed) (Job, error) {
-	if is, ok := j.begun(is.Plan); ok {
+// enqueue gives a job its number and enqueues it, unless it was begun meanwhile. j.starting is
+// held.
+func (j *Jobs) enqueue(ctx context.Context, is Job, q *search.Query, feed Feed) (Job, error) {
+	if is, ok := j.findStarted(is.Plan); ok {
 		return is, nil
 	}
-	ctx = context.WithoutCancel(ctx) // who leaves now does not leave half a job
-	is.ID, is.State, is.Started = j.next(), Waiting, j.b.Clock()
-	if room := j.b.Limits().SettingSize - mostGrowth; int64(len(record(is).Value)) > room {
-		return Job{}, refuse(engine.ErrTooLarge, "What a job is to do has at most %d bytes; give it fewer messages or paths, or a shorter query.", room)
+	ctx = context.WithoutCancel(ctx) // a caller that leaves now does not leave half a job
+	is.ID, is.State, is.Started = j.nextID(), Waiting, j.b.ClockTime()
+	if room := j.b.Limits().SettingSize - maxRecordGrowth; int64(len(jobSetting(is).Value)) > room {
+		return Job{}, engine.Refuse(engine.ErrTooLarge, "The definition of a job must not be longer than %d bytes. Give fewer messages or paths, or a shorter query.", room)
 	}
 	all := []Job{is}
-	if of := is.Plan.Of; of != 0 {
+	if of := is.Plan.UndoOf; of != 0 {
 		undone, err := j.latest(ctx, of)
 		if err != nil {
 			return Job{}, err
@@ -312,28 +313,28 @@ func (j *Jobs) begin(ctx context.Context, is Job, q *search.Query, feed Feed) (J
 		undone.UndoneBy = is.ID
 		all = append(all, undone)
 	}
-	what := told(engine.StartedJob, is.ID)
-	if is.Plan.Of != 0 {
-		what.To = strconv.FormatInt(int64(is.Plan.Of), 10)
+	what := auditAction(engine.StartedJob, is.ID)
+	if is.Plan.UndoOf != 0 {
+		what.To = strconv.FormatInt(int64(is.Plan.UndoOf), 10)
 	}
-	if err := j.tell(ctx, is.ID, what, is.Actor, all...); err != nil {
+	if err := j.storeAudited(ctx, is.ID, what, is.Actor, all...); err != nil {
 		return Job{}, err
 	}
 	j.mu.Lock()
-	l := &live{job: is, query: q, feed: feed}
+	l := &liveJob{job: is, query: q, feed: feed}
 	j.all[is.ID] = l
 	for _, is := range all {
-		j.set(j.all[is.ID], is)
+		j.publish(j.all[is.ID], is)
 	}
-	j.line = append(j.line, is.ID)
-	j.schedule() //nolint:contextcheck // jobs outlive who starts them: they end with Close
+	j.queue = append(j.queue, is.ID)
+	j.schedule() //nolint:contextcheck // a job outlives its starter: it ends with Close
 	is = l.job
 	j.mu.Unlock()
-	j.forget(ctx)
+	j.prune(ctx)
 	return is, nil
 }
 
-func (j *Jobs) next() ID {
+func (j *Jobs) nextID() ID {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	last := ID(0)
@@ -343,37 +344,37 @@ func (j *Jobs) next() ID {
 	return last + 1
 }
 
-// schedule lets jobs run that wait, as long as not too many do. j.mu is held.
+// schedule starts waiting jobs, as long as not too many run. j.mu is held.
 func (j *Jobs) schedule() {
-	for j.running < jobsAtOnce && len(j.line) > 0 && j.ctx.Err() == nil {
-		l := j.all[j.line[0]]
-		j.line = j.line[1:]
+	for j.running < maxRunning && len(j.queue) > 0 && j.ctx.Err() == nil {
+		l := j.all[j.queue[0]]
+		j.queue = j.queue[1:]
 		var ctx context.Context
 		ctx, l.cancel = context.WithCancel(j.ctx)
 		j.running++
 		is := l.job
 		is.State = Running
-		j.set(l, is)
-		j.wg.Go(func() { j.work(ctx, l, is) })
+		j.publish(l, is)
+		j.wg.Go(func() { j.runJob(ctx, l, is) })
 	}
 }
 
-// told is what was done to a job, as its event says it.
-func told(did engine.SettingDid, id ID) engine.SettingDeed {
-	return engine.SettingDeed{Did: did, Name: strconv.FormatInt(int64(id), 10)}
+// auditAction returns the audit record of an action on a job.
+func auditAction(did engine.SettingActionKind, id ID) engine.SettingAction {
+	return engine.SettingAction{Kind: did, Name: strconv.FormatInt(int64(id), 10)}
 }
 
-// tell is keep that remembers what was done to a job, and by whom.
-func (j *Jobs) tell(ctx context.Context, id ID, what engine.SettingDeed, actor string, all ...Job) error {
-	_, err := j.b.ChangeSettings(ctx, recordKey(id), actor, func([]engine.Setting) (c broker.SettingsChange, _ error) {
-		c.What = what
+// storeAudited is keep that audits the action and its actor.
+func (j *Jobs) storeAudited(ctx context.Context, id ID, what engine.SettingAction, actor string, all ...Job) error {
+	_, err := j.b.UpdateSettings(ctx, recordKey(id), actor, func([]engine.Setting) (c broker.SettingsUpdate, _ error) {
+		c.Action = what
 		for _, is := range all {
-			c.Set = append(c.Set, record(is))
+			c.Set = append(c.Set, jobSetting(is))
 		}
 		return c, nil
 	})
 	if err != nil {
-		return fmt.Errorf("keep job %d: %w", id, err)
+		return fmt.Errorf("store job %d: %w", id, err)
 	}
 	return nil
 }
@@ -387,7 +388,7 @@ func (j *Jobs) Cancel(ctx context.Context, id ID, actor string) (Job, error) {
 	return j.Wait(ctx, id)
 }
 
-// cancel is Cancel, but for the wait for a job that is to end with its slice.
+// cancel is Cancel without the wait for a job that ends with its slice.
 func (j *Jobs) cancel(ctx context.Context, id ID, actor string) (is Job, over bool, err error) {
 	j.starting.Lock()
 	defer j.starting.Unlock()
@@ -398,30 +399,29 @@ func (j *Jobs) cancel(ctx context.Context, id ID, actor string) (is Job, over bo
 		return Job{}, false, noJob(id)
 	}
 	if l.job.State == Waiting {
-		j.line = slices.DeleteFunc(j.line, func(other ID) bool { return other == id })
+		j.queue = slices.DeleteFunc(j.queue, func(other ID) bool { return other == id })
 		is := l.job
-		is.State, is.Ended = Cancelled, j.b.Clock()
-		j.set(l, is)
+		is.State, is.Ended = Cancelled, j.b.ClockTime()
+		j.publish(l, is)
 		j.mu.Unlock()
-		return is, true, j.tell(ctx, id, told(engine.CancelledJob, id), actor, is)
+		return is, true, j.storeAudited(ctx, id, auditAction(engine.CancelledJob, id), actor, is)
 	}
 	running := l.cancel != nil
 	if running {
-		l.asked = true
+		l.cancelRequested = true
 		l.cancel()
 	}
 	j.mu.Unlock()
 	if running {
-		if err := j.tell(ctx, id, told(engine.CancelledJob, id), actor); err != nil { // it stops all the same
-			j.log.WarnContext(ctx, "who cancelled a job is not remembered", "job", id, "err", err)
+		if err := j.storeAudited(ctx, id, auditAction(engine.CancelledJob, id), actor); err != nil { // it stops all the same
+			j.log.WarnContext(ctx, "the user who cancelled a job was not recorded", "job", id, "err", err)
 		}
 	}
 	return Job{}, false, nil
 }
 
-// Resume has a job go on that was cancelled, interrupted or failed. What was not
-// there when it began is still not touched. What it does from here on is done in the
-// name of who resumed it.
+// Resume continues a job that was cancelled, interrupted or failed. Messages that arrived
+// after it began are still not touched. The user who resumed it is the actor from here on.
 func (j *Jobs) Resume(ctx context.Context, id ID, actor string) (Job, error) {
 	j.starting.Lock()
 	defer j.starting.Unlock()
@@ -430,31 +430,31 @@ func (j *Jobs) Resume(ctx context.Context, id ID, actor string) (Job, error) {
 		return is, err
 	}
 	if !is.Resumable() {
-		return is, refuse(engine.ErrNotAllowed, "Job %d is %s; only one that was cancelled, interrupted or failed can be resumed.", id, is.State)
+		return is, engine.Refuse(engine.ErrNotAllowed, "Job %d is %s. Only cancelled, interrupted and failed jobs can be resumed.", id, is.State)
 	}
-	if is.Plan.Kind == Import && !j.fed(id) {
-		return is, refuse(engine.ErrNotAllowed, "The file that job %d imports is not kept any more. The first %d lines of it are done.", id, is.Spot.Line)
+	if is.Plan.Kind == Import && !j.hasFeed(id) {
+		return is, engine.Refuse(engine.ErrNotAllowed, "The file of job %d is no longer stored. Its first %d lines are imported. Import the rest as a new file.", id, is.FeedPosition.Line)
 	}
 	q, err := search.Parse(is.Plan.Query)
 	if err != nil {
-		return is, err //nolint:wrapcheck // it says what it is about
+		return is, err
 	}
-	is.State, is.Ended, is.Why, is.Resumer = Waiting, 0, "", actor
-	if err := j.tell(ctx, id, told(engine.ResumedJob, id), actor, is); err != nil {
+	is.State, is.Ended, is.Reason, is.Resumer = Waiting, 0, "", actor
+	if err := j.storeAudited(ctx, id, auditAction(engine.ResumedJob, id), actor, is); err != nil {
 		return is, err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	l := j.all[id]
-	l.query, l.asked, l.cancel = q, false, nil
-	j.set(l, is)
-	j.line = append(j.line, id)
-	j.schedule() //nolint:contextcheck // jobs outlive who starts them: they end with Close
+	l.query, l.cancelRequested, l.cancel = q, false, nil
+	j.publish(l, is)
+	j.queue = append(j.queue, id)
+	j.schedule() //nolint:contextcheck // a job outlives its starter: it ends with Close
 	return l.job, nil
 }
 
-// fed tells whether an import has what it reads.
-func (j *Jobs) fed(id ID) bool {
+// hasFeed reports whether an import has its feed.
+func (j *Jobs) hasFeed(id ID) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.all[id] != nil && j.all[id].feed != nil

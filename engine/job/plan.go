@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,40 +13,35 @@ import (
 	"mayfly/engine/search"
 )
 
-// Bounds of a plan.
 const (
-	MostMessages = 5000 // that may be chosen one by one
-	MostPlaces   = 500  // that a query may be asked about
+	MaxMessages  = 5000 // that may be chosen one by one
+	MaxSubqueues = 500  // that a query may cover
 )
 
-// A Plan is what a job is to do. Either Messages are those that were chosen, or the
-// messages at Paths, or everywhere if there are none, that are in State and match
-// Query. Everywhere, no dead letter is active.
+// A Plan is what a job is to do. Its messages are either the chosen Messages, or those at
+// Paths, or everywhere if there are none, that are in State and match Query. Everywhere, no
+// dead letter is active.
 type Plan struct {
 	Kind     Kind          `json:"kind"`
-	Messages Chosen        `json:"messages,omitempty"`
+	Messages Selection     `json:"messages,omitempty"`
 	Paths    []engine.Path `json:"paths,omitempty"`
 	State    string        `json:"state,omitempty"` // active, deferred or scheduled; empty: any
-	Query    string        `json:"query,omitempty"` // as engine/search has it
+	Query    string        `json:"query,omitempty"` // in the syntax of engine/search
 
-	To             engine.Path    `json:"to,omitempty"`             // of Move and Copy
-	DropDuplicates bool           `json:"dropDuplicates,omitempty"` // of Resubmit, Move and Copy; else duplicates are refused
-	Reason         string         `json:"reason,omitempty"`         // of DeadLetter
-	Description    string         `json:"description,omitempty"`    // of DeadLetter
-	By             time.Duration  `json:"by,omitempty"`             // of Extend
-	Until          engine.Instant `json:"until,omitempty"`          // of Reschedule
-	Of             ID             `json:"of,omitempty"`             // of Undo
-	Sends          *Sends         `json:"sends,omitempty"`          // of Send, until it is done
-	Imports        *Imports       `json:"imports,omitempty"`        // of Import
+	To             engine.Path    `json:"to,omitempty"`             // for Move and Copy
+	DropDuplicates bool           `json:"dropDuplicates,omitempty"` // for Resubmit, Move and Copy; else duplicates are refused
+	Reason         string         `json:"reason,omitempty"`         // for DeadLetter
+	Description    string         `json:"description,omitempty"`    // for DeadLetter
+	ExtendBy       time.Duration  `json:"by,omitempty"`             // for Extend
+	RescheduleTo   engine.Instant `json:"until,omitempty"`          // for Reschedule
+	UndoOf         ID             `json:"of,omitempty"`             // for Undo
+	SendSpec       *SendSpec      `json:"sends,omitempty"`          // for Send, until it is done
+	ImportSpec     *ImportSpec    `json:"imports,omitempty"`        // for Import
 
-	// Once is a word that whoever asks gives out once, with a form for instance: the
-	// same plan with the same word is one job, however often it is asked for. Empty:
-	// each time is another. Of a job it is what such a plan is known by.
-	Once string `json:"once,omitempty"`
-}
-
-func refuse(kind error, format string, args ...any) error {
-	return &engine.Refusal{Kind: kind, Text: fmt.Sprintf(format, args...)}
+	// IdempotencyKey is a word that the caller uses for one plan, issued with a form for instance: the
+	// same plan with the same word is one job, however often it is submitted. Empty: each time
+	// is another job. In a job it is the hash that identifies plan and word.
+	IdempotencyKey string `json:"once,omitempty"`
 }
 
 func (p Plan) class() engine.Class {
@@ -63,43 +57,43 @@ func (p Plan) class() engine.Class {
 	}
 }
 
-// check says what is wrong with a plan, whatever the namespace has.
+// check returns what is wrong with a plan, whatever the namespace contains.
 func (p Plan) check(now engine.Instant, l engine.Limits) (*search.Query, error) {
 	runes := func(s string) int64 { return int64(len([]rune(s))) }
 	switch {
 	case !slices.Contains(Kinds(), p.Kind):
-		return nil, refuse(engine.ErrArgument, "There is no such job; there are %s.", kindsInWords())
-	case len(p.Messages) > MostMessages:
-		return nil, refuse(engine.ErrOutOfRange, "There are %d messages; at most %d are chosen one by one.", len(p.Messages), MostMessages)
-	case len(p.Paths) > MostPlaces:
-		return nil, refuse(engine.ErrOutOfRange, "There are %d paths; at most %d can be given.", len(p.Paths), MostPlaces)
+		return nil, engine.Refuse(engine.ErrArgument, "Unknown kind of job. Choose from %s.", joinKinds())
+	case len(p.Messages) > MaxMessages:
+		return nil, engine.Refuse(engine.ErrOutOfRange, "%d messages are selected; the maximum is %d. Select them by a query instead.", len(p.Messages), MaxMessages)
+	case len(p.Paths) > MaxSubqueues:
+		return nil, engine.Refuse(engine.ErrOutOfRange, "%d paths are given; the maximum is %d.", len(p.Paths), MaxSubqueues)
 	case len(p.Messages) > 0 && (len(p.Paths) > 0 || p.Query != "" || p.State != ""):
-		return nil, refuse(engine.ErrArgument, "Give messages, or where they are and what they match, not both.")
+		return nil, engine.Refuse(engine.ErrArgument, "Give either keys of messages, or paths, a query and a state, not both.")
 	case len(p.Messages)+len(p.Paths) == 0 && p.Query == "":
-		return nil, refuse(engine.ErrArgument, "Say which messages: by their keys, by paths, or by a query.")
+		return nil, engine.Refuse(engine.ErrArgument, "No messages are selected. Give their keys, paths or a query.")
 	case p.State != "" && p.class() == engine.ClassAll:
-		return nil, refuse(engine.ErrArgument, "The states are active, deferred and scheduled.")
+		return nil, engine.Refuse(engine.ErrArgument, "The state must be active, deferred or scheduled.")
 	case p.Kind == Move && p.To == "":
-		return nil, refuse(engine.ErrArgument, "Say where to move them.")
+		return nil, engine.Refuse(engine.ErrArgument, "The destination is missing. Enter a queue or topic.")
 	case p.To != "" && p.Kind != Move && p.Kind != Copy:
-		return nil, refuse(engine.ErrArgument, "'to' is for move and copy.")
+		return nil, engine.Refuse(engine.ErrArgument, "'to' is only valid for move and copy.")
 	case (p.Reason != "" || p.Description != "") && p.Kind != DeadLetter:
-		return nil, refuse(engine.ErrArgument, "A reason is for dead letters.")
+		return nil, engine.Refuse(engine.ErrArgument, "A reason is only valid for dead-lettering.")
 	case runes(p.Reason) > l.ReasonLength || runes(p.Description) > l.ReasonLength:
-		return nil, refuse(engine.ErrOutOfRange, "A reason, and a description, has at most %d characters.", l.ReasonLength)
-	case p.Kind == Extend && p.By == 0:
-		return nil, refuse(engine.ErrArgument, "Say by how much to extend.")
-	case p.Kind != Extend && p.By != 0:
-		return nil, refuse(engine.ErrArgument, "'by' is for extend.")
-	case p.Kind == Reschedule && p.Until <= now:
-		return nil, refuse(engine.ErrOutOfRange, "Say when to send them, a time ahead; use send-now instead.")
-	case p.Kind != Reschedule && p.Until != 0:
-		return nil, refuse(engine.ErrArgument, "'until' is for reschedule.")
+		return nil, engine.Refuse(engine.ErrOutOfRange, "A reason or description must not be longer than %d characters.", l.ReasonLength)
+	case p.Kind == Extend && p.ExtendBy == 0:
+		return nil, engine.Refuse(engine.ErrArgument, "The extension is missing. Enter a duration such as 1h.")
+	case p.Kind != Extend && p.ExtendBy != 0:
+		return nil, engine.Refuse(engine.ErrArgument, "'by' is only valid for extend.")
+	case p.Kind == Reschedule && p.RescheduleTo <= now:
+		return nil, engine.Refuse(engine.ErrOutOfRange, "The new enqueue time must be in the future. To send messages at once, use send-now.")
+	case p.Kind != Reschedule && p.RescheduleTo != 0:
+		return nil, engine.Refuse(engine.ErrArgument, "'until' is only valid for reschedule.")
 	}
-	return search.Parse(p.Query) //nolint:wrapcheck // it says what it is about
+	return search.Parse(p.Query)
 }
 
-func kindsInWords() (text string) {
+func joinKinds() (text string) {
 	for i, k := range Kinds() {
 		if i > 0 {
 			text += ", "
@@ -109,44 +103,44 @@ func kindsInWords() (text string) {
 	return text
 }
 
-// known is p with Once as a job has it: the same for the same plan and word alone.
-func (p Plan) known() Plan {
-	if p.Once == "" {
+// identified returns p with IdempotencyKey as a job has it: the same only for the same plan and word.
+func (p Plan) identified() Plan {
+	if p.IdempotencyKey == "" {
 		return p
 	}
 	same := p
-	if p.Sends != nil { // what is random in it is drawn anew for each that asks
-		same.Sends = &Sends{Draft: p.Sends.Draft}
+	if p.SendSpec != nil { // its random part is drawn again for each request
+		same.SendSpec = &SendSpec{Draft: p.SendSpec.Draft}
 	}
-	if p.Imports != nil { // it is imported once, whatever becomes of times and ids
-		same.Imports = &Imports{Word: p.Imports.Word}
+	if p.ImportSpec != nil { // it is imported once, however times and ids change
+		same.ImportSpec = &ImportSpec{FeedID: p.ImportSpec.FeedID}
 	}
 	raw, err := json.Marshal(same)
 	if err != nil {
 		panic(err) // texts and numbers
 	}
 	sum := sha256.Sum256(raw)
-	p.Once = base64.RawStdEncoding.EncodeToString(sum[:])
+	p.IdempotencyKey = base64.RawStdEncoding.EncodeToString(sum[:])
 	return p
 }
 
-// Ruins tells whether a plan does away with messages, or with time that may be all
-// they have.
-func (p Plan) Ruins() bool { return p.Kind.Destructive() || p.By < 0 }
+// Destructive reports whether a plan deletes messages, or takes time from them, which may expire
+// them.
+func (p Plan) Destructive() bool { return p.Kind.Destructive() || p.ExtendBy < 0 }
 
-// deed is what a plan does to a message.
-func (p Plan) deed(t engine.Target) engine.Deed {
-	d := engine.Deed{Target: t, To: p.To, DropDuplicate: p.DropDuplicates, Reason: p.Reason, Description: p.Description, By: p.By, Until: p.Until}
-	d.Kind = map[Kind]engine.DeedKind{
-		Resubmit: engine.DeedMove, Copy: engine.DeedCopy, Move: engine.DeedMove, Delete: engine.DeedDelete, Purge: engine.DeedPurge,
-		DeadLetter: engine.DeedDeadLetter, Extend: engine.DeedExtend, Reschedule: engine.DeedReschedule, SendNow: engine.DeedSendNow, Return: engine.DeedReturn,
+// operation returns the plan's operation on a message.
+func (p Plan) operation(t engine.Target) engine.Operation {
+	d := engine.Operation{Target: t, To: p.To, DropDuplicate: p.DropDuplicates, Reason: p.Reason, Description: p.Description, ExtendBy: p.ExtendBy, Until: p.RescheduleTo}
+	d.Kind = map[Kind]engine.OperationKind{
+		Resubmit: engine.OperationMove, Copy: engine.OperationCopy, Move: engine.OperationMove, Delete: engine.OperationDelete, Purge: engine.OperationPurge,
+		DeadLetter: engine.OperationDeadLetter, Extend: engine.OperationExtend, Reschedule: engine.OperationReschedule, SendNow: engine.OperationSendNow, Return: engine.OperationReturn,
 	}[p.Kind]
 	return d
 }
 
-// suits tells whether what a plan does can be done to a message at all: a query
-// passes others over.
-func (p Plan) suits(r engine.Row) bool {
+// appliesTo reports whether the plan's operation is possible for a message at all: a query skips
+// others.
+func (p Plan) appliesTo(r engine.Row) bool {
 	dead, state := r.Path.IsDeadLetter(), r.Message.State
 	switch p.Kind {
 	case Resubmit:
@@ -166,20 +160,20 @@ func (p Plan) suits(r engine.Row) bool {
 	}
 }
 
-// places are where a plan looks, and how many messages there are.
-func (p Plan) places(ctx context.Context, b *broker.Broker, q *search.Query) (all []Place, total int64, err error) {
+// subqueues returns where a plan looks, and how many messages there are.
+func (p Plan) subqueues(ctx context.Context, b *broker.Broker, q *search.Query) (all []Subqueue, total int64, err error) {
 	err = b.Read(ctx, func(r broker.Reader) error {
 		all, total = nil, 0
-		there := map[string]int64{} // in the state of the plan, by folded path
-		for _, room := range r.Rooms(p.class()) {
+		there := map[string]int64{} // messages in the state of the plan, by folded path
+		for _, room := range r.SubqueuesWith(p.class()) {
 			there[room.Path.Fold()] = int64(room.Messages)
 		}
 		add := func(e engine.EntityState, path engine.Path) {
 			n := there[path.Fold()]
-			if !q.Covers(path) || n == 0 || len(p.Paths) == 0 && path.IsDeadLetter() && !p.meansDead() {
+			if !q.Covers(path) || n == 0 || len(p.Paths) == 0 && path.IsDeadLetter() && !p.includesDeadLetters() {
 				return
 			}
-			all, total = append(all, Place{Path: path, Entity: e.ID, Bound: e.NextSeq}), total+n
+			all, total = append(all, Subqueue{Path: path, SubqueueID: e.ID, Bound: e.NextSeq}), total+n
 		}
 		if len(p.Paths) == 0 {
 			for _, e := range r.States(0) {
@@ -192,7 +186,7 @@ func (p Plan) places(ctx context.Context, b *broker.Broker, q *search.Query) (al
 		for _, path := range p.Paths {
 			e, err := r.State(path.Entity())
 			if err != nil {
-				return err //nolint:wrapcheck // it says what it is about
+				return err
 			}
 			if !seen[path.Fold()] {
 				seen[path.Fold()] = true
@@ -201,12 +195,12 @@ func (p Plan) places(ctx context.Context, b *broker.Broker, q *search.Query) (al
 		}
 		return nil
 	})
-	if err == nil && len(all) > MostPlaces {
-		err = refuse(engine.ErrOutOfRange, "%d places have messages; at most %d are looked at. Say which with in: or paths.", len(all), MostPlaces)
+	if err == nil && len(all) > MaxSubqueues {
+		err = engine.Refuse(engine.ErrOutOfRange, "%d queues and subqueues have messages; at most %d can be searched. Choose some with in: or paths.", len(all), MaxSubqueues)
 	}
-	return all, total, err //nolint:wrapcheck // it says what it is about
+	return all, total, err
 }
 
-// meansDead tells whether a plan that names no paths means dead letters: those in a
-// state that a search finds them in, too.
-func (p Plan) meansDead() bool { return p.State == "" || p.State == "deferred" }
+// includesDeadLetters reports whether a plan that names no paths includes dead letters: those in a state
+// in which a search finds them.
+func (p Plan) includesDeadLetters() bool { return p.State == "" || p.State == "deferred" }

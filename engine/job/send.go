@@ -8,64 +8,63 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/draft"
+	"mayfly/engine/template"
 )
 
-// MostSends is how many bytes of JSON a draft has that a job sends: it stands in the
+// MaxDraftBytes is the maximum JSON size in bytes of a draft that a job sends: it is part of the
 // job's record.
-const MostSends = 64 << 10
+const MaxDraftBytes = 64 << 10
 
-// Sends is what a job sends.
-type Sends struct {
-	Draft draft.Draft `json:"draft"`
-	Seed  draft.Seed  `json:"seed"`
+// SendSpec is the draft that a job sends.
+type SendSpec struct {
+	Draft template.Draft `json:"draft"`
+	Seed  template.Seed  `json:"seed"`
 }
 
-// Send begins a job that sends a draft as often as it says; of p, To and Sends are
-// read, and Once. What it sent can be taken
-// back from a queue, as far as nobody has touched it. Errors are a draft's, and
-// engine.ErrTooLarge for one of more than MostSends.
+// Send begins a job that sends a draft as often as the draft asks for; it reads To, SendSpec and
+// Once of p. Messages that it sent to a queue can be taken back as long as they are untouched.
+// Errors are a draft's, and engine.ErrTooLarge for one of more than MaxDraftBytes.
 func (j *Jobs) Send(ctx context.Context, p Plan, actor string) (Job, error) {
-	p = Plan{Kind: Send, To: p.To, Sends: p.Sends, Once: p.Once}.known()
-	if is, ok := j.begun(p); ok {
+	p = Plan{Kind: Send, To: p.To, SendSpec: p.SendSpec, IdempotencyKey: p.IdempotencyKey}.identified()
+	if is, ok := j.findStarted(p); ok {
 		return is, nil
 	}
-	d, to := p.Sends.Draft, p.To
+	d, to := p.SendSpec.Draft, p.To
 	m, err := d.Compile()
 	if err == nil {
-		err = m.Check(j.b.Clock(), p.Sends.Seed, j.b.Limits())
+		err = m.Check(j.b.ClockTime(), p.SendSpec.Seed, j.b.Limits())
 	}
 	if err != nil {
-		return Job{}, err //nolint:wrapcheck // it says what it is about
+		return Job{}, err
 	}
 	raw, err := json.Marshal(d)
 	if err != nil {
-		return Job{}, fmt.Errorf("write a draft: %w", err)
+		return Job{}, fmt.Errorf("write a template: %w", err)
 	}
-	if len(raw) > MostSends {
-		return Job{}, refuse(engine.ErrTooLarge, "A message that is sent in the background has at most %d KiB, with all that is written in it.", MostSends>>10)
+	if len(raw) > MaxDraftBytes {
+		return Job{}, engine.Refuse(engine.ErrTooLarge, "A message that is sent in the background must not be larger than %d KiB, including its properties.", MaxDraftBytes>>10)
 	}
-	if err := j.b.Read(ctx, func(r broker.Reader) error { _, err := r.Sendable(to); return err }); err != nil { //nolint:wrapcheck // likewise
-		return Job{}, err //nolint:wrapcheck // it says what it is about
+	if err := j.b.Read(ctx, func(r broker.Reader) error { _, err := r.MaxMessageSize(to); return err }); err != nil {
+		return Job{}, err
 	}
 	j.starting.Lock()
 	defer j.starting.Unlock()
-	return j.begin(ctx, Job{Plan: p, Actor: actor, Counts: Counts{Total: m.Count()}}, nil, nil)
+	return j.enqueue(ctx, Job{Plan: p, Actor: actor, Counts: Counts{Total: m.Count()}}, nil, nil)
 }
 
 // sendSlice sends the next messages of a draft.
-func (j *Jobs) sendSlice(ctx context.Context, is Job) (Job, error) {
-	s := is.Plan.Sends
+func (j *Jobs) sendSlice(ctx context.Context, is Job, size int) (Job, error) {
+	s := is.Plan.SendSpec
 	if s == nil {
-		return is, refuse(engine.ErrNotAllowed, "Job %d does not know any more what it sends.", is.ID)
+		return is, engine.Refuse(engine.ErrNotAllowed, "The message of job %d is no longer stored, so the job cannot continue.", is.ID)
 	}
 	m, err := s.Draft.Compile()
 	if err != nil {
-		return is, err //nolint:wrapcheck // it says what it is about
+		return is, err
 	}
 	var out []broker.Outgoing
-	most := j.b.Limits().BatchSize / 2 // room for what else counts
-	for size := int64(0); len(out) < sliceSize && is.Counts.Seen+int64(len(out)) < m.Count(); {
+	most := j.b.Limits().BatchSize / 2 // leaves room for overhead
+	for bytes := int64(0); len(out) < size && is.Counts.Seen+int64(len(out)) < m.Count(); {
 		c, body, err := m.Message(is.Counts.Seen+int64(len(out))+1, is.Started, s.Seed)
 		if err != nil && len(out) > 0 {
 			break // those before it are sent
@@ -73,40 +72,39 @@ func (j *Jobs) sendSlice(ctx context.Context, is Job) (Job, error) {
 		if err != nil {
 			return is, fmt.Errorf("message %d: %w", is.Counts.Seen+1, err)
 		}
-		if size += int64(len(body)) + 256; size > most && len(out) > 0 {
+		if bytes += int64(len(body)) + 256; bytes > most && len(out) > 0 {
 			break
 		}
 		out = append(out, broker.Outgoing{Content: c, Body: body})
 	}
 	next := is
 	if len(out) == 0 {
-		next.State, next.Plan.Sends = Done, nil
+		next.State, next.Plan.SendSpec = Done, nil
 		return next, nil
 	}
 	base := next
-	err = j.b.SendKeeping(context.WithoutCancel(ctx), is.Plan.To, out, is.hand(), func(seqs []engine.Seq, rows []engine.Row) []engine.Setting {
+	err = j.b.SendWithSettings(context.WithoutCancel(ctx), is.Plan.To, out, is.operationActor(), func(seqs []engine.Seq, rows []engine.Row) []engine.Setting {
 		next = base
-		undo := next.tallySent(seqs, rows, int(j.b.Limits().SettingSize))
-		settings := []engine.Setting{record(next)}
+		undo := next.countSent(seqs, rows, int(j.b.Limits().SettingSize))
+		settings := []engine.Setting{jobSetting(next)}
 		for i, value := range undo {
-			settings = append(settings, engine.Setting{Key: undoKey(is.ID, is.Undoing+i), Value: value})
+			settings = append(settings, engine.Setting{Key: undoKey(is.ID, is.UndoRecords+i), Value: value})
 		}
 		return settings
 	})
-	if errors.Is(err, engine.ErrQuota) && !is.TooMany {
-		is.TooMany = true // perhaps there is no room for what could be taken back: what was asked for comes first
-		return j.sendSlice(ctx, is)
+	if errors.Is(err, engine.ErrQuota) && !is.TooManyToUndo {
+		is.TooManyToUndo = true // perhaps there is no room for the undo record: sending comes first
+		return j.sendSlice(ctx, is, size)
 	}
 	if err != nil {
-		return is, err //nolint:wrapcheck // it says what it is about
+		return is, err
 	}
 	return next, nil
 }
 
-// tallySent counts what was sent, and returns what may be taken back of it, as tally
-// does.
-func (j *Job) tallySent(seqs []engine.Seq, rows []engine.Row, most int) []string {
-	var back Reversal
+// countSent counts sent messages, and returns undo records as tally does.
+func (j *Job) countSent(seqs []engine.Seq, rows []engine.Row, most int) []string {
+	var back UndoRecord
 	for i, n := range seqs {
 		j.Counts.Seen++
 		if n == 0 { // DUP-2
@@ -115,8 +113,8 @@ func (j *Job) tallySent(seqs []engine.Seq, rows []engine.Row, most int) []string
 		}
 		j.Counts.Done++
 		if m := rows[i].Message; m.Key != 0 {
-			back.Items = append(back.Items, reversed{Key: m.Key, Path: rows[i].Path, Seq: m.Seq, Do: engine.DeedDelete, State: m.State})
+			back.Items = append(back.Items, undoOperation{Key: m.Key, Path: rows[i].Path, Seq: m.Seq, Kind: engine.OperationDelete, State: m.State})
 		}
 	}
-	return j.reverse(back, most)
+	return j.addUndo(back, most)
 }

@@ -9,25 +9,25 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/draft"
 	"mayfly/engine/job"
+	"mayfly/engine/template"
 )
 
 // sending starts a job that sends a draft to q.
-func (w *world) sending(to engine.Path, d draft.Draft) job.Job {
+func (w *world) sending(to engine.Path, d template.Draft) job.Job {
 	w.Helper()
-	is, err := w.jobs.Send(w.Context(), job.Plan{To: to, Sends: &job.Sends{Draft: d, Seed: draft.Seed{byte(len(w.jobs.List()))}}}, "somebody")
+	is, err := w.jobs.Send(w.Context(), job.Plan{To: to, SendSpec: &job.SendSpec{Draft: d, Seed: template.Seed{byte(len(w.jobs.List()))}}}, "somebody")
 	w.must(err)
 	return is
 }
 
-// All are sent once, in order, and taken back where nobody has touched them.
+// All are sent once, in order, and taken back where they are untouched.
 func TestSend(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
-	is := w.ends(w.sending("q", draft.Draft{Subject: "s{{n}}", Body: "{{random 1 9}}", Repeat: 1000}).ID)
+	is := w.ends(w.sending("q", template.Draft{Subject: "s{{n}}", Body: "{{random 1 9}}", Repeat: 1000}).ID)
 	w.equal(is.Counts, job.Counts{Total: 1000, Seen: 1000, Done: 1000})
-	w.equal([]any{is.State, is.Plan.Sends == nil, is.Undoable()}, []any{job.Done, true, true})
+	w.equal([]any{is.State, is.Plan.SendSpec == nil, is.Undoable()}, []any{job.Done, true, true})
 	rows := w.rows("q")
 	w.equal(len(rows), 1000)
 	for i, r := range rows {
@@ -35,7 +35,7 @@ func TestSend(t *testing.T) {
 			t.Fatalf("message %d is %s", i+1, r.Content.Subject())
 		}
 	}
-	got, err := w.b.Receive(t.Context(), broker.Receive{Path: "q", Max: 1, Client: "c"})
+	got, err := w.b.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Max: 1, Client: "c"})
 	w.must(err)
 	w.must(w.b.SettleAll(t.Context(), []engine.Settlement{{Token: got[0].Token(), Outcome: engine.Abandon, Path: "q"}}))
 	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
@@ -44,11 +44,11 @@ func TestSend(t *testing.T) {
 	w.equal(w.counts("q").Active, 1)
 }
 
-// What is scheduled is taken back too.
+// Scheduled messages are taken back too.
 func TestSendScheduled(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
-	is := w.ends(w.sending("q", draft.Draft{Delay: "1h", Every: time.Second, Repeat: 300}).ID)
+	is := w.ends(w.sending("q", template.Draft{Delay: "1h", Every: time.Second, Repeat: 300}).ID)
 	w.equal(w.counts("q").Scheduled, 300)
 	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
 	w.must(err)
@@ -56,14 +56,14 @@ func TestSendScheduled(t *testing.T) {
 	w.equal(w.counts("q"), engine.Counts{})
 }
 
-// What the store has of a job that sends is what it has of the messages, whenever
-// the server ends: resumed, it sends the rest, and no message twice.
+// The stored progress of a job that sends agrees with the stored messages, whenever the server
+// ends: resumed, it sends the rest, and no message twice.
 func TestSendInterrupted(t *testing.T) {
 	const n = 40_000
 	w := start(t)
 	w.queue("q", engine.Config{})
-	is := w.sending("q", draft.Draft{Subject: "{{n}}", Body: "{{uuid}}", Repeat: n})
-	for is.Counts.Done < n/4 && !is.State.Over() {
+	is := w.sending("q", template.Draft{Subject: "{{n}}", Body: "{{uuid}}", Repeat: n})
+	for is.Counts.Done < n/4 && !is.State.Stopped() {
 		changed := w.jobs.Changed()
 		var err error
 		is, err = w.jobs.Job(is.ID)
@@ -89,7 +89,7 @@ func TestSendInterrupted(t *testing.T) {
 			by[e.Actor] = true
 		}
 	}
-	w.equal(by, map[string]bool{"resumer": true}) // since the server began: in the name of who had it go on
+	w.equal(by, map[string]bool{"resumer": true}) // since the restart: the actor is the user who resumed it
 	for i, r := range w.rows("q") {
 		if r.Content.Subject() != fmt.Sprint(i+1) {
 			t.Fatalf("message %d is %s", i+1, r.Content.Subject())
@@ -104,29 +104,29 @@ func TestSendOdd(t *testing.T) {
 	w.must(err)
 	_, err = w.b.Create(t.Context(), engine.Subscription, "t/Subscriptions/s", engine.Config{}, "test")
 	w.must(err)
-	is := w.ends(w.sending("q", draft.Draft{MessageID: "{{n%10}}", Repeat: 300}).ID)
+	is := w.ends(w.sending("q", template.Draft{MessageID: "{{n%10}}", Repeat: 300}).ID)
 	w.equal(is.Counts, job.Counts{Total: 300, Seen: 300, Done: 10, Skipped: 290}) // DUP-2
-	is = w.ends(w.sending("t", draft.Draft{Repeat: 300}).ID)
+	is = w.ends(w.sending("t", template.Draft{Repeat: 300}).ID)
 	w.equal([]any{is.Counts.Done, is.Undoable(), w.counts("t/Subscriptions/s").Active}, []any{300, false, 300})
-	is = w.ends(w.sending("q", draft.Draft{Properties: []draft.Property{{Name: "p", Kind: "ubyte", Value: "{{n%256}}"}}, Repeat: 600}).ID)
+	is = w.ends(w.sending("q", template.Draft{Properties: []template.Property{{Name: "p", Kind: "ubyte", Value: "{{n%256}}"}}, Repeat: 600}).ID)
 	w.equal(is.Counts.Done, 600)
-	is = w.ends(w.sending("q", draft.Draft{Properties: []draft.Property{{Name: "p", Kind: "short", Value: "{{n+31700}}"}}, Repeat: 1100}).ID)
-	w.equal([]any{is.State, is.Counts.Done, strings.HasPrefix(is.Why, "message 1068: properties 1: ")}, []any{job.Failed, 1067, true})
+	is = w.ends(w.sending("q", template.Draft{Properties: []template.Property{{Name: "p", Kind: "short", Value: "{{n+31700}}"}}, Repeat: 1100}).ID)
+	w.equal([]any{is.State, is.Counts.Done, strings.HasPrefix(is.Reason, "message 1068: properties 1: ")}, []any{job.Failed, 1067, true})
 
 	for name, tc := range map[string]struct {
 		to   engine.Path
-		d    draft.Draft
+		d    template.Draft
 		kind error
 	}{
-		"nowhere":   {"nowhere", draft.Draft{}, engine.ErrNotFound},
-		"too large": {"q", draft.Draft{Body: strings.Repeat("x", job.MostSends)}, engine.ErrTooLarge},
-		"an id":     {"q", draft.Draft{MessageID: strings.Repeat("x", 129)}, engine.ErrArgument},
+		"nowhere":   {"nowhere", template.Draft{}, engine.ErrNotFound},
+		"too large": {"q", template.Draft{Body: strings.Repeat("x", job.MaxDraftBytes)}, engine.ErrTooLarge},
+		"an id":     {"q", template.Draft{MessageID: strings.Repeat("x", 129)}, engine.ErrArgument},
 	} {
-		if _, err := w.jobs.Send(t.Context(), job.Plan{To: tc.to, Sends: &job.Sends{Draft: tc.d}}, "somebody"); !errors.Is(err, tc.kind) {
+		if _, err := w.jobs.Send(t.Context(), job.Plan{To: tc.to, SendSpec: &job.SendSpec{Draft: tc.d}}, "somebody"); !errors.Is(err, tc.kind) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := w.jobs.Send(t.Context(), job.Plan{To: "q", Sends: &job.Sends{Draft: draft.Draft{Body: "{{", Placeholders: true}}}, "somebody"); len(draft.Wrong(err)) != 1 {
+	if _, err := w.jobs.Send(t.Context(), job.Plan{To: "q", SendSpec: &job.SendSpec{Draft: template.Draft{Body: "{{", Placeholders: true}}}, "somebody"); len(template.FieldErrors(err)) != 1 {
 		t.Errorf("a wrong placeholder: %v", err)
 	}
 }

@@ -16,18 +16,18 @@ import (
 	"mayfly/engine/job"
 )
 
-// Why a message died may be a stack trace of the length that is allowed: what a
-// slice may take back is more than one setting then, and so it is taken back.
+// A dead letter's description may be a stack trace of the maximum length: the undo records of
+// a slice then take more than one setting, and are used all the same.
 func TestLongDescriptions(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
 	w.send("q", 300)
 	long := strings.Repeat("at a.b.c(d.java)\n", 200)
 	for _, r := range w.rows("q") {
-		w.must(w.b.DeadLetterOne(t.Context(), r.Message.Key, "why", long, "test"))
+		w.must(w.b.DeadLetterMessage(t.Context(), r.Message.Key, "why", long, "test"))
 	}
 	is := w.run(job.Plan{Kind: job.Resubmit, Paths: []engine.Path{"q/$DeadLetterQueue"}})
-	w.equal(is.Why, "")
+	w.equal(is.Reason, "")
 	w.equal(is.Counts, job.Counts{Total: 300, Seen: 300, Done: 300})
 	w.equal(is.Undoable(), true)
 	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
@@ -37,21 +37,21 @@ func TestLongDescriptions(t *testing.T) {
 	w.equal(w.rows("q/$DeadLetterQueue")[299].Message.Extra.Description == long, true)
 }
 
-// As many messages as may be chosen can be chosen where their path is not short.
+// As many messages as may be chosen can be chosen even if their path is long.
 func TestAsManyChosenAsCanBe(t *testing.T) {
 	w := start(t)
 	const q = "a-queue-of-the-department-that-has-long-names"
 	w.queue(q, engine.Config{})
-	w.send(q, job.MostMessages)
+	w.send(q, job.MaxMessages)
 	w.run(job.Plan{Kind: job.DeadLetter, Paths: []engine.Path{q}})
 	is := w.run(job.Plan{Kind: job.Resubmit, Messages: keys(w.rows(q + "/$DeadLetterQueue"))})
-	w.equal(is.Counts, job.Counts{Total: job.MostMessages, Seen: job.MostMessages, Done: job.MostMessages})
+	w.equal(is.Counts, job.Counts{Total: job.MaxMessages, Seen: job.MaxMessages, Done: job.MaxMessages})
 	w.close()
 	w.open()
 	w.equal(w.jobs.List()[0].Plan.Messages[4999].Path, q+"/$DeadLetterQueue")
 }
 
-// A message that is chosen twice is done to once.
+// A message that is chosen twice is changed once.
 func TestChosenTwice(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
@@ -63,7 +63,7 @@ func TestChosenTwice(t *testing.T) {
 	w.equal(w.counts("other").Active, 2)
 }
 
-// The oldest job that can be taken back still can be when the undo is one more.
+// The oldest job that can be undone still can be when the undo is a job more.
 func TestUndoOfTheOldest(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
@@ -82,19 +82,19 @@ func TestUndoOfTheOldest(t *testing.T) {
 	w.equal(w.counts("r").Active, 0)
 }
 
-// One that somebody has since extended, deferred, received or returned was touched.
+// A message that was extended, deferred, received or returned since was touched.
 func TestUndoOfExtendSparesWhatWasTouchedSince(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
 	w.send("q", 5)
-	got, err := w.b.Receive(t.Context(), broker.Receive{Path: "q", Max: 1, Client: "c"})
+	got, err := w.b.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Max: 1, Client: "c"})
 	w.must(err)
 	w.must(w.b.SettleAll(t.Context(), []engine.Settlement{{Token: got[0].Token(), Outcome: engine.Defer, Path: "q"}}))
-	is := w.run(job.Plan{Kind: job.Extend, By: time.Hour, Paths: []engine.Path{"q"}})
+	is := w.run(job.Plan{Kind: job.Extend, ExtendBy: time.Hour, Paths: []engine.Path{"q"}})
 	until := w.rows("q")[4].Expires.Add(time.Hour)
 	w.must(w.b.Extend(t.Context(), w.rows("q")[4].Message.Key, until, "somebody"))
 	deferred := got[0].Message.Key
-	got, err = w.b.Receive(t.Context(), broker.Receive{Path: "q", Max: 2, Client: "c"})
+	got, err = w.b.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Max: 2, Client: "c"})
 	w.must(err)
 	w.must(w.b.SettleAll(t.Context(), []engine.Settlement{{Token: got[0].Token(), Outcome: engine.Defer, Path: "q"}}))
 	w.must(w.b.ReturnToActive(t.Context(), deferred, "somebody"))
@@ -104,8 +104,8 @@ func TestUndoOfExtendSparesWhatWasTouchedSince(t *testing.T) {
 	w.equal(w.rows("q")[4].Expires, until)
 }
 
-// A state is that of dead letters too: what is meant anywhere is what a search for
-// that state finds, and in a dead-letter queue that is named those in it.
+// Dead letters have states too: a plan that covers all entities includes what a search for
+// that state finds, and one that names a dead-letter queue the messages in it.
 func TestStatesOfDeadLetters(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state string
@@ -131,7 +131,7 @@ func TestStatesOfDeadLetters(t *testing.T) {
 				}
 			}
 			take := func(p engine.Path, n int, o engine.Outcome) {
-				got, err := w.b.Receive(t.Context(), broker.Receive{Path: p, Max: n, Client: "c"})
+				got, err := w.b.Receive(t.Context(), broker.ReceiveRequest{Path: p, Max: n, Client: "c"})
 				w.must(err)
 				for _, d := range got {
 					w.must(w.b.SettleAll(t.Context(), []engine.Settlement{{Token: d.Token(), Outcome: o, Path: p}}))
@@ -143,7 +143,7 @@ func TestStatesOfDeadLetters(t *testing.T) {
 			put("a", 0)
 			take("q", 1, engine.Defer)
 			put("b c", 0)
-			put("s", w.b.Clock().Add(time.Hour))
+			put("s", w.b.ClockTime().Add(time.Hour))
 			subjects := func() (all []string) {
 				for _, r := range append(w.rows("q"), w.rows("q/$DeadLetterQueue")...) {
 					all = append(all, r.Content.Subject())
@@ -153,7 +153,7 @@ func TestStatesOfDeadLetters(t *testing.T) {
 			}
 			before := subjects()
 			p := job.Plan{Kind: job.Purge, State: tc.state, Paths: tc.paths, Query: "age:<1h"}
-			f, err := w.jobs.Foresee(t.Context(), p, 1000)
+			f, err := w.jobs.Preview(t.Context(), p, 1000)
 			w.must(err)
 			is := w.run(p)
 			var gone []string
@@ -168,7 +168,7 @@ func TestStatesOfDeadLetters(t *testing.T) {
 	}
 }
 
-// Ten thousand messages can be taken back, and one more cannot.
+// Ten thousand messages can be taken back; one more cannot.
 func TestMostThatIsTakenBack(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
@@ -178,11 +178,11 @@ func TestMostThatIsTakenBack(t *testing.T) {
 	w.equal([]any{is.Counts.Done, is.Undoable()}, []any{10_000, true})
 	w.send("other", 1)
 	is = w.run(job.Plan{Kind: job.Move, To: "q", Paths: []engine.Path{"other"}})
-	w.equal([]any{is.Counts.Done, is.Undoable(), is.TooMany}, []any{10_001, false, true})
+	w.equal([]any{is.Counts.Done, is.Undoable(), is.TooManyToUndo}, []any{10_001, false, true})
 }
 
-// Where there is no room for what could be taken back, a job does what it was asked
-// for, and says that it cannot be taken back.
+// Without room for the undo record, a job does its operation, and reports that it cannot be
+// undone.
 func TestNoRoomForUndo(t *testing.T) {
 	w := start(t)
 	w.limits.SettingsSize = 100_000
@@ -193,11 +193,11 @@ func TestNoRoomForUndo(t *testing.T) {
 	w.send("q", 3000)
 	is := w.run(job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}})
 	w.equal(is.Counts, job.Counts{Total: 3000, Seen: 3000, Done: 3000})
-	w.equal([]bool{is.TooMany, is.Undoable()}, []bool{true, false})
+	w.equal([]bool{is.TooManyToUndo, is.Undoable()}, []bool{true, false})
 }
 
-// What was left behind when a server ended while it let go of an old job goes when
-// the next one begins; what can be taken back stays.
+// Leftovers of a server that ended while it forgot an old job are dropped when the next one
+// begins; undo records stay.
 func TestTidy(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
@@ -218,8 +218,8 @@ func TestTidy(t *testing.T) {
 	w.equal(w.ends(undo.ID).Counts.Done, 3)
 }
 
-// A plan that a record has no room for is refused in words, and failures do not let
-// a record grow beyond its room.
+// A plan that is too large for a record is refused with a sentence, and failures do not let a
+// record grow beyond its room.
 func TestRoomOfARecord(t *testing.T) {
 	w := start(t)
 	long := engine.Path(strings.Repeat("x", 250))
@@ -236,7 +236,7 @@ func TestRoomOfARecord(t *testing.T) {
 	}
 	is := w.run(job.Plan{Kind: job.Move, To: long + "/b", Paths: []engine.Path{long}})
 	w.equal(is.Counts, job.Counts{Total: 300, Seen: 300, Failed: 300})
-	if n := len(is.Failures); n < 50 || n == job.MostFailures {
+	if n := len(is.Failures); n < 50 || n == job.MaxFailures {
 		t.Errorf("%d long failures are kept", n)
 	}
 	w.limits.SettingSize = 140_000
@@ -247,16 +247,16 @@ func TestRoomOfARecord(t *testing.T) {
 		paths = append(paths, long+engine.Path(fmt.Sprint(i)))
 		w.queue(paths[i], engine.Config{})
 	}
-	_, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Purge, Paths: paths}, broker.Unasked, "somebody")
+	_, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Purge, Paths: paths}, broker.Unconfirmed, "somebody")
 	if !errors.Is(err, engine.ErrTooLarge) || !strings.Contains(err.Error(), "fewer messages or paths") {
 		t.Errorf("a plan that is too large: %v", err)
 	}
 }
 
-// unsure is a store that does what it is asked, and then fails to say so.
+// unsure is a store that commits, and then returns an error.
 type unsure struct {
 	engine.Store
-	fail *atomic.Int64 // how many commits of messages from now, zero: none
+	fail *atomic.Int64 // fail after so many commits of messages; zero: never
 }
 
 func (s unsure) Commit(ctx context.Context, b *engine.Batch) error {
@@ -264,11 +264,11 @@ func (s unsure) Commit(ctx context.Context, b *engine.Batch) error {
 	if err == nil && len(b.Settings) > 0 && len(b.Messages) > 0 && s.fail.Add(-1) == 0 {
 		return errors.New("the line is dead")
 	}
-	return err //nolint:wrapcheck // as it is
+	return err
 }
 
-// Where the store did what a slice asked for and nobody heard of it, the job goes
-// on behind that slice once the store is there again, and can be taken back.
+// If the store committed a slice but did not answer, the job goes on behind that slice once
+// the store works again, and can be undone.
 func TestCommitThatNobodyHeardOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -292,7 +292,7 @@ func TestCommitThatNobodyHeardOf(t *testing.T) {
 	})
 }
 
-// The same, where somebody cancels the job before the store is there again.
+// The same, if the job is cancelled before the store works again.
 func TestCancelledBeforeAnybodyHeardOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -304,7 +304,7 @@ func TestCancelledBeforeAnybodyHeardOfIt(t *testing.T) {
 		w.store = func(s engine.Store) engine.Store { return unsure{s, fail} }
 		w.open()
 		fail.Store(2)
-		is, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Copy, To: "other", Paths: []engine.Path{"q"}}, broker.Unasked, "somebody")
+		is, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Copy, To: "other", Paths: []engine.Path{"q"}}, broker.Unconfirmed, "somebody")
 		w.must(err)
 		time.Sleep(time.Millisecond)
 		is, err = w.jobs.Cancel(t.Context(), is.ID, "somebody")
@@ -319,7 +319,7 @@ func TestCancelledBeforeAnybodyHeardOfIt(t *testing.T) {
 	})
 }
 
-// A job that waits for the store is cancelled all the same.
+// A job that waits for the store can be cancelled.
 func TestCancelledWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
@@ -331,7 +331,7 @@ func TestCancelledWhileTheStoreIsAway(t *testing.T) {
 		w.store = func(s engine.Store) engine.Store { return unwritable{s, full, slices} }
 		w.open()
 		slices.Store(2)
-		is, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Copy, To: "other", Paths: []engine.Path{"q"}}, broker.Unasked, "somebody")
+		is, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Copy, To: "other", Paths: []engine.Path{"q"}}, broker.Unconfirmed, "somebody")
 		w.must(err)
 		time.Sleep(time.Minute)
 		is, err = w.jobs.Cancel(t.Context(), is.ID, "somebody")
@@ -363,5 +363,5 @@ func (s unwritable) Commit(ctx context.Context, b *engine.Batch) error {
 	if len(b.Settings) > 0 && len(b.Messages) > 0 && s.slices.Add(-1) == 0 {
 		s.full.Store(true)
 	}
-	return s.Store.Commit(ctx, b) //nolint:wrapcheck // as it is
+	return s.Store.Commit(ctx, b)
 }

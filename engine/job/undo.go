@@ -9,65 +9,64 @@ import (
 	"mayfly/engine/broker"
 )
 
-// undoPrefix begins the keys of what may be taken back.
+// undoPrefix begins the keys of undo records.
 const undoPrefix = "job-undo/"
 
 func undoKey(id ID, i int) string { return fmt.Sprintf("%s%012d/%06d", undoPrefix, id, i) }
 
-// A Reversal is how messages get back to what they were before some deeds were done
-// to them. Its zero value takes nothing back.
-type Reversal struct {
-	Items []reversed `json:"items"`
+// An UndoRecord undoes operations on messages. Its zero value undoes nothing.
+type UndoRecord struct {
+	Items []undoOperation `json:"items"`
 }
 
-// reversed is how one message gets back to what it was.
-type reversed struct {
-	Key    engine.Key      `json:"k,string"`
-	Path   engine.Path     `json:"p"` // where it was left
-	Seq    engine.Seq      `json:"s"`
-	Do     engine.DeedKind `json:"d"`
-	To     engine.Path     `json:"t,omitempty"`
-	Reason string          `json:"r,omitempty"` // why it was a dead letter
-	Descr  string          `json:"e,omitempty"`
-	Until  engine.Instant  `json:"u,omitempty"`
-	Count  uint32          `json:"c,omitempty"` // failed deliveries that it was left with
-	State  engine.State    `json:"a,omitempty"` // in which it was left
-	Left   engine.Instant  `json:"l,omitempty"` // of a time that was set: what it was set to
+// undoOperation undoes an operation on one message.
+type undoOperation struct {
+	Key    engine.Key           `json:"k,string"`
+	Path   engine.Path          `json:"p"` // where the message was left
+	Seq    engine.Seq           `json:"s"`
+	Kind   engine.OperationKind `json:"d"`
+	To     engine.Path          `json:"t,omitempty"`
+	Reason string               `json:"r,omitempty"` // the reason of a dead letter
+	Descr  string               `json:"e,omitempty"`
+	Until  engine.Instant       `json:"u,omitempty"`
+	Count  uint32               `json:"c,omitempty"` // failed deliveries when it was left
+	State  engine.State         `json:"a,omitempty"` // its state when it was left
+	SetTo  engine.Instant       `json:"l,omitempty"` // the time that was set, if one was
 }
 
-// Add notes how a deed is taken back. It is not noted where that cannot be, as where a
-// message was deleted, sent now or went into a topic.
-func (r *Reversal) Add(d engine.Deed, was engine.Deeded) {
-	is, before := was.Is, was.Was
+// Add adds the undoing of an operation. It adds nothing for one that cannot be undone, such as
+// deleting, sending now or sending to a topic.
+func (r *UndoRecord) Add(d engine.Operation, was engine.OperationResult) {
+	is, before := was.After, was.Before
 	if is == (engine.Target{}) {
 		return
 	}
-	back := reversed{Key: is.Key, Path: is.Path, Seq: is.Seq}
+	back := undoOperation{Key: is.Key, Path: is.Path, Seq: is.Seq}
 	switch d.Kind {
-	case engine.DeedMove:
+	case engine.OperationMove:
 		switch x := before.Message.Extra; {
 		case before.Path.IsTransfer():
-			return // nobody can send there
+			return // clients cannot send there
 		case before.Path.IsDeadLetter():
 			if is.Path.Fold() != before.Path.Entity().Fold() {
-				return // it would be a dead letter of another place
+				return // it would be a dead letter of another entity
 			}
-			back.Do = engine.DeedDeadLetter
+			back.Kind = engine.OperationDeadLetter
 			if x != nil {
 				back.Reason, back.Descr = x.Reason, x.Description
 			}
 		default:
-			back.Do, back.To = engine.DeedMove, before.Path
+			back.Kind, back.To = engine.OperationMove, before.Path
 		}
-	case engine.DeedCopy:
-		back.Do = engine.DeedDelete
-	case engine.DeedDeadLetter:
-		back.Do, back.Count = engine.DeedMove, before.Message.DeliveryCount
-	case engine.DeedExtend:
-		back.Do, back.Until, back.Left = engine.DeedExtend, before.Message.ExpiresAt, was.Until
+	case engine.OperationCopy:
+		back.Kind = engine.OperationDelete
+	case engine.OperationDeadLetter:
+		back.Kind, back.Count = engine.OperationMove, before.Message.DeliveryCount
+	case engine.OperationExtend:
+		back.Kind, back.Until, back.SetTo = engine.OperationExtend, before.Message.ExpiresAt, was.Until
 		back.Count, back.State = before.Message.DeliveryCount, before.Message.State
-	case engine.DeedReschedule:
-		back.Do, back.Until, back.Left = engine.DeedReschedule, before.Message.ScheduledFor, was.Until
+	case engine.OperationReschedule:
+		back.Kind, back.Until, back.SetTo = engine.OperationReschedule, before.Message.ScheduledFor, was.Until
 		back.State = engine.Scheduled
 	default:
 		return
@@ -75,43 +74,43 @@ func (r *Reversal) Add(d engine.Deed, was engine.Deeded) {
 	r.Items = append(r.Items, back)
 }
 
-// AddDeferred notes how a message gets back that was just deferred (OPS-4).
-func (r *Reversal) AddDeferred(is engine.Row) {
-	r.Items = append(r.Items, reversed{
-		Key: is.Message.Key, Path: is.Path, Seq: is.Message.Seq, Do: engine.DeedReturn, Count: is.Message.DeliveryCount, State: engine.Deferred,
+// AddDeferred adds the undoing of a deferral (OPS-4).
+func (r *UndoRecord) AddDeferred(is engine.Row) {
+	r.Items = append(r.Items, undoOperation{
+		Key: is.Message.Key, Path: is.Path, Seq: is.Message.Seq, Kind: engine.OperationReturn, Count: is.Message.DeliveryCount, State: engine.Deferred,
 	})
 }
 
-// Deeds are what takes back now what can be, and how many messages somebody has
-// touched since, which stay as they are.
-func (r Reversal) Deeds(in broker.Reader) (deeds []engine.Deed, touched int) {
+// Operations returns the operations that undo what can be undone now, and the number of messages
+// that were touched since, which stay as they are.
+func (r UndoRecord) Operations(in broker.Reader) (deeds []engine.Operation, touched int) {
 	for _, b := range r.Items {
 		row, err := in.Message(b.Key)
 		if err != nil || !b.untouched(row) {
 			touched++
 			continue
 		}
-		deeds = append(deeds, engine.Deed{
-			Target: engine.Target{Key: b.Key, Path: b.Path, Seq: b.Seq}, Kind: b.Do, To: b.To, Reason: b.Reason, Description: b.Descr, Until: b.Until,
+		deeds = append(deeds, engine.Operation{
+			Target: engine.Target{Key: b.Key, Path: b.Path, Seq: b.Seq}, Kind: b.Kind, To: b.To, Reason: b.Reason, Description: b.Descr, Until: b.Until,
 		})
 	}
 	return deeds, touched
 }
 
 // encode writes a reversal as values of settings, of at most so many bytes each.
-func (r Reversal) encode(most int) (values []string) {
+func (r UndoRecord) encode(most int) (values []string) {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // texts and numbers
 	}
 	if n := len(r.Items); len(raw) > most && n > 1 {
-		return append(Reversal{r.Items[:n/2]}.encode(most), Reversal{r.Items[n/2:]}.encode(most)...)
+		return append(UndoRecord{r.Items[:n/2]}.encode(most), UndoRecord{r.Items[n/2:]}.encode(most)...)
 	}
 	return []string{string(raw)}
 }
 
-// Undo starts a job that takes back what another has done: of those messages that
-// nobody has touched since. Each job is taken back once.
+// Undo starts a job that undoes another one's operations on messages that were not touched
+// since. Each job is undone once.
 func (j *Jobs) Undo(ctx context.Context, id ID, actor string) (Job, error) {
 	j.starting.Lock()
 	defer j.starting.Unlock()
@@ -120,58 +119,63 @@ func (j *Jobs) Undo(ctx context.Context, id ID, actor string) (Job, error) {
 		return is, err
 	}
 	if !is.Undoable() {
-		return is, refuse(engine.ErrNotAllowed, "%s", is.whyNotUndone())
+		return is, engine.Refuse(engine.ErrNotAllowed, "%s", is.undoRefusal())
 	}
-	return j.begin(ctx, Job{Plan: Plan{Kind: Undo, Of: id}, Actor: actor, Counts: Counts{Total: is.Undoes}}, nil, nil)
+	return j.enqueue(ctx, Job{Plan: Plan{Kind: Undo, UndoOf: id}, Actor: actor, Counts: Counts{Total: is.UndoMessages}}, nil, nil)
 }
 
-func (j Job) whyNotUndone() string {
+func (j Job) undoRefusal() string {
 	switch {
-	case !j.State.Over():
-		return fmt.Sprintf("Job %d is %s; cancel it first.", j.ID, j.State)
+	case !j.State.Stopped():
+		return fmt.Sprintf("Job %d is %s. Cancel it first.", j.ID, j.State)
 	case j.UndoneBy != 0:
-		return fmt.Sprintf("Job %d was undone already, by job %d.", j.ID, j.UndoneBy)
-	case j.TooMany:
-		return fmt.Sprintf("Job %d did more than the %d messages that can be taken back.", j.ID, undoMost)
+		return fmt.Sprintf("Job %d was already undone by job %d.", j.ID, j.UndoneBy)
+	case j.TooManyToUndo:
+		return fmt.Sprintf("Job %d changed more than %d messages, the maximum that can be undone.", j.ID, maxUndoMessages)
 	default:
-		return fmt.Sprintf("Job %d has done nothing that can be taken back.", j.ID)
+		return fmt.Sprintf("Job %d changed nothing that can be undone.", j.ID)
 	}
 }
 
-// pickUndo is the next slice of what a job takes back, with those messages that are
-// still as they were left.
-func (j *Jobs) pickUndo(ctx context.Context, is Job) (out todo, err error) {
-	out.next = Cursor{At: is.Cursor.At + 1}
+// nextUndoSlice returns the next slice of an undo, of at most size messages, with those that are
+// still as they were left. A slice is from one record.
+func (j *Jobs) nextUndoSlice(ctx context.Context, is Job, size int) (out workSlice, err error) {
+	out.next = Cursor{Index: is.Cursor.Index + 1}
 	err = j.b.Read(ctx, func(r broker.Reader) error {
-		out.deeds, out.seen, out.missing, out.end = nil, 0, 0, false
-		kept, ok := r.Setting(undoKey(is.Plan.Of, is.Cursor.At))
+		out.operations, out.seen, out.missing, out.last = nil, 0, 0, false
+		kept, ok := r.Setting(undoKey(is.Plan.UndoOf, is.Cursor.Index))
 		if !ok {
-			out.end = true
+			out.last = true
 			return nil
 		}
-		var back Reversal
+		var back UndoRecord
 		if err := json.Unmarshal([]byte(kept.Value), &back); err != nil {
-			return fmt.Errorf("read what job %d did: %w", is.Plan.Of, err)
+			return fmt.Errorf("read the undo record of job %d: %w", is.Plan.UndoOf, err)
 		}
-		deeds, touched := back.Deeds(r)
-		out.deeds, out.seen, out.missing = deeds, int64(len(back.Items)), int64(touched)
+		rest := back.Items[min(int(is.Cursor.From), len(back.Items)):]
+		if len(rest) > size {
+			rest = rest[:size]
+			out.next = Cursor{Index: is.Cursor.Index, From: is.Cursor.From + engine.Seq(size)}
+		}
+		deeds, touched := UndoRecord{rest}.Operations(r)
+		out.operations, out.seen, out.missing = deeds, int64(len(rest)), int64(touched)
 		return nil
 	})
-	return out, err //nolint:wrapcheck // it says what it is about
+	return out, err
 }
 
-// untouched tells whether a message is as it was left.
-func (b reversed) untouched(row engine.Row) bool {
+// untouched reports whether a message is as it was left.
+func (b undoOperation) untouched(row engine.Row) bool {
 	m := row.Message
 	if row.Path.Fold() != b.Path.Fold() || m.Seq != b.Seq || m.Locked() || m.State != b.State || m.DeliveryCount != b.Count {
 		return false
 	}
 	switch {
-	case b.Left == 0: // no time was set, or a record of old does not say which
+	case b.SetTo == 0: // no time was set, or an old record does not have it
 		return true
-	case b.Do == engine.DeedReschedule:
-		return m.ScheduledFor == b.Left
+	case b.Kind == engine.OperationReschedule:
+		return m.ScheduledFor == b.SetTo
 	default:
-		return m.ExpiresAt == b.Left
+		return m.ExpiresAt == b.SetTo
 	}
 }

@@ -17,9 +17,10 @@ import (
 type world struct {
 	*testing.T
 	held   *memory.Store
-	store  func(engine.Store) engine.Store // what is between the broker and it
+	store  func(engine.Store) engine.Store // wraps the store for the broker
 	b      *broker.Broker
 	limits engine.Limits
+	memory *engine.Memory // zero: no limit
 	jobs   *job.Jobs
 }
 
@@ -37,7 +38,7 @@ func (w *world) open() {
 	b, err := broker.Open(w.Context(), func(context.Context) (engine.Store, error) {
 		w.held = w.held.Reopen()
 		return w.store(w.held), nil
-	}, broker.Options{Logger: log, Limits: &w.limits})
+	}, broker.Options{Logger: log, Limits: &w.limits, Memory: w.memory})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -79,18 +80,18 @@ func (w *world) send(to engine.Path, n int) {
 	}
 }
 
-// kill has some messages of a queue be dead letters.
+// kill turns some messages of a queue into dead letters.
 func (w *world) kill(p engine.Path, reason string) {
 	w.Helper()
 	for _, r := range w.rows(p) {
-		w.must(w.b.DeadLetterOne(w.Context(), r.Message.Key, reason, "so it is", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), r.Message.Key, reason, "so it is", "test"))
 	}
 }
 
 func (w *world) rows(p engine.Path) (rows []engine.Row) {
 	w.Helper()
 	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
-		if err = r.Check(); err == nil { // whoever fails here holds the broker up
+		if err = r.Check(); err == nil { // a failure here would block the broker
 			rows, err = r.Browse(engine.Browse{Path: p, From: 1, Limit: 1 << 20})
 		}
 		return err
@@ -111,7 +112,7 @@ func (w *world) counts(p engine.Path) (c engine.Counts) {
 // run starts a job and waits for its end.
 func (w *world) run(p job.Plan) job.Job {
 	w.Helper()
-	is, err := w.jobs.Start(w.Context(), p, broker.Unasked, "somebody")
+	is, err := w.jobs.Start(w.Context(), p, broker.Unconfirmed, "somebody")
 	w.must(err)
 	return w.ends(is.ID)
 }

@@ -9,14 +9,13 @@ import (
 	"mayfly/engine"
 )
 
-// An EntityQuery is terms that all must be true of an entity. It is immutable, and may
-// be used by many goroutines at once; the zero EntityQuery, and a nil one, has no
-// terms and every entity matches it.
+// An EntityQuery is terms that must all be true of an entity. It is immutable, and may be used
+// by many goroutines at once; the zero EntityQuery, and a nil one, has no terms and every
+// entity matches it.
 type EntityQuery struct{ terms terms }
 
-// ParseEntities reads a query for entities. A text of nothing but spaces is one
-// that every entity matches. With an error, which is an *Error, comes the query
-// of the terms before it.
+// ParseEntities reads a query for entities. A text of only spaces matches every entity. With
+// an error, which is an *Error, it returns the query of the terms before it.
 func ParseEntities(text string) (*EntityQuery, error) {
 	all, err := ofEntities.parse(text)
 	if e, ok := errors.AsType[*Error](err); ok {
@@ -25,13 +24,13 @@ func ParseEntities(text string) (*EntityQuery, error) {
 	return &EntityQuery{all}, err
 }
 
-// Empty tells whether every entity matches because nothing was asked for.
+// Empty reports whether the query has no terms, so that every entity matches.
 func (q *EntityQuery) Empty() bool { return q == nil || len(q.terms) == 0 }
 
 // String writes the query so that ParseEntities reads the same one again.
 func (q *EntityQuery) String() string { return strings.Join(q.Terms(), " ") }
 
-// Terms are the terms as String writes them, one by one.
+// Terms returns the terms as String writes them, one by one.
 func (q *EntityQuery) Terms() []string {
 	if q == nil {
 		return nil
@@ -39,29 +38,29 @@ func (q *EntityQuery) Terms() []string {
 	return q.terms.texts()
 }
 
-// Without is q without its i-th term.
+// Without returns q without its i-th term.
 func (q *EntityQuery) Without(i int) *EntityQuery { return &EntityQuery{q.terms.without(i)} }
 
-// Timed tells whether the passing of time alone changes what matches.
-func (q *EntityQuery) Timed() bool {
+// DependsOnTime reports whether the passing of time alone changes the matches.
+func (q *EntityQuery) DependsOnTime() bool {
 	if q == nil {
 		return false
 	}
 	for i := range q.terms {
-		if s := names[q.terms[i].key].sort; s == durationSort || s == endSort {
+		if s := names[q.terms[i].key].sort; s == durationType || s == endType {
 			return true
 		}
 	}
 	return false
 }
 
-// Match tells whether e is what q asks for at now. subs are a topic's
-// subscriptions: a topic has the messages that these have.
+// Match reports whether e matches at now. subs are a topic's subscriptions: a topic has their
+// messages.
 func (q *EntityQuery) Match(e engine.EntityState, subs []engine.EntityState, now engine.Instant) bool {
 	if q == nil {
 		return true
 	}
-	s := subject{state: &e, subs: subs, now: now}
+	s := entityState{state: &e, subs: subs, now: now}
 	for i := range q.terms {
 		if t := &q.terms[i]; s.fits(t) == t.not {
 			return false
@@ -70,15 +69,15 @@ func (q *EntityQuery) Match(e engine.EntityState, subs []engine.EntityState, now
 	return true
 }
 
-// A subject is an entity while it is judged.
-type subject struct {
+// An entityState is an entity while it is judged.
+type entityState struct {
 	state *engine.EntityState
 	subs  []engine.EntityState
 	now   engine.Instant
 }
 
-// fits tells whether one of the values of t does.
-func (s *subject) fits(t *term) bool {
+// fits reports whether one of the values of t matches.
+func (s *entityState) fits(t *term) bool {
 	for i := range t.vals {
 		if s.is(t.key, &t.vals[i]) {
 			return true
@@ -87,7 +86,7 @@ func (s *subject) fits(t *term) bool {
 	return false
 }
 
-func (s *subject) is(k key, v *operand) bool {
+func (s *entityState) is(k key, v *operand) bool {
 	e := s.state
 	switch k {
 	case keyWord:
@@ -101,12 +100,12 @@ func (s *subject) is(k key, v *operand) bool {
 	case keyHas:
 		return s.count(counts()[v.choice]) > 0
 	case keyExpiring:
-		return v.ends(s.nextExpiry(), s.now)
+		return v.endsWithin(s.nextExpiry(), s.now)
 	case keyTemp:
 		if v.span == nil {
-			return e.Config.InForce().AutoDeleteOnIdle != 0
+			return e.Config.Effective().AutoDeleteOnIdle != 0
 		}
-		return v.ends(e.DeletesAt, s.now)
+		return v.endsWithin(e.DeletesAt, s.now)
 	case keyIdle:
 		return v.op.holds(cmp.Compare(s.idle(), *v.span))
 	default:
@@ -114,23 +113,23 @@ func (s *subject) is(k key, v *operand) bool {
 	}
 }
 
-// ends compares the time that is left until a deadline, zero being never. Without
-// a time there only has to be one.
-func (v *operand) ends(at, now engine.Instant) bool {
+// endsWithin compares the time that is left until a deadline, zero being never. Without a duration,
+// any deadline matches.
+func (v *operand) endsWithin(at, now engine.Instant) bool {
 	return at != 0 && (v.span == nil || v.op.holds(cmp.Compare(at.Sub(now), *v.span)))
 }
 
-// idle is for how long nobody has used the entity. A receiver is use, as for
+// idle returns how long the entity has not been used. A receiver is use, as for
 // AutoDeleteOnIdle (IDLE-8).
-func (s *subject) idle() time.Duration {
+func (s *entityState) idle() time.Duration {
 	if s.count(keyReceivers) > 0 {
 		return 0
 	}
 	return s.now.Sub(s.state.LastUsed)
 }
 
-// nextExpiry is when the first message runs out; zero: none does.
-func (s *subject) nextExpiry() engine.Instant {
+// nextExpiry returns when the first message expires; zero if none does.
+func (s *entityState) nextExpiry() engine.Instant {
 	next := s.state.NextExpiry
 	for i := range s.subs {
 		if at := s.subs[i].NextExpiry; at != 0 && (next == 0 || at < next) {
@@ -140,8 +139,8 @@ func (s *subject) nextExpiry() engine.Instant {
 	return next
 }
 
-// count is a number of the entity, and of its subscriptions.
-func (s *subject) count(k key) int64 {
+// count returns a number of the entity, and of its subscriptions.
+func (s *entityState) count(k key) int64 {
 	n := numberIn(s.state, k)
 	if k == keySubscriptions || k == keyBytes {
 		return n // these are the topic's own
@@ -152,7 +151,7 @@ func (s *subject) count(k key) int64 {
 	return n
 }
 
-// numberIn is a number of e alone.
+// numberIn returns a number of e alone.
 func numberIn(e *engine.EntityState, k key) int64 {
 	switch n := &e.Counts; k {
 	case keyMessages:

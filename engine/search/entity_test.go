@@ -86,7 +86,7 @@ func TestEntityCounts(t *testing.T) {
 		topic := entity(func(e *engine.EntityState) { e.Kind = engine.Topic; set(e, 2) })
 		want := word + ":7"
 		if word == "subscriptions" {
-			want = word + ":2" // a topic's own
+			want = word + ":2" // the topic's own
 		}
 		checkEntity(t, topic, []engine.EntityState{with(1), with(4)}, []string{want}, nil)
 	}
@@ -111,7 +111,7 @@ func TestEntityTimes(t *testing.T) {
 	}
 	checkEntity(t, temporary(now+600_000), nil, []string{"temp:", "TEMP:", "temp:<=10m"}, []string{"temp:<10m", "temp:>10m"})
 	checkEntity(t, temporary(now+599_999), nil, []string{"temp:<10m"}, []string{"temp:>=10m"})
-	checkEntity(t, temporary(0), nil, []string{"temp:"}, []string{"temp:<10m", "temp:>10m"}) // something holds it
+	checkEntity(t, temporary(0), nil, []string{"temp:"}, []string{"temp:<10m", "temp:>10m"}) // the entity is in use
 	checkEntity(t, entity(), nil, nil, []string{"temp:", "temp:<10m"})
 	forwards := temporary(0)
 	forwards.Config.ForwardTo = "elsewhere" // it does not delete itself then (IDLE-12)
@@ -125,7 +125,7 @@ func TestEntityTimes(t *testing.T) {
 	checkEntity(t, idle(now-3_600_001, 1), nil, []string{"idle:<1s"}, []string{"idle:>1h"})
 }
 
-// All terms must be true, one of the values of each, and a minus turns one round.
+// All terms must be true, one of the values of each, and a minus negates a term.
 func TestEntityTerms(t *testing.T) {
 	e := entity(func(e *engine.EntityState) { e.Counts.DeadLetter = 3 })
 	checkEntity(t, e, nil, []string{"has:locked,dlq"}, []string{"has:locked,active"})
@@ -151,11 +151,11 @@ func TestEntityTerms(t *testing.T) {
 		t.Error(got)
 	}
 	var none *search.EntityQuery
-	if !none.Match(e, nil, now) || !none.Empty() || none.Timed() || none.String() != "" || q.Empty() {
+	if !none.Match(e, nil, now) || !none.Empty() || none.DependsOnTime() || none.String() != "" || q.Empty() {
 		t.Error("no query is one that every entity matches")
 	}
 	for text, want := range map[string]bool{"orders has:dlq": false, "temp:": true, "x idle:>1h": true, "-expiring:<1m": true, "size:>1KB": false} {
-		if got := parsedEntities(t, text).Timed(); got != want {
+		if got := parsedEntities(t, text).DependsOnTime(); got != want {
 			t.Errorf("%s is timed: %v", text, got)
 		}
 	}
@@ -165,26 +165,26 @@ func TestEntityErrors(t *testing.T) {
 	for text, want := range map[string]struct {
 		pos  int
 		say  string
-		read string // what was understood before it
+		read string // the terms parsed before it
 	}{
-		"orders stat:disabled":    {7, `There is no key "stat"; there are name, kind, status, has,`, "orders"},
-		"has:luck":                {4, `There is no has "luck"; there are messages, active,`, ""},
-		"status:gone":             {7, `There is no status "gone"; there are active, disabled, senddisabled, receivedisabled`, ""},
-		"kind:box":                {5, `There is no kind "box"; there are queue, topic, subscription`, ""},
-		"has:":                    {4, "a value is missing, as in has:dlq", ""},
+		"orders stat:disabled":    {7, `The key "stat" does not exist. Choose from name, kind, status, has,`, "orders"},
+		"has:luck":                {4, `"luck" is not a value of has. Choose from messages, active,`, ""},
+		"status:gone":             {7, `"gone" is not a value of status. Choose from active, disabled, senddisabled, receivedisabled`, ""},
+		"kind:box":                {5, `"box" is not a value of kind. Choose from queue, topic, subscription`, ""},
+		"has:":                    {4, `A value is missing after "has:". Write it as in has:dlq`, ""},
 		`has:"dlq"`:               {4, "without quotes", ""},
-		"has:dlq expiring:5m":     {17, "write more or less, as in expiring:<5m", "has:dlq"},
+		"has:dlq expiring:5m":     {17, "Use < or >, as in expiring:<5m", "has:dlq"},
 		"expiring:<soon":          {9, "not a duration", ""},
 		"temp:<never":             {5, "temp:<10m", ""},
-		"temp:<":                  {6, "a value is missing", ""},
-		"idle:":                   {5, "a value is missing, as in idle:>1h", ""},
-		"a -b dlq:>x":             {9, "not a whole number, as in dlq:>100", "a -b"},
+		"temp:<":                  {6, "A value is missing", ""},
+		"idle:":                   {5, "Write it as in idle:>1h", ""},
+		"a -b dlq:>x":             {9, "not a whole number. Write it as in dlq:>100", "a -b"},
 		"size:>1XB":               {5, "not a size", ""},
-		"prop.a:b":                {0, `There is no key "prop.a"`, ""},
-		"body:x":                  {0, `There is no key "body"`, ""},
-		`"open`:                   {0, "opened and not closed", ""},
-		strings.Repeat("a ", 51):  {100, "A filter has at most 50 terms", strings.TrimSpace(strings.Repeat("a ", 50))},
-		strings.Repeat("a", 2001): {2000, "A filter has at most 2,000 bytes", ""},
+		"prop.a:b":                {0, `The key "prop.a" does not exist`, ""},
+		"body:x":                  {0, `The key "body" does not exist`, ""},
+		`"open`:                   {0, "A quote is not closed", ""},
+		strings.Repeat("a ", 51):  {100, "A filter can have at most 50 terms", strings.TrimSpace(strings.Repeat("a ", 50))},
+		strings.Repeat("a", 2001): {2000, "A filter must not be longer than 2,000 bytes", ""},
 	} {
 		q, err := search.ParseEntities(text)
 		var e *search.Error
@@ -203,7 +203,7 @@ func TestEntityErrors(t *testing.T) {
 	}
 }
 
-// Every key that is proposed can be typed as its example is.
+// Every proposed key can be typed as its example is.
 func TestEntityKeys(t *testing.T) {
 	for _, k := range search.EntityKeys() {
 		if q := parsedEntities(t, k.Example); q.String() != k.Example || !strings.HasPrefix(k.Example, k.Name+":") {
@@ -231,7 +231,7 @@ func FuzzParseEntities(f *testing.F) {
 			}
 		}
 		if len(q.String()) > 2000 {
-			return // what was put in quotes has made it longer
+			return // quoting has made it longer
 		}
 		again, err := search.ParseEntities(q.String())
 		if err != nil || again.String() != q.String() {

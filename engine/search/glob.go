@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// A glob is a text to compare with, in lower case, in pieces between which
-// anything may stand.
+// A glob is a pattern, in lower case, in pieces between which any text may stand.
 type glob struct {
 	pieces []string // one at least
 }
@@ -23,13 +22,13 @@ func newGlob(text string, literal bool) glob {
 	return glob{strings.Split(text, "*")}
 }
 
-// anything tells that g is stars alone.
+// anything reports whether g is stars alone.
 func (g glob) anything() bool { return len(g.pieces) == 2 && g.pieces[0] == "" && g.pieces[1] == "" }
 
-// nothing tells that g is the empty text.
+// nothing reports whether g is the empty text.
 func (g glob) nothing() bool { return len(g.pieces) == 1 && g.pieces[0] == "" }
 
-// whole tells whether s, in any case, is what g says from beginning to end.
+// whole reports whether s, in any case, matches g from beginning to end.
 func (g glob) whole(s string) bool {
 	s = strings.ToLower(s)
 	last := len(g.pieces) - 1
@@ -50,7 +49,7 @@ func (g glob) whole(s string) bool {
 	return strings.HasSuffix(s, g.pieces[last])
 }
 
-// within tells whether what g says stands somewhere in s, which is in lower case.
+// within reports whether g matches somewhere in s, which is in lower case.
 func (g glob) within(s []byte) bool {
 	for _, p := range g.pieces {
 		i := bytes.Index(s, []byte(p))

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A key is what a term is about.
+// A key is the field that a term is about.
 type key uint8
 
 const (
@@ -33,7 +33,7 @@ const (
 	keySeq
 	keySize
 
-	// Of entities.
+	// Keys of entities.
 	keyName
 	keyKind
 	keyStatus
@@ -54,7 +54,7 @@ const (
 	keyBytes
 )
 
-// A grammar is what a text may ask for: words, and the keys from one to another.
+// A grammar is the kind of query: it determines the keys.
 type grammar uint8
 
 const (
@@ -69,7 +69,7 @@ func (g grammar) bounds() (first, last key) {
 	return keyBody, keySize
 }
 
-// called is what a text is, for a sentence.
+// called returns the name of a query, for a sentence.
 func (g grammar) called() string {
 	if g == ofEntities {
 		return "A filter"
@@ -77,84 +77,83 @@ func (g grammar) called() string {
 	return "A search"
 }
 
-// A sort is what the values of a key are.
-type sort uint8
+// A valueType is the type of a key's values.
+type valueType uint8
 
 const (
-	textSort     sort = iota
-	choiceSort        // one of a few
-	durationSort      // compared only
-	expirySort        // durationSort, or never
-	endSort           // durationSort, or nothing at all: that there is an end
-	momentSort
-	wholeSort
-	sizeSort
-	anySort // whatever the message has there
+	textType     valueType = iota
+	choiceType             // one of a few
+	durationType           // only for comparison
+	expiryType             // durationType, or never
+	endType                // durationType, or nothing, which asks for any end
+	momentType
+	integerType
+	sizeType
+	anyType // any type
 )
 
-// names says per key how it is written, what its values are, and a term as an
-// example.
+// names has, for each key, its spelling, the type of its values, and an example of a term.
 var names = [...]struct {
 	name    string
-	sort    sort
+	sort    valueType
 	example string
 }{
-	keyWord:        {"", textSort, "heartbeat"},
-	keyBody:        {"body", textSort, `body:"order 17"`},
-	keySubject:     {"subject", textSort, "subject:order*"},
-	keyID:          {"id", textSort, "id:a1b2"},
-	keyCorrelation: {"correlation", textSort, "correlation:c-17"},
-	keySession:     {"session", textSort, "session:abc"},
-	keyTo:          {"to", textSort, "to:billing"},
-	keyReplyTo:     {"reply-to", textSort, "reply-to:answers*"},
-	keyType:        {"type", textSort, "type:application/json*"},
-	keyIn:          {"in", textSort, "in:orders"},
-	keyState:       {"state", choiceSort, "state:active,dead"},
-	keyReason:      {"reason", textSort, "reason:TTLExpired*"},
-	keyError:       {"error", textSort, `error:"timeout after # ms"`},
-	keySource:      {"source", textSort, "source:orders"},
-	keyProp:        {"prop.", anySort, "prop.region:eu"},
-	keyJSON:        {"json.", anySort, "json.customer.id:42"},
-	keyAge:         {"age", durationSort, "age:>5m"},
-	keyTTL:         {"ttl", expirySort, "ttl:<1m"},
-	keyDue:         {"due", durationSort, "due:<1h"},
-	keyEnqueued:    {"enqueued", momentSort, "enqueued:>=2026-07-14"},
-	keyDelivery:    {"delivery", wholeSort, "delivery:>=3"},
-	keySeq:         {"seq", wholeSort, "seq:17"},
-	keySize:        {"size", sizeSort, "size:>1KB"},
+	keyWord:        {"", textType, "heartbeat"},
+	keyBody:        {"body", textType, `body:"order 17"`},
+	keySubject:     {"subject", textType, "subject:order*"},
+	keyID:          {"id", textType, "id:a1b2"},
+	keyCorrelation: {"correlation", textType, "correlation:c-17"},
+	keySession:     {"session", textType, "session:abc"},
+	keyTo:          {"to", textType, "to:billing"},
+	keyReplyTo:     {"reply-to", textType, "reply-to:answers*"},
+	keyType:        {"type", textType, "type:application/json*"},
+	keyIn:          {"in", textType, "in:orders"},
+	keyState:       {"state", choiceType, "state:active,dead"},
+	keyReason:      {"reason", textType, "reason:TTLExpired*"},
+	keyError:       {"error", textType, `error:"timeout after # ms"`},
+	keySource:      {"source", textType, "source:orders"},
+	keyProp:        {"prop.", anyType, "prop.region:eu"},
+	keyJSON:        {"json.", anyType, "json.customer.id:42"},
+	keyAge:         {"age", durationType, "age:>5m"},
+	keyTTL:         {"ttl", expiryType, "ttl:<1m"},
+	keyDue:         {"due", durationType, "due:<1h"},
+	keyEnqueued:    {"enqueued", momentType, "enqueued:>=2026-07-14"},
+	keyDelivery:    {"delivery", integerType, "delivery:>=3"},
+	keySeq:         {"seq", integerType, "seq:17"},
+	keySize:        {"size", sizeType, "size:>1KB"},
 
-	keyName:           {"name", textSort, "name:orders-*"},
-	keyKind:           {"kind", choiceSort, "kind:queue"},
-	keyStatus:         {"status", choiceSort, "status:disabled"},
-	keyHas:            {"has", choiceSort, "has:dlq"},
-	keyExpiring:       {"expiring", endSort, "expiring:<5m"},
-	keyTemp:           {"temp", endSort, "temp:<10m"},
-	keyIdle:           {"idle", durationSort, "idle:>1h"},
-	keyMessages:       {"messages", wholeSort, "messages:>1000"},
-	keyActiveCount:    {"active", wholeSort, "active:>100"},
-	keyLockedCount:    {"locked", wholeSort, "locked:>10"},
-	keyDeferredCount:  {"deferred", wholeSort, "deferred:>0"},
-	keyScheduledCount: {"scheduled", wholeSort, "scheduled:>0"},
-	keyDead:           {"dlq", wholeSort, "dlq:>100"},
-	keyTransfer:       {"transfer", wholeSort, "transfer:>0"},
-	keySubscriptions:  {"subscriptions", wholeSort, "subscriptions:0"},
-	keySessions:       {"sessions", wholeSort, "sessions:>0"},
-	keyReceivers:      {"receivers", wholeSort, "receivers:0"},
-	keyBytes:          {"size", sizeSort, "size:>100MB"},
+	keyName:           {"name", textType, "name:orders-*"},
+	keyKind:           {"kind", choiceType, "kind:queue"},
+	keyStatus:         {"status", choiceType, "status:disabled"},
+	keyHas:            {"has", choiceType, "has:dlq"},
+	keyExpiring:       {"expiring", endType, "expiring:<5m"},
+	keyTemp:           {"temp", endType, "temp:<10m"},
+	keyIdle:           {"idle", durationType, "idle:>1h"},
+	keyMessages:       {"messages", integerType, "messages:>1000"},
+	keyActiveCount:    {"active", integerType, "active:>100"},
+	keyLockedCount:    {"locked", integerType, "locked:>10"},
+	keyDeferredCount:  {"deferred", integerType, "deferred:>0"},
+	keyScheduledCount: {"scheduled", integerType, "scheduled:>0"},
+	keyDead:           {"dlq", integerType, "dlq:>100"},
+	keyTransfer:       {"transfer", integerType, "transfer:>0"},
+	keySubscriptions:  {"subscriptions", integerType, "subscriptions:0"},
+	keySessions:       {"sessions", integerType, "sessions:>0"},
+	keyReceivers:      {"receivers", integerType, "receivers:0"},
+	keyBytes:          {"size", sizeType, "size:>100MB"},
 }
 
 func (k key) String() string { return names[k].name }
 
-// A Key is one that a term may have, for pages that propose them.
+// A Key is a key that pages propose.
 type Key struct {
-	Name    string // as it is written before the colon; "prop." and "json." want a name after them
+	Name    string // as it is written before the colon; "prop." and "json." need a name after them
 	Example string // a term with it
 }
 
-// Keys are all there are of messages, in the order of the package's grammar.
+// Keys returns all keys for messages, in the order of the package's grammar.
 func Keys() []Key { return ofMessages.keys() }
 
-// EntityKeys are all there are of entities, in the order of the package's grammar.
+// EntityKeys returns all keys for entities, in the order of the package's grammar.
 func EntityKeys() []Key { return ofEntities.keys() }
 
 func (g grammar) keys() []Key {
@@ -166,14 +165,14 @@ func (g grammar) keys() []Key {
 	return out
 }
 
-// counts are the keys of numbers that has: asks for too.
+// counts returns the keys of numbers that has: accepts too.
 func counts() []key {
 	return []key{
 		keyMessages, keyActiveCount, keyLockedCount, keyDeferredCount, keyScheduledCount, keyDead, keyTransfer, keySessions, keyReceivers, keySubscriptions,
 	}
 }
 
-// choices are the values of a key of that sort.
+// choices returns the values of a key of choiceType.
 func (k key) choices() []string {
 	switch k {
 	case keyState:
@@ -193,7 +192,7 @@ func (k key) choices() []string {
 	}
 }
 
-// States are the values of state:, in the order a message may go through them.
+// States returns the values of state:, in the order a message may go through them.
 func States() []string { return slices.Clone(states[:]) }
 
 var states = [...]string{
@@ -212,12 +211,12 @@ const (
 	stateDead
 )
 
-// keyNamed is the key that is written name, in any case, and for properties and
-// JSON what follows it.
+// keyNamed returns the key that is spelled name, in any case, and for properties and JSON the
+// rest of the name.
 func (g grammar) keyNamed(name string) (k key, rest string, ok bool) {
 	first, last := g.bounds()
 	for k := first; k <= last; k++ {
-		if strings.EqualFold(name, names[k].name) && names[k].sort != anySort {
+		if strings.EqualFold(name, names[k].name) && names[k].sort != anyType {
 			return k, "", true
 		}
 	}
@@ -235,7 +234,7 @@ func (g grammar) keyNamed(name string) (k key, rest string, ok bool) {
 	return 0, "", false
 }
 
-// known are the names of all keys for a sentence.
+// known returns the names of all keys for a sentence.
 func (g grammar) known() string {
 	var b strings.Builder
 	for i, k := range g.keys() {

@@ -12,54 +12,53 @@ import (
 	"mayfly/engine/value"
 )
 
-// A Result is what is known of whether a message matches.
+// A Result is whether a message matches, as far as known.
 type Result uint8
 
-// The results.
 const (
 	No       Result = iota
-	NeedBody        // its body decides: ask MatchBody
+	NeedBody        // its body decides: call MatchBody
 	Yes
 )
 
-// MostBody is how many bytes of a body are looked at. What a term asks of the
-// rest is not found, and a longer body is no JSON.
-const MostBody = 1 << 20
+// MaxBody is how many bytes of a body are looked at. A term finds nothing beyond that, and a
+// longer body is not JSON.
+const MaxBody = 1 << 20
 
-// Match is what a row tells at now.
+// Match returns the result by a row alone, at now.
 func (q *Query) Match(r engine.Row, now engine.Instant) Result {
-	return q.Judge().Match(&r, now)
+	return q.Matcher().Match(&r, now)
 }
 
-// MatchBody tells whether a message matches at now. body is its whole body, or
-// the first MostBody bytes of it at least; it is not kept.
+// MatchBody reports whether a message matches at now. body is its whole body, or at least its
+// first MaxBody bytes; it is not kept.
 func (q *Query) MatchBody(r engine.Row, now engine.Instant, body []byte) bool {
-	return q.Judge().MatchBody(&r, now, body)
+	return q.Matcher().MatchBody(&r, now, body)
 }
 
-// A Judge asks a Query of one message after another, and takes next to no memory for
-// each. One goroutine at a time uses it.
-type Judge struct {
+// A Matcher matches one message after another against a Query, and allocates next to nothing for
+// each. It is for one goroutine at a time.
+type Matcher struct {
 	q *Query
-	p probe
+	p messageState
 }
 
-// Judge is one of its own. A nil Query's says Yes.
-func (q *Query) Judge() *Judge { return &Judge{q: q} }
+// Matcher returns a new Matcher. That of a nil Query returns Yes.
+func (q *Query) Matcher() *Matcher { return &Matcher{q: q} }
 
 // Match is Query.Match.
-func (j *Judge) Match(r *engine.Row, now engine.Instant) Result {
-	j.p = probe{row: r, now: now, lower: j.p.lower}
+func (j *Matcher) Match(r *engine.Row, now engine.Instant) Result {
+	j.p = messageState{row: r, now: now, lower: j.p.lower}
 	return j.q.match(&j.p)
 }
 
 // MatchBody is Query.MatchBody.
-func (j *Judge) MatchBody(r *engine.Row, now engine.Instant, body []byte) bool {
-	j.p = probe{row: r, now: now, has: true, body: body[:min(len(body), MostBody)], lower: j.p.lower}
+func (j *Matcher) MatchBody(r *engine.Row, now engine.Instant, body []byte) bool {
+	j.p = messageState{row: r, now: now, has: true, body: body[:min(len(body), MaxBody)], lower: j.p.lower}
 	return j.q.match(&j.p) == Yes
 }
 
-func (q *Query) match(p *probe) Result {
+func (q *Query) match(p *messageState) Result {
 	if q == nil {
 		return Yes
 	}
@@ -78,11 +77,11 @@ func (q *Query) match(p *probe) Result {
 	return all
 }
 
-// A probe is a message while it is judged, and what was found out about it.
-type probe struct {
+// A messageState is a message while it is judged, with what was computed for it.
+type messageState struct {
 	row  *engine.Row
 	now  engine.Instant
-	has  bool   // the body is there
+	has  bool   // body is set
 	body []byte // as far as it is looked at
 
 	content  engine.Content
@@ -93,24 +92,24 @@ type probe struct {
 	parsed   bool
 }
 
-func (p *probe) fields() *engine.Content {
+func (p *messageState) fields() *engine.Content {
 	if !p.unpacked {
 		p.unpacked = true
-		if c, err := p.row.Content.Content(); err == nil { // it was decoded before: there is no error left
+		if c, err := p.row.Content.Content(); err == nil { // it was decoded before: it has no error
 			p.content = c
 		}
 	}
 	return &p.content
 }
 
-func (p *probe) lowerBody() []byte {
+func (p *messageState) lowerBody() []byte {
 	if !p.lowered {
 		p.lower, p.lowered = appendLower(p.lower[:0], p.body), true
 	}
 	return p.lower
 }
 
-// appendLower appends what bytes.ToLower makes of b.
+// appendLower appends what bytes.ToLower returns for b.
 func appendLower(to, b []byte) []byte {
 	at := len(to)
 	to = append(to, b...)
@@ -125,16 +124,16 @@ func appendLower(to, b []byte) []byte {
 	return to
 }
 
-// json is the body as Document has it.
-func (p *probe) json() []byte {
+// json returns the body as JSONDocument does.
+func (p *messageState) json() []byte {
 	if !p.parsed {
-		p.parsed, p.doc = true, Document(p.fields().BodyKind, p.body)
+		p.parsed, p.doc = true, JSONDocument(p.fields().BodyKind, p.body)
 	}
 	return p.doc
 }
 
-// unwrapped is the text or the bytes that an encoded AMQP value is.
-func unwrapped(b []byte) []byte {
+// amqpContents returns the text or the bytes of an encoded AMQP value.
+func amqpContents(b []byte) []byte {
 	if len(b) < 5 {
 		return nil
 	}
@@ -149,19 +148,19 @@ func unwrapped(b []byte) []byte {
 	}
 }
 
-// match tells whether one of the values fits.
-func (t *term) match(p *probe) Result {
+// match returns whether one of the values matches.
+func (t *term) match(p *messageState) Result {
 	switch t.key {
 	case keyIn:
-		return sure(t.in(p.row.Path))
+		return resultOf(t.in(p.row.Path))
 	case keyProp:
-		return sure(t.property(p))
+		return resultOf(t.property(p))
 	case keyJSON:
 		return t.json(p)
 	}
 	best := No
 	for i := range t.vals {
-		best = max(best, t.key.fits(&t.vals[i], p))
+		best = max(best, t.key.matchValue(&t.vals[i], p))
 		if best == Yes {
 			break
 		}
@@ -169,15 +168,15 @@ func (t *term) match(p *probe) Result {
 	return best
 }
 
-func sure(b bool) Result {
+func resultOf(b bool) Result {
 	if b {
 		return Yes
 	}
 	return No
 }
 
-// fits tells whether one value fits, for keys whose terms are independent values.
-func (k key) fits(v *operand, p *probe) Result {
+// matchValue returns whether one value matches, for keys whose terms are independent values.
+func (k key) matchValue(v *operand, p *messageState) Result {
 	m := &p.row.Message
 	switch k {
 	case keyWord:
@@ -188,31 +187,31 @@ func (k key) fits(v *operand, p *probe) Result {
 	case keyBody:
 		return v.inBody(p)
 	case keyState:
-		return sure(inState(p.row, v.choice, p.now))
+		return resultOf(inState(p.row, v.choice, p.now))
 	case keyAge:
-		return sure(v.op.holds(cmp.Compare(p.now.Sub(m.EnqueuedAt), *v.span)))
+		return resultOf(v.op.holds(cmp.Compare(p.now.Sub(m.EnqueuedAt), *v.span)))
 	case keyTTL:
-		return sure(v.left(p.row.Expires, p.now))
+		return resultOf(v.timeLeft(p.row.Expires, p.now))
 	case keyDue:
-		return sure(m.State == engine.Scheduled && v.left(m.ScheduledFor, p.now))
+		return resultOf(m.State == engine.Scheduled && v.timeLeft(m.ScheduledFor, p.now))
 	case keyEnqueued:
-		return sure(v.op.holds(v.compareTo(m.EnqueuedAt)))
+		return resultOf(v.op.holds(v.compareTo(m.EnqueuedAt)))
 	case keyDelivery:
-		return sure(v.op.holds(cmp.Compare(int64(m.DeliveryCount), v.integer)))
+		return resultOf(v.op.holds(cmp.Compare(int64(m.DeliveryCount), v.integer)))
 	case keySeq:
-		return sure(v.op.holds(cmp.Compare(int64(m.Seq), v.integer)))
+		return resultOf(v.op.holds(cmp.Compare(int64(m.Seq), v.integer)))
 	case keySize:
-		return sure(v.op.holds(cmp.Compare(p.row.Content.Size(), v.integer)))
+		return resultOf(v.op.holds(cmp.Compare(p.row.Content.Size(), v.integer)))
 	case keyError:
 		text := k.text(p)
-		return sure(v.fitsText(text) || v.fitsText(Folded(text)))
+		return resultOf(v.fitsText(text) || v.fitsText(NormalizeError(text)))
 	default:
-		return sure(v.fitsText(k.text(p)))
+		return resultOf(v.fitsText(k.text(p)))
 	}
 }
 
-// text is a field that is a text; empty if it is not set.
-func (k key) text(p *probe) string {
+// text returns a text field; empty if it is not set.
+func (k key) text(p *messageState) string {
 	c := &p.row.Content
 	switch k {
 	case keySubject:
@@ -248,7 +247,7 @@ func (k key) text(p *probe) string {
 	}
 }
 
-// fitsText tells whether a whole text fits.
+// fitsText reports whether a whole text matches.
 func (v *operand) fitsText(s string) bool {
 	if !v.quoted && v.glob.anything() {
 		return s != ""
@@ -256,33 +255,33 @@ func (v *operand) fitsText(s string) bool {
 	return v.glob.whole(s)
 }
 
-// inBody looks for the text in the body, where there is one.
-func (v *operand) inBody(p *probe) Result {
+// inBody looks for the text in the body, if there is one.
+func (v *operand) inBody(p *messageState) Result {
 	empty := p.row.Content.BodySize() == 0
 	switch {
 	case !v.quoted && v.glob.anything():
-		return sure(!empty)
+		return resultOf(!empty)
 	case v.glob.nothing():
-		return sure(empty)
+		return resultOf(empty)
 	case empty:
 		return No
 	case !p.has:
 		return NeedBody
 	default:
-		return sure(v.glob.within(p.lowerBody()))
+		return resultOf(v.glob.within(p.lowerBody()))
 	}
 }
 
-// left compares the time that is left until a deadline, zero being never.
-func (v *operand) left(until, now engine.Instant) bool {
+// timeLeft compares the time that is left until a deadline, zero being never.
+func (v *operand) timeLeft(until, now engine.Instant) bool {
 	if v.never || until == 0 {
 		return v.never && until == 0
 	}
 	return v.op.holds(cmp.Compare(until.Sub(now), *v.span))
 }
 
-// inState tells whether a message is in a state as people see it at now: a dead
-// letter is dead, and locked or deferred besides.
+// inState reports whether a message is in a state as users see it at now: a dead letter is
+// dead, and may be locked or deferred besides.
 func inState(r *engine.Row, state int, now engine.Instant) bool {
 	m := &r.Message
 	dead, locked := r.Path.IsDeadLetter(), m.Locked() && !m.LockedUntil.Passed(now)
@@ -300,8 +299,8 @@ func inState(r *engine.Row, state int, now engine.Instant) bool {
 	}
 }
 
-// property tells whether the property that t names fits, or any of them.
-func (t *term) property(p *probe) bool {
+// property reports whether the property that t names matches, or any of them.
+func (t *term) property(p *messageState) bool {
 	props := p.row.Message.Properties(*p.fields())
 	if t.any {
 		for i := range props {
@@ -324,7 +323,7 @@ func (t *term) fitsValue(have value.Value) bool {
 	return false
 }
 
-// fitsNothing tells whether t asks for what is not set.
+// fitsNothing reports whether t asks for an unset value.
 func (t *term) fitsNothing() bool {
 	for i := range t.vals {
 		if t.vals[i].op == is && t.vals[i].glob.nothing() {
@@ -334,8 +333,8 @@ func (t *term) fitsNothing() bool {
 	return false
 }
 
-// fitsValue compares a property with what the operand can be of its type, and
-// as text if that is nothing.
+// fitsValue compares a property with the operand as a value of its type, or as text if the
+// operand is none.
 func (v *operand) fitsValue(have value.Value) bool {
 	if v.op == is && !v.quoted && v.glob.anything() {
 		return true
@@ -356,8 +355,8 @@ func (v *operand) fitsValue(have value.Value) bool {
 	return ok && v.compareText(s)
 }
 
-// compareText compares a text with a moment if the operand is one, and with its
-// text if that is all it is.
+// compareText compares a text with a moment if the operand is one, and with its text if it is
+// nothing else.
 func (v *operand) compareText(s string) bool {
 	switch {
 	case v.from != 0:
@@ -370,20 +369,20 @@ func (v *operand) compareText(s string) bool {
 	}
 }
 
-// json tells whether something at the path of t fits.
-func (t *term) json(p *probe) Result {
+// json reports whether a value at the path of t matches.
+func (t *term) json(p *messageState) Result {
 	switch {
 	case p.row.Content.BodySize() == 0:
-		return sure(t.fitsNothing())
+		return resultOf(t.fitsNothing())
 	case !p.has:
 		return NeedBody
 	}
 	doc := p.json()
 	if doc == nil {
-		return sure(t.fitsNothing())
+		return resultOf(t.fitsNothing())
 	}
 	there := false
-	fits := found(doc, t.path, func(raw []byte) bool {
+	fits := anyValue(doc, t.path, func(raw []byte) bool {
 		there = true
 		for i := range t.vals {
 			if t.vals[i].fitsJSON(raw) {
@@ -392,11 +391,11 @@ func (t *term) json(p *probe) Result {
 		}
 		return false
 	})
-	return sure(fits || !there && t.fitsNothing())
+	return resultOf(fits || !there && t.fitsNothing())
 }
 
-// fitsJSON compares a value of JSON: a number by its digits, a text, true, false
-// or null by name. Of an object or a list it is known only that it is there.
+// fitsJSON compares a value of JSON: a number by its digits, a text, true, false or null by
+// name. An object or a list matches only by existing.
 func (v *operand) fitsJSON(raw []byte) bool {
 	if v.op == is && !v.quoted && v.glob.anything() {
 		return true
@@ -405,7 +404,7 @@ func (v *operand) fitsJSON(raw []byte) bool {
 	case '{', '[':
 		return false
 	case '"':
-		s := unquoted(raw)
+		s := jsonString(raw)
 		return v.op == is && v.fitsText(s) || v.compareText(s)
 	}
 	if n, ok := parseNumber(string(raw)); ok && v.number != nil {

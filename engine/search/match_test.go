@@ -13,7 +13,7 @@ import (
 
 const now = engine.Instant(1_800_000_000_000) // 2027-01-15T08:00:00Z
 
-// A message is one to be found, with its body.
+// A message is one to find, with its body.
 type message struct {
 	row  engine.Row
 	body string
@@ -59,7 +59,7 @@ func parsed(t *testing.T, text string) *search.Query {
 	return q
 }
 
-// matches asks as a scan does: the row first, and the body if that is needed.
+// matches asks as a scan does: the row first, and the body if needed.
 func matches(q *search.Query, m message) bool {
 	switch q.Match(m.row, now) {
 	case search.Yes:
@@ -210,7 +210,7 @@ func TestJSON(t *testing.T) {
 	check(t, with(`{"a":1}`, func(_ *engine.Row, c *engine.Content) { c.BodyKind = engine.SequenceBody }), nil, []string{"json.a:1"})
 }
 
-// The body is asked for only where the row leaves the answer open.
+// The body is needed only where the row leaves the answer open.
 func TestLazily(t *testing.T) {
 	for text, want := range map[string]search.Result{
 		"order": search.Yes, "heartbeat": search.NeedBody, "-heartbeat": search.NeedBody, "-order": search.No,
@@ -220,7 +220,7 @@ func TestLazily(t *testing.T) {
 			t.Errorf("%s: %v, not %v", text, got, want)
 		}
 	}
-	long := with(string(make([]byte, search.MostBody)) + "needle")
+	long := with(string(make([]byte, search.MaxBody)) + "needle")
 	if matches(parsed(t, "needle"), long) {
 		t.Error("found beyond MostBody")
 	}
@@ -257,8 +257,8 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// One Judge of many messages says of each what one of its own says, also where
-// letters are not ASCII and a longer body came before.
+// One Matcher for many messages gives the same results as a Matcher for each, even where letters
+// are not ASCII and a longer body came before.
 func TestJudgeOfMany(t *testing.T) {
 	all := []message{
 		made(), with("LONG " + strings.Repeat("AbÇd ", 100)), with("ab"), with(""), with("\xff\xfeAB"), with("İSTANBUL ﬀ Σς"),
@@ -266,7 +266,7 @@ func TestJudgeOfMany(t *testing.T) {
 	}
 	for _, text := range []string{"ab", "body:ab", "body:abçd", "-body:ab", "body:istanbul", "body:σς", "json.customer.id:42", "-json.customer.id:42", "prop.region:eu", "subject:ab", "body:" + strings.Repeat("x", 50), ""} {
 		q := parsed(t, text)
-		j := q.Judge()
+		j := q.Matcher()
 		for i, m := range slices.Concat(all, all) {
 			if got, want := j.Match(&m.row, now), q.Match(m.row, now); got != want {
 				t.Errorf("%s: Match of %d is %d, by itself %d", text, i, got, want)
@@ -280,7 +280,7 @@ func TestJudgeOfMany(t *testing.T) {
 	}
 }
 
-// Bodies are found whatever the case of their letters.
+// Bodies match in any case of letters.
 func TestBodiesInAnyCase(t *testing.T) {
 	for body, yes := range map[string]string{"ABC": "abc", "xÇAY": "çay", "ΣΑΣ": "ΣΑΣ", "aÄb": "äB"} {
 		check(t, with(body), []string{"body:" + yes}, []string{"body:zzz"})

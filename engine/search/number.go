@@ -8,17 +8,17 @@ import (
 	"mayfly/engine/value"
 )
 
-// A number is what decimal digits say, exactly: 0.digits times ten to the power
-// of exp. The zero number is zero.
+// A number is an exact decimal number: 0.digits times ten to the power of exp. The zero number
+// is zero.
 type number struct {
-	digits string // without zeros at either end; empty: zero
+	digits string // without zeros at either end; empty means zero
 	exp    int
 	minus  bool
 }
 
 // parseNumber reads 12, -12.50 and 1.5e+9.
 func parseNumber(s string) (n number, ok bool) {
-	if s == "" || len(s) > mostText {
+	if s == "" || len(s) > maxQueryBytes {
 		return number{}, false
 	}
 	s, n.minus = strings.CutPrefix(s, "-")
@@ -29,7 +29,7 @@ func parseNumber(s string) (n number, ok bool) {
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
 		mantissa, exponent = s[:i], s[i+1:]
 		var err error
-		if n.exp, err = strconv.Atoi(exponent); err != nil || n.exp > mostExponent || n.exp < -mostExponent {
+		if n.exp, err = strconv.Atoi(exponent); err != nil || n.exp > maxExponent || n.exp < -maxExponent {
 			return number{}, false
 		}
 	}
@@ -45,12 +45,11 @@ func parseNumber(s string) (n number, ok bool) {
 	return n, true
 }
 
-// mostExponent is beyond what any number on the wire has.
-const mostExponent = 1_000_000
+// maxExponent is beyond any number on the wire.
+const maxExponent = 1_000_000
 
-// numberOf is the number that v is, for the kinds that are numbers; infinities
-// and NaNs are none. A float is the shortest text that stands for it, which is
-// what its sender wrote.
+// numberOf returns v as a number if its kind is one; infinities and NaNs are none. A float is
+// the shortest decimal text that stands for it, as its sender wrote it.
 func numberOf(v value.Value) (number, bool) {
 	switch v.Kind() {
 	case value.UByte, value.Byte, value.UShort, value.Short, value.UInt, value.Int, value.ULong, value.Long,

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"mayfly/engine"
+	"mayfly/engine/shorten"
 )
 
-// An op is how a value is compared.
+// An op is a comparison.
 type op uint8
 
 const (
@@ -29,7 +30,7 @@ var signs = [...]string{
 	atLeast: ">=",
 }
 
-// holds tells whether something that compares as c with the operand fits.
+// holds reports whether a value matches that compares as c with the operand.
 func (o op) holds(c int) bool {
 	switch o {
 	case below:
@@ -45,80 +46,80 @@ func (o op) holds(c int) bool {
 	}
 }
 
-// An operand is one value of a term, as everything that its text may stand for.
+// An operand is one value of a term, parsed as everything that its text may stand for.
 type operand struct {
 	op     op
 	text   string // as it was written, without quotes
-	quoted bool   // it is this text and nothing else
+	quoted bool   // literal text
 	glob   glob   // of text
 
-	number  *number        // nil: it is none
-	span    *time.Duration // nil: it is none
+	number  *number        // nil if it is none
+	span    *time.Duration // nil if it is none
 	never   bool           // of ttl
-	from    engine.Instant // a moment, up to but not including until; zero: it is none
+	from    engine.Instant // a moment, up to but not including until; zero if it is none
 	until   engine.Instant
 	choice  int   // of state, kind, status and has
 	integer int64 // of whole numbers and sizes
 }
 
-// newOperand reads a value of a key, or says what is wrong with it.
+// newOperand parses a value of a key, or returns why it is invalid.
 func newOperand(k key, o op, text string, quoted bool) (v operand, why string) {
 	v = operand{op: o, text: text, quoted: quoted, glob: newGlob(text, quoted)}
 	s := names[k].sort
-	if quoted && s != textSort && s != anySort {
-		return v, fmt.Sprintf("The value of %s is written without quotes, as in %s.", k, names[k].example)
+	if quoted && s != textType && s != anyType {
+		return v, fmt.Sprintf("Write the value of %s without quotes, as in %s.", k, names[k].example)
 	}
 	switch s {
-	case choiceSort:
+	case choiceType:
 		if v.choice = slices.Index(k.choices(), strings.ToLower(text)); v.choice < 0 {
-			return v, fmt.Sprintf("There is no %s %q; there are %s.", k, shorten(text), strings.Join(k.choices(), ", "))
+			return v, fmt.Sprintf("%[2]q is not a value of %[1]s. Choose from %[3]s.", k, shorten.To(text, 40), strings.Join(k.choices(), ", "))
 		}
-	case durationSort, expirySort, endSort:
-		return v.ofTime(k)
-	case momentSort:
-		if !v.moment() {
-			return v, fmt.Sprintf("%q is not a moment: write it as 2026-07-14, 2026-07-14T10:00 or 2026-07-14T10:00:05.250Z.", shorten(text))
+	case durationType, expiryType, endType:
+		return v.parseDuration(k)
+	case momentType:
+		if !v.parseMoment() {
+			return v, fmt.Sprintf("%q is not a time. Write it as 2026-07-14, 2026-07-14T10:00 or 2026-07-14T10:00:05.250Z.", shorten.To(text, 40))
 		}
-	case wholeSort:
+	case integerType:
 		var err error
 		if v.integer, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return v, fmt.Sprintf("%q is not a whole number, as in %s.", shorten(text), names[k].example)
+			return v, fmt.Sprintf("%q is not a whole number. Write it as in %s.", shorten.To(text, 40), names[k].example)
 		}
-	case sizeSort:
-		if !v.bytes() {
-			return v, fmt.Sprintf("%q is not a size: write it as 500, 500B, 1KB, 1.5MB or 1GB.", shorten(text))
+	case sizeType:
+		if !v.parseSize() {
+			return v, fmt.Sprintf("%q is not a size. Write it as 500, 500B, 1KB, 1.5MB or 1GB.", shorten.To(text, 40))
 		}
-	case anySort:
-		v.guess()
+	case anyType:
+		v.parseAll()
 		if o != is && v.glob.anything() {
-			return v, "Nothing is more or less than *: compare with a number, a duration, a moment or a text."
+			return v, "* cannot be compared. Compare with a number, a duration, a time or a string."
 		}
-	case textSort:
+	case textType:
 	}
 	return v, ""
 }
 
-// ofTime reads a duration.
-func (v *operand) ofTime(k key) (operand, string) {
+// parseDuration reads a duration.
+func (v *operand) parseDuration(k key) (operand, string) {
 	d, never, err := engine.ParseDuration(v.text)
 	switch {
 	case err != nil:
-		return *v, fmt.Sprintf("%q is not a duration: write it as 90s, 1h30m, 7d or PT1M30S.", shorten(v.text))
+		return *v, fmt.Sprintf("%q is not a duration. Write it as 90s, 1h30m, 7d or PT1M30S.", shorten.To(v.text, 40))
 	case never && k == keyTTL && v.op == is:
 		v.never = true
 	case never && k >= keyName:
-		return *v, fmt.Sprintf("Nothing is more or less than never, as it could be of %s.", names[k].example)
+		return *v, fmt.Sprintf("never cannot be compared. Compare with a duration, as in %s.", names[k].example)
 	case never:
-		return *v, "Nothing is more or less than never; write ttl:never for what does not run out."
+		return *v, "never cannot be compared. Write ttl:never for messages that do not expire."
 	case v.op == is:
-		return *v, fmt.Sprintf("No time is exactly that: write more or less, as in %s.", names[k].example)
+		return *v, fmt.Sprintf("An exact duration never matches. Use < or >, as in %s.", names[k].example)
 	}
 	v.span = &d
 	return *v, ""
 }
 
-// guess finds out what the text may be besides a text.
-func (v *operand) guess() {
+// parseAll parses the text as every type that it may be besides a text.
+func (v *operand) parseAll() {
 	if v.quoted {
 		return
 	}
@@ -126,7 +127,7 @@ func (v *operand) guess() {
 		v.number = &n
 		return
 	}
-	if v.moment() {
+	if v.parseMoment() {
 		return
 	}
 	if d, never, err := engine.ParseDuration(v.text); err == nil && !never {
@@ -134,7 +135,7 @@ func (v *operand) guess() {
 	}
 }
 
-// The ways to write a moment, and how long what is left out lasts.
+// moments are the ways to write a moment, with the duration of the parts left out.
 var moments = [...]struct {
 	layout string
 	lasts  time.Duration
@@ -146,13 +147,13 @@ var moments = [...]struct {
 	{"2006-01-02T15:04:05Z07:00", time.Second},
 }
 
-func (v *operand) moment() bool {
+func (v *operand) parseMoment() bool {
 	for _, m := range moments {
 		t, err := time.Parse(m.layout, strings.ToUpper(v.text))
 		if err != nil {
 			continue
 		}
-		if strings.Contains(v.text, ".") { // Parse takes a fraction where seconds are
+		if strings.Contains(v.text, ".") { // Parse accepts a fraction where seconds are
 			m.lasts = time.Millisecond
 		}
 		v.from = engine.At(t)
@@ -162,7 +163,7 @@ func (v *operand) moment() bool {
 	return false
 }
 
-// compareTo is how an instant compares with the moment: 0 is within it.
+// compareTo compares an instant with the moment: 0 is within it.
 func (v *operand) compareTo(at engine.Instant) int {
 	switch {
 	case at < v.from:
@@ -174,8 +175,8 @@ func (v *operand) compareTo(at engine.Instant) int {
 	}
 }
 
-// bytes reads a size.
-func (v *operand) bytes() bool {
+// parseSize reads a size.
+func (v *operand) parseSize() bool {
 	s := strings.ToUpper(v.text)
 	unit := int64(1)
 	for _, u := range [...]struct {
@@ -189,19 +190,19 @@ func (v *operand) bytes() bool {
 	}
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		v.integer = n * unit
-		return n >= 0 && n <= mostBytes/unit
+		return n >= 0 && n <= maxSize/unit
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil || !(f >= 0 && f <= float64(mostBytes/unit)) || strings.Trim(s, "0123456789.") != "" {
+	if err != nil || !(f >= 0 && f <= float64(maxSize/unit)) || strings.Trim(s, "0123456789.") != "" {
 		return false
 	}
 	v.integer = int64(f * float64(unit))
 	return true
 }
 
-const mostBytes = 1 << 50
+const maxSize = 1 << 50
 
-// String writes the operand so that it reads back as it is.
+// String writes the operand so that it parses to the same one.
 func (v operand) String() string {
 	if v.quoted {
 		return signs[v.op] + quote(v.text)

@@ -4,17 +4,18 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"mayfly/engine/shorten"
 )
 
-// Bounds of what somebody may type.
+// These bound what a user may type.
 const (
-	mostText   = 2000 // bytes of a query
-	mostTerms  = 50
-	mostValues = 50 // of one term
+	maxQueryBytes = 2000 // bytes of a query
+	maxTerms      = 50
+	maxValues     = 50 // of one term
 )
 
-// Parse reads a query. A text of nothing but spaces is one that every message
-// matches. Errors are *Error.
+// Parse reads a query. A text of only spaces matches every message. Errors are *Error.
 func Parse(text string) (*Query, error) {
 	all, err := ofMessages.parse(text)
 	if err != nil {
@@ -23,10 +24,10 @@ func Parse(text string) (*Query, error) {
 	return &Query{all}, nil
 }
 
-// parse reads terms. With an error come those before the place it is about.
+// parse reads terms. With an error it returns the terms before the fault.
 func (g grammar) parse(text string) (all terms, err error) {
-	if len(text) > mostText {
-		return nil, &Error{Pos: utf8.RuneCountInString(text[:mostText]), Text: g.called() + " has at most 2,000 bytes."}
+	if len(text) > maxQueryBytes {
+		return nil, &Error{Pos: utf8.RuneCountInString(text[:maxQueryBytes]), Text: g.called() + " must not be longer than 2,000 bytes."}
 	}
 	p := parser{g: g, in: text}
 	for {
@@ -34,8 +35,8 @@ func (g grammar) parse(text string) (all terms, err error) {
 		if p.at == len(p.in) {
 			return all, nil
 		}
-		if len(all) == mostTerms {
-			return all, wrong(p.in, p.at, "%s has at most %d terms.", g.called(), mostTerms)
+		if len(all) == maxTerms {
+			return all, errorAt(p.in, p.at, "%s can have at most %d terms.", g.called(), maxTerms)
 		}
 		t, err := p.term()
 		if err != nil {
@@ -49,13 +50,13 @@ func (g grammar) parse(text string) (all terms, err error) {
 type term struct {
 	key  key
 	not  bool
-	name string   // of a property; empty with any
-	any  bool     // of the properties
+	name string   // of a property; empty if any is set
+	any  bool     // any property
 	path []member // of JSON
 	vals []operand
 }
 
-// A parser stands at a byte of a text.
+// A parser is at a byte of a text.
 type parser struct {
 	g  grammar
 	in string
@@ -66,7 +67,7 @@ func (p *parser) spaces() {
 	p.at = len(p.in) - len(strings.TrimLeftFunc(p.in[p.at:], unicode.IsSpace))
 }
 
-// ended tells whether nothing or a space comes next.
+// ended reports whether the end or a space comes next.
 func (p *parser) ended() bool {
 	r, _ := utf8.DecodeRuneInString(p.in[p.at:])
 	return p.at == len(p.in) || unicode.IsSpace(r)
@@ -84,7 +85,7 @@ func (p *parser) term() (t term, err error) {
 	begin := p.at
 	t.not = p.next("-")
 	if t.not && p.ended() {
-		return t, wrong(p.in, begin, "A minus stands before what must not be there, as in -subject:heartbeat; to find one, put it in quotes.")
+		return t, errorAt(p.in, begin, "A minus must precede the term that it excludes, as in -subject:heartbeat. To search for a minus, put it in quotes.")
 	}
 	if strings.HasPrefix(p.in[p.at:], `"`) {
 		v, err := p.phrase(keyWord)
@@ -95,11 +96,11 @@ func (p *parser) term() (t term, err error) {
 	if !p.head() {
 		word := p.in[from:p.at]
 		if i := strings.IndexByte(word, '"'); i >= 0 {
-			return t, wrong(p.in, from+i, "A quote stands inside of a word: put all of it in quotes, and \\\" for the quote.")
+			return t, errorAt(p.in, from+i, "A word contains a quote. Put the whole word in quotes, and write \\\" for the quote.")
 		}
 		v, err := newOperand(keyWord, is, word, false)
 		if err != "" {
-			return t, wrong(p.in, from, "%s", err)
+			return t, errorAt(p.in, from, "%s", err)
 		}
 		t.vals = []operand{v}
 		return t, nil
@@ -107,7 +108,7 @@ func (p *parser) term() (t term, err error) {
 	head := p.in[from : p.at-1]
 	k, rest, ok := p.g.keyNamed(head)
 	if !ok {
-		return t, wrong(p.in, from, "There is no key %q; there are %s. To find the text as it stands, put it in quotes.", shorten(head), p.g.known())
+		return t, errorAt(p.in, from, "The key %q does not exist. Choose from %s. To search for the text itself, put it in quotes.", shorten.To(head, 40), p.g.known())
 	}
 	t.key = k
 	at := from + len(head) - len(rest)
@@ -127,8 +128,8 @@ func (p *parser) term() (t term, err error) {
 	return t, err
 }
 
-// head moves beyond the colon after a key, or to the end of the word if there is
-// none. What is in quotes is passed over.
+// head moves beyond the colon after a key, or to the end of the word if there is none. It
+// skips quoted text.
 func (p *parser) head() bool {
 	quoted := false
 	for p.at < len(p.in) {
@@ -156,22 +157,22 @@ func (p *parser) head() bool {
 func (p *parser) propertyName(s string, at int) (string, error) {
 	if !strings.HasPrefix(s, `"`) {
 		if i := strings.IndexByte(s, '"'); i >= 0 {
-			return "", wrong(p.in, at+i, "A quote stands inside of the name of a property: put all of it in quotes.")
+			return "", errorAt(p.in, at+i, "The name of a property contains a quote. Put the whole name in quotes.")
 		}
 		return s, nil
 	}
 	name, n, ok := unquote(s)
 	if !ok || n != len(s) || name == "" {
-		return "", wrong(p.in, at, `The name of a property in quotes is written prop."a name":value.`)
+		return "", errorAt(p.in, at, `Write the quoted name of a property as prop."a name":value.`)
 	}
 	return name, nil
 }
 
-// values are what stands after the colon of a key.
+// values reads the values after the colon of a key.
 func (p *parser) values(k key, head string) (vals []operand, err error) {
 	for {
-		if len(vals) == mostValues {
-			return nil, wrong(p.in, p.at, "A term has at most %d values.", mostValues)
+		if len(vals) == maxValues {
+			return nil, errorAt(p.in, p.at, "A term can have at most %d values.", maxValues)
 		}
 		v, err := p.value(k, head)
 		if err != nil {
@@ -182,7 +183,7 @@ func (p *parser) values(k key, head string) (vals []operand, err error) {
 			return vals, nil
 		}
 		if !p.next(",") {
-			return nil, wrong(p.in, p.at, "After a quoted text comes a space, or a comma and another value.")
+			return nil, errorAt(p.in, p.at, "A space, or a comma and another value, must follow a quoted text.")
 		}
 	}
 }
@@ -191,7 +192,7 @@ func (p *parser) value(k key, head string) (operand, error) {
 	begin := p.at
 	o := is
 	for _, sign := range [...]op{atMost, atLeast, below, above} { // the longer ones first
-		if names[k].sort != textSort && names[k].sort != choiceSort && p.next(signs[sign]) {
+		if names[k].sort != textType && names[k].sort != choiceType && p.next(signs[sign]) {
 			o = sign
 			break
 		}
@@ -206,27 +207,27 @@ func (p *parser) value(k key, head string) (operand, error) {
 	}
 	text := p.in[from:p.at]
 	switch {
-	case text == "" && o == is && names[k].sort == endSort:
+	case text == "" && o == is && names[k].sort == endType:
 		return operand{}, nil
-	case text == "" && o == is && names[k].sort == textSort:
-		return operand{}, wrong(p.in, begin, `After "%s:" a value is missing; write %s:"" for none.`, shorten(head), shorten(head))
+	case text == "" && o == is && names[k].sort == textType:
+		return operand{}, errorAt(p.in, begin, `A value is missing after "%s:". Write %s:"" for an empty value.`, shorten.To(head, 40), shorten.To(head, 40))
 	case text == "":
-		return operand{}, wrong(p.in, p.at, `After "%s:" a value is missing, as in %s.`, shorten(head), names[k].example)
+		return operand{}, errorAt(p.in, p.at, `A value is missing after "%s:". Write it as in %s.`, shorten.To(head, 40), names[k].example)
 	case strings.Contains(text, `"`):
-		return operand{}, wrong(p.in, from+strings.IndexByte(text, '"'), "A quote stands inside of a value: put all of it in quotes, and \\\" for the quote.")
+		return operand{}, errorAt(p.in, from+strings.IndexByte(text, '"'), "A value contains a quote. Put the whole value in quotes, and write \\\" for the quote.")
 	}
 	v, why := newOperand(k, o, text, false)
 	if why != "" {
-		return operand{}, wrong(p.in, begin, "%s", why)
+		return operand{}, errorAt(p.in, begin, "%s", why)
 	}
 	return v, nil
 }
 
-// phrase is a text in quotes with a space behind it.
+// phrase reads a text in quotes that is followed by a space or the end.
 func (p *parser) phrase(k key) (operand, error) {
 	v, err := p.quoted(k, is)
 	if err == nil && !p.ended() {
-		err = wrong(p.in, p.at, "After a quoted text comes a space.")
+		err = errorAt(p.in, p.at, "A space must follow a quoted text.")
 	}
 	return v, err
 }
@@ -235,21 +236,20 @@ func (p *parser) quoted(k key, o op) (operand, error) {
 	begin := p.at
 	text, n, ok := unquote(p.in[p.at:])
 	if !ok {
-		return operand{}, wrong(p.in, begin, "A quote is opened and not closed.")
+		return operand{}, errorAt(p.in, begin, "A quote is not closed.")
 	}
 	p.at += n
 	if k == keyWord && text == "" {
-		return operand{}, wrong(p.in, begin, "Between the quotes a text is missing.")
+		return operand{}, errorAt(p.in, begin, "The quotes are empty. Write a text between them.")
 	}
 	v, why := newOperand(k, o, text, true)
 	if why != "" {
-		return operand{}, wrong(p.in, begin, "%s", why)
+		return operand{}, errorAt(p.in, begin, "%s", why)
 	}
 	return v, nil
 }
 
-// unquote reads a text in quotes from the beginning of s, and how many bytes
-// that is.
+// unquote reads a quoted text at the beginning of s, and returns how many bytes that is.
 func unquote(s string) (text string, n int, ok bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {
@@ -264,15 +264,15 @@ func unquote(s string) (text string, n int, ok bool) {
 	return "", 0, false
 }
 
-// Quoted is text as a value that means just it: in quotes where it needs them.
-func Quoted(text string) string {
+// Quote returns text as a literal value: in quotes if it needs them.
+func Quote(text string) string {
 	if text == "" || strings.ContainsAny(text, `,:"*<>\`) || strings.HasPrefix(text, "-") || !plainWord(text) {
 		return quote(text)
 	}
 	return text
 }
 
-// quote is unquote the other way round.
+// quote is the inverse of unquote.
 func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }

@@ -55,22 +55,22 @@ func TestErrors(t *testing.T) {
 		pos int
 		say string
 	}{
-		"x foo:bar":                      {2, `There is no key "foo"`},
-		`é "open`:                        {2, "opened and not closed"},
-		"a - b":                          {2, "A minus stands"},
-		`""`:                             {0, "a text is missing"},
-		`"a"b`:                           {3, "comes a space"},
-		`a"b`:                            {1, "inside of a word"},
-		`subject:a"b`:                    {9, "inside of a value"},
+		"x foo:bar":                      {2, `The key "foo" does not exist`},
+		`é "open`:                        {2, "A quote is not closed"},
+		"a - b":                          {2, "A minus must precede"},
+		`""`:                             {0, "The quotes are empty"},
+		`"a"b`:                           {3, "A space must follow"},
+		`a"b`:                            {1, "A word contains a quote"},
+		`subject:a"b`:                    {9, "A value contains a quote"},
 		`subject:"a"b`:                   {11, "a comma and another value"},
-		"subject:":                       {8, "a value is missing"},
-		"subject:a,":                     {10, "a value is missing"},
-		"prop.x:>":                       {8, "a value is missing"},
-		"age:5m":                         {4, "write more or less"},
-		"age:>never":                     {4, "Nothing is more or less than never"},
+		"subject:":                       {8, "A value is missing"},
+		"subject:a,":                     {10, "A value is missing"},
+		"prop.x:>":                       {8, "A value is missing"},
+		"age:5m":                         {4, "Use < or >"},
+		"age:>never":                     {4, "never cannot be compared"},
 		"ttl:<never":                     {4, "ttl:never"},
 		"age:>soon":                      {4, "not a duration"},
-		"state:gone":                     {6, "There is no state"},
+		"state:gone":                     {6, "is not a value of state"},
 		`state:"dead"`:                   {6, "without quotes"},
 		"delivery:>=x":                   {9, "not a whole number"},
 		`seq:"17"`:                       {4, "without quotes"},
@@ -78,21 +78,21 @@ func TestErrors(t *testing.T) {
 		"size:>1.5.5":                    {5, "not a size"},
 		"size:>-1":                       {5, "not a size"},
 		"size:9999999999GB":              {5, "not a size"},
-		"enqueued:>today":                {9, "not a moment"},
-		"prop.x:>*":                      {7, "Nothing is more or less than *"},
-		`prop.a"b":c`:                    {6, "inside of the name"},
+		"enqueued:>today":                {9, "not a time"},
+		"prop.x:>*":                      {7, "* cannot be compared"},
+		`prop.a"b":c`:                    {6, "The name of a property contains a quote"},
 		`prop."":c`:                      {5, "name of a property"},
 		`prop."a"b:c`:                    {5, "name of a property"},
-		"prop.:x":                        {0, "There is no key"},
+		"prop.:x":                        {0, "does not exist"},
 		"json.a..b:1":                    {7, "A name is missing"},
-		"json.a.:1":                      {5, "A path is written"},
-		"json.a.[0]:1":                   {5, "A path is written"},
+		"json.a.:1":                      {5, "Write a path as"},
+		"json.a.[0]:1":                   {5, "Write a path as"},
 		"json.a[x]:1":                    {6, "the number of an element"},
-		"json.a[0:1":                     {6, "A bracket is opened"},
-		`json."a"b:1`:                    {8, "stands a point"},
+		"json.a[0:1":                     {6, "A bracket is not closed"},
+		`json."a"b:1`:                    {8, "by a period"},
 		strings.Repeat("a ", 51):         {100, "at most 50 terms"},
 		"id:" + strings.Repeat("a,", 60): {103, "at most 50 values"},
-		strings.Repeat("a", 2001):        {2000, "at most 2,000 bytes"},
+		strings.Repeat("a", 2001):        {2000, "longer than 2,000 bytes"},
 		"json" + strings.Repeat("[0]", 33) + ":1": {100, "at most 32 parts"},
 	} {
 		q, err := search.Parse(text)
@@ -107,7 +107,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Every key that is proposed can be typed as its example is.
+// Every proposed key can be typed as its example is.
 func TestKeys(t *testing.T) {
 	for _, k := range search.Keys() {
 		if q := parsed(t, k.Example); q.String() != k.Example || !strings.HasPrefix(k.Example, strings.TrimSuffix(k.Name, ".")) {
@@ -134,7 +134,7 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := search.Parse(q.String())
 		if len(q.String()) > 2000 {
-			return // what was put in quotes has made it longer
+			return // quoting has made it longer
 		}
 		if err != nil || again.String() != q.String() {
 			t.Fatalf("%q is written %q, and again %v, %v", text, q, again, err)
@@ -165,18 +165,18 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// What stands at a path is what encoding/json finds there.
+// The value at a path is what encoding/json finds there.
 func FuzzJSON(f *testing.F) {
 	for _, doc := range []string{`{"a":[{"b":"c"},{"b":1}],"":{"b":null}}`, ` [ 1 , "x\"]" , {} , [ ] ] `, `"text"`, `{"b":{"a":[[[0]]]}}`, `{"a":{"b":"\\"}}`} {
 		f.Add(doc)
 	}
 	f.Fuzz(func(t *testing.T, doc string) {
 		var v any
-		if json.Unmarshal([]byte(doc), &v) != nil || len(doc) > search.MostBody {
+		if json.Unmarshal([]byte(doc), &v) != nil || len(doc) > search.MaxBody {
 			return
 		}
 		if twice(doc) {
-			return // encoding/json keeps the last of a name, a search looks at each
+			return // encoding/json keeps the last value of a name, a search looks at each
 		}
 		a := func(v any) any {
 			m, _ := v.(map[string]any)
@@ -209,7 +209,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// twice tells whether a name occurs twice in one object of doc.
+// twice reports whether a name occurs twice in one object of doc.
 func twice(doc string) bool {
 	d := json.NewDecoder(strings.NewReader(doc))
 	var seen []map[string]bool

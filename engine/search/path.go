@@ -10,42 +10,42 @@ import (
 // A member is one step of a path into JSON.
 type member struct {
 	list  bool   // an element of a list, not a member of an object
-	every bool   // whatever its name or index
+	every bool   // with any name or index
 	name  string // of a member of an object
 	index int    // of an element of a list
 }
 
-const mostMembers = 32
+const maxMembers = 32
 
-// parsePath reads a.b[0][*]."c.d" of a term, which stands at byte at of text.
+// parsePath reads a.b[0][*]."c.d" of a term, which is at byte at of text.
 func parsePath(text, s string, at int) (path []member, err error) {
 	for begin := at; s != ""; {
-		if len(path) == mostMembers {
-			return nil, wrong(text, at, "A path has at most %d parts.", mostMembers)
+		if len(path) == maxMembers {
+			return nil, errorAt(text, at, "A path can have at most %d parts.", maxMembers)
 		}
 		m, n, why := parseMember(s)
 		if why != "" {
-			return nil, wrong(text, at, "%s", why)
+			return nil, errorAt(text, at, "%s", why)
 		}
 		path, s, at = append(path, m), s[n:], at+n
 		if strings.HasPrefix(s, ".") {
 			if s, at = s[1:], at+1; s == "" || s[0] == '[' {
-				return nil, wrong(text, begin, "A path is written json.customer.orders[0].id.")
+				return nil, errorAt(text, begin, "Write a path as json.customer.orders[0].id.")
 			}
 		} else if s != "" && s[0] != '[' {
-			return nil, wrong(text, at, "Between two names of a path stands a point.")
+			return nil, errorAt(text, at, "Separate the names of a path by a period.")
 		}
 	}
 	return path, nil
 }
 
-// parseMember reads the first member of s and how many bytes it has.
+// parseMember reads the first member of s and returns how many bytes it has.
 func parseMember(s string) (m member, n int, why string) {
 	switch s[0] {
 	case '[':
 		end := strings.IndexByte(s, ']')
 		if end < 0 {
-			return m, 0, "A bracket is opened and not closed."
+			return m, 0, "A bracket is not closed."
 		}
 		m.list = true
 		if s[1:end] == "*" {
@@ -54,14 +54,14 @@ func parseMember(s string) (m member, n int, why string) {
 		}
 		i, err := strconv.ParseUint(s[1:end], 10, 31)
 		if err != nil {
-			return m, 0, "Between the brackets stands the number of an element, from 0, or * for any."
+			return m, 0, "Write the number of an element, from 0, between the brackets, or * for any element."
 		}
 		m.index = int(i)
 		return m, end + 1, ""
 	case '"':
 		name, n, ok := unquote(s)
 		if !ok {
-			return m, 0, "A quote is opened and not closed."
+			return m, 0, "A quote is not closed."
 		}
 		m.name = name
 		return m, n, ""
@@ -69,7 +69,7 @@ func parseMember(s string) (m member, n int, why string) {
 	end := strings.IndexAny(s, `.["`)
 	switch {
 	case end == 0:
-		return m, 0, "A name is missing; write \"\" for the empty one."
+		return m, 0, "A name is missing. Write \"\" for the empty name."
 	case end < 0:
 		end = len(s)
 	}
@@ -79,7 +79,7 @@ func parseMember(s string) (m member, n int, why string) {
 	return m, end, ""
 }
 
-// pathText writes a path so that it reads back as it is.
+// pathText writes a path so that it parses to the same one.
 func pathText(path []member) string {
 	var b strings.Builder
 	for i, m := range path {
@@ -105,65 +105,65 @@ func pathText(path []member) string {
 	return b.String()
 }
 
-// found gives each what stands at path in doc, which is valid JSON, until each
-// returns true, and tells whether it did.
-func found(doc []byte, path []member, each func(raw []byte) bool) bool {
+// anyValue calls each with the values at path in doc, which is valid JSON, until each returns
+// true, and reports whether it did.
+func anyValue(doc []byte, path []member, each func(raw []byte) bool) bool {
 	doc = bytes.TrimLeft(doc, " \t\r\n")
 	if len(path) == 0 {
-		return each(doc[:skip(doc)])
+		return each(doc[:valueEnd(doc)])
 	}
 	m := path[0]
 	switch {
 	case m.list && doc[0] == '[':
 		i := 0
-		return parts(doc, func(_, value []byte) bool {
+		return eachMember(doc, func(_, value []byte) bool {
 			i++
-			return (m.every || i-1 == m.index) && found(value, path[1:], each)
+			return (m.every || i-1 == m.index) && anyValue(value, path[1:], each)
 		})
 	case !m.list && doc[0] == '{':
-		return parts(doc, func(name, value []byte) bool {
-			return (m.every || unquoted(name) == m.name) && found(value, path[1:], each)
+		return eachMember(doc, func(name, value []byte) bool {
+			return (m.every || jsonString(name) == m.name) && anyValue(value, path[1:], each)
 		})
 	default:
 		return false
 	}
 }
 
-// parts gives each the members of an object, or the elements of a list, until
-// each returns true. A value ends where it ends: what follows it is there too.
-func parts(doc []byte, each func(name, value []byte) bool) bool {
+// eachMember calls each with the members of an object, or the elements of a list, until each
+// returns true. A value is passed with the text behind it; it ends where its JSON ends.
+func eachMember(doc []byte, each func(name, value []byte) bool) bool {
 	object := doc[0] == '{'
-	for s := blank(doc[1:]); s[0] != '}' && s[0] != ']'; {
+	for s := isBlank(doc[1:]); s[0] != '}' && s[0] != ']'; {
 		var name []byte
 		if object {
-			n := skip(s)
+			n := valueEnd(s)
 			name = s[:n]
-			s = blank(blank(s[n:])[1:]) // the colon
+			s = isBlank(isBlank(s[n:])[1:]) // the colon
 		}
-		n := skip(s)
+		n := valueEnd(s)
 		if each(name, s[:n]) {
 			return true
 		}
-		if s = blank(s[n:]); s[0] == ',' {
-			s = blank(s[1:])
+		if s = isBlank(s[n:]); s[0] == ',' {
+			s = isBlank(s[1:])
 		}
 	}
 	return false
 }
 
-func blank(s []byte) []byte { return bytes.TrimLeft(s, " \t\r\n") }
+func isBlank(s []byte) []byte { return bytes.TrimLeft(s, " \t\r\n") }
 
-// skip is the length of the value that s, the rest of valid JSON, begins with.
-func skip(s []byte) int {
+// valueEnd returns the length of the value at the beginning of s, the rest of valid JSON.
+func valueEnd(s []byte) int {
 	switch s[0] {
 	case '"':
-		return 1 + closing(s[1:])
+		return 1 + quoteEnd(s[1:])
 	case '{', '[':
 		depth := 0
 		for i := 0; ; {
 			switch s[i] {
 			case '"':
-				i += 1 + closing(s[i+1:])
+				i += 1 + quoteEnd(s[i+1:])
 				continue
 			case '{', '[':
 				depth++
@@ -182,8 +182,8 @@ func skip(s []byte) int {
 	}
 }
 
-// closing is the length of a text after its opening quote, with the closing one.
-func closing(s []byte) int {
+// quoteEnd returns the length of a text after its opening quote, including the closing one.
+func quoteEnd(s []byte) int {
 	for i := 0; ; i++ {
 		switch s[i] {
 		case '\\':
@@ -194,8 +194,8 @@ func closing(s []byte) int {
 	}
 }
 
-// unquoted is what a text of valid JSON says.
-func unquoted(raw []byte) string {
+// jsonString returns the contents of a string of valid JSON.
+func jsonString(raw []byte) string {
 	if inner := raw[1 : len(raw)-1]; bytes.IndexByte(inner, '\\') < 0 {
 		return string(inner)
 	}

@@ -6,30 +6,30 @@ import (
 	"unicode/utf8"
 )
 
-// A Piece is the part of a query that somebody is writing: a word or the
-// beginning of a key, or a value of a key.
+// A Piece is the part of a query that a user is writing: a word or the beginning of a key, or
+// a value of a key.
 type Piece struct {
-	From, To int      // characters of the text, from 0, that what is proposed takes the place of
-	Key      string   // whose value it is, as Key has its name; empty: a word, or a key
+	From, To int      // characters of the text, from 0, that a proposal replaces
+	Key      string   // the key of a value, as in Key.Name; empty: a word, or a key
 	Name     string   // of the property or the path, where Key is "prop." or "json."
-	Typed    string   // what there is of it up to the cursor, without quotes
-	Values   []string // that the grammar knows for Key
+	Typed    string   // its text up to the cursor, without quotes
+	Values   []string // the grammar's values for Key
 }
 
-// At is the piece of a query for messages in which the cursor stands, after so
-// many characters. The text need not be a query yet. It is not ok where nothing
-// can be proposed: within a phrase, or after a key that there is not.
-func At(text string, cursor int) (p Piece, ok bool) { return ofMessages.piece(text, cursor) }
+// PieceAt returns the piece of a query for messages that contains the cursor, which is behind so
+// many characters. The text need not be a valid query yet. ok is false where nothing can be
+// proposed: within a phrase, or after an unknown key.
+func PieceAt(text string, cursor int) (p Piece, ok bool) { return ofMessages.piece(text, cursor) }
 
-// EntitiesAt is At for a query for entities.
-func EntitiesAt(text string, cursor int) (p Piece, ok bool) { return ofEntities.piece(text, cursor) }
+// EntityPieceAt is PieceAt for a query for entities.
+func EntityPieceAt(text string, cursor int) (p Piece, ok bool) { return ofEntities.piece(text, cursor) }
 
 func (g grammar) piece(text string, cursor int) (p Piece, ok bool) {
-	if len(text) > mostText || !utf8.ValidString(text) {
+	if len(text) > maxQueryBytes || !utf8.ValidString(text) {
 		return p, false
 	}
 	end := byteAt(text, cursor)
-	term, from, colon, quoted := around(text[:end])
+	term, from, colon, quoted := cursorContext(text[:end])
 	if colon < 0 {
 		if strings.HasPrefix(text[from:end], "-") {
 			from++
@@ -50,8 +50,8 @@ func (g grammar) piece(text string, cursor int) (p Piece, ok bool) {
 		p.Name, _, _ = unquote(rest)
 	}
 	p.Values = k.proposals()
-	if s := names[k].sort; s != textSort && s != choiceSort {
-		p.Values, from = compared(p.Values, text[from:end], from)
+	if s := names[k].sort; s != textType && s != choiceType {
+		p.Values, from = withSign(p.Values, text[from:end], from)
 	}
 	p.Typed = text[from:end]
 	p.From, p.To = from, pieceEnd(text, end, ",", quoted)
@@ -61,9 +61,9 @@ func (g grammar) piece(text string, cursor int) (p Piece, ok bool) {
 	return p.inCharacters(text), true
 }
 
-// compared takes a sign for comparison off what is written, and off what is
-// proposed. Where there is none, what is proposed has one.
-func compared(values []string, typed string, from int) ([]string, int) {
+// withSign removes a comparison sign from the typed text, and from the proposals. Without a
+// sign, the proposals have one.
+func withSign(values []string, typed string, from int) ([]string, int) {
 	n := len(typed) - len(strings.TrimLeft(typed, "<>="))
 	if n == 0 {
 		return values, from
@@ -77,9 +77,9 @@ func compared(values []string, typed string, from int) ([]string, int) {
 	return bare, from + n
 }
 
-// around is what stands before a cursor: where its term begins, where its piece
-// does, where the colon of its key is, or -1, and whether a quote is open.
-func around(s string) (term, from, colon int, quoted bool) {
+// cursorContext returns the context of a cursor at the end of s: where its term begins, where its
+// piece does, where the colon of its key is, or -1, and whether a quote is open.
+func cursorContext(s string) (term, from, colon int, quoted bool) {
 	colon = -1
 	for i := 0; i < len(s); {
 		r, size := utf8.DecodeRuneInString(s[i:])
@@ -102,8 +102,8 @@ func around(s string) (term, from, colon int, quoted bool) {
 	return term, from, colon, quoted
 }
 
-// pieceEnd is where a piece ends in which a cursor stands: at a space, a mark or
-// the end, or where the quote does that is open.
+// pieceEnd returns where the piece around a cursor ends: at a space, a mark or the end, or at
+// the end of an open quote.
 func pieceEnd(text string, cursor int, mark string, quoted bool) int {
 	n := strings.IndexFunc(text[cursor:], func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune(mark, r) })
 	if quoted {
@@ -115,7 +115,7 @@ func pieceEnd(text string, cursor int, mark string, quoted bool) int {
 	return cursor + n
 }
 
-// byteAt is where the n-th character begins; the end of s if there are fewer.
+// byteAt returns where the n-th character begins; the end of s if there are fewer.
 func byteAt(s string, n int) int {
 	for i := range s {
 		if n <= 0 {
@@ -131,29 +131,28 @@ func (p Piece) inCharacters(text string) Piece {
 	return p
 }
 
-// proposals are values of k that say how others are written.
+// proposals returns example values of k.
 func (k key) proposals() []string {
 	switch names[k].sort {
-	case choiceSort:
+	case choiceType:
 		return k.choices()
-	case durationSort, endSort:
+	case durationType, endType:
 		return []string{"<1m", "<5m", "<1h", "<1d", ">5m", ">1h", ">1d"}
-	case expirySort:
+	case expiryType:
 		return []string{"<1m", "<5m", "<1h", ">1h", "never"}
-	case wholeSort:
+	case integerType:
 		return []string{">0", ">10", ">100", ">1000", "0"}
-	case sizeSort:
+	case sizeType:
 		return []string{">1KB", ">100KB", ">1MB", "<1KB"}
-	case textSort, momentSort, anySort:
+	case textType, momentType, anyType:
 	}
 	return nil
 }
 
-// AnyElement is, among names of members, any element of a list.
+// AnyElement, among names of members, means any element of a list.
 const AnyElement = "[*]"
 
-// JSONPath is the path to what stands below members of these names, as a term
-// has it.
+// JSONPath returns the path to the value below members of these names, as in a term.
 func JSONPath(members []string) string {
 	path := make([]member, len(members))
 	for i, m := range members {

@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/search"
 )
 
-// The cursor is where a | stands. What would be replaced is between [ and ].
+// The cursor is at |. What a proposal replaces is between [ and ].
 func TestPieces(t *testing.T) {
 	for marked, want := range map[string]string{
 		"|":                    "[] word ''",
@@ -41,7 +41,7 @@ func TestPieces(t *testing.T) {
 	} {
 		cursor := utf8.RuneCountInString(marked[:strings.IndexByte(marked, '|')])
 		text := strings.Replace(marked, "|", "", 1)
-		p, ok := search.At(text, cursor)
+		p, ok := search.PieceAt(text, cursor)
 		got := "no"
 		if ok {
 			r := []rune(text)
@@ -68,18 +68,18 @@ func TestPieceValues(t *testing.T) {
 		"state:": search.States(), "age:": {"<1m", "<5m", "<1h", "<1d", ">5m", ">1h", ">1d"}, "age:>": {"5m", "1h", "1d"}, "ttl:<=": {"1m", "5m", "1h"}, "seq:>1": {"0", "10", "100", "1000"},
 		"subject:": nil, "subject:<": nil, "prop.x:>": nil,
 	} {
-		if p, ok := search.At(text, 99); !ok || !slices.Equal(p.Values, want) {
+		if p, ok := search.PieceAt(text, 99); !ok || !slices.Equal(p.Values, want) {
 			t.Errorf("%s proposes %v, want %v", text, p.Values, want)
 		}
 	}
-	p, ok := search.EntitiesAt("x has:d", 7)
+	p, ok := search.EntityPieceAt("x has:d", 7)
 	if !ok || p.Key != "has" || p.Typed != "d" || !slices.Contains(p.Values, "dlq") {
 		t.Errorf("got %+v", p)
 	}
-	if _, ok := search.EntitiesAt("body:x", 6); ok {
+	if _, ok := search.EntityPieceAt("body:x", 6); ok {
 		t.Error("entities have no body")
 	}
-	for key, of := range map[string]func(string, int) (search.Piece, bool){"state": search.At, "has": search.EntitiesAt} {
+	for key, of := range map[string]func(string, int) (search.Piece, bool){"state": search.PieceAt, "has": search.EntityPieceAt} {
 		for _, v := range func() []string { p, _ := of(key+":", 99); return p.Values }() {
 			text := key + ":" + v
 			_, err := search.Parse(text)
@@ -113,14 +113,13 @@ func TestJSONPath(t *testing.T) {
 	}
 }
 
-// Wherever a cursor stands, what is proposed is put in the place of a part of the
-// text that is there.
+// Wherever the cursor is, a proposal replaces a part of the text that exists.
 func FuzzPieces(f *testing.F) {
 	for _, text := range []string{`-prop."a b":"c d",>5 state:de json[*].x:"\"`, "has:dlq -expiring:<5m,", "é:ü \xff"} {
 		f.Add(text, 7)
 	}
 	f.Fuzz(func(t *testing.T, text string, cursor int) {
-		for _, of := range []func(string, int) (search.Piece, bool){search.At, search.EntitiesAt} {
+		for _, of := range []func(string, int) (search.Piece, bool){search.PieceAt, search.EntityPieceAt} {
 			p, ok := of(text, cursor)
 			if ok && (p.From < 0 || p.From > p.To || p.To > utf8.RuneCountInString(text)) {
 				t.Errorf("%q at %d: %+v", text, cursor, p)

@@ -8,19 +8,19 @@ import (
 	"mayfly/engine"
 )
 
-// A Query is terms that all must be true of a message. It is immutable, and may
-// be used by many goroutines at once; the zero Query, and a nil one, has no
-// terms and every message matches it.
+// A Query is terms that must all be true of a message. It is immutable, and may be used by
+// many goroutines at once; the zero Query, and a nil one, has no terms and every message
+// matches it.
 type Query struct{ terms terms }
 
-// Empty tells whether every message matches because nothing was asked for.
+// Empty reports whether the query has no terms, so that every message matches.
 func (q *Query) Empty() bool { return q == nil || len(q.terms) == 0 }
 
-// String writes the query so that Parse reads the same one again, and two texts
-// that mean the same terms in the same order come out alike.
+// String writes the query so that Parse reads the same one again. Texts with the same terms in
+// the same order give the same String.
 func (q *Query) String() string { return strings.Join(q.Terms(), " ") }
 
-// Terms are the terms as String writes them, one by one.
+// Terms returns the terms as String writes them, one by one.
 func (q *Query) Terms() []string {
 	if q == nil {
 		return nil
@@ -28,10 +28,10 @@ func (q *Query) Terms() []string {
 	return q.terms.texts()
 }
 
-// Without is q without its i-th term.
+// Without returns q without its i-th term.
 func (q *Query) Without(i int) *Query { return &Query{q.terms.without(i)} }
 
-// terms are conditions that all must be true.
+// terms are conditions that must all be true.
 type terms []term
 
 func (all terms) texts() []string {
@@ -44,8 +44,8 @@ func (all terms) texts() []string {
 
 func (all terms) without(i int) terms { return slices.Delete(slices.Clone(all), i, i+1) }
 
-// In is q for one entity, topic or pattern of paths alone, as in: is.
-func (q *Query) In(path string) *Query {
+// Within returns q restricted to one entity, topic or pattern of paths, as with in:.
+func (q *Query) Within(path string) *Query {
 	return &Query{append(slices.Clone(q.terms), term{key: keyIn, vals: []operand{{text: path, quoted: !strings.Contains(path, "*"), glob: newGlob(path, false)}}})}
 }
 
@@ -78,11 +78,11 @@ func (t term) String() string {
 	return b.String()
 }
 
-// plainWord tells whether s has no spaces.
+// plainWord reports whether s has no spaces.
 func plainWord(s string) bool { return !strings.ContainsFunc(s, unicode.IsSpace) }
 
-// Covers tells whether messages at p can match at all, as far as its name tells:
-// a scan need not look at other places.
+// Covers reports whether messages at p can match at all, judging by the path: a scan can skip
+// other subqueues.
 func (q *Query) Covers(p engine.Path) bool {
 	if q == nil {
 		return true
@@ -102,7 +102,7 @@ func (q *Query) Covers(p engine.Path) bool {
 	return true
 }
 
-// Class is a list of a place that has all messages which match: all of them, or
+// Class returns a class of a subqueue's messages that contains all matches: all of them, or
 // the scheduled ones alone.
 func (q *Query) Class() engine.Class {
 	if q != nil {
@@ -115,7 +115,7 @@ func (q *Query) Class() engine.Class {
 	return engine.ClassAll
 }
 
-// only tells whether t asks for no states but these.
+// only reports whether t asks for no states but these.
 func (t *term) only(states ...int) bool {
 	for i := range t.vals {
 		if !slices.Contains(states, t.vals[i].choice) {
@@ -125,7 +125,7 @@ func (t *term) only(states ...int) bool {
 	return true
 }
 
-// in tells whether p, or the entity or topic it belongs to, is one that t names.
+// in reports whether t names p, or the entity or topic it belongs to.
 func (t *term) in(p engine.Path) bool {
 	topic, _, _ := p.Subscription()
 	for i := range t.vals {

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// format is one of IEEE 754's decimal formats in the encoding AMQP uses, with
-// the significand as a binary integer: a sign, then an exponent, then the
-// significand. Both bits above the exponent set mean a significand that starts
-// with 100, which only some of the largest need; four of them set, no number.
+// format is one of IEEE 754's decimal formats in AMQP's encoding, with the significand as a
+// binary integer: a sign, then an exponent, then the significand. If the top two bits of the
+// exponent are set, the significand starts with 100, which only some of the largest need; if
+// the top four are set, it is no number.
 type format struct {
 	bits   uint // width of the whole
 	exp    uint // width of the exponent
-	digits int  // most the significand may have
+	digits int  // maximum number of digits of the significand
 	bias   int
 }
 
@@ -26,23 +26,87 @@ var formats = map[Kind]format{
 	Decimal128: {128, 14, 34, 6176},
 }
 
-// decimalText writes sign, significand and exponent so that 1.0 and 1.00, which
-// are different bits, stay different: as 12.34 or 1.234E+9. A bit pattern that
-// is not the canonical one of its number is written in hexadecimal.
+// IEEE is appended to the text of a decimal128 in the standard form whose number .NET could
+// hold.
+const IEEE = " (IEEE 754)"
+
+// The following describe .NET's form. Microsoft's AMQP library shifts the exponent of a
+// decimal128 by 9 bits where the standard has 7. It reads both; Python's SDK reads only .NET's
+// form, although it writes the standard's. Read by the standard, .NET's 5 is 5E-4608. The
+// exponents of a System.Decimal, 0 to -28, and its 96 bits identify the form, and numbers that
+// small do not occur: bits of that form are .NET's, and a text that .NET can hold becomes one
+// of that form.
+const (
+	netTop    = 6176 >> 9 & 0x7f // in the first byte, below the sign
+	netBias   = 6176 & 0x7f      // in the second byte, times 2, less the scale
+	netScale  = 28
+	netDigits = 96 // bits of the significand
+)
+
+// net reports whether v is a decimal128 in .NET's form, and returns its parts.
+func (v Value) net() (sig *big.Int, scale int, ok bool) {
+	if v.kind != Decimal128 {
+		return nil, 0, false
+	}
+	b := v.str
+	scale = netBias - int(b[1]>>1)
+	if b[0]&0x7f != netTop || b[1]&1 != 0 || scale < 0 || scale > netScale || b[2] != 0 || b[3] != 0 {
+		return nil, 0, false
+	}
+	return new(big.Int).SetBytes([]byte(b[4:])), scale, true
+}
+
+// ofNet returns a number in .NET's form; ok is false if that cannot hold it.
+func ofNet(minus bool, sig *big.Int, e int) (v Value, ok bool) {
+	if e < -netScale || e > netScale {
+		return Value{}, false
+	}
+	if e > 0 {
+		sig = new(big.Int).Mul(sig, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(e)), nil))
+		e = 0
+	}
+	if sig.BitLen() > netDigits {
+		return Value{}, false
+	}
+	b := [16]byte{netTop, byte(netBias+e) << 1}
+	if minus {
+		b[0] |= 0x80
+	}
+	sig.FillBytes(b[4:])
+	return OfDecimal128(b), true
+}
+
+// DecimalText returns the number of a decimal in the usual notation, for comparisons and for
+// display: the same for both forms. Bits that are no canonical form are written in
+// hexadecimal.
+func (v Value) DecimalText() string {
+	return strings.TrimSuffix(v.Text(), IEEE)
+}
+
+// decimalText writes sign, significand and exponent so that 1.0 and 1.00, which are different
+// bits, stay different: as 12.34 or 1.234E+9, with IEEE behind it if it would otherwise be
+// parsed to .NET's form. A non-canonical bit pattern is written in hexadecimal.
 func (v Value) decimalText() string {
+	if sig, scale, ok := v.net(); ok {
+		sign := ""
+		if v.str[0]&0x80 != 0 {
+			sign = "-"
+		}
+		return sign + decimalNotation(sig.String(), -scale)
+	}
 	f := formats[v.kind]
 	hi, lo := v.decimal()
 	bits := new(big.Int).SetUint64(hi)
 	bits.Lsh(bits, 64).Or(bits, new(big.Int).SetUint64(lo))
-	text := f.text(bits)
-	if same, err := parseDecimal(v.kind, text); err != nil || same != v {
-		return "0x" + fmt.Sprintf("%0*x", f.bits/4, bits)
+	for _, text := range []string{f.text(bits), f.text(bits) + IEEE} {
+		if same, err := parseDecimal(v.kind, text); err == nil && same == v {
+			return text
+		}
 	}
-	return text
+	return "0x" + fmt.Sprintf("%0*x", f.bits/4, bits)
 }
 
-// text reads bits, which may be anything; whether it reads well is for the
-// caller to find out by reading the text back.
+// text formats any bits; the caller finds out whether the text is right by parsing it back.
 func (f format) text(bits *big.Int) string {
 	sign := ""
 	if bits.Bit(int(f.bits-1)) == 1 {
@@ -64,19 +128,23 @@ func (f format) text(bits *big.Int) string {
 		exp, sig = field(at-2, f.exp), field(0, at-2)
 		sig.Or(sig, pow2(at))
 	}
-	digits, e := sig.String(), int(exp.Int64())-f.bias
+	return sign + decimalNotation(sig.String(), int(exp.Int64())-f.bias)
+}
+
+// decimalNotation writes digits times 10 to the e.
+func decimalNotation(digits string, e int) string {
 	adjusted := e + len(digits) - 1
 	switch {
 	case e == 0:
-		return sign + digits
+		return digits
 	case e < 0 && adjusted >= 0:
-		return sign + digits[:adjusted+1] + "." + digits[adjusted+1:]
+		return digits[:adjusted+1] + "." + digits[adjusted+1:]
 	case e < 0 && adjusted >= -6:
-		return sign + "0." + strings.Repeat("0", -adjusted-1) + digits
+		return "0." + strings.Repeat("0", -adjusted-1) + digits
 	case len(digits) > 1:
 		digits = digits[:1] + "." + digits[1:]
 	}
-	return sign + digits + fmt.Sprintf("E%+d", adjusted)
+	return digits + fmt.Sprintf("E%+d", adjusted)
 }
 
 func parseDecimal(k Kind, s string) (Value, error) {
@@ -84,10 +152,11 @@ func parseDecimal(k Kind, s string) (Value, error) {
 	if h, ok := strings.CutPrefix(s, "0x"); ok {
 		b, err := hex.DecodeString(h)
 		if err != nil || len(b)*8 != int(f.bits) {
-			return Value{}, fmt.Errorf("after 0x belong %d hexadecimal digits", f.bits/4)
+			return Value{}, fmt.Errorf("write %d hexadecimal digits after 0x", f.bits/4)
 		}
 		return ofDecimal(k, new(big.Int).SetBytes(b)), nil
 	}
+	s, standard := strings.CutSuffix(s, IEEE)
 	sign := new(big.Int)
 	digits, minus := strings.CutPrefix(s, "-")
 	if minus {
@@ -105,10 +174,15 @@ func parseDecimal(k Kind, s string) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
+	if k == Decimal128 && !standard {
+		if v, ok := ofNet(minus, sig, e); ok {
+			return v, nil
+		}
+	}
 	at := f.bits - 1 - f.exp
 	exp := big.NewInt(int64(e + f.bias))
 	if sig.BitLen() > int(at) {
-		sig.Sub(sig, pow2(at)) // the leading 100 is implied, and 11 says so
+		sig.Sub(sig, pow2(at)) // the leading 100 is implied, as the bits 11 indicate
 		sign.Or(sign, new(big.Int).Lsh(big.NewInt(0b11), f.bits-3))
 		at -= 2
 	}
@@ -128,7 +202,7 @@ func (f format) number(s string) (sig *big.Int, e int, err error) {
 		return nil, 0, fmt.Errorf("write a number such as -12.50 or 1.5E+9")
 	}
 	if len(digits) > f.digits {
-		return nil, 0, fmt.Errorf("it may have %d digits at most", f.digits)
+		return nil, 0, fmt.Errorf("use at most %d digits", f.digits)
 	}
 	if has {
 		if e, err = strconv.Atoi(exponent); err != nil {
@@ -138,7 +212,7 @@ func (f format) number(s string) (sig *big.Int, e int, err error) {
 	// Compared before the subtraction, which a huge exponent would overflow.
 	most := 3<<(f.exp-2) - 1 - f.bias
 	if e > most+len(fraction) || e < len(fraction)-f.bias {
-		return nil, 0, fmt.Errorf("its last digit must stand between 1E%+d and 1E%+d", -f.bias, most)
+		return nil, 0, fmt.Errorf("its last digit must be between 1E%+d and 1E%+d", -f.bias, most)
 	}
 	sig, ok := new(big.Int).SetString("0"+digits, 10)
 	if !ok {

@@ -40,7 +40,7 @@ func anyBits(t *rapid.T) uint64 {
 		rapid.Uint64(),
 		rapid.Map(rapid.Float64(), math.Float64bits),
 		rapid.Map(rapid.Uint64(), func(u uint64) uint64 { return 0x7ff0<<48 | u>>16 }),
-		rapid.Map(rapid.Uint64Range(0, 1<<20), func(u uint64) uint64 { return 0x31<<56 | u }), // decimals people write
+		rapid.Map(rapid.Uint64Range(0, 1<<20), func(u uint64) uint64 { return 0x31<<56 | u }), // decimals that users write
 	).Draw(t, "bits")
 }
 

@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"mayfly/engine/shorten"
 )
 
-// typed is the exact form of a Value in JSON. Base64 stands in for Value when
-// the text is not valid UTF-8, which JSON could not carry.
+// typed is the exact form of a Value in JSON. Base64 replaces Value when the text is not valid
+// UTF-8, which JSON cannot carry.
 type typed struct {
 	Type   string           `json:"type"`
 	Value  *json.RawMessage `json:"value,omitempty"`
@@ -59,7 +61,7 @@ func (v *Value) UnmarshalJSON(b []byte) error {
 	}
 	if kind == Long {
 		if _, err := strconv.ParseInt(text, 10, 64); errors.Is(err, strconv.ErrRange) {
-			return fmt.Errorf(`%s is too large for a long: say which type it has, as in {"type":"ulong","value":"%s"}`, shorten(text), shorten(text))
+			return fmt.Errorf(`%s is too large for a long: add its type, as in {"type":"ulong","value":"%s"}`, shorten.Quote(text), shorten.Quote(text))
 		}
 	}
 	p, err := Parse(kind, text)
@@ -75,7 +77,7 @@ func (v *Value) unmarshalTyped(b []byte) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&t); err != nil || t.Type == "" {
-		return errors.New(`a property is plain, or written as {"type":"int","value":"5"}`)
+		return errors.New(`write a property as a plain value or as {"type":"int","value":"5"}`)
 	}
 	kind, err := ParseKind(t.Type)
 	if err != nil {
@@ -84,16 +86,16 @@ func (v *Value) unmarshalTyped(b []byte) error {
 	var text string
 	switch {
 	case t.Base64 != nil && t.Value != nil:
-		return errors.New("a property has value or base64, not both")
+		return errors.New("a property must have either value or base64, not both")
 	case t.Base64 != nil:
 		raw, err := base64.StdEncoding.DecodeString(*t.Base64)
 		if err != nil {
-			return fmt.Errorf("%q is not base64", shorten(*t.Base64))
+			return fmt.Errorf("%q is not base64", shorten.Quote(*t.Base64))
 		}
 		text = string(raw)
 	case t.Value != nil:
 		if c := (*t.Value)[0]; c == '{' || c == '[' {
-			return fmt.Errorf("the value of a property of type %v is a text, a number or a boolean", kind)
+			return fmt.Errorf("the value of a property of type %v must be a string, a number or a boolean", kind)
 		}
 		if text, _, err = plain(*t.Value); err != nil {
 			return err
@@ -109,7 +111,7 @@ func (v *Value) unmarshalTyped(b []byte) error {
 	return nil
 }
 
-// plain tells what kind a JSON text, number, boolean or null is, and its text.
+// plain returns the kind of a JSON text, number, boolean or null, and its text.
 func plain(b []byte) (string, Kind, error) {
 	switch s := string(b); {
 	case s == "null":
@@ -119,7 +121,7 @@ func plain(b []byte) (string, Kind, error) {
 	case b[0] == '"':
 		var text string
 		if err := json.Unmarshal(b, &text); err != nil {
-			return "", Null, fmt.Errorf("read a text: %w", err)
+			return "", Null, fmt.Errorf("read a string: %w", err)
 		}
 		return text, String, nil
 	case strings.ContainsAny(s, ".eE"):
@@ -129,8 +131,8 @@ func plain(b []byte) (string, Kind, error) {
 	}
 }
 
-// MarshalJSON writes an object with a member per property, in order and with
-// whatever names occur twice; bytes in names that are not UTF-8 are replaced.
+// MarshalJSON writes an object with a member per property, in order and including duplicate
+// names; bytes in names that are not UTF-8 are replaced.
 func (p Properties) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')
@@ -154,8 +156,7 @@ func (p Properties) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// UnmarshalJSON reads an object whose members are what a Value reads, and keeps
-// their order.
+// UnmarshalJSON reads an object whose members a Value can read, and keeps their order.
 func (p *Properties) UnmarshalJSON(b []byte) error {
 	if string(bytes.TrimSpace(b)) == "null" {
 		*p = nil
@@ -163,7 +164,7 @@ func (p *Properties) UnmarshalJSON(b []byte) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return errors.New(`properties are an object, as in {"region":"eu"}`)
+		return errors.New(`properties must be an object, as in {"region":"eu"}`)
 	}
 	var out Properties
 	for d.More() {
@@ -173,15 +174,15 @@ func (p *Properties) UnmarshalJSON(b []byte) error {
 		}
 		name, ok := t.(string)
 		if !ok {
-			return fmt.Errorf("the name of a property is a text, not %v", t)
+			return fmt.Errorf("the name of a property must be a string, not %v", t)
 		}
 		q := Property{Name: name}
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return fmt.Errorf("read property %q: %w", shorten(q.Name), err)
+			return fmt.Errorf("read property %q: %w", shorten.Quote(q.Name), err)
 		}
 		if err := q.Value.UnmarshalJSON(raw); err != nil {
-			return fmt.Errorf("property %q: %w", shorten(q.Name), err)
+			return fmt.Errorf("property %q: %w", shorten.Quote(q.Name), err)
 		}
 		out = append(out, q)
 	}

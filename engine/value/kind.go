@@ -3,6 +3,8 @@ package value
 import (
 	"fmt"
 	"strings"
+
+	"mayfly/engine/shorten"
 )
 
 // shape is how a kind is stored.
@@ -17,7 +19,7 @@ const (
 	length         // in str, any number of bytes
 )
 
-// forms says per kind what it is called and how it is kept.
+// forms has, for each kind, its name and how it is stored.
 var forms = [kinds]struct {
 	name  string
 	shape shape
@@ -49,10 +51,11 @@ var forms = [kinds]struct {
 	URI:            {name: "uri", shape: length},
 	DateTimeOffset: {name: "datetime-offset", shape: extended, max: 1<<63 - 1},
 	Raw:            {name: "raw", shape: length},
+	DateTime:       {name: "datetime", shape: extended, max: 1<<63 - 1},
 }
 
-// String is AMQP's word for k: "boolean", "ushort", …; for the described types
-// the name without com.microsoft, and "raw" for everything else.
+// String returns AMQP's name of k: "boolean", "ushort", …; for the described types the name
+// without com.microsoft, and "raw" for everything else.
 func (k Kind) String() string {
 	if k >= kinds {
 		return fmt.Sprintf("kind %d", uint8(k))
@@ -60,8 +63,8 @@ func (k Kind) String() string {
 	return forms[k].name
 }
 
-// ParseKind is the kind called name, in any case. It also knows "bool" and the
-// full names of the described types.
+// ParseKind returns the kind called name, in any case. It also accepts "bool" and the full
+// names of the described types.
 func ParseKind(name string) (Kind, error) {
 	s := strings.TrimPrefix(strings.ToLower(name), "com.microsoft:")
 	if s == "bool" {
@@ -72,10 +75,10 @@ func ParseKind(name string) (Kind, error) {
 			return k, nil
 		}
 	}
-	return Null, fmt.Errorf("%q is not a type of property", shorten(name))
+	return Null, fmt.Errorf("%q is not a type of property", shorten.Quote(name))
 }
 
-// Kinds is every kind, in the order of their numbers.
+// Kinds returns every kind, in the order of their numbers.
 func Kinds() []Kind {
 	all := make([]Kind, kinds)
 	for k := range kinds {
@@ -87,11 +90,3 @@ func Kinds() []Kind {
 func (k Kind) integer() bool { return k >= UByte && k <= Long && k != Char }
 
 func (k Kind) signed() bool { return k < kinds && forms[k].shape == extended }
-
-// shorten cuts what somebody gave for use in an error.
-func shorten(s string) string {
-	if len(s) <= 64 {
-		return s
-	}
-	return s[:64] + "…"
-}

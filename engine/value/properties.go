@@ -11,12 +11,11 @@ type Property struct {
 	Value Value
 }
 
-// Properties are a message's application properties in the order the sender
-// wrote them. A name may occur twice, for a sender may send it so. They are
-// never changed once made, and so may be shared.
+// Properties are a message's application properties in the order the sender wrote them. A name
+// may occur twice if a sender sends it so. They never change once made, and so may be shared.
 type Properties []Property
 
-// Lookup is the first value called exactly name.
+// Lookup returns the first value called exactly name.
 func (p Properties) Lookup(name string) (Value, bool) {
 	for i := range p {
 		if p[i].Name == name {
@@ -26,8 +25,8 @@ func (p Properties) Lookup(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// LookupFold is the value called name in any case, as filters find it (MSG-4);
-// of several, one in exactly this case, else the first.
+// LookupFold returns the value called name in any case, as filters find it (MSG-4); of
+// several, one in exactly this case, else the first.
 func (p Properties) LookupFold(name string) (Value, bool) {
 	if v, ok := p.Lookup(name); ok {
 		return v, true
@@ -40,9 +39,9 @@ func (p Properties) LookupFold(name string) (Value, bool) {
 	return Value{}, false
 }
 
-// Merge is p with the properties of over written over those of the same name,
-// in their places, and the others appended (SETL-2). When a name occurs twice
-// in over the last one holds. Neither argument is changed or shared.
+// Merge returns p with the properties of over replacing those of the same name, in their
+// places, and the others appended (SETL-2). If a name occurs twice in over, the last value
+// wins. Neither argument is changed or shared.
 func (p Properties) Merge(over Properties) Properties {
 	if len(p)+len(over) == 0 {
 		return nil

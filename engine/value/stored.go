@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// ErrCorrupt is wrapped by the errors about bytes that no Append wrote.
+// ErrCorrupt is wrapped by the errors about bytes that Append did not write.
 var ErrCorrupt = errors.New("stored properties are corrupt")
 
 // Append appends the stored form of p to b:
@@ -15,14 +15,13 @@ var ErrCorrupt = errors.New("stored properties are corrupt")
 //	name       = length bytes
 //	value      = kind payload
 //
-// count and length are unsigned varints, kind is one byte, the number of a
-// Kind. The payload is nothing for null; an unsigned varint for booleans,
-// unsigned integers and chars; a zigzag varint for signed integers, times and
-// timespans; 4 or 8 bytes, big-endian, for floats and the smaller decimals; 16
-// bytes for decimal128 and uuid; a length and bytes for all others. Varints are
-// as short as can be, so that equal properties have equal bytes. The kinds in
-// use fill a tenth of the byte; a program that meets one it does not know
-// refuses the whole rather than guess its length.
+// count and length are unsigned varints, kind is one byte, the number of a Kind. The payload
+// is empty for null; an unsigned varint for booleans, unsigned integers and chars; a zigzag
+// varint for signed integers, times and timespans; 4 or 8 bytes, big-endian, for floats and
+// the smaller decimals; 16 bytes for decimal128 and uuid; a length and bytes for all others.
+// Varints are as short as possible, so that equal properties have equal bytes. The kinds in
+// use fill a tenth of the byte; a program that reads an unknown one refuses the whole rather
+// than guess its length.
 func (p Properties) Append(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(p)))
 	for i := range p {
@@ -58,17 +57,16 @@ func (v Value) Append(b []byte) []byte {
 	}
 }
 
-// ParseProperties reads what Properties.Append wrote at the start of b and
-// returns what follows it. It keeps nothing of b, allocates in proportion to
-// what is there, whatever the lengths in it claim, and its errors wrap
-// ErrCorrupt.
+// ParseProperties reads what Properties.Append wrote at the start of b and returns the rest.
+// It keeps nothing of b, allocates in proportion to the bytes it reads, whatever the lengths
+// in them claim, and its errors wrap ErrCorrupt.
 func ParseProperties(b []byte) (p Properties, rest []byte, err error) {
-	// A first pass finds the end, so that the second can cut all names and
-	// texts from one string: two allocations whatever the number of them.
+	// A first pass finds the end, so that the second can cut all names and texts from one
+	// string: two allocations for any number of them.
 	skim := reader{b: b}
 	n := skim.uvarint()
 	if skim.bad == nil && n > uint64(len(b)-skim.off)/2 { // name and kind take a byte at least
-		skim.fail("there are %d bytes for %d properties", len(b)-skim.off, n)
+		skim.fail("%d bytes are too few for %d properties", len(b)-skim.off, n)
 	}
 	for i := uint64(0); i < n && skim.bad == nil; i++ {
 		skim.bytes(skim.uvarint())
@@ -90,8 +88,7 @@ func ParseProperties(b []byte) (p Properties, rest []byte, err error) {
 	return p, b[skim.off:], nil
 }
 
-// ParseStored reads what Value.Append wrote at the start of b, as
-// ParseProperties does.
+// ParseStored reads what Value.Append wrote at the start of b, like ParseProperties.
 func ParseStored(b []byte) (v Value, rest []byte, err error) {
 	skim := reader{b: b}
 	skim.value()
@@ -102,11 +99,10 @@ func ParseStored(b []byte) (v Value, rest []byte, err error) {
 	return r.value(), b[skim.off:], nil
 }
 
-// A reader takes the stored form apart until something is bad; then it gives
-// zeroes.
+// A reader reads the stored form until an error; then it returns zeroes.
 type reader struct {
 	b    []byte
-	text string // b up to the end of what is read; empty while skimming
+	text string // b up to the end of the value; empty while skimming
 	off  int
 	bad  error
 }
@@ -121,14 +117,14 @@ func (r *reader) fail(format string, args ...any) {
 func (r *reader) uvarint() uint64 {
 	u, n := binary.Uvarint(r.b[r.off:])
 	if n <= 0 || n > 1 && r.b[r.off+n-1] == 0 {
-		r.fail("there is no number")
+		r.fail("a number is missing")
 		return 0
 	}
 	r.off += n
 	return u
 }
 
-// bytes is the next n bytes; "" while skimming.
+// bytes returns the next n bytes; "" while skimming.
 func (r *reader) bytes(n uint64) string {
 	if n > uint64(len(r.b)-r.off) {
 		r.fail("%d bytes are missing", n-uint64(len(r.b)-r.off))
@@ -149,7 +145,7 @@ func (r *reader) value() Value {
 	}
 	k := Kind(r.b[r.off])
 	if k >= kinds {
-		r.fail("there is an unknown %v", k)
+		r.fail("the %v is unknown", k)
 		return Value{}
 	}
 	r.off++

@@ -36,7 +36,7 @@ func TestStoredFormReadsBack(t *testing.T) {
 	})
 }
 
-// What is stored today must be readable for ever.
+// The stored form must stay readable for ever.
 func TestStoredFormStays(t *testing.T) {
 	p := Properties{
 		{"n", Value{}}, {"b", OfBool(true)}, {"i", OfInt(-2)}, {"u", OfULong(300)},
@@ -99,7 +99,7 @@ func FuzzParseProperties(f *testing.F) {
 			}
 			return
 		}
-		// There is one way to write each value, so what was read is written as it was.
+		// Each value has one stored form, so a parsed value is written as it was.
 		if got := p.Append(nil); !bytes.Equal(got, b[:len(b)-len(rest)]) {
 			t.Fatalf("%x reads as %v, which is written %x", b, p, got)
 		}

@@ -10,6 +10,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"mayfly/engine/shorten"
 )
 
 const (
@@ -19,12 +21,14 @@ const (
 	ticksOf9999 = 3_155_378_975_999_999_999 // the last tick of year 9999
 	msOf9999    = 253_402_300_799_999
 	msOf0001    = -secondsToUnix * 1000
+
+	withoutZone = "2006-01-02T15:04:05.9999999"
 )
 
-// Text writes v so that Parse(v.Kind(), v.Text()) is v again, bit for bit:
-// numbers in decimal, times in RFC 3339, timespans as .NET does
-// (1.02:03:04.5), bytes in base64, text as it is. What has no such form, as a
-// NaN with a payload or a year beyond 9999, falls back on its number.
+// Text writes v so that Parse(v.Kind(), v.Text()) is v again, bit for bit: numbers in decimal,
+// times in RFC 3339, timespans as .NET does (1.02:03:04.5), bytes in base64, text unchanged. A
+// value without such a form, such as a NaN with a payload or a year beyond 9999, is written as
+// its number.
 func (v Value) Text() string {
 	switch v.kind {
 	case Null:
@@ -75,15 +79,24 @@ func (v Value) Text() string {
 		}
 		t, _ := v.Time()
 		return t.Format("2006-01-02T15:04:05.9999999Z07:00")
+	case DateTime:
+		if n, _ := v.Ticks(); n < 0 || n > ticksOf9999 {
+			return strconv.FormatInt(int64(v.bits), 10)
+		}
+		t, _ := v.Time()
+		if !v.Zone() {
+			return t.Format(withoutZone)
+		}
+		return t.Format("2006-01-02T15:04:05.9999999Z07:00")
 	default:
 		panic(fmt.Sprintf("unknown %v", v.kind))
 	}
 }
 
-// Parse reads what somebody typed for a value of kind k: what Text writes, and
-// a little more. A moment may have any offset and is cut to the precision of
-// its kind; a number stands for its milliseconds or ticks. A timespan may also
-// be written 1h30m or PT1H30M. The errors are sentences for whoever typed it.
+// Parse reads a user's text for a value of kind k: what Text writes, and a little more. A
+// moment may have any offset and is cut to the precision of its kind; a number stands for its
+// milliseconds or ticks. A timespan may also be written 1h30m or PT1H30M. The errors are
+// sentences for that user.
 func Parse(k Kind, text string) (Value, error) {
 	if k >= kinds {
 		return Value{}, fmt.Errorf("%v is not a type of property", k)
@@ -93,7 +106,7 @@ func Parse(k Kind, text string) (Value, error) {
 	}
 	v, err := parse(k, strings.TrimSpace(text))
 	if err != nil {
-		return Value{}, fmt.Errorf("%q is not a value of type %v: %w", shorten(text), k, err)
+		return Value{}, fmt.Errorf("%q is not a value of type %v: %w", shorten.Quote(text), k, err)
 	}
 	return v, nil
 }
@@ -132,7 +145,7 @@ func parse(k Kind, s string) (Value, error) {
 			return Value{}, fmt.Errorf("write it as 1.02:03:04.5, 90s, 1h30m or PT1H30M, at most 10675199 days")
 		}
 		return OfTimespan(n), nil
-	case Timestamp, DateTimeOffset:
+	case Timestamp, DateTimeOffset, DateTime:
 		return parseMoment(k, s)
 	default:
 		panic(fmt.Sprintf("unknown %v", k))
@@ -174,7 +187,7 @@ func parseFloat(k Kind, s string) (Value, error) {
 		n, err := strconv.ParseUint(strings.TrimSuffix(h, ")"), 16, size)
 		v := Value{kind: k, bits: n}
 		if f, _ := v.Float64(); err != nil || f == f || !strings.HasSuffix(h, ")") {
-			return Value{}, fmt.Errorf("between the brackets belong the bits of a NaN")
+			return Value{}, fmt.Errorf("write the bits of a NaN between the brackets")
 		}
 		return v, nil
 	}
@@ -212,11 +225,20 @@ func parseMoment(k Kind, s string) (Value, error) {
 		return signed(k, n), nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, strings.ToUpper(s))
+	zone := err == nil
+	if k == DateTime && !zone {
+		t, err = time.Parse(withoutZone, strings.ToUpper(s))
+	}
 	if err != nil {
 		return Value{}, fmt.Errorf("write it as 2026-07-14T10:04:12.345Z")
 	}
-	if k == Timestamp {
+	ticks := (t.Unix()+secondsToUnix)*ticksPerSecond + int64(t.Nanosecond()/100)
+	switch k {
+	case Timestamp:
 		return OfTimestamp(t.UnixMilli()), nil
+	case DateTime:
+		return OfDateTime(ticks, zone), nil
+	default:
+		return OfDateTimeOffset(ticks), nil
 	}
-	return OfDateTimeOffset((t.Unix()+secondsToUnix)*ticksPerSecond + int64(t.Nanosecond()/100)), nil
 }

@@ -59,6 +59,16 @@ func TestTextIsWhatPeopleWrite(t *testing.T) {
 		{Timespan, "P14D", "14.00:00:00"},
 		{Timespan, "PT1H30M", "01:30:00"},
 		{Timespan, "P1DT0.0000001S", "1.00:00:00.0000001"},
+		{Timespan, "P1Y2M3DT4H5M6.5S", "428.04:05:06.5"},
+		{Timespan, "P12M", "365.00:00:00"},
+		{Timespan, "P13M", "395.00:00:00"},
+		{Timespan, "-P1Y25M", "-1125.00:00:00"},
+		{Timespan, "-PT2M", "-00:02:00"},
+		{Timespan, "P0Y0M0DT0H30M0S", "00:30:00"},
+		{Timespan, "P10675199DT2H48M5.4775807S", "10675199.02:48:05.4775807"},
+		{Timespan, "-PT922337203685.4775808S", "-10675199.02:48:05.4775808"},
+		{DateTime, "2026-07-14t10:04:12.3456789", "2026-07-14T10:04:12.3456789"},
+		{DateTime, "2026-07-14T12:04:12.3456789+02:00", "2026-07-14T10:04:12.3456789Z"},
 		{Timespan, "10675199.02:48:05.4775807", "10675199.02:48:05.4775807"},
 		{Timespan, "-10675199.02:48:05.4775808", "-10675199.02:48:05.4775808"},
 	} {
@@ -115,6 +125,18 @@ func TestParseRefuses(t *testing.T) {
 		{Timespan, "1:00:00.00000001"},
 		{Timespan, "1ns"},
 		{Timespan, "P"},
+		{Timespan, "PT"},
+		{Timespan, "P1S"},
+		{Timespan, "PT1D"},
+		{Timespan, "PT1M1H"},
+		{Timespan, "P1.5D"},
+		{Timespan, "PT1.S"},
+		{Timespan, "P1DT"},
+		{Timespan, "P99999999999Y"},
+		{Timespan, "P355839M"},
+		{Timespan, "P355839MT1S"},
+		{Timespan, "PT922337203685.4775808S"},
+		{DateTime, "2026-07-14"},
 		{Timespan, "--1s"},
 		{Timespan, "10675199.02:48:05.4775808"},
 		{Timespan, "1:2:3:4"},
@@ -133,8 +155,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// The bits are those of IEEE 754-2008 for the binary encoding, as other
-// libraries write them.
+// The bits are those of IEEE 754-2008's binary encoding, as other libraries write them.
 func TestDecimalBits(t *testing.T) {
 	for text, want := range map[string]uint32{
 		"1":            0x32800001,
@@ -158,8 +179,57 @@ func TestDecimalBits(t *testing.T) {
 	if got := OfDecimal64(0x31c0000000000001).Text(); got != "1" {
 		t.Errorf("decimal64 1 is written %s", got)
 	}
-	if got := OfDecimal128([16]byte{0x30, 0x3c, 15: 0x7b}).Text(); got != "1.23" {
-		t.Errorf("decimal128 1.23 is written %s", got)
+}
+
+// FILT-33: .NET's decimals, as Microsoft.Azure.Amqp 2.7.3 writes them, have the same numbers
+// as in .NET, and so have the standard's, which Python's SDK writes. Typed decimals are
+// written as .NET does.
+func TestDecimalsOfNET(t *testing.T) {
+	net := func(sign, scale byte, low ...byte) Value {
+		b := [16]byte{0x0c | sign, 0x40 - 2*scale}
+		copy(b[16-len(low):], low)
+		return OfDecimal128(b)
+	}
+	largest := []byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}
+	for _, tc := range []struct {
+		name string
+		v    Value
+		text string
+	}{
+		{"FILT-33 5", net(0, 0, 5), "5"},
+		{"FILT-33 -5", net(0x80, 0, 5), "-5"},
+		{"FILT-33 0.10", net(0, 2, 10), "0.10"},
+		{"FILT-33 -0.0", net(0x80, 1), "-0.0"},
+		{"FILT-33 the largest", net(0, 0, largest...), "79228162514264337593543950335"},
+		{"FILT-33 the least", net(0, 28, 1), "1E-28"},
+		{"FILT-33 1500000000", net(0, 0, 0x59, 0x68, 0x2f, 0), "1500000000"},
+		{"FILT-33 the standard's 5", OfDecimal128([16]byte{0x30, 0x40, 15: 5}), "5" + IEEE},
+		{"FILT-33 the standard's -1.23", OfDecimal128([16]byte{0xb0, 0x3c, 15: 0x7b}), "-1.23" + IEEE},
+		{"FILT-33 the standard's 1.5E+9", OfDecimal128([16]byte{0x30, 0x50, 15: 15}), "1.5E+9" + IEEE},
+		{"FILT-33 more digits than .NET has", OfDecimal128([16]byte{0x30, 0x40, 2: 1}), "20282409603651670423947251286016"},
+		{"FILT-33 a larger exponent than .NET has", OfDecimal128([16]byte{0x30, 0x7a, 15: 1}), "1E+29"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := tc.v.Text(); got != tc.text {
+				t.Errorf("it is written %s, want %s", got, tc.text)
+			}
+			if got, want := tc.v.DecimalText(), strings.TrimSuffix(tc.text, IEEE); got != want || tc.v.String() != want {
+				t.Errorf("it is shown as %s, want %s", got, want)
+			}
+			if got, err := Parse(Decimal128, tc.text); err != nil || got != tc.v {
+				t.Errorf("%s reads as %x, %v", tc.text, got.str, err)
+			}
+		})
+	}
+	for text, want := range map[string]Value{"1.5E+9": net(0, 0, 0x59, 0x68, 0x2f, 0), "100": net(0, 0, 100)} {
+		if got, err := Parse(Decimal128, text); err != nil || got != want {
+			t.Errorf("%s reads as %x, %v", text, got.str, err)
+		}
+	}
+	for _, b := range [][16]byte{{0x0c, 0x42, 15: 5}, {0x0c, 0x06, 15: 5}, {0x0c, 0x41, 15: 5}, {0x0c, 0x40, 0, 1, 15: 5}} { // not quite .NET's form
+		if _, _, ok := OfDecimal128(b).net(); ok {
+			t.Errorf("%x is taken for .NET's", b)
+		}
 	}
 }
 

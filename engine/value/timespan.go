@@ -30,8 +30,8 @@ func timespanText(n int64) string {
 	return b.String()
 }
 
-// parseTimespan reads .NET's form exactly, and the forms 1h30m and P1DT1H30M
-// as far as a time.Duration goes.
+// parseTimespan reads .NET's form exactly, and the forms 1h30m and P1DT1H30M in the range of a
+// time.Duration.
 func parseTimespan(s string) (ticks int64, ok bool) {
 	if strings.Contains(s, ":") {
 		return parseClock(s)
@@ -40,26 +40,78 @@ func parseTimespan(s string) (ticks int64, ok bool) {
 	if strings.HasPrefix(s, "-") || strings.HasPrefix(s, "+") {
 		return 0, false
 	}
-	var days uint64
 	if rest, iso := strings.CutPrefix(s, "p"); iso {
-		date, clock, timed := strings.Cut(rest, "t")
-		if d, found := strings.CutSuffix(date, "d"); found {
-			var err error
-			if days, err = strconv.ParseUint(d, 10, 24); err != nil {
-				return 0, false
-			}
-		} else if date != "" || !timed {
-			return 0, false
-		}
-		if s = clock; !timed {
-			s = "0s"
-		}
+		return parseISO(rest, minus)
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 0 || d%100 != 0 {
 		return 0, false
 	}
-	return within(days*ticksPerDay+uint64(d/100), minus)
+	return within(uint64(d/100), minus)
+}
+
+// isoUnits are the units of an ISO 8601 duration, in their order. As in .NET a year, or twelve
+// months, has 365 days and a month 30 (PROP-15).
+var isoUnits = []struct {
+	letter byte
+	ticks  uint64
+	timed  bool // only behind the T
+}{
+	{'y', 365 * ticksPerDay, false},
+	{'m', 30 * ticksPerDay, false},
+	{'w', 7 * ticksPerDay, false},
+	{'d', ticksPerDay, false},
+	{'h', 60 * 60 * ticksPerSecond, true},
+	{'m', 60 * ticksPerSecond, true},
+	{'s', ticksPerSecond, true},
+}
+
+// parseISO reads the part after the P of a duration, in lower case. Digits of seconds beyond
+// the seventh are dropped.
+func parseISO(s string, minus bool) (ticks int64, ok bool) {
+	var total uint64
+	timed, parts, next := false, 0, 0
+	for s != "" {
+		if s[0] == 't' && !timed && len(s) > 1 {
+			timed, s = true, s[1:]
+			continue
+		}
+		end := strings.IndexFunc(s, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+		if end <= 0 {
+			return 0, false
+		}
+		for next < len(isoUnits) && (isoUnits[next].letter != s[end] || isoUnits[next].timed != timed) {
+			next++
+		}
+		if next == len(isoUnits) {
+			return 0, false
+		}
+		unit := isoUnits[next]
+		whole, fraction, cut := strings.Cut(s[:end], ".")
+		n, err := strconv.ParseUint(whole, 10, 63)
+		if err != nil || cut && (unit.letter != 's' || fraction == "" || strings.Contains(fraction, ".")) || n > (math.MaxInt64+1-total)/unit.ticks {
+			return 0, false
+		}
+		if total += n * unit.ticks; unit.letter == 'm' && !timed {
+			// 5 days more for each twelve months: a uint64 holds them, as n times 30 days is
+			// within
+			if total += n / 12 * 5 * ticksPerDay; total > math.MaxInt64+1 {
+				return 0, false
+			}
+		}
+		if cut {
+			f, err := strconv.ParseUint((fraction + "0000000")[:7], 10, 32)
+			if err != nil {
+				return 0, false
+			}
+			total += f
+		}
+		s, parts, next = s[end+1:], parts+1, next+1
+	}
+	if parts == 0 || total > math.MaxInt64+1 {
+		return 0, false
+	}
+	return within(total, minus)
 }
 
 func parseClock(s string) (ticks int64, ok bool) {
@@ -96,7 +148,7 @@ func parseClock(s string) (ticks int64, ok bool) {
 	return within(total, minus)
 }
 
-// within turns a magnitude and a sign into ticks.
+// within returns a magnitude and a sign as ticks.
 func within(u uint64, minus bool) (ticks int64, ok bool) {
 	if minus {
 		return int64(-u), u <= math.MaxInt64+1

@@ -1,6 +1,6 @@
-// Package value holds the values that application properties may have: the
-// closed set of AMQP types that Service Bus carries (MSG-3), each kept with its
-// exact type, as text for people, as JSON for the API and as bytes for storage.
+// Package value holds the values that application properties may have: the closed set of AMQP
+// types that Service Bus carries (MSG-3), each with its exact type, as text for display, as
+// JSON for the API and as bytes for storage.
 package value
 
 import (
@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// A Kind is the AMQP type of a Value. The numbers are stored: a new kind gets
-// the next one, and none is ever given to something else.
+// A Kind is the AMQP type of a Value. The numbers are stored: a new kind gets the next one,
+// and none is ever reused.
 type Kind uint8
 
-// The kinds. The comment says what a Value of the kind holds.
+// The comments describe the value of each kind.
 const (
 	Null           Kind = iota
 	Bool                // true or false
@@ -30,10 +30,10 @@ const (
 	Float               // the bits of a float32
 	Double              // the bits of a float64
 	Decimal32           // the bits of an IEEE 754 decimal, binary integer significand
-	Decimal64           // likewise
-	Decimal128          // likewise, 16 bytes with the sign first
-	String              // text, which ought to be UTF-8
-	Symbol              // text, which ought to be ASCII
+	Decimal64           // the bits of an IEEE 754 decimal, binary integer significand
+	Decimal128          // the bits of an IEEE 754 decimal, 16 bytes with the sign first
+	String              // text, which should be UTF-8
+	Symbol              // text, which should be ASCII
 	Binary              // bytes
 	UUID                // 16 bytes in the order they are written in
 	Timestamp           // milliseconds since the Unix epoch
@@ -41,20 +41,19 @@ const (
 	URI                 // com.microsoft:uri, text
 	DateTimeOffset      // com.microsoft:datetime-offset, UTC in ticks of 100 ns since 0001-01-01
 	Raw                 // any other AMQP value, as its encoded bytes with the constructor
-	kinds               // how many there are
+	DateTime            // a date and time in a rule that no Timestamp can hold: ticks of 100 ns since 0001-01-01, in UTC or without a zone
+	kinds               // the number of kinds
 )
 
-// A Value is one AMQP value. The zero Value is null. Two Values are == exactly
-// when type and bits are the same: a NaN equals itself, 0.0 and -0.0 differ,
-// and int 1 is not long 1.
+// A Value is one AMQP value. The zero Value is null. Two Values are == exactly when type and
+// bits are the same: a NaN equals itself, 0.0 and -0.0 differ, and int 1 differs from long 1.
 type Value struct {
-	str  string // what does not fit in bits
+	str  string // data that does not fit in bits
 	bits uint64 // signed kinds are extended to 64 bits, so that == works
 	kind Kind
 }
 
-// Each Of… function makes a Value of the kind in its name and keeps a copy of
-// what it is given.
+// Each Of… function returns a Value of the kind in its name and copies its argument.
 
 func OfBool(b bool) Value { //nolint:revive // the bool is the value, not a switch
 	if b {
@@ -91,18 +90,31 @@ func OfTimestamp(ms int64) Value     { return signed(Timestamp, ms) }
 func OfTimespan(ticks int64) Value   { return signed(Timespan, ticks) }
 func OfDateTimeOffset(t int64) Value { return signed(DateTimeOffset, t) }
 
+// OfDateTime returns a DateTime of ticks of 100 ns since 0001-01-01, without time zone or in
+// UTC. Both compare by their ticks.
+func OfDateTime(ticks int64, zone bool) Value { //nolint:revive // zone is part of the value, not a switch
+	n := ticks << 1
+	if !zone {
+		n |= 1
+	}
+	return signed(DateTime, n)
+}
+
 func signed(k Kind, n int64) Value { return Value{kind: k, bits: uint64(n)} }
 
-// Kind is the type of v.
+// Kind returns the type of v.
 func (v Value) Kind() Kind { return v.kind }
+
+// Len returns how many bytes of memory v takes beside the Value itself.
+func (v Value) Len() int { return len(v.str) }
 
 // Equal is ==, for packages that look for the method.
 func (v Value) Equal(o Value) bool { return v == o }
 
-// Bool is what a Bool holds.
+// Bool returns the value of a Bool.
 func (v Value) Bool() (b, ok bool) { return v.bits != 0, v.kind == Bool }
 
-// Int64 is the number of any of the eight integer kinds, when it fits.
+// Int64 returns the number of any of the eight integer kinds, if it fits.
 func (v Value) Int64() (n int64, ok bool) {
 	if !v.kind.integer() || v.kind == ULong && v.bits > math.MaxInt64 {
 		return 0, false
@@ -110,7 +122,7 @@ func (v Value) Int64() (n int64, ok bool) {
 	return int64(v.bits), true
 }
 
-// Uint64 is the number of any of the eight integer kinds, unless negative.
+// Uint64 returns the number of any of the eight integer kinds, unless negative.
 func (v Value) Uint64() (n uint64, ok bool) {
 	if !v.kind.integer() || v.kind.signed() && int64(v.bits) < 0 {
 		return 0, false
@@ -118,7 +130,7 @@ func (v Value) Uint64() (n uint64, ok bool) {
 	return v.bits, true
 }
 
-// Float32 is what a Float holds, bit for bit.
+// Float32 returns the value of a Float, bit for bit.
 func (v Value) Float32() (f float32, ok bool) {
 	if v.kind != Float {
 		return 0, false
@@ -126,7 +138,7 @@ func (v Value) Float32() (f float32, ok bool) {
 	return math.Float32frombits(uint32(v.bits)), true
 }
 
-// Float64 is what a Double holds, bit for bit, or the number of a Float.
+// Float64 returns the value of a Double, bit for bit, or the number of a Float.
 func (v Value) Float64() (f float64, ok bool) {
 	switch v.kind {
 	case Double:
@@ -138,7 +150,7 @@ func (v Value) Float64() (f float64, ok bool) {
 	}
 }
 
-// Char is what a Char holds, a valid code point or not.
+// Char returns the value of a Char, a valid code point or not.
 func (v Value) Char() (r rune, ok bool) {
 	if v.kind != Char {
 		return 0, false
@@ -146,7 +158,7 @@ func (v Value) Char() (r rune, ok bool) {
 	return rune(uint32(v.bits)), true
 }
 
-// Decimal32 is the bits of a Decimal32.
+// Decimal32 returns the bits of a Decimal32.
 func (v Value) Decimal32() (bits uint32, ok bool) {
 	if v.kind != Decimal32 {
 		return 0, false
@@ -154,7 +166,7 @@ func (v Value) Decimal32() (bits uint32, ok bool) {
 	return uint32(v.bits), true
 }
 
-// Decimal64 is the bits of a Decimal64.
+// Decimal64 returns the bits of a Decimal64.
 func (v Value) Decimal64() (bits uint64, ok bool) {
 	if v.kind != Decimal64 {
 		return 0, false
@@ -162,7 +174,7 @@ func (v Value) Decimal64() (bits uint64, ok bool) {
 	return v.bits, true
 }
 
-// Decimal128 is the bits of a Decimal128, sign first.
+// Decimal128 returns the bits of a Decimal128, sign first.
 func (v Value) Decimal128() (b [16]byte, ok bool) {
 	if v.kind != Decimal128 {
 		return b, false
@@ -171,7 +183,7 @@ func (v Value) Decimal128() (b [16]byte, ok bool) {
 	return b, true
 }
 
-// Str is what a String, Symbol or URI holds.
+// Str returns the text of a String, Symbol or URI.
 func (v Value) Str() (s string, ok bool) {
 	if v.kind != String && v.kind != Symbol && v.kind != URI {
 		return "", false
@@ -179,7 +191,7 @@ func (v Value) Str() (s string, ok bool) {
 	return v.str, true
 }
 
-// Bytes is a copy of what a Binary or Raw holds.
+// Bytes returns a copy of the bytes of a Binary or Raw.
 func (v Value) Bytes() (b []byte, ok bool) {
 	if v.kind != Binary && v.kind != Raw {
 		return nil, false
@@ -187,7 +199,7 @@ func (v Value) Bytes() (b []byte, ok bool) {
 	return []byte(v.str), true
 }
 
-// UUID is what a UUID holds.
+// UUID returns the value of a UUID.
 func (v Value) UUID() (id [16]byte, ok bool) {
 	if v.kind != UUID {
 		return id, false
@@ -196,7 +208,7 @@ func (v Value) UUID() (id [16]byte, ok bool) {
 	return id, true
 }
 
-// Millis is what a Timestamp holds: milliseconds since the Unix epoch.
+// Millis returns the value of a Timestamp: milliseconds since the Unix epoch.
 func (v Value) Millis() (ms int64, ok bool) {
 	if v.kind != Timestamp {
 		return 0, false
@@ -204,21 +216,28 @@ func (v Value) Millis() (ms int64, ok bool) {
 	return int64(v.bits), true
 }
 
-// Ticks is what a Timespan or DateTimeOffset holds, in units of 100 ns.
+// Ticks returns the value of a Timespan, DateTimeOffset or DateTime, in units of 100 ns.
 func (v Value) Ticks() (n int64, ok bool) {
+	if v.kind == DateTime {
+		return int64(v.bits) >> 1, true
+	}
 	if v.kind != Timespan && v.kind != DateTimeOffset {
 		return 0, false
 	}
 	return int64(v.bits), true
 }
 
-// Time is the moment, in UTC, that a Timestamp or DateTimeOffset names.
+// Zone reports whether a moment has a time zone: all have one but some DateTimes.
+func (v Value) Zone() bool { return v.kind != DateTime || v.bits&1 == 0 }
+
+// Time returns the moment, in UTC, of a Timestamp, DateTimeOffset or DateTime. A DateTime
+// without a time zone counts as UTC.
 func (v Value) Time() (t time.Time, ok bool) {
 	switch v.kind {
 	case Timestamp:
 		return time.UnixMilli(int64(v.bits)).UTC(), true
-	case DateTimeOffset:
-		n := int64(v.bits)
+	case DateTimeOffset, DateTime:
+		n, _ := v.Ticks()
 		return time.Unix(n/ticksPerSecond-secondsToUnix, n%ticksPerSecond*100).UTC(), true
 	default:
 		return time.Time{}, false
@@ -230,11 +249,13 @@ const (
 	secondsToUnix  = 62_135_596_800 // from 0001-01-01 to 1970-01-01
 )
 
-// String is v for people: its Text, but null by name, bytes in hexadecimal,
-// and those cut when they are many.
+// String returns v for display: its Text, but null by name, bytes in hexadecimal and cut if
+// there are many; both forms of a decimal alike.
 func (v Value) String() string {
 	const most = 32
 	switch v.kind {
+	case Decimal128:
+		return v.DecimalText()
 	case Null:
 		return "null"
 	case Binary, Raw:
@@ -247,7 +268,7 @@ func (v Value) String() string {
 	}
 }
 
-// decimal is the bits of a decimal of any width, high and low half.
+// decimal returns the bits of a decimal of any width, high and low half.
 func (v Value) decimal() (hi, lo uint64) {
 	if v.kind != Decimal128 {
 		return 0, v.bits

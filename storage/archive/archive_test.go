@@ -19,7 +19,7 @@ import (
 func TestRoundTrip(t *testing.T) {
 	d := drawer(t)
 	from := random(t, d, 16)
-	want := held(t, from)
+	want := existingContent(t, from)
 	var file bytes.Buffer
 	h := archive.Header{Namespace: "shop", Source: "memory", Made: 5, History: true}
 	wrote, err := archive.Write(t.Context(), &file, from, h)
@@ -43,11 +43,11 @@ func TestRoundTrip(t *testing.T) {
 				t.Fatalf("read are %+v", got)
 			}
 			done, err := c.Restore(t.Context(), into)
-			if err != nil || done != (archive.Restored{Begun: true}) {
+			if err != nil || done != (archive.RestoreResult{Started: true}) {
 				t.Fatal(done, err)
 			}
 			into = into.Reopen()
-			differ(t, "restored", want, held(t, into))
+			differ(t, "restored", want, existingContent(t, into))
 			for r, err := range into.Load(t.Context()) {
 				if err != nil {
 					t.Fatal(err)
@@ -68,18 +68,18 @@ func TestRoundTrip(t *testing.T) {
 
 func TestWithoutHistory(t *testing.T) {
 	from := random(t, drawer(t), 16)
-	want := held(t, from)
+	want := existingContent(t, from)
 	var file bytes.Buffer
 	if _, err := archive.Write(t.Context(), &file, from, archive.Header{}); err != nil {
 		t.Fatal(err)
 	}
-	got := held(t, restore(t, file.Bytes(), new(memory.Store)))
+	got := existingContent(t, restore(t, file.Bytes(), new(memory.Store)))
 	if len(got.Events) > 0 || len(got.Records) != len(want.Records) {
 		t.Errorf("%d events and %d records", len(got.Events), len(got.Records))
 	}
 	// And history into a store that has none.
 	done, err := checked(t, backup(t, from)).Restore(t.Context(), struct{ engine.Store }{new(memory.Store)})
-	if err != nil || done.LeftHistory != int64(len(want.Events)) {
+	if err != nil || done.SkippedEvents != int64(len(want.Events)) {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
@@ -87,11 +87,11 @@ func TestWithoutHistory(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	file := backup(t, new(memory.Store))
 	into := restore(t, file, new(memory.Store))
-	differ(t, "nothing", contents{}, held(t, into))
-	differ(t, "nothing again", contents{}, held(t, restore(t, file, into)))
+	differ(t, "nothing", contents{}, existingContent(t, into))
+	differ(t, "nothing again", contents{}, existingContent(t, restore(t, file, into)))
 }
 
-// TestOnlyIntoAnEmptyStore leaves what is there as it is.
+// TestOnlyIntoAnEmptyStore leaves the content of a store as it is.
 func TestOnlyIntoAnEmptyStore(t *testing.T) {
 	c := checked(t, backup(t, random(t, drawer(t), 16)))
 	queue := engine.Entity{ID: 1<<40 | 1, DeadLetterID: 1<<40 | 2, Kind: engine.Queue, Path: "orders"}
@@ -102,14 +102,14 @@ func TestOnlyIntoAnEmptyStore(t *testing.T) {
 	} {
 		s := new(memory.Store)
 		commit(t, s, b)
-		want := held(t, s)
+		want := existingContent(t, s)
 		if _, err := c.Restore(t.Context(), s); !errors.Is(err, archive.ErrNotEmpty) {
 			t.Errorf("%s: %v", name, err)
 		}
-		differ(t, name, want, held(t, s))
+		differ(t, name, want, existingContent(t, s))
 	}
 	s := new(memory.Store)
-	if err := s.Remember(t.Context(), []engine.Event{{N: 1, Kind: engine.EventStarted, At: 5, Reason: "epoch 1"}, {N: 2, Kind: engine.EventStopped, At: 6}}); err != nil {
+	if err := s.AppendEvents(t.Context(), []engine.Event{{N: 1, Kind: engine.EventStarted, At: 5, Reason: "epoch 1"}, {N: 2, Kind: engine.EventStopped, At: 6}}); err != nil {
 		t.Fatal(err)
 	}
 	commit(t, s, &engine.Batch{Hard: true, Now: 6})
@@ -118,7 +118,7 @@ func TestOnlyIntoAnEmptyStore(t *testing.T) {
 	}
 }
 
-// source is what tests make up.
+// source is a made-up source.
 type source struct {
 	records []engine.Record
 	body    func(engine.Key) (io.ReadSeekCloser, error)
@@ -140,20 +140,20 @@ func (s source) Load(context.Context) iter.Seq2[engine.Record, error] {
 
 func (s source) Body(_ context.Context, k engine.Key) (io.ReadSeekCloser, error) { return s.body(k) }
 
-func (s source) Past(context.Context, engine.PastQuery) iter.Seq2[engine.PastEvent, error] {
-	return func(func(engine.PastEvent, error) bool) {}
+func (s source) QueryEvents(context.Context, engine.HistoryQuery) iter.Seq2[engine.HistoryEvent, error] {
+	return func(func(engine.HistoryEvent, error) bool) {}
 }
 
 func (s source) Epoch() uint64 { return 1 }
 
-// TestOrphans leaves behind what no message refers to.
+// TestOrphans leaves out contents that no message refers to.
 func TestOrphans(t *testing.T) {
 	s := new(memory.Store)
 	commit(t, s, &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "q"}},
 		Contents: []engine.StoredContent{content(5, 3), content(6, 3), content(7, 70_000), content(8, 0)},
 		Bodies:   []engine.Body{{Key: 5, Bytes: []byte("its")}, {Key: 6, Bytes: []byte("own")}, {Key: 7, Bytes: make([]byte, 70_000)}},
-		Messages: []engine.Message{{Key: 6, Content: 6, Holder: 1, Seq: 1}}})
-	got := held(t, restore(t, backup(t, s), new(memory.Store)))
+		Messages: []engine.Message{{Key: 6, Content: 6, Subqueue: 1, Seq: 1}}})
+	got := existingContent(t, restore(t, backup(t, s), new(memory.Store)))
 	if len(got.Records) != 4 || len(got.Bodies) != 1 { // the clock, the queue, a content, a message
 		t.Errorf("there are %v", got)
 	}
@@ -187,18 +187,18 @@ func TestSourceIsAtFault(t *testing.T) {
 		is   error
 	}{
 		"it cannot be read":   {source{err: sick}, "a bad sector", sick},
-		"a half of a restore": {source{records: []engine.Record{engine.Entity{ID: 1, Kind: engine.Unfinished}}}, "once more", engine.ErrUnfinished},
-		"seen too late":       {source{records: []engine.Record{engine.StoredContent{Key: 1}, engine.Seen{Holder: 1, N: 1}}}, "engine.Seen out of order", nil},
+		"a half of a restore": {source{records: []engine.Record{engine.Entity{ID: 1, Kind: engine.RestoreMark}}}, "restore the backup again", engine.ErrRestoreIncomplete},
+		"seen too late":       {source{records: []engine.Record{engine.StoredContent{Key: 1}, engine.SeenIDs{Subqueue: 1, N: 1}}}, "engine.SeenIDs out of order", nil},
 		"out of order":        {source{records: []engine.Record{engine.Message{Key: 1}, engine.Entity{ID: 1}}}, "engine.Entity out of order", nil},
 		"no body": {source{records: []engine.Record{content(7, 5)}, body: func(engine.Key) (io.ReadSeekCloser, error) {
 			return nil, fmt.Errorf("body: %w", engine.ErrMessageNotFound)
-		}}, "body 7 is not in the store", engine.ErrMessageNotFound},
+		}}, "body 7 is missing from the store", engine.ErrMessageNotFound},
 		"a bad body": {source{records: []engine.Record{content(7, 5)}, body: func(engine.Key) (io.ReadSeekCloser, error) {
 			return nil, sick
 		}}, "a bad sector", sick},
 		"a short body":      {source{records: []engine.Record{content(7, 300_000)}, body: whole(299_999)}, "body 7 of 300000 bytes ends 1 bytes early", io.ErrUnexpectedEOF},
 		"a long body":       {source{records: []engine.Record{content(7, 5)}, body: whole(6)}, "body 7 has more than its 5 bytes", nil},
-		"too large a thing": {source{records: []engine.Record{engine.Entity{Path: engine.Path(strings.Repeat("x", 65<<20))}}}, "engine.Entity: it has 68", nil},
+		"too large a thing": {source{records: []engine.Record{engine.Entity{Path: engine.Path(strings.Repeat("x", 65<<20))}}}, "engine.Entity: the record has 68", nil},
 	} {
 		_, err := archive.Write(t.Context(), io.Discard, tc.from, archive.Header{})
 		if err == nil || !strings.Contains(err.Error(), tc.want) || tc.is != nil && !errors.Is(err, tc.is) {
@@ -220,7 +220,7 @@ func TestMemory(t *testing.T) {
 	const size = 100 << 20
 	queue := engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "q"}
 	from := source{
-		records: []engine.Record{queue, content(7, size), engine.Message{Key: 7, Content: 7, Holder: 1}},
+		records: []engine.Record{queue, content(7, size), engine.Message{Key: 7, Content: 7, Subqueue: 1}},
 		body:    func(engine.Key) (io.ReadSeekCloser, error) { return body(size), nil },
 	}
 	var before, after runtime.MemStats
@@ -239,7 +239,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// drain forgets large bodies.
+// drain discards large bodies.
 type drain struct {
 	engine.Store
 	staged int64
@@ -277,7 +277,7 @@ func TestVisitorsErrorEndsTheReading(t *testing.T) {
 			_, err := io.Copy(io.Discard, r)
 			return errors.Join(err, enough)
 		}},
-		"event": {Event: func(engine.PastEvent) error { return enough }},
+		"event": {Event: func(engine.HistoryEvent) error { return enough }},
 	} {
 		if _, err := archive.Read(t.Context(), bytes.NewReader(file), v); !errors.Is(err, enough) {
 			t.Errorf("%s: %v", name, err)
@@ -286,7 +286,7 @@ func TestVisitorsErrorEndsTheReading(t *testing.T) {
 	if _, err := archive.Check(t.Context(), bytes.NewReader(file), func(engine.Record) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("%v", err)
 	}
-	// Nobody has to read a body, or all of it.
+	// A visitor need not read a body, or not all of it.
 	n := int64(0)
 	if _, err := archive.Read(t.Context(), bytes.NewReader(file), archive.Visitor{Body: func(_ engine.StoredContent, r io.Reader) error {
 		n++

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 	"mayfly/storage/memory"
 )
 
@@ -23,13 +23,13 @@ type piece struct {
 	text string
 }
 
-func rec(r engine.Record) piece { return piece{frameRecord, string(record.Append(nil, r))} }
+func rec(r engine.Record) piece { return piece{frameRecord, string(codec.Append(nil, r))} }
 
 func past(e engine.Event) piece {
-	return piece{frameEvent, string(record.AppendEvent(binary.AppendUvarint(nil, 3), &e))}
+	return piece{frameEvent, string(codec.AppendEvent(binary.AppendUvarint(nil, 3), &e))}
 }
 
-// sealed is a file of these frames with all check sums right.
+// sealed returns a file of these frames with correct checksums.
 func sealed(t testing.TB, pieces ...piece) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -58,22 +58,22 @@ var (
 	head  = piece{frameHeader, `{"namespace":"shop","source":"sqlite","epoch":3,"to come":[1]}`}
 	queue = rec(engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "q"})
 	good  = []piece{
-		head, rec(engine.Clock{Now: 5}), queue, rec(engine.Meter{Holder: 1, NextSeq: 2}),
-		content(7, 300_000), chunk(bodyFrame), chunk(300_000 - bodyFrame), content(8, 0),
-		rec(engine.Message{Key: 7, Content: 7, Holder: 1, Seq: 1}), past(engine.Event{N: 1, Kind: engine.EventSent, At: 4}),
+		head, rec(engine.Clock{Now: 5}), queue, rec(engine.Meter{Subqueue: 1, NextSeq: 2}),
+		content(7, 300_000), chunk(bodyFrameBytes), chunk(300_000 - bodyFrameBytes), content(8, 0),
+		rec(engine.Message{Key: 7, Content: 7, Subqueue: 1, Seq: 1}), past(engine.Event{N: 1, Kind: engine.EventSent, At: 4}),
 		{frameTrailer, `{"queues":1,"meters":1,"contents":2,"bodies":1,"bodyBytes":300000,"messages":1,"events":1,"to come":1}`},
 	}
 )
 
-// with is good with some of its pieces replaced by others.
+// with returns good with some of its pieces replaced.
 func with(from, to int, pieces ...piece) []piece {
 	return append(append(append([]piece{}, good[:from]...), pieces...), good[to:]...)
 }
 
-// all reads a file and everything in it.
+// all reads a file completely.
 func all(t testing.TB, file []byte) (Summary, error) {
 	return Read(t.Context(), bytes.NewReader(file), Visitor{
-		Header: func(Header) error { return nil }, Record: func(engine.Record) error { return nil }, Event: func(engine.PastEvent) error { return nil },
+		Header: func(Header) error { return nil }, Record: func(engine.Record) error { return nil }, Event: func(engine.HistoryEvent) error { return nil },
 		Body: func(_ engine.StoredContent, r io.Reader) error {
 			_, err := io.Copy(io.Discard, r)
 			return err
@@ -90,45 +90,45 @@ func TestGoodFile(t *testing.T) {
 	}
 }
 
-// TestWrongFrames has files with right check sums that no Write makes.
+// TestWrongFrames reads files with correct checksums that Write never makes.
 func TestWrongFrames(t *testing.T) {
 	trailer := good[len(good)-1]
 	for name, tc := range map[string]struct {
 		pieces []piece
 		want   string
 	}{
-		"nothing":                {nil, "cut off"},
-		"no header":              {good[1:], "does not begin with a header"},
-		"two headers":            {with(1, 1, head), "frame 2 is of kind 1"},
-		"a bad header":           {with(0, 1, piece{frameHeader, "{"}), "its header cannot be read"},
-		"no trailer":             {good[:len(good)-1], "cut off"},
-		"two trailers":           {append(with(0, 0), trailer), "something follows its last frame"},
-		"a bad trailer":          {with(10, 11, piece{frameTrailer, `{"queues":"many"}`}), "its trailer cannot be read"},
-		"a trailer of another":   {with(10, 11, piece{frameTrailer, "{}"}), "its trailer counts"},
-		"something is missing":   {with(8, 9), "its trailer counts"},
-		"an unknown frame":       {with(8, 8, piece{9, "x"}), "frame 9 is of kind 9"},
-		"frame zero":             {with(8, 8, piece{}), "frame 9 is of kind 0"},
-		"an unknown record":      {with(2, 3, piece{frameRecord, "\x0b"}), "frame 3: not the bytes of a record"},
-		"an empty record":        {with(2, 3, piece{frameRecord, ""}), "frame 3: not the bytes of a record"},
-		"a torn record":          {with(2, 3, piece{queue.kind, queue.text[:len(queue.text)-1]}), "frame 3: not the bytes"},
-		"a session after":        {with(8, 8, rec(engine.Session{Holder: 1, ID: "s"})), "frame 9 has a engine.Session out of order"},
-		"seen, and an entity":    {with(2, 2, rec(engine.Seen{Holder: 1, N: 1})), "frame 4 has a engine.Entity out of order"},
-		"torn digests":           {with(4, 4, piece{frameRecord, "\x08\x09\x08abcdefgh"}), "frame 5: not the bytes of a record"},
-		"more was seen":          {with(4, 4, rec(engine.Seen{Holder: 1, N: 1, Digests: make([]engine.Digest, 1)})), "its trailer counts"},
+		"nothing":                {nil, "ends early"},
+		"no header":              {good[1:], "the header is missing"},
+		"two headers":            {with(1, 1, head), "frame 2 has kind 1"},
+		"a bad header":           {with(0, 1, piece{frameHeader, "{"}), "the header cannot be read"},
+		"no trailer":             {good[:len(good)-1], "ends early"},
+		"two trailers":           {append(with(0, 0), trailer), "there is data after the last frame"},
+		"a bad trailer":          {with(10, 11, piece{frameTrailer, `{"queues":"many"}`}), "the trailer cannot be read"},
+		"a trailer of another":   {with(10, 11, piece{frameTrailer, "{}"}), "the trailer counts"},
+		"something is missing":   {with(8, 9), "the trailer counts"},
+		"an unknown frame":       {with(8, 8, piece{9, "x"}), "frame 9 has kind 9"},
+		"frame zero":             {with(8, 8, piece{}), "frame 9 has kind 0"},
+		"an unknown record":      {with(2, 3, piece{frameRecord, "\x0b"}), "frame 3: the record cannot be read"},
+		"an empty record":        {with(2, 3, piece{frameRecord, ""}), "frame 3: the record cannot be read"},
+		"a torn record":          {with(2, 3, piece{queue.kind, queue.text[:len(queue.text)-1]}), "frame 3: the record cannot be read"},
+		"a session after":        {with(8, 8, rec(engine.SessionRecord{Subqueue: 1, ID: "s"})), "frame 9 has a engine.SessionRecord out of order"},
+		"seen, and an entity":    {with(2, 2, rec(engine.SeenIDs{Subqueue: 1, N: 1})), "frame 4 has a engine.Entity out of order"},
+		"torn digests":           {with(4, 4, piece{frameRecord, "\x08\x09\x08abcdefgh"}), "frame 5: the record cannot be read"},
+		"more was seen":          {with(4, 4, rec(engine.SeenIDs{Subqueue: 1, N: 1, Digests: make([]engine.Digest, 1)})), "the trailer counts"},
 		"a message before":       {with(3, 3, good[8]), "frame 5 has a engine.Meter out of order"},
 		"an entity after":        {with(9, 9, queue), "frame 10 has a engine.Entity out of order"},
 		"a record after events":  {with(10, 10, good[8]), "frame 11 has a engine.Message out of order"},
-		"an event of no epoch":   {with(9, 10, piece{frameEvent, ""}), "frame 10 has an event of no epoch"},
-		"a torn event":           {with(9, 10, piece{frameEvent, "\x03\x02"}), "frame 10: not the bytes"},
-		"the mark":               {with(2, 3, rec(engine.Entity{ID: 1, Kind: engine.Unfinished})), "frame 3 has a mark"},
+		"an event of no epoch":   {with(9, 10, piece{frameEvent, ""}), "frame 10 has an event without an epoch"},
+		"a torn event":           {with(9, 10, piece{frameEvent, "\x03\x02"}), "frame 10: the record cannot be read"},
+		"the mark":               {with(2, 3, rec(engine.Entity{ID: 1, Kind: engine.RestoreMark})), "frame 3 has a record that backups do not contain"},
 		"no body":                {with(5, 7), "frame 6 comes 300000 bytes before the end of a body"},
 		"half a body":            {with(6, 7), "frame 7 comes 37856 bytes before the end"},
-		"too much body":          {with(7, 7, chunk(1)), "frame 8 is of kind 3"},
-		"the body of nothing":    {with(8, 8, chunk(5)), "frame 9 is of kind 3"},
+		"too much body":          {with(7, 7, chunk(1)), "frame 8 has kind 3"},
+		"the body of nothing":    {with(8, 8, chunk(5)), "frame 9 has kind 3"},
 		"an empty piece of body": {with(5, 5, chunk(0)), "frame 6 has 0 bytes of a body"},
 		"a long piece of body":   {with(5, 7, chunk(300_000)), "frame 6 has 300000 bytes of a body"},
 		"a short piece of body":  {with(5, 7, chunk(150_000), chunk(150_000)), "frame 6 has 150000 bytes of a body"},
-		"a body beyond any":      {with(4, 5, content(7, 1<<62)), "frame 7 has 37856 bytes of a body of which there are"},
+		"a body beyond any":      {with(4, 5, content(7, 1<<62)), "frame 7 has 37856 bytes of a body"},
 	} {
 		if _, err := all(t, sealed(t, tc.pieces...)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v; want %q", name, err, tc.want)
@@ -147,9 +147,9 @@ func TestNoBackup(t *testing.T) {
 		"Mayfly backup one\n":               "not a Mayfly backup",
 		"mayfly backup 1\n":                 "not a Mayfly backup",
 		"Mayfly backup 99999999999999999\n": "not a Mayfly backup",
-		"Mayfly backup 2\n":                 "was written by a newer Mayfly: it has format 2, and this version knows formats up to 1",
-		"Mayfly backup 1\n":                 "cut off after 16 bytes",
-		"Mayfly backup 1\nand no gzip ...":  "cannot be unpacked",
+		"Mayfly backup 2\n":                 "the backup was written by a newer Mayfly: it has format 2, and this version supports formats up to 1",
+		"Mayfly backup 1\n":                 "ends early, after 16 bytes",
+		"Mayfly backup 1\nand no gzip ...":  "cannot be decompressed",
 	} {
 		if _, err := all(t, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v; want %q", text, err, want)
@@ -169,8 +169,8 @@ type fails struct{ err error }
 
 func (f fails) Read([]byte) (int, error) { return 0, f.err }
 
-// TestEveryBit changes each bit of a file, cuts it off everywhere and adds to
-// it: none of it is taken for a backup.
+// TestEveryBit changes each bit of a file, cuts it off everywhere and appends to it: none of
+// the results is accepted as a backup.
 func TestEveryBit(t *testing.T) {
 	file := sealed(t, head, queue, content(7, 40), chunk(40), piece{frameTrailer, `{"queues":1,"contents":1,"bodies":1,"bodyBytes":40}`})
 	if _, err := all(t, file); err != nil {
@@ -186,18 +186,18 @@ func TestEveryBit(t *testing.T) {
 		}
 		if _, err := all(t, file[:i]); err == nil {
 			t.Errorf("the first %d bytes of %d are enough", i, len(file))
-		} else if i >= 16 && !strings.Contains(err.Error(), "cut off") {
+		} else if i >= 16 && !strings.Contains(err.Error(), "ends early") {
 			t.Errorf("after %d bytes: %v", i, err)
 		}
 	}
 	for _, more := range []string{"\x00", "\n", string(file)} {
-		if _, err := all(t, append(bytes.Clone(file), more...)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "something follows its end") {
+		if _, err := all(t, append(bytes.Clone(file), more...)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "there is data after the end") {
 			t.Errorf("%d bytes more: %v", len(more), err)
 		}
 	}
 }
 
-// packed is a file of anything, with right check sums of the whole.
+// packed returns a file of arbitrary frames with a correct checksum of the whole.
 func packed(t *testing.T, frames []byte) []byte {
 	t.Helper()
 	file := bytes.NewBufferString("Mayfly backup 1\n")
@@ -212,7 +212,7 @@ func packed(t *testing.T, frames []byte) []byte {
 	return append(file.Bytes(), sum[:]...)
 }
 
-// TestEachFrameIsChecked changes a frame so that only its own check sum tells.
+// TestEachFrameIsChecked changes a frame so that only its own checksum is wrong.
 func TestEachFrameIsChecked(t *testing.T) {
 	frames := func(change func([]byte)) []byte {
 		text := good[0].text
@@ -227,13 +227,13 @@ func TestEachFrameIsChecked(t *testing.T) {
 	}
 	n := 5 + len(good[0].text)
 	for _, at := range []int{0, 5 + 15, n - 3, n, n + 3} {
-		if _, err := all(t, frames(func(b []byte) { b[at] ^= 1 })); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "the check sum of frame 1 does not match") {
+		if _, err := all(t, frames(func(b []byte) { b[at] ^= 1 })); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "the checksum of frame 1 does not match") {
 			t.Errorf("byte %d: %v", at, err)
 		}
 	}
 }
 
-// TestLengthsAreNotBelieved reads a frame that says that 60 MB follow.
+// TestLengthsAreNotBelieved reads a frame that claims to be 60 MB long.
 func TestLengthsAreNotBelieved(t *testing.T) {
 	frame := func(n uint32) []byte {
 		return packed(t, append([]byte{frameHeader}, binary.BigEndian.AppendUint32(nil, n)...))
@@ -248,7 +248,7 @@ func TestLengthsAreNotBelieved(t *testing.T) {
 	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
 		t.Errorf("it took %d bytes of memory", took)
 	}
-	if _, err := all(t, frame(65<<20)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "a length that none has") {
+	if _, err := all(t, frame(65<<20)); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "an invalid length") {
 		t.Errorf("%v", err)
 	}
 }
@@ -265,8 +265,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzFrames reads any frames, with right check sums: kind, length in two bytes
-// and text of each. What is taken for a backup can be restored or is refused.
+// FuzzFrames reads arbitrary frames with correct checksums: kind, length in two bytes and text
+// of each. A file that is accepted as a backup can be restored or is refused.
 func FuzzFrames(f *testing.F) {
 	small := append(with(4, 7, content(7, 3), chunk(3))[:9], piece{frameTrailer, `{"queues":1,"meters":1,"contents":2,"bodies":1,"bodyBytes":3,"messages":1,"events":1}`})
 	if _, err := all(f, sealed(f, small...)); err != nil {

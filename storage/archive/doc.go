@@ -7,52 +7,46 @@
 //	frame = kind length bytes CRC-32C        length and check sum: 4 bytes, most significant first;
 //	                                         the sum is of kind, length and bytes
 //
-// The number in the first line is the version of all this. Frames come in this
-// order:
+// The number in the first line is the version of the format. Frames come in this order:
 //
 //	header    one: JSON, see Header
-//	record    as engine/record writes it, in the order of engine.Store.Load; each
+//	record    encoded by engine/codec, in the order of engine.Store.Load; each
 //	          content is followed by its body, in frames of
-//	body      256 KiB, the last one of the rest
-//	event     of the history, oldest first: the epoch as a varint, and what
-//	          engine/record writes
+//	body      256 KiB, the last one shorter
+//	event     of the history, oldest first: the epoch as a varint, and the event
+//	          encoded by engine/codec
 //	trailer   one: JSON, see Counts
 //
-// Fields may be added to headers, trailers, records and events without a new
-// version: readers skip what they do not know. A kind of record that a reader
-// does not know it refuses; there are files without sessions, what was seen,
-// access rules and settings, from before they were.
+// Fields may be added to headers, trailers, records and events without a new version: readers
+// skip unknown fields. A reader refuses unknown kinds of records. Files of earlier versions
+// have no sessions, MessageIds of duplicate detection, access rules or settings.
 //
-// Writing and reading take memory for one frame and a few hundred events, no
-// matter how much there is; restoring takes it for contents too, though not for
-// bodies, as the broker does that serves them. What a reader hands on has passed
-// its frame's check sum; that nothing is missing or was added is known when it
-// has come to the end. So Check reads a file to its end before Restore reads it
-// again.
+// Writing and reading take memory for one frame and a few hundred events, whatever the size of
+// the namespace; restoring also takes memory for contents, though not for bodies, as the
+// broker that serves them does. Everything that a reader hands on has passed its frame's
+// checksum; only at the end of the file is it known that nothing is missing or was added. So
+// Check reads a file to its end before Restore reads it again.
 //
 // # Identities
 //
-// Keys and holder ids are given from a store's epoch and a counter, and the
-// store that a backup is restored into has an epoch of its own, lower than the
-// old one perhaps, out of which the next server would give the same identities
-// again. So they are given anew: each is moved, in the order they had, into the
-// epoch of the restore, wherever it is named: in entities, rules, meters,
-// sessions, what was seen, contents, bodies, messages and history. The numbers of
-// what was seen are moved likewise: the next ones have to be higher. Contents that no message refers to stay
-// behind. The server that opens the store afterwards has a higher epoch. It
-// follows that a lock token from before names nothing after a restore: a message
-// that was locked stays so until its lock ends, and is free then. In a session
-// that is when the lock of the session ends, which is the LockedUntil of the last
-// message that is locked there; of the others it may have passed.
+// Keys and subqueue ids consist of a store's epoch and a counter. The store that a backup is
+// restored into is in another epoch, which may be lower than the old one, so that a later
+// epoch could give the same identities again. So each identity is moved, in order, to the
+// epoch of the restore, wherever it occurs: in entities, rules, meters, sessions, remembered
+// MessageIds, contents, bodies, messages and history. The numbers of remembered MessageIds are
+// moved too, because the next ones must be higher. Contents that no message refers to are left
+// out. The server that opens the store afterwards has a higher epoch. It follows that a lock
+// token from before the restore is invalid: a message that was locked stays locked until its
+// lock ends. In a session that is when the session's lock ends, which is the LockedUntil of
+// the last message that is locked in it; of the others it may have passed.
 //
-// Events are numbered anew as well, in their order: those of one epoch are to be
-// told apart by their number.
+// Events get new numbers, too, in order, because the events of one epoch are distinguished by
+// their number.
 //
 // # A restore that was interrupted
 //
-// The first batch puts a mark into the store, engine.Unfinished, and the last
-// one takes it out. Nobody serves a store with the mark in it. To restore once
-// more, from the same file or another, clears what is there and begins anew;
-// identities of the first attempt do not come back, because that is another
-// epoch.
+// The first batch writes a mark into the store, engine.Unfinished, and the last one removes
+// it. No server opens a store with the mark. Restoring again, from the same file or another,
+// removes the remains and starts over; identities of the first attempt do not come back,
+// because the epoch is another one.
 package archive

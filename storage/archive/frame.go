@@ -16,13 +16,13 @@ import (
 	"strings"
 )
 
-// The first line of a file, but for the version.
+// firstLine begins the first line of a file; the version follows.
 const firstLine = "Mayfly backup "
 
 // version is the version of the format.
 const version = 1
 
-// The kinds of frames. The numbers are stored.
+// The kinds of frames. The numbers are stored in files.
 const (
 	frameHeader = iota + 1
 	frameRecord
@@ -32,18 +32,17 @@ const (
 )
 
 const (
-	// mostFrame is how many bytes a frame may have, far more than any record.
-	mostFrame = 64 << 20
-	// bodyFrame is how much of a body is in one frame.
-	bodyFrame = 256 << 10
-	// step is how much is allocated for bytes that are yet to come.
+	// maxFrameBytes is how many bytes a frame may have: far more than any record.
+	maxFrameBytes = 64 << 20
+	// bodyFrameBytes is how much of a body is in one frame.
+	bodyFrameBytes = 256 << 10
+	// step is how much is allocated ahead of the bytes that are read.
 	step = 64 << 10
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant of the standard library, in effect
+var castagnoli = crc32.MakeTable(crc32.Castagnoli) //nolint:gochecknoglobals // a constant of the standard library
 
-// ErrDamaged is wrapped by the errors about a file that is not as it was
-// written.
+// ErrDamaged is wrapped by errors about a damaged file.
 var ErrDamaged = errors.New("the backup is damaged")
 
 func damaged(format string, args ...any) error {
@@ -52,7 +51,7 @@ func damaged(format string, args ...any) error {
 
 // A frameWriter writes a file.
 type frameWriter struct {
-	out io.Writer // what comes here is in sum
+	out io.Writer // also writes to sum
 	sum hash.Hash
 	buf *bufio.Writer
 	z   *gzip.Writer
@@ -71,13 +70,13 @@ func newFrameWriter(w io.Writer) (*frameWriter, error) {
 	return f, err
 }
 
-// put writes a frame with what add appends.
+// put writes a frame; add appends its content.
 func (f *frameWriter) put(kind byte, add func([]byte) []byte) error {
 	const head = 5
 	f.one = add(append(f.one[:0], kind, 0, 0, 0, 0))
 	n := len(f.one) - head
-	if n > mostFrame {
-		return fmt.Errorf("it has %d bytes, and a backup takes up to %d of one thing", n, mostFrame)
+	if n > maxFrameBytes {
+		return fmt.Errorf("the record has %d bytes; the maximum in a backup is %d", n, maxFrameBytes)
 	}
 	binary.BigEndian.PutUint32(f.one[1:head], uint32(n))
 	f.one = binary.BigEndian.AppendUint32(f.one, crc32.Checksum(f.one, castagnoli))
@@ -85,7 +84,7 @@ func (f *frameWriter) put(kind byte, add func([]byte) []byte) error {
 	return err
 }
 
-// end writes what comes behind the last frame.
+// end writes what follows the last frame.
 func (f *frameWriter) end() error {
 	if err := errors.Join(f.z.Close(), f.buf.Flush()); err != nil {
 		return err
@@ -94,18 +93,18 @@ func (f *frameWriter) end() error {
 	return err
 }
 
-// A summed reader reads bytes one by one, as gzip wants it so that nothing is
-// read beyond its end, and sums up those that were read.
-type summed struct {
+// A hashingReader reader reads byte by byte, so that gzip reads nothing beyond its end, and sums up
+// the bytes that were read.
+type hashingReader struct {
 	r        io.Reader
 	sum      hash.Hash
 	buf      []byte
-	at, end  int // of buf: the next byte, and those there are
+	at, end  int // positions in buf: the next byte, and the end
 	consumed int64
 }
 
-func (s *summed) fill() error {
-	s.settle()
+func (s *hashingReader) fill() error {
+	s.hashConsumed()
 	s.at, s.end = 0, 0
 	for range 100 {
 		n, err := s.r.Read(s.buf)
@@ -119,15 +118,15 @@ func (s *summed) fill() error {
 	return io.ErrNoProgress
 }
 
-// settle takes into the sum what was read of buf, and forgets it.
-func (s *summed) settle() {
+// hashConsumed adds the bytes read from buf to the sum, and drops them.
+func (s *hashingReader) hashConsumed() {
 	s.sum.Write(s.buf[:s.at]) // it never fails, by its contract
 	s.consumed += int64(s.at)
 	copy(s.buf, s.buf[s.at:s.end])
 	s.at, s.end = 0, s.end-s.at
 }
 
-func (s *summed) ReadByte() (byte, error) {
+func (s *hashingReader) ReadByte() (byte, error) {
 	if s.at == s.end {
 		if err := s.fill(); err != nil {
 			return 0, err
@@ -137,7 +136,7 @@ func (s *summed) ReadByte() (byte, error) {
 	return s.buf[s.at-1], nil
 }
 
-func (s *summed) Read(p []byte) (int, error) {
+func (s *hashingReader) Read(p []byte) (int, error) {
 	if s.at == s.end {
 		if err := s.fill(); err != nil {
 			return 0, err
@@ -148,9 +147,9 @@ func (s *summed) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// A frameReader reads a file. It trusts nothing.
+// A frameReader reads a file. It trusts nothing in it.
 type frameReader struct {
-	in  *summed
+	in  *hashingReader
 	z   *gzip.Reader
 	n   int64 // frames so far
 	one []byte
@@ -158,7 +157,7 @@ type frameReader struct {
 
 // newFrameReader reads the first line.
 func newFrameReader(r io.Reader) (*frameReader, error) {
-	f := &frameReader{in: &summed{r: r, sum: sha256.New(), buf: make([]byte, step)}}
+	f := &frameReader{in: &hashingReader{r: r, sum: sha256.New(), buf: make([]byte, step)}}
 	line := make([]byte, 0, 32)
 	for len(line) < cap(line) && (len(line) == 0 || line[len(line)-1] != '\n') {
 		b, err := f.in.ReadByte()
@@ -175,9 +174,9 @@ func newFrameReader(r io.Reader) (*frameReader, error) {
 	v, err := strconv.ParseUint(number, 10, 31)
 	switch {
 	case !ours || !whole || err != nil || v == 0:
-		return nil, errors.New("it is not a Mayfly backup")
+		return nil, errors.New("the file is not a Mayfly backup")
 	case v > version:
-		return nil, fmt.Errorf("it was written by a newer Mayfly: it has format %d, and this version knows formats up to %d", v, version)
+		return nil, fmt.Errorf("the backup was written by a newer Mayfly: it has format %d, and this version supports formats up to %d", v, version)
 	}
 	if f.z, err = gzip.NewReader(f.in); err != nil {
 		return nil, f.fault(err)
@@ -186,20 +185,20 @@ func newFrameReader(r io.Reader) (*frameReader, error) {
 	return f, nil
 }
 
-// fault says what an error of reading means.
+// fault converts an error of reading to one about the backup.
 func (f *frameReader) fault(err error) error {
 	corrupt := flate.CorruptInputError(0)
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return damaged("it is cut off after %d bytes", f.in.consumed+int64(f.in.at))
+		return damaged("the file ends early, after %d bytes", f.in.consumed+int64(f.in.at))
 	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, gzip.ErrHeader), errors.As(err, &corrupt):
-		return damaged("what is behind frame %d cannot be unpacked", f.n)
+		return damaged("the data after frame %d cannot be decompressed", f.n)
 	default:
 		return fmt.Errorf("read the backup: %w", err)
 	}
 }
 
-// next reads a frame; the bytes are good until the next one.
+// next reads a frame; its bytes are valid until the next call.
 func (f *frameReader) next() (kind byte, b []byte, err error) {
 	var head [5]byte
 	if _, err := io.ReadFull(f.z, head[:]); err != nil {
@@ -207,12 +206,12 @@ func (f *frameReader) next() (kind byte, b []byte, err error) {
 	}
 	f.n++
 	n := int(binary.BigEndian.Uint32(head[1:]))
-	if n > mostFrame {
-		return 0, nil, damaged("frame %d has a length that none has", f.n)
+	if n > maxFrameBytes {
+		return 0, nil, damaged("frame %d has an invalid length", f.n)
 	}
 	n += crc32.Size
 	f.one = f.one[:0]
-	for len(f.one) < n { // no more is allocated than twice what has come
+	for len(f.one) < n { // allocate at most twice the bytes that were read
 		from := len(f.one)
 		more := min(n-from, max(step, from))
 		f.one = slices.Grow(f.one, more)[:from+more]
@@ -222,32 +221,31 @@ func (f *frameReader) next() (kind byte, b []byte, err error) {
 	}
 	b = f.one[:n-crc32.Size]
 	if sum := crc32.Update(crc32.Checksum(head[:], castagnoli), castagnoli, b); sum != binary.BigEndian.Uint32(f.one[len(b):]) {
-		return 0, nil, damaged("the check sum of frame %d does not match", f.n)
+		return 0, nil, damaged("the checksum of frame %d does not match", f.n)
 	}
 	return head[0], b, nil
 }
 
-// end makes sure that nothing follows the last frame but the sum, and that it
-// is right.
+// end checks that only the sum follows the last frame, and that the sum is right.
 func (f *frameReader) end() (sum [sha256.Size]byte, err error) {
 	switch n, err := io.ReadFull(f.z, make([]byte, 1)); {
 	case n > 0:
-		return sum, damaged("something follows its last frame")
+		return sum, damaged("there is data after the last frame")
 	case !errors.Is(err, io.EOF):
 		return sum, f.fault(err)
 	}
-	f.in.settle()
+	f.in.hashConsumed()
 	f.in.sum.Sum(sum[:0])
 	var written [sha256.Size]byte
 	if _, err := io.ReadFull(f.in, written[:]); err != nil {
 		return sum, f.fault(err)
 	}
 	if written != sum {
-		return sum, damaged("the check sum of the whole does not match")
+		return sum, damaged("the checksum of the file does not match")
 	}
 	switch _, err := f.in.ReadByte(); {
 	case err == nil:
-		return sum, damaged("something follows its end")
+		return sum, damaged("there is data after the end")
 	case !errors.Is(err, io.EOF):
 		return sum, f.fault(err)
 	}

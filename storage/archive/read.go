@@ -11,35 +11,35 @@ import (
 	"io"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 )
 
-// A Visitor is given what is in a backup, in the order of the file. Functions
-// that are nil are not called. An error of one ends the reading.
+// A Visitor gets the content of a backup, in the order of the file. Nil functions are not
+// called. An error of one ends the reading.
 type Visitor struct {
 	Header func(Header) error
 	Record func(engine.Record) error
-	// Body is called after the record of its content. It need not read on to the
-	// end, and not keep body.
+	// Body is called after the record of its content. It need not read body to its end, and
+	// must not keep it.
 	Body  func(c engine.StoredContent, body io.Reader) error
-	Event func(engine.PastEvent) error
+	Event func(engine.HistoryEvent) error
 }
 
-// Read reads a backup to its end. What v was given counts only if there was no
-// error: one that wraps ErrDamaged says that the file is not as it was written.
+// Read reads a backup to its end. What v got counts only if there was no error. The error
+// wraps ErrDamaged if the file is damaged.
 func Read(ctx context.Context, from io.Reader, v Visitor) (Summary, error) {
 	s, _, err := read(ctx, from, v)
 	return s, err
 }
 
-// A reading is one call of Read.
-type reading struct {
-	f    *frameReader
-	v    Visitor
-	s    Summary
-	last int // rank of the last record; that of events is higher
-	kind byte
-	b    []byte
+// A backupReader is one call of Read.
+type backupReader struct {
+	f     *frameReader
+	v     Visitor
+	s     Summary
+	last  int // rank of the last record; that of events is higher
+	kind  byte
+	frame []byte
 }
 
 func read(ctx context.Context, from io.Reader, v Visitor) (s Summary, sum [sha256.Size]byte, err error) {
@@ -47,22 +47,22 @@ func read(ctx context.Context, from io.Reader, v Visitor) (s Summary, sum [sha25
 	if err != nil {
 		return s, sum, err
 	}
-	r := &reading{f: f, v: v}
-	if err := r.header(); err != nil {
+	r := &backupReader{f: f, v: v}
+	if err := r.readHeader(); err != nil {
 		return s, sum, err
 	}
-	if err := r.next(); err != nil {
+	if err := r.nextFrame(); err != nil {
 		return s, sum, err
 	}
 	for r.kind != frameTrailer {
 		if ctx.Err() != nil {
 			return s, sum, fmt.Errorf("read the backup: %w", context.Cause(ctx))
 		}
-		if err := r.frame(); err != nil {
+		if err := r.readItem(); err != nil {
 			return s, sum, err
 		}
 	}
-	if err := r.trailer(); err != nil {
+	if err := r.readTrailer(); err != nil {
 		return s, sum, err
 	}
 	sum, err = f.end()
@@ -70,20 +70,20 @@ func read(ctx context.Context, from io.Reader, v Visitor) (s Summary, sum [sha25
 	return r.s, sum, err
 }
 
-func (r *reading) next() (err error) {
-	r.kind, r.b, err = r.f.next()
+func (r *backupReader) nextFrame() (err error) {
+	r.kind, r.frame, err = r.f.next()
 	return err
 }
 
-func (r *reading) header() error {
-	if err := r.next(); err != nil {
+func (r *backupReader) readHeader() error {
+	if err := r.nextFrame(); err != nil {
 		return err
 	}
 	if r.kind != frameHeader {
-		return damaged("it does not begin with a header")
+		return damaged("the header is missing")
 	}
-	if err := json.Unmarshal(r.b, &r.s.Header); err != nil {
-		return damaged("its header cannot be read: %w", err)
+	if err := json.Unmarshal(r.frame, &r.s.Header); err != nil {
+		return damaged("the header cannot be read: %w", err)
 	}
 	if r.v.Header != nil {
 		return r.v.Header(r.s.Header)
@@ -91,32 +91,31 @@ func (r *reading) header() error {
 	return nil
 }
 
-func (r *reading) trailer() error {
+func (r *backupReader) readTrailer() error {
 	var counts Counts
-	if err := json.Unmarshal(r.b, &counts); err != nil {
-		return damaged("its trailer cannot be read: %w", err)
+	if err := json.Unmarshal(r.frame, &counts); err != nil {
+		return damaged("the trailer cannot be read: %w", err)
 	}
 	if counts != r.s.Counts {
-		return damaged("its trailer counts %+v, and there is %+v", counts, r.s.Counts)
+		return damaged("the trailer counts %+v, but the backup contains %+v", counts, r.s.Counts)
 	}
 	return nil
 }
 
-// frame takes a frame in, with those that belong to it, and goes on to the
-// next.
-func (r *reading) frame() error {
+// readItem handles a frame, with those that belong to it, and reads the next one.
+func (r *backupReader) readItem() error {
 	switch r.kind {
 	case frameRecord:
-		return r.record()
+		return r.readRecord()
 	case frameEvent:
-		return r.event()
+		return r.readEvent()
 	default:
-		return damaged("frame %d is of kind %d, which has no place there", r.f.n, r.kind)
+		return damaged("frame %d has kind %d, which is not allowed there", r.f.n, r.kind)
 	}
 }
 
-func (r *reading) record() error {
-	rec, err := record.Parse(r.b)
+func (r *backupReader) readRecord() error {
+	rec, err := codec.Parse(r.frame)
 	if err != nil {
 		return damaged("frame %d: %w", r.f.n, err)
 	}
@@ -128,8 +127,8 @@ func (r *reading) record() error {
 	case engine.Clock:
 		r.s.Clock = rec.Now
 	case engine.Entity:
-		if rec.Kind == engine.Unfinished {
-			return damaged("frame %d has a mark that is in no backup", r.f.n)
+		if rec.Kind == engine.RestoreMark {
+			return damaged("frame %d has a record that backups do not contain", r.f.n)
 		}
 	}
 	r.s.Count(rec)
@@ -138,21 +137,21 @@ func (r *reading) record() error {
 			return err
 		}
 	}
-	if err := r.next(); err != nil {
+	if err := r.nextFrame(); err != nil {
 		return err
 	}
 	c, ok := rec.(engine.StoredContent)
 	if !ok || c.Content.BodySize() <= 0 {
 		return nil
 	}
-	return r.body(c)
+	return r.readBody(c)
 }
 
-func (r *reading) body(c engine.StoredContent) error {
-	body := &bodyReader{r: r, left: c.Content.BodySize()}
+func (r *backupReader) readBody(c engine.StoredContent) error {
+	body := &bodyReader{r: r, remaining: c.Content.BodySize()}
 	if r.v.Body != nil {
 		if err := r.v.Body(c, body); err != nil {
-			if body.err != nil && !errors.Is(body.err, io.EOF) { // the file's, told by whoever read it
+			if body.err != nil && !errors.Is(body.err, io.EOF) { // the error of the file, as returned by body
 				return body.err
 			}
 			return err
@@ -162,26 +161,26 @@ func (r *reading) body(c engine.StoredContent) error {
 	return err
 }
 
-// A bodyReader reads the frames of a body, the first of which is r's present
-// one. At its end r's present frame is the one behind them.
+// A bodyReader reads the frames of a body, the first of which is r's current one. At its end
+// r's current frame is the one after them.
 type bodyReader struct {
-	r    *reading
-	left int64
-	now  bytes.Reader // of the frame that was begun
-	err  error
+	r         *backupReader
+	remaining int64
+	frame     bytes.Reader // rest of the current frame
+	err       error
 }
 
 func (b *bodyReader) Read(p []byte) (int, error) {
-	if b.err == nil && b.now.Len() == 0 {
+	if b.err == nil && b.frame.Len() == 0 {
 		b.err = b.begin()
 	}
 	if b.err != nil {
 		return 0, b.err
 	}
-	n, _ := b.now.Read(p) //nolint:errcheck // there is something to read
-	b.left -= int64(n)
-	if b.now.Len() == 0 { // p has its own copy
-		if err := b.r.next(); err != nil {
+	n, _ := b.frame.Read(p) //nolint:errcheck // there is something to read
+	b.remaining -= int64(n)
+	if b.frame.Len() == 0 { // p has its own copy
+		if err := b.r.nextFrame(); err != nil {
 			b.err = err
 		}
 	}
@@ -190,33 +189,33 @@ func (b *bodyReader) Read(p []byte) (int, error) {
 
 func (b *bodyReader) begin() error {
 	switch {
-	case b.left == 0:
+	case b.remaining == 0:
 		return io.EOF
 	case b.r.kind != frameBody:
-		return damaged("frame %d comes %d bytes before the end of a body", b.r.f.n, b.left)
-	case int64(len(b.r.b)) != min(b.left, bodyFrame):
-		return damaged("frame %d has %d bytes of a body of which there are %d more", b.r.f.n, len(b.r.b), b.left)
+		return damaged("frame %d comes %d bytes before the end of a body", b.r.f.n, b.remaining)
+	case int64(len(b.r.frame)) != min(b.remaining, bodyFrameBytes):
+		return damaged("frame %d has %d bytes of a body that has %d bytes left", b.r.f.n, len(b.r.frame), b.remaining)
 	}
-	b.now.Reset(b.r.b)
+	b.frame.Reset(b.r.frame)
 	return nil
 }
 
-func (r *reading) event() error {
-	const events = 6 // behind all records
+func (r *backupReader) readEvent() error {
+	const events = 6 // after all records
 	r.last = events
-	epoch, n := binary.Uvarint(r.b)
+	epoch, n := binary.Uvarint(r.frame)
 	if n <= 0 {
-		return damaged("frame %d has an event of no epoch", r.f.n)
+		return damaged("frame %d has an event without an epoch", r.f.n)
 	}
-	e, err := record.ParseEvent(r.b[n:])
+	e, err := codec.ParseEvent(r.frame[n:])
 	if err != nil {
 		return damaged("frame %d: %w", r.f.n, err)
 	}
 	r.s.Events++
 	if r.v.Event != nil {
-		if err := r.v.Event(engine.PastEvent{Epoch: epoch, Event: e}); err != nil {
+		if err := r.v.Event(engine.HistoryEvent{Epoch: epoch, Event: e}); err != nil {
 			return err
 		}
 	}
-	return r.next()
+	return r.nextFrame()
 }

@@ -15,6 +15,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/longtest"
 	"mayfly/storage/archive"
 	"mayfly/storage/inspect"
 	"mayfly/storage/memory"
@@ -27,12 +28,12 @@ func served(t *testing.T, s engine.Store) (*broker.Broker, error) {
 		broker.Options{Logger: slog.New(slog.DiscardHandler)})
 }
 
-// TestInterrupted breaks a restore off at every commit and every staged body,
-// before or after it was done. Each time nobody serves, copies or trusts the
-// half; and to restore once more makes it whole.
+// TestInterrupted interrupts a restore at every commit and every staged body, before or after
+// it. Each time the incomplete store is not served, copied or trusted; restoring again
+// completes it.
 func TestInterrupted(t *testing.T) {
 	from := random(t, drawer(t), 6)
-	want, file := held(t, from), backup(t, from)
+	want, file := existingContent(t, from), backup(t, from)
 	calls := 0
 	try := func(plan func(int) storetest.Fault) (*memory.Store, error) {
 		s := new(memory.Store)
@@ -41,64 +42,70 @@ func TestInterrupted(t *testing.T) {
 		_, err := checked(t, file).Restore(t.Context(), faulty{f, s})
 		return s.Reopen(), err
 	}
-	if _, err := try(func(n int) storetest.Fault { calls = n; return storetest.None }); err != nil || calls < 10 {
+	if _, err := try(func(n int) storetest.Fault { calls = n; return storetest.NoFault }); err != nil || calls < 10 {
 		t.Fatal(calls, err)
 	}
-	for _, fault := range []storetest.Fault{storetest.Before, storetest.After} {
+	between := 8 // calls from one failure to the next; the first and the last fail always
+	if longtest.Enabled(t) {
+		between = 1
+	}
+	for _, fault := range []storetest.Fault{storetest.FailBefore, storetest.FailAfter} {
 		for at := 1; at <= calls; at++ {
+			if at%between != 1%between && at != calls {
+				continue
+			}
 			s, err := try(func(n int) storetest.Fault {
 				if n == at {
 					return fault
 				}
-				return storetest.None
+				return storetest.NoFault
 			})
 			if !errors.Is(err, storetest.ErrFault) {
 				t.Fatalf("call %d: %v", at, err)
 			}
 			switch {
-			case at == 1 && fault == storetest.Before: // nothing was done
+			case at == 1 && fault == storetest.FailBefore: // nothing was written
 				s = restore(t, file, s)
-			case at == calls && fault == storetest.After: // all was done
+			case at == calls && fault == storetest.FailAfter: // everything was written
 			default:
 				s = halfIsNothing(t, at, s)
 				done, err := checked(t, file).Restore(t.Context(), s)
-				if err != nil || !done.Cleared {
+				if err != nil || !done.RemovedUnfinished {
 					t.Fatalf("once more after call %d: %+v, %v", at, done, err)
 				}
 				s = s.Reopen()
 			}
-			differ(t, "restored", want, held(t, s))
+			differ(t, "restored", want, existingContent(t, s))
 		}
 	}
 }
 
-// faulty has a history beside what Faulty passes on.
+// faulty has a history besides what Faulty forwards.
 type faulty struct {
 	*storetest.Faulty
 	engine.History
 }
 
-// halfIsNothing returns the store as it is opened the next time.
+// halfIsNothing checks that an incomplete store is refused, and reopens it.
 func halfIsNothing(t *testing.T, at int, s *memory.Store) *memory.Store {
 	t.Helper()
-	if _, err := archive.Write(t.Context(), io.Discard, s, archive.Header{}); !errors.Is(err, engine.ErrUnfinished) {
+	if _, err := archive.Write(t.Context(), io.Discard, s, archive.Header{}); !errors.Is(err, engine.ErrRestoreIncomplete) {
 		t.Errorf("after call %d it is copied: %v", at, err)
 	}
-	if r, err := inspect.Store(t.Context(), s); err != nil || !slices.Contains(r.Wrong, "A backup was not restored to its end here: restore it once more.") {
+	if r, err := inspect.Store(t.Context(), s); err != nil || !slices.Contains(r.Findings, "A restore into this store did not finish. Restore the backup again.") {
 		t.Errorf("after call %d it is sound: %+v, %v", at, r, err)
 	}
-	if _, err := served(t, s); !errors.Is(err, engine.ErrUnfinished) {
+	if _, err := served(t, s); !errors.Is(err, engine.ErrRestoreIncomplete) {
 		t.Errorf("after call %d it is served: %v", at, err)
 	}
 	return s.Reopen()
 }
 
-// TestBatches looks at what a driver is given: bounded batches, all of them
-// durable, each thing in one of them, messages with what their senders wrote, and
-// entities before what is of theirs.
+// TestBatches checks what a driver gets: bounded, hard batches, each thing once, messages with
+// their senders' content, and entities before what belongs to them.
 func TestBatches(t *testing.T) {
 	from := random(t, drawer(t), 200)
-	into := &looked{Store: new(memory.Store), t: t, wrote: map[engine.Key]engine.Packed{}, known: map[engine.HolderID]bool{}}
+	into := &looked{Store: new(memory.Store), t: t, wrote: map[engine.Key]engine.Packed{}, known: map[engine.SubqueueID]bool{}}
 	if _, err := checked(t, backup(t, from)).Restore(t.Context(), into); err != nil {
 		t.Fatal(err)
 	}
@@ -107,18 +114,17 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestBatchesOfMemory restores much of what a namespace remembers beside its
-// messages.
+// TestBatchesOfMemory restores many sessions and remembered MessageIds.
 func TestBatchesOfMemory(t *testing.T) {
 	from := new(memory.Store)
 	b := &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "q"}}}
 	const rows = 300
 	for i := range uint64(rows) {
-		b.Seen = append(b.Seen, engine.Seen{Holder: 1, N: i + 1, At: 5, Digests: make([]engine.Digest, 1000)})
-		b.Sessions = append(b.Sessions, engine.Session{Holder: 1, ID: fmt.Sprint(i), State: strings.Repeat("s", 20_000)})
+		b.Seen = append(b.Seen, engine.SeenIDs{Subqueue: 1, N: i + 1, At: 5, Digests: make([]engine.Digest, 1000)})
+		b.Sessions = append(b.Sessions, engine.SessionRecord{Subqueue: 1, ID: fmt.Sprint(i), State: strings.Repeat("s", 20_000)})
 	}
 	commit(t, from, b)
-	into := &looked{Store: new(memory.Store), t: t, wrote: map[engine.Key]engine.Packed{}, known: map[engine.HolderID]bool{}}
+	into := &looked{Store: new(memory.Store), t: t, wrote: map[engine.Key]engine.Packed{}, known: map[engine.SubqueueID]bool{}}
 	if _, err := checked(t, backup(t, from)).Restore(t.Context(), into); err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +138,7 @@ type looked struct {
 	t       *testing.T
 	batches int
 	wrote   map[engine.Key]engine.Packed
-	known   map[engine.HolderID]bool
+	known   map[engine.SubqueueID]bool
 
 	sessions, seen int
 }
@@ -141,26 +147,26 @@ func (l *looked) Commit(ctx context.Context, b *engine.Batch) error {
 	l.batches++
 	bytes := 0
 	for _, e := range b.Entities {
-		if e.Kind != engine.Unfinished && !l.known[0] {
+		if e.Kind != engine.RestoreMark && !l.known[0] {
 			l.t.Error("an entity comes before the mark")
 		}
 		l.known[0], l.known[e.ID], l.known[e.DeadLetterID], l.known[e.TransferID] = true, true, true, true
 	}
 	for _, v := range b.Sessions {
 		l.sessions++
-		if bytes += len(v.State); !l.known[v.Holder] {
-			l.t.Errorf("a session comes before its place %d", v.Holder)
+		if bytes += len(v.State); !l.known[v.Subqueue] {
+			l.t.Errorf("a session comes before its place %d", v.Subqueue)
 		}
 	}
 	for _, v := range b.Seen {
 		l.seen++
-		if bytes += 16 * len(v.Digests); !l.known[v.Holder] {
-			l.t.Errorf("what was seen comes before its place %d", v.Holder)
+		if bytes += 16 * len(v.Digests); !l.known[v.Subqueue] {
+			l.t.Errorf("what was seen comes before its place %d", v.Subqueue)
 		}
 	}
 	for _, m := range b.Meters {
-		if !l.known[m.Holder] {
-			l.t.Errorf("a meter comes before its place %d", m.Holder)
+		if !l.known[m.Subqueue] {
+			l.t.Errorf("a meter comes before its place %d", m.Subqueue)
 		}
 	}
 	for _, c := range b.Contents {
@@ -173,7 +179,7 @@ func (l *looked) Commit(ctx context.Context, b *engine.Batch) error {
 		bytes += len(body.Bytes)
 	}
 	for i, m := range b.Messages {
-		if w, ok := l.wrote[m.Content]; !ok || len(b.Written) != len(b.Messages) || b.Written[i] != w || !l.known[m.Holder] {
+		if w, ok := l.wrote[m.Content]; !ok || len(b.Written) != len(b.Messages) || b.Written[i] != w || !l.known[m.Subqueue] {
 			l.t.Errorf("message %d comes without what it is of", m.Key)
 		}
 	}
@@ -183,17 +189,17 @@ func (l *looked) Commit(ctx context.Context, b *engine.Batch) error {
 	return l.Store.Commit(ctx, b)
 }
 
-// TestClearing drops every place of what an interrupted attempt has left.
+// TestClearing drops every subqueue that an interrupted attempt has left.
 func TestClearing(t *testing.T) {
 	s := &dropping{Store: new(memory.Store)}
 	commit(t, s.Store, &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{
-		{ID: 1, Kind: engine.Unfinished}, {ID: 2, DeadLetterID: 3, TransferID: 4, Kind: engine.Queue, Path: "q"}, {ID: 5, TransferID: 6, Kind: engine.Topic, Path: "t"},
+		{ID: 1, Kind: engine.RestoreMark}, {ID: 2, DeadLetterID: 3, TransferID: 4, Kind: engine.Queue, Path: "q"}, {ID: 5, TransferID: 6, Kind: engine.Topic, Path: "t"},
 	}, Settings: []engine.Setting{{Key: "view/late"}}})
-	if done, err := checked(t, backup(t, new(memory.Store))).Restore(t.Context(), s); err != nil || !done.Cleared {
+	if done, err := checked(t, backup(t, new(memory.Store))).Restore(t.Context(), s); err != nil || !done.RemovedUnfinished {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	slices.Sort(s.dropped)
-	differ(t, "dropped", []engine.HolderID{1, 2, 3, 4, 5, 6}, s.dropped)
+	differ(t, "dropped", []engine.SubqueueID{1, 2, 3, 4, 5, 6}, s.dropped)
 	for r, err := range s.Load(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -206,15 +212,15 @@ func TestClearing(t *testing.T) {
 
 type dropping struct {
 	engine.Store
-	dropped []engine.HolderID
+	dropped []engine.SubqueueID
 }
 
 func (d *dropping) Commit(ctx context.Context, b *engine.Batch) error {
-	d.dropped = append(d.dropped, b.DropHolders...)
+	d.dropped = append(d.dropped, b.DropSubqueues...)
 	return d.Store.Commit(ctx, b)
 }
 
-// TestFileChanges gives another file to the second reading.
+// TestFileChanges exchanges the file before the second reading.
 func TestFileChanges(t *testing.T) {
 	for name, other := range map[string][]byte{
 		"another backup": backup(t, random(t, drawer(t), 3)),
@@ -231,7 +237,7 @@ func TestFileChanges(t *testing.T) {
 		if _, err := c.Restore(t.Context(), s); err == nil {
 			t.Errorf("%s is restored", name)
 		}
-		if _, err := served(t, s.Reopen()); !errors.Is(err, engine.ErrUnfinished) {
+		if _, err := served(t, s.Reopen()); !errors.Is(err, engine.ErrRestoreIncomplete) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -239,9 +245,9 @@ func TestFileChanges(t *testing.T) {
 
 type exchanged struct{ *bytes.Reader }
 
-// TestBrokerGoesOn restores what a broker of the fourth epoch left into a store
-// of the first, and has another broker send, copy and receive there. Were
-// identities kept, it would give some of them again.
+// TestBrokerGoesOn restores what a broker of the fourth epoch left into a store of the first,
+// where another broker then sends, copies and receives. If identities were kept, it would give
+// some of them again.
 func TestBrokerGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := new(memory.Store).Reopen().Reopen().Reopen()
@@ -264,7 +270,7 @@ func TestBrokerGoesOn(t *testing.T) {
 		b.send("prices", "7")
 		b.create(engine.Queue, "new")
 		b.send("new", "8")
-		// The lock holds on, though its token is of no use.
+		// The lock is still held, though its token is invalid.
 		if got := b.texts("orders", engine.ReceiveAndDelete); got != "2 3 5 6" {
 			t.Errorf("received are %s", got)
 		}
@@ -282,9 +288,9 @@ func TestBrokerGoesOn(t *testing.T) {
 		if r, err := inspect.Store(t.Context(), s); err != nil || !r.Sound() || r.Messages != 6 || r.Queues != 2 {
 			t.Errorf("%+v, %v", r, err)
 		}
-		// What happened before and after is one history.
+		// Events from before and after are one history.
 		var kinds []string
-		for e, err := range s.Past(t.Context(), engine.PastQuery{Path: "orders"}) {
+		for e, err := range s.QueryEvents(t.Context(), engine.HistoryQuery{Path: "orders"}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -297,9 +303,8 @@ func TestBrokerGoesOn(t *testing.T) {
 	})
 }
 
-// TestDuplicatesGoOn restores what a broker of the fourth epoch had seen into a
-// store of the first. What is seen there comes after it: when the old has had its
-// window, the new has not.
+// TestDuplicatesGoOn restores the MessageIds of a broker of the fourth epoch into a store of
+// the first. New MessageIds have higher numbers: the old ones leave the window first.
 func TestDuplicatesGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := new(memory.Store).Reopen().Reopen().Reopen()
@@ -355,7 +360,7 @@ func (w *world) open(s *memory.Store) {
 	w.Broker, w.s = b, s
 }
 
-// close returns the store as it is opened the next time.
+// close returns the store, reopened.
 func (w *world) close() *memory.Store {
 	w.Helper()
 	if err := w.Broker.Close(); err != nil {
@@ -382,7 +387,7 @@ func (w *world) send(to engine.Path, texts ...string) {
 
 func (w *world) receive(from engine.Path, most int, mode engine.Mode) []broker.Received {
 	w.Helper()
-	got, err := w.Receive(w.Context(), broker.Receive{Path: from, Max: most, Mode: mode})
+	got, err := w.Receive(w.Context(), broker.ReceiveRequest{Path: from, Max: most, Mode: mode})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -11,28 +11,28 @@ import (
 	"slices"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 )
 
-// A Source is what a backup is made of, as it was at one moment; storage.Look
-// opens one. Body is called between two records of Load.
+// A Source is the content of a store at one moment; storage.Look opens one. Body is called
+// between two records of Load.
 type Source interface {
 	Load(ctx context.Context) iter.Seq2[engine.Record, error]
 	Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error)
-	Past(ctx context.Context, q engine.PastQuery) iter.Seq2[engine.PastEvent, error]
-	Epoch() uint64 // called when Load has begun
+	QueryEvents(ctx context.Context, q engine.HistoryQuery) iter.Seq2[engine.HistoryEvent, error]
+	Epoch() uint64 // valid once Load has begun
 }
 
-// A Header says what a backup is of. Nothing depends on it.
+// A Header describes a backup. Nothing depends on it.
 type Header struct {
 	Namespace string         `json:"namespace"`
 	Source    string         `json:"source"` // kind of the store: sqlite, mongodb
 	Epoch     uint64         `json:"epoch"`  // of the last commit in it
-	Made      engine.Instant `json:"made"`   // by the clock of whoever made it
+	Made      engine.Instant `json:"made"`   // by the clock of the machine that made it
 	History   bool           `json:"history"`
 }
 
-// Counts are how much there is of what.
+// Counts are the numbers of things in a backup.
 type Counts struct {
 	Queues        int64 `json:"queues"`
 	Topics        int64 `json:"topics"`
@@ -41,8 +41,8 @@ type Counts struct {
 	AccessRules   int64 `json:"accessRules"` // of the namespace
 	Settings      int64 `json:"settings"`
 	Meters        int64 `json:"meters"`
-	Sessions      int64 `json:"sessions"` // that have state
-	Seen          int64 `json:"seen"`     // MessageIds that are remembered
+	Sessions      int64 `json:"sessions"` // with state
+	Seen          int64 `json:"seen"`     // remembered for duplicate detection
 	Contents      int64 `json:"contents"`
 	Bodies        int64 `json:"bodies"`
 	BodyBytes     int64 `json:"bodyBytes"`
@@ -50,7 +50,7 @@ type Counts struct {
 	Events        int64 `json:"events"`
 }
 
-// Count adds a record to what is counted.
+// Count counts a record.
 func (c *Counts) Count(r engine.Record) {
 	switch r := r.(type) {
 	case engine.Entity:
@@ -70,9 +70,9 @@ func (c *Counts) Count(r engine.Record) {
 		c.Rules++
 	case engine.Meter:
 		c.Meters++
-	case engine.Session:
+	case engine.SessionRecord:
 		c.Sessions++
-	case engine.Seen:
+	case engine.SeenIDs:
 		c.Seen += int64(len(r.Digests))
 	case engine.StoredContent:
 		c.Contents++
@@ -85,16 +85,16 @@ func (c *Counts) Count(r engine.Record) {
 	}
 }
 
-// A Summary is what is known of a backup that was written or read.
+// A Summary describes a backup that was written or read.
 type Summary struct {
 	Header
 	Counts
-	Clock engine.Instant // when the last hard commit in it was decided; zero: there was none
+	Clock engine.Instant // time of the last hard commit in it; zero: there was none
 	Bytes int64          // of the file
 }
 
-// rank is where a record has its place among others. Entities come before the
-// rest of what is of theirs: a driver may want to know them.
+// rank returns a record's position in the order of kinds. Entities come before the records
+// that belong to them, because a driver may require that.
 func rank(r engine.Record) int {
 	switch r.(type) {
 	case engine.Clock:
@@ -103,7 +103,7 @@ func rank(r engine.Record) int {
 		return 1
 	case engine.Rule, engine.Meter:
 		return 2
-	case engine.Session, engine.Seen:
+	case engine.SessionRecord, engine.SeenIDs:
 		return 3
 	case engine.StoredContent:
 		return 4
@@ -112,78 +112,81 @@ func rank(r engine.Record) int {
 	}
 }
 
-// A writing is one call of Write.
-type writing struct {
-	f       *frameWriter
-	from    Source
-	h       Header
-	counts  Counts
-	clock   engine.Instant
-	begun   bool // the header is written
-	last    int  // rank of the last record
-	scratch []byte
+// A backupWriter is one call of Write.
+type backupWriter struct {
+	f             *frameWriter
+	from          Source
+	h             Header
+	counts        Counts
+	clock         engine.Instant
+	headerWritten bool // the header is written
+	last          int  // rank of the last record
+	scratch       []byte
 }
 
-// Write makes a backup of a source; h says of what, but for its Epoch. History
-// is left out unless h.History is set. A store that another restore has left
-// half full is refused, with engine.ErrUnfinished.
+// Write writes a backup of a source; h describes it, except for Epoch. History is left out
+// unless h.History is set. The error is engine.ErrRestoreIncomplete for a store in which a restore
+// did not end.
 func Write(ctx context.Context, out io.Writer, from Source, h Header) (Summary, error) {
-	counted := &counter{w: out}
+	counted := &countingWriter{w: out}
 	f, err := newFrameWriter(counted)
 	if err != nil {
 		return Summary{}, fmt.Errorf("write the backup: %w", err)
 	}
-	w := &writing{f: f, from: from, h: h, scratch: make([]byte, bodyFrame)}
+	w := &backupWriter{f: f, from: from, h: h, scratch: make([]byte, bodyFrameBytes)}
 	if err := w.all(ctx); err != nil {
 		return Summary{}, fmt.Errorf("write the backup: %w", err)
 	}
 	return Summary{Header: w.h, Counts: w.counts, Clock: w.clock, Bytes: counted.n}, nil
 }
 
-type counter struct {
+type countingWriter struct {
 	w io.Writer
 	n int64
 }
 
-func (c *counter) Write(p []byte) (int, error) {
+func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	c.n += int64(n)
-	return n, err //nolint:wrapcheck // a writer passes on what it gets
+	return n, err
 }
 
-func (w *writing) all(ctx context.Context) error {
+func (w *backupWriter) all(ctx context.Context) error {
 	for r, err := range w.from.Load(ctx) {
 		if err != nil {
 			return err
 		}
-		if err := w.record(ctx, r); err != nil {
+		if d, ok := r.(engine.Damaged); ok {
+			return fmt.Errorf("%w: message %d is damaged and would be missing from the backup; set it aside first with mayfly damaged --set-aside", engine.ErrDamaged, d.Key)
+		}
+		if err := w.writeRecord(ctx, r); err != nil {
 			return err
 		}
 	}
-	if err := w.begin(); err != nil {
+	if err := w.writeHeader(); err != nil {
 		return err
 	}
 	if w.h.History {
-		if err := w.history(ctx); err != nil {
+		if err := w.writeHistory(ctx); err != nil {
 			return err
 		}
 	}
-	if err := w.json(frameTrailer, w.counts); err != nil {
+	if err := w.writeJSON(frameTrailer, w.counts); err != nil {
 		return err
 	}
 	return w.f.end()
 }
 
-// begin writes the header, once.
-func (w *writing) begin() error {
-	if w.begun {
+// writeHeader writes the header, once.
+func (w *backupWriter) writeHeader() error {
+	if w.headerWritten {
 		return nil
 	}
-	w.begun, w.h.Epoch = true, w.from.Epoch()
-	return w.json(frameHeader, w.h)
+	w.headerWritten, w.h.Epoch = true, w.from.Epoch()
+	return w.writeJSON(frameHeader, w.h)
 }
 
-func (w *writing) json(kind byte, v any) error {
+func (w *backupWriter) writeJSON(kind byte, v any) error {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return err
@@ -191,8 +194,8 @@ func (w *writing) json(kind byte, v any) error {
 	return w.f.put(kind, func(b []byte) []byte { return append(b, text...) })
 }
 
-func (w *writing) record(ctx context.Context, r engine.Record) error {
-	if err := w.begin(); err != nil {
+func (w *backupWriter) writeRecord(ctx context.Context, r engine.Record) error {
+	if err := w.writeHeader(); err != nil {
 		return err
 	}
 	if rank(r) < w.last {
@@ -203,24 +206,24 @@ func (w *writing) record(ctx context.Context, r engine.Record) error {
 	case engine.Clock:
 		w.clock = r.Now
 	case engine.Entity:
-		if r.Kind == engine.Unfinished {
-			return engine.ErrUnfinished
+		if r.Kind == engine.RestoreMark {
+			return engine.ErrRestoreIncomplete
 		}
 	}
 	w.counts.Count(r)
-	if err := w.f.put(frameRecord, func(b []byte) []byte { return record.Append(b, r) }); err != nil {
+	if err := w.f.put(frameRecord, func(b []byte) []byte { return codec.Append(b, r) }); err != nil {
 		return fmt.Errorf("%T: %w", r, err)
 	}
 	if c, ok := r.(engine.StoredContent); ok && c.Content.BodySize() > 0 {
-		return w.body(ctx, c)
+		return w.writeBody(ctx, c)
 	}
 	return nil
 }
 
-func (w *writing) body(ctx context.Context, c engine.StoredContent) (err error) {
+func (w *backupWriter) writeBody(ctx context.Context, c engine.StoredContent) (err error) {
 	r, err := w.from.Body(ctx, c.Key)
 	if errors.Is(err, engine.ErrMessageNotFound) {
-		return fmt.Errorf("body %d is not in the store, as mayfly verify may say of others: %w", c.Key, err)
+		return fmt.Errorf("body %d is missing from the store; run mayfly verify to find others: %w", c.Key, err)
 	}
 	if err != nil {
 		return err
@@ -231,7 +234,7 @@ func (w *writing) body(ctx context.Context, c engine.StoredContent) (err error) 
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		chunk := w.scratch[:min(left, bodyFrame)]
+		chunk := w.scratch[:min(left, bodyFrameBytes)]
 		if n, err := io.ReadFull(r, chunk); err != nil {
 			return fmt.Errorf("body %d of %d bytes ends %d bytes early: %w", c.Key, c.Content.BodySize(), left-int64(n), err)
 		}
@@ -246,36 +249,35 @@ func (w *writing) body(ctx context.Context, c engine.StoredContent) (err error) 
 	return nil
 }
 
-// block is how many events are in memory at once, more or less: few enough for
-// drivers to find them at one go.
+// block is roughly how many events are in memory at once: few enough for drivers to find them
+// in one query.
 const block = 400
 
-// history writes events oldest first, though a source yields them the other way
-// round: it goes over them once to learn where each block begins, then over the
-// blocks.
-func (w *writing) history(ctx context.Context) error {
-	var starts []engine.PastPlace // of blocks, newest first
+// writeHistory writes events oldest first, though a source yields them newest first: it reads them
+// once to find where each block begins, then reads the blocks.
+func (w *backupWriter) writeHistory(ctx context.Context) error {
+	var starts []engine.HistoryCursor // of blocks, newest first
 	n := 0
-	for e, err := range w.from.Past(ctx, engine.PastQuery{}) {
+	for e, err := range w.from.QueryEvents(ctx, engine.HistoryQuery{}) {
 		if err != nil {
 			return err
 		}
 		if n++; n%block == 0 {
-			starts = append(starts, e.Place())
+			starts = append(starts, e.Cursor())
 		}
 	}
-	starts = append(starts, engine.PastPlace{}) // before all
+	starts = append(starts, engine.HistoryCursor{}) // before all
 	for i, start := range slices.Backward(starts) {
-		var end engine.PastPlace
+		var end engine.HistoryCursor
 		if i > 0 {
 			end = starts[i-1]
 		}
-		var events []engine.PastEvent
-		for e, err := range w.from.Past(ctx, engine.PastQuery{From: start.At, Before: end}) {
+		var events []engine.HistoryEvent
+		for e, err := range w.from.QueryEvents(ctx, engine.HistoryQuery{From: start.At, Before: end}) {
 			if err != nil {
 				return err
 			}
-			if e.Place().Before(start) {
+			if e.Cursor().Before(start) {
 				break
 			}
 			events = append(events, e)
@@ -283,7 +285,7 @@ func (w *writing) history(ctx context.Context) error {
 		for _, e := range slices.Backward(events) {
 			w.counts.Events++
 			if err := w.f.put(frameEvent, func(b []byte) []byte {
-				return record.AppendEvent(binary.AppendUvarint(b, e.Epoch), &e.Event)
+				return codec.AppendEvent(binary.AppendUvarint(b, e.Epoch), &e.Event)
 			}); err != nil {
 				return fmt.Errorf("event %d of epoch %d: %w", e.N, e.Epoch, err)
 			}

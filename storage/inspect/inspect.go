@@ -1,6 +1,5 @@
-// Package inspect tells whether records make a sound namespace: one that a
-// broker can serve, with nothing missing. It takes as much memory as that broker
-// would.
+// Package inspect checks whether records make a sound namespace: one that a broker can serve,
+// with nothing missing. It takes as much memory as that broker would.
 package inspect
 
 import (
@@ -20,138 +19,139 @@ import (
 type Source interface {
 	Load(ctx context.Context) iter.Seq2[engine.Record, error]
 	Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error)
-	Past(ctx context.Context, q engine.PastQuery) iter.Seq2[engine.PastEvent, error]
+	QueryEvents(ctx context.Context, q engine.HistoryQuery) iter.Seq2[engine.HistoryEvent, error]
 }
 
-// A Report is what was found.
+// A Report is the result of an inspection.
 type Report struct {
 	archive.Counts
-	Wrong []string // sentences, the first of them
-	More  int      // how many there would be besides
+	Findings []string // the first findings, a sentence each
+	Omitted  int      // number of further findings
 }
 
-// Sound tells whether nothing is wrong.
-func (r Report) Sound() bool { return len(r.Wrong) == 0 }
+// Sound reports whether there are no findings.
+func (r Report) Sound() bool { return len(r.Findings) == 0 }
 
-// mostWrong is how many sentences are worth reading.
-const mostWrong = 50
+// maxFindings is how many sentences a Report has at most.
+const maxFindings = 50
 
-// An Inspector is given records one by one.
+// An Inspector checks records one by one.
 type Inspector struct {
-	report  Report
-	ns      *engine.Namespace
-	now     engine.Instant
-	paths   map[engine.HolderID]engine.Path // of places
-	kinds   map[engine.HolderID]engine.EntityKind
-	names   map[string]bool          // folded paths that are taken
-	rules   map[engine.RuleID]bool   // that were there
-	meters  map[engine.HolderID]bool // likewise
-	states  map[engine.SessionID]bool
-	keys    map[string]bool            // of settings
-	seen    map[engine.HolderID]uint64 // the last number at each
-	bodies  map[engine.Key]int64       // sizes, of contents
-	wanted  map[engine.Key]bool        // contents that messages refer to
-	there   map[engine.Key]bool        // messages
-	numbers map[number]bool            // that messages have
+	report             Report
+	ns                 *engine.Namespace
+	now                engine.Instant
+	subqueuePaths      map[engine.SubqueueID]engine.Path // of subqueues
+	kinds              map[engine.SubqueueID]engine.EntityKind
+	entityPaths        map[string]bool            // folded paths of entities
+	rules              map[engine.RuleID]bool     // rules met
+	meters             map[engine.SubqueueID]bool // subqueues whose meter was met
+	sessions           map[engine.SessionID]bool
+	settings           map[string]bool              // of settings
+	seen               map[engine.SubqueueID]uint64 // the last number of each entity
+	bodies             map[engine.Key]int64         // sizes, of contents
+	referencedContents map[engine.Key]bool          // keys of contents that messages refer to
+	messages           map[engine.Key]bool          // keys of messages
+	numbers            map[number]bool              // numbers of messages
 }
 
 type number struct {
-	holder engine.HolderID
+	holder engine.SubqueueID
 	seq    engine.Seq
 }
 
-// New is an Inspector that has been given nothing.
+// New returns an Inspector without records.
 func New() *Inspector {
 	return &Inspector{
-		// What an older version knew nothing of is given an identity, which no other
-		// has: that of the last epoch there can be.
+		// Identities that older versions did not store are given here, in the last possible
+		// epoch, which no other identity has.
 		ns: engine.New(engine.Options{
 			Limits: engine.DefaultLimits(), Keys: engine.NewKeys(1<<24 - 1), Nonce: func() uint64 { return 0 },
 		}),
-		paths: map[engine.HolderID]engine.Path{}, kinds: map[engine.HolderID]engine.EntityKind{}, names: map[string]bool{},
-		rules: map[engine.RuleID]bool{}, meters: map[engine.HolderID]bool{}, states: map[engine.SessionID]bool{}, keys: map[string]bool{}, seen: map[engine.HolderID]uint64{},
-		bodies: map[engine.Key]int64{}, wanted: map[engine.Key]bool{}, there: map[engine.Key]bool{}, numbers: map[number]bool{},
+		subqueuePaths: map[engine.SubqueueID]engine.Path{}, kinds: map[engine.SubqueueID]engine.EntityKind{}, entityPaths: map[string]bool{},
+		rules: map[engine.RuleID]bool{}, meters: map[engine.SubqueueID]bool{}, sessions: map[engine.SessionID]bool{}, settings: map[string]bool{}, seen: map[engine.SubqueueID]uint64{},
+		bodies: map[engine.Key]int64{}, referencedContents: map[engine.Key]bool{}, messages: map[engine.Key]bool{}, numbers: map[number]bool{},
 	}
 }
 
-// Wrong adds a sentence.
-func (i *Inspector) Wrong(format string, args ...any) {
-	if len(i.report.Wrong) == mostWrong {
-		i.report.More++
+// AddFinding adds a finding.
+func (i *Inspector) AddFinding(format string, args ...any) {
+	if len(i.report.Findings) == maxFindings {
+		i.report.Omitted++
 		return
 	}
-	i.report.Wrong = append(i.report.Wrong, fmt.Sprintf(format, args...))
+	i.report.Findings = append(i.report.Findings, fmt.Sprintf(format, args...))
 }
 
-// Record takes a record in, in Load's order. One that is wrong in itself is
-// told and left out of what is found of the rest.
-func (i *Inspector) Record(r engine.Record) {
+// AddRecord checks a record; call it in Load's order. A record that is wrong in itself is
+// reported and left out of the further checks.
+func (i *Inspector) AddRecord(r engine.Record) {
 	i.report.Count(r)
 	var why string
 	switch r := r.(type) {
 	case engine.Clock:
 		i.now = r.Now
 	case engine.Access:
-		why = wrongAccess("The namespace", r.Rules)
+		why = checkAccessRules("The namespace", r.Rules)
 	case engine.Setting:
-		why = i.setting(r)
+		why = i.checkSetting(r)
 	case engine.Entity:
-		why = i.entity(r)
+		why = i.checkEntity(r)
 	case engine.Rule:
-		why = i.rule(r)
+		why = i.checkRule(r)
 	case engine.Meter:
-		why = i.meter(r)
-	case engine.Session:
-		why = i.session(r)
-	case engine.Seen:
-		why = i.saw(r)
+		why = i.checkMeter(r)
+	case engine.SessionRecord:
+		why = i.checkSession(r)
+	case engine.SeenIDs:
+		why = i.checkSeen(r)
+	case engine.Damaged:
+		why = fmt.Sprintf("Message %d, number %d of %q, is damaged: the checksum of its %s does not match.", r.Key, r.Seq, i.subqueuePaths[r.Subqueue], r.Part)
 	case engine.StoredContent:
-		why = i.content(r)
+		why = i.checkContent(r)
 	case engine.Message:
-		why = i.message(r)
+		why = i.checkMessage(r)
 	}
 	if why != "" {
-		i.Wrong("%s", why)
+		i.AddFinding("%s", why)
 		return
 	}
-	i.guarded(func() error { return i.ns.Restore(r) })
+	i.recoverPanic(func() error { return i.ns.Restore(r) })
 }
 
-// guarded calls into the engine, which may take offence at what no engine
-// wrote.
-func (i *Inspector) guarded(do func() error) {
+// recoverPanic calls into the engine, which may panic on records that no engine wrote.
+func (i *Inspector) recoverPanic(do func() error) {
 	defer func() {
 		if r := recover(); r != nil {
-			i.Wrong("The rules cannot be applied to it: %v.", r)
+			i.AddFinding("The store cannot be loaded: %v.", r)
 		}
 	}()
 	if err := do(); err != nil {
-		i.Wrong("The broker says: %v.", err)
+		i.AddFinding("The loaded namespace is inconsistent: %v.", err)
 	}
 }
 
-// Bodies reads the bodies of all messages that were there.
-func (i *Inspector) Bodies(ctx context.Context, open func(context.Context, engine.Key) (io.ReadSeekCloser, error)) error {
-	for _, k := range slices.Sorted(maps.Keys(i.wanted)) {
+// CheckBodies reads the bodies of all messages.
+func (i *Inspector) CheckBodies(ctx context.Context, open func(context.Context, engine.Key) (io.ReadSeekCloser, error)) error {
+	for _, k := range slices.Sorted(maps.Keys(i.referencedContents)) {
 		if i.bodies[k] == 0 {
 			continue
 		}
-		n, err := length(ctx, k, open)
+		n, err := readBodyLength(ctx, k, open)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case errors.Is(err, engine.ErrMessageNotFound):
-			i.Wrong("Body %d of %d bytes is not there.", k, i.bodies[k])
+			i.AddFinding("Body %d of %d bytes is missing.", k, i.bodies[k])
 		case err != nil:
-			i.Wrong("Body %d cannot be read to its end: %v.", k, err)
+			i.AddFinding("Body %d cannot be read completely: %v.", k, err)
 		case n != i.bodies[k]:
-			i.Wrong("Body %d has %d bytes and should have %d.", k, n, i.bodies[k])
+			i.AddFinding("Body %d has %d bytes and should have %d.", k, n, i.bodies[k])
 		}
 	}
 	return nil
 }
 
-func length(ctx context.Context, k engine.Key, open func(context.Context, engine.Key) (io.ReadSeekCloser, error)) (int64, error) {
+func readBodyLength(ctx context.Context, k engine.Key, open func(context.Context, engine.Key) (io.ReadSeekCloser, error)) (int64, error) {
 	r, err := open(ctx, k)
 	if err != nil {
 		return 0, err
@@ -160,14 +160,14 @@ func length(ctx context.Context, k engine.Key, open func(context.Context, engine
 	return io.Copy(io.Discard, r)
 }
 
-// Event counts an event of the history.
-func (i *Inspector) Event(engine.PastEvent) { i.report.Events++ }
+// AddEvent counts an event of the history.
+func (i *Inspector) AddEvent(engine.HistoryEvent) { i.report.Events++ }
 
-// End has the engine check that its indexes are what the records make them, and
-// reports. The Inspector is of no use afterwards.
-func (i *Inspector) End() Report {
-	if i.report.Sound() { // else it would say the same in other words
-		i.guarded(func() error {
+// Finish lets the engine check its indexes against the records, and returns the report. The
+// Inspector must not be used afterwards.
+func (i *Inspector) Finish() Report {
+	if i.report.Sound() { // otherwise it would repeat the findings in other words
+		i.recoverPanic(func() error {
 			i.ns.Restored(i.now)
 			return i.ns.Check()
 		})
@@ -175,25 +175,24 @@ func (i *Inspector) End() Report {
 	return i.report
 }
 
-// Store inspects a store: its records, the bodies of messages, and whether its
-// history can be read. An error is of the reading; the report is of what was
-// read until then.
+// Store inspects a store: its records, the bodies of messages, and whether its history can be
+// read. An error means that reading failed; the report then covers what was read.
 func Store(ctx context.Context, from Source) (Report, error) {
 	i := New()
 	for r, err := range from.Load(ctx) {
 		if err != nil {
 			return i.report, err
 		}
-		i.Record(r)
+		i.AddRecord(r)
 	}
-	if err := i.Bodies(ctx, from.Body); err != nil {
+	if err := i.CheckBodies(ctx, from.Body); err != nil {
 		return i.report, err
 	}
-	for e, err := range from.Past(ctx, engine.PastQuery{}) {
+	for e, err := range from.QueryEvents(ctx, engine.HistoryQuery{}) {
 		if err != nil {
 			return i.report, err
 		}
-		i.Event(e)
+		i.AddEvent(e)
 	}
-	return i.End(), nil
+	return i.Finish(), nil
 }

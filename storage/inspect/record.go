@@ -6,49 +6,49 @@ import (
 	"mayfly/engine"
 )
 
-// This file says what can be wrong with a record: in itself, and beside those
-// before it. What is wrong is a sentence.
+// This file checks a record in itself and against those before it. Each check returns a
+// sentence, or an empty text.
 
-func (i *Inspector) entity(e engine.Entity) string {
+func (i *Inspector) checkEntity(e engine.Entity) string {
 	_, _, sub := e.Path.Subscription()
 	switch {
-	case e.Kind == engine.Unfinished:
-		return "A backup was not restored to its end here: restore it once more."
+	case e.Kind == engine.RestoreMark:
+		return "A restore into this store did not finish. Restore the backup again."
 	case e.Kind < engine.Queue || e.Kind > engine.Subscription:
-		return fmt.Sprintf("%q is of kind %d, and there is none.", e.Path, e.Kind)
+		return fmt.Sprintf("%q has the unknown kind %d.", e.Path, e.Kind)
 	case e.Path == "" || e.ID == 0:
-		return fmt.Sprintf("Entity %d is called %q.", e.ID, e.Path)
+		return fmt.Sprintf("Entity %d has the invalid name %q.", e.ID, e.Path)
 	case sub != (e.Kind == engine.Subscription):
-		return fmt.Sprintf("%q is called so, and is a %s.", e.Path, e.Kind)
+		return fmt.Sprintf("%q is a %s, but has a name of another kind of entity.", e.Path, e.Kind)
 	case (e.DeadLetterID == 0) != (e.Kind == engine.Topic):
 		return fmt.Sprintf("%q is a %s with dead-letter queue %d.", e.Path, e.Kind, e.DeadLetterID)
-	case i.names[e.Path.Fold()]:
-		return fmt.Sprintf("%q is there twice.", e.Path)
+	case i.entityPaths[e.Path.Fold()]:
+		return fmt.Sprintf("%q exists twice.", e.Path)
 	}
-	if why := wrongAccess(fmt.Sprintf("%q", e.Path), e.Config.AuthorizationRules); why != "" {
+	if why := checkAccessRules(fmt.Sprintf("%q", e.Path), e.Config.AuthorizationRules); why != "" {
 		return why
 	}
 	switch {
-	case !i.fresh(e):
-		return fmt.Sprintf("%q has an identity that another one has: %d, %d or %d.", e.Path, e.ID, e.DeadLetterID, e.TransferID)
+	case !i.hasNewIDs(e):
+		return fmt.Sprintf("%q has an ID of another entity: %d, %d or %d.", e.Path, e.ID, e.DeadLetterID, e.TransferID)
 	}
-	i.names[e.Path.Fold()] = true
-	i.paths[e.ID], i.kinds[e.ID] = e.Path, e.Kind
+	i.entityPaths[e.Path.Fold()] = true
+	i.subqueuePaths[e.ID], i.kinds[e.ID] = e.Path, e.Kind
 	if e.DeadLetterID != 0 {
-		i.paths[e.DeadLetterID] = e.Path.DeadLetter()
+		i.subqueuePaths[e.DeadLetterID] = e.Path.DeadLetter()
 	}
 	if e.TransferID != 0 {
-		i.paths[e.TransferID] = e.Path.Transfer()
+		i.subqueuePaths[e.TransferID] = e.Path.Transfer()
 	}
 	return ""
 }
 
-// fresh tells whether no two places have the same identity, of which older
-// versions gave none to that of transfers.
-func (i *Inspector) fresh(e engine.Entity) bool {
-	own := map[engine.HolderID]bool{}
-	for _, id := range []engine.HolderID{e.ID, e.DeadLetterID, e.TransferID} {
-		if id != 0 && (i.paths[id] != "" || own[id]) {
+// hasNewIDs reports whether the subqueues of e have new identities. Older versions gave none to
+// the transfer dead-letter queue.
+func (i *Inspector) hasNewIDs(e engine.Entity) bool {
+	own := map[engine.SubqueueID]bool{}
+	for _, id := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {
+		if id != 0 && (i.subqueuePaths[id] != "" || own[id]) {
 			return false
 		}
 		own[id] = true
@@ -56,71 +56,71 @@ func (i *Inspector) fresh(e engine.Entity) bool {
 	return true
 }
 
-func (i *Inspector) rule(r engine.Rule) string {
+func (i *Inspector) checkRule(r engine.Rule) string {
 	id := engine.RuleID{Subscription: r.Subscription, Name: engine.Path(r.Name).Fold()}
 	switch {
 	case i.kinds[r.Subscription] != engine.Subscription:
-		return fmt.Sprintf("Rule %q is of %d, which is no subscription.", r.Name, r.Subscription)
+		return fmt.Sprintf("Rule %q belongs to %d, which is not a subscription.", r.Name, r.Subscription)
 	case r.Filter.Kind > engine.SQLFilter:
-		return fmt.Sprintf("Rule %q of %q has a filter of kind %d, and there is none.", r.Name, i.paths[r.Subscription], r.Filter.Kind)
+		return fmt.Sprintf("Rule %q of %q has a filter of the unknown kind %d.", r.Name, i.subqueuePaths[r.Subscription], r.Filter.Kind)
 	case i.rules[id]:
-		return fmt.Sprintf("Rule %q of %q is there twice.", r.Name, i.paths[r.Subscription])
+		return fmt.Sprintf("Rule %q of %q exists twice.", r.Name, i.subqueuePaths[r.Subscription])
 	}
 	i.rules[id] = true
 	return ""
 }
 
-func (i *Inspector) meter(m engine.Meter) string {
+func (i *Inspector) checkMeter(m engine.Meter) string {
 	switch {
-	case i.paths[m.Holder] == "":
-		return fmt.Sprintf("A meter is of %d, which is no place.", m.Holder)
-	case i.meters[m.Holder]:
-		return fmt.Sprintf("The meter of %q is there twice.", i.paths[m.Holder])
+	case i.subqueuePaths[m.Subqueue] == "":
+		return fmt.Sprintf("A counter belongs to %d, which is not a queue or subqueue.", m.Subqueue)
+	case i.meters[m.Subqueue]:
+		return fmt.Sprintf("The counter of %q exists twice.", i.subqueuePaths[m.Subqueue])
 	}
-	i.meters[m.Holder] = true
+	i.meters[m.Subqueue] = true
 	return ""
 }
 
-func (i *Inspector) session(s engine.Session) string {
-	id := engine.SessionID{Holder: s.Holder, ID: s.ID}
-	switch kind := i.kinds[s.Holder]; {
+func (i *Inspector) checkSession(s engine.SessionRecord) string {
+	id := engine.SessionID{Subqueue: s.Subqueue, ID: s.ID}
+	switch kind := i.kinds[s.Subqueue]; {
 	case kind != engine.Queue && kind != engine.Subscription:
-		return fmt.Sprintf("The state of session %q is of %d, which is no queue or subscription.", s.ID, s.Holder)
-	case i.states[id]:
-		return fmt.Sprintf("The state of session %q of %q is there twice.", s.ID, i.paths[s.Holder])
+		return fmt.Sprintf("The state of session %q belongs to %d, which is not a queue or subscription.", s.ID, s.Subqueue)
+	case i.sessions[id]:
+		return fmt.Sprintf("The state of session %q of %q exists twice.", s.ID, i.subqueuePaths[s.Subqueue])
 	}
-	i.states[id] = true
+	i.sessions[id] = true
 	return ""
 }
 
-// saw checks that numbers rise: what is forgotten is what has numbers up to some
-// one, and what comes later has higher ones.
-func (i *Inspector) saw(s engine.Seen) string {
-	last, more := i.seen[s.Holder]
-	switch kind := i.kinds[s.Holder]; {
+// checkSeen checks that numbers rise: MessageIds are dropped up to a number, and new ones have
+// higher numbers.
+func (i *Inspector) checkSeen(s engine.SeenIDs) string {
+	last, more := i.seen[s.Subqueue]
+	switch kind := i.kinds[s.Subqueue]; {
 	case kind != engine.Queue && kind != engine.Topic:
-		return fmt.Sprintf("MessageIds are remembered for %d, which is no queue or topic.", s.Holder)
+		return fmt.Sprintf("Recent MessageIds belong to %d, which is not a queue or topic.", s.Subqueue)
 	case s.N == 0 || more && s.N <= last:
-		return fmt.Sprintf("What %q remembers of MessageIds has number %d after number %d.", i.paths[s.Holder], s.N, last)
+		return fmt.Sprintf("The recent MessageIds of %q have number %d after number %d.", i.subqueuePaths[s.Subqueue], s.N, last)
 	}
-	i.seen[s.Holder] = s.N
+	i.seen[s.Subqueue] = s.N
 	return ""
 }
 
-func (i *Inspector) setting(s engine.Setting) string {
+func (i *Inspector) checkSetting(s engine.Setting) string {
 	switch {
 	case s.Key == "":
 		return "A setting has no key."
-	case i.keys[s.Key]:
-		return fmt.Sprintf("The setting %q is there twice.", s.Key)
+	case i.settings[s.Key]:
+		return fmt.Sprintf("The setting %q exists twice.", s.Key)
 	}
-	i.keys[s.Key] = true
+	i.settings[s.Key] = true
 	return ""
 }
 
-func (i *Inspector) content(c engine.StoredContent) string {
+func (i *Inspector) checkContent(c engine.StoredContent) string {
 	if _, twice := i.bodies[c.Key]; twice {
-		return fmt.Sprintf("Content %d is there twice.", c.Key)
+		return fmt.Sprintf("Content %d exists twice.", c.Key)
 	}
 	read, err := c.Content.Content()
 	if err != nil {
@@ -133,29 +133,30 @@ func (i *Inspector) content(c engine.StoredContent) string {
 	return ""
 }
 
-func (i *Inspector) message(m engine.Message) string {
-	at := number{m.Holder, m.Seq}
+func (i *Inspector) checkMessage(m engine.Message) string {
+	at := number{m.Subqueue, m.Seq}
 	_, known := i.bodies[m.Content]
 	switch {
-	case i.paths[m.Holder] == "":
-		return fmt.Sprintf("Message %d is at %d, which is no place.", m.Key, m.Holder)
-	case i.there[m.Key]:
-		return fmt.Sprintf("Message %d is there twice.", m.Key)
+	case i.subqueuePaths[m.Subqueue] == "":
+		return fmt.Sprintf("Message %d is in %d, which is not a queue or subqueue.", m.Key, m.Subqueue)
+	case i.messages[m.Key]:
+		return fmt.Sprintf("Message %d exists twice.", m.Key)
 	case m.Key == 0 || m.Seq < 1:
-		return fmt.Sprintf("Message %d of %q has number %d.", m.Key, i.paths[m.Holder], m.Seq)
+		return fmt.Sprintf("Message %d of %q has the invalid number %d.", m.Key, i.subqueuePaths[m.Subqueue], m.Seq)
 	case i.numbers[at]:
-		return fmt.Sprintf("Number %d of %q is there twice.", m.Seq, i.paths[m.Holder])
+		return fmt.Sprintf("Number %d of %q exists twice.", m.Seq, i.subqueuePaths[m.Subqueue])
 	case m.State > engine.Scheduled:
-		return fmt.Sprintf("Message #%d of %q is in state %d, and there is none.", m.Seq, i.paths[m.Holder], m.State)
+		return fmt.Sprintf("Message #%d of %q has the unknown state %d.", m.Seq, i.subqueuePaths[m.Subqueue], m.State)
 	case !known:
-		return fmt.Sprintf("What message #%d of %q says is not there: content %d.", m.Seq, i.paths[m.Holder], m.Content)
+		return fmt.Sprintf("The content of message #%d of %q is missing: content %d.", m.Seq, i.subqueuePaths[m.Subqueue], m.Content)
 	}
-	i.there[m.Key], i.numbers[at], i.wanted[m.Content] = true, true, true
+	i.messages[m.Key], i.numbers[at], i.referencedContents[m.Content] = true, true, true
 	return ""
 }
 
-// wrongAccess tells no key. A rule without one is sound: it opens nothing.
-func wrongAccess(of string, rules []engine.AccessRule) string {
+// checkAccessRules checks access rules. Its sentences contain no key. A rule without a key is
+// sound: it opens nothing.
+func checkAccessRules(of string, rules []engine.AccessRule) string {
 	for i, r := range rules {
 		_, twice := engine.FindAccessRule(rules[:i], r.Name)
 		switch {
@@ -164,7 +165,7 @@ func wrongAccess(of string, rules []engine.AccessRule) string {
 		case twice:
 			return fmt.Sprintf("%s has the access rule %q twice.", of, r.Name)
 		case r.Rights == 0 || r.Rights&^(engine.ListenRight|engine.SendRight|engine.ManageRight) != 0:
-			return fmt.Sprintf("%s has the access rule %q with rights %d, and there are none such.", of, r.Name, r.Rights)
+			return fmt.Sprintf("%s has the access rule %q with the unknown rights %d.", of, r.Name, r.Rights)
 		}
 	}
 	return ""

@@ -6,24 +6,24 @@ import (
 	"mayfly/engine"
 )
 
-// TestDroppedTakesNoRoom looks at what is held when nothing is.
+// TestDroppedTakesNoRoom checks that dropped records leave nothing behind.
 func TestDroppedTakesNoRoom(t *testing.T) {
 	var s Store
 	for _, b := range []*engine.Batch{
 		{
 			Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Path: "a"}, {ID: 4, Path: "b"}},
-			Rules:    []engine.Rule{{Subscription: 1, Name: "r"}}, Meters: []engine.Meter{{Holder: 1}},
-			Sessions: []engine.Session{{Holder: 1, ID: "s"}, {Holder: 4, ID: "s"}},
-			Seen:     []engine.Seen{{Holder: 1, N: 1}, {Holder: 4, N: 1}, {Holder: 4, N: 2}},
-			Messages: []engine.Message{{Key: 1, Holder: 1}, {Key: 2, Holder: 3}},
+			Rules:    []engine.Rule{{Subscription: 1, Name: "r"}}, Meters: []engine.Meter{{Subqueue: 1}},
+			Sessions: []engine.SessionRecord{{Subqueue: 1, ID: "s"}, {Subqueue: 4, ID: "s"}},
+			Seen:     []engine.SeenIDs{{Subqueue: 1, N: 1}, {Subqueue: 4, N: 1}, {Subqueue: 4, N: 2}},
+			Messages: []engine.Message{{Key: 1, Subqueue: 1}, {Key: 2, Subqueue: 3}},
 		},
-		{DropHolders: []engine.HolderID{1, 2, 3}, DropSessions: []engine.SessionID{{Holder: 4, ID: "s"}}, DropSeen: []engine.SeenThrough{{Holder: 4, N: 2}}},
+		{DropSubqueues: []engine.SubqueueID{1, 2, 3}, DropSessions: []engine.SessionID{{Subqueue: 4, ID: "s"}}, DropSeen: []engine.SeenIDsThrough{{Subqueue: 4, N: 2}}},
 	} {
 		if err := s.Commit(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h := &s.held
+	h := &s.records
 	if n := len(h.entities); n != 1 {
 		t.Errorf("there are %d entities", n)
 	}

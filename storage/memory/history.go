@@ -7,49 +7,49 @@ import (
 	"slices"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 )
 
 var _ engine.History = (*Store)(nil)
 
-// mostRoutine is how many events are kept that no operator did, a tenth more
-// for a while; whoever wants more history wants a store that lasts.
-const mostRoutine = 50_000
+// maxRoutineEvents limits the events that are not audit events; for a while there may be a tenth
+// more.
+const maxRoutineEvents = 50_000
 
-// history is events by their place, oldest first.
+// history holds events by position, oldest first.
 type history struct {
-	rows    []row
+	rows    []storedEvent
 	bytes   int64
-	routine int // that no operator did
+	routine int // number of events that are not audit events
 }
 
-type row struct {
-	engine.PastEvent
-	bytes int64 // it would take when written
+type storedEvent struct {
+	engine.HistoryEvent
+	bytes int64 // size if it were written
 }
 
-// Remember keeps events as they are given: nobody changes what they refer to.
-func (s *Store) Remember(ctx context.Context, events []engine.Event) error {
+// AppendEvents keeps events without copying: what they refer to never changes.
+func (s *Store) AppendEvents(ctx context.Context, events []engine.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
+	if err := s.check(ctx); err != nil {
 		return fmt.Errorf("remember events: %w", err)
 	}
-	s.held.past.add(s.Epoch(), events)
+	s.records.history.add(s.Epoch(), events)
 	return nil
 }
 
-// Past yields what is remembered at the moment it is called.
-func (s *Store) Past(ctx context.Context, q engine.PastQuery) iter.Seq2[engine.PastEvent, error] {
-	return func(yield func(engine.PastEvent, error) bool) {
-		all, err := s.past(ctx, q)
+// QueryEvents yields the events stored when it is called.
+func (s *Store) QueryEvents(ctx context.Context, q engine.HistoryQuery) iter.Seq2[engine.HistoryEvent, error] {
+	return func(yield func(engine.HistoryEvent, error) bool) {
+		all, err := s.queryEvents(ctx, q)
 		if err != nil {
-			yield(engine.PastEvent{}, fmt.Errorf("history: %w", err))
+			yield(engine.HistoryEvent{}, fmt.Errorf("history: %w", err))
 			return
 		}
 		for _, e := range all {
 			if ctx.Err() != nil {
-				yield(engine.PastEvent{}, fmt.Errorf("history: %w", context.Cause(ctx)))
+				yield(engine.HistoryEvent{}, fmt.Errorf("history: %w", context.Cause(ctx)))
 				return
 			}
 			if !yield(e, nil) {
@@ -59,15 +59,15 @@ func (s *Store) Past(ctx context.Context, q engine.PastQuery) iter.Seq2[engine.P
 	}
 }
 
-func (s *Store) past(ctx context.Context, q engine.PastQuery) (all []engine.PastEvent, err error) {
+func (s *Store) queryEvents(ctx context.Context, q engine.HistoryQuery) (all []engine.HistoryEvent, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
+	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
-	for _, r := range slices.Backward(s.held.past.rows) {
-		if q.Match(r.PastEvent) {
-			all = append(all, r.PastEvent)
+	for _, r := range slices.Backward(s.records.history.rows) {
+		if q.Matches(r.HistoryEvent) {
+			all = append(all, r.HistoryEvent)
 			if len(all) == q.Limit {
 				break
 			}
@@ -76,19 +76,19 @@ func (s *Store) past(ctx context.Context, q engine.PastQuery) (all []engine.Past
 	return all, nil
 }
 
-// Forget drops what happened before an instant, then the oldest until the rest
-// would take no more than most bytes when written. What operators did goes last.
-func (s *Store) Forget(ctx context.Context, before engine.Instant, most int64) error {
+// TrimEvents drops the events before an instant, then the oldest until the rest would take no more
+// than most bytes when written. Audit events go last.
+func (s *Store) TrimEvents(ctx context.Context, before engine.Instant, most int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
+	if err := s.check(ctx); err != nil {
 		return fmt.Errorf("forget history: %w", err)
 	}
-	h := &s.held.past
-	h.drop(func(r row) bool { return r.At < before })
+	h := &s.records.history
+	h.dropWhere(func(r storedEvent) bool { return r.At < before })
 	if most > 0 {
-		h.drop(func(r row) bool { return h.bytes > most && !r.Audit })
-		h.drop(func(row) bool { return h.bytes > most })
+		h.dropWhere(func(r storedEvent) bool { return h.bytes > most && !r.Audit })
+		h.dropWhere(func(storedEvent) bool { return h.bytes > most })
 	}
 	return nil
 }
@@ -96,14 +96,14 @@ func (s *Store) Forget(ctx context.Context, before engine.Instant, most int64) e
 func (h *history) add(epoch uint64, events []engine.Event) {
 	var buf []byte
 	for _, e := range events {
-		r := row{PastEvent: engine.PastEvent{Epoch: epoch, Event: e}}
+		r := storedEvent{HistoryEvent: engine.HistoryEvent{Epoch: epoch, Event: e}}
 		at, known := len(h.rows), false
-		if at > 0 && !h.rows[at-1].Place().Before(r.Place()) {
-			at, known = slices.BinarySearchFunc(h.rows, r, func(a, b row) int {
+		if at > 0 && !h.rows[at-1].Cursor().Before(r.Cursor()) {
+			at, known = slices.BinarySearchFunc(h.rows, r, func(a, b storedEvent) int {
 				switch {
-				case a.Place().Before(b.Place()):
+				case a.Cursor().Before(b.Cursor()):
 					return -1
-				case b.Place().Before(a.Place()):
+				case b.Cursor().Before(a.Cursor()):
 					return 1
 				default:
 					return 0
@@ -113,7 +113,7 @@ func (h *history) add(epoch uint64, events []engine.Event) {
 		if known {
 			continue
 		}
-		buf = record.AppendEvent(buf[:0], &e)
+		buf = codec.AppendEvent(buf[:0], &e)
 		r.bytes = int64(len(buf))
 		h.bytes += r.bytes
 		if !e.Audit {
@@ -121,15 +121,15 @@ func (h *history) add(epoch uint64, events []engine.Event) {
 		}
 		h.rows = slices.Insert(h.rows, at, r)
 	}
-	if h.routine > mostRoutine+mostRoutine/10 {
-		h.drop(func(r row) bool { return h.routine > mostRoutine && !r.Audit })
+	if h.routine > maxRoutineEvents+maxRoutineEvents/10 {
+		h.dropWhere(func(r storedEvent) bool { return h.routine > maxRoutineEvents && !r.Audit })
 	}
 }
 
-// drop asks whether each is to go, oldest first; what is gone counts no longer
-// when it asks about the next.
-func (h *history) drop(gone func(row) bool) {
-	h.rows = slices.DeleteFunc(h.rows, func(r row) bool {
+// dropWhere drops the events for which gone returns true, oldest first; the counts are updated
+// after each.
+func (h *history) dropWhere(gone func(storedEvent) bool) {
+	h.rows = slices.DeleteFunc(h.rows, func(r storedEvent) bool {
 		if !gone(r) {
 			return false
 		}

@@ -6,50 +6,50 @@ import (
 	"mayfly/engine"
 )
 
-// TestHistoryIsBounded remembers more than there is room for.
+// TestHistoryIsBounded adds more events than the limit.
 func TestHistoryIsBounded(t *testing.T) {
 	var s Store
 	if err := s.Commit(t.Context(), &engine.Batch{Hard: true, Audit: []engine.Event{{N: 1, At: 1, Audit: true}}}); err != nil {
 		t.Fatal(err)
 	}
-	const n = 3 * mostRoutine
+	const n = 3 * maxRoutineEvents
 	for i := range n {
-		if err := s.Remember(t.Context(), []engine.Event{{N: uint64(2 + i), At: 1}}); err != nil {
+		if err := s.AppendEvents(t.Context(), []engine.Event{{N: uint64(2 + i), At: 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := len(s.held.past.rows); got <= mostRoutine || got > mostRoutine+mostRoutine/10+1 {
+	if got := len(s.records.history.rows); got <= maxRoutineEvents || got > maxRoutineEvents+maxRoutineEvents/10+1 {
 		t.Errorf("%d events are kept", got)
 	}
-	if first := s.held.past.rows[0]; !first.Audit {
+	if first := s.records.history.rows[0]; !first.Audit {
 		t.Error("what an operator did is forgotten")
 	}
-	if last := s.held.past.rows[len(s.held.past.rows)-1]; last.N != n+1 {
+	if last := s.records.history.rows[len(s.records.history.rows)-1]; last.N != n+1 {
 		t.Errorf("the latest kept is %d", last.N)
 	}
 }
 
-// TestForgetAudit lets go of what operators did when nothing else is left.
+// TestForgetAudit drops audit events when nothing else is left.
 func TestForgetAudit(t *testing.T) {
 	var s Store
 	for i := range uint64(10) {
-		if err := s.Remember(t.Context(), []engine.Event{{N: 1 + i, At: 1, Audit: i < 5}}); err != nil {
+		if err := s.AppendEvents(t.Context(), []engine.Event{{N: 1 + i, At: 1, Audit: i < 5}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	one := s.held.past.rows[0].bytes
+	one := s.records.history.rows[0].bytes
 	for _, tc := range []struct {
 		most int64
 		want int
 	}{{6 * one, 6}, {5*one - 1, 4}, {1, 0}} {
-		if err := s.Forget(t.Context(), 0, tc.most); err != nil {
+		if err := s.TrimEvents(t.Context(), 0, tc.most); err != nil {
 			t.Fatal(err)
 		}
-		if got := len(s.held.past.rows); got > tc.want || got < tc.want-1 {
+		if got := len(s.records.history.rows); got > tc.want || got < tc.want-1 {
 			t.Errorf("%d events are left of %d bytes; want %d", got, tc.most, tc.want)
 		}
 	}
-	if h := s.held.past; h.bytes != 0 || h.routine != 0 {
+	if h := s.records.history; h.bytes != 0 || h.routine != 0 {
 		t.Errorf("%d bytes and %d events are left of nothing", h.bytes, h.routine)
 	}
 }

@@ -1,5 +1,5 @@
-// Package memory is a store that forgets everything when the process ends: for
-// tests, and for trying things out.
+// Package memory is a store that is lost when the process ends: for tests, and for trying
+// things out.
 package memory
 
 import (
@@ -18,77 +18,82 @@ import (
 	"mayfly/engine"
 )
 
-var _ engine.Store = (*Store)(nil)
+var (
+	_ engine.Store    = (*Store)(nil)
+	_ engine.InMemory = (*Store)(nil)
+)
 
 var errClosed = errors.New("the store is closed")
 
-// A Store keeps records in maps. Its zero value is an empty store, open in its
-// first epoch. All methods may be called at any time, by many.
+// A Store keeps records in maps. Its zero value is an empty store, open in its first epoch. It
+// is safe for concurrent use.
 type Store struct {
-	mu     sync.Mutex
-	held   records // guarded by mu, as is everything below
-	before uint64  // epochs that other Stores had this content in
-	closed bool
-	lost   chan struct{} // made when somebody asks for it
+	mu      sync.Mutex
+	records records // guarded by mu, as is everything below
+	reopens uint64  // number of earlier Stores with this content
+	closed  bool
+	lost    chan struct{} // made by the first call of Lost
 }
 
 type records struct {
 	now      engine.Instant
-	access   *engine.Access // nil: there was never any
+	access   *engine.Access // nil: never set
 	settings map[string]engine.Setting
-	entities map[engine.HolderID]engine.Entity
+	entities map[engine.SubqueueID]engine.Entity
 	rules    map[engine.RuleID]engine.Rule
-	meters   map[engine.HolderID]engine.Meter
-	sessions map[engine.SessionID]engine.Session
-	seen     map[engine.HolderID][]engine.Seen // in the order of numbers
+	meters   map[engine.SubqueueID]engine.Meter
+	sessions map[engine.SessionID]engine.SessionRecord
+	seen     map[engine.SubqueueID][]engine.SeenIDs // in the order of numbers
 	messages map[engine.Key]engine.Message
 	contents map[engine.Key]engine.Packed
 	bodies   map[engine.Key][]byte
-	staged   map[engine.Key]struct{} // bodies that no content has referred to yet
-	past     history
+	staged   map[engine.Key]struct{} // bodies that no content refers to yet
+	history  history
 }
 
-// Reopen closes s and returns a store with what it held, in the next epoch, as
-// if the process had ended in between. s is of no use afterwards.
+// Reopen closes s and returns a store with its content, in the next epoch, as if the process
+// had ended in between. s must not be used afterwards.
 func (s *Store) Reopen() *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	next := &Store{held: s.held, before: s.before + 1}
-	for k := range next.held.staged {
-		delete(next.held.bodies, k)
+	next := &Store{records: s.records, reopens: s.reopens + 1}
+	for k := range next.records.staged {
+		delete(next.records.bodies, k)
 	}
-	next.held.staged = nil
-	s.held = records{}
+	next.records.staged = nil
+	s.records = records{}
 	s.close()
 	return next
 }
 
-// Epoch is 1, and one more after each Reopen.
-func (s *Store) Epoch() uint64 { return s.before + 1 }
+// InMemory returns true.
+func (*Store) InMemory() bool { return true }
+
+// Epoch returns 1, and one more after each Reopen.
+func (s *Store) Epoch() uint64 { return s.reopens + 1 }
 
 // Lost is closed by Close.
 func (s *Store) Lost() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ending()
+	return s.lostChannel()
 }
 
-func (s *Store) ending() chan struct{} {
+func (s *Store) lostChannel() chan struct{} {
 	if s.lost == nil {
 		s.lost = make(chan struct{})
 	}
 	return s.lost
 }
 
-// Owned is true until Close.
+// Owned reports whether the store is open.
 func (s *Store) Owned() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.closed
 }
 
-// Close ends the store; a second Close does nothing. Readers of bodies stay
-// good.
+// Close ends the store; a second Close does nothing. Readers of bodies stay valid.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,11 +104,11 @@ func (s *Store) Close() error {
 func (s *Store) close() {
 	if !s.closed {
 		s.closed = true
-		close(s.ending())
+		close(s.lostChannel())
 	}
 }
 
-// Load yields what is held at the moment it is called.
+// Load yields the records stored when it is called.
 func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 	return func(yield func(engine.Record, error) bool) {
 		all, err := s.snapshot(ctx)
@@ -126,10 +131,10 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 func (s *Store) snapshot(ctx context.Context) (all []engine.Record, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
+	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
-	h := &s.held
+	h := &s.records
 	if h.now != 0 {
 		all = append(all, engine.Clock{Now: h.now})
 	}
@@ -139,11 +144,11 @@ func (s *Store) snapshot(ctx context.Context) (all []engine.Record, err error) {
 	for _, v := range h.settings {
 		all = append(all, v)
 	}
-	claimed := map[engine.HolderID]bool{}
+	claimed := map[engine.SubqueueID]bool{}
 	for _, id := range slices.Sorted(maps.Keys(h.entities)) {
 		e := h.entities[id]
 		all = append(all, e)
-		for _, place := range []engine.HolderID{e.ID, e.DeadLetterID, e.TransferID} {
+		for _, place := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {
 			claimed[place] = true
 		}
 	}
@@ -153,12 +158,12 @@ func (s *Store) snapshot(ctx context.Context) (all []engine.Record, err error) {
 		}
 	}
 	for _, m := range h.meters {
-		if claimed[m.Holder] {
+		if claimed[m.Subqueue] {
 			all = append(all, m)
 		}
 	}
 	for _, v := range h.sessions {
-		if claimed[v.Holder] {
+		if claimed[v.Subqueue] {
 			all = append(all, v)
 		}
 	}
@@ -173,15 +178,15 @@ func (s *Store) snapshot(ctx context.Context) (all []engine.Record, err error) {
 		all = append(all, engine.StoredContent{Key: k, Content: c})
 	}
 	for _, m := range h.messages {
-		if claimed[m.Holder] {
+		if claimed[m.Subqueue] {
 			all = append(all, own(m))
 		}
 	}
 	return all, nil
 }
 
-// Stage keeps the body until the store is reopened, or for good once a content
-// refers to it.
+// Stage stores the body until the store is reopened, or permanently once a content refers to
+// it.
 func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	b, err := io.ReadAll(body)
 	if err != nil {
@@ -189,11 +194,11 @@ func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
+	if err := s.check(ctx); err != nil {
 		return fmt.Errorf("stage body %d: %w", k, err)
 	}
-	set(&s.held.bodies, k, b)
-	set(&s.held.staged, k, struct{}{})
+	set(&s.records.bodies, k, b)
+	set(&s.records.staged, k, struct{}{})
 	return nil
 }
 
@@ -201,11 +206,11 @@ func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
+	if err := s.check(ctx); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
-	s.held.apply(b)
-	s.held.past.add(s.Epoch(), b.Audit)
+	s.records.apply(b)
+	s.records.history.add(s.Epoch(), b.Audit)
 	return nil
 }
 
@@ -227,13 +232,13 @@ func (h *records) apply(b *engine.Batch) {
 		set(&h.rules, engine.RuleID{Subscription: r.Subscription, Name: strings.ToLower(r.Name)}, r)
 	}
 	for _, m := range b.Meters {
-		set(&h.meters, m.Holder, m)
+		set(&h.meters, m.Subqueue, m)
 	}
 	for _, v := range b.Sessions {
-		set(&h.sessions, engine.SessionID{Holder: v.Holder, ID: v.ID}, v)
+		set(&h.sessions, engine.SessionID{Subqueue: v.Subqueue, ID: v.ID}, v)
 	}
 	for _, v := range b.Seen {
-		h.see(v)
+		h.addSeen(v)
 	}
 	for _, m := range b.Messages {
 		set(&h.messages, m.Key, own(m))
@@ -252,7 +257,7 @@ func (h *records) apply(b *engine.Batch) {
 		delete(h.sessions, id)
 	}
 	for _, through := range b.DropSeen {
-		h.forget(through)
+		h.dropSeen(through)
 	}
 	for _, k := range b.DropMessages {
 		delete(h.messages, k)
@@ -262,73 +267,72 @@ func (h *records) apply(b *engine.Batch) {
 		delete(h.bodies, c.Key)
 		delete(h.staged, c.Key)
 	}
-	h.dropHolders(b.DropHolders)
+	h.dropSubqueues(b.DropSubqueues)
 }
 
-func byNumber(v engine.Seen, n uint64) int { return cmp.Compare(v.N, n) }
+func byNumber(v engine.SeenIDs, n uint64) int { return cmp.Compare(v.N, n) }
 
-func (h *records) see(v engine.Seen) {
-	rows := h.seen[v.Holder]
+func (h *records) addSeen(v engine.SeenIDs) {
+	rows := h.seen[v.Subqueue]
 	at, known := slices.BinarySearchFunc(rows, v.N, byNumber)
 	if known {
 		rows = slices.Delete(rows, at, at+1)
 	}
 	v.Digests = slices.Clone(v.Digests)
-	set(&h.seen, v.Holder, slices.Insert(rows, at, v))
+	set(&h.seen, v.Subqueue, slices.Insert(rows, at, v))
 }
 
-func (h *records) forget(through engine.SeenThrough) {
-	rows := h.seen[through.Holder]
+func (h *records) dropSeen(through engine.SeenIDsThrough) {
+	rows := h.seen[through.Subqueue]
 	to, found := slices.BinarySearchFunc(rows, through.N, byNumber)
 	if found {
 		to++
 	}
 	if to < len(rows) {
 		clear(rows[:to])
-		h.seen[through.Holder] = rows[to:]
+		h.seen[through.Subqueue] = rows[to:]
 		return
 	}
-	delete(h.seen, through.Holder)
+	delete(h.seen, through.Subqueue)
 }
 
-func (h *records) dropHolders(ids []engine.HolderID) {
+func (h *records) dropSubqueues(ids []engine.SubqueueID) {
 	if len(ids) == 0 {
 		return
 	}
-	gone := make(map[engine.HolderID]bool, len(ids))
+	gone := make(map[engine.SubqueueID]bool, len(ids))
 	for _, id := range ids {
 		gone[id] = true
 		delete(h.entities, id)
 		delete(h.meters, id)
 		delete(h.seen, id)
 	}
-	maps.DeleteFunc(h.sessions, func(id engine.SessionID, _ engine.Session) bool { return gone[id.Holder] })
+	maps.DeleteFunc(h.sessions, func(id engine.SessionID, _ engine.SessionRecord) bool { return gone[id.Subqueue] })
 	maps.DeleteFunc(h.rules, func(id engine.RuleID, _ engine.Rule) bool { return gone[id.Subscription] })
-	maps.DeleteFunc(h.messages, func(_ engine.Key, m engine.Message) bool { return gone[m.Holder] })
+	maps.DeleteFunc(h.messages, func(_ engine.Key, m engine.Message) bool { return gone[m.Subqueue] })
 }
 
-// Body reads what was committed or staged under k.
+// Body opens the body that was committed or staged under k.
 func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
+	if err := s.check(ctx); err != nil {
 		return nil, fmt.Errorf("body %d: %w", k, err)
 	}
-	b, ok := s.held.bodies[k]
+	b, ok := s.records.bodies[k]
 	if !ok {
 		return nil, fmt.Errorf("body %d: %w", k, engine.ErrMessageNotFound)
 	}
 	return reader{bytes.NewReader(b)}, nil
 }
 
-// SmallBodies reads bodies as Body does, but for those that were staged, which it
-// does not tell from the others.
+// SmallBodies reads bodies as Body does, including those that were staged.
 func (s *Store) SmallBodies(ctx context.Context, keys []engine.Key, found func(int, []byte)) error {
 	have, err := s.smallBodies(ctx, keys)
 	if err != nil {
 		return fmt.Errorf("%d bodies: %w", len(keys), err)
 	}
-	for i, b := range have { // nobody writes into a body: found holds up no commit
+	for i, b := range have { // bodies never change, so found runs without the mutex and delays no commit
 		if b != nil {
 			found(i, b)
 		}
@@ -339,12 +343,12 @@ func (s *Store) SmallBodies(ctx context.Context, keys []engine.Key, found func(i
 func (s *Store) smallBodies(ctx context.Context, keys []engine.Key) ([][]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.usable(ctx); err != nil {
+	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
 	have := make([][]byte, len(keys))
 	for i, k := range keys {
-		have[i] = s.held.bodies[k]
+		have[i] = s.records.bodies[k]
 	}
 	return have, nil
 }
@@ -353,7 +357,7 @@ type reader struct{ *bytes.Reader }
 
 func (reader) Close() error { return nil }
 
-func (s *Store) usable(ctx context.Context) error {
+func (s *Store) check(ctx context.Context) error {
 	if s.closed {
 		return errClosed
 	}
@@ -363,7 +367,7 @@ func (s *Store) usable(ctx context.Context) error {
 	return nil
 }
 
-// own is m with an Extra that nobody else can change.
+// own returns m with a copy of its Extra.
 func own(m engine.Message) engine.Message {
 	if m.Extra != nil {
 		x := *m.Extra

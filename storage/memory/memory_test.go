@@ -9,7 +9,7 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// place is a store that is opened again by Reopen.
+// place returns an Open that reopens one store.
 func place(*testing.T) storetest.Open {
 	var s *memory.Store
 	return func(context.Context) (engine.Store, error) {
@@ -24,4 +24,4 @@ func place(*testing.T) storetest.Open {
 
 func TestConformance(t *testing.T) { storetest.Run(t, place) }
 
-func TestScenarios(t *testing.T) { storetest.Scenarios(t, place) }
+func TestScenarios(t *testing.T) { storetest.RunScenarios(t, place) }

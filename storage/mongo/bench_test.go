@@ -20,15 +20,14 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// The figures that matter are ratios: the store against a loop that inserts one
-// document a message with the same driver into the same server. Run them
-// against a real one:
+// The figures that matter are ratios: the store against a loop that inserts one document per
+// message with the same driver into the same server. Run them against a real server:
 //
 //	MAYFLY_TEST_MONGO=mongodb://… go test ./storage/mongo -run '^$' -bench .
 
 const benchBody = 1024
 
-// bench is a store with a queue in it, and batches to commit.
+// bench is a store with a queue, and batches to commit.
 type bench struct {
 	s    engine.Store
 	keys *engine.Keys
@@ -62,7 +61,7 @@ func (x *bench) commit(b *testing.B, batch *engine.Batch) {
 	}
 }
 
-// send is a batch of n new messages, and the one that completes them.
+// send returns a batch of n new messages, and the one that completes them.
 func (x *bench) send(n int) (sent, completed *engine.Batch) {
 	now := engine.At(time.Now())
 	sent, completed = &engine.Batch{Hard: true, Now: now}, &engine.Batch{Hard: true, Now: now}
@@ -70,7 +69,7 @@ func (x *bench) send(n int) (sent, completed *engine.Batch) {
 		k := x.keys.Next()
 		x.seq++
 		c := engine.Content{MessageID: fmt.Sprint("m", x.seq), Subject: "bench", BodySize: benchBody}.Pack()
-		sent.Messages = append(sent.Messages, engine.Message{Key: k, Content: k, Holder: 1, Seq: x.seq, EnqueuedSeq: x.seq, EnqueuedAt: now, ExpiresAt: now.Add(time.Hour)})
+		sent.Messages = append(sent.Messages, engine.Message{Key: k, Content: k, Subqueue: 1, Seq: x.seq, EnqueuedSeq: x.seq, EnqueuedAt: now, ExpiresAt: now.Add(time.Hour)})
 		sent.Written = append(sent.Written, c)
 		sent.Contents = append(sent.Contents, engine.StoredContent{Key: k, Content: c})
 		sent.Bodies = append(sent.Bodies, engine.Body{Key: k, Bytes: x.body})
@@ -132,7 +131,7 @@ func connect(b *testing.B, url string) *driver.Client {
 	return c
 }
 
-// journalLength is how many documents the journal has at the end of a load.
+// journalLength returns how many documents the journal has at the end of a load.
 func journalLength(b *testing.B, at string) int64 {
 	b.Helper()
 	u, err := url.Parse(at)
@@ -155,7 +154,7 @@ func heap(b *testing.B) {
 
 // plain inserts documents of the same size, n at a time.
 func plain(b *testing.B, n int) {
-	c := connect(b, mongotest.Server(b))
+	c := connect(b, mongotest.ServerURL(b))
 	journal := true
 	in := c.Database(fmt.Sprintf("plain%d", rand.Uint32())).Collection("messages",
 		options.Collection().SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: &journal}))

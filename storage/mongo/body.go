@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// smallBody is the longest body that is one document of bodies. A longer one
-	// is chunks of this length.
+	// smallBody is the longest body that is stored as one document of bodies. A longer one is
+	// split into chunks of this length.
 	smallBody = 1 << 20
 )
 
-// largeDoc says which chunks are a body. It is written after them, so a body
-// that is found is whole; each attempt to keep one has chunks of its own.
+// largeDoc lists the chunks of a body. It is written after them, so a body that has one is
+// complete; each attempt to store a body has chunks of its own.
 type largeDoc struct {
 	ID      string  `bson:"_id"`
-	V       version `bson:"v"` // the latest attempt's is the highest
+	V       version `bson:"v"` // the latest attempt has the highest
 	Attempt string  `bson:"attempt"`
 	Size    int64   `bson:"size"`
 	Chunks  int     `bson:"chunks"`
@@ -33,20 +33,20 @@ type chunkDoc struct {
 	Bytes []byte `bson:"bytes"`
 }
 
-// Stage keeps a body in chunks, each durable before the next one is read.
+// Stage stores a body in chunks, each durable before the next one is read.
 func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return fmt.Errorf("stage body %d: %w", k, err)
 	}
-	from := &outside{s: s, body: body, leave: leave}
+	from := &stagedReader{s: s, body: body, leave: leave}
 	defer func() { from.leave() }()
-	ctx, done := s.tied(ctx)
+	ctx, done := s.withLifetime(ctx)
 	defer done()
 	s.mu.Lock()
-	s.staged[k] = true // so that nobody sweeps what comes
+	s.staged[k] = true // so that its chunks are not swept
 	s.mu.Unlock()
-	l, err := s.keep(ctx, k, from)
+	l, err := s.storeChunks(ctx, k, from)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -57,27 +57,27 @@ func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	return nil
 }
 
-// An outside body is one that Close does not wait for while it is read: who
-// sends it may take as long as he likes.
-type outside struct {
+// A stagedReader body is one that Close does not wait for while it is read: its sender may take
+// any time.
+type stagedReader struct {
 	s     *Store
 	body  io.Reader
-	leave func() // what enter gave
+	leave func() // returned by enter
 }
 
-func (o *outside) Read(p []byte) (int, error) {
+func (o *stagedReader) Read(p []byte) (int, error) {
 	o.leave()
 	o.leave = func() {}
 	n, err := o.body.Read(p)
-	leave, closed := o.s.enter(context.Background()) // it does not wait
+	leave, closed := o.s.enter(context.Background()) // enter does not wait
 	if closed != nil {
 		return 0, closed
 	}
 	o.leave = leave
-	return n, err //nolint:wrapcheck // a reader passes on what it gets
+	return n, err
 }
 
-func (s *Store) keep(ctx context.Context, k engine.Key, body io.Reader) (l largeDoc, err error) {
+func (s *Store) storeChunks(ctx context.Context, k engine.Key, body io.Reader) (l largeDoc, err error) {
 	l = largeDoc{ID: s.names.key(k), V: versionOf(s.epoch, s.attempts.Add(1)), Attempt: random()}
 	buf := make([]byte, smallBody)
 	for last := false; !last; {
@@ -90,27 +90,26 @@ func (s *Store) keep(ctx context.Context, k engine.Key, body io.Reader) (l large
 			break
 		}
 		if !s.Owned() {
-			return l, s.over()
+			return l, s.endReason()
 		}
 		d := chunkDoc{s.names.chunk(k, l.Attempt, l.Chunks), buf[:n]}
-		if _, err := s.insistOn(ctx, chunks, d.ID, d); err != nil {
+		if _, err := s.insertDocOrGet(ctx, chunks, d.ID, d); err != nil {
 			return l, err
 		}
 		l.Chunks++
 		l.Size += int64(n)
 	}
-	// A body of an earlier attempt gives way to this one, and does not come back
-	// when its own request is late.
+	// This body replaces that of an earlier attempt, which does not come back if its own
+	// request is late.
 	err = s.retry(ctx, func(ctx context.Context) error {
 		return s.s.Apply(ctx, large, []change{{id: l.ID, version: int64(l.V), doc: marshal(l)}})
 	})
 	return l, err
 }
 
-// keepLarge keeps a body that came with its batch and is too long for one
-// document.
-func (s *Store) keepLarge(ctx context.Context, k engine.Key, body []byte) error {
-	l, err := s.keep(ctx, k, bytes.NewReader(body))
+// storeLarge stores a body that came with its batch and is too long for one document.
+func (s *Store) storeLarge(ctx context.Context, k engine.Key, body []byte) error {
+	l, err := s.storeChunks(ctx, k, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -120,8 +119,7 @@ func (s *Store) keepLarge(ctx context.Context, k engine.Key, body []byte) error 
 	return nil
 }
 
-// retry does something that is good any number of times until it succeeds or
-// ctx ends.
+// retry retries an idempotent request until it succeeds or ctx ends.
 func (s *Store) retry(ctx context.Context, do func(context.Context) error) error {
 	for {
 		err := s.attempt(ctx, do)
@@ -134,8 +132,8 @@ func (s *Store) retry(ctx context.Context, do func(context.Context) error) error
 	}
 }
 
-// Body opens a body. A small one is read at once; of a larger one a chunk at a
-// time is in memory.
+// Body opens a body. A small one is read at once; of a larger one, one chunk at a time is in
+// memory.
 func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {
@@ -150,10 +148,10 @@ func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 }
 
 func (s *Store) body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
-	if b, ok, err := s.bodyAtHand(k); ok || err != nil {
+	if b, ok, err := s.localBody(k); ok || err != nil {
 		return b, err
 	}
-	ctx, done := s.tied(ctx)
+	ctx, done := s.withLifetime(ctx)
 	defer done()
 	raw, err := s.s.Get(ctx, bodies, s.names.key(k))
 	if err != nil {
@@ -167,13 +165,13 @@ func (s *Store) body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 	}
 	_, b, ok := raw.Lookup("bytes").BinaryOK()
 	if !ok {
-		return nil, fmt.Errorf("the document %s has no bytes", s.names.key(k))
+		return nil, fmt.Errorf("the document %s is empty", s.names.key(k))
 	}
-	return wholeBody{bytes.NewReader(b)}, nil
+	return memoryBody{bytes.NewReader(b)}, nil
 }
 
-// bodyAtHand is a body that is in memory, or known to be in chunks.
-func (s *Store) bodyAtHand(k engine.Key) (io.ReadSeekCloser, bool, error) {
+// localBody returns a body that is in memory, or known to be in chunks.
+func (s *Store) localBody(k engine.Key) (io.ReadSeekCloser, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range []*window{s.waiting, s.applying} {
@@ -184,7 +182,7 @@ func (s *Store) bodyAtHand(k engine.Key) (io.ReadSeekCloser, bool, error) {
 			return nil, false, engine.ErrMessageNotFound
 		}
 		if b, ok := w.bodies[k]; ok {
-			return wholeBody{bytes.NewReader(b)}, true, nil
+			return memoryBody{bytes.NewReader(b)}, true, nil
 		}
 	}
 	if s.left[k] {
@@ -194,24 +192,23 @@ func (s *Store) bodyAtHand(k engine.Key) (io.ReadSeekCloser, bool, error) {
 	if !ok {
 		return nil, false, nil
 	}
-	s.reading[k]++
+	s.bodyReaders[k]++
 	return &chunkedBody{s: s, key: k, doc: l, n: -1}, true, nil
 }
 
-type wholeBody struct{ *bytes.Reader }
+type memoryBody struct{ *bytes.Reader }
 
-func (wholeBody) Close() error { return nil }
+func (memoryBody) Close() error { return nil }
 
-// A chunkedBody reads chunks as they are needed. It is not safe for concurrent
-// use.
+// A chunkedBody reads chunks as they are needed. It is not safe for concurrent use.
 type chunkedBody struct {
-	s     *Store
-	key   engine.Key
-	doc   largeDoc
-	at    int64 // where the next Read begins
-	n     int   // which chunk is in chunk; -1: none
-	chunk []byte
-	ended bool
+	s      *Store
+	key    engine.Key
+	doc    largeDoc
+	at     int64 // where the next Read begins
+	n      int   // index of chunk; -1 if there is none
+	chunk  []byte
+	closed bool
 }
 
 func (b *chunkedBody) Read(p []byte) (int, error) {
@@ -229,15 +226,15 @@ func (b *chunkedBody) Read(p []byte) (int, error) {
 }
 
 func (b *chunkedBody) fetch(n int) error {
-	leave, err := b.s.enter(context.Background()) // the reader outlives the call that opened it
+	leave, err := b.s.enter(context.Background()) // this reader outlives the call that opened it
 	if err != nil {
 		return err
 	}
 	defer leave()
-	if b.ended {
+	if b.closed {
 		return errors.New("the reader is closed")
 	}
-	ctx, done := b.s.tied(context.Background())
+	ctx, done := b.s.withLifetime(context.Background())
 	defer done()
 	var raw bson.Raw
 	if err := b.s.attempt(ctx, func(ctx context.Context) error {
@@ -248,7 +245,7 @@ func (b *chunkedBody) fetch(n int) error {
 	}
 	_, bytes, ok := raw.Lookup("bytes").BinaryOK()
 	if !ok || int64(len(bytes)) != min(smallBody, b.doc.Size-int64(n)*smallBody) {
-		return errors.New("it is missing")
+		return errors.New("the chunk is missing")
 	}
 	b.n, b.chunk = n, bytes
 	return nil
@@ -271,18 +268,17 @@ func (b *chunkedBody) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Close lets the body go if it was dropped meanwhile. A second Close does
-// nothing.
+// Close releases the body, which may have been dropped meanwhile. A second Close does nothing.
 func (b *chunkedBody) Close() error {
-	if b.ended {
+	if b.closed {
 		return nil
 	}
-	b.ended = true
+	b.closed = true
 	b.s.mu.Lock()
 	defer b.s.mu.Unlock()
-	if b.s.reading[b.key]--; b.s.reading[b.key] == 0 {
-		delete(b.s.reading, b.key)
-		if len(b.s.unwanted) > 0 {
+	if b.s.bodyReaders[b.key]--; b.s.bodyReaders[b.key] == 0 {
+		delete(b.s.bodyReaders, b.key)
+		if len(b.s.bodiesToDelete) > 0 {
 			wake(b.s.toSweep)
 		}
 	}

@@ -14,8 +14,8 @@ func (d *database) Apply(ctx context.Context, in collection, changes []change) e
 	for len(changes) > 0 {
 		some := changes[:fitting(changes)]
 		changes = changes[len(some):]
-		err := d.do(ctx, "apply to", in, func(ctx context.Context, c *mongo.Collection) error {
-			if d.facts.ferret != "" && slices.ContainsFunc(some, func(ch change) bool { return !ch.insert }) {
+		err := d.withCollection(ctx, "apply to", in, func(ctx context.Context, c *mongo.Collection) error {
+			if d.facts.ferretVersion != "" && slices.ContainsFunc(some, func(ch change) bool { return !ch.insert }) {
 				return applyEach(ctx, c, some)
 			}
 			return applyBulk(ctx, c, some)
@@ -27,7 +27,7 @@ func (d *database) Apply(ctx context.Context, in collection, changes []change) e
 	return nil
 }
 
-// fitting is how many of the changes go into one bulk; at least one.
+// fitting returns how many of the changes go into one bulk: at least one.
 func fitting(changes []change) int {
 	size := 0
 	for i := range changes {
@@ -39,15 +39,15 @@ func fitting(changes []change) int {
 	return len(changes)
 }
 
-// applyBulk makes changes as one bulk. A document that is there already is refused
-// as a duplicate, by the insert itself or by the upsert whose guard it does not
-// pass. Of an insert that is as good as done. Of an upsert it says only that
-// there is one now: it may have come, with a lower version, between the search
-// and the upsert. So those go out once more without the upsert; what does not
-// pass the guard then, is no lower.
+// applyBulk applies changes as one bulk. MongoDB refuses a document that exists already as a
+// duplicate: an insert, or an upsert whose guard found no lower version. For an insert that is
+// success. For an upsert it means only that the document exists by now: it may have been
+// inserted, with a lower version, between the search and the upsert. So these changes are sent
+// once more without the upsert; a document that does not pass the guard then is of no lower
+// version.
 //
-// Some servers stop at the first duplicate and name another. One whose answer
-// does not account for every change is asked for each of them.
+// Some servers stop at the first duplicate and report another one. If the response does not
+// account for every change, the changes are sent one by one.
 func applyBulk(ctx context.Context, c *mongo.Collection, changes []change) error {
 	models := make([]mongo.WriteModel, len(changes))
 	for i, ch := range changes {
@@ -59,7 +59,7 @@ func applyBulk(ctx context.Context, c *mongo.Collection, changes []change) error
 	result, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 	e, ok := errors.AsType[mongo.BulkWriteException](err)
 	if !ok || e.WriteConcernError != nil {
-		return err // nil too
+		return err
 	}
 	there, ok := duplicates(len(changes), result, e)
 	if !ok {
@@ -78,8 +78,8 @@ func applyBulk(ctx context.Context, c *mongo.Collection, changes []change) error
 	return err
 }
 
-// duplicates are the changes that were refused as such, by index. Not ok: others
-// failed too, or something is unaccounted for.
+// duplicates returns the indexes of the changes that were refused as duplicates. It returns
+// false if others failed too, or if a change is unaccounted for.
 func duplicates(n int, r *mongo.BulkWriteResult, e mongo.BulkWriteException) (indexes []int, ok bool) {
 	if r == nil || int(r.InsertedCount+r.MatchedCount+r.UpsertedCount)+len(e.WriteErrors) != n {
 		return nil, false
@@ -95,13 +95,13 @@ func duplicates(n int, r *mongo.BulkWriteResult, e mongo.BulkWriteException) (in
 	return indexes, true
 }
 
-// applyEach makes changes one by one. What is an upsert in a bulk is an insert
-// here, and a guarded update where that is refused: the same, but for FerretDB
-// on SQLite, which looks through the whole collection for any filter but an _id.
+// applyEach applies changes one by one. An upsert of a bulk is an insert here, and a guarded
+// update if that is refused. The effect is the same, but FerretDB on SQLite scans the whole
+// collection for any filter except one by _id.
 func applyEach(ctx context.Context, c *mongo.Collection, changes []change) error {
 	for _, ch := range changes {
 		err := insertInto(ctx, c, ch.doc)
-		if errors.Is(err, errTaken) {
+		if errors.Is(err, errDuplicateID) {
 			err = nil
 			if !ch.insert {
 				_, err = c.ReplaceOne(ctx, ch.lower(), ch.doc)
@@ -125,7 +125,7 @@ func (ch change) replace() *mongo.ReplaceOneModel {
 	return mongo.NewReplaceOneModel().SetFilter(ch.lower()).SetReplacement(ch.doc)
 }
 
-// lower is the guard: the document in its place, if of a lower version.
+// lower returns the guard: the document with this _id, if of a lower version.
 func (ch change) lower() bson.D {
 	return bson.D{{Key: "_id", Value: ch.id}, {Key: "v", Value: bson.D{{Key: "$lt", Value: ch.version}}}}
 }

@@ -15,42 +15,44 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"mayfly/engine"
-	"mayfly/engine/fleet"
+	"mayfly/engine/namespaces"
 )
 
-var _ fleet.Catalogue = (*Catalogue)(nil)
+var _ namespaces.Catalogue = (*Catalogue)(nil)
 
-// A Catalogue is the namespaces of a database that every server on it has, beside
-// its own: in namespaces a document for each that there was. One that is made anew
-// after it was removed is kept under another name, shop.2, so that nothing of what
-// a server may still write that has not heard of it comes up again.
+// A Catalogue keeps the additional namespaces of a database, which all servers on it share, in
+// the collection namespaces: one document for each that ever existed. A namespace that is
+// created again after it was removed is stored under another name, shop.2, so that late writes
+// of a server that has not yet noticed the removal do not show up in it.
 type Catalogue struct {
 	URL     string
-	Clients *Clients     // what it connects by; nil: by one of its own
-	Logger  *slog.Logger // nil: nobody hears of anything
+	Clients *Clients     // shared connections; nil: the catalogue opens its own
+	Logger  *slog.Logger // nil: no logging
 
-	told map[string]int // by document: how often it was read that it is gone
+	removedReads map[string]int // by document: how often it was read as gone
 
-	beat  int64           // how often Meet was called
-	signs map[string]sign // of other servers, by name
+	heartbeat int64                      // number of calls of Heartbeat
+	others    map[string]serverHeartbeat // of other servers, by name
 
-	mu sync.Mutex
-	db *database // guarded by mu; nil: it was not needed yet
+	once       sync.Once
+	connecting chan struct{} // made by once; held while a caller uses db
+	db         *database     // nil until needed
 }
 
-// namespaces has a document for each namespace that was made, by name and number.
-const namespaces collection = "namespaces"
+// namespaceDocs holds a document for each namespace that was ever created, by name and number.
+const namespaceDocs collection = "namespaces"
 
-// namespaceDoc is one of them.
+// namespaceDoc is a document of namespaces.
 type namespaceDoc struct {
 	ID    string `bson:"_id"`
 	V     int64  `bson:"v"`
 	Spec  string `bson:"spec"` // JSON
 	Gone  bool   `bson:"gone,omitempty"`
-	Swept bool   `bson:"swept,omitempty"` // nothing is left of it
+	Swept bool   `bson:"swept,omitempty"` // nothing is left of its content
 }
 
-// The versions of what is gone are above all others: it does not come back.
+// The versions of removed namespaces are above all others, so that no late write brings one
+// back.
 const (
 	versionGone  = 1 << 40
 	versionSwept = versionGone + 1
@@ -58,10 +60,25 @@ const (
 
 func namespaceID(name string, number int) string { return fmt.Sprintf("%s/%06d", name, number) }
 
-// server reaches the database, once.
+// lockDB waits until the caller may use db; give ends that. It is not a mutex: connecting to a
+// server that does not answer takes seconds, and ctx must be able to end the wait.
+func (c *Catalogue) lockDB(ctx context.Context) (give func(), err error) {
+	c.once.Do(func() { c.connecting = make(chan struct{}, 1) })
+	select {
+	case c.connecting <- struct{}{}:
+		return func() { <-c.connecting }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// server returns the database, connecting on the first call.
 func (c *Catalogue) server(ctx context.Context) (server, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	give, err := c.lockDB(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer give()
 	if c.db == nil {
 		db, _, err := connect(ctx, c.URL, c.Clients, cmp.Or(c.Logger, slog.New(slog.DiscardHandler)))
 		if err != nil {
@@ -72,30 +89,33 @@ func (c *Catalogue) server(ctx context.Context) (server, error) {
 	return c.db, nil
 }
 
-// Close hangs up.
+// Close disconnects.
 func (c *Catalogue) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
+	defer cancel()
+	give, err := c.lockDB(ctx)
+	if err != nil {
+		return err
+	}
+	defer give()
 	if c.db == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closePatience)
-	defer cancel()
 	db := c.db
 	c.db = nil
 	return db.close(ctx)
 }
 
-// List implements [fleet.Catalogue]. Of a document that does not say what the
-// namespace is, that has the server's limits.
-func (c *Catalogue) List(ctx context.Context) (all []fleet.Spec, err error) {
+// List implements [namespaces.Catalogue]. A namespace whose document cannot be read gets the
+// server's limits.
+func (c *Catalogue) List(ctx context.Context) (all []namespaces.Spec, err error) {
 	on, err := c.server(ctx)
 	if err != nil {
 		return nil, err
 	}
-	everything := span{from: "", to: "{"} // after all that names begin with
+	everything := span{from: "", to: "{"} // "{" sorts after everything that a name begins with
 	var left []namespaceDoc
-	for raw, err := range on.Range(ctx, namespaces, everything) {
+	for raw, err := range on.Range(ctx, namespaceDocs, everything) {
 		if err != nil {
 			return nil, err
 		}
@@ -117,92 +137,91 @@ func (c *Catalogue) List(ctx context.Context) (all []fleet.Spec, err error) {
 	return all, nil
 }
 
-// read is what a document says; not ok: it is of no namespace.
-func (c *Catalogue) read(d namespaceDoc) (s fleet.Spec, ok bool) {
+// read decodes a document; ok is false if it is not one of a namespace.
+func (c *Catalogue) read(d namespaceDoc) (s namespaces.Spec, ok bool) {
 	name, _, _ := strings.Cut(d.ID, "/")
-	number, err := numberIn(d.ID, 0)
-	if parsed, bad := fleet.ParseName(name); err != nil || bad != nil || parsed != name {
+	number, err := parseNumber(d.ID, 0)
+	if parsed, bad := namespaces.ParseName(name); err != nil || bad != nil || parsed != name {
 		return s, false
 	}
 	if err := json.Unmarshal([]byte(d.Spec), &s); err != nil {
-		c.log().Warn("what a namespace is cannot be read; it has the server's limits", "namespace", name, "err", err)
-		s = fleet.Spec{}
+		c.log().Warn("the properties of a namespace cannot be read; using the server's limits", "namespace", name, "err", err)
+		s = namespaces.Spec{}
 	}
-	s.Name, s.Kept, s.Temporary, s.Until = name, keptAs(name, int(number)), false, time.Time{}
+	s.Name, s.StoredName, s.Temporary, s.Until = name, storedName(name, int(number)), false, time.Time{}
 	return s, true
 }
 
 func (c *Catalogue) log() *slog.Logger { return cmp.Or(c.Logger, slog.New(slog.DiscardHandler)) }
 
-// keptAs is what the namespace of a number is kept as; empty: as it is called.
-func keptAs(name string, number int) string {
+// storedName returns the name that a namespace is stored under; empty: its own name.
+func storedName(name string, number int) string {
 	if number <= 1 {
 		return ""
 	}
 	return fmt.Sprintf("%s.%d", name, number)
 }
 
-// specID is the document of a namespace.
-func specID(s fleet.Spec) string {
+// specID returns the _id of a namespace's document.
+func specID(s namespaces.Spec) string {
 	number := 1
-	if _, text, ok := strings.Cut(s.Kept, "."); ok {
-		number, _ = strconv.Atoi(text) //nolint:errcheck // keptAs has written it
+	if _, text, ok := strings.Cut(s.StoredName, "."); ok {
+		number, _ = strconv.Atoi(text) //nolint:errcheck // storedName wrote it
 	}
 	return namespaceID(s.Name, number)
 }
 
-// sweepAfter is how many times the catalogue has been read that tells of a namespace
-// that it is gone, before what is left of it is swept: by then no other server has
-// it open.
+// sweepAfter is how many times a namespace must have been read as removed before the rest of
+// its content is swept: by then no other server has it open.
 const sweepAfter = 30
 
-// sweep erases once more what is left of those that are gone: of what was erased
-// when the server ended, and of what another server wrote that had not heard of it
-// yet. The first of a name is left alone: a server's own may be called so by now.
+// sweep erases what is left of removed namespaces: what was not yet erased when its server
+// ended, and what was written by a server that had not yet noticed the removal. The first
+// namespace of a name is left alone: a server's own namespace may have that name by now.
 func (c *Catalogue) sweep(ctx context.Context, on server, left []namespaceDoc) {
 	told := map[string]int{}
 	for _, d := range left {
-		if told[d.ID] = c.told[d.ID] + 1; told[d.ID] < sweepAfter {
+		if told[d.ID] = c.removedReads[d.ID] + 1; told[d.ID] < sweepAfter {
 			continue
 		}
 		told[d.ID] = 0
 		name, _, _ := strings.Cut(d.ID, "/")
-		number, err := numberIn(d.ID, 0)
-		if as := keptAs(name, int(number)); err == nil && as != "" {
-			err = eraseAll(ctx, on, as)
+		number, err := parseNumber(d.ID, 0)
+		if as := storedName(name, int(number)); err == nil && as != "" {
+			err = eraseNamespace(ctx, on, as)
 		}
 		if err == nil {
 			d.V, d.Swept = versionSwept, true
-			err = on.Apply(ctx, namespaces, []change{{id: d.ID, version: d.V, doc: marshal(d)}})
+			err = on.Apply(ctx, namespaceDocs, []change{{id: d.ID, version: d.V, doc: marshal(d)}})
 		}
 		if err != nil {
-			c.log().Warn("what is left of a namespace that was removed could not be swept; that is tried again", "namespace", name, "err", err)
+			c.log().Warn("the remains of a deleted namespace were not removed; retrying", "namespace", name, "err", err)
 		}
 	}
-	c.told = told
+	c.removedReads = told
 }
 
-// latest is the last document of a name, and its number; zero: there is none.
+// latest returns the last document of a name and its number; zero if there is none.
 func (c *Catalogue) latest(ctx context.Context, on server, name string) (d namespaceDoc, number int, err error) {
 	r := within(name)
 	r.backwards, r.limit = true, 1
-	for raw, err := range on.Range(ctx, namespaces, r) {
+	for raw, err := range on.Range(ctx, namespaceDocs, r) {
 		if err != nil {
 			return d, 0, err
 		}
 		if err := bson.Unmarshal(raw, &d); err != nil {
 			return d, 0, err
 		}
-		n, err := numberIn(d.ID, 0)
+		n, err := parseNumber(d.ID, 0)
 		return d, int(n), err
 	}
 	return d, 0, nil
 }
 
-// Add implements [fleet.Catalogue]. Of servers that make the same one at the same
-// time one succeeds. A name that a server has of its own is taken.
-func (c *Catalogue) Add(ctx context.Context, s fleet.Spec) (fleet.Spec, error) {
-	taken := &engine.Refusal{Kind: fleet.ErrTaken, Text: fmt.Sprintf("There is a namespace '%s' already in this database.", s.Name)}
+// Add implements [namespaces.Catalogue]. If servers add the same name at the same time, one
+// succeeds. The name of a server's own namespace is taken.
+func (c *Catalogue) Add(ctx context.Context, s namespaces.Spec) (namespaces.Spec, error) {
+	taken := engine.Refuse(namespaces.ErrNamespaceExists, "The namespace '%s' already exists in this database.", s.Name)
 	on, err := c.server(ctx)
 	if err != nil {
 		return s, err
@@ -214,7 +233,7 @@ func (c *Catalogue) Add(ctx context.Context, s fleet.Spec) (fleet.Spec, error) {
 	case number > 0 && !last.Gone:
 		return s, taken
 	case number == 0:
-		raw, err := on.Get(ctx, settings, names(s.Name).setting("format"))
+		raw, err := on.Get(ctx, settings, docIDs(s.Name).setting("format"))
 		if err != nil {
 			return s, err
 		}
@@ -222,23 +241,23 @@ func (c *Catalogue) Add(ctx context.Context, s fleet.Spec) (fleet.Spec, error) {
 			return s, taken
 		}
 	default:
-		s.Kept = keptAs(s.Name, number+1)
+		s.StoredName = storedName(s.Name, number+1)
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		return s, err
 	}
-	err = on.Insert(ctx, namespaces, marshal(namespaceDoc{ID: namespaceID(s.Name, number+1), V: 1, Spec: string(text)}))
-	if errors.Is(err, errTaken) {
+	err = on.Insert(ctx, namespaceDocs, marshal(namespaceDoc{ID: namespaceID(s.Name, number+1), V: 1, Spec: string(text)}))
+	if errors.Is(err, errDuplicateID) {
 		err = taken
 	}
 	return s, err
 }
 
-// Change implements [fleet.Catalogue]. Other servers hear of it when they read the
-// catalogue again. Of servers that change the same one at the same time one succeeds;
-// of one that changes and one that removes, that one.
-func (c *Catalogue) Change(ctx context.Context, s fleet.Spec) error {
+// Change implements [namespaces.Catalogue]. Other servers notice it when they read the catalogue
+// again. If servers change a namespace at the same time, one succeeds; if one changes it and
+// another removes it, the removal wins.
+func (c *Catalogue) Change(ctx context.Context, s namespaces.Spec) error {
 	on, err := c.server(ctx)
 	if err != nil {
 		return err
@@ -248,27 +267,27 @@ func (c *Catalogue) Change(ctx context.Context, s fleet.Spec) error {
 		return err
 	}
 	if d.ID == "" || d.Gone {
-		return &engine.Refusal{Kind: fleet.ErrNone, Text: fmt.Sprintf("There is no namespace '%s' any more.", s.Name)}
+		return engine.Refuse(namespaces.ErrNoNamespace, "The namespace '%s' no longer exists.", s.Name)
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
 	d.V, d.Spec = d.V+1, string(text)
-	if err := on.Apply(ctx, namespaces, []change{{id: d.ID, version: d.V, doc: marshal(d)}}); err != nil {
+	if err := on.Apply(ctx, namespaceDocs, []change{{id: d.ID, version: d.V, doc: marshal(d)}}); err != nil {
 		return err
 	}
 	if is, err := c.get(ctx, on, d.ID); err != nil {
 		return err
 	} else if is.Spec != d.Spec || is.Gone {
-		return &engine.Refusal{Kind: engine.ErrChanged, Text: fmt.Sprintf("The namespace '%s' was changed by another server at the same time.", s.Name)}
+		return engine.Refuse(engine.ErrChanged, "The namespace '%s' was changed by another server at the same time.", s.Name)
 	}
 	return nil
 }
 
-// Remove implements [fleet.Catalogue]: it is for good. Other servers hear of it when
-// they read the catalogue again. What cannot be erased now, is swept later.
-func (c *Catalogue) Remove(ctx context.Context, s fleet.Spec, closed func() error) (aside string, err error) {
+// Remove implements [namespaces.Catalogue]; it cannot be undone. Other servers notice it when they
+// read the catalogue again. What cannot be erased now is swept later.
+func (c *Catalogue) Remove(ctx context.Context, s namespaces.Spec, closed func() error) (aside string, err error) {
 	on, err := c.server(ctx)
 	if err != nil {
 		return "", err
@@ -279,33 +298,33 @@ func (c *Catalogue) Remove(ctx context.Context, s fleet.Spec, closed func() erro
 	}
 	if d.ID != "" && !d.Gone {
 		d.V, d.Gone = versionGone, true
-		if err := on.Apply(ctx, namespaces, []change{{id: d.ID, version: d.V, doc: marshal(d)}}); err != nil {
+		if err := on.Apply(ctx, namespaceDocs, []change{{id: d.ID, version: d.V, doc: marshal(d)}}); err != nil {
 			return "", err
 		}
 	}
 	if err := closed(); err != nil {
 		return "", err
 	}
-	if err := eraseAll(ctx, on, cmp.Or(s.Kept, s.Name)); err != nil {
-		c.log().Warn("not all of a namespace that was removed could be erased; that is tried again", "namespace", s.Name, "err", err)
+	if err := eraseNamespace(ctx, on, cmp.Or(s.StoredName, s.Name)); err != nil {
+		c.log().Warn("a deleted namespace was not completely removed; retrying", "namespace", s.Name, "err", err)
 	}
 	return "", nil
 }
 
-// get is a document; without an ID: there is none.
+// get returns a document; without an ID if there is none.
 func (c *Catalogue) get(ctx context.Context, on server, id string) (d namespaceDoc, err error) {
-	raw, err := on.Get(ctx, namespaces, id)
+	raw, err := on.Get(ctx, namespaceDocs, id)
 	if err != nil || raw == nil {
 		return d, err
 	}
 	return d, bson.Unmarshal(raw, &d)
 }
 
-// eraseAll deletes all that is kept under a name.
-func eraseAll(ctx context.Context, on server, name string) error {
-	all := names(name).all()
+// eraseNamespace deletes everything that is stored under a name.
+func eraseNamespace(ctx context.Context, on server, name string) error {
+	all := docIDs(name).all()
 	for _, in := range []collection{
-		messages, contents, bodies, large, chunks, history, journal, parts, entities, rules, meters, sessions, seen, forgotten, kept, settings, owners,
+		messages, contents, bodies, large, chunks, history, journal, parts, entities, rules, meters, sessions, seen, seenDropsColl, namespaceSettings, settings, owners,
 	} {
 		if err := erase(ctx, on, in, all); err != nil {
 			return err

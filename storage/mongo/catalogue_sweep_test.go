@@ -5,12 +5,12 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"mayfly/engine/fleet"
+	"mayfly/engine/namespaces"
 	"mayfly/storage/mongo/mongotest"
 )
 
-// What is left of a namespace that was removed is swept, and nothing else: what a
-// server wrote that had not heard of it, and what one that ended could not erase.
+// The rest of a removed namespace is swept, and nothing else: what was written by a server
+// that had not noticed the removal, and what a server could not erase before it ended.
 func TestCatalogueSweeps(t *testing.T) {
 	url := mongotest.URL(t)
 	c := &Catalogue{URL: url}
@@ -19,15 +19,15 @@ func TestCatalogueSweeps(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	add := func(name, kept string) fleet.Spec {
+	add := func(name, kept string) namespaces.Spec {
 		t.Helper()
-		s, err := c.Add(t.Context(), fleet.Spec{Name: name})
-		if err != nil || s.Kept != kept {
+		s, err := c.Add(t.Context(), namespaces.Spec{Name: name})
+		if err != nil || s.StoredName != kept {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		return s
 	}
-	remove := func(s fleet.Spec) {
+	remove := func(s namespaces.Spec) {
 		t.Helper()
 		if _, err := c.Remove(t.Context(), s, func() error { return nil }); err != nil {
 			t.Fatal(err)
@@ -37,7 +37,7 @@ func TestCatalogueSweeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(as string) { // as a server does that goes on
+	write := func(as string) { // as a server does that has not noticed the removal
 		t.Helper()
 		for _, in := range []collection{settings, owners, messages} {
 			if err := on.Insert(t.Context(), in, marshal(bson.D{{Key: "_id", Value: as + "/left"}, {Key: "v", Value: int64(1)}})); err != nil {
@@ -70,7 +70,7 @@ func TestCatalogueSweeps(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if isLeft("shop.2") || !isLeft("shop.3") || !isLeft("shop") { // a server's own may be called shop
+	if isLeft("shop.2") || !isLeft("shop.3") || !isLeft("shop") { // a server's own namespace may be called shop
 		t.Errorf("left are shop.2: %v, shop.3: %v, shop: %v", isLeft("shop.2"), isLeft("shop.3"), isLeft("shop"))
 	}
 	write("shop.2")

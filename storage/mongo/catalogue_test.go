@@ -4,13 +4,13 @@ import (
 	"errors"
 	"testing"
 
-	"mayfly/engine/fleet"
+	"mayfly/engine/namespaces"
 	"mayfly/storage/mongo"
 	"mayfly/storage/mongo/mongotest"
 )
 
-// A namespace is in the catalogue of every server on the database, and one that is
-// made anew has nothing of the former.
+// A namespace is in the catalogue of every server on the database, and one that is created
+// again has none of the former content.
 func TestCatalogue(t *testing.T) {
 	url := mongotest.URL(t)
 	one, other := &mongo.Catalogue{URL: url}, &mongo.Catalogue{URL: url}
@@ -21,19 +21,19 @@ func TestCatalogue(t *testing.T) {
 			}
 		})
 	}
-	listed := func(want ...fleet.Spec) {
+	listed := func(want ...namespaces.Spec) {
 		t.Helper()
 		got, err := other.List(t.Context())
 		if err != nil || len(got) != len(want) || len(want) > 0 && got[0] != want[0] {
 			t.Errorf("there is %+v, %v; want %+v", got, err, want)
 		}
 	}
-	shop, err := one.Add(t.Context(), fleet.Spec{Name: "shop", Profile: "premium"})
-	if err != nil || shop.Kept != "" {
+	shop, err := one.Add(t.Context(), namespaces.Spec{Name: "shop", Profile: "premium"})
+	if err != nil || shop.StoredName != "" {
 		t.Fatalf("%+v, %v", shop, err)
 	}
 	listed(shop)
-	if _, err := other.Add(t.Context(), fleet.Spec{Name: "shop"}); !errors.Is(err, fleet.ErrTaken) {
+	if _, err := other.Add(t.Context(), namespaces.Spec{Name: "shop"}); !errors.Is(err, namespaces.ErrNamespaceExists) {
 		t.Errorf("it was made twice: %v", err)
 	}
 	s, err := mongo.Open(t.Context(), url, mongo.Options{Namespace: "shop"})
@@ -44,8 +44,8 @@ func TestCatalogue(t *testing.T) {
 		t.Errorf("removed: %q, %v", aside, err)
 	}
 	listed()
-	again, err := other.Add(t.Context(), fleet.Spec{Name: "shop"})
-	if err != nil || again.Kept != "shop.2" {
+	again, err := other.Add(t.Context(), namespaces.Spec{Name: "shop"})
+	if err != nil || again.StoredName != "shop.2" {
 		t.Errorf("made anew it is %+v, %v", again, err)
 	}
 	listed(again)
@@ -54,10 +54,10 @@ func TestCatalogue(t *testing.T) {
 		t.Error(err)
 	}
 	listed(again)
-	if err := one.Change(t.Context(), shop); !errors.Is(err, fleet.ErrNone) {
+	if err := one.Change(t.Context(), shop); !errors.Is(err, namespaces.ErrNoNamespace) {
 		t.Errorf("what was removed was changed: %v", err)
 	}
-	// Of servers that have not heard of each other, one removes no more than it knew.
+	// A server that has not noticed a newer namespace removes only the one it knew.
 	if _, err := one.Remove(t.Context(), shop, func() error { return nil }); err != nil {
 		t.Error(err)
 	}
@@ -67,7 +67,7 @@ func TestCatalogue(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer own.Close()
-	if _, err := one.Add(t.Context(), fleet.Spec{Name: "own"}); !errors.Is(err, fleet.ErrTaken) {
+	if _, err := one.Add(t.Context(), namespaces.Spec{Name: "own"}); !errors.Is(err, namespaces.ErrNamespaceExists) {
 		t.Errorf("a server's own was taken: %v", err)
 	}
 }

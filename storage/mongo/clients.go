@@ -8,41 +8,42 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 )
 
-// Clients are the driver's clients of one process: all that is opened by the same
-// connection string has one, with its connections and what watches over the servers, and
-// asks once for the indexes. The last that closes disconnects; what one waits for, or
-// gives up, is no matter of the others, for the pool grows with what is under way unless
-// the string bounds it. The zero value is ready. It is safe for concurrent use.
+// Clients are the driver's clients of one process. Users of the same connection string share
+// one client, with its connections and its monitoring of the servers, and the indexes are
+// requested once. The last user that closes disconnects. A user that waits or gives up does
+// not affect the others, for the pool grows with the requests under way unless the string
+// limits it. The zero value is ready. It is safe for concurrent use.
 type Clients struct {
 	mu  sync.Mutex
-	all map[string]*pool // by connection string; guarded by mu
+	all map[string]*sharedClient // by connection string; guarded by mu
 }
 
-// A pool is one of them. Who has taken it gives it back.
-type pool struct {
+// A sharedClient is the client of one connection string. Each take needs a release.
+type sharedClient struct {
 	*mongo.Client
 	of  *Clients
 	url string
 
 	users int // guarded by of.mu
 
-	turn    chan struct{} // holds one: who asks for the indexes
-	indexed bool          // they were asked for; whoever has the turn owns it
+	indexLock chan struct{} // a mutex that can be awaited with a context: held while requesting the indexes
+	indexed   bool          // the indexes were requested; guarded by turn
 }
 
-// take is the client for a connection string, which is a; nobody need be there yet.
-func (c *Clients) take(url string, a address) (*pool, error) {
+// take returns the client for a connection string, which a is parsed from; no server need be
+// reachable yet.
+func (c *Clients) take(url string, a connString) (*sharedClient, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	is := c.all[url]
 	if is == nil {
 		driver, err := mongo.Connect(a.options)
 		if err != nil {
-			return nil, trouble("the connection string for MongoDB cannot be used: "+a.redact(err.Error()), err)
+			return nil, newConnectError("the connection string for MongoDB cannot be used: "+a.redact(err.Error()), err)
 		}
-		is = &pool{Client: driver, of: c, url: url, turn: make(chan struct{}, 1)}
+		is = &sharedClient{Client: driver, of: c, url: url, indexLock: make(chan struct{}, 1)}
 		if c.all == nil {
-			c.all = map[string]*pool{}
+			c.all = map[string]*sharedClient{}
 		}
 		c.all[url] = is
 	}
@@ -50,11 +51,11 @@ func (c *Clients) take(url string, a address) (*pool, error) {
 	return is, nil
 }
 
-// giveBack disconnects if nobody else has the client. What is under way then fails. The
-// driver waits for its own attempts to reach a server that does not answer, up to the
-// time-out for connecting and whatever the context says. Once that has ended they are
-// left to end by themselves.
-func (p *pool) giveBack(ctx context.Context) error {
+// release disconnects if this was the last user. Requests under way then fail. The driver
+// waits for its own attempts to reach a server that does not answer, up to the connection
+// time-out, whatever the context says. When ctx ends, release leaves them to end by
+// themselves.
+func (p *sharedClient) release(ctx context.Context) error {
 	p.of.mu.Lock()
 	p.users--
 	last := p.users == 0
@@ -77,12 +78,12 @@ func (p *pool) giveBack(ctx context.Context) error {
 	return nil
 }
 
-// index has ensure make the indexes, unless that was done for somebody else who has the
-// client. Where it fails, or is interrupted, the next does it.
-func (p *pool) index(ctx context.Context, ensure func(context.Context) error) error {
+// index calls ensure to make the indexes, unless another user of the client has done so. If it
+// fails or is interrupted, the next call tries again.
+func (p *sharedClient) index(ctx context.Context, ensure func(context.Context) error) error {
 	select {
-	case p.turn <- struct{}{}:
-		defer func() { <-p.turn }()
+	case p.indexLock <- struct{}{}:
+		defer func() { <-p.indexLock }()
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -16,7 +16,7 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// A gate counts the connections that go through it to a server.
+// A gate is a proxy that counts the connections through it to a server.
 type gate struct {
 	url string
 
@@ -24,7 +24,7 @@ type gate struct {
 	now, most int // guarded by mu
 }
 
-// through is a gate before the server of the tests, and a database there.
+// through starts a gate to the tests' server, with a database of its own.
 func through(t testing.TB) *gate {
 	t.Helper()
 	to, err := url.Parse(mongotest.URL(t))
@@ -44,7 +44,7 @@ func through(t testing.TB) *gate {
 		for {
 			c, err := l.Accept()
 			if err != nil {
-				return // it is closed
+				return // the gate is closed
 			}
 			passing.Go(func() { g.pass(ctx, c, host) })
 		}
@@ -57,7 +57,7 @@ func (g *gate) pass(ctx context.Context, c net.Conn, host string) {
 	defer c.Close()
 	there, err := (&net.Dialer{}).DialContext(ctx, "tcp", host)
 	if err != nil {
-		return // which the driver tells
+		return // the driver reports it
 	}
 	defer there.Close()
 	stop := context.AfterFunc(ctx, func() { c.Close(); there.Close() })
@@ -67,7 +67,7 @@ func (g *gate) pass(ctx context.Context, c net.Conn, host string) {
 	var both sync.WaitGroup
 	for to, from := range map[net.Conn]net.Conn{c: there, there: c} {
 		both.Go(func() {
-			_, _ = io.Copy(to, from) //nolint:errcheck // either end may hang up
+			_, _ = io.Copy(to, from) //nolint:errcheck // either end may disconnect
 			c.Close()
 			there.Close()
 		})
@@ -82,7 +82,7 @@ func (g *gate) count(n int) {
 	g.most = max(g.most, g.now)
 }
 
-// eventually tells whether something has come to be so.
+// eventually reports whether is becomes true within some time.
 func eventually(is func() bool) bool {
 	for range 1000 {
 		if is() {
@@ -99,8 +99,8 @@ func (g *gate) connections() (now, most int) {
 	return g.now, g.most
 }
 
-// openAll opens so many namespaces at once, as a server does that takes over, and does
-// something with each meanwhile.
+// openAll opens n namespaces at once, as a server does that takes over, and commits to each
+// meanwhile.
 func openAll(t testing.TB, url string, clients *Clients, n int) []*Store {
 	t.Helper()
 	stores := make([]*Store, n)
@@ -122,7 +122,7 @@ func openAll(t testing.TB, url string, clients *Clients, n int) []*Store {
 	return stores
 }
 
-// goesOn commits something.
+// goesOn commits a batch.
 func goesOn(t *testing.T, s *Store, path engine.Path) {
 	t.Helper()
 	if err := s.Commit(t.Context(), &engine.Batch{Hard: true, Now: 1, Entities: []engine.Entity{{ID: 1, Path: path}}}); err != nil {
@@ -130,9 +130,9 @@ func goesOn(t *testing.T, s *Store, path engine.Path) {
 	}
 }
 
-// TestOneClient: what a process opens by the same string shares connections, and asks for
-// the indexes once. One that gives up or closes is no matter of the others; the last
-// hangs up, and after that it can be opened again.
+// TestOneClient: users of the same connection string in a process share connections, and
+// request the indexes once. One that gives up or closes does not affect the others; the last
+// one disconnects, and after that the string can be opened again.
 func TestOneClient(t *testing.T) {
 	var seen tap
 	g, clients := through(t), new(Clients)
@@ -141,7 +141,7 @@ func TestOneClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen.on(a.options)
-	first, err := clients.take(g.url, a) // as if somebody had it
+	first, err := clients.take(g.url, a) // as if another user had it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,8 +174,8 @@ func TestOneClient(t *testing.T) {
 	giving.Wait()
 	over()
 	if !eventually(func() bool {
-		first.turn <- struct{}{}
-		defer func() { <-first.turn }()
+		first.indexLock <- struct{}{}
+		defer func() { <-first.indexLock }()
 		return first.indexed
 	}) {
 		t.Error("nobody asks for the indexes")
@@ -197,7 +197,7 @@ func TestOneClient(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := first.giveBack(t.Context()); err != nil {
+	if err := first.release(t.Context()); err != nil {
 		t.Error(err)
 	}
 	want(t, asked, made(t, seen.all()))
@@ -213,7 +213,7 @@ func TestOneClient(t *testing.T) {
 	}
 }
 
-// TestClientsOfTheirOwn: without any to share, and by another string, it is another client.
+// TestClientsOfTheirOwn: without shared clients, or by another string, it is another client.
 func TestClientsOfTheirOwn(t *testing.T) {
 	g, clients := through(t), new(Clients)
 	for _, of := range []struct {
@@ -235,7 +235,7 @@ func TestClientsOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestClosedTwice: what is closed again is not closed for another.
+// TestClosedTwice: closing one user twice does not close the client of another.
 func TestClosedTwice(t *testing.T) {
 	url, clients := mongotest.URL(t), new(Clients)
 	var all [3]*database
@@ -259,7 +259,7 @@ func TestClosedTwice(t *testing.T) {
 	}
 }
 
-// TestClientOfNobody: where nobody answers, nothing stays of the attempt.
+// TestClientOfNobody: if no server answers, nothing is left of the attempt.
 func TestClientOfNobody(t *testing.T) {
 	clients := new(Clients)
 	if _, err := Open(t.Context(), "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100", Options{Clients: clients}); err == nil || len(clients.all) != 0 {
@@ -267,9 +267,9 @@ func TestClientOfNobody(t *testing.T) {
 	}
 }
 
-// TestIndexesAreMadeByOne: by the first for whom that comes to something.
+// TestIndexesAreMadeByOne: the first user that succeeds makes them.
 func TestIndexesAreMadeByOne(t *testing.T) {
-	p := &pool{turn: make(chan struct{}, 1)}
+	p := &sharedClient{indexLock: make(chan struct{}, 1)}
 	asked, trouble := 0, errors.New("it does not answer")
 	ask := func(err error) error {
 		return p.index(t.Context(), func(context.Context) error { asked++; return err })
@@ -277,13 +277,13 @@ func TestIndexesAreMadeByOne(t *testing.T) {
 	if err := ask(trouble); !errors.Is(err, trouble) {
 		t.Error(err)
 	}
-	p.turn <- struct{}{} // somebody is at it
+	p.indexLock <- struct{}{} // another user is making them
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := p.index(gone, func(context.Context) error { return nil }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	<-p.turn
+	<-p.indexLock
 	for range 3 {
 		if err := ask(nil); err != nil {
 			t.Error(err)

@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// wall is the time of day, for people who look at documents. Nothing is
-// decided by it.
+// wall returns the time of day, for people who look at documents. Nothing is decided by it.
 func wall() time.Time { return time.Now() }
 
 // pause waits, unless ctx ends first.

@@ -6,8 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sinceBoot is the time that has passed since the machine started, the time in
-// which it slept included.
+// sinceBoot returns the time since the machine started, including the time it slept.
 func sinceBoot() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

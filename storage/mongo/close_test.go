@@ -14,8 +14,7 @@ import (
 	"mayfly/engine"
 )
 
-// closed expects that Close ends although somebody is busy with the store, and
-// before anything else happens.
+// closed expects that Close ends at once although a call is in progress.
 func closed(t *testing.T, s *Store) {
 	t.Helper()
 	done := make(chan error, 1)
@@ -31,8 +30,8 @@ func closed(t *testing.T, s *Store) {
 	}
 }
 
-// Who sends a body and stops in the middle keeps nobody from closing the store,
-// and learns that it is closed when he goes on.
+// A sender that stops in the middle of a body does not keep the store from closing, and gets
+// an error when it goes on.
 func TestCloseDoesNotWaitForSenders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := openOn(t.Context(), new(toy), nil, timed(Options{}))
@@ -55,7 +54,7 @@ func TestCloseDoesNotWaitForSenders(t *testing.T) {
 	})
 }
 
-// A mute server answers nothing that is asked of a collection.
+// A mute server does not answer requests about one collection.
 type mute struct {
 	server
 	in collection
@@ -71,8 +70,7 @@ func (m *mute) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.
 	}
 }
 
-// Who reads the history of a database that does not answer, waits until the
-// namespace is lost, and not for ever.
+// Reading the history of a database that does not answer ends when the namespace is lost.
 func TestPastEndsWithTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := openOn(t.Context(), &mute{new(toy), history}, nil, timed(Options{}))
@@ -83,12 +81,12 @@ func TestPastEndsWithTheStore(t *testing.T) {
 		asking, enough := context.WithCancel(context.Background())
 		defer enough()
 		go func() {
-			for _, err := range s.Past(asking, engine.PastQuery{}) {
+			for _, err := range s.QueryEvents(asking, engine.HistoryQuery{}) {
 				read <- err
 			}
 		}()
 		synctest.Wait()
-		s.lose(engine.ErrFenced)
+		s.endOwnership(engine.ErrFenced)
 		closed(t, s)
 		enough()
 		if err := <-read; !errors.Is(err, engine.ErrFenced) {

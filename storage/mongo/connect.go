@@ -19,33 +19,32 @@ import (
 
 const (
 	defaultDatabase = "mayfly"
-	// findWithin is how long a server is looked for that can take writes: at the
-	// start, and by each operation after an election. The connection string may
-	// say otherwise.
+	// findWithin is how long the driver looks for a server that takes writes: at the start,
+	// and in each operation after an election. The connection string may override it.
 	findWithin = 10 * time.Second
 	// maxConnecting is how many connections are made at once: many namespaces may be taken
-	// over in one moment.
+	// over at the same moment.
 	maxConnecting = 16
-	// idleFor is how long a connection stays of which there was need in such a moment.
+	// idleFor is how long an unused connection is kept.
 	idleFor = time.Minute
-	// hangUpWithin is for the good-bye after a failed attempt to connect.
+	// hangUpWithin limits disconnecting after a failed attempt to connect.
 	hangUpWithin = time.Second
 )
 
-// Facts are what a server said of itself when it was asked once. They are for
-// people and for what is said in the log; the protocol needs none of them.
+// facts are what a server reported about itself when it was asked once. They are for people
+// and the log; the protocol needs none of them.
 type facts struct {
-	database string
-	version  string // of MongoDB, or the one that is spoken; empty: not told
-	ferret   string // version of FerretDB; empty: it is none
-	set      string // name of the replica set; empty: it is none
-	sharded  bool
-	sessions bool // there is a time that operations come after
+	database      string
+	version       string // of MongoDB, or of its protocol; empty: unknown
+	ferretVersion string // version of FerretDB; empty: not FerretDB
+	set           string // name of the replica set; empty: none
+	sharded       bool
+	sessions      bool // it reports an operation time, for causally consistent sessions
 }
 
-// connect reaches the database that a connection string names, by default
-// "mayfly", with a client of its own if clients is nil. The error is one sentence for
-// whoever wrote the string, which is never part of it.
+// connect reaches the database that a connection string names, by default "mayfly", with a
+// client of its own if clients is nil. The error is one sentence for the author of the string,
+// and never contains the string.
 func connect(ctx context.Context, url string, clients *Clients, log *slog.Logger) (*database, facts, error) {
 	a, err := parse(url)
 	if err != nil {
@@ -54,7 +53,7 @@ func connect(ctx context.Context, url string, clients *Clients, log *slog.Logger
 	return connectTo(ctx, url, a, cmp.Or(clients, new(Clients)), log)
 }
 
-func connectTo(ctx context.Context, url string, a address, clients *Clients, log *slog.Logger) (*database, facts, error) {
+func connectTo(ctx context.Context, url string, a connString, clients *Clients, log *slog.Logger) (*database, facts, error) {
 	client, err := clients.take(url, a)
 	if err != nil {
 		return nil, facts{}, err
@@ -70,18 +69,18 @@ func connectTo(ctx context.Context, url string, a address, clients *Clients, log
 	}
 	d.facts.database = a.database
 	args := []any{"servers", strings.Join(a.options.Hosts, ","), "database", a.database, "version", d.facts.version}
-	if d.facts.ferret != "" {
-		args = append(args, "ferretdb", d.facts.ferret)
+	if d.facts.ferretVersion != "" {
+		args = append(args, "ferretdb", d.facts.ferretVersion)
 	}
 	if d.facts.set != "" {
 		args = append(args, "replica_set", d.facts.set)
 	}
-	log.Info("Connected to MongoDB.", append(args, "sharded", d.facts.sharded)...)
+	log.Info("connected to MongoDB", append(args, "sharded", d.facts.sharded)...)
 	return d, d.facts, nil
 }
 
-// probe asks once what the server is and whether it lets us in. Connecting alone
-// proves nothing: it succeeds with nobody there.
+// probe asks what the server is and whether it lets us in. Connecting alone proves nothing: it
+// succeeds without any server.
 func (d *database) probe(ctx context.Context) error {
 	if err := d.client.Ping(ctx, readpref.Primary()); err != nil {
 		return err
@@ -94,7 +93,7 @@ func (d *database) probe(ctx context.Context) error {
 		Sessions  *int   `bson:"logicalSessionTimeoutMinutes"`
 	}
 	err := admin.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
-	if commandUnknown(err) { // 4.4.0 and 4.4.1, and servers modelled on older ones
+	if commandUnknown(err) { // 4.4.0 and 4.4.1, and servers that imitate older ones
 		err = admin.RunCommand(ctx, bson.D{{Key: "isMaster", Value: 1}}).Decode(&hello)
 	}
 	if err != nil {
@@ -111,26 +110,27 @@ func (d *database) probe(ctx context.Context) error {
 	if err := admin.RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Decode(&build); err != nil && !unauthorized(err) {
 		return err
 	}
-	d.facts.version, d.facts.ferret = build.Version, build.Ferret
-	_, err = d.Get(ctx, settings, "") // the commands above are open to everyone
+	d.facts.version, d.facts.ferretVersion = build.Version, build.Ferret
+	_, err = d.Get(ctx, settings, "") // the commands above need no authorization
 	return err
 }
 
-// errSecondary is what comes of connecting to one member and no other.
+// errSecondary means that the connection string names a single member, which is not the
+// primary.
 var errSecondary = errors.New("not the primary")
 
-// An address is a connection string, taken apart.
-type address struct {
+// A connString is a parsed connection string.
+type connString struct {
 	options  *options.ClientOptions
 	database string
 }
 
-// parse reads a connection string. What it says of safety and of time-outs for
-// single operations does not count: the protocol decides that.
-func parse(text string) (address, error) {
-	a := address{options: options.Client().SetAppName("mayfly").SetServerSelectionTimeout(findWithin).SetConnectTimeout(findWithin).SetMaxPoolSize(0).SetMaxConnecting(maxConnecting).SetMaxConnIdleTime(idleFor).ApplyURI(text)}
+// parse parses a connection string. Its options for write safety and for time-outs of single
+// operations are ignored: the protocol decides those.
+func parse(text string) (connString, error) {
+	a := connString{options: options.Client().SetAppName("mayfly").SetServerSelectionTimeout(findWithin).SetConnectTimeout(findWithin).SetMaxPoolSize(0).SetMaxConnecting(maxConnecting).SetMaxConnIdleTime(idleFor).ApplyURI(text)}
 	if err := a.options.Validate(); err != nil {
-		return address{}, wrongString(text, err)
+		return connString{}, explainConnectionString(text, err)
 	}
 	a.options.SetWriteConcern(&writeconcern.WriteConcern{W: "majority", Journal: new(true)}).
 		SetReadConcern(readconcern.Majority()).SetReadPreference(readpref.Primary()).
@@ -138,13 +138,13 @@ func parse(text string) (address, error) {
 	a.options.Timeout = nil
 	name, err := databaseIn(text)
 	if err != nil {
-		return address{}, err
+		return connString{}, err
 	}
 	a.database = name
 	return a, nil
 }
 
-// databaseIn is the database that a valid connection string names.
+// databaseIn returns the database that a valid connection string names.
 func databaseIn(text string) (string, error) {
 	_, rest, _ := strings.Cut(text, "://")
 	if _, after, ok := strings.Cut(rest, "@"); ok {
@@ -155,13 +155,13 @@ func databaseIn(text string) (string, error) {
 	name, err := url.PathUnescape(name)
 	switch {
 	case err != nil:
-		return "", trouble("the connection string for MongoDB is wrong: the database's name is not well percent-encoded", err)
+		return "", newConnectError("the connection string for MongoDB is invalid: the name of the database is not correctly percent-encoded", err)
 	case name == "":
 		return defaultDatabase, nil
 	case name == "admin" || name == "local" || name == "config":
-		return "", trouble(fmt.Sprintf("the database %q is MongoDB's own: name another one in the connection string, or none for %q", name, defaultDatabase), nil)
+		return "", newConnectError(fmt.Sprintf("the database %q is reserved by MongoDB: use another one in the connection string, or none for %q", name, defaultDatabase), nil)
 	case len(name) > 63 || strings.ContainsAny(name, "/\\. \"$*<>:|?\x00"):
-		return "", trouble(fmt.Sprintf("%q cannot be the name of a database: 63 bytes at most, without spaces and any of /\\.\"$*<>:|?", name), nil)
+		return "", newConnectError(fmt.Sprintf("%q cannot be the name of a database: use at most 63 bytes, without spaces and any of /\\.\"$*<>:|?", name), nil)
 	}
 	return name, nil
 }

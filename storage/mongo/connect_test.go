@@ -17,11 +17,10 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// Times in which a server that answers at all has done so.
+// Time-outs within which a server that answers at all has done so.
 const quick = "serverSelectionTimeoutMS=3000&connectTimeoutMS=2500"
 
-// sentence is what connect says, with what the log says beside it. Nothing of it
-// may hold a secret.
+// sentence returns connect's error, and checks that neither it nor the log contains a secret.
 func sentence(t *testing.T, url string, secrets ...string) error {
 	t.Helper()
 	var said bytes.Buffer
@@ -50,7 +49,7 @@ func TestConnect(t *testing.T) {
 	if name := url[strings.LastIndex(url, "/")+1:]; got.version == "" || !strings.HasPrefix(name, got.database) {
 		t.Errorf("%s is %+v", url, got)
 	}
-	if !mongotest.Real() && got.ferret == "" {
+	if !mongotest.Real() && got.ferretVersion == "" {
 		t.Error("the test server does not say that it is FerretDB")
 	}
 	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
@@ -83,7 +82,7 @@ func TestConnectToAReplicaSetWithAPassword(t *testing.T) {
 	}
 }
 
-// Servers modelled on older ones have neither hello nor sessions.
+// Servers that imitate older ones have neither hello nor sessions.
 func TestConnectToAnOlderKind(t *testing.T) {
 	f := startFake(t)
 	f.hello = slices.DeleteFunc(helloAlone(), func(e bson.E) bool { return e.Key == "logicalSessionTimeoutMinutes" || e.Key == "helloOk" })
@@ -105,8 +104,9 @@ func TestConnectToShards(t *testing.T) {
 	}
 }
 
-// What an operator reads when there is nothing to connect to.
+// The error when there is no server to connect to.
 func TestNobodyThere(t *testing.T) {
+	t.Parallel()
 	closed := listen(t)
 	host := closed.Addr().String()
 	closed.Close()
@@ -125,14 +125,14 @@ func TestNobodyThere(t *testing.T) {
 		return errors.Join(err, say(c, "\x05\x00\x00\x00 too short to be a message"))
 	})
 	for name, tc := range map[string]struct{ at, query, want string }{
-		"a closed port":         {host, "", "no MongoDB at HOST: nobody listens there"},
-		"no such host":          {"nowhere.invalid:27017", "", "no MongoDB at HOST: there is no host of that name"},
-		"no answer":             {mute.Addr().String(), "", "no MongoDB at HOST: it does not answer"},
-		"hangs up":              {hasty.Addr().String(), "", "the server at HOST hangs up: it wants TLS (tls=true in the connection string), or is no MongoDB"},
-		"a web server":          {web.Addr().String(), "", "what answers at HOST is no MongoDB, or wants TLS (tls=true in the connection string)"},
-		"something else":        {mail.Addr().String(), "", "what answers at HOST is no MongoDB, or wants TLS (tls=true in the connection string)"},
-		"hangs up on TLS":       {hasty.Addr().String(), "&tls=true", "what listens at HOST does not speak TLS, which the connection string asks for"},
-		"a web server over TLS": {web.Addr().String(), "&tls=true", "what listens at HOST does not speak TLS, which the connection string asks for"},
+		"a closed port":         {host, "", "no MongoDB at HOST: the connection was refused"},
+		"no such host":          {"nowhere.invalid:27017", "", "no MongoDB at HOST: the host does not exist"},
+		"no answer":             {mute.Addr().String(), "", "no MongoDB at HOST: the host does not answer"},
+		"hangs up":              {hasty.Addr().String(), "", "the server at HOST closes the connection: it needs TLS (tls=true in the connection string) or is not a MongoDB"},
+		"a web server":          {web.Addr().String(), "", "the server at HOST is not a MongoDB or needs TLS (tls=true in the connection string)"},
+		"something else":        {mail.Addr().String(), "", "the server at HOST is not a MongoDB or needs TLS (tls=true in the connection string)"},
+		"hangs up on TLS":       {hasty.Addr().String(), "&tls=true", "the server at HOST does not use TLS, which the connection string requires"},
+		"a web server over TLS": {web.Addr().String(), "&tls=true", "the server at HOST does not use TLS, which the connection string requires"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -141,8 +141,9 @@ func TestNobodyThere(t *testing.T) {
 		})
 	}
 	t.Run("two, and neither", func(t *testing.T) {
+		t.Parallel()
 		got := sentence(t, "mongodb://"+host+",nowhere.invalid:1/?"+quick).Error()
-		for _, part := range []string{host + ": nobody listens there", "nowhere.invalid:1: there is no host"} {
+		for _, part := range []string{host + ": the connection was refused", "nowhere.invalid:1: the host does not exist"} {
 			if !strings.Contains(got, part) {
 				t.Errorf("%q lacks %q", got, part)
 			}
@@ -156,6 +157,7 @@ func say(c net.Conn, s string) error {
 }
 
 func TestNotWhatIsNeeded(t *testing.T) {
+	t.Parallel()
 	refuse := func(code int32, message string, commands ...string) func(string, bson.Raw) bson.D {
 		return func(name string, _ bson.Raw) bson.D {
 			if !slices.Contains(commands, name) {
@@ -183,23 +185,23 @@ func TestNotWhatIsNeeded(t *testing.T) {
 		want        string
 		refused     bool
 	}{
-		"too old": {hello: old, want: "the MongoDB at HOST is too old: it has to be 4.4 or later", refused: true},
+		"too old": {hello: old, want: "the MongoDB at HOST is too old: version 4.4 or later is needed", refused: true},
 		"wrong password": {user: "ann:s3cret@", hello: alone, reply: refuse(18, "Authentication failed.", "saslStart"), refused: true,
-			want: `the MongoDB at HOST does not accept the user "ann" with this password; users are looked up in the database "admin", unless authSource names another one`},
+			want: `the MongoDB at HOST does not accept the user "ann" with this password; the user must exist in the database "admin", unless authSource names another one`},
 		"wrong password in a hosted cluster": {user: "ann:s3cret@", query: "&authSource=users", hello: alone, reply: refuse(8000, "bad auth : authentication failed", "saslStart"), refused: true,
-			want: `the MongoDB at HOST does not accept the user "ann" with this password; users are looked up in the database "users", unless authSource names another one`},
+			want: `the MongoDB at HOST does not accept the user "ann" with this password; the user must exist in the database "users", unless authSource names another one`},
 		"nobody in particular": {hello: alone, reply: refuse(13, "command find requires authentication", "find"), refused: true,
-			want: "the MongoDB at HOST lets in known users only, and the connection string names none"},
+			want: "the MongoDB at HOST needs a user and a password in the connection string"},
 		"a version that is a secret": {hello: alone, reply: refuse(13, "command requires authentication", "find", "buildInfo"), refused: true,
-			want: "the MongoDB at HOST lets in known users only, and the connection string names none"},
+			want: "the MongoDB at HOST needs a user and a password in the connection string"},
 		"a secondary alone": {query: "&directConnection=true", hello: secondary,
-			want: "the MongoDB at HOST is not the primary of its replica set: take directConnection out of the connection string"},
+			want: "the MongoDB at HOST is not the primary of its replica set: remove directConnection from the connection string"},
 		"no primary": {query: "&serverSelectionTimeoutMS=1500", hello: secondary,
 			want: `the replica set "rs0" has no primary that can be reached`},
 		"another replica set": {query: "&replicaSet=rs1&serverSelectionTimeoutMS=1500", hello: helloPrimary,
-			want: `there is no replica set "rs1" at HOST`},
+			want: `the replica set "rs1" does not exist at HOST`},
 		"no replica set": {query: "&replicaSet=rs1&serverSelectionTimeoutMS=1500", hello: with(alone, "x", 1),
-			want: `there is no replica set "rs1" at HOST`},
+			want: `the replica set "rs1" does not exist at HOST`},
 		"something new": {hello: alone, reply: refuse(4711, "out of spare parts", "ping"),
 			want: "the MongoDB at HOST cannot be used: out of spare parts"},
 	} {
@@ -219,12 +221,12 @@ func TestWrongRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want(t, `the MongoDB at h:1 does not let the user "ann" use the database "shop": the role readWrite is needed there`,
+	want(t, `the MongoDB at h:1 does not let the user "ann" use the database "shop": grant the role readWrite there`,
 		a.explain(mongo.CommandError{Code: 13, Message: "not authorized on shop"}).Error())
 }
 
 func TestWrongStrings(t *testing.T) {
-	const encode = "characters such as @ : / ? # % in the user's name, the password or another secret have to be percent-encoded"
+	const encode = "percent-encode characters such as @ : / ? # % in the user name, the password and other secrets"
 	for url, tc := range map[string]struct{ want, secret string }{
 		"":                                   {`scheme must be "mongodb" or "mongodb+srv"`, "\x00"},
 		"s3cret":                             {`scheme must be "mongodb" or "mongodb+srv"`, "s3cret"},
@@ -243,10 +245,10 @@ func TestWrongStrings(t *testing.T) {
 		"mongodb://h/d?tlsCertificateKeyFile=/none&tlsCertificateKeyFilePassword=s3cret":                {"/none", "s3cret"},
 		"mongodb://h/d?tlsCertificateKeyFilePassword=s3cret%zz":                                         {encode, "s3cret"},
 		"mongodb://h/?authMechanism=MONGODB-AWS&authMechanismProperties=AWS_SESSION_TOKEN:s3cret&tls=x": {"", "s3cret"},
-		"mongodb://h/admin":                       {`the database "admin" is MongoDB's own: name another one in the connection string, or none for "mayfly"`, "\x00"},
+		"mongodb://h/admin":                       {`the database "admin" is reserved by MongoDB: use another one in the connection string, or none for "mayfly"`, "\x00"},
 		"mongodb://h/a%20b":                       {`"a b" cannot be the name of a database`, "\x00"},
 		"mongodb://h/a.b":                         {`"a.b" cannot be the name of a database`, "\x00"},
-		"mongodb+srv://u:s3cret@nowhere.invalid/": {"no MongoDB at _mongodb._tcp.nowhere.invalid: its name cannot be looked up", "s3cret"},
+		"mongodb+srv://u:s3cret@nowhere.invalid/": {"no MongoDB at _mongodb._tcp.nowhere.invalid: the host name cannot be resolved", "s3cret"},
 	} {
 		t.Run(url, func(t *testing.T) {
 			got := sentence(t, url, tc.secret).Error()
@@ -277,9 +279,10 @@ func TestDatabaseIn(t *testing.T) {
 	}
 }
 
-// Whoever stops the program while it connects reads that, and not a guess at
-// what is wrong with the server.
+// Cancelling the program while it connects yields that as the error, and no guess at what is
+// wrong with the server.
 func TestConnectIsCancelled(t *testing.T) {
+	t.Parallel()
 	l := listen(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	serve(t, l, func(c net.Conn) error {
@@ -288,7 +291,7 @@ func TestConnectIsCancelled(t *testing.T) {
 		return err
 	})
 	_, _, err := connect(ctx, "mongodb://"+l.Addr().String(), nil, slog.New(slog.DiscardHandler))
-	if _, guessed := errors.AsType[*troubleError](err); guessed || !errors.Is(err, context.Canceled) {
+	if _, guessed := errors.AsType[*connectError](err); guessed || !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

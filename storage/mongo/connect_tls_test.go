@@ -18,6 +18,7 @@ import (
 )
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ours, foreign := authority(t, dir, "ours"), authority(t, dir, "foreign")
 	speak := func(cert tls.Certificate, client tls.ClientAuthType) string {
@@ -37,15 +38,15 @@ func TestTLS(t *testing.T) {
 		at, query, want string
 	}{
 		"unknown authority": {speak(foreign.issue(t, now.Add(time.Hour), "127.0.0.1"), tls.NoClientCert), ca,
-			"the certificate of HOST is signed by nobody known here: name the file of its authority with tlsCAFile"},
+			"the certificate of HOST is signed by an unknown authority: set tlsCAFile to the certificate of the authority"},
 		"another name": {speak(ours.issue(t, now.Add(time.Hour), "127.0.0.2"), tls.NoClientCert), ca,
-			"the certificate of HOST is not for that name: x509: certificate is valid for 127.0.0.2, not 127.0.0.1"},
+			"the certificate of HOST is for another name: x509: certificate is valid for 127.0.0.2, not 127.0.0.1"},
 		"expired": {speak(ours.issue(t, now.Add(-time.Hour), "127.0.0.1"), tls.NoClientCert), ca,
-			"the certificate of HOST is not good: x509: certificate has expired or is not yet valid"},
+			"the certificate of HOST is not valid: x509: certificate has expired or is not yet valid"},
 		"wants the client's": {speak(good, tls.RequireAnyClientCert), ca,
-			"the server at HOST refuses the TLS connection; it may want a client certificate (tlsCertificateKeyFile): tls: certificate required"},
+			"the server at HOST refuses the TLS connection; it may need a client certificate (tlsCertificateKeyFile): tls: certificate required"},
 		"no TLS asked for": {speak(good, tls.NoClientCert), "",
-			"the server at HOST hangs up: it wants TLS (tls=true in the connection string), or is no MongoDB"},
+			"the server at HOST closes the connection: it needs TLS (tls=true in the connection string) or is not a MongoDB"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -85,7 +86,7 @@ func (s signer) issue(t *testing.T, until time.Time, ip string) tls.Certificate 
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// signed makes a certificate; by is nil for one that signs itself.
+// signed makes a certificate; if by is nil it is self-signed.
 func signed(t *testing.T, c, by *x509.Certificate, with *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -7,18 +7,18 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 )
 
-// A header is what every document of a record has.
+// A header starts every document of a record.
 type header struct {
 	ID        string  `bson:"_id"`
-	V         version `bson:"v"` // of the commit that it is of
+	V         version `bson:"v"` // of the commit that wrote it
 	Namespace string  `bson:"ns"`
 }
 
-// A tombstone stands where something was, so that a late write of an earlier
-// version does not bring it back.
+// A tombstone replaces a dropped document, so that a late write of an earlier version does not
+// bring it back.
 type tombstone struct {
 	Head    header    `bson:",inline"`
 	Gone    bool      `bson:"gone"`
@@ -64,8 +64,8 @@ type meterDoc struct {
 	Exact    []byte     `bson:"exact"`
 }
 
-// messageDoc is what people look for in a message, and in Exact what the broker
-// needs: BSON has no room for all that a property may be.
+// messageDoc shows people the searchable fields of a message; Exact is what the broker reads,
+// because BSON cannot represent every property value.
 type messageDoc struct {
 	Head          header     `bson:",inline"`
 	Path          string     `bson:"path"`
@@ -104,17 +104,16 @@ type bodyDoc struct {
 	Bytes []byte `bson:"bytes"`
 }
 
-// changeOf is the change to a record's document: what it is now, or a
-// tombstone.
+// changeOf returns the change to a record's document: its new content, or a tombstone.
 func (s *Store) changeOf(id string, at version, gone bool, now engine.Instant, doc func() any) change {
 	if !gone {
 		return change{id: id, version: int64(at), doc: marshal(doc())}
 	}
-	d := tombstone{Head: header{id, at, string(s.names)}, Gone: true, PurgeAt: min(now, latestDate).Add(tombstoneFor).Time()}
+	d := tombstone{Head: header{id, at, string(s.names)}, Gone: true, PurgeAt: min(now, latestDate).Add(tombstoneRetention).Time()}
 	return change{id: id, version: int64(at), doc: marshal(d)}
 }
 
-// insertion is a document that never changes.
+// insertion returns the change for a document that never changes.
 func (s *Store) insertion(id string, doc any) change {
 	return change{id: id, doc: marshal(doc), insert: true}
 }
@@ -122,14 +121,14 @@ func (s *Store) insertion(id string, doc any) change {
 func (s *Store) entityDoc(c entityChange) any {
 	e := c.e
 	return entityDoc{
-		Head: header{s.names.holder(e.ID), c.at, string(s.names)},
+		Head: header{s.names.subqueue(e.ID), c.at, string(s.names)},
 		Path: text(string(e.Path)), Kind: e.Kind.String(), Holder: int64(e.ID), DeadLetters: int64(e.DeadLetterID),
 		Status: e.Config.Status.String(), CreatedAt: date(e.CreatedAt), UpdatedAt: date(e.UpdatedAt),
 		TTL: e.Config.DefaultMessageTimeToLive.Seconds(), AutoDelete: e.Config.AutoDeleteOnIdle.Seconds(),
 		DeadLettered: e.Config.DeadLetteringOnMessageExpiration, Transfers: int64(e.TransferID),
 		Sessions: e.Config.RequiresSession, Duplicates: e.Config.RequiresDuplicateDetection,
 		ForwardTo: text(e.Config.ForwardTo), ForwardDead: text(e.Config.ForwardDeadLetteredMessagesTo),
-		Exact: record.Append(nil, e),
+		Exact: codec.Append(nil, e),
 	}
 }
 
@@ -137,32 +136,32 @@ func (s *Store) ruleDoc(id engine.RuleID, c ruleChange) any {
 	return ruleDoc{
 		Head: header{s.names.rule(id), c.at, string(s.names)}, Subscription: int64(id.Subscription),
 		Path: s.pathOf(id.Subscription), Name: text(c.r.Name), Filter: text(c.r.Filter.Text), Action: text(c.r.Action),
-		Exact: record.Append(nil, c.r),
+		Exact: codec.Append(nil, c.r),
 	}
 }
 
 func (s *Store) meterDoc(c meterChange) any {
 	return meterDoc{
-		Head: header{s.names.holder(c.m.Holder), c.at, string(s.names)}, Path: s.pathOf(c.m.Holder),
+		Head: header{s.names.subqueue(c.m.Subqueue), c.at, string(s.names)}, Path: s.pathOf(c.m.Subqueue),
 		NextSeq: int64(c.m.NextSeq), LastUsed: date(c.m.LastUsed), Dropped: int64(c.m.Duplicates),
-		Exact: record.Append(nil, c.m),
+		Exact: codec.Append(nil, c.m),
 	}
 }
 
 func (s *Store) messageDoc(c messageChange) any {
 	m := c.m
-	in := s.placeOf(m.Holder)
-	if x := m.Extra; x != nil && x.Rewritten != "" { // what a rule made of what was written
-		c.written = x.Rewritten
+	in := s.subqueueOf(m.Subqueue)
+	if x := m.Extra; x != nil && x.Rewritten != "" { // the content as rewritten by a rule's action
+		c.content = x.Rewritten
 	}
 	d := messageDoc{
-		Head: header{s.names.key(m.Key), c.at, string(s.names)},
-		Path: text(string(in.path)), Holder: int64(m.Holder), Seq: int64(m.Seq), State: stateOf(m),
+		Head: header{s.names.key(m.Key), c.version, string(s.names)},
+		Path: text(string(in.path)), Holder: int64(m.Subqueue), Seq: int64(m.Seq), State: stateOf(m),
 		EnqueuedAt: date(m.EnqueuedAt), ExpiresAt: date(m.ExpiresAt), ScheduledFor: date(m.ScheduledFor), LockedUntil: date(m.LockedUntil),
-		DeliveryCount: int64(m.DeliveryCount), Hops: int64(m.Hops), BodyBytes: c.written.BodySize(), Content: s.names.key(m.Content),
-		Exact: record.Append(nil, m), PurgeAt: purgeAt(m, in),
+		DeliveryCount: int64(m.DeliveryCount), Hops: int64(m.Hops), BodyBytes: c.content.BodySize(), Content: s.names.key(m.Content),
+		Exact: codec.Append(nil, m), PurgeAt: purgeAt(m, in),
 	}
-	if w, err := c.written.Content(); err == nil { // what is not a content has no fields to show
+	if w, err := c.content.Content(); err == nil { // an invalid content has no fields to show
 		d.MessageID, d.Subject, d.CorrelationID = text(w.MessageID), text(w.Subject), text(w.CorrelationID)
 		d.SessionID, d.ContentType, d.Preview = text(w.SessionID), text(w.ContentType), text(w.Preview)
 	}
@@ -183,26 +182,24 @@ func stateOf(m engine.Message) string {
 	}
 }
 
-// purgeAfter is how long after a message's time its document may be removed by
-// the server itself.
+// purgeAfter is how long after a message's expiry a TTL index may remove its document.
 const purgeAfter = 7 * 24 * time.Hour
 
-// purgeAt is when the server may remove a message that the broker, for whatever
-// reason, has not. Only one that would simply vanish at its end may go: not one
-// that is locked, deferred, scheduled or worn, nor where the expired become
-// dead letters.
-func purgeAt(m engine.Message, in place) *time.Time {
-	if m.State != engine.Active || m.Locked() || m.DeliveryCount != 0 || m.Extra != nil || m.ExpiresAt == 0 || in.path == "" || in.keeps {
+// purgeAt returns when a TTL index may remove a message that the broker, for whatever reason,
+// has not. That is only for messages that would simply be removed when they expire: not for
+// one that is locked, deferred, scheduled or was delivered before, nor in an entity that
+// dead-letters expired messages.
+func purgeAt(m engine.Message, in subqueue) *time.Time {
+	if m.State != engine.Active || m.Locked() || m.DeliveryCount != 0 || m.Extra != nil || m.ExpiresAt == 0 || in.path == "" || in.deadLettersExpired {
 		return nil
 	}
 	return date(m.ExpiresAt.Add(purgeAfter))
 }
 
-// latestDate is the last instant that every tool can show: the end of the year
-// 9999.
+// latestDate is the last instant that every tool can show: the end of the year 9999.
 const latestDate engine.Instant = 253402300799999
 
-// date is an instant for people; nil if there is none, or none to be shown.
+// date returns an instant for people; nil if it is zero or cannot be shown.
 func date(i engine.Instant) *time.Time {
 	if i <= 0 || i > latestDate {
 		return nil
@@ -211,45 +208,45 @@ func date(i engine.Instant) *time.Time {
 	return &t
 }
 
-// text is what people can read of any text.
+// text returns s as valid UTF-8.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// marshal writes a document of ours, which cannot fail.
+// marshal encodes one of the documents above, which cannot fail.
 func marshal(doc any) bson.Raw {
 	raw, err := bson.Marshal(doc)
 	if err != nil {
-		panic(err) // a struct above has a field that BSON knows no word for
+		panic(err) // a struct above has a field that BSON cannot encode
 	}
 	return raw
 }
 
-func (s *Store) placeOf(h engine.HolderID) place {
+func (s *Store) subqueueOf(h engine.SubqueueID) subqueue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.holders[h]
+	return s.subqueues[h]
 }
 
-func (s *Store) pathOf(h engine.HolderID) string { return text(string(s.placeOf(h).path)) }
+func (s *Store) pathOf(h engine.SubqueueID) string { return text(string(s.subqueueOf(h).path)) }
 
-// learn keeps which holders there are. It is called with mu held.
-func (s *Store) learn(b *engine.Batch) {
+// updateSubqueues notes which subqueues were created and dropped. It is called with mu held.
+func (s *Store) updateSubqueues(b *engine.Batch) {
 	for _, e := range b.Entities {
-		s.know(e)
+		s.addSubqueues(e)
 	}
-	for _, id := range b.DropHolders {
-		if p, ok := s.holders[id]; ok {
-			s.waiting.dropped = append(s.waiting.dropped, p)
+	for _, id := range b.DropSubqueues {
+		if p, ok := s.subqueues[id]; ok {
+			s.waiting.droppedSubqueues = append(s.waiting.droppedSubqueues, p)
 		}
-		delete(s.holders, id)
+		delete(s.subqueues, id)
 	}
 }
 
-func (s *Store) know(e engine.Entity) {
-	s.holders[e.ID] = place{id: e.ID, path: e.Path, keeps: e.Config.DeadLetteringOnMessageExpiration}
+func (s *Store) addSubqueues(e engine.Entity) {
+	s.subqueues[e.ID] = subqueue{id: e.ID, path: e.Path, deadLettersExpired: e.Config.DeadLetteringOnMessageExpiration}
 	if e.DeadLetterID != 0 {
-		s.holders[e.DeadLetterID] = place{id: e.DeadLetterID, path: e.Path.DeadLetter(), keeps: true}
+		s.subqueues[e.DeadLetterID] = subqueue{id: e.DeadLetterID, path: e.Path.DeadLetter(), deadLettersExpired: true}
 	}
 	if e.TransferID != 0 {
-		s.holders[e.TransferID] = place{id: e.TransferID, path: e.Path.Transfer(), keeps: true}
+		s.subqueues[e.TransferID] = subqueue{id: e.TransferID, path: e.Path.Transfer(), deadLettersExpired: true}
 	}
 }

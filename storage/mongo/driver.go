@@ -15,31 +15,31 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// A database is a server reached through the driver. Made by connect; safe for
-// concurrent use. The deadline of an operation is that of its context, and
-// nothing but a read is tried twice: what an error says is of one attempt.
+// A database is a server reached through the driver. connect makes one; it is safe for
+// concurrent use. The deadline of an operation is that of its context, and only reads are
+// retried: the error of a write is that of one attempt.
 //
-// Each operation has a session of its own, in which it comes after all that had
-// answered this process before. So a member that has not heard of an election,
-// and a majority that is yet to see a document that was just refused as a
-// duplicate, are waited for instead of believed.
+// Each operation has a causally consistent session of its own, which follows everything that
+// this process has been answered before. So a member that has not noticed an election, or a
+// majority that does not yet see a document that was just refused as a duplicate, is waited
+// for instead of believed.
 type database struct {
-	client *pool
+	client *sharedClient
 	db     *mongo.Database
 	facts  facts
 	log    *slog.Logger
 
-	mu     sync.Mutex
-	seen   *bson.Timestamp // guarded by mu; nil: the server has no such time
-	closed bool            // guarded by mu
+	mu            sync.Mutex
+	operationTime *bson.Timestamp // guarded by mu; nil: the server reports no operation time
+	closed        bool            // guarded by mu
 }
 
 var _ server = (*database)(nil)
 
 const (
-	// A document may have 16 MiB; some of it is left for what servers add.
+	// The limit of a document is 16 MiB; some of it is left for what servers add.
 	maxDocument = 16<<20 - 64<<10
-	// Bulks are kept to sizes that leave room for others between them.
+	// Bulks are limited in size so that other requests run between them.
 	maxBulk      = 1000
 	maxBulkBytes = 16 << 20
 	batchSize    = 1000
@@ -54,12 +54,12 @@ func (d *database) close(ctx context.Context) error {
 	if closed {
 		return nil
 	}
-	return d.client.giveBack(ctx)
+	return d.client.release(ctx)
 }
 
-// session starts a session; end keeps what was seen in it.
+// session starts a session; end notes its operation time.
 func (d *database) session(ctx context.Context) (_ context.Context, end func(), err error) {
-	if !d.facts.sessions { // it is one server that answers in order
+	if !d.facts.sessions { // a single server, which answers in order
 		return ctx, func() {}, nil
 	}
 	s, err := d.client.StartSession(options.Session().SetCausalConsistency(true))
@@ -67,7 +67,7 @@ func (d *database) session(ctx context.Context) (_ context.Context, end func(), 
 		return nil, nil, err
 	}
 	d.mu.Lock()
-	seen := d.seen
+	seen := d.operationTime
 	d.mu.Unlock()
 	if seen != nil {
 		if err := s.AdvanceOperationTime(seen); err != nil {
@@ -78,8 +78,8 @@ func (d *database) session(ctx context.Context) (_ context.Context, end func(), 
 	return mongo.NewSessionContext(ctx, s), func() {
 		if t := s.OperationTime(); t != nil {
 			d.mu.Lock()
-			if d.seen == nil || t.After(*d.seen) {
-				d.seen = t
+			if d.operationTime == nil || t.After(*d.operationTime) {
+				d.operationTime = t
 			}
 			d.mu.Unlock()
 		}
@@ -87,21 +87,21 @@ func (d *database) session(ctx context.Context) (_ context.Context, end func(), 
 	}, nil
 }
 
-// do runs an operation in a session and tells its error.
-func (d *database) do(ctx context.Context, what string, in collection, f func(context.Context, *mongo.Collection) error) error {
+// withCollection runs an operation in a session and classifies its error.
+func (d *database) withCollection(ctx context.Context, what string, in collection, f func(context.Context, *mongo.Collection) error) error {
 	ctx, end, err := d.session(ctx)
 	if err == nil {
 		err = f(ctx, d.db.Collection(string(in)))
 		end()
 	}
 	if err != nil {
-		return fmt.Errorf("%s %s: %w", what, in, told(err))
+		return fmt.Errorf("%s %s: %w", what, in, classifyError(err))
 	}
 	return nil
 }
 
 func (d *database) Insert(ctx context.Context, in collection, doc bson.Raw) error {
-	return d.do(ctx, "insert into", in, func(ctx context.Context, c *mongo.Collection) error {
+	return d.withCollection(ctx, "insert into", in, func(ctx context.Context, c *mongo.Collection) error {
 		return insertInto(ctx, c, doc)
 	})
 }
@@ -112,13 +112,13 @@ func insertInto(ctx context.Context, c *mongo.Collection, doc bson.Raw) error {
 	}
 	_, err := c.InsertOne(ctx, doc)
 	if mongo.IsDuplicateKeyError(err) {
-		return fmt.Errorf("%w: %w", errTaken, err)
+		return fmt.Errorf("%w: %w", errDuplicateID, err)
 	}
 	return err
 }
 
-// fits refuses what no server takes before it is sent: some drop the connection
-// over it, which looks like a network to be tried again.
+// fits refuses documents that no server accepts before they are sent: some servers drop the
+// connection over them, which looks like a network error worth a retry.
 func fits(doc bson.Raw) error {
 	if len(doc) > maxDocument {
 		return fmt.Errorf("%w a document of %d bytes, more than %d", errRefused, len(doc), maxDocument)
@@ -127,7 +127,7 @@ func fits(doc bson.Raw) error {
 }
 
 func (d *database) Get(ctx context.Context, in collection, id string) (doc bson.Raw, err error) {
-	err = d.do(ctx, "read", in, func(ctx context.Context, c *mongo.Collection) error {
+	err = d.withCollection(ctx, "read", in, func(ctx context.Context, c *mongo.Collection) error {
 		got, err := c.FindOne(ctx, bson.D{{Key: "_id", Value: id}}).Raw()
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			return nil
@@ -140,7 +140,7 @@ func (d *database) Get(ctx context.Context, in collection, id string) (doc bson.
 
 func (d *database) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
-		err := d.do(ctx, "read", in, func(ctx context.Context, c *mongo.Collection) error {
+		err := d.withCollection(ctx, "read", in, func(ctx context.Context, c *mongo.Collection) error {
 			cursor, err := c.Find(ctx, r.filter(), r.options())
 			if err != nil {
 				return err
@@ -159,11 +159,11 @@ func (d *database) Range(ctx context.Context, in collection, r span) iter.Seq2[b
 	}
 }
 
-// closeCursor frees what the server holds for a reader that may have gone.
+// closeCursor frees the server's cursor, even if the caller's context has ended.
 func closeCursor(ctx context.Context, c *mongo.Cursor) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	_ = c.Close(ctx) //nolint:errcheck // the server forgets it by itself in time
+	_ = c.Close(ctx) //nolint:errcheck // the server times the cursor out by itself
 }
 
 func (r span) filter() bson.D {
@@ -197,7 +197,7 @@ func (d *database) Delete(ctx context.Context, in collection, ids []string) erro
 		for i, id := range some {
 			models[i] = mongo.NewDeleteOneModel().SetFilter(bson.D{{Key: "_id", Value: id}})
 		}
-		err := d.do(ctx, "delete from", in, func(ctx context.Context, c *mongo.Collection) error {
+		err := d.withCollection(ctx, "delete from", in, func(ctx context.Context, c *mongo.Collection) error {
 			_, err := c.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
 			return err
 		})
@@ -209,7 +209,7 @@ func (d *database) Delete(ctx context.Context, in collection, ids []string) erro
 }
 
 func (d *database) Purge(ctx context.Context, in collection, r span, at time.Time) error {
-	return d.do(ctx, "delete from", in, func(ctx context.Context, c *mongo.Collection) error {
+	return d.withCollection(ctx, "delete from", in, func(ctx context.Context, c *mongo.Collection) error {
 		over := append(r.filter(), bson.E{Key: "gone", Value: true}, bson.E{Key: "purgeAt", Value: bson.D{{Key: "$lte", Value: at}}})
 		_, err := c.DeleteMany(ctx, over)
 		return err
@@ -217,18 +217,17 @@ func (d *database) Purge(ctx context.Context, in collection, r span, at time.Tim
 }
 
 func (d *database) Clear(ctx context.Context, in collection, r span, field string) error {
-	return d.do(ctx, "update", in, func(ctx context.Context, c *mongo.Collection) error {
+	return d.withCollection(ctx, "update", in, func(ctx context.Context, c *mongo.Collection) error {
 		having := append(r.filter(), bson.E{Key: field, Value: bson.D{{Key: "$exists", Value: true}}})
 		_, err := c.UpdateMany(ctx, having, bson.D{{Key: "$unset", Value: bson.D{{Key: field, Value: ""}}}})
 		return err
 	})
 }
 
-// told says which of a server's errors it is that the driver returned. Only what
-// certainly changed nothing is told apart; a step-down or a shutdown may come
-// after the change.
-func told(err error) error {
-	if _, ok := errors.AsType[mongo.ServerError](err); !ok || errors.Is(err, errTaken) || concern(err) != nil {
+// classifyError wraps an error of the driver in errUnwritable or errRefused if it certainly changed
+// nothing; a step-down or a shutdown may come after the change.
+func classifyError(err error) error {
+	if _, ok := errors.AsType[mongo.ServerError](err); !ok || errors.Is(err, errDuplicateID) || concern(err) != nil {
 		return err
 	}
 	switch {
@@ -240,7 +239,7 @@ func told(err error) error {
 	return err
 }
 
-// concern is what became of a change's majority; nil: nothing was said of it.
+// concern returns the error about a write's majority; nil if there is none.
 func concern(err error) *mongo.WriteConcernError {
 	if e, ok := errors.AsType[mongo.WriteException](err); ok {
 		return e.WriteConcernError
@@ -262,7 +261,7 @@ func unwritable(err error) bool {
 func refused(err error) bool {
 	e, ok := errors.AsType[mongo.ServerError](err)
 	return ok && (unauthorized(err) || unauthenticated(err) ||
-		e.HasErrorCode(121) || // DocumentValidationFailure: somebody set a validator
+		e.HasErrorCode(121) || // DocumentValidationFailure: the collection has a validator
 		e.HasErrorCode(166) || // CommandNotSupportedOnView: a view has the collection's name
 		e.HasErrorCode(10334)) // BSONObjectTooLarge
 }

@@ -19,11 +19,11 @@ func TestDatabase(t *testing.T) {
 	t.Run("as it is", func(t *testing.T) {
 		testServer(t, func(t *testing.T) server { return openURL(t, mongotest.URL(t)) })
 	})
-	// The test server stops bulks at the first duplicate, which others may do too.
+	// The test server stops bulks at the first duplicate, which other servers may do too.
 	t.Run("as any other", func(t *testing.T) {
 		testServer(t, func(t *testing.T) server {
 			d := openURL(t, mongotest.URL(t))
-			d.facts.ferret = ""
+			d.facts.ferretVersion = ""
 			return d
 		})
 	})
@@ -32,7 +32,7 @@ func TestDatabase(t *testing.T) {
 func closeAfter(t *testing.T, d *database) {
 	t.Helper()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := d.close(ctx); err != nil {
 			t.Error(err)
@@ -43,7 +43,7 @@ func closeAfter(t *testing.T, d *database) {
 	})
 }
 
-// Changes are durable by a majority and tried once; reads see no less.
+// Changes are acknowledged by a majority and attempted once; reads see at least these.
 func TestConcerns(t *testing.T) {
 	f := startFake(t)
 	f.hello = helloPrimary(f.host)
@@ -88,7 +88,7 @@ func asDocument(t *testing.T, v any) bson.Raw {
 	return b
 }
 
-// use does everything once.
+// use calls every operation once.
 func use(t *testing.T, d *database) {
 	t.Helper()
 	ctx := t.Context()
@@ -121,7 +121,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// What follows an answer, a refusal among them, reads no older state.
+// Requests after an answer, even a refusal, read no older state.
 func TestCausality(t *testing.T) {
 	f := startFake(t)
 	f.hello = helloPrimary(f.host)
@@ -144,7 +144,7 @@ func TestCausality(t *testing.T) {
 		}
 	}
 	for want := uint32(1); want <= 3; want++ {
-		if err := d.Insert(t.Context(), journal, document(t, field("_id", "a/1"))); !errors.Is(err, errTaken) {
+		if err := d.Insert(t.Context(), journal, document(t, field("_id", "a/1"))); !errors.Is(err, errDuplicateID) {
 			t.Fatal(err)
 		}
 		if err := d.Clear(t.Context(), journal, span{from: "a/", to: "a0"}, "x"); err != nil { // an older answer
@@ -165,8 +165,8 @@ func duplicate(index int) bson.D {
 	return bson.D{{Key: "index", Value: int32(index)}, {Key: "code", Value: int32(11000)}, {Key: "errmsg", Value: "E11000 duplicate key"}}
 }
 
-// A duplicate says that there is a document, not that it is no lower: it may
-// have come between the search and the upsert.
+// A duplicate means that the document exists, not that it is of no lower version: it may have
+// been inserted between the search and the upsert.
 func TestApplyIsRepeatedAfterDuplicates(t *testing.T) {
 	f := startFake(t)
 	f.reply = func(name string, c bson.Raw) bson.D {
@@ -249,7 +249,7 @@ func TestFitting(t *testing.T) {
 	}
 }
 
-// Every document arrives when there are more than go into one bulk.
+// All documents arrive if there are more than fit into one bulk.
 func TestApplyAndDeleteInPieces(t *testing.T) {
 	f := startFake(t)
 	f.reply = func(name string, c bson.Raw) bson.D {
@@ -303,8 +303,8 @@ func TestTooLargeIsNotSent(t *testing.T) {
 	}
 }
 
-// The sentinels stand for errors after which it is certain that nothing was
-// changed, and for no other.
+// The sentinels stand for errors after which it is certain that nothing was changed, and for
+// no others.
 func TestErrors(t *testing.T) {
 	write := func(code int, message string) error {
 		return mongo.WriteException{WriteErrors: mongo.WriteErrors{{Code: code, Message: message}}}
@@ -313,7 +313,7 @@ func TestErrors(t *testing.T) {
 	unsure := &mongo.WriteConcernError{Code: 64, Message: "waiting for replication timed out"}
 	for name, tc := range map[string]struct {
 		err  error
-		want error // nil: nobody knows
+		want error // nil: uncertain
 	}{
 		"disk full":                     {write(14031, "no space"), errUnwritable},
 		"disk full, of a bulk":          {mongo.BulkWriteException{WriteErrors: []mongo.BulkWriteError{{WriteError: mongo.WriteError{Code: 14031}}}}, errUnwritable},
@@ -338,9 +338,9 @@ func TestErrors(t *testing.T) {
 		"something new":                 {command(99999, "13"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := told(fmt.Errorf("a change: %w", tc.err))
-			for _, sentinel := range []error{errTaken, errUnwritable, errRefused} {
-				if errors.Is(err, sentinel) != (sentinel == tc.want) { //nolint:errorlint // which sentinel it is
+			err := classifyError(fmt.Errorf("a change: %w", tc.err))
+			for _, sentinel := range []error{errDuplicateID, errUnwritable, errRefused} {
+				if errors.Is(err, sentinel) != (sentinel == tc.want) { //nolint:errorlint // compares sentinels
 					t.Errorf("%v: errors.Is %q %v", err, sentinel, errors.Is(err, sentinel))
 				}
 			}
@@ -348,7 +348,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// What the server says arrives as what it means.
+// The server's errors are classified.
 func TestErrorsOfOperations(t *testing.T) {
 	f := startFake(t)
 	var code atomic.Int32

@@ -16,8 +16,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// A fake speaks just enough of MongoDB's protocol to say what no server at hand
-// can be made to say. It answers each command by a function and remembers them.
+// A fake speaks just enough of MongoDB's protocol to give answers that no available server can
+// be made to give. It answers each command by a function and records them.
 type fake struct {
 	host    string
 	hello   bson.D
@@ -26,10 +26,10 @@ type fake struct {
 
 	turn sync.Mutex // held by reply: one command after another
 	mu   sync.Mutex
-	got  []bson.Raw // guarded by mu; commands but for hello, with their documents in their place
+	got  []bson.Raw // guarded by mu; commands but for hello, including their documents
 }
 
-// helloAlone is what a server says that is no member of anything.
+// helloAlone returns the hello answer of a standalone server.
 func helloAlone() bson.D {
 	return bson.D{
 		{Key: "ok", Value: 1}, {Key: "ismaster", Value: true}, {Key: "isWritablePrimary", Value: true}, {Key: "helloOk", Value: true},
@@ -39,16 +39,15 @@ func helloAlone() bson.D {
 	}
 }
 
-// helloPrimary is what the primary of a replica set says whose only member is at
-// host.
+// helloPrimary returns the hello answer of the primary of a replica set whose only member is
+// at host.
 func helloPrimary(host string) bson.D {
 	return append(helloAlone(),
 		bson.E{Key: "setName", Value: "rs0"}, bson.E{Key: "setVersion", Value: int32(1)},
 		bson.E{Key: "hosts", Value: bson.A{host}}, bson.E{Key: "primary", Value: host}, bson.E{Key: "me", Value: host})
 }
 
-// startFake listens until the test ends. Settings are made before anybody
-// connects.
+// startFake listens until the test ends. Set its fields before a client connects.
 func startFake(t *testing.T) *fake {
 	t.Helper()
 	l := listen(t)
@@ -64,7 +63,7 @@ func (f *fake) open(t *testing.T) *database {
 	return openURL(t, f.url())
 }
 
-// openURL connects until the test ends.
+// openURL opens a connection that is closed when the test ends.
 func openURL(t *testing.T, url string) *database {
 	t.Helper()
 	d, _, err := connect(t.Context(), url, nil, slog.New(slog.DiscardHandler))
@@ -75,7 +74,7 @@ func openURL(t *testing.T, url string) *database {
 	return d
 }
 
-// commands are those of a name that came in so far.
+// commands returns the commands of a name received so far.
 func (f *fake) commands(name string) (found []bson.Raw) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,7 +140,7 @@ func (f *fake) talk(c net.Conn) error {
 		}
 		request := binary.LittleEndian.Uint32(head[4:])
 		var command bson.Raw
-		var before []byte // of the answer's document
+		var before []byte // the bytes before the answer's document
 		var code uint32
 		switch binary.LittleEndian.Uint32(head[12:]) {
 		case opQuery:
@@ -171,7 +170,7 @@ func (f *fake) talk(c net.Conn) error {
 	}
 }
 
-// message puts the documents that stand behind a command into it.
+// message inserts the document sequences that follow a command into it.
 func message(body []byte) (bson.Raw, error) {
 	var command bson.D
 	for at := 4; at < len(body); {
@@ -207,7 +206,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// serve has talk answer each connection until the test ends, and waits for it.
+// serve calls talk for each connection until the test ends, and waits for the calls.
 func serve(t *testing.T, l net.Listener, talk func(net.Conn) error) {
 	t.Helper()
 	var mu sync.Mutex

@@ -10,8 +10,8 @@ import (
 	"mayfly/engine"
 )
 
-// A namespace of an older version is served as it is, and closed to that version
-// from then on.
+// A namespace of an older version is served as it is, and from then on refused by that
+// version.
 func TestFormatIsRaised(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
@@ -19,7 +19,7 @@ func TestFormatIsRaised(t *testing.T) {
 		if err := db.Insert(t.Context(), settings, marshal(old)); err != nil {
 			t.Fatal(err)
 		}
-		l, err := lookOn(t.Context(), db, nil, timed(Options{}))
+		l, err := openSnapshotOn(t.Context(), db, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,10 +47,10 @@ func TestFormatIsRaised(t *testing.T) {
 	})
 }
 
-// A newer version's is left alone, also by a server that has stood by while it
-// was made one.
+// A namespace of a newer version is left alone, even by a standby server that waited while it
+// was upgraded.
 func TestFormatOfANewerVersion(t *testing.T) {
-	const said = "it was written by a newer Mayfly"
+	const said = "the namespace was written by a newer Mayfly"
 	newer := marshal(formatDoc{ID: "default/format", V: format + 1, Format: format + 1})
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
@@ -60,7 +60,7 @@ func TestFormatOfANewerVersion(t *testing.T) {
 		if _, err := openOn(t.Context(), db, nil, timed(Options{})); err == nil || !strings.Contains(err.Error(), said) {
 			t.Errorf("open: %v", err)
 		}
-		if _, err := lookOn(t.Context(), db, nil, timed(Options{})); err == nil || !strings.Contains(err.Error(), said) {
+		if _, err := openSnapshotOn(t.Context(), db, nil, timed(Options{})); err == nil || !strings.Contains(err.Error(), said) {
 			t.Errorf("look: %v", err)
 		}
 	})

@@ -11,11 +11,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 )
 
-// A pastDoc is a document of history. Its _id sorts by instant.
-type pastDoc struct {
+// A newEventDoc is a document of history. Its _id sorts by instant.
+type eventDoc struct {
 	ID        string     `bson:"_id"`
 	V         int64      `bson:"v"`
 	Namespace string     `bson:"ns"`
@@ -23,7 +23,7 @@ type pastDoc struct {
 	Kind      string     `bson:"kind"`
 	Path      string     `bson:"path,omitempty"`
 	To        string     `bson:"to,omitempty"`
-	Key       string     `bson:"key,omitempty"` // of a message, as pages write it
+	Key       string     `bson:"key,omitempty"` // of a message, as the dashboard shows it
 	Seq       int64      `bson:"seq,omitempty"`
 	Actor     string     `bson:"actor,omitempty"`
 	Reason    string     `bson:"reason,omitempty"`
@@ -35,95 +35,95 @@ type pastDoc struct {
 	PurgeAt   *time.Time `bson:"purgeAt,omitempty"`
 }
 
-// largestEvent is what may be in one document of history. A topic that is deleted
-// may have had more rules than that: then it is told without them.
-const largestEvent = 8 << 20
+// maxEventBytes limits an event in a document of history. A deleted topic may have had more
+// rules than that: then the event is stored without them.
+const maxEventBytes = 8 << 20
 
-// pastGrace is how much longer than an owner the server keeps events. What the
-// server removes nobody counts, so it must not come first: the bytes that are
-// thought to be there would grow, and what is there be cut for it.
-const pastGrace = 24 * time.Hour
+// historyGrace is how much longer than the owner a TTL index keeps events. The index must not
+// remove them first, because the owner would not notice: historyBytes would be too high, and
+// newer events would be removed because of it.
+const historyGrace = 24 * time.Hour
 
-func (s *Store) pastDoc(e engine.PastEvent) pastDoc {
-	exact := record.AppendEvent(nil, &e.Event)
-	if len(exact) > largestEvent {
-		e.Rules, e.Subs = nil, nil
-		exact = record.AppendEvent(nil, &e.Event)
+func (s *Store) newEventDoc(e engine.HistoryEvent) eventDoc {
+	exact := codec.AppendEvent(nil, &e.Event)
+	if len(exact) > maxEventBytes {
+		e.Rules, e.Subscriptions = nil, nil
+		exact = codec.AppendEvent(nil, &e.Event)
 	}
-	d := pastDoc{
-		ID: s.names.past(e.Place()), V: 1, Namespace: string(s.names), At: date(e.At), Kind: e.Kind.String(),
+	d := eventDoc{
+		ID: s.names.event(e.Cursor()), V: 1, Namespace: string(s.names), At: date(e.At), Kind: e.Kind.String(),
 		Path: text(string(e.Path)), To: text(string(e.To)), Seq: int64(e.Message.Seq), Actor: text(e.Actor), Reason: text(e.Reason),
 		Session: text(e.Session), Count: e.Count, Audit: e.Audit, Exact: exact,
 	}
 	if e.Message.Key != 0 {
 		d.Key = strconv.FormatUint(uint64(e.Message.Key), 10)
 	}
-	if s.o.HistoryFor > 0 {
-		d.PurgeAt = date(e.At.Add(s.o.HistoryFor + pastGrace))
+	if s.o.HistoryRetention > 0 {
+		d.PurgeAt = date(e.At.Add(s.o.HistoryRetention + historyGrace))
 	}
-	// What the plain fields and the names of all fields take, about.
+	// Estimates the plain fields and the names of all fields.
 	d.Bytes = int64(len(exact)+len(d.ID)+len(d.Path)+len(d.To)+len(d.Actor)+len(d.Reason)+len(d.Session)) + 200
 	return d
 }
 
-// Remember keeps events of this epoch.
-func (s *Store) Remember(ctx context.Context, events []engine.Event) error {
+// AppendEvents stores events of this epoch.
+func (s *Store) AppendEvents(ctx context.Context, events []engine.Event) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
 	defer leave()
-	ctx, done := s.tied(ctx)
+	ctx, done := s.withLifetime(ctx)
 	defer done()
-	past := make([]engine.PastEvent, len(events))
+	past := make([]engine.HistoryEvent, len(events))
 	for i, e := range events {
-		past[i] = engine.PastEvent{Epoch: s.epoch, Event: e}
+		past[i] = engine.HistoryEvent{Epoch: s.epoch, Event: e}
 	}
-	if err := s.remember(ctx, past); err != nil {
+	if err := s.appendEvents(ctx, past); err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) remember(ctx context.Context, past []engine.PastEvent) error {
+func (s *Store) appendEvents(ctx context.Context, past []engine.HistoryEvent) error {
 	docs := make([]change, len(past))
 	bytes := int64(0)
 	for i, e := range past {
-		d := s.pastDoc(e)
+		d := s.newEventDoc(e)
 		docs[i] = s.insertion(d.ID, d)
 		bytes += d.Bytes
 	}
 	if err := s.put(ctx, history, docs); err != nil {
 		return err
 	}
-	s.pastMu.Lock()
-	defer s.pastMu.Unlock()
-	if s.pastBytes >= 0 {
-		s.pastBytes += bytes
+	s.historyMu.Lock()
+	defer s.historyMu.Unlock()
+	if s.historyBytes >= 0 {
+		s.historyBytes += bytes
 	}
 	return nil
 }
 
-// Past yields what is remembered, a page at a time, and what operators did that
-// is committed and not applied yet.
-func (s *Store) Past(ctx context.Context, q engine.PastQuery) iter.Seq2[engine.PastEvent, error] {
-	return func(yield func(engine.PastEvent, error) bool) {
+// QueryEvents yields the stored events, a page at a time, and the audit events that are committed and
+// not applied yet.
+func (s *Store) QueryEvents(ctx context.Context, q engine.HistoryQuery) iter.Seq2[engine.HistoryEvent, error] {
+	return func(yield func(engine.HistoryEvent, error) bool) {
 		leave, err := s.enter(ctx)
 		if err != nil {
-			yield(engine.PastEvent{}, fmt.Errorf("history: %w", err))
+			yield(engine.HistoryEvent{}, fmt.Errorf("history: %w", err))
 			return
 		}
 		defer leave()
-		ctx, done := s.tied(ctx)
+		ctx, done := s.withLifetime(ctx)
 		defer done()
-		m := merging{ctx: ctx, late: s.unappliedPast(q), left: q.Limit, yield: yield}
-		pastOf(ctx, s.s, s.names, q, m.stored)
-		m.rest()
+		m := historyMerge{ctx: ctx, unapplied: s.unappliedEvents(q), remaining: q.Limit, yield: yield}
+		readHistory(ctx, s.s, s.names, q, m.addStored)
+		m.finish()
 	}
 }
 
-// unappliedPast is what the windows have that q picks, newest first.
-func (s *Store) unappliedPast(q engine.PastQuery) (out []engine.PastEvent) {
+// unappliedEvents returns the events in the windows that q selects, newest first.
+func (s *Store) unappliedEvents(q engine.HistoryQuery) (out []engine.HistoryEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range []*window{s.applying, s.waiting} {
@@ -131,16 +131,16 @@ func (s *Store) unappliedPast(q engine.PastQuery) (out []engine.PastEvent) {
 			continue
 		}
 		for _, e := range w.audit {
-			if q.Match(e) {
+			if q.Matches(e) {
 				out = append(out, e)
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b engine.PastEvent) int {
+	slices.SortFunc(out, func(a, b engine.HistoryEvent) int {
 		switch {
-		case a.Place().Before(b.Place()):
+		case a.Cursor().Before(b.Cursor()):
 			return 1
-		case b.Place().Before(a.Place()):
+		case b.Cursor().Before(a.Cursor()):
 			return -1
 		default:
 			return 0
@@ -149,17 +149,17 @@ func (s *Store) unappliedPast(q engine.PastQuery) (out []engine.PastEvent) {
 	return out
 }
 
-// A merging yields two sequences as one, newest first. What was applied while
-// it went on is in both.
-type merging struct {
-	ctx   context.Context //nolint:containedctx // it lives for one call
-	late  []engine.PastEvent
-	left  int // how many more; zero at first: no bound
-	ended bool
-	yield func(engine.PastEvent, error) bool
+// A historyMerge yields two sequences as one, newest first. Events that were applied meanwhile are
+// in both, and are yielded once.
+type historyMerge struct {
+	ctx       context.Context //nolint:containedctx // it lives for one call
+	unapplied []engine.HistoryEvent
+	remaining int // how many more to yield; zero at first: no limit
+	ended     bool
+	yield     func(engine.HistoryEvent, error) bool
 }
 
-func (m *merging) stored(e engine.PastEvent, err error) bool {
+func (m *historyMerge) addStored(e engine.HistoryEvent, err error) bool {
 	if err != nil {
 		m.ended = true
 		if why := context.Cause(m.ctx); why != nil {
@@ -167,47 +167,47 @@ func (m *merging) stored(e engine.PastEvent, err error) bool {
 		}
 		return m.yield(e, err)
 	}
-	for len(m.late) > 0 && e.Place().Before(m.late[0].Place()) {
-		if !m.give(m.late[0]) {
+	for len(m.unapplied) > 0 && e.Cursor().Before(m.unapplied[0].Cursor()) {
+		if !m.emit(m.unapplied[0]) {
 			return false
 		}
-		m.late = m.late[1:]
+		m.unapplied = m.unapplied[1:]
 	}
-	if len(m.late) > 0 && e.Place() == m.late[0].Place() {
-		m.late = m.late[1:]
+	if len(m.unapplied) > 0 && e.Cursor() == m.unapplied[0].Cursor() {
+		m.unapplied = m.unapplied[1:]
 	}
-	return m.give(e)
+	return m.emit(e)
 }
 
-func (m *merging) rest() {
-	for _, e := range m.late {
-		if m.ended || !m.give(e) {
+func (m *historyMerge) finish() {
+	for _, e := range m.unapplied {
+		if m.ended || !m.emit(e) {
 			return
 		}
 	}
 }
 
-func (m *merging) give(e engine.PastEvent) bool {
-	if m.left--; !m.yield(e, nil) || m.left == 0 {
+func (m *historyMerge) emit(e engine.HistoryEvent) bool {
+	if m.remaining--; !m.yield(e, nil) || m.remaining == 0 {
 		m.ended = true
 	}
 	return !m.ended
 }
 
-// pastPage is how many documents are read at once.
-const pastPage = 500
+// historyPage is how many documents are read at once.
+const historyPage = 500
 
-func pastOf(ctx context.Context, s server, n names, q engine.PastQuery, yield func(engine.PastEvent, error) bool) {
+func readHistory(ctx context.Context, s server, n docIDs, q engine.HistoryQuery, yield func(engine.HistoryEvent, error) bool) {
 	r := n.all()
-	r.backwards, r.limit, r.fields = true, pastPage, []string{"exact"}
+	r.backwards, r.limit, r.fields = true, historyPage, []string{"exact"}
 	if q.From > 0 {
-		r.from = n.past(engine.PastPlace{At: q.From})
+		r.from = n.event(engine.HistoryCursor{At: q.From})
 	}
 	if q.Until != 0 {
-		r.to = n.past(engine.PastPlace{At: q.Until})
+		r.to = n.event(engine.HistoryCursor{At: q.Until})
 	}
-	if q.Before != (engine.PastPlace{}) {
-		r.to = min(r.to, n.past(q.Before))
+	if q.Before != (engine.HistoryCursor{}) {
+		r.to = min(r.to, n.event(q.Before))
 	}
 	if q.Key != 0 {
 		r.match = append(r.match, bson.E{Key: "ns", Value: string(n)}, bson.E{Key: "key", Value: strconv.FormatUint(uint64(q.Key), 10)})
@@ -219,80 +219,80 @@ func pastOf(ctx context.Context, s server, n names, q engine.PastQuery, yield fu
 		read := 0
 		for raw, err := range s.Range(ctx, history, r) {
 			if err != nil {
-				yield(engine.PastEvent{}, fmt.Errorf("history: %w", err))
+				yield(engine.HistoryEvent{}, fmt.Errorf("history: %w", err))
 				return
 			}
 			read++
 			r.to = textIn(raw, "_id")
-			e, err := pastEvent(raw)
+			e, err := parseEventDoc(raw)
 			if err != nil {
 				yield(e, fmt.Errorf("history: %w", err))
 				return
 			}
-			if !q.Match(e) {
+			if !q.Matches(e) {
 				continue
 			}
 			if given++; !yield(e, nil) || given == q.Limit {
 				return
 			}
 		}
-		if read < pastPage {
+		if read < historyPage {
 			return
 		}
 	}
 }
 
-func pastEvent(raw bson.Raw) (e engine.PastEvent, err error) {
+func parseEventDoc(raw bson.Raw) (e engine.HistoryEvent, err error) {
 	id := textIn(raw, "_id")
-	if e.Epoch, err = numberIn(id, 1); err != nil {
+	if e.Epoch, err = parseNumber(id, 1); err != nil {
 		return e, err
 	}
 	_, exact, _ := raw.Lookup("exact").BinaryOK()
-	if e.Event, err = record.ParseEvent(exact); err != nil {
+	if e.Event, err = codec.ParseEvent(exact); err != nil {
 		return e, fmt.Errorf("%s: %w", id, err)
 	}
 	return e, nil
 }
 
-// Forget removes the oldest. What operators did goes by its age alone.
-func (s *Store) Forget(ctx context.Context, before engine.Instant, most int64) error {
+// TrimEvents removes the oldest events. Audit events are removed by age alone.
+func (s *Store) TrimEvents(ctx context.Context, before engine.Instant, most int64) error {
 	leave, err := s.enter(ctx)
 	if err != nil {
 		return fmt.Errorf("forget: %w", err)
 	}
 	defer leave()
-	ctx, done := s.tied(ctx)
+	ctx, done := s.withLifetime(ctx)
 	defer done()
-	if err := s.forget(ctx, before, most); err != nil {
+	if err := s.trimEvents(ctx, before, most); err != nil {
 		return fmt.Errorf("forget: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) forget(ctx context.Context, before engine.Instant, most int64) error {
+func (s *Store) trimEvents(ctx context.Context, before engine.Instant, most int64) error {
 	if before > 0 {
 		r := s.names.all()
-		r.to = s.names.past(engine.PastPlace{At: before})
-		if err := s.forgetIn(ctx, r, 0); err != nil {
+		r.to = s.names.event(engine.HistoryCursor{At: before})
+		if err := s.deleteOldest(ctx, r, 0); err != nil {
 			return err
 		}
 	}
 	if most == 0 {
 		return nil
 	}
-	if err := s.countPast(ctx); err != nil {
+	if err := s.countHistory(ctx); err != nil {
 		return err
 	}
 	r := s.names.all()
 	r.match = bson.D{{Key: "audit", Value: false}}
-	return s.forgetIn(ctx, r, most)
+	return s.deleteOldest(ctx, r, most)
 }
 
-// countPast adds up what is there, the first time.
-func (s *Store) countPast(ctx context.Context) error {
-	s.pastMu.Lock()
-	defer s.pastMu.Unlock()
-	if s.pastBytes >= 0 {
+// countHistory adds up the size of the history on the first call.
+func (s *Store) countHistory(ctx context.Context) error {
+	s.historyMu.Lock()
+	defer s.historyMu.Unlock()
+	if s.historyBytes >= 0 {
 		return nil
 	}
 	r := s.names.all()
@@ -305,18 +305,18 @@ func (s *Store) countPast(ctx context.Context) error {
 		n, _ := raw.Lookup("bytes").AsInt64OK()
 		sum += n
 	}
-	s.pastBytes = sum
+	s.historyBytes = sum
 	return nil
 }
 
-// forgetIn deletes the oldest of a span until no more than most bytes are left
-// of all, or, if most is zero, all of it.
-func (s *Store) forgetIn(ctx context.Context, r span, most int64) error {
+// deleteOldest deletes the oldest events of a span until no more than most bytes of history are left,
+// or all of the span if most is zero.
+func (s *Store) deleteOldest(ctx context.Context, r span, most int64) error {
 	r.limit, r.fields = sweptOnce, []string{"bytes"}
 	for {
-		s.pastMu.Lock()
-		over := s.pastBytes - most
-		s.pastMu.Unlock()
+		s.historyMu.Lock()
+		over := s.historyBytes - most
+		s.historyMu.Unlock()
 		if most > 0 && over <= 0 {
 			return nil
 		}
@@ -338,11 +338,11 @@ func (s *Store) forgetIn(ctx context.Context, r span, most int64) error {
 		if err := s.delete(ctx, history, ids); err != nil {
 			return err
 		}
-		s.pastMu.Lock()
-		if s.pastBytes >= 0 {
-			s.pastBytes = max(0, s.pastBytes-bytes)
+		s.historyMu.Lock()
+		if s.historyBytes >= 0 {
+			s.historyBytes = max(0, s.historyBytes-bytes)
 		}
-		s.pastMu.Unlock()
+		s.historyMu.Unlock()
 		r.from = ids[len(ids)-1] + "\x00"
 		if err := pause(ctx, sweepPause); err != nil {
 			return err

@@ -10,7 +10,7 @@ import (
 	"mayfly/engine"
 )
 
-// A strict server refuses what is too large, as MongoDB does.
+// A strict server refuses documents that are too large, as MongoDB does.
 type strict struct{ server }
 
 func (s strict) Apply(ctx context.Context, in collection, changes []change) error {
@@ -22,8 +22,7 @@ func (s strict) Apply(ctx context.Context, in collection, changes []change) erro
 	return s.server.Apply(ctx, in, changes)
 }
 
-// The largest topic that there may be can be deleted: what is told of it must not
-// stand in the way of what comes after.
+// The largest possible topic can be deleted: its event must not block later ones.
 func TestAnEventThatIsTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := openOn(t.Context(), strict{new(toy)}, nil, timed(Options{}))
@@ -42,7 +41,7 @@ func TestAnEventThatIsTooLarge(t *testing.T) {
 		if s.unapplied.commits != 0 {
 			t.Error("it was not applied")
 		}
-		for e, err := range s.Past(t.Context(), engine.PastQuery{}) {
+		for e, err := range s.QueryEvents(t.Context(), engine.HistoryQuery{}) {
 			if err != nil || e.Path != "topic" || e.Kind != engine.EventEntityDeleted {
 				t.Errorf("what is told: %v, %v", e, err)
 			}
@@ -53,36 +52,36 @@ func TestAnEventThatIsTooLarge(t *testing.T) {
 	})
 }
 
-// The server is the backstop: whoever forgets by the clock comes first, so that
-// what is counted is there.
+// The TTL index is the backstop: the store removes events first, so that its count of bytes is
+// right.
 func TestForgetComesBeforeTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keep = 10 * time.Minute
 		db := new(toy)
-		s, err := openOn(t.Context(), db, nil, timed(Options{HistoryFor: keep}))
+		s, err := openOn(t.Context(), db, nil, timed(Options{HistoryRetention: keep}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Forget(t.Context(), 0, 1<<40); err != nil { // counts, from here on
+		if err := s.TrimEvents(t.Context(), 0, 1<<40); err != nil { // counts the bytes from here on
 			t.Fatal(err)
 		}
 		for n := uint64(1); n < 30; n++ {
-			if err := s.Remember(t.Context(), []engine.Event{{N: n, At: engine.At(time.Now())}}); err != nil {
+			if err := s.AppendEvents(t.Context(), []engine.Event{{N: n, At: engine.At(time.Now())}}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(keep/10 + time.Second)
 			db.purge(time.Now())
-			if err := s.Forget(t.Context(), engine.At(time.Now().Add(-keep)), 1<<40); err != nil {
+			if err := s.TrimEvents(t.Context(), engine.At(time.Now().Add(-keep)), 1<<40); err != nil {
 				t.Fatal(err)
 			}
 		}
-		counted := s.pastBytes
-		s.pastBytes = -1
-		if err := s.Forget(t.Context(), 0, 1<<40); err != nil {
+		counted := s.historyBytes
+		s.historyBytes = -1
+		if err := s.TrimEvents(t.Context(), 0, 1<<40); err != nil {
 			t.Fatal(err)
 		}
-		if counted != s.pastBytes {
-			t.Errorf("%d bytes are there, and %d are counted", s.pastBytes, counted)
+		if counted != s.historyBytes {
+			t.Errorf("%d bytes are there, and %d are counted", s.historyBytes, counted)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

@@ -12,35 +12,34 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
-// Capabilities are what a server does beyond what the protocol needs, found
-// out by asking it for the indexes. That it accepts a TTL index proves only that
-// it knows the word: some servers never delete by one.
+// capabilities are what a server supports beyond what the protocol needs, found out by
+// requesting the indexes. That it accepts a TTL index proves only that it knows the option:
+// some servers never delete by one.
 type capabilities struct {
 	ttl     bool // removes documents by their purgeAt
-	partial bool // has indexes of only those documents that have a field
+	partial bool // supports indexes of only the documents that have a field
 }
 
-// An index is one that ought to be there. Its name is ours: what has it and is
-// otherwise, was made by another version or by mistake.
+// An index is one that should exist. If its name exists with another definition, another
+// version or a mistake made it, and it is replaced.
 type index struct {
-	in     collection
-	name   string
-	fields []string
-	having string // only documents that have this field; empty: all
-	ttl    bool   // documents go when the instant in the field has passed
+	in            collection
+	name          string
+	fields        []string
+	requiredField string // only documents that have this field; empty: all
+	ttl           bool   // documents go when the instant in the field has passed
 }
 
-// indexes serve people who look at documents, and the sweeping of what nobody
-// needs any more; the store itself reads by _id.
+// indexes serve people who look at documents, and sweeping; the store itself reads by _id.
 func indexes() []index {
 	all := []index{
 		{in: messages, name: "mayfly_path", fields: []string{"ns", "path", "seq"}},
-		{in: messages, name: "mayfly_expires", fields: []string{"ns", "expiresAt"}, having: "expiresAt"},
+		{in: messages, name: "mayfly_expires", fields: []string{"ns", "expiresAt"}, requiredField: "expiresAt"},
 		{in: sessions, name: "mayfly_path", fields: []string{"ns", "path", "sessionId"}},
 		{in: history, name: "mayfly_key", fields: []string{"ns", "key", "at"}},
 		{in: history, name: "mayfly_at", fields: []string{"ns", "at"}},
 	}
-	for _, in := range []collection{messages, history, entities, rules, meters, sessions, kept} {
+	for _, in := range []collection{messages, history, entities, rules, meters, sessions, namespaceSettings} {
 		all = append(all, index{in: in, name: "mayfly_purge", fields: []string{"purgeAt"}, ttl: true})
 	}
 	return all
@@ -58,20 +57,19 @@ func (x index) model() mongo.IndexModel {
 	if x.ttl {
 		o.SetExpireAfterSeconds(0).SetSparse(true)
 	}
-	if x.having != "" {
+	if x.requiredField != "" {
 		o.SetPartialFilterExpression(x.filter())
 	}
 	return mongo.IndexModel{Keys: x.keys(), Options: o}
 }
 
 func (x index) filter() bson.D {
-	return bson.D{{Key: x.having, Value: bson.D{{Key: "$exists", Value: true}}}}
+	return bson.D{{Key: x.requiredField, Value: bson.D{{Key: "$exists", Value: true}}}}
 }
 
-// ensureIndexes makes what indexes are not there, each by itself, for a server
-// that refuses one of several makes none of them. It can be interrupted, done
-// again, and done by several servers at once. What the server cannot do is said
-// in the log once and is no error.
+// ensureIndexes creates the missing indexes, each by itself, because a server that refuses one
+// of several creates none. It can be interrupted, repeated, and run by several servers at
+// once. What the server cannot do is logged once and is not an error.
 func (d *database) ensureIndexes(ctx context.Context) (capabilities, error) {
 	can := capabilities{ttl: true, partial: true}
 	for _, x := range indexes() {
@@ -80,27 +78,27 @@ func (d *database) ensureIndexes(ctx context.Context) (capabilities, error) {
 			return capabilities{}, err
 		}
 		can.ttl = can.ttl && (ok || !x.ttl)
-		can.partial = can.partial && (ok || x.having == "")
+		can.partial = can.partial && (ok || x.requiredField == "")
 	}
 	if !can.ttl || !can.partial {
-		d.log.Info("MongoDB does not have all indexes here, for it lacks their kind or does not let this user make them; the store sweeps by itself.",
+		d.log.Info("some indexes do not exist, because MongoDB does not support them or does not let this user create them; the store deletes expired documents itself",
 			"ttl", can.ttl, "partial", can.partial)
 	}
 	if d.facts.sharded {
-		d.log.Info("MongoDB is sharded here: shard every collection by ranges of {_id: 1}, or none.", "database", d.db.Name())
+		d.log.Info("MongoDB is sharded: shard every collection by ranges of {_id: 1}, or none", "database", d.db.Name())
 	}
 	return can, nil
 }
 
-// attempts is how often an index is made anew that others dropped meanwhile.
+// attempts is how often ensure creates an index that others drop meanwhile.
 const attempts = 5
 
-// ensure makes one index. Not ok: the server does not have its kind, does not let
-// us make it, or has one like it that is not ours.
+// ensure creates one index. It returns false if the server does not support it, does not
+// permit it, or has an equivalent one under another name.
 func (d *database) ensure(ctx context.Context, x index) (ok bool, err error) {
 	accepted := false
 	for range attempts {
-		there, err := d.lookFor(ctx, x)
+		there, err := d.findIndex(ctx, x)
 		if err != nil {
 			return false, err
 		}
@@ -108,42 +106,42 @@ func (d *database) ensure(ctx context.Context, x index) (ok bool, err error) {
 		case same:
 			return true, nil
 		case other:
-			err = d.do(ctx, "drop the index "+x.name+" in", x.in, func(ctx context.Context, c *mongo.Collection) error {
-				return ignoring(c.Indexes().DropOne(ctx, x.name), 26, 27) // NamespaceNotFound, IndexNotFound: somebody else dropped it
+			err = d.withCollection(ctx, "drop the index "+x.name+" in", x.in, func(ctx context.Context, c *mongo.Collection) error {
+				return ignoring(c.Indexes().DropOne(ctx, x.name), 26, 27) // NamespaceNotFound, IndexNotFound: another server dropped it
 			})
 			if err != nil {
 				return false, err
 			}
 		}
-		err = d.do(ctx, "make the index "+x.name+" in", x.in, func(ctx context.Context, c *mongo.Collection) error {
+		err = d.withCollection(ctx, "create the index "+x.name+" in", x.in, func(ctx context.Context, c *mongo.Collection) error {
 			_, err := c.Indexes().CreateOne(ctx, x.model())
 			return err
 		})
 		switch {
 		case err == nil:
 			accepted = true
-			there, err = d.lookFor(ctx, x)
+			there, err = d.findIndex(ctx, x)
 			if err != nil || there != missing {
-				return there == same, err // other: the server accepts what it does not know
+				return there == same, err // other: the server ignored an option that it does not know
 			}
-		case has(err, 85): // IndexOptionsConflict: the same keys by a name that is not ours
-			d.log.Warn("An index that somebody made stands where one of the store's should be.", "collection", x.in, "fields", strings.Join(x.fields, ","))
+		case has(err, 85): // IndexOptionsConflict: the same keys under another name
+			d.log.Warn("an index that this store did not create prevents one of its own", "collection", x.in, "fields", strings.Join(x.fields, ","))
 			return false, nil
-		case incapable(err), unauthorized(err):
+		case indexUnsupported(err), unauthorized(err):
 			return false, nil
-		case !has(err, 68, 86, 276): // IndexAlreadyExists, IndexKeySpecsConflict, IndexBuildAborted: somebody else is at it
+		case !has(err, 68, 86, 276): // IndexAlreadyExists, IndexKeySpecsConflict, IndexBuildAborted: another server is creating it
 			return false, err
 		}
 	}
 	if accepted {
-		return false, nil // nor does it list it
+		return false, nil // the server does not list it either
 	}
-	return false, fmt.Errorf("make the index %s in %s: another server undoes it", x.name, x.in)
+	return false, fmt.Errorf("create the index %s in %s: another server keeps deleting it", x.name, x.in)
 }
 
-// incapable tells whether a server said that it has no such thing: NotImplemented,
+// indexUnsupported reports whether a server does not support an index: NotImplemented,
 // CommandNotFound, CannotCreateIndex, InvalidOptions, CommandNotSupported.
-func incapable(err error) bool { return has(err, 238, 59, 67, 72, 115) }
+func indexUnsupported(err error) bool { return has(err, 238, 59, 67, 72, 115) }
 
 func has(err error, codes ...int) bool {
 	e, ok := errors.AsType[mongo.ServerError](err)
@@ -157,7 +155,7 @@ func ignoring(err error, codes ...int) error {
 	return err
 }
 
-// What there is by the name of an index.
+// A presence reports what exists under the name of an index.
 type presence int
 
 const (
@@ -166,8 +164,8 @@ const (
 	other
 )
 
-// A listed index is one as a server tells of it. Options that change nothing for
-// whoever reads through it are left out.
+// A listedIndex is an index as a server lists it. Options that do not affect its readers are
+// left out.
 type listedIndex struct {
 	Name    string        `bson:"name"`
 	Keys    bson.D        `bson:"key"`
@@ -176,8 +174,8 @@ type listedIndex struct {
 	Unique  bool          `bson:"unique"`
 }
 
-func (d *database) lookFor(ctx context.Context, x index) (p presence, err error) {
-	err = d.do(ctx, "list the indexes of", x.in, func(ctx context.Context, c *mongo.Collection) error {
+func (d *database) findIndex(ctx context.Context, x index) (p presence, err error) {
+	err = d.withCollection(ctx, "list the indexes of", x.in, func(ctx context.Context, c *mongo.Collection) error {
 		cursor, err := c.Indexes().List(ctx)
 		if err != nil {
 			return err
@@ -214,7 +212,7 @@ func (l listedIndex) is(x index) bool {
 	if expires != x.ttl || seconds != 0 {
 		return false
 	}
-	if x.having == "" {
+	if x.requiredField == "" {
 		return len(l.Having) == 0
 	}
 	return fmt.Sprint(l.Having) == fmt.Sprint(x.filter())

@@ -18,7 +18,7 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// asked are the indexes of the specification, as the commands that make them.
+// asked holds the indexes of the specification, as the commands that make them.
 var asked = []string{
 	`entities {"key": {"purgeAt": {"$numberInt":"1"}},"expireAfterSeconds": {"$numberInt":"0"},"name": "mayfly_purge","sparse": true}`,
 	`history {"key": {"ns": {"$numberInt":"1"},"at": {"$numberInt":"1"}},"name": "mayfly_at"}`,
@@ -34,7 +34,7 @@ var asked = []string{
 	`sessions {"key": {"purgeAt": {"$numberInt":"1"}},"expireAfterSeconds": {"$numberInt":"0"},"name": "mayfly_purge","sparse": true}`,
 }
 
-// A tap keeps the commands that the driver sends.
+// A tap records the commands that the driver sends.
 type tap struct {
 	mu  sync.Mutex
 	got []bson.Raw // guarded by mu
@@ -48,14 +48,14 @@ func (s *tap) on(o *options.ClientOptions) {
 	}})
 }
 
-// all are those so far.
+// all returns the commands recorded so far.
 func (s *tap) all() []bson.Raw {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.got)
 }
 
-// made are the indexes asked for, sorted; there is one in a command.
+// made returns the indexes requested, sorted; each command requests one.
 func made(t *testing.T, commands []bson.Raw) (all []string) {
 	t.Helper()
 	for _, c := range commands {
@@ -73,8 +73,8 @@ func made(t *testing.T, commands []bson.Raw) (all []string) {
 	return all
 }
 
-// What is asked for, and on the test server what becomes of it: it refuses TTL
-// and partial indexes, and all others are there.
+// The requested indexes, and the test server's answers: it refuses TTL and partial indexes,
+// and has all others.
 func TestIndexesAreAskedFor(t *testing.T) {
 	var s tap
 	var said bytes.Buffer
@@ -96,11 +96,11 @@ func TestIndexesAreAskedFor(t *testing.T) {
 	}
 	want(t, asked, made(t, s.got))
 	for _, x := range indexes() {
-		p, err := d.lookFor(t.Context(), x)
+		p, err := d.findIndex(t.Context(), x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if there := (x.having == "" || can.partial) && (!x.ttl || can.ttl); (p == same) != there {
+		if there := (x.requiredField == "" || can.partial) && (!x.ttl || can.ttl); (p == same) != there {
 			t.Errorf("%s in %s: %v", x.name, x.in, p)
 		}
 	}
@@ -126,19 +126,18 @@ func TestIndexesBySeveralAtOnce(t *testing.T) {
 	}
 	d := openURL(t, url)
 	for _, x := range indexes()[2:4] {
-		if p, err := d.lookFor(t.Context(), x); p != same {
+		if p, err := d.findIndex(t.Context(), x); p != same {
 			t.Errorf("%s in %s: %v, %v", x.name, x.in, p, err)
 		}
 	}
 }
 
-// An indexer is what a server knows of indexes; its method answer is a fake's
-// reply.
+// An indexer simulates a server's indexes; its method answer is a fake's reply.
 type indexer struct {
 	there  map[string]bson.A                              // by collection
-	refuse func(command string, spec bson.Raw) (code int) // zero: it does what it is told
-	forget []string                                       // options that it takes and does not keep
-	deaf   string                                         // an option with which it makes nothing, and says that it did
+	refuse func(command string, spec bson.Raw) (code int) // zero: it obeys
+	forget []string                                       // options that it accepts and does not store
+	deaf   string                                         // an option with which it claims success and makes nothing
 }
 
 func (i *indexer) answer(name string, c bson.Raw) bson.D {
@@ -249,7 +248,7 @@ func TestIndexesOfOurNamesAreMadeAnew(t *testing.T) {
 	}
 }
 
-// The same by other numbers, as servers write them, is the same.
+// The same index with other number types, as servers write them, is the same.
 func TestIndexesAreKept(t *testing.T) {
 	for name, spec := range map[string]string{
 		"long":    `{"name": "mayfly_purge", "key": {"purgeAt": {"$numberLong": "1"}}, "expireAfterSeconds": {"$numberLong": "0"}, "v": 2}`,
@@ -303,7 +302,7 @@ func TestIndexesThatServersLack(t *testing.T) {
 	}
 }
 
-// A run that ends anywhere leaves what the next one completes.
+// A run that is interrupted anywhere is completed by the next one.
 func TestIndexesAfterAnInterruptedRun(t *testing.T) {
 	const steps = 40
 	for last := range steps {
@@ -335,7 +334,7 @@ func TestIndexesAfterAnInterruptedRun(t *testing.T) {
 	t.Errorf("not complete after %d steps", steps)
 }
 
-// Another server drops and makes the same indexes meanwhile.
+// Another server drops and creates the same indexes meanwhile.
 func TestIndexesAgainstAnother(t *testing.T) {
 	old := bson.D{{Key: "name", Value: "mayfly_path"}, {Key: "key", Value: bson.D{{Key: "x", Value: 1}}}}
 	for name, tc := range map[string]struct {

@@ -9,26 +9,26 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 )
 
 const (
-	// largestEntry is how much of a batch one document of the journal holds;
-	// more is in parts beside it.
-	largestEntry = 8 << 20
-	// The commits that may wait to be applied. One more waits for room.
-	mostCommits   = 10_000
-	mostUnapplied = 64 << 20 // bytes
+	// maxEntryBytes is how much of a batch one document of the journal holds; the rest is in
+	// parts.
+	maxEntryBytes = 8 << 20
+	// Limits on the commits that wait to be applied. Further ones wait for room.
+	maxUnappliedCommits = 10_000
+	maxUnappliedBytes   = 64 << 20 // bytes
 )
 
-// An entryDoc is a document of journal: a commit, or the fence that ends the
-// commits of an epoch.
+// An entryDoc is a document of journal: a commit, or the fence that ends the commits of an
+// epoch.
 type entryDoc struct {
 	ID      string `bson:"_id"`
-	Token   string `bson:"token"`             // whose it is
-	Batch   []byte `bson:"batch,omitempty"`   // as record.AppendBatch writes it; the first part
-	Attempt uint64 `bson:"attempt,omitempty"` // names the parts: those of a batch that was refused half way have the same number
-	Parts   int    `bson:"parts,omitempty"`   // further documents in parts
+	Token   string `bson:"token"`             // of the open that wrote it
+	Batch   []byte `bson:"batch,omitempty"`   // as encoded by record.AppendBatch; the first part
+	Attempt uint64 `bson:"attempt,omitempty"` // part of the parts' _ids; the parts of a batch that was refused half-way have the same number
+	Parts   int    `bson:"parts,omitempty"`   // number of further documents in parts
 	Fence   uint64 `bson:"fence,omitempty"`   // the epoch that closed this one; zero: a commit
 }
 
@@ -45,15 +45,15 @@ func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 	}
 	defer leave()
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.commitLock <- struct{}{}:
+		defer func() { <-s.commitLock }()
 	case <-ctx.Done():
 		return fmt.Errorf("commit: %w", context.Cause(ctx))
 	}
 	if s.failed != nil {
 		return fmt.Errorf("commit: an earlier one failed: %w", s.failed)
 	}
-	if err := s.room(ctx); err != nil {
+	if err := s.waitForRoom(ctx); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	if err := s.commit(ctx, b); err != nil {
@@ -66,70 +66,70 @@ func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 }
 
 func (s *Store) commit(ctx context.Context, b *engine.Batch) error {
-	ctx, done := s.tied(ctx)
+	ctx, done := s.withLifetime(ctx)
 	defer done()
-	at := versionOf(s.epoch, s.n+1)
-	e, err := s.write(ctx, at, record.AppendBatch(nil, b))
+	at := versionOf(s.epoch, s.lastNumber+1)
+	e, err := s.write(ctx, at, codec.AppendBatch(nil, b))
 	if err != nil {
 		return err
 	}
-	s.n++
-	s.committed(at, b, e)
+	s.lastNumber++
+	s.addCommitted(at, b, e)
 	return nil
 }
 
-// errDeadline says that the lease ended before the outcome was known.
+// errDeadline means that the lease ended before the outcome was known.
 var errDeadline = errors.New("MongoDB did not answer before the lease ended")
 
-// write makes the batch durable, in parts if it is large.
+// write makes the batch durable, split into parts if it is large.
 func (s *Store) write(ctx context.Context, at version, batch []byte) (entry, error) {
 	e := entry{at: at, attempt: s.attempts.Add(1), bytes: int64(len(batch))}
-	for rest := batch[min(len(batch), largestEntry):]; len(rest) > 0; rest = rest[min(len(rest), largestEntry):] {
-		part := partDoc{s.names.part(at, e.attempt, e.parts), rest[:min(len(rest), largestEntry)]}
-		if _, err := s.insistInTime(ctx, parts, part.ID, part); err != nil {
+	for rest := batch[min(len(batch), maxEntryBytes):]; len(rest) > 0; rest = rest[min(len(rest), maxEntryBytes):] {
+		part := partDoc{s.names.part(at, e.attempt, e.parts), rest[:min(len(rest), maxEntryBytes)]}
+		if _, err := s.insertOrGetInLease(ctx, parts, part.ID, part); err != nil {
 			return e, writeErr(err)
 		}
 		e.parts++
 	}
-	d := entryDoc{ID: s.names.entry(at), Token: s.token, Batch: batch[:min(len(batch), largestEntry)], Attempt: e.attempt, Parts: e.parts}
-	there, err := s.insistInTime(ctx, journal, d.ID, d)
+	d := entryDoc{ID: s.names.entry(at), Token: s.token, Batch: batch[:min(len(batch), maxEntryBytes)], Attempt: e.attempt, Parts: e.parts}
+	there, err := s.insertOrGetInLease(ctx, journal, d.ID, d)
 	switch {
 	case err != nil:
 		return e, writeErr(err)
 	case there != nil && textIn(there, "token") != s.token:
-		s.lose(engine.ErrFenced)
+		s.endOwnership(engine.ErrFenced)
 		return e, engine.ErrFenced
 	}
 	return e, nil
 }
 
-// insistInTime is insistOn until the end of the lease as it is now, so that each
-// document of a large batch has its time. The deadline is checked before the
-// request is sent; what is under way when it passes may succeed, and then it is
-// true: the fence decides.
-func (s *Store) insistInTime(ctx context.Context, in collection, id string, d any) (bson.Raw, error) {
+// insertOrGetInLease is insertDocOrGet with a deadline at the current end of the lease, so that each
+// document of a large batch has its own deadline. The deadline is checked before the request
+// is sent; a request under way when it passes may succeed, and then the commit counts: the
+// fence decides.
+func (s *Store) insertOrGetInLease(ctx context.Context, in collection, id string, d any) (bson.Raw, error) {
 	if !s.Owned() {
-		return nil, s.over()
+		return nil, s.endReason()
 	}
 	left := time.Duration(s.deadline.Load()) - s.lease.clock()
 	if s.o.weaken.selfFence {
-		left = s.lease.now()
+		left = s.lease.current()
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, left, errDeadline)
 	defer cancel()
-	return s.insistOn(ctx, in, id, d)
+	return s.insertDocOrGet(ctx, in, id, d)
 }
 
-// insistOn is insist with what is to be a document.
-func (s *Store) insistOn(ctx context.Context, in collection, id string, d any) (bson.Raw, error) {
+// insertDocOrGet marshals d and inserts it with insist.
+func (s *Store) insertDocOrGet(ctx context.Context, in collection, id string, d any) (bson.Raw, error) {
 	doc, err := bson.Marshal(d)
 	if err != nil {
 		return nil, err
 	}
-	return s.insist(ctx, in, id, doc)
+	return s.insertOrGet(ctx, in, id, doc)
 }
 
-// writeErr is what a commit says when insist gave up.
+// writeErr converts an error of insist to one of Commit.
 func writeErr(err error) error {
 	if errors.Is(err, errUnwritable) {
 		return fmt.Errorf("%w: %w", engine.ErrUnwritable, err)
@@ -137,13 +137,13 @@ func writeErr(err error) error {
 	return err
 }
 
-// committed takes a durable batch in for readers and for who applies.
-func (s *Store) committed(at version, b *engine.Batch, e entry) {
+// addCommitted adds a durable batch to what readers see and apply takes.
+func (s *Store) addCommitted(at version, b *engine.Batch, e entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.learn(b)
+	s.updateSubqueues(b)
 	s.last = at
-	s.waiting.add(at, b, mayHold{s})
+	s.waiting.add(at, b, storedByApply{s})
 	s.waiting.bytes += e.bytes
 	s.waiting.journal = append(s.waiting.journal, e)
 	for _, c := range b.Contents {
@@ -157,35 +157,35 @@ func (s *Store) committed(at version, b *engine.Batch, e entry) {
 	}
 }
 
-// room waits until not too much is unapplied. It does not wait for what MongoDB
-// refuses: nothing more can be written until an operator has seen to that.
-func (s *Store) room(ctx context.Context) error {
+// waitForRoom waits until the unapplied commits are below the limits. It fails at once when MongoDB
+// refuses to apply them: nothing more can be written until an operator has fixed that.
+func (s *Store) waitForRoom(ctx context.Context) error {
 	for {
 		s.mu.Lock()
-		full := s.unapplied.commits >= mostCommits || s.unapplied.bytes >= mostUnapplied
-		more, stuck := s.applied, s.stuck
+		full := s.unapplied.commits >= maxUnappliedCommits || s.unapplied.bytes >= maxUnappliedBytes
+		more, stuck := s.applied, s.applyErr
 		s.mu.Unlock()
 		if !full {
 			return nil
 		}
 		if errors.Is(stuck, errRefused) || errors.Is(stuck, errUnwritable) {
-			return fmt.Errorf("%w: what was committed cannot be put in its place: %w", engine.ErrUnwritable, stuck)
+			return fmt.Errorf("%w: committed records cannot be applied: %w", engine.ErrUnwritable, stuck)
 		}
 		wake(s.toApply)
 		select {
 		case <-more:
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-s.life.Done():
-			return s.over()
+		case <-s.lifetime.Done():
+			return s.endReason()
 		}
 	}
 }
 
-// close puts a fence behind the last commit of an epoch (step 2), if there is
-// none yet. Nothing can be committed in the epoch afterwards. The newest commit
-// is never trimmed, so the number behind it was never used.
-func (s *Store) closeEpoch(ctx context.Context, epoch uint64) error {
+// fenceEpoch puts a fence behind the last commit of an epoch (step 2), if there is none yet.
+// Nothing can be committed in the epoch afterwards. The newest commit is never trimmed, so the
+// number behind it was never used.
+func (s *Store) fenceEpoch(ctx context.Context, epoch uint64) error {
 	if s.o.weaken.fence {
 		return nil
 	}
@@ -199,14 +199,14 @@ func (s *Store) closeEpoch(ctx context.Context, epoch uint64) error {
 		if isFence(raw) {
 			return nil
 		}
-		if n, err = numberIn(textIn(raw, "_id"), 1); err != nil {
+		if n, err = parseNumber(textIn(raw, "_id"), 1); err != nil {
 			return err
 		}
 	}
 	for {
 		n++
 		d := entryDoc{ID: s.names.entry(versionOf(epoch, n)), Token: s.token, Fence: s.epoch}
-		there, err := s.insistOn(ctx, journal, d.ID, d)
+		there, err := s.insertDocOrGet(ctx, journal, d.ID, d)
 		if err != nil {
 			return err
 		}
@@ -221,17 +221,17 @@ func isFence(raw bson.Raw) bool {
 	return err == nil
 }
 
-// A markDoc says what of the journal the collections hold.
-type markDoc struct {
+// A appliedDoc records up to where the journal is applied to the collections.
+type appliedDoc struct {
 	ID    string         `bson:"_id"`
 	V     version        `bson:"v"` // everything up to it is applied
 	Epoch uint64         `bson:"epoch"`
 	N     uint64         `bson:"n"`
-	Now   engine.Instant `bson:"now"` // the latest instant of what is applied
+	Now   engine.Instant `bson:"now"` // the latest instant applied
 	At    time.Time      `bson:"at"`  // the same, for people
 }
 
-func (s *Store) readMark(ctx context.Context) (d markDoc, err error) {
+func (s *Store) readApplied(ctx context.Context) (d appliedDoc, err error) {
 	raw, err := s.s.Get(ctx, settings, s.names.setting("applied"))
 	if err != nil || raw == nil {
 		return d, err
@@ -246,7 +246,7 @@ var errGap = errors.New("the journal has a gap")
 // fences (step 3), into the window that is applied first.
 func (s *Store) replay(ctx context.Context) error {
 	for {
-		mark, err := s.readMark(ctx)
+		mark, err := s.readApplied(ctx)
 		if err != nil {
 			return err
 		}
@@ -256,7 +256,7 @@ func (s *Store) replay(ctx context.Context) error {
 		if errors.Is(err, errGap) {
 			// Its owner may have applied and trimmed meanwhile, without knowing
 			// that it is over; then the mark has moved.
-			again, merr := s.readMark(ctx)
+			again, merr := s.readApplied(ctx)
 			if merr == nil && again.V > mark.V {
 				continue
 			}
@@ -265,7 +265,7 @@ func (s *Store) replay(ctx context.Context) error {
 			return err
 		}
 		w.upTo = versionOf(s.epoch, 0) // the next owner need not look at those epochs again
-		s.waiting, s.mark, s.last = w, mark.V, w.upTo
+		s.waiting, s.appliedVersion, s.last = w, mark.V, w.upTo
 		s.unapplied.commits, s.unapplied.bytes = len(w.journal), w.bytes
 		return nil
 	}
@@ -307,7 +307,7 @@ func (s *Store) replayEpoch(ctx context.Context, epoch, n uint64, w *window) err
 		if err != nil {
 			return err
 		}
-		w.add(at, b, mayHoldAll{})
+		w.add(at, b, allKeys{})
 		w.bytes += e.bytes
 		w.journal = append(w.journal, e)
 	}
@@ -327,11 +327,11 @@ func (s *Store) batch(ctx context.Context, at version, d entryDoc) (*engine.Batc
 		}
 		_, b, ok := part.Lookup("bytes").BinaryOK()
 		if !ok {
-			return nil, entry{}, fmt.Errorf("%w: part %d of %s is not there", errGap, i, d.ID)
+			return nil, entry{}, fmt.Errorf("%w: part %d of %s is missing", errGap, i, d.ID)
 		}
 		raw = append(raw, b...)
 	}
-	b, err := record.ParseBatch(raw)
+	b, err := codec.ParseBatch(raw)
 	if err != nil {
 		return nil, entry{}, fmt.Errorf("%s: %w", d.ID, err)
 	}

@@ -11,7 +11,7 @@ import (
 	"mayfly/engine"
 )
 
-// A slow server takes a while for each document of some collections.
+// A slow server takes time for each document of some collections.
 type slow struct {
 	server
 	takes map[collection]time.Duration
@@ -24,8 +24,7 @@ func (s slow) Insert(ctx context.Context, in collection, doc bson.Raw) error {
 	return s.server.Insert(ctx, in, doc)
 }
 
-// A batch of several documents may take longer than the lease, which goes on
-// meanwhile.
+// A batch of several documents may take longer than the lease, which is renewed meanwhile.
 func TestALargeBatchTakesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := slow{new(toy), map[collection]time.Duration{parts: DefaultLease * 2 / 5, journal: DefaultLease * 2 / 5}}
@@ -46,7 +45,7 @@ func TestALargeBatchTakesItsTime(t *testing.T) {
 	})
 }
 
-// One document that does not get through ends with the lease as it was.
+// A document that does not get through fails at the end of the lease.
 func TestACommitEndsWithTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := slow{new(toy), map[collection]time.Duration{journal: DefaultLease}}
@@ -55,7 +54,7 @@ func TestACommitEndsWithTheLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		err = s.Commit(t.Context(), &engine.Batch{Hard: true, Now: 1, Meters: []engine.Meter{{Holder: 1, NextSeq: 1}}})
+		err = s.Commit(t.Context(), &engine.Batch{Hard: true, Now: 1, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 1}}})
 		if took := time.Since(began); err == nil || took > DefaultLease {
 			t.Errorf("after %v: %v", took, err)
 		}

@@ -11,11 +11,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 )
 
-// Load yields what the collections hold, changed by what is committed and not
-// applied yet.
+// Load yields the records of the collections, overridden by what is committed and not applied
+// yet.
 func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 	return func(yield func(engine.Record, error) bool) {
 		leave, err := s.enter(ctx)
@@ -24,16 +24,16 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 			return
 		}
 		defer leave()
-		ctx, done := s.tied(ctx)
+		ctx, done := s.withLifetime(ctx)
 		defer done()
 		s.mu.Lock()
 		applying := s.applying
 		if applying == nil {
 			applying = newWindow()
 		}
-		w, last := applying.over(s.waiting), s.last
+		w, last := applying.merged(s.waiting), s.last
 		s.mu.Unlock()
-		l := loader{from: &streamed{ctx, s.s, s.names}, w: w, epoch: s.epoch, last: last, yield: yield, claimed: map[engine.HolderID]bool{}}
+		l := loader{from: &streamed{ctx, s.s, s.names}, w: w, epoch: s.epoch, last: last, yield: yield, claimed: map[engine.SubqueueID]bool{}}
 		met, err := l.all()
 		switch {
 		case errors.Is(err, errStop):
@@ -43,7 +43,7 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 			}
 			yield(nil, fmt.Errorf("load: %w", err))
 		default:
-			select { // what nobody claims goes, once
+			select { // records without an entity are swept, once
 			case s.garbage <- met:
 			default:
 			}
@@ -51,22 +51,21 @@ func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 	}
 }
 
-// errStop says that whoever asked for records has seen enough.
+// errStop means that the consumer stopped the iteration.
 var errStop = errors.New("stop")
 
-// A source has the records of the collections.
+// A source reads the records of the collections.
 type source interface {
-	// each gives the records of a collection to do; of those that are gone the
-	// head alone.
+	// each calls do for the records of a collection; for tombstones with the head alone.
 	each(in collection, do func(d docHead, rec engine.Record) error) error
-	forgotten(do func(forgottenDoc) error) error
+	forgotten(do func(seenDropsDoc) error) error
 }
 
-// streamed is a source that reads as it goes.
+// streamed is a source that reads from MongoDB as it goes.
 type streamed struct {
 	ctx   context.Context //nolint:containedctx // it lives for one call
 	s     server
-	names names
+	names docIDs
 }
 
 func (f *streamed) each(in collection, do func(d docHead, rec engine.Record) error) error {
@@ -76,51 +75,51 @@ func (f *streamed) each(in collection, do func(d docHead, rec engine.Record) err
 	return each(f.ctx, f.s, in, f.names.all(), do)
 }
 
-func (f *streamed) forgotten(do func(forgottenDoc) error) error {
+func (f *streamed) forgotten(do func(seenDropsDoc) error) error {
 	return eachForgotten(f.ctx, f.s, f.names.all(), do)
 }
 
-// A loader yields a namespace: records, and a window over them.
+// A loader yields a namespace: the records of a source under a window.
 type loader struct {
 	from    source
 	w       *window
 	yield   func(engine.Record, error) bool
-	claimed map[engine.HolderID]bool // by entities that are there
-	epoch   uint64                   // of the owner that reads; zero: somebody else does
-	last    version                  // the commit that w ends with; zero: the last there is
-	found   sweeping
+	claimed map[engine.SubqueueID]bool // by existing entities
+	epoch   uint64                     // of the owner that loads; zero: a reader that owns nothing (OpenSnapshot)
+	last    version                    // the last commit in w; zero: the latest
+	garbage garbage
 }
 
-// loaded are the fields that a load needs.
+// loaded returns the fields that a load needs.
 func loaded() []string { return []string{"v", "gone", "exact"} }
 
-func (l *loader) all() (sweeping, error) {
-	if err := l.say(engine.Clock{Now: l.w.now}, l.w.now != 0); err != nil {
-		return l.found, err
+func (l *loader) all() (garbage, error) {
+	if err := l.emit(engine.Clock{Now: l.w.now}, l.w.now != 0); err != nil {
+		return l.garbage, err
 	}
 	for _, step := range []func() error{l.settings, l.entities, l.rules, l.meters, l.sessions, l.seen, l.contents, l.messages} {
 		if err := step(); err != nil {
-			return l.found, err
+			return l.garbage, err
 		}
 	}
-	return l.found, nil
+	return l.garbage, nil
 }
 
-func (l *loader) say(r engine.Record, wanted bool) error {
+func (l *loader) emit(r engine.Record, wanted bool) error {
 	if wanted && !l.yield(r, nil) {
 		return errStop
 	}
 	return nil
 }
 
-// A docHead is what is in a document beside the record.
+// A docHead is a document's _id and version.
 type docHead struct {
 	id string
 	v  version
 }
 
-// each reads the records of a collection; of those that are gone the head alone.
-// The record is good after the next one too.
+// each reads the records of a collection; for tombstones it calls do with the head alone. The
+// record stays valid after the next call.
 func each(ctx context.Context, s server, in collection, r span, do func(d docHead, rec engine.Record) error) error {
 	r.fields = loaded()
 	for raw, err := range s.Range(ctx, in, r) {
@@ -137,9 +136,9 @@ func each(ctx context.Context, s server, in collection, r span, do func(d docHea
 		}
 		_, exact, ok := raw.Lookup("exact").BinaryOK()
 		if !ok {
-			return fmt.Errorf("%s: %s is no record", in, d.id)
+			return fmt.Errorf("%s: %s is not a record", in, d.id)
 		}
-		rec, err := record.Parse(exact)
+		rec, err := codec.Parse(exact)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", in, d.id, err)
 		}
@@ -150,12 +149,12 @@ func each(ctx context.Context, s server, in collection, r span, do func(d docHea
 	return nil
 }
 
-// entities come in the order of their ids, as they were made: a topic before
-// its subscriptions. Who may do what in the namespace stands among them.
+// entities yields the entities in the order of their ids, which is that of their creation: a
+// topic before its subscriptions. The access rules are among them.
 func (l *loader) entities() error {
 	var all []engine.Entity
 	var access *engine.Access
-	var gone []engine.HolderID // a dead-letter queue can go alone
+	var gone []engine.SubqueueID // a dead-letter queue can be dropped alone
 	if err := l.from.each(entities, func(d docHead, r engine.Record) error {
 		if a, ok := r.(engine.Access); ok {
 			access = &a
@@ -163,8 +162,8 @@ func (l *loader) entities() error {
 		}
 		e, ok := r.(engine.Entity)
 		if !ok {
-			h, err := numberIn(d.id, 0)
-			gone = append(gone, engine.HolderID(h))
+			h, err := parseNumber(d.id, 0)
+			gone = append(gone, engine.SubqueueID(h))
 			return err
 		}
 		if _, changed := l.w.entities[e.ID]; !changed {
@@ -187,7 +186,7 @@ func (l *loader) entities() error {
 	slices.SortFunc(all, func(a, b engine.Entity) int { return cmp.Compare(a.ID, b.ID) })
 	for _, e := range all {
 		l.claimed[e.ID], l.claimed[e.DeadLetterID], l.claimed[e.TransferID] = true, true, true
-		if err := l.say(e, true); err != nil {
+		if err := l.emit(e, true); err != nil {
 			return err
 		}
 	}
@@ -198,10 +197,10 @@ func (l *loader) entities() error {
 	return nil
 }
 
-// forsaken tells whether nobody will ever claim the holder of a document. A
-// later epoch's may have come between the reading of entities and of what is in
-// them, to an owner that does not know yet that it is over.
-func (l *loader) forsaken(h engine.HolderID, v version) bool {
+// isUnclaimed reports whether no entity will ever claim the subqueue that a document belongs to.
+// A later epoch's may have appeared after the entities were read, while an owner whose lease
+// is over does not know that yet.
+func (l *loader) isUnclaimed(h engine.SubqueueID, v version) bool {
 	return !l.claimed[h] && v.epoch() <= l.epoch
 }
 
@@ -211,15 +210,15 @@ func (l *loader) rules() error {
 		if _, changed := l.w.rules[ruleID(v)]; !ok || changed {
 			return nil
 		}
-		if l.forsaken(v.Subscription, d.v) {
-			l.found.rules = append(l.found.rules, d.id)
+		if l.isUnclaimed(v.Subscription, d.v) {
+			l.garbage.rules = append(l.garbage.rules, d.id)
 		}
-		return l.say(v, l.claimed[v.Subscription])
+		return l.emit(v, l.claimed[v.Subscription])
 	}); err != nil {
 		return err
 	}
 	for id, c := range l.w.rules {
-		if err := l.say(c.r, !c.gone && l.claimed[id.Subscription]); err != nil {
+		if err := l.emit(c.r, !c.gone && l.claimed[id.Subscription]); err != nil {
 			return err
 		}
 	}
@@ -229,15 +228,15 @@ func (l *loader) rules() error {
 func (l *loader) meters() error {
 	if err := l.from.each(meters, func(_ docHead, r engine.Record) error {
 		v, ok := r.(engine.Meter)
-		if _, changed := l.w.meters[v.Holder]; !ok || changed {
+		if _, changed := l.w.meters[v.Subqueue]; !ok || changed {
 			return nil
 		}
-		return l.say(v, l.claimed[v.Holder])
+		return l.emit(v, l.claimed[v.Subqueue])
 	}); err != nil {
 		return err
 	}
 	for id, c := range l.w.meters {
-		if err := l.say(c.m, !c.gone && l.claimed[id]); err != nil {
+		if err := l.emit(c.m, !c.gone && l.claimed[id]); err != nil {
 			return err
 		}
 	}
@@ -250,21 +249,21 @@ func (l *loader) contents() error {
 		if _, changed := l.w.contents[c.Key]; !ok || changed {
 			return nil
 		}
-		l.found.contents.add(c.Key)
-		return l.say(c, true)
+		l.garbage.foundContents.add(c.Key)
+		return l.emit(c, true)
 	}); err != nil {
 		return err
 	}
 	for k, c := range l.w.contents {
-		l.found.contents.add(k)
-		if err := l.say(engine.StoredContent{Key: k, Content: c.packed}, !c.gone); err != nil {
+		l.garbage.foundContents.add(k)
+		if err := l.emit(engine.StoredContent{Key: k, Content: c.packed}, !c.gone); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// eachContent reads contents, which are no more than their bytes.
+// eachContent reads contents, which consist of their bytes alone.
 func eachContent(ctx context.Context, s server, r span, do func(d docHead, rec engine.Record) error) error {
 	r.fields = []string{"packed"}
 	for raw, err := range s.Range(ctx, contents, r) {
@@ -272,7 +271,7 @@ func eachContent(ctx context.Context, s server, r span, do func(d docHead, rec e
 			return fmt.Errorf("contents: %w", err)
 		}
 		id := textIn(raw, "_id")
-		k, err := keyIn(id)
+		k, err := parseKey(id)
 		if err != nil {
 			return fmt.Errorf("contents: %w", err)
 		}
@@ -290,28 +289,28 @@ func (l *loader) messages() error {
 		if _, changed := l.w.messages[m.Key]; !ok || changed {
 			return nil
 		}
-		if l.forsaken(m.Holder, d.v) {
-			l.found.messages = append(l.found.messages, d.id)
+		if l.isUnclaimed(m.Subqueue, d.v) {
+			l.garbage.messages = append(l.garbage.messages, d.id)
 		}
-		return l.say(m, l.claimed[m.Holder])
+		return l.emit(m, l.claimed[m.Subqueue])
 	}); err != nil {
 		return err
 	}
 	for _, c := range l.w.messages {
-		if err := l.say(c.m, !c.gone && l.claimed[c.m.Holder]); err != nil {
+		if err := l.emit(c.m, !c.gone && l.claimed[c.m.Subqueue]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// readHolders learns which holders there are, before anything is applied.
-func (s *Store) readHolders(ctx context.Context) error {
+// readSubqueues reads which subqueues exist, before anything is applied.
+func (s *Store) readSubqueues(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := each(ctx, s.s, entities, s.names.all(), func(_ docHead, r engine.Record) error {
 		if e, ok := r.(engine.Entity); ok {
-			s.know(e)
+			s.addSubqueues(e)
 		}
 		return nil
 	}); err != nil {
@@ -319,18 +318,18 @@ func (s *Store) readHolders(ctx context.Context) error {
 	}
 	for id, c := range s.waiting.entities {
 		if c.gone {
-			if p, ok := s.holders[id]; ok {
-				s.waiting.dropped = append(s.waiting.dropped, p)
+			if p, ok := s.subqueues[id]; ok {
+				s.waiting.droppedSubqueues = append(s.waiting.droppedSubqueues, p)
 			}
-			delete(s.holders, id)
+			delete(s.subqueues, id)
 			continue
 		}
-		s.know(c.e)
+		s.addSubqueues(c.e)
 	}
 	return nil
 }
 
-// readLarge learns which bodies are in chunks.
+// readLarge reads which bodies are in chunks.
 func (s *Store) readLarge(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -342,7 +341,7 @@ func (s *Store) readLarge(ctx context.Context) error {
 		if err := bson.Unmarshal(raw, &d); err != nil {
 			return fmt.Errorf("large: %w", err)
 		}
-		k, err := keyIn(d.ID)
+		k, err := parseKey(d.ID)
 		if err != nil {
 			return fmt.Errorf("large: %w", err)
 		}

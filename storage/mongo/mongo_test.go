@@ -12,7 +12,7 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// newPlace is a database of its own.
+// newPlace returns an Open for a database of its own.
 func newPlace(t *testing.T) storetest.Open {
 	url := mongotest.URL(t)
 	return func(ctx context.Context) (engine.Store, error) {
@@ -24,22 +24,29 @@ func newPlace(t *testing.T) storetest.Open {
 	}
 }
 
-// The test server makes some hundred changes a second, a real one many more.
+// size scales the tests: the test server makes some hundred changes a second, a real one many
+// more.
 func size() storetest.Option {
 	if mongotest.Real() {
-		return storetest.Smaller(1)
+		return storetest.ReduceWork(1)
 	}
-	return storetest.Smaller(10)
+	return storetest.ReduceWork(10)
 }
 
-func TestStore(t *testing.T) { storetest.Run(t, newPlace, size()) }
+func TestStore(t *testing.T) {
+	mongotest.ServerURL(t)
+	storetest.Run(t, newPlace, size())
+}
 
-func TestScenarios(t *testing.T) { storetest.Scenarios(t, newPlace, size()) }
+func TestScenarios(t *testing.T) {
+	mongotest.ServerURL(t)
+	storetest.RunScenarios(t, newPlace, size())
+}
 
 func TestCrash(t *testing.T) {
-	mongotest.Server(t) // outlives the processes that are killed
-	storetest.Crash(t, 6, func(ctx context.Context, dir string) (engine.Store, error) {
-		s, err := mongo.Open(ctx, mongotest.Named(t, "crash"+filepath.Base(filepath.Dir(dir))), mongo.Options{
+	mongotest.ServerURL(t) // outlives the processes that are killed
+	storetest.RunCrashes(t, 6, func(ctx context.Context, dir string) (engine.Store, error) {
+		s, err := mongo.Open(ctx, mongotest.NamedURL(t, "crash"+filepath.Base(filepath.Dir(dir))), mongo.Options{
 			Lease: time.Second, Standby: func(engine.Owner) {},
 		})
 		if err != nil {

@@ -8,15 +8,14 @@ import (
 	"mayfly/engine"
 )
 
-// The server may remove a message by itself only if it would vanish at its end,
-// and a week after that; whatever else becomes of the message or of its entity
-// takes that back.
+// A TTL index may remove a message only if the broker would simply remove it on expiry, and a
+// week after that; every other change of the message or its entity revokes that.
 func TestWhatTheServerMayRemove(t *testing.T) {
 	const end = engine.Instant(1_000_000)
 	queue := engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}
 	keeping := queue
 	keeping.Config.DeadLetteringOnMessageExpiration = true
-	plain := engine.Message{Key: 7, Content: 7, Holder: 1, Seq: 1, ExpiresAt: end}
+	plain := engine.Message{Key: 7, Content: 7, Subqueue: 1, Seq: 1, ExpiresAt: end}
 	with := func(change func(*engine.Message)) engine.Message {
 		m := plain
 		change(&m)
@@ -35,7 +34,7 @@ func TestWhatTheServerMayRemove(t *testing.T) {
 		"a deferred one":                 {in: queue, m: with(func(m *engine.Message) { m.State = engine.Deferred })},
 		"a scheduled one":                {in: queue, m: with(func(m *engine.Message) { m.State = engine.Scheduled })},
 		"one that was tried":             {in: queue, m: with(func(m *engine.Message) { m.DeliveryCount = 1 })},
-		"a dead letter":                  {in: queue, m: with(func(m *engine.Message) { m.Holder, m.Extra = 2, &engine.Extra{DeadLettered: true} })},
+		"a dead letter":                  {in: queue, m: with(func(m *engine.Message) { m.Subqueue, m.Extra = 2, &engine.Extra{DeadLettered: true} })},
 		"locked afterwards":              {in: queue, m: plain, then: &engine.Batch{Now: 2, Messages: []engine.Message{with(func(m *engine.Message) { m.LockedUntil = 5 })}}},
 		"its queue keeps from now":       {in: queue, m: plain, then: &engine.Batch{Hard: true, Now: 2, Entities: []engine.Entity{keeping}}},
 	} {

@@ -10,24 +10,24 @@ import (
 	"mayfly/engine"
 )
 
-// What somebody has begun to look at stays when the owner dies: the next one
-// deletes nothing either, from its first moment on, until the look is over.
+// What a reader has begun to read stays when the owner dies: the next owner deletes nothing
+// either, from its first moment on, until the reader is done.
 func TestTheNextOwnerLeavesWhatIsLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
-		// So long a lease that a window is applied before the first beat.
+		// The lease is so long that a window is applied before the first beat.
 		o := timed(Options{Lease: 20 * applyEvery, Process: "one"})
 		first, err := openOn(t.Context(), db, nil, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 3 {
-			b := &engine.Batch{Hard: true, Now: 1, Meters: []engine.Meter{{Holder: 1, NextSeq: engine.Seq(i + 1)}}}
+			b := &engine.Batch{Hard: true, Now: 1, Meters: []engine.Meter{{Subqueue: 1, NextSeq: engine.Seq(i + 1)}}}
 			if i == 0 {
 				b.Entities = []engine.Entity{{ID: 1, Path: "q"}}
 				b.Contents = []engine.StoredContent{{Key: 7, Content: "c"}}
 				b.Bodies = []engine.Body{{Key: 7, Bytes: []byte("body")}}
-				b.Messages = []engine.Message{{Key: 7, Content: 7, Holder: 1}}
+				b.Messages = []engine.Message{{Key: 7, Content: 7, Subqueue: 1}}
 			}
 			if err := first.Commit(t.Context(), b); err != nil {
 				t.Fatal(err)
@@ -35,7 +35,7 @@ func TestTheNextOwnerLeavesWhatIsLookedAt(t *testing.T) {
 			time.Sleep(2 * applyEvery)
 			synctest.Wait()
 		}
-		look, err := lookOn(t.Context(), db, nil, timed(Options{}))
+		look, err := openSnapshotOn(t.Context(), db, nil, timed(Options{}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,21 +49,21 @@ func TestTheNextOwnerLeavesWhatIsLookedAt(t *testing.T) {
 		if err := first.Commit(t.Context(), &engine.Batch{Hard: true, Now: 2, DropMessages: []engine.Key{7}, DropContents: []engine.DroppedContent{{Key: 7, HasBody: true}}}); err != nil {
 			t.Fatal(err)
 		}
-		first.lose(engine.ErrFenced) // before that is applied
+		first.endOwnership(engine.ErrFenced) // before the window is applied
 		_ = first.Close()
 
 		next, err := openOn(t.Context(), db, nil, o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range next.Load(t.Context()) { // finds what is to be swept
+		for _, err := range next.Load(t.Context()) { // finds what to sweep
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		time.Sleep(3 * o.Lease)
 		synctest.Wait()
-		if n := len(db.ids(messages)); n != 1 || next.mark.epoch() != next.epoch {
+		if n := len(db.ids(messages)); n != 1 || next.appliedVersion.epoch() != next.epoch {
 			t.Fatalf("nothing was applied: there are %d messages", n)
 		}
 		body, err := look.Body(t.Context(), 7)
@@ -83,7 +83,7 @@ func TestTheNextOwnerLeavesWhatIsLookedAt(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(3 * o.Lease)
-		if err := next.Commit(t.Context(), &engine.Batch{Hard: true, Now: 3, Meters: []engine.Meter{{Holder: 1, NextSeq: 9}}}); err != nil {
+		if err := next.Commit(t.Context(), &engine.Batch{Hard: true, Now: 3, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(3 * o.Lease)

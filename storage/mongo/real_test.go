@@ -15,13 +15,12 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// What only a real server shows. The tests are there when MAYFLY_TEST_MONGO
-// names one, and skip what it is not; compose.yaml starts a replica set for
-// them.
+// Tests that need a real server. They run when MAYFLY_TEST_MONGO names one, and skip what that
+// server is not; compose.yaml starts a replica set for them.
 //
 //	election   replica set      commits go on through a step-down of the primary, and none is lost
-//	majority   replica set      what was answered is read by a majority at once, without a session
-//	purge      TTL indexes      the server removes what has a purgeAt in the past, and nothing else
+//	majority   replica set      an acknowledged write is read from a majority at once, without a session
+//	purge      TTL indexes      the server removes documents with a purgeAt in the past, and nothing else
 //	indexes    MongoDB itself   every index is made
 //	shards     mongos           an _id is unique, and ranges are in order, across shards
 var realTests = []struct {
@@ -54,8 +53,7 @@ func needSet(t *testing.T, d *database) {
 	}
 }
 
-// administer runs a command on the database admin; a user who may not skips the
-// test.
+// administer runs a command on the database admin; it skips the test if the user may not.
 func administer(t *testing.T, d *database, command bson.D) error {
 	t.Helper()
 	err := d.client.Database("admin").RunCommand(t.Context(), command).Err()
@@ -88,7 +86,7 @@ func realElection(t *testing.T, d *database, url string) {
 		}
 		k := engine.Key(1000 + i)
 		b := &engine.Batch{Hard: true, Now: engine.Instant(i),
-			Messages: []engine.Message{{Key: k, Content: k, Holder: 1}}, Contents: []engine.StoredContent{{Key: k}}}
+			Messages: []engine.Message{{Key: k, Content: k, Subqueue: 1}}, Contents: []engine.StoredContent{{Key: k}}}
 		if err := s.Commit(t.Context(), b); err != nil {
 			t.Fatalf("commit %d: %v", i, err)
 		}
@@ -124,7 +122,7 @@ func realMajority(t *testing.T, d *database, _ string) {
 }
 
 func realPurge(t *testing.T, d *database, _ string) {
-	if !ensured(t, d).ttl || d.facts.ferret != "" {
+	if !ensured(t, d).ttl || d.facts.ferretVersion != "" {
 		t.Skip("the server has no TTL indexes")
 	}
 	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
@@ -139,7 +137,7 @@ func realPurge(t *testing.T, d *database, _ string) {
 			t.Fatal(err)
 		}
 	}
-	// The server looks once a minute.
+	// The TTL monitor runs once a minute.
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -162,7 +160,7 @@ func realPurge(t *testing.T, d *database, _ string) {
 }
 
 func realIndexes(t *testing.T, d *database, _ string) {
-	if d.facts.ferret != "" {
+	if d.facts.ferretVersion != "" {
 		t.Skip("the server is FerretDB")
 	}
 	for range 2 {
@@ -172,8 +170,8 @@ func realIndexes(t *testing.T, d *database, _ string) {
 	}
 }
 
-// All that is asked of any server holds when the collections lie in two pieces,
-// on two shards if there are as many.
+// The promises of any server hold when the collections are split in two, on two shards if
+// there are as many.
 func realShards(t *testing.T, d *database, _ string) {
 	if !d.facts.sharded {
 		t.Skip("the server is not sharded")
@@ -198,7 +196,7 @@ func realShards(t *testing.T, d *database, _ string) {
 				administer(t, d, bson.D{{Key: "shardCollection", Value: name}, {Key: "key", Value: bson.D{field("_id", 1)}}}),
 				administer(t, d, bson.D{{Key: "split", Value: name}, {Key: "middle", Value: middle}}),
 			}
-			// One of the shards has it already, which is no error.
+			// It is no error if one of the shards has the chunk already.
 			for _, s := range list.Shards[:min(len(list.Shards), 2)] {
 				errs = append(errs, administer(t, d, bson.D{{Key: "moveChunk", Value: name}, {Key: "find", Value: middle}, {Key: "to", Value: s.ID}}))
 			}

@@ -14,8 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// The toy keeps the promises of server, and so does a client whose network and
-// process behave.
+// The toy keeps the promises of server, and so does a client whose network and process work.
 func TestToy(t *testing.T) {
 	for name, test := range serverTests() {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +27,7 @@ func TestToy(t *testing.T) {
 	}
 }
 
-// testServer tests what server promises of any of its kind.
+// testServer tests the promises of server.
 func testServer(t *testing.T, open func(*testing.T) server) {
 	for name, test := range serverTests() {
 		t.Run(name, func(t *testing.T) { test(t, open(t)) })
@@ -71,7 +70,7 @@ func document(t *testing.T, fields ...bson.E) bson.Raw {
 
 func field(key string, v any) bson.E { return bson.E{Key: key, Value: v} }
 
-// put inserts documents that have nothing but an _id.
+// put inserts documents with nothing but an _id.
 func put(t *testing.T, s server, in collection, ids ...string) {
 	t.Helper()
 	for _, id := range ids {
@@ -100,7 +99,7 @@ func want[T any](t *testing.T, want, got T) {
 	}
 }
 
-// number is the field n of a document; -1 if there is none.
+// number returns the field n of a document; -1 if there is none.
 func number(t *testing.T, s server, in collection, id string) int64 {
 	t.Helper()
 	doc, err := s.Get(t.Context(), in, id)
@@ -119,7 +118,7 @@ func insertOnce(t *testing.T, s server) {
 	}
 	for range 2 {
 		err := s.Insert(t.Context(), journal, document(t, field("_id", "a/1"), field("n", int64(2))))
-		if !errors.Is(err, errTaken) {
+		if !errors.Is(err, errDuplicateID) {
 			t.Errorf("inserted again: %v", err)
 		}
 	}
@@ -139,7 +138,7 @@ func insertRace(t *testing.T, s server) {
 		wg.Wait()
 		winner := slices.Index(errs, nil)
 		for i, err := range errs {
-			if i != winner && !errors.Is(err, errTaken) {
+			if i != winner && !errors.Is(err, errDuplicateID) {
 				t.Errorf("round %d: %d won and %d got %v", round, winner, i, err)
 			}
 		}
@@ -164,7 +163,7 @@ func getNothing(t *testing.T, s server) {
 	}
 }
 
-// scattered are _ids out of order; sorted are those of namespace "a".
+// scattered holds _ids out of order; inA those of namespace "a", sorted.
 var (
 	scattered = []string{"a/2", "a.b/1", "a/10", "b/1", "A/1", "a/1/x", "a", "a-b/1", "a/1", "a/é", "a/Z", "a/z", "a0"}
 	inA       = []string{"a/1", "a/1/x", "a/10", "a/2", "a/Z", "a/z", "a/é"}
@@ -260,7 +259,7 @@ func rangeMatch(t *testing.T, s server) {
 	want(t, nil, idsOf(t, s, journal, r))
 }
 
-// More than one batch of a cursor.
+// The range is longer than one batch of a cursor.
 func rangeLong(t *testing.T, s server) {
 	var ids []string
 	var changes []change
@@ -275,7 +274,7 @@ func rangeLong(t *testing.T, s server) {
 	want(t, ids, idsOf(t, s, journal, within("a")))
 }
 
-// versioned is a change to a version, with a number that tells it from others.
+// versioned returns a change to a version, with a number that distinguishes it from others.
 func versioned(t *testing.T, id string, v, n int64) change {
 	t.Helper()
 	return change{id: id, version: v, doc: document(t, field("_id", id), field("v", v), field("n", n))}
@@ -293,10 +292,10 @@ func applyVersions(t *testing.T, s server) {
 	for _, step := range []struct {
 		v, n, want int64
 	}{
-		{epoch + 5, 1, 1},  // where there is none
+		{epoch + 5, 1, 1},  // no document yet
 		{epoch + 4, 2, 1},  // late
-		{epoch + 5, 3, 1},  // the same again
-		{epoch + 6, 4, 4},  // the next
+		{epoch + 5, 3, 1},  // repeated
+		{epoch + 6, 4, 4},  // next version
 		{1, 5, 4},          // very late
 		{epoch + 99, 6, 6}, // with a gap
 	} {
@@ -307,8 +306,7 @@ func applyVersions(t *testing.T, s server) {
 	}
 }
 
-// A change that loses, or has been made before, takes nothing from those beside
-// it.
+// A change that loses, or that was made before, does not affect the others in its batch.
 func applyMany(t *testing.T, s server) {
 	apply(t, s, versioned(t, "a/2", 9, 90), versioned(t, "a/4", 9, 90))
 	var changes []change
@@ -343,7 +341,7 @@ func applyInsert(t *testing.T, s server) {
 	}
 }
 
-// A tombstone leaves nothing of the message.
+// A tombstone keeps nothing of the message.
 func applyWhole(t *testing.T, s server) {
 	apply(t, s, versioned(t, "a/1", 1, 1))
 	apply(t, s, change{id: "a/1", version: 2, doc: document(t, field("_id", "a/1"), field("v", int64(2)))})
@@ -372,7 +370,7 @@ func deleteSome(t *testing.T, s server) {
 	if err := s.Delete(t.Context(), journal, nil); err != nil {
 		t.Errorf("nothing: %v", err)
 	}
-	put(t, s, journal, "a/1") // its name is free again
+	put(t, s, journal, "a/1") // its _id is free again
 }
 
 func clearField(t *testing.T, s server) {
@@ -413,10 +411,10 @@ func purgeSome(t *testing.T, s server) {
 		"a/1": {field("gone", true), field("purgeAt", at)},
 		"a/2": {field("gone", true), field("purgeAt", at.Add(time.Millisecond))},
 		"a/3": {field("gone", true)},
-		"a/4": {field("purgeAt", at.Add(-time.Hour))}, // no tombstone
+		"a/4": {field("purgeAt", at.Add(-time.Hour))}, // not a tombstone
 		"a/5": {field("n", int64(1))},
 		"a/6": {field("gone", true), field("purgeAt", at.Add(-time.Hour))},
-		"a/7": {field("gone", true), field("purgeAt", at.Add(-time.Hour))}, // out of the range
+		"a/7": {field("gone", true), field("purgeAt", at.Add(-time.Hour))}, // outside the range
 		"b/1": {field("gone", true), field("purgeAt", at.Add(-time.Hour))},
 	} {
 		if err := s.Insert(t.Context(), messages, document(t, append([]bson.E{field("_id", id)}, fields...)...)); err != nil {
@@ -434,12 +432,12 @@ func purgeSome(t *testing.T, s server) {
 	want(t, []string{"b/1"}, idsOf(t, s, messages, within("b")))
 }
 
-// Nothing is sent for a caller that has gone.
+// Nothing is sent after the caller's context has ended.
 func afterTheEnd(t *testing.T, s server) {
 	put(t, s, journal, "a/1")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.Insert(ctx, journal, document(t, field("_id", "a/1"))); err == nil || errors.Is(err, errTaken) {
+	if err := s.Insert(ctx, journal, document(t, field("_id", "a/1"))); err == nil || errors.Is(err, errDuplicateID) {
 		t.Errorf("insert: %v", err)
 	}
 	if _, err := s.Get(ctx, journal, "a/1"); err == nil {

@@ -4,12 +4,12 @@ import (
 	"time"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 )
 
 type sessionChange struct {
 	at   version
-	s    engine.Session
+	s    engine.SessionRecord
 	gone bool
 }
 
@@ -23,13 +23,13 @@ type sessionDoc struct {
 	Exact     []byte     `bson:"exact"`
 }
 
-func sessionID(v engine.Session) engine.SessionID {
-	return engine.SessionID{Holder: v.Holder, ID: v.ID}
+func sessionID(v engine.SessionRecord) engine.SessionID {
+	return engine.SessionID{Subqueue: v.Subqueue, ID: v.ID}
 }
 
 func (s *Store) sessionDoc(id engine.SessionID, c sessionChange) any {
 	return sessionDoc{
-		Head: header{s.names.session(id), c.at, string(s.names)}, Path: s.pathOf(id.Holder), Holder: int64(id.Holder),
-		SessionID: text(id.ID), Bytes: int64(len(c.s.State)), ChangedAt: date(c.s.ChangedAt), Exact: record.Append(nil, c.s),
+		Head: header{s.names.session(id), c.at, string(s.names)}, Path: s.pathOf(id.Subqueue), Holder: int64(id.Subqueue),
+		SessionID: text(id.ID), Bytes: int64(len(c.s.State)), ChangedAt: date(c.s.ChangedAt), Exact: codec.Append(nil, c.s),
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 )
 
 type settingChange struct {
@@ -23,23 +23,23 @@ type settingDoc struct {
 
 func (s *Store) settingDoc(key string, c settingChange) any {
 	return settingDoc{
-		Head: header{s.names.kept(key), c.at, string(s.names)}, Key: text(key),
-		Bytes: int64(len(c.s.Value)), ChangedAt: date(c.s.ChangedAt), Exact: record.Append(nil, c.s),
+		Head: header{s.names.namespaceSetting(key), c.at, string(s.names)}, Key: text(key),
+		Bytes: int64(len(c.s.Value)), ChangedAt: date(c.s.ChangedAt), Exact: codec.Append(nil, c.s),
 	}
 }
 
 func (l *loader) settings() error {
-	if err := l.from.each(kept, func(_ docHead, r engine.Record) error {
+	if err := l.from.each(namespaceSettings, func(_ docHead, r engine.Record) error {
 		v, ok := r.(engine.Setting)
 		if _, changed := l.w.settings[v.Key]; !ok || changed {
 			return nil
 		}
-		return l.say(v, true)
+		return l.emit(v, true)
 	}); err != nil {
 		return err
 	}
 	for _, c := range l.w.settings {
-		if err := l.say(c.s, !c.gone); err != nil {
+		if err := l.emit(c.s, !c.gone); err != nil {
 			return err
 		}
 	}

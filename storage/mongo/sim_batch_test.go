@@ -11,7 +11,7 @@ import (
 	"mayfly/engine"
 )
 
-// pick is one of a map's keys; false if there is none.
+// pick returns one of a map's keys; false if it is empty.
 func pick[K ~uint64, V any](r *rand.Rand, m map[K]V) (K, bool) {
 	if len(m) == 0 {
 		return 0, false
@@ -19,8 +19,8 @@ func pick[K ~uint64, V any](r *rand.Rand, m map[K]V) (K, bool) {
 	return slices.Sorted(maps.Keys(m))[r.IntN(len(m))], true
 }
 
-// next is what happens next; nil if nothing does after all. Each batch has the
-// meter of the first entity, by which the judge tells one state from another.
+// next returns the next batch; nil if there is nothing to do. Each batch has the meter of the
+// first entity, by which the judge distinguishes states.
 func (b *broker) next() *engine.Batch {
 	now := b.now()
 	batch := &engine.Batch{Now: now, Hard: b.IntN(4) > 0}
@@ -28,7 +28,7 @@ func (b *broker) next() *engine.Batch {
 		batch.Hard = true
 		batch.Entities = []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Path: "first", CreatedAt: now}}
 	}
-	batch.Meters = []engine.Meter{{Holder: 1, NextSeq: engine.Seq(now), LastUsed: now}}
+	batch.Meters = []engine.Meter{{Subqueue: 1, NextSeq: engine.Seq(now), LastUsed: now}}
 	if b.IntN(6) == 0 {
 		b.events++
 		batch.Hard = true
@@ -42,8 +42,8 @@ func (b *broker) next() *engine.Batch {
 	return batch
 }
 
-// something adds one thing to a batch, unless there is nothing of the kind; it
-// is false if the store failed on the way.
+// something adds one operation to a batch, if one of its kind is possible; it returns false if
+// the store failed meanwhile.
 func (b *broker) something(batch *engine.Batch, what int) bool {
 	if len(b.entities) == 0 {
 		return true
@@ -56,9 +56,9 @@ func (b *broker) something(batch *engine.Batch, what int) bool {
 	case what < 17:
 		b.touch(batch)
 	case what < 18:
-		id := engine.HolderID(b.keys.Next())
+		id := engine.SubqueueID(b.keys.Next())
 		batch.Entities = append(batch.Entities, engine.Entity{ID: id, DeadLetterID: id + 1<<30, TransferID: id + 1<<31, Path: engine.Path(fmt.Sprint("q", id)), CreatedAt: batch.Now})
-		batch.Meters = append(batch.Meters, engine.Meter{Holder: id, NextSeq: 1})
+		batch.Meters = append(batch.Meters, engine.Meter{Subqueue: id, NextSeq: 1})
 		batch.Hard = true
 	case what < 19:
 		if id, ok := pick(b.Rand, b.entities); ok && id != 1 && !concerns(batch, id) {
@@ -77,19 +77,19 @@ func (b *broker) something(batch *engine.Batch, what int) bool {
 }
 
 // remove drops an entity and its dead-letter queues, with their messages.
-func (b *broker) remove(batch *engine.Batch, id engine.HolderID) {
-	batch.DropHolders = append(batch.DropHolders, id, b.entities[id].DeadLetterID, b.entities[id].TransferID)
+func (b *broker) remove(batch *engine.Batch, id engine.SubqueueID) {
+	batch.DropSubqueues = append(batch.DropSubqueues, id, b.entities[id].DeadLetterID, b.entities[id].TransferID)
 	batch.Hard = true
 	for _, k := range slices.Sorted(maps.Keys(b.messages)) {
-		if m := b.messages[k]; slices.Contains(batch.DropHolders, m.Holder) {
+		if m := b.messages[k]; slices.Contains(batch.DropSubqueues, m.Subqueue) {
 			batch.DropContents = append(batch.DropContents, engine.DroppedContent{Key: m.Content, HasBody: b.bodies[m.Content]})
 		}
 	}
 }
 
-// concerns tells whether a batch names a holder or what is in it.
-func concerns(batch *engine.Batch, id engine.HolderID) bool {
-	return len(batch.Entities) > 0 || slices.Contains(batch.DropHolders, id) || len(batch.DropMessages) > 0 || len(batch.DropRules) > 0 ||
+// concerns reports whether a batch may name a subqueue or its content.
+func concerns(batch *engine.Batch, id engine.SubqueueID) bool {
+	return len(batch.Entities) > 0 || slices.Contains(batch.DropSubqueues, id) || len(batch.DropMessages) > 0 || len(batch.DropRules) > 0 ||
 		len(batch.Messages) > 0 || len(batch.Sessions) > 0 || len(batch.DropSessions) > 0 || len(batch.Seen) > 0 || len(batch.DropSeen) > 0 ||
 		slices.ContainsFunc(batch.Rules, func(r engine.Rule) bool { return r.Subscription == id })
 }
@@ -99,7 +99,7 @@ func (b *broker) send(batch *engine.Batch) bool {
 		return true
 	}
 	id, _ := pick(b.Rand, b.entities)
-	if slices.Contains(batch.DropHolders, id) {
+	if slices.Contains(batch.DropSubqueues, id) {
 		return true
 	}
 	k := b.keys.Next()
@@ -120,7 +120,7 @@ func (b *broker) send(batch *engine.Batch) bool {
 	}
 	batch.Contents = append(batch.Contents, engine.StoredContent{Key: k, Content: engine.Packed(content)})
 	batch.Messages = append(batch.Messages, engine.Message{
-		Key: k, Content: k, Holder: id, Seq: engine.Seq(batch.Now), EnqueuedSeq: engine.Seq(batch.Now), EnqueuedAt: batch.Now,
+		Key: k, Content: k, Subqueue: id, Seq: engine.Seq(batch.Now), EnqueuedSeq: engine.Seq(batch.Now), EnqueuedAt: batch.Now,
 	})
 	batch.Hard = true
 	return true
@@ -130,7 +130,7 @@ func (b *broker) send(batch *engine.Batch) bool {
 func (b *broker) free(batch *engine.Batch) (engine.Message, bool) {
 	k, ok := pick(b.Rand, b.messages)
 	m := b.messages[k]
-	return m, ok && !slices.Contains(batch.DropMessages, k) && !slices.Contains(batch.DropHolders, m.Holder) &&
+	return m, ok && !slices.Contains(batch.DropMessages, k) && !slices.Contains(batch.DropSubqueues, m.Subqueue) &&
 		!slices.ContainsFunc(batch.Messages, func(m engine.Message) bool { return m.Key == k })
 }
 
@@ -142,7 +142,7 @@ func (b *broker) settle(batch *engine.Batch) {
 	}
 }
 
-// touch locks a message, gives it back, or makes a dead letter of it.
+// touch locks a message, unlocks it, or dead-letters it.
 func (b *broker) touch(batch *engine.Batch) {
 	m, ok := b.free(batch)
 	if !ok {
@@ -152,12 +152,12 @@ func (b *broker) touch(batch *engine.Batch) {
 	case 0:
 		m.LockedUntil, m.DeliveryCount = 0, m.DeliveryCount+1
 	case 1:
-		dead := b.entities[m.Holder].DeadLetterID
+		dead := b.entities[m.Subqueue].DeadLetterID
 		if b.IntN(3) == 0 {
-			dead = b.entities[m.Holder].TransferID
+			dead = b.entities[m.Subqueue].TransferID
 		}
 		if dead != 0 {
-			m.Holder, m.Extra = dead, &engine.Extra{DeadLettered: true, Reason: "worn", DeadAt: batch.Now}
+			m.Subqueue, m.Extra = dead, &engine.Extra{DeadLettered: true, Reason: "worn", DeadAt: batch.Now}
 			batch.Hard = true
 		}
 	default:
@@ -169,7 +169,7 @@ func (b *broker) touch(batch *engine.Batch) {
 func (b *broker) rule(batch *engine.Batch) {
 	id, _ := pick(b.Rand, b.entities)
 	r := engine.RuleID{Subscription: id, Name: fmt.Sprint("rule", b.IntN(3))}
-	if slices.Contains(batch.DropHolders, id) || slices.Contains(batch.DropRules, r) ||
+	if slices.Contains(batch.DropSubqueues, id) || slices.Contains(batch.DropRules, r) ||
 		slices.ContainsFunc(batch.Rules, func(other engine.Rule) bool { return other.Name == r.Name }) {
 		return
 	}
@@ -181,13 +181,13 @@ func (b *broker) rule(batch *engine.Batch) {
 	batch.Rules = append(batch.Rules, engine.Rule{Subscription: r.Subscription, Name: r.Name, CreatedAt: batch.Now})
 }
 
-// session sets the state of one or clears it. There are few, so that each is set
-// and cleared again and again.
+// session sets or clears the state of a session. There are few, so that each is set and
+// cleared again and again.
 func (b *broker) session(batch *engine.Batch) {
 	h, _ := pick(b.Rand, b.entities)
-	id := engine.SessionID{Holder: h, ID: []string{"s", "S", "s/1"}[b.IntN(3)]}
-	if slices.Contains(batch.DropHolders, h) || slices.Contains(batch.DropSessions, id) ||
-		slices.ContainsFunc(batch.Sessions, func(s engine.Session) bool { return s.Holder == id.Holder && s.ID == id.ID }) {
+	id := engine.SessionID{Subqueue: h, ID: []string{"s", "S", "s/1"}[b.IntN(3)]}
+	if slices.Contains(batch.DropSubqueues, h) || slices.Contains(batch.DropSessions, id) ||
+		slices.ContainsFunc(batch.Sessions, func(s engine.SessionRecord) bool { return s.Subqueue == id.Subqueue && s.ID == id.ID }) {
 		return
 	}
 	batch.Hard = true
@@ -195,10 +195,11 @@ func (b *broker) session(batch *engine.Batch) {
 		batch.DropSessions = append(batch.DropSessions, id)
 		return
 	}
-	batch.Sessions = append(batch.Sessions, engine.Session{Holder: id.Holder, ID: id.ID, State: fmt.Sprint("at ", batch.Now), ChangedAt: batch.Now})
+	batch.Sessions = append(batch.Sessions, engine.SessionRecord{Subqueue: id.Subqueue, ID: id.ID, State: fmt.Sprint("at ", batch.Now), ChangedAt: batch.Now})
 }
 
-// setting sets one or drops it. There are few, so that each comes and goes.
+// setting sets or drops a setting. There are few, so that each is set and dropped again and
+// again.
 func (b *broker) setting(batch *engine.Batch) {
 	key := []string{"s", "S", "s/1"}[b.IntN(3)]
 	if slices.Contains(batch.DropSettings, key) || slices.ContainsFunc(batch.Settings, func(s engine.Setting) bool { return s.Key == key }) {
@@ -212,29 +213,29 @@ func (b *broker) setting(batch *engine.Batch) {
 	batch.Settings = append(batch.Settings, engine.Setting{Key: key, Value: fmt.Sprint("at ", batch.Now), ChangedAt: batch.Now})
 }
 
-// see remembers what was seen and forgets some of it, from the first number on.
-// Who finds nothing when it opens gives the first number again.
+// see remembers MessageIds and drops some, from the first number on. A process that finds none
+// when it opens starts with the first number again.
 func (b *broker) see(batch *engine.Batch) {
 	h, _ := pick(b.Rand, b.entities)
-	if slices.Contains(batch.DropHolders, h) || slices.ContainsFunc(batch.Seen, func(s engine.Seen) bool { return s.Holder == h }) ||
-		slices.ContainsFunc(batch.DropSeen, func(s engine.SeenThrough) bool { return s.Holder == h }) {
+	if slices.Contains(batch.DropSubqueues, h) || slices.ContainsFunc(batch.Seen, func(s engine.SeenIDs) bool { return s.Subqueue == h }) ||
+		slices.ContainsFunc(batch.DropSeen, func(s engine.SeenIDsThrough) bool { return s.Subqueue == h }) {
 		return
 	}
 	batch.Hard = true
 	last := b.numbers[h]
 	switch b.IntN(5) {
 	case 0:
-		batch.DropSeen = append(batch.DropSeen, engine.SeenThrough{Holder: h, N: last})
+		batch.DropSeen = append(batch.DropSeen, engine.SeenIDsThrough{Subqueue: h, N: last})
 	case 1:
-		batch.DropSeen = append(batch.DropSeen, engine.SeenThrough{Holder: h, N: last - min(last, uint64(b.IntN(4)))})
+		batch.DropSeen = append(batch.DropSeen, engine.SeenIDsThrough{Subqueue: h, N: last - min(last, uint64(b.IntN(4)))})
 	}
 	for range b.IntN(3) {
 		last++
-		batch.Seen = append(batch.Seen, engine.Seen{Holder: h, N: last, At: batch.Now, Digests: []engine.Digest{{byte(batch.Now), byte(last)}}})
+		batch.Seen = append(batch.Seen, engine.SeenIDs{Subqueue: h, N: last, At: batch.Now, Digests: []engine.Digest{{byte(batch.Now), byte(last)}}})
 	}
 }
 
-// bodyText marks contents that have a body; the body is then known from the key.
+// bodyText marks contents that have a body; the body follows from the key.
 const bodyText = "with a body "
 
 func withBody(c engine.Packed) bool { return strings.HasPrefix(string(c), bodyText) }
@@ -261,7 +262,7 @@ func (b *broker) apply(batch *engine.Batch) {
 		delete(b.settings, key)
 	}
 	for _, s := range batch.Seen {
-		b.numbers[s.Holder] = s.N
+		b.numbers[s.Subqueue] = s.N
 	}
 	for _, id := range batch.DropSessions {
 		delete(b.sessions, id)
@@ -281,11 +282,11 @@ func (b *broker) apply(batch *engine.Batch) {
 	for _, id := range batch.DropRules {
 		delete(b.rules, id)
 	}
-	for _, id := range batch.DropHolders {
+	for _, id := range batch.DropSubqueues {
 		delete(b.entities, id)
 		delete(b.numbers, id)
-		maps.DeleteFunc(b.sessions, func(s engine.SessionID, _ bool) bool { return s.Holder == id })
-		maps.DeleteFunc(b.messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id })
+		maps.DeleteFunc(b.sessions, func(s engine.SessionID, _ bool) bool { return s.Subqueue == id })
+		maps.DeleteFunc(b.messages, func(_ engine.Key, m engine.Message) bool { return m.Subqueue == id })
 		maps.DeleteFunc(b.rules, func(r engine.RuleID, _ engine.Rule) bool { return r.Subscription == id })
 	}
 }

@@ -16,23 +16,23 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// A weather is how likely what goes wrong between clients and the database, in
-// ten thousandths of the requests, and how slow things are.
+// A weather is how likely failures between clients and the database are, in ten thousandths of
+// the requests, and how slow things are.
 type weather struct {
 	slow       int           // takes up to most either way, rather than milliseconds
 	most       time.Duration //
-	vanish     int           // is never heard of
+	vanish     int           // is lost
 	mute       int           // takes effect, and the answer is lost
-	late       int           // takes effect up to lateness after the caller has been told that the connection broke
+	late       int           // takes effect up to lateness after the caller got a broken connection
 	lateness   time.Duration //
-	twice      int           // of an Apply: takes effect once more within lateness, whatever was answered
-	unwritable int           // is refused, for now
-	refused    int           // is refused for good
-	broken     int           // of a reading: ends in the middle
+	twice      int           // of an Apply: takes effect again within lateness, whatever was answered
+	unwritable int           // is refused, temporarily
+	refused    int           // is refused permanently
+	broken     int           // of a read: ends in the middle
 }
 
-// patience is when a client gives up waiting for an answer, if its caller does
-// not before.
+// patience is when a client gives up waiting for an answer, if its caller does not do so
+// before.
 const patience = 30 * time.Second
 
 var (
@@ -40,20 +40,20 @@ var (
 	errDead   = errors.New("this process is dead")
 )
 
-// A client is how one process sees a database: through a network that delays
-// and loses, on a machine that may stand still. Each request's fate follows
-// from the seed, from what it is, and from how many like it there were, and not
-// from what other goroutines do at the same moment.
+// A client is one process's view of a database: through a network that delays and loses, on a
+// machine that may freeze. The fate of each request follows from the seed, from what it is,
+// and from how many like it came before, and not from what other goroutines do at the same
+// moment.
 type client struct {
 	name    string
-	told    func(format string, args ...any) // nil: nobody listens
+	told    func(format string, args ...any) // nil: not logged
 	began   time.Time
 	db      *toy
 	weather weather
 	seed    uint64
-	sent    func(pending time.Duration) // told how long a change may still take to land
+	sent    func(pending time.Duration) // called with how long a change may still take to land
 
-	boot time.Time // what the process' clock counts from
+	boot time.Time // origin of the process's clock
 	rate float64   // how fast it goes
 
 	dead chan struct{} // closed by kill
@@ -64,15 +64,15 @@ type client struct {
 	frozen chan struct{} // nil: the process runs; closed when it does again
 	stood  time.Duration // what the clock showed when it froze
 	cut    chan struct{} // nil: connected; closed when it is again
-	deaf   bool          // what it says is heard all the same
-	delay  time.Duration // on top of all else, before a request takes effect
-	lag    time.Duration // likewise, before its answer
+	deaf   bool          // its requests arrive all the same
+	delay  time.Duration // in addition, before a request takes effect
+	lag    time.Duration // in addition, before its answer
 }
 
 var _ server = (*client)(nil)
 
-// clock is the time since boot as this process reads it. A process that stands
-// still has read it just before; what it does with that, it does afterwards.
+// clock returns the time since boot as this process reads it. A frozen process has read it
+// just before; it acts on the reading afterwards.
 func (c *client) clock() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,10 +98,10 @@ func (c *client) freeze(for_ time.Duration) {
 	c.after(for_, func() { close(c.frozen); c.frozen = nil })
 }
 
-// part cuts the process off for a while.
+// part disconnects the process for a while.
 func (c *client) part(for_ time.Duration) { c.apart(for_, false) }
 
-// deafen lets the process hear nothing for a while; what it says is heard.
+// deafen makes the process receive nothing for a while; its requests arrive.
 func (c *client) deafen(for_ time.Duration) { c.apart(for_, true) }
 
 func (c *client) apart(for_ time.Duration, deaf bool) {
@@ -114,21 +114,21 @@ func (c *client) apart(for_ time.Duration, deaf bool) {
 	c.after(for_, func() { close(c.cut); c.cut = nil })
 }
 
-// lags lets all answers to what is sent from now on come late.
+// lags delays all answers to requests sent from now on.
 func (c *client) lags(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lag = by
 }
 
-// delays lets all that is sent from now on take effect late.
+// delays defers the effect of all requests sent from now on.
 func (c *client) delays(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.delay = by
 }
 
-// after does something with c locked when the time has come.
+// after calls do with c locked after d.
 func (c *client) after(d time.Duration, do func()) {
 	time.AfterFunc(d, func() {
 		c.mu.Lock()
@@ -137,11 +137,11 @@ func (c *client) after(d time.Duration, do func()) {
 	})
 }
 
-// kill ends the process: nothing that it does from now on has an effect. What
-// it sent before is on its way.
+// kill ends the process: nothing that it does from now on has an effect. Requests that it sent
+// before still arrive.
 func (c *client) kill() { c.once.Do(func() { close(c.dead) }) }
 
-// hold returns when the process runs.
+// hold returns when the process is not frozen.
 func (c *client) hold() error {
 	for {
 		c.mu.Lock()
@@ -162,7 +162,7 @@ func (c *client) hold() error {
 	}
 }
 
-// runs tells whether the process does something just now.
+// runs reports whether the process is running at the moment.
 func (c *client) runs() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -177,12 +177,12 @@ func (c *client) runs() bool {
 // A fate is what becomes of one request.
 type fate struct {
 	before, after time.Duration // from the sending to the effect, and from there to the answer
-	again         time.Duration // when it takes effect once more; zero: it does not
+	again         time.Duration // when it takes effect again; zero: it does not
 	vanishes      bool          // there is no effect
 	mute          bool          // there is no answer
 	refusal       error         // instead of an effect
-	anyway        bool          // it is sent, or answered, though the caller's time is up
-	rest          *rand.Rand    // for what else there is to decide
+	anyway        bool          // it is sent, or answered, although the caller's time is up
+	rest          *rand.Rand    // for further decisions
 }
 
 // draw decides the fate of a request.
@@ -239,17 +239,17 @@ func hash(s string) uint64 {
 	return h.Sum64()
 }
 
-// small is what things take in good weather: a fraction of a millisecond to 30.
+// small returns a delay of good weather: a fraction of a millisecond to 30.
 func small(r *rand.Rand) time.Duration { return upTo(r, 30*time.Millisecond) / 2 }
 
-// upTo is a duration of any magnitude, from a hundred microseconds.
+// upTo returns a duration of any magnitude, from a hundred microseconds.
 func upTo(r *rand.Rand, most time.Duration) time.Duration {
 	const least = 100 * time.Microsecond
 	d := float64(least) * math.Pow(float64(most)/float64(least), r.Float64())
 	return time.Duration(d)
 }
 
-// change sends what changes something. The effect may come after the return, or
+// change sends a request that changes something. The effect may come after the return, or
 // never; if it comes, it is one call of do, or two for an Apply.
 func (c *client) change(ctx context.Context, op string, in collection, id string, do func() error) error {
 	if err := c.hold(); err != nil {
@@ -261,7 +261,7 @@ func (c *client) change(ctx context.Context, op string, in collection, id string
 	}
 	wire := c.wire()
 	answer := make(chan error, 1)
-	// effect happens at the database, whatever has become of the process.
+	// effect happens at the database, whatever became of the process.
 	effect := func() {
 		err := f.refusal
 		if err == nil {
@@ -274,7 +274,7 @@ func (c *client) change(ctx context.Context, op string, in collection, id string
 			}
 		})
 	}
-	// Half of those who get no answer are soon told that there will be none.
+	// Half of the requests without an answer soon fail with a broken connection.
 	if f.mute && f.rest.IntN(2) == 0 {
 		time.AfterFunc(f.after, func() { answer <- errBroken })
 	}
@@ -284,10 +284,10 @@ func (c *client) change(ctx context.Context, op string, in collection, id string
 		c.sent(max(f.before, f.again))
 		time.AfterFunc(f.before, effect)
 		if f.again != 0 && f.refusal == nil {
-			time.AfterFunc(f.again, func() { do() }) //nolint:errcheck // nobody is listening
+			time.AfterFunc(f.again, func() { do() }) //nolint:errcheck // there is no one to answer
 		}
 	case f.rest.IntN(2) == 0:
-		// It lies in a buffer until the network is there again.
+		// The request lies in a buffer until the network works again.
 		f.mute = true
 		go func() {
 			<-wire
@@ -298,8 +298,8 @@ func (c *client) change(ctx context.Context, op string, in collection, id string
 	return c.wait(ctx, answer, f)
 }
 
-// wire is nil while what the process says is heard, else closed when it is
-// again.
+// wire returns nil while the process's requests arrive, or else a channel that is closed when
+// they do again.
 func (c *client) wire() chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -309,15 +309,15 @@ func (c *client) wire() chan struct{} {
 	return c.cut
 }
 
-// hears tells whether answers come through.
+// hears reports whether answers arrive.
 func (c *client) hears() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cut == nil
 }
 
-// wait is for an answer, or the end of patience; either way the process learns
-// of it when it runs.
+// wait waits for an answer, or the end of patience; the process notices either only when it
+// runs.
 func (c *client) wait(ctx context.Context, answer chan error, f fate) error {
 	enough := time.NewTimer(patience)
 	defer enough.Stop()
@@ -335,7 +335,7 @@ func (c *client) wait(ctx context.Context, answer chan error, f fate) error {
 		return held
 	}
 	if f.anyway {
-		// It stood still when its time was up, and finds the answer first.
+		// The process was frozen when its time was up, and finds the answer first.
 		select {
 		case err = <-answer:
 		default:
@@ -344,8 +344,8 @@ func (c *client) wait(ctx context.Context, answer chan error, f fate) error {
 	return err
 }
 
-// look sends what changes nothing. What do sees is of one moment between the
-// sending and the return.
+// look sends a request that changes nothing. do sees the state of one moment between sending
+// and return.
 func (c *client) look(ctx context.Context, op string, in collection, id string, do func()) (fate, error) {
 	if err := c.hold(); err != nil {
 		return fate{}, err
@@ -378,7 +378,7 @@ func (c *client) Insert(ctx context.Context, in collection, doc bson.Raw) error 
 func (c *client) Get(ctx context.Context, in collection, id string) (bson.Raw, error) {
 	found := make(chan bson.Raw, 1)
 	_, err := c.look(ctx, "get", in, id, func() {
-		doc, _ := c.db.Get(context.Background(), in, id) //nolint:errcheck // the toy fails when its context ends
+		doc, _ := c.db.Get(context.Background(), in, id) //nolint:errcheck // the toy fails only when its context ends
 		found <- doc
 	})
 	if err != nil {
@@ -387,8 +387,8 @@ func (c *client) Get(ctx context.Context, in collection, id string) (bson.Raw, e
 	return <-found, nil
 }
 
-// Range reads in a few steps of a few documents, each of another moment, as
-// batches of a cursor are.
+// Range reads in a few steps of a few documents, each at another moment, like batches of a
+// cursor.
 func (c *client) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
 		for n := 0; r.limit == 0 || n < r.limit; {
@@ -407,7 +407,7 @@ func (c *client) Range(ctx context.Context, in collection, r span) iter.Seq2[bso
 			}
 			batch := <-got
 			last := len(batch) < most
-			// Now and then it is only some of them, and the rest is another moment's.
+			// Sometimes a batch is cut, and the rest is read at another moment.
 			if len(batch) > 1 && f.rest.IntN(4) == 0 {
 				batch, last = batch[:1+f.rest.IntN(len(batch)-1)], false
 			}
@@ -426,7 +426,7 @@ func (c *client) Range(ctx context.Context, in collection, r span) iter.Seq2[bso
 	}
 }
 
-// Apply makes some of the changes at other moments than others, in any order.
+// Apply makes the changes at different moments, in any order.
 func (c *client) Apply(ctx context.Context, in collection, changes []change) error {
 	changes = slices.SortedFunc(slices.Values(changes), func(a, b change) int { return strings.Compare(a.id, b.id) })
 	for i := range changes {
@@ -456,8 +456,8 @@ func (c *client) Delete(ctx context.Context, in collection, ids []string) error 
 	})
 }
 
-// pieces is a request for n things that are done in one or in two parts, each
-// with its own fate; it succeeds when both did.
+// pieces sends a request for n things in one or two parts, each with its own fate; it succeeds
+// when both did.
 func (c *client) pieces(ctx context.Context, op string, in collection, id string, n int, do func(from, to int) error) error {
 	all := func() error { return do(0, n) }
 	if n < 2 {

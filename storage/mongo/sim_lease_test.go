@@ -12,7 +12,7 @@ import (
 	"mayfly/engine"
 )
 
-// Two processes and good weather, but for what a test does to the first owner.
+// A pair is two processes in good weather, except for what a test does to the first owner.
 type pair struct {
 	*world
 	*testing.T
@@ -40,7 +40,7 @@ func (p pair) open(c *client) *Store {
 	return s
 }
 
-// rival stands by for the next epoch.
+// rival waits as a standby server for the next epoch.
 func (p pair) rival() <-chan *Store {
 	opened := make(chan *Store, 1)
 	c := p.connect("rival", weather{})
@@ -54,14 +54,14 @@ func (p pair) rival() <-chan *Store {
 	return opened
 }
 
-// succeeded waits for the rival's epoch and expects that the former owner does
-// not think that it owns. It is asked when it can be.
+// succeeded waits for the rival's epoch and expects that the former owner, asked as soon as it
+// runs, does not believe that it owns the namespace.
 func (p pair) succeeded(rival <-chan *Store, c *client, former *Store, circumstances ...any) {
 	next := <-rival
 	if next == nil || c.hold() != nil {
 		return
 	}
-	time.Sleep(time.Millisecond) // it does what it was about to do
+	time.Sleep(time.Millisecond) // the former owner does what it was about to do
 	if former.Owned() {
 		p.Errorf("epoch %d owns beside epoch %d: %v", former.Epoch(), next.Epoch(), circumstances)
 	}
@@ -72,10 +72,9 @@ func (p pair) succeeded(rival <-chan *Store, c *client, former *Store, circumsta
 	}
 }
 
-// An owner that hears nothing for a while sends its beat again and again. Nobody
-// sees more in the repetitions than in the first that got through, so they must
-// not keep it longer in office. Then it hears once more that all is well, if it
-// asks in that moment, and is cut off.
+// An owner that receives nothing for a while repeats its beat. Other servers see no more in
+// the repetitions than in the first one that got through, so the repetitions must not extend
+// its lease. Then one answer arrives, if the owner asks at that moment, and it is cut off.
 func TestARepeatedBeatIsNoNewOne(t *testing.T) {
 	for deaf := pairLease / 10; deaf < 3*pairLease/4; deaf += pairLease / 10 {
 		inPair(t, func(p pair, phase time.Duration) {
@@ -105,7 +104,7 @@ func TestAnAnswerIsLate(t *testing.T) {
 	}
 }
 
-// A deafClaim hears nothing for a while from when it claims an epoch.
+// A deafClaim receives nothing for a while from when it claims an epoch.
 type deafClaim struct {
 	*client
 	for_ time.Duration
@@ -119,7 +118,7 @@ func (d *deafClaim) Insert(ctx context.Context, in collection, doc bson.Raw) err
 	return d.client.Insert(ctx, in, doc)
 }
 
-// So it does when the answer to the claim is late.
+// The same when the answer to the claim is late.
 func TestAClaimIsAnsweredLate(t *testing.T) {
 	for deaf := pairLease / 10; deaf < pairLease; deaf += pairLease / 20 {
 		inPair(t, func(p pair, phase time.Duration) {
@@ -135,7 +134,7 @@ func TestAClaimIsAnsweredLate(t *testing.T) {
 			time.Sleep(p.lease/20 + phase/10)
 			rival := p.rival()
 			wg.Wait()
-			if err != nil { // it was too late
+			if err != nil { // too late
 				c.kill()
 				_ = (<-rival).Close()
 				return
@@ -145,9 +144,9 @@ func TestAClaimIsAnsweredLate(t *testing.T) {
 	}
 }
 
-// A beat that nobody saw in time, because it was long on its way, does not
-// return the namespace to its owner; even if the owner stood still meanwhile and
-// sees the answer before it sees the clock.
+// A beat that no server saw in time, because it was under way for long, does not return the
+// namespace to its owner; not even if the owner was frozen meanwhile and sees the answer
+// before it sees the clock.
 func TestABeatThatCameTooLate(t *testing.T) {
 	for delay := pairLease / 2; delay < 2*pairLease; delay += pairLease / 20 {
 		inPair(t, func(p pair, phase time.Duration) {
@@ -166,7 +165,7 @@ func TestABeatThatCameTooLate(t *testing.T) {
 	}
 }
 
-// Who closes in good order keeps nobody waiting.
+// After a proper close the next owner need not wait for the lease.
 func TestReleased(t *testing.T) {
 	inPair(t, func(p pair, phase time.Duration) {
 		for range 3 {
@@ -183,30 +182,30 @@ func TestReleased(t *testing.T) {
 	})
 }
 
-// A lease that is longer than usual becomes the usual one after some quick beats. However
-// the owner is cut off around then, it does not own beside the next one, which waits for
-// as long as the owner has said last that it may be silent.
+// A lease that is longer than usual becomes the usual one after some quick beats. However the
+// owner is cut off around then, it does not own the namespace together with the next owner,
+// which waits for as long as the lease that the owner published last.
 func TestALongerLeaseBecomesTheUsual(t *testing.T) {
 	for _, lost := range []int{1, 2, 9} {
-		usual := quickBeats * min(lost, mostLonger) // beats until it is
+		usual := quickHeartbeats * min(lost, maxLeaseShift) // number of beats until it is
 		for from := -2; from <= 2; from++ {
 			inPair(t, func(p pair, phase time.Duration) {
 				c := p.connect("former", weather{})
 				c.seed += uint64(phase)
-				former, err := openOn(p.Context(), c, nil, Options{Lease: p.lease, Lost: lost, clock: c.clock, Standby: func(engine.Owner) {}})
+				former, err := openOn(p.Context(), c, nil, Options{Lease: p.lease, LostOpens: lost, clock: c.clock, Standby: func(engine.Owner) {}})
 				if err != nil {
 					p.Fatal(err)
 				}
-				if now, longest := former.lease.now(), p.lease<<min(lost, mostLonger); now != longest {
+				if now, longest := former.lease.current(), p.lease<<min(lost, maxLeaseShift); now != longest {
 					p.Errorf("after %d the lease is %v, not %v", lost, now, longest)
 				}
 				rival := p.rival()
 				time.Sleep(time.Duration(usual+from)*p.lease/5 + phase)
-				if from == 2 && former.lease.now() != p.lease {
-					p.Errorf("after %d quick beats the lease is still %v", usual+1, former.lease.now())
+				if from == 2 && former.lease.current() != p.lease {
+					p.Errorf("after %d quick beats the lease is still %v", usual+1, former.lease.current())
 				}
-				if from == -2 && former.lease.now() == p.lease {
-					p.Errorf("after less than %d beats the lease is %v", usual, former.lease.now())
+				if from == -2 && former.lease.current() == p.lease {
+					p.Errorf("after less than %d beats the lease is %v", usual, former.lease.current())
 				}
 				if !former.Owned() {
 					p.Error("the owner lost the namespace in good weather")
@@ -214,7 +213,7 @@ func TestALongerLeaseBecomesTheUsual(t *testing.T) {
 				cut := time.Now()
 				if deaf := p.lease / 4; from%2 == 0 {
 					c.part(20 * p.lease)
-				} else { // one more beat gets through, of which it does not know
+				} else { // one more beat gets through without its knowledge
 					c.deafen(deaf)
 					time.AfterFunc(deaf+p.lease/50, func() { c.part(20 * p.lease) })
 				}
@@ -228,19 +227,19 @@ func TestALongerLeaseBecomesTheUsual(t *testing.T) {
 	}
 }
 
-// Beats that are slow leave a lease as long as it is.
+// Slow beats leave a longer lease as it is.
 func TestALongerLeaseStaysWhereBeatsAreSlow(t *testing.T) {
 	inPair(t, func(p pair, _ time.Duration) {
 		c := p.connect("former", weather{})
-		former, err := openOn(p.Context(), c, nil, Options{Lease: p.lease, Lost: 1, clock: c.clock})
+		former, err := openOn(p.Context(), c, nil, Options{Lease: p.lease, LostOpens: 1, clock: c.clock})
 		if err != nil {
 			p.Fatal(err)
 		}
-		for range 3 * quickBeats {
+		for range 3 * quickHeartbeats {
 			c.lags(p.lease / 3)
 			time.Sleep(p.lease)
 		}
-		if now := former.lease.now(); now != 2*p.lease {
+		if now := former.lease.current(); now != 2*p.lease {
 			p.Errorf("the lease is %v", now)
 		}
 		c.lags(0)

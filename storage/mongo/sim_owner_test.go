@@ -15,8 +15,8 @@ import (
 	"mayfly/engine"
 )
 
-// A process comes and goes: it opens the namespace, lives on it for a while as a
-// broker would, and closes the store, loses it or dies. Then comes the next one.
+// A process starts and ends: it opens the namespace, works on it for a while as a broker
+// would, and closes the store, loses it or dies. Then the next one starts.
 type process struct {
 	*world
 	*rand.Rand
@@ -24,7 +24,7 @@ type process struct {
 	client *client
 }
 
-// live is what a process does until the world ends.
+// live runs processes until the world ends.
 func (p *process) live() {
 	for n := 0; !p.over(); n++ {
 		p.client = p.connect(fmt.Sprintf("%s.%d", p.name, n), p.weather)
@@ -41,20 +41,18 @@ func (p *process) live() {
 	}
 }
 
-// sleep is for some time up to most, which need not end sharply.
+// sleep sleeps for up to most, not exactly.
 func (p *process) sleep(most time.Duration) { rest(upTo(p.Rand, most)) }
 
-// mostTrouble is the longest that a process stands still or is cut off, in
-// leases.
+// mostTrouble is the longest that a process is frozen or cut off, in leases.
 const mostTrouble = 12
 
-// trouble comes to the process some time soon: it stands still for a while, is
-// cut off, or dies.
+// trouble happens to the process some time soon: it freezes for a while, is cut off, or dies.
 func (p *process) trouble(soon time.Duration) {
 	c := p.client
 	d := time.Duration(p.Float64() * float64(4*p.lease))
 	if p.IntN(8) == 0 {
-		d *= mostTrouble / 4 // long enough for two others
+		d *= mostTrouble / 4 // long enough for two other owners
 	}
 	again := upTo(p.Rand, p.lease/2)
 	what := p.IntN(10)
@@ -67,7 +65,7 @@ func (p *process) trouble(soon time.Duration) {
 			p.tell("%s is cut off for %v", c.name, d)
 			c.part(d)
 		case what < 9:
-			// Hearing what came of it all just once more is worse than nothing.
+			// Receiving one more batch of answers in between is worse than receiving nothing.
 			p.tell("%s is deaf for %v, and %v later cut off for %v", c.name, d/4, again, d)
 			c.deafen(d / 4)
 			time.AfterFunc(d/4+again, func() { c.part(d) })
@@ -83,8 +81,8 @@ func (p *process) own() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+p.IntN(8))*p.lease)
 	defer cancel()
 	o := Options{
-		Namespace: "sim", Lease: p.lease, Lost: max(0, p.IntN(6)-3), Process: p.client.name, clock: p.client.clock,
-		weaken: p.weaken, kept: p.kept, Logger: p.logger(p.client.name),
+		Namespace: "sim", Lease: p.lease, LostOpens: max(0, p.IntN(6)-3), Process: p.client.name, clock: p.client.clock,
+		weaken: p.weaken, keptEntries: p.kept, Logger: p.logger(p.client.name),
 	}
 	if p.IntN(3) > 0 {
 		o.Standby = func(engine.Owner) {}
@@ -105,12 +103,12 @@ func (p *process) own() {
 	healthy := b.load() == nil && b.work()
 	err = s.Close()
 	p.tell("%s closes epoch %d: %v", p.client.name, s.Epoch(), err)
-	if err == nil && healthy && s.over() == errClosed { //nolint:errorlint // not one that wraps it
+	if err == nil && healthy && s.endReason() == errClosed { //nolint:errorlint // an error that wraps it does not count
 		p.judge.parted(s.Epoch())
 	}
 }
 
-// latestOwner is the process that has the highest epoch.
+// latestOwner returns the name of the process with the highest epoch.
 func (w *world) latestOwner() string {
 	last := w.db.some(owners, span{from: "sim/", to: "sim0", backwards: true}, 1)
 	if len(last) == 0 {
@@ -119,7 +117,7 @@ func (w *world) latestOwner() string {
 	return textIn(last[0].doc, "process")
 }
 
-// A broker is the state of a namespace in the hands of one owner.
+// A broker is the state of a namespace as one owner sees it.
 type broker struct {
 	*process
 	client *client // of this life of the process
@@ -132,26 +130,26 @@ type broker struct {
 	estate
 }
 
-// An estate is that part of the state that a broker decides by.
+// An estate is the part of the state that a broker's decisions depend on.
 type estate struct {
-	entities map[engine.HolderID]engine.Entity
+	entities map[engine.SubqueueID]engine.Entity
 	rules    map[engine.RuleID]engine.Rule
 	messages map[engine.Key]engine.Message
 	bodies   map[engine.Key]bool // contents that have a body
 	sessions map[engine.SessionID]bool
 	settings map[string]bool
-	numbers  map[engine.HolderID]uint64 // the last of what was seen
+	numbers  map[engine.SubqueueID]uint64 // the last number of seen
 }
 
-// read is everything that a store remembers, or a snapshot.
+// read reads everything from a store or a snapshot.
 func read(ctx context.Context, s interface {
 	Load(ctx context.Context) iter.Seq2[engine.Record, error]
 }) (truth, estate, engine.Instant, error) {
 	t := truth{}
 	w := estate{
-		entities: map[engine.HolderID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{},
+		entities: map[engine.SubqueueID]engine.Entity{}, rules: map[engine.RuleID]engine.Rule{},
 		messages: map[engine.Key]engine.Message{}, bodies: map[engine.Key]bool{},
-		sessions: map[engine.SessionID]bool{}, settings: map[string]bool{}, numbers: map[engine.HolderID]uint64{},
+		sessions: map[engine.SessionID]bool{}, settings: map[string]bool{}, numbers: map[engine.SubqueueID]uint64{},
 	}
 	var clock engine.Instant
 	for r, err := range s.Load(ctx) {
@@ -160,15 +158,15 @@ func read(ctx context.Context, s interface {
 		}
 		t.put(r)
 		switch r := r.(type) {
-		case engine.Session:
+		case engine.SessionRecord:
 			w.sessions[sessionID(r)] = true
 		case engine.Setting:
 			w.settings[r.Key] = true
-		case engine.Seen:
-			if last := w.numbers[r.Holder]; r.N <= last {
-				return nil, w, 0, fmt.Errorf("%w: number %d of %d comes after number %d", errDisorder, r.N, r.Holder, last)
+		case engine.SeenIDs:
+			if last := w.numbers[r.Subqueue]; r.N <= last {
+				return nil, w, 0, fmt.Errorf("%w: number %d of %d comes after number %d", errDisorder, r.N, r.Subqueue, last)
 			}
-			w.numbers[r.Holder] = r.N
+			w.numbers[r.Subqueue] = r.N
 		case engine.Clock:
 			clock = r.Now
 		case engine.Entity:
@@ -212,8 +210,8 @@ func (b *broker) load() error {
 	return nil
 }
 
-// work commits this and that until something fails or it has been enough, and
-// tells whether all went well.
+// work commits random batches until something fails or it has done enough, and reports whether
+// all went well.
 func (b *broker) work() bool {
 	commits := 3 + b.IntN(25)
 	life := upTo(b.Rand, 8*b.lease)
@@ -244,14 +242,14 @@ func (b *broker) work() bool {
 	return true
 }
 
-// act is what an owner does of its own accord, as long as it owns.
+// act acts as an owner may without asking MongoDB, while Owned.
 func (b *broker) act() {
 	if b.s.Owned() {
 		b.judge.acts(b.epoch)
 	}
 }
 
-// commit makes a batch true, if the store says so, and tells whether to go on.
+// commit commits a batch, and reports whether to go on.
 func (b *broker) commit(batch *engine.Batch) bool {
 	if batch == nil {
 		return true
@@ -262,7 +260,7 @@ func (b *broker) commit(batch *engine.Batch) bool {
 	defer cancel()
 	err := b.s.Commit(ctx, batch)
 	if b.client.hold() != nil {
-		return false // nobody heard the answer
+		return false // the process did not receive the answer
 	}
 	b.act()
 	b.tell("%s: %v: %v", b.client.name, c, err)
@@ -282,7 +280,7 @@ func (b *broker) commit(batch *engine.Batch) bool {
 	return false
 }
 
-// reload reads all again, in the middle of applying and sweeping.
+// reload loads everything again, while applying and sweeping go on.
 func (b *broker) reload() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*b.lease)
 	defer cancel()
@@ -295,7 +293,7 @@ func (b *broker) reload() {
 	}
 }
 
-// readBody reads a body that must be there.
+// readBody reads a body that must exist.
 func (b *broker) readBody() {
 	k, ok := pick(b.Rand, b.bodies)
 	if !ok || !b.bodies[k] || b.client.hold() != nil {

@@ -14,7 +14,7 @@ import (
 	"mayfly/engine"
 )
 
-// A refusing server takes no inserts into a collection after the first few.
+// A refusing server refuses inserts into a collection after the first few.
 type refusing struct {
 	server
 	in   collection
@@ -30,18 +30,18 @@ func (r *refusing) Insert(ctx context.Context, in collection, doc bson.Raw) erro
 	return r.server.Insert(ctx, in, doc)
 }
 
-// largeBatch takes three documents; its body is filled with a byte.
+// largeBatch returns a batch of three documents; its body is filled with a byte.
 func largeBatch(b byte) *engine.Batch {
 	return &engine.Batch{
 		Hard: true, Now: 1,
 		Entities: []engine.Entity{{ID: 1, Path: "q"}},
 		Contents: []engine.StoredContent{{Key: 7, Content: "c"}},
-		Bodies:   []engine.Body{{Key: 7, Bytes: bytes.Repeat([]byte{b}, 5*largestEntry/2)}},
-		Messages: []engine.Message{{Key: 7, Content: 7, Holder: 1}},
+		Bodies:   []engine.Body{{Key: 7, Bytes: bytes.Repeat([]byte{b}, 5*maxEntryBytes/2)}},
+		Messages: []engine.Message{{Key: 7, Content: 7, Subqueue: 1}},
 	}
 }
 
-// A large batch that was refused half way leaves nothing to the next one.
+// A large batch that was refused half-way does not affect the next one.
 func TestRefusedHalfWay(t *testing.T) {
 	for name, r := range map[string]*refusing{
 		"at a part":        {in: parts, left: 1},
@@ -62,7 +62,7 @@ func TestRefusedHalfWay(t *testing.T) {
 				if err := s.Commit(t.Context(), largeBatch('b')); err != nil {
 					t.Errorf("the second: %v", err)
 				}
-				s.lose(engine.ErrFenced) // before it is applied
+				s.endOwnership(engine.ErrFenced) // before the window is applied
 				_ = s.Close()
 
 				next, err := openOn(t.Context(), r, nil, timed(Options{}))
@@ -78,7 +78,7 @@ func TestRefusedHalfWay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if a, b := bytes.Count(got, []byte("a")), bytes.Count(got, []byte("b")); a != 0 || b != 5*largestEntry/2 {
+				if a, b := bytes.Count(got, []byte("a")), bytes.Count(got, []byte("b")); a != 0 || b != 5*maxEntryBytes/2 {
 					t.Errorf("the body has %d bytes of the first batch and %d of the second", a, b)
 				}
 				if err := next.Close(); err != nil {

@@ -2,5 +2,5 @@
 
 package mongo
 
-// raced says that the race detector watches, which takes several times as long.
+// raced is true with the race detector, which takes several times as long.
 const raced = true

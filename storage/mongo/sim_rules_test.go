@@ -40,20 +40,20 @@ func (d dawdling) Purge(ctx context.Context, in collection, r span, at time.Time
 	return d.server.Purge(ctx, in, r, at)
 }
 
-// A rule can come again under the name it had, and so can a session or a setting. Whoever
-// sweeps what it left when it went, however late, does not take the new one.
+// A rule can be created again under its name, and so can a session or a setting. A late sweep
+// of what was left of the former one does not delete the new one.
 func TestARuleComesAgain(t *testing.T) {
 	id := engine.RuleID{Subscription: 1, Name: "again"}
 	comesAgain(t, rules, &engine.Batch{Rules: []engine.Rule{{Subscription: 1, Name: "again"}}}, &engine.Batch{DropRules: []engine.RuleID{id}}, ruleName(id))
 }
 
 func TestASessionComesAgain(t *testing.T) {
-	comesAgain(t, sessions, &engine.Batch{Sessions: []engine.Session{{Holder: 1, ID: "again"}}},
-		&engine.Batch{DropSessions: []engine.SessionID{{Holder: 1, ID: "again"}}}, sessionName(1, "again"))
+	comesAgain(t, sessions, &engine.Batch{Sessions: []engine.SessionRecord{{Subqueue: 1, ID: "again"}}},
+		&engine.Batch{DropSessions: []engine.SessionID{{Subqueue: 1, ID: "again"}}}, sessionName(1, "again"))
 }
 
 func TestASettingComesAgain(t *testing.T) {
-	comesAgain(t, kept, &engine.Batch{Settings: []engine.Setting{{Key: "again"}}}, &engine.Batch{DropSettings: []string{"again"}}, settingName("again"))
+	comesAgain(t, namespaceSettings, &engine.Batch{Settings: []engine.Setting{{Key: "again"}}}, &engine.Batch{DropSettings: []string{"again"}}, settingName("again"))
 }
 
 func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name string) {
@@ -67,7 +67,7 @@ func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name strin
 		}
 		commit := func(b *engine.Batch) {
 			b.Hard, b.Now = true, now()
-			b.Meters = []engine.Meter{{Holder: 1, NextSeq: engine.Seq(b.Now)}}
+			b.Meters = []engine.Meter{{Subqueue: 1, NextSeq: engine.Seq(b.Now)}}
 			if err := s.Commit(t.Context(), b); err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +78,7 @@ func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name strin
 		again := *put
 		commit(put)
 		commit(drop)
-		for range 10 { // until its tombstone is of no more use, and some minutes
+		for range 10 { // until its tombstone is no longer needed, and some minutes
 			time.Sleep(7 * time.Minute)
 			commit(&engine.Batch{})
 		}
@@ -103,8 +103,7 @@ func comesAgain(t *testing.T, in collection, put, drop *engine.Batch, name strin
 	})
 }
 
-// What went leaves nothing where the server has no indexes that see to it, of
-// whatever kind it was.
+// Tombstones of every kind are removed even if the server has no TTL indexes.
 func TestTombstonesGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
@@ -122,31 +121,31 @@ func TestTombstonesGo(t *testing.T) {
 			synctest.Wait()
 		}
 		commit(&engine.Batch{
-			Entities: []engine.Entity{{ID: 1, Path: "kept"}, {ID: 2, Path: "gone"}}, Meters: []engine.Meter{{Holder: 2, NextSeq: 2}},
-			Rules: []engine.Rule{{Subscription: 1, Name: "r"}}, Sessions: []engine.Session{{Holder: 1, ID: "s"}, {Holder: 1, ID: "kept"}},
-			Contents: []engine.StoredContent{{Key: 7}}, Settings: []engine.Setting{{Key: "x"}, {Key: "kept"}}, Messages: []engine.Message{{Key: 7, Content: 7, Holder: 1, Seq: 1}},
+			Entities: []engine.Entity{{ID: 1, Path: "kept"}, {ID: 2, Path: "gone"}}, Meters: []engine.Meter{{Subqueue: 2, NextSeq: 2}},
+			Rules: []engine.Rule{{Subscription: 1, Name: "r"}}, Sessions: []engine.SessionRecord{{Subqueue: 1, ID: "s"}, {Subqueue: 1, ID: "kept"}},
+			Contents: []engine.StoredContent{{Key: 7}}, Settings: []engine.Setting{{Key: "x"}, {Key: "kept"}}, Messages: []engine.Message{{Key: 7, Content: 7, Subqueue: 1, Seq: 1}},
 		})
 		commit(&engine.Batch{
-			DropHolders: []engine.HolderID{2}, DropRules: []engine.RuleID{{Subscription: 1, Name: "r"}},
-			DropSessions: []engine.SessionID{{Holder: 1, ID: "s"}}, DropMessages: []engine.Key{7}, DropSettings: []string{"x"},
+			DropSubqueues: []engine.SubqueueID{2}, DropRules: []engine.RuleID{{Subscription: 1, Name: "r"}},
+			DropSessions: []engine.SessionID{{Subqueue: 1, ID: "s"}}, DropMessages: []engine.Key{7}, DropSettings: []string{"x"},
 		})
 		left := func() map[collection]int {
 			n := map[collection]int{}
-			for _, in := range []collection{entities, meters, rules, sessions, messages, kept} {
+			for _, in := range []collection{entities, meters, rules, sessions, messages, namespaceSettings} {
 				n[in] = len(db.ids(in))
 			}
 			return n
 		}
-		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1, kept: 2}, left())
-		time.Sleep(tombstoneFor - sweepEvery)
+		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1, namespaceSettings: 2}, left())
+		time.Sleep(tombstoneRetention - sweepEvery)
 		commit(&engine.Batch{})
 		time.Sleep(sweepEvery / 2)
-		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1, kept: 2}, left()) // not before their time
+		want(t, map[collection]int{entities: 2, meters: 1, rules: 1, sessions: 2, messages: 1, namespaceSettings: 2}, left()) // not before their time
 		for range 3 {
 			time.Sleep(sweepEvery)
 			commit(&engine.Batch{})
 		}
-		want(t, map[collection]int{entities: 1, meters: 0, rules: 0, sessions: 1, messages: 0, kept: 1}, left())
+		want(t, map[collection]int{entities: 1, meters: 0, rules: 0, sessions: 1, messages: 0, namespaceSettings: 1}, left())
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

@@ -18,32 +18,33 @@ import (
 	"time"
 
 	"mayfly/engine"
+	"mayfly/engine/longtest"
 )
 
-// One schedule again, told step by step:
+// To repeat one schedule, logged step by step:
 //
 //	go test ./storage/mongo -run 'TestProtocol$' -v -sim.seed 4711
 //
-// With -sim.schedules there are more or fewer of them than usual.
+// -sim.schedules sets how many there are.
 var (
 	simSeed      = flag.Uint64("sim.seed", 0, "the only schedule of the simulation to run, step by step; zero: many")
-	simSchedules = flag.Int("sim.schedules", 0, "how many schedules the simulation runs; zero: 2,000, in CI 10,000, fewer with -race or -short")
+	simSchedules = flag.Int("sim.schedules", 0, "how many schedules the simulation runs; zero: 50, with MAYFLY_LONG=1 2,000, then in CI 10,000, fewer with -race or -short")
 )
 
 // A plan is what all schedules of a test have in common.
 type plan struct {
 	weaken    weaken
 	unguarded bool // the database does not compare versions
-	unburied  bool // the database deletes what is to have a tombstone
+	unburied  bool // the database deletes documents that should get a tombstone
 	clocks    bool // clocks go ten times as fast as others, or as slow
-	enough    int  // after so many that ended wrong there are no more schedules; zero: all are run
+	enough    int  // no more schedules after so many failed; zero: all run
 }
 
-// A world is one database and those who come and go on it, for a while.
+// A world is one database and the processes that use it, for a while.
 type world struct {
 	plan
 	seed    uint64
-	rnd     *rand.Rand // of whoever sets the world up
+	rnd     *rand.Rand // for setting the world up
 	db      *toy
 	judge   *judge
 	lease   time.Duration
@@ -51,20 +52,20 @@ type world struct {
 	began   time.Time
 	lasts   time.Duration
 	kept    int                              // commits that stay in the journal
-	told    func(format string, args ...any) // nil: nobody listens
+	told    func(format string, args ...any) // nil: not logged
 
 	mu      sync.Mutex
-	owners  []*broker // all there were
+	owners  []*broker // all there were so far
 	latest  engine.Instant
-	landing time.Time // when the last of what is under way takes effect
+	landing time.Time // when the last request under way takes effect
 }
 
 func (w *world) over() bool { return time.Since(w.began) >= w.lasts }
 
-// rest is for those who live in a bubble.
+// rest sleeps inside a synctest bubble.
 func rest(d time.Duration) { time.Sleep(d) }
 
-// now is the instant of the next batch, later than that of any before.
+// now returns the instant of the next batch, later than any before.
 func (w *world) now() engine.Instant {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,8 +73,8 @@ func (w *world) now() engine.Instant {
 	return w.latest
 }
 
-// succeed asks all former owners that can be asked whether they think that they
-// still own the namespace. Those that stand still are asked when they do not.
+// succeed asks all former owners that run whether they believe that they still own the
+// namespace. Frozen ones are asked when they run again.
 func (w *world) succeed(next *broker) {
 	w.mu.Lock()
 	former := slices.Clone(w.owners)
@@ -123,8 +124,8 @@ func (w *world) connect(name string, weather weather) *client {
 	}
 }
 
-// clockRate is how fast a process' clock goes. A lease leaves room for a fifth
-// more or less; that is taken to the half.
+// clockRate returns how fast a process's clock runs. A lease tolerates a deviation of a fifth;
+// half of that is used.
 func (w *world) clockRate(r *rand.Rand) float64 {
 	if w.clocks {
 		return []float64{0.1, 0.5, 1, 2, 10}[r.IntN(5)]
@@ -132,7 +133,7 @@ func (w *world) clockRate(r *rand.Rand) float64 {
 	return 0.9 + 0.2*r.Float64()
 }
 
-// forecast draws what goes wrong in a world.
+// forecast draws the failures of a world.
 func forecast(r *rand.Rand, lease time.Duration) weather {
 	some := func(most int) int {
 		if r.IntN(3) == 0 {
@@ -148,7 +149,7 @@ func forecast(r *rand.Rand, lease time.Duration) weather {
 	}
 }
 
-// run plays one schedule and says what was wrong.
+// run runs one schedule and returns what was wrong.
 func run(t *testing.T, seed uint64, p plan, told func(string, ...any)) (sum tally, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -201,9 +202,9 @@ func (w *world) play() error {
 	return w.judge.verdict()
 }
 
-// settle returns when nothing is under way any more.
+// settle returns when no request is under way.
 func (w *world) settle() {
-	time.Sleep(10*w.lease + mostTrouble*w.lease) // nobody is cut off any more
+	time.Sleep(10*w.lease + mostTrouble*w.lease) // nothing is cut off any more
 	for {
 		w.mu.Lock()
 		left := time.Until(w.landing)
@@ -216,14 +217,14 @@ func (w *world) settle() {
 	w.tell("everything has settled")
 }
 
-// inspect opens the namespace in good weather and reads it, lets what is to be
-// done in the background be done, and reads it again.
+// inspect opens the namespace in good weather and reads it, waits for the background work, and
+// reads it again.
 func (w *world) inspect(round int) error {
 	ctx := context.Background()
 	name := fmt.Sprint("inspector ", round)
 	c := w.connect(name, weather{})
 	s, err := openOn(ctx, c, nil, Options{
-		Namespace: "sim", Lease: DefaultLease, weaken: w.weaken, kept: w.kept, clock: c.clock, Logger: w.logger(name),
+		Namespace: "sim", Lease: DefaultLease, weaken: w.weaken, keptEntries: w.kept, clock: c.clock, Logger: w.logger(name),
 		Standby: func(engine.Owner) {},
 	})
 	if err != nil {
@@ -238,7 +239,7 @@ func (w *world) inspect(round int) error {
 	if err := w.judge.verdict(); err != nil {
 		return err
 	}
-	time.Sleep(2 * readerSilence) // lookers that died are forgotten
+	time.Sleep(2 * readerSilence) // until dead readers are forgotten
 	again, estate, _, err := read(ctx, s)
 	if err != nil {
 		return err
@@ -247,7 +248,7 @@ func (w *world) inspect(round int) error {
 		return fmt.Errorf("a second load differs:\n\t%s", d)
 	}
 	past := truth{}
-	for e, err := range s.Past(ctx, engine.PastQuery{Audit: true}) {
+	for e, err := range s.QueryEvents(ctx, engine.HistoryQuery{Audit: true}) {
 		if err != nil {
 			return err
 		}
@@ -272,8 +273,7 @@ func (w *world) inspect(round int) error {
 	if err := w.checkMemory(got); err != nil {
 		return err
 	}
-	// Nothing was committed since the last inspection, and that left no request
-	// under way.
+	// Nothing was committed since the last inspection, and that left no request under way.
 	for _, d := range w.db.some(journal, s.names.all(), 0) {
 		if !isFence(d.doc) {
 			return fmt.Errorf("%s is still in the journal", d.id)
@@ -282,8 +282,7 @@ func (w *world) inspect(round int) error {
 	return nil
 }
 
-// checkMemory looks for documents of sessions and of what was seen that nobody is
-// shown any more.
+// checkMemory looks for documents of sessions and MessageIds that are not loaded any more.
 func (w *world) checkMemory(got truth) error {
 	there := map[string]int{}
 	for name := range got {
@@ -302,23 +301,22 @@ func (w *world) checkMemory(got truth) error {
 	if n := len(w.db.some(seen, within("sim"), 0)); n != there["seen"] {
 		return fmt.Errorf("there are %d documents of what was seen, and %d are shown", n, there["seen"])
 	}
-	for _, d := range w.db.some(forgotten, within("sim"), 0) {
-		if h, err := numberIn(d.id, 0); err != nil || got[entityName(engine.HolderID(h))] == "" {
+	for _, d := range w.db.some(seenDropsColl, within("sim"), 0) {
+		if h, err := parseNumber(d.id, 0); err != nil || got[entityName(engine.SubqueueID(h))] == "" {
 			return fmt.Errorf("%s is there, and its holder is not: %w", d.id, err)
 		}
 	}
 	return nil
 }
 
-// checkJournal looks at the journal of a namespace that was closed in good
-// order: all is applied, and each former epoch ends with its fence. What is
-// before the mark does not count: requests that were late may have brought it
-// back.
+// checkJournal checks the journal of a namespace that was closed properly: everything is
+// applied, and each former epoch ends with its fence. Documents before the mark do not count:
+// late requests may have brought them back.
 func (w *world) checkJournal(s *Store) error {
 	if w.weaken.fence {
 		return nil
 	}
-	mark, err := s.readMark(context.Background())
+	mark, err := s.readApplied(context.Background())
 	if err != nil {
 		return err
 	}
@@ -326,11 +324,11 @@ func (w *world) checkJournal(s *Store) error {
 	after.from = s.names.entry(mark.V + 1)
 	fences := map[uint64]uint64{}
 	for _, d := range w.db.some(journal, after, 0) {
-		epoch, err := numberIn(d.id, 0)
+		epoch, err := parseNumber(d.id, 0)
 		if err != nil {
 			return err
 		}
-		n, err := numberIn(d.id, 1)
+		n, err := parseNumber(d.id, 1)
 		switch {
 		case err != nil:
 			return err
@@ -353,11 +351,14 @@ func (w *world) checkJournal(s *Store) error {
 	return nil
 }
 
-// schedules is how many a test runs that usually runs a few.
-func schedules(few int) int {
+// schedules returns how many schedules a test runs that runs few with MAYFLY_LONG=1.
+func schedules(t *testing.T, few int) int {
+	t.Helper()
 	switch ci := os.Getenv("CI") != ""; {
 	case *simSchedules != 0:
 		return *simSchedules
+	case !longtest.Enabled(t):
+		return few / 40
 	case raced && ci:
 		return few / 2
 	case raced, testing.Short():
@@ -369,8 +370,8 @@ func schedules(few int) int {
 	}
 }
 
-// wrong runs n schedules of a plan and counts those that ended wrong; the first
-// few of them are handed to report.
+// wrong runs n schedules of a plan and counts those that failed; the first few of them are
+// reported.
 func wrong(t *testing.T, n int, p plan, report func(seed uint64, err error)) int {
 	var next atomic.Uint64
 	var mu sync.Mutex // guards the rest
@@ -403,14 +404,14 @@ func wrong(t *testing.T, n int, p plan, report func(seed uint64, err error)) int
 	return bad
 }
 
-// Whatever happens, what was acknowledged is there and nothing else is, and no
-// two owners succeed at the same thing.
+// Whatever happens, exactly what was acknowledged survives, and no two owners succeed at the
+// same commit.
 func TestProtocol(t *testing.T) {
 	protocol(t, plan{}, 2000)
 }
 
-// That holds too where clocks are far wrong; but then two may think for a while
-// that they own the namespace.
+// That holds even if clocks are far wrong; but then two processes may believe for a while that
+// they own the namespace.
 func TestProtocolWithWrongClocks(t *testing.T) {
 	protocol(t, plan{clocks: true}, 300)
 }
@@ -422,11 +423,10 @@ func protocol(t *testing.T, p plan, few int) {
 		}
 		return
 	}
-	wrong(t, schedules(few), p, func(seed uint64, err error) { t.Errorf("-sim.seed %d: %v", seed, err) })
+	wrong(t, schedules(t, few), p, func(seed uint64, err error) { t.Errorf("-sim.seed %d: %v", seed, err) })
 }
 
-// Without any one of its protections the protocol goes wrong, and the
-// simulation sees it.
+// Without any one of its safeguards the protocol fails, and the simulation notices it.
 func TestProtections(t *testing.T) {
 	if *simSeed != 0 {
 		t.Skip("only one schedule was asked for")
@@ -444,7 +444,7 @@ func TestProtections(t *testing.T) {
 		t.Run(tc.without, func(t *testing.T) {
 			p := tc.plan
 			n := cmp.Or(*simSchedules, 200)
-			if raced || testing.Short() {
+			if raced || testing.Short() || !longtest.Enabled(t) { // one failed schedule is enough
 				n, p.enough = 1000, 1
 			}
 			if wrong(t, n, p, func(uint64, error) {}) == 0 {

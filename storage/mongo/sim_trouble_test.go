@@ -10,16 +10,16 @@ import (
 	"mayfly/engine"
 )
 
-// Each kind of trouble is what it says, for one insert.
+// Each kind of trouble has its described effect on one insert.
 func TestTrouble(t *testing.T) {
 	const certain = 10_000
 	for name, tc := range map[string]struct {
 		weather weather
 		before  func(*client)
-		err     error // nil: any but errTaken and the two refusals
+		err     error // nil: any but errDuplicateID and the two refusals
 		fine    bool  // there is no error
-		soon    bool  // the document is there when the insert returns
-		later   bool  // it is there in the end
+		soon    bool  // the document exists when the insert returns
+		later   bool  // it exists in the end
 		least   time.Duration
 	}{
 		"none":       {fine: true, soon: true, later: true},
@@ -44,13 +44,13 @@ func TestTrouble(t *testing.T) {
 				err := c.Insert(t.Context(), journal, document(t, field("_id", "a/1")))
 				switch {
 				case tc.fine != (err == nil), tc.err != nil && !errors.Is(err, tc.err),
-					!tc.fine && tc.err == nil && (errors.Is(err, errTaken) || errors.Is(err, errUnwritable) || errors.Is(err, errRefused)):
+					!tc.fine && tc.err == nil && (errors.Is(err, errDuplicateID) || errors.Is(err, errUnwritable) || errors.Is(err, errRefused)):
 					t.Errorf("insert: %v", err)
 				case time.Since(began) < tc.least:
 					t.Errorf("it took %v", time.Since(began))
 				}
 				if tc.weather.mute > 0 {
-					time.Sleep(time.Second) // who is told at once that there will be no answer need not be told after the effect
+					time.Sleep(time.Second) // an error that comes at once may precede the effect
 				}
 				if there := len(w.db.ids(journal)) > 0; there != tc.soon {
 					t.Errorf("on return it is there: %t", there)
@@ -64,8 +64,8 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// A process that is cut off comes to nothing by itself; part of what it has said
-// arrives when the network is there again.
+// The requests of a process that is cut off fail; some of them arrive when the network works
+// again.
 func TestCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{db: new(toy), lease: time.Second}
@@ -87,8 +87,8 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// The journal stays short while commits go on, and is empty but for fences when
-// the next owner has opened.
+// The journal stays short while commits go on, and holds only fences when the next owner has
+// opened.
 func TestJournalStaysShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
@@ -105,14 +105,14 @@ func TestJournalStaysShort(t *testing.T) {
 			if i == 0 {
 				b.Entities = []engine.Entity{{ID: 1, Path: "q"}}
 			}
-			b.Meters = []engine.Meter{{Holder: 1, NextSeq: engine.Seq(i)}}
+			b.Meters = []engine.Meter{{Subqueue: 1, NextSeq: engine.Seq(i)}}
 			if err := s.Commit(t.Context(), b); err != nil {
 				t.Fatal(err)
 			}
 			longest = max(longest, len(db.ids(journal)))
 			time.Sleep(every)
 		}
-		// What is kept, what waits to be trimmed with it, and two seconds' commits.
+		// The commits that are kept, those that wait to be trimmed, and two seconds' new ones.
 		if most := keptEntries*5/4 + int(2*time.Second/every); longest > most || longest < keptEntries {
 			t.Errorf("the journal grew to %d documents, want from %d to %d", longest, keptEntries, most)
 		}

@@ -24,123 +24,121 @@ var (
 
 var errClosed = errors.New("the store is closed")
 
-// DefaultLease is how long an owner may be silent before another server takes
-// over, unless Options say otherwise. LeastLease is the shortest there is.
+// DefaultLease is how long an owner may be silent before another server takes over, unless
+// Options.Lease is set. MinLease is the shortest lease.
 const (
 	DefaultLease = 5 * time.Second
-	LeastLease   = 300 * time.Millisecond
+	MinLease     = 300 * time.Millisecond
 )
 
-// format is the version of what the documents are like. A newer one is refused.
+// format is the version of the documents' format. Open refuses a newer one.
 const format = 4
 
-// Options are what a store is opened with. The zero value is right for one
-// server.
+// Options configure Open. The zero value is right for one server.
 type Options struct {
-	Logger    *slog.Logger  // of what no caller can be told; nil: nobody hears of it
+	Logger    *slog.Logger  // logs what cannot be returned to a caller; nil: no logging
 	Namespace string        // one of several in a database; zero: "default"
-	Clients   *Clients      // what it connects by; nil: by one of its own
+	Clients   *Clients      // shared connections; nil: the store opens its own
 	Lease     time.Duration // zero: DefaultLease
-	// Lost is how many opens in a row were lost before they came to anything. This one
-	// has a longer lease for it, up to eight times, until MongoDB is quick again.
-	Lost  int
-	Owner engine.Owner // what other servers are told of this one; its epoch is filled in
-	// Process is the same for every open of one process: a store that it closed
-	// without being able to say so need not be waited for. Zero: of its own.
+	// LostOpens is how many opens in a row lost the namespace before they got anything done. Each
+	// doubles the lease of this one, up to eight times, until MongoDB is quick again.
+	LostOpens int
+	Owner     engine.Owner // shown by other servers; its epoch is filled in
+	// Process is the same for every open by one process: it need not wait for the lease of a
+	// store that it closed without being able to release it. Zero: unique to this open.
 	Process string
-	// Standby is called when another server owns the namespace, once for each
-	// owner; Open then waits as long as it takes. Nil: Open does not wait for an
-	// owner that is alive, and fails with an *engine.OwnedError.
+	// Standby is called when another server owns the namespace, once for each owner; Open then
+	// waits as long as it takes. With nil, Open fails with an *engine.OwnedError if the owner
+	// is alive.
 	Standby func(engine.Owner)
-	// Claim, if there is one, is asked before the namespace is taken, which nobody has
-	// owned for so long as far as this server has seen; while it says no, that is left to
-	// others. gone is the Process of a former owner that has been silent for too long;
-	// empty: it let go. It must return quickly. What the process owned itself and could
-	// not release it is not asked for.
+	// Claim, if set, is asked before Open takes a namespace that has had no owner for the
+	// duration free, as far as this server has seen; while it returns false, the namespace is
+	// left to others. gone is the Process of a former owner that has been silent for too long,
+	// or empty if the owner released the namespace. Claim must return quickly. It is not asked
+	// about a namespace that this process owned itself and could not release.
 	Claim func(free time.Duration, gone string) bool
-	// HistoryFor is the age at which the owner forgets events. The server may
-	// delete by itself those that are a day older, a backstop; zero: none.
-	HistoryFor time.Duration
+	// HistoryRetention is the age at which the owner removes events. As a backstop, a TTL index may
+	// remove those that are a day older; zero: no TTL.
+	HistoryRetention time.Duration
 
-	clock  func() time.Duration // of tests
-	weaken weaken
-	kept   int // of applied commits, in the journal; zero: keptEntries
+	clock       func() time.Duration // for tests
+	weaken      weaken
+	keptEntries int // applied commits that stay in the journal; zero: keptEntries
 }
 
-// weaken switches off what protects the protocol, one by one, to show in a test
-// that each is needed.
+// weaken switches off the protocol's safeguards, one by one, so that a test can show that each
+// is needed.
 type weaken struct {
 	fence     bool // the former epoch is not closed
-	selfFence bool // the owner never thinks that its time is over
-	forgotten bool // it is not said what of what was seen is gone
+	selfFence bool // the owner ignores the end of its lease
+	forgotten bool // forgotten is not written
 }
 
-// A Store is a namespace in a database. All methods may be called by many
-// goroutines; commits wait for each other.
+// A Store is a namespace in a database. It is safe for concurrent use; commits run one at a
+// time.
 type Store struct {
 	o     Options
 	log   *slog.Logger
 	s     server
 	leave func(context.Context) error // disconnects
-	names names
-	token string // of this open
+	names docIDs
+	token string // unique to this open
 	lease lease
 	epoch uint64
 
-	own      ownerDoc      // as it was put last; owned by acquire, then by beat
-	attempts atomic.Uint64 // to keep a large body, or a batch
-	deadline atomic.Int64  // by the lease's clock: this store owns nothing afterwards
+	own      ownerDoc      // as last written; owned by acquire, then by beat
+	attempts atomic.Uint64 // numbers the attempts to write a large body or batch
+	deadline atomic.Int64  // by the lease's clock; from then on this store owns nothing
 
-	life  context.Context //nolint:containedctx // it is the store's own: ended by Close, or when ownership is over
-	end   context.CancelCauseFunc
-	tasks sync.WaitGroup // beat, apply and sweep
+	lifetime context.Context //nolint:containedctx // the store's lifetime: cancelled by Close or when ownership ends
+	end      context.CancelCauseFunc
+	tasks    sync.WaitGroup // beat, apply, sweep and the making of indexes
 
-	doors  sync.Mutex
-	closed bool           // guarded by doors
-	inside sync.WaitGroup // callers; none enters once closed
+	closeMu sync.Mutex
+	closed  bool           // guarded by doors
+	calls   sync.WaitGroup // calls in progress; none starts once closed
 
-	turn   chan struct{} // holds one: who commits
-	n      uint64        // of the last commit; whoever has the turn owns it
-	failed error         // likewise: the outcome of a commit is not known
+	commitLock chan struct{} // a mutex that can be awaited with a context: held by the committing caller
+	lastNumber uint64        // number of the last commit; guarded by turn
+	failed     error         // why the outcome of a commit is unknown; guarded by turn
 
 	mu        sync.Mutex // guards all below
-	waiting   *window    // committed, not handed to who applies
+	waiting   *window    // committed, not handed to apply
 	applying  *window    // nil: nothing is being applied
 	unapplied struct {
 		commits int
 		bytes   int64
 	}
-	applied  chan struct{} // closed when something was applied, and made anew
-	stuck    error         // why the last window was not applied; nil: it was
-	handed   keyset        // messages of this epoch that the collections may hold
-	kept     keyset        // contents likewise
-	holders  map[engine.HolderID]place
-	staged   map[engine.Key]bool // bodies ahead of their content
-	large    map[engine.Key]largeDoc
-	reading  map[engine.Key]int       // readers of large bodies
-	unwanted []largeDoc               // dropped while they were read
-	left     map[engine.Key]bool      // contents that are gone and not deleted yet, for somebody looks
-	forgets  map[engine.HolderID]bool // who has seen what is to be deleted
-	last     version                  // of the last commit
+	applied        chan struct{} // closed and replaced after each window is applied
+	applyErr       error         // why the last window could not be applied; nil if it was
+	storedMessages keySet        // keys of this epoch's messages that the collections may hold
+	storedContents keySet        // the same for contents
+	subqueues      map[engine.SubqueueID]subqueue
+	staged         map[engine.Key]bool // bodies written ahead of their content
+	large          map[engine.Key]largeDoc
+	bodyReaders    map[engine.Key]int         // readers of large bodies
+	bodiesToDelete []largeDoc                 // dropped while they were being read
+	left           map[engine.Key]bool        // contents that are dropped but not yet deleted, because of a reader
+	droppedSeen    map[engine.SubqueueID]bool // subqueues with documents to delete from seen
+	last           version                    // version of the last commit
 
-	readers map[string]reader // who looks at the namespace; owned by beat
-	looked  atomic.Bool       // somebody does, or may: nothing is deleted that it may need
+	readers    map[string]reader // readers of the namespace (OpenSnapshot); owned by beat
+	hasReaders atomic.Bool       // there is or may be a reader: nothing that it may need is deleted
 
-	mark      version                         // what is applied; owned by apply
-	forgotten map[engine.HolderID]forgettings // what of what was seen is gone; likewise
-	journal   []entry                         // applied and not trimmed, oldest first; likewise
-	leaving   []leaving                       // contents to delete; likewise
-	toApply   chan struct{}
-	toSweep   chan struct{}
-	garbage   chan sweeping
+	appliedVersion   version                         // up to where the journal is applied; owned by apply
+	seenDrops        map[engine.SubqueueID]seenDrops // which documents of seen are dropped; owned by apply
+	journal          []entry                         // applied and not trimmed, oldest first; owned by apply
+	contentsToDelete []droppedContent                // contents to delete; owned by apply
+	toApply          chan struct{}
+	toSweep          chan struct{}
+	garbage          chan garbage
 
-	pastMu    sync.Mutex
-	pastBytes int64 // of the history; negative: not counted yet; guarded by pastMu
+	historyMu    sync.Mutex
+	historyBytes int64 // size of the history; negative: not counted yet; guarded by historyMu
 }
 
-// Open opens the namespace in the database that url names and takes it for this
-// process until Close, or until it is not heard of for its lease. A namespace
-// that is not there is made.
+// Open opens the namespace in the database that url names, creating it if necessary, and owns
+// it until Close, or until the store could not renew its lease in time.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
 	db, _, err := connect(ctx, url, o.Clients, cmp.Or(o.Logger, slog.New(slog.DiscardHandler)))
 	if err != nil {
@@ -152,17 +150,17 @@ func Open(ctx context.Context, url string, o Options) (*Store, error) {
 		defer cancel()
 		return nil, errors.Join(err, db.close(parting))
 	}
-	s.tasks.Go(func() { // nothing waits for them: they are for people and for the broom
+	s.tasks.Go(func() { // nothing waits for the indexes: they serve people and sweeping
 		ensure := func(ctx context.Context) error { _, err := db.ensureIndexes(ctx); return err }
-		if err := db.client.index(s.life, ensure); err != nil && s.life.Err() == nil {
-			s.log.Warn("Indexes are missing; they are made at the next open.", "namespace", s.names, "err", err)
+		if err := db.client.index(s.lifetime, ensure); err != nil && s.lifetime.Err() == nil {
+			s.log.Warn("indexes are missing and will be created when the store is opened next", "namespace", s.names, "err", err)
 		}
 	})
 	return s, nil
 }
 
-// openOn opens a store on a server. leave is called at the end of Close; if
-// openOn fails it is not.
+// openOn opens a store on a server. Close ends with a call of leave; if openOn fails, leave is
+// not called.
 func openOn(ctx context.Context, on server, leave func(context.Context) error, o Options) (*Store, error) {
 	s := newStore(ctx, on, leave, o)
 	if err := s.open(ctx); err != nil {
@@ -175,23 +173,23 @@ func openOn(ctx context.Context, on server, leave func(context.Context) error, o
 
 func newStore(ctx context.Context, on server, leave func(context.Context) error, o Options) *Store {
 	s := &Store{
-		o: o, s: on, leave: leave, names: names(cmp.Or(o.Namespace, "default")), token: random(),
-		log:  cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
-		turn: make(chan struct{}, 1), waiting: newWindow(), applied: make(chan struct{}),
-		toApply: make(chan struct{}, 1), toSweep: make(chan struct{}, 1), garbage: make(chan sweeping, 1),
-		holders: map[engine.HolderID]place{}, staged: map[engine.Key]bool{}, large: map[engine.Key]largeDoc{}, reading: map[engine.Key]int{},
-		left:    map[engine.Key]bool{},
-		forgets: map[engine.HolderID]bool{}, forgotten: map[engine.HolderID]forgettings{},
-		pastBytes: -1,
+		o: o, s: on, leave: leave, names: docIDs(cmp.Or(o.Namespace, "default")), token: random(),
+		log:        cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		commitLock: make(chan struct{}, 1), waiting: newWindow(), applied: make(chan struct{}),
+		toApply: make(chan struct{}, 1), toSweep: make(chan struct{}, 1), garbage: make(chan garbage, 1),
+		subqueues: map[engine.SubqueueID]subqueue{}, staged: map[engine.Key]bool{}, large: map[engine.Key]largeDoc{}, bodyReaders: map[engine.Key]int{},
+		left:        map[engine.Key]bool{},
+		droppedSeen: map[engine.SubqueueID]bool{}, seenDrops: map[engine.SubqueueID]seenDrops{},
+		historyBytes: -1,
 	}
-	s.looked.Store(true) // until it was seen who does
+	s.hasReaders.Store(true) // until the readers have been looked up
 	s.o.Process = cmp.Or(o.Process, s.token)
 	s.lease.clock = sinceBoot
 	if o.clock != nil {
 		s.lease.clock = o.clock
 	}
-	s.lease.set(max(cmp.Or(o.Lease, DefaultLease), LeastLease), o.Lost)
-	s.life, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.lease.set(max(cmp.Or(o.Lease, DefaultLease), MinLease), o.LostOpens)
+	s.lifetime, s.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	return s
 }
 
@@ -206,7 +204,7 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	s.tasks.Go(s.beat)
-	ctx, done := s.tied(ctx)
+	ctx, done := s.withLifetime(ctx)
 	defer done()
 	if err := s.takeOver(ctx); err != nil {
 		parting, cancel := context.WithTimeout(context.WithoutCancel(ctx), closePatience)
@@ -220,28 +218,28 @@ func (s *Store) open(ctx context.Context) error {
 	return nil
 }
 
-// takeOver closes what the former owners had, then reads what it needs to go on
-// from there.
+// takeOver closes the former owners' epochs, then reads the state that the store needs to
+// continue.
 func (s *Store) takeOver(ctx context.Context) error {
-	if err := s.checkFormat(ctx); err != nil { // whoever had it meanwhile may have been newer
+	if err := s.checkFormat(ctx); err != nil { // another server may have upgraded the format meanwhile
 		return err
 	}
-	mark, err := s.readMark(ctx)
+	mark, err := s.readApplied(ctx)
 	if err != nil {
 		return err
 	}
 	for epoch := max(1, mark.V.epoch()); epoch < s.epoch; epoch++ {
-		if err := s.closeEpoch(ctx, epoch); err != nil {
+		if err := s.fenceEpoch(ctx, epoch); err != nil {
 			return fmt.Errorf("close epoch %d: %w", epoch, err)
 		}
 	}
 	if err := s.replay(ctx); err != nil {
 		return err
 	}
-	if err := s.readHolders(ctx); err != nil {
+	if err := s.readSubqueues(ctx); err != nil {
 		return err
 	}
-	if err := s.readForgotten(ctx); err != nil {
+	if err := s.readSeenDrops(ctx); err != nil {
 		return err
 	}
 	if err := s.readLarge(ctx); err != nil {
@@ -263,7 +261,7 @@ func (s *Store) checkFormat(ctx context.Context) error {
 		return err
 	}
 	if raw == nil {
-		raw, err = s.insistOn(ctx, settings, id, formatDoc{ID: id, V: format, Format: format})
+		raw, err = s.insertDocOrGet(ctx, settings, id, formatDoc{ID: id, V: format, Format: format})
 		if err != nil || raw == nil {
 			return err
 		}
@@ -271,8 +269,8 @@ func (s *Store) checkFormat(ctx context.Context) error {
 	return readableFormat(raw)
 }
 
-// raiseFormat says that from now on there may be what older versions do not know.
-// What they have written is as it would be now.
+// raiseFormat records that documents may now be of the current format. Documents of older
+// formats need no change.
 func (s *Store) raiseFormat(ctx context.Context) error {
 	id := s.names.setting("format")
 	return s.put(ctx, settings, []change{{id: id, version: format, doc: marshal(formatDoc{ID: id, V: format, Format: format})}})
@@ -284,86 +282,86 @@ func readableFormat(raw bson.Raw) error {
 		return err
 	}
 	if d.Format > format {
-		return fmt.Errorf("it was written by a newer Mayfly: it has format %d, and this version knows formats up to %d", d.Format, format)
+		return fmt.Errorf("the namespace was written by a newer Mayfly: it has format %d, and this version supports formats up to %d", d.Format, format)
 	}
 	return nil
 }
 
-// Epoch is that of this open.
+// Epoch returns the epoch of this open.
 func (s *Store) Epoch() uint64 { return s.epoch }
 
-// Lost is closed by Close, when another owner's fence was met, and when this
-// store could not say for too long that it lives.
-func (s *Store) Lost() <-chan struct{} { return s.life.Done() }
+// Lost is closed by Close, when another owner's fence is found, and when the lease could not
+// be renewed in time.
+func (s *Store) Lost() <-chan struct{} { return s.lifetime.Done() }
 
-// lose ends the store: from here on it changes and tells nothing.
-func (s *Store) lose(why error) {
-	if s.life.Err() == nil {
-		s.log.Warn("The namespace is lost.", "namespace", s.names, "epoch", s.epoch, "err", why)
+// endOwnership ends the store: from now on it commits and answers nothing.
+func (s *Store) endOwnership(why error) {
+	if s.lifetime.Err() == nil {
+		s.log.Warn("the namespace was lost to another server", "namespace", s.names, "epoch", s.epoch, "err", why)
 	}
 	s.end(why)
 }
 
-// over says why there is nothing more to be had.
-func (s *Store) over() error {
-	if why := context.Cause(s.life); why != nil {
+// endReason returns the reason why the store has ended.
+func (s *Store) endReason() error {
+	if why := context.Cause(s.lifetime); why != nil {
 		return why
 	}
 	return engine.ErrFenced
 }
 
-// tied is ctx, ended when the store is.
-func (s *Store) tied(ctx context.Context) (context.Context, func()) {
+// withLifetime returns a context that also ends when the store does.
+func (s *Store) withLifetime(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(s.life, func() { cancel(context.Cause(s.life)) })
+	stop := context.AfterFunc(s.lifetime, func() { cancel(context.Cause(s.lifetime)) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// enter keeps Close waiting until leave is called.
+// enter makes Close wait until leave is called.
 func (s *Store) enter(ctx context.Context) (leave func(), err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	s.doors.Lock()
-	defer s.doors.Unlock()
+	s.closeMu.Lock()
+	defer s.closeMu.Unlock()
 	if s.closed {
 		return nil, errClosed
 	}
-	s.inside.Add(1)
-	return s.inside.Done, nil
+	s.calls.Add(1)
+	return s.calls.Done, nil
 }
 
-// How long Close waits for what is good to have, and for what is under way.
+// The limits on how long Close waits for work that may be skipped, and for work in progress.
 const (
 	applyPatience = 3 * time.Second
 	closePatience = 3 * time.Second
 	lostPatience  = 500 * time.Millisecond
 )
 
-// Close waits for what is under way, applies what it can in a few seconds, lets
-// other servers take over at once and disconnects. A second Close does nothing.
+// Close waits for calls in progress, applies what it can in a few seconds, lets other servers
+// take over at once and disconnects. A second Close does nothing.
 func (s *Store) Close() error {
-	s.doors.Lock()
+	s.closeMu.Lock()
 	if s.closed {
-		s.doors.Unlock()
+		s.closeMu.Unlock()
 		return nil
 	}
 	s.closed = true
-	s.doors.Unlock()
-	s.inside.Wait()
+	s.closeMu.Unlock()
+	s.calls.Wait()
 	patience := closePatience
-	if s.failed != nil || s.life.Err() != nil { // MongoDB is not there, as it seems: others are not to wait for it
+	if s.failed != nil || s.lifetime.Err() != nil { // MongoDB seems to be unreachable: do not keep the caller waiting
 		patience = lostPatience
 	} else {
 		s.drain(applyPatience)
 	}
-	lost := s.life.Err() != nil
+	lost := s.lifetime.Err() != nil
 	s.end(errClosed)
 	s.tasks.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	err := s.release(ctx)
-	if lost { // it was gone before, and others know
+	if lost { // ownership was lost before, so other servers know
 		err = nil
 	}
 	if s.leave != nil {

@@ -14,22 +14,22 @@ import (
 
 const (
 	sweptOnce  = 1_000
-	sweepPause = 20 * time.Millisecond // left to others between two slices
-	sweepEvery = 10 * time.Minute      // what a server without TTL indexes leaves
+	sweepPause = 20 * time.Millisecond // left to other requests between two slices
+	sweepEvery = 10 * time.Minute      // on servers without TTL indexes
 )
 
-// A sweeping is what somebody found that nobody needs.
-type sweeping struct {
-	places   []place                  // of deleted entities
-	messages []string                 // _ids; nobody claims their holders
-	rules    []string                 // likewise
-	holders  map[engine.HolderID]bool // that nobody will ever claim, with sessions or what was seen
-	outdated map[engine.HolderID]bool // that have what is forgotten
-	contents keyset                   // what a load met, if it did: bodies of others go
+// A garbage lists documents that are no longer needed.
+type garbage struct {
+	subqueues     []subqueue                 // of deleted entities
+	messages      []string                   // _ids of messages whose subqueue no entity claims
+	rules         []string                   // the same for rules
+	unclaimed     map[engine.SubqueueID]bool // that no entity will ever claim, with sessions or MessageIds
+	seen          map[engine.SubqueueID]bool // entities with documents that forgotten covers
+	foundContents keySet                     // those a load found, if there was one: bodies of others are deleted
 }
 
-// sweep deletes what nobody needs, in slices, until the store ends. Nothing
-// depends on it: what it has not come to, the next open finds.
+// sweep deletes documents that are no longer needed, in slices, until the store ends. Nothing
+// depends on it: what it does not get to, the next open finds.
 func (s *Store) sweep() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -38,41 +38,41 @@ func (s *Store) sweep() {
 	for {
 		var err error
 		select {
-		case <-s.life.Done():
+		case <-s.lifetime.Done():
 			return
 		case <-first:
-			if err = s.unseen(s.life); err == nil {
-				err = s.sweepJournal(s.life)
+			if err = s.waitForNoReaders(s.lifetime); err == nil {
+				err = s.sweepJournal(s.lifetime)
 			}
 		case <-s.toSweep:
-			if err = s.sweepLarge(s.life); err == nil {
-				err = s.sweepForgotten(s.life)
+			if err = s.sweepLarge(s.lifetime); err == nil {
+				err = s.sweepDroppedSeen(s.lifetime)
 			}
 		case <-tick.C:
-			err = s.sweepTombstones(s.life)
+			err = s.sweepTombstones(s.lifetime)
 		case found := <-s.garbage:
-			if err = s.unseen(s.life); err == nil {
-				err = s.sweepFound(s.life, found)
+			if err = s.waitForNoReaders(s.lifetime); err == nil {
+				err = s.sweepGarbage(s.lifetime, found)
 			}
 		}
-		if err != nil && s.life.Err() == nil {
-			s.log.Warn("What nobody needs was not swept; it goes after the next open.", "namespace", s.names, "err", err)
+		if err != nil && s.lifetime.Err() == nil {
+			s.log.Warn("unused documents were not deleted; retrying when the store is opened next", "namespace", s.names, "err", err)
 		}
 	}
 }
 
-// unseen waits until nobody looks at the namespace. Who began to under the former
-// owner may need what nobody else does.
-func (s *Store) unseen(ctx context.Context) error {
-	for s.looked.Load() {
-		if err := pause(ctx, s.lease.beatEvery()); err != nil {
+// waitForNoReaders waits until there is no reader of the namespace. A reader that began under the former
+// owner may need documents that nothing else does.
+func (s *Store) waitForNoReaders(ctx context.Context) error {
+	for s.hasReaders.Load() {
+		if err := pause(ctx, s.lease.heartbeatInterval()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sweepSlices deletes the documents of a span that unwanted picks.
+// sweepSlices deletes the documents of a span that unwanted selects.
 func (s *Store) sweepSlices(ctx context.Context, in collection, r span, unwanted func(bson.Raw) bool) error {
 	r.limit = sweptOnce
 	for {
@@ -101,41 +101,41 @@ func (s *Store) sweepSlices(ctx context.Context, in collection, r span, unwanted
 	}
 }
 
-// sweepJournal deletes what a trim that came too early, or an insert that came
-// too late, has left before the mark (step 11). Fences stay.
+// sweepJournal deletes commits before the mark that a trim missed or a late insert brought
+// back (step 11). Fences stay.
 func (s *Store) sweepJournal(ctx context.Context) error {
-	mark, err := s.readMark(ctx)
+	mark, err := s.readApplied(ctx)
 	if err != nil || mark.V == 0 {
 		return err
 	}
 	r := s.names.all()
 	r.to, r.fields = s.names.entry(mark.V), []string{"fence"}
 	if err := s.sweepSlices(ctx, journal, r, func(raw bson.Raw) bool {
-		return !isFence(raw) && s.former(raw)
+		return !isFence(raw) && s.ofEarlierEpoch(raw)
 	}); err != nil {
 		return err
 	}
 	r = s.names.all()
 	r.fields = []string{"gone"}
 	r.to = s.names.entry(mark.V)
-	return s.sweepSlices(ctx, parts, r, s.former)
+	return s.sweepSlices(ctx, parts, r, s.ofEarlierEpoch)
 }
 
-// former tells whether a document is of an earlier epoch.
-func (s *Store) former(raw bson.Raw) bool {
-	epoch, err := numberIn(textIn(raw, "_id"), 0)
+// ofEarlierEpoch reports whether a document is of an earlier epoch.
+func (s *Store) ofEarlierEpoch(raw bson.Raw) bool {
+	epoch, err := parseNumber(textIn(raw, "_id"), 0)
 	return err == nil && epoch < s.epoch
 }
 
-// sweepTombstones deletes tombstones whose time is over. A rule, a session or a setting can
-// come again under its name: that is why they are not deleted by name.
+// sweepTombstones deletes tombstones whose time is over. A rule, a session or a setting can be
+// created again under its name: that is why tombstones are not deleted by name.
 func (s *Store) sweepTombstones(ctx context.Context) error {
 	s.mu.Lock()
 	now := s.waiting.now
 	s.mu.Unlock()
-	for _, in := range []collection{messages, entities, rules, meters, sessions, kept} {
+	for _, in := range []collection{messages, entities, rules, meters, sessions, namespaceSettings} {
 		if !s.Owned() {
-			return s.over()
+			return s.endReason()
 		}
 		if err := s.s.Purge(ctx, in, s.names.all(), now.Time()); err != nil {
 			return fmt.Errorf("%s: %w", in, err)
@@ -147,23 +147,23 @@ func (s *Store) sweepTombstones(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) sweepFound(ctx context.Context, found sweeping) error {
-	for _, p := range found.places {
+func (s *Store) sweepGarbage(ctx context.Context, found garbage) error {
+	for _, p := range found.subqueues {
 		r := s.names.all()
 		r.match, r.fields = bson.D{{Key: "ns", Value: string(s.names)}, {Key: "path", Value: text(string(p.path))}, {Key: "holder", Value: int64(p.id)}}, []string{"gone"}
 		if err := s.sweepSlices(ctx, messages, r, nil); err != nil {
 			return err
 		}
-		if err := s.sweepHolder(ctx, p.id, rules, sessions, seen); err != nil {
+		if err := s.sweepSubqueue(ctx, p.id, rules, sessions, seen); err != nil {
 			return err
 		}
 	}
-	for h := range found.holders {
-		if err := s.sweepHolder(ctx, h, sessions, seen); err != nil {
+	for h := range found.unclaimed {
+		if err := s.sweepSubqueue(ctx, h, sessions, seen); err != nil {
 			return err
 		}
 	}
-	for h := range found.outdated {
+	for h := range found.seen {
 		if err := s.sweepSeen(ctx, h); err != nil {
 			return err
 		}
@@ -176,51 +176,51 @@ func (s *Store) sweepFound(ctx context.Context, found sweeping) error {
 			return err
 		}
 	}
-	if found.contents.words == nil {
+	if found.foundContents.words == nil {
 		return nil
 	}
 	r := s.names.all()
 	r.fields = []string{"gone"}
 	if err := s.sweepSlices(ctx, bodies, r, func(raw bson.Raw) bool {
-		k, err := keyIn(textIn(raw, "_id"))
+		k, err := parseKey(textIn(raw, "_id"))
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return err == nil && s.orphan(k, &found.contents)
+		return err == nil && s.orphan(k, &found.foundContents)
 	}); err != nil {
 		return err
 	}
-	return s.sweepOrphans(ctx, &found.contents)
+	return s.sweepOrphans(ctx, &found.foundContents)
 }
 
-// sweepHolder deletes what is of a holder that is no more.
-func (s *Store) sweepHolder(ctx context.Context, h engine.HolderID, from ...collection) error {
+// sweepSubqueue deletes the documents of a deleted subqueue.
+func (s *Store) sweepSubqueue(ctx context.Context, h engine.SubqueueID, from ...collection) error {
 	for _, in := range from {
-		r := within(s.names.holder(h))
+		r := within(s.names.subqueue(h))
 		r.fields = []string{"gone"}
 		if err := s.sweepSlices(ctx, in, r, nil); err != nil {
 			return err
 		}
 	}
-	return s.delete(ctx, forgotten, []string{s.names.holder(h)})
+	return s.delete(ctx, seenDropsColl, []string{s.names.subqueue(h)})
 }
 
-// orphan tells whether a body is of an earlier epoch and of no content, neither
-// of one that was met nor of one that came since. It is called with mu held.
-func (s *Store) orphan(k engine.Key, met *keyset) bool {
-	if uint64(k)>>40 >= s.epoch || met.has(k) || s.kept.has(k) || s.staged[k] {
+// orphan reports whether a body is of an earlier epoch and belongs to no content, neither to
+// one that the load found nor to a later one. It is called with mu held.
+func (s *Store) orphan(k engine.Key, met *keySet) bool {
+	if uint64(k)>>40 >= s.epoch || met.has(k) || s.storedContents.has(k) || s.staged[k] {
 		return false
 	}
 	_, coming := s.waiting.contents[k]
 	return !coming
 }
 
-// sweepOrphans deletes large bodies that no content refers to, and chunks that
-// belong to none: somebody died while they were staged.
-func (s *Store) sweepOrphans(ctx context.Context, met *keyset) error {
+// sweepOrphans deletes large bodies that no content refers to, and chunks that belong to no
+// body: their server died while they were being staged.
+func (s *Store) sweepOrphans(ctx context.Context, met *keySet) error {
 	s.mu.Lock()
 	for _, k := range slices.Sorted(maps.Keys(s.large)) {
 		if s.orphan(k, met) {
-			s.unwanted = append(s.unwanted, s.large[k])
+			s.bodiesToDelete = append(s.bodiesToDelete, s.large[k])
 			delete(s.large, k)
 		}
 	}
@@ -231,24 +231,24 @@ func (s *Store) sweepOrphans(ctx context.Context, met *keyset) error {
 	r := s.names.all()
 	r.fields = []string{"gone"}
 	return s.sweepSlices(ctx, chunks, r, func(raw bson.Raw) bool {
-		k, err := keyIn(textIn(raw, "_id"))
+		k, err := parseKey(textIn(raw, "_id"))
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		_, there := s.large[k]
-		return err == nil && !there && s.reading[k] == 0 && s.orphan(k, met)
+		return err == nil && !there && s.bodyReaders[k] == 0 && s.orphan(k, met)
 	})
 }
 
-// sweepLarge deletes large bodies that were dropped and that nobody reads.
+// sweepLarge deletes large bodies that were dropped and are not being read.
 func (s *Store) sweepLarge(ctx context.Context) error {
 	s.mu.Lock()
-	all := s.unwanted
-	s.unwanted = nil
+	all := s.bodiesToDelete
+	s.bodiesToDelete = nil
 	s.mu.Unlock()
 	for i, l := range all {
-		if err := s.sweepOne(ctx, l); err != nil {
+		if err := s.sweepBody(ctx, l); err != nil {
 			s.mu.Lock()
-			s.unwanted = append(s.unwanted, all[i:]...)
+			s.bodiesToDelete = append(s.bodiesToDelete, all[i:]...)
 			s.mu.Unlock()
 			return err
 		}
@@ -256,14 +256,14 @@ func (s *Store) sweepLarge(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) sweepOne(ctx context.Context, l largeDoc) error {
-	k, err := keyIn(l.ID)
+func (s *Store) sweepBody(ctx context.Context, l largeDoc) error {
+	k, err := parseKey(l.ID)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	if s.reading[k] > 0 { // its last reader wakes us
-		s.unwanted = append(s.unwanted, l)
+	if s.bodyReaders[k] > 0 { // its last reader wakes us
+		s.bodiesToDelete = append(s.bodiesToDelete, l)
 		s.mu.Unlock()
 		return nil
 	}

@@ -7,28 +7,28 @@ import (
 	"mayfly/engine"
 )
 
-// A window is what was committed in about a second and is not applied yet: for
-// each identity what the last commit made of it. What came and went inside one
-// window is not in it, and never reaches the collections.
+// A window holds the commits of about a second that are not applied yet: the latest change of
+// each identity. An identity that was created and dropped inside one window is not in it, and
+// never reaches the collections.
 type window struct {
-	upTo    version // of the last commit; zero: there is none
+	upTo    version // of the last commit; zero if there is none
 	now     engine.Instant
 	commits int
 	bytes   int64 // of the journal
 
-	access   *accessChange // nil: there is none
-	settings map[string]settingChange
-	entities map[engine.HolderID]entityChange
-	rules    map[engine.RuleID]ruleChange
-	meters   map[engine.HolderID]meterChange
-	sessions map[engine.SessionID]sessionChange
-	seen     map[engine.HolderID]*seenChange
-	messages map[engine.Key]messageChange
-	contents map[engine.Key]contentChange
-	bodies   map[engine.Key][]byte
-	dropped  []place // holders that are no more
-	audit    []engine.PastEvent
-	journal  []entry // what it was made of
+	access           *accessChange // nil if unchanged
+	settings         map[string]settingChange
+	entities         map[engine.SubqueueID]entityChange
+	rules            map[engine.RuleID]ruleChange
+	meters           map[engine.SubqueueID]meterChange
+	sessions         map[engine.SessionID]sessionChange
+	seen             map[engine.SubqueueID]*seenChange
+	messages         map[engine.Key]messageChange
+	contents         map[engine.Key]contentChange
+	bodies           map[engine.Key][]byte
+	droppedSubqueues []subqueue // deleted subqueues
+	audit            []engine.HistoryEvent
+	journal          []entry // the commits in it
 }
 
 type entityChange struct {
@@ -50,30 +50,30 @@ type meterChange struct {
 }
 
 type messageChange struct {
-	at      version
+	version version
 	m       engine.Message
-	written engine.Packed // what its sender wrote; empty: the store has it
+	content engine.Packed // as the sender wrote it; empty: the store has it
 	gone    bool
-	first   bool // there was never a document of it
+	first   bool // there was never a document with this key
 }
 
 type contentChange struct {
 	packed  engine.Packed
 	gone    bool
-	hasBody bool // that goes too
+	hasBody bool // the body goes too
 }
 
-// A place is a holder as documents name it.
-type place struct {
-	id    engine.HolderID
-	path  engine.Path
-	keeps bool // messages that expire become dead letters here
+// A subqueue is a subqueue as documents name it.
+type subqueue struct {
+	id                 engine.SubqueueID
+	path               engine.Path
+	deadLettersExpired bool // expired messages are dead-lettered
 }
 
-// An entry is a document of journal with its parts.
+// An entry is a commit in the journal, with its parts.
 type entry struct {
 	at      version
-	attempt uint64 // in the names of its parts
+	attempt uint64 // in the _ids of its parts
 	parts   int
 	bytes   int64
 }
@@ -81,27 +81,27 @@ type entry struct {
 func newWindow() *window {
 	return &window{
 		settings: map[string]settingChange{},
-		entities: map[engine.HolderID]entityChange{}, rules: map[engine.RuleID]ruleChange{}, meters: map[engine.HolderID]meterChange{},
-		sessions: map[engine.SessionID]sessionChange{}, seen: map[engine.HolderID]*seenChange{},
+		entities: map[engine.SubqueueID]entityChange{}, rules: map[engine.RuleID]ruleChange{}, meters: map[engine.SubqueueID]meterChange{},
+		sessions: map[engine.SessionID]sessionChange{}, seen: map[engine.SubqueueID]*seenChange{},
 		messages: map[engine.Key]messageChange{}, contents: map[engine.Key]contentChange{}, bodies: map[engine.Key][]byte{},
 	}
 }
 
-// holding tells of what the collections may hold documents already.
-type holding interface {
+// A storedKeys reports which keys the collections may already hold documents of.
+type storedKeys interface {
 	message(k engine.Key) bool
 	content(k engine.Key) bool
 }
 
-// add takes in a commit. Identities that the collections cannot hold, by held,
-// are forgotten when they go; of others it is kept that they went.
-func (w *window) add(at version, b *engine.Batch, held holding) {
+// add adds a commit. A dropped identity is forgotten if, by held, the collections cannot hold
+// it; of others the drop is kept.
+func (w *window) add(at version, b *engine.Batch, held storedKeys) {
 	w.upTo, w.now = at, b.Now
 	w.commits++
 	for i := range b.Messages {
-		m := messageChange{at: at, m: b.Messages[i]}
+		m := messageChange{version: at, m: b.Messages[i]}
 		if len(b.Written) > 0 {
-			m.written = b.Written[i]
+			m.content = b.Written[i]
 		}
 		w.messages[m.m.Key] = m
 	}
@@ -117,13 +117,13 @@ func (w *window) add(at version, b *engine.Batch, held holding) {
 	for _, c := range b.DropContents {
 		w.dropContent(c, held)
 	}
-	w.see(at, b)
-	w.addRare(at, b)
-	w.dropHolders(at, b.DropHolders, held)
+	w.addSeen(at, b)
+	w.addDefinitions(at, b)
+	w.dropSubqueues(at, b.DropSubqueues, held)
 }
 
-// addRare is add for what a busy broker seldom changes.
-func (w *window) addRare(at version, b *engine.Batch) {
+// addDefinitions is add for records that seldom change in a busy broker.
+func (w *window) addDefinitions(at version, b *engine.Batch) {
 	if b.Access != nil {
 		w.access = &accessChange{at: at, a: *b.Access}
 	}
@@ -140,7 +140,7 @@ func (w *window) addRare(at version, b *engine.Batch) {
 		w.rules[ruleID(r)] = ruleChange{at: at, r: r}
 	}
 	for _, m := range b.Meters {
-		w.meters[m.Holder] = meterChange{at: at, m: m}
+		w.meters[m.Subqueue] = meterChange{at: at, m: m}
 	}
 	for _, v := range b.Sessions {
 		w.sessions[sessionID(v)] = sessionChange{at: at, s: v}
@@ -152,7 +152,7 @@ func (w *window) addRare(at version, b *engine.Batch) {
 		w.rules[engine.RuleID{Subscription: id.Subscription, Name: strings.ToLower(id.Name)}] = ruleChange{at: at, gone: true}
 	}
 	for _, e := range b.Audit {
-		w.audit = append(w.audit, engine.PastEvent{Epoch: at.epoch(), Event: e})
+		w.audit = append(w.audit, engine.HistoryEvent{Epoch: at.epoch(), Event: e})
 	}
 }
 
@@ -160,15 +160,15 @@ func ruleID(r engine.Rule) engine.RuleID {
 	return engine.RuleID{Subscription: r.Subscription, Name: strings.ToLower(r.Name)}
 }
 
-func (w *window) dropMessage(at version, k engine.Key, held holding) {
+func (w *window) dropMessage(at version, k engine.Key, held storedKeys) {
 	if !held.message(k) {
 		delete(w.messages, k)
 		return
 	}
-	w.messages[k] = messageChange{at: at, gone: true}
+	w.messages[k] = messageChange{version: at, gone: true}
 }
 
-func (w *window) dropContent(c engine.DroppedContent, held holding) {
+func (w *window) dropContent(c engine.DroppedContent, held storedKeys) {
 	delete(w.bodies, c.Key)
 	if !held.content(c.Key) {
 		delete(w.contents, c.Key)
@@ -177,35 +177,35 @@ func (w *window) dropContent(c engine.DroppedContent, held holding) {
 	w.contents[c.Key] = contentChange{gone: true, hasBody: c.HasBody}
 }
 
-// dropHolders drops what the window holds of them. What the collections hold of
-// them is swept later: nothing claims it any more.
-func (w *window) dropHolders(at version, ids []engine.HolderID, held holding) {
+// dropSubqueues removes the window's changes of deleted subqueues. Their documents in the
+// collections are swept later: no entity claims them any more.
+func (w *window) dropSubqueues(at version, ids []engine.SubqueueID, held storedKeys) {
 	if len(ids) == 0 {
 		return
 	}
-	gone := make(map[engine.HolderID]bool, len(ids))
+	gone := make(map[engine.SubqueueID]bool, len(ids))
 	for _, id := range ids {
 		gone[id] = true
 		w.entities[id] = entityChange{at: at, gone: true}
 		w.meters[id] = meterChange{at: at, gone: true}
 		delete(w.seen, id)
 	}
-	maps.DeleteFunc(w.sessions, func(id engine.SessionID, _ sessionChange) bool { return gone[id.Holder] })
+	maps.DeleteFunc(w.sessions, func(id engine.SessionID, _ sessionChange) bool { return gone[id.Subqueue] })
 	for id := range w.rules {
 		if gone[id.Subscription] {
 			w.rules[id] = ruleChange{at: at, gone: true}
 		}
 	}
 	for k, c := range w.messages {
-		if !c.gone && gone[c.m.Holder] {
+		if !c.gone && gone[c.m.Subqueue] {
 			w.dropMessage(at, k, held)
 		}
 	}
 }
 
-// over is what w and a later window make together, for a reader: w is not
-// changed, and where both have something to say the later one is right.
-func (w *window) over(later *window) *window {
+// merged merges w with a later window, for a reader. It does not change w; where both have a
+// change the later one wins.
+func (w *window) merged(later *window) *window {
 	out := newWindow()
 	for _, from := range []*window{w, later} {
 		if from == nil {
@@ -222,7 +222,7 @@ func (w *window) over(later *window) *window {
 		maps.Copy(out.rules, from.rules)
 		maps.Copy(out.meters, from.meters)
 		maps.Copy(out.sessions, from.sessions)
-		out.seeAfter(from)
+		out.addSeenOf(from)
 		maps.Copy(out.messages, from.messages)
 		maps.Copy(out.contents, from.contents)
 		maps.Copy(out.bodies, from.bodies)

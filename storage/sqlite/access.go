@@ -4,36 +4,36 @@ import (
 	"fmt"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 )
 
-// This file says how access rules become a column and back: as their record, for
-// they are no part of any question.
+// This file stores access rules in a column and reads them back: as their record, because no
+// query looks inside them.
 
 const (
-	putAccess = "INSERT OR REPLACE INTO access (id, rules) VALUES (1, ?)"
-	getAccess = "SELECT rules FROM access"
+	putAccess = "INSERT OR REPLACE INTO access (id, rules, sum) VALUES (1, ?, ?)"
+	getAccess = "SELECT rules, sum FROM access"
 )
 
-// putAccess puts NULL for none.
+// putAccess puts NULL if there are no rules.
 func (r *row) putAccess(rules []engine.AccessRule) {
 	if len(rules) == 0 {
 		r.putNull()
 		return
 	}
-	r.putBytes(record.Append(nil, engine.Access{Rules: rules}))
+	r.putBytes(codec.Append(nil, engine.Access{Rules: rules}))
 }
 
-// access reads rules; what cannot be read is the row's error.
+// access reads rules; if they cannot be decoded, that is the row's error.
 func (r *row) access() []engine.AccessRule {
 	b := r.bytes()
 	if len(b) == 0 {
 		return nil
 	}
-	rec, err := record.Parse(b)
+	rec, err := codec.Parse(b)
 	a, ok := rec.(engine.Access)
 	if err == nil && !ok {
-		err = fmt.Errorf("%w: it is a %T", record.ErrCorrupt, rec)
+		err = fmt.Errorf("%w: it is a %T", codec.ErrCorrupt, rec)
 	}
 	if err != nil && r.err == nil {
 		r.err = fmt.Errorf("access rules: %w", err)

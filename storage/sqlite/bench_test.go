@@ -17,16 +17,16 @@ import (
 	"mayfly/storage/sqlite"
 )
 
-// The benchmarks live a message's life against the store: a batch of puts with
-// bodies of 1 KiB (hard), the same messages locked (soft), the oldest deleted
-// with what they refer to (hard). BenchmarkLoop does the same puts and deletes
-// on two bare tables, and BenchmarkAppend only writes and flushes the bytes:
-// they are what to compare with, in the same run.
+// The benchmarks run messages' lives against the store: a batch of puts with bodies of 1 KiB
+// (hard), the same messages locked (soft), the oldest deleted with their contents and bodies
+// (hard). To compare with, in the same run: BenchmarkLoop does the same puts and deletes on
+// two bare tables, and BenchmarkAppend only writes and flushes the bytes.
 //
 //	go test ./storage/sqlite -run '^$' -bench 'Lives|Loop|Append'
 //	MAYFLY_BENCH_STORED=1000000 go test ./storage/sqlite -run '^$' -bench 'Lives|Load' -benchtime 2s
 
-// storedVar says how many messages are there already; unset: eight batches.
+// storedVar names the variable with the number of messages that are already stored; unset:
+// eight batches.
 const storedVar = "MAYFLY_BENCH_STORED"
 
 var batchSizes = []int{1, 16, 256, 1024}
@@ -34,7 +34,7 @@ var batchSizes = []int{1, 16, 256, 1024}
 // A life makes the batches of one queue.
 type life struct {
 	bytes     []byte
-	next, old engine.Key // the next to put, the oldest there
+	next, old engine.Key // the next to put, the oldest stored
 }
 
 const benchHolder = 7
@@ -50,7 +50,7 @@ func newLife() *life {
 
 func (l *life) message(k engine.Key) engine.Message {
 	return engine.Message{
-		Key: k, Content: k, Holder: benchHolder, Seq: engine.Seq(k - 1<<40), EnqueuedSeq: engine.Seq(k - 1<<40),
+		Key: k, Content: k, Subqueue: benchHolder, Seq: engine.Seq(k - 1<<40), EnqueuedSeq: engine.Seq(k - 1<<40),
 		EnqueuedAt: 1_784_000_000_000, ExpiresAt: 1_784_000_060_000,
 	}
 }
@@ -61,7 +61,7 @@ func (l *life) body(k engine.Key) []byte {
 }
 
 func (l *life) puts(n int) *engine.Batch {
-	b := &engine.Batch{Hard: true, Now: 1_784_000_000_000, Meters: []engine.Meter{{Holder: benchHolder, NextSeq: engine.Seq(l.next)}}}
+	b := &engine.Batch{Hard: true, Now: 1_784_000_000_000, Meters: []engine.Meter{{Subqueue: benchHolder, NextSeq: engine.Seq(l.next)}}}
 	for range n {
 		k := l.next
 		l.next++
@@ -161,8 +161,8 @@ func BenchmarkLives(b *testing.B) {
 	}
 }
 
-// BenchmarkLoop is the least that SQLite can do for the same lives: a table of
-// 200-byte headers, one of bodies.
+// BenchmarkLoop is the least that SQLite needs for the same lives: a table of 200-byte headers
+// and one of bodies.
 func BenchmarkLoop(b *testing.B) {
 	for _, size := range batchSizes {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
@@ -234,8 +234,8 @@ func BenchmarkLoop(b *testing.B) {
 	}
 }
 
-// BenchmarkAppend is the disk alone: the bytes of the puts and of the deletes,
-// each written and flushed.
+// BenchmarkAppend measures the disk alone: the bytes of the puts and of the deletes, each
+// written and flushed.
 func BenchmarkAppend(b *testing.B) {
 	for _, size := range batchSizes {
 		b.Run(fmt.Sprintf("batch=%d", size), func(b *testing.B) {
@@ -259,8 +259,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkLoad opens a store and reads all but the bodies; cold: from the disk,
-// where the system can be told to forget what it knows of the file.
+// BenchmarkLoad opens a store and reads everything except bodies; cold: from the disk, where
+// the system can be told to drop the file from its cache.
 func BenchmarkLoad(b *testing.B) {
 	n := max(stored(), 20_000)
 	s, path := openBench(b)
@@ -294,8 +294,8 @@ func loads(b *testing.B, path string, n int, cold bool) {
 	}
 }
 
-// BenchmarkLoadSeen opens a store that remembers a million ids, many or one of
-// which were accepted at once, and reads them.
+// BenchmarkLoadSeen opens a store that remembers a million MessageIds, which were accepted in
+// batches of several sizes, and reads them.
 func BenchmarkLoadSeen(b *testing.B) {
 	const ids = 1_000_000
 	for _, together := range []int{1000, 16, 1} {
@@ -305,7 +305,7 @@ func BenchmarkLoadSeen(b *testing.B) {
 				batch := &engine.Batch{Hard: true, Now: 2}
 				for range min(1+10_000/together, ids/together-n) {
 					n++
-					batch.Seen = append(batch.Seen, engine.Seen{Holder: benchHolder, N: uint64(n), At: 1_784_000_000_000, Digests: make([]engine.Digest, together)})
+					batch.Seen = append(batch.Seen, engine.SeenIDs{Subqueue: benchHolder, N: uint64(n), At: 1_784_000_000_000, Digests: make([]engine.Digest, together)})
 				}
 				must(b, s.Commit(b.Context(), batch))
 			}
@@ -316,7 +316,7 @@ func BenchmarkLoadSeen(b *testing.B) {
 				got := 0
 				for r, err := range s.Load(b.Context()) {
 					must(b, err)
-					if v, ok := r.(engine.Seen); ok {
+					if v, ok := r.(engine.SeenIDs); ok {
 						got += len(v.Digests)
 					}
 				}
@@ -341,7 +341,7 @@ func BenchmarkBody(b *testing.B) {
 	}
 }
 
-// A timing collects the time of every hard commit and the processor's in all.
+// A timing collects the duration of every hard commit and the total processor time.
 type timing struct {
 	took   []time.Duration
 	began  time.Time

@@ -8,30 +8,26 @@ import (
 	"io"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
-
 	"mayfly/engine"
 )
 
 const (
-	// chunkSize is the longest body that is kept in one row, and the length of
-	// the rows of a longer one.
+	// chunkSize is the longest body that is stored in one row, and the length of the rows of a
+	// longer one.
 	chunkSize = 256 << 10
-	// flushEvery chunks a staged body is flushed, so that no flush at the end is
-	// long enough for commits to feel.
+	// flushEvery is after how many chunks a staged body is flushed, so that no flush takes
+	// long enough to delay commits noticeably.
 	flushEvery = 4
-	// stagePause is left to commits after a chunk, if there were any since the
-	// one before.
+	// stagePause is left to commits after a chunk, if there were any since the previous one.
 	stagePause = 4 * time.Millisecond
 )
 
-// Stage writes the body in chunks, each a transaction of its own, so that
-// commits find their turn in between. Its errors are those of Commit; the body
-// is then swept.
+// Stage writes the body in chunks, each in its own transaction, so that commits can run in
+// between. Its errors are those of Commit; after an error the body is swept.
 func (s *Store) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
-	s.loose.stage(k)
+	s.unreferenced.addStaged(k)
 	if err := s.stage(ctx, k, body); err != nil {
-		s.loose.taken(map[engine.Key]bool{k: true})
+		s.unreferenced.removeStaged(map[engine.Key]bool{k: true})
 		wake(s.toSweep)
 		return fmt.Errorf("stage body %d: %w", k, err)
 	}
@@ -58,11 +54,20 @@ func (s *Store) stage(ctx context.Context, k engine.Key, body io.Reader) error {
 		if err := s.stageChunk(ctx, last || n%flushEvery == 0, func(w *writer) error {
 			switch {
 			case n == 0 && last:
-				return errors.Join(w.run(w.putLoose, int64(k)), w.small(k, chunk))
+				if err := w.run(w.putUnreferenced, int64(k)); err != nil {
+					return err
+				}
+				return w.small(k, chunk)
 			case n == 0:
-				return errors.Join(w.run(w.putLoose, int64(k)), w.chunk(k, n, chunk))
+				if err := w.run(w.putUnreferenced, int64(k)); err != nil {
+					return err
+				}
+				return w.chunk(k, n, chunk)
 			case last:
-				return errors.Join(w.chunk(k, n, chunk), w.large(k, size))
+				if err := w.chunk(k, n, chunk); err != nil {
+					return err
+				}
+				return w.large(k, size)
 			default:
 				return w.chunk(k, n, chunk)
 			}
@@ -83,7 +88,7 @@ func (s *Store) stageChunk(ctx context.Context, hard bool, change func(*writer) 
 	return s.write(hard, change)
 }
 
-// body keeps a body that came with a batch.
+// body stores a body that came with a batch.
 func (w *writer) body(k engine.Key, b []byte) error {
 	if len(b) <= chunkSize {
 		return w.small(k, b)
@@ -97,7 +102,7 @@ func (w *writer) body(k engine.Key, b []byte) error {
 }
 
 func (w *writer) small(k engine.Key, b []byte) error {
-	r := into(w.putBody)
+	r := w.into(w.putBody, "body")
 	r.putInt(int64(k))
 	r.putBytes(b)
 	return r.run()
@@ -107,7 +112,7 @@ func (w *writer) chunk(k engine.Key, n int64, b []byte) error {
 	if len(b) == 0 {
 		return nil
 	}
-	r := into(w.putChunk)
+	r := w.into(w.putChunk, "chunk")
 	r.putInt(int64(k))
 	r.putInt(n)
 	r.putBytes(b)
@@ -115,16 +120,20 @@ func (w *writer) chunk(k engine.Key, n int64, b []byte) error {
 }
 
 func (w *writer) large(k engine.Key, size int64) error {
-	r := into(w.putLarge)
+	r := w.into(w.putLarge, "large")
 	r.putInt(int64(k))
 	r.putInt(size)
 	return r.run()
 }
 
-// Body opens a body. One of a single row is read at once; of a longer one a
-// chunk at a time is in memory.
+// Body opens a body. A body of a single row is read at once; of a longer one, one chunk at a
+// time is in memory.
 func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
-	b, err := s.openBody(ctx, k)
+	var b io.ReadSeekCloser
+	err := s.withIndexGuard(func() (err error) {
+		b, err = s.openBody(ctx, k)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("body %d: %w", k, err)
 	}
@@ -133,7 +142,7 @@ func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, erro
 
 // SmallBodies reads bodies of a single row in one transaction.
 func (s *Store) SmallBodies(ctx context.Context, keys []engine.Key, found func(int, []byte)) error {
-	if err := s.smallBodies(ctx, keys, found); err != nil {
+	if err := s.withIndexGuard(func() error { return s.smallBodies(ctx, keys, found) }); err != nil {
 		return fmt.Errorf("%d bodies: %w", len(keys), err)
 	}
 	return nil
@@ -149,10 +158,11 @@ func (s *Store) smallBodies(ctx context.Context, keys []engine.Key, found func(i
 		return err
 	}
 	defer s.readers.put(r)
-	tx := r.c.Begin() // otherwise each of them takes and gives back the locks of a reader
+	tx := r.c.Begin() // otherwise each read takes and releases a reader's locks
 	defer tx.End(&err)
 	for i, k := range keys {
-		if _, err := one(r.body, func(st *sqlite3.Stmt) { found(i, st.ColumnRawBlob(0)) }, int64(k)); err != nil {
+		_, err := r.sum.readBody(r.body, "body", func(b []byte) { found(i, b) }, int64(k))
+		if err != nil && !errors.Is(err, engine.ErrDamaged) { // a damaged body is left out: Body returns the reason
 			return err
 		}
 	}
@@ -170,18 +180,18 @@ func (s *Store) openBody(ctx context.Context, k engine.Key) (io.ReadSeekCloser, 
 	}
 	defer s.readers.put(r)
 	var whole []byte
-	found, err := one(r.body, func(st *sqlite3.Stmt) { whole = bytes.Clone(st.ColumnRawBlob(0)) }, int64(k))
+	found, err := r.sum.readBody(r.body, "body", func(b []byte) { whole = bytes.Clone(b) }, int64(k))
 	if err != nil {
 		return nil, err
 	}
 	if found {
 		return smallBody{bytes.NewReader(whole)}, nil
 	}
-	// From here on no sweep deletes chunks. A body that has been dropped
-	// already is not large any more.
-	s.loose.read(k)
+	// From here on no sweep deletes chunks. A body that has been dropped already is no longer
+	// large.
+	s.unreferenced.addReader(k)
 	large := &largeBody{s: s, key: k, n: -1}
-	found, err = one(r.large, func(st *sqlite3.Stmt) { large.size = st.ColumnInt64(0) }, int64(k))
+	large.size, found, err = r.sum.readSize(r.large, k)
 	switch {
 	case err != nil:
 		return nil, errors.Join(err, large.Close())
@@ -196,16 +206,15 @@ type smallBody struct{ *bytes.Reader }
 
 func (smallBody) Close() error { return nil }
 
-// A largeBody reads chunks as they are needed. It is not safe for concurrent
-// use.
+// A largeBody reads chunks as they are needed. It is not safe for concurrent use.
 type largeBody struct {
-	s     *Store
-	key   engine.Key
-	size  int64
-	at    int64 // where the next Read begins
-	n     int64 // which chunk is in chunk; -1: none
-	chunk []byte
-	ended bool
+	s      *Store
+	key    engine.Key
+	size   int64
+	at     int64 // where the next Read begins
+	n      int64 // index of chunk; -1 if there is none
+	chunk  []byte
+	closed bool
 }
 
 func (b *largeBody) Read(p []byte) (int, error) {
@@ -213,7 +222,7 @@ func (b *largeBody) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	if n := b.at / chunkSize; n != b.n {
-		if err := b.fetch(n); err != nil {
+		if err := b.s.withIndexGuard(func() error { return b.fetch(n) }); err != nil {
 			return 0, fmt.Errorf("body %d: chunk %d: %w", b.key, n, err)
 		}
 	}
@@ -223,12 +232,12 @@ func (b *largeBody) Read(p []byte) (int, error) {
 }
 
 func (b *largeBody) fetch(n int64) error {
-	ctx := context.Background() // the reader outlives the call that opened it
+	ctx := context.Background() // this reader outlives the call that opened it
 	if err := b.s.enter(ctx); err != nil {
 		return err
 	}
 	defer b.s.leave()
-	if b.ended {
+	if b.closed {
 		return errors.New("the reader is closed")
 	}
 	r, err := b.s.readers.get(ctx)
@@ -237,12 +246,12 @@ func (b *largeBody) fetch(n int64) error {
 	}
 	defer b.s.readers.put(r)
 	b.n = -1
-	found, err := one(r.chunk, func(st *sqlite3.Stmt) { b.chunk = append(b.chunk[:0], st.ColumnRawBlob(0)...) }, int64(b.key), n)
+	found, err := r.sum.readBody(r.chunk, "chunk", func(c []byte) { b.chunk = append(b.chunk[:0], c...) }, int64(b.key), n)
 	switch {
 	case err != nil:
 		return err
 	case !found || int64(len(b.chunk)) != min(chunkSize, b.size-n*chunkSize):
-		return errors.New("it is missing")
+		return errors.New("the chunk is missing")
 	}
 	b.n = n
 	return nil
@@ -266,9 +275,9 @@ func (b *largeBody) Seek(offset int64, whence int) (int64, error) {
 }
 
 func (b *largeBody) Close() error {
-	if !b.ended {
-		b.ended = true
-		if b.s.loose.unread(b.key) {
+	if !b.closed {
+		b.closed = true
+		if b.s.unreferenced.removeReader(b.key) {
 			wake(b.s.toSweep)
 		}
 	}

@@ -14,23 +14,23 @@ import (
 	"time"
 
 	"mayfly/engine"
-	"mayfly/engine/fleet"
+	"mayfly/engine/namespaces"
 )
 
-var _ fleet.Catalogue = Catalogue{}
+var _ namespaces.Catalogue = Catalogue{}
 
-// A Catalogue is the namespaces beside the one in a store's file. Each has a folder
-// of its own, which anybody may look into:
+// A Catalogue keeps the namespaces beside the one in a store's file. Each has a folder of its
+// own:
 //
 //	mayfly.db                                       the store
-//	mayfly.db.namespaces/shop/store.db              what is in the namespace shop
-//	mayfly.db.namespaces/shop/namespace.json        what it is
-//	mayfly.db.removed/shop.1                        that folder of one that was removed
+//	mayfly.db.namespaces/shop/store.db              the content of the namespace shop
+//	mayfly.db.namespaces/shop/namespace.json        its description
+//	mayfly.db.removed/shop.1                        the folder of a removed namespace
 //
-// The folder of one that is removed is moved, and stays until somebody deletes it.
+// The folder of a removed namespace is moved there, and stays until an operator deletes it.
 type Catalogue struct {
 	Path   string       // of the store's file
-	Logger *slog.Logger // of what cannot be read; nil: nobody hears of it
+	Logger *slog.Logger // logs what cannot be read; nil: no logging
 }
 
 const (
@@ -38,106 +38,107 @@ const (
 	aboutFile = "namespace.json"
 )
 
-// Store is the file of a namespace.
-func (c Catalogue) Store(name string) string {
-	return filepath.Join(c.folder(), name, storeFile)
+// StorePath returns the file of a namespace's store.
+func (c Catalogue) StorePath(name string) string {
+	return filepath.Join(c.dir(), name, storeFile)
 }
 
-func (c Catalogue) folder() string { return c.Path + beside }
+func (c Catalogue) dir() string { return c.Path + namespacesSuffix }
 
-// beside is what the folder's name ends with.
-const beside = ".namespaces"
+// namespacesSuffix is the suffix of the folder's name.
+const namespacesSuffix = ".namespaces"
 
-// Named is the namespace whose store a file is by where it lies; empty: that does not say.
-func Named(path string) string {
+// NamespaceOf returns the name of the namespace whose store is in the file path; empty if the file
+// is not in a catalogue's folder.
+func NamespaceOf(path string) string {
 	full, err := filepath.Abs(path)
 	folder, file := filepath.Split(full)
 	name := filepath.Base(folder)
-	if err != nil || file != storeFile || !strings.HasSuffix(filepath.Dir(filepath.Clean(folder)), beside) {
+	if err != nil || file != storeFile || !strings.HasSuffix(filepath.Dir(filepath.Clean(folder)), namespacesSuffix) {
 		return ""
 	}
-	if parsed, err := fleet.ParseName(name); err != nil || parsed != name {
+	if parsed, err := namespaces.ParseName(name); err != nil || parsed != name {
 		return ""
 	}
 	return name
 }
 
-// List implements [fleet.Catalogue]. A folder that says nothing of itself is a
-// namespace with the server's limits.
-func (c Catalogue) List(context.Context) (all []fleet.Spec, err error) {
-	found, err := os.ReadDir(c.folder())
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // then the store cannot be opened either, which says why
+// List implements [namespaces.Catalogue]. A folder without a description is a namespace with the
+// server's limits.
+func (c Catalogue) List(context.Context) (all []namespaces.Spec, err error) {
+	found, err := os.ReadDir(c.dir())
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // then opening the store fails too, with the reason
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for namespaces: %w", err)
+		return nil, fmt.Errorf("find namespaces: %w", err)
 	}
 	for _, d := range found {
-		if name, err := fleet.ParseName(d.Name()); err == nil && name == d.Name() && d.IsDir() {
-			all = append(all, c.about(name))
+		if name, err := namespaces.ParseName(d.Name()); err == nil && name == d.Name() && d.IsDir() {
+			all = append(all, c.readSpec(name))
 		}
 	}
 	return all, nil
 }
 
-// about is what a namespace says of itself.
-func (c Catalogue) about(name string) (s fleet.Spec) {
-	raw, err := os.ReadFile(filepath.Join(c.folder(), name, aboutFile))
+// readSpec reads a namespace's description.
+func (c Catalogue) readSpec(name string) (s namespaces.Spec) {
+	raw, err := os.ReadFile(filepath.Join(c.dir(), name, aboutFile))
 	if err == nil {
 		err = json.Unmarshal(raw, &s)
 	}
 	if err != nil {
-		s = fleet.Spec{}
+		s = namespaces.Spec{}
 		if c.Logger != nil && !errors.Is(err, fs.ErrNotExist) {
-			c.Logger.Warn("what a namespace is cannot be read; it has the server's limits", "namespace", name, "err", err)
+			c.Logger.Warn("the properties of a namespace cannot be read; using the server's limits", "namespace", name, "err", err)
 		}
 	}
-	s.Name, s.Kept, s.Temporary, s.Until = name, "", false, time.Time{} // what is kept in a file is not temporary
+	s.Name, s.StoredName, s.Temporary, s.Until = name, "", false, time.Time{} // a namespace in a file is not temporary
 	return s
 }
 
-// newPattern is what folders are called that are not a namespace yet.
+// newPattern matches folders that are not a namespace yet.
 const newPattern = ".new-*"
 
-// Add implements [fleet.Catalogue]. The folder comes with what the namespace is, or
-// not at all. One that was not finished before is cleared away.
-func (c Catalogue) Add(_ context.Context, s fleet.Spec) (fleet.Spec, error) {
-	at := filepath.Join(c.folder(), s.Name)
-	if err := os.MkdirAll(c.folder(), 0o700); err != nil {
-		return s, fmt.Errorf("make a namespace: %w", err)
+// Add implements [namespaces.Catalogue]. The folder appears with its description, or not at all.
+// Unfinished folders of earlier calls are removed.
+func (c Catalogue) Add(_ context.Context, s namespaces.Spec) (namespaces.Spec, error) {
+	at := filepath.Join(c.dir(), s.Name)
+	if err := os.MkdirAll(c.dir(), 0o700); err != nil {
+		return s, fmt.Errorf("create a namespace: %w", err)
 	}
 	if _, err := os.Lstat(at); err == nil {
-		return s, &engine.Refusal{Kind: fleet.ErrTaken, Text: fmt.Sprintf("There is a namespace '%s' already: %s.", s.Name, at)}
+		return s, engine.Refuse(namespaces.ErrNamespaceExists, "The namespace '%s' already exists: %s.", s.Name, at)
 	}
 	raw, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		return s, fmt.Errorf("make a namespace: %w", err)
+		return s, fmt.Errorf("create a namespace: %w", err)
 	}
-	c.clear()
-	fresh, err := os.MkdirTemp(c.folder(), newPattern)
+	c.removeUnfinished()
+	fresh, err := os.MkdirTemp(c.dir(), newPattern)
 	if err != nil {
-		return s, fmt.Errorf("make a namespace: %w", err)
+		return s, fmt.Errorf("create a namespace: %w", err)
 	}
 	err = errors.Join(writeDurably(filepath.Join(fresh, aboutFile), append(raw, '\n')), syncFolder(fresh))
 	if err == nil {
 		err = os.Rename(fresh, at)
 	}
 	if err != nil {
-		return s, errors.Join(fmt.Errorf("make a namespace: %w", err), os.RemoveAll(fresh))
+		return s, errors.Join(fmt.Errorf("create a namespace: %w", err), os.RemoveAll(fresh))
 	}
-	return s, syncFolder(c.folder())
+	return s, syncFolder(c.dir())
 }
 
-// clear removes what an Add has left that did not come to its end.
-func (c Catalogue) clear() {
-	found, err := os.ReadDir(c.folder())
+// removeUnfinished removes folders that an interrupted Add left.
+func (c Catalogue) removeUnfinished() {
+	found, err := os.ReadDir(c.dir())
 	for _, d := range found {
-		if unfinished, _ := filepath.Match(newPattern, d.Name()); unfinished && err == nil { //nolint:errcheck // the pattern is good
-			err = os.RemoveAll(filepath.Join(c.folder(), d.Name()))
+		if unfinished, _ := filepath.Match(newPattern, d.Name()); unfinished && err == nil { //nolint:errcheck // the pattern is valid
+			err = os.RemoveAll(filepath.Join(c.dir(), d.Name()))
 		}
 	}
 	if err != nil && c.Logger != nil {
-		c.Logger.Warn("what a namespace was to be that was not finished is still there", "err", err)
+		c.Logger.Warn("the file of an unfinished namespace was not deleted", "err", err)
 	}
 }
 
@@ -150,7 +151,7 @@ func writeDurably(path string, content []byte) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// syncFolder makes the names in a folder durable, where the system lets it.
+// syncFolder makes the names in a folder durable, if the system can.
 func syncFolder(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -160,9 +161,9 @@ func syncFolder(dir string) error {
 	return d.Close()
 }
 
-// Change implements [fleet.Catalogue]. A crash leaves what it was or what it is to be.
-func (c Catalogue) Change(_ context.Context, s fleet.Spec) error {
-	at := filepath.Join(c.folder(), s.Name)
+// Change implements [namespaces.Catalogue]. It is atomic.
+func (c Catalogue) Change(_ context.Context, s namespaces.Spec) error {
+	at := filepath.Join(c.dir(), s.Name)
 	if _, err := os.Stat(at); err != nil {
 		return fmt.Errorf("change a namespace: %w", err)
 	}
@@ -183,9 +184,9 @@ func (c Catalogue) Change(_ context.Context, s fleet.Spec) error {
 	return syncFolder(at)
 }
 
-// Remove implements [fleet.Catalogue]: the folder is moved aside at one stroke.
-func (c Catalogue) Remove(_ context.Context, s fleet.Spec, closed func() error) (aside string, err error) {
-	at := filepath.Join(c.folder(), s.Name)
+// Remove implements [namespaces.Catalogue]: it moves the folder aside, atomically.
+func (c Catalogue) Remove(_ context.Context, s namespaces.Spec, closed func() error) (aside string, err error) {
+	at := filepath.Join(c.dir(), s.Name)
 	if err := closed(); err != nil {
 		return "", err
 	}
@@ -207,5 +208,5 @@ func (c Catalogue) Remove(_ context.Context, s fleet.Spec, closed func() error) 
 	if full, err := filepath.Abs(aside); err == nil {
 		aside = full
 	}
-	return aside, errors.Join(syncFolder(c.folder()), syncFolder(removed))
+	return aside, errors.Join(syncFolder(c.dir()), syncFolder(removed))
 }

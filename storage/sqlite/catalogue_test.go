@@ -11,20 +11,20 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"mayfly/engine"
-	"mayfly/engine/fleet"
+	"mayfly/engine/namespaces"
 )
 
 func TestCatalogue(t *testing.T) {
 	c := Catalogue{Path: filepath.Join(t.TempDir(), "mayfly.db")}
-	listed := func(want ...fleet.Spec) {
+	listed := func(want ...namespaces.Spec) {
 		t.Helper()
 		got, err := c.List(t.Context())
-		if err != nil || !cmp.Equal(got, want, cmpopts.IgnoreUnexported(fleet.Spec{})) {
-			t.Errorf("%v: %s", err, cmp.Diff(want, got, cmpopts.IgnoreUnexported(fleet.Spec{})))
+		if err != nil || !cmp.Equal(got, want, cmpopts.IgnoreUnexported(namespaces.Spec{})) {
+			t.Errorf("%v: %s", err, cmp.Diff(want, got, cmpopts.IgnoreUnexported(namespaces.Spec{})))
 		}
 	}
 	listed()
-	shop := fleet.Spec{Name: "shop", Profile: "premium", Created: time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)}
+	shop := namespaces.Spec{Name: "shop", Profile: "premium", Created: time.Date(2026, 11, 22, 14, 0, 0, 0, time.UTC)}
 	if _, err := c.Add(t.Context(), shop); err != nil {
 		t.Fatal(err)
 	}
@@ -40,40 +40,40 @@ func TestCatalogue(t *testing.T) {
 		}
 		listed(shop)
 	}
-	if err := c.Change(t.Context(), fleet.Spec{Name: "none"}); !errors.Is(err, os.ErrNotExist) {
+	if err := c.Change(t.Context(), namespaces.Spec{Name: "none"}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what there is not was changed: %v", err)
 	}
 
-	// What else lies there is none, but a folder that somebody has put there is.
+	// Other things in the folder are not namespaces, but a folder that was put there is one.
 	for _, name := range []string{".new-1", "Shop", "a.b"} {
-		if err := os.Mkdir(filepath.Join(c.folder(), name), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(c.dir(), name), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(c.folder(), "file"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.dir(), "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(c.folder(), "brought"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(c.dir(), "brought"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	listed(fleet.Spec{Name: "brought"}, shop)
-	if err := os.WriteFile(filepath.Join(c.folder(), "brought", aboutFile), []byte("{"), 0o600); err != nil {
+	listed(namespaces.Spec{Name: "brought"}, shop)
+	if err := os.WriteFile(filepath.Join(c.dir(), "brought", aboutFile), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	listed(fleet.Spec{Name: "brought"}, shop) // what it says cannot be read
-	if err := os.WriteFile(filepath.Join(c.folder(), "brought", aboutFile), []byte(`{"name":"other","kept":"x","temporary":true,"until":"2026-11-22T14:00:00Z"}`), 0o600); err != nil {
+	listed(namespaces.Spec{Name: "brought"}, shop) // its description cannot be read
+	if err := os.WriteFile(filepath.Join(c.dir(), "brought", aboutFile), []byte(`{"name":"other","kept":"x","temporary":true,"until":"2026-11-22T14:00:00Z"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	listed(fleet.Spec{Name: "brought"}, shop) // nor is it true
+	listed(namespaces.Spec{Name: "brought"}, shop) // its description is ignored
 
-	if err := os.WriteFile(c.Store("shop"), []byte("content"), 0o600); err != nil {
+	if err := os.WriteFile(c.StorePath("shop"), []byte("content"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	busy := errors.New("busy")
 	if _, err := c.Remove(t.Context(), shop, func() error { return busy }); !errors.Is(err, busy) {
 		t.Errorf("it was removed while it was open: %v", err)
 	}
-	listed(fleet.Spec{Name: "brought"}, shop)
+	listed(namespaces.Spec{Name: "brought"}, shop)
 	for i, want := range []string{"shop.1", "shop.2"} {
 		aside, err := c.Remove(t.Context(), shop, func() error { return nil })
 		if err != nil || filepath.Base(aside) != want || !filepath.IsAbs(aside) {
@@ -83,14 +83,14 @@ func TestCatalogue(t *testing.T) {
 			if raw, err := os.ReadFile(filepath.Join(aside, storeFile)); err != nil || string(raw) != "content" {
 				t.Errorf("aside is %q, %v", raw, err)
 			}
-			listed(fleet.Spec{Name: "brought"})
+			listed(namespaces.Spec{Name: "brought"})
 			if _, err := c.Add(t.Context(), shop); err != nil {
 				t.Error(err)
 			}
-			if left, err := filepath.Glob(filepath.Join(c.folder(), newPattern)); err != nil || len(left) > 0 {
+			if left, err := filepath.Glob(filepath.Join(c.dir(), newPattern)); err != nil || len(left) > 0 {
 				t.Errorf("of what was not finished is left %q, %v", left, err)
 			}
-			if _, err := os.Stat(c.Store("shop")); !errors.Is(err, os.ErrNotExist) {
+			if _, err := os.Stat(c.StorePath("shop")); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("the new one has content: %v", err)
 			}
 		}

@@ -4,64 +4,124 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"mayfly/engine"
 )
 
-// Commit applies b in one transaction. A batch that has begun is not given up
-// when ctx ends.
+// Commit applies b in one transaction. A batch that has begun is not given up when ctx ends.
 //
-// Errors that wrap engine.ErrUnwritable mean that nothing was applied and that
-// the store goes on: the disk is full, the file cannot be written, another
-// program holds it. One that wraps engine.ErrFenced means that the file is no
-// longer where it was opened. After any other failure of a commit itself the
-// store refuses all further ones.
+// An error that wraps engine.ErrUnwritable means that nothing was applied and that the store
+// remains usable: the disk is full, the file cannot be written, or another program holds its
+// lock. It is also returned for as long as the store's files have been moved, replaced or cut
+// since it was opened; then the batch may have been written to a file that has lost its name.
+// An error that wraps engine.ErrFenced means that another server has opened the store. After
+// any other failure of a commit itself the store refuses all further ones.
 func (s *Store) Commit(ctx context.Context, b *engine.Batch) error {
 	if err := s.enter(ctx); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	defer s.leave()
 	s.commits.Add(1)
-	staged := s.loose.stagedFor(b.Contents)
+	staged := s.unreferenced.stagedFor(b.Contents)
 	loosened := 0
-	err := s.write(b.Hard, func(w *writer) error {
-		before := w.loosened
+	write := s.write
+	if b.NeedsNoSpace() {
+		write = s.writeDrops
+	}
+	err := write(b.Hard, func(w *writer) error {
+		before := w.droppedLarge
 		err := w.apply(b, staged)
 		if err == nil {
-			err = w.remember(s.epoch, b.Audit)
+			err = w.appendEvents(s.epoch, b.Audit)
 		}
-		loosened = w.loosened - before
+		loosened = w.droppedLarge - before
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
-	s.loose.taken(staged)
-	if s.loose.unwanted(b.DropContents) || loosened > 0 || len(b.DropHolders) > 0 {
+	s.unreferenced.removeStaged(staged)
+	if s.unreferenced.drop(b.DropContents) || loosened > 0 || len(b.DropSubqueues) > 0 {
 		wake(s.toSweep)
 	}
 	return nil
 }
 
-// write runs change in a transaction, alone.
+// write runs change in a transaction, with no other write at the same time.
 func (s *Store) write(hard bool, change func(*writer) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	err := s.writeLocked(hard, func() error {
+		if s.diskFull.Load() {
+			return s.clearDiskFull()
+		}
+		return nil
+	}, change)
+	if errors.Is(err, errNoRoom) {
+		return errTight
+	}
+	return err
+}
+
+// writeDrops is write for a change that takes no room. If the disk is full, it gives the
+// reserve up and tries again.
+func (s *Store) writeDrops(hard bool, change func(*writer) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err := s.writeLocked(hard, nil, change)
+	if errors.Is(err, errNoRoom) && s.releaseReserve() {
+		err = s.writeLocked(hard, nil, change)
+	}
+	return err
+}
+
+// writeLocked is write with mu held. It calls may first, unless that is nil, and fails if that
+// does.
+func (s *Store) writeLocked(hard bool, may func() error, change func(*writer) error) error {
 	if s.failed != nil {
 		return fmt.Errorf("an earlier write failed and the store must be reopened: %w", s.failed)
 	}
-	if err := s.stillThere(); err != nil {
+	if err := s.filesLostError(); err != nil {
 		return err
 	}
-	how, err := s.w.transact(hard, func() error { return change(s.w) })
+	if err := s.diskFullError(); err != nil {
+		return err
+	}
+	if s.indexTruncated.Load() {
+		s.failed = errIndexTruncated
+		return s.failed
+	}
+	if may != nil {
+		if err := s.withIndexGuard(may); err != nil {
+			return err
+		}
+	}
+	how := maybeApplied
+	err := s.withIndexGuard(func() (err error) {
+		how, err = s.w.transact(hard, s.epoch, func() error { return change(s.w) })
+		switch {
+		case err != nil && how == notApplied && isFull(err):
+			s.setDiskFull(err)
+		case err == nil && s.diskFull.Load():
+			s.checkpointAll()
+		}
+		return err
+	})
 	switch {
 	case err == nil:
+		if why := s.checkFiles(); why != nil { // perhaps before the write was durable
+			return s.markFilesLost(why)
+		}
 		return nil
-	case how == certain && unwritable(err):
+	case errors.Is(err, engine.ErrFenced):
+		s.failed = err
+		s.endOwnership()
+		return err
+	case how == notApplied && isFull(err):
+		return fmt.Errorf("%w: %w", errNoRoom, err)
+	case how == notApplied && unwritable(err):
 		return fmt.Errorf("%w: %w", engine.ErrUnwritable, err)
 	default:
 		s.failed = err
@@ -69,27 +129,7 @@ func (s *Store) write(hard bool, change func(*writer) error) error {
 	}
 }
 
-// stillThere notices a file that was replaced or deleted: what is written to
-// it now, nobody will find again.
-func (s *Store) stillThere() error {
-	switch now, err := os.Stat(s.path); {
-	case errors.Is(err, fs.ErrNotExist):
-		err = fmt.Errorf("%w: %s was deleted or moved", engine.ErrFenced, s.path)
-		s.failed = err
-		s.lose()
-		return err
-	case err == nil && !os.SameFile(now, s.file):
-		err = fmt.Errorf("%w: %s was replaced by another file", engine.ErrFenced, s.path)
-		s.failed = err
-		s.lose()
-		return err
-	default: // an error here is for the write to find
-		return nil
-	}
-}
-
-// unwritable tells whether err is about the file or the disk and may pass by
-// itself.
+// unwritable reports whether err is about the file or the disk and may pass by itself.
 func unwritable(err error) bool {
 	for _, code := range []sqlite3.ErrorCode{
 		sqlite3.FULL, sqlite3.READONLY, sqlite3.PERM, sqlite3.CANTOPEN, sqlite3.BUSY, sqlite3.LOCKED,
@@ -101,9 +141,9 @@ func unwritable(err error) bool {
 	return errors.Is(err, sqlite3.IOERR_WRITE)
 }
 
-// neverWritten tells of a commit that failed whether it is certain that its
-// last write, which would make it count, did not take place: it was refused.
-// Of a write or a flush that failed otherwise a crash may bring up all.
-func neverWritten(err error) bool {
+// certainlyNotWritten reports whether it is certain that a failed commit did not write its last
+// frame, which would make it count: SQLite refused to. After a write or flush that failed
+// otherwise, the commit may reappear after a crash.
+func certainlyNotWritten(err error) bool {
 	return errors.Is(err, sqlite3.FULL) || errors.Is(err, sqlite3.READONLY) || errors.Is(err, sqlite3.BUSY)
 }

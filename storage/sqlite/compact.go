@@ -6,12 +6,12 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// A file is compacted at open when more than half of it is free, this much at
-// least, and what is left is little enough to be copied in a moment, and in
-// memory.
+// A file is compacted at open when more than half of it is free, at least minCompactBytes
+// bytes are, and its content is at most maxCompactBytes bytes: these are copied in a moment, and
+// in memory.
 const (
-	worthCompacting = 16 << 20
-	quicklyCopied   = 64 << 20
+	minCompactBytes = 16 << 20
+	maxCompactBytes = 64 << 20
 )
 
 // compact gives free pages back to the file system, if c's file has many. A
@@ -26,10 +26,10 @@ func (s *Store) compact(c *sqlite3.Conn) (err error) {
 		size[i] = n
 	}
 	page, all, free := size[0], size[1], size[2]
-	if free*2 <= all || free*page < worthCompacting || (all-free)*page > quicklyCopied {
+	if free*2 <= all || free*page < minCompactBytes || (all-free)*page > maxCompactBytes {
 		return nil
 	}
-	// A connection of its own gives the memory back that this takes.
+	// Use a separate connection, which returns its memory when it is closed.
 	v, err := s.connect(writing)
 	if err != nil {
 		return err
@@ -41,6 +41,6 @@ func (s *Store) compact(c *sqlite3.Conn) (err error) {
 	if _, _, err := v.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE); err != nil {
 		return err
 	}
-	s.log.Info("The store was compacted.", "path", s.path, "bytes_before", all*page, "bytes_after", (all-free)*page)
+	s.log.Info("the store was compacted", "path", s.path, "bytes_before", all*page, "bytes_after", (all-free)*page)
 	return nil
 }

@@ -1,33 +1,47 @@
 package sqlite
 
 import (
+	crand "crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// A disk is the system's files for SQLite, with two things added. A write that
-// the system refused because there is no room, or no permission, says so with
-// SQLite's own code for it. Without that every failed write is an I/O error,
-// whose cause is forgotten before a statement returns. And a new file is its
-// owner's alone: messages are nobody else's business.
-type disk struct{ vfs.VFSFilename }
+// A disk is the system's files for SQLite, with two additions. A write that the system refused
+// for lack of room or permission returns SQLite's own code for that. Without it every failed
+// write is an I/O error, whose cause is lost before a statement returns. And a new file is
+// readable by its owner alone, because messages are private.
+//
+// It also records how long each file must be by what was written to it, so that it is noticed
+// when another program cuts a file.
+type disk struct {
+	vfs.VFSFilename
+	lengths *fileSizes
+}
+
+func newDisk(files vfs.VFSFilename) disk { return disk{files, &fileSizes{}} }
 
 const diskName = "mayfly"
 
-// register makes the disk known to SQLite; to do so again changes nothing.
+// register registers the disk with SQLite; further calls change nothing.
 func register() string {
-	if files, ok := vfs.Find("").(vfs.VFSFilename); ok {
-		vfs.Register(diskName, disk{files})
+	_, known := vfs.Find(diskName).(disk)
+	if files, ok := vfs.Find("").(vfs.VFSFilename); ok && !known {
+		vfs.Register(diskName, newDisk(files))
 	}
 	return diskName
 }
 
-// osFile is what a file of the system is to SQLite.
+// osFile is the interface that SQLite uses for a file of the system.
 type osFile interface {
 	vfs.FileSharedMemory
 	vfs.FileSizeHint
@@ -41,17 +55,65 @@ func (d disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vf
 	makePrivate(name, flags)
 	f, flags, err := d.VFSFilename.OpenFilename(name, flags)
 	if err != nil {
-		return nil, flags, because(err)
+		return nil, flags, wrapDiskError(err)
 	}
 	if f, ok := f.(osFile); ok {
-		return diskFile{f}, flags, nil
+		if name == nil {
+			return diskFile{osFile: f}, flags, nil
+		}
+		mine := diskFile{osFile: f, size: d.lengths.get(name.String())}
+		if flags&vfs.OPEN_WAL != 0 {
+			mine.reservation = &spaceReservation{store: sizeHinter(name.DatabaseFile()), size: d.lengths.get(name.Database())}
+		}
+		return mine, flags, nil
 	}
 	return f, flags, nil
 }
 
-// makePrivate makes the file that is to be opened, if it is not there yet: a
-// database for its owner alone, the log and its index for whom the database is
-// for. What cannot be made here fails when it is opened.
+// errTruncated is the reason for not deleting a log.
+var errTruncated = errors.New("the store was truncated: its write-ahead log is kept")
+
+// Delete deletes a file, but not the log of a store that another program has cut. A
+// connection that finds the store empty would delete the log as the leftover of an
+// earlier store, and with it what was acknowledged.
+func (d disk) Delete(name string, syncDir bool) error {
+	if db, ok := strings.CutSuffix(name, "-wal"); ok {
+		is, err := os.Stat(db)
+		log, errLog := os.Stat(name)
+		if err == nil && errLog == nil && log.Size() > 0 && is.Size() < d.lengths.get(db).minimum.Load() {
+			return vfs.SystemError(errTruncated, sqlite3.IOERR_DELETE)
+		}
+	}
+	return d.VFSFilename.Delete(name, syncDir)
+}
+
+// A filler is a disk under test that limits the files which SQLite does not write.
+type filler interface {
+	fill(path string, size int) error
+}
+
+// fill makes a file that takes size bytes, which no file system can keep in fewer. If
+// that fails, there is no such file.
+func (d disk) fill(path string, size int) error {
+	if under, ok := d.VFSFilename.(filler); ok {
+		return under.fill(path, size)
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	var seed [32]byte // not fixed: a file system may keep equal blocks only once
+	_, _ = crand.Read(seed[:])
+	_, err = io.CopyN(f, rand.NewChaCha8(seed), int64(size))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// makePrivate creates the file that is about to be opened, if it does not exist: a database
+// readable by its owner alone, the log and its index with the database's permissions. A file
+// that cannot be created here fails when it is opened.
 func makePrivate(name *vfs.Filename, flags vfs.OpenFlag) {
 	if name.String() == "" || flags&vfs.OPEN_CREATE == 0 || flags&vfs.OPEN_EXCLUSIVE != 0 {
 		return
@@ -63,7 +125,7 @@ func makePrivate(name *vfs.Filename, flags vfs.OpenFlag) {
 		}
 	}
 	made := []string{name.String()}
-	if flags&vfs.OPEN_WAL != 0 { // SQLite comes to the index after the log
+	if flags&vfs.OPEN_WAL != 0 { // SQLite opens the index after the log
 		made = append(made, name.Database()+"-shm")
 	}
 	for _, path := range made {
@@ -73,23 +135,138 @@ func makePrivate(name *vfs.Filename, flags vfs.OpenFlag) {
 	}
 }
 
-type diskFile struct{ osFile }
-
-func (f diskFile) WriteAt(p []byte, off int64) (int, error) {
-	n, err := f.osFile.WriteAt(p, off)
-	return n, because(err)
+type diskFile struct {
+	osFile
+	size        *fileSize         // nil if it is not recorded
+	reservation *spaceReservation // of a log; nil for any other file
 }
 
-func (f diskFile) Truncate(size int64) error { return because(f.osFile.Truncate(size)) }
+func (f diskFile) WriteAt(p []byte, off int64) (int, error) {
+	if f.size != nil && off > 0 && off >= f.size.minimum.Load() {
+		f.detectTruncation()
+	}
+	if f.reservation != nil {
+		if err := f.reservation.beforeWrite(p); err != nil {
+			return 0, wrapDiskError(err)
+		}
+	}
+	n, err := f.osFile.WriteAt(p, off)
+	if err == nil && f.size != nil {
+		f.size.recordWritten(off + int64(n))
+	}
+	return n, wrapDiskError(err)
+}
 
-// DeviceCharacteristics leaves out the atomic writes of f2fs, which a log has
-// no use for.
+// detectTruncation is called before the file becomes longer, which would hide that it was cut.
+func (f diskFile) detectTruncation() {
+	f.size.mu.Lock()
+	defer f.size.mu.Unlock()
+	if size, err := f.Size(); err == nil && size < f.size.minimum.Load() {
+		f.size.truncated.Store(true)
+	}
+}
+
+// SizeHint makes the file size bytes long, if it is shorter.
+func (f diskFile) SizeHint(size int64) error {
+	if f.size != nil {
+		f.detectTruncation()
+	}
+	return wrapDiskError(f.osFile.SizeHint(size))
+}
+
+// Truncate makes the file size bytes long, but keeps the room that was reserved for a commit
+// which another connection is writing to the log: a concurrent checkpoint does not know of
+// that commit.
+func (f diskFile) Truncate(size int64) error {
+	if f.size != nil {
+		f.size.mu.Lock()
+		defer f.size.mu.Unlock()
+		if size < f.size.needed {
+			is, err := f.Size()
+			if err != nil {
+				return wrapDiskError(err)
+			}
+			size = max(size, min(is, f.size.needed))
+		}
+	}
+	err := f.osFile.Truncate(size)
+	if err == nil && f.size != nil {
+		f.size.minimum.Store(size)
+		f.size.reserved = size
+	}
+	return wrapDiskError(err)
+}
+
+// DeviceCharacteristics omits the atomic writes of f2fs, which a log does not use.
 func (f diskFile) DeviceCharacteristics() vfs.DeviceCharacteristic {
 	return f.osFile.DeviceCharacteristics() &^ vfs.IOCAP_BATCH_ATOMIC
 }
 
-// because tags err with SQLite's code for its cause, if it is one of these.
-func because(err error) error {
+// fileSizes holds the length of each file that was opened, by path.
+type fileSizes struct{ byPath sync.Map }
+
+func (l *fileSizes) get(path string) *fileSize {
+	n, _ := l.byPath.LoadOrStore(path, new(fileSize))
+	return n.(*fileSize) //nolint:forcetypeassert // it holds only *length
+}
+
+// reset resets the length recorded for a file.
+func (l *fileSizes) reset(path string) {
+	n := l.get(path)
+	n.mu.Lock()
+	n.needed, n.reserved = 0, 0
+	n.mu.Unlock()
+	n.minimum.Store(0)
+	n.truncated.Store(false)
+}
+
+// A fileSize is how long a file is at least, by what was written through the disk.
+// Truncate lowers it with mu held.
+type fileSize struct {
+	mu        sync.Mutex
+	needed    int64 // guarded by mu; what the last commit written to the log needs
+	reserved  int64 // guarded by mu; length reserved for commits
+	minimum   atomic.Int64
+	truncated atomic.Bool // another program made the file shorter, and it has grown again since
+}
+
+// require makes Truncate leave the file at least size bytes long. It reports whether the file was
+// made that long before.
+func (l *fileSize) require(size int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.needed = size
+	return size <= l.reserved
+}
+
+// recordReserved records the new length of f. Truncate may have made it shorter since.
+func (l *fileSize) recordReserved(f vfs.File) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	size, err := f.Size()
+	if err != nil {
+		return wrapDiskError(err)
+	}
+	l.reserved = size
+	return nil
+}
+
+func (l *fileSize) recordWritten(end int64) {
+	for {
+		was := l.minimum.Load()
+		if end <= was || l.minimum.CompareAndSwap(was, end) {
+			return
+		}
+	}
+}
+
+// isFull reports whether err says that the disk is full.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, sqlite3.FULL)
+}
+
+// wrapDiskError wraps err in SQLite's code for its cause, if it is one of these.
+func wrapDiskError(err error) error {
 	switch {
 	case err == nil:
 		return nil

@@ -29,10 +29,10 @@ func mustCommit(t *testing.T, s *Store, b *engine.Batch) {
 	}
 }
 
-// held is how many messages Load yields, and the clock. What came with them must
-// be of the same batches: the last of those that batchOf made, if there is one,
-// has set the session's state, and all that were made are seen. History must not
-// have what was not done.
+// held returns how many messages Load yields, and the clock. Everything else must be of the
+// same batches: the last of those that batchOf made, if there is one, has set the session's
+// state, and the MessageIds of all are remembered. History must not contain what was not
+// applied.
 func held(t *testing.T, s *Store) (n int, now engine.Instant) {
 	t.Helper()
 	there, seen, last, first := map[engine.Key]bool{}, map[engine.Digest]bool{}, "", ""
@@ -46,9 +46,9 @@ func held(t *testing.T, s *Store) (n int, now engine.Instant) {
 			there[r.Key] = true
 		case engine.Clock:
 			now = r.Now
-		case engine.Session:
+		case engine.SessionRecord:
 			first = r.State
-		case engine.Seen:
+		case engine.SeenIDs:
 			if last = fmt.Sprint(r.N); engine.Instant(r.N) != r.At {
 				t.Errorf("number %d was seen at %d", r.N, r.At)
 			}
@@ -65,7 +65,7 @@ func held(t *testing.T, s *Store) (n int, now engine.Instant) {
 	if first != last {
 		t.Errorf("a session is of batch %q, what was seen of batch %q", first, last)
 	}
-	for _, e := range past(t, s, engine.PastQuery{Audit: true}) {
+	for _, e := range past(t, s, engine.HistoryQuery{Audit: true}) {
 		if k := e.Message.Key; k != 0 && !there[k] {
 			t.Errorf("history has what was done to message %d, which is not there", k)
 		}
@@ -73,7 +73,7 @@ func held(t *testing.T, s *Store) (n int, now engine.Instant) {
 	return n, now
 }
 
-// afterCrash is what another process would find now.
+// afterCrash returns what another process would find now.
 func afterCrash(t *testing.T, s *Store) (n int, now engine.Instant) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
@@ -92,7 +92,7 @@ func afterCrash(t *testing.T, s *Store) (n int, now engine.Instant) {
 func TestFullDisk(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	mustCommit(t, s, batchOf(1, 10))
-	if err := s.w.c.Exec("PRAGMA max_page_count=1"); err != nil { // as few as there are
+	if err := s.w.c.Exec("PRAGMA max_page_count=1"); err != nil { // as few as it has
 		t.Fatal(err)
 	}
 	large := batchOf(100, 2000)
@@ -118,9 +118,9 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestRefusedWrites fails every write of a commit in turn, as a full or
-// read-only disk does. Nothing of the batch may be there, now or after a
-// crash, and the same batch is good afterwards.
+// TestRefusedWrites fails every write of a commit in turn, as a full or read-only disk does.
+// Nothing of the batch may be stored, now or after a crash, and the same batch must succeed
+// afterwards.
 func TestRefusedWrites(t *testing.T) {
 	fs := newFaultyFS(t)
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{disk: fs.name})
@@ -156,7 +156,7 @@ func TestRefusedWrites(t *testing.T) {
 				t.Fatalf("write %d fails with %v: %d rows of what was seen; want %d", nth, reason, n, i+1)
 			}
 			if i > 0 {
-				continue // what a crash brings up does not depend on the reason
+				continue // what a crash leaves does not depend on the reason
 			}
 			if n, _ := afterCrash(t, s); n != want {
 				t.Fatalf("write %d fails with %v, then a crash: %d messages; want %d", nth, reason, n, want)
@@ -166,7 +166,7 @@ func TestRefusedWrites(t *testing.T) {
 		if n, now := held(t, s); n != want || now != b.Now {
 			t.Fatalf("after the disk had room: %d messages at %d; want %d at %d", n, now, want, b.Now)
 		}
-		if n := len(past(t, s, engine.PastQuery{Audit: true})); n != i+1 {
+		if n := len(past(t, s, engine.HistoryQuery{Audit: true})); n != i+1 {
 			t.Fatalf("after the disk had room: %d events in history; want %d", n, i+1)
 		}
 	}
@@ -175,14 +175,14 @@ func TestRefusedWrites(t *testing.T) {
 	}
 }
 
-// TestRollback fails a transaction in the middle, without SQLite having undone
-// it by itself.
+// TestRollback fails a transaction in the middle, in a way that SQLite does not roll back by
+// itself.
 func TestRollback(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	mustCommit(t, s, batchOf(1, 10))
 	torn := errors.New("torn")
-	how, err := s.w.transact(true, func() error { return errors.Join(s.w.apply(batchOf(5, 10), nil), torn) })
-	if how != certain || !errors.Is(err, torn) {
+	how, err := s.w.transact(true, s.epoch, func() error { return errors.Join(s.w.apply(batchOf(5, 10), nil), torn) })
+	if how != notApplied || !errors.Is(err, torn) {
 		t.Errorf("transact: %v, %v", how, err)
 	}
 	if n, now := held(t, s); n != 10 || now != 1 {
@@ -194,8 +194,8 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// TestUncertain fails what leaves nobody knowing: the answer must not be that
-// nothing was applied, and the store must not go on.
+// TestUncertain fails operations after which the outcome is unknown: the error must not claim
+// that nothing was applied, and the store must refuse further commits.
 func TestUncertain(t *testing.T) {
 	for name, fails := range map[string]func(op operation) bool{
 		"the flush of a commit": func(op operation) bool { return op.flush && op.log },
@@ -230,7 +230,7 @@ func TestUncertain(t *testing.T) {
 	}
 }
 
-// TestFlushes counts: one for a hard batch, none for a soft one.
+// TestFlushes counts flushes: one for a hard batch, none for a soft one.
 func TestFlushes(t *testing.T) {
 	fs := newFaultyFS(t)
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{disk: fs.name})
@@ -254,33 +254,6 @@ func TestFlushes(t *testing.T) {
 	}
 }
 
-// TestFileGone replaces and deletes the file under a store that is open.
-func TestFileGone(t *testing.T) {
-	for name, remove := range map[string]func(path string) error{
-		"deleted": os.Remove,
-		"moved":   func(path string) error { return os.Rename(path, path+".old") },
-		"replaced": func(path string) error {
-			return errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, nil, 0o600))
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
-			mustCommit(t, s, batchOf(1, 10))
-			if err := remove(s.path); err != nil {
-				t.Skipf("this system does not let go of an open file: %v", err)
-			}
-			if err := s.Commit(t.Context(), batchOf(100, 1)); !errors.Is(err, engine.ErrFenced) {
-				t.Errorf("Commit: %v; want ErrFenced", err)
-			}
-			select {
-			case <-s.Lost():
-			default:
-				t.Error("Lost is not closed")
-			}
-		})
-	}
-}
-
 func TestFilesThatCannotBeOpened(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, content string) string {
@@ -291,7 +264,7 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		return path
 	}
 	for name, tc := range map[string]struct{ path, want string }{
-		"a text":                     {write("text", strings.Repeat("To whom it may concern. ", 100)), "is not a Mayfly store: it is no SQLite file"},
+		"a text":                     {write("text", strings.Repeat("To whom it may concern. ", 100)), "is not a Mayfly store: it is not an SQLite file"},
 		"a directory":                {dir, "cannot be opened"},
 		"a directory that is a file": {filepath.Join(write("file", "x"), "store"), "cannot be opened"},
 	} {
@@ -309,7 +282,7 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		if _, err := Open(t.Context(), path, Options{disk: fs.name}); err == nil || !strings.Contains(err.Error(), "disk is full") {
 			t.Errorf("Open: %v; want it to say why", err)
 		}
-		s := openAt(t, path, Options{}) // the lock was let go
+		s := openAt(t, path, Options{}) // the lock was released
 		if s.Epoch() != 1 {
 			t.Error(fmt.Sprint("epoch ", s.Epoch()))
 		}

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,18 +14,22 @@ import (
 	"mayfly/engine"
 )
 
-// A faultyFS is the system's files, with a say in each write and flush.
+// A faultyFS is the system's files with a hook for each write and flush.
 type faultyFS struct {
 	vfs.VFSFilename
 	name string
+
+	// grows, unless nil, is asked before a file becomes n bytes longer; set it before the
+	// first file is opened.
+	grows func(n int64) error
 
 	mu   sync.Mutex
 	hook func(op operation) error // guarded by mu
 }
 
 type operation struct {
-	flush bool // a flush, else a write
-	log   bool // of the log, else of the file itself
+	flush bool // a flush, otherwise a write
+	log   bool // of the log, otherwise of the file itself
 	size  int
 }
 
@@ -31,12 +37,12 @@ var faultyFiles atomic.Int64
 
 func newFaultyFS(t *testing.T) *faultyFS {
 	f := &faultyFS{VFSFilename: vfs.Find("").(vfs.VFSFilename), name: fmt.Sprint("faulty", faultyFiles.Add(1))}
-	vfs.Register(f.name, disk{f})
+	vfs.Register(f.name, newDisk(f))
 	t.Cleanup(func() { vfs.Unregister(f.name) })
 	return f
 }
 
-// on calls hook for every operation; its error is what comes of it.
+// on calls hook for every operation, which fails with its error.
 func (f *faultyFS) on(hook func(op operation) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,7 +76,42 @@ func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
 	if err := f.fs.ask(operation{log: f.log, size: len(p)}); err != nil {
 		return 0, err
 	}
+	if err := f.longer(off + int64(len(p))); err != nil {
+		return 0, err
+	}
 	return f.osFile.WriteAt(p, off)
+}
+
+// longer asks grows whether the file may become size bytes long.
+func (f *faultyFile) longer(size int64) error {
+	if f.fs.grows == nil {
+		return nil
+	}
+	has, err := f.Size()
+	if err != nil || size <= has {
+		return err
+	}
+	return f.fs.grows(size - has)
+}
+
+func (f *faultyFile) SizeHint(size int64) error {
+	if err := f.longer(size); err != nil {
+		return err
+	}
+	return f.osFile.SizeHint(size)
+}
+
+// fill makes files without SQLite. As on a disk, the former content of the file is lost first.
+func (f *faultyFS) fill(path string, size int) error {
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		return err
+	}
+	if f.grows != nil {
+		if err := f.grows(int64(size)); err != nil {
+			return errors.Join(err, os.Remove(path))
+		}
+	}
+	return os.WriteFile(path, make([]byte, size), 0o600)
 }
 
 func (f *faultyFile) Sync(flags vfs.SyncFlag) error {
@@ -80,15 +121,15 @@ func (f *faultyFile) Sync(flags vfs.SyncFlag) error {
 	return f.osFile.Sync(flags)
 }
 
-// batchOf is n messages in a queue of their own, from key on, with bodies. The
-// queue has seen them, and a session has the first key as its state.
+// batchOf returns n messages of one queue, from key on, with bodies. The queue remembers their
+// MessageIds, and a session has the first key as its state.
 func batchOf(key engine.Key, n int) *engine.Batch {
 	b := &engine.Batch{Hard: true, Now: engine.Instant(key), Entities: []engine.Entity{{ID: 7, Kind: engine.Queue, Path: "q"}}}
-	b.Sessions = []engine.Session{{Holder: 7, ID: "first", State: fmt.Sprint(key)}}
-	b.Seen = []engine.Seen{{Holder: 7, N: uint64(key), At: b.Now}}
+	b.Sessions = []engine.SessionRecord{{Subqueue: 7, ID: "first", State: fmt.Sprint(key)}}
+	b.Seen = []engine.SeenIDs{{Subqueue: 7, N: uint64(key), At: b.Now}}
 	for k := key; k < key+engine.Key(n); k++ {
 		b.Seen[0].Digests = append(b.Seen[0].Digests, digestOf(k))
-		b.Messages = append(b.Messages, engine.Message{Key: k, Content: k, Holder: 7, Seq: engine.Seq(k)})
+		b.Messages = append(b.Messages, engine.Message{Key: k, Content: k, Subqueue: 7, Seq: engine.Seq(k)})
 		b.Contents = append(b.Contents, engine.StoredContent{Key: k, Content: "c"})
 		b.Bodies = append(b.Bodies, engine.Body{Key: k, Bytes: bytes.Repeat([]byte{byte(k)}, 1000)})
 	}

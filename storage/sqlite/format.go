@@ -12,7 +12,7 @@ import (
 // applicationID marks the file as ours ("Mayf"), for us and for file(1).
 const applicationID = 0x4d617966
 
-// What a new file gets, and what takes an older one a format further.
+// The schema of a new file, and the steps that migrate an older one.
 var (
 	//go:embed schema.sql
 	schemaSQL string
@@ -30,25 +30,27 @@ var (
 	toFormat5 string
 	//go:embed format-6.sql
 	toFormat6 string
+	//go:embed format-7.sql
+	toFormat7 string
 )
 
-// A format is a version of the file's layout. A change that an older broker
-// could not live with raises it, adds a step, and puts a store written by the
-// former into testdata. A step stays what it was. Views are no part of steps:
-// they are made anew behind the last one.
+// A format is a version of the file's layout. A change that an older broker cannot read raises
+// it, adds a step, and puts a store written by the previous version into testdata. A step
+// never changes. Views are not part of steps: they are created again after the last one.
 type format struct {
-	version int64
-	schema  string           // of a new file, but for the views
-	steps   map[int64]string // from that version to the next one
-	views   string           // in place of those there are
+	version   int64
+	schema    string                              // of a new file, without the views
+	steps     map[int64]string                    // from that version to the next one
+	dataSteps map[int64]func(*sqlite3.Conn) error // what SQL cannot do, after the step from that version
+	views     string                              // replaces the existing views
 }
 
 func current() *format {
-	return &format{version: 6, schema: schemaSQL + historySQL, steps: map[int64]string{1: toFormat2, 2: toFormat3, 3: toFormat4, 4: toFormat5, 5: toFormat6}, views: viewsSQL}
+	return &format{version: 7, schema: schemaSQL + historySQL, steps: map[int64]string{1: toFormat2, 2: toFormat3, 3: toFormat4, 4: toFormat5, 5: toFormat6, 6: toFormat7}, dataSteps: map[int64]func(*sqlite3.Conn) error{6: addChecksums}, views: viewsSQL}
 }
 
-// prepare makes c's file one of this format: a new one is given the schema, an
-// older one is migrated.
+// prepare makes c's file one of this format: it gives a new file the schema and migrates an
+// older one.
 func (f *format) prepare(c *sqlite3.Conn, s *Store) error {
 	id, err := number(c, "PRAGMA application_id")
 	if err != nil {
@@ -64,18 +66,22 @@ func (f *format) prepare(c *sqlite3.Conn, s *Store) error {
 		return fmt.Errorf("the store %s cannot be read: %w", s.path, err)
 	case id == 0 && tables == 0:
 		if err := f.create(c); err != nil {
-			return fmt.Errorf("the store %s cannot be made: %w", s.path, err)
+			return fmt.Errorf("the store %s cannot be created: %w", s.path, err)
 		}
 	case id != applicationID:
 		return fmt.Errorf("%s is not a Mayfly store: it is the SQLite file of another program", s.path)
 	case version > f.version:
-		return fmt.Errorf("the store %s was written by a newer Mayfly: it has format %d, and this version knows formats up to %d", s.path, version, f.version)
+		return fmt.Errorf("the store %s was written by a newer Mayfly: it has format %d, and this version supports formats up to %d", s.path, version, f.version)
 	case version < f.version:
 		backup, err := f.migrate(c, s.path, version)
 		if err != nil {
-			return fmt.Errorf("the store %s of format %d cannot be brought to format %d: %w", s.path, version, f.version, err)
+			return fmt.Errorf("the store %s of format %d cannot be upgraded to format %d: %w", s.path, version, f.version, err)
 		}
-		s.log.Info("The store was brought to a new format.", "path", s.path, "from", version, "to", f.version, "backup", backup)
+		s.log.Info("the store was upgraded to a new format", "path", s.path, "from", version, "to", f.version, "backup", backup)
+	}
+	// A copy made by SQLite, such as the backup before a migration, is not in WAL mode.
+	if err := c.Exec("PRAGMA journal_mode=WAL"); err != nil {
+		return fmt.Errorf("the store %s cannot be opened: %w", s.path, err)
 	}
 	return nil
 }
@@ -84,15 +90,23 @@ func (f *format) create(c *sqlite3.Conn) error {
 	if err := c.Exec("PRAGMA journal_mode=WAL"); err != nil {
 		return err
 	}
-	return c.Exec(fmt.Sprintf("BEGIN IMMEDIATE; %s; %s; PRAGMA application_id=%d; PRAGMA user_version=%d; INSERT INTO store VALUES (1, 0); COMMIT",
-		f.schema, f.views, applicationID, f.version))
+	return c.Exec(fmt.Sprintf("BEGIN IMMEDIATE; %s; %s; PRAGMA application_id=%d; PRAGMA user_version=%d; INSERT INTO store (id, epoch) VALUES (1, 0); %s; COMMIT",
+		f.schema, f.views, applicationID, f.version, f.checksumStoreRow()))
 }
 
-// migrate copies the file as it is to a backup beside it, then takes every step
-// in one transaction.
+// checksumStoreRow gives the first row of a new file its sum; formats under test have none.
+func (f *format) checksumStoreRow() string {
+	if f.dataSteps == nil {
+		return ""
+	}
+	return "UPDATE store SET sum = " + checksumSQL("store", "epoch")
+}
+
+// migrate copies the unchanged file to a backup beside it, then runs every step in one
+// transaction.
 func (f *format) migrate(c *sqlite3.Conn, path string, from int64) (backup string, err error) {
 	backup = fmt.Sprintf("%s.format-%d", path, from)
-	// One that is there is of an attempt that failed: the file is still old.
+	// An existing backup is from a failed attempt: the file is still old.
 	if err := os.Remove(backup); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
@@ -104,9 +118,12 @@ func (f *format) migrate(c *sqlite3.Conn, path string, from int64) (backup strin
 	}
 	for v := from; v < f.version; v++ {
 		step, ok := f.steps[v]
-		err := fmt.Errorf("there is no step from format %d", v)
+		err := fmt.Errorf("format %d is not supported", v)
 		if ok {
 			err = c.Exec(step)
+		}
+		if fill := f.dataSteps[v]; err == nil && fill != nil {
+			err = fill(c)
 		}
 		if err != nil {
 			return "", errors.Join(err, c.Exec("ROLLBACK"))
@@ -121,7 +138,7 @@ func (f *format) migrate(c *sqlite3.Conn, path string, from int64) (backup strin
 	return backup, nil
 }
 
-// number is the one number that query yields.
+// number returns the one number that query yields.
 func number(c *sqlite3.Conn, query string) (int64, error) {
 	st, _, err := c.Prepare(query)
 	if err != nil {

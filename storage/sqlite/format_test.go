@@ -20,19 +20,19 @@ import (
 	"mayfly/engine/value"
 )
 
-// writeTestdata makes TestFormats write a store of the current format before it
-// reads those there are. Do so once for each format, before it is released.
+// writeTestdata makes TestFormats write a store of the current format before it reads the
+// existing ones. Do so once for each format, before it is released.
 const writeTestdata = "MAYFLY_WRITE_TESTDATA"
 
-// formatOne is what testdata/format-1.gz holds, in the order of Load, and that of
-// format 2 too. Fields that come later are zero in it.
+// formatOne returns the content of testdata/format-1.gz, in the order of Load, which format 2
+// has, too. Later fields are zero.
 func formatOne() []engine.Record {
 	content := engine.Content{MessageID: "order-17", Subject: "paid", ContentType: "text/plain", TTL: time.Hour,
 		Properties: value.Properties{{Name: "euros", Value: value.OfInt(42)}}, BodySize: 5}
 	return []engine.Record{
 		engine.Clock{Now: 1784000000123},
 		engine.Entity{ID: 1<<40 | 1, DeadLetterID: 1<<40 | 2, Kind: engine.Queue, Path: "orders",
-			CreatedAt: 1784000000000, UpdatedAt: 1784000000001, Unpinned: 5 * time.Minute,
+			CreatedAt: 1784000000000, UpdatedAt: 1784000000001, UnpinnedIdle: 5 * time.Minute,
 			Config: engine.Config{
 				LockDuration: 30 * time.Second, MaxSizeInMegabytes: 2048, MaxMessageSizeInKilobytes: 256,
 				DefaultMessageTimeToLive: time.Hour, AutoDeleteOnIdle: 6 * time.Minute,
@@ -45,27 +45,27 @@ func formatOne() []engine.Record {
 		engine.Entity{ID: 1<<40 | 4, DeadLetterID: 1<<40 | 5, Kind: engine.Subscription, Path: "Prices/Subscriptions/eu"},
 		engine.Rule{Subscription: 1<<40 | 4, Name: "$Default", Filter: engine.Filter{Kind: engine.SQLFilter, Text: "a = 1"},
 			Action: "SET b = 2", CreatedAt: 1784000000003},
-		engine.Meter{Holder: 1<<40 | 1, NextSeq: 9, LastUsed: 1784000000004, AccessedAt: 1784000000005},
+		engine.Meter{Subqueue: 1<<40 | 1, NextSeq: 9, LastUsed: 1784000000004, AccessedAt: 1784000000005},
 		engine.StoredContent{Key: 1<<40 | 6, Content: content.Pack()},
 		engine.StoredContent{Key: 1<<40 | 7, Content: engine.Content{BodySize: 600_000}.Pack()},
-		engine.Message{Key: 1<<40 | 6, Content: 1<<40 | 6, Holder: 1<<40 | 1, Seq: 7, EnqueuedSeq: 7,
+		engine.Message{Key: 1<<40 | 6, Content: 1<<40 | 6, Subqueue: 1<<40 | 1, Seq: 7, EnqueuedSeq: 7,
 			EnqueuedAt: 1784000000006, ExpiresAt: 1784003600006, ScheduledFor: 1784000000007, LockedUntil: 1784000030007,
 			Nonce: 1<<63 | 5, DeliveryCount: 2, State: engine.Deferred},
-		engine.Message{Key: 1<<40 | 7, Content: 1<<40 | 7, Holder: 1<<40 | 2, Seq: 8, EnqueuedSeq: 3,
+		engine.Message{Key: 1<<40 | 7, Content: 1<<40 | 7, Subqueue: 1<<40 | 2, Seq: 8, EnqueuedSeq: 3,
 			Extra: &engine.Extra{DeadLettered: true, Reason: "TTLExpiredException", Description: "The message expired.",
 				Source: "orders", DeadAt: 1784000000008, DeferredAt: 1784000000009, By: "somebody",
 				Properties: value.Properties{{Name: "retry", Value: value.OfBool(true)}}}},
 	}
 }
 
-// formatThree is what testdata/format-3.gz holds: what is of formatOne with the
-// fields that came, and what is new.
+// formatThree returns the content of testdata/format-3.gz: formatOne with new fields, and new
+// records.
 func formatThree() []engine.Record {
 	all := formatOne()
 	for i, r := range all {
 		switch r := r.(type) {
 		case engine.Entity:
-			r.TransferID = 1<<40 | engine.HolderID(20+i)
+			r.TransferID = 1<<40 | engine.SubqueueID(20+i)
 			all[i] = r
 		case engine.Rule:
 			r.Filter.Parameters = value.Properties{{Name: "@a", Value: value.OfInt(1)}}
@@ -75,31 +75,31 @@ func formatThree() []engine.Record {
 			all[i] = r
 		case engine.Message:
 			if r.Hops = 4; r.Extra != nil {
-				r.Extra.Rewritten, r.Extra.Stays = engine.Content{MessageID: "order-18", BodySize: 600_000}.Pack(), true
+				r.Extra.Rewritten, r.Extra.NeverForwarded = engine.Content{MessageID: "order-18", BodySize: 600_000}.Pack(), true
 			}
 			all[i] = r
 		}
 	}
-	orders := engine.HolderID(1<<40 | 1)
+	orders := engine.SubqueueID(1<<40 | 1)
 	return slices.Insert(all, 6, []engine.Record{
-		engine.Session{Holder: orders, ID: "", State: "of no name", ChangedAt: 1784000000010},
-		engine.Session{Holder: orders, ID: "A/ä\x00\xff", State: "\x00\xff", ChangedAt: 1784000000011},
-		engine.Session{Holder: orders, ID: "a"},
-		engine.Seen{Holder: orders, N: 7, At: 1784000000012, Digests: []engine.Digest{{0: 1, 15: 2}, {}}},
-		engine.Seen{Holder: orders, N: 9, At: 1784000000013, Digests: []engine.Digest{{3}}},
+		engine.SessionRecord{Subqueue: orders, ID: "", State: "of no name", ChangedAt: 1784000000010},
+		engine.SessionRecord{Subqueue: orders, ID: "A/ä\x00\xff", State: "\x00\xff", ChangedAt: 1784000000011},
+		engine.SessionRecord{Subqueue: orders, ID: "a"},
+		engine.SeenIDs{Subqueue: orders, N: 7, At: 1784000000012, Digests: []engine.Digest{{0: 1, 15: 2}, {}}},
+		engine.SeenIDs{Subqueue: orders, N: 9, At: 1784000000013, Digests: []engine.Digest{{3}}},
 	}...)
 }
 
-// formatFour is what testdata/format-4.gz holds: formatThree, and one that was to
-// go elsewhere.
+// formatFour returns the content of testdata/format-4.gz: formatThree, and a message to be
+// transferred.
 func formatFour() []engine.Record {
 	all := formatThree()
-	return append(all, engine.Message{Key: 1<<40 | 8, Content: 1<<40 | 6, Holder: 1<<40 | 21, Seq: 1, EnqueuedSeq: 1,
+	return append(all, engine.Message{Key: 1<<40 | 8, Content: 1<<40 | 6, Subqueue: 1<<40 | 21, Seq: 1, EnqueuedSeq: 1,
 		Extra: &engine.Extra{DeadLettered: true, Reason: "ForwardingFailed", To: "elsewhere"}})
 }
 
-// formatFive is what testdata/format-5.gz holds: formatFour, who may do what, and
-// what descriptions say since then.
+// formatFive returns the content of testdata/format-5.gz: formatFour, access rules, and new
+// fields of descriptions.
 func formatFive() []engine.Record {
 	all := formatFour()
 	rules := []engine.AccessRule{
@@ -116,7 +116,7 @@ func formatFive() []engine.Record {
 	return slices.Insert(all, 1, engine.Record(engine.Access{Rules: rules[:1]}))
 }
 
-// formatSix is what testdata/format-6.gz holds: formatFive, and settings.
+// formatSix returns the content of testdata/format-6.gz: formatFive, and settings.
 func formatSix() []engine.Record {
 	return slices.Insert(formatFive(), 2, []engine.Record{
 		engine.Setting{Key: "view/empty"},
@@ -124,17 +124,17 @@ func formatSix() []engine.Record {
 	}...)
 }
 
-// formatTwo is the history in testdata/format-2.gz, newest first.
-func formatTwo() []engine.PastEvent {
+// formatTwo returns the history in testdata/format-2.gz, newest first.
+func formatTwo() []engine.HistoryEvent {
 	records := formatOne()
 	dead, orders := records[9].(engine.Message), records[1].(engine.Entity)
-	return []engine.PastEvent{
-		{Epoch: 1, Event: engine.Event{N: 3, Kind: engine.EventMoved, At: 1784000000009, Holder: dead.Holder, Path: "orders/$DeadLetterQueue", To: "audit",
+	return []engine.HistoryEvent{
+		{Epoch: 1, Event: engine.Event{N: 3, Kind: engine.EventMoved, At: 1784000000009, Subqueue: dead.Subqueue, Path: "orders/$DeadLetterQueue", To: "audit",
 			Actor: "somebody", Audit: true, Message: dead, Content: records[7].(engine.StoredContent).Content}},
-		{Epoch: 1, Event: engine.Event{N: 2, Kind: engine.EventPurged, At: 1784000000008, Holder: orders.ID, Path: "orders", Actor: "für Menschen",
+		{Epoch: 1, Event: engine.Event{N: 2, Kind: engine.EventPurged, At: 1784000000008, Subqueue: orders.ID, Path: "orders", Actor: "für Menschen",
 			Reason: "it was time", Count: 1 << 40}},
-		{Epoch: 1, Event: engine.Event{N: 1, Kind: engine.EventEntityDeleted, At: 1784000000008, Holder: orders.ID, Path: "orders", Actor: "somebody", Audit: true,
-			Entity: &orders, Rules: []engine.Rule{records[4].(engine.Rule)}, Subs: []engine.Entity{records[3].(engine.Entity)}}},
+		{Epoch: 1, Event: engine.Event{N: 1, Kind: engine.EventEntityDeleted, At: 1784000000008, Subqueue: orders.ID, Path: "orders", Actor: "somebody", Audit: true,
+			Entity: &orders, Rules: []engine.Rule{records[4].(engine.Rule)}, Subscriptions: []engine.Entity{records[3].(engine.Entity)}}},
 	}
 }
 
@@ -156,9 +156,9 @@ func batchFrom(records []engine.Record) *engine.Batch {
 			b.Rules = append(b.Rules, r)
 		case engine.Meter:
 			b.Meters = append(b.Meters, r)
-		case engine.Session:
+		case engine.SessionRecord:
 			b.Sessions = append(b.Sessions, r)
-		case engine.Seen:
+		case engine.SeenIDs:
 			b.Seen = append(b.Seen, r)
 		case engine.StoredContent:
 			b.Contents = append(b.Contents, r)
@@ -175,16 +175,16 @@ func TestFormats(t *testing.T) {
 	}
 	for version, holds := range map[int64]struct {
 		records []engine.Record
-		history []engine.PastEvent
+		history []engine.HistoryEvent
 	}{1: {formatOne(), nil}, 2: {formatOne(), formatTwo()}, 3: {formatThree(), formatTwo()}, 4: {formatFour(), formatTwo()}, 5: {formatFive(), formatTwo()},
-		6: {formatSix(), formatTwo()}} {
+		6: {formatSix(), formatTwo()}, 7: {formatSix(), formatTwo()}} {
 		t.Run(fmt.Sprint(version), func(t *testing.T) { testFormat(t, version, holds.records, holds.history) })
 	}
 }
 
 func fileOf(version int64) string { return fmt.Sprintf("testdata/format-%d.gz", version) }
 
-func testFormat(t *testing.T, version int64, records []engine.Record, history []engine.PastEvent) {
+func testFormat(t *testing.T, version int64, records []engine.Record, history []engine.HistoryEvent) {
 	file := fileOf(version)
 	packed, err := os.Open(file)
 	if err != nil {
@@ -211,14 +211,14 @@ func testFormat(t *testing.T, version int64, records []engine.Record, history []
 		}
 		r.Close()
 	}
-	if d := cmp.Diff(history, past(t, s, engine.PastQuery{})); d != "" {
+	if d := cmp.Diff(history, past(t, s, engine.HistoryQuery{})); d != "" {
 		t.Errorf("%s (-want +got):\n%s", file, d)
 	}
 	sized(t, s)
 	b := batchOf(1, 10)
 	b.Audit = []engine.Event{{N: 1, At: 1784000000010, Kind: engine.EventTouched, Audit: true}}
 	mustCommit(t, s, b)
-	if n := len(past(t, s, engine.PastQuery{Audit: true, From: 1784000000010})); n != 1 {
+	if n := len(past(t, s, engine.HistoryQuery{Audit: true, From: 1784000000010})); n != 1 {
 		t.Errorf("%d events are remembered of what was done now", n)
 	}
 	_, err = os.Stat(fmt.Sprint(path, ".format-", version))
@@ -238,8 +238,37 @@ func testFormat(t *testing.T, version int64, records []engine.Record, history []
 	}
 }
 
-// layout is what there is in a file: tables with their columns in order, indexes
-// and views.
+// TestOldOrdering opens a store from when SupportOrdering was false by default for topics too,
+// with topics that have it and topics that do not. Values stated since then are kept.
+func TestOldOrdering(t *testing.T) {
+	packed, err := os.Open(fileOf(6)) // rows have no sums in it
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	path := filepath.Join(t.TempDir(), "store")
+	gunzip(t, packed, path)
+	raw(t, path, "CREATE TABLE topic AS SELECT * FROM entity WHERE path = 'Prices'; UPDATE topic SET id = 99, path = 'Old', support_ordering = 1; INSERT INTO entity SELECT * FROM topic; DROP TABLE topic")
+	s := openAt(t, path, Options{})
+	b := batchOf(1, 1)
+	b.Entities = append(b.Entities, engine.Entity{ID: 100, Kind: engine.Topic, Path: "Stated", Config: engine.Config{UnorderedTopic: true}})
+	mustCommit(t, s, b)
+	got := map[engine.Path]string{}
+	for _, r := range loaded(t, s) {
+		if e, ok := r.(engine.Entity); ok && e.Kind != engine.Subscription {
+			p, _ := engine.LookupProperty(e.Kind, "SupportOrdering")
+			got[e.Path] = p.Text(e.Config)
+		}
+	}
+	for path, want := range map[engine.Path]string{"orders": "true", "Prices": "true", "Old": "true", "Stated": "false"} {
+		if got[path] != want {
+			t.Errorf("SupportOrdering of %s is %q, want %s", path, got[path], want)
+		}
+	}
+}
+
+// layout returns what a file consists of: tables with their columns in order, indexes and
+// views.
 func layout(t *testing.T, s *Store) (all []string) {
 	t.Helper()
 	s.mu.Lock()
@@ -309,7 +338,7 @@ func loaded(t *testing.T, s *Store) (all []engine.Record) {
 	return all
 }
 
-// raw runs sql on the file of a store that is closed.
+// raw runs sql on the file of a closed store.
 func raw(t *testing.T, path, sql string) {
 	t.Helper()
 	c, err := sqlite3.Open(path)
@@ -317,7 +346,7 @@ func raw(t *testing.T, path, sql string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.Exec(sql); err != nil {
+	if err := errors.Join(registerChecksum(c), c.Exec(sql)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -330,7 +359,7 @@ func TestForeignAndNewerFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ sql, want string }{
-		"newer":          {"PRAGMA user_version=7", "was written by a newer Mayfly: it has format 7, and this version knows formats up to 6"},
+		"newer":          {"PRAGMA user_version=8", "was written by a newer Mayfly: it has format 8, and this version supports formats up to 7"},
 		"somebody's":     {"PRAGMA application_id=0; CREATE TABLE theirs(x)", "is not a Mayfly store: it is the SQLite file of another program"},
 		"somebody's own": {"PRAGMA application_id=77", "is not a Mayfly store: it is the SQLite file of another program"},
 	} {
@@ -348,13 +377,13 @@ func TestForeignAndNewerFiles(t *testing.T) {
 	}
 	t.Run("older than all", func(t *testing.T) {
 		raw(t, path, "PRAGMA user_version=0")
-		if _, err := Open(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "there is no step from format 0") {
+		if _, err := Open(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "format 0 is not supported") {
 			t.Errorf("Open: %v", err)
 		}
 	})
 }
 
-// TestMigration takes a store through two formats to come.
+// TestMigration takes a store through two future formats.
 func TestMigration(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "it's a store")
 	s := openAt(t, path, Options{})
@@ -366,10 +395,10 @@ func TestMigration(t *testing.T) {
 		is + 1: "ALTER TABLE meter RENAME COLUMN colour TO hue",
 	}}
 	bad := &format{version: is + 2, steps: map[int64]string{is: next.steps[is], is + 1: "ALTER TABLE nothing RENAME TO all_"}}
-	if _, err := Open(t.Context(), path, Options{format: bad}); err == nil || !strings.Contains(err.Error(), fmt.Sprint("cannot be brought to format ", is+2)) {
+	if _, err := Open(t.Context(), path, Options{format: bad}); err == nil || !strings.Contains(err.Error(), fmt.Sprint("cannot be upgraded to format ", is+2)) {
 		t.Fatalf("a step that fails: %v", err)
 	}
-	s = openAt(t, path, Options{}) // it is still what it was
+	s = openAt(t, path, Options{}) // it is unchanged
 	s.Close()
 	s = openAt(t, path, Options{format: next})
 	if n, now := held(t, s); n != 10 || now != 1 {

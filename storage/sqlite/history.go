@@ -8,39 +8,40 @@ import (
 	"github.com/ncruces/go-sqlite3"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 )
 
 var _ engine.History = (*Store)(nil)
 
 const (
-	// rememberedRows and forgottenRows are written or deleted in one
-	// transaction, which takes about a millisecond or two.
-	rememberedRows = 32
-	forgottenRows  = 96
-	// rowBytes is what a row of history takes beside what is packed in it, more
-	// or less: its columns, and its places in indexes.
+	// addedRows and deletedRows limit one transaction, which takes about one or two
+	// milliseconds.
+	addedRows   = 32
+	deletedRows = 96
+	// rowBytes is roughly what a row of history takes besides the packed event: its columns,
+	// and its entries in indexes.
 	rowBytes = 128
 )
 
 const (
-	putHistory = `INSERT OR IGNORE INTO history (at, epoch, n, kind, audit, notable, key, path, to_path, actor, reason, count, packed, session)
-		VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)`
+	historyColumns = "at, epoch, n, kind, audit, notable, key, path, to_path, actor, reason, count, packed, session"
+
+	putHistory       = "INSERT OR IGNORE INTO history (" + historyColumns + ", sum) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 	addToHistorySize = "UPDATE history_size SET bytes = bytes + ?"
 
-	// Both delete the first rows from some place on and yield what was packed in
-	// each; of those before an instant, or of those that no operator did.
-	dropEarly  = `DELETE FROM history WHERE (at, epoch, n) IN (SELECT at, epoch, n FROM history WHERE at < ? ORDER BY at, epoch, n LIMIT ?) RETURNING length(packed)`
-	dropOldest = `DELETE FROM history WHERE (at, epoch, n) IN (SELECT at, epoch, n FROM history
+	// Both delete the first rows from some position on and yield the length of each packed
+	// event; of the rows before an instant, or of those that are not audit events.
+	deleteBefore = `DELETE FROM history WHERE (at, epoch, n) IN (SELECT at, epoch, n FROM history WHERE at < ? ORDER BY at, epoch, n LIMIT ?) RETURNING length(packed)`
+	dropOldest   = `DELETE FROM history WHERE (at, epoch, n) IN (SELECT at, epoch, n FROM history
 		WHERE (at, epoch, n) >= (?,?,?) AND (audit IS NULL OR ?) ORDER BY at, epoch, n LIMIT ?) RETURNING length(packed)`
 	getOldest = `SELECT at, epoch, n, length(packed) FROM history
 		WHERE (at, epoch, n) >= (?,?,?) AND (audit IS NULL OR ?) ORDER BY at, epoch, n LIMIT ?`
 	getHistorySize = "SELECT bytes FROM history_size"
 )
 
-// notable tells whether events of kind k are few, and looked for among all
-// others: they are not about one message each. What is written is marked with
-// the answer, so another one needs a new format.
+// notable reports whether events of kind k are few and are searched for among all others,
+// because they are not about one message each. The answer is stored with each row, so changing
+// it requires a new format.
 func notable(k engine.EventKind) bool {
 	switch k {
 	case engine.EventEntityCreated, engine.EventEntityUpdated, engine.EventEntityDeleted, engine.EventEntityAutoDeleted,
@@ -52,28 +53,28 @@ func notable(k engine.EventKind) bool {
 	}
 }
 
-// remember adds events of an epoch to the history.
-func (w *writer) remember(epoch uint64, events []engine.Event) error {
+// appendEvents adds events of an epoch to the history.
+func (w *writer) appendEvents(epoch uint64, events []engine.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
 	size := int64(0)
 	for i := range events {
 		e := &events[i]
-		w.scratch = record.AppendEvent(w.scratch[:0], e)
-		r := into(w.putHistory)
+		w.scratch = codec.AppendEvent(w.scratch[:0], e)
+		r := w.into(w.putHistory, "history")
 		r.putInt(int64(e.At))
 		r.putInt(int64(epoch))
 		r.putInt(int64(e.N))
 		r.putName(e.Kind.String())
-		r.putSome(flag(e.Audit))
-		r.putSome(flag(e.Audit || notable(e.Kind)))
-		r.putSome(int64(e.Message.Key))
+		r.putNonZero(flag(e.Audit))
+		r.putNonZero(flag(e.Audit || notable(e.Kind)))
+		r.putNonZero(int64(e.Message.Key))
 		r.putText(string(e.Path))
 		r.putText(string(e.To))
 		r.putText(e.Actor)
 		r.putText(e.Reason)
-		r.putSome(e.Count)
+		r.putNonZero(e.Count)
 		r.putBytes(w.scratch)
 		r.putText(e.Session)
 		if err := r.run(); err != nil {
@@ -86,74 +87,73 @@ func (w *writer) remember(epoch uint64, events []engine.Event) error {
 	return w.run(w.addToHistorySize, size)
 }
 
-// Remember writes events in slices, each a soft transaction. An error leaves
+// AppendEvents writes events in slices, each a soft transaction. An error leaves
 // the slices before it written.
-func (s *Store) Remember(ctx context.Context, events []engine.Event) error {
+func (s *Store) AppendEvents(ctx context.Context, events []engine.Event) error {
 	for len(events) > 0 {
 		commits := s.commits.Load()
-		now := events[:min(len(events), rememberedRows)]
-		if err := s.slice(ctx, func(w *writer) error { return w.remember(s.epoch, now) }); err != nil {
+		now := events[:min(len(events), addedRows)]
+		if err := s.stageChunk(ctx, false, func(w *writer) error { return w.appendEvents(s.epoch, now) }); err != nil {
 			return fmt.Errorf("remember events: %w", err)
 		}
 		events = events[len(now):]
-		if err := s.giveWay(ctx, commits); err != nil {
+		if err := s.yieldToCommits(ctx, commits); err != nil {
 			return fmt.Errorf("remember events: %w", err)
 		}
 	}
 	return nil
 }
 
-// giveWay leaves the file to commits for a while, if there were any since
-// there were so many.
-func (s *Store) giveWay(ctx context.Context, commits int64) error {
+// yieldToCommits leaves the file to commits for a while, if there were any since the count was
+// commits.
+func (s *Store) yieldToCommits(ctx context.Context, commits int64) error {
 	if s.commits.Load() == commits {
 		return nil
 	}
 	return pause(ctx, sweepPause)
 }
 
-// Forget deletes what happened before an instant, then the oldest until the
-// rest takes no more than most bytes, as history_size counts them. What
-// operators did goes last.
-func (s *Store) Forget(ctx context.Context, before engine.Instant, most int64) error {
-	s.forgetting.Lock()
-	defer s.forgetting.Unlock()
-	if err := s.forgetEarly(ctx, before); err != nil {
+// TrimEvents deletes the events before an instant, then the oldest until the rest takes no more
+// than most bytes, as history_size counts them. Audit events go last.
+func (s *Store) TrimEvents(ctx context.Context, before engine.Instant, most int64) error {
+	s.trimming.Lock()
+	defer s.trimming.Unlock()
+	if err := s.deleteEventsBefore(ctx, before); err != nil {
 		return fmt.Errorf("forget history: %w", err)
 	}
 	for _, audit := range []bool{false, true} {
-		if err := s.forgetOldest(ctx, most, audit); err != nil {
+		if err := s.deleteOldestEvents(ctx, most, audit); err != nil {
 			return fmt.Errorf("forget history: %w", err)
 		}
 	}
 	return nil
 }
 
-func (s *Store) forgetEarly(ctx context.Context, before engine.Instant) error {
+func (s *Store) deleteEventsBefore(ctx context.Context, before engine.Instant) error {
 	if before == 0 {
 		return nil
 	}
 	return s.slices(ctx, func(w *writer) (bool, error) {
-		gone, err := w.forget(w.dropEarly, int64(before), forgottenRows)
-		return gone == forgottenRows, err
+		gone, err := w.deleteEvents(w.deleteBefore, int64(before), deletedRows)
+		return gone == deletedRows, err
 	})
 }
 
-// forgetOldest deletes no more than is needed. The rows to delete are found
-// beside the commits, so that those among them that stay cost nobody time.
-func (s *Store) forgetOldest(ctx context.Context, most int64, audit bool) error {
+// deleteOldestEvents deletes no more than is needed. It looks for the rows to delete while commits
+// go on, so that rows among them that stay delay no commit.
+func (s *Store) deleteOldestEvents(ctx context.Context, most int64, audit bool) error {
 	if most <= 0 {
 		return nil
 	}
-	from := engine.PastPlace{At: math.MinInt64}
+	from := engine.HistoryCursor{At: math.MinInt64}
 	for {
-		next, n, err := s.tooMuch(ctx, from, most, audit)
+		next, n, err := s.excessEvents(ctx, from, most, audit)
 		if err != nil || n == 0 {
 			return err
 		}
 		from = next
 		if err := s.slice(ctx, func(w *writer) error {
-			_, err := w.forget(w.dropOldest, int64(from.At), int64(from.Epoch), int64(from.N), flag(audit), n)
+			_, err := w.deleteEvents(w.dropOldest, int64(from.At), int64(from.Epoch), int64(from.N), flag(audit), n)
 			return err
 		}); err != nil {
 			return err
@@ -164,30 +164,30 @@ func (s *Store) forgetOldest(ctx context.Context, most int64, audit bool) error 
 	}
 }
 
-// tooMuch finds the first rows from a place on that are to go for the rest to
-// take no more than most bytes: where they begin, and how many of them for now.
-func (s *Store) tooMuch(ctx context.Context, from engine.PastPlace, most int64, audit bool) (at engine.PastPlace, n int64, err error) {
+// excessEvents finds the first rows from a position on that must go for the rest to take no more
+// than most bytes: where they begin, and how many to delete now.
+func (s *Store) excessEvents(ctx context.Context, from engine.HistoryCursor, most int64, audit bool) (at engine.HistoryCursor, n int64, err error) {
 	err = s.read(ctx, func(c *sqlite3.Conn) error {
 		size, err := number(c, getHistorySize)
 		if err != nil || size <= most {
 			return err
 		}
 		return each(c, getOldest, func(r *row) bool {
-			place := engine.PastPlace{At: engine.Instant(r.int()), Epoch: uint64(r.int()), N: uint64(r.int())}
+			place := engine.HistoryCursor{At: engine.Instant(r.int()), Epoch: uint64(r.int()), N: uint64(r.int())}
 			if n == 0 {
 				at = place
 			}
 			n++
 			size -= rowBytes + r.int()
 			return size > most
-		}, int64(from.At), int64(from.Epoch), int64(from.N), flag(audit), forgottenRows)
+		}, int64(from.At), int64(from.Epoch), int64(from.N), flag(audit), deletedRows)
 	})
 	return at, n, err
 }
 
-// forget runs one of the statements that delete rows of history, and says how
-// many are gone.
-func (w *writer) forget(st *sqlite3.Stmt, args ...int64) (rows int64, err error) {
+// deleteEvents runs one of the statements that delete rows of history, and returns the number of
+// deleted rows.
+func (w *writer) deleteEvents(st *sqlite3.Stmt, args ...int64) (rows int64, err error) {
 	r := into(st)
 	for _, a := range args {
 		r.putInt(a)

@@ -16,6 +16,7 @@ CREATE TABLE history (
 	count   INTEGER,          -- messages concerned
 	packed  BLOB NOT NULL,    -- all of it
 	session TEXT,             -- which one it is about
+	sum     INTEGER,
 	PRIMARY KEY (at, epoch, n)
 ) WITHOUT ROWID;
 

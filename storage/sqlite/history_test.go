@@ -12,7 +12,7 @@ import (
 	"mayfly/engine"
 )
 
-// eventsAt are n events of one message each, a millisecond apart.
+// eventsAt returns n events of one message each, a millisecond apart.
 func eventsAt(at engine.Instant, n int) []engine.Event {
 	events := make([]engine.Event, n)
 	for i := range events {
@@ -24,9 +24,9 @@ func eventsAt(at engine.Instant, n int) []engine.Event {
 	return events
 }
 
-func past(t *testing.T, s *Store, q engine.PastQuery) (all []engine.PastEvent) {
+func past(t *testing.T, s *Store, q engine.HistoryQuery) (all []engine.HistoryEvent) {
 	t.Helper()
-	for e, err := range s.Past(t.Context(), q) {
+	for e, err := range s.QueryEvents(t.Context(), q) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func past(t *testing.T, s *Store, q engine.PastQuery) (all []engine.PastEvent) {
 
 func remember(t *testing.T, s *Store, events []engine.Event) {
 	t.Helper()
-	if err := s.Remember(t.Context(), events); err != nil {
+	if err := s.AppendEvents(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -57,7 +57,7 @@ func sized(t *testing.T, s *Store) (bytes int64) {
 	return bytes
 }
 
-// TestHistorySize keeps the running total right, whatever comes and goes.
+// TestHistorySize keeps the running total right, whatever is added and removed.
 func TestHistorySize(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})
@@ -81,10 +81,10 @@ func TestHistorySize(t *testing.T) {
 	}{
 		{0, 0, 510}, {1, all, 510}, {1100, 0, 410}, {0, 255 * row, 255}, {0, 10 * row, 10}, {0, 4 * row, 4}, {0, 1, 0},
 	} {
-		if err := s.Forget(t.Context(), tc.before, tc.most); err != nil {
+		if err := s.TrimEvents(t.Context(), tc.before, tc.most); err != nil {
 			t.Fatal(err)
 		}
-		got := len(past(t, s, engine.PastQuery{}))
+		got := len(past(t, s, engine.HistoryQuery{}))
 		if bytes := sized(t, s); tc.most > 0 && bytes > tc.most || got < tc.want-1 || got > tc.want+1 {
 			t.Errorf("after Forget(%d, %d) there are %d events of %d bytes; want %d", tc.before, tc.most, got, bytes, tc.want)
 		}
@@ -93,7 +93,7 @@ func TestHistorySize(t *testing.T) {
 	}
 }
 
-// TestPages looks for what is rare among many, and at the edges of pages.
+// TestPages looks for rare events among many, and at the edges of pages.
 func TestPages(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	events := eventsAt(1000, 2*pageRows)
@@ -103,17 +103,17 @@ func TestPages(t *testing.T) {
 	rare(pageRows-1, engine.EventDeferred)
 	remember(t, s, events)
 	for name, tc := range map[string]struct {
-		q    engine.PastQuery
+		q    engine.HistoryQuery
 		want int
 	}{
-		"all":          {engine.PastQuery{}, 2 * pageRows},
-		"a path":       {engine.PastQuery{Path: "Rare"}, 3},
-		"a path, two":  {engine.PastQuery{Path: "rare", Limit: 2}, 2},
-		"a kind":       {engine.PastQuery{Kinds: []engine.EventKind{engine.EventDeferred}}, 2},
-		"another kind": {engine.PastQuery{Kinds: []engine.EventKind{engine.EventEntityUpdated, engine.EventPurged}}, 1},
-		"a key":        {engine.PastQuery{Key: 17}, 1},
-		"a page":       {engine.PastQuery{Limit: pageEvents}, pageEvents},
-		"one more":     {engine.PastQuery{Limit: pageEvents + 1}, pageEvents + 1},
+		"all":          {engine.HistoryQuery{}, 2 * pageRows},
+		"a path":       {engine.HistoryQuery{Path: "Rare"}, 3},
+		"a path, two":  {engine.HistoryQuery{Path: "rare", Limit: 2}, 2},
+		"a kind":       {engine.HistoryQuery{Kinds: []engine.EventKind{engine.EventDeferred}}, 2},
+		"another kind": {engine.HistoryQuery{Kinds: []engine.EventKind{engine.EventEntityUpdated, engine.EventPurged}}, 1},
+		"a key":        {engine.HistoryQuery{Key: 17}, 1},
+		"a page":       {engine.HistoryQuery{Limit: pageEvents}, pageEvents},
+		"one more":     {engine.HistoryQuery{Limit: pageEvents + 1}, pageEvents + 1},
 	} {
 		if got := past(t, s, tc.q); len(got) != tc.want {
 			t.Errorf("%s: %d events; want %d", name, len(got), tc.want)
@@ -121,7 +121,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPastPlan makes sure that an index is behind every page.
+// TestPastPlan checks that every page uses an index.
 func TestPastPlan(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	plan := func(sql string) string {
@@ -139,37 +139,37 @@ func TestPastPlan(t *testing.T) {
 	}
 	const bounds = "(at>? AND (at,epoch,n)<(?,?,?))"
 	for _, tc := range []struct {
-		q    engine.PastQuery
+		q    engine.HistoryQuery
 		want string
 	}{
-		{engine.PastQuery{Path: "q", From: 5, Until: 7}, "PRIMARY KEY " + bounds},
-		{engine.PastQuery{Key: 5, Audit: true}, "INDEX history_key (key=? AND at>? AND (at,epoch,n)<(?,?,?))"},
-		{engine.PastQuery{Audit: true}, "INDEX history_notable " + bounds},
-		{engine.PastQuery{Kinds: []engine.EventKind{engine.EventGap}}, "INDEX history_notable " + bounds},
-		{engine.PastQuery{Kinds: []engine.EventKind{engine.EventGap, engine.EventSent}}, "PRIMARY KEY " + bounds},
+		{engine.HistoryQuery{Path: "q", From: 5, Until: 7}, "PRIMARY KEY " + bounds},
+		{engine.HistoryQuery{Key: 5, Audit: true}, "INDEX history_key (key=? AND at>? AND (at,epoch,n)<(?,?,?))"},
+		{engine.HistoryQuery{Audit: true}, "INDEX history_notable " + bounds},
+		{engine.HistoryQuery{Kinds: []engine.EventKind{engine.EventGap}}, "INDEX history_notable " + bounds},
+		{engine.HistoryQuery{Kinds: []engine.EventKind{engine.EventGap, engine.EventSent}}, "PRIMARY KEY " + bounds},
 	} {
-		sql, _ := selectPast(tc.q)
+		sql, _ := selectHistory(tc.q)
 		if got := plan(sql); got != "SEARCH history USING "+tc.want {
 			t.Errorf("%s\nis done by %q; want %q", sql, got, tc.want)
 		}
 	}
-	for _, sql := range []string{dropEarly, dropOldest} {
+	for _, sql := range []string{deleteBefore, dropOldest} {
 		if got := plan(sql); strings.Contains(got, "SCAN history") || strings.Contains(got, "TEMP B-TREE") {
 			t.Errorf("%s\nis done by %s", sql, got)
 		}
 	}
 }
 
-// TestCorruptEvent says which one it is.
+// TestCorruptEvent checks that the error identifies the event.
 func TestCorruptEvent(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})
 	remember(t, s, eventsAt(1000, 3))
 	s.Close()
-	raw(t, path, "UPDATE history SET packed = x'07' WHERE at = 1001")
+	raw(t, path, "UPDATE history SET packed = x'07', sum = "+checksumSQL("history", strings.Replace(historyColumns, "packed", "x'07'", 1))+" WHERE at = 1001")
 	s = openAt(t, path, Options{})
 	n := 0
-	for _, err := range s.Past(t.Context(), engine.PastQuery{}) {
+	for _, err := range s.QueryEvents(t.Context(), engine.HistoryQuery{}) {
 		if n++; n == 2 {
 			if err == nil || !strings.Contains(err.Error(), "event 1001 of epoch 1") {
 				t.Errorf("%v", err)
@@ -189,10 +189,10 @@ func TestForgetStops(t *testing.T) {
 	ctx, end := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	end(why)
-	if err := s.Forget(ctx, 5000, 1); !errors.Is(err, why) {
+	if err := s.TrimEvents(ctx, 5000, 1); !errors.Is(err, why) {
 		t.Errorf("%v", err)
 	}
-	if got := len(past(t, s, engine.PastQuery{})); got != 1000 {
+	if got := len(past(t, s, engine.HistoryQuery{})); got != 1000 {
 		t.Errorf("%d events are left", got)
 	}
 }

@@ -11,20 +11,24 @@ import (
 	"mayfly/engine"
 )
 
-// errStop says that whoever asked for records has seen enough.
+// errStop means that the consumer stopped the iteration.
 var errStop = errors.New("stop")
 
-// Load yields what the file holds at one moment, the first record's. The store
-// can be used meanwhile, but not closed by whoever receives the records.
+// Load yields the content of the file at the moment of the first record. The store can be used
+// meanwhile, but the consumer must not close it.
 func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 	return func(yield func(engine.Record, error) bool) {
-		if err := s.load(ctx, yield); err != nil && !errors.Is(err, errStop) {
+		spoiled := map[string]int{}
+		switch err := s.withIndexGuard(func() error { return s.load(ctx, yield, spoiled) }); {
+		case err == nil:
+			s.quarantineDamaged(ctx, spoiled) // only if all else is intact: a store that cannot be served is not changed
+		case !errors.Is(err, errStop):
 			yield(nil, fmt.Errorf("load: %w", err))
 		}
 	}
 }
 
-func (s *Store) load(ctx context.Context, yield func(engine.Record, error) bool) error {
+func (s *Store) load(ctx context.Context, yield func(engine.Record, error) bool, spoiled map[string]int) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -37,93 +41,115 @@ func (s *Store) load(ctx context.Context, yield func(engine.Record, error) bool)
 	if err := r.c.Exec("BEGIN"); err != nil {
 		return err
 	}
-	l := loader{ctx: ctx, c: r.c, yield: yield, claimed: map[engine.HolderID]bool{}}
+	l := loader{ctx: ctx, c: r.c, yield: yield, claimed: map[engine.SubqueueID]bool{}, onSkipped: func(table, row string) {
+		s.log.Error("a row of the store is damaged and was skipped", "path", s.path, "table", table, "row", row, "result", skippableTables()[table].consequence)
+		spoiled[table]++
+	}}
 	return errors.Join(l.all(), r.c.Exec("ROLLBACK"))
 }
 
 type loader struct {
-	ctx     context.Context //nolint:containedctx // it lives for one call
-	c       *sqlite3.Conn
-	yield   func(engine.Record, error) bool
-	claimed map[engine.HolderID]bool // by entities that are there
+	ctx             context.Context //nolint:containedctx // it lives for one call
+	c               *sqlite3.Conn
+	yield           func(engine.Record, error) bool
+	claimed         map[engine.SubqueueID]bool // by existing entities
+	sum             checksum
+	damagedContents map[engine.Key]bool // damaged contents
+	lastKey         engine.Key          // of the last message that was read
+
+	// onSkipped is called for each damaged row that is left out, with its table and a description.
+	// With nil, such a row is an error.
+	onSkipped func(table, row string)
+}
+
+// A tableRead reads all rows of a table.
+type tableRead struct {
+	table, sql string
+	read       func(*row) (engine.Record, error)
 }
 
 func (l *loader) all() error {
-	gone := map[engine.HolderID]bool{}
-	if err := l.each("SELECT holder FROM dropped", func(r *row) (engine.Record, error) {
-		gone[engine.HolderID(r.int())] = true
+	gone := map[engine.SubqueueID]bool{}
+	if err := l.each(tableRead{"dropped", "SELECT holder, sum FROM dropped", func(r *row) (engine.Record, error) {
+		gone[engine.SubqueueID(r.int())] = true
 		return nil, nil
-	}); err != nil {
+	}}); err != nil {
 		return err
 	}
-	for _, q := range []struct {
-		sql  string
-		read func(*row) (engine.Record, error)
-	}{
-		{"SELECT last_used FROM meter WHERE holder = 0", func(r *row) (engine.Record, error) {
-			return engine.Clock{Now: engine.Instant(r.int())}, nil
+	for _, q := range []tableRead{
+		{"meter", getMeters + " WHERE holder = 0", func(r *row) (engine.Record, error) {
+			return engine.Clock{Now: r.meter().LastUsed}, nil
 		}},
-		{getAccess, func(r *row) (engine.Record, error) {
+		{"access", getAccess, func(r *row) (engine.Record, error) {
 			return engine.Access{Rules: r.access()}, r.err
 		}},
-		{getSettings, func(r *row) (engine.Record, error) {
+		{"setting", getSettings, func(r *row) (engine.Record, error) {
 			return r.setting(), nil
 		}},
-		{getEntities(), func(r *row) (engine.Record, error) {
+		{"entity", getEntities(), func(r *row) (engine.Record, error) {
 			e := r.entity()
 			if r.err != nil {
 				return nil, fmt.Errorf("entity %q: %w", e.Path, r.err)
 			}
-			for _, place := range []engine.HolderID{e.ID, e.DeadLetterID, e.TransferID} {
+			for _, place := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {
 				l.claimed[place] = place != 0 && !gone[place]
 			}
 			return e, nil
 		}},
-		{getRules, func(r *row) (engine.Record, error) {
+		{"rule", getRules, func(r *row) (engine.Record, error) {
 			v, err := r.rule()
 			return l.of(v.Subscription, v), err
 		}},
-		{getMeters, func(r *row) (engine.Record, error) {
+		{"meter", getMeters, func(r *row) (engine.Record, error) {
 			v := r.meter()
-			return l.of(v.Holder, v), nil
+			return l.of(v.Subqueue, v), nil
 		}},
-		{getSessions, func(r *row) (engine.Record, error) {
+		{"session", getSessions, func(r *row) (engine.Record, error) {
 			v := r.session()
-			return l.of(v.Holder, v), nil
+			return l.of(v.Subqueue, v), nil
 		}},
-		{getSeen, func(r *row) (engine.Record, error) {
+		{"seen", getSeen, func(r *row) (engine.Record, error) {
 			v, err := r.seen()
-			return l.of(v.Holder, v), err
+			return l.of(v.Subqueue, v), err
 		}},
-		{getContents, func(r *row) (engine.Record, error) {
+		{"content", getContents, func(r *row) (engine.Record, error) {
 			return engine.StoredContent{Key: engine.Key(r.int()), Content: engine.Packed(r.bytes())}, nil
 		}},
-		{getMessages, func(r *row) (engine.Record, error) {
+		{"message", getMessages, func(r *row) (engine.Record, error) {
 			m, err := r.message()
-			if err != nil || !l.claimed[m.Holder] {
-				return nil, err
+			l.lastKey = m.Key
+			if err == nil && !l.claimed[m.Subqueue] {
+				return nil, nil
 			}
-			return m, nil
+			if err == nil && l.damagedContents[m.Content] {
+				return engine.Damaged{Key: m.Key, Subqueue: m.Subqueue, Seq: m.Seq, Content: m.Content, Part: engine.DamagedContent}, nil
+			}
+			return m, err
 		}},
 	} {
-		if err := l.each(q.sql, q.read); err != nil {
+		if err := l.each(q); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// of is v if its holder is claimed, else nothing.
-func (l *loader) of(h engine.HolderID, v engine.Record) engine.Record {
+// of returns v if an entity claims its subqueue h, else nil.
+func (l *loader) of(h engine.SubqueueID, v engine.Record) engine.Record {
 	if !l.claimed[h] {
 		return nil
 	}
 	return v
 }
 
-// each yields what read makes of each row of the query's result, but for nil.
-func (l *loader) each(sql string, read func(*row) (engine.Record, error)) (err error) {
-	st, _, err := l.c.Prepare(sql)
+// each yields what read returns for each row of the query's result, except nil.
+//
+// A damaged message, or one with a damaged content, is yielded as damaged. Any other damaged
+// row that the namespace can do without is skipped and reported to spare. All other damaged
+// rows are an error, and all are if spare is nil.
+// such row is an error, and so is each if spare is nil.
+func (l *loader) each(q tableRead) (err error) {
+	st, _, err := l.c.Prepare(q.sql)
 	if err != nil {
 		return err
 	}
@@ -132,7 +158,12 @@ func (l *loader) each(sql string, read func(*row) (engine.Record, error)) (err e
 		if n%1024 == 0 && l.ctx.Err() != nil {
 			return context.Cause(l.ctx)
 		}
-		rec, err := read(&row{st: st})
+		l.sum.begin(q.table)
+		r := row{st: st, sum: &l.sum}
+		rec, err := q.read(&r)
+		if r.n = st.ColumnCount() - 1; !r.checksumMatches() {
+			rec, err = l.damaged(q.table, st, rec)
+		}
 		if err != nil {
 			return err
 		}
@@ -141,4 +172,33 @@ func (l *loader) each(sql string, read func(*row) (engine.Record, error)) (err e
 		}
 	}
 	return st.Err()
+}
+
+// damaged returns what to yield for a damaged row; rec is the row as read.
+func (l *loader) damaged(table string, st *sqlite3.Stmt, rec engine.Record) (engine.Record, error) {
+	switch rec := rec.(type) {
+	case engine.StoredContent:
+		if l.damagedContents == nil {
+			l.damagedContents = map[engine.Key]bool{}
+		}
+		l.damagedContents[rec.Key] = true
+		return nil, nil
+	case engine.Message:
+		return engine.Damaged{Key: rec.Key, Subqueue: rec.Subqueue, Seq: rec.Seq, Content: rec.Content, Part: engine.DamagedRecord}, nil
+	case engine.Damaged:
+		rec.Part = engine.DamagedRecord
+		return rec, nil
+	}
+	if table == "message" { // its subqueue reads as one that does not exist
+		return engine.Damaged{Key: l.lastKey, Part: engine.DamagedRecord}, nil
+	}
+	if about, ok := skippableTables()[table]; ok {
+		if l.onSkipped == nil {
+			return nil, fmt.Errorf("%w: a row of the table %s%s is damaged; the next server that starts sets it aside, and %s; run mayfly verify to list other damage",
+				engine.ErrDamaged, table, inBrackets(nameRow(table, st)), about.consequence)
+		}
+		l.onSkipped(table, nameRow(table, st))
+		return nil, nil
+	}
+	return nil, damaged(table, nameRow(table, st))
 }

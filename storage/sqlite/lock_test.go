@@ -16,8 +16,7 @@ import (
 
 const holdVar = "MAYFLY_TEST_HOLD"
 
-// TestOneProcess opens a store that another process has open, then kills that
-// one.
+// TestOneProcess opens a store that another process has open, then kills that process.
 func TestOneProcess(t *testing.T) {
 	if path := os.Getenv(holdVar); path != "" {
 		s, err := sqlite.Open(t.Context(), path, sqlite.Options{})
@@ -25,7 +24,7 @@ func TestOneProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		fmt.Println("open", s.Epoch())
-		if _, err := io.Copy(io.Discard, os.Stdin); err != nil { // until it is killed or left alone
+		if _, err := io.Copy(io.Discard, os.Stdin); err != nil { // until the process is killed or its parent ends
 			t.Error(err)
 		}
 		return
@@ -71,7 +70,7 @@ func TestOneProcess(t *testing.T) {
 		t.Logf("no symbolic links here: %v", err)
 		link = path
 	}
-	if _, err := sqlite.Open(t.Context(), link, sqlite.Options{}); err == nil || !strings.Contains(err.Error(), "in use by this process already") {
+	if _, err := sqlite.Open(t.Context(), link, sqlite.Options{}); err == nil || !strings.Contains(err.Error(), "in use by this process") {
 		t.Errorf("a second Open: %v", err)
 	}
 	if err := s.Commit(t.Context(), &engine.Batch{Hard: true, Now: 1}); err != nil {

@@ -4,7 +4,9 @@ package sqlite
 
 import (
 	"errors"
+	"io/fs"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,7 +19,15 @@ func tryLock(f *os.File) error {
 	return err
 }
 
-// syncDir makes the names of new files durable; SQLite here leaves that out.
+// links returns how many hard links a file has; zero if the system does not report it.
+func links(info fs.FileInfo) uint64 {
+	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(sys.Nlink) //nolint:unconvert // it is narrower on some systems
+	}
+	return 0
+}
+
+// syncDir makes the names of new files durable; SQLite as configured here does not.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

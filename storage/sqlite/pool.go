@@ -8,13 +8,13 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// mostReaders is how many connections read at the same time.
-const mostReaders = 4
+// maxReaders is how many connections read at the same time.
+const maxReaders = 4
 
-// A pool lends connections that only read. They are made when first needed.
+// A pool lends read-only connections. They are opened when first needed.
 type pool struct {
 	s     *Store
-	slots chan struct{} // one in it for each that is lent
+	slots chan struct{} // holds one value for each connection that is lent
 
 	mu   sync.Mutex
 	free []*reader // guarded by mu
@@ -23,10 +23,11 @@ type pool struct {
 type reader struct {
 	c                  *sqlite3.Conn
 	body, large, chunk *sqlite3.Stmt
+	sum                checksum
 }
 
 func newPool(s *Store) *pool {
-	return &pool{s: s, slots: make(chan struct{}, mostReaders)}
+	return &pool{s: s, slots: make(chan struct{}, maxReaders)}
 }
 
 // get lends a reader, waiting for one if all are lent.
@@ -66,7 +67,7 @@ func (p *pool) put(r *reader) {
 	<-p.slots
 }
 
-// close closes all readers; none is lent any more.
+// close closes all readers; none may be lent.
 func (p *pool) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,9 +89,9 @@ func (s *Store) newReader() (*reader, error) {
 		st  **sqlite3.Stmt
 		sql string
 	}{
-		{&r.body, "SELECT bytes FROM body WHERE key = ?"},
-		{&r.large, "SELECT size FROM large WHERE key = ?"},
-		{&r.chunk, "SELECT bytes FROM chunk WHERE body = ? AND n = ?"},
+		{&r.body, getBody},
+		{&r.large, getLarge},
+		{&r.chunk, getChunk},
 	} {
 		if *q.st, _, err = c.PrepareFlags(q.sql, sqlite3.PREPARE_PERSISTENT); err != nil {
 			return nil, errors.Join(err, r.close())
@@ -103,8 +104,8 @@ func (r *reader) close() error {
 	return errors.Join(r.body.Close(), r.large.Close(), r.chunk.Close(), r.c.Close())
 }
 
-// one runs st with these arguments and gives the first row of its result to
-// read, if there is one.
+// one runs st with these arguments and calls read with the first row of its result, if there
+// is one.
 func one(st *sqlite3.Stmt, read func(*sqlite3.Stmt), args ...int64) (found bool, err error) {
 	for i, a := range args {
 		if err := st.BindInt64(i+1, a); err != nil {

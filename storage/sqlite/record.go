@@ -11,50 +11,56 @@ import (
 	"mayfly/engine/value"
 )
 
-// This file says how records become rows and back. A field's zero value is
-// NULL wherever zero means never, unset or a default.
+// This file converts records to rows and back. A field's zero value is NULL if zero means
+// never, unset or a default.
 
 const (
-	putRule  = "INSERT OR REPLACE INTO rule (subscription, folded, name, filter_kind, filter, action, created_at, parameters) VALUES (?,?,?,?,?,?,?,?)"
-	getRules = "SELECT subscription, name, filter_kind, filter, action, created_at, parameters FROM rule"
+	putRule  = "INSERT OR REPLACE INTO rule (subscription, folded, name, filter_kind, filter, action, created_at, parameters, sum) VALUES (?,?,?,?,?,?,?,?,?)"
+	getRules = "SELECT subscription, folded, name, filter_kind, filter, action, created_at, parameters, sum FROM rule"
 
-	putMeter  = "INSERT OR REPLACE INTO meter (holder, next_seq, last_used, accessed_at, duplicates) VALUES (?,?,?,?,?)"
-	getMeters = "SELECT holder, next_seq, last_used, accessed_at, duplicates FROM meter"
+	putMeter  = "INSERT OR REPLACE INTO meter (holder, next_seq, last_used, accessed_at, duplicates, sum) VALUES (?,?,?,?,?,?)"
+	getMeters = "SELECT holder, next_seq, last_used, accessed_at, duplicates, sum FROM meter"
 
-	putSession  = "INSERT OR REPLACE INTO session (holder, id, state, changed_at) VALUES (?,?,?,?)"
-	getSessions = "SELECT holder, id, state, changed_at FROM session"
+	putSession  = "INSERT OR REPLACE INTO session (holder, id, state, changed_at, sum) VALUES (?,?,?,?,?)"
+	getSessions = "SELECT holder, id, state, changed_at, sum FROM session"
 
-	putSetting  = "INSERT OR REPLACE INTO setting (key, value, changed_at) VALUES (?,?,?)"
-	getSettings = "SELECT key, value, changed_at FROM setting"
+	putSetting  = "INSERT OR REPLACE INTO setting (key, value, changed_at, sum) VALUES (?,?,?,?)"
+	getSettings = "SELECT key, value, changed_at, sum FROM setting"
 
 	plainColumns = "key, holder, seq, state, content, enqueued_seq, enqueued_at, expires_at, scheduled_for, locked_until, nonce, delivery_count, hops"
 	extraColumns = "dead_lettered, dead_letter_reason, dead_letter_description, dead_letter_source, dead_at, deferred_at, done_by, properties, rewritten, stays, transfer_to"
 
-	putPlain    = "INSERT OR REPLACE INTO message (" + plainColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"
-	putExtra    = "INSERT OR REPLACE INTO message (" + plainColumns + ", " + extraColumns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
-	getMessages = "SELECT " + plainColumns + ", " + extraColumns + " FROM message"
+	extraCount = 11
 
-	putContent  = "INSERT OR REPLACE INTO content (key, packed) VALUES (?,?)"
-	getContents = "SELECT key, packed FROM content"
+	putPlain    = "INSERT OR REPLACE INTO message (" + plainColumns + ", sum) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+	putExtra    = "INSERT OR REPLACE INTO message (" + plainColumns + ", " + extraColumns + ", sum) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+	getMessages = "SELECT " + plainColumns + ", " + extraColumns + ", sum FROM message"
+
+	putContent  = "INSERT OR REPLACE INTO content (key, packed, sum) VALUES (?,?,?)"
+	getContents = "SELECT key, packed, sum FROM content"
 )
 
-// A field is a column of entity and where its value is in an Entity: a pointer
-// to one of the types that row.field knows.
-type field struct {
+// flags are stored in one number: the first as 1, the next as 2, and so on. So a column of one
+// flag can take another one, and existing files read the same.
+type flags []*bool
+
+// A columnField is a column of entity and where its value is in an Entity: a pointer to one of the
+// types that row.field supports.
+type columnField struct {
 	column string
 	at     any
 }
 
-func entityFields(e *engine.Entity) []field {
+func entityFields(e *engine.Entity) []columnField {
 	c := &e.Config
-	return []field{
+	return []columnField{
 		{"id", &e.ID},
 		{"dead_letter_id", &e.DeadLetterID},
 		{"kind", &e.Kind},
 		{"path", &e.Path},
 		{"created_at", &e.CreatedAt},
 		{"updated_at", &e.UpdatedAt},
-		{"unpinned", &e.Unpinned},
+		{"unpinned", &e.UnpinnedIdle},
 		{"lock_duration", &c.LockDuration},
 		{"max_size_in_megabytes", &c.MaxSizeInMegabytes},
 		{"max_message_size_in_kilobytes", &c.MaxMessageSizeInKilobytes},
@@ -67,7 +73,7 @@ func entityFields(e *engine.Entity) []field {
 		{"ignore_filter_exceptions", &c.IgnoreFilterExceptions},
 		{"unbatched_operations", &c.UnbatchedOperations},
 		{"enable_express", &c.EnableExpress},
-		{"support_ordering", &c.SupportOrdering},
+		{"support_ordering", flags{&c.SupportOrdering, &c.UnorderedTopic}},
 		{"requires_duplicate_detection", &c.RequiresDuplicateDetection},
 		{"requires_session", &c.RequiresSession},
 		{"forward_to", &c.ForwardTo},
@@ -91,27 +97,39 @@ func entityColumns() (columns, marks string) {
 
 func putEntity() string {
 	columns, marks := entityColumns()
-	return "INSERT OR REPLACE INTO entity (" + columns + ") VALUES (" + marks + ")"
+	return "INSERT OR REPLACE INTO entity (" + columns + ", sum) VALUES (" + marks + ",?)"
 }
 
 func getEntities() string {
 	columns, _ := entityColumns()
-	return "SELECT " + columns + " FROM entity ORDER BY id < 0, id" // ids are unsigned
+	return "SELECT " + columns + ", sum FROM entity ORDER BY id < 0, id" // ids are unsigned
 }
 
-// A row binds the parameters of a statement, or reads the columns of its
-// result, from left to right. The first error stays.
+// A row binds the parameters of a statement, or reads the columns of its result, from left to
+// right. It keeps the first error.
 type row struct {
 	st  *sqlite3.Stmt
 	n   int
 	err error
+	sum *checksum // of what was put or read; nil if the row has no sum
 }
 
 // into starts with the first parameter of st.
 func into(st *sqlite3.Stmt) row { return row{st: st} }
 
+// into starts with the first parameter of st, which writes a row of table. run adds
+// the row's sum.
+func (w *writer) into(st *sqlite3.Stmt, table string) row {
+	w.sum.begin(table)
+	return row{st: st, sum: &w.sum}
+}
+
 // run executes the statement with what was put.
 func (r *row) run() error {
+	if s := r.sum; s != nil {
+		r.sum = nil
+		r.putInt(s.sum())
+	}
 	if r.err != nil {
 		return r.err
 	}
@@ -123,10 +141,13 @@ func (r *row) putInt(v int64) {
 	if err := r.st.BindInt64(r.n, v); err != nil && r.err == nil {
 		r.err = err
 	}
+	if r.sum != nil {
+		r.sum.int(v)
+	}
 }
 
-// putSome puts NULL for zero.
-func (r *row) putSome(v int64) {
+// putNonZero puts NULL for zero.
+func (r *row) putNonZero(v int64) {
 	if v != 0 {
 		r.putInt(v)
 		return
@@ -139,6 +160,9 @@ func (r *row) putNull() {
 	if err := r.st.BindNull(r.n); err != nil && r.err == nil {
 		r.err = err
 	}
+	if r.sum != nil {
+		r.sum.zeros(1)
+	}
 }
 
 // putText puts NULL for the empty text.
@@ -147,10 +171,7 @@ func (r *row) putText(v string) {
 		r.putNull()
 		return
 	}
-	r.n++
-	if err := r.st.BindText(r.n, v); err != nil && r.err == nil {
-		r.err = err
-	}
+	r.putName(v)
 }
 
 func (r *row) putBytes(v []byte) {
@@ -158,51 +179,69 @@ func (r *row) putBytes(v []byte) {
 	if err := r.st.BindBlob(r.n, v); err != nil && r.err == nil {
 		r.err = err
 	}
+	if r.sum != nil {
+		r.sum.bytes(v)
+	}
 }
 
 func (r *row) int() int64 {
 	r.n++
-	return r.st.ColumnInt64(r.n - 1) // NULL reads as zero
+	v := r.st.ColumnInt64(r.n - 1) // NULL reads as zero
+	if r.sum != nil {
+		r.sum.int(v)
+	}
+	return v
 }
 
 func (r *row) text() string {
 	r.n++
-	return r.st.ColumnText(r.n - 1)
+	v := r.st.ColumnText(r.n - 1)
+	if r.sum != nil {
+		r.sum.text(v)
+	}
+	return v
 }
 
-// bytes is good until the statement's next step.
+// bytes is valid until the statement's next step.
 func (r *row) bytes() []byte {
 	r.n++
-	return r.st.ColumnRawBlob(r.n - 1)
+	v := r.st.ColumnRawBlob(r.n - 1)
+	if r.sum != nil {
+		r.sum.bytes(v)
+	}
+	return v
 }
 
 func (r *row) putField(at any) {
 	switch v := at.(type) {
-	case *engine.HolderID:
-		r.putSome(int64(*v))
+	case *engine.SubqueueID:
+		r.putNonZero(int64(*v))
 	case *engine.EntityKind:
 		r.putInt(int64(*v))
 	case *engine.Instant:
-		r.putSome(int64(*v))
+		r.putNonZero(int64(*v))
 	case *engine.Status:
-		r.putSome(int64(*v))
+		r.putNonZero(int64(*v))
 	case *time.Duration:
-		r.putSome(int64(*v))
+		r.putNonZero(int64(*v))
 	case *int64:
-		r.putSome(*v)
+		r.putNonZero(*v)
 	case *int32:
-		r.putSome(int64(*v))
+		r.putNonZero(int64(*v))
 	case *bool:
-		r.putSome(flag(*v))
+		r.putNonZero(flag(*v))
+	case flags:
+		var n int64
+		for i, on := range v {
+			n |= flag(*on) << i
+		}
+		r.putNonZero(n)
 	case *string:
 		r.putText(*v)
 	case *[]engine.AccessRule:
 		r.putAccess(*v)
 	case *engine.Path:
-		r.n++
-		if err := r.st.BindText(r.n, string(*v)); err != nil && r.err == nil {
-			r.err = err
-		}
+		r.putName(string(*v))
 	default:
 		panic(fmt.Sprintf("a field of type %T", at))
 	}
@@ -210,8 +249,8 @@ func (r *row) putField(at any) {
 
 func (r *row) field(at any) {
 	switch v := at.(type) {
-	case *engine.HolderID:
-		*v = engine.HolderID(r.int())
+	case *engine.SubqueueID:
+		*v = engine.SubqueueID(r.int())
 	case *engine.EntityKind:
 		*v = engine.EntityKind(r.int())
 	case *engine.Instant:
@@ -226,6 +265,11 @@ func (r *row) field(at any) {
 		*v = int32(r.int())
 	case *bool:
 		*v = r.int() != 0
+	case flags:
+		n := r.int()
+		for i, on := range v {
+			*on = n&(1<<i) != 0
+		}
 	case *string:
 		*v = r.text()
 	case *[]engine.AccessRule:
@@ -264,7 +308,7 @@ func (r *row) putRule(v engine.Rule) {
 	r.putInt(int64(v.Filter.Kind))
 	r.putText(v.Filter.Text)
 	r.putText(v.Action)
-	r.putSome(int64(v.CreatedAt))
+	r.putNonZero(int64(v.CreatedAt))
 	r.putProperties(v.Filter.Parameters)
 }
 
@@ -284,7 +328,7 @@ func (r *row) properties() (value.Properties, error) {
 	}
 	p, rest, err := value.ParseProperties(b)
 	if err == nil && len(rest) > 0 {
-		err = fmt.Errorf("%w: %d bytes follow them", value.ErrCorrupt, len(rest))
+		err = fmt.Errorf("%w: %d bytes follow the properties", value.ErrCorrupt, len(rest))
 	}
 	return p, err
 }
@@ -295,12 +339,15 @@ func (r *row) putName(v string) {
 	if err := r.st.BindText(r.n, v); err != nil && r.err == nil {
 		r.err = err
 	}
+	if r.sum != nil {
+		r.sum.text(v)
+	}
 }
 
 func (r *row) rule() (v engine.Rule, err error) {
 	v = engine.Rule{
-		Subscription: engine.HolderID(r.int()),
-		Name:         r.text(),
+		Subscription: engine.SubqueueID(r.int()),
+		Name:         r.foldedName(),
 		Filter:       engine.Filter{Kind: engine.FilterKind(r.int()), Text: r.text()},
 		Action:       r.text(),
 		CreatedAt:    engine.Instant(r.int()),
@@ -311,17 +358,23 @@ func (r *row) rule() (v engine.Rule, err error) {
 	return v, nil
 }
 
+// foldedName reads a name that is stored in two columns, folded and as it was given.
+func (r *row) foldedName() string {
+	r.text()
+	return r.text()
+}
+
 func (r *row) putMeter(v engine.Meter) {
-	r.putInt(int64(v.Holder))
+	r.putInt(int64(v.Subqueue))
 	r.putInt(int64(v.NextSeq))
-	r.putSome(int64(v.LastUsed))
-	r.putSome(int64(v.AccessedAt))
-	r.putSome(int64(v.Duplicates))
+	r.putNonZero(int64(v.LastUsed))
+	r.putNonZero(int64(v.AccessedAt))
+	r.putNonZero(int64(v.Duplicates))
 }
 
 func (r *row) meter() engine.Meter {
 	return engine.Meter{
-		Holder:     engine.HolderID(r.int()),
+		Subqueue:   engine.SubqueueID(r.int()),
 		NextSeq:    engine.Seq(r.int()),
 		LastUsed:   engine.Instant(r.int()),
 		AccessedAt: engine.Instant(r.int()),
@@ -329,9 +382,9 @@ func (r *row) meter() engine.Meter {
 	}
 }
 
-func (r *row) session() engine.Session {
-	return engine.Session{
-		Holder:    engine.HolderID(r.int()),
+func (r *row) session() engine.SessionRecord {
+	return engine.SessionRecord{
+		Subqueue:  engine.SubqueueID(r.int()),
 		ID:        r.text(),
 		State:     string(r.bytes()),
 		ChangedAt: engine.Instant(r.int()),
@@ -344,27 +397,33 @@ func (r *row) setting() engine.Setting {
 
 func (r *row) putPlain(m *engine.Message) {
 	r.putInt(int64(m.Key))
-	r.putInt(int64(m.Holder))
+	r.putInt(int64(m.Subqueue))
 	r.putInt(int64(m.Seq))
 	r.putInt(int64(m.State))
 	r.putInt(int64(m.Content))
 	r.putInt(int64(m.EnqueuedSeq))
-	r.putSome(int64(m.EnqueuedAt))
-	r.putSome(int64(m.ExpiresAt))
-	r.putSome(int64(m.ScheduledFor))
-	r.putSome(int64(m.LockedUntil))
+	r.putNonZero(int64(m.EnqueuedAt))
+	r.putNonZero(int64(m.ExpiresAt))
+	r.putNonZero(int64(m.ScheduledFor))
+	r.putNonZero(int64(m.LockedUntil))
 	r.putInt(int64(m.Nonce))
 	r.putInt(int64(m.DeliveryCount))
-	r.putSome(int64(m.Hops))
+	r.putNonZero(int64(m.Hops))
+	if r.sum != nil && m.Extra == nil {
+		r.sum.zeros(1 + extraCount)
+	}
 }
 
 func (r *row) putExtra(x *engine.Extra) {
+	if r.sum != nil {
+		r.sum.int(1) // dead_lettered IS NOT NULL
+	}
 	r.putInt(flag(x.DeadLettered))
 	r.putText(x.Reason)
 	r.putText(x.Description)
 	r.putText(x.Source)
-	r.putSome(int64(x.DeadAt))
-	r.putSome(int64(x.DeferredAt))
+	r.putNonZero(int64(x.DeadAt))
+	r.putNonZero(int64(x.DeferredAt))
 	r.putText(x.By)
 	r.putProperties(x.Properties)
 	if x.Rewritten == "" {
@@ -372,14 +431,14 @@ func (r *row) putExtra(x *engine.Extra) {
 	} else {
 		r.putBytes([]byte(x.Rewritten))
 	}
-	r.putSome(flag(x.Stays))
+	r.putNonZero(flag(x.NeverForwarded))
 	r.putText(x.To)
 }
 
 func (r *row) message() (engine.Message, error) {
 	m := engine.Message{
 		Key:           engine.Key(r.int()),
-		Holder:        engine.HolderID(r.int()),
+		Subqueue:      engine.SubqueueID(r.int()),
 		Seq:           engine.Seq(r.int()),
 		State:         engine.State(r.int()),
 		Content:       engine.Key(r.int()),
@@ -393,8 +452,11 @@ func (r *row) message() (engine.Message, error) {
 		Hops:          uint8(r.int()),
 	}
 	if r.st.ColumnType(r.n) == sqlite3.NULL {
+		r.sum.zeros(1 + extraCount)
+		r.n += extraCount
 		return m, nil
 	}
+	r.sum.int(1)
 	x, err := r.extra()
 	if err != nil {
 		return m, fmt.Errorf("message %d: %w", m.Key, err)
@@ -417,7 +479,7 @@ func (r *row) extra() (x *engine.Extra, err error) {
 		return nil, err
 	}
 	x.Rewritten = engine.Packed(r.bytes())
-	x.Stays = r.int() != 0
+	x.NeverForwarded = r.int() != 0
 	x.To = r.text()
 	return x, nil
 }

@@ -6,12 +6,14 @@
 -- milliseconds since 1970 UTC, durations nanoseconds; NULL is never, unset or
 -- the documented default. Keys are the epoch in the upper 24 bits and a counter
 -- below. Look as long as you like, also while the broker runs; what you write
--- it will not notice, or trip over.
+-- it will not notice, or trip over. The last column of a table is a check sum of
+-- the others: a row with a wrong one counts as damaged, also if you changed it.
 
 -- How often this file was opened to be written.
 CREATE TABLE store (
 	id    INTEGER PRIMARY KEY CHECK (id = 1),
-	epoch INTEGER NOT NULL
+	epoch INTEGER NOT NULL,
+	sum INTEGER
 );
 
 -- Queues (kind 1), topics (2) and subscriptions (3).
@@ -35,7 +37,7 @@ CREATE TABLE entity (
 	ignore_filter_exceptions         INTEGER,
 	unbatched_operations             INTEGER,
 	enable_express                   INTEGER,
-	support_ordering                 INTEGER,
+	support_ordering                 INTEGER, -- 1: of a queue, true; 2: of a topic, false
 	requires_duplicate_detection     INTEGER,
 	requires_session                 INTEGER,
 	forward_to                       TEXT,
@@ -45,13 +47,15 @@ CREATE TABLE entity (
 	authorization_rules              BLOB,    -- who may do what there, with keys
 	forward_to_address               TEXT,    -- as which forward_to was given, if not as a path
 	forward_dead_lettered_to_address TEXT,
-	enable_partitioning              INTEGER
+	enable_partitioning              INTEGER,
+	sum INTEGER
 );
 
 -- Who may do what anywhere: one row, with keys; none before the first rule.
 CREATE TABLE access (
 	id    INTEGER PRIMARY KEY CHECK (id = 1),
-	rules BLOB NOT NULL
+	rules BLOB NOT NULL,
+	sum INTEGER
 );
 
 -- What the namespace keeps for others: views, rules for alerts, jobs. What comes
@@ -59,7 +63,8 @@ CREATE TABLE access (
 CREATE TABLE setting (
 	key        TEXT PRIMARY KEY,
 	value      BLOB NOT NULL, -- for whoever set it to read
-	changed_at INTEGER
+	changed_at INTEGER,
+	sum INTEGER
 ) WITHOUT ROWID;
 
 CREATE TABLE rule (
@@ -71,6 +76,7 @@ CREATE TABLE rule (
 	action       TEXT,
 	created_at   INTEGER,
 	parameters   BLOB,             -- what @names in the filter stand for
+	sum INTEGER,
 	PRIMARY KEY (subscription, folded)
 ) WITHOUT ROWID;
 
@@ -82,7 +88,8 @@ CREATE TABLE meter (
 	next_seq    INTEGER NOT NULL,
 	last_used   INTEGER,
 	accessed_at INTEGER,
-	duplicates  INTEGER  -- messages that were dropped as duplicates
+	duplicates  INTEGER, -- messages that were dropped as duplicates
+	sum INTEGER
 );
 
 -- The state of sessions; one whose state was never set, or was cleared, has no
@@ -92,6 +99,7 @@ CREATE TABLE session (
 	id         TEXT NOT NULL,    -- as the sender wrote it
 	state      BLOB NOT NULL,
 	changed_at INTEGER,
+	sum INTEGER,
 	PRIMARY KEY (holder, id)
 ) WITHOUT ROWID;
 
@@ -102,6 +110,7 @@ CREATE TABLE seen (
 	n       INTEGER NOT NULL, -- less 2^63; rises, and the lowest ones go first
 	at      INTEGER NOT NULL,
 	digests BLOB NOT NULL,    -- of each id the first 16 bytes of its SHA-256
+	sum INTEGER,
 	PRIMARY KEY (holder, n)
 ) WITHOUT ROWID;
 
@@ -129,41 +138,59 @@ CREATE TABLE message (
 	hops                    INTEGER, -- how often it was forwarded
 	rewritten               BLOB,    -- what rules made of content.packed; NULL: it is as sent
 	stays                   INTEGER, -- 1: a dead letter that is not forwarded
-	transfer_to             TEXT     -- where it was to go that is in a transfer dead-letter queue
+	transfer_to             TEXT,    -- where it was to go that is in a transfer dead-letter queue
+	sum INTEGER
 );
 
 -- What senders wrote, but for the body; shared by the copies of a fan-out.
 CREATE TABLE content (
 	key    INTEGER PRIMARY KEY,
-	packed BLOB NOT NULL
+	packed BLOB NOT NULL,
+	sum INTEGER
 );
 
 -- A body is one row of body, or one of large and its chunks.
 CREATE TABLE body (
 	key   INTEGER PRIMARY KEY,
-	bytes BLOB NOT NULL
+	bytes BLOB NOT NULL,
+	sum INTEGER
 );
 CREATE TABLE large (
 	key  INTEGER PRIMARY KEY,
-	size INTEGER NOT NULL
+	size INTEGER NOT NULL,
+	sum INTEGER
 );
 CREATE TABLE chunk (
 	body  INTEGER NOT NULL,
 	n     INTEGER NOT NULL, -- from 0; each but the last 262144 bytes
 	bytes BLOB NOT NULL,
+	sum INTEGER,
 	PRIMARY KEY (body, n)
 ) WITHOUT ROWID;
+
+-- Damaged messages that an operator set aside, as they were found, and damaged rows
+-- of session, seen and setting, which the broker set aside: their keys are below
+-- zero. Nothing reads them but people.
+CREATE TABLE aside (
+	key    INTEGER PRIMARY KEY, -- message.key
+	row    TEXT NOT NULL,       -- of message, as JSON; BLOBs in hexadecimal digits
+	packed BLOB,                -- content.packed
+	body   BLOB                 -- NULL: there was none, or it is in several chunks
+);
 
 -- Bodies that no content refers to: sent ahead of their message, or being
 -- swept. Holders whose messages, rules, sessions and rows of seen are being
 -- swept, and those whose rows of seen are, up to a number.
 CREATE TABLE loose (
-	key INTEGER PRIMARY KEY
+	key INTEGER PRIMARY KEY,
+	sum INTEGER
 );
 CREATE TABLE dropped (
-	holder INTEGER PRIMARY KEY
+	holder INTEGER PRIMARY KEY,
+	sum INTEGER
 );
 CREATE TABLE outdated (
 	holder INTEGER PRIMARY KEY,
-	n      INTEGER NOT NULL
+	n      INTEGER NOT NULL,
+	sum INTEGER
 );

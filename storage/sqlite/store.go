@@ -1,14 +1,12 @@
-// Package sqlite keeps a namespace in one SQLite file that anybody may look
-// into, with the tool they have, while the broker runs; schema.sql is written
-// for them too.
+// Package sqlite keeps a namespace in one SQLite file. People may read it with their own tools
+// while the broker runs; schema.sql is written for them too.
 //
-// One connection writes, under Store.mu; a few read. A hard batch is one
-// transaction and one flush of the write-ahead log; a soft one is written to
-// the log in its place and not flushed. Two goroutines belong to the store: one
-// moves the log into the file, so that no commit has to, the other deletes in
-// slices what was dropped at one stroke: the messages of a deleted entity, large
-// bodies. History is written and deleted in slices too, but for what operators
-// did, which comes with its batch.
+// One connection writes, under Store.mu; a few read. A hard batch is one transaction and one
+// flush of the write-ahead log; a soft one is written to the log in order but not flushed. The
+// store has three goroutines: one moves the log into the file, so that no commit has to; one
+// deletes in slices what a batch dropped as a whole: the messages of a deleted entity, large
+// bodies; and one watches the store's files. History is written and
+// deleted in slices too, except audit events, which come with their batch.
 package sqlite
 
 import (
@@ -24,6 +22,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
 
 	"mayfly/engine"
 )
@@ -32,63 +31,69 @@ var _ engine.Store = (*Store)(nil)
 
 var errClosed = errors.New("the store is closed")
 
-// Options are what a store is opened with. Their zero value is right.
+// Options configure Open. Their zero value is right.
 type Options struct {
-	// Logger hears of what no caller can be told: a file that was compacted or
-	// migrated at the start, a checkpoint that failed. Nil: nobody does.
+	// Logger gets what cannot be returned to a caller: a file that was compacted or migrated
+	// at the start, a checkpoint that failed. Nil disables logging.
 	Logger *slog.Logger
 
-	format *format // a format under test
-	disk   string  // a disk under test, by its registered name
+	format *format // for tests
+	disk   string  // registered name of a disk for tests
 }
 
-// A Store is a namespace in a file. All methods may be called by many
-// goroutines; commits wait for each other.
+// A Store is a namespace in a file. It is safe for concurrent use; commits run one at a time.
 type Store struct {
-	path  string // absolute, links resolved
-	disk  string // what SQLite calls it
-	log   *slog.Logger
-	epoch uint64
-	file  fs.FileInfo // of path when it was opened
-	lock  *lock
-	lost  chan struct{}
-	lose  func() // closes lost, once
+	path         string // absolute, links resolved
+	disk         string // the disk's name in SQLite
+	log          *slog.Logger
+	epoch        uint64
+	lock         *lock
+	files        []watchedFile // immutable after Open
+	lost         chan struct{}
+	endOwnership func() // closes lost, once
 
-	mu     sync.Mutex // one writer at a time
-	w      *writer    // guarded by mu
-	failed error      // guarded by mu; why nobody knows what the file holds
+	filesLost      atomic.Pointer[error] // how the files have changed; nil: they have not
+	writeFailure   chan error            // holds one
+	tempIndexDir   string                // the folder of the log's index on a full disk; empty on any other
+	indexTruncated atomic.Bool           // the log's index was cut
+	diskFull       atomic.Bool           // the disk is full: only operations that free room are taken
 
-	readers *pool
-	loose   looseBodies
+	mu           sync.Mutex // one writer at a time
+	w            *writer    // guarded by mu
+	failed       error      // guarded by mu; why the content of the file is uncertain
+	logRecovered bool       // guarded by mu; the log that lost its name was moved into the store
 
-	// life: Close waits for whoever is inside, and nobody enters afterwards.
-	life   sync.Mutex
-	closed bool // guarded by life
-	inside sync.WaitGroup
+	readers      *pool
+	unreferenced unreferencedBodies
 
-	stop     context.CancelFunc
-	tending  sync.WaitGroup
-	commits  atomic.Int64  // so far, for those who give way to them
-	logLong  chan struct{} // the log is due to be moved into the file; holds one
-	moved    atomic.Int64  // pages of the log that are in the file already
-	toSweep  chan struct{} // there is something to sweep; holds one
-	sweeping sync.Mutex    // one sweep at a time
+	// closeMu: Close waits for the calls in inside, and none starts afterwards.
+	closeMu sync.Mutex
+	closed  bool // guarded by life
+	calls   sync.WaitGroup
 
-	forgetting sync.Mutex // one at a time
+	stop          context.CancelFunc
+	background    sync.WaitGroup
+	commits       atomic.Int64  // number of commits, for background work that gives way to them
+	checkpointDue chan struct{} // the log is due to be moved into the file; holds one
+	checkpointed  atomic.Int64  // pages of the log that are in the file already
+	toSweep       chan struct{} // there is something to sweep; holds one
+	sweeping      sync.Mutex    // one sweep at a time
+
+	trimming sync.Mutex // one call at a time
 }
 
-// Open opens the store in the file path and takes it for this process until
-// Close. A file that is not there is made, its directory too. It refuses, each
-// with one sentence: a file that another process has open, that is not a Mayfly
-// store, or that a newer version wrote. A store of an older format is migrated,
-// with a copy of it as it was beside it; one that is mostly empty is compacted.
+// Open opens the store in the file path and holds its lock until Close. It creates a missing
+// file, and its directory. It refuses, each with a one-sentence error, a file that another
+// process has open, that is not a Mayfly store, or that a newer version wrote. It migrates a
+// store of an older format, and leaves a copy of the old file beside it; it compacts a store
+// that is mostly empty.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", path, context.Cause(ctx))
 	}
 	s := &Store{
-		disk: o.disk, log: o.Logger, lost: make(chan struct{}),
-		logLong: make(chan struct{}, 1), toSweep: make(chan struct{}, 1),
+		disk: o.disk, log: o.Logger, lost: make(chan struct{}), writeFailure: make(chan error, 1),
+		checkpointDue: make(chan struct{}, 1), toSweep: make(chan struct{}, 1),
 	}
 	if s.disk == "" {
 		s.disk = register()
@@ -96,22 +101,44 @@ func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.lose = sync.OnceFunc(func() { close(s.lost) })
+	s.endOwnership = sync.OnceFunc(func() { close(s.lost) })
 	var err error
-	if s.path, err = place(path); err != nil {
+	if s.path, err = newLocation(path); err != nil {
 		return nil, fmt.Errorf("the store %s cannot be opened: %w", path, err)
 	}
 	if s.lock, err = acquire(s.path); err != nil {
 		return nil, err
 	}
-	if err := s.open(o); err != nil { //nolint:contextcheck // what open starts ends with Close, not with ctx
+	if d, ok := vfs.Find(s.disk).(disk); ok {
+		d.lengths.reset(s.path)
+		d.lengths.reset(s.path + "-wal")
+	}
+	s.warnUnclean()
+	err = s.open(o) //nolint:contextcheck // the goroutines that open starts end with Close, not with ctx
+	if err != nil && s.w == nil {
+		err = s.openOnFullDisk(o, err) //nolint:contextcheck // the same
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.release())
+	}
+	if err := s.lock.opened(); err != nil {
+		s.log.Warn("the lock of the store does not name its process", "path", s.path, "err", err)
 	}
 	return s, nil
 }
 
-// place is where the file is, or will be: its directory is made.
-func place(path string) (string, error) {
+// warnUnclean warns if the last server was killed and its log is missing. Another tool
+// may have moved the log into the store, or it is lost with the last writes.
+func (s *Store) warnUnclean() {
+	if s.lock.unclean && !s.lock.created {
+		if log, err := os.Stat(s.path + "-wal"); err != nil || log.Size() == 0 {
+			s.log.Warn("the last server was killed and its write-ahead log is missing; the last writes are lost unless another program moved the log into the store", "path", s.path, "log", s.path+"-wal")
+		}
+	}
+}
+
+// newLocation returns the absolute path of the file, and creates its directory.
+func newLocation(path string) (string, error) {
 	full, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
@@ -137,7 +164,7 @@ func (s *Store) open(o Options) error {
 	}
 	c, err := s.connect(writing)
 	if errors.Is(err, sqlite3.NOTADB) {
-		return fmt.Errorf("%s is not a Mayfly store: it is no SQLite file", s.path)
+		return fmt.Errorf("%s is not a Mayfly store: it is not an SQLite file", s.path)
 	}
 	if err != nil {
 		return fmt.Errorf("the store %s cannot be opened: %w", s.path, err)
@@ -146,17 +173,28 @@ func (s *Store) open(o Options) error {
 		if s.w == nil {
 			err := c.Close()
 			if err != nil {
-				s.log.Warn("A connection to the store was not closed.", "path", s.path, "err", err)
+				s.log.Warn("a connection to the store was not closed", "path", s.path, "err", err)
 			}
 		}
 	}()
 	if err := f.prepare(c, s); err != nil {
 		return err
 	}
-	if err := s.compact(c); err != nil {
-		s.log.Warn("The store was not compacted.", "path", s.path, "err", err)
+	if s.tempIndexDir != "" {
+		if err := checkSmall(c); err != nil {
+			return fmt.Errorf("the store %s cannot be opened: %w", s.path, err)
+		}
+		epoch, err := number(c, "SELECT epoch FROM store")
+		if err != nil {
+			return fmt.Errorf("the store %s cannot be opened: %w", s.path, err)
+		}
+		s.epoch = uint64(epoch) + 1 // nothing is written in this epoch
+		return s.begin(c, errNoRoom)
 	}
-	if s.file, err = os.Stat(s.path); err != nil {
+	if err := s.compact(c); err != nil {
+		s.log.Warn("the store was not compacted", "path", s.path, "err", err)
+	}
+	if err := checkSmall(c); err != nil {
 		return fmt.Errorf("the store %s cannot be opened: %w", s.path, err)
 	}
 	if s.epoch, err = raiseEpoch(c); err != nil {
@@ -165,24 +203,42 @@ func (s *Store) open(o Options) error {
 	if err := syncDir(filepath.Dir(s.path)); err != nil {
 		return fmt.Errorf("the store %s cannot be opened: flush its directory: %w", s.path, err)
 	}
-	w, err := newWriter(c, s.logGrew)
+	if s.diskFull.Load() {
+		return s.begin(c, errTight)
+	}
+	if err := s.makeReserve(); err != nil {
+		s.log.Warn("no disk space could be reserved; retrying", "path", s.reservePath(), "err", err)
+	}
+	return s.begin(c, nil)
+}
+
+// begin starts the writer, the readers and the background work, which Close ends. Unless
+// trouble is nil, the channel WriteFailure then yields it.
+func (s *Store) begin(c *sqlite3.Conn, trouble error) error {
+	if err := s.watch(); err != nil {
+		return fmt.Errorf("the store %s cannot be opened: %w", s.path, err)
+	}
+	w, err := newWriter(c, s.requestCheckpoint)
 	if err != nil {
 		return fmt.Errorf("the store %s cannot be opened: %w", s.path, err)
 	}
 	s.w = w
 	s.readers = newPool(s)
-	return s.tend()
+	if trouble != nil {
+		s.reportWriteFailure(trouble)
+	}
+	return s.startBackground()
 }
 
-type purpose int
+type connPurpose int
 
 const (
-	writing purpose = iota
+	writing connPurpose = iota
 	reading
-	moving // the log into the file
+	forCheckpoint // the log into the file
 )
 
-func (s *Store) connect(p purpose) (*sqlite3.Conn, error) {
+func (s *Store) connect(p connPurpose) (*sqlite3.Conn, error) {
 	flags := sqlite3.OPEN_READWRITE | sqlite3.OPEN_URI
 	if p == writing {
 		flags |= sqlite3.OPEN_CREATE
@@ -192,15 +248,15 @@ func (s *Store) connect(p purpose) (*sqlite3.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	pragmas := map[purpose]string{
-		// The log is moved by its own connection; it shrinks back to what a
-		// long reader or a storm made of it.
+	pragmas := map[connPurpose]string{
+		// The log is moved by its own connection; after a long read or a burst of writes it
+		// shrinks again to the limit.
 		writing: `PRAGMA busy_timeout=5000; PRAGMA page_size=16384; PRAGMA cache_size=-32768;
 			PRAGMA temp_store=MEMORY; PRAGMA journal_size_limit=67108864; PRAGMA wal_autocheckpoint=0`,
-		reading: `PRAGMA busy_timeout=5000; PRAGMA query_only=ON; PRAGMA cache_size=-1024; PRAGMA wal_autocheckpoint=0`,
-		moving:  `PRAGMA cache_size=-256; PRAGMA wal_autocheckpoint=0`,
+		reading:       `PRAGMA busy_timeout=5000; PRAGMA query_only=ON; PRAGMA cache_size=-1024; PRAGMA wal_autocheckpoint=0`,
+		forCheckpoint: `PRAGMA cache_size=-256; PRAGMA wal_autocheckpoint=0`,
 	}
-	if err := c.Exec(pragmas[p]); err != nil {
+	if err := errors.Join(c.Exec(pragmas[p]), registerChecksum(c)); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
@@ -208,14 +264,14 @@ func (s *Store) connect(p purpose) (*sqlite3.Conn, error) {
 
 func raiseEpoch(c *sqlite3.Conn) (uint64, error) {
 	const most = 1<<24 - 1
-	st, _, err := c.Prepare("UPDATE store SET epoch = epoch + 1 WHERE epoch < ? RETURNING epoch")
+	st, _, err := c.Prepare("UPDATE store SET epoch = epoch + 1, sum = " + checksumSQL("store", "epoch + 1") + " WHERE epoch < ? RETURNING epoch")
 	if err != nil {
 		return 0, err
 	}
 	var epoch uint64
 	if err := st.BindInt64(1, most); err == nil && st.Step() {
 		epoch = uint64(st.ColumnInt64(0))
-		for st.Step() { // the change is made when there are no more rows
+		for st.Step() { // the update takes effect once all its rows are read
 		}
 	}
 	if err := errors.Join(st.Err(), st.Close()); err != nil {
@@ -227,14 +283,15 @@ func raiseEpoch(c *sqlite3.Conn) (uint64, error) {
 	return epoch, nil
 }
 
-// Epoch is how often the file has been opened.
+// Epoch returns how often the file has been opened.
 func (s *Store) Epoch() uint64 { return s.epoch }
 
-// Lost is closed by Close, and when a commit finds that the file was replaced
-// or deleted.
+// Lost is closed by Close, and when a commit finds that another server has opened
+// the store.
 func (s *Store) Lost() <-chan struct{} { return s.lost }
 
-// Owned is true as long as the file is held, which nobody can take away.
+// Owned reports whether the store is held: until Close, or until a commit finds that another
+// server has opened it.
 func (s *Store) Owned() bool {
 	select {
 	case <-s.lost:
@@ -244,37 +301,36 @@ func (s *Store) Owned() bool {
 	}
 }
 
-// enter keeps Close waiting until leave is called.
+// enter makes Close wait until leave is called.
 func (s *Store) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	s.life.Lock()
-	defer s.life.Unlock()
+	s.closeMu.Lock()
+	defer s.closeMu.Unlock()
 	if s.closed {
 		return errClosed
 	}
-	s.inside.Add(1)
+	s.calls.Add(1)
 	return nil
 }
 
-func (s *Store) leave() { s.inside.Done() }
+func (s *Store) leave() { s.calls.Done() }
 
-// Close waits for what is under way, moves the log into the file and gives the
-// file up. Readers of small bodies stay good, those of large ones do not. A
-// second Close does nothing.
+// Close waits for calls in progress, moves the log into the file and releases the file.
+// Readers of small bodies stay valid, those of large ones do not. A second Close does nothing.
 func (s *Store) Close() error {
-	s.life.Lock()
+	s.closeMu.Lock()
 	if s.closed {
-		s.life.Unlock()
+		s.closeMu.Unlock()
 		return nil
 	}
 	s.closed = true
-	s.life.Unlock()
-	s.lose()
+	s.closeMu.Unlock()
+	s.endOwnership()
 	s.stop()
-	s.tending.Wait()
-	s.inside.Wait()
+	s.background.Wait()
+	s.calls.Wait()
 	if err := s.release(); err != nil {
 		return fmt.Errorf("close store %s: %w", s.path, err)
 	}
@@ -284,10 +340,25 @@ func (s *Store) Close() error {
 func (s *Store) release() error {
 	var errs []error
 	if s.readers != nil {
-		errs = append(errs, s.readers.close())
+		errs = append(errs, s.withIndexGuard(s.readers.close))
 	}
-	if s.w != nil {
-		errs = append(errs, s.w.close())
+	if s.w == nil { // it was not opened
+		return errors.Join(append(errs, s.removeTempIndex(), s.lock.abandon(s.path))...)
 	}
-	return errors.Join(append(errs, s.lock.release())...)
+	extendIndex(s.path) // a connection that faults on a cut index while closing cannot be closed again
+	switch why := s.checkFiles(); {
+	case s.filesLost.Load() != nil: // a reader may have prevented it before
+		s.recoverLog()
+	case why != nil: // since the watcher last looked
+		_ = s.markFilesLost(why) //nolint:errcheck // no commit waits for it
+	}
+	if s.filesLost.Load() != nil { // the store may be another file now, or the log cut
+		_, err := s.w.c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true)
+		errs = append(errs, err)
+	}
+	errs = append(errs, s.withIndexGuard(s.w.close))
+	if s.diskFull.Load() {
+		s.saveReserve()
+	}
+	return errors.Join(append(errs, s.removeTempIndex(), s.lock.release())...)
 }

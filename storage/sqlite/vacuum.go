@@ -10,21 +10,20 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Compact takes the store in the file path, which no process may have open,
-// deletes what was dropped and gives the room back to the file system. It
-// returns the bytes that the file and its log took before and take afterwards. A
-// file that is not there is not made. What is interrupted leaves the store as it
-// was.
+// Compact opens the store in the file path, which no other process may have open, deletes what
+// was dropped and returns the free room to the file system. It returns the sizes of the file
+// with its log before and afterwards, in bytes. It does not create a missing file. If it is
+// interrupted, the store is unchanged.
 //
 // Up to 64 MiB of content are copied in memory, more in the folder for temporary
 // files; there must be room for the same again beside the store.
 func Compact(ctx context.Context, path string, o Options) (before, after int64, err error) {
-	full, err := found(path)
+	full, err := existingLocation(path)
 	if err != nil {
 		return 0, 0, err
 	}
-	// What an open does to a file that is mostly empty counts too.
-	before, err = taken(full)
+	// Open compacts a file that is mostly empty: that counts too.
+	before, err = sizeWithLog(full)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -39,12 +38,12 @@ func Compact(ctx context.Context, path string, o Options) (before, after int64, 
 	if err = errors.Join(err, s.Close()); err != nil {
 		return 0, 0, fmt.Errorf("the store %s was not compacted: %w", full, err)
 	}
-	after, err = taken(full)
+	after, err = sizeWithLog(full)
 	return before, after, err
 }
 
-// taken is how many bytes the file takes, and its log.
-func taken(path string) (n int64, err error) {
+// sizeWithLog returns the size of the file with its log, in bytes.
+func sizeWithLog(path string) (n int64, err error) {
 	for _, name := range []string{path, path + "-wal"} {
 		info, err := os.Stat(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +57,7 @@ func taken(path string) (n int64, err error) {
 	return n, nil
 }
 
-// vacuum writes the whole file anew, alone.
+// vacuum rewrites the whole file, without other writes.
 func (s *Store) vacuum(ctx context.Context) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +70,7 @@ func (s *Store) vacuum(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if used > quicklyCopied {
+	if used > maxCompactBytes {
 		if err := c.Exec("PRAGMA temp_store=FILE"); err != nil {
 			return err
 		}
@@ -87,7 +86,7 @@ func (s *Store) vacuum(ctx context.Context) (err error) {
 		return err
 	}
 	_, _, err = c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE)
-	if errors.Is(err, sqlite3.BUSY) { // somebody looks at it: whoever leaves last moves the log
+	if errors.Is(err, sqlite3.BUSY) { // a reader is open: the last connection to close moves the log
 		return nil
 	}
 	return err

@@ -11,8 +11,7 @@ import (
 	"mayfly/engine"
 )
 
-// wasteful makes a store with so many bytes in it that were dropped, most of
-// them not swept yet.
+// wasteful makes a store with size dropped bytes, most of them not swept yet.
 func wasteful(t *testing.T, path string, size int) {
 	t.Helper()
 	s := filled(t, path)
@@ -44,7 +43,7 @@ func TestCompact(t *testing.T) {
 	}
 	l.epoch = 1
 	sees(t, l)
-	if _, _, err := Compact(t.Context(), path, Options{}); err != nil { // while somebody looks, who keeps the log
+	if _, _, err := Compact(t.Context(), path, Options{}); err != nil { // while a snapshot needs the log
 		t.Error(err)
 	}
 	sees(t, l)
@@ -59,7 +58,7 @@ func TestCompact(t *testing.T) {
 func TestCompactRefuses(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "store")
-	if _, _, err := Compact(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "there is no store") {
+	if _, _, err := Compact(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("%v", err)
 	}
 	if left := lying(t, dir); len(left) > 0 {

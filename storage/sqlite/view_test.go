@@ -15,7 +15,7 @@ import (
 	"mayfly/engine"
 )
 
-// TestViews reads an open store the way people do.
+// TestViews reads an open store as people do, through the views.
 func TestViews(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	at := engine.At(time.Date(2026, 7, 14, 10, 4, 12, 345e6, time.UTC))
@@ -29,27 +29,27 @@ func TestViews(t *testing.T) {
 			{ID: 12, Kind: engine.Topic, Path: "prices", CreatedAt: at},
 			{ID: 13, DeadLetterID: 14, Kind: engine.Subscription, Path: "prices/Subscriptions/eu", Config: engine.Config{Status: engine.StatusDisabled}},
 		},
-		Meters: []engine.Meter{{Holder: 10, NextSeq: 5, LastUsed: at, Duplicates: 2}},
-		Sessions: []engine.Session{
-			{Holder: 10, ID: "customer-17", State: "step 3", ChangedAt: at}, {Holder: 10, ID: "Customer-17"}, {Holder: 99, ID: "of nobody"},
+		Meters: []engine.Meter{{Subqueue: 10, NextSeq: 5, LastUsed: at, Duplicates: 2}},
+		Sessions: []engine.SessionRecord{
+			{Subqueue: 10, ID: "customer-17", State: "step 3", ChangedAt: at}, {Subqueue: 10, ID: "Customer-17"}, {Subqueue: 99, ID: "of nobody"},
 		},
-		Seen: []engine.Seen{
-			{Holder: 10, N: 1, At: at - 1}, {Holder: 10, N: 2, At: at, Digests: make([]engine.Digest, 1000)}, {Holder: 12, N: 7, At: at - 2, Digests: make([]engine.Digest, 1)},
+		Seen: []engine.SeenIDs{
+			{Subqueue: 10, N: 1, At: at - 1}, {Subqueue: 10, N: 2, At: at, Digests: make([]engine.Digest, 1000)}, {Subqueue: 12, N: 7, At: at - 2, Digests: make([]engine.Digest, 1)},
 		},
 		Settings: []engine.Setting{{Key: "view/late", Value: "{}", ChangedAt: at}, {Key: "job/1"}},
 		Contents: []engine.StoredContent{{Key: 1, Content: pack("order-17", "hello")}, {Key: 2, Content: pack("", "")}},
 		Bodies:   []engine.Body{{Key: 1, Bytes: []byte("hello")}},
 		Messages: []engine.Message{
-			{Key: 1, Content: 1, Holder: 10, Seq: 3, EnqueuedAt: at, ExpiresAt: at + 90_000},
-			{Key: 3, Content: 2, Holder: 10, Seq: 4, LockedUntil: at + 60_000, DeliveryCount: 1},
-			{Key: 4, Content: 1, Holder: 11, Seq: 1, Extra: &engine.Extra{DeadLettered: true, Reason: "TTLExpiredException", DeadAt: at}},
-			{Key: 5, Content: 1, Holder: 15, Seq: 1, Hops: 3, Extra: &engine.Extra{DeadLettered: true, Rewritten: pack("order-18", "hello")}},
+			{Key: 1, Content: 1, Subqueue: 10, Seq: 3, EnqueuedAt: at, ExpiresAt: at + 90_000},
+			{Key: 3, Content: 2, Subqueue: 10, Seq: 4, LockedUntil: at + 60_000, DeliveryCount: 1},
+			{Key: 4, Content: 1, Subqueue: 11, Seq: 1, Extra: &engine.Extra{DeadLettered: true, Reason: "TTLExpiredException", DeadAt: at}},
+			{Key: 5, Content: 1, Subqueue: 15, Seq: 1, Hops: 3, Extra: &engine.Extra{DeadLettered: true, Rewritten: pack("order-18", "hello")}},
 		},
 	})
 	remember(t, s, []engine.Event{
 		{N: 7, At: at, Kind: engine.EventMoved, Path: "orders/$DeadLetterQueue", To: "orders", Actor: "somebody", Message: engine.Message{Key: 4}, Audit: true},
 		{N: 8, At: at + 1, Kind: engine.EventPurged, Path: "orders", Count: 3, Reason: "by hand"},
-		{N: 9, At: at + 2, Kind: engine.EventSessionTaken, Path: "orders", Session: "customer-17"},
+		{N: 9, At: at + 2, Kind: engine.EventSessionLocked, Path: "orders", Session: "customer-17"},
 	})
 	want := map[string]string{
 		"SELECT path, active, locked, deferred, scheduled, dead_letters, transfer_dead_letters, status, ttl_seconds, lock_seconds, created_at, last_used, duplicates FROM queues": "orders|1|1|0|0|1|1|Active|90.0|60.0|2026-07-14T10:04:12.345Z|2026-07-14T10:04:12.345Z|2",
@@ -91,7 +91,7 @@ func TestViews(t *testing.T) {
 			}
 		}
 	}
-	mustCommit(t, s, batchOf(100, 1)) // nobody is in the way
+	mustCommit(t, s, batchOf(100, 1)) // no reader blocks it
 }
 
 func query(_ context.Context, path, sql string) (string, error) {

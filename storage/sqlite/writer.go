@@ -5,41 +5,42 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 
 	"mayfly/engine"
-	"mayfly/engine/record"
+	"mayfly/engine/codec"
 )
 
-// A writer is the one connection that changes the file, with its statements.
-// It is not safe for concurrent use.
+// A writer is the only connection that changes the file, with its statements. It is not safe
+// for concurrent use.
 type writer struct {
-	c       *sqlite3.Conn
-	flushes bool    // every commit flushes the log: synchronous is FULL
-	scratch []byte  // for what must be bytes and is a string
-	dropped []int64 // keys in order
+	c        *sqlite3.Conn
+	flushing bool     // every commit flushes the log: synchronous is FULL
+	sum      checksum // of the row being written
+	scratch  []byte   // converts strings to bytes
+	dropped  []int64  // keys in order
 
-	loosened int // large bodies, and long rows of what was seen, that batches have dropped, since open
+	droppedLarge int // large bodies and long ranges of seen that batches have dropped, since open
 
-	begin, commit, rollback *sqlite3.Stmt
+	begin, commit, rollback, getEpoch *sqlite3.Stmt
 
 	putEntity, putRule, putMeter, putPlain, putExtra, putContent *sqlite3.Stmt
-	putBody, putLarge, putChunk, putLoose, putDropped            *sqlite3.Stmt
+	putBody, putLarge, putChunk, putUnreferenced, putDropped     *sqlite3.Stmt
 	putSession, putSeen, putOutdated, putAccess, putSetting      *sqlite3.Stmt
 
 	dropEntity, dropRule, dropMeter, dropSession, dropSetting *sqlite3.Stmt
 	dropSeen, isOutdated, dropOutdated                        *sqlite3.Stmt
-	dropMessages, dropContents, dropBodies                    *sqlite3.Stmt // from one key to another
-	dropLarge, dropLoose, isLoose                             *sqlite3.Stmt
+	dropMessages, dropContents, dropBodies                    *sqlite3.Stmt // by a range of keys
+	dropLarge, dropUnreferenced, isUnreferenced               *sqlite3.Stmt
 	sweepChunks, sweepMessages, sweepRules, sweepDropped      *sqlite3.Stmt
 	sweepSessions, sweepSeen                                  *sqlite3.Stmt
 
-	putHistory, addToHistorySize, dropEarly, dropOldest *sqlite3.Stmt
+	putHistory, addToHistorySize, deleteBefore, dropOldest *sqlite3.Stmt
 }
 
-// newWriter takes c over. grew is called after each commit with the length of
-// the log in pages.
+// newWriter takes over c. After each commit it calls grew with the length of the log in pages.
 func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
 	w := &writer{c: c}
 	if err := w.flush(true); err != nil {
@@ -52,17 +53,18 @@ func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
 		{&w.begin, "BEGIN IMMEDIATE"},
 		{&w.commit, "COMMIT"},
 		{&w.rollback, "ROLLBACK"},
+		{&w.getEpoch, "SELECT epoch FROM store"},
 		{&w.putEntity, putEntity()},
 		{&w.putRule, putRule},
 		{&w.putMeter, putMeter},
 		{&w.putPlain, putPlain},
 		{&w.putExtra, putExtra},
 		{&w.putContent, putContent},
-		{&w.putBody, "INSERT OR REPLACE INTO body (key, bytes) VALUES (?,?)"},
-		{&w.putLarge, "INSERT OR REPLACE INTO large (key, size) VALUES (?,?)"},
-		{&w.putChunk, "INSERT OR REPLACE INTO chunk (body, n, bytes) VALUES (?,?,?)"},
-		{&w.putLoose, "INSERT OR REPLACE INTO loose (key) VALUES (?)"},
-		{&w.putDropped, "INSERT OR REPLACE INTO dropped (holder) VALUES (?)"},
+		{&w.putBody, "INSERT OR REPLACE INTO body (key, bytes, sum) VALUES (?,?,?)"},
+		{&w.putLarge, "INSERT OR REPLACE INTO large (key, size, sum) VALUES (?,?,?)"},
+		{&w.putChunk, "INSERT OR REPLACE INTO chunk (body, n, bytes, sum) VALUES (?,?,?,?)"},
+		{&w.putUnreferenced, "INSERT OR REPLACE INTO loose (key, sum) VALUES (?1, mayfly_sum('loose', ?1))"},
+		{&w.putDropped, "INSERT OR REPLACE INTO dropped (holder, sum) VALUES (?1, mayfly_sum('dropped', ?1))"},
 		{&w.putSession, putSession},
 		{&w.putAccess, putAccess},
 		{&w.putSetting, putSetting},
@@ -80,8 +82,8 @@ func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
 		{&w.dropContents, "DELETE FROM content WHERE key BETWEEN ? AND ?"},
 		{&w.dropBodies, "DELETE FROM body WHERE key BETWEEN ? AND ?"},
 		{&w.dropLarge, "DELETE FROM large WHERE key = ?"},
-		{&w.dropLoose, "DELETE FROM loose WHERE key = ?"},
-		{&w.isLoose, "SELECT 1 FROM loose WHERE key = ?"},
+		{&w.dropUnreferenced, "DELETE FROM loose WHERE key = ?"},
+		{&w.isUnreferenced, "SELECT 1 FROM loose WHERE key = ?"},
 		{&w.sweepChunks, "DELETE FROM chunk WHERE body = ?1 AND n IN (SELECT n FROM chunk WHERE body = ?1 LIMIT ?2)"},
 		{&w.sweepMessages, "DELETE FROM message WHERE key = ? AND holder IN (SELECT holder FROM dropped)"},
 		{&w.sweepRules, "DELETE FROM rule WHERE subscription = ?1 AND folded IN (SELECT folded FROM rule WHERE subscription = ?1 LIMIT ?2)"},
@@ -90,7 +92,7 @@ func newWriter(c *sqlite3.Conn, grew func(pages int)) (*writer, error) {
 		{&w.sweepDropped, "DELETE FROM dropped WHERE holder = ?"},
 		{&w.putHistory, putHistory},
 		{&w.addToHistorySize, addToHistorySize},
-		{&w.dropEarly, dropEarly},
+		{&w.deleteBefore, deleteBefore},
 		{&w.dropOldest, dropOldest},
 	} {
 		st, _, err := c.PrepareFlags(s.sql, sqlite3.PREPARE_PERSISTENT)
@@ -114,57 +116,74 @@ func (w *writer) close() error {
 	return errors.Join(append(errs, w.c.Close())...)
 }
 
-// An outcome says what became of a transaction that failed.
+// An outcome is what a failed transaction left.
 type outcome int
 
 const (
-	certain   outcome = iota // nothing of it was applied
-	uncertain                // nobody knows
+	notApplied   outcome = iota // nothing of it was applied
+	maybeApplied                // the file may or may not have it
 )
 
-// transact runs change in a transaction; hard ones are durable afterwards.
-func (w *writer) transact(hard bool, change func() error) (outcome, error) {
-	if w.flushes != hard {
+// transact runs change in a transaction; hard ones are durable afterwards. It
+// fails with engine.ErrFenced if the store has been opened since epoch.
+func (w *writer) transact(hard bool, epoch uint64, change func() error) (outcome, error) {
+	if w.flushing != hard {
 		if err := w.flush(hard); err != nil {
-			return certain, err
+			return notApplied, err
 		}
 	}
 	if err := w.begin.Exec(); err != nil {
-		return certain, err
+		return notApplied, err
+	}
+	if err := w.checkEpoch(epoch); err != nil {
+		return w.undo(err)
 	}
 	if err := change(); err != nil {
 		return w.undo(err)
 	}
 	if err := w.commit.Exec(); err != nil {
 		how, undone := w.undo(err)
-		if !neverWritten(err) {
-			how = uncertain
+		if !certainlyNotWritten(err) {
+			how = maybeApplied
 		}
 		return how, undone
 	}
-	return certain, nil
+	return notApplied, nil
 }
 
-// flush sets whether commits flush the log. It is not a prepared statement,
-// because this one takes effect when it is prepared, not when it is run.
+// checkEpoch returns an error that wraps engine.ErrFenced if another server has opened the store
+// since epoch, in spite of the locks.
+func (w *writer) checkEpoch(epoch uint64) error {
+	var now int64
+	if _, err := one(w.getEpoch, func(st *sqlite3.Stmt) { now = st.ColumnInt64(0) }); err != nil {
+		return err
+	}
+	if uint64(now) != epoch {
+		return fmt.Errorf("%w: another server has opened the store, for epoch %d; this one has epoch %d", engine.ErrFenced, now, epoch)
+	}
+	return nil
+}
+
+// flush sets whether commits flush the log. It does not use a prepared statement, because the
+// pragma takes effect when it is prepared, not when it is run.
 func (w *writer) flush(on bool) error {
 	sql := "PRAGMA synchronous=NORMAL"
 	if on {
 		sql = "PRAGMA synchronous=FULL"
 	}
-	w.flushes = on
+	w.flushing = on
 	return w.c.Exec(sql)
 }
 
 // undo rolls back after err, unless SQLite has done so already.
 func (w *writer) undo(err error) (outcome, error) {
 	if w.c.GetAutocommit() {
-		return certain, err
+		return notApplied, err
 	}
 	if rb := w.rollback.Exec(); rb != nil {
-		return uncertain, errors.Join(err, fmt.Errorf("rollback: %w", rb))
+		return maybeApplied, errors.Join(err, fmt.Errorf("rollback: %w", rb))
 	}
-	return certain, err
+	return notApplied, err
 }
 
 func (w *writer) run(st *sqlite3.Stmt, id int64) error {
@@ -174,11 +193,10 @@ func (w *writer) run(st *sqlite3.Stmt, id int64) error {
 	return st.Exec()
 }
 
-// apply makes every change of b. Of the contents, the bodies of some were
-// staged.
+// apply applies all of b. staged are the contents whose bodies were staged.
 func (w *writer) apply(b *engine.Batch, staged map[engine.Key]bool) error {
 	if b.Hard {
-		r := into(w.putMeter)
+		r := w.into(w.putMeter, "meter")
 		r.putMeter(engine.Meter{LastUsed: b.Now}) // the broker's own row
 		if err := r.run(); err != nil {
 			return err
@@ -194,7 +212,7 @@ func (w *writer) apply(b *engine.Batch, staged map[engine.Key]bool) error {
 			return err
 		}
 		if len(staged) > 0 && staged[c.Key] {
-			if err := w.run(w.dropLoose, int64(c.Key)); err != nil {
+			if err := w.run(w.dropUnreferenced, int64(c.Key)); err != nil {
 				return err
 			}
 		}
@@ -207,30 +225,33 @@ func (w *writer) apply(b *engine.Batch, staged map[engine.Key]bool) error {
 	if err := w.applySeen(b); err != nil {
 		return err
 	}
+	if err := w.quarantine(b.SetAside); err != nil { // before the drops, which may take the contents
+		return err
+	}
 	if err := w.applyDrops(b); err != nil {
 		return err
 	}
-	return w.applyRare(b)
+	return w.applyDefinitions(b)
 }
 
-// applyRare is apply for what a busy broker seldom changes.
-func (w *writer) applyRare(b *engine.Batch) error {
+// applyDefinitions is apply for records that seldom change in a busy broker.
+func (w *writer) applyDefinitions(b *engine.Batch) error {
 	for _, e := range b.Entities {
-		r := into(w.putEntity)
+		r := w.into(w.putEntity, "entity")
 		r.putEntity(e)
 		if err := r.run(); err != nil {
 			return err
 		}
 	}
 	for _, v := range b.Rules {
-		r := into(w.putRule)
+		r := w.into(w.putRule, "rule")
 		r.putRule(v)
 		if err := r.run(); err != nil {
 			return err
 		}
 	}
 	for _, m := range b.Meters {
-		r := into(w.putMeter)
+		r := w.into(w.putMeter, "meter")
 		r.putMeter(m)
 		if err := r.run(); err != nil {
 			return err
@@ -243,7 +264,7 @@ func (w *writer) applyRare(b *engine.Batch) error {
 	}
 	for _, id := range b.DropSessions {
 		r := into(w.dropSession)
-		r.putInt(int64(id.Holder))
+		r.putInt(int64(id.Subqueue))
 		r.putName(id.ID)
 		if err := r.run(); err != nil {
 			return err
@@ -257,18 +278,18 @@ func (w *writer) applyRare(b *engine.Batch) error {
 			return err
 		}
 	}
-	for _, id := range b.DropHolders {
+	for _, id := range b.DropSubqueues {
 		for _, st := range []*sqlite3.Stmt{w.dropEntity, w.dropMeter, w.putDropped} {
 			if err := w.run(st, int64(id)); err != nil {
 				return err
 			}
 		}
 	}
-	return w.applyKept(b)
+	return w.applySettings(b)
 }
 
-// applyKept is apply for what is the namespace's own.
-func (w *writer) applyKept(b *engine.Batch) error {
+// applySettings is apply for settings and access rules.
+func (w *writer) applySettings(b *engine.Batch) error {
 	for i := range b.Settings {
 		if err := w.setting(&b.Settings[i]); err != nil {
 			return err
@@ -282,61 +303,90 @@ func (w *writer) applyKept(b *engine.Batch) error {
 		}
 	}
 	if b.Access != nil {
-		r := into(w.putAccess)
-		r.putBytes(record.Append(nil, *b.Access))
-		return r.run()
+		r := w.into(w.putAccess, "access")
+		r.putBytes(codec.Append(nil, *b.Access))
+		if err := r.run(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quarantine moves damaged messages, as they are, to the table aside, with copies of their
+// contents and bodies. It is rare, so it prepares its statement each time.
+func (w *writer) quarantine(keys []engine.Key) (err error) {
+	if len(keys) == 0 {
+		return nil
+	}
+	var columns []string
+	for name := range strings.SplitSeq(plainColumns+", "+extraColumns, ", ") {
+		columns = append(columns, fmt.Sprintf("'%s', CASE typeof(m.%s) WHEN 'blob' THEN hex(m.%s) ELSE m.%s END", name, name, name, name))
+	}
+	copied, _, err := w.c.Prepare("INSERT OR REPLACE INTO aside SELECT m.key, json_object(" + strings.Join(columns, ", ") + `), c.packed, b.bytes
+		FROM message m LEFT JOIN content c ON c.key = m.content LEFT JOIN body b ON b.key = m.content WHERE m.key = ?`)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, copied.Close()) }()
+	for _, k := range keys {
+		if err := w.run(copied, int64(k)); err != nil {
+			return err // some failures end the transaction: a deletion after them would be committed on its own
+		}
+		if err := w.runRange(w.dropMessages, int64(k), int64(k)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 func (w *writer) message(m *engine.Message) error {
 	if m.Extra == nil {
-		r := into(w.putPlain)
+		r := w.into(w.putPlain, "message")
 		r.putPlain(m)
 		return r.run()
 	}
-	r := into(w.putExtra)
+	r := w.into(w.putExtra, "message")
 	r.putPlain(m)
 	r.putExtra(m.Extra)
 	return r.run()
 }
 
-func (w *writer) session(v *engine.Session) error {
+func (w *writer) session(v *engine.SessionRecord) error {
 	w.scratch = append(w.scratch[:0], v.State...)
-	r := into(w.putSession)
-	r.putInt(int64(v.Holder))
+	r := w.into(w.putSession, "session")
+	r.putInt(int64(v.Subqueue))
 	r.putName(v.ID)
 	r.putBytes(w.scratch)
-	r.putSome(int64(v.ChangedAt))
+	r.putNonZero(int64(v.ChangedAt))
 	return r.run()
 }
 
 func (w *writer) setting(v *engine.Setting) error {
 	w.scratch = append(w.scratch[:0], v.Value...)
-	r := into(w.putSetting)
+	r := w.into(w.putSetting, "setting")
 	r.putName(v.Key)
 	r.putBytes(w.scratch)
-	r.putSome(int64(v.ChangedAt))
+	r.putNonZero(int64(v.ChangedAt))
 	return r.run()
 }
 
 func (w *writer) content(c engine.StoredContent) error {
 	w.scratch = append(w.scratch[:0], c.Content...)
-	r := into(w.putContent)
+	r := w.into(w.putContent, "content")
 	r.putInt(int64(c.Key))
 	r.putBytes(w.scratch)
 	return r.run()
 }
 
-// applyDrops forgets messages and contents. Those that went first in came
-// first out: their keys are neighbours, and one statement deletes them all.
+// applyDrops deletes messages and contents. Those that were added first are dropped first:
+// their keys are consecutive, and one statement deletes a whole run.
 func (w *writer) applyDrops(b *engine.Batch) error {
 	w.dropped = w.dropped[:0]
 	for _, k := range b.DropMessages {
 		w.dropped = append(w.dropped, int64(k))
 	}
 	for from, to := range runs(w.dropped) {
-		if err := w.between(w.dropMessages, from, to); err != nil {
+		if err := w.runRange(w.dropMessages, from, to); err != nil {
 			return err
 		}
 	}
@@ -345,7 +395,7 @@ func (w *writer) applyDrops(b *engine.Batch) error {
 		w.dropped = append(w.dropped, int64(c.Key))
 	}
 	for from, to := range runs(w.dropped) {
-		if err := w.between(w.dropContents, from, to); err != nil {
+		if err := w.runRange(w.dropContents, from, to); err != nil {
 			return err
 		}
 	}
@@ -356,7 +406,7 @@ func (w *writer) applyDrops(b *engine.Batch) error {
 		}
 	}
 	for from, to := range runs(w.dropped) {
-		if err := w.between(w.dropBodies, from, to); err != nil {
+		if err := w.runRange(w.dropBodies, from, to); err != nil {
 			return err
 		}
 		if w.c.Changes() == to-from+1 {
@@ -369,15 +419,15 @@ func (w *writer) applyDrops(b *engine.Batch) error {
 	return nil
 }
 
-// dropLargeBodies leaves those among the keys to the sweep.
+// dropLargeBodies leaves the large bodies among the keys to the sweep.
 func (w *writer) dropLargeBodies(from, to int64) error {
 	for k := from; ; k++ {
 		if err := w.run(w.dropLarge, k); err != nil {
 			return err
 		}
 		if w.c.Changes() > 0 {
-			w.loosened++
-			if err := w.run(w.putLoose, k); err != nil {
+			w.droppedLarge++
+			if err := w.run(w.putUnreferenced, k); err != nil {
 				return err
 			}
 		}
@@ -387,14 +437,14 @@ func (w *writer) dropLargeBodies(from, to int64) error {
 	}
 }
 
-func (w *writer) between(st *sqlite3.Stmt, from, to int64) error {
+func (w *writer) runRange(st *sqlite3.Stmt, from, to int64) error {
 	r := into(st)
 	r.putInt(from)
 	r.putInt(to)
 	return r.run()
 }
 
-// runs sorts ids and yields the first and last of each unbroken run in them.
+// runs sorts ids and yields the first and last of each unbroken run.
 func runs(ids []int64) iter.Seq2[int64, int64] {
 	slices.Sort(ids)
 	return func(yield func(int64, int64) bool) {

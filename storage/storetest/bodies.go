@@ -13,11 +13,11 @@ import (
 	"mayfly/engine/enginetest"
 )
 
-// sizes of bodies, at the edges of what a driver may cut them by.
+// sizes of bodies, around the sizes at which a driver may split them.
 var sizes = []int{0, 1, 1000, 16_384, 65_535, 65_536, 65_537, 262_143, 262_144, 262_145, 524_288, 1_500_000} //nolint:gochecknoglobals // a table
 
 func testBodies(t *testing.T, o Open) {
-	s, d := open(t, o), enginetest.Draw(seed(t))
+	s, d := open(t, o), enginetest.NewGenerator(seed(t))
 	want := map[engine.Key][]byte{}
 	b := &engine.Batch{Hard: true, Now: 1, Entities: []engine.Entity{{ID: 1, Kind: engine.Queue, Path: "q"}}}
 	for i, n := range sizes {
@@ -27,7 +27,7 @@ func testBodies(t *testing.T, o Open) {
 		b.Bodies = append(b.Bodies, engine.Body{Key: sent, Bytes: want[sent]})
 		for _, k := range []engine.Key{staged, sent} {
 			b.Contents = append(b.Contents, engine.StoredContent{Key: k})
-			b.Messages = append(b.Messages, engine.Message{Key: k, Content: k, Holder: 1})
+			b.Messages = append(b.Messages, engine.Message{Key: k, Content: k, Subqueue: 1})
 		}
 	}
 	commit(t, s, b)
@@ -68,8 +68,8 @@ func testBodies(t *testing.T, o Open) {
 	}
 }
 
-// readEveryWay tries reads of every length and all kinds of seeks; of long
-// bodies, which take long to read byte by byte, just some.
+// readEveryWay tries reads of every length and all kinds of seeks; for long bodies, which take
+// long to read byte by byte, only some.
 func readEveryWay(r io.ReadSeeker, body []byte) error {
 	if len(body) < 20_000 {
 		return iotest.TestReader(r, body)
@@ -103,9 +103,9 @@ func seekAndRead(r io.ReadSeeker, body []byte, at int) error {
 	return nil
 }
 
-// testBodyDropped reads bodies whose content goes while they are being read.
+// testBodyDropped reads bodies whose content is dropped while they are being read.
 func testBodyDropped(t *testing.T, o Open) {
-	s, d := open(t, o), enginetest.Draw(seed(t))
+	s, d := open(t, o), enginetest.NewGenerator(seed(t))
 	for i, n := range []int{10, 900_000, 3_000_000} {
 		k, body := engine.Key(10+i), d.Bytes(n)
 		stage(t, s, k, body)
@@ -119,7 +119,7 @@ func testBodyDropped(t *testing.T, o Open) {
 			t.Fatal(err)
 		}
 		commit(t, s, &engine.Batch{Hard: true, Now: 2, DropContents: []engine.DroppedContent{{Key: k, HasBody: true}}})
-		for j := range engine.Instant(20) { // time for whoever sweeps
+		for j := range engine.Instant(20) { // time for a sweep
 			commit(t, s, &engine.Batch{Hard: true, Now: 3 + j})
 		}
 		rest, err := io.ReadAll(r)
@@ -135,8 +135,8 @@ func testBodyDropped(t *testing.T, o Open) {
 	}
 }
 
-// readTogether reads all bodies at once, and one that is not there. Those that
-// were sent and are small must come, the others may.
+// readTogether reads all bodies at once, and one that does not exist. Small bodies that were
+// not staged must be found, the others may be.
 func readTogether(t *testing.T, s engine.SmallBodies, want map[engine.Key][]byte) {
 	t.Helper()
 	keys := append(slices.Collect(maps.Keys(want)), 999)

@@ -18,44 +18,42 @@ import (
 	"mayfly/engine"
 )
 
-// crashDir tells a test binary that it is the one to be killed.
-const crashDir = "MAYFLY_STORETEST_CRASH"
+// crashDirVar is set in the environment of the process that is to be killed.
+const crashDirVar = "MAYFLY_STORETEST_CRASH"
 
-// Crash starts the calling test again in a process of its own, which commits
-// in a loop and says after each commit that it was acknowledged; kills it at a
-// random moment; opens what it left, and does so again on the same place,
-// rounds times. What is found must be what the first batches up to some batch
-// make, all that were acknowledged as durable among them; of what operators did
-// just what is in these batches.
+// RunCrashes starts the calling test again in another process, which commits in a loop and reports
+// each acknowledged commit. It kills the process at a random moment, opens the store that is
+// left, and repeats that on the same store, rounds times. The content must be what the first
+// batches up to some batch make, including all that were acknowledged as durable; the audit
+// events must be exactly those of these batches.
 //
-// open opens the store that is kept in dir. The test must call nothing else
-// before, for the process runs it too.
-func Crash(t *testing.T, rounds int, open func(ctx context.Context, dir string) (engine.Store, error)) {
-	if dir := os.Getenv(crashDir); dir != "" {
+// open opens the store that is kept in dir. The test must call nothing else before RunCrashes,
+// because the other process runs it too.
+func RunCrashes(t *testing.T, rounds int, open func(ctx context.Context, dir string) (engine.Store, error)) {
+	if dir := os.Getenv(crashDirVar); dir != "" {
 		if err := commitUntilKilled(t.Context(), dir, open); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
 	dir, seed := t.TempDir(), seed(t)
-	done := newWalk(seed) // what is known to be in the store
+	done := newWalk(seed) // what must be in the store
 	killed := 0
 	for range rounds {
 		acked, attempted := runAndKill(t, dir, seed)
-		if attempted > done.n {
+		if attempted > done.batches {
 			killed++
 		}
-		survived(t, dir, open, done, acked)
+		checkSurvived(t, dir, open, done, acked)
 	}
-	t.Logf("%d batches, %d messages; %d of %d rounds committed anything", done.n, len(done.state.Messages), killed, rounds)
+	t.Logf("%d batches, %d messages; %d of %d rounds committed anything", done.batches, len(done.state.Messages), killed, rounds)
 	if killed < rounds/2 {
 		t.Errorf("only %d of %d rounds committed anything before they were killed", killed, rounds)
 	}
 }
 
-// survived opens the store, finds how far it came, brings done there and
-// compares.
-func survived(t *testing.T, dir string, open func(context.Context, string) (engine.Store, error), done *walk, acked int64) {
+// checkSurvived opens the store, finds which batch was the last, advances done to it and compares.
+func checkSurvived(t *testing.T, dir string, open func(context.Context, string) (engine.Store, error), done *walk, acked int64) {
 	t.Helper()
 	s, err := open(t.Context(), dir)
 	if err != nil {
@@ -67,10 +65,10 @@ func survived(t *testing.T, dir string, open func(context.Context, string) (engi
 		t.Fatalf("after a crash: %v", err)
 	}
 	n := int64(got.Meters[counter].NextSeq)
-	if n < acked || n < done.n {
-		t.Fatalf("after a crash there are %d batches; %d were acknowledged, and %d were there before", n, acked, done.n)
+	if n < acked || n < done.batches {
+		t.Fatalf("after a crash there are %d batches; %d were acknowledged, and %d were there before", n, acked, done.batches)
 	}
-	for done.n < n {
+	for done.batches < n {
 		done.next()
 	}
 	if d := diff(done.state, got); d != "" {
@@ -81,15 +79,15 @@ func survived(t *testing.T, dir string, open func(context.Context, string) (engi
 	}
 }
 
-// runAndKill returns the last batch that was acknowledged as durable and the
-// last one that was begun.
+// runAndKill returns the last batch that was acknowledged as durable and the last one that was
+// started.
 func runAndKill(t *testing.T, dir string, seed uint64) (acked, attempted int64) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
-	c.Env = append(os.Environ(), crashDir+"="+dir+string(os.PathListSeparator)+strconv.FormatUint(seed, 10))
+	c.Env = append(os.Environ(), crashDirVar+"="+dir+string(os.PathListSeparator)+strconv.FormatUint(seed, 10))
 	var complaints bytes.Buffer
 	c.Stderr = &complaints
-	stdin, err := c.StdinPipe() // ends with this process, and the other one with it
+	stdin, err := c.StdinPipe() // closes with this process, which ends the other one
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +114,7 @@ func runAndKill(t *testing.T, dir string, seed uint64) (acked, attempted int64) 
 		}
 		if kill == nil {
 			kill = time.AfterFunc(rand.N(120*time.Millisecond), func() {
-				_ = c.Process.Kill() //nolint:errcheck // it may have ended by itself, which Wait tells
+				_ = c.Process.Kill() //nolint:errcheck // it may have ended by itself, which Wait reports
 			})
 		}
 	}
@@ -148,7 +146,7 @@ func commitUntilKilled(ctx context.Context, where string, open func(context.Cont
 		return err
 	}
 	w := newWalk(seed)
-	for n := int64(found.Meters[counter].NextSeq); w.n < n; {
+	for n := int64(found.Meters[counter].NextSeq); w.batches < n; {
 		w.next()
 	}
 	for {
@@ -158,7 +156,7 @@ func commitUntilKilled(ctx context.Context, where string, open func(context.Cont
 		default:
 		}
 		do := w.next()
-		fmt.Println("begin", w.n)
+		fmt.Println("begin", w.batches)
 		for _, b := range do.staged {
 			if err := s.Stage(ctx, b.Key, bytes.NewReader(b.Bytes)); err != nil {
 				return err
@@ -168,7 +166,7 @@ func commitUntilKilled(ctx context.Context, where string, open func(context.Cont
 			return err
 		}
 		if do.batch.Hard {
-			fmt.Println("durable", w.n)
+			fmt.Println("durable", w.batches)
 		}
 	}
 }

@@ -1,9 +1,8 @@
-// Package storetest is what every store must pass: one suite, Run, that a
-// driver's tests call with a way to open it; Crash, which kills a process that
-// commits; and Scenarios, the stories of the rules told on the store. For a slow
-// one there is Smaller. It also has stores that fail or dawdle on demand, Faulty and
-// Slow, for tests of what stands on a store.
+// Package storetest tests stores: Run is the suite that every driver must pass, given a
+// function to open its store; Crash kills a process that commits; Scenarios runs the scenarios
+// of the rules on a store; Durable tests what can happen to a store's files. Smaller reduces
+// the work for a slow store. Faulty and Slow are stores that fail or wait on request, for
+// tests of their users.
 //
-// It knows the contract of engine.Store and engine.History, and nothing of a
-// driver.
+// The package depends on the contract of engine.Store and engine.History, and on no driver.
 package storetest

@@ -9,8 +9,8 @@ import (
 	"mayfly/engine/enginetest"
 )
 
-// This file is about what goes in other ways than by its key: with its holder,
-// up to a number, and what may come again under the name it had.
+// This file tests drops other than by key: with a subqueue, up to a number, and of records
+// that may be created again under their name.
 
 func testDropHolders(t *testing.T, o Open, messages int) {
 	s, want := open(t, o), newState()
@@ -19,39 +19,39 @@ func testDropHolders(t *testing.T, o Open, messages int) {
 		commit(t, s, b)
 	}
 	put := &engine.Batch{Hard: true, Now: 1}
-	for h := engine.HolderID(10); h < 14; h++ {
+	for h := engine.SubqueueID(10); h < 14; h++ {
 		put.Entities = append(put.Entities, engine.Entity{ID: h, DeadLetterID: h + 100, TransferID: h + 200, Kind: engine.Queue, Path: engine.Path(fmt.Sprint("q", h))})
 		put.Rules = append(put.Rules, engine.Rule{Subscription: h, Name: "A"}, engine.Rule{Subscription: h, Name: "B"})
-		put.Meters = append(put.Meters, engine.Meter{Holder: h, NextSeq: 5}, engine.Meter{Holder: h + 100, NextSeq: 6}, engine.Meter{Holder: h + 200, NextSeq: 7})
+		put.Meters = append(put.Meters, engine.Meter{Subqueue: h, NextSeq: 5}, engine.Meter{Subqueue: h + 100, NextSeq: 6}, engine.Meter{Subqueue: h + 200, NextSeq: 7})
 		for i := range engine.Key(messages) {
 			k := engine.Key(h)*10_000 + i
 			put.Contents = append(put.Contents, engine.StoredContent{Key: k, Content: "c"})
-			put.Messages = append(put.Messages, engine.Message{Key: k, Content: k, Holder: h + 100*engine.HolderID(i%3), Seq: engine.Seq(i)})
+			put.Messages = append(put.Messages, engine.Message{Key: k, Content: k, Subqueue: h + 100*engine.SubqueueID(i%3), Seq: engine.Seq(i)})
 		}
 		for i := range messages / 5 {
-			put.Sessions = append(put.Sessions, engine.Session{Holder: h, ID: fmt.Sprint("s", i), State: "state"})
-			put.Seen = append(put.Seen, engine.Seen{Holder: h, N: uint64(i + 1), At: 1, Digests: []engine.Digest{{byte(i)}}})
+			put.Sessions = append(put.Sessions, engine.SessionRecord{Subqueue: h, ID: fmt.Sprint("s", i), State: "state"})
+			put.Seen = append(put.Seen, engine.SeenIDs{Subqueue: h, N: uint64(i + 1), At: 1, Digests: []engine.Digest{{byte(i)}}})
 		}
 	}
 	do(put)
-	do(&engine.Batch{Hard: true, Now: 2, DropHolders: []engine.HolderID{10, 110, 210}})
+	do(&engine.Batch{Hard: true, Now: 2, DropSubqueues: []engine.SubqueueID{10, 110, 210}})
 	check(t, s, want)
-	do(&engine.Batch{Hard: true, Now: 3, DropHolders: []engine.HolderID{111}}) // its entity stays
+	do(&engine.Batch{Hard: true, Now: 3, DropSubqueues: []engine.SubqueueID{111}}) // the entity stays
 	check(t, s, want)
 	s = reopen(t, o, s)
 	check(t, s, want)
-	// What moved away from a holder in an earlier batch outlives it.
-	do(&engine.Batch{Hard: true, Now: 4, Messages: []engine.Message{{Key: 120_000, Content: 120_000, Holder: 13}}})
-	do(&engine.Batch{Hard: false, Now: 5, DropHolders: []engine.HolderID{12, 112, 212}, DropRules: []engine.RuleID{{Subscription: 13, Name: "a"}},
-		DropSessions: []engine.SessionID{{Holder: 13, ID: "s0"}}, DropSeen: []engine.SeenThrough{{Holder: 13, N: 2}}})
+	// A message that moved to another subqueue in an earlier batch stays.
+	do(&engine.Batch{Hard: true, Now: 4, Messages: []engine.Message{{Key: 120_000, Content: 120_000, Subqueue: 13}}})
+	do(&engine.Batch{Hard: false, Now: 5, DropSubqueues: []engine.SubqueueID{12, 112, 212}, DropRules: []engine.RuleID{{Subscription: 13, Name: "a"}},
+		DropSessions: []engine.SessionID{{Subqueue: 13, ID: "s0"}}, DropSeen: []engine.SeenIDsThrough{{Subqueue: 13, N: 2}}})
 	check(t, s, want)
-	do(&engine.Batch{Hard: true, Now: 6, DropHolders: []engine.HolderID{211}}) // and that of transfers alone
+	do(&engine.Batch{Hard: true, Now: 6, DropSubqueues: []engine.SubqueueID{211}}) // and the transfer dead-letter queue alone
 	check(t, s, want)
 	check(t, reopen(t, o, s), want)
 }
 
-// testMessageBack drops messages that come again under their keys with contents of
-// their own, as what was edited does when that is taken back.
+// testMessageBack drops messages that come back under their keys with contents of their own,
+// as when editing a message is undone.
 func testMessageBack(t *testing.T, o Open) {
 	s, want := open(t, o), newState()
 	do := func(b *engine.Batch) {
@@ -61,9 +61,9 @@ func testMessageBack(t *testing.T, o Open) {
 		commit(t, s, b)
 		check(t, s, want)
 	}
-	put := func(k, content engine.Key, h engine.HolderID, seq engine.Seq) *engine.Batch {
+	put := func(k, content engine.Key, h engine.SubqueueID, seq engine.Seq) *engine.Batch {
 		return &engine.Batch{
-			Messages: []engine.Message{{Key: k, Content: content, Holder: h, Seq: seq, Extra: &engine.Extra{DeadLettered: true, Reason: fmt.Sprint(content)}}},
+			Messages: []engine.Message{{Key: k, Content: content, Subqueue: h, Seq: seq, Extra: &engine.Extra{DeadLettered: true, Reason: fmt.Sprint(content)}}},
 			Contents: []engine.StoredContent{{Key: content, Content: engine.Packed(fmt.Sprint(content))}},
 		}
 	}
@@ -71,10 +71,10 @@ func testMessageBack(t *testing.T, o Open) {
 		b.DropMessages, b.DropContents = append(b.DropMessages, k), append(b.DropContents, engine.DroppedContent{Key: content})
 		return b
 	}
-	do(&engine.Batch{Entities: []engine.Entity{{ID: 10, DeadLetterID: 11, Kind: engine.Queue, Path: "a"}}, Meters: []engine.Meter{{Holder: 10, NextSeq: 9}}})
+	do(&engine.Batch{Entities: []engine.Entity{{ID: 10, DeadLetterID: 11, Kind: engine.Queue, Path: "a"}}, Meters: []engine.Meter{{Subqueue: 10, NextSeq: 9}}})
 	do(put(1000, 1000, 11, 1))
 	do(drop(put(1001, 1001, 10, 2), 1000, 1000)) // edited
-	do(drop(put(1000, 1002, 11, 1), 1001, 1001)) // and taken back
+	do(drop(put(1000, 1002, 11, 1), 1001, 1001)) // undone
 	s = reopen(t, o, s)
 	check(t, s, want)
 	do(drop(put(1003, 1003, 10, 3), 1000, 1002))
@@ -83,9 +83,9 @@ func testMessageBack(t *testing.T, o Open) {
 	check(t, reopen(t, o, s), want)
 }
 
-// testSessions sets states, clears them and sets them again.
+// testSessions sets, clears and sets session states again.
 func testSessions(t *testing.T, o Open) {
-	s, want, d := open(t, o), newState(), enginetest.Draw(seed(t))
+	s, want, d := open(t, o), newState(), enginetest.NewGenerator(seed(t))
 	do := func(b *engine.Batch) {
 		t.Helper()
 		b.Hard, b.Now = true, want.Clock+1
@@ -93,27 +93,27 @@ func testSessions(t *testing.T, o Open) {
 		commit(t, s, b)
 		check(t, s, want)
 	}
-	of := func(h engine.HolderID, id, state string) engine.Session {
-		return engine.Session{Holder: h, ID: id, State: state, ChangedAt: want.Clock + 1}
+	of := func(h engine.SubqueueID, id, state string) engine.SessionRecord {
+		return engine.SessionRecord{Subqueue: h, ID: id, State: state, ChangedAt: want.Clock + 1}
 	}
 	do(&engine.Batch{
 		Entities: []engine.Entity{{ID: 10, DeadLetterID: 11, Kind: engine.Queue, Path: "a"}, {ID: 12, DeadLetterID: 13, Kind: engine.Queue, Path: "b"}},
-		Sessions: []engine.Session{of(10, "x", "one"), of(10, "X", "another"), of(12, "x", "elsewhere"), of(10, "empty", "")},
+		Sessions: []engine.SessionRecord{of(10, "x", "one"), of(10, "X", "another"), of(12, "x", "elsewhere"), of(10, "empty", "")},
 	})
 	long := string(bytes.Repeat([]byte("ä\xff\x00'"), 32)) // 160 bytes of all kinds
-	do(&engine.Batch{Sessions: []engine.Session{of(10, "x", "two"), of(10, long, string(d.Bytes(1<<20))), of(10, "", "of no name")}})
-	do(&engine.Batch{DropSessions: []engine.SessionID{{Holder: 10, ID: "x"}, {Holder: 10, ID: "empty"}, {Holder: 10, ID: "never there"}}})
+	do(&engine.Batch{Sessions: []engine.SessionRecord{of(10, "x", "two"), of(10, long, string(d.Bytes(1<<20))), of(10, "", "of no name")}})
+	do(&engine.Batch{DropSessions: []engine.SessionID{{Subqueue: 10, ID: "x"}, {Subqueue: 10, ID: "empty"}, {Subqueue: 10, ID: "never there"}}})
 	s = reopen(t, o, s)
 	check(t, s, want)
-	do(&engine.Batch{Sessions: []engine.Session{of(10, "x", "three")}, DropSessions: []engine.SessionID{{Holder: 12, ID: "x"}, {Holder: 10, ID: long}}})
-	do(&engine.Batch{DropSessions: []engine.SessionID{{Holder: 10, ID: "x"}}})
-	do(&engine.Batch{Sessions: []engine.Session{of(10, "x", "four"), of(12, "x", "elsewhere again")}})
+	do(&engine.Batch{Sessions: []engine.SessionRecord{of(10, "x", "three")}, DropSessions: []engine.SessionID{{Subqueue: 12, ID: "x"}, {Subqueue: 10, ID: long}}})
+	do(&engine.Batch{DropSessions: []engine.SessionID{{Subqueue: 10, ID: "x"}}})
+	do(&engine.Batch{Sessions: []engine.SessionRecord{of(10, "x", "four"), of(12, "x", "elsewhere again")}})
 	check(t, reopen(t, o, s), want)
 }
 
-// testSettings sets, drops and sets again what no entity claims.
+// testSettings sets, drops and sets settings again, which belong to no entity.
 func testSettings(t *testing.T, o Open) {
-	s, want, d := open(t, o), newState(), enginetest.Draw(seed(t))
+	s, want, d := open(t, o), newState(), enginetest.NewGenerator(seed(t))
 	do := func(b *engine.Batch) {
 		t.Helper()
 		b.Hard, b.Now = true, want.Clock+1
@@ -136,10 +136,9 @@ func testSettings(t *testing.T, o Open) {
 	check(t, reopen(t, o, s), want)
 }
 
-// testSeen remembers rows of what was seen and forgets them from the first on,
-// few and many at once.
+// testSeen adds rows of MessageIds and drops them from the first on, few and many at once.
 func testSeen(t *testing.T, o Open, rows int) {
-	s, want, d := open(t, o), newState(), enginetest.Draw(seed(t))
+	s, want, d := open(t, o), newState(), enginetest.NewGenerator(seed(t))
 	do := func(b *engine.Batch) {
 		t.Helper()
 		b.Hard, b.Now = true, want.Clock+1
@@ -147,9 +146,9 @@ func testSeen(t *testing.T, o Open, rows int) {
 		commit(t, s, b)
 		check(t, s, want)
 	}
-	see := func(h engine.HolderID, from, to int) (all []engine.Seen) {
+	see := func(h engine.SubqueueID, from, to int) (all []engine.SeenIDs) {
 		for n := from; n <= to; n++ {
-			seen := engine.Seen{Holder: h, N: uint64(n), At: want.Clock + 1, Digests: []engine.Digest{engine.Digest(d.Bytes(16))}}
+			seen := engine.SeenIDs{Subqueue: h, N: uint64(n), At: want.Clock + 1, Digests: []engine.Digest{engine.Digest(d.Bytes(16))}}
 			if n%97 == 0 {
 				seen = drawSeen(d, h, uint64(n), want.Clock+1)
 			}
@@ -157,15 +156,15 @@ func testSeen(t *testing.T, o Open, rows int) {
 		}
 		return all
 	}
-	through := func(h engine.HolderID, n int) []engine.SeenThrough {
-		return []engine.SeenThrough{{Holder: h, N: uint64(n)}}
+	through := func(h engine.SubqueueID, n int) []engine.SeenIDsThrough {
+		return []engine.SeenIDsThrough{{Subqueue: h, N: uint64(n)}}
 	}
 	do(&engine.Batch{
 		Entities: []engine.Entity{{ID: 10, DeadLetterID: 11, Kind: engine.Queue, Path: "a"}, {ID: 12, Kind: engine.Topic, Path: "b"}},
 		Seen:     append(see(10, 1, rows), see(12, 1, 10)...),
 	})
 	do(&engine.Batch{DropSeen: through(10, 1)})
-	do(&engine.Batch{DropSeen: through(10, 1)}) // of which there is none
+	do(&engine.Batch{DropSeen: through(10, 1)}) // a row that does not exist
 	do(&engine.Batch{DropSeen: through(10, 9), Seen: see(10, rows+1, rows+3)})
 	s = reopen(t, o, s)
 	check(t, s, want)
@@ -174,7 +173,7 @@ func testSeen(t *testing.T, o Open, rows int) {
 	check(t, s, want)
 	do(&engine.Batch{Seen: see(10, rows+10, rows+10)})
 	do(&engine.Batch{DropSeen: through(10, 2*rows)}) // beyond the last
-	// A server that finds nothing of before begins with 1 again.
+	// A server that finds no rows starts with 1 again.
 	s = reopen(t, o, s)
 	do(&engine.Batch{Seen: see(10, 1, 5)})
 	do(&engine.Batch{DropSeen: through(10, 2)})
@@ -182,7 +181,7 @@ func testSeen(t *testing.T, o Open, rows int) {
 	check(t, s, want)
 	do(&engine.Batch{Seen: see(10, 6, rows)})
 	do(&engine.Batch{DropSeen: through(10, rows)})
-	do(&engine.Batch{Seen: see(10, 1, 2)}) // while those may still be on their way out
+	do(&engine.Batch{Seen: see(10, 1, 2)}) // while the dropped rows may not be deleted yet
 	// Numbers have 64 bits.
 	high := []uint64{1<<63 - 1, 1 << 63, 1<<63 + 1, ^uint64(0)}
 	b := &engine.Batch{}
@@ -193,7 +192,7 @@ func testSeen(t *testing.T, o Open, rows int) {
 	s = reopen(t, o, s)
 	check(t, s, want)
 	for _, n := range high {
-		do(&engine.Batch{DropSeen: []engine.SeenThrough{{Holder: 10, N: n}}})
+		do(&engine.Batch{DropSeen: []engine.SeenIDsThrough{{Subqueue: 10, N: n}}})
 	}
 	check(t, reopen(t, o, s), want)
 }

@@ -11,24 +11,24 @@ import (
 	"mayfly/engine"
 )
 
-// ErrFault is wrapped by every error that Faulty makes up.
+// ErrFault is wrapped by every error that Faulty returns by itself.
 var ErrFault = errors.New("a fault for the test")
 
-// A Fault is what befalls one Commit or Stage.
+// A Fault is the outcome of one Commit or Stage.
 type Fault int
 
-// The faults. What a caller is told is the same for Before and After, because
-// it cannot know.
+// The faults. FailBefore and FailAfter return the same error, because a caller cannot know which it
+// was.
 const (
-	None       Fault = iota
-	Before           // it fails, and nothing was applied
-	After            // it says that it failed, and everything was applied
-	Unwritable       // engine.ErrUnwritable: nothing was applied, try again
-	Fenced           // engine.ErrFenced: nothing was applied, never try again
+	NoFault        Fault = iota
+	FailBefore           // it fails, and nothing was applied
+	FailAfter            // it returns an error, and everything was applied
+	FailUnwritable       // engine.ErrUnwritable: nothing was applied, retry
+	FailFenced           // engine.ErrFenced: nothing was applied, never retry
 )
 
-// Faulty is a store whose Commits and Stages fail as planned. Its zero plan
-// lets everything pass. It may be used by many goroutines.
+// Faulty is a store whose Commits and Stages fail as planned. Without a plan none fails. It is
+// safe for concurrent use.
 type Faulty struct {
 	engine.Store
 
@@ -37,25 +37,25 @@ type Faulty struct {
 	plan  func(n int) Fault // guarded by mu
 }
 
-// Plan says what befalls the n-th Commit or Stage from now on, the first being
-// 1. Nil: nothing does.
+// Plan sets the fault of the n-th Commit or Stage from now on, the first being 1. With nil,
+// none fails.
 func (f *Faulty) Plan(fault func(n int) Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.calls, f.plan = 0, fault
 }
 
-// Nth plans one fault: at the n-th call from now.
+// Nth plans one fault: at the n-th call from now on.
 func (f *Faulty) Nth(n int, fault Fault) {
 	f.Plan(func(call int) Fault {
 		if call == n {
 			return fault
 		}
-		return None
+		return NoFault
 	})
 }
 
-// Always plans the same fault for every call: a full disk, say.
+// Always plans the same fault for every call, such as a full disk.
 func (f *Faulty) Always(fault Fault) { f.Plan(func(int) Fault { return fault }) }
 
 func (f *Faulty) next() Fault {
@@ -63,47 +63,46 @@ func (f *Faulty) next() Fault {
 	defer f.mu.Unlock()
 	f.calls++
 	if f.plan == nil {
-		return None
+		return NoFault
 	}
 	return f.plan(f.calls)
 }
 
-// Commit commits, or does not.
+// Commit commits, unless a fault is planned.
 func (f *Faulty) Commit(ctx context.Context, b *engine.Batch) error {
 	return f.call("commit", func() error { return f.Store.Commit(ctx, b) })
 }
 
-// Stage stages, or does not.
+// Stage stages, unless a fault is planned.
 func (f *Faulty) Stage(ctx context.Context, k engine.Key, body io.Reader) error {
 	return f.call("stage", func() error { return f.Store.Stage(ctx, k, body) })
 }
 
 func (f *Faulty) call(what string, do func() error) error {
 	switch fault := f.next(); fault {
-	case None:
+	case NoFault:
 		return do()
-	case Before:
+	case FailBefore:
 		return fmt.Errorf("%s: %w", what, ErrFault)
-	case After:
+	case FailAfter:
 		return errors.Join(fmt.Errorf("%s: %w", what, ErrFault), do())
-	case Unwritable:
+	case FailUnwritable:
 		return fmt.Errorf("%s: %w: %w", what, engine.ErrUnwritable, ErrFault)
-	case Fenced:
+	case FailFenced:
 		return fmt.Errorf("%s: %w: %w", what, engine.ErrFenced, ErrFault)
 	default:
 		panic(fmt.Sprintf("unknown fault %d", fault))
 	}
 }
 
-// Slow is a store that takes its time: a disk of another age, in a bubble of
-// testing/synctest at no cost. A zero duration adds nothing.
+// Slow is a store that takes its time, like an old disk; in a testing/synctest bubble that
+// costs no real time. A zero duration adds nothing.
 type Slow struct {
 	engine.Store
 	Commits, Stages, Bodies time.Duration // how much longer each call takes
 }
 
-// Commit waits, then commits. A context that ends meanwhile stops the waiting
-// and nothing is applied.
+// Commit waits, then commits. If the context ends while it waits, nothing is applied.
 func (s *Slow) Commit(ctx context.Context, b *engine.Batch) error {
 	if err := wait(ctx, s.Commits); err != nil {
 		return fmt.Errorf("commit: %w", err)

@@ -32,10 +32,10 @@ func TestFaulty(t *testing.T) {
 		is      error
 		applied bool
 	}{
-		"before":     {storetest.Before, storetest.ErrFault, false},
-		"after":      {storetest.After, storetest.ErrFault, true},
-		"unwritable": {storetest.Unwritable, engine.ErrUnwritable, false},
-		"fenced":     {storetest.Fenced, engine.ErrFenced, false},
+		"before":     {storetest.FailBefore, storetest.ErrFault, false},
+		"after":      {storetest.FailAfter, storetest.ErrFault, true},
+		"unwritable": {storetest.FailUnwritable, engine.ErrUnwritable, false},
+		"fenced":     {storetest.FailFenced, engine.ErrFenced, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := &storetest.Faulty{Store: new(memory.Store)}

@@ -17,8 +17,8 @@ import (
 	"mayfly/engine/enginetest"
 )
 
-// runHistory tests what a store may do and need not.
-func runHistory(t *testing.T, place func(t *testing.T) Open, x extent) {
+// runHistory tests the optional engine.History.
+func runHistory(t *testing.T, place func(t *testing.T) Open, x workShare) {
 	s := open(t, place(t))
 	if _, ok := s.(engine.History); !ok {
 		t.Log("this store has no history")
@@ -42,7 +42,7 @@ func runHistory(t *testing.T, place func(t *testing.T) Open, x extent) {
 	}
 }
 
-// historyOf is s as a History.
+// historyOf returns s as a History.
 func historyOf(t *testing.T, s engine.Store) engine.History {
 	t.Helper()
 	h, ok := s.(engine.History)
@@ -52,30 +52,30 @@ func historyOf(t *testing.T, s engine.Store) engine.History {
 	return h
 }
 
-func remember(t *testing.T, s engine.Store, events ...engine.Event) {
+func appendEvents(t *testing.T, s engine.Store, events ...engine.Event) {
 	t.Helper()
-	if err := historyOf(t, s).Remember(t.Context(), events); err != nil {
+	if err := historyOf(t, s).AppendEvents(t.Context(), events); err != nil {
 		t.Fatalf("Remember: %v", err)
 	}
 }
 
-func forget(t *testing.T, s engine.Store, before engine.Instant, most int64) {
+func trimEvents(t *testing.T, s engine.Store, before engine.Instant, most int64) {
 	t.Helper()
-	if err := historyOf(t, s).Forget(t.Context(), before, most); err != nil {
+	if err := historyOf(t, s).TrimEvents(t.Context(), before, most); err != nil {
 		t.Fatalf("Forget(%d, %d): %v", before, most, err)
 	}
 }
 
-func past(t *testing.T, s engine.Store, q engine.PastQuery) []engine.PastEvent {
+func queryEvents(t *testing.T, s engine.Store, q engine.HistoryQuery) []engine.HistoryEvent {
 	t.Helper()
-	all, err := collect(historyOf(t, s).Past(t.Context(), q))
+	all, err := collect(historyOf(t, s).QueryEvents(t.Context(), q))
 	if err != nil {
 		t.Fatalf("Past(%+v): %v", q, err)
 	}
 	return all
 }
 
-func collect(events iter.Seq2[engine.PastEvent, error]) (all []engine.PastEvent, err error) {
+func collect(events iter.Seq2[engine.HistoryEvent, error]) (all []engine.HistoryEvent, err error) {
 	for e, err := range events {
 		if err != nil {
 			return all, err
@@ -85,18 +85,18 @@ func collect(events iter.Seq2[engine.PastEvent, error]) (all []engine.PastEvent,
 	return all, nil
 }
 
-// A chronicle is all that a history was given.
-type chronicle struct {
-	d      enginetest.Drawer
+// An expectedHistory is everything that was added to a history.
+type expectedHistory struct {
+	d      enginetest.Generator
 	at     engine.Instant
 	epoch  uint64
 	n      uint64
-	events []engine.PastEvent
+	events []engine.HistoryEvent
 }
 
-// next draws n events of the present epoch, some of one instant. What matters
-// for picking them is of few kinds, and names differ in case and length only.
-func (c *chronicle) next(n int) []engine.Event {
+// draw draws n events of the current epoch, some of one instant. What queries select by has
+// few values, and names differ in case and length only.
+func (c *expectedHistory) draw(n int) []engine.Event {
 	paths := []engine.Path{"", "orders", "Orders/$DeadLetterQueue", "orders2", "prices", "PRICES/Subscriptions/eu", "Äpfel", "äpfel/$DeadLetterQueue"}
 	events := make([]engine.Event, n)
 	for i := range events {
@@ -104,25 +104,25 @@ func (c *chronicle) next(n int) []engine.Event {
 		c.d.Fill(e)
 		c.at += engine.Instant(c.d.IntN(3))
 		c.n++
-		e.At, e.N, e.Audit = c.at, c.n, c.d.One(5)
+		e.At, e.N, e.Audit = c.at, c.n, c.d.OneIn(5)
 		e.Message.Key = engine.Key(c.d.IntN(8))
 		e.Path, e.To = paths[c.d.IntN(len(paths))], paths[max(0, c.d.IntN(2*len(paths))-len(paths))]
-		if !c.d.One(20) { // else a kind to come
+		if !c.d.OneIn(20) { // otherwise a future kind
 			e.Kind = engine.EventSent + engine.EventKind(c.d.IntN(int(engine.EventRuleReplaced)))
 		}
-		c.events = append(c.events, engine.PastEvent{Epoch: c.epoch, Event: *e})
+		c.events = append(c.events, engine.HistoryEvent{Epoch: c.epoch, Event: *e})
 	}
 	return events
 }
 
-// pick is the contract of Past.
-func (c *chronicle) pick(q engine.PastQuery) (picked []engine.PastEvent) {
+// matching returns what Past must return.
+func (c *expectedHistory) matching(q engine.HistoryQuery) (picked []engine.HistoryEvent) {
 	for _, e := range c.events {
-		if q.Match(e) {
+		if q.Matches(e) {
 			picked = append(picked, e)
 		}
 	}
-	slices.SortFunc(picked, func(a, b engine.PastEvent) int {
+	slices.SortFunc(picked, func(a, b engine.HistoryEvent) int {
 		return -cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.N, b.N))
 	})
 	if q.Limit > 0 && len(picked) > q.Limit {
@@ -131,15 +131,15 @@ func (c *chronicle) pick(q engine.PastQuery) (picked []engine.PastEvent) {
 	return picked
 }
 
-// fill has s remember n events in each of three epochs: of what operators did in
-// batches, of everything else by itself.
-func (c *chronicle) fill(t *testing.T, o Open, n int) engine.Store {
+// fill adds n events in each of three epochs: audit events in batches, all others with
+// Remember.
+func (c *expectedHistory) fill(t *testing.T, o Open, n int) engine.Store {
 	t.Helper()
 	s := open(t, o)
 	for range 3 {
 		c.epoch, c.n = s.Epoch(), 0
 		for left := n; left > 0; {
-			some := c.next(min(left, 1+c.d.IntN(40)))
+			some := c.draw(min(left, 1+c.d.IntN(40)))
 			left -= len(some)
 			b := &engine.Batch{Hard: true, Now: c.at}
 			var others []engine.Event
@@ -153,81 +153,81 @@ func (c *chronicle) fill(t *testing.T, o Open, n int) engine.Store {
 			if len(b.Audit) > 0 {
 				commit(t, s, b)
 			}
-			remember(t, s, others...)
+			appendEvents(t, s, others...)
 		}
 		s = reopen(t, o, s)
 	}
 	return s
 }
 
-func (c *chronicle) compare(t *testing.T, s engine.Store, q engine.PastQuery) {
+func (c *expectedHistory) compare(t *testing.T, s engine.Store, q engine.HistoryQuery) {
 	t.Helper()
-	if d := gocmp.Diff(c.pick(q), past(t, s, q), cmpopts.EquateEmpty()); d != "" {
+	if d := gocmp.Diff(c.matching(q), queryEvents(t, s, q), cmpopts.EquateEmpty()); d != "" {
 		t.Fatalf("Past(%+v) (-want +got):\n%s", q, d)
 	}
 }
 
-func newChronicle(t *testing.T) *chronicle {
-	return &chronicle{d: enginetest.Draw(seed(t)), at: 1_784_000_000_000}
+func newChronicle(t *testing.T) *expectedHistory {
+	return &expectedHistory{d: enginetest.NewGenerator(seed(t)), at: 1_784_000_000_000}
 }
 
 func testPast(t *testing.T, o Open, n int) {
 	c := newChronicle(t)
 	s := c.fill(t, o, n)
-	c.compare(t, s, engine.PastQuery{})
-	some := func() engine.PastEvent { return c.events[c.d.IntN(len(c.events))] }
-	parts := []func(q *engine.PastQuery){
-		func(q *engine.PastQuery) { q.Key = some().Message.Key },
-		func(q *engine.PastQuery) { q.Path = some().Path },
-		func(q *engine.PastQuery) { q.Path = engine.Path(some().Path.Fold()) },
-		func(q *engine.PastQuery) { q.Kinds = []engine.EventKind{some().Kind} },
-		func(q *engine.PastQuery) {
+	c.compare(t, s, engine.HistoryQuery{})
+	some := func() engine.HistoryEvent { return c.events[c.d.IntN(len(c.events))] }
+	parts := []func(q *engine.HistoryQuery){
+		func(q *engine.HistoryQuery) { q.Key = some().Message.Key },
+		func(q *engine.HistoryQuery) { q.Path = some().Path },
+		func(q *engine.HistoryQuery) { q.Path = engine.Path(some().Path.Fold()) },
+		func(q *engine.HistoryQuery) { q.Kinds = []engine.EventKind{some().Kind} },
+		func(q *engine.HistoryQuery) {
 			q.Kinds = []engine.EventKind{some().Kind, engine.EventGap, some().Kind, some().Kind}
 		},
-		func(q *engine.PastQuery) {
+		func(q *engine.HistoryQuery) {
 			q.Kinds = []engine.EventKind{engine.EventStarted, engine.EventGap, engine.EventEntityAutoDeleted}
 		},
-		func(q *engine.PastQuery) { q.Audit = true },
-		func(q *engine.PastQuery) { q.From = some().At },
-		func(q *engine.PastQuery) { q.Until = some().At },
-		func(q *engine.PastQuery) { q.Before = some().Place() },
-		func(q *engine.PastQuery) { q.Limit = 1 + c.d.IntN(30) },
+		func(q *engine.HistoryQuery) { q.Audit = true },
+		func(q *engine.HistoryQuery) { q.From = some().At },
+		func(q *engine.HistoryQuery) { q.Until = some().At },
+		func(q *engine.HistoryQuery) { q.Before = some().Cursor() },
+		func(q *engine.HistoryQuery) { q.Limit = 1 + c.d.IntN(30) },
 	}
 	for _, p := range parts {
-		var q engine.PastQuery
+		var q engine.HistoryQuery
 		p(&q)
 		c.compare(t, s, q)
 	}
 	for range 40 {
-		var q engine.PastQuery
+		var q engine.HistoryQuery
 		for range 2 + c.d.IntN(3) {
 			parts[c.d.IntN(len(parts))](&q)
 		}
 		c.compare(t, s, q)
 	}
-	for _, q := range []engine.PastQuery{{Key: 99}, {Path: "order"}, {From: c.at + 1}, {Until: 1}, {Before: engine.PastPlace{At: 1}}} {
-		if got := past(t, s, q); len(got) > 0 {
+	for _, q := range []engine.HistoryQuery{{Key: 99}, {Path: "order"}, {From: c.at + 1}, {Until: 1}, {Before: engine.HistoryCursor{At: 1}}} {
+		if got := queryEvents(t, s, q); len(got) > 0 {
 			t.Errorf("Past(%+v) yields %d events", q, len(got))
 		}
 	}
 }
 
-// testPastPages reads on from where the page before ended, as addresses do.
+// testPastPages reads each page from where the previous one ended.
 func testPastPages(t *testing.T, o Open, n int) {
 	c := newChronicle(t)
 	s := c.fill(t, o, n)
-	for _, q := range []engine.PastQuery{{Limit: 7}, {Limit: 3, Audit: true}, {Limit: 5, Path: "orders"}, {Limit: 2, Key: 3}} {
+	for _, q := range []engine.HistoryQuery{{Limit: 7}, {Limit: 3, Audit: true}, {Limit: 5, Path: "orders"}, {Limit: 2, Key: 3}} {
 		whole := q
 		whole.Limit = 0
-		want := c.pick(whole)
-		var got []engine.PastEvent
+		want := c.matching(whole)
+		var got []engine.HistoryEvent
 		for {
-			page := past(t, s, q)
+			page := queryEvents(t, s, q)
 			if len(page) == 0 {
 				break
 			}
 			got = append(got, page...)
-			q.Before = page[len(page)-1].Place()
+			q.Before = page[len(page)-1].Cursor()
 		}
 		if d := gocmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
 			t.Errorf("pages of %+v (-want +got):\n%s", whole, d)
@@ -235,7 +235,7 @@ func testPastPages(t *testing.T, o Open, n int) {
 	}
 }
 
-// testAuditWithBatch commits what may and what may not be remembered.
+// testAuditWithBatch commits batches that succeed and that fail.
 func testAuditWithBatch(t *testing.T, o Open) {
 	s := open(t, o)
 	audit := func(n uint64) []engine.Event {
@@ -246,9 +246,9 @@ func testAuditWithBatch(t *testing.T, o Open) {
 		t.Fatalf("Commit with an ended context: %v", err)
 	}
 	commit(t, s, &engine.Batch{Hard: true, Now: 6, Audit: audit(2)})
-	want := []engine.PastEvent{{Epoch: 1, Event: audit(2)[0]}}
+	want := []engine.HistoryEvent{{Epoch: 1, Event: audit(2)[0]}}
 	for range 2 {
-		if d := gocmp.Diff(want, past(t, s, engine.PastQuery{})); d != "" {
+		if d := gocmp.Diff(want, queryEvents(t, s, engine.HistoryQuery{})); d != "" {
 			t.Errorf("history (-want +got):\n%s", d)
 		}
 		s = reopen(t, o, s)
@@ -257,26 +257,26 @@ func testAuditWithBatch(t *testing.T, o Open) {
 	if err := s.Commit(t.Context(), &engine.Batch{Hard: true, Now: 7, Audit: audit(3)}); err == nil {
 		t.Error("a closed store commits")
 	}
-	if got := past(t, open(t, o), engine.PastQuery{}); len(got) != 1 {
+	if got := queryEvents(t, open(t, o), engine.HistoryQuery{}); len(got) != 1 {
 		t.Errorf("%d events are remembered", len(got))
 	}
 }
 
-// testRememberTwice gives events again, as after an error.
+// testRememberTwice adds events twice, as after an error.
 func testRememberTwice(t *testing.T, o Open) {
 	c := newChronicle(t)
 	s := open(t, o)
 	c.epoch = s.Epoch()
-	all := c.next(90)
+	all := c.draw(90)
 	for i := range all {
 		all[i].Audit, c.events[i].Audit = false, false
 	}
-	remember(t, s, all[:50]...)
-	remember(t, s, all...)
-	remember(t, s, all[20:30]...)
-	remember(t, s)
-	c.compare(t, s, engine.PastQuery{})
-	c.compare(t, reopen(t, o, s), engine.PastQuery{})
+	appendEvents(t, s, all[:50]...)
+	appendEvents(t, s, all...)
+	appendEvents(t, s, all[20:30]...)
+	appendEvents(t, s)
+	c.compare(t, s, engine.HistoryQuery{})
+	c.compare(t, reopen(t, o, s), engine.HistoryQuery{})
 }
 
 func testForgetEarly(t *testing.T, o Open) {
@@ -285,25 +285,25 @@ func testForgetEarly(t *testing.T, o Open) {
 	all := c.events
 	for _, i := range []int{0, 1, 200, 201, 400, 449} {
 		before := all[i].At
-		forget(t, s, before, 0)
-		c.events = slices.DeleteFunc(slices.Clone(all), func(e engine.PastEvent) bool { return e.At < before })
-		c.compare(t, s, engine.PastQuery{})
+		trimEvents(t, s, before, 0)
+		c.events = slices.DeleteFunc(slices.Clone(all), func(e engine.HistoryEvent) bool { return e.At < before })
+		c.compare(t, s, engine.HistoryQuery{})
 	}
 	s = reopen(t, o, s)
-	forget(t, s, 0, 0)
-	if got := past(t, s, engine.PastQuery{}); len(got) == 0 || got[0].At != c.at {
+	trimEvents(t, s, 0, 0)
+	if got := queryEvents(t, s, engine.HistoryQuery{}); len(got) == 0 || got[0].At != c.at {
 		t.Errorf("without a bound, %d events are left", len(got))
 	}
-	forget(t, s, c.at+1, 0)
-	if got := past(t, s, engine.PastQuery{}); len(got) > 0 {
+	trimEvents(t, s, c.at+1, 0)
+	if got := queryEvents(t, s, engine.HistoryQuery{}); len(got) > 0 {
 		t.Errorf("%d events are left", len(got))
 	}
 }
 
-// testForgetOldest has events that take a thousand bytes and some more, for a
-// store may count what they take in its own way.
+// testForgetOldest uses events of a thousand bytes and some more, because stores may count
+// their sizes differently.
 func testForgetOldest(t *testing.T, o Open) {
-	s, d := open(t, o), enginetest.Draw(seed(t))
+	s, d := open(t, o), enginetest.NewGenerator(seed(t))
 	n := uint64(0)
 	give := func(count int, audit bool) {
 		for range count {
@@ -312,12 +312,12 @@ func testForgetOldest(t *testing.T, o Open) {
 			if audit {
 				commit(t, s, &engine.Batch{Hard: true, Now: e.At, Audit: []engine.Event{e}})
 			} else {
-				remember(t, s, e)
+				appendEvents(t, s, e)
 			}
 		}
 	}
 	left := func(audit bool) (numbers []uint64) {
-		for _, e := range past(t, s, engine.PastQuery{}) {
+		for _, e := range queryEvents(t, s, engine.HistoryQuery{}) {
 			if e.Audit == audit {
 				numbers = append(numbers, e.N)
 			}
@@ -327,23 +327,23 @@ func testForgetOldest(t *testing.T, o Open) {
 	give(5, true)
 	give(150, false)
 	give(5, true)
-	forget(t, s, 0, math.MaxInt64)
-	forget(t, s, 0, 10_000_000)
+	trimEvents(t, s, 0, math.MaxInt64)
+	trimEvents(t, s, 0, 10_000_000)
 	if got := len(left(false)); got != 150 {
 		t.Errorf("%d of 150 events are left though there is room for them", got)
 	}
 	for i, most := range []int64{100_000, 50_000, 50_000, 20_000} {
-		if i == 2 { // the count goes on after an open
+		if i == 2 { // the count must survive an open
 			s = reopen(t, o, s)
 			give(30, false)
 		}
-		forget(t, s, 0, most)
+		trimEvents(t, s, 0, most)
 		got := left(false)
 		if len(got) > int(most)/1000-10 || len(got) < int(most)/2000-10 {
 			t.Errorf("%d events of more than 1000 bytes, and 10 of operators, are left of %d bytes", len(got), most)
 		}
 		for j := range got[:max(0, len(got)-1)] {
-			if got[j] != got[j+1]+1 && got[j] != 161 { // operators did what is before 161
+			if got[j] != got[j+1]+1 && got[j] != 161 { // events before 161 are audit events
 				t.Errorf("event %d is forgotten before %d", got[j]-1, got[j+1])
 			}
 		}
@@ -351,45 +351,45 @@ func testForgetOldest(t *testing.T, o Open) {
 			t.Errorf("%d of 10 events of operators are left of %d bytes", len(a), most)
 		}
 	}
-	forget(t, s, 0, 1)
+	trimEvents(t, s, 0, 1)
 	if got := left(false); len(got) > 0 {
 		t.Errorf("%d events are left of a byte", len(got))
 	}
 }
 
-// testPastHeld begins many times and goes on in turns, and stops before the end.
+// testPastHeld runs many iterations in turns, and stops before their end.
 func testPastHeld(t *testing.T, o Open) {
 	c := newChronicle(t)
 	s := c.fill(t, o, 120)
 	c.epoch, c.n = s.Epoch(), 0
-	want := c.pick(engine.PastQuery{})
-	var nexts []func() (engine.PastEvent, error, bool)
+	want := c.matching(engine.HistoryQuery{})
+	var nexts []func() (engine.HistoryEvent, error, bool)
 	for range 12 {
-		next, stop := iter.Pull2(historyOf(t, s).Past(t.Context(), engine.PastQuery{}))
+		next, stop := iter.Pull2(historyOf(t, s).QueryEvents(t.Context(), engine.HistoryQuery{}))
 		t.Cleanup(stop)
 		nexts = append(nexts, next)
 	}
 	for i := range 20 {
 		for _, next := range nexts {
-			if e, err, ok := next(); err != nil || !ok || e.Place() != want[i].Place() {
-				t.Fatalf("event %d: %+v, %v, %v; want %+v", i, e.Place(), err, ok, want[i].Place())
+			if e, err, ok := next(); err != nil || !ok || e.Cursor() != want[i].Cursor() {
+				t.Fatalf("event %d: %+v, %v, %v; want %+v", i, e.Cursor(), err, ok, want[i].Cursor())
 			}
 		}
 		commit(t, s, &engine.Batch{Hard: true, Now: c.at})
 	}
 	for range 20 {
-		for _, err := range historyOf(t, s).Past(t.Context(), engine.PastQuery{}) {
+		for _, err := range historyOf(t, s).QueryEvents(t.Context(), engine.HistoryQuery{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			break
 		}
 	}
-	c.compare(t, s, engine.PastQuery{})
+	c.compare(t, s, engine.HistoryQuery{})
 }
 
-// testHistoryConcurrent uses history from many sides; the race detector judges.
-// What operators do comes late, so that it is not forgotten.
+// testHistoryConcurrent uses the history from several goroutines, for the race detector. Audit
+// events have late instants, so that they are not removed.
 func testHistoryConcurrent(t *testing.T, o Open, batches int) {
 	s, w := open(t, o), newWalk(seed(t))
 	h := historyOf(t, s)
@@ -417,20 +417,20 @@ func testHistoryConcurrent(t *testing.T, o Open, batches int) {
 		for j := range events {
 			events[j] = engine.Event{N: uint64(i*50 + j), At: engine.Instant(1 + i%(late-1)), Kind: engine.EventSent, Path: "q"}
 		}
-		return h.Remember(ctx, events)
+		return h.AppendEvents(ctx, events)
 	})
-	again("forget", func(i int) error { return h.Forget(ctx, engine.Instant(i%late), 100_000_000) })
-	for _, q := range []engine.PastQuery{{}, {Path: "q", Limit: 100}, {Audit: true}} {
+	again("forget", func(i int) error { return h.TrimEvents(ctx, engine.Instant(i%late), 100_000_000) })
+	for _, q := range []engine.HistoryQuery{{}, {Path: "q", Limit: 100}, {Audit: true}} {
 		again("look", func(int) error {
-			last := engine.PastPlace{}
-			for e, err := range h.Past(ctx, q) {
+			last := engine.HistoryCursor{}
+			for e, err := range h.QueryEvents(ctx, q) {
 				if err != nil {
 					return err
 				}
-				if last != (engine.PastPlace{}) && !e.Place().Before(last) {
-					return fmt.Errorf("%+v comes after %+v", e.Place(), last)
+				if last != (engine.HistoryCursor{}) && !e.Cursor().Before(last) {
+					return fmt.Errorf("%+v comes after %+v", e.Cursor(), last)
 				}
-				last = e.Place()
+				last = e.Cursor()
 			}
 			return nil
 		})
@@ -452,23 +452,23 @@ func testHistoryEnded(t *testing.T, o Open) {
 	s := open(t, o)
 	h := historyOf(t, s)
 	one := []engine.Event{{N: 1, At: 1, Kind: engine.EventSent}}
-	remember(t, s, one...)
+	appendEvents(t, s, one...)
 	why := errors.New("the caller went home")
 	ctx := ended(t, why)
-	_, looked := collect(h.Past(ctx, engine.PastQuery{}))
+	_, looked := collect(h.QueryEvents(ctx, engine.HistoryQuery{}))
 	for name, err := range map[string]error{
-		"Remember": h.Remember(ctx, []engine.Event{{N: 2, At: 2}}), "Forget": h.Forget(ctx, 9, 1), "Past": looked,
+		"Remember": h.AppendEvents(ctx, []engine.Event{{N: 2, At: 2}}), "Forget": h.TrimEvents(ctx, 9, 1), "Past": looked,
 	} {
 		if !errors.Is(err, why) {
 			t.Errorf("%s with an ended context: %v; want its cause", name, err)
 		}
 	}
-	if got := past(t, s, engine.PastQuery{}); len(got) != 1 {
+	if got := queryEvents(t, s, engine.HistoryQuery{}); len(got) != 1 {
 		t.Errorf("%d events after calls with an ended context; want 1", len(got))
 	}
 	closeStore(t, s)
-	_, looked = collect(h.Past(t.Context(), engine.PastQuery{}))
-	for name, err := range map[string]error{"Remember": h.Remember(t.Context(), one), "Forget": h.Forget(t.Context(), 9, 1), "Past": looked} {
+	_, looked = collect(h.QueryEvents(t.Context(), engine.HistoryQuery{}))
+	for name, err := range map[string]error{"Remember": h.AppendEvents(t.Context(), one), "Forget": h.TrimEvents(t.Context(), 9, 1), "Past": looked} {
 		if err == nil || errors.Is(err, engine.ErrUnwritable) {
 			t.Errorf("%s after Close: %v; want an error that nothing can mend", name, err)
 		}

@@ -17,29 +17,29 @@ import (
 	"mayfly/engine/value"
 )
 
-// A state is everything a store remembers, by identity.
+// A state is the content of a store, by identity.
 type state struct {
-	Clock    engine.Instant
-	Access   *engine.Access // nil: there was never any
-	Settings map[string]engine.Setting
-	Entities map[engine.HolderID]engine.Entity
-	Rules    map[engine.RuleID]engine.Rule
-	Meters   map[engine.HolderID]engine.Meter
-	Sessions map[engine.SessionID]engine.Session
-	Seen     map[engine.SeenThrough]engine.Seen // by holder and number
-	Contents map[engine.Key]engine.Packed
-	Messages map[engine.Key]engine.Message
-	bodies   map[engine.Key][]byte
-	audit    []engine.Event // what operators did, in order
-	soft     engine.Instant // of the last batch; the clock may stand there as well
+	Clock     engine.Instant
+	Access    *engine.Access // nil: never set
+	Settings  map[string]engine.Setting
+	Entities  map[engine.SubqueueID]engine.Entity
+	Rules     map[engine.RuleID]engine.Rule
+	Meters    map[engine.SubqueueID]engine.Meter
+	Sessions  map[engine.SessionID]engine.SessionRecord
+	Seen      map[engine.SeenIDsThrough]engine.SeenIDs // by subqueue and number
+	Contents  map[engine.Key]engine.Packed
+	Messages  map[engine.Key]engine.Message
+	bodies    map[engine.Key][]byte
+	audit     []engine.Event // audit events in order
+	softClock engine.Instant // of the last batch; the store's clock may be this one as well
 }
 
 func newState() *state {
 	return &state{
 		Settings: map[string]engine.Setting{},
-		Entities: map[engine.HolderID]engine.Entity{}, Rules: map[engine.RuleID]engine.Rule{},
-		Meters: map[engine.HolderID]engine.Meter{}, Sessions: map[engine.SessionID]engine.Session{},
-		Seen: map[engine.SeenThrough]engine.Seen{}, Contents: map[engine.Key]engine.Packed{},
+		Entities: map[engine.SubqueueID]engine.Entity{}, Rules: map[engine.RuleID]engine.Rule{},
+		Meters: map[engine.SubqueueID]engine.Meter{}, Sessions: map[engine.SessionID]engine.SessionRecord{},
+		Seen: map[engine.SeenIDsThrough]engine.SeenIDs{}, Contents: map[engine.Key]engine.Packed{},
 		Messages: map[engine.Key]engine.Message{}, bodies: map[engine.Key][]byte{},
 	}
 }
@@ -48,27 +48,27 @@ func ruleID(r engine.Rule) engine.RuleID {
 	return engine.RuleID{Subscription: r.Subscription, Name: strings.ToLower(r.Name)}
 }
 
-func sessionID(v engine.Session) engine.SessionID {
-	return engine.SessionID{Holder: v.Holder, ID: v.ID}
+func sessionID(v engine.SessionRecord) engine.SessionID {
+	return engine.SessionID{Subqueue: v.Subqueue, ID: v.ID}
 }
 
-func seenID(v engine.Seen) engine.SeenThrough {
-	return engine.SeenThrough{Holder: v.Holder, N: v.N}
+func seenID(v engine.SeenIDs) engine.SeenIDsThrough {
+	return engine.SeenIDsThrough{Subqueue: v.Subqueue, N: v.N}
 }
 
-// lastSeen is the highest number at a holder; zero if it has seen nothing.
-func (s *state) lastSeen(h engine.HolderID) (n uint64) {
+// lastSeen returns the highest number of an entity's MessageIds; zero if it has none.
+func (s *state) lastSeen(h engine.SubqueueID) (n uint64) {
 	for id := range s.Seen {
-		if id.Holder == h {
+		if id.Subqueue == h {
 			n = max(n, id.N)
 		}
 	}
 	return n
 }
 
-// apply is the contract of Batch.
+// apply applies b as engine.Batch specifies.
 func (s *state) apply(b *engine.Batch) {
-	if s.soft = b.Now; b.Hard {
+	if s.softClock = b.Now; b.Hard {
 		s.Clock = b.Now
 	}
 	if b.Access != nil {
@@ -87,7 +87,7 @@ func (s *state) apply(b *engine.Batch) {
 		s.Rules[ruleID(r)] = r
 	}
 	for _, m := range b.Meters {
-		s.Meters[m.Holder] = m
+		s.Meters[m.Subqueue] = m
 	}
 	for _, v := range b.Sessions {
 		s.Sessions[sessionID(v)] = v
@@ -112,8 +112,8 @@ func (s *state) apply(b *engine.Batch) {
 		delete(s.Sessions, id)
 	}
 	for _, through := range b.DropSeen {
-		maps.DeleteFunc(s.Seen, func(id engine.SeenThrough, _ engine.Seen) bool {
-			return id.Holder == through.Holder && id.N <= through.N
+		maps.DeleteFunc(s.Seen, func(id engine.SeenIDsThrough, _ engine.SeenIDs) bool {
+			return id.Subqueue == through.Subqueue && id.N <= through.N
 		})
 	}
 	for _, k := range b.DropMessages {
@@ -123,18 +123,17 @@ func (s *state) apply(b *engine.Batch) {
 		delete(s.Contents, c.Key)
 		delete(s.bodies, c.Key)
 	}
-	for _, id := range b.DropHolders {
+	for _, id := range b.DropSubqueues {
 		delete(s.Entities, id)
 		delete(s.Meters, id)
 		maps.DeleteFunc(s.Rules, func(r engine.RuleID, _ engine.Rule) bool { return r.Subscription == id })
-		maps.DeleteFunc(s.Sessions, func(v engine.SessionID, _ engine.Session) bool { return v.Holder == id })
-		maps.DeleteFunc(s.Seen, func(v engine.SeenThrough, _ engine.Seen) bool { return v.Holder == id })
-		maps.DeleteFunc(s.Messages, func(_ engine.Key, m engine.Message) bool { return m.Holder == id })
+		maps.DeleteFunc(s.Sessions, func(v engine.SessionID, _ engine.SessionRecord) bool { return v.Subqueue == id })
+		maps.DeleteFunc(s.Seen, func(v engine.SeenIDsThrough, _ engine.SeenIDs) bool { return v.Subqueue == id })
+		maps.DeleteFunc(s.Messages, func(_ engine.Key, m engine.Message) bool { return m.Subqueue == id })
 	}
 }
 
-// visible is s without the contents that no message refers to, which a store
-// may forget.
+// visible returns s without contents that no message refers to, which a store may drop.
 func (s *state) visible() *state {
 	v := *s
 	used := map[engine.Key]bool{}
@@ -146,7 +145,7 @@ func (s *state) visible() *state {
 	return &v
 }
 
-// load reads a store and checks that records come in order and once.
+// load reads a store and checks that each record is yielded once, in order.
 func load(t *testing.T, store engine.Store) *state {
 	t.Helper()
 	s, err := tryLoad(t.Context(), store)
@@ -158,7 +157,7 @@ func load(t *testing.T, store engine.Store) *state {
 
 func tryLoad(ctx context.Context, store engine.Store) (*state, error) {
 	s := newState()
-	rank, last, numbers := 0, engine.HolderID(0), map[engine.HolderID]uint64{}
+	rank, last, numbers := 0, engine.SubqueueID(0), map[engine.SubqueueID]uint64{}
 	for r, err := range store.Load(ctx) {
 		if err != nil {
 			return nil, fmt.Errorf("load: %w", err)
@@ -187,18 +186,18 @@ func tryLoad(ctx context.Context, store engine.Store) (*state, error) {
 			s.Rules[ruleID(r)] = r
 		case engine.Meter:
 			at = 2
-			_, twice = s.Meters[r.Holder]
-			s.Meters[r.Holder] = r
-		case engine.Session:
+			_, twice = s.Meters[r.Subqueue]
+			s.Meters[r.Subqueue] = r
+		case engine.SessionRecord:
 			at = 3
 			_, twice = s.Sessions[sessionID(r)]
 			s.Sessions[sessionID(r)] = r
-		case engine.Seen:
+		case engine.SeenIDs:
 			at = 3
-			if last, more := numbers[r.Holder]; more && r.N <= last {
-				return nil, fmt.Errorf("what was seen at %d comes as number %d after number %d", r.Holder, r.N, last)
+			if last, more := numbers[r.Subqueue]; more && r.N <= last {
+				return nil, fmt.Errorf("what was seen at %d comes as number %d after number %d", r.Subqueue, r.N, last)
 			}
-			numbers[r.Holder] = r.N
+			numbers[r.Subqueue] = r.N
 			s.Seen[seenID(r)] = r
 		case engine.StoredContent:
 			at = 4
@@ -223,20 +222,19 @@ func tryLoad(ctx context.Context, store engine.Store) (*state, error) {
 
 func diff(want, got *state) string {
 	want, got = want.visible(), got.visible()
-	if got.Clock == want.soft {
+	if got.Clock == want.softClock {
 		got.Clock = want.Clock
 	}
 	return cmp.Diff(want, got, cmpopts.IgnoreUnexported(state{}), cmpopts.EquateEmpty(),
 		cmp.Comparer(func(a, b value.Value) bool { return a == b }), cmp.Comparer(sameSeen))
 }
 
-// sameSeen is quick where there are many digests.
-func sameSeen(a, b engine.Seen) bool {
+// sameSeen compares quickly when there are many digests.
+func sameSeen(a, b engine.SeenIDs) bool {
 	return seenID(a) == seenID(b) && a.At == b.At && slices.Equal(a.Digests, b.Digests)
 }
 
-// bodiesDiffer compares the bodies of the contents in use; every n-th, to save
-// time.
+// bodiesDiffer compares the bodies of the contents in use; only every n-th, to save time.
 func (s *state) bodiesDiffer(ctx context.Context, store engine.Store, n int) error {
 	used := s.visible().Contents
 	for i, k := range slices.Sorted(maps.Keys(used)) {
@@ -278,15 +276,15 @@ func check(t *testing.T, store engine.Store, want *state) {
 	}
 }
 
-// auditDiffers compares what operators did, if the store has a history, and if
-// nothing else than batches brought it there.
+// auditDiffers compares the audit events, if the store has a history and all of it came with
+// batches.
 func (s *state) auditDiffers(ctx context.Context, store engine.Store) error {
 	h, ok := store.(engine.History)
 	if !ok {
 		return nil
 	}
 	var got []engine.Event
-	for e, err := range h.Past(ctx, engine.PastQuery{Audit: true}) {
+	for e, err := range h.QueryEvents(ctx, engine.HistoryQuery{Audit: true}) {
 		if err != nil {
 			return err
 		}

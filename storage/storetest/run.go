@@ -13,40 +13,44 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/enginetest"
+	"mayfly/engine/longtest"
 )
 
-// An Open opens one place again and again: what a store that it opened
-// remembered and closed with, the next one finds.
+// An Open opens the same place each time: the next store finds what the previous one had when
+// it was closed.
 type Open func(ctx context.Context) (engine.Store, error)
 
 // An Option changes how a driver is tested.
-type Option func(*extent)
+type Option func(*workShare)
 
-// extent is how much is tried of what can be tried any number of times.
-type extent struct{ part int }
+// workShare is how much of the repeatable work a test does.
+type workShare struct{ part int }
 
-// Smaller has a suite try a part of what it tries any number of times: a tenth
-// for 10. Nothing is left out. It is for stores that take some hundred writes
-// a second.
-func Smaller(part int) Option {
-	return func(x *extent) { x.part = part }
+// ReduceWork makes a suite do a fraction of its repeatable work: a tenth for 10. No test is left
+// out. It is for stores that take some hundred writes a second.
+func ReduceWork(part int) Option {
+	return func(x *workShare) { x.part = part }
 }
 
-func extentOf(options []Option) extent {
-	x := extent{part: 1}
+// extentOf returns the extent that the options set, at most an eighth without MAYFLY_LONG=1.
+func extentOf(t *testing.T, options []Option) workShare {
+	x := workShare{part: 1}
 	for _, o := range options {
 		o(&x)
+	}
+	if !longtest.Enabled(t) {
+		x.part = max(x.part, 8)
 	}
 	return x
 }
 
-// of is a part of n, and no less than least.
-func (x extent) of(n, least int) int { return max(n/x.part, least) }
+// of returns the part of n to do, and no less than least.
+func (x workShare) of(n, least int) int { return max(n/x.part, least) }
 
-// Run tests a driver. place makes a new place, empty and apart from all others.
-// A store that is an engine.History is tested as one too.
+// Run tests a driver. place makes a new place, empty and separate from all others. A store
+// that is an engine.History is tested as one, too.
 func Run(t *testing.T, place func(t *testing.T) Open, options ...Option) {
-	x := extentOf(options)
+	x := extentOf(t, options)
 	for _, tc := range []struct {
 		name string
 		test func(*testing.T, Open)
@@ -98,7 +102,7 @@ func reopen(t *testing.T, o Open, s engine.Store) engine.Store {
 
 func commit(t *testing.T, s engine.Store, b *engine.Batch) {
 	t.Helper()
-	for len(b.Written) < len(b.Messages) { // they come in pairs
+	for len(b.Written) < len(b.Messages) { // Messages and Written go in pairs
 		b.Written = append(b.Written, "")
 	}
 	if err := s.Commit(t.Context(), b); err != nil {
@@ -134,7 +138,7 @@ func testEmpty(t *testing.T, o Open) {
 
 // testFields commits records with random values in every field.
 func testFields(t *testing.T, o Open, batches int) {
-	d := enginetest.Draw(seed(t))
+	d := enginetest.NewGenerator(seed(t))
 	s, want := open(t, o), newState()
 	for range batches {
 		b := records(d, 50)
@@ -145,8 +149,8 @@ func testFields(t *testing.T, o Open, batches int) {
 	check(t, reopen(t, o, s), want)
 }
 
-// records is a batch of n of everything, each new.
-func records(d enginetest.Drawer, n int) *engine.Batch {
+// records returns a batch of n new records of each kind.
+func records(d enginetest.Generator, n int) *engine.Batch {
 	b := &engine.Batch{Hard: true, Now: engine.Instant(d.Number() | 1), Access: &engine.Access{}}
 	d.Fill(b.Access)
 	for range n {
@@ -154,7 +158,7 @@ func records(d enginetest.Drawer, n int) *engine.Batch {
 			e engine.Entity
 			r engine.Rule
 			m engine.Meter
-			s engine.Session
+			s engine.SessionRecord
 			k engine.Setting
 			g engine.Message
 			c engine.StoredContent
@@ -162,12 +166,12 @@ func records(d enginetest.Drawer, n int) *engine.Batch {
 		for _, v := range []any{&e, &r, &m, &s, &k, &g, &c} {
 			d.Fill(v)
 		}
-		// Random identities of 64 bits are new; small ones are made so.
-		e.ID, c.Key, g.Key = engine.HolderID(d.Uint64()|1), engine.Key(d.Uint64()), engine.Key(d.Uint64())
-		e.DeadLetterID, e.TransferID = engine.HolderID(d.Uint64()|1), engine.HolderID(d.Uint64()|1)
+		// Random identities of 64 bits are new; small ones are made new.
+		e.ID, c.Key, g.Key = engine.SubqueueID(d.Uint64()|1), engine.Key(d.Uint64()), engine.Key(d.Uint64())
+		e.DeadLetterID, e.TransferID = engine.SubqueueID(d.Uint64()|1), engine.SubqueueID(d.Uint64()|1)
 		r.Subscription, r.Name = e.ID, d.Name()
-		m.Holder, s.Holder = e.ID, e.ID
-		g.Content, g.Holder = c.Key, []engine.HolderID{e.ID, e.DeadLetterID, e.TransferID}[d.IntN(3)]
+		m.Subqueue, s.Subqueue = e.ID, e.ID
+		g.Content, g.Subqueue = c.Key, []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID}[d.IntN(3)]
 		b.Entities = append(b.Entities, e)
 		b.Rules = append(b.Rules, r)
 		b.Meters = append(b.Meters, m)
@@ -185,8 +189,8 @@ func records(d enginetest.Drawer, n int) *engine.Batch {
 	return b
 }
 
-// testWalk commits what a broker might, hard and soft, and compares every now
-// and then, with the same store and with one that was opened again.
+// testWalk commits what a broker might, hard and soft, and compares now and then, with the
+// same store and with a reopened one.
 func testWalk(t *testing.T, o Open, batches int) {
 	w := newWalk(seed(t))
 	s := open(t, o)
@@ -216,10 +220,10 @@ func testEpochs(t *testing.T, o Open) {
 	}
 }
 
-// testLoadStopped leaves a load in the middle, which must not keep anything.
+// testLoadStopped stops a load in the middle, which must not block anything.
 func testLoadStopped(t *testing.T, o Open) {
 	s, want := open(t, o), newState()
-	b := records(enginetest.Draw(seed(t)), 40)
+	b := records(enginetest.NewGenerator(seed(t)), 40)
 	want.apply(b)
 	commit(t, s, b)
 	for range 20 {
@@ -236,7 +240,7 @@ func testLoadStopped(t *testing.T, o Open) {
 	check(t, s, want)
 }
 
-// ended is a context that ended for a reason.
+// ended returns a context that has ended for a reason.
 func ended(t *testing.T, why error) context.Context {
 	ctx, end := context.WithCancelCause(t.Context())
 	end(why)
@@ -245,7 +249,7 @@ func ended(t *testing.T, why error) context.Context {
 
 func testContext(t *testing.T, o Open) {
 	s, want := open(t, o), newState()
-	b := records(enginetest.Draw(seed(t)), 3)
+	b := records(enginetest.NewGenerator(seed(t)), 3)
 	want.apply(b)
 	commit(t, s, b)
 	why := errors.New("the caller went home")
@@ -267,7 +271,7 @@ func testContext(t *testing.T, o Open) {
 
 func testClosed(t *testing.T, o Open) {
 	s := open(t, o)
-	b := records(enginetest.Draw(seed(t)), 3)
+	b := records(enginetest.NewGenerator(seed(t)), 3)
 	commit(t, s, b)
 	select {
 	case <-s.Lost():
@@ -296,15 +300,15 @@ func testClosed(t *testing.T, o Open) {
 	}
 }
 
-// testConcurrent uses the store from many sides; the race detector judges.
+// testConcurrent uses the store from several goroutines, for the race detector.
 func testConcurrent(t *testing.T, o Open, batches int) {
 	s, w := open(t, o), newWalk(seed(t))
-	large := enginetest.Draw(1).Bytes(700_000)
+	large := enginetest.NewGenerator(1).Bytes(700_000)
 	stage(t, s, 50, large)
 	commit(t, s, &engine.Batch{Hard: true, Now: 1,
 		Entities: []engine.Entity{{ID: 2, Kind: engine.Queue, Path: "kept"}},
 		Contents: []engine.StoredContent{{Key: 50}},
-		Messages: []engine.Message{{Key: 50, Content: 50, Holder: 2}}})
+		Messages: []engine.Message{{Key: 50, Content: 50, Subqueue: 2}}})
 	var others sync.WaitGroup
 	done := make(chan struct{})
 	again := func(what string, do func(i int) error) {
@@ -349,7 +353,7 @@ func testConcurrent(t *testing.T, o Open, batches int) {
 	others.Wait()
 	w.state.Entities[2] = engine.Entity{ID: 2, Kind: engine.Queue, Path: "kept"}
 	w.state.Contents[50], w.state.bodies[50] = "", large
-	w.state.Messages[50] = engine.Message{Key: 50, Content: 50, Holder: 2}
+	w.state.Messages[50] = engine.Message{Key: 50, Content: 50, Subqueue: 2}
 	check(t, s, w.state)
 	check(t, reopen(t, o, s), w.state)
 }
@@ -363,8 +367,8 @@ func testStageFails(t *testing.T, o Open) {
 		if err := s.Stage(t.Context(), k, body); !errors.Is(err, torn) {
 			t.Errorf("Stage of %d bytes and an error: %v", n, err)
 		}
-		// The same key is good for another try.
-		again := enginetest.Draw(uint64(i)).Bytes(n/2 + 1)
+		// The same key can be used for another attempt.
+		again := enginetest.NewGenerator(uint64(i)).Bytes(n/2 + 1)
 		stage(t, s, k, again)
 		b := &engine.Batch{Hard: true, Now: 1, Contents: []engine.StoredContent{{Key: k}}}
 		commit(t, s, b)

@@ -13,19 +13,17 @@ import (
 	"mayfly/engine/enginetest"
 )
 
-// Scenarios runs the stories of engine/testdata on a store. Every turn's batch
-// is committed, and every few commands the store is closed, opened again and the
-// namespace made anew from what it yields, as if the server had been stopped and
-// started: the story must go on as it is told.
+// RunScenarios runs the scenarios of engine/testdata on a store. The batch of every turn is
+// committed, and every few commands the store is closed and opened again and the namespace
+// restored from what it yields, as if the server had been restarted: the scenario must go on
+// as written.
 //
-// A lock is remembered softly, so that one might be lost in a crash and its
-// message be had again at once; a story that took place in between would be
-// another one. Therefore a hard batch comes before each end, which makes every
-// soft one before it durable. While a receiver is attached, or an entity is
-// there that deletes itself when idle, the server stays up: see
-// enginetest.Engine.AtRest.
-func Scenarios(t *testing.T, place func(t *testing.T) Open, options ...Option) {
-	x := extentOf(options)
+// Locks are soft, so a crash might lose one, and its message might be received again at once:
+// that would be another scenario. Therefore a hard batch comes before each restart, which
+// makes every earlier soft one durable. While a receiver is attached, or an entity with
+// auto-delete on idle exists, the server is not restarted: see enginetest.Engine.AtRest.
+func RunScenarios(t *testing.T, place func(t *testing.T) Open, options ...Option) {
+	x := extentOf(t, options)
 	files, err := scenarios()
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no scenarios: %v", err)
@@ -42,7 +40,7 @@ func Scenarios(t *testing.T, place func(t *testing.T) Open, options ...Option) {
 			t.Fatal(err)
 		}
 		t.Run(name, func(t *testing.T) {
-			r := &restarting{t: t, place: place(t), every: 2 + x.part}
+			r := &restartingExecutor{t: t, place: place(t), every: 2 + x.part}
 			r.begin()
 			if _, err := story.Run(r, false); err != nil {
 				t.Error(err)
@@ -58,7 +56,7 @@ func Scenarios(t *testing.T, place func(t *testing.T) Open, options ...Option) {
 	}
 }
 
-// scenarios finds the files from wherever in the module the test is.
+// scenarios finds the files from anywhere in the module.
 func scenarios() ([]string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -75,9 +73,8 @@ func scenarios() ([]string, error) {
 	return nil, nil
 }
 
-// restarting does the commands of a scenario and restarts the server among
-// them.
-type restarting struct {
+// restartingExecutor runs the commands of a scenario and restarts the server between them.
+type restartingExecutor struct {
 	t        *testing.T
 	place    Open
 	every    int // commands
@@ -85,10 +82,10 @@ type restarting struct {
 	s        engine.Store
 	commands int
 	restarts int
-	audit    []engine.Event // that was committed
+	audit    []engine.Event // committed audit events
 }
 
-func (r *restarting) begin() {
+func (r *restartingExecutor) begin() {
 	r.x = enginetest.NewEngine()
 	r.x.Commit = func(b *engine.Batch) error {
 		r.audit = append(r.audit, b.Audit...)
@@ -98,7 +95,7 @@ func (r *restarting) begin() {
 	r.open()
 }
 
-func (r *restarting) open() {
+func (r *restartingExecutor) open() {
 	r.t.Helper()
 	r.s = open(r.t, r.place)
 	if err := r.x.Restart(r.s.Load(r.t.Context()), r.s.Epoch()); err != nil {
@@ -106,7 +103,7 @@ func (r *restarting) open() {
 	}
 }
 
-func (r *restarting) restart() {
+func (r *restartingExecutor) restart() {
 	r.t.Helper()
 	commit(r.t, r.s, &engine.Batch{Hard: true, Now: r.x.Now()})
 	closeStore(r.t, r.s)
@@ -114,8 +111,8 @@ func (r *restarting) restart() {
 	r.restarts++
 }
 
-// Do is what an enginetest.Executor does.
-func (r *restarting) Do(c enginetest.Command) ([]string, error) {
+// Do implements enginetest.Executor.
+func (r *restartingExecutor) Do(c enginetest.Command) ([]string, error) {
 	if r.commands++; r.commands >= r.every && r.x.AtRest() {
 		r.commands = 0
 		r.restart()
@@ -123,14 +120,14 @@ func (r *restarting) Do(c enginetest.Command) ([]string, error) {
 	return r.x.Do(c)
 }
 
-// checkAudit compares what operators did with what the history has of it.
-func (r *restarting) checkAudit() {
+// checkAudit compares the committed audit events with those in the history.
+func (r *restartingExecutor) checkAudit() {
 	h, ok := r.s.(engine.History)
 	if !ok {
 		return
 	}
 	var got []engine.Event
-	all, err := collect(h.Past(r.t.Context(), engine.PastQuery{Audit: true}))
+	all, err := collect(h.QueryEvents(r.t.Context(), engine.HistoryQuery{Audit: true}))
 	if err != nil {
 		r.t.Error(err)
 	}

@@ -53,15 +53,15 @@ func TestToneFollowsTheTimeLeft(t *testing.T) {
 	}
 }
 
-// The same message has the same tone wherever it is: in a row, on a board, in the bay of
-// a deferred one, large on its own page, and so has an hourglass.
+// A message has the same tone everywhere: in a row, on a board, on the card of a deferred
+// message, large on its own page, and as an hourglass.
 func TestToneIsTheSameEverywhere(t *testing.T) {
 	for _, left := range []time.Duration{time.Second, 5 * time.Minute, 6 * time.Minute, 24 * time.Minute, 25 * time.Minute, time.Hour} {
 		c := Clock{At: noon.Add(left), Of: 2 * time.Hour, Now: noon}
 		want := `data-tone="` + string(Urgency(left, c.Of)) + `"`
 		for name, piece := range map[string]templ.Component{
-			"row": TTL(c, Hold{}), "board": Flaps(c), "passport": BigTTL(c, Hold{}, Fate{}), "bay": ParkingBay(Bay{Key: "1", Clock: c, Now: noon}),
-			"departure": BoardRow(Departure{Key: "1", Clock: c}),
+			"row": TTL(c, LockInfo{}), "board": Flaps(c), "passport": LargeTTL(c, LockInfo{}, ExpiryOutcome{}), "bay": DeferredCard(DeferredMessage{Key: "1", Clock: c, Now: noon}),
+			"departure": BoardRow(ExpiringMessage{Key: "1", Clock: c}),
 		} {
 			got := html(t.Context(), t, piece)
 			if !strings.Contains(got, want) || !strings.Contains(got, `data-crit="300"`) || !strings.Contains(got, `data-low="1440"`) {
@@ -92,17 +92,17 @@ func TestClocksCountToZeroAndStayThere(t *testing.T) {
 func TestStandingStillOnlyTheStateShows(t *testing.T) {
 	pieces := func(now time.Time) map[string]templ.Component {
 		c := Clock{At: noon.Add(70 * time.Second), Of: 5 * time.Minute, Now: now}
-		hold := Hold{Until: noon.Add(30 * time.Second), Of: time.Minute}
+		hold := LockInfo{Until: noon.Add(30 * time.Second), Of: time.Minute}
 		return map[string]templ.Component{
 			"ring":      TTL(c, hold),
 			"flaps":     Flaps(c),
-			"hourglass": Glass(c, Running),
+			"hourglass": Hourglass(c, IdleRunning),
 			"past":      Ago(noon.Add(-time.Minute), now),
-			"row":       BoardRow(Departure{Key: "1", Clock: c}),
-			"bay":       ParkingBay(Bay{Key: "1", Clock: c, Hold: hold, When: noon.Add(-time.Minute), Now: now}),
+			"row":       BoardRow(ExpiringMessage{Key: "1", Clock: c}),
+			"bay":       DeferredCard(DeferredMessage{Key: "1", Clock: c, Hold: hold, When: noon.Add(-time.Minute), Now: now}),
 		}
 	}
-	still := view.Still(t.Context())
+	still := view.WithFrozenClocks(t.Context())
 	later := pieces(noon.Add(65 * time.Second))
 	for name, c := range pieces(noon) {
 		if a, b := html(still, t, c), html(still, t, later[name]); a != b {
@@ -115,7 +115,7 @@ func TestStandingStillOnlyTheStateShows(t *testing.T) {
 }
 
 func TestNeverIsNotAnInstant(t *testing.T) {
-	got := html(t.Context(), t, TTL(Clock{Now: noon}, Hold{}))
+	got := html(t.Context(), t, TTL(Clock{Now: noon}, LockInfo{}))
 	if !strings.Contains(got, "never") || strings.Contains(got, "<time") {
 		t.Errorf("no end is shown as %s", got)
 	}

@@ -2,55 +2,53 @@ package component
 
 import "strings"
 
-// A Field is one thing a form asks for. The limit stands beside it, the error
-// repeats the rule.
+// A Field is one input of a form. Its tip states the limits, and its error repeats them.
 type Field struct {
-	Name  string // of the control; also makes the ids
+	Name  string // of the control; also used in ids
 	Label string
 	Value string
-	Tip   []Text // the limits and what it does; empty: none
-	Error Text   // why the value was refused; empty: it was not
+	Tip   []Text // the limits and the effect; empty: none
+	Error Text   // why the value was refused; empty: it was not refused
 	Was   string // the value before this edit, as shown; empty: unchanged
 
-	Kind        Kind
-	Options     []Option // of Select and Radios
-	List        []string // of Line: what is offered while typing; anything else can be typed too
+	Kind        FieldKind
+	Options     []Option // of SelectField and RadioField
+	List        []string // of LineField: suggestions while typing
 	Placeholder string
-	Rows        int  // of Area; zero: four
-	Short       bool // a narrow input, for figures and durations
+	Rows        int  // of AreaField; zero: four
+	Short       bool // a narrow input, for numbers and durations
 	Text        bool // prose instead of the monospaced face of identifiers
 	Required    bool
-	Disabled    bool // shown, but cannot be changed; Note says why
+	Disabled    bool // shown, but cannot be changed; Note gives the reason
 	Focus       bool // gets the focus when the page opens
-	On          bool // of Switch
+	On          bool // of SwitchField
 	Note        string
 }
 
-// A Kind is what a field is filled in with; the zero value is one line of
-// text.
-type Kind string
+// A FieldKind is the type of a field's control; the zero value is one line of text.
+type FieldKind string
 
-// The kinds there are.
+// The kinds of fields.
 const (
-	Line    Kind = ""
-	Numeric Kind = "number" // digits; the keyboard of phones follows
-	Area    Kind = "area"
-	Select  Kind = "select"
-	Radios  Kind = "radios"
-	Switch  Kind = "switch" // Value is what is sent when On; its word is Note's first line
+	LineField   FieldKind = ""
+	NumberField FieldKind = "number" // digits; phones show a numeric keyboard
+	AreaField   FieldKind = "area"
+	SelectField FieldKind = "select"
+	RadioField  FieldKind = "radios"
+	SwitchField FieldKind = "switch" // Value is sent when On; the first line of Note is its label
 )
 
-// An Option is one choice of a Select or of Radios.
+// An Option is one choice of a SelectField or of RadioField.
 type Option struct {
 	Value, Label string
-	Note         string // below the label, in Radios
+	Note         string // below the label, in RadioField
 }
 
 func (f Field) id() string { return "f-" + f.Name }
 
 func (f Field) listID() string { return f.id() + "-l" }
 
-// describedBy names the elements that explain the field; empty for none.
+// describedBy returns the ids of the elements that explain the field; empty if none.
 func (f Field) describedBy() string {
 	var ids []string
 	if len(f.Tip) > 0 {

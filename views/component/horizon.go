@@ -5,30 +5,29 @@ import (
 	"strconv"
 )
 
-// A Horizon is how many messages run out how soon.
-type Horizon struct {
+// An ExpiryHorizon is the number of messages that expire, by how soon.
+type ExpiryHorizon struct {
 	Buckets []Bucket // soonest first
 }
 
-// A Bucket is one stretch of the horizon: what runs out within it and not
-// before it.
+// A Bucket is one range of the horizon: the messages that expire within it.
 type Bucket struct {
-	Key  string // names it in the page and in addresses: "10s"
+	Key  string // identifies it in the page and in addresses: "10s"
 	Name string // as shown: "10s", or the word for "later"
-	Href string // what runs out in it
-	Last bool   // whether it has no end
-	Tone Tone   // the Urgency of what is in it; Critical and Low draw their shapes beside the name
+	Href string // page of its messages
+	Last bool   // whether it is unlimited
+	Tone Tone   // the Urgency of its messages; Critical and Low also draw their shapes beside the name
 
-	Dead, Lost int     // how many will be dead-lettered, how many are lost
-	Slices     []Slice // the same over time; any number, at least one when there is anything
+	Dead, Lost int     // how many will be dead-lettered, and how many lost
+	Slices     []Slice // the same by smaller ranges of time; at least one if there are messages
 }
 
 // A Slice is a part of a bucket.
 type Slice struct{ Dead, Lost int }
 
-// top is the count that fills the height: a power of ten, so that the scale
-// rarely moves, and the same above and below the water.
-func (h Horizon) top() float64 {
+// top returns the count that fills the height: a power of ten, so that the scale rarely
+// changes, and the same above and below the line.
+func (h ExpiryHorizon) top() float64 {
 	most := 100
 	for _, b := range h.Buckets {
 		for _, s := range b.Slices {
@@ -52,9 +51,9 @@ func bars(slices []Slice, count func(Slice) int, top float64) []bar {
 		if n == 0 {
 			continue
 		}
-		// Logarithmic: three messages must be seen beside three thousand.
+		// Logarithmic, so that three messages are visible beside three thousand.
 		height := 6 + 90*math.Log1p(float64(n))/math.Log1p(top)
-		out = append(out, bar{pc(4 + float64(i)*step + step*.09), pc(step * .82), pc(height)})
+		out = append(out, bar{formatPercent(4 + float64(i)*step + step*.09), formatPercent(step * .82), formatPercent(height)})
 	}
 	return out
 }
@@ -62,4 +61,4 @@ func bars(slices []Slice, count func(Slice) int, top float64) []bar {
 func deadOf(s Slice) int { return s.Dead }
 func lostOf(s Slice) int { return s.Lost }
 
-func pc(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) + "%" }
+func formatPercent(f float64) string { return strconv.FormatFloat(f, 'f', 1, 64) + "%" }

@@ -2,5 +2,5 @@ package component
 
 import "context"
 
-// IconURL is where an icon is drawn, for art that uses it; name is as in Icon.
+// IconURL returns the address of an icon's drawing, for art that uses it; name is as in Icon.
 func IconURL(ctx context.Context, name string) string { return iconURL(ctx, "i-"+name) }

@@ -16,9 +16,11 @@ import (
 	"mayfly/views/locale"
 )
 
-// LockPast says when a lock was taken and how often it was renewed, if it was: a
-// line each, where there is little room.
-func LockPast(hold Hold, now time.Time) templ.Component {
+// LockTaken renders when a lock was taken and how often it was renewed, if ever, one line
+// each for narrow places.
+//
+//go:noinline
+func LockTaken(hold LockInfo, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -75,8 +77,10 @@ func LockPast(hold Hold, now time.Time) templ.Component {
 	})
 }
 
-// LockStory is LockPast in one line, and says that a lock was never renewed.
-func LockStory(hold Hold, now time.Time) templ.Component {
+// LockSummary is LockTaken in one line, which also says if a lock was never renewed.
+//
+//go:noinline
+func LockSummary(hold LockInfo, now time.Time) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -109,7 +113,7 @@ func LockStory(hold Hold, now time.Time) templ.Component {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(" · ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `component/lock.templ`, Line: 32, Col: 10}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `component/lock.templ`, Line: 36, Col: 10}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {
@@ -124,26 +128,26 @@ func LockStory(hold Hold, now time.Time) templ.Component {
 	})
 }
 
-func (h Hold) taken(ctx context.Context, now time.Time) []Text {
+func (h LockInfo) taken(ctx context.Context, now time.Time) []Text {
 	if h.Since.IsZero() {
 		return []Text{{S: locale.T(ctx, "lock.before")}}
 	}
-	return around(locale.T(ctx, "lock.since", locale.Args{"Ago": place}), &Past{At: h.Since, Now: now})
+	return withPastTime(locale.T(ctx, "lock.since", locale.Args{"Ago": timePlaceholder}), &PastTime{At: h.Since, Now: now})
 }
 
-func (h Hold) renewed(ctx context.Context, now time.Time) []Text {
+func (h LockInfo) renewed(ctx context.Context, now time.Time) []Text {
 	if h.Renewals == 0 {
 		return []Text{{S: locale.T(ctx, "lock.renewed.never")}}
 	}
-	return around(locale.N(ctx, "lock.renewed", h.Renewals, locale.Args{"Ago": place}), &Past{At: h.RenewedAt, Now: now})
+	return withPastTime(locale.N(ctx, "lock.renewed", h.Renewals, locale.Args{"Ago": timePlaceholder}), &PastTime{At: h.RenewedAt, Now: now})
 }
 
-// place stands for an instant in a sentence until that is put in.
-const place = "\x00"
+// timePlaceholder marks the place of an instant in a sentence.
+const timePlaceholder = "\x00"
 
-// around is a sentence with an instant in its place.
-func around(sentence string, at *Past) []Text {
-	before, after, _ := strings.Cut(sentence, place)
+// withPastTime replaces the placeholder in a sentence with an instant.
+func withPastTime(sentence string, at *PastTime) []Text {
+	before, after, _ := strings.Cut(sentence, timePlaceholder)
 	return []Text{{S: before}, {Ago: at}, {S: after}}
 }
 

@@ -10,8 +10,11 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "strings"
 
-// Snippet is a line or two to copy. Label says what it is to those who listen,
-// copy names the button. A connection string is broken behind its parts.
+// Snippet renders a line or two to copy. label describes them to screen readers, and copy
+// labels the button. Connection strings may wrap after each of their parts. Code should
+// escape invisible runes; otherwise Snippet shows their numbers and has no button.
+//
+//go:noinline
 func Snippet(code, label, copy string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -40,7 +43,7 @@ func Snippet(code, label, copy string) templ.Component {
 		var templ_7745c5c3_Var2 string
 		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(label)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `component/snippet.templ`, Line: 9, Col: 64}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `component/snippet.templ`, Line: 12, Col: 64}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 		if templ_7745c5c3_Err != nil {
@@ -50,11 +53,11 @@ func Snippet(code, label, copy string) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, part := range strings.SplitAfter(code, ";") {
+		for _, part := range strings.SplitAfter(ShowAllInvisible(code), ";") {
 			var templ_7745c5c3_Var3 string
 			templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(part)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `component/snippet.templ`, Line: 11, Col: 10}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `component/snippet.templ`, Line: 14, Col: 10}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 			if templ_7745c5c3_Err != nil {

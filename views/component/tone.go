@@ -1,19 +1,22 @@
-// Package component holds the pieces pages are made of: clocks, rings and
-// hourglasses, tables, fields, buttons. A piece takes plain values and decides
-// nothing but how they look; the words that are always the same it finds in
-// the catalogue.
+// Package component holds the parts that pages are made of: clocks, rings and hourglasses,
+// tables, fields, buttons. A component takes plain values and decides only how they look;
+// constant texts come from the catalogue.
+//
+// Every component, here and in the other packages of views, carries a go:noinline
+// directive: otherwise the compiler inlines it and compiles its closure again at every
+// call.
 package component
 
 import "time"
 
-// A Tone is the colour of time left, or of a fate. It is written as data-tone,
-// which colours everything inside.
+// A Tone is the colour of an urgency or of an outcome. It is written as data-tone, which
+// colours everything inside the element.
 type Tone string
 
-// limits are from how much left on something is Low, and Critical: a fifth and a
-// twentieth of how long it lasts, but not hours before something that lasts for days
-// ends, and shares of less than a minute are too short to be seen. Of what lasts nobody
-// knows how long, zero, it is a minute and ten seconds.
+// limits returns the time left at which something becomes Low, and Critical: a fifth and a
+// twentieth of its duration, but not hours before the end of something that lasts for days,
+// and not shares of less than a minute, which are too short to notice. For an unknown
+// duration, zero, it is a minute and ten seconds.
 func limits(of time.Duration) (low, critical time.Duration) {
 	switch {
 	case of <= 0:
@@ -25,8 +28,9 @@ func limits(of time.Duration) (low, critical time.Duration) {
 	}
 }
 
-// Urgency is the tone of what runs out in d and lasts of in all, and there is no other
-// rule: the same message has the same tone on every page. The script has it from there.
+// Urgency returns the tone of something that expires in d, with a total duration of of. It
+// is the only rule: a message has the same tone on every page. The script uses the same
+// rule.
 func Urgency(d, of time.Duration) Tone {
 	switch low, critical := limits(of); {
 	case d > low:
@@ -38,14 +42,14 @@ func Urgency(d, of time.Duration) Tone {
 	}
 }
 
-// The tones there are. Shape and words always repeat what a tone says.
+// The tones. Shapes and words always repeat a tone's meaning.
 const (
-	Plenty   Tone = "plenty"   // time in hand
-	Low      Tone = "low"      // under a fifth
-	Critical Tone = "critical" // under a twentieth; errors
-	Never    Tone = "never"    // has no end; stands still
+	Plenty   Tone = "plenty"   // plenty of time
+	Low      Tone = "low"      // less than a fifth left
+	Critical Tone = "critical" // less than a twentieth left; errors
+	Never    Tone = "never"    // never expires
 	Dead     Tone = "dead"     // dead letters
-	Lost     Tone = "lost"     // gone without a trace; neutral
+	Lost     Tone = "lost"     // expired messages that are lost; neutral
 	Lock     Tone = "lock"     // locks
-	Yes      Tone = "yes"      // what is true
+	Yes      Tone = "yes"      // success, true
 )

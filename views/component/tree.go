@@ -7,37 +7,37 @@ import (
 	"strings"
 )
 
-// The limits of trees: beyond them a body is shown as it is.
+// The limits of trees: a larger body is shown as text.
 const (
 	TreeBytes = 64 << 10
 	treeDepth = 64
 	treeNodes = 2_000
 )
 
-// A Tree is a JSON document to be looked at. Numbers keep the digits they came
-// with, keys their order, and none is lost when it is there twice.
+// A Tree is a JSON document for display. Numbers keep their digits and keys their order;
+// duplicate keys are all kept.
 type Tree struct {
-	Key      string // in its object
+	Key      string // in its object, if Keyed
 	Keyed    bool   // it is a member of an object
 	Kind     TreeKind
 	Text     string // of a scalar, as shown
 	Children []Tree
-	More     int // children that are not shown, because the document is long
+	More     int // children that are not shown because the document is long
 }
 
-// A TreeKind is what a value is.
+// A TreeKind is the type of a value.
 type TreeKind string
 
-// The kinds there are.
+// The kinds of values.
 const (
-	Object  TreeKind = "object"
-	Array   TreeKind = "array"
-	Words   TreeKind = "text"
-	Figure  TreeKind = "number"
-	Literal TreeKind = "literal" // true, false, null
+	ObjectValue  TreeKind = "object"
+	ArrayValue   TreeKind = "array"
+	TextValue    TreeKind = "text"
+	NumberValue  TreeKind = "number"
+	LiteralValue TreeKind = "literal" // true, false, null
 )
 
-// ReadTree reads a body. Not ok means that it is no JSON object or array, or
+// ReadTree parses a body. It returns false if the body is not a JSON object or array, or is
 // too large or too deep to be drawn.
 func ReadTree(body []byte) (t Tree, ok bool) {
 	if len(body) > TreeBytes {
@@ -45,20 +45,20 @@ func ReadTree(body []byte) (t Tree, ok bool) {
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber()
-	r := treeReader{d: d, left: treeNodes}
+	r := treeReader{d: d, nodesLeft: treeNodes}
 	t, ok = r.value(0)
-	if !ok || t.Kind != Object && t.Kind != Array {
+	if !ok || t.Kind != ObjectValue && t.Kind != ArrayValue {
 		return Tree{}, false
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return Tree{}, false // something follows
+		return Tree{}, false // more data follows
 	}
 	return t, true
 }
 
 type treeReader struct {
-	d    *json.Decoder
-	left int // nodes that may still be kept
+	d         *json.Decoder
+	nodesLeft int // number of nodes that may still be added
 }
 
 func (r *treeReader) value(depth int) (Tree, bool) {
@@ -66,32 +66,32 @@ func (r *treeReader) value(depth int) (Tree, bool) {
 	if err != nil || depth > treeDepth {
 		return Tree{}, false
 	}
-	r.left--
+	r.nodesLeft--
 	switch v := tok.(type) {
 	case json.Delim:
-		t := Tree{Kind: Array}
+		t := Tree{Kind: ArrayValue}
 		if v == '{' {
-			t.Kind = Object
+			t.Kind = ObjectValue
 		}
 		return t, r.children(&t, depth)
 	case string:
-		return Tree{Kind: Words, Text: quote(v)}, true
+		return Tree{Kind: TextValue, Text: quote(v)}, true
 	case json.Number:
-		return Tree{Kind: Figure, Text: v.String()}, true
+		return Tree{Kind: NumberValue, Text: v.String()}, true
 	case bool:
 		if v {
-			return Tree{Kind: Literal, Text: "true"}, true
+			return Tree{Kind: LiteralValue, Text: "true"}, true
 		}
-		return Tree{Kind: Literal, Text: "false"}, true
+		return Tree{Kind: LiteralValue, Text: "false"}, true
 	default:
-		return Tree{Kind: Literal, Text: "null"}, true
+		return Tree{Kind: LiteralValue, Text: "null"}, true
 	}
 }
 
 func (r *treeReader) children(t *Tree, depth int) bool {
 	for r.d.More() {
 		key := ""
-		if t.Kind == Object {
+		if t.Kind == ObjectValue {
 			tok, err := r.d.Token()
 			if err != nil {
 				return false
@@ -102,36 +102,37 @@ func (r *treeReader) children(t *Tree, depth int) bool {
 		if !ok {
 			return false
 		}
-		if r.left < 0 {
+		if r.nodesLeft < 0 {
 			t.More++
 			continue
 		}
-		c.Key, c.Keyed = Visible(key), t.Kind == Object
+		c.Key, c.Keyed = ShowInvisible(key), t.Kind == ObjectValue
 		t.Children = append(t.Children, c)
 	}
 	_, err := r.d.Token()
 	return err == nil
 }
 
-var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`) //nolint:gochecknoglobals // a constant, which a replacer cannot be
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", `\r`) //nolint:gochecknoglobals // in effect a constant
 
-func quote(s string) string { return `"` + Visible(escapes.Replace(s)) + `"` }
+func quote(s string) string { return `"` + ShowInvisible(escapes.Replace(s)) + `"` }
 
-func (t Tree) container() bool { return t.Kind == Object || t.Kind == Array }
+func (t Tree) container() bool { return t.Kind == ObjectValue || t.Kind == ArrayValue }
 
 func (t Tree) size() int { return len(t.Children) + t.More }
 
-// class is the colour of a scalar.
+// class returns the CSS class of a scalar.
 func (t Tree) class() string {
 	switch t.Kind {
-	case Figure:
+	case NumberValue:
 		return "k"
-	case Words:
+	case TextValue:
 		return "v"
 	default:
 		return "p"
 	}
 }
 
-// opens says whether a level is shown unfolded: the first two, unless long.
+// opens reports whether a level is shown unfolded: the first one, and the second if it is
+// short.
 func (t Tree) opens(depth int) bool { return depth == 0 || depth == 1 && t.size() <= 12 }

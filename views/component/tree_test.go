@@ -12,13 +12,13 @@ func TestReadTreeKeepsWhatItReads(t *testing.T) {
 	if !ok {
 		t.Fatal("not read")
 	}
-	want := Tree{Kind: Object, Children: []Tree{
-		{Key: "b", Keyed: true, Kind: Figure, Text: "129.900000000000000001"},
-		{Key: "a", Keyed: true, Kind: Figure, Text: "1e400"},
-		{Key: "a", Keyed: true, Kind: Array, Children: []Tree{
-			{Kind: Literal, Text: "true"},
-			{Kind: Literal, Text: "null"},
-			{Kind: Words, Text: `"x␀\n⟨U+202E⟩\"<"`},
+	want := Tree{Kind: ObjectValue, Children: []Tree{
+		{Key: "b", Keyed: true, Kind: NumberValue, Text: "129.900000000000000001"},
+		{Key: "a", Keyed: true, Kind: NumberValue, Text: "1e400"},
+		{Key: "a", Keyed: true, Kind: ArrayValue, Children: []Tree{
+			{Kind: LiteralValue, Text: "true"},
+			{Kind: LiteralValue, Text: "null"},
+			{Kind: TextValue, Text: `"x␀\n⟨U+202E⟩\"<"`},
 		}},
 	}}
 	if d := cmp.Diff(want, got); d != "" {
@@ -70,7 +70,7 @@ func TestVisible(t *testing.T) {
 		"👩\u200d💻 Ústí 订单":    "👩\u200d💻 Ústí 订单",
 		"\u0085next\ufeffbom": "⟨U+0085⟩next⟨U+FEFF⟩bom",
 	} {
-		if got := Visible(in); got != want {
+		if got := ShowInvisible(in); got != want {
 			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
 		}
 	}

@@ -6,11 +6,10 @@ import (
 	"strconv"
 )
 
-// A Truth is what became of a predicate: the three values of the logic, and
-// that it could not be evaluated.
+// A Truth is the result of a predicate: one of the three values of SQL logic, or an error.
 type Truth string
 
-// The values there are; the empty one is that nothing was asked.
+// The values; the empty one means that nothing was evaluated.
 const (
 	True    Truth = "true"
 	False   Truth = "false"
@@ -18,7 +17,7 @@ const (
 	Failed  Truth = "error"
 )
 
-// Tone is the colour of a truth. The icon and the word say the same.
+// Tone returns the colour of a truth. The icon and the word say the same.
 func (t Truth) Tone() Tone {
 	switch t {
 	case True:
@@ -45,7 +44,7 @@ func (t Truth) icon() string {
 	}
 }
 
-// word is the id of what a truth is called.
+// word returns the id of the word for a truth.
 func (t Truth) word() string {
 	switch t {
 	case True:
@@ -59,47 +58,46 @@ func (t Truth) word() string {
 	}
 }
 
-// A Clause is one elementary predicate of a filter, and what it is of one
-// message.
+// A Clause is one elementary predicate of a filter, and its result for one message.
 type Clause struct {
-	From, To int    // where it stands in the filter's text, in runes; both zero: the filter is no text
-	Text     string // how it is written there
+	From, To int    // position in the filter's text, in runes; both zero: the filter has no text
+	Text     string // its text in the filter
 	Result   Truth
-	Error    string // why it failed, in the server's own words
+	Error    string // why it failed, in the server's English
 	Reads    []Reading
 }
 
-// A Reading is a property that a clause looked at, as the message has it.
+// A Reading is a property that a clause read from the message.
 type Reading struct {
 	Name    string
 	Type    string // "int", "string"
 	Value   string
-	Missing bool // the message does not have it; Type and Value are unused
+	Missing bool // the message has no such property; Type and Value are unused
 }
 
-// A stretch is a part of a filter's text: of a clause, or between two.
-type stretch struct {
+// A textSpan is a part of a filter's text: of a clause, or between clauses.
+type textSpan struct {
 	text   string
-	clause int // the clause's place in the list below the text, from one; zero: between
+	clause int // the clause's number in the list below the text, from one; zero: between clauses
 	result Truth
 }
 
-func (s stretch) number() string { return strconv.Itoa(s.clause) }
+func (s textSpan) number() string { return strconv.Itoa(s.clause) }
 
-// stretches cuts text at its clauses. Clauses that overlap another or lie
-// outside the text are left to the list.
-func stretches(text string, clauses []Clause) []stretch {
+// textSpans cuts text at its clauses. Clauses that overlap another or lie outside the text
+// appear only in the list.
+func textSpans(text string, clauses []Clause) []textSpan {
 	runes := []rune(text)
 	order := make([]int, len(clauses))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(clauses[a].From, clauses[b].From) })
-	var out []stretch
+	var out []textSpan
 	at := 0
-	add := func(to int, s stretch) {
+	add := func(to int, s textSpan) {
 		if to > at {
-			s.text = Visible(string(runes[at:to]))
+			s.text = ShowInvisible(string(runes[at:to]))
 			out = append(out, s)
 			at = to
 		}
@@ -109,9 +107,9 @@ func stretches(text string, clauses []Clause) []stretch {
 		if c.From < at || c.To <= c.From || c.To > len(runes) {
 			continue
 		}
-		add(c.From, stretch{})
-		add(c.To, stretch{clause: i + 1, result: c.Result})
+		add(c.From, textSpan{})
+		add(c.To, textSpan{clause: i + 1, result: c.Result})
 	}
-	add(len(runes), stretch{})
+	add(len(runes), textSpan{})
 	return out
 }

@@ -11,7 +11,7 @@ func TestTextIsCutAtItsClauses(t *testing.T) {
 	const text = "订=1 AND b OR c"
 	for name, tc := range map[string]struct {
 		clauses []Clause
-		want    []string // what a clause is, marked with its number
+		want    []string // parts of clauses, marked with their numbers
 	}{
 		"none":                       {nil, []string{text}},
 		"runes, not bytes":           {[]Clause{{From: 0, To: 3}}, []string{"1:订=1", " AND b OR c"}},
@@ -25,7 +25,7 @@ func TestTextIsCutAtItsClauses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, s := range stretches(text, tc.clauses) {
+			for _, s := range textSpans(text, tc.clauses) {
 				if s.clause > 0 {
 					s.text = s.number() + ":" + s.text
 				}
@@ -53,19 +53,19 @@ func TestEveryTruthHasItsShape(t *testing.T) {
 
 func TestFaultIsCutOut(t *testing.T) {
 	for name, tc := range map[string]struct {
-		fault Fault
+		fault SyntaxError
 		want  [3]string
 		says  string
 	}{
-		"a sign":             {Fault{Text: "a >> 1", At: 3, Found: ">", Want: "a value"}, [3]string{"a >", ">", " 1"}, "Character 4: “>” stands where a value was expected."},
-		"a word":             {Fault{Text: "a AND OR b", At: 6, Found: "OR", Want: "a value"}, [3]string{"a AND ", "OR", " b"}, "Character 7: “OR” stands where a value was expected."},
-		"shortened":          {Fault{Text: "a 'long'", At: 2, Found: "'lo…", Want: "x"}, [3]string{"a ", "'", "long'"}, "Character 3: “'lo…” stands where x was expected."},
-		"its line only":      {Fault{Text: "x\r\n订单 > >\ny", At: 8, Found: ">", Want: "a value"}, [3]string{"订单 > ", ">", ""}, "Character 9: “>” stands where a value was expected."},
-		"at the end":         {Fault{Text: "a =", At: 3, Want: "a value"}, [3]string{"a =", " ", ""}, "The text ends at character 4, where a value was expected."},
-		"at the end of line": {Fault{Text: "a =\nb", At: 3, Found: "\n", Want: "x"}, [3]string{"a =", " ", ""}, "Character 4: “\n” stands where x was expected."},
-		"a sentence":         {Fault{Text: "sys.Nope = 1", Found: "sys.Nope", Says: "There is no Nope."}, [3]string{"", "sys.Nope", " = 1"}, "Character 1: There is no Nope."},
-		"beyond the text":    {Fault{Text: "a", At: 9, Want: "x"}, [3]string{"a", " ", ""}, "The text ends at character 10, where x was expected."},
-		"what is not seen":   {Fault{Text: "a\x00\u202e", At: 1, Found: "\x00", Want: "x"}, [3]string{"a", "␀", "⟨U+202E⟩"}, "Character 2: “␀” stands where x was expected."},
+		"a sign":             {SyntaxError{Text: "a >> 1", At: 3, Found: ">", Want: "a value"}, [3]string{"a >", ">", " 1"}, "Character 4: “>” stands where a value was expected."},
+		"a word":             {SyntaxError{Text: "a AND OR b", At: 6, Found: "OR", Want: "a value"}, [3]string{"a AND ", "OR", " b"}, "Character 7: “OR” stands where a value was expected."},
+		"shortened":          {SyntaxError{Text: "a 'long'", At: 2, Found: "'lo…", Want: "x"}, [3]string{"a ", "'", "long'"}, "Character 3: “'lo…” stands where x was expected."},
+		"its line only":      {SyntaxError{Text: "x\r\n订单 > >\ny", At: 8, Found: ">", Want: "a value"}, [3]string{"订单 > ", ">", ""}, "Character 9: “>” stands where a value was expected."},
+		"at the end":         {SyntaxError{Text: "a =", At: 3, Want: "a value"}, [3]string{"a =", " ", ""}, "The text ends at character 4, where a value was expected."},
+		"at the end of line": {SyntaxError{Text: "a =\nb", At: 3, Found: "\n", Want: "x"}, [3]string{"a =", " ", ""}, "Character 4: “\n” stands where x was expected."},
+		"a sentence":         {SyntaxError{Text: "sys.Nope = 1", Found: "sys.Nope", Message: "There is no Nope."}, [3]string{"", "sys.Nope", " = 1"}, "Character 1: There is no Nope."},
+		"beyond the text":    {SyntaxError{Text: "a", At: 9, Want: "x"}, [3]string{"a", " ", ""}, "The text ends at character 10, where x was expected."},
+		"what is not seen":   {SyntaxError{Text: "a\x00\u202e", At: 1, Found: "\x00", Want: "x"}, [3]string{"a", "␀", "⟨U+202E⟩"}, "Character 2: “␀” stands where x was expected."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, here, after := tc.fault.cut()
@@ -85,7 +85,7 @@ func TestFaultIsCutOut(t *testing.T) {
 
 func TestNoFaultShowsNothing(t *testing.T) {
 	var b strings.Builder
-	if err := FaultLine(Fault{Text: "a = 1"}).Render(t.Context(), &b); err != nil || b.String() != "" {
+	if err := SyntaxErrorLine(SyntaxError{Text: "a = 1"}).Render(t.Context(), &b); err != nil || b.String() != "" {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 }

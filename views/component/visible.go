@@ -5,23 +5,25 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"mayfly/views/locale"
 )
 
-// Visible shows what a text from outside would hide: control characters as
-// their pictures, marks that turn or join other text by their numbers, bytes
-// that are no text in hexadecimal. Line ends and tabs stay.
-func Visible(s string) string {
-	clean := true
-	for _, r := range s {
-		if hidden(r) {
-			clean = false
-			break
-		}
-	}
-	if clean {
+// ShowInvisible makes invisible characters of a text visible: control characters by their pictures,
+// marks that change direction or join text by their numbers, invalid UTF-8 in hexadecimal.
+// Line ends and tabs stay.
+func ShowInvisible(s string) string { return replaceHidden(s, isHidden) }
+
+// ShowAllInvisible is ShowInvisible for code: it also shows the numbers of marks that join letters and
+// emoji.
+func ShowAllInvisible(s string) string {
+	return replaceHidden(s, func(r rune) bool { return isHidden(r) || IsInvisible(r) })
+}
+
+func replaceHidden(s string, hidden func(rune) bool) string {
+	if !strings.ContainsFunc(s, hidden) {
 		return s
 	}
 	var b strings.Builder
@@ -44,9 +46,37 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// Quoted is s as a literal between double quotes, as Go, C#, Python, JavaScript
-// and Java all read it: what cannot be seen is written by its number, but for ends
-// of lines, which Java would take for such in the middle of the literal.
+// IsInvisible reports whether a rune is invisible, or changes how the text around it looks, so that
+// a command with it does not do what it looks like. Line ends and tabs are visible.
+func IsInvisible(r rune) bool {
+	return r == nonJoiner || r == joiner || isHidden(r) && r != utf8.RuneError || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+}
+
+// Copyable reports whether a text has no invisible rune.
+func Copyable(s string) bool { return !strings.ContainsFunc(s, IsInvisible) }
+
+// EscapeInvisibleJSON returns the same JSON with escapes for invisible runes.
+func EscapeInvisibleJSON(text string) string {
+	if Copyable(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if !IsInvisible(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}
+
+// Quoted returns s as a literal in double quotes, as Go, C#, Python, JavaScript and Java all
+// read it: invisible runes are written by their numbers, except line ends, which Java would
+// take for line ends in the middle of the literal. A rune beyond U+FFFF is written as its two
+// surrogates, which Go and Python do not join.
 func Quoted(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -59,8 +89,10 @@ func Quoted(s string) string {
 			b.WriteString(`\n`)
 		case r == '\r':
 			b.WriteString(`\r`)
-		case r < 0x10000 && (hidden(r) || r == '\t' || r == '\u2028' || r == '\u2029'):
-			fmt.Fprintf(&b, `\u%04x`, r)
+		case r == utf8.RuneError, IsInvisible(r), r == '\t', r == '\u2028', r == '\u2029':
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(&b, `\u%04x`, unit)
+			}
 		default:
 			b.WriteRune(r)
 		}
@@ -69,13 +101,13 @@ func Quoted(s string) string {
 	return b.String()
 }
 
-// joiners belong between letters of some scripts and within emoji.
+// joiners belong between letters of some scripts and inside emoji.
 const (
 	nonJoiner = '\u200C'
 	joiner    = '\u200D'
 )
 
-func hidden(r rune) bool {
+func isHidden(r rune) bool {
 	switch r {
 	case '\n', '\t', nonJoiner, joiner:
 		return false
@@ -85,10 +117,10 @@ func hidden(r rune) bool {
 	return unicode.Is(unicode.C, r)
 }
 
-// SessionName is a session's id for people, who would not see an empty one.
+// SessionName returns a session's id for people, with a word for the empty id.
 func SessionName(ctx context.Context, id string) string {
 	if id == "" {
 		return locale.T(ctx, "session.empty.id")
 	}
-	return Visible(id)
+	return ShowInvisible(id)
 }

@@ -1,23 +1,23 @@
 package layout
 
-// GoTo is where the page is that leads anywhere, below the namespace's address.
-const GoTo = "/go"
+// GoToPath is the path of the page with links to everything, below the namespace's address.
+const GoToPath = "/go"
 
-// SettingsAt is where the page is of what the browser keeps, below the base path.
-const SettingsAt = "/settings"
+// SettingsPath is the path of the page of this browser's settings, below the base path.
+const SettingsPath = "/settings"
 
-// AskLanguage is the name of the field that chooses a language.
-const AskLanguage = "lang"
+// FieldLanguage is the form field that chooses a language.
+const FieldLanguage = "lang"
 
-// A key is what a key on the keyboard does.
-type key struct {
-	keys  []string // pressed one after the other
-	words string   // the id of what they do
+// A shortcut is a keyboard shortcut.
+type shortcut struct {
+	keys   []string // pressed one after the other
+	textID string   // the id of its description
 }
 
-// keys are those of every page, as the script has them.
-func keys() []key {
-	return []key{
+// shortcuts returns the shortcuts of every page, as the script has them.
+func shortcuts() []shortcut {
+	return []shortcut{
 		{[]string{"Ctrl K"}, "keys.go"},
 		{[]string{"/"}, "keys.search"},
 		{[]string{"?"}, "keys.help"},

@@ -2,10 +2,10 @@ package layout
 
 import "slices"
 
-// A Section is an item of the rail.
+// A Section is an item of the navigation rail.
 type Section string
 
-// The sections there are. A page that belongs to none has the empty one.
+// The sections. A page outside of them has the empty one.
 const (
 	Overview    Section = "overview"
 	Expirations Section = "expirations"
@@ -13,54 +13,55 @@ const (
 	Topics      Section = "topics"
 	Deferred    Section = "deferred"
 	Temporary   Section = "temporary"
-	Connected   Section = "connections"
+	Connections Section = "connections"
 	Search      Section = "search"
 	Activity    Section = "activity"
 	Access      Section = "access"
-	Scenes      Section = "scenes" // of the server, and of no namespace
+	Scenes      Section = "scenes" // of the server, not of a namespace
+	Docs        Section = "docs"   // as Scenes
 )
 
-// inBar is how many sections a phone's screen has room for, beside More.
-const inBar = 4
+// sectionsInBar is how many sections fit on a phone's screen, beside More.
+const sectionsInBar = 4
 
-// Sections are all there are, in the rail's order.
+// Sections returns all sections, in the rail's order.
 func Sections() []Section {
-	return []Section{Overview, Expirations, Queues, Topics, Deferred, Search, Temporary, Scenes, Connected, Activity, Access}
+	return []Section{Overview, Expirations, Queues, Topics, Deferred, Search, Temporary, Scenes, Connections, Activity, Access, Docs}
 }
 
-// sections are those that a page leads to.
+// sections returns the sections that a page links to.
 func (s Shell) sections() []Section {
-	if s.Scenes != "" {
-		return Sections()
-	}
-	return slices.DeleteFunc(Sections(), func(at Section) bool { return at == Scenes })
+	return slices.DeleteFunc(Sections(), func(at Section) bool { return at == Scenes && s.Scenes == "" || at == Docs && s.Docs == "" })
 }
 
-// at is the address of a section.
+// at returns the address of a section.
 func (s Shell) at(to Section) string {
-	if to == Scenes {
+	switch to {
+	case Scenes:
 		return s.Scenes
+	case Docs:
+		return s.Docs
 	}
-	return s.Home + to.Below()
+	return s.Home + to.Path()
 }
 
-// inMore tells whether the page's section is one of those behind More.
-func (s Shell) inMore() bool { return slices.Contains(s.sections()[inBar:], s.Active) }
+// inMore reports whether the page's section is one of those behind More.
+func (s Shell) inMore() bool { return slices.Contains(s.sections()[sectionsInBar:], s.Active) }
 
-// Below is what follows the namespace's address.
-func (s Section) Below() string {
+// Path returns the section's path below the namespace's address.
+func (s Section) Path() string {
 	if s == Overview {
 		return ""
 	}
 	return "/" + string(s)
 }
 
-// Icon is the section's.
+// Icon returns the name of the section's icon.
 func (s Section) Icon() string {
 	switch s {
 	case Temporary:
 		return "hourglass"
-	case Connected:
+	case Connections:
 		return "plug"
 	case Access:
 		return "key"
@@ -68,10 +69,10 @@ func (s Section) Icon() string {
 	return string(s)
 }
 
-// Words is the id of what the section is called.
-func (s Section) Words() string {
+// TextID returns the id of the section's name.
+func (s Section) TextID() string {
 	return map[Section]string{
 		Overview: "rail.overview", Expirations: "rail.expirations", Queues: "rail.queues", Topics: "rail.topics", Deferred: "rail.deferred",
-		Search: "rail.search", Temporary: "rail.temporary", Connected: "rail.connections", Activity: "rail.activity", Access: "rail.access", Scenes: "rail.scenes",
+		Search: "rail.search", Temporary: "rail.temporary", Connections: "rail.connections", Activity: "rail.activity", Access: "rail.access", Scenes: "rail.scenes", Docs: "rail.docs",
 	}[s]
 }

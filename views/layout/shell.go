@@ -1,5 +1,5 @@
-// Package layout is what stands around every page: the rail, the bar, notices,
-// and what the script needs to know.
+// Package layout holds what surrounds every page: the rail, the bar, notices, and data for the
+// script.
 package layout
 
 import (
@@ -17,40 +17,41 @@ import (
 	"mayfly/views/view"
 )
 
-// A Shell is what a page needs to be told to stand in its surroundings.
+// A Shell is the data for what surrounds a page.
 type Shell struct {
-	Namespace string
-	Home      string  // the namespace's address, "/n/default", base path included
-	Spaces    []Space // the server's namespaces, this one too, as far as the menu has room; none: there is no menu
-	AllSpaces string  // address of the page of all of them
-	Title     string  // of the page, without the namespace
-	Active    Section // where the rail stands
-	Looks     Looks
-	Settings  string // address of the page of what this browser keeps; empty: there is none
-	CSRF      string // the token every form sends back
-	Back      string // this page's address, where actions return to; empty: the overview
-	User      User
-	Scenes    string // address of the scenes; empty: there are none
-	Strip     *Strip // of a scene that is played here; nil: none is
-	Live      Live
-	Refresh   int              // every so many seconds a page that stands still looks whether it is another one; zero: it does not
-	Notice    component.Notice // what just happened; shown once
-	Banner    component.Notice // what is wrong for everybody, such as a store that cannot be written
-	Jobs      Jobs             // what is done in the background; zero: nothing
+	Namespace     string
+	Home          string          // the namespace's address, "/n/default", base path included
+	Namespaces    []NamespaceLink // the server's namespaces, including this one, as many as fit into the menu; none: no menu
+	AllNamespaces string          // address of the page of all namespaces
+	Title         string          // of the page, without the namespace
+	Active        Section         // the current section
+	Appearance    Appearance
+	Settings      string // address of the page of this browser's settings; empty: none
+	CSRF          string // the token that every form sends back
+	Back          string // this page's address, where actions return to; empty: the overview
+	User          User
+	Scenes        string    // address of the scenes; empty: none
+	Docs          string    // address of the documentation; empty: none
+	Scene         *SceneBar // of a scene that is played in this namespace; nil: none
+	Live          Live
+	Refresh       int              // seconds between checks of a page that is not live for changes; zero: none
+	Notice        component.Notice // what just happened; shown once
+	Banner        component.Notice // a problem that concerns all users, such as a store that cannot be written
+	Jobs          Jobs             // background jobs; zero: none
 }
 
-// Jobs are those of the namespace that run, and the one that has just ended.
+// Jobs are the namespace's running jobs, and the one that ended last.
 type Jobs struct {
-	Running int // how many are not over
-	Percent int // of their messages that were looked at
-	Href    string
-	Ended   string // the id of the one that has just ended; empty: none has
-	How     string // in which state: done, cancelled, failed or interrupted
+	Running  int // number of running jobs
+	Percent  int // percentage of their messages that were processed
+	Href     string
+	Ended    string // id of the job that has just ended; empty: none
+	EndState string // its state: done, cancelled, failed or interrupted
 }
 
-// ended is how that looks, and the id of what is said of it.
+// ended returns how the ended job looks, and the id of its text.
 func (j Jobs) ended() (tone component.Tone, icon, words string) {
-	switch j.How {
+	switch j.EndState {
 	case "done":
 		return component.Plenty, "check", "jobs.now.done"
 	case "failed":
@@ -62,49 +63,49 @@ func (j Jobs) ended() (tone component.Tone, icon, words string) {
 	}
 }
 
-// A Space is one namespace of the server in the menu.
-type Space struct {
+// A NamespaceLink is a namespace of the server in the menu.
+type NamespaceLink struct {
 	Name, Href string
-	Here       bool // the page is of it
-	Down       bool // nobody is known to serve it
-	Away       bool // another server does
+	Here       bool // the page belongs to it
+	Unserved   bool // no known server serves it
+	Elsewhere  bool // another server serves it
 }
 
-// Live is where the page stands in the stream of changes. Its zero value is a
-// page that stands still.
+// Live is a page's position in the stream of changes. Its zero value is a page that is not
+// live.
 type Live struct {
 	URL   string // the page as a topic: its address without the base path
-	N     uint64 // the number of the last event it knows
+	N     uint64 // number of the last event that the page includes
 	Epoch uint64
-	Now   time.Time // the broker's clock at rendering
-	Pace  Pace      // how that runs; zero: as any clock does
+	Now   time.Time // the broker's clock when rendered
+	Pace  Pace      // how that clock runs; zero: at normal speed
 	Build string
-	// Picking is set when rows of the page can be chosen, which a page that
-	// loads itself again would forget: without scripts it then does not.
-	Picking bool
+	// Selectable is set if rows of the page can be selected, which a reload would forget: without
+	// scripts the page then does not reload itself.
+	Selectable bool
 }
 
-// A Pace is how a clock runs that somebody can turn.
+// A Pace is how a manual clock runs.
 type Pace struct {
-	Turned bool      // it does not run as any other
-	Rate   int       // seconds of it in a second, if it is Turned; zero: it stands
-	Until  time.Time // where it stops by itself; zero: nowhere
+	Turned bool      // it does not run at normal speed
+	Rate   int       // its seconds per second, if Turned; zero: stopped
+	Until  time.Time // when it stops by itself; zero: never
 }
 
-// On says whether the page is live.
+// On reports whether the page is live.
 func (l Live) On() bool { return l.URL != "" }
 
-// Parts is what is live in the shell itself. Pages put it before their own.
+// Parts returns the live parts of the shell itself. Pages put them before their own.
 func (s Shell) Parts() []view.Part {
 	parts := []view.Part{{Name: "banner", Slot: component.NoticeBox(s.Banner)}, {Name: "jobs-now", Slot: jobsNow(s.Jobs)}}
-	if s.Strip != nil {
-		parts = append(parts, view.Part{Name: "scene", Slot: stripInside(s.Strip)})
+	if s.Scene != nil {
+		parts = append(parts, view.Part{Name: "scene", Slot: sceneBarContent(s.Scene)})
 	}
 	return parts
 }
 
-// Called is the shell of a page that goes by another title.
-func (s Shell) Called(title string) Shell {
+// WithTitle returns the shell with another page title.
+func (s Shell) WithTitle(title string) Shell {
 	s.Title = title
 	return s
 }
@@ -116,7 +117,7 @@ func (s Shell) back() string {
 	return s.Back
 }
 
-// here is the address of this page, as a value in another.
+// here returns the address of this page, escaped for a query.
 func (s Shell) here() string { return url.QueryEscape(s.back()) }
 
 func (s Shell) initial() string {
@@ -126,11 +127,11 @@ func (s Shell) initial() string {
 	return ""
 }
 
-// live is the attributes of the body that the script starts from.
+// live returns the attributes of the body that the script reads at its start.
 func (s Shell) live(ctx context.Context) templ.Attributes {
 	a := templ.Attributes{
 		"data-base":  view.Base(ctx),
-		"data-words": words(ctx),
+		"data-words": scriptTexts(ctx),
 	}
 	if s.Refresh > 0 {
 		a["data-again"] = strconv.Itoa(s.Refresh)
@@ -139,23 +140,23 @@ func (s Shell) live(ctx context.Context) templ.Attributes {
 		a["data-live"] = s.Live.URL
 		a["data-n"] = strconv.FormatUint(s.Live.N, 10)
 		a["data-epoch"] = strconv.FormatUint(s.Live.Epoch, 10)
-		a["data-now"] = stamp(s.Live.Now)
+		a["data-now"] = isoTime(s.Live.Now)
 		a["data-build"] = s.Live.Build
 		if p := s.Live.Pace; p.Turned {
 			a["data-rate"] = strconv.Itoa(p.Rate)
 			if !p.Until.IsZero() {
-				a["data-until"] = stamp(p.Until)
+				a["data-until"] = isoTime(p.Until)
 			}
 		}
 	}
 	return a
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+func isoTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// words is what the script says, so that its words stand in the catalogue
-// too: an object of texts in which {n} is a place to fill.
-func words(ctx context.Context) string {
+// scriptTexts returns the texts of the script, so that they are in the catalogue too: an object of
+// texts in which {n} is a placeholder.
+func scriptTexts(ctx context.Context) string {
 	n, second := locale.Args{"N": "{n}"}, component.SpanWords(ctx)["s"]
 	say := map[string]string{
 		"live":         locale.T(ctx, "live.live"),
@@ -197,7 +198,7 @@ func words(ctx context.Context) string {
 
 		"ago": locale.T(ctx, "time.ago", locale.Args{"Span": "{n}"}),
 	}
-	if day := locale.DateLayout(ctx); day != time.DateOnly { // which scripts write unless they are told otherwise
+	if day := locale.DateLayout(ctx); day != time.DateOnly { // the default of scripts
 		say["date"] = day
 	}
 	for unit, text := range component.SpanWords(ctx) {
@@ -214,8 +215,8 @@ func asset(ctx context.Context, name string) string {
 	return view.Base(ctx) + static.URL(name)
 }
 
-// speaks is the language of the page, as those call it who speak it.
-func speaks(ctx context.Context) string {
+// languageName returns the page's language, as its speakers call it.
+func languageName(ctx context.Context) string {
 	for _, l := range locale.Languages() {
 		if l.Tag == locale.Lang(ctx) {
 			return l.Name

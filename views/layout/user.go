@@ -1,19 +1,19 @@
 package layout
 
-// A User is who looks at a page. Its zero value is anybody: the server does not ask.
+// A User is the signed-in user of a page. Its zero value means that the server has no sign-in.
 type User struct {
 	Name     string
 	Role     string // viewer, operator or admin
-	Out      string // the address that signs out; empty: there is no signing out
-	Leave    string // the address that has this browser forget the link by which it looks; empty: it looks by none
-	Tokens   string // the address of tokens and links; empty: not for this one
-	Sessions string // the address of who has signed in; empty: not for this one
+	SignOut  string // address that signs out; empty: the user cannot sign out
+	DropLink string // address that drops the link cookie of this browser; empty: it uses no link
+	Tokens   string // address of tokens and links; empty: not permitted
+	Sessions string // address of the list of sessions; empty: not permitted
 }
 
-// TokensAt is where tokens and links are, below the base path.
-const TokensAt = "/tokens"
+// TokensPath is the path of tokens and links, below the base path.
+const TokensPath = "/tokens"
 
-// RoleWord is the id of what a role is called.
+// RoleWord returns the id of a role's name.
 func RoleWord(role string) string {
 	switch role {
 	case "admin":

@@ -14,8 +14,8 @@ import (
 	"text/template"
 )
 
-// catalogue returns the ids of a language's catalogue in order, each with its
-// forms.
+// catalogue returns the ids of a language's catalogue in order, and the plural forms of
+// each.
 func catalogue(t *testing.T, tag string) (ids []string, forms map[string]map[string]string) {
 	t.Helper()
 	b, err := catalogues.ReadFile(tag + ".json")
@@ -80,22 +80,22 @@ func TestCatalogueIsSound(t *testing.T) {
 var (
 	asked   = regexp.MustCompile(`locale\.([TN])\([\w.()]+,\s*"([^"]+)"`)
 	literal = regexp.MustCompile(`"([^"\s]+)"`)
-	idForm  = regexp.MustCompile(`^([a-z]\w*)\.(?:[\w-]+\.)*([\w-]*)$`) // its family, and its last part
+	idForm  = regexp.MustCompile(`^([a-z]\w*)\.(?:[\w-]+\.)*([\w-]*)$`) // its first and last parts
 )
 
-// notIDs look like ids, or the beginnings of some, and are none: a key of a request, one
-// of the words that scripts have, and the beginning of Go that is shown.
+// notIDs look like ids, or the start of one, but are not: a key of a request, texts of the
+// script, and the start of Go code in a page.
 var notIDs = []string{"ui.visited", "span.", "time."}
 
-// sources calls f with everything that may ask for words: the views and the
-// doors, without what is generated and without tests.
+// sources calls f for every file that may use the catalogue: the views and the servers of web,
+// without generated files and tests.
 func sources(t *testing.T, f func(name, text string)) {
 	t.Helper()
 	root := os.DirFS("../..")
 	for _, dir := range []string{"views", "web"} {
 		err := fs.WalkDir(root, dir, func(name string, d fs.DirEntry, err error) error {
 			switch {
-			case err != nil && name == dir: // no doors yet
+			case err != nil && name == dir: // there may be no such directory
 				return nil
 			case err != nil:
 				return err
@@ -116,9 +116,9 @@ func sources(t *testing.T, f func(name, text string)) {
 	}
 }
 
-// TestEveryIDAskedForIsThere: also those that are asked for by a variable, which stand
-// as a literal somewhere. None is put together from a family and something else, which
-// nobody could look up here.
+// TestEveryIDAskedForIsThere: every id in the code is in the catalogue. Even ids in
+// variables are literals somewhere; no id is concatenated, because this test could not look
+// it up.
 func TestEveryIDAskedForIsThere(t *testing.T) {
 	ids, forms := catalogue(t, "en")
 	families := map[string]bool{}
@@ -130,7 +130,7 @@ func TestEveryIDAskedForIsThere(t *testing.T) {
 		for _, l := range literal.FindAllStringSubmatch(text, -1) {
 			m := idForm.FindStringSubmatch(l[1])
 			switch {
-			case m == nil, !families[m[1]], slices.Contains(notIDs, l[1]), m[2] == "js", m[2] == "mod":
+			case m == nil, !families[m[1]], slices.Contains(notIDs, l[1]), m[2] == "js", m[2] == "css", m[2] == "mod":
 			case m[2] == "":
 				t.Errorf("%s puts ids of %q together", name, l[1])
 			case forms[l[1]] == nil:
@@ -164,8 +164,8 @@ func TestEveryIDIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestDescribedButtonsAreCalledWhatTheyShow is for those who speak to the machine:
-// what they read on a button is in its name (WCAG 2.5.3), in every language.
+// TestDescribedButtonsAreCalledWhatTheyShow is for speech input: the accessible name of a
+// button contains its label (WCAG 2.5.3), in every language.
 func TestDescribedButtonsAreCalledWhatTheyShow(t *testing.T) {
 	shown := regexp.MustCompile(`Label: locale\.T\(ctx, "([a-z0-9.]+)"\), Describe: locale\.T\(ctx, "([a-z0-9.]+)"`)
 	pairs := map[string]string{}

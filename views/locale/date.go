@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// dates are how languages write a date in figures, as layouts of package time, from CLDR's
-// short and medium forms with a year of four digits. English has no one order of its own:
-// it writes that which nobody misreads. Within a date no line breaks.
+// dates returns how languages write a numeric date, as layouts of package time, from CLDR's
+// short and medium forms with a four-digit year. English has no single order, so its layout
+// is an unambiguous one. A date contains no line breaks.
 func dates() map[string]string {
 	return map[string]string{
 		"en":    time.DateOnly,
@@ -18,14 +18,14 @@ func dates() map[string]string {
 	}
 }
 
-// DateLayout is how the language of ctx writes a date, as the one that package time shows
-// layouts by. Scripts have it too, so that what they rewrite is as the server wrote it.
+// DateLayout returns the date layout of the language of ctx, for package time. Scripts get it
+// too, so that they write dates as the server does.
 func DateLayout(ctx context.Context) string { return dates()[Lang(ctx)] }
 
-// Date is the day of t, in UTC, as the language of ctx writes it.
+// Date writes the day of t, in UTC, in the language of ctx.
 func Date(ctx context.Context, t time.Time) string { return t.UTC().Format(DateLayout(ctx)) }
 
-// Moment is Date with the time of day, to the second. All of the languages count 24 hours.
-func Moment(ctx context.Context, t time.Time) string {
+// DateTime is Date with the time of day, to the second. All of the languages use 24 hours.
+func DateTime(ctx context.Context, t time.Time) string {
 	return Date(ctx, t) + t.UTC().Format(" 15:04:05")
 }

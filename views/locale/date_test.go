@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestMoment: a day and a month of one figure, and of two.
+// TestMoment writes days and months of one digit, and of two.
 func TestMoment(t *testing.T) {
 	first, last := time.Date(2026, 2, 1, 3, 4, 5, 0, time.UTC), time.Date(2026, 11, 25, 13, 5, 41, 0, time.UTC)
 	for tag, want := range map[string][2]string{
@@ -18,12 +18,12 @@ func TestMoment(t *testing.T) {
 	} {
 		ctx := With(t.Context(), tag)
 		for i, at := range []time.Time{first, last} {
-			date, clock, _ := strings.Cut(Moment(ctx, at.In(time.FixedZone("", 7*3600))), " ")
+			date, clock, _ := strings.Cut(DateTime(ctx, at.In(time.FixedZone("", 7*3600))), " ")
 			if got := strings.ReplaceAll(date, "\u00a0", " ") + " " + clock; got != want[i] {
 				t.Errorf("%s: %s, want %s", tag, got, want[i])
 			}
 			if date != Date(ctx, at) {
-				t.Errorf("%s: %q has the date %q", tag, Moment(ctx, at), Date(ctx, at))
+				t.Errorf("%s: %q has the date %q", tag, DateTime(ctx, at), Date(ctx, at))
 			}
 		}
 	}

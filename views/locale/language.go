@@ -7,14 +7,13 @@ import (
 	"golang.org/x/text/language"
 )
 
-// A Language is one that there is a catalogue of.
+// A Language is a language with a catalogue.
 type Language struct {
 	Tag  string // as in the attribute lang
-	Name string // as those call it who speak it
+	Name string // as its speakers call it
 }
 
-// Languages are all of them. The first is that of everybody who asks for none of
-// these.
+// Languages returns all languages. The first is the default.
 func Languages() []Language {
 	return []Language{
 		{"en", "English"},
@@ -33,30 +32,29 @@ func tags() []language.Tag {
 	return all
 }
 
-// Cookie is the name of the cookie that holds the tag of the language somebody has
-// chosen. Where it is missing their browser's languages count.
+// Cookie is the name of the cookie with the tag of the language that a user has chosen.
+// Without it, the browser's preferences apply.
 const Cookie = "mayfly_lang"
 
-// Auto stands for no language of one's own, in a form that chooses one.
+// Auto means the browser's preferences, in a form that chooses a language.
 const Auto = "auto"
 
-// Known tells whether tag is that of one of the Languages.
-func Known(tag string) bool {
+// Supported reports whether tag belongs to one of the Languages.
+func Supported(tag string) bool {
 	return slices.ContainsFunc(Languages(), func(l Language) bool { return l.Tag == tag })
 }
 
-// Asked returns what a request asks for, as With takes it: the language that was
-// chosen, else those that the browser prefers.
-func Asked(r *http.Request) string {
-	if c, err := r.Cookie(Cookie); err == nil && Known(c.Value) {
+// Requested returns the languages that a request prefers, as With takes them: the user's
+// choice, or else the browser's preferences.
+func Requested(r *http.Request) string {
+	if c, err := r.Cookie(Cookie); err == nil && Supported(c.Value) {
 		return c.Value
 	}
 	return r.Header.Get("Accept-Language")
 }
 
-// Mark adds to the head of an answer which language it is in, and what that
-// depends on.
-func Mark(h http.Header, tag string) {
+// SetHeader sets the language of a response, and the request headers it depends on.
+func SetHeader(h http.Header, tag string) {
 	h.Set("Content-Language", tag)
 	h.Add("Vary", "Accept-Language, Cookie")
 }

@@ -11,8 +11,8 @@ import (
 	"text/template"
 )
 
-// cldr has the plural forms that each language needs for whole numbers and for
-// fractions, as CLDR has them.
+// cldr returns the plural forms that CLDR has in each language for whole numbers and
+// fractions.
 func cldr() map[string][]string {
 	return map[string][]string{
 		"en":    {"one", "other"},
@@ -25,7 +25,7 @@ func cldr() map[string][]string {
 
 var place = regexp.MustCompile(`\{\{\.\w+\}\}|\{n\}`)
 
-// places are what a text leaves to be filled in.
+// places returns the placeholders of texts.
 func places(texts ...string) []string {
 	seen := map[string]bool{}
 	for _, text := range texts {
@@ -100,8 +100,8 @@ func sound(t *testing.T, tag, id string, english, f map[string]string) {
 			}
 		}
 	}
-	// What is said of any number of things says all that English says of it. A
-	// language without a form for one may ask for the number itself.
+	// The form for any number has all placeholders of the English one. A language without a
+	// form for one may also use the number itself.
 	for _, p := range places(english["other"]) {
 		if !slices.Contains(places(f["other"]), p) {
 			t.Errorf("%s does not fill in %s", id, p)
@@ -109,9 +109,9 @@ func sound(t *testing.T, tag, id string, english, f map[string]string) {
 	}
 }
 
-// TestOneWordForOneThing: a term of Service Bus has one name in each language, in the
-// catalogue and in the scenes. These are the names that it has not, though words that are
-// looked for by may be any.
+// TestOneWordForOneThing: a Service Bus term has one translation in each language, in the
+// catalogue and in the scenes. The test lists translations that must not occur, except in
+// search keywords.
 func TestOneWordForOneThing(t *testing.T) {
 	for tag, wrong := range map[string]string{
 		"pt-PT": `(?i)não entregues?\b(?: \(DLQ\))?|mensage(?:m|ns) mortas?|assinatura|navegador|\bligações? só de leitura`,
@@ -135,7 +135,7 @@ func TestOneWordForOneThing(t *testing.T) {
 				}
 			}
 		}
-		scenes, err := filepath.Glob("../../engine/scene/scenes/*.yaml")
+		scenes, err := filepath.Glob("../../engine/demo/scenes/*.yaml")
 		if err != nil || len(scenes) == 0 {
 			t.Fatal(scenes, err)
 		}

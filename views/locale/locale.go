@@ -1,10 +1,9 @@
-// Package locale holds the words of the dashboard. They stand in one catalogue
-// per language, en.json being the one that is complete by definition; views
-// ask for them by id, in the language of their context.
+// Package locale holds the texts of the dashboard, in one catalogue per language. en.json
+// is complete by definition. Views look texts up by id, in the language of their context.
 //
-// What programs read stays English: the JSON API (but for the texts of scenes, where
-// another language is asked for), the commands and their logs, and
-// the sentences of the engine's errors, which a page shows as they are and says to be English.
+// Texts for programs stay English: the JSON API (except the texts of scenes, if another
+// language is requested), the commands and their logs, and the engine's error messages,
+// which pages show unchanged and mark as English.
 package locale
 
 import (
@@ -23,11 +22,11 @@ import (
 //go:embed *.json
 var catalogues embed.FS
 
-//nolint:gochecknoglobals // what is embedded cannot differ from one caller to another
+//nolint:gochecknoglobals // embedded catalogues, never changed
 var (
 	bundle  = load()
 	matcher = language.NewMatcher(tags())
-	english = speaker{i18n.NewLocalizer(bundle, "en"), message.NewPrinter(language.English), "en"}
+	english = localizer{i18n.NewLocalizer(bundle, "en"), message.NewPrinter(language.English), "en"}
 )
 
 func load() *i18n.Bundle {
@@ -35,37 +34,37 @@ func load() *i18n.Bundle {
 	b.RegisterUnmarshalFunc("json", json.Unmarshal)
 	for _, l := range Languages() {
 		if _, err := b.LoadMessageFileFS(catalogues, l.Tag+".json"); err != nil {
-			panic(fmt.Sprintf("locale: %v", err)) // embedded: a failure of the build
+			panic(fmt.Sprintf("locale: %v", err)) // embedded: a failure here is a failure of the build
 		}
 	}
 	return b
 }
 
-// A speaker is one language as one reader wants it.
-type speaker struct {
-	words   *i18n.Localizer
-	figures *message.Printer
+// A localizer formats texts and numbers in one language.
+type localizer struct {
+	texts   *i18n.Localizer
+	printer *message.Printer
 	tag     string
 }
 
-type speakerKey struct{}
+type localizerKey struct{}
 
-// With returns a context that speaks the best language there is for accept,
-// the value of an Accept-Language header or one tag.
+// With returns a context with the language that matches accept best, the value of an
+// Accept-Language header or one tag.
 func With(ctx context.Context, accept string) context.Context {
 	wanted, _, err := language.ParseAcceptLanguage(accept)
 	if err != nil {
-		wanted = nil // what cannot be read asks for nothing
+		wanted = nil // an invalid header is ignored
 	}
 	_, i, _ := matcher.Match(wanted...)
 	l := Languages()[i]
-	return context.WithValue(ctx, speakerKey{}, speaker{
+	return context.WithValue(ctx, localizerKey{}, localizer{
 		i18n.NewLocalizer(bundle, l.Tag), message.NewPrinter(language.MustParse(l.Tag)), l.Tag,
 	})
 }
 
-func from(ctx context.Context) speaker {
-	if s, ok := ctx.Value(speakerKey{}).(speaker); ok {
+func from(ctx context.Context) localizer {
+	if s, ok := ctx.Value(localizerKey{}).(localizer); ok {
 		return s
 	}
 	return english
@@ -74,13 +73,13 @@ func from(ctx context.Context) speaker {
 // Lang returns the tag of the language of ctx; "en" if none was chosen.
 func Lang(ctx context.Context) string { return from(ctx).tag }
 
-// Args fill the places of a text, {{.Name}} by name. Texts are not escaped
-// here; templates do that.
+// Args are the values for a text's placeholders, such as {{.Name}}, by name. Texts are not
+// escaped here; templates do that.
 type Args map[string]any
 
-// T returns the text with the given id. It takes at most one Args. An id that
-// the catalogue lacks comes back in English, and one that nobody has as itself;
-// tests of the catalogues keep both from happening.
+// T returns the text with the given id. It takes at most one Args. If the catalogue lacks
+// the id, T returns the English text, or the id if that is missing too. Tests of the
+// catalogues prevent both.
 func T(ctx context.Context, id string, args ...Args) string {
 	cfg := i18n.LocalizeConfig{MessageID: id}
 	if len(args) > 0 {
@@ -89,8 +88,8 @@ func T(ctx context.Context, id string, args ...Args) string {
 	return say(ctx, id, &cfg)
 }
 
-// N returns the text with the given id in the form that n things ask for;
-// {{.N}} in it is n written as a number.
+// N returns the text with the given id in the plural form for n; {{.N}} in it is n written as
+// a number.
 func N(ctx context.Context, id string, n int, args ...Args) string {
 	data := Args{"N": Number(ctx, n)}
 	for _, a := range args {
@@ -100,7 +99,7 @@ func N(ctx context.Context, id string, n int, args ...Args) string {
 }
 
 func say(ctx context.Context, id string, cfg *i18n.LocalizeConfig) string {
-	s, err := from(ctx).words.Localize(cfg)
+	s, err := from(ctx).texts.Localize(cfg)
 	if err != nil && s == "" {
 		return id
 	}
@@ -109,13 +108,13 @@ func say(ctx context.Context, id string, cfg *i18n.LocalizeConfig) string {
 
 // Number writes n with the separators of the language: 1,284.
 func Number(ctx context.Context, n int) string {
-	return from(ctx).figures.Sprintf("%d", n)
+	return from(ctx).printer.Sprintf("%d", n)
 }
 
-// Decimal writes f with so many digits after the sign that the language has for
-// that: 1.5, or 1,5.
+// Decimal writes f with the given number of digits after the language's decimal separator:
+// 1.5, or 1,5.
 func Decimal(ctx context.Context, f float64, digits int) string {
-	return from(ctx).figures.Sprintf("%.*f", digits, f)
+	return from(ctx).printer.Sprintf("%.*f", digits, f)
 }
 
 // List joins words as the language does: "a, b and c".

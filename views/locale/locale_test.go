@@ -29,7 +29,7 @@ func TestTextsAreFilledAndCounted(t *testing.T) {
 	}
 }
 
-// The language that was chosen comes before those that a browser prefers.
+// A chosen language has precedence over the browser's preferences.
 func TestLanguageIsTheOneAskedFor(t *testing.T) {
 	for header, want := range map[string]string{
 		"":                           "en",
@@ -60,7 +60,7 @@ func TestLanguageIsTheOneAskedFor(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set("Accept-Language", "pt-BR")
 		r.AddCookie(&http.Cookie{Name: Cookie, Value: cookie})
-		if got := Lang(With(t.Context(), Asked(r))); got != want {
+		if got := Lang(With(t.Context(), Requested(r))); got != want {
 			t.Errorf("cookie %q: got %s, want %s", cookie, got, want)
 		}
 	}

@@ -12,30 +12,30 @@ import (
 	"mayfly/views/view"
 )
 
-// Access is the page of access rules: the namespace's, or those of a queue or
-// topic. No key is in it.
+// Access is the page of the access rules of the namespace, or of a queue or topic. It contains
+// no key.
 type Access struct {
 	Shell    layout.Shell
-	In       AccessOf
-	Enforced bool // tokens are looked at
+	In       AccessOwnerRef
+	Enforced bool // the server checks tokens
 	Rules    []AccessRow
-	Most     int           // rules there may be
-	Owners   []AccessOwner // entities that have rules of their own; none on the page of one
-	Left     int           // that are not among them
+	Max      int           // the largest number of rules
+	Owners   []AccessOwner // entities with rules of their own; none on an entity's page
+	Left     int           // such entities that are not listed
 	New      AccessForm
 }
 
-// An AccessOf is who has access rules: a queue or topic, or the namespace, of which
-// all is empty but All.
-type AccessOf struct {
+// An AccessOwnerRef is the owner of access rules: a queue or topic, or the namespace; then all
+// fields are empty except All.
+type AccessOwnerRef struct {
 	All  string // address of the namespace's rules
 	Name string // of the entity
 	Href string // of its page
 	Here string // address of its rules
 }
 
-// crumbs is the way to something of the owner.
-func (o AccessOf) crumbs(ctx context.Context, last string) []component.Crumb {
+// crumbs returns the breadcrumbs to a page of the owner.
+func (o AccessOwnerRef) crumbs(ctx context.Context, last string) []component.Crumb {
 	all := []component.Crumb{{Label: locale.T(ctx, "access.title"), Href: o.All}}
 	if o.Name != "" {
 		all = append(all, component.Crumb{Label: o.Name, Href: o.Here})
@@ -47,18 +47,18 @@ func (o AccessOf) crumbs(ctx context.Context, last string) []component.Crumb {
 	return append(all, component.Crumb{Label: last})
 }
 
-// AccessRow is one rule.
+// AccessRow is a rule in the list.
 type AccessRow struct {
 	Key     string
 	Name    string
-	Rights  []string  // as Service Bus calls them
-	Show    string    // address that is posted to for its keys
-	Remove  string    // address that asks whether to remove it; empty: it stays
-	Changed time.Time // zero: not known
+	Rights  []string  // Service Bus names
+	Show    string    // address to post to for its keys
+	Remove  string    // address of the question whether to remove it; empty: it cannot be removed
+	Changed time.Time // zero: unknown
 	Now     time.Time
 }
 
-// AccessOwner is an entity that has rules of its own.
+// AccessOwner is an entity with rules of its own.
 type AccessOwner struct {
 	Key   string
 	Name  string
@@ -66,38 +66,38 @@ type AccessOwner struct {
 	Rules []AccessRow
 }
 
-// AccessForm asks for a new rule.
+// AccessForm is the form for a new rule.
 type AccessForm struct {
 	To          string
 	Name        string
-	Rights      map[string]bool // that are chosen
+	Rights      map[string]bool // the selected ones
 	NameError   component.Text
 	RightsError component.Text
 	Refused     component.Notice
 }
 
-// The names of what is sent by the form of a rule.
+// The fields of the form of a rule.
 const (
-	AskRule   = "name"
-	AskRights = "rights"
+	FieldRule   = "name"
+	FieldRights = "rights"
 )
 
-// Title is what the page is called.
+// Title returns the page's title.
 func (m Access) Title(ctx context.Context) string {
 	if m.In.Name == "" {
 		return locale.T(ctx, "access.title")
 	}
-	return locale.T(ctx, "access.of", locale.Args{"Name": component.Visible(m.In.Name)})
+	return locale.T(ctx, "access.of", locale.Args{"Name": component.ShowInvisible(m.In.Name)})
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Access) Full() templ.Component { return access(m) }
 
-// Watches is the entity whose rules these are; of the namespace's, which are
-// nobody's, no event is told apart.
+// Watches returns no real entity: no event is specific to the rules, and the page is
+// refreshed.
 func (m Access) Watches() []string { return []string{noEntity} }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Access) Parts() []view.Part {
 	return append(m.Shell.Parts(),
 		list("rules", m.Rules, func(r AccessRow) view.Row { return view.Row{Key: r.Key, Content: accessRow(r)} }),
@@ -106,11 +106,11 @@ func (m Access) Parts() []view.Part {
 	)
 }
 
-// AccessKeys is the page of a rule's keys, for who has asked for them. It stands
-// still: what is pushed to browsers holds no keys.
+// AccessKeys is the page of a rule's keys, shown on request. It is not live: nothing pushed to
+// browsers contains keys.
 type AccessKeys struct {
 	Shell    layout.Shell
-	In       AccessOf
+	In       AccessOwnerRef
 	Enforced bool
 	Rule     AccessRow
 	Keys     []AccessKey
@@ -119,10 +119,10 @@ type AccessKeys struct {
 // AccessKey is one of a rule's two keys.
 type AccessKey struct {
 	Second     bool
-	Value      string // empty: there is none
-	Connection string // for messages; empty: it cannot be written, or AMQP is not to be had
-	Admin      string // for entities; empty: it may not, or it cannot be written
-	Renew      string // address that asks whether to make it anew
+	Value      string // empty: there is no key
+	Connection string // for messages; empty: the key does not fit, or AMQP is off
+	Admin      string // for administration; empty: the rule does not allow it, or the key does not fit
+	Renew      string // address of the question whether to regenerate it
 }
 
 func (k AccessKey) title(ctx context.Context) string {
@@ -139,30 +139,31 @@ func (k AccessKey) id() string {
 	return "primary"
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m AccessKeys) Full() templ.Component { return accessKeys(m) }
 
-// Watches is none.
+// Watches returns nil: the page is not live.
 func (m AccessKeys) Watches() []string { return nil }
 
-// Parts is the shell's: keys are not pushed.
+// Parts returns the shell's parts: keys are not pushed.
 func (m AccessKeys) Parts() []view.Part { return m.Shell.Parts() }
 
-// AccessAsk asks before a rule goes or a key of it is made anew. It stands still.
-type AccessAsk struct {
+// ConfirmAccessChange asks to confirm the removal of a rule or the regeneration of a key. It is not
+// live.
+type ConfirmAccessChange struct {
 	Shell    layout.Shell
-	In       AccessOf
+	In       AccessOwnerRef
 	Enforced bool
 	Rule     AccessRow
-	Renew    bool // a key; else the rule goes
+	Renew    bool // regenerate a key; otherwise remove the rule
 	Second   bool // it is the secondary key
 	To       string
 	Cancel   string
 	Refused  component.Notice
 }
 
-func (m AccessAsk) title(ctx context.Context) string {
-	args := locale.Args{"Name": component.Visible(m.Rule.Name)}
+func (m ConfirmAccessChange) title(ctx context.Context) string {
+	args := locale.Args{"Name": component.ShowInvisible(m.Rule.Name)}
 	switch {
 	case !m.Renew:
 		return locale.T(ctx, "access.remove.title", args)
@@ -173,8 +174,8 @@ func (m AccessAsk) title(ctx context.Context) string {
 	}
 }
 
-// notes say what stops working, and what does not.
-func (m AccessAsk) notes(ctx context.Context) []string {
+// notes returns the consequences: which clients lose access, and which keep it.
+func (m ConfirmAccessChange) notes(ctx context.Context) []string {
 	if !m.Enforced {
 		return []string{m.gone(ctx), locale.T(ctx, "access.ask.accepted")}
 	}
@@ -188,7 +189,7 @@ func (m AccessAsk) notes(ctx context.Context) []string {
 	return []string{m.gone(ctx), locale.T(ctx, "access.ask.links"), other}
 }
 
-func (m AccessAsk) gone(ctx context.Context) string {
+func (m ConfirmAccessChange) gone(ctx context.Context) string {
 	switch {
 	case !m.Renew:
 		return locale.T(ctx, "access.remove.gone")
@@ -199,17 +200,17 @@ func (m AccessAsk) gone(ctx context.Context) string {
 	}
 }
 
-// Full is the page.
-func (m AccessAsk) Full() templ.Component { return accessAsk(m) }
+// Full returns the whole page.
+func (m ConfirmAccessChange) Full() templ.Component { return confirmAccessChange(m) }
 
-// Asks is the form of the page.
-func (m AccessAsk) Asks() templ.Component { return accessAskForm(m) }
+// Dialog returns the form of the page.
+func (m ConfirmAccessChange) Dialog() templ.Component { return confirmAccessChangeForm(m) }
 
-// Watches is none.
-func (m AccessAsk) Watches() []string { return nil }
+// Watches returns nil: the page is not live.
+func (m ConfirmAccessChange) Watches() []string { return nil }
 
-// Parts is the shell's: the question stands still.
-func (m AccessAsk) Parts() []view.Part { return m.Shell.Parts() }
+// Parts returns the shell's parts: the question is not live.
+func (m ConfirmAccessChange) Parts() []view.Part { return m.Shell.Parts() }
 
 func accessColumns() []heading {
 	return []heading{
@@ -220,7 +221,7 @@ func accessColumns() []heading {
 	}
 }
 
-// accessRights are the rights that can be given, and what each is for.
+// accessRights returns the rights to choose from, and what each allows.
 func accessRights() []struct{ name, note string } {
 	return []struct{ name, note string }{
 		{"Listen", "access.right.listen"}, {"Send", "access.right.send"}, {"Manage", "access.right.manage"},

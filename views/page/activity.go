@@ -12,100 +12,99 @@ import (
 	"mayfly/views/view"
 )
 
-// Activity is what operators did and what happened to the server, newest first.
+// Activity is the page of operations and of events of the server, newest first.
 type Activity struct {
-	Shell  layout.Shell
-	Lede   []component.Text
-	None   bool               // the store keeps no history: there is nothing to show or to ask
-	Scopes []component.Choice // how much is shown
-	Sieve  Sieve
+	Shell     layout.Shell
+	Lede      []component.Text
+	NoHistory bool               // the store keeps no history: there is nothing to show or search
+	Scopes    []component.Choice // how much is shown
+	Filter    ActivityFilter
 
-	Deeds []Deed
-	// Audited is set when it is worth saying of a deed that it is audited,
-	// because others are shown too.
+	Rows []ActivityRow
+	// Audited is set if audited events should be marked, because others are shown too.
 	Audited bool
 
-	Note   string    // how many are shown, or how far was looked
-	Since  time.Time // how far back was looked without finding enough; zero: all was found
+	Note   string    // how many are shown, or how far the search went
+	Since  time.Time // how far back an incomplete search went; zero: it was complete
 	Newest string    // address of the first page; empty: this is it
-	Older  string    // address of what comes before; empty: nothing does
+	Older  string    // address of the next, older page; empty: there is none
 }
 
-// A Sieve is what the events on the page have in common, as it was typed.
-type Sieve struct {
-	Scope        string // goes along with the form
-	Text         string
-	Path         string
-	Group        string
-	Actor        string
-	From, Until  string             // "2026-07-14T10:30", in UTC
-	Groups       []component.Option // what Group can be
-	Paths        []string           // of entities there are, to choose from
-	Wrong        map[string]string  // by the name of the field: why it was left out, in the server's own words
-	CSV, JSON    string             // addresses of all of it as files
-	All          string             // address of the page without the sieve
-	MostExported int                // events in a file
+// An ActivityFilter is the filter of the page, as typed.
+type ActivityFilter struct {
+	Scope       string // sent along with the form
+	Text        string
+	Path        string
+	Group       string
+	Actor       string
+	From, Until string             // "2026-07-14T10:30", in UTC
+	Groups      []component.Option // choices for Group
+	Paths       []string           // entities to choose from
+	Errors      map[string]string  // by field: why it was ignored, in the server's own words
+	CSV, JSON   string             // addresses of files with all matching events
+	All         string             // address of the page without the filter
+	MaxExported int                // events in a file
 }
 
-// The names of the fields, which are the words of the address.
+// The fields of the filter, which are also query parameters.
 const (
-	SieveScope = "scope"
-	SieveText  = "q"
-	SievePath  = "path"
-	SieveGroup = "group"
-	SieveActor = "actor"
-	SieveFrom  = "from"
-	SieveUntil = "until"
+	FieldScope     = "scope"
+	FieldText      = "q"
+	FieldPath      = "path"
+	FieldGroup     = "group"
+	FieldActor     = "actor"
+	FieldFrom      = "from"
+	FieldUntilTime = "until"
 )
 
-// detailed says whether more is asked for than the first line shows.
-func (s Sieve) detailed() bool {
-	return s.Path+s.Group+s.Actor+s.From+s.Until != "" || len(s.Wrong) > 0
+// detailed reports whether conditions beyond the first line of the form are set.
+func (s ActivityFilter) detailed() bool {
+	return s.Path+s.Group+s.Actor+s.From+s.Until != "" || len(s.Errors) > 0
 }
 
-// narrow says whether the sieve holds anything back.
-func (s Sieve) narrow() bool { return s.detailed() || s.Text != "" }
+// isSet reports whether the filter excludes anything.
+func (s ActivityFilter) isSet() bool { return s.detailed() || s.Text != "" }
 
-// A Deed is one line of the page: something that happened, and who did it.
-type Deed struct {
-	Key     string
-	At      time.Time
-	Today   bool   // the time says enough
-	Entity  string // as shown; empty: the server itself
-	Href    string // the entity's page; empty: it is gone, or there is none
-	Icon    string
-	Tone    component.Tone
-	Says    []component.Text
-	Door    string // through which it was done: "REST"; empty: not known
-	By      string // who; empty: the server itself
-	Audited bool
+// An ActivityRow is a line of the page: an event and its actor.
+type ActivityRow struct {
+	Key      string
+	At       time.Time
+	Today    bool   // the time suffices without a date
+	Entity   string // as shown; empty: the server itself
+	Href     string // the entity's page; empty: it was deleted, or there is none
+	Icon     string
+	Tone     component.Tone
+	Text     []component.Text
+	Protocol string // protocol that was used: "REST"; empty: unknown
+	Actor    string // the actor; empty: the server itself
+	Audited  bool
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Activity) Full() templ.Component { return activity(m) }
 
-// Watches is nil: the server itself has no path.
+// Watches returns nil: events of the server have no path.
 func (m Activity) Watches() []string { return nil }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Activity) Parts() []view.Part {
-	if m.None {
+	if m.NoHistory {
 		return m.Shell.Parts()
 	}
 	return append(m.Shell.Parts(),
 		slot("lede", component.Lede(m.Lede)),
-		list("rows", m.Deeds, func(d Deed) view.Row {
-			return view.Row{Key: d.Key, Content: deedRow(d, m.Audited)}
+		list("rows", m.Rows, func(d ActivityRow) view.Row {
+			return view.Row{Key: d.Key, Content: activityRow(d, m.Audited)}
 		}),
 		slot("empty", activityEmpty(m)),
 		slot("pages", activityFoot(m)),
 	)
 }
 
-// base is the address that the sieve's form asks.
+// base returns the address that the filter's form submits to.
 func (m Activity) base() string { return m.Shell.Home + "/activity" }
 
-// WithFormat is the address of an export in a format.
+// WithFormat returns the address of an export in a format.
 func WithFormat(base string, q url.Values, format string) string {
 	all := url.Values{"format": {format}}
 	maps.Copy(all, q)

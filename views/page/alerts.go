@@ -13,32 +13,31 @@ import (
 	"mayfly/views/view"
 )
 
-// Alerts is the page of rules that tell, or do something, before it is too late,
-// and of what they told.
+// Alerts is the page of alert rules and of the alerts they raised.
 type Alerts struct {
-	Shell layout.Shell
-	New   string // address of the form for a new one
-	About string // the entity that these are about, as shown; empty: all are here
-	All   string // where all are, if these are about one
-	Rules []AlertRow
-	Told  []Told
+	Shell  layout.Shell
+	New    string // address of the form for a new rule
+	About  string // only rules and alerts about this entity are listed, named as shown; empty: all are
+	All    string // address of all rules, if About is set
+	Rules  []AlertRuleRow
+	Raised []RaisedAlert
 }
 
-// AlertRow is one rule.
-type AlertRow struct {
+// AlertRuleRow is a rule in the list.
+type AlertRuleRow struct {
 	Key     string
 	Href    string
-	Rule    AlertWords
+	Rule    AlertDescription
 	Off     bool
-	Trouble string // why it could not do what it should; empty: it could
+	Trouble string // why it failed last; empty: it did not
 	Fired   int
 	Done    int
-	Last    time.Time // zero: it has not fired yet
+	Last    time.Time // zero: never fired
 	Now     time.Time
 }
 
-// AlertWords are what a rule says, as people read it.
-type AlertWords struct {
+// AlertDescription is a rule for display.
+type AlertDescription struct {
 	Name    string
 	When    string // running-out, expired, dead-lettered, dead-over, deleting or deleted
 	In      string // empty: everywhere
@@ -53,7 +52,7 @@ type AlertWords struct {
 	Signed  bool
 }
 
-// whenIDs are the ids of what rules wait for, in a form and in a sentence.
+// whenIDs returns the text ids of a condition, for a form and for a sentence.
 func whenIDs(when string) (name, says string) {
 	switch when {
 	case "running-out":
@@ -71,18 +70,18 @@ func whenIDs(when string) (name, says string) {
 	}
 }
 
-// waits is what a rule waits for, as a sentence.
-func (w AlertWords) waits(ctx context.Context) string {
+// conditionText returns the rule's condition as a sentence.
+func (w AlertDescription) conditionText(ctx context.Context) string {
 	_, says := whenIDs(w.When)
-	in := component.Visible(w.In)
+	in := component.ShowInvisible(w.In)
 	if in == "" {
 		in = locale.T(ctx, "alerts.anywhere")
 	}
 	return locale.T(ctx, says, locale.Args{"In": in, "Within": w.Within, "Over": locale.Number(ctx, w.Over)})
 }
 
-// does is what a rule does then, beside telling; empty: nothing.
-func (w AlertWords) does(ctx context.Context) string {
+// actionText returns the rule's action as a sentence; empty if it only notifies.
+func (w AlertDescription) actionText(ctx context.Context) string {
 	switch w.Then {
 	case "extend":
 		return locale.N(ctx, "alerts.does.extend", w.Times, locale.Args{"By": w.By})
@@ -93,41 +92,41 @@ func (w AlertWords) does(ctx context.Context) string {
 	}
 }
 
-// Told is an alert.
-type Told struct {
-	Key    string
-	At     time.Time
-	Now    time.Time
-	Rule   string
-	Href   string // of the rule; empty: it is gone
-	Says   string
-	Tone   component.Tone
-	Icon   string
-	Where  string // of the first
-	Goes   string // address of the first message or entity; empty: it is gone
-	Test   bool
-	Extend string // address that gives the one message more time; empty: none
-	Pin    string // address that keeps the one entity; empty: none
+// RaisedAlert is an alert in the list.
+type RaisedAlert struct {
+	Key       string
+	At        time.Time
+	Now       time.Time
+	Rule      string
+	Href      string // of the rule; empty: it was removed
+	Text      string
+	Tone      component.Tone
+	Icon      string
+	Where     string // entity of the first item
+	TargetURL string // address of the first message or entity; empty: it is gone
+	Test      bool
+	Extend    string // address that extends the only message; empty: none
+	Pin       string // address that pins the only entity; empty: none
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Alerts) Full() templ.Component { return alerts(m) }
 
-// Watches is none: what rules do has its own ways to be known.
+// Watches returns no real entity: the page is refreshed, not driven by events.
 func (m Alerts) Watches() []string { return []string{noEntity} }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Alerts) Parts() []view.Part {
 	return append(m.Shell.Parts(),
-		list("rows", m.Rules, func(r AlertRow) view.Row { return view.Row{Key: r.Key, Content: alertRow(r)} }),
+		list("rows", m.Rules, func(r AlertRuleRow) view.Row { return view.Row{Key: r.Key, Content: alertRow(r)} }),
 		slot("empty", alertsEmpty(m)),
-		list("told", m.Told, func(t Told) view.Row { return view.Row{Key: t.Key, Content: toldRow(t)} }),
-		slot("told-empty", toldEmpty(m)),
+		list("told", m.Raised, func(t RaisedAlert) view.Row { return view.Row{Key: t.Key, Content: raisedAlertRow(t)} }),
+		slot("told-empty", raisedAlertsEmpty(m)),
 	)
 }
 
-// look is how the state of a rule is shown.
-func (r AlertRow) look() (tone component.Tone, icon, name string) {
+// look returns how the state of a rule is shown.
+func (r AlertRuleRow) look() (tone component.Tone, icon, name string) {
 	switch {
 	case r.Off:
 		return component.Low, "pause", "alerts.state.off"
@@ -138,19 +137,19 @@ func (r AlertRow) look() (tone component.Tone, icon, name string) {
 	}
 }
 
-// AlertRule is the page of one rule.
+// AlertRule is the page of a rule.
 type AlertRule struct {
 	Shell      layout.Shell
 	All        string // address of all rules
-	Row        AlertRow
+	Row        AlertRuleRow
 	Missed     int
 	Deliveries []AlertDelivery
-	Told       []Told // its own
+	Raised     []RaisedAlert // of this rule
 
 	Edit, Test, Switch, Remove string // addresses
 }
 
-// AlertDelivery is what became of an event for a webhook.
+// AlertDelivery is a delivery of an event to a webhook.
 type AlertDelivery struct {
 	Key      string
 	At       time.Time
@@ -173,20 +172,20 @@ func (d AlertDelivery) look() (tone component.Tone, icon, name string) {
 	}
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m AlertRule) Full() templ.Component { return alertRule(m) }
 
-// Watches is none, as of Alerts.
+// Watches returns no real entity, as for Alerts.
 func (m AlertRule) Watches() []string { return []string{noEntity} }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m AlertRule) Parts() []view.Part {
 	return append(m.Shell.Parts(),
-		slot("deeds", alertDeeds(m)),
+		slot("deeds", alertActions(m)),
 		slot("notices", alertNotices(m)),
 		slot("facts", alertFacts(m)),
 		slot("deliveries", alertDeliveries(m)),
-		slot("told", alertTold(m)),
+		slot("told", alertRaised(m)),
 	)
 }
 
@@ -206,27 +205,27 @@ const (
 	AlertSecret = "secret"
 )
 
-// AlertForm asks for a rule, and says what it would do now.
+// AlertForm is the form of a rule, with what the rule would do now.
 type AlertForm struct {
-	Shell    layout.Shell
-	New      bool
-	To       string // the address it posts to
-	Try      string // that only looks what it would do
-	Cancel   string
-	Whens    []string
-	Thens    []string
-	Entities []string // that there are
-	Values   map[string]string
-	Errors   map[string]component.Text
-	Refused  component.Notice
-	Secret   bool // there is one, which is kept if no other is given
-	Foreseen AlertForesight
+	Shell      layout.Shell
+	New        bool
+	To         string // the address it posts to
+	Try        string // address that only shows what the rule would do
+	Cancel     string
+	Conditions []string
+	Actions    []string
+	Entities   []string // to choose from
+	Values     map[string]string
+	Errors     map[string]component.Text
+	Refused    component.Notice
+	Secret     bool // a secret is stored, and kept if no other is typed
+	Preview    AlertPreview
 }
 
-// AlertForesight is what a rule would do now.
-type AlertForesight struct {
+// AlertPreview is what a rule would do now.
+type AlertPreview struct {
 	Asked  bool // the fields can be read
-	Known  bool // not of rules that wait for something to happen
+	Known  bool // false for rules that wait for an event
 	Count  int
 	More   bool
 	Sample []string
@@ -236,7 +235,7 @@ func (m AlertForm) title(ctx context.Context) string {
 	if m.New {
 		return locale.T(ctx, "alerts.new")
 	}
-	return locale.T(ctx, "alerts.edit", locale.Args{"Name": component.Visible(m.Values[AlertName])})
+	return locale.T(ctx, "alerts.edit", locale.Args{"Name": component.ShowInvisible(m.Values[AlertName])})
 }
 
 func (m AlertForm) field(ctx context.Context, name, label, tip string) component.Field {
@@ -253,7 +252,7 @@ func (m AlertForm) field(ctx context.Context, name, label, tip string) component
 	case AlertWithin, AlertBy:
 		f.Short = true
 	case AlertOver, AlertTimes:
-		f.Kind, f.Short = component.Numeric, true
+		f.Kind, f.Short = component.NumberField, true
 	case AlertURL:
 		f.Placeholder = "https://"
 	case AlertSecret:
@@ -266,7 +265,7 @@ func (m AlertForm) field(ctx context.Context, name, label, tip string) component
 }
 
 func (m AlertForm) choice(ctx context.Context, name, label string, values []string, ids map[string]string) component.Field {
-	f := component.Field{Name: name, Label: locale.T(ctx, label), Value: m.Values[name], Error: m.Errors[name], Kind: component.Select, Text: true}
+	f := component.Field{Name: name, Label: locale.T(ctx, label), Value: m.Values[name], Error: m.Errors[name], Kind: component.SelectField, Text: true}
 	for _, v := range values {
 		f.Options = append(f.Options, component.Option{Value: v, Label: locale.T(ctx, ids[v])})
 	}
@@ -285,9 +284,9 @@ func thenNames() map[string]string {
 	return map[string]string{"notify": "alerts.then.notify", "extend": "alerts.then.extend", "dead-letter": "alerts.then.dead"}
 }
 
-// verdict is what the rule would do now, as a sentence.
+// verdict returns what the rule would do now as a sentence.
 func (m AlertForm) verdict(ctx context.Context) string {
-	f := m.Foreseen
+	f := m.Preview
 	switch {
 	case !f.Asked:
 		return locale.T(ctx, "alerts.foresee.unread")
@@ -302,43 +301,43 @@ func (m AlertForm) verdict(ctx context.Context) string {
 	}
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m AlertForm) Full() templ.Component { return alertForm(m) }
 
-// Watches is none: a form stays as it is.
+// Watches returns nil: the page is not live.
 func (m AlertForm) Watches() []string { return nil }
 
-// Parts is what stands around the form.
+// Parts returns the shell's parts: the form is not live.
 func (m AlertForm) Parts() []view.Part { return m.Shell.Parts() }
 
-// RemoveAlert asks before a rule is removed.
-type RemoveAlert struct {
+// ConfirmRemoveAlert asks to confirm the removal of a rule.
+type ConfirmRemoveAlert struct {
 	Shell  layout.Shell
-	Rule   AlertWords
+	Rule   AlertDescription
 	To     string
 	Cancel string
 }
 
-// Full is the page.
-func (m RemoveAlert) Full() templ.Component { return removeAlert(m) }
+// Full returns the whole page.
+func (m ConfirmRemoveAlert) Full() templ.Component { return confirmRemoveAlert(m) }
 
-// Asks is the form of the page.
-func (m RemoveAlert) Asks() templ.Component { return removeAlertForm(m) }
+// Dialog returns the form of the page.
+func (m ConfirmRemoveAlert) Dialog() templ.Component { return confirmRemoveAlertForm(m) }
 
-// Watches is none: a question stays as it is.
-func (m RemoveAlert) Watches() []string { return nil }
+// Watches returns nil: the page is not live.
+func (m ConfirmRemoveAlert) Watches() []string { return nil }
 
-// Parts is what stands around the question.
-func (m RemoveAlert) Parts() []view.Part { return m.Shell.Parts() }
+// Parts returns the shell's parts: the question is not live.
+func (m ConfirmRemoveAlert) Parts() []view.Part { return m.Shell.Parts() }
 
-// AlertToasts is what open pages show of the latest alerts; the script fetches it.
+// AlertToasts is the fragment with the latest alerts for open pages, fetched by the script.
 type AlertToasts struct {
-	CSRF string
-	All  string // address of all rules
-	Back string // where what is done leads to
-	Told []Told
-	More int // alerts beside those
+	CSRF   string
+	All    string // address of all rules
+	Back   string // address to return to after an action
+	Raised []RaisedAlert
+	More   int // further alerts
 }
 
-// Full is the fragment.
+// Full returns the fragment.
 func (m AlertToasts) Full() templ.Component { return alertToasts(m) }

@@ -9,60 +9,60 @@ import (
 	"mayfly/views/locale"
 )
 
-// A bulk is something that is done to the rows that are chosen.
-type bulk struct {
-	do, icon, name string         // name is the id of the words, with the number as a place
-	by             string         // sent along as AskBy; empty: nothing
-	look           component.Look // Danger: it destroys them
-	aside          bool           // it stands behind More
-	asks           bool           // it may ask first, which the script shows over the page
+// A bulkAction is an action on the selected rows.
+type bulkAction struct {
+	path, icon, name string                // name is a text id; the text contains the number
+	by               string                // sent along as FieldBy; empty: none
+	look             component.ButtonStyle // Danger: it deletes messages
+	inMenu           bool                  // listed under More
+	confirms         bool                  // it may ask for confirmation, which the script shows over the page
 }
 
-// Every is all that a table shows a part of: what is done to it is done as a job,
-// which counts it first.
-type Every struct {
-	N     int    // how many; zero: not known
-	At    string // the path of an entity; empty: anywhere
-	Query string // of engine/search; empty: all that is there
-	Shown bool   // there is more than the page has, or it shows what matches something
-	Still bool   // it stays as it is
+// AllMatching is the selection of all messages of which a table shows some. Actions on it run as a
+// job, which counts them first.
+type AllMatching struct {
+	Count   int    // how many; zero: unknown
+	Path    string // the path of an entity; empty: anywhere
+	Query   string // of engine/search; empty: all messages
+	Shown   bool   // there are more than the page shows, or a filter is set
+	NotLive bool   // the list is not live
 }
 
-func (e Every) living() templ.Attributes {
-	if e.Still {
+func (e AllMatching) liveAttribute() templ.Attributes {
+	if e.NotLive {
 		return nil
 	}
 	return templ.Attributes{"data-slot": "every"}
 }
 
-// words are what is chosen: "All 1,204 that match".
-func (e Every) words(ctx context.Context) string {
+// words returns the label of the selection: "All 1,204 that match".
+func (e AllMatching) words(ctx context.Context) string {
 	switch {
-	case e.N == 0:
+	case e.Count == 0:
 		return locale.T(ctx, "bulk.every.some")
 	case e.Query == "":
-		return locale.N(ctx, "bulk.every.here", e.N)
+		return locale.N(ctx, "bulk.every.here", e.Count)
 	default:
-		return locale.N(ctx, "bulk.every", e.N)
+		return locale.N(ctx, "bulk.every", e.Count)
 	}
 }
 
-// bulksOf are bulks by what they do; "time" asks by how much to extend.
-func bulksOf(names ...string) (out []bulk) {
-	all := map[string]bulk{
-		"resubmit":    {do: "resubmit", icon: "resubmit", name: "bulk.resubmit", asks: true},
-		"copy":        {do: "copy", icon: "copy", name: "bulk.copy", asks: true},
-		"return":      {do: "return", icon: "restore", name: "bulk.return"},
-		"extend":      {do: "extend", icon: "plus", name: "bulk.extend", by: "10m"},
-		"time":        {do: "extend", icon: "clock", name: "bulk.time", aside: true, asks: true},
-		"break-lock":  {do: "break-lock", icon: "locked", name: "bulk.break"},
-		"send-now":    {do: "send-now", icon: "send", name: "bulk.sendnow"},
-		"reschedule":  {do: "reschedule", icon: "clock", name: "bulk.reschedule", asks: true},
-		"dead-letter": {do: "dead-letter", icon: "dead", name: "bulk.dead", asks: true},
-		"move":        {do: "move", icon: "forward", name: "bulk.move", asks: true},
-		"export":      {do: "export", icon: "export", name: "bulk.export", aside: true},
-		"cancel":      {do: "cancel", icon: "close", name: "bulk.cancel", look: component.Danger, asks: true},
-		"delete":      {do: "delete", icon: "trash", name: "bulk.delete", look: component.Danger, asks: true},
+// bulkActions returns bulk actions by name; "time" asks for the duration of an extension.
+func bulkActions(names ...string) (out []bulkAction) {
+	all := map[string]bulkAction{
+		"resubmit":    {path: "resubmit", icon: "resubmit", name: "bulk.resubmit", confirms: true},
+		"copy":        {path: "copy", icon: "copy", name: "bulk.copy", confirms: true},
+		"return":      {path: "return", icon: "restore", name: "bulk.return"},
+		"extend":      {path: "extend", icon: "plus", name: "bulk.extend", by: "10m"},
+		"time":        {path: "extend", icon: "clock", name: "bulk.time", inMenu: true, confirms: true},
+		"break-lock":  {path: "break-lock", icon: "locked", name: "bulk.break"},
+		"send-now":    {path: "send-now", icon: "send", name: "bulk.sendnow"},
+		"reschedule":  {path: "reschedule", icon: "clock", name: "bulk.reschedule", confirms: true},
+		"dead-letter": {path: "dead-letter", icon: "dead", name: "bulk.dead", confirms: true},
+		"move":        {path: "move", icon: "forward", name: "bulk.move", confirms: true},
+		"export":      {path: "export", icon: "export", name: "bulk.export", inMenu: true},
+		"cancel":      {path: "cancel", icon: "close", name: "bulk.cancel", look: component.Danger, confirms: true},
+		"delete":      {path: "delete", icon: "trash", name: "bulk.delete", look: component.Danger, confirms: true},
 	}
 	for _, name := range names {
 		out = append(out, all[name])
@@ -70,30 +70,30 @@ func bulksOf(names ...string) (out []bulk) {
 	return out
 }
 
-// bulks are what is done to the messages of a tab.
-func (t Tab) bulks() []bulk {
+// bulkActions returns the actions on the messages of a tab.
+func (t Tab) bulkActions() []bulkAction {
 	switch t {
-	case DeadLetters:
-		return bulksOf("resubmit", "copy", "move", "export", "delete")
-	case Transfers:
-		return bulksOf("resubmit", "export", "delete")
-	case Waiting:
-		return bulksOf("send-now", "reschedule", "export", "cancel")
-	case Parked:
-		return parkedBulks()
-	case Held:
-		return bulksOf("extend", "break-lock", "time", "export")
+	case TabDeadLetters:
+		return bulkActions("resubmit", "copy", "move", "export", "delete")
+	case TabTransfers:
+		return bulkActions("resubmit", "export", "delete")
+	case TabScheduled:
+		return bulkActions("send-now", "reschedule", "export", "cancel")
+	case TabDeferred:
+		return deferredBulkActions()
+	case TabLocked:
+		return bulkActions("extend", "break-lock", "time", "export")
 	default:
-		return bulksOf("extend", "dead-letter", "move", "time", "export", "delete")
+		return bulkActions("extend", "dead-letter", "move", "time", "export", "delete")
 	}
 }
 
-// parkedBulks are what is done to deferred messages.
-func parkedBulks() []bulk {
-	return bulksOf("return", "extend", "dead-letter", "move", "time", "export", "delete")
+// deferredBulkActions returns the actions on deferred messages.
+func deferredBulkActions() []bulkAction {
+	return bulkActions("return", "extend", "dead-letter", "move", "time", "export", "delete")
 }
 
-// foundBulks are what is done to messages that were found, whatever their state.
-func foundBulks() []bulk {
-	return bulksOf("resubmit", "dead-letter", "move", "extend", "time", "export", "delete")
+// searchBulkActions returns the actions on search results, whatever their state.
+func searchBulkActions() []bulkAction {
+	return bulkActions("resubmit", "dead-letter", "move", "extend", "time", "export", "delete")
 }

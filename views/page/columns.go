@@ -11,75 +11,74 @@ import (
 	"mayfly/views/locale"
 )
 
-// MessageColumns is what a table of messages shows, and what else it could.
+// MessageColumns is what a table of messages shows, and the views it could have.
 type MessageColumns struct {
-	Own     []MessageColumn    // that were chosen, in their order; empty: those that the list has by itself
-	Name    string             // of the view that has them; empty: they have no name, or nobody chose
-	Views   []component.Choice // all to choose from, the standard one first
-	Choose  string             // address of the form where columns are chosen; empty: they cannot be
+	Own     []MessageColumn    // selected columns, in order; empty: the list's standard ones
+	Name    string             // name of their view; empty: unnamed, or standard
+	Views   []component.Choice // all views, the standard one first
+	Choose  string             // address of the form that selects columns; empty: not possible
 	All     string             // address of all views
-	Missing component.Text     // why what was asked for is not shown; empty: it is
+	Missing component.Text     // why the requested columns are not shown; empty: they are
 	Sort    ListSort
 }
 
-// missing says why what was asked for is not shown, and what is.
+// missing returns a notice of why the requested columns are not shown, and which are.
 func (c MessageColumns) missing(ctx context.Context) component.Notice {
 	n := component.Notice{Tone: component.Low, Title: c.Missing.S, Detail: locale.T(ctx, "views.missing.shown")}
 	if c.Missing.English {
-		n.Title, n.Said = "", c.Missing.S
+		n.Title, n.ServerText = "", c.Missing.S
 	}
 	return n
 }
 
-// A ListSort is the order of a table of messages. Its zero value cannot be changed.
+// A ListSort is the order of a table of messages. The zero value cannot be changed.
 type ListSort struct {
 	By   string            // the name of a column
-	Down bool              // the largest first
-	Href map[string]string // by the name of a column: the table sorted by that, or the other way round
+	Down bool              // descending
+	Href map[string]string // by column name: address of the table sorted by it, or in the other direction
 }
 
-// A ListFind narrows a table of messages by a query.
-type ListFind struct {
-	Query string        // as it was typed; empty: it shows all
-	Wrong string        // why it is not a query, in the server's own words; empty: it is one
-	Kept  []HiddenField // what else the table is asked for
-	Still bool          // it is not in the order of numbers, or not of all: it does not change by itself
-	Cut   string        // what is said where not all was looked at; empty: all was
-	Again string        // address of the same
-	Plain string        // address of all, by number
+// A ListFilter is the query that filters a table of messages.
+type ListFilter struct {
+	Query         string        // as typed; empty: all
+	Wrong         string        // its error, in the server's own words; empty: it is valid
+	Kept          []HiddenField // the table's other parameters
+	NotLive       bool          // the list is filtered or not sorted by sequence number, so it is not live
+	Incomplete    string        // text if not all messages were examined; empty: all were
+	ReloadURL     string        // address of the same list
+	UnfilteredURL string        // address of the unfiltered list, by sequence number
 }
 
-// The words of an address that sort a table of messages.
+// The query parameters that sort a table of messages.
 const (
-	AskSort    = "sort" // the name of a column
-	AskDir     = "dir"
+	FieldSort  = "sort" // the name of a column
+	FieldDir   = "dir"
 	Descending = "desc"
 )
 
-// A MessageColumn is one of a table of messages.
+// A MessageColumn is a column of a table of messages.
 type MessageColumn struct {
-	Name  string // as engine/listing writes it
-	Label string // of a property or of something in bodies: what it is called there; empty: Name is a field
+	Name  string // as engine/search/columns writes it
+	Label string // name of a property or body member; empty: Name is a field
 	Num   bool   // its values are numbers
-	class string // of a standard one
+	class string // of a standard column
 }
 
-// A Cell is what a message has in a column that was chosen. Its zero value is
-// nothing.
+// A Cell is a message's value in a selected column. The zero value is empty.
 type Cell struct {
 	Text string
-	Href string // where Text leads; empty: nowhere
+	Href string // link of Text; empty: none
 	At   time.Time
 	Num  bool
 }
 
-// The words of an address that choose columns.
+// The query parameters that select columns.
 const (
-	AskView   = "view"   // its name
-	AskColumn = "column" // one of several, in their order
+	FieldView   = "view"   // name of a view
+	FieldColumn = "column" // repeated, in order
 )
 
-// The fields that a table shows in a way of their own.
+// The fields that a table shows in a special way.
 const (
 	colState    = "state"
 	colTTL      = "ttl"
@@ -100,53 +99,53 @@ const (
 	colEntity   = "entity"
 )
 
-// standard are the columns that a tab has by itself.
-func standard(t Tab) []MessageColumn {
+// standardColumns returns the standard columns of a tab.
+func standardColumns(t Tab) []MessageColumn {
 	all := []MessageColumn{{Name: colState}}
 	switch t {
-	case Found:
+	case ListSearch:
 		return append(all, MessageColumn{Name: colEntity}, MessageColumn{Name: colSeq, class: "num"}, MessageColumn{Name: colMessage},
 			MessageColumn{Name: colTTL, class: "opt"}, MessageColumn{Name: colEnqueued, class: "opt"})
-	case Waiting:
+	case TabScheduled:
 		all = append(all, MessageColumn{Name: colDue})
-	case DeadLetters, Transfers:
+	case TabDeadLetters, TabTransfers:
 	default:
 		all = append(all, MessageColumn{Name: colTTL})
 	}
-	if t == Held {
+	if t == TabLocked {
 		all = append(all, MessageColumn{Name: colLock})
 	}
 	all = append(all, MessageColumn{Name: colSeq, class: "num"}, MessageColumn{Name: colMessage})
 	switch t {
-	case Held:
+	case TabLocked:
 		all = append(all, MessageColumn{Name: colHolder})
-	case DeadLetters:
+	case TabDeadLetters:
 		all = append(all, MessageColumn{Name: colReason}, MessageColumn{Name: colSource, class: "opt far"})
-	case Transfers:
+	case TabTransfers:
 		all = append(all, MessageColumn{Name: colReason}, MessageColumn{Name: colFor, class: "opt"})
-	case Parked:
+	case TabDeferred:
 		all = append(all, MessageColumn{Name: colBy, class: "opt"})
 	}
 	all = append(all, MessageColumn{Name: colSize, class: "num opt"}, MessageColumn{Name: colDelivery, class: "num opt"})
 	switch t {
-	case DeadLetters, Transfers:
+	case TabDeadLetters, TabTransfers:
 		return append(all, MessageColumn{Name: colDied, class: "opt"})
-	case Parked:
+	case TabDeferred:
 		return append(all, MessageColumn{Name: colDeferred, class: "opt"})
 	default:
 		return append(all, MessageColumn{Name: colEnqueued, class: "opt"})
 	}
 }
 
-// label is what a column is called.
+// label returns the heading of a column.
 func (c MessageColumn) label(ctx context.Context) string {
 	if c.Label != "" {
-		return component.Visible(c.Label)
+		return component.ShowInvisible(c.Label)
 	}
 	return locale.T(ctx, fieldName(c.Name))
 }
 
-// fieldName is the id of what a field is called.
+// fieldName returns the text id of a field's name.
 func fieldName(name string) string {
 	return map[string]string{
 		colState: "column.state", colTTL: "column.left", "expires": "column.expires", colDue: "column.due", "scheduled": "column.scheduled",
@@ -159,23 +158,22 @@ func fieldName(name string) string {
 	}[name]
 }
 
-// right tells whether what stands in the column is lined up at its end.
+// right reports whether the column is right-aligned.
 func (c MessageColumn) right() bool {
 	return c.Num || c.Name == colSeq || c.Name == colSize || c.Name == colDelivery || c.Name == "enqueued-seq" || c.Name == "renewals"
 }
 
-// links tells whether the column's cells lead to the message: where no column has
-// what it is called, its number does.
-func links(all []MessageColumn) bool {
+// needsMessageLink reports whether another cell must link to the message because no column has its name.
+func needsMessageLink(all []MessageColumn) bool {
 	return !slices.ContainsFunc(all, func(c MessageColumn) bool { return c.Name == colMessage })
 }
 
-// numbered tells whether there is a number to lead to the message.
-func numbered(all []MessageColumn) bool {
+// hasNumberColumn reports whether there is a sequence number column to link from.
+func hasNumberColumn(all []MessageColumn) bool {
 	return slices.ContainsFunc(all, func(c MessageColumn) bool { return c.Name == colSeq })
 }
 
-// frame is the class of what is around the table.
+// frame returns the class of the element around the table.
 func (c MessageColumns) frame() string {
 	if len(c.Own) == 0 {
 		return "frame"
@@ -183,7 +181,7 @@ func (c MessageColumns) frame() string {
 	return "frame across"
 }
 
-// table is the class of the table.
+// table returns the class of the table.
 func (c MessageColumns) table() string {
 	if len(c.Own) == 0 {
 		return "rows"
@@ -191,11 +189,11 @@ func (c MessageColumns) table() string {
 	return "rows own"
 }
 
-// current is what the view is called that is shown.
+// current returns the name of the current view.
 func (c MessageColumns) current(ctx context.Context) string {
 	switch {
 	case c.Name != "":
-		return component.Visible(c.Name)
+		return component.ShowInvisible(c.Name)
 	case len(c.Own) > 0:
 		return locale.T(ctx, "views.unnamed")
 	default:
@@ -203,7 +201,7 @@ func (c MessageColumns) current(ctx context.Context) string {
 	}
 }
 
-// cell is what the message has in the i-th of the columns that were chosen.
+// cell returns the message's value in the i-th selected column.
 func (r *MessageRow) cell(i int) Cell {
 	if i >= len(r.Cells) {
 		return Cell{}
@@ -211,18 +209,18 @@ func (r *MessageRow) cell(i int) Cell {
 	return r.Cells[i]
 }
 
-// picks tells whether the rows of a list can be chosen.
-func (t Tab) picks() bool { return t != InSession }
+// selectable reports whether rows of the list can be selected.
+func (t Tab) selectable() bool { return t != ListSession }
 
-// StandardColumns are the names of those that a list has by itself.
+// StandardColumns returns the names of a list's standard columns.
 func StandardColumns(list string) (names []string) {
-	for _, c := range standard(Tab(list)) {
+	for _, c := range standardColumns(Tab(list)) {
 		names = append(names, c.Name)
 	}
 	return names
 }
 
-// attrs tells in the head of a column that the table is sorted by it.
+// attrs marks the heading of the column that the table is sorted by.
 func (s ListSort) attrs(name string) templ.Attributes {
 	if s.By != name || len(s.Href) == 0 {
 		return nil

@@ -12,47 +12,47 @@ import (
 	"mayfly/views/view"
 )
 
-// Connections is the page of clients that stay connected.
+// Connections is the page of connected clients.
 type Connections struct {
 	Shell  layout.Shell
 	Lede   []component.Text
 	Rows   []ConnectionRow
-	Entity string // only clients at it are shown; empty: all
-	Clear  string // address without that
-	Wrong  string // why the entity cannot be looked for; empty: it can
-	All    int    // connections there are, whatever is shown
+	Entity string // only clients with links to it are shown; empty: all
+	Clear  string // address without this filter
+	Wrong  string // error of Entity; empty: none
+	All    int    // number of connections, whatever the filter
 	Pages  component.Pages
-	Here   string // the page's own address, for the form
-	Start  string // where connection strings are; empty: nowhere
+	Here   string // address of the page, for the form
+	Start  string // address of the connection strings; empty: none
 }
 
-// ConnectionRow is one client that stays connected.
+// ConnectionRow is a connected client in the list.
 type ConnectionRow struct {
-	Key    string
-	Href   string
-	End    string // address that disconnects it
-	Name   string // what it calls itself, else its address
-	SDK    string // "Python SDK 7.14.3"; what it says its product is, if it is none of these
-	Remote string
-	Secure bool
-	At     []LinkPlace // the first entities that it has links to
-	More   int         // links that are not among these
+	Key     string
+	Href    string
+	End     string // address that disconnects the client
+	Name    string // the name that it gives itself, else its address
+	SDK     string // "Python SDK 7.14.3"; for other clients, the product name they report
+	Remote  string
+	Secure  bool
+	Targets []LinkTarget // the first entities of its links
+	More    int          // links that are not among these
 
 	Links, Credit, Unsettled, Locks int
 
-	In, Out Rate // messages a second, from the client and to it
+	In, Out Rate // messages per second, from the client and to it
 	Since   time.Time
 	Now     time.Time
 }
 
-// A LinkPlace is an entity that a client has a link to, and what it does there.
-type LinkPlace struct {
+// A LinkTarget is an entity that a client has a link to, and the kind of the link.
+type LinkTarget struct {
 	Name, Href string
 	Sends      bool
-	Manages    bool // it asks for its $management
+	Manages    bool // for requests to the entity's $management
 }
 
-// A Rate is a number a second; not Known: it is being measured.
+// A Rate is a number per second. It is not Known until it has been measured.
 type Rate struct {
 	N     float64
 	Known bool
@@ -65,20 +65,19 @@ func (r Rate) text(ctx context.Context) string {
 	return figure(ctx, r.N)
 }
 
-// SearchEntity is the name under which an address says of which entity clients
-// are shown.
+// SearchEntity is the query parameter that filters clients by entity.
 const SearchEntity = "entity"
 
-// Full is the page.
+// Full returns the whole page.
 func (m Connections) Full() templ.Component { return connections(m) }
 
-// Watches is none: connections come and go without an event.
+// Watches returns no real entity: connections open and close without an event.
 func (m Connections) Watches() []string { return []string{noEntity} }
 
-// noEntity is what no entity is called, so that no event concerns it.
+// noEntity is a name that no entity can have, so that no event concerns it.
 const noEntity = "$connections"
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Connections) Parts() []view.Part {
 	return append(m.Shell.Parts(),
 		slot("lede", component.Lede(m.Lede)),
@@ -88,55 +87,59 @@ func (m Connections) Parts() []view.Part {
 	)
 }
 
-// Connection is the page of one client that stays connected, or did.
+// Connection is the page of a client that is or was connected.
 type Connection struct {
 	Shell layout.Shell
 	All   string // address of all connections
-	Gone  bool   // it is over; what follows is then empty
+	Gone  bool   // the connection is closed; then the following fields are empty
 	Row   ConnectionRow
 
-	Container string // what the library calls the connection; empty: nothing
+	Container string // container id; empty: none
 	Platform  string
 	WebSocket bool
-	Heard     time.Time
+	LastFrame time.Time
 	Sessions  int // of AMQP
 
 	FramesIn, FramesOut uint64
 	BytesIn, BytesOut   int64
 
+	WaitingForMemory int   // receivers that wait for memory
+	Memory           int64 // bytes held for its links and unsettled deliveries
+
 	Links []LinkRow
 	Left  int // links that are not shown
 
-	Held     []HeldRow // messages that it has locked
-	HeldMore bool      // there may be more
+	Locked     []LockedRow // messages that it has locked
+	MoreLocked bool        // there may be more
 }
 
-// HeldRow is a message that a client has locked.
-type HeldRow struct {
+// LockedRow is a message that a client has locked.
+type LockedRow struct {
 	Key    string
 	Href   string
 	Number int64
-	What   string    // the message's subject or id; empty: it has none
-	Place  LinkPlace // where it is
-	Hold   component.Hold
+	What   string     // subject or id; empty: it has neither
+	Entity LinkTarget // the entity it is in
+	Hold   component.LockInfo
 	Now    time.Time
 }
 
-// LinkRow is one end of a client at an entity.
+// LinkRow is a link of a client in the list.
 type LinkRow struct {
 	Key        string
-	Place      LinkPlace
+	Target     LinkTarget
 	Kind       LinkKind
-	Name       string // the client's own name for it
-	Identifier string // what its program calls the sender or receiver; empty: nothing
+	Name       string // given by the client
+	Identifier string // name of the sender or receiver in its program; empty: none
 
-	Waits       bool           // for a session
-	Holds       bool           // a session
-	Hold        component.Hold // the lock on that; zero: not known
-	Session     string         // as it is written
-	SessionHref string
+	WaitsForMemory  bool               // waits for memory
+	WaitsForSession bool               // waits for a session
+	HasSession      bool               // holds a session
+	Hold            component.LockInfo // lock on that session; zero: unknown
+	Session         string             // session id, as shown
+	SessionHref     string
 
-	Credit, Ahead, Unsettled, Locks int
+	Credit, Prefetched, Unsettled, Locks int
 
 	Messages uint64
 	Rate     Rate
@@ -150,12 +153,12 @@ type LinkKind string
 // The kinds of links.
 const (
 	LinkReceives LinkKind = "receives"
-	LinkDeletes  LinkKind = "deletes" // it receives and deletes
+	LinkDeletes  LinkKind = "deletes" // receive-and-delete mode
 	LinkSends    LinkKind = "sends"
 	LinkManages  LinkKind = "manages"
 )
 
-// words is the id of what the kind is called.
+// words returns the text id of the kind.
 func (k LinkKind) words() string {
 	switch k {
 	case LinkDeletes:
@@ -169,46 +172,49 @@ func (k LinkKind) words() string {
 	}
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Connection) Full() templ.Component { return connection(m) }
 
-// Watches is none: links come and go without an event.
+// NotFound reports whether the connection is closed.
+func (m Connection) NotFound() bool { return m.Gone }
+
+// Watches returns no real entity: links come and go without an event.
 func (m Connection) Watches() []string { return []string{noEntity} }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Connection) Parts() []view.Part {
 	return append(m.Shell.Parts(),
 		slot("over", connectionOver(m)),
 		slot("facts", connectionFacts(m)),
 		list("links", m.Links, func(r LinkRow) view.Row { return view.Row{Key: r.Key, Content: linkRow(r)} }),
 		slot("empty", linksEmpty(m)),
-		list("held", m.Held, func(r HeldRow) view.Row { return view.Row{Key: r.Key, Content: heldRow(r)} }),
-		slot("held-more", heldMore(m)),
+		list("held", m.Locked, func(r LockedRow) view.Row { return view.Row{Key: r.Key, Content: lockedRow(r)} }),
+		slot("held-more", lockedMore(m)),
 	)
 }
 
-// Disconnect asks before a client's connection is closed. It stands still.
-type Disconnect struct {
+// ConfirmDisconnect asks to confirm closing a client's connection. It is not live.
+type ConfirmDisconnect struct {
 	Shell  layout.Shell
 	Name   string // of the client
 	SDK    string
 	To     string // the address it posts to
-	Cancel string // where Cancel leads
+	Cancel string // target of Cancel
 	Links  int
 	Locks  int
 }
 
-// Full is the page.
-func (m Disconnect) Full() templ.Component { return disconnect(m) }
+// Full returns the whole page.
+func (m ConfirmDisconnect) Full() templ.Component { return confirmDisconnect(m) }
 
-// Asks is the form of the page.
-func (m Disconnect) Asks() templ.Component { return disconnectForm(m) }
+// Dialog returns the form of the page.
+func (m ConfirmDisconnect) Dialog() templ.Component { return confirmDisconnectForm(m) }
 
-// Watches is none.
-func (m Disconnect) Watches() []string { return nil }
+// Watches returns nil: the page is not live.
+func (m ConfirmDisconnect) Watches() []string { return nil }
 
-// Parts is the shell's: the question stands still.
-func (m Disconnect) Parts() []view.Part { return m.Shell.Parts() }
+// Parts returns the shell's parts: the question is not live.
+func (m ConfirmDisconnect) Parts() []view.Part { return m.Shell.Parts() }
 
 func connectionColumns() []heading {
 	return []heading{
@@ -254,7 +260,7 @@ func (m Connection) name(ctx context.Context) string {
 	return m.Row.Name
 }
 
-// way is how the client's bytes come.
+// way returns how the client is connected.
 func (m Connection) way(ctx context.Context) string {
 	way := "AMQP"
 	if m.WebSocket {

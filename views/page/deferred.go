@@ -8,45 +8,45 @@ import (
 	"mayfly/views/view"
 )
 
-// Deferred is the parking lot: every deferred message of the namespace.
+// Deferred is the page of all deferred messages of the namespace.
 type Deferred struct {
-	Shell   layout.Shell
-	Lede    []component.Text
-	Columns MessageColumns
-	Bays    []component.Bay // where no columns were chosen
-	Rows    []MessageRow    // else
-	Pages   component.Pages // a zero value shows no pager
-	Every   Every           // all that are deferred
+	Shell       layout.Shell
+	Lede        []component.Text
+	Columns     MessageColumns
+	Cards       []component.DeferredMessage // cards, if no columns are selected
+	Rows        []MessageRow                // otherwise
+	Pages       component.Pages             // zero: no pager
+	AllMatching AllMatching                 // all deferred messages
 }
 
-// table tells whether the messages stand in one.
+// table reports whether the messages are shown as a table.
 func (m Deferred) table() bool { return len(m.Columns.Own) > 0 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Deferred) Full() templ.Component {
-	m.Shell.Live.Picking = true
+	m.Shell.Live.Selectable = true
 	return deferred(m)
 }
 
-// Watches is nil: any entity can have a deferred message.
+// Watches returns nil: any entity can have a deferred message.
 func (m Deferred) Watches() []string { return nil }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Deferred) Parts() []view.Part {
 	parts := append(m.Shell.Parts(),
 		slot("lede", component.Lede(m.Lede)),
 		slot("pages", pager(m.Pages)),
-		slot("every", everyBox(m.Every)),
+		slot("every", everyBox(m.AllMatching)),
 	)
 	if !m.table() {
-		return append(parts, list("bays", m.Bays, func(b component.Bay) view.Row {
-			return view.Row{Key: b.Key, Content: component.ParkingBay(b)}
+		return append(parts, list("bays", m.Cards, func(b component.DeferredMessage) view.Row {
+			return view.Row{Key: b.Key, Content: component.DeferredCard(b)}
 		}))
 	}
 	return append(parts,
-		slot("head", messageHead(Parked, m.Columns)),
+		slot("head", messageHead(TabDeferred, m.Columns)),
 		list("rows", m.Rows, func(r MessageRow) view.Row {
-			return view.Row{Key: r.Key, Content: messageRow(Parked, m.Columns.Own, &r)}
+			return view.Row{Key: r.Key, Content: messageRow(TabDeferred, m.Columns.Own, &r)}
 		}),
 		slot("empty", deferredEmpty(m)),
 	)

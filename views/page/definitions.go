@@ -8,60 +8,61 @@ import (
 	"mayfly/views/view"
 )
 
-// The names of the fields of Definitions.
+// The fields of Definitions.
 const (
-	DefinitionFile   = "file"   // a Config.json that is sent
-	DefinitionText   = "text"   // what stands in it, or was pasted
-	DefinitionAgreed = "agreed" // a submit: the steps that somebody has seen, as DefinitionSteps.Agreed has them
+	DefinitionFile   = "file"   // an uploaded Config.json
+	DefinitionText   = "text"   // its text, or the pasted text
+	DefinitionAgreed = "agreed" // a submit button: hash of the steps that the user confirmed, as in Definitions.Agreed
 )
 
-// Definitions is the page that makes entities and rules what a Config.json says. It
-// stands still: Shell.Live is left empty.
+// Definitions is the page that applies a Config.json to the namespace. It is not live:
+// Shell.Live is left empty.
 type Definitions struct {
-	Shell   layout.Shell
-	To      string // the address it posts to
-	Export  string // the address of a file of what there is
-	Cancel  string // where Cancel leads
-	Text    string // of the file that was sent
-	Most    string // the largest, as shown
-	Refused component.Notice
-	Wrong   []DefinitionProblem // what is wrong with the file
-	More    int                 // problems beside these
-	Seen    bool                // the file was looked at, and nothing is wrong with it
-	Steps   []DefinitionStep    // what it would do
-	Kept    []string            // entities that are as it says, as shown
-	Agreed  string              // by which Steps are known again
-	Alters  bool                // something that is there would be another: Safe mode refuses it
+	Shell       layout.Shell
+	To          string // the address it posts to
+	Export      string // address of a file with the current definitions
+	Cancel      string // target of Cancel
+	Text        string // of the uploaded file
+	Most        string // largest size, as shown
+	Refused     component.Notice
+	Errors      []DefinitionProblem // errors of the file
+	More        int                 // further errors
+	Warnings    []DefinitionProblem // parts of the file without effect
+	Checked     bool                // the file is valid
+	Steps       []DefinitionStep    // the dry run
+	Kept        []string            // unchanged entities, as shown
+	Agreed      string              // hash that identifies Steps
+	Destructive bool                // something existing would change: Safe mode refuses it
 }
 
-// DefinitionProblem is one thing that is wrong with a file.
+// DefinitionProblem is an error in a file, or a part without effect.
 type DefinitionProblem struct {
-	At  string // where in the file; empty: in all of it
+	At  string // position in the file; empty: the whole file
 	Why string
 }
 
-// DefinitionStep is one thing that a file does.
+// DefinitionStep is a step of the dry run.
 type DefinitionStep struct {
-	Do      string // create, update, add-rule or remove-rule
-	Kind    Kind
+	Do      string // create, update, add-rule, replace-rule or remove-rule
+	Kind    EntityKind
 	Name    string // of the entity, as shown
-	Rule    string // of a step about a rule
+	Rule    string // for steps about a rule
 	Changes []DefinitionChange
 }
 
-// DefinitionChange is a property that gets another value.
+// DefinitionChange is a property with a new value.
 type DefinitionChange struct{ Property, Was, Is string }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Definitions) Full() templ.Component { return definitions(m) }
 
-// Watches is nil; the page stands still.
+// Watches returns nil: the page is not live.
 func (m Definitions) Watches() []string { return nil }
 
-// Parts is what is live in the page: the shell.
+// Parts returns the shell's parts: the rest is not live.
 func (m Definitions) Parts() []view.Part { return m.Shell.Parts() }
 
-// look is how a step is shown.
+// look returns how a step is shown.
 func (s DefinitionStep) look() (tone component.Tone, icon, words string) {
 	switch s.Do {
 	case "create":

@@ -14,62 +14,60 @@ import (
 	"mayfly/views/view"
 )
 
-// A Kind is a kind of entity.
-type Kind string
+// An EntityKind is a kind of entity.
+type EntityKind string
 
-// The kinds there are.
+// The kinds.
 const (
-	Queue        Kind = "queue"
-	Topic        Kind = "topic"
-	Subscription Kind = "subscription"
+	Queue        EntityKind = "queue"
+	Topic        EntityKind = "topic"
+	Subscription EntityKind = "subscription"
 )
 
-// A Status says which way an entity is open, by Service Bus' name.
+// A Status is the status of an entity, by its Service Bus name.
 type Status string
 
-// The statuses there are (semantics §1.4).
+// The statuses (semantics §1.4).
 const (
-	Open            Status = "Active"
-	Disabled        Status = "Disabled"
-	SendDisabled    Status = "SendDisabled"
-	ReceiveDisabled Status = "ReceiveDisabled"
+	StatusActive          Status = "Active"
+	StatusDisabled        Status = "Disabled"
+	StatusSendDisabled    Status = "SendDisabled"
+	StatusReceiveDisabled Status = "ReceiveDisabled"
 )
 
-// Counts is how many messages an entity holds in each state, exactly. Those of
-// a topic are the sums over its subscriptions, except Scheduled, which wait at
-// the topic itself.
+// Counts holds how many messages of an entity are in each state, exactly. Those of a topic are
+// sums over its subscriptions, except Scheduled, which are held by the topic itself.
 type Counts struct {
 	Active    int // ready to be received
-	Locked    int // of any state, with a lock that stands
+	Locked    int // locked messages of any state
 	Scheduled int
 	Deferred  int
-	Dead      int // in the dead-letter queue, locked and deferred ones included
+	Dead      int // in the dead-letter subqueue, including locked and deferred ones
 }
 
 // Entities is the table of all queues or of all topics.
 type Entities struct {
 	Shell layout.Shell
-	Kind  Kind             // Queue or Topic
-	Lede  []component.Text // what is going on, in a sentence
+	Kind  EntityKind       // Queue or Topic
+	Lede  []component.Text // summary
 	Rows  []EntityRow      // of this page, sorted
-	Total int              // entities of this kind, whatever the filter
+	Total int              // entities of this kind, ignoring the filter
 
-	Lab string // of topics, the filter lab; empty: there is none
+	Lab string // for topics, address of the filter lab; empty: none
 
-	Query string             // what is asked for, as it was typed; empty: all
-	Wrong string             // why it is not a filter, in the server's own words, with what stands before that as one; empty: it is
+	Query string             // the filter as typed; empty: all
+	Wrong string             // error of the filter, in the server's own words; the part before it applies. Empty: it is valid
 	Chips []SearchChip       // its terms
 	More  []component.Choice // terms to add, each an address with it
 	Sort  Column             // the column it is sorted by; empty: by name
-	Down  bool               // sorted from the largest
+	Down  bool               // descending
 	Pages component.Pages
 }
 
-// A Column is what a table of entities can be sorted by, as its address says
-// it: ?sort=dead&dir=down.
+// A Column is a sort key of a table of entities, as in its query string: ?sort=dead&dir=down.
 type Column string
 
-// The columns there are.
+// The columns.
 const (
 	ByName          Column = "name"
 	ByActive        Column = "active"
@@ -77,7 +75,7 @@ const (
 	ByScheduled     Column = "scheduled"
 	ByDeferred      Column = "deferred"
 	ByDead          Column = "dead"
-	BySubscriptions Column = "subscriptions" // of topics only
+	BySubscriptions Column = "subscriptions" // only for topics
 	ByExpiry        Column = "expiry"
 	ByIdle          Column = "idle"
 	BySize          Column = "size"
@@ -90,29 +88,29 @@ type EntityRow struct {
 	Href          string // the entity's page
 	Status        Status
 	Counts        Counts
-	Subscriptions int             // of a topic
-	Rules         int             // of a subscription
-	Next          component.Clock // the first message to run out; zero: none has an end
+	Subscriptions int             // for topics
+	Rules         int             // for subscriptions
+	NextExpiry    component.Clock // the first message to expire; zero: none expires
 
-	Idle  component.Clock // Of is the idle time; zero: it does not delete itself
-	Glass component.GlassState
+	Idle      component.Clock // Of is the idle time; zero: no automatic deletion
+	IdleState component.IdleState
 
 	Size, Capacity int64     // bytes; a zero Capacity is not shown
-	Line           []float64 // how its depth went, oldest first; fewer than two: no line
+	Line           []float64 // recent depth, oldest first; fewer than two values: no line
 }
 
-// sitter is what the row's hourglass shows.
-func (r EntityRow) sitter() Sitter {
-	return Sitter{Name: r.Name, Href: r.Href, Clock: r.Idle, State: r.Glass}
+// temporaryEntity returns the row's idle clock.
+func (r EntityRow) temporaryEntity() TemporaryEntity {
+	return TemporaryEntity{Name: r.Name, Href: r.Href, Clock: r.Idle, State: r.IdleState}
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Entities) Full() templ.Component { return entities(m) }
 
-// Watches is nil: entities come and go, and every message changes a count.
+// Watches returns nil: entities come and go, and every message changes a count.
 func (m Entities) Watches() []string { return nil }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Entities) Parts() []view.Part {
 	return append(m.Shell.Parts(),
 		slot("lede", component.Lede(m.Lede)),
@@ -134,9 +132,9 @@ func (m Entities) base() string {
 
 func (m Entities) sort() Column { return cmp.Or(m.Sort, ByName) }
 
-// sorted is the address of the table sorted by column: again the other way
-// round, else counts and sizes from the largest, names and times from the
-// least.
+// sorted returns the address of the table sorted by a column. For the current column it
+// reverses the direction; otherwise counts and sizes start with the largest, names and times
+// with the smallest.
 func (m Entities) sorted(by Column) string {
 	down := by != ByName && by != ByExpiry && by != ByIdle
 	if by == m.sort() {
@@ -145,7 +143,7 @@ func (m Entities) sorted(by Column) string {
 	return m.address(m.Query, by, down)
 }
 
-// asked is the address of the table with another filter, sorted as it is.
+// asked returns the address of the table with another filter, in the same order.
 func (m Entities) asked(query string) string { return m.address(query, m.sort(), m.Down) }
 
 func (m Entities) address(query string, by Column, down bool) string {
@@ -163,8 +161,8 @@ func direction(down bool) string {
 	return "up"
 }
 
-// columns is what can be sorted by, in order, with the ids of their headings.
-func columns(kind Kind) []heading {
+// columns returns the sortable columns in order, with the text ids of their headings.
+func columns(kind EntityKind) []heading {
 	all := []heading{
 		{ByName, "entities.name", "name"},
 		{BySubscriptions, "entities.subscriptions", "num"},
@@ -182,15 +180,14 @@ func columns(kind Kind) []heading {
 	})
 }
 
-// A heading is a column of the table: what it is sorted by, the id of its
-// name, and its class.
+// A heading is a column of the table: its sort key, the text id of its name, and its class.
 type heading struct {
 	by          Column
 	name, class string
 }
 
-// create is the words of the button that makes one more.
-func create(ctx context.Context, kind Kind) string {
+// create returns the label of the button that creates an entity.
+func create(ctx context.Context, kind EntityKind) string {
 	switch kind {
 	case Topic:
 		return locale.T(ctx, "entities.create.topic")

@@ -10,188 +10,189 @@ import (
 	"mayfly/views/view"
 )
 
-// Entity is a queue, a topic or a subscription, with one of its tabs open.
+// Entity is the page of a queue, a topic or a subscription, with one of its tabs open.
 type Entity struct {
-	Shell     layout.Shell
-	Kind      Kind
-	Name      string // as it was created; of a subscription its own
-	Topic     string // of a subscription, the topic it belongs to
-	TopicHref string
-	Href      string // the entity's page; its actions lie below it
-	Path      string // in lower case, with the topic: what Watches names
-	Watch     EntityWatch
-	Receivers []Guest // who is attached, to its dead letters too
-	Senders   []Guest
-	Dial      Dial   // while it is empty
-	GuestsAt  string // where all of them are shown
-	Status    Status
-	Closed    bool // it refuses sends; of a subscription: nothing can arrive
-	Counts    Counts
-	Total     int // messages in all states, dead letters too
+	Shell          layout.Shell
+	Kind           EntityKind
+	Name           string // as created; for a subscription without its topic
+	Topic          string // for a subscription, its topic
+	TopicHref      string
+	Href           string // the entity's page; its actions are below it
+	Path           string // in lower case, with the topic: what Watches returns
+	Alerts         EntityAlerts
+	Receivers      []EntityClient // clients with links to it, or to its dead letters
+	Senders        []EntityClient
+	ConnectionInfo ConnectionInfo   // only while it is empty
+	Damaged        component.Notice // damaged messages in it; zero: none
+	ClientsURL     string           // address of all clients; empty: all are shown
+	Status         Status
+	Closed         bool // it refuses sends; for a subscription: nothing can arrive
+	Counts         Counts
+	Total          int // messages in all states, dead letters included
 
-	TTL   time.Duration  // zero: never
-	Fate  component.Fate // of what runs out; of a topic the subscriptions decide, and this is unused
-	Lock  time.Duration  // zero: it has none, being a topic
-	Tries int            // zero: it has none
-	Idle  Sitter         // a zero Clock.Of: it does not delete itself
-	Size  int64          // bytes, dead letters included
+	TTL   time.Duration           // zero: never
+	Fate  component.ExpiryOutcome // of expired messages; unused for a topic, whose subscriptions decide
+	Lock  time.Duration           // zero: a topic, which has none
+	Tries int                     // zero: none
+	Idle  TemporaryEntity         // a zero Clock.Of: no automatic deletion
+	Size  int64                   // bytes, dead letters included
 
-	Flow       Flow
+	Forwarding Forwarding
 	Duplicates Duplicates
 	Transfer   Transfer
-	StatusTo   string // where its status is changed and asked about; empty: it cannot be
-	Lab        string // of a topic or subscription, the filter lab for its messages; empty: there is none
+	StatusTo   string // address that changes the status or asks about it; empty: not possible
+	Lab        string // for a topic or subscription, address of the filter lab; empty: none
 
-	Tab     Tab
-	Figures Figures          // of the tab Measured
-	Lede    []component.Text // one sentence about the tab; empty: none
-	Rows    []MessageRow     // of the tabs of messages
-	Columns MessageColumns   // of these
-	Find    ListFind         // by which they are narrowed
-	Every   Every            // of what Rows are the first
-	From    int64            // the number the page starts at; zero: the first
-	Pages   component.Pages
-	Reasons []Reason // of the dead letters, largest first
-	Errors  []Reason // of those of the Reason chosen: the texts of their errors without ids and numbers; none to tell apart: empty
-	Error   string   // the text that was chosen; empty: all
-	Reason  string   // only dead letters with it are shown; empty: all
+	Tab         Tab
+	Figures     MetricsData      // for the tab TabMetrics
+	Lede        []component.Text // a sentence about the tab; empty: none
+	Rows        []MessageRow     // for the tabs of messages
+	Columns     MessageColumns   // of Rows
+	ListFilter  ListFilter       // their filter
+	AllMatching AllMatching      // the selection of all, of which Rows shows the first
+	From        int64            // the sequence number that the page starts at; zero: the first
+	Pages       component.Pages
+	Reasons     []Reason // of the dead letters, most frequent first
+	Errors      []Reason // error texts of dead letters with the selected Reason, without ids and numbers; empty if there is only one
+	Error       string   // the selected text; empty: all
+	Reason      string   // only dead letters with this reason are shown; empty: all
 
 	RequiresSession bool         // it has a tab of sessions
-	Sessions        []SessionRow // of that tab
-	SessionCount    int          // on every tab
-	Example         string       // a line for the shell that sends a message in a session; empty: none
+	Sessions        []SessionRow // for that tab
+	SessionCount    int          // for every tab
+	Example         string       // shell command that sends a message in a session; empty: none
 
-	Subscriptions []EntityRow // of a topic, and the number of them on every tab
-	Rules         []Rule      // of the tab Ruling
-	RuleCount     int         // of a subscription, on every tab; zero: as many as Rules
-	NewRule       string      // of a subscription, the form that adds a rule; empty: none is offered
-	Settings      []Setting   // of the tab Settings, in the order of the form
-	Access        []AccessRow // of the tab Settings: rules of its own
-	AccessAt      string      // where these are changed; empty: it can have none
+	Subscriptions []EntityRow // for a topic; their number is shown on every tab
+	Rules         []Rule      // for the tab TabRules
+	RuleCount     int         // for a subscription, on every tab; zero: the length of Rules
+	NewRule       string      // for a subscription, address of the form that adds a rule; empty: none
+	Settings      []Setting   // for the tab TabSettings, in the order of the form
+	Access        []AccessRow // for the tab TabSettings: the entity's own rules
+	AccessURL     string      // address where these are changed; empty: it can have none
 
-	// Gone is set when the entity is no longer there. The page then shows its
-	// tombstone instead of its messages. By says what became of it: "deleted
-	// itself"; empty: that.
-	Gone component.Grave
-	By   string
+	// Deleted is set if the entity was deleted. The page then shows the record of its deletion
+	// instead of its messages. By says how it was deleted; empty: automatically.
+	Deleted   component.DeletedEntity
+	DeletedBy string
 }
 
-// A Tab is a view of an entity, as its address says it: ?tab=dead-letter.
+// A Tab is a view of an entity, as in its query string: ?tab=dead-letter.
 type Tab string
 
-// The tabs there are. An empty one is Messages, of a topic Subscribers.
-// Messages has everything a browse finds, of all states in the order of their
-// numbers (PEEK-2); dead letters are found in their own tab only.
+// The tabs. An empty one means TabMessages, or for a topic TabSubscriptions. TabMessages has everything a
+// browse returns, in all states in the order of sequence numbers (PEEK-2); dead letters are
+// only in their own tab.
 const (
-	Messages    Tab = "messages"
-	Waiting     Tab = "scheduled"
-	Parked      Tab = "deferred"
-	Held        Tab = "locked"
-	DeadLetters Tab = "dead-letter"
-	Sessions    Tab = "sessions" // of what requires them
-	Transfers   Tab = "transfer" // the transfer dead-letter queue, while there is something in it
-	Subscribers Tab = "subscriptions"
-	Ruling      Tab = "rules"
-	Measured    Tab = "metrics"
-	Settled     Tab = "settings"
+	TabMessages      Tab = "messages"
+	TabScheduled     Tab = "scheduled"
+	TabDeferred      Tab = "deferred"
+	TabLocked        Tab = "locked"
+	TabDeadLetters   Tab = "dead-letter"
+	TabSessions      Tab = "sessions" // for entities that require sessions
+	TabTransfers     Tab = "transfer" // the transfer dead-letter subqueue, while it holds messages
+	TabSubscriptions Tab = "subscriptions"
+	TabRules         Tab = "rules"
+	TabMetrics       Tab = "metrics"
+	TabSettings      Tab = "settings"
 
-	// InSession is no tab: the rows of one session look like it.
-	InSession Tab = "session"
+	// ListSession is not a tab: the messages of a session are shown like those of one.
+	ListSession Tab = "session"
 
-	// Found is no tab either, but what a search found.
-	Found Tab = "search"
+	// ListSearch is not a tab either: it stands for the results of a search.
+	ListSearch Tab = "search"
 )
 
-// A State is where a message stands.
+// A State is the state of a message.
 type State string
 
-// The states there are, as the dashboard tells them apart.
+// The states that the dashboard distinguishes.
 const (
-	Active     State = "active"
-	Locked     State = "locked"
-	Scheduled  State = "scheduled"
-	Parking    State = "deferred"
-	DeadLetter State = "dead-letter"
+	StateActive     State = "active"
+	StateLocked     State = "locked"
+	StateScheduled  State = "scheduled"
+	StateDeferred   State = "deferred"
+	StateDeadLetter State = "dead-letter"
 
-	// TransferDead is no state of a row: it stands for the transfer dead-letter
-	// queue where a purge is asked for.
-	TransferDead State = "transfer-dead-letter"
+	// StateTransferDeadLetter is not the state of a row: it stands for the transfer dead-letter subqueue
+	// in a purge.
+	StateTransferDeadLetter State = "transfer-dead-letter"
 )
 
 // A MessageRow is a message in a table.
 type MessageRow struct {
-	Key     string // the message's key, in decimal
-	Href    string // the message's page
-	State   State
-	Number  int64 // the sequence number
-	Subject string
-	ID      string // the message id
-	Pills   []Pill // scalars of the body; empty: First is shown
-	First   string // the first line of the body, cut
-	Session string // the session it belongs to; empty: none
-	Size    int64
-	Tries   int
-	Max     int       // the most tries; zero: no limit is shown
-	At      time.Time // enqueued
-	Aside   time.Time // of a dead letter died, of a deferred one deferred; zero: not known, or neither
+	Key        string // the message's key, in decimal
+	Href       string // the message's page
+	State      State
+	Number     int64 // the sequence number
+	Subject    string
+	ID         string // the message id
+	Pills      []Pill // scalars of the body; empty: First is shown
+	First      string // the first line of the body, truncated
+	Session    string // its session; empty: none
+	Size       int64
+	Tries      int
+	Max        int       // largest number of deliveries; zero: not shown
+	At         time.Time // enqueued
+	SetAsideAt time.Time // when it was dead-lettered or deferred; zero: unknown, or neither
 
-	Clock    component.Clock // its time to live; Now is set even if it has no end
-	Expired  bool            // its time ran out and it is still there, as a deferred one is
-	Hold     component.Hold  // the lock on it
-	Due      component.Clock // of a scheduled one
-	Holder   string          // who holds the lock; empty: not known
-	HolderAt string          // where that client is shown; empty: nowhere
-	Edit     string          // the form in which it is written anew and sent again; empty: it cannot be
+	Clock     component.Clock    // its time to live; Now is set even if it never expires
+	Expired   bool               // it has expired but still exists, as deferred messages do
+	Hold      component.LockInfo // the lock on it
+	Due       component.Clock    // for scheduled messages
+	Holder    string             // the lock's holder; empty: unknown
+	HolderURL string             // address of that client; empty: none
+	Edit      string             // address of the form that edits and resends it; empty: not possible
 
-	Entity, EntityAt string // where it is, and that list's address; empty in a list of one place
-	By               string // who deferred it; empty: not known
+	Entity, EntityURL string // its entity, and the address of that list; empty in a list of one entity
+	By                string // the client that deferred it; empty: unknown
 
-	Cells []Cell // in the order of the columns that were chosen; empty: none were
+	Cells []Cell // in the order of the selected columns; empty: none are selected
 
 	Reason, Description string // of a dead letter
-	For                 string // of a transfer that failed: where it was to go
-	Source              string // where it died, if that is not here
+	TransferTarget      string // of a failed transfer: its target
+	Source              string // where it was dead-lettered, if elsewhere
 }
 
-// A Guest is a client that is attached to an entity.
-type Guest struct{ Name, SDK, Href string }
+// An EntityClient is a client with a link to an entity.
+type EntityClient struct{ Name, SDK, Href string }
 
-// A Pill is a scalar out of a body.
+// A Pill is a scalar from a body.
 type Pill struct{ Key, Value string }
 
-// A Reason is what dead letters died of, and how many.
+// A Reason is a dead-letter reason, and how many dead letters have it.
 type Reason struct {
-	Reason      string // empty: none was given
-	Description string // of the latest of them
+	Reason      string // empty: none given
+	Description string // of the latest dead letter
 	N           int
 	First, Last time.Time
 	Now         time.Time
-	Href        string // the list with these only
-	Sample      string // address of the latest; empty: none is known
-	In          string // where they lie; empty: the page is of one place
+	Href        string // address of the list with only these
+	Sample      string // address of the latest; empty: none
+	In          string // entities that hold them; empty: the page is of one entity
 
-	Resubmit, Delete, Export string // addresses of what is done to all of them; empty: it cannot be
+	Resubmit, Delete, Export string // addresses of actions on all of them; empty: not possible
 }
 
-// A Setting is a property of the entity, to be read.
+// A Setting is a property of the entity for display.
 type Setting struct {
-	Name    string // Service Bus' name
-	Value   string // as shown
-	Default bool   // it was never changed
-	Fixed   bool   // set for good when the entity was created
+	Name     string // Service Bus name
+	Value    string // as shown
+	Default  bool   // it has its default value
+	Fixed    bool   // it cannot be changed after creation
+	NoEffect bool   // without effect, because the entity forwards its messages
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Entity) Full() templ.Component {
 	switch m.tab() {
-	case Subscribers, Sessions, Ruling, Settled, Measured:
+	case TabSubscriptions, TabSessions, TabRules, TabSettings, TabMetrics:
 	default:
-		m.Shell.Live.Picking = true
+		m.Shell.Live.Selectable = true
 	}
 	return entity(m)
 }
 
-// Watches is the entity, and for a topic everything: its subscriptions count.
+// Watches returns the entity, or for a topic everything: its subscriptions count too.
 func (m Entity) Watches() []string {
 	if m.Kind == Topic {
 		return nil
@@ -199,10 +200,11 @@ func (m Entity) Watches() []string {
 	return []string{m.Path}
 }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Entity) Parts() []view.Part {
 	parts := append(m.Shell.Parts(),
 		slot("gone", entityGone(m)),
+		slot("damaged", component.NoticeBox(m.Damaged)),
 		slot("status", entityStatus(m)),
 	)
 	for _, c := range m.states() {
@@ -216,14 +218,14 @@ func (m Entity) Parts() []view.Part {
 	}
 	parts = append(parts, slot("lede", component.Lede(m.Lede)))
 	switch m.tab() {
-	case Subscribers:
+	case TabSubscriptions:
 		return append(parts,
 			list("rows", m.Subscriptions, func(r EntityRow) view.Row {
 				return view.Row{Key: r.Key, Content: entityRow(Subscription, r)}
 			}),
 			slot("empty", tabEmpty(m)),
 		)
-	case Sessions:
+	case TabSessions:
 		return append(parts,
 			list("rows", m.Sessions, func(r SessionRow) view.Row {
 				return view.Row{Key: r.Key, Content: sessionRow(r)}
@@ -231,18 +233,18 @@ func (m Entity) Parts() []view.Part {
 			slot("empty", sessionsEmpty(m)),
 			slot("pages", pager(m.Pages)),
 		)
-	case Ruling:
+	case TabRules:
 		return append(parts, slot("rules", entityRules(m)))
-	case Measured:
+	case TabMetrics:
 		return append(parts, slot("figures", figuresTable(m.Figures)))
-	case Settled:
+	case TabSettings:
 		return append(parts, slot("settings", entitySettings(m)))
-	case DeadLetters:
+	case TabDeadLetters:
 		parts = append(parts, slot("again", resubmitAll(m)), slot("reasons", reasons(m)))
-	case Transfers:
+	case TabTransfers:
 		parts = append(parts, slot("again", resubmitAll(m)))
 	}
-	if m.Find.Still {
+	if m.ListFilter.NotLive {
 		return parts
 	}
 	return append(parts,
@@ -252,21 +254,21 @@ func (m Entity) Parts() []view.Part {
 		}),
 		slot("empty", tabEmpty(m)),
 		slot("pages", pager(m.Pages)),
-		slot("every", everyBox(m.Every)),
+		slot("every", everyBox(m.AllMatching)),
 	)
 }
 
-// EntityWatch are the alert rules that are about an entity.
-type EntityWatch struct {
+// EntityAlerts is the number of alert rules about an entity.
+type EntityAlerts struct {
 	Rules int
-	Href  string // where they are; empty: this server has none
-	New   string // the form for one more
+	Href  string // their address; empty: this server has no alert rules
+	New   string // address of the form for a new rule
 }
 
-// living is an attribute of what follows the broker, where the list does: one that
-// stands still has data-still.
-func (m Entity) living(name, value string) templ.Attributes {
-	if m.Find.Still {
+// liveAttribute returns an attribute for elements that are live if the list is; in a list that is not
+// live it is named data-still instead.
+func (m Entity) liveAttribute(name, value string) templ.Attributes {
+	if m.ListFilter.NotLive {
 		return templ.Attributes{"data-still": value}
 	}
 	return templ.Attributes{name: value}

@@ -10,104 +10,104 @@ import (
 	"mayfly/views/view"
 )
 
-// EntityForm creates or changes a queue, a topic or a subscription. It stands
-// still: Shell.Live is left empty.
+// EntityForm creates or changes a queue, a topic or a subscription. It is not live: Shell.Live
+// is left empty.
 type EntityForm struct {
 	Shell layout.Shell
-	Kind  Kind
+	Kind  EntityKind
 	New   bool
-	Name  string // as typed; of an edit the entity's
-	Topic string // of a subscription
-	Href  string // of an edit the entity's page; of a new one the list it will be in
+	Name  string // as typed; when editing, the entity's name
+	Topic string // for a subscription
+	Href  string // the entity's page; for a new one, the list it will be in
 
-	Temporary bool // a new queue that deletes itself
+	Temporary bool // a new queue with automatic deletion
 	TopicHref string
 	To        string // the address it posts to
-	NameRule  string // the rule of names, as shown; empty: the usual one
+	NameRule  string // the rule for names, as shown; empty: the usual one
 	NameError component.Text
-	Refused   component.Notice // what was wrong, above the form; zero: nothing
-	Fields    []Setter         // in any order; the page groups them
-	Changes   int              // how many fields differ from what is stored; zero: not counted
+	Refused   component.Notice // the error of the form as a whole; zero: none
+	Fields    []PropertyField  // in any order; the page groups them
+	Changes   int              // fields that differ from the stored values; zero: not counted
 
-	Try    string // the address that says what a change would do and saves nothing; empty: nobody does
-	WhatIf WhatIf
-	IdleIf IdleIf
+	Try         string // address that shows what a change would do without saving; empty: none
+	TTLPreview  TTLPreview
+	IdlePreview IdlePreview
 
-	// First is the rule that a new subscription begins with, to be filled in; nil:
-	// it begins with one that takes everything. Its name is not asked for, and To
-	// answers with the form again when rows are added. Like are what the messages
-	// are called that it was proposed from; none: it was not.
-	First   *RuleFields
-	Like    []string
-	Rules   []Rule // of a subscription that is there
-	AddRule string // the address that adds a rule that takes everything; empty: it has one
+	// FirstRule is the first rule of a new subscription, to be filled in; nil means a rule that
+	// selects everything. It has no name field, and To returns the form again when rows are
+	// added. Like are the names of the messages it was suggested from, if any.
+	FirstRule     *RuleFields
+	SuggestedFrom []string
+	Rules         []Rule // of an existing subscription
+	AddRule       string // address that adds a rule that selects everything; empty: it has one
 }
 
-// Try is the parameter of the address of a form that is not to be kept, only to
-// say what it would do.
-const Try = "try"
+// QueryPreview is the query parameter of a form that is only to be previewed, not saved.
+const QueryPreview = "try"
 
-// A Setter is a property of an entity as a form asks for it. Label and limits
-// stand in the catalogue by its name. A switch sends "true" or, when off,
-// nothing; a fixed property sends nothing.
-type Setter struct {
-	Name    string // Service Bus' name, and the control's
-	Type    SetterType
+// QuerySelfForward is the query parameter of a form whose user was warned that the entity would forward
+// to itself.
+const QuerySelfForward = "itself"
+
+// A PropertyField is a property of an entity as a form field. The catalogue has its label and limits
+// by name. A checkbox sends "true" or, when off, nothing; a fixed property sends nothing.
+type PropertyField struct {
+	Name    string // Service Bus name, and the control's name
+	Type    PropertyFieldType
 	Value   string // as typed, or as stored: "5m", "10", "true", "never"
 	Default string // as shown
-	Was     string // what is stored, if Value differs from it
+	Was     string // the stored value, if Value differs from it
 
 	Least, Most string   // the limits, as shown: "5s"; empty: none
-	Options     []string // of a Choice: the names; of an EntityPath: the entities there are
+	Options     []string // for a ChoiceField: its values; for an EntityField: suggested entities
 
-	Fixed bool // it cannot be changed any more
-	Error component.Text
+	Fixed    bool // it cannot be changed any more
+	NoEffect bool // without effect, because the entity forwards its messages
+	Error    component.Text
 }
 
-// A SetterType is how a property is filled in.
-type SetterType string
+// A PropertyFieldType is the type of a property's control.
+type PropertyFieldType string
 
-// The types there are.
+// The types.
 const (
-	Duration   SetterType = "duration"
-	Number     SetterType = "number"
-	OnOff      SetterType = "switch"
-	Choice     SetterType = "choice"
-	Prose      SetterType = "text"
-	EntityPath SetterType = "entity"
+	DurationField PropertyFieldType = "duration"
+	NumberField   PropertyFieldType = "number"
+	SwitchField   PropertyFieldType = "switch"
+	ChoiceField   PropertyFieldType = "choice"
+	TextField     PropertyFieldType = "text"
+	EntityField   PropertyFieldType = "entity"
 )
 
-// WhatIf says what a change would do to the messages that are there. Its zero
-// value is that nothing is said.
-type WhatIf struct {
-	TTL     string // the new time to live, as shown
-	Expire  int    // messages that would run out at once
-	Of      int    // messages without a time of their own
-	Fate    component.Fate
-	Own     int // messages that keep a time of their own
-	Locked  int // messages a lock keeps for now
-	Dormant int // deferred ones, which die when asked for
+// TTLPreview is what a change would do to the stored messages. The zero value shows nothing.
+type TTLPreview struct {
+	TTL      string // the new time to live, as shown
+	Expire   int    // messages that would expire at once
+	Of       int    // messages without a time to live of their own
+	Fate     component.ExpiryOutcome
+	OwnTTL   int // messages that keep their own time to live
+	Locked   int // locked messages, which stay for now
+	Deferred int // deferred messages, which expire when asked for
 }
 
-// IdleIf says what another time to idle would do. Its zero value is that nothing
-// is said.
-type IdleIf struct {
+// IdlePreview is what another idle time would do. The zero value shows nothing.
+type IdlePreview struct {
 	Is            string    // the new time, as shown; empty for never
-	Never         bool      // it would not delete itself any more
-	Why           string    // why it would stay for now all the same; empty: it would go
-	At            time.Time // when it would go, if it is changed now and nobody uses it then
-	Messages      int       // that would go with it, dead letters and all
-	Subscriptions int       // likewise, of a topic
+	Never         bool      // it would not be deleted automatically any more
+	Why           string    // why it would stay for now anyway; empty: it would be deleted
+	At            time.Time // when it would be deleted if it is changed now and not used
+	Messages      int       // messages deleted with it, dead letters included
+	Subscriptions int       // subscriptions deleted with it, for a topic
 }
 
-// said tells whether there is anything to say.
-func (i IdleIf) said() bool { return i.Is != "" || i.Never }
+// visible reports whether there is anything to show.
+func (i IdlePreview) visible() bool { return i.Is != "" || i.Never }
 
-// Full is the page.
+// Full returns the whole page.
 func (m EntityForm) Full() templ.Component { return entityForm(m) }
 
-// Watches is nil; the page stands still.
+// Watches returns nil: the page is not live.
 func (m EntityForm) Watches() []string { return nil }
 
-// Parts is what is live in the page: the shell.
+// Parts returns the shell's parts: the rest is not live.
 func (m EntityForm) Parts() []view.Part { return m.Shell.Parts() }

@@ -16,8 +16,10 @@ import (
 	"mayfly/views/locale"
 )
 
-// messagesTab is a tab with messages: what is said of them all, the rows, and
-// what can be done to those that are chosen.
+// messagesTab renders a tab of messages: a summary, the rows, and the actions on selected
+// rows.
+//
+//go:noinline
 func messagesTab(m Entity) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -51,13 +53,13 @@ func messagesTab(m Entity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if m.accepts() && m.tab() == Messages {
+		if m.canTakeSession() && m.tab() == TabMessages {
 			templ_7745c5c3_Err = acceptNamed(m).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
 		}
-		if m.tab() == DeadLetters || m.tab() == Transfers {
+		if m.tab() == TabDeadLetters || m.tab() == TabTransfers {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 3, "<span class=\"notices\" data-slot=\"again\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -75,8 +77,8 @@ func messagesTab(m Entity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if m.Kind != Topic && m.tab() != Transfers {
-			templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.purge(), Asks: true, Icon: "lost", Ruins: true, Label: locale.T(ctx, "entity.purge"), Describe: locale.T(ctx, "entity.purge.of", locale.Args{"Name": m.full()})}).Render(ctx, templ_7745c5c3_Buffer)
+		if m.Kind != Topic && m.tab() != TabTransfers {
+			templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.purge(), Dialog: true, Icon: "lost", Destructive: true, Label: locale.T(ctx, "entity.purge"), Describe: locale.T(ctx, "entity.purge.of", locale.Args{"Name": m.full()})}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -89,7 +91,7 @@ func messagesTab(m Entity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if m.tab() == DeadLetters {
+		if m.tab() == TabDeadLetters {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 6, "<div class=\"notices\" data-slot=\"reasons\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -107,7 +109,7 @@ func messagesTab(m Entity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = listStill(m.Find).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = listStill(m.ListFilter).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -118,7 +120,7 @@ func messagesTab(m Entity) templ.Component {
 		var templ_7745c5c3_Var2 templ.SafeURL
 		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(m.Href))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 39, Col: 83}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 41, Col: 83}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var2))
 		if templ_7745c5c3_Err != nil {
@@ -139,7 +141,7 @@ func messagesTab(m Entity) templ.Component {
 		var templ_7745c5c3_Var3 string
 		templ_7745c5c3_Var3, templ_7745c5c3_Err = templ.JoinStringErrs(m.Shell.Back)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 41, Col: 55}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 43, Col: 55}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var3))
 		if templ_7745c5c3_Err != nil {
@@ -152,7 +154,7 @@ func messagesTab(m Entity) templ.Component {
 		var templ_7745c5c3_Var4 string
 		templ_7745c5c3_Var4, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "entity.table"))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 42, Col: 67}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 44, Col: 67}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var4))
 		if templ_7745c5c3_Err != nil {
@@ -206,7 +208,7 @@ func messagesTab(m Entity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, m.living("data-slot", "head"))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, m.liveAttribute("data-slot", "head"))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -222,7 +224,7 @@ func messagesTab(m Entity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, m.living("data-list", "rows"))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, m.liveAttribute("data-list", "rows"))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -240,12 +242,12 @@ func messagesTab(m Entity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		if m.Find.Still && len(m.Rows) == 0 {
+		if m.ListFilter.NotLive && len(m.Rows) == 0 {
 			templ_7745c5c3_Err = component.EmptyState(component.Empty{Art: "filter", Title: locale.T(ctx, "list.none")}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-		} else if !m.Find.Still {
+		} else if !m.ListFilter.NotLive {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 21, "<div data-slot=\"empty\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -263,7 +265,7 @@ func messagesTab(m Entity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, m.living("data-slot", "pages"))
+		templ_7745c5c3_Err = templ.RenderAttributes(ctx, templ_7745c5c3_Buffer, m.liveAttribute("data-slot", "pages"))
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -279,7 +281,7 @@ func messagesTab(m Entity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = bulkBar(m.Href, m.tab().bulks(), m.Every).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = bulkBar(m.Href, m.tab().bulkActions(), m.AllMatching).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -287,7 +289,7 @@ func messagesTab(m Entity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = starting(m).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = codeSamples(m).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -295,6 +297,7 @@ func messagesTab(m Entity) templ.Component {
 	})
 }
 
+//go:noinline
 func columnHead(name, class string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -341,7 +344,7 @@ func columnHead(name, class string) templ.Component {
 		var templ_7745c5c3_Var12 string
 		templ_7745c5c3_Var12, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, name))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 72, Col: 74}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 75, Col: 74}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var12))
 		if templ_7745c5c3_Err != nil {
@@ -355,7 +358,9 @@ func columnHead(name, class string) templ.Component {
 	})
 }
 
-// timeLeft is a message's time to live; of one that waits, when it comes.
+// timeLeft renders a message's time to live, or when a scheduled message is due.
+//
+//go:noinline
 func timeLeft(r *MessageRow) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -377,7 +382,7 @@ func timeLeft(r *MessageRow) templ.Component {
 			templ_7745c5c3_Var13 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if r.State == Scheduled {
+		if r.State == StateScheduled {
 			templ_7745c5c3_Err = component.Due(r.Due).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -397,7 +402,9 @@ func timeLeft(r *MessageRow) templ.Component {
 	})
 }
 
-// resubmitAll is what is done to all dead letters of the tab, as soon as there are some.
+// resubmitAll renders the actions on all dead letters of the tab, if there are any.
+//
+//go:noinline
 func resubmitAll(m Entity) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -419,9 +426,9 @@ func resubmitAll(m Entity) templ.Component {
 			templ_7745c5c3_Var14 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if m.tab() == Transfers {
+		if m.tab() == TabTransfers {
 			if m.Transfer.Failed > 0 {
-				templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.Href + "/resubmit?dlq=" + string(Transfers), Asks: true, Icon: "resubmit", Label: locale.N(ctx, "entity.resubmit", m.Transfer.Failed)}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.Href + "/resubmit?dlq=" + string(TabTransfers), Dialog: true, Icon: "resubmit", Label: locale.N(ctx, "entity.resubmit", m.Transfer.Failed)}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -429,13 +436,13 @@ func resubmitAll(m Entity) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.Href + "/purge?state=" + string(TransferDead), Asks: true, Icon: "lost", Ruins: true, Label: locale.T(ctx, "entity.purge"), Describe: locale.T(ctx, "entity.purge.of", locale.Args{"Name": m.full()})}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.Href + "/purge?state=" + string(StateTransferDeadLetter), Dialog: true, Icon: "lost", Destructive: true, Label: locale.T(ctx, "entity.purge"), Describe: locale.T(ctx, "entity.purge.of", locale.Args{"Name": m.full()})}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
 			}
 		} else if m.Counts.Dead > 0 {
-			templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.Href + "/resubmit", Asks: true, Icon: "resubmit", Label: locale.N(ctx, "entity.resubmit", m.Counts.Dead)}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.Href + "/resubmit", Dialog: true, Icon: "resubmit", Label: locale.N(ctx, "entity.resubmit", m.Counts.Dead)}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
@@ -444,7 +451,9 @@ func resubmitAll(m Entity) templ.Component {
 	})
 }
 
-// reasons says what the dead letters died of.
+// reasons lists the reasons of the dead letters.
+//
+//go:noinline
 func reasons(m Entity) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -466,7 +475,7 @@ func reasons(m Entity) templ.Component {
 			templ_7745c5c3_Var15 = templ.NopComponent
 		}
 		ctx = templ.ClearChildren(ctx)
-		if m.tab() == DeadLetters && len(m.Reasons) > 0 {
+		if m.tab() == TabDeadLetters && len(m.Reasons) > 0 {
 			templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<section class=\"panel\" aria-labelledby=\"h-reasons\"><header><h2 id=\"h-reasons\">")
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -474,7 +483,7 @@ func reasons(m Entity) templ.Component {
 			var templ_7745c5c3_Var16 string
 			templ_7745c5c3_Var16, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "reason.title"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 103, Col: 54}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 112, Col: 54}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var16))
 			if templ_7745c5c3_Err != nil {
@@ -487,7 +496,7 @@ func reasons(m Entity) templ.Component {
 			var templ_7745c5c3_Var17 string
 			templ_7745c5c3_Var17, templ_7745c5c3_Err = templ.JoinStringErrs(locale.N(ctx, "reason.note", m.Counts.Dead))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 104, Col: 52}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 113, Col: 52}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var17))
 			if templ_7745c5c3_Err != nil {
@@ -503,9 +512,9 @@ func reasons(m Entity) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var18 templ.SafeURL
-				templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(m.at(DeadLetters)))
+				templ_7745c5c3_Var18, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(m.at(TabDeadLetters)))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 107, Col: 61}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 116, Col: 64}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var18))
 				if templ_7745c5c3_Err != nil {
@@ -518,7 +527,7 @@ func reasons(m Entity) templ.Component {
 				var templ_7745c5c3_Var19 string
 				templ_7745c5c3_Var19, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "reason.all"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 107, Col: 93}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 116, Col: 96}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var19))
 				if templ_7745c5c3_Err != nil {
@@ -536,7 +545,7 @@ func reasons(m Entity) templ.Component {
 			var templ_7745c5c3_Var20 templ.SafeURL
 			templ_7745c5c3_Var20, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(m.Shell.Home + "/dead-letters"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 109, Col: 73}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 118, Col: 73}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var20))
 			if templ_7745c5c3_Err != nil {
@@ -549,7 +558,7 @@ func reasons(m Entity) templ.Component {
 			var templ_7745c5c3_Var21 string
 			templ_7745c5c3_Var21, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "dead.groups.link"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 109, Col: 111}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 118, Col: 111}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var21))
 			if templ_7745c5c3_Err != nil {
@@ -577,7 +586,7 @@ func reasons(m Entity) templ.Component {
 				var templ_7745c5c3_Var22 string
 				templ_7745c5c3_Var22, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "reason.errors"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 119, Col: 41}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 128, Col: 41}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var22))
 				if templ_7745c5c3_Err != nil {
@@ -590,7 +599,7 @@ func reasons(m Entity) templ.Component {
 				var templ_7745c5c3_Var23 string
 				templ_7745c5c3_Var23, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "reason.errors.note"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 120, Col: 45}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 129, Col: 45}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var23))
 				if templ_7745c5c3_Err != nil {
@@ -620,8 +629,10 @@ func reasons(m Entity) templ.Component {
 	})
 }
 
-// reason is one of what dead letters died of, with the way to these alone, and what
-// is done to all of them.
+// reason renders one dead-letter reason, with a link to its dead letters and actions on all
+// of them.
+//
+//go:noinline
 func reason(r Reason, share string, chosen bool) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -650,7 +661,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 		var templ_7745c5c3_Var25 templ.SafeURL
 		templ_7745c5c3_Var25, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(r.Href))
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 137, Col: 31}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 148, Col: 31}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var25))
 		if templ_7745c5c3_Err != nil {
@@ -686,7 +697,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 			var templ_7745c5c3_Var26 string
 			templ_7745c5c3_Var26, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "reason.none"))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 145, Col: 38}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 156, Col: 38}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var26))
 			if templ_7745c5c3_Err != nil {
@@ -702,9 +713,9 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 				return templ_7745c5c3_Err
 			}
 			var templ_7745c5c3_Var27 string
-			templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(component.Visible(r.Reason))
+			templ_7745c5c3_Var27, templ_7745c5c3_Err = templ.JoinStringErrs(component.ShowInvisible(r.Reason))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 147, Col: 37}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 158, Col: 43}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var27))
 			if templ_7745c5c3_Err != nil {
@@ -721,9 +732,9 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 		}
 		if r.In != "" {
 			var templ_7745c5c3_Var28 string
-			templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(component.Visible(r.In) + " · ")
+			templ_7745c5c3_Var28, templ_7745c5c3_Err = templ.JoinStringErrs(component.ShowInvisible(r.In) + " · ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 151, Col: 40}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 162, Col: 46}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var28))
 			if templ_7745c5c3_Err != nil {
@@ -736,9 +747,9 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 		}
 		if r.Description != "" {
 			var templ_7745c5c3_Var29 string
-			templ_7745c5c3_Var29, templ_7745c5c3_Err = templ.JoinStringErrs(component.Visible(r.Description) + " · ")
+			templ_7745c5c3_Var29, templ_7745c5c3_Err = templ.JoinStringErrs(component.ShowInvisible(r.Description) + " · ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 154, Col: 49}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 165, Col: 55}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var29))
 			if templ_7745c5c3_Err != nil {
@@ -754,7 +765,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 				var templ_7745c5c3_Var30 string
 				templ_7745c5c3_Var30, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "reason.first") + " ")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 158, Col: 44}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 169, Col: 44}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var30))
 				if templ_7745c5c3_Err != nil {
@@ -771,7 +782,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 				var templ_7745c5c3_Var31 string
 				templ_7745c5c3_Var31, templ_7745c5c3_Err = templ.JoinStringErrs(" · ")
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 160, Col: 15}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 171, Col: 15}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var31))
 				if templ_7745c5c3_Err != nil {
@@ -785,7 +796,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 			var templ_7745c5c3_Var32 string
 			templ_7745c5c3_Var32, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "reason.last") + " ")
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 162, Col: 42}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 173, Col: 42}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var32))
 			if templ_7745c5c3_Err != nil {
@@ -803,7 +814,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 		var templ_7745c5c3_Var33 string
 		templ_7745c5c3_Var33, templ_7745c5c3_Err = templ.JoinStringErrs(share)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 167, Col: 104}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 178, Col: 104}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var33))
 		if templ_7745c5c3_Err != nil {
@@ -834,7 +845,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 				var templ_7745c5c3_Var34 templ.SafeURL
 				templ_7745c5c3_Var34, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(r.Sample))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 175, Col: 62}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 186, Col: 62}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var34))
 				if templ_7745c5c3_Err != nil {
@@ -847,7 +858,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 				var templ_7745c5c3_Var35 string
 				templ_7745c5c3_Var35, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "reason.latest"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 175, Col: 109}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 186, Col: 109}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var35))
 				if templ_7745c5c3_Err != nil {
@@ -859,7 +870,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 				}
 			}
 			if r.Resubmit != "" {
-				templ_7745c5c3_Err = component.Go(component.Link{Href: r.Resubmit, Icon: "resubmit", Look: component.Quiet, Label: locale.T(ctx, "reason.resubmit"), Describe: locale.T(ctx, "reason.resubmit.of", r.args(ctx))}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LinkButton(component.Link{Href: r.Resubmit, Icon: "resubmit", Style: component.Quiet, Label: locale.T(ctx, "reason.resubmit"), Describe: locale.T(ctx, "reason.resubmit.of", r.args(ctx))}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -872,7 +883,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 				var templ_7745c5c3_Var36 templ.SafeURL
 				templ_7745c5c3_Var36, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(r.Export))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 181, Col: 62}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 192, Col: 62}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var36))
 				if templ_7745c5c3_Err != nil {
@@ -885,7 +896,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 				var templ_7745c5c3_Var37 string
 				templ_7745c5c3_Var37, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "reason.export.of", r.args(ctx)))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 181, Col: 133}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 192, Col: 133}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var37))
 				if templ_7745c5c3_Err != nil {
@@ -902,7 +913,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 				var templ_7745c5c3_Var38 string
 				templ_7745c5c3_Var38, templ_7745c5c3_Err = templ.JoinStringErrs(locale.T(ctx, "reason.export"))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 183, Col: 38}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 194, Col: 38}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var38))
 				if templ_7745c5c3_Err != nil {
@@ -914,7 +925,7 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 				}
 			}
 			if r.Delete != "" {
-				templ_7745c5c3_Err = component.Go(component.Link{Href: r.Delete, Icon: "trash", Look: component.Quiet, Label: locale.T(ctx, "reason.delete"), Describe: locale.T(ctx, "reason.delete.of", r.args(ctx))}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LinkButton(component.Link{Href: r.Delete, Icon: "trash", Style: component.Quiet, Label: locale.T(ctx, "reason.delete"), Describe: locale.T(ctx, "reason.delete.of", r.args(ctx))}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -932,7 +943,9 @@ func reason(r Reason, share string, chosen bool) templ.Component {
 	})
 }
 
-// tabEmpty teaches what would be in the tab, and offers one thing to do.
+// tabEmpty explains what the tab would show, with one action.
+//
+//go:noinline
 func tabEmpty(m Entity) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -956,7 +969,7 @@ func tabEmpty(m Entity) templ.Component {
 		ctx = templ.ClearChildren(ctx)
 		if m.empty() {
 			switch m.tab() {
-			case Subscribers:
+			case TabSubscriptions:
 				templ_7745c5c3_Var40 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 					templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 					templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -969,7 +982,7 @@ func tabEmpty(m Entity) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.Href + "/new", Icon: "plus", Label: create(ctx, Subscription)}).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.Href + "/new", Icon: "plus", Label: create(ctx, Subscription)}).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -979,7 +992,7 @@ func tabEmpty(m Entity) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			case Waiting:
+			case TabScheduled:
 				templ_7745c5c3_Var41 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 					templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 					templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -993,7 +1006,7 @@ func tabEmpty(m Entity) templ.Component {
 					}
 					ctx = templ.InitializeContext(ctx)
 					if !m.Closed {
-						templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.sendAt() + "#f-" + SendSchedule, Icon: "send", Label: locale.T(ctx, "empty.scheduled.do")}).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.sendAt() + "#f-" + SendSchedule, Icon: "send", Label: locale.T(ctx, "empty.scheduled.do")}).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -1004,7 +1017,7 @@ func tabEmpty(m Entity) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			case Parked:
+			case TabDeferred:
 				templ_7745c5c3_Var42 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 					templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 					templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -1017,8 +1030,8 @@ func tabEmpty(m Entity) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					if m.receives() {
-						templ_7745c5c3_Err = component.DoLarge(m.receive(ctx)).Render(ctx, templ_7745c5c3_Buffer)
+					if m.canReceive() {
+						templ_7745c5c3_Err = component.LargeActionButton(m.receive(ctx)).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -1029,7 +1042,7 @@ func tabEmpty(m Entity) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			case Held:
+			case TabLocked:
 				templ_7745c5c3_Var43 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 					templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 					templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -1042,8 +1055,8 @@ func tabEmpty(m Entity) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					if m.receives() {
-						templ_7745c5c3_Err = component.DoLarge(m.receive(ctx)).Render(ctx, templ_7745c5c3_Buffer)
+					if m.canReceive() {
+						templ_7745c5c3_Err = component.LargeActionButton(m.receive(ctx)).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -1054,7 +1067,7 @@ func tabEmpty(m Entity) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			case Transfers:
+			case TabTransfers:
 				templ_7745c5c3_Var44 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 					templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 					templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -1067,7 +1080,7 @@ func tabEmpty(m Entity) templ.Component {
 						}()
 					}
 					ctx = templ.InitializeContext(ctx)
-					templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.at(Messages), Label: locale.T(ctx, "empty.dead.do")}).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.at(TabMessages), Label: locale.T(ctx, "empty.dead.do")}).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -1077,7 +1090,7 @@ func tabEmpty(m Entity) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-			case DeadLetters:
+			case TabDeadLetters:
 				if m.Fate.To != "" {
 					templ_7745c5c3_Var45 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 						templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1091,7 +1104,7 @@ func tabEmpty(m Entity) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.at(Messages), Label: locale.T(ctx, "empty.dead.do")}).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.at(TabMessages), Label: locale.T(ctx, "empty.dead.do")}).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -1114,7 +1127,7 @@ func tabEmpty(m Entity) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.setting("DeadLetteringOnMessageExpiration"), Label: locale.T(ctx, "empty.dead.keep")}).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.setting("DeadLetteringOnMessageExpiration"), Label: locale.T(ctx, "empty.dead.keep")}).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -1139,7 +1152,7 @@ func tabEmpty(m Entity) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.at(Settled), Label: locale.T(ctx, "empty.messages.settings")}).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.at(TabSettings), Label: locale.T(ctx, "empty.messages.settings")}).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -1149,7 +1162,7 @@ func tabEmpty(m Entity) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-				} else if f := m.forwards(); f != "" {
+				} else if f := m.forwardTarget(); f != "" {
 					templ_7745c5c3_Var48 := templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 						templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 						templ_7745c5c3_Buffer, templ_7745c5c3_IsBuffer := templruntime.GetBuffer(templ_7745c5c3_W)
@@ -1162,7 +1175,7 @@ func tabEmpty(m Entity) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.sendAt(), Icon: "send", Label: locale.T(ctx, "entity.send")}).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.sendAt(), Icon: "send", Label: locale.T(ctx, "entity.send")}).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -1185,7 +1198,7 @@ func tabEmpty(m Entity) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.sendAt(), Icon: "send", Label: locale.T(ctx, "empty.messages.topic", locale.Args{"Topic": m.Topic})}).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.sendAt(), Icon: "send", Label: locale.T(ctx, "empty.messages.topic", locale.Args{"Topic": m.Topic})}).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -1208,7 +1221,7 @@ func tabEmpty(m Entity) templ.Component {
 							}()
 						}
 						ctx = templ.InitializeContext(ctx)
-						templ_7745c5c3_Err = component.GoLarge(component.Link{Href: m.sendAt(), Icon: "send", Label: locale.T(ctx, "entity.send")}).Render(ctx, templ_7745c5c3_Buffer)
+						templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: m.sendAt(), Icon: "send", Label: locale.T(ctx, "entity.send")}).Render(ctx, templ_7745c5c3_Buffer)
 						if templ_7745c5c3_Err != nil {
 							return templ_7745c5c3_Err
 						}
@@ -1225,7 +1238,9 @@ func tabEmpty(m Entity) templ.Component {
 	})
 }
 
-// holderWords is who holds a lock, with the way there.
+// holderWords renders the holder of a lock as a link.
+//
+//go:noinline
 func holderWords(who, href string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -1255,7 +1270,7 @@ func holderWords(who, href string) templ.Component {
 			var templ_7745c5c3_Var52 templ.SafeURL
 			templ_7745c5c3_Var52, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(href))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 259, Col: 31}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 274, Col: 31}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var52))
 			if templ_7745c5c3_Err != nil {
@@ -1268,7 +1283,7 @@ func holderWords(who, href string) templ.Component {
 			var templ_7745c5c3_Var53 string
 			templ_7745c5c3_Var53, templ_7745c5c3_Err = templ.JoinStringErrs(who)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 259, Col: 39}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 274, Col: 39}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var53))
 			if templ_7745c5c3_Err != nil {
@@ -1282,7 +1297,7 @@ func holderWords(who, href string) templ.Component {
 			var templ_7745c5c3_Var54 string
 			templ_7745c5c3_Var54, templ_7745c5c3_Err = templ.JoinStringErrs(who)
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 261, Col: 7}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 276, Col: 7}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var54))
 			if templ_7745c5c3_Err != nil {
@@ -1293,8 +1308,10 @@ func holderWords(who, href string) templ.Component {
 	})
 }
 
-// guests are clients at an entity: the first, and how many more there are.
-func guests(label string, all []Guest, more string) templ.Component {
+// guests lists the first clients at an entity, and how many more there are.
+//
+//go:noinline
+func guests(label string, all []EntityClient, more string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -1323,7 +1340,7 @@ func guests(label string, all []Guest, more string) templ.Component {
 			var templ_7745c5c3_Var56 string
 			templ_7745c5c3_Var56, templ_7745c5c3_Err = templ.JoinStringErrs(locale.N(ctx, label, len(all)))
 			if templ_7745c5c3_Err != nil {
-				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 269, Col: 39}
+				return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 286, Col: 39}
 			}
 			_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var56))
 			if templ_7745c5c3_Err != nil {
@@ -1341,7 +1358,7 @@ func guests(label string, all []Guest, more string) templ.Component {
 				var templ_7745c5c3_Var57 templ.SafeURL
 				templ_7745c5c3_Var57, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(g.Href))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 272, Col: 36}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 289, Col: 36}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var57))
 				if templ_7745c5c3_Err != nil {
@@ -1352,9 +1369,9 @@ func guests(label string, all []Guest, more string) templ.Component {
 					return templ_7745c5c3_Err
 				}
 				var templ_7745c5c3_Var58 string
-				templ_7745c5c3_Var58, templ_7745c5c3_Err = templ.JoinStringErrs(component.Visible(g.Name))
+				templ_7745c5c3_Var58, templ_7745c5c3_Err = templ.JoinStringErrs(component.ShowInvisible(g.Name))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 272, Col: 66}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 289, Col: 72}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var58))
 				if templ_7745c5c3_Err != nil {
@@ -1372,7 +1389,7 @@ func guests(label string, all []Guest, more string) templ.Component {
 					var templ_7745c5c3_Var59 string
 					templ_7745c5c3_Var59, templ_7745c5c3_Err = templ.JoinStringErrs(" · " + g.SDK)
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 274, Col: 40}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 291, Col: 40}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var59))
 					if templ_7745c5c3_Err != nil {
@@ -1396,7 +1413,7 @@ func guests(label string, all []Guest, more string) templ.Component {
 				var templ_7745c5c3_Var60 templ.SafeURL
 				templ_7745c5c3_Var60, templ_7745c5c3_Err = templ.JoinURLErrs(templ.SafeURL(more))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 279, Col: 49}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 296, Col: 49}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var60))
 				if templ_7745c5c3_Err != nil {
@@ -1409,7 +1426,7 @@ func guests(label string, all []Guest, more string) templ.Component {
 				var templ_7745c5c3_Var61 string
 				templ_7745c5c3_Var61, templ_7745c5c3_Err = templ.JoinStringErrs(locale.N(ctx, "connections.more", len(all)-2))
 				if templ_7745c5c3_Err != nil {
-					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 279, Col: 99}
+					return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/entityrows.templ`, Line: 296, Col: 99}
 				}
 				_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var61))
 				if templ_7745c5c3_Err != nil {

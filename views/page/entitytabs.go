@@ -16,9 +16,9 @@ import (
 	"mayfly/views/locale"
 )
 
-func (m Entity) gone() bool { return !m.Gone.Died.IsZero() }
+func (m Entity) gone() bool { return !m.Deleted.Deleted.IsZero() }
 
-// tab is the open tab; what the kind does not have is its first one.
+// tab returns the open tab, or the first one if the kind does not have it.
 func (m Entity) tab() Tab {
 	tabs := m.tabs()
 	for _, t := range tabs {
@@ -31,12 +31,11 @@ func (m Entity) tab() Tab {
 
 func (m Entity) at(t Tab) string { return m.Href + "?tab=" + string(t) }
 
-// A tabInfo is a tab on its way to a component.Tab, whose words need the
-// reader's language.
+// A tabInfo describes a component.Tab, whose texts need the viewer's language.
 type tabInfo struct {
 	tab  Tab
-	name string // id of its name
-	n    int    // negative: it has no count
+	name string // text id
+	n    int    // negative: no count
 }
 
 func (t tabInfo) slot() string {
@@ -47,34 +46,34 @@ func (t tabInfo) slot() string {
 }
 
 func (m Entity) tabs() []tabInfo {
-	measured, settings := tabInfo{Measured, "entity.tab.metrics", -1}, tabInfo{Settled, "entity.tab.settings", -1}
+	measured, settings := tabInfo{TabMetrics, "entity.tab.metrics", -1}, tabInfo{TabSettings, "entity.tab.settings", -1}
 	transfers := func(tabs []tabInfo) []tabInfo {
-		if m.Transfer.Failed > 0 || m.Tab == Transfers {
-			tabs = append(tabs, tabInfo{Transfers, "entity.tab.transfer", m.Transfer.Failed})
+		if m.Transfer.Failed > 0 || m.Tab == TabTransfers {
+			tabs = append(tabs, tabInfo{TabTransfers, "entity.tab.transfer", m.Transfer.Failed})
 		}
 		return tabs
 	}
 	if m.Kind == Topic {
 		return append(transfers([]tabInfo{
-			{Subscribers, "entity.tab.subscriptions", len(m.Subscriptions)},
-			{Waiting, "entity.tab.scheduled", m.Counts.Scheduled},
+			{TabSubscriptions, "entity.tab.subscriptions", len(m.Subscriptions)},
+			{TabScheduled, "entity.tab.scheduled", m.Counts.Scheduled},
 		}), measured, settings)
 	}
-	tabs := []tabInfo{{Messages, "entity.tab.messages", m.Total - m.Counts.Dead}}
+	tabs := []tabInfo{{TabMessages, "entity.tab.messages", m.Total - m.Counts.Dead}}
 	if m.Kind == Queue {
-		tabs = append(tabs, tabInfo{Waiting, "entity.tab.scheduled", m.Counts.Scheduled})
+		tabs = append(tabs, tabInfo{TabScheduled, "entity.tab.scheduled", m.Counts.Scheduled})
 	}
 	tabs = append(tabs,
-		tabInfo{Parked, "entity.tab.deferred", m.Counts.Deferred},
-		tabInfo{Held, "entity.tab.locked", m.Counts.Locked},
-		tabInfo{DeadLetters, "entity.tab.dead", m.Counts.Dead},
+		tabInfo{TabDeferred, "entity.tab.deferred", m.Counts.Deferred},
+		tabInfo{TabLocked, "entity.tab.locked", m.Counts.Locked},
+		tabInfo{TabDeadLetters, "entity.tab.dead", m.Counts.Dead},
 	)
 	tabs = transfers(tabs)
 	if m.RequiresSession {
-		tabs = append(tabs, tabInfo{Sessions, "entity.tab.sessions", m.SessionCount})
+		tabs = append(tabs, tabInfo{TabSessions, "entity.tab.sessions", m.SessionCount})
 	}
 	if m.Kind == Subscription {
-		tabs = append(tabs, tabInfo{Ruling, "entity.tab.rules", m.ruleCount()})
+		tabs = append(tabs, tabInfo{TabRules, "entity.tab.rules", m.ruleCount()})
 	}
 	return append(tabs, measured, settings)
 }
@@ -92,7 +91,7 @@ func (m Entity) componentTabs(ctx context.Context) []component.Tab {
 	return out
 }
 
-// A stateInfo is a cell of the strip on its way to a component.StateCount.
+// A stateInfo describes a component.StateCount of the strip.
 type stateInfo struct {
 	slot, icon, name string
 	n                int
@@ -100,24 +99,25 @@ type stateInfo struct {
 	href             string
 }
 
-// states is the strip. What a topic's subscriptions hold leads to them.
+// states returns the cells of the strip. For messages that a topic's subscriptions hold they
+// link to the subscriptions.
 func (m Entity) states() []stateInfo {
 	at := func(t Tab) string {
-		if m.Kind == Topic && t != Waiting {
-			t = Subscribers
+		if m.Kind == Topic && t != TabScheduled {
+			t = TabSubscriptions
 		}
 		return m.at(t)
 	}
 	all := []stateInfo{
-		{"count-active", "active", "state.active.all", m.Counts.Active, component.Plenty, at(Messages)},
-		{"count-locked", "locked", "state.locked.all", m.Counts.Locked, component.Lock, at(Held)},
-		{"count-scheduled", "scheduled", "state.scheduled.all", m.Counts.Scheduled, component.Plenty, at(Waiting)},
-		{"count-deferred", "deferred", "state.deferred.all", m.Counts.Deferred, component.Plenty, at(Parked)},
-		{"count-dead", "dead", "state.dead.all", m.Counts.Dead, component.Dead, at(DeadLetters)},
+		{"count-active", "active", "state.active.all", m.Counts.Active, component.Plenty, at(TabMessages)},
+		{"count-locked", "locked", "state.locked.all", m.Counts.Locked, component.Lock, at(TabLocked)},
+		{"count-scheduled", "scheduled", "state.scheduled.all", m.Counts.Scheduled, component.Plenty, at(TabScheduled)},
+		{"count-deferred", "deferred", "state.deferred.all", m.Counts.Deferred, component.Plenty, at(TabDeferred)},
+		{"count-dead", "dead", "state.dead.all", m.Counts.Dead, component.Dead, at(TabDeadLetters)},
 		{"count-total", "queues", "state.total", m.Total, component.Lost, ""},
 	}
-	if m.Kind == Subscription { // what is scheduled waits at the topic
-		all[2] = stateInfo{"count-rules", "filter", "state.rules", m.ruleCount(), component.Plenty, m.at(Ruling)}
+	if m.Kind == Subscription { // scheduled messages are held by the topic
+		all[2] = stateInfo{"count-rules", "filter", "state.rules", m.ruleCount(), component.Plenty, m.at(TabRules)}
 	}
 	return all
 }
@@ -132,13 +132,13 @@ func (m Entity) componentStates(ctx context.Context) []component.StateCount {
 	return out
 }
 
-// crumbs is the way to the entity.
+// crumbs returns the breadcrumbs to the entity.
 func (m Entity) crumbs(ctx context.Context) []component.Crumb {
 	return placeCrumbs(ctx, m.Shell, m.Kind, m.Name, "", m.Topic, m.TopicHref)
 }
 
-// placeCrumbs is the way to an entity; href makes its name a link.
-func placeCrumbs(ctx context.Context, s layout.Shell, kind Kind, name, href, topic, topicHref string) []component.Crumb {
+// placeCrumbs returns the breadcrumbs to an entity; href makes its name a link.
+func placeCrumbs(ctx context.Context, s layout.Shell, kind EntityKind, name, href, topic, topicHref string) []component.Crumb {
 	if kind == Queue {
 		return []component.Crumb{{Label: locale.T(ctx, "entities.queues"), Href: s.Home + "/queues"}, {Label: name, Href: href}}
 	}
@@ -149,7 +149,7 @@ func placeCrumbs(ctx context.Context, s layout.Shell, kind Kind, name, href, top
 	return append(crumbs, component.Crumb{Label: name, Href: href})
 }
 
-// full is the entity's name where it stands alone: with its topic.
+// full returns the entity's full name, with its topic.
 func (m Entity) full() string {
 	if m.Topic == "" {
 		return m.Name
@@ -157,7 +157,7 @@ func (m Entity) full() string {
 	return m.Topic + "/" + m.Name
 }
 
-// sendAt is where a message is sent that is to arrive here.
+// sendAt returns the address of the form whose messages arrive here.
 func (m Entity) sendAt() string {
 	if m.Kind == Subscription {
 		return m.TopicHref + "/send"
@@ -165,34 +165,34 @@ func (m Entity) sendAt() string {
 	return m.Href + "/send"
 }
 
-// setting is the form at one of its fields.
+// setting returns the address of the form at one of its fields.
 func (m Entity) setting(name string) string { return m.Href + "/edit#f-" + name }
 
-// what is what a message is called: its subject, or its id, or neither.
+// what returns the name of the message: its subject, else its id, else a placeholder.
 func (r *MessageRow) what(ctx context.Context) string {
 	return cmp.Or(r.Subject, r.ID, locale.T(ctx, "message.unnamed"))
 }
 
-// purge is where the messages of the tab are purged.
+// purge returns the address that purges the messages of the tab.
 func (m Entity) purge() string {
-	if m.tab() == DeadLetters {
-		return m.Href + "/purge?state=" + string(DeadLetter)
+	if m.tab() == TabDeadLetters {
+		return m.Href + "/purge?state=" + string(StateDeadLetter)
 	}
 	return m.Href + "/purge"
 }
 
-// moment is what the last column of a tab says: when it was stored, or set aside
-// where the tab is of what was.
+// moment returns the time in the last column of a tab: when the message was dead-lettered
+// or deferred on those tabs, otherwise when it was enqueued.
 func (r *MessageRow) moment(t Tab) time.Time {
 	switch t {
-	case DeadLetters, Transfers, Parked:
-		return r.Aside
+	case TabDeadLetters, TabTransfers, TabDeferred:
+		return r.SetAsideAt
 	default:
 		return r.At
 	}
 }
 
-// small is the id beside a subject.
+// small returns the id to show beside a subject.
 func (r *MessageRow) small() string {
 	if r.Subject == "" {
 		return ""
@@ -200,7 +200,7 @@ func (r *MessageRow) small() string {
 	return r.ID
 }
 
-// brief is the beginning of a body, in a line.
+// brief returns the beginning of a body on one line.
 func (r *MessageRow) brief() string {
 	var pills []string
 	for _, p := range r.Pills {
@@ -209,30 +209,30 @@ func (r *MessageRow) brief() string {
 	return cmp.Or(strings.Join(pills, ", "), r.First)
 }
 
-// A look is how a state looks, and what one message in it is called, and several.
-type look struct {
+// A stateLook is how a state is shown, with text ids for one message in it and for all.
+type stateLook struct {
 	icon, name, all string
 	tone            component.Tone
 }
 
-func (s State) look() look {
+func (s State) look() stateLook {
 	switch s {
-	case Locked:
-		return look{"locked", "state.locked", "state.locked.all", component.Lock}
-	case Scheduled:
-		return look{"scheduled", "state.scheduled", "state.scheduled.all", component.Plenty}
-	case Parking:
-		return look{"deferred", "state.deferred", "state.deferred.all", component.Low}
-	case DeadLetter:
-		return look{"dead", "state.dead", "state.dead.all", component.Dead}
-	case TransferDead:
-		return look{"dead", "entity.tab.transfer", "entity.tab.transfer", component.Dead}
+	case StateLocked:
+		return stateLook{"locked", "state.locked", "state.locked.all", component.Lock}
+	case StateScheduled:
+		return stateLook{"scheduled", "state.scheduled", "state.scheduled.all", component.Plenty}
+	case StateDeferred:
+		return stateLook{"deferred", "state.deferred", "state.deferred.all", component.Low}
+	case StateDeadLetter:
+		return stateLook{"dead", "state.dead", "state.dead.all", component.Dead}
+	case StateTransferDeadLetter:
+		return stateLook{"dead", "entity.tab.transfer", "entity.tab.transfer", component.Dead}
 	default:
-		return look{"active", "state.active", "state.active.all", component.Plenty}
+		return stateLook{"active", "state.active", "state.active.all", component.Plenty}
 	}
 }
 
-// share is the part of the dead letters with a reason, as a width.
+// share returns the share of the dead letters with a reason, as a CSS width.
 func (m Entity) share(r Reason) string {
 	if m.Counts.Dead == 0 {
 		return "0%"
@@ -244,9 +244,9 @@ func percent(share float64) string {
 	return strconv.FormatFloat(100*max(0, min(1, share)), 'f', 1, 64) + "%"
 }
 
-// forwards is where the entity's messages go on to; empty: they stay.
-func (m Entity) forwards() string {
-	for _, a := range m.Flow.Out {
+// forwardTarget returns where the entity's messages are forwarded to; empty if they are not.
+func (m Entity) forwardTarget() string {
+	for _, a := range m.Forwarding.Out {
 		if !a.Dead {
 			return a.Name
 		}
@@ -254,73 +254,73 @@ func (m Entity) forwards() string {
 	return ""
 }
 
-// empty says whether the open tab has nothing to list.
+// empty reports whether the open tab has nothing to list.
 func (m Entity) empty() bool {
-	if m.tab() == Subscribers {
+	if m.tab() == TabSubscriptions {
 		return len(m.Subscriptions) == 0
 	}
 	return len(m.Rows) == 0
 }
 
-// receive locks one message and opens it; on the tabs of dead letters one of
-// those.
-func (m Entity) receive(ctx context.Context) component.Deed {
-	d := component.Deed{To: m.Href + "/receive", Icon: "eye", Label: locale.T(ctx, "entity.receive")}
+// receive returns the button that locks one message and opens it, on the dead-letter tabs a
+// dead letter.
+func (m Entity) receive(ctx context.Context) component.Action {
+	d := component.Action{To: m.Href + "/receive", Icon: "eye", Label: locale.T(ctx, "entity.receive")}
 	switch m.tab() {
-	case DeadLetters:
+	case TabDeadLetters:
 		d.Name, d.Value = "dlq", "1"
-	case Transfers:
-		d.Name, d.Value = "dlq", string(Transfers)
+	case TabTransfers:
+		d.Name, d.Value = "dlq", string(TabTransfers)
 	}
 	return d
 }
 
-// open says whether its status lets something through: what it stops is refused
-// and therefore not offered (STAT-2, STAT-7).
-func (m Entity) open(d door) bool { return m.status().shuts(m.Kind)&d == 0 }
+// allows reports whether the entity's status allows an operation. The page offers no
+// refused operation (STAT-2, STAT-7).
+func (m Entity) allows(d statusOperation) bool { return m.status().disables(m.Kind)&d == 0 }
 
-// receives says whether one message can be received here by itself: not from
-// where everything is forwarded (FWD-5, DLQ-13), nor but by session where those
-// are required (SES-13), which dead letters do not ask for (DLQ-7).
-func (m Entity) receives() bool {
+// canReceive reports whether a single message can be received here: not where everything is
+// forwarded (FWD-5, DLQ-13), nor without a session where sessions are required (SES-13), which
+// does not apply to dead letters (DLQ-7).
+func (m Entity) canReceive() bool {
 	switch {
-	case !m.open(receiving):
+	case !m.allows(operationReceive):
 		return false
-	case m.tab() == Transfers:
+	case m.tab() == TabTransfers:
 		return true
 	case m.Kind == Topic:
 		return false
-	case m.tab() == DeadLetters:
-		return !slices.ContainsFunc(m.Flow.Out, func(a Arrow) bool { return a.Dead })
+	case m.tab() == TabDeadLetters:
+		return !slices.ContainsFunc(m.Forwarding.Out, func(a ForwardingArrow) bool { return a.Dead })
 	default:
-		return m.forwards() == "" && !m.RequiresSession
+		return m.forwardTarget() == "" && !m.RequiresSession
 	}
 }
 
-// accepts says whether a session can be taken here, and a message of it.
-func (m Entity) accepts() bool {
-	return m.open(receiving) && m.RequiresSession && m.tab() != DeadLetters && m.tab() != Transfers
+// canTakeSession reports whether a session can be taken here, with its messages.
+func (m Entity) canTakeSession() bool {
+	return m.allows(operationReceive) && m.RequiresSession && m.tab() != TabDeadLetters && m.tab() != TabTransfers
 }
 
-// place stands in a text for a number that only the browser knows.
-const place = "\uFFFC"
+// countPlaceholder marks a number in a text that only the browser knows.
+const countPlaceholder = "\uFFFC"
 
-// counted is the text with the given id; where it has its number, the
-// stylesheet puts how many rows are chosen, so that no script is needed.
-func counted(id string) templ.Component {
+// selectedCount returns the text with the given id. The stylesheet replaces its number with the
+// count of selected rows, so that no script is needed.
+func selectedCount(id string) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		text := templ.EscapeString(locale.T(ctx, id, locale.Args{"N": place}))
-		_, err := io.WriteString(w, strings.ReplaceAll(text, place, `<span class="picked" data-all="`+templ.EscapeString(locale.T(ctx, "bulk.all"))+`"></span>`))
+		text := templ.EscapeString(locale.T(ctx, id, locale.Args{"N": countPlaceholder}))
+		_, err := io.WriteString(w, strings.ReplaceAll(text, countPlaceholder, `<span class="picked" data-all="`+templ.EscapeString(locale.T(ctx, "bulk.all"))+`"></span>`))
 		return err
 	})
 }
 
-// args name the dead letters of a reason in a sentence.
+// args returns the arguments for texts about the dead letters of a reason.
 func (r Reason) args(ctx context.Context) locale.Args {
-	return locale.Args{"Reason": cmp.Or(component.Visible(r.Reason), locale.T(ctx, "reason.none")), "Count": locale.Number(ctx, r.N)}
+	return locale.Args{"Reason": cmp.Or(component.ShowInvisible(r.Reason), locale.T(ctx, "reason.none")), "Count": locale.Number(ctx, r.N)}
 }
 
-// named tells whether an address that asks for a reason means r.
+// named reports whether a requested reason means r.
 func (r Reason) named(asked string) bool {
 	return asked != "" && strings.EqualFold(cmp.Or(r.Reason, "-"), asked)
 }

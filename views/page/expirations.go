@@ -13,42 +13,42 @@ import (
 	"mayfly/views/view"
 )
 
-// Expirations is the departures board of a namespace.
+// Expirations is the expiry board of a namespace.
 type Expirations struct {
 	Shell   layout.Shell
 	Lede    []component.Text
-	Horizon component.Horizon // a bucket's Href shows it alone on the board
+	Horizon component.ExpiryHorizon // a bucket's Href filters the board by it
 
-	Fate   string // which fates the board shows: "dead", "lost"; empty: both
-	Within string // the key of the only bucket it shows; empty: all
+	Fate   string // fate that the board is filtered by: "dead", "lost"; empty: both
+	Within string // key of the only bucket shown; empty: all
 
-	Board []component.Departure // next first, with Actions
-	All   int                   // how many there are with an end that the choice above admits
-	More  string                // address of a longer board; empty: this is all, or as long as it gets
+	Board []component.ExpiringMessage // next first, with Actions
+	All   int                         // expiring messages that match the filter
+	More  string                      // address of a longer board; empty: this is all, or the longest
 
-	Gone   []Expired     // just expired, latest first
-	Passed int           // how many expired within Recent
-	Recent time.Duration // how far back Gone and Passed look
+	Expired      []ExpiredRow  // just expired, latest first
+	ExpiredCount int           // messages that expired within Recent
+	Recent       time.Duration // how far back Expired and ExpiredCount look
 }
 
-// Expired is a message whose time ran out a moment ago.
-type Expired struct {
+// ExpiredRow is a message that expired recently.
+type ExpiredRow struct {
 	Key      string
 	Subject  string
 	Entity   string
-	Href     string // the message's page, also after it is gone
+	Href     string // the message's page, which stays available for a while
 	At, Now  time.Time
-	Fate     component.Fate
-	DeadHref string // the dead letter that it is; empty: it was lost, or is none any more
+	Fate     component.ExpiryOutcome
+	DeadHref string // its page as a dead letter; empty: it was lost, or is no longer a dead letter
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Expirations) Full() templ.Component { return expirations(m) }
 
-// Watches is nil: every message of the namespace can run out.
+// Watches returns nil: every message of the namespace can expire.
 func (m Expirations) Watches() []string { return nil }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Expirations) Parts() []view.Part {
 	return append(m.Shell.Parts(),
 		slot("lede", component.Lede(m.Lede)),
@@ -56,15 +56,15 @@ func (m Expirations) Parts() []view.Part {
 		list("board", m.Board, departureRow),
 		slot("board-empty", boardEmpty(m)),
 		slot("board-foot", boardFoot(m)),
-		slot("gone-note", goneNote(m)),
-		list("gone", m.Gone, func(e Expired) view.Row {
-			return view.Row{Key: e.Key, Content: goneRow(e)}
+		slot("gone-note", expiredNote(m)),
+		list("gone", m.Expired, func(e ExpiredRow) view.Row {
+			return view.Row{Key: e.Key, Content: expiredRow(e)}
 		}),
-		slot("gone-empty", goneEmpty(m)),
+		slot("gone-empty", expiredEmpty(m)),
 	)
 }
 
-// fates is the switch between what the board shows.
+// fates returns the switch between the board's filters.
 func (m Expirations) fates(ctx context.Context) []component.Choice {
 	choice := func(fate, label string) component.Choice {
 		q := url.Values{}

@@ -13,32 +13,32 @@ import (
 	"mayfly/views/view"
 )
 
-// Failure says that something was refused or is not there. It stands still:
+// Failure reports that a request was refused or its target does not exist. It is not live:
 // Shell.Live is left empty.
 type Failure struct {
-	Shell   layout.Shell
-	Status  int            // of the answer: 403, 404, 409, 422, 501, 503; others are told like 500
-	Title   string         // in a few words; empty: what the status says
-	Said    string         // what the server says of it in its own words, which are English; empty: Refused
-	Refused string         // what was refused, in a sentence; empty: Said, or what the status says
-	Rule    string         // by which rule; empty: none is named
-	Do      string         // what to do; empty: what the status says, if Refused does not
-	Go      component.Link // where to go from here; zero: the overview
+	Shell      layout.Shell
+	Status     int            // of the response: 403, 404, 409, 422, 501, 503; others are shown like 500
+	Title      string         // short title; empty: that of the status
+	ServerText string         // the server's own English words; empty: Refused is shown
+	Refused    string         // the refused request, as a sentence; empty: ServerText, or the text of the status
+	Rule       string         // id of the rule; empty: none
+	Advice     string         // what to do; empty: the text of the status, unless Refused covers it
+	Continue   component.Link // link to continue with; zero: the overview
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Failure) Full() templ.Component { return failure(m) }
 
-// Asks is what the page says, for the dialog whose form was refused.
-func (m Failure) Asks() templ.Component { return failureInDialog(m) }
+// Dialog returns the message for the dialog whose form was refused.
+func (m Failure) Dialog() templ.Component { return failureInDialog(m) }
 
-// Watches is nil; the page stands still.
+// Watches returns nil: the page is not live.
 func (m Failure) Watches() []string { return nil }
 
-// Parts is what is live in the page: the shell.
+// Parts returns the shell's parts: the rest is not live.
 func (m Failure) Parts() []view.Part { return m.Shell.Parts() }
 
-// A refusal is what a status says by itself: ids of texts.
+// A refusal holds the text ids of a status.
 type refusal struct{ icon, title, refused, do string }
 
 func (m Failure) refusal() refusal {
@@ -62,7 +62,7 @@ func (m Failure) refusal() refusal {
 
 func (m Failure) icon() string { return m.refusal().icon }
 
-// Heading is what the page is called.
+// Heading returns the page's title.
 func (m Failure) Heading(ctx context.Context) string {
 	return cmp.Or(m.Title, locale.T(ctx, m.refusal().title))
 }
@@ -71,19 +71,19 @@ func (m Failure) refused(ctx context.Context) string {
 	return cmp.Or(m.Refused, locale.T(ctx, m.refusal().refused))
 }
 
-// todo is what to do, empty if what was refused says that: of a change whose
-// outcome nobody knows it would be wrong to say that it can be tried again.
+// todo returns what to do. It is empty if the refusal already explains it: after a change
+// whose outcome is unknown, "try again" would be wrong.
 func (m Failure) todo(ctx context.Context) string {
-	if m.Do == "" && cmp.Or(m.Said, m.Refused) != "" && m.refusal().title == "failure.503" {
+	if m.Advice == "" && cmp.Or(m.ServerText, m.Refused) != "" && m.refusal().title == "failure.503" {
 		return ""
 	}
-	return cmp.Or(m.Do, locale.T(ctx, m.refusal().do))
+	return cmp.Or(m.Advice, locale.T(ctx, m.refusal().do))
 }
 
-// way is where to go from here.
+// way returns the link to continue with.
 func (m Failure) way(ctx context.Context) component.Link {
-	if m.Go.Href != "" {
-		return m.Go
+	if m.Continue.Href != "" {
+		return m.Continue
 	}
 	return component.Link{Href: m.Shell.Home, Label: locale.T(ctx, "failure.home")}
 }

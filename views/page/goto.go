@@ -7,57 +7,58 @@ import (
 	"mayfly/views/view"
 )
 
-// GoTo is the page that leads anywhere: pages, entities, messages, and what can be
-// done. The script shows what it lists in a palette over whatever page is open.
+// GoTo is the go-to page: pages, entities, messages and actions. The script shows its list in
+// a palette over any page.
 type GoTo struct {
 	Shell  layout.Shell
-	Query  string // what somebody looks for; empty: the beginning
-	From   string // the page it was opened from, as its address; empty: none
+	Query  string // the query; empty: nothing typed
+	From   string // address of the page it was opened from; empty: none
 	Groups []GoGroup
 }
 
-// A GoGroup is a part of the list.
+// A GoGroup is a group of the list.
 type GoGroup struct {
 	Title string
 	Items []GoItem
 }
 
-// A GoItem is somewhere to go or something to do: Href leads there, or Act is done
-// by the script on the page that is open.
+// A GoItem is a page to open or an action: Href is the page's address, or the script performs
+// Act on the open page.
 type GoItem struct {
-	Label string
-	Note  string // what else there is to know; may be empty
-	Icon  string
-	Href  string
-	Act   GoAct // empty: Href is followed
-	File  bool  // what Href leads to is a file
+	Label  string
+	Note   string // additional information; may be empty
+	Icon   string
+	Href   string
+	Action GoAction // empty: Href is opened
+	File   bool     // Href is a file
 }
 
-// A GoAct is something that the script does.
-type GoAct string
+// A GoAction is an action of the script.
+type GoAction string
 
-// The acts there are.
+// The actions.
 const (
-	GoTheme    GoAct = "theme"
-	GoPause    GoAct = "pause"
-	GoPresent  GoAct = "present"
-	GoKeys     GoAct = "keys"
-	GoRelative GoAct = "rel"
-	GoLocal    GoAct = "local"
-	GoUTC      GoAct = "utc"
+	GoTheme    GoAction = "theme"
+	GoPause    GoAction = "pause"
+	GoPresent  GoAction = "present"
+	GoKeys     GoAction = "keys"
+	GoRelative GoAction = "rel"
+	GoLocal    GoAction = "local"
+	GoUTC      GoAction = "utc"
 )
 
-// The words of its address, beside SearchText.
+// GoFrom is the query parameter with the address of the page that the go-to page was opened
+// from.
 const GoFrom = "at"
 
-// Full is the page.
+// Full returns the whole page.
 func (m GoTo) Full() templ.Component { return goTo(m) }
 
-// Found is the list alone.
-func (m GoTo) Found() templ.Component { return goGroups(m) }
+// Drawer returns only the list, for the palette.
+func (m GoTo) Drawer() templ.Component { return goGroups(m) }
 
-// Watches is empty: it stands still.
+// Watches returns no entities: the page is not live.
 func (m GoTo) Watches() []string { return []string{} }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m GoTo) Parts() []view.Part { return m.Shell.Parts() }

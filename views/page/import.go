@@ -11,61 +11,61 @@ import (
 	"mayfly/views/view"
 )
 
-// The names of the fields of Import. What chooses a word of its is one of the API's.
+// The fields of Import. Fields with fixed values use the values of the API.
 const (
-	ImportFile     = "file"     // a file that is sent; in an address, the word of one that was
-	ImportText     = "lines"    // lines that were pasted instead
-	ImportTo       = "to"       // the path of a queue or topic, where the page is of none
+	ImportFile     = "file"     // an uploaded file; in an address, the token of one
+	ImportText     = "lines"    // pasted lines
+	ImportTo       = "to"       // the path of a queue or topic, if the page does not name one
 	ImportTTL      = "ttl"      // keep, remaining or drop
 	ImportSchedule = "schedule" // keep, shift or drop
 	ImportIDs      = "ids"      // keep or new
 )
 
-// Import is the page that takes messages in, of a file. It stands still: Shell.Live
-// is left empty.
+// Import is the page that imports messages from a file. It is not live: Shell.Live is left
+// empty.
 type Import struct {
-	Shell   layout.Shell
-	In      Place                     // the queue or topic; one without a name: it is chosen
-	To      string                    // the address a file is sent to
-	Look    string                    // the address where it is looked at again, with other words
-	Start   string                    // the address that has it imported
-	Cancel  string                    // where Cancel leads
-	Targets []string                  // what there is to import into, where it is chosen
-	Values  map[string]string         // the words, and what the file is imported into
-	Errors  map[string]component.Text // what was wrong, by the names of fields
-	Refused component.Notice          // what was wrong with all of it
-	Most    string                    // the largest file, as shown
-	Taken   ImportSurvey              // of the file that was sent; one without a word: none was
+	Shell     layout.Shell
+	In        EntityRef                 // the target; without a name: to be selected
+	To        string                    // address for the upload
+	DryRunURL string                    // address of the dry run with other options
+	Start     string                    // address that starts the import
+	Cancel    string                    // target of Cancel
+	Targets   []string                  // suggested targets, if it is to be selected
+	Values    map[string]string         // the options and the target
+	Errors    map[string]component.Text // by the names of fields
+	Refused   component.Notice          // the error of the form as a whole
+	Most      string                    // largest file, as shown
+	DryRun    ImportDryRun              // dry run of the uploaded file; without Word: none was uploaded
 }
 
-// ImportSurvey is what would become of the messages of a file.
-type ImportSurvey struct {
-	Word string // by which the file is known
-	Name string // as its sender calls it; empty: it was pasted
+// ImportDryRun is the result of a dry run.
+type ImportDryRun struct {
+	Word string // token of the file
+	Name string // given by the browser; empty: pasted lines
 	Size string // as shown
 
 	Lines, Import, Duplicates, Expired, AtOnce, Scheduled, Late, Unreadable, Refused int
 
-	Failures []ImportFailure // the first of those that are not taken
-	Full     ImportFailure   // where the target would be full; one without a line: nowhere
+	Failures []ImportFailure // the first lines that would not be imported
+	Full     ImportFailure   // where the target would be full; without a line: nowhere
 }
 
-// ImportFailure is a line that is not taken.
+// ImportFailure is a line that would not be imported.
 type ImportFailure struct {
 	Line int
 	Why  string
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Import) Full() templ.Component { return importPage(m) }
 
-// Watches is nil; the page stands still.
+// Watches returns nil: the page is not live.
 func (m Import) Watches() []string { return nil }
 
-// Parts is what is live in the page: the shell.
+// Parts returns the shell's parts: the rest is not live.
 func (m Import) Parts() []view.Part { return m.Shell.Parts() }
 
-// title is the page's heading.
+// title returns the page's heading.
 func (m Import) title(ctx context.Context) string {
 	if m.In.Name == "" {
 		return locale.T(ctx, "import.title")
@@ -73,10 +73,10 @@ func (m Import) title(ctx context.Context) string {
 	return locale.T(ctx, "import.title.into", locale.Args{"Name": m.In.Name})
 }
 
-// words are the fields that say what becomes of times and ids.
+// words returns the fields for the handling of times and ids.
 func (m Import) words(ctx context.Context) []component.Field {
 	field := func(name, label string, values ...string) component.Field {
-		f := component.Field{Name: name, Label: locale.T(ctx, label), Kind: component.Select, Text: true, Value: m.Values[name], Error: m.Errors[name]}
+		f := component.Field{Name: name, Label: locale.T(ctx, label), Kind: component.SelectField, Text: true, Value: m.Values[name], Error: m.Errors[name]}
 		for _, v := range values {
 			f.Options = append(f.Options, component.Option{Value: v, Label: locale.T(ctx, importWord(name, v))})
 		}
@@ -91,7 +91,7 @@ func (m Import) words(ctx context.Context) []component.Field {
 	return []component.Field{ttl, schedule, ids}
 }
 
-// importWord is the id of what a word is called.
+// importWord returns the text id of an option.
 func importWord(name, value string) string {
 	return map[string]string{
 		"ttl keep": "import.ttl.keep", "ttl remaining": "import.ttl.remaining", "ttl drop": "import.ttl.drop",
@@ -100,29 +100,28 @@ func importWord(name, value string) string {
 	}[name+" "+value]
 }
 
-// into is the field that chooses a queue or topic.
+// into returns the field that selects the target.
 func (m Import) into(ctx context.Context) component.Field {
 	return component.Field{Name: ImportTo, Label: locale.T(ctx, "import.into"), Value: m.Values[ImportTo], Error: m.Errors[ImportTo], List: m.Targets, Required: true}
 }
 
-// pasted is the field for lines.
+// pasted returns the field for lines.
 func (m Import) pasted(ctx context.Context) component.Field {
 	return component.Field{
-		Name: ImportText, Label: locale.T(ctx, "import.lines"), Kind: component.Area, Rows: 6, Error: m.Errors[ImportText],
+		Name: ImportText, Label: locale.T(ctx, "import.lines"), Kind: component.AreaField, Rows: 6, Error: m.Errors[ImportText],
 		Placeholder: `{"body":"hello","subject":"new","timeToLive":"1h"}`, Tip: []component.Text{{S: locale.T(ctx, "import.lines.tip")}},
 	}
 }
 
-// An importCount is how many lines share a fate.
+// An importCount is how many lines have the same outcome.
 type importCount struct {
 	n    int
-	what string // id of the words
+	what string // text id
 	tone component.Tone
 }
 
-// fates are the counts that are not zero, those that need thought after those that
-// do not.
-func (s ImportSurvey) fates() (out []importCount) {
+// fates returns the counts above zero, the more serious outcomes last.
+func (s ImportDryRun) fates() (out []importCount) {
 	for _, c := range []importCount{
 		{s.Scheduled, "import.scheduled", component.Never}, {s.Duplicates, "import.duplicates", component.Low}, {s.AtOnce, "import.atonce", component.Low},
 		{s.Late, "import.late", component.Low}, {s.Expired, "import.expired", component.Low},
@@ -135,10 +134,10 @@ func (s ImportSurvey) fates() (out []importCount) {
 	return out
 }
 
-// called is what the file is called.
-func (s ImportSurvey) called(ctx context.Context) string {
+// called returns the name of the file.
+func (s ImportDryRun) called(ctx context.Context) string {
 	if s.Name == "" {
 		return locale.T(ctx, "import.pasted")
 	}
-	return component.Visible(s.Name)
+	return component.ShowInvisible(s.Name)
 }

@@ -13,21 +13,21 @@ import (
 	"mayfly/views/view"
 )
 
-// Jobs is the page of what is done to many messages in the background.
+// Jobs is the page of background jobs on many messages.
 type Jobs struct {
 	Shell layout.Shell
-	New   string // address of the form for a new one
+	New   string // address of the form for a new job
 	Rows  []JobRow
 }
 
-// JobRow is one job.
+// JobRow is a job in the list.
 type JobRow struct {
 	Key     string
 	Href    string
 	Kind    string // resubmit, copy, …
-	To      string // where messages go; empty: nowhere else
-	At      string // where they are; empty: anywhere, or they were chosen
-	Query   string // what they match; empty: whatever they are
+	To      string // target of the messages; empty: none
+	At      string // entities with the messages; empty: anywhere, or selected messages
+	Query   string // their filter; empty: none
 	State   string // waiting, running, done, cancelled, failed or interrupted
 	Total   int
 	Seen    int
@@ -38,9 +38,9 @@ type JobRow struct {
 	Now     time.Time
 }
 
-// name is what the job is called.
+// name returns the name of the job.
 func (r JobRow) name(ctx context.Context) string {
-	to := locale.Args{"To": component.Visible(r.To)}
+	to := locale.Args{"To": component.ShowInvisible(r.To)}
 	switch {
 	case r.Kind == "move" && r.To != "":
 		return locale.T(ctx, "jobs.kind.move.to", to)
@@ -55,8 +55,8 @@ func (r JobRow) name(ctx context.Context) string {
 	}
 }
 
-// words is the id of a text that is about what a job does: there are others where it
-// does not look at messages, but sends them or takes back what was done.
+// words returns the text id for this kind of job: jobs that send messages or undo others have
+// texts of their own.
 func (r JobRow) words(id string) string {
 	own := map[string]string{
 		"send jobs.seen": "jobs.seen.send", "send jobs.done": "jobs.done.send", "send jobs.skipped": "jobs.skipped.send",
@@ -66,7 +66,7 @@ func (r JobRow) words(id string) string {
 	return cmp.Or(own, id)
 }
 
-// kindName is the id of what a kind of job is called.
+// kindName returns the text id of a kind of job.
 func kindName(kind string) string {
 	return map[string]string{
 		"resubmit": "jobs.kind.resubmit", "copy": "jobs.kind.copy", "move": "jobs.kind.move", "delete": "jobs.kind.delete", "purge": "jobs.kind.purge",
@@ -75,7 +75,7 @@ func kindName(kind string) string {
 	}[kind]
 }
 
-// look is how the state of a job is shown.
+// look returns how the state of a job is shown.
 func (r JobRow) look() (tone component.Tone, icon, name string) {
 	switch r.State {
 	case "done":
@@ -93,13 +93,13 @@ func (r JobRow) look() (tone component.Tone, icon, name string) {
 	}
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Jobs) Full() templ.Component { return jobs(m) }
 
-// Watches is none: jobs go on without an event of their own.
+// Watches returns no real entity: jobs advance without events of their own.
 func (m Jobs) Watches() []string { return []string{noEntity} }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Jobs) Parts() []view.Part {
 	return append(m.Shell.Parts(),
 		list("rows", m.Rows, func(r JobRow) view.Row { return view.Row{Key: r.Key, Content: jobRow(r)} }),
@@ -107,19 +107,19 @@ func (m Jobs) Parts() []view.Part {
 	)
 }
 
-// Job is the page of one job.
+// Job is the page of a job.
 type Job struct {
 	Shell    layout.Shell
 	All      string // address of all jobs
 	Row      JobRow
 	Actor    string
-	Why      string    // of a failed one
-	Ended    time.Time // zero: it has not
+	Why      string    // error of a failed job
+	Ended    time.Time // zero: it has not ended
 	Failures []JobFailure
 
-	Cancel, Resume, Undo string // addresses; empty: it cannot be done
-	UndoneBy             string // address of the job that took this one back; empty: none did
-	Of                   string // address of the job that this one takes back; empty: it does not
+	Cancel, Resume, Undo string // addresses; empty: not possible
+	UndoneBy             string // address of the job that undid this one; empty: none
+	Of                   string // address of the job that this one undoes; empty: none
 }
 
 // JobFailure is a message that was refused.
@@ -127,21 +127,21 @@ type JobFailure struct {
 	Key  string
 	Href string
 	Seq  int64
-	Line int // of a file; zero: it is a message that was there, and the others are its
+	Line int // of a file; zero: an existing message, described by the other fields
 	At   string
 	Why  string
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Job) Full() templ.Component { return oneJob(m) }
 
-// Watches is none: a job goes on without an event of its own.
+// Watches returns no real entity: a job advances without events of its own.
 func (m Job) Watches() []string { return []string{noEntity} }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Job) Parts() []view.Part {
 	return append(m.Shell.Parts(),
-		slot("deeds", jobDeeds(m)),
+		slot("deeds", jobActions(m)),
 		slot("notices", jobNotices(m)),
 		slot("progress", jobProgress(m.Row)),
 		slot("facts", jobFacts(m)),
@@ -151,77 +151,78 @@ func (m Job) Parts() []view.Part {
 
 // The fields of the form for a new job.
 const (
-	Once     = "once" // of this form and of that for messages: a word that no other copy of it has
-	AskKind  = "kind"
-	AskAt    = "path"
-	AskQuery = "q"
-	AskUntil = "until" // of reschedule: an instant in UTC; of extend there is AskBy
+	FieldFormToken = "once" // of this form and that for messages: a token that no other copy of the form has
+	FieldJobKind   = "kind"
+	FieldJobPath   = "path"
+	FieldQuery     = "q"
+	FieldUntil     = "until" // for reschedule: an instant in UTC; extend uses FieldBy
 )
 
-// AskedOfJob are all of them, but for what is typed to confirm.
-func AskedOfJob() []string { return []string{AskKind, AskAt, AskQuery, AskTo, AskBy, AskUntil} }
-
-// NewJob asks what is to be done to which messages, and says how many these are
-// before it is done.
-type NewJob struct {
-	Shell   layout.Shell
-	To      string // the address it posts to, and asks again at
-	Once    string // see the field of that name
-	Cancel  string
-	Kinds   []string
-	Values  map[string]string
-	Errors  map[string]component.Text
-	Refused component.Notice
-	Count   JobCount
+// JobFields returns these fields, without the typed confirmation.
+func JobFields() []string {
+	return []string{FieldJobKind, FieldJobPath, FieldQuery, FieldTo, FieldBy, FieldUntil}
 }
 
-// JobCount is how many messages a job would do something to.
+// JobForm is the form of a job, with the number of messages it would process.
+type JobForm struct {
+	Shell     layout.Shell
+	To        string // address it posts to, also for counting
+	FormToken string // see the field of that name
+	Cancel    string
+	Kinds     []string
+	Values    map[string]string
+	Errors    map[string]component.Text
+	Refused   component.Notice
+	Count     JobCount
+}
+
+// JobCount is how many messages a job would process.
 type JobCount struct {
-	Known   bool
-	Meant   int
-	Locked  int          // of these: they would be skipped
-	Unseen  int          // too many to look at: up to so many more are meant
-	First   []MessageRow // a few of them
-	Now     time.Time
-	States  []StateLine // of those that are meant, as far as they were looked at
-	Export  string      // the address of a file with them; empty: none is offered
-	Confirm string      // what is to be typed; empty: nothing
+	Known      bool
+	Matching   int
+	Locked     int          // of these: locked, which would be skipped
+	Unexamined int          // not examined: up to this many more would be processed
+	First      []MessageRow // a few of the messages
+	Now        time.Time
+	States     []StateLine // of the messages, as far as they were examined
+	Export     string      // address of a file with them; empty: none
+	Confirm    string      // text to type as confirmation; empty: none
 }
 
-func (c JobCount) atMost() int { return c.Meant - c.Locked + c.Unseen }
+func (c JobCount) atMost() int { return c.Matching - c.Locked + c.Unexamined }
 
-// destructive tells whether messages would be gone.
-func (m NewJob) destructive() bool {
-	return m.Values[AskKind] == "delete" || m.Values[AskKind] == "purge"
+// destructive reports whether the job deletes messages.
+func (m JobForm) destructive() bool {
+	return m.Values[FieldJobKind] == "delete" || m.Values[FieldJobKind] == "purge"
 }
 
-func (m NewJob) field(ctx context.Context, name, label, tip string) component.Field {
+func (m JobForm) field(ctx context.Context, name, label, tip string) component.Field {
 	return component.Field{
 		Name: name, Label: locale.T(ctx, label), Value: m.Values[name], Error: m.Errors[name], Tip: []component.Text{{S: locale.T(ctx, tip)}},
 	}
 }
 
-// do is the button's words: the verb and the number.
-func (m NewJob) do(ctx context.Context) string {
+// do returns the button's label: verb and number.
+func (m JobForm) do(ctx context.Context) string {
 	id := map[string]string{
 		"resubmit": "jobs.do.resubmit", "copy": "jobs.do.copy", "move": "jobs.do.move", "delete": "jobs.do.delete", "purge": "jobs.do.purge",
 		"dead-letter": "jobs.do.dead-letter", "send-now": "jobs.do.send-now", "return-to-active": "jobs.do.return-to-active",
 		"extend": "jobs.do.extend", "reschedule": "jobs.do.reschedule",
-	}[m.Values[AskKind]]
+	}[m.Values[FieldJobKind]]
 	return locale.N(ctx, id, m.Count.atMost())
 }
 
-// Full is the page.
-func (m NewJob) Full() templ.Component { return newJob(m) }
+// Full returns the whole page.
+func (m JobForm) Full() templ.Component { return jobForm(m) }
 
-// Watches is none: a form stays as it is.
-func (m NewJob) Watches() []string { return nil }
+// Watches returns nil: the page is not live.
+func (m JobForm) Watches() []string { return nil }
 
-// Parts is what stands around the form.
-func (m NewJob) Parts() []view.Part { return m.Shell.Parts() }
+// Parts returns the shell's parts: the form is not live.
+func (m JobForm) Parts() []view.Part { return m.Shell.Parts() }
 
-// short is a field for little, with an example of it.
-func (NewJob) short(f component.Field, example string) component.Field {
+// short returns a narrow field with an example.
+func (JobForm) short(f component.Field, example string) component.Field {
 	f.Short, f.Placeholder = len(example) < 8, example
 	return f
 }

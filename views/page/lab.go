@@ -13,108 +13,108 @@ import (
 	"mayfly/views/view"
 )
 
-// Lab is the filter lab: a message against every subscription of a topic, and
-// the messages lately that no subscription took. What is tried is never sent.
-// The page is live for the sake of those.
-type Lab struct {
+// FilterLab is the filter lab: it tries a message on every subscription of a topic without sending
+// it, and lists recent messages that no subscription took. The page is live only for that
+// list.
+type FilterLab struct {
 	Shell   layout.Shell
-	Topics  []string // there are, to choose from
-	Topic   Place    // the chosen one; an empty Name: none yet
+	Topics  []string  // to choose from
+	Topic   EntityRef // the selected one; an empty Name: none
 	Message MessageFields
-	From    Sample  // what the fields were filled from; an empty Key: nothing
+	From    Sample  // the message that the fields were filled from; an empty Key: none
 	Outcome Outcome // zero: nothing was tried
 	Refused component.Notice
 
-	Stray     []Stray // messages that nothing took, latest first
-	StrayAll  int     // that were counted, shown or not
-	StrayKept int     // that are kept at most, to be told
+	Unmatched      []UnmatchedMessage // unmatched messages, latest first
+	UnmatchedCount int                // all unmatched messages, shown or not
+	MaxUnmatched   int                // largest number that is kept, for display
 }
 
-// The names of the fields of the lab, beside those of Send for the message.
-// Its form goes to its own address by POST and is answered with the page; the
-// address takes LabTopic and LabFrom too, so that it can be passed on.
+// The fields of the lab, in addition to those of Send for the message. Its form posts to its
+// own address, which returns the page; the address also takes LabTopic and LabFrom, so that it
+// can be shared.
 const (
 	LabTopic = "topic"
-	LabFrom  = "from" // the key of a stray message to start from
-	LabKey   = "key"  // repeated: the keys of stray messages to make a subscription for, by GET, to Lab's address and "/new"
+	LabFrom  = "from" // key of an unmatched message to start from
+	LabKey   = "key"  // repeated: keys of unmatched messages to create a subscription for, by GET, at FilterLab's address and "/new"
 )
 
-// Outcome is what becomes of a message sent to a topic.
+// Outcome is the result for a message sent to a topic.
 type Outcome struct {
 	Tried         bool
-	Subscriptions []Taking // those that take it first
-	More          int      // that are not shown
-	Takers        int      // subscriptions that get a copy, or a dead letter
-	Copies        int      // in all of them
+	Subscriptions []SubscriptionResult // those that take it first
+	More          int                  // subscriptions that are not shown
+	Matching      int                  // subscriptions that get a copy or a dead letter
+	Copies        int                  // in all of these
 }
 
-// A Taking is what one subscription makes of a message.
-type Taking struct {
+// A SubscriptionResult is the result of one subscription.
+type SubscriptionResult struct {
 	Name  string
 	Href  string
-	Rules []Judgement // in order
-	More  int         // rules that are not shown; they do not select the message
-	// Copies are how many the subscription gets (FILT-5), Dead how many of them
-	// as dead letters because a filter or an action failed (FILT-31).
+	Rules []RuleResult // in order
+	More  int          // rules that are not shown; they do not select the message
+	// Copies is how many copies the subscription gets (FILT-5), Dead how many of them as dead
+	// letters because a filter or an action failed (FILT-31).
 	Copies, Dead int
-	NewRule      string // the form that adds a rule; empty: none is offered
+	NewRule      string // address of the form that adds a rule; empty: none
 }
 
-// A Stray is a message that matched no subscription.
-type Stray struct {
+// An UnmatchedMessage is a message that no subscription took.
+type UnmatchedMessage struct {
 	Key     string
 	At      time.Time
 	Now     time.Time
-	Topic   Place
+	Topic   EntityRef
 	Subject string
 	ID      string
-	Pills   []Pill // its application properties, and system ones beside subject and id
+	Pills   []Pill // application properties, and system properties other than subject and id
 }
 
-// Full is the page.
-func (m Lab) Full() templ.Component {
-	m.Shell.Live.Picking = true // a message may be half described
+// Full returns the whole page.
+func (m FilterLab) Full() templ.Component {
+	m.Shell.Live.Selectable = true // a half-filled form must not be replaced
 	return lab(m)
 }
 
-// Watches is nil: what nothing took belongs to no entity but its topic, and
-// every topic may have such.
-func (m Lab) Watches() []string { return nil }
+// Watches returns nil: unmatched messages belong only to their topic, and every topic may have
+// some.
+func (m FilterLab) Watches() []string { return nil }
 
-// Parts is what is live in the page: the tray. The form and what was tried
-// stay as they are.
-func (m Lab) Parts() []view.Part {
+// Parts returns the live parts of the page: the list of unmatched messages. The form and the
+// result are not live.
+func (m FilterLab) Parts() []view.Part {
 	return append(m.Shell.Parts(),
-		slot("tray-note", trayNote(m)),
-		list("tray", m.Stray, func(s Stray) view.Row {
-			return view.Row{Key: s.Key, Content: strayRow(m, s)}
+		slot("tray-note", unmatchedNote(m)),
+		list("tray", m.Unmatched, func(s UnmatchedMessage) view.Row {
+			return view.Row{Key: s.Key, Content: unmatchedRow(m, s)}
 		}),
-		slot("tray-empty", trayEmpty(m)),
+		slot("tray-empty", unmatchedEmpty(m)),
 	)
 }
 
-func (m Lab) base() string { return m.Shell.Home + "/lab" }
+func (m FilterLab) base() string { return m.Shell.Home + "/lab" }
 
-// catches is where a subscription is made for messages that nobody took.
-func (m Lab) catches() string { return m.base() + "/new" }
+// suggestURL returns the address that creates a subscription for unmatched messages.
+func (m FilterLab) suggestURL() string { return m.base() + "/new" }
 
-// catch is where a subscription is made: one for the message that was started
-// from, while it is kept.
-func (m Lab) catch() string {
-	if m.From.Key != "" && slices.ContainsFunc(m.Stray, func(s Stray) bool { return s.Key == m.From.Key }) {
-		return m.catches() + "?" + LabKey + "=" + m.From.Key
+// suggestFromURL returns the address that creates a subscription, for the message that the form was
+// filled from while it is kept.
+func (m FilterLab) suggestFromURL() string {
+	if m.From.Key != "" && slices.ContainsFunc(m.Unmatched, func(s UnmatchedMessage) bool { return s.Key == m.From.Key }) {
+		return m.suggestURL() + "?" + LabKey + "=" + m.From.Key
 	}
 	return m.Topic.Href + "/new"
 }
 
-func (s Stray) what(ctx context.Context) string {
+func (s UnmatchedMessage) what(ctx context.Context) string {
 	return Sample{Subject: s.Subject, ID: s.ID}.what(ctx)
 }
 
-func (s Stray) small() string { return Sample{Subject: s.Subject, ID: s.ID}.small() }
+func (s UnmatchedMessage) small() string { return Sample{Subject: s.Subject, ID: s.ID}.small() }
 
-// truth is a subscription's outcome in one sign.
-func (t Taking) truth() component.Truth {
+// truth returns a subscription's result as a single value.
+func (t SubscriptionResult) truth() component.Truth {
 	switch {
 	case t.Dead > 0:
 		return component.Failed
@@ -129,8 +129,8 @@ func (t Taking) truth() component.Truth {
 	return component.False
 }
 
-// says is the outcome in a few words.
-func (t Taking) says(ctx context.Context) string {
+// says returns the result in a few words.
+func (t SubscriptionResult) says(ctx context.Context) string {
 	switch {
 	case len(t.Rules) == 0:
 		return locale.T(ctx, "lab.norules")
@@ -147,24 +147,24 @@ func (t Taking) says(ctx context.Context) string {
 	}
 }
 
-// lede is the outcome of all of them in a sentence or two.
-func (m Lab) lede(ctx context.Context) []component.Text {
+// summary returns the result of all subscriptions in a sentence or two.
+func (m FilterLab) summary(ctx context.Context) []component.Text {
 	o := m.Outcome
 	switch {
 	case len(o.Subscriptions) == 0:
 		return []component.Text{{S: locale.T(ctx, "lab.lede.alone"), Strong: true}, {S: " " + locale.T(ctx, "lab.lede.discarded")}}
-	case o.Takers == 0:
+	case o.Matching == 0:
 		return []component.Text{{S: locale.T(ctx, "lab.lede.nobody"), Strong: true}, {S: " " + locale.T(ctx, "lab.lede.discarded")}}
 	default:
 		return []component.Text{
-			{S: locale.N(ctx, "lab.lede.takers", o.Takers, locale.Args{"Of": locale.Number(ctx, len(o.Subscriptions)+o.More)}), Strong: true},
+			{S: locale.N(ctx, "lab.lede.takers", o.Matching, locale.Args{"Of": locale.Number(ctx, len(o.Subscriptions)+o.More)}), Strong: true},
 			{S: " " + locale.N(ctx, "lab.lede.copies", o.Copies)},
 		}
 	}
 }
 
-// opens says whether a subscription's rules are unfolded: those that tell most,
-// and all if they are few.
-func (o Outcome) opens(t Taking) bool {
+// opens reports whether a subscription's rules are unfolded: if the result is not plainly
+// false, or there are only a few subscriptions.
+func (o Outcome) opens(t SubscriptionResult) bool {
 	return len(o.Subscriptions) <= 6 || t.truth() != component.False
 }

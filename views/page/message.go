@@ -15,83 +15,83 @@ import (
 	"mayfly/views/view"
 )
 
-// Message is everything about one message: its passport.
+// Message is the page of a message.
 type Message struct {
-	Shell layout.Shell
-	Key   string // in decimal
-	Href  string // its page; its actions lie below it
-	In    Place
-	Path  string // of the entity, in lower case: what Watches names
+	Shell  layout.Shell
+	Key    string // in decimal
+	Href   string // its page; its actions are below it
+	Entity EntityRef
+	Path   string // of the entity, in lower case: what Watches returns
 
 	State   State
 	Number  int64
 	Subject string
 	ID      string
 	Type    string // the content type
-	Size    int64  // header and body, as quotas count them
+	Size    int64  // headers and body, as quotas count them
 	Tries   int
 	Max     int
 
-	Session     string // as it is written, of an entity that requires sessions
-	SessionHref string // its page; empty: it is in none
+	Session     string // session id, as shown, if the entity requires sessions
+	SessionHref string // its page; empty: no session
 
-	Clock    component.Clock // its time to live; Now is set even if it has no end
-	Expired  bool            // its time ran out and it is still there
-	Hold     component.Hold  // the lock on it
-	Holder   string          // who holds the lock; empty: not known
-	HolderAt string          // where that client is shown; empty: nowhere
-	Due      component.Clock // of a scheduled one
-	Fate     component.Fate
-	Why      component.Why // how it came by its time to live; no terms: not shown
-	Reason   Reason        // of a dead letter; Reason.N is unused
+	Clock          component.Clock    // its time to live; Now is set even if it never expires
+	Expired        bool               // it has expired but still exists
+	Hold           component.LockInfo // the lock on it
+	Holder         string             // the lock's holder; empty: unknown
+	HolderURL      string             // address of that client; empty: none
+	Due            component.Clock    // for a scheduled message
+	Fate           component.ExpiryOutcome
+	TTLExplanation component.TTLExplanation // the explanation of its time to live; no terms: not shown
+	Reason         Reason                   // of a dead letter; Reason.N is unused
 
-	Life  []component.Entry
-	Known Known
+	Timeline       []component.TimelineStep
+	TimelineLimits TimelineLimits
 
 	View        BodyView
 	Body        Body
-	Sent        []Sent               // what its sender said, section by section; empty: not shown
+	Sent        []AMQPSection        // the message as sent, by AMQP section; empty: not shown
 	Headers     []Header             // every system property
 	Application []component.Property // Type is the kind: "int", "string"
 
-	Kin     []Kin // messages that share what their sender wrote with it
-	KinMore bool  // there are more than these
-	Again   Again // how to send it once more; the zero value: not shown
+	Related     []RelatedMessage // related messages, which share its content
+	MoreRelated bool             // there are more than these
+	Resend      Resend           // programs that send it again; zero: not shown
 
-	// Token is set when the message was received for inspection, and its lock
-	// still stands: then the page offers to settle it.
+	// Token is set if the message was received for inspection and is still locked: then the
+	// page offers to settle it.
 	Token string
 
-	// Ended is set when the message is no longer there; it says what became of
-	// it. An empty Ended.Title: it is there. Missing is set when nothing is
-	// known of it but its key.
-	Ended   component.Entry
+	// Ended is set if the message no longer exists, and says what happened to it. An empty
+	// Ended.Title means that it exists. Missing is set if there is no record of it.
+	Ended   component.TimelineStep
 	Missing bool
-	// Bare is set when it ended and its headers were not kept.
-	Bare bool
-	Lab  string // where it is tried on rules: of a message that no subscription took; empty: nowhere
+	Damaged component.Notice // zero: not damaged
+	// HeadersMissing is set if it no longer exists and its headers were not kept.
+	HeadersMissing bool
+	Lab            string // address to try it in the filter lab, if no subscription took it; empty: none
 }
 
-// Known is how far a message's story reaches.
-type Known struct {
-	Kept   time.Duration // how long it is remembered; zero: not told
-	Cut    bool          // there is more before what is shown
-	Broken bool          // what was remembered could not be read just now
+// TimelineLimits is how far back a message's timeline reaches.
+type TimelineLimits struct {
+	Retention time.Duration // how long events are kept; zero: not shown
+	Cut       bool          // there are earlier events
+	Failed    bool          // the history could not be read
 }
 
-// A Place is the entity a message is in.
-type Place struct {
-	Kind Kind
-	Name string // as shown: "orders", "prices/eu"
-	Href string
-	Dead bool // in its dead-letter queue
-	All  bool // it is no place but the whole namespace; Name is that's
+// An EntityRef is the entity that a message is in.
+type EntityRef struct {
+	Kind           EntityKind
+	Name           string // as shown: "orders", "prices/eu"
+	Href           string
+	DeadLetter     bool // in its dead-letter subqueue
+	WholeNamespace bool // the whole namespace, whose name is Name
 }
 
-// A BodyView is a way to look at a body, as the address says it: ?view=hex.
+// A BodyView is a way to show a body, as in the query string: ?view=hex.
 type BodyView string
 
-// The views there are. An empty one is the tree if there is one, raw otherwise.
+// The views. An empty one means the tree if there is one, raw otherwise.
 const (
 	TreeView    BodyView = "tree"
 	RawView     BodyView = "raw"
@@ -100,69 +100,72 @@ const (
 	SentView    BodyView = "sent"
 )
 
-// A Sent is a section of a message as AMQP has it.
-type Sent struct {
-	Name   string // AMQP's
+// An AMQPSection is a section of an AMQP message.
+type AMQPSection struct {
+	Name   string // AMQP name
 	Fields []component.Property
 }
 
-// A Kinship is what another message is to the one that is shown: ids of words.
-type Kinship string
+// A Relation is how another message is related to the one shown: a text id.
+type Relation string
 
-// The kinships there are.
+// The relations.
 const (
-	Original Kinship = "kin.original" // what it was made from
-	Copy     Kinship = "kin.copy"     // made from it
-	Sibling  Kinship = "kin.sibling"  // made from the same message by a topic
+	Original Relation = "kin.original" // the message shown was made from it
+	Copy     Relation = "kin.copy"     // it was made from the message shown
+	Sibling  Relation = "kin.sibling"  // made from the same message by a topic
 )
 
-// A Kin is a message that shares with another what their sender wrote.
-type Kin struct {
-	How  Kinship
-	Name string    // its number at that time: "#1,204"
-	In   string    // where it was then
+// A RelatedMessage is a message that shares the content of another.
+type RelatedMessage struct {
+	How  Relation
+	Name string    // its sequence number at that time: "#1,204"
+	In   string    // the entity it was in then
 	Href string    // its page
-	At   time.Time // when the two parted
+	At   time.Time // when one was made from the other
 }
 
-// An Again is how a message is sent once more. The zero Again is nothing.
-type Again struct {
-	Curl    string          // a line for the shell; empty: none
-	Samples []sample.Sample // programs; empty: none
-	File    string          // the file that has its body, which lies beside them; empty: they have it themselves
-	Odd     bool            // its body is in a form of AMQP's that these cannot send
+// A Resend is how to send a message again. The zero value shows nothing.
+type Resend struct {
+	Curl            string          // shell command; empty: none
+	Samples         []sample.Sample // sample programs; empty: none
+	File            string          // file with its body, to be placed beside the program; empty: the program contains the body
+	UnsupportedBody bool            // its body is in an AMQP format that these cannot send
 }
 
-func (a Again) empty() bool { return a.Curl == "" && len(a.Samples) == 0 && !a.Odd }
+func (a Resend) empty() bool { return a.Curl == "" && len(a.Samples) == 0 && !a.UnsupportedBody }
 
-// A Body is what a message carries.
+// A Body is the body of a message.
 type Body struct {
-	Content  []byte // as much as is looked at: 1 MB at most
-	Size     int64  // all of it
-	Form     string // how it was sent, as shown: "data", "value"
-	From     int64  // where Window begins
-	Window   []byte // the bytes that the hexadecimal view shows
-	Download string // address of all of it; empty: none
+	Content  []byte // the part that was read: at most 1 MB
+	Size     int64  // of the whole body
+	Form     string // its AMQP format, as shown: "data", "value"
+	From     int64  // offset of Window
+	Window   []byte // the bytes of the hexadecimal view
+	Download string // address of the whole body; empty: none
 }
 
 // A Header is a system property.
 type Header struct {
-	Name  string    // Service Bus' name: "MessageId"
-	AMQP  string    // section and name: "properties · message-id"
+	Name  string    // Service Bus name: "MessageId"
+	AMQP  string    // AMQP section and name: "properties · message-id"
 	Value string    // as shown; unused if At is set
-	At    time.Time // of an instant
+	At    time.Time // for an instant
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Message) Full() templ.Component { return message(m) }
 
-// Drawer is the message beside the list it was opened from.
+// Drawer returns the message for the side panel of a list.
 func (m Message) Drawer() templ.Component { return messageDrawer(m) }
 
-// Watches is the entity the message is in.
+// NotFound reports whether there is no record of the message.
+func (m Message) NotFound() bool { return m.Missing }
+
+// Watches returns the entity that the message is in.
 func (m Message) Watches() []string { return []string{m.Path} }
 
-// Parts is what is live in the page: everything but the body.
+// Parts returns the live parts of the page: everything but the body.
 func (m Message) Parts() []view.Part {
 	parts := append(m.Shell.Parts(),
 		slot("state", messageState(m)),
@@ -172,29 +175,29 @@ func (m Message) Parts() []view.Part {
 		slot("life", messageLife(m)),
 		slot("properties", messageProperties(m)),
 	)
-	if m.Missing { // nothing is said of it in the head
+	if m.Missing { // its heading shows nothing live
 		return parts
 	}
 	return append(parts, slot("tries", messageTries(m)))
 }
 
-// there says whether the message can still be acted on.
-func (m Message) there() bool { return !m.Missing && m.Ended.Title == "" }
+// exists reports whether the message exists and can be acted on.
+func (m Message) exists() bool { return !m.Missing && m.Ended.Title == "" }
 
-// over says whether the message is known to have been there, and is not.
-func (m Message) over() bool { return m.Ended.Title != "" }
+// hasEnded reports whether the message existed and is gone.
+func (m Message) hasEnded() bool { return m.Ended.Title != "" }
 
-// missing says what may have become of a message that nothing is known of.
+// missing returns what may have happened to a message without any record.
 func (m Message) missing(ctx context.Context) string {
-	if m.Known.Kept > 0 {
-		return locale.T(ctx, "message.missing.kept", locale.Args{"Kept": component.Length(ctx, m.Known.Kept)})
+	if m.TimelineLimits.Retention > 0 {
+		return locale.T(ctx, "message.missing.kept", locale.Args{"Kept": component.Length(ctx, m.TimelineLimits.Retention)})
 	}
 	return locale.T(ctx, "message.missing.detail")
 }
 
-// what is what the message is called: its subject, or its id, or neither.
+// what returns the name of the message: its subject, else its id, else a placeholder.
 func (m Message) what(ctx context.Context) string {
-	if m.Bare {
+	if m.HeadersMissing {
 		return "#" + locale.Number(ctx, int(m.Number))
 	}
 	return cmp.Or(m.Subject, m.ID, locale.T(ctx, "message.unnamed"))
@@ -207,44 +210,44 @@ func (m Message) id() string {
 	return m.ID
 }
 
-// crumbs is the way to the message.
+// crumbs returns the breadcrumbs to the message.
 func (m Message) crumbs(ctx context.Context) []component.Crumb {
-	if m.In.Name == "" {
+	if m.Entity.Name == "" {
 		return []component.Crumb{{Label: locale.T(ctx, "rail.overview"), Href: m.Shell.Home}, {Label: locale.T(ctx, "message.crumb")}}
 	}
-	return append(m.In.crumbs(ctx, m.Shell), component.Crumb{Label: "#" + locale.Number(ctx, int(m.Number))})
+	return append(m.Entity.crumbs(ctx, m.Shell), component.Crumb{Label: "#" + locale.Number(ctx, int(m.Number))})
 }
 
-// crumbs is the way to the place, all of it links.
-func (p Place) crumbs(ctx context.Context, s layout.Shell) []component.Crumb {
-	if p.All {
+// crumbs returns the breadcrumbs to the place, all of them links.
+func (p EntityRef) crumbs(ctx context.Context, s layout.Shell) []component.Crumb {
+	if p.WholeNamespace {
 		return []component.Crumb{{Label: p.Name, Href: s.Home}}
 	}
 	crumbs := placeCrumbs(ctx, s, p.Kind, p.Name, p.Href, "", "")
-	if p.Dead {
-		crumbs = append(crumbs, component.Crumb{Label: locale.T(ctx, "entity.tab.dead"), Href: p.Href + "?tab=" + string(DeadLetters)})
+	if p.DeadLetter {
+		crumbs = append(crumbs, component.Crumb{Label: locale.T(ctx, "entity.tab.dead"), Href: p.Href + "?tab=" + string(TabDeadLetters)})
 	}
 	return crumbs
 }
 
-// do is a button for something that is done at once.
-func (m Message) do(ctx context.Context, action, icon, label string) component.Deed {
-	d := component.Deed{To: m.Href + "/" + action, Icon: icon, Label: locale.T(ctx, label)}
+// actionButton returns a button for an action without confirmation.
+func (m Message) actionButton(ctx context.Context, action, icon, label string) component.Action {
+	d := component.Action{To: m.Href + "/" + action, Icon: icon, Label: locale.T(ctx, label)}
 	if m.Token != "" {
-		d.Name, d.Value = AskToken, m.Token
+		d.Name, d.Value = FieldLockToken, m.Token
 	}
 	return d
 }
 
-// ask is a button for something that asks first.
-func (m Message) ask(ctx context.Context, action, icon, label string, look component.Look) component.Link {
-	l := component.Link{Href: m.Href + "/" + action, Icon: icon, Label: locale.T(ctx, label), Look: look, Ruins: look == component.Danger, Asks: action != "edit"}
+// confirmButton returns a button for an action with confirmation.
+func (m Message) confirmButton(ctx context.Context, action, icon, label string, look component.ButtonStyle) component.Link {
+	l := component.Link{Href: m.Href + "/" + action, Icon: icon, Label: locale.T(ctx, label), Style: look, Destructive: look == component.Danger, Dialog: action != "edit"}
 	if m.Token != "" {
-		l.Href += "?" + AskToken + "=" + url.QueryEscape(m.Token)
+		l.Href += "?" + FieldLockToken + "=" + url.QueryEscape(m.Token)
 	}
 	return l
 }
 
-func (m Message) extend(ctx context.Context, by, label string) component.Deed {
-	return component.Deed{To: m.Href + "/extend", Name: AskBy, Value: by, Label: locale.T(ctx, label)}
+func (m Message) extend(ctx context.Context, by, label string) component.Action {
+	return component.Action{To: m.Href + "/extend", Name: FieldBy, Value: by, Label: locale.T(ctx, label)}
 }

@@ -11,21 +11,21 @@ import (
 	"mayfly/views/locale"
 )
 
-// How much of a body is shown.
+// Limits of the displayed part of a body.
 const (
-	rawBytes    = 1 << 20 // up to here a body is shown whole
-	beyondBytes = 4 << 10 // of a larger one this is
+	rawBytes    = 1 << 20 // a body up to this size is shown whole
+	beyondBytes = 4 << 10 // of a larger one only this much
 )
 
-// HexBytes is how many bytes of a body are shown in hexadecimal at once.
+// HexBytes is how many bytes of a body the hexadecimal view shows at once.
 const HexBytes = 4 << 10
 
-// HexFrom is the name of the field that says which byte is the first of these.
+// HexFrom is the query parameter with the offset of the first of these.
 const HexFrom = "at"
 
-// looked is the view of the body that is shown when asked for one; tree is the
-// document if the body is one and all there.
-func (b Body) looked(v BodyView) (view BodyView, tree component.Tree) {
+// chooseView returns the view of the body to show for the requested one, and the document as a
+// tree if the whole body is one.
+func (b Body) chooseView(v BodyView) (view BodyView, tree component.Tree) {
 	if b.whole() {
 		tree, _ = component.ReadTree(b.Content)
 	}
@@ -41,16 +41,16 @@ func (b Body) looked(v BodyView) (view BodyView, tree component.Tree) {
 
 func (b Body) whole() bool { return int64(len(b.Content)) >= b.Size }
 
-// raw is the body as text, and whether that is all of it.
+// raw returns the body as text, and whether that is all of it.
 func (b Body) raw() (text string, all bool) {
 	if b.whole() && len(b.Content) <= rawBytes {
-		return component.Visible(string(b.Content)), true
+		return component.ShowInvisible(string(b.Content)), true
 	}
-	return component.Visible(string(b.Content[:min(len(b.Content), beyondBytes)])), false
+	return component.ShowInvisible(string(b.Content[:min(len(b.Content), beyondBytes)])), false
 }
 
-// hex is the window of bytes, else the first ones, sixteen in a line behind the
-// place of the first, and whether that is all of the body.
+// hex returns a hexadecimal dump of the window, or of the first bytes, sixteen on a line after
+// the offset, and whether that is all of the body.
 func (b Body) hex() (text string, all bool) {
 	window := b.Window
 	if window == nil {
@@ -84,26 +84,27 @@ func spaced(line []byte) string {
 	return out.String()
 }
 
-// HexAt is where the window of bytes begins that has byte at.
+// HexAt returns the start of the window that contains byte at.
 func HexAt(at, size int64) int64 {
 	return max(0, min(at, size-1)) / HexBytes * HexBytes
 }
 
-// hexAt is the page with the bytes from there on; empty if there are none.
+// hexAt returns the address of the page with the window at from; empty if that is outside the
+// body.
 func (m Message) hexAt(from int64) string {
 	if from < 0 || from >= m.Body.Size {
 		return ""
 	}
 	q := url.Values{"view": {string(HexView)}, HexFrom: {strconv.FormatInt(from, 10)}}
 	if m.Token != "" {
-		q.Set(AskToken, m.Token)
+		q.Set(FieldLockToken, m.Token)
 	}
 	return m.Href + "?" + q.Encode() + "#body"
 }
 
-// views is the choices there are. A body that cannot be drawn has no tree.
+// views returns the views to choose from. A body that is not a document has no tree.
 func (m Message) views(ctx context.Context) []component.Choice {
-	now, tree := m.Body.looked(m.View)
+	now, tree := m.Body.chooseView(m.View)
 	var out []component.Choice
 	for _, v := range []struct {
 		view BodyView
@@ -121,11 +122,12 @@ func (m Message) views(ctx context.Context) []component.Choice {
 	return out
 }
 
-// viewed is the page with the body seen another way; a lock on it is kept.
+// viewed returns the address of the page with another view of the body, keeping the lock
+// token.
 func (m Message) viewed(v BodyView) string {
 	q := url.Values{"view": {string(v)}}
 	if m.Token != "" {
-		q.Set(AskToken, m.Token)
+		q.Set(FieldLockToken, m.Token)
 	}
 	return m.Href + "?" + q.Encode() + "#body"
 }

@@ -13,35 +13,34 @@ import (
 	"mayfly/views/view"
 )
 
-// Metrics is the page of how much came and went in the namespace, and how deep it
-// was.
+// Metrics is the page of the namespace's message rates and depths.
 type Metrics struct {
 	Shell   layout.Shell
-	Figures Figures
+	Figures MetricsData
 }
 
-// Figures are what a page says of an hour or a day.
-type Figures struct {
-	Source    string // where the script finds all points, base path left out
+// MetricsData are the rates and depths of an hour or a day.
+type MetricsData struct {
+	Source    string // address at which the script gets all points, without the base path
 	OfDay     bool
 	Hour, Day string      // addresses of the page for either
-	Rows      []FigureRow // latest first; what is not known is left out
+	Rows      []FigureRow // latest first; unknown steps are left out
 }
 
-// A FigureRow is what there was in one or more steps.
+// A FigureRow sums up one or more steps.
 type FigureRow struct {
-	At     time.Time // where it begins
+	At     time.Time // start
 	Counts [5]int    // received, completed, expired, dead-lettered, failed deliveries
 	Depth  [5]int    // active, locked, scheduled, deferred, dead letters; at the end
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Metrics) Full() templ.Component { return metrics(m) }
 
-// Watches is nil: what happens in any entity counts.
+// Watches returns nil: events of every entity count.
 func (m Metrics) Watches() []string { return nil }
 
-// Parts is what is live in the page; the charts are the script's own.
+// Parts returns the live parts of the page; the script draws the charts.
 func (m Metrics) Parts() []view.Part {
 	return append(m.Shell.Parts(), slot("figures", figuresTable(m.Figures)))
 }
@@ -54,8 +53,8 @@ func depthColumns() []string {
 	return []string{"metrics.active", "metrics.locked", "metrics.scheduled", "metrics.deferred", "metrics.deads"}
 }
 
-// series is what a chart draws, for the script: the member of the answer, the
-// colour and the name of each line.
+// series describes the lines of a chart for the script: member of the response, colour and
+// name of each.
 func series(ctx context.Context, members, colours, names []string) string {
 	all := make([]string, len(members))
 	for i := range members {

@@ -13,78 +13,78 @@ import (
 	"mayfly/views/view"
 )
 
-// Namespaces is the page of all namespaces of a server. It stands still.
+// Namespaces is the page of all namespaces of a server. It is not live.
 type Namespaces struct {
 	Shell   layout.Shell
 	Rows    []NamespaceRow
-	Most    int    // that there may be beside the server's own
-	Trouble string // why it is not known whether these are all, in the server's own words; empty: they are
+	Max     int    // the most there can be besides the server's own
+	Trouble string // why the list may be incomplete, in the server's own words; empty: it is complete
 	New     NamespaceForm
 }
 
-// A NamespaceRow is one namespace.
+// A NamespaceRow is a namespace in the list.
 type NamespaceRow struct {
 	Name  string
-	Href  string // of its overview
-	Own   bool   // it is the server's own
+	Href  string // its overview
+	Own   bool   // the server's own namespace
 	State string // serving, opening, standby or failing
-	Why   string // what keeps it from being served, in the server's own words
+	Why   string // why it is not served, in the server's own words
 	Owner string // URL of the server that owns it
 	Tier  string
-	// Connection is what SDKs are given; empty: nobody knows.
+	// Connection is its connection string; empty: unknown.
 	Connection string
-	Kept       string // where what is in it is kept; empty: in memory
-	Served     bool   // the numbers are known
+	Kept       string // where it is stored; empty: in memory
+	Served     bool   // the counts are valid
 	Counts     NamespaceCounts
-	Until      time.Time // when a temporary one goes; zero: it does not
-	Remove     string    // address that asks whether to remove it; empty: it stays
-	Limits     string    // address where it is given other limits; empty: it keeps its own
+	Until      time.Time // when a temporary one is removed; zero: never
+	Remove     string    // address of the question whether to remove it; empty: not possible
+	Limits     string    // address that changes its limits; empty: not possible
 	Now        time.Time
-	Created    time.Time // zero: not known
+	Created    time.Time // zero: unknown
 
 	Temporary bool
 }
 
-// NamespaceCounts is how much is in a namespace.
+// NamespaceCounts counts what a namespace holds.
 type NamespaceCounts struct {
 	Entities, Messages, Dead, Clients int
 }
 
-// NamespaceForm asks for a new one.
+// NamespaceForm is the form for a new namespace.
 type NamespaceForm struct {
 	To        string
 	Name      string
 	Profile   string
 	Profiles  []string
-	Stay      string // AskStay's value
+	Stay      string // FieldLifetime's value
 	NameError component.Text
-	// Config is a Config.json, and ConfigError what is wrong with it.
+	// Config is a Config.json, and ConfigError its error.
 	Config      string
 	ConfigError component.Text
 	Refused     component.Notice
 }
 
-// The names of what the forms of namespaces send.
+// The fields of the forms of namespaces.
 const (
-	AskNamespace = "name"
-	AskProfile   = "profile"
-	AskConfig    = "config"
-	AskStay      = "stay" // for how long it stays; empty: until it is removed
+	FieldNamespace = "name"
+	FieldProfile   = "profile"
+	FieldConfig    = "config"
+	FieldLifetime  = "stay" // its lifetime; empty: until it is removed
 )
 
-// Stays are the durations that can be chosen for a temporary namespace.
+// Stays returns the lifetimes offered for a temporary namespace.
 func Stays() []string { return []string{"", "1h", "8h", "24h"} }
 
-// Title is the page's.
+// Title returns the page's title.
 func (Namespaces) Title(ctx context.Context) string { return locale.T(ctx, "spaces.title") }
 
-// Full is the whole document.
+// Full returns the whole page.
 func (m Namespaces) Full() templ.Component { return namespaces(m) }
 
-// Watches is nothing.
+// Watches returns nil: the page is not live.
 func (Namespaces) Watches() []string { return nil }
 
-// Parts is what is live in it: the shell's.
+// Parts returns the shell's parts: the rest is not live.
 func (m Namespaces) Parts() []view.Part { return m.Shell.Parts() }
 
 func (f NamespaceForm) profiles(ctx context.Context) []component.Option {
@@ -124,66 +124,66 @@ func (r NamespaceRow) state(ctx context.Context) string {
 	}[r.State]
 }
 
-// tier is whose limits a namespace has, as far as is known.
+// tier returns the tier whose limits the namespace has, or a placeholder if it is unknown.
 func (r NamespaceRow) tier(ctx context.Context) string {
 	return cmp.Or(r.Tier, locale.T(ctx, "spaces.profile"))
 }
 
-// NamespaceLimits asks for other limits of a namespace. It stands still.
+// NamespaceLimits is the form that changes a namespace's limits. It is not live.
 type NamespaceLimits struct {
 	Shell    layout.Shell
 	Row      NamespaceRow
 	All      string   // address of the namespaces
-	Profile  string   // AskProfile's value
-	Profiles []string // there are
+	Profile  string   // FieldProfile's value
+	Profiles []string // to choose from
 	Refused  component.Notice
 }
 
-// Title is the page's.
+// Title returns the page's title.
 func (m NamespaceLimits) Title(ctx context.Context) string {
 	return locale.T(ctx, "spaces.limits.title", locale.Args{"Name": m.Row.Name})
 }
 
-// Full is the whole document.
+// Full returns the whole page.
 func (m NamespaceLimits) Full() templ.Component { return namespaceLimits(m) }
 
-// Watches is nothing.
+// Watches returns nil: the page is not live.
 func (NamespaceLimits) Watches() []string { return nil }
 
-// Parts is what is live in it: the shell's.
+// Parts returns the shell's parts: the rest is not live.
 func (m NamespaceLimits) Parts() []view.Part { return m.Shell.Parts() }
 
-// NamespaceRemoval asks whether to remove a namespace. It stands still.
-type NamespaceRemoval struct {
+// ConfirmRemoveNamespace asks to confirm the removal of a namespace. It is not live.
+type ConfirmRemoveNamespace struct {
 	Shell     layout.Shell
 	Row       NamespaceRow
-	To        string // it posts to
+	To        string // address it posts to
 	All       string // address of the namespaces
-	Aside     string // the folder that it would be moved to; empty: all is gone for good
+	Aside     string // folder that it would be moved to; empty: it is deleted for good
 	Typed     string
 	TypeError component.Text
 	Refused   component.Notice
 }
 
-// Title is the page's.
-func (m NamespaceRemoval) Title(ctx context.Context) string {
+// Title returns the page's title.
+func (m ConfirmRemoveNamespace) Title(ctx context.Context) string {
 	return locale.T(ctx, "spaces.remove.title", locale.Args{"Name": m.Row.Name})
 }
 
-// Full is the whole document.
-func (m NamespaceRemoval) Full() templ.Component { return namespaceRemoval(m) }
+// Full returns the whole page.
+func (m ConfirmRemoveNamespace) Full() templ.Component { return confirmRemoveNamespace(m) }
 
-// Asks is the form of the page.
-func (m NamespaceRemoval) Asks() templ.Component { return namespaceRemovalForm(m) }
+// Dialog returns the form of the page.
+func (m ConfirmRemoveNamespace) Dialog() templ.Component { return confirmRemoveNamespaceForm(m) }
 
-// Watches is nothing.
-func (NamespaceRemoval) Watches() []string { return nil }
+// Watches returns nil: the page is not live.
+func (ConfirmRemoveNamespace) Watches() []string { return nil }
 
-// Parts is what is live in it: the shell's.
-func (m NamespaceRemoval) Parts() []view.Part { return m.Shell.Parts() }
+// Parts returns the shell's parts: the rest is not live.
+func (m ConfirmRemoveNamespace) Parts() []view.Part { return m.Shell.Parts() }
 
-// goes is what goes with the namespace.
-func (m NamespaceRemoval) goes(ctx context.Context) []string {
+// goes returns what is removed with the namespace.
+func (m ConfirmRemoveNamespace) goes(ctx context.Context) []string {
 	c := m.Row.Counts
 	return []string{
 		locale.N(ctx, "spaces.goes.entities", c.Entities), locale.N(ctx, "spaces.goes.messages", c.Messages),

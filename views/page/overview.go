@@ -11,80 +11,79 @@ import (
 	"mayfly/views/view"
 )
 
-// Overview is the page a namespace opens with.
+// Overview is the first page of a namespace.
 type Overview struct {
 	Shell layout.Shell
-	Lede  []component.Text // what is going on, in a sentence or two
+	Lede  []component.Text // a summary in a sentence or two
 
-	// Welcome is set while the namespace has no entities: then the page opens
-	// with how to make some.
+	// Welcome is set while the namespace has no entities: then the page starts with how to
+	// create some.
 	Welcome bool
-	// Learning is set while there is little more: then the page still offers what
-	// there is to learn from.
-	Learning bool
-	Connect  Connect
+	// GettingStarted is set while there is little more: then the page still offers introductions.
+	GettingStarted bool
+	Connect        Connect
 
-	Horizon  component.Horizon
-	Ending   int // messages with an end
-	Messages int // all of them
+	Horizon       component.ExpiryHorizon
+	ExpiringCount int // messages that will expire
+	Messages      int // all of them
 
-	In, Out     Figure // a second
-	Expired     Figure // a minute
-	DeadLetters Figure
-	Locked      Figure
-	Scheduled   Figure
+	In, Out     OverviewFigure // per second
+	Expired     OverviewFigure // per minute
+	DeadLetters OverviewFigure
+	Locked      OverviewFigure
+	Scheduled   OverviewFigure
 
-	Next      []component.Departure // the first to run out; Actions empty
-	Temporary []Sitter              // the first to go
-	Sitting   int                   // how many temporary entities there are
-	Events    []component.Event     // newest first
-	More      int                   // events of the last second that are not shown
+	Next           []component.ExpiringMessage // the first to expire; Actions empty
+	Temporary      []TemporaryEntity           // the first to be deleted
+	TemporaryCount int                         // number of temporary entities
+	Events         []component.Event           // newest first
+	More           int                         // events of the last second that are not shown
 }
 
-// A Figure is a number that moves.
-type Figure struct {
+// An OverviewFigure is a number with its recent history.
+type OverviewFigure struct {
 	N    float64
-	Line []float64        // how it went, oldest first
-	Note []component.Text // compares or explains it; empty when there is nothing honest to say
+	Line []float64        // its history, oldest first
+	Note []component.Text // compares or explains it; empty if there is nothing to say
 }
 
-// Connect is how to talk to the broker.
+// Connect is how to connect to the broker.
 type Connect struct {
-	REST string // the address of the REST door: "http://127.0.0.1:5300"
-	Curl string // a line that sends a message
-	Data string // where messages are kept, as a sentence
-	Tier string // whose limits and defaults there are, as a sentence
-	Dial Dial
-	// Nobody is set while no client stays connected: then the connection string
-	// stands at the top of the page, too.
-	Nobody bool
+	REST           string // address of the REST API: "http://127.0.0.1:5300"
+	Curl           string // shell command that sends a message
+	Data           string // where messages are stored, as a sentence
+	Tier           string // whose limits and defaults apply, as a sentence
+	ConnectionInfo ConnectionInfo
+	// NoClients is set while no client is connected: then the connection string is also at the
+	// top of the page.
+	NoClients bool
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Overview) Full() templ.Component { return overview(m) }
 
-// Watches is nil: every event can change the overview.
+// Watches returns nil: every event can change the overview.
 func (m Overview) Watches() []string { return nil }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Overview) Parts() []view.Part {
 	parts := append(m.Shell.Parts(),
 		slot("lede", component.Lede(m.Lede)),
 		slot("learn", learn(m)),
 		slot("welcome", welcome(m)),
-		slot("horizon-note", horizonNote(m.Ending, m.Messages)),
+		slot("horizon-note", horizonNote(m.ExpiringCount, m.Messages)),
 		horizonPart(m.Horizon),
 	)
 	for _, t := range m.tiles() {
 		parts = append(parts, slot(t.slot, tileContent(t)))
 	}
 	return append(parts,
-		slot("next-note", nextNote(len(m.Next), m.Ending)),
+		slot("next-note", nextNote(len(m.Next), m.ExpiringCount)),
 		list("next", m.Next, departureRow),
 		slot("next-empty", nextEmpty(m)),
-		slot("temporary-note", temporaryNote(m.Sitting)),
-		list("temporary", m.Temporary, func(s Sitter) view.Row {
-			return view.Row{Key: s.Key, Content: sitterLine(s)}
+		slot("temporary-note", temporaryNote(m.TemporaryCount)),
+		list("temporary", m.Temporary, func(s TemporaryEntity) view.Row {
+			return view.Row{Key: s.Key, Content: temporaryLine(s)}
 		}),
 		slot("temporary-empty", temporaryEmpty(m)),
 		list("ticker", m.Events, func(e component.Event) view.Row {
@@ -95,25 +94,24 @@ func (m Overview) Parts() []view.Part {
 	)
 }
 
-func horizonPart(h component.Horizon) view.Part {
+func horizonPart(h component.ExpiryHorizon) view.Part {
 	return list("horizon", h.Buckets, func(b component.Bucket) view.Row {
 		return view.Row{Key: b.Key, Content: component.HorizonSpan(h, b)}
 	})
 }
 
-func departureRow(d component.Departure) view.Row {
+func departureRow(d component.ExpiringMessage) view.Row {
 	return view.Row{Key: d.Key, Content: component.BoardRow(d)}
 }
 
-// A tile is a Figure on its way to a component.Tile, whose words need the
-// reader's language.
+// A tile describes a component.Tile, whose texts need the viewer's language.
 type tile struct {
 	slot, icon string
-	label      string // id of the name
-	unit       string // id of the unit; empty: none
+	label      string // text id of the name
+	unit       string // text id of the unit; empty: none
 	href       string
 	tone       component.Tone
-	figure     Figure
+	figure     OverviewFigure
 }
 
 func (m Overview) tiles() []tile {
@@ -139,10 +137,10 @@ func (t tile) component(ctx context.Context) component.Tile {
 	return c
 }
 
-// figure writes a rate with one decimal while that tells something.
+// figure formats a rate, with one decimal if that is useful.
 func figure(ctx context.Context, f float64) string {
 	if f >= 100 || f == float64(int(f)) {
-		return component.Short(ctx, int(f+.5))
+		return component.ShortCount(ctx, int(f+.5))
 	}
 	return locale.Decimal(ctx, f, 1)
 }

@@ -1,7 +1,7 @@
-// Package page holds the pages of the dashboard, a model and its markup each.
-// A model is plain values: whoever fills it in decides what is true, the page
-// decides how it looks. Every model is a [view.Page], so that what is pushed
-// to a browser and what a reload shows come from the same markup.
+// Package page holds the pages of the dashboard, each with a model and its markup. A model
+// is plain values: the caller decides what is true, the page decides how it looks. Every
+// model is a [view.Page], so that updates pushed to a browser and a reload come from the
+// same markup.
 package page
 
 import (
@@ -10,12 +10,12 @@ import (
 	"mayfly/views/view"
 )
 
-// slot is a part whose content is replaced as a whole.
+// slot returns a part whose content is replaced as a whole.
 func slot(name string, content templ.Component) view.Part {
 	return view.Part{Name: name, Slot: content}
 }
 
-// list is a part made of one row for each of items.
+// list returns a part made of one row for each of items.
 func list[T any](name string, items []T, row func(T) view.Row) view.Part {
 	rows := make([]view.Row, 0, len(items))
 	for _, it := range items {

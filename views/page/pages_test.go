@@ -1,33 +1,69 @@
-package page
+package page_test
 
 import (
-	"os"
+	"io"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/PuerkitoBio/goquery"
+	"github.com/a-h/templ"
 	"github.com/google/go-cmp/cmp"
 
-	"mayfly/views/locale"
+	"mayfly/views/component"
+	"mayfly/views/page"
+	"mayfly/views/view"
 )
 
+// The tests read the rendered pages. They are outside the package, because tests inside it
+// would make Go compile the package, the largest of all, a second time.
+
+// read parses the output of c.
+func read(t *testing.T, c templ.Component) *goquery.Document {
+	t.Helper()
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(c.Render(t.Context(), w)) }()
+	doc, err := goquery.NewDocumentFromReader(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// readSlot parses the content of one slot of a page.
+func readSlot(t *testing.T, m view.Page, name string) *goquery.Document {
+	t.Helper()
+	for _, p := range m.Parts() {
+		if p.Name == name {
+			return read(t, p.Slot)
+		}
+	}
+	t.Fatalf("the page has no slot %s", name)
+	return nil
+}
+
+// attr returns an attribute of the first element of s; "none" if there is no element or the
+// element lacks the attribute.
+func attr(s *goquery.Selection, name string) string { return s.AttrOr(name, "none") }
+
 func TestSortedAddresses(t *testing.T) {
-	m := Entities{Kind: Queue, Query: "a&b"}
+	m := page.Entities{Kind: page.Queue, Query: "a&b"}
 	m.Shell.Home = "/base/n/shop"
 	for name, tc := range map[string]struct {
-		sort Column
+		sort page.Column
 		down bool
-		by   Column
+		by   page.Column
 		want string
 	}{
-		"counts start from the largest":  {by: ByDead, want: "/base/n/shop/queues?dir=down&q=a%26b&sort=dead"},
-		"times start from the soonest":   {by: ByExpiry, want: "/base/n/shop/queues?dir=up&q=a%26b&sort=expiry"},
-		"the same again turns round":     {sort: ByDead, down: true, by: ByDead, want: "/base/n/shop/queues?dir=up&q=a%26b&sort=dead"},
-		"by name is what was not chosen": {by: ByName, want: "/base/n/shop/queues?dir=down&q=a%26b&sort=name"},
+		"counts start from the largest":  {by: page.ByDead, want: "/base/n/shop/queues?dir=down&q=a%26b&sort=dead"},
+		"times start from the soonest":   {by: page.ByExpiry, want: "/base/n/shop/queues?dir=up&q=a%26b&sort=expiry"},
+		"the same again turns round":     {sort: page.ByDead, down: true, by: page.ByDead, want: "/base/n/shop/queues?dir=up&q=a%26b&sort=dead"},
+		"by name is what was not chosen": {by: page.ByName, want: "/base/n/shop/queues?dir=down&q=a%26b&sort=name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := m
 			m.Sort, m.Down = tc.sort, tc.down
-			if got := m.sorted(tc.by); got != tc.want {
+			if got := attr(read(t, m.Full()).Find(`thead a[href$="sort=`+string(tc.by)+`"]`), "href"); got != tc.want {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
@@ -36,19 +72,20 @@ func TestSortedAddresses(t *testing.T) {
 
 func TestATabThatAKindLacksIsItsFirst(t *testing.T) {
 	for name, tc := range map[string]struct {
-		kind Kind
-		tab  Tab
-		want Tab
+		kind page.EntityKind
+		tab  page.Tab
+		want page.Tab
 	}{
-		"a topic has no messages":           {Topic, Messages, Subscribers},
-		"a queue has no rules":              {Queue, Ruling, Messages},
-		"a subscription schedules nothing":  {Subscription, Waiting, Messages},
-		"nothing chosen":                    {Queue, "", Messages},
-		"what there is stays":               {Subscription, Ruling, Ruling},
-		"dead letters of a topic lie below": {Topic, DeadLetters, Subscribers},
+		"a topic has no messages":           {page.Topic, page.TabMessages, page.TabSubscriptions},
+		"a queue has no rules":              {page.Queue, page.TabRules, page.TabMessages},
+		"a subscription schedules nothing":  {page.Subscription, page.TabScheduled, page.TabMessages},
+		"nothing chosen":                    {page.Queue, "", page.TabMessages},
+		"what there is stays":               {page.Subscription, page.TabRules, page.TabRules},
+		"dead letters of a topic lie below": {page.Topic, page.TabDeadLetters, page.TabSubscriptions},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := (Entity{Kind: tc.kind, Tab: tc.tab}).tab(); got != tc.want {
+			doc := read(t, page.Entity{Kind: tc.kind, Tab: tc.tab}.Full())
+			if got := attr(doc.Find(".tabs [aria-current]"), "href"); got != "?tab="+string(tc.want) {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
 		})
@@ -56,25 +93,21 @@ func TestATabThatAKindLacksIsItsFirst(t *testing.T) {
 }
 
 func TestEveryColumnHasItsCell(t *testing.T) {
-	for _, kind := range []Kind{Queue, Topic, Subscription} {
-		var b strings.Builder
-		if err := entityRow(kind, EntityRow{}).Render(t.Context(), &b); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := strings.Count(b.String(), "<td"), len(columns(kind)); got != want {
-			t.Errorf("%s: %d cells below %d headings", kind, got, want)
-		}
+	entities := []page.EntityRow{{Key: "1"}}
+	messages := []page.MessageRow{{Key: "1"}}
+	pages := map[string]view.Page{
+		"queues":        page.Entities{Kind: page.Queue, Rows: entities},
+		"topics":        page.Entities{Kind: page.Topic, Rows: entities},
+		"subscriptions": page.Entity{Kind: page.Topic, Subscriptions: entities},
+		"a session":     page.Session{Rows: messages},
 	}
-	for _, tab := range []Tab{Messages, Waiting, Parked, Held, DeadLetters} {
-		var head, row strings.Builder
-		if err := messageHead(tab, MessageColumns{}).Render(t.Context(), &head); err != nil {
-			t.Fatal(err)
-		}
-		if err := messageRow(tab, nil, &MessageRow{}).Render(t.Context(), &row); err != nil {
-			t.Fatal(err)
-		}
-		if got, want := strings.Count(row.String(), "<td"), strings.Count(head.String(), "<th "); got != want {
-			t.Errorf("%s: %d cells below %d headings", tab, got, want)
+	for _, tab := range []page.Tab{page.TabMessages, page.TabScheduled, page.TabDeferred, page.TabLocked, page.TabDeadLetters, page.TabTransfers} {
+		pages[string(tab)] = page.Entity{Kind: page.Queue, Tab: tab, Rows: messages}
+	}
+	for name, m := range pages {
+		table := read(t, m.Full()).Find("table.rows")
+		if got, want := table.Find("tbody td").Length(), table.Find("thead th").Length(); got != want || want < 5 {
+			t.Errorf("%s: %d cells below %d headings", name, got, want)
 		}
 	}
 }
@@ -82,21 +115,27 @@ func TestEveryColumnHasItsCell(t *testing.T) {
 func TestLookedAtAsItCanBe(t *testing.T) {
 	json := []byte(`{"a":1}`)
 	for name, tc := range map[string]struct {
-		body Body
-		view BodyView
-		want BodyView
+		body page.Body
+		view page.BodyView
+		want page.BodyView
 	}{
-		"JSON is a tree":                     {Body{Content: json, Size: 7}, "", TreeView},
-		"text is raw":                        {Body{Content: []byte("hi"), Size: 2}, "", RawView},
-		"text has no tree":                   {Body{Content: []byte("hi"), Size: 2}, TreeView, RawView},
-		"the beginning of one is no tree":    {Body{Content: json, Size: 8}, "", RawView},
-		"what is asked for":                  {Body{Content: json, Size: 7}, HexView, HexView},
-		"headers are there without any body": {Body{}, HeadersView, HeadersView},
-		"nonsense":                           {Body{Content: json, Size: 7}, "nonsense", TreeView},
+		"JSON is a tree":                     {page.Body{Content: json, Size: 7}, "", page.TreeView},
+		"text is raw":                        {page.Body{Content: []byte("hi"), Size: 2}, "", page.RawView},
+		"text has no tree":                   {page.Body{Content: []byte("hi"), Size: 2}, page.TreeView, page.RawView},
+		"the beginning of one is no tree":    {page.Body{Content: json, Size: 8}, "", page.RawView},
+		"what is asked for":                  {page.Body{Content: json, Size: 7}, page.HexView, page.HexView},
+		"headers are there without any body": {page.Body{}, page.HeadersView, page.HeadersView},
+		"nonsense":                           {page.Body{Content: json, Size: 7}, "nonsense", page.TreeView},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, _ := tc.body.looked(tc.view); got != tc.want {
+			doc := read(t, page.Message{Body: tc.body, View: tc.view}.Drawer())
+			if got := attr(doc.Find(".seg [aria-current]"), "href"); got != "?view="+string(tc.want)+"#body" {
 				t.Errorf("got %s, want %s", got, tc.want)
+			}
+			for view, shown := range map[page.BodyView]string{page.TreeView: ".tree", page.RawView: "pre.raw", page.HexView: "pre.hex", page.HeadersView: "dl.wide"} {
+				if there := doc.Find(shown).Length() > 0; there != (view == tc.want) {
+					t.Errorf("%s is shown: %v", view, there)
+				}
 			}
 		})
 	}
@@ -119,9 +158,14 @@ func TestBodiesAreCut(t *testing.T) {
 		"more than is looked at": {1 << 20, 1<<20 + 1, shown{4096, 256, false, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := Body{Content: []byte(strings.Repeat("x", tc.content)), Size: tc.size}
-			raw, rawAll := b.raw()
-			hex, hexAll := b.hex()
+			m := page.Session{HasState: true, State: page.Body{Content: []byte(strings.Repeat("x", tc.content)), Size: tc.size}}
+			look := func(v page.BodyView) (text string, all bool) {
+				m.View = v
+				pre := read(t, m.Drawer()).Find("pre." + string(v))
+				return pre.Text(), pre.Next().Length() == 0
+			}
+			raw, rawAll := look(page.RawView)
+			hex, hexAll := look(page.HexView)
 			if d := cmp.Diff(tc.want, shown{len(raw), strings.Count(hex, "\n"), rawAll, hexAll}); d != "" {
 				t.Error(d)
 			}
@@ -129,22 +173,59 @@ func TestBodiesAreCut(t *testing.T) {
 	}
 }
 
+// fields returns the values of a row's fields whose names end with parts, in the table
+// whose rows begin with prefix.
+func fields(doc *goquery.Document, prefix string, row int, parts ...string) (values []string) {
+	for _, part := range parts {
+		field := doc.Find(`[name="` + prefix + strconv.Itoa(row) + part + `"]`)
+		if field.Is("select") {
+			field = field.Find("option[selected]")
+		}
+		values = append(values, attr(field, "value"))
+	}
+	return values
+}
+
 func TestFormOffersEmptyRows(t *testing.T) {
-	rows := []SendProperty{{Name: "a"}, {Kind: "int"}, {Value: "b"}}
-	if got := withEmpty(rows, emptyRows); len(got) != 6 {
-		t.Errorf("%d rows: %v", len(got), got)
+	rows := []page.SendProperty{{Name: "a"}, {Kind: "int"}, {Value: "b"}}
+	doc := read(t, page.Send{Properties: rows, Kinds: []string{"string", "int"}}.Full())
+	if got := attr(doc.Find(`[name="`+page.SendPropertyRows+`"]`), "value"); got != "6" || doc.Find(".entry tbody tr").Length() != 6 {
+		t.Errorf("%s rows: %d", got, doc.Find(".entry tbody tr").Length())
+	}
+	for i, want := range [][]string{{"a", "string", ""}, {"", "int", ""}, {"", "string", "b"}, {"", "string", ""}, {"", "string", ""}, {"", "string", ""}} {
+		if d := cmp.Diff(want, fields(doc, page.SendPropertyPrefix, i, page.SendPropertyName, page.SendPropertyKind, page.SendPropertyValue)); d != "" {
+			t.Errorf("row %d: %s", i, d)
+		}
 	}
 }
 
-// The note beside the administration client's string names a part of the README.
-func TestTheREADMEHasWhatIsNamed(t *testing.T) {
-	_, rest, _ := strings.Cut(locale.T(t.Context(), "connect.admin.note"), "“")
-	name, _, _ := strings.Cut(rest, "”")
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(readme), "\n## "+name+"\n") {
-		t.Errorf("the README has no %q", name)
+func TestAStateIsFilledIn(t *testing.T) {
+	const mostInForm = 64 << 10 // bytes
+	body := func(s string) page.Body { return page.Body{Content: []byte(s), Size: int64(len(s))} }
+	typed := page.StateForm{Text: "0", As: page.StateHex, Error: component.ServerText("no")}
+	for name, tc := range map[string]struct {
+		m    page.Session
+		want page.StateForm
+	}{
+		"text":                   {page.Session{State: body("{\n\t\"订\": 1}")}, page.StateForm{Text: "{\n\t\"订\": 1}", As: page.StateText}},
+		"no text":                {page.Session{State: body("\x00\xffab")}, page.StateForm{Text: "00 ff 61 62", As: page.StateHex}},
+		"lines of sixteen bytes": {page.Session{State: body("\x00" + strings.Repeat("a", 16))}, page.StateForm{Text: "00" + strings.Repeat(" 61", 15) + "\n61", As: page.StateHex}},
+		"a form would change it": {page.Session{State: body("a\r\nb")}, page.StateForm{Text: "61 0d 0a 62", As: page.StateHex}},
+		"none":                   {page.Session{}, page.StateForm{As: page.StateText}},
+		"more than is shown":     {page.Session{State: page.Body{Content: []byte("a"), Size: 2}}, page.StateForm{As: page.StateText}},
+		"as large as a form has": {page.Session{State: body(strings.Repeat("a", mostInForm))}, page.StateForm{Text: strings.Repeat("a", mostInForm), As: page.StateText}},
+		"too large for a form":   {page.Session{State: body(strings.Repeat("a", mostInForm+1))}, page.StateForm{As: page.StateText}},
+		"what was typed":         {page.Session{State: body("a"), Typed: typed}, typed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := read(t, tc.m.Full())
+			got := page.StateForm{Text: doc.Find("#f-state").Text(), As: attr(doc.Find(`[name="`+page.StateAs+`"][checked]`), "value")}
+			if wrong := doc.Find("#f-state-e span").Text(); wrong != "" {
+				got.Error = component.ServerText(wrong)
+			}
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Error(d)
+			}
+		})
 	}
 }

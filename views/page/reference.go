@@ -13,44 +13,44 @@ import (
 	"mayfly/views/view"
 )
 
-// ReferenceFilter is the name of the field that chooses among operations.
+// ReferenceFilter is the field that filters operations.
 const ReferenceFilter = "filter"
 
-// Reference is the page that explains the JSON API. What the API says of itself is
-// in English, whatever the language of the page.
-type Reference struct {
+// APIReference is the reference page of the JSON API. Texts of the API are in English, whatever
+// the language of the page.
+type APIReference struct {
 	Shell    layout.Shell
 	About    string
-	Base     string // the API's address as this visitor reaches it, without a slash at the end
-	Document string // the address of openapi.json
-	Filter   string // what was asked for: operations are hidden that do not have all its words
-	All      int    // operations there are
+	Base     string // address of the API with the visitor's host name, without a trailing slash
+	Document string // address of openapi.json
+	Filter   string // as typed: operations without all of its words are hidden
+	All      int    // number of operations
 	Groups   []APIGroup
-	Types    []APIType // those with names, by name
+	Types    []APIType // named types, by name
 }
 
-// An APIGroup are the operations under one heading.
+// An APIGroup holds the operations under one heading.
 type APIGroup struct {
 	Name, About string
 	Operations  []APIOperation
 }
 
-// An APIOperation is what one method does at one path.
+// An APIOperation is a method of a path.
 type APIOperation struct {
-	ID             string // its anchor too
+	ID             string // also its anchor
 	Method, Path   string
 	Summary, About string
-	Words          string // what a filter looks at, in small letters
-	Hidden         bool   // the filter leaves it out
+	Words          string // text that the filter searches, in lower case
+	Hidden         bool   // excluded by the filter
 	Parameters     []APIParameter
-	Body           *APIBody // nil: nothing is sent
-	Answer         APIAnswer
+	Body           *APIBody // nil: no request body
+	Answer         APIResponse
 	Problems       []APIProblem
 	Curl           string
-	Ask            string // where it can be tried, with {name} for what is in the path; empty: it changes something
+	TryURL         string // address to try it, with {name} for path parameters; empty: it changes something
 }
 
-// An APIParameter is a part of the address.
+// An APIParameter is a path or query parameter.
 type APIParameter struct {
 	Name, About string
 	InPath      bool
@@ -60,68 +60,68 @@ type APIParameter struct {
 	Example     string
 }
 
-// An APIBody is what is sent.
+// An APIBody is a request body.
 type APIBody struct {
 	Media   string
-	Most    int64 // bytes; of lines of each
+	Most    int64 // bytes; for lines, of each line
 	Lines   bool
-	Shapes  []APIShape // one of these
+	Shapes  []APIShape // alternatives
 	Example string
 }
 
-// An APIAnswer is what there is when all is well.
-type APIAnswer struct {
+// An APIResponse is the response on success.
+type APIResponse struct {
 	Status string // "200 OK"
-	Media  string // empty: nothing is answered
+	Media  string // empty: no response body
 	Shapes []APIShape
 }
 
-// An APIShape is the members of what is sent or answered.
+// An APIShape describes a request or response value.
 type APIShape struct {
 	Kind    APIKind
 	About   string
-	Members []APIMember // none: anything
+	Members []APIMember // none: any
 }
 
-// An APIMember is one of an object.
+// An APIMember is a member of an object.
 type APIMember struct {
 	Name, About string
 	Required    bool
 	Kind        APIKind
 }
 
-// An APIType is a shape with a name of its own.
+// An APIType is a named shape.
 type APIType struct {
 	Name  string
 	Shape APIShape
 }
 
-// An APIKind is what a value is.
+// An APIKind is the type of a value.
 type APIKind struct {
 	Word   string // text, time, base64, whole, number, truth, object or any; see Ref
 	Ref    string // the name of an APIType instead
 	List   bool   // a list of these
-	By     bool   // an object whose members are these
+	By     bool   // an object with members of this type
 	Bounds string // "1 to 250", "from 1"; empty: none
 }
 
-// An APIProblem is how an operation fails.
+// An APIProblem is an error response of an operation.
 type APIProblem struct {
 	Status string // "404 Not Found"
 	Codes  []string
 }
 
-// Full is the page.
-func (m Reference) Full() templ.Component { return reference(m) }
+// Full returns the whole page.
+func (m APIReference) Full() templ.Component { return reference(m) }
 
-// Watches is nil: the page stays as it is.
-func (m Reference) Watches() []string { return nil }
+// Watches returns nil: the page is not live.
+func (m APIReference) Watches() []string { return nil }
 
-// Parts is what is live in the page.
-func (m Reference) Parts() []view.Part { return m.Shell.Parts() }
+// Parts returns the live parts of the page.
+func (m APIReference) Parts() []view.Part { return m.Shell.Parts() }
 
-// shown is how many operations are.
-func (m Reference) shown() (n int) {
+// shown returns how many operations the filter leaves.
+func (m APIReference) shown() (n int) {
 	for _, g := range m.Groups {
 		for _, o := range g.Operations {
 			if !o.Hidden {
@@ -132,7 +132,7 @@ func (m Reference) shown() (n int) {
 	return n
 }
 
-// hidden tells whether nothing of a group is shown.
+// hidden reports whether the filter leaves no operation of a group.
 func (g APIGroup) hidden() bool {
 	return !slices.ContainsFunc(g.Operations, func(o APIOperation) bool { return !o.Hidden })
 }
@@ -144,7 +144,7 @@ func (k APIKind) bounds() string {
 	return ", " + k.Bounds
 }
 
-// anchor is where something with a name stands in the page.
+// anchor returns the id of a named element of the page.
 func anchor(kind, name string) string { return kind + "-" + strings.ReplaceAll(name, " ", "-") }
 
 func (k APIKind) words(ctx context.Context) string {
@@ -154,7 +154,7 @@ func (k APIKind) words(ctx context.Context) string {
 	}[k.Word]
 }
 
-// referenceWords is what the script says, with {n} to be filled.
+// referenceWords returns the texts of the script, with {n} as a placeholder.
 func referenceWords(ctx context.Context) string {
 	b, err := json.Marshal(map[string]string{
 		"asking": locale.T(ctx, "reference.asking"), "cut": locale.T(ctx, "reference.cut"), "failed": locale.T(ctx, "reference.failed"), "stopped": locale.T(ctx, "reference.stopped"),

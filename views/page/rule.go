@@ -9,18 +9,18 @@ import (
 	"mayfly/views/locale"
 )
 
-// A RuleKind is how a rule selects (semantics §14.2), as forms send it.
+// A RuleKind is a kind of filter (semantics §14.2), as forms send it.
 type RuleKind string
 
-// The kinds there are. An empty one is not known, and shown by its text alone.
+// The kinds. An empty one is unknown, and shown only by its text.
 const (
-	Everything  RuleKind = "true"
-	Nothing     RuleKind = "false"
-	SQL         RuleKind = "sql"
-	Correlation RuleKind = "correlation"
+	FilterTrue        RuleKind = "true"
+	FilterFalse       RuleKind = "false"
+	FilterSQL         RuleKind = "sql"
+	FilterCorrelation RuleKind = "correlation"
 )
 
-// A Rule decides what a subscription gets.
+// A Rule is a rule of a subscription for display.
 type Rule struct {
 	Name       string
 	Kind       RuleKind
@@ -31,65 +31,65 @@ type Rule struct {
 	Created    time.Time   // zero: not shown
 	Now        time.Time
 	Always     bool   // the true filter
-	Wrong      string // why it is refused now, in the server's own words; empty: it is not
-	Inert      bool   // it selects nothing, because it is
-	Edit       string // the form that changes it; empty: it cannot be changed
-	Remove     string // the address that removes it; empty: it cannot be removed
+	Wrong      string // why the engine would refuse it now, in the server's own words; empty: it would not
+	Inert      bool   // it selects nothing, because it is wrong
+	Edit       string // address of the form that changes it; empty: not possible
+	Remove     string // address that removes it; empty: not possible
 }
 
-// A Condition of a correlation filter is a property and what it must equal.
+// A Condition of a correlation filter is a property and the value it must equal.
 type Condition struct {
 	Of    string // the system property, one of Correlated; empty: the application property Name
 	Name  string
 	Kind  string // of an application property: "int"; empty: string
 	Value string
-	Error component.Text // in a form: what is wrong with the row
+	Error component.Text // in a form: error of the row
 }
 
-// Correlated are the system properties that correlation filters know, as forms
-// send them and descriptions name them (FILT-13).
+// Correlated returns the system properties that correlation filters support, as in forms and
+// rule descriptions (FILT-13).
 func Correlated() []string {
 	return []string{"Label", "MessageId", "CorrelationId", "SessionId", "ContentType", "To", "ReplyTo", "ReplyToSessionId"}
 }
 
 func (r Rule) kind() RuleKind {
 	if r.Kind == "" && r.Always {
-		return Everything
+		return FilterTrue
 	}
 	return r.Kind
 }
 
-// word is the id of what a kind is called; empty: of no kind.
+// word returns the text id of a kind; empty for an unknown one.
 func (k RuleKind) word() string {
 	switch k {
-	case Everything:
+	case FilterTrue:
 		return "rule.kind.true"
-	case Nothing:
+	case FilterFalse:
 		return "rule.kind.false"
-	case SQL:
+	case FilterSQL:
 		return "rule.kind.sql"
-	case Correlation:
+	case FilterCorrelation:
 		return "rule.kind.correlation"
 	default:
 		return ""
 	}
 }
 
-// note is the id of what a kind selects.
+// note returns the text id of what a kind selects.
 func (k RuleKind) note() string {
 	switch k {
-	case Everything:
+	case FilterTrue:
 		return "rule.kind.true.note"
-	case Nothing:
+	case FilterFalse:
 		return "rule.kind.false.note"
-	case SQL:
+	case FilterSQL:
 		return "rule.kind.sql.note"
 	default:
 		return "rule.kind.correlation.note"
 	}
 }
 
-// name is the property as a filter would write it.
+// name returns the property as a filter would write it.
 func (c Condition) name() string {
 	if c.Of != "" {
 		return "sys." + c.Of
@@ -104,7 +104,7 @@ func (c Condition) kind() string {
 	return c.Kind
 }
 
-// systemName is what a system property is called in a choice.
+// systemName returns the label of a system property.
 func systemName(ctx context.Context, of string) string {
 	if of == "Label" {
 		return locale.T(ctx, "rule.condition.label")
@@ -112,30 +112,30 @@ func systemName(ctx context.Context, of string) string {
 	return of
 }
 
-// A Judgement is what a rule makes of a message.
-type Judgement struct {
+// A RuleResult is the result of a rule for a message.
+type RuleResult struct {
 	Rule    string
-	Href    string // where the rule is changed; empty: nowhere
+	Href    string // address of the form that changes the rule; empty: none
 	Kind    RuleKind
-	Text    string          // of an SQL filter, what its clauses lie in
-	Result  component.Truth // of the whole filter; empty: it was not tried
+	Text    string          // of a FilterSQL filter, which contains the clauses
+	Result  component.Truth // of the whole filter; empty: not tried
 	Clauses []component.Clause
-	Error   string // why the filter, or its action, could not be carried out, in the server's own words
+	Error   string // why the filter or its action failed, in the server's own words
 
 	Action  string
-	Changes []Change // what the action made of the copy; of a filter that is not true, nothing
+	Changes []Change // what the action changed in the copy; none if the filter is not true
 }
 
-// A Change is a property before and after an action. One that is Missing
-// before was added; after, removed.
+// A Change is a property before and after an action. If Before is Missing, it was added; if
+// After is, it was removed.
 type Change struct {
 	Name          string
 	Before, After component.Reading // their names are unused
 }
 
-// wrong are how many clauses are not true. It says something only where all of
-// them are to hold.
-func (j Judgement) wrong() int {
+// wrong returns how many clauses are not true. The number is only meaningful if all of them
+// must hold.
+func (j RuleResult) wrong() int {
 	n := 0
 	for _, c := range j.Clauses {
 		if c.Result != component.True {
@@ -145,8 +145,8 @@ func (j Judgement) wrong() int {
 	return n
 }
 
-// says tells the result in a few words.
-func (j Judgement) says(ctx context.Context) string {
+// summary returns the result in a few words.
+func (j RuleResult) summary(ctx context.Context) string {
 	n := j.wrong()
 	switch {
 	case j.Result == component.True && j.Error != "":
@@ -155,24 +155,24 @@ func (j Judgement) says(ctx context.Context) string {
 		return locale.T(ctx, "judge.failed")
 	case j.Result == component.True:
 		return locale.T(ctx, "judge.selected")
-	case j.Kind == Correlation && n > 0:
+	case j.Kind == FilterCorrelation && n > 0:
 		return locale.N(ctx, "judge.not", len(j.Clauses), locale.Args{"Wrong": locale.Number(ctx, n)})
 	case j.Result == component.Unknown:
 		return locale.T(ctx, "judge.unknown")
-	case j.Kind == SQL:
+	case j.Kind == FilterSQL:
 		return locale.T(ctx, "judge.false")
 	default:
 		return locale.T(ctx, "judge.none")
 	}
 }
 
-// told says whether a clause tells already why it failed.
-func (j Judgement) told() bool {
+// errorShown reports whether a clause already shows why the filter failed.
+func (j RuleResult) errorShown() bool {
 	return slices.ContainsFunc(j.Clauses, func(c component.Clause) bool { return c.Error == j.Error })
 }
 
-// result is the judgement in one truth: an action that failed counts as one.
-func (j Judgement) result() component.Truth {
+// result returns the result as a single value: a failed action counts as failed.
+func (j RuleResult) result() component.Truth {
 	if j.Error != "" {
 		return component.Failed
 	}

@@ -14,28 +14,27 @@ import (
 	"mayfly/views/view"
 )
 
-// RuleForm adds a rule to a subscription or changes one, and tries it on a
-// message before it is kept. It stands still: Shell.Live is left empty.
+// RuleForm adds or changes a rule of a subscription, and tries it on a message before it is
+// saved. It is not live: Shell.Live is left empty.
 type RuleForm struct {
 	Shell layout.Shell
-	In    Place // the subscription, with its name alone
-	Topic Place
+	In    EntityRef // the subscription, with its name alone
+	Topic EntityRef
 	New   bool
-	To    string // the address that keeps the rule, and answers with the form again when rows are added
-	// Try is the address that tries it: by POST with the same fields, answered
-	// with this page again. It is asked too a moment after each key where the
-	// script runs.
+	To    string // address that saves the rule, and returns the form again when rows are added
+	// Try is the address that tries the rule: by POST with the same fields, returning this
+	// page again. The script also posts there shortly after each key press.
 	Try     string
 	Rule    RuleFields
-	Refused component.Notice // what was wrong, above the form; zero: nothing
+	Refused component.Notice // the error of the form as a whole; zero: none
 
 	Message MessageFields
 	Recent  []Sample // messages of the topic to start from, latest first
-	Tried   Judgement
-	Dead    string // where a message goes that the filter fails on: "prices/eu/$DLQ"; empty: it is left out
+	Tried   RuleResult
+	Dead    string // where a message goes if the filter fails on it: "prices/eu/$DLQ"; empty: it is not delivered
 }
 
-// RuleFields are a rule as a form asks for it.
+// RuleFields are the fields of a rule in a form.
 type RuleFields struct {
 	Name       string
 	Kind       RuleKind // empty: everything
@@ -46,14 +45,14 @@ type RuleFields struct {
 	Kinds      []string // the types to choose from
 	Most       int      // characters of a filter and of an action
 
-	SQLFault, ActionFault component.Fault           // where the texts cannot be read
-	Errors                map[string]component.Text // what else is wrong, by the names of fields
+	SQLFault, ActionFault component.SyntaxError     // positions of syntax errors
+	Errors                map[string]component.Text // other errors, by the names of fields
 }
 
-// The names of the fields of a rule. Conditions are rows: their number, and
-// then "condition-0-of", "condition-0-name", "condition-0-type",
-// "condition-0-value"; "of" is empty for an application property. Parameters
-// are rows as Send's properties are, "parameter-0-name" and so on.
+// The fields of a rule. Conditions are rows: their number, and then "condition-0-of",
+// "condition-0-name", "condition-0-type", "condition-0-value"; "of" is empty for an
+// application property. Parameters are rows like Send's properties: "parameter-0-name" and so
+// on.
 const (
 	RuleName            = "rule-name"
 	RuleHow             = "rule-kind" // a RuleKind
@@ -62,15 +61,15 @@ const (
 	RuleConditionRows   = "condition-rows"
 	RuleConditionPrefix = "condition-"
 	RuleConditionOf     = "-of"
-	RuleAddCondition    = "add-condition" // a submit: the form again with more rows
+	RuleAddCondition    = "add-condition" // a submit button: returns the form with more rows
 	RuleParameterRows   = "parameter-rows"
 	RuleParameterPrefix = "parameter-"
 	RuleAddParameter    = "add-parameter"
-	RuleTake            = "take" // a submit to Try, with the key of a Sample: the message's fields filled from it
+	RuleTake            = "take" // a submit button to Try, with the key of a Sample: fills in the message's fields from it
 )
 
-// MessageFields describe a message as filters see it: without its body
-// (FILT-11). The names of the fields are those of Send.
+// MessageFields describe a message as filters see it: without its body (FILT-11). The names of
+// the fields are those of Send.
 type MessageFields struct {
 	Values     map[string]string // by the names of fields
 	Errors     map[string]component.Text
@@ -78,7 +77,7 @@ type MessageFields struct {
 	Kinds      []string
 }
 
-// A Sample is a message that a test can start from.
+// A Sample is a message to start a trial from.
 type Sample struct {
 	Key     string // in decimal
 	Subject string
@@ -87,13 +86,13 @@ type Sample struct {
 	Now     time.Time
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m RuleForm) Full() templ.Component { return ruleForm(m) }
 
-// Watches is nil; the page stands still.
+// Watches returns nil: the page is not live.
 func (m RuleForm) Watches() []string { return nil }
 
-// Parts is what is live in the page: the shell.
+// Parts returns the shell's parts: the rest is not live.
 func (m RuleForm) Parts() []view.Part { return m.Shell.Parts() }
 
 func (m RuleForm) crumbs(ctx context.Context) []component.Crumb {
@@ -102,12 +101,12 @@ func (m RuleForm) crumbs(ctx context.Context) []component.Crumb {
 		last = m.Rule.Name
 	}
 	return append(placeCrumbs(ctx, m.Shell, Subscription, m.In.Name, m.In.Href, m.Topic.Name, m.Topic.Href),
-		component.Crumb{Label: locale.T(ctx, "entity.tab.rules"), Href: m.In.Href + "?tab=" + string(Ruling)}, component.Crumb{Label: last})
+		component.Crumb{Label: locale.T(ctx, "entity.tab.rules"), Href: m.In.Href + "?tab=" + string(TabRules)}, component.Crumb{Label: last})
 }
 
-func (f RuleFields) kind() RuleKind { return cmp.Or(f.Kind, Everything) }
+func (f RuleFields) kind() RuleKind { return cmp.Or(f.Kind, FilterTrue) }
 
-// rows are the conditions with an empty one to fill in.
+// rows returns the conditions with an empty row to fill in.
 func (f RuleFields) rows() []Condition {
 	rows := slices.Clip(f.Conditions)
 	for _, c := range rows {
@@ -133,7 +132,7 @@ func (s Sample) small() string {
 	return s.ID
 }
 
-// systemFields are the system properties that filters see, by their field.
+// systemFields returns the system properties that filters see, by field.
 func systemFields() []struct{ name, label string } {
 	return []struct{ name, label string }{
 		{SendSubject, "send.subject"}, {SendMessageID, "send.id"}, {SendCorrelationID, "send.correlation"}, {SendContentType, "send.type"},

@@ -1,43 +1,49 @@
-package page
+package page_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"mayfly/views/component"
 	"mayfly/views/layout"
-	"mayfly/views/sample"
+	"mayfly/views/locale"
+	"mayfly/views/page"
 )
 
 func TestWhatASwitchAsksAbout(t *testing.T) {
 	for name, tc := range map[string]struct {
-		kind     Kind
-		from, to Status
+		kind     page.EntityKind
+		from, to page.Status
 		asks     bool
 		verb     string
 	}{
-		"closing stops something":                {Queue, Open, Disabled, true, "Disable…"},
-		"half of it, too":                        {Queue, Open, ReceiveDisabled, true, "Stop receiving…"},
-		"the other half instead, too":            {Queue, SendDisabled, ReceiveDisabled, true, "Stop receiving…"},
-		"opening stops nothing":                  {Queue, Disabled, Open, false, "Open again"},
-		"opening half stops nothing":             {Queue, Disabled, SendDisabled, false, "Open for receiving"},
-		"or the other half":                      {Queue, Disabled, ReceiveDisabled, false, "Open for sending"},
-		"of a topic only sends":                  {Topic, Open, SendDisabled, true, "Stop sending…"},
-		"rules of a topic are stopped, too":      {Topic, SendDisabled, Disabled, true, "Disable…"},
-		"rules of a topic can change again":      {Topic, Disabled, SendDisabled, false, "Let rules change"},
-		"of a subscription only receives":        {Subscription, Open, ReceiveDisabled, true, "Stop receiving…"},
-		"rules of a subscription are stopped":    {Subscription, ReceiveDisabled, Disabled, true, "Disable…"},
-		"rules of a subscription change again":   {Subscription, Disabled, ReceiveDisabled, false, "Let rules change"},
-		"a queue has no rules that could change": {Queue, Disabled, Disabled, false, "Let rules change"},
+		"closing stops something":                {page.Queue, page.StatusActive, page.StatusDisabled, true, "Disable…"},
+		"half of it, too":                        {page.Queue, page.StatusActive, page.StatusReceiveDisabled, true, "Stop receiving…"},
+		"the other half instead, too":            {page.Queue, page.StatusSendDisabled, page.StatusReceiveDisabled, true, "Stop receiving…"},
+		"opening stops nothing":                  {page.Queue, page.StatusDisabled, page.StatusActive, false, "Open again"},
+		"opening half stops nothing":             {page.Queue, page.StatusDisabled, page.StatusSendDisabled, false, "Open for receiving"},
+		"or the other half":                      {page.Queue, page.StatusDisabled, page.StatusReceiveDisabled, false, "Open for sending"},
+		"of a topic only sends":                  {page.Topic, page.StatusActive, page.StatusSendDisabled, true, "Stop sending…"},
+		"rules of a topic are stopped, too":      {page.Topic, page.StatusSendDisabled, page.StatusDisabled, true, "Disable…"},
+		"rules of a topic can change again":      {page.Topic, page.StatusDisabled, page.StatusSendDisabled, false, "Let rules change"},
+		"of a subscription only receives":        {page.Subscription, page.StatusActive, page.StatusReceiveDisabled, true, "Stop receiving…"},
+		"rules of a subscription are stopped":    {page.Subscription, page.StatusReceiveDisabled, page.StatusDisabled, true, "Disable…"},
+		"rules of a subscription change again":   {page.Subscription, page.StatusDisabled, page.StatusReceiveDisabled, false, "Let rules change"},
+		"a queue has no rules that could change": {page.Queue, page.StatusDisabled, page.StatusDisabled, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.from.asks(tc.to, tc.kind); got != tc.asks {
+			m := page.Entity{Kind: tc.kind, Status: tc.from, StatusTo: "/status", Tab: page.TabSettings}
+			offered := readSlot(t, m, "settings").Find("#status")
+			asks, does := offered.Find(`a[href="/status?to=`+string(tc.to)+`"]`), offered.Find(`button[value="`+string(tc.to)+`"]`)
+			if got := asks.Length() == 1; got != tc.asks {
 				t.Errorf("asks: %v, want %v", got, tc.asks)
 			}
-			if got := tc.from.verb(t.Context(), tc.to, tc.kind); got != tc.verb {
+			if got := strings.TrimSpace(asks.Text() + does.Text()); got != tc.verb {
 				t.Errorf("%q, want %q", got, tc.verb)
 			}
 		})
@@ -45,24 +51,25 @@ func TestWhatASwitchAsksAbout(t *testing.T) {
 }
 
 func TestWhoCanReceiveOne(t *testing.T) {
-	on, dead := Flow{Out: []Arrow{{Name: "archive"}}}, Flow{Out: []Arrow{{Name: "graves", Dead: true}}}
+	on, dead := page.Forwarding{Out: []page.ForwardingArrow{{Name: "archive"}}}, page.Forwarding{Out: []page.ForwardingArrow{{Name: "graves", Dead: true}}}
 	for name, tc := range map[string]struct {
-		m    Entity
+		m    page.Entity
 		want bool
 	}{
-		"a queue":                             {Entity{Kind: Queue}, true},
-		"a topic has none":                    {Entity{Kind: Topic}, false},
-		"what forwards has none (FWD-5)":      {Entity{Kind: Queue, Flow: on}, false},
-		"its dead letters can be":             {Entity{Kind: Queue, Flow: on, Tab: DeadLetters}, true},
-		"unless they go on, too (DLQ-13)":     {Entity{Kind: Queue, Flow: dead, Tab: DeadLetters}, false},
-		"then the rest still can":             {Entity{Kind: Queue, Flow: dead}, true},
-		"sessions are taken whole (SES-13)":   {Entity{Kind: Queue, RequiresSession: true}, false},
-		"dead letters have none (DLQ-7)":      {Entity{Kind: Queue, RequiresSession: true, Tab: DeadLetters}, true},
-		"nor have transfers that failed":      {Entity{Kind: Queue, RequiresSession: true, Tab: Transfers}, true},
-		"where others forward to can be, too": {Entity{Kind: Queue, Flow: Flow{In: []Arrow{{Name: "checkout"}}}}, true},
+		"a queue":                             {page.Entity{Kind: page.Queue}, true},
+		"a topic has none":                    {page.Entity{Kind: page.Topic}, false},
+		"what forwards has none (FWD-5)":      {page.Entity{Kind: page.Queue, Forwarding: on}, false},
+		"its dead letters can be":             {page.Entity{Kind: page.Queue, Forwarding: on, Tab: page.TabDeadLetters}, true},
+		"unless they go on, too (DLQ-13)":     {page.Entity{Kind: page.Queue, Forwarding: dead, Tab: page.TabDeadLetters}, false},
+		"then the rest still can":             {page.Entity{Kind: page.Queue, Forwarding: dead}, true},
+		"sessions are taken whole (SES-13)":   {page.Entity{Kind: page.Queue, RequiresSession: true}, false},
+		"dead letters have none (DLQ-7)":      {page.Entity{Kind: page.Queue, RequiresSession: true, Tab: page.TabDeadLetters}, true},
+		"nor have transfers that failed":      {page.Entity{Kind: page.Queue, RequiresSession: true, Tab: page.TabTransfers}, true},
+		"where others forward to can be, too": {page.Entity{Kind: page.Queue, Forwarding: page.Forwarding{In: []page.ForwardingArrow{{Name: "checkout"}}}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.m.receives(); got != tc.want {
+			button := read(t, tc.m.Full()).Find(`button[formaction="/receive"]`)
+			if got := strings.TrimSpace(button.Text()) == "Receive one"; got != tc.want {
 				t.Errorf("got %v", got)
 			}
 		})
@@ -70,27 +77,24 @@ func TestWhoCanReceiveOne(t *testing.T) {
 }
 
 func TestTabsThatAreThereOnlyWhenNeeded(t *testing.T) {
-	names := func(m Entity) string {
-		var s []string
-		for _, t := range m.tabs() {
-			s = append(s, string(t.tab))
-		}
-		return strings.Join(s, " ")
-	}
 	for name, tc := range map[string]struct {
-		m    Entity
+		m    page.Entity
 		want string
 	}{
-		"a plain queue":              {Entity{Kind: Queue}, "messages scheduled deferred locked dead-letter metrics settings"},
-		"with sessions":              {Entity{Kind: Queue, RequiresSession: true}, "messages scheduled deferred locked dead-letter sessions metrics settings"},
-		"with a failed transfer":     {Entity{Kind: Queue, Transfer: Transfer{Failed: 1}}, "messages scheduled deferred locked dead-letter transfer metrics settings"},
-		"one that is on its way":     {Entity{Kind: Queue, Transfer: Transfer{Waiting: 1}}, "messages scheduled deferred locked dead-letter metrics settings"},
-		"the last one was taken out": {Entity{Kind: Queue, Tab: Transfers}, "messages scheduled deferred locked dead-letter transfer metrics settings"},
-		"a subscription":             {Entity{Kind: Subscription, RequiresSession: true}, "messages deferred locked dead-letter sessions rules metrics settings"},
-		"a topic":                    {Entity{Kind: Topic, RequiresSession: true}, "subscriptions scheduled metrics settings"},
+		"a plain queue":              {page.Entity{Kind: page.Queue}, "messages scheduled deferred locked dead-letter metrics settings"},
+		"with sessions":              {page.Entity{Kind: page.Queue, RequiresSession: true}, "messages scheduled deferred locked dead-letter sessions metrics settings"},
+		"with a failed transfer":     {page.Entity{Kind: page.Queue, Transfer: page.Transfer{Failed: 1}}, "messages scheduled deferred locked dead-letter transfer metrics settings"},
+		"one that is on its way":     {page.Entity{Kind: page.Queue, Transfer: page.Transfer{Waiting: 1}}, "messages scheduled deferred locked dead-letter metrics settings"},
+		"the last one was taken out": {page.Entity{Kind: page.Queue, Tab: page.TabTransfers}, "messages scheduled deferred locked dead-letter transfer metrics settings"},
+		"a subscription":             {page.Entity{Kind: page.Subscription, RequiresSession: true}, "messages deferred locked dead-letter sessions rules metrics settings"},
+		"a topic":                    {page.Entity{Kind: page.Topic, RequiresSession: true}, "subscriptions scheduled metrics settings"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := names(tc.m); got != tc.want {
+			var names []string
+			for _, tab := range read(t, tc.m.Full()).Find(".tabs a").EachIter() {
+				names = append(names, strings.TrimPrefix(attr(tab, "href"), "?tab="))
+			}
+			if got := strings.Join(names, " "); got != tc.want {
 				t.Errorf("got  %s\nwant %s", got, tc.want)
 			}
 		})
@@ -98,43 +102,50 @@ func TestTabsThatAreThereOnlyWhenNeeded(t *testing.T) {
 }
 
 func TestWhatAnArrowSays(t *testing.T) {
-	for want, a := range map[string]Arrow{
+	for want, a := range map[string]page.ForwardingArrow{
 		"moves at once":         {},
 		"moving, 12 still here": {Waiting: 12},
-		"archive is full. What cannot move becomes a dead letter.":                                            {Stuck: Full, Waiting: 3},
-		"archive is full. 1 waits, and moves when that changes.":                                              {Stuck: Full, Dead: true, Waiting: 1},
-		"archive takes no sends. What comes waits, and moves when that changes.":                              {Stuck: Closed, Dead: true},
-		"archive is not there any more. What cannot move becomes a dead letter.":                              {Stuck: Absent},
-		"archive refuses it. What cannot move becomes a dead letter.":                                         {Stuck: Barred},
-		"It stops here: what has been forwarded as often as is allowed becomes a dead letter, and stays one.": {Stuck: Hops, Dead: true, Waiting: 2},
+		"archive is full. What cannot move becomes a dead letter.":                                            {Blocked: page.BlockTargetFull, Waiting: 3},
+		"archive is full. 1 waits, and moves when that changes.":                                              {Blocked: page.BlockTargetFull, Dead: true, Waiting: 1},
+		"archive takes no sends. What comes waits, and moves when that changes.":                              {Blocked: page.BlockTargetDisabled, Dead: true},
+		"archive is not there any more. What cannot move becomes a dead letter.":                              {Blocked: page.BlockTargetMissing},
+		"archive refuses it. What cannot move becomes a dead letter.":                                         {Blocked: page.BlockRefused},
+		"It stops here: what has been forwarded as often as is allowed becomes a dead letter, and stays one.": {Blocked: page.BlockHopLimit, Dead: true, Waiting: 2},
 	} {
-		if got := a.says(t.Context(), "archive"); strings.TrimSpace(got) != want {
+		a.Name = "archive"
+		said := readSlot(t, page.Entity{Forwarding: page.Forwarding{Out: []page.ForwardingArrow{a}}}, "flow").Find(".outs small")
+		said.Find("b").Remove() // the mark of dead letters
+		if got := strings.Trim(said.Text(), " ·\n"); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }
 
 func TestASubscriptionsOutcome(t *testing.T) {
-	yes, no, bad := Judgement{Result: component.True}, Judgement{Result: component.False}, Judgement{Result: component.Failed}
+	yes, no, bad := page.RuleResult{Result: component.True}, page.RuleResult{Result: component.False}, page.RuleResult{Result: component.Failed}
 	for name, tc := range map[string]struct {
-		t     Taking
+		t     page.SubscriptionResult
 		truth component.Truth
 		says  string
 	}{
-		"a copy":                        {Taking{Rules: []Judgement{no, yes}, Copies: 1}, component.True, "1 copy"},
-		"one for each action":           {Taking{Rules: []Judgement{yes, yes}, Copies: 2}, component.True, "2 copies"},
-		"nothing":                       {Taking{Rules: []Judgement{no}}, component.False, "not taken"},
-		"no rule":                       {Taking{}, component.False, "not taken: it has no rule"},
-		"a dead letter only":            {Taking{Rules: []Judgement{bad}, Copies: 1, Dead: 1}, component.Failed, "1 dead letter"},
-		"a copy and a dead letter":      {Taking{Rules: []Judgement{bad, yes}, Copies: 2, Dead: 1}, component.Failed, "1 copy, 1 dead letter"},
-		"a failure that leaves nothing": {Taking{Rules: []Judgement{bad, no}}, component.Failed, "a filter cannot be evaluated"},
-		"a failure beside a copy":       {Taking{Rules: []Judgement{bad, yes}, Copies: 1}, component.True, "1 copy"},
+		"a copy":                        {page.SubscriptionResult{Rules: []page.RuleResult{no, yes}, Copies: 1}, component.True, "1 copy"},
+		"one for each action":           {page.SubscriptionResult{Rules: []page.RuleResult{yes, yes}, Copies: 2}, component.True, "2 copies"},
+		"nothing":                       {page.SubscriptionResult{Rules: []page.RuleResult{no}}, component.False, "not taken"},
+		"no rule":                       {page.SubscriptionResult{}, component.False, "not taken: it has no rule"},
+		"a dead letter only":            {page.SubscriptionResult{Rules: []page.RuleResult{bad}, Copies: 1, Dead: 1}, component.Failed, "1 dead letter"},
+		"a copy and a dead letter":      {page.SubscriptionResult{Rules: []page.RuleResult{bad, yes}, Copies: 2, Dead: 1}, component.Failed, "1 copy, 1 dead letter"},
+		"a failure that leaves nothing": {page.SubscriptionResult{Rules: []page.RuleResult{bad, no}}, component.Failed, "a filter cannot be evaluated"},
+		"a failure beside a copy":       {page.SubscriptionResult{Rules: []page.RuleResult{bad, yes}, Copies: 1}, component.True, "1 copy"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tc.t.truth(); got != tc.truth {
-				t.Errorf("%s, want %s", got, tc.truth)
+			doc := read(t, page.FilterLab{Topics: []string{"prices"}, Outcome: page.Outcome{Tried: true, Subscriptions: []page.SubscriptionResult{tc.t}}}.Full())
+			if got, want := attr(doc.Find(".taking summary .truth"), "title"), locale.T(t.Context(), "truth."+string(tc.truth)); got != want {
+				t.Errorf("%s, want %s", got, want)
 			}
-			if got := tc.t.says(t.Context()); got != tc.says {
+			if got, want := attr(doc.Find(".taking"), "data-tone"), string(tc.truth.Tone()); got != want {
+				t.Errorf("in the tone %s, want %s", got, want)
+			}
+			if got := doc.Find(".taking .says").Text(); got != tc.says {
 				t.Errorf("%q, want %q", got, tc.says)
 			}
 		})
@@ -142,80 +153,74 @@ func TestASubscriptionsOutcome(t *testing.T) {
 }
 
 func TestConditionsOfferOneEmptyRow(t *testing.T) {
-	empty := Condition{Kind: "int"}
-	full := Condition{Name: "a", Kind: "int"}
-	for name, tc := range map[string]struct{ rows, want []Condition }{
-		"none yet":             {nil, []Condition{{}}},
-		"one is filled in":     {[]Condition{full}, []Condition{full, {}}},
-		"one is empty already": {[]Condition{empty, full}, []Condition{empty, full}},
+	empty := page.Condition{Kind: "int"}
+	full := page.Condition{Name: "a", Kind: "int"}
+	last := page.Condition{Kind: "string"}
+	for name, tc := range map[string]struct{ rows, want []page.Condition }{
+		"none yet":             {nil, []page.Condition{last}},
+		"one is filled in":     {[]page.Condition{full}, []page.Condition{full, last}},
+		"one is empty already": {[]page.Condition{empty, full}, []page.Condition{empty, full}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, RuleFields{Conditions: tc.rows}.rows()); d != "" {
+			doc := read(t, page.RuleForm{Rule: page.RuleFields{Conditions: tc.rows, Kinds: []string{"string", "int"}}}.Full())
+			var got []page.Condition
+			for i := range doc.Find(".entry.four tbody tr").Length() {
+				f := fields(doc, page.RuleConditionPrefix, i, page.RuleConditionOf, page.SendPropertyName, page.SendPropertyKind, page.SendPropertyValue)
+				got = append(got, page.Condition{Of: f[0], Name: f[1], Kind: f[2], Value: f[3]})
+			}
+			if d := cmp.Diff(tc.want, got); d != "" {
 				t.Error(d)
+			}
+			if n := attr(doc.Find(`[name="`+page.RuleConditionRows+`"]`), "value"); n != strconv.Itoa(len(tc.want)) {
+				t.Errorf("the form says that it has %s", n)
 			}
 		})
 	}
 }
 
-func TestAStateIsFilledIn(t *testing.T) {
-	body := func(s string) Body { return Body{Content: []byte(s), Size: int64(len(s))} }
-	sixteen := "\x00" + strings.Repeat("a", 16)
-	for name, tc := range map[string]struct {
-		m    Session
-		want StateForm
-	}{
-		"text":                   {Session{State: body("{\n\t\"订\": 1}")}, StateForm{Text: "{\n\t\"订\": 1}", As: StateText}},
-		"no text":                {Session{State: body("\x00\xffab")}, StateForm{Text: "00 ff 61 62", As: StateHex}},
-		"lines of sixteen bytes": {Session{State: body(sixteen)}, StateForm{Text: "00" + strings.Repeat(" 61", 15) + "\n61", As: StateHex}},
-		"a form would change it": {Session{State: body("a\r\nb")}, StateForm{Text: "61 0d 0a 62", As: StateHex}},
-		"none":                   {Session{}, StateForm{As: StateText}},
-		"more than is shown":     {Session{State: Body{Content: []byte("a"), Size: 2}}, StateForm{As: StateText}},
-		"too large for a form":   {Session{State: body(strings.Repeat("a", stateInForm+1))}, StateForm{As: StateText}},
-		"what was typed":         {Session{State: body("a"), Typed: StateForm{Text: "0", As: StateHex, Error: component.Said("no")}}, StateForm{Text: "0", As: StateHex, Error: component.Said("no")}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, tc.m.form()); d != "" {
-				t.Error(d)
-			}
-		})
-	}
-}
-
-// TestAnyTextCanBeASession holds addresses and lines of programs to what a
-// session id may be.
+// TestAnyTextCanBeASession checks addresses and sample programs with an unusual session id.
 func TestAnyTextCanBeASession(t *testing.T) {
-	m := Session{In: Place{Href: "/n/shop/q/a%2Fb"}, Name: "a/b", ID: "x/..&y=1#\" \n"}
-	if got, want := m.do("break"), "/n/shop/q/a%2Fb/session/break?id=x%2F..%26y%3D1%23%22+%0A"; got != want {
+	m := page.Session{In: page.EntityRef{Href: "/n/shop/q/a%2Fb"}, Name: "a/b", ID: "x/..&y=1#\" \n"}
+	m.Hold.Until = time.Unix(60, 0)
+	if got, want := attr(readSlot(t, m, "lock").Find(`button[formaction*="break"]`), "formaction"), "/n/shop/q/a%2Fb/session/break?id=x%2F..%26y%3D1%23%22+%0A"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	for _, l := range sample.Accepting(m.task()) {
-		if !strings.Contains(l.Code, `"x/..&y=1#\" \n"`) {
-			t.Errorf("%s: %s", l.Language, l.Code)
+	// names fails the test for each program of the page that lacks one of the names.
+	names := func(m page.Session, all ...string) {
+		t.Helper()
+		programs := read(t, m.Full()).Find(".sample [data-text]")
+		if programs.Length() < 2 {
+			t.Errorf("%d programs", programs.Length())
+		}
+		for _, p := range programs.EachIter() {
+			code := attr(p, "data-text")
+			for _, name := range all {
+				if !strings.Contains(code, name) {
+					t.Errorf("%s is not in %s", name, code)
+				}
+			}
 		}
 	}
+	names(m, `"x/..&y=1#\" \n"`)
 	m.Topic = "prices"
-	for _, l := range sample.Accepting(m.task()) {
-		if !strings.Contains(l.Code, `"prices"`) || !strings.Contains(l.Code, `"a/b"`) {
-			t.Errorf("%s names not both: %s", l.Language, l.Code)
-		}
-	}
+	names(m, `"prices"`, `"a/b"`)
 }
 
-// TestNothingIsOfferedThatCannotBeDone: what has no address has no button.
+// TestNothingIsOfferedThatCannotBeDone checks that actions without an address have no button.
 func TestNothingIsOfferedThatCannotBeDone(t *testing.T) {
-	m := Entity{Shell: layout.Shell{Home: "/n/shop"}, Kind: Subscription, Name: "eu", Href: "/n/shop/t/prices/s/eu", Tab: Settled}
+	m := page.Entity{Shell: layout.Shell{Home: "/n/shop"}, Kind: page.Subscription, Name: "eu", Href: "/n/shop/t/prices/s/eu", Tab: page.TabSettings}
 	with := m
 	with.StatusTo, with.Lab, with.NewRule = m.Href+"/status", "/n/shop/lab", m.Href+"/rules/new"
-	for _, tab := range []Tab{Settled, Ruling} {
+	for _, tab := range []page.Tab{page.TabSettings, page.TabRules} {
 		m.Tab, with.Tab = tab, tab
-		for i, m := range []Entity{m, with} {
+		for i, m := range []page.Entity{m, with} {
 			var b strings.Builder
 			if err := m.Full().Render(t.Context(), &b); err != nil {
 				t.Fatal(err)
 			}
 			for _, address := range []string{with.StatusTo, with.Lab, with.NewRule} {
 				offered := strings.Contains(b.String(), fmt.Sprintf("%q", address)) || strings.Contains(b.String(), address+"?")
-				here := (address == with.StatusTo) == (tab == Settled)
+				here := (address == with.StatusTo) == (tab == page.TabSettings)
 				if offered != (here && i == 1) {
 					t.Errorf("%s: %s is offered: %v", tab, address, offered)
 				}

@@ -11,79 +11,79 @@ import (
 	"mayfly/views/view"
 )
 
-// Scenes is the page of all scenes, and of those that are played. It stands still.
+// Scenes is the page of all scenes and running plays. It is not live.
 type Scenes struct {
 	Shell   layout.Shell
 	Cards   []SceneCard
 	Plays   []ScenePlay
-	Unfit   []SceneUnfit
-	Stay    int    // minutes after which a play goes that nobody looks at
-	Add     string // the page that adds one
+	Invalid []InvalidScene
+	Stay    int    // minutes after which a play without viewers ends
+	Add     string // address of the form that adds a scene
 	Refused component.Notice
 }
 
-// A SceneCard is one scene.
+// A SceneCard is a scene in the list.
 type SceneCard struct {
-	Title, Teaches string // names in Teaches between backticks
-	Lang           string // of both, where it is not the page's
-	Play           string // it is begun by posting there
+	Title, Summary string // names in Summary are between backticks
+	Lang           string // language of both, if it is not the page's
+	Play           string // address to post to for starting it
 	Steps, Minutes int
-	Shows          []string // ids of scenarios
-	Loaded         bool     // it did not come with the program
-	Text           string   // where its YAML is
-	Remove         string   // the page that asks whether to remove it; empty: it stays
+	ScenarioIDs    []string // ids of scenarios
+	Loaded         bool     // not built into the program
+	Text           string   // address of its YAML
+	Remove         string   // address of the question whether to remove it; empty: not possible
 }
 
-// A SceneUnfit is one that is kept and cannot be played.
-type SceneUnfit struct {
-	ID           string
-	Faults       []SceneFault // why not
-	Mend, Remove string       // the form with its text, and the page that asks whether to remove it
+// An InvalidScene is a stored scene that cannot be played.
+type InvalidScene struct {
+	ID                string
+	Faults            []SceneFault // why not
+	RepairURL, Remove string       // address of the form with its text, and of the question whether to remove it
 }
 
-// SceneAsk asks whether to remove a scene.
-type SceneAsk struct {
+// ConfirmRemoveScene asks to confirm the removal of a scene.
+type ConfirmRemoveScene struct {
 	Shell         layout.Shell
-	Name          string // its title, or what it is called where it cannot be read
-	To, All, Text string // addresses; Text is its YAML
+	Name          string // title, or id if the scene cannot be read
+	To, All, Text string // addresses; Text is that of its YAML
 }
 
-// Title is the page's.
-func (m SceneAsk) Title(ctx context.Context) string {
+// Title returns the page's title.
+func (m ConfirmRemoveScene) Title(ctx context.Context) string {
 	return locale.T(ctx, "scenes.ask", locale.Args{"Title": m.Name})
 }
 
-// Full is the whole document.
-func (m SceneAsk) Full() templ.Component { return sceneAsk(m) }
+// Full returns the whole page.
+func (m ConfirmRemoveScene) Full() templ.Component { return confirmRemoveScene(m) }
 
-// Asks is the form of the page.
-func (m SceneAsk) Asks() templ.Component { return sceneAskForm(m) }
+// Dialog returns the form of the page.
+func (m ConfirmRemoveScene) Dialog() templ.Component { return confirmRemoveSceneForm(m) }
 
-// Watches is nothing.
-func (SceneAsk) Watches() []string { return nil }
+// Watches returns nil: the page is not live.
+func (ConfirmRemoveScene) Watches() []string { return nil }
 
-// Parts is what is live in it: the shell's.
-func (m SceneAsk) Parts() []view.Part { return m.Shell.Parts() }
+// Parts returns the shell's parts: the rest is not live.
+func (m ConfirmRemoveScene) Parts() []view.Part { return m.Shell.Parts() }
 
-// A ScenePlay is one that is under way.
+// A ScenePlay is a running play.
 type ScenePlay struct {
 	Title, Namespace string
-	Lang             string // of Title, where it is not the page's
-	Href             string // where it is watched
-	End              string // it is ended by posting there
+	Lang             string // language of Title, if it is not the page's
+	Href             string // address where it is watched
+	End              string // address to post to for ending it
 	Step, Of         int
 }
 
-// Title is the page's.
+// Title returns the page's title.
 func (Scenes) Title(ctx context.Context) string { return locale.T(ctx, "scenes.title") }
 
-// Full is the whole document.
+// Full returns the whole page.
 func (m Scenes) Full() templ.Component { return scenes(m) }
 
-// Watches is nothing.
+// Watches returns nil: the page is not live.
 func (Scenes) Watches() []string { return nil }
 
-// Parts is what is live in it: the shell's.
+// Parts returns the shell's parts: the rest is not live.
 func (m Scenes) Parts() []view.Part { return m.Shell.Parts() }
 
 // The fields of the form that adds a scene.
@@ -92,41 +92,40 @@ const (
 	SceneText = "text"
 	SceneID   = "id"
 
-	// SceneMend is no field but what an address says: the id of one that is kept, and is
-	// to be mended.
-	SceneMend = "kept"
+	// QueryRepair is not a field but a query parameter: the id of a stored scene to repair.
+	QueryRepair = "kept"
 )
 
-// SceneForm is the page that adds a scene.
+// SceneForm is the form that adds a scene.
 type SceneForm struct {
 	Shell          layout.Shell
-	All, To        string         // the page of all, and where the form is posted
-	Most           string         // the size of a scene
-	ID, Text       string         // what was sent
-	Error, IDError component.Text // what is wrong with the text as a whole, and with its name
+	All, To        string         // address of all scenes, and the address it posts to
+	Most           string         // largest size of a scene
+	ID, Text       string         // as submitted
+	Error, IDError component.Text // errors of the text as a whole, and of the id
 	Faults         []SceneFault
 }
 
-// A SceneFault is what is wrong with a line.
+// A SceneFault is an error in a line.
 type SceneFault struct {
-	Line     int // zero: all of it
+	Line     int // zero: the whole text
 	At, Text string
-	Source   string // the line, without spaces at its ends
+	Source   string // the line, trimmed
 }
 
-// Title is the page's.
+// Title returns the page's title.
 func (SceneForm) Title(ctx context.Context) string { return locale.T(ctx, "scenes.add") }
 
-// Full is the whole document.
+// Full returns the whole page.
 func (m SceneForm) Full() templ.Component { return sceneForm(m) }
 
-// Watches is nothing.
+// Watches returns nil: the page is not live.
 func (SceneForm) Watches() []string { return nil }
 
-// Parts is what is live in it: the shell's.
+// Parts returns the shell's parts: the rest is not live.
 func (m SceneForm) Parts() []view.Part { return m.Shell.Parts() }
 
-// where is the line of a fault and what is there.
+// where returns the position of a fault.
 func (f SceneFault) where(ctx context.Context) string {
 	switch {
 	case f.Line == 0:
@@ -147,7 +146,7 @@ func (m SceneForm) id(ctx context.Context) component.Field {
 
 func (m SceneForm) text(ctx context.Context) component.Field {
 	return component.Field{
-		Name: SceneText, Label: locale.T(ctx, "scenes.add.text"), Value: m.Text, Error: m.Error, Kind: component.Area, Rows: 16,
+		Name: SceneText, Label: locale.T(ctx, "scenes.add.text"), Value: m.Text, Error: m.Error, Kind: component.AreaField, Rows: 16,
 		Tip: []component.Text{{S: locale.T(ctx, "scenes.add.text.tip")}},
 	}
 }

@@ -8,47 +8,47 @@ import (
 	"mayfly/views/view"
 )
 
-// Search is one query over the messages of all entities, and the first of what
-// it found. It stands still: a reload asks again.
+// Search is a query over the messages of all entities, with its first results. It is not live:
+// a reload searches again.
 type Search struct {
 	Shell layout.Shell
-	Query string             // as it was typed; empty: nothing was asked for yet
-	Wrong string             // why it is not a query, in the server's own words; empty: it is one
+	Query string             // as typed; empty: none yet
+	Wrong string             // error of the query, in the server's own words; empty: it is valid
 	Chips []SearchChip       // its terms
 	More  []component.Choice // terms to add, each an address with it
-	Hits  []MessageRow       // of this portion
+	Hits  []MessageRow       // of this batch
 
 	Columns MessageColumns
 
-	Said  string // how far it came: "scanned 12,400 of 50,000 · 31 hits"
-	Cut   string // what is said of bodies that were looked at in part; empty: none were
-	Next  string // address of what follows; empty: everything was looked at
-	Going bool   // it is not the first portion
-	Every Every  // all that match
+	Progress    string      // progress: "scanned 12,400 of 50,000 · 31 hits"
+	Cut         string      // text if bodies were only examined in part; empty: none were
+	Next        string      // address of the next batch; empty: the search is complete
+	Continued   bool        // not the first batch
+	AllMatching AllMatching // all matches
 }
 
 // A SearchChip is a term of a query and the address of the query without it.
 type SearchChip struct{ Term, Without string }
 
-// The words of the address of a search.
+// The query parameters of a search.
 const (
 	SearchText  = "q"
-	SearchAfter = "after" // where to go on
-	SearchSo    = "so"    // what was scanned, of how many, and found until there
+	SearchAfter = "after" // where to continue
+	SearchSo    = "so"    // counts scanned, total and found so far
 )
 
-// Full is the page.
+// Full returns the whole page.
 func (m Search) Full() templ.Component { return search(m) }
 
-// Watches is empty: it stands still.
+// Watches returns no entities: the page is not live.
 func (m Search) Watches() []string { return []string{} }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Search) Parts() []view.Part {
-	if m.Said == "" {
+	if m.Progress == "" {
 		return m.Shell.Parts()
 	}
-	return append(m.Shell.Parts(), slot("every", everyBox(m.Every)))
+	return append(m.Shell.Parts(), slot("every", everyBox(m.AllMatching)))
 }
 
 func (m Search) base() string { return m.Shell.Home + "/search" }

@@ -13,25 +13,25 @@ import (
 	"mayfly/views/view"
 )
 
-// Session is one session of an entity: its messages, its lock and its state.
-// It exists for whoever asks for it, also with nothing in it (SES-1).
+// Session is the page of a session: its messages, its lock and its state. Any session id can
+// be opened, even if it has no messages (SES-1).
 type Session struct {
 	Shell layout.Shell
-	In    Place  // the entity
-	Path  string // of the entity, in lower case: what Watches names
-	Name  string // of the queue or subscription by itself, as clients say it
-	Topic string // of a subscription
+	In    EntityRef // the entity
+	Path  string    // of the entity, in lower case: what Watches returns
+	Name  string    // of the queue or subscription alone, as clients use it
+	Topic string    // for a subscription
 	ID    string
 
 	Active, Locked, Deferred int
-	Oldest                   time.Time // when its oldest message was stored; zero: it holds none
+	Oldest                   time.Time // when its oldest message was enqueued; zero: it has none
 	Now                      time.Time
-	Turn                     int            // as in SessionRow
-	Hold                     component.Hold // the lock on it; zero: it is free
-	Holder                   string         // who holds it; empty: not known
-	HolderAt                 string         // where that client is shown; empty: nowhere
-	Ours                     bool           // the dashboard holds it, and can give it back
-	Takes                    bool           // one of its messages can be received here, unless another holds it
+	Turn                     int                // as in SessionRow
+	Hold                     component.LockInfo // the lock on it; zero: not locked
+	Holder                   string             // the lock's holder; empty: unknown
+	HolderURL                string             // address of that client; empty: none
+	HeldHere                 bool               // locked by the dashboard, which can release it
+	CanReceive               bool               // its messages can be received here, unless another client holds it
 
 	Rows  []MessageRow // in order
 	Pages component.Pages
@@ -39,45 +39,45 @@ type Session struct {
 	HasState bool
 	StateAt  time.Time // when it was set
 	State    Body      // Form is unused
-	View     BodyView  // of the state; HeadersView is none; empty: what suits it
-	// Seen is what the state was when the page was made, in a few characters. It
-	// is sent along with a change, so that nobody's newer state is overwritten.
+	View     BodyView  // of the state; HeadersView is not allowed; empty: automatic
+	// Seen is a short fingerprint of the state when the page was made. It is sent along with a
+	// change, so that a newer state is not overwritten.
 	Seen  string
-	Most  int64     // bytes a state may have
-	Typed StateForm // what somebody typed that was refused; zero: the form shows what is stored
+	Most  int64     // most bytes of a state
+	Typed StateForm // typed values that were refused; zero: the form shows the stored state
 }
 
-// A StateForm is a new state as it was typed.
+// A StateForm is a new state as typed.
 type StateForm struct {
 	Text  string
 	As    string         // StateText or StateHex
 	Error component.Text // why it was refused; empty: it was not
 }
 
-// The names of the fields of a session.
+// The fields of a session.
 const (
-	SessionID  = "id"    // in the address of its page and of what is done to it
-	StateValue = "state" // the new state, as StateAs says; line ends arrive as CR LF
+	SessionID  = "id"    // in the address of its page and of its actions
+	StateValue = "state" // the new state, in the form of StateAs; line ends arrive as CR LF
 	StateAs    = "as"    // StateText or StateHex
 	StateText  = "text"  // its UTF-8 bytes
-	StateHex   = "hex"   // pairs of hexadecimal digits; spaces and line ends do not count
+	StateHex   = "hex"   // pairs of hexadecimal digits; spaces and line ends are ignored
 	StateSeen  = "seen"  // Session.Seen
 )
 
-// Full is the page.
+// Full returns the whole page.
 func (m Session) Full() templ.Component {
-	m.Shell.Live.Picking = true // a new state may be half written
+	m.Shell.Live.Selectable = true // a half-written state must not be replaced
 	return session(m)
 }
 
-// Drawer is the session beside the table it was opened from.
+// Drawer returns the session for the side panel of the table.
 func (m Session) Drawer() templ.Component { return sessionDrawer(m) }
 
-// Watches is the entity that the session is in.
+// Watches returns the entity that the session is in.
 func (m Session) Watches() []string { return []string{m.Path} }
 
-// Parts is what is live in the page: everything but the content of the state,
-// which somebody may be reading or replacing. That it is another by now is told.
+// Parts returns the live parts of the page: everything but the content of the state, which the
+// viewer may be reading or replacing. The page says when it has changed.
 func (m Session) Parts() []view.Part {
 	return append(m.Shell.Parts(),
 		slot("held", sessionBadges(m)),
@@ -85,7 +85,7 @@ func (m Session) Parts() []view.Part {
 		slot("lock", sessionLock(m)),
 		slot("state-size", stateSize(m)),
 		list("session-rows", m.Rows, func(r MessageRow) view.Row {
-			return view.Row{Key: r.Key, Content: messageRow(InSession, nil, &r)}
+			return view.Row{Key: r.Key, Content: messageRow(ListSession, nil, &r)}
 		}),
 		slot("session-empty", sessionEmpty(m)),
 		slot("pages", pager(m.Pages)),
@@ -94,8 +94,7 @@ func (m Session) Parts() []view.Part {
 
 func (m Session) held() bool { return !m.Hold.Until.IsZero() }
 
-// do is the address of something that is done to the session; empty: it is
-// looked at.
+// do returns the address of an action on the session; empty means view.
 func (m Session) do(what string) string {
 	at := m.In.Href + "/session"
 	if what != "" {
@@ -104,11 +103,11 @@ func (m Session) do(what string) string {
 	return at + "?" + url.Values{SessionID: {m.ID}}.Encode()
 }
 
-// viewed is the page with the state seen another way.
+// viewed returns the address of the page with another view of the state.
 func (m Session) viewed(v BodyView) string { return m.do("") + "&view=" + string(v) + "#state" }
 
-// again is the page as it is now. Without a fragment, with which a browser would
-// stay where it is.
+// again returns the address of the current page. It has no fragment, because with one a
+// browser would not reload.
 func (m Session) again() string {
 	if m.View == "" {
 		return m.do("")
@@ -117,7 +116,7 @@ func (m Session) again() string {
 }
 
 func (m Session) views(ctx context.Context) []component.Choice {
-	now, tree := m.looked()
+	now, tree := m.chooseView()
 	var out []component.Choice
 	for _, v := range []struct {
 		view BodyView
@@ -133,6 +132,6 @@ func (m Session) views(ctx context.Context) []component.Choice {
 
 func (m Session) crumbs(ctx context.Context) []component.Crumb {
 	return append(m.In.crumbs(ctx, m.Shell),
-		component.Crumb{Label: locale.T(ctx, "entity.tab.sessions"), Href: m.In.Href + "?tab=" + string(Sessions)},
+		component.Crumb{Label: locale.T(ctx, "entity.tab.sessions"), Href: m.In.Href + "?tab=" + string(TabSessions)},
 		component.Crumb{Label: component.SessionName(ctx, m.ID)})
 }

@@ -8,8 +8,8 @@ import (
 	"mayfly/views/locale"
 )
 
-// A SessionRow is a session in the table of its entity. Rows stand in the
-// order that the caller gives: those in line first, as receivers get them.
+// A SessionRow is a session in the table of its entity. The caller orders the rows: queued
+// sessions first, in the order in which receivers get them.
 type SessionRow struct {
 	Key      string
 	ID       string
@@ -17,20 +17,20 @@ type SessionRow struct {
 	Active   int    // ready to be received
 	Locked   int
 	Deferred int
-	Oldest   time.Time // when its oldest message was stored; zero: it holds none
+	Oldest   time.Time // when its oldest message was enqueued; zero: it has none
 	Now      time.Time
 
-	// Turn is its place in the line for receivers that take the next session:
-	// 1 is next. Zero: it is not in line, being held or having nothing ready.
-	Turn     int
-	Hold     component.Hold // the lock on it
-	Holder   string         // who holds it; empty: not known
-	HolderAt string         // where that client is shown; empty: nowhere
-	HasState bool
-	State    int64 // bytes of its state
+	// Turn is its position in the queue for receivers that take the next session: 1 is next.
+	// Zero means it is not queued, because it is locked or has no active messages.
+	Turn      int
+	Hold      component.LockInfo // the lock on it
+	Holder    string             // the lock's holder; empty: unknown
+	HolderURL string             // address of that client; empty: none
+	HasState  bool
+	State     int64 // bytes of its state
 }
 
-// turn is what its place in line is called.
+// turn returns the text of a position in the queue.
 func turn(ctx context.Context, n int) string {
 	if n == 1 {
 		return locale.T(ctx, "session.next")
@@ -38,7 +38,7 @@ func turn(ctx context.Context, n int) string {
 	return locale.T(ctx, "session.turn", locale.Args{"N": locale.Number(ctx, n)})
 }
 
-// sessionColumns are the headings of the table of sessions.
+// sessionColumns returns the headings of the table of sessions.
 func sessionColumns() []heading {
 	return []heading{
 		{name: "session.id", class: "name"},

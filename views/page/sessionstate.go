@@ -10,11 +10,11 @@ import (
 	"mayfly/views/sample"
 )
 
-// stateInForm is the largest state, in bytes, that a form is filled in with.
+// stateInForm is the largest state, in bytes, that the form is filled in with.
 const stateInForm = 64 << 10
 
-// form is what the form of the state shows: what was typed, else what is
-// stored, as text if it is some.
+// form returns the values of the form: the typed ones, else the stored state, as text if
+// possible.
 func (m Session) form() StateForm {
 	if m.Typed != (StateForm{}) {
 		return m.Typed
@@ -26,21 +26,20 @@ func (m Session) form() StateForm {
 	case isProse(b):
 		return StateForm{Text: string(b), As: StateText}
 	default:
-		return StateForm{Text: pairs(b), As: StateHex}
+		return StateForm{Text: hexLines(b), As: StateHex}
 	}
 }
 
-// looked is the view of the state that is shown, which is hexadecimal where it
-// is no text and nobody asked for another; tree is the document if it is one.
-func (m Session) looked() (view BodyView, tree component.Tree) {
+// chooseView returns the view of the state to show, hexadecimal by default if the state is not
+// text, and the document as a tree if the state is one.
+func (m Session) chooseView() (view BodyView, tree component.Tree) {
 	if m.View == "" && !isProse(m.State.Content) {
-		return m.State.looked(HexView)
+		return m.State.chooseView(HexView)
 	}
-	return m.State.looked(m.View)
+	return m.State.chooseView(m.View)
 }
 
-// isProse says whether a form can show b and send the same back: line ends
-// alone would not survive it.
+// isProse reports whether a form can show b and send it back unchanged, apart from line ends.
 func isProse(b []byte) bool {
 	if !utf8.Valid(b) {
 		return false
@@ -53,8 +52,8 @@ func isProse(b []byte) bool {
 	return true
 }
 
-// pairs writes bytes as hexadecimal digits, sixteen bytes to a line.
-func pairs(b []byte) string {
+// hexLines writes bytes as hexadecimal digits, sixteen bytes to a line.
+func hexLines(b []byte) string {
 	var s strings.Builder
 	for i, x := range b {
 		switch {
@@ -69,7 +68,7 @@ func pairs(b []byte) string {
 	return s.String()
 }
 
-// task is what a program does that takes the session.
+// task returns the task of a sample program that takes the session.
 func (m Session) task() sample.Task {
 	t := sample.Task{InSession: true, Session: m.ID, Receives: true}
 	if m.Topic == "" {

@@ -10,30 +10,29 @@ import (
 	"mayfly/views/view"
 )
 
-// Settings is the page of what a reader chooses for this browser: language and
-// looks, how times are shown, and whether single keys do something. It stands
-// still. The script keeps the last two, which nothing depends on without it, and
-// has everything count at once.
+// Settings is the page of this browser's settings: language and appearance, how times are
+// shown, and whether single-key shortcuts are on. It is not live. The script stores the last
+// two, which have no effect without it, and applies every setting at once.
 type Settings struct {
 	Shell  layout.Shell
-	At     string // it is kept by posting there
-	Go     string // address of the page that has the list of keys
-	Tokens string // address of tokens and links; empty: there are none
+	At     string // address to post to
+	Go     string // address of the page with the list of keyboard shortcuts
+	Tokens string // address of tokens and links; empty: none
 }
 
-// Title is the page's.
+// Title returns the page's title.
 func (Settings) Title(ctx context.Context) string { return locale.T(ctx, "settings.title") }
 
-// Full is the whole document.
+// Full returns the whole page.
 func (m Settings) Full() templ.Component { return settings(m) }
 
-// Watches is nothing.
+// Watches returns nil: the page is not live.
 func (Settings) Watches() []string { return nil }
 
-// Parts is what is live in it: the shell's.
+// Parts returns the shell's parts: the rest is not live.
 func (m Settings) Parts() []view.Part { return m.Shell.Parts() }
 
-// A setting is one of a few things that a reader chooses. Its words are ids.
+// A setting is a choice among a few values. Its texts are text ids.
 type setting struct {
 	Name, Words, Tip string
 	Now              string
@@ -42,8 +41,8 @@ type setting struct {
 
 type settingChoice struct{ Value, Words string }
 
-func (m Settings) looks() []setting {
-	l := m.Shell.Looks
+func (m Settings) appearanceSettings() []setting {
+	l := m.Shell.Appearance
 	return []setting{
 		{"theme", "settings.theme", "settings.theme.tip", l.Theme, []settingChoice{{"", "settings.theme.default"}, {"light", "settings.theme.light"}, {"dark", "settings.theme.dark"}}},
 		{"contrast", "settings.contrast", "settings.contrast.tip", l.Contrast, []settingChoice{{"", "settings.contrast.default"}, {"more", "settings.contrast.more"}}},

@@ -11,62 +11,61 @@ import (
 	"mayfly/views/view"
 )
 
-// The names of the fields of Share.
+// The fields of Share.
 const (
-	ShareName = "name" // of who presents
-	ShareAt   = "at"   // the address that others use
-	ShareFor  = "for"  // how long the link is good
+	ShareName = "name" // of the presenter
+	ShareAt   = "at"   // the address that followers use
+	ShareFor  = "for"  // lifetime of the link
 )
 
-// Share is the page on which somebody begins to show pages to others, with a link
-// that lets them look and nothing else, and sees how they follow. It stands still:
-// Shell.Live is left empty.
+// Share is the page that starts sharing pages with others, through a read-only link, and
+// shows how many follow. It is not live: Shell.Live is left empty.
 type Share struct {
 	Shell            layout.Shell
 	To, Stop, Cancel string // addresses
 	Name, At, For    string // as typed
 	Addresses        []string
-	Spans            []ShareSpan
-	Local            bool // only this machine reaches the address
+	Spans            []LinkLifetime
+	Local            bool // only this machine can reach the address
 	Refused          component.Notice
 
-	On        bool         // there is a link
-	URL       string       // of the link; empty: it is not known any more
+	Active    bool         // a link exists
+	URL       string       // of the link; empty: unknown
 	QR        component.QR // unless Local
-	Until     time.Time    // when it ends; zero: nobody knows
+	Until     time.Time    // when it expires; zero: unknown
 	Followers int
-	Key       string // of the talk, for the tab that leads it from now on
+	Key       string // of the presentation, for the presenter's tab
 	TalkName  string
-	Over      bool // it was ended just now
+	Ended     bool // it has just been ended
 }
 
-// A ShareSpan is how long a link can be good.
-type ShareSpan struct {
+// A LinkLifetime is a lifetime of a link.
+type LinkLifetime struct {
 	Value string
 	Hours int
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Share) Full() templ.Component { return share(m) }
 
-// Asks is what the script shows over a page.
-func (m Share) Asks() templ.Component { return shareAsks(m) }
+// Dialog returns what the script shows over another page.
+func (m Share) Dialog() templ.Component { return shareAsks(m) }
 
-// Watches is nil; the page stands still.
+// Watches returns nil: the page is not live.
 func (m Share) Watches() []string { return nil }
 
-// Parts are those of the shell.
+// Parts returns the shell's parts: the rest is not live.
 func (m Share) Parts() []view.Part { return m.Shell.Parts() }
 
-// chosen tells whether a span is the one that stands in the form.
-func (m Share) chosen(i int, s ShareSpan) bool {
+// chosen reports whether a lifetime is selected in the form.
+func (m Share) chosen(i int, s LinkLifetime) bool {
 	return s.Value == m.For || m.For == "" && i == 1
 }
 
-// apart tells whether there is what only another server knows to be presented: talks
-// are a server's own.
-func (m Share) apart() bool {
-	return slices.ContainsFunc(m.Shell.Spaces, func(s layout.Space) bool { return s.Away })
+// hasRemoteNamespaces reports whether other servers serve some of the namespaces. Those
+// cannot be presented, because a presentation belongs to one server.
+func (m Share) hasRemoteNamespaces() bool {
+	return slices.ContainsFunc(m.Shell.Namespaces, func(s layout.NamespaceLink) bool { return s.Elsewhere })
 }
 
 func (m Share) at(i int, address string) bool {

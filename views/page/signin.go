@@ -9,97 +9,97 @@ import (
 	"mayfly/views/view"
 )
 
-// Names of what is asked for to sign in, and to end sessions.
+// The fields for signing in and for ending sessions.
 const (
-	AskUser     = "user"
-	AskPassword = "password"
-	AskSignedIn = "session"
-	AskAllOf    = "all"
+	FieldUser          = "user"
+	FieldPassword      = "password"
+	FieldSignInSession = "session"
+	FieldAllOfUser     = "all"
 )
 
-// SignIn is the page where people say who they are. It stands alone: who is not known
-// is shown nothing of the server.
+// SignIn is the sign-in page. It shows nothing of the server, because the visitor is not known
+// yet.
 type SignIn struct {
 	Shell     layout.Shell
-	Action    string // the address that the form is sent to
-	To        string // where to go then
-	Name      string // as it was typed
-	Passwords bool   // there are users with passwords
-	Others    []OtherWay
-	Wrong     bool          // the name or the password was
-	Wait      time.Duration // there were too many tries: for so long
-	Refused   string        // what there is to say of that; empty: nothing
+	Action    string // address it posts to
+	To        string // where to go after signing in
+	Name      string // as typed
+	Passwords bool   // users can sign in with passwords
+	Others    []SignInProvider
+	Wrong     bool          // wrong name or password
+	Wait      time.Duration // too many attempts: how long to wait
+	Refused   string        // why signing in failed; empty: no reason to show
 }
 
-// An OtherWay is one to sign in somewhere else.
-type OtherWay struct {
-	Label string // what people know the other place by
+// A SignInProvider is another way to sign in, at another site.
+type SignInProvider struct {
+	Label string // the site's name
 	Href  string
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m SignIn) Full() templ.Component { return signIn(m) }
 
-// Watches is nil; the page stands still.
+// Watches returns nil: the page is not live.
 func (m SignIn) Watches() []string { return nil }
 
-// Parts is nil: nothing in it is live.
+// Parts returns nil: nothing in the page is live.
 func (m SignIn) Parts() []view.Part { return nil }
 
-// SignedOut is the page of somebody who has signed out here, and is led to where that
-// can be done as well. It stands alone.
+// SignedOut is the page after signing out here, with a link to sign out at the identity
+// provider too. It is shown without the rest of the dashboard.
 type SignedOut struct {
 	Shell     layout.Shell
-	Elsewhere string // an address
-	Host      string // of that
-	In        string // the address to sign in again
+	Elsewhere string // address for that
+	Host      string // its host
+	In        string // address of the sign-in page
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m SignedOut) Full() templ.Component { return signedOut(m) }
 
-// Watches is nil; the page stands still.
+// Watches returns nil: the page is not live.
 func (m SignedOut) Watches() []string { return nil }
 
-// Parts is nil: nothing in it is live.
+// Parts returns nil: nothing in the page is live.
 func (m SignedOut) Parts() []view.Part { return nil }
 
-// MostSignedIn is how many sessions SignedIn has at most.
-const MostSignedIn = 200
+// MaxSignInSessions is how many sessions SignInSessions lists at most.
+const MaxSignInSessions = 200
 
-// SignedIn is the page of who has signed in. It stands still.
-type SignedIn struct {
+// SignInSessions is the page of all sign-in sessions. It is not live.
+type SignInSessions struct {
 	Shell layout.Shell
 	End   string // the address that ends sessions
-	Rows  []SignedInRow
-	More  int // sessions that are not among them
+	Rows  []SignInSessionRow
+	More  int // sessions that are not listed
 	Now   time.Time
 }
 
-// A SignedInRow is one session.
-type SignedInRow struct {
+// A SignInSessionRow is a sign-in session.
+type SignInSessionRow struct {
 	ID        string
 	Name      string
 	Role      string // viewer, operator or admin
-	Way       string // password or openid
-	From      string // the address that it was begun from
-	Agent     string // what the browser says that it is; empty: it does not
-	Begun     time.Time
+	Method    string // password or openid
+	From      string // address it was started from
+	Agent     string // the browser's User-Agent, cut if it is long; empty: none
+	Started   time.Time
 	Seen      time.Time
-	Here      bool // it is that of who looks
-	OthersToo bool // the user has others
+	Here      bool // the viewer's own session
+	OthersToo bool // the user has other sessions
 }
 
-// Full is the page.
-func (m SignedIn) Full() templ.Component { return signedIn(m.counted()) }
+// Full returns the whole page.
+func (m SignInSessions) Full() templ.Component { return signInSessions(m.counted()) }
 
-// counted knows of each row whether its user has others.
-func (m SignedIn) counted() SignedIn {
+// counted sets OthersToo of every row.
+func (m SignInSessions) counted() SignInSessions {
 	n := map[string]int{}
 	for _, r := range m.Rows {
 		n[r.Name]++
 	}
-	rows := make([]SignedInRow, len(m.Rows))
+	rows := make([]SignInSessionRow, len(m.Rows))
 	for i, r := range m.Rows {
 		r.OthersToo = n[r.Name] > 1
 		rows[i] = r
@@ -108,8 +108,8 @@ func (m SignedIn) counted() SignedIn {
 	return m
 }
 
-// Watches is nil; the page stands still.
-func (m SignedIn) Watches() []string { return nil }
+// Watches returns nil: the page is not live.
+func (m SignInSessions) Watches() []string { return nil }
 
-// Parts is nil: nothing in it is live.
-func (m SignedIn) Parts() []view.Part { return nil }
+// Parts returns nil: nothing in the page is live.
+func (m SignInSessions) Parts() []view.Part { return nil }

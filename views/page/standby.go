@@ -10,39 +10,38 @@ import (
 	"mayfly/views/view"
 )
 
-// Standby stands in the place of every page while this server owns no
-// namespace. It loads itself again every few seconds, so that with or without
-// scripts the page that was asked for comes up when there is one; Shell.Live is
-// left empty.
+// Standby replaces every page while this server owns no namespace. It reloads every few
+// seconds, so that the requested page appears, with or without scripts, when there is one;
+// Shell.Live is left empty.
 type Standby struct {
-	Shell  layout.Shell // with Refresh
-	Owned  bool         // another server owns the namespace, as Owner says
-	Owner  Owner
-	Why    string        // what keeps this server from owning it if nobody else does; empty: it is about to
-	Within time.Duration // of the owner's death this server takes over
-	Since  time.Time     // since when it waits
-	Now    time.Time
-	Kept   string // where the namespace is kept, for people; empty: not said
+	Shell    layout.Shell // with Refresh
+	Owned    bool         // another server, Owner, owns the namespace
+	Owner    Owner
+	Why      string        // why this server cannot take over if no other server does; empty: it is ready to take over
+	Within   time.Duration // how soon this server takes over after the owner dies
+	Since    time.Time     // since when it has been waiting
+	Now      time.Time
+	StoredIn string // where the namespace is stored, for display; empty: not shown
 }
 
 // An Owner is a server that owns a namespace.
 type Owner struct {
-	URL   string // of its dashboard; empty: not known
-	Host  string // name of its machine; empty: not known
+	URL   string // of its dashboard; empty: unknown
+	Host  string // its machine's name; empty: unknown
 	Epoch uint64
 }
 
-// link says whether URL is something to follow: it comes from a database that
-// others write, too.
+// link reports whether URL is safe to link to: it comes from a database that others can write
+// to.
 func (o Owner) link() bool {
 	return strings.HasPrefix(o.URL, "http://") || strings.HasPrefix(o.URL, "https://")
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Standby) Full() templ.Component { return standby(m) }
 
-// Watches is nil; the page stands still.
+// Watches returns nil: the page is not live.
 func (m Standby) Watches() []string { return nil }
 
-// Parts is what is live in the page: the shell.
+// Parts returns the shell's parts: the rest is not live.
 func (m Standby) Parts() []view.Part { return m.Shell.Parts() }

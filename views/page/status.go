@@ -6,110 +6,112 @@ import (
 	"mayfly/views/locale"
 )
 
-// A door is one direction that an entity can be shut in.
-type door uint8
+// A statusOperation is an operation that an entity's status can disable.
+type statusOperation uint8
 
 const (
-	sending door = 1 << iota
-	receiving
-	ruling // its rules can be changed (STAT-9)
+	operationSend statusOperation = 1 << iota
+	operationReceive
+	operationRules // its rules can be changed (STAT-9)
 )
 
-// statuses are those that a kind of entity can be set to (§1.4).
-func statuses(kind Kind) []Status {
+// statuses returns the statuses that a kind of entity can have (§1.4).
+func statuses(kind EntityKind) []Status {
 	switch kind {
 	case Topic:
-		return []Status{Open, SendDisabled, Disabled}
+		return []Status{StatusActive, StatusSendDisabled, StatusDisabled}
 	case Subscription:
-		return []Status{Open, ReceiveDisabled, Disabled}
+		return []Status{StatusActive, StatusReceiveDisabled, StatusDisabled}
 	default:
-		return []Status{Open, SendDisabled, ReceiveDisabled, Disabled}
+		return []Status{StatusActive, StatusSendDisabled, StatusReceiveDisabled, StatusDisabled}
 	}
 }
 
-// doors are the directions that a kind of entity has.
-func doors(kind Kind) []door {
+// operationsOf returns the operations that a kind of entity has.
+func operationsOf(kind EntityKind) []statusOperation {
 	switch kind {
 	case Topic:
-		return []door{sending}
+		return []statusOperation{operationSend}
 	case Subscription:
-		return []door{receiving}
+		return []statusOperation{operationReceive}
 	default:
-		return []door{sending, receiving}
+		return []statusOperation{operationSend, operationReceive}
 	}
 }
 
-// shuts is what a status shuts at an entity of a kind.
-func (s Status) shuts(kind Kind) door {
-	var d door
+// disables returns what a status disables at an entity of a kind.
+func (s Status) disables(kind EntityKind) statusOperation {
+	var d statusOperation
 	switch s {
-	case SendDisabled:
-		d = sending
-	case ReceiveDisabled:
-		d = receiving
-	case Disabled:
-		d = sending | receiving | ruling
+	case StatusSendDisabled:
+		d = operationSend
+	case StatusReceiveDisabled:
+		d = operationReceive
+	case StatusDisabled:
+		d = operationSend | operationReceive | operationRules
 	}
-	has := door(0)
-	for _, one := range doors(kind) {
+	has := statusOperation(0)
+	for _, one := range operationsOf(kind) {
 		has |= one
 	}
 	if kind != Queue {
-		has |= ruling
+		has |= operationRules
 	}
 	return d & has
 }
 
-// asks says whether changing from one status to another stops something that
-// goes on now, and is therefore asked about first.
-func (s Status) asks(to Status, kind Kind) bool { return to.shuts(kind)&^s.shuts(kind) != 0 }
+// needsConfirmation reports whether a change of status disables an operation, and therefore
+// needs confirmation.
+func (s Status) needsConfirmation(to Status, kind EntityKind) bool {
+	return to.disables(kind)&^s.disables(kind) != 0
+}
 
-// stops is what a status means for an entity of a kind, in a sentence.
-func (s Status) stops(ctx context.Context, kind Kind) string {
+// disabledText returns what a status means for a kind of entity, as a sentence.
+func (s Status) disabledText(ctx context.Context, kind EntityKind) string {
 	switch {
-	case s == Open:
+	case s == StatusActive:
 		return locale.T(ctx, "switch.open")
-	case kind == Topic && s == SendDisabled:
+	case kind == Topic && s == StatusSendDisabled:
 		return locale.T(ctx, "switch.topic.send")
 	case kind == Topic:
 		return locale.T(ctx, "switch.topic.all")
-	case kind == Subscription && s == ReceiveDisabled:
+	case kind == Subscription && s == StatusReceiveDisabled:
 		return locale.T(ctx, "switch.subscription.receive")
 	case kind == Subscription:
 		return locale.T(ctx, "switch.subscription.all")
-	case s == SendDisabled:
+	case s == StatusSendDisabled:
 		return locale.T(ctx, "switch.queue.send")
-	case s == ReceiveDisabled:
+	case s == StatusReceiveDisabled:
 		return locale.T(ctx, "switch.queue.receive")
 	default:
 		return locale.T(ctx, "switch.queue.all")
 	}
 }
 
-// stop is the id of the words that switch to a status which stops something.
+// stop returns the text id of the action that sets a status which disables operations.
 func (s Status) stop() string {
 	switch s {
-	case SendDisabled:
+	case StatusSendDisabled:
 		return "switch.do.send"
-	case ReceiveDisabled:
+	case StatusReceiveDisabled:
 		return "switch.do.receive"
 	default:
 		return "switch.do.all"
 	}
 }
 
-// verb is the words that switch from one status to another: what that opens, or
-// else what it stops, where it is asked about first.
-func (s Status) verb(ctx context.Context, to Status, kind Kind) string {
-	opens := s.shuts(kind) &^ to.shuts(kind)
+// actionLabel returns the label of a change of status: the operations it enables, or else
+// those it disables, with an ellipsis because it asks for confirmation.
+func (s Status) actionLabel(ctx context.Context, to Status, kind EntityKind) string {
+	opens := s.disables(kind) &^ to.disables(kind)
 	switch {
-	case s.asks(to, kind):
+	case s.needsConfirmation(to, kind):
 		return locale.T(ctx, to.stop()) + "…"
-	case to == Open:
+	case to == StatusActive:
 		return locale.T(ctx, "switch.do.open")
-	case opens&sending != 0:
+	case opens&operationSend != 0:
 		return locale.T(ctx, "switch.do.open.send")
-	case opens&receiving != 0:
+	case opens&operationReceive != 0:
 		return locale.T(ctx, "switch.do.open.receive")
 	default:
 		return locale.T(ctx, "switch.do.open.rules")

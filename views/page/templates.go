@@ -10,53 +10,53 @@ import (
 	"mayfly/views/view"
 )
 
-// Templates is the page of what forms of messages can be filled with. It stands still.
+// Templates is the page of message templates. It is not live.
 type Templates struct {
 	Shell          layout.Shell
 	Rows           []TemplateRow
 	Rename, Remove string // addresses
-	Queues         string // address of the queues, from which one sends
+	Queues         string // address of the queues, which lead to the send form
 
-	Asked string // the one that could not be renamed; empty: none
-	Typed string // the name that was to be its
+	Asked string // the template that could not be renamed; empty: none
+	Typed string // the name typed for it
 	Error component.Text
 }
 
-// TemplateRow is one template.
+// TemplateRow is a template in the list.
 type TemplateRow struct {
 	Name    string
 	Subject string
 	Repeat  int   // how many messages it makes
-	Size    int64 // bytes of its body as it is written
+	Size    int64 // bytes of its body, with placeholders
 	Changed time.Time
 	Now     time.Time
-	Broken  string // why it cannot be read, in the server's own words; empty: it can
+	Broken  string // why it cannot be read, in the server's own words; empty: it can be
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Templates) Full() templ.Component { return templates(m) }
 
-// Watches is nil; the page stands still.
+// Watches returns nil: the page is not live.
 func (m Templates) Watches() []string { return nil }
 
-// Parts is what is live in the page: the shell.
+// Parts returns the shell's parts: the rest is not live.
 func (m Templates) Parts() []view.Part { return m.Shell.Parts() }
 
-// TemplateAsk asks whether a template is to be forgotten.
-type TemplateAsk struct {
+// ConfirmRemoveTemplate asks to confirm the deletion of a template.
+type ConfirmRemoveTemplate struct {
 	Shell   layout.Shell
 	Name    string
 	To, All string // addresses
 }
 
-// Full is the page.
-func (m TemplateAsk) Full() templ.Component { return templateAsk(m) }
+// Full returns the whole page.
+func (m ConfirmRemoveTemplate) Full() templ.Component { return confirmRemoveTemplate(m) }
 
-// Asks is the form of the page.
-func (m TemplateAsk) Asks() templ.Component { return templateAskForm(m) }
+// Dialog returns the form of the page.
+func (m ConfirmRemoveTemplate) Dialog() templ.Component { return confirmRemoveTemplateForm(m) }
 
-// Watches is nil; the page stands still.
-func (m TemplateAsk) Watches() []string { return nil }
+// Watches returns nil: the page is not live.
+func (m ConfirmRemoveTemplate) Watches() []string { return nil }
 
-// Parts is what is live in the page: the shell.
-func (m TemplateAsk) Parts() []view.Part { return m.Shell.Parts() }
+// Parts returns the shell's parts: the rest is not live.
+func (m ConfirmRemoveTemplate) Parts() []view.Part { return m.Shell.Parts() }

@@ -12,63 +12,63 @@ import (
 	"mayfly/views/view"
 )
 
-// Temporary is the wall of what deletes itself, and of what has.
+// Temporary is the page of entities with automatic deletion, and of those that were deleted.
 type Temporary struct {
-	Shell   layout.Shell
-	Lede    []component.Text
-	Least   time.Duration // the shortest idle time that is allowed
-	Sitters []Sitter      // soonest first; held and pinned ones last
-	Graves  []component.Grave
-	Kept    time.Duration // how long what happened is remembered; zero: since the start
+	Shell    layout.Shell
+	Lede     []component.Text
+	MinIdle  time.Duration     // the shortest idle time allowed
+	Entities []TemporaryEntity // soonest first; held and pinned ones last
+	Deleted  []component.DeletedEntity
+	Kept     time.Duration // how long events are kept; zero: since the start
 }
 
-// A Sitter is an entity with a time to idle.
-type Sitter struct {
+// A TemporaryEntity is an entity with an idle time.
+type TemporaryEntity struct {
 	Key      string
 	Name     string
-	Href     string // the entity's page; its actions lie below it
+	Href     string // the entity's page; its actions are below it
 	Kind     string // as shown: "queue", "subscription"
-	Messages int    // what goes with it
+	Messages int    // messages deleted with it
 
-	State component.GlassState
-	Clock component.Clock // Of is the idle time; a Held or Pinned one has no end
+	State component.IdleState
+	Clock component.Clock // Of is the idle time; an IdleHeld or IdlePinned one has no end
 
-	// Reset is when the clock was last put back and By what did it, as shown:
-	// "receive by web-1". A zero Reset is that nothing has since the start.
+	// Reset is when the clock was last reset, and By what reset it, as shown: "receive by
+	// web-1". A zero Reset means not since the start.
 	Reset time.Time
 	By    string
 
-	// Why says what holds it, or who pinned it and what it was before. Empty:
-	// nothing to say.
+	// Why says what keeps it from being deleted, or what its idle time was before it was
+	// pinned. Empty means nothing to say.
 	Why []component.Text
 
-	Activities []component.Activity // oldest first
-	Began      time.Time            // before this only what moved messages is known; zero: all is
+	Uses             []component.Use // oldest first
+	UsesCompleteFrom time.Time       // before this only activities that moved messages are recorded; zero: all are
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Temporary) Full() templ.Component { return temporary(m) }
 
-// Watches is nil: an activity of any entity can put a clock back.
+// Watches returns nil: an activity of any entity can reset an idle clock.
 func (m Temporary) Watches() []string { return nil }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Temporary) Parts() []view.Part {
 	return append(m.Shell.Parts(),
 		slot("lede", component.Lede(m.Lede)),
-		list("sitters", m.Sitters, func(s Sitter) view.Row {
-			return view.Row{Key: s.Key, Content: sitterCard(s)}
+		list("sitters", m.Entities, func(s TemporaryEntity) view.Row {
+			return view.Row{Key: s.Key, Content: temporaryCard(s)}
 		}),
-		slot("graves-note", gravesNote(m)),
-		list("graves", m.Graves, func(g component.Grave) view.Row {
-			return view.Row{Key: g.Key, Content: component.Tombstone(g)}
+		slot("graves-note", deletedNote(m)),
+		list("graves", m.Deleted, func(g component.DeletedEntity) view.Row {
+			return view.Row{Key: g.Key, Content: component.DeletedEntityRow(g)}
 		}),
 	)
 }
 
-// pinning is what the script needs to offer to keep s before it goes.
-func (s Sitter) pinning(ctx context.Context) templ.Attributes {
-	if s.State != component.Running || s.Clock.At.IsZero() {
+// pinAttributes returns what the script needs to offer to pin s before it is deleted.
+func (s TemporaryEntity) pinAttributes(ctx context.Context) templ.Attributes {
+	if s.State != component.IdleRunning || s.Clock.At.IsZero() {
 		return nil
 	}
 	a := templ.Attributes{"data-pin": s.Href + "/pin", "data-who": s.Name}
@@ -78,8 +78,7 @@ func (s Sitter) pinning(ctx context.Context) templ.Attributes {
 	return a
 }
 
-// newTemporary leads to a form that already asks for a queue that deletes
-// itself.
+// newTemporary returns a link to the form for a queue with automatic deletion.
 func newTemporary(ctx context.Context, s layout.Shell) component.Link {
 	return component.Link{
 		Href: s.Home + "/queues/new?temporary=1", Icon: "plus",

@@ -12,8 +12,8 @@ import (
 	"mayfly/views/view"
 )
 
-// The names of the fields that a token or a link is asked for with. Its address, and how
-// long it is good, are those of Share.
+// The fields of the form for a token or a link. Its address and lifetime use the fields of
+// Share.
 const (
 	TokenName  = "name"
 	TokenRole  = "role"
@@ -21,55 +21,54 @@ const (
 	TokenPage  = "page"
 )
 
-// Tokens is the page of what gives access without signing in: tokens for programs, and
-// read-only links. No secret is in it. It stands still.
+// Tokens is the page of tokens for programs and of read-only links, which give access without
+// signing in. It contains no secret. It is not live.
 type Tokens struct {
 	Shell        layout.Shell
-	Open         bool   // the server asks nobody who he is
-	All          bool   // whoever looks is told of all; else of those that are theirs
+	Open         bool   // the server does not require signing in
+	All          bool   // the viewer sees all tokens; otherwise only their own
 	New, NewLink string // addresses of the forms
 	Rows         []TokenRow
 }
 
-// A TokenRow is one of them.
+// A TokenRow is a token or a link in the list.
 type TokenRow struct {
 	ID        string
 	Link      bool
 	Name      string
-	Role      string // viewer, operator or admin: what it was made with
-	Namespace string // the only one that it is good for; empty: all
-	Page      string // where a link leads
-	By        string // who made it; empty: the server was open
-	With      string // what the token is called that it was made with; empty: with none, or that is gone
+	Role      string // viewer, operator or admin, as granted
+	Namespace string // the only namespace it gives access to; empty: all
+	Page      string // the page that a link opens
+	By        string // its creator; empty: the server was open
+	With      string // name of the token it was created with; empty: none, or removed
 	State     TokenState
 	Made      time.Time
 	Until     time.Time // zero: until it is revoked
 	Used      time.Time // zero: never
 	Now       time.Time
-	Revoke    string // address that asks whether to
+	Revoke    string // address of the question whether to revoke it
 }
 
-// A TokenState is whether one is good.
+// A TokenState is whether a token or link is valid.
 type TokenState string
 
-// The states. One that is void is not over, but whoever made it may do nothing here any
-// more.
+// The states. A void one has not expired, but its creator has lost access to this server.
 const (
-	TokenGood    TokenState = ""
-	TokenExpired TokenState = "expired"
-	TokenVoid    TokenState = "void"
+	TokenValid             TokenState = ""
+	TokenExpired           TokenState = "expired"
+	TokenCreatorLostAccess TokenState = "void"
 )
 
-// Title is what the page is called.
+// Title returns the page's title.
 func (Tokens) Title(ctx context.Context) string { return locale.T(ctx, "tokens.title") }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Tokens) Full() templ.Component { return tokens(m) }
 
-// Watches is nil; the page stands still.
+// Watches returns nil: the page is not live.
 func (m Tokens) Watches() []string { return nil }
 
-// Parts are those of the shell.
+// Parts returns the shell's parts: the rest is not live.
 func (m Tokens) Parts() []view.Part { return m.Shell.Parts() }
 
 func (r TokenRow) kind(ctx context.Context) string {
@@ -79,7 +78,7 @@ func (r TokenRow) kind(ctx context.Context) string {
 	return locale.T(ctx, "tokens.token")
 }
 
-// where is what it is good for.
+// where returns what it gives access to.
 func (r TokenRow) where(ctx context.Context) string {
 	switch {
 	case r.Link:
@@ -91,30 +90,30 @@ func (r TokenRow) where(ctx context.Context) string {
 	}
 }
 
-// TokenForm asks for a token, or for a link. It stands still.
+// TokenForm is the form for a token or a link. It is not live.
 type TokenForm struct {
 	Shell     layout.Shell
 	Link      bool
 	To, All   string
-	Once      string                    // see the field of that name
+	FormToken string                    // see the field of that name
 	Typed     map[string]string         // by the name of the field
-	Errors    map[string]component.Text // likewise
-	Roles     []string                  // that can be given, the least first
+	Errors    map[string]component.Text // by the name of the field
+	Roles     []string                  // roles to choose from, the least powerful first
 	Spaces    []string                  // namespaces
-	Addresses []string                  // of a link: as Share has them
-	Local     bool                      // only this machine reaches the address
-	Spans     []TokenSpan
+	Addresses []string                  // for a link, as in Share
+	Local     bool                      // only this machine can reach the address
+	Spans     []TokenLifetime
 	Refused   component.Notice
 }
 
-// A TokenSpan is how long one can be good: so many hours, or days; neither is until it
-// is revoked.
-type TokenSpan struct {
+// A TokenLifetime is a lifetime of a token or link in hours or days; neither means until it is
+// revoked.
+type TokenLifetime struct {
 	Value       string
 	Hours, Days int
 }
 
-func (s TokenSpan) words(ctx context.Context) string {
+func (s TokenLifetime) words(ctx context.Context) string {
 	switch {
 	case s.Days > 0:
 		return locale.N(ctx, "tokens.days", s.Days)
@@ -125,7 +124,7 @@ func (s TokenSpan) words(ctx context.Context) string {
 	}
 }
 
-// Title is what the page is called.
+// Title returns the page's title.
 func (m TokenForm) Title(ctx context.Context) string {
 	if m.Link {
 		return locale.T(ctx, "tokens.link.new")
@@ -133,16 +132,16 @@ func (m TokenForm) Title(ctx context.Context) string {
 	return locale.T(ctx, "tokens.new")
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m TokenForm) Full() templ.Component { return tokenForm(m) }
 
-// Watches is nil; the page stands still.
+// Watches returns nil: the page is not live.
 func (m TokenForm) Watches() []string { return nil }
 
-// Parts are those of the shell.
+// Parts returns the shell's parts: the rest is not live.
 func (m TokenForm) Parts() []view.Part { return m.Shell.Parts() }
 
-// field is one of the form as it was typed.
+// field returns a field of the form, as typed.
 func (m TokenForm) field(ctx context.Context, name, words, tip string) component.Field {
 	return component.Field{
 		Name: name, Label: locale.T(ctx, words), Value: m.Typed[name], Error: m.Errors[name], Focus: m.Errors[name].S != "", Text: true,
@@ -154,12 +153,12 @@ func (m TokenForm) fields(ctx context.Context) []component.Field {
 	name := m.field(ctx, TokenName, "tokens.name", "tokens.name.tip")
 	name.Required, name.Placeholder = true, "ci"
 	role := m.field(ctx, TokenRole, "tokens.role", "tokens.role.tip")
-	role.Kind = component.Radios
+	role.Kind = component.RadioField
 	for _, r := range m.Roles {
 		role.Options = append(role.Options, component.Option{Value: r, Label: locale.T(ctx, layout.RoleWord(r))})
 	}
 	space := m.field(ctx, TokenSpace, "tokens.space", "tokens.space.tip")
-	space.Kind = component.Select
+	space.Kind = component.SelectField
 	if !m.Link {
 		space.Options = []component.Option{{Label: locale.T(ctx, "tokens.within.all")}}
 	}
@@ -167,7 +166,7 @@ func (m TokenForm) fields(ctx context.Context) []component.Field {
 		space.Options = append(space.Options, component.Option{Value: n, Label: n})
 	}
 	stays := m.field(ctx, ShareFor, "tokens.for", "tokens.for.tip")
-	stays.Kind = component.Select
+	stays.Kind = component.SelectField
 	for _, s := range m.Spans {
 		stays.Options = append(stays.Options, component.Option{Value: s.Value, Label: s.words(ctx)})
 	}
@@ -180,7 +179,7 @@ func (m TokenForm) fields(ctx context.Context) []component.Field {
 	all := []component.Field{name, space, leads, stays}
 	if len(m.Addresses) > 1 {
 		at := m.field(ctx, ShareAt, "tokens.at", "tokens.at.tip")
-		at.Kind, at.Text = component.Select, false
+		at.Kind, at.Text = component.SelectField, false
 		for _, a := range m.Addresses {
 			at.Options = append(at.Options, component.Option{Value: a, Label: a})
 		}
@@ -189,89 +188,89 @@ func (m TokenForm) fields(ctx context.Context) []component.Field {
 	return all
 }
 
-// TokenMade is the page that tells the secret of a token, or the address of a link, the
-// one time that it is told.
-type TokenMade struct {
+// TokenCreated is the page that shows the secret of a new token, or the address of a new link. It
+// is shown only once.
+type TokenCreated struct {
 	Shell  layout.Shell
 	All    string
 	Row    TokenRow
 	Secret string       // of a token
-	Curl   string       // a line that sends it
+	Curl   string       // shell command that uses it
 	URL    string       // of a link
 	QR     component.QR // unless Local
-	Local  bool         // only this machine reaches the address
+	Local  bool         // only this machine can reach the address
 }
 
-// Title is what the page is called.
-func (m TokenMade) Title(ctx context.Context) string {
+// Title returns the page's title.
+func (m TokenCreated) Title(ctx context.Context) string {
 	if m.Row.Link {
-		return locale.T(ctx, "tokens.link.made", locale.Args{"Name": component.Visible(m.Row.Name)})
+		return locale.T(ctx, "tokens.link.made", locale.Args{"Name": component.ShowInvisible(m.Row.Name)})
 	}
-	return locale.T(ctx, "tokens.made", locale.Args{"Name": component.Visible(m.Row.Name)})
+	return locale.T(ctx, "tokens.made", locale.Args{"Name": component.ShowInvisible(m.Row.Name)})
 }
 
-// Full is the page.
-func (m TokenMade) Full() templ.Component { return tokenMade(m) }
+// Full returns the whole page.
+func (m TokenCreated) Full() templ.Component { return tokenCreated(m) }
 
-// Watches is nil; the page stands still.
-func (m TokenMade) Watches() []string { return nil }
+// Watches returns nil: the page is not live.
+func (m TokenCreated) Watches() []string { return nil }
 
-// Parts are those of the shell: secrets are not pushed.
-func (m TokenMade) Parts() []view.Part { return m.Shell.Parts() }
+// Parts returns the shell's parts: secrets are not pushed.
+func (m TokenCreated) Parts() []view.Part { return m.Shell.Parts() }
 
-// TokenAsk asks before one is revoked. It stands still.
-type TokenAsk struct {
+// ConfirmRevokeToken asks to confirm the revocation of a token or link. It is not live.
+type ConfirmRevokeToken struct {
 	Shell   layout.Shell
 	Row     TokenRow
-	Made    []string // what is called so was made with it, and goes too
+	Made    []string // names of those created with it, which are revoked too
 	To, All string
 }
 
-// Title is what the page is called.
-func (m TokenAsk) Title(ctx context.Context) string {
-	args := locale.Args{"Name": component.Visible(m.Row.Name)}
+// Title returns the page's title.
+func (m ConfirmRevokeToken) Title(ctx context.Context) string {
+	args := locale.Args{"Name": component.ShowInvisible(m.Row.Name)}
 	if m.Row.Link {
 		return locale.T(ctx, "tokens.revoke.link", args)
 	}
 	return locale.T(ctx, "tokens.revoke.token", args)
 }
 
-// Full is the page.
-func (m TokenAsk) Full() templ.Component { return tokenAsk(m) }
+// Full returns the whole page.
+func (m ConfirmRevokeToken) Full() templ.Component { return confirmRevokeToken(m) }
 
-// Asks is what the script shows over a page.
-func (m TokenAsk) Asks() templ.Component { return tokenAskForm(m) }
+// Dialog returns what the script shows over another page.
+func (m ConfirmRevokeToken) Dialog() templ.Component { return confirmRevokeTokenForm(m) }
 
-// Watches is nil; the page stands still.
-func (m TokenAsk) Watches() []string { return nil }
+// Watches returns nil: the page is not live.
+func (m ConfirmRevokeToken) Watches() []string { return nil }
 
-// Parts are those of the shell.
-func (m TokenAsk) Parts() []view.Part { return m.Shell.Parts() }
+// Parts returns the shell's parts: the rest is not live.
+func (m ConfirmRevokeToken) Parts() []view.Part { return m.Shell.Parts() }
 
-// do is what the button says: that one goes, or with how many.
-func (m TokenAsk) do(ctx context.Context) string {
+// do returns the button's label, with the number if others are revoked too.
+func (m ConfirmRevokeToken) do(ctx context.Context) string {
 	if len(m.Made) > 0 {
 		return locale.N(ctx, "tokens.revoke.all", len(m.Made)+1)
 	}
-	return locale.T(ctx, "tokens.revoke.do", locale.Args{"Name": component.Visible(m.Row.Name)})
+	return locale.T(ctx, "tokens.revoke.do", locale.Args{"Name": component.ShowInvisible(m.Row.Name)})
 }
 
-func (m TokenMade) once(ctx context.Context) string {
+func (m TokenCreated) shownOnceTitle(ctx context.Context) string {
 	if m.Row.Link {
 		return locale.T(ctx, "tokens.link.once")
 	}
 	return locale.T(ctx, "tokens.once")
 }
 
-func (m TokenMade) onceDetail(ctx context.Context) string {
+func (m TokenCreated) shownOnceText(ctx context.Context) string {
 	if m.Row.Link {
 		return locale.T(ctx, "tokens.link.once.detail")
 	}
 	return locale.T(ctx, "tokens.once.detail")
 }
 
-// good is what it may do, where, and until when.
-func (m TokenMade) good(ctx context.Context) string {
+// grantText returns what it gives access to, its role and its expiry.
+func (m TokenCreated) grantText(ctx context.Context) string {
 	is := m.Row.where(ctx) + " · " + locale.T(ctx, layout.RoleWord(m.Row.Role)) + " · "
 	if m.Row.Until.IsZero() {
 		return is + locale.T(ctx, "tokens.for.ever")

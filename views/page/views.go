@@ -12,24 +12,24 @@ import (
 	"mayfly/views/view"
 )
 
-// Views is the page of the columns that have names.
+// Views is the page of saved views.
 type Views struct {
 	Shell layout.Shell
-	New   string // address of the form for a new one
+	New   string // address of the form for a new view
 	Rows  []ViewRow
 }
 
-// A ViewRow is one view.
+// A ViewRow is a view in the list.
 type ViewRow struct {
 	Name    string
 	Columns []MessageColumn
-	Lists   []string // that it is for; empty: all
+	Lists   []string // lists it is for; empty: all
 	Default bool
 	Edit    string // address of its form
-	Delete  string // address that asks before it goes
+	Delete  string // address of the question whether to delete it
 }
 
-// listName is the id of what a list is called.
+// listName returns the text id of a list's name.
 func listName(list string) string {
 	return map[string]string{
 		"messages": "entity.tab.messages", "scheduled": "entity.tab.scheduled", "deferred": "entity.tab.deferred", "locked": "entity.tab.locked",
@@ -37,7 +37,7 @@ func listName(list string) string {
 	}[list]
 }
 
-// lists says for which lists the view is.
+// lists returns the names of the lists that the view is for.
 func (r ViewRow) lists(ctx context.Context) string {
 	if len(r.Lists) == 0 {
 		return locale.T(ctx, "views.lists.all")
@@ -49,114 +49,114 @@ func (r ViewRow) lists(ctx context.Context) string {
 	return strings.Join(words, ", ")
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m Views) Full() templ.Component { return views(m) }
 
-// Watches is empty: it stands still.
+// Watches returns no entities: the page is not live.
 func (m Views) Watches() []string { return []string{} }
 
-// Parts is what is live in the page.
+// Parts returns the live parts of the page.
 func (m Views) Parts() []view.Part { return m.Shell.Parts() }
 
 // The fields of the form of a view.
 const (
-	AskName    = "name"
-	AskWas     = "was"     // the name it has
-	AskSeen    = "seen"    // when it was changed, as the form knows it
-	AskDefault = "default" // every list it is for shows it
-	AskList    = "list"    // one of those it is for
-	AskShow    = "show"    // one of AskColumn that is ticked
-	AskMore    = "more"    // a column that is to be added
-	AskOther   = "other"   // one that was typed
-	AskDeed    = "do"      // what is to be done: see the deeds below, and ViewUp and ViewDown with a column after them
+	FieldViewName     = "name"
+	FieldOriginalName = "was"     // its stored name
+	FieldChangedAt    = "seen"    // when it was last changed, as the form knows it
+	FieldDefault      = "default" // the lists that it is for show it by default
+	FieldList         = "list"    // one of these lists
+	FieldShownColumn  = "show"    // a selected one of FieldColumn
+	FieldAddedColumn  = "more"    // a column to add
+	FieldTypedColumn  = "other"   // a typed column
+	FieldAction       = "do"      // the action: one of those below; ViewUp and ViewDown are followed by a column
 )
 
-// What the form of a view does.
+// The actions of the form of a view.
 const (
-	ViewSave  = "save"  // in the place of the one it was
-	ViewAdd   = "add"   // as a new one
-	ViewApply = "apply" // without a name
-	ViewMore  = "more"  // only take what was ticked to the columns
+	ViewSave  = "save"  // replace the stored view
+	ViewAdd   = "add"   // save a new view
+	ViewApply = "apply" // use without a name
+	ViewMore  = "more"  // only add the selected columns
 	ViewUp    = "up:"
 	ViewDown  = "down:"
 )
 
-// ViewForm asks which columns a list has, and what they are called together.
+// ViewForm is the form that selects a list's columns and saves them as a view.
 type ViewForm struct {
 	Shell   layout.Shell
 	To      string // the address it posts to
 	Back    string // the list it was opened from; empty: none
 	Cancel  string
 	Name    string
-	Was     string // the name it has; empty: none so far
+	Was     string // its stored name; empty: none yet
 	Seen    string
 	Default bool
-	Lists   []Tick
-	Columns []Tick // in order
-	More    []TickGroup
+	Lists   []Checkbox
+	Columns []Checkbox // in order
+	More    []CheckboxGroup
 	Other   string
 	Errors  map[string]component.Text
 	Refused component.Notice
 }
 
-// A Tick is something to be ticked.
-type Tick struct {
+// A Checkbox is a checkbox.
+type Checkbox struct {
 	Value string
 	Label string // empty: Value is a field
 	On    bool
 }
 
-// A TickGroup is several under a heading.
-type TickGroup struct {
-	Label string // id of it
-	Ticks []Tick
+// A CheckboxGroup is a group of checkboxes with a heading.
+type CheckboxGroup struct {
+	Label string // text id
+	Ticks []Checkbox
 }
 
-func (t Tick) label(ctx context.Context) string {
+func (t Checkbox) label(ctx context.Context) string {
 	return MessageColumn{Name: t.Value, Label: t.Label}.label(ctx)
 }
 
-// note is how a column is written, where its label does not say so.
-func (t Tick) note() string {
+// note returns the name of a column as it is written, if its label differs.
+func (t Checkbox) note() string {
 	if t.Label == "" {
 		return ""
 	}
-	return component.Visible(t.Value)
+	return component.ShowInvisible(t.Value)
 }
 
-// Full is the page.
+// Full returns the whole page.
 func (m ViewForm) Full() templ.Component { return viewForm(m) }
 
-// Drawer is the form beside the list it was opened from.
+// Drawer returns the form for the side panel of a list.
 func (m ViewForm) Drawer() templ.Component { return viewDrawer(m) }
 
-// Watches is none: a form stays as it is.
+// Watches returns no entities: the page is not live.
 func (m ViewForm) Watches() []string { return []string{} }
 
-// Parts is what stands around the form.
+// Parts returns the shell's parts: the form is not live.
 func (m ViewForm) Parts() []view.Part { return m.Shell.Parts() }
 
-// DropView asks before a view goes.
-type DropView struct {
+// ConfirmDeleteView asks to confirm the deletion of a view.
+type ConfirmDeleteView struct {
 	Shell  layout.Shell
 	To     string
 	Cancel string
 	Row    ViewRow
 }
 
-// Full is the page.
-func (m DropView) Full() templ.Component { return dropView(m) }
+// Full returns the whole page.
+func (m ConfirmDeleteView) Full() templ.Component { return confirmDeleteView(m) }
 
-// Asks is the form of the page.
-func (m DropView) Asks() templ.Component { return dropViewForm(m) }
+// Dialog returns the form of the page.
+func (m ConfirmDeleteView) Dialog() templ.Component { return confirmDeleteViewForm(m) }
 
-// Watches is empty: it stands still.
-func (m DropView) Watches() []string { return []string{} }
+// Watches returns no entities: the page is not live.
+func (m ConfirmDeleteView) Watches() []string { return []string{} }
 
-// Parts is what stands around the question.
-func (m DropView) Parts() []view.Part { return m.Shell.Parts() }
+// Parts returns the shell's parts: the question is not live.
+func (m ConfirmDeleteView) Parts() []view.Part { return m.Shell.Parts() }
 
-// first is what Enter does: the list shows the columns, or they are saved.
+// first returns the action of the Enter key: show the columns, or save them.
 func (m ViewForm) first() string {
 	switch {
 	case m.Back != "":

@@ -1,46 +1,52 @@
-// Package sample is how a program talks to the broker, in each language that
-// Service Bus has an SDK for: it sends a message and receives it. Those with the
-// queue orders are the scripts of the README. Tests of cmd/mayfly run both these
-// and what pages show, .NET's left out.
+// Package sample holds programs that send a message to the broker and receive it, in each
+// language with a Service Bus SDK. The programs for the queue orders are the scripts of the
+// documentation. Tests of cmd/mayfly run these and the programs that pages show, except
+// those in .NET.
 package sample
 
 import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"text/template"
+	"unicode/utf16"
 
 	"mayfly/views/component"
 )
 
-// A Sample is a program, or a line of one, in one language.
+// A Sample is a program, or one line of a program, in one language.
 type Sample struct {
-	Language string // as people call it
+	Language string // the language's usual name
 	Code     string
-	Install  string // the package it needs, as its tool is told; empty of lines
+	Install  string // the package it needs, as an argument of its tool; empty for lines
 }
 
-// A Task is what programs do. The zero Task does nothing.
+// A Task is what a sample program does. The zero Task does nothing.
 type Task struct {
-	Connection string // the string, which stands in them then; empty: the environment has it
-	Queue      string // or a topic, and one of its subscriptions
+	Connection string // the connection string, written into the programs; empty: read from the environment
+	Queue      string // or Topic, and one of its subscriptions
 	Topic      string
-	Subscriber string // empty: the topic is only sent to
-	InSession  bool   // messages are those of Session
+	Subscriber string // empty: programs only send to the topic
+	InSession  bool   // messages belong to Session
 	Session    string // an id, which may be empty
 	Sends      bool
 	Receives   bool
 }
 
-// Scripts are the programs of the README.
+// Scripts returns the programs of the documentation.
 func Scripts() []Sample {
 	return Programs(Task{Queue: "orders", Sends: true, Receives: true})
 }
 
-// Programs are what does a task, a program for each language that can do it.
+// Programs returns a program for a task in each language that can do it.
 func Programs(t Task) []Sample { return write(t, "program") }
 
-// Accepting is how a program takes the session of a task to receive from it, a
-// line for each language that can. There are client and builder, as in the programs.
-func Accepting(t Task) []Sample {
+// AcceptLines returns the line that accepts the session of a task, in each language that can. It
+// uses the variables client and builder of the programs.
+func AcceptLines(t Task) []Sample {
 	out := write(t, "accept")
 	for i := range out {
 		out[i].Install = ""
@@ -48,12 +54,11 @@ func Accepting(t Task) []Sample {
 	return out
 }
 
-// language is how a language says what there is to say: its source defines the
-// templates program and accept. Not every SDK can accept the session whose id is
-// empty, which is an id like others (sdk-demands 10).
+// A language has a source that defines the templates program and accept. Not every SDK can
+// accept the session with the empty id, which is an id like others (sdk-demands 10).
 type language struct {
 	name, install, source string
-	unnamed               bool // it can accept that session
+	emptySession          bool // its SDK can accept that session
 }
 
 func languages() []language {
@@ -66,22 +71,46 @@ func languages() []language {
 	}
 }
 
+// joinSurrogates joins the surrogates that component.Quoted writes for runes beyond U+FFFF, in
+// languages that do not join them.
+func (l language) joinSurrogates(code string) string {
+	if l.name != "Go" && l.name != "Python" {
+		return code
+	}
+	return regexp.MustCompile(`\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})`).ReplaceAllStringFunc(code, func(halves string) string {
+		high, errHigh := strconv.ParseUint(halves[2:6], 16, 16)
+		low, errLow := strconv.ParseUint(halves[8:], 16, 16)
+		if errors.Join(errHigh, errLow) != nil {
+			panic(halves) // they are hexadecimal digits
+		}
+		return fmt.Sprintf(`\U%08x`, utf16.DecodeRune(rune(high), rune(low)))
+	})
+}
+
+// sources returns the template of each language by its name.
+var sources = sync.OnceValue(func() map[string]*template.Template { //nolint:gochecknoglobals // parsed once, never changed
+	all := map[string]*template.Template{}
+	for _, l := range languages() {
+		all[l.name] = template.Must(template.New(l.name).Funcs(template.FuncMap{"q": component.Quoted}).Parse(l.source))
+	}
+	return all
+})
+
 func write(t Task, what string) []Sample {
 	var out []Sample
 	for _, l := range languages() {
-		if t.InSession && t.Receives && t.Session == "" && !l.unnamed {
+		if t.InSession && t.Receives && t.Session == "" && !l.emptySession {
 			continue
 		}
-		source := template.Must(template.New(l.name).Funcs(template.FuncMap{"q": component.Quoted}).Parse(l.source))
 		var b strings.Builder
-		if err := source.ExecuteTemplate(&b, what, t); err != nil {
-			panic(err) // a Task has all that the sources ask for
+		if err := sources()[l.name].ExecuteTemplate(&b, what, t); err != nil {
+			panic(err) // a Task has all that the sources use
 		}
-		out = append(out, Sample{Language: l.name, Code: strings.TrimSpace(b.String()), Install: l.install})
+		out = append(out, Sample{Language: l.name, Code: l.joinSurrogates(strings.TrimSpace(b.String())), Install: l.install})
 	}
 	return out
 }
 
-// place are the arguments that name what is received from.
+// placeSource defines the arguments that name an entity to receive from or send to.
 const placeSource = `{{define "place"}}{{if .Queue}}{{q .Queue}}{{else}}{{q .Topic}}, {{q .Subscriber}}{{end}}{{end}}` +
 	`{{define "target"}}{{if .Queue}}{{q .Queue}}{{else}}{{q .Topic}}{{end}}{{end}}`

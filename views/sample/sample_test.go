@@ -12,18 +12,22 @@ import (
 	"mayfly/views/sample"
 )
 
-// What the pages show is what the README has, which is run.
-func TestScriptsAreTheREADMEs(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+// Pages show the programs of the documentation, which other tests run.
+func TestScriptsAreTheDocumentations(t *testing.T) {
+	var docs strings.Builder
+	for _, name := range []string{"go", "python", "javascript", "java", "dotnet"} {
+		text, err := os.ReadFile("../../web/amqp/connect-" + name + ".md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs.Write(text)
 	}
 	for _, s := range sample.Scripts() {
-		if !strings.Contains(string(readme), "\n"+s.Code+"\n```\n") {
-			t.Errorf("the README has another script for %s:\n%s", s.Language, s.Code)
+		if !strings.Contains(docs.String(), "\n"+s.Code+"\n```\n") {
+			t.Errorf("the documentation has another script for %s:\n%s", s.Language, s.Code)
 		}
-		if !strings.Contains(string(readme), strings.TrimPrefix(s.Install, "go get ")) {
-			t.Errorf("the README does not name %s", s.Install)
+		if !strings.Contains(docs.String(), strings.TrimPrefix(s.Install, "go get ")) {
+			t.Errorf("the documentation does not name %s", s.Install)
 		}
 	}
 }
@@ -47,7 +51,7 @@ func tasks() map[string]sample.Task {
 	}
 }
 
-// Each program names what it is for as often as it must, and nothing else.
+// Each program mentions what its task requires, and nothing else.
 func TestProgramsNameTheirTask(t *testing.T) {
 	for name, task := range tasks() {
 		for _, s := range sample.Programs(task) {
@@ -89,8 +93,8 @@ func TestProgramsNameTheirTask(t *testing.T) {
 	}
 }
 
-// The Go programs parse, use each package and variable they name, and the strings
-// in them are what was asked for.
+// The Go programs parse, use each package and variable they name, and contain the required
+// strings.
 func TestGoPrograms(t *testing.T) {
 	for name, task := range tasks() {
 		code := sample.Programs(task)[0].Code
@@ -127,7 +131,7 @@ func TestGoPrograms(t *testing.T) {
 
 func TestAccepting(t *testing.T) {
 	lines := func(task sample.Task) (out string) {
-		for _, s := range sample.Accepting(task) {
+		for _, s := range sample.AcceptLines(task) {
 			out += fmt.Sprintf("%s: %s%s\n", s.Language, s.Code, s.Install)
 		}
 		return out

@@ -17,7 +17,7 @@ func ruleRow(name string, changed time.Duration, rights ...string) page.AccessRo
 
 func accessRules() page.Access {
 	m := page.Access{
-		Shell: shell("Access", layout.Access, "/access"), In: page.AccessOf{All: home + "/access", Here: home + "/access"}, Enforced: true, Most: 12,
+		Shell: shell("Access", layout.Access, "/access"), In: page.AccessOwnerRef{All: home + "/access", Here: home + "/access"}, Enforced: true, Max: 12,
 		Rules: []page.AccessRow{
 			ruleRow("ci", 4*time.Minute, "Listen", "Send"), ruleRow("orders-worker", 26*time.Hour, "Listen"),
 			ruleRow("RootManageSharedAccessKey", 90*24*time.Hour, "Listen", "Send", "Manage"), ruleRow(hostileID, time.Hour, "Send"),
@@ -26,7 +26,7 @@ func accessRules() page.Access {
 		Left:   3, New: page.AccessForm{To: home + "/access/new"},
 	}
 	m.Rules[2].Remove = ""
-	m.Shell.Live.Picking = true
+	m.Shell.Live.Selectable = true
 	return m
 }
 
@@ -47,8 +47,8 @@ func accessOfEntity() page.Access {
 func accessRefused() page.Access {
 	m := accessRules()
 	m.Shell.Live = layout.Live{}
-	m.New.Name, m.New.NameError = "CI", component.Said("There is an access rule called 'ci' already.")
-	m.New.Rights, m.New.RightsError = map[string]bool{}, component.Said("A rule gives at least one right.")
+	m.New.Name, m.New.NameError = "CI", component.ServerText("The access rule 'ci' already exists.")
+	m.New.Rights, m.New.RightsError = map[string]bool{}, component.ServerText("A rule gives at least one right.")
 	return m
 }
 
@@ -73,13 +73,13 @@ func accessKeysAccepted() page.AccessKeys {
 	return m
 }
 
-func accessRenew() page.AccessAsk {
-	m := page.AccessAsk{Shell: shell("ci", layout.Access, "/access"), In: accessRules().In, Enforced: true, Rule: accessRules().Rules[0], Renew: true, To: home + "/access/renew?rule=ci&key=primary", Cancel: home + "/access"}
+func accessRenew() page.ConfirmAccessChange {
+	m := page.ConfirmAccessChange{Shell: shell("ci", layout.Access, "/access"), In: accessRules().In, Enforced: true, Rule: accessRules().Rules[0], Renew: true, To: home + "/access/renew?rule=ci&key=primary", Cancel: home + "/access"}
 	m.Shell.Live = layout.Live{}
 	return m
 }
 
-func accessRemove() page.AccessAsk {
+func accessRemove() page.ConfirmAccessChange {
 	m := accessRenew()
 	m.Renew, m.Enforced, m.To = false, false, home+"/access/remove?rule=ci"
 	return m

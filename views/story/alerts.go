@@ -8,18 +8,18 @@ import (
 	"mayfly/views/page"
 )
 
-func alertRows() []page.AlertRow {
-	row := func(key string, w page.AlertWords) page.AlertRow {
-		return page.AlertRow{Key: key, Href: home + "/alerts/" + key, Rule: w, Now: now}
+func alertRows() []page.AlertRuleRow {
+	row := func(key string, w page.AlertDescription) page.AlertRuleRow {
+		return page.AlertRuleRow{Key: key, Href: home + "/alerts/" + key, Rule: w, Now: now}
 	}
-	rows := []page.AlertRow{
-		row("1", page.AlertWords{Name: "late orders", When: "running-out", In: "orders", Query: "prop.region:eu", Within: "1m", Then: "extend", By: "10m", Times: 3, Webhook: "hooks.example.org", Signed: true}),
-		row("2", page.AlertWords{Name: "dead letters", When: "dead-over", Over: 100, Then: "notify"}),
-		row("3", page.AlertWords{Name: hostileID, When: "dead-lettered", In: "pay*", Reason: "TTL*", Then: "notify"}),
-		row("4", page.AlertWords{Name: "replies", When: "deleting", In: "reply-*", Within: "30s", Then: "notify"}),
-		row("5", page.AlertWords{Name: "keep them", When: "running-out", Within: "5s", Then: "dead-letter"}),
-		row("6", page.AlertWords{Name: "lost", When: "expired", Then: "notify"}),
-		row("7", page.AlertWords{Name: "left", When: "deleted", Then: "notify"}),
+	rows := []page.AlertRuleRow{
+		row("1", page.AlertDescription{Name: "late orders", When: "running-out", In: "orders", Query: "prop.region:eu", Within: "1m", Then: "extend", By: "10m", Times: 3, Webhook: "hooks.example.org", Signed: true}),
+		row("2", page.AlertDescription{Name: "dead letters", When: "dead-over", Over: 100, Then: "notify"}),
+		row("3", page.AlertDescription{Name: hostileID, When: "dead-lettered", In: "pay*", Reason: "TTL*", Then: "notify"}),
+		row("4", page.AlertDescription{Name: "replies", When: "deleting", In: "reply-*", Within: "30s", Then: "notify"}),
+		row("5", page.AlertDescription{Name: "keep them", When: "running-out", Within: "5s", Then: "dead-letter"}),
+		row("6", page.AlertDescription{Name: "lost", When: "expired", Then: "notify"}),
+		row("7", page.AlertDescription{Name: "left", When: "deleted", Then: "notify"}),
 	}
 	rows[0].Fired, rows[0].Done, rows[0].Last = 318, 311, now.Add(-12*time.Second)
 	rows[1].Off = true
@@ -27,11 +27,11 @@ func alertRows() []page.AlertRow {
 	return rows
 }
 
-func alertsTold() []page.Told {
-	told := func(key, rule, says, where, goes string, tone component.Tone, icon string) page.Told {
-		return page.Told{Key: key, At: now.Add(-20 * time.Second), Now: now, Rule: rule, Href: home + "/alerts/1", Says: says, Where: where, Goes: goes, Tone: tone, Icon: icon}
+func raisedAlerts() []page.RaisedAlert {
+	told := func(key, rule, says, where, goes string, tone component.Tone, icon string) page.RaisedAlert {
+		return page.RaisedAlert{Key: key, At: now.Add(-20 * time.Second), Now: now, Rule: rule, Href: home + "/alerts/1", Text: says, Where: where, TargetURL: goes, Tone: tone, Icon: icon}
 	}
-	all := []page.Told{
+	all := []page.RaisedAlert{
 		told("5", "late orders", "order.placed is about to expire", "orders", home+"/m/7", component.Critical, "clock"),
 		told("4", "replies", "reply-7 is about to delete itself", "", home+"/q/reply-7", component.Critical, "hourglass"),
 		told("3", "late orders", "1,204 messages were given more time", "orders", home+"/expirations", component.Plenty, "clock"),
@@ -42,12 +42,12 @@ func alertsTold() []page.Told {
 }
 
 func alertsAll() page.Alerts {
-	return page.Alerts{Shell: shell("Rescue and alerts", "", "/alerts"), New: home + "/alerts/new", Rules: alertRows(), Told: alertsTold()}
+	return page.Alerts{Shell: shell("Rescue and alerts", "", "/alerts"), New: home + "/alerts/new", Rules: alertRows(), Raised: raisedAlerts()}
 }
 
 func alertsNone() page.Alerts {
 	m := alertsAll()
-	m.Rules, m.Told = nil, nil
+	m.Rules, m.Raised = nil, nil
 	return m
 }
 
@@ -55,18 +55,18 @@ func alertOne() page.AlertRule {
 	return page.AlertRule{
 		Shell: shell("late orders", "", "/alerts/1"), All: home + "/alerts", Row: alertRows()[0], Missed: 12,
 		Edit: home + "/alerts/1/edit", Test: home + "/alerts/1/test", Switch: home + "/alerts/1/off", Remove: home + "/alerts/1/remove",
-		Told: alertsOwn(),
+		Raised: alertsOwn(),
 		Deliveries: []page.AlertDelivery{
-			{Key: "c", At: now.Add(-time.Second), Now: now, State: "sending", Count: 12, Attempts: 2, Error: "It answered 503 Service Unavailable."},
+			{Key: "c", At: now.Add(-time.Second), Now: now, State: "sending", Count: 12, Attempts: 2, Error: "The webhook answered 503 Service Unavailable."},
 			{Key: "b", At: now.Add(-time.Minute), Now: now, State: "delivered", Count: 1204, Attempts: 1},
 			{Key: "a", At: now.Add(-time.Hour), Now: now, State: "failed", Attempts: 8, Error: hostileID, Test: true},
 		},
 	}
 }
 
-// alertsOwn are those of one rule, on its page.
-func alertsOwn() (own []page.Told) {
-	for _, t := range alertsTold() {
+// alertsOwn returns the alerts of one rule, for its page.
+func alertsOwn() (own []page.RaisedAlert) {
+	for _, t := range raisedAlerts() {
 		if t.Rule == "late orders" {
 			t.Rule, t.Href = "", ""
 			own = append(own, t)
@@ -77,36 +77,36 @@ func alertsOwn() (own []page.Told) {
 
 func alertInTrouble() page.AlertRule {
 	m := alertOne()
-	m.Row, m.Missed, m.Deliveries, m.Told = alertRows()[4], 0, nil, nil
+	m.Row, m.Missed, m.Deliveries, m.Raised = alertRows()[4], 0, nil, nil
 	return m
 }
 
 func alertNew() page.AlertForm {
 	return page.AlertForm{
 		Shell: shell("Rescue and alerts", layout.Section(""), "/alerts/new"), New: true, To: home + "/alerts/new", Try: home + "/alerts/try", Cancel: home + "/alerts",
-		Whens: []string{"running-out", "expired", "dead-lettered", "dead-over", "deleting", "deleted"}, Thens: []string{"notify", "extend", "dead-letter"},
+		Conditions: []string{"running-out", "expired", "dead-lettered", "dead-over", "deleting", "deleted"}, Actions: []string{"notify", "extend", "dead-letter"},
 		Entities: []string{"orders", "payments"},
 		Values: map[string]string{
 			page.AlertName: "late orders", page.AlertWhen: "running-out", page.AlertIn: "orders", page.AlertWithin: "1m", page.AlertThen: "extend", page.AlertBy: "10m", page.AlertTimes: "3",
 		},
-		Foreseen: page.AlertForesight{Asked: true, Known: true, Count: 14, Sample: []string{"order.placed #12", hostileID}},
+		Preview: page.AlertPreview{Asked: true, Known: true, Count: 14, Sample: []string{"order.placed #12", hostileID}},
 	}
 }
 
 func alertRefused() page.AlertForm {
 	m := alertNew()
-	m.New, m.Secret, m.Foreseen = false, true, page.AlertForesight{}
-	m.Errors = map[string]component.Text{page.AlertWithin: component.Said("'within' is from 1s to 7d."), page.AlertURL: component.Said("'127.0.0.1' is on this machine.")}
-	m.Refused = component.Notice{Tone: component.Critical, Title: "There are 50 rules for rescue and alerts, which is the most there may be."}
+	m.New, m.Secret, m.Preview = false, true, page.AlertPreview{}
+	m.Errors = map[string]component.Text{page.AlertWithin: component.ServerText("'within' must be between 1s and 7d."), page.AlertURL: component.ServerText("'127.0.0.1' is on this machine.")}
+	m.Refused = component.Notice{Tone: component.Critical, Title: "There are already 50 alert rules, the maximum. Delete one first."}
 	return m
 }
 
-func alertRemoved() page.RemoveAlert {
-	return page.RemoveAlert{Shell: shell("late orders", "", "/alerts/1/remove"), Rule: alertRows()[0].Rule, To: home + "/alerts/1/remove", Cancel: home + "/alerts/1"}
+func alertRemoved() page.ConfirmRemoveAlert {
+	return page.ConfirmRemoveAlert{Shell: shell("late orders", "", "/alerts/1/remove"), Rule: alertRows()[0].Rule, To: home + "/alerts/1/remove", Cancel: home + "/alerts/1"}
 }
 
 func alertToasts() page.AlertToasts {
-	return page.AlertToasts{CSRF: "token", All: home + "/alerts", Back: home + "/alerts", Told: alertsTold(), More: 2}
+	return page.AlertToasts{CSRF: "token", All: home + "/alerts", Back: home + "/alerts", Raised: raisedAlerts(), More: 2}
 }
 
 func alertsAbout() page.Alerts {

@@ -14,6 +14,7 @@ import (
 	"time"
 )
 
+//go:noinline
 func components() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -64,7 +65,7 @@ func components() templ.Component {
 				}
 				ctx = templ.InitializeContext(ctx)
 				for _, left := range []time.Duration{300, 264, 210, 150, 96, 62, 58, 32, 16, 14, 5} {
-					templ_7745c5c3_Err = component.TTL(within(left*time.Second, 5*time.Minute), component.Hold{}).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = component.TTL(within(left*time.Second, 5*time.Minute), component.LockInfo{}).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -73,7 +74,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.TTL(within(120*time.Second, 5*time.Minute), component.Hold{Until: now.Add(20 * time.Second), Of: 30 * time.Second}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.TTL(within(120*time.Second, 5*time.Minute), component.LockInfo{Until: now.Add(20 * time.Second), Of: 30 * time.Second}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -81,7 +82,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.TTL(within(10*time.Second, 5*time.Minute), component.Hold{Until: now.Add(20 * time.Second), Of: 30 * time.Second}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.TTL(within(10*time.Second, 5*time.Minute), component.LockInfo{Until: now.Add(20 * time.Second), Of: 30 * time.Second}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -89,7 +90,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.TTL(component.Clock{Now: now}, component.Hold{}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.TTL(component.Clock{Now: now}, component.LockInfo{}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -97,7 +98,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.TTL(component.Clock{Now: now}, component.Hold{Until: now.Add(20 * time.Second), Of: 30 * time.Second}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.TTL(component.Clock{Now: now}, component.LockInfo{Until: now.Add(20 * time.Second), Of: 30 * time.Second}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -121,7 +122,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.BigTTL(within(48*time.Second, 5*time.Minute), component.Hold{Until: now.Add(26 * time.Second), Of: 30 * time.Second}, component.Fate{To: "orders/$DLQ"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LargeTTL(within(48*time.Second, 5*time.Minute), component.LockInfo{Until: now.Add(26 * time.Second), Of: 30 * time.Second}, component.ExpiryOutcome{To: "orders/$DLQ"}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -129,7 +130,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.BigTTL(component.Clock{Now: now}, component.Hold{}, component.Fate{}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LargeTTL(component.Clock{Now: now}, component.LockInfo{}, component.ExpiryOutcome{}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -163,7 +164,7 @@ func components() templ.Component {
 					var templ_7745c5c3_Var5 string
 					templ_7745c5c3_Var5, templ_7745c5c3_Err = templ.JoinStringErrs(string(within(left*time.Second, 5*time.Minute).Tone(ctx)))
 					if templ_7745c5c3_Err != nil {
-						return templ.Error{Err: templ_7745c5c3_Err, FileName: `story/components.templ`, Line: 27, Col: 90}
+						return templ.Error{Err: templ_7745c5c3_Err, FileName: `story/components.templ`, Line: 28, Col: 90}
 					}
 					_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var5))
 					if templ_7745c5c3_Err != nil {
@@ -173,7 +174,7 @@ func components() templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = component.BigGlass(within(left*time.Second, 5*time.Minute), component.Running).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = component.LargeHourglass(within(left*time.Second, 5*time.Minute), component.IdleRunning).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
@@ -186,7 +187,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.BigGlass(component.Clock{}, component.Held).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LargeHourglass(component.Clock{}, component.IdleHeld).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -194,7 +195,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.BigGlass(component.Clock{}, component.Pinned).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LargeHourglass(component.Clock{}, component.IdlePinned).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -300,7 +301,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FateMark(component.Fate{To: "orders/$DLQ"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.ExpiryOutcomeMark(component.ExpiryOutcome{To: "orders/$DLQ"}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -308,7 +309,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FateMark(component.Fate{}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.ExpiryOutcomeMark(component.ExpiryOutcome{}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -350,7 +351,7 @@ func components() templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = component.GoLarge(component.Link{Href: "#", Icon: "send", Label: "Send message", Look: component.Primary}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: "#", Icon: "send", Label: "Send message", Style: component.Primary}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -358,7 +359,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.GoLarge(component.Link{Href: "#", Label: "Resubmit a copy"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: "#", Label: "Resubmit a copy"}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -366,7 +367,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.GoLarge(component.Link{Href: "#", Label: "Cancel", Look: component.Quiet}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: "#", Label: "Cancel", Style: component.Quiet}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -374,7 +375,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.DoLarge(component.Deed{To: "#", Icon: "trash", Label: "Delete 3 messages", Look: component.Danger}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LargeActionButton(component.Action{To: "#", Icon: "trash", Label: "Delete 3 messages", Style: component.Danger}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -382,7 +383,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.DoLarge(component.Deed{To: "#", Label: "Purge 1,204 messages", Look: component.Final}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LargeActionButton(component.Action{To: "#", Label: "Purge 1,204 messages", Style: component.Final}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -390,7 +391,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.Do(component.Deed{To: "#", Label: "+1 m"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.ActionButton(component.Action{To: "#", Label: "+1 m"}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -398,7 +399,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.Do(component.Deed{To: "#", Icon: "pin", Label: "Pin"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.ActionButton(component.Action{To: "#", Icon: "pin", Label: "Pin"}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -451,16 +452,16 @@ func components() templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = component.Explainer(component.Why{
-				Terms: []component.Term{{Name: "message", Href: "#", Of: time.Hour, Show: "1h"}, {Name: "queue default", Href: "#", Of: 5 * time.Minute, Show: "5m", Wins: true}},
-				Says:  []component.Text{s("The smaller one counts: "), strong("5m"), s(". The clock started when it was stored, at 10:00:00, and goes on while it is locked. On expiry: dead-letter, TTLExpiredException.")},
+			templ_7745c5c3_Err = component.TTLExplainer(component.TTLExplanation{
+				Terms: []component.TTLTerm{{Name: "message", Href: "#", Duration: time.Hour, Show: "1h"}, {Name: "queue default", Href: "#", Duration: 5 * time.Minute, Show: "5m", Applies: true}},
+				Says:  []component.Text{plainText("The smaller one counts: "), strongText("5m"), plainText(". The clock started when it was stored, at 10:00:00, and goes on while it is locked. On expiry: dead-letter, TTLExpiredException.")},
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = component.Explainer(component.Why{
-				Terms: []component.Term{{Name: "message", Show: "never"}, {Name: "topic default", Href: "#", Of: 20 * time.Minute, Show: "20m"}, {Name: "subscription default", Href: "#", Of: 5 * time.Minute, Show: "5m", Wins: true}},
-				Says:  []component.Text{s("The smallest one counts: "), strong("5m"), s(".")},
+			templ_7745c5c3_Err = component.TTLExplainer(component.TTLExplanation{
+				Terms: []component.TTLTerm{{Name: "message", Show: "never"}, {Name: "topic default", Href: "#", Duration: 20 * time.Minute, Show: "20m"}, {Name: "subscription default", Href: "#", Duration: 5 * time.Minute, Show: "5m", Applies: true}},
+				Says:  []component.Text{plainText("The smallest one counts: "), strongText("5m"), plainText(".")},
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -469,11 +470,11 @@ func components() templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = component.Passport([]component.Entry{
-				{Icon: "send", Tone: component.Plenty, Title: "Sent by checkout-web", At: at("10:00:00").Add(118 * time.Millisecond), Detail: []component.Text{s("REST, ttl 1h")}},
+			templ_7745c5c3_Err = component.Timeline([]component.TimelineStep{
+				{Icon: "send", Tone: component.Plenty, Title: "Sent by checkout-web", At: at("10:00:00").Add(118 * time.Millisecond), Detail: []component.Text{plainText("REST, ttl 1h")}},
 				{Icon: "check", Tone: component.Plenty, Title: "Stored as #48,201", At: at("10:00:00").Add(121 * time.Millisecond)},
-				{Icon: "locked", Tone: component.Lock, Title: "Locked by worker-5", At: at("10:04:08"), Now: true, Detail: []component.Text{s("holds it for another "), {Clock: lockClock()}}},
-				{Icon: "dead", Tone: component.Dead, Title: "Expires, unless completed", At: at("10:05:00"), Detail: []component.Text{s("A lock outlives the time to live: worker-5 may still complete it.")}},
+				{Icon: "locked", Tone: component.Lock, Title: "Locked by worker-5", At: at("10:04:08"), Now: true, Detail: []component.Text{plainText("holds it for another "), {Clock: lockClock()}}},
+				{Icon: "dead", Tone: component.Dead, Title: "Expires, unless completed", At: at("10:05:00"), Detail: []component.Text{plainText("A lock outlives the time to live: worker-5 may still complete it.")}},
 			}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
@@ -518,7 +519,7 @@ func components() templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "path", Label: "Path", Value: "orders", Required: true, Tip: []component.Text{s("1 to 260 letters, digits, "), strong(". - _ ~ /"), s(". Cannot be changed later; capitals are kept but do not count.")}}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "path", Label: "Path", Value: "orders", Required: true, Tip: []component.Text{plainText("1 to 260 letters, digits, "), strongText(". - _ ~ /"), plainText(". Cannot be changed later; capitals are kept but do not count.")}}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -526,7 +527,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "ttl", Label: "Time to live", Value: "2m", Was: "5m", Short: true, Tip: []component.Text{s("At least "), strong("1s"), s("; "), strong("never"), s(" is the default.")}}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "ttl", Label: "Time to live", Value: "2m", Was: "5m", Short: true, Tip: []component.Text{plainText("At least "), strongText("1s"), plainText("; "), strongText("never"), plainText(" is the default.")}}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -534,7 +535,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "idle", Label: "Delete when idle for", Value: "3m", Short: true, Error: component.Said("3m is too short. A queue may delete itself after 5m or more (AutoDeleteOnIdle ≥ PT5M)."), Tip: []component.Text{s("At least "), strong("5m"), s(", or "), strong("never"), s(".")}}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "idle", Label: "Delete when idle for", Value: "3m", Short: true, Error: component.ServerText("3m is too short. A queue may delete itself after 5m or more (AutoDeleteOnIdle ≥ PT5M)."), Tip: []component.Text{plainText("At least "), strongText("5m"), plainText(", or "), strongText("never"), plainText(".")}}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -542,7 +543,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "dl", Kind: component.Switch, Label: "Dead-letter expired messages", Note: "On: they become dead letters. Off: they are lost, with no trace.", On: true, Tip: []component.Text{s("Decides for what expires "), strong("from now on"), s(".")}}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "dl", Kind: component.SwitchField, Label: "Dead-letter expired messages", Note: "On: they become dead letters. Off: they are lost, with no trace.", On: true, Tip: []component.Text{plainText("Decides for what expires "), strongText("from now on"), plainText(".")}}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -550,7 +551,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "ses", Kind: component.Switch, Label: "Require a session", Note: "Set when the queue was created.", Disabled: true}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "ses", Kind: component.SwitchField, Label: "Require a session", Note: "Set when the queue was created.", Disabled: true}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -558,7 +559,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "type", Kind: component.Select, Label: "Type", Value: "int", Options: []component.Option{{Value: "string", Label: "string"}, {Value: "int", Label: "int32"}}}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "type", Kind: component.SelectField, Label: "Type", Value: "int", Options: []component.Option{{Value: "string", Label: "string"}, {Value: "int", Label: "int32"}}}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -566,7 +567,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "how", Kind: component.Radios, Label: "How", Value: "move", Options: []component.Option{{Value: "move", Label: "Move them", Note: "They leave the dead letters."}, {Value: "copy", Label: "Send copies", Note: "The dead letters stay."}}}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "how", Kind: component.RadioField, Label: "How", Value: "move", Options: []component.Option{{Value: "move", Label: "Move them", Note: "They leave the dead letters."}, {Value: "copy", Label: "Send copies", Note: "The dead letters stay."}}}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -574,7 +575,7 @@ func components() templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "body", Kind: component.Area, Label: "Body", Value: "{\n  \"total\": 129.90\n}"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(component.Field{Name: "body", Kind: component.AreaField, Label: "Body", Value: "{\n  \"total\": 129.90\n}"}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -600,7 +601,7 @@ func components() templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = component.GoLarge(component.Link{Href: "#", Label: "Keep expired messages"}).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.LargeLinkButton(component.Link{Href: "#", Label: "Keep expired messages"}).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -624,7 +625,7 @@ func components() templ.Component {
 			}
 			return nil
 		})
-		templ_7745c5c3_Err = layout.Page(shell("Components", "", "/components")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = layout.Page(shell("Components", "", "")).Render(templ.WithChildren(ctx, templ_7745c5c3_Var2), templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
@@ -638,6 +639,7 @@ func lockClock() *component.Clock {
 	return &c
 }
 
+//go:noinline
 func group(title string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
@@ -666,7 +668,7 @@ func group(title string) templ.Component {
 		var templ_7745c5c3_Var11 string
 		templ_7745c5c3_Var11, templ_7745c5c3_Err = templ.JoinStringErrs(title)
 		if templ_7745c5c3_Err != nil {
-			return templ.Error{Err: templ_7745c5c3_Err, FileName: `story/components.templ`, Line: 127, Col: 21}
+			return templ.Error{Err: templ_7745c5c3_Err, FileName: `story/components.templ`, Line: 129, Col: 21}
 		}
 		_, templ_7745c5c3_Err = templ_7745c5c3_Buffer.WriteString(templ.EscapeString(templ_7745c5c3_Var11))
 		if templ_7745c5c3_Err != nil {

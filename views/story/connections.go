@@ -9,19 +9,19 @@ import (
 	"mayfly/views/page"
 )
 
-func receives(name string) page.LinkPlace {
-	return page.LinkPlace{Name: name, Href: home + "/q/" + name}
+func receives(name string) page.LinkTarget {
+	return page.LinkTarget{Name: name, Href: queueURL(name)}
 }
 
-func sends(name string) page.LinkPlace {
-	return page.LinkPlace{Name: name, Href: home + "/q/" + name, Sends: true}
+func sends(name string) page.LinkTarget {
+	return page.LinkTarget{Name: name, Href: queueURL(name), Sends: true}
 }
 
 func clientRows() []page.ConnectionRow {
-	row := func(key, name, sdk, remote string, since time.Duration, at ...page.LinkPlace) page.ConnectionRow {
+	row := func(key, name, sdk, remote string, since time.Duration, at ...page.LinkTarget) page.ConnectionRow {
 		return page.ConnectionRow{
 			Key: key, Href: home + "/connections/" + key, End: home + "/connections/" + key + "/disconnect", Name: name, SDK: sdk, Remote: remote,
-			At: at, Links: len(at), Since: now.Add(-since), Now: now, In: page.Rate{Known: true}, Out: page.Rate{Known: true},
+			Targets: at, Links: len(at), Since: now.Add(-since), Now: now, In: page.Rate{Known: true}, Out: page.Rate{Known: true},
 		}
 	}
 	rows := []page.ConnectionRow{
@@ -38,8 +38,8 @@ func clientRows() []page.ConnectionRow {
 
 func clients() page.Connections {
 	return page.Connections{
-		Shell: shell("Connections", layout.Connected, "/connections"), Here: home + "/connections", All: 4, Rows: clientRows(),
-		Lede:  []component.Text{strong("4 clients are connected"), s(". "), s("They hold 6 locks.")},
+		Shell: shell("Connections", layout.Connections, "/connections"), Here: home + "/connections", All: 4, Rows: clientRows(),
+		Lede:  []component.Text{strongText("4 clients are connected"), plainText(". "), plainText("They hold 6 locks.")},
 		Start: home + "#h-connect",
 	}
 }
@@ -52,37 +52,38 @@ func noClients() page.Connections {
 
 func oneClient() page.Connection {
 	row := clientRows()[0]
-	link := func(key string, kind page.LinkKind, at page.LinkPlace) page.LinkRow {
-		return page.LinkRow{Key: key, Kind: kind, Place: at, Name: "link-" + key, Since: now.Add(-3 * time.Minute), Now: now, Rate: page.Rate{Known: true}}
+	link := func(key string, kind page.LinkKind, at page.LinkTarget) page.LinkRow {
+		return page.LinkRow{Key: key, Kind: kind, Target: at, Name: "link-" + key, Since: now.Add(-3 * time.Minute), Now: now, Rate: page.Rate{Known: true}}
 	}
 	m := page.Connection{
-		Shell: shell("orders-worker", layout.Connected, "/connections/7-9"), All: home + "/connections", Row: row, Platform: "Python 3.12.1 · Linux-6.8",
-		WebSocket: true, Heard: now.Add(-2 * time.Second), Sessions: 2, FramesIn: 48_211, FramesOut: 96_008, BytesIn: 7_340_032, BytesOut: 104_857_600, Left: 2,
+		Shell: shell("orders-worker", layout.Connections, "/connections/7-9"), All: home + "/connections", Row: row, Platform: "Python 3.12.1 · Linux-6.8",
+		WebSocket: true, LastFrame: now.Add(-2 * time.Second), Sessions: 2, FramesIn: 48_211, FramesOut: 96_008, BytesIn: 7_340_032, BytesOut: 104_857_600, Left: 2,
 	}
 	m.Links = []page.LinkRow{
 		link("1", page.LinkReceives, receives("orders")), link("2", page.LinkReceives, receives("baskets")), link("3", page.LinkReceives, receives("baskets")),
 		link("4", page.LinkSends, sends("invoices")), link("5", page.LinkManages, receives("orders")), link("6", page.LinkDeletes, receives("telemetry")),
 	}
 	first := &m.Links[0]
-	first.Credit, first.Ahead, first.Unsettled, first.Locks, first.Messages, first.Rate.N = 47, 3, 3, 6, 48_211, 12.5
-	m.Links[1].Holds, m.Links[1].Session, m.Links[1].SessionHref = true, "customer-4", sessionHref("customer-4")
-	m.Links[2].Waits = true
+	first.Credit, first.Prefetched, first.Unsettled, first.Locks, first.Messages, first.Rate.N = 47, 3, 3, 6, 48_211, 12.5
+	m.Links[1].HasSession, m.Links[1].Session, m.Links[1].SessionHref = true, "customer-4", sessionHref("customer-4")
+	m.Links[2].WaitsForSession = true
+	m.Links[5].WaitsForMemory, m.WaitingForMemory, m.Memory = true, 1, 134_217_728
 	m.Links[1].Hold = lockedFor(26*time.Second, 1)
-	m.HeldMore = true
+	m.MoreLocked = true
 	for i, what := range []string{"order.placed", "", hostileID} {
-		m.Held = append(m.Held, page.HeldRow{
-			Key: strconv.Itoa(i), Href: home + "/m/1", Number: int64(48_201 + i), What: what, Place: receives("orders"), Hold: lockedFor(time.Duration(9*i+8)*time.Second, 2-i), Now: now,
+		m.Locked = append(m.Locked, page.LockedRow{
+			Key: strconv.Itoa(i), Href: home + "/m/1", Number: int64(48_201 + i), What: what, Entity: receives("orders"), Hold: lockedFor(time.Duration(9*i+8)*time.Second, 2-i), Now: now,
 		})
 	}
 	m.Links[0].Identifier, m.Links[3].Identifier = "picker-2", "invoices-5d7e1f0a-93cb-4b11-8d0c-2f6a7c9e4b10"
 	return m
 }
 
-// lockedFor is a lock of 30 s that was renewed so often, the last time when it
-// began to have as much left as it has.
-func lockedFor(left time.Duration, renewals int) component.Hold {
+// lockedFor returns a lock of 30 s with the given number of renewals and time left since
+// the last one.
+func lockedFor(left time.Duration, renewals int) component.LockInfo {
 	begun := now.Add(left - 30*time.Second)
-	h := component.Hold{Until: now.Add(left), Of: 30 * time.Second, Since: begun, Renewals: renewals}
+	h := component.LockInfo{Until: now.Add(left), Of: 30 * time.Second, Since: begun, Renewals: renewals}
 	if renewals > 0 {
 		h.Since, h.RenewedAt = begun.Add(time.Duration(-renewals)*25*time.Second), begun
 	}
@@ -90,12 +91,12 @@ func lockedFor(left time.Duration, renewals int) component.Hold {
 }
 
 func goneClient() page.Connection {
-	return page.Connection{Shell: shell("A connection", layout.Connected, "/connections/7-2"), All: home + "/connections", Gone: true}
+	return page.Connection{Shell: shell("A connection", layout.Connections, "/connections/7-2"), All: home + "/connections", Gone: true}
 }
 
-func endClient() page.Disconnect {
-	m := page.Disconnect{Name: "orders-worker", SDK: "Python SDK 7.14.3", To: home + "/connections/7-9/disconnect", Cancel: home + "/connections/7-9", Links: 3, Locks: 6}
-	m.Shell = shell("orders-worker", layout.Connected, "/connections/7-9/disconnect")
+func endClient() page.ConfirmDisconnect {
+	m := page.ConfirmDisconnect{Name: "orders-worker", SDK: "Python SDK 7.14.3", To: home + "/connections/7-9/disconnect", Cancel: home + "/connections/7-9", Links: 3, Locks: 6}
+	m.Shell = shell("orders-worker", layout.Connections, "/connections/7-9/disconnect")
 	m.Shell.Live = layout.Live{}
 	return m
 }

@@ -15,8 +15,8 @@ const longName = "europe.retail.backoffice.order-confirmations-to-be-archived-un
 func entityRows() []page.EntityRow {
 	row := func(name string, c page.Counts, size int64, next component.Clock) page.EntityRow {
 		return page.EntityRow{
-			Key: name, Name: name, Href: home + "/q/" + name, Status: page.Open, Counts: c, Size: size,
-			Capacity: 1 << 30, Next: next, Line: wave(float64(len(name)), 9, 3),
+			Key: name, Name: name, Href: queueURL(name), Status: page.StatusActive, Counts: c, Size: size,
+			Capacity: 1 << 30, NextExpiry: next, Line: wave(float64(len(name)), 9, 3),
 		}
 	}
 	rows := []page.EntityRow{
@@ -29,17 +29,17 @@ func entityRows() []page.EntityRow {
 		row("订单-上海", page.Counts{Active: 12, Dead: 1}, 9_100, within(12*time.Minute, time.Hour)),
 	}
 	rows[2].Idle = within(30*time.Second, 5*time.Minute)
-	rows[3].Status = page.SendDisabled
-	rows[4].Status, rows[4].Line = page.Disabled, nil
-	rows[4].Idle, rows[4].Glass = component.Clock{Of: 10 * time.Minute, Now: now}, component.Pinned
-	rows[5].Idle, rows[5].Glass = component.Clock{Of: 10 * time.Minute, Now: now}, component.Held
+	rows[3].Status = page.StatusSendDisabled
+	rows[4].Status, rows[4].Line = page.StatusDisabled, nil
+	rows[4].Idle, rows[4].IdleState = component.Clock{Of: 10 * time.Minute, Now: now}, component.IdlePinned
+	rows[5].Idle, rows[5].IdleState = component.Clock{Of: 10 * time.Minute, Now: now}, component.IdleHeld
 	return rows
 }
 
 func queues() page.Entities {
 	return page.Entities{
 		Shell: shell("Queues", layout.Queues, "/queues"), Kind: page.Queue,
-		Lede: []component.Text{strong("Seven queues hold 12,414,010 messages."), s(" One of them will delete itself in half a minute.")},
+		Lede: []component.Text{strongText("Seven queues hold 12,414,010 messages."), plainText(" One of them will delete itself in half a minute.")},
 		Rows: entityRows(), Total: 132, Sort: page.ByActive, Down: true,
 		Pages: component.Pages{Note: "7 of 132 shown", Next: home + "/queues?page=2"},
 	}
@@ -47,7 +47,7 @@ func queues() page.Entities {
 
 func queuesNone() page.Entities {
 	m := page.Entities{Shell: shell("Queues", layout.Queues, "/queues"), Kind: page.Queue, Total: 132, Query: "<ordres>", Chips: []page.SearchChip{{Term: "<ordres>", Without: home + "/queues?dir=up&sort=name"}}, More: moreOfEntities()}
-	m.Lede = []component.Text{strong("132 queues."), s(" None of them is called so.")}
+	m.Lede = []component.Text{strongText("132 queues."), plainText(" None of them is called so.")}
 	return m
 }
 
@@ -58,11 +58,11 @@ func moreOfEntities() (out []component.Choice) {
 	return out
 }
 
-// queuesWrong is a table with a filter that nobody understands.
+// queuesWrong is a table with an invalid filter.
 func queuesWrong() page.Entities {
 	m := queues()
 	m.Query, m.Rows, m.Pages = "has:dlq stat:disabled", m.Rows[:2], component.Pages{Note: "2 of 2 shown"}
-	m.Wrong = `There is no key "stat"; there are name, kind, status and others. To find the text as it stands, put it in quotes. See character 9.`
+	m.Wrong = `The key "stat" does not exist. Choose from name, kind, status and others. To search for the text itself, put it in quotes. See character 9.`
 	m.Chips = []page.SearchChip{{Term: "has:dlq", Without: home + "/queues?dir=down&sort=active"}}
 	m.More = moreOfEntities()
 	return m
@@ -71,52 +71,52 @@ func queuesWrong() page.Entities {
 func topics() page.Entities {
 	m := page.Entities{
 		Shell: shell("Topics", layout.Topics, "/topics"), Kind: page.Topic, Total: 2,
-		Lede:  []component.Text{strong("Two topics feed six subscriptions.")},
+		Lede:  []component.Text{strongText("Two topics feed six subscriptions.")},
 		Lab:   home + "/lab",
 		Pages: component.Pages{Note: "2 of 2 shown"},
 	}
 	for i, name := range []string{"prices", "inventory/changes"} {
 		m.Rows = append(m.Rows, page.EntityRow{
-			Key: name, Name: name, Href: home + "/t/" + name, Status: page.Open, Subscriptions: 5 - 4*i,
+			Key: name, Name: name, Href: topicURL(name), Status: page.StatusActive, Subscriptions: 5 - 4*i,
 			Counts: page.Counts{Active: 88 * (1 - i), Scheduled: 3 * i, Dead: 2 * i}, Size: 44_000,
-			Next: within(70*time.Second, 10*time.Minute),
+			NextExpiry: within(70*time.Second, 10*time.Minute),
 		})
 	}
-	m.Rows[1].Next = component.Clock{}
+	m.Rows[1].NextExpiry = component.Clock{}
 	return m
 }
 
 func topicsEmpty() page.Entities {
-	return page.Entities{Shell: shell("Topics", layout.Topics, "/topics"), Kind: page.Topic, Lede: []component.Text{strong("No topics.")}}
+	return page.Entities{Shell: shell("Topics", layout.Topics, "/topics"), Kind: page.Topic, Lede: []component.Text{strongText("No topics.")}}
 }
 
-// queue is orders with one of its tabs open.
+// queue returns the queue orders with one of its tabs open.
 func queue(tab page.Tab) page.Entity {
-	sitter := sitters()[0]
+	sitter := temporaryEntities()[0]
 	sitter.Key, sitter.Name, sitter.Href, sitter.Messages = "orders", "orders", home+"/q/orders", 1387
 	sitter.Clock, sitter.Reset, sitter.By = within(7*24*time.Hour-time.Second, 7*24*time.Hour), now.Add(-time.Second), "receive by worker-2"
 	sh := shell("orders", layout.Queues, "/q/orders?tab="+string(tab))
 	return page.Entity{
-		Shell: sh, Kind: page.Queue, Name: "orders", Href: home + "/q/orders", Path: "orders", Status: page.Open,
+		Shell: sh, Kind: page.Queue, Name: "orders", Href: home + "/q/orders", Path: "orders", Status: page.StatusActive,
 		Counts: page.Counts{Active: 1284, Locked: 16, Scheduled: 42, Deferred: 7, Dead: 38}, Total: 1387,
-		TTL: 5 * time.Minute, Fate: component.Fate{To: "orders/$DLQ"}, Lock: 30 * time.Second, Tries: 10,
+		TTL: 5 * time.Minute, Fate: component.ExpiryOutcome{To: "orders/$DLQ"}, Lock: 30 * time.Second, Tries: 10,
 		Idle: sitter, Size: 1_900_000, Tab: tab,
-		Watch: page.EntityWatch{Rules: 2, Href: home + "/alerts?entity=orders", New: home + "/alerts/new?entity=orders"},
-		Every: page.Every{N: 1349, At: "orders", Shown: true},
-		Pages: component.Pages{Note: "12 of 1,349 shown", Next: home + "/q/orders?tab=" + string(tab) + "&from=48272"},
+		Alerts:      page.EntityAlerts{Rules: 2, Href: home + "/alerts?entity=orders", New: home + "/alerts/new?entity=orders"},
+		AllMatching: page.AllMatching{Count: 1349, Path: "orders", Shown: true},
+		Pages:       component.Pages{Note: "12 of 1,349 shown", Next: home + "/q/orders?tab=" + string(tab) + "&from=48272"},
 	}
 }
 
 func message(number int64, subject, id string, left time.Duration, pills ...page.Pill) page.MessageRow {
 	key := strconv.FormatInt(number+3_000_000, 10)
 	return page.MessageRow{
-		Key: key, Href: home + "/m/" + key, State: page.Active, Number: number, Subject: subject, ID: id, Pills: pills,
-		Size: 1100 + number%700, Max: 10, At: now.Add(left - 5*time.Minute), Aside: now.Add(left - 5*time.Minute), Clock: within(left, 5*time.Minute),
+		Key: key, Href: home + "/m/" + key, State: page.StateActive, Number: number, Subject: subject, ID: id, Pills: pills,
+		Size: 1100 + number%700, Max: 10, At: now.Add(left - 5*time.Minute), SetAsideAt: now.Add(left - 5*time.Minute), Clock: within(left, 5*time.Minute),
 	}
 }
 
 func queueMessages() page.Entity {
-	m := queue(page.Messages)
+	m := queue(page.TabMessages)
 	p := func(k, v string) page.Pill { return page.Pill{Key: k, Value: v} }
 	m.Rows = []page.MessageRow{
 		message(48_201, "order.placed", "o-88412", 48*time.Second, p("customer.id", "4417"), p("total", "129.90"), p("region", "eu")),
@@ -133,13 +133,13 @@ func queueMessages() page.Entity {
 		message(9_007_199_254_740_993, "order.archived", "o-1", 262*time.Second),
 	}
 	lock := func(i int, left time.Duration, who string) {
-		m.Rows[i].State, m.Rows[i].Hold, m.Rows[i].Holder = page.Locked, lockedFor(left, i), who
-		m.Rows[i].HolderAt = home + "/connections/7-" + strconv.Itoa(i+1)
+		m.Rows[i].State, m.Rows[i].Hold, m.Rows[i].Holder = page.StateLocked, lockedFor(left, i), who
+		m.Rows[i].HolderURL = home + "/connections/7-" + strconv.Itoa(i+1)
 	}
 	lock(0, 26*time.Second, "worker-5")
 	lock(7, 19*time.Second, "worker-cn-2")
 	m.Rows[0].Tries, m.Rows[3].Tries = 2, 8
-	m.Rows[5].State = page.Parking
+	m.Rows[5].State = page.StateDeferred
 	m.Rows[6].First = "<?xml version=\"1.0\"?><order id=\"88436\"/>"
 	m.Rows[8].First = "line with \u202e a turn and \x00 nothing, and a tail that is far too long to be shown whole in one row of a table"
 	m.Rows[9].Session = "customer-77"
@@ -148,11 +148,11 @@ func queueMessages() page.Entity {
 }
 
 func queueEmpty() page.Entity {
-	m := queue(page.Messages)
-	m.Counts, m.Total, m.Size, m.Idle, m.TTL, m.Fate = page.Counts{}, 0, 0, page.Sitter{}, 0, component.Fate{}
-	m.Status, m.Closed = page.SendDisabled, true
+	m := queue(page.TabMessages)
+	m.Counts, m.Total, m.Size, m.Idle, m.TTL, m.Fate = page.Counts{}, 0, 0, page.TemporaryEntity{}, 0, component.ExpiryOutcome{}
+	m.Status, m.Closed = page.StatusSendDisabled, true
 	m.Pages = component.Pages{Note: "0 of 0 shown"}
-	m.Dial = dialAt(sample.Task{Queue: "orders", Receives: true})
+	m.ConnectionInfo = connectionInfoMessagesOnly(sample.Task{Queue: "orders", Receives: true})
 	return m
 }
 
@@ -160,43 +160,43 @@ func queueEmptyTab(tab page.Tab, lost bool) page.Entity {
 	m := queue(tab)
 	m.Counts, m.Pages = page.Counts{Active: 3}, component.Pages{Note: "0 of 0 shown"}
 	if lost {
-		m.Fate = component.Fate{}
+		m.Fate = component.ExpiryOutcome{}
 	}
 	return m
 }
 
 func queueScheduled() page.Entity {
-	m := queue(page.Waiting)
+	m := queue(page.TabScheduled)
 	for i, due := range []time.Duration{38 * time.Second, 11 * time.Minute, 26 * time.Hour} {
 		r := message(int64(48_300+i), "reminder.due", "r-"+strconv.Itoa(i), 0)
-		r.State, r.Clock, r.Due, r.At = page.Scheduled, component.Clock{Now: now}, within(due, 30*time.Hour), now.Add(-time.Hour)
+		r.State, r.Clock, r.Due, r.At = page.StateScheduled, component.Clock{Now: now}, within(due, 30*time.Hour), now.Add(-time.Hour)
 		m.Rows = append(m.Rows, r)
 	}
-	m.Every = page.Every{N: 42, At: "orders", Query: "state:scheduled", Shown: true}
+	m.AllMatching = page.AllMatching{Count: 42, Path: "orders", Query: "state:scheduled", Shown: true}
 	m.Pages = component.Pages{Note: "3 of 42 shown"}
 	return m
 }
 
 func queueDeferred() page.Entity {
-	m := queue(page.Parked)
+	m := queue(page.TabDeferred)
 	m.Rows = queueMessages().Rows[5:7]
 	for i := range m.Rows {
-		m.Rows[i].State, m.Rows[i].By = page.Parking, "worker-1"
+		m.Rows[i].State, m.Rows[i].By = page.StateDeferred, "worker-1"
 	}
 	m.Rows[1].Expired = true
 	return m
 }
 
 func queueLocked() page.Entity {
-	m := queue(page.Held)
+	m := queue(page.TabLocked)
 	rows := queueMessages().Rows
 	m.Rows = []page.MessageRow{rows[0], rows[7]}
 	return m
 }
 
 func queueDead() page.Entity {
-	m := queue(page.DeadLetters)
-	m.Lede = []component.Text{strong("24 of 38 ran out of time"), s(", all since 09:58. Messages here do not expire; they wait for you.")}
+	m := queue(page.TabDeadLetters)
+	m.Lede = []component.Text{strongText("24 of 38 ran out of time"), plainText(", all since 09:58. Messages here do not expire; they wait for you.")}
 	href := home + "/q/orders?tab=dead-letter&reason="
 	m.Reasons = []page.Reason{
 		{Reason: "TTLExpiredException", Description: "The message expired and was dead lettered.", N: 24, First: at("09:58:31"), Last: now.Add(-time.Second), Now: now, Href: href + "TTLExpiredException"},
@@ -205,9 +205,9 @@ func queueDead() page.Entity {
 		{N: 1, Last: at("09:40:00"), Now: now, Href: href},
 	}
 	for i, r := range queueMessages().Rows[:4] {
-		r.State, r.Reason, r.Description, r.Aside = page.DeadLetter, m.Reasons[i].Reason, m.Reasons[i].Description, m.Reasons[i].Last
+		r.State, r.Reason, r.Description, r.SetAsideAt = page.StateDeadLetter, m.Reasons[i].Reason, m.Reasons[i].Description, m.Reasons[i].Last
 		r.Edit = r.Href + "/edit"
-		r.Hold, r.Clock = component.Hold{}, component.Clock{Now: now}
+		r.Hold, r.Clock = component.LockInfo{}, component.Clock{Now: now}
 		m.Rows = append(m.Rows, r)
 	}
 	m.Rows[1].Source = "prices/Subscriptions/eu"
@@ -216,7 +216,7 @@ func queueDead() page.Entity {
 }
 
 func queueSettings() page.Entity {
-	m := queue(page.Settled)
+	m := queue(page.TabSettings)
 	m.Settings = []page.Setting{
 		{Name: "DefaultMessageTimeToLive", Value: "5m"},
 		{Name: "DeadLetteringOnMessageExpiration", Value: "on"},
@@ -231,31 +231,32 @@ func queueSettings() page.Entity {
 }
 
 func queueGone() page.Entity {
-	m := queue(page.Messages)
+	m := queue(page.TabMessages)
 	m.Counts, m.Total = page.Counts{}, 0
-	m.Gone = component.Grave{Key: "orders", Name: "orders", Born: at("09:12:04"), Died: at("10:04:11"), Contents: "1,387 messages went with it", Restore: home + "/tombstones/17/restore"}
+	m.Deleted = component.DeletedEntity{Key: "orders", Name: "orders", Created: at("09:12:04"), Deleted: at("10:04:11"), Contents: "1,387 messages went with it", Restore: home + "/tombstones/1-17/restore"}
 	return m
 }
 
 func topic() page.Entity {
 	m := page.Entity{
 		Shell: shell("prices", layout.Topics, "/t/prices"), Kind: page.Topic, Name: "prices", Href: home + "/t/prices", Path: "prices",
-		Status: page.Open, Counts: page.Counts{Active: 88, Locked: 2, Scheduled: 3, Dead: 4}, Total: 97, Size: 88_000, Lab: home + "/lab?topic=prices",
+		Status: page.StatusActive, Counts: page.Counts{Active: 88, Locked: 2, Scheduled: 3, Dead: 4}, Total: 97, Size: 88_000, Lab: home + "/lab?topic=prices",
 	}
 	for i, name := range []string{"eu", "us", longName[:50]} {
 		m.Subscriptions = append(m.Subscriptions, page.EntityRow{
-			Key: name, Name: name, Href: home + "/t/prices/s/" + name, Status: page.Open, Rules: 1,
-			Counts: page.Counts{Active: 44 * (1 - i%2), Dead: i * 2}, Next: within(time.Duration(70+i)*time.Second, 10*time.Minute),
+			Key: name, Name: name, Href: home + "/t/prices/s/" + name, Status: page.StatusActive, Rules: 1,
+			Counts: page.Counts{Active: 44 * (1 - i%2), Dead: i * 2}, NextExpiry: within(time.Duration(70+i)*time.Second, 10*time.Minute),
 		})
 	}
-	m.Subscriptions[1].Status = page.ReceiveDisabled
+	m.Subscriptions[1].Status = page.StatusReceiveDisabled
 	m.Subscriptions[2].Idle = within(58*time.Second, 10*time.Minute)
 	return m
 }
 
-// dialAt is dial without what is for the administration client.
-func dialAt(t sample.Task) page.Dial {
-	d := dial(t)
+// connectionInfoMessagesOnly returns connectionInfo without the administration client's
+// part.
+func connectionInfoMessagesOnly(t sample.Task) page.ConnectionInfo {
+	d := connectionInfo(t)
 	d.Admin = ""
 	return d
 }
@@ -263,7 +264,7 @@ func dialAt(t sample.Task) page.Dial {
 func topicEmpty() page.Entity {
 	m := topic()
 	m.Subscriptions, m.Counts, m.Total = nil, page.Counts{}, 0
-	m.Dial = dialAt(sample.Task{Topic: "prices", Sends: true})
+	m.ConnectionInfo = connectionInfoMessagesOnly(sample.Task{Topic: "prices", Sends: true})
 	return m
 }
 
@@ -276,9 +277,9 @@ func subscription(tab page.Tab) page.Entity {
 		{Name: "$Default", Filter: "1=1", Always: true, Remove: home + "/t/prices/s/eu/rules/remove"},
 		{Name: "large", Filter: "amount > 1000 AND region = 'eu'", Action: "SET sys.Label = 'large'"},
 	}
-	if tab == page.Messages {
+	if tab == page.TabMessages {
 		m.Counts, m.Total, m.Pages = page.Counts{}, 0, component.Pages{Note: "0 of 0 shown"}
-		m.Dial = dialAt(sample.Task{Topic: "prices", Subscriber: "eu", InSession: true, Session: "customer-1", Receives: true})
+		m.ConnectionInfo = connectionInfoMessagesOnly(sample.Task{Topic: "prices", Subscriber: "eu", InSession: true, Session: "customer-1", Receives: true})
 	}
 	return m
 }

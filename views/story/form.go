@@ -9,73 +9,73 @@ import (
 	"mayfly/views/page"
 )
 
-// still is a shell of a page that stands still.
-func still(title string, active layout.Section, path string) layout.Shell {
+// staticShell returns the shell of a page that is not live.
+func staticShell(title string, active layout.Section, path string) layout.Shell {
 	sh := shell(title, active, path)
 	sh.Live = layout.Live{}
 	return sh
 }
 
-func ordersPlace() page.Place {
-	return page.Place{Kind: page.Queue, Name: "orders", Href: home + "/q/orders"}
+func ordersPlace() page.EntityRef {
+	return page.EntityRef{Kind: page.Queue, Name: "orders", Href: home + "/q/orders"}
 }
 
-func setters() []page.Setter {
-	return []page.Setter{
-		{Name: "DefaultMessageTimeToLive", Type: page.Duration, Value: "never", Default: "never", Least: "1s"},
-		{Name: "DeadLetteringOnMessageExpiration", Type: page.OnOff, Value: "true", Default: "off"},
-		{Name: "LockDuration", Type: page.Duration, Value: "1m", Default: "1m", Least: "5s", Most: "5m"},
-		{Name: "MaxDeliveryCount", Type: page.Number, Value: "10", Default: "10", Least: "1", Most: "2,147,483,647"},
-		{Name: "AutoDeleteOnIdle", Type: page.Duration, Value: "never", Default: "never", Least: "5m"},
-		{Name: "Status", Type: page.Choice, Value: "Active", Default: "Active", Options: []string{"Active", "Disabled", "SendDisabled", "ReceiveDisabled"}},
-		{Name: "RequiresSession", Type: page.OnOff, Default: "off"},
-		{Name: "RequiresDuplicateDetection", Type: page.OnOff, Default: "off"},
-		{Name: "DuplicateDetectionHistoryTimeWindow", Type: page.Duration, Value: "10m", Default: "10m", Least: "20s", Most: "7d"},
-		{Name: "ForwardTo", Type: page.EntityPath, Options: []string{"payments", longName}},
-		{Name: "ForwardDeadLetteredMessagesTo", Type: page.EntityPath, Options: []string{"payments", longName}},
-		{Name: "MaxSizeInMegabytes", Type: page.Number, Value: "1024", Default: "1024", Least: "1", Most: "81,920"},
-		{Name: "MaxMessageSizeInKilobytes", Type: page.Number, Value: "0", Default: "0", Least: "0", Most: "102,400"},
-		{Name: "EnableBatchedOperations", Type: page.OnOff, Value: "true", Default: "on"},
-		{Name: "EnablePartitioning", Type: page.OnOff, Default: "off", Fixed: true},
-		{Name: "UserMetadata", Type: page.Prose, Most: "1,024"},
+func setters() []page.PropertyField {
+	return []page.PropertyField{
+		{Name: "DefaultMessageTimeToLive", Type: page.DurationField, Value: "never", Default: "never", Least: "1s"},
+		{Name: "DeadLetteringOnMessageExpiration", Type: page.SwitchField, Value: "true", Default: "off"},
+		{Name: "LockDuration", Type: page.DurationField, Value: "1m", Default: "1m", Least: "5s", Most: "5m"},
+		{Name: "MaxDeliveryCount", Type: page.NumberField, Value: "10", Default: "10", Least: "1", Most: "2,147,483,647"},
+		{Name: "AutoDeleteOnIdle", Type: page.DurationField, Value: "never", Default: "never", Least: "5m"},
+		{Name: "Status", Type: page.ChoiceField, Value: "Active", Default: "Active", Options: []string{"Active", "Disabled", "SendDisabled", "ReceiveDisabled"}},
+		{Name: "RequiresSession", Type: page.SwitchField, Default: "off"},
+		{Name: "RequiresDuplicateDetection", Type: page.SwitchField, Default: "off"},
+		{Name: "DuplicateDetectionHistoryTimeWindow", Type: page.DurationField, Value: "10m", Default: "10m", Least: "20s", Most: "7d"},
+		{Name: "ForwardTo", Type: page.EntityField, Options: []string{"payments", longName}},
+		{Name: "ForwardDeadLetteredMessagesTo", Type: page.EntityField, Options: []string{"payments", longName}},
+		{Name: "MaxSizeInMegabytes", Type: page.NumberField, Value: "1024", Default: "1024", Least: "1", Most: "81,920"},
+		{Name: "MaxMessageSizeInKilobytes", Type: page.NumberField, Value: "0", Default: "0", Least: "0", Most: "102,400"},
+		{Name: "EnableBatchedOperations", Type: page.SwitchField, Value: "true", Default: "on"},
+		{Name: "EnablePartitioning", Type: page.SwitchField, Default: "off", Fixed: true},
+		{Name: "UserMetadata", Type: page.TextField, Most: "1,024"},
 	}
 }
 
 func createQueue() page.EntityForm {
 	return page.EntityForm{
-		Shell: still("New queue", layout.Queues, "/queues/new"), Kind: page.Queue, New: true,
+		Shell: staticShell("New queue", layout.Queues, "/queues/new"), Kind: page.Queue, New: true,
 		Href: home + "/queues", To: home + "/queues", Fields: setters(),
 	}
 }
 
 func editQueue() page.EntityForm {
 	m := page.EntityForm{
-		Shell: still("Edit orders", layout.Queues, "/q/orders/edit"), Kind: page.Queue, Name: "orders",
+		Shell: staticShell("Edit orders", layout.Queues, "/q/orders/edit"), Kind: page.Queue, Name: "orders",
 		Href: home + "/q/orders", To: home + "/q/orders/edit", Fields: setters(), Changes: 2,
-		Refused: component.Notice{Tone: component.Critical, Title: "Nothing was saved", Detail: "One field breaks a rule; it says which."},
-		WhatIf:  page.WhatIf{TTL: "2m", Expire: 318, Of: 1204, Fate: component.Fate{To: "orders/$DLQ"}, Own: 80, Locked: 16, Dormant: 5},
-		Try:     home + "/q/orders/edit?try=1",
-		IdleIf:  page.IdleIf{Is: "1h", At: now.Add(time.Hour), Messages: 1300},
+		Refused:     component.Notice{Tone: component.Critical, Title: "Nothing was saved", Detail: "One field breaks a rule; it says which."},
+		TTLPreview:  page.TTLPreview{TTL: "2m", Expire: 318, Of: 1204, Fate: component.ExpiryOutcome{To: "orders/$DLQ"}, OwnTTL: 80, Locked: 16, Deferred: 5},
+		Try:         home + "/q/orders/edit?try=1",
+		IdlePreview: page.IdlePreview{Is: "1h", At: now.Add(time.Hour), Messages: 1300},
 	}
 	m.Fields[0].Value, m.Fields[0].Was = "2m", "5m"
 	m.Fields[4].Value, m.Fields[4].Was = "3m", "7d"
-	m.Fields[4].Error = component.Said("3m is too short. A queue may delete itself after 5m or more (AutoDeleteOnIdle ≥ PT5M).")
+	m.Fields[4].Error = component.ServerText("3m is too short. A queue may delete itself after 5m or more (AutoDeleteOnIdle ≥ PT5M).")
 	m.Fields[6].Fixed, m.Fields[7].Fixed, m.Fields[7].Value = true, true, "true"
 	return m
 }
 
 func createTaken() page.EntityForm {
 	m := createQueue()
-	m.Name, m.NameError = "Orders", component.Said("There is already a queue called orders; capitals do not count.")
+	m.Name, m.NameError = "Orders", component.ServerText("There is already a queue called orders; capitals do not count.")
 	return m
 }
 
 func editSubscription() page.EntityForm {
-	sub := subscription(page.Ruling)
+	sub := subscription(page.TabRules)
 	return page.EntityForm{
-		Shell: still("Edit eu", layout.Topics, "/t/prices/s/eu/edit"), Kind: page.Subscription, Name: "eu", Topic: "prices", TopicHref: home + "/t/prices",
+		Shell: staticShell("Edit eu", layout.Topics, "/t/prices/s/eu/edit"), Kind: page.Subscription, Name: "eu", Topic: "prices", TopicHref: home + "/t/prices",
 		Href: home + "/t/prices/s/eu", To: home + "/t/prices/s/eu/edit", Fields: setters()[:7],
-		Rules: sub.Rules, AddRule: home + "/t/prices/s/eu/rules",
+		Rules: sub.Rules, AddRule: home + "/t/prices/s/eu/rules/add",
 	}
 }
 
@@ -85,12 +85,12 @@ func kinds() []string {
 
 func sendMessage() page.Send {
 	return page.Send{
-		Shell: still("Send to orders", layout.Queues, "/q/orders/send"), In: ordersPlace(), To: home + "/q/orders/send", Once: "ONCE",
-		Limit: page.SendLimit{Most: "5m", Dead: true}, Most: 100_000, AtOnce: 1000, Kinds: kinds(), Manage: home + "/templates",
+		Shell: staticShell("Send to orders", layout.Queues, "/q/orders/send"), In: ordersPlace(), To: home + "/q/orders/send", FormToken: "ONCE",
+		Limit: page.TTLLimit{Most: "5m", Dead: true}, Most: 100_000, AtOnce: 1000, Kinds: kinds(), Manage: home + "/templates",
 	}
 }
 
-// sendMany is filled in by a template, and shows what it would send.
+// sendMany is filled in from a template, and previews the messages.
 func sendMany() page.Send {
 	m := sendMessage()
 	m.Templates, m.Template = []string{"late orders", hostileID}, "late orders"
@@ -99,42 +99,42 @@ func sendMany() page.Send {
 		page.SendTemplateName: "late orders", page.SendSeed: "00112233445566778899aabbccddeeff",
 	}
 	for i := range 3 {
-		s := page.SendSight{
+		s := page.SendPreviewMessage{
 			N: i + 1, Body: "{\"order\": " + string(rune('1'+i)) + "}",
-			Facts: []page.SendFact{{Label: "Message id", Value: "a3f1c3a5-0d4e-4b7a-9c11-2f6e5d7a8b90"}, {Label: "Subject", Value: "order " + string(rune('1'+i))}, {Label: "Time to live", Value: "42s"}},
+			Facts: []page.PreviewProperty{{Label: "Message id", Value: "a3f1c3a5-0d4e-4b7a-9c11-2f6e5d7a8b90"}, {Label: "Subject", Value: "order " + string(rune('1'+i))}, {Label: "Time to live", Value: "42s"}},
 		}
 		if i > 0 {
 			s.Due = now.Add(time.Duration(i) * time.Second)
 		}
-		m.Sights = append(m.Sights, s)
+		m.Preview = append(m.Preview, s)
 	}
-	m.Sights[2].Body, m.Sights[2].More = hostileID, 5000
-	m.Sights[2].Facts = append(m.Sights[2].Facts, page.SendFact{Label: hostileID, Value: hostileID + " (string)"})
+	m.Preview[2].Body, m.Preview[2].More = hostileID, 5000
+	m.Preview[2].Facts = append(m.Preview[2].Facts, page.PreviewProperty{Label: hostileID, Value: hostileID + " (string)"})
 	return m
 }
 
-// editDead is a dead letter that is written anew.
+// editDead edits a dead letter.
 func editDead() page.Send {
 	m := sendMessage()
-	m.Shell, m.To = still("Edit and resubmit #17", layout.Queues, "/m/17/edit"), home+"/m/17/edit"
-	m.Edit = page.SendEdit{Name: "#17", Href: home + "/m/17", Cancel: home + "/m/17", Odd: 1}
-	m.Values = map[string]string{page.SendBody: "{\"order\": 17}", page.SendSubject: "order.placed", page.SendMessageID: "m-17", page.SendTarget: "prices/Subscriptions/eu", page.AskHow: "move"}
+	m.Shell, m.To = staticShell("Edit and resubmit #17", layout.Queues, "/m/17/edit"), home+"/m/17/edit"
+	m.Edit = page.EditedMessage{Name: "#17", Href: home + "/m/17", Cancel: home + "/m/17", UnsupportedProperties: 1}
+	m.Values = map[string]string{page.SendBody: "{\"order\": 17}", page.SendSubject: "order.placed", page.SendMessageID: "m-17", page.SendTarget: "prices/Subscriptions/eu", page.FieldHow: "move"}
 	m.Properties = []page.SendProperty{{Name: "region", Kind: "string", Value: "eu"}}
-	m.Errors = map[string]component.Text{page.AskDuplicate: component.Said("'orders' has seen the MessageId 'm-17' within the last 10m and would drop the message as a duplicate.")}
+	m.Errors = map[string]component.Text{page.FieldDuplicate: component.ServerText("'orders' has received the MessageId 'm-17' within the last 10m and would drop the message as a duplicate.")}
 	return m
 }
 
-// editBinary has a body that stays.
+// editBinary edits a message whose body is kept.
 func editBinary() page.Send {
 	m := editDead()
-	m.Errors, m.Edit.Odd, m.Edit.Kept, m.Values[page.SendBody] = nil, 0, "4.2 MB, which is too large to be edited here. It stays as it is.", ""
+	m.Errors, m.Edit.UnsupportedProperties, m.Edit.Kept, m.Values[page.SendBody] = nil, 0, "4.2 MB, which is too large to be edited here. It stays as it is.", ""
 	return m
 }
 
 func templates() page.Templates {
 	return page.Templates{
-		Shell: still("Templates", "", "/templates"), Rename: home + "/templates/rename", Remove: home + "/templates/remove", Queues: home + "/queues",
-		Asked: "late orders", Typed: "a/b", Error: component.Said("The name of a template has no slash."),
+		Shell: staticShell("Templates", "", "/templates"), Rename: home + "/templates/rename", Remove: home + "/templates/remove", Queues: home + "/queues",
+		Asked: "late orders", Typed: "a/b", Error: component.ServerText("The name of a template has no slash."),
 		Rows: []page.TemplateRow{
 			{Name: "late orders", Subject: "order {{n}}", Repeat: 5000, Size: 1204, Changed: now.Add(-time.Hour), Now: now},
 			{Name: hostileID, Repeat: 1, Changed: now.Add(-48 * time.Hour), Now: now, Broken: "The template cannot be read."},
@@ -148,8 +148,8 @@ func noTemplates() page.Templates {
 	return m
 }
 
-func templateAsk() page.TemplateAsk {
-	return page.TemplateAsk{Shell: still("Templates", "", "/templates"), Name: hostileID, To: home + "/templates/remove", All: home + "/templates"}
+func templateAsk() page.ConfirmRemoveTemplate {
+	return page.ConfirmRemoveTemplate{Shell: staticShell("Templates", "", "/templates"), Name: hostileID, To: home + "/templates/remove", All: home + "/templates"}
 }
 
 func sendRefused() page.Send {
@@ -159,100 +159,100 @@ func sendRefused() page.Send {
 		page.SendSchedule: "at", page.SendAt: "yesterday", page.SendRepeat: "5000", page.SendSessionID: "customer-77",
 	}
 	m.Errors = map[string]component.Text{
-		page.SendTTL:    component.Said("“soon” is not a duration: write it as 90s, 1h30m or 7d."),
-		page.SendAt:     component.Said("“yesterday” is not an instant: write it as 2026-07-14T10:30."),
-		page.SendRepeat: component.Said("5,000 is too many: 1 to 1,000."),
+		page.SendTTL:    component.ServerText("“soon” is not a duration: write it as 90s, 1h30m or 7d."),
+		page.SendAt:     component.ServerText("“yesterday” is not an instant: write it as 2026-07-14T10:30."),
+		page.SendRepeat: component.ServerText("5,000 is too many: 1 to 1,000."),
 	}
 	m.Properties = []page.SendProperty{
 		{Name: "region", Kind: "string", Value: "eu"},
-		{Name: "attempt", Kind: "int", Value: "two", Error: component.Said("“two” is not an int.")},
+		{Name: "attempt", Kind: "int", Value: "two", Error: component.ServerText("“two” is not an int.")},
 	}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "Nothing was sent", Detail: "Four fields cannot be read."}
 	return m
 }
 
-func confirmShell() layout.Shell { return still("Confirm", layout.Queues, "/q/orders") }
+func confirmShell() layout.Shell { return staticShell("Confirm", layout.Queues, "/q/orders") }
 
 func deleteQueue() page.Confirm {
 	return page.Confirm{
-		Shell: confirmShell(), Verb: page.DeleteEntity, To: home + "/q/orders/delete", Cancel: home + "/q/orders", In: ordersPlace(),
-		N: 1387, Type: "orders", TypeError: component.Said("“order” is not its name."), Values: map[string]string{page.AskConfirm: "order"},
-		States: []page.StateLine{{State: page.Active, N: 1284}, {State: page.Locked, N: 16}, {State: page.Scheduled, N: 42}, {State: page.Parking, N: 7}, {State: page.DeadLetter, N: 38}},
-		Goes:   []string{"2 queues forward to it"},
+		Shell: confirmShell(), Verb: page.DeleteEntity, To: home + "/q/orders/delete", Cancel: home + "/q/orders", Entity: ordersPlace(),
+		Count: 1387, Type: "orders", TypeError: component.ServerText("“order” is not its name."), Values: map[string]string{page.FieldConfirm: "order"},
+		States:   []page.StateLine{{State: page.StateActive, N: 1284}, {State: page.StateLocked, N: 16}, {State: page.StateScheduled, N: 42}, {State: page.StateDeferred, N: 7}, {State: page.StateDeadLetter, N: 38}},
+		Contents: []string{"2 queues forward to it"},
 	}
 }
 
 func purgeQueue() page.Confirm {
 	return page.Confirm{
-		Shell: confirmShell(), Verb: page.Purge, To: home + "/q/orders/purge", Cancel: home + "/q/orders", In: ordersPlace(), Type: "orders", Left: 16, Filter: page.PurgeFilter{Most: 1024},
-		States:  []page.StateLine{{State: page.Active, N: 1204, Picked: true}, {State: page.Scheduled, N: 42}, {State: page.Parking}, {State: page.DeadLetter, N: 38}},
+		Shell: confirmShell(), Verb: page.Purge, To: home + "/q/orders/purge", Cancel: home + "/q/orders", Entity: ordersPlace(), Type: "orders", Left: 16, Filter: page.PurgeFilter{MaxLength: 1024},
+		States:  []page.StateLine{{State: page.StateActive, N: 1204, Picked: true}, {State: page.StateScheduled, N: 42}, {State: page.StateDeferred}, {State: page.StateDeadLetter, N: 38}},
 		Refused: component.Notice{Tone: component.Low, Title: "Nothing was purged", Detail: "Meanwhile it grew from 1,060 to 1,204 messages. Look at the number again."},
 	}
 }
 
-// purgeMatching has looked at the first of very many messages.
+// purgeMatching has evaluated its filter on the first of very many messages.
 func purgeMatching() page.Confirm {
 	m := purgeQueue()
-	m.Refused, m.Left, m.N = component.Notice{}, 2, 111_516
-	m.Filter = page.PurgeFilter{Text: "amount > 1000\nAND sys.Label = 'order.placed'", Most: 1024, Counted: true, Matching: 312, Unseen: 111_204, Failed: 3}
+	m.Refused, m.Left, m.Count = component.Notice{}, 2, 111_516
+	m.Filter = page.PurgeFilter{Text: "amount > 1000\nAND sys.Label = 'order.placed'", MaxLength: 1024, Counted: true, Matching: 312, Unexamined: 111_204, Failed: 3}
 	m.States[0].N = 120_404
-	m.First, m.Now = firstRows(), now
+	m.Preview, m.Now = firstRows(), now
 	return m
 }
 
-// firstRows are a few messages, of which one is hostile.
+// firstRows returns a few messages, one of them with hostile text.
 func firstRows() []page.MessageRow {
 	return []page.MessageRow{
-		{State: page.Active, Number: 12, Subject: "order.placed", First: "half a line of text", At: now.Add(-90 * time.Second)},
-		{State: page.Scheduled, Number: 1204, Subject: hostileID, Pills: []page.Pill{{Key: "amount", Value: "1200"}, {Key: "<i>", Value: hostileID}}, At: now.Add(-time.Hour)},
-		{State: page.DeadLetter, Number: 1205, At: now.Add(-50 * time.Hour)},
+		{State: page.StateActive, Number: 12, Subject: "order.placed", First: "half a line of text", At: now.Add(-90 * time.Second)},
+		{State: page.StateScheduled, Number: 1204, Subject: hostileID, Pills: []page.Pill{{Key: "amount", Value: "1200"}, {Key: "<i>", Value: hostileID}}, At: now.Add(-time.Hour)},
+		{State: page.StateDeadLetter, Number: 1205, At: now.Add(-50 * time.Hour)},
 	}
 }
 
-// purgeUnread has a filter that is none.
+// purgeUnread has an invalid filter.
 func purgeUnread() page.Confirm {
 	m := purgeQueue()
 	m.Refused, m.Type = component.Notice{}, ""
 	m.Filter = page.PurgeFilter{
-		Text: "amount > 1000 AND", Most: 1024,
-		Fault: component.Fault{Text: "amount > 1000 AND", At: 17, Want: "a condition"},
+		Text: "amount > 1000 AND", MaxLength: 1024,
+		Fault: component.SyntaxError{Text: "amount > 1000 AND", At: 17, Want: "a condition"},
 	}
 	return m
 }
 
 func deleteMessages() page.Confirm {
 	return page.Confirm{
-		Shell: confirmShell(), Verb: page.DeleteMessages, To: home + "/q/orders/bulk/delete", Cancel: home + "/q/orders", In: ordersPlace(),
-		N: 5, Sample: []string{"o-88415", "o-88420", "订单已创建"}, Left: 1,
-		Hidden: []page.HiddenField{{Name: page.AskKey, Value: "3048201"}, {Name: page.AskKey, Value: "3048204"}},
+		Shell: confirmShell(), Verb: page.DeleteMessages, To: home + "/q/orders/bulk/delete", Cancel: home + "/q/orders", Entity: ordersPlace(),
+		Count: 5, Sample: []string{"o-88415", "o-88420", "订单已创建"}, Left: 1,
+		Hidden: []page.HiddenField{{Name: page.FieldKey, Value: "3048201"}, {Name: page.FieldKey, Value: "3048204"}},
 	}
 }
 
 func deadLetterOne() page.Confirm {
 	return page.Confirm{
-		Shell: confirmShell(), Verb: page.MoveToDead, To: home + "/m/3048201/dead-letter", Cancel: home + "/m/3048201", In: ordersPlace(),
-		N: 1, Subject: "order.placed o-88412", Hidden: []page.HiddenField{{Name: page.AskToken, Value: "00002af0"}},
-		Errors: map[string]component.Text{page.AskReason: component.Said("5,000 characters are too many: at most 4,096.")},
+		Shell: confirmShell(), Verb: page.MoveToDeadLetter, To: home + "/m/3048201/dead-letter", Cancel: home + "/m/3048201", Entity: ordersPlace(),
+		Count: 1, Subject: "order.placed o-88412", Hidden: []page.HiddenField{{Name: page.FieldLockToken, Value: "00002af0"}},
+		Errors: map[string]component.Text{page.FieldReason: component.ServerText("5,000 characters are too many: at most 4,096.")},
 	}
 }
 
 func confirmations() []Story {
 	one := func(verb page.Verb, path string) page.Confirm {
 		return page.Confirm{
-			Shell: confirmShell(), Verb: verb, To: home + path, Cancel: home + "/m/3048201", In: ordersPlace(), N: 1, Subject: "order.placed o-88412",
+			Shell: confirmShell(), Verb: verb, To: home + path, Cancel: home + "/m/3048201", Entity: ordersPlace(), Count: 1, Subject: "order.placed o-88412",
 		}
 	}
 	many := one(page.Resubmit, "/q/orders/resubmit")
-	many.Subject, many.N, many.Type, many.In.Dead = "", 1_204_388, "orders", true
+	many.Subject, many.Count, many.Type, many.Entity.DeadLetter = "", 1_204_388, "orders", true
 	many.Sample = []string{"o-88377", "o-88376"}
 	moving := page.Confirm{
-		Shell: confirmShell(), Verb: page.MoveTo, To: home + "/bulk/move", Cancel: home, In: page.Place{Name: "default", All: true}, N: 3,
-		Sample: []string{"o-88377 #3", "o-88376 #4"}, Entities: []string{"billing", "orders"}, Values: map[string]string{page.AskTo: "biling"},
-		Errors: map[string]component.Text{page.AskTo: component.Said("There is no queue or topic called 'biling'.")},
+		Shell: confirmShell(), Verb: page.MoveTo, To: home + "/bulk/move", Cancel: home, Entity: page.EntityRef{Name: "default", WholeNamespace: true}, Count: 3,
+		Sample: []string{"o-88377 #3", "o-88376 #4"}, Entities: []string{"billing", "orders"}, Values: map[string]string{page.FieldTo: "biling"},
+		Errors: map[string]component.Text{page.FieldTo: component.ServerText("There is no queue or topic called 'biling'.")},
 	}
 	large := deleteMessages()
-	large.N, large.Type, large.Export = 64, "orders", "/api/v1/export?keys=3048201%2C3048204"
-	large.States = []page.StateLine{{State: page.Active, N: 60}, {State: page.Parking, N: 4}}
+	large.Count, large.Type, large.Export = 64, "orders", "/api/v1/export?keys=3048201%2C3048204"
+	large.States = []page.StateLine{{State: page.StateActive, N: 60}, {State: page.StateDeferred, N: 4}}
 	return []Story{
 		{Name: "confirm-move", Page: moving},
 		{Name: "confirm-delete-many", Page: large},
@@ -271,19 +271,19 @@ func confirmations() []Story {
 
 func failures() []Story {
 	fail := func(status int) page.Failure {
-		return page.Failure{Shell: still("Refused", "", ""), Status: status}
+		return page.Failure{Shell: staticShell("Refused", "", ""), Status: status}
 	}
 	disabled := fail(409)
 	disabled.Title = "Sending is off"
-	disabled.Refused, disabled.Rule, disabled.Do = "orders takes no messages: sending is off.", "Messaging entity 'orders' is currently disabled for Send operations. (STAT-2)", "Open it for sending in its settings."
-	disabled.Go = component.Link{Href: home + "/q/orders/edit", Label: "Settings of orders"}
+	disabled.Refused, disabled.Rule, disabled.Advice = "orders takes no messages: sending is off.", "Messaging entity 'orders' is currently disabled for Send operations. (STAT-2)", "Open it for sending in its settings."
+	disabled.Continue = component.Link{Href: home + "/q/orders/edit", Label: "Settings of orders"}
 	return []Story{
 		{Name: "failure-403", Page: fail(403)}, {Name: "failure-404", Page: fail(404)}, {Name: "failure-409", Page: disabled},
 		{Name: "failure-422", Page: fail(422)}, {Name: "failure-500", Page: fail(500)}, {Name: "failure-501", Page: fail(501)}, {Name: "failure-503", Page: fail(503)},
 	}
 }
 
-// entityStories are the pages about entities and messages.
+// entityStories returns the pages about entities and messages.
 func entityStories() []Story {
 	stories := []Story{
 		{Name: "queues", Page: queues()},
@@ -294,19 +294,19 @@ func entityStories() []Story {
 		{Name: "queue", Page: queueMessages()},
 		{Name: "queue-empty", Page: queueEmpty()},
 		{Name: "queue-scheduled", Page: queueScheduled()},
-		{Name: "queue-scheduled-empty", Page: queueEmptyTab(page.Waiting, false)},
+		{Name: "queue-scheduled-empty", Page: queueEmptyTab(page.TabScheduled, false)},
 		{Name: "queue-deferred", Page: queueDeferred()},
-		{Name: "queue-deferred-empty", Page: queueEmptyTab(page.Parked, false)},
+		{Name: "queue-deferred-empty", Page: queueEmptyTab(page.TabDeferred, false)},
 		{Name: "queue-locked", Page: queueLocked()},
-		{Name: "queue-locked-empty", Page: queueEmptyTab(page.Held, false)},
+		{Name: "queue-locked-empty", Page: queueEmptyTab(page.TabLocked, false)},
 		{Name: "queue-dead-letter", Page: queueDead()},
-		{Name: "queue-dead-letter-empty", Page: queueEmptyTab(page.DeadLetters, true)},
+		{Name: "queue-dead-letter-empty", Page: queueEmptyTab(page.TabDeadLetters, true)},
 		{Name: "queue-settings", Page: queueSettings()},
-		{Name: "queue-settings-stays", Page: func() page.Entity { m := queueEmpty(); m.Tab = page.Settled; return m }()},
+		{Name: "queue-settings-stays", Page: func() page.Entity { m := queueEmpty(); m.Tab = page.TabSettings; return m }()},
 		{Name: "queue-gone", Page: queueGone()},
 		{Name: "topic", Page: topic()},
 		{Name: "topic-empty", Page: topicEmpty()},
-		{Name: "subscription", Page: subscription(page.Messages)},
+		{Name: "subscription", Page: subscription(page.TabMessages)},
 		{Name: "message", Page: oneMessage()},
 		{Name: "message-active", Page: messageActive()},
 		{Name: "message-inspected", Page: messageInspected()},
@@ -318,7 +318,7 @@ func entityStories() []Story {
 		{Name: "message-ended", Page: messageEnded()},
 		{Name: "message-purged", Page: messagePurged()},
 		{Name: "message-missing", Page: messageMissing()},
-		{Name: "message-drawer", Piece: beside(queueMessages(), oneMessage().Drawer())},
+		{Name: "message-drawer", Component: beside(queueMessages(), oneMessage().Drawer())},
 		{Name: "form-queue", Page: createQueue()},
 		{Name: "form-queue-taken", Page: createTaken()},
 		{Name: "form-queue-edit", Page: editQueue()},

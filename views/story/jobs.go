@@ -21,7 +21,7 @@ func jobRows() []page.JobRow {
 		row("3", "delete", "", "interrupted", 4_000, 1_024),
 		row("2", "dead-letter", "", "failed", 12, 5),
 		row("1", "undo", "", "done", 25, 25),
-		row("0", "send", "", "running", 5000, 512),
+		row("7", "send", "", "running", 5000, 512),
 		row("6", "import", "", "done", 17, 17),
 	}
 	rows[6].To = "orders"
@@ -59,30 +59,30 @@ func jobThatRuns() page.Job {
 
 func jobThatWasInterrupted() page.Job {
 	return page.Job{
-		Shell: withJobs(shell("Jobs", "", "/jobs/3"), layout.Jobs{Running: 1, Href: home + "/jobs", Ended: "2", How: "cancelled"}), All: home + "/jobs", Row: jobRows()[2], Actor: "API 127.0.0.1", Ended: now,
+		Shell: withJobs(shell("Jobs", "", "/jobs/3"), layout.Jobs{Running: 1, Href: home + "/jobs", Ended: "2", EndState: "cancelled"}), All: home + "/jobs", Row: jobRows()[2], Actor: "API 127.0.0.1", Ended: now,
 		Resume: home + "/jobs/3/resume", Undo: home + "/jobs/3/undo",
 	}
 }
 
 func jobThatFailed() page.Job {
 	return page.Job{
-		Shell: withJobs(shell("Jobs", "", "/jobs/2"), layout.Jobs{Href: home + "/jobs/2", Ended: "2", How: "failed"}), All: home + "/jobs", Row: jobRows()[3], Actor: "dashboard", Why: "The store takes no writes.", Ended: now,
+		Shell: withJobs(shell("Jobs", "", "/jobs/2"), layout.Jobs{Href: home + "/jobs/2", Ended: "2", EndState: "failed"}), All: home + "/jobs", Row: jobRows()[3], Actor: "dashboard", Why: "The store takes no writes.", Ended: now,
 		UndoneBy: home + "/jobs/1", Of: home + "/jobs/9",
 	}
 }
 
-func jobAsked() page.NewJob {
-	return page.NewJob{
-		Shell: shell("New job", layout.Section(""), "/jobs/new"), To: home + "/jobs/new", Once: "ONCE", Cancel: home + "/jobs", Kinds: []string{"resubmit", "move", "delete"},
-		Values: map[string]string{page.AskKind: "delete", page.AskAt: "orders", page.AskQuery: "age:>5m"},
-		Count:  page.JobCount{Known: true, Meant: 1204, Locked: 3, Unseen: 200, First: firstRows(), Now: now, Confirm: "orders"},
+func jobAsked() page.JobForm {
+	return page.JobForm{
+		Shell: shell("New job", layout.Section(""), "/jobs/new"), To: home + "/jobs/new", FormToken: "ONCE", Cancel: home + "/jobs", Kinds: []string{"resubmit", "move", "delete"},
+		Values: map[string]string{page.FieldJobKind: "delete", page.FieldJobPath: "orders", page.FieldQuery: "age:>5m"},
+		Count:  page.JobCount{Known: true, Matching: 1204, Locked: 3, Unexamined: 200, First: firstRows(), Now: now, Confirm: "orders"},
 	}
 }
 
-func jobRefused() page.NewJob {
+func jobRefused() page.JobForm {
 	m := jobAsked()
 	m.Count = page.JobCount{}
-	m.Errors = map[string]component.Text{page.AskQuery: component.Said("A duration is missing. See character 5."), page.AskAt: component.Said("There can be no such path.")}
-	m.Refused = component.Notice{Tone: component.Critical, Title: "There were 5 messages when you agreed; now there are 50. Nothing was changed."}
+	m.Errors = map[string]component.Text{page.FieldQuery: component.ServerText("A duration is missing. See character 5."), page.FieldJobPath: component.ServerText("There can be no such path.")}
+	m.Refused = component.Notice{Tone: component.Critical, Title: "There were 5 messages when you confirmed; now there are 50. Nothing was changed. Confirm again."}
 	return m
 }

@@ -10,39 +10,39 @@ import (
 	"mayfly/views/page"
 )
 
-func strays() []page.Stray {
+func unmatched() []page.UnmatchedMessage {
 	p := func(k, v string) page.Pill { return page.Pill{Key: k, Value: v} }
-	stray := func(key, subject, id string, ago time.Duration, pills ...page.Pill) page.Stray {
-		return page.Stray{Key: key, At: now.Add(-ago), Now: now, Topic: pricesPlace(), Subject: subject, ID: id, Pills: pills}
+	stray := func(key, subject, id string, ago time.Duration, pills ...page.Pill) page.UnmatchedMessage {
+		return page.UnmatchedMessage{Key: key, At: now.Add(-ago), Now: now, Topic: pricesPlace(), Subject: subject, ID: id, Pills: pills}
 	}
-	out := []page.Stray{
+	out := []page.UnmatchedMessage{
 		stray("3048271", "price.changed", "p-5521", 2*time.Second, p("amount", "1200"), p("region", "us"), p("tier", "3")),
 		stray("3048270", "price.changed", "p-5520", 9*time.Second, p("amount", "80"), p("region", "us"), p("tier", "3"), p("a-property-with-a-long-name", longName)),
 		stray("3048266", hostileText, longName, 48*time.Second, p("\u202eregion", "<us>")),
 		stray("3048260", "", "p-5502", 4*time.Minute),
 		stray("3048211", "", "", 3*time.Hour, p("数量", "12")),
 	}
-	out[2].Topic = page.Place{Kind: page.Topic, Name: longName, Href: home + "/t/" + longName}
+	out[2].Topic = page.EntityRef{Kind: page.Topic, Name: longName, Href: topicURL(longName)}
 	return out
 }
 
-func labEmpty() page.Lab {
-	return page.Lab{
+func labEmpty() page.FilterLab {
+	return page.FilterLab{
 		Shell: shell("Filter lab", layout.Topics, "/lab"), Topics: []string{"inventory/changes", "prices", longName}, Topic: pricesPlace(),
-		Message: page.MessageFields{Kinds: kinds()}, Stray: strays(), StrayAll: 1204, StrayKept: 200,
+		Message: page.MessageFields{Kinds: kinds()}, Unmatched: unmatched(), UnmatchedCount: 1204, MaxUnmatched: 200,
 	}
 }
 
-func labTried() page.Lab {
+func labTried() page.FilterLab {
 	m := labEmpty()
-	m.Message = tried()
+	m.Message = trialMessage()
 	m.From = page.Sample{Key: "3048271", Subject: "price.changed", ID: "p-5521", At: now.Add(-2 * time.Second), Now: now}
-	sub := func(name string, copies int, rules ...page.Judgement) page.Taking {
+	sub := func(name string, copies int, rules ...page.RuleResult) page.SubscriptionResult {
 		href := home + "/t/prices/s/" + name
-		return page.Taking{Name: name, Href: href, Rules: rules, Copies: copies, NewRule: href + "/rules/new"}
+		return page.SubscriptionResult{Name: name, Href: href, Rules: rules, Copies: copies, NewRule: href + "/rules/new"}
 	}
-	always := page.Judgement{Rule: "$Default", Kind: page.Everything, Result: component.True}
-	never := page.Judgement{Rule: "paused", Kind: page.Nothing, Result: component.False}
+	always := page.RuleResult{Rule: "$Default", Kind: page.FilterTrue, Result: component.True}
+	never := page.RuleResult{Rule: "paused", Kind: page.FilterFalse, Result: component.False}
 	failed := ruleFailed().Tried
 	failed.Rule = "per-part"
 	broken := selected()
@@ -54,8 +54,8 @@ func labTried() page.Lab {
 	both := sub(longName[:50], 2, always, broken)
 	both.Dead = 1
 	m.Outcome = page.Outcome{
-		Tried: true, Takers: 4, Copies: 5, More: 1_994,
-		Subscriptions: []page.Taking{
+		Tried: true, Matching: 4, Copies: 5, More: 1_994,
+		Subscriptions: []page.SubscriptionResult{
 			sub("all", 2, always, selected()), both, dead,
 			sub("eu", 0, notSelected(), never), sub("vip", 0, tier), sub("silent", 0),
 		},
@@ -63,24 +63,24 @@ func labTried() page.Lab {
 	return m
 }
 
-func labNobody() page.Lab {
+func labNobody() page.FilterLab {
 	m := labTried()
 	m.Outcome = page.Outcome{Tried: true}
 	for i := range 8 {
 		j := notSelected()
 		j.Rule = "rule-" + strings.Repeat("n", i+1)
 		name := "sub-" + strconv.Itoa(i)
-		m.Outcome.Subscriptions = append(m.Outcome.Subscriptions, page.Taking{Name: name, Href: home + "/t/prices/s/" + name, Rules: []page.Judgement{j}})
+		m.Outcome.Subscriptions = append(m.Outcome.Subscriptions, page.SubscriptionResult{Name: name, Href: home + "/t/prices/s/" + name, Rules: []page.RuleResult{j}})
 	}
-	m.From, m.Stray, m.StrayAll = page.Sample{}, nil, 0
-	m.Message.Errors = map[string]component.Text{page.SendMessageID: component.Said("129 characters are too many: at most 128.")}
-	m.Message.Properties = append(m.Message.Properties, page.SendProperty{Name: "tier", Kind: "int", Value: "three", Error: component.Said("“three” is not an int.")})
+	m.From, m.Unmatched, m.UnmatchedCount = page.Sample{}, nil, 0
+	m.Message.Errors = map[string]component.Text{page.SendMessageID: component.ServerText("129 characters are too many: at most 128.")}
+	m.Message.Properties = append(m.Message.Properties, page.SendProperty{Name: "tier", Kind: "int", Value: "three", Error: component.ServerText("“three” is not an int.")})
 	m.Refused = component.Notice{Tone: component.Critical, Title: "The message cannot be read", Detail: "Two fields say what is wrong."}
 	return m
 }
 
-func labNone() page.Lab {
+func labNone() page.FilterLab {
 	m := labEmpty()
-	m.Topics, m.Topic, m.Stray, m.StrayAll = nil, page.Place{}, nil, 0
+	m.Topics, m.Topic, m.Unmatched, m.UnmatchedCount = nil, page.EntityRef{}, nil, 0
 	return m
 }

@@ -28,23 +28,23 @@ func oneMessage() page.Message {
 	lock.As = component.Lock
 	return page.Message{
 		Shell: shell("order.placed", layout.Queues, "/m/3048201"), Key: "3048201", Href: home + "/m/3048201",
-		In: page.Place{Kind: page.Queue, Name: "orders", Href: home + "/q/orders"}, Path: "orders",
-		State: page.Locked, Number: 48_201, Subject: "order.placed", ID: "o-88412", Type: "application/json", Size: 1434, Tries: 2, Max: 10,
+		Entity: page.EntityRef{Kind: page.Queue, Name: "orders", Href: home + "/q/orders"}, Path: "orders",
+		State: page.StateLocked, Number: 48_201, Subject: "order.placed", ID: "o-88412", Type: "application/json", Size: 1434, Tries: 2, Max: 10,
 		Clock: within(48*time.Second, 5*time.Minute), Hold: lockedFor(26*time.Second, 7), Holder: "worker-5",
-		Fate: component.Fate{To: "orders/$DLQ"},
-		Why: component.Why{
-			Terms: []component.Term{
-				{Name: "message", Of: time.Hour, Show: "1h"},
-				{Name: "queue default", Href: home + "/q/orders/edit", Of: 5 * time.Minute, Show: "5m", Wins: true},
+		Fate: component.ExpiryOutcome{To: "orders/$DLQ"},
+		TTLExplanation: component.TTLExplanation{
+			Terms: []component.TTLTerm{
+				{Name: "message", Duration: time.Hour, Show: "1h"},
+				{Name: "queue default", Href: home + "/q/orders/edit", Duration: 5 * time.Minute, Show: "5m", Applies: true},
 			},
-			Says: []component.Text{s("The smaller one counts: "), strong("5m"), s(". The clock started when it was stored, at 10:00:00, and goes on while it is locked. On expiry: dead-letter, TTLExpiredException.")},
+			Says: []component.Text{plainText("The smaller one counts: "), strongText("5m"), plainText(". The clock started when it was stored, at 10:00:00, and goes on while it is locked. On expiry: dead-letter, TTLExpiredException.")},
 		},
-		Life: []component.Entry{
-			{Icon: "check", Tone: component.Plenty, Title: "Stored as #48,201", At: stored, Detail: []component.Text{s("clock started; 5m until 10:05:00")}},
-			{Icon: "locked", Tone: component.Lock, Title: "Locked by worker-2", At: at("10:01:10"), Detail: []component.Text{s("30s")}},
-			{Icon: "refresh", Tone: component.Low, Title: "Given back by worker-2", At: at("10:01:22"), Detail: []component.Text{s("“gateway timeout” · delivery count 1")}},
-			{Icon: "locked", Tone: component.Lock, Title: "Locked by worker-5", At: at("10:04:08"), Now: true, Detail: []component.Text{s("holds it for another "), {Clock: &lock}}},
-			{Icon: "dead", Tone: component.Dead, Title: "Expires, unless completed", At: stored.Add(5 * time.Minute), Detail: []component.Text{s("A lock outlives the time to live: worker-5 may still complete it.")}},
+		Timeline: []component.TimelineStep{
+			{Icon: "check", Tone: component.Plenty, Title: "Stored as #48,201", At: stored, Detail: []component.Text{plainText("clock started; 5m until 10:05:00")}},
+			{Icon: "locked", Tone: component.Lock, Title: "Locked by worker-2", At: at("10:01:10"), Detail: []component.Text{plainText("30s")}},
+			{Icon: "refresh", Tone: component.Low, Title: "Given back by worker-2", At: at("10:01:22"), Detail: []component.Text{plainText("“gateway timeout” · delivery count 1")}},
+			{Icon: "locked", Tone: component.Lock, Title: "Locked by worker-5", At: at("10:04:08"), Now: true, Detail: []component.Text{plainText("holds it for another "), {Clock: &lock}}},
+			{Icon: "dead", Tone: component.Dead, Title: "Expires, unless completed", At: stored.Add(5 * time.Minute), Detail: []component.Text{plainText("A lock outlives the time to live: worker-5 may still complete it.")}},
 		},
 		Body: page.Body{Content: []byte(order), Size: int64(len(order)), Form: "data", Download: home + "/m/3048201/body"},
 		Headers: []page.Header{
@@ -64,42 +64,42 @@ func oneMessage() page.Message {
 	}
 }
 
-// messageSent is seen in the sections in which it came; it was copied, and is a
-// copy itself.
+// messageSent shows the sections as they were sent; the message was copied, and is a copy
+// itself.
 func messageSent() page.Message {
-	return messageIn(page.Active, func(m *page.Message) {
+	return messageIn(page.StateActive, func(m *page.Message) {
 		m.View = page.SentView
-		m.Sent = []page.Sent{
+		m.Sent = []page.AMQPSection{
 			{Name: "header", Fields: []component.Property{{Name: "durable", Type: "boolean", Value: "true"}, {Name: "ttl", Type: "milliseconds", Value: "300000"}}},
 			{Name: "properties", Fields: []component.Property{{Name: "message-id", Type: "string", Value: "o-88412"}, {Name: "subject", Type: "string"}}},
 			{Name: "body", Fields: []component.Property{{Name: "data", Type: "bytes", Value: "219"}}},
 		}
-		m.Kin = []page.Kin{
+		m.Related = []page.RelatedMessage{
 			{How: page.Original, Name: "#47,990", In: "orders/$DLQ", Href: home + "/m/3047001", At: at("10:00:00")},
 			{How: page.Copy, Name: "#12", In: "audit/" + strings.Repeat("long", 20), Href: home + "/m/3048777", At: at("10:03:10")},
 		}
-		m.KinMore = true
-		m.Again = page.Again{
+		m.MoreRelated = true
+		m.Resend = page.Resend{
 			Curl:    `curl 'http://localhost:8080/api/v1/send/orders' -d '{"body":"hello"}'`,
-			Samples: sample.Sending(sample.Task{Connection: "Endpoint=sb://localhost:5672/", Queue: "orders"}, sample.Message{ID: "o-88412", File: "message-3048201.bin", Props: []component.Property{{Name: "attempt", Type: "int", Value: "2"}}}),
+			Samples: sample.SendPrograms(sample.Task{Connection: "Endpoint=sb://localhost:5672/", Queue: "orders"}, sample.Message{ID: "o-88412", File: "message-3048201.bin", Props: []component.Property{{Name: "attempt", Type: "int", Value: "2"}}}),
 			File:    "message-3048201.bin",
 		}
 	})
 }
 
-// messageLong is in hexadecimal, somewhere in the middle; its body is no plain
+// messageLong is shown in hexadecimal, from the middle; its body is not plain
 // data.
 func messageLong() page.Message {
-	return messageIn(page.Active, func(m *page.Message) {
-		m.View, m.Again = page.HexView, page.Again{Odd: true}
+	return messageIn(page.StateActive, func(m *page.Message) {
+		m.View, m.Resend = page.HexView, page.Resend{UnsupportedBody: true}
 		m.Body.Size, m.Body.From, m.Body.Window = 3<<20, 8192, bytes.Repeat([]byte("\x00订单 end"), 4)
 	})
 }
 
 func messageIn(state page.State, change func(*page.Message)) page.Message {
 	m := oneMessage()
-	m.State, m.Hold, m.Holder = state, component.Hold{}, ""
-	m.Life = m.Life[:3]
+	m.State, m.Hold, m.Holder = state, component.LockInfo{}, ""
+	m.Timeline = m.Timeline[:3]
 	if change != nil {
 		change(&m)
 	}
@@ -107,7 +107,7 @@ func messageIn(state page.State, change func(*page.Message)) page.Message {
 }
 
 func messageActive() page.Message {
-	return messageIn(page.Active, func(m *page.Message) { m.View = page.RawView })
+	return messageIn(page.StateActive, func(m *page.Message) { m.View = page.RawView })
 }
 
 func messageInspected() page.Message {
@@ -117,14 +117,14 @@ func messageInspected() page.Message {
 }
 
 func messageScheduled() page.Message {
-	return messageIn(page.Scheduled, func(m *page.Message) {
-		m.Clock, m.Due, m.Why, m.Application = component.Clock{Now: now}, within(11*time.Minute, time.Hour), component.Why{}, nil
+	return messageIn(page.StateScheduled, func(m *page.Message) {
+		m.Clock, m.Due, m.TTLExplanation, m.Application = component.Clock{Now: now}, within(11*time.Minute, time.Hour), component.TTLExplanation{}, nil
 		m.Body = page.Body{}
 	})
 }
 
 func messageDeferred() page.Message {
-	return messageIn(page.Parking, func(m *page.Message) {
+	return messageIn(page.StateDeferred, func(m *page.Message) {
 		m.Expired, m.View = true, page.HexView
 		m.Body.Content = append([]byte{0, 1, 2, 0xff}, m.Body.Content...)
 		m.Body.Size += 4
@@ -132,8 +132,8 @@ func messageDeferred() page.Message {
 }
 
 func messageDead() page.Message {
-	return messageIn(page.DeadLetter, func(m *page.Message) {
-		m.In.Dead, m.Clock, m.Why = true, component.Clock{Now: now}, component.Why{}
+	return messageIn(page.StateDeadLetter, func(m *page.Message) {
+		m.Entity.DeadLetter, m.Clock, m.TTLExplanation = true, component.Clock{Now: now}, component.TTLExplanation{}
 		m.Reason = page.Reason{Reason: "TTLExpiredException", Description: "The message expired and was dead lettered."}
 		large := bytes.Repeat([]byte("订单 "), 1024)
 		m.Body = page.Body{Content: large, Size: 3 << 20, Form: "data", Download: m.Body.Download}
@@ -141,28 +141,28 @@ func messageDead() page.Message {
 }
 
 func messageEnded() page.Message {
-	return messageIn(page.Active, func(m *page.Message) {
-		m.Ended = component.Entry{Icon: "check", Tone: component.Plenty, Title: "Completed", At: at("10:04:11"), Detail: []component.Text{s("by worker-5")}}
-		m.Known.Kept = 7 * 24 * time.Hour
+	return messageIn(page.StateActive, func(m *page.Message) {
+		m.Ended = component.TimelineStep{Icon: "check", Tone: component.Plenty, Title: "Completed", At: at("10:04:11"), Detail: []component.Text{plainText("by worker-5")}}
+		m.TimelineLimits.Retention = 7 * 24 * time.Hour
 	})
 }
 
-// messagePurged went with many others, some of its past is not known and what is
-// known cannot be read whole.
+// messagePurged was purged with many others; part of its history is unknown, and the rest
+// cannot be read completely.
 func messagePurged() page.Message {
-	return messageIn(page.Active, func(m *page.Message) {
-		m.Ended = component.Entry{Icon: "trash", Tone: component.Lost, Title: "Purged from orders", At: at("10:03:58"), Detail: []component.Text{s("by the dashboard")}}
-		m.Known, m.Bare, m.Subject, m.ID, m.Headers, m.Application = page.Known{Kept: 36 * time.Hour, Cut: true, Broken: true}, true, "", "", nil, nil
-		gap := component.Entry{Icon: "warn", Tone: component.Low, Title: "1,204 events of this time were not remembered; some may be of this message", At: at("09:31:40")}
-		m.Life = append(m.Life, gap)
+	return messageIn(page.StateActive, func(m *page.Message) {
+		m.Ended = component.TimelineStep{Icon: "trash", Tone: component.Lost, Title: "Purged from orders", At: at("10:03:58"), Detail: []component.Text{plainText("by the dashboard")}}
+		m.TimelineLimits, m.HeadersMissing, m.Subject, m.ID, m.Headers, m.Application = page.TimelineLimits{Retention: 36 * time.Hour, Cut: true, Failed: true}, true, "", "", nil, nil
+		gap := component.TimelineStep{Icon: "warn", Tone: component.Low, Title: "1,204 events of this time were not remembered; some may be of this message", At: at("09:31:40")}
+		m.Timeline = append(m.Timeline, gap)
 	})
 }
 
 func messageMissing() page.Message {
-	return page.Message{Shell: shell("Message 17", "", "/m/17"), Key: "17", Href: home + "/m/17", Missing: true, Known: page.Known{Kept: 7 * 24 * time.Hour}}
+	return page.Message{Shell: shell("Message 17", "", "/m/17"), Key: "17", Href: home + "/m/17", Missing: true, TimelineLimits: page.TimelineLimits{Retention: 7 * 24 * time.Hour}}
 }
 
-// beside is a page with a drawer open.
+// beside returns a page with a drawer open.
 func beside(p view.Page, drawer templ.Component) templ.Component {
 	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
 		var whole, side bytes.Buffer

@@ -11,8 +11,8 @@ import (
 func namespaceShell(title string) layout.Shell {
 	s := shell(title, "", "")
 	s.Back, s.Live = "/namespaces", layout.Live{}
-	s.AllSpaces = "/namespaces"
-	s.Spaces = []layout.Space{{Name: "default", Href: "/n/default"}, {Name: "demo", Href: "/n/demo"}, {Name: "shop", Href: home, Here: true}, {Name: "till", Href: "/n/till", Down: true}}
+	s.AllNamespaces = "/namespaces"
+	s.Namespaces = []layout.NamespaceLink{{Name: "default", Href: "/n/default"}, {Name: "demo", Href: "/n/demo"}, {Name: "shop", Href: home, Here: true}, {Name: "till", Href: "/n/till", Unserved: true}}
 	return s
 }
 
@@ -31,26 +31,26 @@ func namespaceRows() []page.NamespaceRow {
 }
 
 func namespaces() page.Namespaces {
-	return page.Namespaces{Shell: namespaceShell("Namespaces"), Rows: namespaceRows(), Most: 50, New: page.NamespaceForm{To: "/namespaces", Profiles: []string{"standard", "premium"}}}
+	return page.Namespaces{Shell: namespaceShell("Namespaces"), Rows: namespaceRows(), Max: 50, New: page.NamespaceForm{To: "/namespaces", Profiles: []string{"standard", "premium"}}}
 }
 
 func namespacesRefused() page.Namespaces {
 	m := namespaces()
 	m.Trouble = "MongoDB at db.example does not answer."
-	m.New.Name, m.New.NameError, m.New.Stay = "a.b", component.Said("The name of a namespace has letters, digits and hyphens, and a letter or digit at either end, not 'a.b'."), "1h"
+	m.New.Name, m.New.NameError, m.New.Stay = "a.b", component.ServerText("'a.b' cannot be the name of a namespace. Use letters, digits and hyphens, with a letter or digit at both ends."), "1h"
 	return m
 }
 
-func namespaceRemoval() page.NamespaceRemoval {
-	return page.NamespaceRemoval{
+func namespaceRemoval() page.ConfirmRemoveNamespace {
+	return page.ConfirmRemoveNamespace{
 		Shell: namespaceShell("Remove the namespace shop?"), Row: namespaceRows()[3], To: "/namespaces/shop/remove", All: "/namespaces",
-		Aside: "/data/mayfly.db.removed", Typed: "till", TypeError: component.Said("That is not its name."),
+		Aside: "/data/mayfly.db.removed", Typed: "till", TypeError: component.ServerText("That is not its name."),
 	}
 }
 
 func namespaceLimits() page.NamespaceLimits {
 	return page.NamespaceLimits{
 		Shell: namespaceShell("Limits of shop"), Row: namespaceRows()[3], All: "/namespaces", Profile: "premium", Profiles: []string{"standard", "premium"},
-		Refused: component.Notice{Tone: component.Lost, Title: "A namespace that is in memory alone keeps the limits that it was made with."},
+		Refused: component.Notice{Tone: component.Lost, Title: "The limits of a namespace in memory cannot be changed."},
 	}
 }

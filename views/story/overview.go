@@ -14,27 +14,27 @@ func overview() page.Overview {
 	return page.Overview{
 		Shell: shell("Overview", layout.Overview, ""),
 		Lede: []component.Text{
-			strong("112 messages run out within a minute."),
-			s(" 74 will be dead-lettered and 38 are lost for good. Most of them sit in "),
-			{S: "orders", Href: home + "/q/orders"}, s("."),
+			strongText("112 messages run out within a minute."),
+			plainText(" 74 will be dead-lettered and 38 are lost for good. Most of them sit in "),
+			{S: "orders", Href: home + "/q/orders"}, plainText("."),
 		},
-		Connect:  connect(),
-		Horizon:  horizon(),
-		Ending:   5227,
-		Messages: 5310,
+		Connect:       connect(),
+		Horizon:       horizon(),
+		ExpiringCount: 5227,
+		Messages:      5310,
 
-		In:          page.Figure{N: 48.2, Line: wave(1, 9, 3), Note: []component.Text{strong("+6 %"), s(" against the last hour")}},
-		Out:         page.Figure{N: 43.9, Line: wave(2, 8, -5)},
-		Expired:     page.Figure{N: 112, Line: wave(3, 2, 16), Note: []component.Text{{S: "8 ×", Tone: component.Critical}, s(" the usual")}},
-		DeadLetters: page.Figure{N: 43, Line: wave(4, 2, 14), Note: []component.Text{{S: "+31", Tone: component.Dead}, s(" in 10 minutes")}},
-		Locked:      page.Figure{N: 26, Line: wave(5, 9, 0), Note: []component.Text{s("9 clients hold them")}},
-		Scheduled:   page.Figure{N: 1245, Line: wave(6, 5, -8), Note: []component.Text{s("next in "), {Clock: clock(38*time.Second, time.Hour)}}},
+		In:          page.OverviewFigure{N: 48.2, Line: wave(1, 9, 3), Note: []component.Text{strongText("+6 %"), plainText(" against the last hour")}},
+		Out:         page.OverviewFigure{N: 43.9, Line: wave(2, 8, -5)},
+		Expired:     page.OverviewFigure{N: 112, Line: wave(3, 2, 16), Note: []component.Text{{S: "8 ×", Tone: component.Critical}, plainText(" the usual")}},
+		DeadLetters: page.OverviewFigure{N: 43, Line: wave(4, 2, 14), Note: []component.Text{{S: "+31", Tone: component.Dead}, plainText(" in 10 minutes")}},
+		Locked:      page.OverviewFigure{N: 26, Line: wave(5, 9, 0), Note: []component.Text{plainText("9 clients hold them")}},
+		Scheduled:   page.OverviewFigure{N: 1245, Line: wave(6, 5, -8), Note: []component.Text{plainText("next in "), {Clock: clock(38*time.Second, time.Hour)}}},
 
-		Next:      departures(7, ""),
-		Temporary: sitters()[:6],
-		Sitting:   7,
-		Events:    events(),
-		More:      24,
+		Next:           expiringMessages(7, ""),
+		Temporary:      temporaryEntities()[:6],
+		TemporaryCount: 7,
+		Events:         events(),
+		More:           24,
 	}
 }
 
@@ -46,17 +46,17 @@ func clock(left, of time.Duration) *component.Clock {
 
 func connect() page.Connect {
 	return page.Connect{
-		REST: "http://127.0.0.1:5300",
-		Curl: "curl http://127.0.0.1:5300/orders/messages \\\n  -H 'BrokerProperties: {\"TimeToLive\":60}' \\\n  -d 'hello'",
-		Data: "Messages are kept in ~/.local/share/mayfly/shop.db.",
-		Dial: dial(sample.Task{Queue: "orders", Sends: true, Receives: true}),
+		REST:           "http://127.0.0.1:5300",
+		Curl:           "curl http://127.0.0.1:5300/orders/messages \\\n  -H 'BrokerProperties: {\"TimeToLive\":60}' \\\n  -d 'hello'",
+		Data:           "Messages are kept in ~/.local/share/mayfly/shop.db.",
+		ConnectionInfo: connectionInfo(sample.Task{Queue: "orders", Sends: true, Receives: true}),
 	}
 }
 
-// dial is how to do a task on the afternoon's server.
-func dial(t sample.Task) page.Dial {
+// connectionInfo returns the samples for a task on the stories' server.
+func connectionInfo(t sample.Task) page.ConnectionInfo {
 	const key = ";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
-	d := page.Dial{String: "Endpoint=sb://localhost" + key, Admin: "Endpoint=sb://localhost:5300" + key, Task: t}
+	d := page.ConnectionInfo{String: "Endpoint=sb://localhost" + key, Admin: "Endpoint=sb://localhost:5300" + key, Task: t}
 	d.Task.Connection = d.String
 	return d
 }
@@ -64,14 +64,14 @@ func dial(t sample.Task) page.Dial {
 func firstStart() page.Overview {
 	m := page.Overview{
 		Shell:   shell("Overview", layout.Overview, ""),
-		Lede:    []component.Text{strong("No messages yet."), s(" What you send appears here at once, and its time starts running.")},
+		Lede:    []component.Text{strongText("No messages yet."), plainText(" What you send appears here at once, and its time starts running.")},
 		Welcome: true,
 		Connect: connect(),
 		Horizon: horizon(),
 	}
 	m.Connect.Data = "Messages are kept in memory and go when Mayfly stops."
 	m.Connect.Tier = "Limits and defaults are those of Service Bus' Standard tier."
-	m.Connect.Nobody = true
+	m.Connect.NoClients = true
 	m.Shell.Scenes = "/scenes"
 	for i := range m.Horizon.Buckets {
 		b := &m.Horizon.Buckets[i]
@@ -80,16 +80,16 @@ func firstStart() page.Overview {
 	return m
 }
 
-// secondVisit is that of somebody who has made a queue, and connected nothing yet.
+// secondVisit is the overview of a user who has created a queue but not connected a client.
 func secondVisit() page.Overview {
 	m := firstStart()
-	m.Welcome, m.Learning = false, true
+	m.Welcome, m.GettingStarted = false, true
 	return m
 }
 
 func readOnly() page.Overview {
 	m := overview()
-	m.Connect.Dial.Keyed, m.Connect.Dial.Keys = true, home+"/access"
+	m.Connect.ConnectionInfo.RequiresKeys, m.Connect.ConnectionInfo.KeysURL = true, home+"/access"
 	m.Shell.Banner = component.Notice{
 		Tone:   component.Critical,
 		Title:  "Read-only: the disk is full",
@@ -100,7 +100,7 @@ func readOnly() page.Overview {
 }
 
 // horizon has the shape of a backlog: much within minutes, more within hours.
-func horizon() component.Horizon {
+func horizon() component.ExpiryHorizon {
 	bucket := func(name string, upto time.Duration, dead, lost []int) component.Bucket {
 		b := component.Bucket{Key: name, Name: name, Tone: component.Urgency(upto, 0), Href: home + "/expirations?within=" + name}
 		for i := range 6 {
@@ -116,7 +116,7 @@ func horizon() component.Horizon {
 		}
 		return b
 	}
-	h := component.Horizon{Buckets: []component.Bucket{
+	h := component.ExpiryHorizon{Buckets: []component.Bucket{
 		bucket("10s", 10*time.Second, []int{1, 1, 0, 2, 1, 1}, []int{0, 1, 0, 0, 1, 1}),
 		bucket("1m", time.Minute, []int{8, 10, 11, 12, 13, 14}, []int{6, 4, 7, 5, 6, 7}),
 		bucket("5m", 5*time.Minute, []int{92, 95, 91, 84, 78, 74}, []int{26, 28, 29, 30, 29, 30}),
@@ -130,7 +130,7 @@ func horizon() component.Horizon {
 	return h
 }
 
-// wave is a line with a little weather in it, always the same for one seed.
+// wave returns a line with a little noise, the same for the same seed.
 func wave(seed, weather, slope float64) []float64 {
 	line := make([]float64, 28)
 	for i := range line {
@@ -140,7 +140,7 @@ func wave(seed, weather, slope float64) []float64 {
 	return line
 }
 
-type departure struct {
+type expiringMessage struct {
 	left, of   time.Duration
 	subject    string
 	id, entity string
@@ -148,8 +148,8 @@ type departure struct {
 	tries, max int
 }
 
-func departures(n int, actions string) []component.Departure {
-	rows := []departure{
+func expiringMessages(n int, actions string) []component.ExpiringMessage {
+	rows := []expiringMessage{
 		{7 * time.Second, 5 * time.Minute, "order.placed", "o-88412", "orders", true, 2, 10},
 		{9 * time.Second, 30 * time.Second, "price.changed", "sku-5521", "prices/us", false, 0, 10},
 		{14 * time.Second, 30 * time.Second, "price.changed", "sku-1180", "prices/eu", false, 0, 10},
@@ -165,12 +165,12 @@ func departures(n int, actions string) []component.Departure {
 		{204 * time.Second, 15 * time.Minute, "订单已创建", "p-70352", "payments", true, 0, 5},
 		{26 * time.Hour, 48 * time.Hour, "invoice.due", "i-3312", "invoices", true, 0, 10},
 	}
-	var out []component.Departure
+	var out []component.ExpiringMessage
 	for _, r := range rows[:n] {
 		key := "48" + r.id[len(r.id)-3:]
-		d := component.Departure{
+		d := component.ExpiringMessage{
 			Key: key, Href: home + "/m/" + key, Clock: within(r.left, r.of),
-			Subject: r.subject, ID: r.id, Entity: r.entity, At: home + "/q/" + r.entity,
+			Subject: r.subject, ID: r.id, Entity: r.entity, EntityURL: queueURL(r.entity),
 			Tries: r.tries, Max: r.max,
 		}
 		if r.dead {
@@ -186,7 +186,7 @@ func departures(n int, actions string) []component.Departure {
 
 func events() []component.Event {
 	event := func(key, clock, icon string, tone component.Tone, entity, says string) component.Event {
-		return component.Event{Key: key, At: at(clock), Icon: icon, Tone: tone, Entity: entity, Href: home + "/q/" + entity, Says: []component.Text{s(says)}}
+		return component.Event{Key: key, At: at(clock), Icon: icon, Tone: tone, Entity: entity, Href: queueURL(entity), Says: []component.Text{plainText(says)}}
 	}
 	return []component.Event{
 		event("48271", "10:04:11", "expired", component.Critical, "orders", "3 messages expired → orders/$DLQ"),
@@ -195,7 +195,7 @@ func events() []component.Event {
 		event("48260", "10:04:05", "scheduled", component.Plenty, "emails", "12 scheduled messages became active"),
 		event("48259", "10:04:02", "deferred", component.Plenty, "payments", "#48,209 deferred"),
 		event("48255", "10:03:58", "dead", component.Dead, "orders", "o-88377 dead-lettered · MaxDeliveryCountExceeded"),
-		{Key: "48251", At: at("10:03:51"), Icon: "tomb", Tone: component.Lost, Entity: "reply-91c2", Says: []component.Text{s("deleted itself after 5m idle")}},
+		{Key: "48251", At: at("10:03:51"), Icon: "tomb", Tone: component.Lost, Entity: "reply-91c2", Says: []component.Text{plainText("deleted itself after 5m idle")}},
 		event("48249", "10:03:47", "send", component.Plenty, "prices", "40 price changes copied to eu, us and audit"),
 		event("48247", "10:03:44", "resubmit", component.Plenty, "payments", "2 dead letters resubmitted"),
 	}

@@ -11,30 +11,31 @@ import (
 
 const hostileText = "<script>alert(1)</script>\u202egnorw"
 
-func pricesPlace() page.Place {
-	return page.Place{Kind: page.Topic, Name: "prices", Href: home + "/t/prices"}
+func pricesPlace() page.EntityRef {
+	return page.EntityRef{Kind: page.Topic, Name: "prices", Href: home + "/t/prices"}
 }
 
-// subscriptionRules has a rule of each kind, and one that cannot be read.
+// subscriptionRules is the tab of a subscription with a rule of each kind and an unreadable
+// one.
 func subscriptionRules() page.Entity {
-	m := subscription(page.Ruling)
+	m := subscription(page.TabRules)
 	at := func(do, rule string) string { return m.Href + "/rules/" + do + "?rule=" + rule }
 	rule := func(name string, kind page.RuleKind, ago time.Duration) page.Rule {
 		return page.Rule{Name: name, Kind: kind, Created: now.Add(-ago), Now: now, Edit: at("edit", name), Remove: at("remove", name)}
 	}
-	large := rule("large", page.SQL, 3*time.Hour)
+	large := rule("large", page.FilterSQL, 3*time.Hour)
 	large.Filter, large.Action = "amount > @limit AND region IN ('eu', 'uk')\n  AND sys.Label LIKE 'price.%'", "SET sys.Label = 'large'; SET seen = TRUE"
 	large.Parameters = []page.SendProperty{{Name: "@limit", Kind: "long", Value: "1000"}}
-	vip := rule("vip", page.Correlation, 26*time.Hour)
+	vip := rule("vip", page.FilterCorrelation, 26*time.Hour)
 	vip.Conditions = []page.Condition{
 		{Of: "Label", Value: "price.changed"}, {Name: "tier", Kind: "int", Value: "1"},
 		{Name: "区域", Value: ""}, {Name: "customer", Value: hostileText},
 	}
-	bad := rule("from-the-old-broker", page.SQL, 400*24*time.Hour)
+	bad := rule("from-the-old-broker", page.FilterSQL, 400*24*time.Hour)
 	bad.Filter, bad.Wrong = "amount >> 1000", "Character 9: “>” stands where a value was expected. It selects nothing."
-	long := rule(longName[:50], page.SQL, time.Minute)
+	long := rule(longName[:50], page.FilterSQL, time.Minute)
 	long.Filter = strings.Repeat("customer_"+strings.Repeat("x", 40)+" = 'a' OR ", 6) + "1 = 0"
-	m.Rules = []page.Rule{rule("$Default", page.Everything, 40*24*time.Hour), large, vip, bad, long, rule("paused", page.Nothing, 12*time.Second)}
+	m.Rules = []page.Rule{rule("$Default", page.FilterTrue, 40*24*time.Hour), large, vip, bad, long, rule("paused", page.FilterFalse, 12*time.Second)}
 	m.NewRule, m.Lab = m.Href+"/rules/new", home+"/lab?topic=prices"
 	return m
 }
@@ -45,7 +46,7 @@ func subscriptionRulesEmpty() page.Entity {
 	return m
 }
 
-func tried() page.MessageFields {
+func trialMessage() page.MessageFields {
 	return page.MessageFields{
 		Kinds: kinds(), Values: map[string]string{page.SendSubject: "price.changed", page.SendMessageID: "p-5521"},
 		Properties: []page.SendProperty{
@@ -55,10 +56,10 @@ func tried() page.MessageFields {
 }
 
 func ruleForm() page.RuleForm {
-	in := page.Place{Kind: page.Subscription, Name: "eu", Href: home + "/t/prices/s/eu"}
+	in := page.EntityRef{Kind: page.Subscription, Name: "eu", Href: home + "/t/prices/s/eu"}
 	return page.RuleForm{
-		Shell: still("New rule", layout.Topics, "/t/prices/s/eu/rules/new"), In: in, Topic: pricesPlace(), New: true,
-		To: in.Href + "/rules/new", Try: in.Href + "/rules/try", Rule: page.RuleFields{Kind: page.SQL, Kinds: kinds(), Most: 1024},
+		Shell: staticShell("New rule", layout.Topics, "/t/prices/s/eu/rules/new"), In: in, Topic: pricesPlace(), New: true,
+		To: in.Href + "/rules/new", Try: in.Href + "/rules/try", Rule: page.RuleFields{Kind: page.FilterSQL, Kinds: kinds(), Most: 1024},
 		Message: page.MessageFields{Kinds: kinds()}, Dead: "prices/eu/$DLQ",
 		Recent: []page.Sample{
 			{Key: "3048271", Subject: "price.changed", ID: "p-5521", At: now.Add(-2 * time.Second), Now: now},
@@ -74,38 +75,40 @@ func clause(text, part string, is component.Truth, reads ...component.Reading) c
 	return component.Clause{From: from, To: from + len([]rune(part)), Text: part, Result: is, Reads: reads}
 }
 
-func has(name, kind, value string) component.Reading {
+func presentReading(name, kind, value string) component.Reading {
 	return component.Reading{Name: name, Type: kind, Value: value}
 }
 
-func lacks(name string) component.Reading { return component.Reading{Name: name, Missing: true} }
+func missingReading(name string) component.Reading {
+	return component.Reading{Name: name, Missing: true}
+}
 
 const largeText = "amount > 1000 AND region = 'eu'\n  AND (priority <> 'low' OR NOT EXISTS(hold)) AND sys.Label LIKE 'price.%'"
 
-// notSelected has a clause of each result but an error.
-func notSelected() page.Judgement {
-	return page.Judgement{
-		Rule: "large", Href: home + "/t/prices/s/eu/rules/edit?rule=large", Kind: page.SQL, Text: largeText, Result: component.False,
+// notSelected is a result with a clause of each truth except an error.
+func notSelected() page.RuleResult {
+	return page.RuleResult{
+		Rule: "large", Href: home + "/t/prices/s/eu/rules/edit?rule=large", Kind: page.FilterSQL, Text: largeText, Result: component.False,
 		Clauses: []component.Clause{
-			clause(largeText, "amount > 1000", component.True, has("amount", "int", "1200")),
-			clause(largeText, "region = 'eu'", component.False, has("region", "string", "us")),
-			clause(largeText, "priority <> 'low'", component.Unknown, lacks("priority")),
-			clause(largeText, "EXISTS(hold)", component.False, lacks("hold")),
-			clause(largeText, "sys.Label LIKE 'price.%'", component.True, has("sys.Label", "string", "price.changed")),
+			clause(largeText, "amount > 1000", component.True, presentReading("amount", "int", "1200")),
+			clause(largeText, "region = 'eu'", component.False, presentReading("region", "string", "us")),
+			clause(largeText, "priority <> 'low'", component.Unknown, missingReading("priority")),
+			clause(largeText, "EXISTS(hold)", component.False, missingReading("hold")),
+			clause(largeText, "sys.Label LIKE 'price.%'", component.True, presentReading("sys.Label", "string", "price.changed")),
 		},
 	}
 }
 
-func selected() page.Judgement {
+func selected() page.RuleResult {
 	j := notSelected()
 	j.Result = component.True
-	j.Clauses[1].Result, j.Clauses[1].Reads = component.True, []component.Reading{has("region", "string", "eu")}
+	j.Clauses[1].Result, j.Clauses[1].Reads = component.True, []component.Reading{presentReading("region", "string", "eu")}
 	j.Action = "SET sys.Label = 'large'; SET amount = amount * 2; SET seen = TRUE; REMOVE draft"
 	j.Changes = []page.Change{
-		{Name: "sys.Label", Before: has("", "string", "price.changed"), After: has("", "string", "large")},
-		{Name: "amount", Before: has("", "int", "1200"), After: has("", "int", "2400")},
-		{Name: "seen", Before: component.Reading{Missing: true}, After: has("", "boolean", "true")},
-		{Name: "draft", Before: has("", "string", ""), After: component.Reading{Missing: true}},
+		{Name: "sys.Label", Before: presentReading("", "string", "price.changed"), After: presentReading("", "string", "large")},
+		{Name: "amount", Before: presentReading("", "int", "1200"), After: presentReading("", "int", "2400")},
+		{Name: "seen", Before: component.Reading{Missing: true}, After: presentReading("", "boolean", "true")},
+		{Name: "draft", Before: presentReading("", "string", ""), After: component.Reading{Missing: true}},
 	}
 	return j
 }
@@ -113,8 +116,8 @@ func selected() page.Judgement {
 func ruleNot() page.RuleForm {
 	m := ruleForm()
 	m.New, m.To, m.Rule.Name, m.Rule.SQL = false, m.In.Href+"/rules/edit?rule=large", "large", largeText
-	m.Rule.Parameters = []page.SendProperty{{Name: "@limit", Kind: "long", Value: "many", Error: component.Said("“many” is not a long.")}}
-	m.Message, m.Tried = tried(), notSelected()
+	m.Rule.Parameters = []page.SendProperty{{Name: "@limit", Kind: "long", Value: "many", Error: component.ServerText("“many” is not a long.")}}
+	m.Message, m.Tried = trialMessage(), notSelected()
 	return m
 }
 
@@ -129,26 +132,26 @@ func ruleSelected() page.RuleForm {
 func ruleFault() page.RuleForm {
 	m := ruleForm()
 	m.Rule.Name, m.Rule.SQL, m.Rule.Action = "large", "region = 'eu'\n  AND 订单 >> 1000", "SET sys.SequenceNumber = 1"
-	m.Rule.SQLFault = component.Fault{Text: m.Rule.SQL, At: 24, Found: ">", Want: "a value"}
-	m.Rule.ActionFault = component.Fault{Text: m.Rule.Action, At: 4, Found: "sys.SequenceNumber", Says: "The broker sets SequenceNumber; an action cannot."}
-	m.Rule.Errors = map[string]component.Text{page.RuleName: component.Said("There is already a rule called large.")}
+	m.Rule.SQLFault = component.SyntaxError{Text: m.Rule.SQL, At: 24, Found: ">", Want: "a value"}
+	m.Rule.ActionFault = component.SyntaxError{Text: m.Rule.Action, At: 4, Found: "sys.SequenceNumber", Message: "The broker sets SequenceNumber; an action cannot."}
+	m.Rule.Errors = map[string]component.Text{page.RuleName: component.ServerText("There is already a rule called large.")}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "The rule was not added", Detail: "Three fields say what is wrong."}
 	return m
 }
 
 func ruleCorrelation() page.RuleForm {
 	m := ruleForm()
-	m.Rule.Kind, m.Rule.Name = page.Correlation, "vip"
+	m.Rule.Kind, m.Rule.Name = page.FilterCorrelation, "vip"
 	m.Rule.Conditions = []page.Condition{
-		{Of: "Label", Value: "price.changed"}, {Name: "tier", Kind: "int", Value: "one", Error: component.Said("“one” is not an int.")}, {Name: "区域", Kind: "string", Value: ""},
+		{Of: "Label", Value: "price.changed"}, {Name: "tier", Kind: "int", Value: "one", Error: component.ServerText("“one” is not an int.")}, {Name: "区域", Kind: "string", Value: ""},
 	}
-	m.Message = tried()
-	m.Tried = page.Judgement{
-		Rule: "vip", Kind: page.Correlation, Result: component.False,
+	m.Message = trialMessage()
+	m.Tried = page.RuleResult{
+		Rule: "vip", Kind: page.FilterCorrelation, Result: component.False,
 		Clauses: []component.Clause{
-			{Text: "sys.Label = 'price.changed'", Result: component.True, Reads: []component.Reading{has("sys.Label", "string", "price.changed")}},
-			{Text: "tier = 1", Result: component.False, Reads: []component.Reading{has("tier", "string", "1")}},
-			{Text: "区域 = ''", Result: component.False, Reads: []component.Reading{has("区域", "string", hostileText)}},
+			{Text: "sys.Label = 'price.changed'", Result: component.True, Reads: []component.Reading{presentReading("sys.Label", "string", "price.changed")}},
+			{Text: "tier = 1", Result: component.False, Reads: []component.Reading{presentReading("tier", "string", "1")}},
+			{Text: "区域 = ''", Result: component.False, Reads: []component.Reading{presentReading("区域", "string", hostileText)}},
 		},
 	}
 	return m
@@ -157,30 +160,30 @@ func ruleCorrelation() page.RuleForm {
 func ruleFailed() page.RuleForm {
 	m := ruleNot()
 	m.Rule.SQL, m.Rule.Parameters = "amount / parts > 10", nil
-	c := clause(m.Rule.SQL, m.Rule.SQL, component.Failed, has("amount", "int", "1200"), has("parts", "int", "0"))
+	c := clause(m.Rule.SQL, m.Rule.SQL, component.Failed, presentReading("amount", "int", "1200"), presentReading("parts", "int", "0"))
 	c.Error = "The filter divides by zero."
-	m.Tried = page.Judgement{Rule: "large", Kind: page.SQL, Text: m.Rule.SQL, Result: component.Failed, Clauses: []component.Clause{c}}
+	m.Tried = page.RuleResult{Rule: "large", Kind: page.FilterSQL, Text: m.Rule.SQL, Result: component.Failed, Clauses: []component.Clause{c}}
 	return m
 }
 
 func createCaught() page.EntityForm {
 	m := createSubscription()
-	m.First.Kind, m.Like = page.Correlation, []string{"price.changed p-5521", "price.changed p-5520", hostileText}
-	m.First.Conditions = []page.Condition{{Of: "Label", Value: "price.changed"}, {Name: "region", Kind: "string", Value: "us"}, {Name: "tier", Kind: "int", Value: "3"}}
+	m.FirstRule.Kind, m.SuggestedFrom = page.FilterCorrelation, []string{"price.changed p-5521", "price.changed p-5520", hostileText}
+	m.FirstRule.Conditions = []page.Condition{{Of: "Label", Value: "price.changed"}, {Name: "region", Kind: "string", Value: "us"}, {Name: "tier", Kind: "int", Value: "3"}}
 	return m
 }
 
 func createSubscription() page.EntityForm {
 	m := createQueue()
-	m.Shell, m.Kind, m.Topic, m.TopicHref = still("New subscription", layout.Topics, "/t/prices/new"), page.Subscription, "prices", home+"/t/prices"
+	m.Shell, m.Kind, m.Topic, m.TopicHref = staticShell("New subscription", layout.Topics, "/t/prices/new"), page.Subscription, "prices", home+"/t/prices"
 	m.Href, m.To = home+"/t/prices", home+"/t/prices/new"
 	m.Fields = append(m.Fields[:6:6], m.Fields[6], m.Fields[9], m.Fields[10],
-		page.Setter{Name: "DeadLetteringOnFilterEvaluationExceptions", Type: page.OnOff, Value: "true", Default: "on"})
-	m.First = &page.RuleFields{Kinds: kinds(), Most: 1024}
+		page.PropertyField{Name: "DeadLetteringOnFilterEvaluationExceptions", Type: page.SwitchField, Value: "true", Default: "on"})
+	m.FirstRule = &page.RuleFields{Kinds: kinds(), Most: 1024}
 	return m
 }
 
-// ruleStories are the pages about rules and the filter lab.
+// ruleStories returns the pages about rules and the filter lab.
 func ruleStories() []Story {
 	return []Story{
 		{Name: "subscription-rules", Page: subscriptionRules()},

@@ -12,10 +12,10 @@ func searchStories() []Story {
 		{Name: "search-first", Page: page.Search{Shell: searchShell(), More: moreTerms()}},
 		{Name: "search-wrong", Page: page.Search{
 			Shell: searchShell(), Query: "heartbeat color:red", More: moreTerms(),
-			Wrong: `There is no key "color"; there are body, subject and others. To find the text as it stands, put it in quotes. See character 11.`,
+			Wrong: `The key "color" does not exist. Choose from body, subject and others. To search for the text itself, put it in quotes. See character 11.`,
 		}},
 		{Name: "search-nothing", Page: page.Search{
-			Shell: searchShell(), Query: "nobody", Chips: []page.SearchChip{{Term: "nobody", Without: home + "/search"}}, Said: "scanned 0 of 0 · 0 hits",
+			Shell: searchShell(), Query: "nobody", Chips: []page.SearchChip{{Term: "nobody", Without: home + "/search"}}, Progress: "scanned 0 of 0 · 0 hits",
 		}},
 	}
 }
@@ -35,17 +35,17 @@ func moreTerms() (out []component.Choice) {
 
 func searched() page.Search {
 	m := page.Search{
-		Shell: searchShell(), Query: `-heartbeat json.customer.id:42`, More: moreTerms(), Going: true,
-		Chips: []page.SearchChip{{Term: "-heartbeat", Without: home + "/search?q=json.customer.id%3A42"}, {Term: "json.customer.id:42", Without: home + "/search?q=-heartbeat"}},
-		Every: page.Every{Query: "-heartbeat json.customer.id:42", Shown: true},
-		Said:  "scanned 12,400 of 50,000 · 31 hits", Cut: "Of 2 bodies only the first MB was looked at.", Next: home + "/search?after=12401%40orders&q=x&so=1.2.3",
+		Shell: searchShell(), Query: `-heartbeat json.customer.id:42`, More: moreTerms(), Continued: true,
+		Chips:       []page.SearchChip{{Term: "-heartbeat", Without: home + "/search?q=json.customer.id%3A42"}, {Term: "json.customer.id:42", Without: home + "/search?q=-heartbeat"}},
+		AllMatching: page.AllMatching{Query: "-heartbeat json.customer.id:42", Shown: true},
+		Progress:    "scanned 12,400 of 50,000 · 31 hits", Cut: "Of 2 bodies only the first MB was looked at.", Next: home + "/search?after=12401%40orders&q=x&so=1.2.3",
 	}
-	for i, state := range []page.State{page.Active, page.Locked, page.DeadLetter, page.Scheduled, page.Parking} {
+	for i, state := range []page.State{page.StateActive, page.StateLocked, page.StateDeadLetter, page.StateScheduled, page.StateDeferred} {
 		r := page.MessageRow{
 			Key: string(rune('1' + i)), Href: home + "/m/" + string(rune('1'+i)), State: state, Number: int64(1041 + i),
-			Entity: "orders", EntityAt: home + "/q/orders", Subject: "order 17", ID: "o-17", At: at("10:00:00"), Clock: within(90e9, 300e9), Pills: []page.Pill{{Key: "customer.id", Value: "42"}},
+			Entity: "orders", EntityURL: home + "/q/orders", Subject: "order 17", ID: "o-17", At: at("10:00:00"), Clock: within(90e9, 300e9), Pills: []page.Pill{{Key: "customer.id", Value: "42"}},
 		}
-		if state == page.DeadLetter {
+		if state == page.StateDeadLetter {
 			r.Edit = r.Href + "/edit"
 		}
 		m.Hits = append(m.Hits, r)

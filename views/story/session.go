@@ -36,7 +36,7 @@ func sessionRows() []page.SessionRow {
 		rows[i].Turn = i + 1
 	}
 	rows[4].Hold, rows[4].Holder = lockedFor(26*time.Second, 4), "worker-5"
-	rows[5].Hold = component.Hold{Until: now.Add(4 * time.Second), Of: 30 * time.Second} // since before a restart
+	rows[5].Hold = component.LockInfo{Until: now.Add(4 * time.Second), Of: 30 * time.Second} // since before a restart
 	rows[7].Oldest = time.Time{}
 	rows[0].HasState, rows[0].State = true, 2148
 	rows[4].HasState, rows[4].State = true, 64
@@ -45,9 +45,9 @@ func sessionRows() []page.SessionRow {
 }
 
 func queueSessions() page.Entity {
-	m := queue(page.Sessions)
+	m := queue(page.TabSessions)
 	m.RequiresSession, m.SessionCount, m.Sessions = true, 12_408, sessionRows()
-	m.Lede = []component.Text{strong("12,408 sessions; two are held."), s(" The next receiver gets "), {S: "customer-77", Href: sessionHref("customer-77")}, s(".")}
+	m.Lede = []component.Text{strongText("12,408 sessions; two are held."), plainText(" The next receiver gets "), {S: "customer-77", Href: sessionHref("customer-77")}, plainText(".")}
 	m.Pages = component.Pages{Note: "9 of 12,408 shown", Next: home + "/q/orders?tab=sessions&from=9"}
 	m.StatusTo = home + "/q/orders/status"
 	return m
@@ -71,9 +71,9 @@ func oneSession() page.Session {
 		HasState: true, StateAt: now.Add(-72 * time.Second), State: page.Body{Content: []byte(state), Size: int64(len(state))}, Seen: "9f2c", Most: 256 << 10,
 	}
 	for i, r := range queueMessages().Rows[:6] {
-		r.Session, r.Hold, r.Holder, r.State = m.ID, component.Hold{}, "", page.Active
+		r.Session, r.Hold, r.Holder, r.State = m.ID, component.LockInfo{}, "", page.StateActive
 		if i < 3 {
-			r.State, r.Hold, r.Holder = page.Locked, m.Hold, m.Holder
+			r.State, r.Hold, r.Holder = page.StateLocked, m.Hold, m.Holder
 		}
 		m.Rows = append(m.Rows, r)
 	}
@@ -82,19 +82,19 @@ func oneSession() page.Session {
 
 func sessionFree() page.Session {
 	m := oneSession()
-	m.ID, m.Turn, m.Hold, m.Holder, m.Locked, m.Active, m.Deferred = hostileID, 2, component.Hold{}, "", 0, 2, 1
+	m.ID, m.Turn, m.Hold, m.Holder, m.Locked, m.Active, m.Deferred = hostileID, 2, component.LockInfo{}, "", 0, 2, 1
 	m.Rows, m.Pages, m.View = m.Rows[3:], component.Pages{Note: "3 of 3 shown"}, page.HexView
 	m.State.Content = []byte{0, 1, 2, 0xff, 'a', 'b', 0x80}
 	m.State.Size = 7
-	m.Takes = true
-	m.In, m.Name, m.Topic = page.Place{Kind: page.Subscription, Name: "prices/eu", Href: home + "/t/prices/s/eu"}, "eu", "prices"
+	m.CanReceive = true
+	m.In, m.Name, m.Topic = page.EntityRef{Kind: page.Subscription, Name: "prices/eu", Href: home + "/t/prices/s/eu"}, "eu", "prices"
 	return m
 }
 
 // sessionOurs is held by the dashboard.
 func sessionOurs() page.Session {
 	m := oneSession()
-	m.Takes, m.Ours, m.Holder = true, true, "the dashboard"
+	m.CanReceive, m.HeldHere, m.Holder = true, true, "the dashboard"
 	return m
 }
 
@@ -102,33 +102,33 @@ func sessionRefused() page.Session {
 	m := oneSession()
 	m.Rows, m.Active, m.Locked, m.Oldest, m.View = nil, 0, 0, time.Time{}, page.RawView
 	m.Holder, m.Pages = "", component.Pages{}
-	m.Typed = page.StateForm{Text: "0a 1z", As: page.StateHex, Error: component.Said("1z is not a pair of hexadecimal digits.")}
+	m.Typed = page.StateForm{Text: "0a 1z", As: page.StateHex, Error: component.ServerText("1z is not a pair of hexadecimal digits.")}
 	return m
 }
 
 func sessionNothing() page.Session {
 	m := oneSession()
 	m.ID, m.Rows, m.Active, m.Locked, m.Oldest = "nobody", nil, 0, 0, time.Time{}
-	m.Hold, m.Holder, m.HasState, m.State, m.Pages = component.Hold{}, "", false, page.Body{}, component.Pages{}
+	m.Hold, m.Holder, m.HasState, m.State, m.Pages = component.LockInfo{}, "", false, page.Body{}, component.Pages{}
 	return m
 }
 
-// queueFlow forwards on, is forwarded to, and is stuck in many ways.
+// queueFlow forwards messages, is forwarded to, and has many messages that are stuck.
 func queueFlow() page.Entity {
 	m := queueMessages()
 	m.Rows = m.Rows[:3]
-	at := func(name string) string { return home + "/q/" + url.PathEscape(name) }
-	m.Flow = page.Flow{
-		In: []page.Arrow{
+	at := queueURL
+	m.Forwarding = page.Forwarding{
+		In: []page.ForwardingArrow{
 			{Name: "checkout", Href: at("checkout")},
 			{Name: "prices/eu", Href: home + "/t/prices/s/eu", Dead: true},
-			{Name: longName, Href: at(longName), Stuck: page.Full, Waiting: 38},
-			{Name: "retries/$DLQ", Href: at("retries"), Dead: true, Stuck: page.Full, Waiting: 4},
+			{Name: longName, Href: at(longName), Blocked: page.BlockTargetFull, Waiting: 38},
+			{Name: "retries/$DLQ", Href: at("retries"), Dead: true, Blocked: page.BlockTargetFull, Waiting: 4},
 		},
 		More: 17, Hops: 4,
-		Out: []page.Arrow{
+		Out: []page.ForwardingArrow{
 			{Name: "archive", Href: at("archive"), Waiting: 12},
-			{Name: "dead-orders", Href: at("dead-orders"), Dead: true, Stuck: page.Closed, Waiting: 38},
+			{Name: "dead-orders", Href: at("dead-orders"), Dead: true, Blocked: page.BlockTargetDisabled, Waiting: 38},
 		},
 	}
 	m.Duplicates = page.Duplicates{Window: 10 * time.Minute, Dropped: 1204, Remembered: 48_201}
@@ -140,10 +140,10 @@ func queueFlow() page.Entity {
 func queueStuck() page.Entity {
 	m := queueFlow()
 	m.Rows, m.Counts.Active, m.Total = nil, 0, 103
-	m.Flow.In, m.Flow.More = m.Flow.In[:1], 0
-	m.Flow.Out[0].Stuck, m.Flow.Out[0].Waiting, m.Flow.Out[0].Href = page.Absent, 0, ""
-	m.Flow.Out[1].Stuck = page.Hops
-	m.Flow.In[0].Stuck = page.Halted
+	m.Forwarding.In, m.Forwarding.More = m.Forwarding.In[:1], 0
+	m.Forwarding.Out[0].Blocked, m.Forwarding.Out[0].Waiting, m.Forwarding.Out[0].Href = page.BlockTargetMissing, 0, ""
+	m.Forwarding.Out[1].Blocked = page.BlockHopLimit
+	m.Forwarding.In[0].Blocked = page.BlockSourceDisabled
 	m.Duplicates.Remembered, m.Duplicates.Most = 890_000, 1_000_000
 	m.Transfer = page.Transfer{}
 	return m
@@ -151,18 +151,18 @@ func queueStuck() page.Entity {
 
 func queueTransfer() page.Entity {
 	m := queueDead()
-	m.Tab, m.Reasons, m.Lede, m.Transfer = page.Transfers, nil, nil, page.Transfer{Failed: 4}
+	m.Tab, m.Reasons, m.Lede, m.Transfer = page.TabTransfers, nil, nil, page.Transfer{Failed: 4}
 	for i := range m.Rows {
 		m.Rows[i].Reason, m.Rows[i].Description = "ForwardingFailed", "Destination 'archive-"+strconv.Itoa(i)+"' is disabled."
-		m.Rows[i].For = "archive-" + strconv.Itoa(i)
+		m.Rows[i].TransferTarget = "archive-" + strconv.Itoa(i)
 	}
 	m.Pages = component.Pages{Note: "4 of 4 shown"}
 	return m
 }
 
-// statusOf is the tab of settings of an entity that can be closed and opened.
+// statusOf returns the settings tab of an entity that can be disabled and enabled.
 func statusOf(m page.Entity, s page.Status) page.Entity {
-	m.Tab, m.Status, m.StatusTo = page.Settled, s, m.Href+"/status"
+	m.Tab, m.Status, m.StatusTo = page.TabSettings, s, m.Href+"/status"
 	m.Settings = queueSettings().Settings[:3]
 	return m
 }
@@ -173,16 +173,15 @@ func sendInSession() page.Send {
 	return m
 }
 
-// sessionStories are the pages about sessions, forwarding and what closes an
-// entity.
+// sessionStories returns the pages about sessions, forwarding and disabling an entity.
 func sessionStories() []Story {
 	status := page.Confirm{
-		Shell: confirmShell(), Verb: page.SetStatus, To: home + "/q/orders/status", Cancel: home + "/q/orders?tab=settings", In: ordersPlace(),
-		Status: page.ReceiveDisabled, Goes: []string{"16 messages are locked and can no longer be settled", "2 receivers are attached and are cut off"},
+		Shell: confirmShell(), Verb: page.SetStatus, To: home + "/q/orders/status", Cancel: home + "/q/orders?tab=settings", Entity: ordersPlace(),
+		Status: page.StatusReceiveDisabled, Contents: []string{"16 messages are locked and can no longer be settled", "2 receivers are attached and are cut off"},
 	}
 	seen := page.Confirm{
-		Shell: confirmShell(), Verb: page.Resubmit, To: home + "/m/9/resubmit", Cancel: home + "/m/9", In: ordersPlace(), N: 1, Subject: "paid",
-		Seen: "orders has seen its id within the last 10m and would drop it as a duplicate. Without your leave it stays here.",
+		Shell: confirmShell(), Verb: page.Resubmit, To: home + "/m/9/resubmit", Cancel: home + "/m/9", Entity: ordersPlace(), Count: 1, Subject: "paid",
+		DuplicateAt: "orders has seen its id within the last 10m and would drop it as a duplicate. Without your leave it stays here.",
 	}
 	return []Story{
 		{Name: "queue-sessions", Page: queueSessions()},
@@ -192,13 +191,13 @@ func sessionStories() []Story {
 		{Name: "session-ours", Page: sessionOurs()},
 		{Name: "session-refused", Page: sessionRefused()},
 		{Name: "session-nothing", Page: sessionNothing()},
-		{Name: "session-drawer", Piece: beside(queueSessions(), oneSession().Drawer())},
+		{Name: "session-drawer", Component: beside(queueSessions(), oneSession().Drawer())},
 		{Name: "queue-flow", Page: queueFlow()},
 		{Name: "queue-stuck", Page: queueStuck()},
 		{Name: "queue-transfer", Page: queueTransfer()},
-		{Name: "queue-status", Page: statusOf(queue(page.Settled), page.SendDisabled)},
-		{Name: "topic-status", Page: statusOf(topic(), page.Open)},
-		{Name: "subscription-status", Page: statusOf(subscription(page.Settled), page.Disabled)},
+		{Name: "queue-status", Page: statusOf(queue(page.TabSettings), page.StatusSendDisabled)},
+		{Name: "topic-status", Page: statusOf(topic(), page.StatusActive)},
+		{Name: "subscription-status", Page: statusOf(subscription(page.TabSettings), page.StatusDisabled)},
 		{Name: "confirm-status", Page: status},
 		{Name: "confirm-seen", Page: seen},
 		{Name: "send-session", Page: sendInSession()},

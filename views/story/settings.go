@@ -7,12 +7,12 @@ import (
 
 func settingsStories() []Story {
 	chosen := settings()
-	chosen.Shell.Looks = layout.Looks{Theme: "dark", Contrast: "more", Density: "compact"}
+	chosen.Shell.Appearance = layout.Appearance{Theme: "dark", Contrast: "more", Density: "compact"}
 	return []Story{{Name: "settings", Page: settings()}, {Name: "settings-chosen", Page: chosen}}
 }
 
 func settings() page.Settings {
 	s := namespaceShell("Settings")
 	s.Back = "/settings"
-	return page.Settings{Shell: s, At: "/settings", Go: home + layout.GoTo, Tokens: "/tokens"}
+	return page.Settings{Shell: s, At: "/settings", Go: home + layout.GoToPath, Tokens: "/tokens"}
 }

@@ -25,7 +25,7 @@ func shareAsked() page.Share {
 	return page.Share{
 		Shell: s, To: home + "/share", Stop: home + "/share/stop", Cancel: home, Name: "Ana",
 		Addresses: []string{"http://192.0.2.17:8080", "http://198.51.100.4:8080"},
-		Spans:     []page.ShareSpan{{Value: "1h0m0s", Hours: 1}, {Value: "4h0m0s", Hours: 4}},
+		Spans:     []page.LinkLifetime{{Value: "1h0m0s", Hours: 1}, {Value: "4h0m0s", Hours: 4}},
 	}
 }
 
@@ -38,27 +38,27 @@ func shareRefused() page.Share {
 
 func shareOn() page.Share {
 	m := shareAsked()
-	m.On, m.URL, m.Until, m.Followers, m.Key, m.TalkName = true, "http://192.0.2.17:8080/l/mfl_one", now.Add(4*time.Hour), 3, "key", "Ana"
+	m.Active, m.URL, m.Until, m.Followers, m.Key, m.TalkName = true, "http://192.0.2.17:8080/l/mfl_one", now.Add(4*time.Hour), 3, "key", "Ana"
 	m.QR = component.QR{Size: 9, Path: "M4 4h1v1h-1z"}
-	m.Shell.Spaces = []layout.Space{{Name: "shop", Href: home, Here: true}, {Name: "till", Href: "/n/till", Down: true, Away: true}}
+	m.Shell.Namespaces = []layout.NamespaceLink{{Name: "shop", Href: home, Here: true}, {Name: "till", Href: "/n/till", Unserved: true, Elsewhere: true}}
 	return m
 }
 
 func shareLocal() page.Share {
 	m := shareOn()
 	m.URL, m.Local = "http://127.0.0.1:8080/l/mfl_one", true
-	m.Shell.Spaces = nil
+	m.Shell.Namespaces = nil
 	return m
 }
 
 func shareUnknown() page.Share {
 	m := shareAsked()
-	m.On, m.Until, m.Followers = true, now.Add(4*time.Hour), 3
+	m.Active, m.Until, m.Followers = true, now.Add(4*time.Hour), 3
 	return m
 }
 
 func shareOver() page.Share {
 	m := shareAsked()
-	m.Over = true
+	m.Ended = true
 	return m
 }

@@ -6,9 +6,9 @@ import (
 	"mayfly/views/page"
 )
 
-// standbys are what a server without a namespace shows.
+// standbys returns the pages of a server without a namespace.
 func standbys() []Story {
-	owned := page.Standby{Shell: still("Standing by", "", ""), Within: 10 * time.Second, Since: at("10:01:40"), Now: now, Kept: "MongoDB at db.shop.example, database mayfly"}
+	owned := page.Standby{Shell: staticShell("Standing by", "", ""), Within: 10 * time.Second, Since: at("10:01:40"), Now: now, StoredIn: "MongoDB at db.shop.example, database mayfly"}
 	owned.Shell.Refresh = 2
 	opening, store := owned, owned
 	owned.Owned = true

@@ -1,10 +1,10 @@
-// Package story shows pages and components with canned data: one afternoon of
-// a shop whose backend has slowed down, so that orders run out of time. The
-// tests here compare what they render with testdata, and hold every page to
-// its promise that its parts are what stands in it.
+// Package story renders pages and components with canned data: one afternoon of a shop
+// whose backend has slowed down, so that orders expire. The tests compare the pages with
+// testdata, and check that the parts of every page equal its content.
 package story
 
 import (
+	"net/url"
 	"slices"
 	"time"
 
@@ -15,11 +15,11 @@ import (
 	"mayfly/views/view"
 )
 
-// A Story is one page or one component in one situation.
+// A Story is a page or a component in one situation.
 type Story struct {
-	Name  string          // also the name of its file in testdata
-	Page  view.Page       // nil for components
-	Piece templ.Component // nil for pages
+	Name      string          // also the name of its file in testdata
+	Page      view.Page       // nil for components
+	Component templ.Component // nil for pages
 }
 
 // All returns every story.
@@ -44,6 +44,10 @@ func All() []Story {
 		{Name: "connections-one", Page: oneClient()},
 		{Name: "connections-over", Page: goneClient()},
 		{Name: "connections-end", Page: endClient()},
+		{Name: "damaged", Page: damaged()},
+		{Name: "damaged-empty", Page: noDamaged()},
+		{Name: "damaged-one", Page: moveOneAside()},
+		{Name: "damaged-all", Page: moveAllAside()},
 		{Name: "access", Page: accessRules()},
 		{Name: "namespaces", Page: namespaces()},
 		{Name: "namespaces-refused", Page: namespacesRefused()},
@@ -82,17 +86,21 @@ func All() []Story {
 		{Name: "alerts-new", Page: alertNew()},
 		{Name: "alerts-refused", Page: alertRefused()},
 		{Name: "alerts-remove", Page: alertRemoved()},
-		{Name: "alerts-toasts", Piece: alertToasts().Full()},
+		{Name: "alerts-toasts", Component: alertToasts().Full()},
 		{Name: "reference", Page: reference()},
 		{Name: "reference-filtered", Page: referenceFiltered()},
-		{Name: "components", Piece: components()},
-	}, slices.Concat(activityStories(), shareStories(), searchStories(), goToStories(), sceneStories(), settingsStories(), tokenStories(), entityStories(), viewStories())...)
+		{Name: "components", Component: components()},
+	}, slices.Concat(activityStories(), shareStories(), searchStories(), goToStories(), sceneStories(), settingsStories(), docsStories(), tokenStories(), entityStories(), viewStories())...)
 }
 
-// now is the instant at which every story is told.
-var now = time.Date(2026, 7, 14, 10, 4, 12, 0, time.UTC) //nolint:gochecknoglobals // a constant, which an instant cannot be
+// now is the instant of every story.
+var now = time.Date(2026, 7, 14, 10, 4, 12, 0, time.UTC) //nolint:gochecknoglobals // in effect a constant
 
 const home = "/n/shop"
+
+func queueURL(name string) string { return home + "/q/" + url.PathEscape(name) }
+
+func topicURL(name string) string { return home + "/t/" + url.PathEscape(name) }
 
 func shell(title string, active layout.Section, path string) layout.Shell {
 	return layout.Shell{
@@ -102,6 +110,7 @@ func shell(title string, active layout.Section, path string) layout.Shell {
 		Active:    active,
 		CSRF:      "token",
 		Settings:  "/settings",
+		Docs:      "/docs",
 		Back:      home + path,
 		Live:      layout.Live{URL: home + path, N: 48_271, Epoch: 7, Now: now, Build: "story"},
 	}
@@ -115,10 +124,10 @@ func at(clock string) time.Time {
 	return time.Date(2026, 7, 14, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
 }
 
-// within is a clock with left to go of the given whole.
+// within returns a clock with left to go of the duration of.
 func within(left, of time.Duration) component.Clock {
 	return component.Clock{At: now.Add(left), Of: of, Now: now}
 }
 
-func s(text string) component.Text      { return component.Text{S: text} }
-func strong(text string) component.Text { return component.Text{S: text, Strong: true} }
+func plainText(text string) component.Text  { return component.Text{S: text} }
+func strongText(text string) component.Text { return component.Text{S: text, Strong: true} }

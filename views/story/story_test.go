@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"html"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mayfly/static"
+	"mayfly/views/component"
 	"mayfly/views/view"
 )
 
@@ -27,7 +29,7 @@ func (s Story) whole() templ.Component {
 	if s.Page != nil {
 		return s.Page.Full()
 	}
-	return s.Piece
+	return s.Component
 }
 
 func render(ctx context.Context, t *testing.T, c templ.Component) string {
@@ -39,7 +41,7 @@ func render(ctx context.Context, t *testing.T, c templ.Component) string {
 	return b.String()
 }
 
-// hashes change with every edit of a static file, which no story is about.
+// hashes change with every edit of a static file, which stories do not depend on.
 var hashes = regexp.MustCompile(`(/static/[a-z.]+?)-[\w-]{12}\.`)
 
 func TestStoriesLookAsBefore(t *testing.T) {
@@ -63,8 +65,8 @@ func TestStoriesLookAsBefore(t *testing.T) {
 	}
 }
 
-// lines starts a new line before every element, so that a difference is seen
-// where it is.
+// lines starts a new line before every element, so that diffs show the position of a
+// difference.
 func lines(html string) string {
 	return regexp.MustCompile(`(<[a-zA-Z!])`).ReplaceAllString(html, "\n$1") + "\n"
 }
@@ -173,10 +175,10 @@ func TestMarkupIsSound(t *testing.T) {
 	}
 }
 
-// TestWrite leaves the stories where somebody can serve and look at them.
+// TestWrite writes the stories to files, for viewing in a browser.
 func TestWrite(t *testing.T) {
 	if *write == "" {
-		return // there is nothing to check
+		return // nowhere to write
 	}
 	put := func(name string, content []byte) {
 		file := filepath.Join(*write, name)
@@ -197,5 +199,29 @@ func TestWrite(t *testing.T) {
 	}
 	for _, s := range All() {
 		put(s.Name+".html", []byte(render(t.Context(), t, s.whole())))
+	}
+}
+
+// copied matches what a button puts on the clipboard.
+var copied = regexp.MustCompile(`data-(?:text|copy)="([^"]*)"`)
+
+// TestWhatIsCopiedIsSeen: no page offers to copy a text with invisible characters.
+func TestWhatIsCopiedIsSeen(t *testing.T) {
+	n := 0
+	for _, s := range All() {
+		for _, m := range copied.FindAllStringSubmatch(render(t.Context(), t, s.whole()), -1) {
+			if n++; !component.Copyable(html.UnescapeString(m[1])) {
+				t.Errorf("%s: %q", s.Name, m[1])
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("%d texts can be copied", n)
+	}
+	for _, bad := range []string{"curl \u202ehttp://x", "a\u200bb", "a\x1bb", "a\rb"} {
+		got := render(t.Context(), t, component.Snippet(bad, "label", "copy"))
+		if copied.MatchString(got) || !component.Copyable(html.UnescapeString(got)) {
+			t.Errorf("%q is to be copied: %s", bad, got)
+		}
 	}
 }

@@ -9,23 +9,23 @@ import (
 )
 
 func viewStories() []Story {
-	drop := page.DropView{Shell: stillShell("Views", "/views/delete"), To: home + "/views/delete?view=late+orders", Cancel: home + "/views", Row: viewRows()[0]}
+	drop := page.ConfirmDeleteView{Shell: staticViewShell("Views", "/views/delete"), To: home + "/views/delete?view=late+orders", Cancel: home + "/views", Row: viewRows()[0]}
 	refused := viewForm()
-	refused.Refused = component.Notice{Tone: component.Critical, Title: "There is a view called 'late orders' already."}
-	refused.Errors = map[string]component.Text{page.AskOther: component.Said("There is no column 'colour'."), page.AskColumn: component.Said("Tick at least one column."), page.AskName: component.Said("A view needs a name to be saved.")}
+	refused.Refused = component.Notice{Tone: component.Critical, Title: "The view 'late orders' already exists. Choose another name."}
+	refused.Errors = map[string]component.Text{page.FieldTypedColumn: component.ServerText("There is no column 'colour'."), page.FieldColumn: component.ServerText("Tick at least one column."), page.FieldViewName: component.ServerText("A view needs a name to be saved.")}
 	refused.Other = "colour"
 	fresh := viewForm()
 	fresh.Was, fresh.Name, fresh.Back = "", "", ""
 	return []Story{
-		{Name: "views", Page: page.Views{Shell: stillShell("Views", "/views"), New: home + "/views/edit", Rows: viewRows()}},
-		{Name: "views-empty", Page: page.Views{Shell: stillShell("Views", "/views"), New: home + "/views/edit"}},
+		{Name: "views", Page: page.Views{Shell: staticViewShell("Views", "/views"), New: home + "/views/edit", Rows: viewRows()}},
+		{Name: "views-empty", Page: page.Views{Shell: staticViewShell("Views", "/views"), New: home + "/views/edit"}},
 		{Name: "views-edit", Page: viewForm()},
 		{Name: "views-new", Page: fresh},
 		{Name: "views-refused", Page: refused},
-		{Name: "views-drawer", Piece: viewForm().Drawer()},
+		{Name: "views-drawer", Component: viewForm().Drawer()},
 		{Name: "views-delete", Page: drop},
 		{Name: "dead-letters", Page: deadGroups()},
-		{Name: "dead-letters-none", Page: page.DeadGroups{Shell: stillShell("Dead letters", "/dead-letters"), Lede: []component.Text{strong("0 dead letters"), s(" in all queues.")}}},
+		{Name: "dead-letters-none", Page: page.DeadLetterGroups{Shell: staticViewShell("Dead letters", "/dead-letters"), Lede: []component.Text{strongText("0 dead letters"), plainText(" in all queues.")}}},
 		{Name: "queue-own-columns", Page: ownColumns()},
 		{Name: "queue-view-missing", Page: viewMissing()},
 		{Name: "queue-sorted", Page: sortedList()},
@@ -34,7 +34,7 @@ func viewStories() []Story {
 	}
 }
 
-func stillShell(title, path string) layout.Shell {
+func staticViewShell(title, path string) layout.Shell {
 	s := shell(title, "", path)
 	s.Live = layout.Live{}
 	return s
@@ -57,19 +57,19 @@ func viewRows() []page.ViewRow {
 
 func viewForm() page.ViewForm {
 	m := page.ViewForm{
-		Shell: stillShell("Columns", "/views/edit"), To: home + "/views/edit", Back: home + "/q/orders", Cancel: home + "/q/orders?view=late+orders",
+		Shell: staticViewShell("Columns", "/views/edit"), To: home + "/views/edit", Back: home + "/q/orders", Cancel: home + "/q/orders?view=late+orders",
 		Name: "late orders", Was: "late orders", Seen: "1752487452000", Default: true,
-		Lists: []page.Tick{
+		Lists: []page.Checkbox{
 			{Value: "messages", On: true}, {Value: "scheduled"}, {Value: "deferred"}, {Value: "locked"}, {Value: "dead-letter"}, {Value: "transfer"}, {Value: "search", On: true},
 		},
-		More: []page.TickGroup{
-			{Label: "views.more.props", Ticks: []page.Tick{{Value: "prop.<i>", Label: "<i>"}, {Value: "prop.tenant", Label: "tenant"}}},
-			{Label: "views.more.members", Ticks: []page.Tick{{Value: "json.customer.id", Label: "customer.id"}}},
-			{Label: "views.more.fields", Ticks: []page.Tick{{Value: "subject"}, {Value: "reply-to-session"}, {Value: "key"}}},
+		More: []page.CheckboxGroup{
+			{Label: "views.more.props", Ticks: []page.Checkbox{{Value: "prop.<i>", Label: "<i>"}, {Value: "prop.tenant", Label: "tenant"}}},
+			{Label: "views.more.members", Ticks: []page.Checkbox{{Value: "json.customer.id", Label: "customer.id"}}},
+			{Label: "views.more.fields", Ticks: []page.Checkbox{{Value: "subject"}, {Value: "reply-to-session"}, {Value: "key"}}},
 		},
 	}
 	for i, c := range viewColumns() {
-		m.Columns = append(m.Columns, page.Tick{Value: c.Name, Label: c.Label, On: i != 2})
+		m.Columns = append(m.Columns, page.Checkbox{Value: c.Name, Label: c.Label, On: i != 2})
 	}
 	return m
 }
@@ -84,7 +84,7 @@ func viewMenu() page.MessageColumns {
 	}
 }
 
-// ownCells is what a message has in the columns of the view.
+// ownCells returns a message's values in the columns of the view.
 func ownCells(region, price, name string, at time.Time) []page.Cell {
 	return []page.Cell{
 		{}, {}, {}, {}, {}, {}, {}, {}, {Text: region}, {Text: price, Num: price != ""}, {Text: name}, {At: at}, {Text: "orders", Href: home + "/q/orders"},
@@ -106,21 +106,21 @@ func ownColumns() page.Entity {
 	return m
 }
 
-// sortedList is sorted by a property, and narrowed.
+// sortedList is sorted by a property, and filtered.
 func sortedList() page.Entity {
 	m := ownColumns()
 	m.Columns.Sort = page.ListSort{By: "prop.region", Down: true, Href: map[string]string{"seq": m.Href, "ttl": m.Href + "?sort=ttl", "prop.region": m.Href + "?sort=prop.region"}}
-	m.Find = page.ListFind{
-		Query: `prop.region:eu <b>`, Kept: []page.HiddenField{{Name: "dir", Value: "desc"}, {Name: "sort", Value: "prop.region"}}, Still: true,
-		Cut: "Only the first 50,000 of 1,204,000 were looked at.", Again: m.Href + "?q=x", Plain: m.Href,
+	m.ListFilter = page.ListFilter{
+		Query: `prop.region:eu <b>`, Kept: []page.HiddenField{{Name: "dir", Value: "desc"}, {Name: "sort", Value: "prop.region"}}, NotLive: true,
+		Incomplete: "Only the first 50,000 of 1,204,000 were looked at.", ReloadURL: m.Href + "?q=x", UnfilteredURL: m.Href,
 	}
-	m.Every = page.Every{N: 318, At: "orders", Query: "prop.region:eu", Shown: true, Still: true}
+	m.AllMatching = page.AllMatching{Count: 318, Path: "orders", Query: "prop.region:eu", Shown: true, NotLive: true}
 	return m
 }
 
 func sortedNone() page.Entity {
 	m := sortedList()
-	m.Rows, m.Find.Cut, m.Find.Wrong = nil, "", "There is no key \"color\"."
+	m.Rows, m.ListFilter.Incomplete, m.ListFilter.Wrong = nil, "", "There is no key \"color\"."
 	return m
 }
 
@@ -135,7 +135,7 @@ func viewMissing() page.Entity {
 func searchedOwn() page.Search {
 	m := searched()
 	m.Columns = viewMenu()
-	m.Columns.Own = viewColumns() // nobody has saved them
+	m.Columns.Own = viewColumns() // the columns are not saved
 	m.Columns.Views[1].Current = false
 	for i := range m.Hits {
 		m.Hits[i].Cells = ownCells("eu", "18", "Ada", m.Hits[i].At)
@@ -143,15 +143,15 @@ func searchedOwn() page.Search {
 	return m
 }
 
-func deadGroups() page.DeadGroups {
-	m := page.DeadGroups{Shell: stillShell("Dead letters", "/dead-letters"), N: 1242, Left: 31, Lede: []component.Text{strong("1,242 dead letters"), s(" in all queues and subscriptions.")}}
+func deadGroups() page.DeadLetterGroups {
+	m := page.DeadLetterGroups{Shell: staticViewShell("Dead letters", "/dead-letters"), N: 1242, Left: 31, Lede: []component.Text{strongText("1,242 dead letters"), plainText(" in all queues and subscriptions.")}}
 	for i, text := range []string{"timeout after # ms", "<b>card</b> # declined", ""} {
 		r := page.Reason{
 			Reason: []string{"PaymentDeclined", "<i>Poison</i>", ""}[i], N: []int{1200, 40, 2}[i], First: at("09:12:00"), Last: at("10:02:00"), Now: now, Href: home + "/search?q=x",
 			Sample: home + "/m/17", In: []string{"orders, prices/eu, payments and 4 more", "orders", "orders"}[i],
 			Resubmit: home + "/jobs/new?kind=resubmit", Delete: home + "/jobs/new?kind=delete", Export: "/api/v1/export?q=x",
 		}
-		m.Groups = append(m.Groups, page.Group{Reason: r, Error: text})
+		m.Groups = append(m.Groups, page.DeadLetterGroup{Reason: r, Error: text})
 	}
 	m.Groups[2].Resubmit, m.Groups[2].Delete, m.Groups[2].Export = "", "", ""
 	return m

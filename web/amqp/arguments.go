@@ -10,7 +10,7 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// arguments are the body of a request to $management: a map.
+// arguments are the body of a request to $management, a map.
 type arguments struct{ value.Properties }
 
 func argumentsOf(body []byte) (a arguments, err error) {
@@ -18,15 +18,15 @@ func argumentsOf(body []byte) (a arguments, err error) {
 		return a, nil
 	}
 	a.Properties, err = wire.ParseMap(body)
-	return a, err //nolint:wrapcheck // a ProtocolError
+	return a, err
 }
 
-func wrong(name, want string) error {
-	return &engine.Refusal{Kind: engine.ErrArgument, Text: fmt.Sprintf("The request's '%s' must be %s.", name, want)}
+func invalidArgument(name, want string) error {
+	return engine.Refuse(engine.ErrArgument, "The request's '%s' must be %s.", name, want)
 }
 
-// whole is an integer of any type.
-func whole(v value.Value) (int64, bool) {
+// integerOf returns an integer of any type.
+func integerOf(v value.Value) (int64, bool) {
 	if n, ok := v.Int64(); ok {
 		return n, true
 	}
@@ -36,34 +36,59 @@ func whole(v value.Value) (int64, bool) {
 	return 0, false
 }
 
-// text is a string that may be absent or null.
+// text returns a string, which may be absent or null.
 func (a arguments) text(name string) (s string, ok bool, err error) {
 	v, there := a.Lookup(name)
 	if !there || v.Kind() == value.Null {
 		return "", false, nil
 	}
 	if s, ok = v.Str(); !ok {
-		return "", false, wrong(name, "a string")
+		return "", false, invalidArgument(name, "a string")
 	}
 	return s, true, nil
 }
 
-// number is an integer, or otherwise if it is absent or null.
-func (a arguments) number(name string, otherwise int64) (int64, error) {
+// boolean returns a boolean, false if it is absent or null.
+func (a arguments) boolean(name string) (bool, error) {
+	v, there := a.Lookup(name)
+	if !there || v.Kind() == value.Null {
+		return false, nil
+	}
+	is, ok := v.Bool()
+	if !ok {
+		return false, invalidArgument(name, "a boolean")
+	}
+	return is, nil
+}
+
+// id returns the text of an id of any type (MSG-11), which may be absent or null.
+func (a arguments) id(name string) (s string, ok bool, err error) {
+	switch v, there := a.Lookup(name); {
+	case !there || v.Kind() == value.Null:
+		return "", false, nil
+	case v.Kind() == value.Raw:
+		return "", false, invalidArgument(name, "a string")
+	default:
+		return wire.TextOfID(v), true, nil
+	}
+}
+
+// integer32 returns an integer, or otherwise if it is absent or null.
+func (a arguments) integer32(name string, otherwise int64) (int64, error) {
 	v, there := a.Lookup(name)
 	if !there || v.Kind() == value.Null {
 		return otherwise, nil
 	}
-	n, ok := whole(v)
+	n, ok := integerOf(v)
 	if !ok || n != int64(int32(n)) {
-		return 0, wrong(name, "a number of 32 bits")
+		return 0, invalidArgument(name, "a number of 32 bits")
 	}
 	return n, nil
 }
 
-// moment is a time, 0 if it is absent, null, or so late that it means none: the
-// end of the year 9999, or a millisecond later (sdk-demands 12).
-func (a arguments) moment(name string) (engine.Instant, error) {
+// instant returns a time. It is 0 if it is absent, null, or so late that it means none:
+// the end of the year 9999, or a millisecond later (sdk-demands 12).
+func (a arguments) instant(name string) (engine.Instant, error) {
 	const lastDate = 253402300799999
 	v, there := a.Lookup(name)
 	if !there || v.Kind() == value.Null {
@@ -71,29 +96,29 @@ func (a arguments) moment(name string) (engine.Instant, error) {
 	}
 	ms, ok := v.Millis()
 	if !ok {
-		if ms, ok = whole(v); !ok {
-			return 0, wrong(name, "a time")
+		if ms, ok = integerOf(v); !ok {
+			return 0, invalidArgument(name, "a time")
 		}
 	}
 	if ms >= lastDate {
 		return 0, nil
 	}
 	if ms == 0 {
-		ms = 1 // the zero Instant is none
+		ms = 1 // the zero Instant means none
 	}
 	return engine.At(time.UnixMilli(ms)), nil
 }
 
-// mostElements is how many locks or messages a request may name: the broker looks
-// them up in one turn, in which it does nothing for others.
-const mostElements = 10_000
+// maxElements is how many locks or messages a request may name: the broker looks them up
+// in one turn, during which other operations wait.
+const maxElements = 10_000
 
-// elements are those of an array or a list.
+// elements returns those of an array or a list.
 func (a arguments) elements(name string) ([]value.Value, error) {
 	v, there := a.Lookup(name)
 	raw, ok := v.Bytes()
 	if !there || !ok || v.Kind() != value.Raw {
-		return nil, wrong(name, "an array")
+		return nil, invalidArgument(name, "an array")
 	}
 	out, err := wire.ParseArray(raw)
 	if err != nil {
@@ -101,36 +126,36 @@ func (a arguments) elements(name string) ([]value.Value, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, wrong(name, "an array")
-	case len(out) > mostElements:
-		return nil, wrong(name, fmt.Sprintf("an array of at most %d elements", mostElements))
+		return nil, invalidArgument(name, "an array")
+	case len(out) > maxElements:
+		return nil, invalidArgument(name, fmt.Sprintf("an array of at most %d elements", maxElements))
 	}
 	return out, nil
 }
 
-// tokens are the request's lock-tokens.
-func (a arguments) tokens() ([]engine.LockToken, error) {
+// lockTokens returns the request's lock-tokens.
+func (a arguments) lockTokens() ([]engine.LockToken, error) {
 	const name = "lock-tokens"
 	all, err := a.elements(name)
 	if err != nil {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, wrong(name, "an array of at least one uuid")
+		return nil, invalidArgument(name, "an array of at least one uuid")
 	}
 	out := make([]engine.LockToken, 0, len(all))
 	for _, v := range all {
 		id, ok := v.UUID()
 		if !ok {
-			return nil, wrong(name, "an array of uuids")
+			return nil, invalidArgument(name, "an array of uuids")
 		}
 		out = append(out, engine.LockToken(id))
 	}
 	return out, nil
 }
 
-// seqs are the request's sequence-numbers.
-func (a arguments) seqs() ([]engine.Seq, error) {
+// sequenceNumbers returns the request's sequence-numbers.
+func (a arguments) sequenceNumbers() ([]engine.Seq, error) {
 	const name = "sequence-numbers"
 	all, err := a.elements(name)
 	if err != nil {
@@ -138,28 +163,28 @@ func (a arguments) seqs() ([]engine.Seq, error) {
 	}
 	out := make([]engine.Seq, 0, len(all))
 	for _, v := range all {
-		n, ok := whole(v)
+		n, ok := integerOf(v)
 		if !ok {
-			return nil, wrong(name, "an array of numbers")
+			return nil, invalidArgument(name, "an array of numbers")
 		}
 		out = append(out, engine.Seq(n))
 	}
 	return out, nil
 }
 
-// fields is a map, nil if it is absent or null.
-func (a arguments) fields(name string) (value.Properties, error) {
+// mapValue returns a map, or nil if it is absent or null.
+func (a arguments) mapValue(name string) (value.Properties, error) {
 	v, there := a.Lookup(name)
 	if !there || v.Kind() == value.Null {
 		return nil, nil
 	}
 	raw, ok := v.Bytes()
 	if !ok || v.Kind() != value.Raw {
-		return nil, wrong(name, "a map")
+		return nil, invalidArgument(name, "a map")
 	}
 	out, err := wire.ParseMap(raw)
 	if err != nil {
-		return nil, wrong(name, "a map")
+		return nil, invalidArgument(name, "a map")
 	}
 	return out, nil
 }

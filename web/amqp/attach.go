@@ -2,6 +2,7 @@ package amqp
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,111 +11,155 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// longestLinkName is how many bytes the name of a link may have, and the address of
-// its target: they are kept as long as the link is there.
-const longestLinkName = 4 << 10
+// maxLinkNameLength is the maximum length, in bytes, of a link's name and of the addresses
+// of its source and target.
+const maxLinkNameLength = 4 << 10
 
-// attach answers an attach, at once or when the broker has.
-func (s *session) attach(a *wire.Attach) error {
+// handleAttach handles an attach whose encoding has size bytes. The answer may have to wait for
+// the broker.
+func (s *session) handleAttach(a *wire.Attach, size int) error {
+	address, named := linkAddress(a)
+	kind, node := coordinatorNode, engine.Path("")
+	if a.Coordinator == nil {
+		node, kind = parseAddress(address)
+	}
 	switch {
 	case s.links[a.Handle].link != nil:
 		return &wire.ProtocolError{Condition: wire.CondHandleInUse, Text: fmt.Sprintf("Handle %d is in use.", a.Handle)}
-	case len(a.Name) > longestLinkName || a.Target != nil && len(a.Target.Address.Or("")) > longestLinkName:
-		s.refuse(a, &wire.Error{
+	case s.checkHandle(a.Handle) != nil:
+		return s.checkHandle(a.Handle)
+	case len(a.Name) > maxLinkNameLength || len(address) > maxLinkNameLength || a.Target != nil && len(a.Target.Address.Or("")) > maxLinkNameLength:
+		s.refuseAttach(a, &wire.Error{
 			Condition:   wire.CondInvalidField,
-			Description: fmt.Sprintf("The name of a link and the address of its target may have %d bytes.", longestLinkName),
+			Description: fmt.Sprintf("The name of a link and the addresses of its source and target may have at most %d bytes.", maxLinkNameLength),
 		})
 		return nil
 	case s.c.links >= s.c.limits.links:
-		s.refuse(a, &wire.Error{
+		s.refuseAttach(a, &wire.Error{
 			Condition:   wire.CondResourceLimitExceeded,
-			Description: fmt.Sprintf("The connection has %d links, which is the most it may have.", s.c.links),
+			Description: fmt.Sprintf("The connection has %d links, the most allowed.", s.c.links),
 		})
 		return nil
-	}
-	if a.Coordinator != nil {
-		if a.Role != wire.RoleSender {
-			s.refuse(a, &wire.Error{Condition: wire.CondNotAllowed, Description: "Nothing is received from a coordinator."})
-		} else {
-			s.attachCoordinator(a)
-		}
+	case kind == coordinatorNode && a.Role != wire.RoleSender:
+		s.refuseAttach(a, &wire.Error{Condition: wire.CondNotAllowed, Description: "A receiver cannot attach to a coordinator."})
+		return nil
+	case kind != coordinatorNode && isDynamic(a):
+		s.refuseAttach(a, &wire.Error{Condition: wire.CondNotImplemented, Description: "Dynamic nodes, such as temporary queues, are not supported. Create a queue and attach the link to it."})
+		return nil
+	case kind != coordinatorNode && !named && a.Role == wire.RoleSender:
+		s.refuseAttach(a, &wire.Error{Condition: wire.CondNotImplemented, Description: "Anonymous targets, where each message names its destination, are not supported. Attach a link to the queue or topic."})
+		return nil
+	case kind != coordinatorNode && !named:
+		s.refuseAttach(a, &wire.Error{Condition: wire.CondInvalidField, Description: "The source of the link has no address. Attach it to a queue or a subscription."})
 		return nil
 	}
-	address, ok := address(a)
-	if !ok {
-		s.refuse(a, &wire.Error{Condition: wire.CondInvalidField, Description: "The link names no entity."})
+	if err := s.c.checkAttachAllowed(a, kind); err != nil {
+		s.refuseAttach(a, errorOf(err))
 		return nil
 	}
-	switch node, kind := nodeOf(address); {
+	if s.c.linkBudgetLeft() < linkCost+int64(size) {
+		s.refuseAttach(a, s.c.overBudget("link"))
+		return nil
+	}
+	switch {
+	case kind == coordinatorNode:
+		s.attachCoordinator(a)
 	case kind == cbsNode:
 		s.attachCBS(a)
 	case kind == managementNode:
 		s.attachManagement(a, node)
 	case a.Role == wire.RoleSender:
-		s.attachInlet(a, node)
+		s.attachReceiver(a, node, size)
 	default:
-		s.attachOutlet(a, node)
+		s.attachSender(a, node, size)
 	}
 	return nil
 }
 
-// mostAttaching is how many attaches of a connection may wait for the broker
-// before nothing more is read of the client, whether their links are there still
-// or not.
-const mostAttaching = 1_000
+// maxPendingAttaches is how many attaches of a connection may wait for the broker before the
+// server stops reading from the client, whether their links still exist or not.
+const maxPendingAttaches = 1_000
 
-// attachWith has the broker be asked about an attach, without the mutex and after
-// what was noted before, and then called with it held.
-func (c *conn) attachWith(ask func() (then func())) {
-	if c.attaching++; c.attaching >= mostAttaching {
-		c.halt = func() {
-			c.await(c.moved, func() bool {
+// attachAsync runs ask outside the mutex, after queued work, and then runs the function
+// that ask returns with the mutex held.
+func (c *conn) attachAsync(ask func() (then func())) {
+	if c.pendingAttaches++; c.pendingAttaches >= maxPendingAttaches {
+		c.readerWait = func() {
+			c.waitWhile(c.readerSignal, func() bool {
 				c.mu.Lock()
 				defer c.mu.Unlock()
-				return c.attaching >= mostAttaching
+				return c.pendingAttaches >= maxPendingAttaches
 			})
 		}
 	}
-	c.note(func() {
-		c.work.Go(func() {
+	c.queueReaderWork(func() {
+		c.background.Go(func() {
 			then := ask()
-			c.mail.do(func() {
-				c.attaching--
+			c.mail.call(func() {
+				c.pendingAttaches--
 				then()
 			})
 		})
 	})
 }
 
-// join has a link be one of the session's. One of the same name and direction
-// that is there is ended: the client has taken it up again (AMQP 1.0, part 2,
-// 2.6.1).
-func (s *session) join(a *wire.Attach, l link) {
-	name := linkName{a.Name, a.Role}
+// addLink adds a link to the session. A link of the same name and direction is detached
+// first: the client has attached it again (AMQP 1.0, part 2, 2.6.1). The waits bytes of
+// the attach count in the budget until answered is called.
+func (s *session) addLink(a *wire.Attach, l link, waits int) {
+	name := linkNameFor(a.Name, a.Role)
 	if old, ok := s.names[name]; ok {
-		s.detach(old, stolen())
+		s.detach(old, stolenError())
 	}
 	if s.names == nil {
 		s.names = map[linkName]uint32{}
 	}
 	s.names[name] = a.Handle
-	delete(s.crossing, a.Handle)
-	s.links[a.Handle] = attached{l, name, identifierOf(a), time.Now()}
+	delete(s.detachedLinks, a.Handle)
+	is := attachedLink{link: l, name: name, identifier: identifierOf(a), since: time.Now(), attachBytes: waits, attachNumber: s.transactionScope.countAttach(l)}
+	if waits > 0 {
+		is.pendingAttach = a
+	}
+	s.links[a.Handle] = is
 	s.c.links++
+	s.c.addLinkBytes(linkCost + int64(waits))
 }
 
-// leave takes a link out of the session.
-func (s *session) leave(handle uint32) {
+// attachAnswered takes the bytes of a link's attach out of the budget, because it has been
+// answered.
+func (s *session) attachAnswered(handle uint32) {
+	if l, ok := s.links[handle]; ok && l.attachBytes > 0 {
+		s.c.addLinkBytes(-int64(l.attachBytes))
+		l.attachBytes, l.pendingAttach = 0, nil
+		s.links[handle] = l
+	}
+}
+
+// addSelectorBytes adds n bytes to the budget that a link keeps until it leaves.
+func (s *session) addSelectorBytes(handle uint32, n int) {
+	if l, ok := s.links[handle]; ok {
+		s.c.addLinkBytes(int64(n))
+		l.selectorBytes += n
+		s.links[handle] = l
+	}
+}
+
+// removeLink removes a link from the session.
+func (s *session) removeLink(handle uint32) {
 	if l, ok := s.links[handle]; ok {
 		delete(s.links, handle)
 		delete(s.names, l.name)
 		s.c.links--
+		s.c.addLinkBytes(-linkCost - int64(l.attachBytes+l.selectorBytes))
+		if at, ok := l.link.(interface{ weigh() *linkUse }); ok {
+			s.c.setLinkUse(at.weigh(), linkUse{})
+		}
 	}
 }
 
-// address is what a link of the client is to: the target of a sender, the source
-// of a receiver.
-func address(a *wire.Attach) (string, bool) {
+// linkAddress returns the address of a client's link: the target's for a sender, the source's
+// for a receiver.
+func linkAddress(a *wire.Attach) (string, bool) {
 	switch {
 	case a.Role == wire.RoleSender && a.Target != nil:
 		return a.Target.Address.Get()
@@ -124,17 +169,26 @@ func address(a *wire.Attach) (string, bool) {
 	return "", false
 }
 
+// isDynamic reports whether a link asks the server to create its node.
+func isDynamic(a *wire.Attach) bool {
+	if a.Role == wire.RoleSender {
+		return a.Target != nil && a.Target.Dynamic
+	}
+	return a.Source != nil && a.Source.Dynamic
+}
+
 type nodeKind uint8
 
 const (
 	entityNode nodeKind = iota
 	cbsNode
 	managementNode
+	coordinatorNode
 )
 
-// nodeOf is what an address means: "q", "/q", "sb://host/q" and "q/$management".
-// Case does not matter: Java's SDK writes "q/$deadletterqueue".
-func nodeOf(address string) (engine.Path, nodeKind) {
+// parseAddress returns the entity and kind of node of an address: "q", "/q", "sb://host/q" and
+// "q/$management". Case does not matter: Java's SDK writes "q/$deadletterqueue".
+func parseAddress(address string) (engine.Path, nodeKind) {
 	if scheme, rest, ok := strings.Cut(address, "://"); ok && scheme != "" && !strings.Contains(scheme, "/") {
 		_, address, _ = strings.Cut(rest, "/")
 	}
@@ -144,28 +198,39 @@ func nodeOf(address string) (engine.Path, nodeKind) {
 	}
 	const suffix = "/$management"
 	if n := len(address) - len(suffix); n >= 0 && strings.EqualFold(address[n:], suffix) {
-		return engine.CanonicalPath(address[:n]), managementNode
+		return clonePath(engine.CanonicalPath(address[:n])), managementNode
 	}
-	return engine.CanonicalPath(address), entityNode
+	return clonePath(engine.CanonicalPath(address)), entityNode
 }
 
-// refuse answers an attach with one that has no terminus on this side, and a
-// detach with the reason right behind it (rule 8).
-func (s *session) refuse(a *wire.Attach, why *wire.Error) {
-	at, _ := address(a)
-	s.c.refused(at, why)
-	answer := s.answer(a)
+// clonePath returns a copy of p that does not keep its frame in memory: the strings of a frame
+// share one copy of its text.
+func clonePath(p engine.Path) engine.Path { return engine.Path(strings.Clone(string(p))) }
+
+// refuseAttach answers an attach with one that lacks the server's terminus, and a detach with
+// the reason right after it (§18.1).
+func (s *session) refuseAttach(a *wire.Attach, why *wire.Error) {
+	at, _ := linkAddress(a)
+	s.c.logRefused(at, why)
+	s.send(s.attachWithoutTerminus(a))
+	s.send(&wire.Detach{Handle: a.Handle, Closed: true, Error: why})
+}
+
+// attachWithoutTerminus returns an answer to an attach that lacks the server's terminus, which
+// announces a detach. A detach is only sent for a link whose attach has been answered:
+// AMQPNetLite closes its connection for any other, and rhea ignores its own.
+func (s *session) attachWithoutTerminus(a *wire.Attach) *wire.Attach {
+	answer := s.attachAnswer(a)
 	if a.Role == wire.RoleSender {
 		answer.Target, answer.Coordinator = nil, nil
 	} else {
 		answer.Source = nil
 	}
-	s.send(answer)
-	s.send(&wire.Detach{Handle: a.Handle, Closed: true, Error: why})
+	return answer
 }
 
-// answer is an attach that agrees to what the client asked for (rule 7).
-func (s *session) answer(a *wire.Attach) *wire.Attach {
+// attachAnswer returns an attach that agrees to the supported part of the client's (§18.1).
+func (s *session) attachAnswer(a *wire.Attach) *wire.Attach {
 	out := &wire.Attach{
 		Name: a.Name, Handle: a.Handle, Role: !a.Role,
 		SenderSettleMode: a.SenderSettleMode, ReceiverSettleMode: a.ReceiverSettleMode,
@@ -173,12 +238,96 @@ func (s *session) answer(a *wire.Attach) *wire.Attach {
 		MaxMessageSize: wire.Some(uint64(s.c.b.Limits().MessageSize)),
 		Properties:     value.Properties{},
 	}
+	setSettleModes(out)
+	if out.Role == wire.RoleReceiver {
+		out.Target = supportedTarget(a.Target)
+	} else {
+		out.Source = supportedSource(a.Source)
+	}
 	if out.Role == wire.RoleSender {
 		out.InitialDeliveryCount = wire.Some[uint32](0)
-		// Go's SDK refuses what is larger. A queue may have larger messages than most,
-		// and they have got annotations, and reasons why they are dead.
-		l := s.c.b.Limits()
-		out.MaxMessageSize = wire.Some(uint64(max(l.MessageSize, l.MaxKilobytes<<10)) + 1<<20)
+		out.MaxMessageSize = wire.Some(s.c.maxOutgoingMessage())
 	}
 	return out
+}
+
+// maxOutgoingMessage returns the maximum size, in bytes, of a message to the client: a delivery, or
+// a reply of $management with deferred messages. Go's SDK and .NET's end a link on which
+// a message is larger than announced. A queue may have messages larger than the current
+// limits, and the broker has added annotations and dead-letter reasons.
+func (c *conn) maxOutgoingMessage() uint64 {
+	return uint64(max(maxRequestSize, c.b.Limits().MaxKilobytes<<10)) + 1<<20
+}
+
+// What the answer to an attach confirms. By AMQP, an answer contains what is in force;
+// the sending end decides about the source and the receiving end about the target (part
+// 2, 2.6.3). So the client's own terminus is returned as it was sent, and the server's
+// contains what is supported. It omits the rest of the client's wishes, so that the
+// client does not rely on it.
+
+// batchSize is a property of links that a client sends on: the maximum size of a batch in
+// bytes. SDKs that do not find it use max-message-size, which is larger for entities that
+// accept large messages.
+const batchSize = "com.microsoft:max-message-batch-size"
+
+// linkDetach is the expiry policy of every terminus: a link's state is dropped when it is
+// detached, closed or not, because links are never resumed.
+const linkDetach = "link-detach"
+
+// outcomes are the outcomes with which a receiver may settle.
+var outcomes = []string{"amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list"} //nolint:gochecknoglobals // never changed
+
+// supportedSource returns the supported part of the source that a receiver asks for. The
+// caller adds the supported filters.
+func supportedSource(asked *wire.Source) *wire.Source {
+	if asked == nil {
+		return nil
+	}
+	s := &wire.Source{Address: asked.Address, ExpiryPolicy: supportedExpiryPolicy(asked.ExpiryPolicy)}
+	if asked.DistributionMode.IsSet() {
+		s.DistributionMode = wire.Some(distributionMove) // even if the client asked for another mode
+	}
+	for _, o := range asked.Outcomes {
+		if slices.Contains(outcomes, o) {
+			s.Outcomes = append(s.Outcomes, o)
+		}
+	}
+	return s
+}
+
+// supportedTarget returns the supported part of the target that a sender asks for.
+func supportedTarget(asked *wire.Target) *wire.Target {
+	if asked == nil {
+		return nil
+	}
+	return &wire.Target{Address: asked.Address, ExpiryPolicy: supportedExpiryPolicy(asked.ExpiryPolicy)}
+}
+
+func supportedExpiryPolicy(asked wire.Opt[string]) wire.Opt[string] {
+	if asked.IsSet() {
+		return wire.Some(linkDetach)
+	}
+	return asked
+}
+
+// setSettleModes sets how deliveries are settled. A sender's are settled as soon as they
+// are answered, which is the mode first.
+func setSettleModes(answer *wire.Attach) {
+	if answer.Role == wire.RoleReceiver && answer.ReceiverSettleMode.IsSet() {
+		answer.ReceiverSettleMode = wire.Some(wire.ReceiverFirst)
+	}
+}
+
+// The distribution modes (part 3, 3.5.7).
+const (
+	distributionMove = "move"
+	distributionCopy = "copy"
+)
+
+// batchSizeProperties returns the properties of the answer to a sender. most is the maximum size of a
+// message in bytes.
+func (s *session) batchSizeProperties(most uint64) value.Properties {
+	limits := s.c.b.Limits()
+	n := min(most, uint64(limits.MaxBatchSize()))
+	return value.Properties{{Name: batchSize, Value: value.OfULong(n)}}
 }

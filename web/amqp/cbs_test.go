@@ -11,24 +11,32 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/web/amqp"
-	"mayfly/web/sas"
+	"mayfly/web/auth/sas"
 )
 
-// A counter is a pair of links to $cbs.
-type counter struct {
+// A cbsClient is a pair of links to $cbs.
+type cbsClient struct {
 	t   *testing.T
 	s   *goamqp.Session
 	out *goamqp.Sender
 	in  *goamqp.Receiver
 }
 
-func (w *world) counter(t *testing.T) *counter {
+// called makes h a name of the server.
+func called(host string) bool { return host == "h" }
+
+func (w *world) counter(t *testing.T) *cbsClient {
 	t.Helper()
-	s, err := w.dial().NewSession(t.Context(), nil)
+	return counterOn(t, w.dial())
+}
+
+func counterOn(t *testing.T, nc *goamqp.Conn) *cbsClient {
+	t.Helper()
+	s, err := nc.NewSession(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &counter{t: t, s: s}
+	c := &cbsClient{t: t, s: s}
 	if c.out, err = s.NewSender(t.Context(), "$cbs", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +46,8 @@ func (w *world) counter(t *testing.T) *counter {
 	return c
 }
 
-// put shows a token and is what the server says to that.
-func (c *counter) put(kind, audience string, token any) (status int32, told, condition string) {
+// put sends a token and returns the server's reply.
+func (c *cbsClient) put(kind, audience string, token any) (status int32, told, condition string) {
 	c.t.Helper()
 	to := "me"
 	if err := c.out.Send(c.t.Context(), &goamqp.Message{
@@ -64,12 +72,12 @@ func (c *counter) put(kind, audience string, token any) (status int32, told, con
 
 const sastoken = "servicebus.windows.net:sastoken"
 
-// What $cbs says to tokens.
+// The replies of $cbs to tokens.
 func TestTokens(t *testing.T) {
 	for _, policy := range []sas.Policy{sas.Accept, sas.Enforce} {
 		t.Run(policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, amqp.Options{SAS: policy}, broker.Options{})
+				w := newWorld(t, amqp.Options{SAS: policy, Names: called}, broker.Options{})
 				w.queue("Q", engine.Config{})
 				if _, err := w.b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.ManageRight, PrimaryKey: "key"}, ""); err != nil {
 					t.Fatal(err)
@@ -79,8 +87,8 @@ func TestTokens(t *testing.T) {
 				for name, tc := range map[string]struct {
 					kind, audience string
 					token          any
-					enforced       int32 // status if tokens are asked for
-					accepted       int32 // if not
+					enforced       int32 // status if tokens are enforced
+					accepted       int32 // status if not
 					told           string
 				}{
 					"a good one":             {sastoken, "sb://h/q", good("sb://h/q"), 202, 202, "Accepted"},
@@ -90,6 +98,10 @@ func TestTokens(t *testing.T) {
 					"of the namespace":       {sastoken, "sb://h/", good("sb://h"), 202, 202, "Accepted"},
 					"expired":                {sastoken, "sb://h/q", sas.Sign("sb://h/q", "root", "key", time.Now()), 401, 202, "ExpiredToken: The token is expired. Expiration time:"},
 					"signed by another":      {sastoken, "sb://h/q", sas.Sign("sb://h/q", "root", "yek", time.Now().Add(time.Hour)), 401, 202, "InvalidSignature: "},
+					"for another host":       {sastoken, "sb://h/q", good("sb://evil.example/q"), 401, 202, "InvalidAudience: The token is for another audience. It is for the host 'evil.example'"},
+					"of another host":        {sastoken, "sb://h/", good("sb://evil.example/"), 401, 202, "InvalidAudience: "},
+					"without a host":         {sastoken, "sb://h/", good("orders"), 401, 202, "InvalidAudience: "},
+					"for everything":         {sastoken, "sb://h/", good("*"), 401, 202, "InvalidAudience: "},
 					"for another":            {sastoken, "sb://h/q", good("sb://h/r"), 401, 202, "InvalidAudience: "},
 					"no signature":           {"jwt", "sb://h/q", "eyJhbGciOiJub25lIn0.e30.", 401, 202, "MalformedToken: "},
 					"nothing":                {sastoken, "sb://h/q", "", 401, 202, "MissingToken: "},
@@ -111,11 +123,11 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// A link lasts as long as the token it came with, or one that was shown since;
-// what is asked of $management, likewise.
+// A link lasts as long as the token with which it was attached, or a later one. So does
+// the right to use $management.
 func TestLinksOutOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, amqp.Options{SAS: sas.Enforce}, broker.Options{})
+		w := newWorld(t, amqp.Options{SAS: sas.Enforce, Names: called}, broker.Options{})
 		w.queue("q", engine.Config{})
 		w.queue("r", engine.Config{})
 		if _, err := w.b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.SendRight | engine.ListenRight, PrimaryKey: "key"}, ""); err != nil {
@@ -153,7 +165,7 @@ func TestLinksOutOfTime(t *testing.T) {
 			}
 		}
 		time.Sleep(50 * time.Second)
-		show("q", time.Minute) // it lasts until 1:50 now
+		show("q", time.Minute) // it now lasts until 1:50
 		time.Sleep(59 * time.Second)
 		sends(q, true)
 		sends(r, true)
@@ -161,7 +173,7 @@ func TestLinksOutOfTime(t *testing.T) {
 		synctest.Wait()
 		sends(q, false)
 		sends(r, true)
-		for err = nil; err == nil; { // after what has come before
+		for err = nil; err == nil; { // after the deliveries that had come before
 			_, err = from.Receive(t.Context(), nil)
 		}
 		if !strings.Contains(err.Error(), "ExpiredToken") {
@@ -181,13 +193,13 @@ func TestLinksOutOfTime(t *testing.T) {
 	})
 }
 
-// A link by way of an entity lasts as long as the tokens for both: one that is
-// shown anew for the one says nothing of the other.
+// A link through an entity lasts as long as the tokens for both entities: renewing the
+// token for one does not extend the other.
 func TestLinkByWayOutOfTime(t *testing.T) {
 	for name, renewed := range map[string][]string{"neither": nil, "the way": {"q"}, "the end": {"r"}, "both": {"q", "r"}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, amqp.Options{SAS: sas.Enforce}, broker.Options{})
+				w := newWorld(t, amqp.Options{SAS: sas.Enforce, Names: called}, broker.Options{})
 				w.queue("q", engine.Config{})
 				w.queue("r", engine.Config{})
 				if _, err := w.b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.SendRight, PrimaryKey: "key"}, ""); err != nil {

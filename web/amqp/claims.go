@@ -3,83 +3,91 @@ package amqp
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
 	"mayfly/engine"
 	"mayfly/web/amqp/wire"
-	"mayfly/web/sas"
+	"mayfly/web/auth/sas"
 )
 
-// claims are what a client has shown that it may, and what of its links hangs on
-// that. They are guarded by the connection's mutex. Where tokens are not asked
-// for, they stay empty.
-type claims struct {
-	plain  sas.Claim            // of SASL PLAIN: a rule's name and key; set before the connection runs
-	shown  map[string]sas.Claim // by audience, as sas.PathOf has it
-	guards map[guarded]guard
-	timer  *time.Timer // at the end of the first guard's time
+// authorization are the tokens and keys of a client, and the links that depend on them. They are
+// guarded by the connection's mutex. Without enforcement of tokens they stay empty.
+type authorization struct {
+	plain      sas.Credential            // of SASL PLAIN: a rule's name and key; set before the connection runs
+	hasPlain   bool                      // plain is set; set before the connection runs
+	tokens     map[string]sas.Credential // by audience, in the form of sas.PathOf
+	linkRights map[linkPath]linkRight
+	timer      *time.Timer // fires when the first guard expires
+
+	valid         bool        // the client has shown a valid token or key; see mayAttach
+	validUntil    time.Time   // the latest expiry of those; zero means never
+	tokenDeadline *time.Timer // closes the connection if the client shows no token in time; nil once it has
 }
 
-// guarded is a link and one of the paths that it needs a right to: a sender by way
-// of an entity has two.
-type guarded struct {
+// linkPath is a link and a path to which it needs a right. A sender through an entity
+// needs two.
+type linkPath struct {
 	link
 	path string
 }
 
-// A guard is why a link may be there.
-type guard struct {
+// A linkRight is the right of a link.
+type linkRight struct {
 	s      *session
 	handle uint32
 	path   string
 	right  engine.Rights
-	until  time.Time // zero: as long as it likes
+	expiry time.Time // expiry; zero means never
 }
 
-// mostClaims is for how many audiences a connection may have shown tokens.
-const mostClaims = 10_000
+// maxTokens is for how many audiences a connection may show tokens.
+const maxTokens = 10_000
 
-// takePlain notes what a client says of itself in SASL PLAIN (RFC 4616): the name
-// of a rule and its key, which may be for whatever the rule is. Whether they are
-// right is asked when something is to be done.
-func (c *conn) takePlain(choice *wire.Init) {
-	if parts := bytes.Split(choice.InitialResponse, []byte{0}); choice.Mechanism == "PLAIN" && len(parts) == 3 && len(parts[1]) > 0 {
-		c.rule, c.key = string(parts[1]), string(parts[2])
-		c.claims.plain = sas.OfKey(c.rule, c.key)
+// maxPlainSize is how many bytes of SASL PLAIN are accepted. No access rule has a longer
+// name and key, and they are kept as long as the connection.
+const maxPlainSize = 4 << 10
+
+// recordPlainKey records the name and key of a rule that a client sends in SASL PLAIN (RFC
+// 4616). They are checked when they are used. A rule of any entity is possible.
+func (c *conn) recordPlainKey(choice *wire.Init) {
+	if parts := bytes.Split(choice.InitialResponse, []byte{0}); choice.Mechanism == "PLAIN" && len(parts) == 3 && len(parts[1]) > 0 && len(choice.InitialResponse) <= maxPlainSize {
+		c.saslRule, c.saslKey = string(parts[1]), string(parts[2])
+		c.authorization.plain, c.authorization.hasPlain = sas.KeyCredential(c.saslRule, c.saslKey), true
 	}
 }
 
-// admit keeps what a client has shown, and gives the links that it is for as much
-// time as it has. Called with mu held.
-func (c *conn) admit(path string, claim sas.Claim, rights engine.Rights) error {
+// recordToken records a token, and extends the time of the links that it covers. Called with mu
+// held.
+func (c *conn) recordToken(path string, claim sas.Credential, rights engine.Rights) error {
 	if c.s.policy != sas.Enforce {
 		return nil
 	}
-	cl := &c.claims
-	if cl.shown == nil {
-		cl.shown = map[string]sas.Claim{}
+	cl := &c.authorization
+	if cl.tokens == nil {
+		cl.tokens = map[string]sas.Credential{}
 	}
-	if _, again := cl.shown[path]; !again && len(cl.shown) >= mostClaims {
-		maps.DeleteFunc(cl.shown, func(_ string, s sas.Claim) bool { return outOfTime(s.Expires(), time.Now()) })
-		if len(cl.shown) >= mostClaims {
-			return &engine.Refusal{Kind: engine.ErrQuota, Text: "The connection has shown too many tokens."}
+	if _, again := cl.tokens[path]; !again && len(cl.tokens) >= maxTokens {
+		maps.DeleteFunc(cl.tokens, func(_ string, s sas.Credential) bool { return isExpired(s.Expires(), time.Now()) })
+		if len(cl.tokens) >= maxTokens {
+			return engine.Refuse(engine.ErrQuota, "The connection has sent too many tokens.")
 		}
 	}
-	cl.shown[path] = claim
-	for l, g := range cl.guards {
+	cl.tokens[path] = claim
+	for l, g := range cl.linkRights {
 		if claim.Covers(g.path) && rights.Has(g.right) {
-			g.until = later(g.until, claim.Expires())
-			cl.guards[l] = g
+			g.expiry = later(g.expiry, claim.Expires())
+			cl.linkRights[l] = g
 		}
 	}
-	c.watch()
+	c.scheduleExpiry()
 	return nil
 }
 
-func outOfTime(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
+func isExpired(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
-// later is the later of two ends, zero being none.
+// later returns the later of two expiries, where zero means never.
 func later(a, b time.Time) time.Time {
 	if a.IsZero() || b.IsZero() {
 		return time.Time{}
@@ -90,24 +98,24 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// permit tells until when the client has a right at a path, zero being no end, or
-// that it has not. It waits for the broker: call it without mu.
-func (c *conn) permit(ctx context.Context, at engine.Path, want engine.Rights) (until time.Time, err error) {
+// checkRight returns until when the client has a right at a path, zero meaning forever, or an
+// error if it has not. It waits for the broker: call it without mu.
+func (c *conn) checkRight(ctx context.Context, at engine.Path, want engine.Rights) (until time.Time, err error) {
 	if c.s.policy != sas.Enforce {
 		return time.Time{}, nil
 	}
 	path := sas.PathTo(string(at))
 	c.mu.Lock()
-	shown := []sas.Claim{c.claims.plain}
-	for _, claim := range c.claims.shown {
+	shown := []sas.Credential{c.authorization.plain}
+	for _, claim := range c.authorization.tokens {
 		if claim.Covers(path) {
 			shown = append(shown, claim)
 		}
 	}
 	c.mu.Unlock()
-	place, err := sas.Look(ctx, c.b, path)
+	place, err := sas.LookUpAccess(ctx, c.b, path)
 	if err != nil {
-		return time.Time{}, err //nolint:wrapcheck // the broker's
+		return time.Time{}, err
 	}
 	may := false
 	for _, claim := range shown {
@@ -120,67 +128,203 @@ func (c *conn) permit(ctx context.Context, at engine.Path, want engine.Rights) (
 		}
 	}
 	if !may {
-		return time.Time{}, sas.Lacking(want)
+		return time.Time{}, sas.MissingRight(want)
 	}
+	c.mu.Lock()
+	c.markAuthorized(until)
+	c.mu.Unlock()
 	return until, nil
 }
 
-// guard ends a link when the client's right to it does. Called with mu held.
-func (c *conn) guard(s *session, handle uint32, l link, at engine.Path, right engine.Rights, until time.Time) {
+// detachAtExpiry detaches a link when the client's right to it expires. Called with mu held.
+func (c *conn) detachAtExpiry(s *session, handle uint32, l link, at engine.Path, right engine.Rights, until time.Time) {
 	if c.s.policy != sas.Enforce {
 		return
 	}
-	cl := &c.claims
-	if cl.guards == nil {
-		cl.guards = map[guarded]guard{}
+	cl := &c.authorization
+	if cl.linkRights == nil {
+		cl.linkRights = map[linkPath]linkRight{}
 	}
-	if len(cl.guards) > 3*c.links+16 { // links do not say when they go
-		maps.DeleteFunc(cl.guards, func(l guarded, g guard) bool { return g.s.links[g.handle].link != l.link })
+	if len(cl.linkRights) > 3*c.links+16 { // links do not remove their guards when they end
+		maps.DeleteFunc(cl.linkRights, func(l linkPath, g linkRight) bool { return g.s.links[g.handle].link != l.link })
 	}
 	path := sas.PathTo(string(at))
-	cl.guards[guarded{l, path}] = guard{s, handle, path, right, until}
-	c.watch()
+	cl.linkRights[linkPath{l, path}] = linkRight{s, handle, path, right, until}
+	c.scheduleExpiry()
 }
 
-// watch sets the timer for the link whose time is over first. Called with mu
-// held.
-func (c *conn) watch() {
-	cl := &c.claims
+// scheduleExpiry sets the timer for the first guard that expires. Called with mu held.
+func (c *conn) scheduleExpiry() {
+	cl := &c.authorization
 	var first time.Time
-	for _, g := range cl.guards {
-		if !g.until.IsZero() && (first.IsZero() || g.until.Before(first)) {
-			first = g.until
+	for _, g := range cl.linkRights {
+		if !g.expiry.IsZero() && (first.IsZero() || g.expiry.Before(first)) {
+			first = g.expiry
 		}
 	}
 	if cl.timer != nil {
 		cl.timer.Stop()
 	}
 	if !first.IsZero() && c.ctx.Err() == nil {
-		cl.timer = time.AfterFunc(time.Until(first), func() { c.mail.do(c.expire) })
+		cl.timer = time.AfterFunc(time.Until(first), func() { c.mail.call(c.detachExpired) })
 	}
 }
 
-// expire ends the links whose time is over. Called with mu held.
-func (c *conn) expire() {
+// detachExpired detaches the links whose rights have expired. Called with mu held.
+func (c *conn) detachExpired() {
 	now := time.Now()
-	for l, g := range c.claims.guards {
+	for l, g := range c.authorization.linkRights {
 		there := g.s.links[g.handle].link == l.link
-		if there && !outOfTime(g.until, now) {
+		if there && !isExpired(g.expiry, now) {
 			continue
 		}
-		delete(c.claims.guards, l)
-		if there && g.s.live() {
-			g.s.detach(g.handle, asError(sas.OutOfTime(g.until, now)))
+		delete(c.authorization.linkRights, l)
+		if there && g.s.isOpen() {
+			g.s.detach(g.handle, errorOf(sas.ExpiredError(g.expiry, now)))
 		}
 	}
-	c.watch()
+	c.scheduleExpiry()
 }
 
-// forget stops the timer of a connection that is over.
-func (c *conn) forget() {
+// stopTimers stops the timers of a connection that has ended.
+func (c *conn) stopTimers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.claims.timer != nil {
-		c.claims.timer.Stop()
+	for _, t := range []*time.Timer{c.authorization.timer, c.authorization.tokenDeadline, c.linkUsage.retry} {
+		if t != nil {
+			t.Stop()
+		}
 	}
+}
+
+// Where tokens are enforced, a connection whose client has shown no valid token or key may
+// only attach links to $cbs, and is closed after tokenTimeout, as with the service. A token
+// for any entity of the namespace counts, even if the entity does not exist. Expired and
+// wrong tokens do not count.
+//
+// SASL PLAIN carries the name and key of a rule. A rule of the namespace counts as a token.
+// A rule of an entity can only be checked once the client attaches a link to that entity.
+// So a client that has sent any key may attach a few links to entities, each of which is
+// authorized as usual, and one to the coordinator, which JMS clients attach first.
+//
+// A connection whose tokens have all expired remains open. Each link ends with its token,
+// and the client attaches new links after it has shown another token. SDKs renew tokens
+// in time, and a client that does not has proved before that it has keys.
+const (
+	tokenTimeout         = 20 * time.Second // from the open to the first valid token
+	maxLinksWithoutToken = 16               // links of a connection without a valid token
+	maxBytesWithoutToken = 256 << 10        // bytes of its incomplete messages and requests
+)
+
+// isAuthorized reports whether the client has a valid token or key, or needs none. Called
+// with mu held.
+func (c *conn) isAuthorized() bool {
+	cl := &c.authorization
+	return c.s.policy != sas.Enforce || cl.valid && !isExpired(cl.validUntil, time.Now())
+}
+
+// markAuthorized records that the client has shown a valid token or key. until is its expiry; zero
+// means never. Called with mu held.
+func (c *conn) markAuthorized(until time.Time) {
+	cl := &c.authorization
+	if cl.valid {
+		until = later(cl.validUntil, until)
+	}
+	cl.valid, cl.validUntil = true, until
+	if c.needsToken.Swap(false) {
+		c.s.linkBudget.withoutToken.Add(-c.linkUsage.bytes)
+		c.connLimit.Authenticated()
+	}
+	if cl.tokenDeadline != nil {
+		cl.tokenDeadline.Stop()
+		cl.tokenDeadline = nil
+	}
+}
+
+// expectToken checks the key of SASL PLAIN. If that is not valid, it starts the client's
+// time to show a token. It waits for the broker: call it without mu, before the connection
+// runs.
+func (c *conn) expectToken() {
+	if c.s.policy != sas.Enforce {
+		return
+	}
+	c.needsToken.Store(true)
+	known := false
+	if c.authorization.hasPlain {
+		ctx, cancel := context.WithTimeout(c.ctx, defaultTimeout)
+		defer cancel()
+		place, err := sas.LookUpAccess(ctx, c.b, "")
+		if err == nil {
+			_, err = c.authorization.plain.Rights("", place.Rules, place.Now)
+		}
+		known = err == nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known {
+		c.markAuthorized(time.Time{})
+		return
+	}
+	c.authorization.tokenDeadline = time.AfterFunc(tokenTimeout, func() { c.mail.call(c.closeUnauthorized) })
+}
+
+// closeUnauthorized closes the connection of a client that has shown no valid token or key
+// in time. Called with mu held.
+func (c *conn) closeUnauthorized() {
+	if c.authorization.valid || c.state != running {
+		return
+	}
+	why := &wire.Error{
+		Condition:   wire.CondUnauthorizedAccess,
+		Description: fmt.Sprintf("The client sent no valid token within %s of its open. Send a token to $cbs, or send the name and key of an access rule by SASL PLAIN.", tokenTimeout),
+	}
+	c.logClosed(why)
+	c.close(why)
+}
+
+// checkAttachAllowed returns why a client without a valid token may not attach a link to a node, or
+// nil if it may. Called with mu held.
+func (c *conn) checkAttachAllowed(a *wire.Attach, kind nodeKind) error {
+	if c.isAuthorized() {
+		return nil
+	}
+	few, key := c.links < maxLinksWithoutToken, c.authorization.hasPlain
+	switch {
+	case kind == cbsNode && few, kind == entityNode && key && few:
+		return nil
+	case kind == coordinatorNode && key && !c.hasCoordinator():
+		return nil
+	}
+	want := engine.ListenRight
+	if a.Role == wire.RoleSender {
+		want = engine.SendRight
+	}
+	return &withoutTokenError{sas.MissingRight(want)}
+}
+
+// hasCoordinator reports whether the connection has a link to a coordinator.
+func (c *conn) hasCoordinator() bool {
+	for _, s := range c.sessions {
+		for _, l := range s.links {
+			if _, ok := l.link.(*coordinator); ok {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// An withoutTokenError is the lack of a right on a connection without a valid token.
+type withoutTokenError struct{ lacking error }
+
+func (e *withoutTokenError) Error() string {
+	return e.lacking.Error() + " The client has sent no valid token on this connection yet."
+}
+
+func (e *withoutTokenError) Unwrap() error { return e.lacking }
+
+// errWithoutToken returns the error for a client without a valid token that sends more than
+// maxBytesWithoutToken.
+func errWithoutToken() error {
+	return engine.Refuse(engine.ErrBusy, "The client sent too much before its first valid token.")
 }

@@ -7,12 +7,12 @@ import (
 
 	goamqp "github.com/Azure/go-amqp"
 
-	"mayfly/web/peers"
+	"mayfly/web/connections"
 )
 
-// Of clients that call themselves alike, the one who is told of is the latest that
-// is there, in whatever order they leave; the indexes stay right meanwhile, and
-// keep nothing of who has left.
+// Among clients with the same container id, the one that is found is the latest
+// connected, in whatever order they disconnect. The indexes stay consistent, and keep
+// nothing of disconnected clients.
 func TestTwins(t *testing.T) {
 	for _, leave := range [][]int{{0, 1, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		t.Run(fmt.Sprint(leave), func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestTwins(t *testing.T) {
 				w.dialAs("other", nil)
 				there := map[int]bool{0: true, 1: true, 2: true}
 				for _, i := range leave {
-					_ = twins[i].Close() // the server is as fast
+					_ = twins[i].Close() // the server may be faster
 					check()
 					delete(there, i)
 					want := ""
@@ -51,7 +51,7 @@ func TestTwins(t *testing.T) {
 						t.Errorf("%d is there still: %+v", i, c)
 					}
 				}
-				if other := w.only(peers.Query{}); other.Client != "AMQP other" {
+				if other := w.only(connections.Query{}); other.Client != "AMQP other" {
 					t.Errorf("who is left is %s", other.Client)
 				}
 			})
@@ -59,7 +59,7 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// Who holds a lock is found without a look at everybody.
+// The client that holds a lock is found without searching all connections.
 func TestClientIsALookup(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		for i := range 100 {

@@ -14,8 +14,8 @@ import (
 	"mayfly/engine"
 )
 
-// gone is the error that ended a link or refused it, a message or a settlement,
-// as a client's program sees it.
+// gone returns the error that ended or refused a link, a message or a settlement, as a
+// client's program sees it.
 func gone(err error) (e *goamqp.Error) {
 	if l, ok := errors.AsType[*goamqp.LinkError](err); ok {
 		return l.RemoteErr
@@ -24,8 +24,8 @@ func gone(err error) (e *goamqp.Error) {
 	return e
 }
 
-// TestConditions has a client meet each error of the engine that a link can have,
-// and hear its condition, in words that end with a tracking id (ERR-5).
+// TestConditions provokes each error of the engine that a link can have, and checks its
+// condition and a description that ends with a tracking id (ERR-5).
 func TestConditions(t *testing.T) {
 	receive := func(ctx context.Context, s *goamqp.Session, path string, o *goamqp.ReceiverOptions) (*goamqp.Receiver, error) {
 		if o == nil {
@@ -112,7 +112,7 @@ func TestConditions(t *testing.T) {
 			synctest.Wait()
 			return r.AcceptMessage(ctx, m)
 		}, "com.microsoft:message-lock-lost", "The lock supplied is invalid."},
-		"SES-10": {func(ctx context.Context, w *world, s *goamqp.Session) error {
+		"SES-6 settling": {func(ctx context.Context, w *world, s *goamqp.Session) error {
 			w.send("qs", "a", "x")
 			r, err := receive(ctx, s, "qs", inSession("a"))
 			if err != nil {
@@ -184,8 +184,9 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-// A client with three thousand messages in flight leaves, twenty do so at once,
-// and nothing is lost, doubled or counted that they gave back (sdk-demands 13).
+// Clients disconnect with three thousand messages in flight, twenty of them at once, and
+// no message is lost or duplicated, or counted although it was given back (sdk-demands
+// 13).
 func TestRecoveries(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		const messages = 3_000
@@ -234,7 +235,7 @@ func TestRecoveries(t *testing.T) {
 		if active, locked := w.count("q"); active != 2_000 || locked != 1_000 {
 			t.Fatalf("%d are free and %d locked", active, locked)
 		}
-		// Each of twenty has a hundred on its way when it goes.
+		// Each of twenty has a hundred deliveries in progress when it disconnects.
 		var wait []chan error
 		for range 20 {
 			r, done := open(-1), make(chan error, 1)
@@ -262,7 +263,7 @@ func TestRecoveries(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(time.Minute + time.Second) // what they did not settle comes back, counted
+		time.Sleep(time.Minute + time.Second) // unsettled messages come back, counted
 		synctest.Wait()
 		if active, locked := w.count("q"); active != messages || locked != 0 {
 			t.Errorf("%d are free and %d locked", active, locked)
@@ -270,8 +271,8 @@ func TestRecoveries(t *testing.T) {
 	})
 }
 
-// A link that is drained, detached and attached again goes on where it was; frames
-// of 512 bytes carry any message.
+// A link that is drained, detached and attached again continues where it was. Frames of
+// 512 bytes carry any message.
 func TestGoAMQP(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.queue("q", engine.Config{})
@@ -317,14 +318,14 @@ func TestGoAMQP(t *testing.T) {
 	})
 }
 
-// A client that sends a frame larger than the server takes is told so.
+// A client that sends a frame larger than the server accepts gets an error.
 func TestFrameTooLarge(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		c := w.client()
 		frame := make([]byte, 70_000)
 		copy(frame, []byte{0, 1, 0x11, 0x70, 2, 0, 0, 0})
 		c.Write(frame)
-		if e := c.Closed(); e == nil || e.Condition != "amqp:connection:framing-error" {
+		if e := c.WaitForClose(); e == nil || e.Condition != "amqp:connection:framing-error" {
 			t.Errorf("closed because of %+v", e)
 		}
 	})

@@ -3,6 +3,7 @@ package amqp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -13,113 +14,128 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
 	"mayfly/web/amqp/wire"
-	"mayfly/web/relay"
+	"mayfly/web/cluster"
+	"mayfly/web/connlimit"
 )
 
-// peer is what a client said of itself in its open.
+// peer is what a client sent in its open.
 type peer struct {
-	container, host string
-	properties      value.Properties
-	maxFrame        uint32        // that it takes
-	idle            time.Duration // after which it wants to have heard something; zero: it does not care
+	container  string           // printable, cut at longestName
+	host       string           // empty once the namespace is found
+	properties value.Properties // nil once introduce has read them
+	maxFrame   uint32           // largest frame that the client accepts
+	channelMax uint16           // largest channel that it accepts
+	idle       time.Duration    // idle time-out; zero means none
 }
 
 // A conn is one client's connection.
 type conn struct {
-	s      *Server
-	at     *Space         // of whose namespace it is; set before the connection runs
-	b      *broker.Broker // likewise
-	nc     net.Conn
-	limits limits // likewise
-	log    *slog.Logger
-	r      wire.Reader
+	s         *Server
+	namespace *Namespace     // of the connection's namespace; set before the connection runs
+	b         *broker.Broker // set before the connection runs
+	nc        net.Conn
+	limits    limits // set before the connection runs
+	connLimit *connlimit.Conn
+	log       *slog.Logger
+	r         wire.Reader
 
-	// Of the reader: what is decoded often.
+	// Owned by the reader and reused for frequent frames.
 	transfer    wire.Transfer
 	disposition wire.Disposition
 	flow        wire.Flow
 
-	authenticated bool          // SASL came first; of the reader
-	by            *relay.Passed // what another server told of the client that passes it on; nil: it came itself
-	port          string        // the namespace whose port it came to; empty: one of all
-	rule, key     string        // as SASL PLAIN has them, for whoever it is passed on to
-	onward        func()        // passes it on to the owner of its namespace; nil: it is served here
-	peer          peer          // set before the connection runs
+	saslDone          bool                // SASL came first; owned by the reader
+	headersExchanged  bool                // the AMQP protocol headers have been exchanged; owned by the reader
+	forwarded         *cluster.ClientInfo // describes the client of a forwarded connection; nil if the client connected here
+	network           string              // from connections.Conn.Network
+	portNamespace     string              // the namespace of the port that the client used; empty for a port of all namespaces
+	saslRule, saslKey string              // from SASL PLAIN, for the server that the connection is forwarded to
+	forward           func()              // forwards the connection to the owner of its namespace; nil if it is served here
+	peer              peer                // set before the connection runs
 
-	ctx   context.Context //nolint:containedctx // of the connection's own work
-	stop  context.CancelFunc
-	moved chan struct{}  // has an element when less waits to be handed on or written
-	kept  atomic.Int64   // bytes that are kept of what the client sends
-	work  sync.WaitGroup // what was begun for the connection beside reader and writer
-	mail  mailbox
+	ctx           context.Context //nolint:containedctx // of work of the connection alone
+	stop          context.CancelFunc
+	readerSignal  chan struct{}  // has an element when fewer bytes wait for the broker or the network
+	incomingBytes atomic.Int64   // bytes kept of the client's messages
+	needsToken    atomic.Bool    // the client needs a valid token and has sent none, see mayAttach; set with mu held
+	background    sync.WaitGroup // goroutines of the connection other than reader and writer
+	mail          mailbox
 
 	mu sync.Mutex
-	record
-	sessions     map[uint16]*session // by channel, which is the same both ways
-	links        int
-	transactions map[string]*transaction // open ones, by what the client calls them
-	declaring    int                     // that are asked for
-	halt         func()                  // what the reader is to wait for once it has let go
-	attaches     uint64                  // that there were
-	attaching    int                     // attaches that the broker has not answered
-	feeding      []feeder                // that the writer is to look at, in this order
-	spare        []feeder                // room for the next round of them
-	unheard      int                     // bytes of answers that wait for the client's credit
-	making       int64                   // bytes of answers that are being made
-	less         chan struct{}           // closed when either is less; nil: nobody waits for that
-	settling     []settling              // what the client has settled since the reader last let go
-	out          []byte                  // frames to be written, before any transfer that is not made yet
-	todo         []func()                // for the reader to do once it has let go of mu
-	later        []func()                // for the writer
-	farewell     *wire.Error             // of the close that is to be sent
-	state        closingState            // how far the end has come
-	claims       claims
-	heard        time.Time // a while before it was heard last; of the reader
+	connectionInfo
+	sessions           map[uint16]*session // by channel, which is the same in both directions
+	usedChannels       numberSet           // channels that have had a session
+	links              int
+	transactions       map[string]*transaction // open transactions, by the client's ids
+	pendingDeclares    int                     // declares in progress
+	readerWait         func()                  // what the reader waits for after it has released mu
+	replyLinkCount     uint64                  // number of links for replies attached so far
+	pendingAttaches    int                     // attaches that the broker has not answered
+	sendQueue          []outgoingLink          // links that the writer looks at next, in order
+	spareSendQueue     []outgoingLink          // reused for the next round of feeding
+	queuedReplyBytes   int                     // bytes of replies that wait for the client's credit
+	reservedReplyBytes int64                   // bytes of replies that are being made
+	replySpace         chan struct{}           // closed when unheard or making decreases; nil if no goroutine waits for that
+	pendingSettlements []settlement            // the client's settlements since the reader last released mu
+	outFrames          []byte                  // frames to write before any transfer that is not made yet
+	readerWork         []func()                // functions that the reader calls after it has released mu
+	writerWork         []func()                // functions that the writer calls after it has released mu
+	closeError         *wire.Error             // of the close to send
+	state              closingState            // how far closing has come
+	authorization      authorization
+	linkUsage          linkUsage
+	entityLinks        int       // open links, except those to $cbs and to the coordinator
+	creditedLinks      int       // links of linked that have credit
+	readDeadlineSetAt  time.Time // when the read deadline was last set; owned by the reader
 
-	dispositions uint64 // that came
+	dispositions uint64 // number of dispositions received
 }
 
-// closingState is how far the end of a connection has come.
+// closingState is how far the closing of a connection has come.
 type closingState uint8
 
 const (
 	running    closingState = iota
-	closing                 // our close is to be written, or was
-	closedBoth              // the client's came
+	closing                 // the server's close is to be written, or has been
+	bothClosed              // the client's close has come
 )
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{
 		s: s, nc: nc, log: s.log.With("client", nc.RemoteAddr().String()),
-		r: wire.Reader{From: nc}, sessions: map[uint16]*session{}, transactions: map[string]*transaction{}, moved: make(chan struct{}, 1), mail: newMailbox(),
+		r: wire.Reader{From: nc}, sessions: map[uint16]*session{}, transactions: map[string]*transaction{}, readerSignal: make(chan struct{}, 1), mail: newMailbox(),
 	}
 	c.ctx, c.stop = context.WithCancel(s.ctx)
 	return c
 }
 
-// run serves the connection until its end.
+// run serves the connection until it ends.
 func (c *conn) run() {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		c.write()
+		c.writeFrames()
 	}()
-	cut := context.AfterFunc(c.ctx, func() { _ = c.nc.Close() }) // whoever uses it hears of it
+	cut := context.AfterFunc(c.ctx, func() { _ = c.nc.Close() }) // reader and writer get the error
 	defer cut()
-	switch over, err := c.read(); {
-	case over: // the writer says goodbye
+	switch over, err := c.readFrames(); {
+	case over: // the writer sends the close
 	case err == nil:
-		c.stop() // the network is gone
+		c.stop() // the client has disconnected
 	default:
-		c.leave(asError(err))
-		c.ignore()
+		c.logClosed(errorOf(err))
+		c.closeWithError(errorOf(err))
+		c.discardInput()
 	}
 	<-written
 	c.stop()
 	_ = c.nc.Close()
-	c.forget()
-	c.abandon()
-	c.unkeepAll()
+	c.stopTimers()
+	c.shutDown()
+	c.giveAllIncomingBytes()
+	c.mu.Lock()
+	c.addLinkBytes(-c.linkUsage.bytes)
+	c.mu.Unlock()
 }
 
 func isProtocolError(err error) bool {
@@ -127,54 +143,55 @@ func isProtocolError(err error) bool {
 	return ok
 }
 
-// leave has the connection close itself, with why. Anybody may call it.
-func (c *conn) leave(why *wire.Error) {
+// closeWithError closes the connection with why. Any goroutine may call it.
+func (c *conn) closeWithError(why *wire.Error) {
 	c.mu.Lock()
 	c.close(why)
 	c.mu.Unlock()
-	c.mail.ring()
+	c.mail.wakeWriter()
 }
 
-// close has a close be written after all that was before; why nil: all is well.
-// The writer ends then. Called with mu held.
+// close makes the writer write a close after all that is pending, and end. why is nil
+// without an error. Called with mu held.
 func (c *conn) close(why *wire.Error) {
 	if c.state == running {
-		c.state, c.farewell = closing, why
+		c.state, c.closeError = closing, why
 	}
 }
 
-// read serves what the client sends until it has closed, which is over, or is
-// heard no more, for which there is an error if the client is to be told.
-func (c *conn) read() (over bool, err error) {
-	defer c.mail.ring()
+// readFrames serves the client's frames. It reports over after the client's close. Otherwise
+// reading has failed, and err is the error for the client, or nil if the client has
+// disconnected.
+func (c *conn) readFrames() (over bool, err error) {
+	defer c.mail.wakeWriter()
 	for {
-		f, err := c.frame()
+		f, err := c.nextFrame()
 		if err != nil {
-			return false, c.broken(err)
+			return false, c.readError(err)
 		}
 		c.mu.Lock()
-		c.latest = time.Now()
+		c.lastReceived = time.Now()
 		over, err := false, error(nil)
 		for {
-			if over, err = c.handle(f); over || err != nil || c.halt != nil || !c.r.Buffered() || len(c.todo) >= mostTodo {
+			if over, err = c.handleFrame(f); over || err != nil || c.readerWait != nil || !c.r.Buffered() || len(c.readerWork) >= maxReaderWork {
 				break
 			}
 			if f, err = c.r.Frame(); err != nil {
-				err = c.broken(err)
+				err = c.readError(err)
 				break
 			}
 		}
-		c.flushSettlements()
-		todo, halt := c.todo, c.halt
-		c.todo, c.halt = nil, nil
-		wake := len(c.out) > 0 || over
+		c.queueSettlements()
+		todo, halt := c.readerWork, c.readerWait
+		c.readerWork, c.readerWait = nil, nil
+		wake := len(c.outFrames) > 0 || over
 		c.mu.Unlock()
 		for _, do := range todo {
 			do()
 		}
 		if wake {
-			c.mail.ring()
-			c.await(c.moved, c.unread)
+			c.mail.wakeWriter()
+			c.waitWhile(c.readerSignal, c.outputBacklogged)
 		}
 		if halt != nil {
 			halt()
@@ -185,31 +202,31 @@ func (c *conn) read() (over bool, err error) {
 	}
 }
 
-// frame waits for the client's next frame, and after a while with less memory.
-func (c *conn) frame() (wire.Frame, error) {
-	if now := time.Now(); now.Sub(c.heard) > c.s.idle/8 {
-		c.heard = now
+// nextFrame waits for the client's next frame, after a while with less memory.
+func (c *conn) nextFrame() (wire.Frame, error) {
+	if now := time.Now(); now.Sub(c.readDeadlineSetAt) > c.s.idle/8 {
+		c.readDeadlineSetAt = now
 		patience := 2 * c.s.idle
-		if c.r.Large() {
+		if c.r.IsLarge() {
 			patience = c.s.idle / 2
 		}
-		c.listen(now.Add(patience))
+		c.setReadDeadline(now.Add(patience))
 	}
 	f, err := c.r.Frame()
-	if timedOut(err) && c.r.Large() {
+	if timedOut(err) && c.r.IsLarge() {
 		c.r.Shrink()
-		c.listen(c.heard.Add(2 * c.s.idle))
+		c.setReadDeadline(c.readDeadlineSetAt.Add(2 * c.s.idle))
 		return c.r.Frame()
 	}
 	return f, err
 }
 
-// listen says until when the client may be silent. After a close the writer does.
-func (c *conn) listen(until time.Time) {
+// setReadDeadline sets the read deadline. After a close the writer sets it.
+func (c *conn) setReadDeadline(until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state == running {
-		_ = c.nc.SetReadDeadline(until) //nolint:errcheck // the read says it
+		_ = c.nc.SetReadDeadline(until) //nolint:errcheck // the read returns the error
 	}
 }
 
@@ -218,73 +235,77 @@ func timedOut(err error) bool {
 	return ok && t.Timeout()
 }
 
-// note has the reader do something once it has let go of mu.
-func (c *conn) note(do func()) { c.todo = append(c.todo, do) }
+// queueReaderWork queues a function that the reader calls after it has released mu.
+func (c *conn) queueReaderWork(do func()) { c.readerWork = append(c.readerWork, do) }
 
-// mostUnread is how many bytes wait to be written to a client that does not read,
-// before nothing more is read of it.
-const mostUnread = 256 << 10
+// maxUnreadOutput is how many bytes may wait for a client that does not read before the server
+// stops reading from it.
+const maxUnreadOutput = 256 << 10
 
-func (c *conn) unread() bool {
+func (c *conn) outputBacklogged() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.out) > mostUnread && c.state == running
+	return len(c.outFrames) > maxUnreadOutput && c.state == running
 }
 
-// stir has the reader look whether it need wait any longer.
-func (c *conn) stir() {
+// wakeReader wakes the reader to check whether it still has to wait.
+func (c *conn) wakeReader() {
 	select {
-	case c.moved <- struct{}{}:
-	default: // it is about to
+	case c.readerSignal <- struct{}{}:
+	default: // the reader is about to check
 	}
 }
 
-// mostTodo is how much is noted for the broker before it is handed over.
-const mostTodo = 64
+// maxReaderWork is how many operations are queued before they are submitted to the broker.
+const maxReaderWork = 64
 
-// broken says what a failure to read means.
-func (c *conn) broken(err error) error {
+// readError returns the error for the client after a failure to read, or nil if the client
+// has disconnected.
+func (c *conn) readError(err error) error {
 	switch {
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed), c.ctx.Err() != nil:
-		return nil //nolint:nilerr // this is how connections end
+		return nil //nolint:nilerr // the usual end of a connection
 	case isProtocolError(err):
 		return err
 	}
 	if timedOut(err) {
-		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: "Nothing was heard from the client for " + (2 * c.s.idle).String() + "."}
+		return &wire.ProtocolError{Condition: wire.CondConnectionForced, Text: "The client sent nothing for " + (2 * c.s.idle).String() + "."}
 	}
-	return nil // the network is gone, and nobody is there to tell
+	return nil // the client has disconnected
 }
 
-// handle serves one frame; over says that the client has closed. An error ends
-// the connection.
-func (c *conn) handle(f wire.Frame) (over bool, err error) {
-	c.heardFrame(f)
-	if f.Heartbeat() {
+// handleFrame serves one frame. It reports over after the client's close. An error ends the
+// connection.
+func (c *conn) handleFrame(f wire.Frame) (over bool, err error) {
+	c.countFrameIn(f)
+	if f.IsHeartbeat() {
 		return false, nil
 	}
 	if f.Type != wire.FrameAMQP {
-		return false, &wire.ProtocolError{Condition: wire.CondFramingError, Text: "A SASL frame came after the open."}
+		return false, &wire.ProtocolError{Condition: wire.CondFramingError, Text: "A SASL frame arrived after the open."}
 	}
 	code, err := wire.CodeOf(f.Body)
 	if err != nil {
-		return false, err //nolint:wrapcheck // a ProtocolError
+		return false, err
 	}
 	if c.state != running && code != wire.CodeClose {
-		return false, nil // it crossed our close
+		return false, nil // the frame crossed the server's close
 	}
 	switch code {
 	case wire.CodeClose:
-		c.closed()
+		c.handleClose()
 		return true, nil
 	case wire.CodeBegin:
-		return false, c.begin(f)
+		return false, c.handleBegin(f)
 	case wire.CodeOpen:
-		return false, &wire.ProtocolError{Condition: wire.CondIllegalState, Text: "A second open came."}
+		return false, &wire.ProtocolError{Condition: wire.CondIllegalState, Text: "A second open arrived."}
+	}
+	if code < wire.CodeOpen || code > wire.CodeClose {
+		return false, &wire.ProtocolError{Condition: wire.CondNotImplemented, Text: fmt.Sprintf("%s is not a performative.", code)}
 	}
 	s := c.sessions[f.Channel]
 	if s == nil {
-		return false, nil // of a session that has ended: some clients say goodbye to its links then (rule 17)
+		return false, c.checkChannelUsed(f.Channel)
 	}
-	return false, s.handle(code, f.Body)
+	return false, s.handleFrame(code, f.Body)
 }

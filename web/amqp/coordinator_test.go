@@ -11,31 +11,31 @@ import (
 	"mayfly/engine/value"
 	"mayfly/storage/memory"
 	"mayfly/web/amqp/amqptest"
-	"mayfly/web/amqp/carry"
+	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
 )
 
-// A coordinator takes as many declares and discharges as one likes, aborted ones
-// between them.
+// A coordinator accepts any number of declares and discharges, with aborted ones among
+// them.
 func TestCoordinatorsCredit(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.teller()
 		for i := range uint32(300) {
-			first := amqptest.Delivery(50, 5000+i, []byte{0})
+			first := amqptest.MessageTransfer(50, 5000+i, []byte{0})
 			first.More = true
-			c.Say(0, first, &wire.Transfer{Handle: 50, Aborted: true})
+			c.WriteFrames(0, first, &wire.Transfer{Handle: 50, Aborted: true})
 			h.accepted(c.discharge(c.declare(), i%2 == 0))
 		}
 	})
 }
 
-// A connection has a thousand transactions at the most, and one more when one is
-// over. Those of another coordinator stay when one ends.
+// A connection has at most a thousand transactions, and may have another one when one has
+// ended. Those of another coordinator stay when one ends.
 func TestMostTransactions(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.teller()
-		c.Attach(0, amqptest.Coordinates(51))
-		amqptest.Hear[*wire.Flow](c.Client)
+		c.Attach(0, amqptest.CoordinatorAttach(51))
+		amqptest.Expect[*wire.Flow](c.Client)
 		kept, ok := c.Send(0, 51, 1, wire.AppendSection(nil, wire.SectionValue, (&wire.Declare{}).Append(nil))).(wire.Declared)
 		if !ok {
 			t.Fatal("not declared")
@@ -48,17 +48,17 @@ func TestMostTransactions(t *testing.T) {
 		h.accepted(c.discharge(last, true))
 		last = c.declare()
 		h.rejected(c.coordinate((&wire.Declare{}).Append(nil)), wire.CondResourceLimitExceeded)
-		c.Say(0, &wire.Detach{Handle: 50, Closed: true})
-		amqptest.Hear[*wire.Detach](c.Client)
+		c.WriteFrames(0, &wire.Detach{Handle: 50, Closed: true})
+		amqptest.Expect[*wire.Detach](c.Client)
 		h.rejected(c.sendIn(last, 0, nil), wire.CondTransactionUnknownID)
 		c.in(c.sendIn(kept.TxnID, 0, []byte("kept")), kept.TxnID)
-		c.Split(0, 51, 2, wire.AppendSection(nil, wire.SectionValue, (&wire.Discharge{TxnID: kept.TxnID}).Append(nil)), 60_000)
-		h.accepted(c.Outcome(2))
+		c.SendInPieces(0, 51, 2, wire.AppendSection(nil, wire.SectionValue, (&wire.Discharge{TxnID: kept.TxnID}).Append(nil)), 60_000)
+		h.accepted(c.WaitForOutcome(2))
 		if n := h.active("q"); n != 1 {
 			t.Errorf("%d are there", n)
 		}
 		synctest.Wait()
-		if n := h.s.Kept(); n != 0 {
+		if n := h.s.IncomingBytes(); n != 0 {
 			t.Errorf("%d bytes are kept", n)
 		}
 	})
@@ -77,17 +77,17 @@ func (s *readOnly) Commit(ctx context.Context, b *engine.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// A commit that the store does not take at the moment has not ended its
-// transaction: it can be tried again.
+// A commit that the store refuses at the moment does not end its transaction: the client
+// can try again.
 func TestCommitAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &readOnly{}
-		withStore(t, nil, store, func(h house) {
+		inBubbleWithStore(t, nil, store, func(h bubbleWorld) {
 			c := h.teller()
 			id := c.declare()
 			c.in(c.sendIn(id, 0, []byte("x")), id)
 			store.off.Store(true)
-			h.rejected(c.discharge(id, false), carry.CondServerBusy)
+			h.rejected(c.discharge(id, false), codec.CondServerBusy)
 			store.off.Store(false)
 			time.Sleep(10 * time.Second)
 			h.accepted(c.discharge(id, false))
@@ -98,54 +98,54 @@ func TestCommitAgain(t *testing.T) {
 	})
 }
 
-// completes is a request to $management in a transaction that settles a delivery,
-// with tokens of more before it.
+// completes returns a request to $management in a transaction that settles a delivery,
+// with the tokens in more before it.
 func completes(id uint32, got *wire.Transfer, txn []byte, more ...value.Value) *wire.Transfer {
-	d := amqptest.Delivery(0, id, request(uint64(id), "com.microsoft:update-disposition", value.Properties{
-		prop("lock-tokens", arrayOf(value.UUID, append(more, value.OfUUID(wire.LockTag([16]byte(got.DeliveryTag))))...)),
+	d := amqptest.MessageTransfer(0, id, request(uint64(id), "com.microsoft:update-disposition", value.Properties{
+		prop("lock-tokens", arrayOf(value.UUID, append(more, value.OfUUID(wire.TagOfLockToken([16]byte(got.DeliveryTag))))...)),
 		prop("disposition-status", value.OfString("completed")),
 	}))
 	d.State = wire.Transactional{TxnID: txn}
 	return d
 }
 
-// managing is a teller that has received n messages of q, with $management on
-// channel 1.
-func (h house) managing(n uint32) (c *teller, got []*wire.Transfer) {
+// managing returns a teller that has received n messages of q, with links to $management
+// on channel 1.
+func (h bubbleWorld) managing(n uint32) (c *transactionClient, got []*wire.Transfer) {
 	h.Helper()
 	c = h.teller()
 	for i := range n {
-		h.accepted(c.Send(0, 0, i, amqptest.Data(nil)))
+		h.accepted(c.Send(0, 0, i, amqptest.DataMessage(nil)))
 	}
 	c.Begin(1)
-	c.Sender(1, 0, "q/$management")
-	c.Attach(1, amqptest.Receives(1, "q/$management"))
-	c.Credit(1, 1, 0, 1000)
-	c.Attach(0, amqptest.Receives(9, "q"))
-	c.Credit(0, 9, 0, n)
+	c.AttachSender(1, 0, "q/$management")
+	c.Attach(1, amqptest.ReceiverAttach(1, "q/$management"))
+	c.GrantCredit(1, 1, 0, 1000)
+	c.Attach(0, amqptest.ReceiverAttach(9, "q"))
+	c.GrantCredit(0, 9, 0, n)
 	for range n {
-		got = append(got, c.Receive())
+		got = append(got, c.ReceiveDelivery())
 	}
 	return c, got
 }
 
-// What is settled and scheduled through $management in a transaction is done at
-// its commit and not before.
+// Messages that are settled and scheduled through $management in a transaction are
+// settled and scheduled at its commit, not before.
 func TestManagementInTransaction(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		c, got := h.managing(1)
 		message := wire.AppendAnnotations(nil, wire.SectionMessageAnnotations, value.Properties{prop("x-opt-scheduled-enqueue-time", value.OfTimestamp(time.Now().Add(1000*time.Hour).UnixMilli()))})
-		message = append(message, amqptest.Data(nil)...)
+		message = append(message, amqptest.DataMessage(nil)...)
 		for i, fail := range []bool{true, false} {
 			id := c.declare()
-			schedules := amqptest.Delivery(0, uint32(2*i+1), request(0, "com.microsoft:schedule-message", value.Properties{
+			schedules := amqptest.MessageTransfer(0, uint32(2*i+1), request(0, "com.microsoft:schedule-message", value.Properties{
 				prop("messages", listOf(mapOf(prop("message-id", value.OfString("m")), prop("message", value.OfBinary(message))))),
 			}))
 			schedules.State = wire.Transactional{TxnID: id}
 			for _, ask := range []*wire.Transfer{completes(uint32(2*i), got[0], id), schedules} {
-				c.Say(1, ask)
-				c.in(c.Outcome(ask.DeliveryID.Or(0)), id)
-				if a := readAnswer(c.Receive().Payload); a.Status != 200 {
+				c.WriteFrames(1, ask)
+				c.in(c.WaitForOutcome(ask.DeliveryID.Or(0)), id)
+				if a := readAnswer(c.ReceiveDelivery().Payload); a.Status != 200 {
 					t.Errorf("%+v", a)
 				}
 			}
@@ -160,20 +160,20 @@ func TestManagementInTransaction(t *testing.T) {
 	})
 }
 
-// Of several deliveries that cannot all be settled a transaction takes none.
+// If several deliveries cannot all be settled, a transaction settles none.
 func TestManagementInTransactionTogether(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		c, got := h.managing(2)
 		id := c.declare()
-		first := value.OfUUID(wire.LockTag([16]byte(got[0].DeliveryTag)))
+		first := value.OfUUID(wire.TagOfLockToken([16]byte(got[0].DeliveryTag)))
 		for i, tc := range []struct {
 			more   []value.Value
 			status int64
 		}{{[]value.Value{first, value.OfUUID([16]byte{1})}, 410}, {[]value.Value{first}, 200}} {
 			ask := completes(uint32(i), got[1], id, tc.more...)
-			c.Say(1, ask)
-			c.Outcome(uint32(i))
-			if a := readAnswer(c.Receive().Payload); a.Status != tc.status {
+			c.WriteFrames(1, ask)
+			c.WaitForOutcome(uint32(i))
+			if a := readAnswer(c.ReceiveDelivery().Payload); a.Status != tc.status {
 				t.Errorf("%+v", a)
 			}
 		}
@@ -184,11 +184,11 @@ func TestManagementInTransactionTogether(t *testing.T) {
 	})
 }
 
-// A settlement through $management that is on its way together with the discharge
-// of its transaction is part of it, or is refused: what the client hears is what
-// was done.
+// A settlement through $management that arrives together with the discharge of its
+// transaction is part of it, or is refused. The client's answer is correct in either
+// case.
 func TestManagementAndDischarge(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		const messages = 20
 		c, got := h.managing(messages)
 		left := 0
@@ -196,7 +196,7 @@ func TestManagementAndDischarge(t *testing.T) {
 			id := c.declare()
 			settle := wire.AppendFrame(nil, 1, completes(i, got[i], id))
 			c.next++
-			discharge := wire.AppendFrame(nil, 0, amqptest.Delivery(50, c.next, wire.AppendSection(nil, wire.SectionValue, (&wire.Discharge{TxnID: id}).Append(nil))))
+			discharge := wire.AppendFrame(nil, 0, amqptest.MessageTransfer(50, c.next, wire.AppendSection(nil, wire.SectionValue, (&wire.Discharge{TxnID: id}).Append(nil))))
 			if i%2 == 0 {
 				c.Write(append(settle, discharge...))
 			} else {
@@ -238,15 +238,14 @@ func TestManagementAndDischarge(t *testing.T) {
 	})
 }
 
-// Transactions that were never discharged do not stand in the way of others for
-// ever.
+// Transactions that were never discharged do not count for ever.
 func TestOldTransactions(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.teller()
 		for range 1000 {
 			c.declare()
 		}
-		for minute := range 21 { // ten times as long as a transaction may take
+		for minute := range 21 { // ten times the time limit of a transaction
 			if minute == 19 {
 				h.rejected(c.coordinate((&wire.Declare{}).Append(nil)), wire.CondResourceLimitExceeded)
 			}

@@ -20,11 +20,11 @@ import (
 
 var update = flag.Bool("update", false, "write what the server answers into testdata")
 
-// TestDotNet plays what .NET's SDK is known to send, byte by byte, and looks at
-// every byte of the answers: it reads status codes as ints, conditions as symbols
-// and fields by their place. In testdata/dotnet a line that begins with > is sent,
-// one with < is a frame that comes, in which . stands for any digit: what is drawn
-// by lot. Time is that of the bubble.
+// TestDotNet sends what .NET's SDK sends, byte by byte, and compares every byte of the
+// answers: the SDK reads status codes as ints, conditions as symbols and fields by their
+// position. In testdata/dotnet a line that begins with > is sent. One with < is an
+// expected frame, in which . stands for any digit, for random values. Time is that of the
+// bubble.
 func TestDotNet(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "dotnet", "*.hex"))
 	if err != nil || len(files) != 4 {
@@ -47,7 +47,7 @@ func TestDotNet(t *testing.T) {
 	}
 }
 
-// play plays lines; where they are to be updated it writes into them what came.
+// play runs lines. With the update flag it writes the received frames into them.
 func play(t *testing.T, lines []string) {
 	w := newWorld(t, amqp.Options{}, broker.Options{})
 	w.queue("q", engine.Config{})
@@ -87,7 +87,7 @@ func play(t *testing.T, lines []string) {
 	}
 }
 
-// masked is got with a dot wherever want has one.
+// masked returns got with a dot wherever want has one.
 func masked(got, want string) string {
 	if len(got) != len(want) {
 		return got

@@ -5,8 +5,8 @@ import (
 	"weak"
 )
 
-// Check is an error if the indexes of who is connected do not have the same, or
-// more than there are.
+// Check returns an error if the indexes of connected clients are inconsistent or have
+// stale entries.
 func (s *Server) Check() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -16,7 +16,7 @@ func (s *Server) Check() error {
 			return fmt.Errorf("nobody is called %q, and that is kept", name)
 		}
 		for i, c := range alike {
-			if n++; c.client() != name || s.clients.byID[c.id] != c || i > 0 && c.number < alike[i-1].number {
+			if n++; c.clientName() != name || s.clients.byID[c.id] != c || i > 0 && c.number < alike[i-1].number {
 				return fmt.Errorf("%s is number %d of %q", c.id, i, name)
 			}
 		}
@@ -27,19 +27,25 @@ func (s *Server) Check() error {
 	return nil
 }
 
-// Kept is how many bytes the server keeps of messages that have come in part.
-func (s *Server) Kept() int64 { return s.memory.taken.Load() }
+// IncomingBytes returns how many bytes of incomplete messages the server keeps.
+func (s *Server) IncomingBytes() int64 { return s.incomingMemory.taken.Load() }
 
-// Receivers tells of each link that clients receive on now whether anything refers
-// to it, whenever that is asked.
-func (s *Server) Receivers() (kept []func() bool) {
+// LinkCost is the cost of a link in the budget.
+const LinkCost = linkCost
+
+// LinkBytes returns how many bytes of the budget are taken.
+func (s *Server) LinkBytes() int64 { return s.linkBudget.taken.Load() }
+
+// SenderProbes returns a function for each link on which clients receive. It reports whether
+// anything still refers to the link.
+func (s *Server) SenderProbes() (kept []func() bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.clients.byID {
 		c.mu.Lock()
 		for _, in := range c.sessions {
 			for _, l := range in.links {
-				if o, ok := l.link.(*outlet); ok {
+				if o, ok := l.link.(*sender); ok {
 					p := weak.Make(o)
 					kept = append(kept, func() bool { return p.Value() != nil })
 				}
@@ -50,13 +56,13 @@ func (s *Server) Receivers() (kept []func() bool) {
 	return kept
 }
 
-// Making is how many bytes are counted for answers that are being made.
-func (s *Server) Making() (n int64) {
+// ReservedReplyBytes returns how many bytes are counted for replies that are being made.
+func (s *Server) ReservedReplyBytes() (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.clients.byID {
 		c.mu.Lock()
-		n += c.making
+		n += c.reservedReplyBytes
 		c.mu.Unlock()
 	}
 	return n

@@ -5,130 +5,154 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"slices"
 	"time"
 
 	"mayfly/web/amqp/wire"
-	"mayfly/web/relay"
-	"mayfly/web/sas"
+	"mayfly/web/auth/sas"
+	"mayfly/web/cluster"
+	"mayfly/web/connlimit"
 )
 
-// handshakePatience is how long a client has from connecting to its open.
-const handshakePatience = 30 * time.Second
+// handshakeTimeout is how long a client may take from connecting to its open.
+const handshakeTimeout = 30 * time.Second
 
-// mechanisms are the ways to authenticate, in the service's order. Who a client
-// is its tokens say later, so that each of them is good for anybody.
+// mechanisms returns the SASL mechanisms in the service's order. Clients authenticate by
+// tokens later, so any client may use any mechanism.
 func mechanisms() []string { return []string{"MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL"} }
 
-// mostOpening is how many connections may be on their way to their open at the
-// same time, for which each may take handshakePatience. One more is closed
-// without a word.
-const mostOpening = 1_000
-
-// serve is the life of a connection. What another server has told of one that it
-// passes on is in by; nil: it is the client's own, at a port of the namespace, or of none.
-func (s *Server) serve(nc net.Conn, by *relay.Passed, namespace string) {
+// serve serves a connection until it ends. by describes the client of a forwarded
+// connection; it is nil for a client that connected here. namespace is that of the port,
+// or empty.
+func (s *Server) serve(nc net.Conn, by *cluster.ClientInfo, namespace string) {
 	defer nc.Close()
-	if s.opening.Add(1) > mostOpening {
-		s.opening.Add(-1)
-		return
+	seat := connlimit.Unwrap(nc)
+	if seat == nil {
+		seat = s.connections.Adopt(nc)
+		defer func() { _ = seat.Close() }() //nolint:errcheck // frees the place; nc is closed already
 	}
-	_ = nc.SetDeadline(time.Now().Add(handshakePatience))                                //nolint:errcheck // the read says it
-	closing := context.AfterFunc(s.open, func() { _ = nc.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // likewise
+	seat.RestartHandshake() // on a WebSocket, the IsHTTP request was the first handshake
+	if by != nil {
+		seat.SetClient(by.Client)
+	}
+	_ = nc.SetDeadline(time.Now().Add(handshakeTimeout))                                        //nolint:errcheck // the read returns the error
+	closing := context.AfterFunc(s.openContext, func() { _ = nc.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the read returns the error
+	err := seat.ReadHeader()                                                                    // from here on, RemoteAddr returns the client's address
 	c := newConn(s, nc)
-	c.by, c.port = by, namespace
-	err := c.handshake()
-	s.opening.Add(-1)
+	c.forwarded, c.portNamespace, c.connLimit, c.network = by, namespace, seat, seat.Network()
+	if err == nil {
+		err = c.handshake()
+	}
 	closing()
 	if err != nil {
-		s.unopened(nc, err)
+		_ = nc.SetDeadline(time.Unix(1, 0)) //nolint:errcheck // a TLS handshake that has not begun fails at once
+		s.logUnopened(nc, err)
+		c.closeUnopened(err)
 		return
 	}
-	if c.onward != nil {
-		c.onward()
+	if !seat.Admit() {
+		why := &wire.Error{Condition: wire.CondResourceLimitExceeded, Description: seat.FullText()}
+		c.logRefused("", why)
+		writeClose(nc, why)
 		return
 	}
-	if err := c.at.join(c); err != nil {
-		c.refused("", asError(err))
-		sayGoodbye(nc, asError(err))
+	if c.forward != nil {
+		seat.Opened(true)
+		seat.Use(true, true) // the owner of the namespace has its own budget
+		c.forward()
 		return
 	}
-	defer c.at.part(c)
-	_ = nc.SetDeadline(time.Time{}) //nolint:errcheck // likewise
+	seat.Opened(s.policy != sas.Enforce)
+	if err := c.namespace.admitConnection(c); err != nil {
+		c.logRefused("", errorOf(err))
+		writeClose(nc, errorOf(err))
+		return
+	}
+	defer c.namespace.removeConnection(c)
+	seat.OnEvict(func(why string) {
+		c.closeWithError(&wire.Error{Condition: wire.CondConnectionForced, Description: why})
+	})
+	defer seat.OnEvict(nil)
+	_ = nc.SetDeadline(time.Time{}) //nolint:errcheck // the next read or write returns the error
+	c.expectToken()
 	c.run()
 }
 
-// sayGoodbye closes a connection that is not let in.
-func sayGoodbye(nc net.Conn, why *wire.Error) {
-	sayLast(nc, wire.AppendFrame(nil, 0, &wire.Close{Error: why}))
+// writeClose closes a connection with an error.
+func writeClose(nc net.Conn, why *wire.Error) {
+	writeLast(nc, wire.AppendFrame(nil, 0, &wire.Close{Error: why}))
 }
 
-// sayLast says the last that there is to say to a client, and waits a moment for it
-// to close the connection: were it closed while something of the client's is on its
-// way, the client might never read this.
-func sayLast(nc net.Conn, b []byte) {
-	_ = nc.SetDeadline(time.Now().Add(lingering)) //nolint:errcheck // the write says it
+// writeLast sends the last bytes to a client, and waits a moment for it to close the
+// connection. If the connection were closed while bytes of the client are on their way,
+// the client might never read these.
+func writeLast(nc net.Conn, b []byte) {
+	_ = nc.SetDeadline(time.Now().Add(clientCloseTimeout)) //nolint:errcheck // the write returns the error
 	if _, err := nc.Write(b); err != nil {
 		return
 	}
-	_, _ = io.CopyN(io.Discard, nc, mostIgnored) //nolint:errcheck // whatever ends it, it is over
+	_, _ = io.CopyN(io.Discard, nc, maxDiscarded) //nolint:errcheck // any error ends the connection
 }
 
-// mostIgnored is how much of what a client says is read that is not let in.
-const mostIgnored = 64 << 10
+// maxDiscarded is how many bytes are read from a client after the last ones were sent.
+const maxDiscarded = 64 << 10
 
-// handshake is everything up to the client's open: protocol headers and SASL,
-// which may be left out.
+// handshake handles everything up to the client's open: protocol headers and SASL, which
+// is optional.
 func (c *conn) handshake() error {
-	if c.by != nil { // all before the open was said to the server that passes it on
-		if c.by.Rule != "" {
-			c.claims.plain = sas.OfKey(c.by.Rule, c.by.Key)
+	if c.forwarded != nil { // the forwarding server has handled everything before the open
+		if c.forwarded.Rule != "" {
+			c.authorization.plain, c.authorization.hasPlain = sas.KeyCredential(c.forwarded.Rule, c.forwarded.Key), true
 		}
-		return c.opened()
+		return c.handleOpen()
 	}
 	for {
 		p, err := c.r.Protocol()
 		if err != nil {
-			return c.dismiss(err)
+			return c.answerUnsupported(err)
 		}
 		switch p {
 		case wire.ProtocolSASL:
-			if err := c.sasl(); err != nil {
+			if err := c.authenticate(); err != nil {
 				return err
 			}
 			continue
 		case wire.ProtocolAMQP:
 		default:
-			return c.dismiss(fmt.Errorf("the client speaks %s", p))
+			return c.answerUnsupported(fmt.Errorf("the client speaks %s", p))
 		}
 		if _, err := c.nc.Write(wire.ProtocolAMQP.Append(nil)); err != nil {
 			return fmt.Errorf("answer the protocol header: %w", err)
 		}
-		return c.opened()
+		c.headersExchanged = true
+		c.r.MaxFrame = maxOpenSize
+		return c.handleOpen()
 	}
 }
 
-// notHTTP is what who speaks HTTP is told. It is without names of this machine, for
-// anybody may hear it.
-const notHTTP = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: 65\r\n\r\n" +
-	"This is a port of AMQP. HTTP is at those of --http and --admin.\r\n"
+// httpResponse is the response to an IsHTTP client. It contains no names of this machine,
+// because any client may get it.
+const httpResponse = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: 71\r\n\r\n" +
+	"This port speaks AMQP. For HTTP, use the ports of --http and --admin.\r\n"
 
-// dismiss answers what is not the protocol spoken here, with the one that is.
-func (c *conn) dismiss(err error) error {
-	if stranger, ok := errors.AsType[*wire.StrangerError](err); ok && stranger.HTTP() {
-		sayLast(c.nc, []byte(notHTTP))
+// answerUnsupported answers an unsupported protocol with the header of AMQP, or an IsHTTP request
+// with httpResponse.
+func (c *conn) answerUnsupported(err error) error {
+	if stranger, ok := errors.AsType[*wire.NotAMQPError](err); ok && stranger.IsHTTP() {
+		writeLast(c.nc, []byte(httpResponse))
 		return err
 	}
-	_, _ = c.nc.Write(wire.ProtocolAMQP.Append(nil)) //nolint:errcheck // a farewell
+	_, _ = c.nc.Write(wire.ProtocolAMQP.Append(nil)) //nolint:errcheck // the connection ends anyway
 	return err
 }
 
-func (c *conn) sasl() error {
-	if c.authenticated {
-		return c.dismiss(fmt.Errorf("SASL was asked for twice"))
+func (c *conn) authenticate() error {
+	if c.saslDone {
+		return c.answerUnsupported(fmt.Errorf("the client requested SASL twice"))
 	}
-	c.authenticated = true
+	c.saslDone = true
 	hello := wire.AppendFrame(wire.ProtocolSASL.Append(nil), 0, &wire.Mechanisms{Mechanisms: mechanisms()})
 	if _, err := c.nc.Write(hello); err != nil {
 		return fmt.Errorf("offer SASL: %w", err)
@@ -139,55 +163,58 @@ func (c *conn) sasl() error {
 	}
 	var choice wire.Init
 	if f.Type != wire.FrameSASL {
-		err = fmt.Errorf("a frame of type %d came before SASL had ended", f.Type)
+		err = fmt.Errorf("a frame of type %d arrived before SASL had ended", f.Type)
 	} else {
 		err = choice.Decode(f.Body)
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
-	c.takePlain(&choice)
+	c.recordPlainKey(&choice)
 	outcome := wire.Outcome{Result: wire.SASLAuth}
 	if slices.Contains(mechanisms(), choice.Mechanism) {
 		outcome = wire.Outcome{Result: wire.SASLOK, AdditionalData: []byte("Welcome!")}
 	}
 	if _, err := c.nc.Write(wire.AppendFrame(nil, 0, &outcome)); err != nil {
-		return fmt.Errorf("tell the outcome of SASL: %w", err)
+		return fmt.Errorf("send the SASL outcome: %w", err)
 	}
 	if outcome.Result != wire.SASLOK {
-		return fmt.Errorf("there is no SASL mechanism %q", choice.Mechanism)
+		return fmt.Errorf("unknown SASL mechanism %q", choice.Mechanism)
 	}
 	return nil
 }
 
-// opened reads the client's open and answers it.
-func (c *conn) opened() error {
+// maxOpenSize is the maximum size of the first frame, in bytes. AMQP's 512 are too few for an
+// open with the names of a product, a platform and an application.
+const maxOpenSize = 4096
+
+// handleOpen handles the client's open.
+func (c *conn) handleOpen() error {
 	f, err := c.r.Frame()
-	for err == nil && f.Heartbeat() {
+	for err == nil && f.IsHeartbeat() {
 		f, err = c.r.Frame()
 	}
 	var open wire.Open
 	if err == nil {
-		err = open.Decode(f.Body)
-	}
-	if err == nil && f.Type != wire.FrameAMQP {
-		err = fmt.Errorf("the open came in a frame of type %d", f.Type)
+		err = decodeOpen(&open, f)
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	c.peer = peer{
-		container: open.ContainerID, host: open.Hostname.Or(""), properties: open.Properties,
-		maxFrame: max(min(open.MaxFrameSize.Or(largestFrame), largestFrame), wire.MinMaxFrameSize),
-		idle:     time.Duration(open.IdleTimeOut.Or(0)) * time.Millisecond,
+		container: printable(open.ContainerID, maxNameLength), host: open.Hostname.Or(""), properties: open.Properties,
+		channelMax: open.ChannelMax.Or(math.MaxUint16),
+		maxFrame:   max(min(open.MaxFrameSize.Or(maxFrameOut), maxFrameOut), wire.MinMaxFrameSize),
+		idle:       time.Duration(open.IdleTimeOut.Or(0)) * time.Millisecond,
 	}
-	if c.at = c.spaceFor(); c.pass(f) {
+	if c.namespace = c.findNamespace(); c.connLimit.Admit() && c.forwardToOwner(f) {
 		return nil
 	}
-	c.limits = c.at.limitsNow()
+	c.peer.host = ""
+	c.limits = c.namespace.currentLimits()
 	c.r.MaxFrame = c.limits.frameSize
 	answer := wire.AppendFrame(nil, 0, &wire.Open{
-		ContainerID:  container,
+		ContainerID:  serverContainerID,
 		MaxFrameSize: wire.Some(c.limits.frameSize),
 		ChannelMax:   wire.Some(uint16(c.limits.sessions - 1)),
 		IdleTimeOut:  wire.Some(uint32(c.s.idle / time.Millisecond)),
@@ -198,9 +225,40 @@ func (c *conn) opened() error {
 	return nil
 }
 
-// container is what the server calls itself in its open.
-const container = "mayfly_G0"
+// decodeOpen decodes the first frame of a client, which must be an open on channel 0: no
+// other channel may be used before channel-max is agreed.
+func decodeOpen(open *wire.Open, f wire.Frame) error {
+	if f.Type != wire.FrameAMQP {
+		return &wire.ProtocolError{Condition: wire.CondFramingError, Text: fmt.Sprintf("The open must be in an AMQP frame, not in one of type %d.", f.Type)}
+	}
+	code, err := wire.CodeOf(f.Body)
+	switch {
+	case err != nil:
+		return err
+	case code != wire.CodeOpen:
+		return &wire.ProtocolError{Condition: wire.CondIllegalState, Text: fmt.Sprintf("The first frame must be an open, not %v.", code)}
+	case f.Channel != 0:
+		return &wire.ProtocolError{Condition: wire.CondFramingError, Text: fmt.Sprintf("The open must be on channel 0, not %d.", f.Channel)}
+	}
+	return open.Decode(f.Body)
+}
 
-// largestFrame is the most that this server sends in one frame, whatever a
-// client takes.
-const largestFrame = 64 << 10
+// closeUnopened answers a frame that should have been the client's open with an open and a
+// close, because each peer must send an open before its close (AMQP 1.0, part 2, 2.4.1 and
+// 2.4.3).
+func (c *conn) closeUnopened(err error) {
+	why, ok := errors.AsType[*wire.ProtocolError](err)
+	if !ok || !c.headersExchanged {
+		return
+	}
+	c.peer.maxFrame = wire.MinMaxFrameSize
+	b := wire.AppendFrame(nil, 0, &wire.Open{ContainerID: serverContainerID})
+	writeLast(c.nc, c.appendFitting(b, 0, &wire.Close{Error: why.AMQP()}))
+}
+
+// serverContainerID is the server's container id.
+const serverContainerID = "mayfly_G0"
+
+// maxFrameOut is the maximum size of the server's frames in bytes, even if a client
+// accepts larger ones.
+const maxFrameOut = 64 << 10

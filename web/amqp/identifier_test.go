@@ -8,17 +8,16 @@ import (
 	"mayfly/engine/value"
 	"mayfly/web/amqp/amqptest"
 	"mayfly/web/amqp/wire"
-	"mayfly/web/peers"
+	"mayfly/web/connections"
 )
 
-// What each SDK says of the identifier that a program gave its sender or receiver
-// (protocol.md, the table of attaches).
+// How each SDK sends the identifier that a program gave its sender or receiver (§18.1).
 func TestIdentifiers(t *testing.T) {
 	properties := func(name, to string) value.Properties {
 		return value.Properties{{Name: name, Value: value.OfString(to)}}
 	}
 	receiver := func(target string, p value.Properties) wire.Attach {
-		a := amqptest.Receives(1, "q")
+		a := amqptest.ReceiverAttach(1, "q")
 		a.Name, a.Properties = "link-7", p
 		if target != "" {
 			a.Target = &wire.Target{Address: wire.Some(target)}
@@ -26,7 +25,7 @@ func TestIdentifiers(t *testing.T) {
 		return a
 	}
 	sender := func(source string, p value.Properties) wire.Attach {
-		a := amqptest.Sends(1, "q")
+		a := amqptest.SenderAttach(1, "q")
 		a.Name, a.Properties = "link-7", p
 		if source != "" {
 			a.Source = &wire.Source{Address: wire.Some(source)}
@@ -55,7 +54,7 @@ func TestIdentifiers(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
 				w.queue("q", engine.Config{})
 				w.client().Attach(0, tc.attach)
-				if got := w.only(peers.Query{Links: 9}).Links; len(got) != 1 || got[0].Identifier != tc.want {
+				if got := w.only(connections.Query{Links: 9}).Links; len(got) != 1 || got[0].Identifier != tc.want {
 					t.Errorf("it is told as %+v", got)
 				}
 			})

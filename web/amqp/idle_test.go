@@ -12,12 +12,12 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// idlers are connections with a session and a receiver that waits, of which the
-// client keeps nothing but the socket.
+// idlers returns connections with a session and a waiting receiver each. The client keeps
+// only the sockets.
 func idlers(b testing.TB, address string, n int) (all []net.Conn) {
 	hello := wire.AppendFrame(wire.ProtocolAMQP.Append(nil), 0, &wire.Open{ContainerID: "idle"})
 	hello = wire.AppendFrame(hello, 0, &wire.Begin{IncomingWindow: 5_000, OutgoingWindow: 5_000})
-	a := amqptest.Receives(0, "q")
+	a := amqptest.ReceiverAttach(0, "q")
 	hello = wire.AppendFrame(hello, 0, &a)
 	hello = wire.AppendFrame(hello, 0, flow(0, 100, nil))
 	for range n {
@@ -51,7 +51,7 @@ func inUse() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// BenchmarkIdle is what a connection with a waiting receiver costs, heap and
+// BenchmarkIdle measures the memory of a connection with a waiting receiver: heap and
 // stacks of both of its ends, in bytes.
 func BenchmarkIdle(b *testing.B) {
 	w := newWorld(b, amqp.Options{}, broker.Options{})

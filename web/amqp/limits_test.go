@@ -10,130 +10,133 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// Each limit has its boundary, and who goes past it hurts nobody else.
+// Each limit is tested at its boundary. A client that exceeds it affects no other client.
 func TestLimits(t *testing.T) {
 	for limit, b := range map[string]struct {
 		to   string
-		test func(h house)
+		test func(h bubbleWorld)
 	}{
-		"connections": {"3", func(h house) { // with the healthy one
-			h.connect().Begin(0) // an answer says that it is let in
-			h.connect().Begin(0)
+		"connections": {"3", func(h bubbleWorld) { // including the healthy client's
+			idle := h.connect()
+			idle.Begin(0) // the answer shows that the connection is admitted
+			for range 2 {
+				h.sender()
+			}
+			h.because(idle.WaitForClose(), wire.CondConnectionForced) // the last connection closes it, because it has no link
 			c := h.connect()
-			h.because(c.Closed(), wire.CondResourceLimitExceeded)
-			h.connect().Hang()
+			h.because(c.WaitForClose(), wire.CondResourceLimitExceeded)
+			h.connect().Disconnect()
 		}},
-		"connection-sessions": {"2", func(h house) {
+		"connection-sessions": {"2", func(h bubbleWorld) {
 			c := h.connect()
-			if most := c.Opened.ChannelMax; most != wire.Some[uint16](1) {
+			if most := c.ServerOpen.ChannelMax; most != wire.Some[uint16](1) {
 				h.Errorf("the last channel is %v", most)
 			}
 			c.Begin(0)
 			c.Begin(1)
-			c.Say(1, &wire.End{})
-			amqptest.Hear[*wire.End](c)
+			c.WriteFrames(1, &wire.End{})
+			amqptest.Expect[*wire.End](c)
 			c.Begin(1)
-			c.Say(2, &wire.Begin{})
-			h.because(c.Closed(), wire.CondResourceLimitExceeded)
+			c.WriteFrames(2, &wire.Begin{})
+			h.because(c.WaitForClose(), wire.CondResourceLimitExceeded)
 		}},
-		"connection-links": {"2", func(h house) {
+		"connection-links": {"2", func(h bubbleWorld) {
 			c := h.sender()
 			c.Begin(1)
-			c.Sender(1, 7, "q")
+			c.AttachSender(1, 7, "q")
 			for range 2 { // the link is refused, and the connection stays
-				h.because(h.refused(c, 1, amqptest.Sends(8, "q")), wire.CondResourceLimitExceeded)
+				h.because(h.refused(c, 1, amqptest.SenderAttach(8, "q")), wire.CondResourceLimitExceeded)
 			}
-			c.Say(1, &wire.Detach{Handle: 7, Closed: true})
-			amqptest.Hear[*wire.Detach](c)
-			c.Sender(1, 8, "q")
-			h.accepted(c.Send(0, 0, 0, amqptest.Data(nil)))
+			c.WriteFrames(1, &wire.Detach{Handle: 7, Closed: true})
+			amqptest.Expect[*wire.Detach](c)
+			c.AttachSender(1, 8, "q")
+			h.accepted(c.Send(0, 0, 0, amqptest.DataMessage(nil)))
 		}},
-		"link-unsettled": {"3", func(h house) {
+		"link-unsettled": {"3", func(h bubbleWorld) {
 			c := h.sender()
 			for id := range uint32(5) {
-				h.accepted(c.Send(0, 0, id, amqptest.Data([]byte{byte(id)})))
+				h.accepted(c.Send(0, 0, id, amqptest.DataMessage([]byte{byte(id)})))
 			}
-			c.Attach(0, amqptest.Receives(1, "q"))
-			c.Credit(0, 1, 0, 100)
+			c.Attach(0, amqptest.ReceiverAttach(1, "q"))
+			c.GrantCredit(0, 1, 0, 100)
 			for range 3 {
-				c.Receive()
+				c.ReceiveDelivery()
 			}
-			h.accepted(c.Send(0, 0, 9, amqptest.Data(nil))) // nothing else comes before this is answered
-			c.Say(0, &wire.Disposition{Role: wire.RoleReceiver, First: 1, Settled: true, State: wire.Accepted{}})
-			if got := c.Body(c.Receive().Payload); got[0] != 3 {
+			h.accepted(c.Send(0, 0, 9, amqptest.DataMessage(nil))) // no other frame comes before this answer
+			c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: 1, Settled: true, State: wire.Accepted{}})
+			if got := c.DataOf(c.ReceiveDelivery().Payload); got[0] != 3 {
 				h.Errorf("%v came", got)
 			}
 		}},
-		"frame-size": {"1000", func(h house) {
+		"frame-size": {"1000", func(h bubbleWorld) {
 			c := h.sender()
-			if most := c.Opened.MaxFrameSize; most != wire.Some[uint32](1000) {
+			if most := c.ServerOpen.MaxFrameSize; most != wire.Some[uint32](1000) {
 				h.Errorf("a frame may have %v bytes", most)
 			}
-			d := amqptest.Delivery(0, 0, nil)
+			d := amqptest.MessageTransfer(0, 0, nil)
 			over := len(wire.AppendFrame(nil, 0, d)) + 8
-			d.Payload = amqptest.Data(pattern(1000 - over))
-			c.Say(0, d)
-			h.accepted(c.Outcome(0))
-			d.Payload = amqptest.Data(pattern(1000 - over + 1))
+			d.Payload = amqptest.DataMessage(pattern(1000 - over))
+			c.WriteFrames(0, d)
+			h.accepted(c.WaitForOutcome(0))
+			d.Payload = amqptest.DataMessage(pattern(1000 - over + 1))
 			d.DeliveryID = wire.Some[uint32](1)
-			c.Say(0, d)
-			h.because(c.Closed(), wire.CondFramingError)
+			c.WriteFrames(0, d)
+			h.because(c.WaitForClose(), wire.CondFramingError)
 		}},
 	} {
 		t.Run(limit, func(t *testing.T) {
-			within(t, map[string]string{limit: b.to}, func(h house) {
+			inBubble(t, map[string]string{limit: b.to}, func(h bubbleWorld) {
 				healthy := h.sender()
 				b.test(h)
-				h.accepted(healthy.Send(0, 0, 100, amqptest.Data([]byte("healthy"))))
+				h.accepted(healthy.Send(0, 0, 100, amqptest.DataMessage([]byte("healthy"))))
 			})
 		})
 	}
 }
 
-// refused is why an attach is.
-func (h house) refused(c *amqptest.Client, channel uint16, a wire.Attach) *wire.Error {
+// refused attaches a link and returns why it is refused.
+func (h bubbleWorld) refused(c *amqptest.Client, channel uint16, a wire.Attach) *wire.Error {
 	h.Helper()
-	c.Say(channel, &a)
-	answer := amqptest.Hear[*wire.Attach](c)
+	c.WriteFrames(channel, &a)
+	answer := amqptest.Expect[*wire.Attach](c)
 	if a.Role == wire.RoleSender && (answer.Target != nil || answer.Coordinator != nil) || a.Role == wire.RoleReceiver && answer.Source != nil {
 		h.Error("the answer to a refused attach has a terminus")
 	}
-	d := amqptest.Hear[*wire.Detach](c)
+	d := amqptest.Expect[*wire.Detach](c)
 	if !d.Closed || d.Handle != a.Handle || d.Error == nil {
-		h.Fatalf("%s", amqptest.Show(d))
+		h.Fatalf("%s", amqptest.Format(d))
 	}
 	return d.Error
 }
 
-func (h house) because(e *wire.Error, want wire.Condition) {
+func (h bubbleWorld) because(e *wire.Error, want wire.Condition) {
 	h.Helper()
 	if e == nil || e.Condition != want || e.Description == "" {
 		h.Errorf("it was because of %+v; want %s", e, want)
 	}
 }
 
-// A client that sends more than it has credit for loses its link, and nothing
-// else.
+// A client that sends more than its credit loses its link, and nothing else.
 func TestSendersCredit(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.connect()
 		c.Begin(0)
-		a := amqptest.Sends(0, "q")
-		a.InitialDeliveryCount = wire.Some[uint32](1<<32 - 600) // it wraps
+		a := amqptest.SenderAttach(0, "q")
+		a.InitialDeliveryCount = wire.Some[uint32](1<<32 - 600) // it wraps around
 		c.Attach(0, a)
-		f := amqptest.Hear[*wire.Flow](c)
+		f := amqptest.Expect[*wire.Flow](c)
 		if f.DeliveryCount != wire.Some[uint32](1<<32-600) || f.LinkCredit != wire.Some[uint32](1000) {
 			t.Errorf("the first flow is %+v", f)
 		}
 		limit := f.DeliveryCount.Or(0) + f.LinkCredit.Or(0)
-		// What a client says of the credit of a link that it sends on has no meaning.
-		c.Say(0, &wire.Flow{Handle: wire.Some[uint32](0), DeliveryCount: wire.Some[uint32](5), LinkCredit: wire.Some[uint32](10_000), IncomingWindow: 1 << 16, OutgoingWindow: 1 << 16})
+		// The credit in a client's flow for a link on which it sends is ignored.
+		c.WriteFrames(0, &wire.Flow{Handle: wire.Some[uint32](0), DeliveryCount: wire.Some[uint32](5), LinkCredit: wire.Some[uint32](10_000), IncomingWindow: 1 << 16, OutgoingWindow: 1 << 16})
 		count := f.DeliveryCount.Or(0)
 		for id := range uint32(5000) {
 			if count == limit {
 				t.Fatalf("the credit is used up after %d", id)
 			}
-			c.Say(0, amqptest.Delivery(0, id, amqptest.Data(nil)))
+			c.WriteFrames(0, amqptest.MessageTransfer(0, id, amqptest.DataMessage(nil)))
 			count++
 			for answered := false; !answered; {
 				frame, err := c.Next()
@@ -153,21 +156,21 @@ func TestSendersCredit(t *testing.T) {
 				}
 			}
 		}
-		first := amqptest.Delivery(0, 5000, nil)
+		first := amqptest.MessageTransfer(0, 5000, nil)
 		first.More = true
-		for i := range uint32(1100) { // aborted ones use it up, too, until it comes back
+		for i := range uint32(1100) { // aborted ones use up credit too
 			first.DeliveryID = wire.Some(5000 + i)
-			c.Say(0, first, &wire.Transfer{Handle: 0, Aborted: true})
+			c.WriteFrames(0, first, &wire.Transfer{Handle: 0, Aborted: true})
 		}
-		h.accepted(c.Send(0, 0, 9000, amqptest.Data(nil)))
-		c.Sender(0, 1, "q")
-		c.Deafen() // its credit comes back with answers, which it does not read
+		h.accepted(c.Send(0, 0, 9000, amqptest.DataMessage(nil)))
+		c.AttachSender(0, 1, "q")
+		c.StopReading() // credit comes with outcomes, which the client does not read
 		var all []byte
 		for id := range uint32(20_000) {
-			all = wire.AppendFrame(all, 0, amqptest.Delivery(1, 10_000+id, amqptest.Data(nil)))
+			all = wire.AppendFrame(all, 0, amqptest.MessageTransfer(1, 10_000+id, amqptest.DataMessage(nil)))
 		}
 		c.Write(all)
-		c.Listen()
+		c.ResumeReading()
 		for {
 			frame, err := c.Next()
 			if err != nil {
@@ -178,44 +181,44 @@ func TestSendersCredit(t *testing.T) {
 				break
 			}
 			if d, ok := frame.Body.(*wire.Close); ok {
-				t.Fatal(amqptest.Show(d))
+				t.Fatal(amqptest.Format(d))
 			}
 		}
-		h.accepted(c.Send(0, 0, 40_000, amqptest.Data(nil)))
+		h.accepted(c.Send(0, 0, 40_000, amqptest.DataMessage(nil)))
 	})
 }
 
-// What a client may not say of a delivery ends its link.
+// An invalid transfer ends its link.
 func TestDelivery(t *testing.T) {
 	for name, c := range map[string]struct {
 		says []*wire.Transfer
 		want wire.Condition
 	}{
-		"no id":          {[]*wire.Transfer{{Handle: 0, Payload: amqptest.Data(nil)}}, wire.CondInvalidField},
+		"no id":          {[]*wire.Transfer{{Handle: 0, Payload: amqptest.DataMessage(nil)}}, wire.CondInvalidField},
 		"another's id":   {[]*wire.Transfer{{Handle: 0, DeliveryID: wire.Some[uint32](1), More: true}, {Handle: 0, DeliveryID: wire.Some[uint32](2)}}, wire.CondInvalidField},
 		"another format": {[]*wire.Transfer{{Handle: 0, DeliveryID: wire.Some[uint32](1), More: true}, {Handle: 0, MessageFormat: wire.Some[uint32](1)}}, wire.CondInvalidField},
 	} {
 		t.Run(name, func(t *testing.T) {
-			within(t, nil, func(h house) {
+			inBubble(t, nil, func(h bubbleWorld) {
 				client := h.sender()
-				client.Sender(0, 1, "q")
+				client.AttachSender(0, 1, "q")
 				for _, p := range c.says {
-					client.Say(0, p)
+					client.WriteFrames(0, p)
 				}
-				h.because(amqptest.Hear[*wire.Detach](client).Error, c.want)
-				client.Say(0, &wire.Detach{Handle: 0, Closed: true}, &wire.Transfer{Handle: 0, DeliveryID: wire.Some[uint32](3)})
-				h.accepted(client.Send(0, 1, 4, amqptest.Data(nil)))
+				h.because(amqptest.Expect[*wire.Detach](client).Error, c.want)
+				client.WriteFrames(0, &wire.Detach{Handle: 0, Closed: true}, &wire.Transfer{Handle: 0, DeliveryID: wire.Some[uint32](3)})
+				h.accepted(client.Send(0, 1, 4, amqptest.DataMessage(nil)))
 			})
 		})
 	}
 }
 
-// Settled messages are not answered, also when they are refused; ids may be
-// repeated or left out in what follows the first transfer; tags may be empty.
+// Settled messages get no outcome, even if they are refused. Transfers after the first
+// may repeat or omit the delivery id. Tags may be empty.
 func TestTransfers(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.sender()
-		whole := amqptest.Data([]byte(strings.Repeat("x", 300)))
+		whole := amqptest.DataMessage([]byte(strings.Repeat("x", 300)))
 		for i, transfers := range [][]wire.Transfer{
 			{{More: true, Payload: whole[:100]}, {More: true, Payload: whole[100:200]}, {Payload: whole[200:]}},
 			{{More: true, Payload: whole[:100], DeliveryTag: []byte{}}, {DeliveryID: wire.Some[uint32](1), DeliveryTag: []byte{}, MessageFormat: wire.Some[uint32](0), Payload: whole[100:]}},
@@ -230,10 +233,10 @@ func TestTransfers(t *testing.T) {
 				if j == 0 {
 					transfers[j].DeliveryID = wire.Some(uint32(i))
 				}
-				c.Say(0, &transfers[j])
+				c.WriteFrames(0, &transfers[j])
 			}
 			if i < 4 || i == 7 {
-				h.accepted(c.Outcome(uint32(i)))
+				h.accepted(c.WaitForOutcome(uint32(i)))
 			}
 		}
 		if n := h.active("q"); n != 7 {
@@ -245,16 +248,16 @@ func TestTransfers(t *testing.T) {
 	})
 }
 
-// A batch as full as its link permits is taken: what a broker adds to messages
-// that have little besides a body does not count.
+// A batch as large as its link permits is accepted: what a broker adds to messages does
+// not count.
 func TestFullBatch(t *testing.T) {
 	for _, size := range []int{0, 20, 48, 1000} {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
-			within(t, map[string]string{"message-size": "262144", "batch-size": "262144"}, func(h house) {
+			inBubble(t, map[string]string{"message-size": "262144", "batch-size": "262144"}, func(h bubbleWorld) {
 				c := h.connect()
 				c.Begin(0)
-				a := c.Sender(0, 0, "q")
-				one := amqptest.Data(append(wire.AppendSection(nil, wire.SectionProperties, []byte{0x45}), amqptest.Data(pattern(size))...))
+				a := c.AttachSender(0, 0, "q")
+				one := amqptest.DataMessage(append(wire.AppendSection(nil, wire.SectionProperties, []byte{0x45}), amqptest.DataMessage(pattern(size))...))
 				n := min(4500, int(a.MaxMessageSize.Or(0))/len(one))
 				t.Logf("%d messages", n)
 				for rest, first := bytes.Repeat(one, n), true; len(rest) > 0; first = false {
@@ -263,10 +266,10 @@ func TestFullBatch(t *testing.T) {
 					if first {
 						p.DeliveryID, p.MessageFormat = wire.Some[uint32](0), wire.Some(wire.FormatBatch)
 					}
-					c.Say(0, &p)
+					c.WriteFrames(0, &p)
 					rest = rest[k:]
 				}
-				h.accepted(c.Outcome(0))
+				h.accepted(c.WaitForOutcome(0))
 			})
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// brief is what the server said, by kind and condition.
+// brief returns the server's frames, by kind and condition.
 func brief(all []wire.Performative) (out []string) {
 	cond := func(name string, e *wire.Error) string {
 		if e == nil {
@@ -48,25 +48,25 @@ func brief(all []wire.Performative) (out []string) {
 	return out
 }
 
-// What a client may not say on a session or a connection ends it, with the
-// condition for that; what has crossed our goodbye, or a client says after its
-// own, is not heard (rule 17). Link 0 receives, link 1 sends.
+// An invalid frame ends the session or the connection, with the right condition. Frames
+// that crossed the server's end, and those that a client sends after its own, are ignored
+// (§18.1). Link 0 receives, link 1 sends.
 func TestOutOfOrder(t *testing.T) {
 	attach := func(a wire.Attach) *wire.Attach { return &a }
 	for name, tc := range map[string]struct {
 		say  []wire.Performative
 		want []string
 	}{
-		"a handle in use":         {[]wire.Performative{attach(amqptest.Receives(0, "other"))}, []string{"end " + string(wire.CondHandleInUse)}},
-		"and what comes after":    {[]wire.Performative{attach(amqptest.Receives(0, "other")), flow(0, 1, nil), &wire.Detach{Closed: true}, &wire.End{}, &wire.Begin{}}, []string{"end " + string(wire.CondHandleInUse), "begin"}},
-		"a transfer to a sender":  {[]wire.Performative{amqptest.Delivery(0, 0, nil)}, []string{"close " + string(wire.CondNotAllowed)}},
+		"a handle in use":         {[]wire.Performative{attach(amqptest.ReceiverAttach(0, "other"))}, []string{"end " + string(wire.CondHandleInUse)}},
+		"and what comes after":    {[]wire.Performative{attach(amqptest.ReceiverAttach(0, "other")), flow(0, 1, nil), &wire.Detach{Closed: true}, &wire.End{}, &wire.Begin{}}, []string{"end " + string(wire.CondHandleInUse), "begin"}},
+		"a transfer to a sender":  {[]wire.Performative{amqptest.MessageTransfer(0, 0, nil)}, []string{"close " + string(wire.CondNotAllowed)}},
 		"a second open":           {[]wire.Performative{&wire.Open{ContainerID: "x"}}, []string{"close " + string(wire.CondIllegalState)}},
 		"a second begin":          {[]wire.Performative{&wire.Begin{}}, []string{"close " + string(wire.CondNotAllowed)}},
 		"a disposition backwards": {[]wire.Performative{settles(5, wire.Some[uint32](4), wire.Accepted{})}, []string{"close " + string(wire.CondInvalidField)}},
 		"a detach twice":          {[]wire.Performative{&wire.Detach{Closed: true}, &wire.Detach{Closed: false}}, []string{"detach"}},
-		"a detach of nothing":     {[]wire.Performative{&wire.Detach{Handle: 9}}, nil},
-		"a flow of nothing":       {[]wire.Performative{flow(0, 1, func(f *wire.Flow) { f.Handle = wire.Some[uint32](9) })}, nil},
-		"a transfer to nothing":   {[]wire.Performative{amqptest.Delivery(9, 0, nil)}, nil},
+		"a detach of nothing":     {[]wire.Performative{&wire.Detach{Handle: 9}}, []string{"end " + string(wire.CondUnattachedHandle)}},
+		"a flow of nothing":       {[]wire.Performative{flow(0, 1, func(f *wire.Flow) { f.Handle = wire.Some[uint32](9) })}, []string{"end " + string(wire.CondUnattachedHandle)}},
+		"a transfer to nothing":   {[]wire.Performative{amqptest.MessageTransfer(9, 0, nil)}, []string{"end " + string(wire.CondUnattachedHandle)}},
 		"frames after an end":     {[]wire.Performative{&wire.End{}, &wire.Detach{}, &wire.Detach{Handle: 1}, flow(0, 1, nil)}, []string{"end"}},
 		"frames after a close":    {[]wire.Performative{&wire.Close{}, &wire.End{}}, []string{"close"}},
 		"an end with links open":  {[]wire.Performative{&wire.End{}}, []string{"end"}},
@@ -78,40 +78,40 @@ func TestOutOfOrder(t *testing.T) {
 				w.queue("q", engine.Config{})
 				w.queue("other", engine.Config{})
 				c := w.client()
-				c.Attach(0, amqptest.Receives(0, "q"))
-				c.Sender(0, 1, "q")
-				c.Say(0, tc.say...)
+				c.Attach(0, amqptest.ReceiverAttach(0, "q"))
+				c.AttachSender(0, 1, "q")
+				c.WriteFrames(0, tc.say...)
 				got := brief(frames(c))
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Error(diff)
 				}
 				if len(got) > 0 && got[0][:3] != "clo" || len(got) == 0 {
-					c.Begin(7) // the connection stands
+					c.Begin(7) // the connection stays
 				}
 			})
 		})
 	}
 }
 
-// After a close the server goes; a client that does not answer the server's has
-// two seconds, whatever it says in them.
+// After a client's close the server closes the connection. A client that does not answer
+// the server's close has two seconds, whatever it sends.
 func TestClosed(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		c := w.client()
-		c.Say(0, &wire.Close{})
-		if e := c.Closed(); e != nil {
+		c.WriteFrames(0, &wire.Close{})
+		if e := c.WaitForClose(); e != nil {
 			t.Errorf("closed because of %+v", e)
 		}
 	})
 	bubble(t, func(t *testing.T, w *world) {
 		c := w.client()
 		w.s.StandBy("Ask another.", nil)
-		if e := amqptest.Hear[*wire.Close](c).Error; e == nil || e.Condition != wire.CondConnectionForced {
+		if e := amqptest.Expect[*wire.Close](c).Error; e == nil || e.Condition != wire.CondConnectionForced {
 			t.Errorf("closed because of %+v", e)
 		}
 		before := time.Now()
-		for c.Gone() == nil && time.Since(before) < time.Minute {
-			c.Say(0, &wire.End{})
+		for c.ReadError() == nil && time.Since(before) < time.Minute {
+			c.WriteFrames(0, &wire.End{})
 			time.Sleep(700 * time.Millisecond)
 			synctest.Wait()
 			frames(c)
@@ -119,15 +119,14 @@ func TestClosed(t *testing.T) {
 				break
 			}
 		}
-		if err := c.Gone(); !errors.Is(err, io.EOF) {
+		if err := c.ReadError(); !errors.Is(err, io.EOF) {
 			t.Errorf("after %v the connection is still there: %v", time.Since(before), err)
 		}
 	})
 }
 
-// A client that says nothing for twice as long as it was told is told so, to the
-// moment, whether it had said much before or little. Half a frame is not lost in
-// between.
+// A client that is silent for twice the idle time-out gets an error at exactly that time,
+// whether it had sent much before or little. Half a frame is not lost before that.
 func TestSilence(t *testing.T) {
 	for name, before := range map[string]int{"little": 1, "much": 20_000} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +140,7 @@ func TestSilence(t *testing.T) {
 				c.Write(b[5:])
 				c.Begin(1)
 				since := time.Now()
-				if e := c.Closed(); e == nil || e.Condition != wire.CondConnectionForced || time.Since(since) != 4*time.Minute {
+				if e := c.WaitForClose(); e == nil || e.Condition != wire.CondConnectionForced || time.Since(since) != 4*time.Minute {
 					t.Errorf("after %v closed because of %+v", time.Since(since), e)
 				}
 			})
@@ -149,8 +148,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// A name that is attached again takes its link over; the same name in the other
-// direction is another link.
+// Attaching a name again takes its link over. The same name in the other direction is
+// another link.
 func TestStolen(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.queue("q", engine.Config{RequiresSession: true})
@@ -158,12 +157,12 @@ func TestStolen(t *testing.T) {
 		a := asks(0, "q", value.OfString("a"), 0)
 		a.Name = "mine"
 		c.Attach(0, a)
-		snd := amqptest.Sends(1, "q")
+		snd := amqptest.SenderAttach(1, "q")
 		snd.Name = "mine"
 		c.Attach(0, snd)
 		b := asks(2, "q", value.OfString("b"), 0)
 		b.Name = "mine"
-		c.Say(0, &b)
+		c.WriteFrames(0, &b)
 		got := frames(c)
 		if diff := cmp.Diff([]string{"flow", "detach " + string(wire.CondStolen), "attach"}, brief(got)); diff != "" {
 			t.Error(diff)
@@ -171,33 +170,33 @@ func TestStolen(t *testing.T) {
 	})
 }
 
-// A connection has one link to send tokens on; after it is detached, another
+// A connection has one link to send tokens on. It may attach another after detaching that
 // (sdk-demands 2).
 func TestOneCBS(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		c := w.client()
-		c.Sender(0, 0, "$cbs")
+		c.AttachSender(0, 0, "$cbs")
 		c.Begin(1)
-		a := amqptest.Sends(0, "$cbs")
+		a := amqptest.SenderAttach(0, "$cbs")
 		a.Name = "another"
-		c.Say(1, &a)
+		c.WriteFrames(1, &a)
 		if diff := cmp.Diff([]string{"attach", "detach " + string(wire.CondNotAllowed)}, brief(frames(c))); diff != "" {
 			t.Error(diff)
 		}
-		c.Say(0, &wire.Detach{Closed: true})
-		amqptest.Hear[*wire.Detach](c)
-		c.Sender(1, 1, "$cbs")
+		c.WriteFrames(0, &wire.Detach{Closed: true})
+		amqptest.Expect[*wire.Detach](c)
+		c.AttachSender(1, 1, "$cbs")
 	})
 }
 
-// Links are told when their entity is gone or does not let anybody receive any
-// more, and only they.
+// Links are detached when their entity is deleted or nothing can be received from it any
+// more. Other links stay.
 func TestEntityGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		act  func(w *world) error
 		want string
 	}{
-		"deleted": {func(w *world) error { return w.b.Delete(w.t.Context(), "q", broker.Unasked, "operator") }, string(wire.CondNotFound)},
+		"deleted": {func(w *world) error { return w.b.Delete(w.t.Context(), "q", broker.Unconfirmed, "operator") }, string(wire.CondNotFound)},
 		"disabled": {func(w *world) error {
 			_, err := w.b.Update(w.t.Context(), "q", engine.Config{Status: engine.StatusDisabled}, "operator")
 			return err
@@ -212,8 +211,8 @@ func TestEntityGone(t *testing.T) {
 				w.queue("q", engine.Config{})
 				w.queue("other", engine.Config{})
 				c := w.client()
-				c.Attach(0, amqptest.Receives(0, "q"))
-				c.Attach(0, amqptest.Receives(1, "other"))
+				c.Attach(0, amqptest.ReceiverAttach(0, "q"))
+				c.Attach(0, amqptest.ReceiverAttach(1, "other"))
 				if err := tc.act(w); err != nil {
 					t.Fatal(err)
 				}
@@ -225,8 +224,8 @@ func TestEntityGone(t *testing.T) {
 					t.Errorf("the detach is %+v", d)
 				}
 				w.send("other", "", "x")
-				c.Say(0, flow(0, 1, func(f *wire.Flow) { f.Handle = wire.Some[uint32](1) }))
-				c.Receive()
+				c.WriteFrames(0, flow(0, 1, func(f *wire.Flow) { f.Handle = wire.Some[uint32](1) }))
+				c.ReceiveDelivery()
 			})
 		})
 	}

@@ -6,62 +6,105 @@ import (
 	"mayfly/engine"
 )
 
-// A mailbox is how the broker tells a connection things. Putting something in
-// never waits for the connection.
+// A mailbox passes events of the broker to a connection. Putting an event in never waits
+// for the connection.
 type mailbox struct {
-	bell chan struct{} // has an element when the writer is to look
+	signal chan struct{} // has an element when the writer should look
 
-	mu   sync.Mutex
-	list []mail
+	mu    sync.Mutex
+	items []mailItem
 }
 
 type mailKind uint8
 
 const (
-	mailDelivered mailKind = iota // delivery for out
-	mailAccepted                  // out has its session
-	mailEnded                     // out has ended because of err
-	mailDo                        // do is to be called with the connection's mutex held
+	mailDelivered       mailKind = iota // delivery is for out
+	mailSessionAccepted                 // out has got its session
+	mailLinkEnded                       // out has ended because of err
+	mailCall                            // call do with the connection's mutex held
 )
 
-// mail is one thing that the broker tells.
-type mail struct {
+// mailItem is one event.
+type mailItem struct {
 	kind     mailKind
-	out      *outlet
+	sender   *sender
 	delivery *engine.Delivery
 	accepted engine.SessionAccepted
 	err      error
-	do       func()
+	call     func()
 }
 
-func newMailbox() mailbox { return mailbox{bell: make(chan struct{}, 1)} }
+func newMailbox() mailbox { return mailbox{signal: make(chan struct{}, 1)} }
 
-// put never blocks.
-func (b *mailbox) put(m mail) {
+// put adds m. It never blocks.
+func (b *mailbox) put(m mailItem) {
 	b.mu.Lock()
-	b.list = append(b.list, m)
+	b.items = append(b.items, m)
 	b.mu.Unlock()
-	b.ring()
+	b.wakeWriter()
 }
 
-// do has f be called by the writer with the connection's mutex held, after what
-// was put in before.
-func (b *mailbox) do(f func()) { b.put(mail{kind: mailDo, do: f}) }
+// call makes the writer call f with the connection's mutex held, after earlier mail.
+func (b *mailbox) call(f func()) { b.put(mailItem{kind: mailCall, call: f}) }
 
-// ring has the writer look.
-func (b *mailbox) ring() {
+// wakeWriter wakes the writer.
+func (b *mailbox) wakeWriter() {
 	select {
-	case b.bell <- struct{}{}:
-	default: // it is about to
+	case b.signal <- struct{}{}:
+	default: // the writer is about to look
 	}
 }
 
-// take empties the box; used is a list that it may use from now on.
-func (b *mailbox) take(used []mail) []mail {
+// take empties the mailbox. It reuses used for the next list.
+func (b *mailbox) take(used []mailItem) []mailItem {
 	clear(used)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	out := b.list
-	b.list = used[:0]
+	out := b.items
+	b.items = used[:0]
 	return out
 }
+
+// A workQueue is a queue of functions that one goroutine calls in order, as long as the queue
+// is not empty. Its zero value is empty. It is guarded by a mutex of its owner, which is
+// not held during the calls.
+//
+// INVARIANT: the running function is still first in line, so that a line is not served
+// twice.
+type workQueue struct{ funcs []func() }
+
+// add adds a function to the end. If it reports that the line was idle, the caller starts
+// serve in a goroutine of its own.
+func (l *workQueue) add(do func()) (idle bool) {
+	l.funcs = append(l.funcs, do)
+	return len(l.funcs) == 1
+}
+
+// len returns the number of functions in line, including the running one.
+func (l *workQueue) len() int { return len(l.funcs) }
+
+// run calls the functions in line until there are none. It locks mu, which guards the
+// line, and unlocks it during the calls.
+func (l *workQueue) run(mu sync.Locker) {
+	mu.Lock()
+	defer mu.Unlock()
+	for len(l.funcs) > 0 {
+		do := l.funcs[0]
+		mu.Unlock()
+		do()
+		mu.Lock()
+		l.funcs[0], l.funcs = nil, l.funcs[1:]
+	}
+	l.funcs = nil
+}
+
+// enqueueWork adds do to a line that c.mu guards, and starts serving the line if it is idle.
+// Called with mu held.
+func (c *conn) enqueueWork(l *workQueue, do func()) {
+	if l.add(do) {
+		c.startQueue(l)
+	}
+}
+
+// startQueue starts serving a line that c.mu guards.
+func (c *conn) startQueue(l *workQueue) { c.background.Go(func() { l.run(&c.mu) }) }

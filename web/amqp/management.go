@@ -2,54 +2,59 @@ package amqp
 
 import (
 	"context"
+	"math"
 	"strings"
 	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
-	"mayfly/web/amqp/carry"
+	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
-	"mayfly/web/sas"
+	"mayfly/web/auth/sas"
 )
 
-// attachManagement attaches one of the pair of links to an entity's $management.
+// attachManagement attaches one of the two links of an entity's $management.
 func (s *session) attachManagement(a *wire.Attach, path engine.Path) {
 	node := strings.ToLower(string(path)) + "/$management"
 	if a.Role == wire.RoleReceiver {
-		s.attachResponder(a, node)
+		s.attachReplyLink(a, node)
 		return
 	}
-	r := s.attachRequests(a, node, mostRequest, (*requests).manage)
+	r := s.attachRequestLink(a, node, maxRequestSize, (*requestLink).manage)
 	r.path = path
 }
 
-// A call is a request to $management being served.
+// A call is a request to $management that is being served.
 type call struct {
-	b      *broker.Broker
-	path   engine.Path
-	client string
-	c      *conn
-	in     arguments
-	raw    []byte        // the same, as it came
-	wait   time.Duration // how long the client waits for the answer
-	link   string        // name of the link that the client asks for; empty: it does not say
-	tx     *transaction  // that it is part of; nil: none
-	m      *request
+	b            *broker.Broker
+	path         engine.Path
+	client       string
+	c            *conn
+	arguments    arguments
+	raw          []byte        // in as it was sent
+	timeout      time.Duration // how long the client waits for the reply
+	linkName     string        // name of the link that the request is for; may be empty
+	maxReplySize int64         // maximum size of the reply in bytes; zero without a link for it
+	tx           *transaction  // that the request belongs to, or nil
+	request      *request
 }
 
-// makeRoom is to be called before an answer is made of which n bytes depend on what
-// is there, and not on what the client asks with.
-func (c *call) makeRoom(ctx context.Context, n int64) error { return c.c.makeRoom(ctx, c.m, n) }
-
-// done is what a call has come to. Nothing found is a status of its own, 204.
-type done struct {
-	empty bool
-	body  []byte // an encoded map; nil: an empty one
+// reserveReplyBytes reserves memory for a reply. Call it before making a reply of which n bytes
+// depend on stored data and not on the request.
+func (c *call) reserveReplyBytes(ctx context.Context, n int64) error {
+	return c.c.reserveReplyBytes(ctx, c.request, n)
 }
 
-// operations are those of $management (§4.2).
-var operations = map[string]func(context.Context, *call) (done, error){
+// callResult is the result of a call. A call that finds nothing has a status of its own, 204.
+type callResult struct {
+	noContent bool
+	body      []byte // an encoded map; nil for an empty one
+	undo      func() // undoes the call if the client does not get the reply; may be nil
+}
+
+// operations are the operations of $management (§18.2).
+var operations = map[string]func(context.Context, *call) (callResult, error){
 	"com.microsoft:renew-lock":                 renewLocks,
 	"com.microsoft:renew-session-lock":         renewSessionLock,
 	"com.microsoft:peek-message":               peek,
@@ -66,64 +71,70 @@ var operations = map[string]func(context.Context, *call) (done, error){
 	"com.microsoft:batch-delete-messages":      batchDelete,
 }
 
-// patience is how long an operation may take whose client does not say.
-const patience = 60 * time.Second
+// defaultTimeout is the time limit of an operation whose client sets none.
+const defaultTimeout = 60 * time.Second
 
-// manage serves one request to $management. Those of one link are served one
-// after another, beside the connection's own work.
-func (r *requests) manage(m *request) {
-	if !r.wait(m, r.attend) {
-		r.refuse(m, &engine.Refusal{Kind: engine.ErrBusy, Text: "Too many requests wait for their answers."})
+// manage serves a request to $management. Requests of one link are served one after the
+// other, concurrently with the connection's other work.
+func (r *requestLink) manage(m *request) {
+	if !r.enqueue(m, r.serveManagement) {
+		r.answerError(m, engine.Refuse(engine.ErrBusy, "Too many requests are waiting for answers."))
 	}
 }
 
-func (r *requests) attend(m *request) func() {
-	out, err := r.perform(m)
+func (r *requestLink) serveManagement(m *request) func() {
+	out, err := r.runOperation(m)
 	return func() {
 		if err != nil {
-			r.refuse(m, err)
+			r.answerError(m, err)
 		} else {
-			r.agree(m, out)
+			r.answerOK(m, out)
 		}
 	}
 }
 
-func (r *requests) perform(m *request) (done, error) {
+func (r *requestLink) runOperation(m *request) (callResult, error) {
 	c := r.s.c
-	name, _ := m.about.Lookup("operation")
+	name, _ := m.applicationProperties.Lookup("operation")
 	operation, _ := name.Str()
 	serve, ok := operations[operation]
 	if !ok {
-		return done{}, &engine.Refusal{Kind: engine.ErrNotImplemented, Text: "There is no operation '" + operation + "' at $management."}
+		return callResult{}, engine.Refuse(engine.ErrNotImplemented, "%s", "There is no operation '"+operation+"' at $management.")
 	}
 	in, err := argumentsOf(m.body)
 	if err == nil {
-		err = c.unanswered()
+		err = c.checkReplyBacklog()
 	}
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	wait := patience
+	wait := defaultTimeout
 	for _, key := range []string{"com.microsoft:server-timeout", "server-timeout"} {
-		if v, ok := m.about.Lookup(key); ok {
-			if ms, ok := whole(v); ok && ms >= 0 {
+		if v, ok := m.applicationProperties.Lookup(key); ok {
+			if ms, ok := integerOf(v); ok && ms >= 0 {
 				wait = min(time.Duration(ms)*time.Millisecond, time.Hour)
 			}
 		}
 	}
-	associated, _ := m.about.Lookup("associated-link-name")
+	associated, _ := m.applicationProperties.Lookup("associated-link-name")
 	link, _ := associated.Str()
+	c.mu.Lock()
+	most := int64(0)
+	if to := r.s.replyLinkFor(r.node, m.replyTo); to != nil {
+		most = int64(min(to.maxReplySize, math.MaxInt64))
+	}
+	c.mu.Unlock()
 	ctx, cancel := context.WithTimeout(c.ctx, wait)
 	defer cancel()
-	if _, err := c.permit(ctx, r.path, rightTo(operation)); err != nil {
-		return done{}, err
+	if _, err := c.checkRight(ctx, r.path, rightTo(operation)); err != nil {
+		return callResult{}, err
 	}
-	return serve(ctx, &call{b: c.b, path: r.path, client: c.client(), c: c, in: in, raw: m.body, wait: wait, link: link, tx: m.tx, m: m})
+	return serve(ctx, &call{b: c.b, path: r.path, client: c.clientName(), c: c, arguments: in, raw: m.body, timeout: wait, linkName: link, maxReplySize: most, tx: m.tx, request: m})
 }
 
-func (r *requests) agree(m *request, out done) {
+func (r *requestLink) answerOK(m *request, out callResult) {
 	status, text := int32(200), "OK"
-	if out.empty {
+	if out.noContent {
 		status, text = 204, "No content"
 	}
 	body := out.body
@@ -133,83 +144,96 @@ func (r *requests) agree(m *request, out done) {
 	r.answer(m, value.Properties{
 		{Name: "statusCode", Value: value.OfInt(status)},
 		{Name: "statusDescription", Value: value.OfString(text)},
-	}, body)
+	}, body, out.undo)
 }
 
-func (r *requests) refuse(m *request, err error) {
+func (r *requestLink) answerError(m *request, err error) {
 	e, status := told(err)
-	if !sas.Refused(err) && carry.Internal(err) {
-		r.s.c.log.Error("a request to $management failed", "container", r.s.c.peer.container, "path", r.path, "err", err)
+	if !sas.IsRefused(err) && codec.IsInternal(err) {
+		r.s.c.log.Error("request to $management failed", "container", r.s.c.peer.container, "path", r.path, "err", err)
 	}
+	r.s.c.logRefusedRequest(m, r.path, e)
 	r.answer(m, value.Properties{
 		{Name: "statusCode", Value: value.OfInt(status)},
-		{Name: "statusDescription", Value: value.OfString(r.s.c.tracking(e.Condition, e.Description))},
+		{Name: "statusDescription", Value: value.OfString(r.s.c.appendTrackingID(e.Condition, e.Description))},
 		{Name: "errorCondition", Value: value.OfSymbol(string(e.Condition))},
-	}, nil)
+	}, nil, nil)
 }
 
-// result is a map with one entry.
-func result(name string, v value.Value) done {
-	return done{body: wire.AppendMap(nil, value.Properties{{Name: name, Value: v}})}
+// resultMap returns a map with one entry.
+func resultMap(name string, v value.Value) callResult {
+	return callResult{body: wire.AppendMap(nil, value.Properties{{Name: name, Value: v}})}
 }
 
-// array is an array as a value.
+// array returns an array as a value.
 func array(of value.Kind, elements []value.Value) value.Value {
 	return value.OfRaw(wire.AppendArray(nil, of, elements...))
 }
 
-func renewLocks(ctx context.Context, c *call) (done, error) {
-	tokens, err := c.in.tokens()
+func renewLocks(ctx context.Context, c *call) (callResult, error) {
+	tokens, err := c.arguments.lockTokens()
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	ends, err := c.b.RenewAll(ctx, tokens, c.path, c.client)
+	ends, err := c.b.RenewLocks(ctx, tokens, c.path, c.client)
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	out := make([]value.Value, 0, len(ends))
 	for _, at := range ends {
 		out = append(out, timestamp(at))
 	}
-	return result("expirations", array(value.Timestamp, out)), nil
+	return resultMap("expirations", array(value.Timestamp, out)), nil
 }
 
 func timestamp(at engine.Instant) value.Value { return value.OfTimestamp(at.Time().UnixMilli()) }
 
-func cancelScheduled(ctx context.Context, c *call) (done, error) {
-	seqs, err := c.in.seqs()
+func cancelScheduled(ctx context.Context, c *call) (callResult, error) {
+	seqs, err := c.arguments.sequenceNumbers()
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	return done{}, c.b.Cancel(ctx, c.path, seqs, c.client)
+	return callResult{}, c.cancel(ctx, seqs)
 }
 
-func batchDelete(ctx context.Context, c *call) (done, error) {
-	count, err := c.in.number("message-count", 0)
+func batchDelete(ctx context.Context, c *call) (callResult, error) {
+	count, err := c.arguments.integer32("message-count", 0)
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	before, err := c.in.moment("enqueued-time-utc")
+	before, err := c.arguments.instant("enqueued-time-utc")
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	n, err := c.b.BatchDelete(ctx, c.path, int(count), before, c.client)
+	_, ofSession, err := c.arguments.text("session-id")
+	if err != nil {
+		return callResult{}, err
+	}
+	n := 0
+	if ofSession { // BDEL-8
+		var l *broker.Link
+		if l, err = c.sessionHolder(); err == nil {
+			n, err = l.BatchDelete(ctx, int(count), before)
+		}
+	} else {
+		n, err = c.b.BatchDelete(ctx, c.path, int(count), before, c.client)
+	}
 	if err != nil || n == 0 {
-		return done{empty: true}, err
+		return callResult{noContent: true}, err
 	}
-	return result("message-count", value.OfInt(int32(n))), nil
+	return resultMap("message-count", value.OfInt(int32(n))), nil
 }
 
-// updateDisposition settles deliveries by their tokens (SETL-3), all or none: the
-// answer is one for all of them, and who is told 410 has lost none of the others.
-func updateDisposition(ctx context.Context, c *call) (done, error) {
-	tokens, err := c.in.tokens()
+// updateDisposition settles deliveries by their tokens (SETL-3), all or none: there is
+// one reply for all, and after a 410 none of the others is settled.
+func updateDisposition(ctx context.Context, c *call) (callResult, error) {
+	tokens, err := c.arguments.lockTokens()
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	status, _, err := c.in.text("disposition-status")
+	status, _, err := c.arguments.text("disposition-status")
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	s := engine.Settlement{Path: c.path, Client: c.client}
 	switch status {
@@ -221,28 +245,31 @@ func updateDisposition(ctx context.Context, c *call) (done, error) {
 		s.Outcome = engine.Defer
 	case "suspended":
 		s.Outcome = engine.DeadLetter
-		if s.Reason, _, err = c.in.text("deadletter-reason"); err != nil {
-			return done{}, err
+		if s.Reason, _, err = c.arguments.text("deadletter-reason"); err != nil {
+			return callResult{}, err
 		}
-		if s.Description, _, err = c.in.text("deadletter-description"); err != nil {
-			return done{}, err
+		if s.Description, _, err = c.arguments.text("deadletter-description"); err != nil {
+			return callResult{}, err
 		}
 	default:
-		return done{}, &engine.Refusal{Kind: engine.ErrArgument, Text: "There is no disposition-status '" + status + "'."}
+		return callResult{}, engine.Refuse(engine.ErrArgument, "%s", "There is no disposition-status '"+status+"'.")
 	}
-	if s.Modify, err = c.in.fields("properties-to-modify"); err != nil {
-		return done{}, err
+	if s.Modify, err = c.arguments.mapValue("properties-to-modify"); err != nil {
+		return callResult{}, err
+	}
+	if s.Link, err = c.sessionLink(); err != nil { // SES-21
+		return callResult{}, err
 	}
 	all := make([]engine.Settlement, 0, len(tokens))
 	for _, t := range tokens {
 		s.Token = t
 		all = append(all, s)
 	}
-	return done{}, c.settle(ctx, all)
+	return callResult{}, c.settle(ctx, all)
 }
 
-// rightTo is the right that an operation of $management needs. Rules of a
-// subscription need no more here than to receive from it.
+// rightTo returns the right that an operation of $management needs. As receiving from a
+// subscription, managing its rules needs only the right to listen.
 func rightTo(operation string) engine.Rights {
 	switch operation {
 	case "com.microsoft:schedule-message", "com.microsoft:cancel-scheduled-message":
@@ -250,4 +277,31 @@ func rightTo(operation string) engine.Rights {
 	default:
 		return engine.ListenRight
 	}
+}
+
+// Three operations of $management can take part in a transaction, which their request
+// names as any transfer does: scheduling messages, cancelling that, and settling
+// deliveries (TX-1). The others ignore the transaction and run at once.
+
+// send schedules messages. Messages in a transaction have no sequence numbers before the
+// commit (TX-4), so send returns zeros for them.
+func (c *call) send(ctx context.Context, out []broker.Outgoing) ([]engine.Seq, error) {
+	if c.tx == nil {
+		return c.b.Send(ctx, c.path, out, c.client)
+	}
+	return make([]engine.Seq, len(out)), c.tx.enqueueAndWait(func() error { return c.tx.inSession(c.request.s).Send(c.c.s.ctx, c.path, out) })
+}
+
+func (c *call) settle(ctx context.Context, all []engine.Settlement) error {
+	if c.tx == nil {
+		return c.b.SettleAll(ctx, all)
+	}
+	return c.tx.enqueueAndWait(func() error { return c.tx.inSession(c.request.s).SettleAll(c.c.s.ctx, all) })
+}
+
+func (c *call) cancel(ctx context.Context, seqs []engine.Seq) error {
+	if c.tx == nil {
+		return c.b.CancelScheduled(ctx, c.path, seqs, c.client)
+	}
+	return c.tx.enqueueAndWait(func() error { return c.tx.inSession(c.request.s).CancelScheduled(c.c.s.ctx, c.path, seqs) })
 }

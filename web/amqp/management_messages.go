@@ -1,46 +1,52 @@
 package amqp
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"slices"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
-	"mayfly/web/amqp/carry"
+	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
 )
 
-// mostPeeked bounds the bytes of one answer with messages; the first of them goes
+// maxPeekedBytes bounds the bytes of a reply with messages. The first message is included
 // whatever its size.
-const mostPeeked = 1 << 20
+const maxPeekedBytes = 1 << 20
 
-// mostFetched bounds the bytes of the bodies of several deferred messages in one
-// answer, which is in memory as a whole.
-const mostFetched = 16 << 20
+// maxFetchedBytes bounds the total size of the bodies in a reply with several deferred
+// messages, which is in memory as a whole.
+const maxFetchedBytes = 16 << 20
 
-// peek looks at messages without taking them (§9).
-func peek(ctx context.Context, c *call) (done, error) {
+// fetchedCost is how many bytes a fetched message takes in a reply beyond those that a
+// peeked one has: its lock's token and end, and the map that contains it.
+const fetchedCost = 256
+
+// peek returns messages without locking them (§9).
+func peek(ctx context.Context, c *call) (callResult, error) {
 	from := engine.Seq(0)
-	if v, ok := c.in.Lookup("from-sequence-number"); ok {
-		n, ok := whole(v)
+	if v, ok := c.arguments.Lookup("from-sequence-number"); ok {
+		n, ok := integerOf(v)
 		if !ok {
-			return done{}, wrong("from-sequence-number", "a number")
+			return callResult{}, invalidArgument("from-sequence-number", "a number")
 		}
 		from = engine.Seq(n)
 	}
-	count, err := c.in.number("message-count", 1)
+	count, err := c.arguments.integer32("message-count", 1)
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	session, ofSession, err := c.in.text("session-id")
+	session, ofSession, err := c.arguments.id("session-id")
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	omit := false
-	if v, ok := c.in.Lookup("omit-message-body"); ok {
-		omit, _ = v.Bool()
+	omit, err := c.arguments.boolean("omit-message-body")
+	if err != nil {
+		return callResult{}, err
 	}
 	var rows []engine.Row
 	if ofSession {
@@ -49,52 +55,52 @@ func peek(ctx context.Context, c *call) (done, error) {
 		rows, err = c.b.Peek(ctx, c.path, from, int(count), c.client)
 	}
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	fit, size, err := fitting(rows, omit)
+	fit, size, err := countFitting(rows, omit)
 	if err == nil {
-		err = c.makeRoom(ctx, size)
+		err = c.reserveReplyBytes(ctx, size)
 	}
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	out := make([]value.Value, 0, fit)
-	var e carry.Envelope
+	var e codec.Envelope
 	for i := range rows[:fit] {
 		r := &rows[i]
-		if _, err := e.Peek(nil, r); err != nil {
-			return done{}, err //nolint:wrapcheck // it says what it is about
+		if _, err := e.EncodePeeked(nil, r); err != nil {
+			return callResult{}, err
 		}
 		var body []byte
 		if omit {
 			e.OmitBody()
 		} else {
 			if body, err = c.body(ctx, r.Message.Content, r.Content.BodySize()); err != nil {
-				return done{}, err
+				return callResult{}, err
 			}
 		}
-		message := value.OfBinary(e.Append(make([]byte, 0, e.Size()), body))
+		message := value.OfBinary(e.AppendMessage(make([]byte, 0, e.Size()), body))
 		out = append(out, value.OfRaw(wire.AppendMap(nil, value.Properties{{Name: "message", Value: message}})))
 	}
 	if len(out) == 0 {
-		return done{empty: true}, nil
+		return callResult{noContent: true}, nil
 	}
-	return result("messages", value.OfRaw(wire.AppendList(nil, out...))), nil
+	return resultMap("messages", value.OfRaw(wire.AppendList(nil, out...))), nil
 }
 
-// fitting tells how many of the first rows go into one answer, and the bytes of
-// their messages.
-func fitting(rows []engine.Row, omit bool) (n int, size int64, err error) {
-	var e carry.Envelope
+// countFitting returns how many of the first rows fit into one reply, and the size of their
+// messages in bytes.
+func countFitting(rows []engine.Row, omit bool) (n int, size int64, err error) {
+	var e codec.Envelope
 	var b []byte
 	for ; n < len(rows); n++ {
-		if b, err = e.Peek(b[:0], &rows[n]); err != nil {
-			return 0, 0, err //nolint:wrapcheck // it says what it is about
+		if b, err = e.EncodePeeked(b[:0], &rows[n]); err != nil {
+			return 0, 0, err
 		}
 		if omit {
 			e.OmitBody()
 		}
-		if n > 0 && size+e.Size() > mostPeeked {
+		if n > 0 && size+e.Size() > maxPeekedBytes {
 			break
 		}
 		size += e.Size()
@@ -102,7 +108,7 @@ func fitting(rows []engine.Row, omit bool) (n int, size int64, err error) {
 	return n, size, nil
 }
 
-// body reads a body whole.
+// body reads a whole body.
 func (c *call) body(ctx context.Context, k engine.Key, size int64) ([]byte, error) {
 	r, err := c.b.Body(ctx, k, size)
 	if err != nil {
@@ -116,103 +122,138 @@ func (c *call) body(ctx context.Context, k engine.Key, size int64) ([]byte, erro
 	return b, nil
 }
 
-// schedule sends messages that wait for their time (SCH-*).
-func schedule(ctx context.Context, c *call) (done, error) {
-	out, err := carry.Scheduled(c.raw)
+// schedule schedules messages (SCH-*).
+func schedule(ctx context.Context, c *call) (callResult, error) {
+	out, err := codec.DecodeScheduled(c.raw)
 	if err != nil {
-		return done{}, err //nolint:wrapcheck // it says what it is about
+		return callResult{}, err
 	}
 	seqs, err := c.send(ctx, out)
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	numbers := make([]value.Value, 0, len(seqs))
 	for _, n := range seqs {
 		numbers = append(numbers, value.OfLong(int64(n)))
 	}
-	return result("sequence-numbers", array(value.Long, numbers)), nil
+	return resultMap("sequence-numbers", array(value.Long, numbers)), nil
 }
 
-// receiveDeferred takes deferred messages by their numbers (DEF-6, DEF-14).
-func receiveDeferred(ctx context.Context, c *call) (done, error) {
-	seqs, err := c.in.seqs()
+// receiveDeferred receives deferred messages by their numbers (DEF-6, DEF-14).
+func receiveDeferred(ctx context.Context, c *call) (callResult, error) {
+	seqs, err := c.arguments.sequenceNumbers()
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	settle, err := c.in.number("receiver-settle-mode", 1)
+	settle, err := c.arguments.integer32("receiver-settle-mode", 1)
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	mode := engine.PeekLock
 	if settle == 0 {
 		mode = engine.ReceiveAndDelete
 	}
-	_, ofSession, err := c.in.text("session-id")
+	_, ofSession, err := c.arguments.id("session-id")
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	size, err := c.fits(ctx, seqs)
+	size, err := c.checkReplySize(ctx, seqs)
 	if err == nil {
-		err = c.makeRoom(ctx, size)
+		err = c.reserveReplyBytes(ctx, size)
 	}
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	var got []broker.Received
 	if ofSession {
-		l, err := c.holder()
+		l, err := c.sessionHolder()
 		if err != nil {
-			return done{}, err
+			return callResult{}, err
 		}
-		if got, err = l.FetchSession(ctx, seqs, mode); err != nil {
-			return done{}, err
+		if got, err = l.ReceiveDeferred(ctx, seqs, mode); err != nil {
+			return callResult{}, err
 		}
-	} else if got, err = c.b.Fetch(ctx, c.path, seqs, mode, c.client); err != nil {
-		return done{}, err
+	} else if got, err = c.b.ReceiveDeferred(ctx, c.path, seqs, mode, c.client); err != nil {
+		return callResult{}, err
+	}
+	undo := func() {
+		unseen := make([]*engine.Delivery, len(got))
+		for i := range got {
+			unseen[i] = &got[i].Delivery
+		}
+		c.c.releaseLocks(unseen)
 	}
 	var out []value.Value
-	var e carry.Envelope
+	var e codec.Envelope
+	var failed error
 	for i := range got {
 		d := &got[i]
-		_, err := e.Delivery(nil, &d.Delivery)
+		_, err := e.EncodeDelivery(nil, &d.Delivery)
 		body := make([]byte, d.Content.BodySize())
-		if err == nil {
+		if err == nil && failed == nil {
 			_, err = io.ReadFull(d.Body, body)
 		}
 		_ = d.Body.Close()
-		if err != nil {
-			return done{}, fmt.Errorf("read a deferred message: %w", err)
+		if failed = cmp.Or(failed, err); failed != nil {
+			continue
 		}
-		entry := value.Properties{{Name: "message", Value: value.OfBinary(e.Append(make([]byte, 0, e.Size()), body))}}
+		entry := value.Properties{{Name: "message", Value: value.OfBinary(e.AppendMessage(make([]byte, 0, e.Size()), body))}}
 		if !d.Deleted {
 			entry = append(entry, value.Property{Name: "lock-token", Value: value.OfUUID(d.Token())})
 		}
 		out = append(out, value.OfRaw(wire.AppendMap(nil, entry)))
 	}
-	return result("messages", value.OfRaw(wire.AppendList(nil, out...))), nil
+	if failed != nil {
+		undo()
+		return callResult{}, fmt.Errorf("read a deferred message: %w", failed)
+	}
+	answer := resultMap("messages", value.OfRaw(wire.AppendList(nil, out...)))
+	answer.undo = undo
+	return answer, nil
 }
 
-// fits tells how many bytes messages have as they are stored, and is an error if
-// they are more than one answer holds. What is not there does not count: whoever
-// takes them says so.
-func (c *call) fits(ctx context.Context, seqs []engine.Seq) (stored int64, err error) {
-	size, n := int64(0), 0
-	err = c.b.Read(ctx, func(r broker.Reader) error {
-		for _, seq := range seqs {
-			rows, err := r.Browse(engine.Browse{Path: c.path, From: seq, Limit: 1})
-			if err != nil {
-				return nil //nolint:nilerr // likewise
+// maxLookups is how many messages are looked up in one turn of the namespace's loop.
+const maxLookups = 100
+
+// checkReplySize returns how many bytes a reply with these messages has at most, and an error as
+// soon as that is too much for one reply. It skips messages that do not exist and counts
+// repeated ones once: the fetch itself reports both.
+func (c *call) checkReplySize(ctx context.Context, seqs []engine.Seq) (size int64, err error) {
+	n, bodies := 0, int64(0)
+	var e codec.Envelope
+	var b []byte
+	seqs = slices.Compact(slices.Sorted(slices.Values(seqs)))
+	for some := range slices.Chunk(seqs, maxLookups) {
+		var found []engine.Row
+		err := c.b.Read(ctx, func(r broker.Reader) error {
+			for _, seq := range some {
+				rows, err := r.Browse(engine.Browse{Path: c.path, From: seq, Limit: 1})
+				if err != nil {
+					return nil //nolint:nilerr // the fetch reports it
+				}
+				if len(rows) > 0 && rows[0].Message.Seq == seq {
+					found = append(found, rows[0])
+				}
 			}
-			if len(rows) > 0 && rows[0].Message.Seq == seq {
-				size += rows[0].Content.BodySize()
-				stored += rows[0].Content.Size()
-				n++
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		for i := range found {
+			if b, err = e.EncodePeeked(b[:0], &found[i]); err != nil {
+				return 0, err
+			}
+			size += e.Size() + fetchedCost
+			bodies += found[i].Content.BodySize()
+			n++
+			switch {
+			case bodies > maxFetchedBytes && n > 1:
+				return 0, engine.Refuse(engine.ErrQuota, "The messages have more than %d bytes together, the most that one answer can hold. Request fewer at a time.", maxFetchedBytes)
+			case size > c.maxReplySize:
+				return 0, replyTooLarge(size, c.maxReplySize)
 			}
 		}
-		return nil
-	})
-	if err == nil && size > mostFetched && n > 1 {
-		err = &engine.Refusal{Kind: engine.ErrQuota, Text: fmt.Sprintf("The messages have %d bytes together, and no more than %d go into one answer: take fewer of them at a time.", size, mostFetched)}
 	}
-	return stored, err //nolint:wrapcheck // the broker's
+	return size, nil
 }

@@ -3,6 +3,7 @@ package amqp
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
@@ -11,8 +12,7 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// Descriptors of what rules are made of on the wire (§4.2), which come in two
-// magnitudes.
+// Descriptors of the parts of rules on the wire (§4.2). The service uses two lengths.
 const (
 	ruleDescriptionCode = 0x13700000004
 	emptyActionCode     = 0x13700000005
@@ -25,49 +25,49 @@ const (
 	compatibilityLevel = 20
 )
 
-func addRule(ctx context.Context, c *call) (done, error) {
+func addRule(ctx context.Context, c *call) (callResult, error) {
 	r := engine.Rule{}
 	var err error
-	if r.Name, _, err = c.in.text("rule-name"); err != nil {
-		return done{}, err
+	if r.Name, _, err = c.arguments.text("rule-name"); err != nil {
+		return callResult{}, err
 	}
-	of, err := c.in.fields("rule-description")
+	of, err := c.arguments.mapValue("rule-description")
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	about := arguments{of}
-	sql, err := about.fields("sql-filter")
+	sql, err := about.mapValue("sql-filter")
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	correlation, err := about.fields("correlation-filter")
+	correlation, err := about.mapValue("correlation-filter")
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	switch {
 	case sql != nil:
 		r.Filter.Kind = engine.SQLFilter
 		if r.Filter.Text, _, err = (arguments{sql}).text("expression"); err != nil {
-			return done{}, err
+			return callResult{}, err
 		}
 	case correlation != nil:
 		r.Filter.Kind = engine.CorrelationFilter
 		if r.Filter.Text, err = correlationText(arguments{correlation}); err != nil {
-			return done{}, err
+			return callResult{}, err
 		}
 	}
-	action, err := about.fields("sql-rule-action")
+	action, err := about.mapValue("sql-rule-action")
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	if r.Action, _, err = (arguments{action}).text("expression"); err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	return done{}, c.b.AddRule(ctx, c.path, r, c.client)
+	return callResult{}, c.b.AddRule(ctx, c.path, r, c.client)
 }
 
-// conditionsOf are the conditions of a correlation filter in the order of its
-// wire type, with the names they have in a request.
+// conditionsOf returns the conditions of a correlation filter in the order of its wire
+// type, with their names in a request.
 func conditionsOf(f *filter.Correlation) []struct {
 	name string
 	text *string
@@ -84,35 +84,39 @@ func conditionsOf(f *filter.Correlation) []struct {
 func correlationText(in arguments) (text string, err error) {
 	var f filter.Correlation
 	for _, at := range conditionsOf(&f) {
-		if *at.text, _, err = in.text(at.name); err != nil {
+		read := in.text
+		if strings.HasSuffix(at.name, "-id") {
+			read = in.id
+		}
+		if *at.text, _, err = read(at.name); err != nil {
 			return "", err
 		}
 	}
-	if f.Properties, err = in.fields("properties"); err != nil {
+	if f.Properties, err = in.mapValue("properties"); err != nil {
 		return "", err
 	}
 	return f.Text(), nil
 }
 
-func removeRule(ctx context.Context, c *call) (done, error) {
-	name, _, err := c.in.text("rule-name")
+func removeRule(ctx context.Context, c *call) (callResult, error) {
+	name, _, err := c.arguments.text("rule-name")
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	return done{}, c.b.RemoveRule(ctx, c.path, name, c.client)
+	return callResult{}, c.b.RemoveRule(ctx, c.path, name, c.client)
 }
 
-func enumerateRules(ctx context.Context, c *call) (done, error) {
-	skip, err := c.in.number("skip", 0)
+func enumerateRules(ctx context.Context, c *call) (callResult, error) {
+	skip, err := c.arguments.integer32("skip", 0)
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	top, err := c.in.number("top", 100)
+	top, err := c.arguments.integer32("top", 100)
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	if skip < 0 || top < 0 {
-		return done{}, &engine.Refusal{Kind: engine.ErrOutOfRange, Text: "The numbers of rules to skip and to list must not be negative."}
+		return callResult{}, engine.Refuse(engine.ErrOutOfRange, "The numbers of rules to skip and to return must not be negative.")
 	}
 	var rules []engine.Rule
 	err = c.b.Read(ctx, func(r broker.Reader) error {
@@ -121,45 +125,45 @@ func enumerateRules(ctx context.Context, c *call) (done, error) {
 		return err
 	})
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	rules = rules[min(int(skip), len(rules)):]
 	rules = rules[:min(int(top), 100, len(rules))]
 	if len(rules) == 0 {
-		return done{empty: true}, nil
+		return callResult{noContent: true}, nil
 	}
 	size := 0
 	for _, r := range rules {
 		size += len(r.Name) + len(r.Filter.Text) + len(r.Action)
 	}
-	if err := c.makeRoom(ctx, int64(size)); err != nil {
-		return done{}, err
+	if err := c.reserveReplyBytes(ctx, int64(size)); err != nil {
+		return callResult{}, err
 	}
 	out := make([]value.Value, 0, len(rules))
 	for _, r := range rules {
-		described, err := describe(r)
+		described, err := encodeRule(r)
 		if err != nil {
-			return done{}, err
+			return callResult{}, err
 		}
 		out = append(out, value.OfRaw(wire.AppendMap(nil, value.Properties{{Name: "rule-description", Value: described}})))
 	}
-	return result("rules", value.OfRaw(wire.AppendList(nil, out...))), nil
+	return resultMap("rules", value.OfRaw(wire.AppendList(nil, out...))), nil
 }
 
-// describe is a rule as clients read it.
-func describe(r engine.Rule) (value.Value, error) {
+// encodeRule returns a rule in the form that clients read.
+func encodeRule(r engine.Rule) (value.Value, error) {
 	action := described(emptyActionCode)
 	if r.Action != "" {
 		action = described(sqlActionCode, value.OfString(r.Action), value.OfInt(compatibilityLevel))
 	}
-	selects, err := describeFilter(r.Filter)
+	selects, err := encodeFilter(r.Filter)
 	if err != nil {
 		return value.Value{}, err
 	}
 	return described(ruleDescriptionCode, selects, action, value.OfString(r.Name), timestamp(r.CreatedAt)), nil
 }
 
-func describeFilter(f engine.Filter) (value.Value, error) {
+func encodeFilter(f engine.Filter) (value.Value, error) {
 	switch f.Kind {
 	case engine.TrueFilter:
 		return described(trueFilterCode), nil
@@ -187,7 +191,7 @@ func describeFilter(f engine.Filter) (value.Value, error) {
 	}
 }
 
-// described is a described list.
+// described returns a described list.
 func described(code uint64, fields ...value.Value) value.Value {
 	return value.OfRaw(wire.AppendDescribed(nil, value.OfULong(code), value.OfRaw(wire.AppendList(nil, fields...))))
 }

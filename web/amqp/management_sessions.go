@@ -9,111 +9,135 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// holder is the link of this connection that holds the session named in a call,
-// in the broker. Of a client that says for which of its links it asks, it is that
-// one: another may have the session that it has lost.
-func (c *call) holder() (*broker.Link, error) {
-	_, l, err := c.holding()
+// sessionHolder returns the broker's link of the connection that holds the session named in a
+// call. If the client names one of its links, it is that link: another one may hold the
+// session that it has lost.
+func (c *call) sessionHolder() (*broker.Link, error) {
+	_, l, err := c.sessionHolderAndSender()
 	return l, err
 }
 
-// holding is holder, and the link itself.
-func (c *call) holding() (*outlet, *broker.Link, error) {
-	id, ok, err := c.in.text("session-id")
+// sessionHolderAndSender returns the same link as holder, and its outlet.
+func (c *call) sessionHolderAndSender() (*sender, *broker.Link, error) {
+	id, ok, err := c.arguments.id("session-id")
 	if err != nil {
 		return nil, nil, err
 	}
 	if !ok {
-		return nil, nil, &engine.Refusal{Kind: engine.ErrArgument, Text: "The request has no session-id."}
+		return nil, nil, engine.Refuse(engine.ErrArgument, "The request has no session-id.")
 	}
+	if o, l := c.findSessionSender(func(s engine.SessionAccepted) bool { return s.ID == id }); o != nil {
+		return o, l, nil
+	}
+	return nil, nil, engine.Refuse(engine.ErrSessionLockLost, "%s", engine.SessionLockLostText)
+}
+
+// sessionLink returns the link whose session a client settles in over $management. The
+// request names it by session-id, or as the associated link alone, as Go's SDK does. Zero
+// means that there is none, or that it has lost its session.
+func (c *call) sessionLink() (engine.LinkID, error) {
+	id, named, err := c.arguments.text("session-id")
+	if err != nil || !named && c.linkName == "" {
+		return 0, err
+	}
+	if o, l := c.findSessionSender(func(s engine.SessionAccepted) bool { return !named || s.ID == id }); o != nil {
+		return l.ID(), nil
+	}
+	return 0, nil
+}
+
+// findSessionSender returns a link of the connection that holds a session for which matches
+// returns true, at the call's entity and with the call's link name. It returns nil if
+// there is none.
+func (c *call) findSessionSender(matches func(engine.SessionAccepted) bool) (*sender, *broker.Link) {
 	c.c.mu.Lock()
 	defer c.c.mu.Unlock()
 	for _, s := range c.c.sessions {
 		for _, l := range s.links {
-			if c.link != "" && c.link != l.name.name {
+			if c.linkName != "" && nameKey(c.linkName) != l.name.name {
 				continue
 			}
-			if o, ok := l.link.(*outlet); ok && o.broker != nil && o.session.LockedUntil != 0 && o.session.ID == id && o.path.Fold() == c.path.Fold() {
-				return o, o.broker, nil
+			if o, ok := l.link.(*sender); ok && o.brokerLink != nil && o.acceptedSession.LockedUntil != 0 && matches(o.acceptedSession) && o.path.Fold() == c.path.Fold() {
+				return o, o.brokerLink
 			}
 		}
 	}
-	return nil, nil, &engine.Refusal{Kind: engine.ErrSessionLockLost, Text: engine.SessionLockLostText}
+	return nil, nil
 }
 
-func renewSessionLock(ctx context.Context, c *call) (done, error) {
-	o, l, err := c.holding()
+func renewSessionLock(ctx context.Context, c *call) (callResult, error) {
+	o, l, err := c.sessionHolderAndSender()
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	until, err := l.RenewSession(ctx)
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	c.c.mu.Lock()
-	o.session.LockedUntil = until
+	o.acceptedSession.LockedUntil = until
 	c.c.mu.Unlock()
-	return result("expiration", timestamp(until)), nil
+	return resultMap("expiration", timestamp(until)), nil
 }
 
-func setSessionState(ctx context.Context, c *call) (done, error) {
-	l, err := c.holder()
+func setSessionState(ctx context.Context, c *call) (callResult, error) {
+	l, err := c.sessionHolder()
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	v, _ := c.in.Lookup("session-state")
+	v, _ := c.arguments.Lookup("session-state")
 	if v.Kind() != value.Binary && v.Kind() != value.Null {
-		return done{}, wrong("session-state", "binary or null")
+		return callResult{}, invalidArgument("session-state", "binary or null")
 	}
 	var state *string
-	if b, _ := v.Bytes(); len(b) > 0 { // an empty one is none
+	if b, _ := v.Bytes(); len(b) > 0 { // an empty state is none
 		s := string(b)
 		state = &s
 	}
-	return done{}, l.SetSessionState(ctx, state)
+	return callResult{}, l.SetSessionState(ctx, state)
 }
 
-func getSessionState(ctx context.Context, c *call) (done, error) {
-	l, err := c.holder()
+func getSessionState(ctx context.Context, c *call) (callResult, error) {
+	l, err := c.sessionHolder()
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
 	state, set, err := l.SessionState(ctx)
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	if err := c.makeRoom(ctx, int64(len(state))); err != nil {
-		return done{}, err
+	if err := c.reserveReplyBytes(ctx, int64(len(state))); err != nil {
+		return callResult{}, err
 	}
 	var v value.Value
 	if set {
 		v = value.OfBinary([]byte(state))
 	}
-	return result("session-state", v), nil
+	return resultMap("session-state", v), nil
 }
 
-func listSessions(ctx context.Context, c *call) (done, error) {
-	since, err := c.in.moment("last-updated-time")
+func listSessions(ctx context.Context, c *call) (callResult, error) {
+	since, err := c.arguments.instant("last-updated-time")
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	skip, err := c.in.number("skip", 0)
+	skip, err := c.arguments.integer32("skip", 0)
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	top, err := c.in.number("top", 100)
+	top, err := c.arguments.integer32("top", 100)
 	if err != nil {
-		return done{}, err
+		return callResult{}, err
 	}
-	ids, err := c.b.Sessions(ctx, c.path, since, int(skip), int(min(top, 100)))
+	ids, err := c.b.SessionIDs(ctx, c.path, since, int(skip), int(min(top, 100)))
 	if err != nil || len(ids) == 0 {
-		return done{empty: true}, err
+		return callResult{noContent: true}, err
 	}
 	out := make([]value.Value, 0, len(ids))
 	for _, id := range ids {
 		out = append(out, value.OfString(id))
 	}
-	return done{body: wire.AppendMap(nil, value.Properties{
+	return callResult{body: wire.AppendMap(nil, value.Properties{
 		{Name: "skip", Value: value.OfInt(int32(int(skip) + len(ids)))},
 		{Name: "sessions-ids", Value: array(value.String, out)},
 	})}, nil

@@ -12,14 +12,14 @@ import (
 	"mayfly/web/amqp"
 )
 
-// bubble runs a test in time of its own, with a world whose broker and clients
-// are in it too.
+// bubble runs a test in a synctest bubble, with a world whose broker and clients are in
+// it too.
 func bubble(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t, amqp.Options{}, broker.Options{})) })
 }
 
-// A thousand messages go through a queue in order, each settled by itself.
+// A thousand messages go through a queue in order, each settled on its own.
 func TestThrough(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		const messages = 1_000

@@ -7,42 +7,42 @@ import (
 )
 
 const (
-	pipeFull  = 256 << 10 // bytes in a pipe from which on its writer waits
-	pipeTakes = pipeFull + streamOver
+	pipeHighWater = 256 << 10 // bytes in a pipe from which its writer waits
+	pipeMaxBytes  = pipeHighWater + streamThreshold
 )
 
-// A pipe is how the data of a large message gets from the connection's reader to
-// the store. A write never waits: whoever writes asks whether the pipe is full,
-// and waits then, so that it holds no more than pipeFull and one write.
+// A pipe carries the data of a large message from the connection's reader to the store. A
+// write never waits: the writer checks whether the pipe is full and waits then, so that
+// the pipe holds no more than pipeHighWater and one write.
 type pipe struct {
-	moved chan struct{} // has an element when a full pipe is not full any more
+	roomSignal chan struct{} // has an element when a full pipe has room again
 
-	mu    sync.Mutex
-	ready sync.Cond // something came, or the end
-	buf   []byte    // a ring
-	from  int       // in buf, of what is there
-	n     int       // bytes there
-	err   error     // after what is there; io.EOF: all of it came
-	gone  bool      // nobody reads any more
-	begun bool
+	mu           sync.Mutex
+	ready        sync.Cond // signals data, or the end
+	buf          []byte    // a ring
+	from         int       // index of the first byte in buf
+	n            int       // bytes in buf
+	err          error     // after the bytes in buf; io.EOF for complete data
+	readerClosed bool      // the reader has left
+	written      bool
 }
 
 func newPipe() *pipe {
-	p := &pipe{moved: make(chan struct{}, 1)}
+	p := &pipe{roomSignal: make(chan struct{}, 1)}
 	p.ready.L = &p.mu
 	return p
 }
 
-// Write takes all of b. What nobody will read is dropped.
+// Write takes all of b. It drops the bytes if the reader has left.
 func (p *pipe) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.begun = true
-	if p.gone || p.err != nil {
+	p.written = true
+	if p.readerClosed || p.err != nil {
 		return len(b), nil
 	}
 	if need := p.n + len(b); need > len(p.buf) {
-		larger := make([]byte, max(need, min(2*len(p.buf), pipeTakes)))
+		larger := make([]byte, max(need, min(2*len(p.buf), pipeMaxBytes)))
 		p.peek(larger[:p.n])
 		p.buf, p.from = larger, 0
 	}
@@ -54,7 +54,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// peek copies the first of what is there.
+// peek copies the first bytes without removing them.
 func (p *pipe) peek(to []byte) {
 	if len(to) > 0 {
 		k := copy(to, p.buf[p.from:])
@@ -70,51 +70,51 @@ func (p *pipe) Read(b []byte) (int, error) {
 		p.ready.Wait()
 	}
 	if p.n == 0 {
-		return 0, p.err //nolint:wrapcheck // of whoever ended it
+		return 0, p.err
 	}
 	was := p.n
 	k := min(len(b), p.n)
 	p.peek(b[:k])
 	p.from = (p.from + k) % len(p.buf)
 	p.n -= k
-	if was > pipeFull && p.n <= pipeFull {
-		p.move()
+	if was > pipeHighWater && p.n <= pipeHighWater {
+		p.signalRoom()
 	}
 	return k, nil
 }
 
-func (p *pipe) move() {
+func (p *pipe) signalRoom() {
 	select {
-	case p.moved <- struct{}{}:
-	default: // it is known already
+	case p.roomSignal <- struct{}{}:
+	default: // it has an element already
 	}
 }
 
-// end has err come after what is there, unless the end is known.
-func (p *pipe) end(err error) {
+// closeWriter sets the error that follows the buffered bytes, unless it is set.
+func (p *pipe) closeWriter(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
 		return
 	}
-	if p.err = err; !errors.Is(err, io.EOF) { // what is there is of no use
+	if p.err = err; !errors.Is(err, io.EOF) { // the buffered bytes are useless
 		p.n = 0
 	}
 	p.ready.Broadcast()
-	p.move()
+	p.signalRoom()
 }
 
-// leave says that nobody reads any more.
-func (p *pipe) leave() {
+// closeReader makes the pipe drop all bytes: its reader has left.
+func (p *pipe) closeReader() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.gone, p.buf, p.n = true, nil, 0
-	p.move()
+	p.readerClosed, p.buf, p.n = true, nil, 0
+	p.signalRoom()
 }
 
-// full tells whether a writer is to wait for moved.
+// full reports whether the writer should wait for moved.
 func (p *pipe) full() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.n > pipeFull
+	return p.n > pipeHighWater
 }

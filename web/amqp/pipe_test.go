@@ -8,13 +8,12 @@ import (
 	"testing/iotest"
 )
 
-// What is written to a pipe comes out of it in order, however it lies in the ring
-// and whenever that grows.
+// Bytes come out of a pipe in order, wherever they are in the ring and whenever it grows.
 func TestPipeKeepsOrder(t *testing.T) {
 	p := newPipe()
 	var in, out []byte
 	next := byte(0)
-	for _, step := range []struct{ write, read int }{{100, 30}, {60, 100}, {90, 20}, {300, 350}, {7, 0}, {pipeFull, 1000}, {streamOver, 5}} {
+	for _, step := range []struct{ write, read int }{{100, 30}, {60, 100}, {90, 20}, {300, 350}, {7, 0}, {pipeHighWater, 1000}, {streamThreshold, 5}} {
 		b := make([]byte, step.write)
 		for i := range b {
 			b[i] = next
@@ -28,35 +27,34 @@ func TestPipeKeepsOrder(t *testing.T) {
 		}
 		out = append(out, got...)
 	}
-	p.end(io.EOF)
-	p.end(errGone) // too late
+	p.closeWriter(io.EOF)
+	p.closeWriter(errDeliveryBrokenOff) // ignored
 	rest, err := io.ReadAll(iotest.HalfReader(p))
 	if out = append(out, rest...); err != nil || !bytes.Equal(in, out) {
 		t.Errorf("%d bytes came out of %d, or others, %v", len(out), len(in), err)
 	}
 }
 
-// A pipe that breaks off gives nothing more, and has nothing put in; its first end
-// counts. The writer is told that it need not wait, and so it is when the reader
-// leaves.
+// A pipe that breaks off returns no further bytes and accepts none. The first end counts.
+// A waiting writer continues then, and also when the reader leaves.
 func TestPipeEnds(t *testing.T) {
 	for name, tc := range map[string]struct {
 		end   func(*pipe)
-		reads bool // there is somebody who reads then
+		reads bool // a reader is waiting
 	}{
-		"broken off": {func(p *pipe) { p.end(errGone); p.end(io.EOF) }, true},
-		"left":       {(*pipe).leave, false},
+		"broken off": {func(p *pipe) { p.closeWriter(errDeliveryBrokenOff); p.closeWriter(io.EOF) }, true},
+		"left":       {(*pipe).closeReader, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPipe()
-			write := func() { _, _ = p.Write(make([]byte, pipeFull+1)) } //nolint:errcheck // it never fails
+			write := func() { _, _ = p.Write(make([]byte, pipeHighWater+1)) } //nolint:errcheck // it never fails
 			write()
 			if !p.full() {
 				t.Error("it is not full")
 			}
 			tc.end(p)
 			select {
-			case <-p.moved:
+			case <-p.roomSignal:
 			default:
 				t.Error("the writer is not told")
 			}
@@ -66,7 +64,7 @@ func TestPipeEnds(t *testing.T) {
 			if !tc.reads {
 				return
 			}
-			if n, err := p.Read(make([]byte, 10)); n != 0 || !errors.Is(err, errGone) {
+			if n, err := p.Read(make([]byte, 10)); n != 0 || !errors.Is(err, errDeliveryBrokenOff) {
 				t.Errorf("it gives %d bytes and %v", n, err)
 			}
 		})

@@ -2,230 +2,272 @@ package amqp
 
 import (
 	"errors"
-	"math"
 	"time"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/value"
 	"mayfly/web/amqp/wire"
 )
 
 const (
-	sessionFilter  = "com.microsoft:session-filter"
-	sessionTimeout = "com.microsoft:timeout"
-	lockedUntil    = "com.microsoft:locked-until-utc"
-	exclusiveNot   = "com.microsoft:non-exclusive-session-filter"
+	// receiverCredit is how many unanswered messages a client may send on a link, and
+	// largeMessageCredit the same on a link whose messages may be larger than a megabyte.
+	receiverCredit     = 1_000
+	largeMessageCredit = 100
 
-	sessionFilterCode = 0x137000000C
-
-	// acceptPatience is how long a client waits for a session that does not say.
-	acceptPatience = 65 * time.Second
+	// maxEnvelope is how many bytes an encoded message may have beyond the limit on
+	// messages, which does not count all of the encoding.
+	maxEnvelope = 128 << 10
 )
 
-// attachOutlet attaches a receiver. One that wants a session is answered when it
-// has one (§2.8).
-func (s *session) attachOutlet(a *wire.Attach, path engine.Path) {
-	want, why := wantedSession(a.Source.Filter)
-	if why != nil {
-		s.refuse(a, why)
-		return
-	}
-	o := &outlet{s: s, handle: a.Handle, path: path, want: want, answer: a, attaching: true}
-	if a.SenderSettleMode.Or(wire.SenderMixed) == wire.SenderSettled {
-		o.mode = engine.ReceiveAndDelete
-	}
-	was := s.c.takeOver(s, a, path, want)
-	s.join(a, o)
-	c := s.c
-	patience := acceptPatience
-	if v, ok := a.Properties.Lookup(sessionTimeout); ok {
-		if ms, ok := whole(v); ok {
-			patience = time.Duration(min(max(ms, 0), math.MaxUint32)) * time.Millisecond
+// A receiver is a link on which a client sends to an entity. An incomplete delivery is
+// kept, unless it is large: then its data goes to the store as it arrives. See sending.
+type receiver struct {
+	messageCount
+	linkUse
+	s              *session
+	handle         uint32
+	path           engine.Path // the link's entity
+	destination    engine.Path // destination of messages that go through path to another entity; may be empty
+	maxMessageSize uint64      // maximum size of a message in bytes
+	initialCredit  uint32      // initial credit
+	ended          bool
+
+	deliveryCount uint32 // delivery-count: of deliveries that have arrived, and the client's initial value
+	credit        uint32 // messages that the client may still send
+	unansweredDeliveries
+
+	partial          partialDelivery   // the incomplete delivery
+	streaming        *incomingDelivery // its sending, if it is streamed; otherwise nil
+	submitQueue      workQueue         // messages to be submitted in order
+	submitQueueBytes int64             // bytes of complete messages in line
+}
+
+// transferDestination is a property of a link to an entity through which messages go to
+// another entity (FWD-14).
+const transferDestination = "com.microsoft:transfer-destination-address"
+
+func (s *session) attachReceiver(a *wire.Attach, path engine.Path, size int) {
+	in := &receiver{s: s, handle: a.Handle, path: path, deliveryCount: a.InitialDeliveryCount.Or(0)}
+	if v, ok := a.Properties.Lookup(transferDestination); ok {
+		beyond, ok := v.Str()
+		if in.destination, _ = parseAddress(beyond); !ok || in.destination == "" {
+			s.refuseAttach(a, &wire.Error{Condition: wire.CondInvalidField, Description: "The property " + transferDestination + " must be the name of an entity."})
+			return
 		}
 	}
-	c.attachWith(func() func() {
-		was.wait(c)
-		until, err := c.permit(c.ctx, path, engine.ListenRight)
-		var l *broker.Link
+	s.addLink(a, in, size)
+	s.c.attachAsync(func() func() {
+		until, beyond, err := in.checkRights()
+		var most int64
 		if err == nil {
-			l, err = c.b.Attach(c.ctx, broker.Attachment{Path: path, Mode: o.mode, Client: c.client(), Session: want, Instead: was.link}, sink{c, o})
+			most, err = in.lookUpMaxSize()
 		}
-		was.leave(c, err)
 		return func() {
-			if o.attached(l, err, patience); err == nil && !o.over {
-				c.guard(s, a.Handle, o, path, engine.ListenRight, until)
+			switch {
+			case in.ended: // the link has gone meanwhile
+			case err != nil:
+				in.ended = true
+				s.removeLink(a.Handle)
+				s.refuseAttach(a, errorOf(err))
+			default:
+				s.c.detachAtExpiry(s, a.Handle, in, path, engine.SendRight, until)
+				if in.destination != "" {
+					s.c.detachAtExpiry(s, a.Handle, in, in.destination, engine.SendRight, beyond)
+				}
+				in.answerAttach(a, uint64(most))
 			}
 		}
 	})
 }
 
-// sink is how the broker tells a connection what becomes of an outlet.
-type sink struct {
-	c *conn
-	o *outlet
+// checkRights returns until when the client may send to each entity, zero meaning forever, or
+// why it may not.
+func (in *receiver) checkRights() (until, beyond time.Time, err error) {
+	c := in.s.c
+	if until, err = c.checkRight(c.ctx, in.path, engine.SendRight); err == nil && in.destination != "" {
+		beyond, err = c.checkRight(c.ctx, in.destination, engine.SendRight)
+	}
+	return until, beyond, err
 }
 
-// Accepted, Delivered, Ended and Succeeded implement broker.Survivor.
-func (k sink) Accepted(a engine.SessionAccepted) {
-	k.c.mail.put(mail{kind: mailAccepted, out: k.o, accepted: a})
+// lookUpMaxSize returns the maximum size of messages. A destination behind an entity may
+// refuse messages at the moment: that is checked for each message (FWD-14).
+func (in *receiver) lookUpMaxSize() (most int64, err error) {
+	c := in.s.c
+	err = c.b.Read(c.ctx, func(r broker.Reader) error {
+		var err error
+		if most, err = r.MaxMessageSize(in.path); err != nil || in.destination == "" {
+			return err
+		}
+		there, err := r.MaxMessageSize(in.destination)
+		if errors.Is(err, engine.ErrDisabled) {
+			return nil
+		}
+		most = min(most, there)
+		return err
+	})
+	return most, err
 }
 
-func (k sink) Delivered(d engine.Delivery) {
-	k.c.mail.put(mail{kind: mailDelivered, out: k.o, delivery: &d})
+// answerAttach answers the attach and gives credit.
+func (in *receiver) answerAttach(a *wire.Attach, most uint64) {
+	in.s.attachAnswered(in.handle)
+	in.s.transactionScope.linkAttached(in.path, in.s.links[in.handle].attachNumber, false)
+	in.maxMessageSize, in.initialCredit = most, receiverCredit
+	if most > 1<<20 {
+		in.initialCredit = largeMessageCredit
+	}
+	answer := in.s.attachAnswer(a)
+	answer.MaxMessageSize, answer.Properties = wire.Some(most), in.s.batchSizeProperties(most)
+	in.s.send(answer)
+	in.credit = in.initialCredit
+	in.s.c.setLinkUse(&in.linkUse, linkUse{attached: true, hasCredit: true}) // the client has credit, or waits for the server's
+	in.sendCredit()
 }
 
-func (k sink) Ended(why error) { k.c.mail.put(mail{kind: mailEnded, out: k.o, err: why}) }
+// sendCredit sends the client its credit.
+func (in *receiver) sendCredit() {
+	in.s.sendFlow(&wire.Flow{Handle: wire.Some(in.handle), DeliveryCount: wire.Some(in.deliveryCount), LinkCredit: wire.Some(in.credit)})
+}
 
-func (k sink) Succeeded() { k.c.mail.do(k.o.succeeded) }
+// handleFlow answers the client's flow if asked to. Its credit is ignored, because the client
+// is the sender.
+func (in *receiver) handleFlow(f *wire.Flow) {
+	if f.Echo && in.initialCredit > 0 {
+		in.sendCredit()
+	}
+}
 
-// attached: the broker has answered.
-func (o *outlet) attached(l *broker.Link, err error, patience time.Duration) {
-	c := o.s.c
-	o.attaching = false
-	if o.over { // the client has gone meanwhile
-		o.gone = l
-		o.takeLeave()
+// end drops the incomplete delivery. Complete ones are sent.
+func (in *receiver) end(engine.DetachReason) func() {
+	in.ended = true
+	if in.partial.begun { // it will not be completed
+		in.unansweredDeliveries.countAnswer()
+	}
+	if in.streaming != nil {
+		in.streaming.breakOffData(errDeliveryBrokenOff)
+		in.streaming = nil
+	}
+	in.partial.finish(in.s.c)
+	return nil
+}
+
+func (in *receiver) handleTransfer(t *wire.Transfer) error {
+	d, c := &in.partial, in.s.c
+	begins, why := d.addTransfer(t)
+	if why == nil && begins && in.credit == 0 {
+		why = &wire.Error{Condition: wire.CondTransferLimitExceeded, Description: "The link has no credit for more messages."}
+	}
+	if why != nil {
+		in.s.detachForViolation(in.handle, why)
+		return nil
+	}
+	if begins {
+		in.deliveryCount++
+		in.credit--
+		in.unanswered++
+	}
+	if t.Aborted {
+		in.abortDelivery()
+		return nil
+	}
+	if d.size > in.maxMessageSize+maxEnvelope {
+		in.refuseDelivery(tooLargeError(in.maxMessageSize))
+	}
+	switch {
+	case !t.More:
+		in.completeDelivery(t.Payload)
+	case d.refused != nil: // dropped as it arrives
+	case in.streaming != nil:
+		in.streamPiece(t.Payload)
+	default:
+		if err := d.bufferPiece(c, t.Payload); err != nil {
+			in.refuseDelivery(errorOf(err))
+		} else if len(d.bytes) > streamThreshold && d.format == wire.FormatMessage && !d.neverStreamed {
+			in.beginStream()
+		}
+	}
+	return nil
+}
+
+// refuseDelivery drops the rest of the delivery as it arrives, and refuses the delivery when all
+// has arrived: some clients do not read an answer earlier.
+func (in *receiver) refuseDelivery(why *wire.Error) {
+	in.partial.refuse(in.s.c, why)
+	if in.streaming != nil {
+		in.streaming.breakOffData(errDeliveryBrokenOff)
+	}
+}
+
+// abortDelivery drops a delivery that the client has aborted, which settles it.
+func (in *receiver) abortDelivery() {
+	if in.streaming != nil {
+		in.streaming.breakOffData(errDeliveryBrokenOff)
+		in.streaming = nil
+	}
+	in.partial.finish(in.s.c)
+	in.countAnswer()
+}
+
+// completeDelivery sends the delivery whose last piece this is.
+func (in *receiver) completeDelivery(last []byte) {
+	d, c := &in.partial, in.s.c
+	defer d.finish(c)
+	if m := in.streaming; m != nil {
+		if d.refused == nil {
+			in.streamPiece(last)
+		}
+		in.streaming = nil
+		in.messages++
+		m.lastTransfer(d)
 		return
+	}
+	t, err := c.transactionOf(d.state)
+	if d.refused != nil {
+		t.enqueueFailure(d.settled, d.refused)
+		in.answerDelivery(d.id, d.settled, wire.Rejected{Error: d.refused})
+		return
+	}
+	if err == nil {
+		m := &incomingDelivery{receiver: in, id: d.id, settled: d.settled, tx: t, complete: true}
+		if m.messages, err = decodeDelivery(d.format, d.payload(last)); err == nil {
+			m.size = int64(d.size)
+			in.messages += uint64(len(m.messages))
+			d.dropBytes(c) // the messages have copies of the bytes
+			err = m.enqueue()
+		}
 	}
 	if err != nil {
-		o.refuse(err)
+		t.enqueueFailure(d.settled, errorOf(err))
+		in.answerDelivery(d.id, d.settled, rejectedState(err))
+	}
+}
+
+// answerDelivery sends the client the outcome of a delivery.
+func (in *receiver) answerDelivery(id uint32, settled bool, state wire.State) {
+	s := in.s
+	if heard := !in.ended || in.whenAnswered != nil; heard && !settled && s.c.sessions[s.channel] == s {
+		s.send(&wire.Disposition{Role: wire.RoleReceiver, First: id, Last: wire.Some(id), Settled: true, State: state})
+	}
+	in.countAnswer()
+}
+
+// countAnswer counts an answer, and gives credit again when half of it is used up.
+func (in *receiver) countAnswer() {
+	if in.unansweredDeliveries.countAnswer(); in.ended {
 		return
 	}
-	o.broker = l
-	switch {
-	case o.want.Want == engine.NoSession || o.session.LockedUntil != 0:
-		o.agree()
-	case o.want.Want == engine.NextSession:
-		o.timer = time.AfterFunc(patience, func() { c.mail.do(o.giveUp) })
+	if in.credit <= in.initialCredit/2 && in.credit+in.unanswered <= in.initialCredit/2+in.initialCredit/4 {
+		in.credit = in.initialCredit - in.unanswered
+		in.sendCredit()
 	}
 }
 
-// accepted: the outlet has its session.
-func (o *outlet) accepted(a engine.SessionAccepted) {
-	o.session = a
-	if o.broker != nil && !o.over {
-		o.agree()
+// checkMessageFormat returns an error if messages of this format are not supported.
+func checkMessageFormat(format uint32) error {
+	if format == wire.FormatMessage || format == wire.FormatBatch {
+		return nil
 	}
-}
-
-// agree answers the attach.
-func (o *outlet) agree() {
-	if o.answer == nil {
-		return
-	}
-	o.stopTimer()
-	answer := o.s.answer(o.answer)
-	if o.want.Want != engine.NoSession {
-		src := *answer.Source
-		src.Filter = agreedFilter(src.Filter, o.session.ID)
-		answer.Source = &src
-		answer.Properties = value.Properties{{Name: lockedUntil, Value: value.OfLong(wire.Ticks(o.session.LockedUntil.Time().UnixMilli()))}}
-	}
-	o.answer = nil
-	o.s.send(answer)
-	if ask := o.balance(); ask != nil {
-		o.s.c.later = append(o.s.c.later, ask)
-	}
-}
-
-// giveUp: the time for a session is over.
-func (o *outlet) giveUp() {
-	if o.over || o.answer == nil || o.session.LockedUntil != 0 {
-		return
-	}
-	c, l := o.s.c, o.broker
-	c.work.Go(func() {
-		gone, err := l.GiveUp(c.s.ctx)
-		c.mail.do(func() {
-			if gone && err == nil && !o.over && o.answer != nil {
-				o.refuse(&engine.Refusal{Kind: engine.ErrTimeout, Text: engine.NoSessionText})
-			}
-		})
-	})
-}
-
-// refuse answers the attach with why there is no link.
-func (o *outlet) refuse(why error) {
-	o.s.leave(o.handle)
-	if do := o.end(engine.Lost); do != nil {
-		o.s.c.later = append(o.s.c.later, do)
-	}
-	o.s.refuse(o.answer, asError(why))
-	o.answer = nil
-}
-
-// ended: the engine has ended the receiver.
-func (o *outlet) ended(why error) {
-	if o.over {
-		return
-	}
-	if errors.Is(why, engine.ErrSessionLockLost) {
-		o.gone = o.broker
-	}
-	o.broker = nil
-	if o.answer != nil {
-		o.refuse(why)
-		return
-	}
-	if o.lapsed(why) {
-		o.s.c.line(o) // a drain is to be answered
-		return
-	}
-	e := asError(why)
-	if e.Condition == condBusy || e.Condition == wire.CondConnectionForced {
-		e.Condition = wire.CondDetachForced // which has clients attach again
-	}
-	o.fail(e)
-}
-
-// fail detaches the link for a reason of ours.
-func (o *outlet) fail(why *wire.Error) {
-	if o.over {
-		return
-	}
-	o.s.detach(o.handle, why)
-}
-
-// wantedSession is what the source's filter asks for.
-func wantedSession(filter value.Properties) (engine.SessionRequest, *wire.Error) {
-	if _, ok := filter.Lookup(exclusiveNot); ok {
-		return engine.SessionRequest{}, &wire.Error{Condition: wire.CondNotImplemented, Description: "Sessions are held by one receiver at a time here."}
-	}
-	v, ok := filter.Lookup(sessionFilter)
-	if !ok {
-		return engine.SessionRequest{}, nil
-	}
-	if raw, ok := v.Bytes(); ok && v.Kind() == value.Raw {
-		_, of, err := wire.ParseDescribed(raw)
-		if err != nil {
-			return engine.SessionRequest{}, asError(err)
-		}
-		v = of
-	}
-	if v.Kind() == value.Null {
-		return engine.SessionRequest{Want: engine.NextSession}, nil
-	}
-	id, ok := v.Str()
-	if !ok {
-		return engine.SessionRequest{}, &wire.Error{Condition: wire.CondInvalidField, Description: "A session is asked for by a string, or by null for the next one."}
-	}
-	return engine.SessionRequest{Want: engine.NamedSession, ID: id}, nil
-}
-
-// agreedFilter is the filter with the session that was given, in the form that
-// the client used (rule 9).
-func agreedFilter(asked value.Properties, id string) value.Properties {
-	out := make(value.Properties, 0, len(asked))
-	for _, p := range asked {
-		if p.Name == sessionFilter {
-			if p.Value.Kind() == value.Raw {
-				p.Value = value.OfRaw(wire.AppendDescribed(nil, value.OfULong(sessionFilterCode), value.OfString(id)))
-			} else {
-				p.Value = value.OfString(id)
-			}
-		}
-		out = append(out, p)
-	}
-	return out
+	return engine.Refuse(engine.ErrNotImplemented, "Message-format 0x%x is not supported.", format)
 }

@@ -14,18 +14,18 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/web/amqp"
-	"mayfly/web/sas"
+	"mayfly/web/auth/sas"
 )
 
-// A fenced world asks for tokens: its rules have keys KEY1 and KEY2.
-type fenced struct {
+// A tokenWorld is a world that enforces tokens. Its rules have the keys KEY1 and KEY2.
+type tokenWorld struct {
 	*world
 	at string
 }
 
-func newFenced(t *testing.T) *fenced {
+func newTokenWorld(t *testing.T) *tokenWorld {
 	w := newWorld(t, amqp.Options{SAS: sas.Enforce}, broker.Options{})
-	f := &fenced{world: w}
+	f := &tokenWorld{world: w}
 	for name, right := range map[string]engine.Rights{"root": engine.ManageRight, "send": engine.SendRight, "listen": engine.ListenRight} {
 		f.rule(engine.AccessRule{Name: name, Rights: right, PrimaryKey: name + "1", SecondaryKey: name + "2"})
 	}
@@ -34,15 +34,15 @@ func newFenced(t *testing.T) *fenced {
 	return f
 }
 
-func (f *fenced) rule(r engine.AccessRule) {
+func (f *tokenWorld) rule(r engine.AccessRule) {
 	f.t.Helper()
 	if _, err := f.b.SetAccessRule(f.t.Context(), "", r, "tester"); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
-// client is the Go SDK's, with a rule and a key.
-func (f *fenced) client(rule, key string) *azservicebus.Client {
+// client returns a client of the Go SDK with a rule and a key.
+func (f *tokenWorld) client(rule, key string) *azservicebus.Client {
 	f.t.Helper()
 	if f.at == "" {
 		f.at = f.listen()
@@ -56,7 +56,7 @@ func (f *fenced) client(rule, key string) *azservicebus.Client {
 	return c
 }
 
-// tries are what a client may want to do, each in words of the SDK.
+// tries are the operations of clients in the SDK.
 var tries = map[string]func(context.Context, *azservicebus.Client, string) error{
 	"send": func(ctx context.Context, c *azservicebus.Client, to string) error {
 		return send(ctx, c, to, &azservicebus.Message{Body: []byte("x")})
@@ -87,12 +87,12 @@ var tries = map[string]func(context.Context, *azservicebus.Client, string) error
 	},
 }
 
-// Each right opens what it is for, whichever of the two keys signs, and nothing
-// else; the SDK hears of it in its own words.
+// Each right allows its own operations and no others, whichever of the two keys signs.
+// The SDK gets an error that it recognises.
 func TestRightsOfTheSDK(t *testing.T) {
-	f := newFenced(t)
+	f := newTokenWorld(t)
 	if err := tries["send"](t.Context(), f.client("root", "root1"), "q"); err != nil {
-		t.Fatal(err) // there is something to receive
+		t.Fatal(err) // the message to receive
 	}
 	for _, tc := range []struct{ rule, key, at, may string }{
 		{"root", "root1", "q", "send schedule peek receive"},
@@ -118,14 +118,14 @@ func TestRightsOfTheSDK(t *testing.T) {
 	}
 }
 
-// A key that is made anew stops links that come from then on; the other goes on.
+// A regenerated key stops new links. The other key stays valid.
 func TestRotatedKey(t *testing.T) {
-	f := newFenced(t)
+	f := newTokenWorld(t)
 	first, second := f.client("root", "root1"), f.client("root", "root2")
 	if err := errors.Join(tries["send"](t.Context(), first, "q"), tries["send"](t.Context(), second, "q")); err != nil {
 		t.Fatal(err)
 	}
-	r, err := f.b.RenewAccessKey(t.Context(), "", "root", engine.PrimaryKey, "tester")
+	r, err := f.b.RegenerateAccessKey(t.Context(), "", "root", engine.PrimaryKey, "tester")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,9 +137,9 @@ func TestRotatedKey(t *testing.T) {
 	}
 }
 
-// SASL PLAIN with a rule's name and key is good for all that the key is.
+// SASL PLAIN with a rule's name and key gives all rights of the rule.
 func TestPlain(t *testing.T) {
-	f := newFenced(t)
+	f := newTokenWorld(t)
 	try := func(rule, key string) error {
 		c, err := goamqp.NewConn(t.Context(), f.plug(), &goamqp.ConnOptions{SASLType: goamqp.SASLTypePlain(rule, key)})
 		if err != nil {

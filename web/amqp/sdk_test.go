@@ -16,8 +16,7 @@ import (
 	"mayfly/web/amqp"
 )
 
-// TestSDK has the Go SDK of Service Bus do, over a socket, what programs do with
-// it.
+// TestSDK does over a socket what programs do with the Go SDK of Service Bus.
 func TestSDK(t *testing.T) {
 	w := newWorld(t, amqp.Options{}, broker.Options{})
 	c, err := azservicebus.NewClientFromConnectionString("Endpoint=sb://"+w.listen()+

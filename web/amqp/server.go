@@ -3,81 +3,103 @@ package amqp
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"mayfly/web/relay"
-	"mayfly/web/sas"
+	"mayfly/web/auth/sas"
+	"mayfly/web/cluster"
+	"mayfly/web/connlimit"
+	"mayfly/web/loglimit"
 )
 
-// Options are how a Server behaves. The zero value is right for a laptop.
+// Options configure a Server. The zero value suits a laptop.
 type Options struct {
-	Logger *slog.Logger // zero: slog.Default
-	// IdleTimeOut is how long a peer may be silent, as it is told; one that is for
-	// twice as long is cut off. Zero: two minutes.
+	Logger *slog.Logger // nil means slog.Default
+	// IdleTimeOut is the idle time-out that the server announces. A peer that is silent
+	// for twice as long is disconnected. Zero means two minutes.
 	IdleTimeOut time.Duration
-	SAS         sas.Policy // what becomes of clients that do not show that they may
-	// Unsure is set where there may be namespaces that the server does not know of
-	// yet: clients that name one which it does not know are to come again, until
-	// Known is called.
-	Unsure bool
+	SAS         sas.Policy // whether clients without a sufficient token are refused
+	// Names reports whether host, as the audience of a token has it, is a name of this
+	// server; see sas.Names. Nil means only loopback's names are.
+	Names func(host string) bool
+	// Connections is the budget of the listeners given to Serve. Nil means a budget
+	// without bounds.
+	Connections *connlimit.Budget
+	// NamespacesIncomplete is set if there may be namespaces that the server does not know yet. Until
+	// Known is called, clients that name an unknown one are asked to try again.
+	NamespacesIncomplete bool
+	// Unnamed decides about hosts that name no namespace. Nil means they name the
+	// server's own.
+	Unnamed *sas.UnknownHosts
+	// TLSFault returns why TLS failed on a closed connection, or "" if it did not. Nil
+	// means TLS failures are not logged.
+	TLSFault func(nc *tls.Conn) string
 }
 
-// A Server is the AMQP door of namespaces: of its own, which it is the Space of,
-// and of those that are added. It is safe for concurrent use.
+// A Server serves namespaces over AMQP: its own, whose Namespace it embeds, and those that
+// are added. It is safe for concurrent use.
 type Server struct {
-	*Space
+	*Namespace
 
-	log    *slog.Logger
-	idle   time.Duration
-	policy sas.Policy
-	memory memory // of what connections keep of what clients send
+	log            *slog.Logger
+	idle           time.Duration
+	policy         sas.Policy
+	names          func(host string) bool
+	incomingMemory incomingMemory // bytes of incomplete messages and of those that wait for the broker
+	linkBudget     linkBudget     // memory of links, sessions and deliveries
 
-	open  context.Context //nolint:containedctx // until the server is closed
-	close context.CancelFunc
-	ctx   context.Context //nolint:containedctx // the life of its connections
-	stop  context.CancelFunc
-	wg    sync.WaitGroup // connections
+	openContext context.Context //nolint:containedctx // ends when the server begins to close
+	beginClose  context.CancelFunc
+	ctx         context.Context //nolint:containedctx // ends with the last connection
+	stop        context.CancelFunc
+	wg          sync.WaitGroup // connections
 
-	opening  atomic.Int64 // connections that are not open yet
-	refusals refusals
+	connections *connlimit.Budget
+	unnamed     *sas.UnknownHosts      // as in Options
+	repeats     loglimit.Repeats       // of log lines about clients
+	tlsFault    func(*tls.Conn) string // Options.TLSFault
 
-	mu     sync.Mutex        // guards all below, and its spaces
-	others map[string]*Space // by name; the server's own too
-	over   bool
-	unsure bool // as in Options
+	mu                   sync.Mutex            // guards the fields below, and those of its spaces
+	namespaces           map[string]*Namespace // by name; includes the server's own after Open or AddOwnName
+	closed               bool
+	namespacesIncomplete bool // as in Options
 }
 
-// New makes a server that stands by. Open has it serve; Close ends it.
+// New returns a server whose namespace stands by. Open starts serving it, and Close ends
+// the server.
 func New(o Options) *Server {
 	ctx, stop := context.WithCancel(context.Background())
 	open, closing := context.WithCancel(ctx)
 	s := &Server{
-		log: cmp.Or(o.Logger, slog.Default()), policy: o.SAS, idle: cmp.Or(o.IdleTimeOut, 2*time.Minute),
-		open: open, close: closing, ctx: ctx, stop: stop, unsure: o.Unsure,
+		log: cmp.Or(o.Logger, slog.Default()), policy: o.SAS, names: o.Names, idle: cmp.Or(o.IdleTimeOut, 2*time.Minute),
+		openContext: open, beginClose: closing, ctx: ctx, stop: stop, namespacesIncomplete: o.NamespacesIncomplete, unnamed: o.Unnamed, tlsFault: o.TLSFault, connections: o.Connections,
 	}
-	s.Space = newSpace(s)
-	s.memory.most.Store(s.limits.memory)
+	if s.connections == nil {
+		s.connections = connlimit.New(connlimit.Options{Logger: s.log})
+	}
+	s.Namespace = newNamespace(s)
+	s.incomingMemory.maxBytes.Store(s.limits.incompleteBytes)
+	s.linkBudget.maxBytes.Store(s.limits.linkBytes)
 	return s
 }
 
-// Serve accepts connections from l until it is closed or the server is, and
-// returns why it stopped accepting; nil if the server was closed. They are for the
-// namespace of that name, in lower case, whatever host they name, and whether there is
-// one or not; if it is empty, for the one that their host names: see [Server.Add].
+// Serve accepts connections from l until l or the server is closed. It returns nil if the
+// server was closed, and otherwise why it stopped. With a namespace, a name in lower
+// case, all connections are for that one, whatever host they name and whether it exists
+// or not. Otherwise each is for the one that its host names: see [Server.Add].
 func (s *Server) Serve(l net.Listener, namespace string) error {
-	unbind := context.AfterFunc(s.open, func() { _ = l.Close() }) //nolint:errcheck // it was only listened on
+	unbind := context.AfterFunc(s.openContext, func() { _ = l.Close() }) //nolint:errcheck // it was only used to listen
 	defer unbind()
 	for {
 		nc, err := l.Accept()
 		switch {
 		case err == nil:
-			if s.enter() {
+			if s.countConnection() {
 				go func() {
 					defer s.wg.Done()
 					s.serve(nc, nil, namespace)
@@ -85,25 +107,25 @@ func (s *Server) Serve(l net.Listener, namespace string) error {
 			} else {
 				_ = nc.Close()
 			}
-		case s.open.Err() != nil:
+		case s.openContext.Err() != nil:
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("accept AMQP connections: %w", err)
-		default: // too many open files, for example
-			s.log.Warn("an AMQP connection was not accepted", "err", err)
+		default: // for example, too many open files
+			s.log.Warn("AMQP connection not accepted", "err", err)
 			select {
 			case <-time.After(100 * time.Millisecond):
-			case <-s.open.Done():
+			case <-s.openContext.Done():
 				return nil
 			}
 		}
 	}
 }
 
-// ServeConn serves one connection, such as one in a WebSocket, and returns when
-// it is over. It closes nc. The namespace is as in Serve.
+// ServeConn serves one connection, such as one in a WebSocket, and returns when it has
+// ended. It closes nc. namespace is as in Serve.
 func (s *Server) ServeConn(nc net.Conn, namespace string) {
-	if !s.enter() {
+	if !s.countConnection() {
 		_ = nc.Close()
 		return
 	}
@@ -111,41 +133,40 @@ func (s *Server) ServeConn(nc net.Conn, namespace string) {
 	s.serve(nc, nil, namespace)
 }
 
-// ServePassedOn serves a connection that another server passes on, and returns when it
-// is over. It closes nc.
-func (s *Server) ServePassedOn(nc *relay.Conn) {
-	if !s.enter() {
+// ServeForwarded serves a connection that another server forwards, and returns when it has
+// ended. It closes nc.
+func (s *Server) ServeForwarded(nc *cluster.Conn) {
+	if !s.countConnection() {
 		_ = nc.Close()
 		return
 	}
 	defer s.wg.Done()
-	s.serve(nc, &nc.Passed, "")
+	s.serve(nc, &nc.Client, "")
 }
 
-// enter counts a connection in unless the server is over.
-func (s *Server) enter() bool {
+// countConnection counts a connection, or reports false if the server is closed.
+func (s *Server) countConnection() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	if s.closed {
 		return false
 	}
 	s.wg.Add(1)
 	return true
 }
 
-// parting is how long Close waits after it has cut everything short.
-const parting = 2 * time.Second
+// closeGracePeriod is how long Close waits after it has cut all connections.
+const closeGracePeriod = 2 * time.Second
 
-// Close has every connection be closed with amqp:connection:forced, after which
-// clients connect again, and waits until all are. ctx cuts their farewell short:
-// Close returns two seconds after its end at the latest, and leaves what the store
-// does not answer then to itself.
+// Close closes every connection with amqp:connection:forced, after which clients connect
+// again, and waits until all have ended. When ctx ends, it cuts the remaining ones. It
+// returns at most two seconds later, even if the store has not answered.
 func (s *Server) Close(ctx context.Context) {
-	s.close()
+	s.beginClose()
 	s.mu.Lock()
-	s.over = true
-	for _, sp := range s.all() {
-		sp.dismiss("The server is going down.")
+	s.closed = true
+	for _, sp := range s.allNamespaces() {
+		sp.closeConnections("The server is shutting down.")
 	}
 	s.mu.Unlock()
 	cut := context.AfterFunc(ctx, s.stop)
@@ -161,17 +182,17 @@ func (s *Server) Close(ctx context.Context) {
 		return
 	case <-ctx.Done():
 	}
-	patience := time.NewTimer(parting)
+	patience := time.NewTimer(closeGracePeriod)
 	defer patience.Stop()
 	select {
 	case <-ended:
 	case <-patience.C:
 		s.mu.Lock()
 		left := 0
-		for _, sp := range s.all() {
+		for _, sp := range s.allNamespaces() {
 			left += sp.clients.len()
 		}
 		s.mu.Unlock()
-		s.log.Warn("AMQP connections have not ended; the store may not answer", "connections", left)
+		s.log.Warn("AMQP connections still open after shutdown; the store may not be answering", "connections", left)
 	}
 }

@@ -1,8 +1,8 @@
 package amqp
 
 import (
+	"crypto/sha256"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -11,267 +11,350 @@ import (
 )
 
 const (
-	incomingWindow = 5_000 // transfers that a session takes before it says more
-	handleMax      = 1<<32 - 1
+	incomingWindow = 5_000 // transfers that the client may send before the next flow of the server
+	handleMax      = 1<<16 - 1
 )
 
-// A session is one of a connection's, on the same channel both ways. Its state is
-// guarded by the connection's mutex.
+// A session is a session of a connection, on the same channel in both directions. Its
+// state is guarded by the connection's mutex.
 type session struct {
 	c       *conn
 	channel uint16
 
-	nextIncoming uint32 // id of the next transfer of the client
-	incoming     uint32 // how many more it may send
-	nextOutgoing uint32 // id of our next transfer
-	outgoing     uint32 // how many more it takes
+	nextIncomingID       uint32 // id of the client's next transfer
+	incomingWindow       uint32 // how many more transfers the client may send
+	nextOutgoingID       uint32 // id of the server's next transfer
+	remoteIncomingWindow uint32 // how many more transfers the client accepts
 
-	links      map[uint32]attached // by handle, which is the same both ways
-	names      map[linkName]uint32 // their handles
-	deliveries map[uint32]*held    // ours, by id, that the client has not settled
-	crossing   map[uint32]crossing // by handle: of links that we have detached, until the client has answered
-	nextID     uint32              // of our next delivery
-	stuck      []feeder            // that wait for room in the window
-	ending     bool                // the client has ended it, and is not answered yet
+	links            map[uint32]attachedLink       // by handle, which is the same in both directions
+	names            map[linkName]uint32           // their handles
+	usedHandles      numberSet                     // handles that have had a link
+	rheaEchoes       rheaEchoes                    // links that the client detached before their attach was answered
+	handleMax        uint32                        // largest handle that the client accepts
+	unsettled        map[uint32]*unsettledDelivery // the server's, by id, that the client has not settled
+	detachedLinks    map[uint32]detachedLink       // by handle: links that the server has detached, until the client answers
+	nextDeliveryID   uint32                        // of the server's next delivery
+	windowBlocked    []outgoingLink                // links that wait for room in the window
+	ending           bool                          // the client has ended it, and the answer is pending
+	transactionScope transactionScope
+	pendingDetaches  int      // links whose detach by the client has not been answered
+	afterDetaches    []func() // called when there are none of them
 }
 
-// attached is a link of a session and what it is called.
-type attached struct {
+// attachedLink is a link of a session and its description.
+type attachedLink struct {
 	link
-	name       linkName
-	identifier string    // what the client calls whoever has it; empty: nothing
-	since      time.Time // it is one
+	name          linkName
+	identifier    string       // the client's identifier for the sender or receiver; may be empty
+	since         time.Time    // when it was attached
+	attachBytes   int          // bytes of the attach in the budget until it is answered
+	attachNumber  int          // number of its attach in the session, from 1
+	selectorBytes int          // bytes of its selector
+	pendingAttach *wire.Attach // the client's attach until it is answered, then nil
 }
 
-// linkName is what names a link in a session: one name may stand for one link in
-// each direction.
+// linkName is the name of a link in a session. One name may stand for one link in each
+// direction.
 type linkName struct {
-	name string
+	name string    // as nameKey returns it
 	role wire.Role // of the client
 }
 
-// A link is one end of ours, by the kind of what is there. Its methods are called
-// with the connection's mutex held.
+func linkNameFor(name string, role wire.Role) linkName { return linkName{nameKey(name), role} }
+
+// nameKey returns a key for a name or address that a client wrote: the name itself, or its
+// beginning and a digest of the whole if it is long. The key shares no memory with name.
+func nameKey(name string) string {
+	if len(name) <= maxNameLength {
+		return strings.Clone(name)
+	}
+	digest := sha256.Sum256([]byte(name))
+	return name[:maxNameLength] + string(digest[:])
+}
+
+// A link is the server's end of a link, by kind of node. Its methods are called with the
+// connection's mutex held.
 type link interface {
-	// flow takes what the client says of the link.
-	flow(f *wire.Flow)
-	// transfer takes a transfer of the client; not of a link that it receives on.
-	transfer(t *wire.Transfer) error
-	// end ends the link, which is not in its session any more, and returns what is
-	// to be done about it without the mutex; nil: nothing. lost tells that the
-	// client did not say goodbye.
-	end(how engine.Closed) func()
+	// handleFlow handles the client's flow.
+	handleFlow(f *wire.Flow)
+	// handleTransfer handles the client's transfer. It is an error on a link on which the
+	// client receives.
+	handleTransfer(t *wire.Transfer) error
+	// end ends the link, which is no longer in its session, and returns a function to
+	// call without the mutex, or nil. how is engine.Lost if the client did not end it.
+	end(how engine.DetachReason) func()
 }
 
-// begin answers a begin.
-func (c *conn) begin(f wire.Frame) error {
-	var p wire.Begin
-	if err := p.Decode(f.Body); err != nil {
-		return err //nolint:wrapcheck // a ProtocolError
-	}
-	switch {
-	case c.sessions[f.Channel] != nil:
-		return &wire.ProtocolError{Condition: wire.CondNotAllowed, Text: fmt.Sprintf("Channel %d has a session already.", f.Channel)}
-	case len(c.sessions) >= c.limits.sessions:
-		return &wire.ProtocolError{Condition: wire.CondResourceLimitExceeded, Text: fmt.Sprintf("The connection has %d sessions, which is the most it may have.", len(c.sessions))}
-	}
-	s := &session{
-		c: c, channel: f.Channel, nextIncoming: p.NextOutgoingID, incoming: incomingWindow, outgoing: p.IncomingWindow,
-		links: map[uint32]attached{},
-	}
-	c.sessions[f.Channel] = s
-	s.send(&wire.Begin{
-		RemoteChannel: wire.Some(f.Channel), NextOutgoingID: s.nextOutgoing, IncomingWindow: incomingWindow,
-		OutgoingWindow: incomingWindow, HandleMax: wire.Some[uint32](handleMax),
-	})
-	return nil
-}
-
-// send has a frame be written.
+// send queues a frame.
 func (s *session) send(p wire.Performative) {
-	s.c.track(p)
-	s.c.out = wire.AppendFrame(s.c.out, s.channel, p)
+	s.c.addTrackingID(p)
+	s.c.outFrames = s.c.appendFitting(s.c.outFrames, s.channel, p)
 }
 
-// handle serves a frame of the session. An error ends the connection, but for one
-// with a condition of sessions, which ends the session.
-func (s *session) handle(code wire.Code, body []byte) error {
+// handleFrame serves a frame of the session. An error ends the connection, except one with a
+// condition of sessions, which ends the session.
+func (s *session) handleFrame(code wire.Code, body []byte) error {
 	if s.ending {
-		return nil // nothing is to be said on it any more (rule 17)
+		return nil // frames after the client's end are ignored (§18.1)
 	}
-	err := s.take(code, body)
+	err := s.dispatch(code, body)
 	if p, ok := errors.AsType[*wire.ProtocolError](err); ok && strings.HasPrefix(string(p.Condition), "amqp:session:") {
-		s.fail(p.AMQP())
+		s.endWithError(p.AMQP())
 		return nil
 	}
 	return err
 }
 
-func (s *session) take(code wire.Code, body []byte) (err error) {
+func (s *session) dispatch(code wire.Code, body []byte) (err error) {
 	switch code {
 	case wire.CodeTransfer:
 		t := &s.c.transfer
 		if err = t.Decode(body); err == nil {
-			err = s.transferred(t)
+			err = s.handleTransfer(t)
 		}
 	case wire.CodeDisposition:
 		d := &s.c.disposition
 		if err = d.Decode(body); err == nil {
-			err = s.disposed(d)
+			err = s.handleDisposition(d)
 		}
 	case wire.CodeFlow:
 		f := &s.c.flow
 		if err = f.Decode(body); err == nil {
-			s.flowed(f)
+			err = s.handleFlow(f)
 		}
 	case wire.CodeAttach:
 		var a wire.Attach
 		if err = a.Decode(body); err == nil {
-			err = s.attach(&a)
+			err = s.handleAttach(&a, len(body))
 		}
 	case wire.CodeDetach:
 		var d wire.Detach
 		if err = d.Decode(body); err == nil {
-			s.detached(&d)
+			err = s.handleDetach(&d)
 		}
 	case wire.CodeEnd:
 		var e wire.End
 		if err = e.Decode(body); err == nil {
-			s.ended()
+			s.handleEnd()
 		}
-	default:
-		err = &wire.ProtocolError{Condition: wire.CondNotImplemented, Text: fmt.Sprintf("Nothing is done about %s in a session.", code)}
 	}
 	return err
 }
 
-// transferred counts a transfer and gives it to its link.
-func (s *session) transferred(t *wire.Transfer) error {
-	s.incoming-- // never below zero: the window is opened again before it is used up
-	s.nextIncoming++
+// handleTransfer counts a transfer and passes it to its link.
+func (s *session) handleTransfer(t *wire.Transfer) error {
+	s.incomingWindow-- // never below zero: the window is opened again before it is used up
+	s.nextIncomingID++
 	if l := s.links[t.Handle]; l.link != nil {
-		if err := l.transfer(t); err != nil {
+		if err := l.handleTransfer(t); err != nil {
 			return err
 		}
+	} else if err := s.checkHandleUsed(t.Handle); err != nil {
+		return err
 	}
-	if s.incoming < incomingWindow/2 {
-		s.incoming = incomingWindow
+	if s.incomingWindow < incomingWindow/2 {
+		s.incomingWindow = incomingWindow
 		s.sendFlow(nil)
 	}
 	return nil
 }
 
-// sendFlow tells the session's state, and that of a link, whose handle and what
-// follows are set in f.
+// sendFlow sends the session's state, and that of a link if f has its handle.
 func (s *session) sendFlow(f *wire.Flow) {
 	if f == nil {
 		f = &wire.Flow{}
 	}
-	f.NextIncomingID, f.IncomingWindow = wire.Some(s.nextIncoming), s.incoming
-	f.NextOutgoingID, f.OutgoingWindow = s.nextOutgoing, incomingWindow
+	f.NextIncomingID, f.IncomingWindow = wire.Some(s.nextIncomingID), s.incomingWindow
+	f.NextOutgoingID, f.OutgoingWindow = s.nextOutgoingID, incomingWindow
 	s.send(f)
 }
 
-// flowed takes a flow of the client.
-func (s *session) flowed(f *wire.Flow) {
-	// What was on its way when the client wrote this is in its window already. One
-	// that has not seen our begin counts from its number, which is 0.
-	s.outgoing = creditLeft(f.IncomingWindow, s.nextOutgoing-f.NextIncomingID.Or(0))
-	if s.outgoing > 0 {
-		s.unstick()
+// handleFlow handles the client's flow.
+func (s *session) handleFlow(f *wire.Flow) error {
+	// Transfers that the client had not seen when it sent this count against its window.
+	// A client that has not seen the server's begin counts from its first id, 0.
+	s.remoteIncomingWindow = creditLeft(f.IncomingWindow, s.nextOutgoingID-f.NextIncomingID.Or(0))
+	if s.remoteIncomingWindow > 0 {
+		s.unblockWindow()
 	}
 	h, ok := f.Handle.Get()
-	if l := s.links[h]; ok && l.link != nil {
-		l.flow(f)
-	} else if !ok && f.Echo {
+	switch l := s.links[h]; {
+	case ok && l.link != nil:
+		l.handleFlow(f)
+	case ok:
+		if err := s.checkHandleUsed(h); err != nil {
+			return err
+		}
+	case f.Echo:
 		s.sendFlow(nil)
 	}
-	s.c.mail.ring() // there may be something to send now
+	s.c.mail.wakeWriter() // there may be something to send now
+	return nil
 }
 
-// detached answers a detach, once nothing of the link is left: what it held is
-// free for the next one then (SES-7).
-func (s *session) detached(d *wire.Detach) {
+// handleDetach answers a detach after the link has ended: its session is free for the next
+// client then (SES-7).
+func (s *session) handleDetach(d *wire.Detach) error {
 	l := s.links[d.Handle].link
 	if l == nil {
-		delete(s.crossing, d.Handle)
-		return // it crossed ours
+		delete(s.detachedLinks, d.Handle) // it crossed the server's detach
+		return s.checkHandleUsed(d.Handle)
 	}
-	s.leave(d.Handle)
+	unanswered, name := s.links[d.Handle].pendingAttach, s.links[d.Handle].name
+	s.removeLink(d.Handle)
 	handle, closed := d.Handle, d.Closed
-	s.part(l, engine.ByClient, func() {
-		if s.live() {
-			s.send(&wire.Detach{Handle: handle, Closed: closed})
+	s.pendingDetaches++
+	s.endLink(l, engine.DetachedByClient, func() {
+		if s.c.sessions[s.channel] == s {
+			switch {
+			case unanswered == nil:
+				s.send(&wire.Detach{Handle: handle, Closed: closed})
+			case !isMaybeRhea(s.c.connectionInfo.library) || !s.rheaEchoes.isEcho(name, time.Now()):
+				s.send(s.attachWithoutTerminus(unanswered))
+				s.send(&wire.Detach{Handle: handle, Closed: closed})
+			}
+		}
+		if s.pendingDetaches--; s.pendingDetaches == 0 {
+			done := s.afterDetaches
+			s.afterDetaches = nil
+			for _, then := range done {
+				then()
+			}
 		}
 	})
+	return nil
 }
 
-// live tells whether something can be said on the session's channel.
-func (s *session) live() bool { return s.c.sessions[s.channel] == s && !s.ending }
+// isOpen reports whether frames can be sent on the session's channel.
+func (s *session) isOpen() bool { return s.c.sessions[s.channel] == s && !s.ending }
 
-// part ends a link that is not in its session any more, and has then called when
-// that is done, with the mutex held.
-func (s *session) part(l link, how engine.Closed, then func()) {
-	if o, ok := l.(*outlet); ok {
-		if leave := o.part(how); leave != nil {
-			s.c.flushSettlements() // what it settled before comes before
-			s.c.note(func() { leave(then) })
+// endLink ends a link that is no longer in its session, and calls then with the mutex held
+// when that is done.
+func (s *session) endLink(l link, how engine.DetachReason, then func()) {
+	switch l := l.(type) {
+	case *sender:
+		if leave := l.endWith(how); leave != nil {
+			s.c.queueSettlements() // settlements that the client sent before come first
+			s.c.queueReaderWork(func() { leave(then) })
 			return
 		}
-	} else if do := l.end(how); do != nil {
-		s.c.note(do)
+	case answeringLink:
+		s.endWhenAnswered(l, how, then)
+		return
+	default:
+		if do := l.end(how); do != nil {
+			s.c.queueReaderWork(do)
+		}
 	}
 	then()
 }
 
-// partAll ends all links, and has then called when that is done, with the mutex
-// held.
-func (s *session) partAll(how engine.Closed, then func()) {
+// endAllLinks ends all links, and calls then with the mutex held when that is done.
+func (s *session) endAllLinks(how engine.DetachReason, then func()) {
 	left := len(s.links) + 1
 	one := func() {
 		if left--; left == 0 {
 			then()
 		}
 	}
+	if s.pendingDetaches > 0 {
+		left++
+		s.afterDetaches = append(s.afterDetaches, one)
+	}
 	for h, l := range s.links {
-		s.leave(h)
-		s.part(l.link, how, one)
+		s.removeLink(h)
+		s.endLink(l.link, how, one)
 	}
 	one()
 }
 
-// detach ends a link for a reason of ours.
+// detach detaches a link because of why.
 func (s *session) detach(handle uint32, why *wire.Error) {
-	l := s.links[handle].link
+	l, unanswered := s.links[handle].link, s.links[handle].pendingAttach
 	if l == nil {
 		return
 	}
-	s.leave(handle)
-	s.send(&wire.Detach{Handle: handle, Closed: true, Error: why})
-	if o, ok := l.(*outlet); ok {
-		s.cross(o, why)
+	s.removeLink(handle)
+	if unanswered != nil {
+		s.refuseAttach(unanswered, why)
+	} else {
+		s.send(&wire.Detach{Handle: handle, Closed: true, Error: why})
 	}
-	if do := l.end(engine.Lost); do != nil {
-		s.c.later = append(s.c.later, do) // the writer has something to write anyway
+	if o, ok := l.(*sender); ok {
+		s.rememberDetached(o, why)
+	}
+	if do := l.end(engine.DetachedLost); do != nil {
+		s.c.writerWork = append(s.c.writerWork, do) // the writer has a frame to write anyway
 	}
 }
 
-// ended answers an end, once nothing of the session is left.
-func (s *session) ended() {
+// handleEnd answers an end after all links of the session have ended.
+func (s *session) handleEnd() {
 	s.ending = true
-	s.partAll(engine.ByClient, func() {
+	s.endAllLinks(engine.DetachedByClient, func() {
 		if s.c.sessions[s.channel] == s {
-			delete(s.c.sessions, s.channel)
-			s.c.out = wire.AppendFrame(s.c.out, s.channel, &wire.End{})
+			s.remove()
+			s.c.outFrames = wire.AppendFrame(s.c.outFrames, s.channel, &wire.End{})
 		}
 	})
 }
 
-// fail ends the session for a reason of ours. What the client still says on it
-// is not heard.
-func (s *session) fail(why *wire.Error) {
+// endWithError ends the session because of why. The client's further frames on it are ignored.
+func (s *session) endWithError(why *wire.Error) {
+	s.logEnded(why)
 	s.send(&wire.End{Error: why})
 	s.ending = true
+	s.remove()
+	s.endAllLinks(engine.DetachedLost, func() {})
+}
+
+// remove removes the session from its connection.
+func (s *session) remove() {
 	delete(s.c.sessions, s.channel)
-	s.partAll(engine.Lost, func() {})
+	s.c.addLinkBytes(-sessionCost - 8*int64(len(s.usedHandles)))
+}
+
+// A receiver that is only waiting stays attached when the lock of its session expires:
+// clients that wait as long as their lock lasts would otherwise see a failure
+// (sdk-demands 8). It is detached with session-lock-lost when the session continues
+// without it: when another receiver has the session, over whatever protocol, or a message
+// of the session is available, which this link will not get (SES-6). Messages that were
+// available when the lock expired count once the client gives credit: a client without
+// credit is not waiting for them.
+
+// isLapsed reports whether a link that ended because of why stays attached for now: the
+// lock of its session has expired, and it has no messages. If an operator broke the lock
+// before it expired, the link ends at once.
+func (o *sender) isLapsed(why error) bool {
+	return errors.Is(why, engine.ErrSessionLockLost) && o.acceptedSession.LockedUntil.Passed(engine.At(time.Now())) &&
+		o.unsettledCount == 0 && len(o.queue) == 0 && o.current == nil
+}
+
+// checkLostSession returns a function that asks the broker whether the session of a link that
+// has lost it has messages, now that the client gives credit, and detaches the link if so.
+// It returns nil if there is no need to ask. It is called with the connection's mutex
+// held, and the function without.
+func (o *sender) checkLostSession() func() {
+	if o.ended || o.requestInProgress || o.credit == 0 || o.brokerLink != nil || o.endedBrokerLink == nil || o.pendingAttach != nil {
+		return nil
+	}
+	o.requestInProgress = true
+	c, path, id := o.s.c, o.path, o.acceptedSession.ID
+	return func() {
+		c.background.Go(func() {
+			is, err := c.b.SessionAvailable(c.ctx, path, id)
+			c.mail.call(func() {
+				o.requestInProgress = false
+				if is || err != nil {
+					o.sessionMoved()
+				}
+				c.queueToSend(o)
+			})
+		})
+	}
+}
+
+// sessionMoved detaches the link because the session that it lost continues without it.
+func (o *sender) sessionMoved() {
+	o.detachWithError(errorOf(engine.Refuse(engine.ErrSessionLockLost, "%s", engine.SessionLockLostText)))
 }

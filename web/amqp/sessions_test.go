@@ -3,6 +3,7 @@ package amqp_test
 import (
 	"context"
 	"runtime"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,12 +21,12 @@ import (
 
 const sessionLockLost = "com.microsoft:session-lock-lost"
 
-// described is a session filter's value as Go's SDK writes it.
+// described returns a session filter's value as Go's SDK writes it.
 func described(v value.Value) value.Value {
 	return value.OfRaw(wire.AppendDescribed(nil, value.OfULong(0x137000000C), v))
 }
 
-// An accepted session is named in the form that the client asked in, with the end
+// The answer names the accepted session in the form of the client's filter, with the end
 // of its lock in ticks (SES-2).
 func TestAccept(t *testing.T) {
 	for name, tc := range map[string]struct{ ask, want value.Value }{
@@ -47,7 +48,7 @@ func TestAccept(t *testing.T) {
 					t.Errorf("the filter is %v, not %v", got, tc.want)
 				}
 				until, _ := a.Properties.Lookup("com.microsoft:locked-until-utc")
-				if want := wire.Ticks(time.Now().Add(time.Minute).UnixMilli()); until.Kind() != value.Long || !until.Equal(value.OfLong(want)) {
+				if want := wire.DotNetTicks(time.Now().Add(time.Minute).UnixMilli()); until.Kind() != value.Long || !until.Equal(value.OfLong(want)) {
 					t.Errorf("locked until %v, not %d", until, want)
 				}
 				if _, ok := a.Properties.Lookup("com.microsoft:timeout"); ok {
@@ -58,7 +59,7 @@ func TestAccept(t *testing.T) {
 	}
 }
 
-// A link that cannot be is refused at once, with the reason (sdk-demands 9).
+// A link that is impossible is refused at once, with the reason (sdk-demands 9).
 func TestRefusedSessions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		attach wire.Attach
@@ -69,7 +70,7 @@ func TestRefusedSessions(t *testing.T) {
 		"by a list":                {asks(0, "q", value.OfRaw(wire.AppendList(nil)), 0), wire.CondInvalidField},
 		"by a described number":    {asks(0, "q", described(value.OfInt(1)), 0), wire.CondInvalidField},
 		"held by another":          {asks(0, "q", value.OfString("held"), 60_000), "com.microsoft:session-cannot-be-locked"},
-		"SES-13 without":           {amqptest.Receives(0, "q"), wire.CondNotAllowed},
+		"SES-13 without":           {amqptest.ReceiverAttach(0, "q"), wire.CondNotAllowed},
 		"SES-14 where none are":    {asks(0, "plain", value.OfString("a"), 0), wire.CondNotAllowed},
 		"SES-3 none in time":       {asks(0, "q", value.Value{}, 0), "com.microsoft:timeout"},
 		"of an entity that is not": {asks(0, "nothing", value.OfString("a"), 0), wire.CondNotFound},
@@ -90,20 +91,20 @@ func TestRefusedSessions(t *testing.T) {
 				if d := time.Since(before); d != 0 {
 					t.Errorf("after %v", d)
 				}
-				c.Attach(0, amqptest.Receives(0, "plain")) // the handle is free, the session stands
+				c.Attach(0, amqptest.ReceiverAttach(0, "plain")) // the handle is free, and the session stays
 			})
 		})
 	}
 }
 
 func shared() wire.Attach {
-	a := amqptest.Receives(0, "q")
+	a := amqptest.ReceiverAttach(0, "q")
 	a.Source.Filter = value.Properties{{Name: "com.microsoft:non-exclusive-session-filter", Value: value.OfString("a")}}
 	return a
 }
 
-// Whoever waits for a session says how long; what he gives up first he hears
-// nothing of, and gets nothing (SES-3).
+// A client that waits for a session sets a time-out. If it gives up earlier, it gets no
+// session, and no answer to the wait (SES-3).
 func TestAcceptPatience(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.queue("q", engine.Config{RequiresSession: true})
@@ -128,11 +129,14 @@ func TestAcceptPatience(t *testing.T) {
 				w.queue("q", engine.Config{RequiresSession: true})
 				c := w.client()
 				a := asks(0, "q", value.Value{}, 10_000)
-				c.Say(0, &a)
+				c.WriteFrames(0, &a)
 				frames(c)
-				c.Say(0, bye)
-				got := frames(c)
-				if len(got) != 1 || got[0].Code() != bye.Code() {
+				c.WriteFrames(0, bye)
+				want := []string{name}
+				if name == "detach" {
+					want = []string{"attach", "detach"} // no link is detached before its attach is answered
+				}
+				if got := brief(frames(c)); !slices.Equal(got, want) {
 					t.Errorf("the server said %v", got)
 				}
 				w.send("q", "a", "x")
@@ -140,13 +144,13 @@ func TestAcceptPatience(t *testing.T) {
 				if got := frames(c); len(got) > 0 {
 					t.Errorf("and later %v", got)
 				}
-				w.client().Attach(0, asks(0, "q", value.OfString("a"), 0)) // nobody has it
+				w.client().Attach(0, asks(0, "q", value.OfString("a"), 0)) // no client holds it
 			})
 		})
 	}
 }
 
-// A client that attaches and is gone before it was answered holds nothing.
+// A client that attaches and disconnects before the answer holds no session.
 func TestAcceptAndGone(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.queue("q", engine.Config{RequiresSession: true})
@@ -154,35 +158,36 @@ func TestAcceptAndGone(t *testing.T) {
 		for range 20 {
 			c := w.client()
 			a := asks(0, "q", value.Value{}, 10_000)
-			c.Say(0, &a, &wire.Detach{Closed: true})
+			c.WriteFrames(0, &a, &wire.Detach{Closed: true})
 			frames(c)
-			c.Hang()
+			c.Disconnect()
 		}
 		w.client().Attach(0, asks(0, "q", value.OfString("a"), 0))
 	})
 }
 
-// Whoever says goodbye gives his session back before he is answered, so that he
-// can have it again at once (SES-7); whoever vanishes keeps it (DEC-5).
+// A client that detaches, ends or closes has released its session when it gets the
+// answer, so that it can have it again at once (SES-7). A client that vanishes keeps it
+// (DEC-5).
 func TestSessionReturned(t *testing.T) {
 	for name, tc := range map[string]struct {
 		bye  func(c *amqptest.Client)
 		free bool
 	}{
 		"SES-7 detach": {func(c *amqptest.Client) {
-			c.Say(0, &wire.Detach{Closed: true})
-			amqptest.Hear[*wire.Detach](c)
+			c.WriteFrames(0, &wire.Detach{Closed: true})
+			amqptest.Expect[*wire.Detach](c)
 		}, true},
 		"SES-7 end": {func(c *amqptest.Client) {
-			c.Say(0, &wire.End{})
-			amqptest.Hear[*wire.End](c)
+			c.WriteFrames(0, &wire.End{})
+			amqptest.Expect[*wire.End](c)
 		}, true},
 		"SES-7 close": {func(c *amqptest.Client) {
-			c.Say(0, &wire.Close{})
-			amqptest.Hear[*wire.Close](c)
+			c.WriteFrames(0, &wire.Close{})
+			amqptest.Expect[*wire.Close](c)
 		}, true},
 		"hang": {func(c *amqptest.Client) {
-			c.Hang()
+			c.Disconnect()
 			frames(c)
 		}, false},
 	} {
@@ -192,7 +197,7 @@ func TestSessionReturned(t *testing.T) {
 				w.send("q", "a", "x")
 				c := w.client()
 				c.Attach(0, asks(0, "q", value.OfString("a"), 0))
-				c.Say(0, flow(0, 1, nil))
+				c.WriteFrames(0, flow(0, 1, nil))
 				frames(c)
 				tc.bye(c)
 				other := w.client()
@@ -203,10 +208,10 @@ func TestSessionReturned(t *testing.T) {
 					return
 				}
 				other.Attach(0, asks(0, "q", value.OfString("a"), 0))
-				other.Say(0, flow(0, 1, nil))
+				other.WriteFrames(0, flow(0, 1, nil))
 				var m wire.Message
 				var h wire.Header
-				if err := m.Decode(other.Receive().Payload); err != nil {
+				if err := m.Decode(other.ReceiveDelivery().Payload); err != nil {
 					t.Fatal(err)
 				}
 				if err := h.Decode(m.Header); err != nil || h.DeliveryCount.Or(99) != 0 {
@@ -225,8 +230,8 @@ func (s slow) Commit(ctx context.Context, b *engine.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// While the broker is at something else, a goodbye waits for it: who was answered
-// finds the session free.
+// While the broker is busy, the answer to a detach, end or close waits. A client that has
+// got it finds the session free.
 func TestGoodbyeWaits(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
 		t.Run(name, func(t *testing.T) {
@@ -241,7 +246,7 @@ func TestGoodbyeWaits(t *testing.T) {
 					w.send("q", "b", "x")
 				}()
 				synctest.Wait()
-				c.Say(0, bye)
+				c.WriteFrames(0, bye)
 				if got := brief(frames(c)); got != nil {
 					t.Errorf("the server said %q before it was so", got)
 				}
@@ -256,8 +261,8 @@ func TestGoodbyeWaits(t *testing.T) {
 	}
 }
 
-// So does a goodbye to what the broker has not attached yet: the client has taken
-// back its question, and the session may be its own by then.
+// The same goes for a link that the broker has not attached yet: the client has withdrawn
+// its request, but the broker may already have given it the session.
 func TestGoodbyeToWhatIsNotThereYet(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
 		t.Run(name, func(t *testing.T) {
@@ -273,12 +278,15 @@ func TestGoodbyeToWhatIsNotThereYet(t *testing.T) {
 					w.send("q", "b", "x")
 				}()
 				synctest.Wait()
-				c.Say(0, &a, bye)
+				c.WriteFrames(0, &a, bye)
 				if got := brief(frames(c)); got != nil {
 					t.Errorf("the server said %q before it was so", got)
 				}
 				<-sent
-				if amqptest.Hear[wire.Performative](c).Code() != bye.Code() {
+				if name == "detach" {
+					amqptest.Expect[*wire.Attach](c)
+				}
+				if amqptest.Expect[wire.Performative](c).Code() != bye.Code() {
 					t.Error("the server said something else")
 				}
 				next.Attach(0, a)
@@ -287,19 +295,19 @@ func TestGoodbyeToWhatIsNotThereYet(t *testing.T) {
 	}
 }
 
-// A link whose session's lock runs out while it only waits stays until another has
-// the session; nothing can be done with it (sdk-demands 8). With something
-// unsettled it ends at once (SES-6).
+// A link whose session's lock expires while it only waits stays until another receiver
+// has the session; nothing can be done with it (sdk-demands 8). With unsettled messages
+// it ends at once (SES-6).
 func TestSessionLost(t *testing.T) {
 	open := func(t *testing.T, w *world) *amqptest.Client {
 		w.queue("q", engine.Config{RequiresSession: true, LockDuration: 10 * time.Second})
 		c := w.client()
 		c.Attach(0, asks(0, "q", value.OfString("a"), 0))
-		c.Say(0, flow(0, 5, nil))
+		c.WriteFrames(0, flow(0, 5, nil))
 		return c
 	}
-	accept := func(w *world, id *string) { // as the JSON API and the pages do
-		s, err := w.b.AcceptSession(w.t.Context(), broker.Accept{Path: "Q", Session: id, Client: "API"})
+	accept := func(w *world, id *string) { // as the JSON API and the dashboard do
+		s, err := w.b.AcceptSession(w.t.Context(), broker.AcceptRequest{Path: "Q", Session: id, Client: "API"})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -321,7 +329,7 @@ func TestSessionLost(t *testing.T) {
 				if got := said(c); got != nil {
 					t.Errorf("the server said %q", got)
 				}
-				c.Say(0, flow(0, 5, drain))
+				c.WriteFrames(0, flow(0, 5, drain))
 				if diff := cmp.Diff([]string{"flow 5/0 drain"}, said(c)); diff != "" {
 					t.Error(diff)
 				}
@@ -336,12 +344,86 @@ func TestSessionLost(t *testing.T) {
 			})
 		})
 	}
+	// Messages that the session gets then are not for the link, which is detached.
+	scheduled := func(w *world, session string) {
+		if _, err := w.b.Send(w.t.Context(), "q", []broker.Outgoing{{Content: engine.Content{SessionID: session, ScheduledFor: engine.At(time.Now().Add(time.Minute))}}}, "tester"); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	become := func(w *world, status engine.Status) {
+		c := engine.Config{RequiresSession: true, LockDuration: 10 * time.Second, Status: status}
+		if _, err := w.b.Update(w.t.Context(), "q", c, "tester"); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		does  func(w *world)
+		hears bool
+	}{
+		"SES-20 a message comes":                    {func(w *world) { w.send("q", "a", "x") }, true},
+		"SES-20 a message comes by schedule":        {func(w *world) { scheduled(w, "a"); time.Sleep(2 * time.Minute) }, true},
+		"SES-20 a message is only scheduled":        {func(w *world) { scheduled(w, "a") }, false},
+		"SES-20 a message comes to another session": {func(w *world) { w.send("q", "b", "x"); scheduled(w, "b"); time.Sleep(2 * time.Minute) }, false},
+		"SES-20 receivers are refused":              {func(w *world) { become(w, engine.StatusReceiveDisabled) }, true},
+		"SES-20 the queue is deleted": {func(w *world) {
+			if err := w.b.Delete(w.t.Context(), "q", broker.Unconfirmed, "tester"); err != nil {
+				w.t.Fatal(err)
+			}
+		}, true},
+	} {
+		t.Run("waiting, until "+name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, w *world) {
+				c := open(t, w)
+				time.Sleep(time.Minute)
+				if got := said(c); got != nil {
+					t.Errorf("the server said %q", got)
+				}
+				tc.does(w)
+				var want []string
+				if tc.hears {
+					want = []string{"detach " + sessionLockLost}
+				}
+				if diff := cmp.Diff(want, said(c)); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+	t.Run("SES-20 waiting, and asking for what was there before", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := open(t, w)
+			c.WriteFrames(0, flow(0, 0, nil))
+			synctest.Wait()
+			w.send("q", "a", "x")
+			time.Sleep(time.Minute)
+			if got := said(c); got != nil {
+				t.Errorf("the server said %q", got)
+			}
+			c.WriteFrames(0, flow(0, 1, nil))
+			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, said(c)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	})
+	t.Run("SES-20 waiting, and asking for nothing that is there", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := open(t, w)
+			time.Sleep(time.Minute)
+			for range 3 {
+				c.WriteFrames(0, flow(0, 1, nil))
+				c.WriteFrames(0, flow(0, 1, drain))
+				if diff := cmp.Diff([]string{"flow 1/0 drain"}, said(c)); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	})
 	t.Run("waiting, and gone first", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := open(t, w)
 			time.Sleep(time.Minute)
-			c.Say(0, &wire.Detach{Closed: true})
-			amqptest.Hear[*wire.Detach](c)
+			c.WriteFrames(0, &wire.Detach{Closed: true})
+			amqptest.Expect[*wire.Detach](c)
 			c.Attach(0, asks(0, "q", value.OfString("a"), 0))
 			if got := said(c); got != nil {
 				t.Errorf("the server said %q", got)
@@ -352,8 +434,8 @@ func TestSessionLost(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := open(t, w)
 			time.Sleep(time.Minute)
-			all := w.s.Receivers()
-			c.Hang()
+			all := w.s.SenderProbes()
+			c.Disconnect()
 			synctest.Wait()
 			runtime.GC()
 			if len(all) != 1 || all[0]() {
@@ -372,15 +454,15 @@ func TestSessionLost(t *testing.T) {
 			}
 		})
 	})
-	// The client may settle before it has heard that the lock is lost: it is told, until it
-	// has answered the detach.
+	// The client may settle before it learns that the lock is lost. Until it has answered
+	// the detach, each outcome is answered with that error.
 	t.Run("SES-6 settling as it is lost", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := open(t, w)
 			for _, body := range []string{"x", "y", "z"} {
 				w.send("q", "a", body)
 			}
-			c.Say(0, flow(0, 5, nil))
+			c.WriteFrames(0, flow(0, 5, nil))
 			synctest.Wait()
 			said(c)
 			time.Sleep(time.Minute)
@@ -388,17 +470,17 @@ func TestSessionLost(t *testing.T) {
 				t.Fatal(diff)
 			}
 			settle := func(id uint32, settled bool) {
-				c.Say(0, &wire.Disposition{Role: wire.RoleReceiver, First: id, Settled: settled, State: wire.Accepted{}})
+				c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: id, Settled: settled, State: wire.Accepted{}})
 			}
 			settle(0, false)
-			d := amqptest.Hear[*wire.Disposition](c)
+			d := amqptest.Expect[*wire.Disposition](c)
 			if r, ok := d.State.(wire.Rejected); !ok || d.First != 0 || !d.Settled || r.Error == nil || r.Error.Condition != sessionLockLost {
 				t.Errorf("the server said %+v", d)
 			}
-			settle(0, false) // once is enough
-			settle(1, true)  // nobody waits for it
-			c.Say(0, &wire.Detach{Closed: true})
-			settle(2, false) // nobody has such a delivery any more
+			settle(0, false) // one answer is enough
+			settle(1, true)  // the client does not wait for an answer
+			c.WriteFrames(0, &wire.Detach{Closed: true})
+			settle(2, false) // no client has such a delivery any more
 			if got := said(c); got != nil {
 				t.Errorf("the server said %q", got)
 			}

@@ -10,47 +10,47 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// settling is a delivery that its client settles.
-type settling struct {
-	s       *session
-	h       *held
-	of      uint64     // the disposition, of those of the connection
-	state   wire.State // as the client asked for it, and is answered
-	silent  bool       // the client has settled, and hears no answer
-	outcome engine.Settlement
-	tx      *transaction // that it is part of; nil: none
+// A settlement is a delivery that its client settles.
+type settlement struct {
+	s               *session
+	delivery        *unsettledDelivery
+	disposition     uint64     // number of the disposition on the connection
+	state           wire.State // the client's, for the answer
+	settledByClient bool       // the client has settled, and gets no answer
+	outcome         engine.Settlement
+	tx              *transaction // that the settlement belongs to, or nil
 }
 
-// A crossing is of a link that we have detached: why, and the deliveries that its client
-// may be settling meanwhile.
-type crossing struct {
+// A detachedLink is a link that the server has detached: the reason, and the deliveries that
+// the client may be settling at the same time.
+type detachedLink struct {
 	why *wire.Error
 	ids map[uint32]bool
 }
 
-// cross has whoever settles what o has delivered hear why that is in vain, until the
-// client has heard so of the link: the SDK for JavaScript waits for an answer whatever
-// becomes of the link (SES-6).
-func (s *session) cross(o *outlet, why *wire.Error) {
-	o.cast = true
-	is := crossing{why, map[uint32]bool{}}
-	for h := o.first; h != nil; h = h.next {
-		if !h.asked {
+// rememberDetached arranges that the client gets why as the answer when it settles a delivery of o,
+// until it has answered the detach: the SDK for JavaScript waits for an answer even if
+// the link has gone (SES-6).
+func (s *session) rememberDetached(o *sender, why *wire.Error) {
+	o.detachedByServer = true
+	is := detachedLink{why, map[uint32]bool{}}
+	for h := o.unsettledList; h != nil; h = h.next {
+		if !h.settling {
 			is.ids[h.id] = true
 		}
 	}
 	if len(is.ids) == 0 {
 		return
 	}
-	if s.crossing == nil {
-		s.crossing = map[uint32]crossing{}
+	if s.detachedLinks == nil {
+		s.detachedLinks = map[uint32]detachedLink{}
 	}
-	s.crossing[o.handle] = is
+	s.detachedLinks[o.handle] = is
 }
 
-// crossed answers a disposition for deliveries of links that we have detached.
-func (s *session) crossed(d *wire.Disposition, span uint32) {
-	for _, is := range s.crossing {
+// answerForDetached answers a disposition for deliveries of links that the server has detached.
+func (s *session) answerForDetached(d *wire.Disposition, span uint32) {
+	for _, is := range s.detachedLinks {
 		for id := range is.ids {
 			if id-d.First > span {
 				continue
@@ -63,74 +63,89 @@ func (s *session) crossed(d *wire.Disposition, span uint32) {
 	}
 }
 
-// disposed takes a disposition of the client for deliveries of ours (§6). One for
-// deliveries that are not its own any more is dropped, if they were settled before or
-// the client knows that their link is detached.
-func (s *session) disposed(d *wire.Disposition) error {
+// handleDisposition handles a client's disposition for deliveries from the server (§5.2). It
+// ignores deliveries that are no longer the client's, if they were settled before or the
+// client knows that their link is detached.
+func (s *session) handleDisposition(d *wire.Disposition) error {
 	if d.Role != wire.RoleReceiver {
-		return nil // of its own, which we have settled
+		return nil // for its own deliveries, which the server has settled
 	}
-	span := d.Last.Or(d.First) - d.First // numbers wrap
+	span := d.Last.Or(d.First) - d.First // numbers wrap around
 	if int32(span) < 0 {
-		return &wire.ProtocolError{Condition: wire.CondInvalidField, Text: fmt.Sprintf("A disposition from delivery %d to %d is backwards.", d.First, d.Last.Or(0))}
+		return &wire.ProtocolError{Condition: wire.CondInvalidField, Text: fmt.Sprintf("A disposition cannot begin at delivery %d and end at %d.", d.First, d.Last.Or(0))}
 	}
 	s.c.dispositions++
-	for _, h := range s.within(d.First, span) {
-		if !h.asked {
-			s.settle(h, d)
+	for _, h := range s.deliveriesInRange(d.First, span) {
+		switch {
+		case !h.settling:
+			s.settleDelivery(h, d)
+		case d.Settled: // the client did not wait for the answer to its outcome, which stands
+			h.settledByClient = true
+			h.transaction.markSettledByClient(h)
 		}
 	}
-	s.crossed(d, span)
+	s.answerForDetached(d, span)
 	return nil
 }
 
-// within are the deliveries that the client has not settled from first to span
-// after it, in order. It costs as much as there are of them, whatever the range.
-func (s *session) within(first, span uint32) (all []*held) {
-	if uint64(span) < uint64(len(s.deliveries)) {
+// deliveriesInRange returns the unsettled deliveries with ids from first to first+span, in order.
+// Its time is proportional to span or to the number of all unsettled deliveries,
+// whichever is less.
+func (s *session) deliveriesInRange(first, span uint32) (all []*unsettledDelivery) {
+	if uint64(span) < uint64(len(s.unsettled)) {
 		for n := uint32(0); n <= span; n++ {
-			if h := s.deliveries[first+n]; h != nil {
+			if h := s.unsettled[first+n]; h != nil {
 				all = append(all, h)
 			}
 		}
 		return all
 	}
-	for id, h := range s.deliveries {
+	for id, h := range s.unsettled {
 		if id-first <= span {
 			all = append(all, h)
 		}
 	}
-	slices.SortFunc(all, func(a, b *held) int { return cmp.Compare(a.id-first, b.id-first) })
+	slices.SortFunc(all, func(a, b *unsettledDelivery) int { return cmp.Compare(a.id-first, b.id-first) })
 	return all
 }
 
-func (s *session) settle(h *held, d *wire.Disposition) {
+func (s *session) settleDelivery(h *unsettledDelivery, d *wire.Disposition) {
 	tx, err := s.c.transactionOf(d.State)
 	if err != nil {
-		answer([]settling{{s: s, h: h, state: d.State, silent: d.Settled}}, err)
+		if d.Settled { // the client gets no answer: the message is released, in one commit with other settlements
+			h.settling = true
+			out := engine.Settlement{Token: h.token, Outcome: engine.Release, Path: h.sender.path, Client: s.c.clientName()}
+			s.c.pendingSettlements = append(s.c.pendingSettlements, settlement{s: s, delivery: h, disposition: s.c.dispositions, settledByClient: true, outcome: out})
+			return
+		}
+		answer([]settlement{{s: s, delivery: h, state: d.State}}, err)
 		return
 	}
-	out, ok := outcome(outcomeIn(d.State))
+	if h.transaction != nil && h.settleAgain(d, tx) {
+		return
+	}
+	out, ok := outcome(withoutTransaction(d.State))
 	if !ok {
-		if d.Settled { // it forgets it; its lock runs out
-			h.forget()
+		if d.Settled { // the client forgets the delivery; its lock expires
+			h.remove()
 		}
 		return
 	}
-	h.asked = true
-	out.Token, out.Path, out.Client = h.token, h.to.path, s.c.client()
-	s.c.settling = append(s.c.settling, settling{s: s, h: h, of: s.c.dispositions, state: d.State, silent: d.Settled, outcome: out, tx: tx})
+	h.settling = true
+	out.Token, out.Path, out.Client = h.token, h.sender.path, s.c.clientName()
+	s.c.pendingSettlements = append(s.c.pendingSettlements, settlement{s: s, delivery: h, disposition: s.c.dispositions, state: d.State, settledByClient: d.Settled, outcome: out, tx: tx})
 }
 
-// outcomeIn is a state without the transaction that it is part of.
-func outcomeIn(state wire.State) wire.State {
+// withoutTransaction returns a state without its transaction.
+func withoutTransaction(state wire.State) wire.State {
 	if in, ok := state.(wire.Transactional); ok {
 		return in.Outcome
 	}
 	return state
 }
 
-// outcome is what a state asks for; not ok if nothing.
+// outcome returns the settlement for a state. It reports false if the state is no
+// outcome.
 func outcome(state wire.State) (out engine.Settlement, ok bool) {
 	switch t := state.(type) {
 	case wire.Accepted:
@@ -145,7 +160,7 @@ func outcome(state wire.State) (out engine.Settlement, ok bool) {
 	case wire.Rejected:
 		out.Outcome = engine.DeadLetter
 		if t.Error != nil {
-			out.Reason, out.Description, out.Modify = deadLetter(t.Error)
+			out.Reason, out.Description, out.Modify = deadLetterFields(t.Error)
 		}
 	default:
 		return out, false
@@ -153,9 +168,8 @@ func outcome(state wire.State) (out engine.Settlement, ok bool) {
 	return out, true
 }
 
-// deadLetter is what the error of a rejected says: the reason and description
-// under names of their own, and properties beside them.
-func deadLetter(e *wire.Error) (reason, description string, modify value.Properties) {
+// deadLetterFields returns the reason, description and properties in the error of a rejected.
+func deadLetterFields(e *wire.Error) (reason, description string, modify value.Properties) {
 	reason, description = string(e.Condition), e.Description
 	if e.Condition == deadLetterCondition {
 		reason = ""
@@ -176,16 +190,16 @@ func deadLetter(e *wire.Error) (reason, description string, modify value.Propert
 
 const deadLetterCondition wire.Condition = "com.microsoft:dead-letter"
 
-// flushSettlements notes what the client has settled for the broker, as one
-// operation.
-func (c *conn) flushSettlements() {
-	if len(c.settling) == 0 {
+// queueSettlements queues the client's settlements for the broker, as one operation for
+// each run of the same transaction.
+func (c *conn) queueSettlements() {
+	if len(c.pendingSettlements) == 0 {
 		return
 	}
-	list := c.settling
-	c.settling = nil
+	list := c.pendingSettlements
+	c.pendingSettlements = nil
 	for len(list) > 0 {
-		n := 1 // each run of those of one transaction, or of none, by itself
+		n := 1 // each run of one transaction, or of none
 		for n < len(list) && list[n].tx == list[0].tx {
 			n++
 		}
@@ -198,32 +212,31 @@ func (c *conn) flushSettlements() {
 	}
 }
 
-func (c *conn) submitSettlements(list []settling) {
+func (c *conn) submitSettlements(list []settlement) {
 	all := make([]engine.Settlement, len(list))
 	for i := range list {
 		all[i] = list[i].outcome
 	}
 	done := func(each []error, err error) {
-		c.mail.do(func() {
-			answerAll(list, each, err)
+		c.mail.call(func() {
+			answerSettlements(list, each, err)
 		})
 	}
-	c.todo = append(c.todo, func() {
+	c.readerWork = append(c.readerWork, func() {
 		if err := c.b.SubmitSettle(c.ctx, all, done); err != nil {
 			done(nil, err)
 		}
 	})
 }
 
-// answerAll tells the client what became of settlements: of each, or with err of
-// all. What it asked for in one range is answered in ranges as far as it was done;
-// each that was not has an answer of its own.
-func answerAll(list []settling, each []error, err error) {
+// answerSettlements answers settlements: each with its own error, or all with err. Successful
+// ones of one disposition are answered in ranges, and failed ones one by one.
+func answerSettlements(list []settlement, each []error, err error) {
 	for len(list) > 0 {
 		n, why := 1, err
 		if why == nil {
 			why = each[0]
-			for why == nil && n < len(list) && each[n] == nil && list[n].follows(&list[n-1]) {
+			for why == nil && n < len(list) && each[n] == nil && list[n].inAnswerRange(&list[n-1]) {
 				n++
 			}
 			each = each[n:]
@@ -233,37 +246,41 @@ func answerAll(list []settling, each []error, err error) {
 	}
 }
 
-// follows tells whether t is of the same disposition as b and the next delivery.
-// Neither's link is gone.
-func (t *settling) follows(b *settling) bool {
-	return t.of == b.of && t.h.id == b.h.id+1 && !t.h.to.over && !b.h.to.over
+// inAnswerRange reports whether t can be answered in one range with b: it is of the same
+// disposition, the next delivery, and silent as b is. The links of both still exist.
+func (t *settlement) inAnswerRange(b *settlement) bool {
+	return t.disposition == b.disposition && t.delivery.id == b.delivery.id+1 && t.settledByClient == b.settledByClient && !t.delivery.sender.ended && !b.delivery.sender.ended
 }
 
-// answer tells the client what became of deliveries that follow each other, in
-// the form that it asked for it; a dead letter's error stays away, for it would
-// mean a failure.
-func answer(list []settling, err error) {
+// answer sends the client the outcome of consecutive deliveries, with the state that it
+// asked for. The answer to a rejected has no error, which would mean a failure.
+func answer(list []settlement, err error) {
 	t, last := &list[0], &list[len(list)-1]
-	if t.h.to.over && !(t.h.to.cast && t.s.live()) {
-		return // the client has detached its link meanwhile
+	if t.delivery.sender.ended && !(t.delivery.sender.detachedByServer && t.s.isOpen()) {
+		return // the client has detached the link meanwhile
 	}
+	final := t.endsDelivery(err)
 	for i := range list {
-		if !list[i].h.to.over {
-			list[i].h.forget()
+		switch h := list[i].delivery; {
+		case h.sender.ended:
+		case final || h.settledByClient:
+			h.remove()
+		default:
+			h.settling = false
 		}
 	}
-	if t.silent {
+	if t.settledByClient {
 		return
 	}
-	state := outcomeIn(t.state)
+	state := withoutTransaction(t.state)
 	if _, ok := state.(wire.Rejected); ok {
 		state = wire.Rejected{}
 	}
 	if t.tx != nil {
-		state = t.tx.state(state)
+		state = t.tx.transactionalState(state)
 	}
 	if err != nil {
-		state = rejected(err)
+		state = rejectedState(err)
 	}
-	t.s.send(&wire.Disposition{Role: wire.RoleSender, First: t.h.id, Last: wire.Some(last.h.id), Settled: true, State: state})
+	t.s.send(&wire.Disposition{Role: wire.RoleSender, First: t.delivery.id, Last: wire.Some(last.delivery.id), Settled: final || t.delivery.sender.ended, State: state})
 }

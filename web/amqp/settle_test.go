@@ -14,14 +14,14 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// received attaches link 0 to a queue that has n messages, and has them delivered.
+// received attaches link 0 to a queue with n messages, and receives them.
 func received(t *testing.T, w *world, n int) *amqptest.Client {
 	t.Helper()
 	w.queue("q", engine.Config{LockDuration: time.Minute})
 	w.send("q", "", make([]string, n)...)
 	c := w.client()
-	c.Attach(0, amqptest.Receives(0, "q"))
-	c.Say(0, flow(0, uint32(n), nil))
+	c.Attach(0, amqptest.ReceiverAttach(0, "q"))
+	c.WriteFrames(0, flow(0, uint32(n), nil))
 	if got := transfers(frames(c)); got != n {
 		t.Fatalf("%d of %d came", got, n)
 	}
@@ -32,7 +32,7 @@ func settles(first uint32, last wire.Opt[uint32], s wire.State) *wire.Dispositio
 	return &wire.Disposition{Role: wire.RoleReceiver, First: first, Last: last, State: s}
 }
 
-// dispositions are those that came, in short: "0-2 accepted".
+// dispositions returns those that came, in short: "0-2 accepted".
 func dispositions(c *amqptest.Client) (out []string) {
 	for _, p := range frames(c) {
 		d, ok := p.(*wire.Disposition)
@@ -62,8 +62,8 @@ func dispositions(c *amqptest.Client) (out []string) {
 	return out
 }
 
-// What a client asks for is answered in kind, settled, a range by ranges; what
-// cannot be done each for itself (SETL-1), and the link stays.
+// A client's outcome is answered with the same one, settled, a range by ranges. Failed
+// ones are answered one by one (SETL-1), and the link stays.
 func TestSettlement(t *testing.T) {
 	some := wire.Some[uint32]
 	none := wire.Opt[uint32]{}
@@ -92,7 +92,7 @@ func TestSettlement(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
 				c := received(t, w, 5)
-				c.Say(0, tc.say...)
+				c.WriteFrames(0, tc.say...)
 				if diff := cmp.Diff(tc.want, dispositions(c)); diff != "" {
 					t.Error(diff)
 				}
@@ -101,30 +101,30 @@ func TestSettlement(t *testing.T) {
 	}
 }
 
-// Of a range, what is not locked any more fails, each for itself; the rest is done
-// (SETL-1, ERR-6).
+// Deliveries of a range that are not locked any more fail one by one. The others are
+// settled (SETL-1, ERR-6).
 func TestPartialSettlement(t *testing.T) {
 	t.Run("SETL-1 ERR-6", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			w.queue("q", engine.Config{LockDuration: time.Minute})
 			w.send("q", "", "0", "1")
 			c := w.client()
-			c.Attach(0, amqptest.Receives(0, "q"))
-			c.Say(0, flow(0, 2, nil))
+			c.Attach(0, amqptest.ReceiverAttach(0, "q"))
+			c.WriteFrames(0, flow(0, 2, nil))
 			frames(c)
 			time.Sleep(30 * time.Second)
 			synctest.Wait()
 			w.send("q", "", "2", "3")
-			c.Say(0, flow(2, 2, nil))
+			c.WriteFrames(0, flow(2, 2, nil))
 			frames(c)
-			time.Sleep(30 * time.Second) // the locks of the first two have run out
+			time.Sleep(30 * time.Second) // the locks of the first two have expired
 			synctest.Wait()
-			c.Say(0, settles(0, wire.Some[uint32](3), wire.Accepted{}))
+			c.WriteFrames(0, settles(0, wire.Some[uint32](3), wire.Accepted{}))
 			const lost = "com.microsoft:message-lock-lost"
 			if diff := cmp.Diff([]string{"0-0 rejected " + lost, "1-1 rejected " + lost, "2-3 accepted"}, dispositions(c)); diff != "" {
 				t.Error(diff)
 			}
-			c.Say(0, flow(4, 2, nil))
+			c.WriteFrames(0, flow(4, 2, nil))
 			if got := transfers(frames(c)); got != 2 {
 				t.Errorf("the link is no good any more: %d came", got)
 			}
@@ -132,16 +132,16 @@ func TestPartialSettlement(t *testing.T) {
 	})
 }
 
-// What was done is answered in ranges around what was not.
+// Successful settlements are answered in ranges around the failed ones.
 func TestRangesAroundFailures(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.queue("q", engine.Config{})
 		w.send("q", "", make([]string, 6)...)
 		c := w.client()
-		c.Attach(0, amqptest.Receives(0, "q"))
-		c.Say(0, flow(0, 6, nil))
+		c.Attach(0, amqptest.ReceiverAttach(0, "q"))
+		c.WriteFrames(0, flow(0, 6, nil))
 		for i := range 6 {
-			token := engine.LockToken(wire.LockTag([16]byte(c.Receive().DeliveryTag)))
+			token := engine.LockToken(wire.TagOfLockToken([16]byte(c.ReceiveDelivery().DeliveryTag)))
 			if i != 2 && i != 5 {
 				continue
 			}
@@ -149,7 +149,7 @@ func TestRangesAroundFailures(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.Say(0, settles(0, wire.Some[uint32](5), wire.Accepted{}))
+		c.WriteFrames(0, settles(0, wire.Some[uint32](5), wire.Accepted{}))
 		const lost = " rejected com.microsoft:message-lock-lost"
 		if diff := cmp.Diff([]string{"0-1 accepted", "2-2" + lost, "3-4 accepted", "5-5" + lost}, dispositions(c)); diff != "" {
 			t.Error(diff)
@@ -157,31 +157,31 @@ func TestRangesAroundFailures(t *testing.T) {
 	})
 }
 
-// A disposition for deliveries of a link that is gone is neither applied nor
-// answered; the locks stay, and are settled from any connection (sdk-demands 3,
-// 4).
+// A disposition for deliveries of a detached link has neither effect nor answer. The
+// locks stay, and messages are settled from any connection (sdk-demands 3, 4).
 func TestSettlementOfDetached(t *testing.T) {
+	logRule(t, "LOCK-8 by another connection")
 	bubble(t, func(t *testing.T, w *world) {
 		w.queue("q", engine.Config{LockDuration: time.Minute})
 		w.send("q", "", "0", "1")
 		c := w.client()
-		c.Attach(0, amqptest.Receives(0, "q"))
-		c.Say(0, flow(0, 2, nil))
+		c.Attach(0, amqptest.ReceiverAttach(0, "q"))
+		c.WriteFrames(0, flow(0, 2, nil))
 		var tokens []value.Value
 		for range 2 {
-			token := wire.LockTag([16]byte(c.Receive().DeliveryTag))
+			token := wire.TagOfLockToken([16]byte(c.ReceiveDelivery().DeliveryTag))
 			tokens = append(tokens, value.OfUUID(token))
 		}
-		c.Say(0, &wire.Detach{Handle: 0, Closed: true})
-		amqptest.Hear[*wire.Detach](c)
-		c.Say(0, settles(0, wire.Some[uint32](1), wire.Accepted{}))
+		c.WriteFrames(0, &wire.Detach{Handle: 0, Closed: true})
+		amqptest.Expect[*wire.Detach](c)
+		c.WriteFrames(0, settles(0, wire.Some[uint32](1), wire.Accepted{}))
 		if got := dispositions(c); got != nil {
 			t.Errorf("the server said %q", got)
 		}
 		if _, locked := w.count("q"); locked != 2 {
 			t.Fatalf("%d are locked", locked)
 		}
-		c.Hang()
+		c.Disconnect()
 		other := w.client()
 		m := manages(other, "q")
 		if a := m.do("com.microsoft:renew-lock", value.Properties{{Name: "lock-tokens", Value: value.OfRaw(wire.AppendArray(nil, value.UUID, tokens...))}}); a.Status != 200 {
@@ -200,11 +200,11 @@ func TestSettlementOfDetached(t *testing.T) {
 	})
 }
 
-// Several tokens in one update-disposition are settled together: with one that is
-// not good the others stay locked, before it and behind it.
+// Several tokens in one update-disposition are settled together: if one is invalid, the
+// others stay locked, those before it and those after it.
 func TestSettledTogether(t *testing.T) {
 	for name, tc := range map[string]struct {
-		which  []int // of three deliveries; -1: a token of none
+		which  []int // of three deliveries; -1 is an invalid token
 		status int64
 		locked int64
 	}{
@@ -222,11 +222,11 @@ func TestSettledTogether(t *testing.T) {
 				w.send("q", "", "0", "1", "2")
 				c := w.client()
 				c.Begin(1)
-				c.Attach(1, amqptest.Receives(0, "q"))
-				c.Say(1, flow(0, 3, nil))
+				c.Attach(1, amqptest.ReceiverAttach(0, "q"))
+				c.WriteFrames(1, flow(0, 3, nil))
 				tokens := map[int]value.Value{-1: value.OfUUID([16]byte{1})}
 				for i := range 3 {
-					tokens[i] = value.OfUUID(wire.LockTag([16]byte(c.Receive().DeliveryTag)))
+					tokens[i] = value.OfUUID(wire.TagOfLockToken([16]byte(c.ReceiveDelivery().DeliveryTag)))
 				}
 				var asked []value.Value
 				for _, i := range tc.which {
@@ -246,7 +246,7 @@ func TestSettledTogether(t *testing.T) {
 	}
 }
 
-// What a client settles and says goodbye right after is settled.
+// Deliveries that a client settles right before it detaches, ends or closes are settled.
 func TestSettledGoodbye(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
 		t.Run(name, func(t *testing.T) {
@@ -255,9 +255,9 @@ func TestSettledGoodbye(t *testing.T) {
 				w.send("q", "a", "0", "1")
 				c := w.client()
 				c.Attach(0, asks(0, "q", value.OfString("a"), 0))
-				c.Say(0, flow(0, 2, nil))
+				c.WriteFrames(0, flow(0, 2, nil))
 				frames(c)
-				c.Say(0, &wire.Disposition{Role: wire.RoleReceiver, First: 0, Settled: true, State: wire.Accepted{}}, bye)
+				c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: 0, Settled: true, State: wire.Accepted{}}, bye)
 				if active, locked := w.count("q"); active != 1 || locked != 0 {
 					t.Errorf("%d are free and %d locked", active, locked)
 				}
@@ -266,16 +266,16 @@ func TestSettledGoodbye(t *testing.T) {
 	}
 }
 
-// What the client has not seen goes back without a count, whichever way the link
-// goes.
+// Deliveries that the client has not seen go back without counting, however the link
+// ends.
 func TestUnseen(t *testing.T) {
 	for name, bye := range map[string]func(c *amqptest.Client){
-		"detach": func(c *amqptest.Client) { c.Say(0, &wire.Detach{Closed: true}) },
-		"end":    func(c *amqptest.Client) { c.Say(0, &wire.End{}) },
-		"close":  func(c *amqptest.Client) { c.Say(0, &wire.Close{}) },
-		"hang":   func(c *amqptest.Client) { c.Hang() },
+		"detach": func(c *amqptest.Client) { c.WriteFrames(0, &wire.Detach{Closed: true}) },
+		"end":    func(c *amqptest.Client) { c.WriteFrames(0, &wire.End{}) },
+		"close":  func(c *amqptest.Client) { c.WriteFrames(0, &wire.Close{}) },
+		"hang":   func(c *amqptest.Client) { c.Disconnect() },
 		"credit": func(c *amqptest.Client) {
-			c.Say(0, flow(0, 0, func(f *wire.Flow) { f.IncomingWindow = 0 }))
+			c.WriteFrames(0, flow(0, 0, func(f *wire.Flow) { f.IncomingWindow = 0 }))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -283,8 +283,8 @@ func TestUnseen(t *testing.T) {
 				w.queue("q", engine.Config{})
 				w.send("q", "", "0", "1", "2")
 				c := w.client()
-				c.Attach(0, amqptest.Receives(0, "q"))
-				c.Say(0, flow(0, 3, func(f *wire.Flow) { f.IncomingWindow = 0 }))
+				c.Attach(0, amqptest.ReceiverAttach(0, "q"))
+				c.WriteFrames(0, flow(0, 3, func(f *wire.Flow) { f.IncomingWindow = 0 }))
 				if _, locked := w.count("q"); locked != 3 {
 					t.Fatalf("%d are locked", locked)
 				}
@@ -293,12 +293,12 @@ func TestUnseen(t *testing.T) {
 					t.Fatalf("%d are free", active)
 				}
 				other := w.client()
-				other.Attach(0, amqptest.Receives(0, "q"))
-				other.Say(0, flow(0, 3, nil))
+				other.Attach(0, amqptest.ReceiverAttach(0, "q"))
+				other.WriteFrames(0, flow(0, 3, nil))
 				for range 3 {
 					var m wire.Message
 					var h wire.Header
-					if err := m.Decode(other.Receive().Payload); err != nil {
+					if err := m.Decode(other.ReceiveDelivery().Payload); err != nil {
 						t.Fatal(err)
 					}
 					if err := h.Decode(m.Header); err != nil {

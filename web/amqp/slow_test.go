@@ -3,6 +3,7 @@ package amqp_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -12,16 +13,16 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
 	"mayfly/web/amqp/amqptest"
-	"mayfly/web/amqp/carry"
+	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
 )
 
-// late is a store that has large bodies read only when goOn is closed, or not at
-// all when whoever asked leaves before.
+// late is a store whose large bodies can be read only after goOn is closed. A read ends
+// early if the caller leaves.
 type late struct {
 	memory.Store
 	goOn  chan struct{}
-	opens bool // it opens them at once, and has their reading wait
+	opens bool // bodies open at once, and reading them waits
 }
 
 func (s *late) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
@@ -57,14 +58,14 @@ func wait(ctx context.Context, goOn chan struct{}) error {
 	}
 }
 
-// withLate has a message of six megabytes be received from "large", whose body is
-// waited for.
-func withLate(t *testing.T, f func(h house, store *late, c *amqptest.Client)) {
+// withLate runs f while a client receives a message of six megabytes from "large" and its
+// body is being waited for.
+func withLate(t *testing.T, f func(h bubbleWorld, store *late, c *amqptest.Client)) {
 	for name, opens := range map[string]bool{"open": false, "read": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &late{goOn: make(chan struct{}), opens: opens}
-				withStore(t, nil, store, func(h house) {
+				inBubbleWithStore(t, nil, store, func(h bubbleWorld) {
 					h.queue("large", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
 					for range 2 {
 						if _, err := h.b.Send(h.Context(), "large", []broker.Outgoing{{Body: pattern(6 << 20)}}, "a test"); err != nil {
@@ -73,8 +74,8 @@ func withLate(t *testing.T, f func(h house, store *late, c *amqptest.Client)) {
 					}
 					c := h.connect()
 					c.Begin(0)
-					c.Attach(0, amqptest.Receives(0, "large"))
-					c.Credit(0, 0, 0, 2)
+					c.Attach(0, amqptest.ReceiverAttach(0, "large"))
+					c.GrantCredit(0, 0, 0, 2)
 					synctest.Wait()
 					f(h, store, c)
 				})
@@ -83,11 +84,11 @@ func withLate(t *testing.T, f func(h house, store *late, c *amqptest.Client)) {
 	}
 }
 
-// A message that a client has gone from before it had seen any of it is there for
-// others at once, as if it had not been on its way.
+// If a client disconnects before it has seen any of a message, the message is available
+// to others at once, and was not counted.
 func TestGoneWhileABodyIsRead(t *testing.T) {
-	withLate(t, func(h house, _ *late, c *amqptest.Client) {
-		c.Hang()
+	withLate(t, func(h bubbleWorld, _ *late, c *amqptest.Client) {
+		c.Disconnect()
 		synctest.Wait()
 		rows, err := h.b.Peek(h.Context(), "large", 1, 10, "a test")
 		if err != nil || len(rows) != 2 {
@@ -101,12 +102,12 @@ func TestGoneWhileABodyIsRead(t *testing.T) {
 	})
 }
 
-// A client that closes its window while a body is read for it gets no more than the
-// transfer that was on its way, and the rest when it opens the window again.
+// A client that closes its window while a body is read for it gets only the transfer that
+// was on its way, and the rest when it opens the window again.
 func TestWindowClosesWhileABodyIsRead(t *testing.T) {
-	withLate(t, func(h house, store *late, c *amqptest.Client) {
+	withLate(t, func(h bubbleWorld, store *late, c *amqptest.Client) {
 		window := func(seen, of uint32) {
-			c.Say(0, &wire.Flow{NextIncomingID: wire.Some(seen), IncomingWindow: of, OutgoingWindow: 1 << 20})
+			c.WriteFrames(0, &wire.Flow{NextIncomingID: wire.Some(seen), IncomingWindow: of, OutgoingWindow: 1 << 20})
 			synctest.Wait()
 		}
 		window(0, 0)
@@ -122,43 +123,42 @@ func TestWindowClosesWhileABodyIsRead(t *testing.T) {
 		}
 		window(got, 1<<20)
 		for range 2 {
-			h.same(c.Body(c.Receive().Payload), pattern(6<<20))
+			h.same(c.DataOf(c.ReceiveDelivery().Payload), pattern(6<<20))
 		}
 	})
 }
 
-// failing is a store that takes no large bodies.
+// failing is a store that accepts no large bodies.
 type failing struct{ memory.Store }
 
 var errFull = errors.New("the disk is full")
 
 func (*failing) Stage(context.Context, engine.Key, io.Reader) error { return errFull }
 
-// What comes of a large message after it was known that it cannot be kept is
-// dropped as it comes.
+// The rest of a large message that cannot be kept is dropped as it arrives.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		withStore(t, nil, &failing{}, func(h house) {
+		inBubbleWithStore(t, nil, &failing{}, func(h bubbleWorld) {
 			c := h.large()
 			before := time.Now()
 			for id := range uint32(3) {
-				h.rejected(c.Send(0, 0, id, amqptest.Data(pattern(5<<20))), wire.CondInternalError)
+				h.rejected(c.Send(0, 0, id, amqptest.DataMessage(pattern(5<<20))), wire.CondInternalError)
 			}
 			if d := time.Since(before); d != 0 {
 				t.Errorf("it took %v", d)
 			}
-			h.accepted(c.Send(0, 0, 9, amqptest.Data(nil)))
+			h.accepted(c.Send(0, 0, 9, amqptest.DataMessage(nil)))
 		})
 	})
 }
 
-// withStuck has a large message be stuck in the store, before the client has sent
-// all of it or after.
-func withStuck(t *testing.T, f func(h house, c *amqptest.Client, goOn func())) {
+// withStuck runs f while a large message is stuck in the store, before the client has
+// sent all of it or after.
+func withStuck(t *testing.T, f func(h bubbleWorld, c *amqptest.Client, goOn func())) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		store := &stuck{goOn: make(chan struct{})}
-		withStore(t, nil, store, func(h house) {
+		inBubbleWithStore(t, nil, store, func(h bubbleWorld) {
 			defer func() {
 				select {
 				case <-store.goOn:
@@ -171,35 +171,34 @@ func withStuck(t *testing.T, f func(h house, c *amqptest.Client, goOn func())) {
 	})
 }
 
-// What came whole is sent though its client has gone since, also when the store was
-// slow.
+// Complete messages are sent even if their client has disconnected and the store is slow.
 func TestGoneWhileTheStoreIsSlow(t *testing.T) {
-	withStuck(t, func(h house, c *amqptest.Client, goOn func()) {
-		c.Split(0, 0, 0, amqptest.Data(pattern(300_000)), 60_000)
-		c.Split(0, 0, 1, amqptest.Data(pattern(100_000)), 60_000)
-		c.Say(0, amqptest.Delivery(0, 2, amqptest.Data(nil)))
+	withStuck(t, func(h bubbleWorld, c *amqptest.Client, goOn func()) {
+		c.SendInPieces(0, 0, 0, amqptest.DataMessage(pattern(300_000)), 60_000)
+		c.SendInPieces(0, 0, 1, amqptest.DataMessage(pattern(100_000)), 60_000)
+		c.WriteFrames(0, amqptest.MessageTransfer(0, 2, amqptest.DataMessage(nil)))
 		synctest.Wait()
-		c.Hang()
+		c.Disconnect()
 		synctest.Wait()
 		goOn()
 		synctest.Wait()
 		if n := h.active("large"); n != 3 {
 			h.Errorf("%d are there", n)
 		}
-		if n := h.s.Kept(); n != 0 {
+		if n := h.s.IncomingBytes(); n != 0 {
 			h.Errorf("%d bytes are kept", n)
 		}
 	})
 }
 
-// Behind a message that the store does not take, a megabyte waits on its link; then
-// the client does.
+// Behind a message that the store does not accept, a megabyte waits on its link. Then the
+// client has to wait.
 func TestLineIsBounded(t *testing.T) {
-	withStuck(t, func(h house, c *amqptest.Client, goOn func()) {
-		c.Split(0, 0, 0, amqptest.Data(pattern(300_000)), 60_000)
+	withStuck(t, func(h bubbleWorld, c *amqptest.Client, goOn func()) {
+		c.SendInPieces(0, 0, 0, amqptest.DataMessage(pattern(300_000)), 60_000)
 		before := time.Now()
 		for id := uint32(1); id <= 6; id++ {
-			c.Split(0, 0, id, amqptest.Data(pattern(200_000)), 60_000)
+			c.SendInPieces(0, 0, id, amqptest.DataMessage(pattern(200_000)), 60_000)
 		}
 		synctest.Wait()
 		if d := time.Since(before); d != 0 {
@@ -207,25 +206,25 @@ func TestLineIsBounded(t *testing.T) {
 		}
 		go func() { time.Sleep(5 * time.Second); goOn() }()
 		for id := uint32(7); id <= 10; id++ {
-			c.Split(0, 0, id, amqptest.Data(pattern(200_000)), 60_000)
+			c.SendInPieces(0, 0, id, amqptest.DataMessage(pattern(200_000)), 60_000)
 		}
 		if d := time.Since(before); d != 5*time.Second {
 			h.Errorf("the client had to wait %v, and it was 5 s", d)
 		}
 		for range 11 {
-			h.accepted(amqptest.Hear[*wire.Disposition](c).State)
+			h.accepted(amqptest.Expect[*wire.Disposition](c).State)
 		}
 	})
 }
 
-// The memory for messages that stream is bounded as that of others is.
+// The memory for streamed messages is bounded like that for others.
 func TestStreamsAreBounded(t *testing.T) {
-	within(t, map[string]string{"incomplete-bytes": "4000000"}, func(h house) {
+	inBubble(t, map[string]string{"incomplete-bytes": "4000000"}, func(h bubbleWorld) {
 		c := h.large()
 		for i := uint32(1); i <= 6; i++ {
-			c.Sender(0, i, "large")
+			c.AttachSender(0, i, "large")
 		}
-		part := amqptest.Data(pattern(500_000))
+		part := amqptest.DataMessage(pattern(500_000))
 		busy := 0
 		for i := range uint32(6) {
 			for at := 0; at < 400_000; at += 50_000 {
@@ -233,16 +232,16 @@ func TestStreamsAreBounded(t *testing.T) {
 				if at == 0 {
 					p.DeliveryID = wire.Some(i)
 				}
-				c.Say(0, &p)
+				c.WriteFrames(0, &p)
 			}
 		}
 		synctest.Wait()
-		if n := h.s.Kept(); n > 2_000_000 {
+		if n := h.s.IncomingBytes(); n > 2_000_000 {
 			t.Errorf("%d bytes are kept: more than half", n)
 		}
 		for i := range uint32(6) {
-			c.Say(0, &wire.Transfer{Handle: i, More: true, Payload: part[400_000:450_000]}, &wire.Transfer{Handle: i, Payload: part[450_000:]})
-			if condition(c.Outcome(i)) == carry.CondServerBusy {
+			c.WriteFrames(0, &wire.Transfer{Handle: i, More: true, Payload: part[400_000:450_000]}, &wire.Transfer{Handle: i, Payload: part[450_000:]})
+			if condition(c.WaitForOutcome(i)) == codec.CondServerBusy {
 				busy++
 			}
 		}
@@ -250,37 +249,37 @@ func TestStreamsAreBounded(t *testing.T) {
 			t.Errorf("%d of six were too many at a time; a stream counts for half a megabyte", busy)
 		}
 		synctest.Wait()
-		if n := h.s.Kept(); n != 0 {
+		if n := h.s.IncomingBytes(); n != 0 {
 			t.Errorf("%d bytes are kept", n)
 		}
 	})
 }
 
-// Of several reasons not to take a message, the first is told.
+// If there are several reasons to refuse a message, the client gets the first.
 func TestFirstReason(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.sender()
-		junk := append(amqptest.Data(pattern(400_000)), make([]byte, 3<<20)...)
+		junk := append(amqptest.DataMessage(pattern(400_000)), make([]byte, 3<<20)...)
 		h.rejected(c.Send(0, 0, 0, junk), wire.CondDecodeError)
 	})
 }
 
-// Several connections together have no more than there is, and who hears that it is
-// not enough takes nothing away from it.
+// Several connections together cannot exceed the memory, and a refused message frees its
+// part.
 func TestMemoryIsShared(t *testing.T) {
-	within(t, map[string]string{"incomplete-bytes": "2000000"}, func(h house) {
-		whole := amqptest.Data(pattern(240_000))
+	inBubble(t, map[string]string{"incomplete-bytes": "2000000"}, func(h bubbleWorld) {
+		whole := amqptest.DataMessage(pattern(240_000))
 		var all []*amqptest.Client
-		for range 3 {
-			c := h.connect()
+		for i := range 3 {
+			c := h.connectFrom(fmt.Sprintf("192.0.2.%d", i))
 			c.Begin(0)
 			for i := range uint32(4) {
-				c.Sender(0, i, "q")
-				first := amqptest.Delivery(i, i, whole[:60_000])
+				c.AttachSender(0, i, "q")
+				first := amqptest.MessageTransfer(i, i, whole[:60_000])
 				first.More = true
-				c.Say(0, first)
+				c.WriteFrames(0, first)
 				for at := 60_000; at < 240_000; at += 60_000 {
-					c.Say(0, &wire.Transfer{Handle: i, More: true, Payload: whole[at : at+60_000]})
+					c.WriteFrames(0, &wire.Transfer{Handle: i, More: true, Payload: whole[at : at+60_000]})
 				}
 			}
 			all = append(all, c)
@@ -289,8 +288,8 @@ func TestMemoryIsShared(t *testing.T) {
 		busy := 0
 		for _, c := range all {
 			for i := range uint32(4) {
-				c.Say(0, &wire.Transfer{Handle: i, Payload: whole[240_000:]})
-				if condition(c.Outcome(i)) == carry.CondServerBusy {
+				c.WriteFrames(0, &wire.Transfer{Handle: i, Payload: whole[240_000:]})
+				if condition(c.WaitForOutcome(i)) == codec.CondServerBusy {
 					busy++
 				}
 			}
@@ -299,7 +298,7 @@ func TestMemoryIsShared(t *testing.T) {
 			t.Errorf("%d of twelve were too many", busy)
 		}
 		synctest.Wait()
-		if n := h.s.Kept(); n != 0 {
+		if n := h.s.IncomingBytes(); n != 0 {
 			t.Errorf("%d bytes are kept", n)
 		}
 	})

@@ -19,11 +19,10 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// FuzzStates has a client say anything in any order: frames that make sense where
-// they come, that do not, that are broken, and bytes that are no frames, before and
-// after every state of a connection. Whatever it says, the server does not fail,
-// what it says back is in order, no goroutine stays, and the broker's indexes are
-// right.
+// FuzzStates sends anything in any order: valid frames, frames in the wrong state, broken
+// frames, and bytes that are no frames, before and after every state of a connection. The
+// server does not fail, its answers are in order, no goroutine is left, and the broker's
+// indexes are consistent.
 func FuzzStates(f *testing.F) {
 	for _, seed := range []string{
 		"\x01",
@@ -36,7 +35,7 @@ func FuzzStates(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	for n := range uint64(200) { // a session and some links, then anything
-		r := rand.New(rand.NewPCG(1, n)) //nolint:gosec // the same each time
+		r := rand.New(rand.NewPCG(1, n))
 		script := []byte{1, 0x10, 255}
 		for h := range byte(4) {
 			script = append(script, 0x20, h, byte(r.UintN(8)<<4|r.UintN(16)), 0x30, h, byte(16+r.UintN(16)))
@@ -65,7 +64,7 @@ func FuzzStates(f *testing.F) {
 			if s.next()&1 == 0 {
 				_ = nc.Close()
 			}
-			w.s.Close(context.Background()) // which ends every connection in order
+			w.s.Close(context.Background()) // closes every connection cleanly
 			_ = nc.Close()
 			if err := <-heard; err != nil {
 				t.Error(err)
@@ -74,7 +73,7 @@ func FuzzStates(f *testing.F) {
 	})
 }
 
-// A speaker says what a script tells it to.
+// A speaker sends what a script says.
 type speaker struct {
 	script []byte
 	nc     net.Conn
@@ -90,7 +89,7 @@ func (s *speaker) next() byte {
 	return b
 }
 
-// say writes b; false: the server listens no more.
+// say writes b. It reports false if the server has closed the connection.
 func (s *speaker) say(b []byte) bool {
 	_, err := s.nc.Write(b)
 	return err == nil
@@ -113,7 +112,7 @@ func (s *speaker) speak(ctx context.Context, b *broker.Broker) {
 		op := s.next()
 		channel := uint16(op & 3)
 		switch op >> 4 {
-		case 0: // bytes
+		case 0: // random bytes
 			n := min(int(op), len(s.script))
 			ok = s.say(s.script[:n])
 			s.script = s.script[n:]
@@ -123,11 +122,11 @@ func (s *speaker) speak(ctx context.Context, b *broker.Broker) {
 			synctest.Wait()
 		case 12:
 			if op&1 == 0 {
-				_, _ = b.Send(ctx, "q", []broker.Outgoing{{Body: []byte("more")}}, "fuzz") //nolint:errcheck // it may be full
+				_, _ = b.Send(ctx, "q", []broker.Outgoing{{Body: []byte("more")}}, "fuzz") //nolint:errcheck // the queue may be full
 			} else {
-				_, _ = b.Send(ctx, "qs", []broker.Outgoing{{Content: engine.Content{SessionID: "a"}}}, "fuzz") //nolint:errcheck // likewise
+				_, _ = b.Send(ctx, "qs", []broker.Outgoing{{Content: engine.Content{SessionID: "a"}}}, "fuzz") //nolint:errcheck // the queue may be full
 			}
-		case 13: // a frame with a byte that is another
+		case 13: // a frame with one byte changed
 			frame := wire.AppendFrame(nil, channel, s.performative(s.next()>>4, op))
 			frame[int(s.next())%len(frame)] ^= s.next()
 			ok = s.say(frame)
@@ -206,9 +205,9 @@ func (s *speaker) state(n byte) wire.State {
 
 func (s *speaker) attach(handle uint32, how byte) *wire.Attach {
 	address := []string{"q", "qs", "q/$management", "qs/$management", "$cbs", "nothing", "q/$DeadLetterQueue", ""}[how&7]
-	a := amqptest.Receives(handle, address)
+	a := amqptest.ReceiverAttach(handle, address)
 	if how&8 != 0 {
-		a = amqptest.Sends(handle, address)
+		a = amqptest.SenderAttach(handle, address)
 	} else {
 		a.Target.Address = wire.Some("me")
 	}
@@ -226,14 +225,14 @@ func (s *speaker) attach(handle uint32, how byte) *wire.Attach {
 	case 7:
 		a.Source, a.Target = nil, nil
 	case 8:
-		a = amqptest.Coordinates(handle)
+		a = amqptest.CoordinatorAttach(handle)
 	}
 	return &a
 }
 
 func (s *speaker) message(n byte) []byte {
 	if n < 64 {
-		return append(wire.AppendDataHead(nil, uint32(n)), make([]byte, n)...)
+		return append(wire.AppendDataHeader(nil, uint32(n)), make([]byte, n)...)
 	}
 	operations := []string{"peek-message", "renew-lock", "receive-by-sequence-number", "get-message-sessions", "renew-session-lock", "enumerate-rules"}
 	props := wire.Properties{MessageID: value.OfULong(1), ReplyTo: wire.Some("me")}
@@ -243,16 +242,16 @@ func (s *speaker) message(n byte) []byte {
 	}))
 }
 
-// overhear reads all that a server says, and tells what is out of order: frames on
-// a channel or a link that it has not opened or has ended, frames after a close,
-// errors without a condition.
+// overhear reads all frames of a server, and returns an error for those out of order:
+// frames on a channel or a link that it has not opened or has ended, frames after a
+// close, and errors without a condition.
 func overhear(nc net.Conn) error {
 	r := &wire.Reader{From: nc, MaxFrame: 64 << 10}
 	sasl := false
 	for {
 		p, err := r.Protocol()
 		if err != nil {
-			return nil //nolint:nilerr // it has hung up
+			return nil //nolint:nilerr // the server has hung up
 		}
 		if p != wire.ProtocolSASL || sasl {
 			break
@@ -260,7 +259,7 @@ func overhear(nc net.Conn) error {
 		sasl = true
 		for range 2 {
 			if _, err := r.Frame(); err != nil {
-				return nil //nolint:nilerr // likewise
+				return nil //nolint:nilerr // the server has hung up
 			}
 		}
 	}
@@ -272,19 +271,19 @@ func overhear(nc net.Conn) error {
 	sessions, links, closed := map[uint16]bool{}, map[link]bool{}, false
 	complain := func(p wire.Performative) error {
 		_, _ = io.Copy(io.Discard, nc) //nolint:errcheck // the test fails anyway
-		return fmt.Errorf("the server said %s after %s", amqptest.Show(p), strings.Join(said, ", "))
+		return fmt.Errorf("the server said %s after %s", amqptest.Format(p), strings.Join(said, ", "))
 	}
 	for {
 		f, err := r.Frame()
 		if err != nil {
-			return nil //nolint:nilerr // likewise
+			return nil //nolint:nilerr // the server has hung up
 		}
-		if f.Heartbeat() {
+		if f.IsHeartbeat() {
 			continue
 		}
 		p, err := wire.Decode(f)
 		if err != nil {
-			_, _ = io.Copy(io.Discard, nc) //nolint:errcheck // likewise
+			_, _ = io.Copy(io.Discard, nc) //nolint:errcheck // the test fails anyway
 			return fmt.Errorf("the server's frame: %w", err)
 		}
 		ok, e := !closed, (*wire.Error)(nil)

@@ -11,39 +11,43 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// mostTransactions is how many transactions a connection may have open.
-const mostTransactions = 1_000
+// maxTransactions is the maximum number of open transactions of a connection.
+const maxTransactions = 1_000
 
-// A transaction is one that a client has declared on a connection, whose links
-// can all take part in it (§5.4, TX-1). It ends with a discharge, with the link
-// that it was declared on, with the connection, or when its time is over (TX-2),
-// which is noticed when something is asked of it.
+// A transaction is one that a client has declared on a connection, all of whose links can
+// take part in it (§5.4, TX-1). It ends with a discharge, with the link on which it was
+// declared, with the connection, or when its time is over (TX-2), which takes effect with
+// its next operation.
 //
-// What is asked of it is done in order.
+// Its operations run in order.
 type transaction struct {
-	c     *conn
-	id    []byte // what the client calls it
-	tx    *broker.Transaction
-	by    *coordinator
-	since time.Time
-	line  line
+	c           *conn
+	id          []byte // the client's id for it
+	tx          *broker.Transaction
+	coordinator *coordinator
+	since       time.Time
+	queue       workQueue
+
+	enlisted      []settlement // its settlements; guarded by the connection's mutex
+	refusedCount  int64        // how many of enlisted the broker has refused; guarded by the connection's mutex
+	firstEnlisted time.Time    // when the first of them was enlisted; zero without any
+	failed        error        // why it cannot be committed; owned by functions in line
 }
 
 func (c *conn) newTransaction(tx *broker.Transaction, by *coordinator) *transaction {
-	return &transaction{c: c, id: binary.BigEndian.AppendUint64(nil, uint64(tx.ID())), tx: tx, by: by, since: time.Now()}
+	return &transaction{c: c, id: binary.BigEndian.AppendUint64(nil, uint64(tx.ID())), tx: tx, coordinator: by, since: time.Now()}
 }
 
-// state is a state of something in the transaction.
-func (t *transaction) state(outcome wire.State) wire.State {
+// transactionalState returns a transactional state with this outcome.
+func (t *transaction) transactionalState(outcome wire.State) wire.State {
 	return wire.Transactional{TxnID: t.id, Outcome: outcome}
 }
 
-// transactionOf is what a state says that something is part of; nil if of no
-// transaction.
+// transactionOf returns the transaction that a state names, or nil if it names none.
 func (c *conn) transactionOf(state wire.State) (*transaction, error) {
 	in, ok := state.(wire.Transactional)
 	if !ok {
-		return nil, nil //nolint:nilnil // none is as good
+		return nil, nil
 	}
 	if t := c.transactions[string(in.TxnID)]; t != nil {
 		return t, nil
@@ -51,101 +55,98 @@ func (c *conn) transactionOf(state wire.State) (*transaction, error) {
 	return nil, errNoTransaction
 }
 
-var errNoTransaction = &engine.Refusal{Kind: engine.ErrTransaction, Text: "There is no such transaction on this connection: it was not declared here, or is over."}
+var errNoTransaction = engine.Refuse(engine.ErrTransaction, "The transaction was not declared on this connection, or has ended.")
 
-// do has f be done once all is that was to be before. f must not have the
-// connection's mutex, with which do is called.
-func (t *transaction) do(f func()) { t.c.enter(&t.line, f) }
+// enqueue calls f after the operations added before. f is called without the connection's
+// mutex; do is called with it held.
+func (t *transaction) enqueue(f func()) { t.c.enqueueWork(&t.queue, f) }
 
-// rollBack ends the transaction with nothing done. Whether that can be told to
-// the broker does not matter: it ends by itself then.
-func (t *transaction) rollBack() { _ = t.tx.Rollback(t.c.s.ctx) } //nolint:errcheck // see above
+// rollBack rolls the transaction back. A failure to do so does not matter, because the
+// transaction expires by itself.
+func (t *transaction) rollBack() {
+	_ = t.tx.Rollback(t.c.s.ctx) //nolint:errcheck // it expires by itself
+	t.releaseSettled()
+	t.c.mail.call(func() { t.settleEnlisted(false) })
+}
 
-// endTransactions rolls back what was declared on a link and is open.
+// endTransactions rolls back the open transactions that were declared on a link.
 func (c *conn) endTransactions(of *coordinator) {
 	for id, t := range c.transactions {
-		if t.by == of {
+		if t.coordinator == of {
 			delete(c.transactions, id)
-			t.do(t.rollBack)
+			t.enqueue(t.rollBack)
 		}
 	}
 }
 
-// enterTransaction has a message be sent in its transaction. The data of a
-// streamed one goes to the store at once; its place in the transaction it takes
-// when all of it has come, so that transactions never wait for clients.
-func (m *sending) enterTransaction() error {
-	c := m.in.s.c
+// enqueueInTransaction sends a message in its transaction. The data of a streamed message
+// goes to the store at once. The message takes its place in the transaction when all of
+// it has arrived, so that transactions never wait for clients.
+func (m *incomingDelivery) enqueueInTransaction() error {
+	c := m.receiver.s.c
 	if m.pipe != nil {
 		m.turn, m.sent = make(chan struct{}), make(chan struct{})
-		m.out[0].Reader = &turned{m.pipe, m.turn}
-		c.work.Go(func() {
+		m.messages[0].Reader = &turnReader{m.pipe, m.turn}
+		c.background.Go(func() {
 			defer close(m.sent)
-			m.sendIn()
+			m.sendInTransaction()
 		})
 		return nil
 	}
-	if err := c.keep(m.size); err != nil {
+	if err := c.takeIncomingBytes(m.size); err != nil {
 		return err
 	}
-	m.kept = m.size
-	m.tx.do(m.sendIn)
+	m.countedBytes = m.size
+	m.tx.enqueue(func() {
+		m.sendInTransaction()
+		m.tx.recordFailure(m.settled, m.failed)
+	})
 	return nil
 }
 
-// join is the turn of a streamed message in its transaction.
-func (m *sending) join() {
+// completeInTransaction runs when it is a streamed message's turn in its transaction.
+func (m *incomingDelivery) completeInTransaction() {
 	close(m.turn)
 	<-m.sent
+	m.tx.recordFailure(m.settled, m.failed)
 }
 
-func (m *sending) sendIn() {
-	c := m.in.s.c
+func (m *incomingDelivery) sendInTransaction() {
+	c := m.receiver.s.c
 	var err error
-	if m.in.beyond != "" {
-		err = m.tx.tx.SendVia(c.s.ctx, m.in.path, m.in.beyond, m.out)
+	if m.receiver.destination != "" {
+		err = m.tx.inSession(m.receiver.s).SendVia(c.s.ctx, m.receiver.path, m.receiver.destination, m.messages)
 	} else {
-		err = m.tx.tx.Send(c.s.ctx, m.in.path, m.out)
+		err = m.tx.inSession(m.receiver.s).Send(c.s.ctx, m.receiver.path, m.messages)
 	}
 	if m.pipe != nil {
-		m.pipe.leave()
+		m.pipe.closeReader()
 	}
-	c.unkeep(m.kept)
-	m.done(err)
+	c.giveIncomingBytes(m.countedBytes)
+	m.failed = err
+	m.brokerAnswered(err)
 }
 
-// turned is a reader that comes to its end in good order when it is its turn.
-type turned struct {
-	of   *pipe
+// turnReader is a reader that returns io.EOF only when it is the message's turn.
+type turnReader struct {
+	pipe *pipe
 	turn <-chan struct{}
 }
 
-func (r *turned) Read(b []byte) (int, error) {
-	n, err := r.of.Read(b)
+func (r *turnReader) Read(b []byte) (int, error) {
+	n, err := r.pipe.Read(b)
 	if err == io.EOF { //nolint:errorlint // a pipe does not wrap it
 		<-r.turn
 	}
 	return n, err
 }
 
-// settle has settlements be taken by the transaction.
-func (t *transaction) settle(list []settling) {
-	all := make([]engine.Settlement, len(list))
-	for i := range list {
-		all[i] = list[i].outcome
-	}
-	t.do(func() {
-		each, err := t.tx.Settle(t.c.s.ctx, all...)
-		t.c.mail.do(func() { answerAll(list, each, err) })
-	})
-}
-
-// await has something be done in the transaction and returns when it is. It is
-// called without the connection's mutex.
-func (t *transaction) await(f func() error) (err error) {
+// enqueueAndWait runs f in the transaction's order and returns when it has run. It is called
+// without the connection's mutex.
+func (t *transaction) enqueueAndWait(f func() error) (err error) {
 	done := make(chan struct{})
 	t.c.mu.Lock()
-	t.do(func() {
+	t.enqueue(func() {
 		defer close(done)
 		err = f()
 	})
@@ -154,94 +155,162 @@ func (t *transaction) await(f func() error) (err error) {
 	return err
 }
 
-// declare begins a transaction.
+// declare declares a transaction.
 func (co *coordinator) declare(id uint32, settled bool) {
 	c := co.s.c
-	if err := c.forgetTransactions(); err != nil {
-		co.answer(id, settled, rejected(err))
+	if settled { // AMQP 1.0 forbids this (part 4, 4.2)
+		co.s.detachForViolation(co.handle, &wire.Error{Condition: wire.CondIllegalState, Description: "The declare was sent settled. Send it unsettled: its answer carries the transaction id."})
 		return
 	}
-	c.declaring++
-	c.work.Go(func() {
-		tx, err := c.b.Declare(c.ctx, c.client())
+	if err := c.dropExpiredTransactions(); err != nil {
+		co.answer(id, settled, rejectedState(err))
+		return
+	}
+	c.pendingDeclares++
+	c.background.Go(func() {
+		tx, err := c.b.BeginTransaction(c.ctx, c.clientName())
 		c.mu.Lock()
-		c.declaring--
+		c.pendingDeclares--
 		var state wire.State
 		switch {
 		case err != nil:
-			state = rejected(err)
-		case co.over:
-			c.newTransaction(tx, co).do(func() { _ = tx.Rollback(c.s.ctx) }) //nolint:errcheck // as rollBack
+			state = rejectedState(err)
+		case co.ended:
+			c.newTransaction(tx, co).enqueue(func() { _ = tx.Rollback(c.s.ctx) }) //nolint:errcheck // it expires by itself
 		default:
 			t := c.newTransaction(tx, co)
 			c.transactions[string(t.id)] = t
 			state = wire.Declared{TxnID: t.id}
 		}
 		c.mu.Unlock()
-		c.mail.do(func() { co.answer(id, settled, state) })
+		c.mail.call(func() { co.answer(id, settled, state) })
 	})
 }
 
-// forgetTransactions forgets those whose time is long over, if there are many, and
-// is an error if there are too many still.
-func (c *conn) forgetTransactions() error {
-	if len(c.transactions)+c.declaring < mostTransactions {
+// dropExpiredTransactions drops transactions that expired long ago, if there are many. It
+// returns an error if there are still too many.
+func (c *conn) dropExpiredTransactions() error {
+	if len(c.transactions)+c.pendingDeclares < maxTransactions {
 		return nil
 	}
-	over := time.Now().Add(-10 * c.b.Limits().TransactionTime) // whatever was done in them, and when
+	over := time.Now().Add(-10 * c.b.Limits().TransactionTime) // expired whatever happened in them, and when
 	for id, t := range c.transactions {
 		if t.since.Before(over) {
 			delete(c.transactions, id)
-			t.do(t.rollBack)
+			t.enqueue(t.rollBack)
 		}
 	}
-	if len(c.transactions)+c.declaring < mostTransactions {
+	if len(c.transactions)+c.pendingDeclares < maxTransactions {
 		return nil
 	}
-	return &engine.Refusal{Kind: engine.ErrQuota, Text: "The connection has too many open transactions."}
+	return engine.Refuse(engine.ErrQuota, "The connection has too many open transactions.")
 }
 
-// discharge ends a transaction. It is over for all that come after; what was asked
-// of it before is done first.
+// discharge ends a transaction. No later operation can use it; those before run first.
 func (co *coordinator) discharge(id uint32, settled bool, d wire.Discharge) {
 	c := co.s.c
 	t, err := c.transactionOf(wire.Transactional{TxnID: d.TxnID})
 	if err != nil {
-		co.answer(id, settled, rejected(err))
+		co.answer(id, settled, rejectedState(err))
 		return
 	}
-	c.flushSettlements() // what the client settled before comes before
+	c.queueSettlements() // settlements that the client sent before come first
 	delete(c.transactions, string(t.id))
-	t.do(func() {
-		err := t.end(d.Fail)
-		c.mail.do(func() {
+	t.enqueue(func() {
+		over, err := t.end(d.Fail)
+		if over && (err != nil || d.Fail) {
+			t.releaseSettled()
+		}
+		c.mail.call(func() {
+			if over {
+				t.settleEnlisted(err == nil && !d.Fail)
+			}
 			var state wire.State = wire.Accepted{}
 			if err != nil {
-				state = rejected(err)
+				state = rejectedState(err)
 			}
 			co.answer(id, settled, state)
 		})
 	})
 }
 
-func (t *transaction) end(fail bool) error {
+// end commits the transaction or rolls it back. It reports false if nothing can be
+// written at the moment and the transaction stays open.
+func (t *transaction) end(fail bool) (over bool, err error) {
 	c, ctx := t.c, t.c.s.ctx
-	var err error
-	if fail {
+	switch {
+	case fail:
 		err = t.tx.Rollback(ctx)
-	} else {
+	case t.failed != nil:
+		_ = t.tx.Rollback(ctx) //nolint:errcheck // it expires by itself
+		return true, engine.Refuse(engine.ErrRolledBack, "%s", "The transaction was rolled back, because an operation that the client had sent settled was refused: "+t.failed.Error())
+	default:
 		_, err = t.tx.Commit(ctx)
 	}
 	if !errors.Is(err, engine.ErrBusy) || errors.Is(err, engine.ErrTransaction) {
-		return err //nolint:wrapcheck // the broker's
+		return true, err
 	}
-	// Nothing was done, and it goes on: who declared it may try again.
+	// Nothing was done and the transaction stays open: the client may try again.
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t.by.over {
-		t.do(t.rollBack)
+	if t.coordinator.ended {
+		t.enqueue(t.rollBack)
 	} else {
 		c.transactions[string(t.id)] = t
 	}
-	return err //nolint:wrapcheck // the broker's
+	return false, err
+}
+
+// A transactionScope is what the links of a session may use in transactions. A session whose first
+// link is a coordinator may use any entities in the transactions that are declared there:
+// SDKs open all links of a client in one session for that
+// (EnableCrossEntityTransactions). In return, all its receivers must be at the queue or
+// topic of the session's first link to an entity (TX-3). Operations in other sessions are
+// confined to one entity and one partition.
+//
+// Clients may attach several links before the first is answered. The first link is then the
+// first in the order of the attaches of those that are not refused.
+type transactionScope struct {
+	attachCount int  // links that were attached in the session so far
+	crossEntity bool // the first was a coordinator
+
+	topLevel       string // folded name of the entity of the first link to an entity, or empty
+	firstAttach    int    // number of that link's attach, from 1
+	receiverEntity string // folded name of the receivers' entity, or empty
+}
+
+// countAttach counts a link and returns the number of its attach.
+func (g *transactionScope) countAttach(l link) int {
+	if g.attachCount++; g.attachCount == 1 {
+		_, g.crossEntity = l.(*coordinator)
+	}
+	return g.attachCount
+}
+
+// linkAttached records that the link of the nth attach is attached to an entity.
+func (g *transactionScope) linkAttached(p engine.Path, nth int, receives bool) {
+	name := p.TopLevel().Fold()
+	if g.topLevel == "" || nth < g.firstAttach {
+		g.topLevel, g.firstAttach = name, nth
+	}
+	if receives {
+		g.receiverEntity = name
+	}
+}
+
+// checkSender returns why the receiver of the nth attach may not be attached to p, or nil.
+func (g *transactionScope) checkSender(p engine.Path, nth int) error {
+	name := p.TopLevel().Fold()
+	if g.crossEntity && (g.topLevel != "" && g.firstAttach < nth && g.topLevel != name || g.receiverEntity != "" && g.receiverEntity != name) {
+		return engine.Refuse(engine.ErrNotAllowed, "%s", engine.ReceiverScopeText)
+	}
+	return nil
+}
+
+// inSession returns the transaction for operations in a session.
+func (t *transaction) inSession(s *session) *broker.Transaction {
+	if t.coordinator.s == s && s.transactionScope.crossEntity {
+		return t.tx
+	}
+	return t.tx.Confined()
 }

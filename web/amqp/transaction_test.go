@@ -9,35 +9,35 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
 	"mayfly/web/amqp/amqptest"
-	"mayfly/web/amqp/carry"
+	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
 )
 
-// A teller is a client with a coordinator on handle 50.
-type teller struct {
-	house
+// A transactionClient is a client with a coordinator on handle 50.
+type transactionClient struct {
+	bubbleWorld
 	*amqptest.Client
-	next uint32 // delivery
+	next uint32 // id of the next delivery
 }
 
-func (h house) teller() *teller {
+func (h bubbleWorld) teller() *transactionClient {
 	h.Helper()
-	t := &teller{house: h, Client: h.sender(), next: 1000}
-	a := t.Attach(0, amqptest.Coordinates(50))
+	t := &transactionClient{bubbleWorld: h, Client: h.sender(), next: 1000}
+	a := t.Attach(0, amqptest.CoordinatorAttach(50))
 	if a.Coordinator == nil || len(a.Coordinator.Capabilities) == 0 {
 		h.Errorf("the answer to a coordinator is %+v", a)
 	}
-	amqptest.Hear[*wire.Flow](t.Client)
+	amqptest.Expect[*wire.Flow](t.Client)
 	return t
 }
 
-func (t *teller) coordinate(body []byte) wire.State {
+func (t *transactionClient) coordinate(body []byte) wire.State {
 	t.Helper()
 	t.next++
 	return t.Send(0, 50, t.next, wire.AppendSection(nil, wire.SectionValue, body))
 }
 
-func (t *teller) declare() []byte {
+func (t *transactionClient) declare() []byte {
 	t.Helper()
 	s := t.coordinate((&wire.Declare{}).Append(nil))
 	d, ok := s.(wire.Declared)
@@ -47,44 +47,51 @@ func (t *teller) declare() []byte {
 	return d.TxnID
 }
 
-func (t *teller) discharge(id []byte, fail bool) wire.State {
+func (t *transactionClient) discharge(id []byte, fail bool) wire.State {
 	t.Helper()
 	return t.coordinate((&wire.Discharge{TxnID: id, Fail: fail}).Append(nil))
 }
 
-// sendIn sends a message to q in a transaction.
-func (t *teller) sendIn(id []byte, handle uint32, body []byte) wire.State {
+// discharges is discharge without waiting for the answer, which is the outcome of c.next.
+func (t *transactionClient) discharges(id []byte, fail bool) {
 	t.Helper()
 	t.next++
-	rest := amqptest.Data(body)
+	t.WriteFrames(0, amqptest.MessageTransfer(50, t.next, wire.AppendSection(nil, wire.SectionValue, (&wire.Discharge{TxnID: id, Fail: fail}).Append(nil))))
+}
+
+// sendIn sends a message to q in a transaction.
+func (t *transactionClient) sendIn(id []byte, handle uint32, body []byte) wire.State {
+	t.Helper()
+	t.next++
+	rest := amqptest.DataMessage(body)
 	for first := true; first || len(rest) > 0; first = false {
 		n := min(60_000, len(rest))
 		d := &wire.Transfer{Handle: handle, More: n < len(rest), Payload: rest[:n]}
 		if first {
 			d.DeliveryID, d.State = wire.Some(t.next), wire.Transactional{TxnID: id}
 		}
-		t.Say(0, d)
+		t.WriteFrames(0, d)
 		rest = rest[n:]
 	}
-	return t.Outcome(t.next)
+	return t.WaitForOutcome(t.next)
 }
 
-func (t *teller) in(s wire.State, id []byte) {
+func (t *transactionClient) in(s wire.State, id []byte) {
 	t.Helper()
 	if in, ok := s.(wire.Transactional); !ok || string(in.TxnID) != string(id) || in.Outcome != (wire.Accepted{}) {
 		t.Errorf("what was to be in the transaction is %s", show(s))
 	}
 }
 
-// What is sent and settled in a transaction is done at its commit, small and large
-// ones; what is rolled back never was (TX-1, TX-4, SETL-5).
+// Messages that are sent and settled in a transaction, small and large ones, are sent and
+// settled at its commit. A rollback leaves no effect (TX-1, TX-4, SETL-5).
 func TestTransaction(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		c := h.teller()
-		h.accepted(c.Send(0, 0, 1, amqptest.Data([]byte("first"))))
-		c.Attach(0, amqptest.Receives(9, "q"))
-		c.Credit(0, 9, 0, 1)
-		got := c.Receive()
+		h.accepted(c.Send(0, 0, 1, amqptest.DataMessage([]byte("first"))))
+		c.Attach(0, amqptest.ReceiverAttach(9, "q"))
+		c.GrantCredit(0, 9, 0, 1)
+		got := c.ReceiveDelivery()
 		for _, fail := range []bool{true, false} {
 			id := c.declare()
 			c.in(c.sendIn(id, 0, []byte("small")), id)
@@ -94,39 +101,47 @@ func TestTransaction(t *testing.T) {
 				t.Errorf("TX-4: %d are there before the commit", n)
 			}
 			if !fail {
-				c.Say(0, &wire.Disposition{Role: wire.RoleReceiver, First: got.DeliveryID.Or(99), State: wire.Transactional{TxnID: id, Outcome: wire.Accepted{}}})
-				d := amqptest.Hear[*wire.Disposition](c.Client)
+				c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: got.DeliveryID.Or(99), State: wire.Transactional{TxnID: id, Outcome: wire.Accepted{}}})
+				d := amqptest.Expect[*wire.Disposition](c.Client)
 				c.in(d.State, id)
-				if !d.Settled || d.Role != wire.RoleSender {
+				if d.Settled || d.Role != wire.RoleSender {
 					t.Errorf("%+v", d)
 				}
+				c.discharges(id, false)
+				d = amqptest.Expect[*wire.Disposition](c.Client) // the commit settles it
+				c.in(d.State, id)
+				if !d.Settled || d.Role != wire.RoleSender || d.First != got.DeliveryID.Or(99) {
+					t.Errorf("%+v", d)
+				}
+				h.accepted(c.WaitForOutcome(c.next))
+			} else {
+				h.accepted(c.discharge(id, true))
 			}
-			h.accepted(c.discharge(id, fail))
 			h.rejected(c.discharge(id, fail), wire.CondTransactionUnknownID)
 			h.rejected(c.sendIn(id, 0, nil), wire.CondTransactionUnknownID)
 		}
-		c.Credit(0, 9, 1, 3)
+		c.GrantCredit(0, 9, 1, 3)
 		for _, want := range [][]byte{[]byte("small"), pattern(700_000), []byte("last")} {
-			h.same(c.Body(c.Receive().Payload), want)
+			h.same(c.DataOf(c.ReceiveDelivery().Payload), want)
 		}
 	})
 }
 
-// A transaction is of its connection, and ends with its coordinator.
+// A transaction belongs to its connection, and ends with its coordinator.
 func TestTransactionEnds(t *testing.T) {
-	for name, end := range map[string]func(c *teller){
-		"detach": func(c *teller) {
-			c.Say(0, &wire.Detach{Handle: 50, Closed: true})
-			amqptest.Hear[*wire.Detach](c.Client)
+	for name, end := range map[string]func(c *transactionClient){
+		"detach": func(c *transactionClient) {
+			c.WriteFrames(0, &wire.Detach{Handle: 50, Closed: true})
+			amqptest.Expect[*wire.Detach](c.Client)
 		},
-		"vanish": func(c *teller) { c.Hang() },
-		"close":  func(c *teller) { c.Say(0, &wire.Close{}); c.Closed() },
-		"time":   func(*teller) { time.Sleep(2*time.Minute + time.Second) },
+		"vanish": func(c *transactionClient) { c.Disconnect() },
+		"close":  func(c *transactionClient) { c.WriteFrames(0, &wire.Close{}); c.WaitForClose() },
+		"time":   func(*transactionClient) { time.Sleep(2*time.Minute + time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			within(t, nil, func(h house) {
+			inBubble(t, nil, func(h bubbleWorld) {
 				c, other := h.teller(), h.teller()
-				h.accepted(c.Send(0, 0, 0, amqptest.Data([]byte("x"))))
+				h.accepted(c.Send(0, 0, 0, amqptest.DataMessage([]byte("x"))))
 				id := c.declare()
 				h.rejected(other.discharge(id, false), wire.CondTransactionUnknownID)
 				h.rejected(other.sendIn(id, 0, nil), wire.CondTransactionUnknownID)
@@ -148,23 +163,23 @@ func TestTransactionEnds(t *testing.T) {
 	}
 }
 
-// A commit of which something fails does nothing, and says so.
+// A commit in which an operation fails has no effect and returns an error.
 func TestTransactionRolledBack(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		h.queue("there", engine.Config{})
 		c := h.teller()
-		a := amqptest.Sends(1, "q")
+		a := amqptest.SenderAttach(1, "q")
 		a.Properties = value.Properties{{Name: "com.microsoft:transfer-destination-address", Value: value.OfString("there")}}
 		c.Attach(0, a)
-		amqptest.Hear[*wire.Flow](c.Client)
-		h.accepted(c.Send(0, 1, 1, amqptest.Data([]byte("by way"))))
+		amqptest.Expect[*wire.Flow](c.Client)
+		h.accepted(c.Send(0, 1, 1, amqptest.DataMessage([]byte("by way"))))
 		if h.active("there") != 1 || h.active("q") != 0 {
 			t.Error("FWD-14: it did not go there")
 		}
 		id := c.declare()
 		c.in(c.sendIn(id, 1, []byte("by way")), id)
 		c.in(c.sendIn(id, 0, []byte("beside")), id)
-		if err := h.b.Delete(h.Context(), "there", broker.Unasked, "a test"); err != nil {
+		if err := h.b.Delete(h.Context(), "there", broker.Unconfirmed, "a test"); err != nil {
 			t.Fatal(err)
 		}
 		h.rejected(c.discharge(id, false), wire.CondTransactionRollback)
@@ -177,53 +192,53 @@ func TestTransactionRolledBack(t *testing.T) {
 	})
 }
 
-// Where there are no transactions, there is no coordinator.
+// Without transactions, no coordinator can be attached.
 func TestNoTransactions(t *testing.T) {
-	within(t, map[string]string{"without": "transactions"}, func(h house) {
+	inBubble(t, map[string]string{"without": "transactions"}, func(h bubbleWorld) {
 		c := h.sender()
-		if e := h.refused(c, 0, amqptest.Coordinates(1)); e.Condition == "" || e.Condition == carry.CondServerBusy {
+		if e := h.refused(c, 0, amqptest.CoordinatorAttach(1)); e.Condition == "" || e.Condition == codec.CondServerBusy {
 			t.Errorf("%+v", e)
 		}
 	})
 }
 
-// A peer hears something at least every half of what it asks for, and one that is
-// silent is told to go.
+// The server sends a frame at least every half of the peer's idle time-out, and closes
+// the connection of a silent peer.
 func TestHeartbeats(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		near := h.pipe()
 		c := amqptest.Connect(h, near, wire.Open{IdleTimeOut: wire.Some[uint32](8_000)})
 		for range 60 {
 			time.Sleep(4*time.Second + 10*time.Millisecond)
-			if heard := c.Heard(); time.Since(heard) > 4*time.Second+10*time.Millisecond {
+			if heard := c.LastReceived(); time.Since(heard) > 4*time.Second+10*time.Millisecond {
 				t.Fatalf("nothing was heard since %v", heard)
 			}
-			if c.Gone() != nil || len(c.Pending()) > 0 {
+			if c.ReadError() != nil || len(c.Pending()) > 0 {
 				break // it was silent for too long itself
 			}
 		}
-		h.because(c.Closed(), wire.CondConnectionForced)
+		h.because(c.WaitForClose(), wire.CondConnectionForced)
 	})
 }
 
-// A client that sends and does not read is read no more when much waits for it,
-// and is cut off in a while; nobody else notices.
+// The server stops reading from a client that sends and does not read, and disconnects it
+// after a while. Other clients are not affected.
 func TestSlowReader(t *testing.T) {
-	within(t, nil, func(h house) {
+	inBubble(t, nil, func(h bubbleWorld) {
 		healthy := h.sender()
 		near := h.pipe()
 		c := amqptest.Connect(h, near, wire.Open{})
 		c.Begin(0)
-		c.Attach(0, amqptest.Sends(0, "$cbs"))
-		amqptest.Hear[*wire.Flow](c)
-		c.Attach(0, amqptest.Receives(1, "$cbs"))
-		c.Credit(0, 1, 0, 1<<30)
-		c.Deafen()
-		defer c.Listen()
+		c.Attach(0, amqptest.SenderAttach(0, "$cbs"))
+		amqptest.Expect[*wire.Flow](c)
+		c.Attach(0, amqptest.ReceiverAttach(1, "$cbs"))
+		c.GrantCredit(0, 1, 0, 1<<30)
+		c.StopReading()
+		defer c.ResumeReading()
 		request := wire.AppendAnnotations(nil, wire.SectionApplicationProperties, value.Properties{{Name: "operation", Value: value.OfString("put-token")}})
 		sent := 0
 		for range 1_000_000 {
-			if _, err := near.Write(wire.AppendFrame(nil, 0, amqptest.Delivery(0, uint32(sent), request))); err != nil {
+			if _, err := near.Write(wire.AppendFrame(nil, 0, amqptest.MessageTransfer(0, uint32(sent), request))); err != nil {
 				break
 			}
 			sent++
@@ -231,6 +246,6 @@ func TestSlowReader(t *testing.T) {
 		if sent > 100_000 {
 			t.Errorf("%d requests were read of a client that reads no answer", sent)
 		}
-		h.accepted(healthy.Send(0, 0, 0, amqptest.Data(nil)))
+		h.accepted(healthy.Send(0, 0, 0, amqptest.DataMessage(nil)))
 	})
 }

@@ -17,8 +17,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A world is a broker in memory with a server in front of it. At the test's end
-// both are closed, and the engine's indexes must be right.
+// A world is a broker in memory with a server in front of it. At the end of the test both
+// are closed, and the engine's indexes are checked.
 type world struct {
 	t testing.TB
 	b *broker.Broker
@@ -48,7 +48,7 @@ func newWorldOn(t testing.TB, store engine.Store, o amqp.Options, bo broker.Opti
 	return w
 }
 
-// queue makes a queue.
+// queue creates a queue.
 func (w *world) queue(path engine.Path, c engine.Config) {
 	w.t.Helper()
 	if _, err := w.b.Create(w.t.Context(), engine.Queue, path, c, "tester"); err != nil {
@@ -56,7 +56,7 @@ func (w *world) queue(path engine.Path, c engine.Config) {
 	}
 }
 
-// listen serves on a port of its own and returns where.
+// listen serves on a port of its own and returns its address.
 func (w *world) listen() string {
 	w.t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,7 +77,7 @@ func (w *world) listen() string {
 // plug connects to the server without a network.
 func (w *world) plug() net.Conn { return w.plugAt("") }
 
-// plugAt is the same at a port of a namespace.
+// plugAt connects to the server without a network, at a port of a namespace.
 func (w *world) plugAt(namespace string) net.Conn {
 	ours, theirs := net.Pipe()
 	go w.s.ServeConn(theirs, namespace)
@@ -95,7 +95,7 @@ func (w *world) dial() *goamqp.Conn {
 	return c
 }
 
-// send sends messages with these bodies, not by way of the server.
+// send sends messages with these bodies directly to the broker.
 func (w *world) send(to engine.Path, session string, bodies ...string) {
 	w.t.Helper()
 	var out []broker.Outgoing
@@ -110,7 +110,7 @@ func (w *world) send(to engine.Path, session string, bodies ...string) {
 	}
 }
 
-// client is a raw client with a session on channel 0.
+// client returns a raw client with a session on channel 0.
 func (w *world) client() *amqptest.Client {
 	w.t.Helper()
 	c := amqptest.Connect(w.t, w.plug(), wire.Open{})
@@ -118,27 +118,27 @@ func (w *world) client() *amqptest.Client {
 	return c
 }
 
-// asks is a receiver's attach that asks for a session: a string, or null for the
-// next one.
+// asks returns the attach of a receiver that asks for a session: a string, or null for
+// the next one.
 func asks(handle uint32, address string, session value.Value, wait uint64) wire.Attach {
-	a := amqptest.Receives(handle, address)
+	a := amqptest.ReceiverAttach(handle, address)
 	a.Source.Filter = value.Properties{{Name: "com.microsoft:session-filter", Value: session}}
 	a.Properties = value.Properties{{Name: "com.microsoft:timeout", Value: value.OfUInt(uint32(wait))}}
 	return a
 }
 
-// refused attaches a link that is to be refused, and is why: the answer has no
-// terminus on the server's side, and a detach right behind it.
+// refused attaches a link that must be refused, and returns why: the answer lacks the
+// server's terminus, and a detach follows it.
 func refused(c *amqptest.Client, a wire.Attach) *wire.Error {
-	c.Say(0, &a)
-	answer := amqptest.Hear[*wire.Attach](c)
+	c.WriteFrames(0, &a)
+	answer := amqptest.Expect[*wire.Attach](c)
 	if a.Role == wire.RoleReceiver && answer.Source != nil || a.Role == wire.RoleSender && (answer.Target != nil || answer.Coordinator != nil) {
 		return &wire.Error{Description: "it was not refused"}
 	}
-	return amqptest.Hear[*wire.Detach](c).Error
+	return amqptest.Expect[*wire.Detach](c).Error
 }
 
-// frames are those that have come by now, without flows of a session alone.
+// frames returns the frames that have arrived, without flows of the session alone.
 func frames(c *amqptest.Client) (all []wire.Performative) {
 	synctest.Wait()
 	for range c.Pending() {
@@ -159,7 +159,13 @@ func has[T comparable](o wire.Opt[T]) bool {
 	return ok
 }
 
-// count is how many messages are where.
+// logRule logs the rule that a test without subtests covers, for engine.TestTraceability.
+func logRule(t *testing.T, rule string) {
+	t.Helper()
+	t.Log(rule)
+}
+
+// count returns the numbers of messages at an entity.
 func (w *world) count(path engine.Path) (active, locked int64) {
 	w.t.Helper()
 	synctest.Wait()

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	writeAtOnce   = 64 << 10         // bytes that are gathered before they are written
-	writePatience = 60 * time.Second // for a client to take them
+	writeSize    = 64 << 10         // bytes to gather before a write
+	writeTimeout = 60 * time.Second // for a client to read them
 )
 
-// write is the writer of a connection. It returns when the close was written or
-// the connection has gone.
-func (c *conn) write() {
-	tick := time.NewTicker(c.beat())
+// writeFrames is the writer of a connection. It returns when it has written the close or the
+// connection has ended.
+func (c *conn) writeFrames() {
+	tick := time.NewTicker(c.heartbeatInterval())
 	defer tick.Stop()
-	var used []mail
+	var used []mailItem
 	var asks []func()
 	var buf []byte
 	silent := true
@@ -26,32 +26,32 @@ func (c *conn) write() {
 		used = c.mail.take(used)
 		c.mu.Lock()
 		for _, m := range used {
-			asks = c.open(m, asks)
+			asks = c.handleMail(m, asks)
 		}
-		if cap(buf) > 4*writeAtOnce {
+		if cap(buf) > 4*writeSize {
 			buf = nil
 		}
-		buf, c.out = c.out, buf[:0]
+		buf, c.outFrames = c.outFrames, buf[:0]
 		var more bool
 		if c.state == running {
-			buf, asks, more = c.pump(buf, asks)
-			buf = append(buf, c.out...) // what pumping had to say, after the transfers
-			c.out = c.out[:0]
+			buf, asks, more = c.appendTransfers(buf, asks)
+			buf = append(buf, c.outFrames...) // frames that pump has queued, after its transfers
+			c.outFrames = c.outFrames[:0]
 		}
-		asks, c.later = append(asks, c.later...), nil
+		asks, c.writerWork = append(asks, c.writerWork...), nil
 		over := c.state != running
 		if over {
-			buf = wire.AppendFrame(buf, 0, &wire.Close{Error: c.tracked(c.farewell)})
+			buf = c.appendFitting(buf, 0, &wire.Close{Error: c.withTrackingID(c.closeError)})
 		}
-		c.writing(buf)
+		c.countFramesOut(buf)
 		c.mu.Unlock()
-		c.stir()
+		c.wakeReader()
 		if len(buf) > 0 {
 			silent = false
-			_ = c.nc.SetWriteDeadline(time.Now().Add(writePatience)) //nolint:errcheck // the write says it
+			_ = c.nc.SetWriteDeadline(time.Now().Add(writeTimeout)) //nolint:errcheck // the write returns the error
 			if _, err := c.nc.Write(buf); err != nil {
 				c.stop()
-				_ = c.nc.Close() // has the reader end
+				_ = c.nc.Close() // ends the reader
 				return
 			}
 		}
@@ -61,21 +61,21 @@ func (c *conn) write() {
 		clear(asks)
 		asks = asks[:0]
 		if over {
-			c.linger()
+			c.awaitClientClose()
 			return
 		}
 		if more {
 			continue
 		}
 		select {
-		case <-c.mail.bell:
+		case <-c.mail.signal:
 		case <-c.ctx.Done():
 			return
 		case <-tick.C:
 			if silent {
-				buf, used, asks = nil, nil, nil // an idle connection keeps little
+				buf, used, asks = nil, nil, nil // an idle connection keeps little memory
 				c.mu.Lock()
-				c.out, c.spare = wire.AppendHeartbeat(slices.Clip(c.out)), nil
+				c.outFrames, c.spareSendQueue = wire.AppendHeartbeat(slices.Clip(c.outFrames)), nil
 				c.mu.Unlock()
 			}
 			silent = true
@@ -83,44 +83,44 @@ func (c *conn) write() {
 	}
 }
 
-// lingering is how long a client has to answer a close.
-const lingering = 2 * time.Second
+// clientCloseTimeout is how long a client may take to answer a close.
+const clientCloseTimeout = 2 * time.Second
 
-// linger waits for the client's close, so that ours arrives.
-func (c *conn) linger() {
-	_ = c.nc.SetReadDeadline(time.Now().Add(lingering)) //nolint:errcheck // the reader hears it
+// awaitClientClose waits for the client's close, so that the server's close arrives.
+func (c *conn) awaitClientClose() {
+	_ = c.nc.SetReadDeadline(time.Now().Add(clientCloseTimeout)) //nolint:errcheck // the reader gets the error
 	c.mu.Lock()
-	both := c.state == closedBoth
+	both := c.state == bothClosed
 	c.mu.Unlock()
 	if both {
 		_ = c.nc.Close()
 	}
 }
 
-// beat is how often is looked whether something was written: nothing may have
-// been for twice as long, which is half of what the client asks for.
-func (c *conn) beat() time.Duration {
+// heartbeatInterval returns the interval of checks whether anything was written. The client may hear
+// nothing for up to two intervals, half of its idle time-out.
+func (c *conn) heartbeatInterval() time.Duration {
 	if c.peer.idle <= 0 {
 		return 30 * time.Second
 	}
 	return max(c.peer.idle/4, 10*time.Millisecond)
 }
 
-// open does what one piece of mail says.
-func (c *conn) open(m mail, asks []func()) []func() {
+// handleMail handles one piece of mail.
+func (c *conn) handleMail(m mailItem, asks []func()) []func() {
 	switch m.kind {
-	case mailDo:
-		m.do()
+	case mailCall:
+		m.call()
 	case mailDelivered:
-		if m.out.over {
+		if m.sender.ended {
 			d := m.delivery
-			return append(asks, func() { c.giveBack([]*engine.Delivery{d}) })
+			return append(asks, func() { c.returnDeliveries([]*engine.Delivery{d}) })
 		}
-		m.out.delivered(m.delivery)
-	case mailAccepted:
-		m.out.accepted(m.accepted)
-	case mailEnded:
-		m.out.ended(m.err)
+		m.sender.enqueueDelivery(m.delivery)
+	case mailSessionAccepted:
+		m.sender.sessionAccepted(m.accepted)
+	case mailLinkEnded:
+		m.sender.brokerEnded(m.err)
 	}
 	return asks
 }

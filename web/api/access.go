@@ -8,27 +8,28 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
-	"mayfly/web/identity"
+	"mayfly/engine/shorten"
+	"mayfly/web/auth"
 )
 
-// An AccessRule is one of the namespace's own, or of a queue or topic, by which
-// clients may do things there. A key is told only to who asks for keys, and in the
-// answer to what gave it or had it made.
+// An AccessRule is an access rule of the namespace, a queue or a topic, which grants rights to
+// clients. Keys are included only if they were requested, and in the answer to the request
+// that set or generated them.
 type AccessRule struct {
-	Name         string    `json:"name"`                   // by which clients name it
+	Name         string    `json:"name"`                   // the key name in connection strings
 	Rights       []string  `json:"rights"`                 // Listen, Send, Manage
-	PrimaryKey   string    `json:"primaryKey,omitempty"`   // if keys were asked for or made
-	SecondaryKey string    `json:"secondaryKey,omitempty"` // likewise
-	CreatedAt    time.Time `json:"createdAt,omitzero"`     // missing: not told by who made it
-	UpdatedAt    time.Time `json:"updatedAt,omitzero"`     // when it was changed
+	PrimaryKey   string    `json:"primaryKey,omitempty"`   // if keys were requested, set or generated
+	SecondaryKey string    `json:"secondaryKey,omitempty"` // if keys were requested, set or generated
+	CreatedAt    time.Time `json:"createdAt,omitzero"`     // missing if the creator did not provide it
+	UpdatedAt    time.Time `json:"updatedAt,omitzero"`     // when it was last changed
 }
 
-// AccessChange is what PUT /access takes. A key that is left out stays what it was,
-// and is made at random for a new rule.
+// AccessChange is the request of PUT /access. A key that is left out stays as it is, or is
+// generated for a new rule.
 type AccessChange struct {
 	Rights       []string `json:"rights,omitempty"`       // Listen, Send, Manage
-	PrimaryKey   string   `json:"primaryKey,omitempty"`   // made at random if it is left out of a new rule
-	SecondaryKey string   `json:"secondaryKey,omitempty"` // likewise
+	PrimaryKey   string   `json:"primaryKey,omitempty"`   // generated if it is left out of a new rule
+	SecondaryKey string   `json:"secondaryKey,omitempty"` // generated if it is left out of a new rule
 }
 
 // AccessRules is the answer of GET /access.
@@ -37,32 +38,32 @@ type AccessRules struct {
 }
 
 func accessRoutes() []route {
-	entity := entityPath("The queue or topic whose rules are meant; absent: the namespace's.")
+	entity := entityPath("The queue or topic that has the rules; if absent, the namespace.").routeRole()
 	fails := func(more ...string) []string { return append(more, "MessagingEntityNotFound", "InvalidOperation") }
 	return []route{
 		{
-			method: "GET", path: "/access", id: "listAccessRules", group: groupAccess, summary: "By which rules clients may do things",
-			ask:   "keys=true",
-			query: []parameter{yes("keys", "With their keys, which takes the role admin."), entity},
-			gives: AccessRules{}, fails: fails(), serve: (*door).accessRules,
+			method: "GET", path: "/access", id: "listAccessRules", group: groupAccess, summary: "List access rules",
+			exampleQuery: "keys=true",
+			query:        []parameter{flagParameter("keys", "Include the keys.").withRole(auth.Admin), entity},
+			response:     AccessRules{}, problems: fails(), handle: (*handler).accessRules,
 		},
 		{
-			method: "PUT", path: "/access/{name}", id: "setAccessRule", needs: identity.Admin, group: groupAccess, summary: "Add an access rule, or change it",
-			at: "ci", part: "The name of an access rule.", sends: `{"rights":["Send","Listen"]}`,
-			about: "The answer has the keys that were given or made by it; to see the others, ask for keys.",
-			query: []parameter{entity}, takes: AccessChange{}, gives: AccessRule{}, fails: fails("QuotaExceeded"), serve: (*door).setAccessRule,
+			method: "PUT", path: "/access/{name}", id: "setAccessRule", role: auth.Admin, group: groupAccess, summary: "Add or change an access rule",
+			exampleParam: "ci", nameMeaning: "The name of an access rule.", exampleBody: `{"rights":["Send","Listen"]}`,
+			description: "The answer contains only the keys that were set or generated. To get all keys, list the rules with keys=true.",
+			query:       []parameter{entity}, request: AccessChange{}, response: AccessRule{}, problems: fails("QuotaExceeded"), handle: (*handler).setAccessRule,
 		},
 		{
-			method: "POST", path: "/access/{name}/renew", id: "renewAccessKey", needs: identity.Admin, ruin: ruins, group: groupAccess, summary: "Make a key anew, at random",
-			at: "ci", part: "The name of an access rule.", ask: "key=secondary",
-			query: []parameter{needed(one("key", "Which of the two.", engine.PrimaryKey.String(), engine.SecondaryKey.String())), entity},
-			gives: AccessRule{}, fails: fails("AccessRuleNotFound"), serve: (*door).renewAccessKey,
+			method: "POST", path: "/access/{name}/renew", id: "renewAccessKey", role: auth.Admin, destruction: destroys, group: groupAccess, summary: "Regenerate a key",
+			exampleParam: "ci", nameMeaning: "The name of an access rule.", exampleQuery: "key=secondary",
+			query:    []parameter{requiredParameter(enumParameter("key", "The key to regenerate.", engine.PrimaryKey.String(), engine.SecondaryKey.String())).routeRole(), entity},
+			response: AccessRule{}, problems: fails("AccessRuleNotFound"), handle: (*handler).renewAccessKey,
 		},
 		{
-			method: "DELETE", path: "/access/{name}", id: "removeAccessRule", needs: identity.Admin, ruin: ruins, group: groupAccess, summary: "Remove an access rule",
-			at: "ci", part: "The name of an access rule.",
-			about: "RootManageSharedAccessKey cannot be removed.",
-			query: []parameter{entity}, fails: fails("AccessRuleNotFound"), serve: (*door).removeAccessRule,
+			method: "DELETE", path: "/access/{name}", id: "removeAccessRule", role: auth.Admin, destruction: destroys, group: groupAccess, summary: "Delete an access rule",
+			exampleParam: "ci", nameMeaning: "The name of an access rule.",
+			description: "RootManageSharedAccessKey cannot be deleted.",
+			query:       []parameter{entity}, problems: fails("AccessRuleNotFound"), handle: (*handler).removeAccessRule,
 		},
 	}
 }
@@ -74,7 +75,7 @@ func presentAccess(r engine.AccessRule) AccessRule {
 	}
 }
 
-// presentAll are rules, with their keys if keys are asked for.
+// presentAll presents rules, with their keys if the query requests keys.
 func presentAll(rules []engine.AccessRule, q url.Values) []AccessRule {
 	out := []AccessRule{}
 	for _, r := range rules {
@@ -86,15 +87,10 @@ func presentAll(rules []engine.AccessRule, q url.Values) []AccessRule {
 	return out
 }
 
-func (d *door) accessRules(c echo.Context) error {
-	at, err := d.accessAt(c)
+func (d *handler) accessRules(c echo.Context) error {
+	at, err := d.entityOfAccess(c)
 	if err != nil {
 		return err
-	}
-	if query(c).Has("keys") {
-		if err := identity.Judge(identity.Asking(c.Request()), identity.Admin); err != nil {
-			return err
-		}
 	}
 	var rules []engine.AccessRule
 	if at == "" {
@@ -110,8 +106,8 @@ func (d *door) accessRules(c echo.Context) error {
 	return reply(c, http.StatusOK, AccessRules{Rules: presentAll(rules, query(c))})
 }
 
-// accessAt is the entity whose rules are meant, empty for the namespace.
-func (d *door) accessAt(c echo.Context) (engine.Path, error) {
+// entityOfAccess returns the entity in the query, or "" for the namespace.
+func (d *handler) entityOfAccess(c echo.Context) (engine.Path, error) {
 	q := query(c)
 	if !q.Has("entity") {
 		return "", nil
@@ -119,29 +115,29 @@ func (d *door) accessAt(c echo.Context) (engine.Path, error) {
 	return engine.ParsePath(q.Get("entity"), d.broker.Limits())
 }
 
-// nameIn is the name in an address, of which a parameter is decoded already
-// where the address can be written in one way only.
-func nameIn(c echo.Context) (string, error) {
+// nameParam returns the name in an address. Echo decodes the parameter only if the address has no
+// RawPath.
+func nameParam(c echo.Context) (string, error) {
 	if c.Request().URL.RawPath == "" {
 		return c.Param("name"), nil
 	}
 	name, err := url.PathUnescape(c.Param("name"))
 	if err != nil {
-		return "", argument("The address cannot be decoded: '%s'.", cut(c.Param("name")))
+		return "", engine.Refuse(engine.ErrArgument, "The address cannot be decoded: '%s'.", shorten.Quote(c.Param("name")))
 	}
 	return name, nil
 }
 
-func (d *door) setAccessRule(c echo.Context) error {
-	name, err := nameIn(c)
+func (d *handler) setAccessRule(c echo.Context) error {
+	name, err := nameParam(c)
 	if err != nil {
 		return err
 	}
-	at, err := d.accessAt(c)
+	at, err := d.entityOfAccess(c)
 	if err != nil {
 		return err
 	}
-	in, err := given[AccessChange](c.Request(), smallBody)
+	in, err := readJSON[AccessChange](c.Request(), smallBody)
 	if err != nil {
 		return err
 	}
@@ -162,12 +158,12 @@ func (d *door) setAccessRule(c echo.Context) error {
 	return reply(c, http.StatusOK, presentAccess(r.AccessRule))
 }
 
-func (d *door) renewAccessKey(c echo.Context) error {
-	name, err := nameIn(c)
+func (d *handler) renewAccessKey(c echo.Context) error {
+	name, err := nameParam(c)
 	if err != nil {
 		return err
 	}
-	at, err := d.accessAt(c)
+	at, err := d.entityOfAccess(c)
 	if err != nil {
 		return err
 	}
@@ -175,7 +171,7 @@ func (d *door) renewAccessKey(c echo.Context) error {
 		if query(c).Get("key") != which.String() {
 			continue
 		}
-		r, err := d.broker.RenewAccessKey(c.Request().Context(), at, name, which, client(c.Request()))
+		r, err := d.broker.RegenerateAccessKey(c.Request().Context(), at, name, which, client(c.Request()))
 		if err != nil {
 			return err
 		}
@@ -186,15 +182,15 @@ func (d *door) renewAccessKey(c echo.Context) error {
 		}
 		return reply(c, http.StatusOK, presentAccess(r))
 	}
-	return argument("Which key? Say key=primary or key=secondary.")
+	return engine.Refuse(engine.ErrArgument, "The query parameter 'key' is missing: primary or secondary.")
 }
 
-func (d *door) removeAccessRule(c echo.Context) error {
-	name, err := nameIn(c)
+func (d *handler) removeAccessRule(c echo.Context) error {
+	name, err := nameParam(c)
 	if err != nil {
 		return err
 	}
-	at, err := d.accessAt(c)
+	at, err := d.entityOfAccess(c)
 	if err == nil {
 		err = d.broker.RemoveAccessRule(c.Request().Context(), at, name, client(c.Request()))
 	}

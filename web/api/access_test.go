@@ -12,7 +12,7 @@ import (
 
 func TestAccess(t *testing.T) {
 	w := start(t, broker.Options{})
-	if err := w.broker.FurnishAccess(t.Context()); err != nil {
+	if err := w.broker.EnsureRootAccessRule(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var made, again, renewed AccessRule
@@ -59,8 +59,8 @@ func TestAccess(t *testing.T) {
 	w.want(204, "DELETE", "/access/ci", "", nil)
 }
 
-// A queue's own rules are set in the same way, told without keys with the queue,
-// and stay whatever else changes.
+// TestAccessOfAnEntity: a queue's own rules are set in the same way, returned without keys
+// with the queue, and kept by other changes.
 func TestAccessOfAnEntity(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"a/b"}`, nil)
@@ -119,7 +119,7 @@ func TestAccessOfAnEntity(t *testing.T) {
 	}
 }
 
-// A name may have whatever can be printed, also what addresses escape.
+// TestAccessNames: a name may have any printable characters, also those that addresses escape.
 func TestAccessNames(t *testing.T) {
 	w := start(t, broker.Options{})
 	for path, want := range map[string]string{"50%25": "50%", "a%2541": "a%41", "a%2Fb": "a/b", "a%2F%2541": "a/%41", "ci%20two": "ci two", "%C3%A4": "ä"} {
@@ -133,7 +133,7 @@ func TestAccessNames(t *testing.T) {
 	}
 }
 
-// A rule that is not there is told from an entity that is not (RFC 9457).
+// TestNoSuchAccessRule: a missing rule and a missing entity have different codes (RFC 9457).
 func TestNoSuchAccessRule(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)

@@ -7,71 +7,71 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
-	"mayfly/web/identity"
-	"mayfly/web/past"
+	"mayfly/engine/history"
+	"mayfly/web/auth"
 )
 
 const (
-	activityCount = 100  // events of an answer, unless fewer or more are asked for
-	activityMost  = 1000 // events of one answer at most
+	activityCount = 100  // events of an answer by default
+	maxActivity   = 1000 // events of an answer at most
 )
 
 // Activity is the answer of GET /activity.
 type Activity struct {
-	Events []past.Event `json:"events"`         // newest first
-	Next   string       `json:"next,omitempty"` // for before, to go on; missing: there is nothing older
+	Events []history.Event `json:"events"`         // newest first
+	Next   string          `json:"next,omitempty"` // value for before to continue; missing if there is nothing older
 }
 
 func activityRoutes() []route {
-	scope := word(past.WordScope, "How much: what operators did and what happened to the server if absent or empty, one of these (audit, system), or all that happened to messages as well.")
-	for _, s := range past.Scopes() {
+	scope := textParameter(history.ParamScope, "Which events: audit has the operations of operators, system the events of the server, and all also the events of messages. If absent or empty, audit and system.")
+	for _, s := range history.Scopes() {
 		scope.schema.Enum = append(scope.schema.Enum, string(s))
 	}
-	group := word(past.WordGroup, "Only events of this sort.")
-	for _, g := range past.Groups() {
+	group := textParameter(history.ParamGroup, "Only events of this group.")
+	for _, g := range history.Groups() {
 		group.schema.Enum = append(group.schema.Enum, string(g))
 	}
 	return []route{{
-		method: "GET", path: "/activity", id: "listActivity", group: groupActivity, summary: "What was done and what happened, newest first",
-		ask:   "scope=all&path=orders&count=20",
-		about: "There may be fewer events than were asked for before next, even none. A store that keeps no history answers 501.",
+		method: "GET", path: "/activity", id: "listActivity", group: groupActivity, summary: "List events, newest first",
+		exampleQuery: "scope=all&path=orders&count=20",
+		description:  "A page may have fewer events than requested, or none, and still have next. A store without history answers 501.",
 		query: []parameter{
 			scope,
-			word(past.WordPath, "Only events of this entity, with its dead letters; of a topic with its subscriptions.").like("orders"),
-			word(past.WordMessage, "The key of a message: its life, of scope all.").like("17"),
+			textParameter(history.ParamPath, "Only events of this entity and its dead letters; for a topic, also of its subscriptions.").withExample("orders"),
+			textParameter(history.ParamMessage, "The key of a message: only its events; requires scope=all.").withExample("17"),
 			group,
-			word(past.WordActor, "Part of who did it, whatever the case.").like("dashboard"),
-			word(past.WordText, "Part of the reason, the actor or a path, whatever the case.").like("unpaid"),
-			word(past.WordFrom, "No earlier than this, a time such as 2026-07-14T10:30Z.").like("2026-07-14T10:30Z"),
-			word(past.WordUntil, "Earlier than this time.").like("2026-07-14T11:00Z"),
-			word(past.WordBefore, "What an answer had as next, to go on.").like("1-20"),
-			whole("count", 1, activityMost, fmt.Sprintf("How many at most; %d if absent.", activityCount)),
+			textParameter(history.ParamActor, "A part of the actor's name, in any case.").withExample("dashboard"),
+			textParameter(history.ParamText, "A part of the reason, the actor or a path, in any case.").withExample("unpaid"),
+			textParameter(history.ParamFrom, "Only events at or after this time, such as 2026-07-14T10:30Z.").withExample("2026-07-14T10:30Z"),
+			textParameter(history.ParamUntil, "Only events before this time.").withExample("2026-07-14T11:00Z"),
+			textParameter(history.ParamBefore, "The next of the previous answer, to continue.").withExample("1-20"),
+			numberParameter("count", 1, maxActivity, fmt.Sprintf("The maximum number of results; %d if absent.", activityCount)),
 		},
-		gives: Activity{}, fails: []string{"NotSupported"}, serve: (*door).activity,
+		response: Activity{}, problems: []string{"NotSupported"}, handle: (*handler).activity,
 	}}
 }
 
-// activity lists what was done and what happened.
-func (d *door) activity(c echo.Context) error {
+// activity lists audit and message events.
+func (d *handler) activity(c echo.Context) error {
 	q := query(c)
-	f, wrong := past.Read(q, d.broker.Limits())
-	f.Within = identity.Of(c.Request().Context()).Within != ""
+	f, wrong := history.ParseFilter(q, d.broker.Limits())
+	f.NamespaceOnly = auth.FromContext(c.Request().Context()).Namespace != ""
 	for _, err := range wrong {
 		return err
 	}
-	if f.Message != 0 && !q.Has(past.WordScope) {
-		f.Scope = past.All
+	if f.Message != 0 && !q.Has(history.ParamScope) {
+		f.Scope = history.All
 	}
-	part, err := past.Look(c.Request().Context(), d.broker, f, int(number(c, "count", activityCount)))
+	part, err := history.Query(c.Request().Context(), d.broker, f, int(number(c, "count", activityCount)))
 	if err != nil {
 		return err
 	}
-	out := Activity{Events: make([]past.Event, len(part.Events))}
+	out := Activity{Events: make([]history.Event, len(part.Events))}
 	for i, e := range part.Events {
-		out.Events[i] = past.Present(e)
+		out.Events[i] = history.NewEvent(e)
 	}
-	if part.Next != (engine.PastPlace{}) {
-		out.Next = past.WritePlace(part.Next)
+	if part.Next != (engine.HistoryCursor{}) {
+		out.Next = history.FormatCursor(part.Next)
 	}
 	return reply(c, http.StatusOK, out)
 }

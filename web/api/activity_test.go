@@ -8,7 +8,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// heard are the kinds of events in an answer.
+// heard returns the kinds of events in an answer.
 func heard(a Activity) string {
 	var kinds []string
 	for _, e := range a.Events {

@@ -9,36 +9,37 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
-	"mayfly/engine/rescue"
-	"mayfly/web/hook"
-	"mayfly/web/identity"
+	"mayfly/engine/alert"
+	"mayfly/engine/shorten"
+	"mayfly/web/auth"
+	"mayfly/web/webhook"
 )
 
-// NewAlertRule is what POST /alert-rules and PUT /alert-rules/{id} take: what is
-// waited for, where, and what is done then. What does not go with that is refused.
+// NewAlertRule is the request of POST /alert-rules and PUT /alert-rules/{id}: the condition,
+// its scope, and the action. Fields that do not fit the condition or action are refused.
 type NewAlertRule struct {
-	Name     string `json:"name"`               // no other rule has it; up to 60 characters
-	Disabled bool   `json:"disabled,omitempty"` // it rests
+	Name     string `json:"name"`               // unique; up to 60 characters
+	Disabled bool   `json:"disabled,omitempty"` // the rule is paused
 	When     string `json:"when"`               // running-out, expired, dead-lettered, dead-over, deleting or deleted
-	In       string `json:"in,omitempty"`       // an entity, a topic with its subscriptions, or a pattern such as orders*; missing: everywhere
-	Query    string `json:"query,omitempty"`    // of running-out and dead-lettered: which messages, in the grammar of search
-	Reason   string `json:"reason,omitempty"`   // of dead-lettered: why, or a pattern such as TTL*; missing: whatever the reason
-	Within   string `json:"within,omitempty"`   // of running-out and deleting: how long before the end, a duration from 1s to 7d
-	Over     int64  `json:"over,omitempty"`     // of dead-over: more dead letters than these
-	Then     string `json:"then,omitempty"`     // notify; of running-out also extend or dead-letter; missing: notify
-	By       string `json:"by,omitempty"`       // of extend: a duration from 1s to 30d
-	Times    int    `json:"times,omitempty"`    // of extend: how often a message is extended at the most, from 1 to 100
-	URL      string `json:"url,omitempty"`      // a webhook that is told too: http or https
-	Secret   string `json:"secret,omitempty"`   // by which its requests are signed, from 8 to 200 bytes; missing: as it was, if the webhook is at the same host
-	DryRun   bool   `json:"dryRun,omitempty"`   // only look what it would do now: the answer is an AlertForecast
+	In       string `json:"in,omitempty"`       // an entity (a topic includes its subscriptions) or a pattern such as orders*; missing means everywhere
+	Query    string `json:"query,omitempty"`    // for running-out and dead-lettered: which messages, in the grammar of search
+	Reason   string `json:"reason,omitempty"`   // for dead-lettered: the dead-letter reason, or a pattern such as TTL*; missing means any reason
+	Within   string `json:"within,omitempty"`   // for running-out and deleting: how long before the end, a duration from 1s to 7d
+	Over     int64  `json:"over,omitempty"`     // for dead-over: fires above this number of dead letters
+	Then     string `json:"then,omitempty"`     // notify; for running-out also extend or dead-letter; missing means notify
+	By       string `json:"by,omitempty"`       // for extend: a duration from 1s to 30d
+	Times    int    `json:"times,omitempty"`    // for extend: how often a message is extended at most, from 1 to 100
+	URL      string `json:"url,omitempty"`      // a webhook to notify: http or https
+	Secret   string `json:"secret,omitempty"`   // signs the webhook's requests, from 8 to 200 bytes; missing keeps the former secret if the webhook is at the same host
+	DryRun   bool   `json:"dryRun,omitempty"`   // only preview what the rule would do now: the answer is an AlertPreview
 }
 
-// AlertRule is a rule for rescue and alerts, and what it has done.
+// AlertRule is an alert rule and its statistics.
 type AlertRule struct {
 	ID       int64      `json:"id"`
 	Name     string     `json:"name"`
 	Disabled bool       `json:"disabled,omitempty"`
-	When     string     `json:"when"` // as in NewAlertRule, like what follows
+	When     string     `json:"when"` // as in NewAlertRule, like the following fields
 	In       string     `json:"in,omitempty"`
 	Query    string     `json:"query,omitempty"`
 	Reason   string     `json:"reason,omitempty"`
@@ -48,12 +49,12 @@ type AlertRule struct {
 	By       string     `json:"by,omitempty"`
 	Times    int        `json:"times,omitempty"`
 	URL      string     `json:"url,omitempty"`
-	Signed   bool       `json:"signed,omitempty"`  // its webhook's requests are; the secret is told nobody
-	Fired    int64      `json:"fired"`             // messages and entities that it has told of
+	Signed   bool       `json:"signed,omitempty"`  // the webhook's requests are signed; the secret is never returned
+	Fired    int64      `json:"fired"`             // messages and entities that it has fired for
 	Done     int64      `json:"done"`              // messages that it has extended or dead-lettered
-	Last     *time.Time `json:"last,omitempty"`    // when it fired last
-	Missed   int64      `json:"missed,omitempty"`  // events that could not be looked at: they came too fast, or a body could not be read
-	Trouble  string     `json:"trouble,omitempty"` // why it could not do what it should; it tries again
+	Last     *time.Time `json:"last,omitempty"`    // when it last fired
+	Missed   int64      `json:"missed,omitempty"`  // events that could not be checked: they came too fast, or a body could not be read
+	Trouble  string     `json:"trouble,omitempty"` // why its action fails; it is retried
 }
 
 // AlertRules is the answer of GET /alert-rules.
@@ -61,11 +62,11 @@ type AlertRules struct {
 	Rules []AlertRule `json:"rules"` // by name
 }
 
-// AlertForecast is what a rule would do now.
-type AlertForecast struct {
-	Known  bool      `json:"known"`            // not of rules that wait for something to happen
+// AlertPreview previews what a rule would do now.
+type AlertPreview struct {
+	Known  bool      `json:"known"`            // false for rules whose condition is an event
 	Count  int64     `json:"count"`            // messages or entities
-	More   bool      `json:"more,omitempty"`   // there were too many to look at all of them
+	More   bool      `json:"more,omitempty"`   // there were too many to check all of them
 	Sample []Message `json:"sample,omitempty"` // the first few messages, without their bodies
 	Paths  []string  `json:"paths,omitempty"`  // the first few entities
 }
@@ -75,9 +76,10 @@ type Alerts struct {
 	Alerts []Alert `json:"alerts"` // the latest first
 }
 
-// Alert is what a rule told: all for which it fired within a second or so.
+// Alert is a notice of a rule, for all messages and entities for which it fired within about a
+// second.
 type Alert struct {
-	Number int64       `json:"number"` // ascends
+	Number int64       `json:"number"` // ascending
 	At     time.Time   `json:"at"`
 	Rule   int64       `json:"rule"`
 	Name   string      `json:"name"` // of the rule
@@ -85,22 +87,22 @@ type Alert struct {
 	Then   string      `json:"then"`
 	Count  int64       `json:"count"`            // messages or entities
 	Done   int64       `json:"done,omitempty"`   // messages that were extended or dead-lettered
-	Failed int64       `json:"failed,omitempty"` // messages that this was refused for
-	Missed int64       `json:"missed,omitempty"` // events that could not be looked at: they came too fast, or a body could not be read
-	Test   bool        `json:"test,omitempty"`   // somebody asked for a test
+	Failed int64       `json:"failed,omitempty"` // messages for which that failed
+	Missed int64       `json:"missed,omitempty"` // events that could not be checked: they came too fast, or a body could not be read
+	Test   bool        `json:"test,omitempty"`   // sent by request, as a test
 	Items  []AlertItem `json:"items,omitempty"`  // the first hundred
 }
 
-// AlertItem is a message or an entity that an alert tells of.
+// AlertItem is a message or an entity of an alert.
 type AlertItem struct {
 	Path           string     `json:"path"`
 	Key            string     `json:"key,omitempty"` // of a message
 	SequenceNumber int64      `json:"sequenceNumber,omitempty"`
 	Subject        string     `json:"subject,omitempty"`
 	MessageID      string     `json:"messageId,omitempty"`
-	ExpiresAt      *time.Time `json:"expiresAt,omitempty"` // of an entity: when it deletes itself
-	Reason         string     `json:"reason,omitempty"`    // of a dead letter, or why something was refused
-	Count          int64      `json:"count,omitempty"`     // dead letters there, or messages that went with it
+	ExpiresAt      *time.Time `json:"expiresAt,omitempty"` // for an entity: when it deletes itself
+	Reason         string     `json:"reason,omitempty"`    // why a message was dead-lettered, or why the action failed
+	Count          int64      `json:"count,omitempty"`     // number of dead letters there, or of messages that were deleted with the entity
 }
 
 // Deliveries is the answer of GET /alert-rules/{id}/deliveries.
@@ -108,11 +110,11 @@ type Deliveries struct {
 	Deliveries []Delivery `json:"deliveries"` // the latest first
 }
 
-// Delivery is an event on its way to a webhook, or what became of it.
+// Delivery is an event for a webhook and the state of its delivery.
 type Delivery struct {
 	ID       string    `json:"id"` // of the event
 	At       time.Time `json:"at"`
-	Count    int64     `json:"count"` // messages or entities that it tells of
+	Count    int64     `json:"count"` // messages or entities in it
 	Test     bool      `json:"test,omitempty"`
 	State    string    `json:"state"` // sending, delivered or failed
 	Attempts int       `json:"attempts"`
@@ -127,44 +129,44 @@ func alertRoutes() []route {
 	bad := []string{"MessagingEntityAlreadyExists", "QuotaExceeded", "NotSupported"}
 	return []route{
 		{
-			method: "POST", path: "/alert-rules", id: "addAlertRule", needs: identity.Admin, group: groupAlerts, summary: "Add a rule that tells, or gives messages more time, before it is too late",
-			sends: example + `}`, about: "A rule fires once for a message and the time at which it runs out. There are at most 50 rules.",
-			takes: NewAlertRule{}, gives: either{AlertRule{}, AlertForecast{}}, fails: bad, serve: (*door).addAlertRule,
+			method: "POST", path: "/alert-rules", id: "addAlertRule", role: auth.Admin, group: groupAlerts, summary: "Add an alert rule",
+			exampleBody: example + `}`, description: "A rule notifies, extends a message's time to live, or dead-letters it. It fires once for each message and expiry time. There are at most 50 rules.",
+			request: NewAlertRule{}, response: oneOf{AlertRule{}, AlertPreview{}}, problems: bad, handle: (*handler).addAlertRule,
 		},
-		{method: "GET", path: "/alert-rules", id: "listAlertRules", group: groupAlerts, summary: "All rules for rescue and alerts", gives: AlertRules{}, fails: []string{"NotSupported"}, serve: (*door).alertRules},
+		{method: "GET", path: "/alert-rules", id: "listAlertRules", group: groupAlerts, summary: "List alert rules", response: AlertRules{}, problems: []string{"NotSupported"}, handle: (*handler).alertRules},
 		{
-			method: "GET", path: "/alert-rules/{id}", id: "getAlertRule", group: groupAlerts, summary: "One rule, and what it has done",
-			at: "1", part: part, gives: AlertRule{}, fails: gone, serve: (*door).alertRule,
-		},
-		{
-			method: "PUT", path: "/alert-rules/{id}", id: "replaceAlertRule", needs: identity.Admin, group: groupAlerts, summary: "Give a rule other words",
-			at: "1", part: part, sends: example + `,"disabled":true}`, about: "What it has done so far stays its own, and so does its secret if none is given and the webhook is at the same host.",
-			takes: NewAlertRule{}, gives: either{AlertRule{}, AlertForecast{}}, fails: append(gone, bad[:2]...), serve: (*door).replaceAlertRule,
+			method: "GET", path: "/alert-rules/{id}", id: "getAlertRule", group: groupAlerts, summary: "Get an alert rule and its statistics",
+			exampleParam: "1", nameMeaning: part, response: AlertRule{}, problems: gone, handle: (*handler).alertRule,
 		},
 		{
-			method: "DELETE", path: "/alert-rules/{id}", id: "removeAlertRule", needs: identity.Admin, group: groupAlerts, summary: "Remove a rule",
-			at: "1", part: part, fails: gone, serve: (*door).removeAlertRule,
+			method: "PUT", path: "/alert-rules/{id}", id: "replaceAlertRule", role: auth.Admin, group: groupAlerts, summary: "Replace an alert rule",
+			exampleParam: "1", nameMeaning: part, exampleBody: example + `,"disabled":true}`, description: "Its statistics stay. Its secret stays if the request has none and the webhook is at the same host.",
+			request: NewAlertRule{}, response: oneOf{AlertRule{}, AlertPreview{}}, problems: append(gone, bad[:2]...), handle: (*handler).replaceAlertRule,
 		},
 		{
-			method: "POST", path: "/alert-rules/{id}/test", id: "testAlertRule", needs: identity.Admin, group: groupAlerts, summary: "Have an alert of a rule arrive, without any reason",
-			at: "1", part: part, fails: gone, serve: (*door).testAlertRule,
+			method: "DELETE", path: "/alert-rules/{id}", id: "removeAlertRule", role: auth.Admin, group: groupAlerts, summary: "Delete a rule",
+			exampleParam: "1", nameMeaning: part, problems: gone, handle: (*handler).removeAlertRule,
 		},
 		{
-			method: "GET", path: "/alert-rules/{id}/deliveries", id: "listDeliveries", group: groupAlerts, summary: "The latest events for a rule's webhook",
-			at: "1", part: part, gives: Deliveries{}, fails: gone, serve: (*door).deliveries,
+			method: "POST", path: "/alert-rules/{id}/test", id: "testAlertRule", role: auth.Admin, group: groupAlerts, summary: "Send a test alert of a rule",
+			exampleParam: "1", nameMeaning: part, problems: gone, handle: (*handler).testAlertRule,
 		},
 		{
-			method: "GET", path: "/alerts", id: "listAlerts", group: groupAlerts, summary: "The latest hundred alerts since the server was started",
-			gives: Alerts{}, fails: []string{"NotSupported"}, serve: (*door).alertList,
+			method: "GET", path: "/alert-rules/{id}/deliveries", id: "listDeliveries", group: groupAlerts, summary: "List the latest deliveries to a rule's webhook",
+			exampleParam: "1", nameMeaning: part, response: Deliveries{}, problems: gone, handle: (*handler).deliveries,
+		},
+		{
+			method: "GET", path: "/alerts", id: "listAlerts", group: groupAlerts, summary: "List the latest hundred alerts since the server was started",
+			response: Alerts{}, problems: []string{"NotSupported"}, handle: (*handler).alertList,
 		},
 	}
 }
 
-func noRules() error {
-	return &engine.Refusal{Kind: engine.ErrNotImplemented, Text: "This server has no rules for rescue and alerts."}
+func errNoAlertRules() error {
+	return engine.Refuse(engine.ErrNotImplemented, "This server has no alert rules.")
 }
 
-func presentAlertRule(s rescue.Status) AlertRule {
+func presentAlertRule(s alert.Status) AlertRule {
 	length := func(d time.Duration) string {
 		if d == 0 {
 			return ""
@@ -172,54 +174,54 @@ func presentAlertRule(s rescue.Status) AlertRule {
 		return engine.FormatDuration(d)
 	}
 	return AlertRule{
-		ID: int64(s.ID), Name: s.Name, Disabled: s.Off, When: string(s.When), In: s.In, Query: s.Query, Reason: s.Reason, Within: length(s.Within), Over: s.Over,
-		Then: string(s.Then), By: length(s.By), Times: s.Times, URL: s.URL, Signed: s.Secret != "",
-		Fired: s.Fired, Done: s.Done, Last: moment(s.Last), Missed: s.Missed, Trouble: s.Trouble,
+		ID: int64(s.ID), Name: s.Name, Disabled: s.Off, When: string(s.Condition), In: s.Scope, Query: s.Query, Reason: s.Reason, Within: length(s.Within), Over: s.Threshold,
+		Then: string(s.Action), By: length(s.ExtendBy), Times: s.MaxExtensions, URL: s.URL, Signed: s.Secret != "",
+		Fired: s.Fired, Done: s.Done, Last: timeOf(s.Last), Missed: s.Missed, Trouble: s.Trouble,
 	}
 }
 
-// rule is what was asked for.
-func (in NewAlertRule) rule() (r rescue.Rule, err error) {
-	r = rescue.Rule{
-		Name: in.Name, Off: in.Disabled, When: rescue.When(in.When), In: in.In, Query: in.Query, Reason: in.Reason, Over: in.Over,
-		Then: rescue.Then(in.Then), Times: in.Times, URL: in.URL, Secret: in.Secret,
+// parse converts the request to an alert rule.
+func (in NewAlertRule) parse() (r alert.Rule, err error) {
+	r = alert.Rule{
+		Name: in.Name, Off: in.Disabled, Condition: alert.Condition(in.When), Scope: in.In, Query: in.Query, Reason: in.Reason, Threshold: in.Over,
+		Action: alert.Action(in.Then), MaxExtensions: in.Times, URL: in.URL, Secret: in.Secret,
 	}
 	for _, f := range []struct {
 		name, text string
 		to         *time.Duration
-	}{{"within", in.Within, &r.Within}, {"by", in.By, &r.By}} {
+	}{{"within", in.Within, &r.Within}, {"by", in.By, &r.ExtendBy}} {
 		if f.text == "" {
 			continue
 		}
 		d, never, err := engine.ParseDuration(f.text)
 		if err != nil || never {
-			return r, &rescue.FieldError{Field: f.name, Err: argument("%s", engine.WrongDuration(f.name, f.text))}
+			return r, &alert.FieldError{Field: f.name, Err: engine.Refuse(engine.ErrArgument, "%s", engine.DurationErrorText(f.name, f.text))}
 		}
 		*f.to = d
 	}
-	return r, r.Fits() //nolint:wrapcheck // it says which field
+	return r, r.CheckFields()
 }
 
-// setAlertRule reads a rule, and makes it by set or foresees what it would do.
-func (d *door) setAlertRule(c echo.Context, set func(ctx context.Context, r rescue.Rule, actor string) (rescue.Status, error)) error {
-	if d.rescue == nil {
-		return noRules()
+// setAlertRule reads a rule, and saves it with set or previews it.
+func (d *handler) setAlertRule(c echo.Context, set func(ctx context.Context, r alert.Rule, actor string) (alert.Status, error)) error {
+	if d.alerts == nil {
+		return errNoAlertRules()
 	}
 	var in NewAlertRule
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
-	r, err := in.rule()
+	r, err := in.parse()
 	if err != nil {
 		return err
 	}
 	ctx := c.Request().Context()
 	if in.DryRun {
-		f, err := d.rescue.Foresee(ctx, r)
+		f, err := d.alerts.Preview(ctx, r)
 		if err != nil {
 			return err
 		}
-		out := AlertForecast{Known: f.Known, Count: f.Count, More: f.More}
+		out := AlertPreview{Known: f.Known, Count: f.Count, More: f.Incomplete}
 		for _, row := range f.Sample {
 			m, err := presentRow(row)
 			if err != nil {
@@ -240,60 +242,60 @@ func (d *door) setAlertRule(c echo.Context, set func(ctx context.Context, r resc
 	return reply(c, http.StatusOK, presentAlertRule(s))
 }
 
-func (d *door) addAlertRule(c echo.Context) error {
-	return d.setAlertRule(c, d.rescue.Add)
+func (d *handler) addAlertRule(c echo.Context) error {
+	return d.setAlertRule(c, d.alerts.Add)
 }
 
-// ruleID is the number in the address; zero, which no rule has, if that is none.
-func ruleID(c echo.Context) rescue.ID {
+// ruleID returns the number in the address, or zero, which no rule has, if it is not a number.
+func ruleID(c echo.Context) alert.ID {
 	n, err := strconv.ParseInt(c.Param("id"), 10, 64)
 	if err != nil {
 		return 0
 	}
-	return rescue.ID(n)
+	return alert.ID(n)
 }
 
-func (d *door) replaceAlertRule(c echo.Context) error {
-	return d.setAlertRule(c, func(ctx context.Context, r rescue.Rule, actor string) (rescue.Status, error) {
-		return d.rescue.Replace(ctx, ruleID(c), r, actor)
+func (d *handler) replaceAlertRule(c echo.Context) error {
+	return d.setAlertRule(c, func(ctx context.Context, r alert.Rule, actor string) (alert.Status, error) {
+		return d.alerts.Replace(ctx, ruleID(c), r, actor)
 	})
 }
 
-func (d *door) alertRules(c echo.Context) error {
-	if d.rescue == nil {
-		return noRules()
+func (d *handler) alertRules(c echo.Context) error {
+	if d.alerts == nil {
+		return errNoAlertRules()
 	}
 	out := AlertRules{Rules: []AlertRule{}}
-	for _, s := range d.rescue.List() {
+	for _, s := range d.alerts.List() {
 		out.Rules = append(out.Rules, presentAlertRule(s))
 	}
 	return reply(c, http.StatusOK, out)
 }
 
-// named is the rule that the address names.
-func (d *door) named(c echo.Context) (rescue.Status, error) {
-	if d.rescue == nil {
-		return rescue.Status{}, noRules()
+// namedAlertRule returns the rule in the address.
+func (d *handler) namedAlertRule(c echo.Context) (alert.Status, error) {
+	if d.alerts == nil {
+		return alert.Status{}, errNoAlertRules()
 	}
-	s, err := d.rescue.Rule(ruleID(c))
+	s, err := d.alerts.Rule(ruleID(c))
 	if err != nil {
-		return s, &engine.Refusal{Kind: rescue.ErrNoRule, Text: "There is no rule '" + cut(c.Param("id")) + "' for rescue and alerts."}
+		return s, engine.Refuse(alert.ErrNoRule, "%s", "There is no alert rule '"+shorten.Quote(c.Param("id"))+"'.")
 	}
 	return s, nil
 }
 
-func (d *door) alertRule(c echo.Context) error {
-	s, err := d.named(c)
+func (d *handler) alertRule(c echo.Context) error {
+	s, err := d.namedAlertRule(c)
 	if err != nil {
 		return err
 	}
 	return reply(c, http.StatusOK, presentAlertRule(s))
 }
 
-func (d *door) removeAlertRule(c echo.Context) error {
-	s, err := d.named(c)
+func (d *handler) removeAlertRule(c echo.Context) error {
+	s, err := d.namedAlertRule(c)
 	if err == nil {
-		err = d.rescue.Remove(c.Request().Context(), s.ID, client(c.Request()))
+		err = d.alerts.Remove(c.Request().Context(), s.ID, client(c.Request()))
 	}
 	if err != nil {
 		return err
@@ -301,10 +303,10 @@ func (d *door) removeAlertRule(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-func (d *door) testAlertRule(c echo.Context) error {
-	s, err := d.named(c)
+func (d *handler) testAlertRule(c echo.Context) error {
+	s, err := d.namedAlertRule(c)
 	if err == nil {
-		err = d.rescue.Test(s.ID)
+		err = d.alerts.Test(s.ID)
 	}
 	if err != nil {
 		return err
@@ -312,38 +314,38 @@ func (d *door) testAlertRule(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-func (d *door) deliveries(c echo.Context) error {
-	s, err := d.named(c)
+func (d *handler) deliveries(c echo.Context) error {
+	s, err := d.namedAlertRule(c)
 	if err != nil {
 		return err
 	}
 	out := Deliveries{Deliveries: []Delivery{}}
-	if d.hooks != nil {
-		for _, e := range d.hooks.Deliveries(s.ID) {
+	if d.webhooks != nil {
+		for _, e := range d.webhooks.Deliveries(s.ID) {
 			out.Deliveries = append(out.Deliveries, presentDelivery(e))
 		}
 	}
 	return reply(c, http.StatusOK, out)
 }
 
-func presentDelivery(e hook.Delivery) Delivery {
+func presentDelivery(e webhook.Delivery) Delivery {
 	return Delivery{ID: e.ID, At: e.At, Count: e.Count, Test: e.Test, State: string(e.State), Attempts: e.Attempts, Status: e.Status, Error: e.Error}
 }
 
-func (d *door) alertList(c echo.Context) error {
-	if d.rescue == nil {
-		return noRules()
+func (d *handler) alertList(c echo.Context) error {
+	if d.alerts == nil {
+		return errNoAlertRules()
 	}
 	out := Alerts{Alerts: []Alert{}}
-	for _, a := range d.rescue.Alerts() {
+	for _, a := range d.alerts.Alerts() {
 		told := Alert{
-			Number: int64(a.N), At: a.At.Time(), Rule: int64(a.Rule), Name: a.Name, When: string(a.When), Then: string(a.Then), //nolint:gosec // milliseconds since 1970
+			Number: int64(a.ID), At: a.At.Time(), Rule: int64(a.Rule), Name: a.Name, When: string(a.Condition), Then: string(a.Action),
 			Count: a.Count, Done: a.Done, Failed: a.Failed, Missed: a.Missed, Test: a.Test,
 		}
 		for _, it := range a.Items {
 			item := AlertItem{
 				Path: string(it.Path), SequenceNumber: int64(it.Seq), Subject: it.Subject, MessageID: it.MessageID,
-				ExpiresAt: moment(it.Expires), Reason: it.Reason, Count: it.Count,
+				ExpiresAt: timeOf(it.Expires), Reason: it.Reason, Count: it.Count,
 			}
 			if it.Key != 0 {
 				item.Key = strconv.FormatUint(uint64(it.Key), 10)

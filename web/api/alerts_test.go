@@ -10,7 +10,7 @@ import (
 
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
-	"mayfly/web/hook"
+	"mayfly/web/webhook"
 )
 
 func TestAlertRules(t *testing.T) {
@@ -18,7 +18,7 @@ func TestAlertRules(t *testing.T) {
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"orders"}`, nil)
 	w.want(201, "POST", "/send/orders", `[{"body":"a","timeToLive":"30s"},{"body":"b","timeToLive":"1h"}]`, nil)
 	const rule = `"when":"running-out","in":"orders","within":"1m","then":"extend","by":"10m","times":1`
-	var f AlertForecast
+	var f AlertPreview
 	w.want(200, "POST", "/alert-rules", `{"name":"late",`+rule+`,"dryRun":true}`, &f)
 	if !f.Known || f.Count != 1 || len(f.Sample) != 1 {
 		t.Errorf("the forecast is %+v", f)
@@ -62,7 +62,7 @@ func TestAlertRules(t *testing.T) {
 			got, text := w.ask("POST", "/alert-rules", strings.TrimSuffix(body, "}")+dry+"}")
 			var p Problem
 			if err := json.Unmarshal([]byte(text), &p); err != nil || got.StatusCode != 400 || p.Property != field {
-				if field != "name" || dry == "" { // one that is only tried needs no name
+				if field != "name" || dry == "" { // a preview needs no name
 					t.Errorf("%s: %d %s", body, got.StatusCode, text)
 				}
 			}
@@ -82,20 +82,21 @@ func TestAlertRules(t *testing.T) {
 	}
 }
 
-// What does not go with what a rule waits for or does is not left out without a word.
+// TestAlertRulesThatDoNotFit: fields that do not fit the condition or action are refused, not
+// ignored.
 func TestAlertRulesThatDoNotFit(t *testing.T) {
 	w := start(t, broker.Options{})
 	for _, tc := range []struct{ field, rule, says string }{
-		{"then", `"when":"expired","then":"extend","by":"5m","times":3`, "'then' is notify where 'when' is expired, not 'extend'."},
-		{"then", `"when":"deleted","then":"pray"`, "'then' is notify where 'when' is deleted, not 'pray'."},
-		{"query", `"when":"dead-over","over":5,"query":"state:dead"`, "'query' goes with 'when' running-out and dead-lettered, not with dead-over."},
-		{"reason", `"when":"dead-over","over":5,"reason":"x"`, "'reason' goes with 'when' dead-lettered, not with dead-over."},
-		{"within", `"when":"dead-lettered","within":"1m"`, "'within' goes with 'when' running-out and deleting, not with dead-lettered."},
-		{"over", `"when":"deleting","within":"1m","over":5`, "'over' goes with 'when' dead-over, not with deleting."},
-		{"by", `"when":"running-out","within":"1m","by":"5m"`, "'by' goes with 'then' extend, not with notify."},
-		{"times", `"when":"running-out","within":"1m","then":"dead-letter","times":3`, "'times' goes with 'then' extend, not with dead-letter."},
-		{"when", `"when":"soon","within":"1m","over":5`, "A rule waits for one of"},
-		{"then", `"when":"running-out","within":"1m","then":"pray","times":3`, "A rule does one of"},
+		{"then", `"when":"expired","then":"extend","by":"5m","times":3`, "'then' must be notify if 'when' is expired, not 'extend'."},
+		{"then", `"when":"deleted","then":"pray"`, "'then' must be notify if 'when' is deleted, not 'pray'."},
+		{"query", `"when":"dead-over","over":5,"query":"state:dead"`, "'query' is only valid if 'when' is running-out or dead-lettered, not dead-over."},
+		{"reason", `"when":"dead-over","over":5,"reason":"x"`, "'reason' is only valid if 'when' is dead-lettered, not dead-over."},
+		{"within", `"when":"dead-lettered","within":"1m"`, "'within' is only valid if 'when' is running-out or deleting, not dead-lettered."},
+		{"over", `"when":"deleting","within":"1m","over":5`, "'over' is only valid if 'when' is dead-over, not deleting."},
+		{"by", `"when":"running-out","within":"1m","by":"5m"`, "'by' is only valid if 'then' is extend, not notify."},
+		{"times", `"when":"running-out","within":"1m","then":"dead-letter","times":3`, "'times' is only valid if 'then' is extend, not dead-letter."},
+		{"when", `"when":"soon","within":"1m","over":5`, "The condition of a rule must be one of"},
+		{"then", `"when":"running-out","within":"1m","then":"pray","times":3`, "The action of a rule must be one of"},
 	} {
 		for _, dry := range []string{"", `,"dryRun":true`} {
 			var p Problem
@@ -114,16 +115,15 @@ func TestAlertRulesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestWebhookIsTold has a webhook on this machine, which a server of one's own may
-// tell.
+// TestWebhookIsTold calls a webhook on this machine, which the options allow.
 func TestWebhookIsTold(t *testing.T) {
-	w := startTelling(t, new(memory.Store), broker.Options{}, hook.Options{Private: true})
+	w := startTelling(t, new(memory.Store), broker.Options{}, webhook.Options{AllowPrivate: true})
 	got := make(chan http.Header, 1)
 	there := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header }))
 	t.Cleanup(there.Close)
 	w.want(200, "POST", "/alert-rules", `{"name":"x","when":"deleted","url":"https://example.org/"}`, nil)
 	w.want(200, "PUT", "/alert-rules/1", `{"name":"x","when":"deleted","secret":"correct horse","url":"`+there.URL+`"}`, nil)
-	w.want(400, "PUT", "/alert-rules/1", `{"name":"x","when":"deleted","url":"https://example.org/"}`, nil) // the secret does not go along
+	w.want(400, "PUT", "/alert-rules/1", `{"name":"x","when":"deleted","url":"https://example.org/"}`, nil) // the secret is not kept for another host
 	w.want(204, "POST", "/alert-rules/1/test", "", nil)
 	if h := <-got; h.Get("Mayfly-Signature") == "" || h.Get("Mayfly-Rule") != "1" {
 		t.Errorf("it is told with %v", h)

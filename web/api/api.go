@@ -1,64 +1,57 @@
-// Package api is the JSON API of the dashboard's port, which the command line
-// uses too. Everything is below /api/v1. GET /api/v1/openapi.json describes each
-// operation in OpenAPI's terms (3.1): what it takes and gives, with which bounds,
-// and the problems it can have.
+// Package api is the JSON API of the dashboard's port, which the command line also uses.
+// Everything is below /api/v1. GET /api/v1/openapi.json describes each operation in OpenAPI
+// 3.1: its request and answer, their bounds, and the possible problems.
 //
-// That document and the mounted routes are made of one table. A route stands beside
-// its handler, in a function that routes names, as a value of the type route:
+// That document and the mounted routes are made from one table. A route is declared beside its
+// handler, as a value of type route in a function that routes calls:
 //
 //	{
-//		method: "GET", path: "/sessions/{path}", id: "listSessions", group: groupSessions, summary: "Sessions, by id",
-//		query: []parameter{word("from", "The id to begin at."), whole("count", 1, maxSessions, "How many at most.")},
+//		method: "GET", path: "/sessions/{path}", id: "listSessions", group: groupSessions, summary: "List sessions by ID",
+//		query: []parameter{word("from", "The first ID."), whole("count", 1, maxSessions, "How many at most.")},
 //		at: "chats", ask: "count=20",
 //		gives: Sessions{}, fails: []string{"MessagingEntityNotFound"}, serve: (*door).sessions,
 //	}
 //
-// at, ask and sends are an example for readers of the document and of the page
-// that shows it, which a test sends: everyExample makes what it is about.
-// takes and gives are values of structs: their members are found by reflection and
-// explained by the comments beside them. Types that write their JSON themselves are
-// in known. A handler is called with a query that its route allows, and asks query
-// and number for it; it reads a body by readBody of at most as many bytes as the
-// route says. A code in fails is one of failures. Tests hold every answer that they
-// get against the document, and send each route what it must refuse.
+// at, ask and sends are an example for readers of the document and of the page that shows it.
+// A test sends it after everyExample has created what it refers to. takes and gives are values
+// of structs: their members are found by reflection and explained by the comments beside them.
+// Types with their own JSON encoding are in known. A handler gets a query that its route
+// allows, and reads it with query and number; it reads the body with readBody, up to the
+// route's limit. A code in fails is one of failures. Tests check every answer that they get
+// against the document, and send each route requests that it must refuse.
 //
-// A path is an entity's, with its slashes escaped or not, and may end in
-// /$DeadLetterQueue where there are messages to be had: orders,
-// prices/Subscriptions/eu/$DeadLetterQueue.
+// A path is an entity's, with its slashes escaped or not, and may end in /$DeadLetterQueue for
+// the messages of a dead-letter queue: orders, prices/Subscriptions/eu/$DeadLetterQueue.
 //
-// Properties of entities have Service Bus' names; durations are written PT1M30S,
-// 90s or 00:01:30, and "never" is one. Properties of messages are plain JSON, or
-// {"type":"int","value":"5"} where the type matters; answers always say the
-// type. Times are RFC 3339 in UTC. A body is text in "body" or, where it is not
-// UTF-8, base64 in "bodyBase64".
+// Properties of entities have Service Bus' names; durations are written PT1M30S, 90s or
+// 00:01:30, and "never" is allowed. Properties of messages are plain JSON, or
+// {"type":"int","value":"5"} if the type matters; answers always include the type. Times are
+// RFC 3339 in UTC. A body is text in "body" or, if it is not UTF-8, base64 in "bodyBase64".
 //
-// A request other than an import has at most 8 MiB, whatever its entity admits; larger messages go
-// through the REST data plane, which does not hold them in memory. When many
-// large requests come at once, some wait, or are told to come again (503).
+// A request other than an import has at most 8 MiB, whatever its entity allows; larger
+// messages go through the REST data plane, which streams them. If many large requests come at
+// once, some wait, or are asked to retry (503).
 //
-// The answer to /send has a number for each message, in order. A 0 stands for one
-// that was accepted and dropped as a duplicate of one sent before; "duplicates"
-// says how many there are of these. A duplicate that was to be scheduled has a
-// number, which nothing has, and is not counted.
+// The answer to /send has a number for each message, in order. A 0 means that the message was
+// accepted and dropped as a duplicate; "duplicates" counts these. A dropped duplicate of a
+// scheduled message has a number that no message has, and is not counted.
 //
-// What is sent is read strictly: unknown members and query parameters, anything
-// after the end, too much of it or nested too deeply are errors. Content-Type
-// may be left out; a body that is said to be no JSON is refused (415). Errors are problem documents (RFC 9457) whose code is the
-// name by which Service Bus' clients know them, or one of the same kind where they
-// know none, such as AccessRuleNotFound,
-// ConnectionNotFound, JobNotFound, SceneNotFound and ViewNotFound. While another server owns the
-// namespace everything is answered with 503, and "owner" is where that one is.
+// Requests are parsed strictly: unknown members and query parameters, trailing data, and too
+// large or too deeply nested JSON are errors. Content-Type may be left out; a type other than
+// JSON is refused (415). Errors are problem documents (RFC 9457) whose code is the name that
+// Service Bus clients know, or a similar one if they know none, such as AccessRuleNotFound,
+// ConnectionNotFound, JobNotFound, SceneNotFound and ViewNotFound. While another server owns
+// the namespace every request is answered with 503, and "owner" is that server's address.
 //
-// A client that leaves while it waits loses nothing: what was locked for it is
-// given back and does not count as a delivery. What was received and deleted
-// is gone, as at-most-once has it.
+// A client that disconnects while it waits loses nothing: messages that were locked for it are
+// released, and that does not count as a delivery. Messages received in receive-and-delete
+// mode are lost: their delivery is at most once.
 package api
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -68,71 +61,70 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
+	"mayfly/engine/alert"
 	"mayfly/engine/broker"
-	"mayfly/engine/fleet"
+	"mayfly/engine/demo"
 	"mayfly/engine/job"
-	"mayfly/engine/rescue"
-	"mayfly/engine/scene"
-	"mayfly/engine/suggest"
-	"mayfly/web/access"
-	"mayfly/web/figures"
-	"mayfly/web/hook"
-	"mayfly/web/identity"
-	"mayfly/web/keys"
-	"mayfly/web/once"
+	"mayfly/engine/namespaces"
+	"mayfly/engine/search/suggest"
+	"mayfly/engine/shorten"
+	"mayfly/engine/stats"
+	"mayfly/web/auth"
+	"mayfly/web/auth/token"
+	"mayfly/web/connections"
+	"mayfly/web/idempotency"
 	"mayfly/web/openapi"
-	"mayfly/web/peers"
+	"mayfly/web/proxy"
+	"mayfly/web/webhook"
 )
 
-type door struct {
-	broker *broker.Broker
-	peers  peers.Source  // nil: nobody stays connected
-	jobs   *job.Jobs     // nil: there are none
-	rescue *rescue.Rules // nil: there are none
-	hooks  *hook.Sender  // nil: there are none
-	fleet  *fleet.Fleet  // nil: there is this one namespace
-	plays  *scene.Stages // nil: there are none
-	// dials is Options.Connections.
-	dials   func(name string) (messages, admin string)
-	room    *access.Room
-	figures *figures.Recorder // nil: there are none
-	keys    *keys.Ring        // nil: there are none
-	holds   *holds
-	sends   once.Memory[answered] // by Idempotency-Key
+type handler struct {
+	broker   *broker.Broker
+	clients  connections.Source  // nil if no client stays connected
+	jobs     *job.Jobs           // nil if there are none
+	alerts   *alert.Rules        // nil if there are none
+	webhooks *webhook.Sender     // nil if there are none
+	fleet    *namespaces.Manager // nil if there is only this namespace
+	player   *demo.Player        // nil if there are none
+	// connectionStrings is Options.ConnectionStrings.
+	connectionStrings func(name string) (messages, admin string)
 
-	suggests *suggest.Source
-	log      *slog.Logger
-	safe     bool   // what does away with something is refused
-	base     string // the path that the dashboard is served under
+	stats         *stats.Recorder // nil if there are none
+	tokenRegistry *token.Registry // nil if there are none
+	heldSessions  *heldSessions
+	sendResults   idempotency.Cache[keyedAnswer] // by Idempotency-Key
 
-	described func() *openapi.Document // makes it once
+	suggestions *suggest.Suggester
+	log         *slog.Logger
+	safe        bool   // irreversible deletions are refused
+	base        string // the path that the dashboard is served under
+
+	documentOnce func() *openapi.Document // creates the document once
 }
 
-// Options are what the API is of. Broker, Room and Logger are needed.
+// Options are the settings of the API. Broker and Logger are required.
 type Options struct {
-	Broker  *broker.Broker
-	Peers   peers.Source      // clients that stay connected; zero: there are none
-	Jobs    *job.Jobs         // of Broker; zero: there are none
-	Rules   *rescue.Rules     // of Broker; zero: there are none
-	Hooks   *hook.Sender      // of Rules; zero: there are none
-	Figures *figures.Recorder // of Broker; zero: there are none
-	Fleet   *fleet.Fleet      // the server's namespaces; zero: there is this one alone
-	Scenes  *scene.Stages     // those of Fleet; zero: there are none
-	// Connections are what SDKs are given for one of them, for messages and for
-	// entities; zero: nobody knows.
-	Connections func(name string) (messages, admin string)
-	Keys        *keys.Ring   // of the server; zero: there are none
-	Base        string       // the path that the dashboard is served under; empty: the root
-	Safe        bool         // what does away with something for good is refused: see route.ruin
-	Room        *access.Room // for which large requests wait
-	Logger      *slog.Logger // is told what went wrong inside
+	Broker     *broker.Broker
+	Clients    connections.Source  // connected clients; zero means none
+	Jobs       *job.Jobs           // of Broker; zero means none
+	AlertRules *alert.Rules        // of Broker; zero means none
+	Webhooks   *webhook.Sender     // of Rules; zero means none
+	Stats      *stats.Recorder     // of Broker; zero means none
+	Namespaces *namespaces.Manager // the server's namespaces; zero means that this is the only one
+	Scenes     *demo.Player        // of Namespaces; zero means none
+	// ConnectionStrings returns a namespace's connection strings for messages and for entities; zero
+	// means that they are unknown.
+	ConnectionStrings func(name string) (messages, admin string)
+	Tokens            *token.Registry // of the server; zero means none
+	Base              string          // the path that the dashboard is served under; empty means the root
+	Safe              bool            // irreversible deletions are refused: see route.ruin
+	Logger            *slog.Logger    // logs internal errors
 }
 
-// Mount adds the API to g, and to others where it is to be had as well, and returns
-// what presents its errors.
+// Mount adds the API to g, and to the other groups, and returns its error handler.
 func Mount(g *echo.Group, o Options, also ...*echo.Group) echo.HTTPErrorHandler {
-	d := &door{broker: o.Broker, peers: o.Peers, jobs: o.Jobs, rescue: o.Rules, hooks: o.Hooks, figures: o.Figures, keys: o.Keys, fleet: o.Fleet, plays: o.Scenes, dials: o.Connections, room: o.Room, holds: &holds{}, safe: o.Safe, suggests: suggest.New(o.Broker), log: o.Logger, base: o.Base}
-	d.described = sync.OnceValue(func() *openapi.Document {
+	d := &handler{broker: o.Broker, clients: o.Clients, jobs: o.Jobs, alerts: o.AlertRules, webhooks: o.Webhooks, stats: o.Stats, tokenRegistry: o.Tokens, fleet: o.Namespaces, player: o.Scenes, connectionStrings: o.ConnectionStrings, heldSessions: &heldSessions{}, safe: o.Safe, suggestions: suggest.New(o.Broker), log: o.Logger, base: o.Base}
+	d.documentOnce = sync.OnceValue(func() *openapi.Document {
 		doc := Document()
 		doc.Servers[0].URL = o.Base + doc.Servers[0].URL
 		return doc
@@ -145,11 +137,11 @@ func Mount(g *echo.Group, o Options, also ...*echo.Group) echo.HTTPErrorHandler 
 	return d.fail
 }
 
-// Refuse is for a server without a broker: every request to g is answered with
-// why, as Mount would have presented it, but for those about the server's
-// namespaces, if there is a Fleet. It returns what presents errors.
+// Refuse is for a server without a broker: every request to g is answered with why, as Mount
+// would present it, except those about the server's namespaces, if there is a Namespaces. It
+// returns the error handler.
 func Refuse(g *echo.Group, why error, o Options) echo.HTTPErrorHandler {
-	d := &door{log: o.Logger, fleet: o.Fleet, safe: o.Safe, base: o.Base}
+	d := &handler{log: o.Logger, fleet: o.Namespaces, safe: o.Safe, base: o.Base}
 	if d.fleet != nil {
 		for _, r := range namespaceRoutes() {
 			d.mount(g, r)
@@ -159,29 +151,25 @@ func Refuse(g *echo.Group, why error, o Options) echo.HTTPErrorHandler {
 	return d.fail
 }
 
-// path is what follows the route's fixed part, decoded and checked.
-func (d *door) path(c echo.Context) (engine.Path, error) {
+// path returns the path in the address, decoded and checked.
+func (d *handler) path(c echo.Context) (engine.Path, error) {
 	rest := strings.TrimPrefix(c.Request().URL.EscapedPath(), strings.TrimSuffix(c.Path(), "*"))
 	text, err := url.PathUnescape(rest)
 	if err != nil {
-		return "", argument("The address cannot be decoded: '%s'.", cut(rest))
+		return "", engine.Refuse(engine.ErrArgument, "The address cannot be decoded: '%s'.", shorten.Quote(rest))
 	}
 	return engine.ParsePath(text, d.broker.Limits())
 }
 
-// client is who asks, for people.
+// client returns the name of the caller, for people.
 func client(r *http.Request) string {
-	if name := identity.Asking(r).Name; name != "" {
+	if name := auth.FromRequest(r).Name; name != "" {
 		return name
 	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	return "API " + host
+	return "API " + proxy.Address(r)
 }
 
-func (d *door) state(ctx context.Context, p engine.Path) (s engine.EntityState, err error) {
+func (d *handler) state(ctx context.Context, p engine.Path) (s engine.EntityState, err error) {
 	err = d.broker.Read(ctx, func(r broker.Reader) error {
 		s, err = r.State(p)
 		return err
@@ -191,21 +179,25 @@ func (d *door) state(ctx context.Context, p engine.Path) (s engine.EntityState, 
 
 // Health is the answer of GET /health.
 type Health struct {
-	Status    string `json:"status"`           // "ok", "slow", "read-only", "reopening" or "stopped"
-	Reason    string `json:"reason,omitempty"` // why it is not ok
-	Namespace string `json:"namespace"`        // the name of it
-	Epoch     uint64 `json:"epoch"`            // counts how often it was opened
-	Safe      bool   `json:"safe,omitempty"`   // Safe mode is on: what does away with something for good is refused
+	Status    string `json:"status"`            // "ok", "slow", "memory-full", "read-only", "reopening" or "stopped"
+	Reason    string `json:"reason,omitempty"`  // why it is not ok
+	Namespace string `json:"namespace"`         // its name
+	Epoch     uint64 `json:"epoch"`             // how often the namespace was opened
+	Damaged   int    `json:"damaged,omitempty"` // damaged messages, which are not delivered: see GET /damaged
+	Safe      bool   `json:"safe,omitempty"`    // Safe mode is on: irreversible deletions are refused
 }
 
-func (d *door) health(c echo.Context) error {
+func (d *handler) health(c echo.Context) error {
 	out := Health{Status: "ok", Namespace: d.broker.Name(), Epoch: d.broker.Epoch(), Safe: d.safe}
 	h := d.broker.Health()
+	out.Damaged = h.Damaged
 	switch {
 	case h.Reopening != "":
 		out.Status, out.Reason = "reopening", h.Reopening
 	case h.ReadOnly != "":
 		out.Status, out.Reason = "read-only", h.ReadOnly
+	case h.Memory.Full:
+		out.Status, out.Reason = "memory-full", fmt.Sprintf("sends are refused: messages use %d of the %d bytes of --limit memory", h.Memory.Used, h.Memory.Limit)
 	case h.Slow != 0:
 		out.Status, out.Reason = "slow", fmt.Sprintf("a write takes %s", h.Slow.Round(time.Millisecond))
 	}

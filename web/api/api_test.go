@@ -111,7 +111,7 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 		t.Errorf("a locked message is shown as %+v", peeked.Messages)
 	}
 	if m := peeked.Messages[0]; m.LockedSince == nil || m.LockedSince.After(*m.LockedUntil) || m.LockRenewals != 0 || m.LockRenewedAt != nil {
-		t.Errorf("its lock is %+v", m.Tenure)
+		t.Errorf("its lock is %+v", m.LockHistory)
 	}
 	w.want(200, "POST", "/renew", `{"lockToken":"`+received.Messages[1].LockToken+`"}`, nil)
 	w.want(201, "POST", "/send/q", `{"body":"free"}`, nil)
@@ -122,7 +122,7 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 		for _, m := range got.Messages {
 			seqs = append(seqs, m.SequenceNumber)
 			if m.SequenceNumber == 2 && (m.LockRenewals != 1 || m.LockRenewedAt == nil || m.LockedSince == nil) {
-				t.Errorf("renewed, its lock is %+v", m.Tenure)
+				t.Errorf("renewed, its lock is %+v", m.LockHistory)
 			}
 		}
 		if !slices.Equal(seqs, want) {
@@ -140,7 +140,7 @@ func TestSettling(t *testing.T) {
 	if len(got.Messages) != 5 {
 		t.Fatalf("received %d", len(got.Messages))
 	}
-	if got.Messages[0].MessageID == "" { // JavaScript's SDK cannot do without
+	if got.Messages[0].MessageID == "" { // the JavaScript SDK requires an id
 		t.Error("a message without an id was given none")
 	}
 	var renewed Renewed
@@ -203,8 +203,8 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// OPS-7: by a filter only what it is true of goes, from wherever it lies; what
-// was counted is what is agreed to.
+// TestPurgeByFilter: a filter removes only messages for which it is true, from all subqueues;
+// the counted number is the one to confirm (OPS-7).
 func TestPurgeByFilter(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/send/q?create=queue", `[{"subject":"dead","properties":{"n":20}},{"subject":"locked","properties":{"n":20}},
@@ -214,21 +214,21 @@ func TestPurgeByFilter(t *testing.T) {
 	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[0].LockToken+`","outcome":"dead-letter","reason":"Poison"}`, nil)
 	before := w.entity("q").Counts
 
-	var seen Foreseen
+	var seen PurgePreview
 	w.want(200, "POST", "/purge/q", `{"states":["active"],"filter":"-n < -10","dryRun":true}`, &seen)
 	if sample := numbers(seen.Sample); sample != "5" {
 		t.Errorf("the sample is %s", sample)
 	}
-	if seen.Sample = nil; !cmp.Equal(seen, Foreseen{Matching: 1, Skipped: 1, Failed: 1, Spared: 3}) {
+	if seen.Sample = nil; !cmp.Equal(seen, PurgePreview{Matching: 1, Skipped: 1, Failed: 1, Spared: 3}) {
 		t.Errorf("foreseen %+v", seen)
 	}
 	const all = `{"states":["active","scheduled","dead-letter"],"filter":"-n < -10"`
-	seen = Foreseen{}
+	seen = PurgePreview{}
 	w.want(200, "POST", "/purge/q", all+`,"dryRun":true}`, &seen)
 	if sample := numbers(seen.Sample); sample != "1 5 8" {
 		t.Errorf("the sample is %s", sample)
 	}
-	if seen.Sample = nil; !cmp.Equal(seen, Foreseen{Matching: 3, Skipped: 1, Failed: 1, Spared: 3}) {
+	if seen.Sample = nil; !cmp.Equal(seen, PurgePreview{Matching: 3, Skipped: 1, Failed: 1, Spared: 3}) {
 		t.Errorf("foreseen %+v", seen)
 	}
 	w.want(409, "POST", "/purge/q", all+`,"count":2}`, nil)
@@ -260,7 +260,8 @@ func TestPurgeByFilter(t *testing.T) {
 	}
 }
 
-// FWD-14: what a destination did not take is had as other dead letters are.
+// TestTransfers: messages that could not be transferred are available like other dead letters
+// (FWD-14).
 func TestTransfers(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"topic","path":"via"}`, nil)
@@ -304,8 +305,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestWhoHasLeftGetsNothing hangs up while it waits, and when its answer is
-// about to be written.
+// TestWhoHasLeftGetsNothing disconnects while it waits, and when its answer is about to be
+// written.
 func TestWhoHasLeftGetsNothing(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)

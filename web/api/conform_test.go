@@ -14,8 +14,8 @@ import (
 	"mayfly/web/openapi"
 )
 
-// conform holds what a test asked and was answered against the document: every
-// status, every member. What was accepted must be what the document says is taken.
+// conform checks a test's request and its answer against the document: every status, every
+// member. An accepted request must be one that the document allows.
 func conform(t *testing.T, method, address, body string, status int, media string, answer []byte) {
 	t.Helper()
 	o := operationAt(method, address)
@@ -48,9 +48,9 @@ func conform(t *testing.T, method, address, body string, status int, media strin
 	}
 	for _, d := range documents {
 		if len(d) == 0 && strings.Contains(media, "ndjson") {
-			continue // no lines
+			continue // not lines
 		}
-		if err := check(m.Schema, parse(t, d), name("answer")); err != nil {
+		if err := check(m.Schema, parse(t, d), name("answer"), strictly); err != nil {
 			t.Error(err)
 		}
 		if status >= 400 {
@@ -64,7 +64,7 @@ func conform(t *testing.T, method, address, body string, status int, media strin
 		for media, m := range o.RequestBody.Content {
 			documents := [][]byte{[]byte(body)}
 			if strings.Contains(media, "yaml") {
-				continue // a text, whatever is in it
+				continue // plain text, of any content
 			}
 			if strings.Contains(media, "ndjson") {
 				documents = bytes.Split(bytes.TrimSpace([]byte(body)), []byte("\n"))
@@ -73,7 +73,7 @@ func conform(t *testing.T, method, address, body string, status int, media strin
 				if len(d) == 0 {
 					continue
 				}
-				if err := check(m.Schema, parse(t, d), name("body")); err != nil {
+				if err := check(m.Schema, parse(t, d), name("body"), nullIsAbsent); err != nil {
 					t.Error(err)
 				}
 			}
@@ -93,7 +93,7 @@ func parse(t *testing.T, raw []byte) (v any) {
 
 var theDocument = sync.OnceValue(Document)
 
-// operationAt is what an address below /api/v1 leads to.
+// operationAt returns the operation of an address below /api/v1.
 func operationAt(method, address string) *openapi.Operation {
 	at, _, _ := strings.Cut(address, "?")
 	for _, o := range theDocument().Ordered {
@@ -112,19 +112,28 @@ func leads(pattern, at string) bool {
 	return slices.EqualFunc(want, got, func(w, g string) bool { return w == g || strings.HasPrefix(w, "{") })
 }
 
-// check tells where v is not what s says. It shares nothing with what made s.
-func check(s *openapi.Schema, v any, at string) error {
+// How null is read: in a request it stands for a member that is left out; in an answer it is a
+// value, which the schema must allow.
+type nulls bool
+
+const (
+	strictly     nulls = false
+	nullIsAbsent nulls = true
+)
+
+// check returns an error where v does not match s. It shares no code with the creation of s.
+func check(s *openapi.Schema, v any, at string, null nulls) error {
 	if s.Ref != "" {
 		of := theDocument().Components.Schemas[s.Name()]
 		if of == nil {
 			return fmt.Errorf("%s: there is no schema %s", at, s.Ref)
 		}
-		return check(of, v, at)
+		return check(of, v, at, null)
 	}
 	if len(s.AnyOf) > 0 {
 		var first error
 		for _, one := range s.AnyOf {
-			err := check(one, v, at)
+			err := check(one, v, at, null)
 			if err == nil {
 				return nil
 			}
@@ -137,7 +146,10 @@ func check(s *openapi.Schema, v any, at string) error {
 	is := map[string]bool{"": true}
 	switch v := v.(type) {
 	case nil:
-		return nil // a member that is null is one that is left out
+		if null == nullIsAbsent {
+			return nil
+		}
+		is["null"] = true
 	case bool:
 		is["boolean"] = true
 	case string:
@@ -158,13 +170,13 @@ func check(s *openapi.Schema, v any, at string) error {
 			if s.Items == nil {
 				break
 			}
-			if err := check(s.Items, one, fmt.Sprintf("%s[%d]", at, i)); err != nil {
+			if err := check(s.Items, one, fmt.Sprintf("%s[%d]", at, i), null); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		is["object"] = true
-		if err := checkMembers(s, v, at); err != nil {
+		if err := checkMembers(s, v, at, null); err != nil {
 			return err
 		}
 	}
@@ -174,7 +186,7 @@ func check(s *openapi.Schema, v any, at string) error {
 	return nil
 }
 
-func checkMembers(s *openapi.Schema, v map[string]any, at string) error {
+func checkMembers(s *openapi.Schema, v map[string]any, at string, null nulls) error {
 	for _, name := range s.Required {
 		if _, ok := v[name]; !ok {
 			return fmt.Errorf("%s: there is no %q", at, name)
@@ -192,7 +204,7 @@ func checkMembers(s *openapi.Schema, v map[string]any, at string) error {
 			}
 			of = other
 		}
-		if err := check(of, v[name], at+"."+name); err != nil {
+		if err := check(of, v[name], at+"."+name, null); err != nil {
 			return err
 		}
 	}

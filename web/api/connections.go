@@ -11,131 +11,136 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/identity"
-	"mayfly/web/peers"
+	"mayfly/engine/shorten"
+	"mayfly/web/auth"
+	"mayfly/web/connections"
 )
 
 const (
-	connectionsCount = 100   // connections of an answer, unless fewer or more are asked for
-	connectionsMost  = 1000  // of one answer at most
-	linksMost        = 10000 // links of one connection
-	heldMost         = 1000  // messages that it has locked
+	connectionsCount = 100   // connections of an answer by default
+	maxConnections   = 1000  // connections of an answer at most
+	maxLinks         = 10000 // links of one connection
+	maxHeld          = 1000  // messages that a connection has locked
 )
 
 // Connections is the answer of GET /connections.
 type Connections struct {
 	Connections []Connection `json:"connections"`    // newest first, without their links
-	All         int          `json:"all"`            // how many there are, whatever was asked for
-	Next        string       `json:"next,omitempty"` // for before, to go on; missing: these were the last
+	All         int          `json:"all"`            // the number of all connections, whatever the query
+	Next        string       `json:"next,omitempty"` // value for before to continue; missing on the last page
 }
 
-// Connection is a client that stays connected.
+// Connection is a connected client.
 type Connection struct {
-	ID          string    `json:"id"`                    // by which it is asked for
-	Client      string    `json:"client"`                // by which locks and activity name it
-	Container   string    `json:"container"`             // as the client calls itself on the wire
-	SDK         string    `json:"sdk,omitempty"`         // go, python, javascript, java or dotnet; missing: another
-	Product     string    `json:"product,omitempty"`     // as it says
+	ID          string    `json:"id"`                    // identifies it in requests
+	Client      string    `json:"client"`                // its name in locks and activity
+	Container   string    `json:"container"`             // the client's container id on the wire
+	SDK         string    `json:"sdk,omitempty"`         // go, python, javascript, java or dotnet; missing if it is another
+	Product     string    `json:"product,omitempty"`     // as reported by the client
 	Version     string    `json:"version,omitempty"`     // of its SDK
-	Platform    string    `json:"platform,omitempty"`    // as it says
-	Application string    `json:"application,omitempty"` // what the program calls itself
+	Platform    string    `json:"platform,omitempty"`    // as reported by the client
+	Application string    `json:"application,omitempty"` // the program's own name
 	Remote      string    `json:"remote"`                // its address and port
-	TLS         bool      `json:"tls"`                   // whether it came with TLS
-	WebSocket   bool      `json:"webSocket"`             // whether it came inside a WebSocket
-	Since       time.Time `json:"since"`                 // when it came
-	Heard       time.Time `json:"heard"`                 // when anything came from it last
-	Sessions    int       `json:"sessions"`              // of AMQP
+	TLS         bool      `json:"tls"`                   // whether the connection has TLS
+	WebSocket   bool      `json:"webSocket"`             // whether the connection is inside a WebSocket
+	Since       time.Time `json:"since"`                 // when it connected
+	Heard       time.Time `json:"heard"`                 // when its last bytes arrived
+	Sessions    int       `json:"sessions"`              // AMQP sessions
 
 	FramesIn  uint64 `json:"framesIn"`  // from the client
 	FramesOut uint64 `json:"framesOut"` // to the client
 	BytesIn   uint64 `json:"bytesIn"`   // from the client
 	BytesOut  uint64 `json:"bytesOut"`  // to the client
 
-	Receivers int `json:"receivers"` // links that receive
-	Senders   int `json:"senders"`   // links that send
-	Credit    int `json:"credit"`    // messages that its receivers still ask for
+	Receivers int `json:"receivers"` // receiving links
+	Senders   int `json:"senders"`   // sending links
+	Credit    int `json:"credit"`    // messages that its receivers may still be sent
 	Unsettled int `json:"unsettled"` // deliveries that neither side has settled
 	Locks     int `json:"locks"`     // messages locked for it
 
-	Links []Link `json:"links,omitempty"` // of GET /connections/{id}
+	Memory  int64 `json:"memory"`  // bytes of --limit link-bytes that its links, sessions and unsettled deliveries take
+	Starved int   `json:"starved"` // receivers that wait for memory until clients settle messages
 
-	Held     []Held `json:"held,omitempty"`     // of GET /connections/{id}: messages that it has locked, the first of them
-	HeldMore bool   `json:"heldMore,omitempty"` // there may be more than those in held
+	Links []Link `json:"links,omitempty"` // only in GET /connections/{id}
+
+	Locked     []LockedMessage `json:"held,omitempty"`     // only in GET /connections/{id}: the first messages that it has locked
+	LockedMore bool            `json:"heldMore,omitempty"` // there may be more locked messages than those in held
 }
 
-// Held is a message that a client has locked.
-type Held struct {
+// LockedMessage is a message that a client has locked.
+type LockedMessage struct {
 	Key            string    `json:"key"`            // the message's
 	Path           string    `json:"path"`           // where it is
-	SequenceNumber int64     `json:"sequenceNumber"` // of that place
-	LockedUntil    time.Time `json:"lockedUntil"`    // when the lock runs out
-	Tenure
+	SequenceNumber int64     `json:"sequenceNumber"` // in that path
+	LockedUntil    time.Time `json:"lockedUntil"`    // when the lock expires
+	LockHistory
 }
 
-// Tenure is what is known of a lock beside its end.
-type Tenure struct {
-	LockedSince   *time.Time `json:"lockedSince,omitempty"`   // when it began; missing: there is no lock, or it began before a restart
-	LockRenewals  int        `json:"lockRenewals,omitempty"`  // how often it was renewed since; missing: never
-	LockRenewedAt *time.Time `json:"lockRenewedAt,omitempty"` // when it was renewed last
+// LockHistory is when a lock was taken and renewed.
+type LockHistory struct {
+	LockedSince   *time.Time `json:"lockedSince,omitempty"`   // when it was taken; missing if there is no lock, or if it was taken before a restart
+	LockRenewals  int        `json:"lockRenewals,omitempty"`  // how often it was renewed since; missing if never
+	LockRenewedAt *time.Time `json:"lockRenewedAt,omitempty"` // when it was last renewed
 }
 
-func presentTenure(l engine.Lock) Tenure {
-	return Tenure{LockedSince: moment(l.Since), LockRenewals: l.Renewals, LockRenewedAt: moment(l.RenewedAt)}
+func presentLockHistory(l engine.Lock) LockHistory {
+	return LockHistory{LockedSince: timeOf(l.Since), LockRenewals: l.Renewals, LockRenewedAt: timeOf(l.RenewedAt)}
 }
 
-// Link is one end of a client at an entity.
+// Link is a client's AMQP link to an entity.
 type Link struct {
-	Name       string    `json:"name"`                 // as the client calls it
-	Identifier string    `json:"identifier,omitempty"` // of the client's sender or receiver, as its program has it
-	Path       string    `json:"path"`                 // where it leads
+	Name       string    `json:"name"`                 // as named by the client
+	Identifier string    `json:"identifier,omitempty"` // the id that the program gave its sender or receiver
+	Path       string    `json:"path"`                 // its entity
 	Role       string    `json:"role"`                 // receiver, sender or management
 	Since      time.Time `json:"since"`                // when it was attached
-	Mode       string    `json:"mode,omitempty"`       // of a receiver: peek-lock or receive-and-delete
+	Mode       string    `json:"mode,omitempty"`       // for a receiver: peek-lock or receive-and-delete
 	Waiting    bool      `json:"waiting,omitempty"`    // for a session
-	Session    *string   `json:"session,omitempty"`    // that it holds, which GET /session tells more of
-	Credit     int       `json:"credit"`               // messages that it still asks for
-	Ahead      int       `json:"ahead"`                // messages taken for it and not sent to it yet
+	Starved    bool      `json:"starved,omitempty"`    // the receiver waits for memory
+	Session    *string   `json:"session,omitempty"`    // the session that it holds; see GET /session
+	Credit     int       `json:"credit"`               // messages that it may still be sent
+	Ahead      int       `json:"ahead"`                // messages taken for it but not sent to it yet
 	Unsettled  int       `json:"unsettled"`            // deliveries that neither side has settled
 	Locks      int       `json:"locks"`                // messages locked for it
-	Messages   uint64    `json:"messages"`             // that have passed
+	Messages   uint64    `json:"messages"`             // messages transferred
 }
 
 func connectionRoutes() []route {
 	over := []string{"ConnectionNotFound"}
 	return []route{
 		{
-			method: "GET", path: "/connections", id: "listConnections", group: groupConnections, summary: "Clients that stay connected (AMQP), newest first",
-			ask: "entity=orders",
+			method: "GET", path: "/connections", id: "listConnections", group: groupConnections, summary: "List connected AMQP clients, newest first",
+			exampleQuery: "entity=orders",
 			query: []parameter{
-				entityPath("Only clients with a link there, to its dead letters or, for a topic, to one of its subscriptions."),
-				word("before", "What an answer had as next, to go on.").like("12"),
-				whole("count", 1, connectionsMost, fmt.Sprintf("How many at most; %d if absent.", connectionsCount)),
+				entityPath("Only clients with a link to this entity, to its dead letters or, for a topic, to one of its subscriptions."),
+				textParameter("before", "The next of the previous answer, to continue.").withExample("12"),
+				numberParameter("count", 1, maxConnections, fmt.Sprintf("The maximum number of results; %d if absent.", connectionsCount)),
 			},
-			gives: Connections{}, serve: (*door).connections,
+			response: Connections{}, handle: (*handler).connections,
 		},
 		{
-			method: "GET", path: "/connections/{id}", id: "getConnection", group: groupConnections, summary: "One client, with its links and what it has locked",
-			at: "1-17", part: "The id of a connection.",
-			about: "A connection's id is its own while the namespace is open.",
-			gives: Connection{}, fails: over, serve: (*door).connection,
+			method: "GET", path: "/connections/{id}", id: "getConnection", group: groupConnections, summary: "Get a client, its links and its locked messages",
+			exampleParam: "1-17", nameMeaning: "The ID of a connection.",
+			description: "IDs of connections are unique while the namespace is open.",
+			response:    Connection{}, problems: over, handle: (*handler).connection,
 		},
 		{
-			method: "DELETE", path: "/connections/{id}", id: "disconnect", needs: identity.Operator, group: groupConnections, summary: "Disconnect a client: SDKs connect again",
-			at: "1-17", part: "The id of a connection.",
-			about: "What was locked on it stays locked until the lock runs out.",
-			fails: over, serve: (*door).disconnect,
+			method: "DELETE", path: "/connections/{id}", id: "disconnect", role: auth.Operator, group: groupConnections, summary: "Disconnect a client",
+			exampleParam: "1-17", nameMeaning: "The ID of a connection.",
+			description: "SDKs connect again. Messages that the client has locked stay locked until their locks expire.",
+			problems:    over, handle: (*handler).disconnect,
 		},
 	}
 }
 
-// connections lists clients that stay connected.
-func (d *door) connections(c echo.Context) error {
+// connections lists connected clients.
+func (d *handler) connections(c echo.Context) error {
 	q := query(c)
-	ask := peers.Query{Limit: int(number(c, "count", connectionsCount))}
+	ask := connections.Query{Limit: int(number(c, "count", connectionsCount))}
 	var err error
 	if q.Has("before") {
 		if ask.Before, err = strconv.ParseUint(q.Get("before"), 10, 64); err != nil || ask.Before == 0 {
-			return argument("What is given as 'before' is what an answer had as 'next', not '%s'.", cut(q.Get("before")))
+			return engine.Refuse(engine.ErrArgument, "The value for 'before' must be the 'next' of a previous answer, not '%s'.", shorten.Quote(q.Get("before")))
 		}
 	}
 	if q.Has("entity") {
@@ -144,9 +149,9 @@ func (d *door) connections(c echo.Context) error {
 		}
 	}
 	out := Connections{Connections: []Connection{}}
-	if d.peers != nil {
-		list := d.peers.Connections(ask)
-		out.All = list.All
+	if d.clients != nil {
+		list := d.clients.Connections(ask)
+		out.All = list.Total
 		for _, p := range list.Connections {
 			out.Connections = append(out.Connections, presentConnection(p))
 		}
@@ -157,76 +162,77 @@ func (d *door) connections(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// connection is one, with its links.
-func (d *door) connection(c echo.Context) error {
-	if d.peers != nil {
-		if p, ok := d.peers.Connection(c.Param("id"), linksMost); ok {
+// connection returns one connection, with its links.
+func (d *handler) connection(c echo.Context) error {
+	if d.clients != nil {
+		if p, ok := d.clients.Connection(c.Param("id"), maxLinks); ok {
 			out := presentConnection(p)
 			err := d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
-				rows, all := r.Holding(p.Holding(r.Rooms(engine.ClassLocked), heldMost))
-				out.Held, out.HeldMore = presentHeld(rows), !all
+				rows, all := r.LockedBy(p.LockedQuery(r.SubqueuesWith(engine.ClassLocked), maxHeld))
+				out.Locked, out.LockedMore = presentLocked(rows), !all
 				return nil
 			})
 			if err != nil {
-				return err //nolint:wrapcheck // the broker says what it is about
+				return err
 			}
 			return reply(c, http.StatusOK, out)
 		}
 	}
-	return noConnection(c)
+	return errNoConnection(c)
 }
 
-func presentHeld(rows []engine.Row) (out []Held) {
+func presentLocked(rows []engine.Row) (out []LockedMessage) {
 	for _, row := range rows {
 		m := row.Message
-		out = append(out, Held{
-			Key: fmt.Sprint(uint64(m.Key)), Path: string(row.Path), SequenceNumber: int64(m.Seq), LockedUntil: m.LockedUntil.Time(), Tenure: presentTenure(row.Lock),
+		out = append(out, LockedMessage{
+			Key: fmt.Sprint(uint64(m.Key)), Path: string(row.Path), SequenceNumber: int64(m.Seq), LockedUntil: m.LockedUntil.Time(), LockHistory: presentLockHistory(row.Lock),
 		})
 	}
 	return out
 }
 
-// disconnect closes one with amqp:connection:forced, after which an SDK connects
-// again. Its locks stay until they run out. Who did it is remembered before: while
-// that cannot be written, the connection stays.
-func (d *door) disconnect(c echo.Context) error {
-	if d.peers == nil {
-		return noConnection(c)
+// disconnect closes a connection with amqp:connection:forced; SDKs then reconnect. Its locks
+// stay until they expire. The audit event is written first: if that fails, the connection
+// stays.
+func (d *handler) disconnect(c echo.Context) error {
+	if d.clients == nil {
+		return errNoConnection(c)
 	}
-	p, ok := d.peers.Connection(c.Param("id"), 0)
+	p, ok := d.clients.Connection(c.Param("id"), 0)
 	if !ok {
-		return noConnection(c)
+		return errNoConnection(c)
 	}
-	if err := d.broker.Disconnected(c.Request().Context(), p.Client, client(c.Request())); err != nil {
+	if err := d.broker.AuditDisconnect(c.Request().Context(), p.Client, client(c.Request())); err != nil {
 		return err
 	}
-	d.peers.Disconnect(p.ID) // that it has left meanwhile is what was wanted
+	d.clients.Disconnect(p.ID) // it may have left in the meantime, which is fine
 	return c.NoContent(http.StatusNoContent)
 }
 
-func noConnection(c echo.Context) error {
-	return fmt.Errorf("'%s': %w", cut(c.Param("id")), peers.ErrOver)
+func errNoConnection(c echo.Context) error {
+	return fmt.Errorf("'%s': %w", shorten.Quote(c.Param("id")), connections.ErrClosed)
 }
 
-func presentConnection(p peers.Connection) Connection {
+func presentConnection(p connections.Connection) Connection {
 	out := Connection{
 		ID: p.ID, Client: p.Client, Container: p.Container, SDK: string(p.SDK), Product: p.Product, Version: p.Version, Platform: p.Platform, Application: p.Application,
-		Remote: p.Remote, TLS: p.TLS, WebSocket: p.WebSocket, Since: p.Since.UTC(), Heard: p.Heard.UTC(), Sessions: p.Sessions,
+		Remote: p.Remote, TLS: p.TLS, WebSocket: p.WebSocket, Since: p.Since.UTC(), Heard: p.LastReceived.UTC(), Sessions: p.Sessions,
 		FramesIn: p.FramesIn, FramesOut: p.FramesOut, BytesIn: p.BytesIn, BytesOut: p.BytesOut,
 		Receivers: p.Receivers, Senders: p.Senders, Credit: p.Credit, Unsettled: p.Unsettled, Locks: p.Locks,
+		Memory: p.Memory, Starved: p.Starved,
 	}
 	for _, l := range p.Links {
 		link := Link{
-			Name: l.Name, Identifier: l.Identifier, Path: strings.ToValidUTF8(string(l.Path), ""), Role: string(l.Role), Since: l.Since.UTC(), Waiting: l.Waits,
-			Credit: l.Credit, Ahead: l.Ahead, Unsettled: l.Unsettled, Locks: l.Locks, Messages: l.Messages,
+			Name: l.Name, Identifier: l.Identifier, Path: strings.ToValidUTF8(string(l.Path), ""), Role: string(l.Role), Since: l.Since.UTC(), Waiting: l.WaitsForSession, Starved: l.Starved,
+			Credit: l.Credit, Ahead: l.Buffered, Unsettled: l.Unsettled, Locks: l.Locks, Messages: l.Messages,
 		}
-		if l.Role == peers.Receiver {
+		if l.Role == connections.Receiver {
 			link.Mode = "peek-lock"
-			if l.Deletes {
+			if l.ReceiveAndDelete {
 				link.Mode = "receive-and-delete"
 			}
 		}
-		if l.Holds {
+		if l.HoldsSession {
 			link.Session = &l.Session
 		}
 		out.Links = append(out.Links, link)

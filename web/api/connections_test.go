@@ -12,7 +12,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
-	"mayfly/web/peers"
+	"mayfly/web/connections"
 )
 
 func TestConnections(t *testing.T) {
@@ -22,16 +22,16 @@ func TestConnections(t *testing.T) {
 		t.Errorf("nobody is there: %+v", none)
 	}
 	at, session := time.Date(2026, 7, 14, 10, 0, 0, 0, time.UTC), "s"
-	w.peers.Add(peers.Connection{
-		ID: "1-1", Client: "AMQP worker", Container: "worker", Kit: peers.Kit{SDK: peers.Go, Version: "1.11.0"}, Remote: "10.0.0.7:5", Since: at, Heard: at, TLS: true,
-		Traffic: peers.Traffic{FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4},
-		Links: []peers.Link{
-			{Name: "r", Identifier: "picker", Path: "orders", Role: peers.Receiver, Since: at, Credit: 9, Unsettled: 2, Locks: 3, Ahead: 1, Messages: 5, Holds: true, Session: "s"},
-			{Name: "d", Path: "orders", Role: peers.Receiver, Since: at, Deletes: true, Waits: true},
-			{Name: "m", Path: "orders", Role: peers.Manager, Since: at},
+	w.peers.Add(connections.Connection{
+		ID: "1-1", Client: "AMQP worker", Container: "worker", Library: connections.Library{SDK: connections.Go, Version: "1.11.0"}, Remote: "10.0.0.7:5", Since: at, LastReceived: at, TLS: true,
+		Traffic: connections.Traffic{FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4},
+		Links: []connections.Link{
+			{Name: "r", Identifier: "picker", Path: "orders", Role: connections.Receiver, Since: at, Credit: 9, Unsettled: 2, Locks: 3, Buffered: 1, Messages: 5, HoldsSession: true, Session: "s"},
+			{Name: "d", Path: "orders", Role: connections.Receiver, Since: at, ReceiveAndDelete: true, WaitsForSession: true},
+			{Name: "m", Path: "orders", Role: connections.Manager, Since: at},
 		},
 	})
-	w.peers.Add(peers.Connection{ID: "1-2", Client: "AMQP other", Container: "other", Since: at, Heard: at, Links: []peers.Link{{Name: "s", Path: "Prices/Subscriptions/eu", Role: peers.Sender, Since: at}}})
+	w.peers.Add(connections.Connection{ID: "1-2", Client: "AMQP other", Container: "other", Since: at, LastReceived: at, Links: []connections.Link{{Name: "s", Path: "Prices/Subscriptions/eu", Role: connections.Sender, Since: at}}})
 	one := Connection{
 		ID: "1-1", Client: "AMQP worker", Container: "worker", SDK: "go", Version: "1.11.0", Remote: "10.0.0.7:5", TLS: true, Since: at, Heard: at,
 		FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4, Receivers: 2, Credit: 9, Unsettled: 2, Locks: 3,
@@ -77,7 +77,7 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// A fillable is a store that can be told to take nothing.
+// A fillable is a store that can be set to refuse writes.
 type fillable struct {
 	memory.Store
 	now atomic.Bool
@@ -90,17 +90,18 @@ func (f *fillable) Commit(ctx context.Context, b *engine.Batch) error {
 	return f.Store.Commit(ctx, b)
 }
 
-// A connection is not closed unless it is remembered who did it.
+// TestDisconnectIsRememberedFirst: a connection is closed only after the audit event was
+// written.
 func TestDisconnectIsRememberedFirst(t *testing.T) {
 	store := &fillable{}
 	w := startOn(t, store, broker.Options{})
-	w.peers.Add(peers.Connection{ID: "1-1", Client: "AMQP worker"})
+	w.peers.Add(connections.Connection{ID: "1-1", Client: "AMQP worker"})
 	store.now.Store(true)
 	w.want(503, "DELETE", "/connections/1-1", "", nil)
 	w.want(200, "GET", "/connections/1-1", "", nil)
 }
 
-// What a client has locked is told with it.
+// TestConnectionsLocks: a client's locked messages are returned with its connection.
 func TestConnectionsLocks(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/send/q?create=queue", `[{"body":"1"},{"body":"2"}]`, nil)
@@ -110,16 +111,16 @@ func TestConnectionsLocks(t *testing.T) {
 	var peeked Messages
 	w.want(200, "GET", "/peek/q?count=1", "", &peeked)
 	m := peeked.Messages[0]
-	w.peers.Add(peers.Connection{ID: "1-1", Client: m.LockedBy})
-	w.peers.Add(peers.Connection{ID: "1-2", Client: "somebody else"})
+	w.peers.Add(connections.Connection{ID: "1-1", Client: m.LockedBy})
+	w.peers.Add(connections.Connection{ID: "1-2", Client: "somebody else"})
 	var c Connection
 	w.want(200, "GET", "/connections/1-1", "", &c)
-	want := []Held{{Key: m.Key, Path: "q", SequenceNumber: 1, LockedUntil: *m.LockedUntil, Tenure: m.Tenure}}
-	if d := gocmp.Diff(want, c.Held); d != "" || c.HeldMore || m.LockRenewals != 1 {
-		t.Errorf("%+v, more %v: %s", m.Tenure, c.HeldMore, d)
+	want := []LockedMessage{{Key: m.Key, Path: "q", SequenceNumber: 1, LockedUntil: *m.LockedUntil, LockHistory: m.LockHistory}}
+	if d := gocmp.Diff(want, c.Locked); d != "" || c.LockedMore || m.LockRenewals != 1 {
+		t.Errorf("%+v, more %v: %s", m.LockHistory, c.LockedMore, d)
 	}
 	c = Connection{}
-	if w.want(200, "GET", "/connections/1-2", "", &c); c.Held != nil {
-		t.Errorf("another holds %+v", c.Held)
+	if w.want(200, "GET", "/connections/1-2", "", &c); c.Locked != nil {
+		t.Errorf("another holds %+v", c.Locked)
 	}
 }

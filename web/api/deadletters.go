@@ -8,51 +8,51 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
-	"mayfly/engine/postmortem"
+	"mayfly/engine/search/deadletters"
 )
 
 // DeadLetterGroups is the answer of GET /dead-letters.
 type DeadLetterGroups struct {
 	Groups []DeadLetterGroup `json:"groups"` // those with the most first
-	Seen   int64             `json:"seen"`   // dead letters that were looked at
-	Total  int64             `json:"total"`  // dead letters there are
-	Loose  int64             `json:"loose"`  // dead letters that were looked at and are in none of the groups: there are too many
+	Seen   int64             `json:"seen"`   // dead letters that were examined
+	Total  int64             `json:"total"`  // all dead letters
+	Loose  int64             `json:"loose"`  // examined dead letters in none of the groups, because there were too many groups
 }
 
-// DeadLetterGroup is dead letters that have their reason, and their error but for
-// the ids and numbers in it, in common.
+// DeadLetterGroup is a group of dead letters with the same reason, and the same error apart
+// from the ids and numbers in it.
 type DeadLetterGroup struct {
-	Reason         string             `json:"reason,omitempty"`
-	Error          string             `json:"error,omitempty"` // # stands for each id and number
-	Count          int64              `json:"count"`
-	First          *time.Time         `json:"first,omitempty"` // of them died
-	Last           *time.Time         `json:"last,omitempty"`  // of them died
-	Key            string             `json:"key"`             // of the latest
-	Path           string             `json:"path"`            // where the latest is
-	SequenceNumber int64              `json:"sequenceNumber"`  // of the latest
-	Description    string             `json:"description,omitempty"`
-	Places         []DeadLettersPlace `json:"places"`  // where they are, the first twenty
-	Sources        []DeadLettersPlace `json:"sources"` // where they died, the first twenty
-	Query          string             `json:"query"`   // finds these and no others among dead letters: for jobs, search and export
+	Reason         string            `json:"reason,omitempty"`
+	Error          string            `json:"error,omitempty"` // with # for each id and number
+	Count          int64             `json:"count"`
+	First          *time.Time        `json:"first,omitempty"` // when the first died
+	Last           *time.Time        `json:"last,omitempty"`  // when the last died
+	Key            string            `json:"key"`             // of the latest
+	Path           string            `json:"path"`            // of the latest
+	SequenceNumber int64             `json:"sequenceNumber"`  // of the latest
+	Description    string            `json:"description,omitempty"`
+	Places         []DeadLetterCount `json:"places"`  // where they are, the first twenty
+	Sources        []DeadLetterCount `json:"sources"` // where they died, the first twenty
+	Query          string            `json:"query"`   // matches these dead letters only: for jobs, search and export
 }
 
-// DeadLettersPlace is how many of a group are at a place.
-type DeadLettersPlace struct {
+// DeadLetterCount is the number of a group's messages at a path.
+type DeadLetterCount struct {
 	Path  string `json:"path"`
 	Count int64  `json:"count"`
 }
 
 func deadLetterRoutes() []route {
 	return []route{{
-		method: "GET", path: "/dead-letters", id: "groupDeadLetters", group: groupMessages, summary: "Dead letters by what they died of",
-		about: "Capitals tell nothing apart. The first 50,000 are looked at, in up to 1,000 groups; seen, total and loose say how far that went. A group's query, given to POST /jobs with the path of a dead-letter queue, or with state:dead, means just these.",
-		ask:   "entity=orders",
-		query: []parameter{entityPath("The queue or subscription whose dead letters are meant; absent: all.")},
-		gives: DeadLetterGroups{}, fails: []string{"MessagingEntityNotFound"}, serve: (*door).deadLetterGroups,
+		method: "GET", path: "/dead-letters", id: "groupDeadLetters", group: groupMessages, summary: "Group dead letters by reason",
+		description:  "Grouping ignores case. It examines the first 50,000 dead letters and forms up to 1,000 groups; seen, total and loose count what was examined. The query of a group selects exactly its messages: give it to POST /jobs with the path of a dead-letter queue, or with state:dead.",
+		exampleQuery: "entity=orders",
+		query:        []parameter{entityPath("The queue or subscription that has the dead letters; if absent, all.")},
+		response:     DeadLetterGroups{}, problems: []string{"MessagingEntityNotFound"}, handle: (*handler).deadLetterGroups,
 	}}
 }
 
-func (d *door) deadLetterGroups(c echo.Context) error {
+func (d *handler) deadLetterGroups(c echo.Context) error {
 	ctx := c.Request().Context()
 	var places []engine.Path
 	if text := query(c).Get("entity"); query(c).Has("entity") {
@@ -69,21 +69,21 @@ func (d *door) deadLetterGroups(c echo.Context) error {
 		}
 	} else {
 		var err error
-		if places, err = postmortem.Everywhere(ctx, d.broker); err != nil {
+		if places, err = deadletters.Subqueues(ctx, d.broker); err != nil {
 			return err
 		}
 	}
-	r, err := postmortem.Examine(ctx, d.broker, places)
+	r, err := deadletters.Analyze(ctx, d.broker, places)
 	if err != nil {
 		return err
 	}
-	out := DeadLetterGroups{Groups: []DeadLetterGroup{}, Seen: r.Seen, Total: r.Total, Loose: r.Loose}
+	out := DeadLetterGroups{Groups: []DeadLetterGroup{}, Seen: r.Examined, Total: r.Total, Loose: r.Ungrouped}
 	for _, g := range r.Groups {
 		m := g.Latest.Message
 		one := DeadLetterGroup{
-			Reason: g.Reason, Error: g.Error, Count: g.N, First: moment(g.First), Last: moment(g.Last), Query: g.Query(),
+			Reason: g.Reason, Error: g.Error, Count: g.Count, First: timeOf(g.First), Last: timeOf(g.Last), Query: g.Query(),
 			Key: strconv.FormatUint(uint64(m.Key), 10), Path: string(g.Latest.Path), SequenceNumber: int64(m.Seq),
-			Places: presentPlaces(g.Places), Sources: presentPlaces(g.Sources),
+			Places: presentCounts(g.Entities), Sources: presentCounts(g.Sources),
 		}
 		if m.Extra != nil {
 			one.Description = m.Extra.Description
@@ -93,10 +93,10 @@ func (d *door) deadLetterGroups(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-func presentPlaces(all []postmortem.Place) []DeadLettersPlace {
-	out := []DeadLettersPlace{}
+func presentCounts(all []deadletters.EntityCount) []DeadLetterCount {
+	out := []DeadLetterCount{}
 	for _, p := range all {
-		out = append(out, DeadLettersPlace{string(p.Path), p.N})
+		out = append(out, DeadLetterCount{string(p.Path), p.Count})
 	}
 	return out
 }

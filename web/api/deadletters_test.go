@@ -7,8 +7,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A group's query means what the group counts, and a job with it does it to just
-// these.
+// TestDeadLettersByGroup: a group's query matches the messages that the group counts, and a
+// job with it changes only these.
 func TestDeadLettersByGroup(t *testing.T) {
 	w := start(t, broker.Options{})
 	die := func(entity, reason, text string, times int) {
@@ -24,7 +24,7 @@ func TestDeadLettersByGroup(t *testing.T) {
 		w.want(201, "POST", "/entities", `{"kind":"queue","path":"`+q+`"}`, nil)
 	}
 	die("orders", "Boom", "timeout after 100 ms", 2)
-	die("orders", "boom", "Timeout after 7.5 ms", 1) // capitals tell nothing apart
+	die("orders", "boom", "Timeout after 7.5 ms", 1) // case does not matter
 	die("orders", "Boom", `no "such" order *`, 2)
 	die("orders", "Boom", "", 1)
 	die("orders", "", "", 1)
@@ -35,7 +35,7 @@ func TestDeadLettersByGroup(t *testing.T) {
 	var told string
 	for _, g := range all.Groups {
 		told += fmt.Sprintf("%d %s|%s\n", g.Count, g.Reason, g.Error)
-		var f JobForecast
+		var f JobPreview
 		w.want(200, "POST", "/jobs", fmt.Sprintf(`{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":%q,"dryRun":true}`, g.Query), &f)
 		if f.Matching != g.Count {
 			t.Errorf("%s means %d, not %d", g.Query, f.Matching, g.Count)
@@ -53,7 +53,7 @@ func TestDeadLettersByGroup(t *testing.T) {
 	}
 	w.want(404, "GET", "/dead-letters?entity=nowhere", "", nil)
 
-	// A job over a group takes just these.
+	// A job with a group's query takes only its messages.
 	var is Job
 	w.want(200, "POST", "/jobs", fmt.Sprintf(`{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":%q,"count":3}`, all.Groups[0].Query), &is)
 	w.want(200, "GET", fmt.Sprint("/jobs/", is.ID, "?wait=30s"), "", &is)

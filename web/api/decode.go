@@ -2,34 +2,37 @@ package api
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 
 	"mayfly/engine"
-	"mayfly/web/intake"
+	"mayfly/web/auth/origin"
+	"mayfly/web/exchange"
 )
 
-// smallBody bounds, in bytes, what is not a message.
+// smallBody bounds, in bytes, bodies that have no messages.
 const smallBody = 1 << 20
 
-// readBody is the body of a request, of at most so many bytes. More than that
-// is refused before it is read, or as soon as that is known.
+// readBody reads the body of a request, of up to most bytes. It refuses a larger body
+// before reading it if its length is announced, or else as soon as it is too long. It waits
+// for room for the bytes and for their decoded JSON; the request keeps that room until it
+// ends.
 func readBody(r *http.Request, most int64) ([]byte, error) {
 	if err := checkLength(r, most); err != nil {
 		return nil, err
 	}
-	raw, err := io.ReadAll(io.LimitReader(r.Body, most+1))
+	share := origin.ShareOf(r.Context())
+	raw, err := share.ReadAll(r.Context(), r.Body, most)
 	if err != nil {
 		return nil, fmt.Errorf("read the body: %w", err)
 	}
 	if int64(len(raw)) > most {
 		return nil, tooLarge(most)
 	}
-	return raw, nil
+	return raw, share.Grow(r.Context(), exchange.Cost(raw))
 }
 
-// given is the body of a request of at most so many bytes, as decode reads it.
-func given[T any](r *http.Request, most int64) (in T, err error) {
+// readJSON returns the decoded body of a request, of up to most bytes.
+func readJSON[T any](r *http.Request, most int64) (in T, err error) {
 	raw, err := readBody(r, most)
 	if err == nil {
 		err = decode(raw, &in)
@@ -37,7 +40,7 @@ func given[T any](r *http.Request, most int64) (in T, err error) {
 	return in, err
 }
 
-// checkLength refuses a request that says that it is too large.
+// checkLength refuses a request whose announced length is too large.
 func checkLength(r *http.Request, most int64) error {
 	if r.ContentLength > most {
 		return tooLarge(most)
@@ -46,8 +49,8 @@ func checkLength(r *http.Request, most int64) error {
 }
 
 func tooLarge(most int64) error {
-	return &engine.Refusal{Kind: engine.ErrTooLarge, Text: fmt.Sprintf("The request has more than the %d bytes allowed here.", most)}
+	return engine.Refuse(engine.ErrTooLarge, "The request has more than %d bytes, the most allowed.", most)
 }
 
 // decode is intake.Decode.
-func decode(raw []byte, v any) error { return intake.Decode(raw, v) } //nolint:wrapcheck // it says what it is about
+func decode(raw []byte, v any) error { return exchange.Decode(raw, v) }

@@ -2,20 +2,28 @@ package api
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"slices"
 
 	"github.com/labstack/echo/v4"
 
-	"mayfly/engine/definition"
-	"mayfly/web/identity"
+	"mayfly/engine/topology"
+	"mayfly/web/auth"
 )
 
-// Redefined is the answer of POST /definitions: what was done, or would be, in
-// order.
-type Redefined struct {
-	Steps     []DefinitionStep `json:"steps"`               // what was done, in order; with dryRun what would be
-	Unchanged []string         `json:"unchanged,omitempty"` // entities of the file that are as it says already
+// DefinitionsResult is the answer of POST /definitions: the changes, in order.
+type DefinitionsResult struct {
+	Steps     []DefinitionStep `json:"steps"`               // changes made, in order; with dryRun, changes to make
+	Unchanged []string         `json:"unchanged,omitempty"` // entities of the file that need no change
+
+	Warnings []DefinitionWarning `json:"warnings,omitempty"` // parts of the file that have no effect
+}
+
+// A DefinitionWarning is a part of the file that has no effect.
+type DefinitionWarning struct {
+	At  string `json:"at"`  // where in the file
+	Why string `json:"why"` // a sentence
 }
 
 // A DefinitionStep is one change.
@@ -23,7 +31,7 @@ type DefinitionStep struct {
 	Do   string `json:"do"`             // create, update, add rule, replace rule or remove rule
 	Path string `json:"path"`           // of the entity
 	Rule string `json:"rule,omitempty"` // of a step about a rule
-	At   string `json:"at"`             // where the file says so
+	At   string `json:"at"`             // the position in the file
 
 	Changes []DefinitionChange `json:"changes,omitempty"` // of update
 }
@@ -31,67 +39,71 @@ type DefinitionStep struct {
 // A DefinitionChange is a property that gets another value.
 type DefinitionChange struct {
 	Property string `json:"property"` // Service Bus' name
-	Was      string `json:"was"`      // empty: none
-	Is       string `json:"is"`       // likewise
+	Was      string `json:"was"`      // empty if there was none
+	Is       string `json:"is"`       // empty if there is none
 }
 
-// largestDefinition is as much as definition.Read takes.
-const largestDefinition = 1 << 20
+// maxDefinition is the limit of definition.Read.
+const maxDefinition = 1 << 20
 
 func definitionRoutes() []route {
 	return []route{
 		{
-			method: "GET", path: "/definitions", id: "exportDefinitions", group: groupEntities, summary: "All entities and rules, as the emulator's Config.json",
-			about: "What is as it is by default is left out. Access rules are not in it: no such file has them.",
-			gives: map[string]any{}, serve: (*door).exportDefinitions,
+			method: "GET", path: "/definitions", id: "exportDefinitions", group: groupEntities, summary: "Export all entities and rules as the emulator's Config.json",
+			description: "Properties with default values are left out. Access rules are not included, because Config.json has no place for them.",
+			response:    map[string]any{}, handle: (*handler).exportDefinitions,
 		},
 		{
-			method: "POST", path: "/definitions", id: "importDefinitions", needs: identity.Admin, ruin: mayRuin, group: groupEntities, summary: "Make entities and rules what a Config.json asks for",
-			ask: "dryRun=true", sends: `{"UserConfig":{"Namespaces":[{"Name":"default","Queues":[{"Name":"invoices","Properties":{"MaxDeliveryCount":5}}]}]}}`,
-			about: "What the file does not name stays as it is, and nothing is deleted but rules that a subscription's list does not have. All that is wrong is found before anything changes. The name of the namespace in it does not matter.",
-			query: []parameter{yes("dryRun", "Only say what would be done.")},
-			takes: map[string]any{}, most: largestDefinition, gives: Redefined{},
-			fails: []string{"MessagingEntityNotFound", "MessagingEntityAlreadyExists", "InvalidOperation", "QuotaExceeded", "NotSupported"}, serve: (*door).importDefinitions,
+			method: "POST", path: "/definitions", id: "importDefinitions", role: auth.Admin, destruction: mayDestroy, group: groupEntities, summary: "Create and update entities and rules from a Config.json",
+			exampleQuery: "dryRun=true", exampleBody: `{"UserConfig":{"Namespaces":[{"Name":"default","Queues":[{"Name":"invoices","Properties":{"MaxDeliveryCount":5}}]}]}}`,
+			description: "Entities that the file does not name stay as they are. Only rules missing in a subscription's list are deleted. The whole file is checked before anything changes. The name of the namespace in it is ignored.",
+			query:       []parameter{flagParameter("dryRun", "Only return the changes that would be made.").routeRole()},
+			request:     map[string]any{}, maxBody: maxDefinition, response: DefinitionsResult{},
+			problems: []string{"MessagingEntityNotFound", "MessagingEntityAlreadyExists", "InvalidOperation", "QuotaExceeded", "NotSupported"}, handle: (*handler).importDefinitions,
 		},
 	}
 }
 
-func (d *door) exportDefinitions(c echo.Context) error {
-	raw, err := d.broker.Definition(c.Request().Context())
+func (d *handler) exportDefinitions(c echo.Context) error {
+	raw, err := d.broker.ConfigJSON(c.Request().Context())
 	if err != nil {
 		return err
 	}
 	return c.JSONBlob(http.StatusOK, raw)
 }
 
-func (d *door) importDefinitions(c echo.Context) error {
+func (d *handler) importDefinitions(c echo.Context) error {
 	r := c.Request()
-	raw, err := readBody(r, largestDefinition)
+	raw, err := readBody(r, maxDefinition)
 	if err != nil {
 		return err
 	}
 	limits := d.broker.Limits()
-	want, err := definition.Read(bytes.NewReader(raw), definition.Options{Limits: &limits})
+	want, err := topology.Read(bytes.NewReader(raw), topology.Options{Limits: &limits})
+	if problems, ok := errors.AsType[topology.Problems](err); ok {
+		_, more := d.broker.PreviewTopology(r.Context(), want)
+		return problems.With(more)
+	}
 	if err != nil {
 		return err
 	}
-	var steps []definition.Step
+	var steps []topology.Step
 	only := query(c).Get("dryRun") == "true"
 	if only || d.safe {
-		steps, err = d.broker.ForeseeDefine(r.Context(), want)
+		steps, err = d.broker.PreviewTopology(r.Context(), want)
 	}
-	if err == nil && !only && slices.ContainsFunc(steps, definition.Step.Alters) {
-		err = d.spare()
+	if err == nil && !only && slices.ContainsFunc(steps, topology.Step.ChangesExisting) {
+		err = d.refuseInSafeMode()
 	}
 	if err == nil && !only {
-		steps, err = d.broker.Define(r.Context(), want, client(r))
+		steps, err = d.broker.ApplyTopology(r.Context(), want, client(r))
 	}
 	if err != nil {
 		return err
 	}
-	out := Redefined{Steps: []DefinitionStep{}}
+	out := DefinitionsResult{Steps: []DefinitionStep{}, Warnings: presentWarnings(want.Warnings)}
 	for _, s := range steps {
-		step := DefinitionStep{Do: s.Do.String(), Path: string(s.Path), Rule: s.Rule.Name, At: s.At}
+		step := DefinitionStep{Do: s.Action.String(), Path: string(s.Path), Rule: s.Rule.Name, At: s.At}
 		for _, c := range s.Changes() {
 			step.Changes = append(step.Changes, DefinitionChange(c))
 		}
@@ -101,4 +113,12 @@ func (d *door) importDefinitions(c echo.Context) error {
 		out.Unchanged = append(out.Unchanged, string(p))
 	}
 	return reply(c, http.StatusOK, out)
+}
+
+// presentWarnings presents the parts of a Config.json that have no effect.
+func presentWarnings(all topology.Problems) (out []DefinitionWarning) {
+	for _, w := range all.First {
+		out = append(out, DefinitionWarning{At: w.Path, Why: w.Reason})
+	}
+	return out
 }

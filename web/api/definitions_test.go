@@ -9,13 +9,13 @@ import (
 	"mayfly/engine/broker"
 )
 
-// What is exported is imported elsewhere, and asks for nothing where it came from
+// TestDefinitions: an export is imported into another server, and changes nothing in its own
 // (EMU-8).
 func TestDefinitions(t *testing.T) {
 	const file = `{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"in/out","Properties":{"LockDuration":"PT10S"}}],` +
 		`"Topics":[{"Name":"news","Subscriptions":[{"Name":"eu","Rules":[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a = 1"}}}]}]}]}]}}`
 	w := start(t, broker.Options{})
-	made := Redefined{Steps: []DefinitionStep{
+	made := DefinitionsResult{Steps: []DefinitionStep{
 		{Do: "create", Path: "in/out", At: "UserConfig.Namespaces[0].Queues[0]"},
 		{Do: "create", Path: "news", At: "UserConfig.Namespaces[0].Topics[0]"},
 		{Do: "create", Path: "news/Subscriptions/eu", At: "UserConfig.Namespaces[0].Topics[0].Subscriptions[0]"},
@@ -26,7 +26,7 @@ func TestDefinitions(t *testing.T) {
 		return len(all.Entities)
 	}
 	had := count()
-	var got Redefined
+	var got DefinitionsResult
 	w.want(200, "POST", "/definitions?dryRun=true", file, &got)
 	if d := gocmp.Diff(made, got); d != "" || count() != had {
 		t.Errorf("foreseen with %d entities: %s", count(), d)
@@ -42,7 +42,7 @@ func TestDefinitions(t *testing.T) {
 	}
 	changed := strings.Replace(file, "PT10S", "PT20S", 1)
 	w.want(200, "POST", "/definitions?dryRun=true", changed, &got)
-	if d := gocmp.Diff(Redefined{Steps: []DefinitionStep{{Do: "update", Path: "in/out", At: "UserConfig.Namespaces[0].Queues[0]", Changes: []DefinitionChange{{"LockDuration", "PT10S", "PT20S"}}}}, Unchanged: []string{"news", "news/Subscriptions/eu"}}, got); d != "" {
+	if d := gocmp.Diff(DefinitionsResult{Steps: []DefinitionStep{{Do: "update", Path: "in/out", At: "UserConfig.Namespaces[0].Queues[0]", Changes: []DefinitionChange{{"LockDuration", "PT10S", "PT20S"}}}}, Unchanged: []string{"news", "news/Subscriptions/eu"}}, got); d != "" {
 		t.Errorf("a change is foreseen as %s", d)
 	}
 	other := start(t, broker.Options{})
@@ -50,12 +50,21 @@ func TestDefinitions(t *testing.T) {
 	if _, again := other.ask("GET", "/definitions", ""); again != exported {
 		t.Errorf("elsewhere it is\n%s\nnot\n%s", again, exported)
 	}
+	w.want(200, "POST", "/definitions?dryRun=true", `{"UserConfig":{"Namespaces":[{"Relays":[]}]}}`, &got)
+	if len(got.Warnings) != 1 || got.Warnings[0].At != "UserConfig.Namespaces[0].Relays" || got.Warnings[0].Why == "" {
+		t.Errorf("warned of %+v", got.Warnings)
+	}
+	const several = `{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"new","Properties":{"LockDuration":1,"ForwardTo":"nowhere"}},{"Name":"new2","Properties":{"ForwardTo":"in/out"}}]}]}}`
+	if _, problem := w.ask("POST", "/definitions", several); !strings.Contains(problem, "LockDuration") || !strings.Contains(problem, "'nowhere'") || strings.Contains(problem, "in/out") {
+		t.Errorf("several problems are %s", problem)
+	}
 	for name, tc := range map[string]struct {
 		body   string
 		status int
 	}{
 		"empty":           {"", 400},
-		"unknown":         {`{"UserConfig":{"Namespaces":[{"Relays":[]}]}}`, 400},
+		"unknown":         {`{"UserConfig":{"Namespaces":[{"Relays":[]}]}}`, 200},
+		"a template":      {`{"contentVersion":"1.0.0.0","resources":[]}`, 400},
 		"a fixed one":     {`{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"new"},{"Name":"in/out","Properties":{"RequiresSession":true}}]}]}}`, 400},
 		"too much of it":  {strings.Repeat(" ", 1<<20+1), 413},
 		"no such forward": {`{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"new","Properties":{"ForwardTo":"nowhere"}}]}]}}`, 400},

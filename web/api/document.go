@@ -14,8 +14,8 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/value"
-	"mayfly/web/identity"
-	"mayfly/web/intake"
+	"mayfly/web/auth"
+	"mayfly/web/exchange"
 	"mayfly/web/openapi"
 )
 
@@ -25,7 +25,7 @@ const (
 	groupMessages    = "Messages"
 	groupTemplates   = "Templates"
 	groupJobs        = "Jobs"
-	groupAlerts      = "Rescue and alerts"
+	groupAlerts      = "Alerts"
 	groupRules       = "Rules"
 	groupSessions    = "Sessions"
 	groupConnections = "Connections"
@@ -38,76 +38,76 @@ const (
 	groupServer      = "Server"
 )
 
-// groups are the headings in the order of the document.
+// groups returns the headings in the order of the document.
 func groups() []openapi.Tag {
 	return []openapi.Tag{
 		{Name: groupEntities, Description: "Queues, topics and subscriptions."},
-		{Name: groupMessages, Description: "Messages in and out of them. A path may end in /$DeadLetterQueue: orders, prices/Subscriptions/eu/$DeadLetterQueue."},
-		{Name: groupTemplates, Description: "Messages as somebody writes them down, with placeholders, to be sent many times."},
-		{Name: groupJobs, Description: "One thing done to many messages, in the background."},
-		{Name: groupAlerts, Description: "Rules that tell, or give messages more time, before it is too late."},
-		{Name: groupRules, Description: "What a subscription takes."},
-		{Name: groupSessions, Description: "Of queues and subscriptions that require them."},
-		{Name: groupConnections, Description: "Clients that stay connected."},
-		{Name: groupAccess, Description: "The keys by which clients may do things."},
-		{Name: groupTokens, Description: "What programs and audiences come in with, where the server asks who somebody is."},
-		{Name: groupViews, Description: "Columns of lists of messages, under names that everybody sees."},
-		{Name: groupActivity, Description: "The history."},
-		{Name: groupNamespaces, Description: "Of this server. Everything here is about its own; below /api/v1/n/NAME instead of /api/v1 it is about another."},
-		{Name: groupScenes, Description: "Short plays that show what a broker does, each in a namespace of its own, with a clock that can be turned."},
-		{Name: groupServer, Description: "The server itself."},
+		{Name: groupMessages, Description: "Send, browse, receive and settle messages. A path may end in /$DeadLetterQueue: orders, prices/Subscriptions/eu/$DeadLetterQueue."},
+		{Name: groupTemplates, Description: "Stored messages with placeholders, to send once or many times."},
+		{Name: groupJobs, Description: "Bulk operations on messages, in the background."},
+		{Name: groupAlerts, Description: "Rules that notify, extend or dead-letter messages before they expire, and their alerts."},
+		{Name: groupRules, Description: "The filters and actions of subscriptions."},
+		{Name: groupSessions, Description: "Sessions of queues and subscriptions that require them."},
+		{Name: groupConnections, Description: "Clients connected over AMQP."},
+		{Name: groupAccess, Description: "Shared access rules and their keys."},
+		{Name: groupTokens, Description: "Tokens for programs and read-only links for viewers, on servers that require authentication."},
+		{Name: groupViews, Description: "Named sets of columns for lists of messages, shared by all users."},
+		{Name: groupActivity, Description: "The history of operations and events."},
+		{Name: groupNamespaces, Description: "The namespaces of this server. Addresses below /api/v1 are about the server's own namespace, those below /api/v1/n/NAME about another."},
+		{Name: groupScenes, Description: "Short demonstrations of the broker, each in a temporary namespace with a clock that you control."},
+		{Name: groupServer, Description: "Health and this document."},
 	}
 }
 
-// routes are all there are.
+// routes returns all routes.
 func routes() []route {
 	return slices.Concat(
-		serverRoutes(), namespaceRoutes(), entityRoutes(), definitionRoutes(), messageRoutes(), settlingRoutes(), purgeRoutes(), horizonRoutes(), searchRoutes(), suggestRoutes(), deadLetterRoutes(), exportRoutes(), importRoutes(), repeatRoutes(), editRoutes(), jobRoutes(), alertRoutes(),
-		ruleRoutes(), sessionRoutes(), connectionRoutes(), accessRoutes(), tokenRoutes(), viewRoutes(), activityRoutes(), figureRoutes(), sceneRoutes(), playRoutes(),
+		serverRoutes(), namespaceRoutes(), entityRoutes(), definitionRoutes(), messageRoutes(), settlingRoutes(), purgeRoutes(), horizonRoutes(), damagedRoutes(), searchRoutes(), suggestRoutes(), deadLetterRoutes(), exportRoutes(), importRoutes(), repeatRoutes(), editRoutes(), jobRoutes(), alertRoutes(),
+		ruleRoutes(), sessionRoutes(), connectionRoutes(), accessRoutes(), tokenRoutes(), viewRoutes(), activityRoutes(), statRoutes(), sceneRoutes(), playRoutes(),
 	)
 }
 
 func serverRoutes() []route {
 	return []route{
 		{
-			method: "GET", path: "/health", id: "getHealth", group: groupServer, summary: "What keeps the broker from working, if anything does",
-			gives: Health{}, serve: (*door).health,
+			method: "GET", path: "/health", id: "getHealth", group: groupServer, summary: "Get the health of the broker",
+			response: Health{}, handle: (*handler).health,
 		},
 		{
-			method: "GET", path: "/openapi.json", id: "getDocument", group: groupServer, summary: "This document (OpenAPI 3.1)",
-			gives: map[string]any{}, serve: (*door).document,
+			method: "GET", path: "/openapi.json", id: "getDocument", group: groupServer, summary: "Get this document (OpenAPI 3.1)",
+			response: map[string]any{}, handle: (*handler).document,
 		},
 	}
 }
 
-func (d *door) document(c echo.Context) error { return reply(c, http.StatusOK, d.described()) }
+func (d *handler) document(c echo.Context) error { return reply(c, http.StatusOK, d.documentOnce()) }
 
-// source has the comments beside what is taken and given.
+// source has the comments of requests and answers.
 //
 //go:embed *.go
 var source embed.FS
 
-// Document describes every route in OpenAPI's terms. Each call makes it anew, which
-// takes some milliseconds.
+// Document describes every route in OpenAPI's terms. Each call creates a new one, which takes
+// some milliseconds.
 func Document() *openapi.Document {
-	words, err := openapi.ReadWords(source, intake.Source())
+	words, err := openapi.ReadComments(source, exchange.Source())
 	if err != nil {
-		panic(err) // what was compiled can be parsed
+		panic(err) // compiled source can be parsed
 	}
-	schemas := &openapi.Schemas{Words: words, Known: known()}
+	schemas := &openapi.Schemas{Comments: words, Known: known()}
 	out := &openapi.Document{
 		OpenAPI: openapi.Version,
 		Info: openapi.Info{
 			Title: "Mayfly", Version: "1",
 			Description: "The JSON API of the dashboard's port. Times are RFC 3339 in UTC. Unknown members and parameters are refused. " +
-				"Errors are problem documents (RFC 9457); their code is the name by which clients of Service Bus know them. " +
-				"While another server owns the namespace everything is answered with 503, and owner is where that one is.",
+				"Errors are problem documents (RFC 9457); their code is Service Bus' name for the error. " +
+				"While another server owns the namespace, all requests are answered with 503, and owner is the URL of that server.",
 		},
 		Servers: []openapi.Server{{URL: "/api/v1"}},
 		Tags:    groups(),
 		Paths:   map[string]map[string]*openapi.Operation{},
 	}
-	problems := schemas.Given(Problem{})
+	problems := schemas.Response(Problem{})
 	for _, r := range routes() {
 		o := r.operation(schemas, problems)
 		if out.Paths[r.path] == nil {
@@ -120,7 +120,7 @@ func Document() *openapi.Document {
 	return out
 }
 
-// known are the types that write their JSON themselves.
+// known returns the schemas of types with their own JSON encoding.
 func known() map[reflect.Type]openapi.Schema {
 	exact := &openapi.Schema{
 		Type: "object", Required: []string{"type"}, AdditionalProperties: false,
@@ -128,73 +128,81 @@ func known() map[reflect.Type]openapi.Schema {
 	}
 	one := openapi.Schema{AnyOf: []*openapi.Schema{exact, {Type: "string"}, {Type: "number"}, {Type: "boolean"}, {Type: "null"}}}
 	return map[reflect.Type]openapi.Schema{
-		reflect.TypeFor[value.Value]():      one,
-		reflect.TypeFor[value.Properties](): {Type: "object", AdditionalProperties: &one},
-		reflect.TypeFor[engine.StateTag]():  {Type: "string"},
+		reflect.TypeFor[value.Value]():            one,
+		reflect.TypeFor[value.Properties]():       {Type: "object", AdditionalProperties: &one},
+		reflect.TypeFor[engine.SessionStateTag](): {Type: "string"},
 	}
 }
 
 func (r route) operation(schemas *openapi.Schemas, problems *openapi.Schema) *openapi.Operation {
 	o := &openapi.Operation{
-		ID: r.id, Tags: []string{r.group}, Summary: r.summary, Description: r.description(),
-		Method: r.method, Path: r.path, Status: strconv.Itoa(r.wellStatus()), Example: openapi.Example{Address: r.example(), Body: r.sends},
+		ID: r.id, Tags: []string{r.group}, Summary: r.summary, Description: r.fullDescription(),
+		Method: r.method, Path: r.path, Status: strconv.Itoa(r.successStatus()), Example: openapi.Example{Address: r.example(), Body: r.exampleBody},
 	}
 	for part := range strings.SplitSeq(r.path, "/") {
 		if !strings.HasPrefix(part, "{") {
 			continue
 		}
 		p := openapi.Parameter{Name: strings.Trim(part, "{}"), In: "path", Required: true, Schema: &openapi.Schema{Type: "string"}}
-		p.Example = r.at
-		if p.Description = r.part; p.Name == "path" {
-			p.Description = "The path of an entity, its slashes escaped or not."
+		p.Example = r.exampleParam
+		if p.Description = r.nameMeaning; p.Name == "path" {
+			p.Description = "The path of an entity. Its slashes may be escaped."
 		}
 		o.Parameters = append(o.Parameters, p)
 	}
 	for _, p := range r.query {
-		o.Parameters = append(o.Parameters, openapi.Parameter{Name: p.name, In: "query", Description: p.about, Required: p.required, Schema: &p.schema, Example: p.such()})
+		o.Parameters = append(o.Parameters, openapi.Parameter{Name: p.name, In: "query", Description: p.fullDescription(), Required: p.required, Schema: &p.schema, Example: p.exampleValue(), Role: roleOf(p)})
 	}
 	if r.keyed {
-		o.Parameters = append(o.Parameters, openapi.Parameter{Name: keyHeader, In: "header", Description: "A request that is sent again under it does nothing again.", Schema: &openapi.Schema{Type: "string"}, Example: "8f14e45f-ea1c-4b6e-9c1d-1c2a3b4c5d6e"})
+		o.Parameters = append(o.Parameters, openapi.Parameter{Name: keyHeader, In: "header", Description: "A repeated request with the same key is executed only once.", Schema: &openapi.Schema{Type: "string"}, Example: "8f14e45f-ea1c-4b6e-9c1d-1c2a3b4c5d6e"})
 	}
-	if r.takes != nil {
-		o.RequestBody = &openapi.RequestBody{Required: true, Content: content(r.takes, schemas.Taken), Most: r.largest()}
+	if r.request != nil {
+		o.RequestBody = &openapi.RequestBody{Required: true, Content: content(r.request, schemas.Request), MaxBytes: r.bodyLimit()}
 		for media, m := range o.RequestBody.Content {
-			m.Example = json.RawMessage(r.sends)
-			switch r.takes.(type) {
-			case lines, written:
-				m.Example = r.sends
+			m.Example = json.RawMessage(r.exampleBody)
+			switch r.request.(type) {
+			case lines, rawBody:
+				m.Example = r.exampleBody
 			}
 			o.RequestBody.Content[media] = m
 		}
-		if _, ok := r.takes.(lines); ok {
-			o.RequestBody.Most, o.RequestBody.MostOfLine, o.RequestBody.Description = 0, r.largest(), fmt.Sprintf("Lines of at most %d bytes.", r.largest())
+		if _, ok := r.request.(lines); ok {
+			o.RequestBody.MaxBytes, o.RequestBody.MaxLineBytes, o.RequestBody.Description = 0, r.bodyLimit(), fmt.Sprintf("Lines of up to %d bytes.", r.bodyLimit())
 		}
 	}
 	o.Responses = r.responses(problems)
-	well := &openapi.Response{Description: http.StatusText(r.wellStatus())}
-	if r.gives != nil {
-		well.Content = content(r.gives, schemas.Given)
+	well := &openapi.Response{Description: http.StatusText(r.successStatus())}
+	if r.response != nil {
+		well.Content = content(r.response, schemas.Response)
 	}
 	o.Responses[o.Status] = well
 	return o
 }
 
-// example is the address of r's example, below /api/v1.
+// roleOf returns the role that a request with p needs, or "" if that is the route's.
+func roleOf(p parameter) string {
+	if p.role == auth.None {
+		return ""
+	}
+	return p.role.String()
+}
+
+// example returns the address of r's example, below /api/v1.
 func (r route) example() string {
 	parts := strings.Split(r.path, "/")
 	for i, p := range parts {
 		if strings.HasPrefix(p, "{") {
-			parts[i] = r.at
+			parts[i] = r.exampleParam
 		}
 	}
 	out := strings.Join(parts, "/")
-	if r.ask != "" {
-		out += "?" + r.ask
+	if r.exampleQuery != "" {
+		out += "?" + r.exampleQuery
 	}
 	return out
 }
 
-// content is a body of v's type.
+// content returns the description of a body of v's type.
 func content(v any, schema func(any) *openapi.Schema) map[string]openapi.Media {
 	anyOf := func(all []any) *openapi.Schema {
 		out := &openapi.Schema{}
@@ -204,9 +212,9 @@ func content(v any, schema func(any) *openapi.Schema) map[string]openapi.Media {
 		return out
 	}
 	switch v := v.(type) {
-	case written:
-		return map[string]openapi.Media{v.media: {Schema: &openapi.Schema{Type: "string", Description: v.about}}}
-	case either:
+	case rawBody:
+		return map[string]openapi.Media{v.media: {Schema: &openapi.Schema{Type: "string", Description: v.description}}}
+	case oneOf:
 		return map[string]openapi.Media{echo.MIMEApplicationJSON: {Schema: anyOf(v)}}
 	case lines:
 		return map[string]openapi.Media{ndjson: {Schema: anyOf(v)}}
@@ -215,29 +223,29 @@ func content(v any, schema func(any) *openapi.Schema) map[string]openapi.Media {
 	}
 }
 
-// description is what there is to know of r beyond its summary.
-func (r route) description() string {
-	said := map[ruin]string{ruins: "Safe mode refuses it.", mayRuin: "Safe mode refuses what would do away with something."}[r.ruin]
+// fullDescription returns what the document says about r beyond its summary.
+func (r route) fullDescription() string {
+	said := map[destruction]string{destroys: "Refused in Safe mode.", mayDestroy: "Refused in Safe mode if it would delete or discard anything."}[r.destruction]
 	takes := ""
 	if r.keyed {
 		said = strings.TrimSpace(aboutKey + " " + said)
 	}
-	if role := r.role(); role != identity.Viewer {
-		takes = fmt.Sprintf(" Takes the role %s.", role)
+	if role := r.requiredRole(); role != auth.Viewer {
+		takes = fmt.Sprintf(" Requires the role %s.", role)
 	}
-	return strings.TrimSpace(strings.TrimSpace(r.about+" "+said) + takes)
+	return strings.TrimSpace(strings.TrimSpace(r.description+" "+said) + takes)
 }
 
-// responses are the problems of r, by status.
+// responses returns the problems of r, by status.
 func (r route) responses(problems *openapi.Schema) map[string]*openapi.Response {
-	codes := append(common(), r.fails...)
+	codes := append(commonProblems(), r.problems...)
 	if r.keyed {
 		codes = append(codes, codeKeyReused)
 	}
-	if r.ruin != spares {
+	if r.destruction != nondestructive {
 		codes = append(codes, codeSafe)
 	}
-	if r.takes != nil {
+	if r.request != nil {
 		codes = append(codes, "MessageSizeExceeded", codeMediaType)
 	}
 	byStatus := map[int][]string{}
@@ -256,7 +264,7 @@ func (r route) responses(problems *openapi.Schema) map[string]*openapi.Response 
 	return out
 }
 
-// statuses are those that a code of a problem comes with.
+// statuses returns the HTTP statuses of a problem's code.
 func statuses(code string) (out []int) {
 	own := []failure{{status: http.StatusForbidden, code: codeRole}, {status: http.StatusInternalServerError, code: "InternalError"}, {status: http.StatusMisdirectedRequest, code: codeWrongHost}, {status: http.StatusBadRequest, code: codeWrongHost}}
 	for _, f := range append(failures(), own...) {

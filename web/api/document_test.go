@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"mayfly/engine/broker"
-	"mayfly/web/access"
-	"mayfly/web/intake"
+	"mayfly/web/auth"
+	"mayfly/web/auth/origin"
+	"mayfly/web/exchange"
 	"mayfly/web/openapi"
 )
 
-// TestDocumentIsServed reads what is served as a client would, and follows its
+// TestDocumentIsServed reads the served document as a client would, and follows its
 // references.
 func TestDocumentIsServed(t *testing.T) {
 	w := start(t, broker.Options{})
@@ -53,7 +54,7 @@ func TestDocumentIsServed(t *testing.T) {
 	}
 }
 
-// member walks down objects.
+// member returns a nested member of objects.
 func (w *world) member(v map[string]any, names ...string) map[string]any {
 	w.Helper()
 	for _, n := range names {
@@ -66,7 +67,7 @@ func (w *world) member(v map[string]any, names ...string) map[string]any {
 	return v
 }
 
-// TestRoutesAreWhole holds what people wrote into the table to what a reader needs.
+// TestRoutesAreWhole checks that the table has the texts that readers need.
 func TestRoutesAreWhole(t *testing.T) {
 	ids := map[string]bool{}
 	for _, r := range routes() {
@@ -81,7 +82,7 @@ func TestRoutesAreWhole(t *testing.T) {
 			t.Errorf("%s: %s goes on after {path}", r.id, r.path)
 		}
 		for _, p := range r.query {
-			if p.about == "" {
+			if p.description == "" {
 				t.Errorf("%s: nothing is said of %s", r.id, p.name)
 			}
 		}
@@ -94,10 +95,10 @@ func TestRoutesAreWhole(t *testing.T) {
 	}
 }
 
-// TestEveryRouteRefuses sends each operation of the document what it must refuse: a
-// query that it does not have, values out of bounds, what is not there, and bodies
-// that are no JSON, of the wrong type, with a member too many, or too large. Nothing
-// is changed by any of it; conform looks at every answer.
+// TestEveryRouteRefuses sends each operation of the document requests that it must refuse:
+// unknown query parameters, values out of bounds, missing targets, and bodies that are not
+// JSON, of the wrong type, with an additional member, or too large. None of them changes
+// anything; conform checks every answer.
 func TestEveryRouteRefuses(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresSession":false}}`, nil)
@@ -152,10 +153,10 @@ func TestEveryRouteRefuses(t *testing.T) {
 			refused("a number", []int{400}, good, "5")
 			refused("a member too many", []int{400}, good, `{"colour":"red"}`)
 			if inLines {
-				refused("a line that is too long", []int{413}, good, `{"body":"`+strings.Repeat(" ", access.LargestBody))
+				refused("a line that is too long", []int{413}, good, `{"body":"`+strings.Repeat(" ", origin.MaxBody))
 			} else {
-				refused("what is nested too deeply", []int{400}, good, strings.Repeat(`{"properties":`, intake.MaxDepth+1))
-				refused("too much", []int{413}, good, strings.Repeat(" ", int(o.RequestBody.Most)+1))
+				refused("what is nested too deeply", []int{400}, good, strings.Repeat(`{"properties":`, exchange.MaxDepth+1))
+				refused("too much", []int{413}, good, strings.Repeat(" ", int(o.RequestBody.MaxBytes)+1))
 			}
 			for name, of := range members(o) {
 				wrong := "5"
@@ -176,7 +177,7 @@ func TestEveryRouteRefuses(t *testing.T) {
 	}
 }
 
-// never404 is why an operation finds whatever it is asked about; empty: it does not.
+// never404 returns why an operation never answers 404, or "" if it does.
 func never404(id string) string {
 	return map[string]string{
 		"giveSessionBack": "what is gone is a lock that is lost (410), whatever the path says",
@@ -187,8 +188,7 @@ func never404(id string) string {
 	}[id]
 }
 
-// refuseParameter gives one parameter what its schema does not allow, and gives it
-// twice.
+// refuseParameter sends a parameter with invalid values, and twice.
 func refuseParameter(o *openapi.Operation, p openapi.Parameter, good string, refused func(string, []int, string, string)) {
 	refused(p.Name+" twice", []int{400}, with(good, p.Name+"=1&"+p.Name+"=1"), "")
 	rest, _, _ := strings.Cut(good, "?")
@@ -202,8 +202,7 @@ func refuseParameter(o *openapi.Operation, p openapi.Parameter, good string, ref
 	}
 }
 
-// fill is the address of an operation with at for an entity, and the parameters it
-// needs.
+// fill returns the address of an operation with at for an entity, and the required parameters.
 func fill(o *openapi.Operation, at string) string {
 	out := strings.NewReplacer("{path}", at, "{name}", at, "{id}", at).Replace(o.Path)
 	for _, p := range o.Parameters {
@@ -229,7 +228,7 @@ func with(address, query string) string {
 	return address + "?" + query
 }
 
-// members are those of a body that is one struct.
+// members returns the members of a body that is one struct.
 func members(o *openapi.Operation) map[string]*openapi.Schema {
 	s := o.RequestBody.Content["application/json"].Schema
 	if s == nil || s.Ref == "" {
@@ -238,7 +237,7 @@ func members(o *openapi.Operation) map[string]*openapi.Schema {
 	return theDocument().Components.Schemas[s.Name()].Properties
 }
 
-// example is a body that the document allows, of what must be there.
+// example returns the smallest body that the document allows.
 func example(o *openapi.Operation) string {
 	if o.RequestBody == nil {
 		return ""
@@ -279,16 +278,31 @@ func exampleOf(s *openapi.Schema) any {
 	}
 }
 
-// TestEveryStructIsRead finds types of this package whose source is not read: their
-// members would be without words.
+// TestEveryStructIsRead finds types of this package whose source is not read: their members
+// would have no documentation.
 func TestEveryStructIsRead(t *testing.T) {
-	words, err := openapi.ReadWords(source, intake.Source())
+	words, err := openapi.ReadComments(source, exchange.Source())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name := range theDocument().Components.Schemas {
-		if _, ok := words[name]; !ok && name != "Event" { // which is web/past's
+		if _, ok := words[name]; !ok && name != "Event" { // it is engine/history's
 			t.Errorf("the source of %s is not read", name)
+		}
+	}
+}
+
+// TestEveryParameterSaysWhatItTakes: each parameter of a route that changes something
+// declares its role.
+func TestEveryParameterSaysWhatItTakes(t *testing.T) {
+	for _, r := range routes() {
+		for _, p := range r.query {
+			if r.method != http.MethodGet && !p.roleDeclared {
+				t.Errorf("%s of %s declares no role", p.name, r.id)
+			}
+			if p.role != auth.None && r.requiredRole().Includes(p.role) {
+				t.Errorf("%s of %s takes %s, which its route does", p.name, r.id, p.role)
+			}
 		}
 	}
 }

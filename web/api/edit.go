@@ -8,53 +8,49 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/access"
-	"mayfly/web/identity"
+	"mayfly/engine/shorten"
+	"mayfly/web/auth"
+	"mayfly/web/auth/origin"
 	"mayfly/web/show"
 )
 
-// Edit is what POST /edit takes.
+// Edit is the request of POST /edit.
 type Edit struct {
-	Key            string   `json:"key"`                      // of the message that is written anew
-	Message        Outgoing `json:"message"`                  // as it is to be; without a body it keeps the one it has
-	To             string   `json:"to,omitempty"`             // a queue, topic or subscription; missing: where it came from
-	Copy           bool     `json:"copy,omitempty"`           // the message stays, too
-	DropDuplicate  bool     `json:"dropDuplicate,omitempty"`  // where its id was seen it is dropped; else it is refused
-	KeepProperties bool     `json:"keepProperties,omitempty"` // application properties that are not named stay
+	Key            string   `json:"key"`                      // of the message to replace
+	Message        Outgoing `json:"message"`                  // the new content; without a body it keeps the former one
+	To             string   `json:"to,omitempty"`             // a queue, topic or subscription; missing means the entity that the message came from
+	Copy           bool     `json:"copy,omitempty"`           // keep the original, too
+	DropDuplicate  bool     `json:"dropDuplicate,omitempty"`  // drop the new message if its id is a duplicate; else it is refused
+	KeepProperties bool     `json:"keepProperties,omitempty"` // keep application properties that are not named
 }
 
-// Edited is the answer of POST /edit.
-type Edited struct {
-	SequenceNumber int64 `json:"sequenceNumber"`      // at a topic, the topic's; 0 if it was dropped
-	Duplicate      bool  `json:"duplicate,omitempty"` // it was dropped as one
+// EditResult is the answer of POST /edit.
+type EditResult struct {
+	SequenceNumber int64 `json:"sequenceNumber"`      // in a topic, the topic's; 0 if it was dropped
+	Duplicate      bool  `json:"duplicate,omitempty"` // it was dropped as a duplicate
 }
 
 func editRoutes() []route {
 	return []route{{
-		method: "POST", path: "/edit", id: "editMessage", needs: identity.Operator, group: groupMessages, summary: "Write a message anew and send it again, in one step",
-		about: "Either the new one arrives and the old one is gone, or neither. A subscription's dead letter goes back to that subscription. What only AMQP says of a message stays. What is left out of the message is unset, but for its body, and its id: without one it gets a random one.",
-		sends: `{"key":"1099511627777","message":{"messageId":"17","subject":"corrected","body":"hello"},"copy":true}`,
-		takes: Edit{}, most: access.LargestBody, gives: Edited{},
-		fails: []string{"MessageNotFound", "MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation", "QuotaExceeded"}, serve: (*door).edit,
+		method: "POST", path: "/edit", id: "editMessage", role: auth.Operator, group: groupMessages, summary: "Edit a message and resubmit it",
+		description: "The new message replaces the old one atomically. A subscription's dead letter returns to that subscription. AMQP sections that have no member here are kept. Members that are left out are unset, except the body, which is kept, and the id, which is generated.",
+		exampleBody: `{"key":"1099511627777","message":{"messageId":"17","subject":"corrected","body":"hello"},"copy":true}`,
+		request:     Edit{}, maxBody: origin.MaxBody, response: EditResult{},
+		problems: []string{"MessageNotFound", "MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation", "QuotaExceeded"}, handle: (*handler).edit,
 	}}
 }
 
-// edit replaces a message by what somebody has written.
-func (d *door) edit(c echo.Context) error {
+// edit replaces a message by an edited one.
+func (d *handler) edit(c echo.Context) error {
 	r := c.Request()
 	ctx := r.Context()
-	leave, err := d.room.Take(ctx, r.ContentLength, access.LargestBody)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	in, err := given[Edit](r, access.LargestBody)
+	in, err := readJSON[Edit](r, origin.MaxBody)
 	if err != nil {
 		return err
 	}
 	n, err := strconv.ParseUint(in.Key, 10, 64)
 	if err != nil || n == 0 {
-		return argument("'%s' is not the key of a message.", cut(in.Key))
+		return engine.Refuse(engine.ErrArgument, "'%s' is not the key of a message.", shorten.Quote(in.Key))
 	}
 	mv := engine.Move{Key: engine.Key(n), Copy: in.Copy, DropDuplicate: in.DropDuplicate}
 	if in.To != "" {
@@ -91,12 +87,12 @@ func (d *door) edit(c echo.Context) error {
 	} else if body == nil {
 		body = []byte{}
 	}
-	if out.Content, err = show.Again(was, out.Content, body); err != nil {
+	if out.Content, err = show.MergeEdited(was, out.Content, body); err != nil {
 		return err
 	}
 	did, err := d.broker.Replace(ctx, mv, out, client(r))
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusOK, Edited{SequenceNumber: int64(did.Seq), Duplicate: did.Seq == 0})
+	return reply(c, http.StatusOK, EditResult{SequenceNumber: int64(did.Seq), Duplicate: did.Seq == 0})
 }

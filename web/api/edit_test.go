@@ -7,8 +7,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A message is written anew: what is said is as it is said, the body stays unless
-// another is given, and the old one goes in the same step, or stays.
+// TestEdit: the new message has the given properties and keeps the body unless another is
+// given; the original is removed in the same step, or stays.
 func TestEdit(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresDuplicateDetection":true}}`, nil)
@@ -17,7 +17,7 @@ func TestEdit(t *testing.T) {
 	var at Messages
 	w.want(200, "GET", "/peek/q", "", &at)
 	a, b := at.Messages[0].Key, at.Messages[1].Key
-	var got Edited
+	var got EditResult
 	w.want(200, "POST", "/edit", `{"key":"`+a+`","to":"r","copy":true,"keepProperties":true,"message":{"messageId":"c","properties":{"q":3}}}`, &got)
 	at = Messages{}
 	w.want(200, "GET", "/peek/r", "", &at)
@@ -37,7 +37,7 @@ func TestEdit(t *testing.T) {
 		status int
 		text   string
 	}{
-		"a duplicate":  {`{"key":"` + a + `","message":{"messageId":"d"}}`, 400, "has seen the MessageId 'd'"},
+		"a duplicate":  {`{"key":"` + a + `","message":{"messageId":"d"}}`, 400, "has received the MessageId 'd'"},
 		"gone":         {`{"key":"` + b + `","message":{}}`, 404, ""},
 		"nowhere":      {`{"key":"` + a + `","to":"x","message":{}}`, 404, "'x'"},
 		"no key":       {`{"key":"x","message":{}}`, 400, "not the key"},

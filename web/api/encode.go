@@ -8,8 +8,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// marshal writes v as JSON for people to read: < and > as they are, since an
-// answer is never part of a page.
+// marshal writes v as JSON for people to read. It does not escape < and >, because an answer
+// is never part of a page.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -14,44 +14,43 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/search"
-	"mayfly/web/identity"
+	"mayfly/engine/shorten"
+	"mayfly/web/auth"
 )
 
-// An Entity is a queue, topic or subscription and what is true of it now.
+// An Entity is a queue, topic or subscription and its current state.
 type Entity struct {
 	Kind          string         `json:"kind"`       // queue, topic or subscription
-	Path          string         `json:"path"`       // by which it is asked for
-	Properties    map[string]any `json:"properties"` // texts, numbers and booleans, as the property has it
+	Path          string         `json:"path"`       // identifies it in requests
+	Properties    map[string]any `json:"properties"` // texts, numbers and booleans, by the property's type
 	Counts        Counts         `json:"counts"`
-	Bytes         int64          `json:"bytes"`                   // of its own messages, dead letters included
-	Subscriptions int            `json:"subscriptions,omitempty"` // of a topic: how many it has
+	Bytes         int64          `json:"bytes"`                   // of its own messages, including dead letters
+	Subscriptions int            `json:"subscriptions,omitempty"` // for a topic: the number of its subscriptions
 	CreatedAt     time.Time      `json:"createdAt"`               // by the server's clock
-	UpdatedAt     time.Time      `json:"updatedAt"`               // when its description was changed
-	AccessedAt    *time.Time     `json:"accessedAt,omitempty"`    // when somebody sent to it or received from it
-	DeletesAt     *time.Time     `json:"deletesAt,omitempty"`     // if nobody uses it until then
-	Rules         []Rule         `json:"rules,omitempty"`         // of a subscription
-	Duplicates    *Duplicates    `json:"duplicates,omitempty"`    // missing: they are not looked for
-	Sessions      *int           `json:"sessions,omitempty"`      // known ones; missing: there are none to be had
-	// AuthorizationRules are those of its own, without keys; GET /access?entity=PATH
-	// tells these.
+	UpdatedAt     time.Time      `json:"updatedAt"`               // when its description was last changed
+	AccessedAt    *time.Time     `json:"accessedAt,omitempty"`    // when it was last used to send or receive
+	DeletesAt     *time.Time     `json:"deletesAt,omitempty"`     // when it deletes itself unless it is used before
+	Rules         []Rule         `json:"rules,omitempty"`         // for a subscription
+	Duplicates    *Duplicates    `json:"duplicates,omitempty"`    // missing without duplicate detection
+	Sessions      *int           `json:"sessions,omitempty"`      // number of known sessions; missing if the entity does not require sessions
+	// AuthorizationRules are its own access rules, without keys; see GET /access?entity=PATH.
 	AuthorizationRules []AccessRule `json:"authorizationRules,omitempty"`
 }
 
-// Duplicates say what became of messages whose MessageId had been seen.
+// Duplicates are the statistics of duplicate detection.
 type Duplicates struct {
 	Dropped    uint64 `json:"dropped"`    // since the entity was created
-	Remembered int    `json:"remembered"` // MessageIds that would be known again
+	Remembered int    `json:"remembered"` // MessageIds in the detection window
 }
 
-// Counts are exact. Locked ones are in no other number.
+// Counts are exact. Locked messages are counted only as locked.
 type Counts struct {
-	Active     int64 `json:"active"`     // that may be received
-	Locked     int64 `json:"locked"`     // that somebody has
-	Deferred   int64 `json:"deferred"`   // that are asked for by their numbers
-	Scheduled  int64 `json:"scheduled"`  // whose time has not come
+	Active     int64 `json:"active"`     // available to receivers
+	Locked     int64 `json:"locked"`     // locked by a receiver
+	Deferred   int64 `json:"deferred"`   // available by their sequence numbers
+	Scheduled  int64 `json:"scheduled"`  // not yet enqueued
 	DeadLetter int64 `json:"deadLetter"` // in its dead-letter queue
-	// Of the active ones, those that wait to be forwarded; and those in the
-	// transfer dead-letter queue.
+	// Active messages that wait to be forwarded, and those in the transfer dead-letter queue.
 	Transfer           int64 `json:"transfer,omitempty"`
 	TransferDeadLetter int64 `json:"transferDeadLetter,omitempty"`
 }
@@ -61,68 +60,68 @@ type Entities struct {
 	Entities []Entity `json:"entities"` // by path
 }
 
-// Creation is what POST /entities takes.
-type Creation struct {
+// NewEntity is the request of POST /entities.
+type NewEntity struct {
 	Kind       string                     `json:"kind"`                 // queue, topic or subscription
-	Path       string                     `json:"path"`                 // its name; of a subscription TOPIC/Subscriptions/NAME
-	Properties map[string]json.RawMessage `json:"properties,omitempty"` // as the answer has them; what is left out or null has its default
-	Rules      []Rule                     `json:"rules,omitempty"`      // of a subscription; missing: one that takes everything
+	Path       string                     `json:"path"`                 // its name; for a subscription TOPIC/Subscriptions/NAME
+	Properties map[string]json.RawMessage `json:"properties,omitempty"` // as in the answer; omitted and null properties get their defaults
+	Rules      []Rule                     `json:"rules,omitempty"`      // for a subscription; missing means one that matches everything
 }
 
-// Change is what PATCH /entities takes: the properties to change. Null means the
-// default; what is left out stays as it is.
-type Change struct {
+// EntityChange is the request of PATCH /entities: the properties to change. Null means the default;
+// omitted properties stay as they are.
+type EntityChange struct {
 	Properties map[string]json.RawMessage `json:"properties"` // by name, as Service Bus has them
 }
 
 func entityRoutes() []route {
 	return []route{
 		{
-			method: "GET", path: "/entities", id: "listEntities", group: groupEntities, summary: "All entities, or those of a kind",
-			about: "The filter is the one of the lists' pages: words of the path and terms such as has:dlq, expiring:<5m, temp:<10m, idle:>1h, dlq:>100 and -status:disabled, all of which must be true. " +
-				"A topic has the messages of its subscriptions. Where it is no filter the problem's position says where.",
-			query: []parameter{entityKind(), entityFilter()},
-			ask:   "kind=queue&filter=-has:dlq",
-			gives: Entities{}, serve: (*door).list,
+			method: "GET", path: "/entities", id: "listEntities", group: groupEntities, summary: "List entities",
+			description: "The filter is that of the dashboard's lists: words of the path and terms such as has:dlq, expiring:<5m, temp:<10m, idle:>1h, dlq:>100 and -status:disabled. All must match. " +
+				"A topic's counts include its subscriptions. If the filter is not valid, the problem has the position of the error.",
+			query:        []parameter{entityKind(), entityFilter()},
+			exampleQuery: "kind=queue&filter=-has:dlq",
+			response:     Entities{}, handle: (*handler).list,
 		},
 		{
-			method: "POST", path: "/entities", id: "createEntity", needs: identity.Admin, group: groupEntities, summary: "Create a queue, a topic or a subscription",
-			sends: `{"kind":"queue","path":"invoices","properties":{"LockDuration":"PT30S","DeadLetteringOnMessageExpiration":true}}`,
-			about: "Properties have Service Bus' names; durations are written PT1M30S, 90s or 00:01:30, and \"never\" is one.",
-			takes: Creation{}, status: http.StatusCreated, gives: Entity{},
-			fails: []string{"MessagingEntityNotFound", "MessagingEntityAlreadyExists", "InvalidOperation", "QuotaExceeded", "NotSupported"},
-			serve: (*door).create,
+			method: "POST", path: "/entities", id: "createEntity", role: auth.Admin, group: groupEntities, summary: "Create a queue, a topic or a subscription",
+			exampleBody: `{"kind":"queue","path":"invoices","properties":{"LockDuration":"PT30S","DeadLetteringOnMessageExpiration":true}}`,
+			description: "Properties have Service Bus' names; durations are written PT1M30S, 90s or 00:01:30, or \"never\".",
+			request:     NewEntity{}, status: http.StatusCreated, response: Entity{},
+			problems: []string{"MessagingEntityNotFound", "MessagingEntityAlreadyExists", "InvalidOperation", "QuotaExceeded", "NotSupported"},
+			handle:   (*handler).create,
 		},
 		{
-			method: "GET", path: "/entities/{path}", id: "getEntity", group: groupEntities, summary: "One entity",
-			at:    "orders",
-			gives: Entity{}, fails: []string{"MessagingEntityNotFound", "InvalidOperation"}, serve: (*door).entity,
+			method: "GET", path: "/entities/{path}", id: "getEntity", group: groupEntities, summary: "Get an entity",
+			exampleParam: "orders",
+			response:     Entity{}, problems: []string{"MessagingEntityNotFound", "InvalidOperation"}, handle: (*handler).entity,
 		},
 		{
-			method: "PATCH", path: "/entities/{path}", id: "updateEntity", needs: identity.Admin, ruin: mayRuin, group: groupEntities, summary: "Change some properties, or say what that would cost",
-			at: "orders", sends: `{"properties":{"MaxDeliveryCount":5,"DefaultMessageTimeToLive":"PT1H"}}`,
-			about: "A shorter DefaultMessageTimeToLive has messages run out that are there, of a topic those in its subscriptions. With dryRun=true nothing is changed, and the answer says how many that would be. What would be refused is refused.",
-			query: []parameter{yes("dryRun", "Only say what it would cost.")},
-			takes: Change{}, gives: either{Entity{}, Toll{}},
-			fails: []string{"MessagingEntityNotFound", "InvalidOperation", "NotSupported"}, serve: (*door).update,
+			method: "PATCH", path: "/entities/{path}", id: "updateEntity", role: auth.Admin, destruction: mayDestroy, group: groupEntities, summary: "Update properties of an entity, or preview the impact",
+			exampleParam: "orders", exampleBody: `{"properties":{"MaxDeliveryCount":5,"DefaultMessageTimeToLive":"PT1H"}}`,
+			description: "A shorter DefaultMessageTimeToLive also applies to existing messages, for a topic to those in its subscriptions. With dryRun=true nothing changes, and the answer counts the messages that would expire. An update that would be refused is refused here too.",
+			query:       []parameter{flagParameter("dryRun", "Only preview the impact.").routeRole()},
+			request:     EntityChange{}, response: oneOf{Entity{}, UpdateImpact{}},
+			problems: []string{"MessagingEntityNotFound", "InvalidOperation", "NotSupported"}, handle: (*handler).update,
 		},
 		{
-			method: "DELETE", path: "/entities/{path}", id: "deleteEntity", needs: identity.Admin, ruin: ruins, group: groupEntities, summary: "Delete an entity with everything in it",
-			at: "old-orders", ask: "count=0",
-			query: []parameter{seenCount()},
-			fails: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed"}, serve: (*door).remove,
+			method: "DELETE", path: "/entities/{path}", id: "deleteEntity", role: auth.Admin, destruction: destroys, group: groupEntities, summary: "Delete an entity and its messages",
+			exampleParam: "old-orders", exampleQuery: "count=0",
+			query:    []parameter{seenCount()},
+			problems: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed"}, handle: (*handler).remove,
 		},
 	}
 }
 
 func entityKind() parameter {
-	p := word("kind", "Only entities of this kind.")
+	p := textParameter("kind", "Only entities of this kind.")
 	p.schema.Enum = []string{engine.Queue.String(), engine.Topic.String(), engine.Subscription.String()}
 	return p
 }
 
 func entityFilter() parameter {
-	p := word("filter", "Only those that match, as in orders has:dlq.").like("orders has:dlq")
+	p := textParameter("filter", "Only entities that match, such as orders has:dlq.").withExample("orders has:dlq")
 	p.check = func(text string) error {
 		_, err := search.ParseEntities(text)
 		return err
@@ -130,9 +129,9 @@ func entityFilter() parameter {
 	return p
 }
 
-// seenCount is the number of messages that whoever asks agrees to.
+// seenCount is the parameter with the number of messages that the caller has confirmed.
 func seenCount() parameter {
-	return whole("count", 0, 0, "How many messages whoever asks has seen: if there is more than a tenth more by now, nothing happens (409).")
+	return numberParameter("count", 0, 0, "How many messages the caller has seen. If the entity has over 10 % more by now, nothing is deleted (409).").routeRole()
 }
 
 func presentEntity(s engine.EntityState, l engine.Limits) Entity {
@@ -143,13 +142,13 @@ func presentEntity(s engine.EntityState, l engine.Limits) Entity {
 			Transfer: s.Counts.Transfer, TransferDeadLetter: s.Counts.TransferDeadLetter,
 		},
 		Bytes: s.Bytes, Subscriptions: s.Subscriptions, CreatedAt: s.CreatedAt.Time(), UpdatedAt: s.UpdatedAt.Time(),
-		AccessedAt: moment(s.AccessedAt), DeletesAt: moment(s.DeletesAt),
+		AccessedAt: timeOf(s.AccessedAt), DeletesAt: timeOf(s.DeletesAt),
 	}
 	for _, p := range engine.Properties(s.Kind) {
 		out.Properties[p.Name] = presentProperty(p, s.Config)
 	}
 	if s.Config.RequiresDuplicateDetection {
-		out.Duplicates = &Duplicates{Dropped: s.Duplicates, Remembered: s.Seen}
+		out.Duplicates = &Duplicates{Dropped: s.Duplicates, Remembered: s.RememberedIDs}
 	}
 	if s.Config.RequiresSession {
 		out.Sessions = &s.Sessions.Known
@@ -175,8 +174,8 @@ func presentProperty(p engine.Property, c engine.Config) any {
 	}
 }
 
-// moment is a time, or nothing for the zero Instant.
-func moment(i engine.Instant) *time.Time {
+// timeOf returns a time, or nil for the zero Instant.
+func timeOf(i engine.Instant) *time.Time {
 	if i == 0 {
 		return nil
 	}
@@ -184,13 +183,13 @@ func moment(i engine.Instant) *time.Time {
 	return &t
 }
 
-// setProperties writes what was given into c. Null means the default.
+// setProperties sets the given properties of c. Null means the default.
 func setProperties(c *engine.Config, kind engine.EntityKind, given map[string]json.RawMessage, l engine.Limits) error {
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		p, ok := engine.LookupProperty(kind, name)
 		if !ok {
-			return &engine.PropertyError{Property: cut(name), Kind: engine.ErrArgument, Text: "A " + kind.String() + " has no property '" + cut(name) + "'."}
+			return &engine.PropertyError{Property: shorten.Quote(name), Kind: engine.ErrArgument, Text: "A " + kind.String() + " has no property '" + shorten.Quote(name) + "'."}
 		}
 		if seen[p.Name] {
 			return &engine.PropertyError{Property: p.Name, Kind: engine.ErrArgument, Text: "The property '" + p.Name + "' is given more than once."}
@@ -207,16 +206,16 @@ func setProperties(c *engine.Config, kind engine.EntityKind, given map[string]js
 	return nil
 }
 
-// propertyText is a property's value as text: whatever it is, a text will do.
+// propertyText returns a property's value as text. A JSON string is accepted for every type.
 func propertyText(p engine.Property, raw json.RawMessage) (string, error) {
 	wrong := func(want string) error {
-		return &engine.PropertyError{Property: p.Name, Value: cut(string(raw)), Kind: engine.ErrArgument, Text: "The value for '" + p.Name + "' is " + want + ", not " + cut(string(raw)) + "."}
+		return &engine.PropertyError{Property: p.Name, Value: shorten.Quote(string(raw)), Kind: engine.ErrArgument, Text: "The value for '" + p.Name + "' must be " + want + ", not " + shorten.Quote(string(raw)) + "."}
 	}
 	switch c := raw[0]; {
 	case c == '"':
 		var text string
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return "", wrong("a text")
+			return "", wrong("a string")
 		}
 		return text, nil
 	case string(raw) == "null":
@@ -232,7 +231,7 @@ func propertyText(p engine.Property, raw json.RawMessage) (string, error) {
 	case engine.DurationProperty:
 		return "", wrong(`a duration in quotes, such as "PT1M30S" or "90s"`)
 	default:
-		return "", wrong("a text")
+		return "", wrong("a string")
 	}
 }
 
@@ -242,10 +241,10 @@ func parseKind(text string) (engine.EntityKind, error) {
 			return k, nil
 		}
 	}
-	return 0, argument("The kind is queue, topic or subscription, not '%s'.", cut(text))
+	return 0, engine.Refuse(engine.ErrArgument, "The kind is queue, topic or subscription, not '%s'.", shorten.Quote(text))
 }
 
-func (d *door) list(c echo.Context) error {
+func (d *handler) list(c echo.Context) error {
 	q := query(c)
 	kind := engine.EntityKind(0)
 	if q.Has("kind") {
@@ -254,7 +253,7 @@ func (d *door) list(c echo.Context) error {
 			return err
 		}
 	}
-	found, err := d.matching(c.Request().Context(), kind, q.Get("filter"))
+	found, err := d.matchingEntities(c.Request().Context(), kind, q.Get("filter"))
 	if err != nil {
 		return err
 	}
@@ -265,8 +264,8 @@ func (d *door) list(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// matching are the entities of a kind, or all, that match a filter.
-func (d *door) matching(ctx context.Context, kind engine.EntityKind, filter string) (found []engine.EntityState, err error) {
+// matchingEntities returns the entities of a kind, or all, that match a filter.
+func (d *handler) matchingEntities(ctx context.Context, kind engine.EntityKind, filter string) (found []engine.EntityState, err error) {
 	q, err := search.ParseEntities(filter)
 	if err != nil {
 		return nil, err
@@ -294,7 +293,7 @@ func (d *door) matching(ctx context.Context, kind engine.EntityKind, filter stri
 	return found, nil
 }
 
-func (d *door) entity(c echo.Context) error {
+func (d *handler) entity(c echo.Context) error {
 	p, err := d.path(c)
 	if err != nil {
 		return err
@@ -302,7 +301,7 @@ func (d *door) entity(c echo.Context) error {
 	return d.answerEntity(c, http.StatusOK, p)
 }
 
-func (d *door) answerEntity(c echo.Context, status int, p engine.Path) error {
+func (d *handler) answerEntity(c echo.Context, status int, p engine.Path) error {
 	s, err := d.state(c.Request().Context(), p)
 	if err != nil {
 		return err
@@ -310,9 +309,9 @@ func (d *door) answerEntity(c echo.Context, status int, p engine.Path) error {
 	return reply(c, status, presentEntity(s, d.broker.Limits()))
 }
 
-func (d *door) create(c echo.Context) error {
+func (d *handler) create(c echo.Context) error {
 	r := c.Request()
-	in, err := given[Creation](r, smallBody)
+	in, err := readJSON[NewEntity](r, smallBody)
 	if err != nil {
 		return err
 	}
@@ -339,8 +338,8 @@ func (d *door) create(c echo.Context) error {
 	return d.answerEntity(c, http.StatusCreated, e.Path)
 }
 
-// rules are those an entity starts with.
-func (in Creation) rules(kind engine.EntityKind) (rules []engine.Rule, err error) {
+// rules returns the rules that an entity starts with.
+func (in NewEntity) rules(kind engine.EntityKind) (rules []engine.Rule, err error) {
 	if in.Rules == nil && kind == engine.Subscription {
 		return []engine.Rule{{Name: engine.DefaultRule}}, nil
 	}
@@ -354,28 +353,28 @@ func (in Creation) rules(kind engine.EntityKind) (rules []engine.Rule, err error
 	return rules, nil
 }
 
-// Toll is the answer of PATCH /entities with dryRun: what the update would cost.
-type Toll struct {
-	Expire       int64 `json:"expire"`           // messages that would run out at once
-	DeadLetter   int64 `json:"deadLetter"`       // of these: would become dead letters, the others vanish
-	WhenUnlocked int64 `json:"whenUnlocked"`     // would run out when their locks end
-	Unseen       int64 `json:"unseen,omitempty"` // were not looked at: up to so many more
+// UpdateImpact is the answer of PATCH /entities with dryRun: the impact of the update.
+type UpdateImpact struct {
+	Expire       int64 `json:"expire"`           // messages that would expire at once
+	DeadLetter   int64 `json:"deadLetter"`       // how many of these would become dead letters; the others vanish
+	WhenUnlocked int64 `json:"whenUnlocked"`     // messages that would expire when their locks end
+	Unseen       int64 `json:"unseen,omitempty"` // messages that were not examined, and may be affected too
 }
 
-// update changes the properties given and leaves the others, or says what that
-// would cost. Two updates of one entity at the same time may undo each other's.
-func (d *door) update(c echo.Context) error {
+// update changes the given properties and keeps the others, or previews the impact. Two
+// concurrent updates of one entity may overwrite each other's changes.
+func (d *handler) update(c echo.Context) error {
 	r := c.Request()
 	p, err := d.path(c)
 	if err != nil {
 		return err
 	}
-	in, err := given[Change](r, smallBody)
+	in, err := readJSON[EntityChange](r, smallBody)
 	if err != nil {
 		return err
 	}
 	if len(in.Properties) == 0 {
-		return argument(`There is nothing to change; write {"properties":{…}}.`)
+		return engine.Refuse(engine.ErrArgument, `The request has no properties to change; write {"properties":{…}}.`)
 	}
 	s, err := d.state(r.Context(), p)
 	if err != nil {
@@ -385,15 +384,15 @@ func (d *door) update(c echo.Context) error {
 		return err
 	}
 	if d.safe || query(c).Has("dryRun") {
-		t, err := d.broker.ForeseeUpdate(r.Context(), p, s.Config, tollMost)
+		t, err := d.broker.PreviewUpdate(r.Context(), p, s.Config, maxImpactScan)
 		if err != nil {
 			return err
 		}
 		if query(c).Has("dryRun") {
-			return reply(c, http.StatusOK, Toll{Expire: t.Expire, DeadLetter: t.Kept, WhenUnlocked: t.Locked, Unseen: t.Unseen})
+			return reply(c, http.StatusOK, UpdateImpact{Expire: t.Expire, DeadLetter: t.DeadLettered, WhenUnlocked: t.Locked, Unseen: t.Unexamined})
 		}
-		if t.Expire+t.Locked+t.Unseen > 0 {
-			return d.spare()
+		if t.Expire+t.Locked+t.Unexamined > 0 {
+			return d.refuseInSafeMode()
 		}
 	}
 	if _, err := d.broker.Update(r.Context(), p, s.Config, client(r)); err != nil {
@@ -402,18 +401,18 @@ func (d *door) update(c echo.Context) error {
 	return d.answerEntity(c, http.StatusOK, p)
 }
 
-// tollMost is how many messages an update that only counts looks at.
-const tollMost = 50_000
+// maxImpactScan is how many messages the preview of an update examines.
+const maxImpactScan = 50_000
 
-func (d *door) remove(c echo.Context) error {
+func (d *handler) remove(c echo.Context) error {
 	r := c.Request()
 	p, err := d.path(c)
 	if err != nil {
 		return err
 	}
-	agreed := broker.Unasked
+	agreed := broker.Unconfirmed
 	if query(c).Has("count") {
-		agreed = broker.Agreed(number(c, "count", 0))
+		agreed = broker.ConfirmedCount(number(c, "count", 0))
 	}
 	if err := d.broker.Delete(r.Context(), p, agreed, client(r)); err != nil {
 		return err

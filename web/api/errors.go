@@ -13,83 +13,84 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
-	"mayfly/engine/draft"
+	"mayfly/engine/alert"
+	"mayfly/engine/demo"
 	"mayfly/engine/filter"
-	"mayfly/engine/fleet"
 	"mayfly/engine/job"
-	"mayfly/engine/listing"
-	"mayfly/engine/rescue"
-	"mayfly/engine/scene"
+	"mayfly/engine/namespaces"
 	"mayfly/engine/search"
-	"mayfly/web/access"
-	"mayfly/web/identity"
-	"mayfly/web/keys"
-	"mayfly/web/peers"
+	"mayfly/engine/search/columns"
+	"mayfly/engine/shorten"
+	"mayfly/engine/template"
+	"mayfly/web/auth"
+	"mayfly/web/auth/origin"
+	"mayfly/web/auth/token"
+	"mayfly/web/connections"
 )
 
-// A Problem is an error's document (RFC 9457).
+// A Problem is an error document (RFC 9457).
 type Problem struct {
-	Type     string  `json:"type"`               // always about:blank: Code tells more
-	Title    string  `json:"title"`              // of the status
-	Status   int     `json:"status"`             // as the answer has it
-	Detail   string  `json:"detail"`             // what is wrong, for people
-	Instance string  `json:"instance,omitempty"` // the address that was asked for
-	Code     string  `json:"code"`               // of semantics §16, such as QuotaExceeded
-	Property string  `json:"property,omitempty"` // which property of an entity, or member of an alert rule, was refused
-	Rule     string  `json:"rule,omitempty"`     // which rule was
-	Part     string  `json:"part,omitempty"`     // of the rule: name, filter or action; filter also of a purge and of a list of entities, q of a search and of a job, of a draft its member
-	Position *int    `json:"position,omitempty"` // where in that text, in characters from 0
-	Request  string  `json:"request,omitempty"`  // the id by which the log knows it
-	Owner    string  `json:"owner,omitempty"`    // URL of the dashboard of the server to ask instead
-	Faults   []Fault `json:"faults,omitempty"`   // all that is wrong with a scene
+	Type     string         `json:"type"`               // always about:blank; see code
+	Title    string         `json:"title"`              // of the status
+	Status   int            `json:"status"`             // of the answer
+	Detail   string         `json:"detail"`             // the error, for people
+	Instance string         `json:"instance,omitempty"` // the requested address
+	Code     string         `json:"code"`               // of semantics §16, such as QuotaExceeded
+	Property string         `json:"property,omitempty"` // the property of an entity, or the member of an alert rule, that was refused
+	Rule     string         `json:"rule,omitempty"`     // the rule that was refused
+	Part     string         `json:"part,omitempty"`     // for a rule: name, filter or action; for a purge and a list of entities: filter; for a search and a job: q; for a draft: its member
+	Position *int           `json:"position,omitempty"` // where in that text, in characters from 0
+	Request  string         `json:"request,omitempty"`  // the id of the request in the log
+	Owner    string         `json:"owner,omitempty"`    // URL of the dashboard of the server that owns the namespace
+	Faults   []SceneProblem `json:"faults,omitempty"`   // all errors of a scene
 }
 
-// A Fault is one thing that is wrong with a scene.
-type Fault struct {
-	Line int    `json:"line,omitempty"` // from 1; missing: with all of it
-	At   string `json:"at,omitempty"`   // what is there, such as step 2, do 1
-	Text string `json:"text"`           // what is wrong
+// A SceneProblem is an error in a scene.
+type SceneProblem struct {
+	Line int    `json:"line,omitempty"` // from 1; missing if it concerns the whole scene
+	At   string `json:"at,omitempty"`   // the part, such as step 2, do 1
+	Text string `json:"text"`           // the error
 }
 
 func (p *Problem) Error() string { return p.Detail }
 
 const (
-	problemType   = "application/problem+json"
-	codeWrongHost = "WrongHost" // of access.HostError
-	codeSafe      = "SafeMode"  // of access.ErrSafe
-	codeNobody    = "Unauthorized"
-	codeRole      = "Forbidden" // of identity.RoleError
+	problemType         = "application/problem+json"
+	codeWrongHost       = "WrongHost" // for access.HostError
+	codeSafe            = "SafeMode"  // for access.ErrSafeMode
+	codeUnauthenticated = "Unauthorized"
+	codeRole            = "Forbidden" // for identity.RoleError
 )
 
 // retryAfter is how long a client should leave a busy server alone, in seconds.
 const retryAfter = "10"
 
-// A failure is how a kind of error is told.
+// A failure is the status and code of a kind of error.
 type failure struct {
 	kind   error
 	status int
 	code   string
 }
 
-// failures are those of the broker and of who may ask, the first that fits.
+// failures returns the kinds of errors; the first that matches an error is used.
 func failures() []failure {
 	return []failure{
-		{engine.ErrRolledBack, http.StatusConflict, "TransactionRolledBack"}, // before what it was rolled back for, which is not to be tried again
-		{engine.ErrNoAccessRule, http.StatusNotFound, "AccessRuleNotFound"},  // before the kind that it is of
-		{job.ErrNoJob, http.StatusNotFound, "JobNotFound"},                   // likewise
-		{rescue.ErrNoRule, http.StatusNotFound, "AlertRuleNotFound"},         // likewise
-		{listing.ErrNoView, http.StatusNotFound, "ViewNotFound"},             // likewise
-		{listing.ErrTaken, http.StatusConflict, "ViewAlreadyExists"},         // likewise
-		{draft.ErrNoTemplate, http.StatusNotFound, "TemplateNotFound"},       // likewise
-		{keys.ErrNone, http.StatusNotFound, "TokenNotFound"},                 // likewise
-		{fleet.ErrNone, http.StatusNotFound, "NamespaceNotFound"},            // likewise
-		{fleet.ErrTaken, http.StatusConflict, "NamespaceAlreadyExists"},      // likewise
-		{scene.ErrNone, http.StatusNotFound, "SceneNotFound"},                // likewise
-		{scene.ErrNoPlay, http.StatusNotFound, "PlayNotFound"},               // likewise
-		{scene.ErrTaken, http.StatusConflict, "SceneAlreadyExists"},          // likewise
+		{engine.ErrRolledBack, http.StatusConflict, "TransactionRolledBack"},           // before the cause in it, because the transaction must not be retried
+		{engine.ErrNoAccessRule, http.StatusNotFound, "AccessRuleNotFound"},            // before the more general kind that it also is
+		{job.ErrNoJob, http.StatusNotFound, "JobNotFound"},                             // before its more general kind
+		{alert.ErrNoRule, http.StatusNotFound, "AlertRuleNotFound"},                    // before its more general kind
+		{columns.ErrNoView, http.StatusNotFound, "ViewNotFound"},                       // before its more general kind
+		{columns.ErrViewExists, http.StatusConflict, "ViewAlreadyExists"},              // before its more general kind
+		{template.ErrNoTemplate, http.StatusNotFound, "TemplateNotFound"},              // before its more general kind
+		{token.ErrNotFound, http.StatusNotFound, "TokenNotFound"},                      // before its more general kind
+		{namespaces.ErrNoNamespace, http.StatusNotFound, "NamespaceNotFound"},          // before its more general kind
+		{namespaces.ErrNamespaceExists, http.StatusConflict, "NamespaceAlreadyExists"}, // before its more general kind
+		{demo.ErrNoScene, http.StatusNotFound, "SceneNotFound"},                        // before its more general kind
+		{demo.ErrNotPlaying, http.StatusNotFound, "PlayNotFound"},                      // before its more general kind
+		{demo.ErrSceneExists, http.StatusConflict, "SceneAlreadyExists"},               // before its more general kind
 		{engine.ErrNotFound, http.StatusNotFound, "MessagingEntityNotFound"},
 		{engine.ErrMessageNotFound, http.StatusNotFound, "MessageNotFound"},
-		{peers.ErrOver, http.StatusNotFound, "ConnectionNotFound"},
+		{connections.ErrClosed, http.StatusNotFound, "ConnectionNotFound"},
 		{engine.ErrExists, http.StatusConflict, "MessagingEntityAlreadyExists"},
 		{engine.ErrChanged, http.StatusConflict, "Changed"},
 		{engine.ErrDisabled, http.StatusForbidden, "MessagingEntityDisabled"},
@@ -108,21 +109,21 @@ func failures() []failure {
 		{engine.ErrNotImplemented, http.StatusNotImplemented, "NotSupported"},
 		{engine.ErrBusy, http.StatusServiceUnavailable, "ServiceBusy"},
 		{engine.ErrClosed, http.StatusServiceUnavailable, "OperationCancelled"},
-		{access.ErrCrossSite, http.StatusForbidden, "CrossSite"},
-		{access.ErrSafe, http.StatusForbidden, codeSafe},
-		{identity.ErrNobody, http.StatusUnauthorized, codeNobody},
-		{identity.ErrOver, http.StatusUnauthorized, codeNobody},
-		{context.Canceled, http.StatusRequestTimeout, "OperationCancelled"}, // nobody is there to read it
+		{origin.ErrCrossSite, http.StatusForbidden, "CrossSite"},
+		{origin.ErrSafeMode, http.StatusForbidden, codeSafe},
+		{auth.ErrUnauthenticated, http.StatusUnauthorized, codeUnauthenticated},
+		{auth.ErrSignedOut, http.StatusUnauthorized, codeUnauthenticated},
+		{context.Canceled, http.StatusRequestTimeout, "OperationCancelled"}, // the client has left
 	}
 }
 
-// problem is what an error is at this door.
+// problem returns the problem document of an error.
 func problem(err error) Problem {
-	p := Problem{Type: "about:blank", Status: http.StatusInternalServerError, Code: "InternalError", Detail: "The server failed. Its log says why."}
+	p := Problem{Type: "about:blank", Status: http.StatusInternalServerError, Code: "InternalError", Detail: "The server failed. See its log for the reason."}
 	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
 		p.Property = e.Property
 	}
-	if e, ok := errors.AsType[*rescue.FieldError](err); ok {
+	if e, ok := errors.AsType[*alert.FieldError](err); ok {
 		p.Property = e.Field
 	}
 	if e, ok := errors.AsType[*engine.RuleError](err); ok {
@@ -131,7 +132,7 @@ func problem(err error) Problem {
 			p.Position = &s.Pos
 		}
 	}
-	if e, ok := errors.AsType[*engine.SieveError](err); ok {
+	if e, ok := errors.AsType[*engine.MessageFilterError](err); ok {
 		p.Part = string(engine.PartFilter)
 		if s, ok := errors.AsType[*filter.SyntaxError](e.Err); ok {
 			p.Position = &s.Pos
@@ -143,12 +144,12 @@ func problem(err error) Problem {
 			p.Part = "filter"
 		}
 	}
-	if e, ok := errors.AsType[*scene.WrongError](err); ok {
-		for _, f := range e.Faults {
-			p.Faults = append(p.Faults, Fault(f))
+	if e, ok := errors.AsType[*demo.SceneError](err); ok {
+		for _, f := range e.Problems {
+			p.Faults = append(p.Faults, SceneProblem(f))
 		}
 	}
-	if all := draft.Wrong(err); len(all) > 0 {
+	if all := template.FieldErrors(err); len(all) > 0 {
 		p.Part = all[0].Field
 	}
 	if e, ok := errors.AsType[*engine.OwnedError](err); ok {
@@ -162,7 +163,7 @@ func problem(err error) Problem {
 	}
 	switch e, ok := errors.AsType[*echo.HTTPError](err); {
 	case ok && e.Code == http.StatusNotFound:
-		p.Status, p.Code, p.Detail = e.Code, "NoSuchAddress", "There is nothing at this address. What there is stands at /docs/api and in /api/v1/openapi.json."
+		p.Status, p.Code, p.Detail = e.Code, "NoSuchAddress", "Nothing is served at this address. The API is documented at /docs/api and in /api/v1/openapi.json."
 	case ok:
 		p.Status, p.Code, p.Detail = e.Code, "HTTP", sentence(fmt.Sprint(e.Message))
 	case errors.Is(err, io.ErrUnexpectedEOF):
@@ -170,60 +171,52 @@ func problem(err error) Problem {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		p.Status, p.Code, p.Detail = http.StatusRequestTimeout, "ServiceTimeout", "The body did not arrive in time."
 	}
-	if e, ok := errors.AsType[*access.HostError](err); ok {
+	if e, ok := errors.AsType[*origin.HostError](err); ok {
 		p.Status, p.Code, p.Detail = e.Status(), codeWrongHost, e.Error()
 	}
-	if e, ok := errors.AsType[*identity.RoleError](err); ok {
+	if e, ok := errors.AsType[*auth.RoleError](err); ok {
 		p.Status, p.Code, p.Detail = http.StatusForbidden, codeRole, e.Error()
 	}
-	if e, ok := errors.AsType[*identity.Refused](err); ok {
-		p.Status, p.Code, p.Detail = http.StatusUnauthorized, codeNobody, e.Error()
+	if e, ok := errors.AsType[*auth.CredentialError](err); ok {
+		p.Status, p.Code, p.Detail = http.StatusUnauthorized, codeUnauthenticated, e.Error()
 	}
 	p.Title = http.StatusText(p.Status)
 	return p
 }
 
 // fail answers with an error.
-func (d *door) fail(err error, c echo.Context) {
+func (d *handler) fail(err error, c echo.Context) {
 	p := problem(err)
 	if allow := c.Response().Header().Get(echo.HeaderAllow); p.Status == http.StatusMethodNotAllowed && allow != "" {
 		if strings.Contains(allow, http.MethodGet) {
 			allow = strings.Replace(allow, http.MethodGet, http.MethodGet+", "+http.MethodHead, 1)
 			c.Response().Header().Set(echo.HeaderAllow, allow)
 		}
-		p.Detail = fmt.Sprintf("This address takes %s, not %s.", allow, cut(c.Request().Method))
+		p.Detail = fmt.Sprintf("This address accepts %s, not %s.", allow, shorten.Quote(c.Request().Method))
 	}
 	p.Request = c.Response().Header().Get(echo.HeaderXRequestID)
-	p.Instance = cutAt(d.base+c.Request().URL.EscapedPath(), 1000)
+	p.Instance = shorten.To(d.base+c.Request().URL.EscapedPath(), 1000)
 	ctx := c.Request().Context()
-	if p.Status == http.StatusInternalServerError && ctx.Err() == nil { // writing to somebody who has left fails, and is no failure
-		d.log.ErrorContext(ctx, "an API request failed", "id", p.Request, "err", err)
+	if p.Status == http.StatusInternalServerError && ctx.Err() == nil { // writing to a client that has left fails, which is no failure of the server
+		d.log.ErrorContext(ctx, "API request failed", "id", p.Request, "err", err)
 	}
 	if c.Response().Committed {
 		return
 	}
 	if p.Status == http.StatusUnauthorized {
-		c.Response().Header().Set(echo.HeaderWWWAuthenticate, identity.Challenge)
+		c.Response().Header().Set(echo.HeaderWWWAuthenticate, auth.Challenge)
 	}
 	if p.Status == http.StatusServiceUnavailable {
 		c.Response().Header().Set(echo.HeaderRetryAfter, retryAfter)
 	}
 	body, err := marshal(p)
 	if err != nil {
-		panic(err) // texts and a number
+		panic(err) // only texts and numbers
 	}
-	_ = c.Blob(p.Status, problemType, body) //nolint:errcheck // a client that has gone away is not ours to report
+	_ = c.Blob(p.Status, problemType, body) //nolint:errcheck // the client may have gone away
 }
 
-func argument(format string, args ...any) error {
-	return &engine.Refusal{Kind: engine.ErrArgument, Text: fmt.Sprintf(format, args...)}
-}
-
-func outOfRange(format string, args ...any) error {
-	return &engine.Refusal{Kind: engine.ErrOutOfRange, Text: fmt.Sprintf(format, args...)}
-}
-
-// sentence gives an error the looks of one.
+// sentence makes an error's text a sentence.
 func sentence(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
 	s = strings.ToUpper(string(r)) + s[n:]
@@ -231,15 +224,4 @@ func sentence(s string) string {
 		s += "."
 	}
 	return s
-}
-
-// cut shortens what somebody sent for use in an error.
-func cut(s string) string { return cutAt(s, 64) }
-
-func cutAt(s string, most int) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

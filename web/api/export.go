@@ -18,39 +18,40 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/job"
 	"mayfly/engine/search"
-	"mayfly/web/intake"
+	"mayfly/engine/shorten"
+	"mayfly/web/exchange"
 )
 
 const (
-	exportAtOnce = 256 // messages are read before they are written
-	stateAll     = "all"
+	exportBatch = 256 // messages are read at a time
+	stateAll    = "all"
 )
 
 func exportRoutes() []route {
 	return []route{{
-		method: "GET", path: "/export/{path}", id: "exportMessages", group: groupMessages, summary: "The messages that are there, a JSON line each",
-		at: "orders", ask: "state=all&q=prop.region:eu",
-		about: "A line has all that the sender of a message wrote and, in system, what the broker knows of it. A body of more than 1 MiB is in lines of its own that follow, bodyParts of them. What comes meanwhile is not in it, and an export that does not end in order was cut off.",
+		method: "GET", path: "/export/{path}", id: "exportMessages", group: groupMessages, summary: "Export the messages of an entity as JSON lines",
+		exampleParam: "orders", exampleQuery: "state=all&q=prop.region:eu",
+		description: "A line has everything that the sender of a message wrote and, in system, the broker's records. A body of more than 1 MiB follows in bodyParts lines of its own. Messages that arrive during the export are not included. If the response ends without its final chunk, the export was cut off.",
 		query: []parameter{
-			one("state", "Only messages in this state; all if absent.", stateAll, "active", "locked", "deferred", "scheduled"),
-			matchedBy("Only messages that match, as of a search."),
+			enumParameter("state", "Only messages in this state; if absent, all.", stateAll, "active", "locked", "deferred", "scheduled"),
+			matchedBy("Only messages that match this search query."),
 		},
-		gives: lines{intake.Exported{}, intake.Part{}}, fails: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation"}, serve: (*door).export,
+		response: lines{exchange.Exported{}, exchange.Part{}}, problems: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation"}, handle: (*handler).export,
 	}, {
-		method: "GET", path: "/export", id: "exportChosen", group: groupMessages, summary: "Messages of whatever entities, by their keys or by a query, a JSON line each",
-		ask:   "q=state:dead",
-		about: "The lines are those of an export of one entity. Either keys or q is given; what has gone by now is not in it.",
+		method: "GET", path: "/export", id: "exportChosen", group: groupMessages, summary: "Export messages of any entities, by key or query, as JSON lines",
+		exampleQuery: "q=state:dead",
+		description:  "The lines are those of an export of one entity. Give either keys or q. Messages that no longer exist are left out.",
 		query: []parameter{
-			word("keys", fmt.Sprintf("The keys of messages, with commas between them; at most %d.", job.MostMessages)).like("17,18"),
-			matchedBy("What messages have to match, as of a search."),
+			textParameter("keys", fmt.Sprintf("The keys of messages, separated by commas; at most %d.", job.MaxMessages)).withExample("17,18"),
+			matchedBy("The search query that messages must match."),
 		},
-		gives: lines{intake.Exported{}, intake.Part{}}, serve: (*door).exportChosen,
+		response: lines{exchange.Exported{}, exchange.Part{}}, handle: (*handler).exportSelected,
 	}}
 }
 
-// matchedBy is a query of engine/search as a parameter.
+// matchedBy returns a parameter that is a query of engine/search.
 func matchedBy(about string) parameter {
-	p := word("q", about).like("prop.region:eu")
+	p := textParameter("q", about).withExample("prop.region:eu")
 	p.check = func(text string) error {
 		_, err := search.Parse(text)
 		return err
@@ -58,7 +59,7 @@ func matchedBy(about string) parameter {
 	return p
 }
 
-// classOf is the messages of a state, as exports and peeks call them.
+// classOf returns the class of messages of a state, as exports and peeks name it.
 func classOf(state string) (engine.Class, error) {
 	switch state {
 	case "", stateAll:
@@ -72,13 +73,12 @@ func classOf(state string) (engine.Class, error) {
 	case "scheduled":
 		return engine.ClassScheduled, nil
 	default:
-		return 0, argument("The states are all, active, locked, deferred and scheduled, not '%s'.", cut(state))
+		return 0, engine.Refuse(engine.ErrArgument, "The state must be all, active, locked, deferred or scheduled, not '%s'.", shorten.Quote(state))
 	}
 }
 
-// export writes the messages that are in a place now, a line each, and touches
-// none of them.
-func (d *door) export(c echo.Context) error {
+// export writes the current messages of a path, one per line, and changes none of them.
+func (d *handler) export(c echo.Context) error {
 	ctx := c.Request().Context()
 	p, err := d.path(c)
 	if err != nil {
@@ -92,7 +92,7 @@ func (d *door) export(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	bound, list := s.NextSeq, engine.Browse{Path: p, Class: class, From: 1, Limit: exportAtOnce}
+	bound, list := s.NextSeq, engine.Browse{Path: p, Class: class, From: 1, Limit: exportBatch}
 	rows, err := d.browse(ctx, list)
 	if err != nil {
 		return err
@@ -104,8 +104,8 @@ func (d *door) export(c echo.Context) error {
 			return err
 		}
 		return d.exportTo(c, name, func(write func(engine.Row) error) error {
-			return d.found(ctx, q.In(string(p.Entity())), func(row engine.Row) error {
-				if row.Path.Fold() != p.Fold() || !ofClass(row.Message, class) {
+			return d.eachMatch(ctx, q.Within(string(p.Entity())), func(row engine.Row) error {
+				if row.Path.Fold() != p.Fold() || !isOfClass(row.Message, class) {
 					return nil
 				}
 				return write(row)
@@ -131,32 +131,32 @@ func (d *door) export(c echo.Context) error {
 	})
 }
 
-// exportChosen writes messages by their keys or by a query, wherever they are.
-func (d *door) exportChosen(c echo.Context) error {
+// exportSelected writes messages by their keys or by a query, from any entity.
+func (d *handler) exportSelected(c echo.Context) error {
 	ctx, given := c.Request().Context(), query(c)
 	if given.Has("keys") == given.Has("q") {
-		return argument("Say which messages: either by 'keys' or by 'q'.")
+		return engine.Refuse(engine.ErrArgument, "Give either 'keys' or 'q' to select messages.")
 	}
 	if given.Has("q") {
 		q, err := search.Parse(given.Get("q"))
 		if err != nil {
 			return err
 		}
-		return d.exportTo(c, d.broker.Name(), func(write func(engine.Row) error) error { return d.found(ctx, q, write) })
+		return d.exportTo(c, d.broker.Name(), func(write func(engine.Row) error) error { return d.eachMatch(ctx, q, write) })
 	}
-	if n := 1 + strings.Count(given.Get("keys"), ","); n > job.MostMessages {
-		return outOfRange("There are %d keys; at most %d can be given.", n, job.MostMessages)
+	if n := 1 + strings.Count(given.Get("keys"), ","); n > job.MaxMessages {
+		return engine.Refuse(engine.ErrOutOfRange, "The request has %d keys; at most %d are allowed.", n, job.MaxMessages)
 	}
 	var keys []engine.Key
 	for text := range strings.SplitSeq(given.Get("keys"), ",") {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil || n == 0 {
-			return argument("'%s' is not the key of a message.", cut(text))
+			return engine.Refuse(engine.ErrArgument, "'%s' is not the key of a message.", shorten.Quote(text))
 		}
 		keys = append(keys, engine.Key(n))
 	}
 	return d.exportTo(c, d.broker.Name(), func(write func(engine.Row) error) error {
-		for part := range slices.Chunk(keys, exportAtOnce) {
+		for part := range slices.Chunk(keys, exportBatch) {
 			rows, err := d.rowsOf(ctx, part)
 			if err != nil {
 				return err
@@ -171,8 +171,8 @@ func (d *door) exportChosen(c echo.Context) error {
 	})
 }
 
-// rowsOf are messages by their keys, those that are there.
-func (d *door) rowsOf(ctx context.Context, keys []engine.Key) (rows []engine.Row, err error) {
+// rowsOf returns messages by their keys, without those that are gone.
+func (d *handler) rowsOf(ctx context.Context, keys []engine.Key) (rows []engine.Row, err error) {
 	err = d.broker.Read(ctx, func(r broker.Reader) error {
 		rows = nil
 		for _, k := range keys {
@@ -185,9 +185,9 @@ func (d *door) rowsOf(ctx context.Context, keys []engine.Key) (rows []engine.Row
 	return rows, err
 }
 
-// found calls write with every message that matches.
-func (d *door) found(ctx context.Context, q *search.Query, write func(engine.Row) error) error {
-	return d.broker.Search(ctx, broker.Search{Query: q}, func(g broker.Glance) error {
+// eachMatch calls write with every matching message.
+func (d *handler) eachMatch(ctx context.Context, q *search.Query, write func(engine.Row) error) error {
+	return d.broker.Search(ctx, broker.SearchRequest{Query: q}, func(g broker.SearchProgress) error {
 		for _, row := range g.Hits {
 			if err := write(row); err != nil {
 				return err
@@ -197,8 +197,8 @@ func (d *door) found(ctx context.Context, q *search.Query, write func(engine.Row
 	})
 }
 
-// ofClass tells whether a message is in a list.
-func ofClass(m engine.Message, c engine.Class) bool {
+// isOfClass reports whether a message is in a class.
+func isOfClass(m engine.Message, c engine.Class) bool {
 	switch c {
 	case engine.ClassActive:
 		return m.State == engine.Active && !m.Locked()
@@ -214,21 +214,21 @@ func ofClass(m engine.Message, c engine.Class) bool {
 }
 
 // exportTo answers with a file of the messages that each writes.
-func (d *door) exportTo(c echo.Context, name string, each func(write func(engine.Row) error) error) error {
+func (d *handler) exportTo(c echo.Context, name string, each func(write func(engine.Row) error) error) error {
 	ctx, h := c.Request().Context(), c.Response().Header()
 	h.Set(echo.HeaderContentType, ndjson)
-	name = fmt.Sprintf("%s-%s.jsonl", name, d.broker.Clock().Time().Format("20060102T150405Z"))
+	name = fmt.Sprintf("%s-%s.jsonl", name, d.broker.ClockTime().Time().Format("20060102T150405Z"))
 	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	c.Response().WriteHeader(http.StatusOK)
 	err := each(func(row engine.Row) error { return d.exportOne(ctx, c.Response(), row) })
 	if err != nil {
-		d.log.DebugContext(ctx, "an export was cut off", "name", name, "err", err)
-		panic(http.ErrAbortHandler) // a file that ends early must not look whole
+		d.log.DebugContext(ctx, "export cut off", "name", name, "err", err)
+		panic(http.ErrAbortHandler) // a partial file must not look complete
 	}
 	return nil
 }
 
-func (d *door) browse(ctx context.Context, b engine.Browse) (rows []engine.Row, err error) {
+func (d *handler) browse(ctx context.Context, b engine.Browse) (rows []engine.Row, err error) {
 	err = d.broker.Read(ctx, func(r broker.Reader) error {
 		rows, err = r.Browse(b)
 		return err
@@ -236,9 +236,9 @@ func (d *door) browse(ctx context.Context, b engine.Browse) (rows []engine.Row, 
 	return rows, err
 }
 
-// exportOne writes one message, or nothing if it has gone meanwhile.
-func (d *door) exportOne(ctx context.Context, w io.Writer, row engine.Row) error {
-	x, err := intake.Export(row, d.broker.Clock())
+// exportOne writes one message, or nothing if it is gone by now.
+func (d *handler) exportOne(ctx context.Context, w io.Writer, row engine.Row) error {
+	x, err := exchange.Export(row, d.broker.ClockTime())
 	if err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func (d *door) exportOne(ctx context.Context, w io.Writer, row engine.Row) error
 	}
 	defer body.Close()
 	size := x.System.Size
-	if size <= intake.PartSize {
+	if size <= exchange.PartSize {
 		m := Message{Key: x.System.Key}
 		if err := m.setBody(body); err != nil {
 			return err
@@ -259,18 +259,18 @@ func (d *door) exportOne(ctx context.Context, w io.Writer, row engine.Row) error
 		x.Body, x.BodyBase64 = m.Body, m.BodyBase64
 		return writeLine(w, x)
 	}
-	x.BodyParts = (size + intake.PartSize - 1) / intake.PartSize
+	x.BodyParts = (size + exchange.PartSize - 1) / exchange.PartSize
 	if err := writeLine(w, x); err != nil {
 		return err
 	}
-	part := make([]byte, intake.PartSize)
+	part := make([]byte, exchange.PartSize)
 	for range x.BodyParts {
 		n, err := io.ReadFull(body, part)
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return fmt.Errorf("read the body of message %s: %w", x.System.Key, err)
 		}
 		text := base64.StdEncoding.EncodeToString(part[:n])
-		if err := writeLine(w, intake.Part{Part: &text}); err != nil {
+		if err := writeLine(w, exchange.Part{Part: &text}); err != nil {
 			return err
 		}
 	}

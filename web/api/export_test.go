@@ -15,13 +15,12 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/enginetest"
 	"mayfly/engine/value"
-	"mayfly/web/access"
-	"mayfly/web/amqp/carry"
-	"mayfly/web/intake"
+	"mayfly/web/amqp/codec"
+	"mayfly/web/auth/origin"
+	"mayfly/web/exchange"
 )
 
-// A twin is what must not get lost of a message on its way through an export and
-// an import.
+// A twin is the part of a message that an export and import must preserve.
 type twin struct {
 	Content engine.Content
 	Body    string
@@ -56,9 +55,9 @@ func (w *world) twins(path engine.Path) (all []twin) {
 	return all
 }
 
-// drawOutgoing is a random message that a broker admits, a fifth of them with
-// texts that are no UTF-8, a fifth from AMQP.
-func drawOutgoing(t *testing.T, d enginetest.Drawer) broker.Outgoing {
+// drawOutgoing returns a random message that a broker accepts: a fifth of them have texts that
+// are not UTF-8, a fifth come from AMQP.
+func drawOutgoing(t *testing.T, d enginetest.Generator) broker.Outgoing {
 	t.Helper()
 	var props value.Properties
 	d.Fill(&props)
@@ -72,8 +71,8 @@ func drawOutgoing(t *testing.T, d enginetest.Drawer) broker.Outgoing {
 			return fmt.Sprintf("é <%d>", d.IntN(1e6))
 		}
 	}
-	if d.One(5) {
-		out, err := carry.Incoming([]byte("\x00\x53\x70\xc0\x04\x02\x41\x50\x07\x00\x53\x73\xc0\x12\x01\x98abcdefghijklmnop" +
+	if d.OneIn(5) {
+		out, err := codec.DecodeMessage([]byte("\x00\x53\x70\xc0\x04\x02\x41\x50\x07\x00\x53\x73\xc0\x12\x01\x98abcdefghijklmnop" +
 			"\x00\x53\x77\xa1\x05hello\x00\x53\x78\xc1\x06\x02\xa3\x01f\x54\x05"))
 		if err != nil {
 			t.Fatal(err)
@@ -84,23 +83,24 @@ func drawOutgoing(t *testing.T, d enginetest.Drawer) broker.Outgoing {
 		MessageID: fmt.Sprint("m", d.IntN(1e9)), SessionID: fmt.Sprint(d.IntN(3)), CorrelationID: text(), Subject: text(), To: text(),
 		ReplyTo: text(), ReplyToSessionID: text(), ContentType: text(), Properties: props,
 	}
-	if d.One(3) {
+	if d.OneIn(3) {
 		c.SessionID, c.EmptySessionID = "", true
 	}
-	if d.One(2) {
+	if d.OneIn(2) {
 		c.TTL = time.Hour + time.Duration(d.IntN(1e9))*time.Millisecond
 	}
-	if d.One(4) {
+	if d.OneIn(4) {
 		c.ScheduledFor = engine.At(time.Date(2090, 1, 2, 3, 4, 5, d.IntN(1000)*1e6, time.UTC))
 	}
 	body := d.Bytes(d.IntN(2000))
-	if d.One(4) {
+	if d.OneIn(4) {
 		body = []byte(strings.Repeat("text ", d.IntN(20)))
 	}
 	return broker.Outgoing{Content: c, Body: body}
 }
 
-// What is exported and imported is the same message, whatever it has (MSG-2).
+// TestExportIsLossless: an exported and imported message is the same, whatever its properties
+// are (MSG-2).
 func TestExportIsLossless(t *testing.T) {
 	for _, sessions := range []bool{false, true} {
 		w := start(t, broker.Options{})
@@ -109,7 +109,7 @@ func TestExportIsLossless(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		d := enginetest.Draw(7)
+		d := enginetest.NewGenerator(7)
 		for range 400 {
 			out := drawOutgoing(t, d)
 			if sessions && !out.Content.HasSessionID() {
@@ -170,14 +170,14 @@ func TestExportTellsWhatTheBrokerKnows(t *testing.T) {
 	w.want(400, "GET", "/export/q?nonsense=1", "", nil)
 }
 
-func (w *world) exported(path string) (all []intake.Exported) {
+func (w *world) exported(path string) (all []exchange.Exported) {
 	w.Helper()
 	got, text := w.ask("GET", path, "")
 	if got.StatusCode != 200 {
 		w.Fatalf("GET %s: %d %s", path, got.StatusCode, text)
 	}
 	for d := json.NewDecoder(strings.NewReader(text)); ; {
-		var x intake.Exported
+		var x exchange.Exported
 		if err := d.Decode(&x); err == io.EOF {
 			return all
 		} else if err != nil {
@@ -196,13 +196,13 @@ func TestLargeBodiesAreExportedInParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, size := range []int{intake.PartSize, intake.PartSize + 1, 9 << 20} {
+	for _, size := range []int{exchange.PartSize, exchange.PartSize + 1, 9 << 20} {
 		out := broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprint(size)}, Body: bytes.Repeat([]byte{0xfe, 1}, size/2+1)[:size]}
 		if _, err := w.broker.Send(t.Context(), "from", []broker.Outgoing{out}, "test"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	spoken, err := carry.Incoming([]byte("\x00\x53\x77\xb1\x00\x20\x00\x00" + strings.Repeat("ab", intake.PartSize)))
+	spoken, err := codec.DecodeMessage([]byte("\x00\x53\x77\xb1\x00\x20\x00\x00" + strings.Repeat("ab", exchange.PartSize)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestLargeBodiesAreExportedInParts(t *testing.T) {
 		t.Errorf("%d lines", n)
 	}
 	for line := range strings.SplitSeq(lines, "\n") {
-		if len(line) > access.LargestBody {
+		if len(line) > origin.MaxBody {
 			t.Errorf("a line has %d bytes", len(line))
 		}
 	}
@@ -246,18 +246,18 @@ func TestImportMapsAnew(t *testing.T) {
 	for name, tc := range map[string]struct {
 		query, line string
 		want        Imported
-		check       func(m intake.Exported) bool
+		check       func(m exchange.Exported) bool
 	}{
-		"kept":                      {"", past, Imported{Imported: 1}, func(m intake.Exported) bool { return m.TimeToLive == "PT1H" && m.MessageID == "a" }},
-		"without a time to live":    {"?ttl=drop", past, Imported{Imported: 1}, func(m intake.Exported) bool { return m.TimeToLive == "" && m.System.ExpiresAt == nil }},
+		"kept":                      {"", past, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.TimeToLive == "PT1H" && m.MessageID == "a" }},
+		"without a time to live":    {"?ttl=drop", past, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.TimeToLive == "" && m.System.ExpiresAt == nil }},
 		"nothing left":              {"?ttl=remaining", past, Imported{Expired: 1}, nil},
-		"what is left":              {"?ttl=remaining", future, Imported{Imported: 1}, func(m intake.Exported) bool { return m.System.ExpiresAt.Year() == 2091 }},
-		"a schedule that was moved": {"", waits, Imported{Imported: 1}, func(m intake.Exported) bool { return m.System.ScheduledFor.Year() == 2090 }},
-		"a schedule shifted": {"?schedule=shift", waits, Imported{Imported: 1}, func(m intake.Exported) bool {
+		"what is left":              {"?ttl=remaining", future, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.System.ExpiresAt.Year() == 2091 }},
+		"a schedule that was moved": {"", waits, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.System.ScheduledFor.Year() == 2090 }},
+		"a schedule shifted": {"?schedule=shift", waits, Imported{Imported: 1}, func(m exchange.Exported) bool {
 			return m.System.ScheduledFor.After(time.Date(2090, 1, 2, 0, 0, 0, 0, time.UTC))
 		}},
-		"a schedule dropped": {"?schedule=drop&ttl=remaining", waits, Imported{Imported: 1}, func(m intake.Exported) bool { return m.System.State == "active" }},
-		"another id":         {"?ids=new", past, Imported{Imported: 1}, func(m intake.Exported) bool { return m.MessageID != "a" && m.MessageID != "" }},
+		"a schedule dropped": {"?schedule=drop&ttl=remaining", waits, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.System.State == "active" }},
+		"another id":         {"?ids=new", past, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.MessageID != "a" && m.MessageID != "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, broker.Options{})
@@ -288,7 +288,7 @@ func TestImportSaysWhatItDidNotTake(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		`{"nonsense":1}`:                                                                    "nonsense",
-		`{"sessionId":"s","bodyKind":"thing"}`:                                              "kinds of bodies",
+		`{"sessionId":"s","bodyKind":"thing"}`:                                              "kind of a body",
 		`{"sessionId":"s","amqp":"CQX"}`:                                                    "base64",
 		`{"sessionId":"s","amqp":"CQVh"}`:                                                   "AMQP",
 		`{"sessionId":"s","content":"!"}`:                                                   "content",
@@ -310,7 +310,7 @@ func TestImportSaysWhatItDidNotTake(t *testing.T) {
 	if got.StatusCode != 400 || !strings.Contains(text, "system") {
 		t.Errorf("without the times: %d %s", got.StatusCode, text)
 	}
-	if got, text := w.ask("POST", "/import/q", `{"sessionId":"`+strings.Repeat("s", access.LargestBody)+`"}`); got.StatusCode != 413 || !strings.Contains(text, "Line 1") {
+	if got, text := w.ask("POST", "/import/q", `{"sessionId":"`+strings.Repeat("s", origin.MaxBody)+`"}`); got.StatusCode != 413 || !strings.Contains(text, "Line 1") {
 		t.Errorf("a long line: %d %s", got.StatusCode, text)
 	}
 	for _, query := range []string{"?ttl=other", "?schedule=later", "?ids=", "?what=1"} {

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A filter is the one of the lists' pages: a topic is found by what its
-// subscriptions have, whichever kinds are asked for.
+// TestFilteredEntities: the filter is that of the lists' pages: a topic matches by the
+// messages of its subscriptions, whichever kinds are requested.
 func TestFilteredEntities(t *testing.T) {
 	w := start(t, broker.Options{})
 	for _, in := range []string{
@@ -51,18 +51,17 @@ func TestFilteredEntities(t *testing.T) {
 	}
 	var p Problem
 	w.want(400, "GET", "/entities?filter=orders+stat:x", "", &p)
-	if p.Code != "Argument" || p.Part != "filter" || p.Position == nil || *p.Position != 7 || !strings.Contains(p.Detail, `There is no key "stat"`) {
+	if p.Code != "Argument" || p.Part != "filter" || p.Position == nil || *p.Position != 7 || !strings.Contains(p.Detail, `The key "stat" does not exist`) {
 		t.Errorf("got %+v", p)
 	}
 }
 
-// What a text could go on with is told with the part of it that it replaces, in
-// characters.
+// TestSuggest: suggestions come with the part of the text that they replace, in characters.
 func TestSuggest(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"orders"}`, nil)
 	w.want(201, "POST", "/send/orders", `[{"body":"{\"customer\":{\"id\":42}}","properties":{"region":"eu, west"}}]`, nil)
-	ask := func(query url.Values) (out Suggested) {
+	ask := func(query url.Values) (out Suggestions) {
 		w.want(200, "GET", "/suggest?"+query.Encode(), "", &out)
 		return out
 	}
@@ -82,7 +81,7 @@ func TestSuggest(t *testing.T) {
 	if s := ask(url.Values{"of": {"messages"}, "q": {""}}); len(s.Suggestions) == 0 {
 		t.Error("there is nothing to begin with")
 	}
-	for _, wrong := range []string{"q=x", "of=messages", "of=rules&q=x", "of=messages&q=x&at=-1", "of=messages&q=" + strings.Repeat("x", suggestedText+1)} {
+	for _, wrong := range []string{"q=x", "of=messages", "of=rules&q=x", "of=messages&q=x&at=-1", "of=messages&q=" + strings.Repeat("x", maxSuggestText+1)} {
 		w.want(400, "GET", "/suggest?"+wrong, "", nil)
 	}
 }

@@ -12,35 +12,35 @@ import (
 )
 
 const (
-	horizonNext    = 10   // messages of an answer, unless fewer or more are asked for
-	horizonMost    = 100  // messages of one answer at most
-	horizonScanned = 2000 // of those that expire soonest, to find those of one entity
+	defaultHorizon = 10   // messages of an answer by default
+	maxHorizon     = 100  // messages of an answer at most
+	maxHorizonScan = 2000 // next expiring messages that are examined for those of one entity
 )
 
 // Horizon is the answer of GET /horizon.
 type Horizon struct {
-	Now   time.Time  `json:"now"`   // the server's
-	Spans []Span     `json:"spans"` // one after the other; of the last there is no end
-	Next  []Expiring `json:"next"`  // those that expire next, soonest first
+	Now   time.Time  `json:"now"`   // the server's time
+	Spans []Span     `json:"spans"` // consecutive spans; the last is open-ended
+	Next  []Expiring `json:"next"`  // the messages that expire next, soonest first
 }
 
-// A Span counts the messages that expire within a time from now, those of the
-// spans before it left out.
+// A Span counts the messages that expire within a time from now, without those in earlier
+// spans.
 type Span struct {
-	Within     string `json:"within,omitempty"` // a duration; missing: whenever
+	Within     string `json:"within,omitempty"` // a duration; missing in the last span
 	DeadLetter int64  `json:"deadLetter"`       // will become dead letters
 	Lost       int64  `json:"lost"`             // will be gone
 }
 
-// An Expiring is a message whose time runs out.
+// An Expiring is a message that will expire.
 type Expiring struct {
-	Key            string    `json:"key"`                 // identifies it for its whole life
+	Key            string    `json:"key"`                 // identifies the message for its whole life
 	Path           string    `json:"path"`                // where it is
-	SequenceNumber int64     `json:"sequenceNumber"`      // there
-	MessageID      string    `json:"messageId,omitempty"` // as its sender wrote it
-	Subject        string    `json:"subject,omitempty"`   // as its sender wrote it
-	ExpiresAt      time.Time `json:"expiresAt"`           // if nobody settles it before
-	DeadLetter     bool      `json:"deadLetter"`          // it becomes a dead letter; else it is lost
+	SequenceNumber int64     `json:"sequenceNumber"`      // in that path
+	MessageID      string    `json:"messageId,omitempty"` // as its sender set it
+	Subject        string    `json:"subject,omitempty"`   // as its sender set it
+	ExpiresAt      time.Time `json:"expiresAt"`           // unless it is settled before
+	DeadLetter     bool      `json:"deadLetter"`          // it will become a dead letter; else it will be lost
 }
 
 func horizonSpans() []time.Duration {
@@ -49,20 +49,20 @@ func horizonSpans() []time.Duration {
 
 func horizonRoutes() []route {
 	return []route{{
-		method: "GET", path: "/horizon", id: "showHorizon", group: groupMessages, summary: "When messages expire, and which do next",
-		ask:   "entity=orders&count=5",
-		about: fmt.Sprintf("Of one entity the next messages are those among the %d that expire soonest anywhere.", horizonScanned),
+		method: "GET", path: "/horizon", id: "showHorizon", group: groupMessages, summary: "List when messages expire, and which expire next",
+		exampleQuery: "entity=orders&count=5",
+		description:  fmt.Sprintf("With entity, the next messages are those of the entity among the %d that expire soonest in the namespace.", maxHorizonScan),
 		query: []parameter{
-			entityPath("Only messages of this queue or subscription; of a topic, those of its subscriptions."),
-			whole("count", 1, horizonMost, fmt.Sprintf("How many of the next messages at most; %d if absent.", horizonNext)),
+			entityPath("Only messages of this queue or subscription; for a topic, of its subscriptions."),
+			numberParameter("count", 1, maxHorizon, fmt.Sprintf("The maximum number of next messages; %d if absent.", defaultHorizon)),
 		},
-		gives: Horizon{}, fails: []string{"MessagingEntityNotFound"}, serve: (*door).horizon,
+		response: Horizon{}, problems: []string{"MessagingEntityNotFound"}, handle: (*handler).horizon,
 	}}
 }
 
-// horizon tells when messages expire.
-func (d *door) horizon(c echo.Context) error {
-	count := int(number(c, "count", horizonNext))
+// horizon lists when messages expire.
+func (d *handler) horizon(c echo.Context) error {
+	count := int(number(c, "count", defaultHorizon))
 	var p engine.Path
 	if q := query(c); q.Has("entity") {
 		var err error
@@ -72,7 +72,7 @@ func (d *door) horizon(c echo.Context) error {
 	}
 	var out Horizon
 	err := d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
-		places, err := expiringPlaces(r, p)
+		places, err := expiringPaths(r, p)
 		if err != nil {
 			return err
 		}
@@ -85,9 +85,9 @@ func (d *door) horizon(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// expiringPlaces is where messages of an entity expire; of the empty path the
-// empty path, which is everywhere.
-func expiringPlaces(r broker.Reader, p engine.Path) ([]engine.Path, error) {
+// expiringPaths returns the paths where messages of an entity expire. For the empty path that
+// is the empty path, which means everywhere.
+func expiringPaths(r broker.Reader, p engine.Path) ([]engine.Path, error) {
 	if p == "" {
 		return []engine.Path{""}, nil
 	}
@@ -95,7 +95,7 @@ func expiringPlaces(r broker.Reader, p engine.Path) ([]engine.Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.IsDeadLetter() { // they have no time to live (DLQ-6)
+	if p.IsDeadLetter() { // dead letters have no time to live (DLQ-6)
 		return nil, nil
 	}
 	if s.Kind != engine.Topic {
@@ -119,12 +119,12 @@ func horizonOf(r broker.Reader, places []engine.Path, count int) Horizon {
 	among := map[engine.Path]bool{}
 	for _, p := range places {
 		among[p] = true
-		for i, n := range r.Horizon(p, edges) {
+		for i, n := range r.ExpiryHistogram(p, edges) {
 			out.Spans[i].DeadLetter += n.DeadLettered
 			out.Spans[i].Lost += n.Lost
 		}
 	}
-	scan := horizonScanned
+	scan := maxHorizonScan
 	if among[""] {
 		scan = count
 	}
@@ -135,7 +135,7 @@ func horizonOf(r broker.Reader, places []engine.Path, count int) Horizon {
 		if among[""] || among[row.Path] {
 			out.Next = append(out.Next, Expiring{
 				Key: fmt.Sprint(uint64(row.Message.Key)), Path: string(row.Path), SequenceNumber: int64(row.Message.Seq),
-				MessageID: row.Content.MessageID(), Subject: row.Content.Subject(), ExpiresAt: row.Expires.Time(), DeadLetter: row.KeepsDead,
+				MessageID: row.Content.MessageID(), Subject: row.Content.Subject(), ExpiresAt: row.Expires.Time(), DeadLetter: row.DeadLettersOnExpiry,
 			})
 		}
 	}

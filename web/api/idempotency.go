@@ -12,41 +12,41 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
-	"mayfly/web/identity"
+	"mayfly/web/auth"
 )
 
 const (
 	keyHeader      = "Idempotency-Key"
 	replayedHeader = "Idempotency-Replayed"
-	longestKey     = 255
+	maxKey         = 255
 
-	aboutKey = "With a header Idempotency-Key, 1 to 255 characters that nobody else thinks of, a request that is sent again does nothing again, and has the answer of the first: say it where an answer may be lost and be asked for again. " +
-		"The latest 1,000 keys are remembered, as long as the server serves the namespace. What was refused is forgotten."
+	aboutKey = "With a header Idempotency-Key, 1 to 255 random characters, a repeated request is not executed again and gets the answer of the first. Use it where you retry requests whose answers may be lost. " +
+		"The server remembers the latest 1,000 keys while it serves the namespace, except those of refused requests."
 )
 
-// errKeyReused says that a key is one of another request.
+// errKeyReused is the error for a key that another request has used.
 var errKeyReused = errors.New("idempotency key reused")
 
 const codeKeyReused = "IdempotencyKeyReused"
 
-// An answered is what a request under a key was, and the answer that it had.
-type answered struct {
-	print  [sha256.Size]byte
+// A keyedAnswer is the digest of a request with a key, and its answer.
+type keyedAnswer struct {
+	digest [sha256.Size]byte
 	status int
 	body   []byte
 }
 
-// keyed is the key that a request is under, and the digest of all that is read of its
-// body from now on; no key: it is under none.
-func keyed(r *http.Request) (key string, digest hash.Hash, err error) {
+// readKey returns the key of a request, and the digest of its body as that is read. The key is
+// empty if the request has none.
+func readKey(r *http.Request) (key string, digest hash.Hash, err error) {
 	all := r.Header.Values(keyHeader)
 	if len(all) == 0 {
 		return "", nil, nil
 	}
 	key = all[0]
 	bad := func(c rune) bool { return c < ' ' || c > '~' }
-	if len(all) > 1 || key == "" || len(key) > longestKey || strings.ContainsFunc(key, bad) {
-		return "", nil, argument("%s has 1 to %d characters of ASCII that can be printed, once.", keyHeader, longestKey)
+	if len(all) > 1 || key == "" || len(key) > maxKey || strings.ContainsFunc(key, bad) {
+		return "", nil, engine.Refuse(engine.ErrArgument, "The request must have one %s of 1 to %d printable ASCII characters.", keyHeader, maxKey)
 	}
 	digest = sha256.New()
 	_, _ = io.WriteString(digest, r.Method+" "+r.URL.RequestURI()+"\n") //nolint:errcheck // never fails, by its contract
@@ -57,15 +57,15 @@ func keyed(r *http.Request) (key string, digest hash.Hash, err error) {
 	return key, digest, nil
 }
 
-// once answers with what act gives, and under a key that it was done under already with
-// what it gave then. The body has to be read by now.
-func (d *door) once(c echo.Context, key string, digest hash.Hash, status int, act func() (any, error)) error {
-	is := answered{status: status}
+// answerOnce answers with the result of act or, if a request with the same key was executed, with
+// the result of that. The body must have been read.
+func (d *handler) answerOnce(c echo.Context, key string, digest hash.Hash, status int, act func() (any, error)) error {
+	is := keyedAnswer{status: status}
 	if key != "" {
-		is.print = [sha256.Size]byte(digest.Sum(nil))
-		key = identity.Asking(c.Request()).Key() + "\n" + key
+		is.digest = [sha256.Size]byte(digest.Sum(nil))
+		key = auth.FromRequest(c.Request()).Key() + "\n" + key
 	}
-	came, again, err := d.sends.Do(c.Request().Context(), key, func() (answered, error) {
+	came, again, err := d.sendResults.Do(c.Request().Context(), key, func() (keyedAnswer, error) {
 		v, err := act()
 		if err == nil {
 			is.body, err = marshal(v)
@@ -74,9 +74,9 @@ func (d *door) once(c echo.Context, key string, digest hash.Hash, status int, ac
 	})
 	switch {
 	case err != nil:
-		return err //nolint:wrapcheck // it says what it is about
-	case again && came.print != is.print:
-		return &engine.Refusal{Kind: errKeyReused, Text: "This " + keyHeader + " was that of another request. Nothing was done."}
+		return err
+	case again && came.digest != is.digest:
+		return engine.Refuse(errKeyReused, "%s", "This "+keyHeader+" was already used for another request. Nothing was done.")
 	case again:
 		c.Response().Header().Set(replayedHeader, "true")
 	}

@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"mayfly/engine/broker"
-	"mayfly/web/identity"
+	"mayfly/web/auth"
 )
 
-// What is sent again under the same key is not sent again, and has the answer that it
-// had; another request under it is refused, and what was refused may be tried again.
+// TestIdempotencyKey: a request repeated under the same key is not executed again, and gets
+// the former answer. Another request under the key is refused, and a failed one may be
+// retried.
 func TestIdempotencyKey(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"orders"}`, nil)
@@ -69,7 +70,7 @@ func TestIdempotencyKey(t *testing.T) {
 	if n := count(); n != 6 {
 		t.Errorf("at once, there are %d", n)
 	}
-	for range 3 { // without one, each is another
+	for range 3 { // without a key, each request is another
 		w.want(201, "POST", "/send/orders", `{"body":"the same"}`, nil)
 	}
 	if n := count(); n != 9 {
@@ -77,19 +78,19 @@ func TestIdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKeyOfNamesakes: a key is of whoever sent it, and not of whoever is called
-// so too.
+// TestIdempotencyKeyOfNamesakes: a key belongs to its caller, not to another caller of the
+// same name.
 func TestIdempotencyKeyOfNamesakes(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"orders"}`, nil)
 	for again, want := range []string{"", "true"} {
-		for _, who := range []identity.Who{
-			{Name: "ana", Role: identity.Operator, Way: identity.Password, ID: fmt.Sprint("session ", again)},
-			{Name: "ana", Role: identity.Operator, Way: identity.OIDC, Subject: "https://a 1"},
-			{Name: "ana", Role: identity.Operator, Way: identity.OIDC, Subject: "https://a 2"},
-			{Name: "ana", Role: identity.Operator, Way: identity.Token, ID: "x"},
+		for _, who := range []auth.Caller{
+			{Name: "ana", Role: auth.Operator, Method: auth.Password, ID: fmt.Sprint("session ", again)},
+			{Name: "ana", Role: auth.Operator, Method: auth.OIDC, Subject: "https://a 1"},
+			{Name: "ana", Role: auth.Operator, Method: auth.OIDC, Subject: "https://a 2"},
+			{Name: "ana", Role: auth.Operator, Method: auth.Token, ID: "x"},
 		} {
-			r := httptest.NewRequestWithContext(identity.With(t.Context(), who), http.MethodPost, "/api/v1/send/orders", strings.NewReader(`{"body":"hello"}`))
+			r := httptest.NewRequestWithContext(auth.WithCaller(t.Context(), who), http.MethodPost, "/api/v1/send/orders", strings.NewReader(`{"body":"hello"}`))
 			r.Header.Set("Idempotency-Key", "k")
 			got := httptest.NewRecorder()
 			w.server.Config.Handler.ServeHTTP(got, r)

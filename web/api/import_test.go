@@ -8,7 +8,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/intake"
+	"mayfly/web/exchange"
 )
 
 const (
@@ -17,39 +17,39 @@ const (
 	manyLine = `{"sessionId":"s","bodyParts":2}` + "\n" + `{"part":"Mg=="}` + "\n" + `{"part":"Mg=="}` + "\n"
 )
 
-// What a dry run says of a file is what becomes of it, and it changes nothing.
+// TestImportDryRun: a dry run predicts the outcome of an import, and changes nothing.
 func TestImportDryRun(t *testing.T) {
 	for name, tc := range map[string]struct {
 		properties, ask, lines string
-		want                   ImportForecast
+		want                   ImportPreview
 	}{
-		"as it should be": {`{}`, "", `{"body":"12"}` + "\n\n" + manyLine, ImportForecast{Lines: 2, Messages: 2}},
-		"MSG-9":           {`{"RequiresSession":true}`, "", `{"sessionId":""}` + "\n" + `{"body":"1"}`, ImportForecast{Lines: 2, Messages: 1, Refused: 1, Failures: []ImportFailure{{Line: 2, Code: "InvalidOperation"}}}},
+		"as it should be": {`{}`, "", `{"body":"12"}` + "\n\n" + manyLine, ImportPreview{Lines: 2, Messages: 2}},
+		"MSG-9":           {`{"RequiresSession":true}`, "", `{"sessionId":""}` + "\n" + `{"body":"1"}`, ImportPreview{Lines: 2, Messages: 1, Refused: 1, Failures: []ImportFailure{{Line: 2, Code: "InvalidOperation"}}}},
 		"too large for it": {`{}`, "", `{"body":"` + strings.Repeat("x", 300<<10) + `"}` + "\n" + `{"body":"1"}`,
-			ImportForecast{Lines: 2, Messages: 1, Refused: 1, Failures: []ImportFailure{{Line: 1, Code: "MessageSizeExceeded"}}}},
+			ImportPreview{Lines: 2, Messages: 1, Refused: 1, Failures: []ImportFailure{{Line: 1, Code: "MessageSizeExceeded"}}}},
 		"too large in parts": {`{}`, "", `{"bodyParts":1}` + "\n" + `{"part":"` + strings.Repeat("AAAA", 100<<10) + `"}` + "\n" + `{"body":"1"}`,
-			ImportForecast{Lines: 2, Messages: 1, Refused: 1, Failures: []ImportFailure{{Line: 1, Code: "MessageSizeExceeded"}}}},
-		"an id that is too long": {`{}`, "", `{"messageId":"` + strings.Repeat("x", 129) + `"}`, ImportForecast{Lines: 1, Refused: 1, Failures: []ImportFailure{{Line: 1, Code: "Argument"}}}},
+			ImportPreview{Lines: 2, Messages: 1, Refused: 1, Failures: []ImportFailure{{Line: 1, Code: "MessageSizeExceeded"}}}},
+		"an id that is too long": {`{}`, "", `{"messageId":"` + strings.Repeat("x", 129) + `"}`, ImportPreview{Lines: 1, Refused: 1, Failures: []ImportFailure{{Line: 1, Code: "Argument"}}}},
 		"unreadable": {`{}`, "&unreadable=skip", `{"timeToLive":"soon"}` + "\n" + `{"body":"1"}` + "\n" + `{"bodyBase64":"!"}` + "\n" + `{"bodyParts":2}` + "\n" + `{"part":"!"}` + "\n",
-			ImportForecast{Lines: 4, Messages: 1, Unreadable: 3, Failures: []ImportFailure{{Line: 1, Code: "Argument"}, {Line: 3, Code: "Argument"}, {Line: 5, Code: "Argument"}}}},
-		"a line that is too long": {`{}`, "&unreadable=skip", `{"body":"1"}` + "\n" + `{"body":"` + strings.Repeat("x", intake.LargestLine) + `"}` + "\n" + `{"body":"2"}`,
-			ImportForecast{Lines: 3, Messages: 2, Unreadable: 1, Failures: []ImportFailure{{Line: 2, Code: "MessageSizeExceeded"}}}},
-		"SCH-2, of the past":      {`{}`, "", lateLine, ImportForecast{Lines: 1, Messages: 1, ScheduledPast: 1}},
-		"SCH-2":                   {`{}`, "", strings.Replace(lateLine, "2020", "2090", 1), ImportForecast{Lines: 1, Messages: 1, Scheduled: 1}},
-		"a schedule dropped":      {`{}`, "&schedule=drop", lateLine, ImportForecast{Lines: 1, Messages: 1}},
-		"nothing left of it":      {`{}`, "&ttl=remaining", pastLine, ImportForecast{Lines: 1, Expired: 1}},
-		"its time begins anew":    {`{}`, "", pastLine, ImportForecast{Lines: 1, Messages: 1}},
-		"TTL-8":                   {`{}`, "", `{"timeToLive":"-PT1S"}`, ImportForecast{Lines: 1, Messages: 1, ExpireAtOnce: 1}},
-		"no times":                {`{}`, "&ttl=remaining&unreadable=skip", `{}`, ImportForecast{Lines: 1, Unreadable: 1, Failures: []ImportFailure{{Line: 1, Code: "Argument"}}}},
-		"DUP-2":                   {`{"RequiresDuplicateDetection":true}`, "", strings.Repeat(`{"messageId":"a"}`+"\n", 3), ImportForecast{Lines: 3, Messages: 3, Duplicates: 2}},
-		"DUP-2, of several turns": {`{"RequiresDuplicateDetection":true}`, "", strings.Repeat(`{"messageId":"a"}`+"\n", 3*intake.AtOnce), ImportForecast{Lines: 3 * intake.AtOnce, Messages: 3 * intake.AtOnce, Duplicates: 3*intake.AtOnce - 1}},
-		"other ids":               {`{"RequiresDuplicateDetection":true}`, "&ids=new", strings.Repeat(`{"messageId":"a"}`+"\n", 3), ImportForecast{Lines: 3, Messages: 3}},
+			ImportPreview{Lines: 4, Messages: 1, Unreadable: 3, Failures: []ImportFailure{{Line: 1, Code: "Argument"}, {Line: 3, Code: "Argument"}, {Line: 5, Code: "Argument"}}}},
+		"a line that is too long": {`{}`, "&unreadable=skip", `{"body":"1"}` + "\n" + `{"body":"` + strings.Repeat("x", exchange.MaxLine) + `"}` + "\n" + `{"body":"2"}`,
+			ImportPreview{Lines: 3, Messages: 2, Unreadable: 1, Failures: []ImportFailure{{Line: 2, Code: "MessageSizeExceeded"}}}},
+		"SCH-2, of the past":      {`{}`, "", lateLine, ImportPreview{Lines: 1, Messages: 1, ScheduledPast: 1}},
+		"SCH-2":                   {`{}`, "", strings.Replace(lateLine, "2020", "2090", 1), ImportPreview{Lines: 1, Messages: 1, Scheduled: 1}},
+		"a schedule dropped":      {`{}`, "&schedule=drop", lateLine, ImportPreview{Lines: 1, Messages: 1}},
+		"nothing left of it":      {`{}`, "&ttl=remaining", pastLine, ImportPreview{Lines: 1, Expired: 1}},
+		"its time begins anew":    {`{}`, "", pastLine, ImportPreview{Lines: 1, Messages: 1}},
+		"TTL-8":                   {`{}`, "", `{"timeToLive":"-PT1S"}`, ImportPreview{Lines: 1, Messages: 1, ExpireAtOnce: 1}},
+		"no times":                {`{}`, "&ttl=remaining&unreadable=skip", `{}`, ImportPreview{Lines: 1, Unreadable: 1, Failures: []ImportFailure{{Line: 1, Code: "Argument"}}}},
+		"DUP-2":                   {`{"RequiresDuplicateDetection":true}`, "", strings.Repeat(`{"messageId":"a"}`+"\n", 3), ImportPreview{Lines: 3, Messages: 3, Duplicates: 2}},
+		"DUP-2, of several turns": {`{"RequiresDuplicateDetection":true}`, "", strings.Repeat(`{"messageId":"a"}`+"\n", 3*exchange.BatchMessages), ImportPreview{Lines: 3 * exchange.BatchMessages, Messages: 3 * exchange.BatchMessages, Duplicates: 3*exchange.BatchMessages - 1}},
+		"other ids":               {`{"RequiresDuplicateDetection":true}`, "&ids=new", strings.Repeat(`{"messageId":"a"}`+"\n", 3), ImportPreview{Lines: 3, Messages: 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, broker.Options{})
 			w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":`+tc.properties+`}`, nil)
 			before := w.everything()
-			var got ImportForecast
+			var got ImportPreview
 			w.want(200, "POST", "/import/q?dryRun=true"+tc.ask, tc.lines, &got)
 			for i := range got.Failures {
 				if got.Failures[i].Detail == "" {
@@ -82,15 +82,15 @@ func TestImportDryRun(t *testing.T) {
 	}
 }
 
-// A dry run says where the target would be full (§1.5), and what is refused whatever a
-// message is, as the import would.
+// TestImportDryRunOfAFullQueue: a dry run reports where the target would be full (§1.5), and
+// what the import would refuse in any case.
 func TestImportDryRunOfAFullQueue(t *testing.T) {
 	l := engine.DefaultLimits()
-	l.EntitySize = 100 << 10
+	l.EntitySize, l.MessageMemory = 100<<10, 0 // only by size
 	w := start(t, broker.Options{Limits: &l})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
 	line := `{"messageId":"m","bodyParts":1}` + "\n" + `{"part":"` + strings.Repeat("AAAA", 1<<12) + `"}` + "\n"
-	var got ImportForecast
+	var got ImportPreview
 	w.want(200, "POST", "/import/q?dryRun=true", strings.Repeat(line, 300), &got)
 	if got.Messages != 8 || got.Lines != 300 || got.Full == nil || got.Full.Line != 17 || got.Full.Code != "QuotaExceeded" {
 		t.Errorf("it says %+v", got)

@@ -13,7 +13,7 @@ func TestJobs(t *testing.T) {
 	w.want(201, "POST", "/send/q?create=queue", `[{"subject":"a","body":"1"},{"subject":"b","body":"2"},{"subject":"a","body":"3"}]`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"other"}`, nil)
 
-	var f JobForecast
+	var f JobPreview
 	w.want(200, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","dryRun":true}`, &f)
 	if f.Total != 3 || f.Matching != 2 || f.AtMost != 2 || len(f.Sample) != 2 || f.Sample[1].SequenceNumber != 3 || !f.Sample[1].BodyOmitted {
 		t.Errorf("foreseen: %+v", f)
@@ -41,7 +41,7 @@ func TestJobs(t *testing.T) {
 	}
 	w.want(400, "POST", at+"/undo", "", nil)
 	w.want(400, "POST", at+"/resume", "", nil)
-	w.want(200, "DELETE", at, "", &is) // it is over, and stays so
+	w.want(200, "DELETE", at, "", &is) // it has ended, and stays so
 	if is.State != "done" || is.UndoneBy != undo.ID {
 		t.Errorf("undone: %+v", is)
 	}
@@ -74,17 +74,17 @@ func TestJobsRefuse(t *testing.T) {
 	w.want(201, "POST", "/send/q?create=queue", `{"body":"1"}`, nil)
 	before := w.everything()
 	for body, want := range map[string]string{
-		`{"kind":"explode","paths":["q"]}`:                                   "There is no such job",
-		`{"kind":"delete"}`:                                                  "Say which messages",
+		`{"kind":"explode","paths":["q"]}`:                                   "Unknown kind of job",
+		`{"kind":"delete"}`:                                                  "No messages are selected",
 		`{"kind":"delete","messages":["x"]}`:                                 "key of a message",
 		`{"kind":"delete","paths":["q"],"query":"age:never"}`:                `"part":"q"`,
 		`{"kind":"delete","paths":["//"]}`:                                   "//",
 		`{"kind":"move","paths":["q"],"to":"//"}`:                            "//",
 		`{"kind":"extend","paths":["q"],"by":"never"}`:                       "by",
 		`{"kind":"delete","paths":["q"],"count":-1}`:                         "count",
-		`{"kind":"delete","paths":["q"],"state":"dead"}`:                     "states",
+		`{"kind":"delete","paths":["q"],"state":"dead"}`:                     "The state must be",
 		`{"kind":"delete","paths":["q"],"nonsense":1}`:                       "nonsense",
-		`{"kind":"reschedule","paths":["q"],"until":"1999-01-01T00:00:00Z"}`: "ahead",
+		`{"kind":"reschedule","paths":["q"],"until":"1999-01-01T00:00:00Z"}`: "in the future",
 	} {
 		if got, text := w.ask("POST", "/jobs", body); got.StatusCode != 400 || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s, want something about %s", body, got.StatusCode, text, want)

@@ -7,11 +7,11 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/access"
+	"mayfly/web/auth/origin"
 )
 
-// A large body is not held in memory for an answer; only what is deleted with it
-// has to be given.
+// TestLargeBodies: a large body is not kept in memory for an answer; it is included only if it
+// is deleted by the same request.
 func TestLargeBodies(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.MessageSize, l.BatchSize = 100<<20, 100<<20
@@ -19,8 +19,8 @@ func TestLargeBodies(t *testing.T) {
 	if _, err := w.broker.Create(t.Context(), engine.Queue, "q", engine.Config{}, "test"); err != nil {
 		t.Fatal(err)
 	}
-	w.want(413, "POST", "/send/q", `{"body":"`+strings.Repeat("x", access.LargestBody)+`"}`, nil)
-	limit, large := strings.Repeat("a", largestInline), strings.Repeat("b", largestInline+1)
+	w.want(413, "POST", "/send/q", `{"body":"`+strings.Repeat("x", origin.MaxBody)+`"}`, nil)
+	limit, large := strings.Repeat("a", maxInlineBody), strings.Repeat("b", maxInlineBody+1)
 	w.want(201, "POST", "/send/q", `[{"body":"`+limit+`"},{"body":"`+large+`"}]`, nil)
 	var got Messages
 	check := func(how string) {
@@ -34,7 +34,7 @@ func TestLargeBodies(t *testing.T) {
 	}
 	w.want(200, "GET", "/peek/q", "", &got)
 	check("peek")
-	if m := got.Messages[1]; !m.BodyOmitted || m.Body != nil || m.BodyBase64 != nil || m.Size != largestInline+1 {
+	if m := got.Messages[1]; !m.BodyOmitted || m.Body != nil || m.BodyBase64 != nil || m.Size != maxInlineBody+1 {
 		t.Error("peek: a large body stands in the answer")
 	}
 	got = Messages{}

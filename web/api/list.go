@@ -10,8 +10,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// A list writes {"messages":[…]} message by message, so that the bodies of many
-// are never in memory together.
+// A list writes {"messages":[…]} message by message, so that many bodies are never in memory
+// together.
 type list struct {
 	w     *echo.Response
 	begun bool
@@ -31,7 +31,7 @@ func (l *list) add(m Message) error {
 	return l.write(before, string(raw))
 }
 
-// addStreaming adds a message with a body that is not held in memory.
+// addStreaming adds a message with a body that is not kept in memory.
 func (l *list) addStreaming(m Message, body io.Reader) error {
 	raw, err := marshal(m)
 	if err != nil {
@@ -77,7 +77,7 @@ func (l *list) end() error {
 	if err := l.write(last); err != nil {
 		return err
 	}
-	// Echo's own Flush does not tell when the client has gone.
+	// Echo's own Flush does not report that the client has gone.
 	if err := http.NewResponseController(l.w.Writer).Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return fmt.Errorf("write messages: %w", err)
 	}

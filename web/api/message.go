@@ -11,32 +11,32 @@ import (
 	"unicode/utf8"
 
 	"mayfly/engine"
-	"mayfly/web/intake"
+	"mayfly/web/exchange"
 )
 
-// Outgoing is a message as a sender writes it.
-type Outgoing = intake.Outgoing
+// Outgoing is a message to send.
+type Outgoing = exchange.Outgoing
 
-// A Message is one that is stored, or was. What the sender wrote is as in
-// Outgoing; properties changed by settlements, and why a message is a dead
-// letter, are among its properties.
+// A Message is a stored message, or one that was. The sender's part is as in Outgoing;
+// properties that settlements changed, and those that explain why it is a dead letter, are
+// among its properties.
 type Message struct {
-	Key                    string     `json:"key"`                              // identifies it for its whole life
+	Key                    string     `json:"key"`                              // identifies the message for its whole life
 	Path                   string     `json:"path"`                             // where it is
-	SequenceNumber         int64      `json:"sequenceNumber"`                   // of the place where it is
-	EnqueuedSequenceNumber int64      `json:"enqueuedSequenceNumber,omitempty"` // of the entity that it was sent to, if that is another
+	SequenceNumber         int64      `json:"sequenceNumber"`                   // in that path
+	EnqueuedSequenceNumber int64      `json:"enqueuedSequenceNumber,omitempty"` // in the entity that it was sent to, if that is another
 	State                  string     `json:"state"`                            // active, deferred or scheduled
 	EnqueuedTime           time.Time  `json:"enqueuedTime"`                     // when it became active, or was sent
-	ExpiresAt              *time.Time `json:"expiresAt,omitempty"`              // with the entity's default; missing: never
-	DeliveryCount          uint32     `json:"deliveryCount"`                    // deliveries that failed
+	ExpiresAt              *time.Time `json:"expiresAt,omitempty"`              // by the entity's default, too; missing if it never expires
+	DeliveryCount          uint32     `json:"deliveryCount"`                    // number of failed deliveries
 	LockToken              string     `json:"lockToken,omitempty"`              // of this delivery
-	LockedUntil            *time.Time `json:"lockedUntil,omitempty"`            // when the lock runs out
-	LockedBy               string     `json:"lockedBy,omitempty"`               // who has it, as far as known; told of messages that are looked at
+	LockedUntil            *time.Time `json:"lockedUntil,omitempty"`            // when the lock expires
+	LockedBy               string     `json:"lockedBy,omitempty"`               // the client that has the lock, if known; only for messages that are peeked at
 	DeadLetterSource       string     `json:"deadLetterSource,omitempty"`       // the entity in which it became a dead letter
-	TransferTo             string     `json:"transferTo,omitempty"`             // in a transfer dead-letter queue: where it was to go
+	TransferTo             string     `json:"transferTo,omitempty"`             // for a transfer dead letter: its destination
 	Size                   int64      `json:"size"`                             // bytes of the body
-	BodyOmitted            bool       `json:"bodyOmitted,omitempty"`            // it is too large to stand here
-	Tenure
+	BodyOmitted            bool       `json:"bodyOmitted,omitempty"`            // the body is too large to be included
+	LockHistory
 	Outgoing
 }
 
@@ -47,8 +47,8 @@ func presentMessage(m engine.Message, packed engine.Packed, at engine.Path, expi
 	}
 	out := Message{
 		Key: fmt.Sprint(uint64(m.Key)), Path: string(at), SequenceNumber: int64(m.Seq), EnqueuedSequenceNumber: int64(m.EnqueuedSeq),
-		State: strings.ToLower(m.State.String()), EnqueuedTime: m.EnqueuedAt.Time(), ExpiresAt: moment(expires),
-		DeliveryCount: m.DeliveryCount, LockedUntil: moment(m.LockedUntil), Size: c.BodySize,
+		State: strings.ToLower(m.State.String()), EnqueuedTime: m.EnqueuedAt.Time(), ExpiresAt: timeOf(expires),
+		DeliveryCount: m.DeliveryCount, LockedUntil: timeOf(m.LockedUntil), Size: c.BodySize,
 		Outgoing: Outgoing{
 			MessageID: c.MessageID, PartitionKey: c.PartitionKey, ViaPartitionKey: c.ViaPartitionKey,
 			CorrelationID: c.CorrelationID, Subject: c.Subject, To: c.To, ReplyTo: c.ReplyTo, ReplyToSessionID: c.ReplyToSessionID,
@@ -61,7 +61,7 @@ func presentMessage(m engine.Message, packed engine.Packed, at engine.Path, expi
 	if c.TTL > 0 && c.TTL < math.MaxInt64 {
 		out.TimeToLive = engine.FormatDuration(c.TTL)
 	}
-	if at := cmp.Or(m.ScheduledFor, c.ScheduledFor); at != 0 { // it may have been rescheduled since
+	if at := cmp.Or(m.ScheduledFor, c.ScheduledFor); at != 0 { // the message may have been rescheduled since
 		out.ScheduledEnqueueTime = at.Time().Format(time.RFC3339Nano)
 	}
 	if m.Extra != nil {
@@ -70,15 +70,14 @@ func presentMessage(m engine.Message, packed engine.Packed, at engine.Path, expi
 	return out, nil
 }
 
-// presentRow is a message that somebody only looks at: with what is known of its
-// lock.
+// presentRow presents a message that is only viewed, with information about its lock.
 func presentRow(r engine.Row) (Message, error) {
 	m, err := presentMessage(r.Message, r.Content, r.Path, r.Expires)
-	m.LockedBy, m.Tenure = r.Lock.By, presentTenure(r.Lock)
+	m.LockedBy, m.LockHistory = r.Lock.By, presentLockHistory(r.Lock)
 	return m, err
 }
 
-// setBody reads the whole of a body into m.
+// setBody reads a whole body into m.
 func (m *Message) setBody(body io.Reader) error {
 	raw, err := io.ReadAll(body)
 	if err != nil {

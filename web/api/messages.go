@@ -13,24 +13,25 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
-	"mayfly/web/access"
-	"mayfly/web/identity"
+	"mayfly/engine/value/measure"
+	"mayfly/web/auth"
+	"mayfly/web/auth/origin"
 )
 
 const (
-	maxBatch        = 5000    // messages of one send
-	maxReceive      = 250     // messages of one receive
-	peekCount       = 20      // messages of one peek, unless fewer or more are asked for
-	largestInline   = 1 << 20 // bytes of a body that stands in an answer
-	longestWait     = 300 * time.Second
-	releasePatience = 5 * time.Second // for giving messages back whose receiver has left
+	maxSend        = 5000    // messages of one send
+	maxReceive     = 250     // messages of one receive
+	peekCount      = 20      // messages of one peek by default
+	maxInlineBody  = 1 << 20 // bytes of a body that is included in an answer
+	maxWait        = 300 * time.Second
+	releaseTimeout = 5 * time.Second // for releasing messages of a receiver that has left
 )
 
-// Sent is the answer of POST /send. A number of 0 stands for a message that was
-// dropped as a duplicate, and Duplicates counts these. A scheduled duplicate is
-// dropped too, but has a number, which nothing has (SCH-12), and is not counted.
+// Sent is the answer of POST /send. A number of 0 means that the message was dropped as a
+// duplicate; Duplicates counts these. A scheduled duplicate is dropped too, but has a number
+// that no message has (SCH-12), and is not counted.
 type Sent struct {
-	SequenceNumbers []int64 `json:"sequenceNumbers"`      // in the order sent; of a scheduled one, to cancel it by
+	SequenceNumbers []int64 `json:"sequenceNumbers"`      // in the order of the messages; a scheduled message is cancelled by its number
 	Duplicates      int     `json:"duplicates,omitempty"` // how many of the numbers are 0
 }
 
@@ -39,69 +40,69 @@ type Messages struct {
 	Messages []Message `json:"messages"` // in the order of their numbers
 }
 
-// Receive is what POST /receive takes; {} receives one message under a lock if
-// there is one.
+// Receive is the request of POST /receive; {} receives one message under a lock if one is
+// available.
 type Receive struct {
 	Mode            string  `json:"mode,omitempty"`            // peek-lock (the default) or receive-and-delete
 	Max             *int    `json:"max,omitempty"`             // 1 if absent
 	Wait            string  `json:"wait,omitempty"`            // a duration; none if absent
-	SequenceNumbers []int64 `json:"sequenceNumbers,omitempty"` // only these, deferred ones; they are not waited for
-	Hold            string  `json:"hold,omitempty"`            // of a session, see Hold; it has a mode of its own
+	SequenceNumbers []int64 `json:"sequenceNumbers,omitempty"` // receive only these deferred messages; there is no wait for them
+	Hold            string  `json:"hold,omitempty"`            // for a session, see Hold; its mode is that of the session
 }
 
-// Settle is what POST /settle takes.
+// Settle is the request of POST /settle.
 type Settle struct {
-	LockToken   string           `json:"lockToken"`             // of the delivery, as receiving it answered
+	LockToken   string           `json:"lockToken"`             // of the delivery, from the answer that received it
 	Outcome     string           `json:"outcome"`               // complete, abandon, defer, dead-letter or release
-	Reason      string           `json:"reason,omitempty"`      // of dead-letter
-	Description string           `json:"description,omitempty"` // of dead-letter
-	Properties  value.Properties `json:"properties,omitempty"`  // written over the message's own
+	Reason      string           `json:"reason,omitempty"`      // for dead-letter
+	Description string           `json:"description,omitempty"` // for dead-letter
+	Properties  value.Properties `json:"properties,omitempty"`  // replace properties of the message
 }
 
-// Renew is what POST /renew takes, one of the two.
+// Renew is the request of POST /renew, with one of the two.
 type Renew struct {
 	LockToken string `json:"lockToken,omitempty"` // of a message's delivery
-	Hold      string `json:"hold,omitempty"`      // of a session: its lock and all its messages'
+	Hold      string `json:"hold,omitempty"`      // of a session: its lock and those of all its messages
 }
 
 // Renewed is the answer of POST /renew.
 type Renewed struct {
-	LockedUntil time.Time `json:"lockedUntil"` // when the lock runs out
+	LockedUntil time.Time `json:"lockedUntil"` // when the lock expires
 }
 
 func messageRoutes() []route {
 	return []route{
 		{
-			method: "POST", path: "/send/{path}", id: "sendMessages", keyed: true, needs: identity.Operator, group: groupMessages, summary: "Send a message, or a list of them, all or none",
-			at: "orders", sends: `[{"body":"hello","subject":"new","timeToLive":"1h","properties":{"price":12.5,"region":"eu"}}]`,
-			about: "Properties are plain JSON, or {\"type\":\"int\",\"value\":\"5\"} where the type matters. How large a request may be follows from the entity, up to the number told here; larger messages go through the REST data plane. When many large requests come at once, some wait, or are told to come again (503).",
-			query: []parameter{one("create", "Make a queue of this name first if there is none.", "queue")},
-			takes: either{Outgoing{}, []Outgoing{}}, most: access.LargestBody, status: http.StatusCreated, gives: Sent{},
-			fails: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation", "QuotaExceeded", "NotSupported"}, serve: (*door).send,
+			method: "POST", path: "/send/{path}", id: "sendMessages", keyed: true, role: auth.Operator, group: groupMessages, summary: "Send a message, or a list of messages atomically",
+			exampleParam: "orders", exampleBody: `[{"body":"hello","subject":"new","timeToLive":"1h","properties":{"price":12.5,"region":"eu"}}]`,
+			description: "Properties are plain JSON, or {\"type\":\"int\",\"value\":\"5\"} where the type matters. The entity limits the size of a request, up to the maximum given here. Send larger messages through the REST data plane. When many large requests arrive at once, some wait or are answered with 503; retry those.",
+			query:       []parameter{enumParameter("create", "Create a queue of this name if it does not exist.", "queue").withRole(auth.Admin)},
+			request:     oneOf{Outgoing{}, []Outgoing{}}, maxBody: origin.MaxBody, status: http.StatusCreated, response: Sent{},
+			problems: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation", "QuotaExceeded", "NotSupported"}, handle: (*handler).send,
 		},
 		{
-			method: "GET", path: "/peek/{path}", id: "peekMessages", group: groupMessages, summary: "Look at messages without touching them",
-			at: "orders", ask: "count=5",
-			about: "A body of more than 1 MiB is left out, and bodyOmitted is true: the REST data plane gives it, and so does /n/{namespace}/m/{key}/body.",
+			method: "GET", path: "/peek/{path}", id: "peekMessages", group: groupMessages, summary: "Browse messages without locking them",
+			exampleParam: "orders", exampleQuery: "count=5",
+			description: "A body of more than 1 MiB is left out, and bodyOmitted is true. Get it from the REST data plane or from /n/{namespace}/m/{key}/body.",
 			query: []parameter{
-				whole("from", 1, 0, "The sequence number to begin at; 1 if absent."),
-				whole("count", 1, 0, fmt.Sprintf("How many messages at most; %d if absent. There may be fewer.", peekCount)),
-				one("state", "Only messages in this state; all if absent. Locked ones are just that, whatever they were before.", stateAll, "active", "locked", "deferred", "scheduled"),
+				numberParameter("from", 1, 0, "The first sequence number; 1 if absent."),
+				numberParameter("count", 1, 0, fmt.Sprintf("The maximum number of messages; %d if absent. There may be fewer.", peekCount)),
+				enumParameter("state", "Only messages in this state; if absent, all. Locked messages are in no other state.", stateAll, "active", "locked", "deferred", "scheduled"),
 			},
-			gives: Messages{}, fails: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation"}, serve: (*door).peek,
+			response: Messages{}, problems: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation"}, handle: (*handler).peek,
 		},
 		{
-			method: "POST", path: "/receive/{path}", id: "receiveMessages", needs: identity.Operator, group: groupMessages, summary: "Take messages, waiting for the first",
-			at: "orders", sends: `{"max":5,"wait":"10s"}`,
-			about: "A client that leaves while it waits loses nothing: what was locked for it is given back and does not count as a delivery. What was received and deleted is gone, as at-most-once has it; it is given whatever its size, as base64 if it is large.",
-			takes: Receive{}, gives: Messages{},
-			fails: []string{"MessagingEntityNotFound", "MessageNotFound", "MessagingEntityDisabled", "InvalidOperation", "SessionLockLost", "MessageLockLost"}, serve: (*door).receive,
+			method: "POST", path: "/receive/{path}", id: "receiveMessages", role: auth.Operator, group: groupMessages, summary: "Receive messages, waiting for the first",
+			exampleParam: "orders", exampleBody: `{"max":5,"wait":"10s"}`,
+			description: "If a client disconnects while it waits, messages locked for it are unlocked, and the delivery is not counted. In receive-and-delete mode the messages may be lost (at most once). Messages of any size are returned in that mode, large ones as base64.",
+			request:     Receive{}, response: Messages{},
+			problems: []string{"MessagingEntityNotFound", "MessageNotFound", "MessagingEntityDisabled", "InvalidOperation", "SessionLockLost", "MessageLockLost"}, handle: (*handler).receive,
 		},
 	}
 }
 
-// send stores one message or a list of them.
-func (d *door) send(c echo.Context) error {
+// send sends one message or a list of them.
+func (d *handler) send(c echo.Context) error {
 	r := c.Request()
 	ctx := r.Context()
 	p, err := d.path(c)
@@ -113,16 +114,15 @@ func (d *door) send(c echo.Context) error {
 	if err != nil && !absent {
 		return err
 	}
-	key, digest, err := keyed(r)
+	key, digest, err := readKey(r)
 	if err != nil {
 		return err
 	}
-	out, leave, err := d.readMessages(r, s.Config)
+	out, err := d.readMessages(r, s.Config)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	return d.once(c, key, digest, http.StatusCreated, func() (any, error) {
+	return d.answerOnce(c, key, digest, http.StatusCreated, func() (any, error) {
 		if absent {
 			if _, err := d.broker.Create(ctx, engine.Queue, p, engine.Config{}, client(r)); err != nil && !errors.Is(err, engine.ErrExists) {
 				return nil, err
@@ -132,9 +132,9 @@ func (d *door) send(c echo.Context) error {
 	})
 }
 
-// sendAll sends messages, all of them or none.
-func (d *door) sendAll(ctx context.Context, p engine.Path, out []broker.Outgoing, who string) (any, error) {
-	for i := range out { // as at every door: SDKs need it
+// sendAll sends messages, all or none.
+func (d *handler) sendAll(ctx context.Context, p engine.Path, out []broker.Outgoing, who string) (any, error) {
+	for i := range out { // as in the other APIs, because SDKs need it
 		if out[i].Content.MessageID == "" {
 			out[i].Content.MessageID = broker.NewMessageID()
 		}
@@ -152,24 +152,11 @@ func (d *door) sendAll(ctx context.Context, p engine.Path, out []broker.Outgoing
 	return sent, nil
 }
 
-// readMessages takes the messages of a request, and room for them, which is to
-// be left when they are sent.
-func (d *door) readMessages(r *http.Request, config engine.Config) (out []broker.Outgoing, leave func(), err error) {
+// readMessages reads the messages of a request to an entity.
+func (d *handler) readMessages(r *http.Request, config engine.Config) ([]broker.Outgoing, error) {
 	l := d.broker.Limits()
-	// Twice the messages themselves: JSON and base64 add to them.
-	most := min(2*max(l.MessageSize, l.BatchSize, config.MaxMessageSizeInKilobytes<<10)+smallBody, access.LargestBody)
-	if err := checkLength(r, most); err != nil {
-		return nil, nil, err
-	}
-	leave, err = d.room.Take(r.Context(), r.ContentLength, most)
-	if err != nil {
-		return nil, nil, err
-	}
-	if out, err = readOutgoing(r, most); err != nil {
-		leave()
-		return nil, nil, err
-	}
-	return out, leave, nil
+	// Twice the size of the messages: JSON and base64 add to it.
+	return readOutgoing(r, min(2*max(l.MessageSize, l.BatchSize, config.MaxMessageSizeInKilobytes<<10)+smallBody, origin.MaxBody))
 }
 
 func readOutgoing(r *http.Request, most int64) ([]broker.Outgoing, error) {
@@ -192,13 +179,16 @@ func readOutgoing(r *http.Request, most int64) ([]broker.Outgoing, error) {
 	return out, nil
 }
 
-// parseMessages reads a message, or a list of them.
+// parseMessages parses a message, or a list of them.
 func parseMessages(raw []byte) (in []Outgoing, err error) {
 	raw = bytes.TrimSpace(raw)
 	switch {
 	case len(raw) == 0:
-		return nil, argument(`There is no message; write {"body":"…"}.`)
+		return nil, engine.Refuse(engine.ErrArgument, `The request has no message; write {"body":"…"}.`)
 	case raw[0] == '[':
+		if n := measure.CountItems(raw); n > maxSend {
+			return nil, engine.Refuse(engine.ErrOutOfRange, "The request has %d messages; at most %d are allowed.", n, maxSend)
+		}
 		if err := decode(raw, &in); err != nil {
 			return nil, err
 		}
@@ -208,16 +198,13 @@ func parseMessages(raw []byte) (in []Outgoing, err error) {
 			return nil, err
 		}
 	default:
-		return nil, argument(`A message is an object, as in {"body":"…"}, or several of them are a list.`)
-	}
-	if len(in) > maxBatch {
-		return nil, outOfRange("There are %d messages; at most %d are sent at once.", len(in), maxBatch)
+		return nil, engine.Refuse(engine.ErrArgument, `The request must be a message, such as {"body":"…"}, or a list of messages.`)
 	}
 	return in, nil
 }
 
-// peek lists messages as they are.
-func (d *door) peek(c echo.Context) error {
+// peek lists messages without changing them.
+func (d *handler) peek(c echo.Context) error {
 	r := c.Request()
 	p, err := d.path(c)
 	if err != nil {
@@ -228,7 +215,7 @@ func (d *door) peek(c echo.Context) error {
 		return err
 	}
 	from, count := number(c, "from", 1), number(c, "count", peekCount)
-	rows, err := d.broker.PeekOf(r.Context(), engine.Browse{
+	rows, err := d.broker.PeekFiltered(r.Context(), engine.Browse{
 		Path: p, Class: class, From: engine.Seq(from), Limit: int(min(count, d.broker.Limits().PeekCount)),
 	}, client(r))
 	if err != nil {
@@ -243,18 +230,18 @@ func (d *door) peek(c echo.Context) error {
 	return list.end()
 }
 
-func (d *door) peekOne(ctx context.Context, list *list, row engine.Row) error {
+func (d *handler) peekOne(ctx context.Context, list *list, row engine.Row) error {
 	m, err := presentRow(row)
 	if err != nil {
 		return err
 	}
-	if row.Content.BodySize() > largestInline {
+	if row.Content.BodySize() > maxInlineBody {
 		m.BodyOmitted = true
 		return list.add(m)
 	}
 	body, err := d.broker.Body(ctx, row.Message.Content, row.Content.BodySize())
 	if errors.Is(err, engine.ErrMessageNotFound) {
-		return nil // it has been taken meanwhile
+		return nil // it is gone by now
 	}
 	if err != nil {
 		return err

@@ -13,124 +13,125 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/scene"
-	"mayfly/web/identity"
+	"mayfly/engine/demo"
+	"mayfly/engine/shorten"
+	"mayfly/web/auth"
 )
 
 // Plays is the answer of GET /plays.
 type Plays struct {
-	Plays []Play `json:"plays"` // by their names
+	Plays []Play `json:"plays"` // by name
 }
 
-// Play is a scene that is played.
+// Play is a running demo of a scene.
 type Play struct {
-	Name      string    `json:"name"`               // of the play, and of the namespace that it has for itself
-	Scene     string    `json:"scene"`              // the id of what is played
+	Name      string    `json:"name"`               // of the play, which is also its namespace's
+	Scene     string    `json:"scene"`              // the id of its scene
 	Title     string    `json:"title"`              // of the scene
-	Language  string    `json:"language"`           // that of its texts here, as a tag
-	Step      int       `json:"step"`               // which was played last, from 1; 0: none was
-	Steps     int       `json:"steps"`              // how many there are
+	Language  string    `json:"language"`           // of its texts here, as a tag
+	Step      int       `json:"step"`               // the last step that was played, from 1; 0 before the first
+	Steps     int       `json:"steps"`              // the number of steps
 	Caption   string    `json:"caption"`            // of that step; before the first, what the scene teaches
-	Playing   bool      `json:"playing,omitempty"`  // the step is being played
-	Over      bool      `json:"over,omitempty"`     // there is no next one
-	Findings  []Finding `json:"findings,omitempty"` // what the step has led to
-	Trouble   string    `json:"trouble,omitempty"`  // what kept the step from being played to its end
-	Clock     time.Time `json:"clock"`              // what time it is in its namespace
-	Rate      int       `json:"rate"`               // how fast that passes: 0 stands, 1 is as real time does
-	Until     time.Time `json:"until,omitzero"`     // where the clock stops by itself
+	Playing   bool      `json:"playing,omitempty"`  // a step is being played
+	Over      bool      `json:"over,omitempty"`     // the last step was played
+	Findings  []Finding `json:"findings,omitempty"` // results of the last step
+	Trouble   string    `json:"trouble,omitempty"`  // why the last step could not be completed
+	Clock     time.Time `json:"clock"`              // the time in its namespace
+	Rate      int       `json:"rate"`               // how fast that clock runs: 0 stands, 1 is real time
+	Until     time.Time `json:"until,omitzero"`     // when the clock stops by itself
 	Now       time.Time `json:"now"`                // the real time
-	Address   string    `json:"address"`            // where the API of its namespace is: /api/v1/n/deadline-1f2e3d
+	Address   string    `json:"address"`            // of its namespace's API: /api/v1/n/deadline-1f2e3d
 	Dashboard string    `json:"dashboard"`          // the page to watch it on
-	Stays     string    `json:"stays"`              // for how long it does when nobody looks at it
+	Stays     string    `json:"stays"`              // how long it stays when it is not watched
 }
 
-// Finding is something that a step says will be so.
+// Finding is an outcome that a step has announced.
 type Finding struct {
 	Text string `json:"text"`
-	OK   bool   `json:"ok"`           // it is
-	Is   string `json:"is,omitempty"` // what is so instead
+	OK   bool   `json:"ok"`           // it came true
+	Is   string `json:"is,omitempty"` // the actual outcome if it did not
 }
 
-// NewPlay is what POST /plays takes.
+// NewPlay is the request of POST /plays.
 type NewPlay struct {
 	Scene string `json:"scene"` // the id of the scene to play
 }
 
-// Turn is what PUT /plays/{name}/clock takes.
-type Turn struct {
-	Rate *int `json:"rate"` // seconds that pass in one: 0, 1, 10 or 60
+// ClockRate is the request of PUT /plays/{name}/clock.
+type ClockRate struct {
+	Rate *int `json:"rate"` // seconds of the clock in a second: 0, 1, 10 or 60
 }
 
-// Leap is what POST /plays/{name}/leap takes.
-type Leap struct {
-	To string `json:"to"` // what happens next: expiry, activation, unlock or auto-delete
+// ClockLeap is the request of POST /plays/{name}/leap.
+type ClockLeap struct {
+	To string `json:"to"` // the next event of this kind: expiry, activation, unlock or auto-delete
 }
 
-// Leapt is the answer of POST /plays/{name}/leap.
-type Leapt struct {
-	To   time.Time `json:"to,omitzero"` // when that is; missing: nothing of the kind is to come, and the clock was not turned
+// LeapResult is the answer of POST /plays/{name}/leap.
+type LeapResult struct {
+	To   time.Time `json:"to,omitzero"` // its time; missing if there will be no such event, and the clock was not moved
 	Play Play      `json:"play"`
 }
 
 func playRoutes() []route {
-	const part = "The name of a play, which is that of its namespace."
+	const part = "The name of a play, which is also the name of its namespace."
 	fails := func(more ...string) []string { return append(more, "PlayNotFound", "NotSupported") }
-	step := needed(whole("step", 0, 1000, "The step that was played last, as the caller knows it: another one is a 409, so that a request that is sent twice does nothing twice.")).like("0")
+	step := requiredParameter(numberParameter("step", 0, 1000, "The last played step as the caller knows it. If it differs, the answer is 409, so a repeated request has no effect.")).withExample("0").routeRole()
 	one := func(method, path, id, summary string) route {
-		return route{method: method, path: "/plays/{name}" + path, id: id, group: groupScenes, summary: summary, at: "deadline-1f2e3d", part: part, gives: Play{}, fails: fails()}
+		return route{method: method, path: "/plays/{name}" + path, id: id, group: groupScenes, summary: summary, exampleParam: "deadline-1f2e3d", nameMeaning: part, response: Play{}, problems: fails()}
 	}
-	get := one("GET", "", "getPlay", "Where a play stands")
-	get.about, get.serve = "To ask for it is to look at it: it stays.", (*door).play
+	get := one("GET", "", "getPlay", "Get the state of a play")
+	get.description, get.handle = "This request counts as viewing, so it keeps the play from ending.", (*handler).play
 	next := one("POST", "/next", "playNextStep", "Play the next step")
-	next.ask, next.query = "step=0", []parameter{step, yes("glide", "Let time pass within a few seconds, for those who watch, and answer at once: until the step is played, playing is true.")}
-	next.fails, next.serve = fails("Changed", "InvalidOperation"), (*door).playNext
-	back := one("POST", "/back", "playBack", "Go back by a step")
-	back.about = "All steps before it are played again, in a fresh namespace of the same name."
-	back.ask, back.query, back.fails, back.serve = "step=0", []parameter{step}, fails("Changed", "InvalidOperation"), (*door).playBack
-	reset := one("POST", "/reset", "resetPlay", "Go to the beginning, in a fresh namespace of the same name")
-	reset.serve = (*door).resetPlay
-	clock := one("PUT", "/clock", "turnClock", "Have the clock of a play run at another rate")
-	clock.about, clock.sends, clock.takes, clock.serve = "Only the namespace of a play has a clock that can be turned.", `{"rate":10}`, Turn{}, (*door).turnClock
-	leap := one("POST", "/leap", "leapClock", "Have the clock of a play leap to what happens next")
-	leap.sends, leap.takes, leap.gives, leap.fails, leap.serve = `{"to":"expiry"}`, Leap{}, Leapt{}, fails("Changed"), (*door).leapClock
-	end := one("DELETE", "", "endPlay", "End a play, and remove its namespace")
-	end.gives, end.serve = nil, (*door).endPlay
+	next.exampleQuery, next.query = "step=0", []parameter{step, flagParameter("glide", "Answer at once and let the step's time pass within a few seconds, for viewers. playing is true until the step has been played.").routeRole()}
+	next.problems, next.handle = fails("Changed", "InvalidOperation"), (*handler).playNext
+	back := one("POST", "/back", "playBack", "Go back one step")
+	back.description = "All previous steps are played again, in a new namespace of the same name."
+	back.exampleQuery, back.query, back.problems, back.handle = "step=0", []parameter{step}, fails("Changed", "InvalidOperation"), (*handler).playBack
+	reset := one("POST", "/reset", "resetPlay", "Restart a play, in a new namespace of the same name")
+	reset.handle = (*handler).resetPlay
+	clock := one("PUT", "/clock", "turnClock", "Set the rate of a play's clock")
+	clock.description, clock.exampleBody, clock.request, clock.handle = "Only the namespace of a play has a clock that can be set.", `{"rate":10}`, ClockRate{}, (*handler).turnClock
+	leap := one("POST", "/leap", "leapClock", "Move a play's clock to the next event")
+	leap.exampleBody, leap.request, leap.response, leap.problems, leap.handle = `{"to":"expiry"}`, ClockLeap{}, LeapResult{}, fails("Changed"), (*handler).leapClock
+	end := one("DELETE", "", "endPlay", "End a play and delete its namespace")
+	end.response, end.handle = nil, (*handler).endPlay
 	for _, r := range []*route{&get, &next, &back, &reset, &clock, &leap} {
 		r.query = append(r.query, inLanguage())
 	}
 	for _, r := range []*route{&next, &back, &reset, &clock, &leap} {
-		r.needs = identity.Operator
+		r.role = auth.Operator
 	}
-	end.needs = identity.Admin
+	end.role = auth.Admin
 	return []route{
 		{
-			method: "GET", path: "/plays", id: "listPlays", group: groupScenes, summary: "The scenes that are played", query: []parameter{inLanguage()},
-			gives: Plays{}, fails: []string{"NotSupported"}, serve: (*door).listPlays,
+			method: "GET", path: "/plays", id: "listPlays", group: groupScenes, summary: "List plays", query: []parameter{inLanguage()},
+			response: Plays{}, problems: []string{"NotSupported"}, handle: (*handler).listPlays,
 		},
 		{
-			method: "POST", path: "/plays", id: "startPlay", needs: identity.Admin, group: groupScenes, summary: "Begin to play a scene, in a namespace of its own",
-			sends: `{"scene":"deadline"}`,
-			about: "The namespace is in memory alone, and has a clock of its own, which stands at first. It goes with the play: when that is ended, or when nobody has looked at it for long.",
-			query: []parameter{inLanguage()},
-			takes: NewPlay{}, status: http.StatusCreated, gives: Play{}, fails: []string{"SceneNotFound", "QuotaExceeded", "NotSupported"}, serve: (*door).startPlay,
+			method: "POST", path: "/plays", id: "startPlay", role: auth.Admin, group: groupScenes, summary: "Play a scene in a new namespace",
+			exampleBody: `{"scene":"deadline"}`,
+			description: "The namespace is in memory and has its own clock, which is stopped at first. It is deleted when the play is ended, or when it has not been viewed for a long time.",
+			query:       []parameter{inLanguage()},
+			request:     NewPlay{}, status: http.StatusCreated, response: Play{}, problems: []string{"SceneNotFound", "QuotaExceeded", "NotSupported"}, handle: (*handler).startPlay,
 		},
 		get, next, back, reset, clock, leap, end,
 	}
 }
 
-// presentPlay is where a play stands, in the language that is asked for.
-func (d *door) presentPlay(c echo.Context, p *scene.Play) Play {
-	is := p.State().In(query(c).Get("lang"))
+// presentPlay presents the state of a play, in the requested language.
+func (d *handler) presentPlay(c echo.Context, p *demo.Playback) Play {
+	is := p.State().InLanguage(query(c).Get("lang"))
 	out := Play{
 		Name: is.Namespace, Scene: is.Scene.ID, Title: is.Scene.Title, Language: is.Scene.Language, Step: is.Done, Steps: len(is.Scene.Steps), Caption: is.Scene.Teaches,
-		Playing: is.Playing, Over: is.Over(), Clock: is.Clock.Time(), Rate: is.Pace.Rate, Until: is.Pace.Until.Time(), Now: time.Now().UTC(),
-		Address: d.base + "/api/v1/n/" + is.Namespace, Dashboard: d.base + "/n/" + url.PathEscape(is.Namespace) + strings.TrimSuffix(is.Look(), "/"), Stays: engine.FormatDuration(d.plays.Stay()),
+		Playing: is.Playing, Over: is.Ended(), Clock: is.Clock.Time(), Rate: is.ClockState.Rate, Until: is.ClockState.Until.Time(), Now: time.Now().UTC(),
+		Address: d.base + "/api/v1/n/" + is.Namespace, Dashboard: d.base + "/n/" + url.PathEscape(is.Namespace) + strings.TrimSuffix(is.Page(), "/"), Stays: engine.FormatDuration(d.player.IdleTimeout()),
 	}
 	if step := is.Step(); step != nil {
 		out.Caption = step.Say
 	}
 	for _, f := range is.Findings {
-		out.Findings = append(out.Findings, Finding{Text: f.Text, OK: f.OK, Is: f.Is.String()})
+		out.Findings = append(out.Findings, Finding{Text: f.Text, OK: f.OK, Is: f.Actual.String()})
 	}
 	if is.Trouble != nil {
 		out.Trouble = sentence(is.Trouble.Error())
@@ -138,8 +139,8 @@ func (d *door) presentPlay(c echo.Context, p *scene.Play) Play {
 	return out
 }
 
-func (d *door) listPlays(c echo.Context) error {
-	stages, err := d.stages()
+func (d *handler) listPlays(c echo.Context) error {
+	stages, err := d.scenePlayer()
 	if err != nil {
 		return err
 	}
@@ -150,8 +151,8 @@ func (d *door) listPlays(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-func (d *door) startPlay(c echo.Context) error {
-	stages, err := d.stages()
+func (d *handler) startPlay(c echo.Context) error {
+	stages, err := d.scenePlayer()
 	if err != nil {
 		return err
 	}
@@ -161,25 +162,25 @@ func (d *door) startPlay(c echo.Context) error {
 	}
 	p, err := stages.Begin(c.Request().Context(), in.Scene, client(c.Request()))
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	return reply(c, http.StatusCreated, d.presentPlay(c, p))
 }
 
-// playNamed is the play that an address names.
-func (d *door) playNamed(c echo.Context) (*scene.Play, error) {
-	stages, err := d.stages()
+// playNamed returns the play in the address.
+func (d *handler) playNamed(c echo.Context) (*demo.Playback, error) {
+	stages, err := d.scenePlayer()
 	if err != nil {
 		return nil, err
 	}
-	name, err := nameIn(c)
+	name, err := nameParam(c)
 	if err != nil {
 		return nil, err
 	}
-	return stages.Play(name) //nolint:wrapcheck // it says what it is about
+	return stages.Playback(name)
 }
 
-func (d *door) play(c echo.Context) error {
+func (d *handler) play(c echo.Context) error {
 	p, err := d.playNamed(c)
 	if err != nil {
 		return err
@@ -187,24 +188,23 @@ func (d *door) play(c echo.Context) error {
 	return reply(c, http.StatusOK, d.presentPlay(c, p))
 }
 
-// stepSeen is which step the caller has seen.
+// stepSeen returns the step that the caller has seen.
 func stepSeen(c echo.Context) (int, error) {
 	if !query(c).Has("step") {
-		return 0, argument("The step that was played last is missing: step=0 before the first.")
+		return 0, engine.Refuse(engine.ErrArgument, "The query parameter 'step', the last played step, is missing. Use step=0 before the first.")
 	}
 	return int(number(c, "step", 0)), nil
 }
 
-// played answers with where a play stands after its steps were played. That one of
-// them was not played to its end is said there.
-func (d *door) played(c echo.Context, p *scene.Play, err error) error {
+// answerPlay answers with the state of a play. An incomplete step is reported in that state.
+func (d *handler) answerPlay(c echo.Context, p *demo.Playback, err error) error {
 	if err != nil && (errors.Is(err, engine.ErrChanged) || p.State().Trouble == nil) {
 		return err
 	}
 	return reply(c, http.StatusOK, d.presentPlay(c, p))
 }
 
-func (d *door) playNext(c echo.Context) error {
+func (d *handler) playNext(c echo.Context) error {
 	p, err := d.playNamed(c)
 	if err != nil {
 		return err
@@ -214,17 +214,17 @@ func (d *door) playNext(c echo.Context) error {
 		return err
 	}
 	is := p.State()
-	if is.Over() && is.Done == n {
-		return &engine.Refusal{Kind: engine.ErrNotAllowed, Text: "The scene is over: it can only go back, be reset or be ended."}
+	if is.Ended() && is.Done == n {
+		return engine.Refuse(engine.ErrNotAllowed, "The scene has no more steps. Go back, reset it or end it.")
 	}
-	tempo := scene.AtOnce
+	tempo := demo.Instant
 	if query(c).Has("glide") {
-		tempo = scene.Gliding
+		tempo = demo.Animated
 	}
-	return d.played(c, p, p.Next(c.Request().Context(), n, tempo, client(c.Request())))
+	return d.answerPlay(c, p, p.NextStep(c.Request().Context(), n, tempo, client(c.Request())))
 }
 
-func (d *door) playBack(c echo.Context) error {
+func (d *handler) playBack(c echo.Context) error {
 	p, err := d.playNamed(c)
 	if err != nil {
 		return err
@@ -233,41 +233,41 @@ func (d *door) playBack(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.played(c, p, p.Back(c.Request().Context(), n, client(c.Request())))
+	return d.answerPlay(c, p, p.StepBack(c.Request().Context(), n, client(c.Request())))
 }
 
-func (d *door) resetPlay(c echo.Context) error {
+func (d *handler) resetPlay(c echo.Context) error {
 	p, err := d.playNamed(c)
 	if err != nil {
 		return err
 	}
-	return d.played(c, p, p.Reset(c.Request().Context(), client(c.Request())))
+	return d.answerPlay(c, p, p.Reset(c.Request().Context(), client(c.Request())))
 }
 
-func (d *door) turnClock(c echo.Context) error {
-	var in Turn
+func (d *handler) turnClock(c echo.Context) error {
+	var in ClockRate
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
-	if in.Rate == nil || !slices.Contains(broker.Rates(), *in.Rate) {
+	if in.Rate == nil || !slices.Contains(broker.ClockRates(), *in.Rate) {
 		given := "missing"
 		if in.Rate != nil {
 			given = strconv.Itoa(*in.Rate)
 		}
-		return argument("The value for 'rate' is 0, 1, 10 or 60 seconds a second, and is %s.", given)
+		return engine.Refuse(engine.ErrArgument, "The value for 'rate' must be 0, 1, 10 or 60 seconds per second, not %s.", given)
 	}
 	p, err := d.playNamed(c)
 	if err != nil {
 		return err
 	}
-	if err := p.Turn(c.Request().Context(), *in.Rate, client(c.Request())); err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+	if err := p.SetClockRate(c.Request().Context(), *in.Rate, client(c.Request())); err != nil {
+		return err
 	}
 	return reply(c, http.StatusOK, d.presentPlay(c, p))
 }
 
-func (d *door) leapClock(c echo.Context) error {
-	var in Leap
+func (d *handler) leapClock(c echo.Context) error {
+	var in ClockLeap
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
@@ -275,27 +275,27 @@ func (d *door) leapClock(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	moments := make([]string, 0, len(scene.Moments()))
-	for _, m := range scene.Moments() {
+	moments := make([]string, 0, len(demo.Moments()))
+	for _, m := range demo.Moments() {
 		moments = append(moments, string(m))
 	}
 	if !slices.Contains(moments, in.To) {
-		return argument("The value for 'to' is %s, not '%s'.", orList(moments), cut(in.To))
+		return engine.Refuse(engine.ErrArgument, "The value for 'to' must be %s, not '%s'.", orList(moments), shorten.Quote(in.To))
 	}
-	to, err := p.Leap(c.Request().Context(), scene.Moment(in.To), client(c.Request()))
+	to, err := p.JumpTo(c.Request().Context(), demo.Moment(in.To), client(c.Request()))
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
-	return reply(c, http.StatusOK, Leapt{To: to.Time(), Play: d.presentPlay(c, p)})
+	return reply(c, http.StatusOK, LeapResult{To: to.Time(), Play: d.presentPlay(c, p)})
 }
 
-func (d *door) endPlay(c echo.Context) error {
+func (d *handler) endPlay(c echo.Context) error {
 	p, err := d.playNamed(c)
 	if err != nil {
 		return err
 	}
-	if err := d.plays.End(c.Request().Context(), p.Name(), client(c.Request())); err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+	if err := d.player.End(c.Request().Context(), p.Name(), client(c.Request())); err != nil {
+		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"math"
 	"net/http"
 
@@ -9,40 +8,40 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/identity"
+	"mayfly/engine/shorten"
+	"mayfly/web/auth"
 )
 
-// Purge is what POST /purge takes.
+// Purge is the request of POST /purge.
 type Purge struct {
-	States []string `json:"states,omitempty"` // active, deferred, scheduled, dead-letter; of a dead-letter queue none
-	Filter *string  `json:"filter,omitempty"` // SQL as in a rule: only messages of which it is true
-	Count  *int64   `json:"count,omitempty"`  // how many the caller has seen in these states; with a filter, how many matched
-	DryRun bool     `json:"dryRun,omitempty"` // only count: the answer is a Foreseen
+	States []string `json:"states,omitempty"` // active, deferred, scheduled, dead-letter; none for a dead-letter queue
+	Filter *string  `json:"filter,omitempty"` // SQL as in a rule: remove only messages for which it is true
+	Count  *int64   `json:"count,omitempty"`  // how many messages the caller has seen in these states; with a filter, how many matched
+	DryRun bool     `json:"dryRun,omitempty"` // only count: the answer is a PurgePreview
 }
 
 // Purged is the answer of POST /purge.
 type Purged struct {
-	Removed int64 `json:"removed"`          // that are gone
-	Skipped int64 `json:"skipped"`          // locked ones that would have gone
-	Failed  int64 `json:"failed,omitempty"` // the filter could not be evaluated for them, so they stayed
-	Spared  int64 `json:"spared,omitempty"` // the filter is not true of them
+	Removed int64 `json:"removed"`          // messages removed
+	Skipped int64 `json:"skipped"`          // locked messages that would have been removed
+	Failed  int64 `json:"failed,omitempty"` // messages for which the filter failed, so they stayed
+	Spared  int64 `json:"spared,omitempty"` // messages for which the filter is not true
 }
 
-// Foreseen is the answer of POST /purge that only counts. What is given as count
-// for the purge itself is matching and unseen together.
-type Foreseen struct {
-	Matching int64 `json:"matching"` // would go
+// PurgePreview is the answer of POST /purge that only counts. The purge itself takes the sum of
+// matching and unseen as count.
+type PurgePreview struct {
+	Matching int64 `json:"matching"` // messages that would be removed
 	Skipped  int64 `json:"skipped"`
 	Failed   int64 `json:"failed,omitempty"`
 	Spared   int64 `json:"spared,omitempty"`
-	Unseen   int64 `json:"unseen,omitempty"` // were not looked at: up to so many more match
+	Unseen   int64 `json:"unseen,omitempty"` // messages that were not examined, and may match too
 
-	Sample []Message `json:"sample,omitempty"` // the first few that would go, without their bodies
+	Sample []Message `json:"sample,omitempty"` // the first of these messages, without their bodies
 }
 
-// briefly presents messages without their bodies. Those that are gone by now are left
-// out.
-func (d *door) briefly(c echo.Context, keys []engine.Key) (out []Message, err error) {
+// withoutBodies presents messages without their bodies. It leaves out those that are gone by now.
+func (d *handler) withoutBodies(c echo.Context, keys []engine.Key) (out []Message, err error) {
 	var rows []engine.Row
 	err = d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
 		rows = rows[:0]
@@ -64,20 +63,20 @@ func (d *door) briefly(c echo.Context, keys []engine.Key) (out []Message, err er
 	return out, err
 }
 
-// foreseenMost is how many messages a purge that only counts looks at.
-const foreseenMost = 10_000
+// maxPurgePreview is how many messages a purge that only counts examines.
+const maxPurgePreview = 10_000
 
 func purgeRoutes() []route {
 	return []route{{
-		method: "POST", path: "/purge/{path}", id: "purgeMessages", needs: identity.Operator, ruin: mayRuin, group: groupMessages, summary: "Remove messages by state and filter, or count them",
-		at: "orders", sends: `{"states":["active","scheduled"],"filter":"price > 10","dryRun":true}`,
-		about: "With a filter, SQL as in a rule, only messages go of which it is true. What the purge takes as count is the sum of matching and unseen that dryRun answered.",
-		takes: Purge{}, gives: either{Purged{}, Foreseen{}}, fails: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed"}, serve: (*door).purge,
+		method: "POST", path: "/purge/{path}", id: "purgeMessages", role: auth.Operator, destruction: mayDestroy, group: groupMessages, summary: "Remove messages by state and filter, or count them",
+		exampleParam: "orders", exampleBody: `{"states":["active","scheduled"],"filter":"price > 10","dryRun":true}`,
+		description: "A filter, in SQL as in a rule, restricts the purge to messages for which it is true. Give the sum of matching and unseen of a dryRun as count of the purge.",
+		request:     Purge{}, response: oneOf{Purged{}, PurgePreview{}}, problems: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed"}, handle: (*handler).purge,
 	}}
 }
 
-// purge removes what is there now, by state and filter, or counts it (OPS-7).
-func (d *door) purge(c echo.Context) error {
+// purge removes messages by state and filter, or counts them (OPS-7).
+func (d *handler) purge(c echo.Context) error {
 	p, err := d.path(c)
 	if err != nil {
 		return err
@@ -87,11 +86,11 @@ func (d *door) purge(c echo.Context) error {
 		return err
 	}
 	if in.Count != nil && *in.Count < 0 {
-		return outOfRange("The value for 'count' must not be negative.")
+		return engine.Refuse(engine.ErrOutOfRange, "The value for 'count' must not be negative.")
 	}
-	var only *engine.Sieve
+	var only *engine.MessageFilter
 	if in.Filter != nil {
-		if only, err = engine.ParseSieve(*in.Filter, d.broker.Limits()); err != nil {
+		if only, err = engine.ParseMessageFilter(*in.Filter, d.broker.Limits()); err != nil {
 			return err
 		}
 	}
@@ -100,58 +99,58 @@ func (d *door) purge(c echo.Context) error {
 		return err
 	}
 	if in.DryRun {
-		f, err := d.foresee(c, parts, only, foreseenMost)
+		f, err := d.previewPurge(c, parts, only, maxPurgePreview)
 		if err != nil {
 			return err
 		}
-		out := Foreseen{Matching: f.Matching, Skipped: f.Skipped, Failed: f.Failed, Spared: f.Spared, Unseen: f.Unseen}
-		if out.Sample, err = d.briefly(c, f.First); err != nil {
+		out := PurgePreview{Matching: f.Matching, Skipped: f.Skipped, Failed: f.Failed, Spared: f.Unmatched, Unseen: f.Unexamined}
+		if out.Sample, err = d.withoutBodies(c, f.First); err != nil {
 			return err
 		}
 		return reply(c, http.StatusOK, out)
 	}
-	if err := d.spare(); err != nil {
+	if err := d.refuseInSafeMode(); err != nil {
 		return err
 	}
-	if err := d.agree(c, parts, only, in.Count); err != nil {
+	if err := d.confirmCount(c, parts, only, in.Count); err != nil {
 		return err
 	}
 	var out Purged
 	r := c.Request()
 	for _, part := range parts {
-		pg, err := d.broker.PurgeOnly(r.Context(), part.path, part.classes, only, part.agreed, client(r))
+		pg, err := d.broker.PurgeMatching(r.Context(), part.path, part.classes, only, part.agreed, client(r))
 		out.Removed += pg.Removed
 		out.Skipped += pg.Skipped
 		out.Failed += pg.Failed
-		out.Spared += pg.Spared
+		out.Spared += pg.Unmatched
 		if err != nil {
-			return partly(err, out.Removed)
+			return afterPurging(err, out.Removed)
 		}
 	}
 	return reply(c, http.StatusOK, out)
 }
 
-// foresee counts what a purge would do, looking at about so many messages.
-func (d *door) foresee(c echo.Context, parts []purgePart, only *engine.Sieve, most int64) (all broker.Forecast, err error) {
+// previewPurge counts what a purge would do, examining about most messages.
+func (d *handler) previewPurge(c echo.Context, parts []purgePart, only *engine.MessageFilter, most int64) (all broker.PurgePreview, err error) {
 	for _, part := range parts {
-		f, err := d.broker.Foresee(c.Request().Context(), part.path, part.classes, only, most)
+		f, err := d.broker.PreviewPurge(c.Request().Context(), part.path, part.classes, only, most)
 		if err != nil {
 			return all, err
 		}
 		all = all.Plus(f)
-		most = max(most-f.Matching-f.Skipped-f.Failed-f.Spared, 0)
+		most = max(most-f.Matching-f.Skipped-f.Failed-f.Unmatched, 0)
 	}
 	return all, nil
 }
 
-// agree has the number that was agreed to checked: where everything lies in one
-// place by the broker, as part of the purge; where in two here, against their
-// sum, and neither is refused once the other is gone.
-func (d *door) agree(c echo.Context, parts []purgePart, only *engine.Sieve, count *int64) error {
+// confirmCount checks the confirmed number. For one subqueue the broker does so, as part of the
+// purge. For two their sum is checked here, and neither purge is refused when the other is
+// done.
+func (d *handler) confirmCount(c echo.Context, parts []purgePart, only *engine.MessageFilter, count *int64) error {
 	if count == nil {
 		return nil
 	}
-	agreed := broker.Agreed(*count)
+	agreed := broker.ConfirmedCount(*count)
 	if len(parts) == 1 {
 		parts[0].agreed = agreed
 		return nil
@@ -161,7 +160,7 @@ func (d *door) agree(c echo.Context, parts []purgePart, only *engine.Sieve, coun
 		total += part.count
 	}
 	if only != nil && agreed.Check(total) != nil {
-		f, err := d.foresee(c, parts, only, math.MaxInt64)
+		f, err := d.previewPurge(c, parts, only, math.MaxInt64)
 		if err != nil {
 			return err
 		}
@@ -170,50 +169,52 @@ func (d *door) agree(c echo.Context, parts []purgePart, only *engine.Sieve, coun
 	return agreed.Check(total)
 }
 
-// partly says of an error how much was removed before it.
-func partly(err error, removed int64) error {
+// afterPurging adds to an error how many messages were removed before it.
+func afterPurging(err error, removed int64) error {
 	if removed == 0 {
 		return err
 	}
-	return &engine.Refusal{Kind: err, Text: fmt.Sprintf("%d messages were removed, the rest is still there: %s", removed, err)}
+	return engine.Refuse(err, "The purge stopped after removing %d messages: %s", removed, err)
 }
 
-// A purgePart is a purge of one place.
+// A purgePart is a purge of one subqueue.
 type purgePart struct {
 	path    engine.Path
 	classes []engine.Class
-	count   int64 // of what it takes, locked dead letters included
-	agreed  broker.Agreed
+	count   int64 // messages that it removes, including locked dead letters
+	agreed  broker.ConfirmedCount
 }
 
-// everything is what a dead-letter queue may hold.
-func everything() []engine.Class { return []engine.Class{engine.ClassActive, engine.ClassDeferred} }
+// deadLetterClasses returns the classes of messages in a dead-letter queue.
+func deadLetterClasses() []engine.Class {
+	return []engine.Class{engine.ClassActive, engine.ClassDeferred}
+}
 
-// purgeParts says where what is to be removed lies: the dead letters of an
-// entity have a place of their own.
-func (d *door) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []purgePart, err error) {
+// purgeParts returns the subqueues to purge: the dead letters of an entity have one of their
+// own.
+func (d *handler) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []purgePart, err error) {
 	s, err := d.state(c.Request().Context(), p)
 	if err != nil {
 		return nil, err
 	}
 	if s.Kind == engine.Topic && p.IsDeadLetter() && !p.IsTransfer() {
-		return nil, &engine.Refusal{Kind: engine.ErrNotFound, Text: "A topic has no dead-letter queue."}
+		return nil, engine.Refuse(engine.ErrNotFound, "A topic has no dead-letter queue.")
 	}
-	own := purgePart{path: p.Entity(), agreed: broker.Unasked}
-	dead := purgePart{path: p.Entity().DeadLetter(), classes: everything(), count: s.Counts.DeadLetter, agreed: broker.Unasked}
+	own := purgePart{path: p.Entity(), agreed: broker.Unconfirmed}
+	dead := purgePart{path: p.Entity().DeadLetter(), classes: deadLetterClasses(), count: s.Counts.DeadLetter, agreed: broker.Unconfirmed}
 	if p.IsTransfer() {
 		dead.path, dead.count = p.Entity().Transfer(), s.Counts.TransferDeadLetter
 	}
 	if p.IsDeadLetter() {
 		if len(in.States) > 0 {
-			return nil, argument("A dead-letter queue is purged as a whole: leave 'states' out.")
+			return nil, engine.Refuse(engine.ErrArgument, "A dead-letter queue has no states. Leave out 'states'.")
 		}
 		parts = append(parts, dead)
 	}
 	seen := map[string]bool{}
 	for _, state := range in.States {
 		if seen[state] {
-			return nil, argument("The state '%s' is given more than once.", cut(state))
+			return nil, engine.Refuse(engine.ErrArgument, "The state '%s' is given more than once.", shorten.Quote(state))
 		}
 		seen[state] = true
 		switch state {
@@ -225,18 +226,18 @@ func (d *door) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []purg
 			own.classes, own.count = append(own.classes, engine.ClassScheduled), own.count+s.Counts.Scheduled
 		case "dead-letter":
 			if s.Kind == engine.Topic {
-				return nil, argument("A topic has no dead letters.")
+				return nil, engine.Refuse(engine.ErrArgument, "A topic has no dead letters.")
 			}
 			parts = append(parts, dead)
 		default:
-			return nil, argument("The states are active, deferred, scheduled and dead-letter, not '%s'.", cut(state))
+			return nil, engine.Refuse(engine.ErrArgument, "The state must be active, deferred, scheduled or dead-letter, not '%s'.", shorten.Quote(state))
 		}
 	}
 	if len(own.classes) > 0 {
 		parts = append(parts, own)
 	}
 	if len(parts) == 0 {
-		return nil, argument("Say which 'states' to remove: active, deferred, scheduled, dead-letter.")
+		return nil, engine.Refuse(engine.ErrArgument, "'states' is missing: list active, deferred, scheduled or dead-letter.")
 	}
 	return parts, nil
 }

@@ -9,10 +9,11 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/shorten"
 )
 
-// receive takes messages, waiting for the first.
-func (d *door) receive(c echo.Context) error {
+// receive receives messages, and waits for the first.
+func (d *handler) receive(c echo.Context) error {
 	r := c.Request()
 	ctx := r.Context()
 	p, err := d.path(c)
@@ -37,31 +38,31 @@ func (d *door) receive(c echo.Context) error {
 		err = presentReceived(c, got)
 	}
 	if err != nil {
-		d.giveBack(r, got)
+		d.releaseUnsent(r, got)
 	}
 	return err
 }
 
 type receiving struct {
-	broker.Receive
-	numbers []engine.Seq    // of deferred messages, instead of the next ones
-	session *broker.Session // to receive from; nil: from no session
+	broker.ReceiveRequest
+	numbers []engine.Seq    // of deferred messages, instead of the next available ones
+	session *broker.Session // to receive from; nil for no session
 }
 
-func (d *door) receiveFrom(ctx context.Context, in receiving) ([]broker.Received, error) {
+func (d *handler) receiveFrom(ctx context.Context, in receiving) ([]broker.Received, error) {
 	switch s := in.session; {
 	case s != nil && len(in.numbers) > 0:
-		return s.Fetch(ctx, in.numbers, in.Mode)
+		return s.ReceiveDeferred(ctx, in.numbers, in.Mode)
 	case s != nil:
 		return s.Receive(ctx, max(1, in.Max), in.Wait)
 	case len(in.numbers) > 0:
-		return d.broker.Fetch(ctx, in.Path, in.numbers, in.Mode, in.Client)
+		return d.broker.ReceiveDeferred(ctx, in.Path, in.numbers, in.Mode, in.Client)
 	default:
-		return d.broker.Receive(ctx, in.Receive)
+		return d.broker.Receive(ctx, in.ReceiveRequest)
 	}
 }
 
-func (d *door) readReceive(r *http.Request) (out receiving, err error) {
+func (d *handler) readReceive(r *http.Request) (out receiving, err error) {
 	raw, err := readBody(r, smallBody)
 	if err != nil {
 		return out, err
@@ -74,7 +75,7 @@ func (d *door) readReceive(r *http.Request) (out receiving, err error) {
 		return out, err
 	}
 	if in.Hold != "" {
-		if out.session, err = d.holds.session(in.Hold); err != nil {
+		if out.session, err = d.heldSessions.session(in.Hold); err != nil {
 			return out, err
 		}
 	}
@@ -82,7 +83,7 @@ func (d *door) readReceive(r *http.Request) (out receiving, err error) {
 		out.Max = *in.Max
 	}
 	if in.Max != nil && out.Max < 1 || out.Max > maxReceive || len(in.SequenceNumbers) > maxReceive {
-		return out, outOfRange("At most %d messages are received at once, and at least 1.", maxReceive)
+		return out, engine.Refuse(engine.ErrOutOfRange, "The number of messages must be from 1 to %d.", maxReceive)
 	}
 	for _, n := range in.SequenceNumbers {
 		out.numbers = append(out.numbers, engine.Seq(n))
@@ -98,7 +99,7 @@ func parseMode(text string) (engine.Mode, error) {
 	case "receive-and-delete":
 		return engine.ReceiveAndDelete, nil
 	default:
-		return 0, argument("The value for 'mode' is peek-lock or receive-and-delete, not '%s'.", cut(text))
+		return 0, engine.Refuse(engine.ErrArgument, "The value for 'mode' must be peek-lock or receive-and-delete, not '%s'.", shorten.Quote(text))
 	}
 }
 
@@ -108,16 +109,16 @@ func parseWait(text string) (time.Duration, error) {
 	}
 	wait, never, err := engine.ParseDuration(text)
 	if err != nil {
-		return 0, argument("%s", engine.WrongDuration("wait", text))
+		return 0, engine.Refuse(engine.ErrArgument, "%s", engine.DurationErrorText("wait", text))
 	}
-	if never || wait > longestWait {
-		return 0, outOfRange("The value for 'wait' is at most %v, not '%s'.", longestWait, cut(text))
+	if never || wait > maxWait {
+		return 0, engine.Refuse(engine.ErrOutOfRange, "The value for 'wait' must be a duration up to %v, not '%s'.", maxWait, shorten.Quote(text))
 	}
 	return wait, nil
 }
 
-// presentReceived returns once everything has left for the client, as far as
-// the system knows.
+// presentReceived returns once everything has been sent to the client, as far as the operating
+// system knows.
 func presentReceived(c echo.Context, got []broker.Received) error {
 	list := beginList(c)
 	for _, m := range got {
@@ -138,8 +139,8 @@ func presentReceived(c echo.Context, got []broker.Received) error {
 }
 
 func addReceived(list *list, out Message, m broker.Received) error {
-	switch large := out.Size > largestInline; {
-	case large && m.Deleted: // it is now or never
+	switch large := out.Size > maxInlineBody; {
+	case large && m.Deleted: // a deleted message cannot be fetched later
 		return list.addStreaming(out, m.Body)
 	case large:
 		out.BodyOmitted = true
@@ -151,9 +152,9 @@ func addReceived(list *list, out Message, m broker.Received) error {
 	return list.add(out)
 }
 
-// giveBack frees messages that nobody got; those that were deleted are gone.
-func (d *door) giveBack(r *http.Request, got []broker.Received) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releasePatience)
+// releaseUnsent releases messages that did not reach the client; deleted ones are gone.
+func (d *handler) releaseUnsent(r *http.Request, got []broker.Received) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releaseTimeout)
 	defer cancel()
 	var all []engine.Settlement
 	for _, m := range got {
@@ -165,6 +166,6 @@ func (d *door) giveBack(r *http.Request, got []broker.Received) {
 		return
 	}
 	if _, err := d.broker.Settle(ctx, all...); err != nil {
-		d.log.WarnContext(ctx, "messages that nobody got stay locked until their locks run out", "path", got[0].Path, "count", len(all), "err", err)
+		d.log.WarnContext(ctx, "messages were locked for a client that left; they stay locked until their locks expire", "path", got[0].Path, "count", len(all), "err", err)
 	}
 }

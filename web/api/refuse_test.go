@@ -12,11 +12,11 @@ import (
 	"mayfly/engine/broker"
 )
 
-// TestRefusals is the door's bad input: every field, each way of being wrong.
-// What is refused changes nothing.
+// TestRefusals sends invalid input to the API: every field, with every kind of error. Refused
+// requests change nothing.
 func TestRefusals(t *testing.T) {
 	limits := engine.DefaultLimits()
-	limits.MessageSize, limits.BatchSize, limits.EntitySize = 1000, 1500, 1500
+	limits.MessageSize, limits.BatchSize, limits.EntitySize, limits.MessageMemory = 1000, 1500, 1500, 0
 	w := start(t, broker.Options{Limits: &limits})
 	for _, e := range []string{
 		`{"kind":"queue","path":"q"}`, `{"kind":"queue","path":"full"}`, `{"kind":"queue","path":"closed","properties":{"Status":"Disabled"}}`,
@@ -38,19 +38,19 @@ func TestRefusals(t *testing.T) {
 		status             int
 		code, text         string
 	}{
-		"address: unknown":            {"GET", "/nowhere", "", 404, "NoSuchAddress", "There is nothing at this address."},
-		"method: wrong":               {"PUT", "/entities", "", 405, "HTTP", "This address takes OPTIONS, GET, HEAD, POST, not PUT."},
-		"query: unknown":              {"GET", "/entities?sort=name", "", 400, "Argument", "no query parameter 'sort' here; there is kind, filter."},
-		"query: one of several":       {"GET", "/peek/q?start=1", "", 400, "Argument", "no query parameter 'start' here; there is from, count, state."},
+		"address: unknown":            {"GET", "/nowhere", "", 404, "NoSuchAddress", "Nothing is served at this address."},
+		"method: wrong":               {"PUT", "/entities", "", 405, "HTTP", "This address accepts OPTIONS, GET, HEAD, POST, not PUT."},
+		"query: unknown":              {"GET", "/entities?sort=name", "", 400, "Argument", "query parameter 'sort'; this address has kind, filter."},
+		"query: one of several":       {"GET", "/peek/q?start=1", "", 400, "Argument", "query parameter 'start'; this address has from, count, state."},
 		"query: twice":                {"GET", "/entities?kind=queue&kind=topic", "", 400, "Argument", "'kind' is given 2 times"},
 		"query: malformed":            {"GET", "/entities?kind=%zz", "", 400, "Argument", "The query cannot be decoded"},
 		"kind: unknown":               {"GET", "/entities?kind=exchange", "", 400, "Argument", "not 'exchange'"},
 		"entity: absent":              {"GET", "/entities/nowhere", "", 404, "MessagingEntityNotFound", "'nowhere' could not be found"},
 		"entity: malformed":           {"GET", "/entities/a*b", "", 400, "Argument", "must not contain '*'"},
-		"entity: empty":               {"GET", "/entities/", "", 400, "Argument", "has 1 to 260 characters"},
-		"entity: too long":            {"GET", "/entities/" + strings.Repeat("a", 261), "", 400, "Argument", "this one has 261"},
+		"entity: empty":               {"GET", "/entities/", "", 400, "Argument", "must have 1 to 260 characters"},
+		"entity: too long":            {"GET", "/entities/" + strings.Repeat("a", 261), "", 400, "Argument", "characters, not 261"},
 		"delete: absent":              {"DELETE", "/entities/nowhere", "", 404, "MessagingEntityNotFound", "could not be found"},
-		"delete: a dead-letter queue": {"DELETE", "/entities/q/$DeadLetterQueue", "", 400, "InvalidOperation", "has no description of its own"},
+		"delete: a dead-letter queue": {"DELETE", "/entities/q/$DeadLetterQueue", "", 400, "InvalidOperation", "has no properties of its own"},
 		"delete: count malformed":     {"DELETE", "/entities/q?count=all", "", 400, "ArgumentOutOfRange", "not 'all'"},
 		"delete: count negative":      {"DELETE", "/entities/q?count=-1", "", 400, "ArgumentOutOfRange", "not '-1'"},
 		"delete: count has grown":     {"DELETE", "/entities/q?count=0", "", 409, "Changed", "now there are 1. Nothing was changed."},
@@ -63,39 +63,39 @@ func TestRefusals(t *testing.T) {
 		"create: unknown member":  {"POST", "/entities", `{"kind":"queue","path":"new","colour":"red"}`, 400, "Argument", `Unknown field "colour".`},
 		"create: wrong type":      {"POST", "/entities", `{"kind":5,"path":"new"}`, 400, "Argument", "'kind' has the wrong type: a number"},
 		"create: deep":            {"POST", "/entities", strings.Repeat(`{"properties":`, 17), 400, "Argument", "nested more than 16 deep"},
-		"create: too long":        {"POST", "/entities", strings.Repeat(" ", smallBody+1), 413, "MessageSizeExceeded", "more than the 1048576 bytes"},
-		"create: no path":         {"POST", "/entities", `{"kind":"queue"}`, 400, "Argument", "has 1 to 260 characters"},
+		"create: too long":        {"POST", "/entities", strings.Repeat(" ", smallBody+1), 413, "MessageSizeExceeded", "more than 1048576 bytes"},
+		"create: no path":         {"POST", "/entities", `{"kind":"queue"}`, 400, "Argument", "must have 1 to 260 characters"},
 		"create: bad path":        {"POST", "/entities", `{"kind":"queue","path":"a b"}`, 400, "Argument", "must not contain ' '"},
-		"create: exists":          {"POST", "/entities", `{"kind":"topic","path":"Q"}`, 409, "MessagingEntityAlreadyExists", "The queue 'q' exists already."},
+		"create: exists":          {"POST", "/entities", `{"kind":"topic","path":"Q"}`, 409, "MessagingEntityAlreadyExists", "The queue 'q' already exists."},
 		"create: wrong kind":      {"POST", "/entities", `{"kind":"queue","path":"t/subscriptions/x"}`, 400, "Argument", "not the path of a queue"},
 		"create: short path":      {"POST", "/entities", `{"kind":"subscription","path":"t/x"}`, 400, "Argument", "A subscription's path is TOPIC/Subscriptions/NAME."},
 		"create: no topic":        {"POST", "/entities", `{"kind":"subscription","path":"no/subscriptions/x"}`, 404, "MessagingEntityNotFound", "'no' could not be found"},
 		"property: unknown":       {"POST", "/entities", queue(`"Colour":"red"`), 400, "Argument", "A queue has no property 'Colour'."},
 		"property: of another":    {"POST", "/entities", `{"kind":"topic","path":"new","properties":{"LockDuration":"30s"}}`, 400, "Argument", "A topic has no property 'LockDuration'."},
 		"property: twice":         {"POST", "/entities", queue(`"LockDuration":"30s","lockDuration":"31s"`), 400, "Argument", "'LockDuration' is given more than once"},
-		"duration: a number":      {"POST", "/entities", queue(`"LockDuration":30`), 400, "Argument", "is a duration in quotes"},
+		"duration: a number":      {"POST", "/entities", queue(`"LockDuration":30`), 400, "Argument", "must be a duration in quotes"},
 		"duration: malformed":     {"POST", "/entities", queue(`"LockDuration":"1hour"`), 400, "Argument", `The value for 'LockDuration' is not a duration: write it as PT1M30S, 90s, 1h30m or 7d, not "1hour".`},
 		"duration: out of range":  {"POST", "/entities", queue(`"LockDuration":"6m"`), 400, "ArgumentOutOfRange", "exceeds the allowed maximum of '5' minutes"},
 		"number: a text":          {"POST", "/entities", queue(`"MaxDeliveryCount":"many"`), 400, "Argument", "must be a whole number"},
 		"number: a fraction":      {"POST", "/entities", queue(`"MaxDeliveryCount":1.5`), 400, "Argument", "must be a whole number"},
 		"number: out of range":    {"POST", "/entities", queue(`"MaxDeliveryCount":0`), 400, "ArgumentOutOfRange", "between 1 and"},
-		"number: a boolean":       {"POST", "/entities", queue(`"MaxDeliveryCount":true`), 400, "Argument", "is a whole number, not true"},
-		"switch: a number":        {"POST", "/entities", queue(`"RequiresSession":1`), 400, "Argument", "is true or false, not 1"},
+		"number: a boolean":       {"POST", "/entities", queue(`"MaxDeliveryCount":true`), 400, "Argument", "must be a whole number, not true"},
+		"switch: a number":        {"POST", "/entities", queue(`"RequiresSession":1`), 400, "Argument", "must be true or false, not 1"},
 		"choice: unknown":         {"POST", "/entities", queue(`"Status":"Sleepy"`), 400, "Argument", "must be one of"},
 		"text: too long":          {"POST", "/entities", queue(`"UserMetadata":"` + strings.Repeat("x", 1025) + `"`), 400, "ArgumentOutOfRange", "at most 1024 characters"},
-		"text: an object":         {"POST", "/entities", queue(`"UserMetadata":{}`), 400, "Argument", "is a text, not {}"},
+		"text: an object":         {"POST", "/entities", queue(`"UserMetadata":{}`), 400, "Argument", "must be a string, not {}"},
 		"forward: to nowhere":     {"POST", "/entities", queue(`"ForwardTo":"nowhere"`), 400, "Argument", "does not exist"},
 		"update: absent":          {"PATCH", "/entities/nowhere", `{"properties":{"LockDuration":"30s"}}`, 404, "MessagingEntityNotFound", "could not be found"},
-		"update: nothing":         {"PATCH", "/entities/q", `{}`, 400, "Argument", "There is nothing to change"},
+		"update: nothing":         {"PATCH", "/entities/q", `{}`, 400, "Argument", "The request has no properties to change"},
 		"update: fixed":           {"PATCH", "/entities/q", `{"properties":{"RequiresSession":true}}`, 400, "Argument", "of an existing Queue cannot be changed"},
 		"update: dry, fixed":      {"PATCH", "/entities/q?dryRun=true", `{"properties":{"RequiresSession":true}}`, 400, "Argument", "of an existing Queue cannot be changed"},
-		"update: dry or not":      {"PATCH", "/entities/q?dryRun=no", `{"properties":{"LockDuration":"30s"}}`, 400, "Argument", "The value for 'dryRun' is true"},
+		"update: dry or not":      {"PATCH", "/entities/q?dryRun=no", `{"properties":{"LockDuration":"30s"}}`, 400, "Argument", "The value for 'dryRun' must be true"},
 		"update: unknown":         {"PATCH", "/entities/q", `{"properties":{"Colour":"red"}}`, 400, "Argument", "no property 'Colour'"},
 		"update: the path":        {"PATCH", "/entities/q", `{"path":"r","properties":{}}`, 400, "Argument", `Unknown field "path".`},
 		"send: absent":            {"POST", "/send/nowhere", `{}`, 404, "MessagingEntityNotFound", "could not be found"},
-		"send: nothing":           {"POST", "/send/q", ``, 400, "Argument", "There is no message"},
-		"send: an empty list":     {"POST", "/send/q", `[]`, 400, "Argument", "There is no message in the batch."},
-		"send: a text":            {"POST", "/send/q", `"hello"`, 400, "Argument", "A message is an object"},
+		"send: nothing":           {"POST", "/send/q", ``, 400, "Argument", "The request has no message"},
+		"send: an empty list":     {"POST", "/send/q", `[]`, 400, "Argument", "The batch contains no messages."},
+		"send: a text":            {"POST", "/send/q", `"hello"`, 400, "Argument", "The request must be a message"},
 		"send: unknown member":    {"POST", "/send/q", `{"text":"hello"}`, 400, "Argument", `Unknown field "text".`},
 		"send: unknown in a list": {"POST", "/send/q", `[{},{"text":"hello"}]`, 400, "Argument", `Unknown field "text".`},
 		"send: trailing":          {"POST", "/send/q", `{}{}`, 400, "Argument", "Something follows"},
@@ -108,9 +108,9 @@ func TestRefusals(t *testing.T) {
 		"send: bad property":      {"POST", "/send/q", `{"properties":{"n":{"type":"int","value":"x"}}}`, 400, "Argument", "is not a value of type int"},
 		"send: a list property":   {"POST", "/send/q", `{"properties":{"n":[1]}}`, 400, "Argument", "cannot be a list"},
 		"send: id too long":       {"POST", "/send/q", `{"messageId":"` + strings.Repeat("x", 129) + `"}`, 400, "Argument", "The MessageId has 129 characters"},
-		"send: too large":         {"POST", "/send/q", `{"body":"` + strings.Repeat("x", 1001) + `"}`, 413, "MessageSizeExceeded", "takes messages of at most 1000"},
+		"send: too large":         {"POST", "/send/q", `{"body":"` + strings.Repeat("x", 1001) + `"}`, 413, "MessageSizeExceeded", "the maximum of 'q' is 1000"},
 		"send: far too large":     {"POST", "/send/q", `{"body":"` + strings.Repeat("x", 1_100_000) + `"}`, 413, "MessageSizeExceeded", "The request has more than"},
-		"send: too many":          {"POST", "/send/q", "[{}" + strings.Repeat(",{}", maxBatch) + "]", 400, "ArgumentOutOfRange", "at most 5000"},
+		"send: too many":          {"POST", "/send/q", "[{}" + strings.Repeat(",{}", maxSend) + "]", 400, "ArgumentOutOfRange", "at most 5000"},
 		"send: full":              {"POST", "/send/full", `{"body":"` + strings.Repeat("x", 800) + `"}`, 403, "QuotaExceeded", "The maximum entity size"},
 		"send: disabled":          {"POST", "/send/closed", `{}`, 403, "MessagingEntityDisabled", "disabled for Send"},
 		"send: no session":        {"POST", "/send/sessions", `{}`, 400, "InvalidOperation", "The SessionId was not set on a message"},
@@ -121,18 +121,18 @@ func TestRefusals(t *testing.T) {
 		"peek: absent":            {"GET", "/peek/nowhere", "", 404, "MessagingEntityNotFound", "could not be found"},
 		"peek: short path":        {"GET", "/peek/T/S/$DeadLetterQueue", "", 404, "MessagingEntityNotFound", "A subscription's path is TOPIC/Subscriptions/NAME: 't/Subscriptions/s'."},
 		"peek: short, no such":    {"GET", "/peek/t/x", "", 404, "MessagingEntityNotFound", "'t/x' could not be found."},
-		"peek: bad from":          {"GET", "/peek/q?from=x", "", 400, "ArgumentOutOfRange", "'from' is a whole number from 1"},
+		"peek: bad from":          {"GET", "/peek/q?from=x", "", 400, "ArgumentOutOfRange", "'from' must be a whole number from 1"},
 		"peek: from zero":         {"GET", "/peek/q?from=0", "", 400, "ArgumentOutOfRange", "not '0'"},
-		"peek: bad count":         {"GET", "/peek/q?count=99999999999999999999", "", 400, "ArgumentOutOfRange", "'count' is a whole number"},
+		"peek: bad count":         {"GET", "/peek/q?count=99999999999999999999", "", 400, "ArgumentOutOfRange", "'count' must be a whole number"},
 		"peek: disabled":          {"GET", "/peek/closed", "", 403, "MessagingEntityDisabled", "disabled for Receive"},
 		"receive: absent":         {"POST", "/receive/nowhere", "", 404, "MessagingEntityNotFound", "could not be found"},
 		"receive: from a topic":   {"POST", "/receive/t", "", 400, "InvalidOperation", "is a topic"},
 		"receive: bad mode":       {"POST", "/receive/q", `{"mode":"steal"}`, 400, "Argument", "not 'steal'"},
 		"receive: bad wait":       {"POST", "/receive/q", `{"wait":"-1s"}`, 400, "Argument", "'wait' is not a duration"},
-		"receive: endless":        {"POST", "/receive/q", `{"wait":"never"}`, 400, "ArgumentOutOfRange", "at most 5m0s"},
-		"receive: none":           {"POST", "/receive/q", `{"max":0}`, 400, "ArgumentOutOfRange", "at least 1"},
-		"receive: negative":       {"POST", "/receive/q", `{"max":-1}`, 400, "ArgumentOutOfRange", "At most 250"},
-		"receive: too many":       {"POST", "/receive/q", `{"max":251}`, 400, "ArgumentOutOfRange", "At most 250"},
+		"receive: endless":        {"POST", "/receive/q", `{"wait":"never"}`, 400, "ArgumentOutOfRange", "up to 5m0s"},
+		"receive: none":           {"POST", "/receive/q", `{"max":0}`, 400, "ArgumentOutOfRange", "must be from 1 to"},
+		"receive: negative":       {"POST", "/receive/q", `{"max":-1}`, 400, "ArgumentOutOfRange", "must be from 1 to 250"},
+		"receive: too many":       {"POST", "/receive/q", `{"max":251}`, 400, "ArgumentOutOfRange", "must be from 1 to 250"},
 		"receive: wrong type":     {"POST", "/receive/q", `{"max":"1"}`, 400, "Argument", "'max' has the wrong type"},
 		"receive: unknown member": {"POST", "/receive/q", `{"count":1}`, 400, "Argument", `Unknown field "count".`},
 		"receive: no such number": {"POST", "/receive/q", `{"sequenceNumbers":[99]}`, 404, "MessageNotFound", "Failed to lock"},
@@ -140,23 +140,23 @@ func TestRefusals(t *testing.T) {
 		"settle: bad token":       {"POST", "/settle", `{"lockToken":"x","outcome":"complete"}`, 400, "Argument", "'x' is not a lock token"},
 		"settle: unknown token":   {"POST", "/settle", `{` + token + `,"outcome":"complete"}`, 410, "MessageLockLost", "The lock supplied is invalid."},
 		"settle: bad outcome":     {"POST", "/settle", `{` + token + `,"outcome":"explode"}`, 400, "Argument", "not 'explode'"},
-		"settle: stray reason":    {"POST", "/settle", `{` + token + `,"outcome":"complete","reason":"x"}`, 400, "Argument", "Only dead-letter"},
-		"settle: stray property":  {"POST", "/settle", `{` + token + `,"outcome":"release","properties":{"a":1}}`, 400, "Argument", "Properties are changed by"},
-		"settle: query":           {"POST", "/settle?x=1", `{` + token + `,"outcome":"complete"}`, 400, "Argument", "no query parameter 'x' here, nor any other."},
+		"settle: stray reason":    {"POST", "/settle", `{` + token + `,"outcome":"complete","reason":"x"}`, 400, "Argument", "require the outcome dead-letter"},
+		"settle: stray property":  {"POST", "/settle", `{` + token + `,"outcome":"release","properties":{"a":1}}`, 400, "Argument", "requires the outcome abandon"},
+		"settle: query":           {"POST", "/settle?x=1", `{` + token + `,"outcome":"complete"}`, 400, "Argument", "query parameter 'x'; this address has no query parameters."},
 		"renew: unknown token":    {"POST", "/renew", `{` + token + `}`, 410, "MessageLockLost", "The lock supplied is invalid."},
 		"renew: bad token":        {"POST", "/renew", `{"lockToken":5}`, 400, "Argument", "'lockToken' has the wrong type"},
 		"purge: absent":           {"POST", "/purge/nowhere", `{"states":["active"]}`, 404, "MessagingEntityNotFound", "could not be found"},
-		"purge: nothing":          {"POST", "/purge/q", ``, 400, "Argument", "Say which 'states'"},
+		"purge: nothing":          {"POST", "/purge/q", ``, 400, "Argument", "'states' is missing"},
 		"purge: bad state":        {"POST", "/purge/q", `{"states":["locked"]}`, 400, "Argument", "not 'locked'"},
 		"purge: twice":            {"POST", "/purge/q", `{"states":["active","active"]}`, 400, "Argument", "more than once"},
 		"purge: negative":         {"POST", "/purge/q", `{"states":["active"],"count":-1}`, 400, "ArgumentOutOfRange", "must not be negative"},
 		"purge: has grown":        {"POST", "/purge/q", `{"states":["active"],"count":0}`, 409, "Changed", "Nothing was changed"},
-		"purge: bad filter":       {"POST", "/purge/q", `{"states":["active"],"filter":"price >"}`, 400, "Argument", "The filter is not valid: The text ends at character 8, where"},
-		"purge: empty filter":     {"POST", "/purge/q", `{"states":["active"],"filter":""}`, 400, "Argument", "The filter is not valid: The text ends at character 1, where"},
-		"purge: long filter":      {"POST", "/purge/q", `{"states":["active"],"filter":"n = '` + strings.Repeat("x", 1019) + `'"}`, 400, "Argument", "1025 characters; 1024 are allowed"},
+		"purge: bad filter":       {"POST", "/purge/q", `{"states":["active"],"filter":"price >"}`, 400, "Argument", "The filter is not valid: Expected a value at character 8, where the text ends"},
+		"purge: empty filter":     {"POST", "/purge/q", `{"states":["active"],"filter":""}`, 400, "Argument", "The filter is not valid: Expected a value at character 1, where the text ends"},
+		"purge: long filter":      {"POST", "/purge/q", `{"states":["active"],"filter":"n = '` + strings.Repeat("x", 1019) + `'"}`, 400, "Argument", "1025 characters; the maximum is 1024"},
 		"purge: more match":       {"POST", "/purge/q", `{"states":["active"],"filter":"1 = 1","count":0}`, 409, "Changed", "Nothing was changed"},
 		"purge: looked at only":   {"POST", "/purge/q", `{"states":["active"],"filter":"1 = 1","dryRun":"yes"}`, 400, "Argument", "'dryRun' has the wrong type"},
-		"purge: of dead letters":  {"POST", "/purge/q/$DeadLetterQueue", `{"states":["active"]}`, 400, "Argument", "as a whole"},
+		"purge: of dead letters":  {"POST", "/purge/q/$DeadLetterQueue", `{"states":["active"]}`, 400, "Argument", "has no states"},
 		"purge: of a topic's":     {"POST", "/purge/t", `{"states":["dead-letter"]}`, 400, "Argument", "A topic has no dead letters."},
 		"purge: topic's queue":    {"POST", "/purge/t/$DeadLetterQueue", ``, 404, "MessagingEntityNotFound", "no dead-letter queue"},
 	} {
@@ -205,7 +205,7 @@ func TestProblems(t *testing.T) {
 		"§16 MessagingEntityDisabled":      {engine.ErrDisabled, 403},
 		"§16 MessageLockLost":              {engine.ErrLockLost, 410},
 		"§16 SessionLockLost":              {engine.ErrSessionLockLost, 410},
-		"§16 SessionCannotBeLocked":        {engine.ErrSessionLocked, 410}, // though it may be had later: the code tells them apart
+		"§16 SessionCannotBeLocked":        {engine.ErrSessionLocked, 410}, // though it may be available later; the code differs
 		"§16 MessageNotFound":              {engine.ErrMessageNotFound, 404},
 		"§16 MessageSizeExceeded":          {engine.ErrTooLarge, 413},
 		"§16 QuotaExceeded":                {engine.ErrQuota, 403},
@@ -261,9 +261,9 @@ func FuzzBodies(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		for _, v := range []any{&Creation{}, &Settle{}, &Receive{}, &Renew{}, &Purge{}} {
+		for _, v := range []any{&NewEntity{}, &Settle{}, &Receive{}, &Renew{}, &Purge{}} {
 			err := decode([]byte(s), v)
-			if c, ok := v.(*Creation); ok && err == nil {
+			if c, ok := v.(*NewEntity); ok && err == nil {
 				var config engine.Config
 				err = setProperties(&config, engine.Queue, c.Properties, engine.DefaultLimits())
 			}
@@ -277,24 +277,24 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// Only an entity that is not there is told of as one.
+// TestNoSuchThing: only a missing entity is reported as one.
 func TestNoSuchThing(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
 	for _, ask := range [][4]string{
-		{"GET", "/jobs/7", "", "There is no job 7."},
+		{"GET", "/jobs/7", "", "The job 7 does not exist."},
 		{"GET", "/jobs/99999999999999999999", "", "There is no job '99999999999999999999'."},
 		{"POST", "/jobs/x/undo", "", "There is no job 'x'."},
-		{"GET", "/alert-rules/7", "", "There is no rule '7' for rescue and alerts."},
-		{"PUT", "/alert-rules/7", `{"name":"x","when":"deleted"}`, "There is no rule 7 for rescue and alerts."},
-		{"POST", "/alert-rules/x/test", "", "There is no rule 'x' for rescue and alerts."},
-		{"POST", "/repeat/q", `{"template":"nope"}`, "There is no such template."},
-		{"DELETE", "/templates/nope", "", "There is no such template."},
-		{"DELETE", "/views/nope", "", "There is no view called 'nope'."},
-		{"DELETE", "/tokens/nope", "", "There is no such token or link."},
-		{"GET", "/namespaces/nope", "", "There is no namespace 'nope'."},
-		{"GET", "/scenes/nope", "", "There is no scene 'nope'."},
-		{"GET", "/plays/nope", "", "No scene is played in a namespace 'nope'."},
+		{"GET", "/alert-rules/7", "", "There is no alert rule '7'."},
+		{"PUT", "/alert-rules/7", `{"name":"x","when":"deleted"}`, "The alert rule 7 does not exist."},
+		{"POST", "/alert-rules/x/test", "", "There is no alert rule 'x'."},
+		{"POST", "/repeat/q", `{"template":"nope"}`, "The template does not exist."},
+		{"DELETE", "/templates/nope", "", "The template does not exist."},
+		{"DELETE", "/views/nope", "", "The view 'nope' does not exist."},
+		{"DELETE", "/tokens/nope", "", "The token or link does not exist."},
+		{"GET", "/namespaces/nope", "", "The namespace 'nope' does not exist."},
+		{"GET", "/scenes/nope", "", "The scene 'nope' does not exist."},
+		{"GET", "/plays/nope", "", "No scene is playing in a namespace 'nope'."},
 		{"GET", "/entities/nope", "", "The messaging entity 'nope' could not be found."},
 	} {
 		var p Problem

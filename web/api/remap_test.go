@@ -12,10 +12,11 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/intake"
+	"mayfly/web/exchange"
 )
 
-// What is imported is in the order of its lines, whether bodies are large or not.
+// TestImportKeepsOrder: imported messages are in the order of their lines, whether bodies are
+// large or not.
 func TestImportKeepsOrder(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
@@ -29,8 +30,8 @@ func TestImportKeepsOrder(t *testing.T) {
 	}
 }
 
-// begun is an export of a queue of 32 MiB of which one line was read: the server
-// waits to write the rest.
+// begun starts an export of a queue of 32 MiB and reads one line: the server waits to write
+// the rest.
 func begun(t *testing.T) (*world, *bufio.Reader) {
 	t.Helper()
 	w := start(t, broker.Options{})
@@ -57,7 +58,7 @@ func begun(t *testing.T) (*world, *bufio.Reader) {
 	return w, lines
 }
 
-// What comes while an export goes on is not in it.
+// TestExportEndsWithWhatWasThere: messages that arrive during an export are not in it.
 func TestExportEndsWithWhatWasThere(t *testing.T) {
 	w, lines := begun(t)
 	w.want(201, "POST", "/send/q", `[{"body":"new"},{"body":"new"}]`, nil)
@@ -67,7 +68,7 @@ func TestExportEndsWithWhatWasThere(t *testing.T) {
 	}
 }
 
-// An export that cannot go on does not look like a whole one.
+// TestExportThatIsCutOff: an export that cannot continue does not look complete.
 func TestExportThatIsCutOff(t *testing.T) {
 	w, lines := begun(t)
 	w.want(204, "DELETE", "/entities/q", "", nil)
@@ -76,19 +77,20 @@ func TestExportThatIsCutOff(t *testing.T) {
 	}
 }
 
-// An answer names the first hundred messages that were refused, and counts all.
+// TestImportNamesSomeOfManyFailures: an answer lists the first hundred refused messages, and
+// counts all.
 func TestImportNamesSomeOfManyFailures(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresSession":true}}`, nil)
 	var done Imported
-	w.want(200, "POST", "/import/q", strings.Repeat(`{"body":"1"}`+"\n", intake.MostFailures+50), &done)
-	if done.Failed != intake.MostFailures+50 || len(done.Failures) != intake.MostFailures || done.Failures[99].Line != 100 {
+	w.want(200, "POST", "/import/q", strings.Repeat(`{"body":"1"}`+"\n", exchange.MaxFailures+50), &done)
+	if done.Failed != exchange.MaxFailures+50 || len(done.Failures) != exchange.MaxFailures || done.Failures[99].Line != 100 {
 		t.Errorf("%d failed and %d are named", done.Failed, len(done.Failures))
 	}
 }
 
-// A body of AMQP's own that is too large for a message is one that is refused, and
-// keeps no other.
+// TestImportOfTooLargeAValue: a message with an AMQP body that is too large is refused, and
+// does not affect others.
 func TestImportOfTooLargeAValue(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)

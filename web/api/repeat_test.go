@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"mayfly/engine/broker"
-	"mayfly/engine/draft"
+	"mayfly/engine/template"
 )
 
-// What a dry run shows is what its seed sends.
+// TestRepeat: the messages of a dry run are those that its seed sends.
 func TestRepeat(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresDuplicateDetection":true}}`, nil)
@@ -21,7 +21,7 @@ func TestRepeat(t *testing.T) {
 		t.Fatalf("%d messages, dry %+v", n, dry)
 	}
 	w.want(200, "POST", "/repeat/q", `{`+message+`,"seed":"`+dry.Seed+`"}`, &got)
-	if got.Sent != 3 || got.Duplicates != 1 || got.First != 1 || got.Last != 3 || got.Seed != dry.Seed || got.Job != nil { // m1 once more: DUP-2
+	if got.Sent != 3 || got.Duplicates != 1 || got.First != 1 || got.Last != 3 || got.Seed != dry.Seed || got.Job != nil { // m1 is a duplicate: DUP-2
 		t.Errorf("sent %+v", got)
 	}
 	var peeked Messages
@@ -83,22 +83,22 @@ func TestTemplates(t *testing.T) {
 		status             int
 		code, part, text   string
 	}{
-		"a wrong placeholder":  {"POST", "/repeat/q", `{"message":{"subject":"{{x}}","repeat":2}}`, 400, "Argument", "subject", "no placeholder {{x}}"},
+		"a wrong placeholder":  {"POST", "/repeat/q", `{"message":{"subject":"{{x}}","repeat":2}}`, 400, "Argument", "subject", "The placeholder {{x}} does not exist"},
 		"a wrong property":     {"POST", "/repeat/q", `{"message":{"properties":[{"name":"p","type":"int","value":"x"}]}}`, 400, "Argument", "properties", "Properties 1: "},
-		"too often":            {"POST", "/repeat/q", `{"message":{"repeat":100001}}`, 400, "Argument", "repeat", "from 1 to 100000"},
+		"too often":            {"POST", "/repeat/q", `{"message":{"repeat":100001}}`, 400, "Argument", "repeat", "1 to 100000 times"},
 		"no duration":          {"POST", "/repeat/q", `{"message":{"every":"soon"}}`, 400, "Argument", "", "'every' is not a duration"},
 		"no seed":              {"POST", "/repeat/q", `{"message":{},"seed":"12"}`, 400, "Argument", "", "32 hexadecimal digits"},
-		"nothing":              {"POST", "/repeat/q", `{}`, 400, "Argument", "", "There is no message"},
-		"no template":          {"POST", "/repeat/q", `{"template":"b"}`, 404, "TemplateNotFound", "", "no such template"},
+		"nothing":              {"POST", "/repeat/q", `{}`, 400, "Argument", "", "The request has no message"},
+		"no template":          {"POST", "/repeat/q", `{"template":"b"}`, 404, "TemplateNotFound", "", "The template does not exist"},
 		"an id too long":       {"POST", "/repeat/q", `{"message":{"messageId":"` + strings.Repeat("x", 128) + `{{n}}","repeat":2}}`, 400, "Argument", "", "MessageId has 129"},
 		"two bodies":           {"POST", "/repeat/q", `{"message":{"body":"","bodyBase64":""}}`, 400, "Argument", "", "not both"},
 		"nowhere":              {"POST", "/repeat/nowhere", `{"message":{}}`, 404, "MessagingEntityNotFound", "", "could not be found"},
 		"to dead letters":      {"POST", "/repeat/q/$DeadLetterQueue", `{"message":{}}`, 400, "InvalidOperation", "", "cannot be sent"},
-		"too large for a job":  {"POST", "/repeat/q", `{"message":{"body":"` + strings.Repeat("x", 65<<10) + `","repeat":1001}}`, 413, "MessageSizeExceeded", "", "at most 64 KiB"},
-		"a template too large": {"PUT", "/templates/x", `{"body":"` + strings.Repeat("x", draft.MostKept) + `"}`, 413, "MessageSizeExceeded", "", "are allowed"},
+		"too large for a job":  {"POST", "/repeat/q", `{"message":{"body":"` + strings.Repeat("x", 65<<10) + `","repeat":1001}}`, 413, "MessageSizeExceeded", "", "larger than 64 KiB"},
+		"a template too large": {"PUT", "/templates/x", `{"body":"` + strings.Repeat("x", template.MaxTemplateBytes) + `"}`, 413, "MessageSizeExceeded", "", "the maximum is"},
 		"a template's name":    {"PUT", "/templates/a%2Fb", `{}`, 400, "Argument", "", "no slash"},
-		"a wrong template":     {"PUT", "/templates/x", `{"body":"{{","placeholders":true}`, 400, "Argument", "body", "no }} at its end"},
-		"delete what is not":   {"DELETE", "/templates/b", "", 404, "TemplateNotFound", "", "no such template"},
+		"a wrong template":     {"PUT", "/templates/x", `{"body":"{{","placeholders":true}`, 400, "Argument", "body", "not closed by }}"},
+		"delete what is not":   {"DELETE", "/templates/b", "", 404, "TemplateNotFound", "", "The template does not exist"},
 	} {
 		var p Problem
 		w.want(tc.status, tc.method, tc.path, tc.body, &p)
@@ -109,7 +109,7 @@ func TestTemplates(t *testing.T) {
 	if after := w.everything(); after != before {
 		t.Errorf("something was changed: %s", after)
 	}
-	for i := range draft.MostTemplates - 1 {
+	for i := range template.MaxTemplates - 1 {
 		w.want(200, "PUT", fmt.Sprint("/templates/", i), `{}`, nil)
 	}
 	w.want(403, "PUT", "/templates/more", `{}`, nil)

@@ -10,80 +10,83 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"mayfly/web/access"
-	"mayfly/web/identity"
+	"mayfly/engine"
+	"mayfly/engine/shorten"
+	"mayfly/web/auth"
+	"mayfly/web/auth/origin"
 	"mayfly/web/openapi"
 )
 
-// A route is one operation: it is mounted by what the document says of it.
+// A route is one operation: it is both the mounted route and its description in the document.
 type route struct {
 	method string
-	// path is below /api/v1. {path} stands for an entity's, which is all that
-	// follows; any other name is one part of the address, c.Param has it.
-	path    string
-	id      string // by which clients made from the document know it: listEntities
-	group   string // the heading it is under, one of groups
-	summary string // one line, without a full stop
-	about   string // what there is to know beyond that
-	query   []parameter
+	// path is below /api/v1. {path} stands for an entity's, which is the rest of the address;
+	// any other name is one part of the address, which c.Param returns.
+	path        string
+	id          string // the operationId: listEntities
+	group       string // its heading, one of groups
+	summary     string // one line, without a full stop
+	description string // further documentation
+	query       []parameter
 
-	// An example, which a test sends as it stands here, but for what is another each
-	// time: at stands for what is in braces in path, ask is a query, sends a body.
-	at, ask, sends string
-	part           string // what {name} or {id} is, in words; {path} is an entity's
+	// An example, which a test sends literally, except for values that differ in each run: at
+	// stands for the part in braces in path, ask is a query, sends a body.
+	exampleParam, exampleQuery, exampleBody string
+	nameMeaning                             string // what {name} or {id} is, in words; {path} is an entity's
 
-	takes any   // the body is JSON of this type, see also either, lines and written; nil: there is none
-	most  int64 // bytes of the body at most, or of one of its lines; zero: smallBody
+	request any   // the body is JSON of this type, see also either, lines and written; nil if there is none
+	maxBody int64 // bytes of the body at most, or of one of its lines; zero means smallBody
 
-	status int // when all is well; zero: 200, or 204 if nothing is given
-	gives  any // the answer is JSON of this type, see also either and lines; nil: nothing
+	status   int // of success; zero means 200, or 204 without an answer
+	response any // the answer is JSON of this type, see also either and lines; nil if there is none
 
-	keyed bool // it can be under an Idempotency-Key: its handler calls keyed and once
+	keyed bool // it may have an Idempotency-Key: its handler calls keyed and once
 
-	// ruin says whether it does away with something for good, which Safe mode refuses:
-	// always here, or where the handler says so by asking spare.
-	ruin ruin
+	// destruction reports whether it deletes something irreversibly, which Safe mode refuses: always
+	// here, or in the handler by calling spare.
+	destruction destruction
 
-	// needs is the role that it takes; of a GET zero is Viewer. See Needs.
-	needs identity.Role
+	// role is the role that it requires; for a GET zero means Viewer. See RequiredRole.
+	role auth.Role
 
-	// fails are the codes of problems that it can have beyond those that every
-	// route can: see common.
-	fails []string
-	serve func(*door, echo.Context) error
+	// problems are the codes of problems that it can have beyond those of every route: see
+	// common.
+	problems []string
+	handle   func(*handler, echo.Context) error
 }
 
-// A ruin says whether a route does away with something for good.
-type ruin uint8
+// A destruction reports whether a route deletes something irreversibly.
+type destruction uint8
 
 const (
-	spares  ruin = iota
-	mayRuin      // the handler asks spare where it would
-	ruins
+	nondestructive destruction = iota
+	mayDestroy                 // the handler calls spare if it would
+	destroys
 )
 
-// role is the one that r takes. What nobody has said of takes the greatest.
-func (r route) role() identity.Role {
+// requiredRole returns the role that r requires. A route without one requires an admin, unless it is a
+// GET.
+func (r route) requiredRole() auth.Role {
 	switch {
-	case r.needs != identity.None:
-		return r.needs
+	case r.role != auth.None:
+		return r.role
 	case r.method == http.MethodGet:
-		return identity.Viewer
+		return auth.Viewer
 	default:
-		return identity.Admin
+		return auth.Admin
 	}
 }
 
-// Needs is the role that a route below /api takes, by its method and pattern: of any
-// namespace, named in the pattern or not. False: there is no such route.
-func Needs(method, pattern string) (identity.Role, bool) {
+// RequiredRole returns the role that a route below /api requires, by its method and pattern, with or
+// without a namespace in the pattern. False means that there is no such route.
+func RequiredRole(method, pattern string) (auth.Role, bool) {
 	switch pattern {
-	case "/api/*", "/api/v1/*", "/api/v1/n/*": // which only say why there is nothing
-		return identity.Viewer, true
+	case "/api/*", "/api/v1/*", "/api/v1/n/*": // they only answer why there is nothing
+		return auth.Viewer, true
 	}
 	rest, ok := strings.CutPrefix(pattern, "/api/v1")
 	if !ok {
-		return identity.None, false
+		return auth.None, false
 	}
 	if below, ok := strings.CutPrefix(rest, "/n/"); ok {
 		_, rest, _ = strings.Cut(below, "/")
@@ -91,67 +94,93 @@ func Needs(method, pattern string) (identity.Role, bool) {
 	}
 	for _, r := range routes() {
 		if r.method == method && r.pattern() == rest {
-			return r.role(), true
+			return r.requiredRole(), true
 		}
 	}
-	return identity.None, false
+	return auth.None, false
 }
 
-// spare refuses in Safe mode what a handler is about to do.
-func (d *door) spare() error {
+// refuseInSafeMode refuses in Safe mode the irreversible operation of a handler.
+func (d *handler) refuseInSafeMode() error {
 	if d.safe {
-		return access.ErrSafe
+		return origin.ErrSafeMode
 	}
 	return nil
 }
 
-// either is a body that is JSON of one of several types.
-type either []any
+// oneOf is a body that is JSON of one of several types.
+type oneOf []any
 
 // lines are a body of many lines, each JSON of one of several types.
 type lines []any
 
-// written is a body that is no JSON: its media type, and what it is in words.
-type written struct{ media, about string }
+// rawBody is a body that is not JSON: its media type, and a description.
+type rawBody struct{ media, description string }
 
 // ndjson is the media type of lines of JSON.
 const ndjson = "application/x-ndjson"
 
-// common are the codes that every route can fail with; one that takes a body
-// also with MessageSizeExceeded and UnsupportedMediaType.
-func common() []string {
-	return []string{"Argument", "ArgumentOutOfRange", "CrossSite", codeWrongHost, "InternalError", "ServiceBusy", "OperationCancelled", "ServiceTimeout", codeNobody, codeRole}
+// commonProblems returns the codes of problems that every route can have; one with a body can also
+// have MessageSizeExceeded and UnsupportedMediaType.
+func commonProblems() []string {
+	return []string{"Argument", "ArgumentOutOfRange", "CrossSite", codeWrongHost, "InternalError", "ServiceBusy", "OperationCancelled", "ServiceTimeout", codeUnauthenticated, codeRole}
 }
 
-// A parameter is one that a query may have.
+// A parameter is a query parameter of a route.
 type parameter struct {
-	name     string
-	about    string
-	required bool   // the handler says so in its own words
-	example  string // a value it can have; empty: the first or the least of those it can
-	schema   openapi.Schema
-	check    func(text string) error // nil: the handler checks it
+	name        string
+	description string
+	required    bool   // the handler checks it, with an error of its own
+	example     string // a valid value; empty means the first or least one
+	schema      openapi.Schema
+	check       func(text string) error // nil if the handler checks it
+
+	// role is the role of a request with the parameter, if it is higher than the route's.
+	// Each parameter of a route that changes something declares its role, with routeRole or
+	// with role; a test checks that.
+	role         auth.Role
+	roleDeclared bool
 }
 
-// word is a parameter that its handler knows what to do with.
-func word(name, about string) parameter {
-	return parameter{name: name, about: about, schema: openapi.Schema{Type: "string"}}
+// routeRole declares that a request with p needs no other role than its route's.
+func (p parameter) routeRole() parameter {
+	p.roleDeclared = true
+	return p
 }
 
-// needed is p, which must be given.
-func needed(p parameter) parameter {
+// withRole declares that a request with p needs a role.
+func (p parameter) withRole(r auth.Role) parameter {
+	p.role, p.roleDeclared = r, true
+	return p
+}
+
+// fullDescription returns p's description in the document.
+func (p parameter) fullDescription() string {
+	if p.role == auth.None {
+		return p.description
+	}
+	return fmt.Sprintf("%s Requires the role %s.", p.description, p.role)
+}
+
+// textParameter returns a text parameter that the handler checks.
+func textParameter(name, about string) parameter {
+	return parameter{name: name, description: about, schema: openapi.Schema{Type: "string"}}
+}
+
+// requiredParameter returns p as a required parameter.
+func requiredParameter(p parameter) parameter {
 	p.required = true
 	return p
 }
 
-// like is p with an example.
-func (p parameter) like(value string) parameter {
+// withExample returns p with an example.
+func (p parameter) withExample(value string) parameter {
 	p.example = value
 	return p
 }
 
-// such is an example of p.
-func (p parameter) such() any {
+// exampleValue returns an example of p.
+func (p parameter) exampleValue() any {
 	switch {
 	case p.example != "":
 		return p.example
@@ -166,12 +195,13 @@ func (p parameter) such() any {
 	return nil
 }
 
-// entityPath is the path of an entity as a parameter.
-func entityPath(about string) parameter { return word("entity", about).like("orders") }
+// entityPath returns a parameter that is the path of an entity.
+func entityPath(about string) parameter { return textParameter("entity", about).withExample("orders") }
 
-// whole is a number from least to most; most zero: without an end.
-func whole(name string, least, most int64, about string) parameter {
-	p := parameter{name: name, about: about, schema: openapi.Schema{Type: "integer", Minimum: &least}}
+// numberParameter returns a parameter that is a number from least to most; if most is zero there is no
+// upper bound.
+func numberParameter(name string, least, most int64, about string) parameter {
+	p := parameter{name: name, description: about, schema: openapi.Schema{Type: "integer", Minimum: &least}}
 	bounds := fmt.Sprintf("from %d", least)
 	if most != 0 {
 		p.schema.Maximum = &most
@@ -180,24 +210,24 @@ func whole(name string, least, most int64, about string) parameter {
 	p.check = func(text string) error {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < least || most != 0 && n > most {
-			return outOfRange("The value for '%s' is a whole number %s, not '%s'.", name, bounds, cut(text))
+			return engine.Refuse(engine.ErrOutOfRange, "The value for '%s' must be a whole number %s, not '%s'.", name, bounds, shorten.Quote(text))
 		}
 		return nil
 	}
 	return p
 }
 
-// one is a parameter that has one of a few values.
-func one(name, about string, values ...string) parameter {
-	return parameter{name: name, about: about, schema: openapi.Schema{Type: "string", Enum: values}, check: func(text string) error {
+// enumParameter returns a parameter with a few possible values.
+func enumParameter(name, about string, values ...string) parameter {
+	return parameter{name: name, description: about, schema: openapi.Schema{Type: "string", Enum: values}, check: func(text string) error {
 		if !slices.Contains(values, text) {
-			return argument("The value for '%s' is %s, not '%s'.", name, orList(values), cut(text))
+			return engine.Refuse(engine.ErrArgument, "The value for '%s' must be %s, not '%s'.", name, orList(values), shorten.Quote(text))
 		}
 		return nil
 	}}
 }
 
-// orList is "a, b or c".
+// orList returns "a, b or c".
 func orList(words []string) string {
 	last := len(words) - 1
 	if last == 0 {
@@ -206,17 +236,17 @@ func orList(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// yes is a parameter that is true or left out.
-func yes(name, about string) parameter {
-	return parameter{name: name, about: about, schema: openapi.Schema{Type: "string", Enum: []string{"true"}}, check: func(text string) error {
+// flagParameter returns a parameter that is true or left out.
+func flagParameter(name, about string) parameter {
+	return parameter{name: name, description: about, schema: openapi.Schema{Type: "string", Enum: []string{"true"}}, check: func(text string) error {
 		if text != "true" {
-			return argument("The value for '%s' is true, or it is left out.", name)
+			return engine.Refuse(engine.ErrArgument, "The value for '%s' must be true, or left out.", name)
 		}
 		return nil
 	}}
 }
 
-// pattern is the route's path as Echo has it.
+// pattern returns the route's path in Echo's syntax.
 func (r route) pattern() string {
 	parts := strings.Split(r.path, "/")
 	for i, p := range parts {
@@ -230,57 +260,62 @@ func (r route) pattern() string {
 	return strings.Join(parts, "/")
 }
 
-func (r route) largest() int64 {
-	if r.most == 0 {
+func (r route) bodyLimit() int64 {
+	if r.maxBody == 0 {
 		return smallBody
 	}
-	return r.most
+	return r.maxBody
 }
 
-func (r route) wellStatus() int {
+func (r route) successStatus() int {
 	switch {
 	case r.status != 0:
 		return r.status
-	case r.gives == nil:
+	case r.response == nil:
 		return http.StatusNoContent
 	default:
 		return http.StatusOK
 	}
 }
 
-// mount adds r to g. Its handler is called with a query that the document allows.
-func (d *door) mount(g *echo.Group, r route) {
+// mount adds r to g. Its handler gets only queries that the document allows.
+func (d *handler) mount(g *echo.Group, r route) {
 	g.Add(r.method, r.pattern(), func(c echo.Context) error {
-		q, err := r.read(c.Request().URL.RawQuery)
+		q, err := r.parseQuery(c.Request().URL.RawQuery)
 		if err != nil {
 			return err
 		}
-		if r.takes != nil {
+		for _, p := range r.query {
+			if err := auth.Authorize(auth.FromRequest(c.Request()), p.role); q.Has(p.name) && err != nil {
+				return err
+			}
+		}
+		if r.request != nil {
 			if err := r.checkMedia(c.Request()); err != nil {
 				return err
 			}
 		}
 		c.Set(queryKey, q)
-		if r.ruin == ruins && d.safe {
-			return access.ErrSafe
+		if r.destruction == destroys && d.safe {
+			return origin.ErrSafeMode
 		}
-		return r.serve(d, c)
+		return r.handle(d, c)
 	})
 }
 
-// queryKey is where the query of a request is kept.
+// queryKey is where the query of a request is stored in its context.
 const queryKey = "api.query"
 
-// query is what a request asks for, checked against its route.
+// query returns the query of a request, checked against its route.
 func query(c echo.Context) url.Values {
 	q, ok := c.Get(queryKey).(url.Values)
 	if !ok {
-		panic("a handler of the API that is not in a route")
+		panic("a handler of the API without a route")
 	}
 	return q
 }
 
-// number is a whole parameter, or what holds where it is not given.
+// number returns a whole parameter, or absent if it is not given.
 func number(c echo.Context, name string, absent int64) int64 {
 	q := query(c)
 	if !q.Has(name) {
@@ -288,17 +323,17 @@ func number(c echo.Context, name string, absent int64) int64 {
 	}
 	n, err := strconv.ParseInt(q.Get(name), 10, 64)
 	if err != nil {
-		panic(err) // it was checked to be one
+		panic(err) // the route has checked it
 	}
 	return n
 }
 
-// read refuses parameters that the route does not have, repeated ones, and
-// values that they cannot have.
-func (r route) read(raw string) (url.Values, error) {
+// parseQuery parses a query. It refuses parameters that the route does not have, repeated ones, and
+// invalid values.
+func (r route) parseQuery(raw string) (url.Values, error) {
 	q, err := url.ParseQuery(raw)
 	if err != nil {
-		return nil, argument("The query cannot be decoded: '%s'.", cut(raw))
+		return nil, engine.Refuse(engine.ErrArgument, "The query cannot be decoded: '%s'.", shorten.Quote(raw))
 	}
 	names := make([]string, len(r.query))
 	for i, p := range r.query {
@@ -307,11 +342,11 @@ func (r route) read(raw string) (url.Values, error) {
 	for name, values := range q {
 		switch {
 		case len(names) == 0:
-			return nil, argument("There is no query parameter '%s' here, nor any other.", cut(name))
+			return nil, engine.Refuse(engine.ErrArgument, "Unknown query parameter '%s'; this address has no query parameters.", shorten.Quote(name))
 		case !slices.Contains(names, name):
-			return nil, argument("There is no query parameter '%s' here; there is %s.", cut(name), strings.Join(names, ", "))
+			return nil, engine.Refuse(engine.ErrArgument, "Unknown query parameter '%s'; this address has %s.", shorten.Quote(name), strings.Join(names, ", "))
 		case len(values) > 1:
-			return nil, argument("The query parameter '%s' is given %d times.", name, len(values))
+			return nil, engine.Refuse(engine.ErrArgument, "The query parameter '%s' is given %d times.", name, len(values))
 		}
 	}
 	for _, p := range r.query {

@@ -11,20 +11,21 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/filter"
+	"mayfly/engine/shorten"
 	"mayfly/engine/value"
-	"mayfly/web/identity"
+	"mayfly/web/auth"
 )
 
-// A Rule is one of a subscription's. Which of Filter and Correlation is there
-// follows from Kind; both are missing for True and False.
+// A Rule is a rule of a subscription. Kind determines whether it has Filter or Correlation;
+// True and False have neither.
 type Rule struct {
-	Name        string           `json:"name"`                  // nobody else's in the subscription
+	Name        string           `json:"name"`                  // unique in the subscription
 	Kind        string           `json:"kind,omitempty"`        // True (the default), False, Correlation or Sql
-	Filter      *string          `json:"filter,omitempty"`      // the SQL expression; if it is given it must not be empty
-	Correlation json.RawMessage  `json:"correlation,omitempty"` // the conditions, as Config.json has them
-	Parameters  value.Properties `json:"parameters,omitempty"`  // of the SQL expression and the action, named with the @
+	Filter      *string          `json:"filter,omitempty"`      // the SQL expression; must not be empty if it is given
+	Correlation json.RawMessage  `json:"correlation,omitempty"` // the conditions, as in Config.json
+	Parameters  value.Properties `json:"parameters,omitempty"`  // of the SQL expression and the action, with @ in their names
 	Action      string           `json:"action,omitempty"`      // SQL
-	Error       string           `json:"error,omitempty"`       // why it cannot be read, and selects nothing; not to be given
+	Error       string           `json:"error,omitempty"`       // why the rule cannot be parsed, and matches nothing; only in answers
 }
 
 // Rules is the answer of GET /rules.
@@ -32,48 +33,48 @@ type Rules struct {
 	Rules []Rule `json:"rules"` // of the subscription, by name
 }
 
-// Try is what POST /try takes: a message that is not sent, and a rule that no
-// subscription has, instead of those they have.
-type Try struct {
+// RuleTrialRequest is the request of POST /try: a message that is not sent, and optionally a rule to try
+// instead of the subscription's own.
+type RuleTrialRequest struct {
 	Message Outgoing `json:"message"`        // as it would be sent
-	Rule    *Rule    `json:"rule,omitempty"` // tried instead of those that are there; of a subscription alone
+	Rule    *Rule    `json:"rule,omitempty"` // tried instead of the existing rules; for a subscription only
 }
 
-// Tried is the answer of POST /try.
-type Tried struct {
-	Subscriptions []Taking `json:"subscriptions"` // each that was tried
+// RuleTrialResult is the answer of POST /try.
+type RuleTrialResult struct {
+	Subscriptions []SubscriptionTrial `json:"subscriptions"` // all that were tried
 }
 
-// A Taking is what a subscription makes of a message.
-type Taking struct {
-	Path   string  `json:"path"`           // of the subscription
-	Copies int     `json:"copies"`         // that it gets
-	Dead   int     `json:"dead,omitempty"` // of these, dead letters because a rule could not be evaluated
-	Rules  []Trial `json:"rules"`          // each of its rules
+// A SubscriptionTrial is a subscription's result for a message.
+type SubscriptionTrial struct {
+	Path   string      `json:"path"`           // of the subscription
+	Copies int         `json:"copies"`         // number of copies that it gets
+	Dead   int         `json:"dead,omitempty"` // how many of these are dead letters because a rule failed
+	Rules  []RuleTrial `json:"rules"`          // the results of its rules
 }
 
-// A Trial is what one rule says.
-type Trial struct {
+// A RuleTrial is the result of one rule.
+type RuleTrial struct {
 	Name    string    `json:"name"`              // of the rule
-	Selects bool      `json:"selects"`           // it takes the message
-	Error   string    `json:"error,omitempty"`   // it could not be evaluated, or cannot be read
+	Selects bool      `json:"selects"`           // the rule matches the message
+	Error   string    `json:"error,omitempty"`   // the rule failed, or cannot be parsed
 	Clauses []Clause  `json:"clauses,omitempty"` // the parts of its filter
-	After   *Outgoing `json:"after,omitempty"`   // what its action makes of the message's properties
+	After   *Outgoing `json:"after,omitempty"`   // the message's properties after the rule's action
 }
 
 // A Clause is one elementary predicate of a filter.
 type Clause struct {
-	Text   string    `json:"text"`            // as the filter has it
-	Result string    `json:"result"`          // true, false, unknown or error
-	Error  string    `json:"error,omitempty"` // why it cannot be evaluated
-	Reads  []Reading `json:"reads,omitempty"` // what of the message it looks at
+	Text   string         `json:"text"`            // as in the filter
+	Result string         `json:"result"`          // true, false, unknown or error
+	Error  string         `json:"error,omitempty"` // why it failed
+	Reads  []PropertyRead `json:"reads,omitempty"` // the properties that it reads
 }
 
-// A Reading is a property that a clause looked at.
-type Reading struct {
+// A PropertyRead is a property that a clause has read.
+type PropertyRead struct {
 	Name    string       `json:"name"`              // of the property
-	Value   *value.Value `json:"value,omitempty"`   // what it is
-	Missing bool         `json:"missing,omitempty"` // the message has none of this name
+	Value   *value.Value `json:"value,omitempty"`   // its value
+	Missing bool         `json:"missing,omitempty"` // the message has no property of this name
 }
 
 func presentRule(r engine.Rule, l engine.Limits) Rule {
@@ -92,15 +93,14 @@ func presentRule(r engine.Rule, l engine.Limits) Rule {
 	return out
 }
 
-var errEmptyFilter = errors.New("it is empty; leave 'filter' out for a rule that takes every message")
+var errEmptyFilter = errors.New("it is empty; leave out 'filter' for a rule that matches every message")
 
-// rule is what was given as the engine has it; whether it can be read the engine
-// says.
+// rule converts r to the engine's form. The engine checks whether it can be parsed.
 func (r Rule) rule() (engine.Rule, error) {
 	out := engine.Rule{Name: r.Name, Action: r.Action, Filter: engine.Filter{Parameters: r.Parameters}}
 	switch k := strings.ToLower(r.Kind); {
 	case r.Error != "":
-		return out, argument("The error of a rule is told, not given.")
+		return out, engine.Refuse(engine.ErrArgument, "A request must not have the 'error' of a rule.")
 	case r.Filter != nil && *r.Filter == "":
 		return out, &engine.RuleError{Rule: r.Name, Part: engine.PartFilter, Err: errEmptyFilter}
 	case k == "" && r.Filter != nil || k == "sql":
@@ -117,10 +117,10 @@ func (r Rule) rule() (engine.Rule, error) {
 	case k == "false":
 		out.Filter.Kind = engine.FalseFilter
 	default:
-		return out, argument("The kind of a rule is True, False, Correlation or Sql, not '%s'.", cut(r.Kind))
+		return out, engine.Refuse(engine.ErrArgument, "The kind of a rule must be True, False, Correlation or Sql, not '%s'.", shorten.Quote(r.Kind))
 	}
 	if r.Filter != nil && out.Filter.Kind != engine.SQLFilter || r.Correlation != nil && out.Filter.Kind != engine.CorrelationFilter {
-		return out, argument("The rule '%s' has a filter that its kind, %s, has nothing to do with.", cut(r.Name), out.Filter.Kind)
+		return out, engine.Refuse(engine.ErrArgument, "The filter of the rule '%s' does not fit its kind, %s.", shorten.Quote(r.Name), out.Filter.Kind)
 	}
 	return out, nil
 }
@@ -129,36 +129,36 @@ func ruleRoutes() []route {
 	absent := []string{"MessagingEntityNotFound", "InvalidOperation"}
 	return []route{
 		{
-			method: "GET", path: "/rules/{path}", id: "listRules", group: groupRules, summary: "The rules of a subscription",
-			at:    "prices/Subscriptions/eu",
-			gives: Rules{}, fails: absent, serve: (*door).rules,
+			method: "GET", path: "/rules/{path}", id: "listRules", group: groupRules, summary: "List the rules of a subscription",
+			exampleParam: "prices/Subscriptions/eu",
+			response:     Rules{}, problems: absent, handle: (*handler).rules,
 		},
 		{
-			method: "POST", path: "/rules/{path}", id: "addRule", needs: identity.Admin, group: groupRules, summary: "One more rule",
-			at: "prices/Subscriptions/eu", sends: `{"name":"cheap","kind":"Sql","filter":"price < 10 AND region = 'eu'"}`,
-			about: "A rule without filter and correlation takes every message. An empty filter is an error.",
-			takes: Rule{}, status: http.StatusCreated, gives: Rules{}, fails: append([]string{"MessagingEntityAlreadyExists", "QuotaExceeded"}, absent...), serve: (*door).addRule,
+			method: "POST", path: "/rules/{path}", id: "addRule", role: auth.Admin, group: groupRules, summary: "Add a rule",
+			exampleParam: "prices/Subscriptions/eu", exampleBody: `{"name":"cheap","kind":"Sql","filter":"price < 10 AND region = 'eu'"}`,
+			description: "A rule without filter and correlation matches every message. An empty filter is an error.",
+			request:     Rule{}, status: http.StatusCreated, response: Rules{}, problems: append([]string{"MessagingEntityAlreadyExists", "QuotaExceeded"}, absent...), handle: (*handler).addRule,
 		},
 		{
-			method: "PUT", path: "/rules/{path}", id: "replaceRule", needs: identity.Admin, group: groupRules, summary: "Give a rule another filter and action",
-			at: "prices/Subscriptions/eu", sends: `{"name":"$Default","kind":"Sql","filter":"price < 10"}`,
-			takes: Rule{}, gives: Rules{}, fails: absent, serve: (*door).replaceRule,
+			method: "PUT", path: "/rules/{path}", id: "replaceRule", role: auth.Admin, group: groupRules, summary: "Replace the filter and action of a rule",
+			exampleParam: "prices/Subscriptions/eu", exampleBody: `{"name":"$Default","kind":"Sql","filter":"price < 10"}`,
+			request: Rule{}, response: Rules{}, problems: absent, handle: (*handler).replaceRule,
 		},
 		{
-			method: "DELETE", path: "/rules/{path}", id: "removeRule", needs: identity.Admin, ruin: ruins, group: groupRules, summary: "Remove a rule",
-			at: "prices/Subscriptions/eu", ask: "name=$Default",
-			query: []parameter{needed(word("name", "Which one.").like("$Default"))}, fails: absent, serve: (*door).removeRule,
+			method: "DELETE", path: "/rules/{path}", id: "removeRule", role: auth.Admin, destruction: destroys, group: groupRules, summary: "Delete a rule",
+			exampleParam: "prices/Subscriptions/eu", exampleQuery: "name=$Default",
+			query: []parameter{requiredParameter(textParameter("name", "The name of the rule.").withExample("$Default")).routeRole()}, problems: absent, handle: (*handler).removeRule,
 		},
 		{
-			method: "POST", path: "/try/{path}", id: "tryRules", needs: identity.Viewer, group: groupRules, summary: "What rules make of a message that is not sent",
-			at: "prices", sends: `{"message":{"subject":"new","properties":{"price":5,"region":"eu"}}}`,
-			about: "The path is a topic's, for all its subscriptions, or a subscription's. Nothing is sent, and nothing counts as used.",
-			takes: Try{}, gives: Tried{}, fails: absent, serve: (*door).try,
+			method: "POST", path: "/try/{path}", id: "tryRules", role: auth.Viewer, group: groupRules, summary: "Test rules with a message, without sending it",
+			exampleParam: "prices", exampleBody: `{"message":{"subject":"new","properties":{"price":5,"region":"eu"}}}`,
+			description: "The path is a topic's, for all its subscriptions, or a subscription's. The test does not count as use of the entity.",
+			request:     RuleTrialRequest{}, response: RuleTrialResult{}, problems: absent, handle: (*handler).tryRules,
 		},
 	}
 }
 
-func (d *door) rules(c echo.Context) error {
+func (d *handler) rules(c echo.Context) error {
 	p, err := d.path(c)
 	if err != nil {
 		return err
@@ -166,13 +166,13 @@ func (d *door) rules(c echo.Context) error {
 	return d.answerRules(c, http.StatusOK, p)
 }
 
-func (d *door) answerRules(c echo.Context, status int, p engine.Path) error {
+func (d *handler) answerRules(c echo.Context, status int, p engine.Path) error {
 	s, err := d.state(c.Request().Context(), p)
 	if err != nil {
 		return err
 	}
 	if s.Kind != engine.Subscription {
-		return &engine.Refusal{Kind: engine.ErrNotAllowed, SubCode: 40301, Text: "'" + string(s.Path) + "' is a " + s.Kind.String() + " and has no rules."}
+		return engine.Refuse(engine.ErrNotAllowed, "%s", "'"+string(s.Path)+"' is a "+s.Kind.String()+". Only subscriptions have rules.")
 	}
 	out := Rules{Rules: []Rule{}}
 	for _, r := range s.Rules {
@@ -181,9 +181,9 @@ func (d *door) answerRules(c echo.Context, status int, p engine.Path) error {
 	return reply(c, status, out)
 }
 
-// addRule and replaceRule answer with all rules there are then.
-func (d *door) addRule(c echo.Context) error {
-	p, r, err := d.givenRule(c)
+// addRule and replaceRule answer with all rules of the subscription.
+func (d *handler) addRule(c echo.Context) error {
+	p, r, err := d.readRule(c)
 	if err != nil {
 		return err
 	}
@@ -193,8 +193,8 @@ func (d *door) addRule(c echo.Context) error {
 	return d.answerRules(c, http.StatusCreated, p)
 }
 
-func (d *door) replaceRule(c echo.Context) error {
-	p, r, err := d.givenRule(c)
+func (d *handler) replaceRule(c echo.Context) error {
+	p, r, err := d.readRule(c)
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (d *door) replaceRule(c echo.Context) error {
 	return d.answerRules(c, http.StatusOK, p)
 }
 
-func (d *door) givenRule(c echo.Context) (engine.Path, engine.Rule, error) {
+func (d *handler) readRule(c echo.Context) (engine.Path, engine.Rule, error) {
 	p, err := d.path(c)
 	if err != nil {
 		return "", engine.Rule{}, err
@@ -221,7 +221,7 @@ func (d *door) givenRule(c echo.Context) (engine.Path, engine.Rule, error) {
 	return p, r, err
 }
 
-func (d *door) removeRule(c echo.Context) error {
+func (d *handler) removeRule(c echo.Context) error {
 	p, err := d.path(c)
 	if err != nil {
 		return err
@@ -232,14 +232,14 @@ func (d *door) removeRule(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// try says what the rules of a subscription, or of all subscriptions of a topic,
-// make of a message. Nothing is sent, and nothing counts as used.
-func (d *door) try(c echo.Context) error {
+// tryRules returns the results of the rules of a subscription, or of all subscriptions of a topic,
+// for a message. The test does not count as use of the entity.
+func (d *handler) tryRules(c echo.Context) error {
 	p, err := d.path(c)
 	if err != nil {
 		return err
 	}
-	in, err := given[Try](c.Request(), smallBody)
+	in, err := readJSON[RuleTrialRequest](c.Request(), smallBody)
 	if err != nil {
 		return err
 	}
@@ -262,19 +262,19 @@ func (d *door) try(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	out := Tried{Subscriptions: []Taking{}}
+	out := RuleTrialResult{Subscriptions: []SubscriptionTrial{}}
 	for _, s := range subs {
 		rules := s.Rules
 		if own != nil {
 			rules = []engine.Rule{*own}
 		}
-		out.Subscriptions = append(out.Subscriptions, taking(s, rules, engine.FilterMessage(m.Content), d.broker.Limits()))
+		out.Subscriptions = append(out.Subscriptions, trySubscription(s, rules, engine.NewFilterMessage(m.Content), d.broker.Limits()))
 	}
 	return reply(c, http.StatusOK, out)
 }
 
-// subscriptions are a topic's, or the one at p.
-func (d *door) subscriptions(c echo.Context, p engine.Path) (subs []engine.EntityState, err error) {
+// subscriptions returns those of a topic, or the one at p.
+func (d *handler) subscriptions(c echo.Context, p engine.Path) (subs []engine.EntityState, err error) {
 	err = d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
 		s, err := r.State(p)
 		switch {
@@ -285,38 +285,38 @@ func (d *door) subscriptions(c echo.Context, p engine.Path) (subs []engine.Entit
 		case s.Kind == engine.Subscription:
 			subs = []engine.EntityState{s}
 		default:
-			return &engine.Refusal{Kind: engine.ErrNotAllowed, Text: "'" + string(s.Path) + "' is a " + s.Kind.String() + " and has no rules."}
+			return engine.Refuse(engine.ErrNotAllowed, "%s", "'"+string(s.Path)+"' is a "+s.Kind.String()+". Only subscriptions have rules.")
 		}
 		return nil
 	})
 	return subs, err
 }
 
-func taking(s engine.EntityState, rules []engine.Rule, m filter.Message, l engine.Limits) Taking {
-	out := Taking{Path: string(s.Path), Rules: []Trial{}}
-	var trials []engine.Trial
+func trySubscription(s engine.EntityState, rules []engine.Rule, m filter.Message, l engine.Limits) SubscriptionTrial {
+	out := SubscriptionTrial{Path: string(s.Path), Rules: []RuleTrial{}}
+	var trials []engine.RuleTrial
 	for _, r := range rules {
 		t, err := engine.TryRule(r, m, l)
-		if err != nil { // it selects nothing
-			out.Rules = append(out.Rules, Trial{Name: r.Name, Error: err.Error()})
+		if err != nil { // the rule matches nothing
+			out.Rules = append(out.Rules, RuleTrial{Name: r.Name, Error: err.Error()})
 			continue
 		}
 		trials = append(trials, t)
 		out.Rules = append(out.Rules, presentTrial(t))
 	}
-	out.Copies, out.Dead = engine.Copies(trials, s.Config)
+	out.Copies, out.Dead = engine.CountCopies(trials, s.Config)
 	return out
 }
 
-func presentTrial(t engine.Trial) Trial {
-	out := Trial{Name: t.Rule.Name, Selects: t.Selects}
+func presentTrial(t engine.RuleTrial) RuleTrial {
+	out := RuleTrial{Name: t.Rule.Name, Selects: t.Selects}
 	if t.Err != nil {
 		out.Error = t.Err.Error()
 	}
 	for _, c := range t.Clauses {
 		clause := Clause{Text: c.Text, Result: c.Result.String(), Error: c.Error}
 		for _, r := range c.Reads {
-			reading := Reading{Name: r.Name, Missing: r.Missing}
+			reading := PropertyRead{Name: r.Name, Missing: r.Missing}
 			if !r.Missing {
 				reading.Value = &r.Value
 			}
@@ -326,11 +326,14 @@ func presentTrial(t engine.Trial) Trial {
 	}
 	if a := t.After; a != nil {
 		out.After = &Outgoing{
-			MessageID: a.MessageID, PartitionKey: a.PartitionKey, CorrelationID: a.CorrelationID, Subject: a.Label,
+			MessageID: a.MessageID, PartitionKey: a.PartitionKey, ViaPartitionKey: a.ViaPartitionKey, CorrelationID: a.CorrelationID, Subject: a.Label,
 			To: a.To, ReplyTo: a.ReplyTo, ReplyToSessionID: a.ReplyToSessionID, ContentType: a.ContentType, Properties: a.Properties,
 		}
 		if a.SessionID != "" || a.EmptySessionID {
 			out.After.SessionID = &a.SessionID
+		}
+		if a.TimeToLive > 0 {
+			out.After.TimeToLive = engine.FormatDuration(a.TimeToLive)
 		}
 	}
 	return out

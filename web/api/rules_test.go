@@ -45,7 +45,7 @@ func TestRules(t *testing.T) {
 		t.Error(d)
 	}
 
-	// What is refused says which part, and where (FILT-28).
+	// A refusal names the part and the position (FILT-28).
 	for body, want := range map[string]Problem{
 		`{"name":"r","filter":"a = = 1"}`:                                      {Rule: "r", Part: "filter", Position: new(4)},
 		`{"name":"r","action":"SET a"}`:                                        {Rule: "r", Part: "action", Position: new(5)},
@@ -54,7 +54,7 @@ func TestRules(t *testing.T) {
 		`{"name":"a/b"}`:                                                       {},
 		`{"name":"r","kind":"odd"}`:                                            {},
 		`{"name":"r","kind":"true","filter":"a = 1"}`:                          {},
-		`{"name":"r","filter":""}`:                                             {Rule: "r", Part: "filter"}, // not the filter that takes everything
+		`{"name":"r","filter":""}`:                                             {Rule: "r", Part: "filter"}, // not the filter that matches everything
 		`{"name":"r","kind":"sql","filter":""}`:                                {Rule: "r", Part: "filter"},
 		`{"name":"r","kind":"sql"}`:                                            {Rule: "r", Part: "filter"},
 		`{"name":"r","error":"x"}`:                                             {},
@@ -78,7 +78,7 @@ func TestTry(t *testing.T) {
 	w.want(201, "POST", "/entities", `{"kind":"topic","path":"t"}`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"t/subscriptions/a","rules":[{"name":"r","filter":"n > 1 AND color = 'red'","action":"SET n = n + 1"},{"name":"bad","filter":"1 / (n - 2) > 0"}]}`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"t/subscriptions/b","rules":[]}`, nil)
-	var got Tried
+	var got RuleTrialResult
 	w.want(200, "POST", "/try/t", `{"message":{"messageId":"m","properties":{"n":2,"color":"red"}}}`, &got)
 	if len(got.Subscriptions) != 2 || got.Subscriptions[0].Copies != 2 || got.Subscriptions[0].Dead != 1 || got.Subscriptions[1].Copies != 0 {
 		t.Fatalf("got %+v", got)
@@ -94,6 +94,16 @@ func TestTry(t *testing.T) {
 	if r := got.Subscriptions[0].Rules[0]; len(got.Subscriptions) != 1 || r.Selects || !r.Clauses[1].Reads[0].Missing {
 		t.Errorf("got %+v", got)
 	}
+	for action, want := range map[string]string{ // the values that SET sys.TimeToLive accepts
+		"SET sys.TimeToLive = '0:2:0'": "PT2M", "SET sys.TimeToLive = '10675199.00:00:00'": "",
+		"REMOVE sys.TimeToLive": "", "SET n = 1": "PT1H", "SET n = 1; SET sys.ViaPartitionKey = 'k'": "PT1H",
+	} {
+		var got RuleTrialResult
+		w.want(200, "POST", "/try/t/subscriptions/b", `{"message":{"timeToLive":"PT1H"},"rule":{"name":"new","action":"`+action+`"}}`, &got)
+		if a := got.Subscriptions[0].Rules[0].After; a == nil || a.TimeToLive != want || strings.Contains(action, "Via") != (a.ViaPartitionKey == "k") {
+			t.Errorf("%s makes %+v", action, got.Subscriptions[0].Rules[0])
+		}
+	}
 	w.want(400, "POST", "/try/t", `{"rule":{"name":"r","filter":"("}}`, nil)
 	w.want(404, "POST", "/try/none", `{}`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
@@ -103,7 +113,7 @@ func TestTry(t *testing.T) {
 	}
 }
 
-// text is what p points to, if to anything.
+// text returns what p points to, or "" if it is nil.
 func text(p *string) string {
 	if p == nil {
 		return ""

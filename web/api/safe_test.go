@@ -11,15 +11,15 @@ import (
 	"mayfly/engine/broker"
 )
 
-// safely is the world in Safe mode.
+// safely returns the world in Safe mode.
 func (w *world) safely() *world {
 	guarded := *w
 	guarded.server = w.safe
 	return &guarded
 }
 
-// TestSafeModeRefuses: dashboard §4. What always does away with something is refused
-// in Safe mode, and changes nothing; all other examples are answered as ever.
+// TestSafeModeRefuses: routes that always delete something irreversibly are refused in Safe
+// mode, and change nothing; all other examples are answered as usual (dashboard §4).
 func TestSafeModeRefuses(t *testing.T) {
 	for _, r := range routes() {
 		t.Run(r.id, func(t *testing.T) {
@@ -33,15 +33,15 @@ func TestSafeModeRefuses(t *testing.T) {
 			}
 			before := w.everything()
 			got, text := guarded.ask(r.method, escaped(address), body)
-			switch r.ruin {
-			case ruins:
+			switch r.destruction {
+			case destroys:
 				if got.StatusCode != 403 || !strings.Contains(text, `"code":"SafeMode"`) {
 					t.Errorf("%s %s is answered with %d %s", r.method, address, got.StatusCode, text)
 				}
 				if w.everything() != before {
 					t.Error("something has changed")
 				}
-			case mayRuin: // below
+			case mayDestroy: // below
 			default:
 				if fmt.Sprint(got.StatusCode) != o.Status {
 					t.Errorf("%s %s is answered with %d %s", r.method, address, got.StatusCode, text)
@@ -51,8 +51,8 @@ func TestSafeModeRefuses(t *testing.T) {
 	}
 }
 
-// TestSafeModeByWhatIsAsked: where it depends on what is asked for, only that is
-// refused which does away with something.
+// TestSafeModeByWhatIsAsked: if it depends on the request, only irreversible deletions are
+// refused.
 func TestSafeModeByWhatIsAsked(t *testing.T) {
 	const orders = `"paths":["orders"]`
 	for name, tc := range map[string]struct {
@@ -79,7 +79,7 @@ func TestSafeModeByWhatIsAsked(t *testing.T) {
 			w := furnished(start(t, broker.Options{Limits: &limits}))
 			if strings.Contains(name, "run out") {
 				w.eventually("they would run out", func() bool {
-					var got Toll
+					var got UpdateImpact
 					w.want(200, "PATCH", "/entities/orders?dryRun=true", tc.body, &got)
 					return got.Expire > 0
 				})
@@ -103,31 +103,31 @@ func TestSafeModeByWhatIsAsked(t *testing.T) {
 	}
 }
 
-// TestEveryDeleteIsJudged: of each route that deletes it is said whether it does away
-// with something for good, or that it is harmless.
+// TestEveryDeleteIsJudged: each route that deletes is declared to delete irreversibly, or
+// listed as harmless.
 func TestEveryDeleteIsJudged(t *testing.T) {
 	harmless := map[string]string{
-		"cancelJob": "what it has done stays done", "disconnect": "SDKs connect again", "breakSession": "as if the lock had run out", "giveSessionBack": "likewise",
+		"cancelJob": "Its changes so far stay", "disconnect": "SDKs connect again", "breakSession": "as if it had expired", "giveSessionBack": "likewise",
 		"deleteView": "columns, not messages", "removeAlertRule": "what it did stays done", "deleteTemplate": "what was sent from it stays",
 		"deleteScene": "what is shown, not messages", "endPlay": "a namespace that is made to be thrown away",
 		"revokeToken": "it keeps safe",
 	}
 	for _, r := range routes() {
-		if r.method == "DELETE" && (r.ruin == spares) != (harmless[r.id] != "") {
+		if r.method == "DELETE" && (r.destruction == nondestructive) != (harmless[r.id] != "") {
 			t.Errorf("%s %s: say in its route whether it ruins something, or here why not", r.method, r.path)
 		}
 	}
 }
 
-// TestEveryChangeIsRemembered: whatever changes something is told by an event that
-// says who did it, which Activity shows.
+// TestEveryChangeIsRemembered: every change is recorded by an event with its actor, which
+// Activity shows.
 func TestEveryChangeIsRemembered(t *testing.T) {
 	silent := []string{
-		"cancelJob",                     // the one of the example is over
+		"cancelJob",                     // the example's job has ended
 		"testAlertRule",                 // changes nothing here
 		"tryRules",                      // changes nothing
 		"importDefinitions", "startJob", // the example only counts: see below
-		"renewLock", "acceptSession", "renewSession", // of a client of messages, which the log does not keep
+		"renewLock", "acceptSession", "renewSession", // done by a client of messages, which the log does not record
 	}
 	for _, r := range routes() {
 		if r.method == "GET" || slices.Contains(silent, r.id) {
@@ -161,7 +161,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 	}
 }
 
-// brokers are those that remember what is done: the world's, and those of the fleet's
+// brokers returns the brokers that record events: the world's, and those of the fleet's
 // namespaces.
 func (w *world) brokers() []*broker.Broker {
 	all := []*broker.Broker{w.broker}
@@ -173,7 +173,7 @@ func (w *world) brokers() []*broker.Broker {
 	return all
 }
 
-// last is the number of the latest event of each.
+// last returns the number of the latest event of each broker.
 func (w *world) last() map[*broker.Broker]uint64 {
 	n := map[*broker.Broker]uint64{}
 	for _, b := range w.brokers() {
@@ -182,7 +182,7 @@ func (w *world) last() map[*broker.Broker]uint64 {
 	return n
 }
 
-// told tells whether there is an event since then of somebody at the API.
+// told reports whether there is an event since then with an API caller as actor.
 func (w *world) told(since map[*broker.Broker]uint64) bool {
 	for _, b := range w.brokers() {
 		if slices.ContainsFunc(b.Events().Recent(int(b.Events().Last()-since[b])), func(e engine.Event) bool {

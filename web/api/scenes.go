@@ -6,83 +6,83 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
-	"mayfly/engine/scene"
-	"mayfly/web/identity"
+	"mayfly/engine/demo"
+	"mayfly/web/auth"
 )
 
 // Scenes is the answer of GET /scenes.
 type Scenes struct {
-	Scenes []SceneEntry `json:"scenes"` // those that came with the program first
+	Scenes []SceneEntry `json:"scenes"` // built-in ones first
 }
 
-// SceneEntry is a scene without what is in it.
+// SceneEntry is a scene without its content.
 type SceneEntry struct {
 	ID      string   `json:"id"`
 	Title   string   `json:"title"`
-	Teaches string   `json:"teaches"`           // what it shows, in a sentence or two
+	Teaches string   `json:"teaches"`           // in a sentence or two
 	Shows   []string `json:"shows,omitempty"`   // ids of rules and scenarios of the specification
-	Minutes int      `json:"minutes,omitempty"` // how long showing it takes; missing: it does not say
-	Steps   int      `json:"steps"`             // how many it has
-	From    string   `json:"from"`              // program; folder: that of --scenes; or added: it can be replaced and deleted
+	Minutes int      `json:"minutes,omitempty"` // how long a demonstration takes; missing if unknown
+	Steps   int      `json:"steps"`             // number of steps
+	From    string   `json:"from"`              // program, folder (of --scenes) or added; only an added one can be replaced and deleted
 
-	Language  string   `json:"language"`            // that of its texts here, as a tag
-	Languages []string `json:"languages,omitempty"` // those that it has besides the one it was written in: see lang
+	Language  string   `json:"language"`            // of its texts here, as a tag
+	Languages []string `json:"languages,omitempty"` // further languages, besides the original one: see lang
 }
 
 // Scene is one scene.
 type Scene struct {
 	SceneEntry
 	Captions []string `json:"captions"` // of its steps
-	Text     string   `json:"text"`     // all of it, in YAML
+	Text     string   `json:"text"`     // its YAML source
 }
 
 func sceneRoutes() []route {
-	const part = "The id of a scene: up to 40 small letters, digits and hyphens."
+	const part = "The ID of a scene: up to 40 lower-case letters, digits and hyphens."
 	return []route{
 		{
-			method: "GET", path: "/scenes", id: "listScenes", group: groupScenes, summary: "All scenes",
-			query: []parameter{inLanguage()},
-			gives: Scenes{}, fails: []string{"NotSupported"}, serve: (*door).scenes,
+			method: "GET", path: "/scenes", id: "listScenes", group: groupScenes, summary: "List scenes",
+			query:    []parameter{inLanguage()},
+			response: Scenes{}, problems: []string{"NotSupported"}, handle: (*handler).scenes,
 		},
 		{
-			method: "GET", path: "/scenes/{name}", id: "getScene", group: groupScenes, summary: "One scene, with its YAML",
-			at: "deadline", part: part, query: []parameter{inLanguage()},
-			gives: Scene{}, fails: []string{"SceneNotFound", "NotSupported"}, serve: (*door).scene,
+			method: "GET", path: "/scenes/{name}", id: "getScene", group: groupScenes, summary: "Get a scene and its YAML",
+			exampleParam: "deadline", nameMeaning: part, query: []parameter{inLanguage()},
+			response: Scene{}, problems: []string{"SceneNotFound", "NotSupported"}, handle: (*handler).scene,
 		},
 		{
-			method: "PUT", path: "/scenes/{name}", id: "setScene", needs: identity.Admin, group: groupScenes, summary: "Add a scene, or replace one that was added",
-			at: "lunch", part: part, sends: `{title: Lunch, teaches: What nobody fetches gets cold., entities: [{queue: kitchen}], steps: [{say: Two soups., do: [{send: {to: kitchen, body: two soups, ttl: 1m}}]}]}`,
-			about: "All that is wrong with it is told at once, each by its line, and changes nothing. It is kept as the server's own namespace is. What is under way is played on as it was. One that came with the program, or is in the folder of --scenes, stays.",
-			query: []parameter{yes("check", "Only tell what is wrong with it.")},
-			takes: written{"application/yaml", "A scene, as GET /scenes/{name} has it in text."}, most: scene.MostBytes,
-			gives: Scene{}, fails: []string{"SceneAlreadyExists", "QuotaExceeded", "NotSupported"}, serve: (*door).setScene,
+			method: "PUT", path: "/scenes/{name}", id: "setScene", role: auth.Admin, group: groupScenes, summary: "Add a scene, or replace an added one",
+			exampleParam: "lunch", nameMeaning: part, exampleBody: `{title: Lunch, teaches: What nobody fetches gets cold., entities: [{queue: kitchen}], steps: [{say: Two soups., do: [{send: {to: kitchen, body: two soups, ttl: 1m}}]}]}`,
+			description: "A scene with errors is refused, and the answer lists all errors with their lines. The scene is stored in the server's own namespace. Running plays do not change. Built-in scenes and those in the folder of --scenes cannot be replaced.",
+			query:       []parameter{flagParameter("check", "Only check the scene.").routeRole()},
+			request:     rawBody{"application/yaml", "A scene in YAML, as in the text of GET /scenes/{name}."}, maxBody: demo.MaxBytes,
+			response: Scene{}, problems: []string{"SceneAlreadyExists", "QuotaExceeded", "NotSupported"}, handle: (*handler).setScene,
 		},
 		{
-			method: "DELETE", path: "/scenes/{name}", id: "deleteScene", needs: identity.Admin, group: groupScenes, summary: "Forget a scene that was added",
-			at: "dinner", part: part,
-			about: "What is under way is played on. One that came with the program, or is in the folder of --scenes, stays.",
-			fails: []string{"SceneNotFound", "InvalidOperation", "NotSupported"}, serve: (*door).deleteScene,
+			method: "DELETE", path: "/scenes/{name}", id: "deleteScene", role: auth.Admin, group: groupScenes, summary: "Delete an added scene",
+			exampleParam: "dinner", nameMeaning: part,
+			description: "Running plays continue. Built-in scenes and those in the folder of --scenes cannot be deleted.",
+			problems:    []string{"SceneNotFound", "InvalidOperation", "NotSupported"}, handle: (*handler).deleteScene,
 		},
 	}
 }
 
-// inLanguage is the language that texts of scenes are wanted in.
+// inLanguage returns the parameter with the language of scenes' texts.
 func inLanguage() parameter {
-	return word("lang", "The language of titles, captions and what is so, such as cs or pt-BR, where the scene has it. Left out: that in which it was written.").like("cs")
+	return textParameter("lang", "The language of titles, captions and checks, such as cs or pt-BR, if the scene has it. If absent, the language in which the scene was written.").withExample("cs").routeRole()
 }
 
-// stages are where scenes are played.
-func (d *door) stages() (*scene.Stages, error) {
-	if d.plays == nil {
-		return nil, &engine.Refusal{Kind: engine.ErrNotImplemented, Text: "This server has no scenes."}
+// scenePlayer returns the server's scenes and plays.
+func (d *handler) scenePlayer() (*demo.Player, error) {
+	if d.player == nil {
+		return nil, engine.Refuse(engine.ErrNotImplemented, "This server has no scenes.")
 	}
-	return d.plays, nil
+	return d.player, nil
 }
 
-func presentEntry(s *scene.Scene) SceneEntry {
-	out := SceneEntry{ID: s.ID, Title: s.Title, Teaches: s.Teaches, Shows: s.Shows, Minutes: s.Minutes, Steps: len(s.Steps), From: "folder", Language: s.Language, Languages: s.Tongues()}
+func presentEntry(s *demo.Scene) SceneEntry {
+	out := SceneEntry{ID: s.ID, Title: s.Title, Teaches: s.Teaches, Shows: s.Shows, Minutes: s.Minutes, Steps: len(s.Steps), From: "folder", Language: s.Language, Languages: s.OtherLanguages()}
 	switch {
-	case s.Own:
+	case s.Builtin:
 		out.From = "program"
 	case s.Added:
 		out.From = "added"
@@ -90,7 +90,7 @@ func presentEntry(s *scene.Scene) SceneEntry {
 	return out
 }
 
-func presentScene(s *scene.Scene) Scene {
+func presentScene(s *demo.Scene) Scene {
 	out := Scene{SceneEntry: presentEntry(s), Text: s.Text, Captions: make([]string, len(s.Steps))}
 	for i := range s.Steps {
 		out.Captions[i] = s.Steps[i].Say
@@ -98,52 +98,52 @@ func presentScene(s *scene.Scene) Scene {
 	return out
 }
 
-func (d *door) scenes(c echo.Context) error {
-	stages, err := d.stages()
+func (d *handler) scenes(c echo.Context) error {
+	stages, err := d.scenePlayer()
 	if err != nil {
 		return err
 	}
 	out := Scenes{Scenes: []SceneEntry{}}
 	for _, s := range stages.Library().List() {
-		out.Scenes = append(out.Scenes, presentEntry(s.In(query(c).Get("lang"))))
+		out.Scenes = append(out.Scenes, presentEntry(s.InLanguage(query(c).Get("lang"))))
 	}
 	return reply(c, http.StatusOK, out)
 }
 
-func (d *door) scene(c echo.Context) error {
-	stages, err := d.stages()
+func (d *handler) scene(c echo.Context) error {
+	stages, err := d.scenePlayer()
 	if err != nil {
 		return err
 	}
-	name, err := nameIn(c)
+	name, err := nameParam(c)
 	if err != nil {
 		return err
 	}
 	s, err := stages.Library().Find(name)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
-	return reply(c, http.StatusOK, presentScene(s.In(query(c).Get("lang"))))
+	return reply(c, http.StatusOK, presentScene(s.InLanguage(query(c).Get("lang"))))
 }
 
-func (d *door) setScene(c echo.Context) error {
-	stages, err := d.stages()
+func (d *handler) setScene(c echo.Context) error {
+	stages, err := d.scenePlayer()
 	if err != nil {
 		return err
 	}
-	name, err := nameIn(c)
+	name, err := nameParam(c)
 	if err != nil {
 		return err
 	}
-	text, err := readBody(c.Request(), scene.MostBytes)
+	text, err := readBody(c.Request(), demo.MaxBytes)
 	if err != nil {
 		return err
 	}
-	var s *scene.Scene
+	var s *demo.Scene
 	if query(c).Has("check") {
 		s, err = stages.Library().Check(name, text)
 	} else {
-		s, err = stages.Keep(c.Request().Context(), name, text, client(c.Request()))
+		s, err = stages.SaveScene(c.Request().Context(), name, text, client(c.Request()))
 	}
 	if err != nil {
 		return err
@@ -151,14 +151,14 @@ func (d *door) setScene(c echo.Context) error {
 	return reply(c, http.StatusOK, presentScene(s))
 }
 
-func (d *door) deleteScene(c echo.Context) error {
-	stages, err := d.stages()
+func (d *handler) deleteScene(c echo.Context) error {
+	stages, err := d.scenePlayer()
 	if err != nil {
 		return err
 	}
-	name, err := nameIn(c)
+	name, err := nameParam(c)
 	if err == nil {
-		err = stages.Forget(c.Request().Context(), name, client(c.Request()))
+		err = stages.DeleteScene(c.Request().Context(), name, client(c.Request()))
 	}
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"mayfly/engine/broker"
-	"mayfly/engine/scene"
+	"mayfly/engine/demo"
 )
 
 const lunch = `title: Lunch
@@ -27,8 +27,8 @@ steps:
     do: [{receive: {from: kitchen, as: order}}]
 `
 
-// A scene that is sent is kept, replaced and deleted; what is wrong is told by its
-// lines and changes nothing; what came with the program stays.
+// TestScenesAreAdded: a scene is stored, replaced and deleted; errors have their lines and
+// change nothing; built-in scenes stay.
 func TestScenesAreAdded(t *testing.T) {
 	w := start(t, broker.Options{})
 	var s Scene
@@ -48,7 +48,7 @@ func TestScenesAreAdded(t *testing.T) {
 		"wrong":                 {"lunch", strings.Replace(lunch, "wait: expiry", "wait: soon", 1), 400, "Argument", 12},
 		"no YAML":               {"lunch", "title: [", 400, "Argument", 1},
 		"nothing":               {"lunch", "", 400, "Argument", 0},
-		"too large":             {"lunch", lunch + strings.Repeat("#", scene.MostBytes), 413, "MessageSizeExceeded", 0},
+		"too large":             {"lunch", lunch + strings.Repeat("#", demo.MaxBytes), 413, "MessageSizeExceeded", 0},
 		"of the program's id":   {"deadline", lunch, 409, "SceneAlreadyExists", 0},
 		"of an id that is none": {"Lunch%20two", lunch, 400, "Argument", 0},
 	} {
@@ -82,8 +82,8 @@ func TestScenesAreAdded(t *testing.T) {
 	}
 }
 
-// A play goes on, back and to its beginning, once for each request; its clock is
-// turned, and its namespace is one as any other.
+// TestPlays: a play goes forward, back and to its beginning, once for each request; its clock
+// is turned, and its namespace is like any other.
 func TestPlays(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(200, "PUT", "/scenes/lunch", lunch, nil)
@@ -103,7 +103,7 @@ func TestPlays(t *testing.T) {
 	}
 	w.want(409, "POST", at+"/next?step=0", "", nil)
 
-	var leapt Leapt
+	var leapt LeapResult
 	w.want(200, "POST", at+"/leap", `{"to":"auto-delete"}`, &leapt)
 	if !leapt.To.IsZero() || !leapt.Play.Clock.Equal(began) {
 		t.Errorf("to nothing: %+v", leapt)
@@ -139,7 +139,7 @@ func TestPlays(t *testing.T) {
 		t.Errorf("not as it says: %+v", p)
 	}
 	w.want(200, "POST", at+"/next?step=2", "", &p)
-	if !strings.Contains(p.Trouble, "Step 3: 'kitchen' has 0 of the 1 messages") || !p.Over {
+	if !strings.Contains(p.Trouble, "Step 3: 'kitchen' has only 0 of 1 messages") || !p.Over {
 		t.Errorf("in trouble it is %+v", p)
 	}
 	w.want(400, "POST", at+"/next?step=3", "", nil)
@@ -158,7 +158,7 @@ func TestPlays(t *testing.T) {
 	w.want(404, "GET", "/namespaces/"+p.Name, "", nil)
 }
 
-// A play whose namespace is removed is gone as one that was ended is.
+// TestPlayWithoutNamespace: a play whose namespace is removed is gone like one that was ended.
 func TestPlayWithoutNamespace(t *testing.T) {
 	w := start(t, broker.Options{})
 	var p Play
@@ -182,7 +182,8 @@ func TestPlayWithoutNamespace(t *testing.T) {
 	}
 }
 
-// No other namespace has a clock that can be turned, nor anything else of a play.
+// TestNoPlayInRealNamespaces: no other namespace has a manual clock, nor anything else of a
+// play.
 func TestNoPlayInRealNamespaces(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/namespaces", `{"name":"shop"}`, nil)
@@ -202,8 +203,8 @@ func TestNoPlayInRealNamespaces(t *testing.T) {
 	w.want(200, "GET", "/namespaces/shop", "", nil)
 }
 
-// Texts of scenes are those they were written in, and others' on request; what the
-// answer has says so.
+// TestScenesInLanguages: texts of scenes are in their original language, or in another on
+// request; the answer names the language.
 func TestScenesInLanguages(t *testing.T) {
 	w := start(t, broker.Options{})
 	const czech = `languages:
@@ -264,7 +265,7 @@ func TestScenesInLanguages(t *testing.T) {
 	if len(all.Plays) != 1 || all.Plays[0].Title != "Oběd" {
 		t.Errorf("there is %+v", all)
 	}
-	var leapt Leapt
+	var leapt LeapResult
 	w.want(200, "POST", at+"/leap?lang=cs", `{"to":"expiry"}`, &leapt)
 	if leapt.Play.Title != "Oběd" {
 		t.Errorf("after a leap: %+v", leapt)

@@ -11,15 +11,16 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/search"
 )
 
 const (
-	searchHits  = 100    // of an answer, unless fewer or more are asked for
-	searchMost  = 10_000 // of one answer at most
-	searchLimit = 5 * time.Minute
-	progressGap = 250 * time.Millisecond // between two lines that only tell how far a search has come
+	defaultHits      = 100    // hits of an answer by default
+	maxHits          = 10_000 // hits of an answer at most
+	searchTimeout    = 5 * time.Minute
+	progressInterval = 250 * time.Millisecond // between two lines that only report progress
 )
 
 // A Hit is a line of a search: a message that matches, without its body.
@@ -27,81 +28,81 @@ type Hit struct {
 	Hit Message `json:"hit"`
 }
 
-// A Progress is a line of a search that says how far it has come.
+// A Progress is a line with the progress of a search.
 type Progress struct {
 	Progress Scanned `json:"progress"`
 }
 
-// An End is the last line of a search. Without it the search was cut off.
+// An End is the last line of a search. If it is missing, the search was cut off.
 type End struct {
 	End Finished `json:"end"`
 }
 
-// Scanned is how far a search has come.
+// Scanned is the progress of a search.
 type Scanned struct {
-	Scanned int64 `json:"scanned"` // messages looked at
-	Total   int64 `json:"total"`   // messages there were to look at when it began
-	Hits    int64 `json:"hits"`    // messages that match, so far
-	Bytes   int64 `json:"bytes"`   // of bodies that were read
+	Scanned int64 `json:"scanned"` // messages examined
+	Total   int64 `json:"total"`   // messages to examine, as of the beginning
+	Hits    int64 `json:"hits"`    // matches so far
+	Bytes   int64 `json:"bytes"`   // size of the bodies that were read
 }
 
-// Finished is what became of a search.
+// Finished is the result of a search.
 type Finished struct {
 	Scanned
-	Cut  int64  `json:"cut,omitempty"`  // bodies of which only the first MiB was looked at
-	Next string `json:"next,omitempty"` // for from, to go on; missing: everything was looked at
+	Cut  int64  `json:"cut,omitempty"`  // bodies of which only the first MiB was examined
+	Next string `json:"next,omitempty"` // value for from to continue; missing if everything was examined
 }
 
 func searchRoutes() []route {
-	in := word("q", "What to find, as on the search page: words, \"phrases\" and terms such as subject:order*, prop.region:eu, json.customer.id:42, state:dead, age:>5m. All must be true; a minus turns one round.").like("hello state:dead")
+	in := textParameter("q", "The search query, as on the search page: words, \"phrases\" and terms such as subject:order*, prop.region:eu, json.customer.id:42, state:dead, age:>5m. All must match; a minus negates a term.").withExample("hello state:dead")
 	in.check = func(text string) error {
 		_, err := search.Parse(text)
 		return err
 	}
-	from := word("from", "What an answer had as next, to go on.").like("20@orders")
+	from := textParameter("from", "The next of the previous answer, to continue.").withExample("20@orders")
 	from.check = func(text string) error {
-		_, err := broker.ParseMark(text)
+		_, err := broker.ParseSearchCursor(text)
 		return err
 	}
 	return []route{{
-		method: "GET", path: "/search", id: "searchMessages", group: groupMessages, summary: "Messages that match, over all entities, a JSON line each",
-		ask: "q=hello&max=20",
-		about: "Hits come in the order of entities and of numbers as they are found, with lines of progress between them and one at the end. A client that has enough leaves. " +
-			"Messages that come meanwhile are not seen. Of a body the first MiB is looked at. Where q is not a query the problem's position says where.",
+		method: "GET", path: "/search", id: "searchMessages", group: groupMessages, summary: "Search messages of all entities, with JSON lines as the answer",
+		exampleQuery: "q=hello&max=20",
+		description: "Hits are sent as they are found, ordered by entity and sequence number, with lines of progress between them and a last line at the end. To stop the search, close the connection. " +
+			"Messages that arrive during the search are not examined, and of a body only the first MiB. If q is not valid, the problem has the position of the error.",
 		query: []parameter{
-			needed(in),
-			word("in", "Only this entity, with its dead letters; of a topic with its subscriptions. * stands for any text.").like("orders*"),
-			whole("max", 1, searchMost, fmt.Sprintf("How many hits at most; %d if absent.", searchHits)),
+			requiredParameter(in),
+			textParameter("in", "Only this entity and its dead letters; for a topic, also its subscriptions. * matches any text.").withExample("orders*"),
+			numberParameter("max", 1, maxHits, fmt.Sprintf("The maximum number of hits; %d if absent.", defaultHits)),
 			from,
 		},
-		gives: lines{Hit{}, Progress{}, End{}}, serve: (*door).search,
+		response: lines{Hit{}, Progress{}, End{}}, handle: (*handler).search,
 	}}
 }
 
-// asked is the query of a search.
-func asked(c echo.Context) (*search.Query, error) {
+// searchQuery returns the query of a search.
+func searchQuery(c echo.Context) (*search.Query, error) {
 	q := query(c)
 	if !q.Has("q") {
-		return nil, argument("The query parameter 'q' says what to find.")
+		return nil, engine.Refuse(engine.ErrArgument, "The query parameter 'q', the search query, is missing.")
 	}
 	found, err := search.Parse(q.Get("q"))
 	if err != nil || !q.Has("in") {
 		return found, err
 	}
-	return found.In(q.Get("in")), nil
+	return found.Within(q.Get("in")), nil
 }
 
-// search writes what matches as it is found.
-func (d *door) search(c echo.Context) error {
-	q, err := asked(c)
+// search writes matches as they are found.
+func (d *handler) search(c echo.Context) error {
+	q, err := searchQuery(c)
 	if err != nil {
 		return err
 	}
-	from, err := broker.ParseMark(query(c).Get("from"))
+	from, err := broker.ParseSearchCursor(query(c).Get("from"))
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(c.Request().Context(), searchLimit)
+	ctx, cancel := context.WithTimeout(c.Request().Context(), searchTimeout)
 	defer cancel()
 	w := c.Response()
 	out := json.NewEncoder(w)
@@ -111,9 +112,9 @@ func (d *door) search(c echo.Context) error {
 		w.WriteHeader(http.StatusOK)
 	})
 	told := time.Now()
-	var last broker.Glance
-	in := broker.Search{Query: q, From: from, Max: number(c, "max", searchHits)}
-	err = d.broker.Search(ctx, in, func(g broker.Glance) error {
+	var last broker.SearchProgress
+	in := broker.SearchRequest{Query: q, From: from, Max: number(c, "max", defaultHits)}
+	err = d.broker.Search(ctx, in, func(g broker.SearchProgress) error {
 		begin()
 		last = g
 		for _, r := range g.Hits {
@@ -125,7 +126,7 @@ func (d *door) search(c echo.Context) error {
 				return fmt.Errorf("write a hit: %w", err)
 			}
 		}
-		if g.Done || len(g.Hits) == 0 && time.Since(told) < progressGap {
+		if g.Done || len(g.Hits) == 0 && time.Since(told) < progressInterval {
 			return nil
 		}
 		told = time.Now()
@@ -139,7 +140,7 @@ func (d *door) search(c echo.Context) error {
 		return err
 	}
 	begin()
-	end := Finished{Scanned: scanned(last), Cut: last.Cut}
+	end := Finished{Scanned: scanned(last), Cut: last.Truncated}
 	if !last.Done {
 		end.Next = last.Next.String()
 	}
@@ -149,6 +150,6 @@ func (d *door) search(c echo.Context) error {
 	return nil
 }
 
-func scanned(g broker.Glance) Scanned {
+func scanned(g broker.SearchProgress) Scanned {
 	return Scanned{Scanned: g.Scanned, Total: g.Total, Hits: g.Matched, Bytes: g.Bytes}
 }

@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// searched are the message ids that a search finds, and its last line.
+// searched returns the message ids that a search finds, and its last line.
 func (w *world) searched(q string) (ids []string, end Finished) {
 	w.Helper()
 	got, text := w.ask("GET", "/search?"+q, "")
@@ -71,11 +71,11 @@ func TestSearch(t *testing.T) {
 		if !slices.Equal(ids, want.ids) || end.Scanned.Scanned != want.scanned || end.Hits != int64(len(ids)) {
 			t.Errorf("%s: %q, %+v", q, ids, end)
 		}
-		if cut := strings.Contains(q, "max="); (end.Next != "") != cut { // where all was looked at there is nothing to go on from
+		if cut := strings.Contains(q, "max="); (end.Next != "") != cut { // a complete search has no next
 			t.Errorf("%s: it goes on from %q", q, end.Next)
 		}
 	}
-	// In portions it is all of them, and then there is no more.
+	// Portions together are complete, and the last has no next.
 	var ids []string
 	for q := "q=prop.odd:true&max=30"; ; {
 		some, end := w.searched(q)
@@ -92,16 +92,16 @@ func TestSearch(t *testing.T) {
 func TestSearchRefused(t *testing.T) {
 	w := start(t, broker.Options{})
 	for q, want := range map[string]string{
-		"":                                "says what to find",
-		"?q=foo:bar":                      `There is no key "foo"`,
+		"":                                "the search query, is missing",
+		"?q=foo:bar":                      `The key "foo" does not exist`,
 		"?q=x&max=0":                      "whole number from 1",
 		"?q=x&max=10001":                  "whole number from 1",
-		"?q=x&from=nowhere":               "where a search can go on",
-		"?q=x&from=0@a":                   "where a search can go on",
+		"?q=x&from=nowhere":               "not a valid continuation of a search",
+		"?q=x&from=0@a":                   "not a valid continuation of a search",
 		"?q=x&q=y":                        "2 times",
-		"?q=x&limit=1":                    "no query parameter",
-		"?q=x+state:asleep":               "There is no state",
-		"?q=" + strings.Repeat("x", 2001): "at most 2,000 bytes",
+		"?q=x&limit=1":                    "nown query parameter",
+		"?q=x+state:asleep":               "is not a value of state",
+		"?q=" + strings.Repeat("x", 2001): "longer than 2,000 bytes",
 	} {
 		var p Problem
 		w.want(400, "GET", "/search"+q, "", &p)

@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// TestSemantics has what the rules say that a door has to show.
+// TestSemantics checks the rules that concern the API.
 func TestSemantics(t *testing.T) {
 	create := func(path string, properties ...string) string {
 		return `{"kind":"queue","path":"` + path + `","properties":{` + strings.Join(properties, ",") + `}}`
@@ -174,8 +174,8 @@ func TestSemantics(t *testing.T) {
 	}
 }
 
-// What a shorter time to live would cost is told first, and nothing is changed by
-// that (TTL-16).
+// TestUpdateDryRun: the impact of a shorter time to live is previewed, without a change
+// (TTL-16).
 func TestUpdateDryRun(t *testing.T) {
 	limits := engine.DefaultLimits()
 	limits.MinTTL = time.Millisecond
@@ -185,12 +185,12 @@ func TestUpdateDryRun(t *testing.T) {
 	w.want(200, "POST", "/receive/q", `{}`, nil)
 	w.eventually("a millisecond is over", func() bool {
 		before := w.everything()
-		var got Toll
+		var got UpdateImpact
 		w.want(200, "PATCH", "/entities/q?dryRun=true", `{"properties":{"DefaultMessageTimeToLive":"PT0.001S"}}`, &got)
 		if w.everything() != before {
 			t.Fatalf("looking changed %s to %s", before, w.everything())
 		}
-		return got == Toll{Expire: 2, DeadLetter: 2, WhenUnlocked: 1}
+		return got == UpdateImpact{Expire: 2, DeadLetter: 2, WhenUnlocked: 1}
 	})
 	w.want(200, "PATCH", "/entities/q", `{"properties":{"DefaultMessageTimeToLive":"PT0.001S"}}`, nil)
 	w.eventually("they have run out", func() bool { return w.entity("q").Counts.DeadLetter == 2 })

@@ -13,69 +13,69 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/access"
-	"mayfly/web/identity"
+	"mayfly/web/auth"
+	"mayfly/web/auth/origin"
 )
 
 // Sessions is the answer of GET /sessions.
 type Sessions struct {
 	Sessions []Session `json:"sessions"`       // by id
-	Next     string    `json:"next,omitempty"` // the value for 'from' that goes on
+	Next     string    `json:"next,omitempty"` // value for 'from' to continue
 }
 
-// A Session is one of an entity's. State and StateBase64 are told by GET
-// /session alone; both are missing where no state is set.
+// A Session is a session of an entity. State and StateBase64 are returned only by GET
+// /session; both are missing if no state is set.
 type Session struct {
-	ID             string     `json:"id"`                       // the empty text is an id too
-	Active         int64      `json:"active"`                   // messages that may be received
-	Locked         int64      `json:"locked"`                   // messages that its holder has
-	Deferred       int64      `json:"deferred"`                 // messages that are asked for by their numbers
-	Holder         string     `json:"holder,omitempty"`         // who holds it, as far as known
-	LockedUntil    *time.Time `json:"lockedUntil,omitempty"`    // missing: nobody holds it
-	StateSize      *int       `json:"stateSize,omitempty"`      // bytes; missing: no state is set
-	StateChangedAt *time.Time `json:"stateChangedAt,omitempty"` // when its state was set
-	StateTag       string     `json:"stateTag,omitempty"`       // told by GET /session: names the state, also where none is set
-	Tenure
+	ID             string     `json:"id"`                       // the empty text is a valid id
+	Active         int64      `json:"active"`                   // messages available to receivers
+	Locked         int64      `json:"locked"`                   // messages locked by its holder
+	Deferred       int64      `json:"deferred"`                 // messages available by their sequence numbers
+	Holder         string     `json:"holder,omitempty"`         // the client that holds it, if known
+	LockedUntil    *time.Time `json:"lockedUntil,omitempty"`    // missing if it is not held
+	StateSize      *int       `json:"stateSize,omitempty"`      // bytes; missing if no state is set
+	StateChangedAt *time.Time `json:"stateChangedAt,omitempty"` // when its state was last set
+	StateTag       string     `json:"stateTag,omitempty"`       // only in GET /session: identifies the state, also if none is set
+	LockHistory
 	SessionState
 }
 
-// SetState is what PUT /session takes: neither state nor stateBase64 clears the
-// state.
+// SetState is the request of PUT /session. Without state and stateBase64 it clears the state.
 type SetState struct {
-	Seen *engine.StateTag `json:"seen,omitempty"` // the stateTag of the state to replace: 409 if it is another by now; missing: whatever it is
+	Seen *engine.SessionStateTag `json:"seen,omitempty"` // the stateTag of the state to replace: 409 if it has changed; missing replaces any state
 	SessionState
 }
 
-// A SessionState is a state in one of the two ways to write it.
+// A SessionState is a state, as text or in base64.
 type SessionState struct {
 	State       *string `json:"state,omitempty"`       // as text
 	StateBase64 *string `json:"stateBase64,omitempty"` // instead of state
 }
 
-// Accept is what POST /accept takes.
-type Accept struct {
-	Session *string `json:"session,omitempty"` // its id; missing: the next one that has messages
-	Mode    string  `json:"mode,omitempty"`    // as Receive's, for all that is received from it
-	Wait    string  `json:"wait,omitempty"`    // for the next one: a duration; none if absent
+// AcceptSession is the request of POST /accept.
+type AcceptSession struct {
+	Session *string `json:"session,omitempty"` // its id; missing means the next available one
+	Mode    string  `json:"mode,omitempty"`    // as in Receive, for all messages that are received from it
+	Wait    string  `json:"wait,omitempty"`    // for the next one: a duration; no wait if absent
 }
 
-// A Hold is a session taken by POST /accept. It ends with DELETE /accept or when
-// its lock runs out; POST /renew puts that off.
-type Hold struct {
+// A HeldSession is a session locked by POST /accept. It ends with DELETE /accept or when its lock
+// expires; POST /renew extends it.
+type HeldSession struct {
 	Hold        string    `json:"hold"` // for /receive, /renew and DELETE /accept
 	Session     string    `json:"session"`
 	LockedUntil time.Time `json:"lockedUntil"`
 }
 
-// holds are the sessions taken for clients that come and go. Safe for concurrent
+// heldSessions are the sessions locked for clients without a connection. It is safe for concurrent
 // use.
-type holds struct {
+type heldSessions struct {
 	mu   sync.Mutex
 	held map[string]*broker.Session
 }
 
-// keep gives a session a name that nobody guesses, until it is over.
-func (h *holds) keep(s *broker.Session) string {
+// keep returns a name for a session that cannot be guessed. It is valid until the session
+// ends.
+func (h *heldSessions) keep(s *broker.Session) string {
 	name := rand.Text()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -92,59 +92,59 @@ func (h *holds) keep(s *broker.Session) string {
 	return name
 }
 
-func (h *holds) session(name string) (*broker.Session, error) {
+func (h *heldSessions) session(name string) (*broker.Session, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s := h.held[name]; s != nil {
 		return s, nil
 	}
-	return nil, &engine.Refusal{Kind: engine.ErrSessionLockLost, Text: "Nobody holds a session by that name: its lock has run out, or it was given back."}
+	return nil, engine.Refuse(engine.ErrSessionLockLost, "The session is not held: its lock has expired, or it was released.")
 }
 
 func sessionRoutes() []route {
 	fails := func(more ...string) []string { return append(more, "MessagingEntityNotFound", "InvalidOperation") }
 	return []route{
 		{
-			method: "GET", path: "/sessions/{path}", id: "listSessions", group: groupSessions, summary: "Sessions, by id",
-			at: "chats", ask: "count=20",
-			query: []parameter{word("from", "The id to begin at.").like("customer-1"), whole("count", 1, maxSessions, fmt.Sprintf("How many at most; %d if absent.", sessionsCount))},
-			gives: Sessions{}, fails: fails(), serve: (*door).sessions,
+			method: "GET", path: "/sessions/{path}", id: "listSessions", group: groupSessions, summary: "List sessions by ID",
+			exampleParam: "chats", exampleQuery: "count=20",
+			query:    []parameter{textParameter("from", "The first ID.").withExample("customer-1"), numberParameter("count", 1, maxSessions, fmt.Sprintf("The maximum number of results; %d if absent.", sessionsCount))},
+			response: Sessions{}, problems: fails(), handle: (*handler).listSessions,
 		},
 		{
-			method: "GET", path: "/session/{path}", id: "getSession", group: groupSessions, summary: "One session, with its state",
-			at: "chats", ask: "id=customer-1",
-			query: []parameter{sessionID()}, gives: Session{}, fails: fails(), serve: (*door).session,
+			method: "GET", path: "/session/{path}", id: "getSession", group: groupSessions, summary: "Get a session and its state",
+			exampleParam: "chats", exampleQuery: "id=customer-1",
+			query: []parameter{sessionID()}, response: Session{}, problems: fails(), handle: (*handler).session,
 		},
 		{
-			method: "PUT", path: "/session/{path}", id: "setSessionState", needs: identity.Operator, ruin: ruins, group: groupSessions, summary: "Set the state of a session, or clear it, whoever holds it",
-			at: "chats", ask: "id=customer-1", sends: `{"state":"step 2 of 3"}`,
-			about: "On condition that it is still the state that was seen, if seen is given, as in {\"state\":\"…\",\"seen\":\"none\"}: 409 if somebody has set another meanwhile.",
-			query: []parameter{sessionID()}, takes: SetState{}, most: access.LargestBody, gives: Session{}, fails: fails("Changed", "QuotaExceeded"), serve: (*door).setState,
+			method: "PUT", path: "/session/{path}", id: "setSessionState", role: auth.Operator, destruction: destroys, group: groupSessions, summary: "Set or clear the state of a session, even if a client holds it",
+			exampleParam: "chats", exampleQuery: "id=customer-1", exampleBody: `{"state":"step 2 of 3"}`,
+			description: "With seen, as in {\"state\":\"…\",\"seen\":\"none\"}, the state is set only if it has not changed since; otherwise the answer is 409.",
+			query:       []parameter{sessionID()}, request: SetState{}, maxBody: origin.MaxBody, response: Session{}, problems: fails("Changed", "QuotaExceeded"), handle: (*handler).setState,
 		},
 		{
-			method: "DELETE", path: "/session/{path}", id: "breakSession", needs: identity.Operator, group: groupSessions, summary: "End the lock of a session as if it had run out",
-			at: "chats", ask: "id=customer-1",
-			query: []parameter{sessionID()}, fails: fails("SessionLockLost"), serve: (*door).breakSession,
+			method: "DELETE", path: "/session/{path}", id: "breakSession", role: auth.Operator, group: groupSessions, summary: "End the lock of a session as if it had expired",
+			exampleParam: "chats", exampleQuery: "id=customer-1",
+			query: []parameter{sessionID()}, problems: fails("SessionLockLost"), handle: (*handler).breakSessionLock,
 		},
 		{
-			method: "POST", path: "/accept/{path}", id: "acceptSession", needs: identity.Operator, group: groupSessions, summary: "Take a session, or the next one that has messages",
-			at: "chats", sends: `{"session":"customer-1"}`,
-			about: "It is received from by what this answers: hold, given to receive and renew. It is over when it is given back or when its lock has run out (410).",
-			takes: Accept{}, status: http.StatusCreated, gives: Hold{}, fails: fails("SessionCannotBeLocked", "MessagingEntityDisabled", "QuotaExceeded"), serve: (*door).accept,
+			method: "POST", path: "/accept/{path}", id: "acceptSession", role: auth.Operator, group: groupSessions, summary: "Accept a session, or the next available one",
+			exampleParam: "chats", exampleBody: `{"session":"customer-1"}`,
+			description: "Give the hold of the answer to receive and renew. The session ends when it is released or when its lock expires (410).",
+			request:     AcceptSession{}, status: http.StatusCreated, response: HeldSession{}, problems: fails("SessionCannotBeLocked", "MessagingEntityDisabled", "QuotaExceeded"), handle: (*handler).accept,
 		},
 		{
-			method: "DELETE", path: "/accept/{path}", id: "giveSessionBack", needs: identity.Operator, group: groupSessions, summary: "Give a session back: what was not settled is free at once",
-			at: "chats", ask: "hold=HOLD",
-			query: []parameter{needed(word("hold", "What accepting it answered.").like("HOLD"))}, fails: []string{"SessionLockLost"}, serve: (*door).giveUp,
+			method: "DELETE", path: "/accept/{path}", id: "giveSessionBack", role: auth.Operator, group: groupSessions, summary: "Release a session and its unsettled messages",
+			exampleParam: "chats", exampleQuery: "hold=HOLD",
+			query: []parameter{requiredParameter(textParameter("hold", "The hold of the answer to accept.").withExample("HOLD")).routeRole()}, problems: []string{"SessionLockLost"}, handle: (*handler).releaseSession,
 		},
 	}
 }
 
 func sessionID() parameter {
-	return needed(word("id", "Which session. The empty text is an id too.").like("customer-1"))
+	return requiredParameter(textParameter("id", "The ID of the session; may be empty.").withExample("customer-1")).routeRole()
 }
 
-func (d *door) sessions(c echo.Context) error {
+func (d *handler) listSessions(c echo.Context) error {
 	p, err := d.path(c)
 	if err != nil {
 		return err
@@ -170,14 +170,14 @@ func (d *door) sessions(c echo.Context) error {
 }
 
 const (
-	sessionsCount = 100  // sessions of an answer, unless fewer or more are asked for
-	maxSessions   = 1000 // of one answer at most
+	sessionsCount = 100  // sessions of an answer by default
+	maxSessions   = 1000 // sessions of an answer at most
 )
 
 func presentSession(r engine.SessionRow) Session {
 	out := Session{
 		ID: r.ID, Active: r.Active, Locked: r.Locked, Deferred: r.Deferred, Holder: r.Lock.By,
-		LockedUntil: moment(r.LockedUntil), Tenure: presentTenure(r.Lock), StateChangedAt: moment(r.ChangedAt),
+		LockedUntil: timeOf(r.LockedUntil), LockHistory: presentLockHistory(r.Lock), StateChangedAt: timeOf(r.ChangedAt),
 	}
 	if r.StateSet {
 		out.StateSize = &r.StateSize
@@ -185,16 +185,16 @@ func presentSession(r engine.SessionRow) Session {
 	return out
 }
 
-// session is one, with its state. It is there for whoever asks (SES-1).
-func (d *door) session(c echo.Context) error {
-	p, id, err := d.sessionAsked(c)
+// session returns a session with its state. Every session id exists (SES-1).
+func (d *handler) session(c echo.Context) error {
+	p, id, err := d.sessionParam(c)
 	if err != nil {
 		return err
 	}
 	return d.answerSession(c, p, id)
 }
 
-func (d *door) answerSession(c echo.Context, p engine.Path, id string) error {
+func (d *handler) answerSession(c echo.Context, p engine.Path, id string) error {
 	out := Session{ID: id}
 	err := d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
 		row, ok, err := r.SessionRow(p, id)
@@ -204,13 +204,13 @@ func (d *door) answerSession(c echo.Context, p engine.Path, id string) error {
 		if ok {
 			out = presentSession(row)
 		}
-		state, set, err := r.StateOf(p, id)
+		state, set, err := r.SessionStateAt(p, id)
 		if err != nil {
 			return err
 		}
-		out.StateTag = string(engine.TagState(nil))
+		out.StateTag = string(engine.TagSessionState(nil))
 		if set {
-			out.SessionState, out.StateTag = presentState(state), string(engine.TagState(&state))
+			out.SessionState, out.StateTag = presentState(state), string(engine.TagSessionState(&state))
 		}
 		return nil
 	})
@@ -228,26 +228,26 @@ func presentState(state string) SessionState {
 	return SessionState{StateBase64: &b}
 }
 
-func (d *door) sessionAsked(c echo.Context) (engine.Path, string, error) {
+func (d *handler) sessionParam(c echo.Context) (engine.Path, string, error) {
 	p, err := d.path(c)
 	if err != nil {
 		return "", "", err
 	}
 	q := query(c)
 	if !q.Has("id") {
-		err = argument("Which session? Name it as in ?id=…")
+		err = engine.Refuse(engine.ErrArgument, "The query parameter 'id' is missing, as in ?id=…")
 	}
 	return p, q.Get("id"), err
 }
 
-// setState sets or clears the state of a session, whoever holds it (OPS-11).
-func (d *door) setState(c echo.Context) error {
+// setState sets or clears the state of a session, regardless of its lock (OPS-11).
+func (d *handler) setState(c echo.Context) error {
 	r := c.Request()
-	p, id, err := d.sessionAsked(c)
+	p, id, err := d.sessionParam(c)
 	if err != nil {
 		return err
 	}
-	in, err := given[SetState](r, 2*d.broker.Limits().SessionStateSize+smallBody)
+	in, err := readJSON[SetState](r, 2*d.broker.Limits().SessionStateSize+smallBody)
 	if err != nil {
 		return err
 	}
@@ -255,15 +255,15 @@ func (d *door) setState(c echo.Context) error {
 	if in.StateBase64 != nil {
 		b, err := base64.StdEncoding.DecodeString(*in.StateBase64)
 		if err != nil || state != nil {
-			return argument("A state is given as 'state' or as base64 in 'stateBase64', one of the two.")
+			return engine.Refuse(engine.ErrArgument, "Give either 'state' or 'stateBase64', not both.")
 		}
 		text := string(b)
 		state = &text
 	}
 	if in.Seen != nil {
-		err = d.broker.SetStateIf(r.Context(), p, id, *in.Seen, state, client(r))
+		err = d.broker.SetSessionStateIf(r.Context(), p, id, *in.Seen, state, client(r))
 	} else {
-		err = d.broker.SetStateFor(r.Context(), p, id, state, client(r))
+		err = d.broker.SetSessionStateAt(r.Context(), p, id, state, client(r))
 	}
 	if err != nil {
 		return err
@@ -271,9 +271,9 @@ func (d *door) setState(c echo.Context) error {
 	return d.answerSession(c, p, id)
 }
 
-// breakSession ends a session's lock as if it had run out.
-func (d *door) breakSession(c echo.Context) error {
-	p, id, err := d.sessionAsked(c)
+// breakSessionLock ends a session's lock as if it had expired.
+func (d *handler) breakSessionLock(c echo.Context) error {
+	p, id, err := d.sessionParam(c)
 	if err != nil {
 		return err
 	}
@@ -283,14 +283,14 @@ func (d *door) breakSession(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-// accept takes a session and keeps it for the client.
-func (d *door) accept(c echo.Context) error {
+// accept locks a session and keeps it for the client.
+func (d *handler) accept(c echo.Context) error {
 	r := c.Request()
 	p, err := d.path(c)
 	if err != nil {
 		return err
 	}
-	in, err := given[Accept](r, smallBody)
+	in, err := readJSON[AcceptSession](r, smallBody)
 	if err != nil {
 		return err
 	}
@@ -302,20 +302,20 @@ func (d *door) accept(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := d.broker.AcceptSession(r.Context(), broker.Accept{Path: p, Session: in.Session, Mode: mode, Wait: wait, Client: client(r)})
+	s, err := d.broker.AcceptSession(r.Context(), broker.AcceptRequest{Path: p, Session: in.Session, Mode: mode, Wait: wait, Client: client(r)})
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusCreated, Hold{Hold: d.holds.keep(s), Session: s.ID(), LockedUntil: s.LockedUntil().Time()})
+	return reply(c, http.StatusCreated, HeldSession{Hold: d.heldSessions.keep(s), Session: s.ID(), LockedUntil: s.LockedUntil().Time()})
 }
 
-// giveUp gives a session back: what was not settled is free at once (SES-7).
-func (d *door) giveUp(c echo.Context) error {
+// releaseSession releases a session: its unsettled messages are available at once (SES-7).
+func (d *handler) releaseSession(c echo.Context) error {
 	_, err := d.path(c)
 	if err != nil {
 		return err
 	}
-	s, err := d.holds.session(query(c).Get("hold"))
+	s, err := d.heldSessions.session(query(c).Get("hold"))
 	if err != nil {
 		return err
 	}
@@ -325,11 +325,11 @@ func (d *door) giveUp(c echo.Context) error {
 	return c.NoContent(http.StatusNoContent)
 }
 
-func (d *door) renewSession(c echo.Context, in Renew) error {
+func (d *handler) renewSession(c echo.Context, in Renew) error {
 	if in.LockToken != "" {
-		return argument("What is renewed is 'lockToken' or 'hold', not both.")
+		return engine.Refuse(engine.ErrArgument, "Give either 'lockToken' or 'hold', not both.")
 	}
-	s, err := d.holds.session(in.Hold)
+	s, err := d.heldSessions.session(in.Hold)
 	if err != nil {
 		return err
 	}

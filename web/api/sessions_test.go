@@ -14,7 +14,7 @@ func TestSessions(t *testing.T) {
 	w.want(201, "POST", "/send/q", `[{"sessionId":"a","messageId":"a1"},{"sessionId":"b","messageId":"b1"},{"sessionId":"a","messageId":"a2"}]`, nil)
 	w.want(400, "POST", "/send/q", `{}`, nil)    // MSG-9
 	w.want(400, "POST", "/receive/q", `{}`, nil) // SES-13
-	var first, second Hold
+	var first, second HeldSession
 	w.want(201, "POST", "/accept/q", ``, &first)
 	w.want(410, "POST", "/accept/q", `{"session":"a"}`, nil)
 	w.want(201, "POST", "/accept/q", `{"wait":"1s"}`, &second)
@@ -42,7 +42,8 @@ func TestSessions(t *testing.T) {
 		t.Errorf("got %+v", all)
 	}
 
-	// Given back, what was not settled is there again, uncounted (SES-7).
+	// Unsettled messages of a released session are available again, without a counted delivery
+	// (SES-7).
 	w.want(204, "DELETE", "/accept/q?hold="+first.Hold, "", nil)
 	w.want(410, "DELETE", "/accept/q?hold="+first.Hold, "", nil)
 	w.want(410, "POST", "/receive/q", `{"hold":"`+first.Hold+`"}`, nil)
@@ -53,7 +54,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 
-	// A lock broken by hand counts for what was held under it.
+	// A lock broken by an operator counts as a delivery of the messages held under it.
 	w.want(200, "POST", "/receive/q", `{"hold":"`+second.Hold+`"}`, nil)
 	w.want(204, "DELETE", "/session/q?id=b", "", nil)
 	w.eventually("the hold is over", func() bool {
@@ -88,7 +89,7 @@ func TestSessionState(t *testing.T) {
 	if s := state(); s.State != nil || *s.StateBase64 != "/wA=" || *s.StateSize != 2 {
 		t.Errorf("got %+v", s)
 	}
-	w.want(200, "PUT", at, `{"state":""}`, nil) // empty is a state, too
+	w.want(200, "PUT", at, `{"state":""}`, nil) // the empty text is a valid state
 	if s := state(); s.State == nil || *s.StateSize != 0 {
 		t.Errorf("got %+v", s)
 	}
@@ -143,7 +144,7 @@ func TestDuplicatesTold(t *testing.T) {
 	}
 }
 
-// The empty text is a session's id like others (SES-1).
+// TestEmptySessionID: the empty text is a session id like others (SES-1).
 func TestEmptySessionID(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresSession":true}}`, nil)
@@ -160,7 +161,7 @@ func TestEmptySessionID(t *testing.T) {
 		t.Errorf("got %+v", one)
 	}
 	w.want(400, "GET", "/session/q", "", nil)
-	var h Hold
+	var h HeldSession
 	w.want(201, "POST", "/accept/q", `{"session":""}`, &h)
 	var got Messages
 	w.want(200, "POST", "/receive/q", `{"hold":"`+h.Hold+`"}`, &got)

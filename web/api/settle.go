@@ -6,26 +6,27 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
-	"mayfly/web/identity"
+	"mayfly/engine/shorten"
+	"mayfly/web/auth"
 )
 
 func settlingRoutes() []route {
 	return []route{
 		{
-			method: "POST", path: "/settle", id: "settleMessage", needs: identity.Operator, group: groupMessages, summary: "End a delivery by its lock",
-			sends: `{"lockToken":"00000100-0000-0004-313a-c2f254f78bd3","outcome":"dead-letter","reason":"unpaid"}`,
-			takes: Settle{}, fails: []string{"MessageLockLost", "MessagingEntityNotFound", "InvalidOperation", "QuotaExceeded", "SessionLockLost"}, serve: (*door).settle,
+			method: "POST", path: "/settle", id: "settleMessage", role: auth.Operator, group: groupMessages, summary: "Settle a locked message",
+			exampleBody: `{"lockToken":"00000100-0000-0004-313a-c2f254f78bd3","outcome":"dead-letter","reason":"unpaid"}`,
+			request:     Settle{}, problems: []string{"MessageLockLost", "MessagingEntityNotFound", "InvalidOperation", "QuotaExceeded", "SessionLockLost"}, handle: (*handler).settle,
 		},
 		{
-			method: "POST", path: "/renew", id: "renewLock", needs: identity.Operator, group: groupMessages, summary: "Start the lock of a message or a session anew",
-			sends: `{"lockToken":"00000100-0000-0004-313a-c2f254f78bd3"}`,
-			takes: Renew{}, gives: Renewed{}, fails: []string{"MessageLockLost", "SessionLockLost", "InvalidOperation"}, serve: (*door).renew,
+			method: "POST", path: "/renew", id: "renewLock", role: auth.Operator, group: groupMessages, summary: "Renew the lock of a message or session",
+			exampleBody: `{"lockToken":"00000100-0000-0004-313a-c2f254f78bd3"}`,
+			request:     Renew{}, response: Renewed{}, problems: []string{"MessageLockLost", "SessionLockLost", "InvalidOperation"}, handle: (*handler).renew,
 		},
 	}
 }
 
-// settle ends a delivery by its token.
-func (d *door) settle(c echo.Context) error {
+// settle settles a delivery by its lock token.
+func (d *handler) settle(c echo.Context) error {
 	var in Settle
 	if err := d.read(c, &in); err != nil {
 		return err
@@ -39,10 +40,10 @@ func (d *door) settle(c echo.Context) error {
 		return err
 	}
 	if outcome != engine.DeadLetter && (in.Reason != "" || in.Description != "") {
-		return argument("Only dead-letter has a 'reason' and a 'description'.")
+		return engine.Refuse(engine.ErrArgument, "'reason' and 'description' require the outcome dead-letter.")
 	}
 	if (outcome == engine.Complete || outcome == engine.Release) && len(in.Properties) > 0 {
-		return argument("Properties are changed by abandon, defer and dead-letter only.")
+		return engine.Refuse(engine.ErrArgument, "'properties' requires the outcome abandon, defer or dead-letter.")
 	}
 	r := c.Request()
 	errs, err := d.broker.Settle(r.Context(), engine.Settlement{
@@ -63,11 +64,11 @@ func parseOutcome(text string) (engine.Outcome, error) {
 			return o, nil
 		}
 	}
-	return 0, argument("The outcome is complete, abandon, defer, dead-letter or release, not '%s'.", cut(text))
+	return 0, engine.Refuse(engine.ErrArgument, "The outcome must be complete, abandon, defer, dead-letter or release, not '%s'.", shorten.Quote(text))
 }
 
-// read takes a small body.
-func (d *door) read(c echo.Context, v any) error {
+// read decodes a small body.
+func (d *handler) read(c echo.Context, v any) error {
 	raw, err := readBody(c.Request(), smallBody)
 	if err != nil {
 		return err
@@ -75,8 +76,8 @@ func (d *door) read(c echo.Context, v any) error {
 	return decode(raw, v)
 }
 
-// renew starts a lock anew by its token.
-func (d *door) renew(c echo.Context) error {
+// renew renews a lock by its token.
+func (d *handler) renew(c echo.Context) error {
 	var in Renew
 	if err := d.read(c, &in); err != nil {
 		return err
@@ -89,7 +90,7 @@ func (d *door) renew(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	until, err := d.broker.Renew(r.Context(), token, "", client(r))
+	until, err := d.broker.RenewLock(r.Context(), token, "", client(r))
 	if err != nil {
 		return err
 	}

@@ -2,15 +2,16 @@ package api
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
-	"mayfly/web/identity"
-	"mayfly/web/keys"
+	"mayfly/engine/shorten"
+	"mayfly/web/auth"
+	"mayfly/web/auth/token"
+	"mayfly/web/proxy"
 )
 
 // Tokens is the answer of GET /tokens.
@@ -20,89 +21,89 @@ type Tokens struct {
 
 // Token is a token or a read-only link, without its secret.
 type Token struct {
-	ID        string    `json:"id"`   // by which it is revoked
+	ID        string    `json:"id"`   // identifies it in requests
 	Kind      string    `json:"kind"` // token or link
 	Name      string    `json:"name"`
 	Role      string    `json:"role"`                // viewer, operator or admin
-	Namespace string    `json:"namespace,omitempty"` // the only one that it is good for; missing: all
-	Page      string    `json:"page,omitempty"`      // where a link leads
+	Namespace string    `json:"namespace,omitempty"` // the only one that it is valid for; missing means all
+	Page      string    `json:"page,omitempty"`      // the page that a link opens
 	State     string    `json:"state"`               // active or expired
-	MadeBy    string    `json:"madeBy,omitempty"`    // who made it; missing: the server was open to everybody
+	MadeBy    string    `json:"madeBy,omitempty"`    // the user who made it; missing if the server was open to everybody
 	Made      time.Time `json:"made"`
-	Until     time.Time `json:"until,omitzero"`   // from then on it is not good; missing: it is until it is revoked
-	Used      time.Time `json:"used,omitzero"`    // when it was good the last time, to the minute; missing: never
-	With      string    `json:"with,omitempty"`   // the id of the token that it was made with, and ends with
-	Secret    string    `json:"secret,omitempty"` // of a token, in the answer to making it alone: what follows Bearer
-	URL       string    `json:"url,omitempty"`    // of a link, in the answer to making it alone: what opens it
+	Until     time.Time `json:"until,omitzero"`   // when it expires; missing if it does not
+	Used      time.Time `json:"used,omitzero"`    // when it was last used, to the minute; missing if never
+	Parent    string    `json:"with,omitempty"`   // the id of the token that it was made with, and ends with
+	Secret    string    `json:"secret,omitempty"` // for a token, only in the answer that made it: the value after Bearer
+	URL       string    `json:"url,omitempty"`    // for a link, only in the answer that made it: its address
 }
 
-// NewToken is what POST /tokens takes.
+// NewToken is the request of POST /tokens.
 type NewToken struct {
 	Name      string `json:"name"`                // 1 to 100 characters
-	Role      string `json:"role"`                // viewer, operator or admin, up to one's own
-	Namespace string `json:"namespace,omitempty"` // the only one that it is to be good for; missing: all
-	For       string `json:"for,omitempty"`       // how long it is good, such as 90d; missing: until it is revoked
+	Role      string `json:"role"`                // viewer, operator or admin, up to the caller's own
+	Namespace string `json:"namespace,omitempty"` // the only one that it is valid for; missing means all
+	For       string `json:"for,omitempty"`       // how long it is valid, such as 90d; missing means until it is revoked
 }
 
-// NewLink is what POST /links takes.
+// NewLink is the request of POST /links.
 type NewLink struct {
 	Name      string `json:"name"`                // 1 to 100 characters
-	Namespace string `json:"namespace,omitempty"` // what it shows; missing: that of the address
-	Page      string `json:"page,omitempty"`      // where it leads, such as /n/shop/queues; missing: the overview
-	For       string `json:"for,omitempty"`       // how long it is good, such as 2h, up to 30d; missing: 8h
+	Namespace string `json:"namespace,omitempty"` // the namespace that it shows; missing means that of the address
+	Page      string `json:"page,omitempty"`      // the page that it opens, such as /n/shop/queues; missing means the overview
+	For       string `json:"for,omitempty"`       // how long it is valid, such as 2h, up to 30d; missing means 8h
 }
 
 func tokenRoutes() []route {
 	return []route{
 		{
-			method: "GET", path: "/tokens", id: "listTokens", needs: identity.Viewer, group: groupTokens, summary: "Tokens and read-only links, the latest first",
-			about: "An admin is told of all, others of their own.",
-			gives: Tokens{}, fails: []string{"NotSupported"}, serve: (*door).tokens,
+			method: "GET", path: "/tokens", id: "listTokens", role: auth.Viewer, group: groupTokens, summary: "List tokens and read-only links, the latest first",
+			description: "Admins see all tokens and links, other users their own.",
+			response:    Tokens{}, problems: []string{"NotSupported"}, handle: (*handler).tokens,
 		},
 		{
-			method: "POST", path: "/tokens", id: "makeToken", needs: identity.Viewer, group: groupTokens, summary: "Make a token for programs",
-			sends: `{"name":"ci","role":"operator","for":"90d"}`,
-			about: "Its secret is in this answer alone. What is made with a token is good no longer than that is.",
-			takes: NewToken{}, status: http.StatusCreated, gives: Token{}, fails: []string{"InvalidOperation", "QuotaExceeded", "NotSupported"}, serve: (*door).makeToken,
+			method: "POST", path: "/tokens", id: "makeToken", role: auth.Viewer, group: groupTokens, summary: "Create a token for a program",
+			exampleBody: `{"name":"ci","role":"operator","for":"90d"}`,
+			description: "The secret is only in this answer. A token created with another token ends with it.",
+			request:     NewToken{}, status: http.StatusCreated, response: Token{}, problems: []string{"InvalidOperation", "QuotaExceeded", "NotSupported"}, handle: (*handler).createToken,
 		},
 		{
-			method: "POST", path: "/links", id: "makeLink", needs: identity.Operator, group: groupTokens, summary: "Make a read-only link for an audience",
-			sends: `{"name":"monday's demo","page":"/n/default/queues","for":"2h"}`,
-			about: "Whoever opens it may look at one namespace, and do nothing. Its URL is in this answer alone.",
-			takes: NewLink{}, status: http.StatusCreated, gives: Token{}, fails: []string{"InvalidOperation", "QuotaExceeded", "NotSupported"}, serve: (*door).makeLink,
+			method: "POST", path: "/links", id: "makeLink", role: auth.Operator, group: groupTokens, summary: "Create a read-only link",
+			exampleBody: `{"name":"monday's demo","page":"/n/default/queues","for":"2h"}`,
+			description: "A viewer with the link can see one namespace and change nothing. The URL is only in this answer.",
+			request:     NewLink{}, status: http.StatusCreated, response: Token{}, problems: []string{"InvalidOperation", "QuotaExceeded", "NotSupported"}, handle: (*handler).createLink,
 		},
 		{
-			method: "DELETE", path: "/tokens/{id}", id: "revokeToken", needs: identity.Viewer, group: groupTokens, summary: "Revoke a token or a link",
-			at: "abcdefghij", part: "The id of a token or link.",
-			about: "It is good no longer, nor what was made with it, and what they let in ends at once.",
-			gives: Token{}, fails: []string{"TokenNotFound", "NotSupported"}, serve: (*door).revokeToken,
+			method: "DELETE", path: "/tokens/{id}", id: "revokeToken", role: auth.Viewer, group: groupTokens, summary: "Revoke a token or a link",
+			exampleParam: "abcdefghij", nameMeaning: "The ID of a token or link.",
+			description: "The token or link, everything created with it, and their sessions end at once.",
+			response:    Token{}, problems: []string{"TokenNotFound", "NotSupported"}, handle: (*handler).revokeToken,
 		},
 	}
 }
 
-func presentToken(k keys.Key) Token {
+func presentToken(k token.Key) Token {
 	return Token{
 		ID: k.ID, Kind: k.Kind.String(), Name: k.Name, Role: k.Role.String(), Namespace: k.Namespace, Page: k.Page, State: k.State(time.Now()),
-		MadeBy: k.By, Made: k.Made, Until: k.Until, Used: k.Used, With: k.Parent,
+		MadeBy: k.MadeBy, Made: k.Made, Until: k.Expires, Used: k.LastUsed, Parent: k.Parent,
 	}
 }
 
-// ring is where tokens are kept. The error is for a door that has none.
-func (d *door) ring() (*keys.Ring, error) {
-	if d.keys == nil {
-		return nil, &engine.Refusal{Kind: engine.ErrNotImplemented, Text: "This server keeps no tokens."}
+// registry returns the server's tokens, or an error if it has none.
+func (d *handler) registry() (*token.Registry, error) {
+	if d.tokenRegistry == nil {
+		return nil, engine.Refuse(engine.ErrNotImplemented, "This server keeps no tokens.")
 	}
-	return d.keys, nil
+	return d.tokenRegistry, nil
 }
 
-func (d *door) tokens(c echo.Context) error {
-	ring, err := d.ring()
+func (d *handler) tokens(c echo.Context) error {
+	ring, err := d.registry()
 	if err != nil {
 		return err
 	}
-	all, err := ring.List(identity.Asking(c.Request()))
+	all, err := ring.List(auth.FromRequest(c.Request()))
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	out := Tokens{Tokens: []Token{}}
 	for _, k := range all {
@@ -111,20 +112,20 @@ func (d *door) tokens(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// goodFor reads how long something is to be good; zero: it is not said.
-func goodFor(text string) (time.Duration, error) {
+// parseLifetime parses a validity; zero if there is none.
+func parseLifetime(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
 	d, never, err := engine.ParseDuration(text)
 	if err != nil || never || d <= 0 {
-		return 0, argument("The value for 'for' is a duration such as 8h, not '%s'.", cut(text))
+		return 0, engine.Refuse(engine.ErrArgument, "The value for 'for' must be a duration such as 8h, not '%s'.", shorten.Quote(text))
 	}
 	return d, nil
 }
 
-func (d *door) makeToken(c echo.Context) error {
-	ring, err := d.ring()
+func (d *handler) createToken(c echo.Context) error {
+	ring, err := d.registry()
 	if err != nil {
 		return err
 	}
@@ -132,27 +133,27 @@ func (d *door) makeToken(c echo.Context) error {
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
-	w := keys.Wish{Name: in.Name}
-	if w.Role, err = identity.ParseRole(in.Role); err != nil {
-		return argument("The value for 'role' is viewer, operator or admin, not '%s'.", cut(in.Role))
+	w := token.Request{Name: in.Name}
+	if w.Role, err = auth.ParseRole(in.Role); err != nil {
+		return engine.Refuse(engine.ErrArgument, "The value for 'role' must be viewer, operator or admin, not '%s'.", shorten.Quote(in.Role))
 	}
 	if w.Namespace, err = d.namespaceOf(in.Namespace); err != nil {
 		return err
 	}
-	if w.For, err = goodFor(in.For); err != nil {
+	if w.Lifetime, err = parseLifetime(in.For); err != nil {
 		return err
 	}
-	k, secret, err := ring.MakeToken(c.Request().Context(), identity.Asking(c.Request()), client(c.Request()), w)
+	k, secret, err := ring.CreateToken(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), w)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	out := presentToken(k)
 	out.Secret = secret
 	return reply(c, http.StatusCreated, out)
 }
 
-func (d *door) makeLink(c echo.Context) error {
-	ring, err := d.ring()
+func (d *handler) createLink(c echo.Context) error {
+	ring, err := d.registry()
 	if err != nil {
 		return err
 	}
@@ -160,55 +161,46 @@ func (d *door) makeLink(c echo.Context) error {
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
-	w := keys.Wish{Name: in.Name, Page: in.Page}
+	w := token.Request{Name: in.Name, Page: in.Page}
 	if w.Namespace, err = d.namespaceOf(in.Namespace); err != nil {
 		return err
 	}
 	if w.Namespace == "" {
 		w.Namespace = strings.ToLower(d.broker.Name())
 	}
-	if w.For, err = goodFor(in.For); err != nil {
+	if w.Lifetime, err = parseLifetime(in.For); err != nil {
 		return err
 	}
-	k, at, err := ring.MakeLink(c.Request().Context(), identity.Asking(c.Request()), client(c.Request()), w)
+	k, at, err := ring.CreateLink(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), w)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	out := presentToken(k)
-	out.URL = origin(c.Request()) + d.base + at
+	out.URL = proxy.Origin(c.Request()) + d.base + at
 	return reply(c, http.StatusCreated, out)
 }
 
-// namespaceOf is the name of a namespace that there is, in lower case; empty for none.
-func (d *door) namespaceOf(name string) (string, error) {
+// namespaceOf returns the name of an existing namespace, in lower case, or "" for "".
+func (d *handler) namespaceOf(name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}
-	for _, n := range d.listed() {
+	for _, n := range d.allNamespaces() {
 		if strings.EqualFold(n.Name, name) {
 			return strings.ToLower(name), nil
 		}
 	}
-	return "", argument("There is no namespace '%s'.", cut(name))
+	return "", engine.Refuse(engine.ErrArgument, "The namespace '%s' does not exist.", shorten.Quote(name))
 }
 
-// origin is how who asks reaches the server, as far as can be known.
-func origin(r *http.Request) string {
-	u := url.URL{Scheme: "http", Host: r.Host}
-	if r.TLS != nil || strings.EqualFold(r.Header.Get(echo.HeaderXForwardedProto), "https") {
-		u.Scheme = "https"
-	}
-	return u.String()
-}
-
-func (d *door) revokeToken(c echo.Context) error {
-	ring, err := d.ring()
+func (d *handler) revokeToken(c echo.Context) error {
+	ring, err := d.registry()
 	if err != nil {
 		return err
 	}
-	k, err := ring.Revoke(c.Request().Context(), identity.Asking(c.Request()), client(c.Request()), c.Param("id"))
+	k, err := ring.Revoke(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), c.Param("id"))
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	return reply(c, http.StatusOK, presentToken(k))
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"mayfly/engine/listing"
-	"mayfly/web/identity"
+	"mayfly/engine/search/columns"
+	"mayfly/web/auth"
 )
 
 // Views is the answer of GET /views.
@@ -15,60 +15,60 @@ type Views struct {
 	Views []View `json:"views"` // by name
 }
 
-// View is columns under a name.
+// View is a named set of columns.
 type View struct {
 	Name      string    `json:"name"`
 	Columns   []string  `json:"columns"`         // in order: state, prop.region, json.customer.id
-	Lists     []string  `json:"lists,omitempty"` // for which lists: messages, scheduled, deferred, locked, dead-letter, transfer, search; missing: all
-	Default   bool      `json:"default"`         // these lists show it where no other is asked for
+	Lists     []string  `json:"lists,omitempty"` // its lists: messages, scheduled, deferred, locked, dead-letter, transfer, search; missing means all
+	Default   bool      `json:"default"`         // these lists show it by default
 	ChangedAt time.Time `json:"changedAt"`
 }
 
-// ViewChange is what PUT /views takes.
+// ViewChange is the request of PUT /views.
 type ViewChange struct {
-	Name    string   `json:"name,omitempty"`    // another name from now on; missing: that in the address
+	Name    string   `json:"name,omitempty"`    // a new name; missing keeps the one in the address
 	Columns []string `json:"columns"`           // 1 to 30, in order: state, prop.region, json.customer.id
-	Lists   []string `json:"lists,omitempty"`   // for which lists: messages, scheduled, deferred, locked, dead-letter, transfer, search; missing: all
-	Default bool     `json:"default,omitempty"` // these lists show it where no other is asked for
+	Lists   []string `json:"lists,omitempty"`   // its lists: messages, scheduled, deferred, locked, dead-letter, transfer, search; missing means all
+	Default bool     `json:"default,omitempty"` // these lists show it by default
 }
 
 func viewRoutes() []route {
 	const part = "The name of a view."
 	return []route{
 		{
-			method: "GET", path: "/views", id: "listViews", group: groupViews, summary: "All views, by name",
-			gives: Views{}, serve: (*door).views,
+			method: "GET", path: "/views", id: "listViews", group: groupViews, summary: "List views by name",
+			response: Views{}, handle: (*handler).views,
 		},
 		{
-			method: "GET", path: "/views/{name}", id: "getView", group: groupViews, summary: "One view",
-			at: "late orders", part: part,
-			gives: View{}, fails: []string{"ViewNotFound"}, serve: (*door).view,
+			method: "GET", path: "/views/{name}", id: "getView", group: groupViews, summary: "Get a view",
+			exampleParam: "late orders", nameMeaning: part,
+			response: View{}, problems: []string{"ViewNotFound"}, handle: (*handler).view,
 		},
 		{
-			method: "PUT", path: "/views/{name}", id: "setView", needs: identity.Operator, group: groupViews, summary: "Add a view, or change it",
-			at: "late orders", part: part, sends: `{"columns":["state","seq","message","prop.price","json.customer.id"],"lists":["messages","search"]}`,
-			about: "Columns are fields such as subject and enqueued, prop.NAME for an application property, and json.PATH for something in a body of JSON of up to 64 KiB. There are a hundred views at most. " +
-				"Where a view is the default of its lists, no other view for one of them is that from now on.",
-			takes: ViewChange{}, gives: View{}, fails: []string{"ViewNotFound", "ViewAlreadyExists", "QuotaExceeded", "Changed"}, serve: (*door).setView,
+			method: "PUT", path: "/views/{name}", id: "setView", role: auth.Operator, group: groupViews, summary: "Add or change a view",
+			exampleParam: "late orders", nameMeaning: part, exampleBody: `{"columns":["state","seq","message","prop.price","json.customer.id"],"lists":["messages","search"]}`,
+			description: "Columns are fields such as subject and enqueued, prop.NAME for an application property, and json.PATH for a value in a JSON body of up to 64 KiB. There are at most a hundred views. " +
+				"A view that becomes the default of its lists replaces their previous default.",
+			request: ViewChange{}, response: View{}, problems: []string{"ViewNotFound", "ViewAlreadyExists", "QuotaExceeded", "Changed"}, handle: (*handler).setView,
 		},
 		{
-			method: "DELETE", path: "/views/{name}", id: "deleteView", needs: identity.Operator, group: groupViews, summary: "Forget a view",
-			at: "late orders", part: part,
-			fails: []string{"ViewNotFound"}, serve: (*door).deleteView,
+			method: "DELETE", path: "/views/{name}", id: "deleteView", role: auth.Operator, group: groupViews, summary: "Delete a view",
+			exampleParam: "late orders", nameMeaning: part,
+			problems: []string{"ViewNotFound"}, handle: (*handler).deleteView,
 		},
 	}
 }
 
-func presentView(v listing.View) View {
-	out := View{Name: v.Name, Columns: listing.Names(v.Columns), Default: v.Default, ChangedAt: v.ChangedAt.Time()}
+func presentView(v columns.View) View {
+	out := View{Name: v.Name, Columns: columns.Names(v.Columns), Default: v.Default, ChangedAt: v.ChangedAt.Time()}
 	for _, l := range v.Lists {
 		out.Lists = append(out.Lists, string(l))
 	}
 	return out
 }
 
-func (d *door) views(c echo.Context) error {
-	all, err := listing.Views(c.Request().Context(), d.broker)
+func (d *handler) views(c echo.Context) error {
+	all, err := columns.Views(c.Request().Context(), d.broker)
 	if err != nil {
 		return err
 	}
@@ -79,20 +79,20 @@ func (d *door) views(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// viewNamed is the view that an address names.
-func (d *door) viewNamed(c echo.Context) (listing.View, error) {
-	name, err := nameIn(c)
+// viewNamed returns the view in the address.
+func (d *handler) viewNamed(c echo.Context) (columns.View, error) {
+	name, err := nameParam(c)
 	if err != nil {
-		return listing.View{}, err
+		return columns.View{}, err
 	}
-	all, err := listing.Views(c.Request().Context(), d.broker)
+	all, err := columns.Views(c.Request().Context(), d.broker)
 	if err != nil {
-		return listing.View{}, err
+		return columns.View{}, err
 	}
-	return listing.Named(all, name)
+	return columns.FindView(all, name)
 }
 
-func (d *door) view(c echo.Context) error {
+func (d *handler) view(c echo.Context) error {
 	v, err := d.viewNamed(c)
 	if err != nil {
 		return err
@@ -100,8 +100,8 @@ func (d *door) view(c echo.Context) error {
 	return reply(c, http.StatusOK, presentView(v))
 }
 
-func (d *door) setView(c echo.Context) error {
-	name, err := nameIn(c)
+func (d *handler) setView(c echo.Context) error {
+	name, err := nameParam(c)
 	if err != nil {
 		return err
 	}
@@ -109,21 +109,21 @@ func (d *door) setView(c echo.Context) error {
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
-	v := listing.View{Name: name, Default: in.Default}
+	v := columns.View{Name: name, Default: in.Default}
 	for _, l := range in.Lists {
-		v.Lists = append(v.Lists, listing.List(l))
+		v.Lists = append(v.Lists, columns.List(l))
 	}
-	if v.Columns, err = listing.ParseAll(in.Columns); err != nil {
+	if v.Columns, err = columns.ParseAll(in.Columns); err != nil {
 		return err
 	}
 	ctx, actor := c.Request().Context(), client(c.Request())
 	if in.Name == "" || in.Name == name {
-		v, err = listing.Put(ctx, d.broker, v, actor)
+		v, err = columns.Put(ctx, d.broker, v, actor)
 	} else {
-		var was listing.View
+		var was columns.View
 		if was, err = d.viewNamed(c); err == nil {
 			v.Name = in.Name
-			v, err = listing.Replace(ctx, d.broker, v, was, actor)
+			v, err = columns.Replace(ctx, d.broker, v, was, actor)
 		}
 	}
 	if err != nil {
@@ -132,10 +132,10 @@ func (d *door) setView(c echo.Context) error {
 	return reply(c, http.StatusOK, presentView(v))
 }
 
-func (d *door) deleteView(c echo.Context) error {
-	name, err := nameIn(c)
+func (d *handler) deleteView(c echo.Context) error {
+	name, err := nameParam(c)
 	if err == nil {
-		err = listing.Drop(c.Request().Context(), d.broker, name, client(c.Request()))
+		err = columns.Delete(c.Request().Context(), d.broker, name, client(c.Request()))
 	}
 	if err != nil {
 		return err

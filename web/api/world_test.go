@@ -15,30 +15,29 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
+	"mayfly/engine/alert"
 	"mayfly/engine/broker"
-	"mayfly/engine/fleet"
-	"mayfly/engine/fleet/fleettest"
+	"mayfly/engine/demo"
 	"mayfly/engine/job"
-	"mayfly/engine/rescue"
-	"mayfly/engine/scene"
+	"mayfly/engine/namespaces"
+	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/stats"
 	"mayfly/storage/memory"
-	"mayfly/web/access"
-	"mayfly/web/figures"
-	"mayfly/web/hook"
-	"mayfly/web/identity"
-	"mayfly/web/keys"
-	"mayfly/web/peers/peerstest"
+	"mayfly/web/auth"
+	"mayfly/web/auth/token"
+	"mayfly/web/connections/peerstest"
+	"mayfly/web/webhook"
 )
 
-// A world is a door on a real broker.
+// A world is the API with a real broker.
 type world struct {
 	*testing.T
 	broker  *broker.Broker
 	server  *httptest.Server
 	peers   *peerstest.Source
-	figures *figures.Recorder
-	safe    *httptest.Server // as server is, in Safe mode
-	fleet   *fleet.Fleet     // namespaces of another server
+	figures *stats.Recorder
+	safe    *httptest.Server    // like server, in Safe mode
+	fleet   *namespaces.Manager // namespaces of another server
 }
 
 func start(t *testing.T, o broker.Options) *world {
@@ -48,20 +47,20 @@ func start(t *testing.T, o broker.Options) *world {
 
 func startOn(t *testing.T, store engine.Store, o broker.Options) *world {
 	t.Helper()
-	return startTelling(t, store, o, hook.Options{})
+	return startTelling(t, store, o, webhook.Options{})
 }
 
-// asAnybody is what an open server says of everybody.
+// asAnybody identifies every caller as an open server does.
 func asAnybody(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
-		if !identity.Asking(c.Request()).Known() {
-			c.SetRequest(c.Request().WithContext(identity.With(c.Request().Context(), identity.Anybody())))
+		if !auth.FromRequest(c.Request()).IsKnown() {
+			c.SetRequest(c.Request().WithContext(auth.WithCaller(c.Request().Context(), auth.OpenCaller())))
 		}
 		return next(c)
 	}
 }
 
-func startTelling(t *testing.T, store engine.Store, o broker.Options, told hook.Options) *world {
+func startTelling(t *testing.T, store engine.Store, o broker.Options, told webhook.Options) *world {
 	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
 	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, o)
@@ -73,32 +72,32 @@ func startTelling(t *testing.T, store engine.Store, o broker.Options, told hook.
 		t.Fatal(err)
 	}
 	told.Logger = o.Logger
-	hooks := hook.New(told)
-	rules, err := rescue.Open(t.Context(), b, rescue.Options{Logger: o.Logger, Offer: hooks.Offer, Admit: hooks.Admit})
+	hooks := webhook.New(told)
+	rules, err := alert.Open(t.Context(), b, alert.Options{Logger: o.Logger, Send: hooks.Offer, AllowURL: hooks.CheckAddress})
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients, kept, ships := new(peerstest.Source), figures.New(), fleettest.Open(t, func() engine.Store { return new(memory.Store) })
-	ring := keys.New(keys.Options{Open: true, Logger: o.Logger})
+	clients, kept, ships := new(peerstest.Source), stats.New(), fleettest.Open(t, func() engine.Store { return new(memory.Store) })
+	ring := token.New(token.Options{Open: true, Logger: o.Logger})
 	leave, err := ring.Serve(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	library, err := scene.Open()
+	library, err := demo.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	stages := scene.Start(scene.Options{Fleet: ships, Library: library, Logger: o.Logger})
-	if err := stages.Recall(t.Context(), ships.List()[0].Broker); err != nil {
+	stages := demo.NewPlayer(demo.Options{Namespaces: ships, Library: library, Logger: o.Logger})
+	if err := stages.LoadSaved(t.Context(), ships.List()[0].Broker); err != nil {
 		t.Fatal(err)
 	}
 	e := echo.New()
 	e.Use(asAnybody)
-	e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b, Peers: clients, Jobs: jobs, Rules: rules, Hooks: hooks, Figures: kept, Fleet: ships, Keys: ring, Scenes: stages, Room: access.NewRoom(), Logger: o.Logger})
+	e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b, Clients: clients, Jobs: jobs, AlertRules: rules, Webhooks: hooks, Stats: kept, Namespaces: ships, Tokens: ring, Scenes: stages, Logger: o.Logger})
 	s := httptest.NewServer(e)
 	guarded := echo.New()
 	guarded.Use(asAnybody)
-	guarded.HTTPErrorHandler = Mount(guarded.Group("/api/v1"), Options{Broker: b, Peers: clients, Jobs: jobs, Rules: rules, Hooks: hooks, Figures: kept, Fleet: ships, Keys: ring, Scenes: stages, Safe: true, Room: access.NewRoom(), Logger: o.Logger})
+	guarded.HTTPErrorHandler = Mount(guarded.Group("/api/v1"), Options{Broker: b, Clients: clients, Jobs: jobs, AlertRules: rules, Webhooks: hooks, Stats: kept, Namespaces: ships, Tokens: ring, Scenes: stages, Safe: true, Logger: o.Logger})
 	safe := httptest.NewServer(guarded)
 	t.Cleanup(func() {
 		safe.CloseClientConnections()
@@ -116,7 +115,7 @@ func startTelling(t *testing.T, store engine.Store, o broker.Options, told hook.
 	return &world{T: t, broker: b, server: s, peers: clients, figures: kept, safe: safe, fleet: ships}
 }
 
-// want asks and checks the status; an answer is read into out unless that is
+// want sends a request and checks the status; it decodes the answer into out unless that is
 // nil.
 func (w *world) want(status int, method, path, body string, out any) {
 	w.Helper()
@@ -162,8 +161,8 @@ func (w *world) askWith(method, path, body string, header http.Header) (answer, 
 	return answer{got.StatusCode, got.Header}, string(text)
 }
 
-// everything is what a refused request must leave as it was: all entities with
-// their descriptions and counts.
+// everything returns all entities with their properties and counts, which a refused request
+// must not change.
 func (w *world) everything() string {
 	w.Helper()
 	_, text := w.ask("GET", "/entities", "")
@@ -187,7 +186,7 @@ func (w *world) entity(path string) (e Entity) {
 	return e
 }
 
-// eventually waits for what another goroutine will do.
+// eventually waits for an effect of another goroutine.
 func (w *world) eventually(what string, ok func() bool) {
 	w.Helper()
 	end := time.After(10 * time.Second)

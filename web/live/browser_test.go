@@ -18,14 +18,17 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/gorilla/websocket"
+
+	"mayfly/engine/longtest"
 )
 
-// browser starts a Chromium that ends with the test. Without one the test is
-// skipped, unless MAYFLY_BROWSER=require.
+// browser starts a Chromium that ends with the test. If there is none the test is skipped,
+// unless MAYFLY_BROWSER=require.
 func browser(t *testing.T) context.Context {
 	t.Helper()
+	longtest.Require(t, "live.js in a browser")
 	path := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
+	for _, name := range []string{"chromium-headless-shell", "headless-shell", "chromium", "chromium-browser", "google-chrome"} {
 		if p, err := exec.LookPath(name); err == nil {
 			path = p
 			break
@@ -42,6 +45,7 @@ func browser(t *testing.T) context.Context {
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
+		chromedp.Flag("allow-pre-commit-input", true), // otherwise clicks and keys before the first frame of a page are lost
 	)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(allocator)
@@ -52,13 +56,12 @@ func browser(t *testing.T) context.Context {
 	return ctx
 }
 
-// A stage serves one page with live.js, and plays the server's part of the
-// socket as the test says.
+// A stage serves one page with live.js, and sends the server's frames as the test says.
 type stage struct {
 	t      *testing.T
 	tab    context.Context
 	server *httptest.Server
-	did    chan command // what the browser asks for
+	did    chan command // commands of the browser
 
 	mu     sync.Mutex
 	page   string // the body of the page
@@ -68,11 +71,11 @@ type stage struct {
 	errors []string // from the console
 }
 
-// t0 is when the stage's clock stands still.
+// t0 is the time of the stage's clock, which stands still.
 var t0 = time.Date(2026, 7, 14, 10, 4, 12, 0, time.UTC)
 
-// in is an instant of the stage as markup has it.
-func in(d time.Duration) string { return stamp(t0.Add(d)) }
+// in returns a time of the stage as markup has it.
+func in(d time.Duration) string { return formatTime(t0.Add(d)) }
 
 const around = `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>stage</title>
 <link rel="icon" href="data:,"><script src="/live.js" defer></script></head>
@@ -159,8 +162,8 @@ func (s *stage) serveSocket(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// listen keeps what the console complains of. Refused connections are part of
-// some plays.
+// listen collects errors from the console. Some tests expect refused connections, which it
+// ignores.
 func (s *stage) listen(event any) {
 	said := ""
 	switch e := event.(type) {
@@ -182,7 +185,7 @@ func (s *stage) listen(event any) {
 	}
 }
 
-// send plays a frame.
+// send sends a frame.
 func (s *stage) send(frame any) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -195,7 +198,7 @@ func (s *stage) send(frame any) {
 // asked waits for a command of the browser and checks it.
 func (s *stage) asked(op string, n uint64) {
 	s.t.Helper()
-	late := time.NewTimer(20 * time.Second) // less than the silence after which it connects anew
+	late := time.NewTimer(20 * time.Second) // less than the silence after which the browser reconnects
 	defer late.Stop()
 	select {
 	case c := <-s.did:
@@ -214,8 +217,7 @@ func (s *stage) run(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// js evaluates an expression; a statement needs a block. Nil stands for
-// undefined, too.
+// js evaluates an expression; a statement needs a block. Undefined is returned as nil, too.
 func (s *stage) js(expression string) any {
 	s.t.Helper()
 	value, err := chromedp.Run(s.tab, chromedp.Evaluate[any](expression))
@@ -236,7 +238,7 @@ func (s *stage) want(expression string) {
 	}
 }
 
-// equal checks a value now.
+// equal compares a value now.
 func (s *stage) equal(expression string, want any) {
 	s.t.Helper()
 	got, err := json.Marshal(s.js(expression))
@@ -263,12 +265,12 @@ func (s *stage) point(selector string) {
 	s.run(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, x, y))
 }
 
-// full is a snapshot of the list "rows" and no slot.
+// full returns a snapshot of the list "rows" without slots.
 func full(n uint64, order []string, put map[string]string) parts {
 	return parts{T: "parts", Topic: "/page", N: n, Full: true, Lists: map[string]listPart{"rows": {Order: order, Put: put}}}
 }
 
-// delta is a change of the list "rows".
+// delta returns a change of the list "rows".
 func delta(n uint64, order []string, put, gone map[string]string) parts {
 	return parts{T: "parts", Topic: "/page", N: n, Lists: map[string]listPart{"rows": {Order: order, Put: put, Gone: gone}}}
 }

@@ -15,14 +15,15 @@ import (
 
 	"mayfly/views/locale"
 	"mayfly/views/view"
-	"mayfly/web/identity"
-	"mayfly/web/talk"
+	"mayfly/web/auth"
+	"mayfly/web/presentation"
+	"mayfly/web/proxy"
 )
 
-// notYours is why a page is not watched, or no longer.
-const notYours = "This page is of another namespace than yours."
+// errOtherNamespace is the error for a page that the client may not watch, or no longer.
+const errOtherNamespace = "This page belongs to a namespace that you may not see."
 
-// Why a socket ends, by the numbers of RFC 6455.
+// Codes of RFC 6455 for closing a socket.
 const (
 	closeGoingAway = websocket.CloseGoingAway
 	closePolicy    = websocket.ClosePolicyViolation
@@ -31,119 +32,116 @@ const (
 
 const (
 	maxCommand  = 4 << 10 // bytes of a command from a browser
-	maxControls = 128     // answers waiting for a browser that goes on asking
+	maxControls = 128     // queued answers, for a browser that sends commands without reading
 )
 
-// A client is one socket. Reading happens in the handler's goroutine, writing
-// in one of its own.
+// A client is one socket. Reading happens in the handler's goroutine, writing in one of its
+// own.
 type client struct {
-	conn    *websocket.Conn
-	address string
-	lang    string
-	safety  view.Safety
-	who     identity.Who  // that has opened it
-	mute    bool          // it may not present
-	apart   bool          // it may not see the hub's own, and is here for a talk
-	speaks  string        // the id of the talk that it presents; the reader's own
-	wake    chan struct{} // holds one token while there is something to write
-	gone    chan struct{} // closed by end
+	conn             *websocket.Conn
+	address          string
+	lang             string
+	safeMode         view.SafeMode
+	caller           auth.Caller   // the user who opened it
+	presentingDenied bool          // it may not present
+	presentationOnly bool          // it may not see the hub's namespace, and only gets the state of a presentation
+	presents         string        // the id of the presentation that it leads; owned by the reader
+	wake             chan struct{} // holds one token while there is a frame to write
+	done             chan struct{} // closed by end
 
 	// Guarded by Hub.mu.
-	subs     map[string]*subscription // by URL
-	controls []control
-	ping     *websocket.PreparedMessage
-	alert    *websocket.PreparedMessage // the latest that it has not been told of
-	seat     *talk.Seat                 // of the talk that it presents or follows; the reader alone changes it
-	talk     bool                       // it is to be told how that is
-	line     []*subscription            // those with something due, the longest waiting first
-	paused   bool
-	code     int // why it ends; zero while it does not
-	text     string
+	subs            map[string]*subscription // by URL
+	controls        []control
+	ping            *websocket.PreparedMessage
+	alert           *websocket.PreparedMessage // the latest alert not sent yet
+	participant     *presentation.Participant  // of the presentation that it leads or follows; only the reader changes it
+	presentationDue bool                       // the presentation's state is to be sent
+	queue           []*subscription            // subscriptions with something due, the longest waiting first
+	paused          bool
+	code            int // why it ends; zero while it does not
+	text            string
 }
 
-// A command is what a browser asks for.
+// A command is a browser's command.
 type command struct {
 	Op    string `json:"op"`
 	Topic string `json:"topic"`
 	N     uint64 `json:"n"`
 
-	// Of op present:
-	Name   string `json:"name"`   // of who presents
-	Page   string `json:"page"`   // where they are
-	Beside string `json:"beside"` // what is open beside that
+	// For op present:
+	Name   string `json:"name"`   // the presenter's name
+	Page   string `json:"page"`   // the presenter's page
+	Beside string `json:"beside"` // the page open beside it
 }
 
-// Handler serves the socket. It answers 503 when there are too many, upon
-// which the browser polls the page instead.
+// Handler serves the socket. It answers 503 if there are too many; the browser then polls the
+// page instead.
 func (h *Hub) Handler() http.Handler { return http.HandlerFunc(h.serve) }
 
 func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
-	address, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		address = r.RemoteAddr
-	}
+	address := proxy.Address(r)
 	if why := h.admit(address); why != "" {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, why, http.StatusServiceUnavailable)
 		return
 	}
 	defer h.release(address)
-	upgrader := websocket.Upgrader{CheckOrigin: SameHost, HandshakeTimeout: h.opts.Patience}
+	upgrader := websocket.Upgrader{CheckOrigin: SameHost, HandshakeTimeout: h.opts.StallTimeout}
 	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
 		return // the upgrader has answered
 	}
-	who := identity.Asking(r)
+	who := auth.FromRequest(r)
 	c := &client{
-		conn: conn, address: address, who: who,
-		lang:   locale.Lang(locale.With(r.Context(), tongue(r))),
-		safety: h.opts.Safety(r), mute: h.opts.Mute(r), wake: make(chan struct{}, 1), gone: make(chan struct{}),
+		conn: conn, address: address, caller: who,
+		lang:     locale.Lang(locale.With(r.Context(), languageOf(r))),
+		safeMode: h.opts.SafeMode(r), presentingDenied: h.opts.PresentingDenied(r), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		subs: map[string]*subscription{},
 	}
-	c.apart = h.opts.Home != "" && !h.shows(c, h.opts.Home)
+	c.presentationOnly = h.opts.HomeURL != "" && !h.maySee(c, h.opts.HomeURL)
 	if !h.add(c) {
-		_ = conn.Close() // the hub closed meanwhile; there is nothing to say
+		_ = conn.Close() // the hub closed in the meantime
 		return
 	}
 	written := make(chan struct{})
 	go func() { defer close(written); h.write(c) }() // waited for below
-	go h.expel(c, who.Over)                          // ends with c
+	go h.closeExpired(c, who.Done)                   // ends with c
 	h.read(c)
-	h.rise(c)
+	h.leave(c)
 	<-written
 	h.remove(c)
 }
 
-// expel ends a socket when what its opener was known by is no longer good.
-func (h *Hub) expel(c *client, over <-chan struct{}) {
+// closeExpired closes a socket when its user's credential is no longer valid.
+func (h *Hub) closeExpired(c *client, over <-chan struct{}) {
 	select {
 	case <-over:
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		c.end(closePolicy, "signed out")
-	case <-c.gone:
+	case <-c.done:
 	}
 }
 
-// Commands are what a socket can be asked to do, with the role that it takes.
-func Commands() map[string]identity.Role {
-	return map[string]identity.Role{
-		"sub": identity.Viewer, "unsub": identity.Viewer, "pause": identity.Viewer, "resume": identity.Viewer,
-		"follow": identity.Viewer, "unfollow": identity.Viewer, "present": identity.Operator,
+// Commands returns the commands of a socket, with the role that each requires.
+func Commands() map[string]auth.Role {
+	return map[string]auth.Role{
+		"sub": auth.Viewer, "unsub": auth.Viewer, "pause": auth.Viewer, "resume": auth.Viewer,
+		"follow": auth.Viewer, "unfollow": auth.Viewer, "present": auth.Operator,
 	}
 }
 
-// tongue is the language of the page that opens the socket, as it says: another tab
-// may have chosen one since.
-func tongue(r *http.Request) string {
-	if tag := r.URL.Query().Get("lang"); locale.Known(tag) {
+// languageOf returns the language of the page that opens the socket, from its query: another tab
+// may have chosen another one since.
+func languageOf(r *http.Request) string {
+	if tag := r.URL.Query().Get("lang"); locale.Supported(tag) {
 		return tag
 	}
-	return locale.Asked(r)
+	return locale.Requested(r)
 }
 
-// admit reserves a place for a socket, or says why there is none. A place
-// keeps Close waiting.
+// admit reserves a place for a socket, or returns why there is none. Close waits until all
+// places are released.
 func (h *Hub) admit(address string) (why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -153,13 +151,13 @@ func (h *Hub) admit(address string) (why string) {
 	}
 	switch {
 	case h.closed:
-		return "the server stops"
+		return "the server is shutting down"
 	case h.opts.MaxSockets < 0:
-		return "this server has no live pages"
+		return "live pages are off on this server"
 	case sockets >= h.opts.MaxSockets:
-		return fmt.Sprintf("there are %d live pages already", sockets)
+		return fmt.Sprintf("the server has %d live pages already", sockets)
 	case h.opts.MaxPerAddress > 0 && h.addresses[address] >= h.opts.MaxPerAddress:
-		return fmt.Sprintf("there are %d live pages at this address already", h.addresses[address])
+		return fmt.Sprintf("this address has %d live pages already", h.addresses[address])
 	}
 	h.addresses[address]++
 	h.wg.Add(1)
@@ -176,7 +174,7 @@ func (h *Hub) release(address string) {
 }
 
 func (h *Hub) add(c *client) bool {
-	hello := h.opts.Hello()
+	hello := h.opts.Greeting()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
@@ -185,10 +183,10 @@ func (h *Hub) add(c *client) bool {
 	h.clients[c] = struct{}{}
 	m := hello.clock("hello")
 	m.Proto, m.Build, m.Epoch = protocol, hello.Build, hello.Epoch
-	if !c.apart {
+	if !c.presentationOnly {
 		m.Alert = hello.Alert
 	}
-	c.tell(m)
+	c.sendControl(m)
 	return true
 }
 
@@ -197,58 +195,58 @@ func (h *Hub) remove(c *client) {
 	defer h.mu.Unlock()
 	delete(h.clients, c)
 	for _, s := range c.subs {
-		h.drop(s)
+		h.endSubscription(s)
 	}
 }
 
-// end has the socket closed with a word on why. The caller holds Hub.mu, or is
-// the first to know of c.
+// end makes the writer close the socket with a code and a reason. The caller holds Hub.mu, or
+// is the only one that has c.
 func (c *client) end(code int, text string) {
 	if c.ended() {
 		return
 	}
 	c.code, c.text = code, text
-	close(c.gone)
-	// A writer that is stuck gets a moment for the rest of its frame. The
-	// deadline is the connection's own, which may be set from here.
-	_ = c.conn.NetConn().SetWriteDeadline(time.Now().Add(time.Second)) //nolint:errcheck // it fails on a closed one only
+	close(c.done)
+	// A stuck writer gets a moment for the rest of its frame. The deadline is the connection's
+	// own, which may be set from here.
+	_ = c.conn.NetConn().SetWriteDeadline(time.Now().Add(time.Second)) //nolint:errcheck // it fails only on a closed connection
 }
 
 func (c *client) ended() bool { return c.code != 0 }
 
-// cut ends the socket without a word. The caller holds Hub.mu.
+// cut closes the socket without a close frame. The caller holds Hub.mu.
 func (c *client) cut() {
-	_ = c.conn.NetConn().Close() // what we want is that it is closed
+	_ = c.conn.NetConn().Close() // it is closed either way
 }
 
-// tell has a control frame sent. The caller holds Hub.mu.
-func (c *client) tell(m control) {
+// sendControl queues a control frame. The caller holds Hub.mu.
+func (c *client) sendControl(m control) {
 	if len(c.controls) == maxControls {
 		c.end(closePolicy, "too many commands")
 		return
 	}
 	c.controls = append(c.controls, m)
-	c.nudge()
+	c.wakeWriter()
 }
 
-// enqueue puts s in line. The caller holds Hub.mu, and nudges c then.
+// enqueue puts s in line. The caller holds Hub.mu, and nudges c afterwards.
 func (c *client) enqueue(s *subscription) {
-	if !slices.Contains(c.line, s) {
-		c.line = append(c.line, s)
+	if !slices.Contains(c.queue, s) {
+		c.queue = append(c.queue, s)
 	}
 }
 
-func (c *client) nudge() {
+func (c *client) wakeWriter() {
 	select {
 	case c.wake <- struct{}{}:
 	default:
 	}
 }
 
-// read carries out the browser's commands until the socket ends. A browser
-// answers every heartbeat; one that has not for long reads nothing either.
+// read executes the browser's commands until the socket ends. A browser answers every
+// heartbeat; one that has been silent for long is cut off.
 func (h *Hub) read(c *client) {
-	silence := h.opts.Heartbeat + h.opts.Patience
+	silence := h.opts.Heartbeat + h.opts.StallTimeout
 	alive := func() error { return c.conn.SetReadDeadline(time.Now().Add(silence)) }
 	c.conn.SetReadLimit(maxCommand)
 	c.conn.SetPongHandler(func(string) error { return alive() })
@@ -266,7 +264,7 @@ func (h *Hub) read(c *client) {
 			code, why = closePolicy, "not a command"
 			break
 		}
-		if !h.do(c, cmd) {
+		if !h.execute(c, cmd) {
 			code, why = closePolicy, "unknown command"
 			break
 		}
@@ -279,23 +277,23 @@ func (h *Hub) read(c *client) {
 func (h *Hub) refuse(c *client, topic, why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c.tell(control{T: "error", Topic: topic, Text: why})
+	c.sendControl(control{T: "error", Topic: topic, Text: why})
 }
 
-func (h *Hub) do(c *client, cmd command) bool {
+func (h *Hub) execute(c *client, cmd command) bool {
 	needs, ok := Commands()[cmd.Op]
 	switch {
 	case !ok:
 		return false
-	case !c.who.Role.May(needs):
-		h.refuse(c, cmd.Topic, (&identity.RoleError{Has: c.who.Role, Needs: needs}).Error())
+	case !c.caller.Role.Includes(needs):
+		h.refuse(c, cmd.Topic, (&auth.RoleError{Has: c.caller.Role, Needs: needs}).Error())
 		return true
 	}
 	switch cmd.Op {
 	case "sub":
 		u, err := url.Parse(cmd.Topic)
 		if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(cmd.Topic, "/") {
-			h.refuse(c, cmd.Topic, "That is not the address of a page.")
+			h.refuse(c, cmd.Topic, "The topic must be the address of a page.")
 			return true
 		}
 		topic, err := h.opts.Topic(cmd.Topic)
@@ -303,17 +301,17 @@ func (h *Hub) do(c *client, cmd command) bool {
 			h.refuse(c, cmd.Topic, err.Error())
 			return true
 		}
-		if !h.opts.May(c.who.Role)(http.MethodGet, h.opts.Base+topic) {
-			h.refuse(c, cmd.Topic, "This page is for another role than yours.")
+		if !h.opts.Allowed(c.caller.Role)(http.MethodGet, h.opts.Base+topic) {
+			h.refuse(c, cmd.Topic, "This page requires another role than yours.")
 			return true
 		}
-		if !h.shows(c, topic) { // who follows is here to be told of the talk alone
-			h.refuse(c, cmd.Topic, notYours)
+		if !h.maySee(c, topic) { // a follower of a presentation may be here only for its state
+			h.refuse(c, cmd.Topic, errOtherNamespace)
 			return true
 		}
 		h.subscribe(c, topic, cmd.N)
 	case "unsub":
-		if topic, err := h.opts.Topic(cmd.Topic); err == nil { // nothing is watched else
+		if topic, err := h.opts.Topic(cmd.Topic); err == nil { // otherwise nothing is watched
 			h.unsubscribe(c, topic)
 		}
 	case "pause":
@@ -323,9 +321,9 @@ func (h *Hub) do(c *client, cmd command) bool {
 	case "present":
 		h.present(c, cmd)
 	case "follow":
-		h.listen(c, cmd.Topic)
+		h.followPresentation(c, cmd.Topic)
 	case "unfollow":
-		h.rise(c)
+		h.leave(c)
 	}
 	return true
 }
@@ -335,17 +333,17 @@ func (h *Hub) write(c *client) {
 	defer func() { _ = c.conn.Close() }() // ends the reader too
 	for {
 		select {
-		case <-c.gone:
+		case <-c.done:
 			h.mu.Lock()
 			code, text := c.code, c.text
 			h.mu.Unlock()
 			bye := websocket.FormatCloseMessage(code, text)
-			_ = c.conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(time.Second)) //nolint:errcheck // the other side may be gone or stuck
+			_ = c.conn.WriteControl(websocket.CloseMessage, bye, time.Now().Add(time.Second)) //nolint:errcheck // the client may be gone or stuck
 			return
 		case <-c.wake:
 		}
 		if err := h.drain(c); err != nil {
-			h.opts.Logger.Debug("a live page was cut off", "address", c.address, "error", err)
+			h.opts.Logger.Debug("live page cut off", "address", c.address, "err", err)
 			h.mu.Lock()
 			c.end(closeTryAgain, "too slow")
 			h.mu.Unlock()
@@ -353,15 +351,15 @@ func (h *Hub) write(c *client) {
 	}
 }
 
-// drain writes until nothing is due. No frame waits longer than Patience.
+// drain writes until nothing is due. No frame waits longer than StallTimeout.
 func (h *Hub) drain(c *client) error {
 	for {
-		ms, pinged, err := h.pick(c)
+		ms, pinged, err := h.nextFrames(c)
 		if err != nil || len(ms) == 0 {
 			return err
 		}
 		for _, m := range ms {
-			if err := c.conn.SetWriteDeadline(time.Now().Add(h.opts.Patience)); err != nil {
+			if err := c.conn.SetWriteDeadline(time.Now().Add(h.opts.StallTimeout)); err != nil {
 				return err
 			}
 			if err := c.conn.WritePreparedMessage(m); err != nil {
@@ -369,17 +367,17 @@ func (h *Hub) drain(c *client) error {
 			}
 		}
 		if pinged {
-			if err := c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(h.opts.Patience)); err != nil {
+			if err := c.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(h.opts.StallTimeout)); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// pick takes what is due next: answers, then the heartbeat, then that there are
-// alerts, then how a talk is, then each page in its turn. After a heartbeat's frame a ping is due, which the browser answers
-// without its script.
-func (h *Hub) pick(c *client) (ms []*websocket.PreparedMessage, ping bool, err error) {
+// nextFrames takes the frames that are due next: answers, then the heartbeat, then the latest alert,
+// then the state of a presentation, then each page in turn. A heartbeat is followed by a ping,
+// which the browser answers without its script.
+func (h *Hub) nextFrames(c *client) (ms []*websocket.PreparedMessage, ping bool, err error) {
 	h.mu.Lock()
 	if c.ended() {
 		h.mu.Unlock()
@@ -407,29 +405,29 @@ func (h *Hub) pick(c *client) (ms []*websocket.PreparedMessage, ping bool, err e
 		h.mu.Unlock()
 		return ms, false, nil
 	}
-	if seat := c.seat; c.talk {
-		c.talk = false
+	if seat := c.participant; c.presentationDue {
+		c.presentationDue = false
 		h.mu.Unlock()
 		if seat == nil {
-			return h.pick(c) // it was given back meanwhile
+			return h.nextFrames(c) // the seat was given back in the meantime
 		}
-		m, err := prepare(control{T: "talk", Talk: new(h.sees(c, seat.State()))})
+		m, err := prepare(control{T: "talk", Presentation: new(h.visibleState(c, seat.State()))})
 		return []*websocket.PreparedMessage{m}, false, err
 	}
-	for len(c.line) > 0 {
-		s := c.line[0]
-		c.line = c.line[1:]
+	for len(c.queue) > 0 {
+		s := c.queue[0]
+		c.queue = c.queue[1:]
 		due, frames, n, next := s.due, s.frames, s.n, s.topic.snapshot
-		s.due, s.frames = nothing, nil
-		if due == nothing {
+		s.due, s.frames = nothingDue, nil
+		if due == nothingDue {
 			continue
 		}
 		s.n = next.n
 		h.mu.Unlock()
-		if due == changes {
+		if due == changesDue {
 			return frames, false, nil
 		}
-		if gone := h.left.since(n); n > 0 && gone != nil {
+		if gone := h.departures.since(n); n > 0 && gone != nil {
 			ms, err = next.since(s.topic.id.url, gone)
 		} else {
 			ms, err = next.messages(s.topic.id.url)
@@ -440,9 +438,8 @@ func (h *Hub) pick(c *client) (ms []*websocket.PreparedMessage, ping bool, err e
 	return nil, false, nil
 }
 
-// SameHost tells whether a request may open a socket: browsers say where the
-// page that asks comes from, and it must come from here. A request without an
-// Origin is no browser's.
+// SameHost reports whether a request may open a socket: a browser's Origin must have the
+// request's host. A request without an Origin is not a browser's.
 func SameHost(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" {

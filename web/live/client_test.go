@@ -138,8 +138,8 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// A clock that is turned is told at once, to every browser, and its pages are
-// rendered again, whatever they watch.
+// TestClockTurned: every browser is told of a turned clock at once, and its pages are rendered
+// again, whatever they watch.
 func TestClockTurned(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -151,13 +151,13 @@ func TestClockTurned(t *testing.T) {
 		t.Fatalf("heard %+v", f)
 	}
 	was := w.openings("/page")
-	w.turn(Pace{Turned: true, Rate: 60, Until: time.UnixMilli(1784023512345)})
+	w.turn(ClockState{Manual: true, Rate: 60, Until: time.UnixMilli(1784023512345)})
 	f, err := tab.hear()
 	if err != nil || f.control.T != "clock" || *f.control.Rate != 60 || f.control.Until != "2026-07-14T10:05:12.345Z" || f.control.Now != "2026-07-14T10:04:12.345Z" {
 		t.Errorf("heard %+v, %v, want the clock", f, err)
 	}
 	w.set("/page", put("1", "two"))
-	w.turn(Pace{Turned: true})
+	w.turn(ClockState{Manual: true})
 	for f, err = tab.hear(); err == nil && f.control.T != "clock"; f, err = tab.hear() {
 		continue
 	}
@@ -172,10 +172,10 @@ func TestClockTurned(t *testing.T) {
 	}
 }
 
-// A browser that no longer reads answers no ping.
+// TestASilentBrowserIsCut: a browser that no longer reads answers no ping, and is cut off.
 func TestASilentBrowserIsCut(t *testing.T) {
 	t.Parallel()
-	_, server := serveHub(t, newWorld(), func(o *Options) { o.Heartbeat, o.Patience = 10*time.Millisecond, 20*time.Millisecond })
+	_, server := serveHub(t, newWorld(), func(o *Options) { o.Heartbeat, o.StallTimeout = 10*time.Millisecond, 20*time.Millisecond })
 	tab := dial(t, server, nil)
 	tab.conn.SetPingHandler(func(string) error { return nil })
 	if code := tab.closed(); code != closeTryAgain {
@@ -183,13 +183,14 @@ func TestASilentBrowserIsCut(t *testing.T) {
 	}
 }
 
-// One that takes nothing more is cut off after Patience, while others go on.
+// TestAStuckBrowserIsCut: a browser that reads no more is cut off after StallTimeout, while others
+// go on.
 func TestAStuckBrowserIsCut(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	big := strings.Repeat("x", 1<<20)
 	w.set(page, put("1", "0"+big))
-	h, server := serveHub(t, w, func(o *Options) { o.Patience = 300 * time.Millisecond })
+	h, server := serveHub(t, w, func(o *Options) { o.StallTimeout = 5 * time.Second }) // longer than the other tab, which reads, may take
 	stuck := dialNarrow(t, server)
 	defer stuck.Close()
 	if err := stuck.WriteJSON(command{Op: "sub", Topic: page}); err != nil {
@@ -213,7 +214,7 @@ func TestAStuckBrowserIsCut(t *testing.T) {
 	}
 }
 
-// dialNarrow opens a socket that holds little of what nobody reads.
+// dialNarrow opens a socket with small buffers for unread data.
 func dialNarrow(t *testing.T, server *httptest.Server) *websocket.Conn {
 	t.Helper()
 	dialer := websocket.Dialer{NetDial: func(network, address string) (net.Conn, error) {
@@ -230,12 +231,12 @@ func dialNarrow(t *testing.T, server *httptest.Server) *websocket.Conn {
 	return conn
 }
 
-// What a socket has not taken is replaced by a snapshot, not queued.
+// TestABacklogBecomesASnapshot: unsent changes are replaced by a snapshot, not queued.
 func TestABacklogBecomesASnapshot(t *testing.T) {
 	t.Parallel()
 	h := &Hub{}
 	c := &client{wake: make(chan struct{}, 1)}
-	s := &subscription{client: c, topic: &topic{}, awaits: 2}
+	s := &subscription{client: c, topic: &topic{}, rendering: 2}
 	frames, err := (&snapshot{}).since(page, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -245,28 +246,28 @@ func TestABacklogBecomesASnapshot(t *testing.T) {
 		change    bool
 		want      due
 	}{
-		{1, true, nothing}, // older than the page
-		{2, false, whole},
-		{3, true, whole}, // the snapshot is taken when the socket is ready for it
+		{1, true, nothingDue}, // older than the page
+		{2, false, snapshotDue},
+		{3, true, snapshotDue}, // the snapshot is taken when the socket is ready for it
 	} {
 		if step.change {
-			h.offer(s, step.rendering, frames)
+			h.offerRendering(s, step.rendering, frames)
 		} else {
-			h.offer(s, step.rendering, nil)
+			h.offerRendering(s, step.rendering, nil)
 		}
 		if s.due != step.want {
 			t.Errorf("step %d: %d is due, want %d", i, s.due, step.want)
 		}
 	}
-	s.due = nothing // taken
-	for i, want := range []due{changes, whole, whole} {
-		h.offer(s, uint64(4+i), frames)
+	s.due = nothingDue // taken
+	for i, want := range []due{changesDue, snapshotDue, snapshotDue} {
+		h.offerRendering(s, uint64(4+i), frames)
 		if s.due != want {
 			t.Errorf("change %d: %d is due, want %d", i, s.due, want)
 		}
 	}
-	if len(c.line) != 1 {
-		t.Errorf("the subscription stands in line %d times", len(c.line))
+	if len(c.queue) != 1 {
+		t.Errorf("the subscription stands in line %d times", len(c.queue))
 	}
 }
 
@@ -291,7 +292,8 @@ func TestTopicsAreCapped(t *testing.T) {
 	}
 }
 
-// However an address is written, it is one topic; what can be none is refused.
+// TestTopicsHaveOneAddress: all spellings of an address are one topic; invalid addresses are
+// refused.
 func TestTopicsHaveOneAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

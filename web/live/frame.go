@@ -10,15 +10,14 @@ import (
 
 	"github.com/gorilla/websocket"
 
-	"mayfly/web/talk"
+	"mayfly/web/presentation"
 )
 
-// protocol is the version of the frames; a browser that speaks another one
-// reloads its page.
+// protocol is the version of the frames. A browser with another version reloads its page.
 const protocol = 1
 
-// frameSize is about how much HTML goes into one frame. A larger change is
-// sent in several; each is valid by itself.
+// frameSize is about how much HTML one frame has. A larger change is sent in several frames,
+// each of which is valid by itself.
 const frameSize = 60 << 10
 
 // A control is a frame without content.
@@ -29,35 +28,35 @@ type control struct {
 	Epoch uint64 `json:"epoch,omitempty"`
 	N     uint64 `json:"n,omitempty"`
 	Now   string `json:"now,omitempty"`
-	Rate  *int   `json:"rate,omitempty"`  // beside Now: seconds of it in a second
-	Until string `json:"until,omitempty"` // likewise: where it stops; missing: nowhere
+	Rate  *int   `json:"rate,omitempty"`  // with Now: seconds of the clock in a second
+	Until string `json:"until,omitempty"` // with Now: where the clock stops; missing if nowhere
 	Topic string `json:"topic,omitempty"`
 	Text  string `json:"text,omitempty"`
 	Alert uint64 `json:"alert,omitempty"` // the number of the latest alert
 
-	Talk *talk.State `json:"talk,omitempty"` // how it is; without it Text says why nobody can present
+	Presentation *presentation.State `json:"talk,omitempty"` // the state of a presentation; if missing, Text explains why the client cannot present
 }
 
-// parts is the frame that carries a page's changes, or all of it.
+// parts is a frame with a page's changes, or with the whole page.
 type parts struct {
 	T     string              `json:"t"`
 	Topic string              `json:"topic"`
 	N     uint64              `json:"n"`
 	Full  bool                `json:"full"`
-	More  bool                `json:"more,omitempty"` // the next frame goes on with the same change
+	More  bool                `json:"more,omitempty"` // the next frame continues the same change
 	Slots map[string]string   `json:"slots,omitempty"`
 	Lists map[string]listPart `json:"lists,omitempty"`
 }
 
 type listPart struct {
-	Order []string          `json:"order"` // every key the list shows
+	Order []string          `json:"order"` // every key that the list shows
 	Put   map[string]string `json:"put,omitempty"`
 	Gone  map[string]string `json:"gone,omitempty"`
 }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z07:00") }
 
-// prepare encodes a frame once for all who get it.
+// prepare encodes a frame once for all sockets that get it.
 func prepare(frame any) (*websocket.PreparedMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -68,7 +67,7 @@ func prepare(frame any) (*websocket.PreparedMessage, error) {
 	return websocket.NewPreparedMessage(websocket.TextMessage, bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// A snapshot is a page's parts as HTML. It does not change once it is made.
+// A snapshot is a page's parts as HTML. It is immutable.
 type snapshot struct {
 	n     uint64
 	slots []slot
@@ -87,16 +86,16 @@ type list struct {
 	rows  map[string]string
 }
 
-// messages is the snapshot as frames for those who need no reasons.
+// messages returns the snapshot as frames, for browsers that need no reasons.
 func (s *snapshot) messages(topic string) ([]*websocket.PreparedMessage, error) {
 	s.encode.Do(func() { s.full, s.err = s.since(topic, nil) })
 	return s.full, s.err
 }
 
-// since is the snapshot as frames for a browser that may still show rows that
-// went, with the reasons of these.
+// since returns the snapshot as frames for a browser that may still show rows that have left,
+// with their reasons.
 func (s *snapshot) since(topic string, gone map[string]string) ([]*websocket.PreparedMessage, error) {
-	c := cutter{topic: topic, n: s.n, full: true}
+	c := frameCutter{topic: topic, n: s.n, full: true}
 	for _, sl := range s.slots {
 		c.slot(sl)
 	}
@@ -108,10 +107,10 @@ func (s *snapshot) since(topic string, gone map[string]string) ([]*websocket.Pre
 	return c.frames()
 }
 
-// changes is what is different in s from what was before, as frames; none if
-// nothing is. Reason tells why a key went.
+// changes returns the differences of s from before as frames, or none if there are none.
+// reason returns why the row with a key left.
 func (s *snapshot) changes(topic string, before *snapshot, reason func(key string) string) ([]*websocket.PreparedMessage, error) {
-	c := cutter{topic: topic, n: s.n}
+	c := frameCutter{topic: topic, n: s.n}
 	slots := map[string]string{}
 	for _, sl := range before.slots {
 		slots[sl.name] = sl.html
@@ -148,7 +147,7 @@ func (s *snapshot) changes(topic string, before *snapshot, reason func(key strin
 	return c.frames()
 }
 
-// lost tells whether a row of before is in s no longer.
+// lost reports whether s lacks a row of before.
 func (s *snapshot) lost(before *snapshot) bool {
 	rows := map[string]map[string]string{}
 	for _, l := range s.lists {
@@ -164,9 +163,9 @@ func (s *snapshot) lost(before *snapshot) bool {
 	return false
 }
 
-// A cutter collects a change and cuts it into frames. The first says what went
-// and is full if the change is; those after it add rows and slots.
-type cutter struct {
+// A frameCutter collects a change and cuts it into frames. The first frame lists the rows that
+// left, and is full if the change is; further frames add rows and slots.
+type frameCutter struct {
 	topic string
 	n     uint64
 	full  bool
@@ -174,8 +173,8 @@ type cutter struct {
 	size  int // of the last of done
 }
 
-// room sees to it that the last frame can take another piece of this size.
-func (c *cutter) room(size int) {
+// ensureRoom ensures that the last frame has room for another piece of this size.
+func (c *frameCutter) ensureRoom(size int) {
 	if len(c.done) == 0 || c.size > 0 && c.size+size > frameSize {
 		c.done = append(c.done, parts{T: "parts", Topic: c.topic, N: c.n, Full: c.full && len(c.done) == 0})
 		c.size = 0
@@ -183,8 +182,8 @@ func (c *cutter) room(size int) {
 	c.size += size
 }
 
-func (c *cutter) slot(s slot) {
-	c.room(len(s.html))
+func (c *frameCutter) slot(s slot) {
+	c.ensureRoom(len(s.html))
 	p := &c.done[len(c.done)-1]
 	if p.Slots == nil {
 		p.Slots = map[string]string{}
@@ -192,19 +191,19 @@ func (c *cutter) slot(s slot) {
 	p.Slots[s.name] = s.html
 }
 
-func (c *cutter) list(l list, put []string, gone map[string]string) {
+func (c *frameCutter) list(l list, put []string, gone map[string]string) {
 	keys := 0
 	for _, key := range l.order {
 		keys += len(key) + 3
 	}
-	c.room(keys)
+	c.ensureRoom(keys)
 	part := listPart{Order: l.order, Put: map[string]string{}, Gone: gone}
 	if part.Order == nil {
-		part.Order = []string{} // the browser walks it
+		part.Order = []string{} // the browser iterates over it
 	}
 	for _, key := range put {
 		before := len(c.done)
-		c.room(len(l.rows[key]))
+		c.ensureRoom(len(l.rows[key]))
 		if len(c.done) > before && len(part.Put) > 0 {
 			c.set(before-1, l.name, part)
 			part.Put, part.Gone = map[string]string{}, nil
@@ -215,16 +214,16 @@ func (c *cutter) list(l list, put []string, gone map[string]string) {
 	c.set(len(c.done)-1, l.name, part)
 }
 
-func (c *cutter) set(i int, name string, part listPart) {
+func (c *frameCutter) set(i int, name string, part listPart) {
 	if c.done[i].Lists == nil {
 		c.done[i].Lists = map[string]listPart{}
 	}
 	c.done[i].Lists[name] = part
 }
 
-func (c *cutter) frames() ([]*websocket.PreparedMessage, error) {
+func (c *frameCutter) frames() ([]*websocket.PreparedMessage, error) {
 	if c.full && len(c.done) == 0 {
-		c.room(0) // a page without parts has a snapshot too
+		c.ensureRoom(0) // a page without parts has a snapshot too
 	}
 	var out []*websocket.PreparedMessage
 	for i, p := range c.done {

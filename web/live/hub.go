@@ -1,19 +1,18 @@
-// Package live keeps open pages up to date. A browser opens one WebSocket and
-// names the page it shows; the hub follows the broker's log, renders again
-// what an event can have changed, and sends what differs from the time before.
+// Package live keeps open pages up to date. A browser opens one WebSocket and names the page
+// it shows. The hub follows the broker's log, renders again each page that an event may have
+// changed, and sends the differences from the previous rendering.
 //
-// A page is a topic: the subscribers of one address share its rendering and its
-// frames, if they are of one language, one role and one Safe mode, and see the same
-// namespaces. Rendering happens beside the broker's loop, at
-// most five times a second for a topic, and not at all while nobody watches.
-// Clocks are rendered standing still and run in the browser, so the passing of
-// time needs no frame.
+// A page is a topic: the subscribers of one address share its rendering and its frames, if
+// they have the same language, role and Safe mode, and see the same namespaces. Rendering
+// happens outside the broker's loop, at most five times a second for a topic, and not at all
+// while no browser watches. Clocks are rendered standing still and run in the browser, so the
+// passing of time needs no frame.
 //
-// Nobody waits for a browser. What it could not take yet is not queued up but
-// replaced by one snapshot, and one that takes nothing for ten seconds is cut.
+// Nothing waits for a browser. Changes that it could not take yet are not queued but replaced
+// by one snapshot, and a browser that reads nothing for ten seconds is cut off.
 //
-// Every frame is absolute: it says what is so, never what to add, so one that
-// comes twice or after a gap does no harm. Frames with a ticker's lines are
+// Every frame is absolute: it contains the new state, never a difference from an older one, so
+// a frame that arrives twice or after a gap does no harm. Frames with a ticker's lines are
 // ordinary lists; there is no frame of single events.
 package live
 
@@ -28,87 +27,89 @@ import (
 
 	"mayfly/engine"
 	"mayfly/views/view"
-	"mayfly/web/identity"
-	"mayfly/web/talk"
+	"mayfly/web/auth"
+	"mayfly/web/presentation"
 )
 
-// Hello is what a browser is told about the broker when it connects.
-type Hello struct {
+// Greeting is the broker's state that a browser gets when it connects.
+type Greeting struct {
 	Build string
-	Epoch uint64    // changes when the broker was reopened; event numbers may start anew
-	N     uint64    // the latest event
-	Now   time.Time // the broker's clock
-	Pace  Pace      // how that runs; zero: as any clock does
-	Alert uint64    // the number of the latest alert; zero: there is none
+	Epoch uint64     // changes when the broker was reopened; event numbers may restart
+	N     uint64     // the latest event
+	Now   time.Time  // the broker's clock
+	Clock ClockState // how the clock runs; zero for a real one
+	Alert uint64     // the number of the latest alert; zero if there is none
 }
 
-// A Pace is how the broker's clock runs where somebody can turn it. The zero Pace
-// is that of any other.
-type Pace struct {
-	Turned bool      // it is not as any clock's
-	Rate   int       // seconds of it in a second, where it is Turned; zero: it stands
-	Until  time.Time // where it stops by itself; zero: nowhere
+// A ClockState is how the broker's clock runs if it is a manual one. The zero ClockState is that of a real
+// clock.
+type ClockState struct {
+	Manual bool      // it is not a real clock
+	Rate   int       // seconds of it in a second, if Manual; zero if it stands
+	Until  time.Time // where it stops by itself; zero if nowhere
 }
 
-func (p Pace) rate() int {
-	if !p.Turned {
+func (p ClockState) rate() int {
+	if !p.Manual {
 		return 1
 	}
 	return p.Rate
 }
 
-// A Refresher is a page that changes by the passing of time alone in a way the
-// browser cannot see to, such as a chart of what expires when. It is rendered
-// again after each Refresh; zero means only after events.
+// A Refresher is a page that changes with time in a way that the browser cannot render itself,
+// such as a chart of future expiries. It is rendered again after each Refresh; zero means only
+// after events.
 type Refresher interface {
 	Refresh() time.Duration
 }
 
-// Options say where pages and events come from, and the limits. The three
-// functions are needed; every other zero value is a sensible default.
+// Options are the sources of pages and events, and the limits. Open, Follow and Greeting are
+// required; every other zero value is a sensible default.
 type Options struct {
-	// Open builds the page at url, an address without the base path. The page
-	// contains every event up to n. It is called by several goroutines.
+	// Open builds the page at url, an address without the base path. The page contains every
+	// event up to n. It is called by several goroutines.
 	Open func(ctx context.Context, url string) (page view.Page, n uint64, err error)
-	// Follow waits for events after a number and returns them in order. Lost
-	// is how many are gone that should have come first. It may write over into.
+	// Follow waits for events after a number and returns them in order. Lost is how many
+	// earlier ones are gone. It may overwrite into.
 	Follow func(ctx context.Context, after uint64, into []engine.Event) (events []engine.Event, lost uint64, err error)
-	// Hello must not wait.
-	Hello func() Hello
-	// Topic is the one address of the page at url, by which frames name it, or
-	// an error for the browser if there can be none. It must not wait. Nil: every
-	// address is its own.
+	// Greeting must not block.
+	Greeting func() Greeting
+	// Topic returns the canonical address of the page at url, by which frames name it, or an
+	// error for the browser if no page can be there. It must not block. Nil means that every
+	// address is canonical.
 	Topic func(url string) (string, error)
 
-	// May is what a role may have, by method and address: pages that it may not open it
-	// cannot watch, and of others it is sent what it may do there. Nil: everything.
-	May func(identity.Role) func(method, href string) bool
+	// Allowed reports what a role may open, by method and address: a browser cannot watch pages
+	// that it may not open, and the pages that it watches offer only what its role may do. Nil
+	// means everything.
+	Allowed func(auth.Role) func(method, href string) bool
 
-	// Safety is that of the browser that a socket is of. Nil: all are unsafe.
-	Safety func(*http.Request) view.Safety
+	// SafeMode returns the Safe mode of a socket's browser. Nil means that all are unsafe.
+	SafeMode func(*http.Request) view.SafeMode
 
-	// Hall has the talks that browsers present and follow. Nil: there are none.
-	Hall *talk.Hall
-	// Shown is the one address of a page that a presenter can lead others to, or an
-	// error for what is none, as a form. It must not wait. Nil: every address is its own.
-	Shown func(url string) (string, error)
-	// Home is the first page of the namespace that is told of; who may not see that hears
-	// of talks alone. Empty: nobody is kept from it.
-	Home string
-	// Stage tells whether a namespace is that of a scene which somebody may see who may see
-	// another alone. Nil: none is.
-	Stage func(who identity.Who, name string) bool
-	// Mute tells whether a browser may not present. Nil: all may.
-	Mute func(*http.Request) bool
+	// Presentations has the presentations that browsers lead and follow. Nil means none.
+	Presentations *presentation.Registry
+	// Followable returns the canonical address of a page that a presenter can lead others to, or an
+	// error for others, such as forms. It must not block. Nil means that every address is
+	// canonical.
+	Followable func(url string) (string, error)
+	// HomeURL is the first page of the hub's namespace. Clients that may not see it only get the
+	// state of presentations. Empty means that every client may see it.
+	HomeURL string
+	// SceneVisible reports whether a visitor who is limited to another namespace may view the named
+	// namespace of a scene. Nil means never.
+	SceneVisible func(who auth.Caller, name string) bool
+	// PresentingDenied reports whether a browser may not present. Nil means that all may.
+	PresentingDenied func(*http.Request) bool
 
 	Base             string        // the path the dashboard is served under, "" for the root
-	MaxSockets       int           // 500; negative: none
+	MaxSockets       int           // 500; negative means none
 	MaxPerAddress    int           // no limit: teams sit behind one address
 	MaxSubscriptions int           // 64 for a socket
 	MaxTopics        int           // 4096 different ones
 	Interval         time.Duration // 200 ms between two renderings of a topic
 	Heartbeat        time.Duration // 15 s
-	Patience         time.Duration // 10 s without progress before a socket is cut
+	StallTimeout     time.Duration // 10 s without progress before a socket is cut
 	Logger           *slog.Logger  // silent
 }
 
@@ -120,42 +121,41 @@ func (o Options) withDefaults() Options {
 	if o.Topic == nil {
 		o.Topic = func(url string) (string, error) { return url, nil }
 	}
-	if o.May == nil {
-		o.May = func(identity.Role) func(method, href string) bool {
+	if o.Allowed == nil {
+		o.Allowed = func(auth.Role) func(method, href string) bool {
 			return func(string, string) bool { return true }
 		}
 	}
-	if o.Safety == nil {
-		o.Safety = func(*http.Request) view.Safety { return view.Unsafe }
+	if o.SafeMode == nil {
+		o.SafeMode = func(*http.Request) view.SafeMode { return view.SafeModeOff }
 	}
-	if o.Shown == nil {
-		o.Shown = func(url string) (string, error) { return url, nil }
+	if o.Followable == nil {
+		o.Followable = func(url string) (string, error) { return url, nil }
 	}
-	if o.Stage == nil {
-		o.Stage = func(identity.Who, string) bool { return false }
+	if o.SceneVisible == nil {
+		o.SceneVisible = func(auth.Caller, string) bool { return false }
 	}
-	if o.Mute == nil {
-		o.Mute = func(*http.Request) bool { return false }
+	if o.PresentingDenied == nil {
+		o.PresentingDenied = func(*http.Request) bool { return false }
 	}
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
-	o.Patience = cmp.Or(o.Patience, 10*time.Second)
+	o.StallTimeout = cmp.Or(o.StallTimeout, 10*time.Second)
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }
 
-// A Hub serves sockets until it is closed. Its methods may be called by
-// several goroutines.
+// A Hub serves sockets until it is closed. Its methods are safe for concurrent use.
 type Hub struct {
-	opts  Options
-	left  departures
-	stir  chan struct{} // holds one token while a topic is dirty
-	stop  context.CancelFunc
-	done  <-chan struct{} // closed by stop
-	wg    sync.WaitGroup
-	epoch uint64 // owned by follow
+	opts       Options
+	departures departureLog
+	wakeRender chan struct{} // holds one token while a topic is dirty
+	stop       context.CancelFunc
+	done       <-chan struct{} // closed by stop
+	wg         sync.WaitGroup
+	epoch      uint64 // owned by follow
 
-	// mu guards all below and the fields of topics, clients and subscriptions
-	// that say so. Nothing that waits happens under it.
+	// mu guards all below and the fields of topics, clients and subscriptions that are marked
+	// so. Nothing blocks while it is held.
 	mu        sync.Mutex
 	closed    bool
 	clients   map[*client]struct{}
@@ -168,36 +168,36 @@ type Hub struct {
 func Open(opts Options) *Hub {
 	ctx, stop := context.WithCancel(context.Background())
 	h := &Hub{
-		opts:      opts.withDefaults(),
-		stir:      make(chan struct{}, 1),
-		stop:      stop,
-		done:      ctx.Done(),
-		clients:   map[*client]struct{}{},
-		addresses: map[string]int{},
-		topics:    map[topicID]*topic{},
-		watched:   map[string]map[*topic]struct{}{},
+		opts:       opts.withDefaults(),
+		wakeRender: make(chan struct{}, 1),
+		stop:       stop,
+		done:       ctx.Done(),
+		clients:    map[*client]struct{}{},
+		addresses:  map[string]int{},
+		topics:     map[topicID]*topic{},
+		watched:    map[string]map[*topic]struct{}{},
 	}
-	hello := h.opts.Hello()
+	hello := h.opts.Greeting()
 	h.epoch = hello.Epoch
-	h.left.reset(hello.N)
+	h.departures.reset(hello.N)
 	h.wg.Go(func() { h.follow(ctx, hello.N) })
-	h.wg.Go(func() { h.render(ctx) })
-	h.wg.Go(func() { h.beat(ctx) })
+	h.wg.Go(func() { h.renderDirty(ctx) })
+	h.wg.Go(func() { h.heartbeat(ctx) })
 	return h
 }
 
-// Close tells every browser that the server goes away, and waits for the
-// hub's goroutines until ctx ends.
+// Close tells every browser that the server is going away, and waits for the hub's goroutines
+// until ctx ends.
 func (h *Hub) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true
 	for c := range h.clients {
-		c.end(closeGoingAway, "the server stops")
+		c.end(closeGoingAway, "the server is shutting down")
 	}
 	h.mu.Unlock()
 	h.stop()
 	ended := make(chan struct{})
-	go func() { h.wg.Wait(); close(ended) }() // ends with the last goroutine, at the latest after Patience
+	go func() { h.wg.Wait(); close(ended) }() // ends with the last goroutine, at the latest after StallTimeout
 	select {
 	case <-ended:
 		return nil
@@ -206,8 +206,8 @@ func (h *Hub) Close(ctx context.Context) error {
 	}
 }
 
-// Cut breaks every socket off without a word, as a failing network does.
-func (h *Hub) Cut() {
+// Disconnect closes every socket without a close frame, as a failing network does.
+func (h *Hub) Disconnect() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.clients {
@@ -215,11 +215,11 @@ func (h *Hub) Cut() {
 	}
 }
 
-// follow reads the log and marks what its events can have changed.
+// follow reads the log and marks the topics that its events may have changed.
 func (h *Hub) follow(ctx context.Context, after uint64) {
 	var events []engine.Event
 	for ctx.Err() == nil {
-		clear(events) // what they tell of may be large
+		clear(events) // they may refer to large messages
 		var lost uint64
 		var err error
 		events, lost, err = h.opts.Follow(ctx, after, events)
@@ -227,16 +227,16 @@ func (h *Hub) follow(ctx context.Context, after uint64) {
 			if ctx.Err() != nil {
 				return
 			}
-			h.opts.Logger.Warn("live pages lost the log and will try again", "error", err)
+			h.opts.Logger.Warn("live pages cannot follow events; retrying", "err", err)
 			select {
 			case <-ctx.Done():
 				return
 			case <-time.After(time.Second):
 			}
 		}
-		if epoch := h.opts.Hello().Epoch; epoch != h.epoch {
+		if epoch := h.opts.Greeting().Epoch; epoch != h.epoch {
 			h.epoch, after = epoch, 0
-			h.left.reset(0)
+			h.departures.reset(0)
 			h.reset()
 			continue // the events, if any, may be of the former epoch
 		}
@@ -245,54 +245,53 @@ func (h *Hub) follow(ctx context.Context, after uint64) {
 		}
 		if len(events) > 0 {
 			after = events[len(events)-1].N
-			h.left.note(events)
-			h.mark(events)
-			h.turned(events)
+			h.departures.note(events)
+			h.markEvents(events)
+			h.clockChanged(events)
 		}
 	}
 }
 
-// turned tells browsers of a clock that was turned, and has every page rendered
-// again: what is to come comes at another time.
-func (h *Hub) turned(events []engine.Event) {
+// clockChanged tells browsers of a turned clock, and marks every page: future times have changed.
+func (h *Hub) clockChanged(events []engine.Event) {
 	for _, e := range events {
 		switch e.Kind {
 		case engine.EventClockTurned:
-			h.tellClock()
+			h.sendClock()
 		case engine.EventScenePlayed:
 			h.markAll()
 		}
 	}
 }
 
-func (h *Hub) tellClock() {
-	hello := h.opts.Hello()
+func (h *Hub) sendClock() {
+	hello := h.opts.Greeting()
 	m, err := prepare(hello.clock("clock"))
 	if err != nil {
-		h.opts.Logger.Error("a clock cannot be encoded", "error", err)
+		h.opts.Logger.Error("clock cannot be encoded", "err", err)
 		return
 	}
 	h.mu.Lock()
 	for c := range h.clients {
 		c.ping = m
-		c.nudge()
+		c.wakeWriter()
 	}
 	h.mu.Unlock()
 	h.markAll()
 }
 
-// clock is a frame that says what time it is.
-func (hello Hello) clock(t string) control {
-	c := control{T: t, Now: stamp(hello.Now), N: hello.N, Rate: new(hello.Pace.rate())}
-	if !hello.Pace.Until.IsZero() {
-		c.Until = stamp(hello.Pace.Until)
+// clock returns a frame with the current time.
+func (hello Greeting) clock(t string) control {
+	c := control{T: t, Now: formatTime(hello.Now), N: hello.N, Rate: new(hello.Clock.rate())}
+	if !hello.Clock.Until.IsZero() {
+		c.Until = formatTime(hello.Clock.Until)
 	}
 	return c
 }
 
-// mark makes dirty the topics that watch where events happened: the entity,
-// the topic it is a subscription of, and where a message went.
-func (h *Hub) mark(events []engine.Event) {
+// markEvents makes dirty the topics that watch where events happened: the entity, the topic of a
+// subscription, and the destination of a message.
+func (h *Hub) markEvents(events []engine.Event) {
 	touched := map[string]struct{}{"": {}}
 	touch := func(p engine.Path) {
 		p = p.Entity()
@@ -303,7 +302,7 @@ func (h *Hub) mark(events []engine.Event) {
 	}
 	last := engine.Path("")
 	for _, e := range events {
-		if e.Path != last { // runs of events of one queue are the rule
+		if e.Path != last { // consecutive events usually are of one queue
 			touch(e.Path)
 			last = e.Path
 		}
@@ -315,7 +314,7 @@ func (h *Hub) mark(events []engine.Event) {
 	defer h.mu.Unlock()
 	for p := range touched {
 		for t := range h.watched[p] {
-			h.dirty(t)
+			h.markDirty(t)
 		}
 	}
 }
@@ -324,53 +323,51 @@ func (h *Hub) markAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range h.topics {
-		h.dirty(t)
+		h.markDirty(t)
 	}
 }
 
-// dirty asks for t to be rendered. The caller holds mu.
-func (h *Hub) dirty(t *topic) {
+// markDirty schedules t for rendering. The caller holds mu.
+func (h *Hub) markDirty(t *topic) {
 	t.dirty = true
 	select {
-	case h.stir <- struct{}{}:
+	case h.wakeRender <- struct{}{}:
 	default:
 	}
 }
 
-// Alert tells every browser that there are alerts up to a number: it fetches what
-// it shows of them. One that has not heard of the last yet hears of this alone.
+// Alert tells every browser that there are alerts up to a number; the browser fetches those
+// that it shows. An older notice that was not sent yet is replaced.
 func (h *Hub) Alert(n uint64) {
 	m, err := prepare(control{T: "alert", Alert: n})
 	if err != nil {
-		h.opts.Logger.Error("an alert cannot be encoded", "error", err)
+		h.opts.Logger.Error("alert cannot be encoded", "err", err)
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.clients {
-		if !c.apart {
+		if !c.presentationOnly {
 			c.alert = m
-			c.nudge()
+			c.wakeWriter()
 		}
 	}
 }
 
-// Again has all pages that somebody looks at rendered again, because something has
-// changed in every one of them that is no event of the broker's.
-func (h *Hub) Again() { h.markAll() }
+// RenderAll renders all watched pages again, because of a change that is no event of the broker's.
+func (h *Hub) RenderAll() { h.markAll() }
 
-// reset tells every browser to subscribe again, because numbers may start anew.
+// reset tells every browser to subscribe again, because event numbers may restart.
 func (h *Hub) reset() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.clients {
-		c.tell(control{T: "reset"})
+		c.sendControl(control{T: "reset"})
 	}
 }
 
-// beat sends the clock every so often, by which browsers know that the socket
-// is alive.
-func (h *Hub) beat(ctx context.Context) {
+// heartbeat sends the clock at intervals, which shows browsers that the socket is alive.
+func (h *Hub) heartbeat(ctx context.Context) {
 	every := time.NewTicker(h.opts.Heartbeat)
 	defer every.Stop()
 	for {
@@ -379,16 +376,16 @@ func (h *Hub) beat(ctx context.Context) {
 			return
 		case <-every.C:
 		}
-		hello := h.opts.Hello()
+		hello := h.opts.Greeting()
 		m, err := prepare(hello.clock("ping"))
 		if err != nil {
-			h.opts.Logger.Error("a heartbeat cannot be encoded", "error", err)
+			h.opts.Logger.Error("heartbeat cannot be encoded", "err", err)
 			return
 		}
 		h.mu.Lock()
 		for c := range h.clients {
 			c.ping = m
-			c.nudge()
+			c.wakeWriter()
 		}
 		h.mu.Unlock()
 	}

@@ -81,8 +81,8 @@ func TestNothingIsRenderedUnwatched(t *testing.T) {
 
 	// Events of other entities leave the topic clean.
 	w.set(page, func(*sheet) {}, event(engine.EventSent, "elsewhere", 2), event(engine.EventSent, "prices/Subscriptions/eu", 3))
-	h.left.reach(t.Context(), 2)
-	h.mark(nil) // the marking of the events before it is over
+	h.departures.waitFor(t.Context(), 2)
+	h.markEvents(nil) // the marking of the earlier events has ended
 	h.mu.Lock()
 	for _, topic := range h.topics {
 		if topic.dirty {
@@ -95,7 +95,7 @@ func TestNothingIsRenderedUnwatched(t *testing.T) {
 	tab.acted()
 	before := w.openings(page)
 	w.set(page, put("1", "b"), event(engine.EventRenewed, "orders", 1))
-	h.left.reach(t.Context(), 3)
+	h.departures.waitFor(t.Context(), 3)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if n := w.openings(page) - before; n != 0 || len(h.topics) != 0 || len(h.watched) != 0 {
@@ -154,8 +154,8 @@ func TestPauseAndResume(t *testing.T) {
 	before := w.openings(page)
 	w.set(page, put("2", "b"), event(engine.EventSent, "orders", 2))
 	w.set(page, drop("1"), event(engine.EventCompleted, "orders", 1))
-	h.left.reach(t.Context(), 2)
-	tab.acted() // and nothing else came
+	h.departures.waitFor(t.Context(), 2)
+	tab.acted() // and no other frame came
 	if n := w.openings(page) - before; n != 0 {
 		t.Errorf("a page whose only watcher pauses was opened %d times", n)
 	}
@@ -174,14 +174,14 @@ func TestACutLosesAndRepeatsNothing(t *testing.T) {
 	tab := dial(t, server, nil)
 	tab.send("sub", page, 2)
 	f := tab.next()
-	h.Cut()
+	h.Disconnect()
 	if _, err := tab.hear(); err == nil {
 		t.Fatal("the socket lives on after Cut")
 	}
 
 	w.set(page, drop("1"), event(engine.EventDeadLettered, "orders", 1))
 	w.set(page, put("3", "c"), event(engine.EventSent, "orders", 3))
-	h.left.reach(t.Context(), 4)
+	h.departures.waitFor(t.Context(), 4)
 	tab = dial(t, server, nil)
 	tab.send("sub", page, f.parts.N)
 	wantParts(t, tab.next(), parts{N: 4, Full: true, Slots: map[string]string{"sum": ""}, Lists: map[string]listPart{"rows": {
@@ -191,8 +191,8 @@ func TestACutLosesAndRepeatsNothing(t *testing.T) {
 	wantParts(t, tab.next(), parts{N: 5, Lists: map[string]listPart{"rows": {Order: []string{"2", "3"}, Put: map[string]string{"3": "C"}}}})
 }
 
-// A rendering that began before somebody subscribed may be older than the page
-// this reader has.
+// TestASnapshotIsNeverOlderThanThePage: a rendering that began before a browser subscribed may
+// be older than the page that the browser has, and is not sent to it.
 func TestASnapshotIsNeverOlderThanThePage(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -231,7 +231,7 @@ func TestAPageThatFails(t *testing.T) {
 		}
 	}
 
-	// A page that is open when it fails, and works again later.
+	// The page fails while it is open, and works again later.
 	tab.send("sub", page, 0)
 	tab.next()
 	w.set(page, func(s *sheet) { s.err = engine.ErrNotFound }, event(engine.EventEntityAutoDeleted, "orders", 0))
@@ -313,8 +313,8 @@ func TestLargeSnapshotsComeInPieces(t *testing.T) {
 	}
 }
 
-// A reader who applies the frames shows what the page is, however the frames
-// of its many changes were joined.
+// TestFramesAddUpToThePage: a browser that applies the frames shows the page, however the
+// frames of many changes were joined.
 func TestFramesAddUpToThePage(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

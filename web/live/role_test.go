@@ -10,24 +10,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"mayfly/views/view"
-	"mayfly/web/identity"
+	"mayfly/web/auth"
 )
 
-func as(role identity.Role) http.Header { return http.Header{roleHeader: {role.String()}} }
+func as(role auth.Role) http.Header { return http.Header{roleHeader: {role.String()}} }
 
-// commandRoles are what each command takes, once more: who changes Commands has to say so
-// here too.
-var commandRoles = map[string]identity.Role{
-	"follow":   identity.Viewer,
-	"pause":    identity.Viewer,
-	"present":  identity.Operator, // others are led by it
-	"resume":   identity.Viewer,
-	"sub":      identity.Viewer,
-	"unfollow": identity.Viewer,
-	"unsub":    identity.Viewer,
+// commandRoles are the roles of the commands, written again so that a change of Commands is
+// deliberate.
+var commandRoles = map[string]auth.Role{
+	"follow":   auth.Viewer,
+	"pause":    auth.Viewer,
+	"present":  auth.Operator, // it leads others
+	"resume":   auth.Viewer,
+	"sub":      auth.Viewer,
+	"unfollow": auth.Viewer,
+	"unsub":    auth.Viewer,
 }
 
-// TestCommandsTakeRoles: every command that there is, by everybody there can be.
+// TestCommandsTakeRoles tries every command with every role.
 func TestCommandsTakeRoles(t *testing.T) {
 	if diff := cmp.Diff(commandRoles, Commands()); diff != "" {
 		t.Errorf("the table of commands is another (-want +got):\n%s", diff)
@@ -35,7 +35,7 @@ func TestCommandsTakeRoles(t *testing.T) {
 	w := newWorld()
 	_, server := serveHub(t, w, nil)
 	for op, needs := range commandRoles {
-		for _, role := range identity.Roles() {
+		for _, role := range auth.Roles() {
 			t.Run(op+" by "+role.String(), func(t *testing.T) {
 				b := dial(t, server, as(role))
 				b.send(op, "/a", 0)
@@ -43,37 +43,37 @@ func TestCommandsTakeRoles(t *testing.T) {
 				refused := false
 				for {
 					f := b.next()
-					if f.control.T == "error" && strings.Contains(f.control.Text, "This is for the role") {
+					if f.control.T == "error" && strings.Contains(f.control.Text, "This requires the role") {
 						refused = true
 					}
 					if f.control.T == "error" && f.control.Topic == "not an address" {
 						break
 					}
 				}
-				if refused == role.May(needs) {
+				if refused == role.Includes(needs) {
 					t.Errorf("refused is %t", refused)
 				}
 			})
 		}
 	}
-	b := dial(t, server, as(identity.Admin))
+	b := dial(t, server, as(auth.Admin))
 	b.send("shout", "/a", 0)
 	if code := b.closed(); code != closePolicy {
 		t.Errorf("a command that nobody has said anything of ends the socket with %d", code)
 	}
 }
 
-// TestPagesOfOtherRoles: what may not be opened cannot be watched either, and who may
-// less shares no rendering with who may more.
+// TestPagesOfOtherRoles: a page that a client may not open cannot be watched either, and
+// clients of different roles do not share renderings.
 func TestPagesOfOtherRoles(t *testing.T) {
 	w := newWorld()
 	w.set("/a", func(*sheet) {})
 	h, server := serveHub(t, w, func(o *Options) {
-		o.May = func(role identity.Role) func(method, href string) bool {
-			return func(_, href string) bool { return href != "/b" || role.May(identity.Admin) }
+		o.Allowed = func(role auth.Role) func(method, href string) bool {
+			return func(_, href string) bool { return href != "/b" || role.Includes(auth.Admin) }
 		}
 	})
-	viewer, admin := dial(t, server, as(identity.Viewer)), dial(t, server, as(identity.Admin))
+	viewer, admin := dial(t, server, as(auth.Viewer)), dial(t, server, as(auth.Admin))
 	viewer.send("sub", "/b", 0)
 	if f := viewer.next(); f.control.T != "error" || f.control.Topic != "/b" {
 		t.Fatalf("got %+v", f)
@@ -91,15 +91,15 @@ func TestPagesOfOtherRoles(t *testing.T) {
 	}
 }
 
-// TestPagesOfOneNamespace: who may see one namespace shares no rendering with who may see
-// all, and the page knows for whom it is made.
+// TestPagesOfOneNamespace: a client that may see one namespace does not share renderings with
+// one that may see all, and the page knows its viewer.
 func TestPagesOfOneNamespace(t *testing.T) {
 	w := newWorld()
 	w.set("/n/one", func(*sheet) {})
 	_, server := serveHub(t, w, func(o *Options) {
 		o.Open = func(ctx context.Context, url string) (view.Page, uint64, error) {
 			_, n, err := w.open(ctx, url)
-			return &sheet{sum: "for " + identity.Of(ctx).Within}, n, err
+			return &sheet{sum: "for " + auth.FromContext(ctx).Namespace}, n, err
 		}
 	})
 	for _, within := range []string{"", "one", ""} {
@@ -111,7 +111,7 @@ func TestPagesOfOneNamespace(t *testing.T) {
 	}
 }
 
-// TestASocketEndsWithItsSession, and with nobody else's.
+// TestASocketEndsWithItsSession, and with no other session.
 func TestASocketEndsWithItsSession(t *testing.T) {
 	w := newWorld()
 	w.set("/a", func(*sheet) {})
@@ -119,7 +119,7 @@ func TestASocketEndsWithItsSession(t *testing.T) {
 	over := make(ended)
 	server := httptest.NewServer(knownUntil(h.Handler(), over))
 	t.Cleanup(server.Close)
-	b, stays := dial(t, server, as(identity.Viewer)), dial(t, other, nil)
+	b, stays := dial(t, server, as(auth.Viewer)), dial(t, other, nil)
 	close(over)
 	if code := b.closed(); code != closePolicy {
 		t.Errorf("it ends with %d", code)

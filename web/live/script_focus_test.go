@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// menu is a row with a link, and a menu where there is something to do.
+// menu returns a row with a link, and with a menu if it has actions.
 func menu(key, subject string, does bool) string {
 	act := `<a href="#actions">More</a>`
 	if does {
@@ -18,24 +18,23 @@ func menu(key, subject string, does bool) string {
 	return fmt.Sprintf(`<tr data-key=%q><td><input type="checkbox" class="check" name="key"></td><td><a href="#m" class="what">%s</a></td><td>%s</td></tr>`, key, subject, act)
 }
 
-// The focus stays in the row that it is in, whatever becomes of that.
+// focus: the focus stays in its row, however the row changes.
 func focus(_ *testing.T, s *stage) {
 	s.start(full(6, []string{"1", "2"}, map[string]string{"1": menu("1", "one", true), "2": menu("2", "two", true)}))
 	const in = `document.activeElement.closest("[data-key]")?.dataset.key`
 	s.js(`document.querySelector("[data-key='1'] summary").focus()`)
-	s.send(delta(7, []string{"1", "2"}, map[string]string{"1": menu("1", "one", false)}, nil)) // it is locked now
+	s.send(delta(7, []string{"1", "2"}, map[string]string{"1": menu("1", "one", false)}, nil)) // it has no actions now
 	s.want(`!document.querySelector("[data-key='1'] summary")`)
 	s.equal(in, "1")
 	s.equal(`document.activeElement.className`, "what")
 
-	// What does not change keeps it, and a menu stays open.
+	// An unchanged element keeps the focus, and a menu stays open.
 	s.js(`{ document.querySelector("[data-key='2'] details").open = true; document.querySelector("[data-key='2'] p a").focus() }`)
 	s.send(delta(8, []string{"1", "2"}, map[string]string{"2": menu("2", "TWO", true)}, nil))
 	s.want(`document.querySelector("[data-key='2'] .what").textContent === "TWO"`)
 	s.equal(`document.activeElement.textContent + document.querySelector("[data-key='2'] details").open`, "Edittrue")
 
-	// One that comes back keeps what was done to it, and one that has the focus is the
-	// last to go.
+	// A row that comes back keeps its state, and the row that has the focus is removed last.
 	s.js(`{ document.querySelector("[data-key='2'] input").checked = true; }`)
 	s.send(delta(9, []string{"1"}, nil, map[string]string{"2": "locked"}))
 	s.want(`document.querySelector("[data-key='2'].leaving")`)
@@ -58,8 +57,8 @@ func focus(_ *testing.T, s *stage) {
 	s.equal(in, "2")
 }
 
-// Who lets new rows in by the keyboard is led to the first of them, and never by anything
-// else: the rows wait for who is about to.
+// letIn: only showing new rows by the keyboard moves the focus, to the first of them; the rows
+// wait until the user asks for them.
 func letIn(_ *testing.T, s *stage) {
 	const in = `document.activeElement.closest("[data-key]")?.dataset.key`
 	s.start(full(6, []string{"1"}, map[string]string{"1": menu("1", "one", true)}))
@@ -73,7 +72,7 @@ func letIn(_ *testing.T, s *stage) {
 	s.want(order + ` === "1,2,3"`)
 	s.equal(in, "2")
 
-	// Where what waited is gone, so is the button, and the focus is on the row above.
+	// When the waiting rows are gone, so is the button, and the focus is on the row above.
 	s.js(`{ document.activeElement.blur(); document.querySelector("[data-key='1'] input").checked = true }`)
 	s.send(delta(8, []string{"1", "2", "3", "4"}, map[string]string{"4": menu("4", "four", true)}, nil))
 	s.want(textOf + `(".newbar:not([hidden])") === "1 new while you are here"`)
@@ -83,8 +82,8 @@ func letIn(_ *testing.T, s *stage) {
 	s.equal(in, "3")
 }
 
-// By the keyboard the rows are gone through that stay, from wherever the focus is: also
-// from one that is struck through.
+// steps: the keyboard moves between the rows that stay, from wherever the focus is: also from
+// a row that is struck through.
 func steps(_ *testing.T, s *stage) {
 	rows := map[string]string{}
 	for i, name := range []string{"one", "two", "three", "four", "five"} {
@@ -117,7 +116,7 @@ func steps(_ *testing.T, s *stage) {
 	press("k", "1")
 	press("j", "5")
 
-	from("5") // where none is left on that side, it stays
+	from("5") // if none is left on that side, the focus stays
 	s.send(delta(8, []string{"1"}, nil, map[string]string{"5": "expired"}))
 	s.want(`document.querySelector("[data-key='5'].leaving")`)
 	press("j", "5")

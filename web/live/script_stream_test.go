@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What comes while the page is busy is shown in one go: a browser that is slower than
-// the frames does not fall behind for ever.
+// stream: frames that arrive while the page is busy are shown at once, so that a browser that
+// is slower than the frames does not fall behind for ever.
 func stream(_ *testing.T, s *stage) {
 	rows := map[string]string{"1": row("1", "one", hour), "2": row("2", "two", hour), "3": row("3", "three", hour)}
 	s.start(full(6, []string{"1", "2", "3"}, rows))
@@ -22,9 +22,9 @@ func stream(_ *testing.T, s *stage) {
 	s.equal(textOf+`("[data-key='2'] .what")`, "c4")
 	s.equal(textOf+`("[data-key='4'] .what")`, "four") // no frame after the first had it
 	s.equal(`document.querySelector("[data-key='1'].leaving").dataset.gone`, "expired")
-	s.equal(`mayfly.put <= 4`, true) // a picture may have come between, but not for each frame
+	s.equal(`mayfly.put <= 4`, true) // some frames may have been painted in between, but not each
 
-	// Where much changes all the time, nothing flashes until there was a rest.
+	// While many rows change all the time, nothing flashes until there is a pause.
 	s.js(`{ window.at = performance.now(); performance.now = () => at; window.flashes = 0; }`)
 	s.js(`new MutationObserver((all) => { for (const m of all) if (m.target.classList.contains("flash")) flashes++; }).observe(document.querySelector("tbody"), { subtree: true, attributes: true, attributeFilter: ["class"] })`)
 	change := func(n uint64) {
@@ -43,8 +43,8 @@ func stream(_ *testing.T, s *stage) {
 	s.equal(`flashes`, 1)
 }
 
-// A change that comes in pieces is shown in one go, or what there is of it when the rest
-// does not come.
+// pieces: a change that comes in several frames is shown at once, or the part that has arrived
+// if the rest does not come.
 func pieces(_ *testing.T, s *stage) {
 	s.start(full(6, []string{"1"}, map[string]string{"1": row("1", "one", hour)}))
 	s.js(`{ const later = setTimeout; window.held = []; window.setTimeout = (f, ms) => (ms === 100 ? held.push(f) * -1 : later(f, ms)); }`)
@@ -72,7 +72,7 @@ func pieces(_ *testing.T, s *stage) {
 	s.want(order + ` === "1,2,3"`)
 }
 
-// Nobody can choose text that moves away under the pointer.
+// chosen: rows do not move while the user selects their text.
 func chosen(_ *testing.T, s *stage) {
 	s.start(full(6, []string{"1"}, map[string]string{"1": row("1", "one", hour)}))
 	s.js(`getSelection().selectAllChildren(document.querySelector("[data-key='1'] .what"))`)
@@ -81,13 +81,13 @@ func chosen(_ *testing.T, s *stage) {
 	s.equal(order, "1")
 	s.js(`getSelection().removeAllRanges()`)
 	s.want(order + ` === "2,1"`)
-	// What is not of the list holds nothing up.
+	// A selection outside the list holds nothing up.
 	s.js(`getSelection().selectAllChildren(document.querySelector("[data-slot]"))`)
 	s.send(delta(8, []string{"3", "2", "1"}, map[string]string{"3": row("3", "three", hour)}, nil))
 	s.want(order + ` === "3,2,1"`)
 }
 
-// Of very many that leave at once a dozen are struck through, until they go too.
+// storm: when very many rows leave at once a dozen are struck through, until they go too.
 func storm(_ *testing.T, s *stage) {
 	rows, order, gone := map[string]string{}, []string{}, map[string]string{}
 	for i := range 200 {
@@ -98,7 +98,7 @@ func storm(_ *testing.T, s *stage) {
 	s.js(`{ setTimeout(() => { const end = Date.now() + 1000; while (Date.now() < end); }) }`)
 	s.send(full(5, order, rows))
 	s.send(delta(6, order, map[string]string{"7": row("7", "seven", hour)}, nil))
-	s.want(live) // though what was shown last was no snapshot
+	s.want(live) // though the last frame was no snapshot
 	s.equal(`document.querySelectorAll("[data-key]").length`, 200)
 	s.send(delta(7, []string{}, nil, gone))
 	s.want(`document.querySelectorAll(".leaving").length === 12 && document.querySelectorAll("[data-key]").length === 12`)

@@ -18,7 +18,7 @@ import (
 	"mayfly/views/view"
 )
 
-// The tests of static/live.js, in a real browser.
+// TestScript tests static/live.js in a real browser.
 func TestScript(t *testing.T) {
 	ctx := browser(t)
 	for name, test := range map[string]func(*testing.T, *stage){
@@ -57,7 +57,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// row is a row with a countdown that ends d after the stage's clock began. The
+// row returns a row with a countdown that ends d after the time of the stage's clock. The
 // server renders clocks standing still, so the frame's text is not the page's.
 func row(key, subject string, d time.Duration) string {
 	return fmt.Sprintf(`<tr data-key=%q><td><input type="checkbox" name="key"></td><td><span data-clock data-tone="plenty">`+
@@ -65,8 +65,8 @@ func row(key, subject string, d time.Duration) string {
 		`<time role="timer" datetime=%q data-of="300" data-low="60" data-crit="15">10:00:00</time></span></td><td class="what"><b>%s</b></td><td><button type="button">Delete</button></td></tr>`, key, in(d), subject)
 }
 
-// table is a list as a whole page has it: its clocks were read when the page
-// was rendered.
+// table returns a list as a whole page has it: its clocks were read when the page was
+// rendered.
 func table(insert string, rows ...string) string {
 	reading := strings.NewReplacer(`10:00:00`, `59m 58s`, `100 100`, `97 100`, `offset="0"`, `offset="-3"`,
 		`data-tone="plenty"`, `data-tone="low"`, `M0 0`, `M1 1`, ` data-of`, ` aria-label="59 minutes" data-of`)
@@ -134,29 +134,29 @@ const mark = `document.querySelectorAll("[data-key], [data-key] *, [data-slot] *
 func (s *stage) start(snapshot parts) {
 	s.t.Helper()
 	s.asked("sub", 5)
-	s.equal(`mayfly.state`, "reconnecting") // not Live before a snapshot is there
+	s.equal(`mayfly.state`, "reconnecting") // not Live before the snapshot
 	s.js(mark)
 	s.send(snapshot)
 	s.want(live)
 }
 
 func clocks(_ *testing.T, s *stage) {
-	s.want(`/^4m (40|39|38|37)s$/.test(` + textOf + `("#a time"))`)
-	s.want(`/^4 minutes (40|39|38|37) seconds$/.test(document.querySelector("#a time").ariaLabel)`)
+	s.want(`/^4m (40|[123]\d)s$/.test(` + textOf + `("#a time"))`)
+	s.want(`/^4 minutes (40|[123]\d) seconds$/.test(document.querySelector("#a time").ariaLabel)`)
 	s.equal(`document.querySelector("#a").dataset.tone`, "plenty")
 	s.equal(`document.querySelector("#a .track").getAttribute("d").startsWith("M10 3a7 7")`, true)
-	s.equal(`["94 100","93 100"].includes(document.querySelector("#a .arc").getAttribute("stroke-dasharray"))`, true)
-	s.equal(`document.querySelector("#a .glass .sand").getAttribute("d").startsWith("M6.9")`, true)
+	s.want(`/^(9[0-4]|8\d) 100$/.test(document.querySelector("#a .arc").getAttribute("stroke-dasharray"))`)
+	s.equal(`/^M(6\.9|7\.[0-3])/.test(document.querySelector("#a .glass .sand").getAttribute("d"))`, true)
 	s.equal(`document.querySelector("#a .glass[data-state] .sand").getAttribute("d")`, "M0 0")
 	s.equal(`document.querySelector("#b").dataset.tone`, "low")
 	s.equal(`document.querySelector("#b .track").getAttribute("d").startsWith("M10 4.5a5.5 5.5")`, true)
-	s.want(`/^(50|4[5-9]) 100$/.test(document.querySelector("#b .hold").getAttribute("stroke-dasharray"))`)
+	s.want(`/^(50|[1-4]\d) 100$/.test(document.querySelector("#b .hold").getAttribute("stroke-dasharray"))`)
 	s.equal(`document.querySelector("#c").dataset.tone`, "critical")
 	s.equal(`document.querySelector("#c .track").getAttribute("d")`, "M10 1.5L18.5 10L10 18.5L1.5 10Z")
 	s.want(`/^40:(30|2\d)$/.test(` + textOf + `("#d time"))`)
 	s.want(textOf + `("#e time") === "expiring…"`)
 	s.equal(`document.querySelector("#e time").dataset.tone`, "dead")
-	s.want(`/^1m 3\ds ago$/.test(` + textOf + `("#f [data-ago]"))`)
+	s.want(`/^1m [345]\ds ago$/.test(` + textOf + `("#f [data-ago]"))`)
 	s.equal(textOf+`("#f [data-at]")`, "10:04:12")
 	s.want(`/^2d (2|1)h$/.test(` + textOf + `("#g time"))`)
 
@@ -174,19 +174,19 @@ func clocks(_ *testing.T, s *stage) {
 func merge(_ *testing.T, s *stage) {
 	rows := map[string]string{"1": row("1", "one", hour), "2": row("2", "two", hour), "3": row("3", "three", hour)}
 	s.start(full(6, []string{"1", "2", "3"}, rows))
-	s.equal(`mayfly.put`, 0) // the passing of time is no change
+	s.equal(`mayfly.put`, 0) // a running clock is no change
 	s.equal(`document.querySelectorAll(".flash").length`, 0)
 
 	s.js(`document.querySelector("[data-key='2'] input").checked = true`)
 	s.js(`new MutationObserver(() => { window.first ??= document.querySelector("[data-key='4'] time")?.textContent; }).observe(document.querySelector("tbody"), { childList: true })`)
-	s.js(`new MutationObserver((all) => { for (const m of all) m.target.flashed ||= m.target.classList.contains("flash"); }).observe(document.querySelector("tbody"), { subtree: true, attributes: true, attributeFilter: ["class"] })`) // it is over soon
+	s.js(`new MutationObserver((all) => { for (const m of all) m.target.flashed ||= m.target.classList.contains("flash"); }).observe(document.querySelector("tbody"), { subtree: true, attributes: true, attributeFilter: ["class"] })`) // the flash is over soon
 	s.send(delta(7, []string{"4", "2", "3", "1"}, map[string]string{"2": row("2", "TWO", hour), "4": row("4", "four", hour)}, nil))
 	s.want(order + ` === "4,2,3,1"`)
 	s.equal(textOf+`("[data-key='2'] .what")`, "TWO")
 	s.equal(`[...document.querySelectorAll("[data-key='2'] > *")].map((c) => !!c.flashed)`, []bool{false, false, true, false})
 	s.equal(`[...document.querySelectorAll("[data-key]")].map((r) => !!r.born)`, []bool{false, true, true, true})
 	s.equal(`document.querySelector("[data-key='2'] time").born && document.querySelector("[data-key='2'] input").checked`, true)
-	s.equal(`/^(59m|1h)/.test(first)`, true) // never seen unread
+	s.equal(`/^(59m|1h)/.test(first)`, true) // never shown before its first update
 	s.equal(`document.querySelector("[data-key='4'] .arc").getAttribute("stroke-dasharray")`, "100 100")
 	s.want(`!document.querySelector(".flash")`)
 	s.equal(`[mayfly.put, mayfly.gone, mayfly.frames, document.body.dataset.n]`, []any{2, 0, 2, "7"})
@@ -215,18 +215,18 @@ func hold(_ *testing.T, s *stage) {
 	s.send(delta(9, []string{"4", "1", "2"}, nil, map[string]string{"3": "expired"}))
 	s.want(textOf + `(".newbar") === "1 new while you are here"`)
 	s.run(chromedp.Click(chromedp.CSS(`.newbar`)))
-	s.point("") // the rows came under it, and wait for it to go
+	s.point("") // the rows are under the pointer now, and wait for it to go
 	s.want(order + ` === "4,1,2" && document.querySelector(".newbar").hidden`)
 	s.equal(`document.querySelector("[data-key='1'] input").checked`, true)
 
-	// Letting go of the selection lets the rows in.
+	// Clearing the selection lets the rows in.
 	s.send(delta(10, []string{"5", "4", "1", "2"}, map[string]string{"5": row("5", "five", hour)}, nil))
 	s.want(`!document.querySelector(".newbar").hidden`)
 	s.js(`document.querySelector("[data-key='1'] input").checked = false`)
 	s.want(order + ` === "5,4,1,2" && document.querySelector(".newbar").hidden`)
 }
 
-// A list that is held stays as it is, wherever the pointer is, until it is let go.
+// still: a list that is held does not change, wherever the pointer is, until it is released.
 func still(_ *testing.T, s *stage) {
 	s.start(full(6, []string{"1", "2"}, map[string]string{"1": row("1", "one", hour), "2": row("2", "two", hour)}))
 	const pressed = `document.querySelector("[data-hold]").ariaPressed`
@@ -239,11 +239,11 @@ func still(_ *testing.T, s *stage) {
 	s.js(`window.since = performance.now()`)
 	s.send(delta(8, []string{"4", "3", "2"}, map[string]string{"4": row("4", "four", hour)}, nil))
 	s.want(textOf + `(".newbar") === "2 new while you are here"`)
-	s.want(`performance.now() > since + 3000`) // longer than what leaves is struck through
+	s.want(`performance.now() > since + 3000`) // longer than rows are struck through before they go
 	s.equal(order, "1,2")
 	s.equal(`document.querySelector("[data-key='1']").classList.contains("leaving")`, true)
 
-	s.run(chromedp.Click(chromedp.CSS(`.newbar`))) // lets in what waits, and no more
+	s.run(chromedp.Click(chromedp.CSS(`.newbar`))) // shows the waiting rows only
 	s.want(`document.querySelector(".newbar").hidden && document.querySelector("[data-key='4']")`)
 	s.point("")
 	s.send(delta(9, []string{"5", "4", "3", "2"}, map[string]string{"5": row("5", "five", hour)}, nil))
@@ -263,7 +263,7 @@ func leaving(_ *testing.T, s *stage) {
 	s.equal(`document.querySelector("[data-key='1'] button").disabled`, true)
 	s.equal(order, "1,2,3")
 
-	// It waits for the pointer, however long.
+	// The row waits for the pointer, however long.
 	s.js(`{ const now = performance.now.bind(performance); performance.now = () => now() + 5000; }`)
 	s.js(`window.beats = 0; new MutationObserver(() => { beats++; }).observe(document.querySelector("[data-key='3'] time"), { childList: true, attributes: true })`)
 	s.want(`beats > 0`)
@@ -272,7 +272,8 @@ func leaving(_ *testing.T, s *stage) {
 	s.want(order + ` === "2,3"`)
 	s.equal(`mayfly.gone`, 1)
 
-	// One that comes back stays, with nothing of its farewell.
+	// A row that comes back loses the marks of its departure. A selected row does not go meanwhile.
+	s.js(`document.querySelector("[data-key='2'] input").checked = true`)
 	s.send(delta(8, []string{"3"}, nil, map[string]string{"2": "deferred"}))
 	s.want(`!!document.querySelector("[data-key='2'].leaving")`)
 	s.send(delta(9, []string{"2", "3"}, map[string]string{"2": row("2", "two", hour)}, nil))
@@ -280,7 +281,7 @@ func leaving(_ *testing.T, s *stage) {
 	s.equal(`document.querySelector("[data-key='2'] button").disabled`, false)
 	s.equal(`[...document.querySelectorAll("[data-key]")].every((r) => r.born)`, true)
 
-	// What is only out of the window goes without a word.
+	// A row that only left the window goes without a mark.
 	s.send(delta(10, []string{"2"}, nil, map[string]string{"3": "left"}))
 	s.want(order + ` === "2"`)
 	s.equal(`[mayfly.gone, mayfly.put]`, []int{2, 0})
@@ -304,9 +305,10 @@ func slots(_ *testing.T, s *stage) {
 func cut(_ *testing.T, s *stage) {
 	rows := map[string]string{"1": row("1", "one", hour), "2": row("2", "two", hour)}
 	s.start(full(6, []string{"1", "2"}, rows))
+	s.js(`document.querySelector("[data-key='1'] input").checked = true`) // a selected row does not go
 	s.js(`window.states = new Set(); new MutationObserver(() => states.add(document.querySelector("[data-pill] b").textContent)).observe(document.querySelector("[data-pill]"), { childList: true, subtree: true, characterData: true })`)
 	s.mu.Lock()
-	_ = s.conn.NetConn().Close() // what is meant is that it is closed
+	_ = s.conn.NetConn().Close() // it is closed either way
 	s.mu.Unlock()
 	s.asked("sub", 6)
 	f := full(9, []string{"2", "3"}, map[string]string{"2": row("2", "two", hour), "3": row("3", "three", hour)})
@@ -317,11 +319,13 @@ func cut(_ *testing.T, s *stage) {
 	s.equal(`document.querySelector("[data-key='1']").dataset.gone`, "dead-lettered")
 	s.equal(`[...document.querySelectorAll("[data-key]")].map((r) => !!r.born)`, []bool{true, true, false})
 	s.equal(`[mayfly.reconnects, mayfly.put, mayfly.gone, states.has("Reconnecting 1s")]`, []any{1, 1, 1, true})
+	s.js(`document.querySelector("[data-key='1'] input").checked = false`)
 	s.want(order + ` === "2,3"`)
 }
 
 func pause(_ *testing.T, s *stage) {
 	s.start(full(6, []string{"1"}, map[string]string{"1": row("1", "one", hour)}))
+	s.js(`document.querySelector("[data-key='1'] input").checked = true`) // a selected row does not go
 	s.run(chromedp.KeyEvent("p"))
 	s.want(textOf + `("[data-pill] b") === "Paused" && document.querySelector("[data-pill]").ariaPressed === "true"`)
 	s.js(`window.figure = ` + textOf + `("[data-key='1'] time"); window.moves = 0; new MutationObserver(() => { moves++; }).observe(document.querySelector("table"), { childList: true, subtree: true, attributes: true, characterData: true })`)
@@ -333,13 +337,14 @@ func pause(_ *testing.T, s *stage) {
 	s.want(`performance.now() - before > 1500`) // more than a beat
 	s.equal(`[moves, `+textOf+`("[data-key='1'] time") === figure, mayfly.put]`, []any{0, true, 0})
 	s.run(chromedp.Click(chromedp.CSS(`[data-pill]`)))
-	s.asked("sub", 6) // the number the page stood still at
+	s.asked("sub", 6) // the event number at which the page was paused
 	f := full(8, []string{"3", "2"}, map[string]string{"3": row("3", "three", hour), "2": row("2", "two", hour)})
 	f.Lists["rows"] = listPart{Order: f.Lists["rows"].Order, Put: f.Lists["rows"].Put, Gone: map[string]string{"1": "expired"}}
 	s.send(f)
 	s.point("")
 	s.want(live)
 	s.want(`document.querySelector("[data-key='1']").dataset.gone === "expired"`)
+	s.js(`document.querySelector("[data-key='1'] input").checked = false`)
 	s.want(order + ` === "3,2"`)
 }
 
@@ -364,7 +369,7 @@ func polling(_ *testing.T, s *stage) {
 	s.mu.Lock()
 	s.closed = true
 	s.page = table("", row("2", "two", hour), row("3", "three", hour))
-	_ = s.conn.NetConn().Close() // what is meant is that it is closed
+	_ = s.conn.NetConn().Close() // it is closed either way
 	s.mu.Unlock()
 	s.want(`mayfly.polls > 0 && ` + textOf + `("[data-pill] b") === "Polling 5s"`)
 	s.want(order + ` === "2,3"`)
@@ -380,7 +385,7 @@ func polling(_ *testing.T, s *stage) {
 	s.closed, s.broken = false, false
 	s.mu.Unlock()
 	s.js(`dispatchEvent(new Event("online"))`)
-	s.asked("sub", 5) // the number of the page that was polled
+	s.asked("sub", 5) // the event number of the polled page
 	s.send(full(9, []string{"2", "3"}, map[string]string{"2": row("2", "two", hour), "3": row("3", "three", hour)}))
 	s.want(live)
 	s.equal(`document.querySelector("[role=alert]").textContent`, "")
@@ -391,7 +396,7 @@ func errorFrame(_ *testing.T, s *stage) {
 	s.send(control{T: "error", Topic: "/page", Text: "The queue is gone."})
 	s.want(`/^Stale since 10:04:\d\d$/.test(` + textOf + `("[data-pill] b"))`)
 	s.want(`document.querySelector("[role=status]")?.innerHTML === '<span lang="en">The queue is gone.</span>'`)
-	s.asked("sub", 6) // it tries again by itself
+	s.asked("sub", 6) // it retries by itself
 	s.send(control{T: "reset"})
 	s.asked("sub", 6)
 	s.send(full(7, []string{"1"}, map[string]string{"1": row("1", "one", hour)}))
@@ -400,7 +405,7 @@ func errorFrame(_ *testing.T, s *stage) {
 	s.want(`!document.querySelector("[data-reload]").hidden`)
 }
 
-// turned is a clock that stands, runs fast, stops by itself and leaps.
+// turned: a clock that stands, runs fast, stops by itself and jumps.
 func turned(_ *testing.T, s *stage) {
 	left := textOf + `("time[data-of]")`
 	tell := func(d time.Duration, rate int, until string) {
@@ -412,10 +417,10 @@ func turned(_ *testing.T, s *stage) {
 	s.js(`window.was = performance.now()`)
 	s.want(`performance.now() > was + 1500`)
 	s.equal(left, "50m 00s")
+	s.js(`window.heard = Infinity; mayfly.heard = () => { window.heard = performance.now(); }`)
 	tell(10*time.Minute, 60, "")
-	s.js(`window.was = performance.now()`)
-	s.want(`performance.now() > was + 2000`)
-	s.want(`((m) => m >= 46 && m <= 48)(parseInt(` + left + `))`)
+	s.want(`performance.now() > heard + 2000`)
+	s.want(`Math.abs(50 - (performance.now() - heard) / 1000 - parseInt(` + left + `)) < 1.5`)
 	tell(15*time.Minute, 600, in(20*time.Minute))
 	s.want(left + ` === "40m 00s"`)
 	s.equal(textOf+`("[data-ago]")`, "20m 00s ago")
@@ -426,7 +431,7 @@ func turned(_ *testing.T, s *stage) {
 	s.want(`/^29m 5\ds$/.test(` + left + `)`)
 }
 
-// dates: what the script writes of a day is what the server does, in every language.
+// dates: the script formats dates as the server does, in every language.
 func dates(t *testing.T, s *stage) {
 	for _, l := range locale.Languages() {
 		ctx := locale.With(t.Context(), l.Tag)
@@ -440,7 +445,7 @@ func dates(t *testing.T, s *stage) {
 			if err := component.Date(at).Render(ctx, &b); err != nil {
 				t.Fatal(err)
 			}
-			text := locale.Moment(ctx, at)
+			text := locale.DateTime(ctx, at)
 			if !strings.Contains(b.String(), ">"+text+"<") {
 				t.Errorf("%s: %s has no %s", l.Tag, b.String(), text)
 			}
@@ -456,8 +461,8 @@ func dates(t *testing.T, s *stage) {
 	}
 }
 
-// spans are how times are written, and how urgent they are, by the server and by the
-// script: the same, in every language, be it a running one or one that stands still.
+// spans: the server and the script format times and their urgency alike, in every language,
+// for running clocks and standing ones.
 func spans(t *testing.T, s *stage) {
 	for _, l := range locale.Languages() {
 		ctx := locale.With(t.Context(), l.Tag)
@@ -477,16 +482,16 @@ func spans(t *testing.T, s *stage) {
 			2*hour + 5*time.Minute + 9*time.Second, 24*hour - time.Second, 24 * hour, 25*hour + time.Minute, 36500 * 24 * hour,
 		} {
 			for _, c := range []templ.Component{component.Ago(t0.Add(-d), t0), component.Timer(component.Clock{At: t0.Add(d + time.Second), Of: hour, Now: t0})} {
-				if err := c.Render(view.Still(ctx), &body); err != nil {
+				if err := c.Render(view.WithFrozenClocks(ctx), &body); err != nil {
 					t.Fatal(err)
 				}
 			}
 			running = append(running, locale.T(ctx, "time.ago", locale.Args{"Span": component.Span(ctx, d)}), component.Span(ctx, d+time.Second))
 			tones = append(tones, string(component.Urgency(d+time.Second, hour)))
-			spoken = append(spoken, strings.Join(regexp.MustCompile(`\d+`).FindAllString(component.LongSpan(ctx, d+time.Second), -1), " ")) // in words that the browser has itself
+			spoken = append(spoken, strings.Join(regexp.MustCompile(`\d+`).FindAllString(component.LongSpan(ctx, d+time.Second), -1), " ")) // the browser has its own words
 			standing, seconds = append(standing, component.Length(ctx, d)), append(seconds, int(d/time.Second))
 		}
-		standing, seconds = standing[1:], seconds[1:] // a script has no length of nothing
+		standing, seconds = standing[1:], seconds[1:] // the script formats no zero length
 		s.mu.Lock()
 		s.page = `<!DOCTYPE html><html lang="` + l.Tag + `"><meta charset="utf-8"><title>spans</title><link rel="icon" href="data:,"><script src="/live.js" defer></script><script src="/metrics.js" defer></script>` +
 			`<body data-now="` + in(0) + `" data-until="` + in(0) + `" data-words='` + string(said) + `'>` + body.String()
@@ -510,7 +515,7 @@ func preferences(_ *testing.T, s *stage) {
 	s.equal(textOf+`("[data-at]")`, "10:04:12Z")
 	s.equal(`[document.documentElement.dataset.theme, document.cookie]`, []string{"dark", "mayfly_theme=dark"})
 	s.run(chromedp.Reload())
-	s.equal(`["js" in document.documentElement.dataset, document.cookie, document.querySelector("[value=utc]").checked]`, []any{true, "mayfly_theme=dark", true}) // the server makes the page in it
+	s.equal(`["js" in document.documentElement.dataset, document.cookie, document.querySelector("[value=utc]").checked]`, []any{true, "mayfly_theme=dark", true}) // the server renders the page with it
 	s.equal(textOf+`("[data-at]")`, "10:04:12Z")
 	s.equal(`Object.keys(window.mayfly).sort().join()`, "cease,drift,frames,gone,hurry,lay,places,polls,put,reconnects,say,send,state,word")
 }
@@ -527,11 +532,12 @@ func keys(_ *testing.T, s *stage) {
 	s.run(chromedp.KeyEvent("e"), chromedp.KeyEvent("g"), chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent("q")) // no chord
 	s.equal(`location.pathname`, "/base/n/a%2Fb/q/orders")
 	s.js(`history.replaceState(null, "", "/n/a%2Fb/q/orders")`)
+	s.js(`{ const now = performance.now(); performance.now = () => now; }`) // however long a busy machine takes between the keys
 	s.run(chromedp.KeyEvent("g"), chromedp.KeyEvent("e"), chromedp.WaitReady(chromedp.CSS("title")))
 	s.want(`location.pathname === "/n/a%2Fb/expirations"`)
 }
 
-// standing is a page without live parts: its clocks run, and that is all.
+// standing: a page without live parts: only its clocks run.
 func standing(_ *testing.T, s *stage) {
 	s.want(`/^4m \d\ds$/.test(` + textOf + `("time"))`)
 	s.equal(`[mayfly.state, document.querySelector("[data-pill]").hidden]`, []any{"", true})
@@ -563,10 +569,10 @@ func hands(_ *testing.T, s *stage) {
 
 func announcements(_ *testing.T, s *stage) {
 	s.start(full(6, []string{"1"}, map[string]string{"1": row("1", "one", hour)}))
+	s.js(`window.said = {}; new MutationObserver(() => { said[document.querySelector("[role=status]")?.textContent] ??= performance.now(); }).observe(document.body, { subtree: true, childList: true, characterData: true })`)
 	s.send(delta(7, []string{"2", "3"}, map[string]string{"2": row("2", "two", hour), "3": row("3", "three", hour)}, map[string]string{"1": "expired"}))
 	s.want(`document.querySelector("[role=status]")?.textContent === "2 new, 1 gone"`)
-	s.js(`window.said = performance.now()`)
 	s.send(delta(8, []string{"2", "3", "4"}, map[string]string{"4": row("4", "four", hour)}, nil))
 	s.want(`document.querySelector("[role=status]").textContent === "1 new"`)
-	s.equal(`performance.now() - said > 3500`, true)
+	s.equal(`said["1 new"] - said["2 new, 1 gone"] > 4500`, true)
 }

@@ -16,58 +16,57 @@ import (
 
 	"mayfly/views/locale"
 	"mayfly/views/view"
-	"mayfly/web/identity"
+	"mayfly/web/auth"
 )
 
-// topicID names a topic: what its subscribers share.
+// topicID identifies a topic, by the properties that its subscribers share.
 type topicID struct {
 	url, lang string
-	safety    view.Safety
-	role      identity.Role
-	within    string // the only namespace that is seen; empty: all
+	safety    view.SafeMode
+	role      auth.Role
+	namespace string // the only namespace that its subscribers see; empty means all
 }
 
-// A topic is a page somebody watches.
+// A topic is a watched page.
 type topic struct {
 	id topicID
 
 	// Guarded by Hub.mu.
-	subs     map[*subscription]struct{}
-	watches  []string
-	dirty    bool
-	running  bool        // being rendered
-	started  uint64      // renderings begun
-	rested   time.Time   // before which no other begins
-	clock    *time.Timer // of a Refresher; nil for others
-	closed   bool        // nobody watches any longer, or the page cannot be opened
-	snapshot *snapshot   // the latest; nil before the first rendering
+	subs      map[*subscription]struct{}
+	watches   []string
+	dirty     bool
+	running   bool        // being rendered
+	started   uint64      // number of renderings begun
+	notBefore time.Time   // no rendering begins before this time
+	clock     *time.Timer // of a Refresher; nil for others
+	closed    bool        // it has no subscribers any more, or the page cannot be opened
+	snapshot  *snapshot   // the latest; nil before the first rendering
 }
 
-// A subscription is one socket's interest in a topic. Its fields are guarded by
-// Hub.mu.
+// A subscription is one socket's subscription to a topic. Its fields are guarded by Hub.mu.
 type subscription struct {
 	client *client
 	topic  *topic
-	n      uint64 // the event number up to which the browser knows the page
+	n      uint64 // the event number up to which the browser has the page
 
-	// awaits is the rendering from which the browser gets its snapshot; zero
-	// when it has it. A rendering begun earlier may be older than the page.
-	awaits uint64
-	due    due
-	frames []*websocket.PreparedMessage // while due is changes
+	// rendering is the number of the first rendering that may serve as the browser's snapshot;
+	// zero if the browser has it. An earlier rendering may be older than the page.
+	rendering uint64
+	due       due
+	frames    []*websocket.PreparedMessage // if due is changes
 }
 
-// due is what a subscription has waiting for its socket.
+// due is what a subscription has to send.
 type due uint8
 
 const (
-	nothing due = iota
-	changes     // frames
-	whole       // the topic's snapshot, as it is when the socket takes it
+	nothingDue  due = iota
+	changesDue      // frames
+	snapshotDue     // the topic's snapshot, as it is when the socket takes it
 )
 
-// subscribe gives c the page at url: first a snapshot no older than event n,
-// then its changes. Doing so again asks for another snapshot.
+// subscribe subscribes c to the page at url: it gets a snapshot no older than event n, then
+// changes. Subscribing again requests another snapshot.
 func (h *Hub) subscribe(c *client, url string, n uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,13 +76,13 @@ func (h *Hub) subscribe(c *client, url string, n uint64) {
 	s := c.subs[url]
 	if s == nil {
 		if len(c.subs) >= h.opts.MaxSubscriptions {
-			c.tell(control{T: "error", Topic: url, Text: fmt.Sprintf("A socket watches %d pages at most.", h.opts.MaxSubscriptions)})
+			c.sendControl(control{T: "error", Topic: url, Text: fmt.Sprintf("A socket may watch at most %d pages.", h.opts.MaxSubscriptions)})
 			return
 		}
-		id := topicID{url, c.lang, c.safety, c.who.Role, c.who.Within}
+		id := topicID{url, c.lang, c.safeMode, c.caller.Role, c.caller.Namespace}
 		t := h.topics[id]
 		if t == nil && len(h.topics) >= h.opts.MaxTopics {
-			c.tell(control{T: "error", Topic: url, Text: fmt.Sprintf("%d pages are kept up to date already.", len(h.topics))})
+			c.sendControl(control{T: "error", Topic: url, Text: fmt.Sprintf("The server is already updating %d pages.", len(h.topics))})
 			return
 		}
 		if t == nil {
@@ -97,34 +96,33 @@ func (h *Hub) subscribe(c *client, url string, n uint64) {
 	h.restart(s)
 }
 
-// restart drops what is due to s and has it wait for a new snapshot. The
-// caller holds mu.
+// restart drops what is due to s and makes it wait for a new snapshot. The caller holds mu.
 func (h *Hub) restart(s *subscription) {
-	s.due, s.frames = nothing, nil
-	s.awaits = s.topic.started + 1
-	h.dirty(s.topic)
+	s.due, s.frames = nothingDue, nil
+	s.rendering = s.topic.started + 1
+	h.markDirty(s.topic)
 }
 
 func (h *Hub) unsubscribe(c *client, url string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s := c.subs[url]; s != nil {
-		h.drop(s)
+		h.endSubscription(s)
 	}
 }
 
-// drop ends s, and its topic with the last subscription. The caller holds mu.
-func (h *Hub) drop(s *subscription) {
+// endSubscription ends s, and its topic with the last subscription. The caller holds mu.
+func (h *Hub) endSubscription(s *subscription) {
 	delete(s.client.subs, s.topic.id.url)
 	delete(s.topic.subs, s)
-	s.due, s.frames = nothing, nil
+	s.due, s.frames = nothingDue, nil
 	if len(s.topic.subs) == 0 {
-		h.forget(s.topic)
+		h.dropTopic(s.topic)
 	}
 }
 
-// forget ends t. The caller holds mu.
-func (h *Hub) forget(t *topic) {
+// dropTopic ends t. The caller holds mu.
+func (h *Hub) dropTopic(t *topic) {
 	t.closed = true
 	if t.clock != nil {
 		t.clock.Stop()
@@ -150,13 +148,13 @@ func (h *Hub) watch(t *topic, paths []string) {
 	}
 }
 
-// pause stops frames to c; resume starts with a snapshot of each page.
+// pause stops frames to c; resume starts again with a snapshot of each page.
 func (h *Hub) pause(c *client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.paused = true
 	for _, s := range c.subs {
-		s.due, s.frames, s.awaits = nothing, nil, 0
+		s.due, s.frames, s.rendering = nothingDue, nil, 0
 	}
 }
 
@@ -169,21 +167,21 @@ func (h *Hub) resume(c *client) {
 	}
 }
 
-// render renders dirty topics, a few at a time, until ctx ends. The first event after a
-// quiet time is seen at once; of a stream of them each topic is rendered five times a
+// renderDirty renders dirty topics, a few at a time, until ctx ends. The first event after a quiet
+// time is rendered at once; during a stream of events each topic is rendered five times a
 // second.
-func (h *Hub) render(ctx context.Context) {
+func (h *Hub) renderDirty(ctx context.Context) {
 	const gather = 20 * time.Millisecond // one step of the broker often has several events
 	const together = 4
 	places := make(chan struct{}, together)
-	next := time.Now().Add(gather) // when something is due; zero: nobody knows of anything
+	next := time.Now().Add(gather) // when something is due; zero if nothing is
 	wait := time.NewTimer(gather)
 	defer wait.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-h.stir:
+		case <-h.wakeRender:
 			if soon := time.Now().Add(gather); next.IsZero() || soon.Before(next) {
 				next = soon
 				wait.Reset(gather)
@@ -192,15 +190,15 @@ func (h *Hub) render(ctx context.Context) {
 		case <-wait.C:
 		}
 		var due []*topic
-		due, next = h.begin(time.Now())
+		due, next = h.takeDirty(time.Now())
 		for _, t := range due {
 			select {
 			case <-ctx.Done():
 				return
-			case places <- struct{}{}: // comes free within Patience
+			case places <- struct{}{}: // a slot becomes free within StallTimeout
 			}
 			h.wg.Go(func() {
-				h.refresh(ctx, t)
+				h.renderTopic(ctx, t)
 				h.finish(t)
 				<-places
 			})
@@ -211,25 +209,25 @@ func (h *Hub) render(ctx context.Context) {
 	}
 }
 
-// begin takes the dirty topics that somebody looks at and that have rested since the
-// last time. Those whose watchers all pause stay dirty, and so do those that are being
-// rendered still. It returns too when the first of the others will have rested; zero:
-// there are none. Topics rest for unlike times, so that hundreds of pages do not all
-// come at the same instant, in the way of whoever sends.
-func (h *Hub) begin(now time.Time) (due []*topic, rested time.Time) {
+// takeDirty returns the dirty topics that a browser looks at and whose interval since the last
+// rendering has passed, and marks them as running. Topics whose subscribers have all paused
+// stay dirty, and so do those that are still being rendered. rested is when the first of the
+// others may be rendered, or zero if there are none. The intervals vary, so that hundreds of
+// pages are not all rendered at the same instant, at the expense of senders.
+func (h *Hub) takeDirty(now time.Time) (due []*topic, rested time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, t := range h.topics {
 		switch {
-		case !t.dirty || t.running || !t.looked():
-		case now.Before(t.rested):
-			if rested.IsZero() || t.rested.Before(rested) {
-				rested = t.rested
+		case !t.dirty || t.running || !t.hasViewers():
+		case now.Before(t.notBefore):
+			if rested.IsZero() || t.notBefore.Before(rested) {
+				rested = t.notBefore
 			}
 		default:
 			t.dirty, t.running = false, true
 			t.started++
-			t.rested = now.Add(h.opts.Interval + rand.N(h.opts.Interval/8)) //nolint:gosec // nobody is to be kept from guessing it
+			t.notBefore = now.Add(h.opts.Interval + rand.N(h.opts.Interval/8))
 			due = append(due, t)
 		}
 	}
@@ -241,11 +239,11 @@ func (h *Hub) finish(t *topic) {
 	defer h.mu.Unlock()
 	t.running = false
 	if t.dirty {
-		h.dirty(t)
+		h.markDirty(t)
 	}
 }
 
-func (t *topic) looked() bool {
+func (t *topic) hasViewers() bool {
 	for s := range t.subs {
 		if !s.client.paused {
 			return true
@@ -254,13 +252,12 @@ func (t *topic) looked() bool {
 	return false
 }
 
-// refresh renders t and hands out what differs. Only one refresh of a topic
-// runs at a time.
-func (h *Hub) refresh(ctx context.Context, t *topic) {
-	h.shut(t)
-	rendering, cancel := context.WithTimeout(ctx, h.opts.Patience)
+// renderTopic renders t and hands out the differences. Only one refresh of a topic runs at a time.
+func (h *Hub) renderTopic(ctx context.Context, t *topic) {
+	h.endForbidden(t)
+	rendering, cancel := context.WithTimeout(ctx, h.opts.StallTimeout)
 	defer cancel()
-	page, next, err := h.take(rendering, t.id)
+	page, next, err := h.renderPage(rendering, t.id)
 	if err != nil {
 		if ctx.Err() == nil {
 			h.fail(t, err)
@@ -273,41 +270,41 @@ func (h *Hub) refresh(ctx context.Context, t *topic) {
 	var frames []*websocket.PreparedMessage
 	if before != nil {
 		if next.lost(before) {
-			h.left.reach(ctx, next.n)
+			h.departures.waitFor(ctx, next.n)
 		}
-		if frames, err = next.changes(t.id.url, before, h.left.reason); err != nil {
+		if frames, err = next.changes(t.id.url, before, h.departures.reason); err != nil {
 			h.fail(t, err)
 			return
 		}
 	}
-	h.wake(ctx, h.hand(t, page, next, started, frames))
+	h.wakeClients(ctx, h.publish(t, page, next, started, frames))
 }
 
-// shut ends the subscriptions of those who may see t no longer: they were led to it, and
-// the talk is over.
-func (h *Hub) shut(t *topic) {
-	if t.id.within == "" {
+// endForbidden ends the subscriptions of clients that may no longer see t, because the presentation
+// that led them to it has ended.
+func (h *Hub) endForbidden(t *topic) {
+	if t.id.namespace == "" {
 		return
 	}
 	h.mu.Lock()
 	subs := slices.Collect(maps.Keys(t.subs))
 	h.mu.Unlock()
 	for _, s := range subs {
-		if h.shows(s.client, t.id.url) {
+		if h.maySee(s.client, t.id.url) {
 			continue
 		}
 		h.mu.Lock()
 		if _, still := t.subs[s]; still {
-			s.client.tell(control{T: "error", Topic: t.id.url, Text: notYours})
-			h.drop(s)
+			s.client.sendControl(control{T: "error", Topic: t.id.url, Text: errOtherNamespace})
+			h.endSubscription(s)
 		}
 		h.mu.Unlock()
 	}
 }
 
-// hand gives the subscribers of t a rendering, and returns whose sockets have something
-// to write now.
-func (h *Hub) hand(t *topic, page view.Page, next *snapshot, rendering uint64, frames []*websocket.PreparedMessage) (due []*client) {
+// publish gives the subscribers of t a rendering, and returns the clients that have something to
+// write now.
+func (h *Hub) publish(t *topic, page view.Page, next *snapshot, rendering uint64, frames []*websocket.PreparedMessage) (due []*client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t.closed {
@@ -320,27 +317,27 @@ func (h *Hub) hand(t *topic, page view.Page, next *snapshot, rendering uint64, f
 	}
 	h.watch(t, paths)
 	if r, ok := page.(Refresher); ok && r.Refresh() > 0 {
-		if rate := time.Duration(h.opts.Hello().Pace.rate()); rate > 0 {
-			h.after(t, max(r.Refresh()/rate, h.opts.Interval))
+		if rate := time.Duration(h.opts.Greeting().Clock.rate()); rate > 0 {
+			h.refreshAfter(t, max(r.Refresh()/rate, h.opts.Interval))
 		}
 	}
 	for s := range t.subs {
-		if h.offer(s, rendering, frames) {
+		if h.offerRendering(s, rendering, frames) {
 			due = append(due, s.client)
 		}
 	}
 	return due
 }
 
-// wake has sockets write, a few at a time: of hundreds that are ready at once each has
-// its turn before what senders have sent is so much as looked at.
-func (h *Hub) wake(ctx context.Context, all []*client) {
+// wakeClients wakes sockets a few at a time: if hundreds woke at once, all of them would run before
+// the messages of senders.
+func (h *Hub) wakeClients(ctx context.Context, all []*client) {
 	together := max(8, len(all)/16)
 	for i, c := range all {
 		if i > 0 && i%together == 0 {
 			h.sleep(ctx, time.Millisecond)
 		}
-		c.nudge()
+		c.wakeWriter()
 	}
 }
 
@@ -351,8 +348,8 @@ func (h *Hub) sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// after makes t dirty again when d is over. The caller holds mu.
-func (h *Hub) after(t *topic, d time.Duration) {
+// refreshAfter makes t dirty again after d. The caller holds mu.
+func (h *Hub) refreshAfter(t *topic, d time.Duration) {
 	if t.clock != nil {
 		t.clock.Reset(d)
 		return
@@ -361,54 +358,54 @@ func (h *Hub) after(t *topic, d time.Duration) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		if !t.closed {
-			h.dirty(t)
+			h.markDirty(t)
 		}
 	})
 }
 
-// offer gives s what the rendering with this number brought, and tells whether its
-// socket has something to write now. What that has not taken yet is replaced by a
+// offerRendering gives s the result of the rendering with this number, and reports whether its socket
+// has something to write now. Changes that the socket has not taken yet are replaced by a
 // snapshot. The caller holds mu.
-func (h *Hub) offer(s *subscription, rendering uint64, frames []*websocket.PreparedMessage) bool {
+func (h *Hub) offerRendering(s *subscription, rendering uint64, frames []*websocket.PreparedMessage) bool {
 	switch {
-	case s.client.paused || s.awaits > rendering || s.due == whole:
+	case s.client.paused || s.rendering > rendering || s.due == snapshotDue:
 		return false
-	case s.awaits != 0:
-		s.awaits, s.due = 0, whole
+	case s.rendering != 0:
+		s.rendering, s.due = 0, snapshotDue
 	case len(frames) == 0:
 		return false
-	case s.due == changes:
-		s.due, s.frames = whole, nil
+	case s.due == changesDue:
+		s.due, s.frames = snapshotDue, nil
 	default:
-		s.due, s.frames = changes, frames
+		s.due, s.frames = changesDue, frames
 	}
 	s.client.enqueue(s)
 	return true
 }
 
-// fail tells the subscribers that the page cannot be shown, and ends the
-// topic; a browser may subscribe again.
+// fail tells the subscribers that the page cannot be shown, and ends the topic; a browser may
+// subscribe again.
 func (h *Hub) fail(t *topic, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for s := range t.subs {
-		s.client.tell(control{T: "error", Topic: t.id.url, Text: err.Error()})
-		h.drop(s)
+		s.client.sendControl(control{T: "error", Topic: t.id.url, Text: err.Error()})
+		h.endSubscription(s)
 	}
 }
 
-// take opens a page and renders its parts. A page that panics is a page that
-// fails: it must not end the broker.
-func (h *Hub) take(ctx context.Context, id topicID) (page view.Page, next *snapshot, err error) {
+// renderPage opens a page and renders its parts. A panic of a page becomes its error: it must not
+// end the broker.
+func (h *Hub) renderPage(ctx context.Context, id topicID) (page view.Page, next *snapshot, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			h.opts.Logger.Error("a live page panicked", "page", id.url, "panic", r, "stack", string(debug.Stack()))
+			h.opts.Logger.Error("live page panicked", "page", id.url, "panic", r, "stack", string(debug.Stack()))
 			err = fmt.Errorf("render %s: internal error", id.url)
 		}
 	}()
-	ctx = view.WithSafety(locale.With(view.WithBase(view.Still(ctx), h.opts.Base), id.lang), id.safety)
-	ctx = view.WithMay(ctx, h.opts.May(id.role))
-	ctx = identity.With(ctx, identity.Who{Role: id.role, Within: id.within})
+	ctx = view.WithSafeMode(locale.With(view.WithBase(view.WithFrozenClocks(ctx), h.opts.Base), id.lang), id.safety)
+	ctx = view.WithPermissions(ctx, h.opts.Allowed(id.role))
+	ctx = auth.WithCaller(ctx, auth.Caller{Role: id.role, Namespace: id.namespace})
 	page, n, err := h.opts.Open(ctx, id.url)
 	if err != nil {
 		return nil, nil, err
@@ -416,7 +413,7 @@ func (h *Hub) take(ctx context.Context, id topicID) (page view.Page, next *snaps
 	next = &snapshot{n: n}
 	for _, p := range page.Parts() {
 		if p.Slot != nil {
-			html, err := text(ctx, p.Name, p.Slot)
+			html, err := renderPart(ctx, p.Name, p.Slot)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -428,7 +425,7 @@ func (h *Hub) take(ctx context.Context, id topicID) (page view.Page, next *snaps
 			if _, twice := l.rows[r.Key]; twice {
 				return nil, nil, fmt.Errorf("render %s: key %q is twice in list %q", id.url, r.Key, p.Name)
 			}
-			if l.rows[r.Key], err = text(ctx, p.Name, r.Content); err != nil {
+			if l.rows[r.Key], err = renderPart(ctx, p.Name, r.Content); err != nil {
 				return nil, nil, err
 			}
 			l.order = append(l.order, r.Key)
@@ -438,9 +435,9 @@ func (h *Hub) take(ctx context.Context, id topicID) (page view.Page, next *snaps
 	return page, next, nil
 }
 
-// text renders a part, and lets others have their turn: a page is many milliseconds of
-// work that nobody waits for as whoever sends waits for his answer.
-func text(ctx context.Context, name string, c templ.Component) (string, error) {
+// renderPart renders a part. It yields first: rendering is many milliseconds of background work, but
+// senders wait for their answers.
+func renderPart(ctx context.Context, name string, c templ.Component) (string, error) {
 	runtime.Gosched()
 	var b strings.Builder
 	if err := c.Render(ctx, &b); err != nil {

@@ -19,10 +19,10 @@ import (
 
 	"mayfly/engine"
 	"mayfly/views/view"
-	"mayfly/web/identity"
+	"mayfly/web/auth"
 )
 
-// A world stands in for the broker: pages made of rows, and a log.
+// A world replaces the broker: it has pages made of rows, and a log.
 type world struct {
 	mu     sync.Mutex
 	epoch  uint64
@@ -31,7 +31,7 @@ type world struct {
 	events []engine.Event
 	lost   uint64
 	more   chan struct{} // closed when events grow
-	pace   Pace
+	pace   ClockState
 }
 
 // A sheet is a page with one slot, "sum", and one list, "rows".
@@ -41,7 +41,7 @@ type sheet struct {
 	order   []string
 	rows    map[string]string
 	every   time.Duration
-	wait    chan struct{} // holds Open up; nil: it does not
+	wait    chan struct{} // holds Open up; nil if it does not
 	err     error
 	panics  bool
 }
@@ -63,7 +63,7 @@ func (s *sheet) Parts() []view.Part {
 }
 
 func (w *world) open(ctx context.Context, url string) (view.Page, uint64, error) {
-	if !view.IsStill(ctx) {
+	if !view.ClocksFrozen(ctx) {
 		return nil, 0, errors.New("clocks run in the hub")
 	}
 	w.mu.Lock()
@@ -105,22 +105,22 @@ func (w *world) follow(ctx context.Context, after uint64, _ []engine.Event) ([]e
 	}
 }
 
-func (w *world) hello() Hello {
+func (w *world) hello() Greeting {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return Hello{Build: "b1", Epoch: w.epoch, N: uint64(len(w.events)), Now: time.UnixMilli(1784023452345), Pace: w.pace}
+	return Greeting{Build: "b1", Epoch: w.epoch, N: uint64(len(w.events)), Now: time.UnixMilli(1784023452345), Clock: w.pace}
 }
 
-// turn has the clock run by another pace.
-func (w *world) turn(p Pace) {
+// turn changes the clock's pace.
+func (w *world) turn(p ClockState) {
 	w.mu.Lock()
 	w.pace = p
 	w.mu.Unlock()
 	w.set("/page", func(*sheet) {}, engine.Event{Kind: engine.EventClockTurned})
 }
 
-// set changes the sheet at url, which is made if need be, and publishes events
-// in the same step.
+// set changes the sheet at url, which it creates if needed, and publishes events in the same
+// step.
 func (w *world) set(url string, change func(*sheet), events ...engine.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,7 +142,7 @@ func (w *world) openings(url string) int {
 	return w.opened[url]
 }
 
-// put adds or changes a row.
+// put returns a function that adds or changes a row.
 func put(key, html string) func(*sheet) {
 	return func(s *sheet) {
 		if _, ok := s.rows[key]; !ok {
@@ -163,33 +163,34 @@ func event(kind engine.EventKind, path engine.Path, key engine.Key) engine.Event
 	return engine.Event{Kind: kind, Path: path, Message: engine.Message{Key: key}}
 }
 
-// roleHeader has a request be of somebody with a role; without it, it is of an admin.
+// roleHeader is the request header with the caller's role; without it, the caller is an admin.
 const roleHeader = "Test-Role"
 
-// withinHeader is the one namespace that the sender may see; without it, all.
+// withinHeader is the request header with the only namespace that the caller may see; without
+// it, all.
 const withinHeader = "Test-Within"
 
-// ended is closed for those whose roleHeader says so too.
+// ended, when it is closed, ends the sessions of callers with a roleHeader.
 type ended chan struct{}
 
-// known has requests be of somebody, as package web does.
+// known identifies the caller of a request, as package web does.
 func known(next http.Handler) http.Handler { return knownUntil(next, nil) }
 
 func knownUntil(next http.Handler, over ended) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who := identity.Anybody()
-		who.Within = r.Header.Get(withinHeader)
-		if role, err := identity.ParseRole(r.Header.Get(roleHeader)); err == nil {
-			who.Role, who.Over = role, over
+		who := auth.OpenCaller()
+		who.Namespace = r.Header.Get(withinHeader)
+		if role, err := auth.ParseRole(r.Header.Get(roleHeader)); err == nil {
+			who.Role, who.Done = role, over
 		}
-		next.ServeHTTP(w, r.WithContext(identity.With(r.Context(), who)))
+		next.ServeHTTP(w, r.WithContext(auth.WithCaller(r.Context(), who)))
 	})
 }
 
 // serveHub runs a hub on w; change may adjust its options.
 func serveHub(t *testing.T, w *world, change func(*Options)) (*Hub, *httptest.Server) {
 	t.Helper()
-	opts := Options{Open: w.open, Follow: w.follow, Hello: w.hello, Interval: 5 * time.Millisecond}
+	opts := Options{Open: w.open, Follow: w.follow, Greeting: w.hello, Interval: 5 * time.Millisecond}
 	if change != nil {
 		change(&opts)
 	}
@@ -206,7 +207,7 @@ func serveHub(t *testing.T, w *world, change func(*Options)) (*Hub, *httptest.Se
 	return h, server
 }
 
-// A tab is a browser as the hub sees it.
+// A tab is a browser from the hub's view.
 type tab struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -225,7 +226,7 @@ func dial(t *testing.T, server *httptest.Server, header http.Header) *tab {
 	if err != nil {
 		t.Fatalf("dial: %v", err)
 	}
-	t.Cleanup(func() { _ = conn.Close() }) // often closed already
+	t.Cleanup(func() { _ = conn.Close() }) // it is often closed already
 	tab := &tab{t, conn}
 	if f := tab.next(); f.control.T != "hello" {
 		t.Fatalf("the first frame is %+v, want hello", f)
@@ -240,7 +241,7 @@ func (b *tab) send(op, topic string, n uint64) {
 	}
 }
 
-// next waits for a frame that is no heartbeat.
+// next waits for a frame that is not a heartbeat.
 func (b *tab) next() heard {
 	b.t.Helper()
 	for {
@@ -295,7 +296,7 @@ func (b *tab) acted() {
 	}
 }
 
-// model is what a browser makes of the frames.
+// model is the page that a browser builds from the frames.
 type model struct {
 	sum  string
 	rows map[string]string
@@ -304,7 +305,7 @@ type model struct {
 
 func (m *model) apply(f parts) {
 	if f.Full {
-		*m = model{sum: m.sum, rows: m.rows} // rows are merged, not thrown away
+		*m = model{sum: m.sum, rows: m.rows} // rows are merged, not dropped
 	}
 	if html, ok := f.Slots["sum"]; ok {
 		m.sum = html

@@ -1,38 +1,38 @@
-// Package openapi has the parts of OpenAPI 3.1 that a JSON API of Go structs
-// needs, and describes such structs by reflection: their members as encoding/json
-// has them, in the words that stand beside them in the source.
+// Package openapi has the parts of OpenAPI 3.1 that a JSON API of Go structs needs, and
+// describes such structs by reflection: their members as encoding/json writes them, with the
+// comments of their fields in the source.
 //
-//	Document     an API: what can be asked, and what is answered
-//	Schemas      makes the Schema of a Go type
-//	Words        the comments of a package's structs
+//	Document   an API: its operations, with their requests and answers
+//	Schemas    creates the Schema of a Go type
+//	Comments   the comments of a package's structs
 //
 // It knows nothing of any particular API.
 package openapi
 
-// Version is the version of OpenAPI that documents are in.
+// Version is the OpenAPI version of documents.
 const Version = "3.1.0"
 
-// A Document is an API. All of it is to be marshalled by encoding/json; members
-// whose tag is "-" are for those who show it.
+// A Document describes an API. It is marshalled by encoding/json; fields whose tag is "-" are
+// for the pages that show it.
 type Document struct {
 	OpenAPI    string                           `json:"openapi"`
 	Info       Info                             `json:"info"`
 	Servers    []Server                         `json:"servers,omitempty"`
 	Tags       []Tag                            `json:"tags,omitempty"`
-	Paths      map[string]map[string]*Operation `json:"paths"` // by path, then by method in small letters
+	Paths      map[string]map[string]*Operation `json:"paths"` // by path, then by method in lower case
 	Components Components                       `json:"components"`
 
-	Ordered []*Operation `json:"-"` // those of Paths, as they are to be read
+	Ordered []*Operation `json:"-"` // the operations of Paths, in reading order
 }
 
-// Info says which API it is.
+// Info names the API.
 type Info struct {
 	Title       string `json:"title"`
 	Version     string `json:"version"`
 	Description string `json:"description,omitempty"`
 }
 
-// A Server is where the API is.
+// A Server is the address of the API.
 type Server struct {
 	URL string `json:"url"` // may be relative to the document's
 }
@@ -48,7 +48,7 @@ type Components struct {
 	Schemas map[string]*Schema `json:"schemas"`
 }
 
-// An Operation is what can be asked by one method at one path.
+// An Operation is a method at a path.
 type Operation struct {
 	ID          string               `json:"operationId"`
 	Tags        []string             `json:"tags,omitempty"`
@@ -58,17 +58,17 @@ type Operation struct {
 	RequestBody *RequestBody         `json:"requestBody,omitempty"`
 	Responses   map[string]*Response `json:"responses"` // by status
 
-	Method string `json:"-"` // in capitals
+	Method string `json:"-"` // in upper case
 	Path   string `json:"-"`
-	Status string `json:"-"` // of the answer when all is well
+	Status string `json:"-"` // of a successful answer
 
-	Example Example `json:"-"` // the whole of a request; its parts stand with what they are examples of
+	Example Example `json:"-"` // the whole of a request; its parts are also the examples of parameters and bodies
 }
 
-// An Example is a request that is answered well.
+// An Example is a request that succeeds.
 type Example struct {
-	Address string // below the server's, with its query
-	Body    string // empty: none is sent
+	Address string // below the server's address, with its query
+	Body    string // empty if none is sent
 }
 
 // A Parameter is part of an address.
@@ -79,25 +79,26 @@ type Parameter struct {
 	Required    bool    `json:"required,omitempty"`
 	Schema      *Schema `json:"schema"`
 	Example     any     `json:"example,omitempty"`
+	Role        string  `json:"x-role,omitempty"` // the role that a request with the parameter needs; empty means the operation's
 }
 
-// A RequestBody is what is sent.
+// A RequestBody describes the body of a request.
 type RequestBody struct {
-	Description string           `json:"description,omitempty"`
-	Required    bool             `json:"required,omitempty"`
-	Content     map[string]Media `json:"content"`                        // by media type
-	Most        int64            `json:"x-maximum-bytes,omitempty"`      // zero: without an end
-	MostOfLine  int64            `json:"x-maximum-line-bytes,omitempty"` // of a body of lines
+	Description  string           `json:"description,omitempty"`
+	Required     bool             `json:"required,omitempty"`
+	Content      map[string]Media `json:"content"`                        // by media type
+	MaxBytes     int64            `json:"x-maximum-bytes,omitempty"`      // zero means unlimited
+	MaxLineBytes int64            `json:"x-maximum-line-bytes,omitempty"` // of a body of lines
 }
 
-// A Response is what is answered.
+// A Response describes an answer.
 type Response struct {
 	Description string           `json:"description"`
 	Content     map[string]Media `json:"content,omitempty"` // by media type
 }
 
-// A Media is what a body is made of. Of lines it is what each of them is.
+// A Media describes the content of a body, or of each line of a body of lines.
 type Media struct {
 	Schema  *Schema `json:"schema"`
-	Example any     `json:"example,omitempty"` // of lines a text
+	Example any     `json:"example,omitempty"` // text for a body of lines
 }

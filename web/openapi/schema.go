@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A Schema says what JSON may be. The zero value is anything.
+// A Schema describes a JSON value. The zero value allows anything.
 type Schema struct {
 	Ref                  string             `json:"$ref,omitempty"`
 	Description          string             `json:"description,omitempty"`
@@ -23,23 +23,23 @@ type Schema struct {
 	Items                *Schema            `json:"items,omitempty"`
 	Properties           map[string]*Schema `json:"properties,omitempty"`
 	Required             []string           `json:"required,omitempty"`
-	AdditionalProperties any                `json:"additionalProperties,omitempty"` // a *Schema; or false: there are none
+	AdditionalProperties any                `json:"additionalProperties,omitempty"` // a *Schema, or false if there are none
 	AnyOf                []*Schema          `json:"anyOf,omitempty"`
 
-	Order []string `json:"-"` // the names of Properties as the struct has them
+	Order []string `json:"-"` // the names of Properties in the order of the struct
 }
 
 const refPrefix = "#/components/schemas/"
 
-// Name is that of the component that s refers to; empty: it is no reference.
+// Name returns the name of the component that s refers to, or "" if s is no reference.
 func (s *Schema) Name() string { return strings.TrimPrefix(s.Ref, refPrefix) }
 
-// Schemas make the schemas of Go types. Structs with a name become components,
-// once each, under the name of the type. Not safe for concurrent use.
+// Schemas creates the schemas of Go types. Structs with a name become components, once each,
+// under the name of the type. It is not safe for concurrent use.
 type Schemas struct {
-	// Words are those of the types to come.
-	Words Words
-	// Known are the schemas of types that write their JSON themselves.
+	// Comments are the comments of the types.
+	Comments Comments
+	// Known are the schemas of types with their own JSON encoding.
 	Known map[reflect.Type]Schema
 
 	all    map[string]*Schema
@@ -47,21 +47,21 @@ type Schemas struct {
 	strict map[reflect.Type]bool
 }
 
-// Given is the schema of what is answered, of the type of v.
-func (s *Schemas) Given(v any) *Schema { return s.of(reflect.TypeOf(v), sideGiven) }
+// Response returns the schema of an answer of the type of v.
+func (s *Schemas) Response(v any) *Schema { return s.of(reflect.TypeOf(v), responseSide) }
 
-// Taken is the schema of what is sent: as Given, but members that it does not
-// have are refused.
-func (s *Schemas) Taken(v any) *Schema { return s.of(reflect.TypeOf(v), sideTaken) }
+// Request returns the schema of a request of the type of v: as Response, but without further
+// members.
+func (s *Schemas) Request(v any) *Schema { return s.of(reflect.TypeOf(v), requestSide) }
 
-// All are the components, by name. The map is the caller's.
+// All returns the components by name. The caller owns the map.
 func (s *Schemas) All() map[string]*Schema { return maps.Clone(s.all) }
 
 type side int
 
 const (
-	sideGiven side = iota
-	sideTaken
+	responseSide side = iota
+	requestSide
 )
 
 func (s *Schemas) of(t reflect.Type, at side) *Schema {
@@ -80,7 +80,7 @@ func (s *Schemas) of(t reflect.Type, at side) *Schema {
 		return &Schema{Type: "number"}
 	}
 	if t.Implements(reflect.TypeFor[json.Marshaler]()) {
-		panic(fmt.Sprintf("%s writes its JSON itself: say in Known what that is", t))
+		panic(fmt.Sprintf("%s has its own MarshalJSON: add its schema to Known", t))
 	}
 	switch t.Kind() {
 	case reflect.Interface:
@@ -99,39 +99,49 @@ func (s *Schemas) of(t reflect.Type, at side) *Schema {
 		if t.Elem().Kind() == reflect.Uint8 {
 			return &Schema{Type: "string", ContentEncoding: "base64"}
 		}
-		return &Schema{Type: "array", Items: s.of(t.Elem(), at)}
+		return &Schema{Type: "array", Items: s.element(t.Elem(), at)}
 	case reflect.Map:
 		out := &Schema{Type: "object"}
-		if of := s.of(t.Elem(), at); !reflect.DeepEqual(of, &Schema{}) {
+		if of := s.element(t.Elem(), at); !reflect.DeepEqual(of, &Schema{}) {
 			out.AdditionalProperties = of
 		}
 		return out
 	case reflect.Struct:
 		return s.ofStruct(t, at)
 	default:
-		panic(fmt.Sprintf("JSON has nothing for %s", t))
+		panic(fmt.Sprintf("JSON cannot encode %s", t))
 	}
 }
 
-// ofStruct makes a component, or looks at one again whose members are taken too.
+// element returns the schema of a value that is always written, as null if it is a nil
+// pointer.
+func (s *Schemas) element(t reflect.Type, at side) *Schema {
+	of := s.of(t, at)
+	if t.Kind() != reflect.Pointer {
+		return of
+	}
+	return &Schema{AnyOf: []*Schema{of, {Type: "null"}}}
+}
+
+// ofStruct creates a component, or makes an existing one strict if requests use it too.
 func (s *Schemas) ofStruct(t reflect.Type, at side) *Schema {
 	name := t.Name()
 	if name == "" {
-		panic(fmt.Sprintf("%s has no name to be found by", t))
+		panic(fmt.Sprintf("%s has no type name", t))
 	}
 	if other, ok := s.types[name]; ok && other != t {
-		panic(fmt.Sprintf("%s and %s would have one name", other, t))
+		panic(fmt.Sprintf("%s and %s have the same name", other, t))
 	}
 	ref := &Schema{Ref: refPrefix + name}
-	if s.all[name] != nil && (at == sideGiven || s.strict[t]) {
+	if s.all[name] != nil && (at == responseSide || s.strict[t]) {
 		return ref
 	}
 	if s.all == nil {
 		s.all, s.types, s.strict = map[string]*Schema{}, map[string]reflect.Type{}, map[reflect.Type]bool{}
 	}
-	out := &Schema{Type: "object", Description: s.Words[name], Properties: map[string]*Schema{}}
+	out := &Schema{Type: "object", Description: s.Comments[name], Properties: map[string]*Schema{}}
 	s.all[name], s.types[name] = out, t // before its members, which may be of its own type
-	s.strict[t] = s.strict[t] || at == sideTaken
+	s.strict[t] = s.strict[t] || at == requestSide
 	s.members(out, t, at)
 	if s.strict[t] {
 		out.AdditionalProperties = false
@@ -139,7 +149,7 @@ func (s *Schemas) ofStruct(t reflect.Type, at side) *Schema {
 	return ref
 }
 
-// members adds those of a struct to out, as encoding/json sees them.
+// members adds the members of a struct to out, as encoding/json sees them.
 func (s *Schemas) members(out *Schema, t reflect.Type, at side) {
 	for f := range t.Fields() {
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -150,12 +160,14 @@ func (s *Schemas) members(out *Schema, t reflect.Type, at side) {
 			s.members(out, f.Type, at)
 			continue
 		}
+		always := !slices.Contains([]string{"omitempty", "omitzero"}, options)
 		m := s.of(f.Type, at)
-		m.Description = s.Words[t.Name()+"."+f.Name]
-		out.Properties[tag] = m
-		out.Order = append(out.Order, tag)
-		if !slices.Contains([]string{"omitempty", "omitzero"}, options) {
+		if always {
+			m = s.element(f.Type, at)
 			out.Required = append(out.Required, tag)
 		}
+		m.Description = s.Comments[t.Name()+"."+f.Name]
+		out.Properties[tag] = m
+		out.Order = append(out.Order, tag)
 	}
 }

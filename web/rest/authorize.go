@@ -6,44 +6,69 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/auth/sas"
+	"mayfly/web/connlimit"
 	"mayfly/web/rest/atom"
-	"mayfly/web/sas"
 )
 
 // authorization is the header of a request's own token.
 const authorization = "Authorization"
 
-// authorize wants a right to an entity, shown in a request's Authorization header
-// for the path of the request.
-func authorize(b *broker.Broker, r *http.Request, entity engine.Path, path string, want engine.Rights) (sas.Place, error) {
-	return authorizeBy(authorization, b, r, entity, path, want)
+// TokenHeaders returns the headers that may contain tokens.
+func TokenHeaders() []string {
+	return []string{authorization, atom.ForwardToken, atom.DeadLetterToken}
 }
 
-// authorizeBy is authorize by another header.
-func authorizeBy(header string, b *broker.Broker, r *http.Request, entity engine.Path, path string, want engine.Rights) (sas.Place, error) {
-	claim, err := sas.Shown(r.Header.Get(header))
-	if err != nil {
-		return sas.Place{}, err //nolint:wrapcheck // shown to the client as it is
+// authorize checks that a request's Authorization header gives the right want to an
+// entity, for the path of the request.
+func (a authorizer) authorize(r *http.Request, entity engine.Path, path string, want engine.Rights) (sas.Access, error) {
+	return a.authorizeBy(authorization, r, entity, path, want)
+}
+
+// An authorizer checks the tokens of requests to a namespace.
+type authorizer struct {
+	broker *broker.Broker
+	names  func(*http.Request) sas.Names // as in Options
+}
+
+func (a authorizer) namesFor(r *http.Request) sas.Names {
+	if a.names == nil {
+		return sas.Names{Namespace: a.broker.Name(), Own: true}
 	}
-	place, err := sas.LookOf(r.Context(), b, entity, path)
+	return a.names(r)
+}
+
+// authorizeBy is authorize with another header.
+func (a authorizer) authorizeBy(header string, r *http.Request, entity engine.Path, path string, want engine.Rights) (sas.Access, error) {
+	claim, err := sas.ParseHeader(r.Header.Get(header), a.namesFor(r))
+	if err != nil {
+		return sas.Access{}, err
+	}
+	place, err := sas.LookUpEntityAccess(r.Context(), a.broker, entity, path)
 	if err == nil {
 		err = place.Allow(claim, want)
 	}
-	return place, err //nolint:wrapcheck // likewise
+	if err == nil {
+		connlimit.FromContext(r.Context()).Authenticated()
+	}
+	return place, err
 }
 
-// Manager wants the right to manage all of the namespace, for what is beside the
-// doors of this package. With sas.Accept everybody has it.
-func Manager(b *broker.Broker, p sas.Policy, r *http.Request) error {
+// Manager returns an error unless r has the right to manage the whole namespace. Handlers
+// outside of this package use it. With sas.Accept every request has the right. names is
+// as in Options.
+func Manager(b *broker.Broker, p sas.Policy, names func(*http.Request) sas.Names, r *http.Request) error {
 	if p != sas.Enforce {
 		return nil
 	}
-	_, err := authorize(b, r, "", "", engine.ManageRight)
+	_, err := authorizer{b, names}.authorize(r, "", "", engine.ManageRight)
 	return err
 }
 
-// permit decides about a request for messages.
-func (d *door) permit(r *http.Request, t target) error {
+func (d *handler) authorizer() authorizer { return authorizer{d.broker, d.names} }
+
+// authorizeMessages authorizes a request that sends or receives messages.
+func (d *handler) authorizeMessages(r *http.Request, t address) error {
 	if d.policy != sas.Enforce {
 		return nil
 	}
@@ -51,40 +76,41 @@ func (d *door) permit(r *http.Request, t target) error {
 	if t.kind == messages {
 		want = engine.SendRight
 	}
-	_, err := authorize(d.broker, r, t.path, sas.PathTo(r.URL.Path), want)
+	_, err := d.authorizer().authorize(r, t.path, sas.PathTo(r.URL.Path), want)
 	return err
 }
 
-// administer decides about a request of administration. A missing queue or topic
-// is told of as such to whoever has any right there, for that is how clients tell
-// whether it exists (sdk-demands 47).
-func (d *door) administer(r *http.Request, w atom.Wish) error {
-	place, err := authorize(d.broker, r, w.Path(), sas.PathTo(r.URL.Path), engine.ManageRight)
+// authorizeManagement authorizes a management request. If the client has any right there, a
+// missing queue or topic is reported as missing, because clients test in this way whether
+// it exists (sdk-demands 47).
+func (d *handler) authorizeManagement(r *http.Request, w atom.Request) error {
+	place, err := d.authorizer().authorize(r, w.Path(), sas.PathTo(r.URL.Path), engine.ManageRight)
 	switch {
-	case err == nil, !sas.Refused(err):
+	case err == nil, !sas.IsRefused(err):
 		return err
-	case !sas.Lacks(err):
-		return &unauthorized{err.Error()}
-	case w.Action == atom.Get && w.Kind == atom.Entity && !place.There: // and nobody is shown what is created meanwhile
-		return &engine.Refusal{Kind: engine.ErrNotFound, SubCode: 40400, Text: fmt.Sprintf("The messaging entity '%s' could not be found.", w.Path())}
+	case !sas.LacksRight(err):
+		return &unauthorizedError{err.Error()}
+	case w.Action == atom.Get && w.Kind == atom.Entity && !place.Exists: // this is an answer too, so an entity created meanwhile is not shown
+		return engine.Refuse(engine.ErrNotFound, "The messaging entity '%s' could not be found.", w.Path())
 	}
-	return &unauthorized{lacking(w, r)}
+	return &unauthorizedError{missingRightText(w, r)}
 }
 
-// forward decides whether a request may have messages sent on to an entity: by the
-// token that clients add for that, or by its own.
-func (d *door) forward(r *http.Request, header string, to engine.Path) error {
+// authorizeForward checks that a request may forward messages to an entity, by the token that
+// clients add for that or by the request's own.
+func (d *handler) authorizeForward(r *http.Request, header string, to engine.Path) error {
 	var err error
 	for _, h := range []string{header, authorization} {
-		if _, err = authorizeBy(h, d.broker, r, to, sas.PathTo(string(to)), engine.SendRight); err == nil || !sas.Refused(err) {
+		if _, err = d.authorizer().authorizeBy(h, r, to, sas.PathTo(string(to)), engine.SendRight); err == nil || !sas.IsRefused(err) {
 			return err
 		}
 	}
-	return &unauthorized{fmt.Sprintf("Authorization failed for specified action: Manage,EntityWrite. To forward to '%s' takes the right to send there, by a token in the header %s.", to, header)}
+	return &unauthorizedError{fmt.Sprintf("Authorization failed for specified action: Manage,EntityWrite. Forwarding to '%s' requires the right to send there, by a token in the header %s.", to, header)}
 }
 
-// lacking is what clients know the lack of a right by (sdk-demands 45, 46).
-func lacking(w atom.Wish, r *http.Request) string {
+// missingRightText returns the text by which clients recognise a missing right (sdk-demands 45,
+// 46).
+func missingRightText(w atom.Request, r *http.Request) string {
 	if w.Kind == atom.Subscription || w.Kind == atom.Rule {
 		return fmt.Sprintf("401 SubCode=40100: Unauthorized : Unauthorized access for '%s' operation on endpoint 'sb://%s%s'.", operation(w), r.Host, r.URL.Path)
 	}
@@ -98,8 +124,8 @@ func lacking(w atom.Wish, r *http.Request) string {
 	}
 }
 
-// operation is Service Bus' name of what is done to a subscription or rule.
-func operation(w atom.Wish) string {
+// operation returns Service Bus' name of an operation on a subscription or rule.
+func operation(w atom.Request) string {
 	of := "Subscription"
 	if w.Kind == atom.Rule {
 		of = "Rule"
@@ -116,10 +142,10 @@ func operation(w atom.Wish) string {
 	}
 }
 
-// unauthorized is an error whose text a client reads as it is.
-type unauthorized struct{ text string }
+// unauthorizedError is an error whose text is sent to the client unchanged.
+type unauthorizedError struct{ text string }
 
-func (e *unauthorized) Error() string { return e.text }
+func (e *unauthorizedError) Error() string { return e.text }
 
-// Status is that of HTTP.
-func (e *unauthorized) Status() int { return http.StatusUnauthorized }
+// Status returns the HTTP status.
+func (e *unauthorizedError) Status() int { return http.StatusUnauthorized }

@@ -14,12 +14,11 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
-	"mayfly/web/access"
-	"mayfly/web/sas"
+	"mayfly/web/auth/sas"
 )
 
-// guarded is a world that asks for tokens. Its rules are called after their
-// rights, and have the keys "1" and "2".
+// guarded returns a world that requires tokens. Its rules are named after their rights
+// and have the keys "1" and "2".
 func guarded(t *testing.T) *world {
 	t.Helper()
 	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -27,7 +26,7 @@ func guarded(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	e := echo.New()
-	Mount(e, Options{Broker: b, Room: access.NewRoom(), Logger: slog.New(slog.DiscardHandler), SAS: sas.Enforce})
+	Mount(e, Options{Broker: b, Logger: slog.New(slog.DiscardHandler), SAS: sas.Enforce})
 	s := httptest.NewServer(e)
 	t.Cleanup(func() { s.Close(); b.Close() })
 	w := &world{T: t, broker: b, server: s}
@@ -52,7 +51,7 @@ func guarded(t *testing.T) *world {
 	return w
 }
 
-// Each right opens what it is for, and nothing else.
+// Each right allows its own operations, and no others.
 func TestRights(t *testing.T) {
 	w := guarded(t)
 	const (
@@ -101,7 +100,7 @@ func TestRights(t *testing.T) {
 	w.want(200, "GET", "/health", "")
 }
 
-// What is no good is refused whatever it is for, before anything else.
+// An invalid token is refused whatever the operation is, before any other check.
 func TestTokensThatAreNoGood(t *testing.T) {
 	w := guarded(t)
 	later := time.Now().Add(time.Hour)
@@ -110,6 +109,10 @@ func TestTokensThatAreNoGood(t *testing.T) {
 		"another":     {"Bearer x", "MalformedToken: "},
 		"expired":     {sas.Sign("http://h", "manage", "1", time.Now().Add(-time.Second)), "ExpiredToken: The token is expired. Expiration time:"},
 		"a wrong key": {sas.Sign("http://h", "manage", "3", later), "InvalidSignature: "},
+		"for nobody":  {sas.Sign("http://evil.example", "manage", "1", later), "InvalidAudience: The token is for another audience. It is for the host 'evil.example'"},
+		"for all":     {sas.Sign("*", "manage", "1", later), "InvalidAudience: "},
+		"an entity":   {sas.Sign("q", "manage", "1", later), "InvalidAudience: "},
+		"not digits":  {strings.Replace(sas.Sign("http://localhost", "manage", "1", later), "se=", "se=+", 1), "MalformedToken: "},
 		"elsewhere":   {sas.Sign("http://h/other", "manage", "1", later), "InvalidAudience: "},
 	} {
 		for _, request := range []string{"POST /q/messages", "GET /q?api-version=2021-05", "PUT /q?api-version=2021-05", "GET /t/Subscriptions/s", "GET /q/nothing"} {
@@ -119,13 +122,13 @@ func TestTokensThatAreNoGood(t *testing.T) {
 			}
 		}
 	}
-	// As clients write them: by the URL, in lower case, with the query.
+	// As clients write them: the URL, in lower case, with the query.
 	w.want(200, "GET", "/q?api-version=2021-05", "", "Authorization", sas.Sign("http://localhost:5300/q?api-version=2021-05", "manage", "1", later))
 	w.want(200, "GET", "/$Resources/Queues?api-version=2021-05", "", "Authorization", sas.Sign("https://localhost/$resources/queues?api-version=2021-05", "manage", "2", later))
 }
 
-// A rule of an entity is good for that one, not for another whose address, or
-// whose messages', is at or below the name of the former.
+// A rule of an entity is valid for that entity. It is not valid for another one whose
+// address, or the address of whose messages, is at or below the first one's name.
 func TestRuleOfAnEntityAlone(t *testing.T) {
 	w := guarded(t)
 	own := engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "it", Rights: engine.ManageRight, PrimaryKey: "4"}}}
@@ -155,8 +158,8 @@ func TestRuleOfAnEntityAlone(t *testing.T) {
 	}
 }
 
-// Whoever manages one entity does not send to others by forwarding to them, unless
-// a token says that he may.
+// A client that may manage one entity may forward its messages to another only with a
+// token that has the right to send there.
 func TestForwardingTakesTheRightToSend(t *testing.T) {
 	w := guarded(t)
 	later := time.Now().Add(time.Hour)
@@ -182,7 +185,7 @@ func TestForwardingTakesTheRightToSend(t *testing.T) {
 		{"<ForwardDeadLetteredMessagesTo>other</ForwardDeadLetteredMessagesTo>", []string{forward, sends}, 401},
 		{"", nil, 200},
 		{"<ForwardTo>other</ForwardTo>", []string{forward, sends}, 200},
-		{"<ForwardTo>other</ForwardTo><LockDuration>PT30S</LockDuration>", nil, 200}, // as it was
+		{"<ForwardTo>other</ForwardTo><LockDuration>PT30S</LockDuration>", nil, 200}, // unchanged
 		{"<ForwardTo>other</ForwardTo><ForwardDeadLetteredMessagesTo>other</ForwardDeadLetteredMessagesTo>", []string{dead, sends}, 200},
 	} {
 		got := w.ask("PUT", "/q", describe(tc.inner), append([]string{"If-Match", "*", "Authorization", own}, tc.tokens...)...)
@@ -191,7 +194,7 @@ func TestForwardingTakesTheRightToSend(t *testing.T) {
 		}
 	}
 	all := sas.Sign("http://localhost", "manage", "1", later)
-	t.Run("FWD-12", func(t *testing.T) { // who sends needs the right to it at the source alone
+	t.Run("FWD-12", func(t *testing.T) { // the sender needs the right to send at the source only
 		for at, want := range map[string]int{"/other/messages": 401, "/q/messages": 201} {
 			if got := w.ask("POST", at, "through", "Authorization", sas.Sign("http://localhost"+at, "in", "4", later)); got.status != want {
 				t.Errorf("POST %s: %d %s, want %d", at, got.status, got.body, want)
@@ -201,7 +204,8 @@ func TestForwardingTakesTheRightToSend(t *testing.T) {
 			t.Errorf("at the destination: %d %s", got.status, got.body)
 		}
 	})
-	// A rule of the namespace needs no second token, on which clients do not all agree.
+	// A rule of the namespace needs no second token, because clients differ about sending
+	// one.
 	w.want(201, "PUT", "/new", describe("<ForwardTo>q</ForwardTo>"), "Authorization", all)
 	w.want(400, "PUT", "/another", describe("<ForwardTo>nowhere</ForwardTo>"), "Authorization", all)
 }

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,44 +11,54 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/shorten"
 	"mayfly/engine/value"
+	"mayfly/engine/value/measure"
+	"mayfly/web/auth/origin"
+	"mayfly/web/exchange"
 )
 
 // maxBatch is how many messages a list may have.
 const maxBatch = 5000
 
-// readBatch is the messages of a list of at most so many bytes.
-func readBatch(r *http.Request, most int64) ([]broker.Outgoing, error) {
+// readBatch reads a list of messages of up to most bytes. It waits for room for the bytes
+// and for the decoded messages.
+func readBatch(ctx context.Context, r *http.Request, most int64) ([]broker.Outgoing, error) {
 	if r.ContentLength > most {
-		return nil, tooLarge("The batch has %d bytes; at most %d are allowed here.", r.ContentLength, most)
+		return nil, engine.Refuse(engine.ErrTooLarge, "The batch has %d bytes; at most %d are allowed.", r.ContentLength, most)
 	}
-	raw, err := io.ReadAll(io.LimitReader(r.Body, most+1))
+	share := origin.ShareOf(ctx)
+	raw, err := share.ReadAll(ctx, r.Body, most)
 	if err != nil {
 		return nil, fmt.Errorf("read the body: %w", err)
 	}
 	if int64(len(raw)) > most {
-		return nil, tooLarge("The batch has more than the %d bytes allowed here.", most)
+		return nil, engine.Refuse(engine.ErrTooLarge, "The batch has more than the %d bytes allowed.", most)
+	}
+	if err := share.Grow(ctx, exchange.Cost(raw)); err != nil {
+		return nil, err
 	}
 	return parseBatch(raw)
 }
 
 // parseBatch reads [{"Body":"…","BrokerProperties":{…},"UserProperties":{…}}].
-// Members that do not exist are errors, since a message would be stored
-// without what they say; unknown broker properties are ignored, as they are in
-// the header.
+// Unknown members and broker properties are ignored, as the hosted service does.
 func parseBatch(raw []byte) ([]broker.Outgoing, error) {
+	if measure.CountItems(raw) > maxBatch {
+		return nil, engine.Refuse(engine.ErrOutOfRange, "The batch has more than the %d messages allowed.", maxBatch)
+	}
+	if err := exchange.CheckBounds(raw); err != nil {
+		return nil, err
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if t, err := d.Token(); err != nil || t != json.Delim('[') {
-		return nil, argument(`The batch is not a list of messages, as in [{"Body":"…","BrokerProperties":{},"UserProperties":{}}].`)
+		return nil, engine.Refuse(engine.ErrArgument, `The batch must be a list of messages, as in [{"Body":"…","BrokerProperties":{},"UserProperties":{}}].`)
 	}
 	var out []broker.Outgoing
 	for d.More() {
-		if len(out) == maxBatch {
-			return nil, outOfRange("The batch has more than the %d messages allowed.", maxBatch)
-		}
 		var item json.RawMessage
 		if err := d.Decode(&item); err != nil {
-			return nil, argument("The batch is not valid JSON at position %d: %v.", len(out), err)
+			return nil, engine.Refuse(engine.ErrArgument, "The batch is not valid JSON at position %d.", len(out))
 		}
 		o, err := parseItem(item)
 		if err != nil {
@@ -56,10 +67,10 @@ func parseBatch(raw []byte) ([]broker.Outgoing, error) {
 		out = append(out, o)
 	}
 	if _, err := d.Token(); err != nil {
-		return nil, argument("The batch is not valid JSON: it ends too early.")
+		return nil, engine.Refuse(engine.ErrArgument, "The batch is not valid JSON: it ends too early.")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, argument("Something follows the end of the batch.")
+		return nil, engine.Refuse(engine.ErrArgument, "Something follows the end of the batch.")
 	}
 	return out, nil
 }
@@ -70,13 +81,11 @@ func parseItem(raw []byte) (broker.Outgoing, error) {
 		BrokerProperties json.RawMessage
 		UserProperties   value.Properties
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&item); err != nil {
-		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return broker.Outgoing{}, argument("'%s' has the wrong type: a %s.", cut(e.Field), e.Value)
+	if err := json.Unmarshal(raw, &item); err != nil {
+		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && e.Field != "" {
+			return broker.Outgoing{}, engine.Refuse(engine.ErrArgument, "'%s' has the wrong type: a %s.", shorten.Quote(e.Field), e.Value)
 		}
-		return broker.Outgoing{}, argument("%s.", cut(err.Error()))
+		return broker.Outgoing{}, engine.Refuse(engine.ErrArgument, `It is not an object such as {"Body":"…","BrokerProperties":{},"UserProperties":{}}, or one of its UserProperties is not a single value.`)
 	}
 	var c engine.Content
 	if len(item.BrokerProperties) > 0 && string(item.BrokerProperties) != "null" {
@@ -93,14 +102,10 @@ func parseItem(raw []byte) (broker.Outgoing, error) {
 	return o, nil
 }
 
-// prefix says where a refusal comes from, and keeps its kind.
+// prefix puts a position before the text of a refusal and keeps its kind.
 func prefix(err error, format string, args ...any) error {
 	if r, ok := errors.AsType[*engine.Refusal](err); ok {
-		return &engine.Refusal{Kind: r.Kind, SubCode: r.SubCode, Text: fmt.Sprintf(format, args...) + r.Text}
+		return engine.RefuseCode(r.Kind, r.SubCode, "%s", fmt.Sprintf(format, args...)+r.Text)
 	}
 	return fmt.Errorf(format+"%w", append(args, err)...)
-}
-
-func tooLarge(format string, args ...any) error {
-	return &engine.Refusal{Kind: engine.ErrTooLarge, SubCode: 40300, Text: fmt.Sprintf(format, args...)}
 }

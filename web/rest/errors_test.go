@@ -20,11 +20,10 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/access"
 )
 
-// TestKinds has what each kind of error of §16 is here. A missing entity is 410,
-// a missing message or lock 404 (§2.2).
+// TestKinds checks the status of each kind of error of §16. A missing entity is 410, a
+// missing message or lock 404 (§2.2).
 func TestKinds(t *testing.T) {
 	left := kindsOfErrors(t)
 	for name, tc := range map[string]struct {
@@ -65,7 +64,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// kindsOfErrors are the texts of the errors that engine/errors.go declares.
+// kindsOfErrors returns the texts of the errors that engine/errors.go declares.
 func kindsOfErrors(t *testing.T) map[string]bool {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../../engine/errors.go", nil, parser.SkipObjectResolution)
@@ -93,8 +92,8 @@ func kindsOfErrors(t *testing.T) map[string]bool {
 	return texts
 }
 
-// TestSubCodes provokes every sub-code that there is, and looks for those that
-// nobody provokes.
+// TestSubCodes provokes every sub-code, and fails for sub-codes in the code that it does
+// not provoke.
 func TestSubCodes(t *testing.T) {
 	provoked := map[int]bool{}
 	for name, tc := range map[string]struct {
@@ -106,7 +105,7 @@ func TestSubCodes(t *testing.T) {
 			return err
 		}},
 		"ERR-3 40000 a property": {400, 40000, func(w *world) error {
-			_, err := w.broker.Update(w.Context(), "q", engine.Config{ForwardTo: "q"}, "")
+			_, err := w.broker.Create(w.Context(), engine.Queue, "express", engine.Config{EnableExpress: true, RequiresDuplicateDetection: true}, "")
 			return err
 		}},
 		"ERR-3 40300 forbidden": {403, 40300, func(w *world) error {
@@ -136,7 +135,7 @@ func TestSubCodes(t *testing.T) {
 			_, err := w.broker.Create(w.Context(), engine.Subscription, "t/Subscriptions/u", engine.Config{}, "")
 			return err
 		}},
-		"ERR-3, ERR-2 40900 conflict": {409, 40900, func(w *world) error { // 40901, in progress, is not: writes are done one after the other
+		"ERR-3, ERR-2 40900 conflict": {409, 40900, func(w *world) error { // 40901, in progress, does not occur: writes are done one after the other
 			_, err := w.broker.Create(w.Context(), engine.Queue, "Q", engine.Config{}, "")
 			return err
 		}},
@@ -169,18 +168,19 @@ func TestSubCodes(t *testing.T) {
 	}
 }
 
-// presented is what a client gets for an error.
+// presented returns the answer that a client gets for err.
 func presented(w *world, err error) answer {
 	r := httptest.NewRecorder()
 	c := echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", http.NoBody), r)
 	c.Response().Header().Set(echo.HeaderXRequestID, "an-id")
 	mounted := echo.New()
-	Mount(mounted, Options{Broker: w.broker, Room: access.NewRoom(), Logger: slog.New(slog.DiscardHandler)})
+	Mount(mounted, Options{Broker: w.broker, Logger: slog.New(slog.DiscardHandler)})
 	mounted.HTTPErrorHandler(err, c)
 	return answer{r.Code, r.Header(), r.Body.String()}
 }
 
-// subCodesIn are the numbers in the code that are sub-codes, each with a place.
+// subCodesIn returns the numbers in the code that are sub-codes, with a source position
+// for each.
 func subCodesIn(t *testing.T, patterns ...string) map[int]string {
 	t.Helper()
 	shape := regexp.MustCompile(`^(40[0-5]\d\d|409\d\d|41000|50[0-4]\d\d|60000)$`)

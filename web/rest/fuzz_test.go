@@ -13,7 +13,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// refused tells whether err is one of those that clients are told.
+// refused reports whether err is an error for clients.
 func refused(err error) bool {
 	code, _ := status(err)
 	return code == http.StatusBadRequest || code == http.StatusForbidden || code == http.StatusNotFound
@@ -65,8 +65,8 @@ func FuzzHeaderValue(f *testing.F) {
 	})
 }
 
-// FuzzStoredValue writes any value that may be stored; a receiver must be able
-// to read something.
+// FuzzStoredValue writes any value that may be stored. A receiver must be able to read a
+// value.
 func FuzzStoredValue(f *testing.F) {
 	f.Add(uint8(value.Double), "NaN")
 	f.Add(uint8(value.Decimal128), "1E+400")
@@ -126,7 +126,7 @@ func FuzzTarget(f *testing.F) {
 			return
 		}
 		if p, err := engine.ParsePath(got.entity, engine.DefaultLimits()); err == nil {
-			again, ofMessages, err := parseTarget(strings.TrimPrefix(location(&http.Request{Host: "h"}, p, engine.Message{Seq: 7}), "http://h"))
+			again, ofMessages, err := parseTarget(strings.TrimPrefix(deliveryURL(&http.Request{Host: "h"}, p, engine.Message{Seq: 7}), "http://h"))
 			if err != nil || !ofMessages || again.kind != locked || again.id != "7" || !strings.EqualFold(again.entity, string(p)) {
 				t.Errorf("%q has locations that are read as %+v (%v)", p, again, err)
 			}

@@ -11,27 +11,36 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"mayfly/engine"
+	"mayfly/engine/shorten"
 	"mayfly/engine/value"
 )
 
-// reserved are the headers, and beginnings of headers, that belong to HTTP, to
-// browsers, proxies or this protocol. They are never application properties:
-// not on the way in, where they would be noise, and not on the way out, where a
-// sender could set a receiver's cookies with them.
-var reserved = []string{
-	"accept*", "access-control-*", "age", "allow", "alt-svc", "authorization", "brokerproperties", "cache-control",
-	"clear-site-data", "connection", "content-*", "cookie*", "cross-origin-*", "date", "dnt", "early-data", "etag", "expect*",
-	"expires", "forwarded", "from", "host", "http2-settings", "if-*", "keep-alive", "last-modified", "link", "location",
-	"max-forwards", "nel", "origin*", "permissions-policy", "pragma", "priority", "proxy-*", "range", "referer", "referrer-policy",
-	"refresh", "report-to", "reporting-endpoints", "retry-after", "sec-*", "server", "servicebusauthorization",
-	"servicebussupplementaryauthorization", "set-cookie*", "sourcemap", "speculation-rules", "strict-transport-security", "te", "timing-allow-origin",
-	"trailer", "transfer-encoding", "upgrade*", "user-agent", "vary", "via", "warning", "www-authenticate",
-	"x-content-*", "x-dns-*", "x-forwarded-*", "x-frame-*", "x-ms-*", "x-permitted-*", "x-powered-by", "x-real-ip", "x-request-id", "x-ua-*", "x-xss-*",
+// protocolHeaders are the headers, and beginnings of headers, of requests that belong to HTTP, to
+// browsers, proxies or this protocol. Clients send them by themselves, so they are no
+// application properties. All other headers are, even those that HTTP defines for
+// responses only, such as Location, and Priority, which Microsoft's example sends
+// (REST-3).
+var protocolHeaders = []string{
+	"accept*", "access-control-*", "authorization", "brokerproperties", "cache-control", "connection", "content-*", "cookie*",
+	"dnt", "early-data", "expect*", "forwarded", "host", "http2-settings", "if-*", "keep-alive", "max-forwards", "origin*", "pragma",
+	"proxy-*", "range", "referer", "sec-*", "servicebusauthorization", "servicebussupplementaryauthorization", "te", "trailer",
+	"transfer-encoding", "upgrade*", "user-agent", "via", "x-forwarded-*", "x-ms-*", "x-real-ip", "x-request-id",
 }
 
-func isReserved(name string) bool {
+// reservedInAnswers are the headers, beside protocolHeaders, that a response cannot have
+// as application properties: this protocol or HTTP sets them, or they would let a sender
+// control a receiver's browser, for example by setting cookies.
+var reservedInAnswers = []string{
+	"allow", "alt-svc", "clear-site-data", "cross-origin-*", "date", "etag", "expires", "last-modified", "link", "location", "nel",
+	"permissions-policy", "referrer-policy", "refresh", "report-to", "reporting-endpoints", "retry-after", "server", "set-cookie*",
+	"sourcemap", "speculation-rules", "strict-transport-security", "timing-allow-origin", "userproperties", "vary", "warning",
+	"www-authenticate", "x-content-*", "x-dns-*", "x-frame-*", "x-permitted-*", "x-powered-by", "x-ua-*", "x-xss-*",
+}
+
+func isOneOf(names []string, name string) bool {
 	name = strings.ToLower(name)
-	return slices.ContainsFunc(reserved, func(r string) bool {
+	return slices.ContainsFunc(names, func(r string) bool {
 		if begin, ok := strings.CutSuffix(r, "*"); ok {
 			return strings.HasPrefix(name, begin)
 		}
@@ -39,12 +48,17 @@ func isReserved(name string) bool {
 	})
 }
 
-// parseHeader reads the application properties of a message, one header each,
-// by name: HTTP does not keep their order.
+// isReserved reports whether a header of a response cannot be an application property.
+func isReserved(name string) bool {
+	return isOneOf(protocolHeaders, name) || isOneOf(reservedInAnswers, name)
+}
+
+// parseHeader parses the application properties of a message, one for each header. They
+// are sorted by name, because HTTP does not keep their order.
 func parseHeader(h http.Header) (value.Properties, error) {
 	var names []string
 	for name := range h {
-		if !isReserved(name) {
+		if !isOneOf(protocolHeaders, name) {
 			names = append(names, name)
 		}
 	}
@@ -54,7 +68,7 @@ func parseHeader(h http.Header) (value.Properties, error) {
 		for _, text := range h[name] {
 			v, err := parseHeaderValue(text)
 			if err != nil {
-				return nil, argument("The header '%s' is not a property: %v.", cut(name), err)
+				return nil, engine.Refuse(engine.ErrArgument, "The header '%s' is not a property: %v.", shorten.Quote(name), err)
 			}
 			props = append(props, value.Property{Name: name, Value: v})
 		}
@@ -62,19 +76,18 @@ func parseHeader(h http.Header) (value.Properties, error) {
 	return props, nil
 }
 
-// parseHeaderValue reads "text" in quotes as JSON has it, a time if it is
-// written as HTTP writes times; true, false and null; numbers, whole ones as
-// long. Anything else is a text without quotes, for the sake of whoever forgot
-// them.
+// parseHeaderValue parses a property. Text in quotes is a JSON string, or a time if it is
+// in HTTP's format. true, false, null and numbers are as in JSON; whole numbers are of
+// type long. Anything else is a string, for clients that forget the quotes.
 func parseHeaderValue(s string) (value.Value, error) {
 	s = textproto.TrimString(s)
 	switch {
 	case !utf8.ValidString(s):
-		return value.Value{}, argument("it is not UTF-8")
+		return value.Value{}, engine.Refuse(engine.ErrArgument, "it is not UTF-8")
 	case strings.HasPrefix(s, `"`):
 		var text string
 		if err := json.Unmarshal([]byte(s), &text); err != nil {
-			return value.Value{}, argument(`a text in quotes is written as in JSON, not %s`, cut(s))
+			return value.Value{}, engine.Refuse(engine.ErrArgument, `a quoted string must be written as in JSON, not as %s`, shorten.Quote(s))
 		}
 		if t, err := time.Parse(http.TimeFormat, text); err == nil {
 			return value.OfTimestamp(t.UnixMilli()), nil
@@ -91,7 +104,7 @@ func parseHeaderValue(s string) (value.Value, error) {
 	}
 }
 
-// isNumber tells whether s is a number of JSON.
+// isNumber reports whether s is a JSON number.
 func isNumber(s string) bool {
 	return s != "" && strings.ContainsRune("-0123456789", rune(s[0])) && json.Valid([]byte(s))
 }
@@ -104,25 +117,35 @@ func parseNumber(s string) value.Value {
 		return value.OfULong(n)
 	}
 	f, err := strconv.ParseFloat(s, 64)
-	if err != nil { // beyond what a double holds
+	if err != nil { // outside the range of a double
 		return value.OfString(s)
 	}
 	return value.OfDouble(f)
 }
 
-// writeHeader puts the application properties into the headers of an answer,
-// their names in the case they are stored in. A name that no header can have,
-// or that means something else in HTTP, is left out.
+// userProperties is the response header with those properties that cannot be headers of
+// their own, as a JSON object.
+const userProperties = "UserProperties"
+
+// writeHeader puts the application properties into the headers of a response, with their
+// names in the case in which they are stored. A name that cannot be a header, or that has
+// another meaning in HTTP, goes into the header UserProperties (REST-3).
 func writeHeader(h http.Header, props value.Properties) {
+	others := map[string]json.RawMessage{}
 	for _, p := range props {
 		if isToken(p.Name) && !isReserved(p.Name) {
 			h[p.Name] = append(h[p.Name], formatHeaderValue(p.Value))
+			continue
 		}
+		others[strings.ToValidUTF8(p.Name, "\ufffd")] = json.RawMessage(formatHeaderValue(p.Value))
+	}
+	if len(others) > 0 {
+		h[userProperties] = []string{asciiJSON(others)}
 	}
 }
 
-// formatHeaderValue writes what parseHeaderValue reads. What HTTP has no form
-// for is its text in quotes.
+// formatHeaderValue formats v as parseHeaderValue parses it. A value that HTTP cannot
+// express becomes its text in quotes.
 func formatHeaderValue(v value.Value) string {
 	switch v.Kind() {
 	case value.Null:
@@ -139,10 +162,10 @@ func formatHeaderValue(v value.Value) string {
 		}
 		return v.Text() + ".0"
 	case value.Decimal32, value.Decimal64, value.Decimal128:
-		if t := v.Text(); isNumber(t) {
+		if t := v.DecimalText(); isNumber(t) {
 			return t
 		}
-	case value.Timestamp, value.DateTimeOffset:
+	case value.Timestamp, value.DateTimeOffset, value.DateTime:
 		if t, ok := v.Time(); ok && t.Year() > 0 && t.Year() < 10_000 {
 			return asciiJSON(t.Format(http.TimeFormat))
 		}
@@ -150,7 +173,7 @@ func formatHeaderValue(v value.Value) string {
 	return asciiJSON(strings.ToValidUTF8(v.Text(), "\ufffd"))
 }
 
-// isToken tells whether a header can have this name (RFC 9110, 5.6.2).
+// isToken reports whether s can be the name of a header (RFC 9110, 5.6.2).
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]

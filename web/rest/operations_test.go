@@ -12,8 +12,7 @@ import (
 
 const noLock = "/00000100-0000-0004-313a-c2f254f78bd3"
 
-// lock takes a message at p under a lock; the address to settle it at is
-// returned.
+// lock locks a message at p and returns the address at which to settle it.
 func (w *world) lock(p string) string {
 	w.Helper()
 	got := w.want(http.StatusCreated, "POST", p+"/messages/head?timeout=0", "")
@@ -31,11 +30,10 @@ func (w *world) wantCounts(p engine.Path, want engine.Counts) {
 	}
 }
 
-// TestOperations is the table of §2.2: what each operation answers and does,
-// and with which statuses it refuses.
+// TestOperations checks the table of §2.2: what each operation answers and does, and with
+// which statuses it is refused.
 func TestOperations(t *testing.T) {
-	// settled tries an operation on a lock that is none of its kind, and on one
-	// that is.
+	// settled tries an operation on a lock of another message, and on the right one.
 	settled := func(method string) func(*world) {
 		return func(w *world) {
 			w.want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"MessageId":"m"}`)
@@ -160,7 +158,7 @@ func TestOperations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			limits := engine.DefaultLimits()
-			limits.MessageSize, limits.EntitySize = 1000, 1500
+			limits.MessageSize, limits.EntitySize, limits.MessageMemory = 1000, 1500, 0
 			w := start(t, broker.Options{Limits: &limits})
 			w.create(engine.Queue, "q")
 			w.create(engine.Queue, "p")

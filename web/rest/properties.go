@@ -14,19 +14,20 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/shorten"
 )
 
-// parseBrokerProperties reads the system properties that a sender may set
-// (protocol §9). Names are taken in any case; those of the broker's own (MSG-1)
-// and unknown ones are ignored.
+// parseBrokerProperties parses the system properties that a sender may set (protocol §9).
+// Names are matched without case. Properties that only the broker sets (MSG-1) and
+// unknown ones are ignored.
 func parseBrokerProperties(raw []byte) (engine.Content, error) {
 	var c engine.Content
 	if !utf8.Valid(raw) {
-		return c, argument("The BrokerProperties are not UTF-8.")
+		return c, engine.Refuse(engine.ErrArgument, "The BrokerProperties are not UTF-8.")
 	}
 	var given map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &given); err != nil || given == nil {
-		return c, argument(`The BrokerProperties are not a JSON object, as in {"MessageId":"1","TimeToLive":30}.`)
+		return c, engine.Refuse(engine.ErrArgument, `The BrokerProperties are not a JSON object, as in {"MessageId":"1","TimeToLive":30}.`)
 	}
 	texts := map[string]*string{
 		"messageid": &c.MessageID, "correlationid": &c.CorrelationID, "sessionid": &c.SessionID,
@@ -40,9 +41,11 @@ func parseBrokerProperties(raw []byte) (engine.Content, error) {
 		}
 		fold := strings.ToLower(name)
 		if field, ok := texts[fold]; ok {
-			if err := json.Unmarshal(v, field); err != nil {
-				return c, argument("The broker property '%s' is a text, not %s.", cut(name), cut(string(v)))
+			text, ok := looseText(v)
+			if !ok {
+				return c, engine.Refuse(engine.ErrArgument, "The broker property '%s' must be a string, not %s.", shorten.Quote(name), shorten.Quote(string(v)))
 			}
+			*field = text
 			c.EmptySessionID = c.EmptySessionID || fold == "sessionid" && *field == ""
 			continue
 		}
@@ -62,20 +65,33 @@ func parseBrokerProperties(raw []byte) (engine.Content, error) {
 	return c, nil
 }
 
-// parseSeconds reads TimeToLive. What is too long for a time.Duration, .NET's
-// TimeSpan.MaxValue above all, is never, which is the same as unset (TTL-2).
-func parseSeconds(v json.RawMessage) (time.Duration, error) {
-	var n json.Number
-	if v[0] == '"' || json.Unmarshal(v, &n) != nil {
-		return 0, argument("The broker property 'TimeToLive' is a number of seconds, not %s.", cut(string(v)))
+// looseText returns the text of a JSON value. The text of a number or a boolean is its JSON,
+// as it is for .NET. It reports false for objects and lists.
+func looseText(v json.RawMessage) (text string, ok bool) {
+	if json.Unmarshal(v, &text) == nil {
+		return text, true
 	}
+	return string(v), len(v) > 0 && v[0] != '{' && v[0] != '['
+}
+
+// parseSeconds parses TimeToLive. A value too long for a time.Duration, such as .NET's
+// TimeSpan.MaxValue, means never, which is the same as unset (TTL-2).
+func parseSeconds(v json.RawMessage) (time.Duration, error) {
+	text, ok := looseText(v)
+	if text = strings.TrimSpace(text); !ok || !isNumber(text) {
+		if strings.Contains(text, ":") {
+			return parseTimeSpan(v)
+		}
+		return 0, engine.Refuse(engine.ErrArgument, "The broker property 'TimeToLive' must be a number of seconds, not %s.", shorten.Quote(string(v)))
+	}
+	n := json.Number(text)
 	seconds, err := n.Float64()
 	if err != nil && !math.IsInf(seconds, 0) {
-		return 0, argument("The broker property 'TimeToLive' is a number of seconds, not %s.", cut(string(v)))
+		return 0, engine.Refuse(engine.ErrArgument, "The broker property 'TimeToLive' must be a number of seconds, not %s.", shorten.Quote(string(v)))
 	}
 	switch {
 	case seconds <= 0:
-		return 0, outOfRange("The broker property 'TimeToLive' must be positive, not %s.", cut(string(v)))
+		return 0, engine.Refuse(engine.ErrOutOfRange, "The broker property 'TimeToLive' must be positive, not %s.", shorten.Quote(string(v)))
 	case seconds >= math.MaxInt64/float64(time.Second):
 		return 0, nil
 	default:
@@ -86,39 +102,49 @@ func parseSeconds(v json.RawMessage) (time.Duration, error) {
 func parseTimeSpan(v json.RawMessage) (time.Duration, error) {
 	var text string
 	if json.Unmarshal(v, &text) != nil {
-		return 0, argument("The broker property 'TimeToLiveTimeSpan' is a text such as \"0.00:00:40\", not %s.", cut(string(v)))
+		return 0, engine.Refuse(engine.ErrArgument, "The broker property 'TimeToLiveTimeSpan' must be a string such as \"0.00:00:40\", not %s.", shorten.Quote(string(v)))
 	}
 	d, never, err := engine.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, argument("The broker property 'TimeToLiveTimeSpan' is written as \"0.00:00:40\", not %s.", cut(string(v)))
+		return 0, engine.Refuse(engine.ErrArgument, "The broker property 'TimeToLiveTimeSpan' must be written as \"0.00:00:40\", not %s.", shorten.Quote(string(v)))
 	case never:
 		return 0, nil
 	case d <= 0:
-		return 0, outOfRange("The broker property 'TimeToLiveTimeSpan' must be positive, not %s.", cut(string(v)))
+		return 0, engine.Refuse(engine.ErrOutOfRange, "The broker property 'TimeToLiveTimeSpan' must be positive, not %s.", shorten.Quote(string(v)))
 	default:
 		return d, nil
+	}
+}
+
+// momentLayouts returns the formats of a time: those of HTTP and ISO 8601, and those that
+// .NET writes by default. A time without a zone is UTC.
+func momentLayouts() []string {
+	return []string{
+		http.TimeFormat, time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC, time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04",
+		"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04", "2006-01-02",
+		"1/2/2006 3:04:05 PM", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006",
 	}
 }
 
 func parseMoment(v json.RawMessage) (engine.Instant, error) {
 	var text string
 	if json.Unmarshal(v, &text) == nil {
-		for _, layout := range []string{http.TimeFormat, time.RFC1123Z, time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
+		for _, layout := range momentLayouts() {
 			if t, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {
 				return engine.At(t), nil
 			}
 		}
 	}
-	return 0, argument("The broker property 'ScheduledEnqueueTimeUtc' is a time such as \"Sun, 06 Nov 1994 08:49:37 GMT\", not %s.", cut(string(v)))
+	return 0, engine.Refuse(engine.ErrArgument, "The broker property 'ScheduledEnqueueTimeUtc' must be a time such as \"Sun, 06 Nov 1994 08:49:37 GMT\", not %s.", shorten.Quote(string(v)))
 }
 
-// neverSeconds is how the hosted service writes a time to live without end: the
-// seconds of .NET's TimeSpan.MaxValue.
+// neverSeconds is how the hosted service writes an infinite time to live: the seconds of
+// .NET's TimeSpan.MaxValue.
 const neverSeconds = 922337203685.47754
 
-// received is the BrokerProperties of an answer, in the hosted service's order.
-type received struct {
+// brokerPropertiesJSON is the BrokerProperties header of a response, in the hosted service's order.
+type brokerPropertiesJSON struct {
 	CorrelationID           string  `json:"CorrelationId,omitempty"`
 	DeliveryCount           uint32  `json:"DeliveryCount"`
 	EnqueuedSequenceNumber  int64   `json:"EnqueuedSequenceNumber"`
@@ -139,12 +165,12 @@ type received struct {
 	ViaPartitionKey         string  `json:"ViaPartitionKey,omitempty"`
 }
 
-// brokerProperties is the header of an answer: JSON in ASCII.
+// brokerProperties returns the BrokerProperties header of a response: JSON in ASCII.
 func brokerProperties(m broker.Received, c engine.Content) string {
-	p := received{
+	p := brokerPropertiesJSON{
 		CorrelationID: c.CorrelationID, Label: c.Subject, MessageID: c.MessageID, PartitionKey: c.PartitionKey,
 		ReplyTo: c.ReplyTo, ReplyToSessionID: c.ReplyToSessionID, To: c.To, ViaPartitionKey: c.ViaPartitionKey,
-		DeliveryCount:          m.Message.DeliveryCount + 1, // clients count this delivery (DC-1)
+		DeliveryCount:          m.Message.DeliveryCount + 1, // this delivery counts (DC-1)
 		EnqueuedSequenceNumber: int64(m.Message.EnqueuedSeq), SequenceNumber: int64(m.Message.Seq),
 		EnqueuedTimeUTC: httpTime(m.Message.EnqueuedAt), State: m.Message.State.String(), TimeToLive: neverSeconds,
 	}
@@ -166,21 +192,22 @@ func brokerProperties(m broker.Received, c engine.Content) string {
 	return asciiJSON(p)
 }
 
-// setBrokerProperties writes the header's name as the hosted service does; Go
-// would write it Brokerproperties.
+// setBrokerProperties writes the header's name as the hosted service does. Go would write
+// it Brokerproperties.
 func setBrokerProperties(h http.Header, text string) { h["BrokerProperties"] = []string{text} }
 
 func httpTime(i engine.Instant) string { return i.Time().Format(http.TimeFormat) }
 
 func decimal(n engine.Seq) string { return strconv.FormatInt(int64(n), 10) }
 
-// asciiJSON writes v on one line without anything that a header cannot carry.
+// asciiJSON encodes v as JSON on one line, with only characters that a header may
+// contain.
 func asciiJSON(v any) string {
 	var raw bytes.Buffer
 	e := json.NewEncoder(&raw)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // texts and finite numbers
+		panic(err) // strings and finite numbers always encode
 	}
 	var b strings.Builder
 	for _, r := range strings.TrimSuffix(raw.String(), "\n") {

@@ -17,18 +17,17 @@ import (
 	"mayfly/engine/broker"
 )
 
-// defaultContentType is what the hosted service says of a message whose sender
-// said nothing.
+// defaultContentType is the content type that the hosted service gives to a message whose
+// sender set none.
 const defaultContentType = "application/atom+xml;type=entry;charset=utf-8"
 
-// releasePatience bounds how long giving a message back may take when its
-// receiver has left.
-const releasePatience = 5 * time.Second
+// releaseTimeout bounds the release of a message whose receiver has disconnected.
+const releaseTimeout = 5 * time.Second
 
-// receive waits for one message. If the client leaves meanwhile and a message
-// was on its way nevertheless, a locked one is given back, not counting as a
-// delivery; a deleted one is gone, as at-most-once has it (LOCK-2).
-func (d *door) receive(c echo.Context, t target, mode engine.Mode) error {
+// receive waits for one message. If the client disconnects while a message is on its way,
+// a locked message is released without counting the delivery. A deleted one is lost, as
+// at-most-once delivery allows (LOCK-2).
+func (d *handler) receive(c echo.Context, t address, mode engine.Mode) error {
 	wait, err := timeout(c, defaultWait)
 	if err != nil {
 		return err
@@ -37,7 +36,7 @@ func (d *door) receive(c echo.Context, t target, mode engine.Mode) error {
 	if err := drain(r); err != nil {
 		return err
 	}
-	got, err := d.broker.Receive(r.Context(), broker.Receive{Path: t.path, Mode: mode, Wait: wait, Client: client(r)})
+	got, err := d.broker.Receive(r.Context(), broker.ReceiveRequest{Path: t.path, Mode: mode, Wait: wait, Client: client(r)})
 	if err != nil {
 		return err
 	}
@@ -50,13 +49,12 @@ func (d *door) receive(c echo.Context, t target, mode engine.Mode) error {
 		err = present(c, m)
 	}
 	if err != nil && !m.Deleted {
-		d.giveBack(r, m)
+		d.release(r, m)
 	}
 	return err
 }
 
-// present writes a message and returns once it has left for the client, as far
-// as the system knows.
+// present writes a message and returns when it has been handed to the operating system.
 func present(c echo.Context, m broker.Received) error {
 	content, err := m.Content.Content()
 	if err != nil {
@@ -72,21 +70,21 @@ func present(c echo.Context, m broker.Received) error {
 	status := http.StatusOK
 	if !m.Deleted {
 		status = http.StatusCreated
-		h.Set(echo.HeaderLocation, location(c.Request(), m.Path, m.Message))
+		h.Set(echo.HeaderLocation, deliveryURL(c.Request(), m.Path, m.Message))
 	}
 	w.WriteHeader(status)
 	if _, err := io.Copy(w, m.Body); err != nil {
 		return fmt.Errorf("write message %d: %w", m.Message.Key, err)
 	}
-	// Echo's own Flush does not tell when the client has gone.
+	// Echo's own Flush does not report that the client has disconnected.
 	if err := http.NewResponseController(w.Writer).Flush(); err != nil {
 		return fmt.Errorf("write message %d: %w", m.Message.Key, err)
 	}
 	return nil
 }
 
-// contentType is a stored content type as a header: one that no header can have
-// is as good as none.
+// contentType returns a stored content type as a header. One that cannot be a header
+// counts as unset.
 func contentType(stored string) string {
 	if stored == "" || strings.ContainsFunc(stored, unicode.IsControl) || !utf8.ValidString(stored) {
 		return defaultContentType
@@ -94,12 +92,12 @@ func contentType(stored string) string {
 	return stored
 }
 
-// giveBack frees a message that nobody got.
-func (d *door) giveBack(r *http.Request, m broker.Received) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releasePatience)
+// release releases a message that its receiver did not get.
+func (d *handler) release(r *http.Request, m broker.Received) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releaseTimeout)
 	defer cancel()
 	_, err := d.broker.Settle(ctx, engine.Settlement{Token: m.Token(), Outcome: engine.Release, Path: m.Path, Client: client(r)})
 	if err != nil {
-		d.log.WarnContext(ctx, "a message that nobody got stays locked until its lock runs out", "path", m.Path, "number", m.Message.Seq, "err", err)
+		d.log.Logger.WarnContext(ctx, "message was locked for a client that left; it stays locked until its lock expires", "path", m.Path, "number", m.Message.Seq, "err", err)
 	}
 }

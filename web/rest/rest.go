@@ -1,6 +1,6 @@
-// Package rest is Service Bus over plain HTTP: the data plane, at the addresses
-// and with the headers that clients of the hosted service use, and beside it, at
-// every other address, the administration of package atom.
+// Package rest is Service Bus over plain HTTP: the data plane, at the addresses and with
+// the headers that clients of the hosted service use. All other addresses belong to
+// management, in package atom.
 //
 //	POST   /{entity}/messages                     send; 201
 //	POST   /{entity}/messages/head?timeout=60     lock the next message; 201, 204 none in time
@@ -8,25 +8,30 @@
 //	PUT    /{entity}/messages/{id}/{lock token}   unlock; 200
 //	DELETE /{entity}/messages/{id}/{lock token}   complete; 200
 //	POST   /{entity}/messages/{id}/{lock token}   renew the lock; 200
-//	GET    /health                                the emulator's
+//	GET    /health                                as in Microsoft's emulator
 //
-// An entity is a queue, a topic (to send to), {topic}/subscriptions/{name}, or
-// one of those with /$DeadLetterQueue; its name may contain slashes, and all of
-// it is found in any case. id is the sequence number or the MessageId. timeout
-// is in seconds, 60 if absent and at most 300.
+// An entity is a queue, a topic (to send to), {topic}/subscriptions/{name}, or one of
+// those with /$DeadLetterQueue. Its name may contain slashes, and addresses are matched
+// without case. id is the sequence number or the MessageId. timeout is in seconds, 60 if
+// absent and at most 300.
 //
-// The body of a request or an answer is the message's. System properties travel
-// as JSON in the header BrokerProperties, every other header that HTTP has no
-// use for is an application property (see parseHeader). With Content-Type
-// application/vnd.microsoft.servicebus.json the body is a list of messages,
-// which are stored all or none; it has at most 8 MiB, whatever the entity admits.
+// The body of a request or a response is the message's. System properties travel as JSON
+// in the header BrokerProperties. Every other header that HTTP clients do not send by
+// themselves is an application property (see protocolHeaders). A response has properties
+// that cannot be headers in the header UserProperties, as a JSON object. With
+// Content-Type application/vnd.microsoft.servicebus.json the body is a list of messages,
+// which are stored all or none. A list has at most 8 MiB, even where one message may be
+// larger.
 //
-// Names of headers have no case, and Go's HTTP server writes those it receives
-// the usual way: a property sent as "region" arrives as "Region". It is found
-// in any case later; in a list of messages names are kept as they are.
+// A slash at the end of an address is ignored. An entity may be called …/Messages or
+// …/Messages/Head: see administers.
 //
-// An error is <Error><Code/><Detail/></Error>, as clients expect it. A missing
-// entity is 410, a missing message or lock 404.
+// Names of headers have no case, and Go's HTTP server changes the case of those it
+// receives: a property sent as "region" arrives as "Region". Later it is found in any
+// case. A list of messages keeps names as they are.
+//
+// An error is <Error><Code/><Detail/></Error>, as clients expect. A missing entity is
+// 410, a missing message or lock 404.
 package rest
 
 import (
@@ -34,8 +39,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,66 +49,73 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/access"
+	"mayfly/engine/shorten"
+	"mayfly/web/auth/sas"
+	"mayfly/web/proxy"
 	"mayfly/web/rest/atom"
-	"mayfly/web/sas"
+	"mayfly/web/rest/fault"
 )
 
-// Waiting for a message, unless the request says otherwise, and at most.
+// How long a receiver waits for a message by default, and at most.
 const (
 	defaultWait = 60 * time.Second
-	longestWait = 300 * time.Second
+	maxWait     = 300 * time.Second
 )
 
-// Options are what the doors serve. All but SAS and Authorize is needed.
+// HealthPath is the path of the health check on the admin port.
+const HealthPath = "/health"
+
+// Options configure Mount. Broker and Logger are required.
 type Options struct {
 	Broker *broker.Broker
-	Room   *access.Room // that lists of messages and large descriptions wait for
-	Logger *slog.Logger // of what went wrong inside
-	SAS    sas.Policy   // what becomes of requests without a token that is good for them
-	// Authorize decides whether a request of administration may be carried out, in
-	// place of SAS; see atom.Options.
-	Authorize func(*http.Request, atom.Wish) error
+	Logger *slog.Logger // of refused and failed requests
+	SAS    sas.Policy   // whether requests without a sufficient token are denied
+	// Names returns the hosts that name the namespace in the tokens of a request. Nil
+	// means only loopback's names do.
+	Names func(*http.Request) sas.Names
+	// Authorize decides about a management request, in place of SAS; see atom.Options.
+	Authorize func(*http.Request, atom.Request) error
 }
 
-type door struct {
+type handler struct {
 	broker *broker.Broker
 	name   string // of the namespace
-	room   *access.Room
-	log    *slog.Logger
-	admin  *atom.Door
+	log    *fault.Log
+	admin  *atom.Handler
 	policy sas.Policy
+	names  func(*http.Request) sas.Names
 }
 
-// Mount serves the data plane and the administration, and the errors of both, on
-// all of e.
+// Mount serves the data plane and management, and the errors of both, on all paths of e.
 func Mount(e *echo.Echo, o Options) {
-	d := &door{broker: o.Broker, name: o.Broker.Name(), room: o.Room, log: o.Logger, policy: o.SAS}
+	d := &handler{broker: o.Broker, name: o.Broker.Name(), log: newLog(o.Logger), policy: o.SAS, names: o.Names}
 	if o.Authorize == nil && o.SAS == sas.Enforce {
-		o.Authorize = d.administer
+		o.Authorize = d.authorizeManagement
 	}
-	admin := atom.Options{Broker: o.Broker, Room: o.Room, Logger: o.Logger, Authorize: o.Authorize}
+	admin := atom.Options{Broker: o.Broker, Logger: o.Logger, Authorize: o.Authorize}
 	if o.SAS == sas.Enforce {
-		admin.Forward = d.forward
+		admin.Forward = d.authorizeForward
 	}
 	d.admin = atom.New(admin)
 	e.HTTPErrorHandler = d.fail
-	e.GET("/health", d.health)
+	e.GET(HealthPath, d.health)
 	e.Any("/*", d.route)
 }
 
-// Refuse is for a server without a broker: it answers every request on all of e
-// with why, as Mount would have presented it.
+// Refuse answers every request to e with the error that why returns, in the same form as
+// Mount. It is for a server without a broker.
 func Refuse(e *echo.Echo, namespace string, why func(*http.Request) error, log *slog.Logger) {
-	d := &door{name: namespace, log: log}
+	d := &handler{name: namespace, log: newLog(log)}
 	e.HTTPErrorHandler = d.fail
-	e.GET("/health", func(c echo.Context) error { return unhealthy(c, why(c.Request()).Error()) })
+	e.GET(HealthPath, func(c echo.Context) error { return unhealthy(c, why(c.Request()).Error()) })
 	e.Any("/*", func(c echo.Context) error { return why(c.Request()) })
 }
 
-// route finds what a request wants. Echo cannot: the name of an entity may have
-// any number of slashes, and what follows decides where it ends.
-func (d *door) route(c echo.Context) error {
+func newLog(log *slog.Logger) *fault.Log { return &fault.Log{Logger: log, API: "REST"} }
+
+// route finds the handler of a request. Echo cannot, because the name of an entity may
+// have any number of slashes, and the end of the path decides where it ends.
+func (d *handler) route(c echo.Context) error {
 	t, ofMessages, err := parseTarget(c.Request().URL.EscapedPath())
 	if err != nil {
 		return err
@@ -112,42 +124,81 @@ func (d *door) route(c echo.Context) error {
 		return d.admin.Handle(c)
 	}
 	handle, ok := d.handlers(t.kind)[c.Request().Method]
-	if !ok && c.QueryParams().Has("api-version") { // an entity called so
+	if d.isManagement(c, t, ok) {
 		return d.admin.Handle(c)
 	}
 	if !ok {
-		c.Response().Header().Set(echo.HeaderAllow, allowed[t.kind])
-		return echo.NewHTTPError(http.StatusMethodNotAllowed, fmt.Sprintf("This address takes %s, not %s.", allowed[t.kind], c.Request().Method))
+		c.Response().Header().Set(echo.HeaderAllow, allowedMethods[t.kind])
+		return echo.NewHTTPError(http.StatusMethodNotAllowed, fmt.Sprintf("This address accepts %s, not %s.", allowedMethods[t.kind], c.Request().Method))
 	}
 	t.path, err = engine.ParsePath(t.entity, d.broker.Limits())
 	if err != nil {
 		return err
 	}
-	if err := d.permit(c.Request(), t); err != nil {
+	if err := d.authorizeMessages(c.Request(), t); err != nil {
 		return err
 	}
 	return handle(c, t)
 }
 
-var allowed = map[kind]string{
+// isManagement reports whether a request to an address of messages is a management
+// request, because an entity is called …/Messages, …/Messages/Head or the like (REST-1).
+// served says that the address of messages takes the method. In that case an entity of
+// that path must exist and the request must have an api-version, or the messages at the
+// address could not be reached.
+func (d *handler) isManagement(c echo.Context, t address, served bool) bool {
+	r := c.Request()
+	version, versioned := c.QueryParam("api-version"), c.QueryParams().Has("api-version")
+	_, err := engine.ParseLockToken(t.token)
+	isLock := t.kind != locked || err == nil
+	switch {
+	case r.Method == http.MethodPost:
+		return false
+	case isAtomEntry(r, version), versioned && (!served || !isLock):
+		return true
+	case !slices.ContainsFunc(t.named, func(path string) bool { return d.exists(r.Context(), path) }):
+		return false
+	}
+	return !served || versioned || !isLock || !d.exists(r.Context(), t.entity)
+}
+
+// isAtomEntry reports whether the Content-Type of a request makes it a management request.
+// azure-servicebus 0.50.3 for Python calls every request Atom, even one for messages,
+// which has no body and the api-version 2011-06-01.
+func isAtomEntry(r *http.Request, version string) bool {
+	const administration = "2017-04" // the first version of SDKs for management
+	return strings.Contains(r.Header.Get(echo.HeaderContentType), "atom+xml") && (r.ContentLength != 0 || version >= administration)
+}
+
+// exists reports whether an entity exists at path.
+func (d *handler) exists(ctx context.Context, path string) bool {
+	p, err := engine.ParsePath(path, d.broker.Limits())
+	if err != nil {
+		return false
+	}
+	_, err = d.state(ctx, p)
+	return err == nil
+}
+
+var allowedMethods = map[kind]string{
 	messages: "POST",
 	head:     "DELETE, POST",
 	locked:   "DELETE, POST, PUT",
 }
 
-func (d *door) handlers(k kind) map[string]func(echo.Context, target) error {
+func (d *handler) handlers(k kind) map[string]func(echo.Context, address) error {
 	switch k {
 	case messages:
-		return map[string]func(echo.Context, target) error{http.MethodPost: d.send}
+		return map[string]func(echo.Context, address) error{http.MethodPost: d.send}
 	case head:
-		return map[string]func(echo.Context, target) error{
-			http.MethodPost:   func(c echo.Context, t target) error { return d.receive(c, t, engine.PeekLock) },
-			http.MethodDelete: func(c echo.Context, t target) error { return d.receive(c, t, engine.ReceiveAndDelete) },
+		return map[string]func(echo.Context, address) error{
+			http.MethodPost:   func(c echo.Context, t address) error { return d.receive(c, t, engine.PeekLock) },
+			http.MethodDelete: func(c echo.Context, t address) error { return d.receive(c, t, engine.ReceiveAndDelete) },
 		}
 	case locked:
-		return map[string]func(echo.Context, target) error{
-			http.MethodPut:    func(c echo.Context, t target) error { return d.settle(c, t, engine.Abandon) },
-			http.MethodDelete: func(c echo.Context, t target) error { return d.settle(c, t, engine.Complete) },
+		return map[string]func(echo.Context, address) error{
+			http.MethodPut:    func(c echo.Context, t address) error { return d.settle(c, t, engine.Abandon) },
+			http.MethodDelete: func(c echo.Context, t address) error { return d.settle(c, t, engine.Complete) },
 			http.MethodPost:   d.renew,
 		}
 	default:
@@ -155,9 +206,9 @@ func (d *door) handlers(k kind) map[string]func(echo.Context, target) error {
 	}
 }
 
-// health is the emulator's (EMU-5): whether sending and receiving work.
-func (d *door) health(c echo.Context) error {
-	if c.QueryParams().Has("api-version") { // that of an entity called so
+// health answers as the emulator does (EMU-5): whether sending and receiving work.
+func (d *handler) health(c echo.Context) error {
+	if c.QueryParams().Has("api-version") { // a GET of an entity called health
 		return d.admin.Handle(c)
 	}
 	h := d.broker.Health()
@@ -177,7 +228,7 @@ func unhealthy(c echo.Context, why string) error {
 	return c.JSON(http.StatusServiceUnavailable, map[string]string{"status": "unhealthy", "message": why})
 }
 
-// timeout reads ?timeout, in seconds.
+// timeout parses ?timeout, in seconds.
 func timeout(c echo.Context, absent time.Duration) (time.Duration, error) {
 	q := c.Request().URL.Query()
 	if !q.Has("timeout") {
@@ -186,16 +237,16 @@ func timeout(c echo.Context, absent time.Duration) (time.Duration, error) {
 	text := q.Get("timeout")
 	seconds, err := strconv.ParseFloat(text, 64)
 	if err != nil || strings.Trim(text, "0123456789.") != "" {
-		return 0, argument("The value for 'timeout' is a number of seconds, not '%s'.", cut(text))
+		return 0, engine.Refuse(engine.ErrArgument, "The value for 'timeout' must be a number of seconds, not '%s'.", shorten.Quote(text))
 	}
-	if seconds > longestWait.Seconds() {
-		return 0, outOfRange("The value for 'timeout' is at most %g seconds, not '%s'.", longestWait.Seconds(), cut(text))
+	if seconds > maxWait.Seconds() {
+		return 0, engine.Refuse(engine.ErrOutOfRange, "The value for 'timeout' must be at most %g seconds, not '%s'.", maxWait.Seconds(), shorten.Quote(text))
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// state looks the entity of p up.
-func (d *door) state(ctx context.Context, p engine.Path) (s engine.EntityState, err error) {
+// state returns the state of the entity at p.
+func (d *handler) state(ctx context.Context, p engine.Path) (s engine.EntityState, err error) {
 	err = d.broker.Read(ctx, func(r broker.Reader) error {
 		s, err = r.State(p)
 		return err
@@ -203,17 +254,13 @@ func (d *door) state(ctx context.Context, p engine.Path) (s engine.EntityState, 
 	return s, err
 }
 
-// client is who asks, for people.
+// client returns the name of a request's client for people.
 func client(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	return "REST " + host
+	return "REST " + proxy.Address(r)
 }
 
-// drain reads the body of a request that needs none. Until that is done the
-// HTTP server would not notice that the client has left.
+// drain reads the body of a request that needs none. Before that the HTTP server would
+// not notice that the client has disconnected.
 func drain(r *http.Request) error {
 	const most = 64 << 10
 	n, err := io.Copy(io.Discard, io.LimitReader(r.Body, most+1))
@@ -221,7 +268,7 @@ func drain(r *http.Request) error {
 		return fmt.Errorf("read the body: %w", err)
 	}
 	if n > most {
-		return argument("This request takes no body.")
+		return engine.Refuse(engine.ErrArgument, "This request must not have a body.")
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func TestTopicSubscriptionsAndDeadLetters(t *testing.T) {
 	w.create(engine.Subscription, "prices/Subscriptions/eu", "MaxDeliveryCount", "1")
 	w.want(201, "POST", "/prices/messages?timeout=0", "42", "Region", `"eu"`)
 	at := w.want(201, "POST", "/PRICES/subscriptions/EU/messages/head?timeout=0", "").header.Get("Location")
-	w.want(200, "PUT", strings.TrimPrefix(at, w.server.URL), "") // the one delivery it may have
+	w.want(200, "PUT", strings.TrimPrefix(at, w.server.URL), "") // the only delivery (MaxDeliveryCount is 1)
 	dead := w.want(201, "POST", "/prices/subscriptions/eu/$deadletterqueue/messages/head", "")
 	if got := dead.header.Get("DeadLetterReason"); got != `"MaxDeliveryCountExceeded"` || dead.header.Get("Region") != `"eu"` {
 		t.Errorf("a dead letter has the reason %s and the headers %v", got, dead.header)
@@ -128,7 +128,7 @@ func TestTopicSubscriptionsAndDeadLetters(t *testing.T) {
 	if !strings.Contains(path, "/$DeadLetterQueue/messages/") {
 		t.Errorf("Location is %s", path)
 	}
-	w.want(404, "DELETE", strings.Replace(path, "/$DeadLetterQueue", "", 1), "") // it is not there
+	w.want(404, "DELETE", strings.Replace(path, "/$DeadLetterQueue", "", 1), "") // the lock is not in the main queue
 	w.want(200, "DELETE", path, "")
 	w.want(204, "DELETE", "/prices/subscriptions/eu/%24DeadLetterQueue/messages/head?timeout=0.01", "")
 }
@@ -212,7 +212,7 @@ func TestSendersCannotSetReceiversHeaders(t *testing.T) {
 	}
 }
 
-// The empty text is a session's id like others, and not the same as none (SES-1).
+// The empty string is a valid session id, and not the same as none (SES-1).
 func TestEmptySessionID(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Queue, "plain")

@@ -22,20 +22,19 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/enginetest"
-	"mayfly/web/access"
 )
 
-// A teller tells a story over HTTP, without a network.
+// A teller runs a scenario over HTTP, without a network.
 type teller struct {
 	t      *testing.T
-	house  *enginetest.House
-	lists  bool // sends are lists of messages, else each is a request unless there are several
-	held   map[string]enginetest.Held
+	house  *enginetest.Operator
+	lists  bool // sends are lists of messages; otherwise only several messages are a list
+	held   map[string]enginetest.LockedMessage
 	client *http.Client
 	ends   []func()
 }
 
-// A pipes is a listener whose connections are pipes.
+// A pipes is a listener of in-memory connections.
 type pipes struct {
 	conns chan net.Conn
 	gone  chan struct{}
@@ -60,7 +59,7 @@ func (s *teller) begin() error {
 	}
 	e := echo.New()
 	log := slog.New(slog.DiscardHandler)
-	Mount(e, Options{Broker: b, Room: access.NewRoom(), Logger: log})
+	Mount(e, Options{Broker: b, Logger: log})
 	l := pipes{make(chan net.Conn), make(chan struct{})}
 	server := &http.Server{Handler: e, ErrorLog: slog.NewLogLogger(log.Handler(), 0)}
 	served := make(chan error, 1)
@@ -92,10 +91,10 @@ func (s *teller) end() {
 	}
 }
 
-// Do runs a command that is a client's.
+// Do runs a client's command.
 func (s *teller) Do(c enginetest.Command) ([]string, error) {
 	if c.Name == "limit" {
-		return nil, enginetest.ErrCannot
+		return nil, enginetest.ErrUnsupported
 	}
 	if s.client == nil {
 		if err := s.begin(); err != nil {
@@ -111,17 +110,17 @@ func (s *teller) Do(c enginetest.Command) ([]string, error) {
 		return nil, s.atLock(c, http.MethodDelete)
 	case "abandon":
 		if len(c.Options) > 0 {
-			return nil, fmt.Errorf("unlocking changes no properties: %w", enginetest.ErrCannot)
+			return nil, fmt.Errorf("unlocking changes no properties: %w", enginetest.ErrUnsupported)
 		}
 		return nil, s.atLock(c, http.MethodPut)
 	case "renew":
 		return nil, s.atLock(c, http.MethodPost)
 	default:
-		return nil, enginetest.ErrCannot
+		return nil, enginetest.ErrUnsupported
 	}
 }
 
-// ask sends a request; what is refused is a Refused.
+// ask sends a request. It returns a Refused for a refusal.
 func (s *teller) ask(method, path, query, body string, header http.Header) (answer, error) {
 	u := url.URL{Scheme: "http", Host: "localhost", Path: "/" + path, RawQuery: query}
 	r, err := http.NewRequestWithContext(s.t.Context(), method, u.String(), strings.NewReader(body))
@@ -141,7 +140,7 @@ func (s *teller) ask(method, path, query, body string, header http.Header) (answ
 	return answer{got.StatusCode, got.Header, string(text)}, err
 }
 
-// refusedAs is what a status and its sub-code stand for.
+// refusedAs returns the error for a status and its sub-code.
 func refusedAs(status int, text string) error {
 	sub := ""
 	if m := regexp.MustCompile(`SubCode=(\d+)\.`).FindStringSubmatch(text); m != nil {
@@ -156,7 +155,7 @@ func refusedAs(status int, text string) error {
 		{400, "40301", engine.ErrNotAllowed}, {400, "40000", engine.ErrArgument},
 	} {
 		if known.status == status && known.sub == sub {
-			return enginetest.Word(known.err)
+			return enginetest.AsRefused(known.err)
 		}
 	}
 	return fmt.Errorf("a status that stands for nothing: %d %s", status, text)
@@ -164,7 +163,7 @@ func refusedAs(status int, text string) error {
 
 func (s *teller) send(c enginetest.Command) error {
 	if c.Options["within"]+c.Options["via"] != "" {
-		return enginetest.ErrCannot
+		return enginetest.ErrUnsupported
 	}
 	type item struct {
 		Body             string
@@ -224,7 +223,7 @@ func (s *teller) send(c enginetest.Command) error {
 		err = fmt.Errorf("a send is answered by %d", got.status)
 	}
 	if err == nil {
-		err = enginetest.ErrUntold
+		err = enginetest.ErrNoResult
 	}
 	return err
 }
@@ -263,13 +262,13 @@ func (s *teller) receive(c enginetest.Command) (lines []string, err error) {
 	return lines, nil
 }
 
-// read is a message as a line, and keeps its lock.
+// read formats a message as a line and remembers its lock.
 func (s *teller) read(c enginetest.Command, got answer, body string) (string, error) {
-	var p received
+	var p brokerPropertiesJSON
 	if err := json.Unmarshal([]byte(got.header.Get("BrokerProperties")), &p); err != nil {
 		return "", fmt.Errorf("the broker properties: %w", err)
 	}
-	m := enginetest.Shown{Number: p.SequenceNumber, Body: body, Failed: int(p.DeliveryCount) - 1, Properties: map[string]string{}}
+	m := enginetest.ShownMessage{Number: p.SequenceNumber, Body: body, Failed: int(p.DeliveryCount) - 1, Properties: map[string]string{}}
 	if p.TimeToLive != neverSeconds && !engine.Path(c.Path(0)).IsDeadLetter() {
 		at, err := time.Parse(http.TimeFormat, p.EnqueuedTimeUTC)
 		if err != nil {
@@ -286,7 +285,7 @@ func (s *teller) read(c enginetest.Command, got answer, body string) (string, er
 			return "", fmt.Errorf("the property %s: %w", name, err)
 		}
 		if !strings.HasPrefix(name, "DeadLetter") && !strings.HasPrefix(name, "Deadletter") {
-			name = strings.ToLower(name) // HTTP has capitals of its own
+			name = strings.ToLower(name) // HTTP changes the case
 		}
 		for _, proper := range []string{"DeadLetterReason", "DeadLetterErrorDescription"} {
 			if strings.EqualFold(name, proper) {
@@ -302,14 +301,14 @@ func (s *teller) read(c enginetest.Command, got answer, body string) (string, er
 	if want := "http://localhost/" + strings.ReplaceAll(url.PathEscape(c.Path(0)), "%2F", "/") + fmt.Sprintf("/messages/%d/%s", p.SequenceNumber, p.LockToken); got.header.Get("Location") != want {
 		return "", fmt.Errorf("the location is %s, not %s", got.header.Get("Location"), want)
 	}
-	s.held[body] = enginetest.Held{Token: token, Path: engine.Path(c.Path(0)), Seq: engine.Seq(p.SequenceNumber)}
+	s.held[body] = enginetest.LockedMessage{Token: token, Path: engine.Path(c.Path(0)), Seq: engine.Seq(p.SequenceNumber)}
 	return m.String(), err
 }
 
-// atLock does something with the latest delivery of a body.
+// atLock sends a request for the latest delivery with a body.
 func (s *teller) atLock(c enginetest.Command, method string) error {
 	if c.Options["within"] != "" {
-		return enginetest.ErrCannot
+		return enginetest.ErrUnsupported
 	}
 	m, ok := s.held[c.Arg(0)]
 	if !ok {

@@ -18,11 +18,11 @@ import (
 	"mayfly/storage/memory"
 )
 
-// storyFloor is how many steps are taken over HTTP in each manner at the least.
+// storyFloor is the least number of steps to run over HTTP in each manner.
 const storyFloor = 230
 
-// elsewhere names the commands that this door has no words for. What clients of
-// other doors do besides is done at the broker.
+// elsewhere are the commands that REST does not have, with the reason. Those of other
+// protocols' clients are run at the broker.
 var elsewhere = map[string]string{
 	"limit": "the server's flags", "create": "the administrator's", "update": "the administrator's", "delete": "the administrator's",
 	"counts": "the administrator's", "entities": "the administrator's", "events": "the dashboard's", "operate": "an operator's", "purge": "an operator's",
@@ -30,15 +30,14 @@ var elsewhere = map[string]string{
 	"peek": "no address peeks", "cancel": "no address knows a schedule's number", "rules": "the administrator's",
 }
 
-// brokenOff names the scenarios that end before their end, and why.
+// brokenOff are the scenarios that stop early, with the reason.
 var brokenOff = map[string]string{
 	"sessions": "this door has no sessions", "near-misses": "this door has no sessions", "surprise-03-release-counts-nothing": "this door has no sessions",
 	"transactions": "this door has no transactions", "duplicates": "this door has no transactions",
 	"fwd-14": "nothing is sent by way of another entity", "clients": "no receiver stays", "idle-s2": "no receiver stays",
 }
 
-// The scenarios of the engine are told over HTTP, as far as this door has words
-// for them.
+// The scenarios of the engine run over HTTP, as far as REST has their operations.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("../../engine/testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -47,7 +46,7 @@ func TestScenarios(t *testing.T) {
 	used := map[string]int{}
 	for _, lists := range []string{"", batchType} {
 		t.Run("as "+lists, func(t *testing.T) {
-			var all enginetest.Steps
+			var all enginetest.StepCounts
 			for _, file := range files {
 				text, err := os.ReadFile(file)
 				if err != nil {
@@ -62,8 +61,8 @@ func TestScenarios(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { all.Add(tell(t, lists != "", story, used)) })
 				})
 			}
-			through := all.Told + all.Untold
-			t.Logf("%d steps over HTTP, of which %d did not tell what they show; %d elsewhere; %d times time passed", through, all.Untold, all.House, all.Passed)
+			through := all.Compared + all.Uncompared
+			t.Logf("%d steps over HTTP, of which %d did not tell what they show; %d elsewhere; %d times time passed", through, all.Uncompared, all.Operator, all.Waits)
 			if through < storyFloor {
 				t.Errorf("only %d steps were taken over HTTP; there were %d", through, storyFloor)
 			}
@@ -76,31 +75,31 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func tell(t *testing.T, lists bool, story *enginetest.Scenario, used map[string]int) enginetest.Steps {
-	house := enginetest.NewHouse(func(l engine.Limits) (*broker.Broker, error) {
+func tell(t *testing.T, lists bool, story *enginetest.Scenario, used map[string]int) enginetest.StepCounts {
+	house := enginetest.NewOperator(func(l engine.Limits) (*broker.Broker, error) {
 		return broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Limits: &l, Logger: slog.New(slog.DiscardHandler)})
 	})
-	s := &teller{t: t, house: house, lists: lists, held: map[string]enginetest.Held{}}
+	s := &teller{t: t, house: house, lists: lists, held: map[string]enginetest.LockedMessage{}}
 	defer s.end()
-	x := &enginetest.Beside{
-		Engine: enginetest.NewEngine(), Door: s, Plain: plain,
-		Pass: func(c enginetest.Command) error {
+	x := &enginetest.Comparison{
+		Engine: enginetest.NewEngine(), Protocol: s, Visible: plain,
+		Wait: func(c enginetest.Command) error {
 			d, _, err := engine.ParseDuration(c.Arg(0))
 			time.Sleep(d)
 			synctest.Wait()
 			return err
 		},
-		House: func(c enginetest.Command) ([]string, error) {
+		Operator: func(c enginetest.Command) ([]string, error) {
 			if elsewhere[c.Name] == "" || c.Options["by"] != "" || c.Options["session"] != "" {
-				return nil, enginetest.ErrCannot
+				return nil, enginetest.ErrUnsupported
 			}
 			used[c.Name]++
-			return house.Clerk(t.Context(), c, s.held)
+			return house.DoForClient(t.Context(), c, s.held)
 		},
 	}
 	_, err := story.Run(x, false)
 	switch why := brokenOff[story.Name]; {
-	case why != "" && !errors.Is(err, enginetest.ErrCannot):
+	case why != "" && !errors.Is(err, enginetest.ErrUnsupported):
 		t.Errorf("it does not break off because %s: %v", why, err)
 	case why == "" && err != nil:
 		t.Error(err)
@@ -108,15 +107,14 @@ func tell(t *testing.T, lists bool, story *enginetest.Scenario, used map[string]
 	return x.Counts
 }
 
-// expiring is when something expires: this door tells when it was enqueued in
-// whole seconds.
+// expiring matches times of expiry, which REST gives in whole seconds.
 var (
 	expiring = regexp.MustCompile(`expires in ([0-9hms.]+)`)
 	failed   = regexp.MustCompile(`; failed \d+`)
 	sized    = regexp.MustCompile(`this one has \d+`)
 )
 
-// plain is what the door tells of a line.
+// plain returns a line without details that REST does not show.
 func plain(c enginetest.Command, line string) string {
 	line = expiring.ReplaceAllStringFunc(line, func(s string) string {
 		d, err := time.ParseDuration(expiring.FindStringSubmatch(s)[1])

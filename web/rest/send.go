@@ -11,24 +11,24 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/access"
+	"mayfly/web/auth/origin"
 )
 
 // batchType is the Content-Type of a list of messages.
 const batchType = "application/vnd.microsoft.servicebus.json"
 
 // send stores one message, or the messages of a list.
-func (d *door) send(c echo.Context, t target) error {
+func (d *handler) send(c echo.Context, t address) error {
 	r := c.Request()
 	ctx := r.Context()
-	wait, err := timeout(c, longestWait)
+	wait, err := timeout(c, maxWait)
 	if err != nil {
 		return err
 	}
-	// It bounds the wait for room and for the body, not a commit under way.
+	// This bounds the wait for room and for the body, not a commit that has begun.
 	ctx, cancel := context.WithTimeout(ctx, max(wait, time.Second))
 	defer cancel()
-	s, err := d.state(ctx, t.path) // before the body: who sends to nowhere need not send much
+	s, err := d.state(ctx, t.path) // before the body, because a client need not send it to a missing entity
 	if err != nil {
 		return err
 	}
@@ -38,15 +38,8 @@ func (d *door) send(c echo.Context, t target) error {
 	}
 	var out []broker.Outgoing
 	if kind, _, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType)); err == nil && kind == batchType {
-		most := min(2*max(limit, d.broker.Limits().BatchSize)+64<<10, access.LargestBody)
-		if r.ContentLength <= most { // else it is refused unread
-			leave, err := d.room.Take(ctx, r.ContentLength, most)
-			if err != nil {
-				return err
-			}
-			defer leave()
-		}
-		out, err = readBatch(r, most)
+		most := min(2*max(limit, d.broker.Limits().BatchSize)+64<<10, origin.MaxBody)
+		out, err = readBatch(ctx, r, most)
 		if err != nil {
 			return err
 		}
@@ -71,11 +64,11 @@ func (d *door) send(c echo.Context, t target) error {
 	return c.NoContent(http.StatusCreated)
 }
 
-// readOne is the message that a request is. Its body is not read here: one that
-// may be large goes to the store as it comes.
+// readOne returns the message of a request. It does not read the body, which goes to the
+// store in parts because it may be large.
 func readOne(r *http.Request, limit int64) (broker.Outgoing, error) {
 	if r.ContentLength > limit {
-		return broker.Outgoing{}, tooLarge("The message has %d bytes; at most %d are allowed here.", r.ContentLength, limit)
+		return broker.Outgoing{}, engine.Refuse(engine.ErrTooLarge, "The message has %d bytes; at most %d are allowed.", r.ContentLength, limit)
 	}
 	content, err := readContent(r.Header)
 	if err != nil {
@@ -84,7 +77,7 @@ func readOne(r *http.Request, limit int64) (broker.Outgoing, error) {
 	return broker.Outgoing{Content: content, Reader: io.LimitReader(r.Body, limit+1)}, nil
 }
 
-// readContent is what the headers say of a message.
+// readContent returns what the headers contain of a message.
 func readContent(h http.Header) (engine.Content, error) {
 	var c engine.Content
 	switch given := h.Values("BrokerProperties"); len(given) {
@@ -95,9 +88,9 @@ func readContent(h http.Header) (engine.Content, error) {
 			return c, err
 		}
 	default:
-		return c, argument("There are %d headers BrokerProperties; one is allowed.", len(given))
+		return c, engine.Refuse(engine.ErrArgument, "The request has %d BrokerProperties headers; one is allowed.", len(given))
 	}
-	// The header is the message's content type; in a list there is none.
+	// The header is the content type of a single message. Messages in a list have none.
 	if ct := h.Get(echo.HeaderContentType); ct != "" {
 		c.ContentType = ct
 	}

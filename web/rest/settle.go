@@ -12,13 +12,13 @@ import (
 	"mayfly/engine/broker"
 )
 
-// settle ends a delivery: completes or unlocks it.
-func (d *door) settle(c echo.Context, t target, how engine.Outcome) error {
+// settle completes or unlocks a delivery.
+func (d *handler) settle(c echo.Context, t address, how engine.Outcome) error {
 	r := c.Request()
 	if err := drain(r); err != nil {
 		return err
 	}
-	token, err := d.lock(r.Context(), t)
+	token, err := d.parseLock(r.Context(), t)
 	if err != nil {
 		return err
 	}
@@ -32,17 +32,17 @@ func (d *door) settle(c echo.Context, t target, how engine.Outcome) error {
 	return c.NoContent(http.StatusOK)
 }
 
-// renew starts a lock anew and tells when it ends.
-func (d *door) renew(c echo.Context, t target) error {
+// renew renews a lock and returns when it ends.
+func (d *handler) renew(c echo.Context, t address) error {
 	r := c.Request()
 	if err := drain(r); err != nil {
 		return err
 	}
-	token, err := d.lock(r.Context(), t)
+	token, err := d.parseLock(r.Context(), t)
 	if err != nil {
 		return err
 	}
-	until, err := d.broker.Renew(r.Context(), token, t.path, client(r))
+	until, err := d.broker.RenewLock(r.Context(), token, t.path, client(r))
 	if err != nil {
 		return err
 	}
@@ -50,16 +50,16 @@ func (d *door) renew(c echo.Context, t target) error {
 	return c.NoContent(http.StatusOK)
 }
 
-// lock reads the token of an address and sees that it belongs to the message
-// the address names. Whether the lock still stands is the engine's to say.
-func (d *door) lock(ctx context.Context, t target) (engine.LockToken, error) {
+// parseLock parses the token of an address and checks that it belongs to the message in the
+// address. The engine checks whether the lock is still held.
+func (d *handler) parseLock(ctx context.Context, t address) (engine.LockToken, error) {
 	token, err := engine.ParseLockToken(t.token)
 	if err != nil {
 		return token, err
 	}
 	var row engine.Row
 	err = d.broker.Read(ctx, func(r broker.Reader) error {
-		if _, err := r.State(t.path); err != nil { // a missing entity is another error than a missing lock
+		if _, err := r.State(t.path); err != nil { // a missing entity is a different error from a missing lock
 			return err
 		}
 		row, err = r.Message(token.Key())
@@ -69,7 +69,7 @@ func (d *door) lock(ctx context.Context, t target) (engine.LockToken, error) {
 		return token, err
 	}
 	if err != nil || t.id != strconv.FormatInt(int64(row.Message.Seq), 10) && t.id != row.Content.MessageID() {
-		return token, &engine.Refusal{Kind: engine.ErrLockLost, Text: engine.LockLostText}
+		return token, engine.Refuse(engine.ErrLockLost, "%s", engine.LockLostText)
 	}
 	return token, nil
 }

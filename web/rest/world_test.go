@@ -16,10 +16,9 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
-	"mayfly/web/access"
 )
 
-// A world is a door on a real broker.
+// A world is the REST API on a real broker.
 type world struct {
 	*testing.T
 	broker *broker.Broker
@@ -34,7 +33,7 @@ func start(t *testing.T, o broker.Options) *world {
 		t.Fatal(err)
 	}
 	e := echo.New()
-	Mount(e, Options{Broker: b, Room: access.NewRoom(), Logger: o.Logger})
+	Mount(e, Options{Broker: b, Logger: o.Logger})
 	s := httptest.NewServer(e)
 	t.Cleanup(func() {
 		s.CloseClientConnections()
@@ -95,7 +94,7 @@ func (w *world) do(r *http.Request) answer {
 	return answer{got.StatusCode, got.Header, string(text)}
 }
 
-// want is ask for an expected status.
+// want is ask, and fails unless the status is the expected one.
 func (w *world) want(status int, method, path, body string, headers ...string) answer {
 	w.Helper()
 	got := w.ask(method, path, body, headers...)
@@ -117,7 +116,7 @@ func (w *world) counts(p engine.Path) (c engine.Counts) {
 	return c
 }
 
-// totals is what a refused request must leave as it was.
+// totals are counts that a refused request must not change.
 func (w *world) totals() (c engine.Counts) {
 	w.Helper()
 	if err := w.broker.Read(w.Context(), func(r broker.Reader) error { c, _ = r.Totals(); return nil }); err != nil {
@@ -126,7 +125,7 @@ func (w *world) totals() (c engine.Counts) {
 	return c
 }
 
-// eventually waits for what another goroutine will do.
+// eventually waits for a condition that another goroutine will meet.
 func (w *world) eventually(what string, ok func() bool) {
 	w.Helper()
 	end := time.After(10 * time.Second)

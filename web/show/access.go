@@ -9,31 +9,32 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/page"
 	"mayfly/views/view"
 )
 
 const (
-	ownersShown = 100 // entities with rules of their own, on the page
-	// accessFresh is how often rules are looked at while somebody sees them.
-	accessFresh = 2 * time.Second
+	maxAccessOwners = 100 // entities with rules of their own, on the page
+	// accessRefresh is how often rules are read again while a viewer has the page open.
+	accessRefresh = 2 * time.Second
 )
 
-// accessOwner is the entity whose rules a place is about; empty: the namespace.
-func (p *Pages) accessOwner(at Place) (engine.Path, error) {
+// accessOwner returns the entity whose rules a page shows; empty means the namespace.
+func (p *Pages) accessOwner(at Address) (engine.Path, error) {
 	if !at.Query.Has("entity") {
 		return "", nil
 	}
 	path, err := engine.ParsePath(at.Query.Get("entity"), p.b.Limits())
 	if err != nil {
-		return "", ErrNoPage
+		return "", ErrPageNotFound
 	}
 	return path, nil
 }
 
-// seeAccess reads the rules of an entity or, without a path, of the namespace.
-func (p *Pages) seeAccess(r broker.Reader, path engine.Path) (in page.AccessOf, rules []engine.AccessRule, err error) {
+// readAccess reads the rules of an entity, or of the namespace if path is empty.
+func (p *Pages) readAccess(r broker.Reader, path engine.Path) (in page.AccessOwnerRef, rules []engine.AccessRule, err error) {
 	in.All = p.Home() + "/access"
 	if path == "" {
 		in.Here = in.All
@@ -41,46 +42,46 @@ func (p *Pages) seeAccess(r broker.Reader, path engine.Path) (in page.AccessOf, 
 	}
 	e, err := r.State(path)
 	if err != nil {
-		return in, nil, err //nolint:wrapcheck // the caller asked for just this
+		return in, nil, err
 	}
 	if e.Kind == engine.Subscription || path.IsDeadLetter() {
-		return in, nil, ErrNoPage // they have none of their own
+		return in, nil, ErrPageNotFound // they have no rules
 	}
 	in.Name, in.Href, in.Here = string(e.Path), p.EntityURL(e.Kind, e.Path), p.accessURL(e.Path, "")
 	return in, e.Config.AuthorizationRules, nil
 }
 
-// accessURL is where something is done about the rules of an entity or, without
-// a path, of the namespace; pairs are what else its address says.
+// accessURL returns the address of an action on the rules of an entity, or of the namespace if
+// path is empty; pairs are further query parameters.
 func (p *Pages) accessURL(path engine.Path, do string, pairs ...string) string {
-	at := Place{Namespace: p.b.Name(), Kind: Access, Do: do}
-	return p.URL(at.with(append([]string{"entity", string(path)}, pairs...)...))
+	at := Address{Namespace: p.b.Name(), Kind: Access, Action: do}
+	return p.URL(at.withQuery(append([]string{"entity", string(path)}, pairs...)...))
 }
 
-func (p *Pages) access(ctx context.Context, at Place) (view.Page, uint64, error) {
+func (p *Pages) access(ctx context.Context, at Address) (view.Page, uint64, error) {
 	m, s, err := p.accessModel(ctx, at)
 	if err != nil {
 		return nil, 0, err
 	}
-	m.Shell = p.shell(ctx, at, s, m.Title(ctx))
-	m.Shell.Live.Picking = true // a rule may be half described
-	return Refreshing{m, accessFresh}, s.n, nil
+	m.Shell = p.liveShell(ctx, at, s, m.Title(ctx))
+	m.Shell.Live.Selectable = true // a half-filled form must not be replaced
+	return Refreshing{m, accessRefresh}, s.event, nil
 }
 
-func (p *Pages) accessModel(ctx context.Context, at Place) (m page.Access, s sight, err error) {
+func (p *Pages) accessModel(ctx context.Context, at Address) (m page.Access, s snapshot, err error) {
 	path, err := p.accessOwner(at)
 	if err != nil {
 		return m, s, err
 	}
 	var rules []engine.AccessRule
 	var states []engine.EntityState
-	s, err = p.look(ctx, func(r broker.Reader) (err error) {
-		if m.In, rules, err = p.seeAccess(r, path); err == nil && path == "" {
+	s, err = p.read(ctx, func(r broker.Reader) (err error) {
+		if m.In, rules, err = p.readAccess(r, path); err == nil && path == "" {
 			states = r.States(0)
 		}
 		return err
 	})
-	m.Enforced, m.Most = p.o.Keyed, int(p.b.Limits().AccessRules)
+	m.Enforced, m.Max = p.o.RequiresKeys, int(p.b.Limits().AccessRules)
 	m.New.To = p.accessURL(path, "new")
 	for _, r := range rules {
 		m.Rules = append(m.Rules, p.accessRow(path, r, s.now))
@@ -89,7 +90,7 @@ func (p *Pages) accessModel(ctx context.Context, at Place) (m page.Access, s sig
 		own := e.Config.AuthorizationRules
 		switch {
 		case len(own) == 0:
-		case len(m.Owners) == ownersShown:
+		case len(m.Owners) == maxAccessOwners:
 			m.Left++
 		default:
 			o := page.AccessOwner{Name: string(e.Path), Href: p.accessURL(e.Path, "")}
@@ -104,7 +105,7 @@ func (p *Pages) accessModel(ctx context.Context, at Place) (m page.Access, s sig
 
 func (p *Pages) accessRow(path engine.Path, r engine.AccessRule, now engine.Instant) page.AccessRow {
 	row := page.AccessRow{
-		Key: r.Name, Name: r.Name, Rights: rightsOf(r.Rights), Show: p.accessURL(path, "keys", "rule", r.Name),
+		Key: r.Name, Name: r.Name, Rights: grantedRights(r.Rights), Show: p.accessURL(path, "keys", "rule", r.Name),
 		Remove: p.accessURL(path, "remove", "rule", r.Name), Changed: r.UpdatedAt.Time(), Now: now.Time(),
 	}
 	if path == "" && strings.EqualFold(r.Name, engine.RootAccessRule) {
@@ -113,53 +114,53 @@ func (p *Pages) accessRow(path engine.Path, r engine.AccessRule, now engine.Inst
 	return row
 }
 
-// rightsOf are all that a rule gives: Manage brings the others along.
-func rightsOf(r engine.Rights) []string {
+// grantedRights returns all rights that a rule grants: Manage implies the others.
+func grantedRights(r engine.Rights) []string {
 	if r.Has(engine.ManageRight) {
 		r |= engine.ListenRight | engine.SendRight
 	}
 	return r.Names()
 }
 
-// AccessOwner is the entity whose rules a place is about; empty: the namespace.
-// The error is ErrNoPage where there can be none.
-func (p *Pages) AccessOwner(at Place) (engine.Path, error) { return p.accessOwner(at) }
+// AccessOwner returns the entity whose rules a page shows; empty means the namespace. The
+// error is ErrPageNotFound for an invalid path.
+func (p *Pages) AccessOwner(at Address) (engine.Path, error) { return p.accessOwner(at) }
 
-// AccessURL is where the rules of an entity or, without a path, of the namespace
-// are looked at.
+// AccessURL returns the address of the rules of an entity, or of the namespace if path is
+// empty.
 func (p *Pages) AccessURL(path engine.Path) string { return p.accessURL(path, "") }
 
-// AccessKeys is the page of one rule's keys. It is not kept up to date, and has no
-// address: whoever serves it was asked for it by a form.
-func (p *Pages) AccessKeys(ctx context.Context, at Place) (view.Page, error) {
-	m := page.AccessKeys{Enforced: p.o.Keyed}
+// AccessKeys returns the page of a rule's keys. It is not live and has no address: it is the
+// response to a form.
+func (p *Pages) AccessKeys(ctx context.Context, at Address) (view.Page, error) {
+	m := page.AccessKeys{Enforced: p.o.RequiresKeys}
 	path, r, err := p.accessRule(ctx, at, &m.In, &m.Rule)
 	if err != nil {
 		return nil, err
 	}
-	m.Shell = p.still(ctx, at, m.Rule.Name)
+	m.Shell = p.staticShell(ctx, at, m.Rule.Name)
 	m.Shell.Back = m.In.Here
-	connection, admin := p.dialled(ctx, p.o.Connection), ""
+	connection, admin := p.withVisitorHost(ctx, p.o.Connection), ""
 	if path == "" && r.Rights.Has(engine.ManageRight) {
-		admin = p.dialled(ctx, p.o.AdminConnection)
+		admin = p.withVisitorHost(ctx, p.o.AdminConnection)
 	}
 	for i, key := range []string{r.PrimaryKey, r.SecondaryKey} {
 		m.Keys = append(m.Keys, page.AccessKey{
-			Second: i == 1, Value: key, Connection: keyed(connection, r.Name, key, path), Admin: keyed(admin, r.Name, key, path),
+			Second: i == 1, Value: key, Connection: withKey(connection, r.Name, key, path), Admin: withKey(admin, r.Name, key, path),
 			Renew: p.accessURL(path, "renew", "rule", r.Name, "key", engine.KeyKind(i).String()),
 		})
 	}
 	return m, nil
 }
 
-// accessRule finds the rule that a place names, whose it is, and how it is shown.
-func (p *Pages) accessRule(ctx context.Context, at Place, in *page.AccessOf, row *page.AccessRow) (path engine.Path, r engine.AccessRule, err error) {
+// accessRule finds the rule that a page is about, its owner, and the row that shows it.
+func (p *Pages) accessRule(ctx context.Context, at Address, in *page.AccessOwnerRef, row *page.AccessRow) (path engine.Path, r engine.AccessRule, err error) {
 	if path, err = p.accessOwner(at); err != nil {
 		return path, r, err
 	}
 	var rules []engine.AccessRule
-	s, err := p.look(ctx, func(r broker.Reader) (err error) {
-		*in, rules, err = p.seeAccess(r, path)
+	s, err := p.read(ctx, func(r broker.Reader) (err error) {
+		*in, rules, err = p.readAccess(r, path)
 		return err
 	})
 	if err != nil {
@@ -167,7 +168,7 @@ func (p *Pages) accessRule(ctx context.Context, at Place, in *page.AccessOf, row
 	}
 	r, ok := engine.FindAccessRule(rules, at.Query.Get("rule"))
 	if !ok {
-		return path, r, ErrNoPage
+		return path, r, ErrPageNotFound
 	}
 	if in.Name != "" {
 		path = engine.Path(in.Name)
@@ -176,9 +177,9 @@ func (p *Pages) accessRule(ctx context.Context, at Place, in *page.AccessOf, row
 	return path, r, nil
 }
 
-// keyed is a connection string with another rule and key in it, and for an
-// entity alone if the rule is one of its own; empty where it cannot be written.
-func keyed(connection, rule, key string, path engine.Path) string {
+// withKey returns a connection string with another rule and key, limited to an entity if path is
+// set. It is empty if the string cannot hold them.
+func withKey(connection, rule, key string, path engine.Path) string {
 	if connection == "" || key == "" || strings.ContainsAny(rule+key, ";") {
 		return ""
 	}
@@ -197,54 +198,54 @@ func keyed(connection, rule, key string, path engine.Path) string {
 	return strings.Join(parts, ";") + ";"
 }
 
-// askAccess asks for a new rule, once more, or whether to do what at.Do says.
-func (p *Pages) askAccess(ctx context.Context, at Place, t Typed) (view.Page, error) {
-	if at.Do == "new" {
+// accessForm shows the form of a new rule again with its errors, or asks to confirm at.Action.
+func (p *Pages) accessForm(ctx context.Context, at Address, t FormState) (view.Page, error) {
+	if at.Action == "new" {
 		m, _, err := p.accessModel(ctx, at)
 		if err != nil {
 			return nil, err
 		}
-		m.Shell = p.still(ctx, at, m.Title(ctx))
+		m.Shell = p.staticShell(ctx, at, m.Title(ctx))
 		m.Shell.Back = m.In.Here
-		m.New.Name, m.New.NameError = cut(t.Values.Get(page.AskRule), 400), t.Errors[page.AskRule]
-		m.New.RightsError, m.New.Refused = t.Errors[page.AskRights], t.Refused
+		m.New.Name, m.New.NameError = shorten.To(t.Values.Get(page.FieldRule), 400), t.Errors[page.FieldRule]
+		m.New.RightsError, m.New.Refused = t.Errors[page.FieldRights], t.Refused
 		m.New.Rights = map[string]bool{}
-		for _, r := range t.Values[page.AskRights] {
+		for _, r := range t.Values[page.FieldRights] {
 			m.New.Rights[r] = true
 		}
 		return m, nil
 	}
-	m := page.AccessAsk{Enforced: p.o.Keyed, Renew: at.Do == "renew", To: p.URL(at), Refused: t.Refused}
-	second, ok := ReadKeyKind(at.Query)
-	if !m.Renew && at.Do != "remove" || m.Renew && !ok {
-		return nil, ErrNoPage
+	m := page.ConfirmAccessChange{Enforced: p.o.RequiresKeys, Renew: at.Action == "renew", To: p.URL(at), Refused: t.Refused}
+	second, ok := ParseKeyKind(at.Query)
+	if !m.Renew && at.Action != "remove" || m.Renew && !ok {
+		return nil, ErrPageNotFound
 	}
 	m.Second = second == engine.SecondaryKey
 	if _, _, err := p.accessRule(ctx, at, &m.In, &m.Rule); err != nil {
 		return nil, err
 	}
 	if !m.Renew && m.Rule.Remove == "" {
-		return nil, ErrNoPage
+		return nil, ErrPageNotFound
 	}
 	m.Cancel = m.In.Here
-	m.Shell = p.still(ctx, at, m.Rule.Name)
+	m.Shell = p.staticShell(ctx, at, m.Rule.Name)
 	m.Shell.Back = m.In.Here
 	return m, nil
 }
 
-// ReadKeyKind reads which key of a rule is meant.
-func ReadKeyKind(query url.Values) (engine.KeyKind, bool) {
+// ParseKeyKind reads which key of a rule a request is about.
+func ParseKeyKind(query url.Values) (engine.KeyKind, bool) {
 	kinds := []string{engine.PrimaryKey.String(), engine.SecondaryKey.String()}
 	i := slices.Index(kinds, query.Get("key"))
 	return engine.KeyKind(max(0, i)), i >= 0
 }
 
-// ReadAccessRule reads the form of a rule. What is wrong with it goes into t.
-func ReadAccessRule(t *Typed) engine.AccessRule {
-	r := engine.AccessRule{Name: strings.TrimSpace(t.Values.Get(page.AskRule))}
-	rights, err := engine.ParseRights(t.Values[page.AskRights])
+// ParseAccessRule reads the form of a rule. Errors go into t.
+func ParseAccessRule(t *FormState) engine.AccessRule {
+	r := engine.AccessRule{Name: strings.TrimSpace(t.Values.Get(page.FieldRule))}
+	rights, err := engine.ParseRights(t.Values[page.FieldRights])
 	if err != nil {
-		t.Errors[page.AskRights] = component.Said(err.Error())
+		t.Errors[page.FieldRights] = component.ServerText(err.Error())
 	}
 	if r.Rights = rights; rights.Has(engine.ManageRight) {
 		r.Rights |= engine.ListenRight | engine.SendRight
@@ -252,8 +253,8 @@ func ReadAccessRule(t *Typed) engine.AccessRule {
 	return r
 }
 
-// ownAccess is what the page of an entity tells of its own rules, and where they
-// are changed; a subscription has none.
+// ownAccess returns the entity's own rules as its page shows them, and the address where they
+// are changed. A subscription has none.
 func (p *Pages) ownAccess(e engine.EntityState, now engine.Instant) (rows []page.AccessRow, at string) {
 	if e.Kind == engine.Subscription {
 		return nil, ""

@@ -8,10 +8,10 @@ import (
 	"mayfly/web/show"
 )
 
-// What the page of access rules leads to, and what a key's connection strings say.
+// The links of the access rules page, and the connection strings of keys.
 func TestAccessPage(t *testing.T) {
 	const at = "Endpoint=sb://localhost:5;SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=KEY;UseDevelopmentEmulator=true;"
-	inside(t, &world{more: func(o *show.Options) { o.Connection, o.AdminConnection, o.Keyed = at, at, true }}, func(w *world) {
+	inside(t, &world{more: func(o *show.Options) { o.Connection, o.AdminConnection, o.RequiresKeys = at, at, true }}, func(w *world) {
 		own := []engine.AccessRule{{Name: "a;b", Rights: engine.SendRight, PrimaryKey: "k"}, {Name: "own", Rights: engine.ManageRight, PrimaryKey: "k1="}}
 		_, err := w.b.Create(w.Context(), engine.Queue, "q", engine.Config{AuthorizationRules: own}, "me")
 		w.must(err)
@@ -27,7 +27,7 @@ func TestAccessPage(t *testing.T) {
 		for query, want := range map[string][2]string{
 			"?rule=ALL":            {"Endpoint=sb://localhost:5;SharedAccessKeyName=all;SharedAccessKey=k2=;UseDevelopmentEmulator=true;", "Endpoint=sb://localhost:5;SharedAccessKeyName=all;SharedAccessKey=k2=;UseDevelopmentEmulator=true;"},
 			"?entity=q&rule=own":   {"Endpoint=sb://localhost:5;SharedAccessKeyName=own;SharedAccessKey=k1=;UseDevelopmentEmulator=true;EntityPath=q;", ""},
-			"?entity=q&rule=a%3Bb": {"", ""}, // it cannot be written
+			"?entity=q&rule=a%3Bb": {"", ""}, // the string cannot hold the rule's name
 		} {
 			place, err := w.pages.Parse("/n/default/access/keys" + query)
 			w.must(err)

@@ -11,81 +11,82 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/history"
+	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
-	"mayfly/web/past"
 )
 
 const (
-	deedsOnPage = 50
-	deedsFor    = 90 * time.Millisecond // that a page looks for them
-	// deedsFresh is how long what was found is good while more goes on happening,
-	// and deedsLong how long if nothing does: what is too old goes unnoticed.
-	deedsFresh = time.Second
-	deedsLong  = time.Minute
-	// deedsKept is for how many sieves something is kept.
-	deedsKept = 32
-	// pathsOffered is how many entities are offered to choose from.
-	pathsOffered = 200
-	// MostExported is how many events an export has.
-	MostExported = 100_000
+	activityPageSize   = 50
+	activitySearchTime = 90 * time.Millisecond // that a page may search for them
+	// activityFresh is how long a result may be used while more events happen, and activityMaxAge
+	// while none do. The latter is limited because events that leave the history go unnoticed.
+	activityFresh  = time.Second
+	activityMaxAge = time.Minute
+	// maxActivityResults is how many filters have a cached result.
+	maxActivityResults = 32
+	// maxSuggestedPaths is how many entities the form suggests.
+	maxSuggestedPaths = 200
+	// MaxExportedEvents is how many events an export has at most.
+	MaxExportedEvents = 100_000
 )
 
-func (p *Pages) activity(ctx context.Context, at Place) (view.Page, uint64, error) {
+func (p *Pages) activity(ctx context.Context, at Address) (view.Page, uint64, error) {
 	if !p.b.HasHistory() {
-		s, err := p.look(ctx, func(broker.Reader) error { return nil })
+		s, err := p.read(ctx, func(broker.Reader) error { return nil })
 		if err != nil {
 			return nil, 0, err
 		}
-		return page.Activity{Shell: p.shell(ctx, at, s, locale.T(ctx, "activity.title")), None: true}, s.n, nil
+		return page.Activity{Shell: p.liveShell(ctx, at, s, locale.T(ctx, "activity.title")), NoHistory: true}, s.event, nil
 	}
-	f, wrong, err := p.Sieve(ctx, at)
+	f, wrong, err := p.ActivityFilter(ctx, at)
 	if err != nil {
 		return nil, 0, err
 	}
-	found, s, err := p.find(ctx, f)
+	found, s, err := p.findEvents(ctx, f)
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Activity{Audited: f.Scope == past.All, Lede: p.activityLede(ctx, f)}
-	if f.Before == (engine.PastPlace{}) {
-		m.Shell = p.shell(ctx, at, s, locale.T(ctx, "activity.title"))
-		m.Shell.Live.Picking = true // the sieve would be forgotten
+	m := page.Activity{Audited: f.Scope == history.All, Lede: p.activityLede(ctx, f)}
+	if f.Before == (engine.HistoryCursor{}) {
+		m.Shell = p.liveShell(ctx, at, s, locale.T(ctx, "activity.title"))
+		m.Shell.Live.Selectable = true // the form would be reset
 	} else {
-		m.Shell = p.still(ctx, at, locale.T(ctx, "activity.title"))
-		m.Newest = p.URL(at.with(past.WordBefore, ""))
+		m.Shell = p.staticShell(ctx, at, locale.T(ctx, "activity.title"))
+		m.Newest = p.URL(at.withQuery(history.ParamBefore, ""))
 	}
 	var paths []string
-	if paths, err = p.deeds(ctx, &m, found.part.Events, s.now); err != nil {
+	if paths, err = p.activityRows(ctx, &m, found.part.Events, s.now); err != nil {
 		return nil, 0, err
 	}
-	m.Sieve = p.sieve(ctx, at, f, wrong, paths)
-	m.Scopes = p.scopes(ctx, at, f)
-	if n := len(m.Deeds); n > 0 {
+	m.Filter = p.filterForm(ctx, at, f, wrong, paths)
+	m.Scopes = p.scopeChoices(ctx, at, f)
+	if n := len(m.Rows); n > 0 {
 		m.Note = locale.N(ctx, "activity.shown", n)
 	}
-	if next := found.part.Next; next != (engine.PastPlace{}) {
-		m.Older = p.URL(at.with(past.WordBefore, past.WritePlace(next)))
-		if found.part.Short {
+	if next := found.part.Next; next != (engine.HistoryCursor{}) {
+		m.Older = p.URL(at.withQuery(history.ParamBefore, history.FormatCursor(next)))
+		if found.part.Incomplete {
 			m.Since = next.At.Time()
 		}
 	}
 	if found.stale {
-		return Refreshing{m, deedsFresh}, s.n, nil
+		return Refreshing{m, activityFresh}, s.event, nil
 	}
-	return m, s.n, nil
+	return m, s.event, nil
 }
 
-// Sieve is what a page of activity, or an export of it, asks for. Entities may
-// be named as pages show them: prices/eu. What cannot be read is left out, and
-// has an error under its name.
-func (p *Pages) Sieve(ctx context.Context, at Place) (past.Filter, map[string]error, error) {
+// ActivityFilter returns the filter of an activity page or an export of it. A subscription may be named
+// as pages show it: prices/eu. A parameter that cannot be read is left out, and the map has an
+// error under its name.
+func (p *Pages) ActivityFilter(ctx context.Context, at Address) (history.Filter, map[string]error, error) {
 	q := maps.Clone(at.Query)
-	q.Del(past.WordMessage)
-	f, wrong := past.Read(q, p.b.Limits())
-	f.Within = within(ctx)
+	q.Del(history.ParamMessage)
+	f, wrong := history.ParseFilter(q, p.b.Limits())
+	f.NamespaceOnly = isConfined(ctx)
 	topic, sub, ok := cutLast(string(f.Path))
 	if !ok {
 		return f, wrong, nil
@@ -98,7 +99,7 @@ func (p *Pages) Sieve(ctx context.Context, at Place) (past.Filter, map[string]er
 		}
 		return nil
 	})
-	return f, wrong, err //nolint:wrapcheck // the caller asked for just this
+	return f, wrong, err
 }
 
 func cutLast(s string) (before, after string, ok bool) {
@@ -110,81 +111,79 @@ func cutLast(s string) (before, after string, ok bool) {
 	return "", "", false
 }
 
-// A finding is what a sieve found, as it was a moment ago. It does not change.
-type finding struct {
-	part past.Part
-	n    uint64 // the last event that may be among them
+// An activityResult is a cached result of a filter. It is immutable.
+type activityResult struct {
+	part history.Page
+	n    uint64 // the last event that it may include
 	at   engine.Instant
 }
 
-// findings keeps what was found for a little while, so that a page that is
-// rendered five times a second does not have the history searched each time. Its
-// zero value is ready.
-type findings struct {
-	mu   sync.Mutex
-	kept map[past.Filter]finding // guarded by mu
+// activityCache caches results for a short time, so that a page that is rendered five times a
+// second does not search the history each time. The zero value is ready to use.
+type activityCache struct {
+	mu      sync.Mutex
+	results map[history.Filter]activityResult // guarded by mu
 }
 
-func (f *findings) get(sieve past.Filter) (finding, bool) {
+func (f *activityCache) get(sieve history.Filter) (activityResult, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	found, ok := f.kept[sieve]
+	found, ok := f.results[sieve]
 	return found, ok
 }
 
-func (f *findings) put(sieve past.Filter, found finding) {
+func (f *activityCache) put(sieve history.Filter, found activityResult) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.kept == nil || len(f.kept) >= deedsKept {
-		f.kept = map[past.Filter]finding{}
+	if f.results == nil || len(f.results) >= maxActivityResults {
+		f.results = map[history.Filter]activityResult{}
 	}
-	f.kept[sieve] = found
+	f.results[sieve] = found
 }
 
-// sifted is a finding, and whether more has happened since.
-type sifted struct {
-	finding
+// staleableResult is a finding, and whether more events have happened since.
+type staleableResult struct {
+	activityResult
 	stale bool
 }
 
-// find is what f picks.
-func (p *Pages) find(ctx context.Context, f past.Filter) (sifted, sight, error) {
-	s, err := p.look(ctx, func(broker.Reader) error { return nil })
+// findEvents returns the events that f selects.
+func (p *Pages) findEvents(ctx context.Context, f history.Filter) (staleableResult, snapshot, error) {
+	s, err := p.read(ctx, func(broker.Reader) error { return nil })
 	if err != nil {
-		return sifted{}, s, err
+		return staleableResult{}, s, err
 	}
-	n := s.n
-	if f.Scope != past.All {
-		n = p.recent.lastNotable()
+	n := s.event
+	if f.Scope != history.All {
+		n = p.events.lastServerEventNumber()
 	}
-	if found, ok := p.found.get(f); ok {
-		// What goes on all the time, or takes long to find, is told a little late to
-		// those who watch, and never to those who ask.
-		late := view.IsStill(ctx) && (f.Scope == past.All || f.Text != "" || f.Actor != "")
+	if found, ok := p.activityCache.get(f); ok {
+		// Live pages may show events a little late if these happen all the time or take long
+		// to find; a request for the page never gets late results.
+		late := view.ClocksFrozen(ctx) && (f.Scope == history.All || f.Text != "" || f.Actor != "")
 		switch age := s.now.Sub(found.at).Abs(); {
-		case found.n == n && age < deedsLong:
-			return sifted{found, false}, s, nil
-		case late && age < deedsFresh:
-			return sifted{found, true}, s, nil
+		case found.n == n && age < activityMaxAge:
+			return staleableResult{found, false}, s, nil
+		case late && age < activityFresh:
+			return staleableResult{found, true}, s, nil
 		}
 	}
-	part, err := past.LookFor(ctx, p.b, f, deedsOnPage, deedsFor)
+	part, err := history.QueryWithin(ctx, p.b, f, activityPageSize, activitySearchTime)
 	if err != nil {
-		return sifted{}, s, err //nolint:wrapcheck // it says what it is about
+		return staleableResult{}, s, err
 	}
-	found := finding{part, n, s.now}
-	p.found.put(f, found)
-	return sifted{found, false}, s, nil
+	found := activityResult{part, n, s.now}
+	p.activityCache.put(f, found)
+	return staleableResult{found, false}, s, nil
 }
 
-// deeds fills in the lines of the page, and returns what entities there are to
-// be offered.
-func (p *Pages) deeds(ctx context.Context, m *page.Activity, events []engine.PastEvent, now engine.Instant) (paths []string, err error) {
+// activityRows fills in the lines of the page, and returns the entities that the form suggests.
+func (p *Pages) activityRows(ctx context.Context, m *page.Activity, events []engine.HistoryEvent, now engine.Instant) (paths []string, err error) {
 	contents := map[engine.Key]engine.Packed{}
 	err = p.b.Read(ctx, func(r broker.Reader) error {
-		if paths = nil; !view.IsStill(ctx) { // the form is not live
+		if paths = nil; !view.ClocksFrozen(ctx) { // the form is not live
 			for _, e := range r.States(0) {
-				if paths = append(paths, Shown(e.Path)); len(paths) == pathsOffered {
+				if paths = append(paths, DisplayPath(e.Path)); len(paths) == maxSuggestedPaths {
 					break
 				}
 			}
@@ -199,128 +198,128 @@ func (p *Pages) deeds(ctx context.Context, m *page.Activity, events []engine.Pas
 		return nil
 	})
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller asked for just this
+		return nil, err
 	}
 	for _, e := range events {
-		if e.Content == "" { // as it is until the message leaves
+		if e.Content == "" { // the content stays the same until the message leaves
 			e.Content = contents[e.Message.Key]
 		}
-		m.Deeds = append(m.Deeds, p.deed(ctx, e, now))
+		m.Rows = append(m.Rows, p.activityRow(ctx, e, now))
 	}
 	return paths, nil
 }
 
-// deed is an event as a line of the page.
-func (p *Pages) deed(ctx context.Context, e engine.PastEvent, now engine.Instant) page.Deed {
-	t := traceOf(e.Event).named(e.Event)
-	how, n := wordsOf(line{trace: t, alike: 1})
-	t = p.inWords(ctx, t)
-	door, by := doorOf(ctx, e.Actor)
-	d := page.Deed{
-		Key: tombKey(e.Epoch, e.N), At: e.At.Time(), Today: sameDay(e.At, now),
-		Icon: how.icon, Tone: how.tone, Door: door, By: by, Audited: e.Audit, Says: sentence(ctx, how, n, t, p.MessageURL(t.key)),
+// activityRow returns an event as a line of the page.
+func (p *Pages) activityRow(ctx context.Context, e engine.HistoryEvent, now engine.Instant) page.ActivityRow {
+	t := recordOf(e.Event).withName(e.Event)
+	how, n := entryStyle(tickerEntry{eventRecord: t, similar: 1})
+	t = p.translateReason(ctx, t)
+	door, by := actorProtocol(ctx, e.Actor)
+	d := page.ActivityRow{
+		Key: deletedEntityID(e.Epoch, e.N), At: e.At.Time(), Today: sameDay(e.At, now),
+		Icon: how.icon, Tone: how.tone, Protocol: door, Actor: by, Audited: e.Audit, Text: sentence(ctx, how, n, t, p.MessageURL(t.key)),
 	}
 	if e.Kind == engine.EventStarted && e.Reason != "" {
-		d.Says = append(d.Says, say(" · "+cut(e.Reason, 120)))
+		d.Text = append(d.Text, plainText(" · "+shorten.To(e.Reason, 120)))
 	}
 	if e.Path != "" {
-		d.Entity, d.Href = Shown(e.Path), p.EntityURL(t.of, e.Path)
+		d.Entity, d.Href = DisplayPath(e.Path), p.EntityURL(t.entityKind, e.Path)
 	}
 	return d
 }
 
-func (p *Pages) activityLede(ctx context.Context, f past.Filter) []component.Text {
-	id := map[past.Scope]string{
-		past.Notable: "activity.lede", past.Audit: "activity.lede.audit", past.System: "activity.lede.system", past.All: "activity.lede.all",
+func (p *Pages) activityLede(ctx context.Context, f history.Filter) []component.Text {
+	id := map[history.Scope]string{
+		history.Notable: "activity.lede", history.Audit: "activity.lede.audit", history.System: "activity.lede.system", history.All: "activity.lede.all",
 	}[f.Scope]
-	lede := []component.Text{strong(locale.T(ctx, id))}
-	if kept := p.kept(); kept > 0 {
-		lede = append(lede, say(" "+locale.T(ctx, "activity.lede.kept", locale.Args{"Kept": component.Length(ctx, kept)})))
+	lede := []component.Text{strongText(locale.T(ctx, id))}
+	if kept := p.historyRetention(); kept > 0 {
+		lede = append(lede, plainText(" "+locale.T(ctx, "activity.lede.kept", locale.Args{"Kept": component.Length(ctx, kept)})))
 	}
-	if f.Scope == past.All {
-		lede = append(lede, say(" "+locale.T(ctx, "activity.lede.gaps")))
+	if f.Scope == history.All {
+		lede = append(lede, plainText(" "+locale.T(ctx, "activity.lede.gaps")))
 	}
 	return lede
 }
 
-func (p *Pages) scopes(ctx context.Context, at Place, f past.Filter) (out []component.Choice) {
-	for _, s := range past.Scopes() {
-		id := map[past.Scope]string{
-			past.Notable: "activity.scope.notable", past.Audit: "activity.scope.audit", past.System: "activity.scope.system", past.All: "activity.scope.all",
+func (p *Pages) scopeChoices(ctx context.Context, at Address, f history.Filter) (out []component.Choice) {
+	for _, s := range history.Scopes() {
+		id := map[history.Scope]string{
+			history.Notable: "activity.scope.notable", history.Audit: "activity.scope.audit", history.System: "activity.scope.system", history.All: "activity.scope.all",
 		}[s]
 		out = append(out, component.Choice{
-			Label: locale.T(ctx, id), Href: p.URL(at.with(past.WordScope, string(s), past.WordBefore, "")), Current: s == f.Scope,
+			Label: locale.T(ctx, id), Href: p.URL(at.withQuery(history.ParamScope, string(s), history.ParamBefore, "")), Current: s == f.Scope,
 		})
 	}
 	return out
 }
 
-// sieve is what was asked for, as the form shows it.
-func (p *Pages) sieve(ctx context.Context, at Place, f past.Filter, wrong map[string]error, paths []string) page.Sieve {
-	plain := Place{Namespace: at.Namespace, Kind: Activity, Query: url.Values{}}
+// filterForm returns the filter as the form shows it.
+func (p *Pages) filterForm(ctx context.Context, at Address, f history.Filter, wrong map[string]error, paths []string) page.ActivityFilter {
+	plain := Address{Namespace: at.Namespace, Kind: Activity, Query: url.Values{}}
 	values := f.Values()
-	values.Del(past.WordBefore)
+	values.Del(history.ParamBefore)
 	export := plain
-	export.Do = "export"
-	s := page.Sieve{
-		Scope: string(f.Scope), Text: f.Text, Path: Shown(f.Path), Group: string(f.Group), Actor: f.Actor,
-		From: values.Get(past.WordFrom), Until: values.Get(past.WordUntil), Paths: paths, Wrong: map[string]string{},
+	export.Action = "export"
+	s := page.ActivityFilter{
+		Scope: string(f.Scope), Text: f.Text, Path: DisplayPath(f.Path), Group: string(f.Group), Actor: f.Actor,
+		From: values.Get(history.ParamFrom), Until: values.Get(history.ParamUntil), Paths: paths, Errors: map[string]string{},
 		CSV: page.WithFormat(p.URL(export), values, "csv"), JSON: page.WithFormat(p.URL(export), values, "jsonl"),
-		All: p.URL(plain.with(past.WordScope, string(f.Scope))), MostExported: MostExported,
+		All: p.URL(plain.withQuery(history.ParamScope, string(f.Scope))), MaxExported: MaxExportedEvents,
 	}
-	for _, g := range past.Groups() {
-		s.Groups = append(s.Groups, component.Option{Value: string(g), Label: locale.T(ctx, groupWord(g))})
+	for _, g := range history.Groups() {
+		s.Groups = append(s.Groups, component.Option{Value: string(g), Label: locale.T(ctx, groupName(g))})
 	}
 	for name, err := range wrong {
 		if e, ok := errors.AsType[*engine.Refusal](err); ok {
-			s.Wrong[name] = e.Text
+			s.Errors[name] = e.Text
 		}
-		switch text := cut(at.Query.Get(name), 200); name {
-		case past.WordPath:
+		switch text := shorten.To(at.Query.Get(name), 200); name {
+		case history.ParamPath:
 			s.Path = text
-		case past.WordActor:
+		case history.ParamActor:
 			s.Actor = text
-		case past.WordText:
+		case history.ParamText:
 			s.Text = text
 		}
 	}
 	return s
 }
 
-func groupWord(g past.Group) string {
-	return map[past.Group]string{
-		past.AnyGroup: "activity.group.any", past.Entities: "activity.group.entities", past.Arrivals: "activity.group.arrivals",
-		past.Locks: "activity.group.locks", past.Aside: "activity.group.aside", past.DeadLetters: "activity.group.dead",
-		past.Ends: "activity.group.ends", past.Access: "activity.group.access", past.Server: "activity.group.server",
+func groupName(g history.Group) string {
+	return map[history.Group]string{
+		history.AnyGroup: "activity.group.any", history.Entities: "activity.group.entities", history.Arrivals: "activity.group.arrivals",
+		history.Locks: "activity.group.locks", history.Deferrals: "activity.group.aside", history.DeadLetters: "activity.group.dead",
+		history.Removals: "activity.group.ends", history.Access: "activity.group.access", history.Server: "activity.group.server",
 	}[g]
 }
 
-// graveOf is the event with which an entity went that is no more, looked for in
-// the history if it has been forgotten here.
-func (p *Pages) graveOf(ctx context.Context, path engine.Path) (engine.PastEvent, bool) {
-	if g, ok := p.recent.grave(path); ok {
+// deletionOf returns the event with which a deleted entity was removed. It searches the history
+// if the event is not in memory any more.
+func (p *Pages) deletionOf(ctx context.Context, path engine.Path) (engine.HistoryEvent, bool) {
+	if g, ok := p.events.deletion(path); ok {
 		return g, true
 	}
 	if !p.b.HasHistory() {
-		return engine.PastEvent{}, false
+		return engine.HistoryEvent{}, false
 	}
 	topic, _, sub := path.Subscription()
 	for _, in := range slices.Compact([]engine.Path{path, engine.Path(topic)}) {
 		if in == "" {
 			continue
 		}
-		all, err := p.b.Past(ctx, engine.PastQuery{
-			Path: in, Kinds: []engine.EventKind{engine.EventEntityDeleted, engine.EventEntityAutoDeleted}, Limit: graveyard,
+		all, err := p.b.History(ctx, engine.HistoryQuery{
+			Path: in, Kinds: []engine.EventKind{engine.EventEntityDeleted, engine.EventEntityAutoDeleted}, Limit: maxDeletedEntities,
 		})
 		if err != nil {
-			p.recent.log.WarnContext(ctx, "the end of an entity cannot be read", "err", err)
-			return engine.PastEvent{}, false
+			p.events.log.WarnContext(ctx, "the end of an entity cannot be read", "err", err)
+			return engine.HistoryEvent{}, false
 		}
 		for _, e := range all {
 			if e.Entity == nil {
 				continue
 			}
-			if g, ok := liesIn(path, e); ok {
+			if g, ok := deletionFor(path, e); ok {
 				return g, true
 			}
 		}
@@ -328,5 +327,5 @@ func (p *Pages) graveOf(ctx context.Context, path engine.Path) (engine.PastEvent
 			break
 		}
 	}
-	return engine.PastEvent{}, false
+	return engine.HistoryEvent{}, false
 }

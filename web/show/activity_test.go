@@ -14,24 +14,24 @@ import (
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
-	"mayfly/web/identity"
+	"mayfly/web/auth"
 	"mayfly/web/show"
 )
 
-// done is what a page of activity says: where, what and who, newest first.
+// done returns the lines of the activity page: entity, event and actor, newest first.
 func done(m page.Activity) string {
 	var lines []string
-	for _, d := range m.Deeds {
-		who := d.By
-		if d.Door != "" {
-			who = d.Door + "/" + d.By
+	for _, d := range m.Rows {
+		who := d.Actor
+		if d.Protocol != "" {
+			who = d.Protocol + "/" + d.Actor
 		}
-		lines = append(lines, strings.TrimSpace(d.Entity+" "+text(d.Says)+" ("+who+")"))
+		lines = append(lines, strings.TrimSpace(d.Entity+" "+text(d.Text)+" ("+who+")"))
 	}
 	return strings.Join(lines, "; ")
 }
 
-// shopDay does a little of everything that leaves a line.
+// shopDay performs some of every operation that leaves a line.
 func shopDay(w *world) {
 	w.create(engine.Queue, "orders", engine.Config{DeadLetteringOnMessageExpiration: true})
 	w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: time.Minute})
@@ -41,7 +41,7 @@ func shopDay(w *world) {
 	w.pass(time.Minute)
 	w.settle(w.receive("orders"), engine.Complete, "")
 	two := w.rowsOf("orders")[0].Message.Key
-	w.must(w.b.DeadLetterOne(w.Context(), two, "Looked odd", "", "dashboard"))
+	w.must(w.b.DeadLetterMessage(w.Context(), two, "Looked odd", "", "dashboard"))
 	_, err := w.b.Move(w.Context(), engine.Move{Key: two}, "dashboard 10.0.0.7")
 	w.must(err)
 	_, err = w.b.Purge(w.Context(), "orders", []engine.Class{engine.ClassActive}, -1, "API 10.0.0.4")
@@ -51,7 +51,7 @@ func shopDay(w *world) {
 }
 
 func TestActivity(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		shopDay(w)
 		const at = "/n/default/activity"
 		for query, want := range map[string]string{
@@ -85,33 +85,33 @@ func TestActivity(t *testing.T) {
 			}
 		}
 		m := as[page.Activity](w, at+"?from=nonsense&path=//")
-		if len(m.Sieve.Wrong) != 2 || m.Sieve.Path != "//" {
-			t.Errorf("what cannot be read is answered with %+v", m.Sieve)
+		if len(m.Filter.Errors) != 2 || m.Filter.Path != "//" {
+			t.Errorf("what cannot be read is answered with %+v", m.Filter)
 		}
-		if m := as[page.Activity](w, at+"?scope=all&group=ends"); m.Deeds[0].Says[0].Href != "" || m.Deeds[1].Says[1].Href == "" || !m.Deeds[0].Audited || m.Deeds[1].Audited || !m.Audited {
-			t.Errorf("the lines are %+v", m.Deeds)
+		if m := as[page.Activity](w, at+"?scope=all&group=ends"); m.Rows[0].Text[0].Href != "" || m.Rows[1].Text[1].Href == "" || !m.Rows[0].Audited || m.Rows[1].Audited || !m.Audited {
+			t.Errorf("the lines are %+v", m.Rows)
 		}
 		w.said("the lede", text(m.Lede), "What operators did, and what happened to the server. Remembered for 7d at most.")
 	})
 }
 
-// Entities are asked for as pages show them; a queue of that name comes first.
+// Entities are filtered by the names that pages show; a queue of that name takes precedence.
 func TestActivityOfASubscription(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Topic, "a/b", engine.Config{})
 		w.create(engine.Subscription, "a/b/Subscriptions/c", engine.Config{})
 		w.said("the subscription", done(as[page.Activity](w, "/n/default/activity?path=a/b/c")), "a/b/c created (test)")
 		w.create(engine.Queue, "a/b/c", engine.Config{})
 		w.pass(2 * time.Minute)
 		m := as[page.Activity](w, "/n/default/activity?path=a/b/c")
-		if len(m.Deeds) != 1 || !strings.HasSuffix(m.Deeds[0].Href, "/q/a%2Fb%2Fc") {
-			t.Errorf("the queue has %+v", m.Deeds)
+		if len(m.Rows) != 1 || !strings.HasSuffix(m.Rows[0].Href, "/q/a%2Fb%2Fc") {
+			t.Errorf("the queue has %+v", m.Rows)
 		}
 	})
 }
 
 func TestActivityGoesOn(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		for range 120 {
 			w.must(w.b.Touch(w.Context(), "orders", "test"))
@@ -120,7 +120,7 @@ func TestActivityGoesOn(t *testing.T) {
 		at := "/n/default/activity?path=orders"
 		for pages := 1; ; pages++ {
 			m := as[page.Activity](w, at)
-			for _, d := range m.Deeds {
+			for _, d := range m.Rows {
 				if seen[d.Key] {
 					t.Errorf("%s is on two pages", d.Key)
 				}
@@ -135,7 +135,7 @@ func TestActivityGoesOn(t *testing.T) {
 				}
 				break
 			}
-			if pages == 2 { // an older page is always the same
+			if pages == 2 { // an older page never changes
 				first := done(m)
 				w.must(w.b.Touch(w.Context(), "orders", "test"))
 				w.said("again", done(as[page.Activity](w, at)), first)
@@ -145,19 +145,19 @@ func TestActivityGoesOn(t *testing.T) {
 	})
 }
 
-// Who asks gets what is so; who watches is told of what goes on all the time
-// once a second, and then.
+// A request gets the current state; a live page shows frequent events at most once a second,
+// and then all of them.
 func TestActivityIsUpToDate(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		watch := func(url string) (lines int, later bool) {
-			p, _, err := w.pages.Open(view.Still(w.Context()), url)
+			p, _, err := w.pages.Open(view.WithFrozenClocks(w.Context()), url)
 			w.must(err)
 			r, later := p.(show.Refreshing)
 			if later {
 				p = r.Page
 			}
-			return len(p.(page.Activity).Deeds), later
+			return len(p.(page.Activity).Rows), later
 		}
 		const notable, all = "/n/default/activity", "/n/default/activity?scope=all"
 		watch(notable)
@@ -170,8 +170,8 @@ func TestActivityIsUpToDate(t *testing.T) {
 		if n, later := watch(all); n != 2 || !later {
 			t.Errorf("%d lines of everything, later %v; want the former 2, and then more", n, later)
 		}
-		if m := as[page.Activity](w, all); len(m.Deeds) != 4 {
-			t.Errorf("%d lines of everything when asked for", len(m.Deeds))
+		if m := as[page.Activity](w, all); len(m.Rows) != 4 {
+			t.Errorf("%d lines of everything when asked for", len(m.Rows))
 		}
 		w.send("orders", engine.Content{})
 		w.pass(time.Second)
@@ -181,7 +181,7 @@ func TestActivityIsUpToDate(t *testing.T) {
 	})
 }
 
-// plain is a store that keeps no history.
+// plain is a store without history.
 type plain struct{ engine.Store }
 
 func TestActivityWithoutHistory(t *testing.T) {
@@ -191,15 +191,15 @@ func TestActivityWithoutHistory(t *testing.T) {
 		if text := w.read("/n/default/activity").Find("main").Text(); !strings.Contains(text, "This store keeps no history") || strings.Contains(text, "CSV") {
 			t.Errorf("the page says %q", text)
 		}
-		if m := as[page.Message](w, "/n/default/m/1"); m.Known.Kept != 0 {
-			t.Errorf("a message is said to be remembered for %v", m.Known.Kept)
+		if m := as[page.Message](w, "/n/default/m/1"); m.TimelineLimits.Retention != 0 {
+			t.Errorf("a message is said to be remembered for %v", m.TimelineLimits.Retention)
 		}
 	})
 }
 
-// What an operator did has words of its own where the same happens by itself.
+// Operations of an operator have texts of their own where the same also happens automatically.
 func TestActivityHasWordsForDeeds(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: time.Hour, LockDuration: time.Minute})
 		w.send("orders", engine.Content{Subject: "one"}, engine.Content{Subject: "later", ScheduledFor: w.now().Add(time.Minute)})
 		one, later := w.rowsOf("orders")[0].Message.Key, w.rowsOf("orders")[1].Message.Key
@@ -223,13 +223,13 @@ func TestActivityHasWordsForDeeds(t *testing.T) {
 	})
 }
 
-// The history is asked for what nobody has heard of, and says so.
+// Hostile names, actors and queries are shown as plain text.
 func TestActivityOfHostileNames(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		w.send("orders", engine.Content{Subject: "\x00<script>"}, engine.Content{Subject: "{{.To}}"})
 		for _, m := range w.rowsOf("orders") {
-			w.must(w.b.DeleteOne(w.Context(), m.Message.Key, `<b onclick="x">`))
+			w.must(w.b.DeleteMessage(w.Context(), m.Message.Key, `<b onclick="x">`))
 		}
 		w.sound("/n/default/activity")
 		w.sound("/n/default/activity?q=" + url.QueryEscape(`"><script>`))
@@ -238,35 +238,35 @@ func TestActivityOfHostileNames(t *testing.T) {
 	})
 }
 
-// A change of the status says from which to which, on the ticker too.
+// A change of status says from which to which, in the ticker too.
 func TestActivitySaysWhichStatus(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		_, err := w.b.Update(w.Context(), "orders", engine.Config{Status: engine.StatusSendDisabled}, "op")
 		w.must(err)
 		w.pass(time.Second)
 		const want = "changed: status: Active → SendDisabled"
-		w.said("activity", text(as[page.Activity](w, "/n/default/activity").Deeds[0].Says), want)
+		w.said("activity", text(as[page.Activity](w, "/n/default/activity").Rows[0].Text), want)
 		w.said("the ticker", text(as[page.Overview](w, "/n/default").Events[0].Says), want)
 	})
 }
 
-// What was done to what the namespace keeps is told in the language of the page; what the
-// server wrote in words of its own, in those, and as what they are: English.
+// Changes of a namespace's settings are shown in the viewer's language; the server's own words
+// are shown as they are, and marked as English.
 func TestActivityTellsOfSettingsInTheLanguageOfThePage(t *testing.T) {
-	within(t, func(w *world) {
-		for _, did := range engine.SettingDids() {
-			d := engine.SettingDeed{Did: did, Name: "7"}
+	isConfined(t, func(w *world) {
+		for _, did := range engine.SettingActionKinds() {
+			d := engine.SettingAction{Kind: did, Name: "7"}
 			if did == engine.RenamedView || did == engine.RenamedTemplate {
 				d.To = "8"
 			}
-			w.must(w.b.Remember(w.Context(), engine.EventSettingsChanged, d.String(), "dashboard"))
+			w.must(w.b.Audit(w.Context(), engine.EventSettingsChanged, d.String(), "dashboard"))
 		}
-		for _, did := range engine.AccessDids() {
-			w.must(w.b.Remember(w.Context(), engine.EventAccessChanged, engine.AccessDeed{Did: did, Rule: "ci (Send)"}.String(), "dashboard"))
+		for _, did := range engine.AccessActionKinds() {
+			w.must(w.b.Audit(w.Context(), engine.EventAccessChanged, engine.AccessAction{Kind: did, Rule: "ci (Send)"}.String(), "dashboard"))
 		}
 		for _, old := range []string{"painted the view blue", "started job 7, which takes back job 5"} {
-			w.must(w.b.Remember(w.Context(), engine.EventSettingsChanged, old, "dashboard"))
+			w.must(w.b.Audit(w.Context(), engine.EventSettingsChanged, old, "dashboard"))
 		}
 		w.pass(time.Second)
 		want := map[string]string{
@@ -277,9 +277,9 @@ func TestActivityTellsOfSettingsInTheLanguageOfThePage(t *testing.T) {
 		for _, l := range locale.Languages() {
 			m, _, err := w.pages.Open(locale.With(w.Context(), l.Tag), "/n/default/activity?scope=audit")
 			w.must(err)
-			for i, d := range m.(page.Activity).Deeds {
-				english := slices.ContainsFunc(d.Says, func(part component.Text) bool { return part.English })
-				switch text := text(d.Says); {
+			for i, d := range m.(page.Activity).Rows {
+				english := slices.ContainsFunc(d.Text, func(part component.Text) bool { return part.English })
+				switch text := text(d.Text); {
 				case i == 0 && text != want[l.Tag]:
 					t.Errorf("%s: %q", l.Name, text)
 				case i != 1 && !strings.Contains(text, "7") && !strings.Contains(text, "ci (Send)"):
@@ -292,31 +292,31 @@ func TestActivityTellsOfSettingsInTheLanguageOfThePage(t *testing.T) {
 					told[text] = cmp.Or(told[text], l.Tag)
 				}
 			}
-			if n := len(m.(page.Activity).Deeds); n != len(engine.SettingDids())+len(engine.AccessDids())+2 {
+			if n := len(m.(page.Activity).Rows); n != len(engine.SettingActionKinds())+len(engine.AccessActionKinds())+2 {
 				t.Errorf("%s: %d lines", l.Name, n)
 			}
 		}
 	})
 }
 
-// TestOldDoingsOfTheServer: who may see one namespace is not told what older versions said
-// of the server by events of what a namespace keeps, there or on the overview, also after
-// the server was restarted.
+// TestOldDoingsOfTheServer checks that a viewer confined to one namespace does not see events
+// of the server that older versions recorded as changes of a namespace's settings: not on the
+// activity page or the overview, and not after a restart.
 func TestOldDoingsOfTheServer(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		for _, said := range []string{"made the token ci", "saved the view late"} {
-			w.must(w.b.Remember(w.Context(), engine.EventSettingsChanged, said, "dashboard"))
+			w.must(w.b.Audit(w.Context(), engine.EventSettingsChanged, said, "dashboard"))
 		}
 		w.pass(time.Second)
 		w.restart()
 		w.pass(time.Second)
 		for only, both := range map[string]bool{"": true, w.b.Name(): false} {
-			ctx := identity.With(w.Context(), identity.Who{Role: identity.Viewer, Within: only})
+			ctx := auth.WithCaller(w.Context(), auth.Caller{Role: auth.Viewer, Namespace: only})
 			told := map[string]string{}
 			m, _, err := w.pages.Open(ctx, "/n/default/activity?scope=audit")
 			w.must(err)
-			for _, d := range m.(page.Activity).Deeds {
-				told["activity"] += text(d.Says) + ". "
+			for _, d := range m.(page.Activity).Rows {
+				told["activity"] += text(d.Text) + ". "
 			}
 			m, _, err = w.pages.Open(ctx, "/n/default")
 			w.must(err)

@@ -13,44 +13,43 @@ import (
 	"mayfly/views/view"
 )
 
-// bulkVerbs are what is asked before something is done to chosen messages.
+// bulkVerbs maps bulk actions to the questions that confirm them.
 func bulkVerbs() map[string]page.Verb {
 	return map[string]page.Verb{
-		"bulk/delete": page.DeleteMessages, "bulk/cancel": page.CancelSchedule, "bulk/dead-letter": page.MoveToDead, "bulk/extend": page.Extend,
+		"bulk/delete": page.DeleteMessages, "bulk/cancel": page.CancelSchedule, "bulk/dead-letter": page.MoveToDeadLetter, "bulk/extend": page.Extend,
 		"bulk/resubmit": page.Resubmit, "bulk/copy": page.Resubmit, "bulk/move": page.MoveTo, "bulk/reschedule": page.Reschedule,
 	}
 }
 
-// offered is how many queues, and topics, are proposed as the destination of a move.
-const offered = 100
+// maxMoveTargets is how many queues, and how many topics, are suggested as the target of a move.
+const maxMoveTargets = 100
 
-// askBulk asks before something is done to the messages that were chosen in a
-// table.
-func (p *Pages) askBulk(ctx context.Context, at Place, t Typed) (view.Page, error) {
-	verb, ok := bulkVerbs()[at.Do]
+// confirmBulk asks to confirm an action on the messages chosen in a table.
+func (p *Pages) confirmBulk(ctx context.Context, at Address, t FormState) (view.Page, error) {
+	verb, ok := bulkVerbs()[at.Action]
 	if !ok {
-		return nil, ErrNoPage
+		return nil, ErrPageNotFound
 	}
-	keys := t.Values[page.AskKey]
+	keys := t.Values[page.FieldKey]
 	var chosen []engine.Key
 	for _, k := range keys {
-		n, _ := number(k)
+		n, _ := parseNumber(k)
 		chosen = append(chosen, engine.Key(n))
 	}
-	var twice again
+	var twice expectedDrops
 	var rows []engine.Row
 	var to []string
-	s, err := p.look(ctx, func(r broker.Reader) error {
+	s, err := p.read(ctx, func(r broker.Reader) error {
 		if rows = rowsOf(r, chosen); verb == page.Resubmit {
-			twice = wouldBeDropped(r, rows)
+			twice = findExpectedDrops(r, rows)
 		}
 		if to = nil; verb != page.MoveTo {
 			return nil
 		}
 		for _, kind := range []engine.EntityKind{engine.Queue, engine.Topic} {
-			some, err := r.Page(kind, "", 0, offered)
+			some, err := r.EntityPage(kind, "", 0, maxMoveTargets)
 			if err != nil {
-				return err //nolint:wrapcheck // the caller asked for just this
+				return err
 			}
 			for _, e := range some {
 				to = append(to, string(e.Path))
@@ -63,41 +62,41 @@ func (p *Pages) askBulk(ctx context.Context, at Place, t Typed) (view.Page, erro
 	}
 	var m page.Confirm
 	name := p.b.Name()
-	if at.Kind == Chosen {
+	if at.Kind == SelectedMessages {
 		m = page.Confirm{
-			Shell: p.still(ctx, at, name), Verb: verb, To: p.URL(at), Cancel: p.cancel(at, t), In: page.Place{Name: name, All: true},
-			Values: t.first(), Errors: t.Errors, TypeError: t.Errors[page.AskConfirm], Refused: t.Refused,
+			Shell: p.staticShell(ctx, at, name), Verb: verb, To: p.URL(at), Cancel: p.cancelURL(at, t), Entity: page.EntityRef{Name: name, WholeNamespace: true},
+			Values: t.firstValues(), Errors: t.Errors, TypeError: t.Errors[page.FieldConfirm], Refused: t.Refused,
 		}
 	} else {
-		e, err := p.see(ctx, at.Path, nil)
+		e, err := p.readEntityWith(ctx, at.Path, nil)
 		if err != nil {
 			return nil, err
 		}
 		m, name = p.confirm(ctx, at, e, t, verb), e.Path.Name()
 	}
-	m.N, m.Sample, m.Seen, m.Entities = len(keys), names(rows[:min(len(rows), sampled)]), twice.says(ctx), to
-	if at.Do == "bulk/copy" && m.Values[page.AskHow] == "" {
-		m.Values[page.AskHow] = "copy"
+	m.Count, m.Sample, m.DuplicateAt, m.Entities = len(keys), messageNames(rows[:min(len(rows), maxSampleNames)]), twice.text(ctx), to
+	if at.Action == "bulk/copy" && m.Values[page.FieldHow] == "" {
+		m.Values[page.FieldHow] = "copy"
 	}
 	if verb == page.DeleteMessages || verb == page.CancelSchedule {
-		m.States, m.Export = statesOf(rows, s.now), p.ExportURL(Export{Keys: chosen})
-		if m.N > TypeNameOver {
+		m.States, m.Export = countStates(rows, s.now), p.ExportURL(Export{Keys: chosen})
+		if m.Count > ConfirmNameAbove {
 			m.Type = name
 		}
 	}
 	for _, k := range keys {
-		m.Hidden = append(m.Hidden, page.HiddenField{Name: page.AskKey, Value: k})
+		m.Hidden = append(m.Hidden, page.HiddenField{Name: page.FieldKey, Value: k})
 	}
 	return m, nil
 }
 
-// statesOf is how many messages are in each state.
-func statesOf(rows []engine.Row, now engine.Instant) (out []page.StateLine) {
+// countStates counts the messages in each state.
+func countStates(rows []engine.Row, now engine.Instant) (out []page.StateLine) {
 	n := map[page.State]int{}
 	for _, r := range rows {
 		n[stateOf(r, now)]++
 	}
-	for _, s := range []page.State{page.Active, page.Locked, page.Parking, page.Scheduled, page.DeadLetter} {
+	for _, s := range []page.State{page.StateActive, page.StateLocked, page.StateDeferred, page.StateScheduled, page.StateDeadLetter} {
 		if n[s] > 0 {
 			out = append(out, page.StateLine{State: s, N: n[s]})
 		}
@@ -105,34 +104,34 @@ func statesOf(rows []engine.Row, now engine.Instant) (out []page.StateLine) {
 	return out
 }
 
-// BulkHome is where a table is whose messages were chosen.
-func (p *Pages) BulkHome(at Place) string {
-	if at.Kind == Chosen {
+// BulkListURL returns the address of the table whose messages were chosen.
+func (p *Pages) BulkListURL(at Address) string {
+	if at.Kind == SelectedMessages {
 		return p.Home()
 	}
-	return p.EntityURL(at.Entity, at.Path)
+	return p.EntityURL(at.EntityType, at.Path)
 }
 
-// BulkName is what is typed before many chosen messages are destroyed: the name of
-// their entity, or the namespace's where they are of several.
-func (p *Pages) BulkName(ctx context.Context, at Place) (string, error) {
-	if at.Kind == Chosen {
+// BulkConfirmName returns the name to type before many chosen messages are deleted: that of their
+// entity, or of the namespace if they may be in several entities.
+func (p *Pages) BulkConfirmName(ctx context.Context, at Address) (string, error) {
+	if at.Kind == SelectedMessages {
 		return p.b.Name(), nil
 	}
-	e, err := p.see(ctx, at.Path, nil)
+	e, err := p.readEntityWith(ctx, at.Path, nil)
 	return e.Path.Name(), err
 }
 
-// An Export says which messages are to be written to a file: those with Keys, else
-// those at Path, or anywhere, that match Query.
+// An Export selects messages to write to a file: those with Keys, else those at Path, or
+// anywhere if it is empty, that match Query.
 type Export struct {
 	Keys  []engine.Key
 	Path  string
-	State string // of those at Path; empty: any
+	State string // of messages at Path; empty: any
 	Query string
 }
 
-// ExportURL is the address of a file with these messages, in the JSON API.
+// ExportURL returns the address in the JSON API of a file with the messages of x.
 func (p *Pages) ExportURL(x Export) string {
 	to, q := p.o.Base+"/api/v1/n/"+url.PathEscape(p.b.Name())+"/export", url.Values{}
 	if x.Path != "" && len(x.Keys) == 0 {
@@ -157,23 +156,23 @@ func (p *Pages) ExportURL(x Export) string {
 	return to
 }
 
-// NewJobURL is the form of a job that does something to the messages of x, filled in;
-// by is of an extension.
+// NewJobURL returns the address of the form for a job on the messages of x, filled in. by is
+// the duration if the job extends them.
 func (p *Pages) NewJobURL(kind job.Kind, x Export, by string) string {
-	return p.URL(Place{Namespace: p.b.Name(), Kind: Jobs, Do: "new"}.with(
-		page.AskKind, string(kind), page.AskAt, x.Path, page.AskQuery, x.Query, page.AskBy, by))
+	return p.URL(Address{Namespace: p.b.Name(), Kind: Jobs, Action: "new"}.withQuery(
+		page.FieldJobKind, string(kind), page.FieldJobPath, x.Path, page.FieldQuery, x.Query, page.FieldBy, by))
 }
 
-// exportOf is the address of a file with the messages of an entity in one state.
-func (p *Pages) exportOf(path engine.Path, s page.State) string {
+// stateExportURL returns the address of a file with the messages of an entity in one state.
+func (p *Pages) stateExportURL(path engine.Path, s page.State) string {
 	switch s {
-	case page.DeadLetter:
+	case page.StateDeadLetter:
 		return p.ExportURL(Export{Path: string(path.DeadLetter())})
-	case page.TransferDead:
+	case page.StateTransferDeadLetter:
 		return p.ExportURL(Export{Path: string(path.Transfer())})
 	default:
 		return p.ExportURL(Export{Path: string(path), State: map[page.State]string{
-			page.Active: "active", page.Locked: "locked", page.Parking: "deferred", page.Scheduled: "scheduled",
+			page.StateActive: "active", page.StateLocked: "locked", page.StateDeferred: "deferred", page.StateScheduled: "scheduled",
 		}[s]})
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func TestNobodyIsAskedToSendInVain(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "open", engine.Config{})
 		w.create(engine.Queue, "sessions", engine.Config{RequiresSession: true})
 		w.create(engine.Queue, "off", engine.Config{Status: engine.StatusSendDisabled})

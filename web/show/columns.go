@@ -11,96 +11,97 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/listing"
 	"mayfly/engine/search"
+	"mayfly/engine/search/columns"
+	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 )
 
-// A showing is which columns a list shows, as its address or a view says.
-type showing struct {
-	list    listing.List
-	columns []listing.Column // empty: those of the list itself
-	name    string           // of the view that has them; empty: none
-	wrong   component.Text   // what was asked for and is not there
-	views   []listing.View   // for this list
+// A columnChoice is the choice of columns of a list, from its address or a view.
+type columnChoice struct {
+	list    columns.List
+	columns []columns.Column // empty: the list's own
+	name    string           // of the view they come from; empty: none
+	problem component.Text   // why the requested columns are not shown
+	views   []columns.View   // for this list
 }
 
-// choose finds out which columns a list at a place has: those in the address, those of
-// the view that it names, or of the view that everybody sees there.
-func choose(ctx context.Context, r broker.Reader, at Place, list listing.List) showing {
-	c := showing{list: list}
-	for _, v := range listing.In(r) {
-		if v.For(list) {
+// chooseColumns determines the columns of a list: those in the address, else those of the view it
+// names, else those of the default view.
+func chooseColumns(ctx context.Context, r broker.Reader, at Address, list columns.List) columnChoice {
+	c := columnChoice{list: list}
+	for _, v := range columns.ViewsIn(r) {
+		if v.AppliesTo(list) {
 			c.views = append(c.views, v)
 		}
 	}
-	name := at.Query.Get(page.AskView)
-	switch asked := at.Query[page.AskColumn]; {
+	name := at.Query.Get(page.FieldView)
+	switch asked := at.Query[page.FieldColumn]; {
 	case len(asked) > 0:
-		all, err := listing.ParseAll(asked)
+		all, err := columns.ParseAll(asked)
 		if err != nil {
-			c.wrong = component.Said(asSentence(err.Error()))
+			c.problem = component.ServerText(toSentence(err.Error()))
 			return c
 		}
 		c.columns = all
-	case name == listing.Standard:
+	case name == columns.Standard:
 	case name != "":
-		v, err := listing.Named(c.views, name)
+		v, err := columns.FindView(c.views, name)
 		if err != nil {
-			c.wrong = component.Text{S: locale.T(ctx, "views.missing", locale.Args{"Name": component.Visible(cut(name, 80))})}
+			c.problem = component.Text{S: locale.T(ctx, "views.missing", locale.Args{"Name": component.ShowInvisible(shorten.To(name, 80))})}
 			return c
 		}
 		c.columns, c.name = v.Columns, v.Name
 	default:
-		if v, ok := listing.DefaultFor(c.views, list); ok {
+		if v, ok := columns.DefaultFor(c.views, list); ok {
 			c.columns, c.name = v.Columns, v.Name
 		}
 	}
 	return c
 }
 
-// menu is what the list's page says of the choice.
-func (p *Pages) menu(ctx context.Context, at Place, c showing) page.MessageColumns {
-	bare := at.with(page.AskView, "", page.AskColumn, "")
-	form := Place{Namespace: at.Namespace, Kind: Views, Do: "edit", Query: url.Values{"back": {bare.String()}}}
-	m := page.MessageColumns{Name: c.name, Missing: c.wrong}
+// columnMenu returns the column menu of the list's page.
+func (p *Pages) columnMenu(ctx context.Context, at Address, c columnChoice) page.MessageColumns {
+	bare := at.withQuery(page.FieldView, "", page.FieldColumn, "")
+	form := Address{Namespace: at.Namespace, Kind: Views, Action: "edit", Query: url.Values{"back": {bare.String()}}}
+	m := page.MessageColumns{Name: c.name, Missing: c.problem}
 	m.Views = append(m.Views, component.Choice{Label: locale.T(ctx, "views.standard"), Href: p.URL(bare), Current: len(c.columns) == 0})
-	if _, ok := listing.DefaultFor(c.views, c.list); ok {
-		m.Views[0].Href = p.URL(bare.with(page.AskView, listing.Standard))
+	if _, ok := columns.DefaultFor(c.views, c.list); ok {
+		m.Views[0].Href = p.URL(bare.withQuery(page.FieldView, columns.Standard))
 	}
 	for _, v := range c.views {
-		m.Views = append(m.Views, component.Choice{Label: component.Visible(v.Name), Href: p.URL(bare.with(page.AskView, v.Name)), Current: v.Name == c.name})
+		m.Views = append(m.Views, component.Choice{Label: component.ShowInvisible(v.Name), Href: p.URL(bare.withQuery(page.FieldView, v.Name)), Current: v.Name == c.name})
 	}
 	if c.name != "" {
-		form.Query.Set(page.AskView, c.name)
+		form.Query.Set(page.FieldView, c.name)
 	} else if len(c.columns) > 0 {
-		form.Query[page.AskColumn] = listing.Names(c.columns)
+		form.Query[page.FieldColumn] = columns.Names(c.columns)
 	}
 	m.Choose = p.URL(form)
-	m.All = p.URL(Place{Namespace: at.Namespace, Kind: Views})
+	m.All = p.URL(Address{Namespace: at.Namespace, Kind: Views})
 	return m
 }
 
-// fillColumns gives rows of a table the cells of the columns that were chosen, and
-// the table its head. The rows are in the same order on both sides.
-func (p *Pages) fillColumns(ctx context.Context, m *page.MessageColumns, c showing, rows []engine.Row, to []*page.MessageRow, now engine.Instant) error {
-	inside, err := p.insides(ctx, c.columns, rows, now)
+// fillColumns adds the cells of the chosen columns to a table's rows, and the headings to the
+// table. rows and to have the same order.
+func (p *Pages) fillColumns(ctx context.Context, m *page.MessageColumns, c columnChoice, rows []engine.Row, to []*page.MessageRow, now engine.Instant) error {
+	inside, err := p.bodyValues(ctx, c.columns, rows, now)
 	if err != nil {
 		return err
 	}
 	for i, col := range c.columns {
-		head := page.MessageColumn{Name: col.String(), Label: labelOf(col), Num: true}
+		head := page.MessageColumn{Name: col.String(), Label: columnLabel(col), Num: true}
 		some := false
 		for j, r := range rows {
-			v := inside[glimpse{r.Message.Content, col}]
+			v := inside[bodyColumn{r.Message.Content, col}]
 			if !col.NeedsBody() {
 				v = col.Value(r, now, nil)
 			}
 			to[j].Cells = append(to[j].Cells[:i:i], p.cell(ctx, col, r, v))
-			some = some || v.Kind != listing.Nothing
-			head.Num = head.Num && (v.Kind == listing.Nothing || v.Kind == listing.Number || v.Kind == listing.Bytes)
+			some = some || v.Kind != columns.Nothing
+			head.Num = head.Num && (v.Kind == columns.Nothing || v.Kind == columns.Number || v.Kind == columns.Bytes)
 		}
 		head.Num = head.Num && some
 		m.Own = append(m.Own, head)
@@ -108,8 +109,8 @@ func (p *Pages) fillColumns(ctx context.Context, m *page.MessageColumns, c showi
 	return nil
 }
 
-// labelOf is what a column is called that is no field.
-func labelOf(c listing.Column) string {
+// columnLabel returns the heading of a column that is not a field.
+func columnLabel(c columns.Column) string {
 	if name, ok := c.Prop(); ok {
 		return name
 	}
@@ -119,81 +120,81 @@ func labelOf(c listing.Column) string {
 	return ""
 }
 
-// longestCell is how many bytes of a value a cell shows at most, title included.
-const longestCell = 300
+// maxCellBytes is how many bytes of a value a cell shows at most, including its tooltip.
+const maxCellBytes = 300
 
-// cell is a value as a page shows it.
-func (p *Pages) cell(ctx context.Context, c listing.Column, r engine.Row, v listing.Value) page.Cell {
+// cell returns a value as a page shows it.
+func (p *Pages) cell(ctx context.Context, c columns.Column, r engine.Row, v columns.Value) page.Cell {
 	switch v.Kind {
-	case listing.Nothing:
-		if c.String() == listing.Session && r.Content.HasSessionID() {
+	case columns.Nothing:
+		if c.String() == columns.Session && r.Content.HasSessionID() {
 			return page.Cell{Text: component.SessionName(ctx, "")}
 		}
 		return page.Cell{}
-	case listing.Moment:
+	case columns.Moment:
 		return page.Cell{At: v.At.Time()}
-	case listing.Number, listing.Bytes:
-		return page.Cell{Text: cut(v.Text, longestCell), Num: true}
+	case columns.Number, columns.Bytes:
+		return page.Cell{Text: shorten.To(v.Text, maxCellBytes), Num: true}
 	default:
 	}
-	cell := page.Cell{Text: component.Visible(cut(v.Text, longestCell))}
+	cell := page.Cell{Text: component.ShowInvisible(shorten.To(v.Text, maxCellBytes))}
 	switch c.String() {
-	case listing.Entity:
-		cell = page.Cell{Text: Shown(r.Path), Href: p.EntityURL(engine.Queue, r.Path)}
-	case listing.For:
-		cell.Text = Shown(engine.Path(v.Text))
-	case listing.By:
-		cell.Text = component.Visible(hand(ctx, v.Text))
+	case columns.Entity:
+		cell = page.Cell{Text: DisplayPath(r.Path), Href: p.EntityURL(engine.Queue, r.Path)}
+	case columns.Destination:
+		cell.Text = DisplayPath(engine.Path(v.Text))
+	case columns.Actor:
+		cell.Text = component.ShowInvisible(actorName(ctx, v.Text))
 	}
 	return cell
 }
 
-// A glimpse is one look into a body, which never changes.
-type glimpse struct {
+// A bodyColumn is a column's value in a body. Bodies never change.
+type bodyColumn struct {
 	content engine.Key
-	column  listing.Column
+	column  columns.Column
 }
 
-// glimpses keep what was seen in bodies, so that a page that is rendered five times
-// a second does not read them each time. The zero value is ready.
-type glimpses struct {
-	mu   sync.Mutex
-	kept map[glimpse]listing.Value // guarded by mu
+// bodyValueCache caches values found in bodies, so that a page that is rendered five times a second
+// does not read them each time. The zero value is ready to use.
+type bodyValueCache struct {
+	mu     sync.Mutex
+	values map[bodyColumn]columns.Value // guarded by mu
 }
 
-// mostGlimpses is how many are kept, of at most about longestCell bytes each.
-const mostGlimpses = 20_000
+// maxBodyValues is how many values are cached, of about maxCellBytes bytes each at most.
+const maxBodyValues = 20_000
 
-func (g *glimpses) get(k glimpse) (v listing.Value, ok bool) {
+func (g *bodyValueCache) get(k bodyColumn) (v columns.Value, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	v, ok = g.kept[k]
+	v, ok = g.values[k]
 	return v, ok
 }
 
-func (g *glimpses) put(k glimpse, v listing.Value) {
+func (g *bodyValueCache) put(k bodyColumn, v columns.Value) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.kept == nil || len(g.kept) >= mostGlimpses {
-		g.kept = map[glimpse]listing.Value{}
+	if g.values == nil || len(g.values) >= maxBodyValues {
+		g.values = map[bodyColumn]columns.Value{}
 	}
-	g.kept[k] = v
+	g.values[k] = v
 }
 
-// insides are what the columns that want bodies have of some messages. Bodies are
-// read beside the broker's turns, and no more than those of a page.
-func (p *Pages) insides(ctx context.Context, columns []listing.Column, rows []engine.Row, now engine.Instant) (map[glimpse]listing.Value, error) {
-	columns = slices.DeleteFunc(slices.Clone(columns), func(c listing.Column) bool { return !c.NeedsBody() })
-	out := map[glimpse]listing.Value{}
+// bodyValues returns the values of the columns that need bodies. Bodies are read outside the
+// broker's turns, and only those of one page.
+func (p *Pages) bodyValues(ctx context.Context, shown []columns.Column, rows []engine.Row, now engine.Instant) (map[bodyColumn]columns.Value, error) {
+	shown = slices.DeleteFunc(slices.Clone(shown), func(c columns.Column) bool { return !c.NeedsBody() })
+	out := map[bodyColumn]columns.Value{}
 	var unread []engine.Delivery
 	for _, r := range rows {
-		if n := r.Content.BodySize(); len(columns) == 0 || n == 0 || n > listing.MostBody {
+		if n := r.Content.BodySize(); len(shown) == 0 || n == 0 || n > columns.MaxBody {
 			continue
 		}
 		missing := false
-		for _, c := range columns {
-			k := glimpse{r.Message.Content, c}
-			v, ok := p.inside.get(k)
+		for _, c := range shown {
+			k := bodyColumn{r.Message.Content, c}
+			v, ok := p.bodyCache.get(k)
 			out[k], missing = v, missing || !ok
 		}
 		if missing {
@@ -205,79 +206,79 @@ func (p *Pages) insides(ctx context.Context, columns []listing.Column, rows []en
 	}
 	p.b.ReadBodies(ctx, unread)
 	for _, d := range unread {
-		body, err := p.small(ctx, d)
+		body, err := p.smallBody(ctx, d)
 		if errors.Is(err, engine.ErrMessageNotFound) {
-			continue // it went meanwhile
+			continue // it was removed meanwhile
 		}
 		if err != nil {
 			return nil, err
 		}
-		for _, c := range columns {
-			k := glimpse{d.Message.Content, c}
+		for _, c := range shown {
+			k := bodyColumn{d.Message.Content, c}
 			v := c.Value(engine.Row{Path: d.Path, Message: d.Message, Content: d.Content}, now, body)
-			v.Text = cut(v.Text, longestCell)
+			v.Text = shorten.To(v.Text, maxCellBytes)
 			out[k] = v
-			p.inside.put(k, v)
+			p.bodyCache.put(k, v)
 		}
 	}
 	return out, nil
 }
 
-// small is the body of a message whose body is not longer than listing.MostBody.
-func (p *Pages) small(ctx context.Context, d engine.Delivery) ([]byte, error) {
+// smallBody returns the body of a message whose body is no longer than listing.MaxBody.
+func (p *Pages) smallBody(ctx context.Context, d engine.Delivery) ([]byte, error) {
 	if d.Body != nil {
 		return d.Body, nil
 	}
 	body, err := p.b.Body(ctx, d.Message.Content, d.Content.BodySize())
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what it is about
+		return nil, err
 	}
 	defer body.Close()
-	raw, err := io.ReadAll(io.LimitReader(body, listing.MostBody))
+	raw, err := io.ReadAll(io.LimitReader(body, columns.MaxBody))
 	if err != nil {
 		return nil, fmt.Errorf("read the body of message %d: %w", d.Message.Key, err)
 	}
 	return raw, nil
 }
 
-// How much is looked at to find out which properties and members there are.
+// Limits of the search for properties and body members.
 const (
-	seenRows   = 100
-	seenBodies = 20
-	seenMost   = 40 // of each that are offered
-	seenRooms  = 20 // places, where a list is of several
-	seenThere  = 20 // messages of each of these
+	sampledRows         = 100
+	sampledBodies       = 20
+	maxSuggestedColumns = 40 // of each that are suggested
+	sampledSubqueues    = 20 // subqueues, for a list of several
+	sampledPerSubqueue  = 20 // messages of each subqueue
 )
 
-// offered are the properties that some messages of a list have, and what stands in
-// their bodies: what could be a column beside the fields.
-func (p *Pages) offered(ctx context.Context, at Place, list listing.List) (props, members []listing.Column, err error) {
+// suggestColumns returns the properties and body members of some messages of a list: the columns that
+// it could have besides fields.
+func (p *Pages) suggestColumns(ctx context.Context, at Address, list columns.List) (props, members []columns.Column, err error) {
 	var rows []engine.Row
 	err = p.b.Read(ctx, func(r broker.Reader) error {
 		rows = nil
 		if at.Kind == Entity {
-			rows, _ = r.Browse(sampleOf(at.Path, list)) //nolint:errcheck // what is not there has nothing to offer
+			rows, _ = r.Browse(sampleQuery(at.Path, list)) //nolint:errcheck // a missing entity has nothing to suggest
 			return nil
 		}
 		if at.Kind == Deferred {
-			rows = r.Deferred("", 1, seenRows)
+			rows = r.Deferred("", 1, sampledRows)
 			return nil
 		}
-		rooms := r.Rooms(engine.ClassAll)
-		for _, room := range rooms[:min(len(rooms), seenRooms)] {
-			some, err := r.Browse(engine.Browse{Path: room.Path, From: 1, Limit: seenThere})
+		rooms := r.SubqueuesWith(engine.ClassAll)
+		for _, room := range rooms[:min(len(rooms), sampledSubqueues)] {
+			some, err := r.Browse(engine.Browse{Path: room.Path, From: 1, Limit: sampledPerSubqueue})
 			if err != nil {
-				return err //nolint:wrapcheck // it is there in this very turn
+				return err
 			}
 			rows = append(rows, some...)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // the caller asked for just this
+		return nil, nil, err
 	}
-	add := func(to *[]listing.Column, c listing.Column) {
-		if _, err := listing.Parse(c.String()); err == nil && len(*to) < seenMost && !slices.Contains(*to, c) {
+	add := func(to *[]columns.Column, c columns.Column) {
+		if _, err := columns.Parse(c.String()); err == nil && len(*to) < maxSuggestedColumns && !slices.Contains(*to, c) {
 			*to = append(*to, c)
 		}
 	}
@@ -285,18 +286,18 @@ func (p *Pages) offered(ctx context.Context, at Place, list listing.List) (props
 	for _, r := range rows {
 		c, err := r.Content.Content()
 		if err != nil {
-			continue // rows come out of the broker decoded once already
+			continue // the broker has decoded every row it returns
 		}
 		for _, prop := range c.Properties {
-			add(&props, listing.Prop(prop.Name))
+			add(&props, columns.Prop(prop.Name))
 		}
-		if n := r.Content.BodySize(); n > 0 && n <= listing.MostBody && len(bodies) < seenBodies {
+		if n := r.Content.BodySize(); n > 0 && n <= columns.MaxBody && len(bodies) < sampledBodies {
 			bodies = append(bodies, engine.Delivery{Path: r.Path, Message: r.Message, Content: r.Content})
 		}
 	}
 	p.b.ReadBodies(ctx, bodies)
 	for _, d := range bodies {
-		body, err := p.small(ctx, d)
+		body, err := p.smallBody(ctx, d)
 		if errors.Is(err, engine.ErrMessageNotFound) {
 			continue
 		}
@@ -307,28 +308,28 @@ func (p *Pages) offered(ctx context.Context, at Place, list listing.List) (props
 		if err != nil {
 			continue
 		}
-		if doc := search.Document(c.BodyKind, body); doc != nil {
-			for _, path := range search.Leaves(doc, seenMost) {
-				add(&members, listing.JSON(path))
+		if doc := search.JSONDocument(c.BodyKind, body); doc != nil {
+			for _, path := range search.LeafPaths(doc, maxSuggestedColumns) {
+				add(&members, columns.JSON(path))
 			}
 		}
 	}
 	return props, members, nil
 }
 
-// sampleOf are the first messages of a list.
-func sampleOf(path engine.Path, list listing.List) engine.Browse {
-	b := engine.Browse{Path: path, From: 1, Limit: seenRows}
+// sampleQuery returns a query for the first messages of a list.
+func sampleQuery(path engine.Path, list columns.List) engine.Browse {
+	b := engine.Browse{Path: path, From: 1, Limit: sampledRows}
 	switch list {
-	case listing.ScheduledList:
+	case columns.ScheduledList:
 		b.Class = engine.ClassScheduled
-	case listing.DeferredList:
+	case columns.DeferredList:
 		b.Class = engine.ClassDeferred
-	case listing.LockedList:
+	case columns.LockedList:
 		b.Class = engine.ClassLocked
-	case listing.DeadLetterList:
+	case columns.DeadLetterList:
 		b.Path = path.DeadLetter()
-	case listing.TransferList:
+	case columns.TransferList:
 		b.Path = path.Transfer()
 	default:
 	}

@@ -9,15 +9,14 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/listing"
+	"mayfly/engine/search/columns"
 	"mayfly/engine/value"
 	"mayfly/views/component"
 	"mayfly/views/page"
 	"mayfly/web/show"
 )
 
-// table is what an entity's tab shows in columns of one's own: a line for each row,
-// behind the heads.
+// table returns an entity's tab with selected columns: the headings, then a line for each row.
 func (w *world) table(at string) (page.Entity, string) {
 	w.Helper()
 	p := w.open(at)
@@ -48,12 +47,12 @@ func (w *world) table(at string) (page.Entity, string) {
 	return m, b.String()
 }
 
-func (w *world) save(v listing.View, columns ...string) {
+func (w *world) save(v columns.View, shown ...string) {
 	w.Helper()
 	var err error
-	v.Columns, err = listing.ParseAll(columns)
+	v.Columns, err = columns.ParseAll(shown)
 	w.must(err)
-	_, err = listing.Put(w.Context(), w.b, v, "test")
+	_, err = columns.Put(w.Context(), w.b, v, "test")
 	w.must(err)
 }
 
@@ -64,12 +63,12 @@ func (w *world) sendWhole(to engine.Path, c engine.Content, body string) {
 }
 
 func TestOwnColumns(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		props := value.Properties{{Name: "region", Value: value.OfString("e\u202eu")}, {Name: "n", Value: value.OfLong(1 << 60)}}
 		w.sendWhole("orders", engine.Content{Subject: "a", Properties: props}, `{"id":1.50,"who":{"name":"<b>"}}`)
 		w.sendWhole("orders", engine.Content{Subject: "b"}, `{"id":-2,"long":"`+strings.Repeat("x", 1000)+`"}`)
-		w.sendWhole("orders", engine.Content{Subject: "c"}, `{"id":3}`+strings.Repeat(" ", listing.MostBody)) // too large to be looked into
+		w.sendWhole("orders", engine.Content{Subject: "c"}, `{"id":3}`+strings.Repeat(" ", columns.MaxBody)) // too large to be examined
 
 		own := "/n/default/q/orders?column=seq&column=prop.region&column=prop.n&column=json.id&column=json.who.name"
 		m, got := w.table(own)
@@ -80,7 +79,7 @@ func TestOwnColumns(t *testing.T) {
 		if m.Columns.Name != "" || m.Columns.Missing.S != "" || len(m.Columns.Views) != 1 {
 			t.Errorf("columns without a name: %+v", m.Columns)
 		}
-		if _, again := w.table(own); again != got { // what was seen in bodies is remembered
+		if _, again := w.table(own); again != got { // values found in bodies are cached
 			t.Errorf("the second time %s", again)
 		}
 		if _, alone := w.table("/n/default/q/orders?column=json.id"); alone != "json.id/id/true \n[=1.50]\n[=-2]\n[]" {
@@ -90,9 +89,9 @@ func TestOwnColumns(t *testing.T) {
 			t.Errorf("a long value has %d bytes", len(got))
 		}
 
-		// A view of that name, or the one that is shown first.
-		w.save(listing.View{Name: "ids", Lists: []listing.List{listing.Messages}, Default: true}, "json.id")
-		w.save(listing.View{Name: "subjects"}, "subject", "entity")
+		// A view by name, or the default one.
+		w.save(columns.View{Name: "ids", Lists: []columns.List{columns.Messages}, Default: true}, "json.id")
+		w.save(columns.View{Name: "subjects"}, "subject", "entity")
 		for at, want := range map[string]string{
 			"":                             "json.id",
 			"?view=standard":               "",
@@ -129,7 +128,7 @@ func TestOwnColumns(t *testing.T) {
 			t.Errorf("the menu is %q, not %q", menu, want)
 		}
 
-		// One page is one rendering for all who see it in the same view.
+		// Pages with the same view share one rendering.
 		a, err := w.pages.Topic("/n/default/q/orders?view=ids&junk=1")
 		w.must(err)
 		b, err := w.pages.Topic("/n/default/q/orders?junk=2&view=ids")
@@ -140,7 +139,7 @@ func TestOwnColumns(t *testing.T) {
 			t.Errorf("topics %s, %s, %s", a, b, c)
 		}
 
-		// A search has them too, also where it goes on.
+		// A search has columns too, also in its later batches.
 		s := w.searched("/n/default/search?q=subject:a&view=subjects")
 		if len(s.Columns.Own) != 2 || len(s.Hits) != 1 || s.Hits[0].Cells[0].Text != "a" || s.Hits[0].Cells[1].Href == "" {
 			t.Errorf("found %+v", s.Hits)
@@ -149,7 +148,7 @@ func TestOwnColumns(t *testing.T) {
 }
 
 func TestColumnsOffered(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		w.sendWhole("orders", engine.Content{Properties: value.Properties{{Name: "region", Value: value.OfString("eu")}, {Name: "bad\x00", Value: value.OfString("x")}}}, `{"a":{"b":1},"c":[1]}`)
 		w.create(engine.Queue, "other", engine.Config{})
@@ -188,15 +187,15 @@ func TestColumnsOffered(t *testing.T) {
 	})
 }
 
-// What was typed into the form of a view.
+// The typed values of the form of a view.
 func TestArranging(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		read := func(typed string) (string, map[string]component.Text) {
 			v, err := url.ParseQuery(typed)
 			w.must(err)
-			typedIn := show.Typed{Values: v}
-			a := w.pages.ReadView(w.Context(), &typedIn)
-			return strings.Join(listing.Names(a.Columns), ",") + "|" + strings.Join(listing.Names(a.View.Columns), ","), typedIn.Errors
+			typedIn := show.FormState{Values: v}
+			a := w.pages.ParseView(w.Context(), &typedIn)
+			return strings.Join(columns.Names(a.Columns), ",") + "|" + strings.Join(columns.Names(a.View.Columns), ","), typedIn.Errors
 		}
 		for typed, want := range map[string]string{
 			"column=seq&column=size&show=seq&show=size":                       "seq,size|seq,size",
@@ -208,7 +207,7 @@ func TestArranging(t *testing.T) {
 			"column=seq&show=seq&do=up:nothing":                               "seq|seq",
 			"column=seq&show=seq&more=prop.a&more=prop.b&other=json.x":        "seq,prop.a,prop.b,json.x|seq,prop.a,prop.b,json.x",
 			"column=seq&show=seq&more=seq&other=seq":                          "seq|seq",
-			"column=prop.a&show=prop.a&other=prop.b&do=up:prop.b&more=prop.c": "prop.a,prop.b,prop.c|prop.a,prop.b,prop.c", // behind prop.c it was, and goes up by one
+			"column=prop.a&show=prop.a&other=prop.b&do=up:prop.b&more=prop.c": "prop.a,prop.b,prop.c|prop.a,prop.b,prop.c", // it was added after prop.c, and moves up by one
 			"column=&show=&other=+":                                           "|",
 		} {
 			got, wrong := read(typed)
@@ -221,13 +220,13 @@ func TestArranging(t *testing.T) {
 			}
 		}
 		many := url.Values{}
-		for i := range listing.MostColumns + 1 {
+		for i := range columns.MaxColumns + 1 {
 			many.Add("column", fmt.Sprint("prop.p", i))
 		}
-		if _, wrong := read(many.Encode()); wrong[page.AskColumn].S == "" {
+		if _, wrong := read(many.Encode()); wrong[page.FieldColumn].S == "" {
 			t.Error("a column too many is taken")
 		}
-		if _, wrong := read("other=nothing"); wrong[page.AskOther].S == "" {
+		if _, wrong := read("other=nothing"); wrong[page.FieldTypedColumn].S == "" {
 			t.Error("what is no column is taken")
 		}
 	})

@@ -9,48 +9,49 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
-	"mayfly/web/peers"
+	"mayfly/web/connections"
 )
 
 const (
 	connectionsOnPage = 50
-	placesShown       = 3   // entities of a client, in the table
-	linksShown        = 500 // of a client, on its page
-	longestShown      = 80  // bytes of what clients call themselves
-	briefName         = 28  // of that in lists: many call themselves something long and random
-	// connectionsFresh is how often what is shown of connections is looked at,
-	// while somebody sees it.
-	connectionsFresh = 500 * time.Millisecond
+	maxClientEntities = 3   // entities of a client, in the table
+	maxLinks          = 500 // of a client, on its page
+	maxNameBytes      = 80  // bytes of the names that clients give themselves
+	maxShortName      = 28  // of such a name in lists: many are long and random
+	// connectionsRefresh is how often connections are read again while a viewer has a page with
+	// them open.
+	connectionsRefresh = 500 * time.Millisecond
 )
 
-func (p *Pages) connections(ctx context.Context, at Place) (view.Page, uint64, error) {
-	s, err := p.look(ctx, func(broker.Reader) error { return nil })
+func (p *Pages) connections(ctx context.Context, at Address) (view.Page, uint64, error) {
+	s, err := p.read(ctx, func(broker.Reader) error { return nil })
 	if err != nil {
 		return nil, 0, err
 	}
-	here := p.URL(Place{Namespace: at.Namespace, Kind: Connections})
+	here := p.URL(Address{Namespace: at.Namespace, Kind: Connections})
 	m := page.Connections{
-		Shell: p.shell(ctx, at, s, locale.T(ctx, "connections.title")), Here: here, Entity: cut(at.Query.Get(page.SearchEntity), 260),
+		Shell: p.liveShell(ctx, at, s, locale.T(ctx, "connections.title")), Here: here, Entity: shorten.To(at.Query.Get(page.SearchEntity), 260),
 		Start: p.Home() + "#h-connect",
 	}
-	q := peers.Query{Limit: connectionsOnPage, Links: linksShown}
+	q := connections.Query{Limit: connectionsOnPage, Links: maxLinks}
 	if m.Entity != "" {
 		m.Clear = here
 		if q.Entity, err = engine.ParsePath(m.Entity, p.b.Limits()); err != nil {
-			m.Wrong = locale.T(ctx, "connections.wrong", locale.Args{"Name": component.Visible(m.Entity)})
+			m.Wrong = locale.T(ctx, "connections.wrong", locale.Args{"Name": component.ShowInvisible(m.Entity)})
 		}
 	}
-	q.Before, _ = number(at.Query.Get("from"))
+	q.Before, _ = parseNumber(at.Query.Get("from"))
 	q.Client = at.Query.Get("client")
-	var list peers.List
-	if p.o.Peers != nil && m.Wrong == "" {
-		list = p.o.Peers.Connections(q)
+	var list connections.List
+	if p.o.Clients != nil && m.Wrong == "" {
+		list = p.o.Clients.Connections(q)
 	}
-	m.All = list.All
+	m.All = list.Total
 	locks := 0
 	for _, c := range list.Connections {
 		m.Rows = append(m.Rows, p.connectionRow(c, s.now))
@@ -58,120 +59,120 @@ func (p *Pages) connections(ctx context.Context, at Place) (view.Page, uint64, e
 	}
 	m.Lede = p.connectionsLede(ctx, m, q, locks, list.Before != 0)
 	if q.Before != 0 {
-		m.Pages.First = p.URL(at.with("from", ""))
+		m.Pages.First = p.URL(at.withQuery("from", ""))
 	}
 	if list.Before != 0 {
-		m.Pages.Next = p.URL(at.with("from", strconv.FormatUint(list.Before, 10)))
+		m.Pages.Next = p.URL(at.withQuery("from", strconv.FormatUint(list.Before, 10)))
 	}
 	if m.Pages != (component.Pages{}) {
-		m.Pages.Note = locale.N(ctx, "pager.note", list.All, locale.Args{"Shown": locale.Number(ctx, len(m.Rows))})
+		m.Pages.Note = locale.N(ctx, "pager.note", list.Total, locale.Args{"Shown": locale.Number(ctx, len(m.Rows))})
 	}
-	return Refreshing{m, connectionsFresh}, s.n, nil
+	return Refreshing{m, connectionsRefresh}, s.event, nil
 }
 
-func (p *Pages) connectionsLede(ctx context.Context, m page.Connections, q peers.Query, locks int, more bool) []component.Text {
+func (p *Pages) connectionsLede(ctx context.Context, m page.Connections, q connections.Query, locks int, more bool) []component.Text {
 	n := len(m.Rows)
 	if n == 0 {
 		return nil
 	}
 	var lede []component.Text
 	switch {
-	case q.Entity != "" && more: // how many there are nobody has counted
+	case q.Entity != "" && more: // how many there are is unknown
 		return nil
 	case q.Entity != "":
-		lede = append(lede, strong(locale.N(ctx, "connections.lede.at", n, locale.Args{"Entity": Shown(q.Entity)})), say(". "))
+		lede = append(lede, strongText(locale.N(ctx, "connections.lede.at", n, locale.Args{"Entity": DisplayPath(q.Entity)})), plainText(". "))
 	case q.Client != "":
-		lede = append(lede, strong(locale.N(ctx, "connections.lede", n)), say(". "))
+		lede = append(lede, strongText(locale.N(ctx, "connections.lede", n)), plainText(". "))
 	default:
-		lede = append(lede, strong(locale.N(ctx, "connections.lede", m.All)), say(". "))
+		lede = append(lede, strongText(locale.N(ctx, "connections.lede", m.All)), plainText(". "))
 	}
 	switch {
-	case more || q.Before != 0: // of the others nothing is known
+	case more || q.Before != 0: // the locks of the others are unknown
 	case locks == 0:
-		lede = append(lede, say(locale.T(ctx, "connections.lede.none")))
+		lede = append(lede, plainText(locale.T(ctx, "connections.lede.none")))
 	case n == 1:
-		lede = append(lede, say(locale.N(ctx, "connections.lede.locks.one", locks)))
+		lede = append(lede, plainText(locale.N(ctx, "connections.lede.locks.one", locks)))
 	default:
-		lede = append(lede, say(locale.N(ctx, "connections.lede.locks", locks)))
+		lede = append(lede, plainText(locale.N(ctx, "connections.lede.locks", locks)))
 	}
 	return lede
 }
 
-// kitName is what a client's library is called: "Go SDK 1.11.0".
-func kitName(k peers.Kit) string {
+// sdkName returns the name of a client's library: "Go SDK 1.11.0".
+func sdkName(k connections.Library) string {
 	name := cmp.Or(k.SDK.Name(), k.Product)
 	if name != "" && k.Version != "" {
 		name += " " + k.Version
 	}
-	return cut(name, longestShown)
+	return shorten.To(name, maxNameBytes)
 }
 
 func (p *Pages) connectionURL(id string) string {
-	return p.URL(Place{Namespace: p.b.Name(), Kind: Connection, Peer: id})
+	return p.URL(Address{Namespace: p.b.Name(), Kind: Connection, StringID: id})
 }
 
-// ClientName is what people are told that a client is called: its program's name if
-// that says one, for what SDKs call themselves is drawn at random.
-func ClientName(c peers.Connection) string {
-	return cut(cmp.Or(c.Application, c.Container, c.Remote), longestShown)
+// ClientName returns the name shown for a client: its program's name if it gives one, because
+// SDKs draw container names at random.
+func ClientName(c connections.Connection) string {
+	return shorten.To(cmp.Or(c.Application, c.Container, c.Remote), maxNameBytes)
 }
 
-func (p *Pages) connectionRow(c peers.Connection, now engine.Instant) page.ConnectionRow {
+func (p *Pages) connectionRow(c connections.Connection, now engine.Instant) page.ConnectionRow {
 	r := page.ConnectionRow{
-		Key: c.ID, Href: p.connectionURL(c.ID), Name: cut(ClientName(c), briefName), SDK: kitName(c.Kit), Remote: c.Remote, Secure: c.TLS,
-		End:   p.URL(Place{Namespace: p.b.Name(), Kind: Connection, Peer: c.ID, Do: "disconnect"}),
+		Key: c.ID, Href: p.connectionURL(c.ID), Name: shorten.To(ClientName(c), maxShortName), SDK: sdkName(c.Library), Remote: c.Remote, Secure: c.TLS,
+		End:   p.URL(Address{Namespace: p.b.Name(), Kind: Connection, StringID: c.ID, Action: "disconnect"}),
 		Links: c.Attached, Credit: c.Credit, Unsettled: c.Unsettled, Locks: c.Locks, Since: c.Since, Now: now.Time(),
-		In: p.tempo.rate(c.ID+" in", c.Sent, now), Out: p.tempo.rate(c.ID+" out", c.Given, now),
+		In: p.rates.rate(c.ID+" in", c.Sent, now), Out: p.rates.rate(c.ID+" out", c.Delivered, now),
 	}
-	seen := map[page.LinkPlace]bool{}
+	seen := map[page.LinkTarget]bool{}
 	for _, l := range c.Links {
-		place := p.linkPlace(l)
+		place := p.linkTarget(l)
 		switch {
-		case l.Role == peers.Manager || seen[place]:
-		case len(r.At) == placesShown:
+		case l.Role == connections.Manager || seen[place]:
+		case len(r.Targets) == maxClientEntities:
 			r.More++
 		default:
-			r.At = append(r.At, place)
+			r.Targets = append(r.Targets, place)
 			seen[place] = true
 		}
 	}
 	return r
 }
 
-// linkPlace is the entity that a link is to. A name that there can be none of
-// leads nowhere.
-func (p *Pages) linkPlace(l peers.Link) page.LinkPlace {
-	out := page.LinkPlace{Name: cut(Shown(l.Path), 200), Sends: l.Role == peers.Sender, Manages: l.Role == peers.Manager}
+// linkTarget returns the entity of a link. An invalid name has no address.
+func (p *Pages) linkTarget(l connections.Link) page.LinkTarget {
+	out := page.LinkTarget{Name: shorten.To(DisplayPath(l.Path), 200), Sends: l.Role == connections.Sender, Manages: l.Role == connections.Manager}
 	if _, err := engine.ParsePath(string(l.Path), p.b.Limits()); err == nil {
 		out.Href = p.EntityURL(engine.Queue, l.Path)
 	}
 	return out
 }
 
-func (p *Pages) connection(ctx context.Context, at Place) (view.Page, uint64, error) {
-	var v clientSight
-	var c peers.Connection
+func (p *Pages) connection(ctx context.Context, at Address) (view.Page, uint64, error) {
+	var v clientSnapshot
+	var c connections.Connection
 	ok := false
-	if p.o.Peers != nil {
-		c, ok = p.o.Peers.Connection(at.Peer, linksShown)
+	if p.o.Clients != nil {
+		c, ok = p.o.Clients.Connection(at.StringID, maxLinks)
 	}
-	s, err := p.look(ctx, func(r broker.Reader) error {
-		v = seeClient(r, c)
+	s, err := p.read(ctx, func(r broker.Reader) error {
+		v = readClient(r, c)
 		return nil
 	})
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Connection{All: p.URL(Place{Namespace: at.Namespace, Kind: Connections}), Gone: !ok}
+	m := page.Connection{All: p.URL(Address{Namespace: at.Namespace, Kind: Connections}), Gone: !ok}
 	if !ok {
-		m.Shell = p.shell(ctx, at, s, locale.T(ctx, "connections.one"))
-		return m, s.n, nil
+		m.Shell = p.liveShell(ctx, at, s, locale.T(ctx, "connections.one"))
+		return m, s.event, nil
 	}
-	m.Shell, m.Row = p.shell(ctx, at, s, ClientName(c)), p.connectionRow(c, s.now)
-	m.Container = cut(c.Container, longestShown)
+	m.Shell, m.Row = p.liveShell(ctx, at, s, ClientName(c)), p.connectionRow(c, s.now)
+	m.Container = shorten.To(c.Container, maxNameBytes)
 	m.Row.Name = ClientName(c)
-	m.Platform, m.WebSocket, m.Heard, m.Sessions = cut(c.Platform, longestShown), c.WebSocket, c.Heard, c.Sessions
+	m.Platform, m.WebSocket, m.LastFrame, m.Sessions = shorten.To(c.Platform, maxNameBytes), c.WebSocket, c.LastReceived, c.Sessions
 	m.FramesIn, m.FramesOut, m.BytesIn, m.BytesOut = c.FramesIn, c.FramesOut, int64(c.BytesIn), int64(c.BytesOut)
+	m.WaitingForMemory, m.Memory = c.Starved, c.Memory
 	keys := map[string]int{}
 	for _, l := range c.Links {
 		key := fmt.Sprintf("%d %s %s", l.Since.UnixMicro(), l.Role, l.Name)
@@ -179,77 +180,77 @@ func (p *Pages) connection(ctx context.Context, at Place) (view.Page, uint64, er
 			key += fmt.Sprint(" ", keys[key])
 		}
 		r := page.LinkRow{
-			Key: key, Place: p.linkPlace(l), Name: l.Name, Identifier: l.Identifier, Waits: l.Waits, Holds: l.Holds, Credit: l.Credit, Ahead: l.Ahead,
+			Key: key, Target: p.linkTarget(l), Name: l.Name, Identifier: l.Identifier, WaitsForSession: l.WaitsForSession, WaitsForMemory: l.Starved, HasSession: l.HoldsSession, Credit: l.Credit, Prefetched: l.Buffered,
 			Unsettled: l.Unsettled, Locks: l.Locks, Messages: l.Messages, Since: l.Since, Now: s.now.Time(),
-			Rate: p.tempo.rate(c.ID+" "+key, l.Messages, s.now), Kind: linkKind(l),
+			Rate: p.rates.rate(c.ID+" "+key, l.Messages, s.now), Kind: linkKind(l),
 		}
-		e, ok := v.at[l.Path.Entity()]
+		e, ok := v.entities[l.Path.Entity()]
 		if ok {
-			r.Place.Href = p.EntityURL(e.Kind, l.Path)
+			r.Target.Href = p.EntityURL(e.Kind, l.Path)
 		}
-		if l.Holds {
+		if l.HoldsSession {
 			r.Session = component.SessionName(ctx, l.Session)
 			r.SessionHref = p.SessionURL(e.Kind, l.Path, l.Session)
-			r.Hold = sessionHold(v.umbrellas[umbrella{l.Path, l.Session}], e, s.now)
+			r.Hold = sessionLock(v.sessions[sessionRef{l.Path, l.Session}], e, s.now)
 		}
 		m.Links = append(m.Links, r)
 	}
 	m.Left = max(0, c.Attached-len(c.Links))
-	p.fillHeld(&m, v, s.now)
-	return Refreshing{m, connectionsFresh}, s.n, nil
+	p.fillLocks(&m, v, s.now)
+	return Refreshing{m, connectionsRefresh}, s.event, nil
 }
 
-func linkKind(l peers.Link) page.LinkKind {
+func linkKind(l connections.Link) page.LinkKind {
 	switch {
-	case l.Role == peers.Sender:
+	case l.Role == connections.Sender:
 		return page.LinkSends
-	case l.Role == peers.Manager:
+	case l.Role == connections.Manager:
 		return page.LinkManages
-	case l.Deletes:
+	case l.ReceiveAndDelete:
 		return page.LinkDeletes
 	default:
 		return page.LinkReceives
 	}
 }
 
-// askDisconnect asks before a client's connection is closed.
-func (p *Pages) askDisconnect(ctx context.Context, at Place, t Typed) (view.Page, error) {
-	var c peers.Connection
+// confirmDisconnect asks to confirm closing a client's connection.
+func (p *Pages) confirmDisconnect(ctx context.Context, at Address, t FormState) (view.Page, error) {
+	var c connections.Connection
 	ok := false
-	if p.o.Peers != nil {
-		c, ok = p.o.Peers.Connection(at.Peer, 0)
+	if p.o.Clients != nil {
+		c, ok = p.o.Clients.Connection(at.StringID, 0)
 	}
 	if !ok {
-		return nil, fmt.Errorf("%w: %w", ErrNoPage, peers.ErrOver)
+		return nil, fmt.Errorf("%w: %w", ErrPageNotFound, connections.ErrClosed)
 	}
-	return page.Disconnect{
-		Shell: p.still(ctx, at, ClientName(c)), Name: ClientName(c), SDK: kitName(c.Kit), To: p.URL(at), Cancel: p.cancel(at, t),
+	return page.ConfirmDisconnect{
+		Shell: p.staticShell(ctx, at, ClientName(c)), Name: ClientName(c), SDK: sdkName(c.Library), To: p.URL(at), Cancel: p.cancelURL(at, t),
 		Links: c.Attached, Locks: c.Locks,
 	}, nil
 }
 
-// holder is who holds a lock, as people are told, and where that client is shown;
-// empty: nowhere. Locks outlive connections.
-func (p *Pages) holder(ctx context.Context, actor string) (name, href string) {
-	name, href, gone := p.client(ctx, actor)
+// lockHolder returns the name shown for the holder of a lock, and the address of its page if it is
+// connected. Locks outlive connections.
+func (p *Pages) lockHolder(ctx context.Context, actor string) (name, href string) {
+	name, href, gone := p.clientOf(ctx, actor)
 	if gone {
 		name = locale.T(ctx, "holder.gone", locale.Args{"Who": name})
 	}
 	return name, href
 }
 
-// client is who an actor is, as people are told, and where that is shown; empty:
-// nowhere. Gone is a client that stayed connected and does not any more.
-func (p *Pages) client(ctx context.Context, actor string) (name, href string, gone bool) {
-	own, ofWire := cutPrefix(actor)
-	if p.o.Peers == nil || !ofWire {
-		return hand(ctx, actor), "", false
+// clientOf returns the name shown for an actor, and the address of its page if it has one. gone
+// is true for a client that has disconnected.
+func (p *Pages) clientOf(ctx context.Context, actor string) (name, href string, gone bool) {
+	own, ofWire := nameFromActor(actor)
+	if p.o.Clients == nil || !ofWire {
+		return actorName(ctx, actor), "", false
 	}
-	c, known := p.o.Peers.Client(actor)
+	c, known := p.o.Clients.Client(actor)
 	if !known {
 		return own, "", true
 	}
-	own = cut(cmp.Or(c.Application, own), briefName)
+	own = shorten.To(cmp.Or(c.Application, own), maxShortName)
 	if sdk := c.SDK.Name(); sdk != "" {
 		own += " · " + sdk
 	}
@@ -259,26 +260,26 @@ func (p *Pages) client(ctx context.Context, actor string) (name, href string, go
 	return own, p.connectionURL(c.ID), false
 }
 
-// cutPrefix is what a client that stays connected calls itself.
-func cutPrefix(actor string) (name string, ok bool) {
-	if len(actor) <= len(peers.Prefix) || actor[:len(peers.Prefix)] != peers.Prefix {
+// nameFromActor returns the name that a connected client gives itself.
+func nameFromActor(actor string) (name string, ok bool) {
+	if len(actor) <= len(connections.Prefix) || actor[:len(connections.Prefix)] != connections.Prefix {
 		return "", false
 	}
-	return cut(actor[len(peers.Prefix):], briefName), true
+	return shorten.To(actor[len(connections.Prefix):], maxShortName), true
 }
 
-// attached is who is at an entity: its receivers, or its senders.
-func (p *Pages) attached(path engine.Path) (receivers, senders []page.Guest, more string) {
-	if p.o.Peers == nil {
+// entityClients returns the clients with links to an entity: its receivers and its senders.
+func (p *Pages) entityClients(path engine.Path) (receivers, senders []page.EntityClient, more string) {
+	if p.o.Clients == nil {
 		return nil, nil, ""
 	}
-	list := p.o.Peers.Connections(peers.Query{Entity: path, Limit: connectionsOnPage, Links: 16})
+	list := p.o.Clients.Connections(connections.Query{Entity: path, Limit: connectionsOnPage, Links: 16})
 	for _, c := range list.Connections {
-		g := page.Guest{Name: cut(ClientName(c), briefName), SDK: c.SDK.Name(), Href: p.connectionURL(c.ID)}
+		g := page.EntityClient{Name: shorten.To(ClientName(c), maxShortName), SDK: c.SDK.Name(), Href: p.connectionURL(c.ID)}
 		var receives, sends bool
 		for _, l := range c.Links {
-			receives = receives || l.Role == peers.Receiver && l.At(path)
-			sends = sends || l.Role == peers.Sender && l.At(path)
+			receives = receives || l.Role == connections.Receiver && l.ConcernsEntity(path)
+			sends = sends || l.Role == connections.Sender && l.ConcernsEntity(path)
 		}
 		if receives {
 			receivers = append(receivers, g)
@@ -287,5 +288,5 @@ func (p *Pages) attached(path engine.Path) (receivers, senders []page.Guest, mor
 			senders = append(senders, g)
 		}
 	}
-	return receivers, senders, p.URL(Place{Namespace: p.b.Name(), Kind: Connections}.with(page.SearchEntity, string(path)))
+	return receivers, senders, p.URL(Address{Namespace: p.b.Name(), Kind: Connections}.withQuery(page.SearchEntity, string(path)))
 }

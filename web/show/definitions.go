@@ -8,31 +8,32 @@ import (
 	"slices"
 	"strings"
 
-	"mayfly/engine/definition"
+	"mayfly/engine/shorten"
+	"mayfly/engine/topology"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
 )
 
-// MostDefinition is how many bytes a Config.json has, as definition.Read takes it.
-const MostDefinition = 1 << 20
+// MaxConfigSize is how many bytes a Config.json may have, as in definition.Read.
+const MaxConfigSize = 1 << 20
 
-// problemsTold is how many things that are wrong with a file are shown.
-const problemsTold = 50
+// maxProblems is how many problems of a file are shown.
+const maxProblems = 50
 
-// A Drawing is what somebody has sent as a Config.json, and what became of it.
-type Drawing struct {
+// A ConfigUpload is an uploaded Config.json and its validation.
+type ConfigUpload struct {
 	Text     string
-	Problems definition.Problems // what is wrong with it
-	Seen     bool                // Steps are what it would do
-	Steps    []definition.Step
-	Want     definition.Topology
+	Problems topology.Problems // errors in it
+	Checked  bool              // Steps are the dry run's result
+	Steps    []topology.Step
+	Topology topology.Topology
 	Refused  component.Notice
 }
 
-// Agreed is a word by which the steps of a definition are known again.
-func Agreed(steps []definition.Step) string {
+// StepsHash returns a hash of the steps that the user confirmed.
+func StepsHash(steps []topology.Step) string {
 	raw, err := json.Marshal(steps)
 	if err != nil {
 		panic(err) // texts and numbers
@@ -41,29 +42,33 @@ func Agreed(steps []definition.Step) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// Definitions asks for a Config.json, and says of one what it would do.
-func (p *Pages) Definitions(ctx context.Context, at Place, d Drawing) (view.Page, error) {
+// Definitions returns the form for a Config.json, with the dry run of the one in d.
+func (p *Pages) Definitions(ctx context.Context, at Address, d ConfigUpload) (view.Page, error) {
 	m := page.Definitions{
-		Shell: p.still(ctx, at, locale.T(ctx, "definitions.title")), To: p.URL(at), Export: p.Home() + "/definitions", Cancel: p.Home() + "/queues",
-		Text: d.Text, Most: component.Bytes(ctx, MostDefinition), Refused: d.Refused, Seen: d.Seen,
+		Shell: p.staticShell(ctx, at, locale.T(ctx, "definitions.title")), To: p.URL(at), Export: p.Home() + "/definitions", Cancel: p.Home() + "/queues",
+		Text: d.Text, Most: component.Bytes(ctx, MaxConfigSize), Refused: d.Refused, Checked: d.Checked,
 	}
-	for _, w := range d.Problems.Told[:min(len(d.Problems.Told), problemsTold)] {
-		m.Wrong = append(m.Wrong, page.DefinitionProblem{At: w.Path, Why: w.Reason})
+	for _, w := range d.Problems.First[:min(len(d.Problems.First), maxProblems)] {
+		m.Errors = append(m.Errors, page.DefinitionProblem{At: w.Path, Why: w.Reason})
 	}
-	m.More = len(d.Problems.Told) + d.Problems.More - len(m.Wrong)
-	if !d.Seen {
+	warned := d.Topology.Warnings.First
+	for _, w := range warned[:min(len(warned), maxProblems)] {
+		m.Warnings = append(m.Warnings, page.DefinitionProblem{At: w.Path, Why: w.Reason})
+	}
+	m.More = len(d.Problems.First) + d.Problems.More - len(m.Errors)
+	if !d.Checked {
 		return m, nil
 	}
-	m.Agreed, m.Alters = Agreed(d.Steps), slices.ContainsFunc(d.Steps, definition.Step.Alters)
+	m.Agreed, m.Destructive = StepsHash(d.Steps), slices.ContainsFunc(d.Steps, topology.Step.ChangesExisting)
 	for _, s := range d.Steps {
-		step := page.DefinitionStep{Do: strings.ReplaceAll(s.Do.String(), " ", "-"), Name: Shown(s.Path), Rule: s.Rule.Name}
+		step := page.DefinitionStep{Do: strings.ReplaceAll(s.Action.String(), " ", "-"), Name: DisplayPath(s.Path), Rule: s.Rule.Name}
 		for _, c := range s.Changes() {
-			step.Changes = append(step.Changes, page.DefinitionChange{Property: c.Property, Was: cut(c.Was, 200), Is: cut(c.Is, 200)})
+			step.Changes = append(step.Changes, page.DefinitionChange{Property: c.Property, Was: shorten.To(c.Was, 200), Is: shorten.To(c.Is, 200)})
 		}
 		m.Steps = append(m.Steps, step)
 	}
-	for _, kept := range d.Want.Unchanged(d.Steps) {
-		m.Kept = append(m.Kept, Shown(kept))
+	for _, kept := range d.Topology.Unchanged(d.Steps) {
+		m.Kept = append(m.Kept, DisplayPath(kept))
 	}
 	return m, nil
 }

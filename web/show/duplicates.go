@@ -8,21 +8,21 @@ import (
 	"mayfly/views/locale"
 )
 
-// mostLookedUp is how many dead letters are looked up among the ids that were
-// seen, before all of a queue are resubmitted.
-const mostLookedUp = 1000
+// maxDuplicateChecks is how many dead letters are checked for duplicates before all of a subqueue
+// are resubmitted.
+const maxDuplicateChecks = 1000
 
-// again are those of some dead letters that would be dropped as duplicates if
-// all of them were resubmitted in this order: their ids were seen where they go,
-// or one before them has the same (DUP-2, DUP-10).
-type again struct {
-	rows  []engine.Row
-	where []string // the places that would drop them, each once
+// expectedDrops holds the dead letters that would be dropped as duplicates if all of them were
+// resubmitted in this order: their destination has seen their ids, or an earlier one has the
+// same id (DUP-2, DUP-10).
+type expectedDrops struct {
+	rows     []engine.Row
+	entities []string // the entities that would drop them, without repetition
 }
 
-// wouldBeDropped finds them. What is no dead letter, or has nowhere to go, is
-// refused anyway and not among them.
-func wouldBeDropped(r broker.Reader, rows []engine.Row) (out again) {
+// findExpectedDrops finds them. It skips messages that are not dead letters or have no
+// destination: resubmitting these is refused anyway.
+func findExpectedDrops(r broker.Reader, rows []engine.Row) (out expectedDrops) {
 	type sent struct {
 		to, id string
 	}
@@ -37,7 +37,7 @@ func wouldBeDropped(r broker.Reader, rows []engine.Row) (out again) {
 			continue
 		}
 		one := sent{to.Fold(), row.Content.MessageID()}
-		seen, err := r.Seen(to, one.id)
+		seen, err := r.IsDuplicate(to, one.id)
 		if dropped := err == nil && seen || before[one]; !dropped {
 			before[one] = one.id != ""
 			continue
@@ -45,35 +45,35 @@ func wouldBeDropped(r broker.Reader, rows []engine.Row) (out again) {
 		out.rows = append(out.rows, row)
 		if !named[e.Path] {
 			named[e.Path] = true
-			out.where = append(out.where, Shown(e.Path))
+			out.entities = append(out.entities, DisplayPath(e.Path))
 		}
 	}
 	return out
 }
 
-// says how many there are, where, and which; empty: none.
-func (a again) says(ctx context.Context) string {
+// text describes how many there are, where, and which; empty if none.
+func (a expectedDrops) text(ctx context.Context) string {
 	if len(a.rows) == 0 {
 		return ""
 	}
-	called := names(a.rows[:min(len(a.rows), sampled)])
+	called := messageNames(a.rows[:min(len(a.rows), maxSampleNames)])
 	if rest := len(a.rows) - len(called); rest > 0 {
 		called = append(called, locale.N(ctx, "confirm.more", rest))
 	}
-	return locale.N(ctx, "confirm.seen.some", len(a.rows), locale.Args{"Name": locale.List(ctx, a.where...), "Messages": locale.List(ctx, called...)})
+	return locale.N(ctx, "confirm.seen.some", len(a.rows), locale.Args{"Name": locale.List(ctx, a.entities...), "Messages": locale.List(ctx, called...)})
 }
 
-// AnyDuplicate tells whether one of these dead letters would be dropped as a
-// duplicate if they were resubmitted now.
+// AnyDuplicate reports whether one of these dead letters would be dropped as a duplicate if
+// they were resubmitted now.
 func (p *Pages) AnyDuplicate(ctx context.Context, keys []engine.Key) (yes bool, err error) {
-	_, err = p.look(ctx, func(r broker.Reader) error {
-		yes = len(wouldBeDropped(r, rowsOf(r, keys)).rows) > 0
+	_, err = p.read(ctx, func(r broker.Reader) error {
+		yes = len(findExpectedDrops(r, rowsOf(r, keys)).rows) > 0
 		return nil
 	})
 	return yes, err
 }
 
-// rowsOf are the messages with these keys that are still there.
+// rowsOf returns the messages with these keys that still exist.
 func rowsOf(r broker.Reader, keys []engine.Key) (rows []engine.Row) {
 	for _, k := range keys {
 		if row, err := r.Message(k); err == nil {

@@ -9,6 +9,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
@@ -16,40 +17,39 @@ import (
 )
 
 const (
-	boardRows   = 25
-	boardLonger = 100
-	// boardScanned is how many of the next messages are looked at to find those
-	// of a span or a fate, and boardFresh how long those are looked for again
-	// among the same ones.
-	boardScanned = 2000
-	boardFresh   = time.Second
-	justExpired  = 5 * time.Minute
+	boardRows     = 25
+	longBoardRows = 100
+	// boardScanned is how many of the next messages to expire are searched for those of a
+	// bucket or a fate, and boardFresh how long this list is reused.
+	boardScanned  = 2000
+	boardFresh    = time.Second
+	expiredWithin = 5 * time.Minute
 )
 
-func (p *Pages) expirations(ctx context.Context, at Place) (view.Page, uint64, error) {
-	only := choice{fate: oneOf(at.Query.Get("fate"), "dead", "lost"), bucket: stretchCalled(at.Query.Get("within"))}
+func (p *Pages) expirations(ctx context.Context, at Address) (view.Page, uint64, error) {
+	only := boardFilter{fate: oneOf(at.Query.Get("fate"), "dead", "lost"), bucket: rangeIndex(at.Query.Get("within"))}
 	rows := boardRows
-	if at.Query.Get("top") == strconv.Itoa(boardLonger) {
-		rows = boardLonger
+	if at.Query.Get("top") == strconv.Itoa(longBoardRows) {
+		rows = longBoardRows
 	}
 	var (
-		spans []engine.Span
+		spans []engine.HorizonSpan
 		parts int
 		next  []engine.Row
-		gone  []trace
+		gone  []eventRecord
 		dead  map[engine.Key]bool
 	)
-	s, err := p.look(ctx, func(r broker.Reader) error {
+	s, err := p.read(ctx, func(r broker.Reader) error {
 		_, entities := r.Totals()
 		var at []engine.Instant
 		at, parts = edges(r.Now, entities)
-		spans = r.Horizon("", at)
+		spans = r.ExpiryHistogram("", at)
 		if only.all() {
 			next = r.Expiring(rows)
 		} else {
-			next = only.of(r, p.board.soonest(r, p.b.Epoch()), rows)
+			next = only.matching(r, p.expiryCache.nextExpiring(r, p.b.Epoch()), rows)
 		}
-		gone, dead = p.recent.ranOut(r.Now-engine.Instant(justExpired/time.Millisecond)), map[engine.Key]bool{}
+		gone, dead = p.events.expiredSince(r.Now-engine.Instant(expiredWithin/time.Millisecond)), map[engine.Key]bool{}
 		for _, t := range gone {
 			row, err := r.Message(t.key)
 			dead[t.key] = err == nil && row.Path.IsDeadLetter()
@@ -60,51 +60,51 @@ func (p *Pages) expirations(ctx context.Context, at Place) (view.Page, uint64, e
 		return nil, 0, err
 	}
 	m := page.Expirations{
-		Shell: p.shell(ctx, at, s, locale.T(ctx, "expirations.title")),
+		Shell: p.liveShell(ctx, at, s, locale.T(ctx, "expirations.title")),
 		Horizon: horizon(ctx, spans, parts, func(key string) string {
 			if at.Query.Get("within") == key {
 				key = "" // a second click shows all again
 			}
-			return p.URL(at.with("within", key, "top", ""))
+			return p.URL(at.withQuery("within", key, "top", ""))
 		}),
-		Fate:   only.fate,
-		Recent: justExpired,
-		Passed: p.recent.sum(s.now, int(justExpired/time.Second), metExpired),
+		Fate:         only.fate,
+		Recent:       expiredWithin,
+		ExpiredCount: p.events.sum(s.now, int(expiredWithin/time.Second), rateExpired),
 	}
 	if only.bucket >= 0 {
-		m.Within = stretches[only.bucket].key
+		m.Within = horizonRanges[only.bucket].key
 	}
 	m.All = only.count(m.Horizon)
-	for _, d := range p.departures(next, s.now) {
+	for _, d := range p.expiringRows(next, s.now) {
 		d.Actions = d.Href
 		m.Board = append(m.Board, d)
 	}
 	if len(next) == boardRows && m.All > boardRows && rows == boardRows {
-		m.More = p.URL(at.with("top", strconv.Itoa(boardLonger)))
+		m.More = p.URL(at.withQuery("top", strconv.Itoa(longBoardRows)))
 	}
 	m.Lede = expirationsLede(ctx, m.Horizon, next, s.now)
 	for _, t := range gone {
-		m.Gone = append(m.Gone, p.justExpired(t, dead[t.key], s.now))
+		m.Expired = append(m.Expired, p.expiredRow(t, dead[t.key], s.now))
 	}
-	return Refreshing{m, time.Second}, s.n, nil
+	return Refreshing{m, time.Second}, s.event, nil
 }
 
-// A choice is which messages a board shows.
-type choice struct {
+// A boardFilter is the filter of the expiry board.
+type boardFilter struct {
 	fate   string // "dead", "lost"; empty: both
 	bucket int    // of the horizon; -1: all
 }
 
-func (c choice) all() bool { return c.fate == "" && c.bucket < 0 }
+func (c boardFilter) all() bool { return c.fate == "" && c.bucket < 0 }
 
-// of picks from what expires soonest, in that order, what is still there.
-func (c choice) of(r broker.Reader, all []expiring, most int) (out []engine.Row) {
+// matching returns the messages of all that c selects and that still exist, in the same order.
+func (c boardFilter) matching(r broker.Reader, all []expiringMessage, most int) (out []engine.Row) {
 	from, upto := engine.Instant(0), engine.Forever
 	if c.bucket > 0 {
-		from = r.Now.Add(stretches[c.bucket-1].upto)
+		from = r.Now.Add(horizonRanges[c.bucket-1].limit)
 	}
-	if c.bucket >= 0 && stretches[c.bucket].upto != 0 {
-		upto = r.Now.Add(stretches[c.bucket].upto)
+	if c.bucket >= 0 && horizonRanges[c.bucket].limit != 0 {
+		upto = r.Now.Add(horizonRanges[c.bucket].limit)
 	}
 	for _, e := range all {
 		if len(out) == most || e.at >= upto {
@@ -113,45 +113,45 @@ func (c choice) of(r broker.Reader, all []expiring, most int) (out []engine.Row)
 		if e.at < from || c.fate != "" && (c.fate == "dead") != e.keepsDead {
 			continue
 		}
-		if row, err := r.Message(e.key); err == nil && row.Expires == e.at && row.KeepsDead == e.keepsDead {
+		if row, err := r.Message(e.key); err == nil && row.Expires == e.at && row.DeadLettersOnExpiry == e.keepsDead {
 			out = append(out, row)
 		}
 	}
 	return out
 }
 
-// expiring is a message whose time runs out.
-type expiring struct {
+// expiringMessage is a message that is going to expire.
+type expiringMessage struct {
 	key       engine.Key
 	at        engine.Instant
 	keepsDead bool
 }
 
-// A board keeps for a second what expires soonest, whoever looks. Its zero value
-// is ready.
-type board struct {
-	mu    sync.Mutex
-	next  []expiring     // guarded by mu; what is in it does not change
-	seen  engine.Instant // guarded by mu; zero: never
-	epoch uint64         // guarded by mu
+// An expiryCache caches the next messages to expire for a second, for all viewers. The zero value is
+// ready to use.
+type expiryCache struct {
+	mu       sync.Mutex
+	messages []expiringMessage // guarded by mu; the slice's contents do not change
+	readAt   engine.Instant    // guarded by mu; zero: never read
+	epoch    uint64            // guarded by mu
 }
 
-func (b *board) soonest(r broker.Reader, epoch uint64) []expiring {
+func (b *expiryCache) nextExpiring(r broker.Reader, epoch uint64) []expiringMessage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.seen != 0 && b.epoch == epoch && r.Now.Sub(b.seen).Abs() < boardFresh {
-		return b.next
+	if b.readAt != 0 && b.epoch == epoch && r.Now.Sub(b.readAt).Abs() < boardFresh {
+		return b.messages
 	}
 	rows := r.Expiring(boardScanned)
-	b.next, b.seen, b.epoch = make([]expiring, len(rows)), r.Now, epoch
+	b.messages, b.readAt, b.epoch = make([]expiringMessage, len(rows)), r.Now, epoch
 	for i, row := range rows {
-		b.next[i] = expiring{row.Message.Key, row.Expires, row.KeepsDead}
+		b.messages[i] = expiringMessage{row.Message.Key, row.Expires, row.DeadLettersOnExpiry}
 	}
-	return b.next
+	return b.messages
 }
 
-// count is how many messages the choice admits.
-func (c choice) count(h component.Horizon) (n int) {
+// count returns how many messages the choice selects.
+func (c boardFilter) count(h component.ExpiryHorizon) (n int) {
 	for i, b := range h.Buckets {
 		if c.bucket >= 0 && c.bucket != i {
 			continue
@@ -166,30 +166,31 @@ func (c choice) count(h component.Horizon) (n int) {
 	return n
 }
 
-func expirationsLede(ctx context.Context, h component.Horizon, next []engine.Row, now engine.Instant) []component.Text {
+func expirationsLede(ctx context.Context, h component.ExpiryHorizon, next []engine.Row, now engine.Instant) []component.Text {
 	if len(next) == 0 {
-		return []component.Text{strong(locale.T(ctx, "expirations.lede.none"))}
+		return []component.Text{strongText(locale.T(ctx, "expirations.lede.none"))}
 	}
 	within := func(n int) string {
-		dead, lost := ending(h, n)
+		dead, lost := expiringInFirst(h, n)
 		return locale.Number(ctx, dead+lost)
 	}
 	clock := ttlClock(next[0], now)
 	clock.As = component.Plenty
 	return []component.Text{
-		strong(locale.T(ctx, "expirations.lede.next") + " "), {Clock: &clock, Strong: true},
-		say(" · " + locale.T(ctx, "expirations.lede.within", locale.Args{"Ten": within(1), "Minute": within(2), "Five": within(3)})),
+		strongText(locale.T(ctx, "expirations.lede.next") + " "), {Clock: &clock, Strong: true},
+		plainText(" · " + locale.T(ctx, "expirations.lede.within", locale.Args{"Ten": within(1), "Minute": within(2), "Five": within(3)})),
 	}
 }
 
-// justExpired is a message that ran out a moment ago; dead: it is a dead letter still.
-func (p *Pages) justExpired(t trace, dead bool, now engine.Instant) page.Expired {
-	e := page.Expired{
-		Key: t.id(), Subject: t.name, Entity: Shown(t.path), Href: p.MessageURL(t.key),
+// expiredRow returns a message that has just expired; dead means it is still in the
+// dead-letter subqueue.
+func (p *Pages) expiredRow(t eventRecord, dead bool, now engine.Instant) page.ExpiredRow {
+	e := page.ExpiredRow{
+		Key: t.id(), Subject: t.name, Entity: DisplayPath(t.path), Href: p.MessageURL(t.key),
 		At: t.at.Time(), Now: now.Time(),
 	}
 	if t.kind == engine.EventDeadLettered {
-		e.Fate.To = Shown(t.to)
+		e.Fate.To = DisplayPath(t.to)
 	}
 	if dead {
 		e.DeadHref = e.Href
@@ -197,10 +198,37 @@ func (p *Pages) justExpired(t trace, dead bool, now engine.Instant) page.Expired
 	return e
 }
 
-// oneOf is s if it is one of the words there are, else empty.
+// oneOf returns s if it is one of words, else "".
 func oneOf(s string, words ...string) string {
 	if slices.Contains(words, s) {
 		return s
 	}
 	return ""
+}
+
+// expiringRow returns a message on the expiry board. It is never in a topic: messages that wait
+// there are scheduled, and their time starts later.
+func (p *Pages) expiringRow(r engine.Row, now engine.Instant) component.ExpiringMessage {
+	return component.ExpiringMessage{
+		Key: keyText(r.Message.Key), Href: p.MessageURL(r.Message.Key),
+		Clock: ttlClock(r, now), Subject: shortName(r.Content, r.Message.Seq), ID: secondaryID(r.Content),
+		Entity: DisplayPath(r.Path), EntityURL: p.EntityURL(engine.Queue, r.Path), Fate: fate(r.Path, r.DeadLettersOnExpiry),
+		Tries: int(r.Message.DeliveryCount), Max: int(r.MaxDeliveries),
+	}
+}
+
+// secondaryID returns the message id, unless it is already shown as the name.
+func secondaryID(c engine.Packed) string {
+	if c.Subject() == "" {
+		return ""
+	}
+	return shorten.To(c.MessageID(), 80)
+}
+
+func (p *Pages) expiringRows(rows []engine.Row, now engine.Instant) []component.ExpiringMessage {
+	out := make([]component.ExpiringMessage, 0, len(rows))
+	for _, r := range rows {
+		out = append(out, p.expiringRow(r, now))
+	}
+	return out
 }

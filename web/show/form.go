@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"net/url"
-	"strings"
 
 	"mayfly/engine"
 	"mayfly/views/component"
@@ -12,20 +11,19 @@ import (
 	"mayfly/views/view"
 )
 
-// Typed is what somebody filled into a form, and what was wrong with it. Its
-// zero value is a form that nobody has touched.
-type Typed struct {
-	Values  url.Values                 // nil: nothing was sent
-	Errors  map[string]component.Text  // by the names of fields
-	Faults  map[string]component.Fault // where a filter or an action cannot be read, by the names of fields
-	Refused component.Notice           // what was wrong with all of it
-	Cancel  string                     // where Cancel leads; empty: to the thing itself
-	Try     *Attempt                   // what is to be tried; nil: nothing
-	Preview *Preview                   // what is to be shown of what would be sent; nil: nothing
+// FormState holds the values of a submitted form and its errors. The zero value is an empty form.
+type FormState struct {
+	Values       url.Values                       // nil: not submitted
+	Errors       map[string]component.Text        // by the names of fields
+	SyntaxErrors map[string]component.SyntaxError // positions of syntax errors in filters and actions, by the names of fields
+	Refused      component.Notice                 // the error of the form as a whole
+	Cancel       string                           // target of the Cancel button; empty: the page of the entity or message
+	Trial        *RuleTrial                       // the message to try; nil: none
+	Preview      *Preview                         // the preview of the messages to send; nil: none
 }
 
-// first is the first value of each field, as pages take them.
-func (t Typed) first() map[string]string {
+// firstValues returns the first value of each field, as pages take them.
+func (t FormState) firstValues() map[string]string {
 	out := make(map[string]string, len(t.Values))
 	for name, v := range t.Values {
 		if len(v) > 0 {
@@ -35,100 +33,55 @@ func (t Typed) first() map[string]string {
 	return out
 }
 
-// form is a form that nobody has touched.
-func (p *Pages) form(ctx context.Context, at Place) (view.Page, uint64, error) {
-	page, err := p.Form(ctx, at, Typed{})
-	return page, 0, err
+// Form returns the form for the action at.Action, or the question that confirms it. It returns
+// ErrPageNotFound if at has no such form.
+func (p *Pages) Form(ctx context.Context, at Address, t FormState) (view.Page, error) {
+	r := at.Route()
+	if r == nil || r.Form == nil {
+		return nil, ErrPageNotFound
+	}
+	return r.Form(p, ctx, at, t)
 }
 
-// Form makes the page that asks what is needed to do what at.Do says, or asks
-// whether to do it. It is ErrNoPage where nothing is asked.
-func (p *Pages) Form(ctx context.Context, at Place, t Typed) (view.Page, error) {
-	switch {
-	case at.Kind == Lab:
-		return nil, ErrNoPage
-	case strings.HasPrefix(at.Do, "bulk/"):
-		return p.askBulk(ctx, at, t)
-	case at.Kind == Alerts || at.Kind == Alert:
-		if at.Do != "new" && at.Do != "edit" && at.Do != "remove" {
-			return nil, ErrNoPage
-		}
-		return p.askAlert(ctx, at, t)
-	case at.Kind == Jobs:
-		return p.askJob(ctx, at, t)
-	case at.Kind == Templates:
-		return p.askTemplates(ctx, at, t)
-	case at.Kind == Access:
-		return p.askAccess(ctx, at, t)
-	case at.Kind == Views:
-		return p.viewForm(ctx, at, t)
-	case at.Kind == Definitions:
-		return p.Definitions(ctx, at, Drawing{})
-	case at.Kind == Import && at.Do == "":
-		return p.Import(ctx, at, t)
-	case at.Kind == Import:
-		return nil, ErrNoPage
-	case at.Do == "new":
-		return p.createForm(ctx, at, t)
-	case at.Kind == Connection:
-		return p.askDisconnect(ctx, at, t)
-	case at.Kind == Message && at.Do == "edit":
-		return p.rewriteForm(ctx, at, t)
-	case at.Kind == Message:
-		return p.askMessage(ctx, at, t)
-	case at.Kind != Entity:
-		return nil, ErrNoPage
-	}
-	switch at.Do {
-	case "edit":
-		return p.editForm(ctx, at, t)
-	case "rules/new", "rules/edit", "rules/try":
-		return p.ruleForm(ctx, at, t)
-	case "send":
-		return p.sendForm(ctx, at, t)
-	case "import":
-		return p.Import(ctx, at, t)
-	case "status":
-		return p.askStatus(ctx, at, t)
-	case "delete":
-		return p.askDelete(ctx, at, t)
-	case "purge":
-		return p.askPurge(ctx, at, t)
-	case "resubmit":
-		return p.askResubmit(ctx, at, t)
-	default:
-		return nil, ErrNoPage
-	}
+// A LocalizedError is an error of the dashboard itself, in the viewer's language. All other errors
+// are in English.
+type LocalizedError struct {
+	Err  error // the error it stands for or is caused by
+	Text string
 }
 
-// thing is where what at names is looked at.
-func (p *Pages) thing(at Place) string {
-	at.Do, at.Query = "", nil
+func (e *LocalizedError) Error() string { return e.Text }
+
+// Unwrap returns Err.
+func (e *LocalizedError) Unwrap() error { return e.Err }
+
+// objectURL returns the page of the entity, message or list that at names, without an action.
+func (p *Pages) objectURL(at Address) string {
+	at.Action, at.Query = "", nil
 	return p.URL(at)
 }
 
-func (p *Pages) cancel(at Place, t Typed) string { return cmp.Or(t.Cancel, p.thing(at)) }
+func (p *Pages) cancelURL(at Address, t FormState) string { return cmp.Or(t.Cancel, p.objectURL(at)) }
 
-// Failure completes what says that something was refused: with what stands
-// around it. At may be the zero Place.
-func (p *Pages) Failure(ctx context.Context, at Place, f page.Failure) view.Page {
-	if at.Kind == 0 {
-		at = Place{Namespace: p.b.Name(), Kind: Overview}
+// Failure completes an error page with its shell. at may be the zero Address.
+func (p *Pages) Failure(ctx context.Context, at Address, f page.Failure) view.Page {
+	if at.Kind == "" {
+		at = Address{Namespace: p.b.Name(), Kind: Overview}
 	}
-	f.Shell = p.still(ctx, at, f.Heading(ctx))
+	f.Shell = p.staticShell(ctx, at, f.Heading(ctx))
 	return f
 }
 
-// EntityKind is the kind of entity that a place names, or would create.
-func (p Place) EntityKind() engine.EntityKind {
+// EntityKind returns the kind of the entity that a place names or would create.
+func (p Address) EntityKind() engine.EntityKind {
 	switch {
 	case p.Kind == Queues:
 		return engine.Queue
 	case p.Kind == Topics:
 		return engine.Topic
-	case p.Do == "new":
+	case p.Action == "new":
 		return engine.Subscription
 	default:
-		return p.Entity
+		return p.EntityType
 	}
 }

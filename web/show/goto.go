@@ -14,36 +14,37 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/search"
+	"mayfly/engine/shorten"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
 )
 
-// Bounds of what the way to anywhere lists.
+// Limits of the go-to palette.
 const (
-	goText     = 200                    // bytes of what somebody looks for
-	goEntities = 8                      // by their names
-	goMessages = 5                      // by their numbers or ids
-	goRooms    = 300                    // places where a number is looked for
-	goFor      = 100 * time.Millisecond // that ids are looked for
+	goText      = 200                    // bytes of the query
+	goEntities  = 8                      // entities found by name
+	goDocs      = 5                      // pages of the documentation found by title
+	goMessages  = 5                      // messages found by sequence number or id
+	goSubqueues = 300                    // subqueues searched for a sequence number
+	goTimeout   = 100 * time.Millisecond // for the search for ids
 )
 
-// goTo lists where somebody may want to go, and what to do there. However much
-// there is, it lists little, and takes little of the broker: names are compared
-// beside it.
-func (p *Pages) goTo(ctx context.Context, at Place) (view.Page, uint64, error) {
-	m := page.GoTo{Query: cut(strings.TrimSpace(at.Query.Get(page.SearchText)), goText), From: cut(at.Query.Get(page.GoFrom), longestAddress)}
-	m.Shell = p.still(ctx, at, locale.T(ctx, "go.title"))
-	var names []engine.Named
-	if err := p.b.Read(ctx, func(r broker.Reader) error { names = r.Names(); return nil }); err != nil {
-		return nil, 0, err //nolint:wrapcheck // the caller asked for just this
+// goTo returns the pages and actions that match a query. Its result and its use of the broker
+// are bounded however large the namespace is: names are compared outside the broker's turn.
+func (p *Pages) goTo(ctx context.Context, at Address) (view.Page, uint64, error) {
+	m := page.GoTo{Query: shorten.To(strings.TrimSpace(at.Query.Get(page.SearchText)), goText), From: shorten.To(at.Query.Get(page.GoFrom), maxAddressBytes)}
+	m.Shell = p.staticShell(ctx, at, locale.T(ctx, "go.title"))
+	var names []engine.EntityName
+	if err := p.b.Read(ctx, func(r broker.Reader) error { names = r.EntityNames(); return nil }); err != nil {
+		return nil, 0, err
 	}
-	w := way{p: p, ctx: ctx, words: strings.Fields(strings.ToLower(m.Query)), query: m.Query}
+	w := goBuilder{p: p, ctx: ctx, words: strings.Fields(strings.ToLower(m.Query)), query: m.Query}
 	if len(w.words) > 0 {
 		w.entities(names)
 	}
-	w.hereActions(p.hereOf(m.From, names))
+	w.currentActions(p.currentEntity(m.From, names))
 	w.pages()
 	w.actions()
 	if len(w.words) == 0 {
@@ -52,13 +53,14 @@ func (p *Pages) goTo(ctx context.Context, at Place) (view.Page, uint64, error) {
 	if err := w.messages(ctx); err != nil {
 		return nil, 0, err
 	}
+	w.docs()
 	m.Groups = w.groups
 	return m, 0, nil
 }
 
-// hereOf is the entity whose page, or whose message's or session's, an address is
-// of, if it is there.
-func (p *Pages) hereOf(address string, names []engine.Named) (here engine.Named, ok bool) {
+// currentEntity returns the entity that the page at address belongs to, also through a message or
+// session, if it exists.
+func (p *Pages) currentEntity(address string, names []engine.EntityName) (here engine.EntityName, ok bool) {
 	raw, ok := strings.CutPrefix(address, p.o.Base)
 	if !ok || raw == "" {
 		return here, false
@@ -75,65 +77,68 @@ func (p *Pages) hereOf(address string, names []engine.Named) (here engine.Named,
 	return here, false
 }
 
-// A way is the list while it is made.
-type way struct {
+// A goBuilder is the list under construction.
+type goBuilder struct {
 	p      *Pages
-	ctx    context.Context //nolint:containedctx // it lives as long as the list is made
+	ctx    context.Context //nolint:containedctx // it lives only while the list is made
 	query  string
 	words  []string // of the query, in lower case
 	groups []page.GoGroup
 }
 
-func (w *way) t(id string, args ...locale.Args) string { return locale.T(w.ctx, id, args...) }
+func (w *goBuilder) t(id string, args ...locale.Args) string { return locale.T(w.ctx, id, args...) }
 
-func (w *way) add(title string, items ...page.GoItem) {
-	items = slices.DeleteFunc(items, func(i page.GoItem) bool { return i.Href != "" && !view.MayOpen(w.ctx, i.Href) })
+func (w *goBuilder) add(title string, items ...page.GoItem) {
+	items = slices.DeleteFunc(items, func(i page.GoItem) bool { return i.Href != "" && !view.CanOpen(w.ctx, i.Href) })
 	if len(items) > 0 {
 		w.groups = append(w.groups, page.GoGroup{Title: w.t(title), Items: items})
 	}
 }
 
-// fits tells whether each of words begins a word of one of the texts.
-func fits(words []string, texts ...string) bool {
+// matchesWords reports whether each of words begins a word of one of the texts.
+func matchesWords(words []string, texts ...string) bool {
 	all := strings.FieldsFunc(strings.ToLower(strings.Join(texts, " ")), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '.' })
 	return !slices.ContainsFunc(words, func(word string) bool {
 		return !slices.ContainsFunc(all, func(have string) bool { return strings.HasPrefix(have, word) })
 	})
 }
 
-// fitting are the items of which the words that somebody typed are true, and that are
-// of the namespace for whom there is this one alone.
-func (w *way) fitting(all []goItem) (items []page.GoItem) {
+// filter returns the items that match the query. A visitor confined to one namespace gets
+// only items of that namespace.
+func (w *goBuilder) filter(all []goItem) (items []page.GoItem) {
 	for _, i := range all {
-		if fits(w.words, i.Label, i.also) && (!within(w.ctx) || i.Href == "" || strings.HasPrefix(i.Href, w.p.Home())) {
+		if matchesWords(w.words, i.Label, i.searchTerms) && (!isConfined(w.ctx) || i.Href == "" || strings.HasPrefix(i.Href, w.p.Home())) {
 			items = append(items, i.GoItem)
 		}
 	}
 	return items
 }
 
-// A goItem is an item that is found by other words too.
+// A goItem is an item with further search terms.
 type goItem struct {
 	page.GoItem
-	also string
+	searchTerms string
 }
 
-func (w *way) pages() {
+func (w *goBuilder) pages() {
 	home := w.p.Home()
 	var all []goItem
 	also := map[layout.Section]string{
 		layout.Overview: "go.also.overview", layout.Expirations: "go.also.expirations", layout.Deferred: "go.also.deferred", layout.Temporary: "go.also.temporary",
-		layout.Connected: "go.also.connections", layout.Activity: "go.also.activity", layout.Access: "go.also.access", layout.Scenes: "go.also.scenes",
+		layout.Connections: "go.also.connections", layout.Activity: "go.also.activity", layout.Access: "go.also.access", layout.Scenes: "go.also.scenes", layout.Docs: "go.also.docs",
 	}
 	for _, s := range layout.Sections() {
-		i := goItem{GoItem: page.GoItem{Label: w.t(s.Words()), Icon: s.Icon(), Href: home + s.Below()}}
+		i := goItem{GoItem: page.GoItem{Label: w.t(s.TextID()), Icon: s.Icon(), Href: home + s.Path()}}
 		if s == layout.Scenes {
 			if i.Href = w.p.ScenesURL(); w.p.o.Scenes == nil {
 				continue
 			}
 		}
+		if s == layout.Docs {
+			i.Href = w.p.DocsURL()
+		}
 		if id := also[s]; id != "" {
-			i.also = w.t(id)
+			i.searchTerms = w.t(id)
 		}
 		all = append(all, i)
 	}
@@ -145,43 +150,56 @@ func (w *way) pages() {
 	}
 	all = append(all, goItem{page.GoItem{Label: w.t("tokens.title"), Icon: "key", Href: w.p.TokensURL("")}, w.t("go.also.tokens")})
 	all = append(all, goItem{page.GoItem{Label: w.t("settings.title"), Icon: "settings", Href: w.p.SettingsURL()}, w.t("go.also.settings")})
-	w.add("go.pages", w.fitting(all)...)
+	w.add("go.pages", w.filter(all)...)
 }
 
-func (w *way) actions() {
+func (w *goBuilder) actions() {
 	home := w.p.Home()
-	w.add("go.actions", w.fitting([]goItem{
+	w.add("go.actions", w.filter([]goItem{
 		{page.GoItem{Label: w.t("entities.create.queue"), Icon: "plus", Href: home + "/queues/new"}, w.t("go.also.new")},
 		{page.GoItem{Label: w.t("entities.create.topic"), Icon: "plus", Href: home + "/topics/new"}, w.t("go.also.new")},
 		{page.GoItem{Label: w.t("go.job"), Icon: "plus", Href: home + "/jobs/new"}, w.t("go.also.job")},
 		{page.GoItem{Label: w.t("import.title"), Note: "JSONL", Icon: "import", Href: home + "/import"}, w.t("go.also.import")},
 		{page.GoItem{Label: w.t("go.definitions"), Note: "Config.json", Icon: "export", Href: home + "/definitions", File: true}, w.t("go.also.definitions")},
 		{page.GoItem{Label: w.t("go.define"), Note: "Config.json", Icon: "import", Href: home + "/definitions/import"}, w.t("go.also.definitions")},
-		{page.GoItem{Label: w.t("go.theme"), Note: "t", Icon: "theme", Act: page.GoTheme}, w.t("go.also.theme")},
-		{page.GoItem{Label: w.t("go.pause"), Note: "p", Icon: "pause", Act: page.GoPause}, w.t("go.also.pause")},
-		{page.GoItem{Label: w.t("go.present"), Note: "Shift P", Icon: "present", Act: page.GoPresent}, w.t("go.also.present")},
-		{page.GoItem{Label: w.t("go.time.rel"), Icon: "clock", Act: page.GoRelative}, ""},
-		{page.GoItem{Label: w.t("go.time.local"), Icon: "clock", Act: page.GoLocal}, ""},
-		{page.GoItem{Label: w.t("go.time.utc"), Icon: "clock", Act: page.GoUTC}, ""},
-		{page.GoItem{Label: w.t("keys.title"), Note: "?", Icon: "info", Act: page.GoKeys}, w.t("go.also.keys")},
+		{page.GoItem{Label: w.t("go.theme"), Note: "t", Icon: "theme", Action: page.GoTheme}, w.t("go.also.theme")},
+		{page.GoItem{Label: w.t("go.pause"), Note: "p", Icon: "pause", Action: page.GoPause}, w.t("go.also.pause")},
+		{page.GoItem{Label: w.t("go.present"), Note: "Shift P", Icon: "present", Action: page.GoPresent}, w.t("go.also.present")},
+		{page.GoItem{Label: w.t("go.time.rel"), Icon: "clock", Action: page.GoRelative}, ""},
+		{page.GoItem{Label: w.t("go.time.local"), Icon: "clock", Action: page.GoLocal}, ""},
+		{page.GoItem{Label: w.t("go.time.utc"), Icon: "clock", Action: page.GoUTC}, ""},
+		{page.GoItem{Label: w.t("keys.title"), Note: "?", Icon: "info", Action: page.GoKeys}, w.t("go.also.keys")},
 	})...)
 }
 
-// A verb is what can be done with an entity, on a page or by a form of its own.
-type verb struct {
-	words string // the id of what it is called, with the entity's name
-	also  string // the id of other words for it
-	icon  string
-	at    string // below the entity's page
-	kinds []engine.EntityKind
+// docs adds the pages of the documentation whose titles match the query.
+func (w *goBuilder) docs() {
+	var items []page.GoItem
+	for _, g := range w.p.o.Docs.Groups() {
+		for _, d := range g.Pages {
+			if len(w.words) > 0 && len(items) < goDocs && matchesWords(w.words, d.Title) {
+				items = append(items, page.GoItem{Label: d.Title, Icon: "docs", Href: d.Href})
+			}
+		}
+	}
+	w.add("docs.title", items...)
 }
 
-func verbs() []verb {
+// An entityAction is an action on an entity, on a page or in a form of its own.
+type entityAction struct {
+	textID  string // text id of its name, which includes the entity's name
+	termsID string // text id of further search terms
+	icon    string
+	path    string // address relative to the entity's page
+	kinds   []engine.EntityKind
+}
+
+func entityActionList() []entityAction {
 	const queue, topic, sub = engine.Queue, engine.Topic, engine.Subscription
-	return []verb{
+	return []entityAction{
 		{"go.send", "go.also.send", "send", "/send", []engine.EntityKind{queue, topic}},
 		{"go.import", "go.also.import", "import", "/import", []engine.EntityKind{queue, topic}},
-		{"go.dead", "go.also.dead", "dead", "?tab=" + string(page.DeadLetters), []engine.EntityKind{queue, sub}},
+		{"go.dead", "go.also.dead", "dead", "?tab=" + string(page.TabDeadLetters), []engine.EntityKind{queue, sub}},
 		{"go.resubmit", "go.also.resubmit", "resubmit", "/resubmit", []engine.EntityKind{queue, sub}},
 		{"go.purge", "go.also.purge", "lost", "/purge", []engine.EntityKind{queue, sub}},
 		{"go.subscribe", "go.also.subscribe", "plus", "/new", []engine.EntityKind{topic}},
@@ -190,79 +208,81 @@ func verbs() []verb {
 	}
 }
 
-func (w *way) with(v verb, n engine.Named) page.GoItem {
-	return page.GoItem{Label: w.t(v.words, locale.Args{"Name": Shown(n.Path)}), Icon: v.icon, Href: w.p.EntityURL(n.Kind, n.Path) + v.at}
+func (w *goBuilder) item(v entityAction, n engine.EntityName) page.GoItem {
+	return page.GoItem{Label: w.t(v.textID, locale.Args{"Name": DisplayPath(n.Path)}), Icon: v.icon, Href: w.p.EntityURL(n.Kind, n.Path) + v.path}
 }
 
-// hereActions are what can be done with the entity whose page is open.
-func (w *way) hereActions(here engine.Named, ok bool) {
+// currentActions adds the actions on the entity whose page is open.
+func (w *goBuilder) currentActions(here engine.EntityName, ok bool) {
 	if !ok {
 		return
 	}
 	var items []page.GoItem
-	for _, v := range verbs() {
-		if i := w.with(v, here); slices.Contains(v.kinds, here.Kind) && fits(w.words, w.bare(v)) && !w.has(i) {
+	for _, v := range entityActionList() {
+		if i := w.item(v, here); slices.Contains(v.kinds, here.Kind) && matchesWords(w.words, w.searchTerms(v)) && !w.contains(i) {
 			items = append(items, i)
 		}
 	}
 	w.add("go.here", items...)
 }
 
-// bare is what a verb is called, without an entity.
-func (w *way) bare(v verb) string { return w.t(v.words, locale.Args{"Name": ""}) + " " + w.t(v.also) }
+// searchTerms returns the name of a verb without an entity, and its search terms.
+func (w *goBuilder) searchTerms(v entityAction) string {
+	return w.t(v.textID, locale.Args{"Name": ""}) + " " + w.t(v.termsID)
+}
 
-func (w *way) has(i page.GoItem) bool {
+func (w *goBuilder) contains(i page.GoItem) bool {
 	return slices.ContainsFunc(w.groups, func(g page.GoGroup) bool { return slices.Contains(g.Items, i) })
 }
 
-// entities are those with what was typed in their names, and what can be done with
-// them where a verb stands first or there are only a few.
-func (w *way) entities(names []engine.Named) {
-	found, n := named(names, w.words)
+// entities adds the entities whose names contain the query, and actions on them if the query
+// begins with a verb or there are only a few.
+func (w *goBuilder) entities(names []engine.EntityName) {
+	found, n := findNames(names, w.words)
 	var items []page.GoItem
 	for _, e := range found {
 		icon := map[engine.EntityKind]string{engine.Queue: "queues", engine.Topic: "topics", engine.Subscription: "filter"}[e.Kind]
-		items = append(items, page.GoItem{Label: Shown(e.Path), Note: KindWord(w.ctx, e.Kind), Icon: icon, Href: w.p.EntityURL(e.Kind, e.Path)})
+		items = append(items, page.GoItem{Label: DisplayPath(e.Path), Note: KindName(w.ctx, e.Kind), Icon: icon, Href: w.p.EntityURL(e.Kind, e.Path)})
 	}
 	if len(w.words) > 0 && n > len(found) {
-		at := Place{Namespace: w.p.b.Name(), Kind: Queues}.with(page.SearchText, search.Quoted(w.query))
+		at := Address{Namespace: w.p.b.Name(), Kind: Queues}.withQuery(page.SearchText, search.Quote(w.query))
 		items = append(items, page.GoItem{Label: locale.N(w.ctx, "go.more", n-len(found)), Icon: "more", Href: w.p.URL(at)})
 	}
 	w.add("go.entities", items...)
 	if len(w.words) == 0 {
 		return
 	}
-	w.add("go.doing", w.doing(names, found, n)...)
+	w.add("go.doing", w.actionsOn(names, found, n)...)
 }
 
-// doing is what can be done: with entities where a verb stands first, else with the
-// only one that was found, or the first of two.
-func (w *way) doing(names, found []engine.Named, n int) (items []page.GoItem) {
-	for _, v := range verbs() {
+// actionsOn returns actions: if the query begins with a verb, on the entities that match the rest
+// of it; else on the first entity found, unless there are more than two.
+func (w *goBuilder) actionsOn(names, found []engine.EntityName, n int) (items []page.GoItem) {
+	for _, v := range entityActionList() {
 		of := found[:min(len(found), 1)]
 		switch {
-		case utf8.RuneCountInString(w.words[0]) > 1 && fits(w.words[:1], w.bare(v)):
+		case utf8.RuneCountInString(w.words[0]) > 1 && matchesWords(w.words[:1], w.searchTerms(v)):
 			rest := w.words[1:]
 			if len(rest) > 0 && rest[0] == w.t("go.to") {
 				rest = rest[1:]
 			}
-			of, _ = named(slices.DeleteFunc(slices.Clone(names), func(n engine.Named) bool { return !slices.Contains(v.kinds, n.Kind) }), rest)
+			of, _ = findNames(slices.DeleteFunc(slices.Clone(names), func(n engine.EntityName) bool { return !slices.Contains(v.kinds, n.Kind) }), rest)
 		case n > 2:
 			of = nil
 		}
 		for _, e := range of {
 			if slices.Contains(v.kinds, e.Kind) && len(items) < 2*goEntities {
-				items = append(items, w.with(v, e))
+				items = append(items, w.item(v, e))
 			}
 		}
 	}
 	return items
 }
 
-// named are the first entities that have all words in their names, those first
-// whose names begin with one, and how many there are.
-func named(names []engine.Named, words []string) (found []engine.Named, n int) {
-	var others []engine.Named
+// findNames returns the first entities whose names contain all words, those whose names begin with
+// the first word before the others, and the number of all matches.
+func findNames(names []engine.EntityName, words []string) (found []engine.EntityName, n int) {
+	var others []engine.EntityName
 	for _, e := range names {
 		fold := e.Path.Fold()
 		if slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(fold, word) }) {
@@ -281,24 +301,24 @@ func named(names []engine.Named, words []string) (found []engine.Named, n int) {
 	return found[:min(len(found), goEntities)], n
 }
 
-// messages are those with a number, or an id, that was typed; and the search for
-// it.
-func (w *way) messages(ctx context.Context) error {
+// messages adds the messages with the typed sequence number or id, and a link to the search
+// for it.
+func (w *goBuilder) messages(ctx context.Context) error {
 	if w.query == "" {
 		return nil
 	}
-	rows, err := w.numbered(ctx)
+	rows, err := w.bySequenceNumber(ctx)
 	if err != nil {
 		return err
 	}
-	more, err := w.identified(ctx)
+	more, err := w.byMessageID(ctx)
 	if err != nil {
 		return err
 	}
 	var items []page.GoItem
 	for _, r := range append(rows, more...)[:min(len(rows)+len(more), goMessages)] {
 		items = append(items, page.GoItem{
-			Label: w.t("go.message", locale.Args{"Number": strconv.FormatUint(uint64(r.Message.Seq), 10), "Name": Shown(r.Path)}), Note: calledBriefly(r.Content, r.Message.Seq),
+			Label: w.t("go.message", locale.Args{"Number": strconv.FormatUint(uint64(r.Message.Seq), 10), "Name": DisplayPath(r.Path)}), Note: shortName(r.Content, r.Message.Seq),
 			Icon: "active", Href: w.p.MessageURL(r.Message.Key),
 		})
 	}
@@ -307,20 +327,19 @@ func (w *way) messages(ctx context.Context) error {
 	return nil
 }
 
-// numbered are messages with the sequence number that was typed, at the first
-// places there are.
-func (w *way) numbered(ctx context.Context) (rows []engine.Row, err error) {
+// bySequenceNumber returns the messages with the typed sequence number in the first subqueues.
+func (w *goBuilder) bySequenceNumber(ctx context.Context) (rows []engine.Row, err error) {
 	seq, err := strconv.ParseUint(strings.TrimPrefix(w.query, "#"), 10, 63)
 	if err != nil || seq == 0 {
-		return nil, nil //nolint:nilerr // it is something else that was typed
+		return nil, nil //nolint:nilerr // the query is not a number
 	}
 	err = w.p.b.Read(ctx, func(r broker.Reader) error {
 		rows = nil
-		rooms := r.Rooms(engine.ClassAll)
-		for _, room := range rooms[:min(len(rooms), goRooms)] {
+		rooms := r.SubqueuesWith(engine.ClassAll)
+		for _, room := range rooms[:min(len(rooms), goSubqueues)] {
 			found, err := r.Browse(engine.Browse{Path: room.Path, From: engine.Seq(seq), Limit: 1})
 			if err != nil {
-				return err //nolint:wrapcheck // it is there in this very turn
+				return err
 			}
 			if len(found) == 1 && found[0].Message.Seq == engine.Seq(seq) && len(rows) < goMessages {
 				rows = append(rows, found...)
@@ -328,22 +347,22 @@ func (w *way) numbered(ctx context.Context) (rows []engine.Row, err error) {
 		}
 		return nil
 	})
-	return rows, err //nolint:wrapcheck // the caller asked for just this
+	return rows, err
 }
 
-// identified are messages with the id that was typed, if they are found in no
-// time. A word of letters alone is none.
-func (w *way) identified(ctx context.Context) (rows []engine.Row, err error) {
+// byMessageID returns the messages with the typed id, if they are found quickly. A word without
+// digits is not taken for an id.
+func (w *goBuilder) byMessageID(ctx context.Context) (rows []engine.Row, err error) {
 	if len(w.words) != 1 || len(w.query) < 3 || !strings.ContainsAny(w.query, "0123456789") {
 		return nil, nil
 	}
-	q, err := search.Parse("id:" + search.Quoted(w.query))
+	q, err := search.Parse("id:" + search.Quote(w.query))
 	if err != nil {
 		return nil, nil
 	}
-	brief, cancel := context.WithTimeout(ctx, goFor)
+	brief, cancel := context.WithTimeout(ctx, goTimeout)
 	defer cancel()
-	err = w.p.b.Search(brief, broker.Search{Query: q, Max: goMessages}, func(g broker.Glance) error {
+	err = w.p.b.Search(brief, broker.SearchRequest{Query: q, Max: goMessages}, func(g broker.SearchProgress) error {
 		rows = append(rows, g.Hits...)
 		return nil
 	})
@@ -351,5 +370,5 @@ func (w *way) identified(ctx context.Context) (rows []engine.Row, err error) {
 		err = nil
 	}
 	slices.SortStableFunc(rows, func(a, b engine.Row) int { return cmp.Compare(b.Message.EnqueuedAt, a.Message.EnqueuedAt) })
-	return rows, err //nolint:wrapcheck // it says what it is about
+	return rows, err
 }

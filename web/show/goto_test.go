@@ -11,13 +11,13 @@ import (
 	"mayfly/views/page"
 )
 
-// going is what the way to anywhere lists: "group: label → address".
+// going returns the go-to list: "group: label → address".
 func (w *world) going(query, from string) (lines []string) {
 	w.Helper()
 	m := as[page.GoTo](w, "/n/default/go?"+url.Values{"q": {query}, "at": {from}}.Encode())
 	for _, g := range m.Groups {
 		for _, i := range g.Items {
-			lines = append(lines, g.Title+": "+i.Label+" → "+strings.TrimPrefix(i.Href, "/n/default")+string(i.Act))
+			lines = append(lines, g.Title+": "+i.Label+" → "+strings.TrimPrefix(i.Href, "/n/default")+string(i.Action))
 		}
 	}
 	return lines
@@ -43,7 +43,7 @@ func (w *world) nowhere(query, from, part string) {
 }
 
 func TestGoTo(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		w.create(engine.Queue, "a/orders", engine.Config{})
 		w.create(engine.Queue, "payments", engine.Config{})
@@ -52,10 +52,10 @@ func TestGoTo(t *testing.T) {
 		w.send("orders", engine.Content{MessageID: "o-17", Subject: "first"}, engine.Content{MessageID: "o-18", Subject: "second"})
 		w.send("payments", engine.Content{MessageID: "o-17", Subject: "paid"})
 
-		// At first there are pages, what can be done, and names.
+		// Without a query there are pages, actions and entities.
 		w.goes("", "", "Pages: Overview → ", "Pages: Jobs → /jobs", "Do: Create queue → /queues/new", "Do: Switch between light and dark → theme", "Queues, topics, subscriptions: prices/eu → /t/prices/s/eu")
 		w.nowhere("", "", "On this page")
-		// What is open comes with what can be done there.
+		// On an entity's page there are actions on that entity.
 		w.goes("", "/n/default/q/orders?tab=locked", "On this page: Send to orders → /q/orders/send", "On this page: Purge orders… → /q/orders/purge", "On this page: Dead letters of orders → /q/orders?tab=dead-letter")
 		w.goes("", "/n/default/t/prices", "On this page: Create a subscription of prices → /t/prices/new")
 		w.nowhere("", "/n/default/t/prices", "On this page: Purge")
@@ -68,7 +68,7 @@ func TestGoTo(t *testing.T) {
 		w.nowhere("metr", "", "Overview")
 		w.goes("ORD", "", "Queues, topics, subscriptions: orders → /q/orders", "Queues, topics, subscriptions: a/orders → /q/a%2Forders", "With these: Send to orders → /q/orders/send")
 		if got := w.going("ord", "")[0]; got != "Queues, topics, subscriptions: orders → /q/orders" {
-			t.Errorf("first comes %s", got) // its name begins so
+			t.Errorf("first comes %s", got) // its name begins with the query
 		}
 		w.nowhere("ord", "", "payments")
 		w.goes("purge pay", "", "With these: Purge payments… → /q/payments/purge")
@@ -97,14 +97,14 @@ func TestGoTo(t *testing.T) {
 		w.goes("zzz", "", "Messages: Search messages for “zzz” → /search?q=zzz")
 
 		w.settle(w.receive("orders"), engine.Complete, "")
-		w.nowhere("1", "", "in orders") // the next number is no substitute
+		w.nowhere("1", "", "in orders") // the next sequence number is no substitute
 
-		// Every address is one of ours.
+		// Every address is valid.
 		for _, query := range []string{"", "o", "new", "send", "purge"} {
 			m := as[page.GoTo](w, "/n/default/go?q="+query+"&at=/n/default/q/orders")
 			for _, g := range m.Groups {
 				for _, i := range g.Items {
-					if i.Act == "" && !i.File && strings.Contains(i.Href, "/n/default") && !strings.HasSuffix(i.Href, "/api") {
+					if i.Action == "" && !i.File && strings.Contains(i.Href, "/n/default") && !strings.HasSuffix(i.Href, "/api") {
 						if _, err := w.pages.Parse(i.Href); err != nil {
 							t.Errorf("%s leads to %s: %v", i.Label, i.Href, err)
 						}
@@ -118,9 +118,9 @@ func TestGoTo(t *testing.T) {
 	})
 }
 
-// However many entities there are, a few are listed, and how many more.
+// However many entities match, only a few are listed, with the number of the others.
 func TestGoToAmongMany(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		for i := range 200 {
 			w.create(engine.Queue, engine.Path(fmt.Sprintf("queue-%03d", i)), engine.Config{})
 		}

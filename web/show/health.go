@@ -3,33 +3,53 @@ package show
 import (
 	"context"
 
+	"mayfly/engine/broker"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 )
 
-// banner says on every page what keeps the broker from working as it should.
+// banner returns the notice that every page shows when the broker does not work as it should.
 func (p *Pages) banner(ctx context.Context) component.Notice {
 	h := p.b.Health()
 	switch {
 	case h.ReadOnly != "":
 		return component.Notice{
-			Tone:   component.Critical,
-			Title:  locale.T(ctx, "health.readonly"),
-			Detail: locale.T(ctx, "health.readonly.detail"),
-			Said:   asSentence(h.ReadOnly),
+			Tone:       component.Critical,
+			Title:      locale.T(ctx, "health.readonly"),
+			Detail:     locale.T(ctx, "health.readonly.detail"),
+			ServerText: toSentence(h.ReadOnly),
 		}
 	case h.Reopening != "":
 		return component.Notice{
+			Tone:       component.Critical,
+			Title:      locale.T(ctx, "health.reopening"),
+			Detail:     locale.T(ctx, "health.reopening.detail"),
+			ServerText: toSentence(h.Reopening),
+		}
+	case h.Memory.Full:
+		return component.Notice{
 			Tone:   component.Critical,
-			Title:  locale.T(ctx, "health.reopening"),
-			Detail: locale.T(ctx, "health.reopening.detail"),
-			Said:   asSentence(h.Reopening),
+			Title:  locale.T(ctx, "health.memory"),
+			Detail: locale.T(ctx, "health.memory.detail", memoryArgs(ctx, h.Memory)),
+		}
+	case h.Damaged != 0:
+		return component.Notice{
+			Tone:   component.Critical,
+			Title:  locale.T(ctx, "health.damaged", locale.Args{"Count": h.Damaged}),
+			Detail: locale.T(ctx, "health.damaged.detail"),
+			Go:     p.damagedLink(ctx),
 		}
 	case h.Slow != 0:
 		return component.Notice{
 			Tone:   component.Low,
 			Title:  locale.T(ctx, "health.slow", locale.Args{"Span": component.Span(ctx, h.Slow)}),
 			Detail: locale.T(ctx, "health.slow.detail"),
+		}
+	case h.Memory.Low():
+		return component.Notice{
+			Tone:   component.Low,
+			Title:  locale.T(ctx, "health.memory.low"),
+			Detail: locale.T(ctx, "health.memory.low.detail", memoryArgs(ctx, h.Memory)),
 		}
 	case h.ClockAhead != 0:
 		return component.Notice{
@@ -40,4 +60,8 @@ func (p *Pages) banner(ctx context.Context) component.Notice {
 	default:
 		return component.Notice{}
 	}
+}
+
+func memoryArgs(ctx context.Context, m broker.Memory) locale.Args {
+	return locale.Args{"Kept": component.Bytes(ctx, m.Used), "Limit": component.Bytes(ctx, m.Limit)}
 }

@@ -10,13 +10,13 @@ import (
 	"mayfly/views/locale"
 )
 
-// A stretch is one bucket of the horizon.
-type stretch struct {
-	key  string
-	upto time.Duration // zero: it has no end
+// A horizonRange is a bucket of the horizon.
+type horizonRange struct {
+	key   string
+	limit time.Duration // zero: unbounded
 }
 
-var stretches = []stretch{
+var horizonRanges = []horizonRange{
 	{"10s", 10 * time.Second},
 	{"1m", time.Minute},
 	{"5m", 5 * time.Minute},
@@ -27,57 +27,57 @@ var stretches = []stretch{
 	{"later", 0},
 }
 
-// tone is that of whatever is in the bucket.
-func (s stretch) tone() component.Tone {
-	if s.upto == 0 {
+// tone returns the colour of the bucket.
+func (s horizonRange) tone() component.Tone {
+	if s.limit == 0 {
 		return component.Plenty
 	}
-	return component.Urgency(s.upto, 0)
+	return component.Urgency(s.limit, 0)
 }
 
-// stretchCalled is the place of a bucket by its key; -1 if there is none.
-func stretchCalled(key string) int {
-	return slices.IndexFunc(stretches, func(s stretch) bool { return s.key == key })
+// rangeIndex returns the index of the bucket with this key; -1 if there is none.
+func rangeIndex(key string) int {
+	return slices.IndexFunc(horizonRanges, func(s horizonRange) bool { return s.key == key })
 }
 
-func (s stretch) called(ctx context.Context) string {
-	if s.upto == 0 {
+func (s horizonRange) name(ctx context.Context) string {
+	if s.limit == 0 {
 		return locale.T(ctx, "horizon.later")
 	}
-	return component.Length(ctx, s.upto)
+	return component.Length(ctx, s.limit)
 }
 
-// slicesOfStretch is how finely a bucket is drawn; crowded is the number of
-// entities from which it is not divided, because each slice costs a search in
-// each of them during the broker's turn.
+// slicesPerBucket is how many slices a bucket is drawn with. In a namespace with more than
+// crowded entities buckets are not divided, because each slice costs a search in every entity
+// during the broker's turn.
 const (
-	slicesOfStretch = 6
-	crowded         = 1000
+	slicesPerBucket   = 6
+	maxSlicedEntities = 1000
 )
 
-// edges are the instants at which slices end, and how many slices a bucket has.
+// edges returns the instants at which slices end, and how many slices a bucket has.
 func edges(now engine.Instant, entities int) (at []engine.Instant, parts int) {
-	parts = slicesOfStretch
-	if entities > crowded {
+	parts = slicesPerBucket
+	if entities > maxSlicedEntities {
 		parts = 1
 	}
 	before := time.Duration(0)
-	for _, s := range stretches[:len(stretches)-1] {
+	for _, s := range horizonRanges[:len(horizonRanges)-1] {
 		for i := 1; i <= parts; i++ {
-			at = append(at, now.Add(before+(s.upto-before)*time.Duration(i)/time.Duration(parts)))
+			at = append(at, now.Add(before+(s.limit-before)*time.Duration(i)/time.Duration(parts)))
 		}
-		before = s.upto
+		before = s.limit
 	}
 	return at, parts
 }
 
-// buckets puts what the engine counted between edges into buckets.
-func buckets(spans []engine.Span, parts int) []component.Bucket {
-	out := make([]component.Bucket, len(stretches))
-	for i, s := range stretches {
-		b := component.Bucket{Key: s.key, Last: s.upto == 0, Tone: s.tone()}
+// buckets sorts the engine's counts between edges into buckets.
+func buckets(spans []engine.HorizonSpan, parts int) []component.Bucket {
+	out := make([]component.Bucket, len(horizonRanges))
+	for i, s := range horizonRanges {
+		b := component.Bucket{Key: s.key, Last: s.limit == 0, Tone: s.tone()}
 		part := spans[i*parts:]
-		if s.upto != 0 {
+		if s.limit != 0 {
 			part = part[:parts]
 		}
 		for _, n := range part {
@@ -89,17 +89,17 @@ func buckets(spans []engine.Span, parts int) []component.Bucket {
 	return out
 }
 
-// horizon is the chart; each bucket leads to where href says.
-func horizon(ctx context.Context, spans []engine.Span, parts int, href func(key string) string) component.Horizon {
-	h := component.Horizon{Buckets: buckets(spans, parts)}
+// horizon returns the chart. href returns the address that a bucket links to.
+func horizon(ctx context.Context, spans []engine.HorizonSpan, parts int, href func(key string) string) component.ExpiryHorizon {
+	h := component.ExpiryHorizon{Buckets: buckets(spans, parts)}
 	for i := range h.Buckets {
-		h.Buckets[i].Name, h.Buckets[i].Href = stretches[i].called(ctx), href(h.Buckets[i].Key)
+		h.Buckets[i].Name, h.Buckets[i].Href = horizonRanges[i].name(ctx), href(h.Buckets[i].Key)
 	}
 	return h
 }
 
-// ending is how many messages there are in the first n buckets, by fate.
-func ending(h component.Horizon, n int) (dead, lost int) {
+// expiringInFirst returns how many messages are in the first n buckets, by fate.
+func expiringInFirst(h component.ExpiryHorizon, n int) (dead, lost int) {
 	for _, b := range h.Buckets[:n] {
 		dead, lost = dead+b.Dead, lost+b.Lost
 	}

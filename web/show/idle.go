@@ -10,79 +10,79 @@ import (
 	"mayfly/views/page"
 )
 
-// glass is how an entity's hourglass stands.
-func glass(e engine.EntityState) component.GlassState {
+// idleState returns the state of an entity's idle clock.
+func idleState(e engine.EntityState) component.IdleState {
 	switch {
-	case e.Unpinned != 0:
-		return component.Pinned
-	case e.Config.InForce().AutoDeleteOnIdle != 0 && e.Held:
-		return component.Held
+	case e.UnpinnedIdle != 0:
+		return component.IdlePinned
+	case e.Config.Effective().AutoDeleteOnIdle != 0 && e.KeptAlive:
+		return component.IdleHeld
 	default:
-		return component.Running
+		return component.IdleRunning
 	}
 }
 
-// idleClock is the time until an entity deletes itself.
+// idleClock returns the clock until an entity is deleted automatically.
 func idleClock(e engine.EntityState, now engine.Instant) component.Clock {
-	c := component.Clock{Of: max(e.Config.InForce().AutoDeleteOnIdle, e.Unpinned), Now: now.Time()}
-	if c.Of != 0 && glass(e) == component.Running {
+	c := component.Clock{Of: max(e.Config.Effective().AutoDeleteOnIdle, e.UnpinnedIdle), Now: now.Time()}
+	if c.Of != 0 && idleState(e) == component.IdleRunning {
 		c.At = e.DeletesAt.Time()
 	}
 	return c
 }
 
-// sitter is an entity that deletes itself when nobody uses it.
-func (p *Pages) sitter(ctx context.Context, e engine.EntityState, now engine.Instant) page.Sitter {
-	s := page.Sitter{
-		Key: e.Path.Fold(), Name: Shown(e.Path), Href: p.EntityURL(e.Kind, e.Path), Kind: KindWord(ctx, e.Kind),
-		Messages: int(e.Counts.MessageCount()), State: glass(e), Clock: idleClock(e, now),
-		Why: p.whyHeld(ctx, e),
+// temporaryEntity returns an entity with automatic deletion as the page shows it.
+func (p *Pages) temporaryEntity(ctx context.Context, e engine.EntityState, now engine.Instant) page.TemporaryEntity {
+	s := page.TemporaryEntity{
+		Key: e.Path.Fold(), Name: DisplayPath(e.Path), Href: p.EntityURL(e.Kind, e.Path), Kind: KindName(ctx, e.Kind),
+		Messages: int(e.Counts.MessageCount()), State: idleState(e), Clock: idleClock(e, now),
+		Why: p.idleReasons(ctx, e),
 	}
 	uses := e.Uses
-	if l, began := p.recent.ledger(e.ID); len(l) > 0 && len(uses) < ledgerUses {
-		s.Began = began.Time()
-		uses = slices.Concat(uses, l[:min(len(l), ledgerUses-len(uses))])
+	if l, began := p.events.useHistory(e.ID); len(l) > 0 && len(uses) < maxUses {
+		s.UsesCompleteFrom = began.Time()
+		uses = slices.Concat(uses, l[:min(len(l), maxUses-len(uses))])
 	}
 	for _, u := range slices.Backward(uses) {
-		s.Activities = append(s.Activities, component.Activity{At: u.At.Time(), Dated: !sameDay(u.At, now), What: useWord(ctx, u), Counted: u.Counted})
+		s.Uses = append(s.Uses, component.Use{At: u.At.Time(), Dated: !sameDay(u.At, now), What: useText(ctx, u), ResetsClock: u.Counted})
 	}
 	if i := slices.IndexFunc(uses, func(u engine.Use) bool { return u.Counted }); i >= 0 {
-		s.Reset, s.By = uses[i].At.Time(), useWord(ctx, uses[i])
+		s.Reset, s.By = uses[i].At.Time(), useText(ctx, uses[i])
 	}
 	return s
 }
 
-// whyHeld says why an entity does not delete itself; nothing if it does.
-func (p *Pages) whyHeld(ctx context.Context, e engine.EntityState) []component.Text {
-	idle := component.Length(ctx, max(e.Config.InForce().AutoDeleteOnIdle, e.Unpinned))
+// idleReasons explains why an entity is not deleted automatically at present; empty if it may be.
+func (p *Pages) idleReasons(ctx context.Context, e engine.EntityState) []component.Text {
+	idle := component.Length(ctx, max(e.Config.Effective().AutoDeleteOnIdle, e.UnpinnedIdle))
 	switch {
-	case e.Unpinned != 0:
-		return []component.Text{say(locale.T(ctx, "idle.pinned", locale.Args{"Was": idle}))}
-	case e.Config.InForce().AutoDeleteOnIdle == 0:
+	case e.UnpinnedIdle != 0:
+		return []component.Text{plainText(locale.T(ctx, "idle.pinned", locale.Args{"Was": idle}))}
+	case e.Config.Effective().AutoDeleteOnIdle == 0:
 		return nil
 	case e.Counts.Scheduled > 0: // IDLE-9
-		return []component.Text{say(locale.N(ctx, "idle.scheduled", int(e.Counts.Scheduled), locale.Args{"Idle": idle}))}
-	case e.Held && e.Kind == engine.Topic: // IDLE-3
-		return []component.Text{say(locale.T(ctx, "idle.received.topic"))}
-	case e.Held: // IDLE-8
-		return []component.Text{say(locale.N(ctx, "idle.received", max(1, e.Receivers)))}
+		return []component.Text{plainText(locale.N(ctx, "idle.scheduled", int(e.Counts.Scheduled), locale.Args{"Idle": idle}))}
+	case e.KeptAlive && e.Kind == engine.Topic: // IDLE-3
+		return []component.Text{plainText(locale.T(ctx, "idle.received.topic"))}
+	case e.KeptAlive: // IDLE-8
+		return []component.Text{plainText(locale.N(ctx, "idle.received", max(1, e.Receivers)))}
 	default:
 		return nil
 	}
 }
 
-// useWord says what a line of the ledger was and who did it.
-func useWord(ctx context.Context, u engine.Use) string {
-	what := deedWord(ctx, u.What)
-	if by := hand(ctx, u.By); by != "" {
+// useText describes an activity in the ledger and its actor.
+func useText(ctx context.Context, u engine.Use) string {
+	what := activityName(ctx, u.What)
+	if by := actorName(ctx, u.By); by != "" {
 		return what + " · " + by
 	}
 	return what
 }
 
-// deedWord is an activity in the reader's language; one that is new to the
-// catalogue stays as the engine calls it.
-func deedWord(ctx context.Context, what string) string {
+// activityName returns an activity in the viewer's language; one without a translation keeps the
+// engine's name.
+func activityName(ctx context.Context, what string) string {
 	id, ok := map[string]string{
 		"create": "use.create", "update": "use.update", "delete subscription": "use.delete.subscription",
 		"add rule": "use.rule.add", "remove rule": "use.rule.remove",

@@ -8,36 +8,36 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
-	"mayfly/web/intake"
+	"mayfly/web/exchange"
 )
 
 const (
-	importNames    = 500 // queues and topics that are proposed
-	importFailures = 20  // lines that are told
+	maxImportTargets  = 500 // queues and topics that are suggested
+	maxImportFailures = 20  // lines that are listed
 )
 
-// ImportWords are what a form or an address says of times and ids.
-func ImportWords(v url.Values) intake.Remap {
-	return intake.Remap{TTL: v.Get(page.ImportTTL), Schedule: v.Get(page.ImportSchedule), IDs: v.Get(page.ImportIDs)}
+// ParseRemap reads the handling of times and ids from a form or an address.
+func ParseRemap(v url.Values) exchange.Remap {
+	return exchange.Remap{TTL: v.Get(page.ImportTTL), Schedule: v.Get(page.ImportSchedule), IDs: v.Get(page.ImportIDs)}
 }
 
-// ImportTarget is what a file is imported into: the entity of the address, else what was
-// typed.
-func (p *Pages) ImportTarget(at Place, v url.Values) (engine.Path, error) {
+// ImportTarget returns the target of an import: the entity of the address, else the typed one.
+func (p *Pages) ImportTarget(at Address, v url.Values) (engine.Path, error) {
 	if at.Kind == Entity {
 		return at.Path, nil
 	}
-	return engine.ParsePath(v.Get(page.ImportTo), p.b.Limits()) //nolint:wrapcheck // it says what it is about
+	return engine.ParsePath(v.Get(page.ImportTo), p.b.Limits())
 }
 
-// Import asks for a file, and says of one that was sent what would become of it.
-func (p *Pages) Import(ctx context.Context, at Place, t Typed) (view.Page, error) {
-	if p.o.Shelf == nil || p.o.Jobs == nil || at.Kind == Entity && at.Entity == engine.Subscription {
-		return nil, ErrNoPage
+// Import returns the form for a file, with the dry run of a file that was uploaded.
+func (p *Pages) Import(ctx context.Context, at Address, t FormState) (view.Page, error) {
+	if p.o.Uploads == nil || p.o.Jobs == nil || at.Kind == Entity && at.EntityType == engine.Subscription {
+		return nil, ErrPageNotFound
 	}
 	v := t.Values
 	if v == nil {
@@ -45,47 +45,46 @@ func (p *Pages) Import(ctx context.Context, at Place, t Typed) (view.Page, error
 	}
 	word := at.Query.Get(page.ImportFile)
 	at.Query = url.Values{}
-	m := page.Import{Values: map[string]string{}, Errors: t.Errors, Refused: t.Refused, Most: component.Bytes(ctx, intake.MostFile)}
+	m := page.Import{Values: map[string]string{}, Errors: t.Errors, Refused: t.Refused, Most: component.Bytes(ctx, exchange.MaxFile)}
 	for _, name := range []string{page.ImportTo, page.ImportTTL, page.ImportSchedule, page.ImportIDs} {
-		m.Values[name] = cut(v.Get(name), 400)
+		m.Values[name] = shorten.To(v.Get(name), 400)
 	}
 	start := at
-	at.Do, start.Do = "", "import/start"
+	at.Action, start.Action = "", "import/start"
 	if at.Kind == Import {
-		start.Do = "start"
-		m.Targets = p.targets(ctx)
+		start.Action = "start"
+		m.Targets = p.importTargets(ctx)
 	} else {
-		var e entitySight
-		_, err := p.look(ctx, func(r broker.Reader) (err error) { e, err = seeEntity(r, at.Path); return err })
+		var e entitySnapshot
+		_, err := p.read(ctx, func(r broker.Reader) (err error) { e, err = readEntity(r, at.Path); return err })
 		if err != nil {
 			return nil, err
 		}
-		at.Entity, at.Path, at.Do = e.Kind, e.Path, "import"
-		m.In = p.placeOf(e.Kind, e.Path)
+		at.EntityType, at.Path, at.Action = e.Kind, e.Path, "import"
+		m.In = p.entityRef(e.Kind, e.Path)
 	}
-	m.To, m.Look, m.Start, m.Cancel = p.URL(at), p.URL(at), p.URL(start), cmp.Or(t.Cancel, m.In.Href, p.Home())
-	m.Shell = p.still(ctx, at, locale.T(ctx, "import.title"))
+	m.To, m.DryRunURL, m.Start, m.Cancel = p.URL(at), p.URL(at), p.URL(start), cmp.Or(t.Cancel, m.In.Href, p.Home())
+	m.Shell = p.staticShell(ctx, at, locale.T(ctx, "import.title"))
 	if word == "" {
 		return m, nil
 	}
 	if m.Errors == nil {
 		m.Errors = map[string]component.Text{}
 	}
-	return m, p.survey(ctx, at, word, v, &m)
+	return m, p.dryRun(ctx, at, word, v, &m)
 }
 
-// survey completes a page with what would become of a file. What is wrong with what was
-// asked is said there.
-func (p *Pages) survey(ctx context.Context, at Place, word string, v url.Values, m *page.Import) error {
+// dryRun adds the dry run of a file to the page. Errors of the request go into m.
+func (p *Pages) dryRun(ctx context.Context, at Address, word string, v url.Values, m *page.Import) error {
 	refused := func(err error) error {
 		e, ok := errors.AsType[*engine.Refusal](err)
 		if !ok {
 			return err
 		}
-		m.Refused = component.Notice{Tone: component.Critical, Said: e.Text}
+		m.Refused = component.Notice{Tone: component.Critical, ServerText: e.Text}
 		return nil
 	}
-	how := ImportWords(v)
+	how := ParseRemap(v)
 	to, err := p.ImportTarget(at, v)
 	if err == nil {
 		err = how.Check()
@@ -93,20 +92,20 @@ func (p *Pages) survey(ctx context.Context, at Place, word string, v url.Values,
 	if err != nil {
 		return refused(err)
 	}
-	s, f, err := p.o.Shelf.Survey(ctx, p.b, word, to, how)
+	s, f, err := p.o.Uploads.DryRun(ctx, p.b, word, to, how)
 	if f == nil {
 		return refused(err)
 	}
-	m.Taken = page.ImportSurvey{
-		Word: f.Word, Name: f.Name, Size: component.Bytes(ctx, f.Size),
-		Lines: int(s.Lines), Import: int(s.Import), Duplicates: int(s.Duplicates), Expired: int(s.Expired), AtOnce: int(s.AtOnce), Scheduled: int(s.Scheduled),
+	m.DryRun = page.ImportDryRun{
+		Word: f.ID, Name: f.Name, Size: component.Bytes(ctx, f.Size),
+		Lines: int(s.Lines), Import: int(s.Importable), Duplicates: int(s.Duplicates), Expired: int(s.Expired), AtOnce: int(s.ExpireAtOnce), Scheduled: int(s.Scheduled),
 		Late: int(s.Late), Unreadable: int(s.Unreadable), Refused: int(s.Refused),
 	}
-	for _, w := range s.Failures[:min(len(s.Failures), importFailures)] {
-		m.Taken.Failures = append(m.Taken.Failures, importFailure(w))
+	for _, w := range s.Failures[:min(len(s.Failures), maxImportFailures)] {
+		m.DryRun.Failures = append(m.DryRun.Failures, importFailure(w))
 	}
 	if s.Full != nil {
-		m.Taken.Full = importFailure(*s.Full)
+		m.DryRun.Full = importFailure(*s.Full)
 	}
 	if err != nil {
 		return refused(err)
@@ -114,16 +113,16 @@ func (p *Pages) survey(ctx context.Context, at Place, word string, v url.Values,
 	return nil
 }
 
-func importFailure(f intake.Failure) page.ImportFailure {
-	return page.ImportFailure{Line: int(f.Line), Why: asSentence(f.Err.Error())}
+func importFailure(f exchange.Failure) page.ImportFailure {
+	return page.ImportFailure{Line: int(f.Line), Why: toSentence(f.Err.Error())}
 }
 
-// targets are what there is to import into.
-func (p *Pages) targets(ctx context.Context) (out []string) {
-	_ = p.b.Read(ctx, func(r broker.Reader) error { //nolint:errcheck // then nothing is proposed
+// importTargets returns the entities that messages can be imported into.
+func (p *Pages) importTargets(ctx context.Context) (out []string) {
+	_ = p.b.Read(ctx, func(r broker.Reader) error { //nolint:errcheck // then none are suggested
 		out = nil
-		for _, n := range r.Names() {
-			if n.Kind != engine.Subscription && len(out) < importNames {
+		for _, n := range r.EntityNames() {
+			if n.Kind != engine.Subscription && len(out) < maxImportTargets {
 				out = append(out, string(n.Path))
 			}
 		}

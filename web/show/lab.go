@@ -8,6 +8,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/filter"
+	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
@@ -15,35 +16,34 @@ import (
 )
 
 const (
-	takingsShown = 50 // subscriptions of which it is told what they make of a message
-	rulesShown   = 25 // of each
+	maxSubscriptionResults = 50 // subscriptions whose results are shown
+	maxRuleResults         = 25 // of each
 )
 
-// labURL is the filter lab for the messages of a topic.
+// labURL returns the address of the filter lab for a topic.
 func (p *Pages) labURL(topic engine.Path) string {
-	return p.URL(Place{Namespace: p.b.Name(), Kind: Lab}.with(page.LabTopic, topic.Name()))
+	return p.URL(Address{Namespace: p.b.Name(), Kind: FilterLab}.withQuery(page.LabTopic, topic.Name()))
 }
 
-func (p *Pages) lab(ctx context.Context, at Place) (view.Page, uint64, error) {
-	return p.labPage(ctx, at, Typed{})
+func (p *Pages) lab(ctx context.Context, at Address) (view.Page, uint64, error) {
+	return p.labPage(ctx, at, FormState{})
 }
 
-// Lab is the filter lab with what somebody filled in, and what became of the
-// message if t.Try has one.
-func (p *Pages) Lab(ctx context.Context, at Place, t Typed) (view.Page, error) {
+// Lab returns the filter lab with the submitted form, and the result for the message in t.Trial.
+func (p *Pages) Lab(ctx context.Context, at Address, t FormState) (view.Page, error) {
 	page, _, err := p.labPage(ctx, at, t)
 	return page, err
 }
 
-// A labSight is what the filter lab sees of the broker.
-type labSight struct {
+// A labSnapshot is the broker's state that the filter lab needs.
+type labSnapshot struct {
 	topics []string
-	topic  engine.EntityState   // the chosen one; its Kind is zero if there is none
-	subs   []engine.EntityState // of it, if something is tried
+	topic  engine.EntityState   // the selected topic; its Kind is zero if there is none
+	subs   []engine.EntityState // of the topic, if a message is tried
 }
 
-func (p *Pages) labPage(ctx context.Context, at Place, t Typed) (view.Page, uint64, error) {
-	m := page.Lab{Refused: t.Refused, StrayKept: straysMost}
+func (p *Pages) labPage(ctx context.Context, at Address, t FormState) (view.Page, uint64, error) {
+	m := page.FilterLab{Refused: t.Refused, MaxUnmatched: maxUnmatched}
 	wanted := engine.Path(t.Values.Get(page.LabTopic))
 	if wanted == "" {
 		wanted = engine.Path(at.Query.Get(page.LabTopic))
@@ -55,9 +55,9 @@ func (p *Pages) labPage(ctx context.Context, at Place, t Typed) (view.Page, uint
 	if known && from.topic != "" && at.Query.Get(page.LabTopic) == "" && !t.Values.Has(page.LabTopic) {
 		wanted = from.topic
 	}
-	var e labSight
-	s, err := p.look(ctx, func(r broker.Reader) error {
-		if e = seeLab(r, wanted, p.likelyTopic()); t.Try != nil && e.topic.Kind != 0 {
+	var e labSnapshot
+	s, err := p.read(ctx, func(r broker.Reader) error {
+		if e = readLab(r, wanted, p.likelyTopic()); t.Trial != nil && e.topic.Kind != 0 {
 			e.subs = r.Subscriptions(e.topic.Path)
 		}
 		return nil
@@ -65,63 +65,62 @@ func (p *Pages) labPage(ctx context.Context, at Place, t Typed) (view.Page, uint
 	if err != nil {
 		return nil, 0, err
 	}
-	m.Shell = p.shell(ctx, at, s, locale.T(ctx, "lab.title"))
+	m.Shell = p.liveShell(ctx, at, s, locale.T(ctx, "lab.title"))
 	m.Topics, m.Message = e.topics, messageFields(t)
 	if known {
 		m.From = from.sample(s.now)
 	}
 	switch {
 	case e.topic.Kind == 0:
-	case wanted != "" && e.topic.Path.Fold() != wanted.Fold() && !m.Refused.Shown():
-		m.Refused = component.Notice{Tone: component.Low, Title: locale.T(ctx, "lab.gone", locale.Args{"Topic": cut(string(wanted), 260)})}
+	case wanted != "" && e.topic.Path.Fold() != wanted.Fold() && !m.Refused.Visible():
+		m.Refused = component.Notice{Tone: component.Low, Title: locale.T(ctx, "lab.gone", locale.Args{"Topic": shorten.To(string(wanted), 260)})}
 		fallthrough
 	default:
-		m.Topic = page.Place{Kind: page.Topic, Name: e.topic.Path.Name(), Href: p.EntityURL(engine.Topic, e.topic.Path)}
+		m.Topic = page.EntityRef{Kind: page.Topic, Name: e.topic.Path.Name(), Href: p.EntityURL(engine.Topic, e.topic.Path)}
 	}
-	if t.Try != nil && e.topic.Kind != 0 && !view.IsStill(ctx) { // what was tried is not live
-		if m.Outcome, err = p.outcome(ctx, e.subs, asSent(t.Try.Message, e.topic, s.now), m.From.Key); err != nil {
+	if t.Trial != nil && e.topic.Kind != 0 && !view.ClocksFrozen(ctx) { // the result is not live
+		if m.Outcome, err = p.outcome(ctx, e.subs, messageAsSent(t.Trial.Message, e.topic, s.now), m.From.Key); err != nil {
 			return nil, 0, err
 		}
 	}
-	kept, all := p.recent.unmatched()
-	m.StrayAll = all
+	kept, all := p.events.listUnmatched()
+	m.UnmatchedCount = all
 	for _, one := range kept {
-		m.Stray = append(m.Stray, p.strayRow(one, s.now))
+		m.Unmatched = append(m.Unmatched, p.unmatchedRow(one, s.now))
 	}
-	return m, s.n, nil
+	return m, s.event, nil
 }
 
-// labStart fills in the message that the address names, and has it tried.
-func (p *Pages) labStart(ctx context.Context, at Place, t *Typed, m *page.Lab) (from specimen, known bool, err error) {
-	k, ok := number(at.Query.Get(page.LabFrom))
+// labStart fills in the message that the address names, and tries it.
+func (p *Pages) labStart(ctx context.Context, at Address, t *FormState, m *page.FilterLab) (from trialMessage, known bool, err error) {
+	k, ok := parseNumber(at.Query.Get(page.LabFrom))
 	if !ok {
 		return from, false, nil
 	}
-	if from, known, err = p.specimen(ctx, engine.Key(k)); err != nil {
+	if from, known, err = p.findTrialMessage(ctx, engine.Key(k)); err != nil {
 		return from, false, err
 	}
 	switch {
-	case !known && !m.Refused.Shown():
+	case !known && !m.Refused.Visible():
 		m.Refused = component.Notice{Tone: component.Low, Title: locale.T(ctx, "lab.unknown")}
 	case known && t.Values == nil:
-		t.Values, t.Try = url.Values{}, &Attempt{Message: from.content}
-		from.fill(t.Values)
+		t.Values, t.Trial = url.Values{}, &RuleTrial{Message: from.content}
+		from.fillForm(t.Values)
 	}
 	return from, known, nil
 }
 
-// likelyTopic is the one to begin with: where the latest message went that
-// nobody took; empty: none did.
+// likelyTopic returns the default topic: that of the latest message that no subscription took;
+// empty if there is none.
 func (p *Pages) likelyTopic() engine.Path {
-	if kept, _ := p.recent.unmatched(); len(kept) > 0 {
+	if kept, _ := p.events.listUnmatched(); len(kept) > 0 {
 		return kept[0].topic
 	}
 	return ""
 }
 
-// seeLab chooses a topic: the one that is wanted if it is there, else the likely
-// one, else any.
-func seeLab(r broker.Reader, wanted, likely engine.Path) (e labSight) {
+// readLab selects a topic: the wanted one if it exists, else the likely one, else any.
+func readLab(r broker.Reader, wanted, likely engine.Path) (e labSnapshot) {
 	topics := r.States(engine.Topic)
 	for _, want := range []engine.Path{wanted, likely} {
 		i := slices.IndexFunc(topics, func(t engine.EntityState) bool { return t.Path.Fold() == want.Fold() })
@@ -133,23 +132,23 @@ func seeLab(r broker.Reader, wanted, likely engine.Path) (e labSight) {
 		e.topic = topics[0]
 	}
 	for _, t := range topics {
-		if len(e.topics) < mostTargets || t.ID == e.topic.ID {
+		if len(e.topics) < maxForwardTargets || t.ID == e.topic.ID {
 			e.topics = append(e.topics, t.Path.Name())
 		}
 	}
 	return e
 }
 
-// A taking is what a subscription makes of a message, in short.
-type taking struct {
+// A subscriptionResult is the result of a subscription for a message, in short.
+type subscriptionResult struct {
 	sub          engine.EntityState
 	copies, dead int
-	failed       bool // a rule could not be evaluated, or cannot be read
+	failed       bool // a rule could not be parsed or evaluated
 }
 
-// rank puts first what tells most: those that take the message, then those
+// rank sorts the most interesting subscriptions first: those that take the message, then those
 // whose rules fail on it.
-func (t taking) rank() int {
+func (t subscriptionResult) rank() int {
 	switch {
 	case t.copies > 0:
 		return 0
@@ -160,74 +159,74 @@ func (t taking) rank() int {
 	}
 }
 
-// outcome is what subscriptions make of a message; key is of the message that
-// it was filled from, if any. All rules are asked, which may be many: beside the
-// broker's turn, and no longer than somebody waits.
+// outcome returns the results of all subscriptions for a message; key is the message that the
+// form was filled from, if any. Every rule is evaluated, and there may be many, so this
+// happens outside the broker's turn and ends when ctx does.
 func (p *Pages) outcome(ctx context.Context, subs []engine.EntityState, m filter.Message, key string) (page.Outcome, error) {
 	out := page.Outcome{Tried: true}
-	all := make([]taking, 0, len(subs))
+	all := make([]subscriptionResult, 0, len(subs))
 	for _, sub := range subs {
 		if err := ctx.Err(); err != nil {
-			return out, context.Cause(ctx) //nolint:wrapcheck // whoever asked has left
+			return out, context.Cause(ctx)
 		}
-		t := p.take(sub, m)
+		t := p.evaluateRules(sub, m)
 		if all = append(all, t); t.copies > 0 {
-			out.Takers, out.Copies = out.Takers+1, out.Copies+t.copies
+			out.Matching, out.Copies = out.Matching+1, out.Copies+t.copies
 		}
 	}
-	slices.SortStableFunc(all, func(a, b taking) int { return a.rank() - b.rank() })
-	shown := all[:min(len(all), takingsShown)]
+	slices.SortStableFunc(all, func(a, b subscriptionResult) int { return a.rank() - b.rank() })
+	shown := all[:min(len(all), maxSubscriptionResults)]
 	for _, t := range shown {
-		out.Subscriptions = append(out.Subscriptions, p.taking(t, m, key))
+		out.Subscriptions = append(out.Subscriptions, p.subscriptionResult(t, m, key))
 	}
 	out.More = len(all) - len(shown)
 	return out, nil
 }
 
-// take asks the rules of a subscription.
-func (p *Pages) take(sub engine.EntityState, m filter.Message) taking {
-	t := taking{sub: sub}
-	trials := make([]engine.Trial, 0, len(sub.Rules))
+// evaluateRules evaluates the rules of a subscription.
+func (p *Pages) evaluateRules(sub engine.EntityState, m filter.Message) subscriptionResult {
+	t := subscriptionResult{sub: sub}
+	trials := make([]engine.RuleTrial, 0, len(sub.Rules))
 	for _, r := range sub.Rules {
 		trial, err := engine.TryRule(r, m, p.b.Limits())
 		if err != nil { // it selects nothing
 			t.failed = true
 			continue
 		}
-		trial.Clauses = nil // there may be very many rules
+		trial.Clauses = nil // to save memory: there may be very many rules
 		t.failed = t.failed || trial.Err != nil
 		trials = append(trials, trial)
 	}
-	t.copies, t.dead = engine.Copies(trials, sub.Config)
+	t.copies, t.dead = engine.CountCopies(trials, sub.Config)
 	return t
 }
 
-// taking is t as a page tells it, with its rules in order: if there are many,
-// those that select the message, or fail on it, before others.
-func (p *Pages) taking(t taking, m filter.Message, key string) page.Taking {
+// subscriptionResult returns t as the page shows it, with its rules in order. If there are too many, rules
+// that select the message or fail on it are preferred.
+func (p *Pages) subscriptionResult(t subscriptionResult, m filter.Message, key string) page.SubscriptionResult {
 	limits := p.b.Limits()
 	edit := func(do, rule string) string {
-		return p.URL(Place{Namespace: p.b.Name(), Kind: Entity, Entity: engine.Subscription, Path: t.sub.Path, Do: do}.with("rule", rule, page.LabFrom, key))
+		return p.URL(Address{Namespace: p.b.Name(), Kind: Entity, EntityType: engine.Subscription, Path: t.sub.Path, Action: do}.withQuery("rule", rule, page.LabFrom, key))
 	}
-	out := page.Taking{
+	out := page.SubscriptionResult{
 		Name: t.sub.Path.Name(), Href: p.EntityURL(engine.Subscription, t.sub.Path), Copies: t.copies, Dead: t.dead, NewRule: edit("rules/new", ""),
 	}
 	rules := t.sub.Rules
-	if len(rules) > rulesShown {
-		rules = telling(rules, m, limits)
+	if len(rules) > maxRuleResults {
+		rules = relevantRules(rules, m, limits)
 		out.More = len(t.sub.Rules) - len(rules)
 	}
 	for _, r := range rules {
-		j := judge(r, m, limits)
+		j := tryRule(r, m, limits)
 		j.Href = edit("rules/edit", r.Name)
 		out.Rules = append(out.Rules, j)
 	}
 	return out
 }
 
-// telling are as many of rules as are shown, in order: those that select the
-// message or fail on it, then others.
-func telling(rules []engine.Rule, m filter.Message, l engine.Limits) []engine.Rule {
+// relevantRules returns maxRuleResults of the rules, in order, preferring those that select the message
+// or fail on it.
+func relevantRules(rules []engine.Rule, m filter.Message, l engine.Limits) []engine.Rule {
 	var first, rest []int
 	for i, r := range rules {
 		if t, err := engine.TryRule(r, m, l); err != nil || t.Selects || t.Err != nil {
@@ -236,9 +235,9 @@ func telling(rules []engine.Rule, m filter.Message, l engine.Limits) []engine.Ru
 			rest = append(rest, i)
 		}
 	}
-	chosen := append(first, rest...)[:rulesShown]
+	chosen := append(first, rest...)[:maxRuleResults]
 	slices.Sort(chosen)
-	out := make([]engine.Rule, 0, rulesShown)
+	out := make([]engine.Rule, 0, maxRuleResults)
 	for _, i := range chosen {
 		out = append(out, rules[i])
 	}

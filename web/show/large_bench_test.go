@@ -15,8 +15,8 @@ import (
 	"mayfly/web/show"
 )
 
-// BenchmarkLarge makes and renders pages of a namespace with 10,000 entities and
-// 120,000 messages. A page is to take 200 ms at most.
+// BenchmarkLarge makes and renders pages of a namespace with 10,000 entities and 120,000
+// messages. A page should take 200 ms at most.
 func BenchmarkLarge(b *testing.B) {
 	logger := slog.New(slog.DiscardHandler)
 	limits := engine.DefaultLimits()
@@ -41,7 +41,7 @@ func BenchmarkLarge(b *testing.B) {
 	} {
 		b.Run(at.name, func(b *testing.B) {
 			for b.Loop() {
-				p, _, err := pages.Open(view.Still(b.Context()), at.path)
+				p, _, err := pages.Open(view.WithFrozenClocks(b.Context()), at.path)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -53,7 +53,7 @@ func BenchmarkLarge(b *testing.B) {
 	}
 }
 
-// many makes them: seven of ten are queues, of which each fiftieth is temporary.
+// many creates them: seven in ten are queues, one in fifty of these with automatic deletion.
 func many(b *testing.B, br *broker.Broker) {
 	create := func(kind engine.EntityKind, path engine.Path, c engine.Config) {
 		if _, err := br.Create(b.Context(), kind, path, c, "test"); err != nil {

@@ -11,66 +11,67 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/shorten"
 	"mayfly/engine/value"
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
-	"mayfly/web/amqp/carry"
+	"mayfly/web/amqp/codec"
 )
 
 const (
-	bodyShown = 1 << 20 // of a body up to this size all is looked at
-	bodyHead  = 4 << 10 // of a larger one its beginning
+	bodyShown = 1 << 20 // bodies up to this size are read whole
+	bodyHead  = 4 << 10 // of a larger body only the beginning is read
 )
 
-// A messageSight is what a message's page sees of the broker.
-type messageSight struct {
+// A messageSnapshot is the broker's state that a message's page needs.
+type messageSnapshot struct {
 	engine.Row
-	in      entitySight
+	entity  entitySnapshot
 	content engine.Content
 }
 
-func (p *Pages) message(ctx context.Context, at Place) (view.Page, uint64, error) {
-	var m messageSight
-	s, err := p.look(ctx, func(r broker.Reader) (err error) {
-		m, err = seeMessage(r, at.Key)
+func (p *Pages) message(ctx context.Context, at Address) (view.Page, uint64, error) {
+	var m messageSnapshot
+	s, err := p.read(ctx, func(r broker.Reader) (err error) {
+		m, err = readMessage(r, at.Key)
 		return err
 	})
 	if errors.Is(err, engine.ErrMessageNotFound) {
-		return p.endedPage(ctx, at)
+		return p.removedMessagePage(ctx, at)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
 	out := p.messageModel(ctx, at, m, s)
-	c := p.living(ctx, at.Key)
-	out.Why = p.why(ctx, m, c.past, s.now)
-	out.Life, out.Known = p.life(ctx, m, c.past, s.now), p.known(c)
+	c := p.liveHistory(ctx, at.Key)
+	out.TTLExplanation = p.explainTTL(ctx, m, c.events, s.now)
+	out.Timeline, out.TimelineLimits = p.timeline(ctx, m, c.events, s.now), p.timelineLimits(c)
 	if lock := at.Query.Get("lock"); lock != "" && !out.Hold.Until.IsZero() && m.Message.Token().String() == lock {
 		out.Token = lock
 	}
-	if !view.IsStill(ctx) { // a body is not live: it never changes
-		from, _ := number(at.Query.Get(page.HexFrom)) // anything else is the beginning
+	if !view.ClocksFrozen(ctx) { // a body is not live: it never changes
+		from, _ := parseNumber(at.Query.Get(page.HexFrom)) // anything else means the beginning
 		if err = p.body(ctx, m, int64(min(from, math.MaxInt64)), &out.Body); err != nil && !errors.Is(err, engine.ErrMessageNotFound) {
 			return nil, 0, err
 		}
-		out.Sent = sent(m.content, out.Body)
-		out.Again = p.again(ctx, m, out.Body)
-		out.Kin, out.KinMore = p.kin(ctx, at.Key, m.Message.Content, c.past)
+		out.Sent = sentSections(m.content, out.Body)
+		out.Resend = p.resendSamples(ctx, m, out.Body)
+		out.Related, out.MoreRelated = p.relatedMessages(ctx, at.Key, m.Message.Content, c.events)
 	}
 	if out.Expired || out.Clock.At.IsZero() {
-		return out, s.n, nil
+		return out, s.event, nil
 	}
-	return Refreshing{out, time.Second}, s.n, nil
+	return Refreshing{out, time.Second}, s.event, nil
 }
 
-func seeMessage(r broker.Reader, k engine.Key) (m messageSight, err error) {
+func readMessage(r broker.Reader, k engine.Key) (m messageSnapshot, err error) {
 	if m.Row, err = r.Message(k); err != nil {
-		return m, err //nolint:wrapcheck // the caller asked for just this
+		return m, err
 	}
-	if m.in, err = seeEntity(r, m.Path.Entity()); err != nil {
+	if m.entity, err = readEntity(r, m.Path.Entity()); err != nil {
 		return m, err
 	}
 	if m.content, err = m.Content.Content(); err != nil {
@@ -79,32 +80,32 @@ func seeMessage(r broker.Reader, k engine.Key) (m messageSight, err error) {
 	return m, nil
 }
 
-// placeOf is the entity that a message is in.
-func (p *Pages) placeOf(kind engine.EntityKind, path engine.Path) page.Place {
-	return page.Place{Kind: pageKind(kind), Name: Shown(path.Entity()), Href: p.EntityURL(kind, path.Entity()), Dead: path.IsDeadLetter()}
+// entityRef returns the entity that a message is in.
+func (p *Pages) entityRef(kind engine.EntityKind, path engine.Path) page.EntityRef {
+	return page.EntityRef{Kind: pageKind(kind), Name: DisplayPath(path.Entity()), Href: p.EntityURL(kind, path.Entity()), DeadLetter: path.IsDeadLetter()}
 }
 
-// messageModel is a message that is there, but for its story.
-func (p *Pages) messageModel(ctx context.Context, at Place, m messageSight, s sight) page.Message {
-	title := calledBriefly(m.Content, m.Message.Seq)
+// messageModel returns the page of an existing message, without its timeline.
+func (p *Pages) messageModel(ctx context.Context, at Address, m messageSnapshot, s snapshot) page.Message {
+	title := shortName(m.Content, m.Message.Seq)
 	out := page.Message{
-		Shell: p.shell(ctx, at, s, title), Key: keyText(m.Message.Key), Href: p.MessageURL(m.Message.Key),
-		In: p.placeOf(m.in.Kind, m.Path), Path: m.Path.Entity().Fold(),
+		Shell: p.liveShell(ctx, at, s, title), Key: keyText(m.Message.Key), Href: p.MessageURL(m.Message.Key),
+		Entity: p.entityRef(m.entity.Kind, m.Path), Path: m.Path.Entity().Fold(),
 		State: stateOf(m.Row, s.now), Number: int64(m.Message.Seq),
-		Subject: cut(m.content.Subject, 400), ID: cut(m.content.MessageID, 128), Type: cut(m.content.ContentType, 200),
-		Size: m.Content.Size(), Tries: int(m.Message.DeliveryCount), Max: int(m.Deliveries),
-		Clock: ttlClock(m.Row, s.now), Expired: outOfTime(m.Row, s.now), Hold: hold(m.Row, s.now, m.in.Config.LockFor()),
-		Due: dueClock(m.Message, s.now), Fate: fate(m.Path, m.KeepsDead),
+		Subject: shorten.To(m.content.Subject, 400), ID: shorten.To(m.content.MessageID, 128), Type: shorten.To(m.content.ContentType, 200),
+		Size: m.Content.Size(), Tries: int(m.Message.DeliveryCount), Max: int(m.MaxDeliveries),
+		Clock: ttlClock(m.Row, s.now), Expired: hasExpired(m.Row, s.now), Hold: messageLock(m.Row, s.now, m.entity.Config.LockTime()),
+		Due: dueClock(m.Message, s.now), Fate: fate(m.Path, m.DeadLettersOnExpiry),
 		View: page.BodyView(oneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView), string(page.HeadersView), string(page.SentView))),
 		Body: page.Body{Size: m.content.BodySize, Form: bodyForm(m.content.BodyKind), Download: p.MessageURL(m.Message.Key) + "/body"},
 	}
-	out.Holder, out.HolderAt = p.holder(ctx, m.Lock.By)
-	if m.content.HasSessionID() && m.in.Config.RequiresSession {
+	out.Holder, out.HolderURL = p.lockHolder(ctx, m.Lock.By)
+	if m.content.HasSessionID() && m.entity.Config.RequiresSession {
 		out.Session = component.SessionName(ctx, m.content.SessionID)
-		out.SessionHref = p.SessionURL(m.in.Kind, m.Path.Entity(), m.content.SessionID)
+		out.SessionHref = p.SessionURL(m.entity.Kind, m.Path.Entity(), m.content.SessionID)
 	}
 	out.Shell.Active = layout.Queues
-	if m.in.Kind != engine.Queue {
+	if m.entity.Kind != engine.Queue {
 		out.Shell.Active = layout.Topics
 	}
 	if m.content.BodySize == 0 {
@@ -130,23 +131,23 @@ func bodyForm(k engine.BodyKind) string {
 	}
 }
 
-// longestValue is how much of one property is shown.
-const longestValue = 2000
+// maxValueBytes is how many bytes of a property are shown.
+const maxValueBytes = 2000
 
 func properties(all value.Properties) []component.Property {
 	out := make([]component.Property, 0, len(all))
 	for _, q := range all {
-		out = append(out, component.Property{Name: cut(q.Name, 200), Value: cut(q.Value.String(), longestValue), Type: q.Value.Kind().String()})
+		out = append(out, component.Property{Name: shorten.To(q.Name, 200), Value: shorten.To(q.Value.String(), maxValueBytes), Type: q.Value.Kind().String()})
 	}
 	return out
 }
 
-// headers are the system properties of §2.1 that are set.
+// headers returns the system properties of §2.1 that are set.
 func headers(ctx context.Context, r engine.Row, c engine.Content) (out []page.Header) {
 	m := r.Message
 	add := func(name, amqp, v string) {
 		if v != "" {
-			out = append(out, page.Header{Name: name, AMQP: amqp, Value: cut(v, longestValue)})
+			out = append(out, page.Header{Name: name, AMQP: amqp, Value: shorten.To(v, maxValueBytes)})
 		}
 	}
 	instant := func(name, amqp string, at engine.Instant) {
@@ -186,8 +187,8 @@ func headers(ctx context.Context, r engine.Row, c engine.Content) (out []page.He
 	return out
 }
 
-// body reads as much of a body as is looked at, and the bytes around one.
-func (p *Pages) body(ctx context.Context, m messageSight, around int64, b *page.Body) error {
+// body reads the part of a body that the page shows, and the bytes around a position.
+func (p *Pages) body(ctx context.Context, m messageSnapshot, around int64, b *page.Body) error {
 	k, size := m.Message.Content, m.content.BodySize
 	in, err := p.b.Body(ctx, k, size)
 	if err != nil {
@@ -215,37 +216,38 @@ func (p *Pages) body(ctx context.Context, m messageSight, around int64, b *page.
 	return nil
 }
 
-// sent is what the sender said of a message, in AMQP's sections; nothing if that
-// cannot be read.
-func sent(c engine.Content, b page.Body) (out []page.Sent) {
-	sections, err := carry.Said(c, b.Content)
+// sentSections returns the message as its sender wrote it, by AMQP section; nothing if that cannot be
+// decoded.
+func sentSections(c engine.Content, b page.Body) (out []page.AMQPSection) {
+	sections, err := codec.SentSections(c, b.Content)
 	if err != nil {
-		return nil // it is shown as headers still
+		return nil // the page still shows the headers
 	}
 	for _, s := range sections {
-		one := page.Sent{Name: s.Name}
+		one := page.AMQPSection{Name: s.Name}
 		for _, f := range s.Fields {
-			one.Fields = append(one.Fields, component.Property{Name: cut(f.Name, 200), Value: cut(f.Value, longestValue), Type: f.Type})
+			one.Fields = append(one.Fields, component.Property{Name: shorten.To(f.Name, 200), Value: shorten.To(f.Value, maxValueBytes), Type: f.Type})
 		}
 		out = append(out, one)
 	}
 	return out
 }
 
-// endedPage is the page of a message that is no more, for as long as something
-// is remembered of it.
-func (p *Pages) endedPage(ctx context.Context, at Place) (view.Page, uint64, error) {
-	s, err := p.look(ctx, func(broker.Reader) error { return nil })
+// removedMessagePage returns the page of a removed message, for as long as something is recorded of it.
+func (p *Pages) removedMessagePage(ctx context.Context, at Address) (view.Page, uint64, error) {
+	s, err := p.read(ctx, func(broker.Reader) error { return nil })
 	if err != nil {
 		return nil, 0, err
 	}
 	out := page.Message{Key: keyText(at.Key), Href: p.MessageURL(at.Key)}
-	c := p.chronicle(ctx, at.Key)
-	final := c.final()
+	damaged := p.damagedNotice(ctx, func(d engine.DamagedMessage) bool { return d.Key == at.Key }, "damaged.of.message")
+	c := p.messageHistory(ctx, at.Key)
+	final := c.lastEvent()
 	if final.key == 0 {
-		out.Shell, out.Missing = p.shell(ctx, at, s, locale.T(ctx, "message.title.missing")), true
-		out.Known = p.known(c)
-		return out, s.n, nil
+		out.Damaged = damaged
+		out.Shell, out.Missing = p.liveShell(ctx, at, s, locale.T(ctx, "message.title.missing")), true
+		out.TimelineLimits = p.timelineLimits(c)
+		return out, s.event, nil
 	}
 	last, kind := final.path, engine.Queue
 	if final.kind == engine.EventUnmatched { // its topic is where it was last
@@ -253,65 +255,65 @@ func (p *Pages) endedPage(ctx context.Context, at Place) (view.Page, uint64, err
 	}
 	if e := c.last; e.Kind != 0 {
 		last = e.Path
-		// Its headers may have been too large to keep.
+		// The headers may have been too large to keep.
 		if content, err := e.Content.Content(); err == nil && e.Content != "" {
 			row := engine.Row{Message: e.Message, Content: e.Content, Path: e.Path}
 			row.Message.LockedUntil = 0
-			m := messageSight{Row: row, content: content}
-			m.in.Kind = kind
+			m := messageSnapshot{Row: row, content: content}
+			m.entity.Kind = kind
 			out = p.messageModel(ctx, at, m, s)
 			out.Body.Download = ""
 		}
 	}
-	if out.In.Name == "" {
-		out.In, out.Path, out.Bare = p.placeOf(kind, last), last.Entity().Fold(), true
+	if out.Entity.Name == "" {
+		out.Entity, out.Path, out.HeadersMissing = p.entityRef(kind, last), last.Entity().Fold(), true
 		out.Number = int64(final.seq)
 	}
-	out.Shell = p.shell(ctx, at, s, called(c.last.Content, final.seq))
-	if _, kept := p.recent.stray(at.Key); kept {
-		out.Lab = p.URL(Place{Namespace: p.b.Name(), Kind: Lab}.with(page.LabFrom, keyText(at.Key)))
+	out.Shell = p.liveShell(ctx, at, s, displayName(c.last.Content, final.seq))
+	if _, kept := p.events.unmatchedMessage(at.Key); kept {
+		out.Lab = p.URL(Address{Namespace: p.b.Name(), Kind: FilterLab}.withQuery(page.LabFrom, keyText(at.Key)))
 	}
-	out.Ended, out.Known = p.ending(ctx, c, final, last), p.known(c)
-	out.Kin, out.KinMore = p.kin(ctx, at.Key, final.sent, c.past)
-	out.Life = p.entries(ctx, c.past)
-	if !departed(final.kind) && final.kind != engine.EventMoved && !out.Ended.At.IsZero() { // it has no last line of its own
-		out.Life = append(out.Life, out.Ended)
+	out.Ended, out.TimelineLimits = p.removalEntry(ctx, c, final, last), p.timelineLimits(c)
+	out.Related, out.MoreRelated = p.relatedMessages(ctx, at.Key, final.content, c.events)
+	out.Timeline = p.timelineEntries(ctx, c.events)
+	if !removesMessage(final.kind) && final.kind != engine.EventMoved && !out.Ended.At.IsZero() { // it has no final event of its own
+		out.Timeline = append(out.Timeline, out.Ended)
 	}
-	out.Life = dated(out.Life, s.now)
-	return out, s.n, nil
+	out.Timeline, out.Damaged = markDates(out.Timeline, s.now), damaged
+	return out, s.event, nil
 }
 
-// ending says why a message is no longer there, when it went and who did it, as
-// far as that is known.
-func (p *Pages) ending(ctx context.Context, c chronicle, final trace, last engine.Path) component.Entry {
+// removalEntry returns why a message no longer exists, when it was removed and by whom, as far as
+// that is recorded.
+func (p *Pages) removalEntry(ctx context.Context, c messageHistory, final eventRecord, last engine.Path) component.TimelineStep {
 	switch {
-	case departed(final.kind) || final.kind == engine.EventMoved:
-		return p.entry(ctx, final)
+	case removesMessage(final.kind) || final.kind == engine.EventMoved:
+		return p.timelineEntry(ctx, final)
 	case c.last.Kind != 0:
-		return p.entry(ctx, traceOf(c.last))
+		return p.timelineEntry(ctx, recordOf(c.last))
 	}
-	args := locale.Args{"Entity": Shown(last)}
+	args := locale.Args{"Entity": DisplayPath(last)}
 	id := "message.ended.with"
-	with := p.wentWith(ctx, final)
+	with := p.removingEvent(ctx, final)
 	switch with.kind {
 	case engine.EventPurged:
-		id, args["Entity"] = "message.ended.purged", Shown(with.path) // maybe of dead letters only
+		id, args["Entity"] = "message.ended.purged", DisplayPath(with.path) // maybe of dead letters only
 	case engine.EventEntityDeleted:
 		id = "message.ended.deleted"
 	case engine.EventEntityAutoDeleted:
 		id = "message.ended.idle"
 	default:
-		return component.Entry{Icon: "lost", Tone: component.Lost, Title: locale.T(ctx, id, args)}
+		return component.TimelineStep{Icon: "lost", Tone: component.Lost, Title: locale.T(ctx, id, args)}
 	}
-	how := lookOf(with)
-	e := component.Entry{Icon: how.icon, Tone: how.tone, Title: locale.T(ctx, id, args), At: with.at.Time()}
+	how := styleOf(with)
+	e := component.TimelineStep{Icon: how.icon, Tone: how.tone, Title: locale.T(ctx, id, args), At: with.at.Time()}
 	if with.actor != "" {
-		e.Detail = p.byWhom(ctx, with.actor)
+		e.Detail = p.actorText(ctx, with.actor)
 	}
 	return e
 }
 
-// known says how far a message's story reaches.
-func (p *Pages) known(c chronicle) page.Known {
-	return page.Known{Kept: p.kept(), Cut: c.cut, Broken: c.broken}
+// timelineLimits returns how far back the message's timeline reaches.
+func (p *Pages) timelineLimits(c messageHistory) page.TimelineLimits {
+	return page.TimelineLimits{Retention: p.historyRetention(), Cut: c.truncated, Failed: c.failed}
 }

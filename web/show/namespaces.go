@@ -7,46 +7,46 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/fleet"
+	"mayfly/engine/namespaces"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
-	"mayfly/web/peers"
+	"mayfly/web/connections"
 )
 
-// inMenu is how many namespaces the menu has.
-const inMenu = 12
+// maxMenuNamespaces is how many namespaces the menu lists.
+const maxMenuNamespaces = 12
 
-// Spaces is what pages tell of the server's namespaces.
-type Spaces struct {
-	Fleet *fleet.Fleet // nil: there is this one, and no page of them
-	// Connections are what SDKs are given for one: for messages and for entities; nil:
-	// nobody knows.
+// NamespaceInfo is what pages need to know of the server's namespaces.
+type NamespaceInfo struct {
+	Namespaces *namespaces.Manager // nil: there is only this namespace, and no page of namespaces
+	// Connections returns the connection strings of a namespace, for messages and for
+	// administration; nil: unknown.
 	Connections func(name string) (messages, admin string)
-	// Kept is where what is in one is kept; empty: in memory.
-	Kept func(fleet.Spec) string
-	// Aside is where what is in one goes that is removed; empty: it is gone.
-	Aside func(fleet.Spec) string
-	// Clients are those connected to one; nil: nobody knows.
-	Clients func(name string) peers.Source
+	// StoredIn returns where a namespace is stored; empty: in memory.
+	StoredIn func(namespaces.Spec) string
+	// MovedTo returns where the data of a removed namespace is moved; empty: it is deleted.
+	MovedTo func(namespaces.Spec) string
+	// Clients returns the connected clients of a namespace; nil: unknown.
+	Clients func(name string) connections.Source
 }
 
-// others has the shell lead to other namespaces.
-func (p *Pages) others(sh *layout.Shell) {
-	if p.o.Spaces.Fleet == nil {
+// addNamespaceMenu adds links to other namespaces to the shell.
+func (p *Pages) addNamespaceMenu(sh *layout.Shell) {
+	if p.o.Namespaces.Namespaces == nil {
 		return
 	}
-	sh.AllSpaces = p.NamespacesURL("")
-	for i, n := range p.o.Spaces.Fleet.List() {
+	sh.AllNamespaces = p.NamespacesURL("")
+	for i, n := range p.o.Namespaces.Namespaces.List() {
 		here := n.Name == p.b.Name()
-		if i < inMenu || here {
-			sh.Spaces = append(sh.Spaces, layout.Space{Name: n.Name, Href: p.o.Base + "/n/" + n.Name, Here: here, Down: n.State != fleet.Serving, Away: n.State == fleet.Standby})
+		if i < maxMenuNamespaces || here {
+			sh.Namespaces = append(sh.Namespaces, layout.NamespaceLink{Name: n.Name, Href: p.o.Base + "/n/" + n.Name, Here: here, Unserved: n.State != namespaces.Serving, Elsewhere: n.State == namespaces.Standby})
 		}
 	}
 }
 
-// NamespacesURL is the address of the page of all namespaces, or of what asks
-// whether to remove one; base path included.
+// NamespacesURL returns the address of the page of all namespaces, or of the question whether
+// to remove one, including the base path.
 func (p *Pages) NamespacesURL(remove string) string {
 	if remove == "" {
 		return p.o.Base + "/namespaces"
@@ -54,43 +54,42 @@ func (p *Pages) NamespacesURL(remove string) string {
 	return p.o.Base + "/namespaces/" + remove + "/remove"
 }
 
-// Namespaces is the page of all namespaces. It is ErrNoPage where there is one
-// alone.
-func (p *Pages) Namespaces(ctx context.Context, t Typed) (page.Namespaces, error) {
-	s := p.o.Spaces
-	if s.Fleet == nil {
-		return page.Namespaces{}, ErrNoPage
+// Namespaces returns the page of all namespaces, or ErrPageNotFound if the server has only one.
+func (p *Pages) Namespaces(ctx context.Context, t FormState) (page.Namespaces, error) {
+	s := p.o.Namespaces
+	if s.Namespaces == nil {
+		return page.Namespaces{}, ErrPageNotFound
 	}
-	m := page.Namespaces{Shell: p.beside(ctx, locale.T(ctx, "spaces.title")), Most: s.Fleet.Most()}
-	if err := s.Fleet.Trouble(); err != nil {
+	m := page.Namespaces{Shell: p.serverShell(ctx, locale.T(ctx, "spaces.title")), Max: s.Namespaces.Max()}
+	if err := s.Namespaces.CatalogueError(); err != nil {
 		m.Trouble = err.Error()
 	}
-	for _, n := range s.Fleet.List() {
+	for _, n := range s.Namespaces.List() {
 		m.Rows = append(m.Rows, p.namespaceRow(ctx, n))
 	}
 	m.New = page.NamespaceForm{
-		To: p.NamespacesURL(""), Name: t.Values.Get(page.AskNamespace), Profile: t.Values.Get(page.AskProfile), Profiles: engine.Profiles(),
-		Stay: t.Values.Get(page.AskStay), NameError: t.Errors[page.AskNamespace],
-		Config: t.Values.Get(page.AskConfig), ConfigError: t.Errors[page.AskConfig], Refused: t.Refused,
+		To: p.NamespacesURL(""), Name: t.Values.Get(page.FieldNamespace), Profile: t.Values.Get(page.FieldProfile), Profiles: engine.Profiles(),
+		Stay: t.Values.Get(page.FieldLifetime), NameError: t.Errors[page.FieldNamespace],
+		Config: t.Values.Get(page.FieldConfig), ConfigError: t.Errors[page.FieldConfig], Refused: t.Refused,
 	}
 	return m, nil
 }
 
-// beside is the shell of a page that is of no namespace.
-func (p *Pages) beside(ctx context.Context, title string) layout.Shell {
-	sh := p.still(ctx, Place{Namespace: p.b.Name(), Kind: Overview}, title)
+// serverShell returns the shell of a page outside any namespace.
+func (p *Pages) serverShell(ctx context.Context, title string) layout.Shell {
+	sh := p.staticShell(ctx, Address{Namespace: p.b.Name(), Kind: Overview}, title)
 	sh.Back, sh.Active = p.NamespacesURL(""), ""
 	return sh
 }
 
-func (p *Pages) namespaceRow(ctx context.Context, n fleet.Namespace) page.NamespaceRow {
-	s := p.o.Spaces
+func (p *Pages) namespaceRow(ctx context.Context, n namespaces.Namespace) page.NamespaceRow {
+	s := p.o.Namespaces
 	r := page.NamespaceRow{
-		Name: n.Name, Href: p.o.Base + "/n/" + n.Name, Own: n.Main, State: string(n.State), Why: n.Why, Owner: n.Owner.Dashboard,
+		Name: n.Name, Href: p.o.Base + "/n/" + n.Name, Own: n.Main, State: string(n.State), Why: n.Reason, Owner: n.Owner.Dashboard,
 		Temporary: n.Temporary, Until: n.Until, Created: n.Created, Now: time.Now(),
 	}
-	if s.Kept != nil {
-		r.Kept = s.Kept(n.Spec)
+	if s.StoredIn != nil {
+		r.Kept = s.StoredIn(n.Spec)
 	}
 	if s.Connections != nil {
 		messages, admin := s.Connections(n.Name)
@@ -114,55 +113,55 @@ func (p *Pages) namespaceRow(ctx context.Context, n fleet.Namespace) page.Namesp
 	r.Served = err == nil
 	if s.Clients != nil {
 		if of := s.Clients(n.Name); of != nil {
-			r.Counts.Clients = of.Connections(peers.Query{Limit: 1}).All
+			r.Counts.Clients = of.Connections(connections.Query{Limit: 1}).Total
 		}
 	}
 	return r
 }
 
-// NamespaceLimits asks for other limits of one. It is ErrNoPage for the server's own
-// and for a temporary one, and fleet.ErrNone where there is none.
-func (p *Pages) NamespaceLimits(ctx context.Context, name string, t Typed) (page.NamespaceLimits, error) {
-	if p.o.Spaces.Fleet == nil {
-		return page.NamespaceLimits{}, ErrNoPage
+// NamespaceLimits returns the form that changes a namespace's limits. It returns ErrPageNotFound for
+// the server's own namespace and for a temporary one, and namespaces.ErrNoNamespace if it does not exist.
+func (p *Pages) NamespaceLimits(ctx context.Context, name string, t FormState) (page.NamespaceLimits, error) {
+	if p.o.Namespaces.Namespaces == nil {
+		return page.NamespaceLimits{}, ErrPageNotFound
 	}
-	n, ok := p.o.Spaces.Fleet.Find(name)
+	n, ok := p.o.Namespaces.Namespaces.Find(name)
 	switch {
 	case !ok:
-		return page.NamespaceLimits{}, fleet.ErrNone
+		return page.NamespaceLimits{}, namespaces.ErrNoNamespace
 	case n.Main, n.Temporary:
-		return page.NamespaceLimits{}, ErrNoPage
+		return page.NamespaceLimits{}, ErrPageNotFound
 	}
 	m := page.NamespaceLimits{
-		Shell: p.beside(ctx, locale.T(ctx, "spaces.limits.title", locale.Args{"Name": n.Name})), Row: p.namespaceRow(ctx, n),
+		Shell: p.serverShell(ctx, locale.T(ctx, "spaces.limits.title", locale.Args{"Name": n.Name})), Row: p.namespaceRow(ctx, n),
 		All: p.NamespacesURL(""), Profile: n.Profile, Profiles: engine.Profiles(), Refused: t.Refused,
 	}
 	if t.Values != nil {
-		m.Profile = t.Values.Get(page.AskProfile)
+		m.Profile = t.Values.Get(page.FieldProfile)
 	}
 	return m, nil
 }
 
-// NamespaceRemoval asks whether to remove one. It is ErrNoPage for the server's own,
-// and fleet.ErrNone where there is none.
-func (p *Pages) NamespaceRemoval(ctx context.Context, name string, t Typed) (page.NamespaceRemoval, error) {
-	s := p.o.Spaces
-	if s.Fleet == nil {
-		return page.NamespaceRemoval{}, ErrNoPage
+// ConfirmRemoveNamespace asks to confirm the removal of a namespace. It returns ErrPageNotFound for the
+// server's own namespace, and namespaces.ErrNoNamespace if it does not exist.
+func (p *Pages) NamespaceRemoval(ctx context.Context, name string, t FormState) (page.ConfirmRemoveNamespace, error) {
+	s := p.o.Namespaces
+	if s.Namespaces == nil {
+		return page.ConfirmRemoveNamespace{}, ErrPageNotFound
 	}
-	n, ok := s.Fleet.Find(name)
+	n, ok := s.Namespaces.Find(name)
 	switch {
 	case !ok:
-		return page.NamespaceRemoval{}, fleet.ErrNone
+		return page.ConfirmRemoveNamespace{}, namespaces.ErrNoNamespace
 	case n.Main:
-		return page.NamespaceRemoval{}, ErrNoPage
+		return page.ConfirmRemoveNamespace{}, ErrPageNotFound
 	}
-	m := page.NamespaceRemoval{
-		Shell: p.beside(ctx, locale.T(ctx, "spaces.remove.title", locale.Args{"Name": n.Name})), Row: p.namespaceRow(ctx, n),
-		To: p.NamespacesURL(n.Name), All: p.NamespacesURL(""), Typed: t.Values.Get(page.AskConfirm), TypeError: t.Errors[page.AskConfirm], Refused: t.Refused,
+	m := page.ConfirmRemoveNamespace{
+		Shell: p.serverShell(ctx, locale.T(ctx, "spaces.remove.title", locale.Args{"Name": n.Name})), Row: p.namespaceRow(ctx, n),
+		To: p.NamespacesURL(n.Name), All: p.NamespacesURL(""), Typed: t.Values.Get(page.FieldConfirm), TypeError: t.Errors[page.FieldConfirm], Refused: t.Refused,
 	}
-	if s.Aside != nil {
-		m.Aside = s.Aside(n.Spec)
+	if s.MovedTo != nil {
+		m.Aside = s.MovedTo(n.Spec)
 	}
 	return m, nil
 }

@@ -7,8 +7,7 @@ import (
 	"mayfly/views/locale"
 )
 
-// Each profile is named by the tier that it stands for, and by what it does
-// without (§1.5).
+// Each profile is shown as its tier, with the features that it lacks (§1.5).
 func TestOverviewSaysWhoseLimitsThereAre(t *testing.T) {
 	const of = "Limits and defaults are those of Service Bus' "
 	for profile, want := range map[string]string{
@@ -25,7 +24,7 @@ func TestOverviewSaysWhoseLimitsThereAre(t *testing.T) {
 	}
 }
 
-// How many have an end is said of one, of none and of all as people say it.
+// The number of messages with an expiry is worded properly for one, none and all.
 func TestEndings(t *testing.T) {
 	for tag, want := range map[string][]string{
 		"en":    {"The one message has no end.", "The one message has an end.", "None of the 5 messages has an end.", "One of 5 messages has an end.", "2 of 5 messages have an end.", "All 5 messages have an end."},
@@ -34,7 +33,7 @@ func TestEndings(t *testing.T) {
 		"zh-CN": {"没有一条消息有期限（共 1 条）。", "所有消息（1 条）都有期限。", "没有一条消息有期限（共 5 条）。", "5 条消息中有 1 条有期限。", "5 条消息中有 2 条有期限。", "所有消息（5 条）都有期限。"},
 	} {
 		for i, of := range [][2]int{{0, 1}, {1, 1}, {0, 5}, {1, 5}, {2, 5}, {5, 5}} {
-			if got := endings(locale.With(t.Context(), tag), of[0], of[1]); got != want[i] {
+			if got := expiringText(locale.With(t.Context(), tag), of[0], of[1]); got != want[i] {
 				t.Errorf("%s, %d of %d: %q", tag, of[0], of[1], got)
 			}
 		}

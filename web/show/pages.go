@@ -1,13 +1,11 @@
-// Package show turns the state of the broker into the pages of the dashboard:
-// view models with every number, sentence and address in them, for the handler
-// that serves a page and the hub that pushes its parts alike. It also remembers
-// a little of what happened, see Recent; the rest it asks the history for, if
-// the store has one: what a page can tell is then the same after a restart.
+// Package show makes the pages of the dashboard from the state of the broker: view models with
+// every number, sentence and address, used both by the handler that serves a page and by the
+// hub that pushes its parts. It keeps some recent events in memory, see RecentEvents; older ones
+// come from the store's history, if it has one, so that pages show the same after a restart.
 //
-// A page is made in one turn of the broker, so that its numbers agree with each
-// other and with the event number it carries. Only what takes long to sum up is
-// up to a second older, see deaths and board. Looking never counts as use of an
-// entity (DEC-6).
+// A page is made in one turn of the broker, so that its numbers agree with each other and with
+// the event number it carries. Only expensive summaries are up to a second older, see deaths
+// and board. Viewing never counts as use of an entity (DEC-6).
 package show
 
 import (
@@ -16,221 +14,167 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"strings"
 	"sync"
 	"time"
 
 	"mayfly/engine"
+	"mayfly/engine/alert"
 	"mayfly/engine/broker"
+	"mayfly/engine/demo"
 	"mayfly/engine/job"
-	"mayfly/engine/rescue"
-	"mayfly/engine/scene"
-	"mayfly/engine/suggest"
+	"mayfly/engine/search/suggest"
+	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/view"
-	"mayfly/web/hook"
-	"mayfly/web/identity"
-	"mayfly/web/intake"
+	"mayfly/web/auth"
+	"mayfly/web/connections"
+	"mayfly/web/docs"
+	"mayfly/web/exchange"
 	"mayfly/web/openapi"
-	"mayfly/web/peers"
+	"mayfly/web/webhook"
 )
 
-// Options are what pages say beside the broker's state.
+// Options configure pages.
 type Options struct {
-	Base  string // the path the dashboard is served under; empty: the root
-	Build string // of the program, for the script
-	Data  string // where messages are kept, for people; empty: in memory
-	API   string // the address of the JSON API, without a slash at the end; empty: no lines for the shell
-	REST  string // the address of the REST door, without a slash at the end; empty: no lines for the shell
-	// Connection and AdminConnection are what SDKs on this machine are given, for
-	// messages and for entities; empty: nothing.
+	Base     string // base path of the dashboard; empty: the root
+	Build    string // of the program, for the script
+	StoredIn string // where messages are stored, for display; empty: in memory
+	API      string // address of the JSON API, without a trailing slash; empty: no shell commands
+	REST     string // address of the REST API, without a trailing slash; empty: no shell commands
+	// Connection and AdminConnection are the connection strings for SDKs on this machine, for
+	// messages and for administration; empty: none.
 	Connection, AdminConnection string
-	// Keyed is set where tokens of clients are asked for: the word KEY stands in
-	// connection strings for a key.
-	Keyed bool
-	// Document is what the JSON API says of itself, made anew by each call; nil: it
-	// is not explained.
+	// RequiresKeys is set if the server requires tokens of clients: then connection strings contain
+	// the word KEY in place of a key.
+	RequiresKeys bool
+	// Document returns the JSON API's OpenAPI document, built by each call; nil: there is no
+	// reference page.
 	Document func() *openapi.Document
-	Curl     string // a line for the shell that sends a message though no queue is there; empty: one for REST
-	// HistoryFor is how long the store's history is kept, for people; zero: they
-	// are not told.
+	Curl     string // shell command that sends a message even if there is no queue; empty: one for REST
+	// HistoryFor is how long the store's history is kept, for display; zero: not shown.
 	HistoryFor time.Duration
-	Peers      peers.Source  // clients that stay connected; nil: there are none
-	Jobs       *job.Jobs     // of the broker; nil: there are none
-	Rules      *rescue.Rules // of the broker; nil: there are none
-	Hooks      *hook.Sender  // of Rules; nil: there are none
-	Shelf      *intake.Shelf // files that were sent; nil: none can be
-	Spaces     Spaces
-	Scenes     *scene.Stages // of the server; nil: there are none
+	Clients    connections.Source // connected clients; nil: none
+	Jobs       *job.Jobs          // of the broker; nil: there are none
+	AlertRules *alert.Rules       // of the broker; nil: there are none
+	Webhooks   *webhook.Sender    // of Rules; nil: there are none
+	Uploads    *exchange.Uploads  // uploaded files; nil: uploads are off
+	Namespaces NamespaceInfo
+	Scenes     *demo.Player  // of the server; nil: there are none
+	Docs       *docs.Library // nil: there are no pages
 	Logger     *slog.Logger
 }
 
 // Pages makes the dashboard's pages. It is safe for concurrent use.
 type Pages struct {
-	b        *broker.Broker
-	o        Options
-	recent   *Recent
-	morgue   morgue
-	board    board
-	found    findings
-	lately   chronicles
-	sources  sources
-	tempo    tempo
-	inside   glimpses
-	suggests *suggest.Source
+	b              *broker.Broker
+	o              Options
+	events         *RecentEvents
+	summaries      summaryCache
+	expiryCache    expiryCache
+	activityCache  activityCache
+	historyCache   historyCache
+	forwardSources forwardSourceCache
+	rates          rateTracker
+	bodyCache      bodyValueCache
+	suggests       *suggest.Suggester
 
-	described func() *openapi.Document // once
+	apiDocument func() *openapi.Document // built once
 }
 
-// Start begins to remember what happens. Close ends it.
+// Start starts recording events. Call Close when done.
 func Start(b *broker.Broker, o Options) *Pages {
-	return &Pages{b: b, o: o, suggests: suggest.New(b), described: sync.OnceValue(o.Document), recent: follow(b, cmp.Or(o.Logger, slog.Default()))}
+	return &Pages{b: b, o: o, suggests: suggest.New(b), apiDocument: sync.OnceValue(o.Document), events: startRecent(b, cmp.Or(o.Logger, slog.Default()))}
 }
 
-// Close ends the following of events and waits for it. Pages can still be
-// opened; they learn of nothing new.
-func (p *Pages) Close() { p.recent.close() }
+// Close stops recording events and waits until that has ended. Pages can still be opened, but
+// do not show new events.
+func (p *Pages) Close() { p.events.close() }
 
-// A Visitor is who a page is made for, beside the language, which the context
-// carries as package locale does, and what they may see, which it carries as package
-// identity does.
+// Refreshing is a page that changes with time alone, in ways that browsers cannot compute:
+// rates fall, messages move to other buckets of the horizon.
+type Refreshing struct {
+	view.Page
+	Every time.Duration
+}
+
+// Refresh returns how long the rendered page stays valid without events.
+func (r Refreshing) Refresh() time.Duration { return r.Every }
+
+// A Visitor is the viewer that a page is made for. The context carries the language, as
+// package locale does, and what they may see, as package auth does.
 type Visitor struct {
-	CSRF   string
-	Host   string // by which the visitor reaches the server, without a port; empty: not known
-	Origin string // likewise with scheme and port: http://127.0.0.1:8080; empty: not known
-	Looks  layout.Looks
-	Notice component.Notice
-	User   layout.User // zero: the server does not ask who it is
+	CSRF       string
+	Host       string // host name that the visitor uses for the server, without a port; empty: unknown
+	Origin     string // the same with scheme and port: http://127.0.0.1:8080; empty: unknown
+	Appearance layout.Appearance
+	Notice     component.Notice
+	User       layout.User // zero: the server has no sign-in
 }
 
 type visitorKey struct{}
 
-// within tells whether a page is for somebody who may see one namespace alone, and
-// nothing that is of all or of none.
-func within(ctx context.Context) bool { return identity.Of(ctx).Within != "" }
+// isConfined reports whether the viewer may see only one namespace, and nothing of the whole
+// server.
+func isConfined(ctx context.Context) bool { return auth.FromContext(ctx).Namespace != "" }
 
-// WithVisitor returns a context that pages are opened for v with. Pages opened
-// without a visitor are nobody's, and can be shared.
+// WithVisitor returns a context for opening pages for v. Pages opened without a visitor
+// contain nothing personal and can be shared.
 func WithVisitor(ctx context.Context, v Visitor) context.Context {
 	return context.WithValue(ctx, visitorKey{}, v)
 }
 
-// Open makes the page at an address without the base path. The page includes
-// every event up to n. It is ErrNoPage if the address names nothing there could
-// be, engine.ErrNotFound or engine.ErrMessageNotFound if the thing is not there
-// and nothing is remembered of it.
+// Open returns the page at an address without the base path. The page includes every event up
+// to n. The error is ErrPageNotFound for an invalid address, and engine.ErrNotFound or
+// engine.ErrMessageNotFound if the entity or message does not exist and nothing is recorded of
+// it.
 func (p *Pages) Open(ctx context.Context, raw string) (page view.Page, n uint64, err error) {
 	at, err := p.Parse(raw)
 	if err != nil {
 		return nil, 0, err
 	}
-	return p.At(ctx, at)
+	return p.Page(ctx, at)
 }
 
-// Topic is the one address of a page that is kept up to date, without the base
-// path, however raw is written. It is ErrNoPage for what is no page, and for
-// forms and searches, which stay as they are.
+// Topic returns the canonical address of a live page, without the base path. The error is
+// ErrPageNotFound for an invalid address and for pages that are not live, such as forms and
+// searches.
 func (p *Pages) Topic(raw string) (string, error) {
 	at, err := p.Parse(raw)
 	if err != nil {
 		return "", err
 	}
-	if at.Do != "" || at.Kind == Search || at.Kind == Reference || at.Kind == GoTo || at.Kind == Import {
-		return "", fmt.Errorf("%w that is kept up to date: %q", ErrNoPage, cut(raw, 80))
+	if !at.Route().Live {
+		return "", fmt.Errorf("%w that is kept up to date: %q", ErrPageNotFound, shorten.To(raw, 80))
 	}
 	return at.String(), nil
 }
 
-// Parse is Parse for this broker's namespace.
-func (p *Pages) Parse(raw string) (Place, error) {
-	at, err := Parse(raw, p.b.Limits())
-	if err == nil && !strings.EqualFold(at.Namespace, p.b.Name()) {
-		return Place{}, fmt.Errorf("%w: the namespace here is %q", ErrNoPage, p.b.Name())
+// Page returns the page of an address.
+func (p *Pages) Page(ctx context.Context, at Address) (view.Page, uint64, error) {
+	if r := at.Route(); r != nil && r.Get != nil {
+		return r.Get(p, ctx, at)
 	}
-	at.Namespace = p.b.Name()
-	return at, err
+	page, err := p.Form(ctx, at, FormState{})
+	return page, 0, err
 }
 
-// At makes the page at a place.
-func (p *Pages) At(ctx context.Context, at Place) (view.Page, uint64, error) {
-	if at.Do != "" {
-		return p.form(ctx, at)
-	}
-	switch at.Kind {
-	case Overview:
-		return p.overview(ctx, at)
-	case Expirations:
-		return p.expirations(ctx, at)
-	case Queues, Topics:
-		return p.entities(ctx, at)
-	case Metrics:
-		return p.metrics(ctx, at)
-	case Temporary:
-		return p.temporary(ctx, at)
-	case Deferred:
-		return p.deferred(ctx, at)
-	case Entity:
-		return p.entity(ctx, at)
-	case Message:
-		return p.message(ctx, at)
-	case Activity:
-		return p.activity(ctx, at)
-	case Lab:
-		return p.lab(ctx, at)
-	case Connections:
-		return p.connections(ctx, at)
-	case Connection:
-		return p.connection(ctx, at)
-	case Access:
-		return p.access(ctx, at)
-	case Session:
-		return p.session(ctx, at)
-	case Search:
-		return p.search(ctx, at)
-	case Reference:
-		return p.reference(ctx, at)
-	case Import:
-		page, err := p.Import(ctx, at, Typed{})
-		return page, 0, err
-	case Templates:
-		return p.templates(ctx, at)
-	case GoTo:
-		return p.goTo(ctx, at)
-	case Jobs:
-		return p.jobs(ctx, at)
-	case Job:
-		return p.job(ctx, at)
-	case Alerts:
-		return p.alerts(ctx, at)
-	case Alert:
-		return p.alert(ctx, at)
-	case Views:
-		return p.views(ctx, at)
-	case DeadGroups:
-		return p.deadGroups(ctx, at)
-	default:
-		return nil, 0, ErrNoPage
-	}
-}
-
-// kept is how long the past of things is known; zero: not told, or there is no
-// history.
-func (p *Pages) kept() time.Duration {
+// historyRetention returns how long history is kept; zero if that is unknown or there is no history.
+func (p *Pages) historyRetention() time.Duration {
 	if !p.b.HasHistory() {
 		return 0
 	}
 	return p.o.HistoryFor
 }
 
-// URL is the address of a place, base path included.
-func (p *Pages) URL(at Place) string { return p.o.Base + at.String() }
+// URL returns the address of a place, including the base path.
+func (p *Pages) URL(at Address) string { return p.o.Base + at.String() }
 
-// Home is the address of the overview, base path included.
+// Home returns the address of the overview, including the base path.
 func (p *Pages) Home() string { return p.o.Base + "/n/" + url.PathEscape(p.b.Name()) }
 
-// EntityURL is the address of an entity's page, base path included; of a
-// dead-letter queue or a transfer one, that tab of its entity.
+// EntityURL returns the address of an entity's page, including the base path; for a
+// dead-letter or transfer subqueue, of that tab of its entity.
 func (p *Pages) EntityURL(kind engine.EntityKind, path engine.Path) string {
 	switch {
 	case path.IsTransfer():
@@ -241,90 +185,70 @@ func (p *Pages) EntityURL(kind engine.EntityKind, path engine.Path) string {
 	return p.Home() + entityAddress(kind, path.Entity())
 }
 
-// MessageURL is the address of a message's page, base path included.
+// MessageURL returns the address of a message's page, including the base path.
 func (p *Pages) MessageURL(k engine.Key) string { return p.Home() + "/m/" + keyText(k) }
 
-// UndoURL is where what has just been done is taken back, base path included.
+// UndoURL returns the address that undoes an action, including the base path.
 func (p *Pages) UndoURL(word string) string {
-	return p.URL(Place{Namespace: p.b.Name(), Kind: Undo, Peer: word})
+	return p.URL(Address{Namespace: p.b.Name(), Kind: Undo, StringID: word})
 }
 
-// A sight is what every page learns from the broker when it looks.
-type sight struct {
-	n   uint64
-	now engine.Instant
+// A snapshot is what every page learns when it reads the broker.
+type snapshot struct {
+	event uint64
+	now   engine.Instant
 }
 
-// look reads the broker in one turn, and waits until what happened up to then
-// is remembered too.
-func (p *Pages) look(ctx context.Context, see func(broker.Reader) error) (sight, error) {
-	var s sight
+// read reads the broker in one turn, and waits until events up to then are recorded here.
+func (p *Pages) read(ctx context.Context, see func(broker.Reader) error) (snapshot, error) {
+	var s snapshot
 	err := p.b.Read(ctx, func(r broker.Reader) error {
-		s = sight{r.N, r.Now}
+		s = snapshot{r.N, r.Now}
 		return see(r)
 	})
 	if err != nil {
-		return s, err //nolint:wrapcheck // the caller asked for just this
+		return s, err
 	}
-	p.recent.reach(ctx, s.n)
+	p.events.waitFor(ctx, s.event)
 	return s, nil
 }
 
-// shell is what stands around a live page.
-func (p *Pages) shell(ctx context.Context, at Place, s sight, title string) layout.Shell {
-	sh := p.still(ctx, at, title)
-	sh.Live = layout.Live{URL: at.String(), N: s.n, Epoch: p.b.Epoch(), Now: s.now.Time(), Build: p.o.Build}
-	if is := p.b.Pace(); is != (broker.Pace{Rate: 1}) {
+// liveShell returns the shell of a live page.
+func (p *Pages) liveShell(ctx context.Context, at Address, s snapshot, title string) layout.Shell {
+	sh := p.staticShell(ctx, at, title)
+	sh.Live = layout.Live{URL: at.String(), N: s.event, Epoch: p.b.Epoch(), Now: s.now.Time(), Build: p.o.Build}
+	if is := p.b.ClockState(); is != (broker.ClockState{Rate: 1}) {
 		sh.Live.Pace = layout.Pace{Turned: true, Rate: is.Rate, Until: is.Until.Time()}
 	}
 	return sh
 }
 
-// still is what stands around a page that does not change by itself.
-func (p *Pages) still(ctx context.Context, at Place, title string) layout.Shell {
+// staticShell returns the shell of a page that is not live.
+func (p *Pages) staticShell(ctx context.Context, at Address, title string) layout.Shell {
 	who, _ := ctx.Value(visitorKey{}).(Visitor)
 	sh := layout.Shell{
 		Namespace: p.b.Name(), Home: p.Home(), Title: title, Active: at.section(),
-		Looks: who.Looks, Settings: p.SettingsURL(), CSRF: who.CSRF, Notice: who.Notice, User: who.User,
-		Back: p.URL(at), Banner: p.banner(ctx), Jobs: p.going(),
+		Appearance: who.Appearance, Settings: p.SettingsURL(), Docs: p.DocsURL(), CSRF: who.CSRF, Notice: who.Notice, User: who.User,
+		Back: p.URL(at), Banner: p.banner(ctx), Jobs: p.jobsStatus(),
 	}
-	p.others(&sh)
-	p.stage(ctx, &sh)
-	if within(ctx) { // what is of all namespaces is not theirs
-		sh.Spaces, sh.AllSpaces, sh.Scenes, sh.Settings = nil, "", "", ""
+	p.addNamespaceMenu(&sh)
+	p.addSceneBar(ctx, &sh)
+	if isConfined(ctx) { // they may not see what belongs to all namespaces
+		sh.Namespaces, sh.AllNamespaces, sh.Scenes, sh.Settings = nil, "", "", ""
 	}
 	return sh
 }
 
-// section is where the rail stands.
-func (p Place) section() layout.Section {
-	switch p.Kind {
-	case Overview, Metrics, Reference:
-		return layout.Overview
-	case Expirations:
-		return layout.Expirations
-	case Queues:
-		return layout.Queues
-	case Topics, Lab:
-		return layout.Topics
-	case Temporary:
-		return layout.Temporary
-	case Deferred:
-		return layout.Deferred
-	case Search:
-		return layout.Search
-	case Activity:
-		return layout.Activity
-	case Connections, Connection:
-		return layout.Connected
-	case Access:
-		return layout.Access
-	case Entity, Session:
-		if p.Entity == engine.Queue {
-			return layout.Queues
-		}
-		return layout.Topics
-	default:
+// section returns the current section of the navigation.
+func (p Address) section() layout.Section {
+	switch r := p.Route(); {
+	case r == nil:
 		return ""
+	case r.Kind != Entity && r.Kind != Session:
+		return r.Section
+	case p.EntityType == engine.Queue:
+		return layout.Queues
+	default:
+		return layout.Topics
 	}
 }

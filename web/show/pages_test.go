@@ -11,7 +11,7 @@ import (
 	"mayfly/web/show"
 )
 
-// market is a namespace with a little of everything.
+// market is a namespace with some of everything.
 func market(w *world) {
 	w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: 5 * time.Minute, DeadLetteringOnMessageExpiration: true, LockDuration: 30 * time.Second})
 	w.create(engine.Queue, "a/b", engine.Config{})
@@ -58,7 +58,7 @@ var marketPages = []string{
 }
 
 func TestEveryPageIsSound(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		for _, url := range []string{"/n/default", "/n/default/expirations", "/n/default/queues", "/n/default/topics", "/n/default/temporary", "/n/default/deferred"} {
 			w.sound(url)
 		}
@@ -87,7 +87,7 @@ func TestEveryPageIsSound(t *testing.T) {
 }
 
 func TestWhatIsNotThere(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		market(w)
 		for url, want := range map[string]error{
 			"/n/default/q/none":                   engine.ErrNotFound,
@@ -95,15 +95,15 @@ func TestWhatIsNotThere(t *testing.T) {
 			"/n/default/t/prices/s/none":          engine.ErrNotFound,
 			"/n/default/t/none/new":               engine.ErrNotFound,
 			"/n/default/m/1/delete":               engine.ErrMessageNotFound,
-			"/n/other":                            show.ErrNoPage,
-			"/n/default/q/orders/explode":         show.ErrNoPage,
-			"/n/default/q/orders/touch":           show.ErrNoPage,
-			"/n/default/m/1/complete":             show.ErrNoPage,
-			"/n/default/m/x":                      show.ErrNoPage,
-			"/n/default/t/prices/resubmit":        show.ErrNoPage,
-			"/n/default/lab/new":                  show.ErrNoPage,
-			"/n/default/q/orders/rules/new":       show.ErrNoPage,
-			"/n/default/t/prices/rules/new":       show.ErrNoPage,
+			"/n/other":                            show.ErrPageNotFound,
+			"/n/default/q/orders/explode":         show.ErrPageNotFound,
+			"/n/default/q/orders/touch":           show.ErrPageNotFound,
+			"/n/default/m/1/complete":             show.ErrPageNotFound,
+			"/n/default/m/x":                      show.ErrPageNotFound,
+			"/n/default/t/prices/resubmit":        show.ErrPageNotFound,
+			"/n/default/lab/new":                  show.ErrPageNotFound,
+			"/n/default/q/orders/rules/new":       show.ErrPageNotFound,
+			"/n/default/t/prices/rules/new":       show.ErrPageNotFound,
 			"/n/default/t/prices/s/eu/rules/edit": engine.ErrNotFound,
 		} {
 			if _, _, err := w.pages.Open(w.Context(), url); !errors.Is(err, want) {
@@ -116,9 +116,9 @@ func TestWhatIsNotThere(t *testing.T) {
 	})
 }
 
-// The line for the shell names a queue that takes what it sends.
+// The shell command names a queue that accepts its message.
 func TestShellLine(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "a", engine.Config{Status: engine.StatusDisabled})
 		w.create(engine.Queue, "b", engine.Config{RequiresSession: true})
 		w.create(engine.Topic, "c", engine.Config{})
@@ -130,7 +130,7 @@ func TestShellLine(t *testing.T) {
 }
 
 func TestTopic(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		for raw, want := range map[string]string{
 			"/n/default/q/orders?tab=locked&x=y":    "/n/default/q/orders?tab=locked",
 			"/n/default/q/%6Frders?tab=locked":      "/n/default/q/orders?tab=locked",
@@ -145,7 +145,7 @@ func TestTopic(t *testing.T) {
 			"/n/default/tombstones/7-42/restore?x=": "",
 		} {
 			got, err := w.pages.Topic(raw)
-			if got != want || (want == "") != errors.Is(err, show.ErrNoPage) {
+			if got != want || (want == "") != errors.Is(err, show.ErrPageNotFound) {
 				t.Errorf("%s is %q, %v; want %q", raw, got, err, want)
 			}
 		}

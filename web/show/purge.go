@@ -15,156 +15,154 @@ import (
 	"mayfly/views/view"
 )
 
-// Purgeable are the states a purge of an entity can be asked for, in order; the
-// transfer dead-letter queue stands by itself, while there is something in it.
-func Purgeable(e engine.EntityState) []page.State {
-	all := []page.State{page.Active, page.Parking, page.Scheduled, page.DeadLetter}
+// PurgeableStates returns the states that a purge of an entity can select, in order. The transfer
+// dead-letter subqueue is among them only if it holds messages.
+func PurgeableStates(e engine.EntityState) []page.State {
+	all := []page.State{page.StateActive, page.StateDeferred, page.StateScheduled, page.StateDeadLetter}
 	if e.Counts.TransferDeadLetter > 0 {
-		all = append(all, page.TransferDead)
+		all = append(all, page.StateTransferDeadLetter)
 	}
 	return all
 }
 
-func purgeable(c engine.Counts, s page.State) int64 {
+func purgeableCount(c engine.Counts, s page.State) int64 {
 	switch s {
-	case page.Parking:
+	case page.StateDeferred:
 		return c.Deferred
-	case page.Scheduled:
+	case page.StateScheduled:
 		return c.Scheduled
-	case page.DeadLetter:
+	case page.StateDeadLetter:
 		return c.DeadLetter - c.DeadLocked
-	case page.TransferDead:
+	case page.StateTransferDeadLetter:
 		return c.TransferDeadLetter
 	default:
 		return c.Active
 	}
 }
 
-// A Purging is what a purge takes from an entity and from its dead-letter queue.
-type Purging struct {
-	Path    engine.Path
-	Classes []engine.Class // of the entity itself
-	Dead    engine.Path    // where dead letters go from; empty: from nowhere
-	Locked  int64          // of the dead letters, which stay
-	N       int64          // as it is shown: without locked ones
+// A PurgeSelection describes what a purge removes from an entity and its dead-letter subqueue.
+type PurgeSelection struct {
+	Path        engine.Path
+	Classes     []engine.Class // of the entity itself
+	DeadLetters engine.Path    // the subqueue to remove dead letters from; empty: none
+	Locked      int64          // locked dead letters, which stay
+	Count       int64          // as shown: without locked ones
 }
 
-// DeadClasses are what may be in a dead-letter queue.
+// DeadClasses returns the classes of messages that a dead-letter subqueue can hold.
 func DeadClasses() []engine.Class { return []engine.Class{engine.ClassActive, engine.ClassDeferred} }
 
-// PurgingOf is a purge of some states of e. It is not ok if there is none, one
-// that e does not have, or both queues of dead letters, which are purged one by
-// one.
-func PurgingOf(e engine.EntityState, chosen []string) (p Purging, ok bool) {
+// SelectPurge returns a purge of some states of e. ok is false if none is chosen, if e does not
+// have one of them, or if both dead-letter subqueues are chosen, which are purged one at a
+// time.
+func SelectPurge(e engine.EntityState, chosen []string) (p PurgeSelection, ok bool) {
 	p.Path = e.Path
 	for _, s := range chosen {
 		state := page.State(s)
-		if !slices.Contains(Purgeable(e), state) {
+		if !slices.Contains(PurgeableStates(e), state) {
 			return p, false
 		}
 		switch state {
-		case page.Active:
+		case page.StateActive:
 			p.Classes = append(p.Classes, engine.ClassActive)
-		case page.Parking:
+		case page.StateDeferred:
 			p.Classes = append(p.Classes, engine.ClassDeferred)
-		case page.Scheduled:
+		case page.StateScheduled:
 			p.Classes = append(p.Classes, engine.ClassScheduled)
-		case page.DeadLetter:
-			p.Dead, p.Locked = e.Path.DeadLetter(), e.Counts.DeadLocked
-		case page.TransferDead:
-			p.Dead, p.Locked = e.Path.Transfer(), 0
+		case page.StateDeadLetter:
+			p.DeadLetters, p.Locked = e.Path.DeadLetter(), e.Counts.DeadLocked
+		case page.StateTransferDeadLetter:
+			p.DeadLetters, p.Locked = e.Path.Transfer(), 0
 		}
-		p.N += purgeable(e.Counts, state)
+		p.Count += purgeableCount(e.Counts, state)
 	}
-	both := slices.Contains(chosen, string(page.DeadLetter)) && slices.Contains(chosen, string(page.TransferDead))
+	both := slices.Contains(chosen, string(page.StateDeadLetter)) && slices.Contains(chosen, string(page.StateTransferDeadLetter))
 	return p, len(chosen) > 0 && !both
 }
 
-// Foresee counts what a purge by a filter would do, looking at about most
-// messages.
-func (p Purging) Foresee(ctx context.Context, b *broker.Broker, only *engine.Sieve, most int64) (all broker.Forecast, err error) {
+// Preview counts what a purge with a filter would do, examining about most messages.
+func (p PurgeSelection) Preview(ctx context.Context, b *broker.Broker, only *engine.MessageFilter, most int64) (all broker.PurgePreview, err error) {
 	if len(p.Classes) > 0 {
-		if all, err = b.Foresee(ctx, p.Path, p.Classes, only, most); err != nil {
-			return all, err //nolint:wrapcheck // it says what it is about
+		if all, err = b.PreviewPurge(ctx, p.Path, p.Classes, only, most); err != nil {
+			return all, err
 		}
-		most = max(most-all.Matching-all.Skipped-all.Failed-all.Spared, 0)
+		most = max(most-all.Matching-all.Skipped-all.Failed-all.Unmatched, 0)
 	}
-	if p.Dead != "" {
-		var dead broker.Forecast
-		dead, err = b.Foresee(ctx, p.Dead, DeadClasses(), only, most)
+	if p.DeadLetters != "" {
+		var dead broker.PurgePreview
+		dead, err = b.PreviewPurge(ctx, p.DeadLetters, DeadClasses(), only, most)
 		all = all.Plus(dead)
 	}
-	return all, err //nolint:wrapcheck // it says what it is about
+	return all, err
 }
 
-// ReadSieve reads the filter of a purge; nil if there is none, or if t says what
-// is wrong with it.
-func ReadSieve(t *Typed, l engine.Limits) *engine.Sieve {
-	text := Filter(*t)
+// ParsePurgeFilter reads the filter of a purge. It returns nil if there is none or it is wrong; then
+// t has the error.
+func ParsePurgeFilter(t *FormState, l engine.Limits) *engine.MessageFilter {
+	text := PurgeFilterText(*t)
 	if text == "" {
 		return nil
 	}
-	only, err := engine.ParseSieve(text, l)
+	only, err := engine.ParseMessageFilter(text, l)
 	if err == nil {
 		return only
 	}
 	if s, ok := errors.AsType[*filter.SyntaxError](err); ok {
-		t.Faults = map[string]component.Fault{page.AskFilter: faultOf(text, s)}
-	} else if e, ok := errors.AsType[*engine.SieveError](err); ok {
-		t.Errors = map[string]component.Text{page.AskFilter: component.Said(asSentence(e.Err.Error()))}
+		t.SyntaxErrors = map[string]component.SyntaxError{page.FieldFilter: syntaxErrorOf(text, s)}
+	} else if e, ok := errors.AsType[*engine.MessageFilterError](err); ok {
+		t.Errors = map[string]component.Text{page.FieldFilter: component.ServerText(toSentence(e.Err.Error()))}
 	}
 	return nil
 }
 
-// Filter is the text that was filled in as the filter of a purge; empty if it is
-// blank.
-func Filter(t Typed) string {
-	text := lines(t.Values.Get(page.AskFilter))
+// PurgeFilterText returns the filter of a purge as typed; empty if it is blank.
+func PurgeFilterText(t FormState) string {
+	text := unixLines(t.Values.Get(page.FieldFilter))
 	if strings.TrimSpace(text) == "" {
 		return ""
 	}
 	return text
 }
 
-// countedMost is how many messages are looked at to say how many match.
-const countedMost = 10_000
+// maxExamined is how many messages are examined to count those that match.
+const maxExamined = 10_000
 
-// firstOf is the first state of which an entity has messages to purge; none if it
-// has none.
-func firstOf(e engine.EntityState) []string {
-	for _, s := range Purgeable(e) {
-		if purgeable(e.Counts, s) > 0 {
+// firstPurged returns the first state in which an entity has messages to purge; none if it has
+// none.
+func firstPurgeable(e engine.EntityState) []string {
+	for _, s := range PurgeableStates(e) {
+		if purgeableCount(e.Counts, s) > 0 {
 			return []string{string(s)}
 		}
 	}
 	return nil
 }
 
-// firstOf are the first few messages that a purge takes: those with these keys where
-// they had to be looked for, by a filter.
-func (p *Pages) firstOf(ctx context.Context, of Purging, only *engine.Sieve, keys []engine.Key) (out []page.MessageRow, err error) {
+// firstPurged returns the first few messages that a purge removes; keys are these messages if a
+// filter was used to find them.
+func (p *Pages) firstPurged(ctx context.Context, of PurgeSelection, only *engine.MessageFilter, keys []engine.Key) (out []page.MessageRow, err error) {
 	var rows []engine.Row
-	s, err := p.look(ctx, func(r broker.Reader) error {
+	s, err := p.read(ctx, func(r broker.Reader) error {
 		if rows = rowsOf(r, keys); only != nil {
 			return nil
 		}
 		list := func(at engine.Path, classes []engine.Class) error {
 			for _, c := range classes {
-				if len(rows) >= sampled {
+				if len(rows) >= maxSampleNames {
 					return nil
 				}
-				some, err := r.Browse(engine.Browse{Path: at, Class: c, From: 1, Limit: sampled - len(rows)})
+				some, err := r.Browse(engine.Browse{Path: at, Class: c, From: 1, Limit: maxSampleNames - len(rows)})
 				if err != nil {
-					return err //nolint:wrapcheck // the caller asked for just this
+					return err
 				}
 				rows = append(rows, some...)
 			}
 			return nil
 		}
-		if err := list(of.Path, of.Classes); err != nil || of.Dead == "" {
+		if err := list(of.Path, of.Classes); err != nil || of.DeadLetters == "" {
 			return err
 		}
-		return list(of.Dead, DeadClasses())
+		return list(of.DeadLetters, DeadClasses())
 	})
 	for _, r := range rows {
 		out = append(out, p.messageRow(ctx, r, s.now, 0))
@@ -172,48 +170,48 @@ func (p *Pages) firstOf(ctx context.Context, of Purging, only *engine.Sieve, key
 	return out, err
 }
 
-// askPurge asks which messages go, by their state and by a filter (OPS-7).
-func (p *Pages) askPurge(ctx context.Context, at Place, t Typed) (view.Page, error) {
-	e, err := p.see(ctx, at.Path, nil)
+// confirmPurge asks which messages to remove, by state and filter (OPS-7).
+func (p *Pages) confirmPurge(ctx context.Context, at Address, t FormState) (view.Page, error) {
+	e, err := p.readEntityWith(ctx, at.Path, nil)
 	if err != nil {
 		return nil, err
 	}
-	picked := t.Values[page.AskState]
+	picked := t.Values[page.FieldState]
 	if t.Values == nil {
 		if picked = at.Query["state"]; len(picked) == 0 {
-			picked = firstOf(e.EntityState) // nothing else goes that was not asked for
+			picked = firstPurgeable(e.EntityState) // nothing is preselected that the user did not ask for
 		}
-		t.Values = map[string][]string{page.AskState: picked, page.AskFilter: at.Query[page.AskFilter]}
+		t.Values = map[string][]string{page.FieldState: picked, page.FieldFilter: at.Query[page.FieldFilter]}
 	}
-	only := ReadSieve(&t, p.b.Limits())
+	only := ParsePurgeFilter(&t, p.b.Limits())
 	m := p.confirm(ctx, at, e, t, page.Purge)
 	m.Left = int(e.Counts.Locked + e.Counts.DeadLocked)
-	for _, s := range Purgeable(e.EntityState) {
-		line := page.StateLine{State: s, N: int(purgeable(e.Counts, s))}
-		line.Export = p.exportOf(e.Path, s)
+	for _, s := range PurgeableStates(e.EntityState) {
+		line := page.StateLine{State: s, N: int(purgeableCount(e.Counts, s))}
+		line.Export = p.stateExportURL(e.Path, s)
 		line.Picked = line.N > 0 && slices.Contains(picked, string(s))
 		if m.States = append(m.States, line); line.Picked {
-			m.N += line.N
+			m.Count += line.N
 		}
 	}
-	m.Filter = page.PurgeFilter{Text: lines(t.Values.Get(page.AskFilter)), Most: int(p.b.Limits().FilterLength), Fault: t.Faults[page.AskFilter], Error: t.Errors[page.AskFilter]}
-	of, ok := PurgingOf(e.EntityState, picked)
+	m.Filter = page.PurgeFilter{Text: unixLines(t.Values.Get(page.FieldFilter)), MaxLength: int(p.b.Limits().FilterLength), Fault: t.SyntaxErrors[page.FieldFilter], Error: t.Errors[page.FieldFilter]}
+	of, ok := SelectPurge(e.EntityState, picked)
 	var first []engine.Key
 	if ok && only != nil {
-		f, err := of.Foresee(ctx, p.b, only, countedMost)
+		f, err := of.Preview(ctx, p.b, only, maxExamined)
 		if err != nil {
 			return nil, err
 		}
-		m.Filter.Counted, m.Filter.Matching, m.Filter.Unseen, m.Filter.Failed = true, int(f.Matching), int(f.Unseen), int(f.Failed)
-		m.N, m.Left = int(min(f.AtMost(), math.MaxInt)), int(f.Skipped)
-		first = f.First[:min(len(f.First), sampled)]
+		m.Filter.Counted, m.Filter.Matching, m.Filter.Unexamined, m.Filter.Failed = true, int(f.Matching), int(f.Unexamined), int(f.Failed)
+		m.Count, m.Left = int(min(f.AtMost(), math.MaxInt)), int(f.Skipped)
+		first = f.First[:min(len(f.First), maxSampleNames)]
 	}
 	if ok {
-		if m.First, err = p.firstOf(ctx, of, only, first); err != nil {
+		if m.Preview, err = p.firstPurged(ctx, of, only, first); err != nil {
 			return nil, err
 		}
 	}
-	if m.N > TypeNameOver || t.Errors[page.AskConfirm].S != "" {
+	if m.Count > ConfirmNameAbove || t.Errors[page.FieldConfirm].S != "" {
 		m.Type = e.Path.Name()
 	}
 	return m, nil

@@ -2,84 +2,84 @@ package show
 
 import "mayfly/engine"
 
-// A meter is something that is counted by its rate.
-type meter uint8
+// A rateKind is a kind of event whose rate is measured.
+type rateKind uint8
 
 const (
-	metIn meter = iota
-	metOut
-	metExpired
-	metDead
-	meters
+	rateReceived rateKind = iota
+	rateCompleted
+	rateExpired
+	rateDeadLettered
+	rateKinds
 )
 
-// meterOf says what an event adds to.
-func meterOf(e engine.Event) (m meter, ok bool) {
+// rateKindOf returns the meter that an event counts towards.
+func rateKindOf(e engine.Event) (m rateKind, ok bool) {
 	switch e.Kind {
 	case engine.EventSent, engine.EventScheduled:
-		return metIn, e.Reason != "rescheduled"
+		return rateReceived, e.Reason != "rescheduled"
 	case engine.EventCompleted, engine.EventReceived:
-		return metOut, true
+		return rateCompleted, true
 	case engine.EventExpired:
-		return metExpired, true
+		return rateExpired, true
 	case engine.EventDeadLettered:
-		return metDead, true
+		return rateDeadLettered, true
 	default:
 		return 0, false
 	}
 }
 
-// pulse counts events by stretch of time, the latest stretches only. Its zero
-// value is not usable; see newPulse. Not safe for concurrent use.
-type pulse struct {
-	step  engine.Instant // milliseconds of one stretch
-	beats []beat         // stretch i stands at i % len
+// eventCounter counts events in the latest intervals of time. Its zero value is not usable, see
+// newEventCounter. It is not safe for concurrent use.
+type eventCounter struct {
+	step      engine.Instant  // milliseconds of an interval
+	intervals []countInterval // interval i is at index i % len
 }
 
-type beat struct {
+type countInterval struct {
 	tick engine.Instant
-	n    [meters]uint32
+	n    [rateKinds]uint32
 }
 
-func newPulse(step engine.Instant, stretches int) *pulse {
-	return &pulse{step: step, beats: make([]beat, stretches)}
+func newEventCounter(step engine.Instant, stretches int) *eventCounter {
+	return &eventCounter{step: step, intervals: make([]countInterval, stretches)}
 }
 
-func (p *pulse) add(at engine.Instant, m meter) {
+func (p *eventCounter) add(at engine.Instant, m rateKind) {
 	tick := at / p.step
-	b := &p.beats[tick%engine.Instant(len(p.beats))]
+	b := &p.intervals[tick%engine.Instant(len(p.intervals))]
 	if b.tick > tick {
 		return // too late to count
 	}
 	if b.tick < tick {
-		*b = beat{tick: tick}
+		*b = countInterval{tick: tick}
 	}
 	b.n[m]++
 }
 
-// sum is how many there were in the last stretches up to now.
-func (p *pulse) sum(now engine.Instant, stretches int, m meter) (n int) {
+// sum returns the number of events in the last intervals up to now.
+func (p *eventCounter) sum(now engine.Instant, stretches int, m rateKind) (n int) {
 	last := now / p.step
-	for i := range min(stretches, len(p.beats)) {
+	for i := range min(stretches, len(p.intervals)) {
 		tick := last - engine.Instant(i)
-		if b := p.beats[tick%engine.Instant(len(p.beats))]; b.tick == tick {
+		if b := p.intervals[tick%engine.Instant(len(p.intervals))]; b.tick == tick {
 			n += int(b.n[m])
 		}
 	}
 	return n
 }
 
-// line is how it went, oldest first: points of as many stretches each, ending
-// with the last that is over.
-func (p *pulse) line(now engine.Instant, stretches int, m meter) []float64 {
-	points := len(p.beats)/stretches - 1
+// line returns the counts over time, oldest first. A point sums up as many intervals as given,
+// and the last point is the last complete one.
+func (p *eventCounter) line(now engine.Instant, stretches int, m rateKind) []float64 {
+	points := len(p.intervals)/stretches - 1
 	line := make([]float64, points)
 	group := engine.Instant(stretches)
 	last := now/p.step/group*group - 1 // of the latest group that is over
 	for i := range points {
 		for j := range stretches {
 			tick := last - engine.Instant(i*stretches+j)
-			if b := p.beats[tick%engine.Instant(len(p.beats))]; tick >= 0 && b.tick == tick {
+			if b := p.intervals[tick%engine.Instant(len(p.intervals))]; tick >= 0 && b.tick == tick {
 				line[points-1-i] += float64(b.n[m])
 			}
 		}
@@ -87,9 +87,9 @@ func (p *pulse) line(now engine.Instant, stretches int, m meter) []float64 {
 	return line
 }
 
-// net is by how many messages an event changes what lies in its entity, dead
-// letters aside.
-func net(e engine.Event) int64 {
+// depthChange returns by how much an event changes the number of messages in its entity, without dead
+// letters.
+func depthChange(e engine.Event) int64 {
 	switch {
 	case e.Kind == engine.EventSent, e.Kind == engine.EventScheduled && e.Reason != "rescheduled":
 		return 1
@@ -107,59 +107,59 @@ func net(e engine.Event) int64 {
 	}
 }
 
-// A tide is by how much a number changed in each of the latest stretches of
-// time. Not safe for concurrent use.
-type tide struct {
-	latest engine.Instant // the latest stretch
-	by     [tideStretches]int64
+// A depthHistory holds by how much a number changed in each of the latest intervals. It is not safe
+// for concurrent use.
+type depthHistory struct {
+	latest  engine.Instant // the latest interval
+	changes [depthIntervals]int64
 }
 
 const (
-	tideStretches = 30
-	tideStretch   = engine.Instant(20_000) // milliseconds
+	depthIntervals = 30
+	depthInterval  = engine.Instant(20_000) // milliseconds
 )
 
-// add counts a change, and moves on to its stretch.
-func (t *tide) add(at engine.Instant, by int64) {
-	t.moveTo(at / tideStretch)
-	if late := t.latest - at/tideStretch; late < tideStretches {
-		t.by[tideStretches-1-late] += by
+// add adds a change at an instant.
+func (t *depthHistory) add(at engine.Instant, by int64) {
+	t.moveTo(at / depthInterval)
+	if late := t.latest - at/depthInterval; late < depthIntervals {
+		t.changes[depthIntervals-1-late] += by
 	}
 }
 
-func (t *tide) moveTo(tick engine.Instant) {
+func (t *depthHistory) moveTo(tick engine.Instant) {
 	if tick <= t.latest {
 		return
 	}
-	passed := int(min(tick-t.latest, tideStretches))
-	copy(t.by[:], t.by[passed:])
-	clear(t.by[tideStretches-passed:])
+	passed := int(min(tick-t.latest, depthIntervals))
+	copy(t.changes[:], t.changes[passed:])
+	clear(t.changes[depthIntervals-passed:])
 	t.latest = tick
 }
 
-// line is how the number went that is n now, oldest first.
-func (t *tide) line(now engine.Instant, n int64) []float64 {
-	t.moveTo(now / tideStretch)
-	line := make([]float64, tideStretches+1)
-	for i := tideStretches; i >= 0; i-- {
+// line returns the past values of a number that is n now, oldest first.
+func (t *depthHistory) line(now engine.Instant, n int64) []float64 {
+	t.moveTo(now / depthInterval)
+	line := make([]float64, depthIntervals+1)
+	for i := depthIntervals; i >= 0; i-- {
 		line[i] = float64(max(0, n))
 		if i > 0 {
-			n -= t.by[i-1]
+			n -= t.changes[i-1]
 		}
 	}
 	return line
 }
 
-// A gauge keeps what a number was, one value for each sample.
+// A gauge keeps the latest samples of a number.
 type gauge struct {
 	values []float64 // oldest first
-	most   int
+	limit  int
 }
 
 func (g *gauge) add(v float64) {
-	if len(g.values) == g.most {
+	if len(g.values) == g.limit {
 		copy(g.values, g.values[1:])
-		g.values = g.values[:g.most-1]
+		g.values = g.values[:g.limit-1]
 	}
 	g.values = append(g.values, v)
 }

@@ -11,30 +11,31 @@ import (
 	"strings"
 
 	"mayfly/engine/broker"
+	"mayfly/engine/shorten"
+	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
 	"mayfly/web/openapi"
 )
 
-// longestSift is how much of what operations are chosen by is read, in bytes.
-const longestSift = 100
+// maxFilterBytes is how many bytes of the operations filter are read.
+const maxFilterBytes = 100
 
-// reference is the page that explains the JSON API, from what the API says of
-// itself.
-func (p *Pages) reference(ctx context.Context, at Place) (view.Page, uint64, error) {
+// reference returns the reference page of the JSON API, built from its OpenAPI document.
+func (p *Pages) reference(ctx context.Context, at Address) (view.Page, uint64, error) {
 	if p.o.Document == nil {
-		return nil, 0, ErrNoPage
+		return nil, 0, ErrPageNotFound
 	}
-	s, err := p.look(ctx, func(broker.Reader) error { return nil })
+	s, err := p.read(ctx, func(broker.Reader) error { return nil })
 	if err != nil {
 		return nil, 0, err
 	}
-	doc := p.described()
-	r := explained{doc}
-	m := page.Reference{
-		Shell: p.still(ctx, at, locale.T(ctx, "reference.title")), About: doc.Info.Description, Base: p.apiBase(ctx), Document: p.o.Base + p.apiPath() + "/openapi.json",
-		Filter: cut(at.Query.Get(page.ReferenceFilter), longestSift), All: len(doc.Ordered),
+	doc := p.apiDocument()
+	r := apiModel{doc}
+	m := page.APIReference{
+		Shell: p.staticShell(ctx, at, locale.T(ctx, "reference.title")), About: doc.Info.Description, Base: p.apiBase(ctx), Document: p.o.Base + p.apiPath() + "/openapi.json",
+		Filter: shorten.To(at.Query.Get(page.ReferenceFilter), maxFilterBytes), All: len(doc.Ordered),
 	}
 	words := strings.Fields(strings.ToLower(m.Filter))
 	for _, tag := range doc.Tags {
@@ -52,11 +53,11 @@ func (p *Pages) reference(ctx context.Context, at Place) (view.Page, uint64, err
 	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
 		m.Types = append(m.Types, page.APIType{Name: name, Shape: r.members(page.APIShape{}, doc.Components.Schemas[name])})
 	}
-	return m, s.n, nil
+	return m, s.event, nil
 }
 
-// apiBase is the address of this namespace's API for somebody who reaches the
-// server as this visitor does.
+// apiBase returns the address of this namespace's API with the host name that the visitor
+// uses.
 func (p *Pages) apiBase(ctx context.Context) string {
 	if who, _ := ctx.Value(visitorKey{}).(Visitor); who.Origin != "" {
 		return who.Origin + p.o.Base + p.apiPath()
@@ -64,7 +65,7 @@ func (p *Pages) apiBase(ctx context.Context) string {
 	return p.o.API
 }
 
-// apiPath is the path of this namespace's API, without the base path.
+// apiPath returns the path of this namespace's API, without the base path.
 func (p *Pages) apiPath() string {
 	u, err := url.Parse(p.o.API)
 	if err != nil || u.Path == "" {
@@ -73,17 +74,17 @@ func (p *Pages) apiPath() string {
 	return strings.TrimPrefix(u.EscapedPath(), p.o.Base)
 }
 
-// explained puts what a document says into the words of the page.
-type explained struct{ doc *openapi.Document }
+// apiModel turns an OpenAPI document into the models of the page.
+type apiModel struct{ doc *openapi.Document }
 
-func (r explained) operation(o *openapi.Operation, base string) page.APIOperation {
+func (r apiModel) operation(o *openapi.Operation, base string) page.APIOperation {
 	out := page.APIOperation{
-		ID: o.ID, Method: o.Method, Path: o.Path, Summary: o.Summary, About: o.Description, Curl: curl(o, base),
-		Answer: page.APIAnswer{Status: status(o.Status)},
+		ID: o.ID, Method: o.Method, Path: o.Path, Summary: o.Summary, About: o.Description, Curl: curlExample(o, base),
+		Answer: page.APIResponse{Status: statusText(o.Status)},
 	}
 	words := append([]string{o.ID, o.Method, o.Path, o.Summary, o.Description}, o.Tags...)
 	for _, p := range o.Parameters {
-		if p.In == "header" { // what is said of the operation tells of it
+		if p.In == "header" { // the operation's description covers it
 			continue
 		}
 		one := page.APIParameter{Name: p.Name, About: p.Description, InPath: p.In == "path", Required: p.Required, Kind: r.kind(p.Schema), Choices: p.Schema.Enum}
@@ -95,8 +96,8 @@ func (r explained) operation(o *openapi.Operation, base string) page.APIOperatio
 	}
 	if o.RequestBody != nil {
 		for media, m := range o.RequestBody.Content {
-			out.Body = &page.APIBody{Media: media, Most: o.RequestBody.Most, Lines: o.RequestBody.MostOfLine > 0, Shapes: r.shapes(m.Schema), Example: o.Example.Body}
-			out.Body.Most = max(out.Body.Most, o.RequestBody.MostOfLine)
+			out.Body = &page.APIBody{Media: media, Most: o.RequestBody.MaxBytes, Lines: o.RequestBody.MaxLineBytes > 0, Shapes: r.shapes(m.Schema), Example: o.Example.Body}
+			out.Body.Most = max(out.Body.Most, o.RequestBody.MaxLineBytes)
 		}
 	}
 	for media, m := range o.Responses[o.Status].Content {
@@ -107,17 +108,17 @@ func (r explained) operation(o *openapi.Operation, base string) page.APIOperatio
 			continue
 		}
 		_, codes, _ := strings.Cut(o.Responses[code].Description, ": ")
-		out.Problems = append(out.Problems, page.APIProblem{Status: status(code), Codes: strings.Split(codes, ", ")})
+		out.Problems = append(out.Problems, page.APIProblem{Status: statusText(code), Codes: strings.Split(codes, ", ")})
 	}
 	if o.Method == http.MethodGet {
-		out.Ask = o.Path
+		out.TryURL = o.Path
 	}
 	out.Words = strings.ToLower(strings.Join(words, " "))
 	return out
 }
 
-// status is a code and what it means: 404 Not Found.
-func status(code string) string {
+// statusText returns a status code and its text: 404 Not Found.
+func statusText(code string) string {
 	n, err := strconv.Atoi(code)
 	if err != nil {
 		return code
@@ -125,7 +126,7 @@ func status(code string) string {
 	return code + " " + http.StatusText(n)
 }
 
-func (r explained) shapes(s *openapi.Schema) (all []page.APIShape) {
+func (r apiModel) shapes(s *openapi.Schema) (all []page.APIShape) {
 	if len(s.AnyOf) > 0 {
 		for _, one := range s.AnyOf {
 			all = append(all, r.shapes(one)...)
@@ -142,7 +143,7 @@ func (r explained) shapes(s *openapi.Schema) (all []page.APIShape) {
 	return []page.APIShape{out}
 }
 
-func (r explained) members(out page.APIShape, s *openapi.Schema) page.APIShape {
+func (r apiModel) members(out page.APIShape, s *openapi.Schema) page.APIShape {
 	out.About = s.Description
 	for _, name := range s.Order {
 		m := s.Properties[name]
@@ -151,7 +152,7 @@ func (r explained) members(out page.APIShape, s *openapi.Schema) page.APIShape {
 	return out
 }
 
-func (r explained) kind(s *openapi.Schema) (k page.APIKind) {
+func (r apiModel) kind(s *openapi.Schema) (k page.APIKind) {
 	switch inner, _ := s.AdditionalProperties.(*openapi.Schema); {
 	case s.Ref != "":
 		k.Ref = s.Name()
@@ -161,6 +162,8 @@ func (r explained) kind(s *openapi.Schema) (k page.APIKind) {
 	case inner != nil:
 		k = r.kind(inner)
 		k.By = true
+	case len(s.AnyOf) == 2 && s.AnyOf[1].Type == "null":
+		k = r.kind(s.AnyOf[0])
 	case len(s.AnyOf) > 0:
 		k.Word = "any"
 	case s.Format == "date-time":
@@ -179,8 +182,8 @@ func (r explained) kind(s *openapi.Schema) (k page.APIKind) {
 	return k
 }
 
-// curl is the example of an operation as a line for the shell.
-func curl(o *openapi.Operation, base string) string {
+// curlExample returns the example of an operation as a shell command.
+func curlExample(o *openapi.Operation, base string) string {
 	out := "curl "
 	switch {
 	case o.Method == http.MethodGet, o.Method == http.MethodPost && o.Example.Body != "":
@@ -199,9 +202,9 @@ func curl(o *openapi.Operation, base string) string {
 	return out
 }
 
-// shellWord is s as one word for a shell, without quotes where it needs none.
+// shellWord returns s as one word of a shell command, without quotes if it needs none.
 func shellWord(s string) string {
-	if strings.ContainsAny(s, " $&?'\"\\*;<>()|`#~!") {
+	if strings.ContainsAny(s, " $&?'\"\\*;<>()|`#~!") || !component.Copyable(s) {
 		return quoteShell(s)
 	}
 	return s

@@ -15,8 +15,8 @@ import (
 	"mayfly/views/page"
 )
 
-// told is a life as its page tells it.
-func told(life []component.Entry) string {
+// told returns a timeline as its page shows it.
+func told(life []component.TimelineStep) string {
 	var lines []string
 	for _, e := range life {
 		line := e.Title
@@ -29,39 +29,39 @@ func told(life []component.Entry) string {
 }
 
 func TestLifeSurvivesARestart(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{LockDuration: 30 * time.Second})
 		w.send("orders", engine.Content{Subject: "one", MessageID: "o-1"})
 		url := as[page.Entity](w, "/n/default/q/orders").Rows[0].Href
 		w.settle(w.receive("orders"), engine.Abandon, "")
 		w.must(w.b.Extend(w.Context(), w.rowsOf("orders")[0].Message.Key, w.now().Add(time.Hour), "dashboard"))
-		want := told(as[page.Message](w, url).Life)
+		want := told(as[page.Message](w, url).Timeline)
 		w.said("the life", want, "Stored (as #1 · by test); Locked (by worker-1); Given back (one failed delivery so far · by worker-1); "+
 			"Got another expiry (by the dashboard); Ready in orders; Runs out of time and is lost (1h 00m)")
 		w.restart()
 		m := as[page.Message](w, url)
-		w.said("the life after a restart", told(m.Life), want)
-		if i := slices.IndexFunc(m.Why.Terms, func(t component.Term) bool { return t.Wins }); i < 0 || m.Why.Terms[i].Name != "set by hand" {
-			t.Errorf("its time is explained by %+v", m.Why.Terms)
+		w.said("the life after a restart", told(m.Timeline), want)
+		if i := slices.IndexFunc(m.TTLExplanation.Terms, func(t component.TTLTerm) bool { return t.Applies }); i < 0 || m.TTLExplanation.Terms[i].Name != "set by hand" {
+			t.Errorf("its time is explained by %+v", m.TTLExplanation.Terms)
 		}
 
-		// What happens now goes on where that ends, also when it is told twice: by
-		// the memory of the process and by the history.
+		// New events continue the timeline, without repetition although both the process's
+		// memory and the history have them.
 		w.settle(w.receive("orders"), engine.Abandon, "")
 		for range 3 {
 			w.pass(time.Second)
-			if got := told(as[page.Message](w, url).Life); strings.Count(got, "Locked") != 2 || strings.Count(got, "Stored") != 1 {
+			if got := told(as[page.Message](w, url).Timeline); strings.Count(got, "Locked") != 2 || strings.Count(got, "Stored") != 1 {
 				t.Errorf("the life goes on as %s", got)
 			}
 		}
 		w.settle(w.receive("orders"), engine.Complete, "")
 		for _, when := range []string{"at once", "after a restart", "after another"} {
 			m := as[page.Message](w, url)
-			w.said(when, told([]component.Entry{m.Ended}), "Completed (by worker-1)")
-			if m.Ended.At.IsZero() || m.Subject != "one" || m.ID != "o-1" || m.Bare || len(m.Headers) == 0 || m.Known.Kept != 7*24*time.Hour {
+			w.said(when, told([]component.TimelineStep{m.Ended}), "Completed (by worker-1)")
+			if m.Ended.At.IsZero() || m.Subject != "one" || m.ID != "o-1" || m.HeadersMissing || len(m.Headers) == 0 || m.TimelineLimits.Retention != 7*24*time.Hour {
 				t.Errorf("%s the page is %+v", when, m)
 			}
-			if got := told(m.Life); strings.Count(got, "Locked") != 3 || strings.Count(got, "Completed") != 1 {
+			if got := told(m.Timeline); strings.Count(got, "Locked") != 3 || strings.Count(got, "Completed") != 1 {
 				t.Errorf("%s the life is %s", when, got)
 			}
 			w.sound(url)
@@ -71,10 +71,10 @@ func TestLifeSurvivesARestart(t *testing.T) {
 }
 
 func TestLifeHasItsGaps(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		gap := func(count int64) {
-			w.must(w.store.Remember(w.Context(), []engine.Event{{N: uint64(1000 + count), Kind: engine.EventGap, At: w.now(), Count: count}}))
+			w.must(w.store.AppendEvents(w.Context(), []engine.Event{{N: uint64(1000 + count), Kind: engine.EventGap, At: w.now(), Count: count}}))
 			w.pass(2 * time.Second)
 		}
 		gap(1)
@@ -85,22 +85,22 @@ func TestLifeHasItsGaps(t *testing.T) {
 		w.settle(w.receive("orders"), engine.Complete, "")
 		w.pass(2 * time.Second)
 		gap(3)
-		w.said("the life", told(as[page.Message](w, url).Life),
+		w.said("the life", told(as[page.Message](w, url).Timeline),
 			"Stored (as #1 · by test); 12 events of this time were not remembered; some may be of this message; Locked (by worker-1); Completed (by worker-1)")
 		w.send("orders", engine.Content{Subject: "two"})
 		url = w.pages.MessageURL(w.rowsOf("orders")[0].Message.Key)
 		w.pass(2 * time.Second)
 		gap(1)
-		w.said("the life of what is there", told(as[page.Message](w, url).Life),
+		w.said("the life of what is there", told(as[page.Message](w, url).Timeline),
 			"Stored (as #2 · by test); One event of this time was not remembered; it may be of this message; Ready in orders")
 		w.said("activity", done(as[page.Activity](w, "/n/default/activity?group=server")),
 			"one event was not remembered (); 3 events were not remembered (); 12 events were not remembered (); one event was not remembered (); the server started · epoch 1 ()")
 	})
 }
 
-// A message can go without an event of its own.
+// A message can be removed without an event of its own.
 func TestWhatAMessageWentWith(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		for _, name := range []engine.Path{"purged", "deleted", "idle", "other"} {
 			c := engine.Config{}
 			if name == "idle" {
@@ -132,11 +132,11 @@ func TestWhatAMessageWentWith(t *testing.T) {
 				"idle": "Gone with idle, which deleted itself", "topic/Subscriptions/eu": "Gone with topic/eu, which was deleted (by the dashboard)",
 			} {
 				m := as[page.Message](w, url[path])
-				w.said(when, told([]component.Entry{m.Ended}), want)
-				if life := told(m.Life); !strings.HasSuffix(life, "; "+want) {
+				w.said(when, told([]component.TimelineStep{m.Ended}), want)
+				if life := told(m.Timeline); !strings.HasSuffix(life, "; "+want) {
 					t.Errorf("%s the life of what was in %s is %s", when, path, life)
 				}
-				if !m.Bare || m.Ended.At.IsZero() || m.Missing {
+				if !m.HeadersMissing || m.Ended.At.IsZero() || m.Missing {
 					t.Errorf("%s the page of what was in %s is %+v", when, path, m)
 				}
 				w.sound(url[path])
@@ -146,10 +146,10 @@ func TestWhatAMessageWentWith(t *testing.T) {
 	})
 }
 
-// A purge by a filter may have spared a message that goes later: what took it
-// is said only if nothing else can have.
+// A purge with a filter may have spared a message that was removed later: the page names what
+// removed it only if nothing else can have.
 func TestWhatAFilterTook(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		urls := map[engine.Path]string{}
 		for _, q := range []engine.Path{"once", "twice", "gone"} {
 			w.create(engine.Queue, q, engine.Config{})
@@ -157,10 +157,10 @@ func TestWhatAFilterTook(t *testing.T) {
 			urls[q] = w.pages.MessageURL(w.rowsOf(q)[0].Message.Key)
 		}
 		w.pass(time.Second)
-		only, err := engine.ParseSieve("sys.Label = 'red'", w.b.Limits())
+		only, err := engine.ParseMessageFilter("sys.Label = 'red'", w.b.Limits())
 		w.must(err)
 		for q := range urls {
-			_, err := w.b.PurgeOnly(w.Context(), q, []engine.Class{engine.ClassActive}, only, -1, "API 1")
+			_, err := w.b.PurgeMatching(w.Context(), q, []engine.Class{engine.ClassActive}, only, -1, "API 1")
 			w.must(err)
 		}
 		w.pass(time.Second)
@@ -172,17 +172,17 @@ func TestWhatAFilterTook(t *testing.T) {
 			"twice one message purged (API/1); twice 2 messages purged where sys.Label = 'red' (API/1)")
 		for range 2 {
 			for q, want := range map[engine.Path]string{"once": "Purged from once (by API 1)", "twice": "Gone from twice", "gone": "Gone from gone"} {
-				w.said("the end of what was in "+string(q), told([]component.Entry{as[page.Message](w, urls[q]).Ended}), want)
+				w.said("the end of what was in "+string(q), told([]component.TimelineStep{as[page.Message](w, urls[q]).Ended}), want)
 			}
 			w.restart()
 		}
 	})
 }
 
-// What took a message first is what it went with, whatever becomes of its queue
-// later; and a purge takes dead letters or the others.
+// A message was removed by whatever came first, whatever happens to its queue later; and a
+// purge removes either dead letters or the other messages.
 func TestWhatTookAMessageFirst(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "pq", engine.Config{})
 		w.send("pq", engine.Content{Subject: "dead"})
 		dead := w.pages.MessageURL(w.rowsOf("pq")[0].Message.Key)
@@ -202,8 +202,8 @@ func TestWhatTookAMessageFirst(t *testing.T) {
 		wants := func(when string) {
 			for url, want := range map[string]string{active: "Purged from pq (by API 1)", dead: "Purged from pq/$DLQ (by API 3)"} {
 				m := as[page.Message](w, url)
-				w.said(when, told([]component.Entry{m.Ended}), want)
-				if life := told(m.Life); !strings.HasSuffix(life, "; "+want) {
+				w.said(when, told([]component.TimelineStep{m.Ended}), want)
+				if life := told(m.Timeline); !strings.HasSuffix(life, "; "+want) {
 					t.Errorf("%s the life is %s", when, life)
 				}
 			}
@@ -220,15 +220,15 @@ func TestWhatTookAMessageFirst(t *testing.T) {
 }
 
 func TestTombstonesSurviveARestart(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		stones := func() (names []string, keys []string) {
-			for _, g := range as[page.Temporary](w, "/n/default/temporary").Graves {
+			for _, g := range as[page.Temporary](w, "/n/default/temporary").Deleted {
 				names, keys = append(names, g.Name), append(keys, g.Key)
 				var epoch, n uint64
 				if _, err := fmt.Sscanf(g.Key, "%d-%d", &epoch, &n); err != nil {
 					t.Fatalf("the key is %q", g.Key)
 				}
-				if e, ok := w.pages.Tombstone(epoch, n); !ok || string(e.Path) != strings.ReplaceAll(g.Name, "/eu", "/Subscriptions/eu") {
+				if e, ok := w.pages.AutoDeletion(epoch, n); !ok || string(e.Path) != strings.ReplaceAll(g.Name, "/eu", "/Subscriptions/eu") {
 					t.Errorf("tombstone %s is of %q", g.Key, e.Path)
 				}
 			}
@@ -265,15 +265,15 @@ func TestTombstonesSurviveARestart(t *testing.T) {
 		is("topic", "second", "first")
 
 		for _, gone := range []string{"/n/default/q/first", "/n/default/t/topic", "/n/default/t/topic/s/eu"} {
-			if m := as[page.Entity](w, gone); m.Gone.Name == "" {
+			if m := as[page.Entity](w, gone); m.Deleted.Name == "" {
 				t.Errorf("%s is not said to be gone", gone)
 			}
 		}
-		e, ok := w.pages.Tombstone(2, tombOf(w, "topic"))
-		if !ok || e.Kind != engine.EventEntityAutoDeleted || len(e.Subs) != 1 {
+		e, ok := w.pages.AutoDeletion(2, tombOf(w, "topic"))
+		if !ok || e.Kind != engine.EventEntityAutoDeleted || len(e.Subscriptions) != 1 {
 			t.Fatalf("the tombstone of the topic is %+v", e)
 		}
-		w.must(w.b.Restore(w.Context(), e, "test"))
+		w.must(w.b.RestoreEntity(w.Context(), e, "test"))
 		if c := as[page.Entity](w, "/n/default/t/topic/s/eu"); c.Lock != time.Minute {
 			t.Errorf("the subscription came back with %+v", c)
 		}
@@ -286,16 +286,16 @@ func TestTombstonesSurviveARestart(t *testing.T) {
 	})
 }
 
-// Of several graves of one name the latest is shown.
+// Of several deletions of one name the latest is shown.
 func TestTheLatestGrave(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		by := func(want string) {
 			t.Helper()
 			for range 2 {
 				m := as[page.Entity](w, "/n/default/q/reply")
-				w.said("the grave", m.By, want)
-				if (m.Gone.Restore != "") != (want == "") {
-					t.Errorf("the grave is %+v", m.Gone)
+				w.said("the grave", m.DeletedBy, want)
+				if (m.Deleted.Restore != "") != (want == "") {
+					t.Errorf("the grave is %+v", m.Deleted)
 				}
 				w.restart()
 			}
@@ -312,9 +312,9 @@ func TestTheLatestGrave(t *testing.T) {
 	})
 }
 
-// What was on another day says so.
+// Events of another day are shown with their date.
 func TestOtherDays(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: 48 * time.Hour})
 		w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: time.Hour})
 		w.send("orders", engine.Content{Subject: "one", TTL: 40 * time.Hour})
@@ -322,20 +322,20 @@ func TestOtherDays(t *testing.T) {
 		w.settle(w.receive("orders"), engine.Abandon, "")
 		w.restart()
 		dated := func() (out []bool) {
-			for _, e := range as[page.Message](w, as[page.Entity](w, "/n/default/q/orders").Rows[0].Href).Life {
+			for _, e := range as[page.Message](w, as[page.Entity](w, "/n/default/q/orders").Rows[0].Href).Timeline {
 				out = append(out, e.Dated)
 			}
 			return out
 		}
-		// Stored; locked, given back, now; runs out on the same day.
+		// Stored; locked, abandoned, now; expires on the same day.
 		if got := dated(); !slices.Equal(got, []bool{true, true, false, false, false}) {
 			t.Errorf("dates are told at %v", got)
 		}
 		m := as[page.Temporary](w, "/n/default/temporary")
-		if a := m.Sitters[0].Activities; !a[0].Dated || a[len(a)-1].Dated || !m.Graves[0].Dated {
-			t.Errorf("the ledger is %+v, the tombstone %+v", a, m.Graves[0])
+		if a := m.Entities[0].Uses; !a[0].Dated || a[len(a)-1].Dated || !m.Deleted[0].Dated {
+			t.Errorf("the ledger is %+v, the tombstone %+v", a, m.Deleted[0])
 		}
-		if d := as[page.Activity](w, "/n/default/activity").Deeds; d[0].Today != true || d[len(d)-1].Today {
+		if d := as[page.Activity](w, "/n/default/activity").Rows; d[0].Today != true || d[len(d)-1].Today {
 			t.Errorf("the first and the last line are %+v, %+v", d[0], d[len(d)-1])
 		}
 		for _, e := range as[page.Overview](w, "/n/default").Events {
@@ -346,9 +346,9 @@ func TestOtherDays(t *testing.T) {
 	})
 }
 
-// tombOf is the number in the address of a tombstone.
+// tombOf returns the number in the address of a tombstone.
 func tombOf(w *world, name string) (n uint64) {
-	for _, g := range as[page.Temporary](w, "/n/default/temporary").Graves {
+	for _, g := range as[page.Temporary](w, "/n/default/temporary").Deleted {
 		if g.Name == name {
 			var epoch uint64
 			_, err := fmt.Sscanf(g.Key, "%d-%d", &epoch, &n)
@@ -359,7 +359,7 @@ func tombOf(w *world, name string) (n uint64) {
 }
 
 func TestExpiredAndTickerSurviveARestart(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{DeadLetteringOnMessageExpiration: true})
 		w.create(engine.Queue, "prices", engine.Config{})
 		w.send("orders", engine.Content{Subject: "kept", TTL: time.Second})
@@ -367,7 +367,7 @@ func TestExpiredAndTickerSurviveARestart(t *testing.T) {
 		w.pass(3 * time.Second)
 		expired := func() string {
 			var lines []string
-			for _, e := range as[page.Expirations](w, "/n/default/expirations").Gone {
+			for _, e := range as[page.Expirations](w, "/n/default/expirations").Expired {
 				lines = append(lines, e.Subject+" → "+e.Fate.To)
 			}
 			return strings.Join(lines, "; ")
@@ -397,7 +397,7 @@ func TestExpiredAndTickerSurviveARestart(t *testing.T) {
 }
 
 func TestLedgerSurvivesARestart(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: time.Hour})
 		w.create(engine.Queue, "reply/2", engine.Config{AutoDeleteOnIdle: 2 * time.Hour})
 		w.create(engine.Topic, "prices", engine.Config{AutoDeleteOnIdle: 3 * time.Hour})
@@ -420,15 +420,15 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 		w.send("prices", engine.Content{})
 		pass()
 		w.settle(w.receive("prices/Subscriptions/eu"), engine.Complete, "")
-		w.must(w.b.Looked(w.Context(), "reply", "view", "dashboard"))
+		w.must(w.b.RecordView(w.Context(), "reply", "view", "dashboard"))
 		pass()
 		ledgers := func() map[string]string {
 			out := map[string]string{}
-			for _, s := range as[page.Temporary](w, "/n/default/temporary").Sitters {
+			for _, s := range as[page.Temporary](w, "/n/default/temporary").Entities {
 				var lines []string
-				for _, a := range slices.Backward(s.Activities) {
+				for _, a := range slices.Backward(s.Uses) {
 					line := a.What
-					if !a.Counted {
+					if !a.ResetsClock {
 						line += " -"
 					}
 					lines = append(lines, line)
@@ -440,7 +440,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 		want := map[string]string{
 			"reply":   "touch · the dashboard; resubmit · the dashboard; dead-letter · worker-1; receive · worker-1; send · test; create · test",
 			"reply/2": "unpin · the dashboard; pin · the dashboard; send · the dashboard; create · test",
-			// It was made in the same millisecond as its subscription.
+			// It was created in the same millisecond as its subscription.
 			"prices":    "complete · worker-1; receive · worker-1; send · test; create · test",
 			"prices/eu": "complete · worker-1; receive · worker-1; create · test",
 		}
@@ -449,8 +449,8 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 			w.said(name, l, want[name])
 		}
 		w.sound("/n/default/temporary")
-		m := as[page.Temporary](w, "/n/default/temporary").Sitters[0]
-		if m.Name != "reply" || m.Began.IsZero() || m.By != "touch · the dashboard" || !strings.Contains(w.read("/n/default/temporary").Find("main details").First().Text(), "neither peeks nor looks") {
+		m := as[page.Temporary](w, "/n/default/temporary").Entities[0]
+		if m.Name != "reply" || m.UsesCompleteFrom.IsZero() || m.By != "touch · the dashboard" || !strings.Contains(w.read("/n/default/temporary").Find("main details").First().Text(), "neither peeks nor looks") {
 			t.Errorf("the first is %+v", m)
 		}
 		w.must(w.b.Touch(w.Context(), "reply", "API 10.0.0.4"))
@@ -458,13 +458,13 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 		for range 30 {
 			w.must(w.b.Touch(w.Context(), "reply", "test"))
 		}
-		if m := as[page.Temporary](w, "/n/default/temporary").Sitters[0]; m.Name == "reply" && (len(m.Activities) != 20 || !m.Began.IsZero()) {
-			t.Errorf("%d activities, partly known before %v", len(m.Activities), m.Began)
+		if m := as[page.Temporary](w, "/n/default/temporary").Entities[0]; m.Name == "reply" && (len(m.Uses) != 20 || !m.UsesCompleteFrom.IsZero()) {
+			t.Errorf("%d activities, partly known before %v", len(m.Uses), m.UsesCompleteFrom)
 		}
 	})
 }
 
-// failing is a store of which nobody knows what became of its next commit.
+// failing is a store whose next commit has an unknown outcome.
 type failing struct {
 	*memory.Store
 	next *bool
@@ -478,8 +478,8 @@ func (s failing) Commit(ctx context.Context, b *engine.Batch) error {
 	return s.Store.Commit(ctx, b)
 }
 
-// The broker forgets its ledgers when the store is opened again. What was before
-// and what came after are told as one, and nothing twice.
+// The broker loses its ledgers when the store is opened again. Uses from before and after are
+// shown as one list, without repetition.
 func TestLedgerSurvivesAReopening(t *testing.T) {
 	fails := false
 	inside(t, &world{wrap: func(s *memory.Store) engine.Store { return failing{s, &fails} }}, func(w *world) {
@@ -498,14 +498,14 @@ func TestLedgerSurvivesAReopening(t *testing.T) {
 		}
 		w.pass(10 * time.Second)
 		w.must(w.b.Touch(w.Context(), "reply", "again"))
-		s := as[page.Temporary](w, "/n/default/temporary").Sitters[0]
-		if a := s.Activities; len(a) != 8 || a[7].What != "touch · again" || a[6].What != "send · test" || a[0].What != "create · test" || s.Began.IsZero() {
+		s := as[page.Temporary](w, "/n/default/temporary").Entities[0]
+		if a := s.Uses; len(a) != 8 || a[7].What != "touch · again" || a[6].What != "send · test" || a[0].What != "create · test" || s.UsesCompleteFrom.IsZero() {
 			t.Errorf("the ledger is %+v", s)
 		}
-		w.said("the life", told(as[page.Message](w, url).Life), "Stored (as #1 · by test); Ready in reply")
+		w.said("the life", told(as[page.Message](w, url).Timeline), "Stored (as #1 · by test); Ready in reply")
 		w.said("activity", done(as[page.Activity](w, "/n/default/activity?group=server")), "the store was opened again · the line went dead (); the server started · epoch 1 ()")
 		keys := map[string]bool{}
-		for _, d := range as[page.Activity](w, "/n/default/activity?scope=all").Deeds {
+		for _, d := range as[page.Activity](w, "/n/default/activity?scope=all").Rows {
 			if keys[d.Key] {
 				t.Errorf("%s is there twice", d.Key)
 			}

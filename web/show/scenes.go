@@ -12,69 +12,71 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/scene"
+	"mayfly/engine/demo"
+	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 )
 
-// ScenesURL is the address of the page of all scenes, base path included.
+// ScenesURL returns the address of the page of all scenes, including the base path.
 func (p *Pages) ScenesURL() string { return p.o.Base + "/scenes" }
 
-// StageURL is the address behind which what is done to a play is posted.
-func (p *Pages) StageURL(namespace string) string {
+// PlayURL returns the address below which actions on a play are posted.
+func (p *Pages) PlayURL(namespace string) string {
 	return p.o.Base + "/scenes/on/" + url.PathEscape(namespace)
 }
 
-// WatchURL is where a play is watched, base path included: the page that its step
-// names, before the first that of the first one; the overview if that is none.
-func (p *Pages) WatchURL(s scene.State) string {
-	look := s.Look()
+// WatchURL returns the address where a play is watched, including the base path: the page that
+// its current step names, or the first step before it has begun; the overview if the step
+// names none.
+func (p *Pages) WatchURL(s demo.State) string {
+	look := s.Page()
 	if look == "/" {
 		look = ""
 	}
 	home := "/n/" + url.PathEscape(s.Namespace)
 	at, err := Parse(home+look, p.b.Limits())
-	if err != nil || at.Do != "" {
+	if err != nil || at.Route().Type != TypePage {
 		return p.o.Base + home
 	}
 	return p.o.Base + at.String()
 }
 
-// scenario are the ids that cards show: those of scenarios, not of rules.
-var scenario = regexp.MustCompile(`^[A-Z]+-S\d+$`)
+// scenarioID matches the ids that cards show: those of scenarios, not of rules.
+var scenarioID = regexp.MustCompile(`^[A-Z]+-S\d+$`)
 
-// Scenes is the page of all scenes. It is ErrNoPage where there are none.
+// Scenes returns the page of all scenes, or ErrPageNotFound if the server has none.
 func (p *Pages) Scenes(ctx context.Context, refused component.Notice) (page.Scenes, error) {
 	stages := p.o.Scenes
 	if stages == nil {
-		return page.Scenes{}, ErrNoPage
+		return page.Scenes{}, ErrPageNotFound
 	}
-	m := page.Scenes{Shell: p.beside(ctx, locale.T(ctx, "scenes.title")), Stay: int(stages.Stay().Minutes()), Refused: refused}
+	m := page.Scenes{Shell: p.serverShell(ctx, locale.T(ctx, "scenes.title")), Stay: int(stages.IdleTimeout().Minutes()), Refused: refused}
 	m.Shell.Back, m.Shell.Active, m.Add = p.ScenesURL(), layout.Scenes, p.ScenesURL()+"/new"
 	for _, s := range stages.Library().List() {
-		s := s.In(locale.Lang(ctx))
+		s := s.InLanguage(locale.Lang(ctx))
 		c := page.SceneCard{
-			Lang: foreign(ctx, s), Title: s.Title, Teaches: s.Teaches, Play: p.ScenesURL() + "/play/" + s.ID, Steps: len(s.Steps), Minutes: s.Minutes, Loaded: !s.Own, Text: p.ScenesURL() + "/text/" + s.ID,
+			Lang: foreignLanguage(ctx, s), Title: s.Title, Summary: s.Teaches, Play: p.ScenesURL() + "/play/" + s.ID, Steps: len(s.Steps), Minutes: s.Minutes, Loaded: !s.Builtin, Text: p.ScenesURL() + "/text/" + s.ID,
 		}
 		if s.Added {
 			c.Remove = p.removeSceneURL(s.ID)
 		}
 		for _, id := range s.Shows {
-			if scenario.MatchString(id) {
-				c.Shows = append(c.Shows, id)
+			if scenarioID.MatchString(id) {
+				c.ScenarioIDs = append(c.ScenarioIDs, id)
 			}
 		}
 		m.Cards = append(m.Cards, c)
 	}
-	for _, u := range stages.Unfit() {
-		m.Unfit = append(m.Unfit, page.SceneUnfit{ID: u.ID, Faults: faultsOf(u), Mend: m.Add + "?" + url.Values{page.SceneMend: {u.ID}}.Encode(), Remove: p.removeSceneURL(u.ID)})
+	for _, u := range stages.InvalidScenes() {
+		m.Invalid = append(m.Invalid, page.InvalidScene{ID: u.ID, Faults: faultsOf(u), RepairURL: m.Add + "?" + url.Values{page.QueryRepair: {u.ID}}.Encode(), Remove: p.removeSceneURL(u.ID)})
 	}
 	for _, play := range stages.List() {
-		is := play.State().In(locale.Lang(ctx))
+		is := play.State().InLanguage(locale.Lang(ctx))
 		m.Plays = append(m.Plays, page.ScenePlay{
-			Lang: foreign(ctx, is.Scene), Title: is.Scene.Title, Namespace: is.Namespace, Href: p.WatchURL(is), End: p.StageURL(is.Namespace) + "/leave", Step: is.Done, Of: len(is.Scene.Steps),
+			Lang: foreignLanguage(ctx, is.Scene), Title: is.Scene.Title, Namespace: is.Namespace, Href: p.WatchURL(is), End: p.PlayURL(is.Namespace) + "/leave", Step: is.Done, Of: len(is.Scene.Steps),
 		})
 	}
 	return m, nil
@@ -84,68 +86,68 @@ func (p *Pages) removeSceneURL(id string) string {
 	return p.ScenesURL() + "/remove/" + url.PathEscape(id)
 }
 
-// faultsOf is why a scene that is kept cannot be played.
-func faultsOf(u scene.Unfit) []page.SceneFault {
-	if wrong, ok := errors.AsType[*scene.WrongError](u.Err); ok {
-		return sceneFaults(u.Text, wrong.Faults)
+// faultsOf returns why a stored scene cannot be played.
+func faultsOf(u demo.InvalidScene) []page.SceneFault {
+	if wrong, ok := errors.AsType[*demo.SceneError](u.Err); ok {
+		return sceneFaults(u.Text, wrong.Problems)
 	}
 	if r, ok := errors.AsType[*engine.Refusal](u.Err); ok {
 		return []page.SceneFault{{Text: r.Text}}
 	}
-	return []page.SceneFault{{Text: asSentence(u.Err.Error())}}
+	return []page.SceneFault{{Text: toSentence(u.Err.Error())}}
 }
 
-// sceneFaults are faults of a text, with the lines that they are in.
-func sceneFaults(text string, all []scene.Fault) (out []page.SceneFault) {
+// sceneFaults returns the faults of a text, with their lines.
+func sceneFaults(text string, all []demo.Problem) (out []page.SceneFault) {
 	lines := strings.Split(text, "\n")
 	for _, f := range all {
 		one := page.SceneFault{Line: f.Line, At: f.At, Text: f.Text}
 		if f.Line > 0 && f.Line <= len(lines) {
-			one.Source = cut(strings.TrimSpace(lines[f.Line-1]), longestSource)
+			one.Source = shorten.To(strings.TrimSpace(lines[f.Line-1]), maxSourceBytes)
 		}
 		out = append(out, one)
 	}
 	return out
 }
 
-// SceneAsk asks whether to remove a scene that was added. It is scene.ErrNone where there
-// is none, and ErrNoPage of one that stays.
-func (p *Pages) SceneAsk(ctx context.Context, id string) (page.SceneAsk, error) {
+// ConfirmRemoveScene asks to confirm the removal of an added scene. It returns scene.ErrNone if the
+// scene does not exist, and ErrPageNotFound for a built-in one.
+func (p *Pages) ConfirmRemoveScene(ctx context.Context, id string) (page.ConfirmRemoveScene, error) {
 	if p.o.Scenes == nil {
-		return page.SceneAsk{}, ErrNoPage
+		return page.ConfirmRemoveScene{}, ErrPageNotFound
 	}
-	m := page.SceneAsk{Name: id, To: p.removeSceneURL(id), All: p.ScenesURL(), Text: p.ScenesURL() + "/text/" + url.PathEscape(id)}
-	if _, ok := p.o.Scenes.FindUnfit(id); ok {
-		m.Text += "?" + page.SceneMend + "=1"
+	m := page.ConfirmRemoveScene{Name: id, To: p.removeSceneURL(id), All: p.ScenesURL(), Text: p.ScenesURL() + "/text/" + url.PathEscape(id)}
+	if _, ok := p.o.Scenes.FindInvalidScene(id); ok {
+		m.Text += "?" + page.QueryRepair + "=1"
 	} else {
 		s, err := p.o.Scenes.Library().Find(id)
 		if err != nil {
-			return m, err //nolint:wrapcheck // it says what it is about
+			return m, err
 		}
 		if !s.Added {
-			return m, ErrNoPage
+			return m, ErrPageNotFound
 		}
-		m.Name = s.In(locale.Lang(ctx)).Title
+		m.Name = s.InLanguage(locale.Lang(ctx)).Title
 	}
-	m.Shell = p.beside(ctx, m.Title(ctx))
+	m.Shell = p.serverShell(ctx, m.Title(ctx))
 	m.Shell.Back, m.Shell.Active = p.ScenesURL(), layout.Scenes
 	return m, nil
 }
 
-// SceneTyped is what somebody sent who adds a scene, and what is wrong with it.
-type SceneTyped struct {
+// SceneFormState is the submitted form of a new scene, with its errors.
+type SceneFormState struct {
 	ID, Text       string
 	Error, IDError component.Text
-	Faults         []scene.Fault
+	Faults         []demo.Problem
 }
 
-// SceneForm is the page that adds a scene.
-func (p *Pages) SceneForm(ctx context.Context, typed SceneTyped) (page.SceneForm, error) {
+// SceneForm returns the form that adds a scene.
+func (p *Pages) SceneForm(ctx context.Context, typed SceneFormState) (page.SceneForm, error) {
 	if p.o.Scenes == nil {
-		return page.SceneForm{}, ErrNoPage
+		return page.SceneForm{}, ErrPageNotFound
 	}
 	m := page.SceneForm{
-		Shell: p.beside(ctx, locale.T(ctx, "scenes.add")), All: p.ScenesURL(), To: p.ScenesURL() + "/new", Most: component.Bytes(ctx, scene.MostBytes),
+		Shell: p.serverShell(ctx, locale.T(ctx, "scenes.add")), All: p.ScenesURL(), To: p.ScenesURL() + "/new", Most: component.Bytes(ctx, demo.MaxBytes),
 		ID: typed.ID, Text: typed.Text, Error: typed.Error, IDError: typed.IDError,
 	}
 	m.Shell.Back, m.Shell.Active = p.ScenesURL()+"/new", layout.Scenes
@@ -153,73 +155,73 @@ func (p *Pages) SceneForm(ctx context.Context, typed SceneTyped) (page.SceneForm
 	return m, nil
 }
 
-// longestSource is how much of a line of a scene is shown beside what is wrong with it.
-const longestSource = 120
+// maxSourceBytes is how many bytes of a scene's line are shown beside its error.
+const maxSourceBytes = 120
 
-// stage has the shell show the scene that is played in the namespace, if one is.
-func (p *Pages) stage(ctx context.Context, sh *layout.Shell) {
+// addSceneBar adds the scene that is played in the namespace, if any, to the shell.
+func (p *Pages) addSceneBar(ctx context.Context, sh *layout.Shell) {
 	if p.o.Scenes == nil {
 		return
 	}
 	sh.Scenes = p.ScenesURL()
-	var play *scene.Play
+	var play *demo.Playback
 	if _, seen := ctx.Value(visitorKey{}).(Visitor); seen {
 		play = p.o.Scenes.Find(p.b.Name())
-	} else { // rendered for pages that are open, perhaps for nobody who is there
+	} else { // a live rendering, perhaps without any viewer: it must not keep the play alive
 		play = p.o.Scenes.Peek(p.b.Name())
 	}
 	if play == nil {
 		return
 	}
-	is := play.State().In(locale.Lang(ctx))
-	s := &layout.Strip{
-		Lang: foreign(ctx, is.Scene), Title: is.Scene.Title, To: p.StageURL(is.Namespace), All: p.ScenesURL(), Step: is.Done, Of: len(is.Scene.Steps), Say: is.Scene.Teaches,
-		Playing: is.Playing, Over: is.Over(), Mended: is.Mended, Rate: is.Pace.Rate, Glide: is.Pace.Until != 0, Now: is.Clock.Time(), Wall: time.Now(),
+	is := play.State().InLanguage(locale.Lang(ctx))
+	s := &layout.SceneBar{
+		Lang: foreignLanguage(ctx, is.Scene), Title: is.Scene.Title, URL: p.PlayURL(is.Namespace), All: p.ScenesURL(), Step: is.Done, Of: len(is.Scene.Steps), Caption: is.Scene.Teaches,
+		Playing: is.Playing, Over: is.Ended(), Rebuilt: is.Recreated, Rate: is.ClockState.Rate, Animated: is.ClockState.Until != 0, Now: is.Clock.Time(), RealTime: time.Now(),
 	}
 	if is.Trouble != nil {
-		s.Trouble = cmp.Or(errors.Unwrap(is.Trouble), is.Trouble).Error() // which step it was stands above
+		s.Trouble = cmp.Or(errors.Unwrap(is.Trouble), is.Trouble).Error() // the step is shown above
 	}
-	if is.Over() && !is.Playing && is.Trouble == nil {
-		s.Then = p.sequel(ctx, is.Scene.ID)
+	if is.Ended() && !is.Playing && is.Trouble == nil {
+		s.Next = p.nextScene(ctx, is.Scene.ID)
 	}
 	for _, f := range is.Findings {
-		s.Done = append(s.Done, layout.Finding{Text: f.Text, Is: instead(ctx, f.Is)})
+		s.Checks = append(s.Checks, layout.StepCheck{Text: f.Text, Actual: actualState(ctx, f.Actual)})
 	}
 	if step := is.Step(); step != nil {
-		s.Say, s.Marks = step.Say, p.marks(ctx, is, step)
+		s.Caption, s.Highlights = step.Say, p.highlights(ctx, is, step)
 	}
-	if within(ctx) {
+	if isConfined(ctx) {
 		s.All = ""
 	}
-	sh.Strip = s
+	sh.Scene = s
 }
 
-// sequel is the scene that comes after one in the library; nil: none does.
-func (p *Pages) sequel(ctx context.Context, id string) *layout.Sequel {
+// nextScene returns the scene after this one in the library; nil if there is none.
+func (p *Pages) nextScene(ctx context.Context, id string) *layout.NextScene {
 	all := p.o.Scenes.Library().List()
-	at := 1 + slices.IndexFunc(all, func(s *scene.Scene) bool { return s.ID == id })
-	if at == 0 || at == len(all) { // it was removed meanwhile, or is the last
+	at := 1 + slices.IndexFunc(all, func(s *demo.Scene) bool { return s.ID == id })
+	if at == 0 || at == len(all) { // removed meanwhile, or the last one
 		return nil
 	}
-	next := all[at].In(locale.Lang(ctx))
-	return &layout.Sequel{Title: next.Title, Lang: foreign(ctx, next), Play: p.ScenesURL() + "/play/" + next.ID}
+	next := all[at].InLanguage(locale.Lang(ctx))
+	return &layout.NextScene{Title: next.Title, Lang: foreignLanguage(ctx, next), Play: p.ScenesURL() + "/play/" + next.ID}
 }
 
-// marks is what a step has somebody look at, as far as it is there.
-func (p *Pages) marks(ctx context.Context, is scene.State, step *scene.Step) []layout.Mark {
-	if len(step.Mark) == 0 {
+// highlights returns links to what a step points out, as far as it exists.
+func (p *Pages) highlights(ctx context.Context, is demo.State, step *demo.Step) []layout.Highlight {
+	if len(step.Highlight) == 0 {
 		return nil
 	}
-	var marks []layout.Mark
+	var marks []layout.Highlight
 	err := p.b.Read(ctx, func(r broker.Reader) error {
-		marks = make([]layout.Mark, 0, len(step.Mark))
-		for _, name := range step.Mark {
+		marks = make([]layout.Highlight, 0, len(step.Highlight))
+		for _, name := range step.Highlight {
 			if k, ok := is.Keys[name]; ok && k != 0 {
 				if _, err := r.Message(k); err == nil {
-					marks = append(marks, layout.Mark{Label: name, Href: p.MessageURL(k)})
+					marks = append(marks, layout.Highlight{Label: name, Href: p.MessageURL(k)})
 				}
 			} else if s, err := r.State(engine.Path(name)); err == nil {
-				marks = append(marks, layout.Mark{Label: name, Href: p.EntityURL(s.Kind, s.Path)})
+				marks = append(marks, layout.Highlight{Label: name, Href: p.EntityURL(s.Kind, s.Path)})
 			}
 		}
 		return nil
@@ -230,11 +232,11 @@ func (p *Pages) marks(ctx context.Context, is scene.State, step *scene.Step) []l
 	return slices.Clip(marks)
 }
 
-// StagePage is an address of a page of a play's namespace as it is written in one
-// way, base path included; where it is none, where the play is watched.
-func (p *Pages) StagePage(address string, s scene.State) string {
+// PlayPage returns the canonical form of address, including the base path, if it is a page of
+// the play's namespace; else the address where the play is watched.
+func (p *Pages) PlayPage(address string, s demo.State) string {
 	raw, ok := strings.CutPrefix(address, p.o.Base)
-	if at, err := Parse(raw, p.b.Limits()); ok && err == nil && at.Do == "" && strings.EqualFold(at.Namespace, s.Namespace) {
+	if at, err := Parse(raw, p.b.Limits()); ok && err == nil && at.Route().Type == TypePage && strings.EqualFold(at.Namespace, s.Namespace) {
 		return p.o.Base + at.String()
 	}
 	return p.WatchURL(s)

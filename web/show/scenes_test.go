@@ -12,21 +12,21 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"mayfly/engine"
-	"mayfly/engine/scene"
+	"mayfly/engine/demo"
 	"mayfly/views/locale"
 	"mayfly/web/show"
 )
 
-// Every scene of the program is watched on pages that there are. After each step all
-// that it has somebody look at and that is still there is lit on the page it is watched
-// on, and something is, unless the step says that there is nothing to look at.
+// Every built-in scene is watched on existing pages. After each step everything that it points
+// out and that still exists is highlighted on that page, and at least one thing is, unless the
+// step says that there is nothing to see.
 func TestScenesAreWatched(t *testing.T) {
-	lib, err := scene.Open()
+	lib, err := demo.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range lib.List() {
-		if s.Steps[0].Look == "" {
+		if s.Steps[0].Page == "" {
 			t.Errorf("%s does not say where it begins", s.ID)
 		}
 		t.Run(s.ID, func(t *testing.T) {
@@ -35,17 +35,17 @@ func TestScenesAreWatched(t *testing.T) {
 	}
 }
 
-// isWatched plays a scene to its end and looks at its pages.
-func isWatched(t *testing.T, p *scene.Play, pages func() *show.Pages) {
+// isWatched plays a scene to its end and opens its pages.
+func isWatched(t *testing.T, p *demo.Playback, pages func() *show.Pages) {
 	for i, step := range p.Scene().Steps {
-		look := step.Look
+		look := step.Page
 		if look == "/" {
 			look = ""
 		}
-		if at, err := show.Parse("/n/x"+look, engine.DefaultLimits()); err != nil || at.Do != "" {
-			t.Errorf("step %d is watched on %q, which is no page: %v", i+1, step.Look, err)
+		if at, err := show.Parse("/n/x"+look, engine.DefaultLimits()); err != nil || at.Action != "" {
+			t.Errorf("step %d is watched on %q, which is no page: %v", i+1, step.Page, err)
 		}
-		if err := p.Next(t.Context(), i, scene.AtOnce, "ana"); err != nil {
+		if err := p.NextStep(t.Context(), i, demo.Instant, "ana"); err != nil {
 			t.Fatalf("step %d: %v", i+1, err)
 		}
 		at := pages().WatchURL(p.State())
@@ -63,13 +63,13 @@ func isWatched(t *testing.T, p *scene.Play, pages func() *show.Pages) {
 				t.Errorf("step %d: nothing on %s is of %s", i+1, at, mark)
 			}
 		}
-		if nothing := step.Mark != nil && len(step.Mark) == 0; len(marks) == 0 && !nothing {
-			t.Errorf("step %d: nothing of %q is there to look at", i+1, step.Mark)
+		if nothing := step.Highlight != nil && len(step.Highlight) == 0; len(marks) == 0 && !nothing {
+			t.Errorf("step %d: nothing of %q is there to look at", i+1, step.Highlight)
 		}
 	}
 }
 
-// marksOn are the addresses of what a page has somebody look at.
+// marksOn returns the addresses that a page points out.
 func marksOn(t *testing.T, doc *goquery.Document) (marks []string) {
 	t.Helper()
 	text, ok := doc.Find("[data-marks]").Attr("data-marks")
@@ -79,8 +79,8 @@ func marksOn(t *testing.T, doc *goquery.Document) (marks []string) {
 	return marks
 }
 
-// lit is how much the script lights for a mark on the page at an address: links to it,
-// and on its own page the heading.
+// lit returns how many elements the script highlights for a mark on the page at an address:
+// links to it, and on its own page the heading.
 func lit(doc *goquery.Document, at, mark string) int {
 	path := func(url string) string { path, _, _ := strings.Cut(url, "?"); return path }
 	if path(mark) == path(at) {
@@ -94,26 +94,26 @@ var (
 	han    = regexp.MustCompile(`\p{Han}`)
 )
 
-// textsOf are the texts of a scene for people, in one order.
-func textsOf(s *scene.Scene) []string {
+// textsOf returns the displayed texts of a scene, in a fixed order.
+func textsOf(s *demo.Scene) []string {
 	all := []string{s.Title, s.Teaches}
 	for _, step := range s.Steps {
 		all = append(all, step.Say)
-		for _, e := range step.Then {
+		for _, e := range step.Expectations {
 			all = append(all, e.Text)
 		}
 	}
 	return all
 }
 
-// namesOf are what a scene calls things, and those who do something in it.
-func namesOf(s *scene.Scene) map[string]bool {
+// namesOf returns the names of a scene's entities, messages and actors.
+func namesOf(s *demo.Scene) map[string]bool {
 	names := map[string]bool{}
 	for _, e := range s.Entities {
 		names[e.Queue], names[e.Topic], names[path.Base(e.Subscription)] = true, true, true
 	}
 	for _, step := range s.Steps {
-		for _, a := range step.Do {
+		for _, a := range step.Actions {
 			switch {
 			case a.Create != nil:
 				names[a.Create.Queue] = true
@@ -127,19 +127,19 @@ func namesOf(s *scene.Scene) map[string]bool {
 	return names
 }
 
-// Every scene of the program has every text in every language of the pages, and no
-// other language; its figures and the names in it are the same in all. That each has all
-// of them, and none too many, is what scene.Open asks for.
+// Every built-in scene has every text in each language of the pages and in no other; its
+// numbers and names are the same in all languages. That each language has exactly these texts
+// is checked by scene.Open.
 func TestScenesInEveryLanguage(t *testing.T) {
-	lib, err := scene.Open()
+	lib, err := demo.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range lib.List() {
 		own, names := textsOf(s), namesOf(s)
 		for _, text := range own {
-			for _, name := range scene.Names(text) {
-				if !names[name] && !names["replies-"+name] { // who waits for replies there
+			for _, name := range demo.Names(text) {
+				if !names[name] && !names["replies-"+name] { // a client that waits for replies there
 					t.Errorf("%s: nothing is called `%s` in %q", s.ID, name, text)
 				}
 			}
@@ -147,11 +147,11 @@ func TestScenesInEveryLanguage(t *testing.T) {
 				t.Errorf("%s: a name has no end in %q", s.ID, text)
 			}
 		}
-		if got := len(s.Tongues()); got != len(locale.Languages())-1 {
-			t.Errorf("%s is in %d other languages: %v", s.ID, got, s.Tongues())
+		if got := len(s.OtherLanguages()); got != len(locale.Languages())-1 {
+			t.Errorf("%s is in %d other languages: %v", s.ID, got, s.OtherLanguages())
 		}
 		for _, l := range locale.Languages() {
-			in := s.In(l.Tag)
+			in := s.InLanguage(l.Tag)
 			if in.Language != l.Tag {
 				t.Errorf("%s in %s is in %s", s.ID, l.Name, in.Language)
 				continue

@@ -9,8 +9,8 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/listing"
 	"mayfly/engine/search"
+	"mayfly/engine/search/columns"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	searchHits    = 50                     // of one portion
-	searchFor     = 120 * time.Millisecond // that one portion may take; the page's script asks for the next
-	mostSuggested = 80                     // bytes of a term that is proposed
+	searchHits       = 50                     // of one batch
+	searchTime       = 120 * time.Millisecond // time limit of one batch; the page's script asks for the next
+	maxSuggestedTerm = 80                     // bytes of a suggested term
 )
 
-// search looks for messages until there are enough to show or the time for it
-// is over, and says where to go on.
-func (p *Pages) search(ctx context.Context, at Place) (view.Page, uint64, error) {
+// search searches messages until there are enough to show or the time is up, and returns where
+// to continue.
+func (p *Pages) search(ctx context.Context, at Address) (view.Page, uint64, error) {
 	m := page.Search{Query: strings.TrimSpace(at.Query.Get(page.SearchText))}
-	m.Shell = p.still(ctx, at, locale.T(ctx, "search.title"))
+	m.Shell = p.staticShell(ctx, at, locale.T(ctx, "search.title"))
 	m.Shell.Back = p.searchURL(m.Query)
 	q, err := search.Parse(m.Query)
 	if err != nil {
@@ -43,37 +43,37 @@ func (p *Pages) search(ctx context.Context, at Place) (view.Page, uint64, error)
 	for i, t := range q.Terms() {
 		m.Chips = append(m.Chips, page.SearchChip{Term: t, Without: p.searchURL(q.Without(i).String())})
 	}
-	from, err := broker.ParseMark(at.Query.Get(page.SearchAfter))
+	from, err := broker.ParseSearchCursor(at.Query.Get(page.SearchAfter))
 	if err != nil {
-		return nil, 0, ErrNoPage
+		return nil, 0, ErrPageNotFound
 	}
-	m.Going = from != broker.Mark{}
-	c, err := p.chosenFor(ctx, at, listing.SearchedMessages)
+	m.Continued = from != broker.SearchCursor{}
+	c, err := p.readColumnChoice(ctx, at, columns.SearchedMessages)
 	if err != nil {
 		return nil, 0, err
 	}
-	m.Columns = p.menu(ctx, at.with(page.SearchAfter, "", page.SearchSo, ""), c)
-	return m, 0, p.portion(ctx, &m, at, broker.Search{Query: q, From: from, Max: searchHits}, c)
+	m.Columns = p.columnMenu(ctx, at.withQuery(page.SearchAfter, "", page.SearchSo, ""), c)
+	return m, 0, p.fillBatch(ctx, &m, at, broker.SearchRequest{Query: q, From: from, Max: searchHits}, c)
 }
 
-// portion fills in what is found in the time there is.
-func (p *Pages) portion(ctx context.Context, m *page.Search, from Place, in broker.Search, c showing) error {
-	brief, cancel := context.WithTimeout(ctx, searchFor)
+// fillBatch fills in the results of one batch.
+func (p *Pages) fillBatch(ctx context.Context, m *page.Search, from Address, in broker.SearchRequest, c columnChoice) error {
+	brief, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
-	var last broker.Glance
+	var last broker.SearchProgress
 	var rows []engine.Row
-	err := p.b.Search(brief, in, func(g broker.Glance) error {
+	err := p.b.Search(brief, in, func(g broker.SearchProgress) error {
 		last = g
 		rows = append(rows, g.Hits...)
 		for _, r := range g.Hits {
 			row := p.messageRow(ctx, r, g.Now, 0)
-			row.Entity, row.EntityAt, row.Edit = Shown(r.Path), p.EntityURL(engine.Queue, r.Path), p.editURL(r, from)
+			row.Entity, row.EntityURL, row.Edit = DisplayPath(r.Path), p.EntityURL(engine.Queue, r.Path), p.editURL(r, from)
 			m.Hits = append(m.Hits, row)
 		}
 		return nil
 	})
 	if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	to := make([]*page.MessageRow, len(m.Hits))
 	for i := range m.Hits {
@@ -83,46 +83,46 @@ func (p *Pages) portion(ctx context.Context, m *page.Search, from Place, in brok
 		return err
 	}
 	var scanned, total, hits int64
-	if n, err := fmt.Sscanf(from.Query.Get(page.SearchSo), "%d.%d.%d", &scanned, &total, &hits); err != nil || n != 3 || !m.Going || min(scanned, total, hits) < 0 {
+	if n, err := fmt.Sscanf(from.Query.Get(page.SearchSo), "%d.%d.%d", &scanned, &total, &hits); err != nil || n != 3 || !m.Continued || min(scanned, total, hits) < 0 {
 		scanned, total, hits = 0, last.Total, 0
 	}
 	scanned, hits = scanned+last.Scanned, hits+last.Matched
 	total = max(total, scanned)
 	if !last.Done {
-		if last.Next == (broker.Mark{}) { // it did not come to look at anything
+		if last.Next == (broker.SearchCursor{}) { // nothing was examined in time
 			last.Next = in.From
 		}
-		m.Next = p.URL(from.with(page.SearchText, in.Query.String(), page.SearchAfter, last.Next.String(), page.SearchSo, fmt.Sprintf("%d.%d.%d", scanned, total, hits)))
+		m.Next = p.URL(from.withQuery(page.SearchText, in.Query.String(), page.SearchAfter, last.Next.String(), page.SearchSo, fmt.Sprintf("%d.%d.%d", scanned, total, hits)))
 	}
-	m.Said = locale.N(ctx, "search.said", int(hits), locale.Args{"Scanned": locale.Number(ctx, int(scanned)), "Total": locale.Number(ctx, int(total))})
-	m.Every = page.Every{Query: in.Query.String(), Shown: len(m.Hits) > 0}
+	m.Progress = locale.N(ctx, "search.said", int(hits), locale.Args{"Scanned": locale.Number(ctx, int(scanned)), "Total": locale.Number(ctx, int(total))})
+	m.AllMatching = page.AllMatching{Query: in.Query.String(), Shown: len(m.Hits) > 0}
 	if last.Done {
-		m.Every.N = int(hits)
+		m.AllMatching.Count = int(hits)
 	}
-	if last.Cut > 0 {
-		m.Cut = locale.N(ctx, "search.cut", int(last.Cut))
+	if last.Truncated > 0 {
+		m.Cut = locale.N(ctx, "search.cut", int(last.Truncated))
 	}
 	return nil
 }
 
-// searchURL is the search for q.
+// searchURL returns the address of the search for q.
 func (p *Pages) searchURL(q string) string {
-	return p.URL(Place{Namespace: p.b.Name(), Kind: Search}.with(page.SearchText, q))
+	return p.URL(Address{Namespace: p.b.Name(), Kind: Search}.withQuery(page.SearchText, q))
 }
 
-// suggestions are terms to add to a query: what a few messages have, and the
-// keys that are always there.
+// suggestions returns terms to add to a query: values of a few messages, and the keys that
+// always exist.
 func (p *Pages) suggestions(ctx context.Context, q *search.Query, typed string) (out []component.Choice, err error) {
 	terms, err := p.suggests.Terms(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what it is about
+		return nil, err
 	}
 	base := typed
 	if !q.Empty() {
 		base = q.String()
 	}
 	for _, term := range terms {
-		if len(term) <= mostSuggested {
+		if len(term) <= maxSuggestedTerm {
 			out = append(out, component.Choice{Label: term, Href: p.searchURL(strings.TrimSpace(base + " " + term))})
 		}
 	}

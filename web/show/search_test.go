@@ -14,7 +14,7 @@ import (
 	"mayfly/web/show"
 )
 
-// searched is the page of a search at an address.
+// searched returns the page of a search.
 func (w *world) searched(at string) page.Search {
 	w.Helper()
 	p, _, err := w.pages.Open(w.Context(), at)
@@ -34,7 +34,7 @@ func found(m page.Search) (hits []string) {
 }
 
 func TestSearch(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		for _, name := range []engine.Path{"orders", "bills"} {
 			w.create(engine.Queue, name, engine.Config{})
 			for i := range 120 {
@@ -43,8 +43,8 @@ func TestSearch(t *testing.T) {
 		}
 		const search = "/n/default/search"
 		m := w.searched(search + "?q=subject%3A*-7+in:orders")
-		if got := found(m); !slices.Equal(got, []string{"orders 7 orders-7"}) || m.Next != "" || m.Said != "scanned 120 of 120 · one hit" {
-			t.Errorf("%q, %q, next %q", got, m.Said, m.Next)
+		if got := found(m); !slices.Equal(got, []string{"orders 7 orders-7"}) || m.Next != "" || m.Progress != "scanned 120 of 120 · one hit" {
+			t.Errorf("%q, %q, next %q", got, m.Progress, m.Next)
 		}
 		var terms []string
 		for _, c := range m.Chips {
@@ -54,16 +54,16 @@ func TestSearch(t *testing.T) {
 			t.Errorf("chips %q", terms)
 		}
 
-		// In portions: each says how far the search has come in all.
+		// In batches: each shows the progress of the whole search.
 		m = w.searched(search + "?q=seq:%3E0")
 		var hits []string
 		for portion := 1; ; portion++ {
 			hits = append(hits, found(m)...)
-			if want := fmt.Sprintf("scanned %d of 240 · %[1]d hits", min(50*portion, 240)); m.Said != want {
-				t.Errorf("portion %d: %s, not %s", portion, m.Said, want)
+			if want := fmt.Sprintf("scanned %d of 240 · %[1]d hits", min(50*portion, 240)); m.Progress != want {
+				t.Errorf("portion %d: %s, not %s", portion, m.Progress, want)
 			}
-			if m.Going != (portion > 1) {
-				t.Errorf("portion %d: going on %v", portion, m.Going)
+			if m.Continued != (portion > 1) {
+				t.Errorf("portion %d: going on %v", portion, m.Continued)
 			}
 			if m.Next == "" || portion > 5 {
 				break
@@ -74,7 +74,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%d hits in portions", len(hits))
 		}
 
-		// What is proposed can be added to what was asked for.
+		// Suggested terms can be added to the query.
 		m = w.searched(search + "?q=x")
 		var proposed []string
 		for _, c := range m.More {
@@ -93,24 +93,24 @@ func TestSearch(t *testing.T) {
 }
 
 func TestSearchOfNothing(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		const search = "/n/default/search"
-		if m := w.searched(search); m.Said != "" || m.Wrong != "" || len(m.More) == 0 {
+		if m := w.searched(search); m.Progress != "" || m.Wrong != "" || len(m.More) == 0 {
 			t.Errorf("%+v", m)
 		}
 		m := w.searched(search + "?q=red+state:asleep")
-		if !strings.Contains(m.Wrong, "There is no state") || m.Query != "red state:asleep" || m.Said != "" {
+		if !strings.Contains(m.Wrong, "is not a value of state") || m.Query != "red state:asleep" || m.Progress != "" {
 			t.Errorf("%+v", m)
 		}
-		if m := w.searched(search + "?q=red"); m.Said != "scanned 0 of 0 · 0 hits" || m.Next != "" {
+		if m := w.searched(search + "?q=red"); m.Progress != "scanned 0 of 0 · 0 hits" || m.Next != "" {
 			t.Errorf("%+v", m)
 		}
 		for _, at := range []string{"?q=x&after=nowhere", "/more?q=x"} {
-			if _, _, err := w.pages.Open(w.Context(), search+at); !errors.Is(err, show.ErrNoPage) {
+			if _, _, err := w.pages.Open(w.Context(), search+at); !errors.Is(err, show.ErrPageNotFound) {
 				t.Errorf("%s: %v", at, err)
 			}
 		}
-		if topic, err := w.pages.Topic(search + "?q=x"); !errors.Is(err, show.ErrNoPage) {
+		if topic, err := w.pages.Topic(search + "?q=x"); !errors.Is(err, show.ErrPageNotFound) {
 			t.Errorf("a search is kept up to date at %q", topic)
 		}
 	})

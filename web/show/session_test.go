@@ -15,10 +15,10 @@ import (
 
 const hostile = "<i>\u202e\" & %2F ?#\\ \x07"
 
-// part is a slot of a page as it is pushed.
+// part returns a slot of a page as it is pushed.
 func (w *world) part(url, name string) string {
 	w.Helper()
-	still := view.Still(w.Context())
+	still := view.WithFrozenClocks(w.Context())
 	p, _, err := w.pages.Open(still, url)
 	w.must(err)
 	for _, part := range p.Parts() {
@@ -30,11 +30,10 @@ func (w *world) part(url, name string) string {
 	return ""
 }
 
-// SES-2, SES-5, SES-7: what is pushed when a session is taken, given back, left
-// and lost; and the events by which watchers learn of it are of the paths that
-// the pages watch.
+// SES-2, SES-5, SES-7: pages are updated when a session is taken, released, left and lost; and
+// the events that trigger this have the paths that the pages watch.
 func TestSessionIsLive(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "Orders", engine.Config{RequiresSession: true, LockDuration: time.Minute})
 		w.send("orders", engine.Content{SessionID: hostile}, engine.Content{SessionID: "b"}, engine.Content{SessionID: hostile})
 		one := "/n/default/q/orders/session?" + url.Values{"id": {hostile}}.Encode()
@@ -61,7 +60,7 @@ func TestSessionIsLive(t *testing.T) {
 		holds("next")
 		take := func() *broker.Session {
 			w.Helper()
-			s, err := w.b.AcceptSession(w.Context(), broker.Accept{Path: "orders", Session: new(hostile), Client: "worker-1"})
+			s, err := w.b.AcceptSession(w.Context(), broker.AcceptRequest{Path: "orders", Session: new(hostile), Client: "worker-1"})
 			w.must(err)
 			return s
 		}
@@ -75,7 +74,7 @@ func TestSessionIsLive(t *testing.T) {
 		s = take()
 		_, err := s.Receive(w.Context(), 1, 0)
 		w.must(err)
-		w.must(s.Leave(w.Context()))
+		w.must(s.Disconnect(w.Context()))
 		w.pass(time.Minute - time.Millisecond)
 		holds("Held by worker-1")
 		w.pass(time.Millisecond)
@@ -93,7 +92,7 @@ func TestSessionIsLive(t *testing.T) {
 				w.Errorf("%v happened at %s, watched are %q", e.Kind, e.Path, watched)
 			}
 		}
-		want := []engine.EventKind{engine.EventSessionTaken, engine.EventSessionClosed, engine.EventSessionTaken, engine.EventSessionLost}
+		want := []engine.EventKind{engine.EventSessionLocked, engine.EventSessionClosed, engine.EventSessionLocked, engine.EventSessionLost}
 		if !slices.Equal(kinds, want) {
 			w.Errorf("what happened: %v", kinds)
 		}
@@ -109,28 +108,27 @@ func TestSessionIsLive(t *testing.T) {
 	})
 }
 
-// A session's state is shown as what it is, also if it is no text.
+// A session's state is shown in a suitable way, even if it is not text.
 func TestSessionStateIsShown(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{RequiresSession: true})
 		to := "/n/default/q/orders/session?id=a"
 		for _, state := range []string{"", "plain", `{"a":{"b":1}}`, "\x00\xff", strings.Repeat("x", 100_000), "<script>"} {
-			w.must(w.b.SetStateFor(w.Context(), "orders", "a", &state, "test"))
+			w.must(w.b.SetSessionStateAt(w.Context(), "orders", "a", &state, "test"))
 			for _, v := range []string{"", "&view=tree", "&view=raw", "&view=hex", "&view=odd"} {
 				w.sound(to + v)
 			}
 			m, ok := w.open(to).(page.Session)
-			if !ok || !m.HasState || string(m.State.Content) != state || m.Seen != string(engine.TagState(&state)) {
+			if !ok || !m.HasState || string(m.State.Content) != state || m.Seen != string(engine.TagSessionState(&state)) {
 				w.Errorf("%.20q is shown as %.20q", state, m.State.Content)
 			}
 		}
 	})
 }
 
-// FWD-9: a message that moves on is the same message with its story, at its new
-// place.
+// FWD-9: a forwarded message is the same message with its timeline, in its new entity.
 func TestForwardedMessageKeepsItsLife(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "end", engine.Config{})
 		w.create(engine.Queue, "orders", engine.Config{ForwardTo: "end"})
 		w.send("orders", engine.Content{Subject: "paid"})
@@ -146,14 +144,14 @@ func TestForwardedMessageKeepsItsLife(t *testing.T) {
 	})
 }
 
-// A session whose id is empty has a page, where it has a name that can be seen.
+// A session whose id is empty has a page, with a visible name.
 func TestEmptySessionIsShown(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "q", engine.Config{RequiresSession: true})
 		w.send("q", engine.Content{EmptySessionID: true, Subject: "hello"}, engine.Content{SessionID: "b"})
-		s, err := w.b.AcceptSession(w.Context(), broker.Accept{Path: "q", Session: new(""), Client: "worker-1"})
+		s, err := w.b.AcceptSession(w.Context(), broker.AcceptRequest{Path: "q", Session: new(""), Client: "worker-1"})
 		w.must(err)
-		w.must(s.Leave(w.Context()))
+		w.must(s.Disconnect(w.Context()))
 		const one, tab = "/n/default/q/q/session?id=", "/n/default/q/q?tab=sessions"
 		for url, where := range map[string]string{one: "h1", tab: "[data-key='='] a", "/n/default/q/q": ".pills", "/n/default": "[data-list=ticker], .ticker"} {
 			w.sound(url)

@@ -8,12 +8,12 @@ import (
 	"mayfly/views/page"
 )
 
-// SettingsURL is the address of the page of settings, base path included.
-func (p *Pages) SettingsURL() string { return p.o.Base + layout.SettingsAt }
+// SettingsURL returns the address of the settings page, including the base path.
+func (p *Pages) SettingsURL() string { return p.o.Base + layout.SettingsPath }
 
-// Settings is the page of what this browser keeps.
+// Settings returns the page of settings that this browser keeps.
 func (p *Pages) Settings(ctx context.Context) page.Settings {
-	m := page.Settings{Shell: p.beside(ctx, locale.T(ctx, "settings.title")), At: p.SettingsURL(), Go: p.Home() + layout.GoTo, Tokens: p.TokensURL("")}
+	m := page.Settings{Shell: p.serverShell(ctx, locale.T(ctx, "settings.title")), At: p.SettingsURL(), Go: p.Home() + layout.GoToPath, Tokens: p.TokensURL("")}
 	m.Shell.Back = p.SettingsURL()
 	return m
 }

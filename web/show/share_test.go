@@ -9,9 +9,8 @@ import (
 	"github.com/skip2/go-qrcode"
 )
 
-// What is drawn is what the library has: filled in again, module by module, the path is
-// its bitmap, at each size that a link comes to. It is no mirror image, which cameras
-// would not read.
+// The drawn path is the library's bitmap, module by module, for each size that a link can
+// need, and not a mirror image, which cameras would not read.
 func TestQRCodeIsDrawnAsItIs(t *testing.T) {
 	for _, text := range []string{"x", "http://127.0.0.1:8080/l/mfl_0123456789abcdefghijklmnopqrstuvwxyz", "https://" + strings.Repeat("a-long-host.", 20) + "example/l/mfl_0123456789"} {
 		code, err := qrcode.New(text, qrcode.Medium)
@@ -19,7 +18,7 @@ func TestQRCodeIsDrawnAsItIs(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := code.Bitmap()
-		drawn, err := draw(text)
+		drawn, err := drawQR(text)
 		if err != nil || drawn.Size != len(want) {
 			t.Fatalf("%s: %d modules wide, want %d: %v", text, drawn.Size, len(want), err)
 		}
@@ -48,13 +47,14 @@ func TestQRCodeIsDrawnAsItIs(t *testing.T) {
 	}
 }
 
-// TestLinkOfLoopbackIsNotDrawn: what a phone cannot reach it is not asked to scan.
+// TestLinkOfLoopbackIsNotDrawn checks that there is no QR code for an address that a phone
+// cannot reach.
 func TestLinkOfLoopbackIsNotDrawn(t *testing.T) {
 	for host, want := range map[string]bool{
 		"127.0.0.1:8080": true, "127.1.2.3": true, "[::1]:8080": true, "[::ffff:127.0.0.1]:8080": true, "0.0.0.0:8080": true, "localhost:8080": true, "LOCALHOST": true, "mayfly.localhost": true,
 		"192.0.2.17:8080": false, "[2001:db8::1]:8080": false, "mayfly.example": false, "localhost.example": false, "notlocalhost": false, "128.0.0.1": false,
 	} {
-		qr, here, err := drawn("http://" + host + "/l/mfl_one")
+		qr, here, err := linkQR("http://" + host + "/l/mfl_one")
 		if here != want || (qr.Path == "") != want || err != nil {
 			t.Errorf("%s: only here is %v, want %v; drawn %d wide, %v", host, here, want, qr.Size, err)
 		}

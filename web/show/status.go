@@ -11,17 +11,17 @@ import (
 	"mayfly/views/view"
 )
 
-func takesSenders(s engine.Status) bool {
+func allowsSend(s engine.Status) bool {
 	return s == engine.StatusActive || s == engine.StatusReceiveDisabled
 }
 
-func takesReceivers(s engine.Status) bool {
+func allowsReceive(s engine.Status) bool {
 	return s == engine.StatusActive || s == engine.StatusSendDisabled
 }
 
-// ReadStatus is the status of an entity of a kind that a form names; not ok if
-// there is none such (§1.4).
-func ReadStatus(kind engine.EntityKind, name string) (s engine.Status, ok bool) {
+// ParseStatus parses a status that an entity of this kind can have; ok is false for any other
+// (§1.4).
+func ParseStatus(kind engine.EntityKind, name string) (s engine.Status, ok bool) {
 	all := []engine.Status{engine.StatusActive, engine.StatusDisabled}
 	if kind != engine.Subscription {
 		all = append(all, engine.StatusSendDisabled)
@@ -36,50 +36,50 @@ func ReadStatus(kind engine.EntityKind, name string) (s engine.Status, ok bool) 
 	return all[i], true
 }
 
-// Stops says whether changing the status of an entity stops something that goes
-// on now: sends, receives, or changes of rules (STAT-9).
-func Stops(kind engine.EntityKind, from, to engine.Status) bool {
-	return kind != engine.Subscription && takesSenders(from) && !takesSenders(to) ||
-		kind != engine.Topic && takesReceivers(from) && !takesReceivers(to) ||
+// StopsOperation reports whether an entity whose status changes between the two stops sends, receives or
+// changes of rules (STAT-9).
+func StopsOperation(kind engine.EntityKind, from, to engine.Status) bool {
+	return kind != engine.Subscription && allowsSend(from) && !allowsSend(to) ||
+		kind != engine.Topic && allowsReceive(from) && !allowsReceive(to) ||
 		kind != engine.Queue && from != engine.StatusDisabled && to == engine.StatusDisabled
 }
 
-// askStatus asks before the status of an entity stops something. Its form goes
-// to the address that says it was asked.
-func (p *Pages) askStatus(ctx context.Context, at Place, t Typed) (view.Page, error) {
+// confirmStatus asks to confirm a status that stops something. The form posts to the address of
+// the confirmed action.
+func (p *Pages) confirmStatus(ctx context.Context, at Address, t FormState) (view.Page, error) {
 	from, err := p.sourcesOf(ctx, at.Path)
 	if err != nil {
 		return nil, err
 	}
-	e, err := p.see(ctx, at.Path, func(r broker.Reader, e *entitySight) error { return e.seeFlow(r, from) })
+	e, err := p.readEntityWith(ctx, at.Path, func(r broker.Reader, e *entitySnapshot) error { return e.readForwarding(r, from) })
 	if err != nil {
 		return nil, err
 	}
-	asked := t.Values.Get(page.AskTo)
+	asked := t.Values.Get(page.FieldTo)
 	if asked == "" {
-		asked = at.Query.Get(page.AskTo)
+		asked = at.Query.Get(page.FieldTo)
 	}
-	to, ok := ReadStatus(e.Kind, asked)
+	to, ok := ParseStatus(e.Kind, asked)
 	if !ok {
-		return nil, ErrNoPage
+		return nil, ErrPageNotFound
 	}
 	at.Query = nil
-	m := p.confirm(ctx, at.with("agreed", "yes"), e, t, page.SetStatus)
+	m := p.confirm(ctx, at.withQuery("agreed", "yes"), e, t, page.SetStatus)
 	if t.Cancel == "" {
-		m.Cancel = p.EntityURL(e.Kind, e.Path) + "?tab=" + string(page.Settled)
+		m.Cancel = p.EntityURL(e.Kind, e.Path) + "?tab=" + string(page.TabSettings)
 	}
-	m.Status, m.In.Name = page.Status(to.String()), e.Path.Name()
+	m.Status, m.Entity.Name = page.Status(to.String()), e.Path.Name()
 	is := e.Config.Status
-	if e.Kind != engine.Topic && takesReceivers(is) && !takesReceivers(to) {
+	if e.Kind != engine.Topic && allowsReceive(is) && !allowsReceive(to) {
 		if n := int(e.Counts.Locked + e.Counts.DeadLocked); n > 0 {
-			m.Goes = append(m.Goes, locale.N(ctx, "goes.locked", n))
+			m.Contents = append(m.Contents, locale.N(ctx, "goes.locked", n))
 		}
 		if e.Receivers > 0 {
-			m.Goes = append(m.Goes, locale.N(ctx, "goes.receivers", e.Receivers))
+			m.Contents = append(m.Contents, locale.N(ctx, "goes.receivers", e.Receivers))
 		}
 	}
-	if n := len(e.flow.in) + e.flow.more; n > 0 && takesSenders(is) && !takesSenders(to) {
-		m.Goes = append(m.Goes, locale.N(ctx, "goes.sources", n))
+	if n := len(e.forwarding.in) + e.forwarding.omitted; n > 0 && allowsSend(is) && !allowsSend(to) {
+		m.Contents = append(m.Contents, locale.N(ctx, "goes.sources", n))
 	}
 	return m, nil
 }

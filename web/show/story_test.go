@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"mayfly/engine"
-	"mayfly/engine/listing"
+	"mayfly/engine/search/columns"
 	"mayfly/views/component"
 	"mayfly/views/page"
 	"mayfly/views/view"
 	"mayfly/web/show"
 )
 
-// as is a page as its model.
+// as returns a page as its model.
 func as[T view.Page](w *world, url string) T {
 	w.Helper()
 	p := w.open(url)
@@ -49,7 +49,7 @@ func (w *world) said(what, got, want string) {
 }
 
 func TestOverviewTellsWhatGoesOn(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		m := as[page.Overview](w, "/n/default")
 		if !m.Welcome || m.Connect.REST == "" {
 			t.Errorf("the first page is %+v", m.Connect)
@@ -64,8 +64,8 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 		w.send("prices", engine.Content{Subject: "price", TTL: 8 * time.Second}, engine.Content{Subject: "for ever"})
 		m = as[page.Overview](w, "/n/default")
 		w.said("the lede", text(m.Lede), "21 messages run out within a minute. 20 will be dead-lettered and one is lost for good. Most of them are in orders.")
-		if m.Ending != 21 || m.Messages != 22 || m.In.N != 2.2 || len(m.Next) != 7 || m.Next[0].Subject != "price" || m.Welcome {
-			t.Errorf("%d of %d end, %v a second, next %+v", m.Ending, m.Messages, m.In.N, m.Next[0])
+		if m.ExpiringCount != 21 || m.Messages != 22 || m.In.N != 2.2 || len(m.Next) != 7 || m.Next[0].Subject != "price" || m.Welcome {
+			t.Errorf("%d of %d end, %v a second, next %+v", m.ExpiringCount, m.Messages, m.In.N, m.Next[0])
 		}
 		if b := m.Horizon.Buckets; b[0].Lost != 1 || b[1].Dead != 20 || b[2].Dead != 0 {
 			t.Errorf("the horizon is %+v", b)
@@ -84,11 +84,11 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 		}
 		w.said("the first event", text(m.Events[0].Says), "20 messages ran out of time → orders/$DLQ")
 		x := as[page.Expirations](w, "/n/default/expirations")
-		if len(x.Gone) != 21 || x.Passed != 21 || x.Gone[0].Fate.To != "orders/$DLQ" || x.Gone[20].DeadHref != "" {
-			t.Errorf("%d just expired of %d: %+v", len(x.Gone), x.Passed, x.Gone)
+		if len(x.Expired) != 21 || x.ExpiredCount != 21 || x.Expired[0].Fate.To != "orders/$DLQ" || x.Expired[20].DeadHref != "" {
+			t.Errorf("%d just expired of %d: %+v", len(x.Expired), x.ExpiredCount, x.Expired)
 		}
 		dead := func() (n int) {
-			for _, e := range as[page.Expirations](w, "/n/default/expirations").Gone {
+			for _, e := range as[page.Expirations](w, "/n/default/expirations").Expired {
 				if e.DeadHref != "" {
 					n++
 				}
@@ -97,17 +97,17 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 		}
 		was := dead()
 		w.settle(w.receive("orders/$DeadLetterQueue"), engine.Complete, "")
-		if is := dead(); was != 20 || is != 19 { // who is done with a dead letter is not asked what to do with it
+		if is := dead(); was != 20 || is != 19 { // a completed dead letter has no link to actions any more
 			t.Errorf("%d of them are dead letters, and then %d", was, is)
 		}
-		if gone := as[page.Message](w, x.Gone[20].Href); gone.Ended.Title != "Ran out of time, lost without a trace" || gone.Subject != "price" {
+		if gone := as[page.Message](w, x.Expired[20].Href); gone.Ended.Title != "Ran out of time, lost without a trace" || gone.Subject != "price" {
 			t.Errorf("its page is %+v", gone.Ended)
 		}
 	})
 }
 
 func TestWhyAMessageLivesAsLongAsItDoes(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: 5 * time.Minute, DeadLetteringOnMessageExpiration: true})
 		w.create(engine.Queue, "plain", engine.Config{})
 		w.create(engine.Topic, "prices", engine.Config{DefaultMessageTimeToLive: time.Hour})
@@ -118,13 +118,13 @@ func TestWhyAMessageLivesAsLongAsItDoes(t *testing.T) {
 		w.send("prices", engine.Content{Subject: "copy", TTL: 10 * time.Minute})
 		why := func(url string) (terms, says string) {
 			m := as[page.Message](w, url)
-			for _, t := range m.Why.Terms {
-				if terms += t.Name + " " + t.Show; t.Wins {
+			for _, t := range m.TTLExplanation.Terms {
+				if terms += t.Name + " " + t.Show; t.Applies {
 					terms += "!"
 				}
 				terms += ", "
 			}
-			return strings.TrimSuffix(terms, ", "), text(m.Why.Says)
+			return strings.TrimSuffix(terms, ", "), text(m.TTLExplanation.Says)
 		}
 		rows := as[page.Entity](w, "/n/default/q/orders").Rows
 		for i, want := range []string{
@@ -150,7 +150,7 @@ func TestWhyAMessageLivesAsLongAsItDoes(t *testing.T) {
 }
 
 func TestLifeOfAMessage(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: 5 * time.Minute, DeadLetteringOnMessageExpiration: true, LockDuration: 30 * time.Second})
 		w.send("orders", engine.Content{Subject: "one"})
 		url := as[page.Entity](w, "/n/default/q/orders").Rows[0].Href
@@ -158,7 +158,7 @@ func TestLifeOfAMessage(t *testing.T) {
 		w.receive("orders")
 		story := func() string {
 			var lines []string
-			for _, e := range as[page.Message](w, url).Life {
+			for _, e := range as[page.Message](w, url).Timeline {
 				line := e.Title
 				if d := text(e.Detail); d != "" {
 					line += " (" + d + ")"
@@ -183,7 +183,7 @@ func TestLifeOfAMessage(t *testing.T) {
 }
 
 func TestHourglasses(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		idle := engine.Config{AutoDeleteOnIdle: 5 * time.Minute}
 		for _, name := range []engine.Path{"soon", "scheduled", "pinned", "received"} {
 			w.create(engine.Queue, name, idle)
@@ -193,7 +193,7 @@ func TestHourglasses(t *testing.T) {
 		w.must(w.b.Touch(w.Context(), "soon", "web-1"))
 		m := as[page.Temporary](w, "/n/default/temporary")
 		got := map[string]string{}
-		for _, s := range m.Sitters {
+		for _, s := range m.Entities {
 			got[s.Name] = string(s.State) + "|" + text(s.Why) + "|" + s.By
 		}
 		for name, want := range map[string]string{
@@ -205,23 +205,23 @@ func TestHourglasses(t *testing.T) {
 				t.Errorf("%s is %q, want %q", name, got[name], want)
 			}
 		}
-		if m.Sitters[0].State != component.Running || m.Sitters[3].State != component.Pinned {
-			t.Errorf("the order is wrong: %v first, %v last", m.Sitters[0].Name, m.Sitters[3].Name)
+		if m.Entities[0].State != component.IdleRunning || m.Entities[3].State != component.IdlePinned {
+			t.Errorf("the order is wrong: %v first, %v last", m.Entities[0].Name, m.Entities[3].Name)
 		}
 		w.pass(6 * time.Minute)
 		m = as[page.Temporary](w, "/n/default/temporary")
-		if len(m.Graves) != 2 || m.Graves[0].Restore == "" {
-			t.Errorf("%d graves", len(m.Graves))
+		if len(m.Deleted) != 2 || m.Deleted[0].Restore == "" {
+			t.Errorf("%d graves", len(m.Deleted))
 		}
 		gone := as[page.Entity](w, "/n/default/q/soon")
-		if gone.Gone.Name != "soon" || gone.By != "" {
-			t.Errorf("its page is %+v", gone.Gone)
+		if gone.Deleted.Name != "soon" || gone.DeletedBy != "" {
+			t.Errorf("its page is %+v", gone.Deleted)
 		}
 	})
 }
 
 func TestEntitiesAreSortedAndFiltered(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		for _, name := range []engine.Path{"a", "b", "c", "other"} {
 			w.create(engine.Queue, name, engine.Config{})
 		}
@@ -249,10 +249,10 @@ func TestEntitiesAreSortedAndFiltered(t *testing.T) {
 	})
 }
 
-// A table is narrowed by words that the address keeps; what is no filter says so,
-// and what stands before it counts.
+// A table is filtered by a query in its address. For an invalid query the page shows the
+// error, and applies the part before it.
 func TestEntitiesAreFiltered(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		for _, name := range []engine.Path{"a", "b", "c", "other"} {
 			w.create(engine.Queue, name, engine.Config{AutoDeleteOnIdle: map[bool]time.Duration{true: time.Hour}[name == "a"]})
 		}
@@ -286,7 +286,7 @@ func TestEntitiesAreFiltered(t *testing.T) {
 		}
 
 		m := table(queues + "?q=has:messages+oops:x&sort=active&dir=down&page=1")
-		if !strings.Contains(m.Wrong, `There is no key "oops"`) || m.Query != "has:messages oops:x" || len(m.Chips) != 1 {
+		if !strings.Contains(m.Wrong, `The key "oops" does not exist`) || m.Query != "has:messages oops:x" || len(m.Chips) != 1 {
 			t.Errorf("what is wrong is told as %q, with chips %v", m.Wrong, m.Chips)
 		}
 		w.said("without a term", m.Chips[0].Without, queues+"?dir=down&sort=active")
@@ -301,7 +301,7 @@ func TestEntitiesAreFiltered(t *testing.T) {
 			t.Errorf("sorted by locked messages %s and %s come first", m.Rows[0].Name, m.Rows[1].Name)
 		}
 
-		// What depends on the time is rendered again when nothing happens.
+		// Tables that depend on the time are refreshed without events.
 		for query, want := range map[string]bool{"has:dlq": false, "idle:%3E1s": true, "-expiring:": true} {
 			if r, ok := w.open(queues + "?q=" + query).(show.Refreshing); ok != want || ok && r.Every > 10*time.Second {
 				t.Errorf("%s is refreshed: %v", query, ok)
@@ -311,7 +311,7 @@ func TestEntitiesAreFiltered(t *testing.T) {
 }
 
 func TestMessagesAreShownInPages(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		for range 120 {
 			w.send("orders", engine.Content{})
@@ -328,29 +328,29 @@ func TestMessagesAreShownInPages(t *testing.T) {
 }
 
 func TestParkingLot(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{DeadLetteringOnMessageExpiration: true})
 		w.send("orders", engine.Content{Subject: "short", TTL: time.Minute}, engine.Content{Subject: "for ever"})
 		w.settle(w.receive("orders"), engine.Defer, "")
 		w.settle(w.receive("orders"), engine.Defer, "")
 		m := as[page.Deferred](w, "/n/default/deferred")
 		w.said("the lede", text(m.Lede), "2 messages are parked. The time of one of them keeps running.")
-		if b := m.Bays[0]; b.Number != 1 || b.By != "worker-1" || b.Gone || b.Then != "orders/$DLQ" {
+		if b := m.Cards[0]; b.Number != 1 || b.By != "worker-1" || b.Expired || b.OnExpiry != "orders/$DLQ" {
 			t.Errorf("the first bay is %+v", b)
 		}
 		w.pass(2 * time.Minute)
 		m = as[page.Deferred](w, "/n/default/deferred")
 		w.said("the lede", text(m.Lede), "2 messages are parked. One has run out of time and goes when someone asks for it.")
-		if !m.Bays[0].Gone || m.Bays[1].Gone {
-			t.Errorf("the bays are %+v", m.Bays)
+		if !m.Cards[0].Expired || m.Cards[1].Expired {
+			t.Errorf("the bays are %+v", m.Cards)
 		}
 	})
 }
 
-// Where columns are chosen the messages stand in a table, and what does not fit on one
-// page is on the next.
+// With selected columns the deferred messages are shown in a table, and the rest is on the
+// next pages.
 func TestParkingLotInColumns(t *testing.T) {
-	within(t, func(w *world) {
+	isConfined(t, func(w *world) {
 		for _, name := range []engine.Path{"bills", "orders"} {
 			w.create(engine.Queue, name, engine.Config{})
 			for i := range 120 {
@@ -361,24 +361,24 @@ func TestParkingLotInColumns(t *testing.T) {
 			}
 		}
 		m := as[page.Deferred](w, "/n/default/deferred")
-		if len(m.Bays) != 200 || len(m.Rows) != 0 || m.Pages.Next != "/n/default/deferred?entity=orders&from=81" || m.Pages.First != "" || m.Pages.Note != "200 of 240 shown" || !m.Every.Shown {
-			t.Errorf("%d bays, %+v", len(m.Bays), m.Pages)
+		if len(m.Cards) != 200 || len(m.Rows) != 0 || m.Pages.Next != "/n/default/deferred?entity=orders&from=81" || m.Pages.First != "" || m.Pages.Note != "200 of 240 shown" || !m.AllMatching.Shown {
+			t.Errorf("%d bays, %+v", len(m.Cards), m.Pages)
 		}
 		m = as[page.Deferred](w, m.Pages.Next)
-		if len(m.Bays) != 40 || m.Bays[0].Entity != "orders" || m.Bays[0].Number != 81 || m.Pages.Next != "" || m.Pages.First != "/n/default/deferred" {
-			t.Errorf("%d bays, %+v", len(m.Bays), m.Pages)
+		if len(m.Cards) != 40 || m.Cards[0].Entity != "orders" || m.Cards[0].Number != 81 || m.Pages.Next != "" || m.Pages.First != "/n/default/deferred" {
+			t.Errorf("%d bays, %+v", len(m.Cards), m.Pages)
 		}
 		m = as[page.Deferred](w, "/n/default/deferred?column=subject&column=entity&entity=orders&from=81")
-		if len(m.Rows) != 40 || len(m.Bays) != 0 || m.Rows[0].Cells[0].Text != "orders80" || m.Rows[0].Cells[1].Text != "orders" || m.Columns.Views[0].Href != "/n/default/deferred" {
+		if len(m.Rows) != 40 || len(m.Cards) != 0 || m.Rows[0].Cells[0].Text != "orders80" || m.Rows[0].Cells[1].Text != "orders" || m.Columns.Views[0].Href != "/n/default/deferred" {
 			t.Errorf("%d rows, %+v", len(m.Rows), m.Columns)
 		}
-		_, err := listing.Put(w.Context(), w.b, listing.View{Name: "parked", Columns: []listing.Column{listing.Prop("p")}, Lists: []listing.List{listing.DeferredList}}, "test")
+		_, err := columns.Put(w.Context(), w.b, columns.View{Name: "parked", Columns: []columns.Column{columns.Prop("p")}, Lists: []columns.List{columns.DeferredList}}, "test")
 		w.must(err)
 		if m = as[page.Deferred](w, "/n/default/deferred?view=parked"); m.Columns.Name != "parked" || len(m.Rows) != 200 {
 			t.Errorf("%+v", m.Columns)
 		}
 		form := as[page.ViewForm](w, "/n/default/views/edit?back=%2Fn%2Fdefault%2Fdeferred")
-		if form.Back != "/n/default/deferred" || form.Columns[1].Value != listing.Entity {
+		if form.Back != "/n/default/deferred" || form.Columns[1].Value != columns.Entity {
 			t.Errorf("%+v", form)
 		}
 	})

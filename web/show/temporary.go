@@ -11,64 +11,64 @@ import (
 	"mayfly/views/view"
 )
 
-// wall is how many hourglasses stand on the page of temporary entities.
-const wall = 200
+// maxTemporaryEntities is how many entities the page of temporary entities shows.
+const maxTemporaryEntities = 200
 
-func (p *Pages) temporary(ctx context.Context, at Place) (view.Page, uint64, error) {
+func (p *Pages) temporary(ctx context.Context, at Address) (view.Page, uint64, error) {
 	var idle []engine.EntityState
 	all := 0
-	s, err := p.look(ctx, func(r broker.Reader) error {
-		idle = temporaries(r.States(0))
-		all = deleting(idle)
-		idle = idle[:min(len(idle), wall)]
+	s, err := p.read(ctx, func(r broker.Reader) error {
+		idle = temporaryEntities(r.States(0))
+		all = countDeleting(idle)
+		idle = idle[:min(len(idle), maxTemporaryEntities)]
 		return withUses(r, idle)
 	})
 	if err != nil {
 		return nil, 0, err
 	}
 	m := page.Temporary{
-		Shell: p.shell(ctx, at, s, locale.T(ctx, "temporary.title")),
-		Least: p.b.Limits().MinAutoDelete,
-		Lede:  p.temporaryLede(ctx, idle, all, s.now),
-		Kept:  p.kept(),
+		Shell:   p.liveShell(ctx, at, s, locale.T(ctx, "temporary.title")),
+		MinIdle: p.b.Limits().MinAutoDelete,
+		Lede:    p.temporaryLede(ctx, idle, all, s.now),
+		Kept:    p.historyRetention(),
 	}
 	for _, e := range idle {
-		m.Sitters = append(m.Sitters, p.sitter(ctx, e, s.now))
+		m.Entities = append(m.Entities, p.temporaryEntity(ctx, e, s.now))
 	}
-	for _, g := range p.recent.deletedItself() {
-		m.Graves = append(m.Graves, p.stone(ctx, g, s.now))
+	for _, g := range p.events.autoDeleted() {
+		m.Deleted = append(m.Deleted, p.deletedEntityRow(ctx, g, s.now))
 	}
-	return m, s.n, nil
+	return m, s.event, nil
 }
 
 func (p *Pages) temporaryLede(ctx context.Context, idle []engine.EntityState, all int, now engine.Instant) []component.Text {
 	if len(idle) == 0 {
-		return []component.Text{strong(locale.T(ctx, "temporary.lede.none"))}
+		return []component.Text{strongText(locale.T(ctx, "temporary.lede.none"))}
 	}
 	if all == 0 {
-		return []component.Text{strong(locale.T(ctx, "temporary.lede.pinned"))}
+		return []component.Text{strongText(locale.T(ctx, "temporary.lede.pinned"))}
 	}
-	lede := []component.Text{say(locale.N(ctx, "temporary.lede.all", all) + " ")}
-	if first := idle[0]; glass(first) == component.Running {
+	lede := []component.Text{plainText(locale.N(ctx, "temporary.lede.all", all) + " ")}
+	if first := idle[0]; idleState(first) == component.IdleRunning {
 		next := idleClock(first, now)
 		next.As = component.Plenty
-		lede = append(lede, component.Text{S: Shown(first.Path), Strong: true},
-			say(" "+locale.T(ctx, "temporary.lede.next")+" "), component.Text{Clock: &next, Strong: true}, say(". "))
+		lede = append(lede, component.Text{S: DisplayPath(first.Path), Strong: true},
+			plainText(" "+locale.T(ctx, "temporary.lede.next")+" "), component.Text{Clock: &next, Strong: true}, plainText(". "))
 	} else {
-		lede = append(lede, strong(locale.N(ctx, "temporary.lede.held", all)+" "))
+		lede = append(lede, strongText(locale.N(ctx, "temporary.lede.held", all)+" "))
 	}
-	lede = append(lede, say(locale.N(ctx, "temporary.lede.with", all)))
-	if all > wall {
-		lede = append(lede, say(" "+locale.N(ctx, "temporary.lede.shown", wall)))
+	lede = append(lede, plainText(locale.N(ctx, "temporary.lede.with", all)))
+	if all > maxTemporaryEntities {
+		lede = append(lede, plainText(" "+locale.N(ctx, "temporary.lede.shown", maxTemporaryEntities)))
 	}
 	return lede
 }
 
-// stone is the tombstone of an entity that is no more. What deleted itself can
-// come back.
-func (p *Pages) stone(ctx context.Context, e engine.PastEvent, now engine.Instant) component.Grave {
-	g := component.Grave{
-		Key: tombKey(e.Epoch, e.N), Name: Shown(e.Path), Born: e.Entity.CreatedAt.Time(), Died: e.At.Time(), Dated: !sameDay(e.At, now),
+// deletedEntityRow returns the record of a deleted entity. One that was deleted automatically can be
+// restored.
+func (p *Pages) deletedEntityRow(ctx context.Context, e engine.HistoryEvent, now engine.Instant) component.DeletedEntity {
+	g := component.DeletedEntity{
+		Key: deletedEntityID(e.Epoch, e.N), Name: DisplayPath(e.Path), Created: e.Entity.CreatedAt.Time(), Deleted: e.At.Time(), Dated: !sameDay(e.At, now),
 		Contents: locale.T(ctx, "grave.empty"),
 	}
 	if e.Count > 0 {

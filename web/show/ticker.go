@@ -5,20 +5,21 @@ import (
 	"strings"
 
 	"mayfly/engine"
+	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 )
 
-// A look is how an event is drawn and what it says. The words have {{.N}} for
-// how many, {{.Name}} for what the one message is called, and whatever of
-// {{.To}}, {{.By}}, {{.Reason}} and {{.Tries}} they need.
-type eventLook struct {
-	icon string
-	tone component.Tone
-	says string // id of a text with plural forms
+// An eventStyle is how an event is drawn and described. Its text can use {{.N}} for the number,
+// {{.Name}} for the name of a single message, and {{.To}}, {{.By}}, {{.Reason}} and
+// {{.Tries}}.
+type eventStyle struct {
+	icon   string
+	tone   component.Tone
+	textID string // text id, with plural forms
 }
 
-var eventLooks = map[engine.EventKind]eventLook{
+var eventStyles = map[engine.EventKind]eventStyle{
 	engine.EventSent:         {"send", component.Plenty, "event.sent"},
 	engine.EventScheduled:    {"scheduled", component.Plenty, "event.scheduled"},
 	engine.EventActivated:    {"scheduled", component.Plenty, "event.activated"},
@@ -53,7 +54,7 @@ var eventLooks = map[engine.EventKind]eventLook{
 	engine.EventForwarded:      {"send", component.Plenty, "event.forwarded"},
 	engine.EventDuplicate:      {"lost", component.Low, "event.duplicate"},
 	engine.EventUnmatched:      {"lost", component.Low, "event.unmatched"},
-	engine.EventSessionTaken:   {"locked", component.Lock, "event.session.taken"},
+	engine.EventSessionLocked:  {"locked", component.Lock, "event.session.taken"},
 	engine.EventSessionClosed:  {"locked", component.Plenty, "event.session.closed"},
 	engine.EventSessionLost:    {"locked", component.Low, "event.session.lost"},
 	engine.EventSessionRenewed: {"locked", component.Lock, "event.session.renewed"},
@@ -63,6 +64,8 @@ var eventLooks = map[engine.EventKind]eventLook{
 	engine.EventStopped:        {"lost", component.Low, "event.stopped"},
 	engine.EventReadOnly:       {"locked", component.Lost, "event.readonly"},
 	engine.EventWritable:       {"check", component.Plenty, "event.writable"},
+	engine.EventMemoryFull:     {"locked", component.Lost, "event.memory.full"},
+	engine.EventMemoryFree:     {"check", component.Plenty, "event.memory.free"},
 	engine.EventReopened:       {"resubmit", component.Low, "event.reopened"},
 	engine.EventGap:            {"warn", component.Low, "event.gap"},
 	engine.EventDisconnected:   {"plug", component.Low, "event.disconnected"},
@@ -77,134 +80,134 @@ var eventLooks = map[engine.EventKind]eventLook{
 	engine.EventSceneAdded:       {"scenes", component.Plenty, "event.scene.added"},
 	engine.EventSceneRemoved:     {"trash", component.Plenty, "event.scene.removed"},
 
-	engine.EventSignedIn:     {"person", component.Plenty, "event.signin"},
-	engine.EventSignInFailed: {"warn", component.Low, "event.signin.failed"},
-	engine.EventSignedOut:    {"person", component.Plenty, "event.signout"},
-	engine.EventSignInsEnded: {"person", component.Low, "event.signins.ended"},
-	engine.EventTokenMade:    {"key", component.Plenty, "event.token.made"},
-	engine.EventTokenRevoked: {"key", component.Low, "event.token.revoked"},
-	engine.EventLinkMade:     {"key", component.Plenty, "event.link.made"},
-	engine.EventLinkRevoked:  {"key", component.Low, "event.link.revoked"},
+	engine.EventSignedIn:        {"person", component.Plenty, "event.signin"},
+	engine.EventSignInFailed:    {"warn", component.Low, "event.signin.failed"},
+	engine.EventSignedOut:       {"person", component.Plenty, "event.signout"},
+	engine.EventSignInsEnded:    {"person", component.Low, "event.signins.ended"},
+	engine.EventTokenCreated:    {"key", component.Plenty, "event.token.made"},
+	engine.EventTokenRevoked:    {"key", component.Low, "event.token.revoked"},
+	engine.EventReadLinkCreated: {"key", component.Plenty, "event.link.made"},
+	engine.EventReadLinkRevoked: {"key", component.Low, "event.link.revoked"},
 }
 
-// ofSession says whether events of a kind are of a session: what is done to one,
-// and when nobody holds it any more.
+// ofSession reports whether events of a kind are about a session: operations on it, and the
+// loss of its lock.
 func ofSession(k engine.EventKind) bool {
 	switch k {
-	case engine.EventSessionTaken, engine.EventSessionRenewed, engine.EventSessionClosed, engine.EventSessionLost, engine.EventSessionState:
+	case engine.EventSessionLocked, engine.EventSessionRenewed, engine.EventSessionClosed, engine.EventSessionLost, engine.EventSessionState:
 		return true
 	default:
 		return false
 	}
 }
 
-// lookOf is how a trace is drawn.
-func lookOf(t trace) eventLook {
-	l, ok := eventLooks[t.kind]
+// styleOf returns how a trace is drawn.
+func styleOf(t eventRecord) eventStyle {
+	l, ok := eventStyles[t.kind]
 	switch {
 	case !ok:
-		l = eventLook{"info", component.Lost, ""}
+		l = eventStyle{"info", component.Lost, ""}
 	case t.kind == engine.EventDeadLettered && t.reason == engine.ReasonExpired:
-		l.icon, l.says = "expired", "event.ranout"
+		l.icon, l.textID = "expired", "event.ranout"
 	case t.kind == engine.EventLockLost && t.audit:
-		l.says = "event.lockbroken"
+		l.textID = "event.lockbroken"
 	case t.kind == engine.EventSessionLost && t.audit:
-		l.says = "event.session.broken"
+		l.textID = "event.session.broken"
 	case t.kind == engine.EventSessionState && t.reason == "cleared":
-		l.says = "event.session.cleared"
+		l.textID = "event.session.cleared"
 	case t.kind == engine.EventActivated && t.audit:
-		l.says = "event.sentnow"
+		l.textID = "event.sentnow"
 	case t.kind == engine.EventScheduled && t.audit:
-		l.says = "event.rescheduled"
-	case t.kind == engine.EventDeleted && t.reason == engine.TakenBack:
-		l.says = "event.withdrawn"
-	case t.kind == engine.EventReturned && t.reason == engine.TakenBack:
-		l.icon, l.says = "restore", "event.putback"
+		l.textID = "event.rescheduled"
+	case t.kind == engine.EventDeleted && t.reason == engine.ReasonReplaceUndone:
+		l.textID = "event.withdrawn"
+	case t.kind == engine.EventReturned && t.reason == engine.ReasonReplaceUndone:
+		l.icon, l.textID = "restore", "event.putback"
 	case t.kind == engine.EventPurged && t.reason != "":
-		l.says = "event.purged.where"
+		l.textID = "event.purged.where"
 	case t.kind == engine.EventSignInFailed && t.reason == "":
-		l.says = "event.signin.unknown"
+		l.textID = "event.signin.unknown"
 	case t.kind == engine.EventEntityUpdated && t.reason == "pin":
-		l.icon, l.says = "pin", "event.pinned"
+		l.icon, l.textID = "pin", "event.pinned"
 	case t.kind == engine.EventEntityUpdated && t.reason == "unpin":
-		l.says = "event.unpinned"
+		l.textID = "event.unpinned"
 	case t.kind == engine.EventEntityUpdated && t.reason != "":
-		l.says = "event.entity.updated.what"
+		l.textID = "event.entity.updated.what"
 	}
 	return l
 }
 
-// wordsOf is how a line is drawn, and how many its words are about.
-func wordsOf(l line) (how eventLook, n int) {
-	how, n = lookOf(l.trace), l.alike
+// entryStyle returns how a line is drawn, and the number that its text is about.
+func entryStyle(l tickerEntry) (how eventStyle, n int) {
+	how, n = styleOf(l.eventRecord), l.similar
 	if l.count > 0 || l.key == 0 && !ofSession(l.kind) {
 		n = int(l.count)
 	}
 	switch {
 	case l.kind == engine.EventEntityDeleted && n == 0:
-		how.says = "event.entity.deleted.empty"
+		how.textID = "event.entity.deleted.empty"
 	case l.kind == engine.EventEntityAutoDeleted && n == 0:
-		how.says = "event.entity.idle.empty"
+		how.textID = "event.entity.idle.empty"
 	}
 	return how, n
 }
 
-// tickerLine is an event, or several alike, as a line of the ticker.
-func (p *Pages) tickerLine(ctx context.Context, l line) component.Event {
-	how, n := wordsOf(l)
-	l.trace = p.inWords(ctx, l.trace)
+// tickerEvent returns an event, or several similar ones, as a line of the ticker.
+func (p *Pages) tickerEvent(ctx context.Context, l tickerEntry) component.Event {
+	how, n := entryStyle(l)
+	l.eventRecord = p.translateReason(ctx, l.eventRecord)
 	e := component.Event{Key: l.id(), At: l.at.Time(), Icon: how.icon, Tone: how.tone}
 	if l.path != "" {
-		e.Entity, e.Href = Shown(l.path.Entity()), p.EntityURL(l.of, l.path)
+		e.Entity, e.Href = DisplayPath(l.path.Entity()), p.EntityURL(l.entityKind, l.path)
 	}
 	switch l.kind {
 	case engine.EventEntityDeleted, engine.EventEntityAutoDeleted:
 		e.Href = ""
 	}
-	e.Says = sentence(ctx, how, n, l.trace, "")
+	e.Says = sentence(ctx, how, n, l.eventRecord, "")
 	return e
 }
 
-// sentence is the words for an event, with the name of its one message leading
-// to an address, if there is one, and what the server says in its own words apart.
-func sentence(ctx context.Context, how eventLook, n int, t trace, href string) []component.Text {
-	if how.says == "" { // of a kind that a later version made
-		return []component.Text{say(t.kind.String())}
+// sentence returns the text of an event. The name of its single message is a link to href, if
+// there is one, and the server's own English words are a separate piece.
+func sentence(ctx context.Context, how eventStyle, n int, t eventRecord, href string) []component.Text {
+	if how.textID == "" { // of a kind added by a later version
+		return []component.Text{plainText(t.kind.String())}
 	}
-	args := traceArgs(ctx, t)
+	args := eventArgs(ctx, t)
 	const place = "\x00"
 	var apart component.Text
 	switch {
 	case n == 1 && t.key != 0 && href != "":
-		apart, args["Name"] = component.Text{S: t.called(ctx), Href: href}, place
+		apart, args["Name"] = component.Text{S: t.displayName(ctx), Href: href}, place
 	case t.english():
-		apart, args["Reason"] = component.Said(cut(t.reason, 120)), place
+		apart, args["Reason"] = component.ServerText(shorten.To(t.reason, 120)), place
 	}
-	before, after, ok := strings.Cut(locale.N(ctx, how.says, n, args), place)
+	before, after, ok := strings.Cut(locale.N(ctx, how.textID, n, args), place)
 	if !ok {
-		return []component.Text{say(before)}
+		return []component.Text{plainText(before)}
 	}
-	return []component.Text{say(before), apart, say(after)}
+	return []component.Text{plainText(before), apart, plainText(after)}
 }
 
-// english tells whether the reason is the server's own words, and not a name.
-func (t trace) english() bool {
+// english reports whether the reason is in the server's own words rather than a name.
+func (t eventRecord) english() bool {
 	switch t.kind {
 	case engine.EventReadOnly, engine.EventReopened, engine.EventSettingsChanged, engine.EventAccessChanged:
-		return t.reason != "" && !t.worded
+		return t.reason != "" && !t.translated
 	default:
 		return false
 	}
 }
 
-// traceArgs are what the words of events can use.
-func traceArgs(ctx context.Context, t trace) locale.Args {
+// eventArgs returns the arguments for the texts of events.
+func eventArgs(ctx context.Context, t eventRecord) locale.Args {
 	reason := t.reason
 	if reason == "" {
 		reason = locale.T(ctx, "event.noreason")
 	}
 	return locale.Args{
-		"Name": t.called(ctx), "To": Shown(t.to), "By": hand(ctx, t.actor), "Reason": cut(reason, 120),
-		"Tries": locale.Number(ctx, int(t.tries)), "Seq": locale.Number(ctx, int(t.seq)),
+		"Name": t.displayName(ctx), "To": DisplayPath(t.to), "By": actorName(ctx, t.actor), "Reason": shorten.To(reason, 120),
+		"Tries": locale.Number(ctx, int(t.deliveries)), "Seq": locale.Number(ctx, int(t.seq)),
 	}
 }

@@ -10,97 +10,97 @@ import (
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
-	"mayfly/web/identity"
-	"mayfly/web/keys"
+	"mayfly/web/auth"
+	"mayfly/web/auth/token"
 )
 
-// TokensURL is the address of the page of tokens and links, or of one below it; base
-// path included.
-func (p *Pages) TokensURL(below string) string { return p.o.Base + layout.TokensAt + below }
+// TokensURL returns the address of the page of tokens and links, or of one below it, including
+// the base path.
+func (p *Pages) TokensURL(below string) string { return p.o.Base + layout.TokensPath + below }
 
-// TokenSpans are how long a token, or a link, can be good that is made on a page: the
-// one that is proposed first. Zero is until it is revoked.
-func TokenSpans(kind keys.Kind) []time.Duration {
+// TokenLifetimes returns the lifetimes offered for a new token or link; the first is the default.
+// Zero means until it is revoked.
+func TokenLifetimes(kind token.Kind) []time.Duration {
 	const day = 24 * time.Hour
-	if kind == keys.Link {
-		return []time.Duration{keys.LinkFor, time.Hour, day, 7 * day, keys.MostLinkFor}
+	if kind == token.Link {
+		return []time.Duration{token.DefaultLinkLifetime, time.Hour, day, 7 * day, token.MaxLinkLifetime}
 	}
 	return []time.Duration{90 * day, day, 7 * day, 30 * day, 365 * day, 0}
 }
 
-// Tokens is the page of all tokens and links that who may know of.
-func (p *Pages) Tokens(ctx context.Context, ring *keys.Ring, who identity.Who) (page.Tokens, error) {
+// Tokens returns the page of the tokens and links that are visible to who.
+func (p *Pages) Tokens(ctx context.Context, ring *token.Registry, who auth.Caller) (page.Tokens, error) {
 	m := page.Tokens{
-		Shell: p.ofTokens(ctx, locale.T(ctx, "tokens.title")), Open: who.Way == identity.Open, All: who.Role.May(identity.Admin),
+		Shell: p.tokensShell(ctx, locale.T(ctx, "tokens.title")), Open: who.Method == auth.Open, All: who.Role.Includes(auth.Admin),
 		New: p.TokensURL("/new"), NewLink: p.TokensURL("/link"),
 	}
 	all, err := ring.List(who)
 	if err != nil {
-		return m, err //nolint:wrapcheck // it says what it is about
+		return m, err
 	}
 	now, called := time.Now(), map[string]string{}
 	for _, k := range all {
 		called[k.ID] = k.Name
 	}
 	for _, k := range all {
-		m.Rows = append(m.Rows, p.tokenRow(k, ring.Gives(k), called[k.Parent], now))
+		m.Rows = append(m.Rows, p.tokenRow(k, ring.RoleOf(k), called[k.Parent], now))
 	}
 	return m, nil
 }
 
-func (p *Pages) tokenRow(k keys.Key, gives identity.Role, with string, now time.Time) page.TokenRow {
+func (p *Pages) tokenRow(k token.Key, gives auth.Role, with string, now time.Time) page.TokenRow {
 	r := page.TokenRow{
-		ID: k.ID, Link: k.Kind == keys.Link, Name: k.Name, Role: k.Role.String(), Namespace: k.Namespace, Page: k.Page, By: k.By, With: with,
-		Made: k.Made, Until: k.Until, Used: k.Used, Now: now, Revoke: p.TokensURL("/" + k.ID + "/revoke"),
+		ID: k.ID, Link: k.Kind == token.Link, Name: k.Name, Role: k.Role.String(), Namespace: k.Namespace, Page: k.Page, By: k.MadeBy, With: with,
+		Made: k.Made, Until: k.Expires, Used: k.LastUsed, Now: now, Revoke: p.TokensURL("/" + k.ID + "/revoke"),
 	}
 	switch {
-	case k.Ended(now):
+	case k.HasExpired(now):
 		r.State = page.TokenExpired
-	case gives == identity.None:
-		r.State = page.TokenVoid
+	case gives == auth.None:
+		r.State = page.TokenCreatorLostAccess
 	}
 	return r
 }
 
-// ofTokens is the shell of the pages of tokens.
-func (p *Pages) ofTokens(ctx context.Context, title string) layout.Shell {
-	sh := p.beside(ctx, title)
+// tokensShell returns the shell of the pages of tokens.
+func (p *Pages) tokensShell(ctx context.Context, title string) layout.Shell {
+	sh := p.serverShell(ctx, title)
 	sh.Back = p.TokensURL("")
 	return sh
 }
 
-// TokenForm asks for a token or a link on behalf of who; listens are where the dashboard
-// listens for other machines, as URLs.
-func (p *Pages) TokenForm(ctx context.Context, kind keys.Kind, who identity.Who, listens []string, t Typed) page.TokenForm {
+// TokenForm returns the form for a token or a link that who creates. listens are the addresses
+// at which other machines reach the dashboard, as URLs.
+func (p *Pages) TokenForm(ctx context.Context, kind token.Kind, who auth.Caller, listens []string, t FormState) page.TokenForm {
 	m := page.TokenForm{
-		Link: kind == keys.Link, To: p.TokensURL("/new"), All: p.TokensURL(""), Once: rand.Text(), Typed: t.first(), Errors: t.Errors, Refused: t.Refused,
+		Link: kind == token.Link, To: p.TokensURL("/new"), All: p.TokensURL(""), FormToken: rand.Text(), Typed: t.firstValues(), Errors: t.Errors, Refused: t.Refused,
 		Spaces: []string{strings.ToLower(p.b.Name())},
 	}
 	if m.Link {
-		m.To, m.Addresses = p.TokensURL("/link"), p.Abroad(ctx, listens)
-		m.Local = local(m.Addresses)
+		m.To, m.Addresses = p.TokensURL("/link"), p.PublicURLs(ctx, listens)
+		m.Local = isLocal(m.Addresses)
 	}
-	m.Shell = p.ofTokens(ctx, m.Title(ctx))
+	m.Shell = p.tokensShell(ctx, m.Title(ctx))
 	m.Shell.Back = m.To
-	if once := m.Typed[page.Once]; once != "" {
-		m.Once = once
+	if once := m.Typed[page.FieldFormToken]; once != "" {
+		m.FormToken = once
 	}
 	if t.Values == nil {
-		m.Typed[page.TokenRole] = identity.Viewer.String()
+		m.Typed[page.TokenRole] = auth.Viewer.String()
 	}
-	for _, r := range identity.Roles() {
-		if who.Role.May(r) {
+	for _, r := range auth.Roles() {
+		if who.Role.Includes(r) {
 			m.Roles = append(m.Roles, r.String())
 		}
 	}
-	if f := p.o.Spaces.Fleet; f != nil {
+	if f := p.o.Namespaces.Namespaces; f != nil {
 		m.Spaces = nil
 		for _, n := range f.List() {
 			m.Spaces = append(m.Spaces, strings.ToLower(n.Name))
 		}
 	}
-	for _, d := range TokenSpans(kind) {
-		s := page.TokenSpan{Value: d.String()}
+	for _, d := range TokenLifetimes(kind) {
+		s := page.TokenLifetime{Value: d.String()}
 		if s.Hours = int(d.Hours()); s.Hours%24 == 0 {
 			s.Hours, s.Days = 0, s.Hours/24
 		}
@@ -109,14 +109,15 @@ func (p *Pages) TokenForm(ctx context.Context, kind keys.Kind, who identity.Who,
 	return m
 }
 
-// TokenMade tells the secret of what was made, or the address that opens it, this once.
-func (p *Pages) TokenMade(ctx context.Context, k keys.Key, secret string) (page.TokenMade, error) {
-	m := page.TokenMade{All: p.TokensURL(""), Row: p.tokenRow(k, k.Role, "", time.Now())}
-	m.Shell = p.ofTokens(ctx, m.Title(ctx))
-	if k.Kind == keys.Link {
+// TokenCreated returns the page that shows the secret of a new token, or the address of a new
+// link. It can be shown only once.
+func (p *Pages) TokenMade(ctx context.Context, k token.Key, secret string) (page.TokenCreated, error) {
+	m := page.TokenCreated{All: p.TokensURL(""), Row: p.tokenRow(k, k.Role, "", time.Now())}
+	m.Shell = p.tokensShell(ctx, m.Title(ctx))
+	if k.Kind == token.Link {
 		var err error
 		m.URL = secret
-		m.QR, m.Local, err = drawn(secret)
+		m.QR, m.Local, err = linkQR(secret)
 		return m, err
 	}
 	visitor, _ := ctx.Value(visitorKey{}).(Visitor)
@@ -128,15 +129,15 @@ func (p *Pages) TokenMade(ctx context.Context, k keys.Key, secret string) (page.
 	return m, nil
 }
 
-// TokenAsk asks before a token or a link is revoked.
-func (p *Pages) TokenAsk(ctx context.Context, ring *keys.Ring, who identity.Who, id string) (page.TokenAsk, error) {
+// ConfirmRevokeToken asks to confirm the revocation of a token or a link.
+func (p *Pages) ConfirmRevokeToken(ctx context.Context, ring *token.Registry, who auth.Caller, id string) (page.ConfirmRevokeToken, error) {
 	k, err := ring.Find(who, id)
 	if err != nil {
-		return page.TokenAsk{}, err //nolint:wrapcheck // it says what it is about
+		return page.ConfirmRevokeToken{}, err
 	}
-	m := page.TokenAsk{Row: p.tokenRow(k, ring.Gives(k), "", time.Now()), To: p.TokensURL("/" + k.ID + "/revoke"), All: p.TokensURL("")}
-	m.Shell = p.ofTokens(ctx, m.Title(ctx))
-	for _, of := range ring.MadeWith(id) {
+	m := page.ConfirmRevokeToken{Row: p.tokenRow(k, ring.RoleOf(k), "", time.Now()), To: p.TokensURL("/" + k.ID + "/revoke"), All: p.TokensURL("")}
+	m.Shell = p.tokensShell(ctx, m.Title(ctx))
+	for _, of := range ring.Descendants(id) {
 		m.Made = append(m.Made, of.Name)
 	}
 	return m, nil

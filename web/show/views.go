@@ -9,97 +9,97 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/listing"
+	"mayfly/engine/search/columns"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
 )
 
-// views are all that have names.
-func (p *Pages) views(ctx context.Context, at Place) (view.Page, uint64, error) {
-	all, err := listing.Views(ctx, p.b)
+// views returns the page of all saved views.
+func (p *Pages) views(ctx context.Context, at Address) (view.Page, uint64, error) {
+	all, err := columns.Views(ctx, p.b)
 	if err != nil {
-		return nil, 0, err //nolint:wrapcheck // it says what it is about
+		return nil, 0, err
 	}
-	m := page.Views{Shell: p.still(ctx, at, locale.T(ctx, "views.title")), New: p.URL(Place{Namespace: at.Namespace, Kind: Views, Do: "edit"})}
+	m := page.Views{Shell: p.staticShell(ctx, at, locale.T(ctx, "views.title")), New: p.URL(Address{Namespace: at.Namespace, Kind: Views, Action: "edit"})}
 	for _, v := range all {
 		m.Rows = append(m.Rows, p.viewRow(v))
 	}
 	return m, 0, nil
 }
 
-func (p *Pages) viewRow(v listing.View) page.ViewRow {
+func (p *Pages) viewRow(v columns.View) page.ViewRow {
 	to := func(do string) string {
-		return p.URL(Place{Namespace: p.b.Name(), Kind: Views, Do: do, Query: url.Values{page.AskView: {v.Name}}})
+		return p.URL(Address{Namespace: p.b.Name(), Kind: Views, Action: do, Query: url.Values{page.FieldView: {v.Name}}})
 	}
 	row := page.ViewRow{Name: v.Name, Default: v.Default, Edit: to("edit"), Delete: to("delete")}
 	for _, l := range v.Lists {
 		row.Lists = append(row.Lists, string(l))
 	}
 	for _, c := range v.Columns {
-		row.Columns = append(row.Columns, page.MessageColumn{Name: c.String(), Label: labelOf(c)})
+		row.Columns = append(row.Columns, page.MessageColumn{Name: c.String(), Label: columnLabel(c)})
 	}
 	return row
 }
 
-// An Arrangement is the form of a view as somebody has filled it in.
-type Arrangement struct {
-	View    listing.View // with those columns that are ticked, as far as they are columns
-	Was     listing.View // which view it was when it was seen; without a name: none
-	Columns []listing.Column
-	Hidden  []listing.Column // of these, which are not ticked
-	Back    Place            // the list; its Kind is zero if there is none
+// A ViewEdit is the submitted form of a view.
+type ViewEdit struct {
+	View     columns.View // with the selected columns that are valid
+	Original columns.View // the view as it was loaded into the form; no name: none
+	Columns  []columns.Column
+	Hidden   []columns.Column // those of Columns that are not selected
+	Back     Address          // the list to return to; its Kind is zero if there is none
 }
 
-// ReadView reads the form of a view, and does what it says to the columns: it takes
-// up what was ticked and typed, and moves one. What is wrong goes into t.
-func (p *Pages) ReadView(ctx context.Context, t *Typed) (a Arrangement) {
+// ParseView reads the form of a view and applies its changes to the columns: selected, typed
+// and moved ones. Errors go into t.
+func (p *Pages) ParseView(ctx context.Context, t *FormState) (a ViewEdit) {
 	if t.Errors == nil {
 		t.Errors = map[string]component.Text{}
 	}
 	v := t.Values
-	a.Was.Name = v.Get(page.AskWas)
-	if n, err := strconv.ParseInt(v.Get(page.AskSeen), 10, 64); err == nil {
-		a.Was.ChangedAt = engine.Instant(n)
+	a.Original.Name = v.Get(page.FieldOriginalName)
+	if n, err := strconv.ParseInt(v.Get(page.FieldChangedAt), 10, 64); err == nil {
+		a.Original.ChangedAt = engine.Instant(n)
 	}
 	a.Back = p.listAt(v.Get("back"))
-	a.View = listing.View{Name: strings.TrimSpace(v.Get(page.AskName)), Default: v.Get(page.AskDefault) != ""}
-	for _, l := range v[page.AskList] {
-		a.View.Lists = append(a.View.Lists, listing.List(l))
+	a.View = columns.View{Name: strings.TrimSpace(v.Get(page.FieldViewName)), Default: v.Get(page.FieldDefault) != ""}
+	for _, l := range v[page.FieldList] {
+		a.View.Lists = append(a.View.Lists, columns.List(l))
 	}
-	shown := v[page.AskShow]
+	shown := v[page.FieldShownColumn]
 	add := func(text, field string) {
-		c, err := listing.Parse(text)
+		c, err := columns.Parse(text)
 		switch {
 		case err != nil:
-			t.Errors[field] = component.Said(asSentence(err.Error()))
+			t.Errors[field] = component.ServerText(toSentence(err.Error()))
 		case slices.Contains(a.Columns, c):
-		case len(a.Columns) >= listing.MostColumns:
-			t.Errors[page.AskColumn] = component.Text{S: locale.N(ctx, "views.many", listing.MostColumns)}
+		case len(a.Columns) >= columns.MaxColumns:
+			t.Errors[page.FieldColumn] = component.Text{S: locale.N(ctx, "views.many", columns.MaxColumns)}
 		default:
 			a.Columns = append(a.Columns, c)
-			if field == page.AskColumn && !slices.Contains(shown, text) {
+			if field == page.FieldColumn && !slices.Contains(shown, text) {
 				a.Hidden = append(a.Hidden, c)
 			}
 		}
 	}
-	for _, text := range v[page.AskColumn] {
-		add(text, page.AskColumn)
+	for _, text := range v[page.FieldColumn] {
+		add(text, page.FieldColumn)
 	}
-	for _, text := range v[page.AskMore] {
-		add(text, page.AskMore)
+	for _, text := range v[page.FieldAddedColumn] {
+		add(text, page.FieldAddedColumn)
 	}
-	if text := strings.TrimSpace(v.Get(page.AskOther)); text != "" {
-		add(text, page.AskOther)
+	if text := strings.TrimSpace(v.Get(page.FieldTypedColumn)); text != "" {
+		add(text, page.FieldTypedColumn)
 	}
-	a.move(v.Get(page.AskDeed))
-	a.View.Columns = slices.DeleteFunc(slices.Clone(a.Columns), func(c listing.Column) bool { return slices.Contains(a.Hidden, c) })
+	a.moveColumn(v.Get(page.FieldAction))
+	a.View.Columns = slices.DeleteFunc(slices.Clone(a.Columns), func(c columns.Column) bool { return slices.Contains(a.Hidden, c) })
 	return a
 }
 
-// move moves a column by one.
-func (a *Arrangement) move(deed string) {
+// moveColumn moves a column by one position.
+func (a *ViewEdit) moveColumn(deed string) {
 	by := -1
 	text, ok := strings.CutPrefix(deed, page.ViewUp)
 	if !ok {
@@ -108,103 +108,99 @@ func (a *Arrangement) move(deed string) {
 		}
 		by = 1
 	}
-	i := slices.IndexFunc(a.Columns, func(c listing.Column) bool { return c.String() == text })
+	i := slices.IndexFunc(a.Columns, func(c columns.Column) bool { return c.String() == text })
 	if j := i + by; i >= 0 && j >= 0 && j < len(a.Columns) {
 		a.Columns[i], a.Columns[j] = a.Columns[j], a.Columns[i]
 	}
 }
 
-// listAt is the list of messages at an address, which may have the base path.
-func (p *Pages) listAt(raw string) Place {
+// listAt returns the list of messages at an address, which may have the base path.
+func (p *Pages) listAt(raw string) Address {
 	at, err := p.Parse(strings.TrimPrefix(raw, p.o.Base))
-	if err != nil || at.Do != "" || !slices.Contains([]Kind{Entity, Search, Deferred}, at.Kind) {
-		return Place{}
+	if err != nil || at.Route().List == "" {
+		return Address{}
 	}
 	return at
 }
 
-// ListWith is the address of a list that shows a view, or columns without a name.
-func (p *Pages) ListWith(at Place, view string, columns []listing.Column) string {
-	at = at.with(page.AskView, view, page.AskColumn, "")
+// ListWith returns the address of a list with a view, or with the columns shown if view is empty.
+func (p *Pages) ListWith(at Address, view string, shown []columns.Column) string {
+	at = at.withQuery(page.FieldView, view, page.FieldColumn, "")
 	if view == "" {
-		at.Query[page.AskColumn] = listing.Names(columns)
+		at.Query[page.FieldColumn] = columns.Names(shown)
 	}
 	return p.URL(at)
 }
 
-// Lists tells whether a view is for the list at a place.
-func (p *Pages) Lists(at Place, v listing.View) bool { return v.For(listOf(at)) }
+// ViewApplies reports whether a view is for the list at a place.
+func (p *Pages) ViewApplies(at Address, v columns.View) bool { return v.AppliesTo(listOf(at)) }
 
-// listOf is the sort of list that a place is.
-func listOf(at Place) listing.List {
-	switch at.Kind {
-	case Search:
-		return listing.SearchedMessages
-	case Deferred:
-		return listing.DeferredList
-	default:
+// listOf returns the kind of list at a place.
+func listOf(at Address) columns.List {
+	if r := at.Route(); r != nil && r.Kind != Entity && r.List != "" {
+		return r.List
 	}
-	if l := listing.List(at.Query.Get("tab")); slices.Contains(listing.Lists(), l) {
+	if l := columns.List(at.Query.Get("tab")); slices.Contains(columns.Lists(), l) {
 		return l
 	}
-	return listing.Messages
+	return columns.Messages
 }
 
-// viewForm asks which columns a list has, or whether a view is to go.
-func (p *Pages) viewForm(ctx context.Context, at Place, t Typed) (view.Page, error) {
-	if at.Do == "delete" {
-		return p.askDropView(ctx, at)
+// viewForm returns the form for a list's columns, or asks to confirm the deletion of a view.
+func (p *Pages) viewForm(ctx context.Context, at Address, t FormState) (view.Page, error) {
+	if at.Action == "delete" {
+		return p.confirmDeleteView(ctx, at)
 	}
-	var a Arrangement
+	var a ViewEdit
 	if t.Values != nil {
-		a = p.ReadView(ctx, &t)
+		a = p.ParseView(ctx, &t)
 	} else {
 		var err error
-		if a, err = p.arrangement(ctx, at); err != nil {
+		if a, err = p.initialViewEdit(ctx, at); err != nil {
 			return nil, err
 		}
 	}
-	all := Place{Namespace: at.Namespace, Kind: Views}
+	all := Address{Namespace: at.Namespace, Kind: Views}
 	m := page.ViewForm{
-		Shell: p.still(ctx, at, locale.T(ctx, "views.columns")), To: p.URL(Place{Namespace: at.Namespace, Kind: Views, Do: "edit"}), Cancel: p.URL(all),
-		Name: a.View.Name, Was: a.Was.Name, Seen: strconv.FormatInt(int64(a.Was.ChangedAt), 10), Default: a.View.Default, Errors: t.Errors, Refused: t.Refused,
+		Shell: p.staticShell(ctx, at, locale.T(ctx, "views.columns")), To: p.URL(Address{Namespace: at.Namespace, Kind: Views, Action: "edit"}), Cancel: p.URL(all),
+		Name: a.View.Name, Was: a.Original.Name, Seen: strconv.FormatInt(int64(a.Original.ChangedAt), 10), Default: a.View.Default, Errors: t.Errors, Refused: t.Refused,
 	}
-	if t.Errors[page.AskOther].S != "" {
-		m.Other = t.Values.Get(page.AskOther)
+	if t.Errors[page.FieldTypedColumn].S != "" {
+		m.Other = t.Values.Get(page.FieldTypedColumn)
 	}
-	list := listing.Messages
-	if a.Back.Kind != 0 {
+	list := columns.Messages
+	if a.Back.Kind != "" {
 		list, m.Back, m.Cancel = listOf(a.Back), p.URL(a.Back), p.URL(a.Back)
-		if v, own := at.Query.Get(page.AskView), at.Query[page.AskColumn]; v != "" || len(own) > 0 {
-			was := a.Back.with(page.AskView, v)
-			was.Query[page.AskColumn] = own
+		if v, own := at.Query.Get(page.FieldView), at.Query[page.FieldColumn]; v != "" || len(own) > 0 {
+			was := a.Back.withQuery(page.FieldView, v)
+			was.Query[page.FieldColumn] = own
 			m.Cancel = p.URL(was)
 		}
 	}
-	for _, l := range listing.Lists() {
-		m.Lists = append(m.Lists, page.Tick{Value: string(l), On: slices.Contains(a.View.Lists, l)})
+	for _, l := range columns.Lists() {
+		m.Lists = append(m.Lists, page.Checkbox{Value: string(l), On: slices.Contains(a.View.Lists, l)})
 	}
 	for _, c := range a.Columns {
-		m.Columns = append(m.Columns, page.Tick{Value: c.String(), Label: labelOf(c), On: !slices.Contains(a.Hidden, c)})
+		m.Columns = append(m.Columns, page.Checkbox{Value: c.String(), Label: columnLabel(c), On: !slices.Contains(a.Hidden, c)})
 	}
-	props, members, err := p.offered(ctx, a.Back, list)
+	props, members, err := p.suggestColumns(ctx, a.Back, list)
 	if err != nil {
 		return nil, err
 	}
-	var fields []listing.Column
-	for _, f := range listing.Fields() {
-		if c, err := listing.Parse(f); err == nil {
+	var fields []columns.Column
+	for _, f := range columns.Fields() {
+		if c, err := columns.Parse(f); err == nil {
 			fields = append(fields, c)
 		}
 	}
 	for _, g := range []struct {
 		label string
-		all   []listing.Column
+		all   []columns.Column
 	}{{"views.more.props", props}, {"views.more.members", members}, {"views.more.fields", fields}} {
-		group := page.TickGroup{Label: g.label}
+		group := page.CheckboxGroup{Label: g.label}
 		for _, c := range g.all {
 			if !slices.Contains(a.Columns, c) {
-				group.Ticks = append(group.Ticks, page.Tick{Value: c.String(), Label: labelOf(c)})
+				group.Ticks = append(group.Ticks, page.Checkbox{Value: c.String(), Label: columnLabel(c)})
 			}
 		}
 		if len(group.Ticks) > 0 {
@@ -214,53 +210,52 @@ func (p *Pages) viewForm(ctx context.Context, at Place, t Typed) (view.Page, err
 	return m, nil
 }
 
-// arrangement is a form that nobody has touched: of a view, or of the columns that
-// a list has.
-func (p *Pages) arrangement(ctx context.Context, at Place) (a Arrangement, err error) {
+// initialViewEdit returns the initial form for a view, or for the columns of a list.
+func (p *Pages) initialViewEdit(ctx context.Context, at Address) (a ViewEdit, err error) {
 	a.Back = p.listAt(at.Query.Get("back"))
 	list := listOf(a.Back)
-	if name := at.Query.Get(page.AskView); name != "" {
-		all, err := listing.Views(ctx, p.b)
+	if name := at.Query.Get(page.FieldView); name != "" {
+		all, err := columns.Views(ctx, p.b)
 		if err != nil {
-			return a, err //nolint:wrapcheck // it says what it is about
+			return a, err
 		}
-		if a.View, err = listing.Named(all, name); err != nil {
-			return a, err //nolint:wrapcheck // it says what it is about
+		if a.View, err = columns.FindView(all, name); err != nil {
+			return a, err
 		}
-		a.Was, a.Columns = a.View, a.View.Columns
+		a.Original, a.Columns = a.View, a.View.Columns
 		return a, nil
 	}
-	if a.Columns, err = listing.ParseAll(at.Query[page.AskColumn]); err != nil || len(a.Columns) == 0 {
+	if a.Columns, err = columns.ParseAll(at.Query[page.FieldColumn]); err != nil || len(a.Columns) == 0 {
 		names := page.StandardColumns(string(list))
-		if a.Back.Kind == Deferred { // of several entities
-			names = slices.Insert(names, 1, listing.Entity)
+		if a.Back.Kind == Deferred { // the list covers several entities
+			names = slices.Insert(names, 1, columns.Entity)
 		}
-		if a.Columns, err = listing.ParseAll(names); err != nil {
-			return a, err //nolint:wrapcheck // it says what it is about
+		if a.Columns, err = columns.ParseAll(names); err != nil {
+			return a, err
 		}
 	}
-	if a.Back.Kind != 0 {
-		a.View.Lists = []listing.List{list}
+	if a.Back.Kind != "" {
+		a.View.Lists = []columns.List{list}
 	}
 	return a, nil
 }
 
-func (p *Pages) askDropView(ctx context.Context, at Place) (view.Page, error) {
-	all, err := listing.Views(ctx, p.b)
+func (p *Pages) confirmDeleteView(ctx context.Context, at Address) (view.Page, error) {
+	all, err := columns.Views(ctx, p.b)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what it is about
+		return nil, err
 	}
-	v, err := listing.Named(all, at.Query.Get(page.AskView))
+	v, err := columns.FindView(all, at.Query.Get(page.FieldView))
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it says what it is about
+		return nil, err
 	}
-	return page.DropView{
-		Shell: p.still(ctx, at, locale.T(ctx, "views.title")), To: p.URL(at), Cancel: p.URL(Place{Namespace: at.Namespace, Kind: Views}), Row: p.viewRow(v),
+	return page.ConfirmDeleteView{
+		Shell: p.staticShell(ctx, at, locale.T(ctx, "views.title")), To: p.URL(at), Cancel: p.URL(Address{Namespace: at.Namespace, Kind: Views}), Row: p.viewRow(v),
 	}, nil
 }
 
-// chosenFor is choose in a turn of its own, for lists that are not made in one.
-func (p *Pages) chosenFor(ctx context.Context, at Place, list listing.List) (c showing, err error) {
-	err = p.b.Read(ctx, func(r broker.Reader) error { c = choose(ctx, r, at, list); return nil })
-	return c, err //nolint:wrapcheck // the caller asked for just this
+// readColumnChoice is choose in a turn of its own, for lists that are not made in one turn.
+func (p *Pages) readColumnChoice(ctx context.Context, at Address, list columns.List) (c columnChoice, err error) {
+	err = p.b.Read(ctx, func(r broker.Reader) error { c = chooseColumns(ctx, r, at, list); return nil })
+	return c, err
 }

@@ -8,11 +8,11 @@ import (
 	"mayfly/engine"
 )
 
-// Access rules of the namespace and of a queue, by a browser without scripts: no
-// page has keys in it but the one that was asked for them, and no event tells one.
+// TestAccess: access rules of the namespace and of a queue, by a browser without scripts: keys
+// are only on the page that was requested for them, and in no event.
 func TestAccess(t *testing.T) {
 	within(t, func(w *world) {
-		w.must(w.b.FurnishAccess(w.Context()))
+		w.must(w.b.EnsureRootAccessRule(w.Context()))
 		w.create(engine.Queue, "a/b", engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "old", Rights: engine.SendRight, PrimaryKey: "hush1", SecondaryKey: ""}}})
 		const all, own = "/n/default/access", "/n/default/access?entity=a%2Fb"
 		rules := func() []engine.AccessRule {
@@ -67,7 +67,7 @@ func TestAccess(t *testing.T) {
 		if is := w.state("a/b").Config.AuthorizationRules; len(is) != 1 || is[0].PrimaryKey == "hush1" {
 			t.Errorf("the queue has %v", is)
 		}
-		// The forms of the queue itself leave them as they are.
+		// The forms of the queue itself keep its rules.
 		before := w.state("a/b").Config.AuthorizationRules[0]
 		w.done("/n/default/q/a%2Fb/status?agreed=1", "to", "Disabled")
 		w.done("/n/default/q/a%2Fb/edit", "MaxDeliveryCount", "3", "Status", "Disabled", "LockDuration", "1m", "MaxSizeInMegabytes", "1024")
@@ -84,7 +84,7 @@ func TestAccess(t *testing.T) {
 
 func TestAccessRefused(t *testing.T) {
 	within(t, func(w *world) {
-		w.must(w.b.FurnishAccess(w.Context()))
+		w.must(w.b.EnsureRootAccessRule(w.Context()))
 		w.create(engine.Topic, "t", engine.Config{})
 		w.create(engine.Subscription, "t/Subscriptions/s", engine.Config{})
 		const all = "/n/default/access"
@@ -96,10 +96,10 @@ func TestAccessRefused(t *testing.T) {
 		}{
 			"no name":             {"/new", []string{"rights", "Send"}, 422, "A rule needs a name."},
 			"no rights":           {"/new", []string{"name", "kept"}, 422, "at least one right"},
-			"an unknown right":    {"/new", []string{"name", "kept", "rights", "Write"}, 422, "There is no right called"},
-			"a name too long":     {"/new", []string{"name", strings.Repeat("n", 257), "rights", "Send"}, 422, "1 to 256 characters"},
-			"one that is there":   {"/new", []string{"name", "rootmanagesharedaccesskey", "rights", "Send"}, 409, "There is an access rule called"},
-			"no root":             {"/remove?rule=" + engine.RootAccessRule, nil, 409, "cannot be removed"},
+			"an unknown right":    {"/new", []string{"name", "kept", "rights", "Write"}, 422, "does not exist. Choose from"},
+			"a name too long":     {"/new", []string{"name", strings.Repeat("n", 257), "rights", "Send"}, 422, "1 to 256 printable characters"},
+			"one that is there":   {"/new", []string{"name", "rootmanagesharedaccesskey", "rights", "Send"}, 409, "already exists"},
+			"no root":             {"/remove?rule=" + engine.RootAccessRule, nil, 409, "cannot be deleted"},
 			"keys of nobody":      {"/keys?rule=x", nil, 404, ""},
 			"a new key of nobody": {"/renew?rule=x&key=primary", nil, 404, ""},
 			"neither key":         {"/renew?rule=" + engine.RootAccessRule, nil, 404, ""},

@@ -12,11 +12,11 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"mayfly/engine"
-	"mayfly/web/past"
+	"mayfly/engine/history"
 	"mayfly/web/show"
 )
 
-// deeds are the lines of a page of activity: where, what, who.
+// deeds returns the lines of a page of activity: where, what, who.
 func (a answer) deeds() (lines []string) {
 	a.Find("[data-list=rows] > tr").Each(func(_ int, tr *goquery.Selection) {
 		var cells []string
@@ -28,8 +28,8 @@ func (a answer) deeds() (lines []string) {
 	return lines
 }
 
-// Everything that is done here is told with who did it, and the form asks for
-// part of it without scripts.
+// TestActivityTellsWhoDidIt: every change is listed with its actor, and the form filters the
+// list without scripts.
 func TestActivityTellsWhoDidIt(t *testing.T) {
 	within(t, func(w *world) {
 		w.done("/n/default/queues", "name", "orders")
@@ -105,7 +105,7 @@ func TestActivityIsExported(t *testing.T) {
 			t.Errorf("the line is %q", got)
 		}
 		a = get("jsonl")
-		var e past.Event
+		var e history.Event
 		if err := json.Unmarshal([]byte(a.text), &e); err != nil || strings.Count(a.text, "\n") != 1 || !strings.HasSuffix(a.text, "\n") {
 			t.Fatalf("%v: %q", err, a.text)
 		}
@@ -123,15 +123,16 @@ func TestActivityIsExported(t *testing.T) {
 	})
 }
 
-// An export has more than a page, in pieces that nobody notices, and an end.
+// TestLongExport: an export has more than one page of events, without gaps, and ends at its
+// limit.
 func TestLongExport(t *testing.T) {
 	within(t, func(w *world) {
 		const first, more = 1000, 700
-		events := make([]engine.Event, 0, show.MostExported+more)
+		events := make([]engine.Event, 0, show.MaxExportedEvents+more)
 		for i := range cap(events) {
 			events = append(events, engine.Event{N: uint64(first + i), At: engine.Instant(1 + i/7), Kind: engine.EventTouched, Path: "orders", Audit: true})
 		}
-		w.must(w.store.Remember(w.Context(), events))
+		w.must(w.store.AppendEvents(w.Context(), events))
 		a := w.see("/n/default/activity/export?format=jsonl&scope=all&path=orders")
 		i := 0
 		for line := range strings.Lines(a.text) {
@@ -140,13 +141,14 @@ func TestLongExport(t *testing.T) {
 			}
 			i++
 		}
-		if i != show.MostExported {
+		if i != show.MaxExportedEvents {
 			t.Errorf("%d lines", i)
 		}
 	})
 }
 
-// A tombstone can be restored by the form that a page before the restart had.
+// TestRestoreAfterARestart: a deleted entity can be restored by the form of a page from before
+// the restart.
 func TestRestoreAfterARestart(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Topic, "prices", engine.Config{AutoDeleteOnIdle: time.Second})
@@ -171,7 +173,8 @@ func TestRestoreAfterARestart(t *testing.T) {
 	})
 }
 
-// What is known of a message that is no more is the same after a restart.
+// TestPassportAfterARestart: the information about a message that is gone is the same after a
+// restart.
 func TestPassportAfterARestart(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})

@@ -7,96 +7,96 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"mayfly/engine/rescue"
+	"mayfly/engine/alert"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/web/show"
 )
 
-// addAlert makes a rule for rescue and alerts.
-func (d *Door) addAlert(c echo.Context, at show.Place, typed url.Values) error {
-	if d.rescue == nil {
-		return show.ErrNoPage
+// addAlert creates an alert rule.
+func (d *Handler) addAlert(c echo.Context, at show.Address, typed url.Values) error {
+	if d.alertRules == nil {
+		return show.ErrPageNotFound
 	}
-	return d.setAlert(c, at, typed, "alerts.added", d.rescue.Add)
+	return d.saveAlert(c, at, typed, "alerts.added", d.alertRules.Add)
 }
 
-// editAlert gives a rule other words.
-func (d *Door) editAlert(c echo.Context, at show.Place, typed url.Values) error {
-	if d.rescue == nil {
-		return show.ErrNoPage
+// editAlert replaces an alert rule, except whether it is off.
+func (d *Handler) editAlert(c echo.Context, at show.Address, typed url.Values) error {
+	if d.alertRules == nil {
+		return show.ErrPageNotFound
 	}
-	return d.setAlert(c, at, typed, "alerts.saved", func(ctx context.Context, r rescue.Rule, actor string) (rescue.Status, error) {
-		was, err := d.rescue.Rule(rescue.ID(at.ID)) //nolint:gosec // it is no more than can be
+	return d.saveAlert(c, at, typed, "alerts.saved", func(ctx context.Context, r alert.Rule, actor string) (alert.Status, error) {
+		was, err := d.alertRules.Rule(alert.ID(at.ID))
 		if err != nil {
-			return was, err //nolint:wrapcheck // it says what it is about
+			return was, err
 		}
 		r.Off = was.Off
-		return d.rescue.Replace(ctx, was.ID, r, actor) //nolint:wrapcheck // likewise
+		return d.alertRules.Replace(ctx, was.ID, r, actor)
 	})
 }
 
-func (d *Door) setAlert(c echo.Context, at show.Place, typed url.Values, said string, set func(context.Context, rescue.Rule, string) (rescue.Status, error)) error {
+func (d *Handler) saveAlert(c echo.Context, at show.Address, typed url.Values, said string, set func(context.Context, alert.Rule, string) (alert.Status, error)) error {
 	ctx := c.Request().Context()
-	t := show.Typed{Values: typed}
-	r := show.ReadAlert(ctx, &t)
+	t := show.FormState{Values: typed}
+	r := show.ParseAlert(ctx, &t)
 	if len(t.Errors) > 0 {
-		return d.form(c, http.StatusUnprocessableEntity, at, t)
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, t)
 	}
 	is, err := set(ctx, r, actor(c))
 	if err != nil {
-		if show.AlertWrong(&t, err) {
-			return d.form(c, http.StatusUnprocessableEntity, at, t)
+		if show.SetAlertError(&t, err) {
+			return d.writeForm(c, http.StatusUnprocessableEntity, at, t)
 		}
-		return d.again(c, at, t, err)
+		return d.writeFormError(c, at, t, err)
 	}
-	return d.goTo(c, d.pages.AlertURL(is.ID), component.Notice{Title: locale.T(ctx, said)})
+	return d.redirectWithNotice(c, d.pages.AlertURL(is.ID), component.Notice{Title: locale.T(ctx, said)})
 }
 
-// tryAlert says what a rule would do, and keeps nothing.
-func (d *Door) tryAlert(c echo.Context, at show.Place, typed url.Values) error {
-	at.Do = "new"
+// tryAlert shows the effects of a rule without saving it.
+func (d *Handler) tryAlert(c echo.Context, at show.Address, typed url.Values) error {
+	at.Action = "new"
 	if at.Kind == show.Alert {
-		at.Do = "edit"
+		at.Action = "edit"
 	}
-	return d.form(c, http.StatusOK, at, show.Typed{Values: typed})
+	return d.writeForm(c, http.StatusOK, at, show.FormState{Values: typed})
 }
 
-// onAlert does something to a rule.
-func (d *Door) onAlert(c echo.Context, at show.Place, _ url.Values) error {
-	if d.rescue == nil {
-		return show.ErrNoPage
+// changeAlert switches, tests or removes a rule.
+func (d *Handler) changeAlert(c echo.Context, at show.Address, _ url.Values) error {
+	if d.alertRules == nil {
+		return show.ErrPageNotFound
 	}
-	ctx, id := c.Request().Context(), rescue.ID(at.ID) //nolint:gosec // it is no more than can be
+	ctx, id := c.Request().Context(), alert.ID(at.ID)
 	to, said := d.pages.AlertURL(id), ""
 	var err error
-	switch at.Do {
+	switch at.Action {
 	case "on":
-		_, err = d.rescue.Switch(ctx, id, rescue.On, actor(c))
+		_, err = d.alertRules.SetPower(ctx, id, alert.On, actor(c))
 		said = "alerts.switched.on"
 	case "off":
-		_, err = d.rescue.Switch(ctx, id, rescue.Off, actor(c))
+		_, err = d.alertRules.SetPower(ctx, id, alert.Off, actor(c))
 		said = "alerts.switched.off"
 	case "test":
-		err, said = d.rescue.Test(id), "alerts.tested"
+		err, said = d.alertRules.Test(id), "alerts.tested"
 	case "remove":
-		err = d.rescue.Remove(ctx, id, actor(c))
+		err = d.alertRules.Remove(ctx, id, actor(c))
 		to, said = d.pages.AlertsURL(), "alerts.removed"
 	default:
-		return show.ErrNoPage
+		return show.ErrPageNotFound
 	}
-	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
-	}
-	return d.goTo(c, to, component.Notice{Title: locale.T(ctx, said)})
-}
-
-// toasts are the latest alerts, for the script.
-func (d *Door) toasts(c echo.Context) error {
-	d.visit(c)
-	at, err := d.place(c)
 	if err != nil {
 		return err
 	}
-	return d.write(c, http.StatusOK, d.pages.Toasts(c.Request().Context(), at).Full())
+	return d.redirectWithNotice(c, to, component.Notice{Title: locale.T(ctx, said)})
+}
+
+// alertToasts returns the latest alerts, for the script.
+func (d *Handler) alertToasts(c echo.Context) error {
+	d.prepareContext(c)
+	at, err := d.address(c)
+	if err != nil {
+		return err
+	}
+	return d.writeComponent(c, http.StatusOK, d.pages.Toasts(c.Request().Context(), at).Full())
 }

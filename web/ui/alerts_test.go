@@ -10,14 +10,15 @@ import (
 	"mayfly/engine"
 )
 
-// nowhere is where webhooks lead in a bubble.
+// nowhere is the network of webhooks in tests.
 type nowhere struct{}
 
 func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("nobody is there")
 }
 
-// A rule is made, found wanting, changed, switched and removed, all without a script.
+// TestAlertRuleFromItsForm: a rule is created, refused, changed, switched and removed, without
+// a script.
 func TestAlertRuleFromItsForm(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -34,7 +35,7 @@ func TestAlertRuleFromItsForm(t *testing.T) {
 		}
 		w.post("/n/default/alerts/new", fields("late", "soon", "")...).wants(422, "New rule")
 		w.post("/n/default/alerts/new", fields("late", "1m", "http://127.0.0.1/")...).wants(422, "private network")
-		w.post("/n/default/alerts/new", fields("late", "10d", "")...).wants(422, "from 1s to 7d")
+		w.post("/n/default/alerts/new", fields("late", "10d", "")...).wants(422, "between 1s and 7d")
 		says, at := w.done("/n/default/alerts/new", fields("late", "1m", "https://example.org/hook?key=1")...)
 		if !strings.Contains(says, "added") {
 			t.Errorf("it says %q", says)
@@ -42,7 +43,7 @@ func TestAlertRuleFromItsForm(t *testing.T) {
 		w.pass(3 * time.Second)
 		page := w.see(at)
 		_, other := w.done("/n/default/alerts/new", "name", "other", "when", "dead-lettered", "then", "notify")
-		w.see(other).wants(200, "Nothing so far.") // only its own
+		w.see(other).wants(200, "Nothing so far.") // only its own alerts
 		w.done(other + "/remove")
 		page.wants(200, "A message in orders has less than 1m to live", "first was given more time", "extend by 10m, at most 2 times a message", "example.org", "signed", "nobody is there", "Under way")
 		if text := page.Text(); strings.Contains(text, "correct horse") || strings.Contains(text, "key=1") {
@@ -67,7 +68,7 @@ func TestAlertRuleFromItsForm(t *testing.T) {
 			return f
 		}
 		refused := w.post(at+"/edit", moved("https://example.com/hook", "")...)
-		refused.wants(422, "leads to another host than before", "write it again")
+		refused.wants(422, "webhook's host has changed", "Enter the secret again")
 		if is := w.rules.List()[0]; is.URL != "https://example.org/hook?key=1" || is.Secret != "correct horse" {
 			t.Errorf("refused, and the rule is %+v", is.Rule)
 		}
@@ -94,7 +95,8 @@ func TestAlertRuleFromItsForm(t *testing.T) {
 	})
 }
 
-// An entity leads to the rules that are about it, and to the form for one more.
+// TestAlertRulesOfAnEntity: an entity's page links to its rules, and to the form for a new
+// one.
 func TestAlertRulesOfAnEntity(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})

@@ -23,21 +23,20 @@ import (
 )
 
 const (
-	// mostKeys is how many messages of a table one form acts on: as many as a
-	// search lists.
-	mostKeys = 500
-	// mostResubmitted is how many dead letters go back in one request.
-	mostResubmitted = 5000
+	// maxSelected is how many messages of a table one form acts on: as many as a search lists.
+	maxSelected = 500
+	// maxResubmitted is how many dead letters one request resubmits.
+	maxResubmitted = 5000
 )
 
-// A tally is what became of several messages.
-type tally struct {
+// A bulkResult counts the outcomes of an operation on several messages.
+type bulkResult struct {
 	done   int
-	failed map[string]int // by what the broker said, in the words of the notice
-	err    error          // of the first that failed in a way that ends it all
+	failed map[string]int // by the broker's error, as a text of the catalogue
+	err    error          // the first unexpected error
 }
 
-func (t *tally) note(err error) {
+func (t *bulkResult) add(err error) {
 	if t.failed == nil {
 		t.failed = map[string]int{}
 	}
@@ -60,8 +59,8 @@ func (t *tally) note(err error) {
 	}
 }
 
-// says is what became of them: "18 deleted, 2 are locked".
-func (t tally) says(ctx context.Context, id string) component.Notice {
+// notice returns the outcome as a notice, such as "18 deleted, 2 are locked".
+func (t bulkResult) notice(ctx context.Context, id string) component.Notice {
 	n := component.Notice{Title: locale.N(ctx, id, t.done)}
 	for _, why := range []string{"ui.bulk.dropped", "ui.bulk.duplicate", "ui.bulk.refused", "ui.bulk.gone", "ui.bulk.range", "ui.bulk.failed"} {
 		if c := t.failed[why]; c > 0 {
@@ -70,21 +69,21 @@ func (t tally) says(ctx context.Context, id string) component.Notice {
 		}
 	}
 	if t.err != nil {
-		n = because(n, t.err)
+		n = withError(n, t.err)
 	}
 	return n
 }
 
-// doMany does something to several messages, and says where that is taken back as
-// far as it can be; empty if nothing of it can.
-func (d *Door) doMany(ctx context.Context, keys []engine.Key, deed engine.Deed, actor string) (t tally, undo string, err error) {
-	var deeds []engine.Deed
+// operateOnMany runs an operation on several messages, and returns the address that undoes it as far
+// as possible, or "" if nothing of it can be undone.
+func (d *Handler) operateOnMany(ctx context.Context, keys []engine.Key, deed engine.Operation, actor string) (t bulkResult, undo string, err error) {
+	var deeds []engine.Operation
 	err = d.b.Read(ctx, func(r broker.Reader) error {
-		deeds, t = nil, tally{}
+		deeds, t = nil, bulkResult{}
 		for _, k := range keys {
 			row, err := r.Message(k)
 			if err != nil {
-				t.note(err)
+				t.add(err)
 				continue
 			}
 			one := deed
@@ -94,16 +93,16 @@ func (d *Door) doMany(ctx context.Context, keys []engine.Key, deed engine.Deed, 
 		return nil
 	})
 	if err != nil {
-		return t, "", err //nolint:wrapcheck // it says what it is about
+		return t, "", err
 	}
-	all, err := d.doEach(ctx, deeds, actor)
-	var was job.Reversal
+	all, err := d.operateInBatches(ctx, deeds, actor)
+	var was job.UndoRecord
 	for i, is := range all {
 		if is.Dropped {
-			t.failed = with(t.failed, "ui.bulk.dropped")
+			t.failed = incremented(t.failed, "ui.bulk.dropped")
 			continue
 		}
-		t.note(is.Err)
+		t.add(is.Err)
 		if is.Err == nil {
 			was.Add(deeds[i], is)
 		}
@@ -112,10 +111,10 @@ func (d *Door) doMany(ctx context.Context, keys []engine.Key, deed engine.Deed, 
 		return t, "", err
 	}
 	t.err = cmp.Or(t.err, err)
-	return t, d.takeBack(was), nil //nolint:contextcheck // whoever takes it back has a request of their own
+	return t, d.undoReversal(was), nil //nolint:contextcheck // the undo has a request of its own
 }
 
-func with(n map[string]int, id string) map[string]int {
+func incremented(n map[string]int, id string) map[string]int {
 	if n == nil {
 		n = map[string]int{}
 	}
@@ -123,55 +122,55 @@ func with(n map[string]int, id string) map[string]int {
 	return n
 }
 
-// A bulk is what a form does to the messages that were chosen in a table.
-type bulk struct {
-	deed engine.DeedKind // zero: see breakLocks
-	says string          // the id of what is said of those it was done to
-	job  job.Kind        // what does the same to all that match; empty: nothing does
-	asks bool            // first, whatever is known already
+// A bulkAction is an operation on the messages that were selected in a table.
+type bulkAction struct {
+	operation engine.OperationKind // zero for the operations that engine.Operation does not have
+	textID    string               // the text for the messages that it succeeded for
+	job       job.Kind             // the job for all matching messages; empty if there is none
+	confirms  bool                 // it always asks for confirmation
 }
 
-func bulks() map[string]bulk {
-	return map[string]bulk{
-		"bulk/delete":      {engine.DeedDelete, "ui.bulk.deleted", job.Delete, true},
-		"bulk/cancel":      {engine.DeedDelete, "ui.bulk.cancelled", job.Delete, true},
-		"bulk/dead-letter": {engine.DeedDeadLetter, "ui.bulk.dead", job.DeadLetter, true},
-		"bulk/move":        {engine.DeedMove, "ui.bulk.moved", job.Move, true},
-		"bulk/reschedule":  {engine.DeedReschedule, "ui.bulk.rescheduled", job.Reschedule, true},
-		"bulk/resubmit":    {engine.DeedMove, "ui.bulk.resubmitted", job.Resubmit, false},
-		"bulk/copy":        {engine.DeedCopy, "ui.bulk.copied", job.Copy, false},
-		"bulk/extend":      {engine.DeedExtend, "ui.bulk.extended", job.Extend, false},
-		"bulk/send-now":    {engine.DeedSendNow, "ui.bulk.sentnow", job.SendNow, false},
-		"bulk/return":      {engine.DeedReturn, "ui.bulk.returned", job.Return, false},
-		"bulk/break-lock":  {says: "ui.bulk.broken"},
+func bulkActions() map[string]bulkAction {
+	return map[string]bulkAction{
+		"bulk/delete":      {engine.OperationDelete, "ui.bulk.deleted", job.Delete, true},
+		"bulk/cancel":      {engine.OperationDelete, "ui.bulk.cancelled", job.Delete, true},
+		"bulk/dead-letter": {engine.OperationDeadLetter, "ui.bulk.dead", job.DeadLetter, true},
+		"bulk/move":        {engine.OperationMove, "ui.bulk.moved", job.Move, true},
+		"bulk/reschedule":  {engine.OperationReschedule, "ui.bulk.rescheduled", job.Reschedule, true},
+		"bulk/resubmit":    {engine.OperationMove, "ui.bulk.resubmitted", job.Resubmit, false},
+		"bulk/copy":        {engine.OperationCopy, "ui.bulk.copied", job.Copy, false},
+		"bulk/extend":      {engine.OperationExtend, "ui.bulk.extended", job.Extend, false},
+		"bulk/send-now":    {engine.OperationSendNow, "ui.bulk.sentnow", job.SendNow, false},
+		"bulk/return":      {engine.OperationReturn, "ui.bulk.returned", job.Return, false},
+		"bulk/break-lock":  {textID: "ui.bulk.broken"},
 		"bulk/export":      {},
 	}
 }
 
-// bulk acts on the messages that were chosen in a table, or leads to the job that
-// acts on all that match. What cannot be undone asks first.
-func (d *Door) bulk(c echo.Context, at show.Place, typed url.Values) error {
-	ctx, do := c.Request().Context(), bulks()[at.Do]
-	if typed.Has(page.AskAll) {
-		return d.bulkAll(c, at, do, typed)
+// bulk acts on the messages that were selected in a table, or redirects to the job that acts
+// on all that match. It asks for confirmation before an operation that cannot be undone.
+func (d *Handler) bulk(c echo.Context, at show.Address, typed url.Values) error {
+	ctx, do := c.Request().Context(), bulkActions()[at.Action]
+	if typed.Has(page.FieldAll) {
+		return d.redirectToJob(c, at, do, typed)
 	}
-	keys, err := chosen(ctx, typed)
+	keys, err := selectedKeys(ctx, typed)
 	if err != nil {
 		return err
 	}
-	home := d.pages.BulkHome(at)
+	home := d.pages.BulkListURL(at)
 	if len(keys) == 0 {
-		return d.done(c, home, component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.bulk.none")})
+		return d.redirectBack(c, home, component.Notice{Tone: component.Low, Title: locale.T(ctx, "ui.bulk.none")})
 	}
-	if at.Do == "bulk/export" {
+	if at.Action == "bulk/export" {
 		return c.Redirect(http.StatusSeeOther, d.pages.ExportURL(show.Export{Keys: keys}))
 	}
-	t := show.Typed{Values: typed}
-	agreed, asked := agreedTo(typed)
+	t := show.FormState{Values: typed}
+	agreed, asked := confirmedCount(typed)
 	if asked && int64(len(keys)) > agreed {
-		return &show.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", len(keys), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})}
+		return &show.LocalizedError{Err: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", len(keys), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})}
 	}
-	deed, ready, err := d.bulkDeed(c, at, do, keys, &t, asked)
+	deed, ready, err := d.bulkOperation(c, at, do, keys, &t, asked)
 	if err != nil {
 		return err
 	}
@@ -180,111 +179,111 @@ func (d *Door) bulk(c echo.Context, at show.Place, typed url.Values) error {
 		if len(t.Errors) > 0 {
 			code = http.StatusUnprocessableEntity
 		}
-		return d.form(c, code, at, t)
+		return d.writeForm(c, code, at, t)
 	}
-	if do.deed == 0 {
-		return d.done(c, home, d.breakLocks(c, keys).says(ctx, do.says))
+	if do.operation == 0 {
+		return d.redirectBack(c, home, d.breakLocks(c, keys).notice(ctx, do.textID))
 	}
-	out, undo, err := d.doMany(ctx, keys, deed, actor(c))
+	out, undo, err := d.operateOnMany(ctx, keys, deed, actor(c))
 	if err != nil {
 		return err
 	}
-	n := out.says(ctx, do.says)
+	n := out.notice(ctx, do.textID)
 	n.Undo = undo
 	if out.failed["ui.bulk.duplicate"] > 0 && at.Kind == show.Entity {
-		return d.stayed(c, at, d.lies(ctx, keys, at.Path.DeadLetter()), out, n)
+		return d.showUndeliverable(c, at, d.deadLetterPathOf(ctx, keys, at.Path.DeadLetter()), out, n)
 	}
-	return d.done(c, home, n)
+	return d.redirectBack(c, home, n)
 }
 
-// bulkDeed is what is done to each of the messages. It is not ready where something
-// has to be asked first; t says what was wrong with what was typed.
-func (d *Door) bulkDeed(c echo.Context, at show.Place, do bulk, keys []engine.Key, t *show.Typed, asked bool) (deed engine.Deed, ready bool, err error) {
+// bulkOperation returns the operation for each of the messages. ready is false if the form must be
+// shown first; t gets the errors in it.
+func (d *Handler) bulkOperation(c echo.Context, at show.Address, do bulkAction, keys []engine.Key, t *show.FormState, asked bool) (deed engine.Operation, ready bool, err error) {
 	ctx, typed := c.Request().Context(), t.Values
-	deed.Kind, deed.DropDuplicate = do.deed, typed.Get(page.AskDuplicate) != ""
-	if do.asks && !asked {
+	deed.Kind, deed.DropDuplicate = do.operation, typed.Get(page.FieldDuplicate) != ""
+	if do.confirms && !asked {
 		return deed, false, nil
 	}
-	wrong := func(field string, err error) { t.Errors = map[string]component.Text{field: why(err)} }
-	switch at.Do {
+	wrong := func(field string, err error) { t.Errors = map[string]component.Text{field: errorMessage(err)} }
+	switch at.Action {
 	case "bulk/delete", "bulk/cancel":
-		name, err := d.pages.BulkName(ctx, at)
+		name, err := d.pages.BulkConfirmName(ctx, at)
 		if err != nil {
-			return deed, false, err //nolint:wrapcheck // it says what it is about
+			return deed, false, err
 		}
-		ready = len(keys) <= show.TypeNameOver || nameTyped(c, typed, name, t)
+		ready = len(keys) <= show.ConfirmNameAbove || checkTypedName(c, typed, name, t)
 		return deed, ready, nil
 	case "bulk/dead-letter":
 		t.Errors = d.reasonsTooLong(ctx, typed)
-		deed.Reason, deed.Description = typed.Get(page.AskReason), typed.Get(page.AskDescription)
+		deed.Reason, deed.Description = typed.Get(page.FieldReason), typed.Get(page.FieldDescription)
 	case "bulk/extend":
-		if !asked && typed.Get(page.AskBy) == "" {
+		if !asked && typed.Get(page.FieldBy) == "" {
 			return deed, false, nil
 		}
-		if deed.By, err = signed(ctx, typed.Get(page.AskBy)); err != nil {
-			wrong(page.AskBy, err)
+		if deed.ExtendBy, err = parseSignedLength(ctx, typed.Get(page.FieldBy)); err != nil {
+			wrong(page.FieldBy, err)
 		}
 	case "bulk/move":
-		if deed.To, err = engine.ParsePath(strings.TrimSpace(typed.Get(page.AskTo)), d.b.Limits()); err != nil {
-			wrong(page.AskTo, err)
-		} else if _, err := d.state(c, deed.To); err != nil {
-			wrong(page.AskTo, err)
+		if deed.To, err = engine.ParsePath(strings.TrimSpace(typed.Get(page.FieldTo)), d.b.Limits()); err != nil {
+			wrong(page.FieldTo, err)
+		} else if _, err := d.readEntityState(c, deed.To); err != nil {
+			wrong(page.FieldTo, err)
 		}
-		if typed.Get(page.AskHow) == "copy" {
-			deed.Kind = engine.DeedCopy
+		if typed.Get(page.FieldHow) == "copy" {
+			deed.Kind = engine.OperationCopy
 		}
 	case "bulk/reschedule":
-		when, field, err := due(ctx, typed, d.b.Clock())
+		when, field, err := parseDue(ctx, typed, d.b.ClockTime())
 		if err == nil && when == 0 {
-			field, err = page.SendIn, refuse(ctx, "ui.when")
+			field, err = page.SendIn, formError(ctx, "ui.when")
 		}
 		if err != nil {
 			wrong(field, err)
 		}
 		deed.Until = when
 	case "bulk/resubmit", "bulk/copy":
-		if typed.Get(page.AskHow) == "copy" {
-			deed.Kind = engine.DeedCopy
+		if typed.Get(page.FieldHow) == "copy" {
+			deed.Kind = engine.OperationCopy
 		}
 		if !asked {
 			twice, err := d.pages.AnyDuplicate(ctx, keys)
-			return deed, !twice && err == nil, err //nolint:wrapcheck // it says what it is about
+			return deed, !twice && err == nil, err
 		}
 	}
 	return deed, len(t.Errors) == 0, nil
 }
 
-// bulkAll leads to the form of the job that does something to all messages that
-// match what a table shows: it counts them before anything is done.
-func (d *Door) bulkAll(c echo.Context, at show.Place, do bulk, typed url.Values) error {
-	of := show.Export{Path: typed.Get(page.AskAt), Query: typed.Get(page.AskQuery)}
-	if at.Do == "bulk/export" {
+// redirectToJob redirects to the form of the job for all messages that match the table: it counts
+// them before anything is done.
+func (d *Handler) redirectToJob(c echo.Context, at show.Address, do bulkAction, typed url.Values) error {
+	of := show.Export{Path: typed.Get(page.FieldJobPath), Query: typed.Get(page.FieldQuery)}
+	if at.Action == "bulk/export" {
 		return c.Redirect(http.StatusSeeOther, d.pages.ExportURL(of))
 	}
 	if do.job == "" {
-		return &show.Refusal{Kind: engine.ErrNotAllowed, Text: locale.T(c.Request().Context(), "ui.bulk.chosen")}
+		return &show.LocalizedError{Err: engine.ErrNotAllowed, Text: locale.T(c.Request().Context(), "ui.bulk.chosen")}
 	}
-	return c.Redirect(http.StatusSeeOther, d.pages.NewJobURL(do.job, of, typed.Get(page.AskBy)))
+	return c.Redirect(http.StatusSeeOther, d.pages.NewJobURL(do.job, of, typed.Get(page.FieldBy)))
 }
 
-// breakLocks ends the locks of messages as if they had run out (OPS-6).
-func (d *Door) breakLocks(c echo.Context, keys []engine.Key) (t tally) {
+// breakLocks ends the locks of messages as if they had expired (OPS-6).
+func (d *Handler) breakLocks(c echo.Context, keys []engine.Key) (t bulkResult) {
 	for _, k := range keys {
-		t.note(d.b.BreakLock(c.Request().Context(), k, actor(c)))
+		t.add(d.b.BreakLock(c.Request().Context(), k, actor(c)))
 	}
 	return t
 }
 
-// chosen are the keys of the rows that were chosen, each once.
-func chosen(ctx context.Context, typed url.Values) (keys []engine.Key, err error) {
-	all := typed[page.AskKey]
-	if len(all) > mostKeys {
-		return nil, refuse(ctx, "ui.bulk.many")
+// selectedKeys returns the keys of the selected rows, each once.
+func selectedKeys(ctx context.Context, typed url.Values) (keys []engine.Key, err error) {
+	all := typed[page.FieldKey]
+	if len(all) > maxSelected {
+		return nil, formError(ctx, "ui.bulk.many")
 	}
 	for _, text := range all {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil || n == 0 {
-			return nil, refuse(ctx, "ui.bulk.key")
+			return nil, formError(ctx, "ui.bulk.key")
 		}
 		if k := engine.Key(n); !slices.Contains(keys, k) {
 			keys = append(keys, k)
@@ -293,10 +292,10 @@ func chosen(ctx context.Context, typed url.Values) (keys []engine.Key, err error
 	return keys, nil
 }
 
-// reasonsTooLong says what is wrong with a reason before it is used many times.
-func (d *Door) reasonsTooLong(ctx context.Context, typed url.Values) map[string]component.Text {
+// reasonsTooLong returns an error for a reason that is too long, before it is used many times.
+func (d *Handler) reasonsTooLong(ctx context.Context, typed url.Values) map[string]component.Text {
 	wrong := map[string]component.Text{}
-	for _, field := range []string{page.AskReason, page.AskDescription} {
+	for _, field := range []string{page.FieldReason, page.FieldDescription} {
 		if most := d.b.Limits().ReasonLength; runes(typed.Get(field)) > most {
 			wrong[field] = component.Text{S: locale.N(ctx, "ui.long", int(most))}
 		}
@@ -304,53 +303,53 @@ func (d *Door) reasonsTooLong(ctx context.Context, typed url.Values) map[string]
 	return wrong
 }
 
-// resubmitAll sends the dead letters back that are there now: those that come
-// meanwhile stay.
-func (d *Door) resubmitAll(c echo.Context, at show.Place, typed url.Values) error {
+// resubmitAll resubmits the dead letters that exist now: those that arrive in the meantime
+// stay.
+func (d *Handler) resubmitAll(c echo.Context, at show.Address, typed url.Values) error {
 	ctx := c.Request().Context()
-	t := show.Typed{Values: typed}
-	how := typed.Get(page.AskHow)
-	agreed, asked := agreedTo(typed)
+	t := show.FormState{Values: typed}
+	how := typed.Get(page.FieldHow)
+	agreed, asked := confirmedCount(typed)
 	if !asked || how != "" && how != "move" && how != "copy" {
-		return d.form(c, http.StatusUnprocessableEntity, at, t)
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, t)
 	}
-	keys, all, err := d.deadLetters(ctx, deadOf(at))
+	keys, all, err := d.deadLetters(ctx, deadLetterPath(at))
 	if err != nil {
 		return err
 	}
-	if broker.Agreed(agreed).Check(all) != nil {
-		return d.again(c, at, t, &show.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(all), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
+	if broker.ConfirmedCount(agreed).Check(all) != nil {
+		return d.writeFormError(c, at, t, &show.LocalizedError{Err: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(all), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
 	}
-	deed := engine.Deed{Kind: engine.DeedMove, DropDuplicate: typed.Get(page.AskDuplicate) != ""}
+	deed := engine.Operation{Kind: engine.OperationMove, DropDuplicate: typed.Get(page.FieldDuplicate) != ""}
 	if how == "copy" {
-		deed.Kind = engine.DeedCopy
+		deed.Kind = engine.OperationCopy
 	}
-	out, undo, err := d.doMany(ctx, keys, deed, actor(c))
+	out, undo, err := d.operateOnMany(ctx, keys, deed, actor(c))
 	if err != nil {
 		return err
 	}
-	n := out.says(ctx, "ui.bulk.resubmitted")
+	n := out.notice(ctx, "ui.bulk.resubmitted")
 	n.Undo = undo
 	if left := int(all) - len(keys); left > 0 {
 		n.Detail = locale.N(ctx, "ui.resubmit.left", left)
 	}
 	if out.failed["ui.bulk.duplicate"] > 0 {
-		return d.stayed(c, at, deadOf(at), out, n)
+		return d.showUndeliverable(c, at, deadLetterPath(at), out, n)
 	}
-	return d.done(c, d.pages.EntityURL(at.Entity, at.Path), n)
+	return d.redirectBack(c, d.pages.EntityURL(at.EntityType, at.Path), n)
 }
 
-// stayed leads to the dead letters that were not resubmitted, since they would
-// have been dropped as duplicates, and says that they are there.
-func (d *Door) stayed(c echo.Context, at show.Place, where engine.Path, out tally, n component.Notice) error {
+// showUndeliverable shows the dead letters that were not resubmitted because they would have been dropped
+// as duplicates.
+func (d *Handler) showUndeliverable(c echo.Context, at show.Address, where engine.Path, out bulkResult, n component.Notice) error {
 	so := locale.N(c.Request().Context(), "ui.resubmit.stayed", out.failed["ui.bulk.duplicate"])
 	n.Detail = strings.TrimSpace(so + " " + n.Detail)
-	return d.goTo(c, d.pages.EntityURL(at.Entity, where), n)
+	return d.redirectWithNotice(c, d.pages.EntityURL(at.EntityType, where), n)
 }
 
-// lies is the queue of dead letters in which the first of some messages lies;
-// other if none of them is in one.
-func (d *Door) lies(ctx context.Context, keys []engine.Key, other engine.Path) engine.Path {
+// deadLetterPathOf returns the dead-letter queue of the first of the messages that is in one, or other if
+// none is.
+func (d *Handler) deadLetterPathOf(ctx context.Context, keys []engine.Key, other engine.Path) engine.Path {
 	where := other
 	err := d.b.Read(ctx, func(r broker.Reader) error {
 		for _, k := range keys {
@@ -361,42 +360,42 @@ func (d *Door) lies(ctx context.Context, keys []engine.Key, other engine.Path) e
 		}
 		return nil
 	})
-	if err != nil { // what was done is told all the same
+	if err != nil { // the outcome is reported anyway
 		return other
 	}
 	return where
 }
 
-// deadOf is where the dead letters lie that an address is about.
-func deadOf(at show.Place) engine.Path {
-	if at.Query.Get("dlq") == string(page.Transfers) {
+// deadLetterPath returns the dead-letter queue or transfer dead-letter queue of an address.
+func deadLetterPath(at show.Address) engine.Path {
+	if at.Query.Get("dlq") == string(page.TabTransfers) {
 		return at.Path.Transfer()
 	}
 	return at.Path.DeadLetter()
 }
 
-// deadLetters are the keys of the dead letters of a place that nobody holds, the
-// oldest, and how many there are of them in all.
-func (d *Door) deadLetters(ctx context.Context, path engine.Path) (keys []engine.Key, all int64, err error) {
+// deadLetters returns the keys of the oldest dead letters of a path that are not locked, and
+// how many unlocked ones there are in all.
+func (d *Handler) deadLetters(ctx context.Context, path engine.Path) (keys []engine.Key, all int64, err error) {
 	err = d.b.Read(ctx, func(r broker.Reader) error {
 		e, err := r.State(path.Entity())
 		if err != nil {
-			return err //nolint:wrapcheck // it says what it is about
+			return err
 		}
 		all = e.Counts.DeadLetter - e.Counts.DeadLocked
 		switch {
 		case path.IsTransfer():
 			all = e.Counts.TransferDeadLetter
 		case e.Kind == engine.Topic:
-			return show.ErrNoPage
+			return show.ErrPageNotFound
 		}
-		rows, err := r.Browse(engine.Browse{Path: path, From: 1, Limit: mostResubmitted})
+		rows, err := r.Browse(engine.Browse{Path: path, From: 1, Limit: maxResubmitted})
 		for _, row := range rows {
 			if !row.Message.Locked() {
 				keys = append(keys, row.Message.Key)
 			}
 		}
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("list the dead letters of %s: %w", path, err)

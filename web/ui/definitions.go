@@ -11,106 +11,101 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"mayfly/engine/definition"
+	"mayfly/engine"
+	"mayfly/engine/topology"
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
-	"mayfly/web/access"
+	"mayfly/web/auth/origin"
 	"mayfly/web/show"
 )
 
-// definitions sends all entities and rules as a file.
-func (d *Door) definitions(c echo.Context) error {
-	d.visit(c)
+// definitions sends all entities and rules as a file, Config.json.
+func (d *Handler) definitions(c echo.Context) error {
+	d.prepareContext(c)
 	if c.Param("ns") != d.b.Name() {
-		return show.ErrNoPage
+		return show.ErrPageNotFound
 	}
-	raw, err := d.b.Definition(c.Request().Context())
+	raw, err := d.b.ConfigJSON(c.Request().Context())
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	c.Response().Header().Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": "Config.json"}))
 	return c.JSONBlob(http.StatusOK, raw)
 }
 
-// askDefinitions asks for a Config.json.
-func (d *Door) askDefinitions(c echo.Context) error {
-	d.visit(c)
-	at, err := d.place(c)
+func (d *Handler) writeDefinitions(c echo.Context, status int, at show.Address, draw show.ConfigUpload) error {
+	p, err := d.pages.Definitions(c.Request().Context(), at, draw)
 	if err != nil {
 		return err
 	}
-	return d.drawn(c, http.StatusOK, at, show.Drawing{})
+	return d.writeComponent(c, status, p.Full())
 }
 
-func (d *Door) drawn(c echo.Context, status int, at show.Place, draw show.Drawing) error {
-	p, err := d.pages.Definitions(c.Request().Context(), at, draw)
-	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
-	}
-	return d.write(c, status, p.Full())
-}
-
-// define says what a Config.json would do, and does it where somebody has seen just
-// that.
-func (d *Door) define(c echo.Context) error {
-	d.visit(c)
-	at, err := d.place(c)
+// applyDefinitions shows what a Config.json would change, and applies it once the user has confirmed
+// exactly these changes.
+func (d *Handler) applyDefinitions(c echo.Context) error {
+	d.prepareContext(c)
+	at, err := d.address(c)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request().Context()
-	draw, agreed, err := d.readDrawing(c)
+	draw, agreed, err := d.parseConfigUpload(c)
 	if err != nil {
 		return err
 	}
-	if draw.Refused.Shown() {
-		return d.drawn(c, http.StatusUnprocessableEntity, at, draw)
+	if draw.Refused.Visible() {
+		return d.writeDefinitions(c, http.StatusUnprocessableEntity, at, draw)
 	}
 	limits := d.b.Limits()
-	draw.Want, err = definition.Read(strings.NewReader(draw.Text), definition.Options{Limits: &limits})
-	if err == nil {
-		draw.Steps, err = d.b.ForeseeDefine(ctx, draw.Want)
+	draw.Topology, err = topology.Read(strings.NewReader(draw.Text), topology.Options{Limits: &limits})
+	problems, wrong := errors.AsType[topology.Problems](err)
+	if err == nil || wrong {
+		draw.Steps, err = d.b.PreviewTopology(ctx, draw.Topology)
+	}
+	if wrong {
+		err = problems.With(err)
 	}
 	if errors.As(err, &draw.Problems) {
-		return d.drawn(c, http.StatusUnprocessableEntity, at, draw)
+		return d.writeDefinitions(c, http.StatusUnprocessableEntity, at, draw)
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
-	draw.Seen = true
+	draw.Checked = true
 	switch {
 	case agreed == "":
-		return d.drawn(c, http.StatusOK, at, draw)
-	case len(draw.Steps) == 0: // it was sent twice, or somebody else did it
-		return d.goTo(c, d.pages.Home()+"/queues", component.Notice{Title: locale.T(ctx, "definitions.nothing")})
-	case agreed != show.Agreed(draw.Steps):
+		return d.writeDefinitions(c, http.StatusOK, at, draw)
+	case len(draw.Steps) == 0: // the form was sent twice, or another user made the changes
+		return d.redirectWithNotice(c, d.pages.Home()+"/queues", component.Notice{Title: locale.T(ctx, "definitions.nothing")})
+	case agreed != show.StepsHash(draw.Steps):
 		draw.Refused = component.Notice{Tone: component.Critical, Title: locale.T(ctx, "definitions.changed")}
-		return d.drawn(c, http.StatusConflict, at, draw)
-	case view.Safe(ctx) && slices.ContainsFunc(draw.Steps, definition.Step.Alters):
-		return access.ErrSafe
+		return d.writeDefinitions(c, http.StatusConflict, at, draw)
+	case view.SafeModeOn(ctx) && slices.ContainsFunc(draw.Steps, topology.Step.ChangesExisting):
+		return origin.ErrSafeMode
 	}
-	done, err := d.b.Define(ctx, draw.Want, actor(c))
-	if err != nil && why(err).S == "" {
-		return err //nolint:wrapcheck // it says what it is about
+	done, err := d.b.ApplyTopology(ctx, draw.Topology, actor(c))
+	if err != nil && errorMessage(err).S == "" {
+		return err
 	}
 	n := component.Notice{Title: locale.N(ctx, "definitions.done", len(done))}
 	if err != nil {
-		n.Tone, n.Said = component.Critical, told(err)
+		n.Tone, n.ServerText = component.Critical, errorText(err)
 	}
-	return d.goTo(c, d.pages.Home()+"/queues", n)
+	return d.redirectWithNotice(c, d.pages.Home()+"/queues", n)
 }
 
-// readDrawing reads the form: a file wins over what stands in it.
-func (d *Door) readDrawing(c echo.Context) (draw show.Drawing, agreed string, err error) {
+// parseConfigUpload reads the form: a file takes precedence over the text field.
+func (d *Handler) parseConfigUpload(c echo.Context) (draw show.ConfigUpload, agreed string, err error) {
 	r := c.Request()
-	large := locale.T(r.Context(), "definitions.large", locale.Args{"Most": component.Bytes(c.Request().Context(), show.MostDefinition)})
+	large := locale.T(r.Context(), "definitions.large", locale.Args{"Most": component.Bytes(c.Request().Context(), show.MaxConfigSize)})
 	typed := url.Values{}
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, 3*show.MostDefinition)
+	r.Body = origin.ShareOf(r.Context()).CountReads(r.Context(), http.MaxBytesReader(c.Response(), r.Body, 3*show.MaxConfigSize), formMemoryFactor)
 	parts, err := r.MultipartReader()
 	if err != nil {
-		return draw, "", access.ErrForm
+		return draw, "", origin.ErrForm
 	}
 	r.Form, r.PostForm = typed, typed
 	for n := 0; ; n++ {
@@ -119,27 +114,30 @@ func (d *Door) readDrawing(c echo.Context) (draw show.Drawing, agreed string, er
 			break
 		}
 		var raw []byte
-		if err == nil && n < smallFields {
-			raw, err = io.ReadAll(io.LimitReader(part, show.MostDefinition+1))
+		if err == nil && n < maxFields {
+			raw, err = io.ReadAll(io.LimitReader(part, show.MaxConfigSize+1))
 		}
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return draw, "", &show.Refusal{Kind: echo.ErrStatusRequestEntityTooLarge, Text: large}
+			return draw, "", &show.LocalizedError{Err: echo.ErrStatusRequestEntityTooLarge, Text: large}
 		}
-		if err != nil || n == smallFields {
-			return draw, "", &show.Refusal{Kind: echo.ErrBadRequest, Text: locale.T(r.Context(), "ui.form.unread")}
+		if errors.Is(err, engine.ErrBusy) {
+			return draw, "", err
+		}
+		if err != nil || n == maxFields {
+			return draw, "", &show.LocalizedError{Err: echo.ErrBadRequest, Text: locale.T(r.Context(), "ui.form.unread")}
 		}
 		typed.Add(part.FormName(), string(raw))
 	}
 	if err := d.forms.Check(r); err != nil {
-		return draw, "", err //nolint:wrapcheck // it is shown as it is
+		return draw, "", err
 	}
 	agreed, draw.Text = typed.Get(page.DefinitionAgreed), strings.ToValidUTF8(typed.Get(page.DefinitionText), "\ufffd")
 	if file := typed.Get(page.DefinitionFile); file != "" {
-		agreed, draw.Text = "", strings.ToValidUTF8(file, "\ufffd") // nobody has seen what it would do
+		agreed, draw.Text = "", strings.ToValidUTF8(file, "\ufffd") // the changes of a new file were not shown yet
 	}
 	refused := ""
 	switch {
-	case len(draw.Text) > show.MostDefinition:
+	case len(draw.Text) > show.MaxConfigSize:
 		draw.Text, refused = "", large
 	case strings.TrimSpace(draw.Text) == "":
 		refused = locale.T(r.Context(), "definitions.missing")

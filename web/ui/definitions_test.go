@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"mayfly/engine"
-	"mayfly/engine/definition"
+	"mayfly/engine/topology"
 )
 
-// The list of queues leads to a Config.json of all there is (EMU-8).
+// TestDefinitionsFile: the list of queues links to a Config.json of everything (EMU-8).
 func TestDefinitionsFile(t *testing.T) {
 	within(t, func(w *world) {
 		if n := w.see("/n/default/queues").Find(`a[href="/n/default/definitions"]`).Length(); n != 0 {
@@ -24,7 +24,7 @@ func TestDefinitionsFile(t *testing.T) {
 			t.Errorf("answered with %d, %q", a.status, a.header.Get("Content-Disposition"))
 		}
 		limits := w.b.Limits()
-		top, err := definition.Read(strings.NewReader(a.text), definition.Options{Limits: &limits})
+		top, err := topology.Read(strings.NewReader(a.text), topology.Options{Limits: &limits})
 		w.must(err)
 		if len(top.Entities) != 1 || !top.Entities[0].Config.RequiresSession {
 			t.Errorf("it asks for %+v", top.Entities)
@@ -35,7 +35,8 @@ func TestDefinitionsFile(t *testing.T) {
 
 const drawnFile = `{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"orders","Properties":{"LockDuration":"PT20S"}},{"Name":"audit"}]}]}}`
 
-// A Config.json is looked at first, and done as it was seen, once (EMU-8).
+// TestDefinitionsAreImported: a Config.json is previewed first, and applied as previewed, once
+// (EMU-8).
 func TestDefinitionsAreImported(t *testing.T) {
 	within(t, func(w *world) {
 		const at = "/n/default/definitions/import"
@@ -53,7 +54,7 @@ func TestDefinitionsAreImported(t *testing.T) {
 		text := a.Find("textarea").Text()
 		other := strings.Replace(text, "PT20S", "PT30S", 1)
 		w.upload(at, "csrf", w.token(), "text", other, "agreed", agreed).wants(409, "has changed", "PT30S")
-		w.upload(at, "csrf", w.token(), "text", text, "file/Config.json", other, "agreed", agreed).wants(200, "PT30S") // nobody has seen what the file does
+		w.upload(at, "csrf", w.token(), "text", text, "file/Config.json", other, "agreed", agreed).wants(200, "PT30S") // the changes of the file were not shown
 		w.upload(at, "csrf", "guessed", "text", text, "agreed", agreed).wants(403)
 		w.post(at, "text", text, "agreed", agreed).wants(403)
 		done := w.upload(at, "csrf", w.token(), "text", text, "agreed", agreed)
@@ -70,13 +71,13 @@ func TestDefinitionsAreImported(t *testing.T) {
 	})
 }
 
-// What is wrong with a file is said by its path in it, and nothing is changed.
+// TestDefinitionsAreRefused: errors of a file name their path in it, and nothing is changed.
 func TestDefinitionsAreRefused(t *testing.T) {
 	within(t, func(w *world) {
 		const at = "/n/default/definitions/import"
 		w.create(engine.Queue, "orders", engine.Config{})
 		bad := strings.Replace(strings.Replace(drawnFile, "PT20S", "soon", 1), `"audit"`, `"<b>","Properties":{"What":1}`, 1)
-		w.upload(at, "csrf", w.token(), "text", bad).wants(422, "things are wrong", "UserConfig.Namespaces[0].Queues[0].Properties.LockDuration", "Queues[1].Name", "Queues[1].Properties.What")
+		w.upload(at, "csrf", w.token(), "text", bad).wants(422, "things are wrong", "UserConfig.Namespaces[0].Queues[0].Properties.LockDuration", "Queues[1].Name", "One part has no effect", "Queues[1].Properties.What")
 		w.upload(at, "csrf", w.token(), "text", "{").wants(422, "One thing is wrong")
 		w.upload(at, "csrf", w.token(), "text", `{"UserConfig":{"Namespaces":[{"Queues":[1`+strings.Repeat(",1", 999)+`]}]}}`).wants(422, "1,000 things are wrong", "950 more")
 		w.upload(at, "csrf", w.token(), "text", " ", "file/", "").wants(422, "Choose a file")

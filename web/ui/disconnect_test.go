@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"mayfly/web/peers"
+	"mayfly/web/connections"
 )
 
-// A connection is closed when it is remembered who did it, and not if that cannot
-// be written.
+// TestDisconnect: a connection is closed after the audit event was written, and not if that
+// fails.
 func TestDisconnect(t *testing.T) {
 	within(t, func(w *world) {
 		const of = "/n/default/connections/1-1/disconnect"
-		w.peers.Add(peers.Connection{ID: "1-1", Client: "AMQP worker", Container: "worker"})
+		w.peers.Add(connections.Connection{ID: "1-1", Client: "AMQP worker", Container: "worker"})
 		w.store.broken.Store(true)
 		w.post(of).wants(503)
 		if _, there := w.peers.Connection("1-1", 0); !there {

@@ -1,9 +1,8 @@
-// Package ui is the dashboard's door: it serves the pages that package show
-// makes, and turns what their forms send into one operation of the broker each.
+// Package ui serves the dashboard: the pages that package show builds, and their forms, each
+// of which becomes one operation of the broker.
 //
-// Everything works without scripts. A form that was wrong comes back with 422
-// and what was wrong beside its fields; one that was right is answered with a
-// redirect and a notice that is shown once. What destroys something asks first,
-// on a page of its own, with exact numbers; the number goes back with the
-// answer, and the broker refuses if there is more by then.
+// Everything works without scripts. An invalid form is shown again with 422 and errors beside
+// its fields; a valid one is answered with a redirect and a notice that is shown once.
+// Destructive operations ask for confirmation, on a page of their own, with exact numbers. The
+// form sends the confirmed number back, and the broker refuses if there are more by then.
 package ui

@@ -9,7 +9,7 @@ import (
 	"mayfly/engine"
 )
 
-// keysOf are the messages of a place as a form sends those that were chosen.
+// keysOf returns the messages of a path as the fields of a form that selects them.
 func (w *world) keysOf(path engine.Path, subjects ...string) (pairs []string) {
 	w.Helper()
 	for _, s := range subjects {
@@ -25,9 +25,8 @@ func (w *world) keysOf(path engine.Path, subjects ...string) (pairs []string) {
 	return pairs
 }
 
-// deadPayments is a queue that detects duplicates with dead letters in it: of
-// two an id was sent again, and two have the same id, from one window and the
-// next.
+// deadPayments creates a queue with duplicate detection and dead letters in it: the ids of two
+// were sent again, and two have the same id, from one window and the next.
 func deadPayments(w *world) {
 	w.create(engine.Queue, "payments", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})
 	dead := func(id, subject string) {
@@ -47,9 +46,9 @@ func deadPayments(w *world) {
 	w.done("/n/default/q/payments/purge", "state", "active", "count-active", "2")
 }
 
-// OPS-1, DUP-2, DUP-10: of dead letters that are chosen and resubmitted it is
-// told beforehand how many would be dropped as duplicates, and which; where none
-// would, nothing is asked.
+// TestResubmitOfManyTellsDuplicates: before selected dead letters are resubmitted, the page
+// shows how many would be dropped as duplicates, and which; if none would, it asks nothing
+// (OPS-1, DUP-2, DUP-10).
 func TestResubmitOfManyTellsDuplicates(t *testing.T) {
 	const to, dlq = "/n/default/q/payments/bulk/resubmit", engine.Path("payments/$DeadLetterQueue")
 	within(t, func(w *world) {
@@ -87,7 +86,8 @@ func TestResubmitOfManyTellsDuplicates(t *testing.T) {
 	})
 }
 
-// OPS-1: where nobody looks for duplicates nothing is asked.
+// TestResubmitOfManyWithoutDetection: without duplicate detection the page asks nothing
+// (OPS-1).
 func TestResubmitOfManyWithoutDetection(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})

@@ -3,26 +3,30 @@ package ui_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 
+	"mayfly/engine/longtest"
 	"mayfly/views/locale"
+	"mayfly/web/auth"
 )
 
-// englishWords are common ones that no Czech word looks like.
+// englishWords are common English words that look like no Czech word.
 var englishWords = regexp.MustCompile(`\b([Tt]he|is|are|was|were|which|[Tt]here|cannot|can|must|has|have|with|of|not|and|or|than|[Tt]his|[Tt]hat|[Ww]hat|where|already|it|[Ii]t|for|from|an|at|most|least|allowed|expected|value|characters|missing)\b`)
 
-// given is English that nobody says in these tests but messages have: the descriptions of
-// dead letters, which whoever puts them aside gives.
+// given is English text of messages, not of pages: the descriptions of dead letters.
 var given = regexp.MustCompile(`it was bad|The message expired and was dead lettered\.`)
 
-// unmarked are the English sentences of a page that is in Czech, but for those that it
-// says to be English, and what is written by and for machines.
+// unmarked returns the English sentences of a Czech page, without those that are marked as
+// English, and text by and for machines.
 func unmarked(page *goquery.Document) (said []string) {
 	var walk func(n *html.Node)
 	walk = func(n *html.Node) {
@@ -50,10 +54,10 @@ func unmarked(page *goquery.Document) (said []string) {
 	return said
 }
 
-// typed is a time as it is typed, in every language.
+// typed matches a time as it is typed, in every language.
 var typed = regexp.MustCompile(`(?:^|[\s(,;:])(\d+(?:ms|[smhd])|\d[ \x{a0}]m)(?:$|[\s),;:.])`)
 
-// typedTimes are those of a page that stand where nothing is said about typing them.
+// typedTimes returns those on a page outside of instructions for typing.
 func typedTimes(page *goquery.Document) (all []string) {
 	read := page.Find("body").Clone()
 	read.Find("script, template, code, pre, textarea, kbd, option, .tip, .err, .field .badge, [lang=en]").Remove()
@@ -65,20 +69,30 @@ func typedTimes(page *goquery.Document) (all []string) {
 	return all
 }
 
-// inCzech has the same asked for in Czech that was looked at, or was refused, and nothing
-// in the page may be English without saying so (WCAG 3.1.2), nor a time be written but as
-// the language does.
+// czech counts requests by their method, path and status.
+var czech sync.Map
+
+// inCzech repeats a GET or a refused request in Czech. The page may not have unmarked English
+// text (WCAG 3.1.2), nor times in another format than the language's. Without MAYFLY_LONG=1 it
+// does so for the first and every eighth request of the same address.
 func (w *world) inCzech(r *http.Request, body []byte, status int) {
 	w.Helper()
 	if r.Method != http.MethodGet && status < http.StatusBadRequest || status >= http.StatusInternalServerError {
 		return
 	}
-	again := r.Clone(context.WithoutCancel(r.Context()))
+	if n, _ := czech.LoadOrStore(fmt.Sprint(r.Method, r.URL.Path, status), new(atomic.Int64)); (n.(*atomic.Int64).Add(1)-1)%longtest.Reduced(w.T, 1, int64(8)) != 0 {
+		return
+	}
+	ctx := context.WithoutCancel(r.Context())
+	if w.who.IsKnown() {
+		ctx = auth.WithCaller(ctx, w.who)
+	}
+	again := r.Clone(ctx)
 	again.Body = io.NopCloser(bytes.NewReader(body))
 	again.Header.Set("Accept-Language", "cs")
 	again.Header.Del("Cookie")
 	for _, c := range r.Cookies() {
-		if c.Name != locale.Cookie && !strings.Contains(c.Name, "notice") { // what is said of the last form was said in English
+		if c.Name != locale.Cookie && !strings.Contains(c.Name, "notice") { // the notice about the last form is in English
 			again.AddCookie(c)
 		}
 	}

@@ -51,8 +51,8 @@ func TestCreateAndEdit(t *testing.T) {
 	})
 }
 
-// TestBadEntityForms sends each field wrong in each way: the form comes back
-// with the error at the field, and nothing is created or changed.
+// TestBadEntityForms sends invalid values for each field: the form is shown again with the
+// error at the field, and nothing is created or changed.
 func TestBadEntityForms(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{MaxDeliveryCount: 3})
@@ -80,10 +80,9 @@ func TestBadEntityForms(t *testing.T) {
 			"tries no number":                {"MaxDeliveryCount", "ten", 422},
 			"tries beyond int32":             {"MaxDeliveryCount", "2147483648", 422},
 			"idle below the least":           {"AutoDeleteOnIdle", "999ms", 422},
-			"idle malformed":                 {"AutoDeleteOnIdle", "P1Y", 422},
+			"idle malformed":                 {"AutoDeleteOnIdle", "P1X", 422},
 			"status unknown":                 {"Status", "Asleep", 422},
 			"window too short":               {"DuplicateDetectionHistoryTimeWindow", "19s", 422},
-			"forward to itself":              {"ForwardTo", "new", 422},
 			"forward to nothing that exists": {"ForwardTo", "nowhere", 422},
 			"forward to no name":             {"ForwardTo", "a b", 422},
 			"dead letters to nothing":        {"ForwardDeadLetteredMessagesTo", "nowhere", 422},
@@ -154,12 +153,12 @@ func TestLoweredTTLAsksFirst(t *testing.T) {
 		if e := w.state("orders"); e.Counts.Active != 2 {
 			t.Errorf("%d messages are left, want 2", e.Counts.Active)
 		}
-		w.done("/n/default/q/orders/edit", "DefaultMessageTimeToLive", "1m30s") // nothing goes at once: nobody is asked
+		w.done("/n/default/q/orders/edit", "DefaultMessageTimeToLive", "1m30s") // no message expires at once: nothing is asked
 	})
 }
 
-// A form that is only tried says what it would do, and changes nothing
-// (IDLE-9 … IDLE-12, IDLE-15, TTL-16).
+// TestTriedTimes: a form that is only tried shows its effects, and changes nothing (IDLE-9 …
+// IDLE-12, IDLE-15, TTL-16).
 func TestTriedTimes(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: 10 * time.Minute})
@@ -222,7 +221,7 @@ func TestDeleteEntityAsksForItsName(t *testing.T) {
 			}
 		}
 		a := w.post("/n/default/t/prices/delete", "count", "1", "confirm", "prices")
-		a.wants(409, "There were 1 messages when you agreed")
+		a.wants(409, "There were 1 messages when you confirmed")
 		if n, _ := a.Find("input[name=count]").Attr("value"); n != "2" {
 			t.Errorf("it comes back with %q", n)
 		}
@@ -245,7 +244,7 @@ func TestPurge(t *testing.T) {
 		}
 		w.fill("orders", engine.Content{ScheduledFor: now.Add(time.Hour)})
 		for _, r := range w.rows("orders", engine.ClassActive)[:3] {
-			w.must(w.b.DeadLetterOne(w.Context(), r.Message.Key, "Poison", "", "test"))
+			w.must(w.b.DeadLetterMessage(w.Context(), r.Message.Key, "Poison", "", "test"))
 		}
 		_, at := w.done("/n/default/q/orders/receive")
 		if !strings.Contains(at, "?lock=") {
@@ -273,8 +272,8 @@ func TestPurge(t *testing.T) {
 		if !strings.Contains(says, "Purged 3 messages from orders") {
 			t.Errorf("said %q", says)
 		}
-		// Two places are agreed to as one.
-		w.must(w.b.DeadLetterOne(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		// Two subqueues have one number to confirm.
+		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
 		says, _ = w.done("/n/default/q/orders/purge", "count", "1", "state", "dead-letter", "state", "deferred")
 		if !strings.Contains(says, "Purged one message from orders") {
 			t.Errorf("said %q", says)
@@ -290,8 +289,8 @@ func TestPurge(t *testing.T) {
 	})
 }
 
-// A form that is asked for as that of a temporary queue is called so, has a time after
-// which the queue deletes itself, and is the same when it comes back.
+// TestNewTemporaryQueue: the form for a temporary queue is titled so, has a time after which
+// the queue deletes itself, and keeps both when it is shown again.
 func TestNewTemporaryQueue(t *testing.T) {
 	within(t, func(w *world) {
 		link := w.see("/n/default/temporary").Find(`a[href*="queues/new"]`).First()
@@ -378,5 +377,50 @@ func TestRules(t *testing.T) {
 		if a := w.post("/n/default/q/orders/rules/add"); a.status != 404 {
 			t.Errorf("a rule for a queue that is not there: %d", a.status)
 		}
+	})
+}
+
+// TestCreateNamesWithSigns: the form creates entities whose names begin and end with
+// punctuation, and their pages open (NAME-5).
+func TestCreateNamesWithSigns(t *testing.T) {
+	within(t, func(w *world) {
+		for _, name := range []string{"a-", "a_", "a.", "a~", "_a", "-", "...", "MassTransit/Fault--Shop/Order--"} {
+			_, at := w.done("/n/default/topics", "name", name)
+			w.see(at+"?tab=settings").wants(200, name)
+			sub := strings.ReplaceAll(name, "/", "-")
+			_, at = w.done(at+"/new", "name", sub, "MaxDeliveryCount", "")
+			w.see(at+"?tab=rules").wants(200, "$Default")
+			w.state(engine.SubscriptionPath(name, sub))
+			w.done(at+"/rules/new", "rule-name", "r"+sub[len(sub)-1:], "rule-kind", "true")
+		}
+		if a := w.post("/n/default/topics", "name", "a/.."); a.status != 422 || !strings.Contains(a.Find(".err").Text(), "of a topic") {
+			t.Errorf("%d: %s", a.status, a.Find(".err").Text())
+		}
+	})
+}
+
+// TestSettingsWithoutEffect: a default time to live and an idle time are kept beside
+// ForwardTo. The settings and the form show that they have no effect (TTL-18, IDLE-12,
+// IDLE-13).
+func TestSettingsWithoutEffect(t *testing.T) {
+	within(t, func(w *world) {
+		const says, note = "no effect while it forwards", "No effect while it forwards its messages."
+		both := engine.Config{DefaultMessageTimeToLive: time.Hour, AutoDeleteOnIdle: 2 * time.Hour}
+		w.create(engine.Queue, "to", both)
+		both.ForwardTo = "to"
+		w.create(engine.Queue, "from", both)
+		both.ForwardTo, both.ForwardDeadLetteredMessagesTo = "", "to" // these settings keep them in effect
+		w.create(engine.Queue, "dead", both)
+		w.create(engine.Queue, "plain", engine.Config{ForwardTo: "to"})
+		for name, want := range map[string][2]int{"to": {0, 0}, "from": {2, 2}, "dead": {0, 0}, "plain": {0, 2}} {
+			settings, form := w.see("/n/default/q/"+name+"?tab=settings"), w.see("/n/default/q/"+name+"/edit")
+			if n := strings.Count(settings.Find(".settings").Text(), says); n != want[0] {
+				t.Errorf("the settings of %s say it %d times, want %d", name, n, want[0])
+			}
+			if n := strings.Count(form.Find("form#f").Text(), note); n != want[1] {
+				t.Errorf("the form of %s says it %d times, want %d", name, n, want[1])
+			}
+		}
+		w.see("/n/default/q/from?tab=settings").wants(200, "1h", "2h")
 	})
 }

@@ -12,33 +12,33 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
-	"mayfly/web/access"
-	"mayfly/web/identity"
+	"mayfly/web/auth"
+	"mayfly/web/auth/origin"
 	"mayfly/web/show"
 )
 
-// status is what an error is answered with.
-func status(err error) int {
+// statusCode returns the HTTP status of an error.
+func statusCode(err error) int {
 	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
 		return e.Code
 	}
-	if _, ok := errors.AsType[*identity.RoleError](err); ok {
+	if _, ok := errors.AsType[*auth.RoleError](err); ok {
 		return http.StatusForbidden
 	}
-	if _, ok := errors.AsType[*identity.Refused](err); ok {
+	if _, ok := errors.AsType[*auth.CredentialError](err); ok {
 		return http.StatusUnauthorized
 	}
 	for _, s := range []struct {
 		kind   error
 		status int
 	}{
-		{access.ErrForm, http.StatusForbidden},
-		{access.ErrCrossSite, http.StatusForbidden},
-		{access.ErrSafe, http.StatusForbidden},
-		{identity.ErrNobody, http.StatusUnauthorized},
-		{identity.ErrOver, http.StatusUnauthorized},
-		{show.ErrNoPage, http.StatusNotFound},
-		{engine.ErrRolledBack, http.StatusConflict}, // before what it was rolled back for, which is not to be tried again
+		{origin.ErrForm, http.StatusForbidden},
+		{origin.ErrCrossSite, http.StatusForbidden},
+		{origin.ErrSafeMode, http.StatusForbidden},
+		{auth.ErrUnauthenticated, http.StatusUnauthorized},
+		{auth.ErrSignedOut, http.StatusUnauthorized},
+		{show.ErrPageNotFound, http.StatusNotFound},
+		{engine.ErrRolledBack, http.StatusConflict}, // before the cause in it, because the transaction must not be retried
 		{engine.ErrSessionLockLost, http.StatusGone},
 		{engine.ErrSessionLocked, http.StatusConflict},
 		{engine.ErrTimeout, http.StatusRequestTimeout},
@@ -67,9 +67,8 @@ func status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// told is the sentence an error has for people in the server's own words; empty if it
-// has none.
-func told(err error) string {
+// errorText returns an error's sentence for people in English, or "" if it has none.
+func errorText(err error) string {
 	if e, ok := errors.AsType[*engine.RuleError](err); ok { // before the Refusal in it
 		return e.Error()
 	}
@@ -79,7 +78,7 @@ func told(err error) string {
 	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
 		return e.Text
 	}
-	if errors.Is(err, access.ErrForm) || errors.Is(err, access.ErrCrossSite) || errors.Is(err, access.ErrSafe) {
+	if errors.Is(err, origin.ErrForm) || errors.Is(err, origin.ErrCrossSite) || errors.Is(err, origin.ErrSafeMode) {
 		return err.Error()
 	}
 	if e, ok := errors.AsType[*echo.HTTPError](err); ok && e.Internal != nil {
@@ -88,77 +87,83 @@ func told(err error) string {
 	return ""
 }
 
-// why is the sentence an error has for people; zero if it has none.
-func why(err error) component.Text {
-	if own, ok := errors.AsType[*show.Refusal](err); ok {
+// errorMessage returns an error's sentence for people, or the zero Text if it has none.
+func errorMessage(err error) component.Text {
+	if own, ok := errors.AsType[*show.LocalizedError](err); ok {
 		return component.Text{S: own.Text}
 	}
-	return component.Said(told(err))
+	return component.ServerText(errorText(err))
 }
 
-// because adds to a notice what an error says.
-func because(n component.Notice, err error) component.Notice {
-	if own, ok := errors.AsType[*show.Refusal](err); ok {
+// withError adds an error's text to a notice.
+func withError(n component.Notice, err error) component.Notice {
+	if own, ok := errors.AsType[*show.LocalizedError](err); ok {
 		if n.Title == "" {
 			n.Title = own.Text
 		} else {
 			n.Detail = own.Text
 		}
 	}
-	n.Said = told(err)
+	n.ServerText = errorText(err)
 	return n
 }
 
+// retryAfter is when a client may retry at a busy server, in seconds, as in the APIs.
+const retryAfter = "10"
+
 // Error presents an error as a page. It is an echo.HTTPErrorHandler.
-func (d *Door) Error(err error, c echo.Context) {
+func (d *Handler) Error(err error, c echo.Context) {
 	if c.Response().Committed {
-		return // a client that has gone away is not ours to report
+		return // a broken answer cannot be replaced
 	}
-	d.visit(c)
-	code := status(err)
+	d.prepareContext(c)
+	code := statusCode(err)
 	if code == http.StatusUnauthorized {
-		c.Response().Header().Set(echo.HeaderWWWAuthenticate, identity.Challenge)
+		c.Response().Header().Set(echo.HeaderWWWAuthenticate, auth.Challenge)
+	}
+	if code == http.StatusServiceUnavailable {
+		c.Response().Header().Set(echo.HeaderRetryAfter, retryAfter)
 	}
 	ctx := c.Request().Context()
 	id := c.Response().Header().Get(echo.HeaderXRequestID)
 	if code == http.StatusInternalServerError {
 		d.log.ErrorContext(ctx, "a page failed", "id", id, "err", err)
 	}
-	at, parseErr := d.place(c)
+	at, parseErr := d.address(c)
 	if parseErr != nil {
-		at = show.Place{}
+		at = show.Address{}
 	}
-	f := page.Failure{Status: code, Said: told(err)}
-	if e, ok := errors.AsType[*identity.RoleError](err); ok && f.Said == "" {
+	f := page.Failure{Status: code, ServerText: errorText(err)}
+	if e, ok := errors.AsType[*auth.RoleError](err); ok && f.ServerText == "" {
 		f.Refused = locale.T(ctx, "failure.role", locale.Args{"Needs": e.Needs.String(), "Has": e.Has.String()})
-		f.Do = locale.T(ctx, "failure.role.do")
+		f.Advice = locale.T(ctx, "failure.role.do")
 	}
-	if own, ok := errors.AsType[*show.Refusal](err); ok {
+	if own, ok := errors.AsType[*show.LocalizedError](err); ok {
 		f.Refused = own.Text
 	}
-	if back := d.back(c); back != "" {
-		f.Go = component.Link{Href: back, Label: locale.T(ctx, "ui.back")}
+	if back := d.refusedFormURL(c); back != "" {
+		f.Continue = component.Link{Href: back, Label: locale.T(ctx, "ui.back")}
 	} else if code == http.StatusServiceUnavailable && parseErr == nil && c.Request().Method == http.MethodGet {
-		f.Go = component.Link{Href: d.pages.URL(at), Label: locale.T(ctx, "ui.again")} // looking once more does no harm
+		f.Continue = component.Link{Href: d.pages.URL(at), Label: locale.T(ctx, "ui.again")} // reading the page again does no harm
 	}
 	p := d.pages.Failure(ctx, at, f)
-	if err := d.show(c, code, p); err != nil && ctx.Err() == nil { // somebody is there to miss it
+	if err := d.writePage(c, code, p); err != nil && ctx.Err() == nil { // the client is still connected
 		d.log.ErrorContext(ctx, "the page of an error failed", "id", id, "err", err)
 	}
 }
 
-// back is where a refused form came from; empty: nothing was sent.
-func (d *Door) back(c echo.Context) string {
+// refusedFormURL returns the page that a refused form came from, or "" if no form was sent.
+func (d *Handler) refusedFormURL(c echo.Context) string {
 	if c.Request().Method != http.MethodPost || c.Request().PostForm == nil {
 		return ""
 	}
-	return d.backOr(c, "")
+	return d.returnURL(c, "")
 }
 
-// asks tells whether an error is about what was filled in, or about a number
-// that has changed, so that the form should come back with it.
-func asks(err error) bool {
-	switch status(err) {
+// isFormError reports whether an error is about the form's values, or about a number that has
+// changed, so that the form should be shown again.
+func isFormError(err error) bool {
+	switch statusCode(err) {
 	case http.StatusConflict, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge, http.StatusNotImplemented:
 		return true
 	default:
@@ -166,20 +171,20 @@ func asks(err error) bool {
 	}
 }
 
-// again is the form with an error that the broker had about it: beside its
-// field where it names a property, above the form otherwise.
-func (d *Door) again(c echo.Context, at show.Place, t show.Typed, err error) error {
-	if !asks(err) {
+// writeFormError shows the form with an error of the broker: beside the field of the property that it
+// names, else above the form.
+func (d *Handler) writeFormError(c echo.Context, at show.Address, t show.FormState, err error) error {
+	if !isFormError(err) {
 		return err
 	}
 	if t.Errors == nil {
 		t.Errors = map[string]component.Text{}
 	}
-	code := status(err)
+	code := statusCode(err)
 	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
-		t.Errors[e.Property], code = component.Said(e.Text), http.StatusUnprocessableEntity
+		t.Errors[e.Property], code = component.ServerText(e.Text), http.StatusUnprocessableEntity
 	} else {
-		t.Refused = because(component.Notice{Tone: component.Critical}, err)
+		t.Refused = withError(component.Notice{Tone: component.Critical}, err)
 	}
-	return d.form(c, code, at, t)
+	return d.writeForm(c, code, at, t)
 }

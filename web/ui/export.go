@@ -11,69 +11,68 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
+	"mayfly/engine/history"
 	"mayfly/views/locale"
-	"mayfly/web/past"
 	"mayfly/web/show"
 )
 
-// exportAtOnce is how many events are read before they are written.
-const exportAtOnce = 1000
+// exportBatch is how many events are read at a time.
+const exportBatch = 1000
 
-// export sends what a page of activity would show, all of it, as a file: JSON
-// Lines, or CSV for spreadsheets. Nothing is left out of what was asked for: a
-// word that cannot be read is refused.
-func (d *Door) export(c echo.Context) error {
-	d.visit(c)
-	at, err := d.place(c)
+// exportEvents sends all events that match a page of activity, as a file: JSON Lines, or CSV for
+// spreadsheets. It is complete: a search that cannot be read is refused.
+func (d *Handler) exportEvents(c echo.Context) error {
+	d.prepareContext(c)
+	at, err := d.address(c)
 	if err != nil {
 		return err
 	}
 	ctx := c.Request().Context()
 	format := at.Query.Get("format")
-	out, kind := writerOf(format, c.Response())
+	out, kind := newEventWriter(format, c.Response())
 	if out == nil {
-		return &show.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, "ui.export.format")}
+		return &show.LocalizedError{Err: engine.ErrArgument, Text: locale.T(ctx, "ui.export.format")}
 	}
-	f, wrong, err := d.pages.Sieve(ctx, at)
+	f, wrong, err := d.pages.ActivityFilter(ctx, at)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	for _, err := range wrong {
 		return err
 	}
-	part, err := past.Look(ctx, d.b, f, exportAtOnce) // so that a failure still has its status
+	part, err := history.Query(ctx, d.b, f, exportBatch) // so that a failure still has its status
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, kind)
-	name := fmt.Sprintf("activity-%s-%s.%s", d.b.Name(), d.b.Clock().Time().Format("20060102T150405Z"), format)
+	name := fmt.Sprintf("activity-%s-%s.%s", d.b.Name(), d.b.ClockTime().Time().Format("20060102T150405Z"), format)
 	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	c.Response().WriteHeader(http.StatusOK)
-	if err := d.exportAll(c, out, f, part); err != nil {
-		d.log.DebugContext(ctx, "an export was cut off", "err", err)
-		panic(http.ErrAbortHandler) // a file that ends early must not look whole
+	if err := d.writeEvents(c, out, f, part); err != nil {
+		d.log.DebugContext(ctx, "export cut off", "err", err)
+		panic(http.ErrAbortHandler) // a partial file must not look complete
 	}
 	return nil
 }
 
-func (d *Door) exportAll(c echo.Context, out eventWriter, f past.Filter, part past.Part) (err error) {
+func (d *Handler) writeEvents(c echo.Context, out eventWriter, f history.Filter, part history.Page) (err error) {
 	if err := out.begin(); err != nil {
 		return err
 	}
-	for left := show.MostExported; ; {
+	for left := show.MaxExportedEvents; ; {
 		for _, e := range part.Events[:min(len(part.Events), left)] {
-			if err := out.write(past.Present(e)); err != nil {
+			if err := out.write(history.NewEvent(e)); err != nil {
 				return err
 			}
 		}
 		left -= len(part.Events)
-		if part.Next == (engine.PastPlace{}) || left <= 0 {
+		if part.Next == (engine.HistoryCursor{}) || left <= 0 {
 			return out.end()
 		}
 		f.Before = part.Next
-		if part, err = past.Look(c.Request().Context(), d.b, f, exportAtOnce); err != nil {
-			return err //nolint:wrapcheck // it says what it is about
+		if part, err = history.Query(c.Request().Context(), d.b, f, exportBatch); err != nil {
+			return err
 		}
 	}
 }
@@ -81,12 +80,13 @@ func (d *Door) exportAll(c echo.Context, out eventWriter, f past.Filter, part pa
 // An eventWriter writes events in a format.
 type eventWriter interface {
 	begin() error
-	write(e past.Event) error
+	write(e history.Event) error
 	end() error
 }
 
-// writerOf is a format's, and its media type; nil if there is no such format.
-func writerOf(format string, to io.Writer) (eventWriter, string) {
+// newEventWriter returns the writer of a format, and its media type, or nil if there is no such
+// format.
+func newEventWriter(format string, to io.Writer) (eventWriter, string) {
 	switch format {
 	case "csv":
 		return csvWriter{csv.NewWriter(to)}, "text/csv; charset=utf-8"
@@ -102,13 +102,13 @@ func writerOf(format string, to io.Writer) (eventWriter, string) {
 type csvWriter struct{ w *csv.Writer }
 
 func (w csvWriter) begin() error {
-	if err := w.w.Write(past.Columns()); err != nil {
+	if err := w.w.Write(history.Columns()); err != nil {
 		return fmt.Errorf("write the headings: %w", err)
 	}
 	return nil
 }
 
-func (w csvWriter) write(e past.Event) error {
+func (w csvWriter) write(e history.Event) error {
 	if err := w.w.Write(e.Cells()); err != nil {
 		return fmt.Errorf("write an event: %w", err)
 	}
@@ -125,7 +125,7 @@ func (w csvWriter) end() error {
 
 type jsonWriter struct{ w *json.Encoder }
 
-func (w jsonWriter) write(e past.Event) error {
+func (w jsonWriter) write(e history.Event) error {
 	if err := w.w.Encode(e); err != nil {
 		return fmt.Errorf("write an event: %w", err)
 	}

@@ -8,9 +8,9 @@ import (
 	"mayfly/engine/value"
 )
 
-// FILT-31: the switch in a subscription's form says what becomes of a message on
-// which a filter fails: it is a dead letter, unless that was switched off, by
-// whoever creates the subscription or later. The sender is not told of either.
+// TestFilterExceptionsSwitch: the switch in a subscription's form decides about messages for
+// which a filter fails: they become dead letters unless it is off, set at the creation or
+// later. The sender gets no error in either case (FILT-31).
 func TestFilterExceptionsSwitch(t *testing.T) {
 	within(t, func(w *world) {
 		const field = "DeadLetteringOnFilterEvaluationExceptions"
@@ -46,6 +46,6 @@ func TestFilterExceptionsSwitch(t *testing.T) {
 		w.done("/n/default/t/prices/s/lax/edit", "EnableBatchedOperations", "true", field, "true")
 		before := w.state("prices/Subscriptions/strict").Counts.DeadLetter
 		is("strict", "off", "off", before)
-		is("lax", "on", "on", 2) // the one before, and this
+		is("lax", "on", "on", 2) // the one before, and this one
 	})
 }

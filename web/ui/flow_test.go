@@ -9,8 +9,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// STAT-1…9: each status is set by its switch; what stops something asks first,
-// and the rest of the description stays as it is.
+// TestStatusSwitch: each status is set by its switch; the page asks before a change that stops
+// running work, and other properties are kept (STAT-1…9).
 func TestStatusSwitch(t *testing.T) {
 	within(t, func(w *world) {
 		c := engine.Config{LockDuration: 7 * time.Second, UserMetadata: "mine", MaxDeliveryCount: 3}
@@ -65,7 +65,7 @@ func TestStatusSwitch(t *testing.T) {
 	})
 }
 
-// What is cut off is told beforehand.
+// TestStatusTellsWhatStops: the page shows beforehand what a status stops.
 func TestStatusTellsWhatStops(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -78,8 +78,8 @@ func TestStatusTellsWhatStops(t *testing.T) {
 	})
 }
 
-// DLQ-3, FWD-14, OPS-1: what could not be transferred has a tab of its own while
-// there is some, where it is received, sent on again, and purged.
+// TestTransferDeadLetters: transfer dead letters have a tab of their own while there are some,
+// where they are received, resubmitted and purged (DLQ-3, FWD-14, OPS-1).
 func TestTransferDeadLetters(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "via", engine.Config{})
@@ -123,8 +123,8 @@ func TestTransferDeadLetters(t *testing.T) {
 	})
 }
 
-// OPS-1, DUP-2: a dead letter whose id its queue has seen is not lost by sending
-// it back: the page says so first, and drops it only when that was asked for.
+// TestResubmitDuplicate: a dead letter that is a duplicate is not lost when it is resubmitted:
+// the page warns first, and drops it only on request (OPS-1, DUP-2).
 func TestResubmitDuplicate(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{RequiresDuplicateDetection: true})
@@ -139,7 +139,7 @@ func TestResubmitDuplicate(t *testing.T) {
 		w.see("/n/default/q/orders").wants(200, "1 dropped", "2 ids remembered")
 		dead := w.first("orders/$DeadLetterQueue", engine.ClassAll)
 		w.see(dead+"/resubmit").wants(200, "orders has seen its id within the last 10m", "Let duplicates be dropped")
-		w.post(dead+"/resubmit", "count", "1").wants(409, "has seen the MessageId 'one'", "Let duplicates be dropped")
+		w.post(dead+"/resubmit", "count", "1").wants(409, "has received the MessageId 'one'", "Let duplicates be dropped")
 		if n := w.state("orders").Counts.DeadLetter; n != 2 {
 			t.Fatalf("%d dead letters are left", n)
 		}
@@ -157,19 +157,55 @@ func TestResubmitDuplicate(t *testing.T) {
 	})
 }
 
-// FWD-2, PROP-9: what a description may not say stands beside its field.
+// TestForwardToItselfAsksFirst: the page warns before an entity begins to forward to itself,
+// and not when it already does (PROP-9).
+func TestForwardToItselfAsksFirst(t *testing.T) {
+	within(t, func(w *world) {
+		const queues, edit = "/n/default/queues", "/n/default/q/orders/edit"
+		for _, to := range []string{queues, queues + "?temporary=1"} {
+			first := w.post(to, "name", "orders", "ForwardTo", "ORDERS", "AutoDeleteOnIdle", "1h")
+			first.wants(422, "orders would forward its messages to itself", "forwarded 4 times")
+			if err := w.b.Delete(w.Context(), "orders", broker.Unconfirmed, ""); err == nil {
+				t.Fatal("it was done at once")
+			}
+			again, _ := first.Find("form#f").Attr("action")
+			if strings.Contains(to, "temporary") != strings.Contains(again, "temporary") {
+				t.Errorf("the second time the form goes to %s", again)
+			}
+			if a := w.post(again, "name", "orders", "ForwardTo", "ORDERS", "AutoDeleteOnIdle", "1h"); a.status != 303 || w.state("orders").Config.ForwardTo != "ORDERS" {
+				t.Fatalf("the second time, at %s: %d", again, a.status)
+			}
+			w.see("/n/default/q/orders").wants(200, "orders")
+			if err := w.b.Delete(w.Context(), "orders", broker.Unconfirmed, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: time.Hour})
+		w.fill("orders", engine.Content{})
+		w.pass(10 * time.Minute)
+		back := []string{"ForwardDeadLetteredMessagesTo", "orders", "DefaultMessageTimeToLive", "5m"}
+		first := w.post(edit, back...)
+		first.wants(422, "orders would forward its dead letters to itself", "4 times at most")
+		again, _ := first.Find("form#f").Attr("action")
+		second := w.post(again, back...)
+		second.wants(422, "one message would run out at once")
+		again, _ = second.Find("form#f").Attr("action")
+		if a := w.post(again, back...); a.status != 303 || w.state("orders").Config.ForwardDeadLetteredMessagesTo != "orders" {
+			t.Fatalf("the third time, at %s: %d", again, a.status)
+		}
+		w.done(edit, append(back, "MaxDeliveryCount", "3")...) // it forwards to itself already: nothing is asked
+	})
+}
+
+// TestRefusedForwarding: invalid forwarding is reported beside its field (FWD-2, PROP-9).
 func TestRefusedForwarding(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		for name, tc := range map[string]struct{ field, says string }{
 			"missing": {"ForwardTo", "'nowhere' that 'ForwardTo' names does not exist"},
 			"dead":    {"ForwardDeadLetteredMessagesTo", "does not exist"},
-			"self":    {"ForwardTo", "to itself"},
 		} {
 			pairs := []string{"name", "new", tc.field, "nowhere"}
-			if name == "self" {
-				pairs[3] = "new"
-			}
 			a := w.post("/n/default/queues", pairs...)
 			if a.wants(422); !strings.Contains(a.Find("#f-"+tc.field+"-e").Text(), tc.says) {
 				t.Errorf("%s: %q", name, a.Find(".err").Text())

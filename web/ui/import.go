@@ -17,42 +17,44 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
-	"mayfly/web/access"
-	"mayfly/web/intake"
+	"mayfly/web/auth/origin"
+	"mayfly/web/exchange"
 	"mayfly/web/show"
+	"mayfly/web/timeout"
 )
 
 const (
-	smallField  = 64 << 10 // bytes of a field that is no file
-	smallFields = 32       // fields
-	drained     = 64 << 20 // bytes that are read of what is refused, so that a browser hears why
+	maxFieldBytes = 64 << 10 // bytes of a field other than the file
+	maxFields     = 32       // number of fields
+	maxDrained    = 64 << 20 // bytes of a refused upload that are read, so that the browser shows the error
 )
 
-// takeFile keeps a file, or lines that were pasted, and leads to the page that says what
-// would become of its messages.
-func (d *Door) takeFile(c echo.Context) error {
-	d.visit(c)
-	at, err := d.place(c)
+// uploadFile stores an uploaded file, or pasted lines, and redirects to the page that previews
+// the import of its messages.
+func (d *Handler) uploadFile(c echo.Context) error {
+	d.prepareContext(c)
+	at, err := d.address(c)
 	if err != nil {
 		return err
 	}
-	if d.shelf == nil {
-		return show.ErrNoPage
+	if d.uploads == nil {
+		return show.ErrPageNotFound
 	}
 	r := c.Request()
-	r.Body = http.MaxBytesReader(c.Response(), r.Body, intake.MostFile+drained)
-	typed, f, err := d.readFile(r, at)
-	if text := why(err); text.S != "" && !errors.Is(err, access.ErrForm) && !errors.Is(err, echo.ErrBadRequest) {
-		_, _ = io.CopyN(io.Discard, r.Body, drained) //nolint:errcheck // it is read to be thrown away
-		return d.form(c, status(err), at, show.Typed{Values: typed, Errors: map[string]component.Text{page.ImportFile: text}})
+	timeout.Stream(r)
+	r.Body = http.MaxBytesReader(c.Response(), r.Body, exchange.MaxFile+maxDrained)
+	typed, f, err := d.parseUpload(r, at)
+	if text := errorMessage(err); text.S != "" && !errors.Is(err, origin.ErrForm) && !errors.Is(err, echo.ErrBadRequest) {
+		_, _ = io.CopyN(io.Discard, r.Body, maxDrained) //nolint:errcheck // it is discarded
+		return d.writeForm(c, statusCode(err), at, show.FormState{Values: typed, Errors: map[string]component.Text{page.ImportFile: text}})
 	}
 	if err != nil {
 		return err
 	}
 	if f == nil {
-		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]component.Text{page.ImportFile: {S: locale.T(r.Context(), "import.nothing")}}})
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, show.FormState{Values: typed, Errors: map[string]component.Text{page.ImportFile: {S: locale.T(r.Context(), "import.nothing")}}})
 	}
-	q := url.Values{page.ImportFile: {f.Word}}
+	q := url.Values{page.ImportFile: {f.ID}}
 	for _, name := range []string{page.ImportTo, page.ImportTTL, page.ImportSchedule, page.ImportIDs} {
 		if v := typed.Get(name); v != "" {
 			q.Set(name, v)
@@ -62,83 +64,82 @@ func (d *Door) takeFile(c echo.Context) error {
 	return c.Redirect(http.StatusSeeOther, d.pages.URL(at))
 }
 
-// readFile reads a form with a file: what is small first, which has to say that the form
-// is one of ours, and then the file, which goes to the shelf as it comes. There is no
-// file where none was chosen.
-func (d *Door) readFile(r *http.Request, at show.Place) (typed url.Values, f *intake.File, err error) {
+// parseUpload reads a form with a file: first the small fields, which must include a valid form
+// token, and then the file, which is stored as it arrives. f is nil if no file was selected.
+func (d *Handler) parseUpload(r *http.Request, at show.Address) (typed url.Values, f *exchange.File, err error) {
 	typed = url.Values{}
 	defer func() {
 		if err != nil && f != nil {
-			d.shelf.Drop(f.Word)
+			d.uploads.Drop(f.ID)
 			f = nil
 		}
 	}()
 	parts, err := r.MultipartReader()
 	if err != nil {
-		return typed, nil, access.ErrForm
+		return typed, nil, origin.ErrForm
 	}
 	r.Form, r.PostForm = typed, typed
 	for n := 0; ; n++ {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
 			if n == 0 {
-				err = access.ErrForm
+				err = origin.ErrForm
 				return typed, f, err
 			}
-			return typed, f, d.forms.Check(r) //nolint:wrapcheck // it is shown as it is
+			return typed, f, d.forms.Check(r)
 		}
-		if err != nil || n == smallFields {
-			return typed, f, &show.Refusal{Kind: echo.ErrBadRequest, Text: locale.T(r.Context(), "ui.form.unread")}
+		if err != nil || n == maxFields {
+			return typed, f, &show.LocalizedError{Err: echo.ErrBadRequest, Text: locale.T(r.Context(), "ui.form.unread")}
 		}
 		name := part.FormName()
 		if name != page.ImportFile && name != page.ImportText {
-			raw, err := io.ReadAll(io.LimitReader(part, smallField))
+			raw, err := io.ReadAll(io.LimitReader(part, maxFieldBytes))
 			if err != nil {
-				return typed, f, &show.Refusal{Kind: echo.ErrBadRequest, Text: locale.T(r.Context(), "ui.form.unread")}
+				return typed, f, &show.LocalizedError{Err: echo.ErrBadRequest, Text: locale.T(r.Context(), "ui.form.unread")}
 			}
 			typed.Add(name, string(raw))
 			continue
 		}
 		if err := d.forms.Check(r); err != nil {
-			return typed, f, err //nolint:wrapcheck // it is shown as it is
+			return typed, f, err
 		}
-		if f, err = d.keepFile(r, at, part, f); err != nil {
+		if f, err = d.storeUpload(r, at, part, f); err != nil {
 			return typed, f, err
 		}
 	}
 }
 
-// keepFile puts a part on the shelf, unless it is empty.
-func (d *Door) keepFile(r *http.Request, at show.Place, part *multipart.Part, before *intake.File) (*intake.File, error) {
+// storeUpload stores a part as a file, unless it is empty.
+func (d *Handler) storeUpload(r *http.Request, at show.Address, part *multipart.Part, before *exchange.File) (*exchange.File, error) {
 	in := bufio.NewReaderSize(part, 4<<10)
 	if _, err := in.Peek(1); errors.Is(err, io.EOF) {
 		return before, nil
 	}
 	if before != nil {
-		return before, &show.Refusal{Kind: engine.ErrArgument, Text: locale.T(r.Context(), "import.both")}
+		return before, &show.LocalizedError{Err: engine.ErrArgument, Text: locale.T(r.Context(), "import.both")}
 	}
 	name := ""
 	if part.FormName() == page.ImportFile {
 		name = path.Base(strings.ReplaceAll(part.FileName(), `\`, "/"))
 	}
-	return d.shelf.Put(at.Namespace, strings.ToValidUTF8(name[:min(len(name), 200)], ""), in) //nolint:wrapcheck // it says what it is about
+	return d.uploads.Put(at.Namespace, strings.ToValidUTF8(name[:min(len(name), 200)], ""), in)
 }
 
-// startImport has a job send the messages of a file that is kept: however often it is
-// asked for, once.
-func (d *Door) startImport(c echo.Context, at show.Place, typed url.Values) error {
-	if d.shelf == nil || d.jobs == nil {
-		return show.ErrNoPage
+// startImport starts a job that sends the messages of a stored file. Only one job is started
+// for a file, however often it is requested.
+func (d *Handler) startImport(c echo.Context, at show.Address, typed url.Values) error {
+	if d.uploads == nil || d.jobs == nil {
+		return show.ErrPageNotFound
 	}
 	ctx := c.Request().Context()
-	word, how := typed.Get(page.ImportFile), show.ImportWords(typed)
-	at.Do = strings.TrimSuffix(strings.TrimSuffix(at.Do, "start"), "/")
+	word, how := typed.Get(page.ImportFile), show.ParseRemap(typed)
+	at.Action = strings.TrimSuffix(strings.TrimSuffix(at.Action, "start"), "/")
 	again := func(err error) error {
 		at.Query = url.Values{page.ImportFile: {word}}
-		if why(err).S == "" || !asks(err) && !errors.Is(err, engine.ErrNotFound) {
+		if errorMessage(err).S == "" || !isFormError(err) && !errors.Is(err, engine.ErrNotFound) {
 			return err
 		}
-		return d.form(c, status(err), at, show.Typed{Values: typed, Refused: because(component.Notice{Tone: component.Critical}, err)})
+		return d.writeForm(c, statusCode(err), at, show.FormState{Values: typed, Refused: withError(component.Notice{Tone: component.Critical}, err)})
 	}
 	to, err := d.pages.ImportTarget(at, typed)
 	if err == nil {
@@ -147,17 +148,17 @@ func (d *Door) startImport(c echo.Context, at show.Place, typed url.Values) erro
 	if err != nil {
 		return again(err)
 	}
-	p := job.Plan{To: to, Imports: &job.Imports{Word: word}, Once: word}
-	is, ok := d.jobs.Imported(p)
+	p := job.Plan{To: to, ImportSpec: &job.ImportSpec{FeedID: word}, IdempotencyKey: word}
+	is, ok := d.jobs.FindImport(p)
 	if !ok {
-		f, lines, err := d.shelf.Look(d.b.Name(), word)
+		f, lines, err := d.uploads.Find(d.b.Name(), word)
 		if err != nil {
 			return again(err)
 		}
-		p.Imports.File = f.Name
-		if is, err = d.jobs.Import(ctx, p, lines, d.shelf.Feed(d.b, word, how), actor(c)); err != nil {
+		p.ImportSpec.File = f.Name
+		if is, err = d.jobs.Import(ctx, p, lines, d.uploads.Feed(d.b, word, how), actor(c)); err != nil {
 			return again(err)
 		}
 	}
-	return d.goTo(c, d.pages.JobURL(is.ID), component.Notice{Title: locale.T(ctx, "import.started")})
+	return d.redirectWithNotice(c, d.pages.JobURL(is.ID), component.Notice{Title: locale.T(ctx, "import.started")})
 }

@@ -16,8 +16,8 @@ import (
 	"mayfly/engine/job"
 )
 
-// upload sends a form with files: pairs of name and value, where a name with a slash is
-// the field and the name of a file.
+// upload sends a form with files: pairs of name and value, where a name with a slash is the
+// field and the name of a file.
 func (w *world) upload(to string, pairs ...string) answer {
 	w.Helper()
 	var b bytes.Buffer
@@ -46,7 +46,8 @@ const importedFile = `{"messageId":"a","body":"1"}
 {"messageId":"d","body":"4","properties":{"` + "<b>" + `":"x"}}
 `
 
-// A file is looked at first, and then imported once, however often its form is sent.
+// TestImportPage: a file is previewed first, and then imported once, however often its form is
+// sent.
 func TestImportPage(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -87,12 +88,12 @@ func TestImportPage(t *testing.T) {
 		if third := w.post(at+"/start", fields...); third.to != first.to {
 			w.Errorf("once it is done it leads to %q", third.to)
 		}
-		w.get(a.to).wants(200, "The file is not kept any more")
+		w.get(a.to).wants(200, "The file was removed. Upload it again.")
 	})
 }
 
-// What is pasted is taken too, into what is typed on the page of the namespace, and can
-// be looked at again with other words.
+// TestImportOfPastedLines: pasted lines are accepted too, with a typed target on the
+// namespace's page, and can be previewed again with other options.
 func TestImportOfPastedLines(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "a/b", engine.Config{RequiresSession: true})
@@ -116,7 +117,8 @@ func TestImportOfPastedLines(t *testing.T) {
 	})
 }
 
-// What is no form of ours, or no file, is kept nowhere, and says why.
+// TestImportRefused: a form without a valid token, or without a file, stores nothing, and
+// shows why.
 func TestImportRefused(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -124,7 +126,7 @@ func TestImportRefused(t *testing.T) {
 		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		const at = "/n/default/q/orders/import"
 		w.upload(at, "csrf", "guessed", "file/x", "{}").wants(403)
-		w.upload(at, "file/x", "{}", "csrf", w.token()).wants(403) // it is known to be ours before a file is taken
+		w.upload(at, "file/x", "{}", "csrf", w.token()).wants(403) // the token is checked before a file is stored
 		w.upload(at).wants(403)
 		w.post(at, "lines", "{}").wants(403)
 		w.upload(at, "csrf", w.token(), "file/", "", "lines", "").wants(422, "Choose a file, or paste lines")
@@ -136,19 +138,19 @@ func TestImportRefused(t *testing.T) {
 		w.get("/n/default/t/prices/s/eu/import").wants(404)
 		w.upload("/n/default/q/nowhere/import", "csrf", w.token(), "file/x", "{}")
 		w.get("/n/default/q/nowhere/import").wants(404)
-		w.post(at+"/start", "file", "guessed", "ttl", "keep").wants(404, "The file is not kept any more")
-		w.get(at+"?file=guessed").wants(200, "The file is not kept any more")
+		w.post(at+"/start", "file", "guessed", "ttl", "keep").wants(404, "The file was removed. Upload it again.")
+		w.get(at+"?file=guessed").wants(200, "The file was removed. Upload it again.")
 		a := w.upload(at, "csrf", w.token(), "file/x", "{}")
-		w.get(strings.Replace(a.to, "file=", "ttl=other&file=", 1)).wants(200, "no word for 'ttl'")
+		w.get(strings.Replace(a.to, "file=", "ttl=other&file=", 1)).wants(200, "not a value of 'ttl'")
 		if n := len(w.jobs.List()); n != 0 {
 			w.Errorf("there are %d jobs", n)
 		}
 		w.pass(2 * time.Hour)
-		w.get(a.to).wants(200, "The file is not kept any more")
+		w.get(a.to).wants(200, "The file was removed. Upload it again.")
 	})
 }
 
-// Files that wait have bounds, all together, and give their room back.
+// TestImportShelfHasBounds: stored files are bounded together, and give their room back.
 func TestImportShelfHasBounds(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -163,7 +165,7 @@ func TestImportShelfHasBounds(t *testing.T) {
 			if i < 50 {
 				last = a.to
 			} else {
-				a.wants(503, "no room for more")
+				a.wants(503, "the most allowed")
 			}
 		}
 		_, word, _ := strings.Cut(last, "file=")
@@ -171,7 +173,7 @@ func TestImportShelfHasBounds(t *testing.T) {
 		if a := w.upload(at, "csrf", token, "file/x", "{}"); a.status != http.StatusSeeOther {
 			w.Errorf("with room it is answered with %d", a.status)
 		}
-		if _, _, err := w.shelf.Look("other", word); err == nil {
+		if _, _, err := w.shelf.Find("other", word); err == nil {
 			w.Error("a file is of every namespace")
 		}
 	})

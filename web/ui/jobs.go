@@ -15,52 +15,52 @@ import (
 	"mayfly/web/show"
 )
 
-// startJob begins what was counted before, if there are not more by now.
-func (d *Door) startJob(c echo.Context, at show.Place, typed url.Values) error {
+// startJob starts the job whose messages were counted, if there are not more by now.
+func (d *Handler) startJob(c echo.Context, at show.Address, typed url.Values) error {
 	if d.jobs == nil {
-		return show.ErrNoPage
+		return show.ErrPageNotFound
 	}
 	ctx := c.Request().Context()
-	t := show.Typed{Values: typed}
-	plan := show.ReadPlan(ctx, &t, d.b.Clock(), d.b.Limits())
-	agreed, seen := agreedTo(typed)
-	if !seen || len(t.Errors) > 0 || string(plan.Kind) != typed.Get(page.AskKind) {
-		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	t := show.FormState{Values: typed}
+	plan := show.ParsePlan(ctx, &t, d.b.ClockTime(), d.b.Limits())
+	agreed, seen := confirmedCount(typed)
+	if !seen || len(t.Errors) > 0 || string(plan.Kind) != typed.Get(page.FieldJobKind) {
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, t)
 	}
-	if name := d.pages.JobConfirm(plan, agreed); name != "" && strings.TrimSpace(typed.Get(page.AskConfirm)) != name {
-		t.Errors[page.AskConfirm] = component.Text{S: locale.T(ctx, "ui.typename", locale.Args{"Name": name})}
-		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	if name := d.pages.JobConfirmName(plan, agreed); name != "" && strings.TrimSpace(typed.Get(page.FieldConfirm)) != name {
+		t.Errors[page.FieldConfirm] = component.Text{S: locale.T(ctx, "ui.typename", locale.Args{"Name": name})}
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, t)
 	}
-	plan.Once = onceWord(typed)
-	is, err := d.jobs.Start(ctx, plan, broker.Agreed(agreed), actor(c))
+	plan.IdempotencyKey = formToken(typed)
+	is, err := d.jobs.Start(ctx, plan, broker.ConfirmedCount(agreed), actor(c))
 	if err != nil {
-		return d.again(c, at, t, err)
+		return d.writeFormError(c, at, t, err)
 	}
-	return d.goTo(c, d.pages.JobURL(is.ID), component.Notice{Title: locale.T(ctx, "jobs.started.notice")})
+	return d.redirectWithNotice(c, d.pages.JobURL(is.ID), component.Notice{Title: locale.T(ctx, "jobs.started.notice")})
 }
 
-// onceWord is the word that a form was given out with: the form that is sent twice
-// starts one job.
-func onceWord(typed url.Values) string {
-	const most = 64 // ours are shorter
-	word := typed.Get(page.Once)
+// formToken returns the random word in a form, so that a form that is sent twice starts one
+// job.
+func formToken(typed url.Values) string {
+	const most = 64 // generated words are shorter
+	word := typed.Get(page.FieldFormToken)
 	return word[:min(len(word), most)]
 }
 
-// onJob cancels a job, has it go on, or takes back what it did.
-func (d *Door) onJob(c echo.Context, at show.Place, _ url.Values) error {
+// changeJob cancels, resumes or undoes a job.
+func (d *Handler) changeJob(c echo.Context, at show.Address, _ url.Values) error {
 	if d.jobs == nil {
-		return show.ErrNoPage
+		return show.ErrPageNotFound
 	}
 	ctx := c.Request().Context()
 	var is job.Job
 	var err error
 	said := ""
-	switch at.Do {
+	switch at.Action {
 	case "cancel":
 		is, err = d.jobs.Cancel(ctx, job.ID(at.ID), actor(c))
 		said = locale.T(ctx, "jobs.cancelled.notice")
-		if is.State == job.Done { // it was quicker
+		if is.State == job.Done { // it finished before it was cancelled
 			said = locale.T(ctx, "jobs.state.done")
 		}
 	case "resume":
@@ -70,10 +70,10 @@ func (d *Door) onJob(c echo.Context, at show.Place, _ url.Values) error {
 		is, err = d.jobs.Undo(ctx, job.ID(at.ID), actor(c))
 		said = locale.T(ctx, "jobs.undo.notice")
 	default:
-		return show.ErrNoPage
+		return show.ErrPageNotFound
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
-	return d.goTo(c, d.pages.JobURL(is.ID), component.Notice{Title: said})
+	return d.redirectWithNotice(c, d.pages.JobURL(is.ID), component.Notice{Title: said})
 }

@@ -12,8 +12,8 @@ import (
 	"mayfly/web/show"
 )
 
-// Every page, one that stands still too, says how far jobs have come, and for half a
-// minute how the last one ended; else nothing.
+// TestJobsOnEveryPage: every page, also a static one, shows the progress of jobs, and for half
+// a minute how the last one ended.
 func TestJobsOnEveryPage(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -31,16 +31,16 @@ func TestJobsOnEveryPage(t *testing.T) {
 		says("", "")
 		w.store.broken.Store(true)
 		plan := job.Plan{Kind: job.Move, Paths: []engine.Path{"orders"}, To: "other"}
-		if _, err := w.jobs.Start(w.Context(), plan, broker.Unasked, "test"); err == nil {
+		if _, err := w.jobs.Start(w.Context(), plan, broker.Unconfirmed, "test"); err == nil {
 			t.Fatal("it starts without a store")
 		}
 		w.store.broken.Store(false)
 		w.pass(time.Minute)
-		is, err := w.jobs.Start(w.Context(), plan, broker.Unasked, "test")
+		is, err := w.jobs.Start(w.Context(), plan, broker.Unconfirmed, "test")
 		w.must(err)
 		synctest.Wait()
 		says("Job done", "/n/default/jobs/1")
-		w.pass(show.JobEndShown - time.Second)
+		w.pass(show.EndedJobShown - time.Second)
 		says("Job done", "/n/default/jobs/1")
 		w.pass(2 * time.Second)
 		says("", "")

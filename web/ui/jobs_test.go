@@ -19,7 +19,7 @@ func (w *world) fillMany(path engine.Path, n int) {
 	w.fill(path, all...)
 }
 
-// A job is counted, then done, then taken back, all without a script.
+// TestJobFromItsForm: a job is counted, done, and undone, without a script.
 func TestJobFromItsForm(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -52,13 +52,14 @@ func TestJobFromItsForm(t *testing.T) {
 		if n := w.see("/n/default/jobs").Find("[data-list=rows] tr").Length(); n != 2 {
 			t.Errorf("%d jobs are listed", n)
 		}
-		w.post(at+"/undo").wants(409, "was undone already")
+		w.post(at+"/undo").wants(409, "was already undone")
 		w.get("/n/default/jobs/77").wants(404)
 		w.post("/n/default/jobs/77/cancel").wants(404)
 	})
 }
 
-// A form that is sent twice starts one job; the one that is asked for anew another.
+// TestJobFormSentTwice: a form that is sent twice starts one job; a newly loaded form starts
+// another.
 func TestJobFormSentTwice(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -80,8 +81,8 @@ func TestJobFormSentTwice(t *testing.T) {
 	})
 }
 
-// What does away with many messages asks for a name, and for the number that was
-// shown (dashboard §4).
+// TestDestructiveJobIsGuarded: a job that deletes many messages requires a typed name, and the
+// number that was shown (dashboard §4).
 func TestDestructiveJobIsGuarded(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -108,7 +109,7 @@ func TestDestructiveJobIsGuarded(t *testing.T) {
 	})
 }
 
-// What a job needs to know beyond that: by how much, or until when.
+// TestJobsOverTime: jobs with further parameters: by how much, or until when.
 func TestJobsOverTime(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -124,7 +125,7 @@ func TestJobsOverTime(t *testing.T) {
 		if got := w.rows("orders", engine.ClassAll)[1].Expires; got != before.Add(-10*time.Minute) { // OPS-3
 			w.Errorf("it expires at %v, before at %v", got, before)
 		}
-		now := w.b.Clock()
+		now := w.b.ClockTime()
 		w.fill("orders", engine.Content{MessageID: "c", ScheduledFor: now.Add(time.Hour)})
 		until := now.Add(3 * time.Hour).Time().UTC().Format("2006-01-02T15:04:05Z")
 		w.see(at+"?kind=reschedule&path=orders&until="+until).wants(200, "one message", "Reschedule one message")

@@ -10,39 +10,39 @@ import (
 	"mayfly/web/show"
 )
 
-// tryAll answers with the filter lab and what every subscription makes of the
-// message in it. Nothing is sent.
-func (d *Door) tryAll(c echo.Context, at show.Place, typed url.Values) error {
+// tryInLab shows the filter lab with the result of each subscription for the message in it.
+// Nothing is sent.
+func (d *Handler) tryInLab(c echo.Context, at show.Address, typed url.Values) error {
 	ctx := c.Request().Context()
-	t := show.Typed{Values: typed, Errors: map[string]component.Text{}}
+	t := show.FormState{Values: typed, Errors: map[string]component.Text{}}
 	if !addRows(typed) {
-		if m, ok := d.readTried(ctx, &t); ok {
-			t.Try = &show.Attempt{Message: m}
+		if m, ok := d.parseTrialMessage(ctx, &t); ok {
+			t.Trial = &show.RuleTrial{Message: m}
 		}
 	}
-	return d.lab(c, http.StatusOK, at, t)
+	return d.writeLab(c, http.StatusOK, at, t)
 }
 
-func (d *Door) lab(c echo.Context, status int, at show.Place, t show.Typed) error {
+func (d *Handler) writeLab(c echo.Context, status int, at show.Address, t show.FormState) error {
 	p, err := d.pages.Lab(c.Request().Context(), at, t)
-	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
-	}
-	return d.write(c, status, p.Full())
-}
-
-// catch leads to the form of the subscription that would have caught the chosen
-// messages.
-func (d *Door) catch(c echo.Context) error {
-	d.visit(c)
-	at, err := d.place(c)
 	if err != nil {
 		return err
 	}
-	form, err := d.pages.Catch(c.Request().Context(), at)
+	return d.writeComponent(c, status, p.Full())
+}
+
+// suggestSubscription redirects to the form of a subscription that would have received the selected
+// messages.
+func (d *Handler) suggestSubscription(c echo.Context) error {
+	d.prepareContext(c)
+	at, err := d.address(c)
 	if err != nil {
-		at.Do, at.Query = "", url.Values{}
-		return d.lab(c, http.StatusUnprocessableEntity, at, show.Typed{Refused: because(component.Notice{Tone: component.Critical}, err)})
+		return err
+	}
+	form, err := d.pages.SuggestSubscription(c.Request().Context(), at)
+	if err != nil {
+		at.Action, at.Query = "", url.Values{}
+		return d.writeLab(c, http.StatusUnprocessableEntity, at, show.FormState{Refused: withError(component.Notice{Tone: component.Critical}, err)})
 	}
 	return c.Redirect(http.StatusSeeOther, d.pages.URL(form))
 }

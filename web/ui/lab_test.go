@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// ruled makes a subscription of prices with these rules only.
+// ruled creates a subscription of prices with these rules only.
 func (w *world) ruled(name string, c engine.Config, rules ...engine.Rule) {
 	w.Helper()
 	_, err := w.b.CreateWithRules(w.Context(), engine.Subscription, engine.SubscriptionPath("prices", name), c, rules, "test")
@@ -25,12 +25,12 @@ func sql(name, text, action string) engine.Rule {
 	return engine.Rule{Name: name, Filter: engine.Filter{Kind: engine.SQLFilter, Text: text}, Action: action}
 }
 
-// says is the text of what a selector finds.
+// says returns the text that a selector finds.
 func (a answer) says(selector string) string {
 	return strings.Join(strings.Fields(a.Find(selector).Text()), " ")
 }
 
-// FILT-4 … FILT-6, FILT-31: the lab says what sending the message then does.
+// TestLab: the lab predicts the result of sending the message (FILT-4 … FILT-6, FILT-31).
 func TestLab(t *testing.T) {
 	within(t, func(w *world) {
 		w.see("/n/default/lab").wants(200, "Create a topic first")
@@ -92,8 +92,8 @@ func TestLab(t *testing.T) {
 	})
 }
 
-// What a message is known by when it is accepted is known to the lab as well
-// (FILT-21).
+// TestLabKnowsWhatTheBrokerSets: properties that the broker sets on acceptance are known to
+// the lab as well (FILT-21).
 func TestLabKnowsWhatTheBrokerSets(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Topic, "prices", engine.Config{})
@@ -107,8 +107,8 @@ func TestLabKnowsWhatTheBrokerSets(t *testing.T) {
 	})
 }
 
-// Every subscription of the largest topic is asked; those that take the message
-// are shown, of the others as many as there is room for.
+// TestLabOfThousands: every subscription of the largest topic is evaluated; all that match are
+// shown, and of the others as many as there is room for.
 func TestLabOfThousands(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Topic, "prices", engine.Config{})
@@ -130,7 +130,8 @@ func TestLabOfThousands(t *testing.T) {
 	})
 }
 
-// Of a subscription with many rules those are shown that say something.
+// TestLabOfManyRules: of a subscription with many rules, those that affect the result are
+// shown.
 func TestLabOfManyRules(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Topic, "prices", engine.Config{})
@@ -155,7 +156,7 @@ func TestLabOfManyRules(t *testing.T) {
 	})
 }
 
-// unmatched sends messages that nobody takes to a topic, one a second.
+// unmatched sends messages that no subscription matches to a topic, one a second.
 func (w *world) unmatched(topic engine.Path, all ...engine.Content) {
 	w.Helper()
 	for _, c := range all {
@@ -164,7 +165,7 @@ func (w *world) unmatched(topic engine.Path, all ...engine.Content) {
 	}
 }
 
-// keys are of the messages in the tray, latest first.
+// keys returns the keys of the messages in the tray, latest first.
 func (w *world) keys() (keys []string) {
 	w.Helper()
 	rows := w.see("/n/default/lab").Find("[data-list=tray] [data-key]")
@@ -207,7 +208,7 @@ func TestTray(t *testing.T) {
 		w.see("/n/default/lab?from=424242").wants(200, "no longer known")
 		w.see("/n/default/m/"+keys[3]).wants(200, "Matched no subscription")
 
-		// What they have in common, and nothing that tells one from the other.
+		// The proposed filter has what the messages have in common, and nothing that differs.
 		catch := w.get("/n/default/lab/new?key=" + keys[3] + "&key=" + keys[2])
 		if catch.status != http.StatusSeeOther {
 			t.Fatalf("catching leads to %d", catch.status)
@@ -246,7 +247,7 @@ func (w *world) must2(got, want string) {
 	}
 }
 
-// fillForm sends a form as a browser does in which somebody filled in a field.
+// fillForm sends a form as a browser in which the user filled in a field.
 func (w *world) fillForm(a answer, name, text string) {
 	w.Helper()
 	form := sent(a)
@@ -287,7 +288,7 @@ func TestWhatCannotBeCaught(t *testing.T) {
 		form := w.see(w.get("/n/default/lab/new?key=" + odd + "&key=" + odd).to)
 		form.wants(200, "Proposed from 1 message")
 		w.must2(form.Find("[name=condition-0-name]").AttrOr("value", "")+form.Find("[name=condition-1-name]").AttrOr("value", ""), "n")
-		// A mistake in the form keeps what was proposed, and from what.
+		// An error in the form keeps the proposal, and its source.
 		typed := sent(form)
 		typed.Set("name", "a b")
 		typed.Set("condition-0-value", "many")
@@ -307,7 +308,7 @@ func TestWhatCannotBeCaught(t *testing.T) {
 	})
 }
 
-// The tray is bounded, and outlives the process where there is a history.
+// TestTrayIsBounded: the tray is bounded, and survives a restart if there is a history.
 func TestTrayIsBounded(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Topic, "prices", engine.Config{})
@@ -351,7 +352,7 @@ func TestTrayAfterRestart(t *testing.T) {
 	})
 }
 
-// Nothing is tried or kept for a form that is not one of ours.
+// TestForgedRuleForms: a form without a valid token tries and saves nothing.
 func TestForgedRuleForms(t *testing.T) {
 	within(t, func(w *world) {
 		prices(w)

@@ -20,317 +20,316 @@ import (
 	"mayfly/web/show"
 )
 
-// look is a message as it is now, and the broker's clock.
-func (d *Door) look(c echo.Context, k engine.Key) (row engine.Row, now engine.Instant, err error) {
+// readMessageRow returns the current state of a message, and the broker's time.
+func (d *Handler) readMessageRow(c echo.Context, k engine.Key) (row engine.Row, now engine.Instant, err error) {
 	err = d.b.Read(c.Request().Context(), func(r broker.Reader) error {
 		now = r.Now
 		row, err = r.Message(k)
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	})
-	return row, now, err //nolint:wrapcheck // it says what it is about
+	return row, now, err
 }
 
-// says is a notice about one message.
-func says(c echo.Context, id string, args locale.Args) component.Notice {
+// textNotice returns a notice with a text of the catalogue.
+func textNotice(c echo.Context, id string, args locale.Args) component.Notice {
 	return component.Notice{Title: locale.T(c.Request().Context(), id, args)}
 }
 
-// settled ends a request about one message: back to where it came from.
-func (d *Door) settled(c echo.Context, at show.Place, n component.Notice) error {
-	return d.done(c, d.pages.MessageURL(at.Key), n)
+// redirectToMessage redirects to the page that the form came from, else to the message.
+func (d *Handler) redirectToMessage(c echo.Context, at show.Address, n component.Notice) error {
+	return d.redirectBack(c, d.pages.MessageURL(at.Key), n)
 }
 
-// receive locks one message for inspection and opens it.
-func (d *Door) receive(c echo.Context, at show.Place, typed url.Values) error {
+// receiveMessage locks one message for inspection and opens it.
+func (d *Handler) receiveMessage(c echo.Context, at show.Address, typed url.Values) error {
 	ctx, path := c.Request().Context(), at.Path
 	switch typed.Get("dlq") {
 	case "":
-		e, err := d.state(c, path)
+		e, err := d.readEntityState(c, path)
 		if err != nil {
 			return err
 		}
 		if e.Config.RequiresSession && e.Kind != engine.Topic {
-			return d.receiveSession(c, at, named(typed.Get(page.AskSession)))
+			return d.receiveSession(c, at, optionalSession(typed.Get(page.FieldSession)))
 		}
-	case string(page.Transfers):
+	case string(page.TabTransfers):
 		path = path.Transfer()
 	default:
 		path = path.DeadLetter()
 	}
-	got, err := d.b.Receive(ctx, broker.Receive{Path: path, Client: actor(c)})
+	got, err := d.b.Receive(ctx, broker.ReceiveRequest{Path: path, Client: actor(c)})
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	if len(got) == 0 {
-		return d.done(c, d.pages.EntityURL(at.Entity, path), component.Notice{
-			Tone: component.Low, Title: locale.T(ctx, "ui.receive.none", locale.Args{"Name": show.Shown(path)}), Detail: locale.T(ctx, "ui.receive.none.detail"),
+		return d.redirectBack(c, d.pages.EntityURL(at.EntityType, path), component.Notice{
+			Tone: component.Low, Title: locale.T(ctx, "ui.receive.none", locale.Args{"Name": show.DisplayPath(path)}), Detail: locale.T(ctx, "ui.receive.none.detail"),
 		})
 	}
-	return d.received(c, got[0])
+	return d.openReceived(c, got[0])
 }
 
-// named is a session by its id; nil: the next one.
-func named(id string) *string {
+// optionalSession returns the session id, or nil for the next available session.
+func optionalSession(id string) *string {
 	if id == "" {
 		return nil
 	}
 	return &id
 }
 
-// received opens a message under the lock that it was just given.
-func (d *Door) received(c echo.Context, got broker.Received) error {
+// openReceived opens the page of a message with its lock token.
+func (d *Handler) openReceived(c echo.Context, got broker.Received) error {
 	if err := got.Body.Close(); err != nil {
 		d.log.Debug("a body was not closed", "err", err)
 	}
 	to := d.pages.MessageURL(got.Message.Key) + "?lock=" + got.Token().String()
-	return d.goTo(c, to, component.Notice{
+	return d.redirectWithNotice(c, to, component.Notice{
 		Title:  locale.T(c.Request().Context(), "ui.received"),
 		Detail: locale.T(c.Request().Context(), "ui.received.detail"),
 	})
 }
 
-// fetch receives a deferred message by its number.
-func (d *Door) fetch(c echo.Context, at show.Place, _ url.Values) error {
-	row, _, err := d.look(c, at.Key)
+// receiveDeferred receives a deferred message by its sequence number.
+func (d *Handler) receiveDeferred(c echo.Context, at show.Address, _ url.Values) error {
+	row, _, err := d.readMessageRow(c, at.Key)
 	if err != nil {
 		return err
 	}
-	got, err := d.b.Fetch(c.Request().Context(), row.Path, []engine.Seq{row.Message.Seq}, engine.PeekLock, actor(c))
+	got, err := d.b.ReceiveDeferred(c.Request().Context(), row.Path, []engine.Seq{row.Message.Seq}, engine.PeekLock, actor(c))
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
-	return d.received(c, got[0])
+	return d.openReceived(c, got[0])
 }
 
-// token is the lock a form settles by; zero and false if it has none.
-func token(at show.Place, typed url.Values) (t engine.LockToken, given bool, err error) {
-	text := cmp.Or(typed.Get(page.AskToken), at.Query.Get(page.AskToken))
+// lockToken returns the lock token in a form; given is false if it has none.
+func lockToken(at show.Address, typed url.Values) (t engine.LockToken, given bool, err error) {
+	text := cmp.Or(typed.Get(page.FieldLockToken), at.Query.Get(page.FieldLockToken))
 	if text == "" {
 		return t, false, nil
 	}
 	t, err = engine.ParseLockToken(text)
-	return t, true, err //nolint:wrapcheck // it says what it is about
+	return t, true, err
 }
 
-// settle completes, abandons or defers a message that was received for
-// inspection.
-func (d *Door) settle(c echo.Context, at show.Place, typed url.Values) error {
-	outcome := map[string]engine.Outcome{"complete": engine.Complete, "abandon": engine.Abandon, "defer": engine.Defer}[at.Do]
-	id := map[string]string{"complete": "ui.completed", "abandon": "ui.abandoned", "defer": "ui.deferred"}[at.Do]
+// settle completes, abandons or defers a message that was received for inspection.
+func (d *Handler) settle(c echo.Context, at show.Address, typed url.Values) error {
+	outcome := map[string]engine.Outcome{"complete": engine.Complete, "abandon": engine.Abandon, "defer": engine.Defer}[at.Action]
+	id := map[string]string{"complete": "ui.completed", "abandon": "ui.abandoned", "defer": "ui.deferred"}[at.Action]
 	return d.settleWith(c, at, typed, engine.Settlement{Outcome: outcome}, id)
 }
 
-func (d *Door) settleWith(c echo.Context, at show.Place, typed url.Values, s engine.Settlement, id string) error {
+func (d *Handler) settleWith(c echo.Context, at show.Address, typed url.Values, s engine.Settlement, id string) error {
 	ctx := c.Request().Context()
-	t, given, err := token(at, typed)
+	t, given, err := lockToken(at, typed)
 	switch {
 	case err != nil:
 		return err
 	case !given:
-		return &show.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, "ui.token.none")}
+		return &show.LocalizedError{Err: engine.ErrArgument, Text: locale.T(ctx, "ui.token.none")}
 	}
 	s.Token, s.Client = t, actor(c)
-	row, _, err := d.look(c, at.Key)
+	row, _, err := d.readMessageRow(c, at.Key)
 	if err != nil && !errors.Is(err, engine.ErrMessageNotFound) {
 		return err
 	}
 	if err != nil || row.Message.Token() != t {
-		return &engine.Refusal{Kind: engine.ErrLockLost, Text: engine.LockLostText} // it is not this message's
+		return engine.Refuse(engine.ErrLockLost, "%s", engine.LockLostText) // the lock is not this message's
 	}
 	errs, err := d.b.Settle(ctx, s)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	if errs[0] != nil {
 		return errs[0]
 	}
-	n := says(c, id, nil)
+	n := textNotice(c, id, nil)
 	if s.Outcome == engine.Defer {
-		if row, _, err = d.look(c, at.Key); err == nil && row.Message.State == engine.Deferred { // else it has gone on meanwhile
-			var was job.Reversal
+		if row, _, err = d.readMessageRow(c, at.Key); err == nil && row.Message.State == engine.Deferred { // else its state has changed in the meantime
+			var was job.UndoRecord
 			was.AddDeferred(row)
-			n.Undo = d.takeBack(was)
+			n.Undo = d.undoReversal(was)
 		}
 	}
-	return d.settled(c, at, n)
+	return d.redirectToMessage(c, at, n)
 }
 
-// deadLetter moves a message to the dead-letter queue: with the lock of whoever
-// received it, else if nobody holds it (OPS-5).
-func (d *Door) deadLetter(c echo.Context, at show.Place, typed url.Values) error {
+// deadLetter moves a message to the dead-letter queue: with the form's lock token, or without
+// one if the message is not locked (OPS-5).
+func (d *Handler) deadLetter(c echo.Context, at show.Address, typed url.Values) error {
 	if wrong := d.reasonsTooLong(c.Request().Context(), typed); len(wrong) > 0 {
-		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: wrong})
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, show.FormState{Values: typed, Errors: wrong})
 	}
-	reason, description := typed.Get(page.AskReason), typed.Get(page.AskDescription)
-	if _, given, err := token(at, typed); given || err != nil {
+	reason, description := typed.Get(page.FieldReason), typed.Get(page.FieldDescription)
+	if _, given, err := lockToken(at, typed); given || err != nil {
 		err := d.settleWith(c, at, typed, engine.Settlement{Outcome: engine.DeadLetter, Reason: reason, Description: description}, "ui.dead")
-		return d.againOr(c, at, typed, page.AskReason, err)
+		return d.writeFieldError(c, at, typed, page.FieldReason, err)
 	}
-	row, _, err := d.look(c, at.Key)
+	row, _, err := d.readMessageRow(c, at.Key)
 	if err != nil {
 		return err
 	}
-	_, undo, err := d.doOne(c, row, engine.Deed{Kind: engine.DeedDeadLetter, Reason: reason, Description: description})
+	_, undo, err := d.operateOnOne(c, row, engine.Operation{Kind: engine.OperationDeadLetter, Reason: reason, Description: description})
 	if err != nil {
-		return d.againOr(c, at, typed, page.AskReason, err)
+		return d.writeFieldError(c, at, typed, page.FieldReason, err)
 	}
-	n := says(c, "ui.dead", nil)
+	n := textNotice(c, "ui.dead", nil)
 	n.Undo = undo
-	return d.settled(c, at, n)
+	return d.redirectToMessage(c, at, n)
 }
 
-// againOr asks again when what was typed is out of range: with the error beside
-// a field. Other errors are the request's.
-func (d *Door) againOr(c echo.Context, at show.Place, typed url.Values, field string, err error) error {
-	if err == nil || status(err) != http.StatusUnprocessableEntity {
+// writeFieldError shows the form again with an error beside a field if the value is out of range. It
+// returns other errors.
+func (d *Handler) writeFieldError(c echo.Context, at show.Address, typed url.Values, field string, err error) error {
+	if err == nil || statusCode(err) != http.StatusUnprocessableEntity {
 		return err
 	}
-	return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]component.Text{field: why(err)}})
+	return d.writeForm(c, http.StatusUnprocessableEntity, at, show.FormState{Values: typed, Errors: map[string]component.Text{field: errorMessage(err)}})
 }
 
-// deleteMessage deletes or cancels one message, once that was agreed to.
-func (d *Door) deleteMessage(c echo.Context, at show.Place, typed url.Values) error {
-	if n, ok := agreedTo(typed); !ok || n != 1 {
-		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{})
+// deleteMessage deletes or cancels one message, once that was confirmed.
+func (d *Handler) deleteMessage(c echo.Context, at show.Address, typed url.Values) error {
+	if n, ok := confirmedCount(typed); !ok || n != 1 {
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, show.FormState{})
 	}
-	row, _, err := d.look(c, at.Key)
+	row, _, err := d.readMessageRow(c, at.Key)
 	if err != nil {
 		return err
 	}
-	if at.Do == "cancel" && row.Message.State != engine.Scheduled {
-		return &show.Refusal{Kind: engine.ErrNotAllowed, Text: locale.T(c.Request().Context(), "ui.cancel.active")}
+	if at.Action == "cancel" && row.Message.State != engine.Scheduled {
+		return &show.LocalizedError{Err: engine.ErrNotAllowed, Text: locale.T(c.Request().Context(), "ui.cancel.active")}
 	}
-	if err := d.b.DeleteOne(c.Request().Context(), at.Key, actor(c)); err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+	if err := d.b.DeleteMessage(c.Request().Context(), at.Key, actor(c)); err != nil {
+		return err
 	}
-	if at.Do == "cancel" {
-		return d.settled(c, at, says(c, "ui.cancelled", nil))
+	if at.Action == "cancel" {
+		return d.redirectToMessage(c, at, textNotice(c, "ui.cancelled", nil))
 	}
-	return d.settled(c, at, says(c, "ui.gone", nil))
+	return d.redirectToMessage(c, at, textNotice(c, "ui.gone", nil))
 }
 
-// resubmit sends a dead letter back to where it died, or a copy of it (OPS-1,
+// resubmit resubmits a dead letter to the queue where it died, or sends a copy there (OPS-1,
 // OPS-2).
-func (d *Door) resubmit(c echo.Context, at show.Place, typed url.Values) error {
-	how := typed.Get(page.AskHow)
+func (d *Handler) resubmit(c echo.Context, at show.Address, typed url.Values) error {
+	how := typed.Get(page.FieldHow)
 	if how != "" && how != "move" && how != "copy" {
-		return d.form(c, http.StatusUnprocessableEntity, at, show.Typed{Values: typed, Errors: map[string]component.Text{page.AskHow: {S: locale.T(c.Request().Context(), "ui.how")}}})
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, show.FormState{Values: typed, Errors: map[string]component.Text{page.FieldHow: {S: locale.T(c.Request().Context(), "ui.how")}}})
 	}
-	row, _, err := d.look(c, at.Key)
+	row, _, err := d.readMessageRow(c, at.Key)
 	if err != nil {
 		return err
 	}
-	deed := engine.Deed{Kind: engine.DeedMove, DropDuplicate: typed.Get(page.AskDuplicate) != ""}
-	if at.Do == "resubmit-copy" || how == "copy" {
-		deed.Kind = engine.DeedCopy
+	deed := engine.Operation{Kind: engine.OperationMove, DropDuplicate: typed.Get(page.FieldDuplicate) != ""}
+	if at.Action == "resubmit-copy" || how == "copy" {
+		deed.Kind = engine.OperationCopy
 	}
-	is, undo, err := d.doOne(c, row, deed)
-	if errors.Is(err, engine.ErrDuplicate) { // it can be let go
-		at.Do = "resubmit"
-		return d.again(c, at, show.Typed{Values: typed}, err)
+	is, undo, err := d.operateOnOne(c, row, deed)
+	if errors.Is(err, engine.ErrDuplicate) { // the form offers to drop it
+		at.Action = "resubmit"
+		return d.writeFormError(c, at, show.FormState{Values: typed}, err)
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	id := "ui.resubmitted"
 	switch {
 	case is.Dropped:
 		id = "ui.duplicate"
-	case is.Is.Seq == 0:
+	case is.After.Seq == 0:
 		id = "ui.resubmitted.on"
-	case deed.Kind == engine.DeedCopy:
+	case deed.Kind == engine.OperationCopy:
 		id = "ui.copied"
 	}
-	n := says(c, id, locale.Args{"Number": locale.Number(c.Request().Context(), int(is.Is.Seq))})
+	n := textNotice(c, id, locale.Args{"Number": locale.Number(c.Request().Context(), int(is.After.Seq))})
 	n.Undo = undo
-	return d.settled(c, at, n)
+	return d.redirectToMessage(c, at, n)
 }
 
-// The deeds that need nothing but the message.
+// The operations that need only the message.
 
-func (d *Door) sendNow(c echo.Context, at show.Place, _ url.Values) error {
-	return d.simple(c, at, d.b.SendNow, "ui.sentnow")
+func (d *Handler) sendNow(c echo.Context, at show.Address, _ url.Values) error {
+	return d.runOnMessage(c, at, d.b.SendNow, "ui.sentnow")
 }
 
-func (d *Door) returnToActive(c echo.Context, at show.Place, _ url.Values) error {
-	return d.simple(c, at, d.b.ReturnToActive, "ui.returned")
+func (d *Handler) returnToActive(c echo.Context, at show.Address, _ url.Values) error {
+	return d.runOnMessage(c, at, d.b.ReturnToActive, "ui.returned")
 }
 
-func (d *Door) breakLock(c echo.Context, at show.Place, _ url.Values) error {
-	return d.simple(c, at, d.b.BreakLock, "ui.broken")
+func (d *Handler) breakLock(c echo.Context, at show.Address, _ url.Values) error {
+	return d.runOnMessage(c, at, d.b.BreakLock, "ui.broken")
 }
 
-func (d *Door) renew(c echo.Context, at show.Place, _ url.Values) error {
-	return d.simple(c, at, func(ctx context.Context, k engine.Key, actor string) error {
-		_, err := d.b.RenewFor(ctx, k, actor)
-		return err //nolint:wrapcheck // it says what it is about
+func (d *Handler) renew(c echo.Context, at show.Address, _ url.Values) error {
+	return d.runOnMessage(c, at, func(ctx context.Context, k engine.Key, actor string) error {
+		_, err := d.b.RenewLockFor(ctx, k, actor)
+		return err
 	}, "ui.renewed")
 }
 
-func (d *Door) simple(c echo.Context, at show.Place, do func(context.Context, engine.Key, string) error, id string) error {
+func (d *Handler) runOnMessage(c echo.Context, at show.Address, do func(context.Context, engine.Key, string) error, id string) error {
 	if err := do(c.Request().Context(), at.Key, actor(c)); err != nil {
 		return err
 	}
-	return d.settled(c, at, says(c, id, nil))
+	return d.redirectToMessage(c, at, textNotice(c, id, nil))
 }
 
-// reschedule gives a scheduled message another time (OPS-8).
-func (d *Door) reschedule(c echo.Context, at show.Place, typed url.Values) error {
+// reschedule changes the time of a scheduled message (OPS-8).
+func (d *Handler) reschedule(c echo.Context, at show.Address, typed url.Values) error {
 	ctx := c.Request().Context()
-	row, now, err := d.look(c, at.Key)
+	row, now, err := d.readMessageRow(c, at.Key)
 	if err != nil {
 		return err
 	}
-	when, field, err := due(ctx, typed, now)
+	when, field, err := parseDue(ctx, typed, now)
 	if err == nil && when == 0 {
-		field, err = page.SendIn, refuse(ctx, "ui.when")
+		field, err = page.SendIn, formError(ctx, "ui.when")
 	}
 	if err != nil {
-		return d.againOr(c, at, typed, field, err)
+		return d.writeFieldError(c, at, typed, field, err)
 	}
-	is, undo, err := d.doOne(c, row, engine.Deed{Kind: engine.DeedReschedule, Until: when})
+	is, undo, err := d.operateOnOne(c, row, engine.Operation{Kind: engine.OperationReschedule, Until: when})
 	if err != nil {
-		return d.againOr(c, at, typed, field, err)
+		return d.writeFieldError(c, at, typed, field, err)
 	}
-	n := says(c, "ui.rescheduled", locale.Args{"Number": locale.Number(ctx, int(is.Is.Seq))})
+	n := textNotice(c, "ui.rescheduled", locale.Args{"Number": locale.Number(ctx, int(is.After.Seq))})
 	n.Undo = undo
-	return d.settled(c, at, n)
+	return d.redirectToMessage(c, at, n)
 }
 
-// extend adds to the time that a message has left, or takes from it (OPS-3).
-func (d *Door) extend(c echo.Context, at show.Place, typed url.Values) error {
+// extend adds a duration to the remaining time of a message, or subtracts one (OPS-3).
+func (d *Handler) extend(c echo.Context, at show.Address, typed url.Values) error {
 	ctx := c.Request().Context()
-	by, err := signed(ctx, typed.Get(page.AskBy))
+	by, err := parseSignedLength(ctx, typed.Get(page.FieldBy))
 	if err != nil {
-		return d.againOr(c, at, typed, page.AskBy, err)
+		return d.writeFieldError(c, at, typed, page.FieldBy, err)
 	}
-	row, now, err := d.look(c, at.Key)
+	row, now, err := d.readMessageRow(c, at.Key)
 	if err != nil {
 		return err
 	}
-	is, undo, err := d.doOne(c, row, engine.Deed{Kind: engine.DeedExtend, By: by})
+	is, undo, err := d.operateOnOne(c, row, engine.Operation{Kind: engine.OperationExtend, ExtendBy: by})
 	if err != nil {
-		return d.againOr(c, at, typed, page.AskBy, err)
+		return d.writeFieldError(c, at, typed, page.FieldBy, err)
 	}
-	n := says(c, "ui.extended", locale.Args{"At": show.ClockTime(ctx, is.Until, now)})
+	n := textNotice(c, "ui.extended", locale.Args{"At": show.ClockTime(ctx, is.Until, now)})
 	n.Undo = undo
-	return d.settled(c, at, n)
+	return d.redirectToMessage(c, at, n)
 }
 
-// body sends all of a message's body, as something to keep: its content type is
-// its sender's word, and not to be believed.
-func (d *Door) body(c echo.Context) error {
-	at, err := d.place(c)
+// downloadBody sends the whole body of a message as a download: its content type is set by its sender,
+// and not trusted.
+func (d *Handler) downloadBody(c echo.Context) error {
+	at, err := d.address(c)
 	if err != nil {
 		return err
 	}
-	row, _, err := d.look(c, at.Key)
+	row, _, err := d.readMessageRow(c, at.Key)
 	if err != nil {
 		return err
 	}
 	in, err := d.b.Body(c.Request().Context(), row.Message.Content, row.Content.BodySize())
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
 	defer func() { _ = in.Close() }()
 	h := c.Response().Header()

@@ -10,7 +10,7 @@ import (
 	"mayfly/engine"
 )
 
-// orders has one message of each state.
+// orders creates a queue with one message in each state.
 func orders(w *world) {
 	w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: time.Hour, DeadLetteringOnMessageExpiration: true, LockDuration: 30 * time.Second})
 	now, err := w.b.Now(w.Context())
@@ -141,7 +141,7 @@ func TestActs(t *testing.T) {
 	})
 }
 
-// TestBadActs sends each input wrong in each way; nothing changes.
+// TestBadActs sends invalid values for each input; nothing changes.
 func TestBadActs(t *testing.T) {
 	within(t, func(w *world) {
 		orders(w)

@@ -20,107 +20,106 @@ import (
 	"mayfly/web/show"
 )
 
-// purge removes messages by state and by a filter (OPS-7).
-func (d *Door) purge(c echo.Context, at show.Place, typed url.Values) error {
+// purgeMessages removes messages by state and by a filter (OPS-7).
+func (d *Handler) purgeMessages(c echo.Context, at show.Address, typed url.Values) error {
 	ctx := c.Request().Context()
-	e, err := d.state(c, at.Path)
+	e, err := d.readEntityState(c, at.Path)
 	if err != nil {
 		return err
 	}
-	t := show.Typed{Values: typed}
-	chosen := typed[page.AskState]
-	agreed, seen := agreedOf(typed, chosen)
-	p, ok := show.PurgingOf(e, chosen)
+	t := show.FormState{Values: typed}
+	chosen := typed[page.FieldState]
+	agreed, seen := confirmedCountOf(typed, chosen)
+	p, ok := show.SelectPurge(e, chosen)
 	if !ok || !seen {
 		t.Refused = component.Notice{Tone: component.Critical, Title: locale.T(ctx, "ui.purge.what")}
-		return d.form(c, http.StatusUnprocessableEntity, at, t)
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, t)
 	}
-	only := show.ReadSieve(&t, d.b.Limits())
-	if len(t.Errors)+len(t.Faults) > 0 {
-		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	only := show.ParsePurgeFilter(&t, d.b.Limits())
+	if len(t.Errors)+len(t.SyntaxErrors) > 0 {
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, t)
 	}
-	if typed.Has(page.AskLook) || !counted(t, chosen) { // what goes is said before it goes
-		return d.form(c, http.StatusOK, at, t)
+	if typed.Has(page.FieldCountOnly) || !countIsCurrent(t, chosen) { // the number is shown before messages are removed
+		return d.writeForm(c, http.StatusOK, at, t)
 	}
 	if only != nil {
-		if agreed, err = strconv.ParseInt(typed.Get(page.AskMatching), 10, 64); err != nil || agreed < 0 {
-			return d.form(c, http.StatusOK, at, t)
+		if agreed, err = strconv.ParseInt(typed.Get(page.FieldMatching), 10, 64); err != nil || agreed < 0 {
+			return d.writeForm(c, http.StatusOK, at, t)
 		}
 	}
-	have, err := d.goes(ctx, p, only, broker.Agreed(agreed))
+	have, err := d.countPurge(ctx, p, only, broker.ConfirmedCount(agreed))
 	if err != nil {
-		return d.again(c, at, t, err)
+		return d.writeFormError(c, at, t, err)
 	}
-	if have > show.TypeNameOver && !nameTyped(c, typed, e.Path.Name(), &t) {
-		return d.form(c, http.StatusUnprocessableEntity, at, t)
+	if have > show.ConfirmNameAbove && !checkTypedName(c, typed, e.Path.Name(), &t) {
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, t)
 	}
-	if broker.Agreed(agreed).Check(have) != nil {
-		return d.again(c, at, t, &show.Refusal{Kind: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(have), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
+	if broker.ConfirmedCount(agreed).Check(have) != nil {
+		return d.writeFormError(c, at, t, &show.LocalizedError{Err: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(have), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
 	}
-	done, err := d.purgeBoth(c, p, only, broker.Agreed(agreed))
+	done, err := d.purgeSubqueues(c, p, only, broker.ConfirmedCount(agreed))
 	if err != nil && done.Removed > 0 {
-		so := locale.N(ctx, "ui.purged.part", int(done.Removed), locale.Args{"Name": show.Shown(e.Path)})
-		err = &show.Refusal{Kind: err, Text: so}
+		so := locale.N(ctx, "ui.purged.part", int(done.Removed), locale.Args{"Name": show.DisplayPath(e.Path)})
+		err = &show.LocalizedError{Err: err, Text: so}
 	}
 	if err != nil {
-		return d.again(c, at, t, err)
+		return d.writeFormError(c, at, t, err)
 	}
-	n := component.Notice{Title: locale.N(ctx, "ui.purged", int(done.Removed), locale.Args{"Name": show.Shown(e.Path)})}
+	n := component.Notice{Title: locale.N(ctx, "ui.purged", int(done.Removed), locale.Args{"Name": show.DisplayPath(e.Path)})}
 	if done.Skipped > 0 {
 		n.Detail = locale.N(ctx, "ui.locked.left", int(done.Skipped))
 	}
 	if done.Failed > 0 {
 		n.Detail = strings.TrimSpace(n.Detail + " " + locale.N(ctx, "ui.purge.failed", int(done.Failed)))
 	}
-	return d.goTo(c, d.backOr(c, d.pages.EntityURL(e.Kind, e.Path)), n)
+	return d.redirectWithNotice(c, d.returnURL(c, d.pages.EntityURL(e.Kind, e.Path)), n)
 }
 
-// counted tells whether the number in a form is of just what is asked for: of
-// the same filter and, where there is one, of the same states.
-func counted(t show.Typed, chosen []string) bool {
-	was := show.Typed{Values: url.Values{page.AskFilter: t.Values[page.AskCounted]}}
-	text := show.Filter(t)
-	if text != show.Filter(was) {
+// countIsCurrent reports whether the number in a form was counted for the same filter and, if there
+// is one, for the same states.
+func countIsCurrent(t show.FormState, chosen []string) bool {
+	was := show.FormState{Values: url.Values{page.FieldFilter: t.Values[page.FieldCounted]}}
+	text := show.PurgeFilterText(t)
+	if text != show.PurgeFilterText(was) {
 		return false
 	}
-	return text == "" || slices.Equal(chosen, t.Values[page.AskCountedOf])
+	return text == "" || slices.Equal(chosen, t.Values[page.FieldCountedOf])
 }
 
-// goes is how many messages a purge takes. It is looked up as far as it takes to
-// see whether they are as many as was agreed to.
-func (d *Door) goes(ctx context.Context, p show.Purging, only *engine.Sieve, agreed broker.Agreed) (int64, error) {
+// countPurge returns how many messages a purge removes. With a filter it counts them only if needed
+// to check the confirmed number.
+func (d *Handler) countPurge(ctx context.Context, p show.PurgeSelection, only *engine.MessageFilter, agreed broker.ConfirmedCount) (int64, error) {
 	if only == nil {
-		return p.N, nil
+		return p.Count, nil
 	}
-	if agreed.Check(p.N) == nil {
-		return min(p.N, int64(agreed)), nil
+	if agreed.Check(p.Count) == nil {
+		return min(p.Count, int64(agreed)), nil
 	}
-	f, err := p.Foresee(ctx, d.b, only, math.MaxInt64)
-	return f.Matching, err //nolint:wrapcheck // it says what it is about
+	f, err := p.Preview(ctx, d.b, only, math.MaxInt64)
+	return f.Matching, err
 }
 
-// purgeBoth purges what was agreed to: where that lies in one place the broker
-// checks the number once more, where in two their sum has been checked, and
-// neither is refused once the other is gone. The result says what was removed
-// even if there is an error.
-func (d *Door) purgeBoth(c echo.Context, p show.Purging, only *engine.Sieve, agreed broker.Agreed) (done engine.Purge, err error) {
+// purgeSubqueues purges the confirmed messages. In one subqueue the broker checks the number once
+// more. In two, their sum has been checked, and neither purge is refused when the other is
+// done. The result counts the removed messages even if there is an error.
+func (d *Handler) purgeSubqueues(c echo.Context, p show.PurgeSelection, only *engine.MessageFilter, agreed broker.ConfirmedCount) (done engine.Purge, err error) {
 	ctx := c.Request().Context()
-	if p.Dead != "" && len(p.Classes) > 0 {
-		agreed = broker.Unasked
+	if p.DeadLetters != "" && len(p.Classes) > 0 {
+		agreed = broker.Unconfirmed
 	}
 	if len(p.Classes) > 0 {
-		if done, err = d.b.PurgeOnly(ctx, p.Path, p.Classes, only, agreed, actor(c)); err != nil {
+		if done, err = d.b.PurgeMatching(ctx, p.Path, p.Classes, only, agreed, actor(c)); err != nil {
 			return done, fmt.Errorf("purge %s: %w", p.Path, err)
 		}
 	}
-	if p.Dead != "" {
-		if agreed >= 0 && only == nil { // without a filter the broker counts those that stay too
-			agreed += min(broker.Agreed(p.Locked), math.MaxInt64-agreed)
+	if p.DeadLetters != "" {
+		if agreed >= 0 && only == nil { // without a filter the broker counts the locked ones that stay, too
+			agreed += min(broker.ConfirmedCount(p.Locked), math.MaxInt64-agreed)
 		}
-		dead, err := d.b.PurgeOnly(ctx, p.Dead, show.DeadClasses(), only, agreed, actor(c))
+		dead, err := d.b.PurgeMatching(ctx, p.DeadLetters, show.DeadClasses(), only, agreed, actor(c))
 		done.Removed, done.Skipped, done.Failed = done.Removed+dead.Removed, done.Skipped+dead.Skipped, done.Failed+dead.Failed
 		if err != nil {
-			return done, fmt.Errorf("purge %s: %w", p.Dead, err)
+			return done, fmt.Errorf("purge %s: %w", p.DeadLetters, err)
 		}
 	}
 	return done, nil

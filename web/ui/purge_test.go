@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// asked is what the form of a page would send as it came.
+// asked returns the fields that a page's form would send unchanged.
 func (a answer) asked() url.Values {
 	form := url.Values{}
 	a.Find("form.asking").Find("input, textarea").Each(func(_ int, in *goquery.Selection) {
@@ -32,12 +32,12 @@ func (a answer) asked() url.Values {
 	return form
 }
 
-// button is what the last button of a form says.
+// button returns the label of a form's last button.
 func (a answer) button() string {
 	return strings.Join(strings.Fields(a.Find("form.asking footer button").Text()), " ")
 }
 
-// sampled are the messages that a page shows a few of: state, number, and what they are.
+// sampled returns the messages in a page's sample: state, number, and label.
 func (a answer) sampled() (out []string) {
 	a.Find(".sample li").Each(func(_ int, li *goquery.Selection) {
 		li.Find("small").Remove()
@@ -51,14 +51,15 @@ func (a answer) sampled() (out []string) {
 	return out
 }
 
-// OPS-7: what asks before a purge, or before a job, shows the first few that go.
+// TestPurgeShowsSome: the page before a purge, or before a job, shows the first messages that
+// would be removed (OPS-7).
 func TestPurgeShowsSome(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		for i := range 7 {
 			w.fill("orders", engine.Content{Subject: fmt.Sprint("order ", i), Properties: value.Properties{{Name: "n", Value: value.OfLong(int64(i))}}})
 		}
-		w.must(w.b.DeadLetterOne(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
 		for _, tc := range []struct {
 			to   string
 			want string
@@ -79,8 +80,8 @@ func TestPurgeShowsSome(t *testing.T) {
 	})
 }
 
-// OPS-7: with a filter the number that matches is shown before anything goes,
-// without scripts too.
+// TestPurgeByFilter: with a filter the number of matches is shown before messages are removed,
+// without scripts too (OPS-7).
 func TestPurgeByFilter(t *testing.T) {
 	const to = "/n/default/q/orders/purge"
 	within(t, func(w *world) {
@@ -93,7 +94,7 @@ func TestPurgeByFilter(t *testing.T) {
 			w.fill("orders", price(value.OfLong(10)))
 		}
 		w.done("/n/default/q/orders/receive")
-		w.must(w.b.DeadLetterOne(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
 		for range 3 {
 			w.fill("orders", price(value.OfLong(20)))
 		}
@@ -115,7 +116,7 @@ func TestPurgeByFilter(t *testing.T) {
 			t.Errorf("the field is %s", v.Parent().Text())
 		}
 		form.Set("filter", strings.Repeat(" ", 1025)+"1")
-		w.send(to, form).wants(422, "1026 characters; 1024 are allowed")
+		w.send(to, form).wants(422, "1026 characters; the maximum is 1024")
 		unchanged("a bad filter")
 
 		form.Set("filter", "-price <= -20\r\nAND sys.Label = 'x'")
@@ -150,7 +151,7 @@ func TestPurgeByFilter(t *testing.T) {
 		w.send(to, form).wants(409, "You agreed to 3 messages, but now there are 4. Nothing was changed.")
 		unchanged("one more matches")
 
-		// Two places are agreed to as one; what is looked at is in the address.
+		// Two subqueues have one number to confirm; the selection is in the address.
 		ask = w.see(to + "?state=active&state=dead-letter&filter=" + url.QueryEscape("price >= 20 OR DeadLetterReason = 'Poison'"))
 		if s := ask.button(); s != "Purge 5 matching messages" {
 			t.Errorf("the button says %q", s)
@@ -171,7 +172,7 @@ func TestPurgeByFilter(t *testing.T) {
 			t.Errorf("left %+v", c)
 		}
 
-		// Many ask for the name.
+		// A large purge requires the name.
 		form = w.see(to + "?filter=price+%3D+10").asked()
 		w.send(to, form).wants(422, "Type orders to confirm")
 		form.Set("confirm", "orders")
@@ -189,14 +190,14 @@ func TestPurgeByFilter(t *testing.T) {
 	})
 }
 
-// OPS-7: a purge is asked for what lies ready, if there is any, and for dead
-// letters where it is opened beside them.
+// TestPurgePicksWhatIsAskedFor: a purge preselects active messages, if there are any, or dead
+// letters if it is opened from their tab (OPS-7).
 func TestPurgePicksWhatIsAskedFor(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		w.fill("orders", engine.Content{}, engine.Content{}, engine.Content{})
 		for _, r := range w.rows("orders", engine.ClassActive)[1:] {
-			w.must(w.b.DeadLetterOne(w.Context(), r.Message.Key, "Poison", "", "test"))
+			w.must(w.b.DeadLetterMessage(w.Context(), r.Message.Key, "Poison", "", "test"))
 		}
 		for tab, want := range map[string]string{"": "active", "?tab=messages": "active", "?tab=dead-letter": "dead-letter"} {
 			to, ok := w.see("/n/default/q/orders" + tab).Find(`main a[href*="/purge"]`).Attr("href")
@@ -208,8 +209,8 @@ func TestPurgePicksWhatIsAskedFor(t *testing.T) {
 	})
 }
 
-// OPS-7: a purge opens with a state that has messages, and where none has one it
-// cannot be asked for. Enter, which presses the first button, only counts.
+// TestPurgeOpensWithWhatIsThere: a purge opens with a state that has messages; if none has, it
+// is disabled. Enter, which presses the first button, only counts (OPS-7).
 func TestPurgeOpensWithWhatIsThere(t *testing.T) {
 	const to = "/n/default/q/orders/purge"
 	within(t, func(w *world) {
@@ -227,7 +228,7 @@ func TestPurgeOpensWithWhatIsThere(t *testing.T) {
 		w.done("/n/default/q/orders/receive")
 		w.see(to).wants(200, "The one message here is locked, and a purge leaves locked messages alone.")
 		w.pass(6 * time.Minute)
-		w.must(w.b.DeadLetterOne(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
 		for asked, want := range map[string]string{"": "dead-letter", "?state=active": "", "?state=dead-letter": "dead-letter"} {
 			ask := w.see(to + asked)
 			if got := strings.Join(picked(ask), " "); got != want {

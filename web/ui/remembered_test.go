@@ -11,25 +11,25 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/fleet"
-	"mayfly/engine/fleet/fleettest"
-	"mayfly/engine/scene"
+	"mayfly/engine/demo"
+	"mayfly/engine/namespaces"
+	"mayfly/engine/namespaces/fleettest"
 	"mayfly/storage/memory"
-	"mayfly/web/identity"
+	"mayfly/web/auth"
 )
 
-func besideAnother(t *testing.T) *fleet.Fleet {
+func besideAnother(t *testing.T) *namespaces.Manager {
 	return fleettest.Open(t, func() engine.Store { return new(memory.Store) })
 }
 
-// A remembered form changes something, which Activity tells with who did it.
+// A remembered form changes something, which Activity shows with the actor.
 type remembered struct {
-	before func(w *world) // what is there first; nil: no more than ruin makes
+	before func(w *world) // prepares the world; nil if ruin suffices
 	at     func(w *world) string
 	fields []string
 }
 
-// rememberedForms are what a form is sent to, by how its route ends.
+// rememberedForms returns the requests of forms, by the ends of their routes.
 func rememberedForms() map[string]remembered {
 	at := func(path string) func(*world) string { return func(*world) string { return path } }
 	const ns, orders = "/n/default", "/n/default/q/orders"
@@ -46,10 +46,10 @@ func rememberedForms() map[string]remembered {
 	dead := func(w *world) { w.done(w.first("orders", engine.ClassActive)+"/dead-letter", "reason", "odd") }
 	other := func(w *world) { w.create(engine.Queue, "other", engine.Config{}) }
 	shop := func(w *world) {
-		_, err := w.fleet.Create(w.Context(), fleet.Spec{Name: "shop"}, "test")
+		_, err := w.fleet.Create(w.Context(), namespaces.Spec{Name: "shop"}, "test")
 		w.must(err)
 	}
-	known := func(w *world) { w.who = identity.Anybody() }
+	known := func(w *world) { w.who = auth.OpenCaller() }
 	idle := func(w *world) { w.create(engine.Queue, "idle", engine.Config{AutoDeleteOnIdle: time.Hour}) }
 	chats := func(w *world) {
 		w.create(engine.Queue, "chats", engine.Config{RequiresSession: true})
@@ -61,8 +61,8 @@ func rememberedForms() map[string]remembered {
 		return func(w *world) string {
 			p, err := w.scenes.Begin(w.Context(), "deadline", "test")
 			w.must(err)
-			w.must(p.Next(w.Context(), 0, scene.AtOnce, "test"))
-			w.must(p.Next(w.Context(), 1, scene.AtOnce, "test"))
+			w.must(p.NextStep(w.Context(), 0, demo.Instant, "test"))
+			w.must(p.NextStep(w.Context(), 1, demo.Instant, "test"))
 			return "/scenes/on/" + p.Name() + "/" + do
 		}
 	}
@@ -88,11 +88,11 @@ func rememberedForms() map[string]remembered {
 		"/t/:topic/new":          {prices, at(ns + "/t/prices/new"), []string{"name", "new"}},
 		"/starter":               {nil, at(ns + "/starter"), nil},
 		"/access/new":            {nil, at(ns + "/access/new"), []string{"name", "ci", "rights", "Send"}},
-		"/access/renew":          {func(w *world) { w.must(w.b.FurnishAccess(w.Context())) }, at(ns + "/access/renew?rule=RootManageSharedAccessKey&key=primary"), nil},
+		"/access/renew":          {func(w *world) { w.must(w.b.EnsureRootAccessRule(w.Context())) }, at(ns + "/access/renew?rule=RootManageSharedAccessKey&key=primary"), nil},
 		"/access/remove":         {done(ns+"/access/new", "name", "ci", "rights", "Send"), at(ns + "/access/remove?rule=ci"), nil},
 		"/views/edit":            {nil, at(ns + "/views/edit"), []string{"do", "add", "name", "mine", "column", "seq", "show", "seq"}},
 		"/views/delete":          {done(ns+"/views/edit", "do", "add", "name", "mine", "column", "seq", "show", "seq"), at(ns + "/views/delete?view=mine"), nil},
-		"/send":                  {nil, at(orders + "/send"), []string{"body", "{{n}}", "template-name", "mine", "save", "1"}}, // keeps a template
+		"/send":                  {nil, at(orders + "/send"), []string{"body", "{{n}}", "template-name", "mine", "save", "1"}}, // saves a template
 		"/templates/rename":      {done(orders+"/send", "body", "{{n}}", "template-name", "mine", "save", "1"), at(ns + "/templates/rename"), []string{"template", "mine", "template-name", "yours"}},
 		"/templates/remove":      {done(orders+"/send", "body", "{{n}}", "template-name", "mine", "save", "1"), at(ns + "/templates/remove"), []string{"template", "mine", "count", "1"}},
 		"/alerts/new":            {nil, at(ns + "/alerts/new"), rule},
@@ -128,15 +128,15 @@ func rememberedForms() map[string]remembered {
 	}
 }
 
-// Whatever a form of the dashboard changes is told by an event that says who did
-// it, which Activity shows: that of another namespace in the server's own.
+// TestEveryFormIsRemembered: every change by a form of the dashboard is recorded by an event
+// with its actor, which Activity shows: that of another namespace in the server's own.
 func TestEveryFormIsRemembered(t *testing.T) {
 	silent := strings.Fields(`
 		/safe /language /settings /access/keys /lab /alerts/try /alerts/:id/try /alerts/:id/test /rules/try /bulk/export /import
 		/receive /complete /abandon /defer /fetch /renew /session/receive /session/release
-	`) // change nothing that is kept, or do what a client of messages does
+	`) // change nothing that is stored, or do what a client of messages does
 	elsewhere := strings.Fields(`
-		/import/start /definitions/import /undo/:word /tombstones/:id/restore /connections/:id/disconnect /jobs/:id/cancel /jobs/:id/resume /jobs/:id/undo
+		/import/start /definitions/import /undo/:word /tombstones/:id/restore /connections/:id/disconnect /damaged/move-aside /jobs/:id/cancel /jobs/:id/resume /jobs/:id/undo
 		/m/:key/edit /rules/edit /break-lock /return /bulk/reschedule /bulk/copy /session/clear /session/state /bulk/resubmit /bulk/return /bulk/send-now /bulk/cancel
 		/scenes/new /scenes/remove/:scene
 	`) // in tests of their own
@@ -168,12 +168,12 @@ func TestEveryFormIsRemembered(t *testing.T) {
 				for _, b := range []*broker.Broker{w.b, own} {
 					last = append(last, b.Events().Last())
 				}
-				if a := w.post(form.at(w), w.fields(form.fields)...); a.status != 303 && a.status != 200 { // what is refused has another
+				if a := w.post(form.at(w), w.fields(form.fields)...); a.status != 303 && a.status != 200 { // a refused form has another status
 					w.Fatalf("%d %s", a.status, strings.Join(strings.Fields(a.Find("main").Text()), " "))
 				}
 				synctest.Wait()
 				all := []*broker.Broker{w.b, own}
-				for _, p := range w.scenes.List() { // all of whose events are new, but for those of "test"
+				for _, p := range w.scenes.List() { // all of their events are new, except those of "test"
 					b, _, err := w.fleet.Broker(p.Name())
 					w.must(err)
 					all, last = append(all, b), append(last, 0)

@@ -8,12 +8,10 @@ import (
 	"mayfly/web/show"
 )
 
-// moreRows is how many empty rows are added to a table of a form when more are
-// asked for.
-const moreRows = 4
+// addedRows is how many empty rows a form's table gets when more are requested.
+const addedRows = 4
 
-// addRows tells whether a form asks for more rows to fill in, and adds them to
-// what was typed.
+// addRows reports whether a form requests more rows, and adds them to its values.
 func addRows(typed url.Values) bool {
 	asked := false
 	for button, prefix := range map[string]string{
@@ -24,8 +22,8 @@ func addRows(typed url.Values) bool {
 			continue
 		}
 		asked = true
-		rows := len(show.SentEntries(show.Typed{Values: typed}, prefix))
-		for i := rows; i < min(rows+moreRows, show.MostRows); i++ {
+		rows := len(show.SubmittedRows(show.FormState{Values: typed}, prefix))
+		for i := rows; i < min(rows+addedRows, show.MaxRows); i++ {
 			typed.Set(prefix+strconv.Itoa(i)+page.SendPropertyName, "")
 		}
 	}

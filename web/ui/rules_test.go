@@ -19,13 +19,13 @@ const (
 	euRules     = "/n/default/t/prices/s/eu/rules/"
 )
 
-// prices is a topic with a subscription.
+// prices creates a topic with a subscription.
 func prices(w *world) {
 	w.create(engine.Topic, "prices", engine.Config{})
 	w.create(engine.Subscription, eu, engine.Config{})
 }
 
-// rulesOf are the rules of a subscription, without when they were made.
+// rulesOf returns the rules of a subscription, without their times of creation.
 func (w *world) rulesOf(sub engine.Path) (rules []engine.Rule) {
 	w.Helper()
 	for _, r := range w.state(sub).Rules {
@@ -35,8 +35,8 @@ func (w *world) rulesOf(sub engine.Path) (rules []engine.Rule) {
 	return rules
 }
 
-// FILT-7, FILT-8, FILT-13, FILT-17, FILT-25: what is filled in is what is kept,
-// and comes back into the form as it was.
+// TestRuleForms: the rule is saved as filled in, and comes back into the form unchanged
+// (FILT-7, FILT-8, FILT-13, FILT-17, FILT-25).
 func TestRuleForms(t *testing.T) {
 	within(t, func(w *world) {
 		prices(w)
@@ -86,7 +86,7 @@ func TestRuleForms(t *testing.T) {
 				t.Errorf("%s is %q, want %q", selector, got, want)
 			}
 		}
-		// What the form shows, sent back as it is, changes nothing.
+		// Sending the form back unchanged changes nothing.
 		for _, name := range []string{"vip", "large", "none", "all", "$Default"} {
 			w.resend(euRules + "edit?rule=" + url.QueryEscape(name))
 		}
@@ -108,7 +108,7 @@ func TestRuleForms(t *testing.T) {
 	})
 }
 
-// resend fetches a form and sends it as a browser does that nobody has touched.
+// resend fetches a form and sends it unchanged as a browser does.
 func (w *world) resend(to string) {
 	w.Helper()
 	a := w.see(to)
@@ -117,7 +117,7 @@ func (w *world) resend(to string) {
 	}
 }
 
-// sent is what a browser sends of a form.
+// sent returns what a browser sends of a form.
 func sent(a answer) url.Values {
 	form := url.Values{}
 	for i := range a.Find("#f [name]").Nodes {
@@ -138,9 +138,9 @@ func sent(a answer) url.Values {
 	return form
 }
 
-// TestBadRules sends each field wrong in each way: the form comes back with
-// what the engine says, at the field, and nothing is changed (FILT-16, FILT-21,
-// FILT-28, ACT-3 … ACT-5, NAME-2).
+// TestBadRules sends invalid values for each field: the form is shown again with the engine's
+// error at the field, and nothing is changed (FILT-16, FILT-21, FILT-28, ACT-3 … ACT-5,
+// NAME-2).
 func TestBadRules(t *testing.T) {
 	within(t, func(w *world) {
 		prices(w)
@@ -153,24 +153,24 @@ func TestBadRules(t *testing.T) {
 		for name, tc := range map[string]struct {
 			set    []string
 			status int
-			says   string // what stands in an error
+			says   string // the text of an error
 		}{
 			"no name":                   {[]string{"rule-name", ""}, 422, "1 to 50 characters"},
 			"name too long":             {[]string{"rule-name", strings.Repeat("a", 51)}, 422, "51"},
 			"name with a slash":         {[]string{"rule-name", "a/b"}, 422, "'a/b'"},
-			"name that is taken":        {[]string{"rule-name", "TAKEN"}, 409, "has a rule 'TAKEN' already"},
+			"name that is taken":        {[]string{"rule-name", "TAKEN"}, 409, "|TAKEN' already exists"},
 			"kind unknown":              {[]string{"rule-kind", "magic"}, 422, "Choose one of these"},
 			"SQL empty":                 {[]string{"rule-sql", ""}, 422, "ends at character 1"},
 			"SQL malformed":             {[]string{"rule-sql", "region = 'eu'\r\n AND >> 1"}, 422, "Character 20: “>”"},
 			"SQL not ended":             {[]string{"rule-sql", "订单 ="}, 422, "ends at character 5"},
-			"SQL too long":              {[]string{"rule-sql", "a = '" + strings.Repeat("é", 1019) + "'"}, 422, "It has 1025 characters; 1024 are allowed."},
+			"SQL too long":              {[]string{"rule-sql", "a = '" + strings.Repeat("é", 1019) + "'"}, 422, "It has 1025 characters; the maximum is 1024."},
 			"system property unknown":   {[]string{"rule-sql", "sys.Foo = 'x'"}, 422, "Foo"},
 			"parameter of a wrong type": {[]string{"parameter-0-name", "@a", "parameter-0-type", "int", "parameter-0-value", "many"}, 422, "many"},
 			"parameter of no type":      {[]string{"parameter-0-name", "@a", "parameter-0-type", "magic", "parameter-0-value", "1"}, 422, "magic"},
 			"parameter without a name":  {[]string{"parameter-0-name", "", "parameter-0-type", "int", "parameter-0-value", "1"}, 422, "needs a name"},
 			"parameter twice":           {[]string{"parameter-0-name", "@a", "parameter-0-value", "1", "parameter-1-name", "A", "parameter-1-value", "2"}, 422, "@A is there twice"},
 			"action malformed":          {[]string{"rule-action", "SET a = 1; PUT b = 2"}, 422, "Character 12: “PUT”"},
-			"action too long":           {[]string{"rule-action", "SET a = '" + strings.Repeat("b", 1015) + "'"}, 422, "It has 1025 characters; 1024 are allowed."},
+			"action too long":           {[]string{"rule-action", "SET a = '" + strings.Repeat("b", 1015) + "'"}, 422, "It has 1025 characters; the maximum is 1024."},
 			"action on what is set":     {[]string{"rule-action", "SET sys.SequenceNumber = 1"}, 422, "SequenceNumber"},
 			"action of 33 expressions":  {[]string{"rule-action", strings.Repeat("SET a = 1;", 33)}, 422, "32"},
 			"no condition":              {append([]string{"rule-kind", "correlation"}, condition("0", "", "", "string", "")...), 422, "needs at least one condition"},
@@ -201,7 +201,7 @@ func TestBadRules(t *testing.T) {
 				}
 			}
 		}
-		// One mistake does not hide another.
+		// One error does not hide another.
 		a := w.post(euRules+"new", "rule-name", "", "rule-kind", "sql", "rule-sql", "a >", "rule-action", "SET", "parameter-0-name", "@x", "parameter-0-type", "int", "parameter-0-value", "y")
 		if n := a.Find(".err").Length(); n != 4 {
 			t.Errorf("four mistakes show %d errors: %s", n, a.Find(".err").Text())
@@ -209,7 +209,7 @@ func TestBadRules(t *testing.T) {
 		if d := cmp.Diff(before, w.rulesOf(eu)); d != "" {
 			t.Errorf("something changed (-want +got):\n%s", d)
 		}
-		// At the limits it is accepted.
+		// Values at the limits are accepted.
 		w.done(euRules+"new", "rule-name", strings.Repeat("a", 50), "rule-kind", "sql", "rule-sql", "a = '"+strings.Repeat("é", 1018)+"'", "rule-action", strings.Repeat("SET a = 1;", 32))
 	})
 }
@@ -229,7 +229,7 @@ func TestRulesThatAreNotThere(t *testing.T) {
 				t.Errorf("POST %s: %d", to, a.status)
 			}
 		}
-		w.see(euRules+"try").wants(200, "New rule for eu") // somebody loads the answer again
+		w.see(euRules+"try").wants(200, "New rule for eu") // the user loads the answer again
 		c := w.state(eu).Config
 		c.Status = engine.StatusDisabled
 		_, err := w.b.Update(w.Context(), eu, c, "test")
@@ -238,7 +238,7 @@ func TestRulesThatAreNotThere(t *testing.T) {
 	})
 }
 
-// More rows are added to each table, and what was typed stays.
+// TestRuleRows: rows are added to each table, and typed values stay.
 func TestRuleRows(t *testing.T) {
 	within(t, func(w *world) {
 		prices(w)
@@ -258,7 +258,7 @@ func TestRuleRows(t *testing.T) {
 	})
 }
 
-// A rule is tried on a message, and neither is kept.
+// TestTryRule: a rule is tried on a message, and neither is saved.
 func TestTryRule(t *testing.T) {
 	within(t, func(w *world) {
 		prices(w)
@@ -280,6 +280,7 @@ func TestTryRule(t *testing.T) {
 			"empty":        {[]string{"rule-kind", "sql", "rule-sql", "EXISTS(void) AND void = ''"}, []string{"Selected"}},
 			"fails":        {[]string{"rule-kind", "sql", "rule-sql", "amount / 0 = 1"}, []string{"Cannot be evaluated", "prices/eu/$DLQ"}},
 			"correlation":  {[]string{"rule-kind", "correlation", "condition-0-of", "Label", "condition-0-name", "", "condition-0-value", "price.changed", "condition-1-name", "amount", "condition-1-type", "string", "condition-1-value", "1200"}, []string{"1 of 2 clauses", "sys.Label"}},
+			"time to live": {[]string{"rule-kind", "true", "rule-name", "mark", "rule-action", "SET sys.TimeToLive = '0:2:0'"}, []string{"Selected", "sys.TimeToLive", "00:02:00"}},
 			"action":       {[]string{"rule-kind", "true", "rule-name", "mark", "rule-action", "SET amount = amount * 2; REMOVE region; SET sys.To = 'eu'"}, []string{"Selected", "2400", "removed", "sys.To", "RuleName"}},
 			"action fails": {[]string{"rule-kind", "true", "rule-action", "SET amount = amount / 0"}, []string{"Selected, but its action fails", "prices/eu/$DLQ"}},
 		} {
@@ -303,15 +304,15 @@ func TestTryRule(t *testing.T) {
 				}
 			}
 		}
-		// The message cannot be read: the notice says why, for those whose page is
-		// only in part replaced, and the row.
+		// The message is invalid: the notice reports it, because only part of the page may be
+		// replaced, and so does the row.
 		a := w.post(euRules+"try", "rule-kind", "true", "property-0-name", "n", "property-0-type", "int", "property-0-value", "three", "message-id", strings.Repeat("a", 129))
 		a.wants(http.StatusOK, "The message cannot be read")
 		if n := a.Find(".err").Length(); n != 2 || a.Find("[data-tried=refused] .notice").Length() != 1 || !strings.Contains(a.Find("[data-tried=result]").Text(), "Describe a message") {
 			t.Errorf("%d errors: %s", n, a.Find("main").Text())
 		}
-		w.post(euRules+"try", "rule-kind", "true", "property-0-name", "n", "property-0-value", strings.Repeat("a", 64<<10)).wants(200, "The message cannot be read", "longer than the") // as Submit has it
-		// The rule cannot be read: the fault stands at the field.
+		w.post(euRules+"try", "rule-kind", "true", "property-0-name", "n", "property-0-value", strings.Repeat("a", 64<<10)).wants(200, "The message cannot be read", "longer than the") // as in Submit
+		// The rule is invalid: the error is at the field.
 		a = w.post(euRules+"try", append([]string{"rule-kind", "sql", "rule-sql", "amount >> 1"}, message...)...)
 		a.wants(http.StatusOK, "Character 9", "Describe a message")
 		if a.Find("[data-tried=rule-sql] .fault").Length() != 1 || a.Find("#f-rule-sql[aria-invalid=true]").Length() != 1 {
@@ -323,7 +324,8 @@ func TestTryRule(t *testing.T) {
 	})
 }
 
-// A test starts from a message: one that is there, or one that nobody took.
+// TestTryRuleOnWhatWasSent: a test starts from a stored message, or from one that no
+// subscription matched.
 func TestTryRuleOnWhatWasSent(t *testing.T) {
 	within(t, func(w *world) {
 		prices(w)
@@ -360,7 +362,7 @@ func TestTryRuleOnWhatWasSent(t *testing.T) {
 		w.see(euRules+"new?from="+key).wants(200, "New rule for eu")
 		w.post(euRules+"try", "take", "424242", "rule-kind", "true").wants(200, "no longer known", "Selected")
 		w.post(euRules+"try", "take", "x", "rule-kind", "true").wants(200, "Selected")
-		// Opened from the lab, a rule that is there is tried at once.
+		// A rule that is opened from the lab is tried at once.
 		w.done(euRules+"new", "rule-name", "r", "rule-kind", "sql", "rule-sql", "sys.Label = 'taken'")
 		w.see(euRules+"edit?rule=r&from="+key).wants(200, "Selected")
 	})

@@ -9,8 +9,8 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/fleet"
-	"mayfly/engine/scene"
+	"mayfly/engine/demo"
+	"mayfly/engine/namespaces"
 	"mayfly/views/layout"
 )
 
@@ -24,8 +24,8 @@ steps:
       - send: {to: kitchen, body: two soups, ttl: 1m}
 `
 
-// A scene is added from a file or from what was pasted, and kept; what is wrong with it
-// is told by line, beside what was sent, and nothing is added.
+// TestSceneIsAdded: a scene is added from a file or from pasted text, and stored; errors have
+// their lines, beside the text, and nothing is added.
 func TestSceneIsAdded(t *testing.T) {
 	withinFleet(t, besideAnother, func(w *world) {
 		lib := w.scenes.Library()
@@ -49,9 +49,9 @@ func TestSceneIsAdded(t *testing.T) {
 		refused(422, []string{"Choose a file"}, "id", "lunch")
 		refused(422, []string{"needs a name", "title: Lunch"}, "text", lunch)
 		refused(422, []string{"small letters"}, "text", lunch, "id", "A b")
-		refused(409, []string{"There is a scene 'deadline' that came with the program."}, "text", lunch, "id", "deadline")
+		refused(409, []string{"The scene 'deadline' is built in. Choose another ID."}, "text", lunch, "id", "deadline")
 		refused(413, []string{"at most 32"}, "file/x.yaml", strings.Repeat("#", 2<<20))
-		refused(422, []string{"at most 32768 bytes"}, "file/x.yaml", strings.Repeat("#", scene.MostBytes+1))
+		refused(422, []string{"at most 32768 bytes"}, "file/x.yaml", strings.Repeat("#", demo.MaxBytes+1))
 		if a := w.upload(at, "csrf", "forged", "text", lunch, "id", "lunch"); a.status != http.StatusForbidden || len(lib.List()) != own {
 			w.Errorf("a forged form is answered with %d", a.status)
 		}
@@ -76,7 +76,7 @@ func TestSceneIsAdded(t *testing.T) {
 			w.Errorf("after a restart it is %+v, %v", s, err)
 		}
 
-		// It is removed once that was agreed to; its text is to be had before.
+		// It is removed after a confirmation; before, its source can be downloaded.
 		if n := w.see("/scenes").Find(`a[data-ask][href^="/scenes/remove/"]`).Length(); n != 1 {
 			w.Errorf("%d can be removed", n)
 		}
@@ -96,13 +96,14 @@ func TestSceneIsAdded(t *testing.T) {
 		told(engine.EventSceneRemoved)
 		w.get(remove).wants(404)
 		w.get("/scenes/remove/deadline").wants(404)
-		if says, at := w.done("/scenes/remove/deadline", "count", "1"); !strings.Contains(says, "came with the program") || at != "/scenes" {
+		if says, at := w.done("/scenes/remove/deadline", "count", "1"); !strings.Contains(says, "is built in") || at != "/scenes" {
 			w.Errorf("the program's own: %q at %s", says, at)
 		}
 	})
 }
 
-// A scene that is kept and cannot be played is shown with why, and is mended or removed.
+// TestUnfitScene: a stored scene that cannot be played is shown with the reason, and is
+// repaired or removed.
 func TestUnfitScene(t *testing.T) {
 	withinFleet(t, besideAnother, func(w *world) {
 		marked := strings.Replace(lunch, "steps:\n  - ", "steps:\n  - mark: [bar]\n    ", 1)
@@ -111,10 +112,10 @@ func TestUnfitScene(t *testing.T) {
 			w.must(err)
 		}
 		w.see("/scenes").lacks("cannot be played")
-		w.must(w.scenes.Recall(w.Context(), w.b))
+		w.must(w.scenes.LoadSaved(w.Context(), w.b))
 		own := len(w.scenes.Library().List())
 		a := w.see("/scenes")
-		a.wants(200, "2 scenes that were added cannot be played", "Line 6 · step 1, mark 1", "'mark' names a message or an entity that there is by then, not 'bar'.", "There is a scene 'deadline' that came with the program.")
+		a.wants(200, "2 scenes that were added cannot be played", "Line 6 · step 1, mark 1", "'mark' must name a message or an entity from this or an earlier step, not 'bar'.", "The scene 'deadline' is built in. Choose another ID.")
 		if n := a.Find(".faults a[data-ask]").Length(); n != 2 {
 			w.Errorf("%d can be removed", n)
 		}
@@ -124,7 +125,7 @@ func TestUnfitScene(t *testing.T) {
 		if id, _ := form.Find("input[name=id]").Attr("value"); id != "lunch" || form.Find("textarea[name=text]").Text() != marked {
 			w.Errorf("the form is of %q", id)
 		}
-		w.see("/scenes/new?kept=deadline").wants(200, "There is a scene 'deadline' that came with the program.")
+		w.see("/scenes/new?kept=deadline").wants(200, "The scene 'deadline' is built in. Choose another ID.")
 		if n := w.see("/scenes/new?kept=none").Find(".faults, .err").Length(); n != 0 {
 			w.Errorf("an empty form has %d faults", n)
 		}
@@ -151,9 +152,9 @@ func TestUnfitScene(t *testing.T) {
 	})
 }
 
-// Of a play that is over, every form leads to the scenes and says so in the language of
-// the page: also where it is a form of a former server, where the script sends it, and
-// where its address is looked at, which leads to a play that is not over.
+// TestPlayIsOver: every form of an ended play leads to the scenes with a notice in the page's
+// language: also a form from before a restart, one that the script sends, and a GET of its
+// address, which leads to the play while that runs.
 func TestPlayIsOver(t *testing.T) {
 	withinFleet(t, besideAnother, func(w *world) {
 		const scenes, says = "/scenes", "Tato scéna skončila. Její obor názvů už neexistuje."
@@ -198,11 +199,11 @@ func TestPlayIsOver(t *testing.T) {
 	})
 }
 
-// Of a namespace that no scene is played in nothing is done by the forms of one, and it is
-// said that time there is real.
+// TestNoPlayInRealNamespaces: the forms of plays do nothing in a namespace without a play, and
+// report that its time is real.
 func TestNoPlayInRealNamespaces(t *testing.T) {
 	withinFleet(t, besideAnother, func(w *world) {
-		_, err := w.fleet.Create(w.Context(), fleet.Spec{Name: "shop"}, "test")
+		_, err := w.fleet.Create(w.Context(), namespaces.Spec{Name: "shop"}, "test")
 		w.must(err)
 		p, err := w.scenes.Begin(w.Context(), "deadline", "test")
 		w.must(err)
@@ -217,7 +218,7 @@ func TestNoPlayInRealNamespaces(t *testing.T) {
 			_, err = b.Send(w.Context(), "orders", []broker.Outgoing{{Content: engine.Content{TTL: time.Hour}, Body: []byte("two soups")}}, "test")
 			w.must(err)
 		}
-		form := url.Values{"csrf": {w.token()}, layout.AskStep: {"0"}, layout.AskRate: {"60"}, layout.AskMoment: {string(scene.Expiry)}, layout.AskTempo: {layout.TempoGlide}, "back": {"/n/shop"}}
+		form := url.Values{"csrf": {w.token()}, layout.FieldStep: {"0"}, layout.FieldRate: {"60"}, layout.FieldMoment: {string(demo.Expiry)}, layout.FieldTempo: {layout.TempoAnimated}, "back": {"/n/shop"}}
 		for _, name := range []string{"default", "shop", "SHOP"} {
 			for _, verb := range []string{"next", "back", "reset", "leave", "clock", "leap"} {
 				last, began := map[string]uint64{}, time.Now()
@@ -232,11 +233,11 @@ func TestNoPlayInRealNamespaces(t *testing.T) {
 				for at, b := range brokers {
 					now, err := b.Now(w.Context())
 					w.must(err)
-					if took := now.Time().Sub(began); took > 3*time.Second || b.Pace() != (broker.Pace{Rate: 1}) || b.Events().Last() != last[at] {
-						w.Errorf("%s of %s: in %q %v have passed, the clock runs as %+v, and there are events up to %d, not %d", verb, name, at, took, b.Pace(), b.Events().Last(), last[at])
+					if took := now.Time().Sub(began); took > 3*time.Second || b.ClockState() != (broker.ClockState{Rate: 1}) || b.Events().Last() != last[at] {
+						w.Errorf("%s of %s: in %q %v have passed, the clock runs as %+v, and there are events up to %d, not %d", verb, name, at, took, b.ClockState(), b.Events().Last(), last[at])
 					}
 				}
-				if is := p.State(); is.Done != 0 || is.Pace.Rate != 0 {
+				if is := p.State(); is.Done != 0 || is.ClockState.Rate != 0 {
 					w.Errorf("%s of %s: the play is at %+v", verb, name, is)
 				}
 			}

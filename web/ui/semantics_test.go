@@ -9,7 +9,7 @@ import (
 	"mayfly/engine"
 )
 
-// TestSemantics has what the rules say that the dashboard has to show.
+// TestSemantics checks the rules that concern the dashboard.
 func TestSemantics(t *testing.T) {
 	for name, show := range map[string]func(w *world){
 		"IDLE-6 set in the form, at creation and later": func(w *world) {
@@ -23,7 +23,7 @@ func TestSemantics(t *testing.T) {
 			}
 			w.see("/n/default/q/q")
 			w.pass(10*time.Minute - time.Millisecond)
-			w.state("q") // looking was no use of it
+			w.state("q") // viewing does not count as use
 			w.pass(time.Millisecond)
 			if a := w.get("/n/default/q/q"); !strings.Contains(a.text, "deleted itself") {
 				w.Errorf("it is still there: %d", a.status)
@@ -55,7 +55,7 @@ func TestSemantics(t *testing.T) {
 			shown(0, 0, 0, 0, 0)
 			w.fill("q", engine.Content{}, engine.Content{}, engine.Content{}, engine.Content{}, engine.Content{ScheduledFor: now.Add(time.Hour)})
 			shown(4, 0, 1, 0, 0)
-			w.must(w.b.DeadLetterOne(w.Context(), w.rows("q", engine.ClassActive)[0].Message.Key, "", "", "test"))
+			w.must(w.b.DeadLetterMessage(w.Context(), w.rows("q", engine.ClassActive)[0].Message.Key, "", "", "test"))
 			shown(3, 0, 1, 0, 1)
 			_, at := w.done("/n/default/q/q/receive")
 			shown(2, 1, 1, 0, 1)

@@ -11,13 +11,13 @@ import (
 	"github.com/PuerkitoBio/goquery"
 
 	"mayfly/engine"
-	"mayfly/engine/draft"
 	"mayfly/engine/job"
+	"mayfly/engine/template"
 )
 
 const sendTo = "/n/default/q/orders/send"
 
-// fields are what a form would send again, as a browser has them.
+// fields returns what a browser would send of a form.
 func (a answer) fields(form string) (pairs []string) {
 	for _, n := range a.Find(form + " input, " + form + " textarea, " + form + " select").Nodes {
 		name, value, kind, on := "", "", n.Data, false
@@ -47,14 +47,15 @@ func (a answer) fields(form string) (pairs []string) {
 	return pairs
 }
 
-// preview is the beginning of a message's body.
+// preview returns the beginning of a message's body.
 func preview(w *world, r engine.Row) string {
 	c, err := r.Content.Content()
 	w.must(err)
 	return c.Preview
 }
 
-// A preview shows what is sent afterwards, though that is random, and sends nothing.
+// TestPreview: a preview shows what is sent afterwards, though it is random, and sends
+// nothing.
 func TestPreview(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -87,7 +88,8 @@ func TestPreview(t *testing.T) {
 	})
 }
 
-// What cannot be filled in is told beside its field, and nothing is sent.
+// TestWrongPlaceholders: invalid placeholders are reported beside their field, and nothing is
+// sent.
 func TestWrongPlaceholders(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -113,7 +115,7 @@ func TestWrongPlaceholders(t *testing.T) {
 	})
 }
 
-// Many are sent by a job.
+// TestSendMany: many messages are sent by a job.
 func TestSendMany(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -185,25 +187,25 @@ func TestTemplates(t *testing.T) {
 		w.get("/n/default/templates/remove?template=b").wants(404)
 		w.post("/n/default/templates/remove", "template", "c").wants(422, "Delete template c?")
 		w.done("/n/default/templates/remove", "template", "c", "count", "1")
-		kept, err := w.b.Settings(w.Context(), draft.Prefix)
+		kept, err := w.b.Settings(w.Context(), template.SettingPrefix)
 		w.must(err)
 		if len(kept) != 1 || kept[0].Key != "template/late <orders>" {
 			w.Errorf("kept are %v", kept)
 		}
 		w.restart()
 		w.see(sendTo + "?template=late+%3Corders%3E").wants(200)
-		for i := range draft.MostTemplates - 1 {
-			_, err := w.b.SetSetting(w.Context(), draft.Key(fmt.Sprint(i)), kept[0].Value, nil)
+		for i := range template.MaxTemplates - 1 {
+			_, err := w.b.SetSetting(w.Context(), template.SettingKey(fmt.Sprint(i)), kept[0].Value, nil)
 			w.must(err)
 		}
-		w.post(sendTo, "template-name", "one more", "save", "1").wants(422, "There are 200 templates")
+		w.post(sendTo, "template-name", "one more", "save", "1").wants(422, "There are already 200 templates")
 		w.done(sendTo, "template-name", "7", "save", "1")
 		w.pass(time.Second)
 	})
 }
 
-// A form that is sent twice sends once, and leads to the same page; one that somebody
-// has changed, or that was given out anew, is another.
+// TestSentTwice: a form that is sent twice sends once, and leads to the same page; a changed
+// or newly loaded form sends again.
 func TestSentTwice(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -236,26 +238,25 @@ func TestSentTwice(t *testing.T) {
 		has(6)
 		w.done(sendTo, form("body", "hello", "repeat", "3")...)
 		has(9)
-		for range 2 { // made by hand
+		for range 2 { // without the form's random word
 			w.done(sendTo, "body", "hello")
 		}
 		has(11)
 
-		// What was refused can be sent again.
+		// A form that failed can be sent again.
 		one = form("body", "hello")
 		w.store.broken.Store(true)
 		if a := w.post(sendTo, one...); a.status < 500 {
 			t.Fatalf("without its store the broker sends: %d %s", a.status, a.text)
 		}
 		w.store.broken.Store(false)
-		w.pass(time.Minute) // it has noticed
+		w.pass(time.Minute) // the broker has noticed
 		w.done(sendTo, one...)
 		has(12)
 	})
 }
 
-// What most messages need is asked first, and what few do is folded, unless something is
-// in it.
+// TestSendFormOrder: common fields are first; rare ones are folded unless they have a value.
 func TestSendFormOrder(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -285,7 +286,8 @@ func TestSendFormOrder(t *testing.T) {
 	})
 }
 
-// Beside the time to live stands what becomes of it: TTL-4, TTL-5, TTL-7, TTL-17, TTL-27, TTL-28.
+// TestSendFormLimit: the form shows the effect of the time to live beside it (TTL-4, TTL-5,
+// TTL-7, TTL-17, TTL-27, TTL-28).
 func TestSendFormLimit(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "plain", engine.Config{})

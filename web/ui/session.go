@@ -19,82 +19,83 @@ import (
 	"mayfly/web/show"
 )
 
-// A holding is a session that somebody at the dashboard has taken.
-type holding struct {
-	path, id, by string // path is folded
+// A sessionLockKey identifies a session that a dashboard user has locked.
+type sessionLockKey struct {
+	path, id, actor string // path is folded
 }
 
-// holdings are the sessions that are held here, until their locks run out or
-// they are given back: so that more of their messages can be taken under the
-// same lock. Its zero value is ready.
-type holdings struct {
-	mu sync.Mutex
-	of map[holding]*broker.Session
+// sessionLocks are the sessions that are locked by dashboard users, until the locks expire or are
+// released, so that further messages can be received under the same lock. Its zero value is
+// ready to use.
+type sessionLocks struct {
+	mu    sync.Mutex
+	locks map[sessionLockKey]*broker.Session
 }
 
-// get is the session held; nil: none is. It lets go of those that are over.
-func (h *holdings) get(k holding) *broker.Session {
+// get returns the held session, or nil if there is none. It drops sessions whose locks are
+// lost.
+func (h *sessionLocks) get(k sessionLockKey) *broker.Session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for other, s := range h.of {
+	for other, s := range h.locks {
 		if s.Err() != nil {
-			delete(h.of, other)
+			delete(h.locks, other)
 		}
 	}
-	return h.of[k]
+	return h.locks[k]
 }
 
-func (h *holdings) put(k holding, s *broker.Session) {
+func (h *sessionLocks) put(k sessionLockKey, s *broker.Session) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.of == nil {
-		h.of = map[holding]*broker.Session{}
+	if h.locks == nil {
+		h.locks = map[sessionLockKey]*broker.Session{}
 	}
-	h.of[k] = s
+	h.locks[k] = s
 }
 
-// receiveSession takes the next message of a session: of the one that is named,
-// else of the next in line. Its lock stays until it runs out or is given back,
-// and the message is settled on its own page.
-func (d *Door) receiveSession(c echo.Context, at show.Place, id *string) error {
+// receiveSession receives the next message of a session: the named one, else the next
+// available one. Its lock is kept until it expires or is released, and the message is settled
+// on its own page.
+func (d *Handler) receiveSession(c echo.Context, at show.Address, id *string) error {
 	ctx, by := c.Request().Context(), actor(c)
 	var s *broker.Session
 	if id != nil {
-		s = d.held.get(holding{at.Path.Fold(), *id, by})
+		s = d.sessionLocks.get(sessionLockKey{at.Path.Fold(), *id, by})
 	}
 	had := s != nil
 	if !had {
 		var err error
-		s, err = d.b.AcceptSession(ctx, broker.Accept{Path: at.Path, Session: id, Client: by})
+		s, err = d.b.AcceptSession(ctx, broker.AcceptRequest{Path: at.Path, Session: id, Client: by})
 		if errors.Is(err, engine.ErrTimeout) {
-			return d.done(c, d.pages.EntityURL(at.Entity, at.Path), component.Notice{
-				Tone: component.Low, Title: locale.T(ctx, "ui.session.none", locale.Args{"Name": show.Shown(at.Path)}), Detail: locale.T(ctx, "ui.session.none.detail"),
+			return d.redirectBack(c, d.pages.EntityURL(at.EntityType, at.Path), component.Notice{
+				Tone: component.Low, Title: locale.T(ctx, "ui.session.none", locale.Args{"Name": show.DisplayPath(at.Path)}), Detail: locale.T(ctx, "ui.session.none.detail"),
 			})
 		}
 		if err != nil {
-			return err //nolint:wrapcheck // it says what it is about
+			return err
 		}
 	}
 	got, err := s.Receive(ctx, 1, 0)
 	if err == nil && len(got) > 0 {
-		d.held.put(holding{at.Path.Fold(), s.ID(), by}, s)
-		return d.received(c, got[0])
+		d.sessionLocks.put(sessionLockKey{at.Path.Fold(), s.ID(), by}, s)
+		return d.openReceived(c, got[0])
 	}
-	if !had { // nothing was got by it
+	if !had { // nothing was received with it
 		if err := s.Close(context.WithoutCancel(ctx)); err != nil {
 			d.log.WarnContext(ctx, "a session was not given back", "err", err)
 		}
 	}
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
-	return d.done(c, d.pages.SessionURL(at.Entity, at.Path, s.ID()), component.Notice{
+	return d.redirectBack(c, d.pages.SessionURL(at.EntityType, at.Path, s.ID()), component.Notice{
 		Tone: component.Low, Title: locale.T(ctx, "ui.session.empty", locale.Args{"ID": component.SessionName(ctx, s.ID())}),
 	})
 }
 
-// receiveFrom takes the next message of the session that the address names.
-func (d *Door) receiveFrom(c echo.Context, at show.Place, _ url.Values) error {
+// receiveFromSession receives the next message of the session in the address.
+func (d *Handler) receiveFromSession(c echo.Context, at show.Address, _ url.Values) error {
 	id, err := d.sessionID(c, at)
 	if err != nil {
 		return err
@@ -102,39 +103,39 @@ func (d *Door) receiveFrom(c echo.Context, at show.Place, _ url.Values) error {
 	return d.receiveSession(c, at, &id)
 }
 
-// releaseSession gives back a session that was taken here: what is locked in it
-// is available again and has not failed (SES-7).
-func (d *Door) releaseSession(c echo.Context, at show.Place, _ url.Values) error {
+// releaseSession releases the lock of a session that was taken here: its locked messages
+// become available again without a failed delivery (SES-7).
+func (d *Handler) releaseSession(c echo.Context, at show.Address, _ url.Values) error {
 	ctx := c.Request().Context()
 	id, err := d.sessionID(c, at)
 	if err != nil {
 		return err
 	}
-	s := d.held.get(holding{at.Path.Fold(), id, actor(c)})
+	s := d.sessionLocks.get(sessionLockKey{at.Path.Fold(), id, actor(c)})
 	if s == nil {
-		return &show.Refusal{Kind: engine.ErrNotAllowed, Text: locale.T(ctx, "ui.session.not.ours")}
+		return &show.LocalizedError{Err: engine.ErrNotAllowed, Text: locale.T(ctx, "ui.session.not.ours")}
 	}
 	if err := s.Close(ctx); err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
-	return d.aboutSession(c, at, id, "ui.session.released")
+	return d.redirectToSession(c, at, id, "ui.session.released")
 }
 
-// breakSession ends the lock of a session as if it had run out (OPS-6).
-func (d *Door) breakSession(c echo.Context, at show.Place, _ url.Values) error {
+// breakSession ends the lock of a session as if it had expired (OPS-6).
+func (d *Handler) breakSession(c echo.Context, at show.Address, _ url.Values) error {
 	id, err := d.sessionID(c, at)
 	if err != nil {
 		return err
 	}
 	if err := d.b.BreakSession(c.Request().Context(), at.Path, id, actor(c)); err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
-	return d.aboutSession(c, at, id, "ui.session.broken")
+	return d.redirectToSession(c, at, id, "ui.session.broken")
 }
 
-// setState sets the state of a session, or clears it, whoever holds it: unless
-// it has become another since the page was made.
-func (d *Door) setState(c echo.Context, at show.Place, typed url.Values) error {
+// setSessionState sets or clears the state of a session, regardless of its lock, unless the state has
+// changed since the page was rendered.
+func (d *Handler) setSessionState(c echo.Context, at show.Address, typed url.Values) error {
 	ctx := c.Request().Context()
 	id, err := d.sessionID(c, at)
 	if err != nil {
@@ -142,32 +143,32 @@ func (d *Door) setState(c echo.Context, at show.Place, typed url.Values) error {
 	}
 	var next *string
 	form := page.StateForm{Text: typed.Get(page.StateValue), As: typed.Get(page.StateAs)}
-	if at.Do == "state" {
+	if at.Action == "state" {
 		text, wrong := readState(ctx, form)
 		if form.Error = wrong; wrong.S != "" {
-			return d.stateAgain(c, http.StatusUnprocessableEntity, at, form)
+			return d.writeStateError(c, http.StatusUnprocessableEntity, at, form)
 		}
 		next = &text
 	}
-	err = d.b.SetStateIf(ctx, at.Path, id, engine.StateTag(typed.Get(page.StateSeen)), next, actor(c))
+	err = d.b.SetSessionStateIf(ctx, at.Path, id, engine.SessionStateTag(typed.Get(page.StateSeen)), next, actor(c))
 	if errors.Is(err, engine.ErrChanged) {
 		form.Error = component.Text{S: locale.T(ctx, "ui.state.newer")}
-		return d.stateAgain(c, http.StatusConflict, at, form)
+		return d.writeStateError(c, http.StatusConflict, at, form)
 	}
 	if err != nil {
-		if at.Do != "state" || !asks(err) {
-			return err //nolint:wrapcheck // it says what it is about
+		if at.Action != "state" || !isFormError(err) {
+			return err
 		}
-		form.Error = why(err)
-		return d.stateAgain(c, status(err), at, form)
+		form.Error = errorMessage(err)
+		return d.writeStateError(c, statusCode(err), at, form)
 	}
 	if next == nil {
-		return d.aboutSession(c, at, id, "ui.state.cleared")
+		return d.redirectToSession(c, at, id, "ui.state.cleared")
 	}
-	return d.aboutSession(c, at, id, "ui.state.set")
+	return d.redirectToSession(c, at, id, "ui.state.set")
 }
 
-// readState is a state as it was typed, or what is wrong with it.
+// readState returns the typed state, or the error in it.
 func readState(ctx context.Context, f page.StateForm) (state string, wrong component.Text) {
 	switch f.As {
 	case page.StateHex:
@@ -177,7 +178,7 @@ func readState(ctx context.Context, f page.StateForm) (state string, wrong compo
 			pair := digits[i:min(i+2, len(digits))]
 			b, err := hex.DecodeString(pair)
 			if err != nil {
-				return "", component.Text{S: locale.T(ctx, "ui.state.hex", locale.Args{"Pair": component.Visible(strings.ToValidUTF8(pair, "\uFFFD"))})}
+				return "", component.Text{S: locale.T(ctx, "ui.state.hex", locale.Args{"Pair": component.ShowInvisible(strings.ToValidUTF8(pair, "\uFFFD"))})}
 			}
 			out = append(out, b...)
 		}
@@ -189,33 +190,33 @@ func readState(ctx context.Context, f page.StateForm) (state string, wrong compo
 	}
 }
 
-// stateAgain is the session's page with what was typed.
-func (d *Door) stateAgain(c echo.Context, code int, at show.Place, f page.StateForm) error {
+// writeStateError shows the session's page again with the typed state.
+func (d *Handler) writeStateError(c echo.Context, code int, at show.Address, f page.StateForm) error {
 	p, err := d.pages.Session(c.Request().Context(), at, f)
 	if err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
-	return d.write(c, code, p.Full())
+	return d.writeComponent(c, code, p.Full())
 }
 
-// sessionID is the session that the address names, of an entity that has some.
-func (d *Door) sessionID(c echo.Context, at show.Place) (string, error) {
+// sessionID returns the session in the address, if the entity has sessions.
+func (d *Handler) sessionID(c echo.Context, at show.Address) (string, error) {
 	id := at.Query.Get(page.SessionID)
 	if !at.Query.Has(page.SessionID) {
-		return "", show.ErrNoPage
+		return "", show.ErrPageNotFound
 	}
-	e, err := d.state(c, at.Path)
+	e, err := d.readEntityState(c, at.Path)
 	if err != nil {
 		return "", err
 	}
 	if !e.Config.RequiresSession {
-		return "", show.ErrNoPage
+		return "", show.ErrPageNotFound
 	}
 	return id, nil
 }
 
-func (d *Door) aboutSession(c echo.Context, at show.Place, id, says string) error {
-	return d.done(c, d.pages.SessionURL(at.Entity, at.Path, id), component.Notice{
+func (d *Handler) redirectToSession(c echo.Context, at show.Address, id, says string) error {
+	return d.redirectBack(c, d.pages.SessionURL(at.EntityType, at.Path, id), component.Notice{
 		Title: locale.T(c.Request().Context(), says, locale.Args{"ID": component.SessionName(c.Request().Context(), id)}),
 	})
 }

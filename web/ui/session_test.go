@@ -27,7 +27,7 @@ func at(id string, more ...string) string {
 	return to + "?" + url.Values{"id": {id}}.Encode()
 }
 
-// sessioned is a world with a queue of sessions that has messages in some.
+// sessioned runs f in a world with a queue that requires sessions and has messages in some.
 func sessioned(t *testing.T, f func(w *world)) {
 	t.Helper()
 	within(t, func(w *world) {
@@ -52,13 +52,13 @@ func (w *world) session(id string) engine.SessionRow {
 func (w *world) sessionState(id string) (state string, set bool) {
 	w.Helper()
 	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
-		state, set, err = r.StateOf("orders", id)
+		state, set, err = r.SessionStateAt("orders", id)
 		return err
 	}))
 	return state, set
 }
 
-// audited says whether an operator's event of this kind was told of.
+// audited reports whether there is an audit event of this kind.
 func (w *world) audited(kind engine.EventKind) bool {
 	w.Helper()
 	events, _, err := w.b.Events().After(w.Context(), 0)
@@ -71,8 +71,8 @@ func (w *world) audited(kind engine.EventKind) bool {
 	return false
 }
 
-// SES-2, SES-10: the tab lists sessions as receivers get them, and each leads to
-// its page, whatever its id is made of.
+// TestSessionsTab: the tab lists sessions in the order in which receivers get them, and links
+// to their pages, whatever characters their ids have (SES-2, SES-10).
 func TestSessionsTab(t *testing.T) {
 	sessioned(t, func(w *world) {
 		tab := w.see("/n/default/q/orders?tab=sessions")
@@ -112,7 +112,7 @@ func TestSessionsTab(t *testing.T) {
 	})
 }
 
-// The table of sessions goes on where a page of it ended, and loses none.
+// TestSessionsPages: the pages of the sessions' table are consecutive, without gaps.
 func TestSessionsPages(t *testing.T) {
 	sessioned(t, func(w *world) {
 		ids := map[string]bool{}
@@ -135,8 +135,8 @@ func TestSessionsPages(t *testing.T) {
 	})
 }
 
-// SES-4, SES-5, SES-7, SES-8: messages are taken under the session's lock, one
-// after the other, and settled on their own pages.
+// TestReceiveFromSession: messages are received under the session's lock, one after the other,
+// and settled on their own pages (SES-4, SES-5, SES-7, SES-8).
 func TestReceiveFromSession(t *testing.T) {
 	sessioned(t, func(w *world) {
 		_, first := w.done("/n/default/q/orders/receive") // of the next session
@@ -176,12 +176,12 @@ func TestReceiveFromSession(t *testing.T) {
 		if r := w.session(hostile); r.Locked != 0 || r.LockedUntil != 0 {
 			t.Errorf("its lock did not run out: %+v", r)
 		}
-		w.done(at(hostile, "receive")) // what was held is over; it is taken anew
+		w.done(at(hostile, "receive")) // the former lock has ended; a new one is taken
 		says, _ = w.done(at("nobody", "receive"))
 		if !strings.Contains(says, "no message ready") || w.session("nobody").LockedUntil != 0 {
 			t.Errorf("%s, and it is held: %+v", says, w.session("nobody"))
 		}
-		if _, err := w.b.AcceptSession(w.Context(), broker.Accept{Path: "orders", Session: new("a"), Client: "worker-1"}); err != nil {
+		if _, err := w.b.AcceptSession(w.Context(), broker.AcceptRequest{Path: "orders", Session: new("a"), Client: "worker-1"}); err != nil {
 			t.Fatal(err)
 		}
 		w.post(at("a", "receive")).wants(409, "'a' cannot be accepted")
@@ -189,10 +189,10 @@ func TestReceiveFromSession(t *testing.T) {
 	})
 }
 
-// OPS-6: breaking a session's lock is an operator's doing that is remembered.
+// TestBreakSession: breaking a session's lock is audited (OPS-6).
 func TestBreakSession(t *testing.T) {
 	sessioned(t, func(w *world) {
-		s, err := w.b.AcceptSession(w.Context(), broker.Accept{Path: "orders", Client: "worker-1"})
+		s, err := w.b.AcceptSession(w.Context(), broker.AcceptRequest{Path: "orders", Client: "worker-1"})
 		w.must(err)
 		_, err = s.Receive(w.Context(), 1, 0)
 		w.must(err)
@@ -206,8 +206,8 @@ func TestBreakSession(t *testing.T) {
 	})
 }
 
-// SES-11: a state is set as text or in digits, shown, cleared, and never lost to
-// somebody who has not seen it.
+// TestSessionState: a state is set as text or in hexadecimal, shown, cleared, and never
+// overwritten by a user who has not seen it (SES-11).
 func TestSessionState(t *testing.T) {
 	sessioned(t, func(w *world) {
 		to := at(hostile, "state")
@@ -232,7 +232,7 @@ func TestSessionState(t *testing.T) {
 		set("0a 1z", "hex", seen()).wants(422, "1z is not a pair")
 		set("0a 1", "hex", seen()).wants(422, "1 is not a pair")
 		set("x", "", seen()).wants(422, "text or")
-		set(strings.Repeat("x", 256<<10+1), "text", seen()).wants(413, "262145 bytes; 262144 are allowed")
+		set(strings.Repeat("x", 256<<10+1), "text", seen()).wants(413, "262145 bytes; the maximum is 262144")
 		if a := set("00ff\r\n 0a", "hex", seen()); a.status != 303 {
 			a.wants(303)
 		}
@@ -254,7 +254,7 @@ func TestSessionState(t *testing.T) {
 	})
 }
 
-// Of several who have seen the same state, one sets it.
+// TestSessionStateWriters: of several users who have seen the same state, one sets it.
 func TestSessionStateWriters(t *testing.T) {
 	sessioned(t, func(w *world) {
 		seen := w.see(at(hostile)).Find("input[name=seen]").AttrOr("value", "")
@@ -265,7 +265,7 @@ func TestSessionStateWriters(t *testing.T) {
 			wg.Go(func() {
 				do, text := "state", fmt.Sprint("writer ", i)
 				if i%3 == 0 {
-					do = "clear" // nothing is set, so this is no other state
+					do = "clear" // no state is set, so clearing changes nothing
 				}
 				statuses[i] = w.post(at(hostile, do), page.StateValue, text, page.StateAs, "text", page.StateSeen, seen).status
 			})
@@ -285,7 +285,7 @@ func TestSessionStateWriters(t *testing.T) {
 	})
 }
 
-// Nothing of it is done for a form that is not one of ours.
+// TestSessionTokens: a form without a valid token does nothing.
 func TestSessionTokens(t *testing.T) {
 	sessioned(t, func(w *world) {
 		w.done("/n/default/q/orders/receive")
@@ -306,8 +306,8 @@ func TestSessionTokens(t *testing.T) {
 	})
 }
 
-// A message leads back to its session, and tells its size as its entity counts it
-// (RT-3).
+// TestMessageLeadsToItsSession: a message links to its session, and shows its size as its
+// entity counts it (RT-3).
 func TestMessageLeadsToItsSession(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "chats", engine.Config{RequiresSession: true})

@@ -9,27 +9,28 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
+	"mayfly/web/auth"
 	"mayfly/web/show"
 )
 
-// settings shows what this browser keeps.
-func (d *Door) settings(c echo.Context) error {
-	d.visit(c)
-	return d.write(c, http.StatusOK, d.pages.Settings(c.Request().Context()).Full())
+// settingsPage shows the settings that are stored in this browser.
+func (d *Handler) settingsPage(c echo.Context) error {
+	d.prepareContext(c)
+	return d.writeComponent(c, http.StatusOK, d.pages.Settings(c.Request().Context()).Full())
 }
 
-// setSettings keeps the language or the looks that were chosen. It changes nothing
-// on the server, so nothing of it is audited.
-func (d *Door) setSettings(c echo.Context, typed url.Values) error {
-	if typed.Has(layout.AskLanguage) {
+// saveSettings sets the language or the looks. It changes nothing on the server, so it is not
+// audited.
+func (d *Handler) saveSettings(c echo.Context, typed url.Values) error {
+	if typed.Has(layout.FieldLanguage) {
 		return d.setLanguage(c, typed)
 	}
-	looks := layout.Looks{Theme: typed.Get("theme"), Contrast: typed.Get("contrast"), Density: typed.Get("density")}
-	if !looks.Known() {
-		return show.ErrNoPage // none that the page has
+	looks := layout.Appearance{Theme: typed.Get("theme"), Contrast: typed.Get("contrast"), Density: typed.Get("density")}
+	if !looks.Valid() {
+		return show.ErrPageNotFound // not on the page
 	}
 	for _, cookie := range looks.Cookies(d.base) {
-		c.SetCookie(cookie)
+		auth.SetCookie(c.Response(), c.Request(), cookie)
 	}
-	return d.goTo(c, d.pages.SettingsURL(), component.Notice{Title: locale.T(c.Request().Context(), "settings.kept")})
+	return d.redirectWithNotice(c, d.pages.SettingsURL(), component.Notice{Title: locale.T(c.Request().Context(), "settings.kept")})
 }

@@ -2,8 +2,8 @@ package ui_test
 
 import "testing"
 
-// TestSettingsAreKeptInTheBrowser keeps looks, which every page then has from the
-// start, and changes nothing for what is no look.
+// TestSettingsAreKeptInTheBrowser sets looks, which every page then has from the start, and
+// changes nothing for invalid ones.
 func TestSettingsAreKeptInTheBrowser(t *testing.T) {
 	within(t, func(w *world) {
 		looks := func(theme, contrast, density string) {

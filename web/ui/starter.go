@@ -19,32 +19,31 @@ import (
 	"mayfly/web/show"
 )
 
-// starter makes a queue to look at, if it is not there, and fills it with
-// twenty messages that live from seconds to half an hour.
-func (d *Door) starter(c echo.Context, _ show.Place, _ url.Values) error {
+// createStarter creates a sample queue, if it does not exist, and fills it with twenty messages
+// whose times to live range from seconds to half an hour.
+func (d *Handler) createStarter(c echo.Context, _ show.Address, _ url.Values) error {
 	ctx := c.Request().Context()
 	config := engine.Config{DeadLetteringOnMessageExpiration: true}
 	if _, err := d.b.Create(ctx, engine.Queue, show.StarterQueue, config, actor(c)); err != nil && !errors.Is(err, engine.ErrExists) {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
-	batch, err := d.starters(ctx)
+	batch, err := d.starterMessages(ctx)
 	if err != nil {
 		return err
 	}
 	if _, err := d.b.Send(ctx, show.StarterQueue, batch, actor(c)); err != nil {
-		return err //nolint:wrapcheck // it says what it is about
+		return err
 	}
-	return d.goTo(c, d.pages.EntityURL(engine.Queue, show.StarterQueue), component.Notice{
-		Title: locale.N(ctx, "ui.sent", len(batch), locale.Args{"Name": show.StarterQueue}), Detail: locale.T(ctx, "ui.starter", locale.Args{"To": show.Shown(engine.Path(show.StarterQueue).DeadLetter())}),
+	return d.redirectWithNotice(c, d.pages.EntityURL(engine.Queue, show.StarterQueue), component.Notice{
+		Title: locale.N(ctx, "ui.sent", len(batch), locale.Args{"Name": show.StarterQueue}), Detail: locale.T(ctx, "ui.starter", locale.Args{"To": show.DisplayPath(engine.Path(show.StarterQueue).DeadLetter())}),
 	})
 }
 
-// starterKinds are what the messages of a first start are about: what they are
-// called, and their times to live.
-var starterKinds = []struct {
+// starterGroups are the subjects of the sample messages, with their times to live.
+var starterGroups = []struct {
 	subject, region string
-	ttls            []time.Duration // zero: never
-	wait            time.Duration   // until it becomes active; zero: at once
+	ttls            []time.Duration // zero means never
+	wait            time.Duration   // until the message becomes active; zero means at once
 }{
 	{"order.placed", "eu", []time.Duration{15 * time.Second, 25 * time.Second, 40 * time.Second, time.Minute, 90 * time.Second}, 0},
 	{"order.paid", "eu", []time.Duration{2 * time.Minute, 3 * time.Minute, 5 * time.Minute, 8 * time.Minute}, 0},
@@ -54,13 +53,13 @@ var starterKinds = []struct {
 	{"reminder.sent", "ap", []time.Duration{30 * time.Second, time.Minute, 0}, 20 * time.Second},
 }
 
-func (d *Door) starters(ctx context.Context) ([]broker.Outgoing, error) {
+func (d *Handler) starterMessages(ctx context.Context) ([]broker.Outgoing, error) {
 	now, err := d.b.Now(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look at the clock: %w", err)
 	}
 	var out []broker.Outgoing
-	for _, k := range starterKinds {
+	for _, k := range starterGroups {
 		for i, ttl := range k.ttls {
 			n := len(out) + 1
 			body, err := json.Marshal(map[string]any{

@@ -13,41 +13,40 @@ import (
 	"mayfly/web/show"
 )
 
-// setStatus opens or closes an entity, the rest of its description unchanged.
-// What stops something that goes on now is asked about first.
-func (d *Door) setStatus(c echo.Context, at show.Place, typed url.Values) error {
+// setStatus changes the status of an entity and no other property. It asks for confirmation if
+// the change stops work that is running now.
+func (d *Handler) setStatus(c echo.Context, at show.Address, typed url.Values) error {
 	ctx := c.Request().Context()
-	e, err := d.state(c, at.Path)
+	e, err := d.readEntityState(c, at.Path)
 	if err != nil {
 		return err
 	}
-	to, ok := show.ReadStatus(e.Kind, typed.Get(page.AskTo))
+	to, ok := show.ParseStatus(e.Kind, typed.Get(page.FieldTo))
 	if !ok {
-		return &show.Refusal{Kind: engine.ErrArgument, Text: locale.T(ctx, "ui.status.what")}
+		return &show.LocalizedError{Err: engine.ErrArgument, Text: locale.T(ctx, "ui.status.what")}
 	}
-	t := show.Typed{Values: typed}
-	if show.Stops(e.Kind, e.Config.Status, to) && at.Query.Get("agreed") == "" {
-		return d.form(c, http.StatusOK, at, t)
+	t := show.FormState{Values: typed}
+	if show.StopsOperation(e.Kind, e.Config.Status, to) && at.Query.Get("agreed") == "" {
+		return d.writeForm(c, http.StatusOK, at, t)
 	}
 	config := e.Config
 	config.Status = to
 	if _, err := d.b.Update(ctx, e.Path, config, actor(c)); err != nil {
-		return d.again(c, at, t, err)
+		return d.writeFormError(c, at, t, err)
 	}
-	return d.goTo(c, d.pages.EntityURL(e.Kind, e.Path)+"?tab="+string(page.Settled)+"#status", component.Notice{
-		Undo: d.undoURL(func(c echo.Context) (component.Notice, error) { return d.statusBack(c, e, to) }),
+	return d.redirectWithNotice(c, d.pages.EntityURL(e.Kind, e.Path)+"?tab="+string(page.TabSettings)+"#status", component.Notice{
+		Undo: d.keepUndo(func(c echo.Context) (component.Notice, error) { return d.undoStatus(c, e, to) }),
 		Title: locale.T(ctx, map[engine.Status]string{
 			engine.StatusActive: "ui.status.active", engine.StatusDisabled: "ui.status.disabled",
 			engine.StatusSendDisabled: "ui.status.send", engine.StatusReceiveDisabled: "ui.status.receive",
-		}[to], locale.Args{"Name": show.Shown(e.Path)}),
+		}[to], locale.Args{"Name": show.DisplayPath(e.Path)}),
 	})
 }
 
-// statusBack gives an entity the status that it had, if it still has the one that it
-// was given.
-func (d *Door) statusBack(c echo.Context, was engine.EntityState, given engine.Status) (n component.Notice, err error) {
+// undoStatus restores the former status of an entity, if it still has the one it was given.
+func (d *Handler) undoStatus(c echo.Context, was engine.EntityState, given engine.Status) (n component.Notice, err error) {
 	ctx := c.Request().Context()
-	is, err := d.state(c, was.Path)
+	is, err := d.readEntityState(c, was.Path)
 	if err != nil {
 		return n, err
 	}
@@ -57,7 +56,7 @@ func (d *Door) statusBack(c echo.Context, was engine.EntityState, given engine.S
 	config := is.Config
 	config.Status = was.Config.Status
 	if _, err := d.b.Update(ctx, is.Path, config, actor(c)); err != nil {
-		return n, err //nolint:wrapcheck // it says what it is about
+		return n, err
 	}
-	return component.Notice{Title: locale.T(ctx, "ui.undone.status", locale.Args{"Name": show.Shown(is.Path)})}, nil
+	return component.Notice{Title: locale.T(ctx, "ui.undone.status", locale.Args{"Name": show.DisplayPath(is.Path)})}, nil
 }

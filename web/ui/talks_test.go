@@ -9,20 +9,20 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"mayfly/views/page"
+	"mayfly/web/presentation"
 	"mayfly/web/show"
-	"mayfly/web/talk"
 	"mayfly/web/ui"
 )
 
-// TestLinkIsDrawnForOthers: whoever reached the dashboard at loopback is told that nobody
-// else can, and how they could; by another name there is a code to scan, and no such word.
+// TestLinkIsDrawnForOthers: a visitor at loopback sees that others cannot reach that address,
+// and how they could; at another name there is a code to scan, and no such warning.
 func TestLinkIsDrawnForOthers(t *testing.T) {
 	within(t, func(w *world) {
-		e, d := echo.New(), ui.New(ui.Options{Broker: w.b, Pages: w.pages, Hall: new(talk.Hall), Logger: slog.New(slog.DiscardHandler)})
+		e, d := echo.New(), ui.New(ui.Options{Broker: w.b, Pages: w.pages, Presentations: new(presentation.Registry), Logger: slog.New(slog.DiscardHandler)})
 		d.Mount(e.Group(""))
 		w.door = e
 		for at, only := range map[string]bool{"http://127.0.0.1:8080": true, "http://localhost:8080": true, "http://[::1]:8080": true, "http://mayfly.example:8080": false} {
-			for what, a := range map[string]answer{"before": w.get(at + "/n/default/share"), "begun": w.post(at+"/n/default/share", page.ShareFor, show.ShareFor()[0].String())} {
+			for what, a := range map[string]answer{"before": w.get(at + "/n/default/share"), "begun": w.post(at+"/n/default/share", page.ShareFor, show.ShareLifetimes()[0].String())} {
 				if told := strings.Contains(a.text, "--insecure") && strings.Contains(a.text, "--http 0.0.0.0:8080 --auth"); told != only {
 					t.Errorf("%s, %s: it says how others reach it: %v, want %v", at, what, told, only)
 				}
@@ -35,15 +35,15 @@ func TestLinkIsDrawnForOthers(t *testing.T) {
 	})
 }
 
-// TestTalksOfTwoServers: what a browser presents at one port of a host is not what it
-// presents at another, and with TLS its key does not travel without.
+// TestTalksOfTwoServers: a browser has separate presentations at each port of a host, and a
+// key that was set with TLS is not sent without.
 func TestTalksOfTwoServers(t *testing.T) {
 	within(t, func(w *world) {
-		e, d := echo.New(), ui.New(ui.Options{Broker: w.b, Pages: w.pages, Hall: new(talk.Hall), Logger: slog.New(slog.DiscardHandler)})
+		e, d := echo.New(), ui.New(ui.Options{Broker: w.b, Pages: w.pages, Presentations: new(presentation.Registry), Logger: slog.New(slog.DiscardHandler)})
 		d.Mount(e.Group(""))
 		w.door = e
 		for _, at := range []string{"http://example.com:8080", "https://example.com:8443"} {
-			if got := w.post(at+"/n/default/share", page.ShareFor, show.ShareFor()[0].String()); got.status != http.StatusOK {
+			if got := w.post(at+"/n/default/share", page.ShareFor, show.ShareLifetimes()[0].String()); got.status != http.StatusOK {
 				t.Fatal(at, got.status, got.text)
 			}
 		}

@@ -11,38 +11,38 @@ import (
 
 	"github.com/PuerkitoBio/goquery"
 
-	"mayfly/web/identity"
-	"mayfly/web/keys"
+	"mayfly/web/auth"
+	"mayfly/web/auth/token"
 )
 
 var (
-	ana = identity.Who{Name: "ana", Role: identity.Admin, Way: identity.Password}
-	ben = identity.Who{Name: "ben", Role: identity.Operator, Way: identity.Password}
-	eva = identity.Who{Name: "eva", Role: identity.Viewer, Way: identity.Password}
+	ana = auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}
+	ben = auth.Caller{Name: "ben", Role: auth.Operator, Method: auth.Password}
+	eva = auth.Caller{Name: "eva", Role: auth.Viewer, Method: auth.Password}
 )
 
-// keyed is what the ring tells an admin of.
-func (w *world) keyed() []keys.Key {
+// keyed returns the keys that an admin can list.
+func (w *world) keyed() []token.Key {
 	w.Helper()
 	all, err := w.ring.List(ana)
 	w.must(err)
 	return all
 }
 
-// identified is who somebody is with a secret.
-func (w *world) identified(secret string) (identity.Who, error) {
+// identified returns the caller with a secret.
+func (w *world) identified(secret string) (auth.Caller, error) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header.Set("Authorization", "Bearer "+secret)
-	return w.ring.Tokens().Identify(r) //nolint:wrapcheck // it is what is tested
+	return w.ring.Tokens().Identify(r)
 }
 
-// names are those in the list.
+// names returns those in the list.
 func (a answer) names() string {
 	return strings.Join(a.Find(".passes td.name strong").Map(func(_ int, s *goquery.Selection) string { return s.Text() }), " ")
 }
 
-// TestTokenIsToldOnce: what is made on the page is what was asked for, and its secret is
-// in one answer and nowhere else, also where the form is sent again.
+// TestTokenIsToldOnce: the page makes the requested token, and its secret is in one answer and
+// nowhere else, also if the form is sent again.
 func TestTokenIsToldOnce(t *testing.T) {
 	within(t, func(w *world) {
 		w.who = ben
@@ -63,7 +63,7 @@ func TestTokenIsToldOnce(t *testing.T) {
 			t.Errorf("the line is %q", curl)
 		}
 		who, err := w.identified(secret)
-		if err != nil || who.Role != identity.Operator || who.Within != "" || time.Until(who.Until) != 24*time.Hour {
+		if err != nil || who.Role != auth.Operator || who.Namespace != "" || time.Until(who.Expires) != 24*time.Hour {
 			t.Errorf("%+v, %v", who, err)
 		}
 		again := w.send("/tokens/new", typed)
@@ -95,21 +95,21 @@ func TestTokenIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestTokensOfOthers: everybody sees and revokes their own, an admin all.
+// TestTokensOfOthers: users see and revoke their own tokens, an admin all.
 func TestTokensOfOthers(t *testing.T) {
 	within(t, func(w *world) {
-		made := func(who identity.Who, name string) string {
+		made := func(who auth.Caller, name string) string {
 			w.who = who
 			w.post("/tokens/new", "name", name, "role", "viewer", "for", "0s").wants(http.StatusOK, name)
 			return "/tokens/" + w.keyed()[0].ID + "/revoke"
 		}
 		of := map[string]string{}
-		for _, who := range []identity.Who{ana, ben, eva} {
+		for _, who := range []auth.Caller{ana, ben, eva} {
 			of[who.Name] = made(who, "of-"+who.Name)
 			w.pass(time.Second)
 		}
 		for _, tc := range []struct {
-			who   identity.Who
+			who   auth.Caller
 			names string
 		}{{ana, "of-eva of-ben of-ana"}, {ben, "of-ben"}, {eva, "of-eva"}} {
 			w.who = tc.who
@@ -133,14 +133,15 @@ func TestTokensOfOthers(t *testing.T) {
 			t.Errorf("left are %s", names)
 		}
 		w.who = eva
-		w.post("/tokens/link", "name", "x", "namespace", "default", "for", "8h0m0s").wants(http.StatusConflict, "Links are made by operators and admins.")
+		w.post("/tokens/link", "name", "x", "namespace", "default", "for", "8h0m0s").wants(http.StatusConflict, "Only operators and admins can create links.")
 	})
 }
 
-// TestTokensThatAreNotGood: the list says which let nobody in, and what goes with one.
+// TestTokensThatAreNotGood: the list shows which tokens are invalid, and which end with
+// another.
 func TestTokensThatAreNotGood(t *testing.T) {
 	within(t, func(w *world) {
-		w.who = identity.Anybody()
+		w.who = auth.OpenCaller()
 		w.see("/tokens").wants(http.StatusOK, "This server asks nobody who they are")
 		w.post("/tokens/new", "name", "early", "role", "admin", "for", "0s")
 		w.who = ana
@@ -176,8 +177,8 @@ func TestTokensThatAreNotGood(t *testing.T) {
 	})
 }
 
-// TestLinkOfThePage: it leads to a page as somebody copies it from a browser, of its
-// namespace alone, and is drawn.
+// TestLinkOfThePage: a link opens a page whose address was copied from a browser, in its own
+// namespace only, and has a code to scan.
 func TestLinkOfThePage(t *testing.T) {
 	within(t, func(w *world) {
 		w.who = ben
@@ -198,8 +199,8 @@ func TestLinkOfThePage(t *testing.T) {
 			if secret == nil || a.Find("svg.qr").AttrOr("aria-label", "") != "QR code of the link "+is {
 				t.Fatalf("%q: %s, drawn %s", typed, is, a.Find("svg.qr").AttrOr("aria-label", ""))
 			}
-			k, err := w.ring.Open(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), secret[1])
-			if err != nil || k.Page != leads || k.Namespace != "default" || k.Role != identity.Viewer || time.Until(k.Until) != 8*time.Hour {
+			k, err := w.ring.OpenLink(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), secret[1])
+			if err != nil || k.Page != leads || k.Namespace != "default" || k.Role != auth.Viewer || time.Until(k.Expires) != 8*time.Hour {
 				t.Errorf("%q: %+v, %v", typed, k, err)
 			}
 		}

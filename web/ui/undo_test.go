@@ -14,11 +14,11 @@ import (
 	"mayfly/engine/broker"
 )
 
-// reversible are what can be taken back (dashboard §4): each does something in a
-// world, and says whether all is as it was before.
+// reversible lists the operations that can be undone (dashboard §4): each changes a world, and
+// returns a function that reports whether all is as before.
 func reversible() map[string]func(w *world) (asBefore func() bool) {
 	dead := func(w *world) engine.Row {
-		w.must(w.b.DeadLetterOne(w.Context(), w.rows("orders", engine.ClassAll)[0].Message.Key, "Poison", "it was bad", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassAll)[0].Message.Key, "Poison", "it was bad", "test"))
 		return w.rows("orders/$DeadLetterQueue", engine.ClassAll)[0]
 	}
 	counts := func(w *world) engine.Counts { return w.state("orders").Counts }
@@ -46,7 +46,7 @@ func reversible() map[string]func(w *world) (asBefore func() bool) {
 			large := bytes.Repeat([]byte("large "), 40_000)
 			_, err := w.b.Send(w.Context(), "orders", []broker.Outgoing{{Content: engine.Content{Subject: "large"}, Body: large}}, "test")
 			w.must(err)
-			w.must(w.b.DeadLetterOne(w.Context(), w.rows("orders", engine.ClassAll)[3].Message.Key, "Poison", "it was bad", "test"))
+			w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassAll)[3].Message.Key, "Poison", "it was bad", "test"))
 			d := w.rows("orders/$DeadLetterQueue", engine.ClassAll)[0]
 			w.done(w.pages.MessageURL(d.Message.Key)+"/edit", "subject", "new", "keep-body", "on")
 			return func() bool {
@@ -86,7 +86,7 @@ func reversible() map[string]func(w *world) (asBefore func() bool) {
 			return func() bool { return counts(w) == was }
 		},
 		"OPS-8 reschedule": func(w *world) func() bool {
-			w.fill("orders", engine.Content{ScheduledFor: w.b.Clock().Add(time.Hour)})
+			w.fill("orders", engine.Content{ScheduledFor: w.b.ClockTime().Add(time.Hour)})
 			was := w.rows("orders", engine.ClassScheduled)[0].Message.ScheduledFor
 			w.done(w.first("orders", engine.ClassScheduled)+"/reschedule", "schedule", "in", "in", "2h")
 			return func() bool { return w.rows("orders", engine.ClassScheduled)[0].Message.ScheduledFor == was }
@@ -96,7 +96,7 @@ func reversible() map[string]func(w *world) (asBefore func() bool) {
 			w.done("/n/default/q/reply/pin")
 			return func() bool { return w.state("reply").Config.AutoDeleteOnIdle == 10*time.Minute }
 		},
-		"STAT-1 stop sending": func(w *world) func() bool {
+		"stop sending": func(w *world) func() bool {
 			w.done("/n/default/q/orders/status?agreed=1", "to", "SendDisabled")
 			return func() bool { return w.state("orders").Config.Status == engine.StatusActive }
 		},
@@ -128,8 +128,8 @@ func reversible() map[string]func(w *world) (asBefore func() bool) {
 	}
 }
 
-// same tells whether a dead letter of orders is the only one, as it was but for where
-// its content is kept, and nothing came of it.
+// same reports whether a dead letter of orders is the only one, unchanged except for where its
+// content is stored, and no other message exists beside those of orders.
 func (w *world) same(was engine.Row) bool {
 	rows := w.rows("orders/$DeadLetterQueue", engine.ClassAll)
 	if len(rows) != 1 || w.state("orders").Counts.MessageCount() != int64(len(w.rows("orders", engine.ClassAll))+1) {
@@ -144,13 +144,14 @@ func (w *world) same(was engine.Row) bool {
 	return gocmp.Equal(was, rows[0])
 }
 
-// threeOrders is a world with a few messages.
+// threeOrders creates a few messages.
 func threeOrders(w *world) {
 	w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: 24 * time.Hour})
 	w.fill("orders", engine.Content{Subject: "a"}, engine.Content{Subject: "b"}, engine.Content{Subject: "c"})
 }
 
-// What is reversible is done at once, and undone by the button of its notice, once.
+// TestUndo: a reversible operation is done at once, and undone by the button of its notice,
+// once.
 func TestUndo(t *testing.T) {
 	for name, do := range reversible() {
 		t.Run(name, func(t *testing.T) {
@@ -177,12 +178,13 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// What somebody has touched since stays as it is, and that is said.
+// TestUndoSparesWhatWasTouched: messages that were changed since are left alone, and the
+// notice says so.
 func TestUndoSparesWhatWasTouched(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)
 		w.done("/n/default/q/orders/bulk/extend", append(w.keysOf("orders", "a", "b"), "by", "10m")...)
-		undo, later := w.undo, w.b.Clock().Add(30*24*time.Hour)
+		undo, later := w.undo, w.b.ClockTime().Add(30*24*time.Hour)
 		rows := w.rows("orders", engine.ClassAll)
 		w.must(w.b.Extend(w.Context(), rows[0].Message.Key, later, "another"))
 		says, _ := w.done(undo)
@@ -192,7 +194,7 @@ func TestUndoSparesWhatWasTouched(t *testing.T) {
 		}
 		w.done(w.first("orders", engine.ClassActive)+"/extend", "by", "10m")
 		undo = w.undo
-		_, err := w.b.Receive(w.Context(), broker.Receive{Path: "orders", Mode: engine.ReceiveAndDelete})
+		_, err := w.b.Receive(w.Context(), broker.ReceiveRequest{Path: "orders", Mode: engine.ReceiveAndDelete})
 		w.must(err)
 		if says, _ := w.done(undo); !strings.Contains(says, "cannot be undone any more") {
 			t.Errorf("of what has gone it says %q", says)
@@ -200,8 +202,8 @@ func TestUndoSparesWhatWasTouched(t *testing.T) {
 	})
 }
 
-// After a minute, or after the server has started anew, it is too late; a word that
-// nobody was given is no better.
+// TestUndoTooLate: after a minute, or after a restart, it is too late; an unknown word has the
+// same result.
 func TestUndoTooLate(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)
@@ -223,8 +225,11 @@ func TestUndoTooLate(t *testing.T) {
 		in(undo, "too late")
 		in("/n/default/undo/GUESSED", "too late")
 		undo = extend()
+		at := w.first("orders", engine.ClassActive) + "/extend"
 		for range 200 {
-			extend()
+			if a := w.post(at, "by", "10m"); a.status != 303 {
+				t.Fatalf("%d", a.status)
+			}
 		}
 		in(undo, "too late")
 		undo = extend()
@@ -236,7 +241,7 @@ func TestUndoTooLate(t *testing.T) {
 	})
 }
 
-// What is done to all that match is a job, which is counted before it begins.
+// TestEveryLeadsToTheJob: an operation on all matches is a job, which counts before it begins.
 func TestEveryLeadsToTheJob(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -269,7 +274,7 @@ func TestEveryLeadsToTheJob(t *testing.T) {
 		}
 		first := w.rows("orders", engine.ClassAll)
 		for i, r := range first[:55] {
-			w.must(w.b.DeadLetterOne(w.Context(), r.Message.Key, []string{"", `Odd "one"`}[i%2], "", "test"))
+			w.must(w.b.DeadLetterMessage(w.Context(), r.Message.Key, []string{"", `Odd "one"`}[i%2], "", "test"))
 		}
 		w.pass(2 * time.Second)
 		for _, tc := range []struct{ of, q, want string }{
@@ -286,8 +291,8 @@ func TestEveryLeadsToTheJob(t *testing.T) {
 	})
 }
 
-// Messages of several entities are chosen among what was found, and where they are
-// deferred; what destroys many of them asks for the name of the namespace.
+// TestBulkOverEntities: messages of several entities are selected in search results, and in
+// the list of deferred ones; a large deletion requires the namespace's name.
 func TestBulkOverEntities(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
@@ -319,11 +324,11 @@ func TestBulkOverEntities(t *testing.T) {
 	})
 }
 
-// What scheduled and deferred messages can have done to them besides.
+// TestBulkOfScheduledAndDeferred: further operations on scheduled and deferred messages.
 func TestBulkOfScheduledAndDeferred(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
-		in := w.b.Clock().Add(time.Hour)
+		in := w.b.ClockTime().Add(time.Hour)
 		w.fill("orders", engine.Content{Subject: "a", ScheduledFor: in}, engine.Content{Subject: "b", ScheduledFor: in}, engine.Content{Subject: "c", ScheduledFor: in}, engine.Content{Subject: "d"})
 		const at = "/n/default/q/orders/bulk/"
 		w.post(at+"reschedule", w.keysOf("orders", "a", "b")...).wants(200, "Reschedule 2 messages")
@@ -356,11 +361,12 @@ func TestBulkOfScheduledAndDeferred(t *testing.T) {
 	})
 }
 
-// Before a purge, or the end of an entity, what goes can be exported by its state.
+// TestExportBeforePurge: before a purge, or an entity's deletion, the affected messages can be
+// exported by state.
 func TestExportBeforePurge(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)
-		w.must(w.b.DeadLetterOne(w.Context(), w.rows("orders", engine.ClassAll)[0].Message.Key, "", "", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassAll)[0].Message.Key, "", "", "test"))
 		for _, at := range []string{"/n/default/q/orders/purge", "/n/default/q/orders/delete"} {
 			page := w.see(at)
 			for _, want := range []string{"/api/v1/n/default/export/orders?state=active", "/api/v1/n/default/export/orders/$DeadLetterQueue"} {
@@ -372,9 +378,9 @@ func TestExportBeforePurge(t *testing.T) {
 	})
 }
 
-// An edit that somebody has received the result of, or that has no place to go back to,
-// stays, and that is said; one that went to a topic, or was of a body too large to be
-// kept, is not offered to be taken back.
+// TestUndoEdit: an edit whose result was received, or that has nowhere to go back to, stays,
+// and the notice says so; one that went to a topic, or whose former body is too large to keep,
+// offers no undo.
 func TestUndoEdit(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)
@@ -383,7 +389,7 @@ func TestUndoEdit(t *testing.T) {
 		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		edit := func(pairs ...string) string {
 			t.Helper()
-			w.must(w.b.DeadLetterOne(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+			w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
 			dead := w.rows("orders/$DeadLetterQueue", engine.ClassAll)
 			w.done(w.pages.MessageURL(dead[len(dead)-1].Message.Key)+"/edit", append([]string{"subject", "new", "body", "x"}, pairs...)...)
 			return w.undo
@@ -392,7 +398,7 @@ func TestUndoEdit(t *testing.T) {
 			t.Error("what went to a topic can be taken back")
 		}
 		undo := edit("target", "other")
-		got, err := w.b.Receive(w.Context(), broker.Receive{Path: "other", Mode: engine.PeekLock, Max: 1, Client: "test"})
+		got, err := w.b.Receive(w.Context(), broker.ReceiveRequest{Path: "other", Mode: engine.PeekLock, Max: 1, Client: "test"})
 		w.must(err)
 		got[0].Body.Close()
 		if says, _ := w.done(undo); !strings.Contains(says, "cannot be undone") || !strings.Contains(says, "was received") {
@@ -402,7 +408,7 @@ func TestUndoEdit(t *testing.T) {
 			t.Errorf("there are %+v", n)
 		}
 		undo = edit("target", "other")
-		w.must(w.b.Delete(w.Context(), "orders", broker.Unasked, "test"))
+		w.must(w.b.Delete(w.Context(), "orders", broker.Unconfirmed, "test"))
 		if says, _ := w.done(undo); !strings.Contains(says, "cannot be undone") || !strings.Contains(says, "orders") || strings.Contains(says, "received") {
 			t.Errorf("it says %q", says)
 		}
@@ -419,12 +425,12 @@ func TestUndoEdit(t *testing.T) {
 	})
 }
 
-// The life of a message whose edit was taken back goes on where it was.
+// TestUndoEditLife: the history of a message whose edit was undone continues.
 func TestUndoEditLife(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)
 		key := w.rows("orders", engine.ClassAll)[0].Message.Key
-		w.must(w.b.DeadLetterOne(w.Context(), key, "Poison", "", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), key, "Poison", "", "test"))
 		w.done(w.pages.MessageURL(key)+"/edit", "subject", "new", "body", "x")
 		undo, rows := w.undo, w.rows("orders", engine.ClassAll)
 		w.get(w.pages.MessageURL(key)).wants(200, "Deleted")

@@ -2,28 +2,28 @@ package ui
 
 import (
 	"mayfly/views/layout"
-	"mayfly/web/identity"
+	"mayfly/web/auth"
 )
 
-// Where somebody who has signed in goes to end that, who looks by a link to look as
-// somebody else again, and an admin to see who has signed in.
+// The addresses where a user signs out, where a link visitor drops the link, and where an
+// admin lists sessions.
 const (
-	signOut   = "/logout"
-	leaveLink = "/l/leave"
-	sessions  = "/sessions"
+	signOutPath        = "/logout"
+	leaveLinkPath      = "/l/leave"
+	signInSessionsPath = "/sessions"
 )
 
-// userOf is who as pages show it. Only who has signed in can sign
-// out, and who looks by a link can leave it.
-func userOf(who identity.Who, base string) layout.User {
+// displayedUser returns who for display on pages. Only a user with a session can sign out, and only a
+// link visitor can drop the link.
+func displayedUser(who auth.Caller, base string) layout.User {
 	u := layout.User{Name: who.Name, Role: who.Role.String()}
-	if who.Way == identity.Link {
-		u.Leave = base + leaveLink
+	if who.Method == auth.Link {
+		u.DropLink = base + leaveLinkPath
 	}
-	if who.Way == identity.Password || who.Way == identity.OIDC {
-		u.Out, u.Tokens = base+signOut, base+layout.TokensAt
-		if who.Role.May(identity.Admin) {
-			u.Sessions = base + sessions
+	if who.Method == auth.Password || who.Method == auth.OIDC {
+		u.SignOut, u.Tokens = base+signOutPath, base+layout.TokensPath
+		if who.Role.Includes(auth.Admin) {
+			u.Sessions = base + signInSessionsPath
 		}
 	}
 	return u

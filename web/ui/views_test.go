@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"mayfly/engine"
-	"mayfly/engine/listing"
+	"mayfly/engine/search/columns"
 )
 
 func TestViews(t *testing.T) {
@@ -13,10 +13,10 @@ func TestViews(t *testing.T) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		const form, back = "/n/default/views/edit", "/n/default/q/orders"
 		names := func() (names string) {
-			all, err := listing.Views(w.Context(), w.b)
+			all, err := columns.Views(w.Context(), w.b)
 			w.must(err)
 			for _, v := range all {
-				names += v.Name + ":" + strings.Join(listing.Names(v.Columns), ",") + " "
+				names += v.Name + ":" + strings.Join(columns.Names(v.Columns), ",") + " "
 			}
 			return names
 		}
@@ -27,11 +27,11 @@ func TestViews(t *testing.T) {
 		}{
 			"nothing ticked":    {[]string{"do", "add", "name", "x", "column", "seq"}, 422, "Tick at least one column."},
 			"no name":           {[]string{"do", "add", "column", "seq", "show", "seq"}, 422, "A view needs a name to be saved."},
-			"no column":         {[]string{"do", "add", "name", "x", "other", "colour"}, 422, "There is no column &#39;colour&#39;"},
-			"the lists' name":   {[]string{"do", "add", "name", "standard", "column", "seq", "show", "seq"}, 422, "No view is called"},
-			"a name too long":   {[]string{"do", "add", "name", strings.Repeat("x", 65), "column", "seq", "show", "seq"}, 422, "at most 64 characters"},
-			"no such list":      {[]string{"do", "add", "name", "x", "column", "seq", "show", "seq", "list", "all"}, 422, "There is no list"},
-			"replaced, not one": {[]string{"do", "save", "was", "nobody", "name", "x", "column", "seq", "show", "seq"}, 404, "There is no view called"},
+			"no column":         {[]string{"do", "add", "name", "x", "other", "colour"}, 422, "The column &#39;colour&#39; does not exist"},
+			"the lists' name":   {[]string{"do", "add", "name", "standard", "column", "seq", "show", "seq"}, 422, "A view cannot be named"},
+			"a name too long":   {[]string{"do", "add", "name", strings.Repeat("x", 65), "column", "seq", "show", "seq"}, 422, "longer than 64 characters"},
+			"no such list":      {[]string{"do", "add", "name", "x", "column", "seq", "show", "seq", "list", "all"}, 422, "does not exist. Choose from"},
+			"replaced, not one": {[]string{"do", "save", "was", "nobody", "name", "x", "column", "seq", "show", "seq"}, 404, "does not exist"},
 			"only arranged":     {[]string{"do", "up:size", "column", "seq", "column", "size", "show", "size"}, 200, `value="up:size"`},
 			"<b>":               {[]string{"do", "add", "name", "<b>/", "column", "seq", "show", "seq"}, 422, `value="&lt;b&gt;/"`},
 			"shown nowhere":     {[]string{"do", "apply", "column", "seq", "show", "seq"}, 404, ""},
@@ -55,7 +55,7 @@ func TestViews(t *testing.T) {
 		if a := w.post(form, "do", "add", "back", back, "name", "other", "list", "search", "column", "size", "show", "size"); a.to != "/n/default/views" {
 			t.Errorf("a view that is not for the list leads to %s", a.to)
 		}
-		if a := w.post(form, "do", "save", "was", "mine", "seen", "1", "name", "mine", "column", "size", "show", "size"); a.status != 409 || !strings.Contains(a.text, "Somebody else") {
+		if a := w.post(form, "do", "save", "was", "mine", "seen", "1", "name", "mine", "column", "size", "show", "size"); a.status != 409 || !strings.Contains(a.text, "has changed since it was loaded") {
 			t.Errorf("changed meanwhile: %d", a.status)
 		}
 		if got := names(); got != "mine:seq other:size " {

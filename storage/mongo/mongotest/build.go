@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// program is the path of testserver, which is built unless it has been. Test
-// binaries that want it at the same time wait for the first of them.
+// program returns the path of testserver, building it if necessary. Test binaries that need it
+// at the same time wait for the first of them.
 func program() (path string, err error) {
 	if path := os.Getenv(builtVar); path != "" {
 		return path, nil
@@ -49,8 +49,8 @@ func program() (path string, err error) {
 	return path, build(dir, path)
 }
 
-// build compiles the module, all of it or nothing: a build that was killed
-// leaves no program.
+// build compiles the module completely or not at all: a build that was killed leaves no
+// program.
 func build(dir, path string) error {
 	partial := path + ".partial"
 	cmd := exec.Command("go", "build", "-o", partial, ".") //nolint:noctx // go test's time-out ends it with the test binary
@@ -63,8 +63,8 @@ func build(dir, path string) error {
 	return os.Rename(partial, path)
 }
 
-// moduleDir is where the source of testserver is: tests run somewhere in the
-// tree that holds it.
+// moduleDir returns the directory of testserver's source: tests run somewhere in the tree that
+// contains it.
 func moduleDir() (string, error) {
 	at, err := os.Getwd()
 	if err != nil {
@@ -83,7 +83,7 @@ func moduleDir() (string, error) {
 	}
 }
 
-// contentOf names what a build depends on.
+// contentOf returns a hash of everything that a build depends on.
 func contentOf(dir string) (string, error) {
 	h := sha256.New()
 	h.Write(fmt.Appendln(nil, runtime.Version(), runtime.GOOS, runtime.GOARCH))

@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// lock waits until no other process holds the file. A process that ends lets go.
+// lock waits until no other process holds the lock on the file. It is released when the
+// process ends.
 func lock(path string) (unlock func() error, err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

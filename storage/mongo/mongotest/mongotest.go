@@ -2,7 +2,8 @@
 // one process for all tests of a binary, or a real server.
 //
 //	MAYFLY_TEST_MONGO=mongodb://…   the real server to use
-//	MAYFLY_MONGO_SERVER=path        testserver, built already; without it, it is built once and kept in the user's cache
+//	MAYFLY_LONG=1                   use testserver; without either variable tests are skipped
+//	MAYFLY_MONGO_SERVER=path        testserver, built already; without it, it is downloaded and built once, and kept in the user's cache
 //	MAYFLY_MONGO=require            no server is a failure instead of a skip
 package mongotest
 
@@ -17,6 +18,8 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+
+	"mayfly/engine/longtest"
 )
 
 const (
@@ -24,56 +27,65 @@ const (
 	builtVar   = "MAYFLY_MONGO_SERVER"
 	requireVar = "MAYFLY_MONGO"
 
-	// runningVar holds the URL of the server that this process uses, for test
-	// binaries that start themselves again: the children share it.
+	// runningVar holds the URL of the server that this process uses, for test binaries that
+	// start themselves: the children share it.
 	runningVar = "MAYFLY_MONGO_RUNNING"
 )
 
-// one is the server of this test binary. It is left running, and ends with the
-// binary, whose end of a pipe closes then.
-var one server //nolint:gochecknoglobals // what a test binary shares lives as long as it
+// one is the server of this test binary. It keeps running until the binary ends, which closes
+// its end of a pipe.
+var one server //nolint:gochecknoglobals // shared by the tests of a binary
 
 type server struct {
 	once  sync.Once
 	url   string // without a database
-	child bool   // it is that of the process which started this one
-	err   error  // why there is none
+	child bool   // it is the server of the parent process
+	err   error  // why there is no server
 	proc  *process
 }
 
-// URL is that of a database which nobody has used, and which is dropped when the
-// test ends. Where there can be no server the test is skipped.
+// URL returns the URL of an unused database, which is dropped on a real server when the test
+// ends. It skips the test if there can be no server.
 func URL(t testing.TB) string {
 	t.Helper()
-	return Named(t, "mayfly_"+strings.ToLower(rand.Text()))
+	return NamedURL(t, "mayfly_"+strings.ToLower(rand.Text()))
 }
 
-// Named is the URL of the database of that name, for the processes of a test to
-// meet in: those that are started after a call of Named, URL or Server. It is
-// dropped when t ends in the first of them.
-func Named(t testing.TB, name string) string {
+// NamedURL returns the URL of the database of that name, for sharing it between the processes of
+// a test: those that are started after a call of NamedURL, URL or ServerURL. On a real server it is
+// dropped when t ends in the first process.
+func NamedURL(t testing.TB, name string) string {
 	t.Helper()
-	url := withDatabase(Server(t), name)
+	url := withDatabase(ServerURL(t), name)
 	if one.child {
-		return url // a child: its parent may want to see what it left
+		return url // a child: its parent may want to inspect the database
 	}
 	t.Cleanup(func() {
+		if !Real() {
+			// Its files go with the server. FerretDB removes the file of a database even while
+			// it is being read. If a late write then creates it again, both share one index in
+			// memory, and the server dies of a bus error.
+			if gone, why := one.proc.ended(); gone {
+				t.Errorf("the test server has ended: %s", why)
+			}
+			return
+		}
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 		defer cancel()
 		if err := drop(ctx, url, name); err != nil {
 			t.Errorf("drop the test's database: %v", err)
 		}
-		if gone, why := one.proc.ended(); gone {
-			t.Errorf("the test server has ended: %s", why)
-		}
 	})
 	return url
 }
 
-// Server is the URL of the server, without a database.
-func Server(t testing.TB) string {
+// ServerURL returns the URL of the server, without a database.
+func ServerURL(t testing.TB) string {
 	t.Helper()
-	one.once.Do(one.find)
+	if !Real() && os.Getenv(runningVar) == "" {
+		longtest.Require(t, "tests against a MongoDB")
+	}
+	one.once.Do(one.start)
 	if one.err == nil {
 		return one.url
 	}
@@ -84,11 +96,11 @@ func Server(t testing.TB) string {
 	return ""
 }
 
-// Real tells whether tests run against a server of somebody's own, which may be
-// able to do what the test server is not.
+// Real reports whether tests run against an external server, which may support more than the
+// test server.
 func Real() bool { return os.Getenv(realVar) != "" }
 
-func (s *server) find() {
+func (s *server) start() {
 	if s.url = os.Getenv(runningVar); s.url != "" {
 		s.child = true
 		return
@@ -106,8 +118,8 @@ func (s *server) find() {
 	s.err = os.Setenv(runningVar, s.url)
 }
 
-// withDatabase puts a database's name into a connection string, in place of the
-// one that may be there. That one goes on to say where users are looked up.
+// withDatabase replaces the database in a connection string. The former one remains the
+// database in which users are looked up.
 func withDatabase(url, name string) string {
 	scheme, rest, _ := strings.Cut(url, "://")
 	rest, query, _ := strings.Cut(rest, "?")

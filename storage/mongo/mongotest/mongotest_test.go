@@ -2,6 +2,7 @@ package mongotest
 
 import (
 	"context"
+	"crypto/rand"
 	"os"
 	"os/exec"
 	"strings"
@@ -18,10 +19,14 @@ func TestURLIsOfADatabaseOfItsOwn(t *testing.T) {
 		t.Fatalf("the same database twice: %s", a)
 	}
 	insert(t, a)
-	insert(t, b) // a duplicate, were it the same place
+	insert(t, b) // a duplicate, if it were the same database
 }
 
+// The database on a real server is dropped. The test server keeps its databases until it ends.
 func TestDatabasesAreDropped(t *testing.T) {
+	if ServerURL(t); !Real() {
+		return
+	}
 	var url string
 	t.Run("a test", func(t *testing.T) {
 		url = URL(t)
@@ -32,16 +37,17 @@ func TestDatabasesAreDropped(t *testing.T) {
 	}
 }
 
-// TestChildrenShareTheServer runs itself again in a process of its own.
+// TestChildrenShareTheServer runs itself in a child process.
 func TestChildrenShareTheServer(t *testing.T) {
-	const name, role = "mayfly_children", "MAYFLY_MONGOTEST_CHILD"
-	url := Named(t, name)
-	if os.Getenv(role) != "" {
-		insert(t, url)
+	const role = "MAYFLY_MONGOTEST_CHILD" // the name of the database, in the child
+	if name := os.Getenv(role); name != "" {
+		insert(t, NamedURL(t, name))
 		return
 	}
+	name := "mayfly_children_" + strings.ToLower(rand.Text())
+	url := NamedURL(t, name)
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChildrenShareTheServer$")
-	cmd.Env = append(os.Environ(), role+"=1")
+	cmd.Env = append(os.Environ(), role+"="+name)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("child: %v\n%s", err, out)
 	}

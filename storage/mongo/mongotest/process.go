@@ -11,23 +11,22 @@ import (
 	"time"
 )
 
-// startWithin is how long testserver may take to say where it listens; it takes
-// milliseconds.
+// startWithin is how long testserver may take to report its address; it takes milliseconds.
 const startWithin = 30 * time.Second
 
-// A process is a running testserver. Nil stands for a server that is not ours.
+// A process is a running testserver. Nil stands for a server that this binary did not start.
 type process struct {
-	stdin io.Closer     // keeps it alive
-	done  chan struct{} // closed when it has ended
-	err   error         // how; read after done
-	said  *tail
+	stdin  io.Closer     // keeps it alive
+	done   chan struct{} // closed when it has ended
+	err    error         // how it ended; read after done
+	output *tail
 }
 
 // start runs the program and returns once it listens.
 func start(program string) (*process, string, error) {
-	p := &process{done: make(chan struct{}), said: new(tail)}
+	p := &process{done: make(chan struct{}), output: new(tail)}
 	cmd := exec.Command(program) //nolint:noctx // it lives as long as this process, by its standard input
-	cmd.Stderr = p.said
+	cmd.Stderr = p.output
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, "", err
@@ -43,9 +42,9 @@ func start(program string) (*process, string, error) {
 	first := make(chan string, 1)
 	go func() {
 		r := bufio.NewReader(stdout)
-		line, _ := r.ReadString('\n') //nolint:errcheck // an incomplete line is no URL, which is told below
+		line, _ := r.ReadString('\n') //nolint:errcheck // an incomplete line is not a URL, which is checked below
 		first <- line
-		_, _ = io.Copy(io.Discard, r) //nolint:errcheck // Wait says how it ended
+		_, _ = io.Copy(io.Discard, r) //nolint:errcheck // Wait reports how it ended
 		p.err = cmd.Wait()
 		close(p.done)
 	}()
@@ -56,7 +55,7 @@ func start(program string) (*process, string, error) {
 		}
 	case <-time.After(startWithin):
 	}
-	_ = stdin.Close() //nolint:errcheck // it is to end
+	_ = stdin.Close() //nolint:errcheck // this ends the process
 	select {
 	case <-p.done:
 	case <-time.After(startWithin):
@@ -65,14 +64,14 @@ func start(program string) (*process, string, error) {
 	return nil, "", fmt.Errorf("the test server %s did not say where it listens: %s", program, why)
 }
 
-// ended tells whether the process has, and what it said last.
+// ended reports whether the process has ended, and its last output.
 func (p *process) ended() (gone bool, why string) {
 	if p == nil {
 		return false, ""
 	}
 	select {
 	case <-p.done:
-		return true, fmt.Sprintf("%v: %s", errors.Join(p.err), p.said)
+		return true, fmt.Sprintf("%v: %s", errors.Join(p.err), p.output)
 	default:
 		return false, ""
 	}

@@ -1,10 +1,10 @@
-// Testserver is a server that speaks MongoDB's protocol, for tests: FerretDB on
-// SQLite files in a temporary directory, which goes when it ends. It listens on
-// a free port of the loopback interface, prints its URL as the first line of
-// its standard output, and ends when its standard input does, so that it never
-// outlives whoever started it.
+// Testserver is a server that speaks MongoDB's protocol, for tests: FerretDB on SQLite files
+// in a temporary directory, which is removed when it ends. It listens on a free port of the
+// loopback interface, prints its URL as the first line of its standard output, and ends when
+// its standard input does, so that it never outlives the process that started it.
 //
-// It is a module of its own: neither the product nor what its tests are compiled
+// It is a module of its own, so that neither the product nor its tests depend on FerretDB's
+// dependencies.
 // with carries FerretDB's dependencies.
 package main
 
@@ -30,8 +30,8 @@ func main() {
 }
 
 func run() (err error) {
-	// An interrupt at a terminal goes to the whole group. Who started this ends
-	// by it and closes the standard input, which leaves time to clean up.
+	// An interrupt at a terminal goes to the whole process group. The parent ends by it and
+	// closes the standard input, which leaves time to clean up.
 	signal.Ignore(os.Interrupt)
 
 	dir, err := os.MkdirTemp("", "mayfly-mongo-")
@@ -44,8 +44,8 @@ func run() (err error) {
 		Listener: ferretdb.ListenerConfig{TCP: "127.0.0.1:0"},
 		Logger:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 		Handler:  "sqlite",
-		// A directory, which FerretDB tells by the last slash. Nothing in it outlives
-		// the machine's next breath, so nothing is flushed.
+		// A directory, which FerretDB recognises by the trailing slash. Nothing in it outlives
+		// the server, so nothing is flushed.
 		SQLiteURL: "file:" + filepath.ToSlash(dir) + "/?_pragma=synchronous(off)",
 	})
 	if err != nil {
@@ -62,7 +62,7 @@ func run() (err error) {
 	parent := make(chan struct{})
 	go func() {
 		defer close(parent)
-		_, _ = io.Copy(io.Discard, os.Stdin) //nolint:errcheck // how it ends does not matter
+		_, _ = io.Copy(io.Discard, os.Stdin) //nolint:errcheck // any end will do
 	}()
 	select {
 	case err := <-ended:
@@ -73,7 +73,7 @@ func run() (err error) {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(2 * time.Second): // a client holds its connection; nobody reads the files any more
+	case <-time.After(2 * time.Second): // a client holds its connection; the files are no longer read
 		return nil
 	}
 }

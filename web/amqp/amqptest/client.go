@@ -1,5 +1,5 @@
-// Package amqptest is a client for tests of an AMQP server: it says exactly what
-// it is told to, sensible or not, and hears everything.
+// Package amqptest is an AMQP client for tests of a server. It sends exactly what a test
+// wants, valid or not, and records everything that it receives.
 package amqptest
 
 import (
@@ -16,37 +16,37 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A Client is one end of a connection. A goroutine of its own reads what comes, so
-// that a test may write as long as it likes; Deafen ends that. Failures to write
-// end the test. Its methods are for one goroutine.
+// A Client is the client's end of a connection. A goroutine of its own reads, so that a
+// test may write without reading; Deafen stops that. A failure to write ends the test.
+// Its methods are for use by one goroutine.
 type Client struct {
-	// Opened is the server's open.
-	Opened wire.Open
+	// ServerOpen is the server's open.
+	ServerOpen wire.Open
 
 	t  testing.TB
 	nc net.Conn
 
-	mu     sync.Mutex
-	heard  sync.Cond
-	list   []Frame
-	err    error // why nothing more comes
-	deaf   bool
-	latest time.Time // that something came
+	mu             sync.Mutex
+	arrived        sync.Cond
+	frames         []Frame
+	err            error // the error that ended reading
+	readingStopped bool
+	lastReceived   time.Time // when bytes last arrived
 }
 
-// A Frame is one that the server has sent.
+// A Frame is a frame from the server.
 type Frame struct {
 	Channel uint16
 	Body    wire.Performative
 }
 
-// Connect says hello over nc and opens a connection, without SASL. It is closed
-// when the test ends.
+// Connect sends the protocol header over nc and opens a connection, without SASL. The
+// connection is closed when the test ends.
 func Connect(t testing.TB, nc net.Conn, open wire.Open) *Client {
 	t.Helper()
 	c := &Client{t: t, nc: nc}
-	c.heard.L = &c.mu
-	t.Cleanup(func() { _ = nc.Close(); c.Listen() })
+	c.arrived.L = &c.mu
+	t.Cleanup(func() { _ = nc.Close(); c.ResumeReading() })
 	if open.ContainerID == "" {
 		open.ContainerID = "a test"
 	}
@@ -56,25 +56,25 @@ func Connect(t testing.TB, nc net.Conn, open wire.Open) *Client {
 		_, err := r.Protocol()
 		begun <- err
 		if err == nil {
-			c.listen(r)
+			c.readFrames(r)
 		}
 	}()
 	c.Write(wire.ProtocolAMQP.Append(nil))
 	if err := <-begun; err != nil {
 		t.Fatalf("the server's header: %v", err)
 	}
-	c.Say(0, &open)
-	c.Opened = *Hear[*wire.Open](c)
+	c.WriteFrames(0, &open)
+	c.ServerOpen = *Expect[*wire.Open](c)
 	return c
 }
 
-func (c *Client) listen(r *wire.Reader) {
+func (c *Client) readFrames(r *wire.Reader) {
 	for {
 		f, err := r.Frame()
 		c.mu.Lock()
-		c.latest = time.Now()
+		c.lastReceived = time.Now()
 		c.mu.Unlock()
-		if err == nil && f.Heartbeat() {
+		if err == nil && f.IsHeartbeat() {
 			continue
 		}
 		var p wire.Performative
@@ -85,33 +85,33 @@ func (c *Client) listen(r *wire.Reader) {
 		c.mu.Lock()
 		if err != nil {
 			c.err = err
-			c.heard.Broadcast()
+			c.arrived.Broadcast()
 			c.mu.Unlock()
 			return
 		}
-		c.list = append(c.list, Frame{f.Channel, p})
-		c.heard.Broadcast()
-		for c.deaf {
-			c.heard.Wait()
+		c.frames = append(c.frames, Frame{f.Channel, p})
+		c.arrived.Broadcast()
+		for c.readingStopped {
+			c.arrived.Wait()
 		}
 		c.mu.Unlock()
 	}
 }
 
-// Deafen has the client read nothing more than what comes next, until Listen.
-func (c *Client) Deafen() { c.setDeaf(true) }
+// StopReading stops the client from reading after the next frame, until ResumeReading.
+func (c *Client) StopReading() { c.setReadingStopped(true) }
 
-// Listen ends what Deafen began.
-func (c *Client) Listen() { c.setDeaf(false) }
+// ResumeReading reverses StopReading.
+func (c *Client) ResumeReading() { c.setReadingStopped(false) }
 
-func (c *Client) setDeaf(deaf bool) {
+func (c *Client) setReadingStopped(deaf bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.deaf = deaf
-	c.heard.Broadcast()
+	c.readingStopped = deaf
+	c.arrived.Broadcast()
 }
 
-// Write sends bytes as they are.
+// Write sends bytes unchanged.
 func (c *Client) Write(b []byte) {
 	c.t.Helper()
 	if _, err := c.nc.Write(b); err != nil {
@@ -119,8 +119,8 @@ func (c *Client) Write(b []byte) {
 	}
 }
 
-// Say sends performatives in one piece.
-func (c *Client) Say(channel uint16, all ...wire.Performative) {
+// WriteFrames sends performatives in one write.
+func (c *Client) WriteFrames(channel uint16, all ...wire.Performative) {
 	c.t.Helper()
 	var b []byte
 	for _, p := range all {
@@ -129,50 +129,49 @@ func (c *Client) Say(channel uint16, all ...wire.Performative) {
 	c.Write(b)
 }
 
-// Next is the next frame, heartbeats apart, or why there is none: io.EOF when the
-// server has closed the connection.
+// Next returns the next frame that is not a heartbeat, or the error that ended reading:
+// io.EOF if the server has closed the connection.
 func (c *Client) Next() (Frame, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.list) == 0 && c.err == nil {
-		c.heard.Wait()
+	for len(c.frames) == 0 && c.err == nil {
+		c.arrived.Wait()
 	}
-	if len(c.list) == 0 {
+	if len(c.frames) == 0 {
 		return Frame{}, c.err
 	}
-	f := c.list[0]
-	c.list = c.list[1:]
+	f := c.frames[0]
+	c.frames = c.frames[1:]
 	return f, nil
 }
 
-// Pending is what has come and was not heard.
+// Pending returns the frames that Next has not returned yet.
 func (c *Client) Pending() []Frame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.list)
+	return slices.Clone(c.frames)
 }
 
-// Heard is when something came last, be it a heartbeat.
-func (c *Client) Heard() time.Time {
+// LastReceived returns when bytes last arrived, even for a heartbeat.
+func (c *Client) LastReceived() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.latest
+	return c.lastReceived
 }
 
-// Gone tells whether the server has closed the connection, all before heard or
-// not.
-func (c *Client) Gone() error {
+// ReadError returns the error that ended reading, even while frames are pending, or nil.
+func (c *Client) ReadError() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Hang closes the connection without a word.
-func (c *Client) Hang() { _ = c.nc.Close() }
+// Disconnect closes the connection without a close frame.
+func (c *Client) Disconnect() { _ = c.nc.Close() }
 
-// Hear is the next frame of this kind. What comes before it is forgotten if it is
-// a flow, and ends the test otherwise.
-func Hear[P wire.Performative](c *Client) P {
+// Expect returns the next frame of this kind. It skips flows before it; any other frame
+// ends the test.
+func Expect[P wire.Performative](c *Client) P {
 	c.t.Helper()
 	for {
 		f, err := c.Next()
@@ -185,13 +184,13 @@ func Hear[P wire.Performative](c *Client) P {
 		}
 		if _, ok := f.Body.(*wire.Flow); !ok {
 			var none P
-			c.t.Fatalf("%T was expected, and %s came", none, Show(f.Body))
+			c.t.Fatalf("%T was expected, and %s came", none, Format(f.Body))
 		}
 	}
 }
 
-// Show is a performative for people.
-func Show(p wire.Performative) string {
+// Format returns a performative for people.
+func Format(p wire.Performative) string {
 	var why *wire.Error
 	switch p := p.(type) {
 	case *wire.Close:
@@ -210,95 +209,96 @@ func Show(p wire.Performative) string {
 // Begin begins a session.
 func (c *Client) Begin(channel uint16) *wire.Begin {
 	c.t.Helper()
-	c.Say(channel, &wire.Begin{IncomingWindow: 1 << 20, OutgoingWindow: 1 << 20})
-	return Hear[*wire.Begin](c)
+	c.WriteFrames(channel, &wire.Begin{IncomingWindow: 1 << 20, OutgoingWindow: 1 << 20})
+	return Expect[*wire.Begin](c)
 }
 
-// Attach attaches a link and is the server's answer. A refused one ends the test.
+// Attach attaches a link and returns the server's attach. A refusal ends the test.
 func (c *Client) Attach(channel uint16, a wire.Attach) *wire.Attach {
 	c.t.Helper()
-	c.Say(channel, &a)
-	answer := Hear[*wire.Attach](c)
+	c.WriteFrames(channel, &a)
+	answer := Expect[*wire.Attach](c)
 	refused := answer.Target == nil && answer.Coordinator == nil
 	if a.Role == wire.RoleReceiver {
 		refused = answer.Source == nil
 	}
 	if refused {
-		c.t.Fatalf("the attach was refused: %+v", Hear[*wire.Detach](c).Error)
+		c.t.Fatalf("the attach was refused: %+v", Expect[*wire.Detach](c).Error)
 	}
 	return answer
 }
 
-// Sender attaches a link that sends to address, and waits for its credit.
-func (c *Client) Sender(channel uint16, handle uint32, address string) *wire.Attach {
+// AttachSender attaches a link that sends to address, and waits for its credit.
+func (c *Client) AttachSender(channel uint16, handle uint32, address string) *wire.Attach {
 	c.t.Helper()
-	a := c.Attach(channel, Sends(handle, address))
-	Hear[*wire.Flow](c)
+	a := c.Attach(channel, SenderAttach(handle, address))
+	Expect[*wire.Flow](c)
 	return a
 }
 
-// Sends is an attach of a link that sends to address.
-func Sends(handle uint32, address string) wire.Attach {
+// SenderAttach returns the attach of a link that sends to address.
+func SenderAttach(handle uint32, address string) wire.Attach {
 	return wire.Attach{
 		Name: fmt.Sprint("to ", address, " ", handle), Handle: handle, Role: wire.RoleSender, Source: &wire.Source{},
 		Target: &wire.Target{Address: wire.Some(address)}, InitialDeliveryCount: wire.Some[uint32](0),
 	}
 }
 
-// Receives is an attach of a link that receives from address, with locks.
-func Receives(handle uint32, address string) wire.Attach {
+// ReceiverAttach returns the attach of a link that receives from address, with locks.
+func ReceiverAttach(handle uint32, address string) wire.Attach {
 	return wire.Attach{
 		Name: fmt.Sprint("from ", address, " ", handle), Handle: handle, Role: wire.RoleReceiver, Target: &wire.Target{},
 		Source: &wire.Source{Address: wire.Some(address)}, ReceiverSettleMode: wire.Some(wire.ReceiverSecond),
 	}
 }
 
-// Coordinates is an attach of a link that transactions are declared on.
-func Coordinates(handle uint32) wire.Attach {
+// CoordinatorAttach returns the attach of a link to the transaction coordinator.
+func CoordinatorAttach(handle uint32) wire.Attach {
 	return wire.Attach{
 		Name: fmt.Sprint("transactions ", handle), Handle: handle, Role: wire.RoleSender, Source: &wire.Source{},
 		Coordinator: &wire.Coordinator{Capabilities: []string{"amqp:local-transactions"}}, InitialDeliveryCount: wire.Some[uint32](0),
 	}
 }
 
-// Delivery is one transfer of a whole message.
-func Delivery(handle, id uint32, message []byte) *wire.Transfer {
+// MessageTransfer returns a transfer of a whole message.
+func MessageTransfer(handle, id uint32, message []byte) *wire.Transfer {
 	return &wire.Transfer{
 		Handle: handle, DeliveryID: wire.Some(id), DeliveryTag: []byte{byte(id >> 8), byte(id)}, MessageFormat: wire.Some[uint32](0),
 		Settled: wire.Some(false), Payload: message,
 	}
 }
 
-// Data is a message whose body is of this data.
-func Data(body []byte) []byte { return append(wire.AppendDataHead(nil, uint32(len(body))), body...) }
-
-// Send sends a message, in several transfers if it is large, and is what became of
-// it.
-func (c *Client) Send(channel uint16, handle, id uint32, message []byte) wire.State {
-	c.t.Helper()
-	c.Split(channel, handle, id, message, 60_000)
-	return c.Outcome(id)
+// DataMessage returns a message whose body is this data.
+func DataMessage(body []byte) []byte {
+	return append(wire.AppendDataHeader(nil, uint32(len(body))), body...)
 }
 
-// Outcome is what the server says became of a delivery of the client's.
-func (c *Client) Outcome(id uint32) wire.State {
+// Send sends a message, in several transfers if it is large, and returns its outcome.
+func (c *Client) Send(channel uint16, handle, id uint32, message []byte) wire.State {
 	c.t.Helper()
-	d := Hear[*wire.Disposition](c)
+	c.SendInPieces(channel, handle, id, message, 60_000)
+	return c.WaitForOutcome(id)
+}
+
+// WaitForOutcome waits for the outcome of a delivery that the client sent.
+func (c *Client) WaitForOutcome(id uint32) wire.State {
+	c.t.Helper()
+	d := Expect[*wire.Disposition](c)
 	if d.Role != wire.RoleReceiver || d.First != id || d.Last.Or(id) != id || !d.Settled {
-		c.t.Fatalf("delivery %d was to be settled, and what came is %s", id, Show(d))
+		c.t.Fatalf("delivery %d was to be settled, and what came is %s", id, Format(d))
 	}
 	return d.State
 }
 
-// Split sends a message in transfers of so many bytes.
-func (c *Client) Split(channel uint16, handle, id uint32, message []byte, piece int) {
+// SendInPieces sends a message in transfers of at most piece bytes.
+func (c *Client) SendInPieces(channel uint16, handle, id uint32, message []byte, piece int) {
 	c.t.Helper()
-	t := Delivery(handle, id, nil)
+	t := MessageTransfer(handle, id, nil)
 	for {
 		n := min(piece, len(message))
 		t.Payload, message = message[:n], message[n:]
 		t.More = len(message) > 0
-		c.Say(channel, t)
+		c.WriteFrames(channel, t)
 		if !t.More {
 			return
 		}
@@ -306,29 +306,28 @@ func (c *Client) Split(channel uint16, handle, id uint32, message []byte, piece 
 	}
 }
 
-// Credit gives a receiving link credit; count is how many deliveries it has had.
-func (c *Client) Credit(channel uint16, handle, count, credit uint32) {
+// GrantCredit gives a receiving link credit; count is how many deliveries it has received.
+func (c *Client) GrantCredit(channel uint16, handle, count, credit uint32) {
 	c.t.Helper()
-	c.Say(channel, &wire.Flow{
+	c.WriteFrames(channel, &wire.Flow{
 		NextIncomingID: wire.Some[uint32](0), IncomingWindow: 1 << 20, OutgoingWindow: 1 << 20,
 		Handle: wire.Some(handle), DeliveryCount: wire.Some(count), LinkCredit: wire.Some(credit),
 	})
 }
 
-// Receive is the next delivery, whole: its first transfer, with all of the
-// message.
-func (c *Client) Receive() *wire.Transfer {
+// ReceiveDelivery returns the next delivery: its first transfer, with the payload of all of them.
+func (c *Client) ReceiveDelivery() *wire.Transfer {
 	c.t.Helper()
-	first := Hear[*wire.Transfer](c)
+	first := Expect[*wire.Transfer](c)
 	for more := first.More; more; {
-		t := Hear[*wire.Transfer](c)
+		t := Expect[*wire.Transfer](c)
 		first.Payload, more = append(first.Payload, t.Payload...), t.More
 	}
 	return first
 }
 
-// Body is the data of a message.
-func (c *Client) Body(message []byte) []byte {
+// DataOf returns the data of a message.
+func (c *Client) DataOf(message []byte) []byte {
 	c.t.Helper()
 	var m wire.Message
 	if err := m.Decode(message); err != nil {
@@ -337,14 +336,15 @@ func (c *Client) Body(message []byte) []byte {
 	return m.Body.Content()
 }
 
-// Closed waits for the server's close and the end of the connection, and is why.
-func (c *Client) Closed() *wire.Error {
+// WaitForClose waits for the server's close and the end of the connection, and returns the
+// error of the close.
+func (c *Client) WaitForClose() *wire.Error {
 	c.t.Helper()
-	p := Hear[*wire.Close](c)
+	p := Expect[*wire.Close](c)
 	_ = c.nc.Close()
 	for {
 		if _, err := c.Next(); err != nil {
-			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) && c.Gone() == nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) && c.ReadError() == nil {
 				c.t.Errorf("after the close: %v", err)
 			}
 			return p.Error
@@ -352,5 +352,5 @@ func (c *Client) Closed() *wire.Error {
 	}
 }
 
-// String is for people.
-func (f Frame) String() string { return fmt.Sprint(f.Channel, " ", Show(f.Body)) }
+// String returns f for people.
+func (f Frame) String() string { return fmt.Sprint(f.Channel, " ", Format(f.Body)) }

@@ -13,22 +13,22 @@ import (
 	"mayfly/engine/value"
 	"mayfly/web/amqp"
 	"mayfly/web/amqp/amqptest"
-	"mayfly/web/amqp/carry"
+	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
 )
 
-// A manner is how a client does what can be done in several ways.
+// A manner selects among several ways of doing the same.
 type manner struct {
 	name     string
-	manage   bool   // settle at $management, not on the link
-	silent   bool   // settle without waiting for an answer
-	annotate bool   // schedule by sending with a time, not at $management
-	together bool   // give credit and take it back in one flow
-	frame    uint32 // largest frame; zero: the server's
+	manage   bool   // settle at $management and not on the link
+	silent   bool   // settle without waiting for the outcome
+	annotate bool   // schedule by sending with an enqueue time and not at $management
+	together bool   // give credit and drain it in one flow
+	frame    uint32 // largest frame; zero means the server's
 	lazy     bool   // the broker does not sweep
 }
 
-// A door tells a story over AMQP.
+// A door runs a scenario over AMQP.
 type door struct {
 	manner
 	t      *testing.T
@@ -39,12 +39,12 @@ type door struct {
 	callers     []*caller
 	senders     map[string]*end
 	named       map[string]*receiver
-	delivered   map[string]*parcel // by body, the latest
-	begun       map[string][]byte  // transactions, by name
+	delivered   map[string]*parcel // the latest by body
+	begun       map[string][]byte  // transaction ids by name
 	coordinator *end
 }
 
-// A receiver has a name.
+// A receiver is a link of a client.
 type receiver struct {
 	by      *caller
 	link    *end
@@ -53,16 +53,16 @@ type receiver struct {
 	deletes bool
 }
 
-// A parcel is a message that was received under a lock.
+// A parcel is a message that was received with a lock.
 type parcel struct {
 	letter
 	by      *caller
 	path    string
 	session wire.Opt[string]
-	link    *end // nil: it came from $management
+	link    *end // nil if it came from $management
 	id      uint32
-	done    bool // the link does not know it any more
-	last    *end // to be detached when every parcel of it is done; nil: not
+	done    bool // the link has settled it
+	last    *end // link to detach when all of its parcels are done, or nil
 }
 
 func (d *door) connect() (*caller, error) {
@@ -79,7 +79,7 @@ func (d *door) connect() (*caller, error) {
 	return c, nil
 }
 
-// Do runs a command that is a client's.
+// Do runs a client's command.
 func (d *door) Do(c enginetest.Command) (lines []string, err error) {
 	if d.main == nil && c.Name != "limit" {
 		if d.main, err = d.connect(); err != nil {
@@ -113,11 +113,11 @@ func (d *door) Do(c enginetest.Command) (lines []string, err error) {
 	case "transaction", "commit", "rollback":
 		return d.transact(c)
 	default:
-		return nil, enginetest.ErrCannot
+		return nil, enginetest.ErrUnsupported
 	}
 }
 
-// pass has time go by, with signs of life.
+// pass advances the clock, with heartbeats.
 func (d *door) pass(c enginetest.Command) error {
 	span, _, err := engine.ParseDuration(c.Arg(0))
 	if err != nil {
@@ -136,7 +136,7 @@ func (d *door) pass(c enginetest.Command) error {
 	}
 }
 
-// words are what the conditions stand for, in the words of scenarios.
+// words are the errors of scenarios by condition.
 var words = func() map[wire.Condition]error {
 	out := map[wire.Condition]error{}
 	for _, err := range []error{
@@ -144,15 +144,15 @@ var words = func() map[wire.Condition]error {
 		engine.ErrQuota, engine.ErrBusy, engine.ErrNotAllowed, engine.ErrArgument, engine.ErrOutOfRange, engine.ErrNotImplemented,
 		engine.ErrSessionLockLost, engine.ErrSessionLocked, engine.ErrTimeout, engine.ErrTransaction,
 	} {
-		e, _ := carry.Told(err)
+		e, _ := codec.AMQPError(err)
 		if _, twice := out[e.Condition]; !twice {
-			out[e.Condition] = enginetest.Word(err)
+			out[e.Condition] = enginetest.AsRefused(err)
 		}
 	}
 	return out
 }()
 
-// rolledBack says that a transaction came to nothing.
+// rolledBack is the error of a transaction that was rolled back.
 const rolledBack enginetest.Refused = "rolled back"
 
 func refusal(e *wire.Error) error {
@@ -168,7 +168,7 @@ func refusal(e *wire.Error) error {
 	return fmt.Errorf("a condition that stands for nothing: %+v", *e)
 }
 
-// outcome is nil for a state that says that all is well.
+// outcome returns nil for a successful state, and its error otherwise.
 func outcome(s wire.State) error {
 	switch s := s.(type) {
 	case wire.Rejected:
@@ -185,7 +185,7 @@ func outcome(s wire.State) error {
 	}
 }
 
-// within wraps a state into a command's transaction.
+// within adds a command's transaction to a state.
 func (d *door) within(c enginetest.Command, s wire.State) wire.State {
 	if name, ok := c.Options["within"]; ok {
 		return wire.Transactional{TxnID: d.begun[name], Outcome: s}
@@ -222,21 +222,21 @@ func (d *door) send(c enginetest.Command) ([]string, error) {
 		if _, ok := c.Options["within"]; ok {
 			return nil, nil
 		}
-		err = enginetest.ErrUntold
+		err = enginetest.ErrNoResult
 	}
 	return nil, err
 }
 
-// sender is the link to where a command sends.
+// sender returns the link to the entity that a command sends to.
 func (d *door) sender(c enginetest.Command) (*end, error) {
 	path, via := c.Path(0), c.Options["via"]
 	key := path + " via " + via
 	if l := d.senders[key]; l != nil && !l.over {
 		return l, nil
 	}
-	a := amqptest.Sends(0, path)
+	a := amqptest.SenderAttach(0, path)
 	if via != "" {
-		a = amqptest.Sends(0, via)
+		a = amqptest.SenderAttach(0, via)
 		a.Properties = value.Properties{{Name: "com.microsoft:transfer-destination-address", Value: value.OfString(path)}}
 	}
 	l, err := d.main.attach(a)

@@ -11,7 +11,7 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// manageIt runs a command that is a request to $management.
+// manageIt runs a command by a request to $management.
 func (d *door) manageIt(c enginetest.Command) ([]string, error) {
 	switch c.Name {
 	case "renew":
@@ -62,7 +62,7 @@ func (d *door) manageIt(c enginetest.Command) ([]string, error) {
 	}
 }
 
-// lastDate is the end of the year 9999, which clients send for "always".
+// lastDate is the end of the year 9999, which clients send as a wildcard.
 const lastDate = 253402300799999
 
 func (d *door) ask(by *caller, path, operation string, body value.Properties) (value.Properties, error) {
@@ -125,7 +125,7 @@ func (d *door) sessions(c enginetest.Command) ([]string, error) {
 	return lines, err
 }
 
-// elements are those of an array or a list in an answer.
+// elements returns those of an array or list in a response.
 func elements(in value.Properties, name string, parse func([]byte) ([]value.Value, error)) ([]value.Value, error) {
 	v, _ := in.Lookup(name)
 	raw, _ := v.Bytes()
@@ -136,7 +136,7 @@ func elements(in value.Properties, name string, parse func([]byte) ([]value.Valu
 	return out, nil
 }
 
-// entries are the maps in the list of an answer.
+// entries returns the maps in a list of a response.
 func entries(in value.Properties, name string) (out []value.Properties, err error) {
 	all, err := elements(in, name, wire.ParseList)
 	for _, v := range all {
@@ -221,7 +221,7 @@ func (d *door) fetch(c enginetest.Command) (lines []string, err error) {
 		if l.shown.State != "deferred" {
 			return nil, fmt.Errorf("%s was deferred", l.shown)
 		}
-		l.shown.State = "" // which goes without saying
+		l.shown.State = "" // always the same here
 		lines = append(lines, l.shown.String())
 		token, locked := m.Lookup("lock-token")
 		if locked != (mode == 1) {
@@ -234,7 +234,7 @@ func (d *door) fetch(c enginetest.Command) (lines []string, err error) {
 	return lines, err
 }
 
-// schedule sends messages that are for later, and is told their numbers.
+// schedule schedules messages and returns their sequence numbers.
 func (d *door) schedule(c enginetest.Command, m draft, all [][]byte) ([]string, error) {
 	var list []value.Value
 	for i, message := range all {

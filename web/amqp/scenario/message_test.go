@@ -14,12 +14,12 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// draft is what a command says of the messages to send.
+// draft is the content of the messages of a send command.
 type draft struct {
 	id, session string
 	size        int
 	ttl         time.Duration
-	limited     bool // ttl is set
+	limited     bool // the command sets ttl
 	due         time.Time
 	properties  value.Properties
 }
@@ -54,7 +54,7 @@ func drafted(c enginetest.Command, now time.Time) (d draft, err error) {
 	return d, nil
 }
 
-// encode is the message with a body, as SDKs write it.
+// encode returns the message with this body, as SDKs write it.
 func (d draft) encode(body string, now time.Time) []byte {
 	var h wire.Header
 	var p wire.Properties
@@ -79,28 +79,28 @@ func (d draft) encode(body string, now time.Time) []byte {
 		b = wire.AppendAnnotations(b, wire.SectionApplicationProperties, d.properties)
 	}
 	data := append([]byte(body), bytes.Repeat([]byte{' '}, max(0, d.size-len(body)))...)
-	return append(wire.AppendDataHead(b, uint32(len(data))), data...)
+	return append(wire.AppendDataHeader(b, uint32(len(data))), data...)
 }
 
-// envelope is a batch.
+// envelope returns a batch.
 func envelope(messages [][]byte) []byte {
 	var b []byte
 	for _, m := range messages {
-		b = append(wire.AppendDataHead(b, uint32(len(m))), m...)
+		b = append(wire.AppendDataHeader(b, uint32(len(m))), m...)
 	}
 	return b
 }
 
-// A letter is a message as a client reads it.
+// A letter is a message as a client decodes it.
 type letter struct {
-	shown       enginetest.Shown
+	shown       enginetest.ShownMessage
 	body        string
 	lockedUntil time.Time
-	token       [16]byte // as its delivery annotation says
+	token       [16]byte // from its delivery annotation
 }
 
-// read reads a message that came from a place whose messages expire or, in a
-// dead-letter queue, do not.
+// read decodes a message. expires is false for messages from a dead-letter queue, which
+// do not expire.
 func read(b []byte, now time.Time, expires bool) (l letter, err error) {
 	var m wire.Message
 	var h wire.Header
@@ -127,7 +127,7 @@ func read(b []byte, now time.Time, expires bool) (l letter, err error) {
 	if !ok {
 		return l, errors.New("the message has no delivery-count")
 	}
-	l.shown = enginetest.Shown{Body: l.body, Failed: int(count), Properties: map[string]string{}}
+	l.shown = enginetest.ShownMessage{Body: l.body, Failed: int(count), Properties: map[string]string{}}
 	for _, f := range props {
 		l.shown.Properties[f.Name] = f.Value.Text()
 	}

@@ -16,19 +16,20 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A caller is one connection of the client that tells the scenarios, with one
-// session. Within a bubble everything has come once everybody waits, so that it
-// needs no patience: it says something, and hears what there is.
+// A caller is one connection of a client, with one session. In a synctest bubble all
+// frames have arrived once all goroutines wait, so it needs no timeouts: it sends frames
+// and then reads all that have come.
 type caller struct {
 	*amqptest.Client
 
 	ends     map[uint32]*end       // by handle
 	desks    map[string]*desk      // by path
-	out      uint32                // transfers said
-	in       uint32                // transfers heard
-	sent     uint32                // deliveries said
-	outcomes map[uint32]wire.State // of deliveries said
-	answers  map[uint32]wire.State // to dispositions of deliveries heard
+	out      uint32                // transfers sent
+	in       uint32                // transfers received
+	sent     uint32                // deliveries sent
+	outcomes map[uint32]wire.State // of deliveries sent
+	answers  map[uint32]wire.State // to dispositions of received deliveries
+	enlisted map[uint32]bool       // received deliveries with an outcome in a transaction, not settled yet
 	farewell *wire.Close
 }
 
@@ -36,11 +37,11 @@ type caller struct {
 type end struct {
 	handle uint32
 	answer *wire.Attach // the server's
-	over   bool         // it was detached
-	why    *wire.Error  // it was, by the server
-	count  uint32       // deliveries heard
+	over   bool         // the link has been detached
+	why    *wire.Error  // the error of the server's detach
+	count  uint32       // deliveries received
 	limit  uint32       // count when the credit is used up
-	dry    bool         // the server has said that it is
+	dry    bool         // the server has drained the credit
 	got    []*wire.Transfer
 	part   *wire.Transfer
 }
@@ -55,13 +56,13 @@ func call(t *testing.T, s *amqp.Server, frame uint32) *caller {
 	go s.ServeConn(theirs, "")
 	c := &caller{
 		Client: amqptest.Connect(t, ours, open), ends: map[uint32]*end{}, desks: map[string]*desk{},
-		outcomes: map[uint32]wire.State{}, answers: map[uint32]wire.State{},
+		outcomes: map[uint32]wire.State{}, answers: map[uint32]wire.State{}, enlisted: map[uint32]bool{},
 	}
 	c.Begin(0)
 	return c
 }
 
-// hear takes everything that has come.
+// hear processes all frames that have come.
 func (c *caller) hear() error {
 	synctest.Wait()
 	for len(c.Pending()) > 0 {
@@ -73,7 +74,7 @@ func (c *caller) hear() error {
 			return err
 		}
 	}
-	if err := c.Gone(); err != nil && c.farewell == nil && !errors.Is(err, io.ErrClosedPipe) {
+	if err := c.ReadError(); err != nil && c.farewell == nil && !errors.Is(err, io.ErrClosedPipe) {
 		return fmt.Errorf("the connection broke: %w", err)
 	}
 	return nil
@@ -84,16 +85,16 @@ func (c *caller) take(p wire.Performative) error {
 	case *wire.Attach:
 		e := c.ends[p.Handle]
 		if e == nil || e.answer != nil {
-			return fmt.Errorf("an attach that nobody asked for: %s", amqptest.Show(p))
+			return fmt.Errorf("an attach that nobody asked for: %s", amqptest.Format(p))
 		}
 		e.answer = p
 	case *wire.Detach:
 		e := c.ends[p.Handle]
 		if e == nil {
-			return fmt.Errorf("a detach of no link: %s", amqptest.Show(p))
+			return fmt.Errorf("a detach of no link: %s", amqptest.Format(p))
 		}
 		if !e.over {
-			c.Say(0, &wire.Detach{Handle: p.Handle, Closed: true})
+			c.WriteFrames(0, &wire.Detach{Handle: p.Handle, Closed: true})
 		}
 		e.over, e.why = true, p.Error
 	case *wire.Transfer:
@@ -103,12 +104,15 @@ func (c *caller) take(p wire.Performative) error {
 		if p.Role == wire.RoleReceiver {
 			to = c.outcomes
 		}
-		if !p.Settled {
-			return fmt.Errorf("it does not settle: %s", amqptest.Show(p))
+		if !p.Settled && p.Role == wire.RoleReceiver {
+			return fmt.Errorf("it does not settle: %s", amqptest.Format(p))
 		}
 		for id := p.First; ; id++ {
-			if _, twice := to[id]; twice {
-				return fmt.Errorf("settled twice: %s", amqptest.Show(p))
+			if _, twice := to[id]; twice && !(p.Role == wire.RoleSender && c.enlisted[id]) {
+				return fmt.Errorf("settled twice: %s", amqptest.Format(p))
+			}
+			if p.Role == wire.RoleSender {
+				c.enlisted[id] = !p.Settled
 			}
 			if to[id] = p.State; id == p.Last.Or(p.First) {
 				break
@@ -122,28 +126,28 @@ func (c *caller) take(p wire.Performative) error {
 		}
 		if p.Drain {
 			if p.DeliveryCount.Or(0) != e.limit || p.LinkCredit.Or(0) != 0 {
-				return fmt.Errorf("the client counts to %d, the server drains at %s", e.limit, amqptest.Show(p))
+				return fmt.Errorf("the client counts to %d, the server drains at %s", e.limit, amqptest.Format(p))
 			}
 			e.count, e.dry = e.limit, true
 		}
 	case *wire.Close:
 		c.farewell = p
 	default:
-		return fmt.Errorf("nobody asked for %s", amqptest.Show(p))
+		return fmt.Errorf("nobody asked for %s", amqptest.Format(p))
 	}
 	return nil
 }
 
-// arrived takes a transfer, and the delivery when it is the last of it.
+// arrived processes a transfer, and its delivery after the last one.
 func (c *caller) arrived(t *wire.Transfer) error {
 	c.in++
 	e := c.ends[t.Handle]
 	if e == nil || e.over {
-		return fmt.Errorf("a transfer on no link: %s", amqptest.Show(t))
+		return fmt.Errorf("a transfer on no link: %s", amqptest.Format(t))
 	}
 	if e.part == nil {
 		if e.part = t; e.count == e.limit {
-			return fmt.Errorf("a delivery without credit: %s", amqptest.Show(t))
+			return fmt.Errorf("a delivery without credit: %s", amqptest.Format(t))
 		}
 		e.count++
 	} else {
@@ -158,16 +162,16 @@ func (c *caller) arrived(t *wire.Transfer) error {
 	return nil
 }
 
-// say sends frames of the session and hears what comes of them.
+// say sends frames on the session and processes the answers.
 func (c *caller) say(all ...wire.Performative) error {
-	if err := c.Gone(); err != nil {
+	if err := c.ReadError(); err != nil {
 		return fmt.Errorf("the connection has gone: %w", err)
 	}
-	c.Say(0, all...)
+	c.WriteFrames(0, all...)
 	return c.hear()
 }
 
-// attach begins a link.
+// attach attaches a link.
 func (c *caller) attach(a wire.Attach) (*end, error) {
 	a.Handle = uint32(len(c.ends))
 	a.Name = fmt.Sprintf("%s-%d", a.Name, a.Handle)
@@ -179,7 +183,7 @@ func (c *caller) attach(a wire.Attach) (*end, error) {
 	return e, nil
 }
 
-// refused is why the link was refused, or has ended.
+// refused returns why the link was refused or has ended.
 func (e *end) refused() *wire.Error {
 	switch {
 	case e.over && e.why == nil:
@@ -192,7 +196,7 @@ func (e *end) refused() *wire.Error {
 	return nil
 }
 
-// detach ends a link as clients do.
+// detach detaches a link as clients do.
 func (c *caller) detach(e *end) error {
 	if e.over {
 		return nil
@@ -207,8 +211,8 @@ func (c *caller) detach(e *end) error {
 	return nil
 }
 
-// credit gives a link credit for n more, and takes what is left of it back when
-// the server has nothing more.
+// credit gives a link credit for n more deliveries. With drain, it returns when the
+// server has used or drained it.
 func (c *caller) credit(e *end, n uint32, drain bool) error {
 	e.limit, e.dry = e.count+n, false
 	return c.say(&wire.Flow{
@@ -217,7 +221,7 @@ func (c *caller) credit(e *end, n uint32, drain bool) error {
 	})
 }
 
-// send sends a delivery and is what became of it.
+// send sends a delivery and returns its outcome.
 func (c *caller) send(e *end, format uint32, state wire.State, message []byte, piece uint32) (wire.State, error) {
 	id := c.sent
 	c.sent++
@@ -246,8 +250,9 @@ func (c *caller) send(e *end, format uint32, state wire.State, message []byte, p
 	return got, nil
 }
 
-// dispose says what is to become of a delivery and is what the server says then.
+// dispose sends a disposition for a delivery and returns the server's.
 func (c *caller) dispose(id uint32, state wire.State, settled bool) (wire.State, error) {
+	delete(c.answers, id)
 	err := c.say(&wire.Disposition{Role: wire.RoleReceiver, First: id, Last: wire.Some(id), Settled: settled, State: state})
 	if err != nil {
 		return nil, err
@@ -259,13 +264,13 @@ func (c *caller) dispose(id uint32, state wire.State, settled bool) (wire.State,
 	return got, nil
 }
 
-// A desk is a pair of links to the $management of a place.
+// A desk is a pair of links to an entity's $management.
 type desk struct {
 	requests, replies *end
 	asked             uint64
 }
 
-// ask sends a request to $management, and is the map that answers it: nil if
+// ask sends a request to $management and returns the map in the response, or nil if
 // nothing was found.
 func (c *caller) ask(path, operation string, state wire.State, body value.Properties) (value.Properties, *wire.Error, error) {
 	d := c.desks[path]
@@ -273,8 +278,8 @@ func (c *caller) ask(path, operation string, state wire.State, body value.Proper
 		d = &desk{}
 		address := path + "/$management"
 		var err error
-		if d.requests, err = c.attach(amqptest.Sends(0, address)); err == nil {
-			a := amqptest.Receives(0, address)
+		if d.requests, err = c.attach(amqptest.SenderAttach(0, address)); err == nil {
+			a := amqptest.ReceiverAttach(0, address)
 			a.Target.Address = wire.Some("replies of " + path)
 			d.replies, err = c.attach(a)
 		}
@@ -345,10 +350,10 @@ func readReply(b []byte, asked uint64) (value.Properties, *wire.Error, error) {
 	return nil, &wire.Error{Condition: wire.Condition(condition), Description: text.Text()}, nil
 }
 
-// gone tells whether the connection is over on either side.
-func (c *caller) gone() bool { return c.farewell != nil || c.Gone() != nil }
+// gone reports whether either side has closed the connection.
+func (c *caller) gone() bool { return c.farewell != nil || c.ReadError() != nil }
 
-// goodbye closes the connection in good order.
+// goodbye closes the connection cleanly.
 func (c *caller) goodbye() error {
 	if c.gone() {
 		return nil
@@ -359,16 +364,16 @@ func (c *caller) goodbye() error {
 	if c.farewell == nil || c.farewell.Error != nil {
 		return fmt.Errorf("the close was answered by %+v", c.farewell)
 	}
-	c.Hang()
+	c.Disconnect()
 	return nil
 }
 
-// alive has the server know that the client is there.
+// alive sends a heartbeat.
 func (c *caller) alive() {
 	if !c.gone() {
 		c.Write(wire.AppendHeartbeat(nil))
 	}
 }
 
-// beat is how often the client says that it is alive.
+// beat is the interval of heartbeats.
 const beat = time.Minute

@@ -14,10 +14,10 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// attach begins a link that receives.
+// attach attaches a receiving link.
 func (d *door) attach(by *caller, c enginetest.Command, change func(*wire.Attach)) (*receiver, error) {
 	r := &receiver{by: by, path: c.Path(0), deletes: slices.Contains(c.Args, "delete")}
-	a := amqptest.Receives(0, r.path)
+	a := amqptest.ReceiverAttach(0, r.path)
 	if r.deletes {
 		a.SenderSettleMode, a.ReceiverSettleMode = wire.Some(wire.SenderSettled), wire.Some(wire.ReceiverFirst)
 	}
@@ -50,7 +50,7 @@ func (d *door) receive(c enginetest.Command) ([]string, error) {
 
 const nothing = "nothing"
 
-// drain is what a receiver gets that wants n and does not wait.
+// drain returns up to n messages that a receiver gets without waiting.
 func (d *door) drain(r *receiver, n int, last *end) ([]string, error) {
 	var err error
 	if !d.together {
@@ -71,7 +71,7 @@ func (d *door) drain(r *receiver, n int, last *end) ([]string, error) {
 	return d.unpack(r, last)
 }
 
-// unpack shows what a receiver has got.
+// unpack returns the messages that a receiver got, as lines.
 func (d *door) unpack(r *receiver, last *end) (lines []string, err error) {
 	for _, t := range r.link.got {
 		l, err := d.letter(t.Payload, r.path)
@@ -100,7 +100,7 @@ func (d *door) unpack(r *receiver, last *end) (lines []string, err error) {
 	return lines, nil
 }
 
-// guid is a UUID from the bytes of a .NET Guid, which delivery tags are made of.
+// guid returns the UUID of a delivery tag, which has the byte order of a .NET Guid.
 func guid(b [16]byte) (id [16]byte) {
 	for i, from := range [16]int{3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15} {
 		id[i] = b[from]
@@ -156,7 +156,7 @@ func (d *door) accept(c enginetest.Command) ([]string, error) {
 		a.Source.Filter = value.Properties{{Name: sessionFilter, Value: value.OfRaw(wire.AppendDescribed(nil, value.OfULong(0x137000000c), want))}}
 		a.Properties = value.Properties{{Name: "com.microsoft:timeout", Value: value.OfUInt(0)}}
 	})
-	if err == nil && r.link.answer == nil { // its time is over as soon as there is any
+	if err == nil && r.link.answer == nil { // the wait of zero ends as soon as time passes
 		time.Sleep(time.Nanosecond)
 		err = by.hear()
 	}
@@ -177,7 +177,7 @@ func (d *door) accept(c enginetest.Command) ([]string, error) {
 	}
 	id, ok := got.Str()
 	until, timed := r.link.answer.Properties.Lookup("com.microsoft:locked-until-utc")
-	if ticks, _ := until.Int64(); !ok || !timed || ticks <= wire.Ticks(time.Now().UnixMilli()) {
+	if ticks, _ := until.Int64(); !ok || !timed || ticks <= wire.DotNetTicks(time.Now().UnixMilli()) {
 		return nil, fmt.Errorf("the session is %v, locked until %v", got, until)
 	}
 	r.session = wire.Some(id)
@@ -206,7 +206,7 @@ func (d *door) leave(c enginetest.Command) error {
 	r := d.named[c.Arg(0)]
 	if c.Name == "leave" {
 		r.by.farewell = &wire.Close{}
-		r.by.Hang()
+		r.by.Disconnect()
 		synctest.Wait()
 		return nil
 	}
@@ -216,7 +216,7 @@ func (d *door) leave(c enginetest.Command) error {
 	return r.by.goodbye()
 }
 
-// amount is how many a command wants; one if it does not say.
+// amount returns the number in a command's option, or one.
 func amount(c enginetest.Command, name string) (int, error) {
 	text, ok := c.Options[name]
 	if !ok {

@@ -1,5 +1,5 @@
-// Package scenario tells the scenarios of engine/testdata to a server over AMQP,
-// step by step beside the engine, in bubbles where weeks pass at once.
+// Package scenario runs the scenarios of engine/testdata against a server over AMQP, step
+// by step beside the engine, in synctest bubbles where weeks pass at once.
 package scenario
 
 import (
@@ -17,7 +17,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// manners are the ways in which every scenario is told.
+// manners are the ways in which every scenario runs.
 var manners = []manner{
 	{name: "links"},
 	{name: "management", manage: true, annotate: true, together: true, frame: 512},
@@ -25,10 +25,10 @@ var manners = []manner{
 	{name: "unswept", together: true, lazy: true},
 }
 
-// floor is how many steps are taken over AMQP in each manner at the least.
+// floor is the least number of steps to run over AMQP in each manner.
 const floor = 380
 
-// elsewhere names the commands that AMQP has no words for, and what does them.
+// elsewhere are the commands that AMQP does not have, and what runs them.
 var elsewhere = map[string]string{
 	"limit":    "the server's flags",
 	"create":   "entities are made over HTTP",
@@ -49,7 +49,7 @@ func TestScenarios(t *testing.T) {
 	used := map[string]int{}
 	for _, m := range manners {
 		t.Run(m.name, func(t *testing.T) {
-			var all enginetest.Steps
+			var all enginetest.StepCounts
 			for _, file := range files {
 				text, err := os.ReadFile(file)
 				if err != nil {
@@ -67,8 +67,8 @@ func TestScenarios(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) { all.Add(tell(t, m, story, used)) })
 				})
 			}
-			through := all.Told + all.Untold
-			t.Logf("%d steps over AMQP, of which %d did not tell what they show; %d elsewhere; %d times time passed", through, all.Untold, all.House, all.Passed)
+			through := all.Compared + all.Uncompared
+			t.Logf("%d steps over AMQP, of which %d did not tell what they show; %d elsewhere; %d times time passed", through, all.Uncompared, all.Operator, all.Waits)
 			if through < floor {
 				t.Errorf("only %d steps were taken over AMQP; there were %d", through, floor)
 			}
@@ -82,26 +82,26 @@ func TestScenarios(t *testing.T) {
 	t.Logf("elsewhere: %v", used)
 }
 
-// tell tells one story in one manner.
-func tell(t *testing.T, m manner, story *enginetest.Scenario, used map[string]int) enginetest.Steps {
-	house := enginetest.NewHouse(func(l engine.Limits) (*broker.Broker, error) {
-		return broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Limits: &l, Unswept: m.lazy})
+// tell runs a scenario in one manner.
+func tell(t *testing.T, m manner, story *enginetest.Scenario, used map[string]int) enginetest.StepCounts {
+	house := enginetest.NewOperator(func(l engine.Limits) (*broker.Broker, error) {
+		return broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Limits: &l, NoSweep: m.lazy})
 	})
 	d := &door{
 		manner: m, t: t, broker: house.Broker, senders: map[string]*end{}, named: map[string]*receiver{},
 		delivered: map[string]*parcel{}, begun: map[string][]byte{},
 	}
-	x := &enginetest.Beside{
-		Engine: enginetest.NewEngine(), Door: d, Pass: d.pass, Plain: plain,
-		House: func(c enginetest.Command) ([]string, error) {
+	x := &enginetest.Comparison{
+		Engine: enginetest.NewEngine(), Protocol: d, Wait: d.pass, Visible: plain,
+		Operator: func(c enginetest.Command) ([]string, error) {
 			if elsewhere[c.Name] == "" {
-				return nil, enginetest.ErrCannot
+				return nil, enginetest.ErrUnsupported
 			}
 			used[c.Name]++
 			return house.Do(t.Context(), c)
 		},
 	}
-	x.Engine.Lazily = m.lazy
+	x.Engine.NoSweeper = m.lazy
 	_, err := story.Run(x, m.lazy)
 	if err != nil {
 		t.Error(err)
@@ -124,13 +124,13 @@ func tell(t *testing.T, m manner, story *enginetest.Scenario, used map[string]in
 	return x.Counts
 }
 
-// sized is what the engine counts of a message, which over AMQP is more than its
-// body: a message-id, at least.
+// sized matches the size that the engine counts for a message. Over AMQP it is larger
+// than the body's, because there is at least a message-id.
 var sized = regexp.MustCompile(`this one has \d+`)
 
-// plain is what clients are told of a line: of peeked messages not whether they
-// are locked, of a transaction that came to nothing not what kind of error that
-// was (it is in the description).
+// plain returns a line without what clients do not see: whether a peeked message is
+// locked, and the kind of the error that rolled a transaction back, which is in the
+// description.
 func plain(c enginetest.Command, line string) string {
 	switch {
 	case c.Name == "commit" && strings.HasPrefix(line, "refused: ") && line != "refused: no transaction":

@@ -10,14 +10,14 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// settle settles the latest delivery of a body: on its link or, if that does not
-// know it any more, at $management.
+// settle settles the latest delivery of a body on its link, or at $management if the link
+// has already settled it.
 func (d *door) settle(c enginetest.Command) error {
 	p := d.delivered[c.Arg(0)]
 	if p == nil {
 		return fmt.Errorf("nobody received %q", c.Arg(0))
 	}
-	onLink := p.link != nil && !p.link.over && !p.done && p.by.farewell == nil
+	onLink := p.link != nil && !p.link.over && (!p.done || p.by.enlisted[p.id]) && p.by.farewell == nil
 	if d.manage && c.Name != "release" || !onLink {
 		return d.settleAtManagement(c, p)
 	}
@@ -31,7 +31,7 @@ func (d *door) settle(c enginetest.Command) error {
 		if err := d.let(p); err != nil {
 			return err
 		}
-		return enginetest.ErrSilent
+		return enginetest.ErrNoAnswer
 	}
 	got, err := p.by.dispose(p.id, d.within(c, state), false)
 	if err == nil {
@@ -43,7 +43,7 @@ func (d *door) settle(c enginetest.Command) error {
 	return err
 }
 
-// let detaches a link when nothing of it is left to settle.
+// let detaches a link when all of its deliveries are settled.
 func (d *door) let(p *parcel) error {
 	if p.last == nil {
 		return nil
@@ -56,7 +56,7 @@ func (d *door) let(p *parcel) error {
 	return p.by.detach(p.last)
 }
 
-// disposition is how a link says what a command does.
+// disposition returns the state by which a link does what a command says.
 func disposition(c enginetest.Command) wire.State {
 	switch c.Name {
 	case "complete":
@@ -85,7 +85,7 @@ func modified(c enginetest.Command) (out value.Properties) {
 	return out
 }
 
-// settled is nil if the server's answer agrees to what was asked.
+// settled returns nil if the server's outcome is the one that was asked for.
 func settled(asked, got wire.State) error {
 	if t, ok := got.(wire.Transactional); ok {
 		got = t.Outcome
@@ -102,7 +102,7 @@ func settled(asked, got wire.State) error {
 func (d *door) settleAtManagement(c enginetest.Command, p *parcel) error {
 	status, ok := map[string]string{"complete": "completed", "abandon": "abandoned", "defer": "defered", "dead-letter": "suspended"}[c.Name]
 	if !ok {
-		return fmt.Errorf("%s, but not on the link that it came on: %w", c.Name, enginetest.ErrCannot)
+		return fmt.Errorf("%s, but not on the link that it came on: %w", c.Name, enginetest.ErrUnsupported)
 	}
 	body := value.Properties{
 		{Name: "disposition-status", Value: value.OfString(status)},
@@ -129,6 +129,9 @@ func (d *door) settleAtManagement(c enginetest.Command, p *parcel) error {
 	if err != nil {
 		return err
 	}
+	if _, ok := p.session.Get(); ok && why != nil && why.Condition == "com.microsoft:message-lock-lost" {
+		why.Condition = "com.microsoft:session-lock-lost" // SES-21: the engine's client does not name the link that holds the session
+	}
 	return refusal(why)
 }
 
@@ -139,15 +142,15 @@ func inSession(body value.Properties, id wire.Opt[string]) value.Properties {
 	return body
 }
 
-// transact begins and ends transactions.
+// transact declares and discharges transactions.
 func (d *door) transact(c enginetest.Command) ([]string, error) {
 	if d.coordinator == nil {
-		l, err := d.main.attach(amqptest.Coordinates(0))
+		l, err := d.main.attach(amqptest.CoordinatorAttach(0))
 		if err != nil {
 			return nil, err
 		}
 		if why := l.refused(); why != nil {
-			return nil, fmt.Errorf("%s: %w", why.Description, enginetest.ErrCannot)
+			return nil, fmt.Errorf("%s: %w", why.Description, enginetest.ErrUnsupported)
 		}
 		d.coordinator = l
 	}
@@ -168,7 +171,7 @@ func (d *door) transact(c enginetest.Command) ([]string, error) {
 		return nil, err
 	}
 	if c.Name == "commit" {
-		return nil, enginetest.ErrUntold
+		return nil, enginetest.ErrNoResult
 	}
 	return nil, nil
 }

@@ -8,14 +8,14 @@ import (
 	"mayfly/engine/value"
 )
 
-// sent is the frame of a message of 1 KiB as a client sends it.
+// sent returns the frame of a message of 1 KiB as a client sends it.
 func sent() []byte {
 	m := (&Header{Durable: Some(true)}).Append(nil)
 	m = (&Properties{MessageID: value.OfString("3e4b7f0e7d3d4c7f8f6c"), Subject: Some("orders"), ContentType: Some("application/json"), GroupID: Some("s1")}).Append(m)
 	m = AppendAnnotations(m, SectionApplicationProperties, value.Properties{
 		{Name: "region", Value: value.OfString("eu")}, {Name: "amount", Value: value.OfDouble(12.5)}, {Name: "tries", Value: value.OfInt(3)},
 	})
-	m = append(AppendDataHead(m, 1024), make([]byte, 1024)...)
+	m = append(AppendDataHeader(m, 1024), make([]byte, 1024)...)
 	return AppendFrame(nil, 1, &Transfer{DeliveryID: Some(uint32(1000)), DeliveryTag: []byte("1000"), MessageFormat: Some(uint32(0)), Settled: Some(false), Payload: m})
 }
 
@@ -62,8 +62,8 @@ func BenchmarkPropertiesDecode(b *testing.B) {
 	}
 }
 
-// Everything a message costs on its way in: transfer, sections, properties,
-// application properties.
+// BenchmarkMessageDecode measures all decoding of a received message: transfer, sections,
+// properties, application properties.
 func BenchmarkMessageDecode(b *testing.B) {
 	body := sent()[8:]
 	b.ReportAllocs()
@@ -91,7 +91,7 @@ func BenchmarkMessageDecode(b *testing.B) {
 	}
 }
 
-// A frame out of many that came in one read.
+// BenchmarkFrameRead reads frames of which many come in one read.
 func BenchmarkFrameRead(b *testing.B) {
 	r := Reader{From: endless{sent()}, MaxFrame: 65536}
 	b.ReportAllocs()
@@ -111,7 +111,7 @@ func (e endless) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// What a delivery costs on its way out, its sections encoded once before.
+// BenchmarkTransferEncode encodes a delivery whose sections have been encoded before.
 func BenchmarkTransferEncode(b *testing.B) {
 	var in Transfer
 	if err := in.Decode(sent()[8:]); err != nil {
@@ -161,7 +161,7 @@ func BenchmarkSectionsEncode(b *testing.B) {
 		buf = AppendAnnotations(buf, SectionMessageAnnotations, annotations)
 		buf = p.Append(buf)
 		buf = AppendAnnotations(buf, SectionApplicationProperties, application)
-		buf = AppendDataHead(buf, 1024)
+		buf = AppendDataHeader(buf, 1024)
 	}
 }
 
@@ -205,10 +205,10 @@ func BenchmarkFlowEncode(b *testing.B) {
 	}
 }
 
-// 16 MB that arrive in frames of 64 KB.
+// BenchmarkScanner scans 16 MB that arrive in frames of 64 KB.
 func BenchmarkScanner(b *testing.B) {
 	const size = 16 << 20
-	message := append(AppendDataHead((&Header{}).Append(nil), size), make([]byte, size)...)
+	message := append(AppendDataHeader((&Header{}).Append(nil), size), make([]byte, size)...)
 	b.SetBytes(int64(len(message)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -222,7 +222,7 @@ func BenchmarkScanner(b *testing.B) {
 	}
 }
 
-// What happens for every message allocates nothing.
+// The operations that each message needs allocate nothing.
 func TestNoAllocations(t *testing.T) {
 	frame := sent()
 	var in Transfer

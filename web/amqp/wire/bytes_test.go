@@ -14,8 +14,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// The expected bytes of tests are put together here, apart from the encoder: hex
-// for what is spelled out, the functions for sizes.
+// The expected bytes of tests are built here, without the encoder: hex digits for literal
+// bytes, the functions for sizes.
 
 func x(digits string) []byte {
 	b, err := hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
@@ -69,10 +69,10 @@ func check(t *testing.T, what string, got, want []byte) {
 	}
 }
 
-// refused demands an error with the condition.
+// refused checks that err is a ProtocolError with the condition.
 func refused(t *testing.T, err error, want Condition) {
 	t.Helper()
-	e, ok := err.(*ProtocolError) //nolint:errorlint // it is promised unwrapped
+	e, ok := err.(*ProtocolError) //nolint:errorlint // it is documented to be unwrapped
 	if !ok || e.Condition != want {
 		t.Fatalf("the error is %v, not %s", err, want)
 	}
@@ -85,7 +85,7 @@ func anyASCII(most int) *rapid.Generator[string] {
 	return rapid.StringOfN(rapid.RuneFrom(nil, &unicode.RangeTable{R16: []unicode.Range16{{Lo: 0, Hi: 0x7f, Stride: 1}}}), 0, most, -1)
 }
 
-// anyValue draws values that are valid AMQP, of every kind.
+// anyValue draws valid AMQP values of every kind.
 func anyValue() *rapid.Generator[value.Value] {
 	block := rapid.Custom(func(t *rapid.T) [16]byte {
 		return [16]byte(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "block"))

@@ -16,8 +16,8 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// A client that knows nothing of this package sends a message in small frames to
-// a server that gives it back, accepts it, and closes everything.
+// An independent AMQP client sends a message in small frames to a server that sends it
+// back, accepts it, and closes everything.
 func TestClient(t *testing.T) {
 	ctx := t.Context()
 	near, far := net.Pipe()
@@ -67,14 +67,14 @@ func TestClient(t *testing.T) {
 	if got := receiver.LinkSourceFilterValue("com.microsoft:session-filter"); got != "s1" {
 		t.Errorf("the session is %v", got)
 	}
-	if got := receiver.Properties()["com.microsoft:locked-until-utc"]; got != wire.Ticks(0) {
+	if got := receiver.Properties()["com.microsoft:locked-until-utc"]; got != wire.DotNetTicks(0) {
 		t.Errorf("it is locked until %v", got)
 	}
 	got, err := receiver.Receive(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tag := wire.LockTag([16]byte{1}); !bytes.Equal(got.DeliveryTag, tag[:]) {
+	if tag := wire.TagOfLockToken([16]byte{1}); !bytes.Equal(got.DeliveryTag, tag[:]) {
 		t.Errorf("the tag is % x", got.DeliveryTag)
 	}
 	if d := cmp.Diff([]any{sent.Header, sent.Annotations, sent.Properties, sent.ApplicationProperties, sent.Data},
@@ -90,7 +90,7 @@ func TestClient(t *testing.T) {
 	if err := errors.Join(receiver.Close(ctx), sender.Close(ctx), session.Close(ctx)); err != nil {
 		t.Error(err)
 	}
-	c.Close() // does not wait for the answer, which makes an error of it
+	c.Close() // does not wait for the answer, and returns an error for it
 }
 
 func isRefused(err error) bool {
@@ -98,8 +98,8 @@ func isRefused(err error) bool {
 	return ok && e.Condition == amqp.ErrCondNotFound && e.Description == "not here"
 }
 
-// server answers one client with one session, and gives back the one message it
-// was sent.
+// server serves one client with one session, and sends back the one message that it
+// receives.
 type server struct {
 	conn net.Conn
 	in   wire.Reader
@@ -141,7 +141,7 @@ func (s *server) serve() error {
 		if err != nil {
 			return err
 		}
-		if f.Heartbeat() {
+		if f.IsHeartbeat() {
 			continue
 		}
 		p, err := wire.Decode(f)
@@ -187,7 +187,7 @@ func (s *server) answer(channel uint16, p wire.Performative) error {
 		}
 		if p.Role == wire.RoleReceiver {
 			reply.InitialDeliveryCount = u(0)
-			reply.Properties = append(reply.Properties, value.Property{Name: "com.microsoft:locked-until-utc", Value: value.OfLong(wire.Ticks(0))})
+			reply.Properties = append(reply.Properties, value.Property{Name: "com.microsoft:locked-until-utc", Value: value.OfLong(wire.DotNetTicks(0))})
 			if err := accept(p.Source.Filter, reply.Source); err != nil {
 				return err
 			}
@@ -211,7 +211,7 @@ func (s *server) answer(channel uint16, p wire.Performative) error {
 	case *wire.Disposition:
 		write(&wire.Disposition{Role: wire.RoleSender, First: p.First, Last: u(p.Last.Or(p.First)), Settled: true, State: p.State})
 	case *wire.Detach:
-		if p.Handle < 2 { // the third was detached by us
+		if p.Handle < 2 { // the server has detached the third
 			write(&wire.Detach{Handle: p.Handle, Closed: p.Closed})
 		}
 	case *wire.End:
@@ -222,7 +222,7 @@ func (s *server) answer(channel uint16, p wire.Performative) error {
 	return nil
 }
 
-// accept puts a session into the filter, in the form it came in.
+// accept puts a session into the filter, in the form in which the client sent it.
 func accept(filter value.Properties, into *wire.Source) error {
 	v, _ := filter.Lookup("com.microsoft:session-filter")
 	raw, _ := v.Bytes()
@@ -252,13 +252,13 @@ func (s *server) received(write func(wire.Performative), p *wire.Transfer) error
 		}
 		s.message = wire.AppendAnnotations(s.message, section, all)
 	}
-	s.message = wire.AppendDataHead(s.message, uint32(s.body.Len()))
+	s.message = wire.AppendDataHeader(s.message, uint32(s.body.Len()))
 	write(&wire.Disposition{Role: wire.RoleReceiver, First: p.DeliveryID.Or(0), Last: wire.Some(p.DeliveryID.Or(0)), Settled: true, State: wire.Accepted{}})
 	return nil
 }
 
 func (s *server) deliver(channel uint16, handle uint32) (err error) {
-	tag := wire.LockTag([16]byte{1})
+	tag := wire.TagOfLockToken([16]byte{1})
 	cut := wire.Splitter{
 		Transfer: wire.Transfer{Handle: handle, DeliveryID: wire.Some[uint32](0), DeliveryTag: tag[:], MessageFormat: wire.Some(wire.FormatMessage), Settled: wire.Some(false)},
 		Channel:  channel, MaxFrame: s.max,

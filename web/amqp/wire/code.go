@@ -46,7 +46,7 @@ const (
 	CodeOutcome    Code = 0x44
 )
 
-// symbols are the symbolic descriptors, which mean the same as the numbers.
+// symbols are the symbolic descriptors, which are equivalent to the numbers.
 var symbols = map[string]Code{
 	"amqp:open:list":        CodeOpen,
 	"amqp:begin:list":       CodeBegin,
@@ -95,8 +95,7 @@ var symbols = map[string]Code{
 	"amqp:footer:map":                 Code(SectionFooter),
 }
 
-// String is the symbolic descriptor, or the number of a type this package does
-// not know.
+// String returns the symbolic descriptor, or the number of an unknown type.
 func (c Code) String() string {
 	for name, code := range symbols {
 		if code == c {
@@ -158,8 +157,8 @@ const (
 	codeArray32 = 0xf0
 )
 
-// layout says how long the value after a constructor is: fixed and its width, or
-// one of the classes below plus the width of the size in front of it.
+// layout is the length of the value after a constructor: fixed and its width, or one of
+// the classes below plus the width of its size field.
 type layout uint8
 
 const (
@@ -172,8 +171,8 @@ const (
 
 const widthMask layout = 0x1f
 
-// layouts is indexed by constructor. The zero entry is described, which is not a
-// constructor of a value but of a pair.
+// layouts is indexed by constructor. The zero entry is for a described value, which is
+// two values.
 var layouts = [256]layout{
 	codeNull: fixed, codeTrue: fixed, codeFalse: fixed, codeUInt0: fixed, codeLong0: fixed, codeList0: fixed,
 	codeUByte: fixed + 1, codeByte: fixed + 1, codeSmallUInt: fixed + 1, codeSmallULong: fixed + 1,

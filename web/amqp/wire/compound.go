@@ -8,38 +8,53 @@ import (
 	"mayfly/engine/value"
 )
 
-// What is inside of a list, map, array or described value is read one level at a
-// time: an element that is a compound itself is a [value.Raw] again. Null stands
-// for an empty list, map or array everywhere.
+// Lists, maps, arrays and described values are decoded one level at a time: an element
+// that is itself a compound becomes a [value.Raw]. Null stands for an empty list, map or
+// array everywhere.
 
-// ParseList reads b, which must be one list.
+// MaxElements is the maximum number of elements in a parsed list, array or map. A null
+// takes one byte on the wire and some forty in memory. Other limits are stricter for
+// requests and the properties of a message.
+const MaxElements = 32 << 10
+
+// elementCapacity returns n, or fails c and returns 0 if a compound of n elements is too large.
+func (c *cursor) elementCapacity(n int) int {
+	if n > MaxElements {
+		c.fail(CondDecodeError, "there are %d elements; at most %d are read", n, MaxElements)
+		return 0
+	}
+	return n
+}
+
+// ParseList decodes b, which must be exactly one list.
 func ParseList(b []byte) ([]value.Value, error) {
-	c := over(b)
+	c := newCursor(b)
 	var all []value.Value
 	switch code := c.byte(); code {
 	case codeNull, codeList0:
 	case codeList8, codeList32:
-		outer, n := c.span(layouts[code] & widthMask)
+		outer, n := c.enterCompound(layouts[code] & widthMask)
+		n = c.elementCapacity(n)
 		all = make([]value.Value, 0, n)
 		for ; n > 0 && c.err == nil; n-- {
 			all = append(all, c.value())
 		}
-		c.widen(outer)
+		c.leaveCompound(outer)
 	default:
 		c.off = 0
 		c.wrongType("", "a list", code)
 	}
-	return all, c.finish()
+	return all, c.checkEnd()
 }
 
-// maxConstructor bounds what is repeated for each element of an array that is
-// taken apart: the longest descriptor of Service Bus has 45 bytes.
+// maxConstructor bounds the bytes that are repeated for each element of a parsed array.
+// The longest descriptor of Service Bus has 45 bytes.
 const maxConstructor = 64
 
-// ParseArray reads b, which must be one array. Compound elements and those of
-// described types come out as they would stand in a list.
+// ParseArray decodes b, which must be exactly one array. Compound elements and those of
+// described types are returned as elements of a list would be.
 func ParseArray(b []byte) ([]value.Value, error) {
-	c := over(b)
+	c := newCursor(b)
 	var all []value.Value
 	switch code := c.byte(); code {
 	case codeNull:
@@ -48,19 +63,20 @@ func ParseArray(b []byte) ([]value.Value, error) {
 		if len(a.constructor) > maxConstructor {
 			c.fail(CondDecodeError, "the constructor of an array's elements is of %d bytes", len(a.constructor))
 		}
-		all = make([]value.Value, 0, a.count)
-		for n := a.count; n > 0 && c.err == nil; n-- {
+		count := c.elementCapacity(a.count)
+		all = make([]value.Value, 0, count)
+		for n := count; n > 0 && c.err == nil; n-- {
 			all = append(all, c.element(a))
 		}
-		c.widen(a.outer)
+		c.leaveCompound(a.outer)
 	default:
 		c.off = 0
 		c.wrongType("", "an array", code)
 	}
-	return all, c.finish()
+	return all, c.checkEnd()
 }
 
-// element is the next element of an array.
+// element reads the next element of an array.
 func (c *cursor) element(a elements) value.Value {
 	if layouts[a.code]&^widthMask == fixed && len(a.constructor) == 1 && a.code != codeList0 {
 		return c.fixed(a.code)
@@ -70,7 +86,7 @@ func (c *cursor) element(a elements) value.Value {
 	if c.err != nil {
 		return value.Value{}
 	}
-	one := over(append(append(make([]byte, 0, len(a.constructor)+c.off-start), a.constructor...), c.b[start:c.off]...))
+	one := newCursor(append(append(make([]byte, 0, len(a.constructor)+c.off-start), a.constructor...), c.b[start:c.off]...))
 	v := one.value()
 	if one.err != nil {
 		c.fail(one.err.Condition, "%s", one.err.Text)
@@ -78,40 +94,40 @@ func (c *cursor) element(a elements) value.Value {
 	return v
 }
 
-// ParseMap reads b, which must be one map with strings or symbols for keys: the
-// body of a request to $management, or a section of a [Message] that is a map.
-// One that is absent, which is nil, is nil, and so is null.
+// ParseMap decodes b, which must be exactly one map whose keys are strings or symbols:
+// the body of a request to $management, or a section of a [Message] that is a map. It
+// returns nil for an absent section, which is nil, and for null.
 func ParseMap(b []byte) (value.Properties, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}
-	c := over(b)
+	c := newCursor(b)
 	c.whole = len(b)
 	p := c.entries("a map")
-	return p, c.finish()
+	return p, c.checkEnd()
 }
 
-// ParseDescribed takes a described value apart. The descriptor is a ulong or a
-// symbol in all that is known; a compound value is a [value.Raw] again.
+// ParseDescribed decodes a described value. The known descriptors are ulongs and symbols.
+// A compound value becomes a [value.Raw].
 func ParseDescribed(b []byte) (descriptor, of value.Value, err error) {
-	c := over(b)
+	c := newCursor(b)
 	if code := c.byte(); code != codeDescribed {
 		c.off = 0
 		c.wrongType("", "a described value", code)
 	}
 	descriptor, of = c.value(), c.value()
-	return descriptor, of, c.finish()
+	return descriptor, of, c.checkEnd()
 }
 
-// finish is the error of a cursor that should have come to the end.
-func (c *cursor) finish() error {
-	if c.err == nil && c.rest() > 0 {
-		c.fail(CondDecodeError, "%d bytes are left over after a value", c.rest())
+// checkEnd returns the error of a cursor, which must be at its end.
+func (c *cursor) checkEnd() error {
+	if c.err == nil && c.remaining() > 0 {
+		c.fail(CondDecodeError, "%d bytes are left over after a value", c.remaining())
 	}
 	return c.result()
 }
 
-// entries is a map with strings or symbols for keys; nil for null.
+// entries reads a map whose keys are strings or symbols. It returns nil for null.
 func (c *cursor) entries(what string) value.Properties {
 	start := c.off
 	code := c.byte()
@@ -124,12 +140,13 @@ func (c *cursor) entries(what string) value.Properties {
 		c.wrongType(what, "a map", code)
 		return nil
 	}
-	outer, n := c.span(layouts[code] & widthMask)
-	c.even(code, n)
-	const shortest = 3 // two bytes of key, one of value
-	if n/2*shortest > c.rest() {
-		c.fail(CondDecodeError, "%d bytes cannot hold a map of %d", c.rest(), n/2)
+	outer, n := c.enterCompound(layouts[code] & widthMask)
+	c.checkPairs(code, n)
+	const shortest = 3 // two bytes of key and one of value
+	if n/2*shortest > c.remaining() {
+		c.fail(CondDecodeError, "%d bytes cannot hold a map of %d", c.remaining(), n/2)
 	}
+	c.elementCapacity(n / 2)
 	if c.err != nil {
 		return nil
 	}
@@ -143,10 +160,10 @@ func (c *cursor) entries(what string) value.Properties {
 			c.wrongType(what, "a string or symbol as key", key)
 			return nil
 		}
-		name := c.cut(len(c.bytes(key)))
+		name := c.takeString(len(c.bytes(key)))
 		p = append(p, value.Property{Name: name, Value: c.value()})
 	}
-	c.widen(outer)
+	c.leaveCompound(outer)
 	return p
 }
 
@@ -166,8 +183,8 @@ func AppendList(b []byte, elements ...value.Value) []byte {
 	return closeCompound(b, at, codeList8, len(elements))
 }
 
-// AppendMap appends a map with strings for keys. A nil p is an empty map: where
-// there must be a map, null is not one.
+// AppendMap appends a map whose keys are strings. A nil p is an empty map: where a map is
+// mandatory, null is not valid.
 func AppendMap(b []byte, p value.Properties) []byte {
 	b, at := openCompound(b)
 	for i := range p {
@@ -176,9 +193,8 @@ func AppendMap(b []byte, p value.Properties) []byte {
 	return closeCompound(b, at, codeMap8, 2*len(p))
 }
 
-// AppendFields appends a map with symbols for keys ("fields" and "annotations",
-// part 2, 2.8.11; part 3, 3.2.10); null for nil, an empty map for what is merely
-// empty.
+// AppendFields appends a map whose keys are symbols ("fields" and "annotations", part 2,
+// 2.8.11; part 3, 3.2.10). A nil p is null, an empty one an empty map.
 func AppendFields(b []byte, p value.Properties) []byte {
 	if p == nil {
 		return append(b, codeNull)
@@ -190,13 +206,13 @@ func AppendFields(b []byte, p value.Properties) []byte {
 	return closeCompound(b, at, codeMap8, 2*len(p))
 }
 
-// AppendArray appends an array of values of one kind, which may be none. It
-// panics on an element of another kind, and on the kinds that no array is made
-// of here: null, raw and the described ones.
+// AppendArray appends an array of values of one kind, or an empty one. It panics for an
+// element of another kind, and for the kinds of which it makes no arrays: null, raw and
+// the described ones.
 func AppendArray(b []byte, of value.Kind, elements ...value.Value) []byte {
 	code := widest(of)
 	if code == 0 {
-		panic(fmt.Sprintf("no array is made of %v", of))
+		panic(fmt.Sprintf("an array of %v is not possible", of))
 	}
 	long := false
 	for _, v := range elements {
@@ -228,20 +244,20 @@ func AppendArray(b []byte, of value.Kind, elements ...value.Value) []byte {
 	return closeCompound(b, at, codeArray8, len(elements))
 }
 
-// text is the content of a value of variable width, mended as AppendValue mends
-// it; empty for others.
+// text returns the content of a value of variable width, corrected as by AppendValue, and
+// nil for other values.
 func text(v value.Value) []byte {
 	switch v.Kind() {
 	case value.String, value.Symbol, value.Binary:
-		c := over(AppendValue(nil, v))
+		c := newCursor(AppendValue(nil, v))
 		return c.bytes(c.byte())
 	default:
 		return nil
 	}
 }
 
-// AppendDescribed appends a described value. A descriptor is a ulong or a
-// symbol; see [AppendValue] about what is not a value.
+// AppendDescribed appends a described value. A descriptor is a ulong or a symbol. Invalid
+// values are replaced as by [AppendValue].
 func AppendDescribed(b []byte, descriptor, of value.Value) []byte {
 	return AppendValue(AppendValue(append(b, codeDescribed), descriptor), of)
 }

@@ -6,9 +6,9 @@ import "mayfly/engine/value"
 type Open struct {
 	ContainerID         string // mandatory
 	Hostname            Opt[string]
-	MaxFrameSize        Opt[uint32] // absent: as large as can be
+	MaxFrameSize        Opt[uint32] // absent: the maximum
 	ChannelMax          Opt[uint16] // absent: 65535
-	IdleTimeOut         Opt[uint32] // milliseconds; absent: none
+	IdleTimeOut         Opt[uint32] // milliseconds; absent: no timeout
 	OutgoingLocales     []string
 	IncomingLocales     []string
 	OfferedCapabilities []string
@@ -20,10 +20,10 @@ type Open struct {
 func (*Open) Code() Code { return CodeOpen }
 func (*Open) sealed()    {}
 
-// Decode sets o from an encoded open.
+// Decode decodes an open.
 func (o *Open) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeOpen)
+	c := newCursor(body)
+	f := c.enterComposite(CodeOpen)
 	*o = Open{
 		ContainerID:         f.needString("container-id"),
 		Hostname:            f.str("hostname"),
@@ -37,7 +37,7 @@ func (o *Open) Decode(body []byte) error {
 		Properties:          f.fields("properties"),
 	}
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 func (o *Open) append(b []byte) []byte {
@@ -57,14 +57,14 @@ func (o *Open) append(b []byte) []byte {
 
 // Close ends a connection (part 2, 2.7.9).
 type Close struct {
-	Error *Error // nil: all is well
+	Error *Error // nil without an error
 }
 
 // Code is CodeClose.
 func (*Close) Code() Code { return CodeClose }
 func (*Close) sealed()    {}
 
-// Decode sets p from an encoded close.
+// Decode decodes a close.
 func (p *Close) Decode(body []byte) (err error) {
 	p.Error, err = decodeEnding(body, CodeClose)
 	return err
@@ -72,15 +72,15 @@ func (p *Close) Decode(body []byte) (err error) {
 
 func (p *Close) append(b []byte) []byte { return appendEnding(b, CodeClose, p.Error) }
 
-// decodeEnding reads a performative whose one field is an error.
+// decodeEnding decodes a performative whose only field is an error.
 func decodeEnding(body []byte, code Code) (e *Error, err error) {
-	c := over(body)
-	f := c.enter(code)
-	if !f.absent() {
+	c := newCursor(body)
+	f := c.enterComposite(code)
+	if !f.skipAbsent() {
 		e = c.error()
 	}
 	f.leave()
-	return e, c.finish()
+	return e, c.checkEnd()
 }
 
 func appendEnding(b []byte, code Code, e *Error) []byte {

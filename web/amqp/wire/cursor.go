@@ -6,26 +6,26 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is how deep values may be nested: a list in a list is two deep, and a
-// described value is one deeper than what it describes.
+// MaxDepth is the maximum nesting of values: a list in a list is two deep, and a
+// described value is one deeper than the value that it describes.
 const MaxDepth = 32
 
-// A cursor walks over encoded values. After the first error every method gives
-// zero values, so that callers look at err once, at the end.
+// A cursor walks over encoded values. After the first error every method returns zero
+// values, so that callers check err once, at the end.
 type cursor struct {
 	b   []byte
 	off int
 	end int // of the compound being read
 	err *ProtocolError
 
-	// Strings are cut from one copy of the first so many bytes, made when the
-	// first is wanted; with zero each is copied by itself.
+	// Strings are parts of one copy of the first whole bytes, which is made for the first
+	// string. If whole is zero, each string is a copy of its own.
 	whole int
 	text  string
 }
 
-// over is a cursor at the beginning of b.
-func over(b []byte) cursor { return cursor{b: b, end: len(b)} }
+// newCursor returns a cursor at the beginning of b.
+func newCursor(b []byte) cursor { return cursor{b: b, end: len(b)} }
 
 func (c *cursor) fail(cond Condition, format string, args ...any) {
 	if c.err == nil {
@@ -34,7 +34,7 @@ func (c *cursor) fail(cond Condition, format string, args ...any) {
 	c.off = c.end
 }
 
-// result is err as an error; a nil pointer is not a nil error.
+// result returns err as an error. A nil pointer would not be a nil error.
 func (c *cursor) result() error {
 	if c.err == nil {
 		return nil
@@ -42,17 +42,17 @@ func (c *cursor) result() error {
 	return c.err
 }
 
-func (c *cursor) rest() int { return c.end - c.off }
+func (c *cursor) remaining() int { return c.end - c.off }
 
-// short is kept out of its callers, which are inlined for that.
+// short is separate from its callers so that they can be inlined.
 //
 //go:noinline
-func (c *cursor) short(want uint64) {
-	c.fail(CondDecodeError, "%d bytes are missing of %d", want-uint64(c.rest()), want)
+func (c *cursor) failShort(want uint64) {
+	c.fail(CondDecodeError, "%d bytes are missing of %d", want-uint64(c.remaining()), want)
 }
 
-// peek is the next byte, or zero at the end, which no value but a described one
-// begins with.
+// peek returns the next byte, or zero at the end. Only a described value begins with
+// zero.
 func (c *cursor) peek() byte {
 	if c.off >= c.end {
 		return codeDescribed
@@ -65,18 +65,18 @@ func (c *cursor) byte() byte {
 		c.off++
 		return c.b[c.off-1]
 	}
-	c.short(1)
+	c.failShort(1)
 	return 0
 }
 
-// take is the next n bytes, which are not copied.
+// take returns the next n bytes without copying them.
 func (c *cursor) take(n uint64) []byte {
 	if n <= uint64(c.end-c.off) {
 		from := c.off
 		c.off += int(n)
 		return c.b[from:c.off]
 	}
-	c.short(n)
+	c.failShort(n)
 	return nil
 }
 
@@ -101,7 +101,7 @@ func (c *cursor) uint64() uint64 {
 	return 0
 }
 
-// size is a size or count of the given width.
+// size reads a size or count of the given width.
 func (c *cursor) size(width layout) uint64 {
 	if width == 1 {
 		return uint64(c.byte())
@@ -109,8 +109,8 @@ func (c *cursor) size(width layout) uint64 {
 	return uint64(c.uint32())
 }
 
-// cut is the last n bytes read, as a string of its own.
-func (c *cursor) cut(n int) string {
+// takeString returns the last n bytes read, as a string.
+func (c *cursor) takeString(n int) string {
 	if n == 0 || c.err != nil {
 		return ""
 	}
@@ -123,11 +123,11 @@ func (c *cursor) cut(n int) string {
 	return c.text[c.off-n : c.off]
 }
 
-// bytes is the content of a value of variable width whose constructor was read,
-// checked to be what the constructor promises and not copied.
+// bytes reads the content of a value of variable width whose constructor has been read.
+// It checks that strings are UTF-8 and symbols ASCII, and copies nothing.
 func (c *cursor) bytes(code byte) []byte {
 	b := c.take(c.size(layouts[code] & widthMask))
-	if code == codeBinary8 || code == codeBinary32 || plain(b) {
+	if code == codeBinary8 || code == codeBinary32 || isASCII(b) {
 		return b
 	}
 	switch code {
@@ -145,8 +145,8 @@ func (c *cursor) bytes(code byte) []byte {
 	}
 }
 
-// plain says whether b is ASCII, as almost all text is.
-func plain(b []byte) bool {
+// isASCII reports whether b is ASCII, as almost all text is.
+func isASCII(b []byte) bool {
 	const high = 0x8080808080808080
 	for ; len(b) >= 8; b = b[8:] {
 		if binary.LittleEndian.Uint64(b)&high != 0 {
@@ -161,7 +161,7 @@ func plain(b []byte) bool {
 	return true
 }
 
-// bool is the content of a boolean in its long form.
+// bool reads the content of a boolean in its long form.
 func (c *cursor) bool() bool {
 	n := c.byte()
 	if n > 1 {
@@ -171,29 +171,29 @@ func (c *cursor) bool() bool {
 	return n == 1
 }
 
-// span enters a list or map whose constructor was read: it sets end to its own
-// and gives what end was, for widen, and the count, which the bytes have room
-// for.
-func (c *cursor) span(width layout) (outer, count int) {
+// enterCompound enters a list or map whose constructor has been read: it sets c.end to the end of
+// the compound. It returns the previous end, for widen, and the number of elements, which
+// is at most the number of bytes.
+func (c *cursor) enterCompound(width layout) (outer, count int) {
 	size := c.size(width)
 	outer = c.end
-	if size > uint64(c.rest()) {
-		c.short(size)
+	if size > uint64(c.remaining()) {
+		c.failShort(size)
 		return outer, 0
 	}
 	c.end = c.off + int(size)
 	n := c.size(width)
-	if n > uint64(c.rest()) {
-		c.fail(CondDecodeError, "%d bytes cannot hold %d values", c.rest(), n)
+	if n > uint64(c.remaining()) {
+		c.fail(CondDecodeError, "%d bytes cannot hold %d values", c.remaining(), n)
 		return outer, 0
 	}
 	return outer, int(n)
 }
 
-// widen leaves what span entered, all of which must have been read.
-func (c *cursor) widen(outer int) {
-	if c.rest() != 0 {
-		c.fail(CondDecodeError, "%d bytes are left over at the end of a list or map", c.rest())
+// leaveCompound leaves what span entered. All of it must have been read.
+func (c *cursor) leaveCompound(outer int) {
+	if c.remaining() != 0 {
+		c.fail(CondDecodeError, "%d bytes are left over at the end of a list or map", c.remaining())
 	}
 	c.end = outer
 	if c.err != nil {
@@ -201,12 +201,12 @@ func (c *cursor) widen(outer int) {
 	}
 }
 
-// descriptor is the code in front of a described value. A symbolic one that
-// nobody here knows is an error: there is no code to name it by.
+// descriptor returns the code in front of a described value. An unknown symbol is an
+// error, because it has no code.
 func (c *cursor) descriptor() Code {
 	if got := c.byte(); got != codeDescribed {
 		c.off--
-		c.fail(CondInvalidField, "constructor %#02x stands where a described type is expected", got)
+		c.fail(CondInvalidField, "a described type is expected, not constructor %#02x", got)
 		return 0
 	}
 	switch code := c.byte(); code {
@@ -220,7 +220,7 @@ func (c *cursor) descriptor() Code {
 		name := c.bytes(code)
 		known, ok := symbols[string(name)]
 		if !ok {
-			c.fail(CondInvalidField, "nobody here knows the described type %q", shorten(name))
+			c.fail(CondNotImplemented, "the described type %q is unknown", quotable(name))
 		}
 		return known
 	default:
@@ -230,5 +230,5 @@ func (c *cursor) descriptor() Code {
 	}
 }
 
-// shorten cuts what a peer sent for use in an error.
-func shorten(b []byte) []byte { return b[:min(len(b), 64)] }
+// quotable shortens a peer's text for use in an error.
+func quotable(b []byte) []byte { return b[:min(len(b), 64)] }

@@ -1,12 +1,12 @@
 package wire
 
-// Disposition tells the state of deliveries (AMQP 1.0, part 2, 2.7.6).
+// Disposition announces the state of deliveries (AMQP 1.0, part 2, 2.7.6).
 type Disposition struct {
-	Role      Role        // mandatory: of who sends it
+	Role      Role        // mandatory: the role of the peer that sends it
 	First     uint32      // mandatory
-	Last      Opt[uint32] // absent: as First
+	Last      Opt[uint32] // absent: same as First
 	Settled   bool
-	State     State // nil: none
+	State     State // nil if there is none
 	Batchable bool
 }
 
@@ -14,11 +14,10 @@ type Disposition struct {
 func (*Disposition) Code() Code { return CodeDisposition }
 func (*Disposition) sealed()    {}
 
-// Decode sets p from an encoded disposition. It allocates nothing for accepted
-// and released.
+// Decode decodes a disposition. It does not allocate for accepted and released.
 func (p *Disposition) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeDisposition)
+	c := newCursor(body)
+	f := c.enterComposite(CodeDisposition)
 	*p = Disposition{
 		Role:      f.needRole(),
 		First:     f.needUint("first"),
@@ -28,7 +27,7 @@ func (p *Disposition) Decode(body []byte) error {
 		Batchable: f.bool("batchable").Or(false),
 	}
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 func (p *Disposition) append(b []byte) []byte {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// The shortest encoding of each primitive type is what is written.
+// Each primitive type is written in its shortest encoding.
 
 func appendBool(b []byte, v bool) []byte {
 	if v {
@@ -60,7 +60,7 @@ func appendTimestamp(b []byte, ms int64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, codeTimestamp), uint64(ms))
 }
 
-// appendString writes what is not UTF-8 as U+FFFD: a peer would end its
+// appendString replaces what is not UTF-8 by U+FFFD, because a peer would close its
 // connection over it.
 func appendString(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
@@ -69,7 +69,7 @@ func appendString(b []byte, s string) []byte {
 	return append(appendSize(b, codeString8, len(s)), s...)
 }
 
-// appendSymbol writes what is not ASCII as question marks.
+// appendSymbol replaces what is not ASCII by question marks.
 func appendSymbol(b []byte, s string) []byte {
 	b = appendSize(b, codeSymbol8, len(s))
 	return appendASCII(b, s)
@@ -90,7 +90,7 @@ func appendBinary(b, data []byte) []byte {
 	return append(appendSize(b, codeBinary8, len(data)), data...)
 }
 
-// appendSize begins a value of variable width, given its short constructor.
+// appendSize begins a value of variable width. short is its short constructor.
 func appendSize(b []byte, short byte, n int) []byte {
 	if n <= math.MaxUint8 {
 		return append(b, short, byte(n))
@@ -98,14 +98,14 @@ func appendSize(b []byte, short byte, n int) []byte {
 	return binary.BigEndian.AppendUint32(append(b, short+0x10), uint32(n))
 }
 
-// openCompound leaves room for the head of a short list, map or array; at is for
-// closeCompound.
+// openCompound leaves room for the head of a short list, map or array. closeCompound
+// needs at.
 func openCompound(b []byte) (_ []byte, at int) {
 	return append(b, 0, 0, 0), len(b)
 }
 
-// closeCompound writes the head of the list, map or array that began at at,
-// given its short constructor. A long one has its content moved by six bytes.
+// closeCompound writes the head of the list, map or array that began at at. short is its
+// short constructor. It moves the content of a long one by six bytes.
 func closeCompound(b []byte, at int, short byte, count int) []byte {
 	const head8, head32 = 3, 9
 	size := len(b) - at - head8
@@ -126,13 +126,13 @@ func openComposite(b []byte, code Code) (_ []byte, at int) {
 	return openCompound(append(b, codeDescribed, codeSmallULong, byte(code)))
 }
 
-// closeList ends what openComposite began. The count is that of all fields the
-// type has, whatever they hold: some clients read fields by their place.
+// closeList ends a list that openComposite began. count is the number of all fields of
+// the type, set or not, because some clients read fields by their position.
 func closeList(b []byte, at, count int) []byte {
 	return closeCompound(b, at, codeList8, count)
 }
 
-// The optional fields: null when absent.
+// Optional fields are null when absent.
 
 func appendOptBool(b []byte, o Opt[bool]) []byte {
 	if v, ok := o.Get(); ok {
@@ -190,7 +190,7 @@ func appendOptSymbol(b []byte, o Opt[string]) []byte {
 	return append(b, codeNull)
 }
 
-// appendOptBinary writes nil as null and what is merely empty as empty.
+// appendOptBinary appends null for nil, and an empty binary for an empty slice.
 func appendOptBinary(b, data []byte) []byte {
 	if data == nil {
 		return append(b, codeNull)
@@ -198,7 +198,7 @@ func appendOptBinary(b, data []byte) []byte {
 	return appendBinary(b, data)
 }
 
-// appendSymbols writes an array even of one symbol or none, and nil as null.
+// appendSymbols appends an array, even of one symbol or none, or null for nil.
 func appendSymbols(b []byte, symbols []string) []byte {
 	if symbols == nil {
 		return append(b, codeNull)

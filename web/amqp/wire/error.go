@@ -6,9 +6,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// A Condition names what went wrong, as a symbol (AMQP 1.0, part 2, 2.8.15 to
-// 2.8.18). Those of Service Bus begin with "com.microsoft:" and are the
-// business of whoever refuses.
+// A Condition is the symbol of an error (AMQP 1.0, part 2, 2.8.15 to 2.8.18). Those of
+// Service Bus begin with "com.microsoft:" and are not defined here.
 type Condition string
 
 // The conditions of AMQP itself.
@@ -45,30 +44,37 @@ const (
 	CondTransactionTimeout   Condition = "amqp:transaction:timeout"
 )
 
-// A ProtocolError says that bytes are not what they ought to be. It is the one
-// type of error this package makes; the only others it returns are those of the
-// readers and writers it was given.
+// A ProtocolError means that bytes are not what they should be. All other errors of this
+// package are those of the readers and writers that it was given.
 //
-// Condition is CondDecodeError for bytes that are not AMQP, CondInvalidField for
-// AMQP that does not say what it must, CondFramingError for a broken frame or
-// protocol header, CondMessageSizeExceeded and CondFrameSizeTooSmall for what
-// they say.
+// Condition is CondDecodeError for bytes that are not AMQP, CondInvalidField for AMQP
+// with a wrong or missing field, CondNotImplemented for an unknown described type,
+// CondFramingError for a broken frame or protocol header, and CondMessageSizeExceeded or
+// CondFrameSizeTooSmall for those sizes.
 type ProtocolError struct {
 	Condition Condition
 	Text      string // what was expected and what was found, for the peer's log
-	Offset    int    // in the bytes that were given to be parsed
+	Offset    int    // in the parsed bytes; zero at the first byte, and for errors without a position
 }
 
 func (e *ProtocolError) Error() string {
-	return fmt.Sprintf("%s: %s at byte %d", e.Condition, e.Text, e.Offset)
+	return fmt.Sprintf("%s: %s", e.Condition, e.text())
 }
 
-// AMQP is what to tell the peer about e, in a close, end, detach or rejected.
+// AMQP returns the error for the peer, in a close, end, detach or rejected.
 func (e *ProtocolError) AMQP() *Error {
-	return &Error{Condition: e.Condition, Description: fmt.Sprintf("%s at byte %d", e.Text, e.Offset)}
+	return &Error{Condition: e.Condition, Description: e.text()}
 }
 
-// An Error is what one peer tells the other went wrong (part 2, 2.8.14).
+// text returns Text with the offset, unless that is zero.
+func (e *ProtocolError) text() string {
+	if e.Offset == 0 {
+		return e.Text
+	}
+	return fmt.Sprintf("%s at byte %d", e.Text, e.Offset)
+}
+
+// An Error is an error that a peer sends to the other one (part 2, 2.8.14).
 type Error struct {
 	Condition   Condition // mandatory
 	Description string    // empty is written as null
@@ -88,7 +94,7 @@ func (e *Error) append(b []byte) []byte {
 }
 
 func (c *cursor) error() *Error {
-	f := c.enter(CodeError)
+	f := c.enterComposite(CodeError)
 	e := &Error{
 		Condition:   Condition(f.needSymbol("condition")),
 		Description: f.str("description").Or(""),
@@ -98,7 +104,7 @@ func (c *cursor) error() *Error {
 	return e
 }
 
-// appendError is e, or null for nil.
+// appendError appends e, or null for nil.
 func appendError(b []byte, e *Error) []byte {
 	if e == nil {
 		return append(b, codeNull)

@@ -6,18 +6,17 @@ import (
 	"mayfly/engine/value"
 )
 
-// fields reads a composite, a described list, field by field in their order. A
-// field that is null and one beyond the end of the list are equally absent. The
-// names are for errors.
+// fields reads a composite, a described list, field by field in order. A null field and
+// one beyond the end of the list are both absent. The names are for errors.
 type fields struct {
 	c     *cursor
 	outer int
 	code  Code
-	left  int // fields that the list still has
+	left  int // fields left in the list
 }
 
-// enter begins a composite of the type.
-func (c *cursor) enter(want Code) fields {
+// enterComposite begins a composite of the type want.
+func (c *cursor) enterComposite(want Code) fields {
 	start := c.off
 	if got := c.descriptor(); got != want && c.err == nil {
 		c.off = start
@@ -26,14 +25,14 @@ func (c *cursor) enter(want Code) fields {
 	return c.enterList(want)
 }
 
-// enterList begins a composite whose descriptor was read.
+// enterList begins a composite whose descriptor has been read.
 func (c *cursor) enterList(code Code) fields {
 	f := fields{c: c, code: code, outer: c.end}
 	switch constructor := c.byte(); constructor {
 	case codeList0:
 		c.end = c.off
 	case codeList8, codeList32:
-		f.outer, f.left = c.span(layouts[constructor] & widthMask)
+		f.outer, f.left = c.enterCompound(layouts[constructor] & widthMask)
 		if most := fieldCount(code); f.left > most {
 			c.fail(CondInvalidField, "%v has %d fields, not %d", code, most, f.left)
 		}
@@ -47,10 +46,10 @@ func (c *cursor) enterList(code Code) fields {
 	return f
 }
 
-// leave ends a composite; all of its fields must have been read.
-func (f *fields) leave() { f.c.widen(f.outer) }
+// leave ends a composite. All of its fields must have been read.
+func (f *fields) leave() { f.c.leaveCompound(f.outer) }
 
-// fieldCount is how many fields a type has.
+// fieldCount returns the number of fields of a type.
 func fieldCount(code Code) int {
 	switch code {
 	case CodeOpen:
@@ -81,8 +80,8 @@ func fieldCount(code Code) int {
 	}
 }
 
-// absent says whether the next field is absent, and passes it if so.
-func (f *fields) absent() bool {
+// skipAbsent reports whether the next field is absent, and skips it if so.
+func (f *fields) skipAbsent() bool {
 	if f.left == 0 || f.c.err != nil {
 		return true
 	}
@@ -94,19 +93,19 @@ func (f *fields) absent() bool {
 	return false
 }
 
-// wrong refuses the constructor just read.
-func (f *fields) wrong(name, want string) {
+// failType fails because of the constructor just read.
+func (f *fields) failType(name, want string) {
 	c := f.c
 	c.off--
 	c.fail(CondInvalidField, "%v: %s is %s, not constructor %#02x", f.code, name, want, c.peek())
 }
 
-func (f *fields) missing(name string) {
+func (f *fields) failMissing(name string) {
 	f.c.fail(CondInvalidField, "%v: %s is missing", f.code, name)
 }
 
 func (f *fields) bool(name string) (o Opt[bool]) {
-	if f.absent() {
+	if f.skipAbsent() {
 		return o
 	}
 	switch f.c.byte() {
@@ -117,35 +116,35 @@ func (f *fields) bool(name string) (o Opt[bool]) {
 	case codeBool:
 		return Some(f.c.bool())
 	default:
-		f.wrong(name, "a boolean")
+		f.failType(name, "a boolean")
 		return o
 	}
 }
 
 func (f *fields) ubyte(name string) (o Opt[uint8]) {
-	if f.absent() {
+	if f.skipAbsent() {
 		return o
 	}
 	if f.c.byte() != codeUByte {
-		f.wrong(name, "a ubyte")
+		f.failType(name, "a ubyte")
 		return o
 	}
 	return Some(f.c.byte())
 }
 
 func (f *fields) ushort(name string) (o Opt[uint16]) {
-	if f.absent() {
+	if f.skipAbsent() {
 		return o
 	}
 	if f.c.byte() != codeUShort {
-		f.wrong(name, "a ushort")
+		f.failType(name, "a ushort")
 		return o
 	}
 	return Some(f.c.uint16())
 }
 
 func (f *fields) uint(name string) (o Opt[uint32]) {
-	if f.absent() {
+	if f.skipAbsent() {
 		return o
 	}
 	switch f.c.byte() {
@@ -156,7 +155,7 @@ func (f *fields) uint(name string) (o Opt[uint32]) {
 	case codeUInt:
 		return Some(f.c.uint32())
 	default:
-		f.wrong(name, "a uint")
+		f.failType(name, "a uint")
 		return o
 	}
 }
@@ -164,13 +163,13 @@ func (f *fields) uint(name string) (o Opt[uint32]) {
 func (f *fields) needUint(name string) uint32 {
 	n, ok := f.uint(name).Get()
 	if !ok {
-		f.missing(name)
+		f.failMissing(name)
 	}
 	return n
 }
 
 func (f *fields) ulong(name string) (o Opt[uint64]) {
-	if f.absent() {
+	if f.skipAbsent() {
 		return o
 	}
 	switch f.c.byte() {
@@ -181,32 +180,32 @@ func (f *fields) ulong(name string) (o Opt[uint64]) {
 	case codeULong:
 		return Some(f.c.uint64())
 	default:
-		f.wrong(name, "a ulong")
+		f.failType(name, "a ulong")
 		return o
 	}
 }
 
 func (f *fields) timestamp(name string) (o Opt[int64]) {
-	if f.absent() {
+	if f.skipAbsent() {
 		return o
 	}
 	if f.c.byte() != codeTimestamp {
-		f.wrong(name, "a timestamp")
+		f.failType(name, "a timestamp")
 		return o
 	}
 	return Some(int64(f.c.uint64()))
 }
 
-// str is a string; a symbol is taken for one.
+// str reads a string. A symbol counts as one.
 func (f *fields) str(name string) (o Opt[string]) {
-	if f.absent() {
+	if f.skipAbsent() {
 		return o
 	}
 	switch code := f.c.byte(); code {
 	case codeString8, codeString32, codeSymbol8, codeSymbol32:
-		return Some(f.c.cut(len(f.c.bytes(code))))
+		return Some(f.c.takeString(len(f.c.bytes(code))))
 	default:
-		f.wrong(name, "a string")
+		f.failType(name, "a string")
 		return o
 	}
 }
@@ -214,15 +213,15 @@ func (f *fields) str(name string) (o Opt[string]) {
 func (f *fields) needString(name string) string {
 	s, ok := f.str(name).Get()
 	if !ok {
-		f.missing(name)
+		f.failMissing(name)
 	}
 	return s
 }
 
-// symbol is a symbol; a string that is ASCII is taken for one.
+// symbol reads a symbol. An ASCII string counts as one.
 func (f *fields) symbol(name string) (o Opt[string]) {
 	o = f.str(name)
-	if n := len(o.value); !plain(f.c.b[f.c.off-n : f.c.off]) {
+	if n := len(o.value); !isASCII(f.c.b[f.c.off-n : f.c.off]) {
 		f.c.off -= n
 		f.c.fail(CondInvalidField, "%v: %s is a symbol, which is ASCII", f.code, name)
 	}
@@ -232,35 +231,35 @@ func (f *fields) symbol(name string) (o Opt[string]) {
 func (f *fields) needSymbol(name string) string {
 	s, ok := f.symbol(name).Get()
 	if !ok {
-		f.missing(name)
+		f.failMissing(name)
 	}
 	return s
 }
 
-// binary is the next field without a copy; nil if absent, not nil if empty.
+// binary reads a binary field without copying it. It is nil only if the field is absent.
 func (f *fields) binary(name string) []byte {
-	if f.absent() {
+	if f.skipAbsent() {
 		return nil
 	}
 	code := f.c.byte()
 	if code != codeBinary8 && code != codeBinary32 {
-		f.wrong(name, "binary")
+		f.failType(name, "binary")
 		return nil
 	}
 	b := f.c.bytes(code)
 	return slices.Clip(b)
 }
 
-// symbols is a field of any number of symbols: an array, or just one. It is nil
-// if absent.
+// symbols reads a field of several symbols: an array, or a single symbol. It returns nil
+// if the field is absent.
 func (f *fields) symbols(name string) []string {
-	if f.absent() {
+	if f.skipAbsent() {
 		return nil
 	}
 	c := f.c
 	switch code := c.byte(); code {
 	case codeSymbol8, codeSymbol32:
-		return []string{c.cut(len(c.bytes(code)))}
+		return []string{c.takeString(len(c.bytes(code)))}
 	case codeArray8, codeArray32:
 		a := c.enterArray(layouts[code]&widthMask, MaxDepth)
 		if a.count > 0 && string(a.constructor) != "\xa3" && string(a.constructor) != "\xb3" {
@@ -268,27 +267,27 @@ func (f *fields) symbols(name string) []string {
 		}
 		all := make([]string, 0, a.count)
 		for n := a.count; n > 0 && c.err == nil; n-- {
-			all = append(all, c.cut(len(c.bytes(a.code))))
+			all = append(all, c.takeString(len(c.bytes(a.code))))
 		}
-		c.widen(a.outer)
+		c.leaveCompound(a.outer)
 		return all
 	default:
-		f.wrong(name, "one symbol or an array of them")
+		f.failType(name, "one symbol or an array of them")
 		return nil
 	}
 }
 
-// fields is a map with symbols for keys; nil if absent.
+// fields reads a map whose keys are symbols. It returns nil if the field is absent.
 func (f *fields) fields(name string) value.Properties {
-	if f.absent() {
+	if f.skipAbsent() {
 		return nil
 	}
 	return f.c.entries(name)
 }
 
-// skip passes a field of any type.
+// skip skips a field of any type.
 func (f *fields) skip() {
-	if !f.absent() {
+	if !f.skipAbsent() {
 		f.c.skip(MaxDepth)
 	}
 }

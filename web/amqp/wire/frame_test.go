@@ -26,12 +26,12 @@ func TestProtocols(t *testing.T) {
 			t.Errorf("%s is %v: %v", header, p, err)
 		}
 		check(t, "written", p.Append(nil), x(header))
-		if _, err := r.Protocol(); err != io.EOF { //nolint:errorlint // it is promised unwrapped
+		if _, err := r.Protocol(); err != io.EOF { //nolint:errorlint // it is documented to be unwrapped
 			t.Errorf("at the end: %v", err)
 		}
 	}
 	_, err := (&Reader{From: bytes.NewReader([]byte("GET / HTTP/1.1"))}).Protocol()
-	if stranger, ok := errors.AsType[*StrangerError](err); !ok || !stranger.HTTP() {
+	if stranger, ok := errors.AsType[*NotAMQPError](err); !ok || !stranger.IsHTTP() {
 		t.Errorf("of HTTP: %v", err)
 	}
 }
@@ -40,11 +40,11 @@ func TestFramesRead(t *testing.T) {
 	stream := join(
 		[]byte("AMQP\x00\x01\x00\x00"),
 		x("00000008 02 00 0000"),                           // a heartbeat
-		x("00000008 02 00 00ff"),                           // a heartbeat on some channel
+		x("00000008 02 00 00ff"),                           // a heartbeat on another channel
 		x("00000010 03 00 0102 deadbeef 00531845"),         // an extended header
-		x("0000000c 03 00 0000 ffffffff"),                  // which is all there is
+		x("0000000c 03 00 0000 ffffffff"),                  // an extended header and no body
 		inFrame(1, 0, x("00534445")),                       // SASL
-		inFrame(0, 65535, bytes.Repeat([]byte("a"), 3992)), // the largest
+		inFrame(0, 65535, bytes.Repeat([]byte("a"), 3992)), // the largest frame
 	)
 	want := []Frame{
 		{FrameAMQP, 0, []byte{}}, {FrameAMQP, 255, []byte{}}, {FrameAMQP, 0x0102, x("00531845")}, {FrameAMQP, 0, []byte{}},
@@ -69,16 +69,16 @@ func TestFramesRead(t *testing.T) {
 				if d := cmp.Diff(f, got); d != "" {
 					t.Errorf("frame %d:\n%s", i, d)
 				}
-				if got.Heartbeat() != (i < 2 || i == 3) {
-					t.Errorf("frame %d: a heartbeat is %v", i, got.Heartbeat())
+				if got.IsHeartbeat() != (i < 2 || i == 3) {
+					t.Errorf("frame %d: a heartbeat is %v", i, got.IsHeartbeat())
 				}
 			}
-			if _, err := r.Frame(); err != io.EOF { //nolint:errorlint // it is promised unwrapped
+			if _, err := r.Frame(); err != io.EOF { //nolint:errorlint // it is documented to be unwrapped
 				t.Errorf("at the end: %v", err)
 			}
 		})
 	}
-	if (Frame{Type: FrameSASL}).Heartbeat() {
+	if (Frame{Type: FrameSASL}).IsHeartbeat() {
 		t.Error("an empty SASL frame is a heartbeat")
 	}
 }
@@ -115,7 +115,7 @@ func TestReaderEnds(t *testing.T) {
 	frame := AppendFrame(nil, 1, &Close{})
 	for cut := 1; cut < len(frame); cut++ {
 		r := Reader{From: bytes.NewReader(frame[:cut])}
-		if _, err := r.Frame(); err != io.ErrUnexpectedEOF { //nolint:errorlint // it is promised unwrapped
+		if _, err := r.Frame(); err != io.ErrUnexpectedEOF { //nolint:errorlint // it is documented to be unwrapped
 			t.Errorf("after %d bytes: %v", cut, err)
 		}
 	}
@@ -136,8 +136,8 @@ type stuck struct{}
 
 func (stuck) Read([]byte) (int, error) { return 0, nil }
 
-// A header alone makes nobody allocate what it announces, and who knows whether
-// another frame is there can answer several in one write.
+// A header alone does not allocate the size that it announces, and with Buffered a caller
+// can answer several frames in one write.
 func TestReaderReadsAhead(t *testing.T) {
 	one := AppendFrame(nil, 1, &End{})
 	r := Reader{From: bytes.NewReader(join(one, one, one[:9])), MaxFrame: 1 << 30}
@@ -149,16 +149,16 @@ func TestReaderReadsAhead(t *testing.T) {
 			t.Errorf("after frame %d: %v, %v", i, err, r.Buffered())
 		}
 	}
-	for _, come := range []int{8, firstBuffer, 3 * largerBuffer} {
+	for _, come := range []int{8, smallBuffer, 3 * largeBuffer} {
 		huge := append(x("3fffffff 02 00 0000"), make([]byte, come-8)...)
 		r = Reader{From: io.MultiReader(bytes.NewReader(huge), stuck{}), MaxFrame: 1 << 30}
-		if _, err := r.Frame(); !errors.Is(err, io.ErrNoProgress) || len(r.buf) > 2*max(come, largerBuffer) {
+		if _, err := r.Frame(); !errors.Is(err, io.ErrNoProgress) || len(r.buf) > 2*max(come, largeBuffer) {
 			t.Errorf("%v, having allocated %d bytes for %d", err, len(r.buf), come)
 		}
 	}
 }
 
-// Frames larger than the buffer, amid small ones.
+// Frames larger than the buffer arrive among small ones.
 func TestReaderGrows(t *testing.T) {
 	var stream []byte
 	sizes := []int{0, 9000, 10, 100_000, 1, 70_000, 65_536 - 8}
@@ -184,8 +184,8 @@ func TestHeartbeatWritten(t *testing.T) {
 	check(t, "sasl", AppendFrame(nil, 0, &Outcome{})[:8], x("00000011 02 01 0000"))
 }
 
-// A reader that has grown with what came gives its memory back, without losing
-// what it has of a frame.
+// A reader that has grown frees its memory without losing the bytes that it has of a
+// frame.
 func TestShrink(t *testing.T) {
 	var sent bytes.Buffer
 	for range 40_000 {
@@ -197,7 +197,7 @@ func TestShrink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if !r.Large() {
+	if !r.IsLarge() {
 		t.Fatalf("the buffer has %d bytes", len(r.buf))
 	}
 	half := AppendHeartbeat(nil)
@@ -206,11 +206,11 @@ func TestShrink(t *testing.T) {
 		t.Fatal("half a frame is one")
 	}
 	r.Shrink()
-	if r.Large() || len(r.buf) > 8<<10 {
+	if r.IsLarge() || len(r.buf) > 8<<10 {
 		t.Errorf("the buffer still has %d bytes", len(r.buf))
 	}
 	sent.Write(half[5:])
-	if f, err := r.Frame(); err != nil || !f.Heartbeat() {
+	if f, err := r.Frame(); err != nil || !f.IsHeartbeat() {
 		t.Errorf("the rest: %v, %v", f, err)
 	}
 }

@@ -12,9 +12,9 @@ import (
 	"mayfly/engine/value"
 )
 
-// bounded runs parse and demands that it allocates in proportion to the input.
-// The factor is that of the smallest element of an array with a descriptor of
-// its own and the value made of it; the rest is for errors and buffers.
+// bounded runs parse and checks that its allocations are proportional to the input. The
+// factor is that of the smallest array element with a descriptor of its own, and the
+// value made of it. The constant is for errors and buffers.
 func bounded(t *testing.T, input int, parse func()) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -60,7 +60,7 @@ func FuzzValue(f *testing.F) {
 			return
 		}
 		one := in[:n]
-		again, err := ParseOne(AppendValue(nil, v))
+		again, err := ParseSingleValue(AppendValue(nil, v))
 		if err != nil || again != v {
 			t.Fatalf("% x is %v, written again %v (%v)", one, v, again, err)
 		}
@@ -71,8 +71,8 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
-// takenApart parses what is in a compound; what is made of that again is the
-// same.
+// takenApart parses the contents of a compound, and checks that encoding them gives the
+// same value.
 func takenApart(t *testing.T, one []byte) {
 	for _, parse := range []func() error{
 		func() error { _, err := ParseList(one); return err },
@@ -110,8 +110,8 @@ func takenApart(t *testing.T, one []byte) {
 	}
 }
 
-// FuzzFrame reads a stream in two kinds of pieces; every frame is read again
-// from what is written of it.
+// FuzzFrame reads a stream in pieces of two kinds. Every frame that it reads and writes
+// is read again with the same content.
 func FuzzFrame(f *testing.F) {
 	f.Add(x("00000008 02 00 0000"), uint16(512))
 	f.Add(join(AppendFrame(nil, 3, &Open{ContainerID: "c"}), AppendFrame(nil, 0, &Mechanisms{})), uint16(60000))
@@ -128,7 +128,7 @@ func FuzzFrame(f *testing.F) {
 				t.Fatalf("%+v (%v), in pieces %+v (%v)", got, err, other, err2)
 			}
 			if err != nil {
-				if err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // they are promised unwrapped
+				if err != io.EOF && err != io.ErrUnexpectedEOF { //nolint:errorlint // they are documented to be unwrapped
 					ours(t, err)
 				}
 				return
@@ -138,14 +138,14 @@ func FuzzFrame(f *testing.F) {
 			}
 			if p, err := Decode(got); err == nil {
 				sameAgain(t, p)
-			} else if !got.Heartbeat() {
+			} else if !got.IsHeartbeat() {
 				ours(t, err)
 			}
 		}
 	})
 }
 
-// short reads seven bytes at a time.
+// short returns at most seven bytes for each read.
 type short struct{ b []byte }
 
 func (s *short) Read(p []byte) (int, error) {
@@ -231,7 +231,7 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// messageAgain writes a message from what was decoded of it.
+// messageAgain encodes a decoded message and decodes that.
 func messageAgain(t *testing.T, m Message) {
 	var again Message
 	if err := again.Decode(m.Append(nil)); err != nil || !cmp.Equal(m, again, equal) {
@@ -286,7 +286,7 @@ func FuzzEnvelope(f *testing.F) {
 		}
 		var b []byte
 		for _, one := range all {
-			b = append(AppendDataHead(b, uint32(len(one))), one...)
+			b = append(AppendDataHeader(b, uint32(len(one))), one...)
 			var inner Message
 			ours(t, inner.Decode(one))
 		}

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// Messages as the SDKs write them: put-token (protocol.md §3), requests to
-// $management (§4), what is sent and batched (§5).
+// Messages as the SDKs write them: put-token (§18.1), requests to $management (§18.2),
+// single messages and batches (§18.1).
 func TestGoldenMessages(t *testing.T) {
 	id := x("98 00112233445566778899aabbccddeeff")
 	uuid := value.OfUUID([16]byte(id[1:]))
@@ -70,7 +70,7 @@ func TestGoldenMessages(t *testing.T) {
 	}
 }
 
-// The answers to requests, byte for byte (protocol.md §3, §4.2).
+// The replies to requests, byte for byte (§18.1, §18.2).
 func TestGoldenReplies(t *testing.T) {
 	for name, tc := range map[string]struct{ got, want []byte }{
 		"put-token accepted": {

@@ -8,8 +8,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// Frames as the SDKs write them, put together from what protocol.md says of
-// each: §1 for SASL and open, §2.3 for attach, §2.4 to §2.8 for the rest.
+// Frames as the SDKs write them (§18.1).
 func TestGoldenFrames(t *testing.T) {
 	u := Some[uint32]
 	sessionFilter := "com.microsoft:session-filter"
@@ -94,8 +93,7 @@ func TestGoldenFrames(t *testing.T) {
 	}
 }
 
-// What we write, byte for byte: the answers of protocol.md §1.2, §2.2, §2.3, §2.4
-// and §6.
+// Frames that the server writes, byte for byte: every field is there (§18.1).
 func TestGoldenAnswers(t *testing.T) {
 	u := Some[uint32]
 	id := x("02010403 0605 0807 090a0b0c0d0e0f10")

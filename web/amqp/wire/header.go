@@ -1,7 +1,7 @@
 package wire
 
-// A Header is about the transport of a message (AMQP 1.0, part 3, 3.2.1). What
-// is absent stays absent, for senders look for what they sent.
+// A Header describes the transport of a message (AMQP 1.0, part 3, 3.2.1). Absent fields
+// stay absent, because clients look for the fields that they sent.
 type Header struct {
 	Durable       Opt[bool]   // absent: false
 	Priority      Opt[uint8]  // absent: 4
@@ -10,14 +10,14 @@ type Header struct {
 	DeliveryCount Opt[uint32] // of earlier deliveries; absent: 0
 }
 
-// Decode sets h from the section's value; nil, as of a message without the
-// section, is an empty header.
+// Decode decodes the section's value. Nil, for a message without the section, gives an
+// empty header.
 func (h *Header) Decode(section []byte) error {
 	*h = Header{}
 	if empty(section) {
 		return nil
 	}
-	c := over(section)
+	c := newCursor(section)
 	f := c.enterList(Code(SectionHeader))
 	*h = Header{
 		Durable:       f.bool("durable"),
@@ -27,7 +27,7 @@ func (h *Header) Decode(section []byte) error {
 		DeliveryCount: f.uint("delivery-count"),
 	}
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 // Append appends the section to b.
@@ -41,7 +41,7 @@ func (h *Header) Append(b []byte) []byte {
 	return closeList(b, at, 5)
 }
 
-// empty says whether a section is absent or null.
+// empty reports whether a section is absent or null.
 func empty(section []byte) bool {
 	return len(section) == 0 || len(section) == 1 && section[0] == codeNull
 }

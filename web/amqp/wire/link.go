@@ -2,7 +2,7 @@ package wire
 
 import "mayfly/engine/value"
 
-// A Role is that of a link's end (AMQP 1.0, part 2, 2.8.1).
+// A Role is the role of a link's end (AMQP 1.0, part 2, 2.8.1).
 type Role bool
 
 // The two ends of a link.
@@ -18,41 +18,39 @@ func (r Role) String() string {
 	return "sender"
 }
 
-// A SenderSettleMode says when a sender settles (part 2, 2.8.2).
+// A SenderSettleMode is when a sender settles (part 2, 2.8.2).
 type SenderSettleMode uint8
 
-// When a sender settles. Mixed is what absence means.
+// When a sender settles. Absence means mixed.
 const (
 	SenderUnsettled SenderSettleMode = 0
 	SenderSettled   SenderSettleMode = 1
 	SenderMixed     SenderSettleMode = 2
 )
 
-// A ReceiverSettleMode says when a receiver settles (part 2, 2.8.3).
+// A ReceiverSettleMode is when a receiver settles (part 2, 2.8.3).
 type ReceiverSettleMode uint8
 
-// When a receiver settles: at once, or after the sender has. First is what
-// absence means.
+// When a receiver settles: at once, or after the sender has. Absence means first.
 const (
 	ReceiverFirst  ReceiverSettleMode = 0
 	ReceiverSecond ReceiverSettleMode = 1
 )
 
-// Attach attaches a link to a session (part 2, 2.7.3). Its map of unsettled
-// deliveries is not kept on reading and null on writing: links are never
-// resumed.
+// Attach attaches a link to a session (part 2, 2.7.3). Its map of unsettled deliveries is
+// ignored in decoding and null in encoding, because links are never resumed.
 type Attach struct {
 	Name                 string // mandatory
 	Handle               uint32 // mandatory
-	Role                 Role   // mandatory: of who sends the attach
+	Role                 Role   // mandatory: the role of the peer that sends the attach
 	SenderSettleMode     Opt[SenderSettleMode]
 	ReceiverSettleMode   Opt[ReceiverSettleMode]
-	Source               *Source      // nil: null, which in an answer refuses the link
-	Target               *Target      // likewise; nil as well when there is a Coordinator
-	Coordinator          *Coordinator // the target that transactions are sent to
+	Source               *Source      // nil for null, which in an answer refuses the link
+	Target               *Target      // nil for null, which in an answer refuses the link, and nil with a Coordinator
+	Coordinator          *Coordinator // the target of transactions
 	IncompleteUnsettled  bool
-	InitialDeliveryCount Opt[uint32] // a sender must say; from a client absence is read as what it is
-	MaxMessageSize       Opt[uint64] // zero and absent: no limit
+	InitialDeliveryCount Opt[uint32] // mandatory for senders; a client may omit it
+	MaxMessageSize       Opt[uint64] // zero or absent: no limit
 	OfferedCapabilities  []string
 	DesiredCapabilities  []string
 	Properties           value.Properties
@@ -62,16 +60,16 @@ type Attach struct {
 func (*Attach) Code() Code { return CodeAttach }
 func (*Attach) sealed()    {}
 
-// Decode sets p from an encoded attach.
+// Decode decodes an attach.
 func (p *Attach) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeAttach)
+	c := newCursor(body)
+	f := c.enterComposite(CodeAttach)
 	*p = Attach{Name: f.needString("name"), Handle: f.needUint("handle"), Role: f.needRole()}
 	p.SenderSettleMode, p.ReceiverSettleMode = f.senderSettleMode(), f.receiverSettleMode()
-	if !f.absent() {
+	if !f.skipAbsent() {
 		p.Source = c.source()
 	}
-	if !f.absent() {
+	if !f.skipAbsent() {
 		p.Target, p.Coordinator = c.target()
 	}
 	f.skip()
@@ -82,13 +80,13 @@ func (p *Attach) Decode(body []byte) error {
 	p.DesiredCapabilities = f.symbols("desired-capabilities")
 	p.Properties = f.fields("properties")
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 func (f *fields) needRole() Role {
 	r, ok := f.bool("role").Get()
 	if !ok {
-		f.missing("role")
+		f.failMissing("role")
 	}
 	return Role(r)
 }
@@ -99,7 +97,7 @@ func (f *fields) senderSettleMode() (o Opt[SenderSettleMode]) {
 		return o
 	}
 	if n > uint8(SenderMixed) {
-		f.c.fail(CondInvalidField, "%v: there is no snd-settle-mode %d", f.code, n)
+		f.c.fail(CondInvalidField, "%v: unknown snd-settle-mode %d", f.code, n)
 	}
 	return Some(SenderSettleMode(n))
 }
@@ -110,7 +108,7 @@ func (f *fields) receiverSettleMode() (o Opt[ReceiverSettleMode]) {
 		return o
 	}
 	if n > uint8(ReceiverSecond) {
-		f.c.fail(CondInvalidField, "%v: there is no rcv-settle-mode %d", f.code, n)
+		f.c.fail(CondInvalidField, "%v: unknown rcv-settle-mode %d", f.code, n)
 	}
 	return Some(ReceiverSettleMode(n))
 }
@@ -159,24 +157,24 @@ func appendReceiverSettleMode(b []byte, o Opt[ReceiverSettleMode]) []byte {
 // Detach detaches a link from its session (part 2, 2.7.7).
 type Detach struct {
 	Handle uint32 // mandatory
-	Closed bool   // the link is over, not merely detached
-	Error  *Error // nil: all is well
+	Closed bool   // the link is closed, not only detached
+	Error  *Error // nil without an error
 }
 
 // Code is CodeDetach.
 func (*Detach) Code() Code { return CodeDetach }
 func (*Detach) sealed()    {}
 
-// Decode sets p from an encoded detach.
+// Decode decodes a detach.
 func (p *Detach) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeDetach)
+	c := newCursor(body)
+	f := c.enterComposite(CodeDetach)
 	*p = Detach{Handle: f.needUint("handle"), Closed: f.bool("closed").Or(false)}
-	if !f.absent() {
+	if !f.skipAbsent() {
 		p.Error = c.error()
 	}
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 func (p *Detach) append(b []byte) []byte {

@@ -5,10 +5,10 @@ import (
 	"iter"
 )
 
-// A Message is the sections of an encoded message, each as its encoded value
-// without the descriptor, nil if absent; a value that is null is there, and
-// means the same as an empty one. They are decoded on demand: [Header.Decode],
-// [Properties.Decode], [ParseMap] for the others.
+// A Message contains the sections of an encoded message. Each is the encoded value
+// without the descriptor, or nil if the section is absent. A null value is not nil, and
+// means the same as an empty one. Decode them with [Header.Decode], [Properties.Decode]
+// or, for the others, [ParseMap].
 type Message struct {
 	Header                []byte
 	DeliveryAnnotations   []byte
@@ -22,8 +22,8 @@ type Message struct {
 // BodyKind is the form of a body (AMQP 1.0, part 3, 3.2).
 type BodyKind uint8
 
-// The forms of a body. A message without one is sent by some clients, and its
-// body is not the same as one of no data.
+// The forms of a body. Some clients send messages without one, which is not the same as a
+// body without data.
 const (
 	NoBody BodyKind = iota
 	DataBody
@@ -34,25 +34,25 @@ const (
 // A Body is the body of a message.
 type Body struct {
 	Kind     BodyKind
-	Sections int   // how many
+	Sections int   // number of sections
 	Size     int64 // bytes of content
 	encoded  []byte
 }
 
-// Encoded is the body's sections as they stood in the message; nil if a
-// [Scanner] passed them on.
+// Encoded returns the body's sections as they were in the message, or nil if a [Scanner]
+// passed them on.
 func (b *Body) Encoded() []byte { return b.encoded }
 
-// Contents is the content of each section: the bytes of data, the encoded list
-// of a sequence, the encoded value. None if a [Scanner] passed them on.
+// Contents iterates over the content of each section: the bytes of data, the encoded list
+// of a sequence, or the encoded value. There are none if a [Scanner] passed them on.
 func (b *Body) Contents() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for rest := b.encoded; len(rest) > 0; {
-			x, _, err := sectionAt(rest)
+			x, _, err := parseSectionExtent(rest)
 			if err != nil {
 				panic(fmt.Sprintf("a body that was scanned: %v", err))
 			}
-			if !yield(x.inside(rest)) {
+			if !yield(x.contentOf(rest)) {
 				return
 			}
 			rest = rest[x.end:]
@@ -60,16 +60,16 @@ func (b *Body) Contents() iter.Seq[[]byte] {
 	}
 }
 
-// inside is the content of the section that b begins with.
-func (x extent) inside(b []byte) []byte {
+// contentOf returns the content of the section that b begins with.
+func (x sectionExtent) contentOf(b []byte) []byte {
 	if x.section == SectionData {
 		return b[x.content:x.end:x.end]
 	}
 	return b[x.value:x.end:x.end]
 }
 
-// Content is the contents joined, which copies them only if there are several.
-// It is never nil unless there is no body or a [Scanner] passed it on.
+// Content returns the joined contents. It copies them only if there are several. It is
+// nil only if there is no body or a [Scanner] passed it on.
 func (b *Body) Content() []byte {
 	var joined []byte
 	for content := range b.Contents() {
@@ -84,19 +84,19 @@ func (b *Body) Content() []byte {
 	return joined
 }
 
-// Decode sets m from a whole encoded message; every slice in m is a part of b.
-// It checks all values but the fields of header and properties, which their own
-// Decode does, and allocates nothing.
+// Decode sets m from a complete encoded message. Every slice in m is a part of b. Decode
+// checks all values except the fields of header and properties, whose own Decode does,
+// and allocates nothing.
 func (m *Message) Decode(b []byte) error {
 	*m = Message{}
-	var order sequence
+	var order sectionOrder
 	for off := 0; off < len(b); {
-		x, need, err := sectionAt(b[off:])
+		x, need, err := parseSectionExtent(b[off:])
 		if rest := uint64(len(b) - off); err == nil && (need > 0 || x.end > rest) {
-			err = &ProtocolError{Condition: CondDecodeError, Text: fmt.Sprintf("a section ends %d bytes behind the message", max(uint64(need), x.end)-rest)}
+			err = &ProtocolError{Condition: CondDecodeError, Text: fmt.Sprintf("a section ends %d bytes after the message", max(uint64(need), x.end)-rest)}
 		}
 		if err == nil {
-			err = order.admit(x.section)
+			err = order.add(x.section)
 		}
 		if err == nil {
 			err = x.check(b[off:])
@@ -111,27 +111,27 @@ func (m *Message) Decode(b []byte) error {
 	return nil
 }
 
-// check walks over the value of a section that is there to its end.
-func (x extent) check(b []byte) *ProtocolError {
+// check walks over the value of a complete section.
+func (x sectionExtent) check(b []byte) *ProtocolError {
 	if x.section == SectionData {
 		return nil
 	}
-	c := over(b[:x.end])
+	c := newCursor(b[:x.end])
 	c.off = x.value
 	c.skip(MaxDepth)
-	if c.err == nil && c.rest() > 0 {
-		c.fail(CondDecodeError, "%d bytes are left over in a section", c.rest())
+	if c.err == nil && c.remaining() > 0 {
+		c.fail(CondDecodeError, "%d bytes are left over in a section", c.remaining())
 	}
 	return c.err
 }
 
-// add notes the section that b begins with. Sections of the body follow each
-// other in memory.
-func (m *Message) add(x extent, b []byte) {
-	if x.section.body() {
+// add adds the section that b begins with to m. Sections of the body are adjacent in
+// memory.
+func (m *Message) add(x sectionExtent, b []byte) {
+	if x.section.isBody() {
 		m.Body.Kind = DataBody + BodyKind(x.section-SectionData)
 		m.Body.Sections++
-		m.Body.Size += int64(len(x.inside(b)))
+		m.Body.Size += int64(len(x.contentOf(b)))
 		if m.Body.encoded == nil {
 			m.Body.encoded = b[:0]
 		}
@@ -161,8 +161,8 @@ func (m *Message) section(s Section) *[]byte {
 	}
 }
 
-// Append appends the message to b, its sections in the order of the
-// specification. A body that a [Scanner] passed on is left out.
+// Append appends the message to b, with its sections in the order of the specification.
+// It omits a body that a [Scanner] passed on.
 func (m *Message) Append(b []byte) []byte {
 	b = AppendSection(b, SectionHeader, m.Header)
 	b = AppendSection(b, SectionDeliveryAnnotations, m.DeliveryAnnotations)
@@ -173,9 +173,9 @@ func (m *Message) Append(b []byte) []byte {
 	return AppendSection(b, SectionFooter, m.Footer)
 }
 
-// Batch is the encoded messages in the body of an envelope whose format is
-// [FormatBatch], parts of the bytes that m was decoded from. Whether each of
-// them is a message is not checked.
+// Batch returns the encoded messages in the body of an envelope whose format is
+// [FormatBatch]. They are parts of the bytes that m was decoded from. Batch does not
+// check that each of them is a message.
 func (m *Message) Batch() ([][]byte, error) {
 	if m.Body.Kind != DataBody {
 		return nil, &ProtocolError{Condition: CondDecodeError, Text: "the body of a batch is not data"}

@@ -13,7 +13,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// messages are encoded messages that must be read, as clients write them.
+// messages are encoded messages that must be decoded, as clients write them.
 func messages() map[string][]byte {
 	id := x("98 00112233445566778899aabbccddeeff")
 	return map[string][]byte{
@@ -42,8 +42,8 @@ func messages() map[string][]byte {
 	}
 }
 
-// scanned is what a Scanner makes of b in pieces of the sizes, the last of which
-// is repeated; data, if it is not nil, gets the data.
+// scanned returns the message that a Scanner finds in b, written in pieces of the given
+// sizes, the last of which is repeated. If data is not nil, it gets the data.
 func scanned(b []byte, data io.Writer, sizes ...int) (Message, error) {
 	s := Scanner{Data: data}
 	for i := 0; len(b) > 0; i++ {
@@ -52,7 +52,7 @@ func scanned(b []byte, data io.Writer, sizes ...int) (Message, error) {
 		if k, err := s.Write(piece); err != nil || k != n {
 			return Message{}, err
 		}
-		clear(piece) // nothing of it may be kept
+		clear(piece) // the Scanner must not keep a reference to it
 		b = b[n:]
 	}
 	return s.Message()
@@ -149,7 +149,7 @@ func TestMessagesRefused(t *testing.T) {
 	}
 }
 
-// Any message, in any pieces: at once and incrementally the same.
+// Decode and a Scanner find the same in any message, in any pieces.
 func TestScannerAgrees(t *testing.T) {
 	all := messages()
 	rapid.Check(t, func(t *rapid.T) {
@@ -211,7 +211,7 @@ func TestBodies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind     BodyKind
 		sections int
-		content  []byte // nil: there is none
+		content  []byte // nil without a body
 	}{
 		"empty":        {NoBody, 0, nil},
 		"data":         {DataBody, 1, []byte("body")},
@@ -279,8 +279,7 @@ func TestHeaders(t *testing.T) {
 	check(t, "as delivered", h.Append(nil), of(0x70, list8(null, null, x("70 000003e8"), null, zero)))
 }
 
-// Ids keep their type (protocol.md §0 rule 5), and properties have any number of
-// fields (§5.1).
+// Ids keep their type, and properties have any number of fields (§18.1).
 func TestProperties(t *testing.T) {
 	id := [16]byte(x("00112233445566778899aabbccddeeff"))
 	for name, tc := range map[string]struct {
@@ -352,7 +351,7 @@ func TestScannerStreams(t *testing.T) {
 	if err != nil || data.String() != "onethree" || m.Footer == nil || m.Body.Sections != 3 || m.Body.Size != 8 {
 		t.Errorf("%+v %q %v", m, data.String(), err)
 	}
-	if d := cmp.Diff([]int64{3, 3, 8}, s.Ends()); d != "" {
+	if d := cmp.Diff([]int64{3, 3, 8}, s.SectionEnds()); d != "" {
 		t.Error(d)
 	}
 }
@@ -381,14 +380,14 @@ func TestScannerFails(t *testing.T) {
 		}
 		_, err := at.Write(join(of(0x75, bin8("a")), of(0x70, x("45"))))
 		refused(t, err, CondDecodeError)
-		if e := err.(*ProtocolError); e.Offset != 4+6 { //nolint:errorlint // it is promised unwrapped
+		if e := err.(*ProtocolError); e.Offset != 4+6 { //nolint:errorlint // it is documented to be unwrapped
 			t.Errorf("%v, not at 10", e)
 		}
 	}
 }
 
-// What is kept is bounded, what is passed on is not; a size that is merely
-// claimed allocates nothing.
+// Kept bytes are bounded and passed-on data is not. A size that is only claimed allocates
+// nothing.
 func TestScannerLimit(t *testing.T) {
 	big := make([]byte, 3000)
 	data := of(0x75, join(x("b0"), long(len(big)), big))
@@ -422,7 +421,7 @@ func TestScannerLimit(t *testing.T) {
 	}
 }
 
-// protocol.md §5.5: each data section of a batch is an encoded message.
+// §18.1: each data section of a batch is an encoded message.
 func TestBatch(t *testing.T) {
 	one, two := of(0x75, bin8("one")), join(of(0x73, list8(str8("id"))), of(0x77, null))
 	envelope := join(of(0x73, list8(str8("id"))), of(0x75, bin8(string(one))), of(0x75, bin8(string(two))))
@@ -443,14 +442,14 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// A delivery from its parts, the body not copied.
+// A delivery is encoded in parts, without copying the body.
 func TestMessageWritten(t *testing.T) {
 	b := (&Header{TTL: Some(uint32(5)), DeliveryCount: Some(uint32(0))}).Append(nil)
 	b = AppendAnnotations(b, SectionDeliveryAnnotations, nil)
 	b = AppendAnnotations(b, SectionMessageAnnotations, value.Properties{{Name: "x-opt-sequence-number", Value: value.OfLong(1)}})
 	b = (&Properties{GroupID: Some("")}).Append(b)
 	b = AppendAnnotations(b, SectionApplicationProperties, value.Properties{})
-	b = AppendDataHead(b, 4)
+	b = AppendDataHeader(b, 4)
 	check(t, "message", append(b, "body"...), join(
 		of(0x70, list8(null, null, x("52 05"), null, zero)),
 		of(0x72, map8(sym8("x-opt-sequence-number"), x("55 01"))),
@@ -458,8 +457,8 @@ func TestMessageWritten(t *testing.T) {
 		of(0x74, map8()),
 		of(0x75, bin8("body")),
 	))
-	check(t, "255", AppendDataHead(nil, 255), x("00 53 75 a0 ff"))
-	check(t, "256", AppendDataHead(nil, 256), x("00 53 75 b0 00000100"))
+	check(t, "255", AppendDataHeader(nil, 255), x("00 53 75 a0 ff"))
+	check(t, "256", AppendDataHeader(nil, 256), x("00 53 75 b0 00000100"))
 	check(t, "value", AppendSection(nil, SectionValue, null), x("00 53 77 40"))
 	check(t, "none", AppendSection(nil, SectionFooter, nil), nil)
 	check(t, "footer", AppendAnnotations(nil, SectionFooter, value.Properties{{Name: "a", Value: value.OfBool(true)}}), of(0x78, map8(sym8("a"), yes)))

@@ -1,22 +1,21 @@
 package wire
 
-// An Opt is a field that need not be there. The zero Opt is absent, which is
-// written as null.
+// An Opt is an optional field. The zero Opt is absent, and written as null.
 type Opt[T comparable] struct {
 	value T
 	set   bool
 }
 
-// Some is a field that is there.
+// Some returns a field with the value v.
 func Some[T comparable](v T) Opt[T] { return Opt[T]{value: v, set: true} }
 
-// Get is the field and whether it is there.
+// Get returns the value, and reports whether the field is set.
 func (o Opt[T]) Get() (v T, ok bool) { return o.value, o.set }
 
-// IsSet says whether the field is there.
+// IsSet reports whether the field is set.
 func (o Opt[T]) IsSet() bool { return o.set }
 
-// Or is the field, or what stands for its absence.
+// Or returns the value, or absent if the field is not set.
 func (o Opt[T]) Or(absent T) T {
 	if o.set {
 		return o.value
@@ -24,5 +23,5 @@ func (o Opt[T]) Or(absent T) T {
 	return absent
 }
 
-// Equal is ==, for packages that look for the method.
+// Equal is ==, for packages that need a method.
 func (o Opt[T]) Equal(p Opt[T]) bool { return o == p }

@@ -2,11 +2,11 @@ package wire
 
 import "fmt"
 
-// A Performative is the part of a frame that says what to do: a pointer to
-// [Open], [Begin], [Attach], [Flow], [Transfer], [Disposition], [Detach], [End],
-// [Close], or to [Mechanisms], [Init], [Challenge], [Response], [Outcome] in a
-// SASL frame. Each has a Decode, which sets all of it from the body of a frame;
-// after an error it holds nothing of use.
+// A Performative is the command in a frame: a pointer to [Open], [Begin], [Attach],
+// [Flow], [Transfer], [Disposition], [Detach], [End], [Close], or in a SASL frame to
+// [Mechanisms], [Init], [Challenge], [Response], [Outcome]. Each has a Decode method,
+// which sets all fields from the body of a frame. After an error the fields are
+// undefined.
 type Performative interface {
 	Code() Code
 	// Decode sets all fields from an encoded performative.
@@ -14,17 +14,16 @@ type Performative interface {
 	sealed()
 }
 
-// CodeOf is the descriptor of the described value that b begins with: which
-// performative a frame has, or which transaction's type a body.
+// CodeOf returns the descriptor of the described value that b begins with: the
+// performative of a frame, or the type of a body sent to a coordinator.
 func CodeOf(b []byte) (Code, error) {
-	c := over(b)
+	c := newCursor(b)
 	code := c.descriptor()
 	return code, c.result()
 }
 
-// Decode reads the performative of a frame's body into a new value. A connection
-// that wants no allocation switches over [CodeOf] and calls Decode of a value it
-// has.
+// Decode decodes the performative of a frame's body into a new value. To avoid
+// allocations, switch over [CodeOf] and call the Decode method of a reused value.
 func Decode(f Frame) (Performative, error) {
 	code, err := CodeOf(f.Body)
 	if err != nil {
@@ -32,7 +31,7 @@ func Decode(f Frame) (Performative, error) {
 	}
 	p := performative(code)
 	if p == nil || frameType(code) != f.Type {
-		return nil, &ProtocolError{Condition: CondInvalidField, Text: fmt.Sprintf("%v is no performative of a frame of type %d", code, f.Type)}
+		return nil, &ProtocolError{Condition: CondInvalidField, Text: fmt.Sprintf("%v is not a performative of a frame of type %d", code, f.Type)}
 	}
 	if err := p.Decode(f.Body); err != nil {
 		return nil, err
@@ -75,8 +74,8 @@ func performative(code Code) Performative {
 	}
 }
 
-// appendPerformative is a switch and not a method of the interface so that what
-// p points to can stay on the caller's stack.
+// appendPerformative is a switch and not a method of the interface, so that the
+// performative can stay on the caller's stack.
 func appendPerformative(b []byte, p Performative) []byte {
 	switch p := p.(type) {
 	case *Transfer:
@@ -108,6 +107,6 @@ func appendPerformative(b []byte, p Performative) []byte {
 	case *Outcome:
 		return p.append(b)
 	default:
-		panic("a performative of no known type") // naming it would move all of them to the heap
+		panic("a performative of an unknown type") // formatting p would move all performatives to the heap
 	}
 }

@@ -1,12 +1,16 @@
 package wire
 
-import "mayfly/engine/value"
+import (
+	"unicode/utf8"
 
-// Properties are what the sender says about a message (AMQP 1.0, part 3,
-// 3.2.4). A group is a session of Service Bus, which may have the empty id.
+	"mayfly/engine/value"
+)
+
+// Properties are a sender's properties of a message (AMQP 1.0, part 3, 3.2.4). A group is
+// a session of Service Bus, which may have the empty id.
 type Properties struct {
-	MessageID          value.Value // null: absent; else a ulong, uuid, binary or string, and from some clients an int
-	UserID             []byte      // nil: absent
+	MessageID          value.Value // null if absent; otherwise a ulong, uuid, binary or string, and from some clients an int
+	UserID             []byte      // nil if absent
 	To                 Opt[string]
 	Subject            Opt[string]
 	ReplyTo            Opt[string]
@@ -20,14 +24,14 @@ type Properties struct {
 	ReplyToGroupID     Opt[string]
 }
 
-// Decode sets p from the section's value; nil, as of a message without the
-// section, is no properties. Texts are cut from one copy of the section.
+// Decode decodes the section's value. Nil, for a message without the section, gives no
+// properties. Texts are parts of one copy of the section.
 func (p *Properties) Decode(section []byte) error {
 	*p = Properties{}
 	if empty(section) {
 		return nil
 	}
-	c := over(section)
+	c := newCursor(section)
 	f := c.enterList(Code(SectionProperties))
 	*p = Properties{
 		MessageID:          f.id("message-id"),
@@ -40,17 +44,18 @@ func (p *Properties) Decode(section []byte) error {
 		ContentEncoding:    f.symbol("content-encoding"),
 		AbsoluteExpiryTime: f.timestamp("absolute-expiry-time"),
 		CreationTime:       f.timestamp("creation-time"),
-		GroupID:            f.str("group-id"),
+		GroupID:            f.idText("group-id"),
 		GroupSequence:      f.uint("group-sequence"),
-		ReplyToGroupID:     f.str("reply-to-group-id"),
+		ReplyToGroupID:     f.idText("reply-to-group-id"),
 	}
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
-// id is any value but a compound one: an answer repeats it as it came.
+// id reads any value that is not a compound. Its type is kept, because an answer repeats
+// the id as it came.
 func (f *fields) id(name string) value.Value {
-	if f.absent() {
+	if f.skipAbsent() {
 		return value.Value{}
 	}
 	v := f.c.value()
@@ -58,6 +63,31 @@ func (f *fields) id(name string) value.Value {
 		f.c.fail(CondInvalidField, "%v: %s is a ulong, uuid, binary or string", f.code, name)
 	}
 	return v
+}
+
+// idText reads an id whose type is not kept: the standard requires a string.
+func (f *fields) idText(name string) Opt[string] {
+	switch f.c.peek() {
+	case codeString8, codeString32, codeSymbol8, codeSymbol32:
+		return f.str(name)
+	}
+	v := f.id(name)
+	if v.Kind() == value.Null {
+		return Opt[string]{}
+	}
+	return Some(TextOfID(v))
+}
+
+// TextOfID returns the text of an id of any type, by which ids are compared everywhere
+// (MSG-11). The text of a binary is its bytes if they are UTF-8, because Python's SDK
+// sends as binary the strings that it has received. Otherwise it is base64.
+func TextOfID(v value.Value) string {
+	if v.Kind() == value.Binary {
+		if b, _ := v.Bytes(); utf8.Valid(b) {
+			return string(b)
+		}
+	}
+	return v.Text()
 }
 
 // Append appends the section to b.
@@ -79,9 +109,9 @@ func (p *Properties) Append(b []byte) []byte {
 	return closeList(b, at, 13)
 }
 
-// AppendAnnotations appends a section that is a map: annotations and footer with
-// symbols for keys, application properties with strings. Nil appends nothing,
-// what is merely empty an empty section.
+// AppendAnnotations appends a section that is a map: annotations and footer with symbols
+// as keys, application properties with strings. A nil p appends nothing, an empty one an
+// empty section.
 func AppendAnnotations(b []byte, s Section, p value.Properties) []byte {
 	if p == nil {
 		return b

@@ -1,19 +1,19 @@
 package wire
 
-// Mechanisms offers ways to authenticate (AMQP 1.0, part 5, 5.3.3.1). They are
-// always written as an array, even of one.
+// Mechanisms offers authentication mechanisms (AMQP 1.0, part 5, 5.3.3.1). They are
+// always written as an array, even if there is only one.
 type Mechanisms struct {
 	Mechanisms []string // symbols; mandatory
 }
 
-// Init chooses one of them (part 5, 5.3.3.2).
+// Init chooses a mechanism (part 5, 5.3.3.2).
 type Init struct {
 	Mechanism       string // mandatory
-	InitialResponse []byte // nil: none
+	InitialResponse []byte // nil if there is none
 	Hostname        Opt[string]
 }
 
-// Challenge asks for something (part 5, 5.3.3.3).
+// Challenge is a challenge of the server (part 5, 5.3.3.3).
 type Challenge struct {
 	Challenge []byte // mandatory
 }
@@ -23,22 +23,22 @@ type Response struct {
 	Response []byte // mandatory
 }
 
-// A SASLCode is how authentication ended (part 5, 5.3.3.6).
+// A SASLCode is the result of authentication (part 5, 5.3.3.6).
 type SASLCode uint8
 
-// How authentication ended.
+// The results of authentication.
 const (
 	SASLOK         SASLCode = 0
-	SASLAuth       SASLCode = 1 // refused
-	SASLSys        SASLCode = 2 // could not be told
-	SASLSysPermBad SASLCode = 3 // could not be told, and never will
-	SASLSysTemp    SASLCode = 4 // could not be told at the moment
+	SASLAuth       SASLCode = 1 // the credentials are invalid
+	SASLSys        SASLCode = 2 // a system error
+	SASLSysPermBad SASLCode = 3 // a permanent system error
+	SASLSysTemp    SASLCode = 4 // a temporary system error
 )
 
-// Outcome ends the exchange (part 5, 5.3.3.5).
+// Outcome ends authentication (part 5, 5.3.3.5).
 type Outcome struct {
 	Result         SASLCode // mandatory
-	AdditionalData []byte   // nil: none
+	AdditionalData []byte   // nil if there is none
 }
 
 func (*Mechanisms) Code() Code { return CodeMechanisms }
@@ -54,14 +54,14 @@ func (*Response) sealed()   {}
 func (*Outcome) sealed()    {}
 
 func (m *Mechanisms) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeMechanisms)
+	c := newCursor(body)
+	f := c.enterComposite(CodeMechanisms)
 	m.Mechanisms = f.symbols("sasl-server-mechanisms")
 	if m.Mechanisms == nil {
-		f.missing("sasl-server-mechanisms")
+		f.failMissing("sasl-server-mechanisms")
 	}
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 func (m *Mechanisms) append(b []byte) []byte {
@@ -74,15 +74,15 @@ func (m *Mechanisms) append(b []byte) []byte {
 }
 
 func (i *Init) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeInit)
+	c := newCursor(body)
+	f := c.enterComposite(CodeInit)
 	*i = Init{
 		Mechanism:       f.needSymbol("mechanism"),
 		InitialResponse: f.copied("initial-response"),
 		Hostname:        f.str("hostname"),
 	}
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 func (i *Init) append(b []byte) []byte {
@@ -94,11 +94,11 @@ func (i *Init) append(b []byte) []byte {
 }
 
 func (m *Challenge) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeChallenge)
+	c := newCursor(body)
+	f := c.enterComposite(CodeChallenge)
 	m.Challenge = f.needBinary("challenge")
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 func (m *Challenge) append(b []byte) []byte {
@@ -107,11 +107,11 @@ func (m *Challenge) append(b []byte) []byte {
 }
 
 func (r *Response) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeResponse)
+	c := newCursor(body)
+	f := c.enterComposite(CodeResponse)
 	r.Response = f.needBinary("response")
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 func (r *Response) append(b []byte) []byte {
@@ -120,15 +120,15 @@ func (r *Response) append(b []byte) []byte {
 }
 
 func (o *Outcome) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeOutcome)
+	c := newCursor(body)
+	f := c.enterComposite(CodeOutcome)
 	code, ok := f.ubyte("code").Get()
 	if !ok {
-		f.missing("code")
+		f.failMissing("code")
 	}
 	*o = Outcome{Result: SASLCode(code), AdditionalData: f.copied("additional-data")}
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 func (o *Outcome) append(b []byte) []byte {
@@ -138,7 +138,7 @@ func (o *Outcome) append(b []byte) []byte {
 	return closeList(b, at, 2)
 }
 
-// copied is a copy of a binary field; nil if absent.
+// copied reads a copy of a binary field. It returns nil if the field is absent.
 func (f *fields) copied(name string) []byte {
 	b := f.binary(name)
 	if b == nil {

@@ -6,44 +6,43 @@ import (
 	"io"
 )
 
-// DefaultLimit is what a [Scanner] keeps at most unless told otherwise.
+// DefaultLimit is how many bytes a [Scanner] keeps by default.
 const DefaultLimit = 1 << 20
 
-// A Scanner finds the sections of one encoded message that arrives in pieces of
-// any size: write them to it, then ask for the Message. The bytes of data
-// sections are passed on as they come, so that a large message is never in
-// memory as a whole; all other sections are kept, copied from the pieces. The
-// zero Scanner keeps data as well.
+// A Scanner finds the sections of one encoded message that arrives in pieces of any size:
+// write them to it, then call Message. It passes on the bytes of data sections as they
+// come, so that a large message is never in memory as a whole. It keeps copies of all
+// other sections. The zero Scanner keeps data as well.
 //
-// It finds the same in a message as [Message.Decode] does.
+// It finds the same sections as [Message.Decode].
 type Scanner struct {
-	// Data takes the bytes of data sections in order, joined; [Scanner.Ends] tells
-	// where each ended. When its Write is called first, Head is complete. Nil: data
+	// Data gets the joined bytes of data sections in order; [Scanner.SectionEnds] returns where
+	// each ended. When its Write is called first, Head is complete. Nil means data
 	// sections are kept like all others.
 	Data io.Writer
-	// Limit is the most bytes to keep; beyond, the message is refused with
-	// CondMessageSizeExceeded. Zero stands for DefaultLimit.
+	// Limit is how many bytes may be kept. A message that needs more is refused with
+	// CondMessageSizeExceeded. Zero means DefaultLimit.
 	Limit int
 
 	err   error
-	order sequence
+	order sectionOrder
 	kept  []byte
-	start int // in kept, where the section being read begins
-	read  int // how many bytes were, to the start of that section
+	start int // in kept, where the current section begins
+	read  int // bytes before the current section
 
-	parts []extentAt // sections in kept
-	body  Body       // of data that was passed on
-	left  uint64     // of the data section being passed on
+	parts []keptSection // the sections in kept
+	body  Body          // of the data that was passed on
+	left  uint64        // bytes left of the data section being passed on
 	ends  []int64
 }
 
-type extentAt struct {
-	extent
-	at int // in kept
+type keptSection struct {
+	sectionExtent
+	offset int // in kept
 }
 
-// Write takes the next piece, of which it keeps nothing. After an error there
-// is no use in more.
+// Write scans the next piece without keeping a reference to it. After an error, further
+// calls return the same error.
 func (s *Scanner) Write(piece []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
@@ -54,10 +53,10 @@ func (s *Scanner) Write(piece []byte) (int, error) {
 			if len(rest) == 0 {
 				break
 			}
-			rest = s.pass(rest)
+			rest = s.passOn(rest)
 			continue
 		}
-		x, need, err := sectionAt(s.kept[s.start:])
+		x, need, err := parseSectionExtent(s.kept[s.start:])
 		if err != nil {
 			s.fail(err)
 			break
@@ -66,11 +65,11 @@ func (s *Scanner) Write(piece []byte) (int, error) {
 		want := uint64(need)
 		if need == 0 {
 			if want = x.end; s.Data != nil && x.section == SectionData {
-				s.begin(x)
+				s.beginData(x)
 				continue
 			}
 			if have == want {
-				s.finish(x)
+				s.endSection(x)
 				continue
 			}
 		}
@@ -97,9 +96,9 @@ func (s *Scanner) tooLarge(kept uint64) bool {
 	return false
 }
 
-// finish ends a section that was kept.
-func (s *Scanner) finish(x extent) {
-	err := s.order.admit(x.section)
+// endSection ends a section that is kept.
+func (s *Scanner) endSection(x sectionExtent) {
+	err := s.order.add(x.section)
 	if err == nil {
 		err = x.check(s.kept[s.start:])
 	}
@@ -107,14 +106,14 @@ func (s *Scanner) finish(x extent) {
 		s.fail(err)
 		return
 	}
-	s.parts = append(s.parts, extentAt{x, s.start})
+	s.parts = append(s.parts, keptSection{x, s.start})
 	s.start += int(x.end)
 	s.read += int(x.end)
 }
 
-// begin forgets the head of a data section, whose bytes are passed on.
-func (s *Scanner) begin(x extent) {
-	if err := s.order.admit(SectionData); err != nil {
+// beginData begins a data section that is passed on, and drops its head.
+func (s *Scanner) beginData(x sectionExtent) {
+	if err := s.order.add(SectionData); err != nil {
 		s.fail(err)
 		return
 	}
@@ -123,32 +122,33 @@ func (s *Scanner) begin(x extent) {
 	s.left = x.end - uint64(x.content)
 	s.body.Kind = DataBody
 	s.body.Sections++
-	s.ended()
+	s.recordDataEnd()
 }
 
-func (s *Scanner) pass(rest []byte) []byte {
+func (s *Scanner) passOn(rest []byte) []byte {
 	n := int(min(s.left, uint64(len(rest))))
 	if _, err := s.Data.Write(rest[:n]); err != nil {
-		s.err = fmt.Errorf("pass on the data of a message: %w", err)
+		s.err = fmt.Errorf("forward the data of a message: %w", err)
 		return rest
 	}
 	s.left -= uint64(n)
 	s.read += n
 	s.body.Size += int64(n)
-	s.ended()
+	s.recordDataEnd()
 	return rest[n:]
 }
 
-// ended notes the end of a data section when nothing is left of it.
-func (s *Scanner) ended() {
+// recordDataEnd records the end of a data section when all of it has been passed on.
+func (s *Scanner) recordDataEnd() {
 	if s.left == 0 && !s.tooLarge(uint64(len(s.kept))) {
 		s.ends = append(s.ends, s.body.Size)
 	}
 }
 
-// Head is the message without its body and footer, once the body has begun.
+// Head returns the message without its body and footer. It reports false until the body
+// has begun.
 func (s *Scanner) Head() (m Message, ok bool) {
-	if !s.order.bodied() {
+	if !s.order.hasBody() {
 		return m, false
 	}
 	m = s.message()
@@ -156,12 +156,12 @@ func (s *Scanner) Head() (m Message, ok bool) {
 	return m, true
 }
 
-// Ends is how many bytes of data there were at the end of each data section that
-// was passed on.
-func (s *Scanner) Ends() []int64 { return s.ends }
+// SectionEnds returns, for each data section that was passed on, how many bytes of data there
+// were at its end.
+func (s *Scanner) SectionEnds() []int64 { return s.ends }
 
-// Message is the whole message, after the last piece. Its slices are valid until
-// the next Write.
+// Message returns the whole message, after the last piece. Its slices are valid until the
+// next Write.
 func (s *Scanner) Message() (Message, error) {
 	if s.err == nil && (s.left > 0 || len(s.kept) > s.start) {
 		s.fail(&ProtocolError{Condition: CondDecodeError, Text: "the message ends within a section", Offset: len(s.kept) - s.start})
@@ -174,7 +174,7 @@ func (s *Scanner) Message() (Message, error) {
 
 func (s *Scanner) message() (m Message) {
 	for _, p := range s.parts {
-		m.add(p.extent, s.kept[p.at:])
+		m.add(p.sectionExtent, s.kept[p.offset:])
 	}
 	if s.body.Kind != NoBody {
 		m.Body = s.body

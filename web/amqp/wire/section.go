@@ -5,11 +5,10 @@ import (
 	"fmt"
 )
 
-// A Section is a part of a message (AMQP 1.0, part 3, 3.2); its number is the
-// descriptor.
+// A Section is a part of a message (AMQP 1.0, part 3, 3.2). Its number is the descriptor.
 type Section uint8
 
-// The sections in the order they are written in.
+// The sections in the order in which they are written.
 const (
 	SectionHeader                Section = 0x70
 	SectionDeliveryAnnotations   Section = 0x71
@@ -24,35 +23,34 @@ const (
 
 func (s Section) String() string { return Code(s).String() }
 
-func (s Section) body() bool { return s >= SectionData && s <= SectionValue }
+func (s Section) isBody() bool { return s >= SectionData && s <= SectionValue }
 
-// longestName is how long a symbolic descriptor of a section may be.
-const longestName = 64
+// maxDescriptorLength is the maximum length of a section's symbolic descriptor.
+const maxDescriptorLength = 64
 
-// extent is where a section lies, in bytes from its beginning.
-type extent struct {
+// sectionExtent is the extent of a section, in bytes from its beginning.
+type sectionExtent struct {
 	section Section
 	value   int    // where the encoded value begins
-	content int    // of data: where the bytes begin
+	content int    // of a data section: where its bytes begin
 	end     uint64 // where the next section begins
 }
 
-// sectionAt reads the beginning of the section that b begins with, as far as is
-// needed to know where it ends. If b is too short for that, need is how long it
-// must be for the next attempt; it asks for a few bytes at a time unless
-// descriptors are long.
-func sectionAt(b []byte) (x extent, need int, err *ProtocolError) {
-	bad := func(at int, format string, args ...any) (extent, int, *ProtocolError) {
-		return extent{}, 0, &ProtocolError{Condition: CondDecodeError, Text: fmt.Sprintf(format, args...), Offset: at}
+// parseSectionExtent parses the beginning of the section that b begins with, as far as necessary
+// to find its end. If b is too short for that, need is the length for the next attempt.
+// It is only a few bytes more, unless descriptors are long.
+func parseSectionExtent(b []byte) (x sectionExtent, need int, err *ProtocolError) {
+	bad := func(at int, format string, args ...any) (sectionExtent, int, *ProtocolError) {
+		return sectionExtent{}, 0, &ProtocolError{Condition: CondDecodeError, Text: fmt.Sprintf(format, args...), Offset: at}
 	}
 	if len(b) < 3 {
 		if len(b) > 0 && b[0] != codeDescribed {
-			return bad(0, "constructor %#02x stands where a section of a message is expected", b[0])
+			return bad(0, "a section of a message is expected, not constructor %#02x", b[0])
 		}
 		return x, 3, nil
 	}
 	if b[0] != codeDescribed {
-		return bad(0, "constructor %#02x stands where a section of a message is expected", b[0])
+		return bad(0, "a section of a message is expected, not constructor %#02x", b[0])
 	}
 	switch b[1] {
 	case codeSmallULong:
@@ -65,31 +63,31 @@ func sectionAt(b []byte) (x extent, need int, err *ProtocolError) {
 		if len(b) < 6 {
 			return x, 6, nil
 		}
-		x.value = 6 + int(min(binary.BigEndian.Uint32(b[2:]), longestName+1))
+		x.value = 6 + int(min(binary.BigEndian.Uint32(b[2:]), maxDescriptorLength+1))
 	}
 	switch {
-	case x.value == 0 || x.value > 6+longestName:
-		return bad(1, "a section of a message has no such descriptor")
+	case x.value == 0 || x.value > 6+maxDescriptorLength:
+		return bad(1, "the descriptor is not one of a message section")
 	case len(b) <= x.value:
 		return x, x.value + 1, nil
 	}
 	code := Code(b[2])
 	if b[1] != codeSmallULong {
-		c := over(b[:x.value])
+		c := newCursor(b[:x.value])
 		if code = c.descriptor(); c.err != nil {
 			return bad(c.err.Offset, "%s", c.err.Text)
 		}
 	}
 	if code < Code(SectionHeader) || code > Code(SectionFooter) {
-		return bad(0, "%v is no section of a message", code)
+		return bad(0, "%v is not a section of a message", code)
 	}
 	x.section = Section(code)
-	if !fits(x.section, b[x.value]) {
+	if !isSectionType(x.section, b[x.value]) {
 		return bad(x.value, "%v does not hold a value of constructor %#02x", x.section, b[x.value])
 	}
 	length, need, ok := valueExtent(b[x.value:], MaxDepth)
 	if !ok {
-		return bad(x.value, "the value of %v is none", x.section)
+		return bad(x.value, "the value of %v is invalid", x.section)
 	}
 	if need > 0 {
 		return x, x.value + need, nil
@@ -99,9 +97,9 @@ func sectionAt(b []byte) (x extent, need int, err *ProtocolError) {
 	return x, 0, nil
 }
 
-// fits says whether a section may hold a value that begins with a constructor.
-// Null is taken for an empty list, map or binary, as .NET writes it.
-func fits(s Section, code byte) bool {
+// isSectionType reports whether a section may hold a value that begins with this constructor. Null
+// counts as an empty list, map or binary, as .NET writes it.
+func isSectionType(s Section, code byte) bool {
 	switch code {
 	case codeNull:
 		return true
@@ -117,9 +115,8 @@ func fits(s Section, code byte) bool {
 	}
 }
 
-// valueExtent is the length of the value that b begins with, by what its
-// beginning claims. If b is too short to tell, need is how long it must be for
-// the next attempt.
+// valueExtent returns the length of the value that b begins with, as its first bytes
+// claim. If b is too short to tell, need is the length for the next attempt.
 func valueExtent(b []byte, depth int) (length uint64, need int, ok bool) {
 	if len(b) == 0 {
 		return 0, 1, true
@@ -157,22 +154,21 @@ func valueExtent(b []byte, depth int) (length uint64, need int, ok bool) {
 	}
 }
 
-// sequence keeps the order of sections: those in front of the body come in any
-// order and at most once, as senders differ about the header and the delivery
-// annotations, and rhea writes the footer there; the body is of one kind, and only
-// a value is but one section; behind it come the footer and, as Python's SDK has
-// it, delivery annotations.
-type sequence struct {
-	seen  uint16 // a bit for each section
-	ended bool   // something has followed the body
+// sectionOrder checks the order of sections. Those before the body come in any order and at
+// most once, because senders differ about the header and the delivery annotations, and
+// rhea puts the footer there. The body is of one kind, and a value is only one section.
+// After the body come the footer and, from Python's SDK, delivery annotations.
+type sectionOrder struct {
+	seen      uint16 // a bit for each section
+	bodyEnded bool   // a section has followed the body
 }
 
-const bodies = 1<<(SectionData-SectionHeader) | 1<<(SectionSequence-SectionHeader) | 1<<(SectionValue-SectionHeader)
+const bodyBits = 1<<(SectionData-SectionHeader) | 1<<(SectionSequence-SectionHeader) | 1<<(SectionValue-SectionHeader)
 
-// bodied says whether the body has begun.
-func (q *sequence) bodied() bool { return q.seen&bodies != 0 }
+// hasBody reports whether the body has begun.
+func (q *sectionOrder) hasBody() bool { return q.seen&bodyBits != 0 }
 
-func (q *sequence) admit(s Section) *ProtocolError {
+func (q *sectionOrder) add(s Section) *ProtocolError {
 	bit := uint16(1) << (s - SectionHeader)
 	var text string
 	switch {
@@ -180,14 +176,14 @@ func (q *sequence) admit(s Section) *ProtocolError {
 		text = "a message has only one %v"
 	case s == SectionFooter || s == SectionDeliveryAnnotations:
 		q.seen |= bit
-		q.ended = q.bodied()
+		q.bodyEnded = q.hasBody()
 		return nil
-	case q.ended:
-		text = "%v stands behind the end of the body"
-	case s.body() && q.seen&bodies&^bit != 0:
-		text = "%v stands beside a body of another kind"
-	case s < SectionData && q.bodied():
-		text = "%v stands behind the body"
+	case q.bodyEnded:
+		text = "%v is after the end of the body"
+	case s.isBody() && q.seen&bodyBits&^bit != 0:
+		text = "%v is beside a body of another kind"
+	case s < SectionData && q.hasBody():
+		text = "%v is after the body"
 	default:
 		q.seen |= bit
 		return nil
@@ -195,8 +191,8 @@ func (q *sequence) admit(s Section) *ProtocolError {
 	return &ProtocolError{Condition: CondDecodeError, Text: fmt.Sprintf(text, s)}
 }
 
-// AppendSection appends a section given its encoded value; nothing for nil. A
-// value that is not valid is the caller's mistake.
+// AppendSection appends a section with this encoded value, or nothing if that is nil. The
+// caller guarantees that the value is valid.
 func AppendSection(b []byte, s Section, encoded []byte) []byte {
 	if encoded == nil {
 		return b
@@ -204,9 +200,9 @@ func AppendSection(b []byte, s Section, encoded []byte) []byte {
 	return append(append(b, codeDescribed, codeSmallULong, byte(s)), encoded...)
 }
 
-// AppendDataHead appends the beginning of a data section; n bytes of content are
-// to follow.
-func AppendDataHead(b []byte, n uint32) []byte {
+// AppendDataHeader appends the beginning of a data section. The caller appends n bytes of
+// content.
+func AppendDataHeader(b []byte, n uint32) []byte {
 	b = append(b, codeDescribed, codeSmallULong, byte(SectionData))
 	if n <= 0xff {
 		return append(b, codeBinary8, byte(n))
@@ -214,12 +210,12 @@ func AppendDataHead(b []byte, n uint32) []byte {
 	return binary.BigEndian.AppendUint32(append(b, codeBinary32), n)
 }
 
-// AppendSequences appends a section for each of the encoded lists in lists, as
-// [Body.Content] joins them.
+// AppendSequences appends a section for each of the encoded lists in lists, the joined
+// form that [Body.Content] returns.
 func AppendSequences(b, lists []byte) ([]byte, error) {
 	for len(lists) > 0 {
 		n, err := Skip(lists)
-		if err == nil && !fits(SectionSequence, lists[0]) {
+		if err == nil && !isSectionType(SectionSequence, lists[0]) {
 			err = &ProtocolError{Condition: CondDecodeError, Text: "a sequence is not a list"}
 		}
 		if err != nil {

@@ -4,11 +4,11 @@ import "mayfly/engine/value"
 
 // Begin begins a session on a channel (AMQP 1.0, part 2, 2.7.2).
 type Begin struct {
-	RemoteChannel       Opt[uint16] // in an answer: the channel of what it answers
+	RemoteChannel       Opt[uint16] // in an answer: the channel of the begin that it answers
 	NextOutgoingID      uint32      // mandatory
 	IncomingWindow      uint32      // mandatory
 	OutgoingWindow      uint32      // mandatory
-	HandleMax           Opt[uint32] // absent: as large as can be
+	HandleMax           Opt[uint32] // absent: the maximum
 	OfferedCapabilities []string
 	DesiredCapabilities []string
 	Properties          value.Properties
@@ -18,10 +18,10 @@ type Begin struct {
 func (*Begin) Code() Code { return CodeBegin }
 func (*Begin) sealed()    {}
 
-// Decode sets p from an encoded begin.
+// Decode decodes a begin.
 func (p *Begin) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeBegin)
+	c := newCursor(body)
+	f := c.enterComposite(CodeBegin)
 	*p = Begin{
 		RemoteChannel:       f.ushort("remote-channel"),
 		NextOutgoingID:      f.needUint("next-outgoing-id"),
@@ -33,7 +33,7 @@ func (p *Begin) Decode(body []byte) error {
 		Properties:          f.fields("properties"),
 	}
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 func (p *Begin) append(b []byte) []byte {
@@ -51,14 +51,14 @@ func (p *Begin) append(b []byte) []byte {
 
 // End ends a session (part 2, 2.7.8).
 type End struct {
-	Error *Error // nil: all is well
+	Error *Error // nil without an error
 }
 
 // Code is CodeEnd.
 func (*End) Code() Code { return CodeEnd }
 func (*End) sealed()    {}
 
-// Decode sets p from an encoded end.
+// Decode decodes an end.
 func (p *End) Decode(body []byte) (err error) {
 	p.Error, err = decodeEnding(body, CodeEnd)
 	return err
@@ -66,14 +66,14 @@ func (p *End) Decode(body []byte) (err error) {
 
 func (p *End) append(b []byte) []byte { return appendEnding(b, CodeEnd, p.Error) }
 
-// Flow tells the state of a session and, with a handle, of one of its links
-// (part 2, 2.7.4).
+// Flow announces the state of a session and, with a handle, of one of its links (part 2,
+// 2.7.4).
 type Flow struct {
-	NextIncomingID Opt[uint32] // absent: no begin has come yet
+	NextIncomingID Opt[uint32] // absent before the peer's begin
 	IncomingWindow uint32      // mandatory
 	NextOutgoingID uint32      // mandatory
 	OutgoingWindow uint32      // mandatory
-	Handle         Opt[uint32] // absent: all that follows but Echo means nothing
+	Handle         Opt[uint32] // absent: the flow is the session's, and the fields below have no meaning, except Echo
 	DeliveryCount  Opt[uint32]
 	LinkCredit     Opt[uint32]
 	Available      Opt[uint32]
@@ -86,11 +86,10 @@ type Flow struct {
 func (*Flow) Code() Code { return CodeFlow }
 func (*Flow) sealed()    {}
 
-// Decode sets p from an encoded flow. It allocates nothing but properties, which
-// nobody sends.
+// Decode decodes a flow. It allocates only for properties, which clients do not send.
 func (p *Flow) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeFlow)
+	c := newCursor(body)
+	f := c.enterComposite(CodeFlow)
 	*p = Flow{
 		NextIncomingID: f.uint("next-incoming-id"),
 		IncomingWindow: f.needUint("incoming-window"),
@@ -105,7 +104,7 @@ func (p *Flow) Decode(body []byte) error {
 		Properties:     f.fields("properties"),
 	}
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 func (p *Flow) append(b []byte) []byte {

@@ -1,9 +1,9 @@
 package wire
 
-// Skip is the length of the value that b begins with. It checks all of the value
-// (sizes, counts, UTF-8, nesting) and allocates nothing unless it fails.
+// Skip returns the length of the value that b begins with. It checks the whole value
+// (sizes, counts, UTF-8, nesting) and allocates only for an error.
 func Skip(b []byte) (n int, err error) {
-	c := over(b)
+	c := newCursor(b)
 	c.skip(MaxDepth)
 	if c.err != nil {
 		return 0, c.err
@@ -11,19 +11,19 @@ func Skip(b []byte) (n int, err error) {
 	return c.off, nil
 }
 
-// valid says whether b is one value and nothing else.
+// valid reports whether b is exactly one value.
 func valid(b []byte) bool {
 	n, err := Skip(b)
 	return err == nil && n == len(b)
 }
 
-// maxEmpty bounds an array whose elements take no bytes: nothing else does.
-const maxEmpty = 256
+// maxEmptyElements bounds arrays whose elements have no bytes, because their size does not.
+const maxEmptyElements = 256
 
 func (c *cursor) skip(depth int) {
 	code := c.byte()
 	if code == codeDescribed && c.err == nil {
-		if c.deeper(depth) {
+		if c.checkDepth(depth) {
 			c.skip(depth - 1)
 			c.skip(depth - 1)
 		}
@@ -32,8 +32,8 @@ func (c *cursor) skip(depth int) {
 	c.skipContent(code, depth)
 }
 
-// skipAll walks over n values. Those that are short, plain and there are most of
-// what comes, and are passed without a call; about all others skip knows.
+// skipAll walks over n values. Most values are short, ASCII and complete; it passes those
+// without a call, and calls skip for all others.
 func (c *cursor) skipAll(n, depth int) {
 	b, off := c.b[:c.end], c.off
 	for ; n > 0 && c.err == nil; n-- {
@@ -41,7 +41,7 @@ func (c *cursor) skipAll(n, depth int) {
 			next := len(b) + 1
 			switch code := b[off]; {
 			case (code == codeString8 || code == codeSymbol8) && off+1 < len(b):
-				if to := off + 2 + int(b[off+1]); to <= len(b) && plain(b[off+2:to]) {
+				if to := off + 2 + int(b[off+1]); to <= len(b) && isASCII(b[off+2:to]) {
 					next = to
 				}
 			case layouts[code]&^widthMask == fixed && code != codeBool:
@@ -59,14 +59,14 @@ func (c *cursor) skipAll(n, depth int) {
 	c.off = off
 }
 
-func (c *cursor) deeper(depth int) bool {
+func (c *cursor) checkDepth(depth int) bool {
 	if depth == 0 {
 		c.fail(CondDecodeError, "values are nested more than %d deep", MaxDepth)
 	}
 	return c.err == nil
 }
 
-// skipContent walks over a value whose constructor was read.
+// skipContent walks over the content of a value whose constructor has been read.
 func (c *cursor) skipContent(code byte, depth int) {
 	if c.err != nil {
 		return
@@ -82,34 +82,34 @@ func (c *cursor) skipContent(code byte, depth int) {
 	case variable:
 		c.bytes(code)
 	case compound:
-		if !c.deeper(depth) {
+		if !c.checkDepth(depth) {
 			return
 		}
-		outer, n := c.span(width)
-		c.even(code, n)
+		outer, n := c.enterCompound(width)
+		c.checkPairs(code, n)
 		c.skipAll(n, depth-1)
-		c.widen(outer)
+		c.leaveCompound(outer)
 	case array:
-		if !c.deeper(depth) {
+		if !c.checkDepth(depth) {
 			return
 		}
 		a := c.enterArray(width, depth)
 		c.skipElements(a, depth)
-		c.widen(a.outer)
+		c.leaveCompound(a.outer)
 	default:
 		c.off--
 		c.fail(CondDecodeError, "no type has the constructor %#02x", code)
 	}
 }
 
-// even refuses a map whose last key has no value.
-func (c *cursor) even(code byte, count int) {
+// checkPairs fails if the last key of a map has no value.
+func (c *cursor) checkPairs(code byte, count int) {
 	if (code == codeMap8 || code == codeMap32) && count%2 != 0 {
 		c.fail(CondDecodeError, "a map has %d keys and values", count)
 	}
 }
 
-// elements is an array that was entered; what remains of the cursor are its
+// elements describes an array that was entered. What remains of the cursor are its
 // elements.
 type elements struct {
 	outer       int
@@ -118,25 +118,25 @@ type elements struct {
 	code        byte   // the last byte of constructor
 }
 
-// enterArray reads up to the first element. An array of none may lack the
+// enterArray reads an array up to its first element. An empty array may lack the
 // constructor.
 func (c *cursor) enterArray(width layout, depth int) (a elements) {
 	size := c.size(width)
 	a.outer = c.end
-	if size > uint64(c.rest()) {
-		c.short(size)
+	if size > uint64(c.remaining()) {
+		c.failShort(size)
 		return a
 	}
 	c.end = c.off + int(size)
 	n := c.size(width)
-	if n == 0 && c.rest() == 0 {
+	if n == 0 && c.remaining() == 0 {
 		a.code = codeNull
 		return a
 	}
 	start := c.off
 	a.code = c.byte()
 	for a.code == codeDescribed && c.err == nil {
-		if depth--; !c.deeper(depth) {
+		if depth--; !c.checkDepth(depth) {
 			return a
 		}
 		c.skip(depth)
@@ -156,8 +156,8 @@ func (c *cursor) enterArray(width layout, depth int) (a elements) {
 	if l-l&widthMask >= compound {
 		least *= 2 // its count as well
 	}
-	if n > maxEmpty && least == 0 || n*least > uint64(c.rest()) {
-		c.fail(CondDecodeError, "%d bytes cannot hold an array of %d", c.rest(), n)
+	if n > maxEmptyElements && least == 0 || n*least > uint64(c.remaining()) {
+		c.fail(CondDecodeError, "%d bytes cannot hold an array of %d", c.remaining(), n)
 		return a
 	}
 	a.count = int(n)

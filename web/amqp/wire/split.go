@@ -6,39 +6,39 @@ import (
 	"io"
 )
 
-// A Splitter turns one delivery into transfers, each in a frame of at most
-// MaxFrame bytes, one for each call of Next: the caller counts them against the
-// session's window and goes on when there is room. The message is Head, Body,
-// Stream and Tail in this order, any of which may be empty; none is copied but
-// into the frames.
+// A Splitter turns one delivery into transfers, each in a frame of at most MaxFrame
+// bytes. Each call of Next returns one, so that the caller counts them against the
+// session's window and continues when there is room. The message is Head, Body, Stream
+// and Tail in this order, any of which may be empty. They are copied only into the
+// frames.
 type Splitter struct {
-	// Transfer is the first transfer but for More and Payload. In those after it
-	// delivery id, tag, format and state are null.
+	// Transfer is the first transfer without More and Payload. In later ones, delivery
+	// id, tag, format and state are null.
 	Transfer Transfer
 	Channel  uint16
-	MaxFrame uint32 // as announced by the peer; less than MinMaxFrameSize stands for that
+	MaxFrame uint32 // as announced by the peer; values below MinMaxFrameSize count as MinMaxFrameSize
 
-	Head       []byte    // usually the sections in front of the body
+	Head       []byte    // usually the sections before the body
 	Body       []byte    // a body that is in memory
-	Stream     io.Reader // a body that is not; read just before it is sent
-	StreamSize int64     // exactly how much of Stream to send
+	Stream     io.Reader // a body that is not in memory; each part is read just before it is sent
+	StreamSize int64     // how many bytes of Stream to send
 	Tail       []byte    // usually the footer
 
 	begun bool
 	done  bool
 }
 
-// Done says whether the last transfer was made.
+// Done reports whether Next has returned the last transfer.
 func (s *Splitter) Done() bool { return s.done }
 
-// Left is how many bytes of the message are not yet in a frame.
-func (s *Splitter) Left() int64 {
+// Remaining returns how many bytes of the message are not in a frame yet.
+func (s *Splitter) Remaining() int64 {
 	return int64(len(s.Head)) + int64(len(s.Body)) + s.StreamSize + int64(len(s.Tail))
 }
 
-// Next appends the frame of the next transfer to b. After an error, which is
-// Stream's or says that no message fits the frames, b is as it was, and the
-// delivery can only be aborted or the link given up. It panics when Done.
+// Next appends the frame of the next transfer to b. The error is Stream's, or that the
+// frames are too small for any payload. After an error b is unchanged, and the caller can
+// only abort the delivery or detach the link. Next panics when Done.
 func (s *Splitter) Next(b []byte) ([]byte, error) {
 	if s.done {
 		panic("a delivery has no transfer after its last")
@@ -47,9 +47,9 @@ func (s *Splitter) Next(b []byte) ([]byte, error) {
 	t := &s.Transfer
 	t.More, t.Payload = false, nil
 	b = AppendFrame(b, s.Channel, t)
-	overhead := len(b) - start // the same with more, whose two values are of one length
+	overhead := len(b) - start // the length is the same with and without more
 	room := int64(max(s.MaxFrame, MinMaxFrameSize)) - int64(overhead)
-	left := s.Left()
+	left := s.Remaining()
 	if room <= 0 && left > 0 || room < 0 {
 		return b[:start], &ProtocolError{Condition: CondFrameSizeTooSmall, Text: fmt.Sprintf("a transfer of %d bytes without a payload does not fit the largest frame of %d", overhead, s.MaxFrame)}
 	}
@@ -58,7 +58,7 @@ func (s *Splitter) Next(b []byte) ([]byte, error) {
 		b = AppendFrame(b[:start], s.Channel, t)
 		left = room
 	}
-	b, err := s.payload(b, left)
+	b, err := s.appendPayload(b, left)
 	if err != nil {
 		return b[:start], err
 	}
@@ -71,13 +71,13 @@ func (s *Splitter) Next(b []byte) ([]byte, error) {
 	return b, nil
 }
 
-// payload appends the next n bytes of the message.
-func (s *Splitter) payload(b []byte, n int64) ([]byte, error) {
-	b, s.Head, n = move(b, s.Head, n)
-	b, s.Body, n = move(b, s.Body, n)
+// appendPayload appends the next n bytes of the message.
+func (s *Splitter) appendPayload(b []byte, n int64) ([]byte, error) {
+	b, s.Head, n = appendUpTo(b, s.Head, n)
+	b, s.Body, n = appendUpTo(b, s.Body, n)
 	if k := min(n, s.StreamSize); k > 0 {
 		at := len(b)
-		b = append(b, make([]byte, k)...) // grows b, makes nothing
+		b = append(b, make([]byte, k)...) // grows b without another allocation
 		if _, err := io.ReadFull(s.Stream, b[at:]); err != nil {
 			if err == io.EOF {
 				err = io.ErrUnexpectedEOF
@@ -87,12 +87,12 @@ func (s *Splitter) payload(b []byte, n int64) ([]byte, error) {
 		s.StreamSize -= k
 		n -= k
 	}
-	b, s.Tail, _ = move(b, s.Tail, n)
+	b, s.Tail, _ = appendUpTo(b, s.Tail, n)
 	return b, nil
 }
 
-// move appends up to n bytes of from to b.
-func move(b, from []byte, n int64) (_, rest []byte, left int64) {
+// appendUpTo appends up to n bytes of from to b.
+func appendUpTo(b, from []byte, n int64) (_, rest []byte, left int64) {
 	k := min(n, int64(len(from)))
 	return append(b, from[:k]...), from[k:], n - k
 }

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Any message at any size of frame: the transfers carry it whole, none is too
-// large, none but the last has room left, and only the first is named.
+// For any message and frame size, the transfers carry the whole message, none is too
+// large, all but the last are full, and only the first has the delivery's id and tag.
 func TestSplit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		head, body, stream, tail := blob(t, "head"), blob(t, "body"), blob(t, "stream"), blob(t, "tail")
@@ -26,8 +26,8 @@ func TestSplit(t *testing.T) {
 		want := join(head, body, stream, tail)
 		var got []byte
 		for i := 0; !s.Done(); i++ {
-			if s.Left() != int64(len(want)-len(got)) {
-				t.Fatalf("%d bytes are left, not %d", s.Left(), len(want)-len(got))
+			if s.Remaining() != int64(len(want)-len(got)) {
+				t.Fatalf("%d bytes are left, not %d", s.Remaining(), len(want)-len(got))
 			}
 			b, err := s.Next([]byte("before"))
 			if err != nil {

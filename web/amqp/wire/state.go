@@ -2,36 +2,35 @@ package wire
 
 import "mayfly/engine/value"
 
-// A State is that of a delivery: one of the outcomes [Accepted], [Rejected],
-// [Released] and [Modified]; [Received]; [Declared] and [Transactional], which
-// belong to transactions (AMQP 1.0, part 3, 3.4; part 4, 4.5.5 and 4.5.8).
-// No state, which differs from every one of these, is nil.
+// A State is the state of a delivery: one of the outcomes [Accepted], [Rejected],
+// [Released] and [Modified], or [Received], or the transactional [Declared] and
+// [Transactional] (AMQP 1.0, part 3, 3.4; part 4, 4.5.5 and 4.5.8). Nil is no state,
+// which differs from all of these.
 type State interface {
-	// StateCode is the descriptor of the state.
+	// StateCode returns the descriptor of the state.
 	StateCode() Code
 	appendState(b []byte) []byte
 }
 
-// Received says how much of a message has arrived.
+// Received is how much of a message has arrived.
 type Received struct {
 	SectionNumber uint32 // mandatory
 	SectionOffset uint64 // mandatory
 }
 
-// Accepted says that the message was taken care of.
+// Accepted means that the message was processed.
 type Accepted struct{}
 
-// Rejected says that the message is invalid; to Service Bus that it is to be
-// dead-lettered.
+// Rejected means that the message is invalid. Service Bus dead-letters it.
 type Rejected struct {
-	Error *Error // nil: none
+	Error *Error // nil without an error
 }
 
-// Released says that the message was not and will not be worked on.
+// Released means that the message was not processed and will not be.
 type Released struct{}
 
-// Modified says that the message was not worked on and how it has changed; to
-// Service Bus that it is abandoned or, if undeliverable, deferred.
+// Modified means that the message was not processed, and how it has changed. Service Bus
+// abandons it or, if undeliverable, defers it.
 type Modified struct {
 	DeliveryFailed     bool
 	UndeliverableHere  bool
@@ -43,7 +42,7 @@ type Declared struct {
 	TxnID []byte // mandatory
 }
 
-// Transactional says that something belongs to a transaction.
+// Transactional means that a transfer or outcome belongs to a transaction.
 type Transactional struct {
 	TxnID   []byte // mandatory
 	Outcome State  // provisional; one of the four outcomes or nil
@@ -99,7 +98,7 @@ func (s Transactional) appendState(b []byte) []byte {
 	return closeList(b, at, 2)
 }
 
-// appendState is s, or null for nil.
+// appendState appends s, or null for nil.
 func appendState(b []byte, s State) []byte {
 	if s == nil {
 		return append(b, codeNull)
@@ -107,9 +106,9 @@ func appendState(b []byte, s State) []byte {
 	return s.appendState(b)
 }
 
-// state is a field that holds a state; nil if absent.
+// state reads a field with a state. It returns nil if the field is absent.
 func (f *fields) state(name string) State {
-	if f.absent() {
+	if f.skipAbsent() {
 		return nil
 	}
 	c := f.c
@@ -128,7 +127,7 @@ func (f *fields) state(name string) State {
 	case CodeTransactional:
 		g := c.enterList(code)
 		s := Transactional{TxnID: g.needBinary("txn-id")}
-		if !g.absent() {
+		if !g.skipAbsent() {
 			s.Outcome = g.outcome("outcome", c.descriptor())
 		}
 		g.leave()
@@ -138,7 +137,7 @@ func (f *fields) state(name string) State {
 	}
 }
 
-// outcome reads the rest of an outcome, given its descriptor.
+// outcome reads an outcome whose descriptor has been read.
 func (f *fields) outcome(name string, code Code) State {
 	c := f.c
 	switch code {
@@ -153,7 +152,7 @@ func (f *fields) outcome(name string, code Code) State {
 	case CodeRejected:
 		var s Rejected
 		g := c.enterList(code)
-		if !g.absent() {
+		if !g.skipAbsent() {
 			s.Error = c.error()
 		}
 		g.leave()
@@ -176,16 +175,16 @@ func (f *fields) outcome(name string, code Code) State {
 func (f *fields) needUlong(name string) uint64 {
 	n, ok := f.ulong(name).Get()
 	if !ok {
-		f.missing(name)
+		f.failMissing(name)
 	}
 	return n
 }
 
-// needBinary is a copy: what it is part of outlives the frame.
+// needBinary returns a copy, which outlives the frame.
 func (f *fields) needBinary(name string) []byte {
 	b := f.binary(name)
 	if b == nil {
-		f.missing(name)
+		f.failMissing(name)
 	}
 	return append([]byte{}, b...)
 }

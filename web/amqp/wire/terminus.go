@@ -2,7 +2,7 @@ package wire
 
 import "mayfly/engine/value"
 
-// A Source is where a link's messages come from (AMQP 1.0, part 3, 3.5.3).
+// A Source is the source of a link's messages (AMQP 1.0, part 3, 3.5.3).
 type Source struct {
 	Address               Opt[string]
 	Durable               Opt[uint32]
@@ -12,13 +12,13 @@ type Source struct {
 	DynamicNodeProperties value.Properties
 	DistributionMode      Opt[string]      // a symbol
 	Filter                value.Properties // keys are symbols; a described filter is a value.Raw, see ParseDescribed
-	DefaultOutcome        State            // nil: none
+	DefaultOutcome        State            // nil if there is none
 	Outcomes              []string         // symbols
 	Capabilities          []string         // symbols
 }
 
 func (c *cursor) source() *Source {
-	f := c.enter(CodeSource)
+	f := c.enterComposite(CodeSource)
 	s := &Source{
 		Address:               f.str("address"),
 		Durable:               f.uint("durable"),
@@ -52,7 +52,7 @@ func (s *Source) append(b []byte) []byte {
 	return closeList(b, at, 11)
 }
 
-// A Target is where a link's messages go to (part 3, 3.5.4).
+// A Target is the target of a link's messages (part 3, 3.5.4).
 type Target struct {
 	Address               Opt[string]
 	Durable               Opt[uint32]
@@ -63,13 +63,13 @@ type Target struct {
 	Capabilities          []string // symbols
 }
 
-// A Coordinator is the target that transactions are declared and discharged at
-// (part 4, 4.5.1).
+// A Coordinator is the target to which transactions are declared and discharged (part 4,
+// 4.5.1).
 type Coordinator struct {
 	Capabilities []string // symbols
 }
 
-// target reads either kind of target; the other result is nil.
+// target reads either kind of target. The other result is nil.
 func (c *cursor) target() (*Target, *Coordinator) {
 	switch code := c.descriptor(); code {
 	case CodeTarget:
@@ -114,17 +114,17 @@ func (t *Coordinator) append(b []byte) []byte {
 	return closeList(b, at, 1)
 }
 
-// LifetimePolicy is which of the four policies (part 3, 3.5.10 to 3.5.13) v is:
-// CodeDeleteOnClose to CodeDeleteOnNoLinksOrMessages. It stands under
-// "lifetime-policy" in a dynamic node's properties.
+// LifetimePolicy returns which of the four policies (part 3, 3.5.10 to 3.5.13) v is:
+// CodeDeleteOnClose to CodeDeleteOnNoLinksOrMessages. The key in a dynamic node's
+// properties is "lifetime-policy".
 func LifetimePolicy(v value.Value) (Code, error) {
 	raw, _ := v.Bytes()
-	c := over(raw)
+	c := newCursor(raw)
 	code := c.descriptor()
 	if c.err == nil && (code < CodeDeleteOnClose || code > CodeDeleteOnNoLinksOrMessages) {
-		c.fail(CondInvalidField, "%v is no lifetime policy", code)
+		c.fail(CondInvalidField, "%v is not a lifetime policy", code)
 	}
 	f := c.enterList(code)
 	f.leave()
-	return code, c.finish()
+	return code, c.checkEnd()
 }

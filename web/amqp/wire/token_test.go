@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// protocol.md §2.6: the tag that JavaScript and Python show as
+// §18.1: the tag that JavaScript and Python display as
 // 04030201-0605-0807-090a-0b0c0d0e0f10.
 func TestLockTokens(t *testing.T) {
 	tag := x("0102030405060708090a0b0c0d0e0f10")
-	token, ok := LockToken(tag)
+	token, ok := LockTokenOfTag(tag)
 	if !ok {
 		t.Fatal("16 bytes are a token")
 	}
 	check(t, "token", token[:], x("0403020106050807090a0b0c0d0e0f10"))
-	back := LockTag(token)
+	back := TagOfLockToken(token)
 	check(t, "tag", back[:], tag)
 	for _, n := range []int{0, 4, 15, 17} {
-		if _, ok := LockToken(make([]byte, n)); ok {
+		if _, ok := LockTokenOfTag(make([]byte, n)); ok {
 			t.Errorf("%d bytes are a token", n)
 		}
 	}
@@ -36,7 +36,7 @@ func TestTicks(t *testing.T) {
 		"the last there is":   {math.MaxInt64, 3155378975999999999},
 		"the first there is":  {math.MinInt64, 0},
 	} {
-		if got := Ticks(tc.millis); got != tc.want {
+		if got := DotNetTicks(tc.millis); got != tc.want {
 			t.Errorf("%s: %d, not %d", name, got, tc.want)
 		}
 	}

@@ -10,16 +10,16 @@ type Discharge struct {
 	Fail  bool   // roll back
 }
 
-// Decode reads an encoded declare. A global id is refused: nobody here takes
-// part in the transactions of others.
+// Decode decodes a declare. It refuses a global id, because distributed transactions are
+// not supported.
 func (d *Declare) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeDeclare)
-	if !f.absent() {
-		c.fail(CondNotImplemented, "%v: a global-id is not understood", CodeDeclare)
+	c := newCursor(body)
+	f := c.enterComposite(CodeDeclare)
+	if !f.skipAbsent() {
+		c.fail(CondNotImplemented, "%v: a global-id is not supported", CodeDeclare)
 	}
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 // Append appends d to b.
@@ -28,13 +28,13 @@ func (d *Declare) Append(b []byte) []byte {
 	return closeList(append(b, codeNull), at, 1)
 }
 
-// Decode sets d from an encoded discharge.
+// Decode decodes a discharge.
 func (d *Discharge) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeDischarge)
+	c := newCursor(body)
+	f := c.enterComposite(CodeDischarge)
 	*d = Discharge{TxnID: f.needBinary("txn-id"), Fail: f.bool("fail").Or(false)}
 	f.leave()
-	return c.finish()
+	return c.checkEnd()
 }
 
 // Append appends d to b.

@@ -6,22 +6,22 @@ const (
 	FormatBatch   uint32 = 0x80013700 // every data section holds an encoded message
 )
 
-// Transfer carries a message or a part of one (AMQP 1.0, part 2, 2.7.5). The
-// first of a delivery has its id and tag; in the others they may be absent.
+// Transfer carries a message or a part of one (AMQP 1.0, part 2, 2.7.5). The first
+// transfer of a delivery has its id and tag; later ones may omit them.
 type Transfer struct {
 	Handle             uint32 // mandatory
 	DeliveryID         Opt[uint32]
-	DeliveryTag        []byte // nil: absent
+	DeliveryTag        []byte // nil if absent
 	MessageFormat      Opt[uint32]
-	Settled            Opt[bool] // absent: as in those before, false in the first
+	Settled            Opt[bool] // absent: as in earlier transfers, and false in the first
 	More               bool
 	ReceiverSettleMode Opt[ReceiverSettleMode]
-	State              State // nil: none
+	State              State // nil if there is none
 	Resume             bool
 	Aborted            bool
 	Batchable          bool
 
-	// Payload is what follows the performative in the frame.
+	// Payload is the rest of the frame after the performative.
 	Payload []byte
 }
 
@@ -29,12 +29,11 @@ type Transfer struct {
 func (*Transfer) Code() Code { return CodeTransfer }
 func (*Transfer) sealed()    {}
 
-// Decode sets t from the body of a frame. DeliveryTag and Payload are parts of
-// body and valid as long as it is. It allocates nothing but a state that is
-// neither accepted nor released.
+// Decode decodes the body of a frame. DeliveryTag and Payload are parts of body and valid
+// as long as it is. Decode allocates only for a state other than accepted and released.
 func (t *Transfer) Decode(body []byte) error {
-	c := over(body)
-	f := c.enter(CodeTransfer)
+	c := newCursor(body)
+	f := c.enterComposite(CodeTransfer)
 	*t = Transfer{
 		Handle:             f.needUint("handle"),
 		DeliveryID:         f.uint("delivery-id"),
@@ -56,19 +55,20 @@ func (t *Transfer) Decode(body []byte) error {
 	return nil
 }
 
-// maxTag is the longest a delivery tag may be (part 2, 2.8.7).
-const maxTag = 32
+// maxTagLength is the maximum length of a delivery tag, in bytes. The standard says 32 (part 2,
+// 2.8.7), but Service Bus accepts more, and its old SDK for Java sends 36.
+const maxTagLength = 256
 
 func (f *fields) tag() []byte {
 	tag := f.binary("delivery-tag")
-	if len(tag) > maxTag {
+	if len(tag) > maxTagLength {
 		f.c.off -= len(tag)
-		f.c.fail(CondInvalidField, "%v: a delivery-tag has at most %d bytes, not %d", f.code, maxTag, len(tag))
+		f.c.fail(CondInvalidField, "%v: a delivery-tag has at most %d bytes, not %d", f.code, maxTagLength, len(tag))
 	}
 	return tag
 }
 
-// append appends all but the payload.
+// append appends everything except the payload.
 func (t *Transfer) append(b []byte) []byte {
 	b, at := openComposite(b, CodeTransfer)
 	b = appendUInt(b, t.Handle)

@@ -8,19 +8,19 @@ import (
 	"mayfly/engine/value"
 )
 
-// The described types that .NET writes for its own (each a symbol in front of a
-// string or a long); a [value.Value] has kinds for them.
+// Described types of .NET, each a symbol and a string or a long. [value.Value] has kinds
+// for them.
 const (
 	symbolURI            = "com.microsoft:uri"
 	symbolDateTimeOffset = "com.microsoft:datetime-offset"
 	symbolTimespan       = "com.microsoft:timespan"
 )
 
-// ParseValue reads the value that b begins with and returns what follows it.
-// Lists, maps, arrays and described types nobody here knows become a
-// [value.Raw] with their bytes unchanged.
+// ParseValue decodes the value that b begins with and returns the bytes after it. Lists,
+// maps, arrays and unknown described types become a [value.Raw] with their bytes
+// unchanged.
 func ParseValue(b []byte) (v value.Value, rest []byte, err error) {
-	c := over(b)
+	c := newCursor(b)
 	v = c.value()
 	if c.err != nil {
 		return value.Value{}, nil, c.err
@@ -28,8 +28,8 @@ func ParseValue(b []byte) (v value.Value, rest []byte, err error) {
 	return v, b[c.off:], nil
 }
 
-// ParseOne reads b, which must be one value and nothing else.
-func ParseOne(b []byte) (value.Value, error) {
+// ParseSingleValue decodes b, which must be exactly one value.
+func ParseSingleValue(b []byte) (value.Value, error) {
 	v, rest, err := ParseValue(b)
 	if err == nil && len(rest) > 0 {
 		err = &ProtocolError{CondDecodeError, fmt.Sprintf("%d bytes are left over after a value", len(rest)), len(b) - len(rest)}
@@ -45,13 +45,13 @@ func (c *cursor) value() value.Value {
 	}
 	switch code {
 	case codeString8, codeString32:
-		return value.OfString(c.cut(len(c.bytes(code))))
+		return value.OfString(c.takeString(len(c.bytes(code))))
 	case codeSymbol8, codeSymbol32:
-		return value.OfSymbol(c.cut(len(c.bytes(code))))
+		return value.OfSymbol(c.takeString(len(c.bytes(code))))
 	case codeBinary8, codeBinary32:
 		return value.OfBinary(c.bytes(code))
 	case codeDescribed:
-		if v, ok := c.microsoft(); ok {
+		if v, ok := c.dotNetValue(); ok {
 			return v
 		}
 		c.off = start
@@ -64,7 +64,7 @@ func (c *cursor) value() value.Value {
 	return c.raw()
 }
 
-// raw is the next value as its bytes.
+// raw returns the next value as a Raw.
 func (c *cursor) raw() value.Value {
 	if b := c.encoded(); b != nil {
 		return value.OfRaw(b)
@@ -72,7 +72,8 @@ func (c *cursor) raw() value.Value {
 	return value.Value{}
 }
 
-// encoded is the next value's bytes, not copied; nil after an error.
+// encoded returns the bytes of the next value without copying them, or nil after an
+// error.
 func (c *cursor) encoded() []byte {
 	start := c.off
 	c.skip(MaxDepth)
@@ -82,9 +83,9 @@ func (c *cursor) encoded() []byte {
 	return c.b[start:c.off]
 }
 
-// microsoft is a value of one of the described types above, if it is one: else
-// the cursor is anywhere.
-func (c *cursor) microsoft() (v value.Value, ok bool) {
+// dotNetValue reads a value of one of the described types above. If it is none of them, the
+// cursor does not move.
+func (c *cursor) dotNetValue() (v value.Value, ok bool) {
 	d := *c
 	code := d.byte()
 	if code != codeSymbol8 && code != codeSymbol32 {
@@ -95,7 +96,7 @@ func (c *cursor) microsoft() (v value.Value, ok bool) {
 	switch string(name) {
 	case symbolURI:
 		if content == codeString8 || content == codeString32 {
-			v, ok = value.OfURI(d.cut(len(d.bytes(content)))), true
+			v, ok = value.OfURI(d.takeString(len(d.bytes(content)))), true
 		}
 	case symbolDateTimeOffset, symbolTimespan:
 		if content == codeLong || content == codeSmallLong {
@@ -113,7 +114,7 @@ func (c *cursor) microsoft() (v value.Value, ok bool) {
 	return v, true
 }
 
-// fixed is a value of fixed width whose constructor was read.
+// fixed reads the content of a value of fixed width whose constructor has been read.
 func (c *cursor) fixed(code byte) value.Value {
 	switch code {
 	case codeNull:
@@ -163,24 +164,24 @@ func (c *cursor) fixed(code byte) value.Value {
 	case codeDecimal64:
 		return value.OfDecimal64(c.uint64())
 	case codeDecimal128:
-		return value.OfDecimal128(c.block())
+		return value.OfDecimal128(c.bytes16())
 	case codeUUID:
-		return value.OfUUID(c.block())
+		return value.OfUUID(c.bytes16())
 	default:
 		c.fail(CondDecodeError, "no type has the constructor %#02x", code)
 		return value.Value{}
 	}
 }
 
-func (c *cursor) block() (b [16]byte) {
+func (c *cursor) bytes16() (b [16]byte) {
 	copy(b[:], c.take(16))
 	return b
 }
 
-// AppendValue appends the encoding of v to b: the shortest there is of its type,
-// and of a [value.Raw] its own bytes. What would break the message around it is
-// mended: a Raw that is not one valid value becomes null, text that is not UTF-8
-// has U+FFFD, and a symbol that is not ASCII question marks.
+// AppendValue appends the shortest encoding of v's type to b, or the bytes of a
+// [value.Raw]. It replaces what would break the message around it: a Raw that is not
+// exactly one valid value becomes null, text that is not UTF-8 gets U+FFFD, and a symbol
+// that is not ASCII gets question marks.
 func AppendValue(b []byte, v value.Value) []byte {
 	switch v.Kind() {
 	case value.Null:
@@ -206,6 +207,9 @@ func AppendValue(b []byte, v value.Value) []byte {
 	case value.DateTimeOffset:
 		n, _ := v.Ticks()
 		return appendLong(appendSymbol(append(b, codeDescribed), symbolDateTimeOffset), n)
+	case value.DateTime: // AMQP's clients support milliseconds only
+		t, _ := v.Time()
+		return AppendValue(b, value.OfTimestamp(t.UnixMilli()))
 	case value.Timespan:
 		n, _ := v.Ticks()
 		return appendLong(appendSymbol(append(b, codeDescribed), symbolTimespan), n)
@@ -230,8 +234,8 @@ func AppendValue(b []byte, v value.Value) []byte {
 	}
 }
 
-// widest is the constructor that any value of a kind fits; zero for a kind
-// without one. Texts have theirs in [AppendArray].
+// widest returns the constructor that fits every value of a kind, or zero if the kind has
+// none. [AppendArray] chooses between short and long constructors for texts.
 func widest(k value.Kind) byte {
 	return [...]byte{
 		value.Bool: codeBool, value.UByte: codeUByte, value.Byte: codeByte, value.Char: codeChar,
@@ -239,12 +243,11 @@ func widest(k value.Kind) byte {
 		value.ULong: codeULong, value.Long: codeLong, value.Float: codeFloat, value.Double: codeDouble,
 		value.Decimal32: codeDecimal32, value.Decimal64: codeDecimal64, value.Decimal128: codeDecimal128,
 		value.String: codeString32, value.Symbol: codeSymbol32, value.Binary: codeBinary32,
-		value.UUID: codeUUID, value.Timestamp: codeTimestamp, value.Raw: 0,
+		value.UUID: codeUUID, value.Timestamp: codeTimestamp, value.Raw: 0, value.DateTime: 0,
 	}[k]
 }
 
-// appendContent appends v without its constructor, which is the widest of its
-// kind.
+// appendContent appends v without its constructor, which is the widest of its kind.
 func appendContent(b []byte, code byte, v value.Value) []byte {
 	switch code {
 	case codeBool:
@@ -288,7 +291,7 @@ func appendContent(b []byte, code byte, v value.Value) []byte {
 	}
 }
 
-// appendWidth appends as many low bytes of n as the constructor's width.
+// appendWidth appends the low bytes of n, as many as the constructor's width.
 func appendWidth(b []byte, code byte, n uint64) []byte {
 	switch layouts[code] & widthMask {
 	case 1:

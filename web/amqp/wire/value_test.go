@@ -12,13 +12,13 @@ import (
 	"mayfly/engine/value"
 )
 
-// Every constructor there is, in every form; want is what is written for it.
+// Every constructor, in every form. want is how the value is written.
 func TestValues(t *testing.T) {
 	id := [16]byte(x("00112233445566778899aabbccddeeff"))
 	for name, tc := range map[string]struct {
 		in   []byte
 		v    value.Value
-		want []byte // nil: in
+		want []byte // nil means same as in
 	}{
 		"null":                 {x("40"), value.Value{}, nil},
 		"true":                 {x("41"), value.OfBool(true), nil},
@@ -143,13 +143,13 @@ func TestValuesRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := Skip(in)
 			refused(t, err, CondDecodeError)
-			_, err = ParseOne(in)
+			_, err = ParseSingleValue(in)
 			refused(t, err, CondDecodeError)
 		})
 	}
 }
 
-// A byte that is neither ASCII nor UTF-8 is found wherever it stands.
+// A byte that is neither ASCII nor UTF-8 is found at every position.
 func TestTextIsChecked(t *testing.T) {
 	for n := range 20 {
 		for at := range n {
@@ -166,7 +166,7 @@ func TestTextIsChecked(t *testing.T) {
 	}
 }
 
-// Lists in lists: 32 deep is read, 33 is not.
+// Lists in lists: 32 levels are read, 33 are not.
 func TestDepth(t *testing.T) {
 	nested := func(depth int) []byte {
 		v := []byte{0x45}
@@ -182,7 +182,7 @@ func TestDepth(t *testing.T) {
 	refused(t, err, CondDecodeError)
 }
 
-// Counts are compared with the bytes there are before anything is made for them.
+// Counts are compared with the bytes present before anything is allocated for them.
 func TestCountsAreClaims(t *testing.T) {
 	for name, tc := range map[string]struct {
 		in    []byte
@@ -206,11 +206,11 @@ func TestErrorsSayWhere(t *testing.T) {
 	if got, want := err.Error(), "amqp:decode-error: a string is not UTF-8 at byte 10"; got != want {
 		t.Errorf("%q, not %q", got, want)
 	}
-	_, err = ParseOne(x("41 40"))
+	_, err = ParseSingleValue(x("41 40"))
 	refused(t, err, CondDecodeError)
 }
 
-// What a door let in unchecked breaks nothing around it.
+// An invalid value that was not checked on arrival does not break the message around it.
 func TestValuesMended(t *testing.T) {
 	for name, tc := range map[string]struct {
 		v    value.Value
@@ -229,7 +229,7 @@ func TestValuesMended(t *testing.T) {
 func TestValueRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := anyValue().Draw(t, "value")
-		got, err := ParseOne(AppendValue(nil, want))
+		got, err := ParseSingleValue(AppendValue(nil, want))
 		if err != nil || got != want {
 			t.Fatalf("%v %v, not %v %v (%v)", got.Kind(), got, want.Kind(), want, err)
 		}
@@ -266,7 +266,7 @@ func TestCompoundRoundTrip(t *testing.T) {
 	})
 }
 
-// Sizes around the point where a compound needs its long form.
+// Sizes near the one at which a compound needs its long form.
 func TestCompoundSizes(t *testing.T) {
 	for _, n := range []int{0, 1, 251, 252, 253, 254, 255, 256, 1000} {
 		content := strings.Repeat("a", n)
@@ -296,7 +296,7 @@ func TestArrays(t *testing.T) {
 	if got, err := ParseArray(x("e0 02 02 45")); err != nil || len(got) != 2 || got[1] != value.OfRaw(x("45")) {
 		t.Errorf("empty lists: %v %v", got, err)
 	}
-	// A renew-lock's tokens, and the expirations that answer it.
+	// The tokens of a renew-lock request, and the expirations in the response.
 	id := x("04030201060508070 90a0b0c0d0e0f10")
 	if got, err := ParseArray(join(x("e0 12 01 98"), id)); err != nil || len(got) != 1 || got[0] != value.OfUUID([16]byte(id)) {
 		t.Errorf("tokens: %v %v", got, err)

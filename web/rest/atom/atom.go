@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -12,46 +11,48 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/access"
+	"mayfly/web/auth/origin"
+	"mayfly/web/proxy"
+	"mayfly/web/rest/fault"
 )
 
-// Options are what the door serves, and for whom. All but Authorize and Forward is
-// needed.
+// Options configure a Handler. Broker and Logger are required.
 type Options struct {
 	Broker *broker.Broker
-	Room   *access.Room // that large descriptions wait for
-	Logger *slog.Logger // of what went wrong inside
-	// Authorize decides whether a request may be carried out, before anything is
-	// read or looked up for it; nil: every request may. An error with a method
-	// Status() int is answered with that status, and its text as it is.
-	Authorize func(*http.Request, Wish) error
-	// Forward decides whether a request may have its entity send on to another one,
-	// which is not looked up; header is where clients put a token for that, beside
-	// Authorization. Nil: every request may. Its errors are as Authorize's.
+	Logger *slog.Logger // of refused and failed requests
+	// Authorize decides whether a request may be carried out, before anything is read or
+	// looked up for it. Nil allows every request. An error with a method Status() int is
+	// answered with that status and the error's text.
+	Authorize func(*http.Request, Request) error
+	// Forward decides whether a request may make its entity forward to another one, which
+	// is not looked up. header is the header, beside Authorization, in which clients put
+	// a token for that. Nil allows every request. Its errors are like Authorize's.
 	Forward func(r *http.Request, header string, to engine.Path) error
 }
 
-// A Door answers requests. It is safe for concurrent use.
-type Door struct {
+// A Handler answers management requests. It is safe for concurrent use.
+type Handler struct {
 	o      Options
+	log    *fault.Log
 	opened time.Time
 }
 
-// New makes a door.
-func New(o Options) *Door { return &Door{o: o, opened: time.Now()} }
+// New returns a door.
+func New(o Options) *Handler {
+	return &Handler{o: o, log: &fault.Log{Logger: o.Logger, API: "administration"}, opened: time.Now()}
+}
 
-// Handle answers a request for anything but messages. It presents its errors
-// itself and returns none.
-func (d *Door) Handle(c echo.Context) error {
+// Handle answers a management request. It writes error responses itself and returns nil.
+func (d *Handler) Handle(c echo.Context) error {
 	if err := d.serve(c); err != nil {
 		d.fail(err, c)
 	}
 	return nil
 }
 
-func (d *Door) serve(c echo.Context) error {
+func (d *Handler) serve(c echo.Context) error {
 	r := c.Request()
-	w, err := parseWish(r.Method, r.URL.EscapedPath())
+	w, err := parseRequest(r.Method, r.URL.EscapedPath())
 	if err != nil {
 		return err
 	}
@@ -77,9 +78,9 @@ func (d *Door) serve(c echo.Context) error {
 	}
 }
 
-var errUnknownAction = errors.New("an address has an action that is none")
+var errUnknownAction = errors.New("unknown action of an address")
 
-func (d *Door) get(c echo.Context, w Wish) error {
+func (d *Handler) get(c echo.Context, w Request) error {
 	a := d.answer(c)
 	switch w.Kind {
 	case Namespace:
@@ -103,8 +104,8 @@ func (d *Door) get(c echo.Context, w Wish) error {
 	}
 }
 
-func (d *Door) put(c echo.Context, w Wish) error {
-	update, err := conditional(c.Request())
+func (d *Handler) put(c echo.Context, w Request) error {
+	update, err := isUpdate(c.Request())
 	if err != nil {
 		return err
 	}
@@ -112,12 +113,14 @@ func (d *Door) put(c echo.Context, w Wish) error {
 		w.Action = Update
 	}
 	r := c.Request()
-	leave, err := d.o.Room.Take(r.Context(), min(r.ContentLength, mostBytes)*treeFactor, mostBytes*treeFactor)
+	raw, err := readBody(r)
 	if err != nil {
-		return err //nolint:wrapcheck // the door knows what it says
+		return err
 	}
-	defer leave()
-	root, err := readBody(r)
+	if err := origin.ShareOf(r.Context()).Grow(r.Context(), int64(len(raw))*treeFactor); err != nil {
+		return err
+	}
+	root, err := parse(raw)
 	if err != nil {
 		return err
 	}
@@ -127,26 +130,26 @@ func (d *Door) put(c echo.Context, w Wish) error {
 	return d.putEntity(c, w, root)
 }
 
-// conditional tells whether a request is an update. The only condition there is
-// to be made is that the entity exists, for answers carry no tags.
-func conditional(r *http.Request) (update bool, err error) {
+// isUpdate reports whether a request is an update. The only supported condition is
+// that the entity exists, because responses have no ETags.
+func isUpdate(r *http.Request) (update bool, err error) {
 	switch tag := r.Header.Get("If-Match"); tag {
 	case "":
 		return false, nil
 	case "*", `"*"`:
 		return true, nil
 	default:
-		return false, &echo.HTTPError{Code: http.StatusPreconditionFailed, Message: "If-Match takes nothing but '*': the entity is to exist."}
+		return false, &echo.HTTPError{Code: http.StatusPreconditionFailed, Message: "If-Match must be '*', which means that the entity exists."}
 	}
 }
 
-func (d *Door) remove(c echo.Context, w Wish) (err error) {
+func (d *Handler) remove(c echo.Context, w Request) (err error) {
 	r := c.Request()
 	switch w.Kind {
 	case Rule:
 		err = d.o.Broker.RemoveRule(r.Context(), w.Path(), w.Rule, client(r))
 	default:
-		err = d.o.Broker.Delete(r.Context(), w.Path(), broker.Unasked, client(r))
+		err = d.o.Broker.Delete(r.Context(), w.Path(), broker.Unconfirmed, client(r))
 	}
 	if err != nil {
 		return err
@@ -154,8 +157,8 @@ func (d *Door) remove(c echo.Context, w Wish) (err error) {
 	return c.NoContent(http.StatusOK)
 }
 
-// state looks the entity of p up.
-func (d *Door) state(ctx context.Context, p engine.Path) (s engine.EntityState, err error) {
+// state returns the state of the entity at p.
+func (d *Handler) state(ctx context.Context, p engine.Path) (s engine.EntityState, err error) {
 	err = d.o.Broker.Read(ctx, func(r broker.Reader) error {
 		s, err = r.State(p)
 		return err
@@ -163,21 +166,17 @@ func (d *Door) state(ctx context.Context, p engine.Path) (s engine.EntityState, 
 	return s, err
 }
 
-// rule looks the rule of w up, and the path of its subscription.
-func (d *Door) rule(ctx context.Context, w Wish) (engine.Path, engine.Rule, error) {
+// rule returns the rule of w and the path of its subscription.
+func (d *Handler) rule(ctx context.Context, w Request) (engine.Path, engine.Rule, error) {
 	s, err := d.state(ctx, w.Path())
 	if err != nil {
 		return "", engine.Rule{}, err
 	}
-	r, err := ruleOf(s, w.Rule)
+	r, err := ruleOf(d.o.Broker.Limits(), s, w.Rule)
 	return s.Path, r, err
 }
 
-// client is who asks, for people.
+// client returns the name of a request's client for people.
 func client(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		host = r.RemoteAddr
-	}
-	return "Atom " + host
+	return "Atom " + proxy.Address(r)
 }

@@ -3,7 +3,6 @@ package atom
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -14,14 +13,14 @@ import (
 	"mayfly/web/rest/fault"
 )
 
-// A statused error knows what it is over HTTP.
+// A statused error has an HTTP status of its own.
 type statused interface {
 	error
 	Status() int
 }
 
-// status is what an error is at this door (semantics §16, ERR-4), and its
-// sub-code, zero where there is none.
+// status returns the HTTP status of an error (semantics §16, ERR-4) and its sub-code,
+// zero if it has none.
 func status(err error) (code, sub int) {
 	if e, ok := errors.AsType[statused](err); ok {
 		return e.Status(), 0
@@ -29,7 +28,7 @@ func status(err error) (code, sub int) {
 	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
 		return e.Code, 0
 	}
-	return fault.Status(err, []fault.Known{
+	return fault.Status(err, []fault.StatusRule{
 		{Kind: engine.ErrNotFound, Code: http.StatusNotFound, SubCode: 40400},
 		{Kind: engine.ErrExists, Code: http.StatusConflict, SubCode: 40900},
 		{Kind: engine.ErrChanged, Code: http.StatusConflict, SubCode: 40901},
@@ -45,22 +44,14 @@ func status(err error) (code, sub int) {
 		{Kind: engine.ErrClosed, Code: http.StatusServiceUnavailable, SubCode: 50004},
 		{Kind: os.ErrDeadlineExceeded, Code: http.StatusRequestTimeout, SubCode: 0},
 		{Kind: context.DeadlineExceeded, Code: http.StatusRequestTimeout, SubCode: 0},
-		{Kind: context.Canceled, Code: http.StatusRequestTimeout, SubCode: 0}, // nobody is there to read it
+		{Kind: context.Canceled, Code: http.StatusRequestTimeout, SubCode: 0}, // the client has disconnected
 	})
 }
 
-func (d *Door) fail(err error, c echo.Context) {
+func (d *Handler) fail(err error, c echo.Context) {
 	code, sub := status(err)
 	if e, ok := errors.AsType[*methodError](err); ok {
 		c.Response().Header().Set(echo.HeaderAllow, e.allowed())
 	}
-	ctx := c.Request().Context()
-	if code == http.StatusInternalServerError && ctx.Err() == nil { // writing to somebody who has left fails, and is no failure
-		d.o.Logger.ErrorContext(ctx, "an administration request failed", "tracking_id", fault.Tracking(c), "err", err)
-	}
-	fault.Fault{Code: code, SubCode: sub, Text: fault.Text(err, code), Namespace: d.o.Broker.Name()}.Answer(c)
-}
-
-func argument(format string, args ...any) error {
-	return &engine.Refusal{Kind: engine.ErrArgument, SubCode: 40000, Text: fmt.Sprintf(format, args...)}
+	d.log.Respond(c, fault.Response{Code: code, SubCode: sub, Text: fault.Text(err, code), Namespace: d.o.Broker.Name()}, err)
 }

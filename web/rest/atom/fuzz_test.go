@@ -12,13 +12,13 @@ import (
 	"mayfly/engine"
 )
 
-// known tells whether an error is one to tell a client.
+// known reports whether err is an error for clients.
 func known(err error) bool {
 	code, _ := status(err)
 	return code < http.StatusInternalServerError
 }
 
-// Whatever is sent is read within bounds, or refused in words.
+// Any body is parsed within bounds, or refused with an error for clients.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		"", "<a", "<entry><content><QueueDescription><LockDuration>PT1M</LockDuration></QueueDescription></content></entry>",
@@ -38,7 +38,7 @@ func FuzzRead(f *testing.F) {
 		}
 		if err == nil {
 			for _, kind := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
-				if _, err := read(nil, kind, desc, l); err != nil && !known(err) {
+				if _, err := readDescription(nil, kind, desc, l); err != nil && !known(err) {
 					t.Fatalf("%v is nothing to tell a client", err)
 				}
 				if _, err := firstRules(kind, desc); err != nil && !known(err) {
@@ -57,7 +57,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// told wants a rule to be read as it is told.
+// told checks that a rule is read as it was written.
 func told(t *testing.T, r engine.Rule) {
 	t.Helper()
 	var b strings.Builder
@@ -76,14 +76,14 @@ func told(t *testing.T, r engine.Rule) {
 	}
 }
 
-// Whatever address is asked for is one thing, or none.
+// Any address is of one kind, or refused.
 func FuzzAddress(f *testing.F) {
 	for _, s := range []string{"/", "/q", "/a%2Fb/", "/t/Subscriptions/s/Rules/r", "/$Resources/Queues", "/$namespaceinfo", "/%zz", "/t/subscriptions//rules", "/Subscriptions/a"} {
 		f.Add(s)
 	}
 	l := engine.DefaultLimits()
 	f.Fuzz(func(t *testing.T, s string) {
-		w, err := parseWish(http.MethodGet, s)
+		w, err := parseRequest(http.MethodGet, s)
 		if err == nil {
 			if w.Action != Get && w.Action != List || w.Kind == 0 {
 				t.Fatalf("%q is %+v", s, w)

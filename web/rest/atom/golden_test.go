@@ -15,8 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is answered to testdata")
 
-// What is answered is as it was before, to the byte: order of elements, prefixes
-// and all.
+// Responses are the same as before, byte for byte: order of elements, prefixes and all.
 func TestAnswersAsBefore(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	w.want(201, "PUT", "/dest", queue(""))
@@ -68,7 +67,7 @@ func TestAnswersAsBefore(t *testing.T) {
 	}
 }
 
-// parameter is one of a list of keys and values.
+// parameter returns an element of a list of keys and values.
 func parameter(key, kind, text string) string {
 	return "<KeyValueOfstringanyType><Key>" + key + `</Key><Value i:type="p:` + kind + `" xmlns:p="http://www.w3.org/2001/XMLSchema">` + text + "</Value></KeyValueOfstringanyType>"
 }

@@ -10,21 +10,20 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/web/rest/fault"
+	"mayfly/engine/shorten"
 )
 
-// mostEntries is how many entries a page has at most, and if nothing else is
-// asked for.
-const mostEntries = 100
+// maxEntries is the maximum number of entries on a page, and the default.
+const maxEntries = 100
 
 // A page is a part of a list.
 type page struct {
 	skip, top int
-	more      bool // there is something behind it
+	more      bool // another page follows
 }
 
-// list answers with some of a list's entries.
-func (d *Door) list(c echo.Context, w Wish) error {
+// list answers with a page of a list.
+func (d *Handler) list(c echo.Context, w Request) error {
 	p, err := parsePage(c.Request())
 	if err != nil {
 		return err
@@ -36,7 +35,7 @@ func (d *Door) list(c echo.Context, w Wish) error {
 	kind := map[Kind]engine.EntityKind{Queues: engine.Queue, Topics: engine.Topic, Subscription: engine.Subscription}[w.Kind]
 	var states []engine.EntityState
 	if err := d.o.Broker.Read(c.Request().Context(), func(r broker.Reader) (err error) {
-		states, err = r.Page(kind, w.Path(), p.skip, p.top+1)
+		states, err = r.EntityPage(kind, w.Path(), p.skip, p.top+1)
 		return err
 	}); err != nil {
 		return err
@@ -51,7 +50,7 @@ func (d *Door) list(c echo.Context, w Wish) error {
 	return a.feed(map[Kind]string{Queues: "Queues", Topics: "Topics", Subscription: "Subscriptions"}[w.Kind], p, items)
 }
 
-func (d *Door) listRules(c echo.Context, w Wish, p page, a *answer) error {
+func (d *Handler) listRules(c echo.Context, w Request, p page, a *answer) error {
 	s, err := d.state(c.Request().Context(), w.Path())
 	if err != nil {
 		return err
@@ -65,9 +64,9 @@ func (d *Door) listRules(c echo.Context, w Wish, p page, a *answer) error {
 	return a.feed("Rules", p, items)
 }
 
-// parsePage reads $skip and $top, which may be in any case.
+// parsePage parses $skip and $top, whose names may be in any case.
 func parsePage(r *http.Request) (page, error) {
-	p := page{top: mostEntries}
+	p := page{top: maxEntries}
 	for key, values := range r.URL.Query() {
 		at := map[string]*int{"$skip": &p.skip, "$top": &p.top}[strings.ToLower(key)]
 		if at == nil {
@@ -75,15 +74,15 @@ func parsePage(r *http.Request) (page, error) {
 		}
 		n, err := strconv.ParseInt(values[0], 10, 32)
 		if err != nil || n < 0 {
-			return p, argument("The value for '%s' is a whole number from 0, not '%s'.", fault.Cut(key), fault.Cut(values[0]))
+			return p, engine.Refuse(engine.ErrArgument, "The value for '%s' must be a whole number from 0, not '%s'.", shorten.Quote(key), shorten.Quote(values[0]))
 		}
 		*at = int(n)
 	}
-	p.top = min(p.top, mostEntries)
+	p.top = min(p.top, maxEntries)
 	return p, nil
 }
 
-// next is the address of the page behind p, of a list with this one.
+// next returns the URL of the page after p. list is the list's URL.
 func (p page) next(list string) string {
 	sep := "?"
 	if u, err := url.Parse(list); err == nil && u.RawQuery != "" {

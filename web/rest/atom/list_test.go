@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/broker"
 )
 
-// A page has a hundred entries at most, and a second link if another follows.
+// A page has at most a hundred entries, and a second link if another page follows.
 func TestLists(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	w.want(201, "PUT", "/t", topic(""))
@@ -23,7 +23,7 @@ func TestLists(t *testing.T) {
 	for _, list := range []string{"/$Resources/Queues", "/t/Subscriptions/"} {
 		for query, want := range map[string]struct {
 			entries int
-			next    string // what it asks for; empty: there is none
+			next    string // the query of the next page; empty if there is none
 		}{
 			"":                         {100, "?$skip=100&amp;$top=100"},
 			"?$top=1000":               {100, "?$skip=100&amp;$top=100"},

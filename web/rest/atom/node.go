@@ -8,53 +8,56 @@ import (
 	"net/http"
 	"strings"
 
-	"mayfly/web/rest/fault"
+	"mayfly/engine"
+	"mayfly/engine/shorten"
+	"mayfly/web/auth/origin"
 )
 
-// How large a body may be in bytes, how deep its elements may stand in one
-// another, and how many there may be. The largest that a client has a use for is a
-// rule with some dozens of conditions.
+// Limits of a body: bytes, depth of nested elements, and number of elements. The largest
+// bodies in practice are rules with some dozens of conditions.
 const (
-	mostBytes    = 512 << 10
-	mostDepth    = 24
-	mostElements = 16 << 10
-	treeFactor   = 16 // bytes of memory for one of the body, when it was read
+	maxBytes    = 512 << 10
+	maxDepth    = 24
+	maxElements = 16 << 10
+	treeFactor  = 16 // bytes of memory for each byte of a parsed body
 )
 
-// The namespaces that attributes are told apart by.
+// XML namespaces of attributes.
 const (
 	schemaInstance = "http://www.w3.org/2001/XMLSchema-instance"
 	schema         = "http://www.w3.org/2001/XMLSchema"
 	serialization  = "http://schemas.microsoft.com/2003/10/Serialization/"
+	system         = "http://schemas.datacontract.org/2004/07/System" // .NET's
 )
 
-// A node is an element that was read.
+// A node is a parsed element.
 type node struct {
-	space, name string
-	text        string // of its own, not of its children
-	attrs       []xml.Attr
-	children    []*node
-	parent      *node
+	namespace, name string
+	text            string // its own, without that of its children
+	attrs           []xml.Attr
+	children        []*node
+	parent          *node
 }
 
-// readBody reads a request's body.
-func readBody(r *http.Request) (*node, error) {
-	raw, err := io.ReadAll(io.LimitReader(r.Body, mostBytes+1))
+// readBody reads a request's body. It takes room for the bytes that have arrived, so that
+// clients which announce large bodies and send little do not block others.
+func readBody(r *http.Request) ([]byte, error) {
+	raw, err := origin.ShareOf(r.Context()).ReadAll(r.Context(), r.Body, maxBytes)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the door knows what the server says of bodies
+		return nil, err
 	}
-	if len(raw) > mostBytes {
-		return nil, argument("The body of this request has at most %d bytes.", mostBytes)
+	if len(raw) > maxBytes {
+		return nil, engine.Refuse(engine.ErrArgument, "The body of this request has at most %d bytes.", maxBytes)
 	}
-	return parse(raw)
+	return raw, nil
 }
 
-// parse reads a document. There are no entities but those of XML itself, so that
-// it takes no more memory than its size allows.
+// parse parses a document. It knows only XML's predefined entities, so a document cannot
+// expand beyond its size.
 func parse(raw []byte) (*node, error) {
 	d := xml.NewDecoder(bytes.NewReader(raw))
 	var root, at *node
-	var texts [][]byte // of the elements that are open
+	var texts [][]byte // of the open elements
 	elements := 0
 	for {
 		t, err := d.Token()
@@ -62,25 +65,25 @@ func parse(raw []byte) (*node, error) {
 			break
 		}
 		if err != nil {
-			text := err.Error() // which may name what is as long as the body
-			return nil, argument("The body is no XML: %s.", strings.ToValidUTF8(text[:min(len(text), 200)], ""))
+			text := err.Error() // which may quote the whole body
+			return nil, engine.Refuse(engine.ErrArgument, "The body is not XML: %s.", strings.ToValidUTF8(text[:min(len(text), 200)], ""))
 		}
 		switch t := t.(type) {
 		case xml.Directive:
-			return nil, argument("The body must not declare a document type.")
+			return nil, engine.Refuse(engine.ErrArgument, "The body must not declare a document type.")
 		case xml.StartElement:
-			if texts = append(texts, nil); len(texts) > mostDepth {
-				return nil, argument("The elements of the body stand more than %d deep in one another.", mostDepth)
+			if texts = append(texts, nil); len(texts) > maxDepth {
+				return nil, engine.Refuse(engine.ErrArgument, "The elements of the body are nested more than %d deep.", maxDepth)
 			}
-			if elements++; elements > mostElements {
-				return nil, argument("The body has more than %d elements.", mostElements)
+			if elements += 1 + len(t.Attr); elements > maxElements {
+				return nil, engine.Refuse(engine.ErrArgument, "The body has more than %d elements and attributes.", maxElements)
 			}
-			n := &node{space: t.Name.Space, name: t.Name.Local, attrs: t.Attr, parent: at}
+			n := &node{namespace: t.Name.Space, name: t.Name.Local, attrs: t.Attr, parent: at}
 			switch {
 			case at != nil:
 				at.children = append(at.children, n)
 			case root != nil:
-				return nil, argument("The body has more than one element at its root.")
+				return nil, engine.Refuse(engine.ErrArgument, "The body has more than one element at its root.")
 			default:
 				root = n
 			}
@@ -96,28 +99,28 @@ func parse(raw []byte) (*node, error) {
 		}
 	}
 	if root == nil {
-		return nil, argument("The request needs a body: an Atom entry with a description.")
+		return nil, engine.Refuse(engine.ErrArgument, "The request needs a body: an Atom entry with a description.")
 	}
 	return root, nil
 }
 
-// ours tells whether n is in a namespace that descriptions may be in: Service
-// Bus' own, Atom's, none, or one that was never declared.
-func (n *node) ours() bool {
-	return strings.HasPrefix(n.space, "http://schemas.microsoft.com/") || n.space == atomSpace || !strings.ContainsAny(n.space, ":/")
+// isOurs reports whether n's namespace may be that of a description: Service Bus' own,
+// Atom's, none, or an undeclared one.
+func (n *node) isOurs() bool {
+	return strings.HasPrefix(n.namespace, "http://schemas.microsoft.com/") || n.namespace == atomNamespace || !strings.ContainsAny(n.namespace, ":/")
 }
 
-// is tells whether n is called name.
-func (n *node) is(name string) bool { return n.name == name && n.ours() }
+// isNamed reports whether n has this name.
+func (n *node) isNamed(name string) bool { return n.name == name && n.isOurs() }
 
-// child is the element of n with this name, nil if there is none or if it says
-// of itself that it is nil.
+// child returns the child with this name, or nil if there is none or its attribute nil is
+// true.
 func (n *node) child(name string) *node {
 	if n == nil {
 		return nil
 	}
 	for _, c := range n.children {
-		if c.is(name) {
+		if c.isNamed(name) {
 			if c.attribute("nil") == "true" {
 				return nil
 			}
@@ -127,7 +130,7 @@ func (n *node) child(name string) *node {
 	return nil
 }
 
-// value is the text of the child called name; empty if there is none.
+// value returns the text of a child, or the empty string if there is none.
 func (n *node) value(name string) string {
 	if c := n.child(name); c != nil {
 		return c.text
@@ -135,33 +138,33 @@ func (n *node) value(name string) string {
 	return ""
 }
 
-// all are the children called name.
+// all returns the children with this name.
 func (n *node) all(name string) (found []*node) {
 	if n == nil {
 		return nil
 	}
 	for _, c := range n.children {
-		if c.is(name) {
+		if c.isNamed(name) {
 			found = append(found, c)
 		}
 	}
 	return found
 }
 
-// unique refuses what is said twice.
+// unique returns an error if n has two children with the same name.
 func (n *node) unique() error {
 	seen := map[string]bool{}
 	for _, c := range n.children {
-		if c.ours() && seen[c.name] {
-			return argument("The element '%s' is given twice in '%s'.", fault.Cut(c.name), fault.Cut(n.name))
+		if c.isOurs() && seen[c.name] {
+			return engine.Refuse(engine.ErrArgument, "The element '%s' occurs twice in '%s'.", shorten.Quote(c.name), shorten.Quote(n.name))
 		}
-		seen[c.name] = c.ours() || seen[c.name]
+		seen[c.name] = c.isOurs() || seen[c.name]
 	}
 	return nil
 }
 
-// attribute is one of XML Schema: its prefix may be any, or not be declared at
-// all, for clients send parts of other documents back.
+// attribute returns an attribute of XML Schema's namespace. Its prefix may be any, or
+// undeclared, because clients send parts of other documents back.
 func (n *node) attribute(name string) string {
 	for _, a := range n.attrs {
 		if a.Name.Local == name && (a.Name.Space == schemaInstance || a.Name.Space != "xmlns" && a.Name.Space != "" && !strings.ContainsAny(a.Name.Space, ":/")) {
@@ -171,8 +174,8 @@ func (n *node) attribute(name string) string {
 	return ""
 }
 
-// typed is the type that n says it has, and its namespace: empty where the prefix
-// was not declared, or where there is none.
+// typed returns n's type and the namespace of the type, which is empty if the prefix is
+// undeclared or missing.
 func (n *node) typed() (space, name string) {
 	prefix, name, ok := strings.Cut(n.attribute("type"), ":")
 	if !ok {
@@ -188,19 +191,18 @@ func (n *node) typed() (space, name string) {
 	return "", name
 }
 
-// described finds the description of an entry: the first element within its
-// content.
+// described returns the description of an entry: the first element in its content.
 func (n *node) described() (*node, error) {
 	d := n
 	if n.name == "entry" {
 		content := n.child("content")
 		if content == nil || len(content.children) == 0 {
-			return nil, argument("The entry has no content with a description in it.")
+			return nil, engine.Refuse(engine.ErrArgument, "The entry has no content with a description.")
 		}
 		d = content.children[0]
 	}
-	if !d.ours() || !strings.HasSuffix(d.name, "Description") {
-		return nil, argument("The content of the entry is '%s', which is no description.", fault.Cut(d.name))
+	if !d.isOurs() || !strings.HasSuffix(d.name, "Description") {
+		return nil, engine.Refuse(engine.ErrArgument, "The content of the entry is '%s', which is not a description.", shorten.Quote(d.name))
 	}
 	return d, d.unique()
 }

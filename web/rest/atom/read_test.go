@@ -14,8 +14,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// A description may have its elements in any order, by any prefix, and more of
-// them than there are.
+// A description may have its elements in any order, with any prefix, and unknown ones
+// among them.
 func TestReading(t *testing.T) {
 	const bus = "http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"
 	want := engine.Config{LockDuration: 30 * time.Second, MaxDeliveryCount: 7, UserMetadata: "a & b"}
@@ -48,20 +48,20 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// What is given must be small, and plain XML.
+// A body must be small, plain XML.
 func TestReadingRefuses(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	for name, tc := range map[string]struct{ body, text string }{
 		"entities":       {`<!DOCTYPE x [<!ENTITY a "aaaa">]><entry>&a;</entry>`, "document type"},
-		"an entity":      {"<entry>&a;</entry>", "is no XML"},
+		"an entity":      {"<entry>&a;</entry>", "is not XML"},
 		"too deep":       {strings.Repeat("<a>", 30) + strings.Repeat("</a>", 30), "more than 24 deep"},
 		"too many":       {"<a>" + strings.Repeat("<a/>", 20_000) + "</a>", "more than 16384 elements"},
 		"too large":      {queue("<UserMetadata>" + strings.Repeat("a", 600_000) + "</UserMetadata>"), "at most 524288 bytes"},
 		"two roots":      {"<entry/><entry/>", "more than one element"},
-		"another script": {`<?xml version="1.0" encoding="utf-16"?><entry/>`, "is no XML"},
-		"not closed":     {"<entry></content>", "is no XML"},
-		"a long name":    {"<entry></" + strings.Repeat("a", 100_000), "is no XML"},
-		"a long end":     {"<entry></" + strings.Repeat("a", 100_000) + ">", "is no XML"},
+		"another script": {`<?xml version="1.0" encoding="utf-16"?><entry/>`, "is not XML"},
+		"not closed":     {"<entry></content>", "is not XML"},
+		"a long name":    {"<entry></" + strings.Repeat("a", 100_000), "is not XML"},
+		"a long end":     {"<entry></" + strings.Repeat("a", 100_000) + ">", "is not XML"},
 	} {
 		if a := w.want(400, "PUT", "/q", tc.body); !strings.Contains(a.body, tc.text) || !strings.Contains(a.body, "SubCode=40000.") || len(a.body) > 500 {
 			t.Errorf("%s: %s", name, a.body)
@@ -69,7 +69,7 @@ func TestReadingRefuses(t *testing.T) {
 	}
 }
 
-// An update replaces a description, but for what is fixed.
+// An update replaces a description, except for properties that are fixed at creation.
 func TestUpdates(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	w.want(201, "PUT", "/dest", queue(""))
@@ -86,13 +86,13 @@ func TestUpdates(t *testing.T) {
 	a := w.want(200, "GET", "/q", "")
 	told(a, map[string]string{"MaxSizeInMegabytes": "32768", "ForwardTo": "sb://Host/DEST", "AutoDeleteOnIdle": "PT5M", "DefaultMessageTimeToLive": "PT1H", "EnablePartitioning": "true"})
 	before := w.state("q").Config
-	if a = w.update(200, "/q", a.body); !w.state("q").Config.Equal(before) { // as it was told
+	if a = w.update(200, "/q", a.body); !w.state("q").Config.Equal(before) { // the response sent back
 		t.Errorf("it is %+v, and was %+v", w.state("q").Config, before)
 	}
 	for given, want := range map[string]int64{"32768": 2048, "81920": 5120, "16384": 1024, "1024": 1024, "4096": 4096} {
 		w.update(200, "/q", queue("<MaxSizeInMegabytes>2048</MaxSizeInMegabytes>"))
 		w.update(200, "/q", queue("<MaxSizeInMegabytes>"+given+"</MaxSizeInMegabytes>"))
-		if got := w.state("q").Config.Megabytes(); got != want {
+		if got := w.state("q").Config.MaxMegabytes(); got != want {
 			t.Errorf("%s MB are taken for %d", given, got)
 		}
 	}
@@ -102,41 +102,43 @@ func TestUpdates(t *testing.T) {
 	told(w.update(200, "/q", queue("<ForwardTo>dest</ForwardTo>")), map[string]string{"ForwardTo": "dest"})
 }
 
-// Values keep their types, however the types are called.
+// Values keep their types, whatever the names of the types.
 func TestValues(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	w.want(201, "PUT", "/t", topic(""))
 	w.want(201, "PUT", "/t/Subscriptions/s", subscription(""))
 	const xsd, ser = ` xmlns:p="http://www.w3.org/2001/XMLSchema"`, ` xmlns:p="http://schemas.microsoft.com/2003/10/Serialization/"`
 	for name, tc := range map[string]struct {
-		value string // the element
+		value string // the XML element
 		want  value.Value
 		told  string
 	}{
 		"string":           {`<Value i:type="p:string"` + xsd + `> a </Value>`, value.OfString(" a "), `i:type="d6p1:string"> a <`},
 		"empty":            {`<Value i:type="p:string"` + xsd + `/>`, value.OfString(""), `i:type="d6p1:string"/>`},
 		"int":              {`<Value i:type="p:int"` + xsd + `>-5</Value>`, value.OfInt(-5), `i:type="d6p1:int">-5<`},
-		"a large int":      {`<Value i:type="p:int"` + xsd + `>1099511627776</Value>`, value.OfLong(1 << 40), `i:type="d6p1:int">1099511627776<`},
-		"long":             {`<Value i:type="p:long"` + xsd + `>5</Value>`, value.OfLong(5), `i:type="d6p1:int">5<`},
-		"short":            {`<Value i:type="p:short"` + xsd + `>5</Value>`, value.OfShort(5), `i:type="d6p1:int">5<`},
-		"unsignedLong":     {`<Value i:type="p:unsignedLong"` + xsd + `>18446744073709551615</Value>`, value.OfULong(1<<64 - 1), `i:type="d6p1:int">18446744073709551615<`},
+		"a large int":      {`<Value i:type="p:int"` + xsd + `>1099511627776</Value>`, value.OfLong(1 << 40), `i:type="d6p1:long">1099511627776<`},
+		"long":             {`<Value i:type="p:long"` + xsd + `>5</Value>`, value.OfLong(5), `i:type="d6p1:long">5<`},
+		"short":            {`<Value i:type="p:short"` + xsd + `>5</Value>`, value.OfShort(5), `i:type="d6p1:short">5<`},
+		"unsignedLong":     {`<Value i:type="p:unsignedLong"` + xsd + `>18446744073709551615</Value>`, value.OfULong(1<<64 - 1), `i:type="d6p1:unsignedLong">18446744073709551615<`},
 		"double":           {`<Value i:type="p:double"` + xsd + `>1.500000</Value>`, value.OfDouble(1.5), `i:type="d6p1:double">1.5<`},
-		"float":            {`<Value i:type="p:float"` + xsd + `>0.1</Value>`, value.OfFloat(0.1), `i:type="d6p1:double">0.1<`},
+		"float":            {`<Value i:type="p:float"` + xsd + `>0.1</Value>`, value.OfFloat(0.1), `i:type="d6p1:float">0.1<`},
 		"infinite":         {`<Value i:type="p:double"` + xsd + `>-INF</Value>`, value.OfDouble(math.Inf(-1)), `i:type="d6p1:double">-INF<`},
 		"boolean":          {`<Value i:type="p:boolean"` + xsd + `>True</Value>`, value.OfBool(true), `i:type="d6p1:boolean">true<`},
 		"dateTime":         {`<Value i:type="p:dateTime"` + xsd + `>2026-01-02T03:04:05.678+01:00</Value>`, value.OfTimestamp(1767319445678), `i:type="d6p1:dateTime">2026-01-02T02:04:05.6780000Z<`},
-		"no zone":          {`<Value i:type="p:dateTime"` + xsd + `>2026-01-02T02:04:05.678</Value>`, value.OfTimestamp(1767319445678), `i:type="d6p1:dateTime">2026-01-02T02:04:05.6780000Z<`},
-		"guid":             {`<Value i:type="p:guid"` + ser + `>00112233-4455-6677-8899-aabbccddeeff</Value>`, value.OfUUID([16]byte{0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}), `i:type="d6p1:string">00112233-4455-6677-8899-aabbccddeeff<`},
+		"no zone":          {`<Value i:type="p:dateTime"` + xsd + `>2026-01-02T02:04:05.678</Value>`, value.OfDateTime(639029162456780000, false), `i:type="d6p1:dateTime">2026-01-02T02:04:05.6780000<`},
+		"guid":             {`<Value i:type="p:guid"` + ser + `>00112233-4455-6677-8899-aabbccddeeff</Value>`, value.OfUUID([16]byte{0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff}), `i:type="d6p1:guid">00112233-4455-6677-8899-aabbccddeeff<`},
 		"by xsi":           {`<Value xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="l28:int" xmlns:l28="http://www.w3.org/2001/XMLSchema">5</Value>`, value.OfInt(5), ""},
 		"declared outside": {`<Value i:type="outer:int">5</Value>`, value.OfInt(5), ""},
-		"by default":       {`<Value i:type="int" xmlns="http://www.w3.org/2001/XMLSchema">5</Value>`, value.Value{}, "needs a name"}, // it is no Value of Service Bus
+		"by default":       {`<Value i:type="int" xmlns="http://www.w3.org/2001/XMLSchema">5</Value>`, value.Value{}, "needs a unique name"}, // it is not a Value of Service Bus
 		"undeclared":       {`<Value i:type="d6p1:int">5</Value>`, value.OfInt(5), ""},
 		"undeclared, both": {`<Value p4:type="d6p1:int">5</Value>`, value.OfInt(5), ""},
 		"no type":          {`<Value>5</Value>`, value.OfString("5"), ""},
-		"another type":     {`<Value i:type="p:int" xmlns:p="urn:other">5</Value>`, value.Value{}, "is none of XML Schema"},
-		"no such type":     {`<Value i:type="p:colour"` + xsd + `>5</Value>`, value.Value{}, "there are no values of the type 'colour'"},
+		"another type":     {`<Value i:type="p:int" xmlns:p="urn:other">5</Value>`, value.Value{}, "is not an XML Schema type"},
+		"no such type":     {`<Value i:type="p:colour"` + xsd + `>5</Value>`, value.Value{}, "values of the type 'colour'"},
 		"no int":           {`<Value i:type="p:int"` + xsd + `>x</Value>`, value.Value{}, "'n': "},
-		"no time":          {`<Value i:type="p:dateTime"` + xsd + `>noon</Value>`, value.Value{}, "is no dateTime"},
+		"no bytes":         {`<Value i:type="p:base64Binary"` + xsd + `>?</Value>`, value.Value{}, "is not base64"},
+		"no duration":      {`<Value i:type="p:duration"` + xsd + `>soon</Value>`, value.Value{}, "'n': "},
+		"no time":          {`<Value i:type="p:dateTime"` + xsd + `>noon</Value>`, value.Value{}, "is not a dateTime"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{t, w.broker, w.server}
@@ -160,7 +162,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// condition is that on the property n of the rule called name.
+// condition returns the value that the rule called name requires of the property n.
 func (w *world) condition(name string) value.Value {
 	w.Helper()
 	for _, r := range w.state("t/Subscriptions/s").Rules {

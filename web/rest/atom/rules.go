@@ -1,7 +1,6 @@
 package atom
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,18 +9,18 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/filter"
+	"mayfly/engine/shorten"
 	"mayfly/engine/value"
-	"mayfly/web/rest/fault"
 )
 
-// putRule creates or replaces a rule; its name is that of the address.
-func (d *Door) putRule(c echo.Context, w Wish, body *node) error {
+// putRule creates or replaces a rule. Its name is the one in the address.
+func (d *Handler) putRule(c echo.Context, w Request, body *node) error {
 	desc, err := body.described()
 	if err != nil {
 		return err
 	}
 	if desc.name != "RuleDescription" {
-		return argument("A '%s' cannot be put at this address.", fault.Cut(desc.name))
+		return engine.Refuse(engine.ErrArgument, "A '%s' cannot be put at this address.", shorten.Quote(desc.name))
 	}
 	r, err := readRule(desc)
 	if err != nil {
@@ -46,8 +45,8 @@ func (d *Door) putRule(c echo.Context, w Wish, body *node) error {
 	return a.entry(code, a.rule(p, now))
 }
 
-// firstRules are those a subscription starts with: the one in its description,
-// or one that takes everything (FILT-2).
+// firstRules returns the rules of a new subscription: the one in its description, or one
+// that selects every message (FILT-2).
 func firstRules(kind engine.EntityKind, desc *node) ([]engine.Rule, error) {
 	if kind != engine.Subscription {
 		return nil, nil
@@ -66,16 +65,16 @@ func firstRules(kind engine.EntityKind, desc *node) ([]engine.Rule, error) {
 	return []engine.Rule{r}, nil
 }
 
-// ruleOf finds one of a subscription's rules.
-func ruleOf(s engine.EntityState, name string) (engine.Rule, error) {
+// ruleOf returns one of a subscription's rules.
+func ruleOf(l engine.Limits, s engine.EntityState, name string) (engine.Rule, error) {
 	i := slices.IndexFunc(s.Rules, func(r engine.Rule) bool { return strings.EqualFold(r.Name, name) })
 	if s.Kind != engine.Subscription || i < 0 {
-		return engine.Rule{}, &engine.Refusal{Kind: engine.ErrNotFound, SubCode: 40400, Text: fmt.Sprintf("The subscription '%s' has no rule '%s'.", s.Path, fault.Cut(name))}
+		return engine.Rule{}, engine.NoRule(l, s.Path, name)
 	}
 	return s.Rules[i], nil
 }
 
-// readRule reads filter and action; without a filter every message is taken.
+// readRule parses filter and action. Without a filter the rule selects every message.
 func readRule(desc *node) (r engine.Rule, err error) {
 	if err := desc.unique(); err != nil {
 		return r, err
@@ -99,24 +98,25 @@ func readRule(desc *node) (r engine.Rule, err error) {
 	case kind == "EmptyRuleAction" || kind == "":
 		return r, nil
 	default:
-		return r, argument("The action of a rule is an EmptyRuleAction or a SqlRuleAction, not '%s'.", fault.Cut(kind))
+		return r, engine.Refuse(engine.ErrArgument, "The action of a rule must be an EmptyRuleAction or a SqlRuleAction, not '%s'.", shorten.Quote(kind))
 	}
 	own, err := readProperties(n.child("Parameters"))
 	if err != nil {
 		return r, err
 	}
-	r.Filter.Parameters, err = together(r.Filter.Parameters, own)
+	r.Filter.Parameters, err = mergeParameters(r.Filter.Parameters, own)
 	return r, err
 }
 
-// together are the parameters of filter and action: a rule has one set of them.
-func together(of, and value.Properties) (value.Properties, error) {
+// mergeParameters merges the parameters of filter and action, because a rule has one set of
+// parameters.
+func mergeParameters(of, and value.Properties) (value.Properties, error) {
 	for _, p := range and {
 		switch v, ok := of.LookupFold(p.Name); {
 		case !ok:
 			of = append(of, p)
 		case v != p.Value:
-			return nil, argument("The parameter '%s' has one value in the filter and another in the action.", fault.Cut(p.Name))
+			return nil, engine.Refuse(engine.ErrArgument, "The parameter '%s' has one value in the filter and another in the action.", shorten.Quote(p.Name))
 		}
 	}
 	return of, nil
@@ -147,11 +147,11 @@ func readFilter(n *node) (f engine.Filter, err error) {
 		c.Properties, err = readProperties(n.child("Properties"))
 		return engine.Filter{Kind: engine.CorrelationFilter, Text: c.Text()}, err
 	default:
-		return f, argument("The filter of a rule is a TrueFilter, FalseFilter, SqlFilter or CorrelationFilter, not '%s'.", fault.Cut(kind))
+		return f, engine.Refuse(engine.ErrArgument, "The filter of a rule must be a TrueFilter, FalseFilter, SqlFilter or CorrelationFilter, not '%s'.", shorten.Quote(kind))
 	}
 }
 
-// readProperties reads a list of keys and values.
+// readProperties parses a list of keys and values.
 func readProperties(n *node) (value.Properties, error) {
 	var out value.Properties
 	for _, kv := range n.all("KeyValueOfstringanyType") {
@@ -160,11 +160,11 @@ func readProperties(n *node) (value.Properties, error) {
 		}
 		key, val := kv.value("Key"), kv.child("Value")
 		if _, twice := out.Lookup(key); twice || key == "" || val == nil {
-			return nil, argument("The property '%s' needs a name, which no other has, and a value.", fault.Cut(key))
+			return nil, engine.Refuse(engine.ErrArgument, "The property '%s' needs a unique name and a value.", shorten.Quote(key))
 		}
 		v, err := readValue(val)
 		if err != nil {
-			return nil, argument("The property '%s': %v.", fault.Cut(key), err)
+			return nil, engine.Refuse(engine.ErrArgument, "The property '%s': %v.", shorten.Quote(key), err)
 		}
 		out = append(out, value.Property{Name: key, Value: v})
 	}

@@ -1,32 +1,39 @@
 package atom
 
 import (
+	"encoding/base64"
 	"errors"
-	"math"
 	"strconv"
 	"strings"
 	"time"
 
+	"mayfly/engine/shorten"
 	"mayfly/engine/value"
-	"mayfly/web/rest/fault"
 )
 
-// schemaKinds are the types of XML Schema, and of .NET where there are none, that
-// a value can have. What is missing here is taken for a text.
+// schemaKinds are the value types of XML Schema, and those of .NET that XML Schema lacks.
+// Each is written as it was read (FILT-32).
 var schemaKinds = map[string]value.Kind{
 	"string": value.String, "boolean": value.Bool, "int": value.Int, "integer": value.Long, "long": value.Long, "short": value.Short, "byte": value.Byte,
 	"unsignedInt": value.UInt, "unsignedLong": value.ULong, "unsignedShort": value.UShort, "unsignedByte": value.UByte,
 	"float": value.Float, "double": value.Double, "decimal": value.Decimal128, "guid": value.UUID, "anyURI": value.URI, "char": value.Char,
+	"base64Binary": value.Binary, "duration": value.Timespan,
 }
 
 var (
-	errType = errors.New("its type is none of XML Schema's")
-	errTime = errors.New("its value is no dateTime, as in 2026-01-02T03:04:05Z")
+	errType   = errors.New("its type is not an XML Schema type")
+	errTime   = errors.New("its value is not a dateTime, as in 2026-01-02T03:04:05Z")
+	errBytes  = errors.New("its value is not base64")
+	errMoment = errors.New("it is not between the years 1 and 9999")
+	errZone   = errors.New("its OffsetMinutes is not a whole number from -840 to 840")
 )
 
-// readValue reads a value by its type. One without a type is a text.
+// readValue parses a value by its type. A value without a type is a string.
 func readValue(n *node) (value.Value, error) {
 	space, name := n.typed()
+	if name == offsetType && (space == system || space == "") {
+		return readDateTimeOffset(n)
+	}
 	if space != "" && space != schema && space != serialization {
 		return value.Value{}, errType
 	}
@@ -34,81 +41,94 @@ func readValue(n *node) (value.Value, error) {
 	switch kind, ok := schemaKinds[name]; {
 	case name == "" || kind == value.String && ok:
 		return value.OfString(n.text), nil
-	case name == "dateTime":
+	case name == dateType:
 		return readTime(text)
 	case !ok:
-		return value.Value{}, errors.New("there are no values of the type '" + fault.Cut(name) + "' here") //nolint:err113 // for people
-	case kind == value.Char: // .NET writes the number of it
+		return value.Value{}, errors.New("values of the type '" + shorten.Quote(name) + "' are not supported")
+	case kind == value.Char: // .NET writes its number
 		if n, err := strconv.ParseUint(text, 10, 16); err == nil {
 			return value.OfChar(rune(n)), nil
 		}
 		return value.Parse(kind, text)
-	case kind == value.Int: // clients write whole numbers of every size by this type
+	case kind == value.Int: // Go's client writes whole numbers of every size with this type
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil && n != int64(int32(n)) {
 			return value.OfLong(n), nil
 		}
 		return value.Parse(kind, text)
-	case kind == value.Bool:
-		return value.Parse(kind, strings.ToLower(text))
+	case kind == value.Bool && (text == "1" || text == "0"):
+		return value.OfBool(text == "1"), nil
+	case kind == value.Binary:
+		b, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+		if err != nil {
+			return value.Value{}, errBytes
+		}
+		return value.OfBinary(b), nil
 	default:
 		return value.Parse(kind, text)
 	}
 }
 
-// readTime reads a time; without a zone it is in UTC.
-func readTime(text string) (value.Value, error) {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return value.OfTimestamp(t.UnixMilli()), nil
+// readDateTimeOffset parses .NET's DateTimeOffset, a time in UTC and the offset for
+// display. It keeps only the time, as a message's datetime-offset does (FILT-32). A
+// DateTime without a time zone is in the offset, as for .NET.
+func readDateTimeOffset(n *node) (value.Value, error) {
+	var text, minutes string
+	for _, c := range n.children {
+		switch c.name {
+		case dateTimePart:
+			text = strings.TrimSpace(c.text)
+		case minutesPart:
+			minutes = strings.TrimSpace(c.text)
 		}
 	}
+	const most = 14 * 60 // as in .NET
+	offset, err := strconv.Atoi(minutes)
+	if minutes == "" {
+		offset, err = 0, nil
+	}
+	if err != nil || offset < -most || offset > most {
+		return value.Value{}, errZone
+	}
+	v, err := readTime(text)
+	if err != nil {
+		return value.Value{}, err
+	}
+	t, _ := v.Time()
+	ticks := ticksOf(t)
+	if !v.Zone() {
+		ticks -= int64(offset) * 60_000 * perMilli
+	}
+	if ticks < 0 || ticks > lastTick {
+		return value.Value{}, errMoment
+	}
+	return value.OfDateTimeOffset(ticks), nil
+}
+
+// ticksOf returns a time in ticks of 100 ns since 0001-01-01.
+func ticksOf(t time.Time) int64 {
+	return t.Unix()*1000*perMilli + int64(t.Nanosecond()/100) + ticksOf1970
+}
+
+const (
+	ticksOf1970 = 621_355_968_000_000_000   // 1970-01-01, in ticks of 100 ns since 0001-01-01
+	lastTick    = 3_155_378_975_999_999_999 // of the year 9999
+	perMilli    = 10_000
+)
+
+// readTime parses a time, to 100 ns. It returns a timestamp if that can hold the time, so
+// that it equals a message's timestamp. Otherwise the value keeps ticks, or that it has
+// no time zone.
+func readTime(text string) (value.Value, error) {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateOnly} {
+		t, err := time.Parse(layout, text)
+		if err != nil {
+			continue
+		}
+		ticks := ticksOf(t)
+		if zone := layout == time.RFC3339Nano; !zone || ticks%perMilli != 0 {
+			return value.OfDateTime(ticks, zone), nil
+		}
+		return value.OfTimestamp(t.UnixMilli()), nil
+	}
 	return value.Value{}, errTime
-}
-
-// writeValue is a value by the types that every client knows: whole numbers are
-// int whatever their size, fractions double, and what has no type there is a text.
-func writeValue(v value.Value) (kind, text string) {
-	switch k := v.Kind(); k {
-	case value.Bool:
-		return "boolean", v.Text()
-	case value.Byte, value.UByte, value.Short, value.UShort, value.Int, value.UInt, value.Long, value.ULong:
-		return "int", v.Text()
-	case value.Float, value.Double, value.Decimal32, value.Decimal64, value.Decimal128:
-		return "double", fraction(v)
-	case value.Timestamp:
-		ms, _ := v.Millis()
-		return "dateTime", moment(time.UnixMilli(ms).UTC())
-	default:
-		return "string", v.Text()
-	}
-}
-
-func fraction(v value.Value) string {
-	f, ok := v.Float64()
-	if f32, is := v.Float32(); is {
-		f, ok = float64(f32), true
-	}
-	switch {
-	case !ok:
-		return v.Text()
-	case math.IsInf(f, 1):
-		return "INF"
-	case math.IsInf(f, -1):
-		return "-INF"
-	case math.IsNaN(f):
-		return "NaN"
-	}
-	bits := 64
-	if v.Kind() == value.Float {
-		bits = 32
-	}
-	return strconv.FormatFloat(f, 'g', -1, bits)
-}
-
-// moment is a time as the service writes it: seven digits of a second.
-func moment(t time.Time) string {
-	if t.IsZero() {
-		return "0001-01-01T00:00:00Z"
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.0000000Z")
 }

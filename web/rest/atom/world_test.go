@@ -14,19 +14,18 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
-	"mayfly/web/access"
 	"mayfly/web/rest"
 	"mayfly/web/rest/atom"
 )
 
-// A world is a door on a real broker.
+// A world is the management API on a real broker.
 type world struct {
 	*testing.T
 	broker *broker.Broker
 	server *httptest.Server
 }
 
-func start(t *testing.T, o broker.Options, authorize func(*http.Request, atom.Wish) error) *world {
+func start(t *testing.T, o broker.Options, authorize func(*http.Request, atom.Request) error) *world {
 	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
 	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, o)
@@ -40,7 +39,7 @@ func start(t *testing.T, o broker.Options, authorize func(*http.Request, atom.Wi
 			return next(c)
 		}
 	})
-	rest.Mount(e, rest.Options{Broker: b, Room: access.NewRoom(), Logger: o.Logger, Authorize: authorize})
+	rest.Mount(e, rest.Options{Broker: b, Logger: o.Logger, Authorize: authorize})
 	s := httptest.NewServer(e)
 	t.Cleanup(func() {
 		s.CloseClientConnections()
@@ -78,7 +77,7 @@ func (w *world) ask(method, path, body string, headers ...string) answer {
 	return answer{got.StatusCode, got.Header, string(text)}
 }
 
-// want is ask for an expected status.
+// want is ask, and fails unless the status is the expected one.
 func (w *world) want(status int, method, path, body string, headers ...string) answer {
 	w.Helper()
 	got := w.ask(method, path, body, headers...)
@@ -88,7 +87,7 @@ func (w *world) want(status int, method, path, body string, headers ...string) a
 	return got
 }
 
-// update is a PUT of what is there.
+// update updates an entity with a PUT.
 func (w *world) update(status int, path, body string) answer {
 	w.Helper()
 	return w.want(status, http.MethodPut, path, body, "If-Match", "*")
@@ -105,7 +104,7 @@ func (w *world) state(p engine.Path) (s engine.EntityState) {
 	return s
 }
 
-// in is an entry with a description; elements are its content.
+// in returns an entry with a description that has these elements.
 func in(description, elements string) string {
 	return `<entry xmlns="http://www.w3.org/2005/Atom"><content type="application/xml"><` + description +
 		` xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect" xmlns:i="http://www.w3.org/2001/XMLSchema-instance">` + elements +
@@ -117,8 +116,8 @@ func topic(elements string) string        { return in("TopicDescription", elemen
 func subscription(elements string) string { return in("SubscriptionDescription", elements) }
 func rule(elements string) string         { return in("RuleDescription", elements) }
 
-// element is the text of the first element called name, prefix and all, in an
-// answer.
+// element returns the text of the first element called name, which includes its prefix,
+// in a response.
 func (a answer) element(name string) string {
 	_, after, ok := strings.Cut(a.body, "<"+name+">")
 	if !ok {

@@ -1,6 +1,6 @@
-// Package fault writes what the HTTP doors of Service Bus answer when they
-// refuse: a status with a body that always names the code, the reason, the
-// sub-code where there is one, and where to look further (ERR-2, ERR-5).
+// Package fault writes the error answers of the Service Bus HTTP APIs: a status with a
+// body that always has the code, the reason, the sub-code if there is one, and the
+// tracking id (ERR-2, ERR-5).
 package fault
 
 import (
@@ -13,32 +13,33 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// retryAfter is how long a client should leave a busy server alone, in seconds.
+// retryAfter is how long clients should wait before they ask a busy server again, in
+// seconds.
 const retryAfter = "10"
 
-// A Fault is one answer.
-type Fault struct {
-	Code      int    // HTTP's
-	SubCode   int    // of ERR-3; zero: none, or Text has it
-	Text      string // what a client reads, a sentence
-	Namespace string // whose it is
+// A Response is an error answer.
+type Response struct {
+	Code      int    // the HTTP status
+	SubCode   int    // of ERR-3; zero if there is none or Text contains it
+	Text      string // a sentence for the client
+	Namespace string // the namespace of the request
 }
 
-// Answer writes f unless an answer has begun.
-func (f Fault) Answer(c echo.Context) {
+// Write writes f, unless a response has already begun.
+func (f Response) Write(c echo.Context) {
 	if c.Response().Committed {
 		return
 	}
 	if f.Code == http.StatusServiceUnavailable {
 		c.Response().Header().Set(echo.HeaderRetryAfter, retryAfter)
 	}
-	_ = c.Blob(f.Code, "application/xml; charset=utf-8", []byte(f.body(Tracking(c)))) //nolint:errcheck // a client that has gone away is not ours to report
+	_ = c.Blob(f.Code, "application/xml; charset=utf-8", []byte(f.body(Tracking(c)))) //nolint:errcheck // the client may have disconnected
 }
 
-// Tracking is the id by which the log knows the request.
+// Tracking returns the id of the request in the log.
 func Tracking(c echo.Context) string { return c.Response().Header().Get(echo.HeaderXRequestID) }
 
-func (f Fault) body(tracking string) string {
+func (f Response) body(tracking string) string {
 	detail := strings.TrimSpace(f.Text)
 	if f.SubCode != 0 {
 		detail += " SubCode=" + strconv.Itoa(f.SubCode) + "."
@@ -47,9 +48,9 @@ func (f Fault) body(tracking string) string {
 	return "<Error><Code>" + strconv.Itoa(f.Code) + "</Code><Detail>" + Escape(detail) + "</Detail></Error>"
 }
 
-// Escape is s as text of an XML element. Apostrophes and quotes stay as they
-// are: clients look for words in the raw body. What XML cannot say becomes a
-// replacement character.
+// Escape escapes s as text of an XML element. Apostrophes and quotes stay as they are,
+// because clients look for words in the raw body. Characters that XML does not allow
+// become replacement characters.
 func Escape(s string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -60,7 +61,7 @@ func Escape(s string) string {
 			b.WriteString("&lt;")
 		case r == '>':
 			b.WriteString("&gt;")
-		case r == '\r': // a reader would make a line feed of it
+		case r == '\r': // an XML reader would turn it into a line feed
 			b.WriteString("&#xD;")
 		case r == utf8.RuneError && !strings.HasPrefix(s[i:], "\uFFFD"), r < ' ' && r != '\t' && r != '\n', r == 0xFFFE, r == 0xFFFF:
 			b.WriteRune(utf8.RuneError)
@@ -69,16 +70,4 @@ func Escape(s string) string {
 		}
 	}
 	return b.String()
-}
-
-// Cut shortens what somebody sent for use in an error.
-func Cut(s string) string {
-	const most = 64
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "�")
-	}
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

@@ -12,16 +12,16 @@ import (
 	"mayfly/engine"
 )
 
-// A Known is what a door answers with when an error is of a kind.
-type Known struct {
+// A StatusRule is the status with which an API answers a kind of error.
+type StatusRule struct {
 	Kind    error
-	Code    int // HTTP's
-	SubCode int // of ERR-3, where the error names none; zero: none
+	Code    int // the HTTP status
+	SubCode int // of ERR-3, if the error has none of its own; zero if there is none
 }
 
-// Status is what an error is by the first of the kinds that it is of, and the
-// server's failure if it is of none.
-func Status(err error, kinds []Known) (code, sub int) {
+// Status returns the status and sub-code of the first of kinds that err is, or those of a
+// server failure if it is none of them.
+func Status(err error, kinds []StatusRule) (code, sub int) {
 	for _, k := range kinds {
 		if errors.Is(err, k.Kind) {
 			if sub = SubCode(err); sub == 0 {
@@ -33,7 +33,7 @@ func Status(err error, kinds []Known) (code, sub int) {
 	return http.StatusInternalServerError, 50000
 }
 
-// SubCode is the one that an error names itself, or zero.
+// SubCode returns the sub-code of the error itself, or zero.
 func SubCode(err error) int {
 	if p, ok := errors.AsType[*engine.PropertyError](err); ok {
 		return p.SubCode
@@ -44,14 +44,14 @@ func SubCode(err error) int {
 	return 0
 }
 
-// Text is what a client reads of an error. What went wrong inside is for the log.
+// Text returns the text of an error for the client. Internal errors are only logged.
 func Text(err error, code int) string {
 	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
 		return fmt.Sprint(e.Message)
 	}
 	switch {
 	case code == http.StatusInternalServerError:
-		return "The server failed. Its log says why, at this TrackingId."
+		return "The server failed. Search its log for this TrackingId."
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "The body ended before it was complete."
 	case errors.Is(err, os.ErrDeadlineExceeded):

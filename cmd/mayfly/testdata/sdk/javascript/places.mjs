@@ -49,7 +49,7 @@ test("rules_are_managed", async () => {
     equal(byName.exact.filter.correlationId, "c");
     equal(byName.exact.filter.applicationProperties, { n: 5, b: true, s: "x" });
     await raises("MessagingEntityAlreadyExists", () => rules.createRule("exact", { correlationId: "c" }));
-    await raises("ServiceCommunicationProblem", () => rules.deleteRule("nothing")); // the SDK knows "not found" of entities only, by their text
+    await raises("MessagingEntityNotFound", () => rules.deleteRule("nothing")); // the SDK decides by the text
     const s = c.createSender(t);
     await s.sendMessages({ body: "cheap", subject: "x", applicationProperties: { price: 5 } });
     await s.sendMessages({ body: "dear", subject: "x", applicationProperties: { price: 15.5 } });

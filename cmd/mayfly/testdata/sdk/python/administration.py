@@ -126,10 +126,12 @@ def admin_accessed():
     with administrator() as a, standard.client() as c:
         a.create_queue("py-admin-accessed")
         a.create_topic("py-admin-accessed-topic")
-        a.create_subscription("py-admin-accessed-topic", "s")
         # sdk-demands 29
         equal(a.get_queue_runtime_properties("py-admin-accessed").accessed_at_utc, never)
         equal(a.get_topic_runtime_properties("py-admin-accessed-topic").accessed_at_utc, never)
+        a.create_subscription("py-admin-accessed-topic", "s")  # an access of its topic (RT-2)
+        got = a.get_topic_runtime_properties("py-admin-accessed-topic")
+        equal(got.accessed_at_utc >= got.created_at_utc, True)
         s = a.get_subscription_runtime_properties("py-admin-accessed-topic", "s")
         equal(s.accessed_at_utc, s.created_at_utc)
         for name, sender in (("py-admin-accessed", c.get_queue_sender), ("py-admin-accessed-topic", c.get_topic_sender)):

@@ -103,7 +103,7 @@ def sessions_outlive_updates():
 @case
 def session_id_of_another_type():
     q, c = session_queue("py-session-number", "5")
-    with c, raises(ServiceBusError, "A session is asked for by a string"):  # at once, not after a wait for the next session
+    with c, raises(ServiceBusError, "The session filter must be a string"):  # at once, not after a wait for the next session
         with c.get_queue_receiver(q, session_id=5):  # sdk-demands 9
             pass
     with standard.client() as c, c.get_queue_receiver(q, session_id="5") as r:

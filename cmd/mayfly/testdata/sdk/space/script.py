@@ -26,4 +26,4 @@ for name in ["till.localhost", "localhost", "SHOP.localhost", "none.localhost"]:
                     receiver.complete_message(m)
                 print(name, [str(m) for m in got])
         except Exception as e:
-            print(name, "refused:", "There is no namespace 'none'." in str(e), flush=True)
+            print(name, "refused:", "The namespace 'none' does not exist." in str(e), flush=True)

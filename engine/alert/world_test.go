@@ -1,0 +1,189 @@
+package alert_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/alert"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+)
+
+// A world is a broker on a store that outlives it, with its rules, in a bubble.
+type world struct {
+	*testing.T
+	store *lasting
+	b     *broker.Broker
+	rules *alert.Rules
+
+	mu      sync.Mutex
+	offered []alert.Alert // guarded by mu
+}
+
+// lasting is a store that can be opened again, and broken.
+type lasting struct {
+	*memory.Store
+	mu    sync.Mutex
+	err   error  // of commits; guarded by mu
+	blind error  // of reading bodies; guarded by mu
+	then  func() // called with the next commit; guarded by mu
+	epoch uint64
+}
+
+func (*lasting) Close() error { return nil }
+
+func (l *lasting) Epoch() uint64 { return l.epoch }
+
+func (l *lasting) breaks(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = err
+}
+
+func (l *lasting) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
+	l.mu.Lock()
+	err := l.blind
+	l.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return l.Store.Body(ctx, k)
+}
+
+func (l *lasting) Commit(ctx context.Context, b *engine.Batch) error {
+	l.mu.Lock()
+	err, then := l.err, l.then
+	l.then = nil
+	l.mu.Unlock()
+	if then != nil {
+		then()
+	}
+	if err != nil {
+		return err
+	}
+	return l.Store.Commit(ctx, b)
+}
+
+// bubble runs a test in a bubble, with a broker and rules.
+func bubble(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{T: t, store: &lasting{Store: new(memory.Store)}}
+		w.open()
+		f(w)
+		w.close()
+	})
+}
+
+func (w *world) open() {
+	w.Helper()
+	log := slog.New(slog.DiscardHandler)
+	w.store.epoch++
+	b, err := broker.Open(w.Context(), func(context.Context) (engine.Store, error) { return w.store, nil }, broker.Options{Logger: log})
+	w.must(err)
+	w.b = b
+	w.rules, err = alert.Open(w.Context(), b, alert.Options{Logger: log, Send: func(_ alert.Rule, a alert.Alert) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.offered = append(w.offered, a)
+	}})
+	w.must(err)
+}
+
+func (w *world) close() {
+	w.rules.Close()
+	_ = w.b.Close()
+}
+
+// restart replaces the server by another one.
+func (w *world) restart() {
+	w.Helper()
+	w.close()
+	w.open()
+}
+
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) equal(got, want any) {
+	w.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		w.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func (w *world) queue(p engine.Path, c engine.Config) {
+	w.Helper()
+	_, err := w.b.Create(w.Context(), engine.Queue, p, c, "test")
+	w.must(err)
+}
+
+func (w *world) send(to engine.Path, ttl time.Duration, ids ...string) {
+	w.Helper()
+	for part := range slices.Chunk(ids, 1000) {
+		var out []broker.Outgoing
+		for _, id := range part {
+			out = append(out, broker.Outgoing{Content: engine.Content{MessageID: id, Subject: "s" + id, TTL: ttl}, Body: []byte("body of " + id)})
+		}
+		_, err := w.b.Send(w.Context(), to, out, "test")
+		w.must(err)
+	}
+}
+
+func (w *world) add(r alert.Rule) alert.ID {
+	w.Helper()
+	s, err := w.rules.Add(w.Context(), r, "tester")
+	w.must(err)
+	return s.ID
+}
+
+// pass lets time go by, until all goroutines are idle.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (w *world) status(id alert.ID) alert.Status {
+	w.Helper()
+	s, err := w.rules.Rule(id)
+	w.must(err)
+	return s
+}
+
+func (w *world) wantFired(id alert.ID, want int64) {
+	w.Helper()
+	if s := w.status(id); s.Fired != want {
+		w.Errorf("%s has fired %d times, want %d; trouble: %q", s.Name, s.Fired, want, s.Trouble)
+	}
+}
+
+func (w *world) rows(p engine.Path) (rows []engine.Row) {
+	w.Helper()
+	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
+		if err = r.Check(); err == nil { // a failure here would block the broker
+			rows, err = r.Browse(engine.Browse{Path: p, From: 1, Limit: 1 << 20})
+		}
+		return err
+	}))
+	return rows
+}
+
+// left returns how much time messages have.
+func (w *world) left(p engine.Path) (left []time.Duration) {
+	for _, r := range w.rows(p) {
+		left = append(left, r.Expires.Sub(w.b.ClockTime()).Round(time.Second))
+	}
+	return left
+}

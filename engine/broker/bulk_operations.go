@@ -1,0 +1,32 @@
+package broker
+
+import (
+	"context"
+	"errors"
+
+	"mayfly/engine"
+)
+
+// ApplyOperations does an operation to each of several messages in one turn. keep, unless it is nil,
+// gets the results, and the settings it returns are kept in the same commit: if one of them
+// cannot be kept, nothing is done and that is the error. With keep, an operation that fails
+// with engine.ErrMemoryFull fails all of them with that error, since the condition passes and
+// no user is waiting to see it. The owner calls keep, possibly more than once, and it must not
+// wait.
+func (b *Broker) ApplyOperations(ctx context.Context, deeds []engine.Operation, actor string, keep func([]engine.OperationResult) []engine.Setting) ([]engine.OperationResult, error) {
+	return do(ctx, b, int64(len(deeds))*opSize, func(ns *engine.Namespace, now engine.Instant) (all []engine.OperationResult, err error) {
+		err = ns.Atomically(func() error {
+			all = ns.ApplyOperations(now, deeds, actor)
+			if keep == nil {
+				return nil
+			}
+			for _, d := range all {
+				if errors.Is(d.Err, engine.ErrMemoryFull) {
+					return d.Err
+				}
+			}
+			return storeSettings(ns, now, keep(all))
+		})
+		return all, err
+	})
+}

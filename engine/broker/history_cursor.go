@@ -1,0 +1,146 @@
+package broker
+
+import "mayfly/engine"
+
+// A historyCursor is the position of the one reader that hands events to the history. The log counts
+// what that reader misses: only the log knows whether an event that it drops would have been
+// handed over at all. Guarded by Log.mu.
+type historyCursor struct {
+	active  bool
+	taken   uint64 // number of the last event that was taken, or missed
+	missed  gap
+	awaited uint64        // number of the event that the reader waits for; zero if none
+	reached chan struct{} // closed when that event exists, or the log has ended
+}
+
+// A gap sums up events that the history did not get: n and at are the last one's.
+type gap struct {
+	n     uint64
+	at    engine.Instant
+	count int64
+}
+
+func (g *gap) add(o gap) {
+	g.count += o.count
+	if o.n > g.n {
+		g.n, g.at = o.n, o.at
+	}
+}
+
+// isRecorded reports whether the history gets an event from the follower. Audited events are in it
+// already, with their batch. Renewals of locks and sessions change neither where a message is
+// nor what becomes of it, and a slow handler renews for hours.
+func isRecorded(e *engine.Event) bool {
+	return !e.Audit && e.Kind != engine.EventRenewed && e.Kind != engine.EventSessionRenewed
+}
+
+// evicted notes that the log has dropped e.
+func (t *historyCursor) evicted(e *engine.Event) {
+	if !t.active || e.N <= t.taken {
+		return
+	}
+	t.taken = e.N
+	if isRecorded(e) {
+		t.missed.add(gap{e.N, e.At, 1})
+	}
+}
+
+// wakeReader wakes the reader if the event it waits for exists.
+func (t *historyCursor) wakeReader(last uint64) {
+	if t.awaited != 0 && t.awaited <= last {
+		t.end()
+	}
+}
+
+func (t *historyCursor) end() {
+	if t.awaited != 0 {
+		t.awaited = 0
+		close(t.reached)
+	}
+}
+
+// startCursor begins to count the events that are not taken.
+func (l *Log) startCursor() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cursor.active, l.cursor.taken = true, l.last
+}
+
+// waitFor returns a channel that is closed when n events can be taken, or when the log has
+// ended. A new call replaces the one before.
+func (l *Log) waitFor(n uint64) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := &l.cursor
+	t.end()
+	t.awaited, t.reached = t.taken+n, make(chan struct{})
+	done := t.reached
+	if t.wakeReader(l.last); l.closed {
+		t.end()
+	}
+	return done
+}
+
+// takeNext calls see with up to most of the events that follow those taken before, until
+// see returns true. see must not change an event, nor keep it. missed sums up the events that
+// were dropped before they could be taken; more reports whether there are others by now,
+// closed whether there will be no others.
+func (l *Log) takeNext(most int, see func(*engine.Event) (enough bool)) (missed gap, more, closed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := &l.cursor
+	missed, t.missed = t.missed, gap{}
+	for n := 0; n < most && t.taken < l.last; n++ {
+		t.taken++
+		if see(l.at(t.taken)) {
+			break
+		}
+	}
+	return missed, t.taken < l.last, l.closed
+}
+
+// scanBack calls see with up to most of the events before number n, newest first, each with the
+// number of the last that was taken, until see returns true. see must not change an event, nor
+// keep it. back returns the number of the last event shown, or zero if there are no others or
+// see returned true.
+func (l *Log) scanBack(n uint64, most int, see func(e *engine.Event, taken uint64) (enough bool)) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n = min(n, l.last+1); most > 0; most-- {
+		if n--; n < l.first || see(l.at(n), l.cursor.taken) {
+			return 0
+		}
+	}
+	return n
+}
+
+// maxHistoryContent is how many bytes of the sender's content the history keeps with the last event
+// of a message.
+const maxHistoryContent = 4 << 10
+
+// historyEvent returns e as the history keeps it: with the sender's content only when the
+// message leaves, since until then the message itself has it.
+func historyEvent(e engine.Event) engine.Event {
+	switch e.Kind {
+	case engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled,
+		engine.EventDuplicate, engine.EventUnmatched:
+		e.Content = e.Content.Truncate(maxHistoryContent)
+	default:
+		e.Content = ""
+	}
+	return e
+}
+
+// isRoutine reports whether an event is one that every message and its session have when all is
+// well, from being sent to being completed. The others happen to only some, or deserve an
+// operator's attention.
+func isRoutine(k engine.EventKind) bool {
+	switch k {
+	case engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventForwarded, engine.EventDuplicate, engine.EventUnmatched,
+		engine.EventLocked, engine.EventRenewed, engine.EventReleased, engine.EventCompleted, engine.EventReceived,
+		engine.EventSessionLocked, engine.EventSessionClosed, engine.EventSessionState, engine.EventSessionRenewed:
+		return true
+	default:
+		return false
+	}
+}

@@ -1,0 +1,151 @@
+package broker_test
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+)
+
+// historian is a flaky store with a history.
+type historian struct {
+	*flaky
+	t *testing.T
+
+	past struct {
+		sync.Mutex
+		rows    []engine.HistoryEvent
+		given   []int // the sizes of the batches
+		err     error // of the next Remembers
+		kept    bool  // they are kept all the same
+		again   bool  // an event may come again
+		blind   error // of the next Pasts
+		forgets []forgotten
+	}
+}
+
+type forgotten struct {
+	before engine.Instant
+	most   int64
+}
+
+// An opening is one opening of a historian. A broker that still has a former one writes under
+// its epoch.
+type opening struct {
+	*historian
+	epoch uint64
+}
+
+func (h *historian) reopened() engine.Store { return &opening{h, h.flaky.Epoch()} }
+
+func (h *opening) Epoch() uint64 { return h.epoch }
+
+func (h *opening) Commit(ctx context.Context, b *engine.Batch) error {
+	err := h.flaky.Commit(ctx, b)
+	if err == nil || h.applied {
+		h.keep(h.epoch, b.Audit)
+	}
+	return err
+}
+
+func (h *opening) AppendEvents(ctx context.Context, events []engine.Event) error {
+	h.past.Lock()
+	err, kept := h.past.err, h.past.kept
+	h.past.given = append(h.past.given, len(events))
+	h.past.Unlock()
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil || kept {
+		if !slices.IsSortedFunc(events, func(a, b engine.Event) int { return int(a.N) - int(b.N) }) {
+			h.t.Errorf("out of order: %v", events)
+		}
+		h.keep(h.epoch, events)
+	}
+	return err
+}
+
+func (h *historian) keep(epoch uint64, events []engine.Event) {
+	h.past.Lock()
+	defer h.past.Unlock()
+	for _, e := range events {
+		if slices.ContainsFunc(h.past.rows, func(o engine.HistoryEvent) bool { return o.Epoch == epoch && o.N == e.N }) {
+			if !h.past.again {
+				h.t.Errorf("%v number %d of epoch %d was given before", e.Kind, e.N, epoch)
+			}
+			continue
+		}
+		h.past.rows = append(h.past.rows, engine.HistoryEvent{Epoch: epoch, Event: e})
+	}
+}
+
+func (h *historian) QueryEvents(_ context.Context, q engine.HistoryQuery) iter.Seq2[engine.HistoryEvent, error] {
+	all := h.rows()
+	h.past.Lock()
+	err := h.past.blind
+	h.past.Unlock()
+	return func(yield func(engine.HistoryEvent, error) bool) {
+		if err != nil {
+			yield(engine.HistoryEvent{}, err)
+			return
+		}
+		given := 0
+		for _, e := range slices.Backward(all) {
+			if q.Matches(e) {
+				if given++; !yield(e, nil) || given == q.Limit {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (h *historian) TrimEvents(_ context.Context, before engine.Instant, most int64) error {
+	h.past.Lock()
+	defer h.past.Unlock()
+	h.past.forgets = append(h.past.forgets, forgotten{before, most})
+	return nil
+}
+
+// rows returns the rows in the order of their places.
+func (h *historian) rows() []engine.HistoryEvent {
+	h.past.Lock()
+	defer h.past.Unlock()
+	return slices.SortedFunc(slices.Values(h.past.rows), func(a, b engine.HistoryEvent) int {
+		if a.Cursor().Before(b.Cursor()) {
+			return -1
+		}
+		return 1
+	})
+}
+
+func (h *historian) fails(with error, kept bool) {
+	h.past.Lock()
+	defer h.past.Unlock()
+	h.past.err, h.past.kept, h.past.again = with, kept, true
+}
+
+// asked returns the number of calls of AppendEvents.
+func (h *historian) asked() int {
+	h.past.Lock()
+	defer h.past.Unlock()
+	return len(h.past.given)
+}
+
+func (h *historian) works() {
+	h.past.Lock()
+	defer h.past.Unlock()
+	h.past.err, h.past.kept = nil, false
+}
+
+// startPast starts a world whose store has a history.
+func startPast(t *testing.T, o broker.Options) (*world, *historian) {
+	t.Helper()
+	h := &historian{flaky: &flaky{Store: new(memory.Store)}, t: t}
+	return startOn(t, h.flaky, h.reopened, o), h
+}

@@ -1,0 +1,13 @@
+package broker
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+)
+
+// NewMessageID returns a unique id, as the hosted service gives to a message without one.
+func NewMessageID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails, by its contract
+	return hex.EncodeToString(b[:])
+}

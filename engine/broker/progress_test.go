@@ -1,0 +1,53 @@
+package broker_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine/broker"
+)
+
+// A caller that waits for an event continues when it or a later one was Set, not before, and
+// when its context ends.
+func TestReached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r broker.Progress
+		r.Wait(t.Context(), 0)
+		on := make(chan uint64, 3)
+		for _, n := range []uint64{5, 7} {
+			go func() { r.Wait(t.Context(), n); on <- n }()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		go func() { r.Wait(ctx, 1000); on <- 1000 }()
+		said := func(want ...uint64) {
+			t.Helper()
+			synctest.Wait()
+			for _, w := range want {
+				select {
+				case n := <-on:
+					if n != w {
+						t.Errorf("%d goes on; want %d", n, w)
+					}
+				default:
+					t.Errorf("%d waits still", w)
+				}
+			}
+			if len(on) > 0 {
+				t.Errorf("%d goes on too early", <-on)
+			}
+		}
+		r.Set(4)
+		said()
+		r.Set(6)
+		said(5)
+		r.Set(2) // of another epoch
+		said()
+		r.Set(7)
+		said(7)
+		time.Sleep(time.Second)
+		said(1000)
+	})
+}

@@ -1,0 +1,108 @@
+package broker
+
+import (
+	"context"
+
+	"mayfly/engine"
+)
+
+// A Reader looks at the namespace as it is at one event number. It is valid only inside the
+// function that Read calls.
+type Reader struct {
+	ns  *engine.Namespace
+	N   uint64         // number of the last event that the reader sees
+	Now engine.Instant // the time of the read
+}
+
+// Read calls look between two steps: keep it short, a page's worth. Looking changes nothing
+// and does not count as use (DEC-6). look is called again if the store refused the turn it was
+// part of, so let it assign and not append.
+func (b *Broker) Read(ctx context.Context, look func(Reader) error) error {
+	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
+		return look(Reader{ns: ns, N: b.events.Last() + uint64(ns.Unpublished()), Now: now})
+	})
+}
+
+// Check is engine.Namespace.Check, for tests: its time grows with the size of the namespace.
+func (r Reader) Check() error { return r.ns.Check() }
+
+// Browse lists messages of one subqueue by number.
+func (r Reader) Browse(q engine.Browse) ([]engine.Row, error) { return r.ns.Browse(q) }
+
+// LockedBy lists the messages that a client has locked.
+func (r Reader) LockedBy(q engine.LockQuery) (rows []engine.Row, all bool) {
+	return r.ns.LockedBy(r.Now, q)
+}
+
+// Message returns a message by its key.
+func (r Reader) Message(k engine.Key) (engine.Row, error) { return r.ns.Message(k) }
+
+// State returns one entity's state.
+func (r Reader) State(p engine.Path) (engine.EntityState, error) { return r.ns.State(p) }
+
+// States returns the states of all entities of a kind, by path; kind zero means all.
+func (r Reader) States(kind engine.EntityKind) []engine.EntityState { return r.ns.States(kind) }
+
+// EntityNames returns all entities by path, without their state.
+func (r Reader) EntityNames() []engine.EntityName { return r.ns.EntityNames() }
+
+// MaxMessageSize is engine.Namespace.Sendable.
+func (r Reader) MaxMessageSize(p engine.Path) (most int64, err error) { return r.ns.MaxMessageSize(p) }
+
+// PreviewSend is engine.Namespace.Admit at the reader's instant.
+func (r Reader) PreviewSend(to engine.Path, all []engine.Submission, taken int64) ([]engine.SendPreview, error) {
+	return r.ns.PreviewSend(r.Now, to, all, taken)
+}
+
+// EntityPage returns some of the entities of a kind, by path; of subscriptions, those of topic,
+// which is empty otherwise.
+func (r Reader) EntityPage(kind engine.EntityKind, topic engine.Path, skip, top int) ([]engine.EntityState, error) {
+	return r.ns.EntityPage(kind, topic, skip, top)
+}
+
+// Subscriptions returns a topic's subscriptions, by path.
+func (r Reader) Subscriptions(topic engine.Path) []engine.EntityState {
+	return r.ns.Subscriptions(topic)
+}
+
+// IsDuplicate reports whether a message with this id, sent to a queue or topic now, would be dropped
+// as a duplicate; asked before an operator moves it there (OPS-1).
+func (r Reader) IsDuplicate(p engine.Path, messageID string) (bool, error) {
+	return r.ns.IsDuplicate(r.Now, p, messageID)
+}
+
+// Totals returns the counts of the whole namespace.
+func (r Reader) Totals() (engine.Counts, int) { return r.ns.Totals() }
+
+// SubqueuesWith returns the subqueues that have messages of a class.
+func (r Reader) SubqueuesWith(c engine.Class) []engine.Subqueue { return r.ns.SubqueuesWith(c) }
+
+// ExpiryHistogram counts messages by when they expire; an empty path means all.
+func (r Reader) ExpiryHistogram(p engine.Path, edges []engine.Instant) []engine.HorizonSpan {
+	return r.ns.Horizon(p, edges)
+}
+
+// Expiring lists the next messages whose time runs out.
+func (r Reader) Expiring(n int) []engine.Row { return r.ns.Expiring(n) }
+
+// Deferred lists deferred messages over all entities, from a number in a subqueue on.
+func (r Reader) Deferred(at engine.Path, from engine.Seq, n int) []engine.Row {
+	return r.ns.Deferred(at, from, n)
+}
+
+// ClockTime returns the broker's time without waiting for the owner. It misses a jump of the
+// system's clock that the owner has yet to notice.
+func (b *Broker) ClockTime() engine.Instant { return b.clock.approximate() }
+
+// Now returns the broker's time, in a turn of its own.
+func (b *Broker) Now(ctx context.Context) (now engine.Instant, err error) {
+	err = b.Read(ctx, func(r Reader) error { now = r.Now; return nil })
+	return now, err
+}
+
+// Upcoming returns when the next event of each kind happens by the passing of time.
+func (r Reader) Upcoming() engine.Upcoming { return r.ns.Upcoming() }
+
+// NextDue returns when time next changes something, zero if never. It may have passed already
+// while the owner goes through much due work.
+func (r Reader) NextDue() engine.Instant { return r.ns.NextDue() }

@@ -1,0 +1,36 @@
+package broker
+
+import (
+	"strconv"
+	"strings"
+
+	"mayfly/engine"
+)
+
+// A SearchCursor is a search's position: in a subqueue, from a number on.
+type SearchCursor struct {
+	Path engine.Path // empty: before all of them
+	Seq  engine.Seq
+}
+
+// String returns what ParseSearchCursor reads; empty for the zero SearchCursor.
+func (m SearchCursor) String() string {
+	if m.Path == "" {
+		return ""
+	}
+	return strconv.FormatInt(int64(m.Seq), 10) + "@" + string(m.Path)
+}
+
+// ParseSearchCursor reads what String writes. The error is engine.ErrArgument. A subqueue that no
+// longer exists is no error: a search goes on behind it.
+func ParseSearchCursor(s string) (SearchCursor, error) {
+	if s == "" {
+		return SearchCursor{}, nil
+	}
+	seq, path, ok := strings.Cut(s, "@")
+	n, err := strconv.ParseInt(seq, 10, 64)
+	if !ok || path == "" || len(path) > 1000 || err != nil || n < 1 {
+		return SearchCursor{}, engine.Refuse(engine.ErrArgument, "%q is not a valid continuation of a search. Start the search again.", strings.ToValidUTF8(s[:min(len(s), 80)], ""))
+	}
+	return SearchCursor{Path: engine.CanonicalPath(path), Seq: engine.Seq(n)}, nil
+}

@@ -1,0 +1,184 @@
+package demo_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/engine/demo"
+)
+
+// The faults of a scene are reported by position, and an invalid scene is not kept.
+func TestParseRefuses(t *testing.T) {
+	scenes := func(steps string) string {
+		return "title: t\nteaches: t\nentities: [{queue: q}]\nsteps:\n" + steps
+	}
+	for name, tc := range map[string]struct{ text, want string }{
+		"unknown key":          {"title: t\nteeches: t\n", "line 2: The scene cannot be read: unknown field"},
+		"twice":                {"title: t\ntitle: t\n", "line 2: "},
+		"no YAML":              {"title: [", "cannot be read"},
+		"aliases":              {"title: &a t\nteaches: *a\n", "line 1: A scene cannot have YAML anchors"},
+		"depth":                {"title: " + strings.Repeat("[", 30_000), "nested too deeply"},
+		"indent":               {"title:\n" + strings.Repeat(" ", 200) + "- a", "nested too deeply"},
+		"not text":             {"title: \xff", "UTF-8"},
+		"too long":             {"#" + strings.Repeat("x", demo.MaxBytes), "at most"},
+		"nothing":              {"", "'title' must be a text"},
+		"no steps":             {"title: t\nteaches: t\n", "no steps"},
+		"no caption":           {scenes("- {look: /}"), "step 1: 'say'"},
+		"two things":           {scenes("- {say: s, do: [{wait: 1s, delete: q}]}"), "step 1, do 1: An action must have exactly one command"},
+		"nothing done":         {scenes("- {say: s, do: [{}]}"), "step 1, do 1: An action must have exactly one command"},
+		"no such message":      {scenes("- {say: s, do: [{complete: a}]}"), "The message 'a' has not been named"},
+		"nor to fetch":         {scenes("- {say: s, do: [{fetch: {from: q, message: a}}]}"), "The message 'a' has not been named"},
+		"a wait":               {scenes("- {say: s, do: [{wait: soon}]}"), "'wait' must be a duration"},
+		"a long wait":          {scenes("- {say: s, do: [{wait: 1000d}]}"), "'wait' must be a duration"},
+		"a time to live":       {scenes("- {say: s, do: [{send: {to: q, ttl: soon}}]}"), "timeToLive"},
+		"too many":             {scenes("- {say: s, do: [{send: {to: q, times: 5000}}]}"), "at most 1000"},
+		"a list as property":   {scenes("- {say: s, do: [{send: {to: q, properties: {a: [1]}}}]}"), "A property must be"},
+		"no name":              {scenes("- {say: s, do: [{receive: {from: q}}]}"), "'as'"},
+		"expects nothing":      {scenes("- {say: s, then: [{text: t}]}"), "step 1, then 1: 'expect' needs"},
+		"a state":              {scenes("- {say: s, do: [{send: {to: q, as: a}}], then: [{text: t, message: a, state: dead}]}"), "not 'dead'"},
+		"an address":           {scenes("- {say: s, look: //evil.example}"), "'look' must be"},
+		"an entity of no kind": {"title: t\nteaches: t\nentities: [{with: {}}]\nsteps: [{say: s}]", "entity 1: An entity must be"},
+		"a property":           {"title: t\nteaches: t\nentities: [{queue: q, with: {Colour: red}}]\nsteps: [{say: s}]", "no property 'Colour'"},
+		"its value":            {"title: t\nteaches: t\nentities: [{queue: q, with: {AutoDeleteOnIdle: PT1S}}]\nsteps: [{say: s}]", "entity 1: "},
+		"its name":             {"title: t\nteaches: t\nentities: [{queue: 'q?'}]\nsteps: [{say: s}]", "entity 1: "},
+		"two scenes":           {"title: t\n---\ntitle: u\n", "line 3: A file must contain exactly one scene"},
+		"a rule":               {"title: t\nteaches: t\nentities: [{topic: t}, {subscription: t/Subscriptions/s, rules: [{name: r, sql: 'a ='}]}]\nsteps: [{say: s}]", "line 3, entity 2: "},
+		"no topic":             {"title: t\nteaches: t\nentities: [{subscription: t/Subscriptions/s}]\nsteps: [{say: s}]", "The entity 't' has not been created"},
+		"sends nowhere":        {scenes("- {say: s, do: [{send: {to: qq}}]}"), "line 5, step 1, do 1: The entity 'qq' has not been created"},
+		"takes nowhere":        {scenes("- {say: s, do: [{receive: {from: qq/$DeadLetterQueue, none: true}}]}"), "The entity 'qq' has not been created"},
+		"marks nothing":        {scenes("- say: s\n  mark:\n    - q\n    - no-such-thing"), "line 8, step 1, mark 2: 'mark' must name a message or an entity from this or an earlier step, not 'no-such-thing'"},
+		"marks too early":      {scenes("- {say: s, mark: [a]}\n- {say: s, do: [{send: {to: q, as: a}}]}"), "line 5, step 1, mark 1: "},
+		"marks a part":         {scenes("- {say: s, mark: [q/Subscriptions/s]}"), "step 1, mark 1: "},
+		"looks nowhere":        {scenes("- {say: s, then: [{text: t, entity: qq, active: 1}]}"), "The entity 'qq' has not been created"},
+	} {
+		_, err := demo.Parse("x", []byte(tc.text))
+		if !errors.Is(err, engine.ErrArgument) || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: %v; want %q", name, err, tc.want)
+		}
+	}
+}
+
+// A step marks entities in any case and their dead letters, and messages, including those of
+// the step itself and each of several received ones.
+func TestMarks(t *testing.T) {
+	_, err := demo.Parse("x", []byte(`title: t
+teaches: t
+entities: [{queue: Orders}, {topic: prices}, {subscription: prices/Subscriptions/eu}]
+steps:
+  - {say: s, mark: [orders, prices, prices/subscriptions/EU, orders/$DeadLetterQueue, later, a order, r1, r2], do: [{create: {queue: later}}, {send: {to: Orders, as: a order}}, {send: {to: Orders}}, {receive: {from: Orders, as: r, count: 2}}]}
+  - {say: s, do: [{complete: r1}, {delete: later}], mark: [r1, later]}
+`))
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// All faults are reported at once, each by its line.
+func TestParseTellsLines(t *testing.T) {
+	_, err := demo.Parse("x", []byte(`title: t
+teaches:
+minutes: -1
+entities:
+  - queue: q
+    with: {Colour: red}
+steps:
+  - say: one
+    look: q
+    do:
+      - send: {to: q, as: a, body: x}
+      - send: {to: qq}
+      - wait: soon
+  - do:
+      - complete: b
+    then:
+      - {text: t, entity: q, active: 1}
+      - text: t
+        message: c
+`))
+	want := []string{"2 ", "3 ", "6 entity 1", "9 step 1", "12 step 1, do 2", "13 step 1, do 3", "14 step 2", "15 step 2, do 1", "18 step 2, then 2"}
+	e, ok := errors.AsType[*demo.SceneError](err)
+	if !ok {
+		t.Fatalf("it is %v", err)
+	}
+	var got []string
+	for _, f := range e.Problems {
+		got = append(got, fmt.Sprint(f.Line, " ", f.At))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s\n%v", diff, err)
+	}
+	steps := strings.Repeat("  - say: \n", 50)
+	if _, err := demo.Parse("x", []byte("title: \nteaches: \nsteps:\n"+steps)); len(strings.Split(err.Error(), "\n")) != 50 {
+		t.Errorf("of many: %v", err)
+	}
+}
+
+// A library accepts valid scenes, and keeps its own.
+func TestLibrary(t *testing.T) {
+	lib, err := demo.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := len(lib.List())
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	if err := lib.Load(fstest.MapFS{"a.yaml": file(three), "b.yaml": file("title: x")}); !errors.Is(err, engine.ErrArgument) || !strings.Contains(err.Error(), "b.yaml: ") || len(lib.List()) != own {
+		t.Errorf("one of two is wrong: %v, and there are %d", err, len(lib.List())-own)
+	}
+	if err := lib.Load(fstest.MapFS{"c.txt": file(three)}); !errors.Is(err, engine.ErrArgument) {
+		t.Errorf("an empty folder: %v", err)
+	}
+	if err := lib.Load(fstest.MapFS{"02-a.yaml": file(three), "01-b.yaml": file(three)}); err != nil || lib.List()[own].ID != "b" || lib.List()[own+1].ID != "a" {
+		t.Errorf("two: %v", err)
+	}
+	if err := lib.Load(fstest.MapFS{"01-c.yaml": file(three), "02-c.yaml": file(three)}); !errors.Is(err, engine.ErrExists) || !strings.Contains(err.Error(), "02-c.yaml: ") || len(lib.List()) != own+2 {
+		t.Errorf("two of one id: %v", err)
+	}
+	if err := lib.Load(fstest.MapFS{"c.yaml": file(three), "deadline.yaml": file(three)}); !errors.Is(err, engine.ErrExists) || len(lib.List()) != own+2 {
+		t.Errorf("one of the program's own id: %v", err)
+	}
+	if _, err := lib.Add("c", []byte(three)); err != nil {
+		t.Error(err)
+	}
+	if s, err := lib.Add("c", []byte(strings.Replace(three, "Three", "3", 1))); err != nil || s.Title != "3 steps" || !s.Added || len(lib.List()) != own+3 {
+		t.Errorf("in place of another: %v", err)
+	}
+	for id, want := range map[string]error{"deadline": engine.ErrExists, "a": engine.ErrExists, "A b": engine.ErrArgument, "": engine.ErrArgument, strings.Repeat("x", 41): engine.ErrArgument} {
+		if _, err := lib.Add(id, []byte(three)); !errors.Is(err, want) {
+			t.Errorf("%q: %v", id, err)
+		}
+	}
+	for id, want := range map[string]error{"deadline": engine.ErrNotAllowed, "a": engine.ErrNotAllowed, "none": demo.ErrNoScene, "c": nil} {
+		if err := lib.Remove(id); !errors.Is(err, want) {
+			t.Errorf("remove %q: %v", id, err)
+		}
+	}
+	if _, err := lib.Find("c"); !errors.Is(err, demo.ErrNoScene) {
+		t.Errorf("it was removed: %v", err)
+	}
+	for n := len(lib.List()); n < 200; n++ {
+		if _, err := lib.Add(fmt.Sprint("s", n), []byte(three)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := lib.Add("c", []byte(three)); !errors.Is(err, engine.ErrQuota) {
+		t.Errorf("one too many: %v", err)
+	}
+}
+
+// Any text that is sent as a scene is parsed or refused, soon.
+func FuzzParse(f *testing.F) {
+	f.Add(three)
+	f.Add("a: {b: [c, {d: e}]}\n- - - x\n? y\n: |\n  z")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := demo.Parse("x", []byte(text))
+		if (s == nil) == (err == nil) || err != nil && !errors.Is(err, engine.ErrArgument) {
+			t.Errorf("%+v, %v", s, err)
+		}
+	})
+}

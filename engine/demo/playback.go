@@ -1,0 +1,389 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/namespaces"
+)
+
+// A Playback is a scene with its namespace. It is safe for concurrent use.
+type Playback struct {
+	player    *Player
+	scene     *Scene
+	name      string        // of its namespace
+	stepLock  chan struct{} // holds one: the goroutine that plays, or fills the namespace
+	createdAt time.Time     // creation of its namespace, which a reset does not change; owned by the holder of turn
+
+	mu         sync.Mutex
+	runner     *stepRunner        // guarded by mu, as all below
+	done       int                // number of played steps
+	playing    bool               // a step is being played
+	findings   []CheckResult      // of the last step
+	trouble    error              // why it was not played to its end
+	recreated  bool               // it was played in a namespace created again for it
+	cancel     context.CancelFunc // of the running step
+	lastUsed   time.Time
+	recreating bool // its namespace is being created again
+}
+
+// A State is the state of a play, at one moment.
+type State struct {
+	Namespace  string
+	Scene      *Scene
+	Done       int  // number of played steps
+	Playing    bool // the last of them is running
+	Findings   []CheckResult
+	Trouble    error // why the last was not played to its end; nil if it was
+	Recreated  bool  // manual changes did not fit the last step: for it the namespace was created again
+	ClockState broker.ClockState
+	Clock      engine.Instant
+	Keys       map[string]engine.Key // of messages, by their names in the scene
+}
+
+// Step returns the last played step; nil if there is none.
+func (s State) Step() *Step {
+	if s.Done == 0 {
+		return nil
+	}
+	return &s.Scene.Steps[s.Done-1]
+}
+
+// Ended reports whether all steps were played, or no more can be.
+func (s State) Ended() bool { return s.Done == len(s.Scene.Steps) || s.Trouble != nil }
+
+// Page returns the page that shows the play, below that of the namespace; before the first
+// step, that of the first one.
+func (s State) Page() string {
+	if s.Done == 0 {
+		return s.Scene.Steps[0].Page
+	}
+	for i := s.Done - 1; i >= 0; i-- {
+		if at := s.Scene.Steps[i].Page; at != "" {
+			return at
+		}
+	}
+	return ""
+}
+
+// Name returns the name of its namespace.
+func (p *Playback) Name() string { return p.name }
+
+// Scene returns the scene that is played.
+func (p *Playback) Scene() *Scene { return p.scene }
+
+// State returns its present state.
+func (p *Playback) State() State {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return State{
+		Namespace: p.name, Scene: p.scene, Done: p.done, Playing: p.playing, Findings: p.findings, Trouble: p.trouble, Recreated: p.recreated,
+		ClockState: p.runner.b.ClockState(), Clock: p.runner.clock.Now(), Keys: p.runner.keys(),
+	}
+}
+
+func (p *Playback) touch() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lastUsed = time.Now()
+}
+
+func (p *Playback) lastUse() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lastUsed
+}
+
+// exists reports whether the play has its namespace. Once that was removed, by any means, the
+// play is over.
+func (p *Playback) exists() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.runner.b.Done():
+		return p.recreating
+	default:
+		return true
+	}
+}
+
+// checkPlaying returns ErrNotPlaying if the play is over.
+func (p *Playback) checkPlaying() error {
+	if p.player.Peek(p.name) != p {
+		return engine.Refuse(ErrNotPlaying, "The scene has ended.")
+	}
+	return nil
+}
+
+// cancelStep ends the running step.
+func (p *Playback) cancelStep() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cancel != nil {
+		p.cancel()
+	}
+}
+
+func (p *Playback) lock(ctx context.Context) error {
+	select {
+	case p.stepLock <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (p *Playback) unlock() { <-p.stepLock }
+
+// create creates the namespace with its initial contents; who is the actor. Called by the holder
+// of turn.
+func (p *Playback) create(ctx context.Context, who string) error {
+	clock := broker.NewManualClock()
+	n, err := p.player.o.Namespaces.Create(ctx, namespaces.Spec{Name: p.name, Created: p.createdAt, Temporary: true, ManualClock: clock}, who)
+	if err != nil {
+		return err
+	}
+	if n.Broker == nil {
+		err = fmt.Errorf("the namespace %s is not served: %s", p.name, n.Reason)
+	}
+	next := &stepRunner{b: n.Broker, clock: clock, messages: map[string]namedMessage{}}
+	for i := range p.scene.Entities {
+		if err == nil {
+			err = next.createEntity(ctx, &p.scene.Entities[i])
+		}
+	}
+	if err != nil {
+		_, gone := p.player.o.Namespaces.Remove(context.WithoutCancel(ctx), p.name, who)
+		return errors.Join(err, gone)
+	}
+	p.createdAt = n.Created
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.runner = next
+	return nil
+}
+
+// errStepChanged means that a play is at another step than its caller saw.
+func errStepChanged() error {
+	return engine.Refuse(engine.ErrChanged, "The scene has moved on meanwhile. Nothing was changed.")
+}
+
+// NextStep plays the step after so many; who is the actor. At once, it returns when the step is
+// played; gliding, when it has begun. Once it has begun it does not matter whether ctx ends.
+// Where the step's expectations fail, a user may have turned the clock since the one before,
+// or changed the contents: all steps are played once more, at once and in a namespace created
+// again. The error is engine.ErrChanged if another number of steps was played, or one is
+// running.
+func (p *Playback) NextStep(ctx context.Context, done int, t Speed, who string) error { //nolint:contextcheck // viewers are not waited for; it ends with the stages, or with the play
+	select {
+	case p.stepLock <- struct{}{}:
+	default:
+		return errStepChanged()
+	}
+	if err := p.checkPlaying(); err != nil {
+		p.unlock()
+		return err
+	}
+	p.touch()
+	is := p.State()
+	if is.Done != done || is.Ended() {
+		p.unlock()
+		return errStepChanged()
+	}
+	if t == Instant {
+		defer p.unlock()
+		return p.stepNow(ctx, who, p.playFitting)
+	}
+	playing, cancel := context.WithCancel(p.player.ctx)
+	p.beginStep(cancel)
+	p.player.wg.Go(func() {
+		defer p.unlock()
+		defer cancel()
+		if err := p.playStep(playing, t, who, p.playFitting); err != nil && playing.Err() == nil {
+			p.player.log.Warn("a step of a scene did not finish", "namespace", p.name, "step", done+1, "err", err)
+		}
+	})
+	return nil
+}
+
+// A playFunc plays the step of a number.
+type playFunc func(ctx context.Context, n int, t Speed, who string) ([]CheckResult, error)
+
+// stepNow plays the next step at once, to its end even if the caller has left: half a step would
+// end the play. Called by the holder of turn.
+func (p *Playback) stepNow(ctx context.Context, who string, play playFunc) error {
+	playing, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	goOn := context.AfterFunc(p.player.ctx, cancel) //nolint:contextcheck // it ends with the stages, too
+	defer goOn()
+	p.beginStep(cancel)
+	return p.playStep(playing, Instant, who, play)
+}
+
+// beginStep counts the next step as played.
+func (p *Playback) beginStep(cancel context.CancelFunc) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	p.playing, p.findings, p.recreated, p.cancel = true, nil, false, cancel
+}
+
+// playStep plays the step that was begun, and checks its expectations.
+func (p *Playback) playStep(ctx context.Context, t Speed, who string, play playFunc) error {
+	n := p.State().Done
+	findings, err := play(ctx, n, t, who)
+	p.mu.Lock()
+	p.playing, p.findings, p.cancel = false, findings, nil
+	if err != nil {
+		p.trouble = fmt.Errorf("step %d: %w", n, err)
+	}
+	at := p.runner
+	p.mu.Unlock()
+	if left := at.b.Audit(context.WithoutCancel(ctx), engine.EventScenePlayed, playedReason(n, len(p.scene.Steps), p.scene.Steps[n-1].Say), who); err == nil {
+		err = left
+	}
+	return err
+}
+
+// playOnce plays a step as it is written.
+func (p *Playback) playOnce(ctx context.Context, n int, t Speed, _ string) ([]CheckResult, error) {
+	return p.currentRunner().play(ctx, &p.scene.Steps[n-1], t)
+}
+
+// playFitting plays a step, and if its expectations fail all steps up to it once more, in a namespace
+// created again.
+func (p *Playback) playFitting(ctx context.Context, n int, t Speed, who string) ([]CheckResult, error) {
+	findings, err := p.playOnce(ctx, n, t, who)
+	if err == nil && allOK(findings) || ctx.Err() != nil || errors.Is(err, engine.ErrClosed) || !p.exists() { // the result is of no use any more
+		return findings, err
+	}
+	if errors.Is(err, engine.ErrMemoryFull) { // a new namespace would not be filled either
+		return findings, err
+	}
+	if err := p.recreate(context.WithoutCancel(ctx), who); err != nil { // half of it would be of no use
+		return nil, err
+	}
+	for i := range n {
+		if findings, err = p.playOnce(ctx, i+1, Instant, who); err != nil {
+			return nil, err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recreated = allOK(findings) // else the scene itself is wrong
+	return findings, nil
+}
+
+func allOK(all []CheckResult) bool {
+	return !slices.ContainsFunc(all, func(f CheckResult) bool { return !f.OK })
+}
+
+// play plays one step.
+func (p *stepRunner) play(ctx context.Context, s *Step, t Speed) ([]CheckResult, error) {
+	for i := range s.Actions {
+		if err := p.do(ctx, &s.Actions[i], t); err != nil {
+			return nil, err
+		}
+	}
+	return p.checkAll(ctx, s.Expectations)
+}
+
+// StepBack returns to the state before the last of so many steps; who is the actor. All steps
+// before it are played again, in a namespace of the same name.
+func (p *Playback) StepBack(ctx context.Context, done int, who string) error {
+	return p.replay(ctx, done, max(0, done-1), who)
+}
+
+// Reset returns to the beginning; who is the actor.
+func (p *Playback) Reset(ctx context.Context, who string) error { return p.replay(ctx, -1, 0, who) }
+
+// replay plays so many steps from the beginning. The error is engine.ErrChanged if another
+// number than done was played; a negative done means any.
+func (p *Playback) replay(ctx context.Context, done, steps int, who string) error {
+	ctx = context.WithoutCancel(ctx) // half of it would be of no use
+	p.touch()
+	if is := p.State(); done >= 0 && is.Done != done {
+		return errStepChanged()
+	}
+	p.cancelStep()
+	if err := p.lock(ctx); err != nil {
+		return err
+	}
+	defer p.unlock()
+	if err := p.checkPlaying(); err != nil {
+		return err
+	}
+	if err := p.recreate(ctx, who); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.done, p.findings, p.trouble, p.recreated = 0, nil, nil, false
+	p.mu.Unlock()
+	for range steps {
+		if err := p.stepNow(ctx, who, p.playOnce); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recreate creates the namespace again. Called by the holder of turn.
+func (p *Playback) recreate(ctx context.Context, who string) error {
+	anew := func(is bool) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.recreating = is
+	}
+	anew(true)
+	defer anew(false)
+	if _, err := p.player.o.Namespaces.Remove(ctx, p.name, who); err != nil && !errors.Is(err, namespaces.ErrNoNamespace) {
+		return err
+	}
+	return p.create(ctx, who)
+}
+
+// SetClockRate lets the clock run at a rate.
+func (p *Playback) SetClockRate(ctx context.Context, rate int, who string) error {
+	if err := p.checkPlaying(); err != nil {
+		return err
+	}
+	p.touch()
+	at := p.currentRunner()
+	if err := at.clock.SetRate(rate); err != nil {
+		return err
+	}
+	return at.b.Audit(ctx, engine.EventClockTurned, ClockChange{Rate: rate}.String(), who)
+}
+
+// JumpTo sets the clock to the next event of a kind, and returns its time, zero if no such event
+// is due. The error is engine.ErrChanged while a step is played.
+func (p *Playback) JumpTo(ctx context.Context, m Moment, who string) (engine.Instant, error) {
+	p.touch()
+	select {
+	case p.stepLock <- struct{}{}:
+		defer p.unlock()
+	default:
+		return 0, errStepChanged()
+	}
+	if err := p.checkPlaying(); err != nil {
+		return 0, err
+	}
+	at := p.currentRunner()
+	to, err := at.jumpTo(ctx, m, Instant)
+	if err != nil || to == 0 {
+		return to, err
+	}
+	return to, at.b.Audit(ctx, engine.EventClockTurned, ClockChange{JumpedTo: m}.String(), who)
+}
+
+func (p *Playback) currentRunner() *stepRunner {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.runner
+}

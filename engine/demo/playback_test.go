@@ -1,0 +1,493 @@
+package demo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/demo"
+	"mayfly/engine/namespaces"
+)
+
+const three = `
+title: Three steps
+teaches: Nothing much.
+entities: [{queue: q, with: {DeadLetteringOnMessageExpiration: true}}]
+steps:
+  - {say: one, look: /q/q, mark: [a], do: [{send: {to: q, as: a, body: x, ttl: 1m}}], then: [{text: it is there, entity: q, active: 1}]}
+  - {say: two, do: [{wait: 30s}], then: [{text: it still is, message: a, state: active}]}
+  - {say: three, look: /, do: [{wait: 30s}], then: [{text: it is dead, message: a, in: q/$DeadLetterQueue}]}
+`
+
+// Back plays all but the last step again, in a new namespace of the same name; Reset goes to
+// the beginning.
+func TestBackAndReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{})
+		p := w.add(three)
+		for n := range 3 {
+			w.must(p.NextStep(t.Context(), n, demo.Instant, "me"))
+		}
+		former, name := w.broker(p), p.Name()
+		begun, _ := w.fleet.Find(name)
+		time.Sleep(time.Minute)
+		if is := p.State(); is.Page() != "/" || is.Step().Say != "three" || is.Keys["a"] == 0 {
+			t.Errorf("in the end: %+v", is)
+		}
+		w.must(p.StepBack(t.Context(), 3, "me"))
+		is := p.State()
+		if is.Done != 2 || is.Namespace != name || is.Page() != "/q/q" || !is.Findings[0].OK {
+			t.Errorf("a step back: %+v", is)
+		}
+		if b := w.broker(p); b == former || w.Find(name) != p {
+			t.Error("it is played on where it was")
+		}
+		if n, _ := w.fleet.Find(name); n.Created != begun.Created {
+			t.Errorf("what was for its namespace is for another now, of %v and not of %v", n.Created, begun.Created)
+		}
+		w.must(p.NextStep(t.Context(), 2, demo.Instant, "me"))
+		if is := p.State(); !is.Findings[0].OK || !is.Ended() {
+			t.Errorf("on again: %+v", is)
+		}
+		if err := p.StepBack(t.Context(), 2, "me"); !errors.Is(err, engine.ErrChanged) {
+			t.Errorf("back from elsewhere: %v", err)
+		}
+		w.must(p.Reset(t.Context(), "me"))
+		if is := p.State(); is.Done != 0 || is.Findings != nil || is.Step() != nil || is.Page() != "/q/q" {
+			t.Errorf("at the beginning: %+v", is)
+		}
+		w.must(p.StepBack(t.Context(), 0, "me"))
+		if is := p.State(); is.Done != 0 {
+			t.Errorf("before the beginning: %+v", is)
+		}
+	})
+}
+
+// Two requests for the same next step play it once, and none is played beside another.
+func TestNextOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{})
+		p := w.add(three)
+		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
+		if err := p.NextStep(t.Context(), 0, demo.Instant, "me"); !errors.Is(err, engine.ErrChanged) {
+			t.Errorf("once more: %v", err)
+		}
+		w.must(p.NextStep(t.Context(), 1, demo.Animated, "me"))
+		if is := p.State(); !is.Playing || is.Done != 2 {
+			t.Errorf("while it is played: %+v", is)
+		}
+		if err := p.NextStep(t.Context(), 2, demo.Animated, "me"); !errors.Is(err, engine.ErrChanged) {
+			t.Errorf("beside: %v", err)
+		}
+		if _, err := p.JumpTo(t.Context(), demo.Expiry, "me"); !errors.Is(err, engine.ErrChanged) {
+			t.Errorf("leap beside: %v", err)
+		}
+		time.Sleep(time.Second)
+		began := time.Now()
+		w.must(p.Reset(t.Context(), "me")) // while a step is played
+		if took := time.Since(began); took > 0 {
+			t.Errorf("a reset waits for what is played: %v", took)
+		}
+		if is := p.State(); is.Playing || is.Done != 0 || is.Trouble != nil {
+			t.Errorf("after a reset: %+v", is)
+		}
+		time.Sleep(time.Minute)
+		if is := p.State(); is.Done != 0 || is.Trouble != nil {
+			t.Errorf("what was under way came after: %+v", is)
+		}
+	})
+}
+
+// Viewers can turn the clock of a play, and let it leap to the next event.
+func TestTimeMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{})
+		p := w.add(`
+title: All that comes
+teaches: Nothing much.
+entities: [{queue: q, with: {LockDuration: PT45S}}, {queue: temp, with: {AutoDeleteOnIdle: PT10M}}]
+steps:
+  - say: one
+    do:
+      - send: {to: q, as: b, body: locked}
+      - receive: {from: q, as: b}
+      - send: {to: q, as: a, body: x, ttl: 1m}
+      - send: {to: q, as: c, body: y, delay: 2m, ttl: 9m}
+  - {say: two}
+`)
+		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
+		began := p.State().Clock
+		for _, want := range []struct {
+			m  demo.Moment
+			at time.Duration
+		}{{demo.Unlock, 45 * time.Second}, {demo.AutoDelete, 10 * time.Minute}, {demo.Expiry, 11 * time.Minute}} {
+			to, err := p.JumpTo(t.Context(), want.m, "me")
+			if err != nil || to != began.Add(want.at) || p.State().Clock != to {
+				t.Errorf("next %s is after %v, and it is %v later, not %v: %v", want.m, to.Sub(began), p.State().Clock.Sub(began), want.at, err)
+			}
+		}
+		if to, err := p.JumpTo(t.Context(), demo.Unlock, "me"); to != 0 || err != nil {
+			t.Errorf("nothing is locked: %v, %v", to, err)
+		}
+		events, _, err := w.broker(p).Events().After(t.Context(), 0)
+		w.must(err)
+		when := map[string]time.Duration{}
+		for _, e := range events {
+			switch e.Kind {
+			case engine.EventExpired, engine.EventEntityAutoDeleted, engine.EventActivated, engine.EventLockLost:
+				when[fmt.Sprint(e.Kind, " ", e.Path)] = e.At.Sub(began)
+			}
+		}
+		if want := fmt.Sprint(map[string]time.Duration{"lock-lost q": 45 * time.Second, "activated q": 2 * time.Minute, "entity-auto-deleted temp": 10 * time.Minute, "expired q": 11 * time.Minute}); fmt.Sprint(when) != want {
+			t.Errorf("it happened at %v, not %v", when, want) // each at its own time, though the clock leapt
+		}
+		w.must(p.SetClockRate(t.Context(), 60, "me"))
+		before := p.State()
+		time.Sleep(time.Minute)
+		if after := p.State(); before.ClockState != (broker.ClockState{Rate: 60}) || after.Clock != before.Clock.Add(time.Hour) {
+			t.Errorf("in a minute it went on by %v, at %+v", after.Clock.Sub(before.Clock), before.ClockState)
+		}
+		if err := p.SetClockRate(t.Context(), 3, "me"); !errors.Is(err, engine.ErrArgument) {
+			t.Errorf("it runs at 3: %v", err)
+		}
+	})
+}
+
+// Only a temporary namespace can have a clock that is turned.
+func TestNoClockForOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{})
+		_, err := w.fleet.Create(t.Context(), namespaces.Spec{Name: "shop", ManualClock: broker.NewManualClock()}, "me")
+		if !errors.Is(err, engine.ErrArgument) {
+			t.Errorf("a namespace that stays: %v", err)
+		}
+		_, err = w.fleet.Create(t.Context(), namespaces.Spec{Name: "other", Temporary: true}, "me")
+		w.must(err)
+		for _, name := range []string{"default", "other", "none"} {
+			if p := w.Find(name); p != nil {
+				t.Errorf("%s has a play", name)
+			}
+			if _, err := w.Playback(name); !errors.Is(err, demo.ErrNotPlaying) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// An unwatched play goes, with its namespace; a watched one stays.
+func TestPlaysGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{IdleTimeout: 10 * time.Minute})
+		p, q := w.begin("defer"), w.begin("defer")
+		for range 4 {
+			time.Sleep(4 * time.Minute)
+			if w.Find(strings.ToUpper(q.Name())) != q {
+				t.Fatal("it went")
+			}
+		}
+		if _, _, err := w.fleet.Broker(p.Name()); !errors.Is(err, namespaces.ErrNoNamespace) || w.Peek(p.Name()) != nil {
+			t.Errorf("nobody looked, and it is there: %v", err)
+		}
+	})
+}
+
+// A play whose namespace was removed is over, and a new namespace of that name is not its own.
+func TestNamespaceRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{})
+		p, q := w.add(three), w.begin("defer")
+		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
+		w.must(p.NextStep(t.Context(), 1, demo.Animated, "me"))
+		_, err := w.fleet.Remove(t.Context(), p.Name(), "me")
+		w.must(err)
+		if all := w.List(); len(all) != 1 || all[0] != q || w.Peek(p.Name()) != nil {
+			t.Errorf("it has no namespace, and is there: %v", all)
+		}
+		synctest.Wait() // the running step has ended
+		_, leap := p.JumpTo(t.Context(), demo.Expiry, "me")
+		for what, err := range map[string]error{
+			"next": p.NextStep(t.Context(), 2, demo.Instant, "me"), "back": p.StepBack(t.Context(), 2, "me"), "reset": p.Reset(t.Context(), "me"),
+			"turn": p.SetClockRate(t.Context(), 10, "me"), "leap": leap, "end": w.End(t.Context(), p.Name(), "me"),
+		} {
+			if !errors.Is(err, demo.ErrNotPlaying) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		_, err = w.fleet.Create(t.Context(), namespaces.Spec{Name: p.Name(), Temporary: true}, "me")
+		w.must(err)
+		if err := w.End(t.Context(), p.Name(), "me"); !errors.Is(err, demo.ErrNotPlaying) {
+			t.Errorf("another namespace of that name ends as a play: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if _, _, err := w.fleet.Broker(p.Name()); err != nil || w.Peek(p.Name()) != nil {
+			t.Errorf("what is not the play's went with it: %v", err)
+		}
+	})
+}
+
+// An operation on a message is done by its receiver.
+func TestWhoHasIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{})
+		p := w.add(`
+title: Anna
+teaches: Who does what.
+entities: [{queue: q}]
+steps:
+  - say: one
+    do: [{send: {to: q, as: a, body: x}}, {receive: {from: q, by: Anna, as: a}}, {defer: a}, {fetch: {from: q, message: a}}, {complete: a}]
+`)
+		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
+		var by []string
+		for _, e := range w.broker(p).Events().Recent(100) {
+			if e.Message.Seq == 1 && e.Kind != engine.EventSent {
+				by = append(by, fmt.Sprint(e.Kind, " ", e.Actor))
+			}
+		}
+		for _, who := range by {
+			if !strings.HasSuffix(who, " Anna") {
+				t.Errorf("it is told of %q", by)
+			}
+		}
+		if len(by) < 4 {
+			t.Errorf("it is told of %q", by)
+		}
+	})
+}
+
+// A play whose namespace is just being created again is not over.
+func TestResetIsNotTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &late{}
+		w := open(t, demo.Options{Namespaces: slow})
+		p := w.add(three)
+		slow.by = 3 * time.Minute
+		set := make(chan error, 1)
+		go func() { set <- p.Reset(t.Context(), "me") }()
+		for _, when := range []string{"while it is made anew", "then"} {
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			if w.Peek(p.Name()) != p || len(w.List()) != 1 {
+				t.Error("it is not there", when)
+			}
+		}
+		w.must(<-set)
+	})
+}
+
+// Manual changes between two steps do not keep a scene from going on: a step that fails is
+// played in a namespace created again.
+func TestWhatDoesNotFit(t *testing.T) {
+	leap := func(m demo.Moment) func(*world, *demo.Playback) {
+		return func(w *world, p *demo.Playback) {
+			_, err := p.JumpTo(w.Context(), m, "me")
+			w.must(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		scene string
+		done  int // steps, before
+		by    func(*world, *demo.Playback)
+		want  bool
+	}{
+		"nothing": {"deadline", 2, func(*world, *demo.Playback) {}, false},
+		"the clock ran on": {"deadline", 2, func(w *world, p *demo.Playback) {
+			w.must(p.SetClockRate(w.Context(), 10, "me"))
+			time.Sleep(10 * time.Second)
+			w.must(p.SetClockRate(w.Context(), 0, "me"))
+		}, true},
+		"it leapt to the end of a lock":   {"lock", 2, leap(demo.Unlock), true},
+		"to where a queue deletes itself": {"reply-queues", 1, leap(demo.AutoDelete), true},
+		"a queue is gone": {"deadline", 1, func(w *world, p *demo.Playback) {
+			w.must(w.broker(p).Delete(w.Context(), "ticker", broker.Unconfirmed, "me"))
+		}, true},
+		"a queue is there that is nobody's": {"deadline", 1, func(w *world, p *demo.Playback) {
+			_, err := w.broker(p).Create(w.Context(), engine.Queue, "mine", engine.Config{}, "me")
+			w.must(err)
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := open(t, demo.Options{})
+				p := w.begin(tc.scene)
+				for n := range tc.done {
+					w.must(p.NextStep(t.Context(), n, demo.Instant, "me"))
+				}
+				tc.by(w, p)
+				for n := tc.done; n < len(p.Scene().Steps); n++ {
+					w.must(p.NextStep(t.Context(), n, demo.Instant, "me"))
+					is := p.State()
+					if is.Done != n+1 || is.Trouble != nil || is.Playing || slices.ContainsFunc(is.Findings, func(f demo.CheckResult) bool { return !f.OK }) {
+						t.Errorf("step %d: %+v", n+1, is)
+					}
+					if mended := tc.want && n == tc.done; is.Recreated != mended {
+						t.Errorf("step %d was made to fit: %v, want %v", n+1, is.Recreated, mended)
+					}
+				}
+				w.must(p.Reset(t.Context(), "me"))
+				if p.State().Recreated {
+					t.Error("at the beginning it says that it was made to fit")
+				}
+			})
+		})
+	}
+}
+
+// A scene that is wrong by itself is tried once more, and then reported.
+func TestWhatNeverFits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{})
+		p := w.add("title: t\nteaches: t\nentities: [{queue: q}]\nsteps:\n- {say: s, then: [{text: t, entity: q, active: 1}]}\n- {say: s, do: [{receive: {from: q, as: a}}]}")
+		w.must(p.NextStep(t.Context(), 0, demo.Animated, "me"))
+		synctest.Wait()
+		if is := p.State(); is.Done != 1 || is.Playing || is.Recreated || len(is.Findings) != 1 || is.Findings[0].OK {
+			t.Errorf("not as it says: %+v", is)
+		}
+		if err := p.NextStep(t.Context(), 1, demo.Instant, "me"); !errors.Is(err, engine.ErrArgument) || p.State().Trouble == nil {
+			t.Errorf("broken off: %v, %+v", err, p.State())
+		}
+	})
+}
+
+// Where memory is full, a step breaks off and reports that. The namespace stays as it is: a
+// new one would have no more room.
+func TestMemoryIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := openIn(t, demo.Options{}, engine.NewMemory(200<<10))
+		large, small := w.begin("deadline"), w.begin("deadline")
+		p := w.add("title: t\nteaches: t\nentities: [{queue: q}]\nsteps:\n- {say: s, do: [{send: {to: q, as: a}}]}\n- {say: s, do: [{send: {to: q, as: b}}]}")
+		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
+		_, err := w.broker(p).Send(t.Context(), "q", make([]broker.Outgoing, 20), "me") // by hand
+		w.must(err)
+		for _, other := range []*demo.Playback{large, small} {
+			b := w.broker(other)
+			_, err := b.Create(t.Context(), engine.Queue, "full", engine.Config{}, "me")
+			for w.must(err); err == nil; {
+				_, err = b.Send(t.Context(), "full", make([]broker.Outgoing, 1), "me")
+			}
+		}
+		if err := p.NextStep(t.Context(), 1, demo.Instant, "me"); !errors.Is(err, engine.ErrMemoryFull) || !errors.Is(p.State().Trouble, engine.ErrMemoryFull) {
+			t.Fatalf("broken off: %v, %+v", err, p.State())
+		}
+		w.must(w.broker(p).Read(t.Context(), func(r broker.Reader) error {
+			if s, err := r.State("q"); err != nil || s.Counts.Active != 21 {
+				t.Errorf("the queue has %+v: %v", s.Counts, err)
+			}
+			return nil
+		}))
+		w.must(w.End(t.Context(), large.Name(), "me"))
+		w.must(p.Reset(t.Context(), "me"))
+		for n := range 2 {
+			w.must(p.NextStep(t.Context(), n, demo.Instant, "me"))
+		}
+	})
+}
+
+// A step is played to its end, even if its caller has left.
+func TestWhoLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{})
+		p := w.add(three)
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		w.must(p.NextStep(gone, 0, demo.Instant, "me"))
+		if is := p.State(); is.Trouble != nil || len(is.Findings) != 1 || !is.Findings[0].OK {
+			t.Errorf("%+v", is)
+		}
+	})
+}
+
+// A play that ends removes its namespace, even while a step is played.
+func TestEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{})
+		p := w.add(three)
+		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
+		w.must(p.NextStep(t.Context(), 1, demo.Animated, "me"))
+		w.must(w.End(t.Context(), p.Name(), "me"))
+		if _, _, err := w.fleet.Broker(p.Name()); !errors.Is(err, namespaces.ErrNoNamespace) || len(w.List()) != 0 {
+			t.Errorf("it is there: %v", err)
+		}
+		if err := w.End(t.Context(), p.Name(), "me"); !errors.Is(err, demo.ErrNotPlaying) {
+			t.Errorf("once more: %v", err)
+		}
+	})
+}
+
+// Where no more plays fit, the play that has been unwatched for longest makes room, if that is
+// a while.
+func TestRoomForPlays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{})
+		first := w.begin("defer")
+		time.Sleep(time.Second)
+		for range namespaces.DefaultMaxTemporary - 1 {
+			w.begin("defer")
+		}
+		if _, err := w.Begin(t.Context(), "defer", "me"); !errors.Is(err, engine.ErrQuota) {
+			t.Errorf("one more: %v", err)
+		}
+		time.Sleep(6 * time.Minute)
+		last := w.begin("defer")
+		if w.Peek(first.Name()) != nil || w.Peek(last.Name()) != last {
+			t.Error("the first has not made room")
+		}
+		if _, err := w.Begin(t.Context(), "none", "me"); !errors.Is(err, demo.ErrNoScene) {
+			t.Errorf("no such scene: %v", err)
+		}
+	})
+}
+
+// A failed expectation of a step is reported, and an impossible action ends the play.
+func TestTrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{})
+		p := w.add(`
+title: It does not work
+teaches: Nothing much.
+entities: [{queue: q}, {queue: none}]
+steps:
+  - say: one
+    do: [{delete: none}, {send: {to: q, as: a, body: x, properties: {k: 1}}}]
+    then:
+      - {text: t, entity: q, active: 2}
+      - {text: t, entity: q, gone: true}
+      - {text: t, entity: none}
+      - {text: t, message: a, gone: true}
+      - {text: t, message: a, state: locked}
+      - {text: t, message: a, in: q/$DeadLetterQueue}
+      - {text: t, message: a, deliveries: 1}
+      - {text: t, message: a, body: y}
+      - {text: t, message: a, reason: z}
+      - {text: t, message: a, properties: {k: 2}}
+      - {text: t, entity: q, active: 1, locked: 0, deferred: 0, scheduled: 0, deadLetters: 0}
+      - {text: t, message: a, properties: {k: 1}, body: x, deliveries: 0, state: active, in: Q}
+  - {say: two, do: [{receive: {from: q, none: true}}]}
+  - {say: three}
+`)
+		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
+		is := p.State()
+		for i, f := range is.Findings {
+			if f.OK != (i >= 10) || f.OK != (f.Actual.String() == "") {
+				t.Errorf("%d: %+v", i+1, f)
+			}
+		}
+		if err := p.NextStep(t.Context(), 1, demo.Instant, "me"); !errors.Is(err, engine.ErrArgument) || !strings.Contains(p.State().Trouble.Error(), "step 2: 'q' should have no messages") {
+			t.Errorf("%v", err)
+		}
+		if err := p.NextStep(t.Context(), 2, demo.Instant, "me"); !errors.Is(err, engine.ErrChanged) || !p.State().Ended() {
+			t.Errorf("after that: %v", err)
+		}
+		w.must(p.Reset(t.Context(), "me"))
+		if p.State().Trouble != nil {
+			t.Error("the trouble outlasts it")
+		}
+	})
+}

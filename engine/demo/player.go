@@ -1,0 +1,225 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/namespaces"
+)
+
+// DefaultIdleTimeout is how long a play stays that no page shows any more.
+const DefaultIdleTimeout = 30 * time.Minute
+
+// evictAfter is how long a play must be unwatched to make room for another, where no more plays
+// fit.
+const evictAfter = 5 * time.Minute
+
+// A Namespaces holds the namespaces of plays: a *namespaces.Manager.
+type Namespaces interface {
+	Create(ctx context.Context, s namespaces.Spec, actor string) (namespaces.Namespace, error)
+	Remove(ctx context.Context, name, actor string) (aside string, err error)
+	Broker(name string) (*broker.Broker, *namespaces.Elsewhere, error)
+}
+
+// Options configure stages. Fleet and Library are needed.
+type Options struct {
+	Namespaces  Namespaces
+	Library     *Library
+	IdleTimeout time.Duration // how long an unwatched play stays; zero: DefaultIdleTimeout
+	Logger      *slog.Logger  // zero: slog.Default
+}
+
+// Player are the running plays. They are safe for concurrent use.
+type Player struct {
+	o    Options
+	log  *slog.Logger
+	ctx  context.Context //nolint:containedctx // the life of plays, ended by Close
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	saving chan struct{} // holds one: the goroutine that changes stored scenes
+
+	mu      sync.Mutex
+	byName  map[string]*Playback // by namespace; guarded by mu
+	store   *broker.Broker       // stores added scenes: see LoadSaved; guarded by mu
+	invalid []InvalidScene       // stored there and not in the library, by ids; guarded by mu
+}
+
+// NewPlayer begins to tidy plays. Close ends it.
+func NewPlayer(o Options) *Player {
+	s := &Player{o: o, log: cmp.Or(o.Logger, slog.Default()), saving: make(chan struct{}, 1), byName: map[string]*Playback{}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.wg.Go(s.removeIdle)
+	return s
+}
+
+// Close ends running plays, and waits for them. The namespaces go with their fleet.
+func (s *Player) Close() {
+	s.stop()
+	s.wg.Wait()
+}
+
+// Library returns the library of scenes.
+func (s *Player) Library() *Library { return s.o.Library }
+
+// IdleTimeout returns how long an unwatched play stays.
+func (s *Player) IdleTimeout() time.Duration { return cmp.Or(s.o.IdleTimeout, DefaultIdleTimeout) }
+
+// Begin creates a namespace for a scene, with the scene's entities; who is the actor. The
+// errors are ErrNoNamespace and those of namespaces.Manager.Create.
+func (s *Player) Begin(ctx context.Context, id, who string) (*Playback, error) {
+	scene, err := s.o.Library.Find(id)
+	if err != nil {
+		return nil, err
+	}
+	p := &Playback{player: s, scene: scene, stepLock: make(chan struct{}, 1), lastUsed: time.Now()}
+	var word [3]byte
+	_, _ = rand.Read(word[:]) // never fails, by its contract
+	p.name = id + "-" + hex.EncodeToString(word[:])
+	p.stepLock <- struct{}{}
+	defer func() { <-p.stepLock }()
+	err = p.create(ctx, who)
+	if errors.Is(err, engine.ErrQuota) && s.evictIdle(ctx) {
+		err = p.create(ctx, who)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.byName[p.name] = p
+	return p, nil
+}
+
+// Find returns the play in a namespace, nil if there is none, and counts as watching it.
+func (s *Player) Find(name string) *Playback {
+	p := s.Peek(name)
+	if p != nil {
+		p.touch()
+	}
+	return p
+}
+
+// Peek is Find without counting as watching.
+func (s *Player) Peek(name string) *Playback {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	p := s.byName[strings.ToLower(name)]
+	s.mu.Unlock()
+	if p == nil || !p.exists() {
+		return nil
+	}
+	return p
+}
+
+// Playback is Find that returns ErrNotPlaying if there is none.
+func (s *Player) Playback(name string) (*Playback, error) {
+	if p := s.Find(name); p != nil {
+		return p, nil
+	}
+	return nil, s.notPlaying(name)
+}
+
+func (s *Player) notPlaying(name string) error {
+	if _, _, err := s.o.Namespaces.Broker(name); !errors.Is(err, namespaces.ErrNoNamespace) {
+		return engine.Refuse(ErrNotPlaying, "No scene is playing in the namespace '%.64s', so its clock is the real time and cannot be changed.", name)
+	}
+	return engine.Refuse(ErrNotPlaying, "No scene is playing in a namespace '%.64s'.", name)
+}
+
+// List returns the running plays, by their namespaces.
+func (s *Player) List() []*Playback {
+	return slices.DeleteFunc(s.allPlaybacks(), func(p *Playback) bool { return !p.exists() })
+}
+
+// allPlaybacks is List including plays that have lost their namespace.
+func (s *Player) allPlaybacks() []*Playback {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*Playback, 0, len(s.byName))
+	for _, p := range s.byName {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b *Playback) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// End ends a play and removes its namespace; who is the actor, empty if it has been unwatched
+// for long.
+func (s *Player) End(ctx context.Context, name, who string) error {
+	p := s.Peek(name)
+	if p == nil {
+		return s.notPlaying(name)
+	}
+	p.cancelStep()
+	return s.end(ctx, p, who, func() bool { return true })
+}
+
+// end ends a play, once no goroutine has the turn, if still returns true then.
+func (s *Player) end(ctx context.Context, p *Playback, who string, still func() bool) error {
+	if err := p.lock(ctx); err != nil {
+		return err
+	}
+	defer p.unlock()
+	if !still() {
+		return nil
+	}
+	s.mu.Lock()
+	is := s.byName[p.name] == p
+	if is {
+		delete(s.byName, p.name)
+	}
+	s.mu.Unlock()
+	if !is || !p.exists() {
+		return nil
+	}
+	if _, err := s.o.Namespaces.Remove(ctx, p.name, who); err != nil && !errors.Is(err, namespaces.ErrNoNamespace) {
+		return err
+	}
+	return nil
+}
+
+// evictIdle ends the play that has been unwatched for longest, if that is a while, and reports
+// whether it did.
+func (s *Player) evictIdle(ctx context.Context) bool {
+	all := s.List()
+	if len(all) == 0 {
+		return false
+	}
+	oldest := slices.MinFunc(all, func(a, b *Playback) int { return a.lastUse().Compare(b.lastUse()) })
+	return time.Since(oldest.lastUse()) >= evictAfter && s.End(ctx, oldest.name, "") == nil
+}
+
+// removeIdle ends plays that are no longer watched, and forgets those whose namespace is gone.
+func (s *Player) removeIdle() {
+	every := time.NewTicker(min(time.Minute, s.IdleTimeout()))
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+		case <-s.ctx.Done():
+			return
+		}
+		for _, p := range s.allPlaybacks() {
+			over := func() bool { return time.Since(p.lastUse()) >= s.IdleTimeout() || !p.exists() }
+			if !over() {
+				continue
+			}
+			if err := s.end(s.ctx, p, "", over); err != nil && s.ctx.Err() == nil {
+				s.log.Warn("the namespace of a scene was not removed", "namespace", p.name, "err", err)
+			}
+		}
+	}
+}

@@ -1,0 +1,149 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+
+	"mayfly/engine"
+)
+
+// A SceneError lists the faults of a scene, at least one, in the order in which they were
+// found. It is an engine.ErrArgument.
+type SceneError struct{ Problems []Problem }
+
+// A Problem is one fault of a scene.
+type Problem struct {
+	Line int    // from 1; zero: the whole scene
+	At   string // the part: "step 2, do 1"; may be empty
+	Text string // a sentence
+}
+
+// Error returns a line for each fault.
+func (e *SceneError) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, f := range e.Problems {
+		lines[i] = f.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns engine.ErrArgument.
+func (*SceneError) Unwrap() error { return engine.ErrArgument }
+
+// splitProblems returns the faults in an error one by one, or the error itself if it has none.
+func splitProblems(err error) (all []error) {
+	e, ok := errors.AsType[*SceneError](err)
+	switch {
+	case ok:
+		for _, f := range e.Problems {
+			all = append(all, &SceneError{[]Problem{f}})
+		}
+	case err != nil:
+		all = append(all, err)
+	}
+	return all
+}
+
+// String returns "line 7, step 2, do 1: ", and the text.
+func (f Problem) String() string {
+	var where []string
+	if f.Line > 0 {
+		where = append(where, fmt.Sprintf("line %d", f.Line))
+	}
+	if f.At != "" {
+		where = append(where, f.At)
+	}
+	if len(where) == 0 {
+		return f.Text
+	}
+	return strings.Join(where, ", ") + ": " + f.Text
+}
+
+// yamlError converts an error of goccy/go-yaml.
+func yamlError(err error) error {
+	e, ok := errors.AsType[yaml.Error](err)
+	if !ok {
+		return &SceneError{[]Problem{{Text: "The scene cannot be read: " + err.Error()}}}
+	}
+	f := Problem{Text: "The scene cannot be read: " + strings.TrimSpace(e.GetMessage())}
+	if t := e.GetToken(); t != nil && t.Position != nil {
+		f.Line = t.Position.Line
+	}
+	return &SceneError{[]Problem{f}}
+}
+
+// A location is a part of a scene: its label, and its path in the parsed text, by names and
+// indexes.
+type location struct {
+	label string
+	path  []any
+}
+
+// in returns the place of an element of a list in it.
+func (p location) in(list string, i int) location {
+	return location{fmt.Sprintf("%s, %s %d", p.label, list, i+1), append(slices.Clip(p.path), list, i)}
+}
+
+// lineAt returns the line at the end of a path, or of its longest part that exists.
+func lineAt(n ast.Node, path []any) int {
+	line := lineOf(n)
+	for _, part := range path {
+		switch key := part.(type) {
+		case string:
+			n = member(n, key)
+		case int:
+			s, ok := n.(*ast.SequenceNode)
+			if !ok || key >= len(s.Values) {
+				return line
+			}
+			n = s.Values[key]
+		}
+		if n == nil {
+			return line
+		}
+		if at := lineOf(n); at > 0 {
+			line = at
+		}
+		if v, ok := n.(*ast.MappingValueNode); ok && v.Key != nil && part == v.Key.GetToken().Value {
+			n = v.Value
+		}
+	}
+	return line
+}
+
+// member returns the member with a key, key and value; nil if there is none.
+func member(n ast.Node, key string) ast.Node {
+	for _, v := range members(n) {
+		if v.Key.GetToken().Value == key {
+			return v
+		}
+	}
+	return nil
+}
+
+func members(n ast.Node) []*ast.MappingValueNode {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		return n.Values
+	case *ast.MappingValueNode:
+		return []*ast.MappingValueNode{n}
+	default:
+		return nil
+	}
+}
+
+// lineOf returns the first line of a node; zero if it has none.
+func lineOf(n ast.Node) int {
+	if all := members(n); len(all) > 0 {
+		return all[0].Key.GetToken().Position.Line
+	}
+	if n == nil || n.GetToken() == nil || n.GetToken().Position == nil {
+		return 0
+	}
+	return n.GetToken().Position.Line
+}

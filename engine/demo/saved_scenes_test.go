@@ -1,0 +1,106 @@
+package demo_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/demo"
+)
+
+// home returns the broker of the server's own namespace.
+func (w *world) home() *broker.Broker {
+	w.Helper()
+	b := w.fleet.List()[0].Broker
+	w.must(w.LoadSaved(w.Context(), b))
+	return b
+}
+
+// An added scene is stored in the server's own namespace, and is loaded when that is opened
+// again; an invalid one changes nothing.
+func TestKeep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := open(t, demo.Options{})
+		if _, err := w.SaveScene(t.Context(), "lunch", []byte(three), "me"); !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("before it is open: %v", err)
+		}
+		b := w.home()
+		_, err := w.SaveScene(t.Context(), "lunch", []byte(three), "me")
+		w.must(err)
+		if e := b.Events().Recent(1); len(e) != 1 || e[0].Actor != "me" || !strings.Contains(e[0].Reason, "lunch") {
+			t.Errorf("it is told as %+v", e)
+		}
+		other := strings.Replace(three, "Three", "3", 1)
+		_, err = w.SaveScene(t.Context(), "lunch", []byte(other), "me")
+		w.must(err)
+		for id, text := range map[string]string{"deadline": three, "Lunch": three, "dinner": "title: x"} {
+			if _, err := w.SaveScene(t.Context(), id, []byte(text), "me"); err == nil {
+				t.Errorf("%s was added", id)
+			}
+		}
+		n := len(w.library.List())
+
+		_, err = w.library.Add("forgotten", []byte(three))
+		w.must(err)
+		_, err = b.SetSetting(t.Context(), "scene/old", "title: of another version", nil)
+		w.must(err)
+		_, err = b.SetSetting(t.Context(), "scene/deadline", three, nil)
+		w.must(err)
+		w.must(w.LoadSaved(t.Context(), b))
+		if s, err := w.library.Find("lunch"); err != nil || s.Text != other || !s.Added {
+			t.Errorf("it is %+v: %v", s, err)
+		}
+		if s, err := w.library.Find("deadline"); err != nil || !s.Builtin || len(w.library.List()) != n {
+			t.Errorf("the program's own is %+v: %v", s, err)
+		}
+
+		// A stored scene that cannot be played is listed with the reason, and goes when it is
+		// replaced or forgotten.
+		unfit := func(want ...string) {
+			t.Helper()
+			var got []string
+			for _, u := range w.InvalidScenes() {
+				got = append(got, u.ID)
+				if u.Err == nil || u.Text == "" {
+					t.Errorf("it is %+v", u)
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%q are unfit, not %q", got, want)
+			}
+		}
+		unfit("deadline", "old")
+		if u, ok := w.FindInvalidScene("old"); !ok || !errors.Is(u.Err, engine.ErrArgument) || u.Text != "title: of another version" {
+			t.Errorf("it is %+v", u)
+		}
+		w.must(w.DeleteScene(t.Context(), "deadline", "me"))
+		unfit("old")
+		if s, err := w.library.Find("deadline"); err != nil || !s.Builtin {
+			t.Errorf("the program's own went too: %v", err)
+		}
+		_, err = w.SaveScene(t.Context(), "old", []byte(three), "me")
+		w.must(err)
+		unfit()
+		w.must(w.DeleteScene(t.Context(), "old", "me"))
+		w.must(w.LoadSaved(t.Context(), b))
+		unfit()
+
+		for id, want := range map[string]error{"deadline": engine.ErrNotAllowed, "none": demo.ErrNoScene} {
+			if err := w.DeleteScene(t.Context(), id, "me"); !errors.Is(err, want) {
+				t.Errorf("forget %s: %v", id, err)
+			}
+		}
+		w.must(w.DeleteScene(t.Context(), "lunch", "you"))
+		if e := b.Events().Recent(1); e[0].Actor != "you" {
+			t.Errorf("it is told as %+v", e)
+		}
+		w.must(w.LoadSaved(t.Context(), b))
+		if _, err := w.library.Find("lunch"); !errors.Is(err, demo.ErrNoScene) {
+			t.Errorf("it was forgotten: %v", err)
+		}
+	})
+}

@@ -1,0 +1,252 @@
+package demo
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	"mayfly/engine"
+	"mayfly/engine/template"
+)
+
+// These are the limits of a scene.
+const (
+	MaxBytes        = 32 << 10
+	maxEntities     = 50
+	maxSteps        = 50
+	maxActions      = 50 // of a step
+	maxExpectations = 20 // of a step
+	maxRepeat       = 1000
+	maxTextLength   = 1000 // characters of a displayed text
+	maxWait         = 366 * 24 * time.Hour
+)
+
+// A Scene is an immutable demo.
+type Scene struct {
+	ID       string   `yaml:"-"`       // in the Library
+	Title    string   `yaml:"title"`   // a few words
+	Teaches  string   `yaml:"teaches"` // a sentence or two
+	Shows    []string `yaml:"shows"`   // ids of rules and scenarios of the specification
+	Minutes  int      `yaml:"minutes"` // how long showing it takes
+	Entities []Entity `yaml:"entities"`
+	Steps    []Step   `yaml:"steps"`
+
+	Language  string                 `yaml:"language"`  // of its texts, as a tag; empty means DefaultLanguage
+	Languages map[string]Translation `yaml:"languages"` // its texts in other languages, by their tags
+
+	Text    string `yaml:"-"` // as it was written
+	Builtin bool   `yaml:"-"` // it came with the program
+	Added   bool   `yaml:"-"` // a user has added it to a running server: see Player.SaveScene
+}
+
+// An Entity is an entity that a scene creates: exactly one of Queue, Topic and Subscription is
+// set.
+type Entity struct {
+	Queue        string         `yaml:"queue"`
+	Topic        string         `yaml:"topic"`
+	Subscription string         `yaml:"subscription"` // topic/Subscriptions/name
+	With         map[string]any `yaml:"with"`         // its properties, by Service Bus' names
+	Rules        []Rule         `yaml:"rules"`        // of a subscription; none: every message
+
+	kind   engine.EntityKind
+	path   engine.Path
+	config engine.Config
+	rules  []engine.Rule
+}
+
+// A Rule is a subscription's rule.
+type Rule struct {
+	Name   string `yaml:"name"`
+	SQL    string `yaml:"sql"`
+	Action string `yaml:"action"`
+}
+
+// A Step is what one press of a button plays.
+type Step struct {
+	Say          string        `yaml:"say"`  // the caption
+	Page         string        `yaml:"look"` // the page that shows it, below that of the namespace; empty: the one before
+	Highlight    []string      `yaml:"mark"` // what to highlight there: entities, and messages by their names here
+	Actions      []Action      `yaml:"do"`
+	Expectations []Expectation `yaml:"then"`
+}
+
+// An Action is one operation of a step: exactly one field is set.
+type Action struct {
+	Create     *Entity     `yaml:"create"`
+	Delete     string      `yaml:"delete"` // an entity
+	Send       *Send       `yaml:"send"`
+	Receive    *Receive    `yaml:"receive"`
+	Fetch      *Fetch      `yaml:"fetch"`
+	Complete   string      `yaml:"complete"` // a received message, as in the others
+	Abandon    string      `yaml:"abandon"`
+	Release    string      `yaml:"release"`
+	Defer      string      `yaml:"defer"`
+	Renew      string      `yaml:"renew"`
+	DeadLetter *DeadLetter `yaml:"deadLetter"`
+	Wait       string      `yaml:"wait"` // a duration, or a Moment
+
+	wait time.Duration
+	till Moment
+}
+
+// Send sends messages.
+type Send struct {
+	To          string         `yaml:"to"`
+	As          string         `yaml:"as"`   // the name of a single one
+	Like        string         `yaml:"like"` // a message whose body and properties it copies, except those set here
+	Body        string         `yaml:"body"`
+	ID          string         `yaml:"id"`
+	Subject     string         `yaml:"subject"`
+	Correlation string         `yaml:"correlation"`
+	ReplyTo     string         `yaml:"replyTo"`
+	Session     string         `yaml:"session"`
+	TTL         string         `yaml:"ttl"`
+	Delay       string         `yaml:"delay"` // until it becomes available
+	Times       int64          `yaml:"times"` // how many; zero: one; placeholders are filled in for each
+	Every       string         `yaml:"every"` // how much later each becomes available than the one before
+	Properties  map[string]any `yaml:"properties"`
+	NumberOf    string         `yaml:"numberOf"` // a message whose sequence number becomes the property sequence-number
+
+	compiled *template.CompiledDraft
+}
+
+// Receive takes messages under a lock.
+type Receive struct {
+	From  string `yaml:"from"`
+	By    string `yaml:"by"`    // the receiver, for display
+	As    string `yaml:"as"`    // its name; with 1, 2, … behind it if there are several
+	Count int    `yaml:"count"` // zero: one
+	None  bool   `yaml:"none"`  // instead: expects none
+}
+
+// Fetch takes a deferred message by its number.
+type Fetch struct {
+	From    string `yaml:"from"`
+	Message string `yaml:"message"` // the message with that number
+	By      string `yaml:"by"`      // the receiver, for display; empty: the previous one
+	Refused bool   `yaml:"refused"` // instead: expects a refusal
+}
+
+// DeadLetter moves a received message to the dead-letter queue.
+type DeadLetter struct {
+	Message string `yaml:"message"`
+	Reason  string `yaml:"reason"`
+	About   string `yaml:"about"`
+}
+
+// An Expectation is an expected state of an entity or a message after a step, in numbers and words
+// that are checked.
+type Expectation struct {
+	Text string `yaml:"text"` // for display
+
+	Entity      string `yaml:"entity"`
+	Gone        bool   `yaml:"gone"` // the entity or message does not exist
+	Active      *int64 `yaml:"active"`
+	Locked      *int64 `yaml:"locked"`
+	Deferred    *int64 `yaml:"deferred"`
+	Scheduled   *int64 `yaml:"scheduled"`
+	DeadLetters *int64 `yaml:"deadLetters"`
+
+	Message    string         `yaml:"message"`
+	In         string         `yaml:"in"`    // its path; for dead letters, the dead-letter queue
+	State      string         `yaml:"state"` // active, deferred, scheduled or locked
+	Reason     string         `yaml:"reason"`
+	Deliveries *int32         `yaml:"deliveries"` // failed ones
+	Body       string         `yaml:"body"`
+	Properties map[string]any `yaml:"properties"`
+}
+
+// A Moment is a kind of event that happens by the passing of time alone.
+type Moment string
+
+const (
+	Expiry     Moment = "expiry"      // a message expires
+	Activation Moment = "activation"  // a scheduled message becomes available
+	Unlock     Moment = "unlock"      // a lock runs out
+	AutoDelete Moment = "auto-delete" // an entity deletes itself
+)
+
+// Moments returns all kinds.
+func Moments() []Moment { return []Moment{Expiry, Activation, Unlock, AutoDelete} }
+
+// in returns its time; zero if no such event is due.
+func (m Moment) in(u engine.Upcoming) engine.Instant {
+	switch m {
+	case Expiry:
+		return u.Expiry
+	case Activation:
+		return u.Activation
+	case Unlock:
+		return u.Unlock
+	case AutoDelete:
+		return u.AutoDelete
+	default:
+		panic(fmt.Sprintf("unknown moment %q", string(m)))
+	}
+}
+
+// Parse parses a scene. All faults that can be found at once are returned as a SceneError.
+func Parse(id string, text []byte) (*Scene, error) {
+	if len(text) > MaxBytes {
+		return nil, &SceneError{[]Problem{{Text: fmt.Sprintf("A scene must have at most %d bytes.", MaxBytes)}}}
+	}
+	if !utf8.Valid(text) {
+		return nil, &SceneError{[]Problem{{Text: "A scene must be text in UTF-8."}}}
+	}
+	if err := checkNotation(string(text)); err != nil {
+		return nil, err
+	}
+	file, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		return nil, yamlError(err)
+	}
+	s := &Scene{ID: id, Text: string(text)}
+	var body ast.Node
+	switch len(file.Docs) {
+	case 0:
+	case 1:
+		body = file.Docs[0].Body
+	default:
+		return nil, &SceneError{[]Problem{{Line: lineOf(file.Docs[1].Body), Text: "A file must contain exactly one scene."}}}
+	}
+	if body != nil {
+		if err := yaml.NodeToValue(body, s, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
+			return nil, yamlError(err)
+		}
+	}
+	s.Language = cmp.Or(s.Language, DefaultLanguage)
+	if err := s.check(body); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// maxDepth is how deeply brackets in a scene may be nested; none needs more than a few.
+const maxDepth = 20
+
+// checkNotation refuses texts that could expand to much more before they are parsed: aliases, and
+// deeply nested brackets.
+func checkNotation(text string) error {
+	depth := 0
+	for _, t := range lexer.Tokenize(text) {
+		switch t.Type {
+		case token.AnchorType, token.AliasType, token.MergeKeyType, token.TagType:
+			return &SceneError{[]Problem{{Line: t.Position.Line, Text: "A scene cannot have YAML anchors, aliases or tags."}}}
+		case token.SequenceStartType, token.MappingStartType:
+			depth++
+		case token.SequenceEndType, token.MappingEndType:
+			depth--
+		}
+		if depth > maxDepth || t.Position.IndentNum > 4*maxDepth {
+			return &SceneError{[]Problem{{Line: t.Position.Line, Text: "The scene is nested too deeply."}}}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package demo
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// DefaultLanguage is the language of a scene that names none.
+const DefaultLanguage = "en"
+
+const maxLanguages = 20 // of a scene, beside its own
+
+// Translation are all texts of a scene in a language, in the scene's order.
+type Translation struct {
+	Title   string            `yaml:"title"`
+	Teaches string            `yaml:"teaches"`
+	Steps   []StepTranslation `yaml:"steps"`
+}
+
+// StepTranslation are the texts of a step.
+type StepTranslation struct {
+	Say  string   `yaml:"say"`
+	Then []string `yaml:"then"` // the text of each expectation
+}
+
+// InLanguage returns the scene with its texts in a language, a tag such as pt-BR: in exactly that one,
+// else in another variant of it, since Brazilian texts are better than none in Portugal, or
+// else as it was written. Language names the one that was chosen.
+func (s *Scene) InLanguage(tag string) *Scene {
+	if strings.EqualFold(tag, s.Language) {
+		return s
+	}
+	best := s.Language
+	for _, have := range s.OtherLanguages() {
+		switch {
+		case strings.EqualFold(have, tag):
+			return s.translated(have)
+		case sameLanguage(have, tag) && !sameLanguage(best, tag):
+			best = have
+		}
+	}
+	if best == s.Language {
+		return s
+	}
+	return s.translated(best)
+}
+
+// OtherLanguages returns the languages that a scene has beside its own.
+func (s *Scene) OtherLanguages() []string { return sorted(s.Languages) }
+
+// sameLanguage reports whether two tags are variants of one language.
+func sameLanguage(a, b string) bool {
+	a, _, _ = strings.Cut(a, "-")
+	b, _, _ = strings.Cut(b, "-")
+	return strings.EqualFold(a, b)
+}
+
+// translated returns the scene in a language that it has.
+func (s *Scene) translated(tag string) *Scene {
+	w, out := s.Languages[tag], *s
+	out.Language, out.Title, out.Teaches, out.Steps = tag, w.Title, w.Teaches, slices.Clone(s.Steps)
+	for i := range out.Steps {
+		step := &out.Steps[i]
+		step.Say, step.Expectations = w.Steps[i].Say, slices.Clone(step.Expectations)
+		for j := range step.Expectations {
+			step.Expectations[j].Text = w.Steps[i].Then[j]
+		}
+	}
+	return &out
+}
+
+// InLanguage returns the state with the texts of its scene in a language, as Scene.InLanguage does.
+func (s State) InLanguage(tag string) State {
+	s.Scene = s.Scene.InLanguage(tag)
+	if step := s.Step(); step != nil {
+		s.Findings = slices.Clone(s.Findings)
+		for i := range s.Findings {
+			s.Findings[i].Text = step.Expectations[i].Text
+		}
+	}
+	return s
+}
+
+// Names returns the parts of a text between backticks: names of entities, messages and actors,
+// which are the same in every language.
+func Names(text string) []string {
+	var all []string
+	for i, part := range strings.Split(text, "`") {
+		if i%2 == 1 {
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+// languageTag matches as much of BCP 47 as a catalogue of texts needs.
+var languageTag = regexp.MustCompile(`^[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$`)
+
+// checkWords checks the texts in other languages against those of the scene.
+func (s *Scene) checkWords(c *checker) {
+	if !languageTag.MatchString(s.Language) {
+		c.refuseIn("language", "'language' must be a tag such as en or pt-BR, not '%.64s'.", s.Language)
+	}
+	c.checkMax("languages", len(s.Languages), maxLanguages)
+	for _, tag := range s.OtherLanguages() {
+		c.location = location{"languages", []any{"languages", tag}}
+		switch {
+		case !languageTag.MatchString(tag):
+			c.refuse("A language must be a tag such as cs or pt-BR, not '%.64s'.", tag)
+			continue
+		case strings.EqualFold(tag, s.Language):
+			c.refuse("The scene itself is already in '%s'.", tag)
+			continue
+		}
+		c.location.label = tag
+		w := s.Languages[tag]
+		c.checkTranslated("title", s.Title, w.Title)
+		c.checkTranslated("teaches", s.Teaches, w.Teaches)
+		c.checkCount("steps", len(s.Steps), len(w.Steps))
+		at := c.location
+		for i := range min(len(s.Steps), len(w.Steps)) {
+			c.location = location{fmt.Sprintf("%s, step %d", at.label, i+1), append(slices.Clip(at.path), "steps", i)}
+			s.Steps[i].checkWords(c, w.Steps[i])
+		}
+	}
+	c.location = location{}
+}
+
+func (s *Step) checkWords(c *checker, w StepTranslation) {
+	c.checkTranslated("say", s.Say, w.Say)
+	c.checkCount("then", len(s.Expectations), len(w.Then))
+	at := c.location
+	for i := range min(len(s.Expectations), len(w.Then)) {
+		c.location = at.in("then", i)
+		c.checkTranslated("", s.Expectations[i].Text, w.Then[i])
+	}
+	c.location = at
+}
+
+// checkCount checks that a list is as long as the scene's.
+func (c *checker) checkCount(what string, want, is int) {
+	if want != is {
+		c.refuseIn(what, "The translation has %d of '%s', but the scene has %d.", is, what, want)
+	}
+}
+
+// checkTranslated checks a text against the scene's own: it is valid, and has the same names.
+func (c *checker) checkTranslated(what, own, text string) {
+	if !c.checkText(what, text) {
+		return
+	}
+	want, have := Names(own), Names(text)
+	slices.Sort(want)
+	slices.Sort(have)
+	if !slices.Equal(want, have) {
+		c.refuseIn(what, "Names between backticks must be the same in every language: %s, not %s.", joinNames(want), joinNames(have))
+	}
+}
+
+func joinNames(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return "`" + strings.Join(names, "`, `") + "`"
+}

@@ -1,0 +1,141 @@
+package enginetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Protocol is a protocol by which clients use a broker: an Executor of clients' commands. A
+// command that the protocol does not have is ErrUnsupported.
+type Protocol interface{ Executor }
+
+// ErrNoResult is returned by a Protocol that did a command but does not learn its result, such as
+// the numbers of sent messages, in most protocols. It would have learnt of a refusal.
+var ErrNoResult = errors.New("this door does not tell what came of it")
+
+// ErrNoAnswer is returned by a Protocol that did a command without any answer, not even a refusal.
+var ErrNoAnswer = errors.New("this door does not tell anything")
+
+// Comparison is an Executor that runs every command twice: at an Engine, and through a protocol
+// or, if it is not a client's command, at the house. It ends the scenario where the two
+// differ, and returns their common result.
+type Comparison struct {
+	Engine   *Engine
+	Operator func(Command) ([]string, error) // House.Do
+	Protocol Protocol
+	// Wait lets time go by for the house; the Engine has its own.
+	Wait func(c Command) error
+	// Visible returns the part of a command's result line, possibly a refusal, that the protocol
+	// can show; nil means all of it.
+	Visible func(c Command, line string) string
+
+	Counts StepCounts
+}
+
+// StepCounts counts commands by where they ran.
+type StepCounts struct {
+	Compared   int // through the protocol, which showed the result
+	Uncompared int // through the protocol
+	Operator   int
+	Waits      int // after: no one did anything
+}
+
+// Add adds o.
+func (s *StepCounts) Add(o StepCounts) {
+	s.Compared, s.Uncompared, s.Operator, s.Waits = s.Compared+o.Compared, s.Uncompared+o.Uncompared, s.Operator+o.Operator, s.Waits+o.Waits
+}
+
+// Do runs one command.
+func (x *Comparison) Do(c Command) ([]string, error) {
+	want, refusal := x.Engine.Do(c)
+	if _, refused := errors.AsType[Refused](refusal); refusal != nil && !refused {
+		return nil, refusal
+	}
+	got, err := x.run(c)
+	if errors.Is(err, ErrNoAnswer) || errors.Is(err, ErrNoResult) && refusal == nil {
+		return want, refusal
+	}
+	_, refused := errors.AsType[Refused](err)
+	switch {
+	case errors.Is(err, ErrNoResult):
+		return nil, fmt.Errorf("the door took it, the engine says %q", refusal.Error())
+	case err != nil && !refused:
+		return nil, err
+	case !slices.Equal(x.visible(c, lineOf(refusal)), x.visible(c, lineOf(err))):
+		return nil, fmt.Errorf("the door says %v, the engine %v", answerText(got, err), answerText(want, refusal))
+	}
+	if plain := x.visible(c, want); refusal == nil && !slices.Equal(plain, x.visible(c, got)) {
+		return nil, fmt.Errorf("the door says %v, the engine %v", answerText(got, nil), answerText(plain, nil))
+	}
+	return want, refusal
+}
+
+// lineOf returns the line of a refusal, if there is one.
+func lineOf(refusal error) []string {
+	if refusal == nil {
+		return nil
+	}
+	return []string{refusal.Error()}
+}
+
+func (x *Comparison) visible(c Command, lines []string) (out []string) {
+	for _, line := range lines {
+		if x.Visible != nil {
+			line = x.Visible(c, line)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func answerText(lines []string, err error) string {
+	if err != nil {
+		return fmt.Sprintf("%q", err.Error())
+	}
+	return fmt.Sprintf("%q", strings.Join(lines, "\n"))
+}
+
+// run runs a command where it belongs, and counts it.
+func (x *Comparison) run(c Command) ([]string, error) {
+	if c.Name == "after" {
+		x.Counts.Waits++
+		return nil, x.Wait(c)
+	}
+	lines, err := x.Protocol.Do(c)
+	switch {
+	case errors.Is(err, ErrNoResult), errors.Is(err, ErrNoAnswer):
+		x.Counts.Uncompared++
+	case !errors.Is(err, ErrUnsupported):
+		x.Counts.Compared++
+	default:
+		cannot := err
+		if lines, err = x.Operator(c); errors.Is(err, ErrUnsupported) {
+			return nil, cannot
+		}
+		x.Counts.Operator++
+	}
+	return lines, err
+}
+
+// AsRefused returns a Refused for a broker's refusal; other errors are unchanged.
+func AsRefused(err error) error { return asRefused(err) }
+
+// Path returns the i-th argument as a path, as protocols parse it.
+func (c Command) Path(i int) string { return string(c.path(i)) }
+
+// Numbers returns the arguments from the i-th that are numbers of messages.
+func (c Command) Numbers(i int) (out []int64, err error) {
+	for _, a := range c.Args[min(i, len(c.Args)):] {
+		if !strings.HasPrefix(a, "#") {
+			continue
+		}
+		n, err := number(a)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, int64(n))
+	}
+	return out, nil
+}

@@ -1,0 +1,179 @@
+// Package history queries the history: what operators did, what happened to the server, or
+// everything; for one entity, one group of events, one actor, between two instants. The
+// activity page, its exports and the JSON API read the same parameters and return the same
+// events.
+//
+//	Filter   selects events; parsed from and written as query parameters
+//	Query    returns a page of the events that a filter selects
+//	Event    an event as JSON, or as a row of CSV
+package history
+
+import (
+	"slices"
+	"strings"
+
+	"mayfly/engine"
+)
+
+// A Scope is how much of the history is queried, as written in query strings.
+type Scope string
+
+// The scopes.
+const (
+	Notable Scope = ""       // operations of operators and events of the server
+	Audit   Scope = "audit"  // operations of operators
+	System  Scope = "system" // events of the server, and entities that were deleted automatically
+	All     Scope = "all"    // all of these, and every event of every message
+)
+
+// Scopes returns all scopes.
+func Scopes() []Scope { return []Scope{Notable, Audit, System, All} }
+
+// A Group is a group of kinds of events, as written in query strings.
+type Group string
+
+// The groups.
+const (
+	AnyGroup    Group = ""
+	Entities    Group = "entities"     // entities and rules were created, changed or deleted; idle clocks were reset by an operator
+	Arrivals    Group = "arrivals"     // messages were stored or became active
+	Locks       Group = "locks"        // messages were delivered and given back
+	Deferrals   Group = "aside"        // messages were deferred, returned, or given more time
+	DeadLetters Group = "dead-letters" // messages became dead letters, or were resubmitted
+	Removals    Group = "ends"         // messages were completed or removed
+	Access      Group = "access"       // sign-ins to the dashboard; tokens, links and keys that were issued
+	Server      Group = "server"       // the server itself
+)
+
+// Groups returns all groups.
+func Groups() []Group {
+	return []Group{AnyGroup, Entities, Arrivals, Locks, Deferrals, DeadLetters, Removals, Access, Server}
+}
+
+// kinds returns the kinds of events in a group. Every kind is in one group.
+func (g Group) kinds() []engine.EventKind {
+	switch g {
+	case Entities:
+		return []engine.EventKind{
+			engine.EventEntityCreated, engine.EventEntityUpdated, engine.EventEntityDeleted, engine.EventEntityAutoDeleted,
+			engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventRuleReplaced, engine.EventTouched,
+			engine.EventDisconnected, engine.EventSettingsChanged, engine.EventNamespaceCreated, engine.EventNamespaceRemoved, engine.EventNamespaceChanged,
+			engine.EventClockTurned, engine.EventScenePlayed, engine.EventSceneAdded, engine.EventSceneRemoved,
+		}
+	case Arrivals:
+		return []engine.EventKind{engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventForwarded}
+	case Locks:
+		return []engine.EventKind{engine.EventLocked, engine.EventRenewed, engine.EventLockLost, engine.EventAbandoned, engine.EventReleased,
+			engine.EventSessionLocked, engine.EventSessionRenewed, engine.EventSessionClosed, engine.EventSessionLost, engine.EventSessionState}
+	case Deferrals:
+		return []engine.EventKind{engine.EventDeferred, engine.EventReturned, engine.EventExtended}
+	case DeadLetters:
+		return []engine.EventKind{engine.EventDeadLettered, engine.EventMoved, engine.EventCopied, engine.EventTransferFailed}
+	case Removals:
+		return []engine.EventKind{
+			engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled, engine.EventPurged,
+			engine.EventDuplicate, engine.EventUnmatched,
+		}
+	case Access:
+		return []engine.EventKind{
+			engine.EventSignedIn, engine.EventSignInFailed, engine.EventSignedOut, engine.EventSignInsEnded,
+			engine.EventTokenCreated, engine.EventTokenRevoked, engine.EventReadLinkCreated, engine.EventReadLinkRevoked, engine.EventAccessChanged,
+		}
+	case Server:
+		return []engine.EventKind{
+			engine.EventStarted, engine.EventStopped, engine.EventReadOnly, engine.EventWritable, engine.EventReopened, engine.EventGap,
+			engine.EventMemoryFull, engine.EventMemoryFree,
+		}
+	default:
+		return nil
+	}
+}
+
+// GroupOf returns the group of a kind, or AnyGroup for a kind added by a later version.
+func GroupOf(k engine.EventKind) Group {
+	for _, g := range Groups() {
+		if slices.Contains(g.kinds(), k) {
+			return g
+		}
+	}
+	return AnyGroup
+}
+
+// kinds returns the kinds in f's group that f may return; nil means all.
+func (f Filter) kinds() (of []engine.EventKind) {
+	if of = f.Group.kinds(); !f.NamespaceOnly {
+		return of
+	}
+	if f.Group == AnyGroup { // not kinds of later versions: what their events reveal is unknown here
+		for _, g := range Groups() {
+			of = append(of, g.kinds()...)
+		}
+	}
+	return slices.DeleteFunc(of, engine.EventKind.OfServer)
+}
+
+// systemKinds returns the kinds of events that no actor causes.
+func systemKinds() []engine.EventKind { return append(Server.kinds(), engine.EventEntityAutoDeleted) }
+
+// IsNotable reports whether e is in the scope Notable.
+func IsNotable(e engine.Event) bool { return e.Audit || slices.Contains(systemKinds(), e.Kind) }
+
+// A Filter selects events. The zero value selects operations of operators and events of the
+// server.
+type Filter struct {
+	Scope         Scope
+	Path          engine.Path // of an entity, including its subqueues and subscriptions; empty: any
+	Message       engine.Key  // zero: any
+	Group         Group
+	Actor         string               // substring of the actor, case-insensitive; empty: any
+	Text          string               // substring of the reason, the actor or a path, case-insensitive; empty: any
+	From          engine.Instant       // inclusive; zero: no bound
+	Until         engine.Instant       // exclusive; zero: no bound
+	Before        engine.HistoryCursor // only events before this one; zero: no bound
+	NamespaceOnly bool                 // leaves out events of the server that do not belong to the namespace: only callers who may see every namespace get those
+}
+
+// queries returns the history queries that together cover every event f selects; match filters
+// their results.
+func (f Filter) queries() []engine.HistoryQuery {
+	q := engine.HistoryQuery{
+		Key: f.Message, Path: f.Path, Kinds: f.kinds(), From: f.From, Until: f.Until, Before: f.Before,
+	}
+	audit, sys := q, q
+	audit.Audit = true
+	sys.Kinds = systemKinds()
+	if f.Group != AnyGroup {
+		sys.Kinds = slices.DeleteFunc(sys.Kinds, func(k engine.EventKind) bool { return !slices.Contains(q.Kinds, k) })
+	}
+	switch {
+	case f.Scope == All:
+		return []engine.HistoryQuery{q}
+	case f.Scope == Audit, f.Scope == Notable && len(sys.Kinds) == 0:
+		return []engine.HistoryQuery{audit}
+	case f.Scope == System && len(sys.Kinds) == 0:
+		return nil
+	case f.Scope == System:
+		return []engine.HistoryQuery{sys}
+	default:
+		return []engine.HistoryQuery{audit, sys}
+	}
+}
+
+// searches reports whether f has a condition that a history cannot look up.
+func (f Filter) searches() bool { return f.Actor != "" || f.Text != "" }
+
+// match reports whether f selects an event that one of its queries returned.
+func (f Filter) match(e engine.HistoryEvent) bool {
+	if f.NamespaceOnly && e.OfServer() {
+		return false
+	}
+	if f.Actor != "" && !contains(e.Actor, f.Actor) {
+		return false
+	}
+	return f.Text == "" || contains(e.Reason, f.Text) || contains(e.Actor, f.Text) ||
+		contains(string(e.Path), f.Text) || contains(string(e.To), f.Text)
+}
+
+func contains(s, part string) bool {
+	return strings.Contains(strings.ToLower(s), strings.ToLower(part))
+}

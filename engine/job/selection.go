@@ -1,0 +1,57 @@
+package job
+
+import (
+	"encoding/json"
+
+	"mayfly/engine"
+)
+
+// Selection are messages that were chosen one by one. Its JSON names a path once for consecutive
+// messages there, so that a record has room for as many as may be chosen.
+type Selection []engine.Target
+
+// selectionAt are messages in one subqueue: their keys and numbers.
+type selectionAt struct {
+	Path     engine.Path `json:"path"`
+	Messages [][2]uint64 `json:"messages"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (all Selection) MarshalJSON() ([]byte, error) {
+	var places []selectionAt
+	for i, t := range all {
+		if i == 0 || t.Path != all[i-1].Path {
+			places = append(places, selectionAt{Path: t.Path})
+		}
+		at := &places[len(places)-1]
+		at.Messages = append(at.Messages, [2]uint64{uint64(t.Key), uint64(t.Seq)})
+	}
+	return json.Marshal(places)
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (all *Selection) UnmarshalJSON(raw []byte) error {
+	var places []selectionAt
+	if err := json.Unmarshal(raw, &places); err != nil {
+		return err
+	}
+	*all = nil
+	for _, at := range places {
+		for _, m := range at.Messages {
+			*all = append(*all, engine.Target{Key: engine.Key(m[0]), Path: at.Path, Seq: engine.Seq(m[1])})
+		}
+	}
+	return nil
+}
+
+// distinct returns the messages without repetitions.
+func (all Selection) distinct() (out Selection) {
+	known := make(map[engine.Key]bool, len(all))
+	for _, t := range all {
+		if !known[t.Key] {
+			known[t.Key] = true
+			out = append(out, t)
+		}
+	}
+	return out
+}

@@ -1,0 +1,62 @@
+package job
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+)
+
+// TestUndoInParts undoes a record with more messages than a slice may have, as where memory is
+// full: each message is in one slice.
+func TestUndoInParts(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	j, err := Open(t.Context(), b, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	for _, q := range []engine.Path{"q", "other"} {
+		if _, err := b.Create(t.Context(), engine.Queue, q, engine.Config{}, "test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := b.Send(t.Context(), "q", make([]broker.Outgoing, 300), "test"); err != nil {
+		t.Fatal(err)
+	}
+	did, err := j.Start(t.Context(), Plan{Kind: Move, To: "other", Paths: []engine.Path{"q"}}, broker.Unconfirmed, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if did, err = j.Wait(t.Context(), did.ID); err != nil {
+		t.Fatal(err)
+	}
+	var parts []int
+	seen := map[engine.Key]bool{}
+	is := Job{Plan: Plan{Kind: Undo, UndoOf: did.ID}}
+	for {
+		todo, err := j.nextSlice(t.Context(), nil, is, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if todo.last || len(parts) > 10 {
+			break
+		}
+		for _, d := range todo.operations {
+			seen[d.Target.Key] = true
+		}
+		parts, is.Cursor = append(parts, len(todo.operations)), todo.next
+	}
+	if want := []int{100, 100, 56, 44}; !slices.Equal(parts, want) || len(seen) != 300 {
+		t.Errorf("slices of %v with %d messages; want %v with 300", parts, len(seen), want)
+	}
+}

@@ -1,0 +1,111 @@
+package namespaces
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+const (
+	actionNote    = "deed" // on a board
+	auditTimeout  = 5 * time.Second
+	auditInterval = time.Second
+	// maxActionNotes is how many may wait on the board until a server owns the main namespace: more
+	// are only logged.
+	maxActionNotes = 1000
+)
+
+// An action is an operator's action that one server leaves on the board for another to audit.
+type action struct {
+	Kind  string `json:"kind"`
+	About string `json:"about,omitempty"`
+	Actor string `json:"actor,omitempty"`
+}
+
+// Audit audits an operator's action on the server in the server's own namespace; kind is
+// one of those with OfServer. If another server owns that namespace, it does so within
+// seconds, through the board; if none owns it, later. An action may be recorded twice if a
+// server dies at the wrong moment. What cannot be recorded is logged.
+func (f *Manager) Audit(ctx context.Context, kind engine.EventKind, about, actor string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
+	defer cancel()
+	err := engine.ErrClosed
+	if b := f.main.openBroker(); b != nil {
+		err = b.Audit(ctx, kind, about, actor)
+	}
+	if err != nil && f.o.Notes != nil {
+		err = f.postAction(ctx, action{kind.String(), about, actor})
+	}
+	if err != nil {
+		f.log.Warn("an operation was not recorded in the activity log", "action", kind, "target", about, "actor", actor, "err", err)
+	}
+}
+
+// postAction leaves a deed on the board, behind earlier ones.
+func (f *Manager) postAction(ctx context.Context, d action) error {
+	there, err := f.o.Notes.Notes(ctx, actionNote)
+	if err != nil {
+		return err
+	}
+	if len(there) >= maxActionNotes {
+		return fmt.Errorf("%d records are already waiting", len(there))
+	}
+	raw, err := json.Marshal(d)
+	if err != nil {
+		panic(err) // texts
+	}
+	id := fmt.Sprintf("%020d-%010d-%s", time.Now().UnixNano(), f.actionNotes.Add(1), strings.ToLower(rand.Text()[:8])) // they are taken in this order
+	return f.o.Notes.AddNote(ctx, actionNote, id, string(raw))
+}
+
+// pollActions audits the deeds that other servers have left, while the server's own namespace is
+// here.
+func (f *Manager) pollActions() {
+	every := time.NewTicker(auditInterval)
+	defer every.Stop()
+	for told := false; ; {
+		if b := f.main.openBroker(); b != nil {
+			err := f.auditPosted(b)
+			if err != nil && !told && f.ctx.Err() == nil {
+				f.log.Warn("operations could not be published to other servers; retrying", "err", err)
+			}
+			told = err != nil
+		}
+		select {
+		case <-every.C:
+		case <-f.ctx.Done():
+			return
+		}
+	}
+}
+
+func (f *Manager) auditPosted(b *broker.Broker) error {
+	ctx, cancel := context.WithTimeout(f.ctx, auditTimeout)
+	defer cancel()
+	notes, err := f.o.Notes.Notes(ctx, actionNote)
+	if err != nil {
+		return err
+	}
+	for _, n := range notes {
+		var d action
+		kind, ok := engine.EventKind(0), false
+		if err := json.Unmarshal([]byte(n.Text), &d); err == nil {
+			kind, ok = engine.ServerEvent(d.Kind)
+		}
+		if !ok {
+			f.log.Warn("an operation of another server was not recorded in the activity log", "action", d.Kind, "target", d.About, "actor", d.Actor)
+		} else if err := b.Audit(ctx, kind, d.About, d.Actor); err != nil {
+			return err
+		}
+		if err := f.o.Notes.RemoveNotes(ctx, actionNote, n.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+package namespaces_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/namespaces/fleettest"
+)
+
+// deeds returns the operators' actions that a server's own namespace has audited.
+func (s *sea) deeds(server string) (all []string) {
+	s.t.Helper()
+	b, _, err := s.fleets[server].Broker("default")
+	if err != nil || b == nil {
+		s.t.Fatalf("%s does not own its namespace: %v", server, err)
+	}
+	for _, e := range b.Events().Recent(2000) {
+		if e.Kind == engine.EventSent {
+			s.t.Errorf("%s remembers %+v", server, e)
+		}
+		if e.Kind.OfServer() {
+			all = append(all, fmt.Sprintf("%s %s by %s", e.Kind, e.Reason, e.Actor))
+		}
+	}
+	return all
+}
+
+// left returns the number of notes on the board.
+func (s *sea) left() int {
+	s.t.Helper()
+	all, err := s.board.Notes(s.t.Context(), "deed")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return len(all)
+}
+
+// The owner of the server's own namespace audits actions at any of the servers, in the order
+// they had there, once; without an owner, the next owner does.
+func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSea(t, 0)
+		s.board = new(fleettest.NoteStore)
+		s.start("a")
+		s.expect(3*time.Second, "map[a:1]")
+		s.start("b")
+		s.expect(3*time.Second, "map[a:1 b:0]")
+		s.fleets["a"].Audit(t.Context(), engine.EventSignedIn, "here", "ana")
+		for i := range 20 {
+			s.fleets["b"].Audit(t.Context(), engine.EventTokenCreated, fmt.Sprint("there ", i), "bob")
+		}
+		if n := s.left(); n != 20 {
+			t.Errorf("%d are left to be taken", n)
+		}
+		s.after(2 * time.Second)
+		want := []string{"signed-in here by ana"}
+		for i := range 20 {
+			want = append(want, fmt.Sprintf("token-made there %d by bob", i))
+		}
+		if got := s.deeds("a"); !slices.Equal(got, want) {
+			t.Errorf("it remembers %q", got)
+		}
+		if n := s.left(); n != 0 {
+			t.Errorf("%d are left when they were taken", n)
+		}
+		s.kill("a")
+		s.fleets["b"].Audit(t.Context(), engine.EventSignedOut, "", "bob")
+		s.board.Fail(true)
+		s.after(20 * time.Second)
+		if got := s.deeds("b"); len(got) != 0 {
+			t.Errorf("it remembers %q, though it cannot know", got)
+		}
+		s.board.Fail(false)
+		s.after(2 * time.Second)
+		if got := s.deeds("b"); !slices.Equal(got, []string{"signed-out  by bob"}) {
+			t.Errorf("it remembers %q", got)
+		}
+		s.end()
+	})
+}
+
+// Actions that no server can audit delay nothing, and their number is bounded.
+func TestDeedsThatAreNotTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSea(t, 0)
+		s.board = new(fleettest.NoteStore)
+		for i, text := range []string{`{"kind":"made-by-a-later-version"}`, `{"kind":"sent"}`, `{"kind":""}`, `nonsense`, `{"kind":"link-made","about":"x","actor":"y"}`} {
+			if err := s.board.AddNote(t.Context(), "deed", fmt.Sprint(i), text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.start("a")
+		s.after(5 * time.Second)
+		if got := s.deeds("a"); !slices.Equal(got, []string{"link-made x by y"}) || s.left() != 0 {
+			t.Errorf("it remembers %q, and %d are left", got, s.left())
+		}
+		s.start("b")
+		s.after(5 * time.Second)
+		s.kill("a")
+		for range 1100 {
+			s.fleets["b"].Audit(t.Context(), engine.EventSignInFailed, "ana", "somebody")
+		}
+		if n := s.left(); n != 1000 {
+			t.Errorf("%d wait", n)
+		}
+		s.end()
+	})
+}

@@ -1,0 +1,95 @@
+package namespaces
+
+import (
+	"context"
+	"strings"
+
+	"mayfly/engine"
+)
+
+// Change gives a namespace the limits of another profile, empty for the server's, on behalf of
+// actor, and waits as Create does: the namespace is opened again, and its clients have to
+// reconnect. Messages stored under other limits stay as they are. The error is ErrNoNamespace,
+// engine.ErrArgument, engine.ErrNotAllowed for the server's own namespace and for one in
+// memory alone, or the catalogue's; nothing was changed then.
+func (f *Manager) Change(ctx context.Context, name, profile, actor string) (Namespace, error) {
+	name = strings.ToLower(name)
+	if f.find(name) == nil {
+		return Namespace{}, noNamespace(name)
+	}
+	if err := (Spec{Profile: profile}).check(); err != nil {
+		return Namespace{}, err
+	}
+	if strings.EqualFold(name, f.main.spec.Name) {
+		return Namespace{}, engine.Refuse(engine.ErrNotAllowed, "The namespace '%s' is the server's own. Set its limits when you start the server.", f.main.spec.Name)
+	}
+	m, changed, err := f.change(ctx, name, profile)
+	if err != nil {
+		return Namespace{}, err
+	}
+	if !changed {
+		return m.namespace(), nil
+	}
+	f.log.Info("the limits of a namespace were changed", "namespace", name, "profile", profile, "actor", actor)
+	about := name
+	if profile != "" {
+		about += " (" + profile + ")"
+	}
+	f.Audit(ctx, engine.EventNamespaceChanged, about, actor)
+	return f.awaitState(ctx, m), nil
+}
+
+// change updates the catalogue and the member, if they have another profile.
+func (f *Manager) change(ctx context.Context, name, profile string) (m *member, changed bool, err error) {
+	select {
+	case f.changing <- struct{}{}:
+		defer func() { <-f.changing }()
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
+	f.mu.Lock()
+	m = f.byName[name]
+	f.mu.Unlock()
+	if m == nil {
+		return nil, false, noNamespace(name)
+	}
+	s := m.spec
+	s.Profile = profile
+	if s.Temporary {
+		return nil, false, engine.Refuse(engine.ErrNotAllowed, "The limits of a temporary namespace cannot be changed.")
+	}
+	if s == m.spec {
+		return m, false, nil
+	}
+	if err := f.o.Catalogue.Change(ctx, s); err != nil {
+		return nil, false, err
+	}
+	m, err = f.reopen(m, s, profileChanged) //nolint:contextcheck // it lives as long as the fleet
+	return m, true, err
+}
+
+// profileChanged is why a namespace is not served for a moment.
+const profileChanged = "The namespace is being reopened with its new limits."
+
+// reopen opens a namespace again by a specification, which may be the same; the protocols report
+// why meanwhile. Called by the holder of turn.
+func (f *Manager) reopen(m *member, s Spec, why string) (*member, error) {
+	close(m.gone)
+	m.stop()
+	<-m.ended
+	m.keeper.Protocols.StandBy(NotServed{Reason: why})
+	if m = f.startMember(s); m == nil {
+		return nil, engine.ErrClosed
+	}
+	return m, nil
+}
+
+// awaitState waits until the state of a member is known, or ctx has ended, and returns it.
+func (f *Manager) awaitState(ctx context.Context, m *member) Namespace {
+	select {
+	case <-m.stateKnown:
+	case <-m.ended:
+	case <-ctx.Done(): // it exists, and is being opened
+	}
+	return m.namespace()
+}

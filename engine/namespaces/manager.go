@@ -1,0 +1,467 @@
+package namespaces
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// These are how many namespaces there may be beside the server's own, unless Options set other
+// numbers.
+const (
+	DefaultMax          = 50
+	DefaultMaxTemporary = 10
+)
+
+// A Spec describes a namespace, without its contents.
+type Spec struct {
+	Name    string    `json:"name"`              // as ParseName returns it, except for the server's own
+	Profile string    `json:"profile,omitempty"` // one of engine.Profiles; empty: the server's limits
+	Created time.Time `json:"created,omitzero"`
+	// StoredName is its name in a store that holds several namespaces; empty: Name. The catalogue
+	// sets it.
+	StoredName string `json:"kept,omitempty"`
+	// A Temporary namespace is in memory alone, and goes with the server at the latest.
+	Temporary  bool      `json:"temporary,omitempty"`
+	Until      time.Time `json:"until,omitzero"` // when a temporary one is removed; zero: on request
+	preferHere bool      // this server takes it first, even if it owns more than others
+	notBefore  time.Time // this server must not take it before; zero: it may at once
+	// ManualClock is a temporary namespace's clock, if it can be turned; nil: the system's.
+	ManualClock *broker.ManualClock `json:"-"`
+}
+
+// A Catalogue lists the namespaces beside the server's own. Calls of its methods do not
+// overlap.
+type Catalogue interface {
+	// List returns all of them, in any order.
+	List(ctx context.Context) ([]Spec, error)
+	// Add adds an empty namespace, and returns it with StoredName. The error is ErrNamespaceExists if there is
+	// one of that name.
+	Add(ctx context.Context, s Spec) (Spec, error)
+	// Change changes a namespace's Profile. The error is engine.ErrNotAllowed if its contents
+	// would be lost.
+	Change(ctx context.Context, s Spec) error
+	// Remove removes a namespace with its contents, and calls closed, which closes its store,
+	// when it is time to. aside is where the contents are kept; empty if they are deleted.
+	Remove(ctx context.Context, s Spec, closed func() error) (aside string, err error)
+}
+
+// Options configure a fleet. Main, NewKeeper and Catalogue are needed.
+type Options struct {
+	// Main is the server's own namespace. Its OnShutdown ends the serving of all.
+	Main *Keeper
+	// NewKeeper returns the keeper of another namespace, and makes the protocols stand by for it.
+	// The fleet sets its RetryForever and OnShutdown.
+	NewKeeper func(Spec) *Keeper
+	// Drop makes the protocols drop a namespace, and tells its clients why.
+	Drop      func(s Spec, why string)
+	Catalogue Catalogue
+	// OnLoaded, unless it is nil, is called once, when the catalogue was read for the first time
+	// and the protocols have all its namespaces.
+	OnLoaded func()
+	// RefreshInterval is how often the catalogue is read again, if other servers write it too; zero:
+	// never.
+	RefreshInterval time.Duration
+	// Notes is where servers on the store leave each other notes; nil if there is none.
+	Notes NoteStore
+	// Membership is where servers on the store meet, this one by Name; nil if there is none.
+	Membership Membership
+	Name       string
+	// Busy reports whether clients are connected to a namespace, which is then not left to
+	// another server. Nil means none is.
+	Busy         func(name string) bool
+	Max          int          // namespaces beside Main; zero: DefaultMax; negative: none
+	MaxTemporary int          // temporary ones among them; zero: DefaultMaxTemporary
+	Logger       *slog.Logger // zero: slog.Default
+}
+
+// A Manager holds the namespaces of a server. Its methods are safe for concurrent use; Run is
+// called once, before any other.
+type Manager struct {
+	o    Options
+	log  *slog.Logger
+	main *member
+
+	ctx          context.Context //nolint:containedctx // the life of the other namespaces, ended by Run
+	stop         context.CancelFunc
+	mainReady    chan struct{}  // closed when the state of the main namespace is known
+	requestsDone chan struct{}  // closed when no request is left
+	leaving      sync.WaitGroup // members that have not yet notified their watchers of the end
+	wg           sync.WaitGroup // members, and timers of temporary ones
+	changing     chan struct{}  // holds one: the goroutine that changes the catalogue
+	actionNotes  atomic.Uint64  // number of deeds left on the board
+
+	mu           sync.Mutex
+	byName       map[string]*member // the other namespaces; guarded by mu
+	closed       bool               // no more may begin; guarded by mu
+	shares       shares             // guarded by mu
+	catalogueErr error              // why the catalogue could not be read the last time; guarded by mu
+	known        sync.Once          // calls OnLoaded
+	listed       bool               // the catalogue was read once; owned by the holder of turn
+}
+
+// New returns a fleet that Run starts.
+func New(o Options) *Manager {
+	f := &Manager{
+		o: o, log: cmp.Or(o.Logger, slog.Default()), byName: map[string]*member{},
+		mainReady: make(chan struct{}), requestsDone: make(chan struct{}), changing: make(chan struct{}, 1),
+	}
+	f.main = &member{manager: f, spec: Spec{Name: cmp.Or(o.Main.Broker.Name, "default")}, keeper: o.Main}
+	return f
+}
+
+// Run serves the namespaces until ctx ends, or until the server's own cannot be kept, which is
+// the error. Failures of the others concern only themselves.
+func (f *Manager) Run(ctx context.Context) error {
+	f.ctx, f.stop = context.WithCancel(ctx)
+	defer f.stop()
+	if f.o.RefreshInterval > 0 { // the main one does not wait for a remote catalogue
+		f.wg.Go(f.pollCatalogue)
+	} else if err := f.readCatalogue(ctx); err != nil {
+		return err
+	}
+	if f.o.Notes != nil {
+		f.wg.Go(f.pollActions)
+	}
+	begin := sync.OnceFunc(func() { close(f.mainReady) })
+	shut := f.o.Main.OnShutdown
+	silence := sync.OnceValue(func() error { // no namespace may be used afterwards
+		f.mu.Lock()
+		f.closed = true
+		f.mu.Unlock()
+		f.stop()
+		f.leaving.Wait()
+		var err error
+		if shut != nil {
+			err = shut(context.WithoutCancel(ctx))
+		}
+		close(f.requestsDone)
+		return err
+	})
+	f.main.keeper.OnShutdown = func(context.Context) error { return silence() }
+	f.main.keeper.Protocols = recordingProtocols{f.main, f.main.keeper.Protocols, begin}
+	err := f.main.keeper.Run(ctx)
+	err = errors.Join(err, silence())
+	f.wg.Wait()
+	return err
+}
+
+// readCatalogue begins namespaces that are new in the catalogue, and leaves those that are no longer in
+// it. None begins before the state of the main one is known.
+func (f *Manager) readCatalogue(ctx context.Context) error {
+	select {
+	case f.changing <- struct{}{}:
+		defer func() { <-f.changing }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	listed, err := f.o.Catalogue.List(ctx)
+	f.mu.Lock()
+	f.catalogueErr = err
+	f.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("list the namespaces: %w", err)
+	}
+	there := map[string]Spec{}
+	for _, s := range listed {
+		there[s.Name] = s
+	}
+	for _, m := range f.others() {
+		s, ok := there[m.spec.Name]
+		switch {
+		case m.spec.Temporary:
+		case !ok, s.StoredName != m.spec.StoredName: // or it was removed and created again
+			f.log.Info("a namespace no longer exists", "namespace", m.spec.Name)
+			f.stopMember(m, removedReason(m.spec.Name))
+		case s.Profile != m.spec.Profile:
+			f.log.Info("the limits of a namespace have changed", "namespace", m.spec.Name, "profile", s.Profile)
+			if _, err := f.reopen(m, s, profileChanged); err != nil { //nolint:contextcheck // it lives as long as the fleet
+				return err
+			}
+		}
+	}
+	again := f.listed
+	f.listed = true
+	for _, s := range listed {
+		f.mu.Lock()
+		known := f.byName[s.Name] != nil || strings.EqualFold(s.Name, f.main.spec.Name)
+		f.mu.Unlock()
+		if !known {
+			f.log.Info("a namespace was found", "namespace", s.Name)
+			if again {
+				s.notBefore = time.Now().Add(creatorGrace)
+			}
+			f.startMember(s) //nolint:contextcheck // it lives as long as the fleet
+		}
+	}
+	f.known.Do(func() {
+		if i := slices.IndexFunc(listed, func(s Spec) bool { return strings.EqualFold(s.Name, f.main.spec.Name) }); i >= 0 && f.o.RefreshInterval == 0 {
+			f.log.Warn("a namespace is not served because it has the name of the server's own", "namespace", listed[i].Name)
+		}
+		if f.o.OnLoaded != nil {
+			f.o.OnLoaded()
+		}
+	})
+	return nil
+}
+
+// pollCatalogue reads the catalogue at once and then regularly.
+func (f *Manager) pollCatalogue() {
+	every := time.NewTicker(f.o.RefreshInterval)
+	defer every.Stop()
+	defer f.leaveServers()
+	for {
+		if err := f.heartbeat(); err != nil && f.ctx.Err() == nil {
+			f.log.Warn("the list of servers cannot be read", "err", err)
+		}
+		if err := f.readCatalogue(f.ctx); err != nil && f.ctx.Err() == nil {
+			f.log.Warn("the list of namespaces cannot be read", "err", err)
+		}
+		select {
+		case <-every.C:
+		case <-f.ctx.Done():
+			return
+		}
+	}
+}
+
+// others returns the namespaces beside the main one, by name.
+func (f *Manager) others() []*member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]*member, 0, len(f.byName))
+	for _, m := range f.byName {
+		out = append(out, m)
+	}
+	slices.SortFunc(out, func(a, b *member) int { return strings.Compare(a.spec.Name, b.spec.Name) })
+	return out
+}
+
+// startMember starts to keep a namespace, unless the fleet is over; the protocols have it then.
+// Called by the holder of turn.
+func (f *Manager) startMember(s Spec) *member {
+	m := &member{manager: f, spec: s, owned: s.preferHere, gone: make(chan struct{}), ended: make(chan struct{}), stateKnown: make(chan struct{})}
+	ctx, stop := context.WithCancel(f.ctx)
+	m.stop = stop
+	f.mu.Lock()
+	if f.closed {
+		f.mu.Unlock()
+		stop()
+		return nil
+	}
+	f.byName[s.Name] = m
+	f.leaving.Add(1)
+	f.mu.Unlock()
+	m.keeper = f.o.NewKeeper(s)
+	if !s.Until.IsZero() {
+		f.wg.Go(func() { f.removeExpired(m) })
+	}
+	f.wg.Go(func() {
+		defer close(m.ended)
+		defer stop()
+		m.run(ctx)
+	})
+	return m
+}
+
+// stopMember ends the keeping of a namespace, once, and waits for that.
+func (f *Manager) stopMember(m *member, why string) {
+	f.o.Drop(m.spec, why)
+	close(m.gone)
+	m.stop()
+	<-m.ended
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byName[m.spec.Name] == m {
+		delete(f.byName, m.spec.Name)
+	}
+}
+
+// removeExpired removes a temporary namespace when its time is over.
+func (f *Manager) removeExpired(m *member) {
+	over := time.NewTimer(time.Until(m.spec.Until))
+	defer over.Stop()
+	select {
+	case <-over.C:
+		if _, err := f.remove(f.ctx, m.spec.Name, m, ""); err != nil && f.ctx.Err() == nil && !errors.Is(err, ErrNoNamespace) {
+			f.log.Warn("a temporary namespace was not removed", "namespace", m.spec.Name, "err", err)
+		}
+	case <-m.ended:
+	}
+}
+
+// add adds a namespace to the fleet.
+func (f *Manager) add(ctx context.Context, s Spec) (*member, error) {
+	select {
+	case f.changing <- struct{}{}:
+		defer func() { <-f.changing }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if err := f.checkRoom(s); err != nil {
+		return nil, err
+	}
+	if !s.Temporary {
+		mine := s.preferHere // this does not concern other servers
+		s.preferHere = false
+		var err error
+		if s, err = f.o.Catalogue.Add(ctx, s); err != nil {
+			return nil, err
+		}
+		s.preferHere = mine
+	}
+	m := f.startMember(s) //nolint:contextcheck // it lives as long as the fleet
+	if m == nil {
+		return nil, engine.ErrClosed
+	}
+	return m, nil
+}
+
+// checkRoom returns an error unless a namespace may be added.
+func (f *Manager) checkRoom(s Spec) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.byName[s.Name] != nil || strings.EqualFold(s.Name, f.main.spec.Name) {
+		return engine.Refuse(ErrNamespaceExists, "The namespace '%s' already exists. Choose another name.", s.Name)
+	}
+	most := max(0, cmp.Or(f.o.Max, DefaultMax))
+	if len(f.byName) >= most {
+		return engine.Refuse(engine.ErrQuota, "There are already %d namespaces beside the server's own, the maximum. Delete one first.", len(f.byName))
+	}
+	temporary := 0
+	for _, m := range f.byName {
+		if m.spec.Temporary {
+			temporary++
+		}
+	}
+	if s.Temporary && temporary >= cmp.Or(f.o.MaxTemporary, DefaultMaxTemporary) {
+		return engine.Refuse(engine.ErrQuota, "There are already %d temporary namespaces, the maximum. Delete one first.", temporary)
+	}
+	return nil
+}
+
+// removedReason returns the reason that the clients of a removed namespace get.
+func removedReason(name string) string { return fmt.Sprintf("The namespace %s was removed.", name) }
+
+// ErrNoNamespace is the error for a namespace that does not exist, ErrNamespaceExists for one that exists
+// already.
+var (
+	ErrNoNamespace     error = engine.Refuse(engine.ErrNotFound, "The namespace does not exist.")
+	ErrNamespaceExists       = fmt.Errorf("%w: the namespace exists", engine.ErrExists)
+)
+
+func noNamespace(name string) error {
+	return engine.RefuseCode(ErrNoNamespace, 40402, "The namespace '%s' does not exist.", name)
+}
+
+// Remove removes a namespace with its contents, on behalf of actor, empty if it has expired.
+// Its clients get the reason, and its store is closed first. aside is where the contents are
+// kept; empty if they are deleted. The server's own namespace cannot be removed:
+// engine.ErrNotAllowed. If the removal fails, the namespace is served again.
+func (f *Manager) Remove(ctx context.Context, name, actor string) (aside string, err error) {
+	name = strings.ToLower(name)
+	if strings.EqualFold(name, f.main.spec.Name) {
+		return "", engine.Refuse(engine.ErrNotAllowed, "The namespace '%s' is the server's own and cannot be deleted.", f.main.spec.Name)
+	}
+	return f.remove(ctx, name, nil, actor)
+}
+
+// remove removes the namespace of that name; if only is not nil, only if it is still that
+// member.
+func (f *Manager) remove(ctx context.Context, name string, only *member, actor string) (aside string, err error) {
+	select {
+	case f.changing <- struct{}{}:
+		defer func() { <-f.changing }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	f.mu.Lock()
+	m := f.byName[name]
+	f.mu.Unlock()
+	if m == nil || only != nil && m != only {
+		return "", noNamespace(name)
+	}
+	ctx = context.WithoutCancel(ctx) // half a removal would be of no use
+	why := removedReason(name)
+	if m.spec.Temporary {
+		f.stopMember(m, why)
+	} else if aside, err = f.o.Catalogue.Remove(ctx, m.spec, func() error { f.stopMember(m, why); return nil }); err != nil {
+		f.log.Error("a namespace could not be removed", "namespace", name, "err", err)
+		f.mu.Lock()
+		there := f.byName[name] != nil
+		f.mu.Unlock()
+		if !there {
+			f.startMember(m.spec) //nolint:contextcheck // it lives as long as the fleet
+		}
+		return "", fmt.Errorf("remove the namespace %s: %w", name, err)
+	}
+	f.log.Info("a namespace was removed", "namespace", name, "actor", actor, "aside", aside)
+	f.Audit(ctx, engine.EventNamespaceRemoved, name, cmp.Or(actor, "its lifetime ended"))
+	return aside, nil
+}
+
+// An Elsewhere is the owner of a namespace that is not served here, or why it has none.
+type Elsewhere = NotServed
+
+// Broker returns a namespace's broker, by its name in any case; else where the namespace is
+// served, or ErrNoNamespace if it does not exist.
+func (f *Manager) Broker(name string) (*broker.Broker, *Elsewhere, error) {
+	m := f.find(name)
+	if m == nil {
+		return nil, nil, noNamespace(name)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.b != nil {
+		return m.b, nil, nil
+	}
+	w := m.waiting
+	return nil, &w, nil
+}
+
+func (f *Manager) find(name string) *member {
+	if strings.EqualFold(name, f.main.spec.Name) {
+		return f.main
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.byName[strings.ToLower(name)]
+}
+
+// Find returns one namespace; ok is false if it does not exist.
+func (f *Manager) Find(name string) (n Namespace, ok bool) {
+	m := f.find(name)
+	if m == nil {
+		return Namespace{}, false
+	}
+	return m.namespace(), true
+}
+
+// List returns all namespaces: the server's own, then the others by name.
+func (f *Manager) List() []Namespace {
+	out := []Namespace{f.main.namespace()}
+	for _, m := range f.others() {
+		out = append(out, m.namespace())
+	}
+	return out
+}
+
+// Max returns how many namespaces there may be beside the server's own.
+func (f *Manager) Max() int { return max(0, cmp.Or(f.o.Max, DefaultMax)) }
+
+// CatalogueError returns why the catalogue could not be read lately; nil if it could.
+func (f *Manager) CatalogueError() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.catalogueErr
+}

@@ -1,0 +1,317 @@
+package engine
+
+// message is a Message in its indexes.
+type message struct {
+	Message
+	content    *content
+	alarmFlags alarmFlags
+}
+
+// alarmFlags combine the time of a message's alarm in its holder with three flag bits: together
+// they keep a waiting message in 112 bytes.
+type alarmFlags int64
+
+const (
+	flagStored   alarmFlags = 1 << iota // the store has some version of it
+	flagDirty                           // the store's version is old; it is in changes.messages
+	flagLockOnly                        // dirty, but only by a lock, which may be stored later
+	flagBits     = 3
+	flagMask     = 1<<flagBits - 1
+)
+
+// alarm returns the time of m's alarm in its holder; zero if it has none.
+func (m *message) alarm() Instant { return Instant(m.alarmFlags >> flagBits) }
+
+func (m *message) setAlarm(at Instant) {
+	m.alarmFlags = alarmFlags(at)<<flagBits | m.alarmFlags&flagMask
+}
+
+func (m *message) hasFlag(mark alarmFlags) bool { return m.alarmFlags&mark != 0 }
+
+// content is a Content in memory, shared by the copies of a fan-out.
+type content struct {
+	key          Key
+	packed       Packed
+	size         int64 // the size of each copy of it for quotas
+	hasBody      bool
+	refs         int32 // messages that refer to it
+	pins         int32 // deliveries whose body has not been read yet
+	stored       bool
+	unreferenced bool // nothing refers to it any more, as of the last commit
+	staged       bool // its body was stored ahead of it
+	inGarbage    bool // it is in changes.garbage, or dropped
+}
+
+func (m *message) size() int64 { return m.content.size + m.Extra.size() }
+
+// packed returns the content of m for its receiver: what the sender wrote, or what a rule's
+// action made of it (MSG-2).
+func (m *message) packed() Packed {
+	if m.Extra != nil && m.Extra.Rewritten != "" {
+		return m.Extra.Rewritten
+	}
+	return m.content.packed
+}
+
+// ready reports whether m may be received, as of the last time it was looked at.
+func (m *message) ready() bool { return m.State == Active && m.LockedUntil == 0 }
+
+// class is the list that a message is in, and the count that includes it.
+type class uint8
+
+const (
+	classActive class = iota
+	classLocked       // whatever its state
+	classDeferred
+	classScheduled
+	classes
+)
+
+func classOf(m Message) class {
+	switch {
+	case m.LockedUntil != 0:
+		return classLocked
+	case m.State == Deferred:
+		return classDeferred
+	case m.State == Scheduled:
+		return classScheduled
+	default:
+		return classActive
+	}
+}
+
+// A subqueue is a subqueue with its indexes: the main one of a queue, topic or subscription,
+// its dead-letter or its transfer dead-letter subqueue.
+type subqueue struct {
+	id         SubqueueID
+	path       Path
+	entity     *entity
+	dead       bool // it is a dead-letter or transfer dead-letter subqueue
+	terms      Terms
+	forwarding outgoing
+
+	order    order          // every message by number
+	byClass  [classes]order // lists of the locked, deferred and scheduled messages
+	expiring alarms         // messages whose next alarm is their expiry: the horizon
+	pending  alarms         // locks outside of sessions, and schedules
+	count    [classes]int64
+	bytes    int64 // as clients see them
+	charged  int64 // as they count against the quota; see charge.go
+	account  account
+	sizer    sizer
+
+	meter      Meter
+	meterDirty bool
+	usedAt     Instant // meter.LastUsed as the store may have it
+
+	sessions *sessions // nil unless its entity requires sessions; always nil in a dead-letter subqueue
+
+	links           linkLines                 // receivers attached here
+	selectors       map[string]*selectorIndex // by text, for links with a selector; nil if none
+	selecting       int                       // waiting links with a selector
+	turns           int64                     // counts links that have begun to wait; see link.turn
+	step            int64                     // counts calls of catchUpSelectors
+	selectorsBehind bool                      // the last step did not have enough looks for the selectors
+	locks           map[Key]Lock              // details of locks; see lock
+	peakLocks       int                       // the largest len(locks) since it was empty
+	needsMatch      bool                      // it is in Namespace.hungry
+	expiryWatch     *expiryWatch              // the namespace's expiry watch, if it covers this subqueue
+
+	memoryRetryAt Instant // pending is not checked before then; see waits
+	rejudge       Seq     // the next number whose alarm must be set again after a change of terms; zero if none
+
+	dueAt      Instant // when something is due here; zero if never
+	heapIndex  int     // in the heap of holders; -1 if not in it
+	inRotation bool    // in Namespace.turn instead
+}
+
+func (ns *Namespace) newSubqueue(id SubqueueID, path Path, e *entity, dead bool) *subqueue {
+	h := &subqueue{id: id, path: path, entity: e, dead: dead, heapIndex: -1, meter: Meter{Subqueue: id, NextSeq: 1}, account: account{parent: &ns.account}, sizer: ns.sizer}
+	for c := range h.byClass {
+		h.byClass[c].account = &h.account
+	}
+	h.order.account, h.forwarding.held.account, h.expiring.account, h.pending.account = &h.account, &h.account, &h.account, &h.account
+	return h
+}
+
+// alarmsFor returns the set that m's alarm belongs to.
+func (h *subqueue) alarmsFor(m Message) *alarms {
+	if m.LockedUntil != 0 || m.State == Scheduled {
+		return &h.pending
+	}
+	return &h.expiring
+}
+
+func (h *subqueue) addMessage(m *message) {
+	h.addUnarmed(m)
+	if next := h.nextChange(m.Message); next != 0 {
+		h.arm(m, next)
+	}
+}
+
+// arm adds m's alarm; m must not have one.
+func (h *subqueue) arm(m *message, at Instant) {
+	m.setAlarm(at)
+	set := h.alarmsFor(m.Message)
+	if set.add(at, m.Seq); set == &h.expiring {
+		h.expiryWatch.arm(at, m.Key)
+	}
+}
+
+// withSessionLock returns m as clients see it: in a session its lock ends with the session's, which
+// may be later than m's own LockedUntil (SES-5).
+func (h *subqueue) withSessionLock(m *message) Message {
+	v := m.Message
+	if h.sessions == nil || !v.Locked() {
+		return v
+	}
+	if s := h.sessions.byID[m.sessionID()]; s != nil && s.lock != nil {
+		v.LockedUntil = s.lock.until
+	}
+	return v
+}
+
+// lockEnd returns the latest end of m's lock, as far as it is known: Forever in a session,
+// because it may be renewed with the session.
+func (h *subqueue) lockEnd(m Message) Instant {
+	if h.sessions != nil {
+		return Forever
+	}
+	return m.LockedUntil
+}
+
+// nextChange returns when time alone will next change m; zero if never. A message locked in a
+// session waits for the session's alarm.
+func (h *subqueue) nextChange(m Message) Instant {
+	if h.sessions != nil && m.Locked() {
+		return 0
+	}
+	return h.terms.NextChange(m)
+}
+
+// addUnarmed is link without the alarm.
+func (h *subqueue) addUnarmed(m *message) {
+	c := classOf(m.Message)
+	h.order.put(m)
+	h.classify(m)
+	h.updateSelectors(m)
+	if c != classActive {
+		h.byClass[c].put(m)
+	}
+	h.count[c]++
+	h.resize(m.size(), h.sizer.charge(m))
+	if h.sessions != nil {
+		h.sessions.addMessage(m)
+	}
+}
+
+func (h *subqueue) removeMessage(m *message) {
+	c := classOf(m.Message)
+	h.forwarding.unhold(m)
+	h.removeFromSelectors(m)
+	h.order.drop(m.Seq)
+	if c != classActive {
+		h.byClass[c].drop(m.Seq)
+	}
+	h.count[c]--
+	h.resize(-m.size(), -h.sizer.charge(m))
+	h.clearAlarm(m)
+	h.dropLockDetails(m.Key)
+	if h.sessions != nil {
+		h.sessions.removeMessage(m)
+	}
+}
+
+func (h *subqueue) clearAlarm(m *message) {
+	if m.alarm() != 0 {
+		h.alarmsFor(m.Message).remove(m.alarm(), m.Seq)
+		m.setAlarm(0)
+	}
+}
+
+// setAlarm updates m's alarm to the terms in force.
+func (h *subqueue) setAlarm(m *message) {
+	next := h.nextChange(m.Message)
+	if next == m.alarm() {
+		return
+	}
+	h.clearAlarm(m)
+	if next != 0 {
+		h.arm(m, next)
+	}
+}
+
+// changeMessage sets the values of m within the subqueue, updating only the indexes that they
+// affect.
+func (h *subqueue) changeMessage(m *message, next Message) {
+	was, will := classOf(m.Message), classOf(next)
+	if next.Extra != m.Extra {
+		was := h.sizer.charge(m)
+		h.resize(next.Extra.size()-m.Extra.size(), h.sizer.chargeOf(m.content.packed, m.content.size, next.Extra)-was)
+	}
+	alarm := h.nextChange(next)
+	if m.alarm() != alarm || h.alarmsFor(m.Message) != h.alarmsFor(next) {
+		h.clearAlarm(m)
+	}
+	h.forwarding.unhold(m)
+	m.Message = next
+	if was != will || h.dead { // otherwise its readiness has not changed
+		h.classify(m)
+	}
+	h.updateSelectors(m)
+	if next.LockedUntil == 0 {
+		h.dropLockDetails(m.Key)
+	}
+	if alarm != 0 && m.alarm() == 0 {
+		h.arm(m, alarm)
+	}
+	if will == classLocked && next.State == Active {
+		h.expiryWatch.lock(h.terms.ExpiresAt(next), h.lockEnd(next), m.Key)
+	}
+	if was == will {
+		return
+	}
+	if was != classActive {
+		h.byClass[was].drop(m.Seq)
+	}
+	if will != classActive {
+		h.byClass[will].put(m)
+	}
+	h.count[was]--
+	h.count[will]++
+	if h.sessions != nil {
+		h.sessions.changeClass(m, was, will)
+	}
+}
+
+// resize adds to the size of h and its root entity, as clients see it and as the quota counts
+// it.
+func (h *subqueue) resize(bytes, charge int64) {
+	h.bytes += bytes
+	h.charged += charge
+	root := h.entity.root()
+	root.bytes += bytes
+	root.charged += charge
+}
+
+// nextDue returns when time alone will change something here; zero if never.
+func (h *subqueue) nextDue() Instant {
+	var at Instant
+	if a, ok := h.expiring.first(); ok {
+		at = earlier(at, a.at)
+	}
+	if a, ok := h.pending.first(); ok {
+		at = earlier(at, max(a.at, h.memoryRetryAt))
+	}
+	if h.sessions != nil {
+		at = earlier(at, h.sessions.locked.end())
+	}
+	if h.rejudge != 0 {
+		at = 1
+	}
+	if !h.dead {
+		at = earlier(at, h.entity.idleAt)
+		at = earlier(at, h.entity.nextForget())
+	}
+	return earlier(at, h.nextForward())
+}

@@ -1,0 +1,95 @@
+package mongo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+)
+
+// A picky server refuses messages permanently while on is set, like a collection with a
+// validator.
+type picky struct {
+	server
+	on atomic.Bool
+}
+
+func (p *picky) Apply(ctx context.Context, in collection, changes []change) error {
+	if in == messages && p.on.Load() {
+		return fmt.Errorf("%w: document failed validation", errRefused)
+	}
+	return p.server.Apply(ctx, in, changes)
+}
+
+// Commits that cannot be applied block further ones when there are too many, with the reason,
+// and only as long as that lasts.
+func TestCommitsWaitForRoomInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		on := &picky{server: new(toy)}
+		on.on.Store(true)
+		s, err := openOn(t.Context(), on, nil, timed(Options{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		commit := func(k engine.Key) error {
+			return s.Commit(t.Context(), &engine.Batch{Hard: true, Now: 1, Messages: []engine.Message{{Key: k, Content: k, Subqueue: 1}}})
+		}
+		n := engine.Key(0)
+		for n < maxUnappliedCommits {
+			n++
+			if err := commit(n); err != nil {
+				t.Fatalf("commit %d: %v", n, err)
+			}
+		}
+		time.Sleep(2 * applyEvery)
+		synctest.Wait()
+		if err := commit(n + 1); !errors.Is(err, engine.ErrUnwritable) {
+			t.Errorf("one commit more: %v; want ErrUnwritable", err)
+		}
+		on.on.Store(false)
+		time.Sleep(2 * applyEvery)
+		synctest.Wait()
+		if err := commit(n + 1); err != nil {
+			t.Errorf("when it is mended: %v", err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A reader that never ends is heeded for an hour.
+func TestALookIsHeededForAnHour(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		on, began := new(toy), time.Now()
+		s, err := openOn(t.Context(), on, nil, Options{clock: func() time.Duration { return time.Since(began) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		l, err := openSnapshotOn(t.Context(), on, nil, timed(Options{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(maxSnapshotAge / 2)
+		synctest.Wait()
+		if !s.hasReaders.Load() {
+			t.Error("it is not heeded after half an hour")
+		}
+		time.Sleep(maxSnapshotAge)
+		synctest.Wait()
+		if s.hasReaders.Load() {
+			t.Error("it is heeded after more than an hour")
+		}
+		for _, end := range []func() error{l.Close, s.Close} {
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

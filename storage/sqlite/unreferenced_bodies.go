@@ -1,0 +1,102 @@
+package sqlite
+
+import (
+	"sync"
+
+	"mayfly/engine"
+)
+
+// unreferencedBodies holds this process's knowledge about bodies in the table loose.
+type unreferencedBodies struct {
+	mu      sync.Mutex
+	staged  map[engine.Key]bool // by this process, not referred to yet
+	readers map[engine.Key]int  // readers of large bodies
+	skipped bool                // a sweep skipped a body that was being read
+}
+
+func (l *unreferencedBodies) addStaged(k engine.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.staged == nil {
+		l.staged = map[engine.Key]bool{}
+	}
+	l.staged[k] = true
+}
+
+// stagedFor returns the keys of contents whose bodies were staged.
+func (l *unreferencedBodies) stagedFor(cs []engine.StoredContent) (staged map[engine.Key]bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.staged) == 0 {
+		return nil
+	}
+	for _, c := range cs {
+		if l.staged[c.Key] {
+			if staged == nil {
+				staged = map[engine.Key]bool{}
+			}
+			staged[c.Key] = true
+		}
+	}
+	return staged
+}
+
+// removeStaged removes bodies that contents now refer to, or that failed, from the staged ones.
+func (l *unreferencedBodies) removeStaged(staged map[engine.Key]bool) {
+	if len(staged) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for k := range staged {
+		delete(l.staged, k)
+	}
+}
+
+// drop notes that nothing will refer to the bodies of these contents: their messages were
+// refused. It reports whether a sweep should run.
+func (l *unreferencedBodies) drop(cs []engine.DroppedContent) (sweep bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.staged) == 0 {
+		return false
+	}
+	for _, c := range cs {
+		sweep = sweep || l.staged[c.Key]
+		delete(l.staged, c.Key)
+	}
+	return sweep
+}
+
+// sweepable reports whether k may be swept now.
+func (l *unreferencedBodies) sweepable(k engine.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.readers[k] > 0 {
+		l.skipped = true
+		return false
+	}
+	return !l.staged[k]
+}
+
+func (l *unreferencedBodies) addReader(k engine.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.readers == nil {
+		l.readers = map[engine.Key]int{}
+	}
+	l.readers[k]++
+}
+
+// removeReader notes that a reader of k is closed, and reports whether a sweep should run again.
+func (l *unreferencedBodies) removeReader(k engine.Key) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.readers[k]--; l.readers[k] > 0 {
+		return false
+	}
+	delete(l.readers, k)
+	again := l.skipped
+	l.skipped = false
+	return again
+}

@@ -1,0 +1,134 @@
+package layout
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/locale"
+	"mayfly/views/view"
+)
+
+// A SceneBar is the footer of a page whose namespace belongs to a scene: the caption, the
+// state, and the adjustable clock. Other pages have none.
+type SceneBar struct {
+	Title      string
+	Lang       string // of Title, Caption and the findings, if it is not the page's
+	URL        string // address of the scene; actions such as /next are posted below it
+	All        string // address of the scenes; empty: the user may not see them
+	Step       int    // the step played last; zero: none
+	Of         int
+	Caption    string // the step's caption, names between backticks; before the first step: what the scene teaches
+	Checks     []StepCheck
+	Highlights []Highlight
+
+	Playing bool
+	Over    bool       // no steps are left
+	Rebuilt bool       // manual changes did not fit the step: the scene was built again for it
+	Next    *NextScene // the scene to play next; nil: this one is not over
+	Trouble string     // why the step was not played to its end, in English; empty: it was
+
+	Rate     int  // of the clock; zero: stopped
+	Animated bool // it runs to the end of the step, and stops there
+	Now      time.Time
+	RealTime time.Time
+}
+
+// A NextScene is the scene that follows one that is over.
+type NextScene struct {
+	Title string
+	Lang  string // of Title, if it is not the page's
+	Play  string // address that starts it
+}
+
+// A StepCheck reports whether a statement of the step is true.
+type StepCheck struct {
+	Text   string // names between backticks
+	Actual string // the actual state; empty: the statement is true
+}
+
+// A Highlight is a link to something to look at.
+type Highlight struct {
+	Label, Href string
+}
+
+// The form fields of a scene bar.
+const (
+	FieldStep     = "step"   // the step played last, as shown by the page
+	FieldRate     = "rate"   // of the clock
+	FieldMoment   = "moment" // the moment to advance to
+	FieldTempo    = "tempo"  // TempoAnimated: the script can show time pass
+	TempoAnimated = "glide"
+)
+
+// rates returns the speeds of the clock.
+func rates() []int { return []int{0, 1, 10, 60} }
+
+// moments returns the moments that the clock can advance to.
+func moments() []string { return []string{"expiry", "activation", "unlock", "auto-delete"} }
+
+// advanceText returns the text for a moment.
+func advanceText(ctx context.Context, moment string) string {
+	return map[string]string{
+		"expiry": locale.T(ctx, "stage.leap.expiry"), "activation": locale.T(ctx, "stage.leap.activation"),
+		"unlock": locale.T(ctx, "stage.leap.unlock"), "auto-delete": locale.T(ctx, "stage.leap.autodelete"),
+	}[moment]
+}
+
+func rateLabel(ctx context.Context, rate int) string {
+	if rate == 0 {
+		return locale.T(ctx, "stage.rate.stand")
+	}
+	return locale.T(ctx, "stage.rate.run", locale.Args{"Rate": rate})
+}
+
+func rateFace(rate int) string { return strconv.Itoa(rate) + "×" }
+
+// chosen reports whether the user has set this rate.
+func (s SceneBar) chosen(rate int) bool { return !s.Animated && s.Rate == rate }
+
+func (s SceneBar) step() string { return strconv.Itoa(s.Step) }
+
+// highlights returns the addresses to highlight, for the script.
+func (s SceneBar) highlights() string {
+	at := []string{}
+	for _, m := range s.Highlights {
+		at = append(at, m.Href)
+	}
+	b, err := json.Marshal(at)
+	if err != nil {
+		return "[]" // a list of strings always marshals
+	}
+	return string(b)
+}
+
+// ahead returns by how many days the scene's clock is ahead of the real one, which the clock
+// faces do not show.
+func (s SceneBar) ahead() int {
+	date := func(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+	return int(date(s.Now).Sub(date(s.RealTime)).Hours() / 24)
+}
+
+// clockFace returns the text of a clock; the script updates it on a live page.
+func clockFace(ctx context.Context, t time.Time) string {
+	if view.ClocksFrozen(ctx) {
+		return "··:··:··"
+	}
+	return t.UTC().Format("15:04:05")
+}
+
+func (f StepCheck) tone() component.Tone {
+	if f.Actual == "" {
+		return component.Yes
+	}
+	return component.Critical
+}
+
+func (f StepCheck) icon() string {
+	if f.Actual == "" {
+		return "check"
+	}
+	return "close"
+}

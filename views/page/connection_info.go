@@ -1,0 +1,31 @@
+package page
+
+import "mayfly/views/sample"
+
+// ConnectionInfo is how programs connect. The zero ConnectionInfo means that they cannot.
+type ConnectionInfo struct {
+	String, Admin string // connection strings, for messages and for administration; empty: none
+	RequiresKeys  bool   // the server checks tokens: the strings have KEY in place of a key
+	KeysURL       string // address of the keys; empty: none
+	Task          sample.Task
+}
+
+// programs reports whether there are code samples to show.
+func (d ConnectionInfo) programs() bool { return d.String != "" && (d.Task.Sends || d.Task.Receives) }
+
+// does returns text ids of what the programs do, and of the same with the entity's name.
+func (d ConnectionInfo) does() (what, with string) {
+	switch {
+	case !d.Task.Receives:
+		return "connect.sends", "connect.sends.title"
+	case !d.Task.Sends:
+		return "connect.receives", "connect.receives.title"
+	default:
+		return "connect.both", "connect.both.title"
+	}
+}
+
+// hasCodeSamples reports whether the open tab shows code samples for the entity.
+func (m Entity) hasCodeSamples() bool {
+	return m.ConnectionInfo.programs() && (m.tab() == TabMessages || m.tab() == TabSubscriptions)
+}

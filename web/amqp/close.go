@@ -1,0 +1,73 @@
+package amqp
+
+import (
+	"io"
+
+	"mayfly/engine"
+)
+
+// discardInput reads and drops what the client still sends, until the client has read the
+// close. If the connection were closed earlier, the client might never read it.
+func (c *conn) discardInput() {
+	_, _ = io.Copy(io.Discard, c.nc) //nolint:errcheck // any error ends the connection
+}
+
+// handleClose answers the client's close after its links have ended: their sessions are free
+// then (SES-7).
+func (c *conn) handleClose() {
+	if c.state != running { // it answers the server's close
+		c.state = bothClosed
+		return
+	}
+	c.endAllLinks(engine.DetachedByClient, func() {
+		c.close(nil)
+		c.state = bothClosed
+	})
+}
+
+// endAllLinks ends all links of all sessions, and calls then with the mutex held when that is
+// done.
+func (c *conn) endAllLinks(how engine.DetachReason, then func()) {
+	left := len(c.sessions) + 1
+	one := func() {
+		if left--; left == 0 {
+			then()
+		}
+	}
+	for _, s := range c.sessions {
+		s.ending = true
+		s.endAllLinks(how, one)
+	}
+	one()
+}
+
+// shutDown ends all links of the client as lost, and waits until no work of the connection
+// is in progress. Reader and writer have ended.
+func (c *conn) shutDown() {
+	c.mu.Lock()
+	c.state = bothClosed
+	c.endAllLinks(engine.DetachedLost, func() {})
+	c.queueSettlements()
+	c.mu.Unlock()
+	for {
+		c.mu.Lock()
+		todo := append(c.readerWork, c.writerWork...)
+		c.readerWork, c.writerWork = nil, nil
+		c.mu.Unlock()
+		for _, do := range todo {
+			do()
+		}
+		c.background.Wait()
+		list := c.mail.take(nil)
+		if len(list) == 0 && len(todo) == 0 {
+			return
+		}
+		var asks []func()
+		c.mu.Lock()
+		for _, m := range list {
+			asks = c.handleMail(m, asks)
+		}
+		c.writerWork = append(c.writerWork, asks...)
+		c.mu.Unlock()
+	}
+}

@@ -1,0 +1,38 @@
+package codec_test
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/web/amqp/codec"
+)
+
+// The messages of a batch are counted before they are decoded, because each may be tiny.
+func TestBatchIsBounded(t *testing.T) {
+	empty := []byte{0, 0x53, 0x75, 0xa0, 0}
+	for name, tc := range map[string]struct {
+		messages int
+		kind     error
+		most     uint64 // bytes
+	}{
+		"too many":         {200_000, engine.ErrTooLarge, 1 << 20},
+		"as many as it is": {32 << 10, nil, 40 << 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			raw := bytes.Repeat(empty, tc.messages)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := codec.DecodeBatch(raw)
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; n > tc.most {
+				t.Errorf("it takes %d bytes; want %d at most", n, tc.most)
+			}
+			if tc.kind != nil && !errors.Is(err, tc.kind) {
+				t.Errorf("it is %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package amqp
+
+import (
+	"mayfly/engine"
+)
+
+// An outgoingLink is a link on which the server sends. The writer calls its methods with the
+// connection's mutex held.
+type outgoingLink interface {
+	sendQueueState() *queueState
+	// writeTransfer appends the next transfer to buf, or reports that there is none now. It may
+	// unlock the mutex for a while.
+	writeTransfer(buf []byte) (_ []byte, wrote bool)
+	// nothingToWrite is called when there was nothing to write. It returns a function that asks the
+	// broker for more, or nil.
+	nothingToWrite() (ask func())
+}
+
+// A queueState is the state of a feeder in the queues.
+type queueState struct {
+	queued  bool // it is in conn.feeding
+	blocked bool // it is in session.stuck: the session's window has no room
+}
+
+// queueToSend queues f for the writer. Called with mu held.
+func (c *conn) queueToSend(f outgoingLink) {
+	if p := f.sendQueueState(); !p.queued {
+		p.queued = true
+		c.sendQueue = append(c.sendQueue, f)
+	}
+}
+
+// blockOnWindow makes f wait for room in the session's window.
+func (s *session) blockOnWindow(f outgoingLink) {
+	if p := f.sendQueueState(); !p.blocked {
+		p.blocked = true
+		s.windowBlocked = append(s.windowBlocked, f)
+	}
+}
+
+// unblockWindow queues the feeders that waited for room in the window.
+func (s *session) unblockWindow() {
+	for _, f := range s.windowBlocked {
+		f.sendQueueState().blocked = false
+		s.c.queueToSend(f)
+	}
+	s.windowBlocked = nil
+}
+
+// appendTransfers appends transfers of the queued links, one of each in rotation, until buf is full,
+// which more reports. Called with mu held, which it unlocks while it reads bodies from
+// the store.
+func (c *conn) appendTransfers(buf []byte, asks []func()) (_ []byte, _ []func(), more bool) {
+	for len(c.sendQueue) > 0 {
+		round := c.sendQueue
+		c.sendQueue = c.spareSendQueue[:0]
+		for i, f := range round {
+			if len(buf) >= writeSize {
+				c.sendQueue = append(round[i:], c.sendQueue...)
+				c.spareSendQueue = nil
+				return buf, asks, true
+			}
+			f.sendQueueState().queued = false
+			var wrote bool
+			if buf, wrote = f.writeTransfer(buf); wrote {
+				c.queueToSend(f)
+			} else if ask := f.nothingToWrite(); ask != nil {
+				asks = append(asks, ask)
+			}
+		}
+		clear(round)
+		if c.spareSendQueue = round; cap(round) > maxSpareSendQueue {
+			c.spareSendQueue = nil
+		}
+	}
+	return buf, asks, false
+}
+
+// maxSpareSendQueue is the capacity up to which the list of feeders is reused for the next round.
+const maxSpareSendQueue = 256
+
+// unansweredDeliveries counts the deliveries of a link that have arrived and are not answered. They
+// are answered before the detach of the link. The connection's mutex guards it.
+type unansweredDeliveries struct {
+	unanswered   uint32
+	whenAnswered func() // called when none are waiting; nil until the client detaches the link
+}
+
+// afterAnswers calls then when no delivery is waiting.
+func (p *unansweredDeliveries) afterAnswers(then func()) {
+	if p.unanswered == 0 {
+		then()
+		return
+	}
+	p.whenAnswered = then
+}
+
+// countAnswer counts an answer.
+func (p *unansweredDeliveries) countAnswer() {
+	if p.unanswered > 0 {
+		p.unanswered--
+	}
+	if then := p.whenAnswered; then != nil && p.unanswered == 0 {
+		p.whenAnswered = nil
+		then()
+	}
+}
+
+// An answeringLink is a link that ends when all deliveries on it are answered.
+type answeringLink interface {
+	link
+	deliveries() *unansweredDeliveries
+}
+
+func (p *unansweredDeliveries) deliveries() *unansweredDeliveries { return p }
+
+// endWhenAnswered ends a link and calls then when all its deliveries are answered, or at once if
+// the client ends its session without detaching the link.
+func (s *session) endWhenAnswered(l answeringLink, how engine.DetachReason, then func()) {
+	if do := l.end(how); do != nil {
+		s.c.queueReaderWork(do)
+	}
+	if how != engine.DetachedByClient || s.ending {
+		then()
+		return
+	}
+	l.deliveries().afterAnswers(then)
+}

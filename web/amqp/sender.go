@@ -1,0 +1,274 @@
+package amqp
+
+import (
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/value"
+	"mayfly/web/amqp/wire"
+)
+
+const (
+	// maxPrefetch is how many messages a link gets from the broker at most before they are
+	// written, whatever its client's credit.
+	maxPrefetch = 256
+
+	// retryInterval is the time after which a request is repeated for which the broker was
+	// too busy.
+	retryInterval = time.Second
+)
+
+// A sender is a link on which a client receives messages of an entity.
+//
+// INVARIANT: at most one request of an outlet to the broker is in progress (busy), so
+// that requests of the reader and the writer cannot overtake each other.
+type sender struct {
+	messageCount
+	linkUse
+	queueState       queueState
+	s                *session
+	handle           uint32
+	path             engine.Path
+	mode             engine.Mode
+	sessionRequest   engine.SessionRequest
+	filter           value.Properties // the supported ones of the client's filters, except the session filter
+	brokerLink       *broker.Link     // nil until it is attached, and after the engine has ended it
+	endedBrokerLink  *broker.Link     // ended for the client, but not for the broker yet: its session was lost, or the client had gone when it was attached; nil if there is none
+	ended            bool
+	detachedByServer bool // the server has detached it
+
+	attachInProgress bool   // the broker has not answered the attach
+	afterAttach      func() // called when it has, and the link has ended for the broker too; may be nil
+
+	deliveryCount     uint32 // number of deliveries begun, by the client's count
+	credit            uint32 // how many more deliveries the client accepts
+	flowCount         uint32 // number of the client's flows, to recognise answers to earlier ones
+	brokerCredit      int    // credit that the broker has for the link
+	requestInProgress bool   // a request to the broker is in progress
+	queue             []*engine.Delivery
+	current           *outgoingDelivery
+
+	drain         bool // the client wants its credit to be used up
+	brokerDrained bool // the broker has nothing more for it
+
+	unsettledList  *unsettledDelivery // the deliveries that the client has not settled, the latest first
+	unsettledCount int
+
+	countedBytes   int64 // bytes taken from the budget; see tally
+	bodyBytes      int64 // bytes of bodies in queue
+	waitsForMemory bool  // it waits for memory; see starve
+
+	pendingAttach   *wire.Attach // the client's attach, until it is answered
+	acceptedSession engine.SessionAccepted
+	timer           *time.Timer // until it gives up waiting for a session, or asks again; may be nil
+}
+
+func (o *sender) sendQueueState() *queueState { return &o.queueState }
+
+// handleFlow updates the client's credit (AMQP 1.0, part 2, 2.6.7), which counts from the
+// number of deliveries that it had seen.
+func (o *sender) handleFlow(f *wire.Flow) {
+	if credit, ok := f.LinkCredit.Get(); ok {
+		o.credit = creditLeft(credit, o.deliveryCount-f.DeliveryCount.Or(0))
+	}
+	o.drain, o.brokerDrained = f.Drain, false
+	o.flowCount++
+	if has := o.credit > 0; has != o.linkUse.hasCredit {
+		o.s.c.setLinkUse(&o.linkUse, linkUse{o.linkUse.attached, has})
+	}
+	o.returnExcess()
+	if ask := o.adjustBrokerCredit(); ask != nil {
+		o.s.c.queueReaderWork(ask)
+	} else if ask := o.checkLostSession(); ask != nil {
+		o.s.c.queueReaderWork(ask)
+	}
+	if f.Echo && !f.Drain && o.pendingAttach == nil {
+		o.sendFlow()
+	}
+	o.s.c.queueToSend(o)
+}
+
+// creditLeft returns what is left of a client's credit after the deliveries that it had
+// not seen when it gave it.
+func creditLeft(credit, unseen uint32) uint32 {
+	if int32(unseen) < 0 { // the client claims to have seen deliveries that were not sent
+		return credit
+	}
+	return credit - min(credit, unseen)
+}
+
+// returnExcess gives back messages for which the client has no credit any more, so that others
+// can have them. Deleted and browsed messages wait for credit.
+func (o *sender) returnExcess() {
+	if o.mode != engine.PeekLock || uint64(len(o.queue)) <= uint64(o.credit) {
+		return
+	}
+	back := o.queue[o.credit:]
+	o.queue = o.queue[:o.credit:o.credit]
+	for _, d := range back {
+		o.bodyBytes -= int64(len(d.Body))
+	}
+	o.updateUsage()
+	o.s.c.queueReaderWork(func() { o.s.c.returnDeliveries(back) })
+}
+
+// sendFlow sends the link's state to the client.
+func (o *sender) sendFlow() {
+	o.s.sendFlow(&wire.Flow{
+		Handle: wire.Some(o.handle), DeliveryCount: wire.Some(o.deliveryCount), LinkCredit: wire.Some(o.credit),
+		Available: wire.Some(uint32(len(o.queue))), Drain: o.drain,
+	})
+}
+
+// missingBrokerCredit returns how much more credit the broker should have for the link. It is negative
+// if the broker has too much.
+func (o *sender) missingBrokerCredit() int {
+	room := maxPrefetch
+	if most := o.s.c.limits.unsettled; most > 0 && o.mode == engine.PeekLock {
+		room = max(0, most-o.unsettledCount)
+	}
+	return min(int(min(o.credit, maxPrefetch)), room) - len(o.queue) - o.brokerCredit
+}
+
+// adjustBrokerCredit returns a function that asks the broker to follow the client's credit, or nil
+// if nothing is to be asked now.
+func (o *sender) adjustBrokerCredit() (ask func()) {
+	if o.requestInProgress || o.ended || o.brokerLink == nil {
+		return nil
+	}
+	c, l, flows := o.s.c, o.brokerLink, o.flowCount
+	n := o.missingBrokerCredit()
+	if n > 0 && !o.brokerDrained {
+		if n = o.affordableCredit(n); n == 0 && o.brokerCredit == 0 {
+			o.waitForMemory()
+		}
+	}
+	switch {
+	case n > 0 && !o.brokerDrained && (o.brokerCredit == 0 || n >= maxPrefetch/4 || o.drain):
+		o.brokerCredit += n
+		o.updateUsage()
+		ask = func() {
+			c.askBroker(func(done func(error)) error { return l.AddCredit(c.ctx, n, done) }, func(err error) { o.creditGranted(n, err) })
+		}
+	case n < 0 && o.brokerCredit > 0:
+		n = min(-n, o.brokerCredit)
+		ask = func() {
+			taken := 0
+			c.askBroker(func(done func(error)) error {
+				return l.WithdrawCredit(c.ctx, n, func(k int, err error) { taken = k; done(err) })
+			}, func(err error) { o.creditWithdrawn(taken, err) })
+		}
+	case o.drain && !o.brokerDrained && o.brokerCredit > 0:
+		ask = func() {
+			c.askBroker(func(done func(error)) error { return l.Drain(c.ctx, done) }, func(err error) { o.drainAnswered(flows, err) })
+		}
+	}
+	o.requestInProgress = ask != nil
+	return ask
+}
+
+// askBroker submits a request. The writer calls then with the answer and the mutex held; then
+// also gets the error if the request cannot be submitted.
+func (c *conn) askBroker(submit func(done func(error)) error, then func(error)) {
+	done := func(err error) { c.mail.call(func() { then(err) }) }
+	if err := submit(done); err != nil {
+		done(err)
+	}
+}
+
+func (o *sender) creditGranted(n int, err error) {
+	o.requestInProgress = false
+	if err != nil {
+		o.brokerCredit -= n
+		o.updateUsage()
+		o.retryLater()
+		return
+	}
+	o.s.c.queueToSend(o)
+}
+
+func (o *sender) creditWithdrawn(n int, err error) {
+	o.requestInProgress = false
+	o.brokerCredit -= n
+	o.updateUsage()
+	if err != nil {
+		o.retryLater()
+		return
+	}
+	o.s.c.queueToSend(o)
+}
+
+// drainAnswered handles the answer to a drain: the broker has neither messages nor credit for
+// the link. On an error the client's drain ends too, because the client waits for an
+// answer.
+func (o *sender) drainAnswered(flows uint32, err error) {
+	o.requestInProgress = false
+	if err == nil {
+		o.brokerCredit = 0
+		o.updateUsage()
+	}
+	o.brokerDrained = o.brokerDrained || flows == o.flowCount
+	o.s.c.queueToSend(o)
+}
+
+// retryLater asks the broker again after a while. A drain is answered first, because the
+// client waits for it.
+func (o *sender) retryLater() {
+	if o.ended {
+		return
+	}
+	if o.drain {
+		o.brokerDrained = true
+		o.s.c.queueToSend(o)
+	}
+	o.stopTimer()
+	o.timer = time.AfterFunc(retryInterval, func() {
+		o.s.c.mail.call(func() {
+			if !o.ended {
+				o.s.c.queueToSend(o)
+			}
+		})
+	})
+}
+
+func (o *sender) stopTimer() {
+	if o.timer != nil {
+		o.timer.Stop()
+		o.timer = nil
+	}
+}
+
+// nothingToWrite ends a drain when there is nothing more to write for it.
+func (o *sender) nothingToWrite() (ask func()) {
+	if o.ended {
+		return nil
+	}
+	if o.drain && o.isDrainDone() {
+		o.drain, o.brokerDrained = false, false
+		o.deliveryCount += o.credit
+		o.credit = 0
+		o.s.sendFlow(&wire.Flow{
+			Handle: wire.Some(o.handle), DeliveryCount: wire.Some(o.deliveryCount), LinkCredit: wire.Some[uint32](0), Drain: true,
+		})
+	}
+	return o.adjustBrokerCredit()
+}
+
+// isDrainDone reports whether no further deliveries come for the credit: all of it is used,
+// the broker has nothing more, or the client must settle deliveries first, because of its
+// limit or of memory.
+func (o *sender) isDrainDone() bool {
+	if o.pendingAttach != nil || o.requestInProgress || o.current != nil || len(o.queue) > 0 {
+		return false
+	}
+	return o.brokerDrained || o.brokerLink == nil || o.brokerCredit == 0 && (o.waitsForMemory || o.missingBrokerCredit() <= 0)
+}
+
+func (o *sender) handleTransfer(*wire.Transfer) error { return errTransferToReceiver() }
+
+// errTransferToReceiver is the error that closes the connection of a client that sends a
+// transfer on a link on which it receives.
+func errTransferToReceiver() error {
+	return &wire.ProtocolError{Condition: wire.CondNotAllowed, Text: "A transfer arrived on a link that the client receives on."}
+}

@@ -1,0 +1,10 @@
+// Package auth identifies the caller of a request and its role: the context of every
+// request on the dashboard's port contains a Caller, however the caller authenticated.
+//
+// A way to authenticate is a Source: the cookie of a session, a bearer token, a link. Sources
+// tries them in order. A server without any is open, and every caller is an admin there.
+//
+// Roles are assigned to routes where the routes are: api.Needs, ui.Needs, the Needs of gates;
+// and live.Commands for the commands of a socket. The server of package web checks addresses
+// in one place, permitted, and package live checks commands.
+package auth

@@ -1,0 +1,86 @@
+package oidc
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"mayfly/web/auth"
+)
+
+// A user who signs out here is redirected to the provider's sign-out, from whichever of
+// several servers: that requires only the provider's document, which is requested if it is not
+// known yet. The hint, an ID token, saves the user a confirmation at the provider, and some
+// providers require it. It is in a cookie that the browser sends only to Door.SignOutPath, and not
+// with the session on a board that servers share. All servers read the whole board every
+// second, where ten thousand tokens of some kilobytes are too much, and people who can read
+// the database and its backups need not see the names, addresses and groups that a provider
+// reveals. If the cookie is gone, or the token is too large for one, the provider asks the
+// user.
+
+const (
+	hintCookie     = "mayfly_openid_hint" // at any port: it names its user itself
+	maxHint        = 2 << 10              // bytes: many proxies reject answers whose headers exceed 4 KiB in all
+	signOutTimeout = 3 * time.Second      // for the provider's document at a sign-out
+)
+
+// keepHint stores a hint in the browser for as long as the new session may last.
+func (d *Handler) keepHint(w http.ResponseWriter, r *http.Request, hint string) {
+	if len(hint) > maxHint {
+		d.setHint(w, r, "", -1) // nor the hint of the previous user
+		return
+	}
+	d.setHint(w, r, hint, int(d.SessionLifetime/time.Second))
+}
+
+func (d *Handler) setHint(w http.ResponseWriter, r *http.Request, hint string, age int) {
+	auth.SetCookie(w, r, &http.Cookie{
+		Name: hintCookie, Value: hint, Path: d.SignOutPath, MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// SignOutURL returns where a user who has just signed out here, with a request to SignOutPath, also signs
+// out of the provider; see [Provider.SignOutURL]. It deletes the hint in the browser.
+func (d *Handler) SignOutURL(w http.ResponseWriter, r *http.Request, who auth.Caller) (string, error) {
+	hint := ""
+	if c, err := r.Cookie(hintCookie); err == nil {
+		hint = c.Value
+		d.setHint(w, r, "", -1)
+	}
+	return d.Provider.SignOutURL(r.Context(), who, hint, d.redirectURI(r))
+}
+
+// SignOutURL returns where a user who has signed out here signs out of the provider, which then
+// redirects the browser to redirect, with the state signed-out (OpenID Connect RP-Initiated
+// Logout 1.0). It returns "" if the provider has no such address, or the user has not signed
+// in there. A hint about another user is ignored. The error is ErrUnavailable.
+func (p *Provider) SignOutURL(ctx context.Context, who auth.Caller, hint, redirect string) (string, error) {
+	if who.Method != auth.OIDC || !strings.HasPrefix(who.Subject, p.subject("")) {
+		return "", nil
+	}
+	f, err := p.discover(ctx, signOutTimeout)
+	if err != nil {
+		return "", err
+	}
+	u, err := url.Parse(f.signOutURL)
+	if err != nil || f.signOutURL == "" {
+		return "", nil //nolint:nilerr // without a usable address there is no sign-out
+	}
+	q := u.Query()
+	if t, err := f.hintVerifier.Verify(ctx, hint); err == nil && p.subject(t.Subject) == who.Subject {
+		q.Set("id_token_hint", hint)
+	}
+	q.Set("client_id", p.c.ClientID)
+	q.Set("post_logout_redirect_uri", redirect)
+	q.Set("state", signedOutState)
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// subject returns Mayfly's identifier of the provider's user sub.
+func (p *Provider) subject(sub string) string { return p.c.Issuer + " " + sub }
+
+// signedOutState is the state of a browser that comes back from signing out.
+const signedOutState = "signed-out"

@@ -1,0 +1,222 @@
+package password_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine/namespaces/fleettest"
+	"mayfly/web/auth"
+	"mayfly/web/auth/password"
+)
+
+// A crowd is several servers that share a board; each has its own stamps of users.
+type crowd struct {
+	*testing.T
+	board fleettest.NoteStore
+	all   []*password.Sessions
+
+	mu    sync.Mutex
+	known []map[string][32]byte // guarded by mu
+}
+
+// knows gives a server another stamp of a user, or none.
+func (c *crowd) knows(at int, name string, stamp byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if stamp == 0 {
+		delete(c.known[at], name)
+		return
+	}
+	c.known[at][name] = [32]byte{stamp}
+}
+
+func (c *crowd) stamp(at int, name string) ([32]byte, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stamp, ok := c.known[at][name]
+	return stamp, ok
+}
+
+func together(t *testing.T, servers int) *crowd {
+	t.Helper()
+	return gathered(&crowd{T: t}, servers)
+}
+
+func gathered(c *crowd, servers int) *crowd {
+	t := c.T
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	for at := range servers {
+		s := password.NewSessions()
+		s.Share(&c.board, func(name string) ([32]byte, bool) { return c.stamp(at, name) }, slog.New(slog.DiscardHandler))
+		c.all, c.known = append(c.all, s), append(c.known, map[string][32]byte{"ana": {1}, "ben": {2}})
+	}
+	for _, s := range c.all {
+		following.Go(func() { s.Follow(ctx) })
+		following.Go(func() { s.Watch(ctx) })
+	}
+	t.Cleanup(func() { stop(); following.Wait() })
+	synctest.Wait()
+	return c
+}
+
+// begins signs a user in at a server, and returns a function that identifies the cookie's user
+// at another.
+func (c *crowd) begins(at int, name string, way auth.Method) (is func(at int) auth.Caller) {
+	c.Helper()
+	rec := httptest.NewRecorder()
+	stamp, _ := c.stamp(at, name)
+	subject := ""
+	if way == auth.OIDC {
+		subject = "https://a " + name
+	}
+	c.all[at].Begin(rec, httptest.NewRequest(http.MethodGet, fmt.Sprintf("http://localhost:808%d/", at), nil), password.Start{Caller: auth.Caller{Name: name, Subject: subject, Role: auth.Operator, Method: way}, Stamp: stamp})
+	time.Sleep(time.Millisecond)
+	cookie := rec.Result().Cookies()[0]
+	return func(at int) auth.Caller {
+		c.Helper()
+		r := httptest.NewRequest(http.MethodGet, fmt.Sprintf("http://localhost:808%d/", at), nil) // servers of one machine
+		r.AddCookie(cookie)
+		who, _ := c.all[at].Identify(r) //nolint:errcheck // unknown callers get the zero value
+		return who
+	}
+}
+
+// TestSignedInEverywhere: a user who signs in at one server is signed in at all at once; one
+// who signs out at one is signed out of all within two seconds, and open requests end.
+func TestSignedInEverywhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := together(t, 3)
+		ana, eva := c.begins(0, "ana", auth.Password), c.begins(1, "eva", auth.OIDC)
+		var anas []auth.Caller
+		for at := range c.all {
+			who := ana(at)
+			if who.Name != "ana" || who.Role != auth.Operator || who.Method != auth.Password || who.ID != ana(0).ID || who.Expires.IsZero() {
+				t.Errorf("at server %d it is %+v", at, who)
+			}
+			if who := eva(at); who.Name != "eva" || who.Method != auth.OIDC || who.Subject != "https://a eva" {
+				t.Errorf("at server %d it is %+v", at, who)
+			}
+			if n := len(c.all[at].All()); n != 2 {
+				t.Errorf("server %d knows of %d", at, n)
+			}
+			anas = append(anas, who)
+		}
+		if ended := c.all[2].End(t.Context(), func(s password.Session) bool { return s.ID == anas[0].ID }); len(ended) != 1 {
+			t.Errorf("ended are %v", ended)
+		}
+		if !over(anas[2]) || ana(2).IsKnown() {
+			t.Error("it goes on where it was ended")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		for at, who := range anas {
+			if !over(who) || ana(at).IsKnown() {
+				t.Errorf("it goes on at server %d", at)
+			}
+			if !eva(at).IsKnown() {
+				t.Errorf("another's has ended at server %d", at)
+			}
+		}
+	})
+}
+
+// TestSessionsOutOfReach: while the board cannot be reached, sessions stay valid; sessions
+// that begin and end then are known everywhere afterwards.
+func TestSessionsOutOfReach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := together(t, 2)
+		before, ended := c.begins(0, "ana", auth.Password), c.begins(0, "ben", auth.Password)
+		if !before(1).IsKnown() || !ended(1).IsKnown() {
+			t.Fatal("they are not known")
+		}
+		c.board.Fail(true)
+		during := c.begins(0, "ana", auth.Password)
+		c.all[0].End(t.Context(), func(s password.Session) bool { return s.Caller.Name == "ben" })
+		time.Sleep(time.Minute)
+		if !before(0).IsKnown() || !before(1).IsKnown() || !during(0).IsKnown() || during(1).IsKnown() || ended(0).IsKnown() {
+			t.Error("it is not as it was")
+		}
+		c.board.Fail(false)
+		for range 30 {
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+			if ended(0).IsKnown() {
+				t.Fatal("what has ended rises again")
+			}
+		}
+		for at := range c.all {
+			if !before(at).IsKnown() || !during(at).IsKnown() || ended(at).IsKnown() {
+				t.Errorf("server %d: %v %v %v", at, before(at).IsKnown(), during(at).IsKnown(), ended(at).IsKnown())
+			}
+		}
+	})
+}
+
+// TestOfAnotherFile: a session of a password is valid at servers that have the same line, and
+// ends everywhere when the line goes.
+func TestOfAnotherFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := together(t, 2)
+		c.knows(1, "ana", 7)
+		c.knows(1, "ben", 0)
+		ana, ben := c.begins(0, "ana", auth.Password), c.begins(0, "ben", auth.Password)
+		time.Sleep(2 * time.Second)
+		if ana(1).IsKnown() || ben(1).IsKnown() || !ana(0).IsKnown() || !ben(0).IsKnown() {
+			t.Error("another file counts")
+		}
+		c.knows(1, "ana", 1)
+		time.Sleep(2 * time.Second)
+		if !ana(1).IsKnown() || ben(1).IsKnown() {
+			t.Error("the same line does not")
+		}
+		c.all[1].Recheck(t.Context(), func(string) ([32]byte, bool) { return [32]byte{8}, true })
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if ana(0).IsKnown() || ana(1).IsKnown() {
+			t.Error("a session outlives its line")
+		}
+	})
+}
+
+// TestUsedAtOneServer: a session that is used at one server is not idle at another.
+func TestUsedAtOneServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := together(t, 2)
+		ana, ben := c.begins(0, "ana", auth.Password), c.begins(0, "ben", auth.Password)
+		bens := ben(1)
+		for range 20 {
+			time.Sleep(time.Hour)
+			if !ana(1).IsKnown() {
+				t.Fatal("it has ended")
+			}
+		}
+		time.Sleep(time.Minute)
+		if !ana(0).IsKnown() || ben(0).IsKnown() || ben(1).IsKnown() || !over(bens) {
+			t.Errorf("used: %v; idle: %v %v", ana(0).IsKnown(), ben(0).IsKnown(), ben(1).IsKnown())
+		}
+	})
+}
+
+// TestBegunAsTheBoardIsRead: a session that begins while the board is read is not ended by
+// that reading.
+func TestBegunAsTheBoardIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := gathered(&crowd{T: t, board: fleettest.NoteStore{Lag: 500 * time.Millisecond}}, 1)
+		time.Sleep(1200 * time.Millisecond)
+		ana := c.begins(0, "ana", auth.Password)
+		who := ana(0)
+		time.Sleep(time.Second)
+		if !who.IsKnown() || over(who) {
+			t.Error("it has ended")
+		}
+	})
+}

@@ -1,0 +1,313 @@
+package token_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/namespaces/fleettest"
+	"mayfly/web/auth"
+	"mayfly/web/auth/token"
+)
+
+// A crowd is several servers that share a board.
+type crowd struct {
+	*testing.T
+	board fleettest.NoteStore
+	all   []*token.Registry
+
+	mu   sync.Mutex
+	told []string // operations on keys and their actors; guarded by mu
+}
+
+func together(t *testing.T, servers int) *crowd {
+	t.Helper()
+	c := &crowd{T: t}
+	ctx, stop := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	for range servers {
+		r := token.New(token.Options{Notes: &c.board, Logger: slog.New(slog.DiscardHandler), RecordAudit: func(_ context.Context, done []broker.AuditEntry, actor string) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			for _, d := range done {
+				c.told = append(c.told, fmt.Sprintf("%s %s %s", actor, d.Kind, d.About))
+			}
+		}})
+		c.all = append(c.all, r)
+		following.Go(func() { r.Follow(ctx) })
+	}
+	t.Cleanup(func() {
+		stop()
+		following.Wait()
+		for _, r := range c.all {
+			r.Close()
+		}
+	})
+	synctest.Wait()
+	return c
+}
+
+func (c *crowd) good(at int, secret string) (auth.Caller, bool) {
+	c.Helper()
+	who, err := c.all[at].Tokens().Identify(bearing(secret))
+	if err != nil && refused(err) == "" {
+		c.Error(err)
+	}
+	return who, err == nil
+}
+
+// TestTokensOfAllServers: a token made at one server is valid at all of them at once. A token
+// revoked at one ends at all within two seconds, with the requests that it let in and the keys
+// that were made with it.
+func TestTokensOfAllServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := together(t, 3)
+		k, secret, err := c.all[0].CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Operator})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+		var let []auth.Caller
+		for at := range c.all {
+			who, ok := c.good(at, secret)
+			if !ok || who.Role != auth.Operator || who.ID != k.ID || who.Name != "token ci of ana" {
+				t.Errorf("at server %d it lets in %+v", at, who)
+			}
+			let = append(let, who)
+		}
+
+		_, childs, err := c.all[1].CreateToken(t.Context(), let[1], "ci", token.Request{Name: "child", Role: auth.Viewer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+		if _, ok := c.good(2, childs); !ok {
+			t.Error("what was made with it is not good")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		for at, r := range c.all {
+			if all, err := r.List(ana); err != nil || len(all) != 2 {
+				t.Errorf("server %d lists %v, %v", at, all, err)
+			}
+		}
+		if _, err := c.all[2].Revoke(t.Context(), ana, "ana", k.ID); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := c.good(2, secret); ok {
+			t.Error("it is good where it was revoked")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		for at, who := range let {
+			select {
+			case <-who.Done:
+			default:
+				t.Errorf("what it let in at server %d goes on", at)
+			}
+			for _, secret := range []string{secret, childs} {
+				if _, ok := c.good(at, secret); ok {
+					t.Errorf("at server %d it is still good", at)
+				}
+			}
+		}
+		slices.Sort(c.told[min(2, len(c.told)):])
+		if want := []string{"ana token-made ci (operator)", "ci token-made child (viewer)", "ana token-revoked child (viewer)", "ana token-revoked ci (operator)"}; !slices.Equal(c.told, want) {
+			t.Errorf("told is %q, not %q", c.told, want)
+		}
+	})
+}
+
+// TestWhatGoesOnIsNotCut: a server that reads the board again does not end running requests.
+func TestWhatGoesOnIsNotCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := together(t, 2)
+		_, secret, err := c.all[0].CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Viewer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Millisecond)
+		here, _ := c.good(0, secret)
+		there, _ := c.good(1, secret)
+		for range 20 {
+			if _, _, err := c.all[0].CreateToken(t.Context(), ana, "ana", token.Request{Name: "another", Role: auth.Viewer}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(700 * time.Millisecond)
+		}
+		for _, who := range []auth.Caller{here, there} {
+			select {
+			case <-who.Done:
+				t.Error("it was cut off")
+			default:
+			}
+		}
+	})
+}
+
+// TestBoardOutOfReach: known keys stay valid for a moment. Then nothing is let in, because
+// revocations would go unnoticed, and the server recovers by itself.
+func TestBoardOutOfReach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := together(t, 1)
+		r := c.all[0]
+		_, secret, err := r.CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Viewer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.board.Fail(true)
+		time.Sleep(8 * time.Second)
+		if _, ok := c.good(0, secret); !ok {
+			t.Error("it is not good at once")
+		}
+		time.Sleep(4 * time.Second)
+		if _, err := r.Tokens().Identify(bearing(secret)); !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("after a while: %v", err)
+		}
+		if _, err := r.List(ana); !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("they are listed: %v", err)
+		}
+		if _, _, err := r.CreateToken(t.Context(), ana, "ana", token.Request{Name: "x", Role: auth.Viewer}); !errors.Is(err, engine.ErrBusy) {
+			t.Errorf("one is made: %v", err)
+		}
+		c.board.Fail(false)
+		time.Sleep(2 * time.Second)
+		if _, ok := c.good(0, secret); !ok {
+			t.Error("it does not come back")
+		}
+	})
+}
+
+// TestStrangersAreNoBurden: clients that guess tokens cause a few reads of the board a second,
+// and other clients do not wait for those.
+func TestStrangersAreNoBurden(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := together(t, 1)
+		_, secret, err := c.all[0].CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Viewer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, began := c.board.Reads(), time.Now()
+		var all sync.WaitGroup
+		for range 1000 {
+			all.Go(func() { c.good(0, "mft_aaaaaaaaaa_AAAAAAAAAAAAAAAAAAAAAAAAAA") })
+		}
+		if _, ok := c.good(0, secret); !ok || time.Since(began) > 0 {
+			t.Error("who has a token waits for those who have none")
+		}
+		all.Wait()
+		if n := c.board.Reads() - before; n > 3 {
+			t.Errorf("it was read %d times", n)
+		}
+		c.good(0, "no token at all")
+	})
+}
+
+// TestKeysMoveToTheBoard: keys stored in the server's own namespace stay valid after the move.
+func TestKeysMoveToTheBoard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, token.Options{})
+		_, secret := w.token(ana, token.Request{Name: "ci", Role: auth.Viewer})
+		w.leave()
+		c := together(t, 2)
+		for range 2 {
+			leave, err := c.all[0].Serve(t.Context(), w.b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			leave()
+		}
+		time.Sleep(time.Millisecond)
+		for at := range c.all {
+			if _, ok := c.good(at, secret); !ok {
+				t.Errorf("it is not good at server %d", at)
+			}
+		}
+		if kept := w.kept(); len(kept) != 0 {
+			t.Errorf("there is still %v", kept)
+		}
+	})
+}
+
+// TestUsedAnywhere: in the end all servers know when a token was last used.
+func TestUsedAnywhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := together(t, 2)
+		_, secret, err := c.all[0].CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Viewer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		used := time.Now().UTC().Truncate(time.Minute)
+		c.good(1, secret)
+		time.Sleep(11 * time.Minute)
+		all, err := c.all[0].List(ana)
+		if err != nil || len(all) != 1 || !all[0].LastUsed.Equal(used) {
+			t.Errorf("it was used %v, want %v, %v", all, used, err)
+		}
+	})
+}
+
+// TestOldReading: a token that is made while the board is read is not dropped when the older
+// reading arrives.
+func TestOldReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &crowd{T: t, board: fleettest.NoteStore{Lag: 500 * time.Millisecond}}
+		r := token.New(token.Options{Notes: &c.board, Logger: slog.New(slog.DiscardHandler)})
+		c.all = []*token.Registry{r}
+		ctx, stop := context.WithCancel(t.Context())
+		var following sync.WaitGroup
+		following.Go(func() { r.Follow(ctx) })
+		defer following.Wait()
+		defer stop()
+		time.Sleep(600 * time.Millisecond)
+		_, secret, err := r.CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Viewer}) // at 1.1 s; the board is read from 1 s to 1.5 s
+		if err != nil {
+			t.Fatal(err)
+		}
+		who, ok := c.good(0, secret)
+		time.Sleep(time.Second)
+		select {
+		case <-who.Done:
+			ok = false
+		default:
+		}
+		if !ok {
+			t.Error("it was cut off")
+		}
+	})
+}
+
+// TestMadeAsItIsRevoked: a key made at one server with a token that another revokes at the
+// same time is not valid.
+func TestMadeAsItIsRevoked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := together(t, 2)
+		k, secret, err := c.all[0].CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Viewer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		who, _ := c.good(0, secret)
+		_, childs, err := c.all[0].CreateToken(t.Context(), who, "ci", token.Request{Name: "child", Role: auth.Viewer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.board.RemoveNotes(t.Context(), "key", k.ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second)
+		for at := range c.all {
+			if _, ok := c.good(at, childs); ok {
+				t.Errorf("it is good at server %d", at)
+			}
+		}
+	})
+}

@@ -1,0 +1,256 @@
+package token_test
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/web/auth"
+	"mayfly/web/auth/token"
+)
+
+// TestWhoKnowsOfWhat: an admin sees all keys, other users their own, and a token those made
+// with it.
+func TestWhoKnowsOfWhat(t *testing.T) {
+	w := start(t, token.Options{})
+	w.token(ana, token.Request{Name: "of ana", Role: auth.Admin})
+	of, secret := w.token(ben, token.Request{Name: "of ben", Role: auth.Operator, Lifetime: time.Hour})
+	w.token(eva, token.Request{Name: "of eva", Role: auth.Viewer})
+	parent, err := w.Tokens().Identify(bearing(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, _ := w.token(parent, token.Request{Name: "child", Role: auth.Viewer})
+	if !child.Expires.Equal(of.Expires) || child.MadeBy != "ben" || child.Parent != of.ID {
+		t.Errorf("a token outlives what it was made with: %+v", child)
+	}
+	_, path := w.link(ben, token.Request{Name: "link", Namespace: "default"})
+	link := w.opened(path, "h:1")
+	names := func(who auth.Caller) (all []string) {
+		t.Helper()
+		list, err := w.List(who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range list {
+			all = append(all, k.Name)
+		}
+		slices.Sort(all)
+		return all
+	}
+	namesake := auth.Caller{Name: "ben", Role: auth.Operator, Method: auth.OIDC}
+	for name, tc := range map[string]struct {
+		who  auth.Caller
+		want []string
+	}{
+		"an admin":                          {ana, []string{"child", "link", "of ana", "of ben", "of eva"}},
+		"an operator":                       {ben, []string{"child", "link", "of ben"}},
+		"a viewer":                          {eva, []string{"of eva"}},
+		"who is called so, of the provider": {namesake, nil},
+		"a token":                           {parent, []string{"child", "of ben"}},
+		"a link":                            {link, nil},
+		"nobody":                            {auth.Caller{}, nil},
+		"an admin of one namespace":         {auth.Caller{Name: "x", Role: auth.Admin, Method: auth.Token, Namespace: "default"}, []string{"link"}},
+	} {
+		if d := cmp.Diff(tc.want, names(tc.who)); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	if _, err := w.Revoke(t.Context(), eva, "", of.ID); !errors.Is(err, engine.ErrNotFound) {
+		t.Error("another's is revoked:", err)
+	}
+	if _, err := w.Revoke(t.Context(), parent, "", of.ID); err != nil { // its own
+		t.Error(err)
+	}
+}
+
+// TestNamesakes: the makers of keys who signed in with a provider are told apart by their
+// subject, not by their name.
+func TestNamesakes(t *testing.T) {
+	w := start(t, token.Options{})
+	one := auth.Caller{Name: "eva", Role: auth.Viewer, Method: auth.OIDC, Subject: "https://a 1"}
+	other, renamed := one, one
+	other.Subject, renamed.Name = "https://a 2", "evelyn"
+	k, secret := w.token(one, token.Request{Name: "ci", Role: auth.Viewer})
+	parent, err := w.Tokens().Identify(bearing(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.token(parent, token.Request{Name: "child", Role: auth.Viewer})
+	w.leave()
+	w.Registry = token.New(token.Options{Logger: slog.New(slog.DiscardHandler)}) // after a restart
+	w.serve()
+	for name, tc := range map[string]struct {
+		who  auth.Caller
+		many int
+	}{"the maker": {one, 2}, "the maker by another name": {renamed, 2}, "a namesake": {other, 0}, "a namesake in the file": {auth.Caller{Name: "eva", Role: auth.Viewer, Method: auth.Password}, 0}} {
+		if all, err := w.List(tc.who); len(all) != tc.many || err != nil {
+			t.Errorf("%s is told of %d: %v", name, len(all), err)
+		}
+	}
+	if _, err := w.Revoke(t.Context(), other, "", k.ID); !errors.Is(err, engine.ErrNotFound) {
+		t.Error("a namesake revokes:", err)
+	}
+	if _, err := w.Revoke(t.Context(), renamed, "", k.ID); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStanding: a token never has more rights than its maker has now.
+func TestStanding(t *testing.T) {
+	now := map[string]auth.Role{"ben": auth.Operator}
+	w := start(t, token.Options{CurrentRole: func(name string, way auth.Method) (auth.Role, bool) {
+		return now[name], way == auth.Password
+	}})
+	_, secret := w.token(ben, token.Request{Name: "ci", Role: auth.Operator})
+	_, far := w.token(eva, token.Request{Name: "far", Role: auth.Viewer})
+	who, err := w.Tokens().Identify(bearing(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Recheck()
+	select {
+	case <-who.Done:
+		t.Error("nothing has changed")
+	default:
+	}
+	now["ben"] = auth.Viewer
+	w.Recheck()
+	select {
+	case <-who.Done:
+	default:
+		t.Error("what it let in goes on")
+	}
+	if who, err = w.Tokens().Identify(bearing(secret)); who.Role != auth.Viewer || err != nil {
+		t.Error(who, err)
+	}
+	select {
+	case <-who.Done:
+		t.Error("it is over as soon as it begins")
+	default:
+	}
+	delete(now, "ben")
+	if who, err = w.Tokens().Identify(bearing(secret)); refused(err) == "" {
+		t.Error(who, err)
+	}
+	if who, err = w.Tokens().Identify(bearing(far)); err != nil { // the maker's role is unknown now
+		t.Error(who, err)
+	}
+}
+
+// TestGone: a gone user's keys do not pass to a later user of the same name.
+func TestGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var away atomic.Bool // whether ben and eva are gone
+		gone := func(name string) bool { return away.Load() && (name == "ben" || name == "eva") }
+		w := start(t, token.Options{
+			CurrentRole: func(name string, _ auth.Method) (auth.Role, bool) {
+				if gone(name) {
+					return auth.None, true
+				}
+				return auth.Admin, true
+			},
+			UserGone: func(name string, way auth.Method) bool { return gone(name) && way == auth.Password },
+		})
+		_, bens := w.token(ben, token.Request{Name: "ci", Role: auth.Operator})
+		_, evas := w.token(eva, token.Request{Name: "far", Role: auth.Viewer})
+		_, anas := w.token(ana, token.Request{Name: "hers", Role: auth.Admin})
+		for i, d := range []time.Duration{50 * time.Minute, 50 * time.Minute, 80 * time.Minute} { // a while, twice, and then long enough
+			away.Store(true)
+			time.Sleep(d)
+			synctest.Wait()
+			if who, err := w.Tokens().Identify(bearing(bens)); refused(err) == "" {
+				t.Error(who, err)
+			}
+			away.Store(false)
+			if _, err := w.Tokens().Identify(bearing(bens)); (err == nil) != (i < 2) {
+				t.Errorf("after %s: %v", d, err)
+			}
+			time.Sleep(20 * time.Minute)
+			synctest.Wait()
+		}
+		for name, secret := range map[string]string{"of a provider's": evas, "of who was always there": anas} {
+			if _, err := w.Tokens().Identify(bearing(secret)); err != nil {
+				t.Error(name, err)
+			}
+		}
+		if kept := w.kept(); len(kept) != 2 {
+			t.Errorf("%d are kept", len(kept))
+		}
+	})
+}
+
+// TestAnotherNamespace: keys of a removed namespace are not valid for a new one of the same
+// name.
+func TestAnotherNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var since atomic.Value // when shop was created
+		since.Store(time.Now())
+		w := start(t, token.Options{NamespaceCreated: func(name string) time.Time {
+			if name != "shop" {
+				return time.Time{}
+			}
+			return since.Load().(time.Time)
+		}})
+		_, path := w.link(ben, token.Request{Name: "demo", Namespace: "shop"})
+		_, of := w.token(ben, token.Request{Name: "ci", Role: auth.Viewer, Namespace: "shop"})
+		_, other := w.token(ben, token.Request{Name: "other", Role: auth.Viewer, Namespace: "default"})
+		_, all := w.token(ben, token.Request{Name: "all", Role: auth.Viewer})
+		c, _, err := w.follow(path, "h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		since.Store(time.Time{})
+		if _, err := w.Links().Identify(looking("h", c)); err != nil {
+			t.Error("where it is not known:", err)
+		}
+		since.Store(time.Now())
+		if _, err := w.Links().Identify(looking("h", c)); !strings.Contains(refused(err), "former namespace 'shop'") {
+			t.Error("the link:", err)
+		}
+		if _, _, err := w.follow(path, "h"); refused(err) == "" {
+			t.Error("the link can be opened")
+		}
+		if _, err := w.Tokens().Identify(bearing(of)); refused(err) == "" {
+			t.Error("the token is good")
+		}
+		_, next := w.token(ben, token.Request{Name: "next", Role: auth.Viewer, Namespace: "shop"})
+		time.Sleep(20 * time.Minute)
+		synctest.Wait()
+		for _, secret := range []string{other, all, next} {
+			if _, err := w.Tokens().Identify(bearing(secret)); err != nil {
+				t.Error(err)
+			}
+		}
+		if kept := w.kept(); len(kept) != 3 {
+			t.Errorf("%d are kept", len(kept))
+		}
+	})
+}
+
+// TestNoLongerOpen: keys from when the server was open are valid only while it is open.
+func TestNoLongerOpen(t *testing.T) {
+	w := start(t, token.Options{Open: true})
+	_, secret := w.token(auth.OpenCaller(), token.Request{Name: "ci", Role: auth.Admin})
+	if who, err := w.Tokens().Identify(bearing(secret)); err != nil || who.Name != "token ci" {
+		t.Error(who, err)
+	}
+	closed := token.New(token.Options{Logger: slog.New(slog.DiscardHandler)})
+	leave, err := closed.Serve(t.Context(), w.b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	if who, err := closed.Tokens().Identify(bearing(secret)); !strings.Contains(refused(err), "required no authentication") {
+		t.Error(who, err)
+	}
+}

@@ -1,0 +1,194 @@
+package token_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"mayfly/web/auth"
+	"mayfly/web/auth/token"
+)
+
+// follow opens a link at a host, and returns the cookie that it was exchanged for.
+func (w *world) follow(path, host string) (*http.Cookie, token.Key, error) {
+	w.Helper()
+	r := httptest.NewRequestWithContext(context.Background(), "GET", "http://"+host+path, nil)
+	answer := httptest.NewRecorder()
+	k, err := w.OpenLink(answer, r, strings.TrimPrefix(path, token.LinkPath))
+	if all := answer.Result().Cookies(); len(all) > 0 {
+		return all[0], k, err
+	}
+	return nil, k, err
+}
+
+// looking returns a request of a browser with a cookie.
+func looking(host string, c *http.Cookie) *http.Request {
+	r := httptest.NewRequestWithContext(context.Background(), "GET", "http://"+host+"/n/default", nil)
+	r.AddCookie(c)
+	return r
+}
+
+// opened returns the visitor after opening a link.
+func (w *world) opened(path, host string) auth.Caller {
+	w.Helper()
+	c, _, err := w.follow(path, host)
+	if err != nil {
+		w.Fatal(err)
+	}
+	who, err := w.Links().Identify(looking(host, c))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return who
+}
+
+func TestLink(t *testing.T) {
+	w := start(t, token.Options{})
+	k, path := w.link(ben, token.Request{Name: "monday", Namespace: "shop", Page: "/n/shop/queues", Role: auth.Admin})
+	c, opened, err := w.follow(path, "h:8080")
+	if err != nil || opened.Page != "/n/shop/queues" {
+		t.Fatal(opened, err)
+	}
+	if !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Expires.IsZero() || c.Secure {
+		t.Errorf("the cookie is %s", c)
+	}
+	if strings.Contains(c.Value, path[len(token.LinkPath)+15:]) {
+		t.Error("the cookie has the secret")
+	}
+	if _, _, err := w.follow(token.LinkPath+c.Value, "h:8080"); refused(err) == "" {
+		t.Error("the cookie is a link", err)
+	}
+	who, err := w.Links().Identify(looking("h:8080", c))
+	if err != nil || who.Role != auth.Viewer || who.Method != auth.Link || who.Namespace != "shop" || who.ID != k.ID || who.Name != "link monday of ben" {
+		t.Errorf("%+v, %v", who, err)
+	}
+	if left := time.Until(who.Expires); left > token.DefaultLinkLifetime || left < token.DefaultLinkLifetime-time.Minute {
+		t.Error("it is good for", left)
+	}
+	// Another server on the same machine gets the cookie as well.
+	if _, err := w.Links().Identify(looking("h:8081", c)); !errors.Is(err, auth.ErrNoCredential) {
+		t.Error(err)
+	}
+	if _, err := w.Tokens().Identify(bearing(strings.TrimPrefix(path, token.LinkPath))); refused(err) == "" {
+		t.Error("the link is a token", err)
+	}
+	w.revoke(k.ID)
+	select {
+	case <-who.Done:
+	default:
+		t.Error("what it let in goes on")
+	}
+	if _, err := w.Links().Identify(looking("h:8080", c)); refused(err) == "" {
+		t.Error("it is still good", err)
+	}
+	if c, _, err := w.follow(path, "h:8080"); refused(err) == "" || c != nil {
+		t.Error("it can still be opened", c, err)
+	}
+}
+
+// TestForgedLinks: a cookie cannot be made from the public properties of a link.
+func TestForgedLinks(t *testing.T) {
+	w := start(t, token.Options{})
+	k, path := w.link(ana, token.Request{Name: "a", Namespace: "shop"})
+	_, other := w.link(ana, token.Request{Name: "b", Namespace: "default"})
+	c, _, err := w.follow(path, "h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _, err := w.follow(other, "h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sign, _ := strings.Cut(d.Value, ".")
+	// The owner of a token could sign for it as for a link's cookie.
+	token, secret := w.token(ana, token.Request{Name: "c", Role: auth.Admin})
+	kept := sha256.Sum256([]byte(secret))
+	of := hmac.New(sha256.New, kept[:])
+	of.Write([]byte("mayfly: the cookie of a link"))
+	for name, value := range map[string]string{
+		"nothing": "", "the ID": k.ID, "the ID and a point": k.ID + ".", "another's signature": k.ID + "." + sign, "cut": c.Value[:len(c.Value)-1],
+		"a token's": token.ID + "." + base64.RawURLEncoding.EncodeToString(of.Sum(nil)),
+		"large":     strings.Repeat("a", 1<<16),
+	} {
+		if who, err := w.Links().Identify(looking("h", &http.Cookie{Name: c.Name, Value: value})); refused(err) == "" {
+			t.Errorf("%s: %+v %v", name, who, err)
+		}
+	}
+}
+
+func TestLinkEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, token.Options{})
+		_, path := w.link(ben, token.Request{Name: "a", Namespace: "shop"})
+		c, _, err := w.follow(path, "h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		who, err := w.Links().Identify(looking("h", c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Until(who.Expires))
+		synctest.Wait()
+		if _, err := w.Links().Identify(looking("h", c)); refused(err) == "" {
+			t.Error(err)
+		}
+		if _, _, err := w.follow(path, "h"); refused(err) == "" {
+			t.Error(err)
+		}
+		select {
+		case <-who.Done:
+		default:
+			t.Error("what it let in goes on")
+		}
+	})
+}
+
+// TestLinkToCapitals: a namespace's name is the same in any case.
+func TestLinkToCapitals(t *testing.T) {
+	w := start(t, token.Options{})
+	for page, namespace := range map[string]string{"/n/Shop/queues": "shop", "/n/Shop": "shop", "/n/shop?x=y": "Shop"} {
+		if k, _ := w.link(ana, token.Request{Name: "demo", Namespace: namespace, Page: page}); k.Page != page || k.Namespace != "shop" {
+			t.Errorf("%s in %s: %+v", page, namespace, k)
+		}
+	}
+}
+
+// TestLinkOfTalk: a presentation's link is found by its maker as long as it is valid.
+func TestLinkOfTalk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, token.Options{})
+		k, _ := w.link(ben, token.Request{Name: "demo", Namespace: "shop", Page: "/n/shop?follow=monday", Lifetime: time.Hour})
+		w.link(ben, token.Request{Name: "other", Namespace: "shop"})
+		find := func(who auth.Caller, talk, want string) {
+			t.Helper()
+			if got, ok := w.PresentationLink(who, talk); got.ID != want || ok != (want != "") {
+				t.Errorf("%s finds %q of %q, want %q", who.Name, got.ID, talk, want)
+			}
+		}
+		find(ben, "monday", k.ID)
+		find(ana, "monday", k.ID)
+		find(eva, "monday", "")
+		find(ben, "tuesday", "")
+		find(ben, "", "")
+		var more []string // to the same page, made by others
+		for range 5 {
+			time.Sleep(time.Minute)
+			k, _ := w.link(ana, token.Request{Name: "more", Namespace: "shop", Page: "/n/shop?follow=monday", Lifetime: 2 * time.Hour})
+			more = append(more, k.ID)
+		}
+		find(ana, "monday", k.ID)
+		find(ben, "monday", k.ID)
+		time.Sleep(time.Hour)
+		find(ana, "monday", more[0])
+		find(ben, "monday", "")
+	})
+}

@@ -1,0 +1,352 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/demo"
+	"mayfly/engine/namespaces/fleettest"
+	"mayfly/storage/memory"
+	"mayfly/web/api"
+	"mayfly/web/auth"
+	"mayfly/web/auth/oidc"
+	"mayfly/web/auth/origin"
+	"mayfly/web/auth/password"
+	"mayfly/web/auth/token"
+	"mayfly/web/exchange"
+	"mayfly/web/presentation"
+	"mayfly/web/show"
+	"mayfly/web/ui"
+)
+
+var update = flag.Bool("update", false, "write the table of roles anew")
+
+// byHeader trusts the role in a header.
+type byHeader struct{}
+
+func (byHeader) Identify(r *http.Request) (auth.Caller, error) {
+	role, err := auth.ParseRole(r.Header.Get("Test-Role"))
+	if err != nil {
+		return auth.Caller{}, auth.ErrNoCredential
+	}
+	return auth.Caller{Name: "somebody", Role: role, Method: auth.Token}, nil
+}
+
+// A port is the dashboard's port with authentication, with every API, page and gate.
+type port struct {
+	*echo.Echo
+	broker *broker.Broker
+	scenes *demo.Player
+	forms  *origin.Forms
+	rows   map[string]auth.Role // by method and pattern
+}
+
+func guarded(t *testing.T) *port {
+	t.Helper()
+	log := slog.New(slog.DiscardHandler)
+	store := func() engine.Store { return new(memory.Store) }
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store(), nil }, broker.Options{Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	if _, err := b.Create(t.Context(), engine.Queue, "orders", engine.Config{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	ships := fleettest.Open(t, store)
+	library, err := demo.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	scenes := demo.NewPlayer(demo.Options{Namespaces: ships, Library: library, Logger: log})
+	t.Cleanup(scenes.Close)
+	shelf := exchange.NewUploads()
+	t.Cleanup(shelf.Close)
+	pages := show.Start(b, show.Options{Document: api.Document, Scenes: scenes, Uploads: shelf, Namespaces: show.NamespaceInfo{Namespaces: ships}, Logger: log})
+	t.Cleanup(pages.Close)
+	forms := origin.NewForms()
+	ring := token.New(token.Options{Logger: log})
+	t.Cleanup(ring.Close)
+	s := New(Options{
+		Logger: log, Auth: auth.Sources{byHeader{}}, Metrics: http.NotFoundHandler(),
+		AuthRoutes: []AuthRoutes{
+			password.New(password.Options{Sessions: password.NewSessions(), Forms: forms, Logger: log}),
+			&token.LinkHandler{Registry: ring, CheckForm: forms.Check, ReturnPath: func(to string) string { return password.ReturnPath("", to) }},
+			openID(t),
+		},
+	})
+	door := ui.New(ui.Options{Broker: b, Namespaces: ships, Scenes: scenes, Uploads: shelf, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
+	e, ok := s.Namespace.newDashboard(Services{
+		Broker: b, Namespaces: ships, Scenes: scenes, Pages: door.Mount, PageRole: ui.RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
+	}).(*echo.Echo)
+	if !ok {
+		t.Fatal("the dashboard is no Echo")
+	}
+	p := &port{Echo: e, broker: b, scenes: scenes, forms: forms, rows: map[string]auth.Role{}}
+	for _, r := range e.Routes() {
+		if r.Method == echo.RouteNotFound {
+			continue
+		}
+		role, said := s.lookupRole(ui.RequiredRole, r.Method, r.Path)
+		if !said {
+			t.Errorf("nobody says which role %s %s takes", r.Method, r.Path)
+		}
+		p.rows[r.Method+" "+r.Path] = role
+	}
+	return p
+}
+
+// openID returns the gate of a provider that does not answer.
+func openID(t *testing.T) AuthRoutes {
+	t.Helper()
+	p, err := oidc.New(oidc.Config{
+		Issuer: "https://login.example.com", ClientID: "mayfly", Roles: []oidc.Rule{{Value: "*", Role: auth.Viewer}},
+		Transport: absent{}, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &oidc.Handler{
+		Provider: p, ReturnPath: func(to string) string { return password.ReturnPath("", to) },
+		Failed:      func(*http.Request, string, string, error) {},
+		ShowFailure: func(c echo.Context, status int, why, _, _, _ string) error { return c.String(status, why) },
+	}
+}
+
+// absent is the network of a machine without a network.
+type absent struct{}
+
+func (absent) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("there is no network")
+}
+
+// TestEveryAddressTakesARole: every registered address has a row in one of the tables, which
+// testdata/roles.txt lists completely; and is refused to every lower role, and to unknown
+// callers.
+func TestEveryAddressTakesARole(t *testing.T) {
+	e := guarded(t)
+	rows := e.rows
+	var table strings.Builder
+	for _, row := range slices.Sorted(maps.Keys(rows)) {
+		table.WriteString(row + " " + rows[row].String() + "\n")
+	}
+	held(t, "testdata/roles.txt", table.String())
+	for row, needs := range rows {
+		method, pattern, _ := strings.Cut(row, " ")
+		for _, role := range append([]auth.Role{auth.None}, auth.Roles()...) {
+			code, text := ask(t, e, method, concrete(pattern), role)
+			got := "may"
+			switch {
+			case code == http.StatusUnauthorized && needs != auth.None: // an invalid link is refused by its own gate
+				got = "is not known"
+			case code == http.StatusForbidden && strings.Contains(text, "the role "+needs.String()):
+				got = "may not"
+			}
+			want := "may"
+			switch {
+			case role.Includes(needs):
+			case role == auth.None:
+				want = "is not known"
+			default:
+				want = "may not"
+			}
+			if got != want {
+				t.Errorf("%s, which takes %s: %s %s, want %s: %d", row, needs, role, got, want, code)
+			}
+		}
+	}
+}
+
+// TestEveryParameterTakesARole: the document names the query parameters that require a higher
+// role than their route, and testdata/parameters.txt lists all of them. A request with only
+// the route's role is refused with such a parameter and changes nothing. With any other
+// parameter it is not refused.
+func TestEveryParameterTakesARole(t *testing.T) {
+	e, more := guarded(t), 0
+	var table strings.Builder
+	for _, o := range api.Document().Ordered {
+		pattern := "/api/v1" + echoed(o.Path)
+		needs, ok := e.rows[o.Method+" "+pattern]
+		if !ok {
+			t.Errorf("%s %s is in the document, and nowhere else", o.Method, pattern)
+		}
+		for _, p := range o.Parameters {
+			if p.In != "query" {
+				continue
+			}
+			takes := needs
+			if p.Role != "" {
+				role, err := auth.ParseRole(p.Role)
+				if err != nil || needs.Includes(role) || !strings.HasSuffix(p.Description, "Requires the role "+p.Role+".") {
+					t.Errorf("%s of %s takes %q beside %s: %v, %s", p.Name, o.ID, p.Role, needs, err, p.Description)
+				}
+				takes, more = role, more+1
+			}
+			fmt.Fprintf(&table, "%s %s %s %s\n", o.Method, pattern, p.Name, takes)
+			if o.Method != http.MethodGet && takes == needs && needs == auth.Admin {
+				continue // no role is higher
+			}
+			for _, role := range []auth.Role{auth.Viewer, auth.Operator, auth.Admin} {
+				if !role.Includes(needs) {
+					continue
+				}
+				at := concrete(pattern)
+				if o.Method != http.MethodGet {
+					at = strings.Replace(at, "orders", "nothing", 1)
+				}
+				code, text := ask(t, e, o.Method, at+"?"+url.Values{p.Name: {fmt.Sprint(cmp.Or[any](p.Example, "x"))}}.Encode(), role)
+				if may := code != http.StatusForbidden || !strings.Contains(text, "the role "); may != role.Includes(takes) {
+					t.Errorf("%s %s with %s as %s: %d %s", o.Method, at, p.Name, role, code, text)
+				}
+			}
+		}
+	}
+	if more < 2 {
+		t.Errorf("%d parameters take more than their address", more)
+	}
+	if _, all := ask(t, e, http.MethodGet, "/api/v1/entities", auth.Viewer); strings.Count(all, `"path"`) != 1 {
+		t.Errorf("there is more than there was: %s", all)
+	}
+	held(t, "testdata/parameters.txt", table.String())
+}
+
+// echoed returns a path of the document in Echo's syntax.
+func echoed(path string) string {
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		switch {
+		case p == "{path}":
+			parts[i] = "*"
+		case strings.HasPrefix(p, "{"):
+			parts[i] = ":" + strings.Trim(p, "{}")
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// held compares a table with the one in a file.
+func held(t *testing.T, file, table string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(table), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(string(want), table); diff != "" {
+		t.Errorf("the table is another (go test ./web -run TestEvery -update):\n%s", diff)
+	}
+}
+
+// concrete returns an address that matches a pattern.
+func concrete(pattern string) string {
+	parts := strings.Split(pattern, "/")
+	for i, p := range parts {
+		switch {
+		case p == ":ns":
+			parts[i] = "default"
+		case p == "*", strings.HasPrefix(p, ":"):
+			parts[i] = "orders"
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+func ask(t *testing.T, h http.Handler, method, at string, role auth.Role) (int, string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, method, at, http.NoBody)
+	r.Host = "localhost"
+	r.Header.Set("Test-Role", role.String())
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// TestNobodyIsToldNothing: an unknown caller learns nothing about the content, in a page, a
+// problem or on the way to signing in.
+func TestNobodyIsToldNothing(t *testing.T) {
+	e := guarded(t)
+	r := httptest.NewRequest(http.MethodGet, "/n/default/q/orders?tab=rules", http.NoBody)
+	r.Host = "localhost"
+	r.Header.Set("Accept", "text/html")
+	w := httptest.NewRecorder()
+	e.ServeHTTP(w, r)
+	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || to != "/login?to=%2Fn%2Fdefault%2Fq%2Forders%3Ftab%3Drules" {
+		t.Errorf("a browser is led to %q, %d", to, w.Code)
+	}
+	for _, at := range []string{"/n/default/q/orders", "/n/default", "/", "/nowhere", "/api/v1/entities/orders", "/api/v1/nothing"} {
+		code, text := ask(t, e, http.MethodGet, at, auth.None)
+		if code != http.StatusUnauthorized || strings.Contains(strings.ReplaceAll(text, at, ""), "default") {
+			t.Errorf("%s: %d %s", at, code, text)
+		}
+	}
+	for name, tc := range map[string]struct {
+		method, at, site string
+		code             int
+	}{
+		"what is not there":      {http.MethodGet, "/static/app-old.css", "", http.StatusNotFound},
+		"a form without a token": {http.MethodPost, "/login", "", http.StatusForbidden},
+		"from another site":      {http.MethodPost, "/n/default/q/orders/send", "cross-site", http.StatusForbidden},
+		"a page from there":      {http.MethodPost, "/nowhere", "cross-site", http.StatusForbidden},
+	} {
+		r := httptest.NewRequest(tc.method, tc.at, http.NoBody)
+		r.Host = "localhost"
+		r.Header.Set("Accept", "text/html")
+		r.Header.Set("Sec-Fetch-Site", tc.site)
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		if text := w.Body.String(); w.Code != tc.code || strings.Contains(text, "default") || strings.Contains(text, "<") {
+			t.Errorf("%s: %d %s", name, w.Code, text)
+		}
+	}
+	if code, text := ask(t, e, http.MethodGet, "/static/app-old.css", auth.Viewer); code != http.StatusNotFound || !strings.Contains(text, "<html") {
+		t.Errorf("somebody is told without a page: %d %s", code, text)
+	}
+	if code, _ := ask(t, e, http.MethodPut, "/api/v1/health", auth.Viewer); code != http.StatusMethodNotAllowed {
+		t.Errorf("a method that is not there is answered with %d", code)
+	}
+	if code, _ := ask(t, e, http.MethodGet, "/api/v1/access?keys=true", auth.Operator); code != http.StatusForbidden {
+		t.Errorf("an operator is shown keys: %d", code)
+	}
+}
+
+// TestWithin: a namespace is recognized in any spelling of its name.
+func TestWithin(t *testing.T) {
+	s := New(Options{Logger: slog.New(slog.DiscardHandler)})
+	s.StandBy(Standby{Namespace: "Shop"})
+	s.AddNamespace("till")
+	for at, of := range map[string]string{
+		"/n/Shop": "shop", "/n/Shop/queues": "shop", "/n/shop": "shop", "/n/SHOP/q/a": "shop", "/api/v1/n/Shop/entities": "shop", "/api/v1/n/shop/entities": "shop",
+		"/live": "shop", "/api/v1/entities": "shop", "/n/Till/queues": "till", "/api/v1/n/TILL/entities": "till",
+		"/n/Shops": "", "/n/Sho": "", "/n/": "", "/": "", "/namespaces": "", "/api/v1/n/Shop/namespaces": "", "/api/v1/n/shops/entities": "", "/api/v1/n/Shop": "", "/api/v1/n/ſhop/entities": "",
+	} {
+		for _, name := range []string{"shop", "till"} {
+			if is := s.belongsTo(name, at); is != (name == of) {
+				t.Errorf("%s is within %s: %t", at, name, is)
+			}
+		}
+	}
+}

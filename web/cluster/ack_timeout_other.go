@@ -1,0 +1,13 @@
+//go:build !linux
+
+package cluster
+
+import (
+	"syscall"
+	"time"
+)
+
+// ackTimeoutControl leaves it to the kernel how long unacknowledged bytes are sent again.
+func ackTimeoutControl(time.Duration) func(network, address string, c syscall.RawConn) error {
+	return nil
+}

@@ -1,0 +1,103 @@
+package docs_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"mayfly/views/page"
+	"mayfly/web/docs"
+)
+
+// library returns two pages of the list and a file.
+func library(base string) *docs.Library {
+	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
+	return docs.New(base, map[string]fs.FS{
+		"cmd/mayfly": fstest.MapFS{"first-minute.md": file(`# The first minute
+
+<!-- mark -->
+See [TLS](../../web/certificate/tls.md#names), [here](#send-it), [the code](main.go), [all](../../README.md), [a file](k.yaml) and <https://example.com>. <b>Not bold</b>
+
+## Send it
+
+` + "```sh\nmayfly send 'a' > b\n```" + `
+
+| A | B |
+| --- | --- |
+| ` + "`x`" + ` | <script>alert(1)</script> |
+`), "k.yaml": file("kind: Service\n")},
+		"web": fstest.MapFS{"certificate/tls.md": file("# TLS\n\n## Names\n\nA certificate names the first hosts. İstanbul sends it.\n")},
+	})
+}
+
+func TestPage(t *testing.T) {
+	l := library("/mayfly")
+	d, ok := l.Page("first-minute")
+	if !ok || d.Title != "The first minute" || len(d.Contents) != 1 || d.Contents[0] != (page.DocHeadline{Title: "Send it", Href: "#send-it"}) {
+		t.Fatalf("%v %+v", ok, d)
+	}
+	if d.Next != (page.DocLink{}) || d.Previous != (page.DocLink{}) { // its neighbours in the list do not exist
+		t.Errorf("it is between %v and %v", d.Previous, d.Next)
+	}
+	var kinds []page.DocKind
+	var html strings.Builder
+	for _, b := range d.Blocks {
+		kinds = append(kinds, b.Kind)
+		html.WriteString(b.HTML)
+		if b.Kind == page.DocCode && b.Text != "mayfly send 'a' > b" {
+			t.Errorf("the code is %q", b.Text)
+		}
+	}
+	if len(kinds) != 4 || kinds[0] != page.DocText || kinds[1] != page.DocHeading || kinds[2] != page.DocCode || kinds[3] != page.DocTable {
+		t.Errorf("the blocks are %v", kinds)
+	}
+	for _, want := range []string{`<a href="/mayfly/docs/tls#names">TLS</a>`, `<a href="#send-it">here</a>`, `, the code,`, `<a href="/mayfly/docs">all</a>`, `<a href="/mayfly/docs/k.yaml">a file</a>`, `<a href="https://example.com">`} {
+		if !strings.Contains(html.String(), want) {
+			t.Errorf("there is no %s in\n%s", want, html.String())
+		}
+	}
+	for _, not := range []string{"<b>", "<script", "mark"} {
+		if strings.Contains(html.String(), not) {
+			t.Errorf("there is %s in\n%s", not, html.String())
+		}
+	}
+	if d, ok := l.Page("k.yaml"); !ok || len(d.Blocks) != 1 || d.Blocks[0].Text != "kind: Service" {
+		t.Errorf("%v %+v", ok, d)
+	}
+	if _, ok := l.Page("main.go"); ok {
+		t.Error("a file that is not embedded is a page")
+	}
+}
+
+func TestSearch(t *testing.T) {
+	l := library("")
+	for query, want := range map[string]string{
+		"TLS": "TLS The first minute", "first": "The first minute TLS", "names": "TLS", "send it": "The first minute TLS", "kind": "", "nothing": "", "first nothing": "", " ": "",
+		"istanbul": "TLS", "ames": "", "cert": "TLS",
+	} {
+		var got []string
+		for _, f := range l.Search(query) {
+			got = append(got, f.Title)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q finds %q, want %q", query, got, want)
+		}
+	}
+	found := l.Search("certificate")
+	if len(found) != 1 || len(found[0].Parts) != 1 {
+		t.Fatalf("%+v", found)
+	}
+	p := found[0].Parts[0]
+	if p.Href != "/docs/tls#names" || p.Title != "Names" || len(p.Text) < 3 || !p.Text[1].Hit || p.Text[1].Text != "certificate" {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestNoLibrary(t *testing.T) {
+	for _, l := range []*docs.Library{nil, {}} {
+		if _, ok := l.Page("x"); ok || l.Groups() != nil || l.Search("x") != nil {
+			t.Error("there are pages")
+		}
+	}
+}

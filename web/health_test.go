@@ -1,0 +1,69 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+	"mayfly/web/auth"
+)
+
+// TestHealthPaths: every address of health checks is answered at a port, requires no role, and
+// counts as a check when the budget of connections is used up. No other address does.
+func TestHealthPaths(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	for _, base := range []string{"", "/mayfly"} {
+		s := New(Options{Logger: log, Base: base, Auth: auth.Sources{nobody{}}})
+		s.Open(Services{Broker: b})
+		answered := func(path string) bool {
+			for _, port := range []http.Handler{s.Dashboard(), s.Admin()} {
+				w := httptest.NewRecorder()
+				port.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost"+path, http.NoBody))
+				if w.Code == http.StatusOK {
+					return true
+				}
+			}
+			return false
+		}
+		for _, path := range healthPaths() {
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				if r := httptest.NewRequestWithContext(t.Context(), method, base+path, http.NoBody); !s.isHealthCheck(r) {
+					t.Errorf("%s %s is no check", method, base+path)
+				}
+			}
+			if r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, base+path, http.NoBody); s.isHealthCheck(r) {
+				t.Errorf("POST %s is a check", base+path)
+			}
+			if !answered(base+path) && !answered(path) {
+				t.Errorf("%s is not answered", base+path)
+			}
+		}
+		for _, path := range []string{"/livez", "/healthz", "/readyz", "/health"} {
+			if r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, base+path, http.NoBody); !s.isHealthCheck(r) {
+				t.Errorf("%s is no check", base+path)
+			}
+		}
+		for _, path := range []string{"/", "/metrics", "/live", "/livez/x", "/q/messages", "/api/v1/health"} {
+			if r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, base+path, http.NoBody); s.isHealthCheck(r) {
+				t.Errorf("%s is a check", base+path)
+			}
+		}
+	}
+}
+
+// nobody is a Source that identifies no caller.
+type nobody struct{}
+
+func (nobody) Identify(*http.Request) (auth.Caller, error) {
+	return auth.Caller{}, auth.ErrNoCredential
+}

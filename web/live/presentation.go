@@ -1,0 +1,112 @@
+package live
+
+import (
+	"errors"
+	"strings"
+
+	"mayfly/web/presentation"
+)
+
+// A presenter's browser sends its page with op "present", by the key of the presentation; a
+// follower's sends op "follow", with the presentation's id. Both get the presentation's state
+// in frames of their own kind, also while their pages are paused: only the latest state,
+// however many changes there were.
+
+// errPresentingDenied is the error for clients that may only look.
+var errPresentingDenied = errors.New("a viewer cannot present")
+
+// maxID is longer than any id of a presentation.
+const maxID = 64
+
+// present makes the client the presenter, at a page. If followers cannot be at that page, such
+// as a form, they stay where they are.
+func (h *Hub) present(c *client, cmd command) {
+	if err := h.becomePresenter(c, cmd); err != nil {
+		h.mu.Lock()
+		c.sendControl(control{T: "talk", Text: err.Error()})
+		h.mu.Unlock()
+		return
+	}
+	page, err := h.opts.Followable(cmd.Page)
+	if err != nil {
+		c.participant.MoveAway()
+	} else {
+		at := presentation.Location{Page: page}
+		if beside, err := h.opts.Followable(cmd.Beside); err == nil {
+			at.SidePanel = beside
+		}
+		c.participant.MoveTo(at)
+	}
+	h.presentationChanged(c)
+}
+
+// becomePresenter takes the presenter's seat for the client, unless it has it.
+func (h *Hub) becomePresenter(c *client, cmd command) error {
+	id, err := presentation.ID(cmd.Topic)
+	switch {
+	case err != nil:
+		return err
+	case h.opts.Presentations == nil || c.presentingDenied:
+		return errPresentingDenied
+	case c.presents == id:
+		return nil
+	}
+	h.leave(c)
+	seat, err := h.opts.Presentations.Present(cmd.Topic, cmd.Name, func() { h.presentationChanged(c) })
+	if err != nil {
+		return err
+	}
+	h.join(c, seat)
+	c.presents = id
+	return nil
+}
+
+// followPresentation makes the client follow a presentation.
+func (h *Hub) followPresentation(c *client, id string) {
+	h.leave(c)
+	if h.opts.Presentations == nil || len(id) > maxID {
+		return // no presentation has that id
+	}
+	h.join(c, h.opts.Presentations.Follow(id, func() { h.presentationChanged(c) }))
+	h.presentationChanged(c)
+}
+
+// join gives the client a seat, and rise takes it back. Only the goroutine that reads the
+// client's commands calls them.
+func (h *Hub) join(c *client, s *presentation.Participant) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.participant = s
+}
+
+func (h *Hub) leave(c *client) {
+	if c.participant == nil {
+		return
+	}
+	c.participant.Leave() // it may notify others, and so is not called under mu
+	c.presents = ""
+	h.join(c, nil)
+}
+
+// presentationChanged schedules the presentation's state for the client.
+func (h *Hub) presentationChanged(c *client) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	c.presentationDue = true
+	c.wakeWriter()
+}
+
+// visibleState returns the presentation's state as the client may see it: without a page of a
+// namespace that the client may not see.
+func (h *Hub) visibleState(c *client, is presentation.State) presentation.State {
+	if is.Page != "" && !h.maySee(c, is.Page) || is.SidePanel != "" && !h.maySee(c, is.SidePanel) {
+		is.Location, is.Elsewhere = presentation.Location{}, true
+	}
+	return is
+}
+
+// maySee reports whether a client may see a page, by its address without the base path.
+func (h *Hub) maySee(c *client, page string) bool {
+	name := presentation.Namespace(page)
+	return c.caller.Namespace == "" || strings.EqualFold(name, c.caller.Namespace) || h.opts.SceneVisible(c.caller, name)
+}

@@ -1,0 +1,259 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"mayfly/engine"
+	"mayfly/web/auth"
+	"mayfly/web/presentation"
+)
+
+// command sends c.
+func (b *tab) command(c command) {
+	b.t.Helper()
+	if err := b.conn.WriteJSON(c); err != nil {
+		b.t.Fatalf("send %+v: %v", c, err)
+	}
+}
+
+// talks waits until the browser gets this state.
+func (b *tab) talks(want presentation.State) {
+	b.t.Helper()
+	var got presentation.State
+	for range 10 { // older states may come first
+		f := b.next()
+		if f.control.T != "talk" || f.control.Presentation == nil {
+			b.t.Fatalf("heard %+v, want how the talk is", f)
+		}
+		if got = *f.control.Presentation; got == want {
+			return
+		}
+	}
+	b.t.Fatalf("told last (-want +got):\n%s", cmp.Diff(want, got))
+}
+
+// TestATalkIsFollowed: followers get the presenter's page, whichever namespace's socket they
+// have, also if they come late or have paused their page.
+func TestATalkIsFollowed(t *testing.T) {
+	t.Parallel()
+	var hall presentation.Registry
+	withHall := func(o *Options) {
+		o.Presentations = &hall
+		o.Followable = func(url string) (string, error) {
+			if !strings.HasPrefix(url, "/") || strings.HasSuffix(url, "/edit") {
+				return "", errors.New("a form")
+			}
+			return strings.ToLower(url), nil
+		}
+	}
+	_, one := serveHub(t, newWorld(), withHall)
+	_, other := serveHub(t, newWorld(), withHall)
+	key := presentation.NewKey()
+	id, err := presentation.ID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ana, bob := dial(t, one, nil), dial(t, other, nil)
+	bob.send("follow", id, 0)
+	bob.talks(presentation.State{ID: id, Followers: 1})
+	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/A", Beside: "/M/1"})
+	is := presentation.State{ID: id, Location: presentation.Location{Page: "/a", SidePanel: "/m/1"}, Name: "Ana", Started: true, PresenterHere: true, Followers: 1}
+	ana.talks(is)
+	bob.talks(is)
+	bob.send("pause", "", 0)
+	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/edit", Beside: ""})
+	is.Elsewhere = true
+	bob.talks(is)
+	is.Elsewhere = false
+	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/b"})
+	is.Location = presentation.Location{Page: "/b"}
+	bob.talks(is)
+	late := dial(t, one, nil)
+	late.send("follow", id, 0)
+	is.Followers = 2
+	late.talks(is)
+	ana.talks(is)
+	late.send("unfollow", "", 0)
+	is.Followers = 1
+	ana.talks(is)
+	late.send("follow", id, 0)
+	is.Followers = 2
+	ana.talks(is)
+	_ = late.conn.Close()
+	is.Followers = 1
+	ana.talks(is) // a follower that has left is not counted
+	hall.Stop(key)
+	over := presentation.State{ID: id, Followers: 1}
+	ana.talks(over)
+	bob.talks(over)
+}
+
+// TestWhoMayNotPresent: presenting requires the key, and is refused to clients that may only
+// look.
+func TestWhoMayNotPresent(t *testing.T) {
+	t.Parallel()
+	var hall presentation.Registry
+	_, server := serveHub(t, newWorld(), func(o *Options) {
+		o.Presentations, o.PresentingDenied = &hall, func(r *http.Request) bool { return r.Header.Get("X-Mute") != "" }
+	})
+	key := presentation.NewKey()
+	id, err := presentation.ID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		header http.Header
+		key    string
+	}{
+		"by the id":       {nil, id},
+		"without a key":   {nil, ""},
+		"may only look":   {http.Header{"X-Mute": {"1"}}, key},
+		"a key too short": {nil, key[:20]},
+	} {
+		tab := dial(t, server, tc.header)
+		tab.command(command{Op: "present", Topic: tc.key, Page: "/evil"})
+		if f := tab.next(); f.control.T != "talk" || f.control.Presentation != nil || f.control.Text == "" {
+			t.Errorf("%s: heard %+v, want a refusal", name, f)
+		}
+		tab.send("follow", strings.Repeat("x", 1000), 0) // no presentation's id: nothing comes
+		tab.acted()
+	}
+	if is := hall.State(id); is.Started {
+		t.Errorf("it has begun: %+v", is)
+	}
+}
+
+// TestNoHall: without a hall no client presents or follows, and nothing breaks.
+func TestNoHall(t *testing.T) {
+	t.Parallel()
+	_, server := serveHub(t, newWorld(), nil)
+	tab := dial(t, server, nil)
+	tab.send("follow", "x", 0)
+	tab.command(command{Op: "present", Topic: presentation.NewKey(), Page: "/a"})
+	if f := tab.next(); f.control.T != "talk" || f.control.Text == "" {
+		t.Errorf("heard %+v, want a refusal", f)
+	}
+}
+
+// TestAStuckFollowerHoldsNobodyUp: a follower that reads nothing does not delay the others:
+// the presenter goes on, and the followers get the latest state.
+func TestAStuckFollowerHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	var hall presentation.Registry
+	_, server := serveHub(t, newWorld(), func(o *Options) { o.Presentations, o.StallTimeout = &hall, time.Minute })
+	key := presentation.NewKey()
+	id, err := presentation.ID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stuck := dialNarrow(t, server)
+	defer stuck.Close()
+	if err := stuck.WriteJSON(command{Op: "follow", Topic: id}); err != nil { // it never reads anything
+		t.Fatal(err)
+	}
+	ana, bob := dial(t, server, nil), dial(t, server, nil)
+	bob.send("follow", id, 0)
+	long := "/" + strings.Repeat("x", 3000)
+	for range 500 { // more than socket buffers hold
+		ana.command(command{Op: "present", Topic: key, Page: long})
+		ana.command(command{Op: "present", Topic: key, Page: "/last"})
+	}
+	want := presentation.State{ID: id, Location: presentation.Location{Page: "/last"}, Started: true, PresenterHere: true, Followers: 2}
+	for {
+		if f := bob.next(); f.control.Presentation != nil && *f.control.Presentation == want {
+			break
+		}
+	}
+}
+
+// TestWhoLooksByALinkIsToldOfTheTalk: a link visitor is led within the link's namespace and to
+// its scenes, and gets only the presentation's state on a socket of another namespace.
+func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
+	t.Parallel()
+	var hall presentation.Registry
+	w := newWorld()
+	w.set("/n/default", func(*sheet) {})
+	w.set("/n/shop", func(*sheet) {})
+	h, server := serveHub(t, w, func(o *Options) {
+		o.Presentations, o.HomeURL = &hall, "/n/default"
+		o.SceneVisible = func(who auth.Caller, name string) bool { return who.Namespace == "shop" && name == "deadline-1" }
+	})
+	key := presentation.NewKey()
+	id, err := presentation.ID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ana, bob := dial(t, server, nil), dial(t, server, http.Header{withinHeader: {"shop"}})
+	bob.send("follow", id, 0)
+	bob.talks(presentation.State{ID: id, Followers: 1})
+	for page, shown := range map[string]bool{
+		"/n/shop": true, "/n/SHOP/queues?q=a": true, "/n/shop?tab=x": true, "/n/shopping": false, "/n/default": false, "/scenes": false, "/n/deadline-1/q/orders": true, "/n/deadline-12": false, "/n/": false, "/shop": false,
+	} {
+		ana.command(command{Op: "present", Topic: key, Page: page})
+		want := presentation.State{ID: id, Started: true, PresenterHere: true, Followers: 1, Elsewhere: !shown}
+		if shown {
+			want.Page = page
+		}
+		bob.talks(want)
+	}
+	ana.command(command{Op: "present", Topic: key, Page: "/n/shop", Beside: "/n/default/m/1"})
+	bob.talks(presentation.State{ID: id, Started: true, PresenterHere: true, Followers: 1, Elsewhere: true})
+	bob.send("sub", "/n/default", 0)
+	if f := bob.next(); f.control.T != "error" || f.control.Topic != "/n/default" {
+		t.Errorf("heard %+v of another namespace", f)
+	}
+	h.Alert(7)
+	bob.send("sub", "/n/shop", 0)
+	if f := bob.next(); f.parts.Topic != "/n/shop" {
+		t.Errorf("heard %+v, want the page and nothing of alerts", f)
+	}
+}
+
+// TestATalkThatIsOverShowsNothingMore: when a presentation ends, a visitor whom it led to a
+// scene sees no more of it, also on an open page.
+func TestATalkThatIsOverShowsNothingMore(t *testing.T) {
+	t.Parallel()
+	var hall presentation.Registry
+	key := presentation.NewKey()
+	id, err := presentation.ID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seat, err := hall.Present(key, "Ana", func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seat.Leave()
+	seat.MoveTo(presentation.Location{Page: "/n/deadline-1"})
+	w := newWorld()
+	w.set("/n/deadline-1", func(*sheet) {})
+	_, server := serveHub(t, w, func(o *Options) {
+		o.SceneVisible = func(_ auth.Caller, name string) bool { return hall.HasVisited(id, name) }
+	})
+	ana, bob := dial(t, server, nil), dial(t, server, http.Header{withinHeader: {"shop"}})
+	for _, tab := range []*tab{ana, bob} {
+		tab.send("sub", "/n/deadline-1", 0)
+		if f := tab.next(); f.parts.Topic != "/n/deadline-1" {
+			t.Fatalf("heard %+v, want the page", f)
+		}
+	}
+	changes := func() (ofAnas, ofBobs heard) {
+		t.Helper()
+		w.set("/n/deadline-1", put(fmt.Sprint(len(w.events)), "x"), event(engine.EventSent, "orders", 1))
+		return ana.next(), bob.next()
+	}
+	if a, b := changes(); a.parts.T != "parts" || b.parts.T != "parts" {
+		t.Errorf("heard %+v and %+v of a change", a, b)
+	}
+	hall.Stop(key)
+	if a, b := changes(); a.parts.T != "parts" || b.control.T != "error" || b.control.Topic != "/n/deadline-1" {
+		t.Errorf("the talk is over, and heard is %+v and %+v", a, b)
+	}
+}

@@ -1,0 +1,40 @@
+package loglimit
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestRepeats: the same line about a client is written once in 30 seconds.
+func TestRepeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r Repeats
+		long := strings.Repeat("x", maxPart)
+		line := Line{"192.0.2.7", "orders", long + "1"}
+		if !r.First(line) || r.First(line) || r.First(Line{"192.0.2.7", "orders", long + "2"}) {
+			t.Error("a line is not written once")
+		}
+		for _, other := range []Line{{"192.0.2.8", "orders", long}, {"192.0.2.7", "bills", long}, {"192.0.2.7", "orders", "y"}} {
+			if !r.First(other) {
+				t.Errorf("%v is taken for another line", other)
+			}
+		}
+		time.Sleep(repeatInterval - 1)
+		if r.First(line) {
+			t.Error("a line is written again too early")
+		}
+		time.Sleep(time.Nanosecond)
+		if !r.First(line) {
+			t.Error("a line is not written again")
+		}
+		for i := range 3 * maxRepeats {
+			r.First(Line{Client: fmt.Sprint(i)})
+		}
+		if len(r.last) > maxRepeats {
+			t.Errorf("%d lines are remembered", len(r.last))
+		}
+	})
+}

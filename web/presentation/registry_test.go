@@ -1,0 +1,292 @@
+package presentation
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// A guest counts the notifications of its seat.
+type guest struct {
+	n    atomic.Int64
+	seat *Participant
+}
+
+func (g *guest) changed() { g.n.Add(1) }
+
+// told returns how many there were since the last call.
+func (g *guest) told() int64 { return g.n.Swap(0) }
+
+func present(t *testing.T, h *Registry, key, name string) *guest {
+	t.Helper()
+	g := &guest{}
+	var err error
+	if g.seat, err = h.Present(key, name, g.changed); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func follow(h *Registry, id string) *guest {
+	g := &guest{}
+	g.seat = h.Follow(id, g.changed)
+	return g
+}
+
+func idOf(t *testing.T, key string) string {
+	t.Helper()
+	id, err := ID(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func TestFollowersAreWhereThePresenterIs(t *testing.T) {
+	t.Parallel()
+	var h Registry
+	key := NewKey()
+	id := idOf(t, key)
+	early := follow(&h, id)
+	if diff := cmp.Diff(State{ID: id, Followers: 1}, early.seat.State()); diff != "" {
+		t.Errorf("before it has begun (-want +got):\n%s", diff)
+	}
+	ana := present(t, &h, key, "Ana")
+	if n := early.told(); n != 1 {
+		t.Errorf("who was early was told %d times that it has begun", n)
+	}
+	at := Location{Page: "/n/shop/q/orders", SidePanel: "/n/shop/m/7"}
+	ana.seat.MoveTo(at)
+	late := follow(&h, id)
+	for name, g := range map[string]*guest{"early": early, "late": late, "presenter": ana} {
+		want := State{ID: id, Location: at, Name: "Ana", Started: true, PresenterHere: true, Followers: 2}
+		if diff := cmp.Diff(want, g.seat.State()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if e, l := early.told(), late.told(); e != 1 || l != 0 {
+		t.Errorf("told %d and %d times of the page, want 1 and 0", e, l)
+	}
+	ana.told()
+	ana.seat.MoveTo(at) // unchanged: no notification
+	late.seat.Leave()
+	late.seat.Leave()
+	if e, a := early.told(), ana.told(); e != 0 || a != 1 || h.State(id).Followers != 1 {
+		t.Errorf("after one left: followers told %d times, presenter %d, %d follow", e, a, h.State(id).Followers)
+	}
+}
+
+func TestOnlyThePresenterLeads(t *testing.T) {
+	t.Parallel()
+	var h Registry
+	key := NewKey()
+	ana := present(t, &h, key, "")
+	ana.seat.MoveTo(Location{Page: "/a"})
+	eve := follow(&h, idOf(t, key))
+	eve.seat.MoveTo(Location{Page: "/evil"})
+	if got := h.State(idOf(t, key)).Page; got != "/a" {
+		t.Errorf("a follower led to %q", got)
+	}
+	for _, key := range []string{"", "x", idOf(t, key), key[:42], key + "A", key[:42] + "=", strings.Repeat("A", 1<<20)} {
+		if _, err := h.Present(key, "", func() {}); !errors.Is(err, ErrKey) {
+			t.Errorf("key %.50q: %v, want ErrKey", key, err)
+		}
+	}
+	ana.seat.Leave()
+	ana.seat.MoveTo(Location{Page: "/b"})
+	if got := h.State(idOf(t, key)).Page; got != "/a" {
+		t.Errorf("a seat that was left led to %q", got)
+	}
+}
+
+// If the presenter's next page opens within the grace period, followers are not notified. After
+// it, followers learn that the presenter has left, and stay; much later the talk ends.
+func TestThePresenterLeaves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var h Registry
+		key := NewKey()
+		id := idOf(t, key)
+		ana, bob := present(t, &h, key, "Ana"), follow(&h, id)
+		ana.seat.MoveTo(Location{Page: "/a"})
+		bob.told()
+		ana.seat.Leave()
+		time.Sleep(presenterGrace - 1)
+		if n := bob.told(); !bob.seat.State().PresenterHere || n != 0 {
+			t.Fatalf("within the grace: %+v, told %d times", bob.seat.State(), n)
+		}
+		ana = present(t, &h, key, "Ana")
+		time.Sleep(2 * presenterGrace)
+		if !bob.seat.State().PresenterHere {
+			t.Fatal("who came back is taken for gone")
+		}
+		second := present(t, &h, key, "Ana")
+		ana.seat.Leave()
+		time.Sleep(2 * presenterGrace)
+		if !bob.seat.State().PresenterHere {
+			t.Fatal("one of two pages was left, and the presenter is taken for gone")
+		}
+		bob.told()
+		second.seat.Leave()
+		time.Sleep(presenterGrace)
+		synctest.Wait()
+		want := State{ID: id, Location: Location{Page: "/a"}, Name: "Ana", Started: true, Followers: 1}
+		if diff := cmp.Diff(want, bob.seat.State()); diff != "" || bob.told() != 1 {
+			t.Fatalf("not told once, or (-want +got):\n%s", diff)
+		}
+		time.Sleep(absentLifetime)
+		synctest.Wait()
+		if diff := cmp.Diff(State{ID: id, Followers: 1}, bob.seat.State()); diff != "" || bob.told() != 1 {
+			t.Fatalf("not told once, or (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestStopTellsEverybody(t *testing.T) {
+	t.Parallel()
+	var h Registry
+	key := NewKey()
+	ana, bob := present(t, &h, key, "Ana"), follow(&h, idOf(t, key))
+	ana.told()
+	bob.told()
+	h.Stop("no key")
+	h.Stop(key)
+	if a, b := ana.told(), bob.told(); a != 1 || b != 1 || bob.seat.State().Started {
+		t.Errorf("told %d and %d times, begun %v", a, b, bob.seat.State().Started)
+	}
+	ana.seat.MoveTo(Location{Page: "/b"}) // has no effect any more
+	ana.seat.Leave()
+	if h.State(idOf(t, key)).Started {
+		t.Error("it began again")
+	}
+}
+
+// The number of talks is limited. The talk whose presenter has been away longest is removed,
+// but never one whose presenter is present.
+func TestTalksAreCapped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var h Registry
+		var all []*guest
+		keys := make([]string, maxPresentations)
+		for i := range keys {
+			keys[i] = NewKey()
+			all = append(all, present(t, &h, keys[i], ""))
+		}
+		if _, err := h.Present(NewKey(), "", func() {}); !errors.Is(err, ErrFull) {
+			t.Fatalf("one too many: %v, want ErrFull", err)
+		}
+		all[7].seat.Leave() // and returns: the presenter is present again
+		all[7] = present(t, &h, keys[7], "")
+		time.Sleep(time.Minute)
+		all[3].seat.Leave()
+		time.Sleep(time.Minute)
+		all[5].seat.Leave()
+		last := present(t, &h, NewKey(), "")
+		if h.State(idOf(t, keys[3])).Started || !h.State(idOf(t, keys[5])).Started || !h.State(idOf(t, keys[7])).Started {
+			t.Error("not the one that was away longest gave way")
+		}
+		if len(h.presentations) != maxPresentations {
+			t.Errorf("%d talks", len(h.presentations))
+		}
+		last.seat.Leave()
+		for i, g := range all {
+			if i != 3 && i != 5 {
+				g.seat.Leave()
+			}
+		}
+		time.Sleep(presenterGrace + absentLifetime)
+		synctest.Wait()
+		if len(h.presentations) != 0 || len(h.participants) != 0 {
+			t.Errorf("%d talks and %d audiences are left", len(h.presentations), len(h.participants))
+		}
+	})
+}
+
+func TestName(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"  Ana \n Sá ":            "Ana Sá",
+		"\u202eevil\x00\xff":      "evil",
+		strings.Repeat("é", 100):  strings.Repeat("é", maxName),
+		"\t":                      "",
+		"小王":                      "小王",
+		strings.Repeat("a ", 100): strings.TrimSpace(strings.Repeat("a ", maxName/2)),
+	} {
+		if got := Name(text); got != want {
+			t.Errorf("Name(%q) is %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Many presenters and followers come and go at once; the race detector checks this.
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	var h Registry
+	key := NewKey()
+	id := idOf(t, key)
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			s, err := h.Present(key, "", func() { h.State(id) })
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for n := range 50 {
+				s.MoveTo(Location{Page: fmt.Sprint(i, n)})
+			}
+			s.Leave()
+		})
+		wg.Go(func() {
+			for range 50 {
+				s := h.Follow(id, func() { h.State(id) })
+				s.State()
+				s.Leave()
+			}
+		})
+	}
+	wg.Wait()
+	if is := h.State(id); is.Followers != 0 || !is.Started {
+		t.Errorf("in the end: %+v", is)
+	}
+	h.Stop(key)
+}
+
+// TestLed checks that followers may see the namespaces that their presenter has visited, and
+// no others, as long as the talk lasts.
+func TestLed(t *testing.T) {
+	t.Parallel()
+	var h Registry
+	key := NewKey()
+	id := idOf(t, key)
+	ana := present(t, &h, key, "Ana")
+	present(t, &h, NewKey(), "Ben").seat.MoveTo(Location{Page: "/n/bens/queues"})
+	ana.seat.MoveTo(Location{Page: "/n/Deadline-1/q/orders?tab=x"})
+	ana.seat.MoveTo(Location{Page: "/n/default", SidePanel: "/n/beside%2D1/m/7"})
+	ana.seat.MoveTo(Location{Page: "/scenes"})
+	led := func(id string, want map[string]bool) {
+		t.Helper()
+		for namespace, want := range want {
+			if got := h.HasVisited(id, namespace); got != want {
+				t.Errorf("led to %q: %t", namespace, got)
+			}
+		}
+	}
+	led(id, map[string]bool{"deadline-1": true, "DEADLINE-1": true, "default": true, "beside-1": true, "deadline-12": false, "bens": false, "scenes": false, "": false})
+	led("", map[string]bool{"deadline-1": false, "": false})
+	for i := range maxVisited - 1 {
+		ana.seat.MoveTo(Location{Page: fmt.Sprintf("/n/poison-%d", i)})
+		ana.seat.MoveTo(Location{Page: "/n/default"})
+	}
+	led(id, map[string]bool{"deadline-1": false, "beside-1": false, "default": true, "poison-0": true})
+	h.Stop(key)
+	led(id, map[string]bool{"default": false})
+}

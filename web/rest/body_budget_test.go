@@ -1,0 +1,98 @@
+package rest
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/storage/memory"
+	"mayfly/web/auth/origin"
+)
+
+// sharing gives each request its share of the room for bodies.
+func sharing(room *origin.BodyBudget) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			share := room.NewShare("")
+			defer share.Release()
+			c.SetRequest(c.Request().WithContext(origin.WithShare(c.Request().Context(), share)))
+			return next(c)
+		}
+	}
+}
+
+// A large description waits for room as a list of messages does. Descriptions of the
+// usual size do not.
+func TestDescriptionsWaitForRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		room := origin.NewBodyBudget()
+		e := echo.New()
+		e.Use(sharing(room))
+		Mount(e, Options{Broker: b, Logger: log})
+		full := [2]*origin.Share{room.NewShare(""), room.NewShare("")}
+		for _, half := range full {
+			if !half.TryGrow(1 << 40) {
+				t.Fatal("the room is not empty")
+			}
+		}
+		put := func(path string, spaces, want int) {
+			t.Helper()
+			body := `<QueueDescription xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect">` + strings.Repeat(" ", spaces) + "</QueueDescription>"
+			got := httptest.NewRecorder()
+			if e.ServeHTTP(got, httptest.NewRequestWithContext(t.Context(), http.MethodPut, path, strings.NewReader(body))); got.Code != want {
+				t.Errorf("%s: %d %s; want %d", path, got.Code, got.Body, want)
+			}
+		}
+		put("/small", 0, http.StatusCreated)
+		put("/large", 100_000, http.StatusServiceUnavailable)
+		full[0].Release()
+		put("/large", 100_000, http.StatusCreated)
+		full[1].Release()
+	})
+}
+
+// Clients that announce large descriptions and send nothing occupy no room.
+func TestAnnouncedDescriptionsTakeNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := slog.New(slog.DiscardHandler)
+		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		room := origin.NewBodyBudget()
+		e := echo.New()
+		e.Use(sharing(room))
+		Mount(e, Options{Broker: b, Logger: log})
+		for range 10 {
+			body, out := io.Pipe()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/slow", body)
+			r.ContentLength = 500_000
+			go e.ServeHTTP(httptest.NewRecorder(), r)
+			defer out.Close()
+		}
+		synctest.Wait()
+		for range 2 {
+			half := room.NewShare("")
+			defer half.Release()
+			if !half.TryGrow(1 << 40) {
+				t.Error("they hold room")
+			}
+		}
+	})
+}

@@ -1,0 +1,232 @@
+package rest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+)
+
+// receivers returns how many receivers wait at p.
+func (w *world) receivers(p engine.Path) (n int) {
+	w.Helper()
+	if err := w.broker.Read(w.Context(), func(r broker.Reader) error {
+		s, err := r.State(p)
+		n = s.Receivers
+		return err
+	}); err != nil {
+		w.Fatal(err)
+	}
+	return n
+}
+
+func TestLongPollGetsWhatComes(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.create(engine.Queue, "q")
+	for _, method := range []string{"POST", "DELETE"} {
+		got := make(chan answer, 1)
+		go func() { got <- w.ask(method, "/q/messages/head?timeout=60", "a body that nobody needs") }()
+		w.eventually("somebody waits", func() bool { return w.receivers("q") == 1 })
+		w.want(201, "POST", "/q/messages", "x")
+		if a := <-got; a.body != "x" {
+			t.Errorf("%s got %d %q", method, a.status, a.body)
+		}
+	}
+	began := time.Now()
+	w.want(204, "POST", "/q/messages/head?timeout=0.05", "")
+	if took := time.Since(began); took < 50*time.Millisecond {
+		t.Errorf("it waited for %v only", took)
+	}
+}
+
+// TestWhoHasLeftGetsNothing hangs up while it waits. Messages that arrive afterwards stay
+// for other receivers.
+func TestWhoHasLeftGetsNothing(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.create(engine.Queue, "q")
+	for _, request := range []string{
+		"POST /q/messages/head HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+		"POST /q/messages/head HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc",
+		"DELETE /q/messages/head HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, request); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually("it waits", func() bool { return w.receivers("q") == 1 })
+		conn.Close()
+		w.eventually("the server has noticed", func() bool { return w.receivers("q") == 0 })
+		w.want(201, "POST", "/q/messages", "x")
+		if got := w.want(200, "DELETE", "/q/messages/head?timeout=0", ""); brokerHeader(t, got)["DeliveryCount"] != 1.0 {
+			t.Errorf("after %q: a delivery was counted: %v", request, got.header)
+		}
+	}
+}
+
+// TestLeavingRacesWithDelivery sends and hangs up at the same time, many times. Whichever
+// comes first, no message stays locked for the client that hung up, and none is counted
+// as delivered.
+func TestLeavingRacesWithDelivery(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.create(engine.Queue, "q", "LockDuration", "PT5M")
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	got := 0
+	const rounds = 150
+	for i := range rounds {
+		ctx, leave := context.WithTimeout(t.Context(), time.Duration(rand.IntN(3000))*time.Microsecond)
+		received := make(chan string, 1)
+		go func() {
+			defer close(received)
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.server.URL+"/q/messages/head?timeout=60", http.NoBody)
+			if err != nil {
+				panic(err)
+			}
+			a, err := transport.RoundTrip(r)
+			if err != nil {
+				return
+			}
+			defer a.Body.Close()
+			if _, err := io.ReadAll(a.Body); err == nil && a.StatusCode == http.StatusCreated {
+				received <- a.Header.Get("Location")
+			}
+		}()
+		w.want(201, "POST", "/q/messages", fmt.Sprint(i))
+		location, ok := <-received
+		leave()
+		if ok { // the receiver came first, and has the lock
+			got++
+			w.want(200, "DELETE", strings.TrimPrefix(location, w.server.URL), "")
+		}
+	}
+	// A client may hang up when its message has already been sent to it. For the server
+	// it has the message then, and its lock runs until it expires. Every other message is
+	// here.
+	w.eventually("nobody waits", func() bool { return w.receivers("q") == 0 })
+	c := w.counts("q")
+	if c.MessageCount() != int64(rounds-got) {
+		t.Errorf("%d were received, and %+v are left of %d", got, c, rounds)
+	}
+	rows, err := w.broker.Peek(t.Context(), "q", 1, rounds, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Message.DeliveryCount != 0 {
+			t.Errorf("message %d was counted as delivered %d times", r.Message.Seq, r.Message.DeliveryCount)
+		}
+	}
+	t.Logf("%d received, %d given back or never taken, %d left for a client that hung up", got, c.Active, c.Locked)
+}
+
+// A brokenPipe fails when the response is written, as after a client's disconnecting.
+type brokenPipe struct {
+	header http.Header
+	after  int // bytes that are still accepted
+}
+
+func (p *brokenPipe) Header() http.Header { return p.header }
+func (p *brokenPipe) WriteHeader(int)     {}
+func (p *brokenPipe) Write(b []byte) (int, error) {
+	if p.after -= len(b); p.after < 0 {
+		return 0, errBroken
+	}
+	return len(b), nil
+}
+func (p *brokenPipe) FlushError() error {
+	if p.after < 1<<20 {
+		return errBroken
+	}
+	return nil
+}
+
+var errBroken = errors.New("broken pipe")
+
+func TestUnwritableMessageIsGivenBack(t *testing.T) {
+	w := start(t, broker.Options{})
+	w.create(engine.Queue, "q")
+	w.want(201, "POST", "/q/messages", strings.Repeat("x", 1000))
+	for _, after := range []int{0, 100, 1000} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/q/messages/head", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.server.Config.Handler.ServeHTTP(&brokenPipe{http.Header{}, after}, r)
+		if c := w.counts("q"); c.Active != 1 || c.Locked != 0 {
+			t.Errorf("a client that took %d bytes left %+v", after, c)
+		}
+	}
+	if got := w.want(201, "POST", "/q/messages/head", ""); brokerHeader(t, got)["DeliveryCount"] != 1.0 {
+		t.Errorf("a delivery was counted: %v", got.header)
+	}
+}
+
+// premium returns the limits of the tier in which a queue has its own maximum message
+// size.
+func premium(t *testing.T) *engine.Limits {
+	t.Helper()
+	l, err := engine.Profile("premium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &l
+}
+
+func TestHalfAMessageIsNone(t *testing.T) {
+	w := start(t, broker.Options{Limits: premium(t)})
+	w.create(engine.Queue, "q", "MaxMessageSizeInKilobytes", "1024")
+	for _, size := range []int{100, 200_000} { // in memory, and staged
+		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprintf(conn, "POST /q/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", size, strings.Repeat("x", size/2)); err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(conn)
+		if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 400 ") || !strings.Contains(string(text), "The body ended before it was complete.") {
+			t.Errorf("half of %d bytes: %v %s", size, err, text)
+		}
+		conn.Close()
+		if c := w.counts("q"); c.MessageCount() != 0 {
+			t.Errorf("half of %d bytes left %+v", size, c)
+		}
+	}
+}
+
+func TestLargeMessagePasses(t *testing.T) {
+	w := start(t, broker.Options{Limits: premium(t)})
+	w.create(engine.Queue, "q", "MaxMessageSizeInKilobytes", "4096")
+	body := strings.Repeat("0123456789abcdef", 200_000)
+	w.want(201, "POST", "/q/messages", body)
+	if got := w.want(200, "DELETE", "/q/messages/head", ""); got.body != body {
+		t.Errorf("%d bytes came back, want %d", len(got.body), len(body))
+	}
+	w.want(403, "POST", "/q/messages", body+body)
+	// Without a Content-Length the request cannot be refused at once.
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+"/q/messages", io.MultiReader(strings.NewReader(body), strings.NewReader(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.do(r); got.status != 403 {
+		t.Errorf("got %d %s", got.status, got.body)
+	}
+	if c := w.counts("q"); c.MessageCount() != 0 {
+		t.Errorf("what was refused left %+v", c)
+	}
+}

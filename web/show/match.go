@@ -1,0 +1,229 @@
+package show
+
+import (
+	"math"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"mayfly/engine"
+)
+
+// The variables of addresses.
+const (
+	varNamespace = iota + 1
+	varQueue
+	varTopic
+	varSub
+	varMessage
+	varDeleted
+	varConnection
+	varJob
+	varAlert
+	varUndo
+	varServerNamespace
+	varScene
+	varPlay
+	varVerb
+	varToken
+	varPresentation
+	varDoc
+)
+
+// variables are the names of the variables in patterns and in Echo's.
+var variables = [...]struct{ name, echo string }{
+	varNamespace: {"{ns}", "ns"}, varQueue: {"{queue}", "queue"}, varTopic: {"{topic}", "topic"}, varSub: {"{sub}", "sub"},
+	varMessage: {"{message}", "key"}, varDeleted: {"{deleted}", "id"}, varConnection: {"{connection}", "id"},
+	varJob: {"{job}", "id"}, varAlert: {"{alert}", "id"}, varUndo: {"{undo}", "word"},
+	varServerNamespace: {"{namespace}", "name"}, varScene: {"{scene}", "scene"}, varPlay: {"{play}", "play"}, varVerb: {"{verb}", "verb"},
+	varToken: {"{token}", "id"}, varPresentation: {"{presentation}", "id"}, varDoc: {"{doc}", "page"},
+}
+
+// variable returns the variable that a part of a pattern is, or zero.
+func variable(part string) int {
+	for i, v := range variables {
+		if v.name != "" && v.name == part {
+			return i
+		}
+	}
+	return 0
+}
+
+// maxID bounds the ids in addresses that are not numbers, in bytes.
+const maxID = 64
+
+// setVariable parses a part of an address. With limits it checks names as the engine does.
+func (p *Address) setVariable(v int, part string, limits *engine.Limits) (ok bool) {
+	switch v {
+	case varNamespace:
+		p.Namespace = part
+		return true
+	case varQueue:
+		p.Path = engine.Path(part)
+		p.EntityType = engine.Queue
+		return limits == nil || engine.CheckName(p.EntityType, part, *limits) == nil
+	case varTopic:
+		p.Path = engine.Path(part)
+		p.EntityType = engine.Topic
+		return limits == nil || engine.CheckName(p.EntityType, part, *limits) == nil
+	case varSub:
+		p.Path = engine.SubscriptionPath(string(p.Path), part)
+		p.EntityType = engine.Subscription
+		return limits == nil || engine.CheckName(p.EntityType, part, *limits) == nil
+	case varMessage:
+		n, ok := parseNumber(part)
+		p.Key = engine.Key(n)
+		return ok
+	case varDeleted:
+		epoch, n, _ := strings.Cut(part, "-")
+		if p.Epoch, ok = parseNumber(epoch); !ok {
+			return false
+		}
+		p.ID, ok = parseNumber(n)
+		return ok
+	case varJob, varAlert:
+		p.ID, ok = parseNumber(part)
+		return ok && p.ID <= math.MaxInt64
+	case varVerb:
+		p.Verb = part
+		return len(part) <= maxID
+	default:
+		p.StringID = part
+		return len(part) <= maxID
+	}
+}
+
+// appendVariable appends the part of an address that a variable stands for.
+func (p Address) appendVariable(b []byte, v int) []byte {
+	switch v {
+	case varNamespace:
+		return append(b, url.PathEscape(p.Namespace)...)
+	case varQueue:
+		return append(b, url.PathEscape(p.Path.Name())...)
+	case varTopic, varSub:
+		topic, sub, ok := p.Path.Subscription()
+		if !ok {
+			topic = p.Path.Name()
+		}
+		if v == varSub {
+			topic = sub
+		}
+		return append(b, url.PathEscape(topic)...)
+	case varMessage:
+		return strconv.AppendUint(b, uint64(p.Key), 10)
+	case varDeleted:
+		return append(b, deletedEntityID(p.Epoch, p.ID)...)
+	case varJob, varAlert:
+		return strconv.AppendUint(b, p.ID, 10)
+	case varVerb:
+		return append(b, url.PathEscape(p.Verb)...)
+	default:
+		return append(b, url.PathEscape(p.StringID)...)
+	}
+}
+
+// A node is a part of an address in the tree of patterns.
+type node struct {
+	literal   map[string]*node
+	variables []branch // tried in this order
+	routes    []*Route // whose patterns end here: one, unless they answer different methods
+}
+
+type branch struct {
+	variable int
+	node     *node
+}
+
+func (n *node) add(pattern string, r *Route) {
+	for part := range strings.SplitSeq(strings.Trim(pattern, "/"), "/") {
+		n = n.child(part)
+	}
+	n.routes = append(n.routes, r)
+}
+
+func (n *node) child(part string) *node {
+	if v := variable(part); v != 0 {
+		for _, b := range n.variables {
+			if b.variable == v {
+				return b.node
+			}
+		}
+		next := new(node)
+		n.variables = append(n.variables, branch{v, next})
+		return next
+	}
+	next := n.literal[part]
+	if next == nil {
+		if n.literal == nil {
+			n.literal = map[string]*node{}
+		}
+		next = new(node)
+		n.literal[part] = next
+	}
+	return next
+}
+
+// find returns the route of the rest of an escaped path, and sets the variables of at. Literal
+// parts take precedence, as in Echo. An empty method stands for any. If there is no route, at is
+// undefined.
+func (n *node) find(rest, method string, at *Address, limits *engine.Limits) *Route {
+	part, rest, more := strings.Cut(rest, "/")
+	if strings.Contains(part, "%") {
+		var err error
+		if part, err = url.PathUnescape(part); err != nil {
+			return nil
+		}
+	}
+	if next := n.literal[part]; next != nil {
+		if r := next.findBelow(rest, more, method, at, limits); r != nil {
+			return r
+		}
+	}
+	if part == "" {
+		return nil
+	}
+	for _, b := range n.variables {
+		if !at.setVariable(b.variable, part, limits) {
+			continue
+		}
+		if r := b.node.findBelow(rest, more, method, at, limits); r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+func (n *node) findBelow(rest string, more bool, method string, at *Address, limits *engine.Limits) *Route {
+	if more {
+		return n.find(rest, method, at, limits)
+	}
+	for _, r := range n.routes {
+		if method == "" || r.Has(method) {
+			return r
+		}
+	}
+	return nil
+}
+
+// match returns the address and the route of an escaped path, without base path and query.
+func match(method, path string, limits *engine.Limits) (at Address, r *Route) {
+	path, ok := strings.CutPrefix(path, "/")
+	if !ok {
+		return at, nil
+	}
+	if r = table().tree.find(path, method, &at, limits); r == nil {
+		return Address{}, nil
+	}
+	at.Kind, at.Action = r.Kind, r.Action
+	return at, r
+}
+
+// Match returns the route of a link as pages have it, without the base path; its query and
+// fragment are ignored. It does not check names. Nil means that the link leads to no page of the
+// dashboard.
+func Match(method, href string) *Route {
+	href, _, _ = strings.Cut(href, "#")
+	href, _, _ = strings.Cut(href, "?")
+	_, r := match(method, href, nil)
+	return r
+}

@@ -1,0 +1,34 @@
+package show
+
+import (
+	"testing"
+
+	"mayfly/engine"
+)
+
+// A chronicle that was read recently is not read again, and includes the events since then.
+func TestLatelyRead(t *testing.T) {
+	var l historyCache
+	if _, ok := l.get(7); ok {
+		t.Error("nothing was read and is there")
+	}
+	read := messageHistory{events: []eventRecord{{epoch: 1, n: 5, at: 10, kind: engine.EventSent}}, truncated: true}
+	l.put(7, read)
+	got, ok := l.get(7)
+	if !ok || len(got.events) != 1 || !got.truncated {
+		t.Fatalf("what was read: %v, %v", got, ok)
+	}
+	since := got.withNewer([]eventRecord{{epoch: 1, n: 5, at: 10}, {n: 3, at: 20, kind: engine.EventLocked}})
+	if len(since.events) != 2 || since.events[1].kind != engine.EventLocked || !since.truncated {
+		t.Errorf("with what has happened since: %+v", since)
+	}
+	if len(read.events) != 1 {
+		t.Error("what was read has changed")
+	}
+	for k := engine.Key(100); k < 100+2*maxCachedHistories; k++ {
+		l.put(k, messageHistory{})
+	}
+	if n := len(l.histories); n > maxCachedHistories {
+		t.Errorf("%d are kept", n)
+	}
+}

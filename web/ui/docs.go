@@ -1,0 +1,26 @@
+package ui
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/views/page"
+)
+
+// docs shows the list of the documentation's pages, or the result of a search in them.
+func (d *Handler) docs(c echo.Context) error {
+	d.prepareContext(c)
+	return d.writeComponent(c, http.StatusOK, d.pages.Docs(c.Request().Context(), strings.TrimSpace(c.QueryParam(page.DocsQuery))).Full())
+}
+
+// doc shows a page of the documentation.
+func (d *Handler) doc(c echo.Context) error {
+	d.prepareContext(c)
+	m, err := d.pages.Doc(c.Request().Context(), c.Param("page"))
+	if err != nil {
+		return err
+	}
+	return d.writeComponent(c, http.StatusOK, m.Full())
+}
