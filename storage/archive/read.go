@@ -127,8 +127,12 @@ func (r *backupReader) readRecord() error {
 	case engine.Clock:
 		r.s.Clock = rec.Now
 	case engine.Entity:
-		if rec.Kind == engine.RestoreMark {
+		switch {
+		case rec.Kind == engine.RestoreMark:
 			return damaged("frame %d has a record that backups do not contain", r.f.n)
+		case rec.TransferID == 0:
+			return fmt.Errorf("the backup was written by an older Mayfly, which this version does not support: %s %q has no transfer dead-letter queue; "+
+				"restore it with the version that wrote it, export its messages there, and import them with this version", rec.Kind, rec.Path)
 		}
 	}
 	r.s.Count(rec)
