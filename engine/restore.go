@@ -21,7 +21,7 @@ func (ns *Namespace) Restore(r Record) error {
 			return ErrRestoreIncomplete
 		}
 		if r.TransferID == 0 {
-			return fmt.Errorf("%s %q has no transfer dead-letter queue: it was written by an older Mayfly, which this version does not support; export its messages with the version that wrote it, and import them into a new store", r.Kind, r.Path)
+			return fmt.Errorf("%s %q has no transfer dead-letter queue: it was written by an older Mayfly, which this version does not support; start a server of an older version on the store first, which adds it", r.Kind, r.Path)
 		}
 		e := &entity{Entity: r}
 		var topic *entity

@@ -302,7 +302,7 @@ func TestTransfers(t *testing.T) {
 // the first versions stored, is refused.
 func TestEntityWithoutTransfers(t *testing.T) {
 	const want = `queue "orders" has no transfer dead-letter queue: it was written by an older Mayfly, which this version does not support; ` +
-		"export its messages with the version that wrote it, and import them into a new store"
+		"start a server of an older version on the store first, which adds it"
 	c := newClocked(t, asked)
 	if err := c.ns.Restore(engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}); err == nil || err.Error() != want {
 		t.Errorf("Restore: %v; want %q", err, want)

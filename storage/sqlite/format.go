@@ -58,7 +58,7 @@ func (f *format) check(version int64, path string) error {
 	case version > f.version:
 		return fmt.Errorf("the store %s was written by a newer Mayfly: it has format %d, and this version supports formats %d to %d", path, version, oldest, f.version)
 	case version < oldest:
-		return fmt.Errorf("the store %s was written by an older Mayfly: it has format %d, and this version supports formats %d to %d; export its messages with the version that wrote it, and import them into a new store", path, version, oldest, f.version)
+		return fmt.Errorf("the store %s was written by an older Mayfly: it has format %d, and this version supports formats %d to %d; upgrade it first with a version that supports formats %d and %d", path, version, oldest, f.version, version, oldest)
 	default:
 		return nil
 	}

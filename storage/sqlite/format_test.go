@@ -335,7 +335,7 @@ func TestOlderFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := fmt.Sprintf("the store %s was written by an older Mayfly: it has format %d, and this version supports formats 6 to 7; "+
-				"export its messages with the version that wrote it, and import them into a new store", path, version)
+				"upgrade it first with a version that supports formats %d and 6", path, version, version)
 			if _, err := Open(t.Context(), path, Options{}); err == nil || err.Error() != want {
 				t.Errorf("Open: %v; want %q", err, want)
 			}
