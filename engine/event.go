@@ -131,13 +131,6 @@ func (k EventKind) OfServer() bool {
 	}
 }
 
-// OfServer reports whether e concerns the server rather than the namespace that stores it.
-// That includes the operations on the server that an older version recorded as an
-// EventSettingsChanged.
-func (e Event) OfServer() bool {
-	return e.Kind.OfServer() || e.Kind == EventSettingsChanged && !slices.ContainsFunc(SettingActionKinds(), func(d SettingActionKind) bool { return strings.HasPrefix(e.Reason, string(d)+" ") })
-}
-
 // ServerEvent returns the kind with a name, among those with OfServer.
 func ServerEvent(name string) (k EventKind, ok bool) {
 	i := slices.Index(eventNames[:], name)

@@ -104,45 +104,6 @@ func TestForwardingHops(t *testing.T) {
 			}
 			c.equal(c.ns.NextDue(), engine.Instant(0)) // and it is not tried again
 		},
-		"FWD-6, FWD-8 of an older version": func(c *clocked) { // which also set NeverForwarded for messages that a destination rejected as they were
-			c.limit(func(l *engine.Limits) { l.ForwardHops = 1 })
-			c.queue("z", engine.Config{RequiresSession: true})
-			c.queue("q", engine.Config{})
-			c.queue("by", engine.Config{ForwardTo: "q"})
-			c.sends("q", "refused", "too")
-			c.sends("by", "far")
-			c.sweep()
-			for range 3 {
-				c.kill(c.receive("q"), "bad", "")
-			}
-			c.update("q", func(cfg *engine.Config) { cfg.ForwardDeadLetteredMessagesTo = "z" })
-			c.sweep()
-			stay := func(want ...bool) {
-				c.Helper()
-				var got []bool
-				for _, r := range c.rows("q/$DeadLetterQueue") {
-					got = append(got, r.Message.Extra.NeverForwarded)
-				}
-				c.equal(fmt.Sprint(got), fmt.Sprint(want))
-			}
-			stay(false, false, true)
-			for k, m := range c.store.messages {
-				x := *m.Extra
-				x.NeverForwarded, m.Extra = true, &x
-				c.store.messages[k] = m
-			}
-			c.restart()
-			stay(false, false, true)
-			c.sweep()
-			c.wantIDs("q/$DeadLetterQueue", "refused", "too", "far")
-			c.remove("z")
-			c.queue("z", engine.Config{})
-			c.pass(time.Second)
-			c.sweep()
-			c.wantIDs("z", "refused", "too")
-			stay(true)
-			c.equal(c.wantDead("q", "bad", "").Message.Hops, uint8(1))
-		},
 		"FWD-10": func(c *clocked) { // resubmission resets the count
 			c.chain("q1", "q2", "q3", "q4", "q5", "q6")
 			c.sends("q1", "m")

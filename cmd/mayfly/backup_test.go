@@ -239,7 +239,7 @@ func TestUnsound(t *testing.T) {
 	}
 	store := open("bad.db")
 	if err := errors.Join(store.Commit(t.Context(), &engine.Batch{Hard: true, Now: 5,
-		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
+		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
 		Contents: []engine.StoredContent{{Key: 5, Content: engine.Content{}.Pack()}, {Key: 6, Content: engine.Content{BodySize: 7}.Pack()}},
 		Messages: []engine.Message{{Key: 5, Content: 5, Subqueue: 1, Seq: 1}, {Key: 6, Content: 6, Subqueue: 1, Seq: 2}, {Key: 7, Content: 99, Subqueue: 1, Seq: 3}},
 	}), store.Close()); err != nil {
@@ -254,7 +254,7 @@ func TestUnsound(t *testing.T) {
 
 	store = open("torn.db")
 	if err := errors.Join(store.Commit(t.Context(), &engine.Batch{Hard: true, Now: 5,
-		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
+		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
 		Messages: []engine.Message{{Key: 7, Content: 99, Subqueue: 1, Seq: 3}},
 	}), store.Close()); err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func TestUnsoundRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(store.Commit(t.Context(), &engine.Batch{Hard: true, Now: 5,
-		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
+		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
 		Settings: []engine.Setting{{Key: "views/one", Value: "the value of one"}},
 		Contents: []engine.StoredContent{{Key: 5, Content: engine.Content{}.Pack()}},
 		Messages: []engine.Message{{Key: 5, Content: 5, Subqueue: 1, Seq: 1}},

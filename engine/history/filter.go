@@ -164,7 +164,7 @@ func (f Filter) searches() bool { return f.Actor != "" || f.Text != "" }
 
 // match reports whether f selects an event that one of its queries returned.
 func (f Filter) match(e engine.HistoryEvent) bool {
-	if f.NamespaceOnly && e.OfServer() {
+	if f.NamespaceOnly && e.Kind.OfServer() {
 		return false
 	}
 	if f.Actor != "" && !contains(e.Actor, f.Actor) {

@@ -62,8 +62,7 @@ func picks(f history.Filter, e engine.Event) bool {
 	scope := map[history.Scope]bool{history.Notable: e.Audit || sys, history.Audit: e.Audit, history.System: sys, history.All: true}[f.Scope]
 	within := f.Path == "" || strings.HasPrefix(strings.ToLower(string(e.Path))+"/", strings.ToLower(string(f.Path))+"/")
 	words := strings.ToLower(e.Reason + "\x00" + e.Actor + "\x00" + string(e.Path))
-	server := slices.ContainsFunc([]string{"namespace-", "scene-added", "scene-removed", "sign", "token-", "link-"}, func(s string) bool { return strings.HasPrefix(e.Kind.String(), s) }) ||
-		e.Kind.String() == "settings-changed" && e.Reason != "saved the view late" // recorded by older versions
+	server := slices.ContainsFunc([]string{"namespace-", "scene-added", "scene-removed", "sign", "token-", "link-"}, func(s string) bool { return strings.HasPrefix(e.Kind.String(), s) })
 	return scope && within && !(f.NamespaceOnly && server) && (f.Message == 0 || e.Message.Key == f.Message) && (f.Group == "" || history.GroupOf(e.Kind) == f.Group) &&
 		strings.Contains(strings.ToLower(e.Actor), strings.ToLower(f.Actor)) && strings.Contains(words, strings.ToLower(f.Text)) &&
 		e.At >= f.From && (f.Until == 0 || e.At < f.Until)

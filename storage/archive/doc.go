@@ -18,8 +18,8 @@
 //	trailer   one: JSON, see Counts
 //
 // Fields may be added to headers, trailers, records and events without a new version: readers
-// skip unknown fields. A reader refuses unknown kinds of records. Files of earlier versions
-// have no sessions, MessageIds of duplicate detection, access rules or settings.
+// skip unknown fields. A reader refuses unknown kinds of records, and the files of the first
+// versions, whose entities have no transfer dead-letter queue.
 //
 // Writing and reading take memory for one frame and a few hundred events, whatever the size of
 // the namespace; restoring also takes memory for contents, though not for bodies, as the

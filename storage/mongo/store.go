@@ -31,8 +31,12 @@ const (
 	MinLease     = 300 * time.Millisecond
 )
 
-// format is the version of the documents' format. Open refuses a newer one.
-const format = 4
+// format is the version of the documents' format, and oldestFormat the oldest that can be read.
+// Open refuses all others, and changes nothing then.
+const (
+	oldestFormat = 4
+	format       = 4
+)
 
 // Options configure Open. The zero value is right for one server.
 type Options struct {
@@ -269,8 +273,8 @@ func (s *Store) checkFormat(ctx context.Context) error {
 	return readableFormat(raw)
 }
 
-// raiseFormat records that documents may now be of the current format. Documents of older
-// formats need no change.
+// raiseFormat records that documents may now be of the current format. Documents of formats
+// from oldestFormat on need no change.
 func (s *Store) raiseFormat(ctx context.Context) error {
 	id := s.names.setting("format")
 	return s.put(ctx, settings, []change{{id: id, version: format, doc: marshal(formatDoc{ID: id, V: format, Format: format})}})
@@ -281,10 +285,21 @@ func readableFormat(raw bson.Raw) error {
 	if err := bson.Unmarshal(raw, &d); err != nil {
 		return err
 	}
-	if d.Format > format {
-		return fmt.Errorf("the namespace was written by a newer Mayfly: it has format %d, and this version supports formats up to %d", d.Format, format)
+	switch {
+	case d.Format > format:
+		return fmt.Errorf("the namespace was written by a newer Mayfly: it has format %d, and this version supports %s", d.Format, supportedFormats())
+	case d.Format < oldestFormat:
+		return fmt.Errorf("the namespace was written by an older Mayfly: it has format %d, and this version supports %s; upgrade it first with a version that supports formats %d and %d", d.Format, supportedFormats(), d.Format, oldestFormat)
+	default:
+		return nil
 	}
-	return nil
+}
+
+func supportedFormats() string {
+	if oldestFormat == format {
+		return fmt.Sprintf("only format %d", format)
+	}
+	return fmt.Sprintf("formats %d to %d", oldestFormat, format)
 }
 
 // Epoch returns the epoch of this open.

@@ -205,9 +205,11 @@ func (l *Snapshot) begin(f *format) error {
 		return fmt.Errorf("%s is not a Mayfly store: it is empty", l.path)
 	case id != applicationID:
 		return fmt.Errorf("%s is not a Mayfly store: it is the SQLite file of another program", l.path)
-	case version > f.version:
-		return fmt.Errorf("the store %s was written by a newer Mayfly: it has format %d, and this version supports formats up to %d", l.path, version, f.version)
-	case version < f.version:
+	}
+	if err := f.check(version, l.path); err != nil {
+		return err
+	}
+	if version < f.version {
 		return fmt.Errorf("the store %s was written by an older Mayfly: it has format %d, and this version upgrades it to format %d when a server opens it", l.path, version, f.version)
 	}
 	if err := l.prepare(); err != nil {

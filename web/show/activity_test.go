@@ -14,7 +14,6 @@ import (
 	"mayfly/views/locale"
 	"mayfly/views/page"
 	"mayfly/views/view"
-	"mayfly/web/auth"
 	"mayfly/web/show"
 )
 
@@ -294,42 +293,6 @@ func TestActivityTellsOfSettingsInTheLanguageOfThePage(t *testing.T) {
 			}
 			if n := len(m.(page.Activity).Rows); n != len(engine.SettingActionKinds())+len(engine.AccessActionKinds())+2 {
 				t.Errorf("%s: %d lines", l.Name, n)
-			}
-		}
-	})
-}
-
-// TestOldDoingsOfTheServer checks that a viewer confined to one namespace does not see events
-// of the server that older versions recorded as changes of a namespace's settings: not on the
-// activity page or the overview, and not after a restart.
-func TestOldDoingsOfTheServer(t *testing.T) {
-	isConfined(t, func(w *world) {
-		for _, said := range []string{"made the token ci", "saved the view late"} {
-			w.must(w.b.Audit(w.Context(), engine.EventSettingsChanged, said, "dashboard"))
-		}
-		w.pass(time.Second)
-		w.restart()
-		w.pass(time.Second)
-		for only, both := range map[string]bool{"": true, w.b.Name(): false} {
-			ctx := auth.WithCaller(w.Context(), auth.Caller{Role: auth.Viewer, Namespace: only})
-			told := map[string]string{}
-			m, _, err := w.pages.Open(ctx, "/n/default/activity?scope=audit")
-			w.must(err)
-			for _, d := range m.(page.Activity).Rows {
-				told["activity"] += text(d.Text) + ". "
-			}
-			m, _, err = w.pages.Open(ctx, "/n/default")
-			w.must(err)
-			for _, e := range m.(show.Refreshing).Page.(page.Overview).Events {
-				told["overview"] += text(e.Says) + ". "
-			}
-			for at, said := range told {
-				if !strings.Contains(said, "saved the view late") || strings.Contains(said, "made the token ci") != both {
-					t.Errorf("%s, to who may see %q: %s", at, only, said)
-				}
-			}
-			if len(told) != 2 {
-				t.Errorf("to who may see %q nothing is told: %v", only, told)
 			}
 		}
 	})

@@ -32,9 +32,6 @@ type eventRecord struct {
 	name       string // of the message; empty in a timeline
 }
 
-// ofServer is engine.Event.OfServer of the event.
-func (t eventRecord) ofServer() bool { return engine.Event{Kind: t.kind, Reason: t.reason}.OfServer() }
-
 func recordOf(e engine.Event) eventRecord {
 	t := eventRecord{
 		n: e.N, at: e.At, key: e.Message.Key, content: e.Message.Content, seq: e.Message.Seq, count: e.Count, deliveries: e.Message.DeliveryCount,

@@ -260,7 +260,7 @@ func (r *RecentEvents) addTickerLine(t eventRecord) {
 		r.second = tickerSecond{at: at}
 	}
 	r.second.events++
-	if t.ofServer() {
+	if t.kind.OfServer() {
 		r.second.ofServer++
 	}
 	for i := len(r.lines) - 1; i >= max(0, len(r.lines)-tickerCapacity) && r.lines[i].at/1000 == t.at/1000; i-- {
@@ -316,7 +316,7 @@ func (r *RecentEvents) ticker(within bool, most int) (lines []tickerEntry, more 
 		if len(lines) == most {
 			break
 		}
-		if within && l.ofServer() {
+		if within && l.kind.OfServer() {
 			continue
 		}
 		lines = append(lines, l)

@@ -173,8 +173,8 @@ func (r *Registry) isUnavailable() bool {
 	return r.store == nil || r.reader != nil && !r.reader.IsFresh()
 }
 
-// moveToNotes puts keys from the settings of b on the board. They are from before there was a board,
-// or from a backup.
+// moveToNotes puts keys from the settings of b on the board. They are from a backup of a store
+// without a board.
 func (r *Registry) moveToNotes(ctx context.Context, b *broker.Broker) error {
 	kept, err := b.Settings(ctx, settingPrefix)
 	if err != nil {
