@@ -82,6 +82,7 @@
 //	deliver a message                    engine/receive.go, web/amqp/sender.go
 //	documentation: pages, list           web/docs
 //	duplicate detection                  engine/duplicates.go
+//	errors: their codes at each door     web/errorcodes/table.go
 //	event history and its queries        engine/event.go, engine/history
 //	expire a message                     engine/judge.go, engine/sweep.go
 //	forward a request to the owner       web/forward.go, web/cluster

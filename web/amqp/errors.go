@@ -12,13 +12,6 @@ import (
 	"mayfly/web/loglimit"
 )
 
-// Conditions that this package treats in a special way.
-const (
-	condBusy          wire.Condition = "com.microsoft:server-busy"
-	condTimeout       wire.Condition = "com.microsoft:timeout"
-	condSessionLocked wire.Condition = "com.microsoft:session-cannot-be-locked"
-)
-
 func errorOf(err error) *wire.Error {
 	e, _ := told(err)
 	return e

@@ -11,6 +11,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/errorcodes"
 	"mayfly/web/loglimit"
 	"mayfly/web/proxy"
 )
@@ -18,7 +19,7 @@ import (
 // logRefused logs that a client is refused at an address, and why.
 func (c *conn) logRefused(address string, why *wire.Error) {
 	switch why.Condition {
-	case condTimeout, condSessionLocked:
+	case errorcodes.CondTimeout, errorcodes.CondSessionCannotBeLocked:
 		return // this happens to every client that waits for sessions
 	}
 	if !c.s.repeats.First(loglimit.Line{Client: hostOf(c.nc), Subject: address, Reason: string(why.Condition)}) {

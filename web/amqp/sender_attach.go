@@ -10,6 +10,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/errorcodes"
 )
 
 const (
@@ -217,7 +218,7 @@ func (o *sender) brokerEnded(why error) {
 		return
 	}
 	e := errorOf(why)
-	if e.Condition == condBusy || e.Condition == wire.CondConnectionForced {
+	if e.Condition == errorcodes.CondServerBusy || e.Condition == wire.CondConnectionForced {
 		e.Condition = wire.CondDetachForced // after this condition clients attach again
 	}
 	o.detachWithError(e)

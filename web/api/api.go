@@ -17,7 +17,7 @@
 // of structs: their members are found by reflection and explained by the comments beside them.
 // Types with their own JSON encoding are in known. A handler gets a query that its route
 // allows, and reads it with query and number; it reads the body with readBody, up to the
-// route's limit. A code in fails is one of failures. Tests check every answer that they get
+// route's limit. A code in fails is one of package errorcodes. Tests check every answer that they get
 // against the document, and send each route requests that it must refuse.
 //
 // A path is an entity's, with its slashes escaped or not, and may end in /$DeadLetterQueue for

@@ -15,6 +15,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/value"
 	"mayfly/web/auth"
+	"mayfly/web/errorcodes"
 	"mayfly/web/exchange"
 	"mayfly/web/openapi"
 )
@@ -265,13 +266,14 @@ func (r route) responses(problems *openapi.Schema) map[string]*openapi.Response 
 }
 
 // statuses returns the HTTP statuses of a problem's code.
-func statuses(code string) (out []int) {
-	own := []failure{{status: http.StatusForbidden, code: codeRole}, {status: http.StatusInternalServerError, code: "InternalError"}, {status: http.StatusMisdirectedRequest, code: codeWrongHost}, {status: http.StatusBadRequest, code: codeWrongHost}}
-	for _, f := range append(failures(), own...) {
-		if f.code == code && !slices.Contains(out, f.status) {
-			out = append(out, f.status)
-		}
+func statuses(code string) []int {
+	switch code {
+	case codeRole:
+		return []int{http.StatusForbidden}
+	case codeWrongHost:
+		return []int{http.StatusMisdirectedRequest, http.StatusBadRequest}
 	}
+	out := errorcodes.APIStatuses(code)
 	if out == nil {
 		panic("no problem has the code " + code)
 	}

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"mime"
 	"net/http"
 	"slices"
@@ -11,12 +10,10 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/shorten"
+	"mayfly/web/errorcodes"
 )
 
-// errMediaType is the error for a body of an unsupported media type.
-var errMediaType = errors.New("media type not supported")
-
-const codeMediaType = "UnsupportedMediaType"
+const codeMediaType = "UnsupportedMediaType" // for errorcodes.ErrMediaType
 
 // checkMedia refuses a body of another media type than the route takes, or of an unsupported
 // encoding. It accepts types that clients send without meaning them: none, text, bytes, and
@@ -68,5 +65,5 @@ func genericTypes() []string {
 }
 
 func errMedia(format string, args ...any) error {
-	return engine.Refuse(errMediaType, format, args...)
+	return engine.Refuse(errorcodes.ErrMediaType, format, args...)
 }

@@ -1,7 +1,6 @@
 package show
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -12,10 +11,11 @@ import (
 	"mayfly/engine/history"
 	"mayfly/engine/shorten"
 	"mayfly/views/page"
+	"mayfly/web/errorcodes"
 )
 
 // ErrPageNotFound is returned for an address that the dashboard cannot have.
-var ErrPageNotFound = errors.New("there is no such page")
+var ErrPageNotFound = errorcodes.ErrPageNotFound
 
 // An Address is the parsed address of a page: an object and an action on it. Names are escaped in
 // addresses, so a queue called a/b is a%2Fb.

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,10 +13,12 @@ import (
 	"mayfly/views/page"
 	"mayfly/web/auth"
 	"mayfly/web/auth/origin"
+	"mayfly/web/errorcodes"
 	"mayfly/web/show"
 )
 
-// statusCode returns the HTTP status of an error.
+// statusCode returns the HTTP status of an error: that of package errorcodes, except for errors
+// whose type has its own.
 func statusCode(err error) int {
 	if e, ok := errors.AsType[*echo.HTTPError](err); ok {
 		return e.Code
@@ -28,43 +29,7 @@ func statusCode(err error) int {
 	if _, ok := errors.AsType[*auth.CredentialError](err); ok {
 		return http.StatusUnauthorized
 	}
-	for _, s := range []struct {
-		kind   error
-		status int
-	}{
-		{origin.ErrForm, http.StatusForbidden},
-		{origin.ErrCrossSite, http.StatusForbidden},
-		{origin.ErrSafeMode, http.StatusForbidden},
-		{auth.ErrUnauthenticated, http.StatusUnauthorized},
-		{auth.ErrSignedOut, http.StatusUnauthorized},
-		{show.ErrPageNotFound, http.StatusNotFound},
-		{engine.ErrRolledBack, http.StatusConflict}, // before the cause in it, because the transaction must not be retried
-		{engine.ErrSessionLockLost, http.StatusGone},
-		{engine.ErrSessionLocked, http.StatusConflict},
-		{engine.ErrTimeout, http.StatusRequestTimeout},
-		{engine.ErrTransaction, http.StatusGone},
-		{engine.ErrNotFound, http.StatusNotFound},
-		{engine.ErrMessageNotFound, http.StatusNotFound},
-		{engine.ErrLockLost, http.StatusGone},
-		{engine.ErrExists, http.StatusConflict},
-		{engine.ErrChanged, http.StatusConflict},
-		{engine.ErrDisabled, http.StatusConflict},
-		{engine.ErrNotAllowed, http.StatusConflict},
-		{engine.ErrQuota, http.StatusConflict},
-		{engine.ErrArgument, http.StatusUnprocessableEntity},
-		{engine.ErrOutOfRange, http.StatusUnprocessableEntity},
-		{engine.ErrTooLarge, http.StatusRequestEntityTooLarge},
-		{engine.ErrNotImplemented, http.StatusNotImplemented},
-		{engine.ErrBusy, http.StatusServiceUnavailable},
-		{engine.ErrClosed, http.StatusServiceUnavailable},
-		{context.Canceled, http.StatusServiceUnavailable},
-		{context.DeadlineExceeded, http.StatusServiceUnavailable},
-	} {
-		if errors.Is(err, s.kind) {
-			return s.status
-		}
-	}
-	return http.StatusInternalServerError
+	return errorcodes.Page(err)
 }
 
 // errorText returns an error's sentence for people in English, or "" if it has none.

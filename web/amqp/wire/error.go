@@ -7,7 +7,7 @@ import (
 )
 
 // A Condition is the symbol of an error (AMQP 1.0, part 2, 2.8.15 to 2.8.18). Those of
-// Service Bus begin with "com.microsoft:" and are not defined here.
+// Service Bus begin with "com.microsoft:" and are in package errorcodes.
 type Condition string
 
 // The conditions of AMQP itself.
