@@ -95,17 +95,17 @@ var table = [...]row{ //nolint:gochecknoglobals // never changed
 	{engine.ErrNotAllowed, amqp{wire.CondNotAllowed, 400}, rest{400, 40301}, atom{403, 40301}, api{400, "InvalidOperation"}, page{409}},
 	{engine.ErrOutOfRange, amqp{CondOutOfRange, 400}, rest{400, 40000}, atom{400, 40000}, api{400, "ArgumentOutOfRange"}, page{422}},
 	{engine.ErrArgument, amqp{CondArgument, 400}, rest{400, 40000}, atom{400, 40000}, api{400, "Argument"}, page{422}},
-	{io.ErrUnexpectedEOF, amqp{}, rest{400, 40000}, atom{400, 40000}, api{400, "Argument"}, page{}}, // a body that ends early is a wrong one
 	{engine.ErrNotImplemented, amqp{wire.CondNotImplemented, 501}, rest{501, 0}, atom{501, 0}, api{501, "NotSupported"}, page{501}},
 	{engine.ErrBusy, amqp{CondServerBusy, 503}, rest{503, 50004}, atom{503, 50004}, api{503, "ServiceBusy"}, page{503}},
 	{engine.ErrClosed, amqp{CondServerBusy, 503}, rest{503, 50004}, atom{503, 50004}, api{503, "OperationCancelled"}, page{503}}, // an AMQP client that tries again finds the new owner
 
-	// The store's kinds: failures of the server, unless the error is an ErrBusy or ErrClosed too.
-	{engine.ErrFenced, amqp{}, rest{}, atom{}, api{}, page{}},
-	{engine.ErrUnwritable, amqp{}, rest{}, atom{}, api{}, page{}},
-	{engine.ErrDamaged, amqp{}, rest{}, atom{}, api{}, page{}},
-	{engine.ErrUnreachable, amqp{}, rest{}, atom{}, api{}, page{}},
-	{engine.ErrRestoreIncomplete, amqp{}, rest{}, atom{}, api{}, page{}},
+	// The store's kinds, whatever the network or the disk said: failures of the server, unless the
+	// error is an ErrBusy or ErrClosed too.
+	{engine.ErrFenced, failure.amqp, failure.rest, failure.atom, failure.api, failure.page},
+	{engine.ErrUnwritable, failure.amqp, failure.rest, failure.atom, failure.api, failure.page},
+	{engine.ErrDamaged, failure.amqp, failure.rest, failure.atom, failure.api, failure.page},
+	{engine.ErrUnreachable, failure.amqp, failure.rest, failure.atom, failure.api, failure.page},
+	{engine.ErrRestoreIncomplete, failure.amqp, failure.rest, failure.atom, failure.api, failure.page},
 
 	// Kinds that the doors find before the broker is asked.
 	{origin.ErrForm, amqp{}, rest{}, atom{}, api{}, page{403}},
@@ -117,6 +117,9 @@ var table = [...]row{ //nolint:gochecknoglobals // never changed
 	{ErrPageNotFound, amqp{}, rest{}, atom{}, api{}, page{404}},
 	{ErrKeyReused, amqp{}, rest{}, atom{}, api{422, "IdempotencyKeyReused"}, page{}},
 	{ErrMediaType, amqp{}, rest{}, atom{}, api{415, "UnsupportedMediaType"}, page{}},
+
+	// What reading a request's body returns.
+	{io.ErrUnexpectedEOF, amqp{}, rest{400, 40000}, atom{400, 40000}, api{400, "Argument"}, page{}}, // a body that ends early is a wrong one
 
 	// Time that has run out, and requests that are canceled: usually the client has disconnected.
 	{os.ErrDeadlineExceeded, amqp{}, rest{408, 0}, atom{408, 0}, api{408, "ServiceTimeout"}, page{}},

@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -121,8 +122,7 @@ func TestSpecificKindsComeFirst(t *testing.T) {
 }
 
 // TestAnswers checks that every kind above those of the doors has an answer in each column, its
-// own or that of a more general kind. The exceptions are listed: there the empty cells mean
-// failures of the server.
+// own or that of a more general kind. The exceptions are listed: they are failures of the server.
 func TestAnswers(t *testing.T) {
 	storeKinds := []error{engine.ErrFenced, engine.ErrUnwritable, engine.ErrDamaged, engine.ErrUnreachable, engine.ErrRestoreIncomplete}
 	messageKinds := []error{engine.ErrMessageNotFound, engine.ErrLockLost, engine.ErrSessionLockLost, engine.ErrSessionLocked, engine.ErrTimeout, engine.ErrTransaction}
@@ -131,17 +131,16 @@ func TestAnswers(t *testing.T) {
 		err := fmt.Errorf("send to %q: %w", "orders", &engine.Refusal{Kind: r.kind, Text: "It went wrong."})
 		broken := slices.Contains(storeKinds, r.kind)
 		noMessages := slices.ContainsFunc(messageKinds, func(kind error) bool { return errors.Is(r.kind, kind) })
-		ofBodies := errors.Is(r.kind, io.ErrUnexpectedEOF)
 		condition, response := AMQP(err)
 		restStatus, _ := REST(err)
 		atomStatus, _ := Atom(err)
 		apiStatus, code := API(err)
 		for door, failed := range map[string]struct{ got, want bool }{
-			"AMQP":   {condition == wire.CondInternalError && response == 500, broken || ofBodies},
+			"AMQP":   {condition == wire.CondInternalError && response == 500, broken},
 			"REST":   {restStatus == 500, broken},
 			"Atom":   {atomStatus == 500, broken || noMessages},
 			"JSON":   {apiStatus == 500 && code == "InternalError", broken},
-			"a page": {Page(err) == 500, broken || ofBodies},
+			"a page": {Page(err) == 500, broken},
 		} {
 			if failed.got != failed.want {
 				t.Errorf("%s: %q is a failure of the server: %t, want %t", door, r.kind, failed.got, failed.want)
@@ -183,6 +182,9 @@ func TestFirstRowWins(t *testing.T) {
 		"a transaction":        {engine.ErrTransaction, wire.CondTransactionUnknownID, 400, 500, 410, "TransactionOver"},
 		"another owner":        {fmt.Errorf("%w: %w", engine.ErrClosed, engine.ErrFenced), CondServerBusy, 503, 503, 503, "OperationCancelled"},
 		"a full disk":          {fmt.Errorf("%w: %w", engine.ErrBusy, engine.ErrUnwritable), CondServerBusy, 503, 503, 503, "ServiceBusy"},
+		"a broken store":       {fmt.Errorf("%w: %w", engine.ErrBusy, io.ErrUnexpectedEOF), CondServerBusy, 503, 503, 503, "ServiceBusy"},
+		"a slow store":         {fmt.Errorf("%w: %w", engine.ErrUnreachable, os.ErrDeadlineExceeded), wire.CondInternalError, 500, 500, 500, "InternalError"},
+		"a broken body":        {io.ErrUnexpectedEOF, wire.CondInternalError, 400, 400, 500, "Argument"},
 		"a commit's deadline":  {fmt.Errorf("%w: %w", engine.ErrBusy, context.DeadlineExceeded), CondServerBusy, 503, 503, 503, "ServiceBusy"},
 		"no page":              {fmt.Errorf("%w: %w", ErrPageNotFound, connections.ErrClosed), wire.CondInternalError, 500, 500, 404, "ConnectionNotFound"},
 		"a bad sector":         {errors.New("a bad sector"), wire.CondInternalError, 500, 500, 500, "InternalError"},
