@@ -192,30 +192,56 @@
     return t.content;
   };
 
-  // morph applies the differences between last and next to live, and reports whether
-  // there were any. It keeps nodes whose type is the same.
+  // morph applies the differences between last and next to live, and returns the changed
+  // node, or null if there are none. It keeps nodes whose type is the same.
   const morph = (live, last, next) => {
-    if (last.isEqualNode(next)) return false;
-    if (live.nodeName !== next.nodeName) live.replaceWith(next.cloneNode(true));
-    else if (live.nodeType !== Node.ELEMENT_NODE) live.data = next.data;
+    if (last.isEqualNode(next)) return null;
+    if (live.nodeName !== next.nodeName) {
+      const fresh = next.cloneNode(true);
+      live.replaceWith(fresh);
+      return fresh;
+    }
+    if (live.nodeType !== Node.ELEMENT_NODE) live.data = next.data;
     else { attributes(live, last, next); children(live, last, next); }
-    return true;
+    return live;
   };
   const attributes = (live, last, next) => {
     for (const { name, value } of next.attributes) if (last.getAttribute(name) !== value) live.setAttribute(name, value);
-    for (const { name } of last.attributes) if (!next.hasAttribute(name)) live.removeAttribute(name);
+    for (const { name } of [...last.attributes]) if (!next.hasAttribute(name)) live.removeAttribute(name);
   };
+  // children is morph for the nodes in live. Each node becomes the one in its place, but
+  // controls that are in next too are kept, because the user may have just pressed one of
+  // them. If a script has added or removed nodes, those in live count as the last ones.
+  const controls = "a, button, input, label, select, summary, textarea";
+  const controlled = (n) => n.nodeType === Node.ELEMENT_NODE && !n.matches("td, th") && (n.matches(controls) || !!$(controls, n));
   const children = (live, last, next, changed = () => {}) => {
-    const mine = [...live.childNodes], were = [...last.childNodes], are = [...next.childNodes];
-    if (mine.length !== were.length) live.replaceChildren(...are.map((n) => n.cloneNode(true)));
-    else {
-      are.forEach((n, i) => {
-        if (!mine[i]) live.append(n.cloneNode(true));
-        else if (!morph(mine[i], were[i], n)) return;
-        changed(live.childNodes[i]);
-      });
-      mine.slice(are.length).forEach((n) => n.remove());
+    const mine = [...live.childNodes], ours = mine.length === last.childNodes.length, tell = ours ? changed : () => {};
+    const were = ours ? [...last.childNodes] : mine, are = [...next.childNodes], least = Math.min(were.length, are.length);
+    let head = 0, tail = 0;
+    while (head < least && were[head].isEqualNode(are[head])) head++;
+    while (head + tail < least && were.at(-1 - tail).isEqualNode(are.at(-1 - tail))) tail++;
+    const rest = are.slice(head, are.length - tail), end = mine.length - tail, kept = new Map(); // from next's nodes to places
+    for (const n of rest.filter(controlled)) {
+      const from = Math.max(head - 1, ...kept.values()) + 1, to = were.findIndex((w, i) => i >= from && i < end && w.isEqualNode(n));
+      if (to >= 0) kept.set(n, to);
     }
+    const stays = new Set(kept.values());
+    let at = head;
+    for (const n of rest) {
+      let to = kept.get(n) ?? at;
+      if (!kept.has(n)) while (to < end && !stays.has(to) && were[to].nodeName !== n.nodeName) to++;
+      if (to < end && (kept.has(n) || !stays.has(to))) {
+        while (at < to) mine[at++].remove();
+        const node = morph(mine[at], were[at], n);
+        at++;
+        if (node) tell(node);
+      } else {
+        const fresh = n.cloneNode(true);
+        live.insertBefore(fresh, mine[at] ?? null);
+        tell(fresh);
+      }
+    }
+    while (at < end) mine[at++].remove();
   };
 
   // keepingFocus calls change, which replaces content of el. If that removes the focused
