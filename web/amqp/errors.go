@@ -55,7 +55,7 @@ func (c *conn) appendTrackingID(cond wire.Condition, text string) string {
 	var r [16]byte
 	_, _ = rand.Read(r[:]) // never fails
 	id := fmt.Sprintf("%x-%x-%x-%x-%x_G0", r[:4], r[4:6], r[6:8], r[8:10], r[10:])
-	c.log.Debug("AMQP error sent to client", "container", c.peer.container, "tracking_id", id, "condition", string(cond), "description", text)
+	c.log.Debug("an AMQP error was sent to the client", "container", c.peer.container, "tracking_id", id, "condition", string(cond), "description", text)
 	tracker := serverContainerID // until the client has named its namespace
 	if c.b != nil {
 		tracker = c.b.Name()
@@ -139,7 +139,7 @@ func (s *session) detachForViolation(handle uint32, why *wire.Error) {
 	c := s.c
 	l := s.links[handle]
 	if l.pendingAttach == nil && c.s.repeats.First(loglimit.Line{Client: hostOf(c.nc), Subject: c.peer.container, Reason: why.Description}) {
-		c.log.Info("AMQP link detached", "container", c.peer.container, "link", printable(l.name.name, maxNameLength), "condition", string(why.Condition), "description", why.Description)
+		c.log.Info("an AMQP link was detached", "container", c.peer.container, "link", printable(l.name.name, maxNameLength), "condition", string(why.Condition), "description", why.Description)
 	}
 	s.detach(handle, why)
 }

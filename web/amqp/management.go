@@ -150,7 +150,7 @@ func (r *requestLink) answerOK(m *request, out callResult) {
 func (r *requestLink) answerError(m *request, err error) {
 	e, status := told(err)
 	if !sas.IsRefused(err) && codec.IsInternal(err) {
-		r.s.c.log.Error("request to $management failed", "container", r.s.c.peer.container, "path", r.path, "err", err)
+		r.s.c.log.Error("a request to $management failed", "container", r.s.c.peer.container, "path", r.path, "err", err)
 	}
 	r.s.c.logRefusedRequest(m, r.path, e)
 	r.answer(m, value.Properties{
