@@ -196,12 +196,8 @@
   // node, or null if there are none. It keeps nodes whose type is the same.
   const morph = (live, last, next) => {
     if (last.isEqualNode(next)) return null;
-    if (live.nodeName !== next.nodeName) {
-      const fresh = next.cloneNode(true);
-      live.replaceWith(fresh);
-      return fresh;
-    }
-    if (live.nodeType !== Node.ELEMENT_NODE) live.data = next.data;
+    if (live.nodeName !== next.nodeName) live.replaceWith(live = next.cloneNode(true));
+    else if (live.nodeType !== Node.ELEMENT_NODE) live.data = next.data;
     else { attributes(live, last, next); children(live, last, next); }
     return live;
   };
@@ -209,39 +205,31 @@
     for (const { name, value } of next.attributes) if (last.getAttribute(name) !== value) live.setAttribute(name, value);
     for (const { name } of [...last.attributes]) if (!next.hasAttribute(name)) live.removeAttribute(name);
   };
-  // children is morph for the nodes in live. Each node becomes the one in its place, but
+  // children is morph for the nodes in live. Each node becomes the next one of its type, but
   // controls that are in next too are kept, because the user may have just pressed one of
   // them. If a script has added or removed nodes, those in live count as the last ones.
-  const controls = "a, button, input, label, select, summary, textarea";
-  const controlled = (n) => n.nodeType === Node.ELEMENT_NODE && !n.matches("td, th") && (n.matches(controls) || !!$(controls, n));
-  const children = (live, last, next, changed = () => {}) => {
-    const mine = [...live.childNodes], ours = mine.length === last.childNodes.length, tell = ours ? changed : () => {};
-    const were = ours ? [...last.childNodes] : mine, are = [...next.childNodes], least = Math.min(were.length, are.length);
-    let head = 0, tail = 0;
-    while (head < least && were[head].isEqualNode(are[head])) head++;
-    while (head + tail < least && were.at(-1 - tail).isEqualNode(are.at(-1 - tail))) tail++;
-    const rest = are.slice(head, are.length - tail), end = mine.length - tail, kept = new Map(); // from next's nodes to places
-    for (const n of rest.filter(controlled)) {
-      const from = Math.max(head - 1, ...kept.values()) + 1, to = were.findIndex((w, i) => i >= from && i < end && w.isEqualNode(n));
-      if (to >= 0) kept.set(n, to);
-    }
-    const stays = new Set(kept.values());
-    let at = head;
-    for (const n of rest) {
-      let to = kept.get(n) ?? at;
-      if (!kept.has(n)) while (to < end && !stays.has(to) && were[to].nodeName !== n.nodeName) to++;
-      if (to < end && (kept.has(n) || !stays.has(to))) {
+  const controls = ":is(a, button, input, summary, :has(a, button, input, summary)):not(td, th)";
+  const children = (live, last, next, changed) => {
+    const mine = [...live.childNodes], ours = mine.length === last.childNodes.length, were = ours ? [...last.childNodes] : mine;
+    let at = 0;
+    // The places of kept controls in were; -1 for other nodes.
+    const kept = [...next.childNodes].map((n) => {
+      const to = n.matches?.(controls) ? were.findIndex((w, i) => i >= at && w.isEqualNode(n)) : -1;
+      at = Math.max(at, to + 1);
+      return to;
+    });
+    const free = (i) => mine[i] && !kept.includes(i);
+    at = 0;
+    next.childNodes.forEach((n, i) => {
+      let to = kept[i], node;
+      if (to < 0) for (to = at; free(to) && were[to].nodeName !== n.nodeName;) to++;
+      if (to === kept[i] || free(to)) {
         while (at < to) mine[at++].remove();
-        const node = morph(mine[at], were[at], n);
-        at++;
-        if (node) tell(node);
-      } else {
-        const fresh = n.cloneNode(true);
-        live.insertBefore(fresh, mine[at] ?? null);
-        tell(fresh);
-      }
-    }
-    while (at < end) mine[at++].remove();
+        node = morph(mine[at], were[at++], n);
+      } else live.insertBefore(node = n.cloneNode(true), mine[at] ?? null);
+      if (node && ours) changed?.(node);
+    });
+    while (mine[at]) mine[at++].remove();
   };
 
   // keepingFocus calls change, which replaces content of el. If that removes the focused

@@ -37,7 +37,7 @@ func (s *session) handleAttach(a *wire.Attach, size int) error {
 	case s.c.links >= s.c.limits.links:
 		s.refuseAttach(a, &wire.Error{
 			Condition:   wire.CondResourceLimitExceeded,
-			Description: fmt.Sprintf("The connection has %d links, the most allowed.", s.c.links),
+			Description: fmt.Sprintf("The connection already has %d links, the maximum. Detach one first.", s.c.links),
 		})
 		return nil
 	case kind == coordinatorNode && a.Role != wire.RoleSender:

@@ -208,7 +208,7 @@ func CheckName(name string) error {
 		ok = ok && r > ' ' && r != ':' && r != '#' && r != 0x7f && (r < 0x80 || r > 0xa0)
 	}
 	if !ok {
-		return fmt.Errorf("a user's name must have 1 to %d bytes without spaces, colons and #, not be %q", maxName, shorten.Quote(name))
+		return fmt.Errorf("the user name %q is not valid: a name has 1 to %d bytes, without spaces, colons and #", shorten.Quote(name), maxName)
 	}
 	return nil
 }
