@@ -50,7 +50,7 @@ func TestBrowserSignsInWithAProvider(t *testing.T) {
 	v.visit("/login?to=/n/default/topics")
 	there("eva")
 	v.want(`document.documentElement.lang === "cs" && document.querySelector("[role=alert]").innerText.includes("the company vás zná, ale nemáte tu žádnou roli.")`)
-	v.refused(http.StatusForbidden, "/login/oidc/return")
+	v.refused(http.StatusForbidden, oidc.CallbackPath)
 	v.look("signin-refused")
 	provider.Is(oidctest.Trouble{Claims: map[string]any{"roles": []string{"team"}}})
 	there("eva")
