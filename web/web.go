@@ -184,7 +184,7 @@ func (s *Server) logTLSFault(nc net.Conn, state http.ConnState) {
 	}
 	client := nc.RemoteAddr().String()
 	if why := s.o.TLSFault(secure); why != "" && s.repeats.First(loglimit.Line{Client: proxy.Host(client), Reason: why}) {
-		s.o.Logger.Info("TLS connection failed", "client", client, "port", nc.LocalAddr().String(), "reason", why)
+		s.o.Logger.Info("a TLS connection failed", "client", client, "port", nc.LocalAddr().String(), "reason", why)
 	}
 }
 

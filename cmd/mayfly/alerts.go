@@ -214,7 +214,7 @@ func (c client) findAlertRule(ctx context.Context, name string) (r api.AlertRule
 		_, err := c.request(ctx, http.MethodGet, alertRulePath(n), nil, &r, 0)
 		return r, err
 	}
-	return r, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "AlertRuleNotFound", Detail: fmt.Sprintf("There is no rule %q; mayfly alerts rules lists them.", cli.Printable(name, 100))}
+	return r, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "AlertRuleNotFound", Detail: fmt.Sprintf("The rule %q does not exist; mayfly alerts rules lists the rules.", cli.Printable(name, 100))}
 }
 
 func alertRulePath(id int64) string { return alertRulesPath + "/" + strconv.FormatInt(id, 10) }

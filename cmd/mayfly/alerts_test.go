@@ -30,7 +30,7 @@ func TestAlertsOnTheCommandLine(t *testing.T) {
 	says(0, "has told of a test", "test", "late")
 	says(0, "late", "list")
 	says(0, `"test":true`, "--json")
-	says(3, "There is no rule", "off", "nobody")
+	says(3, "The rule \"nobody\" does not exist", "off", "nobody")
 	says(3, "", "delete", "17")
 	says(0, "Deleted rule 1, late.", "delete", "late")
 	says(3, "", "test", "late")

@@ -194,8 +194,8 @@ func TestClientCommands(t *testing.T) {
 	if c := Entity(t, s, "a/b").Counts; c != (api.Counts{Locked: 1}) {
 		t.Errorf("there are %+v", c)
 	}
-	step("", "There is no message.", "receive", "a/b", "--wait", "10ms")
-	step("", "There is no message.", "peek", "a/b/$DeadLetterQueue")
+	step("", "No message was found.", "receive", "a/b", "--wait", "10ms")
+	step("", "No message was found.", "peek", "a/b/$DeadLetterQueue")
 	step("", "There is nothing to remove from a/b (scheduled).", "purge", "a/b", "--state", "scheduled")
 	refused(cli.ExitNotFound, "", "could not be found", "purge", "Ⱥ", "--yes") // longer in lower case
 	refused(cli.ExitNotFound, "", "could not be found", "receive", "nowhere", "--server", s.Dashboard+"/")

@@ -29,7 +29,7 @@ func (c *Config) readDefinition() (topology.Topology, error) {
 	}
 	want, err := topology.Read(f, topology.Options{Limits: c.Limits})
 	for _, w := range want.Warnings.First {
-		c.Logger.Warn("a part of the file has no effect", "config", c.Definition, "at", w.Path, "why", w.Reason)
+		c.Logger.Warn("a part of the file has no effect", "config", c.Definition, "at", w.Path, "reason", w.Reason)
 	}
 	if problems, ok := errors.AsType[topology.Problems](err); ok {
 		err = problems.With(want.Destinations())

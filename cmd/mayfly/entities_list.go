@@ -55,7 +55,7 @@ func (c *entitiesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	case c.Names:
 		return s.WriteRaw([]byte(printEntityNames(found)))
 	case len(found) == 0:
-		_, err := fmt.Fprintln(s.Out, "There is no such queue, topic or subscription.")
+		_, err := fmt.Fprintln(s.Out, "No queue, topic or subscription was found.")
 		return err
 	default:
 		return printEntities(s, found, time.Now())

@@ -19,8 +19,8 @@ func TestEntitiesCommand(t *testing.T) {
 			t.Errorf("%q: got %d %q %q, want %d %q %q", args, code, out, said, exit, want, complaint)
 		}
 	}
-	step(cli.ExitOK, "", "There is no such queue, topic or subscription.\n", "")
-	step(cli.ExitEmpty, "", "", "there is no such queue", "list", "--fail-empty")
+	step(cli.ExitOK, "", "No queue, topic or subscription was found.\n", "")
+	step(cli.ExitEmpty, "", "", "no queue, topic or subscription was found", "list", "--fail-empty")
 	step(cli.ExitOK, "", "queue", "", "create", "queue", "orders", "LockDuration=PT30S", "MaxDeliveryCount=3")
 	step(cli.ExitOK, "", "  MaxDeliveryCount", "", "show", "orders")
 	step(cli.ExitRefused, "", "", "already exists", "create", "queue", "orders")

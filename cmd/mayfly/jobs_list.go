@@ -28,7 +28,7 @@ func (c *jobsListCommand) Run(ctx context.Context, s cli.Streams) error {
 		return s.WriteLines(answer.Jobs)
 	}
 	if len(answer.Jobs) == 0 {
-		_, err := fmt.Fprintln(s.Out, "There is no job.")
+		_, err := fmt.Fprintln(s.Out, "No job was found.")
 		return err
 	}
 	t := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)

@@ -22,7 +22,7 @@ func TestJobsCommand(t *testing.T) {
 			t.Errorf("%q: got %d %q %q, want %d %q %q", args, code, got, said, exit, out, complaint)
 		}
 	}
-	run(cli.ExitOK, "", "There is no job.\n", "", "jobs")
+	run(cli.ExitOK, "", "No job was found.\n", "", "jobs")
 	run(cli.ExitNotFound, "", "", "mayfly: ", "jobs", "show", "7")
 	for _, args := range [][]string{
 		{"send", "orders", "one", "--create", "-p", "region=eu"}, {"send", "orders", "two", "-p", "region=us"}, {"send", "orders", "three", "-p", "region=eu"},

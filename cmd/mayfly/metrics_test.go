@@ -172,7 +172,7 @@ func TestMetricsOfNamespaces(t *testing.T) {
 		"/readyz?namespace=shop":    {200, "ready\n"},
 		"/readyz?namespace=DEFAULT": {200, "ready\n"},
 		"/readyz?namespace=bad":     {503, "is not a Mayfly store"},
-		"/readyz?namespace=none":    {404, "there is no namespace 'none'"},
+		"/readyz?namespace=none":    {404, "the namespace 'none' does not exist"},
 	} {
 		if text := s.MustRequest(t, want.status, "GET", s.Dashboard+path, "", ""); !strings.Contains(text, want.text) {
 			t.Errorf("%s: %q; want %q", path, text, want.text)

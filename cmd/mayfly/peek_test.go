@@ -33,7 +33,7 @@ func TestPeekLinesAndFollow(t *testing.T) {
 	if _, said, code := RunCommand(t, "", "receive", "q", "--number", "1", "--fail-empty"); code == cli.ExitOK || code == cli.ExitEmpty {
 		t.Errorf("a message that is not deferred: got %d %q", code, said)
 	}
-	if out, said, code := RunCommand(t, "", "receive", "q/$DeadLetterQueue", "--fail-empty"); code != cli.ExitEmpty || out != "" || said != "mayfly: there is no message\n" {
+	if out, said, code := RunCommand(t, "", "receive", "q/$DeadLetterQueue", "--fail-empty"); code != cli.ExitEmpty || out != "" || said != "mayfly: no message was found\n" {
 		t.Errorf("got %d %q %q", code, out, said)
 	}
 

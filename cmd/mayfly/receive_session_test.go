@@ -31,7 +31,7 @@ func TestReceiveFromSessions(t *testing.T) {
 	step(cli.ExitUsage, "", "--session", "receive", "chats", "--session", "anna", "--next-session")
 	step(cli.ExitOK, `session "bert"`, "", "receive", "chats", "--session", "bert")
 	step(cli.ExitOK, `session ""`, "", "receive", "chats", "--session", "") // SES-1
-	step(cli.ExitOK, "There is no message.", "", "receive", "chats", "--session", "bert")
+	step(cli.ExitOK, "No message was found.", "", "receive", "chats", "--session", "bert")
 
 	// The session is released each time, and its messages are settled.
 	step(cli.ExitOK, "#1  session \"anna\"", "", "receive", "chats", "--next-session", "--then", "defer")

@@ -70,7 +70,7 @@ func (r *resetter) reset(ctx context.Context, actor string) (done web.Reset, err
 		had, err = r.entities(ctx)
 		done.Created = len(had)
 	}
-	r.server.config.Logger.Info("the namespace was reset", "by", actor, "deleted", done.Deleted, "created", done.Created)
+	r.server.config.Logger.Info("the namespace was reset", "actor", actor, "deleted", done.Deleted, "created", done.Created)
 	return done, err
 }
 

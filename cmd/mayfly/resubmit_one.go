@@ -68,7 +68,7 @@ func (c *resubmitCommand) findDeadLetter(ctx context.Context, from string) (m ap
 		return m, err
 	}
 	if len(got.Messages) == 0 || got.Messages[0].SequenceNumber != c.Seq {
-		return m, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "MessageNotFound", Detail: fmt.Sprintf("There is no dead letter with the sequence number %d in '%s'.", c.Seq, from)}
+		return m, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "MessageNotFound", Detail: fmt.Sprintf("'%[2]s' has no dead letter with the sequence number %[1]d.", c.Seq, from)}
 	}
 	return got.Messages[0], nil
 }

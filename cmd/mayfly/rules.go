@@ -149,7 +149,7 @@ func (c *rulesUpdateCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	i := slices.IndexFunc(all.Rules, func(r api.Rule) bool { return strings.EqualFold(r.Name, c.Name) })
 	if i < 0 {
-		return &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "NotFound", Detail: fmt.Sprintf("There is no rule %q; mayfly rules %s lists the rules.", cli.Printable(c.Name, 64), cli.Printable(c.Entity, 100))}
+		return &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "NotFound", Detail: fmt.Sprintf("The rule %q does not exist; mayfly rules %s lists the rules.", cli.Printable(c.Name, 64), cli.Printable(c.Entity, 100))}
 	}
 	r := all.Rules[i]
 	r.Error = ""

@@ -40,7 +40,7 @@ func TestRulesCommand(t *testing.T) {
 		{"rules update" + eu + " all", []string{"--action", "SET a = 1"}, cli.ExitOK, "all everything SET a = 1", ""},
 		{"rules update" + eu + " all", []string{"--action", ""}, cli.ExitOK, "all everything dear", ""},
 		{"rules update" + eu + " all", nil, cli.ExitUsage, "", "say what to change"},
-		{"rules update" + eu + " none --filter TRUE", nil, cli.ExitNotFound, "", "There is no rule \"none\""},
+		{"rules update" + eu + " none --filter TRUE", nil, cli.ExitNotFound, "", "The rule \"none\" does not exist"},
 		{"rules delete" + eu + " $Default", nil, cli.ExitOK, "Deleted the rule $Default.", ""},
 		{"rules delete" + eu + " $Default", nil, cli.ExitNotFound, "", "$Default"},
 		{"rules list" + eu, nil, cli.ExitOK, "NAME FILTER ACTION all everything dear", ""},

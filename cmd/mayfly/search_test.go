@@ -36,8 +36,8 @@ func TestSearchCommand(t *testing.T) {
 	run(cli.ExitOK, first, "1 found in 3 messages\n", "body:anna", "prop.region:eu") // all must be true
 	run(cli.ExitOK, "orders  #2  active  16 bytes  id o-2\n", "1 found in 2 messages\n", "--in", "orders", "--", "-body:anna")
 	run(cli.ExitOK, `{"key":`, "1 found", "prop.region:eu", "--json")
-	run(cli.ExitOK, "There is no message.\n", "", "prop.region:asia")
-	run(cli.ExitEmpty, "", "mayfly: there is no message\n", "prop.region:asia", "--fail-empty")
+	run(cli.ExitOK, "No message was found.\n", "", "prop.region:asia")
+	run(cli.ExitEmpty, "", "mayfly: no message was found\n", "prop.region:asia", "--fail-empty")
 	run(cli.ExitRefused, "", "mayfly: ", "json.:")
 	run(cli.ExitUsage, "", "mayfly: ", "x", "--max", "many")
 	run(cli.ExitUnreachable, "", "does not answer", "x", "--server", "http://127.0.0.1:1")

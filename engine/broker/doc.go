@@ -13,7 +13,7 @@
 // the broker ends with engine.ErrFenced and what it had decided does not count.
 //
 // When a commit fails and its outcome is unknown, the broker loads everything again from the
-// store, as at start. When the store takes no writes, the broker goes read-only: reads
+// store, as at start. When the store accepts no writes, the broker goes read-only: reads
 // continue, changes are refused with engine.ErrBusy and the reason, and the broker recovers by
 // itself.
 //

@@ -280,7 +280,7 @@ func TestHistoryAcrossAReopen(t *testing.T) {
 	}
 }
 
-// A store that takes no writes gets no history either.
+// A store that accepts no writes gets no history either.
 func TestHistoryReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startPast(t, broker.Options{})

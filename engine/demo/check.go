@@ -157,9 +157,12 @@ func (e *Entity) check(c *checker) {
 		return
 	}
 	topic, _, is := e.path.Subscription()
-	if is != (e.kind == engine.Subscription) {
-		c.refuse("The name of a subscription, and of no other entity, must be topic/Subscriptions/name, not '%s'.", e.path)
-	} else if is {
+	switch {
+	case is && e.kind != engine.Subscription:
+		c.refuse("'%s' is the path of a subscription. A queue or topic must have another name.", e.path)
+	case !is && e.kind == engine.Subscription:
+		c.refuse("The path of a subscription must have the form topic/Subscriptions/name, not '%s'.", e.path)
+	case is:
 		c.checkCreated(topic)
 	}
 	c.created[e.path.Fold()] = true

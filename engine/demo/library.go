@@ -22,12 +22,12 @@ const (
 	maxIDLength = 40
 )
 
-// ErrNoScene is the error for a scene that does not exist, ErrNotPlaying for a play, and ErrSceneExists for
-// an id that is taken.
+// ErrNoScene is the error for a scene that does not exist, ErrNotPlaying for one that is not playing, and
+// ErrSceneExists for an id that another scene has.
 var (
 	ErrNoScene     = fmt.Errorf("%w: the scene does not exist", engine.ErrNotFound)
 	ErrNotPlaying  = fmt.Errorf("%w: the scene is not playing", engine.ErrNotFound)
-	ErrSceneExists = fmt.Errorf("%w: the scene exists", engine.ErrExists)
+	ErrSceneExists = fmt.Errorf("%w: the scene already exists", engine.ErrExists)
 )
 
 // A Library holds all scenes. It is safe for concurrent use.

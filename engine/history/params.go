@@ -83,7 +83,7 @@ func oneOf[T ~string](what string, given T, known []T) (T, error) {
 	if slices.Contains(known, given) {
 		return given, nil
 	}
-	return "", engine.Refuse(engine.ErrArgument, "The %s '%s' must be one of %q.", what, shorten.Quote(string(given)), known[1:])
+	return "", engine.Refuse(engine.ErrArgument, "The %s must be one of %q, not '%s'.", what, known[1:], shorten.Quote(string(given)))
 }
 
 func textParam(to *string) func(string) error {

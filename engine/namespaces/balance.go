@@ -129,7 +129,7 @@ func (f *Manager) handOver() error {
 		if m.spec.Temporary || m.openBroker() == nil || f.o.Busy != nil && f.o.Busy(m.spec.Name) {
 			continue
 		}
-		f.log.Info("a namespace was released to another server, which has fewer", "namespace", m.spec.Name)
+		f.log.Info("a namespace was released to a server that owns fewer namespaces", "namespace", m.spec.Name)
 		_, err := f.reopen(m, m.spec, "Another server is taking over the namespace.")
 		return err
 	}

@@ -227,7 +227,7 @@ func (k *Keeper) serve(ctx context.Context, b *broker.Broker) (fenced bool, err 
 		k.leaving.Go(func() { k.end(context.WithoutCancel(ctx), served) })
 		return lost, err
 	case <-ctx.Done():
-		k.Logger.Info("stopping", "namespace", b.Name(), "why", context.Cause(ctx))
+		k.Logger.Info("the namespace is stopping", "namespace", b.Name(), "reason", context.Cause(ctx))
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
@@ -272,6 +272,6 @@ func (k *Keeper) standBy(owner engine.Owner, why string) {
 	k.waiting.Owner, k.waiting.Reason = owner, why
 	k.Protocols.StandBy(k.waiting)
 	if owner != (engine.Owner{}) {
-		k.Logger.Info("standing by", "namespace", k.Broker.Name, "owner", owner.Dashboard, "host", owner.Host, "epoch", owner.Epoch)
+		k.Logger.Info("another server owns the namespace; standing by", "namespace", k.Broker.Name, "owner", owner.Dashboard, "host", owner.Host, "epoch", owner.Epoch)
 	}
 }

@@ -357,7 +357,7 @@ func removedReason(name string) string { return fmt.Sprintf("The namespace %s wa
 // already.
 var (
 	ErrNoNamespace     error = engine.Refuse(engine.ErrNotFound, "The namespace does not exist.")
-	ErrNamespaceExists       = fmt.Errorf("%w: the namespace exists", engine.ErrExists)
+	ErrNamespaceExists       = fmt.Errorf("%w: the namespace already exists", engine.ErrExists)
 )
 
 func noNamespace(name string) error {

@@ -278,7 +278,7 @@ func raiseEpoch(c *sqlite3.Conn) (uint64, error) {
 		return 0, err
 	}
 	if epoch == 0 {
-		return 0, fmt.Errorf("it was opened %d times, which is as often as can be", most)
+		return 0, fmt.Errorf("the store was already opened %d times, the maximum", most)
 	}
 	return epoch, nil
 }

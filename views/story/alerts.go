@@ -23,7 +23,7 @@ func alertRows() []page.AlertRuleRow {
 	}
 	rows[0].Fired, rows[0].Done, rows[0].Last = 318, 311, now.Add(-12*time.Second)
 	rows[1].Off = true
-	rows[4].Trouble = "The server is busy: the store takes no writes."
+	rows[4].Trouble = "The server is busy: the store accepts no writes."
 	return rows
 }
 

@@ -72,7 +72,7 @@ type conn struct {
 	replyLinkCount     uint64                  // number of links for replies attached so far
 	pendingAttaches    int                     // attaches that the broker has not answered
 	sendQueue          []outgoingLink          // links that the writer looks at next, in order
-	spareSendQueue     []outgoingLink          // reused for the next round of feeding
+	spareSendQueue     []outgoingLink          // reused for the next round of appendTransfers
 	queuedReplyBytes   int                     // bytes of replies that wait for the client's credit
 	reservedReplyBytes int64                   // bytes of replies that are being made
 	replySpace         chan struct{}           // closed when unheard or making decreases; nil if no goroutine waits for that

@@ -112,7 +112,7 @@ func (s *Server) Serve(l net.Listener, namespace string) error {
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("accept AMQP connections: %w", err)
 		default: // for example, too many open files
-			s.log.Warn("AMQP connection not accepted", "err", err)
+			s.log.Warn("an AMQP connection was not accepted", "err", err)
 			select {
 			case <-time.After(100 * time.Millisecond):
 			case <-s.openContext.Done():
@@ -193,6 +193,6 @@ func (s *Server) Close(ctx context.Context) {
 			left += sp.clients.len()
 		}
 		s.mu.Unlock()
-		s.log.Warn("AMQP connections still open after shutdown; the store may not be answering", "connections", left)
+		s.log.Warn("AMQP connections are still open after the shutdown; the store may not be answering", "connections", left)
 	}
 }

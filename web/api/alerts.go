@@ -279,7 +279,7 @@ func (d *handler) namedAlertRule(c echo.Context) (alert.Status, error) {
 	}
 	s, err := d.alerts.Rule(ruleID(c))
 	if err != nil {
-		return s, engine.Refuse(alert.ErrNoRule, "%s", "There is no alert rule '"+shorten.Quote(c.Param("id"))+"'.")
+		return s, engine.Refuse(alert.ErrNoRule, "%s", "The alert rule '"+shorten.Quote(c.Param("id"))+"' does not exist.")
 	}
 	return s, nil
 }

@@ -49,7 +49,7 @@ func checkLength(r *http.Request, most int64) error {
 }
 
 func tooLarge(most int64) error {
-	return engine.Refuse(engine.ErrTooLarge, "The request has more than %d bytes, the most allowed.", most)
+	return engine.Refuse(engine.ErrTooLarge, "The request has more than %d bytes, the maximum.", most)
 }
 
 // decode is intake.Decode.

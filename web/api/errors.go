@@ -141,7 +141,7 @@ func (d *handler) fail(err error, c echo.Context) {
 	p.Instance = shorten.To(d.base+c.Request().URL.EscapedPath(), 1000)
 	ctx := c.Request().Context()
 	if p.Status == http.StatusInternalServerError && ctx.Err() == nil { // writing to a client that has left fails, which is no failure of the server
-		d.log.ErrorContext(ctx, "API request failed", "id", p.Request, "err", err)
+		d.log.ErrorContext(ctx, "an API request failed", "id", p.Request, "err", err)
 	}
 	if c.Response().Committed {
 		return

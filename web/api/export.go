@@ -222,7 +222,7 @@ func (d *handler) exportTo(c echo.Context, name string, each func(write func(eng
 	c.Response().WriteHeader(http.StatusOK)
 	err := each(func(row engine.Row) error { return d.exportOne(ctx, c.Response(), row) })
 	if err != nil {
-		d.log.DebugContext(ctx, "export cut off", "name", name, "err", err)
+		d.log.DebugContext(ctx, "an export was cut off", "name", name, "err", err)
 		panic(http.ErrAbortHandler) // a partial file must not look complete
 	}
 	return nil

@@ -49,7 +49,7 @@ func horizonSpans() []time.Duration {
 
 func horizonRoutes() []route {
 	return []route{{
-		method: "GET", path: "/horizon", id: "showHorizon", group: groupMessages, summary: "List when messages expire, and which expire next",
+		method: "GET", path: "/horizon", id: "showHorizon", group: groupMessages, summary: "Count the messages that expire soon, and list the next ones",
 		exampleQuery: "entity=orders&count=5",
 		description:  fmt.Sprintf("With entity, the next messages are those of the entity among the %d that expire soonest in the namespace.", maxHorizonScan),
 		query: []parameter{

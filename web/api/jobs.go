@@ -137,7 +137,7 @@ func jobRoutes() []route {
 			response: Job{}, problems: gone, handle: (*handler).job,
 		},
 		{
-			method: "DELETE", path: "/jobs/{id}", id: "cancelJob", role: auth.Operator, group: groupJobs, summary: "Cancel a job. Its changes so far stay",
+			method: "DELETE", path: "/jobs/{id}", id: "cancelJob", role: auth.Operator, group: groupJobs, summary: "Cancel a job. The changes that it has made are kept",
 			exampleParam: "7", nameMeaning: "The number of a job.",
 			response: Job{}, problems: gone, handle: (*handler).cancelJob,
 		},
@@ -269,7 +269,7 @@ func (d *handler) withJob(c echo.Context, do func(ctx context.Context, id job.ID
 	}
 	n, err := strconv.ParseInt(c.Param("id"), 10, 64)
 	if err != nil {
-		return engine.Refuse(job.ErrNoJob, "%s", "There is no job '"+shorten.Quote(c.Param("id"))+"'.")
+		return engine.Refuse(job.ErrNoJob, "%s", "The job '"+shorten.Quote(c.Param("id"))+"' does not exist.")
 	}
 	is, err := do(c.Request().Context(), job.ID(n))
 	if err != nil {

@@ -283,11 +283,11 @@ func TestNoSuchThing(t *testing.T) {
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
 	for _, ask := range [][4]string{
 		{"GET", "/jobs/7", "", "The job 7 does not exist."},
-		{"GET", "/jobs/99999999999999999999", "", "There is no job '99999999999999999999'."},
-		{"POST", "/jobs/x/undo", "", "There is no job 'x'."},
-		{"GET", "/alert-rules/7", "", "There is no alert rule '7'."},
+		{"GET", "/jobs/99999999999999999999", "", "The job '99999999999999999999' does not exist."},
+		{"POST", "/jobs/x/undo", "", "The job 'x' does not exist."},
+		{"GET", "/alert-rules/7", "", "The alert rule '7' does not exist."},
 		{"PUT", "/alert-rules/7", `{"name":"x","when":"deleted"}`, "The alert rule 7 does not exist."},
-		{"POST", "/alert-rules/x/test", "", "There is no alert rule 'x'."},
+		{"POST", "/alert-rules/x/test", "", "The alert rule 'x' does not exist."},
 		{"POST", "/repeat/q", `{"template":"nope"}`, "The template does not exist."},
 		{"DELETE", "/templates/nope", "", "The template does not exist."},
 		{"DELETE", "/views/nope", "", "The view 'nope' does not exist."},

@@ -107,7 +107,7 @@ func TestSafeModeByWhatIsAsked(t *testing.T) {
 // listed as harmless.
 func TestEveryDeleteIsJudged(t *testing.T) {
 	harmless := map[string]string{
-		"cancelJob": "Its changes so far stay", "disconnect": "SDKs connect again", "breakSession": "as if it had expired", "giveSessionBack": "likewise",
+		"cancelJob": "the changes that it has made are kept", "disconnect": "SDKs connect again", "breakSession": "as if it had expired", "giveSessionBack": "as if it had expired",
 		"deleteView": "columns, not messages", "removeAlertRule": "what it did stays done", "deleteTemplate": "what was sent from it stays",
 		"deleteScene": "what is shown, not messages", "endPlay": "a namespace that is made to be thrown away",
 		"revokeToken": "it keeps safe",

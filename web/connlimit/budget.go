@@ -221,10 +221,10 @@ func (b *Budget) report(s limitKind, now time.Time) {
 	t.reported, t.logged = t.closed, now
 	b.mu.Unlock()
 	if s == groupLimit {
-		b.log.Warn("namespace has reached its connection limit and closes connections for new ones; raise --limit connections", slog.Group("closed", closed...))
+		b.log.Warn("a namespace has reached its connection limit and closes connections for new ones; raise --limit connections", slog.Group("closed", closed...))
 		return
 	}
-	b.log.Warn("server has reached its connection limit and closes or refuses connections; raise --connections and the limit of open files",
+	b.log.Warn("the server has reached its connection limit and closes or refuses connections; raise --connections and the limit of open files",
 		"most", b.o.Max, "open", open, slog.Group("closed", closed...))
 }
 

@@ -118,7 +118,7 @@ func (s *Uploads) reserve() error {
 	case s.closed:
 		return engine.Refuse(engine.ErrClosed, "The server is shutting down.")
 	case len(s.files)+s.uploading >= maxFiles:
-		return engine.Refuse(engine.ErrBusy, "%d files are waiting to be imported, the most allowed. Try again later.", maxFiles)
+		return engine.Refuse(engine.ErrBusy, "%d files are already waiting to be imported, the maximum. Try again later.", maxFiles)
 	}
 	s.uploading++
 	return nil

@@ -343,7 +343,7 @@ func (h *Hub) write(c *client) {
 		case <-c.wake:
 		}
 		if err := h.drain(c); err != nil {
-			h.opts.Logger.Debug("live page cut off", "address", c.address, "err", err)
+			h.opts.Logger.Debug("a live page was cut off", "address", c.address, "err", err)
 			h.mu.Lock()
 			c.end(closeTryAgain, "too slow")
 			h.mu.Unlock()

@@ -268,7 +268,7 @@ func (h *Hub) sendClock() {
 	hello := h.opts.Greeting()
 	m, err := prepare(hello.clock("clock"))
 	if err != nil {
-		h.opts.Logger.Error("clock cannot be encoded", "err", err)
+		h.opts.Logger.Error("the clock cannot be encoded", "err", err)
 		return
 	}
 	h.mu.Lock()
@@ -341,7 +341,7 @@ func (h *Hub) markDirty(t *topic) {
 func (h *Hub) Alert(n uint64) {
 	m, err := prepare(control{T: "alert", Alert: n})
 	if err != nil {
-		h.opts.Logger.Error("alert cannot be encoded", "err", err)
+		h.opts.Logger.Error("an alert cannot be encoded", "err", err)
 		return
 	}
 	h.mu.Lock()
@@ -379,7 +379,7 @@ func (h *Hub) heartbeat(ctx context.Context) {
 		hello := h.opts.Greeting()
 		m, err := prepare(hello.clock("ping"))
 		if err != nil {
-			h.opts.Logger.Error("heartbeat cannot be encoded", "err", err)
+			h.opts.Logger.Error("a heartbeat cannot be encoded", "err", err)
 			return
 		}
 		h.mu.Lock()

@@ -399,7 +399,7 @@ func (h *Hub) fail(t *topic, err error) {
 func (h *Hub) renderPage(ctx context.Context, id topicID) (page view.Page, next *snapshot, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			h.opts.Logger.Error("live page panicked", "page", id.url, "panic", r, "stack", string(debug.Stack()))
+			h.opts.Logger.Error("a live page panicked", "page", id.url, "panic", r, "stack", string(debug.Stack()))
 			err = fmt.Errorf("render %s: internal error", id.url)
 		}
 	}()

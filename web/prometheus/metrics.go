@@ -18,7 +18,7 @@
 //	mayfly_store_bytes{namespace}                           on disk, if the store reports it
 //	mayfly_connections{namespace}                           clients connected over AMQP
 //	mayfly_open_connections{stage}                          at all ports, by stage
-//	mayfly_open_connections_limit                           the most allowed (--connections)
+//	mayfly_open_connections_limit                           the maximum (--connections)
 //	mayfly_connections_closed_total{reason}                 closed for a newer one, or refused
 //	mayfly_memory_bytes                                     memory of the messages, sessions and entities of all namespaces
 //	mayfly_memory_limit_bytes                               their limit; 0: none

@@ -45,7 +45,7 @@ func (r *RecentEvents) loadHistory(ctx context.Context) {
 
 func (r *RecentEvents) logHistoryError(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
-		r.log.Warn("what the history remembers is not shown", "err", err)
+		r.log.Warn("the stored history is not shown on pages", "err", err)
 	}
 }
 

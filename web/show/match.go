@@ -124,33 +124,32 @@ func (p Address) appendVariable(b []byte, v int) []byte {
 
 // A node is a part of an address in the tree of patterns.
 type node struct {
-	literal   map[string]*node
-	variables []branch // tried in this order
-	routes    []*Route // whose patterns end here: one, unless they answer different methods
+	literal  map[string]*node
+	variable int    // of the parts that are not literal; zero if there are none
+	below    *node  // below the variable
+	route    *Route // whose pattern ends here; may be nil
 }
 
-type branch struct {
-	variable int
-	node     *node
-}
-
+// add adds a route. It panics if another one has the same pattern.
 func (n *node) add(pattern string, r *Route) {
 	for part := range strings.SplitSeq(strings.Trim(pattern, "/"), "/") {
 		n = n.child(part)
 	}
-	n.routes = append(n.routes, r)
+	if n.route != nil {
+		panic("two routes for " + pattern)
+	}
+	n.route = r
 }
 
 func (n *node) child(part string) *node {
 	if v := variable(part); v != 0 {
-		for _, b := range n.variables {
-			if b.variable == v {
-				return b.node
-			}
+		if n.below == nil {
+			n.variable, n.below = v, new(node)
 		}
-		next := new(node)
-		n.variables = append(n.variables, branch{v, next})
-		return next
+		if n.variable != v {
+			panic("two variables in the same place: " + variables[n.variable].name + " and " + part)
+		}
+		return n.below
 	}
 	next := n.literal[part]
 	if next == nil {
@@ -179,30 +178,20 @@ func (n *node) find(rest, method string, at *Address, limits *engine.Limits) *Ro
 			return r
 		}
 	}
-	if part == "" {
+	if part == "" || n.below == nil || !at.setVariable(n.variable, part, limits) {
 		return nil
 	}
-	for _, b := range n.variables {
-		if !at.setVariable(b.variable, part, limits) {
-			continue
-		}
-		if r := b.node.findBelow(rest, more, method, at, limits); r != nil {
-			return r
-		}
-	}
-	return nil
+	return n.below.findBelow(rest, more, method, at, limits)
 }
 
 func (n *node) findBelow(rest string, more bool, method string, at *Address, limits *engine.Limits) *Route {
 	if more {
 		return n.find(rest, method, at, limits)
 	}
-	for _, r := range n.routes {
-		if method == "" || r.Has(method) {
-			return r
-		}
+	if n.route == nil || method != "" && !n.route.Has(method) {
+		return nil
 	}
-	return nil
+	return n.route
 }
 
 // match returns the address and the route of an escaped path, without base path and query.

@@ -122,7 +122,7 @@ func (r *RecentEvents) follow(ctx context.Context) {
 		events, lost, err = r.b.Events().Next(ctx, n, events)
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
-				r.log.Error("the history of pages stops", "err", err)
+				r.log.Error("pages no longer show new events in their history", "err", err)
 			}
 			return
 		}

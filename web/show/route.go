@@ -43,8 +43,8 @@ type Route struct {
 
 	// Get returns the page, and the number of the event up to which it is current.
 	Get func(*Pages, context.Context, Address) (view.Page, uint64, error)
-	// Form returns the page of an address whose POST was refused, with what was typed; if Get is
-	// nil it also answers a GET.
+	// Form returns the page for a POST that was refused: the form with the values that the user
+	// entered. If Get is nil, it also returns the page for a GET.
 	Form func(*Pages, context.Context, Address, FormState) (view.Page, error)
 }
 
@@ -76,6 +76,10 @@ func (d Destruction) String() string { return d.name }
 
 // Declared reports whether d is not the zero value.
 func (d Destruction) Declared() bool { return d.is != nil }
+
+// Checked reports whether Safe mode must be checked before the handler runs: the form may delete
+// something, and its handler does not check itself.
+func (d Destruction) Checked() bool { return d.name == "always" || d.name == "depends" }
 
 // never is the destruction of a form that deletes nothing.
 func never() Destruction {

@@ -113,7 +113,8 @@ func serverRoutes() []Route {
 	}
 }
 
-// namespaceRoutes are the routes of a namespace that show it, and those that every user has.
+// namespaceRoutes returns the routes of pages that show a namespace or work on its messages, and of
+// settings that each user has there.
 func namespaceRoutes() []Route {
 	return []Route{
 		{Kind: Overview, Type: TypePage, Section: layout.Overview, Live: true, Leads: true, Get: (*Pages).overview},
@@ -154,7 +155,8 @@ func namespaceRoutes() []Route {
 	}
 }
 
-// adminRoutes are the routes of a namespace that change the namespace itself.
+// adminRoutes returns the routes that change the entities, definitions or access rules of a
+// namespace.
 func adminRoutes() []Route {
 	return []Route{
 		{Kind: Queues, Type: TypePage, PostRole: auth.Admin, Destroys: never(), Section: layout.Queues, Live: true, Leads: true, Get: (*Pages).entities},

@@ -113,7 +113,7 @@ func (d *Handler) Error(err error, c echo.Context) {
 	}
 	p := d.pages.Failure(ctx, at, f)
 	if err := d.writePage(c, code, p); err != nil && ctx.Err() == nil { // the client is still connected
-		d.log.ErrorContext(ctx, "the page of an error failed", "id", id, "err", err)
+		d.log.ErrorContext(ctx, "an error page failed", "id", id, "err", err)
 	}
 }
 

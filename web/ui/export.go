@@ -50,7 +50,7 @@ func (d *Handler) exportEvents(c echo.Context) error {
 	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	c.Response().WriteHeader(http.StatusOK)
 	if err := d.writeEvents(c, out, f, part); err != nil {
-		d.log.DebugContext(ctx, "export cut off", "err", err)
+		d.log.DebugContext(ctx, "an export was cut off", "err", err)
 		panic(http.ErrAbortHandler) // a partial file must not look complete
 	}
 	return nil

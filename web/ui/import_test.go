@@ -165,7 +165,7 @@ func TestImportShelfHasBounds(t *testing.T) {
 			if i < 50 {
 				last = a.to
 			} else {
-				a.wants(503, "the most allowed")
+				a.wants(503, "already waiting to be imported, the maximum")
 			}
 		}
 		_, word, _ := strings.Cut(last, "file=")

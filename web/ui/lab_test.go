@@ -301,7 +301,7 @@ func TestWhatCannotBeCaught(t *testing.T) {
 			t.Error(err)
 		}
 		a = w.post("/n/default/t/prices/new", "name", "b", "rule-kind", "sql", "rule-sql", "a = ")
-		if a.wants(http.StatusUnprocessableEntity, "ends at character 5"); a.Find(".fault").Length() != 1 || a.Find(".notice").Length() != 0 {
+		if a.wants(http.StatusUnprocessableEntity, "at character 5, where the text ends"); a.Find(".fault").Length() != 1 || a.Find(".notice").Length() != 0 {
 			t.Error("the fault is not at the field")
 		}
 		w.post("/n/default/t/prices/new", "name", "A", "rule-kind", "sql", "rule-sql", "a = 1").wants(http.StatusConflict, "already")

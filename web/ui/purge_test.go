@@ -111,7 +111,7 @@ func TestPurgeByFilter(t *testing.T) {
 		form := ask.asked()
 		form.Set("filter", "-price <= -20 AND\n\nsys.Label ==")
 		bad := w.send(to, form)
-		bad.wants(422, "where", "was expected")
+		bad.wants(422, "Expected a value at character")
 		if v := bad.Find("#f-filter"); v.AttrOr("aria-invalid", "") != "true" || v.Text() != "-price <= -20 AND\n\nsys.Label ==" || bad.Find(".fault mark").Text() == "" {
 			t.Errorf("the field is %s", v.Parent().Text())
 		}

@@ -27,7 +27,10 @@ type routeHandlers struct {
 }
 
 // A postHandler handles the POST of a route.
-type postHandler func(*Handler, *show.Route, echo.Context) error
+type postHandler struct {
+	serve func(*Handler, *show.Route, echo.Context) error
+	own   bool // see ownForm
+}
 
 // Mount adds all routes of the dashboard to g. Requests arrive without the base path.
 func (d *Handler) Mount(g *echo.Group) {
@@ -45,7 +48,7 @@ func (d *Handler) Mount(g *echo.Group) {
 				g.GET(pattern, d.get(h))
 			}
 			if r.Has(http.MethodPost) {
-				g.POST(pattern, func(c echo.Context) error { return h.post(d, r, c) })
+				g.POST(pattern, func(c echo.Context) error { return h.post.serve(d, r, c) })
 			}
 		}
 	}
@@ -54,13 +57,16 @@ func (d *Handler) Mount(g *echo.Group) {
 	}
 }
 
-// check panics if h has other methods than its route.
+// check panics if h has other methods than its route, or does not check Safe mode as its route
+// declares.
 func (h routeHandlers) check(r *show.Route) {
 	switch {
-	case h.post == nil && r.Has(http.MethodPost):
+	case h.post.serve == nil && r.Has(http.MethodPost):
 		panic("no handler for POST " + r.Path())
-	case h.post != nil && !r.Has(http.MethodPost):
+	case h.post.serve != nil && !r.Has(http.MethodPost):
 		panic("no route for POST " + r.Path())
+	case h.post.own && r.Destroys.Checked():
+		panic("Safe mode is not checked for POST " + r.Path())
 	case h.get == nil && r.Has(http.MethodGet) && r.Get == nil && r.Form == nil:
 		panic("no page for GET " + r.Path())
 	case h.get != nil && !r.Has(http.MethodGet):
@@ -78,34 +84,35 @@ func (d *Handler) get(h routeHandlers) echo.HandlerFunc {
 // form returns a handler that reads a form of a namespace within limits, checks its token, and
 // refuses it if Safe mode does.
 func form(h func(*Handler, echo.Context, show.Address, url.Values) error) postHandler {
-	return func(d *Handler, r *show.Route, c echo.Context) error {
+	return postHandler{serve: func(d *Handler, r *show.Route, c echo.Context) error {
 		return d.namespaceForm(r, func(c echo.Context, at show.Address, typed url.Values) error { return h(d, c, at, typed) })(c)
-	}
+	}}
 }
 
 // serverForm is form for a form that belongs to no namespace.
 func serverForm(h func(*Handler, echo.Context, url.Values) error) postHandler {
-	return func(d *Handler, r *show.Route, c echo.Context) error {
+	return postHandler{serve: func(d *Handler, r *show.Route, c echo.Context) error {
 		return d.serverForm(r, func(c echo.Context, typed url.Values) error { return h(d, c, typed) })(c)
-	}
+	}}
 }
 
 // playForm is form for a form that acts on a play. It checks whether the play has ended before it
 // reads the form, because the token of a form from before a restart is invalid, and its play has
 // ended with the restart.
 func playForm(h func(*Handler, echo.Context, *demo.Playback, url.Values) error) postHandler {
-	return func(d *Handler, r *show.Route, c echo.Context) error {
+	return postHandler{serve: func(d *Handler, r *show.Route, c echo.Context) error {
 		p, err := d.scenes.Playback(c.Param("play"))
 		if err != nil {
 			return d.redirectPlayEnded(c)
 		}
 		return d.serverForm(r, func(c echo.Context, typed url.Values) error { return h(d, c, p, typed) })(c)
-	}
+	}}
 }
 
-// ownForm returns a handler that reads the request itself, and checks its token and Safe mode.
+// ownForm returns a handler that reads the request and checks its token itself. The dashboard does
+// not check Safe mode for it: either its route deletes nothing, or the handler checks.
 func ownForm(h func(*Handler, echo.Context) error) postHandler {
-	return func(d *Handler, _ *show.Route, c echo.Context) error { return h(d, c) }
+	return postHandler{own: true, serve: func(d *Handler, _ *show.Route, c echo.Context) error { return h(d, c) }}
 }
 
 // handlers returns the handlers of the routes that need one: those with a POST, and those whose
@@ -240,7 +247,7 @@ func handlers() map[routeID]routeHandlers {
 	return all
 }
 
-// The routes whose handlers take more than the request.
+// Handlers that call a method of Handler with more than the request.
 
 func (d *Handler) redirectToReference(c echo.Context) error {
 	return c.Redirect(http.StatusFound, d.pages.Home()+"/api")

@@ -160,16 +160,16 @@ func TestBadRules(t *testing.T) {
 			"name with a slash":         {[]string{"rule-name", "a/b"}, 422, "'a/b'"},
 			"name that is taken":        {[]string{"rule-name", "TAKEN"}, 409, "|TAKEN' already exists"},
 			"kind unknown":              {[]string{"rule-kind", "magic"}, 422, "Choose one of these"},
-			"SQL empty":                 {[]string{"rule-sql", ""}, 422, "ends at character 1"},
-			"SQL malformed":             {[]string{"rule-sql", "region = 'eu'\r\n AND >> 1"}, 422, "Character 20: “>”"},
-			"SQL not ended":             {[]string{"rule-sql", "订单 ="}, 422, "ends at character 5"},
+			"SQL empty":                 {[]string{"rule-sql", ""}, 422, "at character 1, where the text ends"},
+			"SQL malformed":             {[]string{"rule-sql", "region = 'eu'\r\n AND >> 1"}, 422, "at character 20, not “>”"},
+			"SQL not ended":             {[]string{"rule-sql", "订单 ="}, 422, "at character 5, where the text ends"},
 			"SQL too long":              {[]string{"rule-sql", "a = '" + strings.Repeat("é", 1019) + "'"}, 422, "It has 1025 characters; the maximum is 1024."},
 			"system property unknown":   {[]string{"rule-sql", "sys.Foo = 'x'"}, 422, "Foo"},
 			"parameter of a wrong type": {[]string{"parameter-0-name", "@a", "parameter-0-type", "int", "parameter-0-value", "many"}, 422, "many"},
 			"parameter of no type":      {[]string{"parameter-0-name", "@a", "parameter-0-type", "magic", "parameter-0-value", "1"}, 422, "magic"},
 			"parameter without a name":  {[]string{"parameter-0-name", "", "parameter-0-type", "int", "parameter-0-value", "1"}, 422, "needs a name"},
 			"parameter twice":           {[]string{"parameter-0-name", "@a", "parameter-0-value", "1", "parameter-1-name", "A", "parameter-1-value", "2"}, 422, "@A is there twice"},
-			"action malformed":          {[]string{"rule-action", "SET a = 1; PUT b = 2"}, 422, "Character 12: “PUT”"},
+			"action malformed":          {[]string{"rule-action", "SET a = 1; PUT b = 2"}, 422, "at character 12, not “PUT”"},
 			"action too long":           {[]string{"rule-action", "SET a = '" + strings.Repeat("b", 1015) + "'"}, 422, "It has 1025 characters; the maximum is 1024."},
 			"action on what is set":     {[]string{"rule-action", "SET sys.SequenceNumber = 1"}, 422, "SequenceNumber"},
 			"action of 33 expressions":  {[]string{"rule-action", strings.Repeat("SET a = 1;", 33)}, 422, "32"},
@@ -314,7 +314,7 @@ func TestTryRule(t *testing.T) {
 		w.post(euRules+"try", "rule-kind", "true", "property-0-name", "n", "property-0-value", strings.Repeat("a", 64<<10)).wants(200, "The message cannot be read", "longer than the") // as in Submit
 		// The rule is invalid: the error is at the field.
 		a = w.post(euRules+"try", append([]string{"rule-kind", "sql", "rule-sql", "amount >> 1"}, message...)...)
-		a.wants(http.StatusOK, "Character 9", "Describe a message")
+		a.wants(http.StatusOK, "at character 9", "Describe a message")
 		if a.Find("[data-tried=rule-sql] .fault").Length() != 1 || a.Find("#f-rule-sql[aria-invalid=true]").Length() != 1 {
 			t.Error("the fault is not at the field")
 		}

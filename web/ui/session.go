@@ -83,7 +83,7 @@ func (d *Handler) receiveSession(c echo.Context, at show.Address, id *string) er
 	}
 	if !had { // nothing was received with it
 		if err := s.Close(context.WithoutCancel(ctx)); err != nil {
-			d.log.WarnContext(ctx, "a session was not given back", "err", err)
+			d.log.WarnContext(ctx, "a session was not released", "err", err)
 		}
 	}
 	if err != nil {

@@ -184,6 +184,6 @@ func (d *Handler) revokeLink(c echo.Context, l presentation.Link) {
 	}
 	ctx := c.Request().Context()
 	if err := d.links.RevokeLink(ctx, auth.FromContext(ctx), actor(c), l.ID); err != nil && !errors.Is(err, engine.ErrNotFound) {
-		d.log.WarnContext(ctx, "the link of a presentation could not be taken back", "id", l.ID, "error", err)
+		d.log.WarnContext(ctx, "the link of a presentation could not be revoked", "id", l.ID, "err", err)
 	}
 }

@@ -53,6 +53,6 @@ func (d *Handler) noteView(c echo.Context, at show.Address) {
 		return
 	}
 	if err := d.b.RecordView(c.Request().Context(), at.Path, "view", actor(c)); err != nil {
-		d.log.Debug("a look was not noted", "err", err)
+		d.log.Debug("the time of a page view was not stored", "err", err)
 	}
 }

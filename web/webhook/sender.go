@@ -127,7 +127,7 @@ func (s *Sender) Close() {
 		}
 	}
 	if lost > 0 {
-		s.log.Warn("webhook events lost when the server stopped", "lost_events", lost)
+		s.log.Warn("webhook events were lost when the server stopped", "lost_events", lost)
 	}
 }
 
@@ -265,7 +265,7 @@ func (s *Sender) deliver(l *ruleQueue, r alert.Rule, d Delivery, body []byte) {
 		}
 	}
 	if d.State == Failed {
-		s.log.Warn("webhook delivery failed", "rule", r.Name, "attempts", d.Attempts, "reason", d.Error)
+		s.log.Warn("a webhook delivery failed", "rule", r.Name, "attempts", d.Attempts, "reason", d.Error)
 	}
 }
 

@@ -15,16 +15,17 @@ type Command struct {
 	Name      string
 	Summary   string // a sentence
 	Detail    string // below the summary; may be empty
-	Flags     any    // a pointer to what kong fills in and runs
-	Tags      string // for kong; mostly empty
+	Flags     any    // a pointer to the struct that kong parses flags and arguments into and calls Run on
+	Tags      string // additional struct tags for kong; may be empty
 	Examples  []Example
 	ExitCodes []int // exit codes besides those of every command
 }
 
-// An Example is a command line and what it does.
+// An Example is a command line and a sentence about its effect.
 type Example struct{ Line, Text string }
 
-// kongExit carries kong's exit code, after --help, through a panic to execute.
+// kongExit is the value with which kong panics after --help. Execute recovers it and returns the
+// exit code in it.
 type kongExit int
 
 // Execute runs a command line of one of the commands and returns the exit code. Flags read their variables from

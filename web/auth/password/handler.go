@@ -305,7 +305,7 @@ func (d *Handler) Failed(r *http.Request, name, with string, err error) {
 	if !d.ShouldLog() {
 		return
 	}
-	d.o.Logger.Warn("sign-in failed", "user", name, "method", with, "client", ClientAddress(r), "err", err)
+	d.o.Logger.Warn("a sign-in failed", "user", name, "method", with, "client", ClientAddress(r), "err", err)
 	d.recordAudit(r.Context(), engine.EventSignInFailed, name, "dashboard "+ClientAddress(r))
 }
 

@@ -136,7 +136,7 @@ func (r *Registry) Follow(ctx context.Context) {
 		}
 		tidied = time.Now()
 		if err := r.maintainOnce(ctx, r.store); err != nil && ctx.Err() == nil {
-			r.o.Logger.Warn("last use of tokens cannot be stored", "err", err)
+			r.o.Logger.Warn("the last use of tokens cannot be stored", "err", err)
 		}
 	})
 }

@@ -105,7 +105,7 @@ const (
 func (r *Registry) Serve(ctx context.Context, b *broker.Broker) (leave func(), err error) {
 	if r.o.Notes != nil {
 		if err := r.moveToNotes(ctx, b); err != nil {
-			r.o.Logger.Warn("tokens of this server not shared with other servers yet; retrying when the namespace is opened", "err", err)
+			r.o.Logger.Warn("the tokens of this server are not shared with other servers yet; retrying when the namespace is opened", "err", err)
 		}
 		return func() {}, nil
 	}
@@ -141,7 +141,7 @@ func (r *Registry) replaceKeys(kept []engine.Setting) (other bool) {
 	for _, s := range kept {
 		k, h, err := decode(s)
 		if err != nil {
-			r.o.Logger.Warn("stored token or link cannot be read and is not accepted", "err", err)
+			r.o.Logger.Warn("a stored token or link cannot be read and is not accepted", "err", err)
 			continue
 		}
 		e := &entry{Key: k, hash: h, done: make(chan struct{})}
@@ -275,7 +275,7 @@ func (r *Registry) maintain(ctx context.Context, b *broker.Broker) {
 	defer each.Stop()
 	for {
 		if err := r.maintainOnce(ctx, b); err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
-			r.o.Logger.Warn("last use of tokens cannot be stored", "err", err)
+			r.o.Logger.Warn("the last use of tokens cannot be stored", "err", err)
 		}
 		select {
 		case <-each.C:
@@ -317,7 +317,7 @@ func (r *Registry) stale(s engine.Setting) (drop bool, set string) {
 	case e == nil: // it cannot be read, or is gone
 		return false, s.Value
 	case r.isForFormerNamespace(e.Key), r.isOrphaned(e, now):
-		r.o.Logger.Info("token or link removed, because its creator or its namespace no longer exists", "kind", e.Kind, "name", e.Name, "by", e.MadeBy, "namespace", e.Namespace)
+		r.o.Logger.Info("a token or link was removed, because its creator or its namespace no longer exists", "kind", e.Kind, "name", e.Name, "actor", e.MadeBy, "namespace", e.Namespace)
 		e.end()
 		delete(r.byID, e.ID)
 		return true, ""
