@@ -87,7 +87,7 @@
 //	forward a request to the owner       web/forward.go, web/cluster
 //	forwarding, hop limit                engine/forward.go
 //	idempotency keys                     web/api/idempotency.go, web/idempotency
-//	JSON API's routes                    web/api/route.go, web/api/document.go
+//	JSON API's routes                    web/api/routes.go, web/api/route.go
 //	management operations ($management)  web/amqp/management.go
 //	memory limits                        engine/memory.go, engine/memory_account.go
 //	MongoDB's TTL indexes                storage/mongo/index.go
@@ -95,7 +95,7 @@
 //	OpenID Connect                       web/auth/oidc
 //	page of a queue: form, handler       views/page/entityform.templ, web/ui/entity.go
 //	page of a queue: model, template     web/show/entity.go, views/page/entity.templ
-//	page of a queue: route, role         web/ui/handler.go, web/ui/roles.go
+//	page of a queue: route, role         web/show/routes.go, web/ui/routes.go
 //	Prometheus metrics                   web/prometheus
 //	purge                                engine/purge.go, engine/broker/purge.go
 //	push to browsers                     web/live, static/live.js
@@ -114,7 +114,7 @@
 //	translations                         views/locale
 //	warn before a message expires        engine/expiry_watch.go, engine/alert/expiry_watch.go
 //	WebSockets for AMQP                  web/amqp/websocket
-//	who may open which page              web/authorize.go, web/ui/roles.go
+//	who may open which page              web/show/routes.go, web/authorize.go
 //
 // # Invariants
 //

@@ -65,48 +65,45 @@ type Options struct {
 type Handler struct {
 	o          Options
 	limiter    *signInLimiter
-	failureLog throttle // limits the failures that are logged
+	failureLog throttle         // limits the failures that are logged
+	routes     map[string]route // by method and path
+}
+
+// A route is a page to sign in or its form.
+type route struct {
+	role  auth.Role // the role that it requires
+	serve echo.HandlerFunc
 }
 
 // New returns a Handler.
 func New(o Options) *Handler {
-	return &Handler{
+	d := &Handler{
 		o:          o,
 		limiter:    newSignInLimiter(),
 		failureLog: throttle{burst: 20, interval: time.Minute},
 	}
-}
-
-// table returns every route with its role.
-func (d *Handler) table() map[string]struct {
-	needs auth.Role
-	serve echo.HandlerFunc
-} {
-	type row = struct {
-		needs auth.Role
-		serve echo.HandlerFunc
-	}
-	return map[string]row{
+	d.routes = map[string]route{
 		"GET " + SignInPath:      {auth.None, d.signInPage},
 		"POST " + SignInPath:     {auth.None, d.signIn},
 		"POST " + SignOutPath:    {auth.None, d.signOut},
 		"GET " + SessionsPath:    {auth.Admin, d.sessions},
 		"POST " + endSessionPath: {auth.Admin, d.endSessions},
 	}
+	return d
 }
 
 // Mount adds the pages to the root group.
 func (d *Handler) Mount(g *echo.Group) {
-	for at, row := range d.table() {
+	for at, r := range d.routes {
 		method, path, _ := strings.Cut(at, " ")
-		g.Add(method, path, row.serve)
+		g.Add(method, path, r.serve)
 	}
 }
 
 // RequiredRole returns the role of a route.
 func (d *Handler) RequiredRole(method, pattern string) (auth.Role, bool) {
-	row, ok := d.table()[method+" "+pattern]
-	return row.needs, ok
+	r, ok := d.routes[method+" "+pattern]
+	return r.role, ok
 }
 
 // UsersChanged must be called when the file of users has changed: it ends the sessions of users
