@@ -123,12 +123,10 @@ func (h *Hub) closeExpired(c *client, over <-chan struct{}) {
 	}
 }
 
-// Commands returns the commands of a socket, with the role that each requires.
-func Commands() map[string]auth.Role {
-	return map[string]auth.Role{
-		"sub": auth.Viewer, "unsub": auth.Viewer, "pause": auth.Viewer, "resume": auth.Viewer,
-		"follow": auth.Viewer, "unfollow": auth.Viewer, "present": auth.Operator,
-	}
+// commands are the commands of a socket, with the role that each requires.
+var commands = map[string]auth.Role{
+	"sub": auth.Viewer, "unsub": auth.Viewer, "pause": auth.Viewer, "resume": auth.Viewer,
+	"follow": auth.Viewer, "unfollow": auth.Viewer, "present": auth.Operator,
 }
 
 // languageOf returns the language of the page that opens the socket, from its query: another tab
@@ -281,7 +279,7 @@ func (h *Hub) refuse(c *client, topic, why string) {
 }
 
 func (h *Hub) execute(c *client, cmd command) bool {
-	needs, ok := Commands()[cmd.Op]
+	needs, ok := commands[cmd.Op]
 	switch {
 	case !ok:
 		return false

@@ -130,27 +130,25 @@ type bulkAction struct {
 	confirms  bool                 // it always asks for confirmation
 }
 
-func bulkActions() map[string]bulkAction {
-	return map[string]bulkAction{
-		"bulk/delete":      {engine.OperationDelete, "ui.bulk.deleted", job.Delete, true},
-		"bulk/cancel":      {engine.OperationDelete, "ui.bulk.cancelled", job.Delete, true},
-		"bulk/dead-letter": {engine.OperationDeadLetter, "ui.bulk.dead", job.DeadLetter, true},
-		"bulk/move":        {engine.OperationMove, "ui.bulk.moved", job.Move, true},
-		"bulk/reschedule":  {engine.OperationReschedule, "ui.bulk.rescheduled", job.Reschedule, true},
-		"bulk/resubmit":    {engine.OperationMove, "ui.bulk.resubmitted", job.Resubmit, false},
-		"bulk/copy":        {engine.OperationCopy, "ui.bulk.copied", job.Copy, false},
-		"bulk/extend":      {engine.OperationExtend, "ui.bulk.extended", job.Extend, false},
-		"bulk/send-now":    {engine.OperationSendNow, "ui.bulk.sentnow", job.SendNow, false},
-		"bulk/return":      {engine.OperationReturn, "ui.bulk.returned", job.Return, false},
-		"bulk/break-lock":  {textID: "ui.bulk.broken"},
-		"bulk/export":      {},
-	}
+var bulkActions = map[string]bulkAction{
+	"bulk/delete":      {engine.OperationDelete, "ui.bulk.deleted", job.Delete, true},
+	"bulk/cancel":      {engine.OperationDelete, "ui.bulk.cancelled", job.Delete, true},
+	"bulk/dead-letter": {engine.OperationDeadLetter, "ui.bulk.dead", job.DeadLetter, true},
+	"bulk/move":        {engine.OperationMove, "ui.bulk.moved", job.Move, true},
+	"bulk/reschedule":  {engine.OperationReschedule, "ui.bulk.rescheduled", job.Reschedule, true},
+	"bulk/resubmit":    {engine.OperationMove, "ui.bulk.resubmitted", job.Resubmit, false},
+	"bulk/copy":        {engine.OperationCopy, "ui.bulk.copied", job.Copy, false},
+	"bulk/extend":      {engine.OperationExtend, "ui.bulk.extended", job.Extend, false},
+	"bulk/send-now":    {engine.OperationSendNow, "ui.bulk.sentnow", job.SendNow, false},
+	"bulk/return":      {engine.OperationReturn, "ui.bulk.returned", job.Return, false},
+	"bulk/break-lock":  {textID: "ui.bulk.broken"},
+	"bulk/export":      {},
 }
 
 // bulk acts on the messages that were selected in a table, or redirects to the job that acts
 // on all that match. It asks for confirmation before an operation that cannot be undone.
 func (d *Handler) bulk(c echo.Context, at show.Address, typed url.Values) error {
-	ctx, do := c.Request().Context(), bulkActions()[at.Action]
+	ctx, do := c.Request().Context(), bulkActions[at.Action]
 	if typed.Has(page.FieldAll) {
 		return d.redirectToJob(c, at, do, typed)
 	}

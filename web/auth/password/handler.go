@@ -309,14 +309,17 @@ func (d *Handler) Failed(r *http.Request, name, with string, err error) {
 // ShowFailure shows the sign-in page with the reason why signing in with a provider failed. name is
 // the provider's name, said its own explanation, and to the page that the user asked for.
 func (d *Handler) ShowFailure(c echo.Context, status int, why, name, said, to string) error {
-	id, ok := map[string]string{
-		"down": "signin.elsewhere.down", "denied": "signin.elsewhere.denied", "role": "signin.elsewhere.role", "state": "signin.elsewhere.state",
-	}[why]
+	id, ok := failureTexts[why]
 	if !ok {
 		id = "signin.elsewhere.doubt"
 	}
 	ctx := locale.With(c.Request().Context(), locale.Requested(c.Request()))
 	return d.renderSignIn(c, status, page.SignIn{To: to, Refused: locale.T(ctx, id, locale.Args{"Name": name, "Said": said})})
+}
+
+// failureTexts are the text ids of the reasons why signing in with a provider fails.
+var failureTexts = map[string]string{
+	"down": "signin.elsewhere.down", "denied": "signin.elsewhere.denied", "role": "signin.elsewhere.role", "state": "signin.elsewhere.state",
 }
 
 // signOut ends the visitor's session, and redirects to the provider's sign-out, if there is
