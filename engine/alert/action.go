@@ -48,7 +48,7 @@ func (w *expiryWatcher) runAction(ctx context.Context, u *activeRule, rows []eng
 	var spent []recordEntry
 	for _, row := range rows {
 		was := l.marks[row.Message.Key]
-		if u.Judge(row, was, now) == LimitReached {
+		if u.Decide(row, was, now) == LimitReached {
 			spent = append(spent, u.entry(row, was, now, 0))
 			it := itemOf(row)
 			it.Reason = fmt.Sprintf("The message was extended %d times, the maximum of this rule.", was.Extensions)

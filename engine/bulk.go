@@ -161,14 +161,3 @@ func (ns *Namespace) copyAt(to Path, from Row, seq Seq) Target {
 	}
 	return Target{}
 }
-
-// Atomically runs step all or nothing: if step returns an error, its changes are undone, except
-// the times of last use of entities.
-func (ns *Namespace) Atomically(step func() error) error {
-	to := ns.savepoint()
-	if err := step(); err != nil {
-		ns.undoTo(to)
-		return err
-	}
-	return nil
-}

@@ -72,10 +72,10 @@ func (s *alarms) from(a alarm) (i, j int) {
 	return i, j
 }
 
-// maxMissed is the most keys that a vigil keeps.
+// maxMissed is the most keys that an expiryWatch keeps.
 const maxMissed = 4096
 
-// An expiryWatch is the state of the expiry watch: how far messages were listed. The zero vigil is
+// An expiryWatch is the state of the expiry watch: how far messages were listed. The zero expiryWatch is
 // inactive: no subqueue refers to it, so that it costs nothing.
 type expiryWatch struct {
 	seen   Instant         // messages that expire by then were listed
@@ -90,7 +90,7 @@ type expiryWatch struct {
 	changed  bool
 }
 
-// at returns the vigil if it covers the subqueue p, otherwise nil.
+// at returns v if it covers the subqueue p, otherwise nil.
 func (v *expiryWatch) at(p Path) *expiryWatch {
 	if v.covers == nil || !v.covers(p) {
 		return nil
