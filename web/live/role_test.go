@@ -86,7 +86,7 @@ func TestPagesOfOtherRoles(t *testing.T) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if n := len(h.topics); n != 2 {
+	if n := len(h.pages); n != 2 {
 		t.Errorf("two roles share %d renderings", n)
 	}
 }
