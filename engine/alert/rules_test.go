@@ -360,7 +360,7 @@ func TestChangeSwitchAndRemove(t *testing.T) {
 	})
 }
 
-func TestForesee(t *testing.T) {
+func TestPreview(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.queue("q", engine.Config{DeadLetteringOnMessageExpiration: true})
 		for i := range 700 {

@@ -84,7 +84,7 @@ func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
 }
 
 // Actions that no server can audit delay nothing, and their number is bounded.
-func TestDeedsThatAreNotTaken(t *testing.T) {
+func TestActionsThatAreNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSea(t, 0)
 		s.board = new(fleettest.NoteStore)
