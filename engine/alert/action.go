@@ -43,8 +43,8 @@ func (w *expiryWatcher) runAction(ctx context.Context, u *activeRule, rows []eng
 	if full && u.Action == Extend {
 		return errFull
 	}
-	var deeds []engine.Operation
-	var of []engine.Row // the messages of deeds
+	var operations []engine.Operation
+	var of []engine.Row // the messages of operations
 	var spent []recordEntry
 	for _, row := range rows {
 		was := l.marks[row.Message.Key]
@@ -60,11 +60,11 @@ func (w *expiryWatcher) runAction(ctx context.Context, u *activeRule, rows []eng
 		if u.Action == DeadLetter {
 			d.Kind, d.Reason, d.Description = engine.OperationDeadLetter, "RescuedByRule", "The rule "+u.Name+" dead-lettered it before its time ran out."
 		}
-		deeds = append(deeds, d)
+		operations = append(operations, d)
 	}
 	var next *fireRecords
 	var more []recordEntry
-	done, err := w.r.b.ApplyOperations(ctx, deeds, u.auditActor(), func(done []engine.OperationResult) (keep []engine.Setting) {
+	done, err := w.r.b.ApplyOperations(ctx, operations, u.auditActor(), func(done []engine.OperationResult) (keep []engine.Setting) {
 		more = spent
 		for i, d := range done {
 			if e, ok := u.outcome(of[i], l.marks[of[i].Message.Key], d.Err, now); ok {
