@@ -85,7 +85,7 @@ type expiryWatch struct {
 
 	missed   []Key // messages that now expire by seen, from number first on
 	first    uint64
-	count    uint64 // how many slipped so far
+	count    uint64 // how many were missed so far
 	overflow uint64 // number after the last one there was no room for; zero if there was room
 	changed  bool
 }

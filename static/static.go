@@ -55,16 +55,16 @@ type file struct {
 	zipped      func() []byte // content, compressed on the first call
 }
 
-// A shelf holds the served files.
-type shelf struct {
+// A fileSet holds the served files.
+type fileSet struct {
 	urls  map[string]string // name to URL
 	files map[string]file   // path after Prefix to file
 }
 
 var shelved = fill() //nolint:gochecknoglobals // embedded files, never changed
 
-func fill() shelf {
-	s := shelf{urls: map[string]string{}, files: map[string]file{}}
+func fill() fileSet {
+	s := fileSet{urls: map[string]string{}, files: map[string]file{}}
 	var css bytes.Buffer
 	for _, p := range parts {
 		css.Write(read("css/" + p + ".css"))
@@ -143,7 +143,7 @@ func read(name string) []byte {
 	return b
 }
 
-func (s shelf) add(name string, content []byte) {
+func (s fileSet) add(name string, content []byte) {
 	sum := sha256.Sum256(content)
 	ext := path.Ext(name)
 	hashed := strings.TrimSuffix(name, ext) + "-" + base64.RawURLEncoding.EncodeToString(sum[:9]) + ext

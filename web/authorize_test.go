@@ -78,9 +78,9 @@ func guarded(t *testing.T) *port {
 	}
 	scenes := demo.NewPlayer(demo.Options{Namespaces: ships, Library: library, Logger: log})
 	t.Cleanup(scenes.Close)
-	shelf := exchange.NewUploads()
-	t.Cleanup(shelf.Close)
-	pages := show.Start(b, show.Options{Document: api.Document, Scenes: scenes, Uploads: shelf, Namespaces: show.NamespaceInfo{Namespaces: ships}, Logger: log})
+	uploads := exchange.NewUploads()
+	t.Cleanup(uploads.Close)
+	pages := show.Start(b, show.Options{Document: api.Document, Scenes: scenes, Uploads: uploads, Namespaces: show.NamespaceInfo{Namespaces: ships}, Logger: log})
 	t.Cleanup(pages.Close)
 	forms := origin.NewForms()
 	ring := token.New(token.Options{Logger: log})
@@ -93,7 +93,7 @@ func guarded(t *testing.T) *port {
 			openID(t),
 		},
 	})
-	door := ui.New(ui.Options{Broker: b, Namespaces: ships, Scenes: scenes, Uploads: shelf, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
+	door := ui.New(ui.Options{Broker: b, Namespaces: ships, Scenes: scenes, Uploads: uploads, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
 	e, ok := s.Namespace.newDashboard(Services{
 		Broker: b, Namespaces: ships, Scenes: scenes, Pages: door.Mount, PageRole: show.RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
 	}).(*echo.Echo)

@@ -6,7 +6,7 @@
 //	Rule.Decide   what a rule does about one message, decided in one place
 //	Rules         the active rules of a namespace
 //	Alert         a notification: at most one per rule and second
-//	Rules.Foresee what a rule would do now
+//	Rules.Preview what a rule would do now
 //
 // # Once
 //
