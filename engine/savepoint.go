@@ -156,3 +156,14 @@ func truncated[T any](list []T, n int) []T {
 func deleteFrom[T any](list []T, n int, gone func(T) bool) []T {
 	return list[:n+len(slices.DeleteFunc(list[n:], gone))]
 }
+
+// Atomically runs step all or nothing: if step returns an error, its changes are undone, except
+// the times of last use of entities.
+func (ns *Namespace) Atomically(step func() error) error {
+	to := ns.savepoint()
+	if err := step(); err != nil {
+		ns.undoTo(to)
+		return err
+	}
+	return nil
+}

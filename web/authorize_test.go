@@ -78,9 +78,9 @@ func guarded(t *testing.T) *port {
 	}
 	scenes := demo.NewPlayer(demo.Options{Namespaces: ships, Library: library, Logger: log})
 	t.Cleanup(scenes.Close)
-	shelf := exchange.NewUploads()
-	t.Cleanup(shelf.Close)
-	pages := show.Start(b, show.Options{Document: api.Document, Scenes: scenes, Uploads: shelf, Namespaces: show.NamespaceInfo{Namespaces: ships}, Logger: log})
+	uploads := exchange.NewUploads()
+	t.Cleanup(uploads.Close)
+	pages := show.Start(b, show.Options{Document: api.Document, Scenes: scenes, Uploads: uploads, Namespaces: show.NamespaceInfo{Namespaces: ships}, Logger: log})
 	t.Cleanup(pages.Close)
 	forms := origin.NewForms()
 	ring := token.New(token.Options{Logger: log})
@@ -93,9 +93,9 @@ func guarded(t *testing.T) *port {
 			openID(t),
 		},
 	})
-	door := ui.New(ui.Options{Broker: b, Namespaces: ships, Scenes: scenes, Uploads: shelf, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
+	door := ui.New(ui.Options{Broker: b, Namespaces: ships, Scenes: scenes, Uploads: uploads, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
 	e, ok := s.Namespace.newDashboard(Services{
-		Broker: b, Namespaces: ships, Scenes: scenes, Pages: door.Mount, PageRole: ui.RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
+		Broker: b, Namespaces: ships, Scenes: scenes, Pages: door.Mount, PageRole: show.RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
 	}).(*echo.Echo)
 	if !ok {
 		t.Fatal("the dashboard is no Echo")
@@ -105,7 +105,7 @@ func guarded(t *testing.T) *port {
 		if r.Method == echo.RouteNotFound {
 			continue
 		}
-		role, said := s.lookupRole(ui.RequiredRole, r.Method, r.Path)
+		role, said := s.lookupRole(show.RequiredRole, r.Method, r.Path)
 		if !said {
 			t.Errorf("nobody says which role %s %s takes", r.Method, r.Path)
 		}

@@ -268,12 +268,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) newDashboardBase(ofUI func(method, pattern string) (auth.Role, bool)) *echo.Echo {
 	e := s.newBase(pagePolicy)
 	s.mountWebSocket(e)
-	e.Use(s.authorize(ofUI, sync.OnceValue(func() map[string]bool { // all routes are registered by the first request
-		all := map[string]bool{}
-		for _, r := range e.Routes() {
-			all[r.Method+" "+r.Path] = true
-		}
-		return all
+	e.Use(s.authorize(sync.OnceValue(func() map[string]auth.Role { // all routes are registered by the first request
+		return s.requiredRoles(e, ofUI)
 	})))
 	s.serverRoutes(e)
 	for _, g := range s.o.AuthRoutes {

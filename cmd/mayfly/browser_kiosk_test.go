@@ -37,7 +37,7 @@ func wallGoesRound(t *testing.T, v *visit) {
 	if _, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
 		window.every = new Map();
 		const set = setInterval;
-		setInterval = (deed, ms, ...rest) => ms < 5000 ? set(deed, ms, ...rest) : void every.set(ms, deed);
+		setInterval = (handler, ms, ...rest) => ms < 5000 ? set(handler, ms, ...rest) : void every.set(ms, handler);
 	`}); err != nil {
 		t.Fatal(err)
 	}

@@ -54,10 +54,10 @@ func openDashboard(sp *servedNamespace, o namespaceServices, r Ready) *dashboard
 	d := &dashboard{namespaceServices: o, pages: show.Start(b, show.Options{Base: c.BasePath, Build: build, StoredIn: cli.StoreLocation(sp.storeURL), API: r.API, Document: api.Document, REST: r.Admin, Connection: r.ConnectionString, AdminConnection: r.AdminConnectionString, RequiresKeys: c.SAS == sas.Enforce, Curl: curlCreatingQueue(r), HistoryFor: max(0, c.HistoryFor), Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Webhooks: o.webhooks, Uploads: sp.server.uploads, Namespaces: sp.server.namespacesForPages(), Scenes: sp.server.scenes, Docs: sp.server.docs, Logger: c.clientLogger})}
 	door := ui.New(ui.Options{Base: c.BasePath, Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, Forms: sp.server.forms, Presentations: &sp.server.presentations, Links: presenterLinks{sp.server.tokens}, Tokens: sp.server.tokens, PublicURLs: remoteURLs(sp.server.ports.dashboard.Addr()), Uploads: sp.server.uploads, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Pages: d.pages, Safe: c.Safe, Logger: c.clientLogger})
 	d.hub = live.Open(live.Options{
-		Base:   c.BasePath,
-		Open:   d.pages.Open,
-		Topic:  d.pages.Topic,
-		Follow: b.Events().Next,
+		Base:    c.BasePath,
+		Open:    d.pages.Open,
+		PageURL: d.pages.Topic,
+		Follow:  b.Events().Next,
 		Greeting: func() live.Greeting {
 			return live.Greeting{Build: build, Epoch: b.Epoch(), N: b.Events().Last(), Now: b.ClockTime().Time(), Clock: clockPace(b), Alert: latestAlert(o.alertRules)}
 		},
@@ -70,13 +70,13 @@ func openDashboard(sp *servedNamespace, o namespaceServices, r Ready) *dashboard
 		PresentingDenied: func(r *http.Request) bool { return !auth.FromContext(r.Context()).Role.Includes(auth.Operator) },
 		Logger:           c.clientLogger,
 
-		MaxSockets: c.LiveSockets, MaxPerAddress: c.LiveSocketsPerAddress, MaxSubscriptions: c.LivePages,
+		MaxSockets: c.LiveSockets, MaxPerAddress: c.LiveSocketsPerAddress, MaxPagesPerSocket: c.LivePages,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	d.stop = stop
 	d.background.Go(func() { notifyAlerts(ctx, o.alertRules, d.hub) })
 	d.background.Go(func() { notifyJobs(ctx, jobs, d.hub) })
-	d.services = web.Services{Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, ConnectionStrings: sp.server.connectionStrings, Tokens: sp.server.tokens, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Webhooks: o.webhooks, Pages: door.Mount, PageRole: ui.RequiredRole, PageError: door.Error, Live: d.hub.Handler(), Safe: c.Safe, Stats: d.pages.Stats()}
+	d.services = web.Services{Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, ConnectionStrings: sp.server.connectionStrings, Tokens: sp.server.tokens, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Webhooks: o.webhooks, Pages: door.Mount, PageRole: show.RequiredRole, PageError: door.Error, Live: d.hub.Handler(), Safe: c.Safe, Stats: d.pages.Stats()}
 	return d
 }
 

@@ -51,7 +51,7 @@ func (o *Output) String() string {
 	return o.b.String()
 }
 
-// StartShared starts the program on a shelf until the test ends. The address of its catalogue has no
+// StartShared starts the program on a shared store until the test ends. The address of its catalogue has no
 // listener, and needs no name server.
 func StartShared(t *testing.T, on *SharedStore, c Config) *SharedServer {
 	t.Helper()

@@ -3,10 +3,10 @@
 // A rule may also act, for instance extend the message's time to live.
 //
 //	Rule          a condition, where it applies, and an action
-//	Rule.Judge    what a rule does about one message, decided in one place
+//	Rule.Decide   what a rule does about one message, decided in one place
 //	Rules         the active rules of a namespace
 //	Alert         a notification: at most one per rule and second
-//	Rules.Foresee what a rule would do now
+//	Rules.Preview what a rule would do now
 //
 // # Once
 //

@@ -33,7 +33,7 @@ func TestJudge(t *testing.T) {
 		rule alert.Rule
 		row  engine.Row
 		was  alert.FireRecord
-		want alert.Verdict
+		want alert.Decision
 	}{
 		"a moment early":                       {extends, row(minute+time.Millisecond, nil), alert.FireRecord{}, alert.TooEarly},
 		"on the dot":                           {extends, row(minute, nil), alert.FireRecord{}, alert.Fire},
@@ -50,7 +50,7 @@ func TestJudge(t *testing.T) {
 		"a locked one cannot be a dead letter": {kills, row(second, locked), alert.FireRecord{}, alert.TooEarly},
 		"a free one can":                       {kills, row(second, nil), alert.FireRecord{}, alert.Fire},
 	} {
-		if got := tc.rule.Judge(tc.row, tc.was, now); got != tc.want {
+		if got := tc.rule.Decide(tc.row, tc.was, now); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
@@ -360,7 +360,7 @@ func TestChangeSwitchAndRemove(t *testing.T) {
 	})
 }
 
-func TestForesee(t *testing.T) {
+func TestPreview(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.queue("q", engine.Config{DeadLetteringOnMessageExpiration: true})
 		for i := range 700 {

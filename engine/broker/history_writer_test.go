@@ -52,7 +52,7 @@ func (w *world) trySend() error {
 // has for them; the rest comes a second later, except renewals. The last event is the stop.
 func TestHistoryIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.queue("q", engine.Config{})
 		w.expectRows(h, "at once", []said{{1, 2, "entity-created", 0}})
 		w.send("q", "a")
@@ -89,7 +89,7 @@ func TestHistoryIsFollowed(t *testing.T) {
 // field's end.
 func TestHistoryKeepsWhatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.queue("q", engine.Config{})
 		large := engine.Content{MessageID: "large", Subject: strings.Repeat("s", 4000), ReplyTo: strings.Repeat("r", 100), CorrelationID: "c"}
 		out := []broker.Outgoing{{Content: large}, {Content: engine.Content{MessageID: "b"}}, {Content: engine.Content{MessageID: "c"}}}
@@ -140,7 +140,7 @@ func TestHistoryKeepsWhatLeaves(t *testing.T) {
 // routine ones.
 func TestHistoryUnderOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{HistoryRate: 10, Limits: roomy()})
+		w, h := startHistory(t, broker.Options{HistoryRate: 10, Limits: roomy()})
 		w.queue("q", engine.Config{})
 		many := make([]string, 3000)
 		w.send("q", many...)
@@ -184,7 +184,7 @@ func TestHistoryFails(t *testing.T) {
 	for name, kept := range map[string]bool{"kept": true, "not kept": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, h := startPast(t, broker.Options{Events: 8})
+				w, h := startHistory(t, broker.Options{Events: 8})
 				w.queue("q", engine.Config{})
 				time.Sleep(2 * time.Second)
 				h.fails(errors.New("no"), kept)
@@ -210,7 +210,7 @@ func TestHistoryFails(t *testing.T) {
 // However much there is to hand over, a failed batch is tried once a second.
 func TestHistoryFailsWithMuchToDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{Limits: roomy(), HistoryRate: 1 << 20})
+		w, h := startHistory(t, broker.Options{Limits: roomy(), HistoryRate: 1 << 20})
 		w.queue("q", engine.Config{})
 		h.fails(errors.New("no"), false)
 		w.send("q", make([]string, 5000)...)
@@ -231,7 +231,7 @@ func TestHistoryFailsWithMuchToDo(t *testing.T) {
 // A batch that the history never takes becomes a gap, so that the rest may be kept.
 func TestHistoryGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		h.fails(errors.New("no"), false)
 		w.queue("q", engine.Config{})
 		w.send("q", "a", "b")
@@ -250,7 +250,7 @@ func TestHistoryAcrossAReopen(t *testing.T) {
 	for name, kept := range map[string]bool{"kept": true, "not kept": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, h := startPast(t, broker.Options{})
+				w, h := startHistory(t, broker.Options{})
 				w.queue("q", engine.Config{})
 				time.Sleep(2 * time.Second)
 				h.fails(errors.New("the cable was pulled"), kept)
@@ -283,7 +283,7 @@ func TestHistoryAcrossAReopen(t *testing.T) {
 // A store that accepts no writes gets no history either.
 func TestHistoryReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.queue("q", engine.Config{})
 		w.send("q", "a")
 		key := w.receive(broker.ReceiveRequest{Path: "q"})[0].Message.Key
@@ -318,7 +318,7 @@ func events(rows []engine.HistoryEvent) (out []engine.Event) {
 // for a history that hangs.
 func TestHistoryAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.queue("q", engine.Config{})
 		w.send("q", "a")
 		w.store.lapse()
@@ -327,7 +327,7 @@ func TestHistoryAtTheEnd(t *testing.T) {
 		w.expectRows(h, "fenced", []said{{1, 2, "entity-created", 0}})
 	})
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.queue("q", engine.Config{})
 		h.fails(errors.New("no"), false)
 		began := time.Now()
@@ -350,7 +350,7 @@ func TestHistoryIsForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				_, h := startPast(t, tc.o)
+				_, h := startHistory(t, tc.o)
 				time.Sleep(2*time.Minute + time.Second)
 				want := []forgotten{{0, tc.most}, {0, tc.most}}
 				if tc.age > 0 {

@@ -70,8 +70,8 @@ func TestLinear(t *testing.T) {
 	longest, histories, operations := time.Duration(0), 0, 0
 	for ; operations < ops && !t.Failed(); seed++ {
 		h := tell(t, seed)
-		all := h.operations()
-		if len(all) > mostDeeds {
+		all := h.porcupineOperations()
+		if len(all) > mostOperations {
 			t.Errorf("seed %d: %d operations are too many", seed, len(all))
 		}
 		began := time.Now()
@@ -83,7 +83,7 @@ func TestLinear(t *testing.T) {
 		histories++
 		operations += len(all)
 		for _, o := range all {
-			reached[o.Input.(*deed).reach()]++
+			reached[o.Input.(*operation).reach()]++
 		}
 		reached[reach{"", nothing}] += int(h.idle.Load())
 	}

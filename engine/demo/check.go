@@ -298,12 +298,12 @@ func (s *Send) check(c *checker) {
 		c.check(err)
 		d.Properties = append(d.Properties, p)
 	}
-	mould, err := d.Compile()
+	compiled, err := d.Compile()
 	if err == nil {
-		err = mould.Check(engine.Instant(1), template.Seed{}, c.limits)
+		err = compiled.Check(engine.Instant(1), template.Seed{}, c.limits)
 	}
 	c.check(err)
-	s.compiled = mould
+	s.compiled = compiled
 	if s.As != "" {
 		c.names = append(c.names, s.As)
 	}

@@ -96,14 +96,14 @@ func textParam(to *string) func(string) error {
 	}
 }
 
-// timeLayouts returns the accepted layouts of an instant; without an offset it is in UTC.
-func timeLayouts() []string {
-	return []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999", "2006-01-02T15:04", time.DateTime, time.DateOnly}
+// timeLayouts are the accepted layouts of an instant; without an offset it is in UTC.
+var timeLayouts = []string{
+	time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999", "2006-01-02T15:04", time.DateTime, time.DateOnly,
 }
 
 func timeParam(to *engine.Instant) func(string) error {
 	return func(s string) error {
-		for _, layout := range timeLayouts() {
+		for _, layout := range timeLayouts {
 			if at, err := time.Parse(layout, strings.ToUpper(s)); err == nil && at.Unix() > 0 {
 				*to = engine.At(at)
 				return nil

@@ -68,7 +68,7 @@ func picks(f history.Filter, e engine.Event) bool {
 		e.At >= f.From && (f.Until == 0 || e.At < f.Until)
 }
 
-func TestLookFindsWhatIsAskedFor(t *testing.T) {
+func TestQueryFindsMatchingEvents(t *testing.T) {
 	events := happened(4000)
 	b := asks(t, events)
 	for _, scope := range history.Scopes() {
@@ -108,7 +108,7 @@ func TestLookFindsWhatIsAskedFor(t *testing.T) {
 }
 
 // A search that finds little stops after a while, and can be continued from there.
-func TestLookStopsForBreath(t *testing.T) {
+func TestQueryIsContinued(t *testing.T) {
 	const many = 25_000
 	events := make([]engine.Event, many)
 	for i := range events {
@@ -143,7 +143,7 @@ func TestLookStopsForBreath(t *testing.T) {
 // forgetful is a store without history.
 type forgetful struct{ engine.Store }
 
-func TestLookWithoutHistory(t *testing.T) {
+func TestQueryWithoutHistory(t *testing.T) {
 	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return forgetful{new(memory.Store)}, nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

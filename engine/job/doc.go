@@ -4,7 +4,7 @@
 //	Plan              the operation, and its messages
 //	Jobs              those of a namespace: two run at once, others wait, the latest hundred are kept
 //	Job               one job and its progress
-//	Jobs.Foresee      what a plan would do
+//	Jobs.Preview      what a plan would do
 //	Jobs.Undo         takes back what has not been touched since
 //
 // A job works in slices of at most 256 messages. A slice's operations and the job's

@@ -155,7 +155,7 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-func TestForesee(t *testing.T) {
+func TestPreview(t *testing.T) {
 	w := start(t)
 	w.queue("q", engine.Config{})
 	w.send("q", 1000)

@@ -47,7 +47,7 @@ func (f *Manager) Audit(ctx context.Context, kind engine.EventKind, about, actor
 	}
 }
 
-// postAction leaves a deed on the board, behind earlier ones.
+// postAction leaves an action on the board, behind earlier ones.
 func (f *Manager) postAction(ctx context.Context, d action) error {
 	there, err := f.o.Notes.Notes(ctx, actionNote)
 	if err != nil {
@@ -64,7 +64,7 @@ func (f *Manager) postAction(ctx context.Context, d action) error {
 	return f.o.Notes.AddNote(ctx, actionNote, id, string(raw))
 }
 
-// pollActions audits the deeds that other servers have left, while the server's own namespace is
+// pollActions audits the actions that other servers have left, while the server's own namespace is
 // here.
 func (f *Manager) pollActions() {
 	every := time.NewTicker(auditInterval)

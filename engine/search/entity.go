@@ -98,7 +98,7 @@ func (s *entityState) is(k key, v *operand) bool {
 	case keyStatus:
 		return strings.EqualFold(e.Config.Status.String(), k.choices()[v.choice])
 	case keyHas:
-		return s.count(counts()[v.choice]) > 0
+		return s.count(counts[v.choice]) > 0
 	case keyExpiring:
 		return v.endsWithin(s.nextExpiry(), s.now)
 	case keyTemp:

@@ -56,10 +56,12 @@ func (g grammar) piece(text string, cursor int) (p Piece, ok bool) {
 	p.Typed = text[from:end]
 	p.From, p.To = from, pieceEnd(text, end, ",", quoted)
 	if strings.HasPrefix(p.Typed, `"`) {
-		p.Typed = strings.TrimSuffix(strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(p.Typed[1:]), `"`)
+		p.Typed = strings.TrimSuffix(unescapes.Replace(p.Typed[1:]), `"`)
 	}
 	return p.inCharacters(text), true
 }
+
+var unescapes = strings.NewReplacer(`\"`, `"`, `\\`, `\`) //nolint:gochecknoglobals // in effect a constant
 
 // withSign removes a comparison sign from the typed text, and from the proposals. Without a
 // sign, the proposals have one.

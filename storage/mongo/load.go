@@ -90,8 +90,10 @@ type loader struct {
 	garbage garbage
 }
 
-// loaded returns the fields that a load needs.
-func loaded() []string { return []string{"v", "gone", "exact"} }
+// loaded are the fields that a load needs.
+var loaded = []string{
+	"v", "gone", "exact",
+}
 
 func (l *loader) all() (garbage, error) {
 	if err := l.emit(engine.Clock{Now: l.w.now}, l.w.now != 0); err != nil {
@@ -121,7 +123,7 @@ type docHead struct {
 // each reads the records of a collection; for tombstones it calls do with the head alone. The
 // record stays valid after the next call.
 func each(ctx context.Context, s server, in collection, r span, do func(d docHead, rec engine.Record) error) error {
-	r.fields = loaded()
+	r.fields = loaded
 	for raw, err := range s.Range(ctx, in, r) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", in, err)

@@ -136,7 +136,7 @@ func sees(t *testing.T, l *Snapshot) {
 	}
 }
 
-func TestLookBesideAnOwner(t *testing.T) {
+func TestSnapshotBesideAnOwner(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "some where%3F?#")
 	s := filled(t, path)
@@ -179,7 +179,7 @@ func TestLookBesideAnOwner(t *testing.T) {
 	}
 }
 
-func TestLookWithoutAnOwner(t *testing.T) {
+func TestSnapshotWithoutAnOwner(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "store")
 	if err := filled(t, path).Close(); err != nil {
@@ -209,8 +209,8 @@ func TestLookWithoutAnOwner(t *testing.T) {
 	}
 }
 
-// TestLookAfterACrash reads what a killed process left: most of it is still in the log.
-func TestLookAfterACrash(t *testing.T) {
+// TestSnapshotAfterACrash reads what a killed process left: most of it is still in the log.
+func TestSnapshotAfterACrash(t *testing.T) {
 	dir, crashed := t.TempDir(), t.TempDir()
 	filled(t, filepath.Join(dir, "store"))
 	for _, name := range []string{"store", "store-wal"} {
@@ -235,7 +235,7 @@ func TestLookAfterACrash(t *testing.T) {
 	sameAs(t, "files", before, after)
 }
 
-func TestLookRefuses(t *testing.T) {
+func TestSnapshotIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string) {
@@ -290,7 +290,7 @@ func TestLookRefuses(t *testing.T) {
 	}
 }
 
-func TestLookIsInterrupted(t *testing.T) {
+func TestSnapshotIsInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	filled(t, path)
 	l := lookAt(t, path)

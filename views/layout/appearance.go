@@ -17,13 +17,19 @@ type Appearance struct {
 	Density  string // "compact"; empty: comfortable
 }
 
-func themes() []string    { return []string{"", "light", "dark"} }
-func contrasts() []string { return []string{"", "more"} }
-func densities() []string { return []string{"", "compact"} }
+var themes = []string{
+	"", "light", "dark",
+}
+var contrasts = []string{
+	"", "more",
+}
+var densities = []string{
+	"", "compact",
+}
 
 // Valid reports whether all values are valid.
 func (l Appearance) Valid() bool {
-	return slices.Contains(themes(), l.Theme) && slices.Contains(contrasts(), l.Contrast) && slices.Contains(densities(), l.Density)
+	return slices.Contains(themes, l.Theme) && slices.Contains(contrasts, l.Contrast) && slices.Contains(densities, l.Density)
 }
 
 // attributes returns the attributes that the stylesheet depends on.
@@ -45,7 +51,7 @@ func AppearanceOf(r *http.Request) Appearance {
 		}
 		return ""
 	}
-	return Appearance{Theme: one("theme", themes()), Contrast: one("contrast", contrasts()), Density: one("density", densities())}
+	return Appearance{Theme: one("theme", themes), Contrast: one("contrast", contrasts), Density: one("density", densities)}
 }
 
 // Cookies returns cookies that keep the appearance for a year, below a base path. The

@@ -63,11 +63,15 @@ const (
 	TempoAnimated = "glide"
 )
 
-// rates returns the speeds of the clock.
-func rates() []int { return []int{0, 1, 10, 60} }
+// rates are the speeds of the clock.
+var rates = []int{
+	0, 1, 10, 60,
+}
 
-// moments returns the moments that the clock can advance to.
-func moments() []string { return []string{"expiry", "activation", "unlock", "auto-delete"} }
+// moments are the moments that the clock can advance to.
+var moments = []string{
+	"expiry", "activation", "unlock", "auto-delete",
+}
 
 // advanceText returns the text for a moment.
 func advanceText(ctx context.Context, moment string) string {

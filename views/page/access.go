@@ -212,18 +212,14 @@ func (m ConfirmAccessChange) Watches() []string { return nil }
 // Parts returns the shell's parts: the question is not live.
 func (m ConfirmAccessChange) Parts() []view.Part { return m.Shell.Parts() }
 
-func accessColumns() []heading {
-	return []heading{
-		{name: "access.rule", class: "name"},
-		{name: "access.rights", class: ""},
-		{name: "access.changed", class: "opt"},
-		{name: "access.do", class: "keys"},
-	}
+var accessColumns = []heading{
+	{name: "access.rule", class: "name"},
+	{name: "access.rights", class: ""},
+	{name: "access.changed", class: "opt"},
+	{name: "access.do", class: "keys"},
 }
 
-// accessRights returns the rights to choose from, and what each allows.
-func accessRights() []struct{ name, note string } {
-	return []struct{ name, note string }{
-		{"Listen", "access.right.listen"}, {"Send", "access.right.send"}, {"Manage", "access.right.manage"},
-	}
+// accessRights are the rights to choose from, and what each allows.
+var accessRights = []struct{ name, note string }{
+	{"Listen", "access.right.listen"}, {"Send", "access.right.send"}, {"Manage", "access.right.manage"},
 }

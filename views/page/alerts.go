@@ -280,8 +280,8 @@ func whenNames(whens []string) map[string]string {
 	return out
 }
 
-func thenNames() map[string]string {
-	return map[string]string{"notify": "alerts.then.notify", "extend": "alerts.then.extend", "dead-letter": "alerts.then.dead"}
+var thenNames = map[string]string{
+	"notify": "alerts.then.notify", "extend": "alerts.then.extend", "dead-letter": "alerts.then.dead",
 }
 
 // verdict returns what the rule would do now as a sentence.

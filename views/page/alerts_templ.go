@@ -1745,7 +1745,7 @@ func alertForm(m AlertForm) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(m.choice(ctx, AlertThen, "alerts.then", m.Actions, thenNames())).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(m.choice(ctx, AlertThen, "alerts.then", m.Actions, thenNames)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

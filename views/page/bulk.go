@@ -47,25 +47,27 @@ func (e AllMatching) words(ctx context.Context) string {
 	}
 }
 
-// bulkActions returns bulk actions by name; "time" asks for the duration of an extension.
+// allBulkActions are the bulk actions by name; "time" asks for the duration of an extension.
+var allBulkActions = map[string]bulkAction{
+	"resubmit":    {path: "resubmit", icon: "resubmit", name: "bulk.resubmit", confirms: true},
+	"copy":        {path: "copy", icon: "copy", name: "bulk.copy", confirms: true},
+	"return":      {path: "return", icon: "restore", name: "bulk.return"},
+	"extend":      {path: "extend", icon: "plus", name: "bulk.extend", by: "10m"},
+	"time":        {path: "extend", icon: "clock", name: "bulk.time", inMenu: true, confirms: true},
+	"break-lock":  {path: "break-lock", icon: "locked", name: "bulk.break"},
+	"send-now":    {path: "send-now", icon: "send", name: "bulk.sendnow"},
+	"reschedule":  {path: "reschedule", icon: "clock", name: "bulk.reschedule", confirms: true},
+	"dead-letter": {path: "dead-letter", icon: "dead", name: "bulk.dead", confirms: true},
+	"move":        {path: "move", icon: "forward", name: "bulk.move", confirms: true},
+	"export":      {path: "export", icon: "export", name: "bulk.export", inMenu: true},
+	"cancel":      {path: "cancel", icon: "close", name: "bulk.cancel", look: component.Danger, confirms: true},
+	"delete":      {path: "delete", icon: "trash", name: "bulk.delete", look: component.Danger, confirms: true},
+}
+
+// bulkActions returns bulk actions by name.
 func bulkActions(names ...string) (out []bulkAction) {
-	all := map[string]bulkAction{
-		"resubmit":    {path: "resubmit", icon: "resubmit", name: "bulk.resubmit", confirms: true},
-		"copy":        {path: "copy", icon: "copy", name: "bulk.copy", confirms: true},
-		"return":      {path: "return", icon: "restore", name: "bulk.return"},
-		"extend":      {path: "extend", icon: "plus", name: "bulk.extend", by: "10m"},
-		"time":        {path: "extend", icon: "clock", name: "bulk.time", inMenu: true, confirms: true},
-		"break-lock":  {path: "break-lock", icon: "locked", name: "bulk.break"},
-		"send-now":    {path: "send-now", icon: "send", name: "bulk.sendnow"},
-		"reschedule":  {path: "reschedule", icon: "clock", name: "bulk.reschedule", confirms: true},
-		"dead-letter": {path: "dead-letter", icon: "dead", name: "bulk.dead", confirms: true},
-		"move":        {path: "move", icon: "forward", name: "bulk.move", confirms: true},
-		"export":      {path: "export", icon: "export", name: "bulk.export", inMenu: true},
-		"cancel":      {path: "cancel", icon: "close", name: "bulk.cancel", look: component.Danger, confirms: true},
-		"delete":      {path: "delete", icon: "trash", name: "bulk.delete", look: component.Danger, confirms: true},
-	}
 	for _, name := range names {
-		out = append(out, all[name])
+		out = append(out, allBulkActions[name])
 	}
 	return out
 }

@@ -147,15 +147,18 @@ func (c MessageColumn) label(ctx context.Context) string {
 
 // fieldName returns the text id of a field's name.
 func fieldName(name string) string {
-	return map[string]string{
-		colState: "column.state", colTTL: "column.left", "expires": "column.expires", colDue: "column.due", "scheduled": "column.scheduled",
-		colLock: "column.lock", "locked-since": "column.lock.since", "renewals": "column.lock.renewals", "renewed": "column.lock.renewed", colHolder: "column.holder", colSeq: "column.number", "enqueued-seq": "column.first",
-		colMessage: "column.message", "subject": "column.subject", "id": "column.id", "correlation": "column.correlation",
-		"session": "column.of.session", "to": "column.to", "reply-to": "column.reply", "reply-to-session": "column.reply.session",
-		"partition": "column.partition", "type": "column.type", "body": "column.body", colSize: "column.size", colDelivery: "column.tries",
-		colEnqueued: "column.stored", colReason: "column.reason", "error": "column.error", colSource: "column.source", colFor: "column.for",
-		colDied: "column.died", colDeferred: "column.deferred", colBy: "column.by", colEntity: "search.where", "key": "column.key",
-	}[name]
+	return fieldNames[name]
+}
+
+// fieldNames are the text ids of the names of fields.
+var fieldNames = map[string]string{
+	colState: "column.state", colTTL: "column.left", "expires": "column.expires", colDue: "column.due", "scheduled": "column.scheduled",
+	colLock: "column.lock", "locked-since": "column.lock.since", "renewals": "column.lock.renewals", "renewed": "column.lock.renewed", colHolder: "column.holder", colSeq: "column.number", "enqueued-seq": "column.first",
+	colMessage: "column.message", "subject": "column.subject", "id": "column.id", "correlation": "column.correlation",
+	"session": "column.of.session", "to": "column.to", "reply-to": "column.reply", "reply-to-session": "column.reply.session",
+	"partition": "column.partition", "type": "column.type", "body": "column.body", colSize: "column.size", colDelivery: "column.tries",
+	colEnqueued: "column.stored", colReason: "column.reason", "error": "column.error", colSource: "column.source", colFor: "column.for",
+	colDied: "column.died", colDeferred: "column.deferred", colBy: "column.by", colEntity: "search.where", "key": "column.key",
 }
 
 // right reports whether the column is right-aligned.

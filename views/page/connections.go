@@ -216,41 +216,35 @@ func (m ConfirmDisconnect) Watches() []string { return nil }
 // Parts returns the shell's parts: the question is not live.
 func (m ConfirmDisconnect) Parts() []view.Part { return m.Shell.Parts() }
 
-func connectionColumns() []heading {
-	return []heading{
-		{name: "connections.client", class: "name"},
-		{name: "connections.at", class: ""},
-		{name: "connections.credit", class: "num opt"},
-		{name: "connections.unsettled", class: "num"},
-		{name: "connections.locks", class: "num"},
-		{name: "connections.in", class: "num"},
-		{name: "connections.out", class: "num"},
-		{name: "connections.since", class: "opt"},
-		{name: "connections.do", class: "menu"},
-	}
+var connectionColumns = []heading{
+	{name: "connections.client", class: "name"},
+	{name: "connections.at", class: ""},
+	{name: "connections.credit", class: "num opt"},
+	{name: "connections.unsettled", class: "num"},
+	{name: "connections.locks", class: "num"},
+	{name: "connections.in", class: "num"},
+	{name: "connections.out", class: "num"},
+	{name: "connections.since", class: "opt"},
+	{name: "connections.do", class: "menu"},
 }
 
-func linkColumns() []heading {
-	return []heading{
-		{name: "connections.link", class: "name"},
-		{name: "connections.session", class: ""},
-		{name: "connections.credit", class: "num"},
-		{name: "connections.ahead", class: "num opt"},
-		{name: "connections.unsettled", class: "num"},
-		{name: "connections.locks", class: "num"},
-		{name: "connections.messages", class: "num"},
-		{name: "connections.rate", class: "num"},
-		{name: "connections.attached", class: "opt"},
-	}
+var linkColumns = []heading{
+	{name: "connections.link", class: "name"},
+	{name: "connections.session", class: ""},
+	{name: "connections.credit", class: "num"},
+	{name: "connections.ahead", class: "num opt"},
+	{name: "connections.unsettled", class: "num"},
+	{name: "connections.locks", class: "num"},
+	{name: "connections.messages", class: "num"},
+	{name: "connections.rate", class: "num"},
+	{name: "connections.attached", class: "opt"},
 }
 
-func heldColumns() []heading {
-	return []heading{
-		{name: "connections.held.what", class: "name"},
-		{name: "connections.held.at", class: ""},
-		{name: "column.lock", class: ""},
-		{name: "connections.held.since", class: ""},
-	}
+var heldColumns = []heading{
+	{name: "connections.held.what", class: "name"},
+	{name: "connections.held.at", class: ""},
+	{name: "column.lock", class: ""},
+	{name: "connections.held.since", class: ""},
 }
 
 func (m Connection) name(ctx context.Context) string {

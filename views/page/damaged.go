@@ -74,14 +74,12 @@ func (m Damaged) Parts() []view.Part {
 	)
 }
 
-func damagedColumns() []heading {
-	return []heading{
-		{name: "damaged.at", class: "name"},
-		{name: "damaged.number", class: "num"},
-		{name: "damaged.what", class: ""},
-		{name: "damaged.key", class: ""},
-		{name: "damaged.do", class: "keys"},
-	}
+var damagedColumns = []heading{
+	{name: "damaged.at", class: "name"},
+	{name: "damaged.number", class: "num"},
+	{name: "damaged.what", class: ""},
+	{name: "damaged.key", class: ""},
+	{name: "damaged.do", class: "keys"},
 }
 
 // ConfirmMoveAside asks to confirm moving damaged messages aside. It is not live.

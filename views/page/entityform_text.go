@@ -22,8 +22,8 @@ const (
 	advancedGroup group = "g-advanced"
 )
 
-func groups() []group {
-	return []group{timeGroup, deliveryGroup, orderGroup, flowGroup, sizeGroup, advancedGroup}
+var groups = []group{
+	timeGroup, deliveryGroup, orderGroup, flowGroup, sizeGroup, advancedGroup,
 }
 
 func (g group) title(ctx context.Context) string {

@@ -93,11 +93,14 @@ func (m Import) words(ctx context.Context) []component.Field {
 
 // importWord returns the text id of an option.
 func importWord(name, value string) string {
-	return map[string]string{
-		"ttl keep": "import.ttl.keep", "ttl remaining": "import.ttl.remaining", "ttl drop": "import.ttl.drop",
-		"schedule keep": "import.schedule.keep", "schedule shift": "import.schedule.shift", "schedule drop": "import.schedule.drop",
-		"ids keep": "import.ids.keep", "ids new": "import.ids.new",
-	}[name+" "+value]
+	return importTextIDs[name+" "+value]
+}
+
+// importTextIDs are the text ids of the options, by field and value.
+var importTextIDs = map[string]string{
+	"ttl keep": "import.ttl.keep", "ttl remaining": "import.ttl.remaining", "ttl drop": "import.ttl.drop",
+	"schedule keep": "import.schedule.keep", "schedule shift": "import.schedule.shift", "schedule drop": "import.schedule.drop",
+	"ids keep": "import.ids.keep", "ids new": "import.ids.new",
 }
 
 // into returns the field that selects the target.

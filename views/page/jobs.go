@@ -58,21 +58,26 @@ func (r JobRow) name(ctx context.Context) string {
 // words returns the text id for this kind of job: jobs that send messages or undo others have
 // texts of their own.
 func (r JobRow) words(id string) string {
-	own := map[string]string{
-		"send jobs.seen": "jobs.seen.send", "send jobs.done": "jobs.done.send", "send jobs.skipped": "jobs.skipped.send",
-		"import jobs.seen": "jobs.seen.import", "import jobs.done": "jobs.done.send", "import jobs.skipped": "jobs.skipped.send",
-		"undo jobs.seen": "jobs.seen.undo", "undo jobs.done": "jobs.done.undo", "undo jobs.skipped": "jobs.skipped.undo",
-	}[r.Kind+" "+id]
-	return cmp.Or(own, id)
+	return cmp.Or(jobWords[r.Kind+" "+id], id)
+}
+
+// jobWords are the texts of certain kinds of jobs, by kind and general text id.
+var jobWords = map[string]string{
+	"send jobs.seen": "jobs.seen.send", "send jobs.done": "jobs.done.send", "send jobs.skipped": "jobs.skipped.send",
+	"import jobs.seen": "jobs.seen.import", "import jobs.done": "jobs.done.send", "import jobs.skipped": "jobs.skipped.send",
+	"undo jobs.seen": "jobs.seen.undo", "undo jobs.done": "jobs.done.undo", "undo jobs.skipped": "jobs.skipped.undo",
 }
 
 // kindName returns the text id of a kind of job.
 func kindName(kind string) string {
-	return map[string]string{
-		"resubmit": "jobs.kind.resubmit", "copy": "jobs.kind.copy", "move": "jobs.kind.move", "delete": "jobs.kind.delete", "purge": "jobs.kind.purge",
-		"dead-letter": "jobs.kind.dead-letter", "extend": "jobs.kind.extend", "reschedule": "jobs.kind.reschedule", "send-now": "jobs.kind.send-now",
-		"return-to-active": "jobs.kind.return-to-active", "undo": "jobs.kind.undo",
-	}[kind]
+	return kindNames[kind]
+}
+
+// kindNames are the text ids of the kinds of jobs.
+var kindNames = map[string]string{
+	"resubmit": "jobs.kind.resubmit", "copy": "jobs.kind.copy", "move": "jobs.kind.move", "delete": "jobs.kind.delete", "purge": "jobs.kind.purge",
+	"dead-letter": "jobs.kind.dead-letter", "extend": "jobs.kind.extend", "reschedule": "jobs.kind.reschedule", "send-now": "jobs.kind.send-now",
+	"return-to-active": "jobs.kind.return-to-active", "undo": "jobs.kind.undo",
 }
 
 // look returns how the state of a job is shown.
@@ -204,12 +209,14 @@ func (m JobForm) field(ctx context.Context, name, label, tip string) component.F
 
 // do returns the button's label: verb and number.
 func (m JobForm) do(ctx context.Context) string {
-	id := map[string]string{
-		"resubmit": "jobs.do.resubmit", "copy": "jobs.do.copy", "move": "jobs.do.move", "delete": "jobs.do.delete", "purge": "jobs.do.purge",
-		"dead-letter": "jobs.do.dead-letter", "send-now": "jobs.do.send-now", "return-to-active": "jobs.do.return-to-active",
-		"extend": "jobs.do.extend", "reschedule": "jobs.do.reschedule",
-	}[m.Values[FieldJobKind]]
-	return locale.N(ctx, id, m.Count.atMost())
+	return locale.N(ctx, jobButtons[m.Values[FieldJobKind]], m.Count.atMost())
+}
+
+// jobButtons are the text ids of the buttons that start a job, by kind.
+var jobButtons = map[string]string{
+	"resubmit": "jobs.do.resubmit", "copy": "jobs.do.copy", "move": "jobs.do.move", "delete": "jobs.do.delete", "purge": "jobs.do.purge",
+	"dead-letter": "jobs.do.dead-letter", "send-now": "jobs.do.send-now", "return-to-active": "jobs.do.return-to-active",
+	"extend": "jobs.do.extend", "reschedule": "jobs.do.reschedule",
 }
 
 // Full returns the whole page.

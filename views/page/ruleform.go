@@ -132,10 +132,8 @@ func (s Sample) small() string {
 	return s.ID
 }
 
-// systemFields returns the system properties that filters see, by field.
-func systemFields() []struct{ name, label string } {
-	return []struct{ name, label string }{
-		{SendSubject, "send.subject"}, {SendMessageID, "send.id"}, {SendCorrelationID, "send.correlation"}, {SendContentType, "send.type"},
-		{SendSessionID, "send.session"}, {SendPartitionKey, "send.partition"}, {SendTo, "send.to"}, {SendReplyTo, "send.reply"}, {SendReplyToSession, "send.reply.session"},
-	}
+// systemFields are the system properties that filters see, by field.
+var systemFields = []struct{ name, label string }{
+	{SendSubject, "send.subject"}, {SendMessageID, "send.id"}, {SendCorrelationID, "send.correlation"}, {SendContentType, "send.type"},
+	{SendSessionID, "send.session"}, {SendPartitionKey, "send.partition"}, {SendTo, "send.to"}, {SendReplyTo, "send.reply"}, {SendReplyToSession, "send.reply.session"},
 }

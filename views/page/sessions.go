@@ -38,15 +38,13 @@ func turn(ctx context.Context, n int) string {
 	return locale.T(ctx, "session.turn", locale.Args{"N": locale.Number(ctx, n)})
 }
 
-// sessionColumns returns the headings of the table of sessions.
-func sessionColumns() []heading {
-	return []heading{
-		{name: "session.id", class: "name"},
-		{name: "session.active", class: "num"},
-		{name: "state.locked.all", class: "num"},
-		{name: "state.deferred.all", class: "num opt"},
-		{name: "session.oldest", class: "opt"},
-		{name: "session.lock"},
-		{name: "session.state", class: "num"},
-	}
+// sessionColumns are the headings of the table of sessions.
+var sessionColumns = []heading{
+	{name: "session.id", class: "name"},
+	{name: "session.active", class: "num"},
+	{name: "state.locked.all", class: "num"},
+	{name: "state.deferred.all", class: "num opt"},
+	{name: "session.oldest", class: "opt"},
+	{name: "session.lock"},
+	{name: "session.state", class: "num"},
 }

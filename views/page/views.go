@@ -31,10 +31,13 @@ type ViewRow struct {
 
 // listName returns the text id of a list's name.
 func listName(list string) string {
-	return map[string]string{
-		"messages": "entity.tab.messages", "scheduled": "entity.tab.scheduled", "deferred": "entity.tab.deferred", "locked": "entity.tab.locked",
-		"dead-letter": "entity.tab.dead", "transfer": "entity.tab.transfer", "search": "search.title",
-	}[list]
+	return listNames[list]
+}
+
+// listNames are the text ids of the names of lists.
+var listNames = map[string]string{
+	"messages": "entity.tab.messages", "scheduled": "entity.tab.scheduled", "deferred": "entity.tab.deferred", "locked": "entity.tab.locked",
+	"dead-letter": "entity.tab.dead", "transfer": "entity.tab.transfer", "search": "search.title",
 }
 
 // lists returns the names of the lists that the view is for.

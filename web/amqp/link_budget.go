@@ -79,7 +79,7 @@ func (o *sender) affordableCredit(n int) int {
 	return n
 }
 
-// updateUsage updates what the outlet has taken of the budget. Called with mu held.
+// updateUsage updates what the sender has taken of the budget. Called with mu held.
 func (o *sender) updateUsage() {
 	n := int64(0)
 	if !o.ended {

@@ -21,7 +21,7 @@ const (
 
 // A sender is a link on which a client receives messages of an entity.
 //
-// INVARIANT: at most one request of an outlet to the broker is in progress (busy), so
+// INVARIANT: at most one request of a sender to the broker is in progress (busy), so
 // that requests of the reader and the writer cannot overtake each other.
 type sender struct {
 	messageCount

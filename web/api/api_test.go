@@ -220,7 +220,7 @@ func TestPurgeByFilter(t *testing.T) {
 		t.Errorf("the sample is %s", sample)
 	}
 	if seen.Sample = nil; !cmp.Equal(seen, PurgePreview{Matching: 1, Skipped: 1, Failed: 1, Spared: 3}) {
-		t.Errorf("foreseen %+v", seen)
+		t.Errorf("the preview is %+v", seen)
 	}
 	const all = `{"states":["active","scheduled","dead-letter"],"filter":"-n < -10"`
 	seen = PurgePreview{}
@@ -229,7 +229,7 @@ func TestPurgeByFilter(t *testing.T) {
 		t.Errorf("the sample is %s", sample)
 	}
 	if seen.Sample = nil; !cmp.Equal(seen, PurgePreview{Matching: 3, Skipped: 1, Failed: 1, Spared: 3}) {
-		t.Errorf("foreseen %+v", seen)
+		t.Errorf("the preview is %+v", seen)
 	}
 	w.want(409, "POST", "/purge/q", all+`,"count":2}`, nil)
 	w.want(409, "POST", "/purge/q", `{"states":["active"],"filter":"n IS NULL OR n <> 10","count":1}`, nil)

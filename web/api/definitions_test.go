@@ -29,7 +29,7 @@ func TestDefinitions(t *testing.T) {
 	var got DefinitionsResult
 	w.want(200, "POST", "/definitions?dryRun=true", file, &got)
 	if d := gocmp.Diff(made, got); d != "" || count() != had {
-		t.Errorf("foreseen with %d entities: %s", count(), d)
+		t.Errorf("the preview has %d entities: %s", count(), d)
 	}
 	w.want(200, "POST", "/definitions", file, &got)
 	if d := gocmp.Diff(made, got); d != "" || count() != had+3 {
@@ -43,7 +43,7 @@ func TestDefinitions(t *testing.T) {
 	changed := strings.Replace(file, "PT10S", "PT20S", 1)
 	w.want(200, "POST", "/definitions?dryRun=true", changed, &got)
 	if d := gocmp.Diff(DefinitionsResult{Steps: []DefinitionStep{{Do: "update", Path: "in/out", At: "UserConfig.Namespaces[0].Queues[0]", Changes: []DefinitionChange{{"LockDuration", "PT10S", "PT20S"}}}}, Unchanged: []string{"news", "news/Subscriptions/eu"}}, got); d != "" {
-		t.Errorf("a change is foreseen as %s", d)
+		t.Errorf("a change is previewed as %s", d)
 	}
 	other := start(t, broker.Options{})
 	other.want(200, "POST", "/definitions", exported, &got)

@@ -76,7 +76,7 @@ func TestRoutesAreWhole(t *testing.T) {
 			t.Errorf("%s %s: the id %q is nobody else's", r.method, r.path, r.id)
 		case r.summary == "" || strings.HasSuffix(r.summary, "."):
 			t.Errorf("%s: the summary is %q", r.id, r.summary)
-		case !slices.ContainsFunc(groups(), func(g openapi.Tag) bool { return g.Name == r.group }):
+		case !slices.ContainsFunc(groups, func(g openapi.Tag) bool { return g.Name == r.group }):
 			t.Errorf("%s: there is no heading %q", r.id, r.group)
 		case strings.Contains(r.path, "{path}") && !strings.HasSuffix(r.path, "{path}"):
 			t.Errorf("%s: %s goes on after {path}", r.id, r.path)
@@ -88,7 +88,7 @@ func TestRoutesAreWhole(t *testing.T) {
 		}
 		ids[r.id] = true
 	}
-	for _, tag := range groups() {
+	for _, tag := range groups {
 		if !slices.ContainsFunc(routes(), func(r route) bool { return r.group == tag.Name }) {
 			t.Errorf("nothing is under %s", tag.Name)
 		}

@@ -43,8 +43,8 @@ type Expiring struct {
 	DeadLetter     bool      `json:"deadLetter"`          // it will become a dead letter; else it will be lost
 }
 
-func horizonSpans() []time.Duration {
-	return []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour}
+var horizonSpans = []time.Duration{
+	10 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour,
 }
 
 func horizonRoutes() []route {
@@ -111,7 +111,7 @@ func expiringPaths(r broker.Reader, p engine.Path) ([]engine.Path, error) {
 func horizonOf(r broker.Reader, places []engine.Path, count int) Horizon {
 	out := Horizon{Now: r.Now.Time(), Next: []Expiring{}}
 	var edges []engine.Instant
-	for _, d := range horizonSpans() {
+	for _, d := range horizonSpans {
 		edges = append(edges, r.Now.Add(d))
 		out.Spans = append(out.Spans, Span{Within: engine.FormatDuration(d)})
 	}

@@ -16,7 +16,7 @@ func TestJobs(t *testing.T) {
 	var f JobPreview
 	w.want(200, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","dryRun":true}`, &f)
 	if f.Total != 3 || f.Matching != 2 || f.AtMost != 2 || len(f.Sample) != 2 || f.Sample[1].SequenceNumber != 3 || !f.Sample[1].BodyOmitted {
-		t.Errorf("foreseen: %+v", f)
+		t.Errorf("preview: %+v", f)
 	}
 	before := w.everything()
 	w.want(409, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","count":1}`, nil)

@@ -20,9 +20,9 @@ const codeMediaType = "UnsupportedMediaType" // for errorcodes.ErrMediaType
 // the form that curl -d claims for anything.
 func (r route) checkMedia(asked *http.Request) error {
 	if w, ok := r.request.(rawBody); ok {
-		return checkMedia(asked, w.media, yaml())
+		return checkMedia(asked, w.media, yaml)
 	}
-	return checkMedia(asked, echo.MIMEApplicationJSON, jsons())
+	return checkMedia(asked, echo.MIMEApplicationJSON, jsons)
 }
 
 // checkMedia checks for a media type, or one of its synonyms in same. JSON also allows +json
@@ -40,7 +40,7 @@ func checkMedia(r *http.Request, want string, same []string) error {
 	}
 	kind, parameters, err := mime.ParseMediaType(said)
 	dialect := want == echo.MIMEApplicationJSON && strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
-	if err != nil || !slices.Contains(same, kind) && !slices.Contains(genericTypes(), kind) && !dialect {
+	if err != nil || !slices.Contains(same, kind) && !slices.Contains(genericTypes, kind) && !dialect {
 		return errMedia("The Content-Type '%s' is not supported. Send %s.", shorten.Quote(said), want)
 	}
 	if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
@@ -49,19 +49,19 @@ func checkMedia(r *http.Request, want string, same []string) error {
 	return nil
 }
 
-// jsons returns the media types of JSON and of JSON Lines.
-func jsons() []string {
-	return []string{echo.MIMEApplicationJSON, ndjson, "application/jsonl", "application/ndjson", "text/json"}
+// jsons are the media types of JSON and of JSON Lines.
+var jsons = []string{
+	echo.MIMEApplicationJSON, ndjson, "application/jsonl", "application/ndjson", "text/json",
 }
 
-// yaml returns the media types of YAML.
-func yaml() []string {
-	return []string{"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
+// yaml are the media types of YAML.
+var yaml = []string{
+	"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml",
 }
 
-// genericTypes returns the media types that clients send without meaning them.
-func genericTypes() []string {
-	return []string{echo.MIMETextPlain, echo.MIMEOctetStream, echo.MIMEApplicationForm}
+// genericTypes are the media types that clients send without meaning them.
+var genericTypes = []string{
+	echo.MIMETextPlain, echo.MIMEOctetStream, echo.MIMEApplicationForm,
 }
 
 func errMedia(format string, args ...any) error {

@@ -185,9 +185,9 @@ type purgePart struct {
 	agreed  broker.ConfirmedCount
 }
 
-// deadLetterClasses returns the classes of messages in a dead-letter queue.
-func deadLetterClasses() []engine.Class {
-	return []engine.Class{engine.ClassActive, engine.ClassDeferred}
+// deadLetterClasses are the classes of messages in a dead-letter queue.
+var deadLetterClasses = []engine.Class{
+	engine.ClassActive, engine.ClassDeferred,
 }
 
 // purgeParts returns the subqueues to purge: the dead letters of an entity have one of their
@@ -201,7 +201,7 @@ func (d *handler) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []p
 		return nil, engine.Refuse(engine.ErrNotFound, "A topic has no dead-letter queue.")
 	}
 	own := purgePart{path: p.Entity(), agreed: broker.Unconfirmed}
-	dead := purgePart{path: p.Entity().DeadLetter(), classes: deadLetterClasses(), count: s.Counts.DeadLetter, agreed: broker.Unconfirmed}
+	dead := purgePart{path: p.Entity().DeadLetter(), classes: deadLetterClasses, count: s.Counts.DeadLetter, agreed: broker.Unconfirmed}
 	if p.IsTransfer() {
 		dead.path, dead.count = p.Entity().Transfer(), s.Counts.TransferDeadLetter
 	}

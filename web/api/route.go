@@ -77,29 +77,6 @@ func (r route) requiredRole() auth.Role {
 	}
 }
 
-// RequiredRole returns the role that a route below /api requires, by its method and pattern, with or
-// without a namespace in the pattern. False means that there is no such route.
-func RequiredRole(method, pattern string) (auth.Role, bool) {
-	switch pattern {
-	case "/api/*", "/api/v1/*", "/api/v1/n/*": // they only answer why there is nothing
-		return auth.Viewer, true
-	}
-	rest, ok := strings.CutPrefix(pattern, "/api/v1")
-	if !ok {
-		return auth.None, false
-	}
-	if below, ok := strings.CutPrefix(rest, "/n/"); ok {
-		_, rest, _ = strings.Cut(below, "/")
-		rest = "/" + rest
-	}
-	for _, r := range routes() {
-		if r.method == method && r.pattern() == rest {
-			return r.requiredRole(), true
-		}
-	}
-	return auth.None, false
-}
-
 // refuseInSafeMode refuses in Safe mode the irreversible operation of a handler.
 func (d *handler) refuseInSafeMode() error {
 	if d.safe {
@@ -120,10 +97,10 @@ type rawBody struct{ media, description string }
 // ndjson is the media type of lines of JSON.
 const ndjson = "application/x-ndjson"
 
-// commonProblems returns the codes of problems that every route can have; one with a body can also
+// commonProblems are the codes of problems that every route can have; one with a body can also
 // have MessageSizeExceeded and UnsupportedMediaType.
-func commonProblems() []string {
-	return []string{"Argument", "ArgumentOutOfRange", "CrossSite", codeWrongHost, "InternalError", "ServiceBusy", "OperationCancelled", "ServiceTimeout", codeUnauthenticated, codeRole}
+var commonProblems = []string{
+	"Argument", "ArgumentOutOfRange", "CrossSite", codeWrongHost, "InternalError", "ServiceBusy", "OperationCancelled", "ServiceTimeout", codeUnauthenticated, codeRole,
 }
 
 // A parameter is a query parameter of a route.

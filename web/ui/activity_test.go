@@ -16,8 +16,8 @@ import (
 	"mayfly/web/show"
 )
 
-// deeds returns the lines of a page of activity: where, what, who.
-func (a answer) deeds() (lines []string) {
+// lines returns the lines of a page of activity: where, what, who.
+func (a answer) lines() (lines []string) {
 	a.Find("[data-list=rows] > tr").Each(func(_ int, tr *goquery.Selection) {
 		var cells []string
 		for _, class := range []string{".where", ".did", ".by"} {
@@ -44,7 +44,7 @@ func TestActivityTellsWhoDidIt(t *testing.T) {
 			"orders/$DLQ | copy of first sent to orders | the dashboard", "orders | first dead-lettered · Looked odd | dashboard192.0.2.7",
 			"orders | created | the dashboard", "the server | the server started · epoch 1 | Mayfly",
 		}
-		if got := a.deeds(); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		if got := a.lines(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if to, _ := a.Find(".did a").First().Attr("href"); to != m {
@@ -59,7 +59,7 @@ func TestActivityTellsWhoDidIt(t *testing.T) {
 		if got := strings.Join(fields, " "); got != "q path group actor from until" {
 			t.Errorf("the form has the fields %s", got)
 		}
-		if got := w.see("/n/default/activity?q=&path=orders&group=dead-letters&actor=192.0&from=&until=").deeds(); len(got) != 1 {
+		if got := w.see("/n/default/activity?q=&path=orders&group=dead-letters&actor=192.0&from=&until=").lines(); len(got) != 1 {
 			t.Errorf("the form finds %q", got)
 		}
 		wrong := w.see("/n/default/activity?path=%2F%2F&until=soon")
@@ -167,7 +167,7 @@ func TestRestoreAfterARestart(t *testing.T) {
 		}
 		w.post(to).wants(http.StatusNotFound, "not remembered any more")
 		w.post("/n/default/tombstones/1-1/restore").wants(http.StatusNotFound)
-		if got := w.see("/n/default/activity?group=entities").deeds(); len(got) < 3 || got[0] != "prices/eu | created | the dashboard" {
+		if got := w.see("/n/default/activity?group=entities").lines(); len(got) < 3 || got[0] != "prices/eu | created | the dashboard" {
 			t.Errorf("it is told as %q", got)
 		}
 	})

@@ -76,26 +76,26 @@ func (t bulkResult) notice(ctx context.Context, id string) component.Notice {
 
 // operateOnMany runs an operation on several messages, and returns the address that undoes it as far
 // as possible, or "" if nothing of it can be undone.
-func (d *Handler) operateOnMany(ctx context.Context, keys []engine.Key, deed engine.Operation, actor string) (t bulkResult, undo string, err error) {
-	var deeds []engine.Operation
+func (d *Handler) operateOnMany(ctx context.Context, keys []engine.Key, operation engine.Operation, actor string) (t bulkResult, undo string, err error) {
+	var operations []engine.Operation
 	err = d.b.Read(ctx, func(r broker.Reader) error {
-		deeds, t = nil, bulkResult{}
+		operations, t = nil, bulkResult{}
 		for _, k := range keys {
 			row, err := r.Message(k)
 			if err != nil {
 				t.add(err)
 				continue
 			}
-			one := deed
+			one := operation
 			one.Target = engine.Target{Key: k, Path: row.Path, Seq: row.Message.Seq}
-			deeds = append(deeds, one)
+			operations = append(operations, one)
 		}
 		return nil
 	})
 	if err != nil {
 		return t, "", err
 	}
-	all, err := d.operateInBatches(ctx, deeds, actor)
+	all, err := d.operateInBatches(ctx, operations, actor)
 	var was job.UndoRecord
 	for i, is := range all {
 		if is.Dropped {
@@ -104,7 +104,7 @@ func (d *Handler) operateOnMany(ctx context.Context, keys []engine.Key, deed eng
 		}
 		t.add(is.Err)
 		if is.Err == nil {
-			was.Add(deeds[i], is)
+			was.Add(operations[i], is)
 		}
 	}
 	if err != nil && len(all) == 0 {
@@ -130,27 +130,25 @@ type bulkAction struct {
 	confirms  bool                 // it always asks for confirmation
 }
 
-func bulkActions() map[string]bulkAction {
-	return map[string]bulkAction{
-		"bulk/delete":      {engine.OperationDelete, "ui.bulk.deleted", job.Delete, true},
-		"bulk/cancel":      {engine.OperationDelete, "ui.bulk.cancelled", job.Delete, true},
-		"bulk/dead-letter": {engine.OperationDeadLetter, "ui.bulk.dead", job.DeadLetter, true},
-		"bulk/move":        {engine.OperationMove, "ui.bulk.moved", job.Move, true},
-		"bulk/reschedule":  {engine.OperationReschedule, "ui.bulk.rescheduled", job.Reschedule, true},
-		"bulk/resubmit":    {engine.OperationMove, "ui.bulk.resubmitted", job.Resubmit, false},
-		"bulk/copy":        {engine.OperationCopy, "ui.bulk.copied", job.Copy, false},
-		"bulk/extend":      {engine.OperationExtend, "ui.bulk.extended", job.Extend, false},
-		"bulk/send-now":    {engine.OperationSendNow, "ui.bulk.sentnow", job.SendNow, false},
-		"bulk/return":      {engine.OperationReturn, "ui.bulk.returned", job.Return, false},
-		"bulk/break-lock":  {textID: "ui.bulk.broken"},
-		"bulk/export":      {},
-	}
+var bulkActions = map[string]bulkAction{
+	"bulk/delete":      {engine.OperationDelete, "ui.bulk.deleted", job.Delete, true},
+	"bulk/cancel":      {engine.OperationDelete, "ui.bulk.cancelled", job.Delete, true},
+	"bulk/dead-letter": {engine.OperationDeadLetter, "ui.bulk.dead", job.DeadLetter, true},
+	"bulk/move":        {engine.OperationMove, "ui.bulk.moved", job.Move, true},
+	"bulk/reschedule":  {engine.OperationReschedule, "ui.bulk.rescheduled", job.Reschedule, true},
+	"bulk/resubmit":    {engine.OperationMove, "ui.bulk.resubmitted", job.Resubmit, false},
+	"bulk/copy":        {engine.OperationCopy, "ui.bulk.copied", job.Copy, false},
+	"bulk/extend":      {engine.OperationExtend, "ui.bulk.extended", job.Extend, false},
+	"bulk/send-now":    {engine.OperationSendNow, "ui.bulk.sentnow", job.SendNow, false},
+	"bulk/return":      {engine.OperationReturn, "ui.bulk.returned", job.Return, false},
+	"bulk/break-lock":  {textID: "ui.bulk.broken"},
+	"bulk/export":      {},
 }
 
 // bulk acts on the messages that were selected in a table, or redirects to the job that acts
 // on all that match. It asks for confirmation before an operation that cannot be undone.
 func (d *Handler) bulk(c echo.Context, at show.Address, typed url.Values) error {
-	ctx, do := c.Request().Context(), bulkActions()[at.Action]
+	ctx, do := c.Request().Context(), bulkActions[at.Action]
 	if typed.Has(page.FieldAll) {
 		return d.redirectToJob(c, at, do, typed)
 	}
@@ -170,7 +168,7 @@ func (d *Handler) bulk(c echo.Context, at show.Address, typed url.Values) error 
 	if asked && int64(len(keys)) > agreed {
 		return &show.LocalizedError{Err: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", len(keys), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})}
 	}
-	deed, ready, err := d.bulkOperation(c, at, do, keys, &t, asked)
+	operation, ready, err := d.bulkOperation(c, at, do, keys, &t, asked)
 	if err != nil {
 		return err
 	}
@@ -184,7 +182,7 @@ func (d *Handler) bulk(c echo.Context, at show.Address, typed url.Values) error 
 	if do.operation == 0 {
 		return d.redirectBack(c, home, d.breakLocks(c, keys).notice(ctx, do.textID))
 	}
-	out, undo, err := d.operateOnMany(ctx, keys, deed, actor(c))
+	out, undo, err := d.operateOnMany(ctx, keys, operation, actor(c))
 	if err != nil {
 		return err
 	}
@@ -198,39 +196,39 @@ func (d *Handler) bulk(c echo.Context, at show.Address, typed url.Values) error 
 
 // bulkOperation returns the operation for each of the messages. ready is false if the form must be
 // shown first; t gets the errors in it.
-func (d *Handler) bulkOperation(c echo.Context, at show.Address, do bulkAction, keys []engine.Key, t *show.FormState, asked bool) (deed engine.Operation, ready bool, err error) {
+func (d *Handler) bulkOperation(c echo.Context, at show.Address, do bulkAction, keys []engine.Key, t *show.FormState, asked bool) (operation engine.Operation, ready bool, err error) {
 	ctx, typed := c.Request().Context(), t.Values
-	deed.Kind, deed.DropDuplicate = do.operation, typed.Get(page.FieldDuplicate) != ""
+	operation.Kind, operation.DropDuplicate = do.operation, typed.Get(page.FieldDuplicate) != ""
 	if do.confirms && !asked {
-		return deed, false, nil
+		return operation, false, nil
 	}
 	wrong := func(field string, err error) { t.Errors = map[string]component.Text{field: errorMessage(err)} }
 	switch at.Action {
 	case "bulk/delete", "bulk/cancel":
 		name, err := d.pages.BulkConfirmName(ctx, at)
 		if err != nil {
-			return deed, false, err
+			return operation, false, err
 		}
 		ready = len(keys) <= show.ConfirmNameAbove || checkTypedName(c, typed, name, t)
-		return deed, ready, nil
+		return operation, ready, nil
 	case "bulk/dead-letter":
 		t.Errors = d.reasonsTooLong(ctx, typed)
-		deed.Reason, deed.Description = typed.Get(page.FieldReason), typed.Get(page.FieldDescription)
+		operation.Reason, operation.Description = typed.Get(page.FieldReason), typed.Get(page.FieldDescription)
 	case "bulk/extend":
 		if !asked && typed.Get(page.FieldBy) == "" {
-			return deed, false, nil
+			return operation, false, nil
 		}
-		if deed.ExtendBy, err = parseSignedLength(ctx, typed.Get(page.FieldBy)); err != nil {
+		if operation.ExtendBy, err = parseSignedLength(ctx, typed.Get(page.FieldBy)); err != nil {
 			wrong(page.FieldBy, err)
 		}
 	case "bulk/move":
-		if deed.To, err = engine.ParsePath(strings.TrimSpace(typed.Get(page.FieldTo)), d.b.Limits()); err != nil {
+		if operation.To, err = engine.ParsePath(strings.TrimSpace(typed.Get(page.FieldTo)), d.b.Limits()); err != nil {
 			wrong(page.FieldTo, err)
-		} else if _, err := d.readEntityState(c, deed.To); err != nil {
+		} else if _, err := d.readEntityState(c, operation.To); err != nil {
 			wrong(page.FieldTo, err)
 		}
 		if typed.Get(page.FieldHow) == "copy" {
-			deed.Kind = engine.OperationCopy
+			operation.Kind = engine.OperationCopy
 		}
 	case "bulk/reschedule":
 		when, field, err := parseDue(ctx, typed, d.b.ClockTime())
@@ -240,17 +238,17 @@ func (d *Handler) bulkOperation(c echo.Context, at show.Address, do bulkAction, 
 		if err != nil {
 			wrong(field, err)
 		}
-		deed.Until = when
+		operation.Until = when
 	case "bulk/resubmit", "bulk/copy":
 		if typed.Get(page.FieldHow) == "copy" {
-			deed.Kind = engine.OperationCopy
+			operation.Kind = engine.OperationCopy
 		}
 		if !asked {
 			twice, err := d.pages.AnyDuplicate(ctx, keys)
-			return deed, !twice && err == nil, err
+			return operation, !twice && err == nil, err
 		}
 	}
-	return deed, len(t.Errors) == 0, nil
+	return operation, len(t.Errors) == 0, nil
 }
 
 // redirectToJob redirects to the form of the job for all messages that match the table: it counts
@@ -320,11 +318,11 @@ func (d *Handler) resubmitAll(c echo.Context, at show.Address, typed url.Values)
 	if broker.ConfirmedCount(agreed).Check(all) != nil {
 		return d.writeFormError(c, at, t, &show.LocalizedError{Err: engine.ErrChanged, Text: locale.N(ctx, "ui.changed", int(all), locale.Args{"Agreed": locale.Number(ctx, int(agreed))})})
 	}
-	deed := engine.Operation{Kind: engine.OperationMove, DropDuplicate: typed.Get(page.FieldDuplicate) != ""}
+	operation := engine.Operation{Kind: engine.OperationMove, DropDuplicate: typed.Get(page.FieldDuplicate) != ""}
 	if how == "copy" {
-		deed.Kind = engine.OperationCopy
+		operation.Kind = engine.OperationCopy
 	}
-	out, undo, err := d.operateOnMany(ctx, keys, deed, actor(c))
+	out, undo, err := d.operateOnMany(ctx, keys, operation, actor(c))
 	if err != nil {
 		return err
 	}

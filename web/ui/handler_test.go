@@ -254,7 +254,7 @@ func TestWhoDidIt(t *testing.T) {
 	})
 }
 
-func TestLookingIsNotedOnceAMinute(t *testing.T) {
+func TestViewIsRecordedOnceAMinute(t *testing.T) {
 	within(t, func(w *world) {
 		w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: time.Hour})
 		looks := func() (n int) {

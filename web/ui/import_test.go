@@ -169,11 +169,11 @@ func TestImportShelfHasBounds(t *testing.T) {
 			}
 		}
 		_, word, _ := strings.Cut(last, "file=")
-		w.shelf.Drop(word)
+		w.uploads.Drop(word)
 		if a := w.upload(at, "csrf", token, "file/x", "{}"); a.status != http.StatusSeeOther {
 			w.Errorf("with room it is answered with %d", a.status)
 		}
-		if _, _, err := w.shelf.Find("other", word); err == nil {
+		if _, _, err := w.uploads.Find("other", word); err == nil {
 			w.Error("a file is of every namespace")
 		}
 	})

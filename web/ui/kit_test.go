@@ -46,7 +46,7 @@ type world struct {
 	jobs    *job.Jobs
 	fleet   *namespaces.Manager // of another server; nil if there is one namespace
 	scenes  *demo.Player        // of that fleet; nil if there are none
-	shelf   *exchange.Uploads
+	uploads   *exchange.Uploads
 	rules   *alert.Rules
 	hooks   *webhook.Sender
 	ring    *token.Registry
@@ -136,7 +136,7 @@ func (w *world) start() {
 	if w.jobs, err = job.Open(w.Context(), w.b, logger); err != nil {
 		w.Fatal(err)
 	}
-	w.shelf = exchange.NewUploads()
+	w.uploads = exchange.NewUploads()
 	w.hooks = webhook.New(webhook.Options{Logger: logger, Transport: nowhere{}})
 	if w.rules, err = alert.Open(w.Context(), w.b, alert.Options{Logger: logger, Send: w.hooks.Offer, AllowURL: w.hooks.CheckAddress}); err != nil {
 		w.Fatal(err)
@@ -150,13 +150,13 @@ func (w *world) start() {
 		w.scenes = demo.NewPlayer(demo.Options{Namespaces: w.fleet, Library: library, Logger: logger})
 		w.must(w.scenes.LoadSaved(w.Context(), w.b))
 	}
-	w.pages = show.Start(w.b, show.Options{API: "http://127.0.0.1:8080/api/v1", Connection: "Endpoint=sb://localhost:5672/", REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Clients: &w.peers, Jobs: w.jobs, AlertRules: w.rules, Webhooks: w.hooks, Uploads: w.shelf, Scenes: w.scenes, Namespaces: show.NamespaceInfo{Namespaces: w.fleet}, Logger: logger})
+	w.pages = show.Start(w.b, show.Options{API: "http://127.0.0.1:8080/api/v1", Connection: "Endpoint=sb://localhost:5672/", REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Clients: &w.peers, Jobs: w.jobs, AlertRules: w.rules, Webhooks: w.hooks, Uploads: w.uploads, Scenes: w.scenes, Namespaces: show.NamespaceInfo{Namespaces: w.fleet}, Logger: logger})
 	w.reopen()
 }
 
 // newDoor returns a dashboard on the world's services.
 func (w *world) newDoor() *ui.Handler {
-	return ui.New(ui.Options{Broker: w.b, Namespaces: w.fleet, Scenes: w.scenes, Pages: w.pages, Clients: &w.peers, Jobs: w.jobs, Uploads: w.shelf, AlertRules: w.rules, Tokens: w.ring, Safe: w.safe, Logger: slog.New(slog.DiscardHandler)})
+	return ui.New(ui.Options{Broker: w.b, Namespaces: w.fleet, Scenes: w.scenes, Pages: w.pages, Clients: &w.peers, Jobs: w.jobs, Uploads: w.uploads, AlertRules: w.rules, Tokens: w.ring, Safe: w.safe, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // reopen replaces the dashboard. Forms of the former one have to be loaded again.
@@ -187,7 +187,7 @@ func (w *world) stop() {
 	w.jobs.Close()
 	w.rules.Close()
 	w.hooks.Close()
-	w.shelf.Close()
+	w.uploads.Close()
 	w.pages.Close()
 	if err := w.b.Close(); err != nil {
 		w.Error(err)

@@ -219,11 +219,11 @@ func (d *Handler) resubmit(c echo.Context, at show.Address, typed url.Values) er
 	if err != nil {
 		return err
 	}
-	deed := engine.Operation{Kind: engine.OperationMove, DropDuplicate: typed.Get(page.FieldDuplicate) != ""}
+	operation := engine.Operation{Kind: engine.OperationMove, DropDuplicate: typed.Get(page.FieldDuplicate) != ""}
 	if at.Action == "resubmit-copy" || how == "copy" {
-		deed.Kind = engine.OperationCopy
+		operation.Kind = engine.OperationCopy
 	}
-	is, undo, err := d.operateOnOne(c, row, deed)
+	is, undo, err := d.operateOnOne(c, row, operation)
 	if errors.Is(err, engine.ErrDuplicate) { // the form offers to drop it
 		at.Action = "resubmit"
 		return d.writeFormError(c, at, show.FormState{Values: typed}, err)
@@ -237,7 +237,7 @@ func (d *Handler) resubmit(c echo.Context, at show.Address, typed url.Values) er
 		id = "ui.duplicate"
 	case is.After.Seq == 0:
 		id = "ui.resubmitted.on"
-	case deed.Kind == engine.OperationCopy:
+	case operation.Kind == engine.OperationCopy:
 		id = "ui.copied"
 	}
 	n := textNotice(c, id, locale.Args{"Number": locale.Number(c.Request().Context(), int(is.After.Seq))})

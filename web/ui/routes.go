@@ -240,7 +240,7 @@ func handlers() map[routeID]routeHandlers {
 		{show.Message, "renew"}:         {post: form((*Handler).renew)},
 	}
 	for _, of := range []show.PageKind{show.SelectedMessages, show.Entity} {
-		for action := range bulkActions() {
+		for action := range bulkActions {
 			all[routeID{of, action}] = routeHandlers{post: form((*Handler).bulk)}
 		}
 	}

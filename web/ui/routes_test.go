@@ -23,7 +23,7 @@ func TestRoutesAreMounted(t *testing.T) {
 		ui.New(ui.Options{Broker: w.b, Namespaces: w.fleet, Scenes: w.scenes, Pages: w.pages, Presentations: new(presentation.Registry), Tokens: w.ring}).Mount(e.Group(""))
 		mounted := map[string]bool{}
 		for _, r := range e.Routes() {
-			if _, ok := ui.RequiredRole(r.Method, r.Path); !ok {
+			if _, ok := show.RequiredRole(r.Method, r.Path); !ok {
 				t.Errorf("%s %s is no route", r.Method, r.Path)
 			}
 			mounted[r.Method+" "+r.Path] = true

@@ -115,10 +115,10 @@ func (d *Handler) tryRule(c echo.Context, at show.Address, typed url.Values) err
 // t gets the reason.
 func (d *Handler) parseTrialMessage(ctx context.Context, t *show.FormState) (m engine.Content, ok bool) {
 	read := show.FormState{Values: t.Values, Errors: map[string]component.Text{}}
-	mould, seed, _, err := d.parseMessageForm(ctx, read, 0)
+	compiled, seed, _, err := d.parseMessageForm(ctx, read, 0)
 	refused := component.Notice{Tone: component.Critical, Title: locale.T(ctx, "lab.wrong")}
-	if mould != nil && len(read.Errors) == 0 && err == nil {
-		m, err = mould.Head(1, 0, seed)
+	if compiled != nil && len(read.Errors) == 0 && err == nil {
+		m, err = compiled.Head(1, 0, seed)
 		m.MessageID = t.Values.Get(page.SendMessageID) // without the generated one
 	}
 	if len(read.Errors) > 0 {

@@ -97,16 +97,16 @@ func (d *Handler) undoReversal(was job.UndoRecord) string {
 	}
 	return d.keepUndo(func(c echo.Context) (n component.Notice, err error) {
 		ctx := c.Request().Context()
-		var deeds []engine.Operation
+		var operations []engine.Operation
 		left := 0
 		err = d.b.Read(ctx, func(r broker.Reader) error {
-			deeds, left = was.Operations(r)
+			operations, left = was.Operations(r)
 			return nil
 		})
 		if err != nil {
 			return n, err
 		}
-		done, err := d.operateInBatches(ctx, deeds, actor(c))
+		done, err := d.operateInBatches(ctx, operations, actor(c))
 		back, why := 0, error(nil)
 		for _, is := range done {
 			if is.Err == nil {
@@ -144,9 +144,9 @@ const operationBatch = 256
 
 // operateInBatches runs operations on several messages, a few hundred in a commit. An error is returned
 // with the results before it.
-func (d *Handler) operateInBatches(ctx context.Context, deeds []engine.Operation, actor string) (all []engine.OperationResult, err error) {
-	for from := 0; from < len(deeds); from += operationBatch {
-		part, err := d.b.ApplyOperations(ctx, deeds[from:min(from+operationBatch, len(deeds))], actor, nil)
+func (d *Handler) operateInBatches(ctx context.Context, operations []engine.Operation, actor string) (all []engine.OperationResult, err error) {
+	for from := 0; from < len(operations); from += operationBatch {
+		part, err := d.b.ApplyOperations(ctx, operations[from:min(from+operationBatch, len(operations))], actor, nil)
 		if err != nil {
 			return all, fmt.Errorf("do something to messages: %w", err)
 		}
@@ -157,9 +157,9 @@ func (d *Handler) operateInBatches(ctx context.Context, deeds []engine.Operation
 
 // operateOnOne runs an operation on one message, and returns the address that undoes it, or "" if it
 // cannot be undone.
-func (d *Handler) operateOnOne(c echo.Context, row engine.Row, deed engine.Operation) (is engine.OperationResult, undo string, err error) {
-	deed.Target = engine.Target{Key: row.Message.Key, Path: row.Path, Seq: row.Message.Seq}
-	all, err := d.operateInBatches(c.Request().Context(), []engine.Operation{deed}, actor(c))
+func (d *Handler) operateOnOne(c echo.Context, row engine.Row, operation engine.Operation) (is engine.OperationResult, undo string, err error) {
+	operation.Target = engine.Target{Key: row.Message.Key, Path: row.Path, Seq: row.Message.Seq}
+	all, err := d.operateInBatches(c.Request().Context(), []engine.Operation{operation}, actor(c))
 	if err == nil {
 		err = all[0].Err
 	}
@@ -167,6 +167,6 @@ func (d *Handler) operateOnOne(c echo.Context, row engine.Row, deed engine.Opera
 		return is, "", err
 	}
 	var was job.UndoRecord
-	was.Add(deed, all[0])
+	was.Add(operation, all[0])
 	return all[0], d.undoReversal(was), nil
 }

@@ -1,23 +1,11 @@
 package engine
 
-import (
-	"time"
+import "time"
 
-	"mayfly/engine/shorten"
-)
-
-// This file implements operations that are only for operators (§21a). All of them count as
-// activity like the corresponding operation of a client (OPS-11), and add an audit event: see
-// audit. Their consequences, such as a dead letter after a lock was broken, have events of
+// This file implements what operators do to one message or entity (§21a). Every action counts as
+// activity like the corresponding operation of a client (OPS-11), and adds an audit event: see
+// audit.go. Their consequences, such as a dead letter after a lock was broken, have events of
 // their own.
-
-// audit marks e as the event of an operator's action. It is stored in the batch that contains
-// the action, so that neither is stored without the other.
-func (ns *Namespace) audit(e *Event) *Event {
-	e.Audit = true
-	ns.changes.hard = true
-	return e
-}
 
 // unlockedMessage returns a message that is not locked, for an operator's action; if time has changed
 // it, that is settled first.
@@ -325,28 +313,6 @@ func (ns *Namespace) Touch(now Instant, p Path, actor string) error {
 	ns.touch(now, e, "touch", actor)
 	ns.audit(ns.entityEvent(EventTouched, now, e, actor))
 	return nil
-}
-
-// Audit adds an audit event for an operator's action that does not change the namespace's
-// content: for EventNamespaceCreated and EventNamespaceRemoved, about is the other namespace;
-// for others, what their kind documents for Reason.
-func (ns *Namespace) Audit(now Instant, kind EventKind, about, actor string) {
-	ns.events = append(ns.events, Event{Kind: kind, At: now, Actor: actor, Reason: shorten.To(about, 256)})
-	ns.audit(&ns.events[len(ns.events)-1])
-}
-
-// AuditDisconnect adds an audit event: an operator closed a client's connection, which the
-// engine knows nothing else about.
-func (ns *Namespace) AuditDisconnect(now Instant, client, actor string) {
-	ns.events = append(ns.events, Event{Kind: EventDisconnected, At: now, Actor: actor, Reason: client})
-	ns.audit(&ns.events[len(ns.events)-1])
-}
-
-// AuditSettings adds an audit event for a change of settings, which the engine does not
-// interpret.
-func (ns *Namespace) AuditSettings(now Instant, what SettingAction, actor string) {
-	ns.events = append(ns.events, Event{Kind: EventSettingsChanged, At: now, Actor: actor, Reason: shorten.To(what.String(), 256)})
-	ns.audit(&ns.events[len(ns.events)-1])
 }
 
 // Pin keeps a temporary entity permanently and stores its idle time, which Unpin restores

@@ -52,11 +52,11 @@ type OperationResult struct {
 // ApplyOperations does an operation on each of several messages (OPS-1 … OPS-8), independently: a
 // failure is the error of that message alone. The error is ErrMessageNotFound if the message
 // is not where it was seen.
-func (ns *Namespace) ApplyOperations(now Instant, deeds []Operation, actor string) []OperationResult {
-	out := make([]OperationResult, len(deeds))
+func (ns *Namespace) ApplyOperations(now Instant, operations []Operation, actor string) []OperationResult {
+	out := make([]OperationResult, len(operations))
 	var from []*subqueue // the subqueues that messages were purged from
 	gone := map[*subqueue]int64{}
-	for i, d := range deeds {
+	for i, d := range operations {
 		out[i] = ns.applyOperation(now, d, actor)
 		if d.Kind == OperationPurge && out[i].Err == nil {
 			h := ns.subqueues[out[i].Before.Message.Subqueue]
@@ -129,7 +129,7 @@ func (ns *Namespace) applyOperation(now Instant, d Operation, actor string) (out
 	case OperationReturn:
 		out.Err = ns.ReturnToActive(now, t.Key, actor)
 	default:
-		panic("unknown deed") // a new kind must not be ignored
+		panic("unknown operation") // a new kind must not be ignored
 	}
 	return out
 }
@@ -160,15 +160,4 @@ func (ns *Namespace) copyAt(to Path, from Row, seq Seq) Target {
 		return Target{Key: m.Key, Path: e.main.path, Seq: seq}
 	}
 	return Target{}
-}
-
-// Atomically runs step all or nothing: if step returns an error, its changes are undone, except
-// the times of last use of entities.
-func (ns *Namespace) Atomically(step func() error) error {
-	to := ns.savepoint()
-	if err := step(); err != nil {
-		ns.undoTo(to)
-		return err
-	}
-	return nil
 }

@@ -19,34 +19,34 @@ import (
 	"mayfly/web/auth"
 )
 
-// topicID identifies a topic, by the properties that its subscribers share.
-type topicID struct {
+// livePageID identifies a live page, by the properties that its viewers share.
+type livePageID struct {
 	url, lang string
 	safety    view.SafeMode
 	role      auth.Role
-	namespace string // the only namespace that its subscribers see; empty means all
+	namespace string // the only namespace that its viewers see; empty means all
 }
 
-// A topic is a watched page.
-type topic struct {
-	id topicID
+// A livePage is a page that is pushed to the sockets that view it, whose rendering they share.
+type livePage struct {
+	id livePageID
 
 	// Guarded by Hub.mu.
-	subs      map[*subscription]struct{}
+	viewers   map[*pageViewer]struct{}
 	watches   []string
 	dirty     bool
 	running   bool        // being rendered
 	started   uint64      // number of renderings begun
 	notBefore time.Time   // no rendering begins before this time
 	clock     *time.Timer // of a Refresher; nil for others
-	closed    bool        // it has no subscribers any more, or the page cannot be opened
+	closed    bool        // it has no viewers any more, or the page cannot be opened
 	snapshot  *snapshot   // the latest; nil before the first rendering
 }
 
-// A subscription is one socket's subscription to a topic. Its fields are guarded by Hub.mu.
-type subscription struct {
+// A pageViewer is one socket that views a live page. Its fields are guarded by Hub.mu.
+type pageViewer struct {
 	client *client
-	topic  *topic
+	page   *livePage
 	n      uint64 // the event number up to which the browser has the page
 
 	// rendering is the number of the first rendering that may serve as the browser's snapshot;
@@ -56,83 +56,83 @@ type subscription struct {
 	frames    []*websocket.PreparedMessage // if due is changes
 }
 
-// due is what a subscription has to send.
+// due is what a viewer has to be sent.
 type due uint8
 
 const (
 	nothingDue  due = iota
 	changesDue      // frames
-	snapshotDue     // the topic's snapshot, as it is when the socket takes it
+	snapshotDue     // the page's snapshot, as it is when the socket takes it
 )
 
-// subscribe subscribes c to the page at url: it gets a snapshot no older than event n, then
-// changes. Subscribing again requests another snapshot.
-func (h *Hub) subscribe(c *client, url string, n uint64) {
+// addViewer makes c a viewer of the page at url: it gets a snapshot no older than event n, then
+// changes. Doing it again requests another snapshot.
+func (h *Hub) addViewer(c *client, url string, n uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if c.ended() {
 		return
 	}
-	s := c.subs[url]
+	s := c.views[url]
 	if s == nil {
-		if len(c.subs) >= h.opts.MaxSubscriptions {
-			c.sendControl(control{T: "error", Topic: url, Text: fmt.Sprintf("A socket may watch at most %d pages.", h.opts.MaxSubscriptions)})
+		if len(c.views) >= h.opts.MaxPagesPerSocket {
+			c.sendControl(control{T: "error", Topic: url, Text: fmt.Sprintf("A socket may watch at most %d pages.", h.opts.MaxPagesPerSocket)})
 			return
 		}
-		id := topicID{url, c.lang, c.safeMode, c.caller.Role, c.caller.Namespace}
-		t := h.topics[id]
-		if t == nil && len(h.topics) >= h.opts.MaxTopics {
-			c.sendControl(control{T: "error", Topic: url, Text: fmt.Sprintf("The server is already updating %d pages.", len(h.topics))})
+		id := livePageID{url, c.lang, c.safeMode, c.caller.Role, c.caller.Namespace}
+		t := h.pages[id]
+		if t == nil && len(h.pages) >= h.opts.MaxPages {
+			c.sendControl(control{T: "error", Topic: url, Text: fmt.Sprintf("The server is already updating %d pages.", len(h.pages))})
 			return
 		}
 		if t == nil {
-			t = &topic{id: id, subs: map[*subscription]struct{}{}}
-			h.topics[t.id] = t
+			t = &livePage{id: id, viewers: map[*pageViewer]struct{}{}}
+			h.pages[t.id] = t
 		}
-		s = &subscription{client: c, topic: t}
-		c.subs[url], t.subs[s] = s, struct{}{}
+		s = &pageViewer{client: c, page: t}
+		c.views[url], t.viewers[s] = s, struct{}{}
 	}
 	s.n = n
 	h.restart(s)
 }
 
 // restart drops what is due to s and makes it wait for a new snapshot. The caller holds mu.
-func (h *Hub) restart(s *subscription) {
+func (h *Hub) restart(s *pageViewer) {
 	s.due, s.frames = nothingDue, nil
-	s.rendering = s.topic.started + 1
-	h.markDirty(s.topic)
+	s.rendering = s.page.started + 1
+	h.markDirty(s.page)
 }
 
-func (h *Hub) unsubscribe(c *client, url string) {
+func (h *Hub) removeViewer(c *client, url string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if s := c.subs[url]; s != nil {
-		h.endSubscription(s)
+	if s := c.views[url]; s != nil {
+		h.endView(s)
 	}
 }
 
-// endSubscription ends s, and its topic with the last subscription. The caller holds mu.
-func (h *Hub) endSubscription(s *subscription) {
-	delete(s.client.subs, s.topic.id.url)
-	delete(s.topic.subs, s)
+// endView ends s, and its page with the last viewer. The caller holds mu.
+func (h *Hub) endView(s *pageViewer) {
+	delete(s.client.views, s.page.id.url)
+	delete(s.page.viewers, s)
 	s.due, s.frames = nothingDue, nil
-	if len(s.topic.subs) == 0 {
-		h.dropTopic(s.topic)
+	if len(s.page.viewers) == 0 {
+		h.dropPage(s.page)
 	}
 }
 
-// dropTopic ends t. The caller holds mu.
-func (h *Hub) dropTopic(t *topic) {
+// dropPage ends t. The caller holds mu.
+func (h *Hub) dropPage(t *livePage) {
 	t.closed = true
 	if t.clock != nil {
 		t.clock.Stop()
 	}
 	h.watch(t, nil)
-	delete(h.topics, t.id)
+	delete(h.pages, t.id)
 }
 
 // watch sets the paths whose events concern t. The caller holds mu.
-func (h *Hub) watch(t *topic, paths []string) {
+func (h *Hub) watch(t *livePage, paths []string) {
 	for _, p := range t.watches {
 		delete(h.watched[p], t)
 		if len(h.watched[p]) == 0 {
@@ -142,7 +142,7 @@ func (h *Hub) watch(t *topic, paths []string) {
 	t.watches = paths
 	for _, p := range paths {
 		if h.watched[p] == nil {
-			h.watched[p] = map[*topic]struct{}{}
+			h.watched[p] = map[*livePage]struct{}{}
 		}
 		h.watched[p][t] = struct{}{}
 	}
@@ -153,7 +153,7 @@ func (h *Hub) pause(c *client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.paused = true
-	for _, s := range c.subs {
+	for _, s := range c.views {
 		s.due, s.frames, s.rendering = nothingDue, nil, 0
 	}
 }
@@ -162,13 +162,13 @@ func (h *Hub) resume(c *client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	c.paused = false
-	for _, s := range c.subs {
+	for _, s := range c.views {
 		h.restart(s)
 	}
 }
 
-// renderDirty renders dirty topics, a few at a time, until ctx ends. The first event after a quiet
-// time is rendered at once; during a stream of events each topic is rendered five times a
+// renderDirty renders dirty pages, a few at a time, until ctx ends. The first event after a quiet
+// time is rendered at once; during a stream of events each page is rendered five times a
 // second.
 func (h *Hub) renderDirty(ctx context.Context) {
 	const gather = 20 * time.Millisecond // one step of the broker often has several events
@@ -189,7 +189,7 @@ func (h *Hub) renderDirty(ctx context.Context) {
 			continue
 		case <-wait.C:
 		}
-		var due []*topic
+		var due []*livePage
 		due, next = h.takeDirty(time.Now())
 		for _, t := range due {
 			select {
@@ -198,7 +198,7 @@ func (h *Hub) renderDirty(ctx context.Context) {
 			case places <- struct{}{}: // a slot becomes free within StallTimeout
 			}
 			h.wg.Go(func() {
-				h.renderTopic(ctx, t)
+				h.renderLivePage(ctx, t)
 				h.finish(t)
 				<-places
 			})
@@ -209,15 +209,15 @@ func (h *Hub) renderDirty(ctx context.Context) {
 	}
 }
 
-// takeDirty returns the dirty topics that a browser looks at and whose interval since the last
-// rendering has passed, and marks them as running. Topics whose subscribers have all paused
+// takeDirty returns the dirty pages that a browser looks at and whose interval since the last
+// rendering has passed, and marks them as running. Pages whose viewers have all paused
 // stay dirty, and so do those that are still being rendered. rested is when the first of the
 // others may be rendered, or zero if there are none. The intervals vary, so that hundreds of
 // pages are not all rendered at the same instant, at the expense of senders.
-func (h *Hub) takeDirty(now time.Time) (due []*topic, rested time.Time) {
+func (h *Hub) takeDirty(now time.Time) (due []*livePage, rested time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, t := range h.topics {
+	for _, t := range h.pages {
 		switch {
 		case !t.dirty || t.running || !t.hasViewers():
 		case now.Before(t.notBefore):
@@ -234,7 +234,7 @@ func (h *Hub) takeDirty(now time.Time) (due []*topic, rested time.Time) {
 	return due, rested
 }
 
-func (h *Hub) finish(t *topic) {
+func (h *Hub) finish(t *livePage) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	t.running = false
@@ -243,8 +243,8 @@ func (h *Hub) finish(t *topic) {
 	}
 }
 
-func (t *topic) hasViewers() bool {
-	for s := range t.subs {
+func (t *livePage) hasViewers() bool {
+	for s := range t.viewers {
 		if !s.client.paused {
 			return true
 		}
@@ -252,8 +252,8 @@ func (t *topic) hasViewers() bool {
 	return false
 }
 
-// renderTopic renders t and hands out the differences. Only one refresh of a topic runs at a time.
-func (h *Hub) renderTopic(ctx context.Context, t *topic) {
+// renderLivePage renders t and hands out the differences. Only one rendering of a page runs at a time.
+func (h *Hub) renderLivePage(ctx context.Context, t *livePage) {
 	h.endForbidden(t)
 	rendering, cancel := context.WithTimeout(ctx, h.opts.StallTimeout)
 	defer cancel()
@@ -265,7 +265,7 @@ func (h *Hub) renderTopic(ctx context.Context, t *topic) {
 		return
 	}
 	h.mu.Lock()
-	before, started := t.snapshot, t.started // only refresh writes snapshot
+	before, started := t.snapshot, t.started // only renderLivePage writes snapshot
 	h.mu.Unlock()
 	var frames []*websocket.PreparedMessage
 	if before != nil {
@@ -280,31 +280,31 @@ func (h *Hub) renderTopic(ctx context.Context, t *topic) {
 	h.wakeClients(ctx, h.publish(t, page, next, started, frames))
 }
 
-// endForbidden ends the subscriptions of clients that may no longer see t, because the presentation
+// endForbidden ends the views of clients that may no longer see t, because the presentation
 // that led them to it has ended.
-func (h *Hub) endForbidden(t *topic) {
+func (h *Hub) endForbidden(t *livePage) {
 	if t.id.namespace == "" {
 		return
 	}
 	h.mu.Lock()
-	subs := slices.Collect(maps.Keys(t.subs))
+	viewers := slices.Collect(maps.Keys(t.viewers))
 	h.mu.Unlock()
-	for _, s := range subs {
+	for _, s := range viewers {
 		if h.maySee(s.client, t.id.url) {
 			continue
 		}
 		h.mu.Lock()
-		if _, still := t.subs[s]; still {
+		if _, still := t.viewers[s]; still {
 			s.client.sendControl(control{T: "error", Topic: t.id.url, Text: errOtherNamespace})
-			h.endSubscription(s)
+			h.endView(s)
 		}
 		h.mu.Unlock()
 	}
 }
 
-// publish gives the subscribers of t a rendering, and returns the clients that have something to
+// publish gives the viewers of t a rendering, and returns the clients that have something to
 // write now.
-func (h *Hub) publish(t *topic, page view.Page, next *snapshot, rendering uint64, frames []*websocket.PreparedMessage) (due []*client) {
+func (h *Hub) publish(t *livePage, page view.Page, next *snapshot, rendering uint64, frames []*websocket.PreparedMessage) (due []*client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if t.closed {
@@ -321,7 +321,7 @@ func (h *Hub) publish(t *topic, page view.Page, next *snapshot, rendering uint64
 			h.refreshAfter(t, max(r.Refresh()/rate, h.opts.Interval))
 		}
 	}
-	for s := range t.subs {
+	for s := range t.viewers {
 		if h.offerRendering(s, rendering, frames) {
 			due = append(due, s.client)
 		}
@@ -349,7 +349,7 @@ func (h *Hub) sleep(ctx context.Context, d time.Duration) {
 }
 
 // refreshAfter makes t dirty again after d. The caller holds mu.
-func (h *Hub) refreshAfter(t *topic, d time.Duration) {
+func (h *Hub) refreshAfter(t *livePage, d time.Duration) {
 	if t.clock != nil {
 		t.clock.Reset(d)
 		return
@@ -366,7 +366,7 @@ func (h *Hub) refreshAfter(t *topic, d time.Duration) {
 // offerRendering gives s the result of the rendering with this number, and reports whether its socket
 // has something to write now. Changes that the socket has not taken yet are replaced by a
 // snapshot. The caller holds mu.
-func (h *Hub) offerRendering(s *subscription, rendering uint64, frames []*websocket.PreparedMessage) bool {
+func (h *Hub) offerRendering(s *pageViewer, rendering uint64, frames []*websocket.PreparedMessage) bool {
 	switch {
 	case s.client.paused || s.rendering > rendering || s.due == snapshotDue:
 		return false
@@ -383,20 +383,20 @@ func (h *Hub) offerRendering(s *subscription, rendering uint64, frames []*websoc
 	return true
 }
 
-// fail tells the subscribers that the page cannot be shown, and ends the topic; a browser may
-// subscribe again.
-func (h *Hub) fail(t *topic, err error) {
+// fail tells the viewers that the page cannot be shown, and ends it; a browser may request it
+// again.
+func (h *Hub) fail(t *livePage, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for s := range t.subs {
+	for s := range t.viewers {
 		s.client.sendControl(control{T: "error", Topic: t.id.url, Text: err.Error()})
-		h.endSubscription(s)
+		h.endView(s)
 	}
 }
 
 // renderPage opens a page and renders its parts. A panic of a page becomes its error: it must not
 // end the broker.
-func (h *Hub) renderPage(ctx context.Context, id topicID) (page view.Page, next *snapshot, err error) {
+func (h *Hub) renderPage(ctx context.Context, id livePageID) (page view.Page, next *snapshot, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			h.opts.Logger.Error("a live page panicked", "page", id.url, "panic", r, "stack", string(debug.Stack()))

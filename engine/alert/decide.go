@@ -2,15 +2,15 @@ package alert
 
 import "mayfly/engine"
 
-// A Verdict is what a rule does about a message.
-type Verdict uint8
+// A Decision is what a rule does about a message.
+type Decision uint8
 
 const (
-	NotApplicable Verdict = iota // it does not expire, or has expired
-	TooEarly                     // there is more time left
-	AlreadyFired                 // the rule has fired for its present expiry time
-	Fire                         // the rule fires now
-	LimitReached                 // it was extended as often as allowed: now the rule only alerts
+	NotApplicable Decision = iota // it does not expire, or has expired
+	TooEarly                      // there is more time left
+	AlreadyFired                  // the rule has fired for its present expiry time
+	Fire                          // the rule fires now
+	LimitReached                  // it was extended as often as allowed: now the rule only alerts
 )
 
 // A FireRecord is what a rule remembers of a message: for which expiry time it fired last, and how
@@ -20,9 +20,9 @@ type FireRecord struct {
 	Extensions int
 }
 
-// Judge returns what an ExpiringSoon rule does about a message at now, regardless of its query. A
+// Decide returns what an ExpiringSoon rule does about a message at now, regardless of its query. A
 // message whose lock outlasts its time expires with the lock (TTL-20).
-func (r Rule) Judge(m engine.Row, was FireRecord, now engine.Instant) Verdict {
+func (r Rule) Decide(m engine.Row, was FireRecord, now engine.Instant) Decision {
 	locked := m.Message.Locked()
 	switch {
 	case m.Expires == 0 || m.Message.State != engine.Active:

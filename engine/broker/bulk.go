@@ -13,10 +13,10 @@ import (
 // with engine.ErrMemoryFull fails all of them with that error, since the condition passes and
 // no user is waiting to see it. The owner calls keep, possibly more than once, and it must not
 // wait.
-func (b *Broker) ApplyOperations(ctx context.Context, deeds []engine.Operation, actor string, keep func([]engine.OperationResult) []engine.Setting) ([]engine.OperationResult, error) {
-	return do(ctx, b, int64(len(deeds))*opSize, func(ns *engine.Namespace, now engine.Instant) (all []engine.OperationResult, err error) {
+func (b *Broker) ApplyOperations(ctx context.Context, operations []engine.Operation, actor string, keep func([]engine.OperationResult) []engine.Setting) ([]engine.OperationResult, error) {
+	return do(ctx, b, int64(len(operations))*opSize, func(ns *engine.Namespace, now engine.Instant) (all []engine.OperationResult, err error) {
 		err = ns.Atomically(func() error {
-			all = ns.ApplyOperations(now, deeds, actor)
+			all = ns.ApplyOperations(now, operations, actor)
 			if keep == nil {
 				return nil
 			}
