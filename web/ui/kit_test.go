@@ -46,7 +46,7 @@ type world struct {
 	jobs    *job.Jobs
 	fleet   *namespaces.Manager // of another server; nil if there is one namespace
 	scenes  *demo.Player        // of that fleet; nil if there are none
-	uploads   *exchange.Uploads
+	uploads *exchange.Uploads
 	rules   *alert.Rules
 	hooks   *webhook.Sender
 	ring    *token.Registry
