@@ -164,11 +164,12 @@ func (a *authentication) watchSessions(ctx context.Context) {
 // recordActivity logs an action that belongs to no namespace, and records it in the activity of the
 // server's own namespace.
 func (p *serverRun) recordActivity(ctx context.Context, kind engine.EventKind, about, actor string) {
-	p.config.Logger.InfoContext(ctx, "somebody did something", "who", actor, "what", kind, "about", about)
+	p.config.Logger.InfoContext(ctx, "operator action", "actor", actor, "what", kind, "about", about)
 	p.namespaces.Audit(ctx, kind, about, actor)
 }
 
-// recordTokenActivity is remember for changes to the tokens and links that servers share.
+// recordTokenActivity calls recordActivity for each change to the tokens and links that servers
+// share.
 func (p *serverRun) recordTokenActivity(ctx context.Context, done []broker.AuditEntry, actor string) {
 	for _, d := range done {
 		p.recordActivity(ctx, d.Kind, d.About, actor)

@@ -59,7 +59,7 @@ type Config struct {
 	AllowHosts    []string
 	StrictHosts   bool     // reject clients whose host name is not that of a namespace
 	AllowOrigins  []string // origins of pages that may open AMQP over WebSocket
-	Connections   int      // of all ports; zero: as many as the limit of open files allows, at most connections.DefaultMost
+	Connections   int      // of all ports; zero: as many as the limit of open files allows, at most connlimit.DefaultMax
 	TrustProxy    []string // networks of trusted proxies
 	// PrivateWebhooks permits webhooks to this machine and to private networks on a
 	// server that others can reach.

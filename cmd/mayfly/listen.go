@@ -130,7 +130,7 @@ func (c Config) certificateHosts() (names []string) {
 	return names
 }
 
-// tlsFault returns why TLS failed on nc, as Authority.Fault does.
+// tlsFault returns why TLS failed on nc, as certificate.Manager.Fault does.
 func (p ports) tlsFault(nc *tls.Conn) string {
 	if p.certificate == nil {
 		return ""

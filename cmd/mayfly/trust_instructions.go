@@ -12,7 +12,7 @@ import (
 type shell struct {
 	python string // the command for Python on the systems of this shell
 	quote  func(text string) string
-	// set returns the setting of an environment variable to an expression.
+	// set returns the command that sets an environment variable to the value of an expression.
 	set func(name, expression string) string
 	// output returns an expression for the output of a command.
 	output func(command string) string

@@ -53,7 +53,7 @@ func (m *UsageError) Error() string { return m.Err.Error() }
 
 func (m *UsageError) Unwrap() error { return m.Err }
 
-// UsageErrorf returns a misuse with a formatted text.
+// UsageErrorf returns a UsageError with a formatted text.
 func UsageErrorf(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
 // An UnreachableError is the error for a server that does not respond.
