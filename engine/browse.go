@@ -407,7 +407,7 @@ func (s cursorHeap) Less(i, j int) bool {
 func (s cursorHeap) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
 
 // Push is never called, because no subqueue is added after the heap is made.
-func (s *cursorHeap) Push(any) { panic("a place came in between") }
+func (s *cursorHeap) Push(any) { panic("engine: Push on a cursorHeap") }
 
 // Pop implements heap.Interface.
 func (s *cursorHeap) Pop() any {

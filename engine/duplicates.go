@@ -10,8 +10,8 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// DigestOf returns the digest that represents a MessageId in the duplicate history; the zero
-// Digest for a missing one, which is never a duplicate (DUP-7).
+// DigestOf returns the digest that represents a MessageId in the duplicate history. An empty
+// MessageId has the zero Digest and is never a duplicate (DUP-7).
 func DigestOf(messageID string) (d Digest) {
 	if messageID != "" {
 		sum := sha256.Sum256([]byte(messageID))

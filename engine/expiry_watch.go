@@ -72,11 +72,11 @@ func (s *alarms) from(a alarm) (i, j int) {
 	return i, j
 }
 
-// maxMissed is the most keys that a vigil keeps.
+// maxMissed is the maximum number of keys that an expiryWatch keeps.
 const maxMissed = 4096
 
-// An expiryWatch is the state of the expiry watch: how far messages were listed. The zero vigil is
-// inactive: no subqueue refers to it, so that it costs nothing.
+// An expiryWatch is the state of the expiry watch: how far messages were listed. The zero
+// expiryWatch is inactive: no subqueue refers to it, so that it costs nothing.
 type expiryWatch struct {
 	seen   Instant         // messages that expire by then were listed
 	next   Instant         // the soonest expiry that the watcher waits for; zero if the watch is inactive
@@ -85,12 +85,12 @@ type expiryWatch struct {
 
 	missed   []Key // messages that now expire by seen, from number first on
 	first    uint64
-	count    uint64 // how many slipped so far
+	count    uint64 // how many were missed so far
 	overflow uint64 // number after the last one there was no room for; zero if there was room
 	changed  bool
 }
 
-// at returns the vigil if it covers the subqueue p, otherwise nil.
+// at returns v if it covers the subqueue p, otherwise nil.
 func (v *expiryWatch) at(p Path) *expiryWatch {
 	if v.covers == nil || !v.covers(p) {
 		return nil

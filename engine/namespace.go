@@ -79,7 +79,7 @@ type Namespace struct {
 	sizer        sizer
 	account      account // of the whole namespace
 	peakMessages int     // the largest len(messages) since the map was made
-	nextRetryAt  Instant // see nextTry
+	nextRetryAt  Instant // see nextMemoryRetry
 	dropsOnly    bool    // see SweepDrops
 }
 
@@ -155,7 +155,7 @@ func (ns *Namespace) subqueue(p Path) (*subqueue, error) {
 	}
 }
 
-// receivable is holder for receivers, which a topic cannot have.
+// receivable is subqueue for receivers, which a topic cannot have.
 func (ns *Namespace) receivable(p Path) (*subqueue, error) {
 	h, err := ns.subqueue(p)
 	if err != nil {

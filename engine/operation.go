@@ -129,7 +129,7 @@ func (ns *Namespace) applyOperation(now Instant, d Operation, actor string) (out
 	case OperationReturn:
 		out.Err = ns.ReturnToActive(now, t.Key, actor)
 	default:
-		panic("unknown deed") // a new kind must not be ignored
+		panic("unknown operation") // a new kind must not be ignored
 	}
 	return out
 }

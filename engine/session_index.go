@@ -69,7 +69,7 @@ type sessions struct {
 func newSessions(of *subqueue) *sessions { return &sessions{byID: map[string]*session{}, subqueue: of} }
 
 // get returns a session, adding it if it does not exist; the caller then gives it content or
-// calls review.
+// calls update.
 func (ss *sessions) get(id string) *session {
 	s := ss.byID[id]
 	if s == nil {
@@ -219,7 +219,7 @@ func (t *lockedSessions) Pop() any {
 
 // restoreLock locks the session of a locked message that is about to be restored, without a link:
 // details of its lock are not stored (DEC-12). The deadline is that of the last message
-// locked in the session (see carry).
+// locked in the session.
 func (ss *sessions) restoreLock(m *message) {
 	s := ss.get(m.sessionID())
 	if s.lock == nil || s.lock.locked.last().Seq < m.Seq {

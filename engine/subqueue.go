@@ -189,7 +189,7 @@ func (h *subqueue) nextChange(m Message) Instant {
 	return h.terms.NextChange(m)
 }
 
-// addUnarmed is link without the alarm.
+// addUnarmed adds m without setting its alarm.
 func (h *subqueue) addUnarmed(m *message) {
 	c := classOf(m.Message)
 	h.order.put(m)

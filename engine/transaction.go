@@ -354,7 +354,7 @@ func (ns *Namespace) endOverdue(now Instant, limit int) (done int) {
 	return done
 }
 
-// overdue returns what overdue transactions keep that have not been ended yet.
+// overdue returns the total usage of transactions that are overdue but not yet ended.
 func (x *transactions) overdue(now Instant) (k txUsage) {
 	var add func(i int)
 	add = func(i int) { // if one is not overdue, those below it in the heap are not either

@@ -151,7 +151,7 @@ func (r Rule) CheckFields() error {
 	return nil
 }
 
-// check returns nil for a rule that can be stored. Options.Admit decides about its webhook.
+// check returns nil for a rule that can be stored. Options.AllowURL checks its webhook URL.
 func (r Rule) check() error {
 	switch n := utf8.RuneCountInString(r.Name); {
 	case n == 0 || n > MaxNameLength || strings.ContainsFunc(r.Name, func(c rune) bool { return !unicode.IsPrint(c) }):

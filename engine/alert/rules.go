@@ -26,7 +26,7 @@ func noRule(id ID) error {
 
 // Options configure rules.
 type Options struct {
-	// Send gets the alerts of rules with a webhook. It must not wait. Nil: alerts are not
+	// Send sends an alert to a rule's webhook. It must not block. Nil means that alerts are not
 	// sent.
 	Send func(Rule, Alert)
 	// AllowURL returns an error unless a rule may have a webhook at this address. Nil: all may.

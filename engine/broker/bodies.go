@@ -242,8 +242,8 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Send stores messages in a queue or gives them to a topic, all or none, and returns their
-// numbers there once that is durable. A message with a time in ScheduledFor is scheduled.
+// Send sends messages to a queue or topic, all or none, and returns their sequence numbers once
+// the send is durable. A message with ScheduledFor is scheduled.
 func (b *Broker) Send(ctx context.Context, to engine.Path, out []Outgoing, actor string) ([]engine.Seq, error) {
 	return b.sendWith(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
 		return ns.Send(now, to, batch, actor)

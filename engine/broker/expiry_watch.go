@@ -45,7 +45,7 @@ type SettingChange struct {
 }
 
 // ApplySettings makes changes to settings, all of them or none, as SetSetting and DropSetting do.
-// ChangeSettings is for changes that depend on the present settings.
+// Use UpdateSettings for changes that depend on the present settings.
 func (b *Broker) ApplySettings(ctx context.Context, changes []SettingChange, actor string) error {
 	size := int64(0)
 	for _, c := range changes {

@@ -101,7 +101,7 @@ func (m *ManualClock) JumpTo(to engine.Instant) {
 	m.setRate(to, rate, until)
 }
 
-// startFrom implements timepiece: it trusts recorded, which is a time of this clock.
+// startFrom implements clockSource: it trusts recorded, which is a time of this clock.
 func (m *ManualClock) startFrom(recorded engine.Instant) time.Duration {
 	m.JumpTo(recorded)
 	return 0

@@ -102,7 +102,7 @@ func (b *Broker) Touch(ctx context.Context, p engine.Path, actor string) error {
 }
 
 // Audit audits an operator's action that did not change the namespace's content; see
-// engine.Namespace.Remember.
+// engine.Namespace.Audit.
 func (b *Broker) Audit(ctx context.Context, kind engine.EventKind, about, actor string) error {
 	return exec(ctx, b, func(ns *engine.Namespace, now engine.Instant) error {
 		ns.Audit(now, kind, about, actor)

@@ -149,7 +149,7 @@ func timerChannel(wait time.Duration) (up <-chan time.Time, stop func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// execThen is act that calls then in the owner after success.
+// execThen is exec, but calls then in the owner after success.
 func (b *Broker) execThen(ctx context.Context, o *op, then func()) error {
 	answered := make(chan error, 1)
 	o.done = func(err error) {

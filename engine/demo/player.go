@@ -31,7 +31,7 @@ type Namespaces interface {
 	Broker(name string) (*broker.Broker, *namespaces.Elsewhere, error)
 }
 
-// Options configure stages. Fleet and Library are needed.
+// Options configure a Player. Namespaces and Library are required.
 type Options struct {
 	Namespaces  Namespaces
 	Library     *Library

@@ -35,7 +35,7 @@ func (s *Player) FindInvalidScene(id string) (u InvalidScene, ok bool) {
 	return InvalidScene{}, false
 }
 
-// dropInvalid removes a scene from the unfit ones.
+// dropInvalid removes a scene from the list of invalid scenes.
 func (s *Player) dropInvalid(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -264,7 +264,8 @@ func (k *Keeper) close(b *broker.Broker) error {
 	return nil
 }
 
-// standBy makes the protocols report the server that owns the namespace, or why none can.
+// standBy makes the protocols report which server owns the namespace, or why no server can serve
+// it.
 func (k *Keeper) standBy(owner engine.Owner, why string) {
 	if k.waiting.Since.IsZero() {
 		k.waiting.Since = time.Now()

@@ -56,7 +56,7 @@ type Catalogue interface {
 	Remove(ctx context.Context, s Spec, closed func() error) (aside string, err error)
 }
 
-// Options configure a fleet. Main, NewKeeper and Catalogue are needed.
+// Options configure a Manager. Main, NewKeeper and Catalogue are required.
 type Options struct {
 	// Main is the server's own namespace. Its OnShutdown ends the serving of all.
 	Main *Keeper
@@ -99,7 +99,7 @@ type Manager struct {
 	leaving      sync.WaitGroup // members that have not yet notified their watchers of the end
 	wg           sync.WaitGroup // members, and timers of temporary ones
 	changing     chan struct{}  // holds one: the goroutine that changes the catalogue
-	actionNotes  atomic.Uint64  // number of deeds left on the board
+	actionNotes  atomic.Uint64  // number of actions posted to the board
 
 	mu           sync.Mutex
 	byName       map[string]*member // the other namespaces; guarded by mu
