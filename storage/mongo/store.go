@@ -62,7 +62,7 @@ type Options struct {
 	// about a namespace that this process owned itself and could not release.
 	Claim func(free time.Duration, gone string) bool
 	// HistoryRetention is the age at which the owner removes events. As a backstop, a TTL index may
-	// remove those that are a day older; zero: no TTL.
+	// remove events that are a day older. Zero means no TTL index.
 	HistoryRetention time.Duration
 
 	clock       func() time.Duration // for tests

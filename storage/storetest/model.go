@@ -234,7 +234,8 @@ func sameSeen(a, b engine.SeenIDs) bool {
 	return seenID(a) == seenID(b) && a.At == b.At && slices.Equal(a.Digests, b.Digests)
 }
 
-// bodiesDiffer compares the bodies of the contents in use; only every n-th, to save time.
+// bodiesDiffer returns an error for the first stored body that differs from the model. To save
+// time, it compares only every n-th body.
 func (s *state) bodiesDiffer(ctx context.Context, store engine.Store, n int) error {
 	used := s.visible().Contents
 	for i, k := range slices.Sorted(maps.Keys(used)) {
