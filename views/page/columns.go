@@ -78,7 +78,7 @@ const (
 	FieldColumn = "column" // repeated, in order
 )
 
-// The fields that a table shows in a special way.
+// The names of the columns that have their own rendering in a table.
 const (
 	colState    = "state"
 	colTTL      = "ttl"

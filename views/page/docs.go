@@ -10,7 +10,7 @@ import (
 	"mayfly/views/view"
 )
 
-// DocsQuery is the field with the words to search the documentation for.
+// DocsQuery is the query parameter with the search words.
 const DocsQuery = "q"
 
 // Docs is the list of the documentation's pages, or the result of a search in them. The pages

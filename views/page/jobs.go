@@ -96,7 +96,8 @@ func (r JobRow) look() (tone component.Tone, icon, name string) {
 // Full returns the whole page.
 func (m Jobs) Full() templ.Component { return jobs(m) }
 
-// Watches returns no real entity: jobs advance without events of their own.
+// Watches returns a placeholder that matches no entity, because a job's progress causes no
+// events.
 func (m Jobs) Watches() []string { return []string{noEntity} }
 
 // Parts returns the live parts of the page.

@@ -132,7 +132,7 @@ func (m APIReference) shown() (n int) {
 	return n
 }
 
-// hidden reports whether the filter leaves no operation of a group.
+// hidden reports whether no operation of the group matches the filter.
 func (g APIGroup) hidden() bool {
 	return !slices.ContainsFunc(g.Operations, func(o APIOperation) bool { return !o.Hidden })
 }
