@@ -16,7 +16,7 @@ type outgoingLink interface {
 	nothingToWrite() (ask func())
 }
 
-// A queueState is the state of a feeder in the queues.
+// A queueState is the state of an outgoingLink in the send queues.
 type queueState struct {
 	queued  bool // it is in conn.feeding
 	blocked bool // it is in session.stuck: the session's window has no room

@@ -85,7 +85,7 @@ func (s *session) attachSender(a *wire.Attach, path engine.Path, size int) {
 	})
 }
 
-// A brokerEvents passes the broker's events for an outlet to its connection.
+// A brokerEvents passes the broker's events for a sender to its connection.
 type brokerEvents struct {
 	c      *conn
 	sender *sender
@@ -129,7 +129,7 @@ func (o *sender) brokerAttached(l *broker.Link, err error, patience time.Duratio
 	}
 }
 
-// sessionAccepted handles the session that the outlet has got.
+// sessionAccepted handles the session that the sender has got.
 func (o *sender) sessionAccepted(a engine.SessionAccepted) {
 	o.acceptedSession = a
 	if o.brokerLink != nil && !o.ended {

@@ -4,7 +4,7 @@
 // A way to authenticate is a Source: the cookie of a session, a bearer token, a link. Sources
 // tries them in order. A server without any is open, and every caller is an admin there.
 //
-// Roles are assigned to routes where the routes are: api.Needs, ui.Needs, the Needs of gates;
-// and live.Commands for the commands of a socket. The server of package web checks addresses
-// in one place, permitted, and package live checks commands.
+// The tables of routes in packages api, show and web have the role that each route requires, and
+// live.Commands that of each command of a socket. The server of package web checks addresses in
+// one place, authorize, and package live checks commands.
 package auth

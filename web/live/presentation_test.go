@@ -130,7 +130,7 @@ func TestWhoMayNotPresent(t *testing.T) {
 	}
 }
 
-// TestNoHall: without a hall no client presents or follows, and nothing breaks.
+// TestNoHall: without a Registry no client presents or follows, and nothing breaks.
 func TestNoHall(t *testing.T) {
 	t.Parallel()
 	_, server := serveHub(t, newWorld(), nil)

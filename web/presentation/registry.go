@@ -140,7 +140,7 @@ type Participant struct {
 	id       string
 	presents bool
 	changed  func()
-	left     bool // guarded by hall.mu
+	left     bool // guarded by Registry.mu
 }
 
 // Present opens a seat for the presenter with this key, and starts the talk if it does not
@@ -268,7 +268,8 @@ func (s *Participant) move(to func(*presentation)) {
 	notify(all)
 }
 
-// recordVisits records the namespaces that the talk visits. The caller holds the hall's mu.
+// recordVisits records the namespaces that the presentation visits. The caller holds the
+// Registry's mu.
 func (t *presentation) recordVisits(namespaces ...string) {
 	for _, name := range namespaces {
 		if name != "" {

@@ -27,7 +27,7 @@ type eventRecord struct {
 	to         engine.Path
 	actor      string
 	reason     string
-	translated bool   // reason is in the viewer's language, see inWords
+	translated bool   // reason is in the viewer's language, see translateReason
 	audit      bool   // an operator caused it
 	name       string // of the message; empty in a timeline
 }

@@ -4,8 +4,8 @@
 // come from the store's history, if it has one, so that pages show the same after a restart.
 //
 // A page is made in one turn of the broker, so that its numbers agree with each other and with
-// the event number it carries. Only expensive summaries are up to a second older, see deaths
-// and board. Viewing never counts as use of an entity (DEC-6).
+// the event number it carries. Only expensive summaries may be up to a second older, see
+// summaryCache and expiryCache. Viewing never counts as use of an entity (DEC-6).
 package show
 
 import (

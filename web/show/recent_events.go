@@ -29,8 +29,8 @@ const (
 
 // RecentEvents keeps recent events of the broker in memory: rates, the ticker, expired messages,
 // automatic deletions, the events of messages, and messages that no subscription took. Events
-// of earlier processes are read from the history, see remind. It is bounded in memory and safe
-// for concurrent use.
+// of earlier processes are read from the history, see loadHistory. It is bounded in memory and
+// safe for concurrent use.
 type RecentEvents struct {
 	b             *broker.Broker
 	log           *slog.Logger

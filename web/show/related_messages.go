@@ -101,7 +101,7 @@ func (p *Pages) eventsWithContent(ctx context.Context, content engine.Key, at en
 			engine.EventSent, engine.EventActivated, engine.EventCopied, engine.EventMoved, engine.EventForwarded,
 		}})
 		if err != nil {
-			p.events.log.WarnContext(ctx, "the kin of a message cannot be read", "err", err)
+			p.events.log.WarnContext(ctx, "the related messages of a message cannot be read", "err", err)
 		}
 		for _, e := range events {
 			if e.Message.Content != content {

@@ -110,8 +110,8 @@ func sceneFaults(text string, all []demo.Problem) (out []page.SceneFault) {
 	return out
 }
 
-// ConfirmRemoveScene asks to confirm the removal of an added scene. It returns scene.ErrNone if the
-// scene does not exist, and ErrPageNotFound for a built-in one.
+// ConfirmRemoveScene asks to confirm the removal of an added scene. It returns demo.ErrNoScene
+// if the scene does not exist, and ErrPageNotFound for a built-in one.
 func (p *Pages) ConfirmRemoveScene(ctx context.Context, id string) (page.ConfirmRemoveScene, error) {
 	if p.o.Scenes == nil {
 		return page.ConfirmRemoveScene{}, ErrPageNotFound
