@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// watching records in a page when it painted which events, and its long tasks.
+// recorderScript records in a page when it painted which events, and its long tasks.
 //
 //go:embed recorder.js
 var recorderScript string
@@ -37,8 +37,8 @@ func chromium() string {
 }
 
 // browse starts Chromium, with its profile in o.dir. modest lowers the browser's priority below
-// that of server and senders, because users have their own machines: idle or giveWay. trace is a
-// file for a trace of its threads, for Chromium's own tools; empty for none.
+// that of server and senders, because users have their own machines: idle or lowerPriority.
+// trace is a file for a trace of its threads, for Chromium's own tools. Empty means none.
 func browse(ctx context.Context, o options, modest func(*exec.Cmd), trace string) (*chrome, error) {
 	path := chromium()
 	if path == "" {
