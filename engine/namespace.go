@@ -55,7 +55,7 @@ type Namespace struct {
 	subqueues      map[SubqueueID]*subqueue
 	messages       map[Key]*message
 	links          map[LinkID]*link
-	due            dueSubqueues // heap by holder.at
+	due            dueSubqueues // heap by subqueue.dueAt
 	rotation       []*subqueue  // holders with something due, served in rotation
 	needMatch      []*subqueue  // holders where a link may now be served
 	freeing        []*subqueue  // of deleted entities; their messages are freed in slices

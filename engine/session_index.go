@@ -28,8 +28,8 @@ type sessionLock struct {
 	until     Instant
 	link      *link // nil if it detached without releasing the session, or before a restart
 	locked    order // the session's locked messages; the last of them has the session's deadline
-	heapIndex int   // in sessions.taken
-	toServe   bool  // it is in sessions.fed, until the lock ends
+	heapIndex int   // in sessions.locked
+	toServe   bool  // it is in sessions.toServe, until the lock ends
 }
 
 // A sessionState is what receivers store for each other (SES-11).

@@ -114,15 +114,15 @@ type subqueue struct {
 	selectorsBehind bool                      // the last step did not have enough looks for the selectors
 	locks           map[Key]Lock              // details of locks; see lock
 	peakLocks       int                       // the largest len(locks) since it was empty
-	needsMatch      bool                      // it is in Namespace.hungry
+	needsMatch      bool                      // it is in Namespace.needMatch
 	expiryWatch     *expiryWatch              // the namespace's expiry watch, if it covers this subqueue
 
 	memoryRetryAt Instant // pending is not checked before then; see waits
 	rejudge       Seq     // the next number whose alarm must be set again after a change of terms; zero if none
 
 	dueAt      Instant // when something is due here; zero if never
-	heapIndex  int     // in the heap of holders; -1 if not in it
-	inRotation bool    // in Namespace.turn instead
+	heapIndex  int     // in Namespace.due; -1 if not in it
+	inRotation bool    // in Namespace.rotation instead
 }
 
 func (ns *Namespace) newSubqueue(id SubqueueID, path Path, e *entity, dead bool) *subqueue {

@@ -36,7 +36,7 @@ type transaction struct {
 	id         TxID
 	owner      string
 	deadline   Instant // when it is rolled back
-	heapIndex  int     // in transactions.ends
+	heapIndex  int     // in transactions.deadlines
 	operations []txOperation
 	messages   int                    // number of messages to be sent
 	settled    map[LockToken]struct{} // by its operations

@@ -76,7 +76,7 @@ type Broker struct {
 	ns                  *engine.Namespace
 	links               map[engine.LinkID]Sink // receivers that have not ended
 	lossListeners       lossListeners          // receivers that lost their sessions and stay
-	postponed           []*op                  // operations whose steps returned errNotYet
+	postponed           []*op                  // operations whose steps returned errRunAgain
 	memoryFullAnnounced bool                   // EventMemoryFull was announced, and EventMemoryFree not yet
 	softSince           engine.Instant         // when the oldest soft change was made; zero if there is none
 	lastRequestAt       engine.Instant         // when a caller last submitted an operation

@@ -244,7 +244,7 @@ func (l *Link) SetSessionState(ctx context.Context, state *string) error {
 	})
 }
 
-// ReceiveDeferredInSession takes deferred messages of the link's session by number, all or none (DEF-14).
+// ReceiveDeferred takes deferred messages of the link's session by number, all or none (DEF-14).
 func (l *Link) ReceiveDeferred(ctx context.Context, seqs []engine.Seq, mode engine.Mode) ([]Received, error) {
 	got, err := do(ctx, l.b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Delivery, error) {
 		return ns.ReceiveDeferredInSession(now, l.id, seqs, mode)

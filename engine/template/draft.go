@@ -294,8 +294,8 @@ func (m *CompiledDraft) enqueueTime(f *generator) (at engine.Instant, err error)
 const checkedMessages = 1000
 
 // Check makes the heads of the first messages, and checks them against the limits, so that
-// most errors are found before anything is sent. The errors are FieldErrors and
-// *engine.Refusals.
+// most errors are found before anything is sent. The errors are those of FieldErrors, or
+// *engine.Refusal.
 func (m *CompiledDraft) Check(now engine.Instant, seed Seed, l engine.Limits) error {
 	for n := int64(1); n <= min(m.Count(), checkedMessages); n++ {
 		c, err := m.Head(n, now, seed)
