@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/codec"
 )
 
-// A newEventDoc is a document of history. Its _id sorts by instant.
+// An eventDoc is a document of history. Its _id sorts by instant.
 type eventDoc struct {
 	ID        string     `bson:"_id"`
 	V         int64      `bson:"v"`

@@ -58,8 +58,8 @@ func loadedByLook(t *testing.T, path string) (err error) {
 
 // TestDamagedRows changes a bit in a row of each table that Load yields records of. A row that
 // a namespace can be served without is moved aside, after which verify finds nothing; any
-// other row prevents the store from being loaded, and the error names it. storetest.Durable
-// tests what is served without a damaged row.
+// other row prevents the store from being loaded, and the error names it.
+// storetest.RunFileFaults tests what is served without a damaged row.
 func TestDamagedRows(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "whole")
 	s := openAt(t, whole, Options{})
