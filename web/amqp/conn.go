@@ -20,7 +20,7 @@ import (
 
 // peer is what a client sent in its open.
 type peer struct {
-	container  string           // printable, cut at longestName
+	container  string           // printable, cut at maxNameLength
 	host       string           // empty once the namespace is found
 	properties value.Properties // nil once initInfo has read them
 	maxFrame   uint32           // largest frame that the client accepts

@@ -18,8 +18,8 @@ type outgoingLink interface {
 
 // A queueState is the state of an outgoingLink in the send queues.
 type queueState struct {
-	queued  bool // it is in conn.feeding
-	blocked bool // it is in session.stuck: the session's window has no room
+	queued  bool // it is in conn.sendQueue
+	blocked bool // it is in session.windowBlocked: the session's window has no room
 }
 
 // queueToSend queues f for the writer. Called with mu held.
@@ -38,7 +38,7 @@ func (s *session) blockOnWindow(f outgoingLink) {
 	}
 }
 
-// unblockWindow queues the feeders that waited for room in the window.
+// unblockWindow queues the links that waited for room in the window.
 func (s *session) unblockWindow() {
 	for _, f := range s.windowBlocked {
 		f.sendQueueState().blocked = false

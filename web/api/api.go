@@ -117,7 +117,7 @@ type Options struct {
 	ConnectionStrings func(name string) (messages, admin string)
 	Tokens            *token.Registry // of the server; zero means none
 	Base              string          // the path that the dashboard is served under; empty means the root
-	Safe              bool            // irreversible deletions are refused: see route.ruin
+	Safe              bool            // irreversible deletions are refused: see route.destruction
 	Logger            *slog.Logger    // logs internal errors
 }
 

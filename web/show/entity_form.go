@@ -305,7 +305,7 @@ const (
 	ttlPreviewBatch   = 1000
 )
 
-// TTLPreview predicts the effect of the typed default time to live on the stored messages
+// PreviewTTL predicts the effect of the typed default time to live on the stored messages
 // (TTL-16). It returns zero if that is not shorter than the stored one, or if there are too
 // many messages to examine.
 func (p *Pages) PreviewTTL(ctx context.Context, path engine.Path, typed url.Values) (page.TTLPreview, error) {

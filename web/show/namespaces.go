@@ -142,8 +142,9 @@ func (p *Pages) NamespaceLimits(ctx context.Context, name string, t FormState) (
 	return m, nil
 }
 
-// ConfirmRemoveNamespace asks to confirm the removal of a namespace. It returns ErrPageNotFound for the
-// server's own namespace, and namespaces.ErrNoNamespace if it does not exist.
+// NamespaceRemoval returns the page that asks to confirm the removal of a namespace. It returns
+// ErrPageNotFound for the server's own namespace, and namespaces.ErrNoNamespace if it does not
+// exist.
 func (p *Pages) NamespaceRemoval(ctx context.Context, name string, t FormState) (page.ConfirmRemoveNamespace, error) {
 	s := p.o.Namespaces
 	if s.Namespaces == nil {

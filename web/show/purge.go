@@ -127,8 +127,8 @@ func PurgeFilterText(t FormState) string {
 // maxExamined is how many messages are examined to count those that match.
 const maxExamined = 10_000
 
-// firstPurged returns the first state in which an entity has messages to purge; none if it has
-// none.
+// firstPurgeable returns the first state in which an entity has messages to purge, or none if it
+// has no such messages.
 func firstPurgeable(e engine.EntityState) []string {
 	for _, s := range PurgeableStates(e) {
 		if purgeableCount(e.Counts, s) > 0 {

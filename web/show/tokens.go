@@ -109,7 +109,7 @@ func (p *Pages) TokenForm(ctx context.Context, kind token.Kind, who auth.Caller,
 	return m
 }
 
-// TokenCreated returns the page that shows the secret of a new token, or the address of a new
+// TokenMade returns the page that shows the secret of a new token, or the address of a new
 // link. It can be shown only once.
 func (p *Pages) TokenMade(ctx context.Context, k token.Key, secret string) (page.TokenCreated, error) {
 	m := page.TokenCreated{All: p.TokensURL(""), Row: p.tokenRow(k, k.Role, "", time.Now())}

@@ -44,7 +44,7 @@ func (c *cursor) result() error {
 
 func (c *cursor) remaining() int { return c.end - c.off }
 
-// short is separate from its callers so that they can be inlined.
+// failShort is separate from its callers so that they can be inlined.
 //
 //go:noinline
 func (c *cursor) failShort(want uint64) {

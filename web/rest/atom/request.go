@@ -57,8 +57,8 @@ func (w Request) Path() engine.Path {
 	return engine.Path(w.Entity)
 }
 
-// The methods of an address, and their actions: of one entity, of a list, and of the
-// namespace.
+// entityActions, listActions and namespaceActions return the methods of an address, and their
+// actions: of one entity, of a list, and of the namespace.
 func entityActions() map[string]Action {
 	return map[string]Action{http.MethodGet: Get, http.MethodPut: Create, http.MethodDelete: Delete}
 }
