@@ -29,9 +29,10 @@ type Options struct {
 	// Send sends an alert to a rule's webhook. It must not block. Nil means that alerts are not
 	// sent.
 	Send func(Rule, Alert)
-	// AllowURL returns an error unless a rule may have a webhook at this address. Nil: all may.
+	// AllowURL returns an error unless a rule may have a webhook at this address. Nil means that
+	// all may.
 	AllowURL func(url string) error
-	Logger   *slog.Logger // zero: slog.Default
+	Logger   *slog.Logger // zero means slog.Default
 }
 
 // A State is what a rule has done so far. It survives a restart, except the last second before

@@ -27,7 +27,7 @@ type clockSource interface {
 // A ClockState is how a broker's clock runs.
 type ClockState struct {
 	Rate  int            // seconds of its time per second: 1, except for a ManualClock
-	Until engine.Instant // where it stops by itself; zero: nowhere
+	Until engine.Instant // where it stops by itself; zero means nowhere
 }
 
 // ClockState returns how the broker's clock runs, without waiting for the owner.

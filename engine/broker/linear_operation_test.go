@@ -54,7 +54,7 @@ type got struct {
 	seq   engine.Seq
 	id    int
 	count uint32
-	token int // zero: received and deleted
+	token int // zero if it was received and deleted
 }
 
 // A deed is one operation of a history with its answer.
@@ -77,7 +77,7 @@ type deed struct {
 
 	session string
 	over    bool // the session had ended before the operation began
-	handle  int  // the holder, or would-be holder, of the session; zero: does not matter
+	handle  int  // the holder, or would-be holder, of the session; zero if it does not matter
 	text    string
 
 	since  int64 // the last complete commit before a reopening

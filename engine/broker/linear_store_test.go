@@ -25,7 +25,7 @@ type ground struct {
 	rnd      *rand.Rand
 	store    *memory.Store
 	opens    int
-	every    int // one fault in so many commits; zero: none
+	every    int // one fault in so many commits; zero means none
 	faults   []storetest.Fault
 	again    int   // how often the next commits are Unwritable
 	complete int64 // when the last complete commit was

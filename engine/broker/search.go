@@ -30,8 +30,8 @@ const searchRestFactor = 2
 // is when its turn comes: a message that moves meanwhile may be found twice, or not at all.
 type SearchRequest struct {
 	Query *search.Query // nil means every message
-	From  SearchCursor  // where to go on; zero: at the beginning
-	Max   int64         // matches after which it ends; zero: no limit
+	From  SearchCursor  // where to go on; zero means at the beginning
+	Max   int64         // matches after which it ends; zero means no limit
 }
 
 // A SearchProgress is a search's progress, and its latest matches.

@@ -9,7 +9,7 @@ import (
 
 // A SearchCursor is a search's position: in a subqueue, from a number on.
 type SearchCursor struct {
-	Path engine.Path // empty: before all of them
+	Path engine.Path // empty means before all of them
 	Seq  engine.Seq
 }
 

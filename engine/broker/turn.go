@@ -82,7 +82,7 @@ func (b *Broker) completeTurn(ops []*op, fx engine.Effects, what flushScope) {
 type flushScope uint8
 
 const (
-	flushNothing flushScope = iota // none: they wait
+	flushNothing flushScope = iota // none means that they wait
 	flushHard                      // those that must be durable
 	flushAll                       // all
 )

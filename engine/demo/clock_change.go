@@ -12,7 +12,7 @@ import (
 type ClockChange struct {
 	Running  bool   // a step lets it run to its end; else
 	JumpedTo Moment // it leapt there; or, if empty,
-	Rate     int    // it runs at that; zero: it stands
+	Rate     int    // it runs at that; zero means that it stands
 }
 
 const runningReason = "running to the next moment of the scene"

@@ -35,8 +35,8 @@ type Namespaces interface {
 type Options struct {
 	Namespaces  Namespaces
 	Library     *Library
-	IdleTimeout time.Duration // how long an unwatched play stays; zero: DefaultIdleTimeout
-	Logger      *slog.Logger  // zero: slog.Default
+	IdleTimeout time.Duration // how long an unwatched play stays; zero means DefaultIdleTimeout
+	Logger      *slog.Logger  // zero means slog.Default
 }
 
 // Player are the running plays. They are safe for concurrent use.

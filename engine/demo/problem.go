@@ -18,7 +18,7 @@ type SceneError struct{ Problems []Problem }
 
 // A Problem is one fault of a scene.
 type Problem struct {
-	Line int    // from 1; zero: the whole scene
+	Line int    // from 1; zero means the whole scene
 	At   string // the part: "step 2, do 1"; may be empty
 	Text string // a sentence
 }

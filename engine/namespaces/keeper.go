@@ -48,7 +48,7 @@ type Keeper struct {
 	// OnShutdown, unless it is nil, is called when Run's context has ended and the watchers have
 	// been notified, and returns once no request is left.
 	OnShutdown func(context.Context) error
-	Logger     *slog.Logger // zero: slog.Default
+	Logger     *slog.Logger // zero means slog.Default
 
 	lostCount int  // lost, of Open
 	trying    bool // it tries to own the namespace for as long as it takes

@@ -26,17 +26,17 @@ const (
 // A Spec describes a namespace, without its contents.
 type Spec struct {
 	Name    string    `json:"name"`              // as ParseName returns it, except for the server's own
-	Profile string    `json:"profile,omitempty"` // one of engine.Profiles; empty: the server's limits
+	Profile string    `json:"profile,omitempty"` // one of engine.Profiles; empty means the server's limits
 	Created time.Time `json:"created,omitzero"`
-	// StoredName is its name in a store that holds several namespaces; empty: Name. The catalogue
-	// sets it.
+	// StoredName is its name in a store that holds several namespaces; empty means Name. The
+	// catalogue sets it.
 	StoredName string `json:"kept,omitempty"`
 	// A Temporary namespace is in memory alone, and goes with the server at the latest.
 	Temporary  bool      `json:"temporary,omitempty"`
-	Until      time.Time `json:"until,omitzero"` // when a temporary one is removed; zero: on request
+	Until      time.Time `json:"until,omitzero"` // when a temporary one is removed; zero means on request
 	preferHere bool      // this server takes it first, even if it owns more than others
-	notBefore  time.Time // this server must not take it before; zero: it may at once
-	// ManualClock is a temporary namespace's clock, if it can be turned; nil: the system's.
+	notBefore  time.Time // this server must not take it before; zero means that it may at once
+	// ManualClock is a temporary namespace's clock, if it can be turned; nil means the system's.
 	ManualClock *broker.ManualClock `json:"-"`
 }
 
@@ -80,9 +80,9 @@ type Options struct {
 	// Busy reports whether clients are connected to a namespace, which is then not left to
 	// another server. Nil means none is.
 	Busy         func(name string) bool
-	Max          int          // namespaces beside Main; zero: DefaultMax; negative: none
-	MaxTemporary int          // temporary ones among them; zero: DefaultMaxTemporary
-	Logger       *slog.Logger // zero: slog.Default
+	Max          int          // namespaces beside Main; zero means DefaultMax; negative means none
+	MaxTemporary int          // temporary ones among them; zero means DefaultMaxTemporary
+	Logger       *slog.Logger // zero means slog.Default
 }
 
 // A Manager holds the namespaces of a server. Its methods are safe for concurrent use; Run is

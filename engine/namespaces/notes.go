@@ -28,7 +28,7 @@ type NoteStore interface {
 // A Note is a text on a NoteStore.
 type Note struct {
 	ID, Text string
-	LastUsed time.Time // latest mark, to the second; zero: never
+	LastUsed time.Time // latest mark, to the second; zero means never
 }
 
 const (

@@ -35,7 +35,7 @@ type Draft struct {
 	Body                 string     `json:"body,omitempty"`
 	Binary               []byte     `json:"bodyBase64,omitempty"` // instead of Body; has no placeholders
 
-	Repeat       int64         `json:"repeat,omitempty"`       // how many messages; zero: one
+	Repeat       int64         `json:"repeat,omitempty"`       // how many messages; zero means one
 	Every        time.Duration `json:"every,omitempty"`        // how much later each becomes available than the one before
 	Placeholders bool          `json:"placeholders,omitempty"` // fill in placeholders, in a single message
 }
@@ -43,7 +43,7 @@ type Draft struct {
 // A Property is an application property: its kind, and its value as text.
 type Property struct {
 	Name  string `json:"name"`
-	Kind  string `json:"type,omitempty"` // a value.Kind as text; empty: string
+	Kind  string `json:"type,omitempty"` // a value.Kind as text; empty means string
 	Value string `json:"value,omitempty"`
 }
 
