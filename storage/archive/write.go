@@ -89,7 +89,7 @@ func (c *Counts) Count(r engine.Record) {
 type Summary struct {
 	Header
 	Counts
-	Clock engine.Instant // time of the last hard commit in it; zero: there was none
+	Clock engine.Instant // time of the last hard commit in it; zero if there was none
 	Bytes int64          // of the file
 }
 

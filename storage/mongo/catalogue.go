@@ -26,8 +26,8 @@ var _ namespaces.Catalogue = (*Catalogue)(nil)
 // of a server that has not yet noticed the removal do not show up in it.
 type Catalogue struct {
 	URL     string
-	Clients *Clients     // shared connections; nil: the catalogue opens its own
-	Logger  *slog.Logger // nil: no logging
+	Clients *Clients     // shared connections; nil means that the catalogue opens its own
+	Logger  *slog.Logger // nil means no logging
 
 	removedReads map[string]int // by document: how often it was read as gone
 
@@ -154,7 +154,7 @@ func (c *Catalogue) read(d namespaceDoc) (s namespaces.Spec, ok bool) {
 
 func (c *Catalogue) log() *slog.Logger { return cmp.Or(c.Logger, slog.New(slog.DiscardHandler)) }
 
-// storedName returns the name that a namespace is stored under; empty: its own name.
+// storedName returns the name that a namespace is stored under; empty means its own name.
 func storedName(name string, number int) string {
 	if number <= 1 {
 		return ""

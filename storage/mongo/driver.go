@@ -30,7 +30,7 @@ type database struct {
 	log    *slog.Logger
 
 	mu            sync.Mutex
-	operationTime *bson.Timestamp // guarded by mu; nil: the server reports no operation time
+	operationTime *bson.Timestamp // guarded by mu; nil means that the server reports no operation time
 	closed        bool            // guarded by mu
 }
 

@@ -29,7 +29,7 @@ type entryDoc struct {
 	Batch   []byte `bson:"batch,omitempty"`   // as encoded by record.AppendBatch; the first part
 	Attempt uint64 `bson:"attempt,omitempty"` // part of the parts' _ids; the parts of a batch that was refused half-way have the same number
 	Parts   int    `bson:"parts,omitempty"`   // number of further documents in parts
-	Fence   uint64 `bson:"fence,omitempty"`   // the epoch that closed this one; zero: a commit
+	Fence   uint64 `bson:"fence,omitempty"`   // the epoch that closed this one; zero means a commit
 }
 
 type partDoc struct {

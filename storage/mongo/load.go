@@ -85,8 +85,8 @@ type loader struct {
 	w       *window
 	yield   func(engine.Record, error) bool
 	claimed map[engine.SubqueueID]bool // by existing entities
-	epoch   uint64                     // of the owner that loads; zero: a reader that owns nothing (OpenSnapshot)
-	last    version                    // the last commit in w; zero: the latest
+	epoch   uint64                     // of the owner that loads; zero means a reader that owns nothing (OpenSnapshot)
+	last    version                    // the last commit in w; zero means the latest
 	garbage garbage
 }
 

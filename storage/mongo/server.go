@@ -48,8 +48,8 @@ type span struct {
 	from, to  string // from is included, to is not
 	backwards bool
 	limit     int
-	fields    []string // only these and _id; nil: all
-	match     bson.D   // equality of top-level fields besides; nil: any
+	fields    []string // only these and _id; nil means all
+	match     bson.D   // equality of top-level fields besides; nil means any
 }
 
 // A change replaces a document of a lower version, or inserts a missing one. A document of the

@@ -30,7 +30,7 @@ var _ namespaces.Catalogue = Catalogue{}
 // The folder of a removed namespace is moved there, and stays until an operator deletes it.
 type Catalogue struct {
 	Path   string       // of the store's file
-	Logger *slog.Logger // logs what cannot be read; nil: no logging
+	Logger *slog.Logger // logs what cannot be read; nil means no logging
 }
 
 const (

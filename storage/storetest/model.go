@@ -20,7 +20,7 @@ import (
 // A state is the content of a store, by identity.
 type state struct {
 	Clock     engine.Instant
-	Access    *engine.Access // nil: never set
+	Access    *engine.Access // nil if never set
 	Settings  map[string]engine.Setting
 	Entities  map[engine.SubqueueID]engine.Entity
 	Rules     map[engine.RuleID]engine.Rule
