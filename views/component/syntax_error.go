@@ -13,7 +13,7 @@ import (
 type SyntaxError struct {
 	Text    string // the whole text
 	At      int    // runes before the position
-	Found   string // the text found there, perhaps shortened; empty: the text ends there
+	Found   string // the text found there, perhaps shortened; empty means that the text ends there
 	Want    string // the expected text, as part of a sentence, in the server's English
 	Message string // a sentence of the server instead, if the error is not about what was expected
 }

@@ -23,7 +23,7 @@ type Damaged struct {
 // A DamagedRow is a damaged message.
 type DamagedRow struct {
 	Key    string
-	Number int64      // sequence number; zero: unreadable
+	Number int64      // sequence number; zero if unreadable
 	Entity LinkTarget // an empty Name: unreadable
 	What   DamagedPart
 	Move   string // address of the question whether to move the message aside
@@ -91,7 +91,7 @@ type ConfirmMoveAside struct {
 	Cancel  string
 	One     DamagedRow // the message; an empty Key: all of them
 	N       int        // number of messages; sent along and checked again
-	Type    string     // text to type as confirmation; empty: none
+	Type    string     // text to type as confirmation; empty means none
 	Typed   string
 	Error   component.Text
 	Refused component.Notice

@@ -15,7 +15,7 @@ type Deferred struct {
 	Columns     MessageColumns
 	Cards       []component.DeferredMessage // cards, if no columns are selected
 	Rows        []MessageRow                // otherwise
-	Pages       component.Pages             // zero: no pager
+	Pages       component.Pages             // zero means no pager
 	AllMatching AllMatching                 // all deferred messages
 }
 

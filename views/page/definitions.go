@@ -37,7 +37,7 @@ type Definitions struct {
 
 // DefinitionProblem is an error in a file, or a part without effect.
 type DefinitionProblem struct {
-	At  string // position in the file; empty: the whole file
+	At  string // position in the file; empty means the whole file
 	Why string
 }
 

@@ -35,7 +35,7 @@ func (m Entity) at(t Tab) string { return m.Href + "?tab=" + string(t) }
 type tabInfo struct {
 	tab  Tab
 	name string // text id
-	n    int    // negative: no count
+	n    int    // negative means no count
 }
 
 func (t tabInfo) slot() string {

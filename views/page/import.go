@@ -41,7 +41,7 @@ type Import struct {
 // ImportDryRun is the result of a dry run.
 type ImportDryRun struct {
 	Word string // token of the file
-	Name string // given by the browser; empty: pasted lines
+	Name string // given by the browser; empty means pasted lines
 	Size string // as shown
 
 	Lines, Import, Duplicates, Expired, AtOnce, Scheduled, Late, Unreadable, Refused int

@@ -25,9 +25,9 @@ type JobRow struct {
 	Key     string
 	Href    string
 	Kind    string // resubmit, copy, …
-	To      string // target of the messages; empty: none
-	At      string // entities with the messages; empty: anywhere, or selected messages
-	Query   string // their filter; empty: none
+	To      string // target of the messages; empty means none
+	At      string // entities with the messages; empty means anywhere, or selected messages
+	Query   string // their filter; empty means none
 	State   string // waiting, running, done, cancelled, failed or interrupted
 	Total   int
 	Seen    int
@@ -115,12 +115,12 @@ type Job struct {
 	Row      JobRow
 	Actor    string
 	Why      string    // error of a failed job
-	Ended    time.Time // zero: it has not ended
+	Ended    time.Time // zero if it has not ended
 	Failures []JobFailure
 
-	Cancel, Resume, Undo string // addresses; empty: not possible
-	UndoneBy             string // address of the job that undid this one; empty: none
-	Of                   string // address of the job that this one undoes; empty: none
+	Cancel, Resume, Undo string // addresses; empty if not possible
+	UndoneBy             string // address of the job that undid this one; empty means none
+	Of                   string // address of the job that this one undoes; empty means none
 }
 
 // JobFailure is a message that was refused.
@@ -128,7 +128,7 @@ type JobFailure struct {
 	Key  string
 	Href string
 	Seq  int64
-	Line int // of a file; zero: an existing message, described by the other fields
+	Line int // of a file; zero means an existing message, described by the other fields
 	At   string
 	Why  string
 }
@@ -186,8 +186,8 @@ type JobCount struct {
 	First      []MessageRow // a few of the messages
 	Now        time.Time
 	States     []StateLine // of the messages, as far as they were examined
-	Export     string      // address of a file with them; empty: none
-	Confirm    string      // text to type as confirmation; empty: none
+	Export     string      // address of a file with them; empty means none
+	Confirm    string      // text to type as confirmation; empty means none
 }
 
 func (c JobCount) atMost() int { return c.Matching - c.Locked + c.Unexamined }

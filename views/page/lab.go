@@ -22,7 +22,7 @@ type FilterLab struct {
 	Topic   EntityRef // the selected one; an empty Name: none
 	Message MessageFields
 	From    Sample  // the message that the fields were filled from; an empty Key: none
-	Outcome Outcome // zero: nothing was tried
+	Outcome Outcome // zero means that nothing was tried
 	Refused component.Notice
 
 	Unmatched      []UnmatchedMessage // unmatched messages, latest first
@@ -57,7 +57,7 @@ type SubscriptionResult struct {
 	// Copies is how many copies the subscription gets (FILT-5), Dead how many of them as dead
 	// letters because a filter or an action failed (FILT-31).
 	Copies, Dead int
-	NewRule      string // address of the form that adds a rule; empty: none
+	NewRule      string // address of the form that adds a rule; empty means none
 }
 
 // An UnmatchedMessage is a message that no subscription took.

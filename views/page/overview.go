@@ -108,7 +108,7 @@ func departureRow(d component.ExpiringMessage) view.Row {
 type tile struct {
 	slot, icon string
 	label      string // text id of the name
-	unit       string // text id of the unit; empty: none
+	unit       string // text id of the unit; empty means none
 	href       string
 	tone       component.Tone
 	figure     OverviewFigure

@@ -26,18 +26,18 @@ type RuleForm struct {
 	// page again. The script also posts there shortly after each key press.
 	Try     string
 	Rule    RuleFields
-	Refused component.Notice // the error of the form as a whole; zero: none
+	Refused component.Notice // the error of the form as a whole; zero means none
 
 	Message MessageFields
 	Recent  []Sample // messages of the topic to start from, latest first
 	Tried   RuleResult
-	Dead    string // where a message goes if the filter fails on it: "prices/eu/$DLQ"; empty: it is not delivered
+	Dead    string // where a message goes if the filter fails on it: "prices/eu/$DLQ"; empty if it is not delivered
 }
 
 // RuleFields are the fields of a rule in a form.
 type RuleFields struct {
 	Name       string
-	Kind       RuleKind // empty: everything
+	Kind       RuleKind // empty means everything
 	SQL        string
 	Parameters []SendProperty
 	Conditions []Condition // the page adds empty ones

@@ -31,7 +31,7 @@ type SceneCard struct {
 	ScenarioIDs    []string // ids of scenarios
 	Loaded         bool     // not built into the program
 	Text           string   // address of its YAML
-	Remove         string   // address of the question whether to remove it; empty: not possible
+	Remove         string   // address of the question whether to remove it; empty if not possible
 }
 
 // An InvalidScene is a stored scene that cannot be played.
@@ -108,7 +108,7 @@ type SceneForm struct {
 
 // A SceneFault is an error in a line.
 type SceneFault struct {
-	Line     int // zero: the whole text
+	Line     int // zero means the whole text
 	At, Text string
 	Source   string // the line, trimmed
 }

@@ -17,7 +17,7 @@ type Settings struct {
 	Shell  layout.Shell
 	At     string // address to post to
 	Go     string // address of the page with the list of keyboard shortcuts
-	Tokens string // address of tokens and links; empty: none
+	Tokens string // address of tokens and links; empty means none
 }
 
 // Title returns the page's title.

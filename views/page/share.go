@@ -30,9 +30,9 @@ type Share struct {
 	Refused          component.Notice
 
 	Active    bool         // a link exists
-	URL       string       // of the link; empty: unknown
+	URL       string       // of the link; empty if unknown
 	QR        component.QR // unless Local
-	Until     time.Time    // when it expires; zero: unknown
+	Until     time.Time    // when it expires; zero if unknown
 	Followers int
 	Key       string // of the presentation, for the presenter's tab
 	TalkName  string

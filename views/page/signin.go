@@ -28,7 +28,7 @@ type SignIn struct {
 	Others    []SignInProvider
 	Wrong     bool          // wrong name or password
 	Wait      time.Duration // too many attempts: how long to wait
-	Refused   string        // why signing in failed; empty: no reason to show
+	Refused   string        // why signing in failed; empty if there is no reason to show
 }
 
 // A SignInProvider is another way to sign in, at another site.
@@ -83,7 +83,7 @@ type SignInSessionRow struct {
 	Role      string // viewer, operator or admin
 	Method    string // password or openid
 	From      string // address it was started from
-	Agent     string // the browser's User-Agent, cut if it is long; empty: none
+	Agent     string // the browser's User-Agent, cut if it is long; empty means none
 	Started   time.Time
 	Seen      time.Time
 	Here      bool // the viewer's own session

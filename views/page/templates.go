@@ -17,7 +17,7 @@ type Templates struct {
 	Rename, Remove string // addresses
 	Queues         string // address of the queues, which lead to the send form
 
-	Asked string // the template that could not be renamed; empty: none
+	Asked string // the template that could not be renamed; empty means none
 	Typed string // the name typed for it
 	Error component.Text
 }
@@ -30,7 +30,7 @@ type TemplateRow struct {
 	Size    int64 // bytes of its body, with placeholders
 	Changed time.Time
 	Now     time.Time
-	Broken  string // why it cannot be read, in the server's own words; empty: it can be
+	Broken  string // why it cannot be read, in the server's own words; empty if it can be
 }
 
 // Full returns the whole page.

@@ -37,14 +37,14 @@ type TokenRow struct {
 	Link      bool
 	Name      string
 	Role      string // viewer, operator or admin, as granted
-	Namespace string // the only namespace it gives access to; empty: all
+	Namespace string // the only namespace it gives access to; empty means all
 	Page      string // the page that a link opens
-	By        string // its creator; empty: the server was open
-	With      string // name of the token it was created with; empty: none, or removed
+	By        string // its creator; empty if the server was open
+	With      string // name of the token it was created with; empty means none, or removed
 	State     TokenState
 	Made      time.Time
-	Until     time.Time // zero: until it is revoked
-	Used      time.Time // zero: never
+	Until     time.Time // zero means until it is revoked
+	Used      time.Time // zero means never
 	Now       time.Time
 	Revoke    string // address of the question whether to revoke it
 }
