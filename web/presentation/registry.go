@@ -59,22 +59,22 @@ type presentation struct {
 	unfollowable bool                      // the presenter has moved from place to a page that cannot be followed
 	visited      []string                  // namespaces visited so far, in lower case, latest last
 	presenters   map[*Participant]struct{} // the presenter's open pages
-	leftAt       time.Time                 // when the last of them closed; zero: one is open
+	leftAt       time.Time                 // when the last of them closed; zero while one is open
 	present      bool                      // the presenter is shown as present
 	timer        *time.Timer               // reports that the presenter has left, then ends the talk
 }
 
 // A Link is the link given to a talk's audience.
 type Link struct {
-	ID    string // of the access link, for revoking it; empty: nothing to revoke
+	ID    string // of the access link, for revoking it; empty if there is nothing to revoke
 	URL   string
-	Until time.Time // zero: unknown
+	Until time.Time // zero if unknown
 }
 
 // A Location is the page where a presenter is. Addresses are without the base path.
 type Location struct {
 	Page      string `json:"page,omitempty"`
-	SidePanel string `json:"beside,omitempty"` // the page open in the side panel; empty: none
+	SidePanel string `json:"beside,omitempty"` // the page open in the side panel; empty means none
 }
 
 // Namespace returns the namespace, in lower case, of a page's address without the base path;

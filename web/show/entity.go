@@ -32,7 +32,7 @@ type entitySnapshot struct {
 
 	sessions       []engine.SessionRow // for the sessions tab, queued ones first
 	queuePositions map[string]int      // positions of queued sessions
-	nextSession    string              // the first session of the next page; empty: this is the last
+	nextSession    string              // the first session of the next page; empty if this is the last
 }
 
 func (p *Pages) entity(ctx context.Context, at Address) (view.Page, uint64, error) {

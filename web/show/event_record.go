@@ -12,7 +12,7 @@ import (
 
 // An eventRecord is what is kept of an event: small, and sharing no memory with the event.
 type eventRecord struct {
-	epoch      uint64 // of an event before this process; zero: of this process
+	epoch      uint64 // of an event before this process; zero if the event is of this process
 	n          uint64
 	at         engine.Instant
 	until      engine.Instant // the end of a lock, the scheduled time, or the new expiry

@@ -19,15 +19,16 @@ const maxMenuNamespaces = 12
 
 // NamespaceInfo is what pages need to know of the server's namespaces.
 type NamespaceInfo struct {
-	Namespaces *namespaces.Manager // nil: there is only this namespace, and no page of namespaces
+	Namespaces *namespaces.Manager // nil if there is only this namespace, and no page of namespaces
 	// Connections returns the connection strings of a namespace, for messages and for
-	// administration; nil: unknown.
+	// administration; nil if unknown.
 	Connections func(name string) (messages, admin string)
-	// StoredIn returns where a namespace is stored; empty: in memory.
+	// StoredIn returns where a namespace is stored; empty means in memory.
 	StoredIn func(namespaces.Spec) string
-	// MovedTo returns where the data of a removed namespace is moved; empty: it is deleted.
+	// MovedTo returns where the data of a removed namespace is moved; empty means that it is
+	// deleted.
 	MovedTo func(namespaces.Spec) string
-	// Clients returns the connected clients of a namespace; nil: unknown.
+	// Clients returns the connected clients of a namespace; nil if unknown.
 	Clients func(name string) connections.Source
 }
 

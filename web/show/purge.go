@@ -44,7 +44,7 @@ func purgeableCount(c engine.Counts, s page.State) int64 {
 type PurgeSelection struct {
 	Path        engine.Path
 	Classes     []engine.Class // of the entity itself
-	DeadLetters engine.Path    // the subqueue to remove dead letters from; empty: none
+	DeadLetters engine.Path    // the subqueue to remove dead letters from; empty means none
 	Locked      int64          // locked dead letters, which stay
 	Count       int64          // as shown: without locked ones
 }
