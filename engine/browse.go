@@ -250,7 +250,7 @@ func (ns *Namespace) EntityPage(kind EntityKind, topic Path, skip, top int) ([]E
 	return page, nil
 }
 
-// Subscriptions returns the subscriptions of a topic, sorted by path; none for any other
+// Subscriptions returns the subscriptions of a topic, sorted by path, or none for any other
 // path.
 func (ns *Namespace) Subscriptions(topic Path) []EntityState {
 	e, err := ns.entity(topic)

@@ -184,7 +184,7 @@ func (ns *Namespace) rememberID(now Instant, e *entity, d Digest) {
 	ns.reschedule(e.main)
 }
 
-// current returns the generation for ids accepted at an instant; nil if a new one is needed.
+// current returns the generation for ids accepted at an instant, or nil if a new one is needed.
 func (s *duplicateHistory) current(at Instant, window time.Duration) *generation {
 	if len(s.generations) == 0 {
 		return nil
@@ -250,8 +250,8 @@ func (ns *Namespace) acceptDuplicate(now Instant, e *entity, s Submission, actor
 	return m.Seq
 }
 
-// nextForget returns when the window of e's oldest generation has passed as a whole; zero if e
-// remembers nothing.
+// nextForget returns when the window of e's oldest generation has passed as a whole, or zero if
+// e remembers nothing.
 func (e *entity) nextForget() Instant {
 	if e.seen == nil || len(e.seen.generations) == 0 {
 		return 0

@@ -214,8 +214,8 @@ func (ns *Namespace) endRefusedLinks(e *entity) {
 
 // This file implements receivers that only browse messages (PEEK-12).
 
-// nextToPeek returns the next message that a browsing receiver has not been shown, in any
-// state; nil if there is none now.
+// nextToPeek returns the next message that a browsing receiver has not been shown, in any state,
+// or nil if there is none now.
 func (l *link) nextToPeek() *message {
 	all := &l.subqueue.order
 	if l.Session.Want == NamedSession {

@@ -185,7 +185,7 @@ func (ss *sessions) removeToServe(s *session) {
 // lockedSessions is a heap of sessions by the end of their locks.
 type lockedSessions []*session
 
-// end returns when the first of the locks ends; zero if there are none.
+// end returns when the first of the locks ends, or zero if there are none.
 func (t lockedSessions) end() Instant {
 	if len(t) == 0 {
 		return 0

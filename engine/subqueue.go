@@ -19,7 +19,7 @@ const (
 	flagMask     = 1<<flagBits - 1
 )
 
-// alarm returns the time of m's alarm in its holder; zero if it has none.
+// alarm returns the time of m's alarm in its holder, or zero if it has none.
 func (m *message) alarm() Instant { return Instant(m.alarmFlags >> flagBits) }
 
 func (m *message) setAlarm(at Instant) {
@@ -180,7 +180,7 @@ func (h *subqueue) lockEnd(m Message) Instant {
 	return m.LockedUntil
 }
 
-// nextChange returns when time alone will next change m; zero if never. A message locked in a
+// nextChange returns when time alone will next change m, or zero if never. A message locked in a
 // session waits for the session's alarm.
 func (h *subqueue) nextChange(m Message) Instant {
 	if h.sessions != nil && m.Locked() {
@@ -294,7 +294,7 @@ func (h *subqueue) resize(bytes, charge int64) {
 	root.charged += charge
 }
 
-// nextDue returns when time alone will change something here; zero if never.
+// nextDue returns when time alone will change something here, or zero if never.
 func (h *subqueue) nextDue() Instant {
 	var at Instant
 	if a, ok := h.expiring.first(); ok {

@@ -178,8 +178,8 @@ type UnplannedMessage struct {
 	packed Packed
 }
 
-// Plan evaluates the rules that can be evaluated before the commit, on any goroutine and at
-// any time; nil if there are none.
+// Plan evaluates the rules that can be evaluated before the commit, on any goroutine and at any
+// time. It returns nil if there are none.
 func (u UnplannedMessage) Plan() *Plan {
 	if u.rules == nil {
 		return nil
@@ -336,7 +336,7 @@ func (k txUsage) admit(own, more txUsage) error {
 // txDeadlines is a heap of transactions by when they are rolled back.
 type txDeadlines []*transaction
 
-// next returns when the next transaction is to be rolled back; zero if there is none.
+// next returns when the next transaction is to be rolled back, or zero if there is none.
 func (x *transactions) next() Instant {
 	if len(x.deadlines) == 0 {
 		return 0

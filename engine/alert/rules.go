@@ -276,7 +276,7 @@ func (r *Rules) queueAlert(l *liveRule, a Alert) {
 	signal(r.alertPending)
 }
 
-// setTrouble records why a rule could not do its work; empty if it could.
+// setTrouble records why a rule could not do its work. why is empty if it could.
 func (r *Rules) setTrouble(l *liveRule, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -85,7 +85,7 @@ type deed struct {
 	seen   []seen
 }
 
-// on returns all possible versions after d, if v was the one before; none if d is impossible.
+// on returns all possible versions after d, if v was the one before, or none if d is impossible.
 func (d *deed) on(before *version) []*version {
 	v := before.edit()
 	if d.answer == unsaid {

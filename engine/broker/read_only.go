@@ -24,8 +24,8 @@ func (b *Broker) becomeReadOnly(ctx context.Context, now engine.Instant, ops []*
 	return b.readOnlyTurn(ctx, now, ops)
 }
 
-// storeTrouble returns the channel on which the store reports that it takes no more writes; nil if
-// the store reports that in Commit alone.
+// storeTrouble returns the channel on which the store reports that it takes no more writes, or
+// nil if the store reports that in Commit alone.
 func (b *Broker) storeTrouble() <-chan error {
 	if t, ok := b.store.Load().Store.(engine.WriteFailureNotifier); ok {
 		return t.WriteFailure()

@@ -13,7 +13,7 @@ type SearchCursor struct {
 	Seq  engine.Seq
 }
 
-// String returns what ParseSearchCursor reads; empty for the zero SearchCursor.
+// String returns what ParseSearchCursor reads, or "" for the zero SearchCursor.
 func (m SearchCursor) String() string {
 	if m.Path == "" {
 		return ""

@@ -47,7 +47,7 @@ type State struct {
 	Keys       map[string]engine.Key // of messages, by their names in the scene
 }
 
-// Step returns the last played step; nil if there is none.
+// Step returns the last played step, or nil if there is none.
 func (s State) Step() *Step {
 	if s.Done == 0 {
 		return nil

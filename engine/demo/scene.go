@@ -176,7 +176,7 @@ const (
 // Moments returns all kinds.
 func Moments() []Moment { return []Moment{Expiry, Activation, Unlock, AutoDelete} }
 
-// in returns its time; zero if no such event is due.
+// in returns its time, or zero if no such event is due.
 func (m Moment) in(u engine.Upcoming) engine.Instant {
 	switch m {
 	case Expiry:

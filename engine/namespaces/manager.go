@@ -52,7 +52,7 @@ type Catalogue interface {
 	// would be lost.
 	Change(ctx context.Context, s Spec) error
 	// Remove removes a namespace with its contents, and calls closed, which closes its store,
-	// when it is time to. aside is where the contents are kept; empty if they are deleted.
+	// when it is time to. aside is where the contents are kept, or "" if they are deleted.
 	Remove(ctx context.Context, s Spec, closed func() error) (aside string, err error)
 }
 
@@ -364,9 +364,9 @@ func noNamespace(name string) error {
 	return engine.RefuseCode(ErrNoNamespace, 40402, "The namespace '%s' does not exist.", name)
 }
 
-// Remove removes a namespace with its contents, on behalf of actor, empty if it has expired.
-// Its clients get the reason, and its store is closed first. aside is where the contents are
-// kept; empty if they are deleted. The server's own namespace cannot be removed:
+// Remove removes a namespace with its contents, on behalf of actor, which is "" if it has
+// expired. Its clients get the reason, and its store is closed first. aside is where the
+// contents are kept, or "" if they are deleted. The server's own namespace cannot be removed:
 // engine.ErrNotAllowed. If the removal fails, the namespace is served again.
 func (f *Manager) Remove(ctx context.Context, name, actor string) (aside string, err error) {
 	name = strings.ToLower(name)
@@ -459,7 +459,7 @@ func (f *Manager) List() []Namespace {
 // Max returns how many namespaces there may be beside the server's own.
 func (f *Manager) Max() int { return max(0, cmp.Or(f.o.Max, DefaultMax)) }
 
-// CatalogueError returns why the catalogue could not be read lately; nil if it could.
+// CatalogueError returns why the catalogue could not be read lately, or nil if it could.
 func (f *Manager) CatalogueError() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -210,7 +210,7 @@ func (k key) matchValue(v *operand, p *messageState) Result {
 	}
 }
 
-// text returns a text field; empty if it is not set.
+// text returns a text field, or "" if it is not set.
 func (k key) text(p *messageState) string {
 	c := &p.row.Content
 	switch k {
