@@ -106,7 +106,8 @@ func (a connString) explainSelection(err topology.ServerSelectionError) string {
 	return strings.Join(all, "; ")
 }
 
-// explainServer explains an error in reaching one server; empty if the error is not a common one.
+// explainServer explains an error in reaching one server. It returns "" if the error is not a
+// common one.
 func (a connString) explainServer(at string, err error) string {
 	if said := explainCertificate(at, err); said != "" {
 		return said
@@ -136,8 +137,8 @@ func (a connString) explainServer(at string, err error) string {
 	return ""
 }
 
-// explainCertificate explains what is wrong with a server's certificate; empty if the error is not
-// about that.
+// explainCertificate explains what is wrong with a server's certificate. It returns "" if the
+// error is about something else.
 func explainCertificate(at string, err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return fmt.Sprintf("the certificate of %s is signed by an unknown authority: set tlsCAFile to the certificate of the authority", at)

@@ -239,7 +239,7 @@ func classifyError(err error) error {
 	return err
 }
 
-// concern returns the error about a write's majority; nil if there is none.
+// concern returns the error about a write's majority, or nil if there is none.
 func concern(err error) *mongo.WriteConcernError {
 	if e, ok := errors.AsType[mongo.WriteException](err); ok {
 		return e.WriteConcernError

@@ -48,8 +48,8 @@ func (c Catalogue) dir() string { return c.Path + namespacesSuffix }
 // namespacesSuffix is the suffix of the folder's name.
 const namespacesSuffix = ".namespaces"
 
-// NamespaceOf returns the name of the namespace whose store is in the file path; empty if the file
-// is not in a catalogue's folder.
+// NamespaceOf returns the name of the namespace whose store is in the file path, or "" if the
+// file is not in a catalogue's folder.
 func NamespaceOf(path string) string {
 	full, err := filepath.Abs(path)
 	folder, file := filepath.Split(full)

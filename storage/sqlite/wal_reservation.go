@@ -52,7 +52,7 @@ func (g *spaceReservation) reserve(size int64) error {
 	return g.size.recordReserved(g.store)
 }
 
-// sizeHinter returns f, or the file that it wraps, if that can be made longer; nil if not.
+// sizeHinter returns f, or the file that it wraps, if that can be made longer, or nil if not.
 func sizeHinter(f vfs.File) vfs.FileSizeHint {
 	for {
 		switch is := f.(type) {

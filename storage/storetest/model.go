@@ -56,7 +56,7 @@ func seenID(v engine.SeenIDs) engine.SeenIDsThrough {
 	return engine.SeenIDsThrough{Subqueue: v.Subqueue, N: v.N}
 }
 
-// lastSeen returns the highest number of an entity's MessageIds; zero if it has none.
+// lastSeen returns the highest number of an entity's MessageIds, or zero if it has none.
 func (s *state) lastSeen(h engine.SubqueueID) (n uint64) {
 	for id := range s.Seen {
 		if id.Subqueue == h {
