@@ -26,7 +26,7 @@ type chrome struct {
 
 var errNoChromium = errors.New("there is no Chromium in PATH")
 
-// chromium returns the path of Chromium; empty if there is none.
+// chromium returns the path of Chromium, or "" if there is none.
 func chromium() string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -177,7 +177,7 @@ func (c *chrome) takePaints() (painted []pageUpdate, long []longTask, err error)
 	return painted, long, nil
 }
 
-// longestTask returns the longest duration in milliseconds; zero if there is none.
+// longestTask returns the longest duration in milliseconds, or zero if there is none.
 func longestTask(all []longTask) (most float64) {
 	for _, b := range all {
 		most = max(most, ms(b.took))

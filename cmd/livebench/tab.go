@@ -186,7 +186,7 @@ func (t *tab) takeUpdates() []pageUpdate {
 	return all
 }
 
-// endError returns why the tab ended; nil if it has not.
+// endError returns why the tab ended, or nil if it has not.
 func (t *tab) endError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -138,7 +138,7 @@ func (a *authentication) isRemoved(name string, way auth.Method) bool {
 	return !there
 }
 
-// namespaceCreated returns when a namespace was created; zero if unknown.
+// namespaceCreated returns when a namespace was created, or zero if unknown.
 func (p *serverRun) namespaceCreated(namespace string) time.Time {
 	n, _ := p.namespaces.Find(namespace)
 	return n.Created
@@ -176,7 +176,7 @@ func (p *serverRun) recordTokenActivity(ctx context.Context, done []broker.Audit
 	}
 }
 
-// oidcConfig returns the configuration of the OpenID provider; nil if there is none.
+// oidcConfig returns the configuration of the OpenID provider, or nil if there is none.
 func (c *serveCommand) oidcConfig() (*oidc.Config, error) {
 	f := c.OIDC
 	if f.Issuer == "" {

@@ -81,7 +81,7 @@ const (
 	headWindows    = "\n# Windows, into your trusted roots, in PowerShell:\n"
 )
 
-// steps returns the remaining steps for the CA at a path. file is what --apply changed; empty
+// steps returns the remaining steps for the CA at a path. file is what --apply changed, or ""
 // without it.
 func (c *trustCommand) steps(ca, file string) string {
 	var in func(shell) string
