@@ -48,7 +48,7 @@ func (f Field) id() string { return "f-" + f.Name }
 
 func (f Field) listID() string { return f.id() + "-l" }
 
-// describedBy returns the ids of the elements that explain the field; empty if none.
+// describedBy returns the ids of the elements that explain the field, or "" if none.
 func (f Field) describedBy() string {
 	var ids []string
 	if len(f.Tip) > 0 {

@@ -80,7 +80,7 @@ func (w AlertDescription) conditionText(ctx context.Context) string {
 	return locale.T(ctx, says, locale.Args{"In": in, "Within": w.Within, "Over": locale.Number(ctx, w.Over)})
 }
 
-// actionText returns the rule's action as a sentence; empty if it only notifies.
+// actionText returns the rule's action as a sentence, or "" if it only notifies.
 func (w AlertDescription) actionText(ctx context.Context) string {
 	switch w.Then {
 	case "extend":

@@ -59,7 +59,7 @@ func (r Rule) kind() RuleKind {
 	return r.Kind
 }
 
-// word returns the text id of a kind; empty for an unknown one.
+// word returns the text id of a kind, or "" for an unknown one.
 func (k RuleKind) word() string {
 	switch k {
 	case FilterTrue:
