@@ -63,7 +63,7 @@ const (
 	DotNET     SDK = "dotnet"
 )
 
-// Name returns the SDK's usual name; empty for Other.
+// Name returns the SDK's usual name, or "" for Other.
 func (s SDK) Name() string {
 	return map[SDK]string{Go: "Go SDK", Python: "Python SDK", JavaScript: "JavaScript SDK", Java: "Java SDK", DotNET: ".NET SDK"}[s]
 }

@@ -77,8 +77,8 @@ type Location struct {
 	SidePanel string `json:"beside,omitempty"` // the page open in the side panel; empty means none
 }
 
-// Namespace returns the namespace, in lower case, of a page's address without the base path;
-// empty if the page belongs to none.
+// Namespace returns the namespace, in lower case, of a page's address without the base path, or
+// "" if the page belongs to none.
 func Namespace(page string) string {
 	rest, ok := strings.CutPrefix(page, "/n/")
 	if end := strings.IndexAny(rest, "/?"); end >= 0 {

@@ -177,7 +177,7 @@ func (p *Pages) forwardingArrow(s forwarding, in bool, now engine.Instant) page.
 	return a
 }
 
-// blockedBy returns why nothing is forwarded now; empty if nothing is in the way.
+// blockedBy returns why nothing is forwarded now, or "" if nothing is in the way.
 func (s forwarding) blockedBy(now engine.Instant) page.ForwardingBlock {
 	switch {
 	case !allowsReceive(s.from.Config.Status): // STAT-7

@@ -159,7 +159,8 @@ func (p *Pages) Page(ctx context.Context, at Address) (view.Page, uint64, error)
 	return page, 0, err
 }
 
-// historyRetention returns how long history is kept; zero if that is unknown or there is no history.
+// historyRetention returns how long history is kept, or zero if that is unknown or there is no
+// history.
 func (p *Pages) historyRetention() time.Duration {
 	if !p.b.HasHistory() {
 		return 0

@@ -115,7 +115,7 @@ func ParsePurgeFilter(t *FormState, l engine.Limits) *engine.MessageFilter {
 	return nil
 }
 
-// PurgeFilterText returns the filter of a purge as typed; empty if it is blank.
+// PurgeFilterText returns the filter of a purge as typed, or "" if it is blank.
 func PurgeFilterText(t FormState) string {
 	text := unixLines(t.Values.Get(page.FieldFilter))
 	if strings.TrimSpace(text) == "" {

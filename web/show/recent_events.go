@@ -354,7 +354,7 @@ func (r *RecentEvents) line(now engine.Instant, m rateKind) []float64 {
 	return r.counter.line(now, 10, m)
 }
 
-// depth returns the past numbers of messages in an entity that holds n now; nil if it had no
+// depth returns the past numbers of messages in an entity that holds n now, or nil if it had no
 // events.
 func (r *RecentEvents) depth(now engine.Instant, path engine.Path, n int64) []float64 {
 	r.mu.Lock()

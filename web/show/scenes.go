@@ -196,7 +196,7 @@ func (p *Pages) addSceneBar(ctx context.Context, sh *layout.Shell) {
 	sh.Scene = s
 }
 
-// nextScene returns the scene after this one in the library; nil if there is none.
+// nextScene returns the scene after this one in the library, or nil if there is none.
 func (p *Pages) nextScene(ctx context.Context, id string) *layout.NextScene {
 	all := p.o.Scenes.Library().List()
 	at := 1 + slices.IndexFunc(all, func(s *demo.Scene) bool { return s.ID == id })
