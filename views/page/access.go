@@ -142,7 +142,7 @@ func (k AccessKey) id() string {
 // Full returns the whole page.
 func (m AccessKeys) Full() templ.Component { return accessKeys(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m AccessKeys) Watches() []string { return nil }
 
 // Parts returns the shell's parts: keys are not pushed.
@@ -206,7 +206,7 @@ func (m ConfirmAccessChange) Full() templ.Component { return confirmAccessChange
 // Dialog returns the form of the page.
 func (m ConfirmAccessChange) Dialog() templ.Component { return confirmAccessChangeForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmAccessChange) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the question is not live.

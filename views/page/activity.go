@@ -83,7 +83,7 @@ type ActivityRow struct {
 // Full returns the whole page.
 func (m Activity) Full() templ.Component { return activity(m) }
 
-// Watches returns nil: events of the server have no path.
+// Watches returns nil, because events of the server have no path.
 func (m Activity) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.

@@ -304,7 +304,7 @@ func (m AlertForm) verdict(ctx context.Context) string {
 // Full returns the whole page.
 func (m AlertForm) Full() templ.Component { return alertForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m AlertForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the form is not live.
@@ -324,7 +324,7 @@ func (m ConfirmRemoveAlert) Full() templ.Component { return confirmRemoveAlert(m
 // Dialog returns the form of the page.
 func (m ConfirmRemoveAlert) Dialog() templ.Component { return confirmRemoveAlertForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmRemoveAlert) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the question is not live.

@@ -117,7 +117,7 @@ func (m Confirm) Full() templ.Component { return confirm(m) }
 // Dialog returns the form of the page.
 func (m Confirm) Dialog() templ.Component { return confirmForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Confirm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -210,7 +210,7 @@ func (m ConfirmDisconnect) Full() templ.Component { return confirmDisconnect(m) 
 // Dialog returns the form of the page.
 func (m ConfirmDisconnect) Dialog() templ.Component { return confirmDisconnectForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmDisconnect) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the question is not live.

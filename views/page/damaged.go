@@ -61,7 +61,7 @@ func (r DamagedRow) called() string {
 // Full returns the whole page.
 func (m Damaged) Full() templ.Component { return damaged(m) }
 
-// Watches returns nil: damage can be found in any entity.
+// Watches returns nil, because damage can be found in any entity.
 func (m Damaged) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.
@@ -110,7 +110,7 @@ func (m ConfirmMoveAside) Full() templ.Component { return confirmMoveAside(m) }
 // Dialog returns the form of the page.
 func (m ConfirmMoveAside) Dialog() templ.Component { return confirmMoveAsideForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmMoveAside) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the question is not live.

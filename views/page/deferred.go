@@ -28,7 +28,7 @@ func (m Deferred) Full() templ.Component {
 	return deferred(m)
 }
 
-// Watches returns nil: any entity can have a deferred message.
+// Watches returns nil, because any entity can have a deferred message.
 func (m Deferred) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.

@@ -56,7 +56,7 @@ type DefinitionChange struct{ Property, Was, Is string }
 // Full returns the whole page.
 func (m Definitions) Full() templ.Component { return definitions(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Definitions) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -97,7 +97,7 @@ func (Docs) Title(ctx context.Context) string { return locale.T(ctx, "docs.title
 // Full returns the whole page.
 func (m Docs) Full() templ.Component { return docs(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (Docs) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -106,7 +106,7 @@ func (m Docs) Parts() []view.Part { return m.Shell.Parts() }
 // Full returns the whole page.
 func (m Doc) Full() templ.Component { return doc(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (Doc) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

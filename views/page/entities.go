@@ -107,7 +107,7 @@ func (r EntityRow) temporaryEntity() TemporaryEntity {
 // Full returns the whole page.
 func (m Entities) Full() templ.Component { return entities(m) }
 
-// Watches returns nil: entities come and go, and every message changes a count.
+// Watches returns nil, because entities come and go, and every message changes a count.
 func (m Entities) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.

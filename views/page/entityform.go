@@ -106,7 +106,7 @@ func (i IdlePreview) visible() bool { return i.Is != "" || i.Never }
 // Full returns the whole page.
 func (m EntityForm) Full() templ.Component { return entityForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m EntityForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

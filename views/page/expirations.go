@@ -45,7 +45,7 @@ type ExpiredRow struct {
 // Full returns the whole page.
 func (m Expirations) Full() templ.Component { return expirations(m) }
 
-// Watches returns nil: every message of the namespace can expire.
+// Watches returns nil, because every message of the namespace can expire.
 func (m Expirations) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.

@@ -32,7 +32,7 @@ func (m Failure) Full() templ.Component { return failure(m) }
 // Dialog returns the message for the dialog whose form was refused.
 func (m Failure) Dialog() templ.Component { return failureInDialog(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Failure) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -59,7 +59,7 @@ type ImportFailure struct {
 // Full returns the whole page.
 func (m Import) Full() templ.Component { return importPage(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Import) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -216,7 +216,7 @@ func (m JobForm) do(ctx context.Context) string {
 // Full returns the whole page.
 func (m JobForm) Full() templ.Component { return jobForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m JobForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the form is not live.

@@ -77,8 +77,8 @@ func (m FilterLab) Full() templ.Component {
 	return lab(m)
 }
 
-// Watches returns nil: unmatched messages belong only to their topic, and every topic may have
-// some.
+// Watches returns nil, because unmatched messages belong only to their topic, and every topic
+// may have some.
 func (m FilterLab) Watches() []string { return nil }
 
 // Parts returns the live parts of the page: the list of unmatched messages. The form and the

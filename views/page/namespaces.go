@@ -81,7 +81,7 @@ func (Namespaces) Title(ctx context.Context) string { return locale.T(ctx, "spac
 // Full returns the whole page.
 func (m Namespaces) Full() templ.Component { return namespaces(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (Namespaces) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -147,7 +147,7 @@ func (m NamespaceLimits) Title(ctx context.Context) string {
 // Full returns the whole page.
 func (m NamespaceLimits) Full() templ.Component { return namespaceLimits(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (NamespaceLimits) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -176,7 +176,7 @@ func (m ConfirmRemoveNamespace) Full() templ.Component { return confirmRemoveNam
 // Dialog returns the form of the page.
 func (m ConfirmRemoveNamespace) Dialog() templ.Component { return confirmRemoveNamespaceForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (ConfirmRemoveNamespace) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

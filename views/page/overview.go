@@ -62,7 +62,7 @@ type Connect struct {
 // Full returns the whole page.
 func (m Overview) Full() templ.Component { return overview(m) }
 
-// Watches returns nil: every event can change the overview.
+// Watches returns nil, because every event can change the overview.
 func (m Overview) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.

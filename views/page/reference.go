@@ -114,7 +114,7 @@ type APIProblem struct {
 // Full returns the whole page.
 func (m APIReference) Full() templ.Component { return reference(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m APIReference) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.

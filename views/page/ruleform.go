@@ -89,7 +89,7 @@ type Sample struct {
 // Full returns the whole page.
 func (m RuleForm) Full() templ.Component { return ruleForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m RuleForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -113,7 +113,7 @@ const (
 // Full returns the whole page.
 func (m Send) Full() templ.Component { return send(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Send) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -51,7 +51,7 @@ func (m Share) Full() templ.Component { return share(m) }
 // Dialog returns what the script shows over another page.
 func (m Share) Dialog() templ.Component { return shareAsks(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Share) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

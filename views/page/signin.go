@@ -40,10 +40,10 @@ type SignInProvider struct {
 // Full returns the whole page.
 func (m SignIn) Full() templ.Component { return signIn(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m SignIn) Watches() []string { return nil }
 
-// Parts returns nil: nothing in the page is live.
+// Parts returns nil, because nothing in the page is live.
 func (m SignIn) Parts() []view.Part { return nil }
 
 // SignedOut is the page after signing out here, with a link to sign out at the identity
@@ -58,10 +58,10 @@ type SignedOut struct {
 // Full returns the whole page.
 func (m SignedOut) Full() templ.Component { return signedOut(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m SignedOut) Watches() []string { return nil }
 
-// Parts returns nil: nothing in the page is live.
+// Parts returns nil, because nothing in the page is live.
 func (m SignedOut) Parts() []view.Part { return nil }
 
 // MaxSignInSessions is how many sessions SignInSessions lists at most.
@@ -108,8 +108,8 @@ func (m SignInSessions) counted() SignInSessions {
 	return m
 }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m SignInSessions) Watches() []string { return nil }
 
-// Parts returns nil: nothing in the page is live.
+// Parts returns nil, because nothing in the page is live.
 func (m SignInSessions) Parts() []view.Part { return nil }

@@ -40,7 +40,7 @@ func (o Owner) link() bool {
 // Full returns the whole page.
 func (m Standby) Full() templ.Component { return standby(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Standby) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

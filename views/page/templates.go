@@ -36,7 +36,7 @@ type TemplateRow struct {
 // Full returns the whole page.
 func (m Templates) Full() templ.Component { return templates(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Templates) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -55,7 +55,7 @@ func (m ConfirmRemoveTemplate) Full() templ.Component { return confirmRemoveTemp
 // Dialog returns the form of the page.
 func (m ConfirmRemoveTemplate) Dialog() templ.Component { return confirmRemoveTemplateForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmRemoveTemplate) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

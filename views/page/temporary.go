@@ -49,7 +49,7 @@ type TemporaryEntity struct {
 // Full returns the whole page.
 func (m Temporary) Full() templ.Component { return temporary(m) }
 
-// Watches returns nil: an activity of any entity can reset an idle clock.
+// Watches returns nil, because an activity of any entity can reset an idle clock.
 func (m Temporary) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.

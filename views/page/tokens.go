@@ -65,7 +65,7 @@ func (Tokens) Title(ctx context.Context) string { return locale.T(ctx, "tokens.t
 // Full returns the whole page.
 func (m Tokens) Full() templ.Component { return tokens(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Tokens) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -135,7 +135,7 @@ func (m TokenForm) Title(ctx context.Context) string {
 // Full returns the whole page.
 func (m TokenForm) Full() templ.Component { return tokenForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m TokenForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -212,7 +212,7 @@ func (m TokenCreated) Title(ctx context.Context) string {
 // Full returns the whole page.
 func (m TokenCreated) Full() templ.Component { return tokenCreated(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m TokenCreated) Watches() []string { return nil }
 
 // Parts returns the shell's parts: secrets are not pushed.
@@ -241,7 +241,7 @@ func (m ConfirmRevokeToken) Full() templ.Component { return confirmRevokeToken(m
 // Dialog returns what the script shows over another page.
 func (m ConfirmRevokeToken) Dialog() templ.Component { return confirmRevokeTokenForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmRevokeToken) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
