@@ -227,8 +227,8 @@ func (ns *Namespace) undoRemember(e *entity, u rememberedID) {
 	ns.reschedule(e.main)
 }
 
-// dropDuplicate records that a message was accepted at e and dropped (DUP-2); m is what it
-// would have been. Only the count is stored.
+// dropDuplicate records that a message was accepted at e and dropped (DUP-2). m is the message
+// that would have been stored. Only the count is stored.
 func (ns *Namespace) dropDuplicate(now Instant, e *entity, m Message, c *content, actor string) {
 	next := e.main.meter
 	next.Duplicates++

@@ -68,7 +68,7 @@ func (ns *Namespace) forwardDue(now Instant, h *subqueue, limit int) (done int) 
 }
 
 // forwardFirst moves the first message of h one hop, or decides what becomes of it instead. It is
-// one step: a refusal is known before anything changes (FWD-3). It returns the number of
+// one step: it is refused before anything changes (FWD-3). It returns the number of
 // changes.
 func (ns *Namespace) forwardFirst(now Instant, h *subqueue) (done int) {
 	m := h.order.first()

@@ -122,7 +122,7 @@ func (e *entity) forwardsWait() bool {
 // memoryUsed returns the memory of the namespace in bytes.
 func (ns *Namespace) memoryUsed() int64 { return ns.account.bytes }
 
-// reportMemory updates the process's Memory with what has changed since the last report. It is
+// reportMemory updates the process's Memory with the changes since the last report. It is
 // called once a turn, so that a send costs no more than additions.
 func (ns *Namespace) reportMemory() {
 	ns.shrinkIndex()

@@ -238,9 +238,10 @@ func (t *transaction) contents(each func(*content)) {
 	}
 }
 
-// Bounds on open transactions and what they keep together, so that clients which never end
-// theirs can fill neither the memory nor the store. The error is ErrQuota for what one
-// transaction could never keep, and ErrBusy for what it could keep if there were no others.
+// Bounds on open transactions and on their total usage, so that clients that never end their
+// transactions can fill neither the memory nor the store. The error is ErrQuota for an operation
+// that never fits in one transaction, and ErrBusy for one that would fit if there were no other
+// transactions.
 const (
 	maxTransactions = 10_000
 	maxTxMemory     = 64 << 20 // bytes, with all parts of an operation
@@ -250,7 +251,7 @@ const (
 // maxTransactionIdle returns how long a transaction may be open without an operation.
 func (ns *Namespace) maxTransactionIdle() time.Duration { return 5 * ns.limits.TransactionTime }
 
-// txUsage counts transactions and what waits in them, in bytes.
+// txUsage counts transactions, and the bytes of the operations that wait in them.
 type txUsage struct {
 	open   int64 // transactions
 	memory int64 // approximate bytes in the heap

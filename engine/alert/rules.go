@@ -43,7 +43,7 @@ type State struct {
 	Last    engine.Instant `json:"last,omitempty"`
 	Missed  int64          `json:"missed,omitempty"` // events that could not be looked at: they came too fast, or a body could not be read
 	Trouble string         `json:"trouble,omitempty"`
-	Alerted []engine.Path  `json:"above,omitempty"` // for DeadLettersAbove and DeletingSoon: what it has alerted about and still applies
+	Alerted []engine.Path  `json:"above,omitempty"` // for DeadLettersAbove and DeletingSoon: entities with an alert that still applies
 }
 
 // A Status is a rule and its State.

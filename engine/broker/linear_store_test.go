@@ -33,7 +33,7 @@ type ground struct {
 	failed   []commitSpan // commits whose outcome is unknown
 	reopened []reopened
 	opening  chan struct{} // closed when the store was read after a failed commit; nil if it was read
-	spoilt   bool          // what was stored could not be loaded
+	spoilt   bool          // the stored records could not be loaded
 }
 
 // A commitSpan is from one moment to another.

@@ -55,7 +55,7 @@ func (s State) Step() *Step {
 	return &s.Scene.Steps[s.Done-1]
 }
 
-// Ended reports whether all steps were played, or no more can be.
+// Ended reports whether all steps were played, or no further step can be played.
 func (s State) Ended() bool { return s.Done == len(s.Scene.Steps) || s.Trouble != nil }
 
 // Page returns the page that shows the play, below that of the namespace; before the first

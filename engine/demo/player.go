@@ -20,8 +20,8 @@ import (
 // DefaultIdleTimeout is how long a play stays that no page shows any more.
 const DefaultIdleTimeout = 30 * time.Minute
 
-// evictAfter is how long a play must be unwatched to make room for another, where no more plays
-// fit.
+// evictAfter is how long a play must be unwatched to make room for another, where no further
+// plays fit.
 const evictAfter = 5 * time.Minute
 
 // A Namespaces holds the namespaces of plays: a *namespaces.Manager.
@@ -75,7 +75,7 @@ func (s *Player) Library() *Library { return s.o.Library }
 // IdleTimeout returns how long an unwatched play stays.
 func (s *Player) IdleTimeout() time.Duration { return cmp.Or(s.o.IdleTimeout, DefaultIdleTimeout) }
 
-// Begin creates a namespace for a scene, with the scene's entities; who is the actor. The
+// Begin creates a namespace for a scene, with the scene's entities, for the actor who. The
 // errors are ErrNoNamespace and those of namespaces.Manager.Create.
 func (s *Player) Begin(ctx context.Context, id, who string) (*Playback, error) {
 	scene, err := s.o.Library.Find(id)
@@ -156,8 +156,8 @@ func (s *Player) allPlaybacks() []*Playback {
 	return all
 }
 
-// End ends a play and removes its namespace; who is the actor, empty if it has been unwatched
-// for long.
+// End ends a play and removes its namespace, for the actor who, which is "" if the play has been
+// unwatched for long.
 func (s *Player) End(ctx context.Context, name, who string) error {
 	p := s.Peek(name)
 	if p == nil {

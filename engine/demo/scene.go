@@ -68,7 +68,7 @@ type Rule struct {
 	Action string `yaml:"action"`
 }
 
-// A Step is what one press of a button plays.
+// A Step is the part of a scene that one click plays.
 type Step struct {
 	Say          string        `yaml:"say"`  // the caption
 	Page         string        `yaml:"look"` // the page that shows it, below that of the namespace; empty means the one before

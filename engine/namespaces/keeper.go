@@ -65,16 +65,17 @@ type Protocols interface {
 	StandBy(w NotServed)
 }
 
-// ServeHandle is what follows a broker while it is served.
+// A ServeHandle controls the watchers of a broker while it is served.
 type ServeHandle interface {
 	// Shutdown notifies watchers of the end, and waits for them until ctx ends.
 	Shutdown(ctx context.Context) error
-	// Close ends what follows the broker. It comes after Shutdown, and after the last request
-	// where the server goes on to the end.
+	// Close ends the watchers. It is called after Shutdown, and after the last request where the
+	// server serves requests to the end.
 	Close()
 }
 
-// NotServed is why a namespace is not served here. Its zero value means that it is about to be.
+// NotServed has the reason why a namespace is not served here. Its zero value means that it is
+// about to be.
 type NotServed struct {
 	Owner  engine.Owner // the owner; zero if none is known
 	Reason string       // another reason, as a sentence

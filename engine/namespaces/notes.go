@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A NoteStore is where servers on one store keep what each of them must know, whoever owns which
-// namespace: who has signed in, and the tokens that let programs in. A note is put up once and
-// taken down once, and never changes its text in between. Its methods are safe for concurrent
-// use, and every later read, at any server, sees a change.
+// A NoteStore keeps data that all servers on one store need, independently of who owns which
+// namespace: sessions of users and tokens of programs. A note is added once and removed once,
+// and its text never changes. Its methods are safe for concurrent use, and every later read, at
+// any server, sees a change.
 type NoteStore interface {
 	// Notes returns all notes of a kind, in the order of their IDs.
 	Notes(ctx context.Context, kind string) ([]Note, error)

@@ -77,7 +77,7 @@ func (q *Query) match(p *messageState) Result {
 	return all
 }
 
-// A messageState is a message while it is judged, with what was computed for it.
+// A messageState is a message while it is judged, with the values computed for it.
 type messageState struct {
 	row  *engine.Row
 	now  engine.Instant
