@@ -175,9 +175,9 @@ func specID(s namespaces.Spec) string {
 // its content is swept: by then no other server has it open.
 const sweepAfter = 30
 
-// sweep erases what is left of removed namespaces: what was not yet erased when its server
-// ended, and what was written by a server that had not yet noticed the removal. The first
-// namespace of a name is left alone: a server's own namespace may have that name by now.
+// sweep erases the rest of removed namespaces: documents that were not yet erased when their
+// server ended, and documents written by a server that had not yet noticed the removal. The
+// first namespace of a name is left alone: a server's own namespace may have that name by now.
 func (c *Catalogue) sweep(ctx context.Context, on server, left []namespaceDoc) {
 	told := map[string]int{}
 	for _, d := range left {

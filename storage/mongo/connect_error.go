@@ -194,7 +194,7 @@ const hidden = "xxxxx"
 
 // explainConnectionString explains what is wrong with a connection string that the driver cannot parse.
 // The driver's error may quote any part of it, even the password. So the string is parsed
-// again without secrets: if that succeeds, the secrets are what is wrong.
+// again without secrets: if that succeeds, the secrets are wrong.
 func explainConnectionString(text string, err error) error {
 	const wrong = "the connection string for MongoDB is invalid: "
 	clean, had := withoutSecrets(text)

@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/codec"
 )
 
-// Load yields the records of the collections, overridden by what is committed and not applied
+// Load yields the records of the collections, overridden by commits that are not applied
 // yet.
 func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 	return func(yield func(engine.Record, error) bool) {

@@ -66,7 +66,7 @@ type change struct {
 // A collection is a name in the database.
 type collection string
 
-// The collections. See doc.go for what is in them.
+// The collections. See doc.go for their contents.
 const (
 	owners   collection = "owners"
 	journal  collection = "journal"

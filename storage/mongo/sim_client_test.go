@@ -25,7 +25,7 @@ type weather struct {
 	mute       int           // takes effect, and the answer is lost
 	late       int           // takes effect up to lateness after the caller got a broken connection
 	lateness   time.Duration //
-	twice      int           // of an Apply: takes effect again within lateness, whatever was answered
+	twice      int           // of an Apply: takes effect again within lateness, whatever the answer was
 	unwritable int           // is refused, temporarily
 	refused    int           // is refused permanently
 	broken     int           // of a read: ends in the middle

@@ -25,7 +25,8 @@ func spoil(t *testing.T, path, text string) {
 	}
 }
 
-// looked returns the damage that Look finds in the store, and what was set aside.
+// looked returns the damage that OpenSnapshot finds in the store, and the rows that were set
+// aside.
 func looked(t *testing.T, path string) (wrong, aside string) {
 	t.Helper()
 	l, err := OpenSnapshot(t.Context(), path, Options{})
