@@ -187,7 +187,7 @@ type Query struct {
 // A List is the answer to a Query, newest first.
 type List struct {
 	Connections []Connection
-	Total       int    // how many connections there are, whatever was asked for
+	Total       int    // how many connections there are, without the filter
 	Before      uint64 // the Query.Before of the next page; zero if this is the last
 }
 

@@ -10,7 +10,8 @@ import (
 	"mayfly/views/component"
 )
 
-// An eventRecord is what is kept of an event: small, and sharing no memory with the event.
+// An eventRecord is the stored part of an event. It is small and shares no memory with the
+// event.
 type eventRecord struct {
 	epoch      uint64 // of an event before this process; zero if the event is of this process
 	n          uint64

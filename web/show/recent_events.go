@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/stats"
 )
 
-// Limits of what is kept of the events since the start.
+// Limits on the stored events since the start.
 const (
 	maxLifeEvents      = 50_000 // of all messages together
 	tickerCapacity     = 50
@@ -66,7 +66,7 @@ type RecentEvents struct {
 	unmatchedMessages unmatchedList
 }
 
-// What is sampled rather than counted.
+// Values that are sampled rather than counted.
 const (
 	gaugeDead = iota
 	gaugeLocked

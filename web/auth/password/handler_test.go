@@ -36,7 +36,7 @@ type world struct {
 	door     *password.Handler
 	echo     *echo.Echo
 	path     string
-	told     string // what was recorded, a line each; guarded by mu
+	told     string // recorded events, a line each; guarded by mu
 	mu       sync.Mutex
 	there    page.SignInProvider // where a user also signs out
 	silent   error               // why that is unknown
