@@ -64,7 +64,7 @@ type Rules struct {
 	rulesChanged chan struct{}
 	alertPending chan struct{} // there is an alert to send
 
-	fireRecords map[ID]*fireRecords // owned by watch
+	fireRecords map[ID]*fireRecords // owned by watchExpiry
 
 	mu            sync.Mutex
 	all           map[ID]*liveRule // guarded by mu

@@ -180,7 +180,7 @@ func errStepChanged() error {
 // since the one before, or changed the contents: all steps are played once more, at once and in
 // a namespace created again. The error is engine.ErrChanged if another number of steps was
 // played, or one is running.
-func (p *Playback) NextStep(ctx context.Context, done int, t Speed, who string) error { //nolint:contextcheck // viewers are not waited for; it ends with the stages, or with the play
+func (p *Playback) NextStep(ctx context.Context, done int, t Speed, who string) error { //nolint:contextcheck // viewers are not waited for; it ends with the Player, or with the play
 	select {
 	case p.stepLock <- struct{}{}:
 	default:
@@ -220,7 +220,7 @@ type playFunc func(ctx context.Context, n int, t Speed, who string) ([]CheckResu
 func (p *Playback) stepNow(ctx context.Context, who string, play playFunc) error {
 	playing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	goOn := context.AfterFunc(p.player.ctx, cancel) //nolint:contextcheck // it ends with the stages, too
+	goOn := context.AfterFunc(p.player.ctx, cancel) //nolint:contextcheck // it ends with the Player, too
 	defer goOn()
 	p.beginStep(cancel)
 	return p.playStep(playing, Instant, who, play)

@@ -63,7 +63,7 @@ func NewPlayer(o Options) *Player {
 	return s
 }
 
-// Close ends running plays, and waits for them. The namespaces go with their fleet.
+// Close ends running plays, and waits for them. The namespaces end with their Manager.
 func (s *Player) Close() {
 	s.stop()
 	s.wg.Wait()

@@ -53,7 +53,7 @@ type Keeper struct {
 	lostCount int  // lost, of Open
 	trying    bool // it tries to own the namespace for as long as it takes
 	waiting   NotServed
-	leaving   sync.WaitGroup // what follows brokers that have ended
+	leaving   sync.WaitGroup // watchers of brokers that have ended
 }
 
 // Protocols set how requests for a namespace are answered. They are called by one goroutine.

@@ -61,7 +61,7 @@ type Options struct {
 	// Main is the server's own namespace. Its OnShutdown ends the serving of all.
 	Main *Keeper
 	// NewKeeper returns the keeper of another namespace, and makes the protocols stand by for it.
-	// The fleet sets its RetryForever and OnShutdown.
+	// The Manager sets its RetryForever and OnShutdown.
 	NewKeeper func(Spec) *Keeper
 	// Drop makes the protocols drop a namespace, and tells its clients why.
 	Drop      func(s Spec, why string)
@@ -107,10 +107,10 @@ type Manager struct {
 	shares       shares             // guarded by mu
 	catalogueErr error              // why the catalogue could not be read the last time; guarded by mu
 	known        sync.Once          // calls OnLoaded
-	listed       bool               // the catalogue was read once; owned by the holder of turn
+	listed       bool               // the catalogue was read once; owned by the holder of changing
 }
 
-// New returns a fleet that Run starts.
+// New returns a Manager, which Run starts.
 func New(o Options) *Manager {
 	f := &Manager{
 		o: o, log: cmp.Or(o.Logger, slog.Default()), byName: map[string]*member{},
@@ -185,7 +185,7 @@ func (f *Manager) readCatalogue(ctx context.Context) error {
 			f.stopMember(m, removedReason(m.spec.Name))
 		case s.Profile != m.spec.Profile:
 			f.log.Info("the limits of a namespace have changed", "namespace", m.spec.Name, "profile", s.Profile)
-			if _, err := f.reopen(m, s, profileChanged); err != nil { //nolint:contextcheck // it lives as long as the fleet
+			if _, err := f.reopen(m, s, profileChanged); err != nil { //nolint:contextcheck // it lives as long as the Manager
 				return err
 			}
 		}
@@ -201,7 +201,7 @@ func (f *Manager) readCatalogue(ctx context.Context) error {
 			if again {
 				s.notBefore = time.Now().Add(creatorGrace)
 			}
-			f.startMember(s) //nolint:contextcheck // it lives as long as the fleet
+			f.startMember(s) //nolint:contextcheck // it lives as long as the Manager
 		}
 	}
 	f.known.Do(func() {
@@ -247,8 +247,8 @@ func (f *Manager) others() []*member {
 	return out
 }
 
-// startMember starts to keep a namespace, unless the fleet is over; the protocols have it then.
-// Called by the holder of turn.
+// startMember starts to keep a namespace, unless the Manager has ended. The protocols have it
+// then. Called by the holder of changing.
 func (f *Manager) startMember(s Spec) *member {
 	m := &member{manager: f, spec: s, owned: s.preferHere, gone: make(chan struct{}), ended: make(chan struct{}), stateKnown: make(chan struct{})}
 	ctx, stop := context.WithCancel(f.ctx)
@@ -300,7 +300,7 @@ func (f *Manager) removeExpired(m *member) {
 	}
 }
 
-// add adds a namespace to the fleet.
+// add adds a namespace to the Manager.
 func (f *Manager) add(ctx context.Context, s Spec) (*member, error) {
 	select {
 	case f.changing <- struct{}{}:
@@ -320,7 +320,7 @@ func (f *Manager) add(ctx context.Context, s Spec) (*member, error) {
 		}
 		s.preferHere = mine
 	}
-	m := f.startMember(s) //nolint:contextcheck // it lives as long as the fleet
+	m := f.startMember(s) //nolint:contextcheck // it lives as long as the Manager
 	if m == nil {
 		return nil, engine.ErrClosed
 	}
@@ -401,7 +401,7 @@ func (f *Manager) remove(ctx context.Context, name string, only *member, actor s
 		there := f.byName[name] != nil
 		f.mu.Unlock()
 		if !there {
-			f.startMember(m.spec) //nolint:contextcheck // it lives as long as the fleet
+			f.startMember(m.spec) //nolint:contextcheck // it lives as long as the Manager
 		}
 		return "", fmt.Errorf("remove the namespace %s: %w", name, err)
 	}

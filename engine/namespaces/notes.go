@@ -47,8 +47,8 @@ type NoteReader struct {
 	receive func(notes []Note, began time.Time)
 	log     *slog.Logger
 	reading chan struct{} // holds one: the goroutine that reads
-	triedAt time.Time     // when it was read last; owned by the holder of turn
-	readErr error         // why that failed, nil if it did not or its caller had gone; owned by the holder of turn
+	triedAt time.Time     // when it was read last; owned by the holder of reading
+	readErr error         // why that failed, nil if it did not or its caller had gone; owned by the holder of reading
 
 	mu       sync.Mutex
 	lastRead time.Time // when the last successful reading began; zero if there was none; guarded by mu
