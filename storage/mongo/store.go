@@ -99,12 +99,12 @@ type Store struct {
 	tasks    sync.WaitGroup // beat, apply, sweep and the making of indexes
 
 	closeMu sync.Mutex
-	closed  bool           // guarded by doors
+	closed  bool           // guarded by closeMu
 	calls   sync.WaitGroup // calls in progress; none starts once closed
 
 	commitLock chan struct{} // a mutex that can be awaited with a context: held by the committing caller
-	lastNumber uint64        // number of the last commit; guarded by turn
-	failed     error         // why the outcome of a commit is unknown; guarded by turn
+	lastNumber uint64        // number of the last commit; guarded by commitLock
+	failed     error         // why the outcome of a commit is unknown; guarded by commitLock
 
 	mu        sync.Mutex // guards all below
 	waiting   *window    // committed, not handed to apply
