@@ -79,8 +79,8 @@ func (p *serverRun) openAuthentication(board namespaces.NoteStore) (err error) {
 	return nil
 }
 
-// openOIDC returns a door to the OpenID provider, without the functions that it shares
-// with the login's door.
+// openOIDC returns the handler of the OpenID provider, without the functions that it shares with
+// the password handler.
 func (p *serverRun) openOIDC(sessions *password.Sessions) (*oidc.Handler, error) {
 	c, a := *p.config.OIDC, &p.authentication
 	c.Logger, c.Base = p.config.clientLogger, p.config.BasePath
