@@ -61,7 +61,7 @@ func (d *Handler) Mount(g *echo.Group) {
 	g.GET(CallbackPath, d.throttled(d.finish))
 }
 
-// RequiredRole returns the role of the door's routes, which is none.
+// RequiredRole returns the role of the handler's routes, which is none.
 func (d *Handler) RequiredRole(method, pattern string) (auth.Role, bool) {
 	return auth.None, method == http.MethodGet && (pattern == SignInPath || pattern == CallbackPath)
 }
