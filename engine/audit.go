@@ -43,7 +43,7 @@ func SettingActionKinds() []SettingActionKind {
 	}
 }
 
-// infix returns the text between the two names; empty if there is only one name.
+// infix returns the text between the two names, or "" if there is only one name.
 func (d SettingActionKind) infix() string {
 	switch d {
 	case RenamedView, RenamedTemplate:

@@ -12,7 +12,8 @@ import (
 // (FWD-5, DLQ-13).
 const ForwardsText = "Cannot create a message receiver on an entity with auto-forwarding enabled."
 
-// destination returns the path that h's messages are forwarded to; empty if none (FWD-1).
+// destination returns the path that h's messages are forwarded to, or "" if there is none
+// (FWD-1).
 func (h *subqueue) destination() Path {
 	switch h {
 	case h.entity.main:
@@ -30,7 +31,7 @@ func (h *subqueue) forwards() bool {
 	return h.destination() != "" && h.entity.Config.Status.receives()
 }
 
-// nextForward returns when messages of h are to be forwarded or tried again; zero if never.
+// nextForward returns when messages of h are to be forwarded or tried again, or zero if never.
 func (h *subqueue) nextForward() (at Instant) {
 	if h.order.ready()+h.forwarding.rejected == 0 || !h.forwards() {
 		return 0
@@ -67,7 +68,7 @@ func (ns *Namespace) forwardDue(now Instant, h *subqueue, limit int) (done int) 
 }
 
 // forwardFirst moves the first message of h one hop, or decides what becomes of it instead. It is
-// one step: a refusal is known before anything changes (FWD-3). It returns the number of
+// one step: it is refused before anything changes (FWD-3). It returns the number of
 // changes.
 func (ns *Namespace) forwardFirst(now Instant, h *subqueue) (done int) {
 	m := h.order.first()

@@ -143,7 +143,7 @@ func (ns *Namespace) targetOf(k Key) Target {
 	return Target{Key: k, Path: h.path, Seq: m.Seq}
 }
 
-// copyAt returns the target of the copy with number seq at its destination; zero if it is not
+// copyAt returns the target of the copy with number seq at its destination, or zero if it is not
 // there, as at a topic.
 func (ns *Namespace) copyAt(to Path, from Row, seq Seq) Target {
 	if to == "" {

@@ -121,7 +121,7 @@ var numberTags = [...]byte{
 	tagTTL, tagScheduledFor, tagBodyKind, tagBodySize,
 }
 
-// text returns the address of a text field; nil for another tag.
+// text returns the address of a text field, or nil for another tag.
 func (c *Content) text(tag byte) *string {
 	switch tag {
 	case tagMessageID:
@@ -251,7 +251,7 @@ func (p Packed) HasSessionID() bool {
 // Subject returns one field without decoding the rest.
 func (p Packed) Subject() string { return p.text(tagSubject) }
 
-// BodySize returns one field without decoding the rest; zero if it is missing.
+// BodySize returns one field without decoding the rest, or zero if it is missing.
 func (p Packed) BodySize() int64 { return p.number(tagBodySize) }
 
 // Size returns what a message counts in quotas: header and body, without the preview that the

@@ -41,7 +41,7 @@
 //	owner             the server that has a namespace's lease, where several share a store
 //	Packed            encoded content, in memory as in the store
 //	partition key     keeps messages of a partitioned entity together; bounds transactions
-//	presentation      pages that a presenter shows to others, who follow along
+//	presentation      pages that a presenter shows to followers
 //	queue             an entity that keeps what is sent to it, until one receiver completes it
 //	receiver, sender  in web/amqp, the ends of links at the server: a sender serves a client that receives
 //	record            the stored form of an entity, message, session or setting

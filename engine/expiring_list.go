@@ -72,11 +72,11 @@ func (s *alarms) from(a alarm) (i, j int) {
 	return i, j
 }
 
-// maxMissed is the most keys that an expiryWatch keeps.
+// maxMissed is the maximum number of keys that an expiryWatch keeps.
 const maxMissed = 4096
 
-// An expiryWatch is the state of the expiry watch: how far messages were listed. The zero expiryWatch is
-// inactive: no subqueue refers to it, so that it costs nothing.
+// An expiryWatch is the state of the expiry watch: how far messages were listed. The zero
+// expiryWatch is inactive: no subqueue refers to it, so that it costs nothing.
 type expiryWatch struct {
 	seen   Instant         // messages that expire by then were listed
 	next   Instant         // the soonest expiry that the watcher waits for; zero if the watch is inactive

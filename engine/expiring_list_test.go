@@ -66,7 +66,7 @@ func TestNearing(t *testing.T) {
 }
 
 // A watchman uses the expiry watch as alert rules do: every message that expires within reach
-// must be found, by ExpiringFrom or because it slipped.
+// must be found, by ExpiringFrom or as a missed one.
 type watchman struct {
 	*clocked
 	reach time.Duration

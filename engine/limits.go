@@ -385,7 +385,7 @@ func (l Limits) Offers(p Property) bool { return l.Disabled&p.feature() == 0 }
 
 func (l Limits) title() string { return cmp.Or(l.Namespace, "default") }
 
-// feature returns the feature that a property needs; zero if every tier has it.
+// feature returns the feature that a property needs, or zero if every tier has it.
 func (p Property) feature() Features {
 	switch p.Name {
 	case "RequiresSession":

@@ -252,7 +252,7 @@ func TestPurgeByFilter(t *testing.T) {
 	}, asked)
 }
 
-// FILT-28: an invalid filter is refused with the position and what was expected there, before
+// FILT-28: an invalid filter is refused with the position and the expected text there, before
 // anything happens.
 func TestSieveRefused(t *testing.T) {
 	l := engine.DefaultLimits()

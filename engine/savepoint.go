@@ -136,8 +136,8 @@ func (ns *Namespace) dropUndone(to savepoint) {
 }
 
 // Rollback undoes every step since the last Seal, after the store refused their batch.
-// Deliveries made by them, flushed or not, never happened and must not be released. What was
-// answered before stays and is committed later.
+// Deliveries made by them, flushed or not, never happened and must not be released. Steps that
+// were answered before stay and are committed later.
 func (ns *Namespace) Rollback() {
 	ns.undoTo(ns.changes.sealed)
 	ns.reportMemory()

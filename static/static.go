@@ -182,7 +182,7 @@ func Open(p string) (content []byte, contentType string, ok bool) {
 	return f.content, f.contentType, ok
 }
 
-// Zipped returns the content of [Open] compressed with gzip; nil if there is no such file. It
+// Zipped returns the content of [Open] compressed with gzip, or nil if there is no such file. It
 // must not be changed.
 func Zipped(p string) []byte {
 	if f, ok := shelved.files[p]; ok {

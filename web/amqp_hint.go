@@ -47,7 +47,7 @@ type amqpHintConn struct {
 
 var _ interface{ CloseWrite() error } = (*amqpHintConn)(nil) // net/http looks for it
 
-// NetConn returns the connection below; see connections.Of.
+// NetConn returns the connection below; see connlimit.Unwrap.
 func (c *amqpHintConn) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite closes the writing side. The server of HTTP calls it before it closes a

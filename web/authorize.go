@@ -23,8 +23,8 @@ type AuthRoutes interface {
 	// Mount adds its routes to the root group. It is called for each namespace, each time that
 	// the namespace is opened or stands by.
 	Mount(*echo.Group)
-	// RequiredRole returns the role that a route of the gate requires, by its method and pattern, and
-	// false if the route is not the gate's. None means everybody.
+	// RequiredRole returns the role that one of its routes requires, by method and pattern, and
+	// false if the route is not its own. None means that everyone has access.
 	RequiredRole(method, pattern string) (auth.Role, bool)
 }
 

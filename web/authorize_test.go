@@ -50,7 +50,7 @@ func (byHeader) Identify(r *http.Request) (auth.Caller, error) {
 	return auth.Caller{Name: "somebody", Role: role, Method: auth.Token}, nil
 }
 
-// A port is the dashboard's port with authentication, with every API, page and gate.
+// A port is the dashboard's port with authentication, with every API, page and AuthRoutes.
 type port struct {
 	*echo.Echo
 	broker *broker.Broker
@@ -114,7 +114,7 @@ func guarded(t *testing.T) *port {
 	return p
 }
 
-// openID returns the gate of a provider that does not answer.
+// openID returns the AuthRoutes of a provider that does not answer.
 func openID(t *testing.T) AuthRoutes {
 	t.Helper()
 	p, err := oidc.New(oidc.Config{
@@ -155,7 +155,7 @@ func TestEveryAddressTakesARole(t *testing.T) {
 			code, text := ask(t, e, method, concrete(pattern), role)
 			got := "may"
 			switch {
-			case code == http.StatusUnauthorized && needs != auth.None: // an invalid link is refused by its own gate
+			case code == http.StatusUnauthorized && needs != auth.None: // an invalid link is refused by its own handler
 				got = "is not known"
 			case code == http.StatusForbidden && strings.Contains(text, "the role "+needs.String()):
 				got = "may not"

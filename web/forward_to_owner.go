@@ -15,7 +15,7 @@ import (
 // forward forwards requests to the namespace's owner, except for the routes that every server
 // answers itself. A request that another server has forwarded is answered here, and so is one
 // that cannot reach the owner; its client may retry. If the owner may have executed a request
-// without answering, the client is told that the outcome is unknown.
+// without answering, the client gets the error that the outcome is unknown.
 func (s *Server) forward(w Standby, port cluster.Port) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {

@@ -15,7 +15,7 @@
 //  6. the cross-site check, for requests that may change something
 //  7. the WebSocket that carries AMQP, at the same address on every port; not on the
 //     dashboard's if people must authenticate there and clients need not
-//  8. on the dashboard's port, the caller and its role: see permitted
+//  8. on the dashboard's port, the caller and its role: see authorize
 //  9. its API or page, which limits the body to what it needs before reading it
 //
 // Errors of 4 to 9 are presented by the API or page of the address: as a problem

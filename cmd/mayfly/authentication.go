@@ -79,8 +79,8 @@ func (p *serverRun) openAuthentication(board namespaces.NoteStore) (err error) {
 	return nil
 }
 
-// openOIDC returns a door to the OpenID provider, without the functions that it shares
-// with the login's door.
+// openOIDC returns the handler of the OpenID provider, without the functions that it shares with
+// the password handler.
 func (p *serverRun) openOIDC(sessions *password.Sessions) (*oidc.Handler, error) {
 	c, a := *p.config.OIDC, &p.authentication
 	c.Logger, c.Base = p.config.clientLogger, p.config.BasePath
@@ -138,7 +138,7 @@ func (a *authentication) isRemoved(name string, way auth.Method) bool {
 	return !there
 }
 
-// namespaceCreated returns when a namespace was created; zero if unknown.
+// namespaceCreated returns when a namespace was created, or zero if unknown.
 func (p *serverRun) namespaceCreated(namespace string) time.Time {
 	n, _ := p.namespaces.Find(namespace)
 	return n.Created
@@ -168,14 +168,15 @@ func (p *serverRun) recordActivity(ctx context.Context, kind engine.EventKind, a
 	p.namespaces.Audit(ctx, kind, about, actor)
 }
 
-// recordTokenActivity is recordActivity for changes to the tokens and links that servers share.
+// recordTokenActivity calls recordActivity for each change to the tokens and links that servers
+// share.
 func (p *serverRun) recordTokenActivity(ctx context.Context, done []broker.AuditEntry, actor string) {
 	for _, d := range done {
 		p.recordActivity(ctx, d.Kind, d.About, actor)
 	}
 }
 
-// oidcConfig returns the configuration of the OpenID provider; nil if there is none.
+// oidcConfig returns the configuration of the OpenID provider, or nil if there is none.
 func (c *serveCommand) oidcConfig() (*oidc.Config, error) {
 	f := c.OIDC
 	if f.Issuer == "" {

@@ -18,7 +18,7 @@ import (
 	"mayfly/web/api"
 )
 
-// SignIn returns a browser in which a user of usersFile has signed in.
+// SignIn returns the cookies of a browser in which a user of the server has signed in.
 func (s *Server) SignIn(t *testing.T, name string) *CookieJar {
 	t.Helper()
 	jar := &CookieJar{}

@@ -45,7 +45,7 @@ const recorded = `{
 	look();
 }`
 
-// A record is what was recorded of a row. Times are in milliseconds.
+// A record has the recorded changes of a row. Times are in milliseconds.
 type record struct {
 	Came, Went       int
 	Texts            []string

@@ -51,7 +51,7 @@ func presenterMode(t *testing.T, ctx context.Context) {
 	v.visit("/n/default/q/orders?tab=messages&present=1")
 	v.want(mode + ` === "present" && location.search === "?tab=messages" && ` + isLive)
 
-	// The spotlight moves to what has changed, and is off with reduced motion.
+	// The spotlight moves to the element that has changed, and is off with reduced motion.
 	const light = `document.querySelector(".light[data-on]")?.getBoundingClientRect()`
 	v.send("orders", `{"Label":"first"}`, "hello")
 	row := `document.querySelector("[data-list=rows] > [data-key]")?.getBoundingClientRect()`

@@ -25,7 +25,7 @@ type client struct {
 	Token  string `name:"token" placeholder:"TOKEN" env:"MAYFLY_TOKEN" help:"Access token, if the server requires one. @FILE reads it from a file, which keeps it out of the process list. mayfly tokens creates one."`
 	JSON   bool   `name:"json" help:"Print the server's JSON, and errors as problem documents."`
 
-	transport http.RoundTripper // zero: http.DefaultTransport
+	transport http.RoundTripper // zero means http.DefaultTransport
 }
 
 // requestTimeout is how long to wait for the server beyond the wait that a request asks for.

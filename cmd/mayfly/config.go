@@ -26,32 +26,32 @@ import (
 
 // Config is the configuration of a server. The zero value is the command line without flags.
 type Config struct {
-	HTTP          string          // zero: 127.0.0.1:8080
-	BasePath      string          // the path that the dashboard and its API are served under; zero: the root
-	Admin         string          // zero: 127.0.0.1:5300
-	AMQP          string          // zero: 127.0.0.1:5672; none: no listener
-	AMQPS         string          // zero: none
-	HTTPS         string          // zero: none
+	HTTP          string          // zero means 127.0.0.1:8080
+	BasePath      string          // the path that the dashboard and its API are served under; zero means the root
+	Admin         string          // zero means 127.0.0.1:5300
+	AMQP          string          // zero means 127.0.0.1:5672; none means no listener
+	AMQPS         string          // zero means none
+	HTTPS         string          // zero means none
 	Listen        []NamespacePort // further ports, each for one namespace
-	TLSDir        string          // folder of certificates; zero: one in the user's data folder
+	TLSDir        string          // folder of certificates; zero means one in the user's data folder
 	TLSNames      []string        // names of the certificate besides the usual ones
-	Store         string          // URL; zero: sqlite: and the user's data folder
-	Wait          time.Duration   // how long to retry the store at the start; zero: one attempt
-	Lease         time.Duration   // how long other servers wait after this one falls silent; zero: 5 s
-	Advertise     string          // URL that other servers show to people; zero: the dashboard's address
-	Peer          string          // where other servers forward requests to this one; zero: 127.0.0.1 and a free port; none: no listener
-	PeerAdvertise string          // host and port where other servers reach Peer; zero: its address
-	Definition    string          // path of a Config.json; zero: none
-	Namespace     string          // zero: the definition's, or default
-	Namespaces    int             // most namespaces besides the server's own; zero: namespaces.DefaultMax; negative: none
-	Scenes        string          // folder of further scenes; zero: only the built-in ones
-	Limits        *engine.Limits  // zero: engine.DefaultLimits; not modified
-	Memory        int64           // bytes of memory for messages of all namespaces; zero: memoryShare of the machine's; negative: no limit
-	HistoryFor    time.Duration   // how long history is kept; zero: a week; negative: no bound
-	HistoryBytes  int64           // how much history is kept; zero: 256 MiB; negative: no bound
+	Store         string          // URL; zero means sqlite: and the user's data folder
+	Wait          time.Duration   // how long to retry the store at the start; zero means one attempt
+	Lease         time.Duration   // how long other servers wait after this one falls silent; zero means 5 s
+	Advertise     string          // URL that other servers show to people; zero means the dashboard's address
+	Peer          string          // where other servers forward requests to this one; zero means 127.0.0.1 and a free port; none means no listener
+	PeerAdvertise string          // host and port where other servers reach Peer; zero means its address
+	Definition    string          // path of a Config.json; zero means none
+	Namespace     string          // zero means the definition's, or default
+	Namespaces    int             // most namespaces besides the server's own; zero means namespaces.DefaultMax; negative means none
+	Scenes        string          // folder of further scenes; zero means only the built-in ones
+	Limits        *engine.Limits  // zero means engine.DefaultLimits; not modified
+	Memory        int64           // bytes of memory for messages of all namespaces; zero means memoryShare of the machine's; negative means no limit
+	HistoryFor    time.Duration   // how long history is kept; zero means a week; negative means no bound
+	HistoryBytes  int64           // how much history is kept; zero means 256 MiB; negative means no bound
 	Insecure      bool
-	OIDC          *oidc.Config        // the provider for sign-in; nil: none
-	Auth          string              // path of a file of users; zero: the dashboard asks for no sign-in
+	OIDC          *oidc.Config        // the provider for sign-in; nil means none
+	Auth          string              // path of a file of users; zero means that the dashboard asks for no sign-in
 	SAS           sas.Policy          // what happens to clients without a valid token
 	SASKeys       []engine.AccessRule // of the namespace, each with its primary key
 	Safe          bool                // pages and API reject operations that cannot be undone
@@ -59,28 +59,28 @@ type Config struct {
 	AllowHosts    []string
 	StrictHosts   bool     // reject clients whose host name is not that of a namespace
 	AllowOrigins  []string // origins of pages that may open AMQP over WebSocket
-	Connections   int      // of all ports; zero: as many as the limit of open files allows, at most connections.DefaultMost
+	Connections   int      // of all ports; zero means as many as the limit of open files allows, at most connlimit.DefaultMax
 	TrustProxy    []string // networks of trusted proxies
 	// PrivateWebhooks permits webhooks to this machine and to private networks on a
 	// server that others can reach.
 	PrivateWebhooks bool
-	// MetricsEntities is the number of entities that /metrics lists separately; zero: 1000;
-	// negative: none.
+	// MetricsEntities is the number of entities that /metrics lists separately; zero means 1000;
+	// negative means none.
 	MetricsEntities int
 	// Limits of the sockets of open pages: per namespace, per client address, and of the pages
 	// on one socket. Pages without a socket poll.
-	LiveSockets           int // zero: 500; negative: none
-	LiveSocketsPerAddress int // zero: the same as LiveSockets
-	LivePages             int // zero: 64
+	LiveSockets           int // zero means 500; negative means none
+	LiveSocketsPerAddress int // zero means the same as LiveSockets
+	LivePages             int // zero means 64
 	ReadyJSON             bool
-	Logger                *slog.Logger // zero: nothing is logged
+	Logger                *slog.Logger // zero means that nothing is logged
 	Ready                 func(Ready)  // called each time the server is ready to serve, and each time it becomes a standby
 
 	// clientLogger is the rate-limited logger of all packages that serve clients; set by run.
 	clientLogger   *slog.Logger
 	trustedProxies proxy.Trusted // TrustProxy, parsed by complete
 
-	// OpenStore opens a store; zero: storage.Open.
+	// OpenStore opens a store; zero means storage.Open.
 	OpenStore func(ctx context.Context, url string, o storage.Options) (engine.Store, error)
 }
 

@@ -86,7 +86,7 @@ func clockPace(b *broker.Broker) live.ClockState {
 	return live.ClockState{Manual: p != broker.ClockState{Rate: 1}, Rate: p.Rate, Until: p.Until.Time()}
 }
 
-// latestAlert returns the number of the latest alert; zero if there is none.
+// latestAlert returns the number of the latest alert, or zero if there is none.
 func latestAlert(rules *alert.Rules) uint64 {
 	if all := rules.Alerts(); len(all) > 0 {
 		return all[0].ID

@@ -23,7 +23,7 @@ import (
 	"mayfly/web/cluster"
 )
 
-// signedIn returns a browser in which a user of usersFile has signed in.
+// signedIn returns a browser in which a user of the server has signed in.
 func signedIn(t *testing.T, at, name string) *CookieJar {
 	t.Helper()
 	jar := &CookieJar{}

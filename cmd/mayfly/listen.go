@@ -130,7 +130,7 @@ func (c Config) certificateHosts() (names []string) {
 	return names
 }
 
-// tlsFault returns why TLS failed on nc, as Authority.Fault does.
+// tlsFault returns why TLS failed on nc, as certificate.Manager.Fault does.
 func (p ports) tlsFault(nc *tls.Conn) string {
 	if p.certificate == nil {
 		return ""
@@ -149,8 +149,8 @@ func (p ports) close() {
 	}
 }
 
-// remoteURLs returns a listener's URLs by the addresses that other machines can reach; none for a
-// listener on loopback.
+// remoteURLs returns a listener's URLs by the addresses that other machines can reach, or none
+// for a listener on loopback.
 func remoteURLs(a net.Addr) []string {
 	at, ok := a.(*net.TCPAddr)
 	if !ok || at.IP.IsLoopback() {

@@ -53,7 +53,7 @@ type openPort struct {
 	net.Listener
 }
 
-// sharedListener returns the port of a kind that all namespaces share; nil if there is none.
+// sharedListener returns the port of a kind that all namespaces share, or nil if there is none.
 func (p ports) sharedListener(kind string) net.Listener {
 	switch kind {
 	case KindAMQP:
@@ -139,7 +139,7 @@ func (p ports) amqpPorts() (all []openPort) {
 	return all
 }
 
-// describeAMQP describes where clients of a namespace reach AMQP; empty if nowhere.
+// describeAMQP describes where clients of a namespace reach AMQP. It returns "" if they cannot.
 func (p ports) describeAMQP(name string) string {
 	for _, o := range [][2]string{{KindAMQP, ""}, {KindAMQPS, ", with TLS"}} {
 		at, host := p.clientAddress(name, o[0])

@@ -23,7 +23,7 @@ type resetter struct {
 	running chan struct{} // holds a token during a reset
 }
 
-// resetHandler returns the reset for the admin port; nil unless --allow-reset is set.
+// resetHandler returns the reset for the admin port, or nil unless --allow-reset is set.
 func (p *serverRun) resetHandler(b *broker.Broker) func(context.Context, string) (web.Reset, error) {
 	if !p.config.AllowReset {
 		return nil

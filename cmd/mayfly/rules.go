@@ -137,7 +137,7 @@ type rulesUpdateCommand struct {
 	ruleContentFlags
 }
 
-// Run reads the rule, so that parts that are not given stay, and replaces it. A change
+// Run reads the rule and replaces it, so that parts without a flag stay unchanged. A change
 // that another client makes between the two is lost.
 func (c *rulesUpdateCommand) Run(ctx context.Context, s cli.Streams) error {
 	if !c.anySet() {

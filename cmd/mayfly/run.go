@@ -133,7 +133,7 @@ func Run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	return p.namespaces.Run(ctx)
 }
 
-// start begins to serve, once.
+// start starts serving. Further calls do nothing.
 func (p *serverRun) start() {
 	if p.serveErrors != nil {
 		return

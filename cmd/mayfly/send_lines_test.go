@@ -95,7 +95,7 @@ func TestSendLinesAsTheyCome(t *testing.T) {
 	write.Close()
 }
 
-// readLines reads at most two batches ahead, even of an endless stream.
+// At most two batches are read ahead, even of an endless stream.
 func TestReadLinesWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	endless := &counting{line: []byte(`{"body":"` + strings.Repeat("x", 1000) + `"}` + "\n")}

@@ -16,7 +16,7 @@ func (c *serveCommand) parseDurations(config *Config) error {
 	for _, f := range []struct {
 		flag, text string
 		to         *time.Duration
-		never      time.Duration // the value for never; zero: never is invalid
+		never      time.Duration // the value for never; zero means that never is invalid
 	}{
 		{"--wait", cmp.Or(c.Wait, "0s"), &config.Wait, 0},
 		{"--lease", c.Lease, &config.Lease, 0},

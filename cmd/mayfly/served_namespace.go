@@ -253,7 +253,7 @@ func (p *serverRun) hasClients(name string) bool {
 // deleted.
 const cataloguePollInterval = 2 * time.Second
 
-// namespacesForPages returns what pages show of the namespaces.
+// namespacesForPages returns the namespace data that pages show.
 func (p *serverRun) namespacesForPages() show.NamespaceInfo {
 	at := func(s namespaces.Spec) string {
 		if s.Name == p.config.Namespace {

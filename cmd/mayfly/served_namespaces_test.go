@@ -29,7 +29,7 @@ func (s *Server) RequestHost(t *testing.T, method, url, host, body string, heade
 	return code, text
 }
 
-// TryRequestHost is [server.says] with the error of a response that ended early.
+// TryRequestHost is [Server.RequestHost] with the error of a response that ended early.
 func (s *Server) TryRequestHost(t *testing.T, method, url, host, body string, headers ...string) (int, string, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))

@@ -29,7 +29,7 @@ type watchCommand struct {
 	Entity string `arg:"" optional:"" help:"Queue, topic or topic/Subscriptions/name; Default: everything."`
 	Plain  bool   `help:"Print lines instead of the live table on a terminal too."`
 
-	zone *time.Location // of displayed times; zero: local time
+	zone *time.Location // of displayed times; zero means local time
 }
 
 const (

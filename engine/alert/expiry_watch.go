@@ -46,7 +46,7 @@ type expiryWatcher struct {
 	version    int
 	rules      []*activeRule
 	groups     []*windowGroup
-	missedSeen uint64                        // number of the last missed message that was looked at
+	missedSeen uint64                        // number of the last missed message that was examined
 	registered bool                          // the namespace knows the interesting subqueues
 	later      map[engine.Key]engine.Instant // locked messages, and when to look at them
 	again      engine.Instant                // when everything is looked at again after a failure; zero if there was none

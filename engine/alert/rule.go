@@ -64,16 +64,16 @@ type Rule struct {
 	Name          string        `json:"name"`
 	Off           bool          `json:"off,omitempty"`
 	Condition     Condition     `json:"when"`
-	Scope         string        `json:"in,omitempty"`     // an entity, or a pattern such as orders*; empty: everywhere
+	Scope         string        `json:"in,omitempty"`     // an entity, or a pattern such as orders*; empty means everywhere
 	Query         string        `json:"query,omitempty"`  // for ExpiringSoon and DeadLettered: which messages
-	Reason        string        `json:"reason,omitempty"` // for DeadLettered: a pattern; empty: any reason
+	Reason        string        `json:"reason,omitempty"` // for DeadLettered: a pattern; empty means any reason
 	Within        time.Duration `json:"within,omitempty"` // for ExpiringSoon and DeletingSoon
 	Threshold     int64         `json:"over,omitempty"`   // for DeadLettersAbove
 	Action        Action        `json:"then"`             // only Notify except for ExpiringSoon
 	ExtendBy      time.Duration `json:"by,omitempty"`     // for Extend
 	MaxExtensions int           `json:"times,omitempty"`  // for Extend
-	URL           string        `json:"url,omitempty"`    // a webhook for alerts; empty: none
-	Secret        string        `json:"secret,omitempty"` // signs the webhook's requests; empty: they are not signed
+	URL           string        `json:"url,omitempty"`    // a webhook for alerts; empty means none
+	Secret        string        `json:"secret,omitempty"` // signs the webhook's requests; empty means that they are not signed
 }
 
 // A FieldError names the invalid field of a rule. It unwraps to engine.ErrArgument or
@@ -151,7 +151,7 @@ func (r Rule) CheckFields() error {
 	return nil
 }
 
-// check returns nil for a rule that can be stored. Options.Admit decides about its webhook.
+// check returns nil for a rule that can be stored. Options.AllowURL checks its webhook URL.
 func (r Rule) check() error {
 	switch n := utf8.RuneCountInString(r.Name); {
 	case n == 0 || n > MaxNameLength || strings.ContainsFunc(r.Name, func(c rune) bool { return !unicode.IsPrint(c) }):

@@ -454,7 +454,7 @@ func TestSecretStaysBehind(t *testing.T) {
 		id := w.add(base)
 		for _, tc := range []struct {
 			url, secret string
-			want        string // the secret afterwards; empty: the change is refused
+			want        string // the secret afterwards; empty means that the change is refused
 		}{
 			{"https://one.example/b?c", "", "correct horse"},
 			{"HTTPS://ONE.example:443/", "", "correct horse"},

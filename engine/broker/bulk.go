@@ -7,11 +7,11 @@ import (
 	"mayfly/engine"
 )
 
-// ApplyOperations does an operation to each of several messages in one turn. keep, unless it is nil,
-// gets the results, and the settings it returns are kept in the same commit: if one of them
-// cannot be kept, nothing is done and that is the error. With keep, an operation that fails
-// with engine.ErrMemoryFull fails all of them with that error, since the condition passes and
-// no user is waiting to see it. The owner calls keep, possibly more than once, and it must not
+// ApplyOperations performs operations on messages in one turn. If keep is set, it receives the
+// results and returns settings to store in the same commit. If a setting cannot be stored,
+// ApplyOperations changes nothing and returns that error. With keep, an operation that fails
+// with engine.ErrMemoryFull fails all of them with that error, since the condition passes and no
+// user is waiting to see it. The owner calls keep, possibly more than once, and it must not
 // wait.
 func (b *Broker) ApplyOperations(ctx context.Context, operations []engine.Operation, actor string, keep func([]engine.OperationResult) []engine.Setting) ([]engine.OperationResult, error) {
 	return do(ctx, b, int64(len(operations))*opSize, func(ns *engine.Namespace, now engine.Instant) (all []engine.OperationResult, err error) {

@@ -22,8 +22,8 @@ func (r Reader) WatchExpiry(v engine.ExpiryWatch) { r.ns.WatchExpiry(v) }
 // StopExpiryWatch ends the expiry watch.
 func (r Reader) StopExpiryWatch() { r.ns.StopExpiryWatch() }
 
-// ExpiryChanged has a token when there is news for the expiry watch: messages were missed, one came to
-// be the next, or everything was loaded again.
+// ExpiryChanged has a token when there is news for the expiry watch: messages were missed,
+// another message is now the next, or everything was loaded again.
 func (b *Broker) ExpiryChanged() <-chan struct{} { return b.expiryChanged }
 
 func (b *Broker) signalExpiryChanged() {

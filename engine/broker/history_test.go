@@ -167,8 +167,8 @@ func TestHistoryIsRefused(t *testing.T) {
 	})
 }
 
-// A reader of a store that does not answer gets engine.ErrBusy, whatever the store's error is;
-// one that has left, and one that asks for what does not exist, gets its own error.
+// A reader of a store that does not answer gets engine.ErrBusy, whatever the store's error is. A
+// reader that has left, or that reads a message that does not exist, gets its own error.
 func TestReadsOfAStoreThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{CacheBytes: 1})

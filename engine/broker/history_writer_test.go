@@ -341,7 +341,7 @@ func TestHistoryAtTheEnd(t *testing.T) {
 func TestHistoryIsForgotten(t *testing.T) {
 	for name, tc := range map[string]struct {
 		o    broker.Options
-		age  time.Duration // zero: any age
+		age  time.Duration // zero means any age
 		most int64
 	}{
 		"default":  {broker.Options{}, 7 * 24 * time.Hour, 256 << 20},

@@ -186,7 +186,7 @@ func (h *history) narrow(d *operation) {
 	}
 }
 
-// received records a delivery, and checks that it is what was sent.
+// received records a delivery, and checks that it is the sent message.
 func (h *history) received(r broker.Received) got {
 	c, err := r.Content.Content()
 	if err != nil {

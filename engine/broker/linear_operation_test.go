@@ -54,7 +54,7 @@ type got struct {
 	seq   engine.Seq
 	id    int
 	count uint32
-	token int // zero: received and deleted
+	token int // zero if it was received and deleted
 }
 
 // An operation is one operation of a history with its answer.
@@ -77,7 +77,7 @@ type operation struct {
 
 	session string
 	over    bool // the session had ended before the operation began
-	handle  int  // the holder, or would-be holder, of the session; zero: does not matter
+	handle  int  // the holder, or would-be holder, of the session; zero if it does not matter
 	text    string
 
 	since  int64 // the last complete commit before a reopening
@@ -85,7 +85,7 @@ type operation struct {
 	seen   []seen
 }
 
-// on returns all possible versions after d, if v was the one before; none if d is impossible.
+// on returns all possible versions after d, if v was the one before, or none if d is impossible.
 func (d *operation) on(before *version) []*version {
 	v := before.edit()
 	if d.answer == unsaid {

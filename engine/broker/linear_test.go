@@ -31,7 +31,7 @@ const judging = 2 * time.Minute
 // fail now and then, are linearizable: as if done one after the other, each at a moment
 // between its call and its answer (semantics §3, §5, §6, §8, §12).
 //
-// What is allowed beyond that, and by which rule:
+// Further allowed results, and the rule of each:
 //
 //   - An operation whose answer says that nothing was done did not happen. If the answer
 //     is that the outcome is unknown, it may have been done, all of it or nothing, until a

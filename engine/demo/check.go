@@ -17,7 +17,7 @@ import (
 // A checker checks a scene, and records what is wrong and where.
 type checker struct {
 	limits   engine.Limits
-	body     ast.Node // what was parsed; nil if nothing
+	body     ast.Node // the parsed value; nil if there is none
 	location location
 	names    []string        // of messages, so far
 	created  map[string]bool // entities, so far, by folded path

@@ -7,7 +7,7 @@
 //	Playback   one of them: its step, its findings, its clock
 //
 // Plays do not affect any other namespace: a Playback is always created together with its
-// namespace, and the clock that it turns belongs to that alone (broker.Machine). Only
+// namespace, and the clock that it turns belongs to that alone (broker.ManualClock). Only
 // scenes that a user adds to a running server are kept in the server's own namespace, as
 // settings, and are loaded when that is opened again.
 //

@@ -243,7 +243,7 @@ func (l *Library) drop(s *Scene) {
 	l.list = slices.DeleteFunc(l.list, func(o *Scene) bool { return o == s })
 }
 
-// lockedCheckRemovable is goes for callers that do not hold mu.
+// lockedCheckRemovable is checkRemovable for callers that do not hold mu.
 func (l *Library) lockedCheckRemovable(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -421,7 +421,7 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// Where no more plays fit, the play that has been unwatched for longest makes room, if that is
+// If no further play fits, the play that has been unwatched for longest makes room, if that is
 // a while.
 func TestRoomForPlays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,7 @@ type SceneError struct{ Problems []Problem }
 
 // A Problem is one fault of a scene.
 type Problem struct {
-	Line int    // from 1; zero: the whole scene
+	Line int    // from 1; zero means the whole scene
 	At   string // the part: "step 2, do 1"; may be empty
 	Text string // a sentence
 }
@@ -116,7 +116,7 @@ func lineAt(n ast.Node, path []any) int {
 	return line
 }
 
-// member returns the member with a key, key and value; nil if there is none.
+// member returns the member with a key, key and value, or nil if there is none.
 func member(n ast.Node, key string) ast.Node {
 	for _, v := range members(n) {
 		if v.Key.GetToken().Value == key {
@@ -137,7 +137,7 @@ func members(n ast.Node) []*ast.MappingValueNode {
 	}
 }
 
-// lineOf returns the first line of a node; zero if it has none.
+// lineOf returns the first line of a node, or zero if it has none.
 func lineOf(n ast.Node) int {
 	if all := members(n); len(all) > 0 {
 		return all[0].Key.GetToken().Position.Line

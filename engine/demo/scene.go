@@ -53,7 +53,7 @@ type Entity struct {
 	Topic        string         `yaml:"topic"`
 	Subscription string         `yaml:"subscription"` // topic/Subscriptions/name
 	With         map[string]any `yaml:"with"`         // its properties, by Service Bus' names
-	Rules        []Rule         `yaml:"rules"`        // of a subscription; none: every message
+	Rules        []Rule         `yaml:"rules"`        // of a subscription; none means every message
 
 	kind   engine.EntityKind
 	path   engine.Path
@@ -68,10 +68,10 @@ type Rule struct {
 	Action string `yaml:"action"`
 }
 
-// A Step is what one press of a button plays.
+// A Step is the part of a scene that one click plays.
 type Step struct {
 	Say          string        `yaml:"say"`  // the caption
-	Page         string        `yaml:"look"` // the page that shows it, below that of the namespace; empty: the one before
+	Page         string        `yaml:"look"` // the page that shows it, below that of the namespace; empty means the one before
 	Highlight    []string      `yaml:"mark"` // what to highlight there: entities, and messages by their names here
 	Actions      []Action      `yaml:"do"`
 	Expectations []Expectation `yaml:"then"`
@@ -109,7 +109,7 @@ type Send struct {
 	Session     string         `yaml:"session"`
 	TTL         string         `yaml:"ttl"`
 	Delay       string         `yaml:"delay"` // until it becomes available
-	Times       int64          `yaml:"times"` // how many; zero: one; placeholders are filled in for each
+	Times       int64          `yaml:"times"` // how many; zero means one; placeholders are filled in for each
 	Every       string         `yaml:"every"` // how much later each becomes available than the one before
 	Properties  map[string]any `yaml:"properties"`
 	NumberOf    string         `yaml:"numberOf"` // a message whose sequence number becomes the property sequence-number
@@ -122,7 +122,7 @@ type Receive struct {
 	From  string `yaml:"from"`
 	By    string `yaml:"by"`    // the receiver, for display
 	As    string `yaml:"as"`    // its name; with 1, 2, … behind it if there are several
-	Count int    `yaml:"count"` // zero: one
+	Count int    `yaml:"count"` // zero means one
 	None  bool   `yaml:"none"`  // instead: expects none
 }
 
@@ -130,7 +130,7 @@ type Receive struct {
 type Fetch struct {
 	From    string `yaml:"from"`
 	Message string `yaml:"message"` // the message with that number
-	By      string `yaml:"by"`      // the receiver, for display; empty: the previous one
+	By      string `yaml:"by"`      // the receiver, for display; empty means the previous one
 	Refused bool   `yaml:"refused"` // instead: expects a refusal
 }
 
@@ -176,7 +176,7 @@ const (
 // Moments returns all kinds.
 func Moments() []Moment { return []Moment{Expiry, Activation, Unlock, AutoDelete} }
 
-// in returns its time; zero if no such event is due.
+// in returns its time, or zero if no such event is due.
 func (m Moment) in(u engine.Upcoming) engine.Instant {
 	switch m {
 	case Expiry:

@@ -327,7 +327,7 @@ func (p *stepRunner) checkAll(ctx context.Context, all []Expectation) ([]CheckRe
 	return out, err
 }
 
-// compare returns how the state differs from an expectation; zero if it does not.
+// compare returns how the state differs from an expectation, or zero if it does not.
 func (p *stepRunner) compare(r broker.Reader, e Expectation) Actual {
 	if e.Entity != "" {
 		return judgeEntity(r, e)

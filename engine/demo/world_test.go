@@ -14,7 +14,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// A world is stages on a fleet of namespaces in memory.
+// A world is a Player on namespaces in memory.
 type world struct {
 	*testing.T
 	*demo.Player
@@ -54,7 +54,7 @@ func inMemory(func(engine.Owner), int) func(context.Context) (engine.Store, erro
 	return func(context.Context) (engine.Store, error) { return new(memory.Store), nil }
 }
 
-// late is a fleet that takes its time to create a namespace.
+// late is a Manager that creates namespaces slowly.
 type late struct {
 	demo.Namespaces
 	by time.Duration
@@ -65,7 +65,7 @@ func (l *late) Create(ctx context.Context, s namespaces.Spec, actor string) (nam
 	return l.Namespaces.Create(ctx, s, actor)
 }
 
-// open starts stages with the program's own scenes.
+// open starts a Player with the built-in scenes.
 func open(t *testing.T, o demo.Options) *world {
 	t.Helper()
 	return openIn(t, o, nil)

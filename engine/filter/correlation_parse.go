@@ -134,8 +134,8 @@ func conditions(b []byte) (value.Properties, error) {
 	return p, nil
 }
 
-// maxConditions bounds the number of values in the JSON of a correlation filter, and deepest
-// their nesting: three levels are needed.
+// maxConditions bounds the number of values in the JSON of a correlation filter, and maxNesting
+// their depth. Valid filters have three levels.
 const (
 	maxConditions = 16 << 10
 	maxNesting    = 8

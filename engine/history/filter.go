@@ -110,14 +110,14 @@ func IsNotable(e engine.Event) bool { return e.Audit || slices.Contains(systemKi
 // server.
 type Filter struct {
 	Scope         Scope
-	Path          engine.Path // of an entity, including its subqueues and subscriptions; empty: any
-	Message       engine.Key  // zero: any
+	Path          engine.Path // of an entity, including its subqueues and subscriptions; empty means any
+	Message       engine.Key  // zero means any
 	Group         Group
-	Actor         string               // substring of the actor, case-insensitive; empty: any
-	Text          string               // substring of the reason, the actor or a path, case-insensitive; empty: any
-	From          engine.Instant       // inclusive; zero: no bound
-	Until         engine.Instant       // exclusive; zero: no bound
-	Before        engine.HistoryCursor // only events before this one; zero: no bound
+	Actor         string               // substring of the actor, case-insensitive; empty means any
+	Text          string               // substring of the reason, the actor or a path, case-insensitive; empty means any
+	From          engine.Instant       // inclusive; zero means no bound
+	Until         engine.Instant       // exclusive; zero means no bound
+	Before        engine.HistoryCursor // only events before this one; zero means no bound
 	NamespaceOnly bool                 // leaves out events of the server that do not belong to the namespace: only callers who may see every namespace get those
 }
 

@@ -176,7 +176,7 @@ func (j *Jobs) nextSlice(ctx context.Context, l *liveJob, is Job, size int) (out
 }
 
 // countResults counts the results of a slice, and returns its undo records as values of settings of
-// at most so many bytes; nil if there are none.
+// at most so many bytes, or nil if there are none.
 func (j *Job) countResults(operations []engine.Operation, all []engine.OperationResult, most int) (undo []string) {
 	j.Failures = slices.Clip(j.Failures) // callers may hold the old slice
 	bytes := 0
@@ -203,7 +203,7 @@ func (j *Job) countResults(operations []engine.Operation, all []engine.Operation
 	return j.addUndo(back, most)
 }
 
-// addUndo returns the undo records of a slice as values of settings of at most so many bytes;
+// addUndo returns the undo records of a slice as values of settings of at most so many bytes, or
 // nil if there are none.
 func (j *Job) addUndo(back UndoRecord, most int) (undo []string) {
 	if j.Plan.Kind == Undo || j.TooManyToUndo || len(back.Items) == 0 {

@@ -34,7 +34,7 @@ const (
 	stableFor    = 10 * time.Second // time without a change of who owns how many
 )
 
-// shares is the state of the rules above. Guarded by the fleet's mutex.
+// shares is the state of the rules above. Guarded by Manager.mu.
 type shares struct {
 	others      map[string]int // how many other servers own, at the last meeting
 	stableSince time.Time      // since when no number has changed

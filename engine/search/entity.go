@@ -128,7 +128,7 @@ func (s *entityState) idle() time.Duration {
 	return s.now.Sub(s.state.LastUsed)
 }
 
-// nextExpiry returns when the first message expires; zero if none does.
+// nextExpiry returns when the first message expires, or zero if none does.
 func (s *entityState) nextExpiry() engine.Instant {
 	next := s.state.NextExpiry
 	for i := range s.subs {

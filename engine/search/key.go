@@ -232,7 +232,7 @@ func (g grammar) keyNamed(name string) (k key, rest string, ok bool) {
 	return 0, "", false
 }
 
-// known returns the names of all keys for a sentence.
+// known returns the names of all keys, separated by commas, for use in an error.
 func (g grammar) known() string {
 	var b strings.Builder
 	for i, k := range g.keys() {

@@ -10,7 +10,7 @@ import (
 // a value of a key.
 type Piece struct {
 	From, To int      // characters of the text, from 0, that a proposal replaces
-	Key      string   // the key of a value, as in Key.Name; empty: a word, or a key
+	Key      string   // the key of a value, as in Key.Name; empty means a word, or a key
 	Name     string   // of the property or the path, where Key is "prop." or "json."
 	Typed    string   // its text up to the cursor, without quotes
 	Values   []string // the grammar's values for Key

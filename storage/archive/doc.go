@@ -45,7 +45,7 @@
 //
 // # A restore that was interrupted
 //
-// The first batch writes a mark into the store, engine.Unfinished, and the last one removes
+// The first batch writes engine.RestoreMark into the store, and the last one removes
 // it. No server opens a store with the mark. Restoring again, from the same file or another,
 // removes the remains and starts over; identities of the first attempt do not come back,
 // because the epoch is another one.

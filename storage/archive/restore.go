@@ -280,7 +280,7 @@ func (r *restorer) flushEvents() error {
 
 // existingContent is the content of a store that is not empty.
 type existingContent struct {
-	restoreMark engine.SubqueueID // of an interrupted attempt; zero: none
+	restoreMark engine.SubqueueID // of an interrupted attempt; zero means none
 	entities    []engine.Entity
 	contents    []engine.DroppedContent
 	settings    []string // keys

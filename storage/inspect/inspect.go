@@ -15,7 +15,7 @@ import (
 	"mayfly/storage/archive"
 )
 
-// A Source is what Store inspects; storage.Look opens one.
+// A Source is what Store inspects; storage.OpenSnapshot opens one.
 type Source interface {
 	Load(ctx context.Context) iter.Seq2[engine.Record, error]
 	Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error)

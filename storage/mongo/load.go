@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/codec"
 )
 
-// Load yields the records of the collections, overridden by what is committed and not applied
+// Load yields the records of the collections, overridden by commits that are not applied
 // yet.
 func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 	return func(yield func(engine.Record, error) bool) {
@@ -85,8 +85,8 @@ type loader struct {
 	w       *window
 	yield   func(engine.Record, error) bool
 	claimed map[engine.SubqueueID]bool // by existing entities
-	epoch   uint64                     // of the owner that loads; zero: a reader that owns nothing (OpenSnapshot)
-	last    version                    // the last commit in w; zero: the latest
+	epoch   uint64                     // of the owner that loads; zero means a reader that owns nothing (OpenSnapshot)
+	last    version                    // the last commit in w; zero means the latest
 	garbage garbage
 }
 

@@ -91,7 +91,7 @@ func (l *Snapshot) withIndexGuard(do func() error) error {
 	return err
 }
 
-// openIndex opens the index of the log of the store in the file path; nil if there is
+// openIndex opens the index of the log of the store in the file path. It returns nil if there is
 // none.
 func openIndex(path string) *os.File {
 	f, err := os.Open(path + "-shm")
@@ -173,7 +173,7 @@ func connectReadOnly(path, disk string) (*sqlite3.Conn, error) {
 	return c, nil
 }
 
-// writable returns why the file cannot be opened for writing; nil if it can.
+// writable returns why the file cannot be opened for writing, or nil if it can.
 func writable(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {

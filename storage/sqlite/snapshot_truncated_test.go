@@ -11,7 +11,7 @@ import (
 )
 
 // TestSnapshotWhoseIndexIsCut cuts the index of a log while a snapshot reads it, and before one does. The
-// process goes on, what is read is as it was written, and the store can be read again.
+// process goes on, rows are read as they were written, and the store can be read again.
 func TestSnapshotWhoseIndexIsCut(t *testing.T) {
 	load := func(l *Snapshot) (n int, err error) {
 		for r, err := range l.Load(t.Context()) {

@@ -12,9 +12,9 @@ import (
 // from the start, with or without the script. The zero value is comfortable density, and the
 // system's theme and contrast.
 type Appearance struct {
-	Theme    string // "light", "dark"; empty: the system's
-	Contrast string // "more"; empty: the system's
-	Density  string // "compact"; empty: comfortable
+	Theme    string // "light", "dark"; empty means the system's
+	Contrast string // "more"; empty means the system's
+	Density  string // "compact"; empty means comfortable
 }
 
 var themes = []string{

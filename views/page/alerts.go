@@ -17,7 +17,7 @@ import (
 type Alerts struct {
 	Shell  layout.Shell
 	New    string // address of the form for a new rule
-	About  string // only rules and alerts about this entity are listed, named as shown; empty: all are
+	About  string // only rules and alerts about this entity are listed, named as shown; empty means that all are
 	All    string // address of all rules, if About is set
 	Rules  []AlertRuleRow
 	Raised []RaisedAlert
@@ -29,10 +29,10 @@ type AlertRuleRow struct {
 	Href    string
 	Rule    AlertDescription
 	Off     bool
-	Trouble string // why it failed last; empty: it did not
+	Trouble string // why it failed last; empty if it did not
 	Fired   int
 	Done    int
-	Last    time.Time // zero: never fired
+	Last    time.Time // zero if never fired
 	Now     time.Time
 }
 
@@ -40,7 +40,7 @@ type AlertRuleRow struct {
 type AlertDescription struct {
 	Name    string
 	When    string // running-out, expired, dead-lettered, dead-over, deleting or deleted
-	In      string // empty: everywhere
+	In      string // empty means everywhere
 	Query   string
 	Reason  string
 	Within  string
@@ -48,7 +48,7 @@ type AlertDescription struct {
 	Then    string // notify, extend or dead-letter
 	By      string
 	Times   int
-	Webhook string // its host; empty: none
+	Webhook string // its host; empty means none
 	Signed  bool
 }
 
@@ -80,7 +80,7 @@ func (w AlertDescription) conditionText(ctx context.Context) string {
 	return locale.T(ctx, says, locale.Args{"In": in, "Within": w.Within, "Over": locale.Number(ctx, w.Over)})
 }
 
-// actionText returns the rule's action as a sentence; empty if it only notifies.
+// actionText returns the rule's action as a sentence, or "" if it only notifies.
 func (w AlertDescription) actionText(ctx context.Context) string {
 	switch w.Then {
 	case "extend":
@@ -98,15 +98,15 @@ type RaisedAlert struct {
 	At        time.Time
 	Now       time.Time
 	Rule      string
-	Href      string // of the rule; empty: it was removed
+	Href      string // of the rule; empty if it was removed
 	Text      string
 	Tone      component.Tone
 	Icon      string
 	Where     string // entity of the first item
-	TargetURL string // address of the first message or entity; empty: it is gone
+	TargetURL string // address of the first message or entity; empty if it is gone
 	Test      bool
-	Extend    string // address that extends the only message; empty: none
-	Pin       string // address that pins the only entity; empty: none
+	Extend    string // address that extends the only message; empty means none
+	Pin       string // address that pins the only entity; empty means none
 }
 
 // Full returns the whole page.
@@ -304,7 +304,7 @@ func (m AlertForm) verdict(ctx context.Context) string {
 // Full returns the whole page.
 func (m AlertForm) Full() templ.Component { return alertForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m AlertForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the form is not live.
@@ -324,7 +324,7 @@ func (m ConfirmRemoveAlert) Full() templ.Component { return confirmRemoveAlert(m
 // Dialog returns the form of the page.
 func (m ConfirmRemoveAlert) Dialog() templ.Component { return confirmRemoveAlertForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmRemoveAlert) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the question is not live.

@@ -12,7 +12,7 @@ import (
 // A bulkAction is an action on the selected rows.
 type bulkAction struct {
 	path, icon, name string                // name is a text id; the text contains the number
-	by               string                // sent along as FieldBy; empty: none
+	by               string                // sent along as FieldBy; empty means none
 	look             component.ButtonStyle // Danger: it deletes messages
 	inMenu           bool                  // listed under More
 	confirms         bool                  // it may ask for confirmation, which the script shows over the page
@@ -21,9 +21,9 @@ type bulkAction struct {
 // AllMatching is the selection of all messages of which a table shows some. Actions on it run as a
 // job, which counts them first.
 type AllMatching struct {
-	Count   int    // how many; zero: unknown
-	Path    string // the path of an entity; empty: anywhere
-	Query   string // of engine/search; empty: all messages
+	Count   int    // how many; zero if unknown
+	Path    string // the path of an entity; empty means anywhere
+	Query   string // of engine/search; empty means all messages
 	Shown   bool   // there are more than the page shows, or a filter is set
 	NotLive bool   // the list is not live
 }

@@ -43,7 +43,7 @@ func (g group) title(ctx context.Context) string {
 	}
 }
 
-// note returns the text beside the title; empty if there is none.
+// note returns the text beside the title, or "" if there is none.
 func (g group) note(ctx context.Context) string {
 	switch g {
 	case timeGroup:

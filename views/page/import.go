@@ -41,7 +41,7 @@ type Import struct {
 // ImportDryRun is the result of a dry run.
 type ImportDryRun struct {
 	Word string // token of the file
-	Name string // given by the browser; empty: pasted lines
+	Name string // given by the browser; empty means pasted lines
 	Size string // as shown
 
 	Lines, Import, Duplicates, Expired, AtOnce, Scheduled, Late, Unreadable, Refused int
@@ -59,7 +59,7 @@ type ImportFailure struct {
 // Full returns the whole page.
 func (m Import) Full() templ.Component { return importPage(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Import) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -25,9 +25,9 @@ type JobRow struct {
 	Key     string
 	Href    string
 	Kind    string // resubmit, copy, …
-	To      string // target of the messages; empty: none
-	At      string // entities with the messages; empty: anywhere, or selected messages
-	Query   string // their filter; empty: none
+	To      string // target of the messages; empty means none
+	At      string // entities with the messages; empty means anywhere, or selected messages
+	Query   string // their filter; empty means none
 	State   string // waiting, running, done, cancelled, failed or interrupted
 	Total   int
 	Seen    int
@@ -101,7 +101,8 @@ func (r JobRow) look() (tone component.Tone, icon, name string) {
 // Full returns the whole page.
 func (m Jobs) Full() templ.Component { return jobs(m) }
 
-// Watches returns no real entity: jobs advance without events of their own.
+// Watches returns a placeholder that matches no entity, because a job's progress causes no
+// events.
 func (m Jobs) Watches() []string { return []string{noEntity} }
 
 // Parts returns the live parts of the page.
@@ -119,12 +120,12 @@ type Job struct {
 	Row      JobRow
 	Actor    string
 	Why      string    // error of a failed job
-	Ended    time.Time // zero: it has not ended
+	Ended    time.Time // zero if it has not ended
 	Failures []JobFailure
 
-	Cancel, Resume, Undo string // addresses; empty: not possible
-	UndoneBy             string // address of the job that undid this one; empty: none
-	Of                   string // address of the job that this one undoes; empty: none
+	Cancel, Resume, Undo string // addresses; empty if not possible
+	UndoneBy             string // address of the job that undid this one; empty means none
+	Of                   string // address of the job that this one undoes; empty means none
 }
 
 // JobFailure is a message that was refused.
@@ -132,7 +133,7 @@ type JobFailure struct {
 	Key  string
 	Href string
 	Seq  int64
-	Line int // of a file; zero: an existing message, described by the other fields
+	Line int // of a file; zero means an existing message, described by the other fields
 	At   string
 	Why  string
 }
@@ -190,8 +191,8 @@ type JobCount struct {
 	First      []MessageRow // a few of the messages
 	Now        time.Time
 	States     []StateLine // of the messages, as far as they were examined
-	Export     string      // address of a file with them; empty: none
-	Confirm    string      // text to type as confirmation; empty: none
+	Export     string      // address of a file with them; empty means none
+	Confirm    string      // text to type as confirmation; empty means none
 }
 
 func (c JobCount) atMost() int { return c.Matching - c.Locked + c.Unexamined }
@@ -222,7 +223,7 @@ var jobButtons = map[string]string{
 // Full returns the whole page.
 func (m JobForm) Full() templ.Component { return jobForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m JobForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the form is not live.

@@ -37,7 +37,7 @@ type FigureRow struct {
 // Full returns the whole page.
 func (m Metrics) Full() templ.Component { return metrics(m) }
 
-// Watches returns nil: events of every entity count.
+// Watches returns nil, because events of every entity count.
 func (m Metrics) Watches() []string { return nil }
 
 // Parts returns the live parts of the page; the script draws the charts.

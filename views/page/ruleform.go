@@ -26,18 +26,18 @@ type RuleForm struct {
 	// page again. The script also posts there shortly after each key press.
 	Try     string
 	Rule    RuleFields
-	Refused component.Notice // the error of the form as a whole; zero: none
+	Refused component.Notice // the error of the form as a whole; zero means none
 
 	Message MessageFields
 	Recent  []Sample // messages of the topic to start from, latest first
 	Tried   RuleResult
-	Dead    string // where a message goes if the filter fails on it: "prices/eu/$DLQ"; empty: it is not delivered
+	Dead    string // where a message goes if the filter fails on it: "prices/eu/$DLQ"; empty if it is not delivered
 }
 
 // RuleFields are the fields of a rule in a form.
 type RuleFields struct {
 	Name       string
-	Kind       RuleKind // empty: everything
+	Kind       RuleKind // empty means everything
 	SQL        string
 	Parameters []SendProperty
 	Conditions []Condition // the page adds empty ones
@@ -89,7 +89,7 @@ type Sample struct {
 // Full returns the whole page.
 func (m RuleForm) Full() templ.Component { return ruleForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m RuleForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -26,10 +26,10 @@ type Sample struct {
 
 // A Task is what a sample program does. The zero Task does nothing.
 type Task struct {
-	Connection string // the connection string, written into the programs; empty: read from the environment
+	Connection string // the connection string, written into the programs; empty means read from the environment
 	Queue      string // or Topic, and one of its subscriptions
 	Topic      string
-	Subscriber string // empty: programs only send to the topic
+	Subscriber string // empty means that programs only send to the topic
 	InSession  bool   // messages belong to Session
 	Session    string // an id, which may be empty
 	Sends      bool

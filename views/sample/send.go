@@ -21,7 +21,7 @@ type Message struct {
 	InSession bool
 	Session   string // an id, which may be empty
 	TTL       time.Duration
-	Due       time.Time            // when to enqueue it; zero: at once
+	Due       time.Time            // when to enqueue it; zero means at once
 	Props     []component.Property // Value is parsed by value.Parse, Type is the kind
 }
 

@@ -324,8 +324,8 @@ const (
 	distributionCopy = "copy"
 )
 
-// batchSizeProperties returns the properties of the answer to a sender. most is the maximum size of a
-// message in bytes.
+// batchSizeProperties returns the properties of the attach that answers a sending client. most
+// is the maximum size of a message in bytes.
 func (s *session) batchSizeProperties(most uint64) value.Properties {
 	limits := s.c.b.Limits()
 	n := min(most, uint64(limits.MaxBatchSize()))

@@ -12,7 +12,7 @@ type outgoingLink interface {
 	nothingToWrite() (ask func())
 }
 
-// A queueState says in which queues an outgoing link is.
+// A queueState is the state of an outgoingLink in the send queues.
 type queueState struct {
 	queued  bool // it is in conn.sendQueue
 	blocked bool // it is in session.windowBlocked: the session's window has no room

@@ -90,8 +90,9 @@ func New(o Options) *Server {
 
 // Serve accepts connections from l until l or the server is closed. It returns nil if the
 // server was closed, and otherwise why it stopped. With a namespace, a name in lower
-// case, all connections are for that one, whatever host they name and whether it exists
-// or not. Otherwise each is for the one that its host names: see [Server.Add].
+// case, all connections are for that namespace, whatever host they name and whether the
+// namespace exists or not. Otherwise each is for the namespace that its host names: see
+// [Server.Add].
 func (s *Server) Serve(l net.Listener, namespace string) error {
 	unbind := context.AfterFunc(s.openContext, func() { _ = l.Close() }) //nolint:errcheck // it was only used to listen
 	defer unbind()

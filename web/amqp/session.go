@@ -82,7 +82,7 @@ type link interface {
 	// client receives.
 	handleTransfer(t *wire.Transfer) error
 	// end ends the link, which is no longer in its session, and returns a function to
-	// call without the mutex, or nil. how is engine.Lost if the client did not end it.
+	// call without the mutex, or nil. how is engine.DetachedLost if the client did not end it.
 	end(how engine.DetachReason) func()
 }
 

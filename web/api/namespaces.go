@@ -107,7 +107,7 @@ func namespaceRoutes() []route {
 	}
 }
 
-// allNamespaces returns the namespaces; without a fleet there is one.
+// allNamespaces returns the namespaces. Without a Manager there is one.
 func (d *handler) allNamespaces() []namespaces.Namespace {
 	if d.fleet == nil {
 		return []namespaces.Namespace{{Spec: namespaces.Spec{Name: d.broker.Name()}, Main: true, State: namespaces.Serving, Broker: d.broker}}

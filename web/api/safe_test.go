@@ -161,7 +161,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 	}
 }
 
-// brokers returns the brokers that record events: the world's, and those of the fleet's
+// brokers returns the brokers that record events: the world's, and those of the other
 // namespaces.
 func (w *world) brokers() []*broker.Broker {
 	all := []*broker.Broker{w.broker}

@@ -119,7 +119,7 @@ func (b *Budget) admit(c *Conn) {
 
 // evict takes one connection of the pool p, which may have most, out of the budget and
 // adds it to gone. It reports whether p had one to close; see choose about own. The caller
-// holds mu, and calls part with gone after releasing it.
+// holds mu, and calls closeEvicted with gone after releasing it.
 func (b *Budget) evict(p *pool, most int, own string, gone *[]*Conn) bool {
 	if most == 0 { // the process is out of files
 		most = p.n

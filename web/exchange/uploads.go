@@ -300,7 +300,7 @@ func (f feed) Next(ctx context.Context, from job.FeedPosition) (all []job.FeedMe
 		}
 		bad, unreadable := errors.AsType[*LineError](err)
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, engine.ErrBusy) && len(all) > 0: // what was read goes first
+		case errors.Is(err, io.EOF), errors.Is(err, engine.ErrBusy) && len(all) > 0: // the bytes already read go first
 			return all, done, nil
 		case unreadable:
 			all = append(all, job.FeedMessage{Line: bad.Line, Next: r.At(), Reason: errorText(bad.Err)})

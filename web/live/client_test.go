@@ -138,8 +138,8 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// TestClockTurned: every browser is told of a turned clock at once, and its pages are rendered
-// again, whatever they watch.
+// TestClockTurned: every browser is notified of a changed clock at once, and its pages are
+// rendered again, whatever they watch.
 func TestClockTurned(t *testing.T) {
 	t.Parallel()
 	w := newWorld()

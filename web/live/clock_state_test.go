@@ -14,8 +14,8 @@ import (
 )
 
 // TestPace: during a stream of changes every page is rendered five times a second, each at its
-// own times. The first change after a quiet time is rendered at once, and pages that nobody
-// watches are not rendered.
+// own times. The first change after a quiet time is rendered at once, and pages without viewers
+// are not rendered.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages = 8

@@ -130,7 +130,7 @@ func TestWhoMayNotPresent(t *testing.T) {
 	}
 }
 
-// TestNoPresentations: without a registry no client presents or follows, and nothing breaks.
+// TestNoPresentations: without a Registry no client presents or follows, and nothing breaks.
 func TestNoPresentations(t *testing.T) {
 	t.Parallel()
 	_, server := serveHub(t, newWorld(), nil)

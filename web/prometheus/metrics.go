@@ -64,10 +64,10 @@ type Options struct {
 	// Namespaces returns the server's namespaces, in the order in which they are reported. It
 	// must be safe for concurrent use.
 	Namespaces func() []Namespace
-	Entities   int // with metrics of their own; zero: DefaultEntities; negative: none
+	Entities   int // with metrics of their own; zero means DefaultEntities; negative means none
 	Version    string
-	Started    time.Time      // zero: not reported
-	Memory     *engine.Memory // of all namespaces; nil: not reported
+	Started    time.Time      // zero if not reported
+	Memory     *engine.Memory // of all namespaces; nil if not reported
 	// Connections returns the counts of the process's connections. Nil means they are not
 	// reported.
 	Connections func() connlimit.Counts
@@ -77,17 +77,17 @@ type Options struct {
 type Namespace struct {
 	Name      string
 	State     string // a namespaces.State
-	Owner     string // address of the server that owns it; empty: unknown
+	Owner     string // address of the server that owns it; empty if unknown
 	Temporary bool
-	Served    *Served // nil: not served here
+	Served    *Served // nil if not served here
 }
 
 // Served has the sources of a namespace's metrics. Only Broker and Stats are required.
 type Served struct {
 	Broker  *broker.Broker
 	Stats   *stats.Recorder
-	Clients connections.Source            // nil: no client stays connected
-	Store   func() (bytes int64, ok bool) // nil: the size is unknown
+	Clients connections.Source            // nil means that no client stays connected
+	Store   func() (bytes int64, ok bool) // nil means that the size is unknown
 }
 
 // Handler answers GET with the current metrics.

@@ -141,7 +141,7 @@ func (f *activityCache) put(sieve history.Filter, found activityResult) {
 	f.results[sieve] = found
 }
 
-// staleableResult is a finding, and whether more events have happened since.
+// staleableResult is a cached result. stale is set if more events have happened since.
 type staleableResult struct {
 	activityResult
 	stale bool

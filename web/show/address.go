@@ -29,7 +29,7 @@ type Address struct {
 	Verb       string            // of a PlaybackForm
 	Epoch      uint64            // of a DeletedEntity, as is ID
 	ID         uint64            // of the event that deleted the entity, or of a Job or Alert
-	Action     string            // the action: "edit", "delete", "bulk/delete", …; empty: view
+	Action     string            // the action: "edit", "delete", "bulk/delete", …; empty means view
 	Query      url.Values        // only parameters that pages use; never nil
 }
 

@@ -127,7 +127,7 @@ func (p *Pages) BulkConfirmName(ctx context.Context, at Address) (string, error)
 type Export struct {
 	Keys  []engine.Key
 	Path  string
-	State string // of messages at Path; empty: any
+	State string // of messages at Path; empty means any
 	Query string
 }
 

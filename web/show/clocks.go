@@ -52,7 +52,7 @@ func messageLock(r engine.Row, now engine.Instant, lockFor time.Duration) compon
 	return lockState(r.Lock, until, now, max(lockFor, until.Sub(now)))
 }
 
-// lockState returns a lock as pages show it; zero if it has ended.
+// lockState returns a lock as pages show it, or zero if it has ended.
 func lockState(l engine.Lock, until, now engine.Instant, of time.Duration) component.LockInfo {
 	if until == 0 || until.Passed(now) {
 		return component.LockInfo{}

@@ -22,8 +22,8 @@ import (
 // A columnChoice is the choice of columns of a list, from its address or a view.
 type columnChoice struct {
 	list    columns.List
-	columns []columns.Column // empty: the list's own
-	name    string           // of the view they come from; empty: none
+	columns []columns.Column // empty means the list's own
+	name    string           // of the view they come from; empty means none
 	problem component.Text   // why the requested columns are not shown
 	views   []columns.View   // for this list
 }

@@ -78,8 +78,8 @@ func (p *Pages) SelectedDamaged(ctx context.Context, at Address) ([]engine.Damag
 	return all[i : i+1], nil
 }
 
-// DamagedConfirmName returns the name to type before damaged messages are moved aside; empty for a
-// single message.
+// DamagedConfirmName returns the name to type before damaged messages are moved aside, or "" for
+// a single message.
 func (p *Pages) DamagedConfirmName(at Address) string {
 	if at.Query.Has(page.FieldKey) {
 		return ""

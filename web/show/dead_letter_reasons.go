@@ -204,8 +204,8 @@ func (p *Pages) addReasonActions(o *page.Reason, all Export) {
 // maxErrorTexts is how many error texts are listed.
 const maxErrorTexts = 20
 
-// deadLetterErrors returns the error texts of the dead letters with one reason, for the page at a place,
-// most frequent first; none if there is only one text.
+// deadLetterErrors returns the error texts of the dead letters with one reason, for the page at
+// a place, most frequent first, or none if there is only one text.
 func (p *Pages) deadLetterErrors(at Address, d *deadLetterSummary, reason string, now engine.Instant) (out []page.Reason) {
 	if d.Report == nil {
 		return nil

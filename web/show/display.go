@@ -89,7 +89,7 @@ func sentenceAround(ctx context.Context, id string, it component.Text, args loca
 	return []component.Text{plainText(before), it, plainText(after)}
 }
 
-// actorName returns the name of an actor; empty for the broker itself.
+// actorName returns the name of an actor, or "" for the broker itself.
 func actorName(ctx context.Context, actor string) string {
 	if rule, is := strings.CutPrefix(actor, "rule "); is {
 		return locale.T(ctx, "actor.rule", locale.Args{"Name": shorten.To(rule, 60)})

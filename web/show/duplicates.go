@@ -51,7 +51,7 @@ func findExpectedDrops(r broker.Reader, rows []engine.Row) (out expectedDrops) {
 	return out
 }
 
-// text describes how many there are, where, and which; empty if none.
+// text describes how many there are, where, and which. It returns "" if there are none.
 func (a expectedDrops) text(ctx context.Context) string {
 	if len(a.rows) == 0 {
 		return ""

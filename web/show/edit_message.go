@@ -59,7 +59,7 @@ func (p *Pages) editMessageForm(ctx context.Context, at Address, t FormState) (v
 }
 
 // editURL returns the edit form of an unlocked dead letter, which returns to the list at a
-// place; empty for any other message.
+// place, or "" for any other message.
 func (p *Pages) editURL(r engine.Row, list Address) string {
 	if !r.Path.IsDeadLetter() || r.Message.Locked() {
 		return ""

@@ -116,7 +116,7 @@ func pageCounts(e engine.EntityState, subs []engine.EntityState) page.Counts {
 // refusesSends reports whether sends are refused.
 func (e listedEntity) refusesSends() bool { return !allowsSend(e.Config.Status) }
 
-// nextExpiry returns when the first message expires; zero if none does.
+// nextExpiry returns when the first message expires, or zero if none does.
 func (e listedEntity) nextExpiry() engine.Instant {
 	next := e.NextExpiry
 	for _, s := range e.subs {

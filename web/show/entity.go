@@ -32,7 +32,7 @@ type entitySnapshot struct {
 
 	sessions       []engine.SessionRow // for the sessions tab, queued ones first
 	queuePositions map[string]int      // positions of queued sessions
-	nextSession    string              // the first session of the next page; empty: this is the last
+	nextSession    string              // the first session of the next page; empty if this is the last
 }
 
 func (p *Pages) entity(ctx context.Context, at Address) (view.Page, uint64, error) {
@@ -368,8 +368,8 @@ func entitySettings(ctx context.Context, kind engine.EntityKind, c engine.Config
 	return out
 }
 
-// deletedEntityPage returns the page of a deleted entity, or the error missing if nothing is recorded
-// of it.
+// deletedEntityPage returns the page of a deleted entity. If no record of the entity is left, it
+// returns the error missing.
 func (p *Pages) deletedEntityPage(ctx context.Context, at Address, missing error) (view.Page, uint64, error) {
 	s, err := p.read(ctx, func(broker.Reader) error { return nil })
 	if err != nil {

@@ -259,7 +259,7 @@ func options(prop engine.Property, kind engine.EntityKind, targets []string) []s
 	}
 }
 
-// bounds returns the limits of a property for display; empty if there is none.
+// bounds returns the limits of a property for display. A limit is "" if there is none.
 func bounds(prop engine.Property, l engine.Limits) (least, most string) {
 	shown := func(n int64) string {
 		switch {
@@ -305,7 +305,7 @@ const (
 	ttlPreviewBatch   = 1000
 )
 
-// TTLPreview predicts the effect of the typed default time to live on the stored messages
+// PreviewTTL predicts the effect of the typed default time to live on the stored messages
 // (TTL-16). It returns zero if that is not shorter than the stored one, or if there are too
 // many messages to examine.
 func (p *Pages) PreviewTTL(ctx context.Context, path engine.Path, typed url.Values) (page.TTLPreview, error) {
@@ -370,8 +370,8 @@ func (p *Pages) previewIdleTime(ctx context.Context, e engine.EntityState, now e
 	return i
 }
 
-// countExpiring adds a slice of messages to w, and returns where the next slice begins; zero at the
-// end.
+// countExpiring adds a slice of messages to w, and returns where the next slice begins, or zero
+// at the end.
 func countExpiring(w *page.TTLPreview, r broker.Reader, b engine.Browse, ttl time.Duration) (next engine.Seq, err error) {
 	rows, err := r.Browse(b)
 	if err != nil {

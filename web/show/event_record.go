@@ -10,9 +10,10 @@ import (
 	"mayfly/views/component"
 )
 
-// An eventRecord is what is kept of an event: small, and sharing no memory with the event.
+// An eventRecord is the stored part of an event. It is small and shares no memory with the
+// event.
 type eventRecord struct {
-	epoch      uint64 // of an event before this process; zero: of this process
+	epoch      uint64 // of an event before this process; zero if the event is of this process
 	n          uint64
 	at         engine.Instant
 	until      engine.Instant // the end of a lock, the scheduled time, or the new expiry
@@ -27,7 +28,7 @@ type eventRecord struct {
 	to         engine.Path
 	actor      string
 	reason     string
-	translated bool   // reason is in the viewer's language, see inWords
+	translated bool   // reason is in the viewer's language, see translateReason
 	audit      bool   // an operator caused it
 	name       string // of the message; empty in a timeline
 }

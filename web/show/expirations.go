@@ -91,7 +91,7 @@ func (p *Pages) expirations(ctx context.Context, at Address) (view.Page, uint64,
 
 // A boardFilter is the filter of the expiry board.
 type boardFilter struct {
-	fate   string // "dead", "lost"; empty: both
+	fate   string // "dead", "lost"; empty means both
 	bucket int    // of the horizon; -1: all
 }
 
@@ -132,7 +132,7 @@ type expiringMessage struct {
 type expiryCache struct {
 	mu       sync.Mutex
 	messages []expiringMessage // guarded by mu; the slice's contents do not change
-	readAt   engine.Instant    // guarded by mu; zero: never read
+	readAt   engine.Instant    // guarded by mu; zero if never read
 	epoch    uint64            // guarded by mu
 }
 

@@ -13,13 +13,13 @@ import (
 
 // FormState holds the values of a submitted form and its errors. The zero value is an empty form.
 type FormState struct {
-	Values       url.Values                       // nil: not submitted
+	Values       url.Values                       // nil if not submitted
 	Errors       map[string]component.Text        // by the names of fields
 	SyntaxErrors map[string]component.SyntaxError // positions of syntax errors in filters and actions, by the names of fields
 	Refused      component.Notice                 // the error of the form as a whole
-	Cancel       string                           // target of the Cancel button; empty: the page of the entity or message
-	Trial        *RuleTrial                       // the message to try; nil: none
-	Preview      *Preview                         // the preview of the messages to send; nil: none
+	Cancel       string                           // target of the Cancel button; empty means the page of the entity or message
+	Trial        *RuleTrial                       // the message to try; nil means none
+	Preview      *Preview                         // the preview of the messages to send; nil means none
 }
 
 // firstValues returns the first value of each field, as pages take them.

@@ -74,8 +74,8 @@ func propertyRows(all value.Properties) (rows []page.SendProperty) {
 	return rows
 }
 
-// singleLineError returns the error for a text that a single-line field cannot hold unchanged;
-// empty if it can.
+// singleLineError returns the error for a text that a single-line field cannot hold unchanged,
+// or none if it can.
 func singleLineError(ctx context.Context, text string) component.Text {
 	if isSingleLine(text) {
 		return component.Text{}

@@ -32,7 +32,7 @@ type forwardSourceCache struct {
 	mu       sync.Mutex
 	epoch    uint64
 	n        uint64
-	byTarget map[string][]forwardSource // by the folded path of the target; nil: not read yet
+	byTarget map[string][]forwardSource // by the folded path of the target; nil if not read yet
 }
 
 // sourcesOf returns the entities that forward to path. It reads all entities only after one of
@@ -80,8 +80,8 @@ type forwarding struct {
 	name          engine.Path        // of the target, as configured
 	dead          bool
 	waiting       int
-	nextSize      int64          // bytes of the first waiting message; zero: unknown
-	since         engine.Instant // when the first waiting dead letter was dead-lettered; zero: none waits
+	nextSize      int64          // bytes of the first waiting message; zero if unknown
+	since         engine.Instant // when the first waiting dead letter was dead-lettered; zero if none waits
 	hopsExhausted bool           // there are dead letters, and all of them have used up their hops
 }
 
@@ -177,7 +177,7 @@ func (p *Pages) forwardingArrow(s forwarding, in bool, now engine.Instant) page.
 	return a
 }
 
-// blockedBy returns why nothing is forwarded now; empty if nothing is in the way.
+// blockedBy returns why nothing is forwarded now, or "" if nothing is in the way.
 func (s forwarding) blockedBy(now engine.Instant) page.ForwardingBlock {
 	switch {
 	case !allowsReceive(s.from.Config.Status): // STAT-7

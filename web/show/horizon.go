@@ -13,7 +13,7 @@ import (
 // A horizonRange is a bucket of the horizon.
 type horizonRange struct {
 	key   string
-	limit time.Duration // zero: unbounded
+	limit time.Duration // zero means unbounded
 }
 
 var horizonRanges = []horizonRange{

@@ -52,7 +52,8 @@ func (p *Pages) temporaryEntity(ctx context.Context, e engine.EntityState, now e
 	return s
 }
 
-// idleReasons explains why an entity is not deleted automatically at present; empty if it may be.
+// idleReasons explains why an entity is not deleted automatically at present. It returns none if
+// the entity may be deleted.
 func (p *Pages) idleReasons(ctx context.Context, e engine.EntityState) []component.Text {
 	idle := component.Length(ctx, max(e.Config.Effective().AutoDeleteOnIdle, e.UnpinnedIdle))
 	switch {

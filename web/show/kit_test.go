@@ -27,9 +27,9 @@ type world struct {
 	b     *broker.Broker
 	pages *show.Pages
 	store *memory.Store
-	peers *peerstest.Source                // nil: no connections
-	wrap  func(*memory.Store) engine.Store // nil: the store as it is
-	more  func(*show.Options)              // nil: no further options
+	peers *peerstest.Source                // nil means no connections
+	wrap  func(*memory.Store) engine.Store // nil means the store as it is
+	more  func(*show.Options)              // nil means no further options
 }
 
 func isConfined(t *testing.T, f func(w *world)) {

@@ -110,8 +110,8 @@ func (p *Pages) labStart(ctx context.Context, at Address, t *FormState, m *page.
 	return from, known, nil
 }
 
-// likelyTopic returns the default topic: that of the latest message that no subscription took;
-// empty if there is none.
+// likelyTopic returns the default topic: that of the latest message that no subscription took,
+// or "" if there is none.
 func (p *Pages) likelyTopic() engine.Path {
 	if kept, _ := p.events.listUnmatched(); len(kept) > 0 {
 		return kept[0].topic

@@ -109,7 +109,7 @@ func byPosition(a, b engine.HistoryEvent) int {
 type pastEvents struct {
 	deleted, expired, lines, unmatched []engine.HistoryEvent
 
-	exist    map[string]bool              // by folded path: entities of graves that exist again
+	exist    map[string]bool              // by folded path: deleted entities that exist again
 	contents map[engine.Key]engine.Packed // of messages that still exist
 }
 
@@ -155,8 +155,8 @@ func (r *RecentEvents) addPastEvents(s pastEvents) {
 	r.lines = append(latest(old.lines, tickerCapacity), r.lines...)
 	r.expired = append(latest(old.expired, expiredCapacity), r.expired...)
 	r.unmatchedMessages.addOlder(s.unmatched)
-	// An entity created since the start is either in r.made already, or its event arrives
-	// later and opens the grave.
+	// An entity created since the start is either in r.created already, or its event arrives
+	// later and removes it from r.deleted.
 	r.deleted.addOlder(slices.DeleteFunc(s.deleted, func(g engine.HistoryEvent) bool {
 		return s.exist[g.Path.Fold()] || r.created[g.Path.Fold()]
 	}))

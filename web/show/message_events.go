@@ -13,12 +13,12 @@ type messageEvents struct {
 	ring    []messageEvent // entry i, from 1, is at index (i-1) % most
 	limit   uint64
 	n       uint64   // number of the latest entry
-	buckets []uint64 // the latest entry of each; zero: none
+	buckets []uint64 // the latest entry of each; zero means none
 }
 
 type messageEvent struct {
 	eventRecord
-	previous uint64 // the bucket's previous entry; zero: none
+	previous uint64 // the bucket's previous entry; zero means none
 }
 
 func newMessageEvents(most int) messageEvents {

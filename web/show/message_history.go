@@ -28,7 +28,7 @@ type messageHistory struct {
 	failed    bool          // the history could not be read
 }
 
-// liveHistory returns the chronicle of a message that still exists. A live page renders every
+// liveHistory returns the history of a message that still exists. A live page renders every
 // second: it reads the history only now and then, and in between adds new events from memory.
 func (p *Pages) liveHistory(ctx context.Context, k engine.Key) messageHistory {
 	if view.ClocksFrozen(ctx) {
@@ -55,10 +55,10 @@ func (c messageHistory) withNewer(past []eventRecord) messageHistory {
 
 const (
 	historyCacheTime   = 10 * time.Second
-	maxCachedHistories = 128 // chronicles
+	maxCachedHistories = 128 // histories
 )
 
-// historyCache caches recently read chronicles. It is safe for concurrent use.
+// historyCache caches recently read histories. It is safe for concurrent use.
 type historyCache struct {
 	mu        sync.Mutex
 	histories map[engine.Key]cachedHistory

@@ -6,7 +6,7 @@ import (
 	"mayfly/engine"
 )
 
-// A chronicle that was read recently is not read again, and includes the events since then.
+// A history that was read recently is not read again, and includes the events since then.
 func TestLatelyRead(t *testing.T) {
 	var l historyCache
 	if _, ok := l.get(7); ok {

@@ -93,7 +93,7 @@ func pills(preview string) (out []page.Pill) {
 	for len(out) < maxPills {
 		t, err := d.Token()
 		if errors.Is(err, io.EOF) || err != nil {
-			return out // truncated or invalid JSON; what was read so far is right
+			return out // truncated or invalid JSON; the part read so far is valid
 		}
 		switch v := t.(type) {
 		case json.Delim:

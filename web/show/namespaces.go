@@ -19,15 +19,16 @@ const maxMenuNamespaces = 12
 
 // NamespaceInfo is what pages need to know of the server's namespaces.
 type NamespaceInfo struct {
-	Namespaces *namespaces.Manager // nil: there is only this namespace, and no page of namespaces
+	Namespaces *namespaces.Manager // nil if there is only this namespace, and no page of namespaces
 	// Connections returns the connection strings of a namespace, for messages and for
-	// administration; nil: unknown.
+	// administration; nil if unknown.
 	Connections func(name string) (messages, admin string)
-	// StoredIn returns where a namespace is stored; empty: in memory.
+	// StoredIn returns where a namespace is stored; empty means in memory.
 	StoredIn func(namespaces.Spec) string
-	// MovedTo returns where the data of a removed namespace is moved; empty: it is deleted.
+	// MovedTo returns where the data of a removed namespace is moved; empty means that it is
+	// deleted.
 	MovedTo func(namespaces.Spec) string
-	// Clients returns the connected clients of a namespace; nil: unknown.
+	// Clients returns the connected clients of a namespace; nil if unknown.
 	Clients func(name string) connections.Source
 }
 
@@ -142,8 +143,9 @@ func (p *Pages) NamespaceLimits(ctx context.Context, name string, t FormState) (
 	return m, nil
 }
 
-// ConfirmRemoveNamespace asks to confirm the removal of a namespace. It returns ErrPageNotFound for the
-// server's own namespace, and namespaces.ErrNoNamespace if it does not exist.
+// NamespaceRemoval returns the page that asks to confirm the removal of a namespace. It returns
+// ErrPageNotFound for the server's own namespace, and namespaces.ErrNoNamespace if it does not
+// exist.
 func (p *Pages) NamespaceRemoval(ctx context.Context, name string, t FormState) (page.ConfirmRemoveNamespace, error) {
 	s := p.o.Namespaces
 	if s.Namespaces == nil {

@@ -4,8 +4,8 @@
 // come from the store's history, if it has one, so that pages show the same after a restart.
 //
 // A page is made in one turn of the broker, so that its numbers agree with each other and with
-// the event number it carries. Only expensive summaries are up to a second older, see deaths
-// and board. Viewing never counts as use of an entity (DEC-6).
+// the event number it carries. Only expensive summaries may be up to a second older, see
+// summaryCache and expiryCache. Viewing never counts as use of an entity (DEC-6).
 package show
 
 import (
@@ -37,31 +37,31 @@ import (
 
 // Options configure pages.
 type Options struct {
-	Base     string // base path of the dashboard; empty: the root
+	Base     string // base path of the dashboard; empty means the root
 	Build    string // of the program, for the script
-	StoredIn string // where messages are stored, for display; empty: in memory
-	API      string // address of the JSON API, without a trailing slash; empty: no shell commands
-	REST     string // address of the REST API, without a trailing slash; empty: no shell commands
+	StoredIn string // where messages are stored, for display; empty means in memory
+	API      string // address of the JSON API, without a trailing slash; empty means no shell commands
+	REST     string // address of the REST API, without a trailing slash; empty means no shell commands
 	// Connection and AdminConnection are the connection strings for SDKs on this machine, for
-	// messages and for administration; empty: none.
+	// messages and for administration; empty means none.
 	Connection, AdminConnection string
 	// RequiresKeys is set if the server requires tokens of clients: then connection strings contain
 	// the word KEY in place of a key.
 	RequiresKeys bool
-	// Document returns the JSON API's OpenAPI document, built by each call; nil: there is no
+	// Document returns the JSON API's OpenAPI document, built by each call; nil if there is no
 	// reference page.
 	Document func() *openapi.Document
-	Curl     string // shell command that sends a message even if there is no queue; empty: one for REST
-	// HistoryFor is how long the store's history is kept, for display; zero: not shown.
+	Curl     string // shell command that sends a message even if there is no queue; empty means one for REST
+	// HistoryFor is how long the store's history is kept, for display; zero if not shown.
 	HistoryFor time.Duration
-	Clients    connections.Source // connected clients; nil: none
-	Jobs       *job.Jobs          // of the broker; nil: there are none
-	AlertRules *alert.Rules       // of the broker; nil: there are none
-	Webhooks   *webhook.Sender    // of Rules; nil: there are none
-	Uploads    *exchange.Uploads  // uploaded files; nil: uploads are off
+	Clients    connections.Source // connected clients; nil means none
+	Jobs       *job.Jobs          // of the broker; nil if there are none
+	AlertRules *alert.Rules       // of the broker; nil if there are none
+	Webhooks   *webhook.Sender    // of Rules; nil if there are none
+	Uploads    *exchange.Uploads  // uploaded files; nil means that uploads are off
 	Namespaces NamespaceInfo
-	Scenes     *demo.Player  // of the server; nil: there are none
-	Docs       *docs.Library // nil: there are no pages
+	Scenes     *demo.Player  // of the server; nil if there are none
+	Docs       *docs.Library // nil if there are no pages
 	Logger     *slog.Logger
 }
 
@@ -105,11 +105,11 @@ func (r Refreshing) Refresh() time.Duration { return r.Every }
 // package locale does, and what they may see, as package auth does.
 type Visitor struct {
 	CSRF       string
-	Host       string // host name that the visitor uses for the server, without a port; empty: unknown
-	Origin     string // the same with scheme and port: http://127.0.0.1:8080; empty: unknown
+	Host       string // host name that the visitor uses for the server, without a port; empty if unknown
+	Origin     string // the same with scheme and port: http://127.0.0.1:8080; empty if unknown
 	Appearance layout.Appearance
 	Notice     component.Notice
-	User       layout.User // zero: the server has no sign-in
+	User       layout.User // zero means that the server has no sign-in
 }
 
 type visitorKey struct{}
@@ -159,7 +159,8 @@ func (p *Pages) Page(ctx context.Context, at Address) (view.Page, uint64, error)
 	return page, 0, err
 }
 
-// historyRetention returns how long history is kept; zero if that is unknown or there is no history.
+// historyRetention returns how long history is kept, or zero if that is unknown or there is no
+// history.
 func (p *Pages) historyRetention() time.Duration {
 	if !p.b.HasHistory() {
 		return 0

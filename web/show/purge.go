@@ -44,7 +44,7 @@ func purgeableCount(c engine.Counts, s page.State) int64 {
 type PurgeSelection struct {
 	Path        engine.Path
 	Classes     []engine.Class // of the entity itself
-	DeadLetters engine.Path    // the subqueue to remove dead letters from; empty: none
+	DeadLetters engine.Path    // the subqueue to remove dead letters from; empty means none
 	Locked      int64          // locked dead letters, which stay
 	Count       int64          // as shown: without locked ones
 }
@@ -115,7 +115,7 @@ func ParsePurgeFilter(t *FormState, l engine.Limits) *engine.MessageFilter {
 	return nil
 }
 
-// PurgeFilterText returns the filter of a purge as typed; empty if it is blank.
+// PurgeFilterText returns the filter of a purge as typed, or "" if it is blank.
 func PurgeFilterText(t FormState) string {
 	text := unixLines(t.Values.Get(page.FieldFilter))
 	if strings.TrimSpace(text) == "" {
@@ -127,8 +127,8 @@ func PurgeFilterText(t FormState) string {
 // maxExamined is how many messages are examined to count those that match.
 const maxExamined = 10_000
 
-// firstPurged returns the first state in which an entity has messages to purge; none if it has
-// none.
+// firstPurgeable returns the first state in which an entity has messages to purge, or none if it
+// has no such messages.
 func firstPurgeable(e engine.EntityState) []string {
 	for _, s := range PurgeableStates(e) {
 		if purgeableCount(e.Counts, s) > 0 {

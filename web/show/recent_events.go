@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/stats"
 )
 
-// Limits of what is kept of the events since the start.
+// Limits on the stored events since the start.
 const (
 	maxLifeEvents      = 50_000 // of all messages together
 	tickerCapacity     = 50
@@ -29,8 +29,8 @@ const (
 
 // RecentEvents keeps recent events of the broker in memory: rates, the ticker, expired messages,
 // automatic deletions, the events of messages, and messages that no subscription took. Events
-// of earlier processes are read from the history, see remind. It is bounded in memory and safe
-// for concurrent use.
+// of earlier processes are read from the history, see loadHistory. It is bounded in memory and
+// safe for concurrent use.
 type RecentEvents struct {
 	b             *broker.Broker
 	log           *slog.Logger
@@ -66,7 +66,7 @@ type RecentEvents struct {
 	unmatchedMessages unmatchedList
 }
 
-// What is sampled rather than counted.
+// Values that are sampled rather than counted.
 const (
 	gaugeDead = iota
 	gaugeLocked
@@ -354,7 +354,7 @@ func (r *RecentEvents) line(now engine.Instant, m rateKind) []float64 {
 	return r.counter.line(now, 10, m)
 }
 
-// depth returns the past numbers of messages in an entity that holds n now; nil if it had no
+// depth returns the past numbers of messages in an entity that holds n now, or nil if it had no
 // events.
 func (r *RecentEvents) depth(now engine.Instant, path engine.Path, n int64) []float64 {
 	r.mu.Lock()

@@ -74,7 +74,7 @@ func createsCopies(k engine.EventKind) bool {
 }
 
 // relation returns how t's message is related to that of own, if both events happened at the
-// same instant; empty if t does not show how its message began.
+// same instant, or "" if t does not show how its message began.
 func relation(own, t eventRecord) page.Relation {
 	switch {
 	case t.kind == engine.EventCopied && own.kind == engine.EventSent:

@@ -23,10 +23,10 @@ type PageKind string
 // routing, roles, Safe mode and links need to know about it. See routes.
 type Route struct {
 	Kind     PageKind
-	Action   string              // below the object's address; empty: the object itself
-	Entities []engine.EntityKind // of {entity}; nil: all three
+	Action   string              // below the object's address; empty means the object itself
+	Entities []engine.EntityKind // of {entity}; nil means all three
 
-	// Type is what a GET answers with; zero: the address has no GET.
+	// Type is what a GET answers with; zero means that the address has no GET.
 	Type RouteType
 	// Role is required for each request. A GET without one requires a viewer.
 	Role auth.Role

@@ -62,7 +62,7 @@ var filterKinds = map[page.RuleKind]engine.FilterKind{
 	page.FilterSQL: engine.SQLFilter, page.FilterCorrelation: engine.CorrelationFilter,
 }
 
-// ruleKind returns a kind of filter in the word of forms; empty for a kind added by a later
+// ruleKind returns a kind of filter in the word of forms, or "" for a kind added by a later
 // version.
 func ruleKind(k engine.FilterKind) page.RuleKind {
 	switch k {
@@ -216,7 +216,7 @@ func parseConditions(ctx context.Context, t *FormState) string {
 }
 
 // conditionField returns the field of a correlation filter for a system property, one of
-// page.Correlated; nil if a filter cannot have such a condition.
+// page.Correlated, or nil if a filter cannot have such a condition.
 func conditionField(c *filter.Correlation, of string) *string {
 	switch of {
 	case "Label":

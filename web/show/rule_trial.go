@@ -156,7 +156,7 @@ func systemTexts(m filter.Message) []systemText {
 	}
 }
 
-// ttlText returns a message's own time to live as actions read and write it; empty if it has
+// ttlText returns a message's own time to live as actions read and write it, or "" if it has
 // none.
 func ttlText(m filter.Message) string {
 	if m.TimeToLive == 0 {

@@ -20,8 +20,8 @@ func foreignLanguage(ctx context.Context, s *demo.Scene) string {
 	return s.Language
 }
 
-// actualState describes the actual state where it differs from a step's expectation; empty if it
-// does not differ.
+// actualState describes the actual state where it differs from a step's expectation. It returns
+// "" if it does not differ.
 func actualState(ctx context.Context, is demo.Actual) string {
 	args := locale.Args{"Of": is.Subject, "Is": shorten.To(is.Value, 120), "N": locale.Number(ctx, int(is.Count)), "Want": locale.Number(ctx, int(is.Want))}
 	switch is.Kind {

@@ -19,7 +19,7 @@ import (
 	"mayfly/web/show"
 )
 
-// A theatre is a fleet with the one namespace that a scene is played in.
+// A theatre is a Manager with the one namespace that a scene is played in.
 type theatre struct{ b *broker.Broker }
 
 func (f *theatre) Create(ctx context.Context, s namespaces.Spec, _ string) (n namespaces.Namespace, err error) {

@@ -110,8 +110,8 @@ func sceneFaults(text string, all []demo.Problem) (out []page.SceneFault) {
 	return out
 }
 
-// ConfirmRemoveScene asks to confirm the removal of an added scene. It returns scene.ErrNone if the
-// scene does not exist, and ErrPageNotFound for a built-in one.
+// ConfirmRemoveScene asks to confirm the removal of an added scene. It returns demo.ErrNoScene
+// if the scene does not exist, and ErrPageNotFound for a built-in one.
 func (p *Pages) ConfirmRemoveScene(ctx context.Context, id string) (page.ConfirmRemoveScene, error) {
 	if p.o.Scenes == nil {
 		return page.ConfirmRemoveScene{}, ErrPageNotFound
@@ -196,7 +196,7 @@ func (p *Pages) addSceneBar(ctx context.Context, sh *layout.Shell) {
 	sh.Scene = s
 }
 
-// nextScene returns the scene after this one in the library; nil if there is none.
+// nextScene returns the scene after this one in the library, or nil if there is none.
 func (p *Pages) nextScene(ctx context.Context, id string) *layout.NextScene {
 	all := p.o.Scenes.Library().List()
 	at := 1 + slices.IndexFunc(all, func(s *demo.Scene) bool { return s.ID == id })

@@ -72,7 +72,7 @@ func positionsOf(line []string) map[string]int {
 	return turns
 }
 
-// queuePosition returns a session's position in the queue; zero if it is not queued.
+// queuePosition returns a session's position in the queue, or zero if it is not queued.
 func queuePosition(turns map[string]int, row engine.SessionRow, now engine.Instant) int {
 	if n := turns[row.ID]; n > 0 || row.Active == 0 || row.LockedUntil > now || len(turns) < maxQueueCounted {
 		return n
@@ -139,7 +139,7 @@ func (p *Pages) SessionURL(kind engine.EntityKind, path engine.Path, id string) 
 	return p.URL(Address{Namespace: p.b.Name(), Kind: Session, EntityType: kind, Path: path, Query: url.Values{page.SessionID: {id}}})
 }
 
-// sessionExample returns a shell command that sends a message in a session; empty if there is
+// sessionExample returns a shell command that sends a message in a session, or "" if there is
 // none.
 func (p *Pages) sessionExample(e engine.EntityState) string {
 	to := e.Path

@@ -28,7 +28,7 @@ type ShareState struct {
 	Name      string   // default name
 	Addresses []string // addresses at which other machines reach the dashboard, as URLs
 	Active    bool     // Link was given to others; its URL may be unknown
-	Key       string   // of the talk, for the tab that leads it
+	Key       string   // of the presentation, for the tab that leads it
 	Link      presentation.Link
 	State     presentation.State
 	Ended     bool // it has just been ended

@@ -22,7 +22,7 @@ import (
 // each request, and shows how far it looked (dashboard §3.2).
 const (
 	maxSorted = 50_000          // messages that are examined
-	sortTime  = 2 * time.Second // time limit for that
+	sortTime  = 2 * time.Second // time limit for examining them
 )
 
 var errStop = errors.New("enough was looked at")

@@ -28,7 +28,7 @@ func TokenLifetimes(kind token.Kind) []time.Duration {
 	return []time.Duration{90 * day, day, 7 * day, 30 * day, 365 * day, 0}
 }
 
-// Tokens returns the page of the tokens and links that are visible to who.
+// Tokens returns the page of the tokens and links that the caller may see.
 func (p *Pages) Tokens(ctx context.Context, ring *token.Registry, who auth.Caller) (page.Tokens, error) {
 	m := page.Tokens{
 		Shell: p.tokensShell(ctx, locale.T(ctx, "tokens.title")), Open: who.Method == auth.Open, All: who.Role.Includes(auth.Admin),
@@ -109,7 +109,7 @@ func (p *Pages) TokenForm(ctx context.Context, kind token.Kind, who auth.Caller,
 	return m
 }
 
-// TokenCreated returns the page that shows the secret of a new token, or the address of a new
+// TokenMade returns the page that shows the secret of a new token, or the address of a new
 // link. It can be shown only once.
 func (p *Pages) TokenMade(ctx context.Context, k token.Key, secret string) (page.TokenCreated, error) {
 	m := page.TokenCreated{All: p.TokensURL(""), Row: p.tokenRow(k, k.Role, "", time.Now())}

@@ -124,7 +124,7 @@ func (p *Pages) unmatchedRow(s unmatchedMessage, now engine.Instant) page.Unmatc
 type trialMessage struct {
 	key     engine.Key
 	at      engine.Instant
-	topic   engine.Path // the topic it was sent to; empty: none
+	topic   engine.Path // the topic it was sent to; empty means none
 	content engine.Content
 }
 

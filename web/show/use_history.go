@@ -75,7 +75,7 @@ func usesIn(e engine.Entity, events []engine.HistoryEvent) (l useHistory) {
 	return l
 }
 
-// useOf returns an event as a use of e, in the engine's word (semantics §10); empty if it is
+// useOf returns an event as a use of e, in the engine's word (semantics §10), or "" if it is
 // not a use.
 func useOf(e engine.Entity, ev engine.Event) string {
 	at, own := ev.Path.Entity(), e.Path.Fold()

@@ -45,7 +45,7 @@ type world struct {
 	pages   *show.Pages
 	jobs    *job.Jobs
 	fleet   *namespaces.Manager // of another server; nil if there is one namespace
-	scenes  *demo.Player        // of that fleet; nil if there are none
+	scenes  *demo.Player        // of those namespaces; nil if there are none
 	uploads *exchange.Uploads
 	rules   *alert.Rules
 	hooks   *webhook.Sender

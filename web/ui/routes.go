@@ -19,7 +19,7 @@ type routeID struct {
 	action string
 }
 
-// routeHandlers serve a route. All that is known about it otherwise is in show.Routes.
+// routeHandlers serve a route. Its other properties are in show.Routes.
 type routeHandlers struct {
 	get   func(*Handler, echo.Context) error // zero means the route's own page
 	post  postHandler                        // see form, serverForm, playForm and ownForm

@@ -71,8 +71,8 @@ func shownStep(typed url.Values) (int, error) {
 	return n, nil
 }
 
-// redirectToWatch redirects to the page where the play is watched. Errors are shown there, except that
-// the play has moved on.
+// redirectToWatch redirects to the page of the playback, which shows err unless err only means
+// that the playback has moved on.
 func (d *Handler) redirectToWatch(c echo.Context, p *demo.Playback, err error) error {
 	to := d.pages.WatchURL(p.State())
 	if err != nil && !errors.Is(err, engine.ErrChanged) && p.State().Trouble == nil {

@@ -19,8 +19,8 @@ func (d *Handler) settingsPage(c echo.Context) error {
 	return d.writeComponent(c, http.StatusOK, d.pages.Settings(c.Request().Context()).Full())
 }
 
-// saveSettings sets the language or the looks. It changes nothing on the server, so it is not
-// audited.
+// saveSettings saves the language or the appearance in a cookie. It changes nothing on the
+// server, so it is not audited.
 func (d *Handler) saveSettings(c echo.Context, typed url.Values) error {
 	if typed.Has(layout.FieldLanguage) {
 		return d.setLanguage(c, typed)

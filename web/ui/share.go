@@ -26,8 +26,8 @@ type Links interface {
 	// its address without the base path.
 	CreateLink(ctx context.Context, who auth.Caller, actor string, w LinkRequest) (presentation.Link, error)
 	// LinkOf returns the link that the audience of a presentation was given, by the presentation's
-	// id. The address is missing, because it is not stored. ok is false if there is no link
-	// that who may revoke.
+	// id. The address is missing, because it is not stored. ok is false if there is no link that
+	// the caller who may revoke.
 	LinkOf(who auth.Caller, id string) (l presentation.Link, ok bool)
 	RevokeLink(ctx context.Context, who auth.Caller, actor, id string) error
 }
@@ -51,8 +51,8 @@ func (d *Handler) setPresentationCookie(c echo.Context, key string, age int) {
 	})
 }
 
-// followPresentation redirects to the presenter's page or, if nobody presents, to the overview, where the
-// script waits. Without a script, a follower just gets that page.
+// followPresentation redirects to the presenter's page or, if there is no presenter, to the
+// overview, where the script waits. Without a script, a follower just gets that page.
 func (d *Handler) followPresentation(c echo.Context) error {
 	to := d.pages.Home()
 	if is := d.presentations.State(c.Param("id")); is.Page != "" {
@@ -70,8 +70,9 @@ func followerURL(page, id string) string {
 	return page + sep + url.Values{presentation.FollowParam: {id}}.Encode()
 }
 
-// currentPresentation returns the key of the presentation that the browser has begun, and its link, or ""
-// if it has not begun one that still exists. After a restart the link's address is unknown.
+// currentPresentation returns the key of the presentation that the browser has begun, and its
+// link, or "" if it has not begun one that still exists. After a restart the link's address is
+// unknown.
 func (d *Handler) currentPresentation(r *http.Request) (key string, l presentation.Link) {
 	c, err := r.Cookie(auth.CookieName(r, presentationCookie))
 	if err != nil {

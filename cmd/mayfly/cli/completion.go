@@ -33,7 +33,7 @@ func (c *completionCommand) Run(ctx context.Context, all []Command, s Streams) e
 	return s.WriteRaw([]byte(script(spots)))
 }
 
-// A completionPoint is a position in a command line, with what may follow there.
+// A completionPoint is a position in a command line, with the words that may follow there.
 type completionPoint struct {
 	commandPath string           // the words of the command so far; empty at the beginning
 	words       []completionWord // commands that may follow

@@ -53,7 +53,7 @@ const (
 // CondFrameSizeTooSmall for those sizes.
 type ProtocolError struct {
 	Condition Condition
-	Text      string // what was expected and what was found, for the peer's log
+	Text      string // expected and found values, for the peer's log
 	Offset    int    // in the parsed bytes; zero at the first byte, and for errors without a position
 }
 

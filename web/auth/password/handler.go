@@ -278,7 +278,7 @@ func (d *Handler) providerMarkKey() []byte {
 // ShouldLog reports whether one more failure is to be logged: if there are many, only some are.
 func (d *Handler) ShouldLog() bool { return d.failureLog.try("", time.Now()) == 0 }
 
-// SignInSessions records in activity that a user has signed in, and how.
+// SignedIn records in activity that a user has signed in, and how.
 func (d *Handler) SignedIn(r *http.Request, who auth.Caller, with string) {
 	d.recordAudit(r.Context(), engine.EventSignedIn, who.Role.String()+" · "+with+" · "+ClientAddress(r), who.Name)
 }

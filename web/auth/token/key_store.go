@@ -123,7 +123,7 @@ func (b noteKeyStore) DropSetting(ctx context.Context, key string) error {
 	return b.RemoveNotes(ctx, noteKind, strings.TrimPrefix(key, settingPrefix))
 }
 
-// Follow keeps the ring up to date with the board, and writes when keys were used, until ctx
+// Follow keeps the Registry up to date with the board, and writes when keys were used, until ctx
 // ends. Without a board it returns at once.
 func (r *Registry) Follow(ctx context.Context) {
 	if r.reader == nil {
@@ -141,7 +141,7 @@ func (r *Registry) Follow(ctx context.Context) {
 	})
 }
 
-// readNotes updates the ring from the notes of a board. It ignores them if a key was made or
+// readNotes updates the Registry from the notes of a board. It ignores them if a key was made or
 // revoked here since began: the next reading has that change.
 func (r *Registry) readNotes(notes []namespaces.Note, began time.Time) {
 	kept := settingsOf(notes)

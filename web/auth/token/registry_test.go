@@ -21,7 +21,7 @@ import (
 	"mayfly/web/auth/token"
 )
 
-// A world is a ring whose keys are stored by a broker.
+// A world is a Registry whose keys are stored by a broker.
 type world struct {
 	*testing.T
 	*token.Registry
