@@ -38,7 +38,7 @@ type declaredNames map[string]*declaration
 
 // commentViolations returns a line for each comment that refers to a name that does not exist,
 // and for each doc comment that begins with another name than that of its declaration. Comments
-// of generated files are checked where they come from.
+// of templ files are checked in the Go files generated from them.
 func commentViolations(tree fs.FS) ([]string, error) {
 	files, err := parseComments(tree)
 	if err != nil {
@@ -54,9 +54,6 @@ func commentViolations(tree fs.FS) ([]string, error) {
 	}
 	var found []string
 	for _, f := range files {
-		if ast.IsGenerated(f.ast) {
-			continue
-		}
 		for _, v := range slices.Concat(wrongReferences(f.ast, packages), wrongDocs(f.ast, strings.HasSuffix(f.name, "_test.go"), packages[packageName(f.ast)])) {
 			p := f.fset.Position(v.pos)
 			found = append(found, fmt.Sprintf("%s:%d: %s", f.name, p.Line, v.text))
