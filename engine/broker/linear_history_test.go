@@ -148,7 +148,7 @@ func (h *history) end(ctx context.Context) {
 	}
 }
 
-// operations converts h for the checker.
+// porcupineOperations converts h for the checker.
 func (h *history) porcupineOperations() (all []porcupine.Operation) {
 	g := h.ground
 	for _, d := range h.operations {
