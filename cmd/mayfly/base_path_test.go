@@ -156,7 +156,7 @@ func TestEveryAddressHasTheBasePath(t *testing.T) {
 	ask("/send/chats", `{"body":"x","sessionId":"anna"}`)
 	ask("/send/nobody", `{"body":"x"}`)
 	ask("/receive/orders", `{"mode":"peek-lock","max":1}`)
-	ask("/alert-rules", `{"name":"late","when":"running-out","in":"orders","within":"10m","then":"notify"}`)
+	ask("/alert-rules", `{"name":"late","when":"expiring","in":"orders","within":"10m","then":"notify"}`)
 	ask("/jobs", `{"kind":"copy","paths":["orders"],"to":"reply"}`)
 	ask("/namespaces", `{"name":"shop"}`)
 	ask("/tokens", `{"name":"ci","role":"operator"}`)

@@ -73,7 +73,7 @@ func furnish(v *visit) {
 	v.wantMeanwhile(`Number(`+slot+`("count-dead")) >= 3`, func() { v.visit("/n/default/q/orders") })
 
 	api := v.server.Dashboard + "/api/v1"
-	v.ask("POST", api+"/alert-rules", "", `{"name":"late orders","when":"running-out","in":"orders","within":"10m","then":"extend","by":"10m","times":3}`)
+	v.ask("POST", api+"/alert-rules", "", `{"name":"late orders","when":"expiring","in":"orders","within":"10m","then":"extend","extendBy":"10m","maxExtensions":3}`)
 	v.ask("POST", api+"/alert-rules", "", `{"name":"unpaid","when":"dead-lettered","in":"payments","then":"notify"}`)
 	v.ask("POST", api+"/jobs", "", `{"kind":"copy","paths":["payments"],"query":"subject:payment*","to":"empty"}`)
 	v.ask("POST", api+"/namespaces", "", `{"name":"shop"}`)

@@ -32,7 +32,7 @@ func furnished(w *world) *world {
 	}
 	w.want(201, "POST", "/send/orders", `[{"body":"hello","subject":"new","properties":{"price":12.5}},{"body":"again"},{"body":"and again"}]`, nil)
 	w.want(201, "POST", "/send/chats", `{"sessionId":"customer-1","body":"hello"}`, nil)
-	w.want(200, "POST", "/alert-rules", `{"name":"many dead letters","when":"dead-over","over":10}`, nil)
+	w.want(200, "POST", "/alert-rules", `{"name":"many dead letters","when":"dead-letter-count","threshold":10}`, nil)
 	w.want(200, "PUT", "/access/ci", `{"rights":["Send"]}`, nil)
 	w.want(200, "PUT", "/views/late%20orders", `{"columns":["seq"]}`, nil)
 	w.want(200, "PUT", "/templates/late-orders", `{"subject":"order {{n}}","repeat":2}`, nil)

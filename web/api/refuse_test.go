@@ -286,7 +286,7 @@ func TestNoSuchThing(t *testing.T) {
 		{"GET", "/jobs/99999999999999999999", "", "There is no job '99999999999999999999'."},
 		{"POST", "/jobs/x/undo", "", "There is no job 'x'."},
 		{"GET", "/alert-rules/7", "", "There is no alert rule '7'."},
-		{"PUT", "/alert-rules/7", `{"name":"x","when":"deleted"}`, "The alert rule 7 does not exist."},
+		{"PUT", "/alert-rules/7", `{"name":"x","when":"auto-deleted"}`, "The alert rule 7 does not exist."},
 		{"POST", "/alert-rules/x/test", "", "There is no alert rule 'x'."},
 		{"POST", "/repeat/q", `{"template":"nope"}`, "The template does not exist."},
 		{"DELETE", "/templates/nope", "", "The template does not exist."},

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"regexp"
+	"strings"
+)
+
+// renamed maps the former names of flags, commands and variables to their present ones. The
+// former names are not accepted; the error names the present one. changes.md lists them too.
+var renamed = map[string]string{
+	"alerts off": "alerts disable", "alerts on": "alerts enable",
+	"--by": "--extend-by", "--off": "--disabled", "--over": "--threshold", "--times": "--max-extensions",
+}
+
+// formerFlag matches kong's error about a flag that does not exist.
+var formerFlag = regexp.MustCompile(`^unknown flag (--[a-z-]+)`)
+
+// renameHint returns a part of a sentence, such as "; --over is now --threshold", if a command
+// line or its error has a former name, and else the empty text.
+func renameHint(args []string, err error) string {
+	if m := formerFlag.FindStringSubmatch(err.Error()); m != nil {
+		return nowCalled(m[1])
+	}
+	if len(args) > 1 {
+		return nowCalled(strings.Join(args[:2], " "))
+	}
+	return ""
+}
+
+// nowCalled returns "; NAME is now NEWNAME", or the empty text for a name that was not renamed.
+func nowCalled(name string) string {
+	if renamed[name] == "" {
+		return ""
+	}
+	return "; " + name + " is now " + renamed[name]
+}
