@@ -155,7 +155,7 @@ func TestEveryAddressHasTheBasePath(t *testing.T) {
 	ask("/send/orders", `[{"body":"{\"a\":1}","timeToLive":"1h"},{"body":"b"},{"body":"c","scheduledEnqueueTime":"2126-01-01T00:00:00Z"}]`)
 	ask("/send/chats", `{"body":"x","sessionId":"anna"}`)
 	ask("/send/nobody", `{"body":"x"}`)
-	ask("/receive/orders", `{"mode":"peek-lock","max":1}`)
+	ask("/receive/orders", `{"mode":"peek-lock","limit":1}`)
 	ask("/alert-rules", `{"name":"late","when":"expiring","in":"orders","within":"10m","then":"notify"}`)
 	ask("/jobs", `{"kind":"copy","paths":["orders"],"to":"reply"}`)
 	ask("/namespaces", `{"name":"shop"}`)

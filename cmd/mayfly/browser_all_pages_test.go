@@ -47,11 +47,11 @@ func furnish(v *visit) {
 	v.create("topic", "nobody", `{}`)
 	v.send("nobody", `{"Label":"price.changed","MessageId":"x-2","To":"nobody-in-particular-or-at-all"}`, `{}`)
 
-	v.ask("POST", v.server.Dashboard+"/api/v1/tokens", "", `{"name":"nightly import of everything","role":"operator","for":"90d"}`)
+	v.ask("POST", v.server.Dashboard+"/api/v1/tokens", "", `{"name":"nightly import of everything","role":"operator","expiresIn":"90d"}`)
 	v.ask("POST", v.server.Dashboard+"/api/v1/links", "", `{"name":"Monday's demo","page":"/n/default/queues?sort=expiry&q=orders"}`)
 	v.ask("PUT", v.server.Dashboard+"/api/v1/scenes/lunch", "", LunchScene)
 	receive := func(name, rest string) {
-		v.ask("POST", v.server.Dashboard+APIPath("receive", name), "", `{"mode":"peek-lock","max":1`+rest+`}`)
+		v.ask("POST", v.server.Dashboard+APIPath("receive", name), "", `{"mode":"peek-lock","limit":1`+rest+`}`)
 	}
 	v.visit("/n/default/q/payments")
 	for range 2 {

@@ -38,6 +38,8 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"no entity":             {[]string{"peek"}, nil, cli.ExitUsage, `expected "<entity>"; mayfly peek --help says how`},
 		"nothing to send":       {[]string{"send"}, nil, cli.ExitUsage, `mayfly send --help says how`},
 		"a folder to configure": {[]string{"--config", ".", "--store", "memory:"}, nil, cli.ExitFailed, "is a folder, not a file"},
+		"a renamed flag":        {[]string{"peek", "q", "--ns", "shop"}, nil, cli.ExitUsage, "unknown flag --ns; --ns is now --namespace; mayfly peek --help says how"},
+		"a renamed variable":    {nil, []string{"MAYFLY_BOGUS=", "MAYFLY_NS=shop"}, cli.ExitUsage, "no variable MAYFLY_BOGUS, MAYFLY_NS; MAYFLY_NS is now MAYFLY_NAMESPACE; mayfly serve"},
 		"an unknown variable":   {nil, []string{"PATH=x", "MAYFLY_HTPP=x", "MAYFLY_BOGUS="}, cli.ExitUsage, "no variable MAYFLY_BOGUS, MAYFLY_HTPP; mayfly serve --help names"},
 		"an unknown level":      {[]string{"--log-level", "loud"}, nil, cli.ExitUsage, "--log-level"},
 		"an unknown profile":    {[]string{"--profile", "gold"}, nil, cli.ExitUsage, `--profile must be one of "standard","premium","basic","emulator" but got "gold"; mayfly serve --help says how`},
@@ -72,8 +74,8 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"a bad property":        {[]string{"send", "q", "x", "-p", "n"}, nil, cli.ExitUsage, "--property is written NAME=VALUE"},
 		"a list property":       {[]string{"send", "q", "x", "-p", "n=[1]"}, nil, cli.ExitUsage, "cannot be a list"},
 		"a bad wait":            {[]string{"receive", "q", "--wait", "long"}, nil, cli.ExitUsage, "--wait is a duration"},
-		"a stray reason":        {[]string{"receive", "q", "--reason", "x"}, nil, cli.ExitUsage, "--reason and --describe are of --then dead-letter"},
-		"a stray description":   {[]string{"receive", "q", "--describe", "x", "--then", "abandon"}, nil, cli.ExitUsage, "not of --then abandon"},
+		"a stray reason":        {[]string{"receive", "q", "--reason", "x"}, nil, cli.ExitUsage, "--reason and --description are of --then dead-letter"},
+		"a stray description":   {[]string{"receive", "q", "--description", "x", "--then", "abandon"}, nil, cli.ExitUsage, "not of --then abandon"},
 		"a bad end":             {[]string{"receive", "q", "--then", "explode"}, nil, cli.ExitUsage, "--then"},
 		"a bad state":           {[]string{"purge", "q", "--state", "locked"}, nil, cli.ExitUsage, "--state"},
 	} {
@@ -177,13 +179,13 @@ func TestClientCommands(t *testing.T) {
 	step("", "(2 bytes, not text)", "peek", "a/b", "--from", "5")
 	step("", "due in ", "peek", "a/b", "--from", "6")
 	step("", `"state":"scheduled"`, "peek", "a/b", "--from", "6", "--json")
-	refused(cli.ExitRefused, "", "must be from 1 to", "receive", "a/b", "--max", "0")
+	refused(cli.ExitRefused, "", "must be from 1 to", "receive", "a/b", "--limit", "0")
 	step("", "#1  id m1  subject greeting  expires in 1h0m\n  n = 5\n  who = me\nhello·[31m\n", "receive", "a/b")
 	step("", "lock token ", "receive", "a/b", "--then", "nothing")
 	step("", "from a pipe", "receive", "a/b", "--then", "dead-letter", "--reason", "bad")
 	step("", "DeadLetterReason = bad", "receive", "a/b/$DeadLetterQueue", "--then", "abandon")
 	step("", "from a pipe", "receive", "a/b", "--then", "defer")
-	step("", "from a pipe", "receive", "a/b", "--number", "4", "--then", "release")
+	step("", "from a pipe", "receive", "a/b", "--sequence-number", "4", "--then", "release")
 	if c := Entity(t, s, "a/b").Counts; c != (api.Counts{Active: 1, Locked: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
 		t.Errorf("there are %+v", c)
 	}
@@ -249,11 +251,11 @@ func TestPeekSaysThatThereIsMore(t *testing.T) {
 		t.Fatal(complaint)
 	}
 	for args, want := range map[string]string{"20000": "3 shown; go on with --from 4\n", "3": ""} {
-		if _, said, code := RunCommand(t, "", "peek", "q", "--count", args); code != cli.ExitOK || said != want {
+		if _, said, code := RunCommand(t, "", "peek", "q", "--limit", args); code != cli.ExitOK || said != want {
 			t.Errorf("%s: got %d %q", args, code, said)
 		}
 	}
-	if _, said, code := RunCommand(t, "", "peek", "q", "--count", "20000", "--from", "4"); code != cli.ExitOK || said != "" {
+	if _, said, code := RunCommand(t, "", "peek", "q", "--limit", "20000", "--from", "4"); code != cli.ExitOK || said != "" {
 		t.Errorf("got %d %q", code, said)
 	}
 }

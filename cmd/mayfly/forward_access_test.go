@@ -282,7 +282,7 @@ func TestActivityTellsOfEachServer(t *testing.T) {
 	want := []string{"namespace-created ana shop", "signed-in vera viewer · password · 127.0.0.1", "token-made ana ci (viewer)", "token-revoked ana ci (viewer)", "signed-out vera "}
 	for _, server := range []Ready{s.a, s.b} {
 		Eventually(t, "it tells all", func() bool {
-			_, text := Credentials{Jar: s.ana}.Request(t, "GET", server.Dashboard+"/api/v1/activity?count=100", "")
+			_, text := Credentials{Jar: s.ana}.Request(t, "GET", server.Dashboard+"/api/v1/activity?limit=100", "")
 			var is api.Activity
 			if err := json.Unmarshal([]byte(text), &is); err != nil {
 				t.Fatal(err, text)

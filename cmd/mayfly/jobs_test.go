@@ -27,7 +27,7 @@ func TestJobsCommand(t *testing.T) {
 	for _, args := range [][]string{
 		{"send", "orders", "one", "--create", "-p", "region=eu"}, {"send", "orders", "two", "-p", "region=us"}, {"send", "orders", "three", "-p", "region=eu"},
 		{"entities", "create", "queue", "orders-eu"}, {"send", "dead", "x", "--create", "--count", "3"},
-		{"receive", "dead", "--max", "3", "--then", "dead-letter"},
+		{"receive", "dead", "--limit", "3", "--then", "dead-letter"},
 	} {
 		if _, said, code := RunCommand(t, "", args...); code != cli.ExitOK {
 			t.Fatal(said)

@@ -18,12 +18,12 @@ import (
 func describeNamespaces() cli.Command {
 	return cli.Command{
 		Name: "namespaces", Summary: "List, create, update and delete the namespaces of a server.", Flags: &namespacesCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "Each has entities, limits, access rules and a store of its own. Other commands are about the server's own unless --ns names another.",
+		Detail: "Each has entities, limits, access rules and a store of its own. Other commands are about the server's own unless --namespace names another.",
 		Examples: []cli.Example{
 			{Line: "mayfly namespaces", Text: "Lists them."},
 			{Line: "mayfly namespaces create shop --profile premium", Text: "Makes one, with the limits of a tier of Service Bus."},
 			{Line: "mayfly namespaces create till --config Config.json", Text: "Makes one with the entities and rules of a file."},
-			{Line: "mayfly namespaces create demo --temporary --for 1h", Text: "Makes one in memory that goes by itself."},
+			{Line: "mayfly namespaces create demo --temporary --expires-in 1h", Text: "Makes one in memory that goes by itself."},
 			{Line: "mayfly namespaces update shop --profile standard", Text: "Gives it other limits; its clients have to connect again."},
 			{Line: "mayfly namespaces delete shop", Text: "Removes one with all that is in it, after its name was typed."},
 		},
@@ -96,12 +96,12 @@ type namespacesCreateCommand struct {
 	Profile   string `placeholder:"NAME" help:"Tier that sets the limits: ${profiles}. Default: the server's."`
 	Temporary bool   `help:"Keep the namespace in memory. It is deleted when the server stops."`
 	Config    string `placeholder:"FILE" type:"path" help:"Config.json of the Service Bus emulator with entities and rules to create. If one fails, nothing is created. - is standard input."`
-	For       string `placeholder:"DURATION" help:"Lifetime of a temporary namespace, such as 1h."`
+	ExpiresIn string `placeholder:"DURATION" help:"Lifetime of a temporary namespace, such as 1h."`
 }
 
 // Run creates the namespace.
 func (c *namespacesCreateCommand) Run(ctx context.Context, s cli.Streams) error {
-	in := api.NewNamespace{Name: c.Name, Profile: c.Profile, Temporary: c.Temporary, For: c.For}
+	in := api.NewNamespace{Name: c.Name, Profile: c.Profile, Temporary: c.Temporary, ExpiresIn: c.ExpiresIn}
 	if c.Config != "" {
 		var err error
 		if in.Definitions, err = readConfig(c.Config, s.In); err != nil {

@@ -19,11 +19,11 @@ func TestNamespacesOnTheCommandLine(t *testing.T) {
 	}
 	says("", 0, "Created the namespace shop: serving.", "namespaces", "create", "Shop", "--profile", "premium")
 	says("", 4, "The namespace 'shop' already exists. Choose another name.", "namespaces", "create", "shop")
-	says("", 0, "Created the namespace demo: serving, temporary.", "namespaces", "create", "demo", "--temporary", "--for", "1h")
-	says("", 0, "Sent 1 message to orders", "send", "orders", "hello", "--create", "--ns", "shop")
-	says("", 0, "hello", "peek", "orders", "--ns", "SHOP")
+	says("", 0, "Created the namespace demo: serving, temporary.", "namespaces", "create", "demo", "--temporary", "--expires-in", "1h")
+	says("", 0, "Sent 1 message to orders", "send", "orders", "hello", "--create", "--namespace", "shop")
+	says("", 0, "hello", "peek", "orders", "--namespace", "SHOP")
 	says("", 3, "", "peek", "orders")
-	says("", 3, "The namespace 'till' does not exist.", "peek", "orders", "--ns", "till")
+	says("", 3, "The namespace 'till' does not exist.", "peek", "orders", "--namespace", "till")
 	says("", 0, "default\ndemo\nshop\n", "namespaces", "list", "--names")
 	says("", 0, `"name":"shop"`, "namespaces", "--json")
 	says("", 0, "Premium", "namespaces")
@@ -55,7 +55,7 @@ func TestSafeModeOfNamespaces(t *testing.T) {
 			t.Errorf("%s does not say that Safe mode is on", page)
 		}
 	}
-	for _, args := range [][]string{{"namespaces", "delete", "shop", "--yes"}, {"purge", "orders", "--yes", "--ns", "shop"}, {"entities", "delete", "orders", "--yes", "--ns", "shop"}} {
+	for _, args := range [][]string{{"namespaces", "delete", "shop", "--yes"}, {"purge", "orders", "--yes", "--namespace", "shop"}, {"entities", "delete", "orders", "--yes", "--namespace", "shop"}} {
 		if out, complaint, code := RunCommand(t, "", append(args, "--server", s.Dashboard)...); code != 4 || !strings.Contains(complaint, "Safe mode") {
 			t.Errorf("%q: %d %q %q", args, code, out, complaint)
 		}

@@ -77,7 +77,7 @@ func (c *purgeCommand) Run(ctx context.Context, s cli.Streams) error {
 			return err
 		}
 	}
-	in.Count = &count
+	in.ExpectedCount = &count
 	var done api.Purged
 	raw, err := c.request(ctx, http.MethodPost, APIPath("purge", c.Entity), in, &done, 0)
 	if err != nil {

@@ -38,7 +38,7 @@ func (c *receiveCommand) receiveInSession(ctx context.Context, hold api.HeldSess
 	for {
 		// Half of the lock's time, which leaves time to renew it.
 		now := max(0, min(time.Until(end), max(time.Until(until)/2, time.Second)))
-		in := api.Receive{Max: &c.Max, Wait: now.String(), SequenceNumbers: c.Number, Hold: hold.Hold}
+		in := api.Receive{Limit: &c.Limit, Wait: now.String(), SequenceNumbers: c.SequenceNumber, Hold: hold.Hold}
 		raw, err := c.request(ctx, http.MethodPost, APIPath("receive", c.Entity), in, got, now)
 		if err != nil || len(got.Messages) > 0 || !time.Now().Before(end) {
 			return raw, err

@@ -53,22 +53,22 @@ func (c *resubmitCommand) resubmitOne(ctx context.Context, s cli.Streams, from s
 	if c.Copy {
 		went = "resubmitted as a copy"
 	}
-	text := fmt.Sprintf("Message #%d was %s to %s: #%d.", c.Seq, went, cmp.Or(c.To, dead.TransferTo, from[:len(from)-len(deadLetterQueue)]), is.SequenceNumber)
+	text := fmt.Sprintf("Message #%d was %s to %s: #%d.", c.SequenceNumber, went, cmp.Or(c.To, dead.TransferTo, from[:len(from)-len(deadLetterQueue)]), is.SequenceNumber)
 	if is.Duplicate {
-		text = fmt.Sprintf("Message #%d was dropped as a duplicate of message id %s.", c.Seq, cli.Printable(in.Message.MessageID, 60))
+		text = fmt.Sprintf("Message #%d was dropped as a duplicate of message id %s.", c.SequenceNumber, cli.Printable(in.Message.MessageID, 60))
 	}
 	_, err = fmt.Fprintln(s.Out, text)
 	return err
 }
 
-// findDeadLetter returns the dead letter with the sequence number of --seq.
+// findDeadLetter returns the dead letter with the sequence number of --sequence-number.
 func (c *resubmitCommand) findDeadLetter(ctx context.Context, from string) (m api.Message, err error) {
 	var got struct{ Messages []api.Message }
-	if _, err := c.request(ctx, http.MethodGet, fmt.Sprintf("%s?from=%d&count=1", APIPath("peek", from), c.Seq), nil, &got, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, fmt.Sprintf("%s?from=%d&limit=1", APIPath("peek", from), c.SequenceNumber), nil, &got, 0); err != nil {
 		return m, err
 	}
-	if len(got.Messages) == 0 || got.Messages[0].SequenceNumber != c.Seq {
-		return m, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "MessageNotFound", Detail: fmt.Sprintf("There is no dead letter with the sequence number %d in '%s'.", c.Seq, from)}
+	if len(got.Messages) == 0 || got.Messages[0].SequenceNumber != c.SequenceNumber {
+		return m, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "MessageNotFound", Detail: fmt.Sprintf("There is no dead letter with the sequence number %d in '%s'.", c.SequenceNumber, from)}
 	}
 	return got.Messages[0], nil
 }

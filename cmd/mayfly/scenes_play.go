@@ -86,7 +86,7 @@ func (c *scenesPlayCommand) Run(ctx context.Context, s cli.Streams) (err error) 
 		return errSceneCheckFailed
 	}
 	if c.Keep && !c.JSON {
-		_, err = fmt.Fprintf(s.Out, "\n%s stays for a while: mayfly peek QUEUE --ns %s, mayfly scenes clock %s.\n", resolveURL(base, p.Dashboard), name, name)
+		_, err = fmt.Fprintf(s.Out, "\n%s stays for a while: mayfly peek QUEUE --namespace %s, mayfly scenes clock %s.\n", resolveURL(base, p.Dashboard), name, name)
 	}
 	return err
 }

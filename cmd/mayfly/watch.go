@@ -118,7 +118,7 @@ func (c *watchCommand) fetch(ctx context.Context) (w pollResult, err error) {
 	if c.Entity != "" {
 		of = "&entity=" + queryEscape(c.Entity)
 	}
-	if _, err := c.request(ctx, http.MethodGet, "/api/v1/horizon?count=20"+of, nil, &w.horizon, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, "/api/v1/horizon?limit=20"+of, nil, &w.horizon, 0); err != nil {
 		return w, err
 	}
 	w.now = w.horizon.Now

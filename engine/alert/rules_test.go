@@ -294,7 +294,7 @@ func TestRulesThatCannotBe(t *testing.T) {
 			"within ":       func(r *alert.Rule) { r.Within = alert.MaxWithin + 1 },
 			"extendBy":      func(r *alert.Rule) { r.Action, r.MaxExtensions = alert.Extend, 1 },
 			"maxExtensions": func(r *alert.Rule) { r.Action, r.ExtendBy = alert.Extend, second },
-			"times ": func(r *alert.Rule) {
+			"maxExtensions ": func(r *alert.Rule) {
 				r.Action, r.ExtendBy, r.MaxExtensions = alert.Extend, second, alert.MaxExtensions+1
 			},
 			"query":     func(r *alert.Rule) { r.Query = "nonsense:1" },

@@ -7,8 +7,8 @@
 //
 //	{
 //		method: "GET", path: "/sessions/{path}", id: "listSessions", group: groupSessions, summary: "List sessions by ID",
-//		query: []parameter{word("from", "The first ID."), whole("count", 1, maxSessions, "How many at most.")},
-//		at: "chats", ask: "count=20",
+//		query: []parameter{word("from", "The first ID."), whole("limit", 1, maxSessions, "How many at most.")},
+//		at: "chats", ask: "limit=20",
 //		gives: Sessions{}, fails: []string{"MessagingEntityNotFound"}, serve: (*door).sessions,
 //	}
 //

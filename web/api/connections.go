@@ -27,7 +27,7 @@ const (
 type Connections struct {
 	Connections []Connection `json:"connections"`    // newest first, without their links
 	All         int          `json:"all"`            // the number of all connections, whatever the query
-	Next        string       `json:"next,omitempty"` // value for before to continue; missing on the last page
+	Next        string       `json:"next,omitempty"` // value for cursor to continue; missing on the last page
 }
 
 // Connection is a connected client.
@@ -113,8 +113,8 @@ func connectionRoutes() []route {
 			exampleQuery: "entity=orders",
 			query: []parameter{
 				entityPath("Only clients with a link to this entity, to its dead letters or, for a topic, to one of its subscriptions."),
-				textParameter("before", "The next of the previous answer, to continue.").withExample("12"),
-				numberParameter("count", 1, maxConnections, fmt.Sprintf("The maximum number of results; %d if absent.", connectionsCount)),
+				textParameter("cursor", "The next of the previous answer, to continue.").withExample("12"),
+				numberParameter("limit", 1, maxConnections, fmt.Sprintf("The maximum number of results; %d if absent.", connectionsCount)),
 			},
 			response: Connections{}, handle: (*handler).connections,
 		},
@@ -136,11 +136,11 @@ func connectionRoutes() []route {
 // connections lists connected clients.
 func (d *handler) connections(c echo.Context) error {
 	q := query(c)
-	ask := connections.Query{Limit: int(number(c, "count", connectionsCount))}
+	ask := connections.Query{Limit: int(number(c, "limit", connectionsCount))}
 	var err error
-	if q.Has("before") {
-		if ask.Before, err = strconv.ParseUint(q.Get("before"), 10, 64); err != nil || ask.Before == 0 {
-			return engine.Refuse(engine.ErrArgument, "The value for 'before' must be the 'next' of a previous answer, not '%s'.", shorten.Quote(q.Get("before")))
+	if q.Has("cursor") {
+		if ask.Before, err = strconv.ParseUint(q.Get("cursor"), 10, 64); err != nil || ask.Before == 0 {
+			return engine.Refuse(engine.ErrArgument, "The value for 'cursor' must be the 'next' of a previous answer, not '%s'.", shorten.Quote(q.Get("cursor")))
 		}
 	}
 	if q.Has("entity") {

@@ -39,8 +39,8 @@ func TestConnections(t *testing.T) {
 	two := Connection{ID: "1-2", Client: "AMQP other", Container: "other", Since: at, Heard: at, Senders: 1}
 	for path, want := range map[string]Connections{
 		"/connections":                    {Connections: []Connection{two, one}, All: 2},
-		"/connections?count=1":            {Connections: []Connection{two}, All: 2, Next: "2"},
-		"/connections?count=1&before=2":   {Connections: []Connection{one}, All: 2},
+		"/connections?limit=1":            {Connections: []Connection{two}, All: 2, Next: "2"},
+		"/connections?limit=1&cursor=2":   {Connections: []Connection{one}, All: 2},
 		"/connections?entity=ORDERS":      {Connections: []Connection{one}, All: 2},
 		"/connections?entity=prices":      {Connections: []Connection{two}, All: 2},
 		"/connections?entity=pri":         {Connections: []Connection{}, All: 2},
@@ -68,11 +68,11 @@ func TestConnections(t *testing.T) {
 		t.Errorf("twice: %s", text)
 	}
 	var a Activity
-	w.want(200, "GET", "/activity?scope=audit&count=1", "", &a)
+	w.want(200, "GET", "/activity?scope=audit&limit=1", "", &a)
 	if e := a.Events[0]; e.Kind != "disconnected" || e.Reason != "AMQP worker" || e.Actor != "API 127.0.0.1" || !e.Audited {
 		t.Errorf("the event is %+v", e)
 	}
-	for _, wrong := range []string{"count=0", "count=1001", "before=x", "before=0", "entity=%2F", "links=1"} {
+	for _, wrong := range []string{"limit=0", "limit=1001", "cursor=x", "cursor=0", "entity=%2F", "links=1"} {
 		w.want(400, "GET", "/connections?"+wrong, "", nil)
 	}
 }
@@ -106,10 +106,10 @@ func TestConnectionsLocks(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/send/q?create=queue", `[{"body":"1"},{"body":"2"}]`, nil)
 	var got Messages
-	w.want(200, "POST", "/receive/q", `{"max":1}`, &got)
+	w.want(200, "POST", "/receive/q", `{"limit":1}`, &got)
 	w.want(200, "POST", "/renew", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, nil)
 	var peeked Messages
-	w.want(200, "GET", "/peek/q?count=1", "", &peeked)
+	w.want(200, "GET", "/peek/q?limit=1", "", &peeked)
 	m := peeked.Messages[0]
 	w.peers.Add(connections.Connection{ID: "1-1", Client: m.LockedBy})
 	w.peers.Add(connections.Connection{ID: "1-2", Client: "somebody else"})

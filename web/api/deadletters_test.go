@@ -55,7 +55,7 @@ func TestDeadLettersByGroup(t *testing.T) {
 
 	// A job with a group's query takes only its messages.
 	var is Job
-	w.want(200, "POST", "/jobs", fmt.Sprintf(`{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":%q,"count":3}`, all.Groups[0].Query), &is)
+	w.want(200, "POST", "/jobs", fmt.Sprintf(`{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":%q,"expectedCount":3}`, all.Groups[0].Query), &is)
 	w.want(200, "GET", fmt.Sprint("/jobs/", is.ID, "?wait=30s"), "", &is)
 	all = DeadLetterGroups{}
 	if w.want(200, "GET", "/dead-letters?entity=orders", "", &all); is.Counts.Done != 3 || all.Total != 4 || all.Groups[0].Error != `no "such" order *` {

@@ -107,7 +107,7 @@ func entityRoutes() []route {
 		},
 		{
 			method: "DELETE", path: "/entities/{path}", id: "deleteEntity", role: auth.Admin, destruction: destroys, group: groupEntities, summary: "Delete an entity and its messages",
-			exampleParam: "old-orders", exampleQuery: "count=0",
+			exampleParam: "old-orders", exampleQuery: "expectedCount=0",
 			query:    []parameter{seenCount()},
 			problems: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed"}, handle: (*handler).remove,
 		},
@@ -131,7 +131,7 @@ func entityFilter() parameter {
 
 // seenCount is the parameter with the number of messages that the caller has confirmed.
 func seenCount() parameter {
-	return numberParameter("count", 0, 0, "How many messages the caller has seen. If the entity has over 10 % more by now, nothing is deleted (409).").routeRole()
+	return numberParameter("expectedCount", 0, 0, "How many messages the caller has seen. If the entity has over 10 % more by now, nothing is deleted (409).").routeRole()
 }
 
 func presentEntity(s engine.EntityState, l engine.Limits) Entity {
@@ -411,8 +411,8 @@ func (d *handler) remove(c echo.Context) error {
 		return err
 	}
 	agreed := broker.Unconfirmed
-	if query(c).Has("count") {
-		agreed = broker.ConfirmedCount(number(c, "count", 0))
+	if query(c).Has("expectedCount") {
+		agreed = broker.ConfirmedCount(number(c, "expectedCount", 0))
 	}
 	if err := d.broker.Delete(r.Context(), p, agreed, client(r)); err != nil {
 		return err

@@ -50,11 +50,11 @@ func horizonSpans() []time.Duration {
 func horizonRoutes() []route {
 	return []route{{
 		method: "GET", path: "/horizon", id: "showHorizon", group: groupMessages, summary: "List when messages expire, and which expire next",
-		exampleQuery: "entity=orders&count=5",
+		exampleQuery: "entity=orders&limit=5",
 		description:  fmt.Sprintf("With entity, the next messages are those of the entity among the %d that expire soonest in the namespace.", maxHorizonScan),
 		query: []parameter{
 			entityPath("Only messages of this queue or subscription; for a topic, of its subscriptions."),
-			numberParameter("count", 1, maxHorizon, fmt.Sprintf("The maximum number of next messages; %d if absent.", defaultHorizon)),
+			numberParameter("limit", 1, maxHorizon, fmt.Sprintf("The maximum number of next messages; %d if absent.", defaultHorizon)),
 		},
 		response: Horizon{}, problems: []string{"MessagingEntityNotFound"}, handle: (*handler).horizon,
 	}}
@@ -62,7 +62,7 @@ func horizonRoutes() []route {
 
 // horizon lists when messages expire.
 func (d *handler) horizon(c echo.Context) error {
-	count := int(number(c, "count", defaultHorizon))
+	count := int(number(c, "limit", defaultHorizon))
 	var p engine.Path
 	if q := query(c); q.Has("entity") {
 		var err error

@@ -19,9 +19,9 @@ func TestHorizon(t *testing.T) {
 	w.want(201, "POST", "/send/t", `{"messageId":"t-1","timeToLive":"40s","subject":"eur"}`, nil)
 	for path, want := range map[string]string{
 		"/horizon":                              "PT1M:1+2 PT6H:1+0 :0+1 | k-1† t-1 l-1 k-2† l-2",
-		"/horizon?count=2":                      "PT1M:1+2 PT6H:1+0 :0+1 | k-1† t-1",
+		"/horizon?limit=2":                      "PT1M:1+2 PT6H:1+0 :0+1 | k-1† t-1",
 		"/horizon?entity=kept":                  "PT1M:1+0 PT6H:1+0 | k-1† k-2†",
-		"/horizon?entity=lost&count=1":          "PT1M:0+1 :0+1 | l-1",
+		"/horizon?entity=lost&limit=1":          "PT1M:0+1 :0+1 | l-1",
 		"/horizon?entity=T":                     "PT1M:0+1 | t-1",
 		"/horizon?entity=t/Subscriptions/s":     "PT1M:0+1 | t-1",
 		"/horizon?entity=kept/$DeadLetterQueue": " |",
@@ -43,7 +43,7 @@ func TestHorizon(t *testing.T) {
 		}
 	}
 	w.want(404, "GET", "/horizon?entity=nowhere", "", nil)
-	w.want(400, "GET", "/horizon?count=0", "", nil)
-	w.want(400, "GET", "/horizon?count=101", "", nil)
+	w.want(400, "GET", "/horizon?limit=0", "", nil)
+	w.want(400, "GET", "/horizon?limit=101", "", nil)
 	w.want(400, "GET", "/horizon?entity=a%2F%2Fb", "", nil)
 }

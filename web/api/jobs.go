@@ -32,19 +32,19 @@ type NewJob struct {
 	By             string     `json:"by,omitempty"`             // for extend: a duration; a negative one shortens the time
 	Until          *time.Time `json:"until,omitempty"`          // for reschedule
 
-	Count  *int64 `json:"count,omitempty"`  // the atMost that the caller has seen
-	DryRun bool   `json:"dryRun,omitempty"` // only count: the answer is a JobPreview
+	ExpectedCount *int64 `json:"expectedCount,omitempty"` // of the preview; the job is refused if more than 10 % more match by now
+	DryRun        bool   `json:"dryRun,omitempty"`        // only count: the answer is a JobPreview
 }
 
 // JobPreview is the answer of POST /jobs that only counts.
 type JobPreview struct {
-	Total    int64     `json:"total"`            // messages that would be examined
-	Matching int64     `json:"matching"`         // messages that match, including locked ones
-	Locked   int64     `json:"locked,omitempty"` // how many of these are locked and would be skipped
-	Unseen   int64     `json:"unseen,omitempty"` // messages that were not examined because there are too many; they may match too
-	AtMost   int64     `json:"atMost"`           // the value of count for the job itself
-	States   JobStates `json:"states"`           // of the matching messages
-	Sample   []Message `json:"sample,omitempty"` // the first few, without their bodies
+	Total         int64     `json:"total"`            // messages that would be examined
+	Matching      int64     `json:"matching"`         // messages that match, including locked ones
+	Locked        int64     `json:"locked,omitempty"` // how many of these are locked and would be skipped
+	Unseen        int64     `json:"unseen,omitempty"` // messages that were not examined because there are too many; they may match too
+	ExpectedCount int64     `json:"expectedCount"`    // what to give as expectedCount to the job itself
+	States        JobStates `json:"states"`           // of the matching messages
+	Sample        []Message `json:"sample,omitempty"` // the first few, without their bodies
 }
 
 // JobStates are numbers of messages by state.
@@ -125,7 +125,7 @@ func jobRoutes() []route {
 		{
 			method: "POST", path: "/jobs", id: "startJob", role: auth.Operator, destruction: mayDestroy, group: groupJobs, summary: "Start a job for many messages, or count them",
 			exampleBody: `{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":"age:<1d","dryRun":true}`,
-			description: "A job leaves out messages that arrive later and skips locked ones. Two jobs run at once; others wait. Give the atMost of a dryRun as count of the job.",
+			description: "A job leaves out messages that arrive later and skips locked ones. Two jobs run at once; others wait. Give the expectedCount of a dryRun to the job.",
 			request:     NewJob{}, response: oneOf{Job{}, JobPreview{}},
 			problems: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed", "QuotaExceeded", "NotSupported", "MessagingEntityDisabled"}, handle: (*handler).startJob,
 		},
@@ -177,7 +177,7 @@ func (d *handler) startJob(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		out := JobPreview{Total: f.Total, Matching: f.Matching, Locked: f.Locked, Unseen: f.Unexamined, AtMost: f.AtMost(), States: JobStates(f.States)}
+		out := JobPreview{Total: f.Total, Matching: f.Matching, Locked: f.Locked, Unseen: f.Unexamined, ExpectedCount: f.AtMost(), States: JobStates(f.States)}
 		for _, row := range f.Sample {
 			m, err := presentRow(row)
 			if err != nil {
@@ -194,8 +194,8 @@ func (d *handler) startJob(c echo.Context) error {
 		}
 	}
 	agreed := broker.Unconfirmed
-	if in.Count != nil {
-		agreed = broker.ConfirmedCount(*in.Count)
+	if in.ExpectedCount != nil {
+		agreed = broker.ConfirmedCount(*in.ExpectedCount)
 	}
 	is, err := d.jobs.Start(ctx, plan, agreed, client(c.Request()))
 	if err != nil {
@@ -207,7 +207,7 @@ func (d *handler) startJob(c echo.Context) error {
 // plan converts the request to a job's plan. It does not check all of it.
 func (in NewJob) plan(l engine.Limits) (p job.Plan, err error) {
 	p = job.Plan{Kind: job.Kind(in.Kind), State: in.State, Query: in.Query, DropDuplicates: in.DropDuplicates, Reason: in.Reason, Description: in.Description}
-	if in.Count != nil && *in.Count < 0 {
+	if in.ExpectedCount != nil && *in.ExpectedCount < 0 {
 		return p, engine.Refuse(engine.ErrOutOfRange, "The value for 'count' must not be negative.")
 	}
 	if len(in.Messages) > job.MaxMessages {

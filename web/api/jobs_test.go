@@ -15,16 +15,16 @@ func TestJobs(t *testing.T) {
 
 	var f JobPreview
 	w.want(200, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","dryRun":true}`, &f)
-	if f.Total != 3 || f.Matching != 2 || f.AtMost != 2 || len(f.Sample) != 2 || f.Sample[1].SequenceNumber != 3 || !f.Sample[1].BodyOmitted {
+	if f.Total != 3 || f.Matching != 2 || f.ExpectedCount != 2 || len(f.Sample) != 2 || f.Sample[1].SequenceNumber != 3 || !f.Sample[1].BodyOmitted {
 		t.Errorf("foreseen: %+v", f)
 	}
 	before := w.everything()
-	w.want(409, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","count":1}`, nil)
+	w.want(409, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","expectedCount":1}`, nil)
 	if got := w.everything(); got != before {
 		t.Error("a refused job changed something")
 	}
 	var is Job
-	w.want(200, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","count":2}`, &is)
+	w.want(200, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","expectedCount":2}`, &is)
 	at := fmt.Sprint("/jobs/", is.ID)
 	w.want(200, "GET", at+"?wait=30s", "", &is)
 	if is.State != "done" || is.Counts.Done != 2 || is.Ended == nil || !is.Undoable || is.Resumable || is.To != "other" || !strings.HasPrefix(is.Actor, "API") {
@@ -81,7 +81,7 @@ func TestJobsRefuse(t *testing.T) {
 		`{"kind":"delete","paths":["//"]}`:                                   "//",
 		`{"kind":"move","paths":["q"],"to":"//"}`:                            "//",
 		`{"kind":"extend","paths":["q"],"by":"never"}`:                       "by",
-		`{"kind":"delete","paths":["q"],"count":-1}`:                         "count",
+		`{"kind":"delete","paths":["q"],"expectedCount":-1}`:                 "count",
 		`{"kind":"delete","paths":["q"],"state":"dead"}`:                     "The state must be",
 		`{"kind":"delete","paths":["q"],"nonsense":1}`:                       "nonsense",
 		`{"kind":"reschedule","paths":["q"],"until":"1999-01-01T00:00:00Z"}`: "in the future",

@@ -53,7 +53,7 @@ type NewNamespace struct {
 	// Definitions are its entities and rules: a Config.json, whose namespace may have any
 	// name. Missing means none.
 	Definitions json.RawMessage `json:"definitions,omitempty"`
-	For         string          `json:"for,omitempty"` // how long a temporary one stays, such as 1h; missing means until the server's end
+	ExpiresIn   string          `json:"expiresIn,omitempty"` // how long a temporary one stays, such as 1h; missing means until the server's end
 }
 
 // CreatedNamespace is the answer of POST /namespaces.
@@ -176,11 +176,11 @@ func (d *handler) createNamespace(c echo.Context) error {
 		return errSingleNamespace()
 	}
 	s := namespaces.Spec{Name: in.Name, Profile: in.Profile, Temporary: in.Temporary}
-	if in.For != "" {
-		stays, never, err := engine.ParseDuration(in.For)
+	if in.ExpiresIn != "" {
+		stays, never, err := engine.ParseDuration(in.ExpiresIn)
 		switch {
 		case err != nil || never || stays <= 0:
-			return engine.Refuse(engine.ErrArgument, "The value for 'for' must be a duration such as 1h, not '%s'.", shorten.Quote(in.For))
+			return engine.Refuse(engine.ErrArgument, "The value for 'for' must be a duration such as 1h, not '%s'.", shorten.Quote(in.ExpiresIn))
 		case !in.Temporary:
 			return engine.Refuse(engine.ErrArgument, "'for' requires 'temporary': only a temporary namespace has a lifetime.")
 		}

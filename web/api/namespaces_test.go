@@ -15,7 +15,7 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("it is %+v", n)
 	}
 	n = Namespace{}
-	w.want(201, "POST", "/namespaces", `{"name":"demo","temporary":true,"for":"1h"}`, &n)
+	w.want(201, "POST", "/namespaces", `{"name":"demo","temporary":true,"expiresIn":"1h"}`, &n)
 	if !n.Temporary || n.Until.Sub(n.Created).Round(1e9) != 3600e9 {
 		t.Errorf("it is %+v", n)
 	}
@@ -33,9 +33,9 @@ func TestNamespaces(t *testing.T) {
 		`{"name":"shop"}`:               {409, "NamespaceAlreadyExists"},
 		`{"name":"default"}`:            {409, "NamespaceAlreadyExists"},
 		`{"name":"x","profile":"gold"}`: {400, "Argument"},
-		`{"name":"x","for":"1h"}`:       {400, "Argument"},
-		`{"name":"x","temporary":true,"for":"now"}`: {400, "Argument"},
-		`{"name":"x","temporary":true,"for":"0s"}`:  {400, "Argument"},
+		`{"name":"x","expiresIn":"1h"}`: {400, "Argument"},
+		`{"name":"x","temporary":true,"expiresIn":"now"}`: {400, "Argument"},
+		`{"name":"x","temporary":true,"expiresIn":"0s"}`:  {400, "Argument"},
 	} {
 		var p Problem
 		w.want(want.status, "POST", "/namespaces", body, &p)

@@ -14,10 +14,10 @@ import (
 
 // Purge is the request of POST /purge.
 type Purge struct {
-	States []string `json:"states,omitempty"` // active, deferred, scheduled, dead-letter; none for a dead-letter queue
-	Filter *string  `json:"filter,omitempty"` // SQL as in a rule: remove only messages for which it is true
-	Count  *int64   `json:"count,omitempty"`  // how many messages the caller has seen in these states; with a filter, how many matched
-	DryRun bool     `json:"dryRun,omitempty"` // only count: the answer is a PurgePreview
+	States        []string `json:"states,omitempty"`        // active, deferred, scheduled, dead-letter; none for a dead-letter queue
+	Filter        *string  `json:"filter,omitempty"`        // SQL as in a rule: remove only messages for which it is true
+	ExpectedCount *int64   `json:"expectedCount,omitempty"` // how many messages the caller has seen in these states; with a filter, how many matched
+	DryRun        bool     `json:"dryRun,omitempty"`        // only count: the answer is a PurgePreview
 }
 
 // Purged is the answer of POST /purge.
@@ -29,7 +29,7 @@ type Purged struct {
 }
 
 // PurgePreview is the answer of POST /purge that only counts. The purge itself takes the sum of
-// matching and unseen as count.
+// matching and unseen as expectedCount.
 type PurgePreview struct {
 	Matching int64 `json:"matching"` // messages that would be removed
 	Skipped  int64 `json:"skipped"`
@@ -85,7 +85,7 @@ func (d *handler) purge(c echo.Context) error {
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
-	if in.Count != nil && *in.Count < 0 {
+	if in.ExpectedCount != nil && *in.ExpectedCount < 0 {
 		return engine.Refuse(engine.ErrOutOfRange, "The value for 'count' must not be negative.")
 	}
 	var only *engine.MessageFilter
@@ -112,7 +112,7 @@ func (d *handler) purge(c echo.Context) error {
 	if err := d.refuseInSafeMode(); err != nil {
 		return err
 	}
-	if err := d.confirmCount(c, parts, only, in.Count); err != nil {
+	if err := d.confirmCount(c, parts, only, in.ExpectedCount); err != nil {
 		return err
 	}
 	var out Purged

@@ -79,10 +79,10 @@ func (d *handler) readReceive(r *http.Request) (out receiving, err error) {
 			return out, err
 		}
 	}
-	if in.Max != nil {
-		out.Max = *in.Max
+	if in.Limit != nil {
+		out.Max = *in.Limit
 	}
-	if in.Max != nil && out.Max < 1 || out.Max > maxReceive || len(in.SequenceNumbers) > maxReceive {
+	if in.Limit != nil && out.Max < 1 || out.Max > maxReceive || len(in.SequenceNumbers) > maxReceive {
 		return out, engine.Refuse(engine.ErrOutOfRange, "The number of messages must be from 1 to %d.", maxReceive)
 	}
 	for _, n := range in.SequenceNumbers {

@@ -106,8 +106,8 @@ func sessionRoutes() []route {
 	return []route{
 		{
 			method: "GET", path: "/sessions/{path}", id: "listSessions", group: groupSessions, summary: "List sessions by ID",
-			exampleParam: "chats", exampleQuery: "count=20",
-			query:    []parameter{textParameter("from", "The first ID.").withExample("customer-1"), numberParameter("count", 1, maxSessions, fmt.Sprintf("The maximum number of results; %d if absent.", sessionsCount))},
+			exampleParam: "chats", exampleQuery: "limit=20",
+			query:    []parameter{textParameter("from", "The first ID.").withExample("customer-1"), numberParameter("limit", 1, maxSessions, fmt.Sprintf("The maximum number of results; %d if absent.", sessionsCount))},
 			response: Sessions{}, problems: fails(), handle: (*handler).listSessions,
 		},
 		{
@@ -149,7 +149,7 @@ func (d *handler) listSessions(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q, count := query(c), int(number(c, "count", sessionsCount))
+	q, count := query(c), int(number(c, "limit", sessionsCount))
 	var rows []engine.SessionRow
 	err = d.broker.Read(c.Request().Context(), func(r broker.Reader) (err error) {
 		rows, err = r.SessionRows(p, q.Get("from"), count+1)

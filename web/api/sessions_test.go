@@ -23,7 +23,7 @@ func TestSessions(t *testing.T) {
 		t.Fatalf("got %+v and %+v", first, second)
 	}
 	var got Messages
-	w.want(200, "POST", "/receive/q", `{"hold":"`+first.Hold+`","max":10}`, &got)
+	w.want(200, "POST", "/receive/q", `{"hold":"`+first.Hold+`","limit":10}`, &got)
 	if len(got.Messages) != 2 || got.Messages[0].MessageID != "a1" || *got.Messages[1].SessionID != "a" {
 		t.Fatalf("got %+v", got)
 	}
@@ -33,7 +33,7 @@ func TestSessions(t *testing.T) {
 	w.want(400, "POST", "/renew", `{"hold":"`+first.Hold+`","lockToken":"x"}`, nil)
 
 	var all Sessions
-	w.want(200, "GET", "/sessions/q?count=1", "", &all)
+	w.want(200, "GET", "/sessions/q?limit=1", "", &all)
 	if len(all.Sessions) != 1 || all.Sessions[0].ID != "a" || all.Sessions[0].Locked != 1 || all.Sessions[0].LockedUntil == nil || all.Next != "b" {
 		t.Errorf("got %+v", all)
 	}
@@ -123,7 +123,7 @@ func TestSessionState(t *testing.T) {
 	w.want(400, "GET", "/session/plain?id=x", "", nil)
 	w.want(400, "GET", "/sessions/plain", "", nil)
 	w.want(404, "GET", "/sessions/none", "", nil)
-	w.want(400, "GET", "/sessions/q?count=0", "", nil)
+	w.want(400, "GET", "/sessions/q?limit=0", "", nil)
 }
 
 func TestDuplicatesTold(t *testing.T) {

@@ -42,7 +42,7 @@ type NewToken struct {
 	Name      string `json:"name"`                // 1 to 100 characters
 	Role      string `json:"role"`                // viewer, operator or admin, up to the caller's own
 	Namespace string `json:"namespace,omitempty"` // the only one that it is valid for; missing means all
-	For       string `json:"for,omitempty"`       // how long it is valid, such as 90d; missing means until it is revoked
+	ExpiresIn string `json:"expiresIn,omitempty"` // how long it is valid, such as 90d; missing means until it is revoked
 }
 
 // NewLink is the request of POST /links.
@@ -50,7 +50,7 @@ type NewLink struct {
 	Name      string `json:"name"`                // 1 to 100 characters
 	Namespace string `json:"namespace,omitempty"` // the namespace that it shows; missing means that of the address
 	Page      string `json:"page,omitempty"`      // the page that it opens, such as /n/shop/queues; missing means the overview
-	For       string `json:"for,omitempty"`       // how long it is valid, such as 2h, up to 30d; missing means 8h
+	ExpiresIn string `json:"expiresIn,omitempty"` // how long it is valid, such as 2h, up to 30d; missing means 8h
 }
 
 func tokenRoutes() []route {
@@ -62,13 +62,13 @@ func tokenRoutes() []route {
 		},
 		{
 			method: "POST", path: "/tokens", id: "makeToken", role: auth.Viewer, group: groupTokens, summary: "Create a token for a program",
-			exampleBody: `{"name":"ci","role":"operator","for":"90d"}`,
+			exampleBody: `{"name":"ci","role":"operator","expiresIn":"90d"}`,
 			description: "The secret is only in this answer. A token created with another token ends with it.",
 			request:     NewToken{}, status: http.StatusCreated, response: Token{}, problems: []string{"InvalidOperation", "QuotaExceeded", "NotSupported"}, handle: (*handler).createToken,
 		},
 		{
 			method: "POST", path: "/links", id: "makeLink", role: auth.Operator, group: groupTokens, summary: "Create a read-only link",
-			exampleBody: `{"name":"monday's demo","page":"/n/default/queues","for":"2h"}`,
+			exampleBody: `{"name":"monday's demo","page":"/n/default/queues","expiresIn":"2h"}`,
 			description: "A viewer with the link can see one namespace and change nothing. The URL is only in this answer.",
 			request:     NewLink{}, status: http.StatusCreated, response: Token{}, problems: []string{"InvalidOperation", "QuotaExceeded", "NotSupported"}, handle: (*handler).createLink,
 		},
@@ -140,7 +140,7 @@ func (d *handler) createToken(c echo.Context) error {
 	if w.Namespace, err = d.namespaceOf(in.Namespace); err != nil {
 		return err
 	}
-	if w.Lifetime, err = parseLifetime(in.For); err != nil {
+	if w.Lifetime, err = parseLifetime(in.ExpiresIn); err != nil {
 		return err
 	}
 	k, secret, err := ring.CreateToken(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), w)
@@ -168,7 +168,7 @@ func (d *handler) createLink(c echo.Context) error {
 	if w.Namespace == "" {
 		w.Namespace = strings.ToLower(d.broker.Name())
 	}
-	if w.Lifetime, err = parseLifetime(in.For); err != nil {
+	if w.Lifetime, err = parseLifetime(in.ExpiresIn); err != nil {
 		return err
 	}
 	k, at, err := ring.CreateLink(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), w)

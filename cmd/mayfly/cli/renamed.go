@@ -9,11 +9,22 @@ import (
 // former names are not accepted; the error names the present one. changes.md lists them too.
 var renamed = map[string]string{
 	"alerts off": "alerts disable", "alerts on": "alerts enable",
+	"MAYFLY_NS": "MAYFLY_NAMESPACE", "--ns": "--namespace",
+	"--count": "--limit", "--describe": "--description", "--for": "--expires-in", "--from": "--cursor", "--max": "--limit",
+	"--number": "--sequence-number", "--seq": "--sequence-number", "--within": "--only-namespace",
 	"--by": "--extend-by", "--off": "--disabled", "--over": "--threshold", "--times": "--max-extensions",
 }
 
 // formerFlag matches kong's error about a flag that does not exist.
 var formerFlag = regexp.MustCompile(`^unknown flag (--[a-z-]+)`)
+
+// variablesHint is renameHint for variables that do not exist.
+func variablesHint(unknown []string) (hint string) {
+	for _, name := range unknown {
+		hint += nowCalled(name)
+	}
+	return hint
+}
 
 // renameHint returns a part of a sentence, such as "; --over is now --threshold", if a command
 // line or its error has a former name, and else the empty text.
