@@ -201,7 +201,7 @@ func (s *Server) mayFollow(who auth.Caller, at string) bool {
 
 // serverPaths lists what the API has below any namespace's address that is not of that namespace
 // alone.
-func serverPaths() []string { return []string{"namespaces", "scenes", "plays", "signed-in"} }
+func serverPaths() []string { return []string{"namespaces", "scenes", "playbacks", "signed-in"} }
 
 // dropRefusedCookie removes the browser's refused cookie when it navigates to a page. A page's own
 // requests are still refused: a visitor by a link does not become another caller in the middle

@@ -160,7 +160,7 @@ func TestEveryAddressHasTheBasePath(t *testing.T) {
 	ask("/jobs", `{"kind":"copy","paths":["orders"],"to":"reply"}`)
 	ask("/namespaces", `{"name":"shop"}`)
 	ask("/tokens", `{"name":"ci","role":"operator"}`)
-	ask("/plays", `{"scene":"deadline"}`)
+	ask("/playbacks", `{"scene":"deadline"}`)
 
 	c := &crawl{surfer: surfing(t), s: s, seen: map[string]bool{}, next: []string{basePath, basePath + "/"}}
 	c.origin = regexp.MustCompile(regexp.QuoteMeta(strings.TrimSuffix(s.Dashboard, basePath)) + `(/[^\s"'<>&]*)`)

@@ -77,7 +77,7 @@ func furnish(v *visit) {
 	v.ask("POST", api+"/alert-rules", "", `{"name":"unpaid","when":"dead-lettered","in":"payments","then":"notify"}`)
 	v.ask("POST", api+"/jobs", "", `{"kind":"copy","paths":["payments"],"query":"subject:payment*","to":"empty"}`)
 	v.ask("POST", api+"/namespaces", "", `{"name":"shop"}`)
-	v.ask("PUT", api+"/access/worker", "", `{"rights":["Send","Listen"]}`)
+	v.ask("PUT", api+"/access-rules/worker", "", `{"rights":["Send","Listen"]}`)
 	v.ask("PUT", api+"/templates/late%20orders", "", `{"body":"{\"order\":{{n}}}","subject":"order.placed","repeat":100,"every":"1m"}`)
 	v.ask("PUT", api+"/views/by%20city", "", `{"columns":["seq","json.customer.city","ttl"],"lists":["messages","search"]}`)
 	v.create("queue", "chats", `{"RequiresSession":true}`)

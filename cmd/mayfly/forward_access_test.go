@@ -303,7 +303,7 @@ func TestKeysBehindAnotherServer(t *testing.T) {
 	key := map[string]string{}
 	for ns, at := range map[string]string{"default": "/api/v1", "shop": "/api/v1/n/shop"} {
 		var is api.AccessRule
-		code, text := Credentials{Jar: s.ana}.Request(t, "POST", s.a.Dashboard+at+"/access/"+rule+"/renew?key=primary", "")
+		code, text := Credentials{Jar: s.ana}.Request(t, "POST", s.a.Dashboard+at+"/access-rules/"+rule+"/regenerate?key=primary", "")
 		if err := json.Unmarshal([]byte(text), &is); code != http.StatusOK || err != nil || is.PrimaryKey == "" {
 			t.Fatal(code, text, err)
 		}

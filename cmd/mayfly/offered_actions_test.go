@@ -163,7 +163,7 @@ func furnishedByCommands(t *testing.T, s *Server, token string) {
 	does("views", "set", "by city", "seq", "json.order", "ttl")
 	does("namespaces", "create", "shop")
 	for at, body := range map[string]string{
-		"PUT /templates/late": `{"body":"{{n}}","subject":"late"}`, "POST /plays": `{"scene":"deadline"}`,
+		"PUT /templates/late": `{"body":"{{n}}","subject":"late"}`, "POST /playbacks": `{"scene":"deadline"}`,
 	} {
 		method, at, _ := strings.Cut(at, " ")
 		if code, text := s.RequestWithToken(t, token, method, "/api/v1"+at, body); code >= http.StatusMultipleChoices {

@@ -82,7 +82,7 @@ func TestPeekLocked(t *testing.T) {
 		t.Fatal(out, said)
 	}
 	c := client{Server: s.Dashboard}
-	if _, err := c.request(t.Context(), http.MethodPost, "/api/v1/renew", api.Renew{LockToken: got.Messages[0].LockToken}, nil, 0); err != nil {
+	if _, err := c.request(t.Context(), http.MethodPost, "/api/v1/renew-lock", api.Renew{LockToken: got.Messages[0].LockToken}, nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	out, said, code = RunCommand(t, "", "peek", "q", "--state", "locked")

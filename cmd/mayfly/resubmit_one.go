@@ -25,7 +25,7 @@ func (c *resubmitCommand) resubmitOne(ctx context.Context, s cli.Streams, from s
 	if err != nil {
 		return err
 	}
-	in := api.Edit{Key: dead.Key, Message: unchangedMessage(dead), To: c.To, Copy: c.Copy, DropDuplicate: c.DropDuplicates, KeepProperties: true}
+	in := api.Resubmit{Key: dead.Key, Message: unchangedMessage(dead), To: c.To, Copy: c.Copy, DropDuplicate: c.DropDuplicates, KeepProperties: true}
 	for _, text := range c.Set {
 		if err := setMessageProperty(ctx, &in.Message, text, s.In); err != nil {
 			return err
@@ -41,8 +41,8 @@ func (c *resubmitCommand) resubmitOne(ctx context.Context, s cli.Streams, from s
 	if c.DryRun {
 		return c.printRequest(s, in)
 	}
-	var is api.EditResult
-	raw, err := c.request(ctx, http.MethodPost, "/api/v1/edit", in, &is, 0)
+	var is api.ResubmitResult
+	raw, err := c.request(ctx, http.MethodPost, "/api/v1/resubmit", in, &is, 0)
 	if err != nil {
 		return err
 	}
@@ -82,13 +82,13 @@ func unchangedMessage(dead api.Message) api.Outgoing {
 }
 
 // printRequest prints what would be sent.
-func (c *resubmitCommand) printRequest(s cli.Streams, in api.Edit) error {
+func (c *resubmitCommand) printRequest(s cli.Streams, in api.Resubmit) error {
 	raw, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("write the message: %w", err)
 	}
 	if !c.JSON {
-		if _, err := fmt.Fprintln(s.Err, "Nothing is done. This would be sent to /api/v1/edit:"); err != nil {
+		if _, err := fmt.Fprintln(s.Err, "Nothing is done. This would be sent to /api/v1/resubmit:"); err != nil {
 			return err
 		}
 	}

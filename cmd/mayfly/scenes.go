@@ -48,7 +48,7 @@ type scenesCommand struct {
 
 const (
 	scenesPath = "/api/v1/scenes"
-	playsPath  = "/api/v1/plays"
+	playsPath  = "/api/v1/playbacks"
 )
 
 func scenePath(id string) string { return scenesPath + "/" + url.PathEscape(id) }
@@ -91,12 +91,12 @@ func (c *scenesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	if err := w.Flush(); err != nil || c.Names {
 		return err
 	}
-	var under api.Plays
-	if _, err := c.request(ctx, http.MethodGet, c.withLanguage(ctx, playsPath, os.Getenv), nil, &under, 0); err != nil || len(under.Plays) == 0 {
+	var under api.Playbacks
+	if _, err := c.request(ctx, http.MethodGet, c.withLanguage(ctx, playsPath, os.Getenv), nil, &under, 0); err != nil || len(under.Playbacks) == 0 {
 		return err
 	}
 	fmt.Fprintln(w, "\nUNDER WAY\tSTEP\tCLOCK\tTITLE") //nolint:errcheck // Flush returns the error
-	for _, p := range under.Plays {
+	for _, p := range under.Playbacks {
 		fmt.Fprintf(w, "%s\t%d of %d\t%s\t%s\n", p.Name, p.Step, p.Steps, describeClock(p), cli.Printable(p.Title, 100)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()

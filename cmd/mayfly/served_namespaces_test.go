@@ -170,7 +170,7 @@ func TestKeysOfNamespaces(t *testing.T) {
 	for ns, at := range map[string]string{"default": s.API, "shop": s.API + "/n/shop"} {
 		s.MustRequest(t, 201, "POST", at+"/send/orders?create=queue", "", `{"body":"x"}`)
 		var rule api.AccessRule
-		if err := json.Unmarshal([]byte(s.MustRequest(t, 200, "POST", at+"/access/RootManageSharedAccessKey/renew?key=primary", "", "")), &rule); err != nil || rule.PrimaryKey == "" {
+		if err := json.Unmarshal([]byte(s.MustRequest(t, 200, "POST", at+"/access-rules/RootManageSharedAccessKey/regenerate?key=primary", "", "")), &rule); err != nil || rule.PrimaryKey == "" {
 			t.Fatalf("%s: %+v, %v", ns, rule, err)
 		}
 		key[ns] = rule.PrimaryKey

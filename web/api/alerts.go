@@ -129,7 +129,7 @@ func alertRoutes() []route {
 	bad := []string{"MessagingEntityAlreadyExists", "QuotaExceeded", "NotSupported"}
 	return []route{
 		{
-			method: "POST", path: "/alert-rules", id: "addAlertRule", role: auth.Admin, group: groupAlerts, summary: "Add an alert rule",
+			method: "POST", path: "/alert-rules", id: "createAlertRule", role: auth.Admin, group: groupAlerts, summary: "Add an alert rule",
 			exampleBody: example + `}`, description: "A rule notifies, extends a message's time to live, or dead-letters it. It fires once for each message and expiry time. There are at most 50 rules.",
 			request: NewAlertRule{}, response: oneOf{AlertRule{}, AlertPreview{}}, problems: bad, handle: (*handler).addAlertRule,
 		},
@@ -144,7 +144,7 @@ func alertRoutes() []route {
 			request: NewAlertRule{}, response: oneOf{AlertRule{}, AlertPreview{}}, problems: append(gone, bad[:2]...), handle: (*handler).replaceAlertRule,
 		},
 		{
-			method: "DELETE", path: "/alert-rules/{id}", id: "removeAlertRule", role: auth.Admin, group: groupAlerts, summary: "Delete a rule",
+			method: "DELETE", path: "/alert-rules/{id}", id: "deleteAlertRule", role: auth.Admin, group: groupAlerts, summary: "Delete a rule",
 			exampleParam: "1", nameMeaning: part, problems: gone, handle: (*handler).removeAlertRule,
 		},
 		{

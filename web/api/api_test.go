@@ -113,7 +113,7 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 	if m := peeked.Messages[0]; m.LockedSince == nil || m.LockedSince.After(*m.LockedUntil) || m.LockRenewals != 0 || m.LockRenewedAt != nil {
 		t.Errorf("its lock is %+v", m.LockHistory)
 	}
-	w.want(200, "POST", "/renew", `{"lockToken":"`+received.Messages[1].LockToken+`"}`, nil)
+	w.want(200, "POST", "/renew-lock", `{"lockToken":"`+received.Messages[1].LockToken+`"}`, nil)
 	w.want(201, "POST", "/send/q", `{"body":"free"}`, nil)
 	for query, want := range map[string][]int64{"": {1, 2, 3}, "&state=all": {1, 2, 3}, "&state=locked": {1, 2}, "&state=active": {3}, "&state=deferred": nil} {
 		var got Messages
@@ -144,7 +144,7 @@ func TestSettling(t *testing.T) {
 		t.Error("a message without an id was given none")
 	}
 	var renewed Renewed
-	w.want(200, "POST", "/renew", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, &renewed)
+	w.want(200, "POST", "/renew-lock", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, &renewed)
 	if renewed.LockedUntil.Before(*got.Messages[0].LockedUntil) {
 		t.Errorf("renewed until %v, before until %v", renewed.LockedUntil, got.Messages[0].LockedUntil)
 	}

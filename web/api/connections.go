@@ -125,7 +125,7 @@ func connectionRoutes() []route {
 			response:    Connection{}, problems: over, handle: (*handler).connection,
 		},
 		{
-			method: "DELETE", path: "/connections/{id}", id: "disconnect", role: auth.Operator, group: groupConnections, summary: "Disconnect a client",
+			method: "DELETE", path: "/connections/{id}", id: "closeConnection", role: auth.Operator, group: groupConnections, summary: "Disconnect a client",
 			exampleParam: "1-17", nameMeaning: "The ID of a connection.",
 			description: "SDKs connect again. Messages that the client has locked stay locked until their locks expire.",
 			problems:    over, handle: (*handler).disconnect,

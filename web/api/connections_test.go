@@ -107,7 +107,7 @@ func TestConnectionsLocks(t *testing.T) {
 	w.want(201, "POST", "/send/q?create=queue", `[{"body":"1"},{"body":"2"}]`, nil)
 	var got Messages
 	w.want(200, "POST", "/receive/q", `{"limit":1}`, &got)
-	w.want(200, "POST", "/renew", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, nil)
+	w.want(200, "POST", "/renew-lock", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, nil)
 	var peeked Messages
 	w.want(200, "GET", "/peek/q?limit=1", "", &peeked)
 	m := peeked.Messages[0]

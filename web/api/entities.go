@@ -33,7 +33,7 @@ type Entity struct {
 	Rules         []Rule         `json:"rules,omitempty"`         // for a subscription
 	Duplicates    *Duplicates    `json:"duplicates,omitempty"`    // missing without duplicate detection
 	Sessions      *int           `json:"sessions,omitempty"`      // number of known sessions; missing if the entity does not require sessions
-	// AuthorizationRules are its own access rules, without keys; see GET /access?entity=PATH.
+	// AuthorizationRules are its own access rules, without keys; see GET /access-rules?entity=PATH.
 	AuthorizationRules []AccessRule `json:"authorizationRules,omitempty"`
 }
 

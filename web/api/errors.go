@@ -86,7 +86,7 @@ func failures() []failure {
 		{namespaces.ErrNoNamespace, http.StatusNotFound, "NamespaceNotFound"},          // before its more general kind
 		{namespaces.ErrNamespaceExists, http.StatusConflict, "NamespaceAlreadyExists"}, // before its more general kind
 		{demo.ErrNoScene, http.StatusNotFound, "SceneNotFound"},                        // before its more general kind
-		{demo.ErrNotPlaying, http.StatusNotFound, "PlayNotFound"},                      // before its more general kind
+		{demo.ErrNotPlaying, http.StatusNotFound, "PlaybackNotFound"},                  // before its more general kind
 		{demo.ErrSceneExists, http.StatusConflict, "SceneAlreadyExists"},               // before its more general kind
 		{engine.ErrNotFound, http.StatusNotFound, "MessagingEntityNotFound"},
 		{engine.ErrMessageNotFound, http.StatusNotFound, "MessageNotFound"},

@@ -17,8 +17,8 @@ const (
 	maxHorizonScan = 2000 // next expiring messages that are examined for those of one entity
 )
 
-// Horizon is the answer of GET /horizon.
-type Horizon struct {
+// Expirations is the answer of GET /expirations.
+type Expirations struct {
 	Now   time.Time  `json:"now"`   // the server's time
 	Spans []Span     `json:"spans"` // consecutive spans; the last is open-ended
 	Next  []Expiring `json:"next"`  // the messages that expire next, soonest first
@@ -49,14 +49,14 @@ func horizonSpans() []time.Duration {
 
 func horizonRoutes() []route {
 	return []route{{
-		method: "GET", path: "/horizon", id: "showHorizon", group: groupMessages, summary: "List when messages expire, and which expire next",
+		method: "GET", path: "/expirations", id: "listExpirations", group: groupMessages, summary: "List when messages expire, and which expire next",
 		exampleQuery: "entity=orders&limit=5",
 		description:  fmt.Sprintf("With entity, the next messages are those of the entity among the %d that expire soonest in the namespace.", maxHorizonScan),
 		query: []parameter{
 			entityPath("Only messages of this queue or subscription; for a topic, of its subscriptions."),
 			numberParameter("limit", 1, maxHorizon, fmt.Sprintf("The maximum number of next messages; %d if absent.", defaultHorizon)),
 		},
-		response: Horizon{}, problems: []string{"MessagingEntityNotFound"}, handle: (*handler).horizon,
+		response: Expirations{}, problems: []string{"MessagingEntityNotFound"}, handle: (*handler).horizon,
 	}}
 }
 
@@ -70,7 +70,7 @@ func (d *handler) horizon(c echo.Context) error {
 			return err
 		}
 	}
-	var out Horizon
+	var out Expirations
 	err := d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
 		places, err := expiringPaths(r, p)
 		if err != nil {
@@ -108,8 +108,8 @@ func expiringPaths(r broker.Reader, p engine.Path) ([]engine.Path, error) {
 	return places, nil
 }
 
-func horizonOf(r broker.Reader, places []engine.Path, count int) Horizon {
-	out := Horizon{Now: r.Now.Time(), Next: []Expiring{}}
+func horizonOf(r broker.Reader, places []engine.Path, count int) Expirations {
+	out := Expirations{Now: r.Now.Time(), Next: []Expiring{}}
 	var edges []engine.Instant
 	for _, d := range horizonSpans() {
 		edges = append(edges, r.Now.Add(d))

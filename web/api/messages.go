@@ -43,11 +43,11 @@ type Messages struct {
 // Receive is the request of POST /receive; {} receives one message under a lock if one is
 // available.
 type Receive struct {
-	Mode            string  `json:"mode,omitempty"`            // peek-lock (the default) or receive-and-delete
-	Limit           *int    `json:"limit,omitempty"`           // 1 if absent
-	Wait            string  `json:"wait,omitempty"`            // a duration; none if absent
-	SequenceNumbers []int64 `json:"sequenceNumbers,omitempty"` // receive only these deferred messages; there is no wait for them
-	Hold            string  `json:"hold,omitempty"`            // for a session, see Hold; its mode is that of the session
+	Mode             string  `json:"mode,omitempty"`             // peek-lock (the default) or receive-and-delete
+	Limit            *int    `json:"limit,omitempty"`            // 1 if absent
+	Wait             string  `json:"wait,omitempty"`             // a duration; none if absent
+	SequenceNumbers  []int64 `json:"sequenceNumbers,omitempty"`  // receive only these deferred messages; there is no wait for them
+	SessionLockToken string  `json:"sessionLockToken,omitempty"` // for a session, see HeldSession; its mode is that of the session
 }
 
 // Settle is the request of POST /settle.
@@ -59,13 +59,13 @@ type Settle struct {
 	Properties  value.Properties `json:"properties,omitempty"`  // replace properties of the message
 }
 
-// Renew is the request of POST /renew, with one of the two.
+// Renew is the request of POST /renew-lock, with one of the two.
 type Renew struct {
-	LockToken string `json:"lockToken,omitempty"` // of a message's delivery
-	Hold      string `json:"hold,omitempty"`      // of a session: its lock and those of all its messages
+	LockToken        string `json:"lockToken,omitempty"`        // of a message's delivery
+	SessionLockToken string `json:"sessionLockToken,omitempty"` // of a session: its lock and those of all its messages
 }
 
-// Renewed is the answer of POST /renew.
+// Renewed is the answer of POST /renew-lock.
 type Renewed struct {
 	LockedUntil time.Time `json:"lockedUntil"` // when the lock expires
 }

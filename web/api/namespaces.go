@@ -92,7 +92,7 @@ func namespaceRoutes() []route {
 			response: Namespace{}, problems: []string{"NamespaceNotFound"}, handle: (*handler).namespace,
 		},
 		{
-			method: "PATCH", path: "/namespaces/{name}", id: "changeNamespace", role: auth.Admin, group: groupNamespaces, summary: "Change the limits of a namespace",
+			method: "PATCH", path: "/namespaces/{name}", id: "updateNamespace", role: auth.Admin, group: groupNamespaces, summary: "Change the limits of a namespace",
 			exampleParam: "till", nameMeaning: part, exampleBody: `{"profile":"premium"}`,
 			description: "The namespace is reopened, and its clients must reconnect. Existing entities keep their properties. The limits of the server's own namespace and of namespaces in memory cannot be changed.",
 			request:     NamespaceChange{}, response: Namespace{}, problems: []string{"NamespaceNotFound", "InvalidOperation", "NotSupported"}, handle: (*handler).changeNamespace,

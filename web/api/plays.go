@@ -18,14 +18,14 @@ import (
 	"mayfly/web/auth"
 )
 
-// Plays is the answer of GET /plays.
-type Plays struct {
-	Plays []Play `json:"plays"` // by name
+// Playbacks is the answer of GET /playbacks.
+type Playbacks struct {
+	Playbacks []Playback `json:"playbacks"` // by name
 }
 
-// Play is a running demo of a scene.
-type Play struct {
-	Name      string    `json:"name"`               // of the play, which is also its namespace's
+// Playback is a running demo of a scene.
+type Playback struct {
+	Name      string    `json:"name"`               // of the playback, which is also its namespace's
 	Scene     string    `json:"scene"`              // the id of its scene
 	Title     string    `json:"title"`              // of the scene
 	Language  string    `json:"language"`           // of its texts here, as a tag
@@ -52,49 +52,49 @@ type Finding struct {
 	Is   string `json:"is,omitempty"` // the actual outcome if it did not
 }
 
-// NewPlay is the request of POST /plays.
-type NewPlay struct {
+// NewPlayback is the request of POST /playbacks.
+type NewPlayback struct {
 	Scene string `json:"scene"` // the id of the scene to play
 }
 
-// ClockRate is the request of PUT /plays/{name}/clock.
+// ClockRate is the request of PUT /playbacks/{name}/clock.
 type ClockRate struct {
 	Rate *int `json:"rate"` // seconds of the clock in a second: 0, 1, 10 or 60
 }
 
-// ClockLeap is the request of POST /plays/{name}/leap.
-type ClockLeap struct {
-	To string `json:"to"` // the next event of this kind: expiry, activation, unlock or auto-delete
+// ClockAdvance is the request of POST /playbacks/{name}/advance.
+type ClockAdvance struct {
+	Next string `json:"next"` // the next event of this kind: expiry, activation, unlock or auto-delete
 }
 
-// LeapResult is the answer of POST /plays/{name}/leap.
-type LeapResult struct {
-	To   time.Time `json:"to,omitzero"` // its time; missing if there will be no such event, and the clock was not moved
-	Play Play      `json:"play"`
+// AdvanceResult is the answer of POST /playbacks/{name}/advance.
+type AdvanceResult struct {
+	To       time.Time `json:"to,omitzero"` // its time; missing if there will be no such event, and the clock was not moved
+	Playback Playback  `json:"playback"`
 }
 
 func playRoutes() []route {
-	const part = "The name of a play, which is also the name of its namespace."
-	fails := func(more ...string) []string { return append(more, "PlayNotFound", "NotSupported") }
+	const part = "The name of a playback, which is also the name of its namespace."
+	fails := func(more ...string) []string { return append(more, "PlaybackNotFound", "NotSupported") }
 	step := requiredParameter(numberParameter("step", 0, 1000, "The last played step as the caller knows it. If it differs, the answer is 409, so a repeated request has no effect.")).withExample("0").routeRole()
 	one := func(method, path, id, summary string) route {
-		return route{method: method, path: "/plays/{name}" + path, id: id, group: groupScenes, summary: summary, exampleParam: "deadline-1f2e3d", nameMeaning: part, response: Play{}, problems: fails()}
+		return route{method: method, path: "/playbacks/{name}" + path, id: id, group: groupScenes, summary: summary, exampleParam: "deadline-1f2e3d", nameMeaning: part, response: Playback{}, problems: fails()}
 	}
-	get := one("GET", "", "getPlay", "Get the state of a play")
-	get.description, get.handle = "This request counts as viewing, so it keeps the play from ending.", (*handler).play
+	get := one("GET", "", "getPlayback", "Get the state of a playback")
+	get.description, get.handle = "This request counts as viewing, so it keeps the playback from ending.", (*handler).play
 	next := one("POST", "/next", "playNextStep", "Play the next step")
-	next.exampleQuery, next.query = "step=0", []parameter{step, flagParameter("glide", "Answer at once and let the step's time pass within a few seconds, for viewers. playing is true until the step has been played.").routeRole()}
+	next.exampleQuery, next.query = "step=0", []parameter{step, flagParameter("animate", "Answer at once and let the step's time pass within a few seconds, for viewers. playing is true until the step has been played.").routeRole()}
 	next.problems, next.handle = fails("Changed", "InvalidOperation"), (*handler).playNext
-	back := one("POST", "/back", "playBack", "Go back one step")
+	back := one("POST", "/back", "playPreviousStep", "Go back one step")
 	back.description = "All previous steps are played again, in a new namespace of the same name."
 	back.exampleQuery, back.query, back.problems, back.handle = "step=0", []parameter{step}, fails("Changed", "InvalidOperation"), (*handler).playBack
-	reset := one("POST", "/reset", "resetPlay", "Restart a play, in a new namespace of the same name")
+	reset := one("POST", "/reset", "resetPlayback", "Restart a playback, in a new namespace of the same name")
 	reset.handle = (*handler).resetPlay
-	clock := one("PUT", "/clock", "turnClock", "Set the rate of a play's clock")
-	clock.description, clock.exampleBody, clock.request, clock.handle = "Only the namespace of a play has a clock that can be set.", `{"rate":10}`, ClockRate{}, (*handler).turnClock
-	leap := one("POST", "/leap", "leapClock", "Move a play's clock to the next event")
-	leap.exampleBody, leap.request, leap.response, leap.problems, leap.handle = `{"to":"expiry"}`, ClockLeap{}, LeapResult{}, fails("Changed"), (*handler).leapClock
-	end := one("DELETE", "", "endPlay", "End a play and delete its namespace")
+	clock := one("PUT", "/clock", "setClockRate", "Set the rate of a playback's clock")
+	clock.description, clock.exampleBody, clock.request, clock.handle = "Only the namespace of a playback has a clock that can be set.", `{"rate":10}`, ClockRate{}, (*handler).turnClock
+	leap := one("POST", "/advance", "advanceClock", "Move a playback's clock to the next event")
+	leap.exampleBody, leap.request, leap.response, leap.problems, leap.handle = `{"next":"expiry"}`, ClockAdvance{}, AdvanceResult{}, fails("Changed"), (*handler).leapClock
+	end := one("DELETE", "", "endPlayback", "End a playback and delete its namespace")
 	end.response, end.handle = nil, (*handler).endPlay
 	for _, r := range []*route{&get, &next, &back, &reset, &clock, &leap} {
 		r.query = append(r.query, inLanguage())
@@ -105,24 +105,24 @@ func playRoutes() []route {
 	end.role = auth.Admin
 	return []route{
 		{
-			method: "GET", path: "/plays", id: "listPlays", group: groupScenes, summary: "List plays", query: []parameter{inLanguage()},
-			response: Plays{}, problems: []string{"NotSupported"}, handle: (*handler).listPlays,
+			method: "GET", path: "/playbacks", id: "listPlaybacks", group: groupScenes, summary: "List playbacks of scenes", query: []parameter{inLanguage()},
+			response: Playbacks{}, problems: []string{"NotSupported"}, handle: (*handler).listPlays,
 		},
 		{
-			method: "POST", path: "/plays", id: "startPlay", role: auth.Admin, group: groupScenes, summary: "Play a scene in a new namespace",
+			method: "POST", path: "/playbacks", id: "startPlayback", role: auth.Admin, group: groupScenes, summary: "Play a scene in a new namespace",
 			exampleBody: `{"scene":"deadline"}`,
-			description: "The namespace is in memory and has its own clock, which is stopped at first. It is deleted when the play is ended, or when it has not been viewed for a long time.",
+			description: "The namespace is in memory and has its own clock, which is stopped at first. It is deleted when the playback is ended, or when it has not been viewed for a long time.",
 			query:       []parameter{inLanguage()},
-			request:     NewPlay{}, status: http.StatusCreated, response: Play{}, problems: []string{"SceneNotFound", "QuotaExceeded", "NotSupported"}, handle: (*handler).startPlay,
+			request:     NewPlayback{}, status: http.StatusCreated, response: Playback{}, problems: []string{"SceneNotFound", "QuotaExceeded", "NotSupported"}, handle: (*handler).startPlay,
 		},
 		get, next, back, reset, clock, leap, end,
 	}
 }
 
 // presentPlay presents the state of a play, in the requested language.
-func (d *handler) presentPlay(c echo.Context, p *demo.Playback) Play {
+func (d *handler) presentPlay(c echo.Context, p *demo.Playback) Playback {
 	is := p.State().InLanguage(query(c).Get("lang"))
-	out := Play{
+	out := Playback{
 		Name: is.Namespace, Scene: is.Scene.ID, Title: is.Scene.Title, Language: is.Scene.Language, Step: is.Done, Steps: len(is.Scene.Steps), Caption: is.Scene.Teaches,
 		Playing: is.Playing, Over: is.Ended(), Clock: is.Clock.Time(), Rate: is.ClockState.Rate, Until: is.ClockState.Until.Time(), Now: time.Now().UTC(),
 		Address: d.base + "/api/v1/n/" + is.Namespace, Dashboard: d.base + "/n/" + url.PathEscape(is.Namespace) + strings.TrimSuffix(is.Page(), "/"), Stays: engine.FormatDuration(d.player.IdleTimeout()),
@@ -144,9 +144,9 @@ func (d *handler) listPlays(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	out := Plays{Plays: []Play{}}
+	out := Playbacks{Playbacks: []Playback{}}
 	for _, p := range stages.List() {
-		out.Plays = append(out.Plays, d.presentPlay(c, p))
+		out.Playbacks = append(out.Playbacks, d.presentPlay(c, p))
 	}
 	return reply(c, http.StatusOK, out)
 }
@@ -156,7 +156,7 @@ func (d *handler) startPlay(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	var in NewPlay
+	var in NewPlayback
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (d *handler) playNext(c echo.Context) error {
 		return engine.Refuse(engine.ErrNotAllowed, "The scene has no more steps. Go back, reset it or end it.")
 	}
 	tempo := demo.Instant
-	if query(c).Has("glide") {
+	if query(c).Has("animate") {
 		tempo = demo.Animated
 	}
 	return d.answerPlay(c, p, p.NextStep(c.Request().Context(), n, tempo, client(c.Request())))
@@ -267,7 +267,7 @@ func (d *handler) turnClock(c echo.Context) error {
 }
 
 func (d *handler) leapClock(c echo.Context) error {
-	var in ClockLeap
+	var in ClockAdvance
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
@@ -279,14 +279,14 @@ func (d *handler) leapClock(c echo.Context) error {
 	for _, m := range demo.Moments() {
 		moments = append(moments, string(m))
 	}
-	if !slices.Contains(moments, in.To) {
-		return engine.Refuse(engine.ErrArgument, "The value for 'to' must be %s, not '%s'.", orList(moments), shorten.Quote(in.To))
+	if !slices.Contains(moments, in.Next) {
+		return engine.Refuse(engine.ErrArgument, "The value for 'next' must be %s, not '%s'.", orList(moments), shorten.Quote(in.Next))
 	}
-	to, err := p.JumpTo(c.Request().Context(), demo.Moment(in.To), client(c.Request()))
+	to, err := p.JumpTo(c.Request().Context(), demo.Moment(in.Next), client(c.Request()))
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusOK, LeapResult{To: to.Time(), Play: d.presentPlay(c, p)})
+	return reply(c, http.StatusOK, AdvanceResult{To: to.Time(), Playback: d.presentPlay(c, p)})
 }
 
 func (d *handler) endPlay(c echo.Context) error {

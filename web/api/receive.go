@@ -74,8 +74,8 @@ func (d *handler) readReceive(r *http.Request) (out receiving, err error) {
 	if out.Mode, err = parseMode(in.Mode); err != nil {
 		return out, err
 	}
-	if in.Hold != "" {
-		if out.session, err = d.heldSessions.session(in.Hold); err != nil {
+	if in.SessionLockToken != "" {
+		if out.session, err = d.heldSessions.session(in.SessionLockToken); err != nil {
 			return out, err
 		}
 	}

@@ -143,8 +143,8 @@ func TestRefusals(t *testing.T) {
 		"settle: stray reason":    {"POST", "/settle", `{` + token + `,"outcome":"complete","reason":"x"}`, 400, "Argument", "require the outcome dead-letter"},
 		"settle: stray property":  {"POST", "/settle", `{` + token + `,"outcome":"release","properties":{"a":1}}`, 400, "Argument", "requires the outcome abandon"},
 		"settle: query":           {"POST", "/settle?x=1", `{` + token + `,"outcome":"complete"}`, 400, "Argument", "query parameter 'x'; this address has no query parameters."},
-		"renew: unknown token":    {"POST", "/renew", `{` + token + `}`, 410, "MessageLockLost", "The lock supplied is invalid."},
-		"renew: bad token":        {"POST", "/renew", `{"lockToken":5}`, 400, "Argument", "'lockToken' has the wrong type"},
+		"renew: unknown token":    {"POST", "/renew-lock", `{` + token + `}`, 410, "MessageLockLost", "The lock supplied is invalid."},
+		"renew: bad token":        {"POST", "/renew-lock", `{"lockToken":5}`, 400, "Argument", "'lockToken' has the wrong type"},
 		"purge: absent":           {"POST", "/purge/nowhere", `{"states":["active"]}`, 404, "MessagingEntityNotFound", "could not be found"},
 		"purge: nothing":          {"POST", "/purge/q", ``, 400, "Argument", "'states' is missing"},
 		"purge: bad state":        {"POST", "/purge/q", `{"states":["locked"]}`, 400, "Argument", "not 'locked'"},
@@ -294,7 +294,7 @@ func TestNoSuchThing(t *testing.T) {
 		{"DELETE", "/tokens/nope", "", "The token or link does not exist."},
 		{"GET", "/namespaces/nope", "", "The namespace 'nope' does not exist."},
 		{"GET", "/scenes/nope", "", "The scene 'nope' does not exist."},
-		{"GET", "/plays/nope", "", "No scene is playing in a namespace 'nope'."},
+		{"GET", "/playbacks/nope", "", "No scene is playing in a namespace 'nope'."},
 		{"GET", "/entities/nope", "", "The messaging entity 'nope' could not be found."},
 	} {
 		var p Problem

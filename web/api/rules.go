@@ -33,14 +33,14 @@ type Rules struct {
 	Rules []Rule `json:"rules"` // of the subscription, by name
 }
 
-// RuleTrialRequest is the request of POST /try: a message that is not sent, and optionally a rule to try
+// RuleTrialRequest is the request of POST /test-rules: a message that is not sent, and optionally a rule to try
 // instead of the subscription's own.
 type RuleTrialRequest struct {
 	Message Outgoing `json:"message"`        // as it would be sent
 	Rule    *Rule    `json:"rule,omitempty"` // tried instead of the existing rules; for a subscription only
 }
 
-// RuleTrialResult is the answer of POST /try.
+// RuleTrialResult is the answer of POST /test-rules.
 type RuleTrialResult struct {
 	Subscriptions []SubscriptionTrial `json:"subscriptions"` // all that were tried
 }
@@ -134,7 +134,7 @@ func ruleRoutes() []route {
 			response:     Rules{}, problems: absent, handle: (*handler).rules,
 		},
 		{
-			method: "POST", path: "/rules/{path}", id: "addRule", role: auth.Admin, group: groupRules, summary: "Add a rule",
+			method: "POST", path: "/rules/{path}", id: "createRule", role: auth.Admin, group: groupRules, summary: "Add a rule",
 			exampleParam: "prices/Subscriptions/eu", exampleBody: `{"name":"cheap","kind":"Sql","filter":"price < 10 AND region = 'eu'"}`,
 			description: "A rule without filter and correlation matches every message. An empty filter is an error.",
 			request:     Rule{}, status: http.StatusCreated, response: Rules{}, problems: append([]string{"MessagingEntityAlreadyExists", "QuotaExceeded"}, absent...), handle: (*handler).addRule,
@@ -145,12 +145,12 @@ func ruleRoutes() []route {
 			request: Rule{}, response: Rules{}, problems: absent, handle: (*handler).replaceRule,
 		},
 		{
-			method: "DELETE", path: "/rules/{path}", id: "removeRule", role: auth.Admin, destruction: destroys, group: groupRules, summary: "Delete a rule",
+			method: "DELETE", path: "/rules/{path}", id: "deleteRule", role: auth.Admin, destruction: destroys, group: groupRules, summary: "Delete a rule",
 			exampleParam: "prices/Subscriptions/eu", exampleQuery: "name=$Default",
 			query: []parameter{requiredParameter(textParameter("name", "The name of the rule.").withExample("$Default")).routeRole()}, problems: absent, handle: (*handler).removeRule,
 		},
 		{
-			method: "POST", path: "/try/{path}", id: "tryRules", role: auth.Viewer, group: groupRules, summary: "Test rules with a message, without sending it",
+			method: "POST", path: "/test-rules/{path}", id: "testRules", role: auth.Viewer, group: groupRules, summary: "Test rules with a message, without sending it",
 			exampleParam: "prices", exampleBody: `{"message":{"subject":"new","properties":{"price":5,"region":"eu"}}}`,
 			description: "The path is a topic's, for all its subscriptions, or a subscription's. The test does not count as use of the entity.",
 			request:     RuleTrialRequest{}, response: RuleTrialResult{}, problems: absent, handle: (*handler).tryRules,

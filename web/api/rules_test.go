@@ -79,7 +79,7 @@ func TestTry(t *testing.T) {
 	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"t/subscriptions/a","rules":[{"name":"r","filter":"n > 1 AND color = 'red'","action":"SET n = n + 1"},{"name":"bad","filter":"1 / (n - 2) > 0"}]}`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"t/subscriptions/b","rules":[]}`, nil)
 	var got RuleTrialResult
-	w.want(200, "POST", "/try/t", `{"message":{"messageId":"m","properties":{"n":2,"color":"red"}}}`, &got)
+	w.want(200, "POST", "/test-rules/t", `{"message":{"messageId":"m","properties":{"n":2,"color":"red"}}}`, &got)
 	if len(got.Subscriptions) != 2 || got.Subscriptions[0].Copies != 2 || got.Subscriptions[0].Dead != 1 || got.Subscriptions[1].Copies != 0 {
 		t.Fatalf("got %+v", got)
 	}
@@ -90,7 +90,7 @@ func TestTry(t *testing.T) {
 	if n, _ := r.After.Properties.Lookup("n"); n.Text() != "3" {
 		t.Errorf("the action makes %v of it", r.After.Properties)
 	}
-	w.want(200, "POST", "/try/t/subscriptions/b", `{"message":{},"rule":{"name":"new","filter":"EXISTS(x) OR color = 'red'"}}`, &got)
+	w.want(200, "POST", "/test-rules/t/subscriptions/b", `{"message":{},"rule":{"name":"new","filter":"EXISTS(x) OR color = 'red'"}}`, &got)
 	if r := got.Subscriptions[0].Rules[0]; len(got.Subscriptions) != 1 || r.Selects || !r.Clauses[1].Reads[0].Missing {
 		t.Errorf("got %+v", got)
 	}
@@ -99,15 +99,15 @@ func TestTry(t *testing.T) {
 		"REMOVE sys.TimeToLive": "", "SET n = 1": "PT1H", "SET n = 1; SET sys.ViaPartitionKey = 'k'": "PT1H",
 	} {
 		var got RuleTrialResult
-		w.want(200, "POST", "/try/t/subscriptions/b", `{"message":{"timeToLive":"PT1H"},"rule":{"name":"new","action":"`+action+`"}}`, &got)
+		w.want(200, "POST", "/test-rules/t/subscriptions/b", `{"message":{"timeToLive":"PT1H"},"rule":{"name":"new","action":"`+action+`"}}`, &got)
 		if a := got.Subscriptions[0].Rules[0].After; a == nil || a.TimeToLive != want || strings.Contains(action, "Via") != (a.ViaPartitionKey == "k") {
 			t.Errorf("%s makes %+v", action, got.Subscriptions[0].Rules[0])
 		}
 	}
-	w.want(400, "POST", "/try/t", `{"rule":{"name":"r","filter":"("}}`, nil)
-	w.want(404, "POST", "/try/none", `{}`, nil)
+	w.want(400, "POST", "/test-rules/t", `{"rule":{"name":"r","filter":"("}}`, nil)
+	w.want(404, "POST", "/test-rules/none", `{}`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
-	w.want(400, "POST", "/try/q", `{}`, nil)
+	w.want(400, "POST", "/test-rules/q", `{}`, nil)
 	if e := w.entity("t/subscriptions/a"); e.Counts != (Counts{}) { // nothing was sent
 		t.Errorf("there are %+v", e.Counts)
 	}

@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/stats"
 )
 
-// Stats is the answer of GET /figures: rates and depths over time, in columns of equal
+// Stats is the answer of GET /metrics: rates and depths over time, in columns of equal
 // length. Unknown values, such as those before the server's start, are null.
 type Stats struct {
 	Step         int      `json:"step"` // seconds from one point to the next
@@ -28,7 +28,7 @@ type Stats struct {
 
 func statRoutes() []route {
 	return []route{{
-		method: "GET", path: "/figures", id: "getFigures", group: groupActivity, summary: "Get message rates and depths of the last hour or day",
+		method: "GET", path: "/metrics", id: "getMetrics", group: groupActivity, summary: "Get message rates and depths of the last hour or day",
 		exampleQuery: "entity=orders&span=hour",
 		description:  "Numbers of messages in steps of ten seconds, or five minutes for the day. They begin with the start of the server.",
 		query:        []parameter{entityPath("The queue, topic or subscription; if absent, the namespace."), enumParameter("span", "The period; if absent, hour.", "hour", "day")},

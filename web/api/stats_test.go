@@ -11,11 +11,11 @@ import (
 func TestFigures(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"Orders"}`, nil)
-	w.want(404, "GET", "/figures?entity=nowhere", "", nil)
-	w.want(400, "GET", "/figures?span=week", "", nil)
+	w.want(404, "GET", "/metrics?entity=nowhere", "", nil)
+	w.want(400, "GET", "/metrics?span=week", "", nil)
 	w.figures.Record(engine.Event{Kind: engine.EventSent, Path: "Orders", Message: engine.Message{Key: 1}})
 	w.figures.Sample(w.broker.ClockTime(), stats.Sample{Path: "Orders", Depth: stats.Depth{Active: 3, Dead: 2}})
-	for address, step := range map[string]int{"/figures?entity=orders": 10, "/figures?entity=orders&span=day": 300} {
+	for address, step := range map[string]int{"/metrics?entity=orders": 10, "/metrics?entity=orders&span=day": 300} {
 		var got Stats
 		w.want(200, "GET", address, "", &got)
 		last := len(got.At) - 1
@@ -36,7 +36,7 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	var all Stats
-	w.want(200, "GET", "/figures", "", &all)
+	w.want(200, "GET", "/metrics", "", &all)
 	if all.Received[len(all.Received)-1] != nil {
 		t.Error("the namespace is known, of which there was no sample")
 	}

@@ -61,13 +61,13 @@ func tokenRoutes() []route {
 			response:    Tokens{}, problems: []string{"NotSupported"}, handle: (*handler).tokens,
 		},
 		{
-			method: "POST", path: "/tokens", id: "makeToken", role: auth.Viewer, group: groupTokens, summary: "Create a token for a program",
+			method: "POST", path: "/tokens", id: "createToken", role: auth.Viewer, group: groupTokens, summary: "Create a token for a program",
 			exampleBody: `{"name":"ci","role":"operator","expiresIn":"90d"}`,
 			description: "The secret is only in this answer. A token created with another token ends with it.",
 			request:     NewToken{}, status: http.StatusCreated, response: Token{}, problems: []string{"InvalidOperation", "QuotaExceeded", "NotSupported"}, handle: (*handler).createToken,
 		},
 		{
-			method: "POST", path: "/links", id: "makeLink", role: auth.Operator, group: groupTokens, summary: "Create a read-only link",
+			method: "POST", path: "/links", id: "createLink", role: auth.Operator, group: groupTokens, summary: "Create a read-only link",
 			exampleBody: `{"name":"monday's demo","page":"/n/default/queues","expiresIn":"2h"}`,
 			description: "A viewer with the link can see one namespace and change nothing. The URL is only in this answer.",
 			request:     NewLink{}, status: http.StatusCreated, response: Token{}, problems: []string{"InvalidOperation", "QuotaExceeded", "NotSupported"}, handle: (*handler).createLink,
