@@ -189,9 +189,9 @@ func (c *alertsCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 
 func printAlertForecast(s cli.Streams, f api.AlertPreview) error {
 	text := "It waits for something to happen; now it would tell of nothing.\n"
-	if f.Known {
+	if f.Countable {
 		text = fmt.Sprintf("Now it would tell of %d.\n", f.Count)
-		if f.More {
+		if f.AtLeast {
 			text = fmt.Sprintf("Now it would tell of at least %d.\n", f.Count)
 		}
 	}

@@ -19,7 +19,7 @@ func inSession(entity, id string) string {
 // accept accepts a session by the API and returns its hold.
 func (v *visit) accept(entity, id string) string {
 	v.t.Helper()
-	var got struct{ Hold string }
+	var got struct{ SessionLockToken string }
 	v.answered(APIPath("accept-session", entity), fmt.Sprintf(`{"sessionId":%q}`, id), &got)
 	return got.SessionLockToken
 }

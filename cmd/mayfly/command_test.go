@@ -229,7 +229,7 @@ func TestPurgeCommandByFilter(t *testing.T) {
 		{"1\n", "Removed 1 message from q.\n", "", []string{"q", "--filter", dear}},
 		{"", "There is nothing to remove from q (active, scheduled where 0 < -price). The filter could not be evaluated for 1 message, which stayed.\n", "",
 			[]string{"q", "--filter", odd, "--state", "active,scheduled"}},
-		{"", `{"removed":1,"skipped":0,"spared":2}` + "\n", "", []string{"q", "--filter", "price = 11", "--state", "active,scheduled", "--yes", "--json"}},
+		{"", `{"removed":1,"skipped":0,"notMatching":2}` + "\n", "", []string{"q", "--filter", "price = 11", "--state", "active,scheduled", "--yes", "--json"}},
 		{"0\n", "", "This removes at least 0 and at most 2 messages (active where sys.Label = 'x')", []string{"many", "--filter", "sys.Label = 'x'"}},
 		{"2\n", "Removed 2 messages from many.\n", "", []string{"many", "--filter", "sys.Label = 'x'"}},
 	} {

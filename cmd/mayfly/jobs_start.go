@@ -35,13 +35,13 @@ type jobFlags struct {
 
 // Run starts the job.
 func (c *jobsStartCommand) Run(ctx context.Context, s cli.Streams) error {
-	in := api.NewJob{Kind: c.Kind, Paths: c.In, State: c.State, To: c.To, Reason: c.Reason, By: c.By}
+	in := api.NewJob{Kind: c.Kind, Paths: c.In, MessageState: c.State, To: c.To, Reason: c.Reason, By: c.By}
 	if c.At != "" {
 		at, err := parseAt(c.At, time.Now())
 		if err != nil {
 			return err
 		}
-		in.Until = &at
+		in.ScheduledEnqueueTime = &at
 	}
 	return c.startJob(ctx, s, c.client, in)
 }
@@ -59,7 +59,7 @@ func (f jobFlags) startJob(ctx context.Context, s cli.Streams, c client, in api.
 		return s.WriteRaw(raw)
 	}
 	goes := cli.MessageCount(meant.Matching)
-	if meant.Unseen > 0 {
+	if meant.Unexamined > 0 {
 		goes = fmt.Sprintf("at least %d and at most %s", meant.Matching, cli.MessageCount(meant.ExpectedCount))
 	}
 	if f.DryRun {

@@ -59,7 +59,7 @@ func (c *namespacesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	if !c.Names {
-		fmt.Fprintln(w, "NAME\tSTATE\tENTITIES\tMESSAGES\tDEAD\tTIER\tCONNECTION STRING") //nolint:errcheck // Flush returns the error
+		fmt.Fprintln(w, "NAME\tSTATE\tENTITIES\tMESSAGES\tDEAD\tPROFILE\tCONNECTION STRING") //nolint:errcheck // Flush returns the error
 	}
 	for _, raw := range answer.Namespaces {
 		var n api.Namespace
@@ -70,7 +70,7 @@ func (c *namespacesListCommand) Run(ctx context.Context, s cli.Streams) error {
 			fmt.Fprintln(w, n.Name) //nolint:errcheck // Flush returns the error
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Name, describeNamespaceState(n), n.Entities, n.Messages, n.DeadLetters, n.Tier, cmp.Or(n.ConnectionString, n.AdminConnectionString)) //nolint:errcheck // Flush returns the error
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Name, describeNamespaceState(n), n.Entities, n.Messages, n.DeadLetters, n.Profile, cmp.Or(n.ConnectionString, n.AdminConnectionString)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
 }
@@ -80,8 +80,8 @@ func describeNamespaceState(n api.Namespace) string {
 	switch {
 	case n.Owner != "":
 		return n.State + ": " + cli.Printable(n.Owner, 80)
-	case n.Why != "":
-		return n.State + ": " + cli.Printable(n.Why, 120)
+	case n.Reason != "":
+		return n.State + ": " + cli.Printable(n.Reason, 120)
 	case n.Temporary:
 		return n.State + ", temporary"
 	default:
@@ -165,7 +165,7 @@ func (c *namespacesUpdateCommand) Run(ctx context.Context, s cli.Streams) error 
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	_, err = fmt.Fprintf(s.Out, "The namespace %s has the limits of %s: %s.\n", n.Name, n.Tier, describeNamespaceState(n))
+	_, err = fmt.Fprintf(s.Out, "The namespace %s has the limits of %s: %s.\n", n.Name, n.Profile, describeNamespaceState(n))
 	return err
 }
 
@@ -203,8 +203,8 @@ func (c *namespacesDeleteCommand) Run(ctx context.Context, s cli.Streams) error 
 		return s.WriteRaw(raw)
 	}
 	text := fmt.Sprintf("Removed the namespace %s.", gone.Name)
-	if gone.Aside != "" {
-		text += " What was in it is in " + cli.Printable(gone.Aside, 400) + "."
+	if gone.MovedTo != "" {
+		text += " What was in it is in " + cli.Printable(gone.MovedTo, 400) + "."
 	}
 	_, err = fmt.Fprintln(s.Out, text)
 	return err

@@ -26,7 +26,7 @@ func TestNamespacesOnTheCommandLine(t *testing.T) {
 	says("", 3, "The namespace 'till' does not exist.", "peek", "orders", "--namespace", "till")
 	says("", 0, "default\ndemo\nshop\n", "namespaces", "list", "--names")
 	says("", 0, `"name":"shop"`, "namespaces", "--json")
-	says("", 0, "Premium", "namespaces")
+	says("", 0, "premium", "namespaces")
 	says("", 0, strings.Replace(s.ConnectionString, "localhost", "shop.localhost", 1), "namespaces")
 	says("", 0, s.ConnectionString, "namespaces")
 	says("", 4, "a namespace in memory", "namespaces", "update", "shop", "--profile", "standard")
@@ -47,7 +47,7 @@ func TestSafeModeOfNamespaces(t *testing.T) {
 	s.MustRequest(t, 403, "DELETE", s.API+"/n/shop/namespaces/shop?confirm=shop", "", "")
 	s.MustRequest(t, 403, "DELETE", s.API+"/n/shop/entities/orders", "", "")
 	s.MustRequest(t, 403, "POST", s.API+"/n/shop/purge/orders", "", `{"states":["active"]}`)
-	if text := s.MustRequest(t, 200, "GET", s.API+"/n/shop/health", "", ""); !strings.Contains(text, `"safe":true`) {
+	if text := s.MustRequest(t, 200, "GET", s.API+"/n/shop/health", "", ""); !strings.Contains(text, `"safeMode":true`) {
 		t.Errorf("it does not say that it is safe: %s", text)
 	}
 	for _, page := range []string{"/namespaces", "/namespaces/shop/remove", "/n/shop/q/orders"} {
@@ -60,7 +60,7 @@ func TestSafeModeOfNamespaces(t *testing.T) {
 			t.Errorf("%q: %d %q %q", args, code, out, complaint)
 		}
 	}
-	if got, want := s.Namespaces(t), "default serving Standard 0;shop serving Standard 1;"; got != want {
+	if got, want := s.Namespaces(t), "default serving standard 0;shop serving standard 1;"; got != want {
 		t.Errorf("there is %s; want %s", got, want)
 	}
 }

@@ -35,7 +35,7 @@ func (c *scenesPlayCommand) Run(ctx context.Context, s cli.Streams) (err error) 
 		return err
 	}
 	var p api.Playback
-	raw, err := c.request(ctx, http.MethodPost, c.withLanguage(ctx, playsPath, os.Getenv), api.NewPlay{Scene: c.Scene}, &p, 0)
+	raw, err := c.request(ctx, http.MethodPost, c.withLanguage(ctx, playsPath, os.Getenv), api.NewPlayback{Scene: c.Scene}, &p, 0)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (c *scenesPlayCommand) Run(ctx context.Context, s cli.Streams) (err error) 
 	if err := c.printTitle(s, base, raw, p); err != nil {
 		return err
 	}
-	for !p.Over {
+	for !p.Finished {
 		what, err := c.waitForChoice(ctx, s, typed)
 		if err != nil || what == "q" {
 			return err
@@ -76,13 +76,13 @@ func (c *scenesPlayCommand) Run(ctx context.Context, s cli.Streams) (err error) 
 		if err != nil {
 			return err
 		}
-		for _, f := range p.Findings {
+		for _, f := range p.Expectations {
 			if !f.OK {
 				wrong++
 			}
 		}
 	}
-	if wrong > 0 || p.Trouble != "" {
+	if wrong > 0 || p.Error != "" {
 		return errSceneCheckFailed
 	}
 	if c.Keep && !c.JSON {
@@ -145,15 +145,15 @@ func printPlayedStep(s cli.Streams, p api.Playback, began time.Time) error {
 		fmt.Fprintf(&b, ", after %s", past.Round(time.Millisecond))
 	}
 	fmt.Fprintf(&b, "\n  %s\n", cli.Printable(p.Caption, 1000))
-	for _, f := range p.Findings {
+	for _, f := range p.Expectations {
 		mark := "✓"
 		if !f.OK {
 			mark = "✗"
 		}
-		fmt.Fprintf(&b, "  %s %s\n", mark, cli.Printable(strings.TrimSpace(f.Text+" "+f.Is), 1000))
+		fmt.Fprintf(&b, "  %s %s\n", mark, cli.Printable(strings.TrimSpace(f.Text+" "+f.Actual), 1000))
 	}
-	if p.Trouble != "" {
-		fmt.Fprintf(&b, "  ✗ %s\n", cli.Printable(p.Trouble, 1000))
+	if p.Error != "" {
+		fmt.Fprintf(&b, "  ✗ %s\n", cli.Printable(p.Error, 1000))
 	}
 	return s.WriteRaw([]byte(b.String()))
 }

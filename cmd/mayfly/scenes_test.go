@@ -80,7 +80,7 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	if got := says("\nq\n", 0, "They wait.", "scenes", "play", "lunch"); strings.Contains(got, "Nobody comes.") {
 		t.Errorf("it was ended: %s", got)
 	}
-	if got := s.Namespaces(t); got != "default serving Standard 0;" {
+	if got := s.Namespaces(t); got != "default serving standard 0;" {
 		t.Errorf("there is left: %s", got)
 	}
 

@@ -121,8 +121,8 @@ func (c *searchCommand) printHit(s cli.Streams, raw json.RawMessage) error {
 // printSummary prints how many messages were searched, and how to continue, to standard error.
 func (c *searchCommand) printSummary(s cli.Streams, end api.Finished) error {
 	text := fmt.Sprintf("%d found in %s", end.Hits, cli.MessageCount(end.Scanned.Scanned))
-	if end.Cut > 0 {
-		text += fmt.Sprintf("; of %d only the first MiB was looked at", end.Cut)
+	if end.TruncatedBodies > 0 {
+		text += fmt.Sprintf("; of %d only the first MiB was looked at", end.TruncatedBodies)
 	}
 	if end.Next != "" {
 		text += "; go on with --cursor '" + end.Next + "'"

@@ -58,7 +58,7 @@ func (c *templatesListCommand) Run(ctx context.Context, s cli.Streams) error {
 		if err := json.Unmarshal(raw, &t); err != nil {
 			return fmt.Errorf("the server tells of a template in a way that cannot be read: %w", err)
 		}
-		fmt.Fprintf(w, "%s\t%s\n", cli.Printable(t.Name, 64), t.Changed.Local().Format(time.DateTime)) //nolint:errcheck // Flush returns the error
+		fmt.Fprintf(w, "%s\t%s\n", cli.Printable(t.Name, 64), t.UpdatedAt.Local().Format(time.DateTime)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
 }

@@ -68,7 +68,7 @@ func (c *tokensListCommand) Run(ctx context.Context, s cli.Streams) error {
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Printable(t.ID, 100), cli.Printable(t.Name, 60), t.Kind, t.Role, cmp.Or(cli.Printable(t.Namespace, 63), "all"), //nolint:errcheck // Flush returns the error
-			cmp.Or(cli.Printable(t.MadeBy, 60), "-"), formatTime(t.Made), formatTime(t.Until), formatTime(t.Used))
+			cmp.Or(cli.Printable(t.CreatedBy, 60), "-"), formatTime(t.CreatedAt), formatTime(t.ExpiresAt), formatTime(t.LastUsedAt))
 	}
 	return w.Flush()
 }
@@ -106,10 +106,10 @@ func (c *tokensCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 }
 
 func describeLifetime(t api.Token) string {
-	if t.Until.IsZero() {
+	if t.ExpiresAt.IsZero() {
 		return "good until it is revoked"
 	}
-	return "good until " + formatTime(t.Until)
+	return "good until " + formatTime(t.ExpiresAt)
 }
 
 // tokensLinkCommand creates a link.

@@ -49,12 +49,12 @@ type AlertRule struct {
 	ExtendBy      string     `json:"extendBy,omitempty"`
 	MaxExtensions int        `json:"maxExtensions,omitempty"`
 	URL           string     `json:"url,omitempty"`
-	Signed        bool       `json:"signed,omitempty"` // the webhook's requests are signed; the secret is never returned
-	Fired         int64      `json:"fired"`            // messages and entities that it has fired for
-	Done          int64      `json:"done"`             // messages that it has extended or dead-lettered
-	Last          *time.Time `json:"last,omitempty"`   // when it last fired
-	Missed        int64      `json:"missed,omitempty"` // events that could not be checked: they came too fast, or a body could not be read
-	Error         string     `json:"error,omitempty"`  // why its action fails; it is retried
+	Signed        bool       `json:"signed,omitempty"`      // the webhook's requests are signed; the secret is never returned
+	Fired         int64      `json:"fired"`                 // messages and entities that it has fired for
+	Done          int64      `json:"done"`                  // messages that it has extended or dead-lettered
+	LastFiredAt   *time.Time `json:"lastFiredAt,omitempty"` // when it last fired
+	Missed        int64      `json:"missed,omitempty"`      // events that could not be checked: they came too fast, or a body could not be read
+	Error         string     `json:"error,omitempty"`       // why its action fails; it is retried
 }
 
 // AlertRules is the answer of GET /alert-rules.
@@ -64,11 +64,11 @@ type AlertRules struct {
 
 // AlertPreview previews what a rule would do now.
 type AlertPreview struct {
-	Known  bool      `json:"known"`            // false for rules whose condition is an event
-	Count  int64     `json:"count"`            // messages or entities
-	More   bool      `json:"more,omitempty"`   // there were too many to check all of them
-	Sample []Message `json:"sample,omitempty"` // the first few messages, without their bodies
-	Paths  []string  `json:"paths,omitempty"`  // the first few entities
+	Countable bool      `json:"countable"`         // false for rules whose condition is an event
+	Count     int64     `json:"count"`             // messages or entities
+	AtLeast   bool      `json:"atLeast,omitempty"` // there were too many to check all of them
+	Sample    []Message `json:"sample,omitempty"`  // the first few messages, without their bodies
+	Paths     []string  `json:"paths,omitempty"`   // the first few entities
 }
 
 // Alerts is the answer of GET /alerts.
@@ -176,7 +176,7 @@ func presentAlertRule(s alert.Status) AlertRule {
 	return AlertRule{
 		ID: int64(s.ID), Name: s.Name, Disabled: s.Off, When: string(s.Condition), In: s.Scope, Query: s.Query, Reason: s.Reason, Within: length(s.Within), Threshold: s.Threshold,
 		Then: string(s.Action), ExtendBy: length(s.ExtendBy), MaxExtensions: s.MaxExtensions, URL: s.URL, Signed: s.Secret != "",
-		Fired: s.Fired, Done: s.Done, Last: timeOf(s.Last), Missed: s.Missed, Error: s.Trouble,
+		Fired: s.Fired, Done: s.Done, LastFiredAt: timeOf(s.Last), Missed: s.Missed, Error: s.Trouble,
 	}
 }
 
@@ -221,7 +221,7 @@ func (d *handler) setAlertRule(c echo.Context, set func(ctx context.Context, r a
 		if err != nil {
 			return err
 		}
-		out := AlertPreview{Known: f.Known, Count: f.Count, More: f.Incomplete}
+		out := AlertPreview{Countable: f.Known, Count: f.Count, AtLeast: f.Incomplete}
 		for _, row := range f.Sample {
 			m, err := presentRow(row)
 			if err != nil {

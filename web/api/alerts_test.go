@@ -20,7 +20,7 @@ func TestAlertRules(t *testing.T) {
 	const rule = `"when":"expiring","in":"orders","within":"1m","then":"extend","extendBy":"10m","maxExtensions":1`
 	var f AlertPreview
 	w.want(200, "POST", "/alert-rules", `{"name":"late",`+rule+`,"dryRun":true}`, &f)
-	if !f.Known || f.Count != 1 || len(f.Sample) != 1 {
+	if !f.Countable || f.Count != 1 || len(f.Sample) != 1 {
 		t.Errorf("the forecast is %+v", f)
 	}
 	var is AlertRule

@@ -219,7 +219,7 @@ func TestPurgeByFilter(t *testing.T) {
 	if sample := numbers(seen.Sample); sample != "5" {
 		t.Errorf("the sample is %s", sample)
 	}
-	if seen.Sample = nil; !cmp.Equal(seen, PurgePreview{Matching: 1, Skipped: 1, Failed: 1, Spared: 3}) {
+	if seen.Sample = nil; !cmp.Equal(seen, PurgePreview{Matching: 1, Skipped: 1, Failed: 1, NotMatching: 3}) {
 		t.Errorf("foreseen %+v", seen)
 	}
 	const all = `{"states":["active","scheduled","dead-letter"],"filter":"-n < -10"`
@@ -228,7 +228,7 @@ func TestPurgeByFilter(t *testing.T) {
 	if sample := numbers(seen.Sample); sample != "1 5 8" {
 		t.Errorf("the sample is %s", sample)
 	}
-	if seen.Sample = nil; !cmp.Equal(seen, PurgePreview{Matching: 3, Skipped: 1, Failed: 1, Spared: 3}) {
+	if seen.Sample = nil; !cmp.Equal(seen, PurgePreview{Matching: 3, Skipped: 1, Failed: 1, NotMatching: 3}) {
 		t.Errorf("foreseen %+v", seen)
 	}
 	w.want(409, "POST", "/purge/q", all+`,"expectedCount":2}`, nil)
@@ -238,12 +238,12 @@ func TestPurgeByFilter(t *testing.T) {
 	}
 	var done Purged
 	w.want(200, "POST", "/purge/q/$DeadLetterQueue", `{"filter":"DeadLetterReason = 'Other'"}`, &done)
-	if done != (Purged{Spared: 1}) {
+	if done != (Purged{NotMatching: 1}) {
 		t.Errorf("removed %+v", done)
 	}
 	done = Purged{}
 	w.want(200, "POST", "/purge/q", all+`,"expectedCount":3}`, &done)
-	if done != (Purged{Removed: 3, Skipped: 1, Failed: 1, Spared: 3}) {
+	if done != (Purged{Removed: 3, Skipped: 1, Failed: 1, NotMatching: 3}) {
 		t.Errorf("removed %+v", done)
 	}
 	if after := w.entity("q").Counts; after != (Counts{Active: 4, Locked: 1}) {

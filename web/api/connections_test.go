@@ -18,7 +18,7 @@ import (
 func TestConnections(t *testing.T) {
 	w := start(t, broker.Options{})
 	var none Connections
-	if w.want(200, "GET", "/connections", "", &none); none.Connections == nil || none.All != 0 {
+	if w.want(200, "GET", "/connections", "", &none); none.Connections == nil || none.Total != 0 {
 		t.Errorf("nobody is there: %+v", none)
 	}
 	at, session := time.Date(2026, 7, 14, 10, 0, 0, 0, time.UTC), "s"
@@ -33,18 +33,18 @@ func TestConnections(t *testing.T) {
 	})
 	w.peers.Add(connections.Connection{ID: "1-2", Client: "AMQP other", Container: "other", Since: at, LastReceived: at, Links: []connections.Link{{Name: "s", Path: "Prices/Subscriptions/eu", Role: connections.Sender, Since: at}}})
 	one := Connection{
-		ID: "1-1", Client: "AMQP worker", Container: "worker", SDK: "go", Version: "1.11.0", Remote: "10.0.0.7:5", TLS: true, Since: at, Heard: at,
+		ID: "1-1", Client: "AMQP worker", Container: "worker", SDK: "go", Version: "1.11.0", RemoteAddress: "10.0.0.7:5", TLS: true, ConnectedAt: at, LastReceivedAt: at,
 		FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4, Receivers: 2, Credit: 9, Unsettled: 2, Locks: 3,
 	}
-	two := Connection{ID: "1-2", Client: "AMQP other", Container: "other", Since: at, Heard: at, Senders: 1}
+	two := Connection{ID: "1-2", Client: "AMQP other", Container: "other", ConnectedAt: at, LastReceivedAt: at, Senders: 1}
 	for path, want := range map[string]Connections{
-		"/connections":                    {Connections: []Connection{two, one}, All: 2},
-		"/connections?limit=1":            {Connections: []Connection{two}, All: 2, Next: "2"},
-		"/connections?limit=1&cursor=2":   {Connections: []Connection{one}, All: 2},
-		"/connections?entity=ORDERS":      {Connections: []Connection{one}, All: 2},
-		"/connections?entity=prices":      {Connections: []Connection{two}, All: 2},
-		"/connections?entity=pri":         {Connections: []Connection{}, All: 2},
-		"/connections?entity=prices%2Feu": {Connections: []Connection{}, All: 2},
+		"/connections":                    {Connections: []Connection{two, one}, Total: 2},
+		"/connections?limit=1":            {Connections: []Connection{two}, Total: 2, Next: "2"},
+		"/connections?limit=1&cursor=2":   {Connections: []Connection{one}, Total: 2},
+		"/connections?entity=ORDERS":      {Connections: []Connection{one}, Total: 2},
+		"/connections?entity=prices":      {Connections: []Connection{two}, Total: 2},
+		"/connections?entity=pri":         {Connections: []Connection{}, Total: 2},
+		"/connections?entity=prices%2Feu": {Connections: []Connection{}, Total: 2},
 	} {
 		var got Connections
 		w.want(200, "GET", path, "", &got)
@@ -53,9 +53,9 @@ func TestConnections(t *testing.T) {
 		}
 	}
 	one.Links = []Link{
-		{Name: "r", Identifier: "picker", Path: "orders", Role: "receiver", Since: at, Mode: "peek-lock", Session: &session, Credit: 9, Ahead: 1, Unsettled: 2, Locks: 3, Messages: 5},
-		{Name: "d", Path: "orders", Role: "receiver", Since: at, Mode: "receive-and-delete", Waiting: true},
-		{Name: "m", Path: "orders", Role: "management", Since: at},
+		{Name: "r", Identifier: "picker", Path: "orders", Role: "receiver", AttachedAt: at, Mode: "peek-lock", Session: &session, Credit: 9, Prefetched: 1, Unsettled: 2, Locks: 3, Messages: 5},
+		{Name: "d", Path: "orders", Role: "receiver", AttachedAt: at, Mode: "receive-and-delete", Waiting: true},
+		{Name: "m", Path: "orders", Role: "management", AttachedAt: at},
 	}
 	var got Connection
 	w.want(200, "GET", "/connections/1-1", "", &got)
@@ -116,11 +116,11 @@ func TestConnectionsLocks(t *testing.T) {
 	var c Connection
 	w.want(200, "GET", "/connections/1-1", "", &c)
 	want := []LockedMessage{{Key: m.Key, Path: "q", SequenceNumber: 1, LockedUntil: *m.LockedUntil, LockHistory: m.LockHistory}}
-	if d := gocmp.Diff(want, c.Locked); d != "" || c.LockedMore || m.LockRenewals != 1 {
-		t.Errorf("%+v, more %v: %s", m.LockHistory, c.LockedMore, d)
+	if d := gocmp.Diff(want, c.LockedMessages); d != "" || c.MoreLockedMessages || m.LockRenewals != 1 {
+		t.Errorf("%+v, more %v: %s", m.LockHistory, c.MoreLockedMessages, d)
 	}
 	c = Connection{}
-	if w.want(200, "GET", "/connections/1-2", "", &c); c.Locked != nil {
-		t.Errorf("another holds %+v", c.Locked)
+	if w.want(200, "GET", "/connections/1-2", "", &c); c.LockedMessages != nil {
+		t.Errorf("another holds %+v", c.LockedMessages)
 	}
 }

@@ -355,10 +355,10 @@ func (in NewEntity) rules(kind engine.EntityKind) (rules []engine.Rule, err erro
 
 // UpdateImpact is the answer of PATCH /entities with dryRun: the impact of the update.
 type UpdateImpact struct {
-	Expire       int64 `json:"expire"`           // messages that would expire at once
-	DeadLetter   int64 `json:"deadLetter"`       // how many of these would become dead letters; the others vanish
-	WhenUnlocked int64 `json:"whenUnlocked"`     // messages that would expire when their locks end
-	Unseen       int64 `json:"unseen,omitempty"` // messages that were not examined, and may be affected too
+	Expire       int64 `json:"expire"`               // messages that would expire at once
+	DeadLetter   int64 `json:"deadLetter"`           // how many of these would become dead letters; the others vanish
+	WhenUnlocked int64 `json:"whenUnlocked"`         // messages that would expire when their locks end
+	Unexamined   int64 `json:"unexamined,omitempty"` // messages that were not examined, and may be affected too
 }
 
 // update changes the given properties and keeps the others, or previews the impact. Two
@@ -389,7 +389,7 @@ func (d *handler) update(c echo.Context) error {
 			return err
 		}
 		if query(c).Has("dryRun") {
-			return reply(c, http.StatusOK, UpdateImpact{Expire: t.Expire, DeadLetter: t.DeadLettered, WhenUnlocked: t.Locked, Unseen: t.Unexamined})
+			return reply(c, http.StatusOK, UpdateImpact{Expire: t.Expire, DeadLetter: t.DeadLettered, WhenUnlocked: t.Locked, Unexamined: t.Unexamined})
 		}
 		if t.Expire+t.Locked+t.Unexamined > 0 {
 			return d.refuseInSafeMode()

@@ -22,20 +22,20 @@ type Purge struct {
 
 // Purged is the answer of POST /purge.
 type Purged struct {
-	Removed int64 `json:"removed"`          // messages removed
-	Skipped int64 `json:"skipped"`          // locked messages that would have been removed
-	Failed  int64 `json:"failed,omitempty"` // messages for which the filter failed, so they stayed
-	Spared  int64 `json:"spared,omitempty"` // messages for which the filter is not true
+	Removed     int64 `json:"removed"`               // messages removed
+	Skipped     int64 `json:"skipped"`               // locked messages that would have been removed
+	Failed      int64 `json:"failed,omitempty"`      // messages for which the filter failed, so they stayed
+	NotMatching int64 `json:"notMatching,omitempty"` // messages for which the filter is not true
 }
 
 // PurgePreview is the answer of POST /purge that only counts. The purge itself takes the sum of
 // matching and unseen as expectedCount.
 type PurgePreview struct {
-	Matching int64 `json:"matching"` // messages that would be removed
-	Skipped  int64 `json:"skipped"`
-	Failed   int64 `json:"failed,omitempty"`
-	Spared   int64 `json:"spared,omitempty"`
-	Unseen   int64 `json:"unseen,omitempty"` // messages that were not examined, and may match too
+	Matching    int64 `json:"matching"` // messages that would be removed
+	Skipped     int64 `json:"skipped"`
+	Failed      int64 `json:"failed,omitempty"`
+	NotMatching int64 `json:"notMatching,omitempty"`
+	Unexamined  int64 `json:"unexamined,omitempty"` // messages that were not examined, and may match too
 
 	Sample []Message `json:"sample,omitempty"` // the first of these messages, without their bodies
 }
@@ -103,7 +103,7 @@ func (d *handler) purge(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		out := PurgePreview{Matching: f.Matching, Skipped: f.Skipped, Failed: f.Failed, Spared: f.Unmatched, Unseen: f.Unexamined}
+		out := PurgePreview{Matching: f.Matching, Skipped: f.Skipped, Failed: f.Failed, NotMatching: f.Unmatched, Unexamined: f.Unexamined}
 		if out.Sample, err = d.withoutBodies(c, f.First); err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (d *handler) purge(c echo.Context) error {
 		out.Removed += pg.Removed
 		out.Skipped += pg.Skipped
 		out.Failed += pg.Failed
-		out.Spared += pg.Unmatched
+		out.NotMatching += pg.Unmatched
 		if err != nil {
 			return afterPurging(err, out.Removed)
 		}

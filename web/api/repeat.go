@@ -84,8 +84,8 @@ type Templates struct {
 
 // TemplateEntry is a template without its message.
 type TemplateEntry struct {
-	Name    string    `json:"name"`
-	Changed time.Time `json:"changed"`
+	Name      string    `json:"name"`
+	UpdatedAt time.Time `json:"updatedAt"`
 }
 
 // Template is a stored message template.

@@ -47,27 +47,27 @@ type RuleTrialResult struct {
 
 // A SubscriptionTrial is a subscription's result for a message.
 type SubscriptionTrial struct {
-	Path   string      `json:"path"`           // of the subscription
-	Copies int         `json:"copies"`         // number of copies that it gets
-	Dead   int         `json:"dead,omitempty"` // how many of these are dead letters because a rule failed
-	Rules  []RuleTrial `json:"rules"`          // the results of its rules
+	Path        string      `json:"path"`                  // of the subscription
+	Copies      int         `json:"copies"`                // number of copies that it gets
+	DeadLetters int         `json:"deadLetters,omitempty"` // how many of these are dead letters because a rule failed
+	Rules       []RuleTrial `json:"rules"`                 // the results of its rules
 }
 
 // A RuleTrial is the result of one rule.
 type RuleTrial struct {
 	Name    string    `json:"name"`              // of the rule
-	Selects bool      `json:"selects"`           // the rule matches the message
+	Matches bool      `json:"matches"`           // the rule matches the message
 	Error   string    `json:"error,omitempty"`   // the rule failed, or cannot be parsed
 	Clauses []Clause  `json:"clauses,omitempty"` // the parts of its filter
-	After   *Outgoing `json:"after,omitempty"`   // the message's properties after the rule's action
+	Result  *Outgoing `json:"result,omitempty"`  // the message's properties after the rule's action
 }
 
 // A Clause is one elementary predicate of a filter.
 type Clause struct {
-	Text   string         `json:"text"`            // as in the filter
-	Result string         `json:"result"`          // true, false, unknown or error
-	Error  string         `json:"error,omitempty"` // why it failed
-	Reads  []PropertyRead `json:"reads,omitempty"` // the properties that it reads
+	Text       string         `json:"text"`                 // as in the filter
+	Result     string         `json:"result"`               // true, false, unknown or error
+	Error      string         `json:"error,omitempty"`      // why it failed
+	Properties []PropertyRead `json:"properties,omitempty"` // the properties that it reads
 }
 
 // A PropertyRead is a property that a clause has read.
@@ -304,12 +304,12 @@ func trySubscription(s engine.EntityState, rules []engine.Rule, m filter.Message
 		trials = append(trials, t)
 		out.Rules = append(out.Rules, presentTrial(t))
 	}
-	out.Copies, out.Dead = engine.CountCopies(trials, s.Config)
+	out.Copies, out.DeadLetters = engine.CountCopies(trials, s.Config)
 	return out
 }
 
 func presentTrial(t engine.RuleTrial) RuleTrial {
-	out := RuleTrial{Name: t.Rule.Name, Selects: t.Selects}
+	out := RuleTrial{Name: t.Rule.Name, Matches: t.Selects}
 	if t.Err != nil {
 		out.Error = t.Err.Error()
 	}
@@ -320,20 +320,20 @@ func presentTrial(t engine.RuleTrial) RuleTrial {
 			if !r.Missing {
 				reading.Value = &r.Value
 			}
-			clause.Reads = append(clause.Reads, reading)
+			clause.Properties = append(clause.Properties, reading)
 		}
 		out.Clauses = append(out.Clauses, clause)
 	}
 	if a := t.After; a != nil {
-		out.After = &Outgoing{
+		out.Result = &Outgoing{
 			MessageID: a.MessageID, PartitionKey: a.PartitionKey, ViaPartitionKey: a.ViaPartitionKey, CorrelationID: a.CorrelationID, Subject: a.Label,
 			To: a.To, ReplyTo: a.ReplyTo, ReplyToSessionID: a.ReplyToSessionID, ContentType: a.ContentType, Properties: a.Properties,
 		}
 		if a.SessionID != "" || a.EmptySessionID {
-			out.After.SessionID = &a.SessionID
+			out.Result.SessionID = &a.SessionID
 		}
 		if a.TimeToLive > 0 {
-			out.After.TimeToLive = engine.FormatDuration(a.TimeToLive)
+			out.Result.TimeToLive = engine.FormatDuration(a.TimeToLive)
 		}
 	}
 	return out

@@ -95,7 +95,7 @@ func TestSafeModeByWhatIsAsked(t *testing.T) {
 		})
 	}
 	w := everyExample(t)
-	if _, text := w.safely().ask("GET", "/health", ""); !strings.Contains(text, `"safe":true`) {
+	if _, text := w.safely().ask("GET", "/health", ""); !strings.Contains(text, `"safeMode":true`) {
 		t.Errorf("it does not say that it is safe: %s", text)
 	}
 	if _, text := w.ask("GET", "/health", ""); strings.Contains(text, "safe") {

@@ -91,14 +91,14 @@ func TestPlays(t *testing.T) {
 	var p Playback
 	w.want(201, "POST", "/playbacks", `{"scene":"lunch"}`, &p)
 	began := p.Clock
-	if p.Step != 0 || p.Steps != 3 || p.Caption != "What nobody fetches gets cold." || p.Rate != 0 || p.Address != "/api/v1/n/"+p.Name || p.Over {
+	if p.Step != 0 || p.Steps != 3 || p.Caption != "What nobody fetches gets cold." || p.Rate != 0 || p.Address != "/api/v1/n/"+p.Name || p.Finished {
 		t.Errorf("it begins as %+v", p)
 	}
 	at := "/playbacks/" + p.Name
 	w.want(400, "POST", at+"/next", "", nil)
 	w.want(409, "POST", at+"/next?step=1", "", nil)
 	w.want(200, "POST", at+"/next?step=0", "", &p)
-	if p.Step != 1 || p.Caption != "Two soups." || len(p.Findings) != 1 || !p.Findings[0].OK || p.Dashboard != "/n/"+p.Name+"/q/kitchen" {
+	if p.Step != 1 || p.Caption != "Two soups." || len(p.Expectations) != 1 || !p.Expectations[0].OK || p.Dashboard != "/n/"+p.Name+"/q/kitchen" {
 		t.Errorf("after a step it is %+v", p)
 	}
 	w.want(409, "POST", at+"/next?step=0", "", nil)
@@ -124,7 +124,7 @@ func TestPlays(t *testing.T) {
 
 	p = Playback{}
 	w.want(200, "POST", at+"/back?step=1", "", &p)
-	if p.Step != 0 || len(p.Findings) != 0 {
+	if p.Step != 0 || len(p.Expectations) != 0 {
 		t.Errorf("back it is %+v", p)
 	}
 	w.want(409, "POST", at+"/back?step=1", "", nil)
@@ -135,17 +135,17 @@ func TestPlays(t *testing.T) {
 		w.want(200, "GET", at, "", &p)
 		return !p.Playing
 	})
-	if p.Step != 2 || len(p.Findings) != 1 || p.Findings[0].OK || p.Findings[0].Is == "" {
+	if p.Step != 2 || len(p.Expectations) != 1 || p.Expectations[0].OK || p.Expectations[0].Actual == "" {
 		t.Errorf("not as it says: %+v", p)
 	}
 	w.want(200, "POST", at+"/next?step=2", "", &p)
-	if !strings.Contains(p.Trouble, "Step 3: 'kitchen' has only 0 of 1 messages") || !p.Over {
+	if !strings.Contains(p.Error, "Step 3: 'kitchen' has only 0 of 1 messages") || !p.Finished {
 		t.Errorf("in trouble it is %+v", p)
 	}
 	w.want(400, "POST", at+"/next?step=3", "", nil)
 	p = Playback{}
 	w.want(200, "POST", at+"/reset", "", &p)
-	if p.Step != 0 || p.Trouble != "" || p.Over {
+	if p.Step != 0 || p.Error != "" || p.Finished {
 		t.Errorf("from its beginning it is %+v", p)
 	}
 	var all Playbacks
@@ -247,7 +247,7 @@ func TestScenesInLanguages(t *testing.T) {
 		t.Helper()
 		q = Playback{}
 		w.want(200, method, at+path, body, &q)
-		if q.Title != title || q.Caption != caption || len(q.Findings) != len(findings) || len(findings) > 0 && q.Findings[0].Text != findings[0] {
+		if q.Title != title || q.Caption != caption || len(q.Expectations) != len(findings) || len(findings) > 0 && q.Expectations[0].Text != findings[0] {
 			t.Errorf("%s %s: %+v", method, path, q)
 		}
 	}

@@ -49,8 +49,8 @@ type Scanned struct {
 // Finished is the result of a search.
 type Finished struct {
 	Scanned
-	Cut  int64  `json:"cut,omitempty"`  // bodies of which only the first MiB was examined
-	Next string `json:"next,omitempty"` // value for cursor to continue; missing if everything was examined
+	TruncatedBodies int64  `json:"truncatedBodies,omitempty"` // bodies of which only the first MiB was examined
+	Next            string `json:"next,omitempty"`            // value for cursor to continue; missing if everything was examined
 }
 
 func searchRoutes() []route {
@@ -140,7 +140,7 @@ func (d *handler) search(c echo.Context) error {
 		return err
 	}
 	begin()
-	end := Finished{Scanned: scanned(last), Cut: last.Truncated}
+	end := Finished{Scanned: scanned(last), TruncatedBodies: last.Truncated}
 	if !last.Done {
 		end.Next = last.Next.String()
 	}

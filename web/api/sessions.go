@@ -41,7 +41,7 @@ type Session struct {
 
 // SetState is the request of PUT /session. Without state and stateBase64 it clears the state.
 type SetState struct {
-	Seen *engine.SessionStateTag `json:"seen,omitempty"` // the stateTag of the state to replace: 409 if it has changed; missing replaces any state
+	IfStateTag *engine.SessionStateTag `json:"ifStateTag,omitempty"` // the stateTag of the state to replace: 409 if it has changed; missing replaces any state
 	SessionState
 }
 
@@ -118,7 +118,7 @@ func sessionRoutes() []route {
 		{
 			method: "PUT", path: "/session/{path}", id: "setSessionState", role: auth.Operator, destruction: destroys, group: groupSessions, summary: "Set or clear the state of a session, even if a client holds it",
 			exampleParam: "chats", exampleQuery: "id=customer-1", exampleBody: `{"state":"step 2 of 3"}`,
-			description: "With seen, as in {\"state\":\"…\",\"seen\":\"none\"}, the state is set only if it has not changed since; otherwise the answer is 409.",
+			description: "With ifStateTag, as in {\"state\":\"…\",\"ifStateTag\":\"none\"}, the state is set only if it has not changed since; otherwise the answer is 409.",
 			query:       []parameter{sessionID()}, request: SetState{}, maxBody: origin.MaxBody, response: Session{}, problems: fails("Changed", "QuotaExceeded"), handle: (*handler).setState,
 		},
 		{
@@ -260,8 +260,8 @@ func (d *handler) setState(c echo.Context) error {
 		text := string(b)
 		state = &text
 	}
-	if in.Seen != nil {
-		err = d.broker.SetSessionStateIf(r.Context(), p, id, *in.Seen, state, client(r))
+	if in.IfStateTag != nil {
+		err = d.broker.SetSessionStateIf(r.Context(), p, id, *in.IfStateTag, state, client(r))
 	} else {
 		err = d.broker.SetSessionStateAt(r.Context(), p, id, state, client(r))
 	}

@@ -106,16 +106,16 @@ func TestSessionState(t *testing.T) {
 	if s := state(); s.State != nil || s.StateSize != nil {
 		t.Errorf("got %+v", s)
 	}
-	w.want(200, "PUT", at, `{"state":"one","seen":"none"}`, nil)
-	w.want(409, "PUT", at, `{"state":"two","seen":"none"}`, nil)
-	w.want(409, "PUT", at, `{"seen":""}`, nil)
+	w.want(200, "PUT", at, `{"state":"one","ifStateTag":"none"}`, nil)
+	w.want(409, "PUT", at, `{"state":"two","ifStateTag":"none"}`, nil)
+	w.want(409, "PUT", at, `{"ifStateTag":""}`, nil)
 	if s := state(); s.State == nil || *s.State != "one" || s.StateTag == "none" {
 		t.Errorf("got %+v", s)
 	}
 	tag := state().StateTag
-	w.want(200, "PUT", at, `{"state":"three","seen":"`+tag+`"}`, nil)
-	w.want(409, "PUT", at, `{"seen":"`+tag+`"}`, nil)
-	w.want(200, "PUT", at, `{"seen":"`+state().StateTag+`"}`, nil)
+	w.want(200, "PUT", at, `{"state":"three","ifStateTag":"`+tag+`"}`, nil)
+	w.want(409, "PUT", at, `{"ifStateTag":"`+tag+`"}`, nil)
+	w.want(200, "PUT", at, `{"ifStateTag":"`+state().StateTag+`"}`, nil)
 	if s := state(); s.State != nil || s.StateTag != "none" {
 		t.Errorf("got %+v", s)
 	}

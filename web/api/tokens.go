@@ -21,20 +21,20 @@ type Tokens struct {
 
 // Token is a token or a read-only link, without its secret.
 type Token struct {
-	ID        string    `json:"id"`   // identifies it in requests
-	Kind      string    `json:"kind"` // token or link
-	Name      string    `json:"name"`
-	Role      string    `json:"role"`                // viewer, operator or admin
-	Namespace string    `json:"namespace,omitempty"` // the only one that it is valid for; missing means all
-	Page      string    `json:"page,omitempty"`      // the page that a link opens
-	State     string    `json:"state"`               // active or expired
-	MadeBy    string    `json:"madeBy,omitempty"`    // the user who made it; missing if the server was open to everybody
-	Made      time.Time `json:"made"`
-	Until     time.Time `json:"until,omitzero"`   // when it expires; missing if it does not
-	Used      time.Time `json:"used,omitzero"`    // when it was last used, to the minute; missing if never
-	Parent    string    `json:"with,omitempty"`   // the id of the token that it was made with, and ends with
-	Secret    string    `json:"secret,omitempty"` // for a token, only in the answer that made it: the value after Bearer
-	URL       string    `json:"url,omitempty"`    // for a link, only in the answer that made it: its address
+	ID          string    `json:"id"`   // identifies it in requests
+	Kind        string    `json:"kind"` // token or link
+	Name        string    `json:"name"`
+	Role        string    `json:"role"`                // viewer, operator or admin
+	Namespace   string    `json:"namespace,omitempty"` // the only one that it is valid for; missing means all
+	Page        string    `json:"page,omitempty"`      // the page that a link opens
+	State       string    `json:"state"`               // active or expired
+	CreatedBy   string    `json:"createdBy,omitempty"` // the user who made it; missing if the server was open to everybody
+	CreatedAt   time.Time `json:"createdAt"`
+	ExpiresAt   time.Time `json:"expiresAt,omitzero"`    // when it expires; missing if it does not
+	LastUsedAt  time.Time `json:"lastUsedAt,omitzero"`   // when it was last used, to the minute; missing if never
+	CreatedWith string    `json:"createdWith,omitempty"` // the id of the token that it was made with, and ends with
+	Secret      string    `json:"secret,omitempty"`      // for a token, only in the answer that made it: the value after Bearer
+	URL         string    `json:"url,omitempty"`         // for a link, only in the answer that made it: its address
 }
 
 // NewToken is the request of POST /tokens.
@@ -84,7 +84,7 @@ func tokenRoutes() []route {
 func presentToken(k token.Key) Token {
 	return Token{
 		ID: k.ID, Kind: k.Kind.String(), Name: k.Name, Role: k.Role.String(), Namespace: k.Namespace, Page: k.Page, State: k.State(time.Now()),
-		MadeBy: k.MadeBy, Made: k.Made, Until: k.Expires, Used: k.LastUsed, Parent: k.Parent,
+		CreatedBy: k.MadeBy, CreatedAt: k.Made, ExpiresAt: k.Expires, LastUsedAt: k.LastUsed, CreatedWith: k.Parent,
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 // renamed maps the former names of flags, commands and variables to their present ones. The
-// former names are not accepted; the error names the present one. changes.md lists them too.
+// former names are not accepted; the error names the present one. renamed.md lists them too.
 var renamed = map[string]string{
 	"alerts off": "alerts disable", "alerts on": "alerts enable",
 	"MAYFLY_NS": "MAYFLY_NAMESPACE", "--ns": "--namespace",

@@ -25,31 +25,31 @@ type Playbacks struct {
 
 // Playback is a running demo of a scene.
 type Playback struct {
-	Name      string    `json:"name"`               // of the playback, which is also its namespace's
-	Scene     string    `json:"scene"`              // the id of its scene
-	Title     string    `json:"title"`              // of the scene
-	Language  string    `json:"language"`           // of its texts here, as a tag
-	Step      int       `json:"step"`               // the last step that was played, from 1; 0 before the first
-	Steps     int       `json:"steps"`              // the number of steps
-	Caption   string    `json:"caption"`            // of that step; before the first, what the scene teaches
-	Playing   bool      `json:"playing,omitempty"`  // a step is being played
-	Over      bool      `json:"over,omitempty"`     // the last step was played
-	Findings  []Finding `json:"findings,omitempty"` // results of the last step
-	Trouble   string    `json:"trouble,omitempty"`  // why the last step could not be completed
-	Clock     time.Time `json:"clock"`              // the time in its namespace
-	Rate      int       `json:"rate"`               // how fast that clock runs: 0 stands, 1 is real time
-	Until     time.Time `json:"until,omitzero"`     // when the clock stops by itself
-	Now       time.Time `json:"now"`                // the real time
-	Address   string    `json:"address"`            // of its namespace's API: /api/v1/n/deadline-1f2e3d
-	Dashboard string    `json:"dashboard"`          // the page to watch it on
-	Stays     string    `json:"stays"`              // how long it stays when it is not watched
+	Name         string    `json:"name"`                   // of the playback, which is also its namespace's
+	Scene        string    `json:"scene"`                  // the id of its scene
+	Title        string    `json:"title"`                  // of the scene
+	Language     string    `json:"language"`               // of its texts here, as a tag
+	Step         int       `json:"step"`                   // the last step that was played, from 1; 0 before the first
+	Steps        int       `json:"steps"`                  // the number of steps
+	Caption      string    `json:"caption"`                // of that step; before the first, what the scene teaches
+	Playing      bool      `json:"playing,omitempty"`      // a step is being played
+	Finished     bool      `json:"finished,omitempty"`     // the last step was played
+	Expectations []Finding `json:"expectations,omitempty"` // results of the last step
+	Error        string    `json:"error,omitempty"`        // why the last step could not be completed
+	Clock        time.Time `json:"clock"`                  // the time in its namespace
+	Rate         int       `json:"rate"`                   // how fast that clock runs: 0 stands, 1 is real time
+	ClockStopsAt time.Time `json:"clockStopsAt,omitzero"`  // when the clock stops by itself
+	Now          time.Time `json:"now"`                    // the real time
+	Address      string    `json:"address"`                // of its namespace's API: /api/v1/n/deadline-1f2e3d
+	Dashboard    string    `json:"dashboard"`              // the page to watch it on
+	IdleTimeout  string    `json:"idleTimeout"`            // how long it stays when it is not watched
 }
 
 // Finding is an outcome that a step has announced.
 type Finding struct {
-	Text string `json:"text"`
-	OK   bool   `json:"ok"`           // it came true
-	Is   string `json:"is,omitempty"` // the actual outcome if it did not
+	Text   string `json:"text"`
+	OK     bool   `json:"ok"`               // it came true
+	Actual string `json:"actual,omitempty"` // the actual outcome if it did not
 }
 
 // NewPlayback is the request of POST /playbacks.
@@ -124,17 +124,17 @@ func (d *handler) presentPlay(c echo.Context, p *demo.Playback) Playback {
 	is := p.State().InLanguage(query(c).Get("lang"))
 	out := Playback{
 		Name: is.Namespace, Scene: is.Scene.ID, Title: is.Scene.Title, Language: is.Scene.Language, Step: is.Done, Steps: len(is.Scene.Steps), Caption: is.Scene.Teaches,
-		Playing: is.Playing, Over: is.Ended(), Clock: is.Clock.Time(), Rate: is.ClockState.Rate, Until: is.ClockState.Until.Time(), Now: time.Now().UTC(),
-		Address: d.base + "/api/v1/n/" + is.Namespace, Dashboard: d.base + "/n/" + url.PathEscape(is.Namespace) + strings.TrimSuffix(is.Page(), "/"), Stays: engine.FormatDuration(d.player.IdleTimeout()),
+		Playing: is.Playing, Finished: is.Ended(), Clock: is.Clock.Time(), Rate: is.ClockState.Rate, ClockStopsAt: is.ClockState.Until.Time(), Now: time.Now().UTC(),
+		Address: d.base + "/api/v1/n/" + is.Namespace, Dashboard: d.base + "/n/" + url.PathEscape(is.Namespace) + strings.TrimSuffix(is.Page(), "/"), IdleTimeout: engine.FormatDuration(d.player.IdleTimeout()),
 	}
 	if step := is.Step(); step != nil {
 		out.Caption = step.Say
 	}
 	for _, f := range is.Findings {
-		out.Findings = append(out.Findings, Finding{Text: f.Text, OK: f.OK, Is: f.Actual.String()})
+		out.Expectations = append(out.Expectations, Finding{Text: f.Text, OK: f.OK, Actual: f.Actual.String()})
 	}
 	if is.Trouble != nil {
-		out.Trouble = sentence(is.Trouble.Error())
+		out.Error = sentence(is.Trouble.Error())
 	}
 	return out
 }
