@@ -50,10 +50,10 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"a bad address":         {[]string{"serve", "--http", "here"}, nil, cli.ExitUsage, "--http is an address"},
 		"beyond loopback":       {[]string{"--http", "0.0.0.0:0"}, nil, cli.ExitUsage, "--insecure"},
 		"a bad server":          {[]string{"peek", "q", "--server", "127.0.0.1:8080"}, nil, cli.ExitUsage, "--server is a URL"},
-		"a bad duration":        {[]string{"--wait", "soon"}, nil, cli.ExitUsage, `--wait is a duration such as 30s, not "soon"`},
+		"a bad duration":        {[]string{"--store-wait", "soon"}, nil, cli.ExitUsage, `--store-wait is a duration such as 30s, not "soon"`},
 		"an endless lease":      {[]string{"--lease", "never"}, nil, cli.ExitUsage, "--lease is a duration"},
 		"a short lease":         {[]string{"--lease", "200ms"}, nil, cli.ExitUsage, "--lease is at least 300ms, not 200ms"},
-		"no history at all":     {[]string{"--history-for", "0s"}, nil, cli.ExitUsage, "--history-for is a duration"},
+		"no history at all":     {[]string{"--history-retention", "0s"}, nil, cli.ExitUsage, "--history-retention is a duration"},
 		"no pages at all":       {[]string{"--live-pages", "0"}, nil, cli.ExitUsage, "--live-pages is a number from 1, not 0"},
 		"less than no sockets":  {[]string{"--live-sockets=-1"}, nil, cli.ExitUsage, "--live-sockets is a number from 0, not -1"},
 		"a port of nobody":      {[]string{"--listen", "amqp:127.0.0.1:0"}, nil, cli.ExitUsage, "--listen is written NAMESPACE=KIND:ADDRESS, such as shop=amqp:127.0.0.1:5673"},
@@ -96,7 +96,7 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	out, _, code := RunCommand(t, "", "serve", "--help")
-	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--amqps", "--https", "--tls-name", "$MAYFLY_TLS_DIR", "$MAYFLY_ALLOW_RESET", "--limit", "min-auto-delete", "--profile=\"standard\"", "premium, basic, emulator", "$MAYFLY_PROFILE", "auto-delete-on-idle", "$MAYFLY_READY_JSON", "--allow-host", "$MAYFLY_WAIT", "$MAYFLY_LEASE", "$MAYFLY_HISTORY_BYTES"} {
+	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--amqps", "--https", "--tls-name", "$MAYFLY_TLS_DIR", "$MAYFLY_ALLOW_RESET", "--limit", "min-auto-delete", "--profile=\"standard\"", "premium, basic, emulator", "$MAYFLY_PROFILE", "auto-delete-on-idle", "$MAYFLY_READY_JSON", "--allow-host", "$MAYFLY_STORE_WAIT", "$MAYFLY_LEASE", "$MAYFLY_HISTORY_BYTES"} {
 		if code != cli.ExitOK || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%d, and nothing is said of %s in\n%s", code, want, out)
 		}

@@ -499,8 +499,8 @@ func TestWhoOwnsWhat(t *testing.T) {
 		return code == http.StatusOK && strings.Contains(text, "namespace shop: forwarded to the server at "+owner.Dashboard+", which owns it\n")
 	})
 	for at, want := range map[string][]string{
-		owner.Dashboard: {`mayfly_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_ready{namespace="shop"} 1`},
-		other.Dashboard: {`mayfly_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_ready{namespace="shop"} 0`},
+		owner.Dashboard: {`mayfly_namespace_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_namespace_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_namespace_ready{namespace="shop"} 1`},
+		other.Dashboard: {`mayfly_namespace_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_namespace_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_namespace_ready{namespace="shop"} 0`},
 	} {
 		_, text := Request(t, http.MethodGet, at+"/metrics", "")
 		for _, line := range want {
@@ -517,6 +517,6 @@ func TestWhoOwnsWhat(t *testing.T) {
 	Eventually(t, "it owns both", func() bool {
 		code, text := Request(t, http.MethodGet, other.Dashboard+"/readyz", "")
 		_, metrics := Request(t, http.MethodGet, other.Dashboard+"/metrics", "")
-		return code == http.StatusOK && text == "ready\n" && strings.Contains(metrics, `mayfly_owner{namespace="shop",owner="`+other.Dashboard+`"} 1`)
+		return code == http.StatusOK && text == "ready\n" && strings.Contains(metrics, `mayfly_namespace_owner{namespace="shop",owner="`+other.Dashboard+`"} 1`)
 	})
 }

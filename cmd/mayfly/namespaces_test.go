@@ -37,7 +37,7 @@ func TestNamespacesOnTheCommandLine(t *testing.T) {
 	says("", 4, "", "namespaces", "delete", "default", "--yes")
 }
 
-// With --safe no namespace can be deleted, by any API, and no namespace allows destructive
+// With --safe-mode no namespace can be deleted, by any API, and no namespace allows destructive
 // requests; creating and using namespaces works.
 func TestSafeModeOfNamespaces(t *testing.T) {
 	s := Start(t, Config{Store: "memory:", Safe: true})

@@ -42,7 +42,7 @@ type scenesCommand struct {
 	Play   scenesPlayCommand   `cmd:"" help:"Play a scene, step by step."`
 	Check  scenesCheckCommand  `cmd:"" help:"Check scene files, without a server."`
 	Add    scenesAddCommand    `cmd:"" help:"Add a scene to a server, or replace an added one."`
-	Remove scenesRemoveCommand `cmd:"" help:"Delete an added scene."`
+	Delete scenesDeleteCommand `cmd:"" help:"Delete an added scene."`
 	Clock  scenesClockCommand  `cmd:"" help:"Show or change the clock of a scene that is playing."`
 }
 
@@ -224,17 +224,17 @@ func (c *scenesAddCommand) Run(ctx context.Context, s cli.Streams) error {
 	return err
 }
 
-// scenesRemoveCommand removes a scene.
-type scenesRemoveCommand struct {
+// scenesDeleteCommand deletes a scene.
+type scenesDeleteCommand struct {
 	client
 	Scene string `arg:"" help:"Id of the scene, as listed."`
 }
 
 // Run removes the scene.
-func (c *scenesRemoveCommand) Run(ctx context.Context, s cli.Streams) error {
+func (c *scenesDeleteCommand) Run(ctx context.Context, s cli.Streams) error {
 	if _, err := c.request(ctx, http.MethodDelete, scenePath(c.Scene), nil, nil, 0); err != nil || c.JSON {
 		return err
 	}
-	_, err := fmt.Fprintf(s.Out, "Removed the scene %s.\n", cli.Printable(c.Scene, 64))
+	_, err := fmt.Fprintf(s.Out, "Deleted the scene %s.\n", cli.Printable(c.Scene, 64))
 	return err
 }

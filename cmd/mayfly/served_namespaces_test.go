@@ -92,7 +92,7 @@ func TestNamespaces(t *testing.T) {
 	if page := s.MustRequest(t, 200, "GET", s.Dashboard+"/n/SHOP", "", ""); !strings.Contains(page, "Endpoint=sb://shop.localhost") || !strings.Contains(page, `href="/n/demo"`) {
 		t.Error("shop's overview has no connection string of its own, or no menu")
 	}
-	if out, complaint, code := RunCommand(t, "", "namespaces", "update", "shop", "--profile", "emulator", "--server", s.Dashboard); code != 0 || out != "The namespace shop has the limits of Emulator: serving.\n" {
+	if out, complaint, code := RunCommand(t, "", "namespaces", "update", "shop", "--profile", "emulator", "--server", s.Dashboard); code != 0 || out != "The namespace shop has the limits of emulator: serving.\n" {
 		t.Errorf("%d %q %q", code, out, complaint)
 	}
 	if got, want := s.Namespaces(t), "default serving standard 0;demo serving standard 0;shop serving emulator 1;"; got != want {

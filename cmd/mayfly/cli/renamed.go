@@ -8,7 +8,12 @@ import (
 // renamed maps the former names of flags, commands and variables to their present ones. The
 // former names are not accepted; the error names the present one. renamed.md lists them too.
 var renamed = map[string]string{
-	"alerts off": "alerts disable", "alerts on": "alerts enable",
+	"alerts off": "alerts disable", "alerts on": "alerts enable", "templates keep": "templates set",
+	"scenes remove": "scenes delete", "users remove": "users delete",
+	"MAYFLY_CONNECTIONS": "MAYFLY_MAX_CONNECTIONS", "MAYFLY_HISTORY_FOR": "MAYFLY_HISTORY_RETENTION", "MAYFLY_NAMESPACES": "MAYFLY_MAX_NAMESPACES",
+	"MAYFLY_SAFE": "MAYFLY_SAFE_MODE", "MAYFLY_WAIT": "MAYFLY_STORE_WAIT",
+	"--connections": "--max-connections", "--history-for": "--history-retention", "--namespaces": "--max-namespaces",
+	"--safe": "--safe-mode", "--wait": "--store-wait",
 	"MAYFLY_NS": "MAYFLY_NAMESPACE", "--ns": "--namespace",
 	"--count": "--limit", "--describe": "--description", "--for": "--expires-in", "--from": "--cursor", "--max": "--limit",
 	"--number": "--sequence-number", "--seq": "--sequence-number", "--within": "--only-namespace",
