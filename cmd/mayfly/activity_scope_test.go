@@ -58,7 +58,7 @@ func TestServersDoingsAreNotTheNamespaces(t *testing.T) {
 	does("DELETE", "/tokens/"+makes("/links", `{"name":"secretive"}`).ID, "")
 	does("POST", "/entities", `{"kind":"queue","path":"shown"}`)
 
-	hidden := regexp.MustCompile(`secretive|vera|signed-in|sign-in-failed|sign-in as|signed in|token-made|link-made`)
+	hidden := regexp.MustCompile(`secretive|vera|signed-in|sign-in-failed|sign-in as|signed in|token-created|link-created`)
 	sees := map[string]func(*testing.T, Credentials, string) string{}
 	for _, at := range []string{
 		"/n/default", "/n/default/activity", "/n/default/activity?scope=all", "/n/default/activity?scope=audit", "/n/default/activity?group=entities",

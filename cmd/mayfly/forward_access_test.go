@@ -279,7 +279,7 @@ func TestActivityTellsOfEachServer(t *testing.T) {
 	if code, text := jar.Post(t, at+"/logout", url.Values{"csrf": {csrf}}); code != http.StatusSeeOther {
 		t.Fatalf("signing out is %d %.500s", code, text)
 	}
-	want := []string{"namespace-created ana shop", "signed-in vera viewer · password · 127.0.0.1", "token-made ana ci (viewer)", "token-revoked ana ci (viewer)", "signed-out vera "}
+	want := []string{"namespace-created ana shop", "signed-in vera viewer · password · 127.0.0.1", "token-created ana ci (viewer)", "token-revoked ana ci (viewer)", "signed-out vera "}
 	for _, server := range []Ready{s.a, s.b} {
 		Eventually(t, "it tells all", func() bool {
 			_, text := Credentials{Jar: s.ana}.Request(t, "GET", server.Dashboard+"/api/v1/activity?limit=100", "")

@@ -77,7 +77,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	says(3, "The token or link does not exist.", "tokens", "revoke", id)
 	says(4, "was revoked", "peek", "orders", "--token", secret)
 	told := s.MustRequest(t, 200, "GET", s.API+"/activity", "", "")
-	for _, said := range []string{`"kind":"token-made","group":"access","audited":true`, `"kind":"token-revoked","group":"access"`, `"reason":"ci (operator)"`, `"kind":"link-made","group":"access"`, `"reason":"demo (/n/default/queues)"`} {
+	for _, said := range []string{`"kind":"token-created","group":"access","audited":true`, `"kind":"token-revoked","group":"access"`, `"reason":"ci (operator)"`, `"kind":"link-created","group":"access"`, `"reason":"demo (/n/default/queues)"`} {
 		if !strings.Contains(told, said) {
 			t.Errorf("activity does not tell %s: %s", said, told)
 		}
