@@ -209,7 +209,7 @@ func (s *Server) mayFollow(who auth.Caller, at string) bool {
 // serverPaths lists what the API has below any namespace's address that is not of that namespace
 // alone.
 var serverPaths = []string{
-	"namespaces", "scenes", "plays", "signed-in",
+	"namespaces", "scenes", "playbacks", "signed-in",
 }
 
 // dropRefusedCookie removes the browser's refused cookie when it navigates to a page. A page's own

@@ -328,7 +328,7 @@ func TestNobodyIsToldNothing(t *testing.T) {
 	if code, _ := ask(t, e, http.MethodPut, "/api/v1/health", auth.Viewer); code != http.StatusMethodNotAllowed {
 		t.Errorf("a method that is not there is answered with %d", code)
 	}
-	if code, _ := ask(t, e, http.MethodGet, "/api/v1/access?keys=true", auth.Operator); code != http.StatusForbidden {
+	if code, _ := ask(t, e, http.MethodGet, "/api/v1/access-rules?keys=true", auth.Operator); code != http.StatusForbidden {
 		t.Errorf("an operator is shown keys: %d", code)
 	}
 }

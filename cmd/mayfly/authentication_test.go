@@ -210,8 +210,8 @@ func TestActivityOfPeople(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff([]string{
-		"token-made ana: test (viewer)", "signed-in ana: admin · password · 127.0.0.1", "token-revoked token test of ana: test (admin)", "sign-ins-ended ana: ana",
-		"signed-out vera: ", "token-made ana: test (admin)", "signed-in ana: admin · password · 127.0.0.1", "signed-in vera: viewer · password · 127.0.0.1",
+		"token-created ana: test (viewer)", "signed-in ana: admin · password · 127.0.0.1", "token-revoked token test of ana: test (admin)", "sign-ins-ended ana: ana",
+		"signed-out vera: ", "token-created ana: test (admin)", "signed-in ana: admin · password · 127.0.0.1", "signed-in vera: viewer · password · 127.0.0.1",
 		"sign-in-failed dashboard 127.0.0.1: ", "sign-in-failed dashboard 127.0.0.1: ana",
 	}, told); d != "" {
 		t.Error(d)

@@ -93,7 +93,7 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Errorf("there are %+v of %+v", got, want)
 	}
 	s.does("Sent 1 message to orders: #6.", "send", "orders", "more", "--server", after.Dashboard)
-	out, _, _ := RunCommand(t, "", "receive", "orders", "--max", "5", "--server", after.Dashboard)
+	out, _, _ := RunCommand(t, "", "receive", "orders", "--limit", "5", "--server", after.Dashboard)
 	if !strings.Contains(out, "hello") || !strings.Contains(out, "more") || !strings.Contains(out, "largelarge") {
 		t.Errorf("received is %.200q", out)
 	}
@@ -116,7 +116,7 @@ func TestBackupOfAnother(t *testing.T) {
 	server := Start(t, Config{Store: s.store("all.db"), Namespaces: 3})
 	for _, args := range [][]string{
 		{"send", "orders", "hello", "--create"}, {"namespaces", "create", "shop"},
-		{"send", "carts", "hello", "--create", "--count", "2", "--ns", "shop"}, {"send", "lists", "hello", "--create", "--ns", "shop"},
+		{"send", "carts", "hello", "--create", "--count", "2", "--namespace", "shop"}, {"send", "lists", "hello", "--create", "--namespace", "shop"},
 	} {
 		if _, complaint, code := RunCommand(t, "", append(args, "--server", server.Dashboard)...); code != cli.ExitOK {
 			t.Fatalf("%q: %s", args, complaint)
@@ -404,7 +404,7 @@ func TestBackupOnMongoDB(t *testing.T) {
 		at *Server
 		to *api.Messages
 	}{{before, &want}, {after, &got}} {
-		if err := json.Unmarshal([]byte(Get(t, w.at.Dashboard+APIPath("peek", "orders")+"?from=1&count=20")), w.to); err != nil {
+		if err := json.Unmarshal([]byte(Get(t, w.at.Dashboard+APIPath("peek", "orders")+"?from=1&limit=20")), w.to); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -421,7 +421,7 @@ func TestBackupOfOneMadeAgain(t *testing.T) {
 	server := Start(t, Config{Store: url, Namespaces: 3})
 	for _, args := range [][]string{
 		{"namespaces", "create", "shop"}, {"namespaces", "delete", "shop", "--yes"}, {"namespaces", "create", "shop"},
-		{"send", "carts", "hello", "--create", "--count", "2", "--ns", "shop"},
+		{"send", "carts", "hello", "--create", "--count", "2", "--namespace", "shop"},
 	} {
 		if _, complaint, code := RunCommand(t, "", append(args, "--server", server.Dashboard)...); code != cli.ExitOK {
 			t.Fatalf("%q: %s", args, complaint)

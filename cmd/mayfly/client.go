@@ -20,10 +20,10 @@ import (
 
 // client has the flags that all client commands share, and sends their requests.
 type client struct {
-	Server string `placeholder:"URL" env:"MAYFLY_SERVER" help:"URL of the dashboard. Default: the port of MAYFLY_HTTP and the path of MAYFLY_BASE_PATH, else http://127.0.0.1:8080."`
-	NS     string `name:"ns" placeholder:"NAME" env:"MAYFLY_NS" help:"Namespace to use. Default: the server's own."`
-	Token  string `name:"token" placeholder:"TOKEN" env:"MAYFLY_TOKEN" help:"Access token, if the server requires one. @FILE reads it from a file, which keeps it out of the process list. mayfly tokens creates one."`
-	JSON   bool   `name:"json" help:"Print the server's JSON, and errors as problem documents."`
+	Server    string `placeholder:"URL" env:"MAYFLY_SERVER" help:"URL of the dashboard. Default: the port of MAYFLY_HTTP and the path of MAYFLY_BASE_PATH, else http://127.0.0.1:8080."`
+	Namespace string `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"Namespace to use. Default: the server's own."`
+	Token     string `name:"token" placeholder:"TOKEN" env:"MAYFLY_TOKEN" help:"Access token, if the server requires one. @FILE reads it from a file, which keeps it out of the process list. mayfly tokens creates one."`
+	JSON      bool   `name:"json" help:"Print the server's JSON, and errors as problem documents."`
 
 	transport http.RoundTripper // zero means http.DefaultTransport
 }
@@ -133,13 +133,13 @@ func (c client) addToken(r *http.Request) error {
 	return nil
 }
 
-// inNamespace returns an address of the API for the namespace of --ns.
+// inNamespace returns an address of the API for the namespace of --namespace.
 func (c client) inNamespace(path string) string {
 	rest, ok := strings.CutPrefix(path, "/api/v1/")
-	if !ok || c.NS == "" || strings.HasPrefix(path, namespacesPath) {
+	if !ok || c.Namespace == "" || strings.HasPrefix(path, namespacesPath) {
 		return path
 	}
-	return "/api/v1/n/" + url.PathEscape(c.NS) + "/" + rest
+	return "/api/v1/n/" + url.PathEscape(c.Namespace) + "/" + rest
 }
 
 // readResponse reads the response of the server at base, decodes it into out unless out is nil, and

@@ -47,7 +47,7 @@ func TestInterrupted(t *testing.T) {
 	if _, said, code := RunCommand(t, "", "send", "q", "one", "--create"); code != cli.ExitOK {
 		t.Fatal(said)
 	}
-	for _, args := range [][]string{{"peek", "q", "--follow"}, {"receive", "q", "--wait", "1m", "--number", "1"}} {
+	for _, args := range [][]string{{"peek", "q", "--follow"}, {"receive", "q", "--wait", "1m", "--sequence-number", "1"}} {
 		ctx, stop := context.WithCancelCause(t.Context())
 		out, said := &once{line: make(chan string, 1)}, &once{line: make(chan string, 1)}
 		ended := make(chan int, 1)

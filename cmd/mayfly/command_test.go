@@ -38,6 +38,8 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"no entity":             {[]string{"peek"}, nil, cli.ExitUsage, `expected "<entity>"; mayfly peek --help says how`},
 		"nothing to send":       {[]string{"send"}, nil, cli.ExitUsage, `mayfly send --help says how`},
 		"a folder to configure": {[]string{"--config", ".", "--store", "memory:"}, nil, cli.ExitFailed, "is a folder, not a file"},
+		"a renamed flag":        {[]string{"peek", "q", "--ns", "shop"}, nil, cli.ExitUsage, "unknown flag --ns; --ns is now --namespace; mayfly peek --help says how"},
+		"a renamed variable":    {nil, []string{"MAYFLY_BOGUS=", "MAYFLY_NS=shop"}, cli.ExitUsage, "no variable MAYFLY_BOGUS, MAYFLY_NS; MAYFLY_NS is now MAYFLY_NAMESPACE; mayfly serve"},
 		"an unknown variable":   {nil, []string{"PATH=x", "MAYFLY_HTPP=x", "MAYFLY_BOGUS="}, cli.ExitUsage, "no variable MAYFLY_BOGUS, MAYFLY_HTPP; mayfly serve --help names"},
 		"an unknown level":      {[]string{"--log-level", "loud"}, nil, cli.ExitUsage, "--log-level"},
 		"an unknown profile":    {[]string{"--profile", "gold"}, nil, cli.ExitUsage, `--profile must be one of "standard","premium","basic","emulator" but got "gold"; mayfly serve --help says how`},
@@ -48,10 +50,10 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"a bad address":         {[]string{"serve", "--http", "here"}, nil, cli.ExitUsage, "--http is an address"},
 		"beyond loopback":       {[]string{"--http", "0.0.0.0:0"}, nil, cli.ExitUsage, "--insecure"},
 		"a bad server":          {[]string{"peek", "q", "--server", "127.0.0.1:8080"}, nil, cli.ExitUsage, "--server is a URL"},
-		"a bad duration":        {[]string{"--wait", "soon"}, nil, cli.ExitUsage, `--wait is a duration such as 30s, not "soon"`},
+		"a bad duration":        {[]string{"--store-wait", "soon"}, nil, cli.ExitUsage, `--store-wait is a duration such as 30s, not "soon"`},
 		"an endless lease":      {[]string{"--lease", "never"}, nil, cli.ExitUsage, "--lease is a duration"},
 		"a short lease":         {[]string{"--lease", "200ms"}, nil, cli.ExitUsage, "--lease is at least 300ms, not 200ms"},
-		"no history at all":     {[]string{"--history-for", "0s"}, nil, cli.ExitUsage, "--history-for is a duration"},
+		"no history at all":     {[]string{"--history-retention", "0s"}, nil, cli.ExitUsage, "--history-retention is a duration"},
 		"no pages at all":       {[]string{"--live-pages", "0"}, nil, cli.ExitUsage, "--live-pages is a number from 1, not 0"},
 		"less than no sockets":  {[]string{"--live-sockets=-1"}, nil, cli.ExitUsage, "--live-sockets is a number from 0, not -1"},
 		"a port of nobody":      {[]string{"--listen", "amqp:127.0.0.1:0"}, nil, cli.ExitUsage, "--listen is written NAMESPACE=KIND:ADDRESS, such as shop=amqp:127.0.0.1:5673"},
@@ -72,8 +74,8 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"a bad property":        {[]string{"send", "q", "x", "-p", "n"}, nil, cli.ExitUsage, "--property is written NAME=VALUE"},
 		"a list property":       {[]string{"send", "q", "x", "-p", "n=[1]"}, nil, cli.ExitUsage, "cannot be a list"},
 		"a bad wait":            {[]string{"receive", "q", "--wait", "long"}, nil, cli.ExitUsage, "--wait is a duration"},
-		"a stray reason":        {[]string{"receive", "q", "--reason", "x"}, nil, cli.ExitUsage, "--reason and --describe are of --then dead-letter"},
-		"a stray description":   {[]string{"receive", "q", "--describe", "x", "--then", "abandon"}, nil, cli.ExitUsage, "not of --then abandon"},
+		"a stray reason":        {[]string{"receive", "q", "--reason", "x"}, nil, cli.ExitUsage, "--reason and --description are of --then dead-letter"},
+		"a stray description":   {[]string{"receive", "q", "--description", "x", "--then", "abandon"}, nil, cli.ExitUsage, "not of --then abandon"},
 		"a bad end":             {[]string{"receive", "q", "--then", "explode"}, nil, cli.ExitUsage, "--then"},
 		"a bad state":           {[]string{"purge", "q", "--state", "locked"}, nil, cli.ExitUsage, "--state"},
 	} {
@@ -94,7 +96,7 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	out, _, code := RunCommand(t, "", "serve", "--help")
-	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--amqps", "--https", "--tls-name", "$MAYFLY_TLS_DIR", "$MAYFLY_ALLOW_RESET", "--limit", "min-auto-delete", "--profile=\"standard\"", "premium, basic, emulator", "$MAYFLY_PROFILE", "auto-delete-on-idle", "$MAYFLY_READY_JSON", "--allow-host", "$MAYFLY_WAIT", "$MAYFLY_LEASE", "$MAYFLY_HISTORY_BYTES"} {
+	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--amqps", "--https", "--tls-name", "$MAYFLY_TLS_DIR", "$MAYFLY_ALLOW_RESET", "--limit", "min-auto-delete", "--profile=\"standard\"", "premium, basic, emulator", "$MAYFLY_PROFILE", "auto-delete-on-idle", "$MAYFLY_READY_JSON", "--allow-host", "$MAYFLY_STORE_WAIT", "$MAYFLY_LEASE", "$MAYFLY_HISTORY_BYTES"} {
 		if code != cli.ExitOK || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%d, and nothing is said of %s in\n%s", code, want, out)
 		}
@@ -177,13 +179,13 @@ func TestClientCommands(t *testing.T) {
 	step("", "(2 bytes, not text)", "peek", "a/b", "--from", "5")
 	step("", "due in ", "peek", "a/b", "--from", "6")
 	step("", `"state":"scheduled"`, "peek", "a/b", "--from", "6", "--json")
-	refused(cli.ExitRefused, "", "must be from 1 to", "receive", "a/b", "--max", "0")
+	refused(cli.ExitRefused, "", "must be from 1 to", "receive", "a/b", "--limit", "0")
 	step("", "#1  id m1  subject greeting  expires in 1h0m\n  n = 5\n  who = me\nhello·[31m\n", "receive", "a/b")
 	step("", "lock token ", "receive", "a/b", "--then", "nothing")
 	step("", "from a pipe", "receive", "a/b", "--then", "dead-letter", "--reason", "bad")
 	step("", "DeadLetterReason = bad", "receive", "a/b/$DeadLetterQueue", "--then", "abandon")
 	step("", "from a pipe", "receive", "a/b", "--then", "defer")
-	step("", "from a pipe", "receive", "a/b", "--number", "4", "--then", "release")
+	step("", "from a pipe", "receive", "a/b", "--sequence-number", "4", "--then", "release")
 	if c := Entity(t, s, "a/b").Counts; c != (api.Counts{Active: 1, Locked: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
 		t.Errorf("there are %+v", c)
 	}
@@ -227,7 +229,7 @@ func TestPurgeCommandByFilter(t *testing.T) {
 		{"1\n", "Removed 1 message from q.\n", "", []string{"q", "--filter", dear}},
 		{"", "There is nothing to remove from q (active, scheduled where 0 < -price). The filter could not be evaluated for 1 message, which stayed.\n", "",
 			[]string{"q", "--filter", odd, "--state", "active,scheduled"}},
-		{"", `{"removed":1,"skipped":0,"spared":2}` + "\n", "", []string{"q", "--filter", "price = 11", "--state", "active,scheduled", "--yes", "--json"}},
+		{"", `{"removed":1,"skipped":0,"notMatching":2}` + "\n", "", []string{"q", "--filter", "price = 11", "--state", "active,scheduled", "--yes", "--json"}},
 		{"0\n", "", "This removes at least 0 and at most 2 messages (active where sys.Label = 'x')", []string{"many", "--filter", "sys.Label = 'x'"}},
 		{"2\n", "Removed 2 messages from many.\n", "", []string{"many", "--filter", "sys.Label = 'x'"}},
 	} {
@@ -249,11 +251,11 @@ func TestPeekSaysThatThereIsMore(t *testing.T) {
 		t.Fatal(complaint)
 	}
 	for args, want := range map[string]string{"20000": "3 shown; go on with --from 4\n", "3": ""} {
-		if _, said, code := RunCommand(t, "", "peek", "q", "--count", args); code != cli.ExitOK || said != want {
+		if _, said, code := RunCommand(t, "", "peek", "q", "--limit", args); code != cli.ExitOK || said != want {
 			t.Errorf("%s: got %d %q", args, code, said)
 		}
 	}
-	if _, said, code := RunCommand(t, "", "peek", "q", "--count", "20000", "--from", "4"); code != cli.ExitOK || said != "" {
+	if _, said, code := RunCommand(t, "", "peek", "q", "--limit", "20000", "--from", "4"); code != cli.ExitOK || said != "" {
 		t.Errorf("got %d %q", code, said)
 	}
 }

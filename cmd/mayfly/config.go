@@ -125,7 +125,7 @@ func (c *Config) complete() error {
 		return fmt.Errorf("the namespace %q cannot be called so: a name has 1 to 63 letters, digits and hyphens, and a letter or digit at either end", c.Namespace)
 	}
 	if c.Safe && c.AllowReset {
-		return errors.New("--safe and --allow-reset do not go together: a reset deletes everything")
+		return errors.New("--safe-mode and --allow-reset do not go together: a reset deletes everything")
 	}
 	for _, name := range c.AllowHosts {
 		if name == "" || strings.ContainsAny(name, "/: *") {
@@ -204,7 +204,7 @@ func (c *Config) usesTLS() bool {
 // checkSharing checks the flags for a shared store.
 func (c *Config) checkSharing() error {
 	if c.Wait < 0 {
-		return fmt.Errorf("--wait is how long to try, not %s", c.Wait)
+		return fmt.Errorf("--store-wait is how long to try, not %s", c.Wait)
 	}
 	if c.Lease < storage.MinLease {
 		return fmt.Errorf("--lease is at least %s, not %s", storage.MinLease, c.Lease)

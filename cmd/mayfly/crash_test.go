@@ -282,7 +282,7 @@ func (w *writer) send() error {
 func (w *writer) receive() error {
 	w.doubt = nil // a lock is all that can have happened
 	var got api.Messages
-	if err := w.call(http.MethodPost, "/receive/"+w.queue, api.Receive{Max: new(1 + w.random.IntN(6))}, &got, http.StatusOK); err != nil {
+	if err := w.call(http.MethodPost, "/receive/"+w.queue, api.Receive{Limit: new(1 + w.random.IntN(6))}, &got, http.StatusOK); err != nil {
 		return err
 	}
 	for _, m := range got.Messages {
@@ -357,7 +357,7 @@ func (w *writer) look() (f found, err error) {
 	for _, place := range []string{"", "/$DeadLetterQueue"} {
 		for from := int64(1); ; {
 			var page api.Messages
-			if err := w.call(http.MethodGet, fmt.Sprintf("/peek/%s%s?count=200&from=%d", w.queue, place, from), nil, &page, http.StatusOK); err != nil {
+			if err := w.call(http.MethodGet, fmt.Sprintf("/peek/%s%s?limit=200&from=%d", w.queue, place, from), nil, &page, http.StatusOK); err != nil {
 				return f, err
 			}
 			for _, m := range page.Messages {

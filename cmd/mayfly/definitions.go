@@ -94,7 +94,7 @@ func (c *definitionsImportCommand) Run(ctx context.Context, s cli.Streams) error
 
 // describeDefinitionStep returns a line for each change of a step.
 func describeDefinitionStep(step api.DefinitionStep) string {
-	at := step.Do + " " + cli.Printable(step.Path, 400)
+	at := step.Action + " " + cli.Printable(step.Path, 400)
 	if step.Rule != "" {
 		at += ": " + cli.Printable(step.Rule, 100)
 	}
@@ -103,7 +103,7 @@ func describeDefinitionStep(step api.DefinitionStep) string {
 	}
 	var text strings.Builder
 	for _, ch := range step.Changes {
-		fmt.Fprintf(&text, "%s: %s %s -> %s\n", at, ch.Property, cli.Printable(cmp.Or(ch.Was, "(none)"), 200), cli.Printable(cmp.Or(ch.Is, "(none)"), 200))
+		fmt.Fprintf(&text, "%s: %s %s -> %s\n", at, ch.Property, cli.Printable(cmp.Or(ch.From, "(none)"), 200), cli.Printable(cmp.Or(ch.To, "(none)"), 200))
 	}
 	return text.String()
 }
@@ -111,7 +111,7 @@ func describeDefinitionStep(step api.DefinitionStep) string {
 // printWarnings prints warnings about parts of a Config.json without effect to standard error.
 func printWarnings(s cli.Streams, of []api.DefinitionWarning) error {
 	for _, w := range of {
-		if _, err := fmt.Fprintf(s.Err, "warning: %s: %s\n", cli.Printable(w.At, 400), cli.Printable(w.Why, 400)); err != nil {
+		if _, err := fmt.Fprintf(s.Err, "warning: %s: %s\n", cli.Printable(w.Position, 400), cli.Printable(w.Reason, 400)); err != nil {
 			return err
 		}
 	}

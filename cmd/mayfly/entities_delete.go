@@ -37,7 +37,7 @@ func (c *entitiesDeleteCommand) Run(ctx context.Context, s cli.Streams) error {
 		if err := confirm(ctx, s, e.Path, "deletes "+what+" for good"); err != nil {
 			return err
 		}
-		to += fmt.Sprintf("?count=%d", count)
+		to += fmt.Sprintf("?expectedCount=%d", count)
 	}
 	if _, err := c.request(ctx, http.MethodDelete, to, nil, nil, 0); err != nil || c.JSON {
 		return err

@@ -64,11 +64,11 @@ func (c client) waitForJob(ctx context.Context, s cli.Streams, id int64, atMost 
 		if err != nil {
 			return err
 		}
-		s.ShowProgress(fmt.Sprintf("job %d: %d of %d", id, is.Counts.Seen, is.Counts.Total))
-		if is.Ended != nil || atMost > 0 && !time.Now().Before(end) {
+		s.ShowProgress(fmt.Sprintf("job %d: %d of %d", id, is.Counts.Examined, is.Counts.Total))
+		if is.EndedAt != nil || atMost > 0 && !time.Now().Before(end) {
 			s.ShowProgress("")
 			err := c.printJob(s, raw, is)
-			if err == nil && is.Ended != nil && is.State != "done" { // cancelled, or the server ended
+			if err == nil && is.EndedAt != nil && is.State != "done" { // cancelled, or the server ended
 				err = fmt.Errorf("job %d was %s: %w", is.ID, is.State, errJobFailed)
 			}
 			return err
@@ -83,7 +83,7 @@ func (c client) printJob(s cli.Streams, raw []byte, is api.Job) (err error) {
 	} else {
 		_, err = fmt.Fprint(s.Out, describeJob(is))
 	}
-	if err == nil && is.Ended != nil && (is.State == "failed" || is.Counts.Failed > 0) {
+	if err == nil && is.EndedAt != nil && (is.State == "failed" || is.Counts.Failed > 0) {
 		return fmt.Errorf("job %d: %w", is.ID, errJobFailed)
 	}
 	return err
@@ -93,8 +93,8 @@ func (c client) printJob(s cli.Streams, raw []byte, is api.Job) (err error) {
 func describeJob(is api.Job) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "job %d  %s  %s  %s\n", is.ID, is.Kind, is.State, describeJobCounts(is.Counts))
-	if is.Why != "" {
-		fmt.Fprintf(&text, "  %s\n", cli.Printable(is.Why, 200))
+	if is.Reason != "" {
+		fmt.Fprintf(&text, "  %s\n", cli.Printable(is.Reason, 200))
 	}
 	for _, f := range is.Failures {
 		if f.Line != 0 {
@@ -113,5 +113,5 @@ func describeJob(is api.Job) string {
 }
 
 func describeJobCounts(n api.JobCounts) string {
-	return fmt.Sprintf("%d of %d seen, %d done, %d skipped, %d failed", n.Seen, n.Total, n.Done, n.Skipped, n.Failed)
+	return fmt.Sprintf("%d of %d seen, %d done, %d skipped, %d failed", n.Examined, n.Total, n.Done, n.Skipped, n.Failed)
 }

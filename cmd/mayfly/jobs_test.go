@@ -27,7 +27,7 @@ func TestJobsCommand(t *testing.T) {
 	for _, args := range [][]string{
 		{"send", "orders", "one", "--create", "-p", "region=eu"}, {"send", "orders", "two", "-p", "region=us"}, {"send", "orders", "three", "-p", "region=eu"},
 		{"entities", "create", "queue", "orders-eu"}, {"send", "dead", "x", "--create", "--count", "3"},
-		{"receive", "dead", "--max", "3", "--then", "dead-letter"},
+		{"receive", "dead", "--limit", "3", "--then", "dead-letter"},
 	} {
 		if _, said, code := RunCommand(t, "", args...); code != cli.ExitOK {
 			t.Fatal(said)
@@ -79,11 +79,11 @@ func TestJobsCommand(t *testing.T) {
 func TestJobThatFails(t *testing.T) {
 	var out strings.Builder
 	c := client{}
-	is := api.Job{ID: 7, Kind: "move", State: "done", Counts: api.JobCounts{Total: 2, Seen: 2, Done: 1, Failed: 1}, Failures: []api.JobFailure{{Path: "q", SequenceNumber: 3, Reason: "too\nlarge"}}}
+	is := api.Job{ID: 7, Kind: "move", State: "done", Counts: api.JobCounts{Total: 2, Examined: 2, Done: 1, Failed: 1}, Failures: []api.JobFailure{{Path: "q", SequenceNumber: 3, Reason: "too\nlarge"}}}
 	if err := c.printJob(cli.Streams{Out: &out}, nil, is); err != nil {
 		t.Errorf("of one that goes on: %v", err)
 	}
-	is.Ended = &is.Started
+	is.EndedAt = &is.StartedAt
 	if err := c.printJob(cli.Streams{Out: &out}, nil, is); err == nil || cli.ExitCodeOf(err) != cli.ExitFailed || err.Error() != "job 7: it was not done to all messages" {
 		t.Errorf("got %v", err)
 	}
@@ -110,7 +110,7 @@ func TestJobGoesOn(t *testing.T) {
 // A job that is cancelled while the command waits makes the command fail.
 func TestJobThatWasCancelled(t *testing.T) {
 	from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, `{"id":7,"state":"cancelled","ended":"2026-07-14T10:00:00Z"}`) //nolint:errcheck // the client reports what it got
+		io.WriteString(w, `{"id":7,"state":"cancelled","endedAt":"2026-07-14T10:00:00Z"}`) //nolint:errcheck // the client reports what it got
 	}))
 	defer from.Close()
 	var out, said strings.Builder

@@ -18,12 +18,12 @@ import (
 func describeNamespaces() cli.Command {
 	return cli.Command{
 		Name: "namespaces", Summary: "List, create, update and delete the namespaces of a server.", Flags: &namespacesCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "Each has entities, limits, access rules and a store of its own. Other commands are about the server's own unless --ns names another.",
+		Detail: "Each has entities, limits, access rules and a store of its own. Other commands are about the server's own unless --namespace names another.",
 		Examples: []cli.Example{
 			{Line: "mayfly namespaces", Text: "Lists them."},
 			{Line: "mayfly namespaces create shop --profile premium", Text: "Makes one, with the limits of a tier of Service Bus."},
 			{Line: "mayfly namespaces create till --config Config.json", Text: "Makes one with the entities and rules of a file."},
-			{Line: "mayfly namespaces create demo --temporary --for 1h", Text: "Makes one in memory that goes by itself."},
+			{Line: "mayfly namespaces create demo --temporary --expires-in 1h", Text: "Makes one in memory that goes by itself."},
 			{Line: "mayfly namespaces update shop --profile standard", Text: "Gives it other limits; its clients have to connect again."},
 			{Line: "mayfly namespaces delete shop", Text: "Removes one with all that is in it, after its name was typed."},
 		},
@@ -59,7 +59,7 @@ func (c *namespacesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	if !c.Names {
-		fmt.Fprintln(w, "NAME\tSTATE\tENTITIES\tMESSAGES\tDEAD\tTIER\tCONNECTION STRING") //nolint:errcheck // Flush returns the error
+		fmt.Fprintln(w, "NAME\tSTATE\tENTITIES\tMESSAGES\tDEAD\tPROFILE\tCONNECTION STRING") //nolint:errcheck // Flush returns the error
 	}
 	for _, raw := range answer.Namespaces {
 		var n api.Namespace
@@ -70,7 +70,7 @@ func (c *namespacesListCommand) Run(ctx context.Context, s cli.Streams) error {
 			fmt.Fprintln(w, n.Name) //nolint:errcheck // Flush returns the error
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Name, describeNamespaceState(n), n.Entities, n.Messages, n.DeadLetters, n.Tier, cmp.Or(n.ConnectionString, n.AdminConnectionString)) //nolint:errcheck // Flush returns the error
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Name, describeNamespaceState(n), n.Entities, n.Messages, n.DeadLetters, n.Profile, cmp.Or(n.ConnectionString, n.AdminConnectionString)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
 }
@@ -80,8 +80,8 @@ func describeNamespaceState(n api.Namespace) string {
 	switch {
 	case n.Owner != "":
 		return n.State + ": " + cli.Printable(n.Owner, 80)
-	case n.Why != "":
-		return n.State + ": " + cli.Printable(n.Why, 120)
+	case n.Reason != "":
+		return n.State + ": " + cli.Printable(n.Reason, 120)
 	case n.Temporary:
 		return n.State + ", temporary"
 	default:
@@ -96,12 +96,12 @@ type namespacesCreateCommand struct {
 	Profile   string `placeholder:"NAME" help:"Tier that sets the limits: ${profiles}. Default: the server's."`
 	Temporary bool   `help:"Keep the namespace in memory. It is deleted when the server stops."`
 	Config    string `placeholder:"FILE" type:"path" help:"Config.json of the Service Bus emulator with entities and rules to create. If one fails, nothing is created. - is standard input."`
-	For       string `placeholder:"DURATION" help:"Lifetime of a temporary namespace, such as 1h."`
+	ExpiresIn string `placeholder:"DURATION" help:"Lifetime of a temporary namespace, such as 1h."`
 }
 
 // Run creates the namespace.
 func (c *namespacesCreateCommand) Run(ctx context.Context, s cli.Streams) error {
-	in := api.NewNamespace{Name: c.Name, Profile: c.Profile, Temporary: c.Temporary, For: c.For}
+	in := api.NewNamespace{Name: c.Name, Profile: c.Profile, Temporary: c.Temporary, ExpiresIn: c.ExpiresIn}
 	if c.Config != "" {
 		var err error
 		if in.Definitions, err = readConfig(c.Config, s.In); err != nil {
@@ -165,7 +165,7 @@ func (c *namespacesUpdateCommand) Run(ctx context.Context, s cli.Streams) error 
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	_, err = fmt.Fprintf(s.Out, "The namespace %s has the limits of %s: %s.\n", n.Name, n.Tier, describeNamespaceState(n))
+	_, err = fmt.Fprintf(s.Out, "The namespace %s has the limits of %s: %s.\n", n.Name, n.Profile, describeNamespaceState(n))
 	return err
 }
 
@@ -203,8 +203,8 @@ func (c *namespacesDeleteCommand) Run(ctx context.Context, s cli.Streams) error 
 		return s.WriteRaw(raw)
 	}
 	text := fmt.Sprintf("Removed the namespace %s.", gone.Name)
-	if gone.Aside != "" {
-		text += " What was in it is in " + cli.Printable(gone.Aside, 400) + "."
+	if gone.MovedTo != "" {
+		text += " What was in it is in " + cli.Printable(gone.MovedTo, 400) + "."
 	}
 	_, err = fmt.Fprintln(s.Out, text)
 	return err

@@ -18,7 +18,7 @@ func describePeek() cli.Command {
 	return cli.Command{
 		Name: "peek", Summary: "Peek at messages without locking them.", Flags: &peekCommand{}, ExitCodes: clientExitCodes(cli.ExitEmpty),
 		Examples: []cli.Example{
-			{Line: "mayfly peek orders --count 50", Text: "Lists fifty messages, oldest first."},
+			{Line: "mayfly peek orders --limit 50", Text: "Lists fifty messages, oldest first."},
 			{Line: "mayfly peek 'prices/Subscriptions/dear/$DeadLetterQueue' --from 120", Text: "Lists dead letters from a number on."},
 			{Line: "mayfly peek orders --json | jq -r .body", Text: "Has each message as a line of JSON."},
 			{Line: "mayfly peek orders --state locked", Text: "Says who has which message, and for how long."},
@@ -33,7 +33,7 @@ type peekCommand struct {
 	failEmptyFlag
 	Entity string `arg:"" help:"Queue, topic/Subscriptions/name, or one of them with /$DeadLetterQueue."`
 	From   int64  `default:"1" help:"Sequence number to begin with."`
-	Count  int    `default:"20" help:"Number of messages to list."`
+	Limit  int    `default:"20" help:"Maximum number of messages to list."`
 	State  string `enum:"all,active,locked,deferred,scheduled" default:"all" help:"State of the messages: all, active, locked, deferred or scheduled. locked also shows the holder, the start of the lock and its renewals."`
 	Follow bool   `short:"f" help:"List all messages and then new ones, until interrupted."`
 }
@@ -48,7 +48,7 @@ func (c *peekCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.Follow {
 		return c.follow(ctx, s)
 	}
-	got, err := c.fetchMessages(ctx, c.From, c.Count)
+	got, err := c.fetchMessages(ctx, c.From, c.Limit)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (c *peekCommand) fetchMessages(ctx context.Context, from int64, count int) 
 }
 
 func (c *peekCommand) requestPath(from int64, count int) string {
-	at := fmt.Sprintf("%s?from=%d&count=%d", APIPath("peek", c.Entity), from, count)
+	at := fmt.Sprintf("%s?from=%d&limit=%d", APIPath("peek", c.Entity), from, count)
 	if c.State != "all" {
 		at += "&state=" + c.State
 	}
@@ -126,7 +126,7 @@ func (c *peekCommand) follow(ctx context.Context, s cli.Streams) error {
 // printMoreHint prints how to continue if fewer messages were listed than asked for and there are more:
 // a server limits the number per request.
 func (c *peekCommand) printMoreHint(ctx context.Context, s cli.Streams, got []peekedMessage) error {
-	if len(got) >= c.Count {
+	if len(got) >= c.Limit {
 		return nil
 	}
 	more, err := c.fetchMessages(ctx, got[len(got)-1].SequenceNumber+1, 1)

@@ -67,7 +67,7 @@ func (c *purgeCommand) Run(ctx context.Context, s cli.Streams) error {
 		if err != nil {
 			return err
 		}
-		if count, goes = seen.Matching+seen.Unseen, cli.MessageCount(seen.Matching); seen.Unseen > 0 {
+		if count, goes = seen.Matching+seen.Unexamined, cli.MessageCount(seen.Matching); seen.Unexamined > 0 {
 			goes = fmt.Sprintf("at least %d and at most %s", seen.Matching, cli.MessageCount(count))
 		}
 		told += " where " + cli.Printable(*c.Filter, maxQuotedChars)
@@ -77,7 +77,7 @@ func (c *purgeCommand) Run(ctx context.Context, s cli.Streams) error {
 			return err
 		}
 	}
-	in.Count = &count
+	in.ExpectedCount = &count
 	var done api.Purged
 	raw, err := c.request(ctx, http.MethodPost, APIPath("purge", c.Entity), in, &done, 0)
 	if err != nil {

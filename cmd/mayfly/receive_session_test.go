@@ -35,8 +35,8 @@ func TestReceiveFromSessions(t *testing.T) {
 
 	// The session is released each time, and its messages are settled.
 	step(cli.ExitOK, "#1  session \"anna\"", "", "receive", "chats", "--next-session", "--then", "defer")
-	step(cli.ExitOK, "one", "", "receive", "chats", "--session", "anna", "--number", "1")
-	step(cli.ExitNotFound, "", "Failed to lock", "receive", "chats", "--session", "anna", "--number", "1")
+	step(cli.ExitOK, "one", "", "receive", "chats", "--session", "anna", "--sequence-number", "1")
+	step(cli.ExitNotFound, "", "Failed to lock", "receive", "chats", "--session", "anna", "--sequence-number", "1")
 	if out := step(cli.ExitOK, "two", "", "receive", "chats", "--session", "anna", "--then", "abandon", "--json"); !strings.HasPrefix(out, `{"messages":[{`) {
 		t.Errorf("got %q", out)
 	}

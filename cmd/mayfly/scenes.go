@@ -42,13 +42,13 @@ type scenesCommand struct {
 	Play   scenesPlayCommand   `cmd:"" help:"Play a scene, step by step."`
 	Check  scenesCheckCommand  `cmd:"" help:"Check scene files, without a server."`
 	Add    scenesAddCommand    `cmd:"" help:"Add a scene to a server, or replace an added one."`
-	Remove scenesRemoveCommand `cmd:"" help:"Delete an added scene."`
+	Delete scenesDeleteCommand `cmd:"" help:"Delete an added scene."`
 	Clock  scenesClockCommand  `cmd:"" help:"Show or change the clock of a scene that is playing."`
 }
 
 const (
 	scenesPath = "/api/v1/scenes"
-	playsPath  = "/api/v1/plays"
+	playsPath  = "/api/v1/playbacks"
 )
 
 func scenePath(id string) string { return scenesPath + "/" + url.PathEscape(id) }
@@ -91,12 +91,12 @@ func (c *scenesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	if err := w.Flush(); err != nil || c.Names {
 		return err
 	}
-	var under api.Plays
-	if _, err := c.request(ctx, http.MethodGet, c.withLanguage(ctx, playsPath, os.Getenv), nil, &under, 0); err != nil || len(under.Plays) == 0 {
+	var under api.Playbacks
+	if _, err := c.request(ctx, http.MethodGet, c.withLanguage(ctx, playsPath, os.Getenv), nil, &under, 0); err != nil || len(under.Playbacks) == 0 {
 		return err
 	}
 	fmt.Fprintln(w, "\nUNDER WAY\tSTEP\tCLOCK\tTITLE") //nolint:errcheck // Flush returns the error
-	for _, p := range under.Plays {
+	for _, p := range under.Playbacks {
 		fmt.Fprintf(w, "%s\t%d of %d\t%s\t%s\n", p.Name, p.Step, p.Steps, describeClock(p), cli.Printable(p.Title, 100)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
@@ -224,17 +224,17 @@ func (c *scenesAddCommand) Run(ctx context.Context, s cli.Streams) error {
 	return err
 }
 
-// scenesRemoveCommand removes a scene.
-type scenesRemoveCommand struct {
+// scenesDeleteCommand deletes a scene.
+type scenesDeleteCommand struct {
 	client
 	Scene string `arg:"" help:"Id of the scene, as listed."`
 }
 
 // Run removes the scene.
-func (c *scenesRemoveCommand) Run(ctx context.Context, s cli.Streams) error {
+func (c *scenesDeleteCommand) Run(ctx context.Context, s cli.Streams) error {
 	if _, err := c.request(ctx, http.MethodDelete, scenePath(c.Scene), nil, nil, 0); err != nil || c.JSON {
 		return err
 	}
-	_, err := fmt.Fprintf(s.Out, "Removed the scene %s.\n", cli.Printable(c.Scene, 64))
+	_, err := fmt.Fprintf(s.Out, "Deleted the scene %s.\n", cli.Printable(c.Scene, 64))
 	return err
 }

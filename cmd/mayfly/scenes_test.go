@@ -80,7 +80,7 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	if got := says("\nq\n", 0, "They wait.", "scenes", "play", "lunch"); strings.Contains(got, "Nobody comes.") {
 		t.Errorf("it was ended: %s", got)
 	}
-	if got := s.Namespaces(t); got != "default serving Standard 0;" {
+	if got := s.Namespaces(t); got != "default serving standard 0;" {
 		t.Errorf("there is left: %s", got)
 	}
 
@@ -123,9 +123,9 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	check(1, "07-lunch.yaml:18: The scene cannot be read: unknown field", file)
 	write(LunchScene + strings.Replace(czech, "Čekají.", "Čekají., Ano.", 1))
 	check(1, "07-lunch.yaml:17: cs, step 1: The translation has 2 of 'then', but the scene has 1.", file)
-	says("", 0, "Removed the scene lunch.", "scenes", "remove", "lunch")
-	says("", 3, "", "scenes", "remove", "lunch")
-	says("", 4, "is built in", "scenes", "remove", "deadline")
+	says("", 0, "Deleted the scene lunch.", "scenes", "delete", "lunch")
+	says("", 3, "", "scenes", "delete", "lunch")
+	says("", 4, "is built in", "scenes", "delete", "deadline")
 }
 
 // Scenes of a folder are read at startup and added to the built-in ones; if one is invalid, the

@@ -20,7 +20,7 @@ func describeSearch() cli.Command {
 		Examples: []cli.Example{
 			{Line: "mayfly search state:dead 'reason:MaxDelivery*'", Text: "Lists dead letters by their reason."},
 			{Line: `mayfly search '"order 17"' --in orders`, Text: "Lists messages of one queue that have a phrase."},
-			{Line: "mayfly search json.customer.id:42 --max 1000 --json | jq -r .key", Text: "Has the key of each."},
+			{Line: "mayfly search json.customer.id:42 --limit 1000 --json | jq -r .key", Text: "Has the key of each."},
 			{Line: "mayfly search -- -prop.region:eu", Text: "Lists those of which a term is not true."},
 		},
 	}
@@ -30,10 +30,10 @@ func describeSearch() cli.Command {
 type searchCommand struct {
 	client
 	failEmptyFlag
-	Query []string `arg:"" help:"Query."`
-	In    string   `placeholder:"PATH" help:"Search only this entity and its dead letters; for a topic, its subscriptions. * matches any text. Default: all entities."`
-	Max   int      `default:"100" help:"Maximum number of messages to find."`
-	From  string   `placeholder:"MARK" help:"Continue a search: the cursor that the previous one printed."`
+	Query  []string `arg:"" help:"Query."`
+	In     string   `placeholder:"PATH" help:"Search only this entity and its dead letters; for a topic, its subscriptions. * matches any text. Default: all entities."`
+	Limit  int      `default:"100" help:"Maximum number of messages to find."`
+	Cursor string   `placeholder:"CURSOR" help:"Continue a search: the cursor that the previous one printed."`
 }
 
 // A searchLine is a line of a response, with one of its members set.
@@ -45,12 +45,12 @@ type searchLine struct {
 
 // Run searches. An incomplete response is an error.
 func (c *searchCommand) Run(ctx context.Context, s cli.Streams) error {
-	to := fmt.Sprintf("/api/v1/search?q=%s&max=%d", queryEscape(strings.Join(c.Query, " ")), c.Max)
+	to := fmt.Sprintf("/api/v1/search?q=%s&limit=%d", queryEscape(strings.Join(c.Query, " ")), c.Limit)
 	if c.In != "" {
 		to += "&in=" + queryEscape(c.In)
 	}
-	if c.From != "" {
-		to += "&from=" + queryEscape(c.From)
+	if c.Cursor != "" {
+		to += "&cursor=" + queryEscape(c.Cursor)
 	}
 	w, base, err := c.openResponse(ctx, http.MethodGet, to, http.NoBody)
 	if err != nil {
@@ -121,11 +121,11 @@ func (c *searchCommand) printHit(s cli.Streams, raw json.RawMessage) error {
 // printSummary prints how many messages were searched, and how to continue, to standard error.
 func (c *searchCommand) printSummary(s cli.Streams, end api.Finished) error {
 	text := fmt.Sprintf("%d found in %s", end.Hits, cli.MessageCount(end.Scanned.Scanned))
-	if end.Cut > 0 {
-		text += fmt.Sprintf("; of %d only the first MiB was looked at", end.Cut)
+	if end.TruncatedBodies > 0 {
+		text += fmt.Sprintf("; of %d only the first MiB was looked at", end.TruncatedBodies)
 	}
 	if end.Next != "" {
-		text += "; go on with --from '" + end.Next + "'"
+		text += "; go on with --cursor '" + end.Next + "'"
 	}
 	_, err := fmt.Fprintln(s.Err, text)
 	return err

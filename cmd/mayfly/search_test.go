@@ -39,16 +39,16 @@ func TestSearchCommand(t *testing.T) {
 	run(cli.ExitOK, "No message was found.\n", "", "prop.region:asia")
 	run(cli.ExitEmpty, "", "mayfly: no message was found\n", "prop.region:asia", "--fail-empty")
 	run(cli.ExitRefused, "", "mayfly: ", "json.:")
-	run(cli.ExitUsage, "", "mayfly: ", "x", "--max", "many")
+	run(cli.ExitUsage, "", "mayfly: ", "x", "--limit", "many")
 	run(cli.ExitUnreachable, "", "does not answer", "x", "--server", "http://127.0.0.1:1")
 
-	got, said, code := RunCommand(t, "", "search", "body:anna", "--max", "1")
-	_, mark, more := strings.Cut(strings.TrimSpace(said), "; go on with --from ")
+	got, said, code := RunCommand(t, "", "search", "body:anna", "--limit", "1")
+	_, mark, more := strings.Cut(strings.TrimSpace(said), "; go on with --cursor ")
 	mark, inQuotes := strings.CutPrefix(strings.TrimSuffix(mark, "'"), "'") // it may contain a $ for the shell
 	if code != cli.ExitOK || !inQuotes || got != "mail  #1  active  10 bytes  id m-1\n" || !more {
 		t.Fatalf("got %d %q %q", code, got, said)
 	}
-	run(cli.ExitOK, first, "1 found in ", "body:anna", "--from", mark)
+	run(cli.ExitOK, first, "1 found in ", "body:anna", "--cursor", mark)
 }
 
 // An incomplete response is an error.

@@ -33,7 +33,7 @@ func TestSendLines(t *testing.T) {
 	if got := Entity(t, s, "q").Counts.Active; got != 1201 {
 		t.Errorf("there are %d", got)
 	}
-	out, _, _ := RunCommand(t, "", "peek", "q", "--count", "2", "--json", "--from", "1200")
+	out, _, _ := RunCommand(t, "", "peek", "q", "--limit", "2", "--json", "--from", "1200")
 	step(cli.ExitOK, out, "Sent 2 messages to q.\n", "")                                               // output of peek can be sent
 	step(cli.ExitOK, "\n \n"+`{"body":"last"}`, `{"line":3,"sequenceNumber":1204}`+"\n", "", "--json") // without a line break at the end
 	step(cli.ExitOK, "", "Sent 0 messages to q.\n", "")

@@ -33,23 +33,23 @@ type serveCommand struct {
 	TLSDir        string   `name:"tls-dir" placeholder:"DIR" type:"path" env:"MAYFLY_TLS_DIR" help:"Folder with the certificate: tls.crt and tls.key if they exist, else ca.pem of a local CA, which is created at the first start. Default: ${tls}."`
 	TLSName       []string `name:"tls-name" placeholder:"NAME" env:"MAYFLY_TLS_NAME" help:"Further name or address in the certificate, besides localhost, 127.0.0.1, ::1 and *.servicebus.windows.net; may be repeated."`
 	Store         string   `placeholder:"URL" env:"MAYFLY_STORE" help:"Store of the messages: sqlite:PATH, mongodb://HOST/DATABASE, or memory: (lost at the end). Default: sqlite:${data}."`
-	Wait          string   `placeholder:"DURATION" env:"MAYFLY_WAIT" help:"Keep trying to reach the store at the start for this long, such as 30s. Default: try once."`
+	StoreWait     string   `placeholder:"DURATION" env:"MAYFLY_STORE_WAIT" help:"Keep trying to reach the store at the start for this long, such as 30s. Default: try once."`
 	Lease         string   `placeholder:"DURATION" default:"5s" env:"MAYFLY_LEASE" help:"With a shared store: how long this server may be silent before another one takes over its namespaces. At least 300ms."`
 	Advertise     string   `placeholder:"URL" env:"MAYFLY_ADVERTISE" help:"With a shared store: URL of this dashboard that the other servers show to users. Default: its address."`
 	Peer          string   `placeholder:"ADDRESS" env:"MAYFLY_PEER" help:"With a shared store: address where this server accepts requests that the other servers forward, for namespaces it owns; none accepts nothing. Servers prove to each other that they know a secret of the store, so the address may be beyond loopback. Default: a free port of 127.0.0.1, for servers on one machine."`
 	PeerAdvertise string   `name:"peer-advertise" placeholder:"HOST:PORT" env:"MAYFLY_PEER_ADVERTISE" help:"Address at which the other servers reach --peer. Default: its address; for a wildcard, the addresses of this machine."`
 	History       struct {
-		For   string `placeholder:"DURATION" default:"168h" env:"MAYFLY_HISTORY_FOR" help:"Time to keep history; never keeps it until the size limit."`
-		Bytes string `placeholder:"SIZE" default:"256MiB" env:"MAYFLY_HISTORY_BYTES" help:"Maximum size of the history; 0 is no limit."`
+		Retention string `placeholder:"DURATION" default:"168h" env:"MAYFLY_HISTORY_RETENTION" help:"Time to keep history; never keeps it until the size limit."`
+		Bytes     string `placeholder:"SIZE" default:"256MiB" env:"MAYFLY_HISTORY_BYTES" help:"Maximum size of the history; 0 is no limit."`
 	} `embed:"" prefix:"history-"`
-	Config     string   `placeholder:"FILE" type:"path" env:"MAYFLY_CONFIG" help:"Config.json of the Service Bus emulator. Its entities are created or updated; nothing is deleted."`
-	Namespace  string   `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"Name of the namespace; overrides the name in --config. Default: the name in --config, or default."`
-	Namespaces int      `placeholder:"N" default:"50" env:"MAYFLY_NAMESPACES" help:"Maximum number of further namespaces, created in the dashboard or with mayfly namespaces. Default: ${default}."`
-	Scenes     string   `placeholder:"DIR" type:"path" env:"MAYFLY_SCENES" help:"Folder with further scenes, *.yaml, for the dashboard and mayfly scenes."`
-	Profile    string   `enum:"${profiles}" default:"standard" env:"MAYFLY_PROFILE" help:"Limits and defaults of a Service Bus tier or of the emulator: ${profiles}."`
-	Limit      []string `placeholder:"NAME=VALUE" env:"MAYFLY_LIMIT" help:"Override one limit of the profile; may be repeated. Limits: ${limits}. without=NAME,NAME removes features: ${features}. memory=SIZE limits the memory of the messages of all namespaces; sends beyond it are refused (default: half of the container's or machine's memory; none: no limit). With several namespaces, the last 10 % is for those that use less than an equal share."`
-	Auth       string   `placeholder:"FILE" type:"path" env:"MAYFLY_AUTH" help:"File of users who may use the dashboard and the JSON API; mayfly users add writes it. With it, --http may be beyond loopback. Default: no sign-in."`
-	OIDC       struct {
+	Config        string   `placeholder:"FILE" type:"path" env:"MAYFLY_CONFIG" help:"Config.json of the Service Bus emulator. Its entities are created or updated; nothing is deleted."`
+	Namespace     string   `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"Name of the namespace; overrides the name in --config. Default: the name in --config, or default."`
+	MaxNamespaces int      `placeholder:"N" default:"50" env:"MAYFLY_MAX_NAMESPACES" help:"Maximum number of further namespaces, created in the dashboard or with mayfly namespaces. Default: ${default}."`
+	Scenes        string   `placeholder:"DIR" type:"path" env:"MAYFLY_SCENES" help:"Folder with further scenes, *.yaml, for the dashboard and mayfly scenes."`
+	Profile       string   `enum:"${profiles}" default:"standard" env:"MAYFLY_PROFILE" help:"Limits and defaults of a Service Bus tier or of the emulator: ${profiles}."`
+	Limit         []string `placeholder:"NAME=VALUE" env:"MAYFLY_LIMIT" help:"Override one limit of the profile; may be repeated. Limits: ${limits}. without=NAME,NAME removes features: ${features}. memory=SIZE limits the memory of the messages of all namespaces; sends beyond it are refused (default: half of the container's or machine's memory; none: no limit). With several namespaces, the last 10 % is for those that use less than an equal share."`
+	Auth          string   `placeholder:"FILE" type:"path" env:"MAYFLY_AUTH" help:"File of users who may use the dashboard and the JSON API; mayfly users add writes it. With it, --http may be beyond loopback. Default: no sign-in."`
+	OIDC          struct {
 		Issuer string   `placeholder:"URL" env:"MAYFLY_OIDC_ISSUER" help:"OpenID provider for sign-in, besides --auth or instead of it. Register HTTP/login/openid/back, at the address of the dashboard or at --advertise, as a redirect URI."`
 		Client string   `placeholder:"ID" env:"MAYFLY_OIDC_CLIENT" help:"Client ID of this server at the provider."`
 		Secret string   `placeholder:"SECRET" env:"MAYFLY_OIDC_SECRET" help:"Client secret; @FILE reads it from a file. Default: none, a public client."`
@@ -62,13 +62,13 @@ type serveCommand struct {
 	Insecure        bool     `env:"MAYFLY_INSECURE" help:"Permit addresses beyond loopback. Every client that reaches a port may do everything there, unless --sas or, for the dashboard, --auth is set."`
 	SAS             string   `name:"sas" enum:"accept,enforce" default:"accept" env:"MAYFLY_SAS" help:"Tokens of clients: accept takes any token, as the emulator does; enforce checks them against the namespace's access rules. With enforce, all addresses except the dashboard's may be beyond loopback."`
 	SASKey          []string `name:"sas-key" sep:";" placeholder:"NAME=KEY:RIGHTS" env:"MAYFLY_SAS_KEY" help:"Access rule of the namespace with its primary key, such as ci=c2VjcmV0:Send,Listen; may be repeated. The rights are Manage, Send and Listen."`
-	Safe            bool     `env:"MAYFLY_SAFE" help:"Safe mode: the dashboard, the JSON API and the commands that use it refuse to delete, purge, cancel or clear anything. Service Bus clients are not affected."`
+	SafeMode        bool     `env:"MAYFLY_SAFE_MODE" help:"Safe mode: the dashboard, the JSON API and the commands that use it refuse to delete, purge, cancel or clear anything. Service Bus clients are not affected."`
 	AllowReset      bool     `env:"MAYFLY_ALLOW_RESET" help:"For test suites: POST /reset at the admin port deletes all entities and messages, or restores the entities of --config."`
 	AllowHost       []string `placeholder:"NAME" env:"MAYFLY_ALLOW_HOST" help:"Further host name that requests may use, besides loopback and the addresses above; may be repeated."`
 	StrictHosts     bool     `env:"MAYFLY_STRICT_HOSTS" help:"Refuse clients whose host names no namespace, such as other.servicebus.windows.net, and is no name of the server. Default: they get the server's own namespace, and the log names the host once."`
 	AllowOrigin     []string `placeholder:"URL" env:"MAYFLY_ALLOW_ORIGIN" help:"Permit pages of this origin, such as https://shop.example, to open AMQP over a WebSocket; may be repeated. Default: only programs, and pages of the server's own origin."`
 	TrustProxy      []string `name:"trust-proxy" placeholder:"CIDR" env:"MAYFLY_TRUST_PROXY" help:"Trust proxies with this address or network, such as 10.0.0.0/8; may be repeated. Their X-Forwarded-For and X-Forwarded-Proto headers, and their PROXY protocol headers (version 1 or 2, at every port but --peer), name the client. Default: trust none and ignore these headers."`
-	Connections     int      `placeholder:"N" default:"0" env:"MAYFLY_CONNECTIONS" help:"Limit the connections of all ports together. At the limit, the server closes the least useful connection for a new one: see /docs/connection-limits. --limit connections is a separate limit for the AMQP connections of each namespace. Default: as many as the limit of open files allows, at most 10000."`
+	MaxConnections  int      `placeholder:"N" default:"0" env:"MAYFLY_MAX_CONNECTIONS" help:"Limit the connections of all ports together. At the limit, the server closes the least useful connection for a new one: see /docs/connection-limits. --limit connections is a separate limit for the AMQP connections of each namespace. Default: as many as the limit of open files allows, at most 10000."`
 	PrivateWebhooks bool     `name:"allow-private-webhooks" env:"MAYFLY_ALLOW_PRIVATE_WEBHOOKS" help:"On a server beyond loopback: permit webhooks of alert rules to this machine and to private networks. A server on loopback permits them, unless it has a base path."`
 	Metrics         struct {
 		Entities int `placeholder:"N" default:"1000" env:"MAYFLY_METRICS_ENTITIES" help:"Number of entities that /metrics lists one by one; the others are summed."`
@@ -125,7 +125,7 @@ func (c *serveCommand) config(s cli.Streams) (config Config, err error) {
 	config = Config{
 		HTTP: c.HTTP, BasePath: c.BasePath, Admin: c.Admin, AMQP: cmp.Or(c.AMQP, NoListener), AMQPS: c.AMQPS, HTTPS: c.HTTPS, Listen: listens, TLSDir: c.TLSDir, TLSNames: c.TLSName,
 		Store: c.Store, Definition: c.Config, Namespace: c.Namespace, Limits: &limits, Memory: memory,
-		Advertise: c.Advertise, Peer: c.Peer, PeerAdvertise: c.PeerAdvertise, Insecure: c.Insecure, Auth: c.Auth, OIDC: provider, SAS: policy, SASKeys: keys, Safe: c.Safe, Scenes: c.Scenes, AllowReset: c.AllowReset, AllowHosts: c.AllowHost, StrictHosts: c.StrictHosts, AllowOrigins: c.AllowOrigin, TrustProxy: c.TrustProxy, PrivateWebhooks: c.PrivateWebhooks, ReadyJSON: c.ReadyJSON,
+		Advertise: c.Advertise, Peer: c.Peer, PeerAdvertise: c.PeerAdvertise, Insecure: c.Insecure, Auth: c.Auth, OIDC: provider, SAS: policy, SASKeys: keys, Safe: c.SafeMode, Scenes: c.Scenes, AllowReset: c.AllowReset, AllowHosts: c.AllowHost, StrictHosts: c.StrictHosts, AllowOrigins: c.AllowOrigin, TrustProxy: c.TrustProxy, PrivateWebhooks: c.PrivateWebhooks, ReadyJSON: c.ReadyJSON,
 		Logger: slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: level})),
 	}
 	if err := c.copyNumbers(&config); err != nil {

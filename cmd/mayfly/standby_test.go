@@ -352,7 +352,7 @@ func TestOwnerChangesWhileStandingBy(t *testing.T) {
 	}
 }
 
-// TestAbsentStore checks that an unreachable store is tried once, and more often only with --wait;
+// TestAbsentStore checks that an unreachable store is tried once, and more often only with --store-wait;
 // permanent errors are never retried.
 func TestAbsentStore(t *testing.T) {
 	t.Parallel()

@@ -19,7 +19,7 @@ func describeTemplates() cli.Command {
 		Examples: []cli.Example{
 			{Line: "mayfly templates", Text: "Lists them."},
 			{Line: "mayfly templates show late-orders > late-orders.json", Text: "Has one as JSON."},
-			{Line: "mayfly templates keep late-orders < late-orders.json", Text: "Keeps one, or changes it."},
+			{Line: "mayfly templates set late-orders < late-orders.json", Text: "Keeps one, or changes it."},
 			{Line: "mayfly send orders --template late-orders", Text: "Sends what it says."},
 		},
 	}
@@ -29,7 +29,7 @@ func describeTemplates() cli.Command {
 type templatesCommand struct {
 	List   templatesListCommand   `cmd:"" default:"withargs" help:"List templates (default)."`
 	Show   templatesShowCommand   `cmd:"" help:"Print the message of a template as JSON."`
-	Keep   templatesSaveCommand   `cmd:"" help:"Create or change a template from a JSON message on standard input."`
+	Set    templatesSetCommand    `cmd:"" help:"Create or change a template from a JSON message on standard input."`
 	Delete templatesDeleteCommand `cmd:"" help:"Delete a template."`
 }
 
@@ -58,7 +58,7 @@ func (c *templatesListCommand) Run(ctx context.Context, s cli.Streams) error {
 		if err := json.Unmarshal(raw, &t); err != nil {
 			return fmt.Errorf("the server tells of a template in a way that cannot be read: %w", err)
 		}
-		fmt.Fprintf(w, "%s\t%s\n", cli.Printable(t.Name, 64), t.Changed.Local().Format(time.DateTime)) //nolint:errcheck // Flush returns the error
+		fmt.Fprintf(w, "%s\t%s\n", cli.Printable(t.Name, 64), t.UpdatedAt.Local().Format(time.DateTime)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
 }
@@ -84,14 +84,14 @@ func (c *templatesShowCommand) Run(ctx context.Context, s cli.Streams) error {
 	return s.WriteLines([]json.RawMessage{t.Message})
 }
 
-// templatesSaveCommand creates or changes a template.
-type templatesSaveCommand struct {
+// templatesSetCommand creates or changes a template.
+type templatesSetCommand struct {
 	client
 	Name string `arg:"" help:"Name of the template."`
 }
 
 // Run sends standard input as it is.
-func (c *templatesSaveCommand) Run(ctx context.Context, s cli.Streams) error {
+func (c *templatesSetCommand) Run(ctx context.Context, s cli.Streams) error {
 	w, base, err := c.openResponse(ctx, http.MethodPut, templatePath(c.Name), cli.CancellableReader(ctx, s.In))
 	if err != nil {
 		return err

@@ -20,8 +20,8 @@ func describeTokens() cli.Command {
 		Detail: "A token is what a program is known by where the server asks who somebody is, as --token or MAYFLY_TOKEN of every command, or in Authorization: Bearer. A link shows one namespace to whoever opens it, and lets nobody do anything. Either is told once, when it is made.",
 		Examples: []cli.Example{
 			{Line: "mayfly tokens", Text: "Lists tokens and links: all to an admin, one's own to others."},
-			{Line: "mayfly tokens create ci --role operator --for 90d", Text: "Makes a token, and prints it."},
-			{Line: "mayfly tokens link 'monday demo' --for 2h", Text: "Makes a link, and prints its URL."},
+			{Line: "mayfly tokens create ci --role operator --expires-in 90d", Text: "Makes a token, and prints it."},
+			{Line: "mayfly tokens link 'monday demo' --expires-in 2h", Text: "Makes a link, and prints its URL."},
 			{Line: "mayfly tokens revoke abcdefghij", Text: "Ends one, with all that was made with it."},
 		},
 	}
@@ -68,7 +68,7 @@ func (c *tokensListCommand) Run(ctx context.Context, s cli.Streams) error {
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Printable(t.ID, 100), cli.Printable(t.Name, 60), t.Kind, t.Role, cmp.Or(cli.Printable(t.Namespace, 63), "all"), //nolint:errcheck // Flush returns the error
-			cmp.Or(cli.Printable(t.MadeBy, 60), "-"), formatTime(t.Made), formatTime(t.Until), formatTime(t.Used))
+			cmp.Or(cli.Printable(t.CreatedBy, 60), "-"), formatTime(t.CreatedAt), formatTime(t.ExpiresAt), formatTime(t.LastUsedAt))
 	}
 	return w.Flush()
 }
@@ -84,16 +84,16 @@ func formatTime(t time.Time) string {
 // tokensCreateCommand creates a token.
 type tokensCreateCommand struct {
 	client
-	Name   string `arg:"" help:"Purpose, as the list shows it."`
-	Role   string `required:"" enum:"viewer,operator,admin" placeholder:"ROLE" help:"Role of the token: viewer, operator or admin, at most your own."`
-	Within string `placeholder:"NAMESPACE" help:"Limit the token to this namespace. Default: all namespaces."`
-	For    string `placeholder:"DURATION" help:"Lifetime, such as 90d. Default: until it is revoked."`
+	Name          string `arg:"" help:"Purpose, as the list shows it."`
+	Role          string `required:"" enum:"viewer,operator,admin" placeholder:"ROLE" help:"Role of the token: viewer, operator or admin, at most your own."`
+	OnlyNamespace string `placeholder:"NAMESPACE" help:"Limit the token to this namespace. Default: all namespaces."`
+	ExpiresIn     string `placeholder:"DURATION" help:"Lifetime, such as 90d. Default: until it is revoked."`
 }
 
 // Run creates the token. Only the token goes to standard output, for $(…) and files.
 func (c *tokensCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 	var t api.Token
-	raw, err := c.request(ctx, http.MethodPost, tokensPath, api.NewToken{Name: c.Name, Role: c.Role, Namespace: c.Within, For: c.For}, &t, 0)
+	raw, err := c.request(ctx, http.MethodPost, tokensPath, api.NewToken{Name: c.Name, Role: c.Role, Namespace: c.OnlyNamespace, ExpiresIn: c.ExpiresIn}, &t, 0)
 	if err != nil {
 		return err
 	}
@@ -106,24 +106,24 @@ func (c *tokensCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 }
 
 func describeLifetime(t api.Token) string {
-	if t.Until.IsZero() {
+	if t.ExpiresAt.IsZero() {
 		return "good until it is revoked"
 	}
-	return "good until " + formatTime(t.Until)
+	return "good until " + formatTime(t.ExpiresAt)
 }
 
 // tokensLinkCommand creates a link.
 type tokensLinkCommand struct {
 	client
-	Name string `arg:"" help:"Purpose, as the list shows it."`
-	Page string `placeholder:"PATH" help:"Page that the link opens, such as /n/default/queues. Default: the overview."`
-	For  string `placeholder:"DURATION" help:"Lifetime, at most 30d. Default: 8h."`
+	Name      string `arg:"" help:"Purpose, as the list shows it."`
+	Page      string `placeholder:"PATH" help:"Page that the link opens, such as /n/default/queues. Default: the overview."`
+	ExpiresIn string `placeholder:"DURATION" help:"Lifetime, at most 30d. Default: 8h."`
 }
 
 // Run creates the link. Only the URL goes to standard output.
 func (c *tokensLinkCommand) Run(ctx context.Context, s cli.Streams) error {
 	var t api.Token
-	raw, err := c.request(ctx, http.MethodPost, "/api/v1/links", api.NewLink{Name: c.Name, Page: c.Page, For: c.For}, &t, 0)
+	raw, err := c.request(ctx, http.MethodPost, "/api/v1/links", api.NewLink{Name: c.Name, Page: c.Page, ExpiresIn: c.ExpiresIn}, &t, 0)
 	if err != nil {
 		return err
 	}

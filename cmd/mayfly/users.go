@@ -24,7 +24,7 @@ func describeUsers() cli.Command {
 		Detail: "serve --auth FILE reads it, and reads it again when it has changed. A line is name:role:hash; the roles are viewer (looks), operator (acts on messages) and admin. The password is asked for, or is the first line of standard input; it is no argument, which others could see.",
 		Examples: []cli.Example{
 			{Line: "mayfly users add users.txt ana --role admin", Text: "Adds somebody, or gives somebody another password or role."},
-			{Line: "mayfly users remove users.txt ana", Text: "Takes somebody out, whose sessions end at once."},
+			{Line: "mayfly users delete users.txt ana", Text: "Takes somebody out, whose sessions end at once."},
 			{Line: "mayfly users hash", Text: "Prints the hash of a password, to be put into a line by other means."},
 		},
 	}
@@ -33,7 +33,7 @@ func describeUsers() cli.Command {
 // usersCommand groups the subcommands for a file of users.
 type usersCommand struct {
 	Add    usersAddCommand    `cmd:"" help:"Add a user, or change a user's password or role. Creates the file if it does not exist."`
-	Remove usersRemoveCommand `cmd:"" help:"Delete a user."`
+	Delete usersDeleteCommand `cmd:"" help:"Delete a user."`
 	Hash   usersHashCommand   `cmd:"" help:"Print the hash of a password."`
 }
 
@@ -76,14 +76,14 @@ func (c *usersAddCommand) Run(ctx context.Context, s cli.Streams) error {
 	return err
 }
 
-// usersRemoveCommand removes a user.
-type usersRemoveCommand struct {
+// usersDeleteCommand deletes a user.
+type usersDeleteCommand struct {
 	File string `arg:"" help:"File of users."`
 	Name string `arg:"" help:"Name of the user."`
 }
 
 // Run removes the user.
-func (c *usersRemoveCommand) Run(_ context.Context, s cli.Streams) error {
+func (c *usersDeleteCommand) Run(_ context.Context, s cli.Streams) error {
 	there, err := rewriteUsers(c.File, c.Name, nil)
 	if err != nil {
 		return err

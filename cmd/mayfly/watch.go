@@ -85,7 +85,7 @@ type pollResult struct {
 	server    string // the server's address
 	now       time.Time
 	entities  []api.Entity
-	horizon   api.Horizon
+	horizon   api.Expirations
 	events    []event // newest first
 	noHistory bool    // the store keeps no history
 	pollError error   // why the latest poll failed; the other fields are from the last one that succeeded
@@ -118,7 +118,7 @@ func (c *watchCommand) fetch(ctx context.Context) (w pollResult, err error) {
 	if c.Entity != "" {
 		of = "&entity=" + queryEscape(c.Entity)
 	}
-	if _, err := c.request(ctx, http.MethodGet, "/api/v1/horizon?count=20"+of, nil, &w.horizon, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, "/api/v1/expirations?limit=20"+of, nil, &w.horizon, 0); err != nil {
 		return w, err
 	}
 	w.now = w.horizon.Now

@@ -39,7 +39,7 @@ func (c *watchCommand) watches(path string) bool {
 
 // fetchEvents returns the latest events, newest first; silent if the store keeps no history.
 func (c *watchCommand) fetchEvents(ctx context.Context) (events []event, silent bool, err error) {
-	of := fmt.Sprintf("/api/v1/activity?scope=all&count=%d", maxPolledEvents)
+	of := fmt.Sprintf("/api/v1/activity?scope=all&limit=%d", maxPolledEvents)
 	if c.Entity != "" {
 		of += "&path=" + queryEscape(c.Entity)
 	}

@@ -285,21 +285,21 @@ func TestRulesThatCannotBe(t *testing.T) {
 		good := alert.Rule{Name: "r", Condition: alert.ExpiringSoon, Within: second}
 		w.add(good)
 		for field, change := range map[string]func(*alert.Rule){
-			"name":    func(r *alert.Rule) { r.Name = "a\nb" },
-			"name ":   func(r *alert.Rule) { r.Name = strings.Repeat("x", alert.MaxNameLength+1) },
-			"name  ":  func(r *alert.Rule) { r.Name = "R" },
-			"when":    func(r *alert.Rule) { r.Condition = "now" },
-			"then":    func(r *alert.Rule) { r.Action = "pray" },
-			"within":  func(r *alert.Rule) { r.Within = second - 1 },
-			"within ": func(r *alert.Rule) { r.Within = alert.MaxWithin + 1 },
-			"by":      func(r *alert.Rule) { r.Action, r.MaxExtensions = alert.Extend, 1 },
-			"times":   func(r *alert.Rule) { r.Action, r.ExtendBy = alert.Extend, second },
-			"times ": func(r *alert.Rule) {
+			"name":          func(r *alert.Rule) { r.Name = "a\nb" },
+			"name ":         func(r *alert.Rule) { r.Name = strings.Repeat("x", alert.MaxNameLength+1) },
+			"name  ":        func(r *alert.Rule) { r.Name = "R" },
+			"when":          func(r *alert.Rule) { r.Condition = "now" },
+			"then":          func(r *alert.Rule) { r.Action = "pray" },
+			"within":        func(r *alert.Rule) { r.Within = second - 1 },
+			"within ":       func(r *alert.Rule) { r.Within = alert.MaxWithin + 1 },
+			"extendBy":      func(r *alert.Rule) { r.Action, r.MaxExtensions = alert.Extend, 1 },
+			"maxExtensions": func(r *alert.Rule) { r.Action, r.ExtendBy = alert.Extend, second },
+			"maxExtensions ": func(r *alert.Rule) {
 				r.Action, r.ExtendBy, r.MaxExtensions = alert.Extend, second, alert.MaxExtensions+1
 			},
-			"query":  func(r *alert.Rule) { r.Query = "nonsense:1" },
-			"over":   func(r *alert.Rule) { r.Condition, r.Threshold = alert.DeadLettersAbove, -1 },
-			"secret": func(r *alert.Rule) { r.URL, r.Secret = "http://x", "short" },
+			"query":     func(r *alert.Rule) { r.Query = "nonsense:1" },
+			"threshold": func(r *alert.Rule) { r.Condition, r.Threshold = alert.DeadLettersAbove, -1 },
+			"secret":    func(r *alert.Rule) { r.URL, r.Secret = "http://x", "short" },
 		} {
 			r := good
 			r.Name = "another"

@@ -22,12 +22,12 @@ const (
 	ParamText    = "q"
 	ParamFrom    = "from"
 	ParamUntil   = "until"
-	ParamBefore  = "before"
+	ParamCursor  = "cursor"
 )
 
 // Params returns the names of all query parameters.
 func Params() []string {
-	return []string{ParamScope, ParamPath, ParamMessage, ParamGroup, ParamActor, ParamText, ParamFrom, ParamUntil, ParamBefore}
+	return []string{ParamScope, ParamPath, ParamMessage, ParamGroup, ParamActor, ParamText, ParamFrom, ParamUntil, ParamCursor}
 }
 
 // maxTextLength bounds the actor and text searched for, in bytes.
@@ -72,7 +72,7 @@ func ParseFilter(q url.Values, limits engine.Limits) (f Filter, wrong map[string
 	word(ParamText, textParam(&f.Text))
 	word(ParamFrom, timeParam(&f.From))
 	word(ParamUntil, timeParam(&f.Until))
-	word(ParamBefore, func(s string) (err error) {
+	word(ParamCursor, func(s string) (err error) {
 		f.Before, err = ParseCursor(s)
 		return err
 	})
@@ -132,7 +132,7 @@ func (f Filter) Values() url.Values {
 	set(ParamFrom, formatTime(f.From))
 	set(ParamUntil, formatTime(f.Until))
 	if f.Before != (engine.HistoryCursor{}) {
-		set(ParamBefore, FormatCursor(f.Before))
+		set(ParamCursor, FormatCursor(f.Before))
 	}
 	return q
 }

@@ -59,7 +59,7 @@ func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
 		s.after(2 * time.Second)
 		want := []string{"signed-in here by ana"}
 		for i := range 20 {
-			want = append(want, fmt.Sprintf("token-made there %d by bob", i))
+			want = append(want, fmt.Sprintf("token-created there %d by bob", i))
 		}
 		if got := s.audited("a"); !slices.Equal(got, want) {
 			t.Errorf("it remembers %q", got)
@@ -95,7 +95,7 @@ func TestActionsThatAreNotTaken(t *testing.T) {
 		}
 		s.start("a")
 		s.after(5 * time.Second)
-		if got := s.audited("a"); !slices.Equal(got, []string{"link-made x by y"}) || s.left() != 0 {
+		if got := s.audited("a"); !slices.Equal(got, []string{"link-created x by y"}) || s.left() != 0 {
 			t.Errorf("it remembers %q, and %d are left", got, s.left())
 		}
 		s.start("b")

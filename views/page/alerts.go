@@ -39,7 +39,7 @@ type AlertRuleRow struct {
 // AlertDescription is a rule for display.
 type AlertDescription struct {
 	Name    string
-	When    string // running-out, expired, dead-lettered, dead-over, deleting or deleted
+	When    string // expiring, expired, dead-lettered, dead-letter-count, deleting or deleted
 	In      string // empty means everywhere
 	Query   string
 	Reason  string
@@ -55,15 +55,15 @@ type AlertDescription struct {
 // whenIDs returns the text ids of a condition, for a form and for a sentence.
 func whenIDs(when string) (name, says string) {
 	switch when {
-	case "running-out":
+	case "expiring":
 		return "alerts.when.running", "alerts.says.running"
 	case "expired":
 		return "alerts.when.expired", "alerts.says.expired"
 	case "dead-lettered":
 		return "alerts.when.dead", "alerts.says.dead"
-	case "dead-over":
+	case "dead-letter-count":
 		return "alerts.when.over", "alerts.says.over"
-	case "deleting":
+	case "auto-deleting":
 		return "alerts.when.deleting", "alerts.says.deleting"
 	default:
 		return "alerts.when.deleted", "alerts.says.deleted"
@@ -191,18 +191,18 @@ func (m AlertRule) Parts() []view.Part {
 
 // The fields of the form for a rule.
 const (
-	AlertName   = "name"
-	AlertWhen   = "when"
-	AlertIn     = "in"
-	AlertQuery  = "query"
-	AlertReason = "reason"
-	AlertWithin = "within"
-	AlertOver   = "over"
-	AlertThen   = "then"
-	AlertBy     = "by"
-	AlertTimes  = "times"
-	AlertURL    = "url"
-	AlertSecret = "secret"
+	AlertName          = "name"
+	AlertWhen          = "when"
+	AlertIn            = "in"
+	AlertQuery         = "query"
+	AlertReason        = "reason"
+	AlertWithin        = "within"
+	AlertThreshold     = "threshold"
+	AlertThen          = "then"
+	AlertExtendBy      = "extendBy"
+	AlertMaxExtensions = "maxExtensions"
+	AlertURL           = "url"
+	AlertSecret        = "secret"
 )
 
 // AlertForm is the form of a rule, with what the rule would do now.
@@ -249,9 +249,9 @@ func (m AlertForm) field(ctx context.Context, name, label, tip string) component
 		f.Focus = f.Focus || m.New && len(m.Errors) == 0
 	case AlertIn:
 		f.List, f.Placeholder = m.Entities, "orders*"
-	case AlertWithin, AlertBy:
+	case AlertWithin, AlertExtendBy:
 		f.Short = true
-	case AlertOver, AlertTimes:
+	case AlertThreshold, AlertMaxExtensions:
 		f.Kind, f.Short = component.NumberField, true
 	case AlertURL:
 		f.Placeholder = "https://"
@@ -292,7 +292,7 @@ func (m AlertForm) verdict(ctx context.Context) string {
 		return locale.T(ctx, "alerts.foresee.unread")
 	case !f.Known:
 		return locale.T(ctx, "alerts.foresee.waits")
-	case slices.Contains([]string{"dead-over", "deleting"}, m.Values[AlertWhen]):
+	case slices.Contains([]string{"dead-letter-count", "auto-deleting"}, m.Values[AlertWhen]):
 		return locale.N(ctx, "alerts.foresee.entities", f.Count)
 	case f.More:
 		return locale.N(ctx, "alerts.foresee.more", f.Count)

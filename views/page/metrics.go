@@ -64,7 +64,7 @@ func series(ctx context.Context, members, colours, names []string) string {
 }
 
 func rateSeries(ctx context.Context) string {
-	return series(ctx, []string{"received", "completed", "expired", "deadLettered", "failed"}, []string{"plenty", "yes", "critical", "dead", "low"}, countColumns)
+	return series(ctx, []string{"incoming", "completed", "expired", "deadLettered", "failed"}, []string{"plenty", "yes", "critical", "dead", "low"}, countColumns)
 }
 
 func depthSeries(ctx context.Context) string {

@@ -84,7 +84,7 @@ func activity() page.Activity {
 	return page.Activity{
 		Shell: picking("/activity"), Scopes: scopes(""), Filter: activityFilter(""), Rows: activityRows(), Note: "11 lines",
 		Lede:  []component.Text{strongText("What operators did, and what happened to the server."), plainText(" Remembered for 7d at most.")},
-		Older: home + "/activity?before=1784000000000-7-12",
+		Older: home + "/activity?cursor=1784000000000-7-12",
 	}
 }
 

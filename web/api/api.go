@@ -7,8 +7,8 @@
 //
 //	{
 //		method: "GET", path: "/sessions/{path}", id: "listSessions", group: groupSessions, summary: "List sessions by ID",
-//		query: []parameter{textParameter("from", "The first ID."), numberParameter("count", 1, maxSessions, "The maximum number of results.")},
-//		exampleParam: "chats", exampleQuery: "count=20",
+//		query: []parameter{textParameter("from", "The first ID."), numberParameter("limit", 1, maxSessions, "The maximum number of results.")},
+//		exampleParam: "chats", exampleQuery: "limit=20",
 //		response: Sessions{}, problems: []string{"MessagingEntityNotFound"}, handle: (*handler).listSessions,
 //	}
 //
@@ -180,16 +180,16 @@ func (d *handler) state(ctx context.Context, p engine.Path) (s engine.EntityStat
 
 // Health is the answer of GET /health.
 type Health struct {
-	Status    string `json:"status"`            // "ok", "slow", "memory-full", "read-only", "reopening" or "stopped"
-	Reason    string `json:"reason,omitempty"`  // why it is not ok
-	Namespace string `json:"namespace"`         // its name
-	Epoch     uint64 `json:"epoch"`             // how often the namespace was opened
-	Damaged   int    `json:"damaged,omitempty"` // damaged messages, which are not delivered: see GET /damaged
-	Safe      bool   `json:"safe,omitempty"`    // Safe mode is on: irreversible deletions are refused
+	Status    string `json:"status"`             // "ok", "slow", "memory-full", "read-only", "reopening" or "stopped"
+	Reason    string `json:"reason,omitempty"`   // why it is not ok
+	Namespace string `json:"namespace"`          // its name
+	Epoch     uint64 `json:"epoch"`              // how often the namespace was opened
+	Damaged   int    `json:"damaged,omitempty"`  // damaged messages, which are not delivered: see GET /damaged
+	SafeMode  bool   `json:"safeMode,omitempty"` // Safe mode is on: irreversible deletions are refused
 }
 
 func (d *handler) health(c echo.Context) error {
-	out := Health{Status: "ok", Namespace: d.broker.Name(), Epoch: d.broker.Epoch(), Safe: d.safe}
+	out := Health{Status: "ok", Namespace: d.broker.Name(), Epoch: d.broker.Epoch(), SafeMode: d.safe}
 	h := d.broker.Health()
 	out.Damaged = h.Damaged
 	switch {

@@ -180,9 +180,9 @@ func TestEveryRouteRefuses(t *testing.T) {
 // never404 returns why an operation never answers 404, or "" if it does.
 func never404(id string) string {
 	return map[string]string{
-		"giveSessionBack": "what is gone is a lock that is lost (410), whatever the path says",
+		"releaseSession":  "what is gone is a lock that is lost (410), whatever the path says",
 		"setView":         "what is not there is added",
-		"keepTemplate":    "one that is not there is made",
+		"setTemplate":     "one that is not there is made",
 		"setScene":        "likewise",
 		"listConnections": "entity chooses among connections, and nothing need be there",
 	}[id]

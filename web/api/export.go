@@ -38,7 +38,7 @@ func exportRoutes() []route {
 		},
 		response: lines{exchange.Exported{}, exchange.Part{}}, problems: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation"}, handle: (*handler).export,
 	}, {
-		method: "GET", path: "/export", id: "exportChosen", group: groupMessages, summary: "Export messages of any entities, by key or query, as JSON lines",
+		method: "GET", path: "/export", id: "exportSelected", group: groupMessages, summary: "Export messages of any entities, by key or query, as JSON lines",
 		exampleQuery: "q=state:dead",
 		description:  "The lines are those of an export of one entity. Give either keys or q. Messages that no longer exist are left out.",
 		query: []parameter{

@@ -52,7 +52,7 @@ func sceneRoutes() []route {
 		{
 			method: "PUT", path: "/scenes/{name}", id: "setScene", role: auth.Admin, group: groupScenes, summary: "Add a scene, or replace an added one",
 			exampleParam: "lunch", nameMeaning: part, exampleBody: `{title: Lunch, teaches: What nobody fetches gets cold., entities: [{queue: kitchen}], steps: [{say: Two soups., do: [{send: {to: kitchen, body: two soups, ttl: 1m}}]}]}`,
-			description: "A scene with errors is refused, and the answer lists all errors with their lines. The scene is stored in the server's own namespace. Running plays do not change. Built-in scenes and those in the folder of --scenes cannot be replaced.",
+			description: "A scene with errors is refused, and the answer lists all errors with their lines. The scene is stored in the server's own namespace. Running playbacks do not change. Built-in scenes and those in the folder of --scenes cannot be replaced.",
 			query:       []parameter{flagParameter("check", "Only check the scene.").routeRole()},
 			request:     rawBody{"application/yaml", "A scene in YAML, as in the text of GET /scenes/{name}."}, maxBody: demo.MaxBytes,
 			response: Scene{}, problems: []string{"SceneAlreadyExists", "QuotaExceeded", "NotSupported"}, handle: (*handler).setScene,
@@ -60,7 +60,7 @@ func sceneRoutes() []route {
 		{
 			method: "DELETE", path: "/scenes/{name}", id: "deleteScene", role: auth.Admin, group: groupScenes, summary: "Delete an added scene",
 			exampleParam: "dinner", nameMeaning: part,
-			description: "Running plays continue. Built-in scenes and those in the folder of --scenes cannot be deleted.",
+			description: "Running playbacks continue. Built-in scenes and those in the folder of --scenes cannot be deleted.",
 			problems:    []string{"SceneNotFound", "InvalidOperation", "NotSupported"}, handle: (*handler).deleteScene,
 		},
 	}

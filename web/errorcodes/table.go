@@ -74,7 +74,7 @@ var table = [...]row{ //nolint:gochecknoglobals // never changed
 	{namespaces.ErrNoNamespace, amqp{}, rest{}, atom{}, api{404, "NamespaceNotFound"}, page{}},
 	{namespaces.ErrNamespaceExists, amqp{}, rest{}, atom{}, api{409, "NamespaceAlreadyExists"}, page{}},
 	{demo.ErrNoScene, amqp{}, rest{}, atom{}, api{404, "SceneNotFound"}, page{}},
-	{demo.ErrNotPlaying, amqp{}, rest{}, atom{}, api{404, "PlayNotFound"}, page{}},
+	{demo.ErrNotPlaying, amqp{}, rest{}, atom{}, api{404, "PlaybackNotFound"}, page{}},
 	{demo.ErrSceneExists, amqp{}, rest{}, atom{}, api{409, "SceneAlreadyExists"}, page{}},
 	{engine.ErrDuplicate, amqp{}, rest{}, atom{}, api{}, page{}},
 	{engine.ErrMemoryFull, amqp{}, rest{}, atom{}, api{}, page{}},

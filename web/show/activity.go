@@ -56,7 +56,7 @@ func (p *Pages) activity(ctx context.Context, at Address) (view.Page, uint64, er
 		m.Shell.Live.Selectable = true // the form would be reset
 	} else {
 		m.Shell = p.staticShell(ctx, at, locale.T(ctx, "activity.title"))
-		m.Newest = p.URL(at.withQuery(history.ParamBefore, ""))
+		m.Newest = p.URL(at.withQuery(history.ParamCursor, ""))
 	}
 	var paths []string
 	if paths, err = p.activityRows(ctx, &m, found.part.Events, s.now); err != nil {
@@ -68,7 +68,7 @@ func (p *Pages) activity(ctx context.Context, at Address) (view.Page, uint64, er
 		m.Note = locale.N(ctx, "activity.shown", n)
 	}
 	if next := found.part.Next; next != (engine.HistoryCursor{}) {
-		m.Older = p.URL(at.withQuery(history.ParamBefore, history.FormatCursor(next)))
+		m.Older = p.URL(at.withQuery(history.ParamCursor, history.FormatCursor(next)))
 		if found.part.Incomplete {
 			m.Since = next.At.Time()
 		}
@@ -248,7 +248,7 @@ func (p *Pages) scopeChoices(ctx context.Context, at Address, f history.Filter) 
 			history.Notable: "activity.scope.notable", history.Audit: "activity.scope.audit", history.System: "activity.scope.system", history.All: "activity.scope.all",
 		}[s]
 		out = append(out, component.Choice{
-			Label: locale.T(ctx, id), Href: p.URL(at.withQuery(history.ParamScope, string(s), history.ParamBefore, "")), Current: s == f.Scope,
+			Label: locale.T(ctx, id), Href: p.URL(at.withQuery(history.ParamScope, string(s), history.ParamCursor, "")), Current: s == f.Scope,
 		})
 	}
 	return out
@@ -258,7 +258,7 @@ func (p *Pages) scopeChoices(ctx context.Context, at Address, f history.Filter) 
 func (p *Pages) filterForm(ctx context.Context, at Address, f history.Filter, wrong map[string]error, paths []string) page.ActivityFilter {
 	plain := Address{Namespace: at.Namespace, Kind: Activity, Query: url.Values{}}
 	values := f.Values()
-	values.Del(history.ParamBefore)
+	values.Del(history.ParamCursor)
 	export := plain
 	export.Action = "export"
 	s := page.ActivityFilter{

@@ -61,7 +61,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add("/n/d%2Ff/m/7/extend?by=1m&by=2m&lock=%00")
 	f.Add("/n/default/tombstones/7-42/restore")
-	f.Add("/n/default/activity/export?format=csv&scope=all&before=1-2-3")
+	f.Add("/n/default/activity/export?format=csv&scope=all&cursor=1-2-3")
 	f.Add("/n/default/lab/new?key=1&key=1&key=x&topic=%00")
 	f.Add("/n/default/t/a%2Fb/s/c/rules/try?rule=%24Default&from=7")
 	f.Add("/n/%C3%A9/q/a~b.c?tab=dead-letter&reason=%22")

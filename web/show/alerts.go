@@ -264,12 +264,12 @@ func ParseAlert(ctx context.Context, t *FormState) alert.Rule {
 	switch r.Condition { // only the fields of this condition are read
 	case alert.ExpiringSoon:
 		if r.Within = length(page.AlertWithin); r.Action == alert.Extend {
-			r.ExtendBy, r.MaxExtensions = length(page.AlertBy), int(number(page.AlertTimes))
+			r.ExtendBy, r.MaxExtensions = length(page.AlertExtendBy), int(number(page.AlertMaxExtensions))
 		}
 	case alert.DeletingSoon:
 		r.Within = length(page.AlertWithin)
 	case alert.DeadLettersAbove:
-		r.Threshold = number(page.AlertOver)
+		r.Threshold = number(page.AlertThreshold)
 	case alert.Expired, alert.DeadLettered, alert.Deleted:
 	}
 	return r
@@ -368,8 +368,8 @@ func alertValues(r alert.Rule) url.Values {
 	v := url.Values{}
 	for name, text := range map[string]string{
 		page.AlertName: r.Name, page.AlertWhen: string(r.Condition), page.AlertIn: r.Scope, page.AlertQuery: r.Query, page.AlertReason: r.Reason, page.AlertURL: r.URL,
-		page.AlertThen: string(r.Action), page.AlertOver: strconv.FormatInt(r.Threshold, 10),
-		page.AlertWithin: inputDuration(cmp.Or(r.Within, time.Minute)), page.AlertBy: inputDuration(cmp.Or(r.ExtendBy, 10*time.Minute)), page.AlertTimes: strconv.Itoa(cmp.Or(r.MaxExtensions, 3)),
+		page.AlertThen: string(r.Action), page.AlertThreshold: strconv.FormatInt(r.Threshold, 10),
+		page.AlertWithin: inputDuration(cmp.Or(r.Within, time.Minute)), page.AlertExtendBy: inputDuration(cmp.Or(r.ExtendBy, 10*time.Minute)), page.AlertMaxExtensions: strconv.Itoa(cmp.Or(r.MaxExtensions, 3)),
 	} {
 		v.Set(name, text)
 	}

@@ -92,7 +92,7 @@ func (p *Pages) entityMetrics(at Address, path engine.Path, now engine.Instant) 
 		asked.Set("entity", string(path))
 	}
 	out := page.MetricsData{
-		Source: p.apiPath() + "/figures?" + asked.Encode(), OfDay: span == stats.Day,
+		Source: p.apiPath() + "/metrics?" + asked.Encode(), OfDay: span == stats.Day,
 		Hour: p.URL(at.withQuery("within", "")), Day: p.URL(at.withQuery("within", "day")),
 	}
 	points := p.events.stats.Points(path, span, now)

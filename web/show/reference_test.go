@@ -43,7 +43,7 @@ func TestReference(t *testing.T) {
 		if m := as[page.APIReference](w, "/n/default/api?filter=change+payments"); !m.Groups[0].Operations[0].Hidden {
 			w.Error("a filter leaves nothing out")
 		}
-		if m := as[page.Metrics](w, "/n/default/metrics"); m.Figures.Source != "/api/v1/n/shop/figures?span=hour" {
+		if m := as[page.Metrics](w, "/n/default/metrics"); m.Figures.Source != "/api/v1/n/shop/metrics?span=hour" {
 			w.Errorf("charts are of %s", m.Figures.Source)
 		}
 	})

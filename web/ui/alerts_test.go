@@ -24,10 +24,10 @@ func TestAlertRuleFromItsForm(t *testing.T) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		w.fill("orders", engine.Content{MessageID: "1", Subject: "first", TTL: 40 * time.Second}, engine.Content{MessageID: "2", Subject: "second", TTL: time.Hour})
 		w.see("/n/default/alerts").wants(200, "No rules yet", "Nothing so far.")
-		w.see("/n/default/alerts/new?entity=orders&kind=running-out").wants(200, "It would fire for 1 message now.", "first")
+		w.see("/n/default/alerts/new?entity=orders&kind=expiring").wants(200, "It would fire for 1 message now.", "first")
 
 		fields := func(name, within, url string) []string {
-			return []string{"name", name, "when", "running-out", "in", "orders", "within", within, "then", "extend", "by", "10m", "times", "2", "url", url, "secret", "correct horse"}
+			return []string{"name", name, "when", "expiring", "in", "orders", "within", within, "then", "extend", "extendBy", "10m", "maxExtensions", "2", "url", url, "secret", "correct horse"}
 		}
 		w.post("/n/default/alerts/try", fields("", "2h", "")...).wants(200, "It would fire for 2 messages now.")
 		if n := len(w.rules.List()); n != 0 {
@@ -104,7 +104,7 @@ func TestAlertRulesOfAnEntity(t *testing.T) {
 		w.create(engine.Topic, "prices", engine.Config{})
 		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		rule := func(name, in string) {
-			w.done("/n/default/alerts/new", "name", name, "when", "running-out", "in", in, "within", "1m", "then", "notify", "by", "10m", "times", "2")
+			w.done("/n/default/alerts/new", "name", name, "when", "expiring", "in", in, "within", "1m", "then", "notify", "extendBy", "10m", "maxExtensions", "2")
 		}
 		for at, path := range map[string]string{"/n/default/q/orders": "orders", "/n/default/t/prices/s/eu": "prices%2FSubscriptions%2Feu"} {
 			page := w.see(at)

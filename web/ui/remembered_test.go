@@ -33,7 +33,7 @@ type remembered struct {
 func rememberedForms() map[string]remembered {
 	at := func(path string) func(*world) string { return func(*world) string { return path } }
 	const ns, orders = "/n/default", "/n/default/q/orders"
-	rule := []string{"name", "late", "when", "running-out", "in", "orders", "within", "1m", "then", "notify"}
+	rule := []string{"name", "late", "when", "expiring", "in", "orders", "within", "1m", "then", "notify"}
 	first := func(do string, of engine.Class) func(*world) string {
 		return func(w *world) string { return w.first("orders", of) + "/" + do }
 	}
@@ -96,7 +96,7 @@ func rememberedForms() map[string]remembered {
 		"/templates/rename":      {done(orders+"/send", "body", "{{n}}", "template-name", "mine", "save", "1"), at(ns + "/templates/rename"), []string{"template", "mine", "template-name", "yours"}},
 		"/templates/remove":      {done(orders+"/send", "body", "{{n}}", "template-name", "mine", "save", "1"), at(ns + "/templates/remove"), []string{"template", "mine", "count", "1"}},
 		"/alerts/new":            {nil, at(ns + "/alerts/new"), rule},
-		"/alerts/:id/edit":       {done(ns+"/alerts/new", rule...), at(ns + "/alerts/1/edit"), append([]string{"times", "2"}, rule...)},
+		"/alerts/:id/edit":       {done(ns+"/alerts/new", rule...), at(ns + "/alerts/1/edit"), append([]string{"maxExtensions", "2"}, rule...)},
 		"/alerts/:id/off":        {done(ns+"/alerts/new", rule...), at(ns + "/alerts/1/off"), nil},
 		"/alerts/:id/on":         {func(w *world) { w.done(ns+"/alerts/new", rule...); w.done(ns + "/alerts/1/off") }, at(ns + "/alerts/1/on"), nil},
 		"/alerts/:id/remove":     {done(ns+"/alerts/new", rule...), at(ns + "/alerts/1/remove"), nil},

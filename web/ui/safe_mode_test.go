@@ -208,7 +208,7 @@ func TestSafeModeShows(t *testing.T) {
 		}
 		w.safe = true
 		w.reopen()
-		w.see("/n/default/q/orders/purge").wants(200, "--safe")
+		w.see("/n/default/q/orders/purge").wants(200, "--safe-mode")
 		if w.see("/n/default").Find("[formaction$='/safe']").Length() != 0 {
 			t.Error("it could be switched off")
 		}

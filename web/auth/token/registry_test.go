@@ -524,7 +524,7 @@ func TestTold(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff([]string{
-		"ana token-made ci (operator)", "token ci of ana link-made demo (/n/shop)", "eva token-revoked ci (operator)", "eva link-revoked demo (/n/shop)",
+		"ana token-created ci (operator)", "token ci of ana link-created demo (/n/shop)", "eva token-revoked ci (operator)", "eva link-revoked demo (/n/shop)",
 	}, got); d != "" {
 		t.Error(d)
 	}

@@ -17,8 +17,8 @@ const (
 	maxHorizonScan = 2000 // next expiring messages that are examined for those of one entity
 )
 
-// Horizon is the answer of GET /horizon.
-type Horizon struct {
+// Expirations is the answer of GET /expirations.
+type Expirations struct {
 	Now   time.Time  `json:"now"`   // the server's time
 	Spans []Span     `json:"spans"` // consecutive spans; the last is open-ended
 	Next  []Expiring `json:"next"`  // the messages that expire next, soonest first
@@ -49,20 +49,20 @@ var horizonSpans = []time.Duration{
 
 func horizonRoutes() []route {
 	return []route{{
-		method: "GET", path: "/horizon", id: "showHorizon", group: groupMessages, summary: "Count the messages that expire soon, and list the next ones",
-		exampleQuery: "entity=orders&count=5",
+		method: "GET", path: "/expirations", id: "listExpirations", group: groupMessages, summary: "Count the messages that expire soon, and list the next ones",
+		exampleQuery: "entity=orders&limit=5",
 		description:  fmt.Sprintf("With entity, the next messages are those of the entity among the %d that expire soonest in the namespace.", maxHorizonScan),
 		query: []parameter{
 			entityPath("Only messages of this queue or subscription; for a topic, of its subscriptions."),
-			numberParameter("count", 1, maxHorizon, fmt.Sprintf("The maximum number of next messages; %d if absent.", defaultHorizon)),
+			numberParameter("limit", 1, maxHorizon, fmt.Sprintf("The maximum number of next messages; %d if absent.", defaultHorizon)),
 		},
-		response: Horizon{}, problems: []string{"MessagingEntityNotFound"}, handle: (*handler).horizon,
+		response: Expirations{}, problems: []string{"MessagingEntityNotFound"}, handle: (*handler).horizon,
 	}}
 }
 
 // horizon lists when messages expire.
 func (d *handler) horizon(c echo.Context) error {
-	count := int(number(c, "count", defaultHorizon))
+	count := int(number(c, "limit", defaultHorizon))
 	var p engine.Path
 	if q := query(c); q.Has("entity") {
 		var err error
@@ -70,7 +70,7 @@ func (d *handler) horizon(c echo.Context) error {
 			return err
 		}
 	}
-	var out Horizon
+	var out Expirations
 	err := d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
 		places, err := expiringPaths(r, p)
 		if err != nil {
@@ -108,8 +108,8 @@ func expiringPaths(r broker.Reader, p engine.Path) ([]engine.Path, error) {
 	return places, nil
 }
 
-func horizonOf(r broker.Reader, places []engine.Path, count int) Horizon {
-	out := Horizon{Now: r.Now.Time(), Next: []Expiring{}}
+func horizonOf(r broker.Reader, places []engine.Path, count int) Expirations {
+	out := Expirations{Now: r.Now.Time(), Next: []Expiring{}}
 	var edges []engine.Instant
 	for _, d := range horizonSpans {
 		edges = append(edges, r.Now.Add(d))

@@ -17,15 +17,15 @@ func TestEdit(t *testing.T) {
 	var at Messages
 	w.want(200, "GET", "/peek/q", "", &at)
 	a, b := at.Messages[0].Key, at.Messages[1].Key
-	var got EditResult
-	w.want(200, "POST", "/edit", `{"key":"`+a+`","to":"r","copy":true,"keepProperties":true,"message":{"messageId":"c","properties":{"q":3}}}`, &got)
+	var got ResubmitResult
+	w.want(200, "POST", "/resubmit", `{"key":"`+a+`","to":"r","copy":true,"keepProperties":true,"message":{"messageId":"c","properties":{"q":3}}}`, &got)
 	at = Messages{}
 	w.want(200, "GET", "/peek/r", "", &at)
 	m := at.Messages[0]
 	if got.SequenceNumber != 1 || m.MessageID != "c" || m.Subject != "" || *m.BodyBase64 != "/wA=" || len(m.Properties) != 2 || m.Properties[1].Value.Text() != "3" || w.entity("q").Counts.Active != 2 {
 		t.Errorf("it is %+v, at %d", m, got.SequenceNumber)
 	}
-	w.want(200, "POST", "/edit", `{"key":"`+b+`","message":{"messageId":"d","body":""}}`, &got)
+	w.want(200, "POST", "/resubmit", `{"key":"`+b+`","message":{"messageId":"d","body":""}}`, &got)
 	at = Messages{}
 	w.want(200, "GET", "/peek/q?from=3", "", &at)
 	if m := at.Messages[0]; got.SequenceNumber != 3 || m.MessageID != "d" || m.Size != 0 || w.entity("q").Counts.Active != 2 {
@@ -44,14 +44,14 @@ func TestEdit(t *testing.T) {
 		"dead letters": {`{"key":"` + a + `","to":"r/$DeadLetterQueue","message":{}}`, 400, "dead-letter queue"},
 	} {
 		var p Problem
-		if w.want(tc.status, "POST", "/edit", tc.body, &p); !strings.Contains(p.Detail, tc.text) {
+		if w.want(tc.status, "POST", "/resubmit", tc.body, &p); !strings.Contains(p.Detail, tc.text) {
 			t.Errorf("%s: %s", name, p.Detail)
 		}
 	}
 	if after := w.everything(); after != before {
 		t.Errorf("something was changed: %s", after)
 	}
-	w.want(200, "POST", "/edit", `{"key":"`+a+`","dropDuplicate":true,"message":{"messageId":"d"}}`, &got)
+	w.want(200, "POST", "/resubmit", `{"key":"`+a+`","dropDuplicate":true,"message":{"messageId":"d"}}`, &got)
 	if !got.Duplicate || w.entity("q").Counts.Active != 1 {
 		t.Errorf("it is %+v", got)
 	}

@@ -9,12 +9,12 @@ import (
 	"mayfly/engine/stats"
 )
 
-// Stats is the answer of GET /figures: rates and depths over time, in columns of equal
+// Metrics is the answer of GET /metrics: rates and depths over time, in columns of equal
 // length. Unknown values, such as those before the server's start, are null.
-type Stats struct {
+type Metrics struct {
 	Step         int      `json:"step"` // seconds from one point to the next
 	At           []int64  `json:"at"`   // the start of each step, in seconds since 1970; the last step has not ended
-	Received     []*int64 `json:"received"`
+	Incoming     []*int64 `json:"incoming"`
 	Completed    []*int64 `json:"completed"`    // settled as completed, or received in receive-and-delete mode
 	Expired      []*int64 `json:"expired"`      // dead-lettered ones included
 	DeadLettered []*int64 `json:"deadLettered"` // for any reason
@@ -28,11 +28,11 @@ type Stats struct {
 
 func statRoutes() []route {
 	return []route{{
-		method: "GET", path: "/figures", id: "getFigures", group: groupActivity, summary: "Get message rates and depths of the last hour or day",
+		method: "GET", path: "/metrics", id: "getMetrics", group: groupActivity, summary: "Get message rates and depths of the last hour or day",
 		exampleQuery: "entity=orders&span=hour",
 		description:  "Numbers of messages in steps of ten seconds, or five minutes for the day. They begin with the start of the server.",
 		query:        []parameter{entityPath("The queue, topic or subscription; if absent, the namespace."), enumParameter("span", "The period; if absent, hour.", "hour", "day")},
-		response:     Stats{}, problems: []string{"MessagingEntityNotFound", "InvalidOperation", "NotSupported"}, handle: (*handler).showStats,
+		response:     Metrics{}, problems: []string{"MessagingEntityNotFound", "InvalidOperation", "NotSupported"}, handle: (*handler).showStats,
 	}}
 }
 
@@ -58,9 +58,9 @@ func (d *handler) showStats(c echo.Context) error {
 	return reply(c, http.StatusOK, presentStats(d.stats.Points(at, span, d.broker.ClockTime()), span))
 }
 
-func presentStats(points []stats.Point, span stats.Span) Stats {
-	out := Stats{Step: int(span.Step().Seconds())}
-	counts := []*[]*int64{&out.Received, &out.Completed, &out.Expired, &out.DeadLettered, &out.Failed}
+func presentStats(points []stats.Point, span stats.Span) Metrics {
+	out := Metrics{Step: int(span.Step().Seconds())}
+	counts := []*[]*int64{&out.Incoming, &out.Completed, &out.Expired, &out.DeadLettered, &out.Failed}
 	depths := []*[]*int64{&out.Active, &out.Locked, &out.Scheduled, &out.Deferred, &out.DeadLetter}
 	for _, p := range points {
 		out.At = append(out.At, p.At.Time().Unix())

@@ -14,8 +14,8 @@ import (
 	"mayfly/web/show"
 )
 
-// Edit is the request of POST /edit.
-type Edit struct {
+// Resubmit is the request of POST /resubmit.
+type Resubmit struct {
 	Key            string   `json:"key"`                      // of the message to replace
 	Message        Outgoing `json:"message"`                  // the new content; without a body it keeps the former one
 	To             string   `json:"to,omitempty"`             // a queue, topic or subscription; missing means the entity that the message came from
@@ -24,18 +24,18 @@ type Edit struct {
 	KeepProperties bool     `json:"keepProperties,omitempty"` // keep application properties that are not named
 }
 
-// EditResult is the answer of POST /edit.
-type EditResult struct {
+// ResubmitResult is the answer of POST /resubmit.
+type ResubmitResult struct {
 	SequenceNumber int64 `json:"sequenceNumber"`      // in a topic, the topic's; 0 if it was dropped
 	Duplicate      bool  `json:"duplicate,omitempty"` // it was dropped as a duplicate
 }
 
 func editRoutes() []route {
 	return []route{{
-		method: "POST", path: "/edit", id: "editMessage", role: auth.Operator, group: groupMessages, summary: "Edit a message and resubmit it",
+		method: "POST", path: "/resubmit", id: "resubmitMessage", role: auth.Operator, group: groupMessages, summary: "Edit a message and resubmit it",
 		description: "The new message replaces the old one atomically. A subscription's dead letter returns to that subscription. AMQP sections that have no member here are kept. Members that are left out are unset, except the body, which is kept, and the id, which is generated.",
 		exampleBody: `{"key":"1099511627777","message":{"messageId":"17","subject":"corrected","body":"hello"},"copy":true}`,
-		request:     Edit{}, maxBody: origin.MaxBody, response: EditResult{},
+		request:     Resubmit{}, maxBody: origin.MaxBody, response: ResubmitResult{},
 		problems: []string{"MessageNotFound", "MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation", "QuotaExceeded"}, handle: (*handler).edit,
 	}}
 }
@@ -44,7 +44,7 @@ func editRoutes() []route {
 func (d *handler) edit(c echo.Context) error {
 	r := c.Request()
 	ctx := r.Context()
-	in, err := readJSON[Edit](r, origin.MaxBody)
+	in, err := readJSON[Resubmit](r, origin.MaxBody)
 	if err != nil {
 		return err
 	}
@@ -94,5 +94,5 @@ func (d *handler) edit(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusOK, EditResult{SequenceNumber: int64(did.Seq), Duplicate: did.Seq == 0})
+	return reply(c, http.StatusOK, ResubmitResult{SequenceNumber: int64(did.Seq), Duplicate: did.Seq == 0})
 }

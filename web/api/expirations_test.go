@@ -18,15 +18,15 @@ func TestHorizon(t *testing.T) {
 	w.want(201, "POST", "/send/lost", `[{"messageId":"l-1","timeToLive":"50s"},{"messageId":"l-2","timeToLive":"30d"}]`, nil)
 	w.want(201, "POST", "/send/t", `{"messageId":"t-1","timeToLive":"40s","subject":"eur"}`, nil)
 	for path, want := range map[string]string{
-		"/horizon":                              "PT1M:1+2 PT6H:1+0 :0+1 | k-1† t-1 l-1 k-2† l-2",
-		"/horizon?count=2":                      "PT1M:1+2 PT6H:1+0 :0+1 | k-1† t-1",
-		"/horizon?entity=kept":                  "PT1M:1+0 PT6H:1+0 | k-1† k-2†",
-		"/horizon?entity=lost&count=1":          "PT1M:0+1 :0+1 | l-1",
-		"/horizon?entity=T":                     "PT1M:0+1 | t-1",
-		"/horizon?entity=t/Subscriptions/s":     "PT1M:0+1 | t-1",
-		"/horizon?entity=kept/$DeadLetterQueue": " |",
+		"/expirations":                              "PT1M:1+2 PT6H:1+0 :0+1 | k-1† t-1 l-1 k-2† l-2",
+		"/expirations?limit=2":                      "PT1M:1+2 PT6H:1+0 :0+1 | k-1† t-1",
+		"/expirations?entity=kept":                  "PT1M:1+0 PT6H:1+0 | k-1† k-2†",
+		"/expirations?entity=lost&limit=1":          "PT1M:0+1 :0+1 | l-1",
+		"/expirations?entity=T":                     "PT1M:0+1 | t-1",
+		"/expirations?entity=t/Subscriptions/s":     "PT1M:0+1 | t-1",
+		"/expirations?entity=kept/$DeadLetterQueue": " |",
 	} {
-		var h Horizon
+		var h Expirations
 		w.want(200, "GET", path, "", &h)
 		var parts []string
 		for _, s := range h.Spans {
@@ -42,8 +42,8 @@ func TestHorizon(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
 	}
-	w.want(404, "GET", "/horizon?entity=nowhere", "", nil)
-	w.want(400, "GET", "/horizon?count=0", "", nil)
-	w.want(400, "GET", "/horizon?count=101", "", nil)
-	w.want(400, "GET", "/horizon?entity=a%2F%2Fb", "", nil)
+	w.want(404, "GET", "/expirations?entity=nowhere", "", nil)
+	w.want(400, "GET", "/expirations?limit=0", "", nil)
+	w.want(400, "GET", "/expirations?limit=101", "", nil)
+	w.want(400, "GET", "/expirations?entity=a%2F%2Fb", "", nil)
 }
