@@ -18,12 +18,16 @@ import (
 func describeAlerts() cli.Command {
 	return cli.Command{
 		Name: "alerts", Summary: "List alerts, and manage alert rules.", Flags: &alertsCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "A rule tells before messages run out or entities delete themselves, or when something has expired or died, and can give messages more time. A rule is named by its name or number.",
+		Detail: "An alert rule warns you before messages expire or entities delete themselves, and reports expired messages, dead letters and deleted entities. It can also extend or dead-letter messages. Refer to a rule by its name or number.",
 		Examples: []cli.Example{
-			{Line: "mayfly alerts", Text: "Lists the latest alerts."},
-			{Line: "mayfly alerts create 'late orders' --when running-out --in orders --within 1m --then extend --by 10m --times 3", Text: "Gives messages ten minutes more, at most three times, when they have less than one left."},
-			{Line: "mayfly alerts create 'dead' --when dead-over --over 100 --url https://example.com/hook --dry-run", Text: "Tells what a rule would do now."},
-			{Line: "mayfly alerts off 'late orders'", Text: "Has a rule rest."},
+			{Line: "mayfly alerts", Text: "List the latest alerts."},
+			{Line: "mayfly alerts rules", Text: "List alert rules."},
+			{Line: "mayfly alerts create 'late orders' --when running-out --in orders --within 1m --then extend --by 10m --times 3", Text: "Extend messages by ten minutes when they have less than a minute to live, up to three times each."},
+			{Line: "mayfly alerts create 'dead' --when dead-over --over 100 --url https://example.com/hook --dry-run", Text: "Preview a rule without creating it."},
+			{Line: "mayfly alerts off 'late orders'", Text: "Pause a rule."},
+			{Line: "mayfly alerts on 'late orders'", Text: "Resume a paused rule."},
+			{Line: "mayfly alerts test 'late orders'", Text: "Send a test alert for a rule."},
+			{Line: "mayfly alerts delete 3", Text: "Delete a rule by its number."},
 		},
 	}
 }
@@ -35,7 +39,7 @@ type alertsCommand struct {
 	Create alertsCreateCommand `cmd:"" help:"Add an alert rule, or preview it with --dry-run."`
 	On     alertsOnCommand     `cmd:"" help:"Resume an alert rule."`
 	Off    alertsOffCommand    `cmd:"" help:"Pause an alert rule."`
-	Test   alertsTestCommand   `cmd:"" help:"Send a test alert of a rule."`
+	Test   alertsTestCommand   `cmd:"" help:"Send a test alert for a rule."`
 	Delete alertsDeleteCommand `cmd:"" help:"Delete an alert rule."`
 }
 
@@ -60,7 +64,7 @@ func (c *alertsListCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Alerts {
 		var a api.Alert
 		if err := json.Unmarshal(raw, &a); err != nil {
-			return fmt.Errorf("the server tells of an alert in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned an alert that cannot be parsed: %w", err)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", a.At.UTC().Format(time.RFC3339), cli.Printable(a.Name, 60), a.When, a.Count, alertPaths(a)) //nolint:errcheck // Flush returns the error
 	}
@@ -108,7 +112,7 @@ func (c *alertsRulesCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Rules {
 		var r api.AlertRule
 		if err := json.Unmarshal(raw, &r); err != nil {
-			return fmt.Errorf("the server tells of a rule in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned a rule that cannot be parsed: %w", err)
 		}
 		if c.Names {
 			fmt.Fprintln(w, cli.Printable(r.Name, 100)) //nolint:errcheck // Flush returns the error
@@ -148,7 +152,7 @@ type alertsCreateCommand struct {
 	Reason string `help:"For dead-lettered: only this reason, or a pattern such as TTL*."`
 	Within string `placeholder:"DURATION" help:"For running-out and deleting: time before the end."`
 	Over   int64  `placeholder:"N" help:"For dead-over: alert when there are more dead letters than this."`
-	Then   string `enum:",notify,extend,dead-letter" default:"" placeholder:"DEED" help:"Action besides the alert: notify (none), extend or dead-letter."`
+	Then   string `enum:",notify,extend,dead-letter" default:"" placeholder:"ACTION" help:"Action besides the alert: notify (none), extend or dead-letter."`
 	By     string `placeholder:"DURATION" help:"For extend: duration to add."`
 	Times  int    `placeholder:"N" help:"For extend: how many times a message may be extended."`
 	URL    string `name:"url" placeholder:"URL" help:"Webhook URL that also receives the alerts."`
@@ -188,11 +192,11 @@ func (c *alertsCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 }
 
 func printAlertForecast(s cli.Streams, f api.AlertPreview) error {
-	text := "It waits for something to happen; now it would tell of nothing.\n"
+	text := "The rule would raise no alert now.\n"
 	if f.Known {
-		text = fmt.Sprintf("Now it would tell of %d.\n", f.Count)
+		text = fmt.Sprintf("The rule would alert about %d now.\n", f.Count)
 		if f.More {
-			text = fmt.Sprintf("Now it would tell of at least %d.\n", f.Count)
+			text = fmt.Sprintf("The rule would alert about at least %d now.\n", f.Count)
 		}
 	}
 	_, err := io.WriteString(s.Out, text)

@@ -39,11 +39,11 @@ func (k storeFlags) findStore(ctx context.Context) (storage.Location, error) {
 
 func describeBackup() cli.Command {
 	return cli.Command{
-		Name: "backup", Summary: "Back up a store to a file, also while its server runs.", Flags: &backupCommand{},
-		Detail: "The backup is of one moment, also while a server goes on working. It can be restored into a store of another kind. To check one: mayfly verify FILE.",
+		Name: "backup", Summary: "Back up a store to a file, even while its server is running.", Flags: &backupCommand{},
+		Detail: "A backup is consistent: it captures one moment, even while a server is running. You can restore it into another kind of store. Check it with mayfly verify FILE.",
 		Examples: []cli.Example{
-			{Line: "mayfly backup monday.backup", Text: "Copies the store in the data folder."},
-			{Line: "mayfly backup - --store mongodb://db.example/mayfly | gzip > monday.backup.gz", Text: "Copies a namespace on MongoDB, compressed once more."},
+			{Line: "mayfly backup monday.backup", Text: "Back up the store in the data folder."},
+			{Line: "mayfly backup - --store mongodb://db.example/mayfly | gzip > monday.backup.gz", Text: "Back up a namespace on MongoDB and compress it."},
 		},
 	}
 }

@@ -16,7 +16,7 @@ import (
 type entitiesCreateCommand struct {
 	client
 	Kind       string   `arg:"" enum:"queue,topic,subscription" help:"queue, topic or subscription."`
-	Path       string   `arg:"" help:"Name; for a subscription topic/Subscriptions/name."`
+	Path       string   `arg:"" help:"Name, or topic/Subscriptions/name for a subscription."`
 	Properties []string `arg:"" optional:"" name:"name=value" help:"Properties that differ from the default."`
 	Filter     *string  `placeholder:"SQL" help:"For a subscription: select only messages that match this SQL expression. Default: all."`
 	Action     string   `placeholder:"SQL" help:"For a subscription: change the copy of each selected message, such as \"SET seen = TRUE\"."`

@@ -16,13 +16,15 @@ import (
 func describeJobs() cli.Command {
 	return cli.Command{
 		Name: "jobs", Summary: "Run operations on many messages in the background: list, show, start, cancel, resume and undo jobs.", Flags: &jobsCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "A job touches no message that comes later and skips locked ones. It goes on in the server whoever watches it: interrupting the program does not stop it, jobs cancel does.",
+		Detail: "A job skips locked messages and messages that arrive after it started. It runs in the server: interrupting this command does not stop it. Use jobs cancel.",
 		Examples: []cli.Example{
-			{Line: "mayfly jobs", Text: "Lists the latest jobs."},
-			{Line: "mayfly jobs start move --in orders --query 'prop.region:eu' --to orders-eu", Text: "Moves messages that match to another queue."},
-			{Line: "mayfly jobs start delete --in 'orders/$DeadLetterQueue' --dry-run", Text: "Tells how many messages would go."},
-			{Line: "mayfly jobs show 7 --wait 10m", Text: "Waits for the end of a job."},
-			{Line: "mayfly jobs undo 7", Text: "Takes back what a job did, where nobody has touched it since."},
+			{Line: "mayfly jobs", Text: "List the latest jobs."},
+			{Line: "mayfly jobs start move --in orders --query 'prop.region:eu' --to orders-eu", Text: "Move matching messages to another queue."},
+			{Line: "mayfly jobs start delete --in 'orders/$DeadLetterQueue' --dry-run", Text: "Count the messages that would be deleted."},
+			{Line: "mayfly jobs show 7 --wait 10m", Text: "Wait for a job to end."},
+			{Line: "mayfly jobs cancel 7", Text: "Cancel a running job."},
+			{Line: "mayfly jobs resume 7", Text: "Resume a cancelled job."},
+			{Line: "mayfly jobs undo 7", Text: "Undo a job for messages that have not changed since."},
 		},
 	}
 }
@@ -32,7 +34,7 @@ type jobsCommand struct {
 	List   jobsListCommand   `cmd:"" default:"withargs" help:"List the latest jobs (default)."`
 	Show   jobsShowCommand   `cmd:"" help:"Show a job, or wait for its end."`
 	Start  jobsStartCommand  `cmd:"" help:"Start a job, or count its messages with --dry-run."`
-	Cancel jobsCancelCommand `cmd:"" help:"Cancel a job. What it has done stays done."`
+	Cancel jobsCancelCommand `cmd:"" help:"Cancel a job. Changes it has already made stay."`
 	Resume jobsResumeCommand `cmd:"" help:"Resume a job that was cancelled, interrupted or failed."`
 	Undo   jobsUndoCommand   `cmd:"" help:"Start a job that undoes another."`
 }

@@ -27,7 +27,7 @@ type jobsStartCommand struct {
 // jobFlags are the flags of all commands that start a job.
 type jobFlags struct {
 	Query          string `placeholder:"QUERY" help:"Only messages that match this query, in the syntax of mayfly search."`
-	DropDuplicates bool   `name:"drop-duplicates" help:"Drop messages that the target detects as duplicates. Default: fail for them."`
+	DropDuplicates bool   `name:"drop-duplicates" help:"Drop messages that the target detects as duplicates. Default: these messages fail."`
 	DryRun         bool   `name:"dry-run" help:"Count the messages, and do nothing."`
 	Yes            bool   `short:"y" help:"Do not ask for confirmation before messages are deleted."`
 	NoWait         bool   `name:"no-wait" help:"Do not wait for the job to end."`

@@ -18,10 +18,10 @@ func describeReceive() cli.Command {
 	return cli.Command{
 		Name: "receive", Summary: "Receive messages.", Flags: &receiveCommand{}, ExitCodes: clientExitCodes(cli.ExitEmpty),
 		Examples: []cli.Example{
-			{Line: "mayfly receive orders --wait 10s", Text: "Waits for a message, prints it and completes it."},
-			{Line: "mayfly receive 'orders/$DeadLetterQueue' --max 10 --then release", Text: "Prints ten dead letters and leaves them there."},
-			{Line: "mayfly receive chats --next-session --max 100", Text: "Takes what a session has, and gives the session back."},
-			{Line: "mayfly receive orders --fail-empty > order.txt", Text: "Ends with 5 if there is no message."},
+			{Line: "mayfly receive orders --wait 10s", Text: "Wait for a message, print it and complete it."},
+			{Line: "mayfly receive 'orders/$DeadLetterQueue' --max 10 --then release", Text: "Print ten dead letters and leave them in the queue."},
+			{Line: "mayfly receive chats --next-session --max 100", Text: "Receive the messages of the next session, then release the session."},
+			{Line: "mayfly receive orders --fail-empty > order.txt", Text: "Exit with 5 if there is no message."},
 		},
 	}
 }
@@ -35,7 +35,7 @@ type receiveCommand struct {
 	Wait   string  `default:"0s" placeholder:"DURATION" help:"Wait this long for the first message."`
 	Number []int64 `placeholder:"N" help:"Sequence number of a deferred message to receive instead; may be repeated."`
 
-	Session     *string `placeholder:"ID" xor:"session" help:"Session to receive from; may be the empty text."`
+	Session     *string `placeholder:"ID" xor:"session" help:"Session to receive from; may be empty."`
 	NextSession bool    `name:"next-session" xor:"session" help:"Receive from the next unlocked session that has messages. --wait applies to the session."`
 
 	Then     string `enum:"complete,abandon,defer,dead-letter,release,nothing" default:"complete" help:"How to settle the messages after printing them: complete, abandon, defer, dead-letter, release, or nothing. With nothing they stay locked, and their lock tokens are printed."`

@@ -19,9 +19,9 @@ import (
 func describeRestore() cli.Command {
 	return cli.Command{
 		Name: "restore", Summary: "Restore a backup into an empty store.", Flags: &restoreCommand{},
-		Detail: "The whole backup is checked before anything is restored. The store must be empty and owned by no server. In a store that has several namespaces it becomes the one it was, unless --namespace says another. If a restore is interrupted, nobody serves the store until it was restored once more.",
+		Detail: "The whole backup is checked before anything is restored. The store must be empty, and no server may be using it. In a store with several namespaces, the backup is restored as the namespace it was taken from, unless --namespace names another. If a restore is interrupted, no server opens the store until you restore again.",
 		Examples: []cli.Example{
-			{Line: "mayfly restore monday.backup --store sqlite:new.db", Text: "Makes a store of it; mayfly --store sqlite:new.db serves it."},
+			{Line: "mayfly restore monday.backup --store sqlite:new.db", Text: "Restore into a new store. Start it with mayfly --store sqlite:new.db."},
 		},
 	}
 }
@@ -72,7 +72,7 @@ func (c *restoreCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	done, err := backup.Restore(ctx, store)
 	if err = errors.Join(err, store.Close()); err != nil {
 		if done.Started {
-			err = fmt.Errorf("%w; nobody serves the store until the backup was restored once more", err)
+			err = fmt.Errorf("%w; no server opens the store until you restore the backup again", err)
 		}
 		return err
 	}

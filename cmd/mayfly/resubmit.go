@@ -11,11 +11,11 @@ import (
 func describeResubmit() cli.Command {
 	return cli.Command{
 		Name: "resubmit", Summary: "Resubmit dead letters to their entity: all, those that match, or one with changes.", Flags: &resubmitCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "Each becomes a new message, and is a dead letter no longer; their reasons are left out. It is a job, see mayfly jobs. One with --seq is sent at once, changed by --set and -p: either the new one arrives and the old one is gone, or neither.",
+		Detail: "Each dead letter is sent as a new message, without its dead-letter properties, and removed from the dead-letter queue. A job does this: see mayfly jobs. With --seq, one dead letter is resubmitted at once, with the changes of --set and -p: either the new message is stored and the dead letter removed, or neither.",
 		Examples: []cli.Example{
-			{Line: "mayfly resubmit orders", Text: "Sends all dead letters of a queue again."},
-			{Line: "mayfly resubmit prices/Subscriptions/dear --query reason:TTLExpired* --dry-run", Text: "Tells how many have expired."},
-			{Line: "mayfly resubmit orders --seq 17 --set ttl=1h --set body=@fixed.json -p region=eu", Text: "Sends one again with another time to live, body and property."},
+			{Line: "mayfly resubmit orders", Text: "Resubmit all dead letters of a queue."},
+			{Line: "mayfly resubmit prices/Subscriptions/dear --query reason:TTLExpired* --dry-run", Text: "Count the dead letters that expired."},
+			{Line: "mayfly resubmit orders --seq 17 --set ttl=1h --set body=@fixed.json -p region=eu", Text: "Resubmit one dead letter with a new time to live, body and property."},
 		},
 	}
 }
@@ -26,9 +26,9 @@ type resubmitCommand struct {
 	jobFlags
 	Entity   string   `arg:"" help:"Queue or topic/Subscriptions/name."`
 	Seq      int64    `placeholder:"N" help:"Resubmit only the dead letter with this sequence number, at once and without a job."`
-	Set      []string `sep:"none" placeholder:"KEY=VALUE" help:"With --seq: change a property; may be repeated. KEY is subject, ttl, at, message-id, correlation-id, session-id, content-type, partition-key, to, reply-to, reply-to-session-id or body; body=@FILE is a file, @- standard input. An empty VALUE removes it."`
+	Set      []string `sep:"none" placeholder:"KEY=VALUE" help:"With --seq: change a property; may be repeated. KEY is subject, ttl, at, message-id, correlation-id, session-id, content-type, partition-key, to, reply-to, reply-to-session-id or body; body=@FILE reads the body from a file, body=@- from standard input. An empty VALUE removes the property."`
 	Property []string `short:"p" sep:"none" placeholder:"NAME=VALUE" help:"With --seq: set an application property, as in mayfly send; may be repeated. Others stay."`
-	To       string   `placeholder:"PATH" help:"With --seq: send it to this queue, topic or subscription. Default: its origin."`
+	To       string   `placeholder:"PATH" help:"With --seq: send the message to this queue, topic or subscription. Default: the entity it came from."`
 	Copy     bool     `help:"With --seq: keep the dead letter."`
 }
 

@@ -176,7 +176,7 @@ func (p *serverRun) shutdown(ctx context.Context) error {
 // announce prints r and passes it to Config.Ready.
 func (p *serverRun) announce(r Ready) {
 	if err := r.print(p.stdout, p.config.ReadyJSON); err != nil {
-		p.config.Logger.Warn("nobody reads where the server is", "err", err)
+		p.config.Logger.Warn("cannot print the server's addresses", "err", err)
 	}
 	if p.config.Ready != nil {
 		p.config.Ready(r)

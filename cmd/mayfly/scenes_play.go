@@ -163,7 +163,7 @@ type scenesClockCommand struct {
 	client
 	Play string `arg:"" help:"Namespace of the scene that is playing."`
 	Rate *int   `placeholder:"N" help:"Speed of the clock: 1, 10 or 60 times; 0 stops it."`
-	Next string `placeholder:"WHAT" enum:",expiry,activation,unlock,auto-delete" default:"" help:"Advance the clock to the next expiry, activation, unlock or auto-delete."`
+	Next string `placeholder:"EVENT" enum:",expiry,activation,unlock,auto-delete" default:"" help:"Advance the clock to the next expiry, activation, unlock or auto-delete."`
 }
 
 // Run changes the clock as the flags say, and prints it.

@@ -17,12 +17,12 @@ import (
 func describeTokens() cli.Command {
 	return cli.Command{
 		Name: "tokens", Summary: "List, create and revoke access tokens and read-only links.", Flags: &tokensCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "A token is what a program is known by where the server asks who somebody is, as --token or MAYFLY_TOKEN of every command, or in Authorization: Bearer. A link shows one namespace to whoever opens it, and lets nobody do anything. Either is told once, when it is made.",
+		Detail: "A token authenticates a program at a server that requires sign-in. Pass it with --token, in MAYFLY_TOKEN or as Authorization: Bearer. A link gives anyone who opens it read-only access to one namespace. Tokens and links are shown only once, when you create them.",
 		Examples: []cli.Example{
-			{Line: "mayfly tokens", Text: "Lists tokens and links: all to an admin, one's own to others."},
-			{Line: "mayfly tokens create ci --role operator --for 90d", Text: "Makes a token, and prints it."},
-			{Line: "mayfly tokens link 'monday demo' --for 2h", Text: "Makes a link, and prints its URL."},
-			{Line: "mayfly tokens revoke abcdefghij", Text: "Ends one, with all that was made with it."},
+			{Line: "mayfly tokens", Text: "List tokens and links: all of them for an admin, otherwise your own."},
+			{Line: "mayfly tokens create ci --role operator --for 90d", Text: "Create a token and print it."},
+			{Line: "mayfly tokens link 'monday demo' --for 2h", Text: "Create a link and print its URL."},
+			{Line: "mayfly tokens revoke abcdefghij", Text: "Revoke a token, and all tokens and links created with it."},
 		},
 	}
 }
@@ -61,7 +61,7 @@ func (c *tokensListCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Tokens {
 		var t api.Token
 		if err := json.Unmarshal(raw, &t); err != nil {
-			return fmt.Errorf("the server tells of a token in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned a token that cannot be parsed: %w", err)
 		}
 		if c.Names {
 			fmt.Fprintln(w, cli.Printable(t.ID, 100)) //nolint:errcheck // Flush returns the error
@@ -84,7 +84,7 @@ func formatTime(t time.Time) string {
 // tokensCreateCommand creates a token.
 type tokensCreateCommand struct {
 	client
-	Name   string `arg:"" help:"Purpose, as the list shows it."`
+	Name   string `arg:"" help:"Name, as shown in the list."`
 	Role   string `required:"" enum:"viewer,operator,admin" placeholder:"ROLE" help:"Role of the token: viewer, operator or admin, at most your own."`
 	Within string `placeholder:"NAMESPACE" help:"Limit the token to this namespace. Default: all namespaces."`
 	For    string `placeholder:"DURATION" help:"Lifetime, such as 90d. Default: until it is revoked."`
@@ -115,7 +115,7 @@ func describeLifetime(t api.Token) string {
 // tokensLinkCommand creates a link.
 type tokensLinkCommand struct {
 	client
-	Name string `arg:"" help:"Purpose, as the list shows it."`
+	Name string `arg:"" help:"Name, as shown in the list."`
 	Page string `placeholder:"PATH" help:"Page that the link opens, such as /n/default/queues. Default: the overview."`
 	For  string `placeholder:"DURATION" help:"Lifetime, at most 30d. Default: 8h."`
 }

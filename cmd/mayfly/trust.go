@@ -17,10 +17,10 @@ import (
 func describeTrust() cli.Command {
 	return cli.Command{
 		Name: "trust", Summary: "Print the steps that make an SDK trust the server's certificate, or apply them.", Flags: &trustCommand{},
-		Detail: "The steps are for the CA in --tls-dir, which the server makes at its first start with --amqps or --https. --apply appends the CA to the file that certifi names (Python) or makes a trust store beside the CA (Java). It changes no system settings, and prints the environment variables that you have to set, for a POSIX shell and for PowerShell.",
+		Detail: "The steps are for the CA in --tls-dir, which the server creates when it first starts with --amqps or --https. --apply appends the CA to certifi's bundle (Python) or creates a trust store beside the CA (Java). It changes no system settings, and prints the environment variables to set, for a POSIX shell and for PowerShell.",
 		Examples: []cli.Example{
-			{Line: "mayfly trust java", Text: "Prints the lines for Java."},
-			{Line: "mayfly trust python --apply", Text: "Appends the CA to the file of certifi, once."},
+			{Line: "mayfly trust java", Text: "Print the steps for Java."},
+			{Line: "mayfly trust python --apply", Text: "Append the CA to certifi's bundle, unless it is there already."},
 		},
 	}
 }

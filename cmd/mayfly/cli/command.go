@@ -42,12 +42,12 @@ func Execute(ctx context.Context, all []Command, args, environ []string, s Strea
 	s = s.escaped()
 	if slices.ContainsFunc(environ, func(e string) bool { return strings.HasPrefix(e, "MAYFLY_") }) {
 		if unknown := UnknownVariables(Parser(ctx, s, all).Model.Node, environ); len(unknown) > 0 {
-			return reportError(s, args, UsageErrorf("there is no variable %s; mayfly serve --help names those of the server", strings.Join(unknown, ", ")))
+			return reportError(s, args, UsageErrorf("unknown environment variable %s; mayfly serve --help lists the server's variables", strings.Join(unknown, ", ")))
 		}
 	}
 	chosen, err := ParserFor(ctx, s, all, args).Parse(args)
 	if err != nil {
-		return reportError(s, args, UsageErrorf("%w; %s --help says how", err, commandPath(args, err)))
+		return reportError(s, args, UsageErrorf("%w; see %s --help", err, commandPath(args, err)))
 	}
 	if err := chosen.Run(); err != nil {
 		return reportError(s, args, err)

@@ -28,13 +28,13 @@ const (
 // ExitCodes returns all exit codes with their meanings, for help and the documentation.
 func ExitCodes() []ExitCode {
 	return []ExitCode{
-		{ExitOK, "done", "OK"},
-		{ExitFailed, "failed, or not agreed to", "Failed"},
-		{ExitUsage, "the command line was not understood", "Usage"},
-		{ExitNotFound, "there is no such thing", "NotFound"},
-		{ExitRefused, "the server refuses it: an argument it does not take, a conflict, a quota, a lock that is lost", "Refused"},
-		{ExitEmpty, "there was nothing, and --fail-empty asked for this", "Empty"},
-		{ExitUnreachable, "no server answers", "Unreachable"},
+		{ExitOK, "success", "OK"},
+		{ExitFailed, "the command failed, or was not confirmed", "Failed"},
+		{ExitUsage, "the command line is invalid", "Usage"},
+		{ExitNotFound, "not found: the entity, message or other object does not exist", "NotFound"},
+		{ExitRefused, "the server refused the request: invalid argument, no permission, conflict, quota or lost lock", "Refused"},
+		{ExitEmpty, "nothing was found, and --fail-empty is set", "Empty"},
+		{ExitUnreachable, "the server does not respond", "Unreachable"},
 		{ExitInterrupted, "interrupted", "Interrupted"},
 	}
 }
