@@ -180,12 +180,12 @@ func (c *alertsCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	if c.DryRun {
 		if err := json.Unmarshal(raw, &answer.AlertPreview); err != nil {
-			return fmt.Errorf("the server's forecast cannot be read: %w", err)
+			return fmt.Errorf("the server returned a preview that cannot be parsed: %w", err)
 		}
 		return printAlertForecast(s, answer.AlertPreview)
 	}
 	if err := json.Unmarshal(raw, &answer.AlertRule); err != nil {
-		return fmt.Errorf("the server's rule cannot be read: %w", err)
+		return fmt.Errorf("the server returned a rule that cannot be parsed: %w", err)
 	}
 	_, err = fmt.Fprintf(s.Out, "Created rule %d, %s.\n", answer.ID, cli.Printable(answer.Name, 100))
 	return err
@@ -279,7 +279,7 @@ func (c *alertsTestCommand) Run(ctx context.Context, s cli.Streams) error {
 	if _, err := c.request(ctx, http.MethodPost, alertRulePath(r.ID)+"/test", nil, nil, 0); err != nil || c.JSON {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "Rule %d, %s, has told of a test.\n", r.ID, cli.Printable(r.Name, 100))
+	_, err = fmt.Fprintf(s.Out, "Rule %d, %s, has sent a test alert.\n", r.ID, cli.Printable(r.Name, 100))
 	return err
 }
 

@@ -118,7 +118,7 @@ func (c *backupCommand) targetPath() (string, error) {
 	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("%s is no file", c.File)
 	case !c.Force:
-		return "", fmt.Errorf("%s is there already; --force takes its place", c.File)
+		return "", fmt.Errorf("%s already exists; overwrite it with --force", c.File)
 	default:
 		return full, nil
 	}
@@ -143,7 +143,7 @@ func writeFileAtomically(path string, write func(io.Writer) error) (err error) {
 		return fmt.Errorf("the backup cannot be written: %w", err)
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("the backup cannot be put in its place: %w", err)
+		return fmt.Errorf("the backup cannot be renamed: %w", err)
 	}
 	syncDir(filepath.Dir(path))
 	return nil

@@ -33,6 +33,6 @@ func (c *compactCommand) Run(ctx context.Context, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "%s takes %s now; it took %s.\n", cli.StoreLocation(at.URL), cli.FormatSize(done.After), cli.FormatSize(done.Before))
+	_, err = fmt.Fprintf(s.Out, "%s now takes %s, before %s.\n", cli.StoreLocation(at.URL), cli.FormatSize(done.After), cli.FormatSize(done.Before))
 	return err
 }

@@ -44,7 +44,7 @@ func (c *definitionsExportCommand) Run(ctx context.Context, s cli.Streams) error
 	if c.JSON { // one line, as all JSON output
 		var b bytes.Buffer
 		if err := json.Compact(&b, raw); err != nil {
-			return fmt.Errorf("the server's definitions cannot be read: %w", err)
+			return fmt.Errorf("the server returned definitions that cannot be parsed: %w", err)
 		}
 		raw = b.Bytes()
 	}

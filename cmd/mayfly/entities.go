@@ -15,7 +15,7 @@ func describeEntities() cli.Command {
 			{Line: "mayfly entities create queue orders LockDuration=PT30S DeadLetteringOnMessageExpiration=true", Text: "Create a queue."},
 			{Line: `mayfly entities create subscription prices/Subscriptions/dear --filter "price > 100"`, Text: "Create a subscription for messages with a price above 100."},
 			{Line: `mayfly entities create subscription prices/Subscriptions/some --rule "dear=price > 100" --correlation 'eu={"Properties":{"region":"eu"}}'`, Text: "Create a subscription with two named rules."},
-			{Line: "mayfly entities update orders DefaultMessageTimeToLive=PT1H --dry-run", Text: "Show which messages would expire, without changing anything."},
+			{Line: "mayfly entities update orders DefaultMessageTimeToLive=PT1H --dry-run", Text: "Count the messages that would expire, without changing anything."},
 			{Line: "mayfly entities delete orders", Text: "Delete a queue and its messages, after confirmation."},
 		},
 	}

@@ -15,7 +15,7 @@ func describeHealthcheck() cli.Command {
 		Name: "healthcheck", Summary: "Check whether a server responds. The exit code is 0 if it does.", Flags: &healthcheckCommand{}, ExitCodes: clientExitCodes(),
 		Examples: []cli.Example{
 			{Line: "mayfly healthcheck", Text: "Exit with 0 if the server responds."},
-			{Line: "mayfly healthcheck --json", Text: "Print the problems of the server, if any."},
+			{Line: "mayfly healthcheck --json", Text: "Print the server's status, and the reason if it is not ok."},
 		},
 	}
 }

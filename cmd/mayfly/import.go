@@ -86,7 +86,7 @@ func (c *importCommand) previewImport(ctx context.Context, s cli.Streams, to str
 	case f.Full != nil:
 		return fmt.Errorf("%s would be full at line %d", c.Entity, f.Full.Line)
 	case f.Unreadable > 0 && c.Unreadable == "stop":
-		return errors.New("the import would end at the first line that cannot be read; --unreadable skip passes over them")
+		return errors.New("the import would stop at the first line that cannot be read; --unreadable skip skips such lines")
 	case wrong > 0:
 		return fmt.Errorf("%s would be refused", cli.MessageCount(wrong))
 	}
@@ -134,7 +134,7 @@ func (c *importCommand) printResult(s cli.Streams, done api.Imported) error {
 		text += fmt.Sprintf(", dropped %d as duplicates", done.Duplicates)
 	}
 	if done.Expired > 0 {
-		text += fmt.Sprintf(", left out %d that had expired", done.Expired)
+		text += fmt.Sprintf(", skipped %d that had expired", done.Expired)
 	}
 	_, err := fmt.Fprintln(s.Out, text+".")
 	return err

@@ -63,11 +63,11 @@ func (f jobFlags) startJob(ctx context.Context, s cli.Streams, c client, in api.
 		goes = fmt.Sprintf("at least %d and at most %s", meant.Matching, cli.MessageCount(meant.AtMost))
 	}
 	if f.DryRun {
-		_, err := fmt.Fprintf(s.Out, "Nothing is done. This would %s %s; %d of them are locked and would be skipped.\n", in.Kind, goes, meant.Locked)
+		_, err := fmt.Fprintf(s.Out, "Nothing was done. This would %s %s; %d of them are locked and would be skipped.\n", in.Kind, goes, meant.Locked)
 		return err
 	}
 	if removes := in.Kind == "delete" || in.Kind == "purge"; removes && !f.Yes && meant.AtMost > 0 {
-		if err := confirm(ctx, s, strconv.FormatInt(meant.AtMost, 10), "removes "+goes+" for good"); err != nil {
+		if err := confirm(ctx, s, strconv.FormatInt(meant.AtMost, 10), "permanently deletes "+goes); err != nil {
 			return err
 		}
 	}

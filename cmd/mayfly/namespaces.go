@@ -184,11 +184,11 @@ func (c *namespacesDeleteCommand) Run(ctx context.Context, s cli.Streams) error 
 		return err
 	}
 	if !c.Yes {
-		what := fmt.Sprintf("removes the namespace %s with %s and %s", n.Name, cli.Pluralize(int64(n.Entities), "entity", "entities"), cli.MessageCount(n.Messages))
+		what := fmt.Sprintf("deletes the namespace %s with %s and %s", n.Name, cli.Pluralize(int64(n.Entities), "entity", "entities"), cli.MessageCount(n.Messages))
 		if n.Temporary {
-			what += " for good"
+			what = "permanently " + what
 		} else {
-			what += "; where it is kept in files its folder is kept aside, else all is gone for good"
+			what += ". A store in a file is moved aside; data in MongoDB or in memory is permanently deleted"
 		}
 		if err := confirm(ctx, s, n.Name, what); err != nil {
 			return err
@@ -202,7 +202,7 @@ func (c *namespacesDeleteCommand) Run(ctx context.Context, s cli.Streams) error 
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	text := fmt.Sprintf("Removed the namespace %s.", gone.Name)
+	text := fmt.Sprintf("Deleted the namespace %s.", gone.Name)
 	if gone.Aside != "" {
 		text += " What was in it is in " + cli.Printable(gone.Aside, 400) + "."
 	}

@@ -18,7 +18,7 @@ func describePeek() cli.Command {
 	return cli.Command{
 		Name: "peek", Summary: "Peek at messages without locking them.", Flags: &peekCommand{}, ExitCodes: clientExitCodes(cli.ExitEmpty),
 		Examples: []cli.Example{
-			{Line: "mayfly peek orders --count 50", Text: "List 50 messages, oldest first."},
+			{Line: "mayfly peek orders --count 50", Text: "List up to 50 messages, oldest first."},
 			{Line: "mayfly peek 'prices/Subscriptions/dear/$DeadLetterQueue' --from 120", Text: "List dead letters, starting at sequence number 120."},
 			{Line: "mayfly peek orders --json | jq -r .body", Text: "Print the body of each message."},
 			{Line: "mayfly peek orders --state locked", Text: "Show who holds each locked message, and for how long."},
@@ -95,10 +95,10 @@ func (c *peekCommand) requestPath(from int64, count int) string {
 // so new ones do not come last.
 func (c *peekCommand) follow(ctx context.Context, s cli.Streams) error {
 	if strings.HasSuffix(strings.ToLower(c.Entity), strings.ToLower(deadLetterQueue)) {
-		return cli.UsageErrorf("--follow goes by sequence numbers, and dead letters keep the ones they had; mayfly watch shows them as they come")
+		return cli.UsageErrorf("--follow cannot follow dead letters, because they keep their old sequence numbers; use mayfly watch")
 	}
 	if c.State != "all" {
-		return cli.UsageErrorf("--follow lists what is sent, and messages come into a state whatever their number; leave --state out")
+		return cli.UsageErrorf("--follow cannot be combined with --state, because it lists messages in the order in which they are sent")
 	}
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -133,7 +133,7 @@ func (c *peekCommand) printMoreHint(ctx context.Context, s cli.Streams, got []pe
 	if err != nil || len(more) == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Err, "%d shown; go on with --from %d\n", len(got), more[0].SequenceNumber)
+	_, err = fmt.Fprintf(s.Err, "%d shown; continue with --from %d\n", len(got), more[0].SequenceNumber)
 	return err
 }
 

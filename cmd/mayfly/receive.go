@@ -18,8 +18,8 @@ func describeReceive() cli.Command {
 	return cli.Command{
 		Name: "receive", Summary: "Receive messages.", Flags: &receiveCommand{}, ExitCodes: clientExitCodes(cli.ExitEmpty),
 		Examples: []cli.Example{
-			{Line: "mayfly receive orders --wait 10s", Text: "Wait for a message, print it and complete it."},
-			{Line: "mayfly receive 'orders/$DeadLetterQueue' --max 10 --then release", Text: "Print ten dead letters and leave them in the queue."},
+			{Line: "mayfly receive orders --wait 10s", Text: "Wait up to ten seconds for a message, print it and complete it."},
+			{Line: "mayfly receive 'orders/$DeadLetterQueue' --max 10 --then release", Text: "Print up to ten dead letters and leave them in the queue."},
 			{Line: "mayfly receive chats --next-session --max 100", Text: "Receive the messages of the next session, then release the session."},
 			{Line: "mayfly receive orders --fail-empty > order.txt", Text: "Exit with 5 if there is no message."},
 		},
@@ -49,10 +49,10 @@ type receiveCommand struct {
 func (c *receiveCommand) Run(ctx context.Context, s cli.Streams) error {
 	wait, never, err := engine.ParseDuration(c.Wait)
 	if err != nil || never {
-		return cli.UsageErrorf("--wait is a duration such as 10s, not %q", c.Wait)
+		return cli.UsageErrorf("--wait must be a duration such as 10s, not %q", c.Wait)
 	}
 	if c.Then != "dead-letter" && (c.Reason != "" || c.Describe != "") {
-		return cli.UsageErrorf("--reason and --describe are of --then dead-letter, not of --then %s; nothing was received", c.Then)
+		return cli.UsageErrorf("--reason and --describe require --then dead-letter, not --then %s; nothing was received", c.Then)
 	}
 	if c.Session != nil || c.NextSession {
 		return c.receiveSession(ctx, s, wait)
@@ -60,7 +60,7 @@ func (c *receiveCommand) Run(ctx context.Context, s cli.Streams) error {
 	var got api.Messages
 	raw, err := c.request(ctx, http.MethodPost, APIPath("receive", c.Entity), api.Receive{Max: &c.Max, Wait: c.Wait, SequenceNumbers: c.Number}, &got, wait)
 	if p, ok := errors.AsType[*api.Problem](err); ok && p.Detail == engine.PlainReceiverText { // SES-13
-		return fmt.Errorf("%w Name the session with --session ID, or take --next-session", err)
+		return fmt.Errorf("%w Name the session with --session ID, or use --next-session", err)
 	}
 	if err != nil {
 		return err

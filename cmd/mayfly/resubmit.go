@@ -40,13 +40,13 @@ func (c *resubmitCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	switch changed := len(c.Set)+len(c.Property) > 0 || c.To != "" || c.Copy; {
 	case c.Seq < 0:
-		return cli.UsageErrorf("--seq is a sequence number, not %d", c.Seq)
+		return cli.UsageErrorf("--seq must be a positive sequence number, not %d", c.Seq)
 	case c.Seq > 0 && (c.Query != "" || c.NoWait):
-		return cli.UsageErrorf("with --seq one message is sent at once: --query and --no-wait are for many")
+		return cli.UsageErrorf("--seq resubmits one message at once, without --query or --no-wait")
 	case c.Seq > 0:
 		return c.resubmitOne(ctx, s, from)
 	case changed:
-		return cli.UsageErrorf("--set, -p, --to and --copy are for one message: --seq N says which, and mayfly peek '%s' lists them; mayfly jobs start copies or moves many as they are", from)
+		return cli.UsageErrorf("--set, -p, --to and --copy require --seq N, the sequence number of one message; mayfly peek '%s' lists them. To copy or move many messages unchanged, use mayfly jobs start", from)
 	}
 	return c.startJob(ctx, s, c.client, api.NewJob{Kind: "resubmit", Paths: []string{from}})
 }

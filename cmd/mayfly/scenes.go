@@ -26,7 +26,7 @@ func describeScenes() cli.Command {
 			{Line: "mayfly scenes", Text: "List scenes, and those that are playing."},
 			{Line: "mayfly scenes play deadline", Text: "Play a scene; press Enter for each step. The dashboard shows it too."},
 			{Line: "mayfly scenes play deadline --lang cs", Text: "Play it in Czech."},
-			{Line: "mayfly scenes play lunch --auto", Text: "Play all steps without waiting, and fail if a check fails."},
+			{Line: "mayfly scenes play deadline --auto", Text: "Play all steps without waiting. Exit with 1 if a check fails."},
 			{Line: "mayfly scenes show deadline > lunch.yaml", Text: "Save a scene as a starting point for your own."},
 			{Line: "mayfly scenes check lunch.yaml", Text: "Report all errors in a file, without a server."},
 			{Line: "mayfly scenes add lunch.yaml", Text: "Add the scene to a running server, or replace it."},
@@ -96,7 +96,7 @@ func (c *scenesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	if _, err := c.request(ctx, http.MethodGet, c.withLanguage(ctx, playsPath, os.Getenv), nil, &under, 0); err != nil || len(under.Plays) == 0 {
 		return err
 	}
-	fmt.Fprintln(w, "\nUNDER WAY\tSTEP\tCLOCK\tTITLE") //nolint:errcheck // Flush returns the error
+	fmt.Fprintln(w, "\nPLAYING\tSTEP\tCLOCK\tTITLE") //nolint:errcheck // Flush returns the error
 	for _, p := range under.Plays {
 		fmt.Fprintf(w, "%s\t%d of %d\t%s\t%s\n", p.Name, p.Step, p.Steps, describeClock(p), cli.Printable(p.Title, 100)) //nolint:errcheck // Flush returns the error
 	}
@@ -129,7 +129,7 @@ type scenesCheckCommand struct {
 }
 
 // errInvalidScene is returned for a file that is not a valid scene.
-var errInvalidScene = errors.New("not a scene that can be played")
+var errInvalidScene = errors.New("not a valid scene")
 
 // Run prints all faults as file:line: text.
 func (c *scenesCheckCommand) Run(_ context.Context, s cli.Streams) error {
@@ -198,7 +198,7 @@ func (c *scenesAddCommand) Run(ctx context.Context, s cli.Streams) error {
 	id := c.ID
 	if id == "" {
 		if c.File == "-" {
-			return cli.UsageErrorf("what is read from standard input needs --id, which is what it is called")
+			return cli.UsageErrorf("a scene on standard input needs --id")
 		}
 		id = demo.IDOf(filepath.ToSlash(c.File))
 	}
@@ -236,6 +236,6 @@ func (c *scenesRemoveCommand) Run(ctx context.Context, s cli.Streams) error {
 	if _, err := c.request(ctx, http.MethodDelete, scenePath(c.Scene), nil, nil, 0); err != nil || c.JSON {
 		return err
 	}
-	_, err := fmt.Fprintf(s.Out, "Removed the scene %s.\n", cli.Printable(c.Scene, 64))
+	_, err := fmt.Fprintf(s.Out, "Deleted the scene %s.\n", cli.Printable(c.Scene, 64))
 	return err
 }

@@ -122,7 +122,7 @@ func (c *searchCommand) printHit(s cli.Streams, raw json.RawMessage) error {
 func (c *searchCommand) printSummary(s cli.Streams, end api.Finished) error {
 	text := fmt.Sprintf("%d found in %s", end.Hits, cli.MessageCount(end.Scanned.Scanned))
 	if end.Cut > 0 {
-		text += fmt.Sprintf("; of %d only the first MiB was looked at", end.Cut)
+		text += fmt.Sprintf("; only the first MiB of %d was searched", end.Cut)
 	}
 	if end.Next != "" {
 		text += "; go on with --from '" + end.Next + "'"

@@ -63,13 +63,13 @@ const maxSendCount = 5000
 // Run sends the message.
 func (c *sendCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.Count < 1 || c.Count > maxSendCount {
-		return cli.UsageErrorf("--count is from 1 to %d, not %d", maxSendCount, c.Count)
+		return cli.UsageErrorf("--count must be from 1 to %d, not %d", maxSendCount, c.Count)
 	}
 	if c.JSONL {
 		return c.sendLines(ctx, s)
 	}
 	if c.DryRun && !c.usesPlaceholders() {
-		return cli.UsageErrorf("--dry-run is for --repeat, --placeholders and --template")
+		return cli.UsageErrorf("--dry-run requires --repeat, --placeholders or --template")
 	}
 	if c.usesPlaceholders() {
 		return c.sendRepeated(ctx, s)
@@ -174,7 +174,7 @@ func parseAt(text string, now time.Time) (time.Time, error) {
 	}
 	d, never, err := engine.ParseDuration(text)
 	if err != nil || never {
-		return time.Time{}, cli.UsageErrorf("--at is a time such as 2026-07-14T10:00:00Z, or a duration such as 5m, not %q", text)
+		return time.Time{}, cli.UsageErrorf("--at must be a time such as 2026-07-14T10:00:00Z or a duration such as 5m, not %q", text)
 	}
 	return now.Add(d), nil
 }
@@ -183,7 +183,7 @@ func parseAt(text string, now time.Time) (time.Time, error) {
 func parseProperty(text string) (value.Property, error) {
 	name, written, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
-		return value.Property{}, cli.UsageErrorf("--property is written NAME=VALUE, not %q", text)
+		return value.Property{}, cli.UsageErrorf("--property must be NAME=VALUE, not %q", text)
 	}
 	p := value.Property{Name: name, Value: value.OfString(written)}
 	if json.Valid([]byte(written)) {

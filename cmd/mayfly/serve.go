@@ -65,7 +65,7 @@ type serveCommand struct {
 	Safe            bool     `env:"MAYFLY_SAFE" help:"Safe mode: the dashboard, the JSON API and the commands that use it refuse to delete, purge, cancel or clear anything. Service Bus clients are not affected."`
 	AllowReset      bool     `env:"MAYFLY_ALLOW_RESET" help:"For test suites: POST /reset at the admin port deletes all entities and messages, or restores the entities of --config."`
 	AllowHost       []string `placeholder:"NAME" env:"MAYFLY_ALLOW_HOST" help:"Additional host name that requests may use, besides loopback and the addresses above; may be repeated."`
-	StrictHosts     bool     `env:"MAYFLY_STRICT_HOSTS" help:"Refuse clients that connect to an unknown host name, such as other.servicebus.windows.net: one of neither a namespace nor the server. Default: they get the server's own namespace, and the log reports each such host once."`
+	StrictHosts     bool     `env:"MAYFLY_STRICT_HOSTS" help:"Refuse clients that connect to an unknown host name, such as other.servicebus.windows.net: one that belongs to neither a namespace nor the server. Default: they get the server's own namespace, and the log reports each such host once."`
 	AllowOrigin     []string `placeholder:"URL" env:"MAYFLY_ALLOW_ORIGIN" help:"Permit pages of this origin, such as https://shop.example, to open AMQP over a WebSocket; may be repeated. Default: only programs, and pages of the server's own origin."`
 	TrustProxy      []string `name:"trust-proxy" placeholder:"CIDR" env:"MAYFLY_TRUST_PROXY" help:"Trust proxies with this address or network, such as 10.0.0.0/8; may be repeated. Their X-Forwarded-For and X-Forwarded-Proto headers, and their PROXY protocol headers (version 1 or 2, at every port but --peer), name the client. Default: trust none and ignore these headers."`
 	Connections     int      `placeholder:"N" default:"0" env:"MAYFLY_CONNECTIONS" help:"Limit the connections of all ports together. At the limit, the server closes the least useful connection for a new one: see /docs/connection-limits. --limit connections is a separate limit for the AMQP connections of each namespace. Default: as many as the limit of open files allows, at most 10000."`
@@ -156,7 +156,7 @@ func ParseLimits(profile string, given []string) (engine.Limits, error) {
 	for _, g := range rejoinFeatures(given) {
 		name, value, ok := strings.Cut(g, "=")
 		if !ok {
-			return limits, fmt.Errorf("--limit is written NAME=VALUE, such as min-auto-delete=5s, not %q", g)
+			return limits, fmt.Errorf("--limit must be NAME=VALUE, such as min-auto-delete=5s, not %q", g)
 		}
 		if err := limits.Set(strings.TrimSpace(name), strings.TrimSpace(value)); err != nil {
 			return limits, &limitError{flagValue: g, err: err}

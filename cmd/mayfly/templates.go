@@ -106,7 +106,7 @@ func (c *templatesSaveCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	_, err = fmt.Fprintf(s.Out, "Kept the template %s.\n", cli.Printable(t.Name, 64))
+	_, err = fmt.Fprintf(s.Out, "Saved the template %s.\n", cli.Printable(t.Name, 64))
 	return err
 }
 

@@ -56,7 +56,7 @@ func (c *tokensListCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	if !c.Names {
-		fmt.Fprintln(w, "ID\tNAME\tKIND\tROLE\tNAMESPACE\tMADE BY\tMADE\tUNTIL\tUSED") //nolint:errcheck // Flush returns the error
+		fmt.Fprintln(w, "ID\tNAME\tKIND\tROLE\tNAMESPACE\tCREATED BY\tCREATED\tEXPIRES\tLAST USED") //nolint:errcheck // Flush returns the error
 	}
 	for _, raw := range answer.Tokens {
 		var t api.Token
@@ -100,16 +100,16 @@ func (c *tokensCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	fmt.Fprintf(s.Err, "Made the token %s, %s, %s. It is told this once:\n", t.ID, t.Role, describeLifetime(t)) //nolint:errcheck // the token is the result
+	fmt.Fprintf(s.Err, "Created the token %s, %s, %s. It is shown only once:\n", t.ID, t.Role, describeLifetime(t)) //nolint:errcheck // the token is the result
 	_, err = fmt.Fprintln(s.Out, t.Secret)
 	return err
 }
 
 func describeLifetime(t api.Token) string {
 	if t.Until.IsZero() {
-		return "good until it is revoked"
+		return "valid until it is revoked"
 	}
-	return "good until " + formatTime(t.Until)
+	return "valid until " + formatTime(t.Until)
 }
 
 // tokensLinkCommand creates a link.
@@ -130,7 +130,7 @@ func (c *tokensLinkCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	fmt.Fprintf(s.Err, "Made the link %s to the namespace %s, %s. It is told this once:\n", t.ID, t.Namespace, describeLifetime(t)) //nolint:errcheck // the link is the result
+	fmt.Fprintf(s.Err, "Created the link %s to the namespace %s, %s. It is shown only once:\n", t.ID, t.Namespace, describeLifetime(t)) //nolint:errcheck // the link is the result
 	_, err = fmt.Fprintln(s.Out, t.URL)
 	return err
 }

@@ -24,7 +24,7 @@ func describeUsers() cli.Command {
 		Detail: "serve --auth FILE reads the file, and reloads it when it changes. Each line is name:role:hash. The roles are viewer (read-only), operator (acts on messages) and admin. The commands prompt for the password or read it from the first line of standard input. It is never an argument, because other users could see it.",
 		Examples: []cli.Example{
 			{Line: "mayfly users add users.txt ana --role admin", Text: "Add a user, or change the user's password or role."},
-			{Line: "mayfly users remove users.txt ana", Text: "Delete a user. The user's sessions end at once."},
+			{Line: "mayfly users remove users.txt ana", Text: "Delete a user, which also ends the user's sessions."},
 			{Line: "mayfly users hash", Text: "Print the hash of a password, to add to the file yourself."},
 		},
 	}
@@ -91,7 +91,7 @@ func (c *usersRemoveCommand) Run(_ context.Context, s cli.Streams) error {
 	if !there {
 		return fmt.Errorf("there is no user %s in %s", cli.Printable(c.Name, 64), c.File)
 	}
-	_, err = fmt.Fprintf(s.Out, "%s was removed.\n", c.Name)
+	_, err = fmt.Fprintf(s.Out, "Deleted %s.\n", c.Name)
 	return err
 }
 
@@ -222,7 +222,7 @@ func readPassword(ctx context.Context, s cli.Streams) (string, error) {
 		return "", err
 	}
 	if again != password {
-		return "", errors.New("these are two passwords: nothing was done")
+		return "", errors.New("the passwords do not match; nothing was changed")
 	}
 	return password, nil
 }

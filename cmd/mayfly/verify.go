@@ -42,7 +42,7 @@ func (c *verifyCommand) Run(ctx context.Context, s cli.Streams) error {
 	case c.File != "" && !isStore(c.File):
 		return c.verifyBackup(ctx, s)
 	case c.File != "" && c.Store != "" && c.Store != c.File:
-		return cli.UsageErrorf("the store is %s or that of --store, not both", cli.StoreLocation(c.File))
+		return cli.UsageErrorf("give the store as %s or with --store, not both", cli.StoreLocation(c.File))
 	case c.File != "":
 		c.Store = c.File
 	}

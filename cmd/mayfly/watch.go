@@ -18,7 +18,7 @@ func describeWatch() cli.Command {
 		Examples: []cli.Example{
 			{Line: "mayfly watch", Text: "Watch all entities."},
 			{Line: "mayfly watch orders", Text: "Watch one queue."},
-			{Line: "mayfly watch prices --json | jq -r 'select(.kind == \"expired\") | .messageId'", Text: "Print the MessageId of each message that expires in a topic."},
+			{Line: "mayfly watch prices --json | jq -r 'select(.kind == \"expired\") | .messageId'", Text: "Print the MessageId of each message that expires in a subscription of a topic."},
 		},
 	}
 }
