@@ -43,7 +43,7 @@ func describeBackup() cli.Command {
 		Detail: "A backup is consistent: it captures one moment, even while a server is running. You can restore it into another kind of store. Check it with mayfly verify FILE.",
 		Examples: []cli.Example{
 			{Line: "mayfly backup monday.backup", Text: "Back up the store in the data folder."},
-			{Line: "mayfly backup - --store mongodb://db.example/mayfly | gzip > monday.backup.gz", Text: "Back up a namespace on MongoDB and compress it."},
+			{Line: "mayfly backup - --store mongodb://db.example/mayfly | gzip > monday.backup.gz", Text: "Write a backup of a namespace on MongoDB to a pipe."},
 		},
 	}
 }

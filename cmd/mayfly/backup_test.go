@@ -87,7 +87,7 @@ func TestBackupAndRestore(t *testing.T) {
 	s.fails(`only be restored into an empty store, but this one has "orders"`, "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.does("into "+s.at("new.db")+what, "restore", s.at("shop.backup"), "--store", s.store("new.db"))
 	s.does("new.db is sound"+what, "verify", "--store", s.store("new.db"))
-	s.does("new.db takes ", "compact", "--store", s.store("new.db"))
+	s.does("new.db now takes ", "compact", "--store", s.store("new.db"))
 	after := Start(t, Config{Store: s.store("new.db")})
 	if got := Entity(t, after, "orders").Counts; got != want || got != (api.Counts{Active: 3, Scheduled: 1, DeadLetter: 1}) {
 		t.Errorf("there are %+v of %+v", got, want)

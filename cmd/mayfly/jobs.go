@@ -16,7 +16,7 @@ import (
 func describeJobs() cli.Command {
 	return cli.Command{
 		Name: "jobs", Summary: "Run operations on many messages in the background: list, show, start, cancel, resume and undo jobs.", Flags: &jobsCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "A job skips locked messages and messages that arrive after it started. It runs in the server: interrupting this command does not stop it. Use jobs cancel.",
+		Detail: "A job skips locked messages and messages that arrive after it started. It runs in the server: interrupting this command does not stop it, but mayfly jobs cancel does.",
 		Examples: []cli.Example{
 			{Line: "mayfly jobs", Text: "List the latest jobs."},
 			{Line: "mayfly jobs start move --in orders --query 'prop.region:eu' --to orders-eu", Text: "Move matching messages to another queue."},

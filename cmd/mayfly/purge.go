@@ -19,8 +19,8 @@ func describePurge() cli.Command {
 	return cli.Command{
 		Name: "purge", Summary: "Delete messages by state and filter. Asks first.", Flags: &purgeCommand{}, ExitCodes: clientExitCodes(),
 		Examples: []cli.Example{
-			{Line: "mayfly purge orders --state active,deferred", Text: "Count the messages, ask you to type the number, and delete them permanently."},
-			{Line: `mayfly purge orders --filter "price > 10 AND sys.Label = 'x'" --yes`, Text: "Delete only matching messages, without confirmation."},
+			{Line: "mayfly purge orders --state active,deferred", Text: "Permanently delete the active and deferred messages, after you type their number."},
+			{Line: `mayfly purge orders --filter "price > 10 AND sys.Label = 'x'" --yes`, Text: "Permanently delete the active messages that match, without confirmation."},
 		},
 	}
 }

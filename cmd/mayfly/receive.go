@@ -20,8 +20,8 @@ func describeReceive() cli.Command {
 		Examples: []cli.Example{
 			{Line: "mayfly receive orders --wait 10s", Text: "Wait up to ten seconds for a message, print it and complete it."},
 			{Line: "mayfly receive 'orders/$DeadLetterQueue' --max 10 --then release", Text: "Print up to ten dead letters and leave them in the queue."},
-			{Line: "mayfly receive chats --next-session --max 100", Text: "Receive the messages of the next session, then release the session."},
-			{Line: "mayfly receive orders --fail-empty > order.txt", Text: "Exit with 5 if there is no message."},
+			{Line: "mayfly receive chats --next-session --max 100", Text: "Receive up to 100 messages of the next session, then release the session."},
+			{Line: "mayfly receive orders --fail-empty > order.txt", Text: "Write a message to a file, or exit with 5 if there is none."},
 		},
 	}
 }

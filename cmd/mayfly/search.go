@@ -16,7 +16,7 @@ import (
 func describeSearch() cli.Command {
 	return cli.Command{
 		Name: "search", Summary: "Search the messages of all entities by words, bodies, properties and state.", Flags: &searchCommand{}, ExitCodes: clientExitCodes(cli.ExitEmpty),
-		Detail: "The query is that of the search page: words, \"phrases\" and terms such as subject:order*, prop.region:eu, json.customer.id:42, state:dead, age:>5m. A message must match all of them. A minus negates a term; write -- before a query that begins with a minus. Matches are printed as they are found.",
+		Detail: "The query has the syntax of the search page: words, \"phrases\" and terms such as subject:order*, prop.region:eu, json.customer.id:42, state:dead, age:>5m. A message must match all of them. A minus negates a term; write -- before a query that begins with a minus. Matches are printed as they are found.",
 		Examples: []cli.Example{
 			{Line: "mayfly search state:dead 'reason:MaxDelivery*'", Text: "List dead letters by reason."},
 			{Line: `mayfly search '"order 17"' --in orders`, Text: "List the messages of a queue that contain a phrase."},

@@ -20,8 +20,8 @@ func describeTokens() cli.Command {
 		Detail: "A token authenticates a program at a server that requires sign-in. Pass it with --token, in MAYFLY_TOKEN or as Authorization: Bearer. A link gives anyone who opens it read-only access to one namespace. Tokens and links are shown only once, when you create them.",
 		Examples: []cli.Example{
 			{Line: "mayfly tokens", Text: "List tokens and links: all of them for an admin, otherwise your own."},
-			{Line: "mayfly tokens create ci --role operator --for 90d", Text: "Create a token and print it."},
-			{Line: "mayfly tokens link 'monday demo' --for 2h", Text: "Create a link and print its URL."},
+			{Line: "mayfly tokens create ci --role operator --for 90d", Text: "Create a token that is valid for 90 days, and print it."},
+			{Line: "mayfly tokens link 'monday demo' --for 2h", Text: "Create a link that is valid for two hours, and print its URL."},
 			{Line: "mayfly tokens revoke abcdefghij", Text: "Revoke a token, and all tokens and links created with it."},
 		},
 	}

@@ -21,9 +21,9 @@ import (
 func describeUsers() cli.Command {
 	return cli.Command{
 		Name: "users", Summary: "Manage the file of users who may sign in.", Flags: &usersCommand{},
-		Detail: "serve --auth FILE reads the file, and reloads it when it changes. Each line is name:role:hash. The roles are viewer (read-only), operator (acts on messages) and admin. The commands prompt for the password or read it from the first line of standard input. It is never an argument, because other users could see it.",
+		Detail: "serve --auth FILE reads the file, and reloads it when it changes. Each line is name:role:hash. The roles are viewer (read-only), operator (acts on messages) and admin. The commands prompt for the password or read it from the first line of standard input. A password is never an argument, because other users of the machine could see it.",
 		Examples: []cli.Example{
-			{Line: "mayfly users add users.txt ana --role admin", Text: "Add a user, or change the user's password or role."},
+			{Line: "mayfly users add users.txt ana --role admin", Text: "Add an admin, or change an existing user's password and role."},
 			{Line: "mayfly users remove users.txt ana", Text: "Delete a user, which also ends the user's sessions."},
 			{Line: "mayfly users hash", Text: "Print the hash of a password, to add to the file yourself."},
 		},

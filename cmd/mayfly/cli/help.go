@@ -9,7 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-const programHelp = `A message broker you can look inside. It speaks AMQP and HTTP as Azure Service Bus does, so that its SDKs connect unchanged, and shows in a browser what happens to every message.
+const programHelp = `A message broker you can look inside. It speaks AMQP and HTTP as Azure Service Bus does, so that Azure's SDKs connect unchanged, and shows in a browser what happens to every message.
 
 Every flag of serve can also be set with an environment variable: MAYFLY_HTTP for --http, MAYFLY_ALLOW_HOST for --allow-host. Flags take precedence.`
 
