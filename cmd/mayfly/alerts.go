@@ -234,7 +234,7 @@ type alertsOnCommand struct{ alertRuleFlags }
 
 // Run enables the rule.
 func (c *alertsOnCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.updateRule(ctx, s, "works", func(r *api.NewAlertRule) { r.Disabled = false })
+	return c.updateRule(ctx, s, "is on", func(r *api.NewAlertRule) { r.Disabled = false })
 }
 
 // alertsOffCommand disables a rule.
@@ -242,7 +242,7 @@ type alertsOffCommand struct{ alertRuleFlags }
 
 // Run disables the rule.
 func (c *alertsOffCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.updateRule(ctx, s, "rests", func(r *api.NewAlertRule) { r.Disabled = true })
+	return c.updateRule(ctx, s, "is paused", func(r *api.NewAlertRule) { r.Disabled = true })
 }
 
 // updateRule reads the rule, applies change and writes the rule back.

@@ -23,10 +23,10 @@ func TestAlertsOnTheCommandLine(t *testing.T) {
 	says(2, "running-out", "create", "other", "--when", "never")
 	says(0, "late\n", "rules", "--names")
 	says(0, "orders*", "rules")
-	says(0, "Rule 1, late, rests.", "off", "late")
+	says(0, "Rule 1, late, is paused.", "off", "late")
 	says(0, `"disabled":true`, "rules", "--json")
 	says(0, `"by":"PT10M"`, "rules", "--json") // values that were not given stay
-	says(0, "Rule 1, late, works.", "on", "1")
+	says(0, "Rule 1, late, is on.", "on", "1")
 	says(0, "has sent a test alert", "test", "late")
 	says(0, "late", "list")
 	says(0, `"test":true`, "--json")

@@ -164,7 +164,7 @@ func (a *authentication) watchSessions(ctx context.Context) {
 // recordActivity logs an action that belongs to no namespace, and records it in the activity of the
 // server's own namespace.
 func (p *serverRun) recordActivity(ctx context.Context, kind engine.EventKind, about, actor string) {
-	p.config.Logger.InfoContext(ctx, "somebody did something", "who", actor, "what", kind, "about", about)
+	p.config.Logger.InfoContext(ctx, "action recorded", "who", actor, "what", kind, "about", about)
 	p.namespaces.Audit(ctx, kind, about, actor)
 }
 

@@ -87,7 +87,7 @@ func (c *definitionsImportCommand) Run(ctx context.Context, s cli.Streams) error
 	if c.DryRun {
 		did = "Would do"
 	}
-	fmt.Fprintf(&text, "%s %s; %s as the file says.\n", did, cli.Pluralize(int64(len(done.Steps)), "step", "steps"), cli.Pluralize(int64(len(done.Unchanged)), "entity is", "entities are"))
+	fmt.Fprintf(&text, "%s %s; %s unchanged.\n", did, cli.Pluralize(int64(len(done.Steps)), "step", "steps"), cli.Pluralize(int64(len(done.Unchanged)), "entity is", "entities are"))
 	_, err = io.WriteString(s.Out, text.String())
 	return err
 }

@@ -15,7 +15,7 @@ func describeExport() cli.Command {
 		Detail: "Exporting neither locks nor changes messages. Messages that arrive meanwhile are left out.",
 		Examples: []cli.Example{
 			{Line: "mayfly export orders > orders.jsonl", Text: "Save the messages of a queue to a file."},
-			{Line: "mayfly export 'orders/$DeadLetterQueue' | gzip > dead.jsonl.gz", Text: "Save the queue's dead letters, compressed."},
+			{Line: "mayfly export 'orders/$DeadLetterQueue' | gzip > dead.jsonl.gz", Text: "Save the dead letters of a queue, compressed."},
 			{Line: "mayfly export orders --server http://there:8080 | mayfly import orders", Text: "Copy messages from another server."},
 		},
 	}

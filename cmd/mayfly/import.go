@@ -19,7 +19,7 @@ func describeImport() cli.Command {
 		Examples: []cli.Example{
 			{Line: "mayfly import orders --dry-run < orders.jsonl", Text: "Count the messages, and list invalid lines and messages that would expire or be scheduled, without sending anything."},
 			{Line: "mayfly import orders < orders.jsonl", Text: "Send the messages with their original time to live, schedule and ids."},
-			{Line: "mayfly import copies --ttl remaining --schedule shift --ids new < orders.jsonl", Text: "Keep the original expiry times, shift schedules by the age of the export, and assign new ids."},
+			{Line: "mayfly import copies --ttl remaining --schedule shift --ids new < orders.jsonl", Text: "Send the messages with their original expiry times and new ids, and shift schedules by the age of the export."},
 		},
 	}
 }

@@ -24,7 +24,7 @@ func describeNamespaces() cli.Command {
 			{Line: "mayfly namespaces create shop --profile premium", Text: "Create a namespace with the limits of a Service Bus tier."},
 			{Line: "mayfly namespaces create till --config Config.json", Text: "Create a namespace with the entities and rules of a file."},
 			{Line: "mayfly namespaces create demo --temporary --for 1h", Text: "Create a namespace in memory that is deleted after an hour."},
-			{Line: "mayfly namespaces update shop --profile standard", Text: "Change its limits. Its clients must reconnect."},
+			{Line: "mayfly namespaces update shop --profile standard", Text: "Change the limits of a namespace. Its clients must reconnect."},
 			{Line: "mayfly namespaces delete shop", Text: "Delete a namespace and everything in it, after you type its name."},
 		},
 	}
@@ -204,7 +204,7 @@ func (c *namespacesDeleteCommand) Run(ctx context.Context, s cli.Streams) error 
 	}
 	text := fmt.Sprintf("Deleted the namespace %s.", gone.Name)
 	if gone.Aside != "" {
-		text += " What was in it is in " + cli.Printable(gone.Aside, 400) + "."
+		text += " Its data is in " + cli.Printable(gone.Aside, 400) + "."
 	}
 	_, err = fmt.Fprintln(s.Out, text)
 	return err

@@ -19,11 +19,11 @@ func describeRules() cli.Command {
 		Name: "rules", Summary: "List, create, update and delete the rules of a subscription.", Flags: &rulesCommand{}, ExitCodes: clientExitCodes(),
 		Detail: "A subscription gets a copy of each message that one of its rules selects. A rule without a filter selects every message. A new subscription has one such rule, $Default, unless mayfly entities create gives it others.",
 		Examples: []cli.Example{
-			{Line: "mayfly rules prices/Subscriptions/eu", Text: "List the rules."},
-			{Line: `mayfly rules create prices/Subscriptions/eu dear --filter "price > 100" --action "SET dear = TRUE"`, Text: "Create a rule."},
+			{Line: "mayfly rules prices/Subscriptions/eu", Text: "List the rules of a subscription."},
+			{Line: `mayfly rules create prices/Subscriptions/eu dear --filter "price > 100" --action "SET dear = TRUE"`, Text: "Create a rule with a filter and an action."},
 			{Line: `mayfly rules create prices/Subscriptions/eu region --correlation '{"Properties":{"region":"eu"}}'`, Text: "Create a rule with a correlation filter."},
-			{Line: `mayfly rules update prices/Subscriptions/eu dear --filter "price > 200"`, Text: "Change the filter and keep the action."},
-			{Line: "mayfly rules delete prices/Subscriptions/eu '$Default'", Text: "Delete the rule that selects every message."},
+			{Line: `mayfly rules update prices/Subscriptions/eu dear --filter "price > 200"`, Text: "Change the filter of a rule, and keep its action."},
+			{Line: "mayfly rules delete prices/Subscriptions/eu '$Default'", Text: "Delete the rule that a new subscription has, which selects every message."},
 		},
 	}
 }

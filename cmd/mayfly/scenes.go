@@ -25,12 +25,12 @@ func describeScenes() cli.Command {
 		Examples: []cli.Example{
 			{Line: "mayfly scenes", Text: "List scenes, and those that are playing."},
 			{Line: "mayfly scenes play deadline", Text: "Play a scene; press Enter for each step. The dashboard shows it too."},
-			{Line: "mayfly scenes play deadline --lang cs", Text: "Play it in Czech."},
+			{Line: "mayfly scenes play deadline --lang cs", Text: "Play a scene in Czech."},
 			{Line: "mayfly scenes play deadline --auto", Text: "Play all steps without waiting. Exit with 1 if a check fails."},
 			{Line: "mayfly scenes show deadline > lunch.yaml", Text: "Save a scene as a starting point for your own."},
 			{Line: "mayfly scenes check lunch.yaml", Text: "Report all errors in a file, without a server."},
-			{Line: "mayfly scenes add lunch.yaml", Text: "Add the scene to a running server, or replace it."},
-			{Line: "mayfly scenes remove lunch", Text: "Delete the scene from the server."},
+			{Line: "mayfly scenes add lunch.yaml", Text: "Add a scene to a running server, or replace it."},
+			{Line: "mayfly scenes remove lunch", Text: "Delete an added scene from the server."},
 			{Line: "mayfly scenes clock deadline-1f2e3d --next expiry", Text: "Advance the clock of a playing scene to the next expiry."},
 		},
 	}

@@ -18,8 +18,8 @@ func describeTemplates() cli.Command {
 		Name: "templates", Summary: "List, show, create and delete templates: messages with placeholders, for mayfly send --template.", Flags: &templatesCommand{}, ExitCodes: clientExitCodes(),
 		Examples: []cli.Example{
 			{Line: "mayfly templates", Text: "List templates."},
-			{Line: "mayfly templates show late-orders > late-orders.json", Text: "Save a template as JSON."},
-			{Line: "mayfly templates keep late-orders < late-orders.json", Text: "Create or change a template."},
+			{Line: "mayfly templates show late-orders > late-orders.json", Text: "Save a template to a JSON file."},
+			{Line: "mayfly templates keep late-orders < late-orders.json", Text: "Create or change a template from a file."},
 			{Line: "mayfly send orders --template late-orders", Text: "Send a message from a template."},
 			{Line: "mayfly templates delete late-orders", Text: "Delete a template."},
 		},

@@ -19,7 +19,7 @@ func describeTrust() cli.Command {
 		Name: "trust", Summary: "Print the steps that make an SDK trust the server's certificate, or apply them.", Flags: &trustCommand{},
 		Detail: "The steps are for the CA in --tls-dir, which the server creates when it first starts with --amqps or --https. --apply appends the CA to certifi's bundle (Python) or creates a trust store beside the CA (Java). It changes no system settings, and prints the environment variables to set, for a POSIX shell and for PowerShell.",
 		Examples: []cli.Example{
-			{Line: "mayfly trust java", Text: "Print the steps for Java."},
+			{Line: "mayfly trust java", Text: "Print the steps for a Java program."},
 			{Line: "mayfly trust python --apply", Text: "Append the CA to certifi's bundle, unless it is there already."},
 		},
 	}

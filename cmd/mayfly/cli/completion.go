@@ -13,9 +13,9 @@ func describeCompletion() Command {
 		Name: "completion", Summary: "Print a shell completion script.", Flags: &completionCommand{},
 		Detail: "Entity names are completed from the server that the commands use. Without a server, they are not completed.",
 		Examples: []Example{
-			{`eval "$(mayfly completion bash)"`, "Enable completion in this bash. Add the line to ~/.bashrc for every bash."},
-			{`mayfly completion zsh > "${fpath[1]}/_mayfly"`, "Enable completion in every zsh, if you can write to the first folder of fpath."},
-			{"mayfly completion fish > ~/.config/fish/completions/mayfly.fish", "Enable completion in every fish."},
+			{`eval "$(mayfly completion bash)"`, "Enable completion in this bash session. Add the line to ~/.bashrc for all sessions."},
+			{`mayfly completion zsh > "${fpath[1]}/_mayfly"`, "Enable completion in zsh, if you can write to the first folder of fpath."},
+			{"mayfly completion fish > ~/.config/fish/completions/mayfly.fish", "Enable completion in fish."},
 		},
 	}
 }
