@@ -18,12 +18,16 @@ import (
 func describeAlerts() cli.Command {
 	return cli.Command{
 		Name: "alerts", Summary: "List alerts, and manage alert rules.", Flags: &alertsCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "A rule tells before messages run out or entities delete themselves, or when something has expired or died, and can give messages more time. A rule is named by its name or number.",
+		Detail: "An alert rule warns you before messages expire or entities delete themselves, and reports expired messages, dead letters and deleted entities. It can also extend or dead-letter messages. Refer to a rule by its name or number.",
 		Examples: []cli.Example{
-			{Line: "mayfly alerts", Text: "Lists the latest alerts."},
-			{Line: "mayfly alerts create 'late orders' --when expiring --in orders --within 1m --then extend --extend-by 10m --max-extensions 3", Text: "Gives messages ten minutes more, at most three times, when they have less than one left."},
-			{Line: "mayfly alerts create 'dead' --when dead-letter-count --threshold 100 --url https://example.com/hook --dry-run", Text: "Tells what a rule would do now."},
-			{Line: "mayfly alerts disable 'late orders'", Text: "Has a rule rest."},
+			{Line: "mayfly alerts", Text: "List the latest alerts."},
+			{Line: "mayfly alerts rules", Text: "List alert rules."},
+			{Line: "mayfly alerts create 'late orders' --when expiring --in orders --within 1m --then extend --extend-by 10m --max-extensions 3", Text: "Extend messages by ten minutes when they have less than a minute to live, up to three times each."},
+			{Line: "mayfly alerts create 'dead' --when dead-letter-count --threshold 100 --url https://example.com/hook --dry-run", Text: "Preview a rule without creating it."},
+			{Line: "mayfly alerts disable 'late orders'", Text: "Pause a rule."},
+			{Line: "mayfly alerts enable 'late orders'", Text: "Resume a paused rule."},
+			{Line: "mayfly alerts test 'late orders'", Text: "Send a test alert for a rule."},
+			{Line: "mayfly alerts delete 3", Text: "Delete a rule by its number."},
 		},
 	}
 }
@@ -35,7 +39,7 @@ type alertsCommand struct {
 	Create  alertsCreateCommand  `cmd:"" help:"Add an alert rule, or preview it with --dry-run."`
 	Enable  alertsEnableCommand  `cmd:"" help:"Resume an alert rule."`
 	Disable alertsDisableCommand `cmd:"" help:"Pause an alert rule."`
-	Test    alertsTestCommand    `cmd:"" help:"Send a test alert of a rule."`
+	Test    alertsTestCommand    `cmd:"" help:"Send a test alert for a rule."`
 	Delete  alertsDeleteCommand  `cmd:"" help:"Delete an alert rule."`
 }
 
@@ -60,7 +64,7 @@ func (c *alertsListCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Alerts {
 		var a api.Alert
 		if err := json.Unmarshal(raw, &a); err != nil {
-			return fmt.Errorf("the server tells of an alert in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned an alert that cannot be parsed: %w", err)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", a.At.UTC().Format(time.RFC3339), cli.Printable(a.Name, 60), a.When, a.Count, alertPaths(a)) //nolint:errcheck // Flush returns the error
 	}
@@ -108,7 +112,7 @@ func (c *alertsRulesCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Rules {
 		var r api.AlertRule
 		if err := json.Unmarshal(raw, &r); err != nil {
-			return fmt.Errorf("the server tells of a rule in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned a rule that cannot be parsed: %w", err)
 		}
 		if c.Names {
 			fmt.Fprintln(w, cli.Printable(r.Name, 100)) //nolint:errcheck // Flush returns the error
@@ -176,23 +180,23 @@ func (c *alertsCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	if c.DryRun {
 		if err := json.Unmarshal(raw, &answer.AlertPreview); err != nil {
-			return fmt.Errorf("the server's forecast cannot be read: %w", err)
+			return fmt.Errorf("the server returned a preview that cannot be parsed: %w", err)
 		}
 		return printAlertForecast(s, answer.AlertPreview)
 	}
 	if err := json.Unmarshal(raw, &answer.AlertRule); err != nil {
-		return fmt.Errorf("the server's rule cannot be read: %w", err)
+		return fmt.Errorf("the server returned a rule that cannot be parsed: %w", err)
 	}
 	_, err = fmt.Fprintf(s.Out, "Created rule %d, %s.\n", answer.ID, cli.Printable(answer.Name, 100))
 	return err
 }
 
 func printAlertForecast(s cli.Streams, f api.AlertPreview) error {
-	text := "It waits for something to happen; now it would tell of nothing.\n"
+	text := "The rule would raise no alert now.\n"
 	if f.Countable {
-		text = fmt.Sprintf("Now it would tell of %d.\n", f.Count)
+		text = fmt.Sprintf("The rule would alert about %d now.\n", f.Count)
 		if f.AtLeast {
-			text = fmt.Sprintf("Now it would tell of at least %d.\n", f.Count)
+			text = fmt.Sprintf("The rule would alert about at least %d now.\n", f.Count)
 		}
 	}
 	_, err := io.WriteString(s.Out, text)
@@ -275,7 +279,7 @@ func (c *alertsTestCommand) Run(ctx context.Context, s cli.Streams) error {
 	if _, err := c.request(ctx, http.MethodPost, alertRulePath(r.ID)+"/test", nil, nil, 0); err != nil || c.JSON {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "Rule %d, %s, has told of a test.\n", r.ID, cli.Printable(r.Name, 100))
+	_, err = fmt.Fprintf(s.Out, "Rule %d, %s, has sent a test alert.\n", r.ID, cli.Printable(r.Name, 100))
 	return err
 }
 

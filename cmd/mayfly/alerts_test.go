@@ -14,7 +14,7 @@ func TestAlertsOnTheCommandLine(t *testing.T) {
 			t.Errorf("%q: %d %q %q; want %d %q", args, got, out, complaint, code, want)
 		}
 	}
-	says(0, "Now it would tell of 0.", "create", "late", "--when", "expiring", "--within", "1m", "--dry-run")
+	says(0, "The rule would alert about 0 now.", "create", "late", "--when", "expiring", "--within", "1m", "--dry-run")
 	says(0, "Created rule 1, late.", "create", "late", "--when", "expiring", "--in", "orders*", "--within", "1m", "--then", "extend", "--extend-by", "10m", "--max-extensions", "3")
 	says(4, "late", "create", "late", "--when", "auto-deleted")
 	says(4, "", "create", "other", "--when", "expiring")
@@ -27,7 +27,7 @@ func TestAlertsOnTheCommandLine(t *testing.T) {
 	says(0, `"disabled":true`, "rules", "--json")
 	says(0, `"extendBy":"PT10M"`, "rules", "--json") // values that were not given stay
 	says(0, "Rule 1, late, is enabled.", "enable", "1")
-	says(0, "has told of a test", "test", "late")
+	says(0, "has sent a test alert", "test", "late")
 	says(0, "late", "list")
 	says(0, `"test":true`, "--json")
 	says(3, "The rule \"nobody\" does not exist", "disable", "nobody")

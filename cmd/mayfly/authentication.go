@@ -181,7 +181,7 @@ func (c *serveCommand) oidcConfig() (*oidc.Config, error) {
 	f := c.OIDC
 	if f.Issuer == "" {
 		if f.Client != "" || f.Secret != "" || len(f.Role) > 0 {
-			return nil, errors.New("--oidc-client, --oidc-secret and --oidc-role are for --oidc-issuer, and there is none")
+			return nil, errors.New("--oidc-client, --oidc-secret and --oidc-role require --oidc-issuer")
 		}
 		return nil, nil
 	}

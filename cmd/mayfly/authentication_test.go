@@ -58,7 +58,7 @@ func (s *Server) CreateToken(t *testing.T, who *CookieJar, role string) string {
 func TestPrintedLineWithPeople(t *testing.T) {
 	RequirePrograms(t, "sh", "curl")
 	s := Start(t, Config{Store: "memory:", Auth: UsersFile(t)})
-	if printed := s.Out.String(); !strings.Contains(printed, s.Curl) || !strings.Contains(printed, "MAYFLY_TOKEN is to hold a token of an admin: sign in, and make one at "+s.Dashboard+"/tokens.") {
+	if printed := s.Out.String(); !strings.Contains(printed, s.Curl) || !strings.Contains(printed, "Set MAYFLY_TOKEN to an admin token: sign in, and create one at "+s.Dashboard+"/tokens.") {
 		t.Errorf("printed is %q", printed)
 	}
 	token := s.CreateToken(t, s.SignIn(t, "ana"), "admin")

@@ -69,14 +69,14 @@ func TestBackupAndRestore(t *testing.T) {
 	s.does("shop.db is sound"+what, "verify", "--store", s.store("shop.db"))
 	s.does(" to "+s.at("shop.backup")+what, "backup", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.does("shop.db is sound"+what, "verify", s.store("shop.db"))
-	if _, complaint, code := RunCommand(t, "", "verify", s.store("shop.db"), "--store", s.store("other.db")); code != 2 || !strings.Contains(complaint, "or that of --store, not both") {
+	if _, complaint, code := RunCommand(t, "", "verify", s.store("shop.db"), "--store", s.store("other.db")); code != 2 || !strings.Contains(complaint, "or with --store, not both") {
 		t.Errorf("two stores: %d %s", code, complaint)
 	}
 	s.does("shop.backup is whole and sound"+what, "verify", s.at("shop.backup"))
 	if info, err := os.Stat(s.at("shop.backup")); err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	s.fails("is there already; --force takes its place", "backup", s.at("shop.backup"), "--store", s.store("shop.db"))
+	s.fails("already exists; overwrite it with --force", "backup", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.does("Wrote ", "backup", s.at("shop.backup"), "--force", "--store", s.store("shop.db"))
 	s.fails("in use by this process", "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.fails("in use by this process", "compact", "--store", s.store("shop.db"))
@@ -87,7 +87,7 @@ func TestBackupAndRestore(t *testing.T) {
 	s.fails(`only be restored into an empty store, but this one has "orders"`, "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.does("into "+s.at("new.db")+what, "restore", s.at("shop.backup"), "--store", s.store("new.db"))
 	s.does("new.db is sound"+what, "verify", "--store", s.store("new.db"))
-	s.does("new.db takes ", "compact", "--store", s.store("new.db"))
+	s.does("new.db now takes ", "compact", "--store", s.store("new.db"))
 	after := Start(t, Config{Store: s.store("new.db")})
 	if got := Entity(t, after, "orders").Counts; got != want || got != (api.Counts{Active: 3, Scheduled: 1, DeadLetter: 1}) {
 		t.Errorf("there are %+v of %+v", got, want)
@@ -198,10 +198,10 @@ func TestBackupRefusals(t *testing.T) {
 		s.fails(want, "verify", s.at(name))
 		s.fails(want, "restore", s.at(name), "--store", s.store("untouched.db"))
 	}
-	s.fails("give its file instead of -", "restore", "-", "--store", s.store("untouched.db"))
-	s.fails("forgotten at once", "restore", s.at("good"), "--store", "memory:")
+	s.fails("needs a file instead of -", "restore", "-", "--store", s.store("untouched.db"))
+	s.fails("is lost when this command ends", "restore", s.at("good"), "--store", "memory:")
 	s.fails("is no file", with("backup", s.dir, "--force")...)
-	s.fails("is there already", with("backup", s.at("link"))...)
+	s.fails("already exists", with("backup", s.at("link"))...)
 	s.fails("cannot be written", with("backup", s.at("no/such/folder"))...)
 	s.fails("only be read by its server", "backup", s.at("new"), "--store", "memory:")
 	s.fails("only be read by its server", "verify", "--store", "memory:")
@@ -212,7 +212,7 @@ func TestBackupRefusals(t *testing.T) {
 		s.fails("not a Mayfly store", command, "--store", s.store("notes"))
 	}
 	s.fails(`unknown scheme "mongo"; `, "verify", "--store", "mongo://me:secret@host")
-	s.fails("cannot be called so", "verify", "--namespace", "a/b")
+	s.fails("is not a valid namespace name", "verify", "--namespace", "a/b")
 	if _, err := os.Stat(s.at("untouched.db")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a store was made: %v", err)
 	}
@@ -338,7 +338,7 @@ func TestRestoreIsInterrupted(t *testing.T) {
 		t.Errorf("it is served: %v", err)
 	}
 	out, complaint, code = RunCommand(t, "", "restore", s.at("good"), "--store", s.store("half.db"))
-	if code != cli.ExitOK || !strings.Contains(out, "Restored ") || !strings.Contains(out, "What a restore before this one had left there was removed.\n") {
+	if code != cli.ExitOK || !strings.Contains(out, "Restored ") || !strings.Contains(out, "The remains of an earlier, interrupted restore were removed.\n") {
 		t.Errorf("%d %q %q", code, out, complaint)
 	}
 	s.does("half.db is sound: 1 queue, 5 messages", "verify", "--store", s.store("half.db"))

@@ -42,7 +42,7 @@ func (c client) serverURL() (string, error) {
 	}
 	u, err := url.Parse(c.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return "", cli.UsageErrorf("--server is a URL such as http://127.0.0.1:8080, not %q", c.Server)
+		return "", cli.UsageErrorf("--server must be a URL such as http://127.0.0.1:8080, not %q", c.Server)
 	}
 	return strings.TrimSuffix(c.Server, "/"), nil
 }
@@ -68,7 +68,7 @@ func (c client) request(ctx context.Context, method, path string, in, out any, w
 	if in != nil {
 		raw, err := json.Marshal(in)
 		if err != nil {
-			return nil, fmt.Errorf("write the request: %w", err)
+			return nil, fmt.Errorf("encode the request: %w", err)
 		}
 		body = bytes.NewReader(raw)
 	}
@@ -127,7 +127,7 @@ func (c client) addToken(r *http.Request) error {
 	case token == "":
 		return nil
 	case len(token) > maxTokenBytes || strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0:
-		return cli.UsageErrorf("--token is one word, such as mft_…") // not quoted: it may contain a token and something else
+		return cli.UsageErrorf("--token must be one word, such as mft_…") // not quoted: it may contain a token and something else
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
 	return nil
@@ -154,7 +154,7 @@ func (client) readResponse(ctx context.Context, base string, w *http.Response, o
 	}
 	if out != nil {
 		if err := json.Unmarshal(raw, out); err != nil {
-			return raw, fmt.Errorf("%s gave an answer that cannot be read: %w", base, err)
+			return raw, fmt.Errorf("%s returned a response that cannot be parsed: %w", base, err)
 		}
 	}
 	return raw, nil
@@ -177,7 +177,7 @@ func unreachableAt(ctx context.Context, base string, err error) error {
 func problemFrom(base string, w *http.Response, raw []byte) error {
 	p := &api.Problem{}
 	if err := json.Unmarshal(raw, p); err != nil || p.Detail == "" {
-		return fmt.Errorf("%s answers %s: %s", base, w.Status, cli.Printable(string(raw), 200))
+		return fmt.Errorf("%s responded %s: %s", base, w.Status, cli.Printable(string(raw), 200))
 	}
 	return p
 }

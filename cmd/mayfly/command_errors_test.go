@@ -27,7 +27,7 @@ func TestComplaintsAsProblems(t *testing.T) {
 	}{
 		"no entity":    {[]string{"peek", "nowhere", "--json"}, cli.ExitNotFound, "MessagingEntityNotFound", 404, "could not be found"},
 		"there is one": {[]string{"entities", "create", "--json", "queue", "there"}, cli.ExitRefused, "MessagingEntityAlreadyExists", 409, "there"},
-		"a wrong flag": {[]string{"peek", "q", "--json", "--bogus"}, cli.ExitUsage, "Usage", 0, "unknown flag --bogus; mayfly peek --help says how."},
+		"a wrong flag": {[]string{"peek", "q", "--json", "--bogus"}, cli.ExitUsage, "Usage", 0, "unknown flag --bogus; see mayfly peek --help."},
 		"no server":    {[]string{"peek", "q", "--json", "--server", "http://127.0.0.1:1"}, cli.ExitUnreachable, "Unreachable", 0, "Http://127.0.0.1:1 does not answer"},
 		"nothing":      {[]string{"peek", "there", "--from", "9", "--json", "--fail-empty"}, cli.ExitEmpty, "Empty", 0, "No message was found."},
 	} {

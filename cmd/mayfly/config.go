@@ -117,19 +117,19 @@ func (c *Config) complete() error {
 	if c.Store == "" {
 		path := cli.DefaultDataFile()
 		if path == "" {
-			return errors.New("there is no home folder to keep data in: say where with --store sqlite:PATH")
+			return errors.New("there is no home folder for the data; set the file with --store sqlite:PATH")
 		}
 		c.Store = "sqlite:" + path
 	}
 	if c.Namespace != "" && !namespaceName.MatchString(c.Namespace) {
-		return fmt.Errorf("the namespace %q cannot be called so: a name has 1 to 63 letters, digits and hyphens, and a letter or digit at either end", c.Namespace)
+		return fmt.Errorf("%q is not a valid namespace name: a name has 1 to 63 letters, digits and hyphens, and a letter or digit at either end", c.Namespace)
 	}
 	if c.Safe && c.AllowReset {
-		return errors.New("--safe-mode and --allow-reset do not go together: a reset deletes everything")
+		return errors.New("--safe-mode and --allow-reset exclude each other: a reset deletes everything")
 	}
 	for _, name := range c.AllowHosts {
 		if name == "" || strings.ContainsAny(name, "/: *") {
-			return fmt.Errorf("--allow-host takes a name without scheme, port or wildcard, not %q", name)
+			return fmt.Errorf("--allow-host must be a name without scheme, port or wildcard, not %q", name)
 		}
 	}
 	for i, o := range c.AllowOrigins {
@@ -181,7 +181,7 @@ const NoListener = "none"
 func (c *Config) checkTLS() error {
 	if !c.usesTLS() {
 		if c.TLSDir != "" || len(c.TLSNames) > 0 {
-			return errors.New("--tls-dir and --tls-name are for the ports with TLS, and there are none: add --amqps ADDRESS, --https ADDRESS or both")
+			return errors.New("--tls-dir and --tls-name require a port with TLS: add --amqps ADDRESS, --https ADDRESS or both")
 		}
 		return nil
 	}
@@ -191,7 +191,7 @@ func (c *Config) checkTLS() error {
 		}
 	}
 	if c.TLSDir = cmp.Or(c.TLSDir, cli.DefaultTLSDir()); c.TLSDir == "" {
-		return errors.New("there is no home folder to keep certificates in: say where with --tls-dir DIR")
+		return errors.New("there is no home folder for certificates; set the folder with --tls-dir DIR")
 	}
 	return nil
 }
@@ -204,17 +204,17 @@ func (c *Config) usesTLS() bool {
 // checkSharing checks the flags for a shared store.
 func (c *Config) checkSharing() error {
 	if c.Wait < 0 {
-		return fmt.Errorf("--store-wait is how long to try, not %s", c.Wait)
+		return fmt.Errorf("--store-wait must be a positive duration, not %s", c.Wait)
 	}
 	if c.Lease < storage.MinLease {
-		return fmt.Errorf("--lease is at least %s, not %s", storage.MinLease, c.Lease)
+		return fmt.Errorf("--lease must be at least %s, not %s", storage.MinLease, c.Lease)
 	}
 	if c.Advertise == "" {
 		return nil
 	}
 	u, err := url.Parse(c.Advertise)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("--advertise is a URL such as http://host:8080, not %q", c.Advertise)
+		return fmt.Errorf("--advertise must be a URL such as http://host:8080, not %q", c.Advertise)
 	}
 	c.Advertise = strings.TrimSuffix(c.Advertise, "/")
 	if !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), c.BasePath) {
@@ -232,7 +232,7 @@ func (c *Config) checkBasePath() error {
 	if parts[0] != "" || slices.ContainsFunc(parts[1:], func(part string) bool {
 		return part == "" || part == "." || part == ".." || strings.Trim(strings.ToLower(part), "abcdefghijklmnopqrstuvwxyz0123456789-._~") != ""
 	}) {
-		return fmt.Errorf("--base-path is a path such as /mayfly, of letters, digits and -._~, without a slash at the end, not %q", c.BasePath)
+		return fmt.Errorf("--base-path must be a path such as /mayfly, of letters, digits and -._~, without a slash at the end, not %q", c.BasePath)
 	}
 	return nil
 }
@@ -244,12 +244,12 @@ func (c *Config) checkPeer() error {
 		c.Peer = NoListener
 	}
 	if c.Peer == NoListener && c.PeerAdvertise != "" {
-		return errors.New("--peer-advertise is the address of --peer, and there is none")
+		return errors.New("--peer-advertise requires --peer")
 	}
 	c.Peer = cmp.Or(c.Peer, "127.0.0.1:0")
 	if c.PeerAdvertise != "" {
 		if host, port, err := net.SplitHostPort(c.PeerAdvertise); err != nil || host == "" || port == "" || strings.ContainsAny(c.PeerAdvertise, "/@ ") {
-			return fmt.Errorf("--peer-advertise is a host and a port such as mayfly-1:7071, not %q", c.PeerAdvertise)
+			return fmt.Errorf("--peer-advertise must be a host and a port such as mayfly-1:7071, not %q", c.PeerAdvertise)
 		}
 	}
 	return nil
@@ -264,7 +264,7 @@ func checkAddress(flag, text string, insecure bool) error {
 		if _, err := strconv.ParseUint(text, 10, 16); err == nil {
 			port = text // only a port
 		}
-		return fmt.Errorf("%s is an address such as 127.0.0.1:%s, not %q", flag, port, text)
+		return fmt.Errorf("%s must be an address such as 127.0.0.1:%s, not %q", flag, port, text)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("%s: %q is not a port", flagWithAddress(flag, text), port)

@@ -27,7 +27,7 @@ type jobsStartCommand struct {
 // jobFlags are the flags of all commands that start a job.
 type jobFlags struct {
 	Query          string `placeholder:"QUERY" help:"Only messages that match this query, in the syntax of mayfly search."`
-	DropDuplicates bool   `name:"drop-duplicates" help:"Drop messages that the target detects as duplicates. Default: fail for them."`
+	DropDuplicates bool   `name:"drop-duplicates" help:"Drop messages that the target detects as duplicates. Default: these messages fail."`
 	DryRun         bool   `name:"dry-run" help:"Count the messages, and do nothing."`
 	Yes            bool   `short:"y" help:"Do not ask for confirmation before messages are deleted."`
 	NoWait         bool   `name:"no-wait" help:"Do not wait for the job to end."`
@@ -63,11 +63,11 @@ func (f jobFlags) startJob(ctx context.Context, s cli.Streams, c client, in api.
 		goes = fmt.Sprintf("at least %d and at most %s", meant.Matching, cli.MessageCount(meant.ExpectedCount))
 	}
 	if f.DryRun {
-		_, err := fmt.Fprintf(s.Out, "Nothing is done. This would %s %s; %d of them are locked and would be skipped.\n", in.Kind, goes, meant.Locked)
+		_, err := fmt.Fprintf(s.Out, "Nothing was done. This would %s %s; %d of them are locked and would be skipped.\n", in.Kind, goes, meant.Locked)
 		return err
 	}
 	if removes := in.Kind == "delete" || in.Kind == "purge"; removes && !f.Yes && meant.ExpectedCount > 0 {
-		if err := confirm(ctx, s, strconv.FormatInt(meant.ExpectedCount, 10), "removes "+goes+" for good"); err != nil {
+		if err := confirm(ctx, s, strconv.FormatInt(meant.ExpectedCount, 10), "permanently deletes "+goes); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func listen(ctx context.Context, flag, text string, insecure bool) (net.Listener
 		if e, ok := errors.AsType[*net.OpError](err); ok {
 			err = e.Err
 		}
-		err = fmt.Errorf("nothing can listen on %s: %w", flagWithAddress(flag, text), err)
+		err = fmt.Errorf("cannot listen on %s: %w", flagWithAddress(flag, text), err)
 		if flag == "--amqp" && errors.Is(err, syscall.EADDRINUSE) {
 			err = fmt.Errorf("%w; if that is another broker or the Service Bus emulator, choose another address with --amqp, or none", err)
 		}

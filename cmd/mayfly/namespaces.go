@@ -18,14 +18,14 @@ import (
 func describeNamespaces() cli.Command {
 	return cli.Command{
 		Name: "namespaces", Summary: "List, create, update and delete the namespaces of a server.", Flags: &namespacesCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "Each has entities, limits, access rules and a store of its own. Other commands are about the server's own unless --namespace names another.",
+		Detail: "Each namespace has its own entities, limits, access rules and store. Other commands use the server's own namespace unless --namespace names another.",
 		Examples: []cli.Example{
-			{Line: "mayfly namespaces", Text: "Lists them."},
-			{Line: "mayfly namespaces create shop --profile premium", Text: "Makes one, with the limits of a tier of Service Bus."},
-			{Line: "mayfly namespaces create till --config Config.json", Text: "Makes one with the entities and rules of a file."},
-			{Line: "mayfly namespaces create demo --temporary --expires-in 1h", Text: "Makes one in memory that goes by itself."},
-			{Line: "mayfly namespaces update shop --profile standard", Text: "Gives it other limits; its clients have to connect again."},
-			{Line: "mayfly namespaces delete shop", Text: "Removes one with all that is in it, after its name was typed."},
+			{Line: "mayfly namespaces", Text: "List namespaces."},
+			{Line: "mayfly namespaces create shop --profile premium", Text: "Create a namespace with the limits of a Service Bus tier."},
+			{Line: "mayfly namespaces create till --config Config.json", Text: "Create a namespace with the entities and rules of a file."},
+			{Line: "mayfly namespaces create demo --temporary --expires-in 1h", Text: "Create a namespace in memory that is deleted after an hour."},
+			{Line: "mayfly namespaces update shop --profile standard", Text: "Change the limits of a namespace. Its clients must reconnect."},
+			{Line: "mayfly namespaces delete shop", Text: "Delete a namespace and everything in it, after you type its name."},
 		},
 	}
 }
@@ -64,7 +64,7 @@ func (c *namespacesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Namespaces {
 		var n api.Namespace
 		if err := json.Unmarshal(raw, &n); err != nil {
-			return fmt.Errorf("the server tells of a namespace in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned a namespace that cannot be parsed: %w", err)
 		}
 		if c.Names {
 			fmt.Fprintln(w, n.Name) //nolint:errcheck // Flush returns the error
@@ -184,11 +184,11 @@ func (c *namespacesDeleteCommand) Run(ctx context.Context, s cli.Streams) error 
 		return err
 	}
 	if !c.Yes {
-		what := fmt.Sprintf("removes the namespace %s with %s and %s", n.Name, cli.Pluralize(int64(n.Entities), "entity", "entities"), cli.MessageCount(n.Messages))
+		what := fmt.Sprintf("deletes the namespace %s with %s and %s", n.Name, cli.Pluralize(int64(n.Entities), "entity", "entities"), cli.MessageCount(n.Messages))
 		if n.Temporary {
-			what += " for good"
+			what = "permanently " + what
 		} else {
-			what += "; where it is kept in files its folder is kept aside, else all is gone for good"
+			what += ". A store in a file is moved aside; data in MongoDB or in memory is permanently deleted"
 		}
 		if err := confirm(ctx, s, n.Name, what); err != nil {
 			return err
@@ -202,9 +202,9 @@ func (c *namespacesDeleteCommand) Run(ctx context.Context, s cli.Streams) error 
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	text := fmt.Sprintf("Removed the namespace %s.", gone.Name)
+	text := fmt.Sprintf("Deleted the namespace %s.", gone.Name)
 	if gone.MovedTo != "" {
-		text += " What was in it is in " + cli.Printable(gone.MovedTo, 400) + "."
+		text += " Its data is in " + cli.Printable(gone.MovedTo, 400) + "."
 	}
 	_, err = fmt.Fprintln(s.Out, text)
 	return err

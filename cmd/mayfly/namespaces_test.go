@@ -32,7 +32,7 @@ func TestNamespacesOnTheCommandLine(t *testing.T) {
 	says("", 4, "a namespace in memory", "namespaces", "update", "shop", "--profile", "standard")
 	says("no\n", 1, "", "namespaces", "delete", "shop")
 	says("", 0, "shop", "namespaces", "--names")
-	says("shop\n", 0, "Removed the namespace shop.", "namespaces", "delete", "shop")
+	says("shop\n", 0, "Deleted the namespace shop.", "namespaces", "delete", "shop")
 	says("", 3, "", "namespaces", "delete", "shop", "--yes")
 	says("", 4, "", "namespaces", "delete", "default", "--yes")
 }

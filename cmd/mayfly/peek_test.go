@@ -27,7 +27,7 @@ func TestPeekLinesAndFollow(t *testing.T) {
 	if out, _, code := RunCommand(t, "", "peek", "q", "--json", "--from", "999"); code != cli.ExitOK || out != "" {
 		t.Errorf("of nothing: got %d %q", code, out)
 	}
-	if _, said, code := RunCommand(t, "", "peek", "q/$deadletterqueue", "--follow"); code != cli.ExitUsage || !strings.Contains(said, "keep the ones they had") {
+	if _, said, code := RunCommand(t, "", "peek", "q/$deadletterqueue", "--follow"); code != cli.ExitUsage || !strings.Contains(said, "keep their old sequence numbers") {
 		t.Errorf("got %d %q", code, said)
 	}
 	if _, said, code := RunCommand(t, "", "receive", "q", "--sequence-number", "1", "--fail-empty"); code == cli.ExitOK || code == cli.ExitEmpty {
@@ -93,7 +93,7 @@ func TestPeekLocked(t *testing.T) {
 	if out, _, _ := RunCommand(t, "", "peek", "q", "--state", "active", "--json"); strings.Count(out, "\n") != 2 || strings.Contains(out, "lockedBy") {
 		t.Errorf("active: %q", out)
 	}
-	if _, said, code := RunCommand(t, "", "peek", "q", "--state", "locked", "--follow"); code != cli.ExitUsage || !strings.Contains(said, "leave --state out") {
+	if _, said, code := RunCommand(t, "", "peek", "q", "--state", "locked", "--follow"); code != cli.ExitUsage || !strings.Contains(said, "cannot be combined with --state") {
 		t.Errorf("got %d %q", code, said)
 	}
 }

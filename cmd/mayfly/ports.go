@@ -37,7 +37,7 @@ func parseListen(given []string) (all []NamespacePort, err error) {
 		name, rest, named := strings.Cut(strings.TrimSpace(g), "=")
 		kind, address, ok := strings.Cut(rest, ":")
 		if !named || !ok || !slices.Contains([]string{KindAMQP, KindAMQPS, KindAdmin, KindHTTPS}, kind) {
-			return nil, fmt.Errorf("--listen is written NAMESPACE=KIND:ADDRESS, such as shop=amqp:127.0.0.1:5673, where KIND is amqp, amqps, admin or https, not %q", g)
+			return nil, fmt.Errorf("--listen must be NAMESPACE=KIND:ADDRESS, such as shop=amqp:127.0.0.1:5673, where KIND is amqp, amqps, admin or https, not %q", g)
 		}
 		if name, err = namespaces.ParseName(name); err != nil {
 			return nil, fmt.Errorf("--listen %s: %w", g, err)

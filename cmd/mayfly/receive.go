@@ -18,10 +18,10 @@ func describeReceive() cli.Command {
 	return cli.Command{
 		Name: "receive", Summary: "Receive messages.", Flags: &receiveCommand{}, ExitCodes: clientExitCodes(cli.ExitEmpty),
 		Examples: []cli.Example{
-			{Line: "mayfly receive orders --wait 10s", Text: "Waits for a message, prints it and completes it."},
-			{Line: "mayfly receive 'orders/$DeadLetterQueue' --limit 10 --then release", Text: "Prints ten dead letters and leaves them there."},
-			{Line: "mayfly receive chats --next-session --limit 100", Text: "Takes what a session has, and gives the session back."},
-			{Line: "mayfly receive orders --fail-empty > order.txt", Text: "Ends with 5 if there is no message."},
+			{Line: "mayfly receive orders --wait 10s", Text: "Wait up to ten seconds for a message, print it and complete it."},
+			{Line: "mayfly receive 'orders/$DeadLetterQueue' --limit 10 --then release", Text: "Print up to ten dead letters and leave them in the queue."},
+			{Line: "mayfly receive chats --next-session --limit 100", Text: "Receive up to 100 messages of the next session, then release the session."},
+			{Line: "mayfly receive orders --fail-empty > order.txt", Text: "Write a message to a file, or exit with 5 if there is none."},
 		},
 	}
 }
@@ -35,7 +35,7 @@ type receiveCommand struct {
 	Wait           string  `default:"0s" placeholder:"DURATION" help:"Wait this long for the first message."`
 	SequenceNumber []int64 `placeholder:"N" help:"Sequence number of a deferred message to receive instead; may be repeated."`
 
-	Session     *string `placeholder:"ID" xor:"session" help:"Session to receive from; may be the empty text."`
+	Session     *string `placeholder:"ID" xor:"session" help:"Session to receive from; may be empty."`
 	NextSession bool    `name:"next-session" xor:"session" help:"Receive from the next unlocked session that has messages. --wait applies to the session."`
 
 	Then        string `enum:"complete,abandon,defer,dead-letter,release,nothing" default:"complete" help:"How to settle the messages after printing them: complete, abandon, defer, dead-letter, release, or nothing. With nothing they stay locked, and their lock tokens are printed."`
@@ -49,10 +49,10 @@ type receiveCommand struct {
 func (c *receiveCommand) Run(ctx context.Context, s cli.Streams) error {
 	wait, never, err := engine.ParseDuration(c.Wait)
 	if err != nil || never {
-		return cli.UsageErrorf("--wait is a duration such as 10s, not %q", c.Wait)
+		return cli.UsageErrorf("--wait must be a duration such as 10s, not %q", c.Wait)
 	}
 	if c.Then != "dead-letter" && (c.Reason != "" || c.Description != "") {
-		return cli.UsageErrorf("--reason and --description are of --then dead-letter, not of --then %s; nothing was received", c.Then)
+		return cli.UsageErrorf("--reason and --description require --then dead-letter, not --then %s; nothing was received", c.Then)
 	}
 	if c.Session != nil || c.NextSession {
 		return c.receiveSession(ctx, s, wait)
@@ -60,7 +60,7 @@ func (c *receiveCommand) Run(ctx context.Context, s cli.Streams) error {
 	var got api.Messages
 	raw, err := c.request(ctx, http.MethodPost, APIPath("receive", c.Entity), api.Receive{Limit: &c.Limit, Wait: c.Wait, SequenceNumbers: c.SequenceNumber}, &got, wait)
 	if p, ok := errors.AsType[*api.Problem](err); ok && p.Detail == engine.PlainReceiverText { // SES-13
-		return fmt.Errorf("%w Name the session with --session ID, or take --next-session", err)
+		return fmt.Errorf("%w Name the session with --session ID, or use --next-session", err)
 	}
 	if err != nil {
 		return err

@@ -88,7 +88,7 @@ func (c *receiveCommand) receiveSession(ctx context.Context, s cli.Streams, wait
 	}
 	if c.Then == "nothing" && len(got.Messages) > 0 {
 		keep = true
-		_, err = fmt.Fprintf(s.Err, "session %q stays taken until its lock runs out; its lock token is %s\n", hold.Session, hold.SessionLockToken)
+		_, err = fmt.Fprintf(s.Err, "session %q stays locked until its lock expires; its lock token is %s\n", hold.Session, hold.SessionLockToken)
 	}
 	return err
 }
@@ -101,7 +101,7 @@ func (c *receiveCommand) releaseSession(ctx context.Context, hold api.HeldSessio
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("session %q was not given back: %w", hold.Session, err)
+		return fmt.Errorf("session %q was not released: %w", hold.Session, err)
 	}
 	return nil
 }

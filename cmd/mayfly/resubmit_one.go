@@ -85,10 +85,10 @@ func unchangedMessage(dead api.Message) api.Outgoing {
 func (c *resubmitCommand) printRequest(s cli.Streams, in api.Resubmit) error {
 	raw, err := json.Marshal(in)
 	if err != nil {
-		return fmt.Errorf("write the message: %w", err)
+		return fmt.Errorf("encode the message: %w", err)
 	}
 	if !c.JSON {
-		if _, err := fmt.Fprintln(s.Err, "Nothing is done. This would be sent to /api/v1/resubmit:"); err != nil {
+		if _, err := fmt.Fprintln(s.Err, "Nothing was done. This would be sent to /api/v1/resubmit:"); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func setMessageProperty(ctx context.Context, m *api.Outgoing, text string, in io
 	plain := settableProperties(m)
 	switch to := plain[key]; {
 	case !ok:
-		return cli.UsageErrorf("--set is written KEY=VALUE, not %q", text)
+		return cli.UsageErrorf("--set must be KEY=VALUE, not %q", text)
 	case to != nil:
 		*to = value
 	case key == "session-id":
@@ -130,7 +130,7 @@ func setMessageProperty(ctx context.Context, m *api.Outgoing, text string, in io
 	default:
 		keys := append(slices.Collect(maps.Keys(plain)), "session-id", "at", "body")
 		slices.Sort(keys)
-		return cli.UsageErrorf("--set knows %s, not %q; -p sets an application property", strings.Join(keys, ", "), key)
+		return cli.UsageErrorf("the keys of --set are %s, not %q; -p sets an application property", strings.Join(keys, ", "), key)
 	}
 	return nil
 }

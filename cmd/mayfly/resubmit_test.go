@@ -44,15 +44,15 @@ func TestResubmitOne(t *testing.T) {
 		want string
 		args []string
 	}{
-		{cli.ExitUsage, "for one message: --sequence-number N says which", []string{"--set", "subject=new"}},
-		{cli.ExitUsage, "for one message", []string{"-p", "region=eu", "--query", "subject:old"}},
-		{cli.ExitUsage, "for one message", []string{"--copy"}},
-		{cli.ExitUsage, "--query and --no-wait are for many", []string{"--sequence-number", "1", "--query", "subject:old"}},
-		{cli.ExitUsage, "is a sequence number, not -1", []string{"--sequence-number=-1"}},
-		{cli.ExitUsage, "is written KEY=VALUE", []string{"--sequence-number", "1", "--set", "subject"}},
-		{cli.ExitUsage, `--set knows at, body, content-type, correlation-id, message-id, partition-key, reply-to, reply-to-session-id, session-id, subject, to, ttl, not "label"`, []string{"--sequence-number", "1", "--set", "label=x"}},
-		{cli.ExitUsage, "is written NAME=VALUE", []string{"--sequence-number", "1", "-p", "region"}},
-		{cli.ExitUsage, "--at is a time", []string{"--sequence-number", "1", "--set", "at=soon"}},
+		{cli.ExitUsage, "require --sequence-number N", []string{"--set", "subject=new"}},
+		{cli.ExitUsage, "require --sequence-number N", []string{"-p", "region=eu", "--query", "subject:old"}},
+		{cli.ExitUsage, "require --sequence-number N", []string{"--copy"}},
+		{cli.ExitUsage, "without --query or --no-wait", []string{"--sequence-number", "1", "--query", "subject:old"}},
+		{cli.ExitUsage, "must be a positive sequence number, not -1", []string{"--sequence-number=-1"}},
+		{cli.ExitUsage, "must be KEY=VALUE", []string{"--sequence-number", "1", "--set", "subject"}},
+		{cli.ExitUsage, `the keys of --set are at, body, content-type, correlation-id, message-id, partition-key, reply-to, reply-to-session-id, session-id, subject, to, ttl, not "label"`, []string{"--sequence-number", "1", "--set", "label=x"}},
+		{cli.ExitUsage, "must be NAME=VALUE", []string{"--sequence-number", "1", "-p", "region"}},
+		{cli.ExitUsage, "--at must be a time", []string{"--sequence-number", "1", "--set", "at=soon"}},
 		{cli.ExitFailed, "read the body", []string{"--sequence-number", "1", "--set", "body=@" + filepath.Join(t.TempDir(), "nothing")}},
 		{cli.ExitNotFound, "no dead letter with the sequence number 9", []string{"--sequence-number", "9"}},
 		{cli.ExitNotFound, "'nowhere'", []string{"--sequence-number", "1", "--to", "nowhere"}},
@@ -61,7 +61,7 @@ func TestResubmitOne(t *testing.T) {
 	} {
 		run(tc.exit, "", "", tc.want, append([]string{"resubmit", "orders"}, tc.args...)...)
 	}
-	run(cli.ExitOK, "", `"subject":"new"`, "Nothing is done", "resubmit", "orders", "--sequence-number", "1", "--set", "subject=new", "--dry-run")
+	run(cli.ExitOK, "", `"subject":"new"`, "Nothing was done", "resubmit", "orders", "--sequence-number", "1", "--set", "subject=new", "--dry-run")
 	counts(api.Counts{DeadLetter: 4})
 
 	// Unchanged, except its dead-letter reasons.

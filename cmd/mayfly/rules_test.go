@@ -39,7 +39,7 @@ func TestRulesCommand(t *testing.T) {
 		{"rules update" + eu + " Dear", []string{"--correlation", `{"Label":"x"}`}, cli.ExitOK, `dear {"Label":"x"} SET dear = TRUE`, ""},
 		{"rules update" + eu + " all", []string{"--action", "SET a = 1"}, cli.ExitOK, "all everything SET a = 1", ""},
 		{"rules update" + eu + " all", []string{"--action", ""}, cli.ExitOK, "all everything dear", ""},
-		{"rules update" + eu + " all", nil, cli.ExitUsage, "", "say what to change"},
+		{"rules update" + eu + " all", nil, cli.ExitUsage, "", "give at least one of"},
 		{"rules update" + eu + " none --filter TRUE", nil, cli.ExitNotFound, "", "The rule \"none\" does not exist"},
 		{"rules delete" + eu + " $Default", nil, cli.ExitOK, "Deleted the rule $Default.", ""},
 		{"rules delete" + eu + " $Default", nil, cli.ExitNotFound, "", "$Default"},
@@ -47,7 +47,7 @@ func TestRulesCommand(t *testing.T) {
 		{"rules delete" + eu + " all", nil, cli.ExitOK, "Deleted", ""},
 		{"rules delete" + eu + " dear", nil, cli.ExitOK, "Deleted", ""},
 		{"rules delete" + eu + " region", nil, cli.ExitOK, "Deleted", ""},
-		{"rules" + eu, nil, cli.ExitOK, "The subscription has no rules and takes no messages.", ""},
+		{"rules" + eu, nil, cli.ExitOK, "The subscription has no rules, so it receives no messages.", ""},
 		{"rules orders", nil, cli.ExitRefused, "", "is a queue. Only subscriptions have rules"},
 		{"rules nowhere", nil, cli.ExitNotFound, "", "could not be found"},
 	} {

@@ -26,7 +26,7 @@ type scenesPlayCommand struct {
 }
 
 // errSceneCheckFailed is returned when a step did not have the expected result.
-var errSceneCheckFailed = errors.New("not all was as the scene says")
+var errSceneCheckFailed = errors.New("a check of the scene failed")
 
 // Run plays to the end or until the user quits, and then deletes the play's namespace.
 func (c *scenesPlayCommand) Run(ctx context.Context, s cli.Streams) (err error) {
@@ -86,7 +86,7 @@ func (c *scenesPlayCommand) Run(ctx context.Context, s cli.Streams) (err error) 
 		return errSceneCheckFailed
 	}
 	if c.Keep && !c.JSON {
-		_, err = fmt.Fprintf(s.Out, "\n%s stays for a while: mayfly peek QUEUE --namespace %s, mayfly scenes clock %s.\n", resolveURL(base, p.Dashboard), name, name)
+		_, err = fmt.Fprintf(s.Out, "\n%s stays for a while. Look around with mayfly peek QUEUE --namespace %s and mayfly scenes clock %s.\n", resolveURL(base, p.Dashboard), name, name)
 	}
 	return err
 }
@@ -124,7 +124,7 @@ func (c *scenesPlayCommand) waitForChoice(ctx context.Context, s cli.Streams, ty
 			return "", context.Cause(ctx)
 		}
 	}
-	if _, err := fmt.Fprint(s.Err, "\nEnter plays the next step; b goes back, q ends. "); err != nil {
+	if _, err := fmt.Fprint(s.Err, "\nEnter plays the next step, b goes back, q quits. "); err != nil {
 		return "", err
 	}
 	line, err := typed.ReadString('\n')
@@ -163,7 +163,7 @@ type scenesClockCommand struct {
 	client
 	Play string `arg:"" help:"Namespace of the scene that is playing."`
 	Rate *int   `placeholder:"N" help:"Speed of the clock: 1, 10 or 60 times; 0 stops it."`
-	Next string `placeholder:"WHAT" enum:",expiry,activation,unlock,auto-delete" default:"" help:"Advance the clock to the next expiry, activation, unlock or auto-delete."`
+	Next string `placeholder:"EVENT" enum:",expiry,activation,unlock,auto-delete" default:"" help:"Advance the clock to the next expiry, activation, unlock or auto-delete."`
 }
 
 // Run changes the clock as the flags say, and prints it.
@@ -173,14 +173,14 @@ func (c *scenesClockCommand) Run(ctx context.Context, s cli.Streams) error {
 	var err error
 	switch {
 	case c.Rate != nil && c.Next != "":
-		return cli.UsageErrorf("--rate and --next are one or the other")
+		return cli.UsageErrorf("--rate and --next exclude each other")
 	case c.Rate != nil:
 		raw, err = c.request(ctx, http.MethodPut, playPath(c.Play)+"/clock", api.ClockRate{Rate: c.Rate}, &p, 0)
 	case c.Next != "":
 		var leapt api.AdvanceResult
 		raw, err = c.request(ctx, http.MethodPost, playPath(c.Play)+"/advance", api.ClockAdvance{Next: c.Next}, &leapt, requestTimeout)
 		if p = leapt.Playback; err == nil && leapt.To.IsZero() && !c.JSON {
-			if _, err := fmt.Fprintln(s.Err, "nothing of the kind is to come"); err != nil {
+			if _, err := fmt.Fprintln(s.Err, "there is no such event to come"); err != nil {
 				return err
 			}
 		}

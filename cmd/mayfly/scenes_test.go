@@ -90,14 +90,14 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	says("", 0, ", stands", "scenes", "clock", name)
 	says("", 0, ", 60×", "scenes", "clock", name, "--rate", "60")
 	says("", 4, "0, 1, 10 or 60", "scenes", "clock", name, "--rate", "7")
-	says("", 0, "nothing of the kind is to come", "scenes", "clock", name, "--next", "activation")
+	says("", 0, "there is no such event to come", "scenes", "clock", name, "--next", "activation")
 	says("", 2, "", "scenes", "clock", name, "--next", "christmas")
 	says("", 2, "", "scenes", "clock", name, "--next", "expiry", "--rate", "1")
 	says("", 3, "its clock is the real time", "scenes", "clock", "default", "--rate", "60")
 
 	write(strings.Replace(LunchScene, "active: 0", "active: 3", 1))
 	says("", 0, "", "scenes", "add", file)
-	if got := says("", 1, "not all was as the scene says", "scenes", "play", "lunch", "--auto"); !strings.Contains(got, "✗ They are gone. kitchen has 0 active, not 3.") {
+	if got := says("", 1, "a check of the scene failed", "scenes", "play", "lunch", "--auto"); !strings.Contains(got, "✗ They are gone. kitchen has 0 active, not 3.") {
 		t.Errorf("it is not so: %s", got)
 	}
 
@@ -113,7 +113,7 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	write(strings.Replace(strings.Replace(LunchScene, "wait: expiry", "wait: soon", 1), "title: Lunch", "title:", 1))
 	check(1, "lunch.yaml:1: 'title' must be", file)
 	check(1, "lunch.yaml:10: step 2, do 1: 'wait' must be", file)
-	check(1, "1 file of 2: not a scene", file, "-")
+	check(1, "1 file of 2: not a valid scene", file, "-")
 	says("", 4, "Line 1: 'title' must be", "scenes", "add", file)
 
 	const czech = "languages:\n  cs:\n    title: Oběd\n    teaches: Vystydne.\n    steps:\n      - {say: Dvě polévky., then: [Čekají.]}\n      - {say: Nikdo nejde., then: [Jsou pryč.]}\n"
@@ -181,7 +181,7 @@ func TestScenesOfAFolder(t *testing.T) {
 	if code := serve(&printed, &complaint); code != cli.ExitFailed || printed.Len() > 0 {
 		t.Errorf("with one that is wrong it ends with %d, and prints %q", code, &printed)
 	}
-	for _, want := range []string{"--scenes " + folder + " is not as it should be, and nothing was started", "08-supper.yaml: line 1: 'title' must be", "08-supper.yaml: line 10, step 2, do 1: 'wait' must be", "09-snack.yaml: line 1: The scene cannot be read"} {
+	for _, want := range []string{"--scenes " + folder + " is invalid, so nothing was started", "08-supper.yaml: line 1: 'title' must be", "08-supper.yaml: line 10, step 2, do 1: 'wait' must be", "09-snack.yaml: line 1: The scene cannot be read"} {
 		if !strings.Contains(complaint.String(), want) {
 			t.Errorf("it says %q, and not %q", &complaint, want)
 		}

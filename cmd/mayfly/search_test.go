@@ -56,7 +56,7 @@ func TestSearchCutOff(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"hit":{"path":"q","sequenceNumber":1,"state":"active"}}` + "\n": "the search was cut off",
 		"":                  "the search was cut off",
-		"nonsense\n":        "in a way that cannot be read",
+		"nonsense\n":        "that cannot be parsed",
 		`{"end":{}}` + "\n": "",
 	} {
 		from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -24,7 +24,7 @@ func (c *serveCommand) parseDurations(config *Config) error {
 	} {
 		d, never, err := engine.ParseDuration(f.text)
 		if err != nil || never && f.never == 0 || !never && d == 0 && f.flag != "--store-wait" {
-			return fmt.Errorf("%s is a duration such as 30s, not %q", f.flag, f.text)
+			return fmt.Errorf("%s must be a duration such as 30s, not %q", f.flag, f.text)
 		}
 		if *f.to = d; never {
 			*f.to = f.never
@@ -57,7 +57,7 @@ func (c *serveCommand) copyNumbers(config *Config) error {
 		{"--live-pages", c.Live.Pages, &config.LivePages, 1, 0},
 	} {
 		if f.n < f.least {
-			return fmt.Errorf("%s is a number from %d, not %d", f.flag, f.least, f.n)
+			return fmt.Errorf("%s must be at least %d, not %d", f.flag, f.least, f.n)
 		}
 		if *f.to = f.n; f.n == 0 {
 			*f.to = f.none
@@ -81,7 +81,7 @@ func parseSize(text string) (int64, error) {
 		return 0, fmt.Errorf("%q is not a size: write it as 4096, 64KiB or 1GiB", text)
 	}
 	if n *= math.Pow(1024, float64(power)); n > math.MaxInt64/2 {
-		return 0, fmt.Errorf("%q is more than there is", text)
+		return 0, fmt.Errorf("%q is too large", text)
 	}
 	return int64(n), nil
 }

@@ -24,10 +24,10 @@ func TestViewsAndTemplatesOnTheCommandLine(t *testing.T) {
 	says("", 0, "Deleted the view late orders.", "views", "delete", "late orders")
 	says("", 3, "The view 'late orders' does not exist", "views", "delete", "late orders")
 
-	says(`{"subject":"order {{n}}","repeat":2}`, 0, "Kept the template late orders.", "templates", "set", "late orders")
+	says(`{"subject":"order {{n}}","repeat":2}`, 0, "Saved the template late orders.", "templates", "set", "late orders")
 	says("", 0, "late orders", "templates")
 	kept := says("", 0, `{"subject":"order {{n}}","repeat":2}`, "templates", "show", "late orders")
-	says(kept, 0, "Kept the template again.", "templates", "set", "again")
+	says(kept, 0, "Saved the template again.", "templates", "set", "again")
 	says(`{"colour":"red"}`, 4, "colour", "templates", "set", "bad")
 	says("", 0, "Sent 2 messages to orders", "send", "orders", "--template", "again", "--create")
 	says("", 0, "Deleted the template again.", "templates", "delete", "again")

@@ -17,12 +17,12 @@ import (
 func describeTokens() cli.Command {
 	return cli.Command{
 		Name: "tokens", Summary: "List, create and revoke access tokens and read-only links.", Flags: &tokensCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "A token is what a program is known by where the server asks who somebody is, as --token or MAYFLY_TOKEN of every command, or in Authorization: Bearer. A link shows one namespace to whoever opens it, and lets nobody do anything. Either is told once, when it is made.",
+		Detail: "A token authenticates a program at a server that requires sign-in. Pass it with --token, in MAYFLY_TOKEN or as Authorization: Bearer. A link gives anyone who opens it read-only access to one namespace. Tokens and links are shown only once, when you create them.",
 		Examples: []cli.Example{
-			{Line: "mayfly tokens", Text: "Lists tokens and links: all to an admin, one's own to others."},
-			{Line: "mayfly tokens create ci --role operator --expires-in 90d", Text: "Makes a token, and prints it."},
-			{Line: "mayfly tokens link 'monday demo' --expires-in 2h", Text: "Makes a link, and prints its URL."},
-			{Line: "mayfly tokens revoke abcdefghij", Text: "Ends one, with all that was made with it."},
+			{Line: "mayfly tokens", Text: "List tokens and links: all of them for an admin, otherwise your own."},
+			{Line: "mayfly tokens create ci --role operator --expires-in 90d", Text: "Create a token that is valid for 90 days, and print it."},
+			{Line: "mayfly tokens link 'monday demo' --expires-in 2h", Text: "Create a link that is valid for two hours, and print its URL."},
+			{Line: "mayfly tokens revoke abcdefghij", Text: "Revoke a token, and all tokens and links created with it."},
 		},
 	}
 }
@@ -56,12 +56,12 @@ func (c *tokensListCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	if !c.Names {
-		fmt.Fprintln(w, "ID\tNAME\tKIND\tROLE\tNAMESPACE\tMADE BY\tMADE\tUNTIL\tUSED") //nolint:errcheck // Flush returns the error
+		fmt.Fprintln(w, "ID\tNAME\tKIND\tROLE\tNAMESPACE\tCREATED BY\tCREATED\tEXPIRES\tLAST USED") //nolint:errcheck // Flush returns the error
 	}
 	for _, raw := range answer.Tokens {
 		var t api.Token
 		if err := json.Unmarshal(raw, &t); err != nil {
-			return fmt.Errorf("the server tells of a token in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned a token that cannot be parsed: %w", err)
 		}
 		if c.Names {
 			fmt.Fprintln(w, cli.Printable(t.ID, 100)) //nolint:errcheck // Flush returns the error
@@ -84,7 +84,7 @@ func formatTime(t time.Time) string {
 // tokensCreateCommand creates a token.
 type tokensCreateCommand struct {
 	client
-	Name          string `arg:"" help:"Purpose, as the list shows it."`
+	Name          string `arg:"" help:"Name, as shown in the list."`
 	Role          string `required:"" enum:"viewer,operator,admin" placeholder:"ROLE" help:"Role of the token: viewer, operator or admin, at most your own."`
 	OnlyNamespace string `placeholder:"NAMESPACE" help:"Limit the token to this namespace. Default: all namespaces."`
 	ExpiresIn     string `placeholder:"DURATION" help:"Lifetime, such as 90d. Default: until it is revoked."`
@@ -100,22 +100,22 @@ func (c *tokensCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	fmt.Fprintf(s.Err, "Made the token %s, %s, %s. It is told this once:\n", t.ID, t.Role, describeLifetime(t)) //nolint:errcheck // the token is the result
+	fmt.Fprintf(s.Err, "Created the token %s, %s, %s. It is shown only once:\n", t.ID, t.Role, describeLifetime(t)) //nolint:errcheck // the token is the result
 	_, err = fmt.Fprintln(s.Out, t.Secret)
 	return err
 }
 
 func describeLifetime(t api.Token) string {
 	if t.ExpiresAt.IsZero() {
-		return "good until it is revoked"
+		return "valid until it is revoked"
 	}
-	return "good until " + formatTime(t.ExpiresAt)
+	return "valid until " + formatTime(t.ExpiresAt)
 }
 
 // tokensLinkCommand creates a link.
 type tokensLinkCommand struct {
 	client
-	Name      string `arg:"" help:"Purpose, as the list shows it."`
+	Name      string `arg:"" help:"Name, as shown in the list."`
 	Page      string `placeholder:"PATH" help:"Page that the link opens, such as /n/default/queues. Default: the overview."`
 	ExpiresIn string `placeholder:"DURATION" help:"Lifetime, at most 30d. Default: 8h."`
 }
@@ -130,7 +130,7 @@ func (c *tokensLinkCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	fmt.Fprintf(s.Err, "Made the link %s to the namespace %s, %s. It is told this once:\n", t.ID, t.Namespace, describeLifetime(t)) //nolint:errcheck // the link is the result
+	fmt.Fprintf(s.Err, "Created the link %s to the namespace %s, %s. It is shown only once:\n", t.ID, t.Namespace, describeLifetime(t)) //nolint:errcheck // the link is the result
 	_, err = fmt.Fprintln(s.Out, t.URL)
 	return err
 }

@@ -28,7 +28,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 		}
 		return strings.TrimSpace(out)
 	}
-	secret := says(0, "operator, good until it is revoked. It is told this once:", "tokens", "create", "ci", "--role", "operator")
+	secret := says(0, "operator, valid until it is revoked. It is shown only once:", "tokens", "create", "ci", "--role", "operator")
 	viewer := says(0, "mft_", "tokens", "create", "looker", "--role", "viewer", "--expires-in", "1h")
 	id := strings.Split(secret, "_")[1]
 	if strings.ContainsAny(secret, " \n") {
@@ -64,7 +64,7 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	if all := says(0, "", "tokens", "--token", viewer); strings.Contains(all, " ci ") {
 		t.Errorf("a viewer is told of all: %s", all)
 	}
-	link := says(0, "to the namespace default, good until ", "tokens", "link", "demo", "--page", "/n/default/queues", "--expires-in", "2h")
+	link := says(0, "to the namespace default, valid until ", "tokens", "link", "demo", "--page", "/n/default/queues", "--expires-in", "2h")
 	if !strings.HasPrefix(link, s.Dashboard+"/l/mfl_") {
 		t.Errorf("the link is %q", link)
 	}

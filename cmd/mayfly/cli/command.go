@@ -43,12 +43,12 @@ func Execute(ctx context.Context, all []Command, args, environ []string, s Strea
 	s = s.escaped()
 	if slices.ContainsFunc(environ, func(e string) bool { return strings.HasPrefix(e, "MAYFLY_") }) {
 		if unknown := UnknownVariables(Parser(ctx, s, all).Model.Node, environ); len(unknown) > 0 {
-			return reportError(s, args, UsageErrorf("there is no variable %s%s; mayfly serve --help names those of the server", strings.Join(unknown, ", "), variablesHint(unknown)))
+			return reportError(s, args, UsageErrorf("unknown environment variable %s%s; mayfly serve --help lists the server's variables", strings.Join(unknown, ", "), variablesHint(unknown)))
 		}
 	}
 	chosen, err := ParserFor(ctx, s, all, args).Parse(args)
 	if err != nil {
-		return reportError(s, args, UsageErrorf("%w%s; %s --help says how", err, renameHint(args, err), commandPath(args, err)))
+		return reportError(s, args, UsageErrorf("%w%s; see %s --help", err, renameHint(args, err), commandPath(args, err)))
 	}
 	if err := chosen.Run(); err != nil {
 		return reportError(s, args, err)

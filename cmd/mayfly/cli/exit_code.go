@@ -28,12 +28,12 @@ const (
 // ExitCodes returns all exit codes with their meanings, for help and the documentation.
 func ExitCodes() []ExitCode {
 	return []ExitCode{
-		{ExitOK, "done", "OK"},
+		{ExitOK, "success", "OK"},
 		{ExitFailed, "the command failed, or was not confirmed", "Failed"},
 		{ExitUsage, "the command line is invalid", "Usage"},
-		{ExitNotFound, "the entity, message or other object does not exist", "NotFound"},
-		{ExitRefused, "the server refused the request: an invalid argument, a conflict, a quota or a lost lock", "Refused"},
-		{ExitEmpty, "nothing was found (only with --fail-empty)", "Empty"},
+		{ExitNotFound, "not found: the entity, message or other object does not exist", "NotFound"},
+		{ExitRefused, "the server refused the request: invalid argument, no permission, conflict, quota or lost lock", "Refused"},
+		{ExitEmpty, "nothing was found, and --fail-empty is set", "Empty"},
 		{ExitUnreachable, "the server does not respond", "Unreachable"},
 		{ExitInterrupted, "interrupted", "Interrupted"},
 	}
