@@ -52,7 +52,7 @@ func TestServersDoingsAreNotTheNamespaces(t *testing.T) {
 	does("POST", "/namespaces", `{"name":"secretive"}`)
 	does("PATCH", "/namespaces/secretive", `{"profile":"premium"}`)
 	does("DELETE", "/namespaces/secretive?confirm=secretive", "")
-	does("PUT", "/scenes/secretive", `{title: secretive, teaches: Nothing., entities: [{queue: kitchen}], steps: [{say: Nothing., do: [{send: {to: kitchen, body: soup}}]}]}`)
+	does("PUT", "/scenes/secretive", `{title: secretive, summary: Nothing., entities: [{queue: kitchen}], steps: [{caption: Nothing., actions: [{send: {to: kitchen, body: soup}}]}]}`)
 	does("DELETE", "/scenes/secretive", "")
 	does("DELETE", "/tokens/"+makes("/tokens", `{"name":"secretive","role":"viewer"}`).ID, "")
 	does("DELETE", "/tokens/"+makes("/links", `{"name":"secretive"}`).ID, "")

@@ -140,7 +140,7 @@ func CheckID(id string) error {
 // Add parses a scene and keeps it, for as long as the library lasts. It replaces an added one
 // of the same id; one of the program's own, or of a folder, is ErrSceneExists.
 func (l *Library) Add(id string, text []byte) (*Scene, error) {
-	s, err := parseAdded(id, text)
+	s, err := parseAdded(id, text, false)
 	if err != nil {
 		return nil, err
 	}
@@ -149,19 +149,19 @@ func (l *Library) Add(id string, text []byte) (*Scene, error) {
 
 // Check is Add without adding.
 func (l *Library) Check(id string, text []byte) (*Scene, error) {
-	s, err := parseAdded(id, text)
+	s, err := parseAdded(id, text, false)
 	if err != nil {
 		return nil, err
 	}
 	return s, l.checkRoom(s)
 }
 
-// parseAdded parses a scene that a user adds.
-func parseAdded(id string, text []byte) (*Scene, error) {
+// parseAdded parses a scene that a user adds, or has added if it is stored.
+func parseAdded(id string, text []byte, stored bool) (*Scene, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
 	}
-	s, err := Parse(id, text)
+	s, err := parse(id, text, stored)
 	if err != nil {
 		return nil, err
 	}

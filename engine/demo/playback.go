@@ -245,7 +245,7 @@ func (p *Playback) playStep(ctx context.Context, t Speed, who string, play playF
 	}
 	at := p.runner
 	p.mu.Unlock()
-	if left := at.b.Audit(context.WithoutCancel(ctx), engine.EventScenePlayed, playedReason(n, len(p.scene.Steps), p.scene.Steps[n-1].Say), who); err == nil {
+	if left := at.b.Audit(context.WithoutCancel(ctx), engine.EventScenePlayed, playedReason(n, len(p.scene.Steps), p.scene.Steps[n-1].Caption), who); err == nil {
 		err = left
 	}
 	return err

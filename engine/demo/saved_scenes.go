@@ -59,7 +59,7 @@ func (s *Player) LoadSaved(ctx context.Context, b *broker.Broker) error {
 	var unfit []InvalidScene
 	for _, one := range kept {
 		id := strings.TrimPrefix(one.Key, settingPrefix)
-		next, err := parseAdded(id, []byte(one.Value))
+		next, err := parseAdded(id, []byte(one.Value), true)
 		if err != nil {
 			s.log.Warn("a saved scene cannot be played", "scene", id, "err", err)
 			unfit = append(unfit, InvalidScene{ID: id, Text: one.Value, Err: err})
@@ -104,7 +104,7 @@ func (s *Player) updateSaved(ctx context.Context, who string, c broker.SettingsU
 // SaveScene parses a scene and adds it to the library permanently, for the actor who. The errors
 // are those of Library.Add, and of changing settings.
 func (s *Player) SaveScene(ctx context.Context, id string, text []byte, who string) (*Scene, error) {
-	next, err := parseAdded(id, text)
+	next, err := parseAdded(id, text, false)
 	if err != nil {
 		return nil, err
 	}

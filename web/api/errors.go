@@ -43,7 +43,7 @@ type Problem struct {
 // A SceneProblem is an error in a scene.
 type SceneProblem struct {
 	Line int    `json:"line,omitempty"` // from 1; missing if it concerns the whole scene
-	At   string `json:"at,omitempty"`   // the part, such as step 2, do 1
+	At   string `json:"at,omitempty"`   // the part, such as step 2, action 1
 	Text string `json:"text"`           // the error
 }
 

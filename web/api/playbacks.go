@@ -123,12 +123,12 @@ func playRoutes() []route {
 func (d *handler) presentPlay(c echo.Context, p *demo.Playback) Playback {
 	is := p.State().InLanguage(query(c).Get("lang"))
 	out := Playback{
-		Name: is.Namespace, Scene: is.Scene.ID, Title: is.Scene.Title, Language: is.Scene.Language, Step: is.Done, Steps: len(is.Scene.Steps), Caption: is.Scene.Teaches,
+		Name: is.Namespace, Scene: is.Scene.ID, Title: is.Scene.Title, Language: is.Scene.Language, Step: is.Done, Steps: len(is.Scene.Steps), Caption: is.Scene.Summary,
 		Playing: is.Playing, Finished: is.Ended(), Clock: is.Clock.Time(), Rate: is.ClockState.Rate, ClockStopsAt: is.ClockState.Until.Time(), Now: time.Now().UTC(),
 		Address: d.base + "/api/v1/n/" + is.Namespace, Dashboard: d.base + "/n/" + url.PathEscape(is.Namespace) + strings.TrimSuffix(is.Page(), "/"), IdleTimeout: engine.FormatDuration(d.player.IdleTimeout()),
 	}
 	if step := is.Step(); step != nil {
-		out.Caption = step.Say
+		out.Caption = step.Caption
 	}
 	for _, f := range is.Findings {
 		out.Expectations = append(out.Expectations, Finding{Text: f.Text, OK: f.OK, Actual: f.Actual.String()})

@@ -11,20 +11,20 @@ import (
 )
 
 const lunch = `title: Lunch
-teaches: What nobody fetches gets cold.
+summary: What nobody fetches gets cold.
 entities:
   - queue: kitchen
-    with: {DeadLetteringOnMessageExpiration: true}
+    properties: {DeadLetteringOnMessageExpiration: true}
 steps:
-  - say: Two soups.
-    look: /q/kitchen
-    do: [{send: {to: kitchen, as: order, body: two soups, ttl: 1m}}]
-    then: [{text: They wait., entity: kitchen, active: 1}]
-  - say: Nobody comes.
-    do: [{wait: expiry}]
-    then: [{text: They still wait., entity: kitchen, active: 1}]
-  - say: Somebody comes.
-    do: [{receive: {from: kitchen, as: order}}]
+  - caption: Two soups.
+    page: /q/kitchen
+    actions: [{send: {to: kitchen, as: order, body: two soups, timeToLive: 1m}}]
+    expect: [{text: They wait., entity: kitchen, active: 1}]
+  - caption: Nobody comes.
+    actions: [{wait: expiry}]
+    expect: [{text: They still wait., entity: kitchen, active: 1}]
+  - caption: Somebody comes.
+    actions: [{receive: {from: kitchen, as: order}}]
 `
 
 // TestScenesAreAdded: a scene is stored, replaced and deleted; errors have their lines and
@@ -210,11 +210,11 @@ func TestScenesInLanguages(t *testing.T) {
 	const czech = `languages:
   cs:
     title: Oběd
-    teaches: Co si nikdo nevyzvedne, vystydne.
+    summary: Co si nikdo nevyzvedne, vystydne.
     steps:
-      - {say: Dvě polévky., then: [Čekají.]}
-      - {say: Nikdo nejde., then: [Stále čekají.]}
-      - {say: Někdo přijde.}
+      - {caption: Dvě polévky., expect: [Čekají.]}
+      - {caption: Nikdo nejde., expect: [Stále čekají.]}
+      - {caption: Někdo přijde.}
 `
 	var p Problem
 	w.want(400, "PUT", "/scenes/lunch", lunch+strings.Replace(czech, "[Čekají.]", "[]", 1), &p)

@@ -74,7 +74,7 @@ func (p *Pages) translateReason(ctx context.Context, t eventRecord) eventRecord 
 		}
 		s := play.Scene().InLanguage(locale.Lang(ctx))
 		if n, ok := s.ParsePlayed(t.reason); ok {
-			t.reason = locale.T(ctx, "event.scene.step", locale.Args{"Step": n, "Of": len(s.Steps), "Say": strings.ReplaceAll(s.Steps[n-1].Say, "`", "")})
+			t.reason = locale.T(ctx, "event.scene.step", locale.Args{"Step": n, "Of": len(s.Steps), "Say": strings.ReplaceAll(s.Steps[n-1].Caption, "`", "")})
 		}
 	case engine.EventClockTurned:
 		if turning, ok := demo.ParseClockChange(t.reason); ok {

@@ -32,13 +32,13 @@ func (f *theatre) Remove(context.Context, string, string) (string, error) { retu
 func (f *theatre) Broker(string) (*broker.Broker, *namespaces.Elsewhere, error) { return f.b, nil, nil }
 
 const wrongLunch = `title: Lunch
-teaches: What nobody fetches gets cold.
+summary: What nobody fetches gets cold.
 entities: [{queue: kitchen}]
 steps:
-  - say: Two soups in ` + "`kitchen`" + `.
-    look: /q/kitchen
-    do: [{send: {to: kitchen, as: order, body: two soups, ttl: 1m, properties: {k: "1"}}}]
-    then:
+  - caption: Two soups in ` + "`kitchen`" + `.
+    page: /q/kitchen
+    actions: [{send: {to: kitchen, as: order, body: two soups, timeToLive: 1m, properties: {k: "1"}}}]
+    expect:
       - {text: t, entity: kitchen, gone: true}
       - {text: t, entity: none, gone: true}
       - {text: t, message: order, gone: true}
@@ -50,7 +50,7 @@ steps:
       - {text: t, message: order, in: kitchen/$DeadLetterQueue}
       - {text: t, message: order, state: locked}
       - {text: t, message: order, reason: x}
-      - {text: t, message: order, deliveries: 3}
+      - {text: t, message: order, deliveryCount: 3}
       - {text: t, message: order, body: x}
       - {text: t, message: order, properties: {k: "2"}}
 `
@@ -164,7 +164,7 @@ func TestInsteadInEveryLanguage(t *testing.T) {
 
 // Refusals by the rules are shown in English, and marked as such.
 func TestTroubleInTheLanguageOfThePage(t *testing.T) {
-	const wrong = "title: t\nteaches: t\nentities: [{queue: kitchen}]\nsteps: [{say: s, do: [{receive: {from: kitchen, as: x}}]}]\n"
+	const wrong = "title: t\nsummary: t\nentities: [{queue: kitchen}]\nsteps: [{caption: s, actions: [{receive: {from: kitchen, as: x}}]}]\n"
 	onStage(t, wrong, func(t *testing.T, _ *demo.Playback, see func(tag, page string) *goquery.Document) {
 		for tag, want := range map[string]string{"en": "The step broke off. 'kitchen' has only 0", "cs": "Krok se přerušil. 'kitchen' has only 0"} {
 			p := see(tag, "/q/kitchen").Find(".stage-trouble")
@@ -181,9 +181,9 @@ func TestSceneInTheLanguageOfThePage(t *testing.T) {
 	const czech = `languages:
   cs:
     title: Oběd
-    teaches: Co si nikdo nevyzvedne, vystydne.
+    summary: Co si nikdo nevyzvedne, vystydne.
     steps:
-      - {say: "Dvě polévky v ` + "`kitchen`" + `.", then: [a, b, c, d, e, f, g, h, i, j, k, l, m, n]}
+      - {caption: "Dvě polévky v ` + "`kitchen`" + `.", expect: [a, b, c, d, e, f, g, h, i, j, k, l, m, n]}
 `
 	onStage(t, wrongLunch+czech, func(t *testing.T, p *demo.Playback, see func(tag, page string) *goquery.Document) {
 		if err := p.SetClockRate(t.Context(), 10, "ana"); err != nil {

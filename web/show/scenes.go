@@ -58,7 +58,7 @@ func (p *Pages) Scenes(ctx context.Context, refused component.Notice) (page.Scen
 	for _, s := range stages.Library().List() {
 		s := s.InLanguage(locale.Lang(ctx))
 		c := page.SceneCard{
-			Lang: foreignLanguage(ctx, s), Title: s.Title, Summary: s.Teaches, Play: p.ScenesURL() + "/play/" + s.ID, Steps: len(s.Steps), Minutes: s.Minutes, Loaded: !s.Builtin, Text: p.ScenesURL() + "/text/" + s.ID,
+			Lang: foreignLanguage(ctx, s), Title: s.Title, Summary: s.Summary, Play: p.ScenesURL() + "/play/" + s.ID, Steps: len(s.Steps), Minutes: s.Minutes, Loaded: !s.Builtin, Text: p.ScenesURL() + "/text/" + s.ID,
 		}
 		if s.Added {
 			c.Remove = p.removeSceneURL(s.ID)
@@ -175,7 +175,7 @@ func (p *Pages) addSceneBar(ctx context.Context, sh *layout.Shell) {
 	}
 	is := play.State().InLanguage(locale.Lang(ctx))
 	s := &layout.SceneBar{
-		Lang: foreignLanguage(ctx, is.Scene), Title: is.Scene.Title, URL: p.PlayURL(is.Namespace), All: p.ScenesURL(), Step: is.Done, Of: len(is.Scene.Steps), Caption: is.Scene.Teaches,
+		Lang: foreignLanguage(ctx, is.Scene), Title: is.Scene.Title, URL: p.PlayURL(is.Namespace), All: p.ScenesURL(), Step: is.Done, Of: len(is.Scene.Steps), Caption: is.Scene.Summary,
 		Playing: is.Playing, Over: is.Ended(), Rebuilt: is.Recreated, Rate: is.ClockState.Rate, Animated: is.ClockState.Until != 0, Now: is.Clock.Time(), RealTime: time.Now(),
 	}
 	if is.Trouble != nil {
@@ -188,7 +188,7 @@ func (p *Pages) addSceneBar(ctx context.Context, sh *layout.Shell) {
 		s.Checks = append(s.Checks, layout.StepCheck{Text: f.Text, Actual: actualState(ctx, f.Actual)})
 	}
 	if step := is.Step(); step != nil {
-		s.Caption, s.Highlights = step.Say, p.highlights(ctx, is, step)
+		s.Caption, s.Highlights = step.Caption, p.highlights(ctx, is, step)
 	}
 	if isConfined(ctx) {
 		s.All = ""

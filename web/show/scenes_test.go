@@ -96,9 +96,9 @@ var (
 
 // textsOf returns the displayed texts of a scene, in a fixed order.
 func textsOf(s *demo.Scene) []string {
-	all := []string{s.Title, s.Teaches}
+	all := []string{s.Title, s.Summary}
 	for _, step := range s.Steps {
-		all = append(all, step.Say)
+		all = append(all, step.Caption)
 		for _, e := range step.Expectations {
 			all = append(all, e.Text)
 		}

@@ -15,13 +15,13 @@ import (
 )
 
 const lunch = `title: Lunch & <b>more</b>
-teaches: What nobody fetches gets cold.
+summary: What nobody fetches gets cold.
 entities:
   - queue: kitchen
 steps:
-  - say: Two soups.
-    do:
-      - send: {to: kitchen, body: two soups, ttl: 1m}
+  - caption: Two soups.
+    actions:
+      - send: {to: kitchen, body: two soups, timeToLive: 1m}
 `
 
 // TestSceneIsAdded: a scene is added from a file or from pasted text, and stored; errors have
@@ -43,8 +43,8 @@ func TestSceneIsAdded(t *testing.T) {
 				w.Errorf("%q was added", pairs)
 			}
 		}
-		wrong := strings.Replace(lunch, "ttl: 1m", "ttl: </textarea>", 1) + "  - say:\n"
-		refused(422, []string{"2 things are wrong", "Line 8 · step 1, do 1", "- send: {to: kitchen, body: two soups, ttl: </textarea>}", "Line 9 · step 2", "title: Lunch"}, "text", wrong, "id", "lunch")
+		wrong := strings.Replace(lunch, "timeToLive: 1m", "timeToLive: </textarea>", 1) + "  - caption:\n"
+		refused(422, []string{"2 things are wrong", "Line 8 · step 1, action 1", "- send: {to: kitchen, body: two soups, timeToLive: </textarea>}", "Line 9 · step 2", "title: Lunch"}, "text", wrong, "id", "lunch")
 		refused(422, []string{"1 thing is wrong", "Line 1", "title: ["}, "file/x.yaml", "title: [")
 		refused(422, []string{"Choose a file"}, "id", "lunch")
 		refused(422, []string{"needs a name", "title: Lunch"}, "text", lunch)
@@ -106,7 +106,7 @@ func TestSceneIsAdded(t *testing.T) {
 // repaired or removed.
 func TestUnfitScene(t *testing.T) {
 	withinFleet(t, besideAnother, func(w *world) {
-		marked := strings.Replace(lunch, "steps:\n  - ", "steps:\n  - mark: [bar]\n    ", 1)
+		marked := strings.Replace(lunch, "steps:\n  - ", "steps:\n  - highlight: [bar]\n    ", 1)
 		for id, text := range map[string]string{"lunch": marked, "deadline": lunch} {
 			_, err := w.b.SetSetting(w.Context(), "scene/"+id, text, nil)
 			w.must(err)
@@ -115,13 +115,13 @@ func TestUnfitScene(t *testing.T) {
 		w.must(w.scenes.LoadSaved(w.Context(), w.b))
 		own := len(w.scenes.Library().List())
 		a := w.see("/scenes")
-		a.wants(200, "2 scenes that were added cannot be played", "Line 6 · step 1, mark 1", "'mark' must name a message or an entity from this or an earlier step, not 'bar'.", "The scene 'deadline' is built in. Choose another ID.")
+		a.wants(200, "2 scenes that were added cannot be played", "Line 6 · step 1, highlight 1", "'highlight' must name a message or an entity from this or an earlier step, not 'bar'.", "The scene 'deadline' is built in. Choose another ID.")
 		if n := a.Find(".faults a[data-ask]").Length(); n != 2 {
 			w.Errorf("%d can be removed", n)
 		}
 		to, _ := a.Find(`.faults a[href*="lunch"]:not([data-ask])`).Attr("href")
 		form := w.see(to)
-		form.wants(200, "1 thing is wrong", "Line 6 · step 1, mark 1", "mark: [bar]")
+		form.wants(200, "1 thing is wrong", "Line 6 · step 1, highlight 1", "highlight: [bar]")
 		if id, _ := form.Find("input[name=id]").Attr("value"); id != "lunch" || form.Find("textarea[name=text]").Text() != marked {
 			w.Errorf("the form is of %q", id)
 		}
@@ -134,7 +134,7 @@ func TestUnfitScene(t *testing.T) {
 		}
 		a = w.see("/scenes")
 		a.wants(200, "One scene that was added cannot be played")
-		a.lacks("'mark' names")
+		a.lacks("'highlight' names")
 
 		ask := w.see("/scenes/remove/deadline")
 		ask.wants(200, "Remove the scene deadline?")
