@@ -95,7 +95,7 @@ func guarded(t *testing.T) *port {
 	})
 	door := ui.New(ui.Options{Broker: b, Namespaces: ships, Scenes: scenes, Uploads: uploads, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
 	e, ok := s.Namespace.newDashboard(Services{
-		Broker: b, Namespaces: ships, Scenes: scenes, Pages: door.Mount, PageRole: show.RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
+		Broker: b, Namespaces: ships, Scenes: scenes, Pages: door.Mount, PageRole: show.Routes().RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
 	}).(*echo.Echo)
 	if !ok {
 		t.Fatal("the dashboard is no Echo")
@@ -105,7 +105,7 @@ func guarded(t *testing.T) *port {
 		if r.Method == echo.RouteNotFound {
 			continue
 		}
-		role, said := s.lookupRole(show.RequiredRole, r.Method, r.Path)
+		role, said := s.lookupRole(show.Routes().RequiredRole, r.Method, r.Path)
 		if !said {
 			t.Errorf("nobody says which role %s %s takes", r.Method, r.Path)
 		}

@@ -76,7 +76,7 @@ func openDashboard(sp *servedNamespace, o namespaceServices, r Ready) *dashboard
 	d.stop = stop
 	d.background.Go(func() { notifyAlerts(ctx, o.alertRules, d.hub) })
 	d.background.Go(func() { notifyJobs(ctx, jobs, d.hub) })
-	d.services = web.Services{Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, ConnectionStrings: sp.server.connectionStrings, Tokens: sp.server.tokens, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Webhooks: o.webhooks, Pages: door.Mount, PageRole: show.RequiredRole, PageError: door.Error, Live: d.hub.Handler(), Safe: c.Safe, Stats: d.pages.Stats()}
+	d.services = web.Services{Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, ConnectionStrings: sp.server.connectionStrings, Tokens: sp.server.tokens, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Webhooks: o.webhooks, Pages: door.Mount, PageRole: show.Routes().RequiredRole, PageError: door.Error, Live: d.hub.Handler(), Safe: c.Safe, Stats: d.pages.Stats()}
 	return d
 }
 

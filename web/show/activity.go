@@ -157,7 +157,7 @@ func (p *Pages) findEvents(ctx context.Context, f history.Filter) (staleableResu
 	if f.Scope != history.All {
 		n = p.events.lastServerEventNumber()
 	}
-	if found, ok := p.activityCache.get(f); ok {
+	if found, ok := State[activityCache](p).get(f); ok {
 		// Live pages may show events a little late if these happen all the time or take long
 		// to find; a request for the page never gets late results.
 		late := view.ClocksFrozen(ctx) && (f.Scope == history.All || f.Text != "" || f.Actor != "")
@@ -173,7 +173,7 @@ func (p *Pages) findEvents(ctx context.Context, f history.Filter) (staleableResu
 		return staleableResult{}, s, err
 	}
 	found := activityResult{part, n, s.now}
-	p.activityCache.put(f, found)
+	State[activityCache](p).put(f, found)
 	return staleableResult{found, false}, s, nil
 }
 

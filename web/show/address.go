@@ -43,7 +43,7 @@ var queryParameters = append(history.Params(), //nolint:gochecknoglobals // in e
 // ParseAny parses an address without the base path, such as /n/default/q/a%2Fb?tab=locked or
 // /tokens. It checks names as the engine does, but not whether the objects exist. The error is
 // ErrPageNotFound.
-func ParseAny(raw string, limits engine.Limits) (Address, error) {
+func (t *Table) ParseAny(raw string, limits engine.Limits) (Address, error) {
 	if len(raw) > maxAddressBytes {
 		return Address{}, ErrPageNotFound
 	}
@@ -51,7 +51,7 @@ func ParseAny(raw string, limits engine.Limits) (Address, error) {
 	if err != nil || u.Host != "" || u.Scheme != "" {
 		return Address{}, fmt.Errorf("%w: %q", ErrPageNotFound, shorten.To(raw, 80))
 	}
-	p, r := match("", u.EscapedPath(), &limits)
+	p, r := t.match("", u.EscapedPath(), &limits)
 	if r == nil {
 		return Address{}, fmt.Errorf("%w: %q", ErrPageNotFound, shorten.To(raw, 80))
 	}
@@ -66,8 +66,8 @@ func ParseAny(raw string, limits engine.Limits) (Address, error) {
 }
 
 // Parse is ParseAny for the addresses of a namespace.
-func Parse(raw string, limits engine.Limits) (Address, error) {
-	p, err := ParseAny(raw, limits)
+func (t *Table) Parse(raw string, limits engine.Limits) (Address, error) {
+	p, err := t.ParseAny(raw, limits)
 	if err == nil && p.Namespace == "" {
 		return Address{}, fmt.Errorf("%w: %q", ErrPageNotFound, shorten.To(raw, 80))
 	}
@@ -86,7 +86,7 @@ func (p *Pages) Followable(raw string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !at.Route().Leads || at.Kind == Scenes && p.o.Scenes == nil {
+	if !p.Route(at).Leads || at.Kind == Scenes && p.o.Scenes == nil {
 		return "", fmt.Errorf("%w that others can look at: %q", ErrPageNotFound, shorten.To(raw, 80))
 	}
 	return at.String(), nil
@@ -100,7 +100,7 @@ func (p *Pages) ReturnURL(back string) (string, bool) {
 		return "", false
 	}
 	at, err := p.parseOwn(raw)
-	if err != nil || at.Route().Type != TypePage {
+	if err != nil || p.Route(at).Type != TypePage {
 		return "", false
 	}
 	return p.URL(at), true
@@ -108,7 +108,7 @@ func (p *Pages) ReturnURL(back string) (string, bool) {
 
 // parseOwn is ParseAny for this broker's namespace and the server.
 func (p *Pages) parseOwn(raw string) (Address, error) {
-	at, err := ParseAny(raw, p.b.Limits())
+	at, err := p.table.ParseAny(raw, p.b.Limits())
 	if err != nil || at.Namespace == "" {
 		return at, err
 	}
@@ -119,7 +119,7 @@ func (p *Pages) parseOwn(raw string) (Address, error) {
 	return at, nil
 }
 
-// Parse is the function Parse for this broker's namespace.
+// Parse is Table.Parse for this broker's namespace.
 func (p *Pages) Parse(raw string) (Address, error) {
 	at, err := p.parseOwn(raw)
 	if err == nil && at.Namespace == "" {

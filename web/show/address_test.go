@@ -31,7 +31,7 @@ func TestParse(t *testing.T) {
 		"/n/default/m/7/resubmit-copy":       {Kind: show.Message, Key: 7, Action: "resubmit-copy"},
 		"/n/default/tombstones/7-42/restore": {Kind: show.DeletedEntity, Epoch: 7, ID: 42, Action: "restore"},
 	} {
-		got, err := show.Parse(raw, limits)
+		got, err := show.Routes().Parse(raw, limits)
 		if err != nil {
 			t.Errorf("%s: %v", raw, err)
 			continue
@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 		"/n/default/q/a%2F$DeadLetterQueue", "/n/default/m", "/n/default/m/0", "/n/default/m/-1", "/n/default/m/007", "/n/default/m/18446744073709551616",
 		"/n/default/tombstones/1-1", "/n/default/tombstones/42/restore", "/n/default/tombstones/0-42/restore", "/n/default/tombstones/7-042/restore", "/n/default/tombstones/7-42-1/restore", "/n/default/activity/import", "/n/default/lab/old", "/n/default/lab/new/new", "/n/default/t/p/s/eu/rules", "/n/default/t/p/s/eu/rules/", "/n/default/expirations/new", "http://evil.example/n/default", "//evil.example/n/default", "n/default",
 	} {
-		if p, err := show.Parse(raw, limits); !errors.Is(err, show.ErrPageNotFound) {
+		if p, err := show.Routes().Parse(raw, limits); !errors.Is(err, show.ErrPageNotFound) {
 			t.Errorf("%q is read as %+v, %v", raw, p, err)
 		}
 	}
@@ -70,14 +70,14 @@ func FuzzParse(f *testing.F) {
 	}
 	limits := engine.DefaultLimits()
 	f.Fuzz(func(t *testing.T, raw string) {
-		p, err := show.ParseAny(raw, limits)
+		p, err := show.Routes().ParseAny(raw, limits)
 		if err != nil {
 			if !errors.Is(err, show.ErrPageNotFound) {
 				t.Fatalf("%q: %v", raw, err)
 			}
 			return
 		}
-		again, err := show.ParseAny(p.String(), limits)
+		again, err := show.Routes().ParseAny(p.String(), limits)
 		if len(p.String()) > 4096 {
 			return // escaping has made it longer than the limit
 		}

@@ -194,7 +194,7 @@ func (p *Pages) bodyValues(ctx context.Context, shown []columns.Column, rows []e
 		missing := false
 		for _, c := range shown {
 			k := bodyColumn{r.Message.Content, c}
-			v, ok := p.bodyCache.get(k)
+			v, ok := State[bodyValueCache](p).get(k)
 			out[k], missing = v, missing || !ok
 		}
 		if missing {
@@ -218,7 +218,7 @@ func (p *Pages) bodyValues(ctx context.Context, shown []columns.Column, rows []e
 			v := c.Value(engine.Row{Path: d.Path, Message: d.Message, Content: d.Content}, now, body)
 			v.Text = shorten.To(v.Text, maxCellBytes)
 			out[k] = v
-			p.bodyCache.put(k, v)
+			State[bodyValueCache](p).put(k, v)
 		}
 	}
 	return out, nil

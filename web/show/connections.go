@@ -122,7 +122,7 @@ func (p *Pages) connectionRow(c connections.Connection, now engine.Instant) page
 		Key: c.ID, Href: p.connectionURL(c.ID), Name: shorten.To(ClientName(c), maxShortName), SDK: sdkName(c.Library), Remote: c.Remote, Secure: c.TLS,
 		End:   p.URL(Address{Namespace: p.b.Name(), Kind: Connection, StringID: c.ID, Action: "disconnect"}),
 		Links: c.Attached, Credit: c.Credit, Unsettled: c.Unsettled, Locks: c.Locks, Since: c.Since, Now: now.Time(),
-		In: p.rates.rate(c.ID+" in", c.Sent, now), Out: p.rates.rate(c.ID+" out", c.Delivered, now),
+		In: State[rateTracker](p).rate(c.ID+" in", c.Sent, now), Out: State[rateTracker](p).rate(c.ID+" out", c.Delivered, now),
 	}
 	seen := map[page.LinkTarget]bool{}
 	for _, l := range c.Links {
@@ -182,7 +182,7 @@ func (p *Pages) connection(ctx context.Context, at Address) (view.Page, uint64, 
 		r := page.LinkRow{
 			Key: key, Target: p.linkTarget(l), Name: l.Name, Identifier: l.Identifier, WaitsForSession: l.WaitsForSession, WaitsForMemory: l.Starved, HasSession: l.HoldsSession, Credit: l.Credit, Prefetched: l.Buffered,
 			Unsettled: l.Unsettled, Locks: l.Locks, Messages: l.Messages, Since: l.Since, Now: s.now.Time(),
-			Rate: p.rates.rate(c.ID+" "+key, l.Messages, s.now), Kind: linkKind(l),
+			Rate: State[rateTracker](p).rate(c.ID+" "+key, l.Messages, s.now), Kind: linkKind(l),
 		}
 		e, ok := v.entities[l.Path.Entity()]
 		if ok {

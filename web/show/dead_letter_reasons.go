@@ -99,7 +99,7 @@ func (p *Pages) readDeadLetterSummary(ctx context.Context, path engine.Path) (*d
 		return nil, fmt.Errorf("look at %s: %w", path, err)
 	}
 	k := summaryKey{e.Path.Fold(), e.CreatedAt, p.b.Epoch()}
-	if d := p.summaries.get(k, e.Counts.DeadLetter, time.Now()); d != nil {
+	if d := State[summaryCache](p).get(k, e.Counts.DeadLetter, time.Now()); d != nil {
 		return d, nil
 	}
 	report, err := deadletters.Analyze(ctx, p.b, []engine.Path{e.Path.DeadLetter()})
@@ -108,7 +108,7 @@ func (p *Pages) readDeadLetterSummary(ctx context.Context, path engine.Path) (*d
 	}
 	d := &deadLetterSummary{Report: report, made: time.Now(), count: e.Counts.DeadLetter}
 	d.sum()
-	p.summaries.put(k, d)
+	State[summaryCache](p).put(k, d)
 	return d, nil
 }
 

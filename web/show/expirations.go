@@ -47,7 +47,7 @@ func (p *Pages) expirations(ctx context.Context, at Address) (view.Page, uint64,
 		if only.all() {
 			next = r.Expiring(rows)
 		} else {
-			next = only.matching(r, p.expiryCache.nextExpiring(r, p.b.Epoch()), rows)
+			next = only.matching(r, State[expiryCache](p).nextExpiring(r, p.b.Epoch()), rows)
 		}
 		gone, dead = p.events.expiredSince(r.Now-engine.Instant(expiredWithin/time.Millisecond)), map[engine.Key]bool{}
 		for _, t := range gone {

@@ -36,7 +36,7 @@ func (t FormState) firstValues() map[string]string {
 // Form returns the form for the action at.Action, or the question that confirms it. It returns
 // ErrPageNotFound if at has no such form.
 func (p *Pages) Form(ctx context.Context, at Address, t FormState) (view.Page, error) {
-	r := at.Route()
+	r := p.Route(at)
 	if r == nil || r.Form == nil {
 		return nil, ErrPageNotFound
 	}

@@ -40,14 +40,15 @@ type forwardSourceCache struct {
 func (p *Pages) sourcesOf(ctx context.Context, path engine.Path) ([]forwardSource, error) {
 	p.events.waitFor(ctx, p.b.Events().Last())
 	shaped := p.events.lastEntityEventNumber()
-	p.forwardSources.mu.Lock()
-	defer p.forwardSources.mu.Unlock()
-	if k := &p.forwardSources; k.byTarget != nil && k.epoch == p.b.Epoch() && k.n >= shaped {
-		return k.byTarget[path.Fold()], nil
+	c := State[forwardSourceCache](p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byTarget != nil && c.epoch == p.b.Epoch() && c.n >= shaped {
+		return c.byTarget[path.Fold()], nil
 	}
 	to := map[string][]forwardSource{}
 	err := p.b.Read(ctx, func(r broker.Reader) error {
-		p.forwardSources.n = r.N
+		c.n = r.N
 		for _, e := range r.States(0) {
 			for _, d := range []struct {
 				to   string
@@ -64,7 +65,7 @@ func (p *Pages) sourcesOf(ctx context.Context, path engine.Path) ([]forwardSourc
 	if err != nil {
 		return nil, err
 	}
-	p.forwardSources.byTarget, p.forwardSources.epoch = to, p.b.Epoch()
+	c.byTarget, c.epoch = to, p.b.Epoch()
 	return to[path.Fold()], nil
 }
 

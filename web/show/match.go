@@ -195,12 +195,12 @@ func (n *node) findBelow(rest string, more bool, method string, at *Address, lim
 }
 
 // match returns the address and the route of an escaped path, without base path and query.
-func match(method, path string, limits *engine.Limits) (at Address, r *Route) {
+func (t *Table) match(method, path string, limits *engine.Limits) (at Address, r *Route) {
 	path, ok := strings.CutPrefix(path, "/")
 	if !ok {
 		return at, nil
 	}
-	if r = table().tree.find(path, method, &at, limits); r == nil {
+	if r = t.tree.find(path, method, &at, limits); r == nil {
 		return Address{}, nil
 	}
 	at.Kind, at.Action = r.Kind, r.Action
@@ -210,9 +210,9 @@ func match(method, path string, limits *engine.Limits) (at Address, r *Route) {
 // Match returns the route of a link as pages have it, without the base path; its query and
 // fragment are ignored. It does not check names. Nil means that the link leads to no page of the
 // dashboard.
-func Match(method, href string) *Route {
+func (t *Table) Match(method, href string) *Route {
 	href, _, _ = strings.Cut(href, "#")
 	href, _, _ = strings.Cut(href, "?")
-	_, r := match(method, href, nil)
+	_, r := t.match(method, href, nil)
 	return r
 }

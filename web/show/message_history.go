@@ -32,12 +32,12 @@ type messageHistory struct {
 // second: it reads the history only now and then, and in between adds new events from memory.
 func (p *Pages) liveHistory(ctx context.Context, k engine.Key) messageHistory {
 	if view.ClocksFrozen(ctx) {
-		if c, ok := p.historyCache.get(k); ok {
+		if c, ok := State[historyCache](p).get(k); ok {
 			return c.withNewer(p.events.messageEvents(k))
 		}
 	}
 	c := p.messageHistory(ctx, k)
-	p.historyCache.put(k, c)
+	State[historyCache](p).put(k, c)
 	return c
 }
 

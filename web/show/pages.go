@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"reflect"
 	"sync"
 	"time"
 
@@ -67,24 +68,19 @@ type Options struct {
 
 // Pages makes the dashboard's pages. It is safe for concurrent use.
 type Pages struct {
-	b              *broker.Broker
-	o              Options
-	events         *RecentEvents
-	summaries      summaryCache
-	expiryCache    expiryCache
-	activityCache  activityCache
-	historyCache   historyCache
-	forwardSources forwardSourceCache
-	rates          rateTracker
-	bodyCache      bodyValueCache
-	suggests       *suggest.Suggester
+	b        *broker.Broker
+	o        Options
+	table    *Table
+	events   *RecentEvents
+	suggests *suggest.Suggester
+	states   sync.Map // what pages keep, by its type; see State
 
 	apiDocument func() *openapi.Document // built once
 }
 
-// Start starts recording events. Call Close when done.
-func Start(b *broker.Broker, o Options) *Pages {
-	return &Pages{b: b, o: o, suggests: suggest.New(b), apiDocument: sync.OnceValue(o.Document), events: startRecent(b, cmp.Or(o.Logger, slog.Default()))}
+// Open starts recording events, for pages at the addresses of t. Call Close when done.
+func Open(b *broker.Broker, t *Table, o Options) *Pages {
+	return &Pages{b: b, o: o, table: t, suggests: suggest.New(b), apiDocument: sync.OnceValue(o.Document), events: startRecent(b, cmp.Or(o.Logger, slog.Default()))}
 }
 
 // Close stops recording events and waits until that has ended. Pages can still be opened, but
@@ -144,7 +140,7 @@ func (p *Pages) Topic(raw string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !at.Route().Live {
+	if !p.Route(at).Live {
 		return "", fmt.Errorf("%w that is kept up to date: %q", ErrPageNotFound, shorten.To(raw, 80))
 	}
 	return at.String(), nil
@@ -152,7 +148,7 @@ func (p *Pages) Topic(raw string) (string, error) {
 
 // Page returns the page of an address.
 func (p *Pages) Page(ctx context.Context, at Address) (view.Page, uint64, error) {
-	if r := at.Route(); r != nil && r.Get != nil {
+	if r := p.Route(at); r != nil && r.Get != nil {
 		return r.Get(p, ctx, at)
 	}
 	page, err := p.Form(ctx, at, FormState{})
@@ -166,6 +162,15 @@ func (p *Pages) historyRetention() time.Duration {
 		return 0
 	}
 	return p.o.HistoryFor
+}
+
+// Route returns the route of at, or nil if there is none.
+func (p *Pages) Route(at Address) *Route { return p.table.Route(at) }
+
+// State returns the T of p, which is zero at first: the cache of a page, for all its viewers.
+func State[T any](p *Pages) *T {
+	kept, _ := p.states.LoadOrStore(reflect.TypeFor[T](), new(T))
+	return kept.(*T) //nolint:forcetypeassert // kept by its type
 }
 
 // URL returns the address of a place, including the base path.
@@ -228,7 +233,7 @@ func (p *Pages) liveShell(ctx context.Context, at Address, s snapshot, title str
 func (p *Pages) staticShell(ctx context.Context, at Address, title string) layout.Shell {
 	who, _ := ctx.Value(visitorKey{}).(Visitor)
 	sh := layout.Shell{
-		Namespace: p.b.Name(), Home: p.Home(), Title: title, Active: at.section(),
+		Namespace: p.b.Name(), Home: p.Home(), Title: title, Active: p.section(at),
 		Appearance: who.Appearance, Settings: p.SettingsURL(), Docs: p.DocsURL(), CSRF: who.CSRF, Notice: who.Notice, User: who.User,
 		Back: p.URL(at), Banner: p.banner(ctx), Jobs: p.jobsStatus(),
 	}
@@ -241,13 +246,13 @@ func (p *Pages) staticShell(ctx context.Context, at Address, title string) layou
 }
 
 // section returns the current section of the navigation.
-func (p Address) section() layout.Section {
-	switch r := p.Route(); {
+func (p *Pages) section(at Address) layout.Section {
+	switch r := p.Route(at); {
 	case r == nil:
 		return ""
 	case r.Kind != Entity && r.Kind != Session:
 		return r.Section
-	case p.EntityType == engine.Queue:
+	case at.EntityType == engine.Queue:
 		return layout.Queues
 	default:
 		return layout.Topics

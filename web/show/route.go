@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 
 	"mayfly/engine"
 	"mayfly/engine/search/columns"
@@ -186,28 +185,17 @@ type routeKey struct {
 	action string
 }
 
-// A routeTable finds routes by address, by object and action, and by pattern. It is immutable.
-type routeTable struct {
+// A Table finds routes by address, by object and action, and by pattern. It is immutable.
+type Table struct {
 	all   []*Route
 	tree  node
 	byKey map[routeKey]*Route
 	roles map[string]auth.Role // by method and Echo's pattern
 }
 
-// table returns the table of all routes. It is built at the first call rather than as a variable:
-// the pages in it look for routes in it.
-func table() *routeTable {
-	builtTable.once.Do(func() { builtTable.table = newRouteTable(routes()) })
-	return builtTable.table
-}
-
-var builtTable struct { //nolint:gochecknoglobals // built once, never changed
-	once  sync.Once
-	table *routeTable
-}
-
-func newRouteTable(all []Route) *routeTable {
-	t := &routeTable{byKey: map[routeKey]*Route{}, roles: map[string]auth.Role{}}
+// NewTable returns the table of all, whose patterns must differ.
+func NewTable(all []Route) *Table {
+	t := &Table{byKey: map[routeKey]*Route{}, roles: map[string]auth.Role{}}
 	for i := range all {
 		r := &all[i]
 		t.all = append(t.all, r)
@@ -227,14 +215,14 @@ func newRouteTable(all []Route) *routeTable {
 }
 
 // Routes returns all routes. The caller must not change them.
-func Routes() []*Route { return table().all }
+func (t *Table) Routes() []*Route { return t.all }
 
 // RequiredRole returns the role that a route requires, by its method and its pattern in Echo's
 // syntax. False means that there is no such route.
-func RequiredRole(method, pattern string) (auth.Role, bool) {
-	role, ok := table().roles[method+" "+pattern]
+func (t *Table) RequiredRole(method, pattern string) (auth.Role, bool) {
+	role, ok := t.roles[method+" "+pattern]
 	return role, ok
 }
 
-// Route returns the route of p, or nil if there is none.
-func (p Address) Route() *Route { return table().byKey[routeKey{p.Kind, p.Action}] }
+// Route returns the route of at, or nil if there is none.
+func (t *Table) Route(at Address) *Route { return t.byKey[routeKey{at.Kind, at.Action}] }

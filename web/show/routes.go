@@ -5,8 +5,10 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"mayfly/engine"
+	"mayfly/engine/broker"
 	"mayfly/engine/job"
 	"mayfly/engine/search/columns"
 	"mayfly/views/layout"
@@ -73,7 +75,15 @@ const (
 	DocsPage     PageKind = docs.At + "/{doc}"
 )
 
-// routes returns the routes of the dashboard; see table. A new page needs a row here, and a
+// Start starts recording events, for all pages of the dashboard. Call Close when done.
+func Start(b *broker.Broker, o Options) *Pages { return Open(b, Routes(), o) }
+
+// Routes returns the table of all routes.
+func Routes() *Table { return builtTable() }
+
+var builtTable = sync.OnceValue(func() *Table { return NewTable(routes()) }) //nolint:gochecknoglobals // built once, never changed
+
+// routes returns the routes of the dashboard. A new page needs a row here, and a
 // handler in web/ui if it has a POST.
 func routes() []Route {
 	return slices.Concat(serverRoutes(), namespaceRoutes(), adminRoutes(), entityRoutes(), messageRoutes(), bulkRoutes(SelectedMessages), bulkRoutes(Entity))

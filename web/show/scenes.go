@@ -37,8 +37,8 @@ func (p *Pages) WatchURL(s demo.State) string {
 		look = ""
 	}
 	home := "/n/" + url.PathEscape(s.Namespace)
-	at, err := Parse(home+look, p.b.Limits())
-	if err != nil || at.Route().Type != TypePage {
+	at, err := p.table.Parse(home+look, p.b.Limits())
+	if err != nil || p.Route(at).Type != TypePage {
 		return p.o.Base + home
 	}
 	return p.o.Base + at.String()
@@ -236,7 +236,7 @@ func (p *Pages) highlights(ctx context.Context, is demo.State, step *demo.Step) 
 // the play's namespace; else the address where the play is watched.
 func (p *Pages) PlayPage(address string, s demo.State) string {
 	raw, ok := strings.CutPrefix(address, p.o.Base)
-	if at, err := Parse(raw, p.b.Limits()); ok && err == nil && at.Route().Type == TypePage && strings.EqualFold(at.Namespace, s.Namespace) {
+	if at, err := p.table.Parse(raw, p.b.Limits()); ok && err == nil && p.Route(at).Type == TypePage && strings.EqualFold(at.Namespace, s.Namespace) {
 		return p.o.Base + at.String()
 	}
 	return p.WatchURL(s)

@@ -42,7 +42,7 @@ func isWatched(t *testing.T, p *demo.Playback, pages func() *show.Pages) {
 		if look == "/" {
 			look = ""
 		}
-		if at, err := show.Parse("/n/x"+look, engine.DefaultLimits()); err != nil || at.Action != "" {
+		if at, err := show.Routes().Parse("/n/x"+look, engine.DefaultLimits()); err != nil || at.Action != "" {
 			t.Errorf("step %d is watched on %q, which is no page: %v", i+1, step.Page, err)
 		}
 		if err := p.NextStep(t.Context(), i, demo.Instant, "ana"); err != nil {

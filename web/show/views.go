@@ -117,7 +117,7 @@ func (a *ViewEdit) moveColumn(deed string) {
 // listAt returns the list of messages at an address, which may have the base path.
 func (p *Pages) listAt(raw string) Address {
 	at, err := p.Parse(strings.TrimPrefix(raw, p.o.Base))
-	if err != nil || at.Route().List == "" {
+	if err != nil || p.Route(at).List == "" {
 		return Address{}
 	}
 	return at
@@ -133,11 +133,11 @@ func (p *Pages) ListWith(at Address, view string, shown []columns.Column) string
 }
 
 // ViewApplies reports whether a view is for the list at a place.
-func (p *Pages) ViewApplies(at Address, v columns.View) bool { return v.AppliesTo(listOf(at)) }
+func (p *Pages) ViewApplies(at Address, v columns.View) bool { return v.AppliesTo(p.listOf(at)) }
 
 // listOf returns the kind of list at a place.
-func listOf(at Address) columns.List {
-	if r := at.Route(); r != nil && r.Kind != Entity && r.List != "" {
+func (p *Pages) listOf(at Address) columns.List {
+	if r := p.Route(at); r != nil && r.Kind != Entity && r.List != "" {
 		return r.List
 	}
 	if l := columns.List(at.Query.Get("tab")); slices.Contains(columns.Lists(), l) {
@@ -170,7 +170,7 @@ func (p *Pages) viewForm(ctx context.Context, at Address, t FormState) (view.Pag
 	}
 	list := columns.Messages
 	if a.Back.Kind != "" {
-		list, m.Back, m.Cancel = listOf(a.Back), p.URL(a.Back), p.URL(a.Back)
+		list, m.Back, m.Cancel = p.listOf(a.Back), p.URL(a.Back), p.URL(a.Back)
 		if v, own := at.Query.Get(page.FieldView), at.Query[page.FieldColumn]; v != "" || len(own) > 0 {
 			was := a.Back.withQuery(page.FieldView, v)
 			was.Query[page.FieldColumn] = own
@@ -213,7 +213,7 @@ func (p *Pages) viewForm(ctx context.Context, at Address, t FormState) (view.Pag
 // initialViewEdit returns the initial form for a view, or for the columns of a list.
 func (p *Pages) initialViewEdit(ctx context.Context, at Address) (a ViewEdit, err error) {
 	a.Back = p.listAt(at.Query.Get("back"))
-	list := listOf(a.Back)
+	list := p.listOf(a.Back)
 	if name := at.Query.Get(page.FieldView); name != "" {
 		all, err := columns.Views(ctx, p.b)
 		if err != nil {

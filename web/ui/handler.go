@@ -126,7 +126,7 @@ func (d *Handler) Allowed(role auth.Role) func(method, href string) bool {
 		if !ok || role.Includes(auth.Admin) {
 			return true
 		}
-		r := show.Match(method, at)
+		r := show.Routes().Match(method, at)
 		return r == nil || role.Includes(r.RequiredRole(method))
 	}
 }

@@ -35,7 +35,7 @@ type postHandler struct {
 // Mount adds all routes of the dashboard to g. Requests arrive without the base path.
 func (d *Handler) Mount(g *echo.Group) {
 	all := handlers()
-	for _, r := range show.Routes() {
+	for _, r := range show.Routes().Routes() {
 		id := routeID{r.Kind, r.Action}
 		h := all[id]
 		delete(all, id)

@@ -23,12 +23,12 @@ func TestRoutesAreMounted(t *testing.T) {
 		ui.New(ui.Options{Broker: w.b, Namespaces: w.fleet, Scenes: w.scenes, Pages: w.pages, Presentations: new(presentation.Registry), Tokens: w.ring}).Mount(e.Group(""))
 		mounted := map[string]bool{}
 		for _, r := range e.Routes() {
-			if _, ok := show.RequiredRole(r.Method, r.Path); !ok {
+			if _, ok := show.Routes().RequiredRole(r.Method, r.Path); !ok {
 				t.Errorf("%s %s is no route", r.Method, r.Path)
 			}
 			mounted[r.Method+" "+r.Path] = true
 		}
-		for _, r := range show.Routes() {
+		for _, r := range show.Routes().Routes() {
 			for _, pattern := range r.Patterns() {
 				for _, method := range []string{http.MethodGet, http.MethodPost} {
 					if r.Has(method) != mounted[method+" "+pattern] {
@@ -57,7 +57,7 @@ func TestLinksHaveRoutes(t *testing.T) {
 			t.Fatal(err)
 		}
 		check := func(method, href string) {
-			if strings.HasPrefix(href, "/") && !strings.HasPrefix(href, "/api/v1/") && show.Match(method, href) == nil {
+			if strings.HasPrefix(href, "/") && !strings.HasPrefix(href, "/api/v1/") && show.Routes().Match(method, href) == nil {
 				t.Errorf("%s: %s %s has no route", filepath.Base(file), method, href)
 			}
 		}
