@@ -21,10 +21,12 @@ const (
 	longBoardRows = 100
 	// boardScanned is how many of the next messages to expire are searched for those of a
 	// bucket or a fate, and boardFresh how long this list is reused.
-	boardScanned  = 2000
-	boardFresh    = time.Second
-	expiredWithin = 5 * time.Minute
+	boardScanned = 2000
+	boardFresh   = time.Second
 )
+
+// expiredWithin is how long messages that have expired are shown.
+const expiredWithin = 5 * time.Minute
 
 func (p *Pages) expirations(ctx context.Context, at Address) (view.Page, uint64, error) {
 	only := boardFilter{fate: oneOf(at.Query.Get("fate"), "dead", "lost"), bucket: rangeIndex(at.Query.Get("within"))}

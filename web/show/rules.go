@@ -242,7 +242,7 @@ func (p *Pages) samples(seen []trialMessage, topic engine.Path) []trialMessage {
 		if one.topic.Fold() != topic.Fold() {
 			continue
 		}
-		if s, ok := one.trialMessage(); ok {
+		if s, ok := unmatchedTrial(one); ok {
 			seen = append(seen, s)
 		}
 	}

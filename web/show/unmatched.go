@@ -132,7 +132,8 @@ func (s trialMessage) sample(now engine.Instant) page.Sample {
 	return page.Sample{Key: keyText(s.key), Subject: shorten.To(s.content.Subject, 200), ID: shorten.To(s.content.MessageID, 128), At: s.at.Time(), Now: now.Time()}
 }
 
-func (s unmatchedMessage) trialMessage() (trialMessage, bool) {
+// unmatchedTrial returns a message that no subscription took, to try a rule on.
+func unmatchedTrial(s unmatchedMessage) (trialMessage, bool) {
 	c, err := s.content.Content()
 	return trialMessage{s.key, s.at, s.topic, c}, err == nil
 }
@@ -141,7 +142,7 @@ func (s unmatchedMessage) trialMessage() (trialMessage, bool) {
 // those removed recently.
 func (p *Pages) findTrialMessage(ctx context.Context, k engine.Key) (s trialMessage, ok bool, err error) {
 	if one, ok := p.events.unmatchedMessage(k); ok {
-		s, ok = one.trialMessage()
+		s, ok = unmatchedTrial(one)
 		return s, ok, nil
 	}
 	var row engine.Row
