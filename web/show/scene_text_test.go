@@ -67,15 +67,15 @@ func perform(t *testing.T, lib *demo.Library, id string, f func(t *testing.T, p 
 			t.Fatal(err)
 		}
 		var of *broker.Broker // replaced after a step that recreates the namespace
-		var pages *show.Pages
+		var made *show.Pages
 		open := func() *show.Pages {
 			if of != house.b {
-				if pages != nil {
-					pages.Close()
+				if made != nil {
+					made.Close()
 				}
-				of, pages = house.b, show.Start(house.b, show.Options{Scenes: stages, Logger: slog.New(slog.DiscardHandler)})
+				of, made = house.b, show.Start(house.b, show.Options{Scenes: stages, Logger: slog.New(slog.DiscardHandler)})
 			}
-			return pages
+			return made
 		}
 		defer func() {
 			open().Close()

@@ -22,13 +22,13 @@ import (
 const (
 	// MaxDirectSend is how many messages a form sends directly; more are sent by a job.
 	MaxDirectSend = 1000
-	// MaxRows is how many rows a form's table may have, such as that of application
-	// properties.
-	MaxRows = 100
 
 	previewedMessages  = 3       // messages of a preview
 	previewedBodyBytes = 2 << 10 // bytes of the body of each
 )
+
+// MaxRows is how many rows a form's table may have, such as that of application properties.
+const MaxRows = 100
 
 // sendForm returns the form for a message.
 func (p *Pages) sendForm(ctx context.Context, at Address, t FormState) (view.Page, error) {
