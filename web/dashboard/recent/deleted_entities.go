@@ -91,7 +91,7 @@ func DeletionFor(p engine.Path, g engine.HistoryEvent) (engine.HistoryEvent, boo
 	return engine.HistoryEvent{}, false
 }
 
-// autoDeleted returns the automatic deletions of entities that have not been created again,
+// AutoDeleted returns the automatic deletions of entities that have not been created again,
 // latest first, at most graveyard.
 func (r *Events) AutoDeleted() []engine.HistoryEvent {
 	r.mu.Lock()
