@@ -67,7 +67,7 @@
 //	administration over HTTP (Atom)      web/rest/atom
 //	alerts, webhooks                     engine/alert, web/webhook
 //	attach of a link                     web/amqp/attach.go
-//	audit trail: recorded, read, shown   engine/audit.go, engine/history, web/show/activity.go
+//	audit trail: recorded, read, shown   engine/audit.go, engine/history, web/dashboard/activity
 //	auto-delete on idle                  engine/idle.go
 //	backup and restore                   storage/archive
 //	benchmarks                           cmd/brokerbench, cmd/livebench
@@ -93,14 +93,14 @@
 //	login and password                   web/auth/password, web/auth/users
 //	management operations ($management)  web/amqp/management.go
 //	memory limits                        engine/memory.go, engine/memory_account.go
-//	message templates                    engine/template, web/ui/send.go, views/page/templates.templ
+//	message templates                    engine/template, web/dashboard/send.go, views/page/templates.templ
 //	MongoDB's TTL indexes                storage/mongo/index.go
 //	OpenAPI document                     web/openapi
 //	OpenID Connect                       web/auth/oidc
 //	operator actions on one message      engine/operator_actions.go, engine/broker/operator_actions.go
-//	page of a queue: form, handler       views/page/entityform.templ, web/ui/entity.go
-//	page of a queue: model, template     web/show/entity.go, views/page/entity.templ
-//	page of a queue: route, role         web/show/routes.go, web/ui/routes.go
+//	page of a queue: form, handler       views/page/entityform.templ, web/dashboard/entity.go
+//	page of a queue: model, template     web/dashboard/entity, views/page/entity.templ
+//	page of a queue: route, role         web/dashboard/route/routes.go
 //	presenter mode                       web/presentation, web/live/presentation.go, static/present.js
 //	Prometheus metrics                   web/prometheus
 //	purge                                engine/purge.go, engine/broker/purge.go
@@ -108,9 +108,9 @@
 //	quotas and limits                    engine/limits.go, engine/memory_account.go
 //	rate limits, connection limits       web/connlimit, web/auth/password/sign_in_limiter.go, web/loglimit
 //	REST: send, receive, settle          web/rest
-//	roles of a page                      web/show/routes.go, web/authorize.go
+//	roles of a page                      web/dashboard/route/routes.go, web/authorize.go
 //	SASL                                 web/amqp/handshake.go
-//	saved views                          engine/search/columns/view.go, web/ui/views.go
+//	saved views                          engine/search/columns/view.go, web/dashboard/views.go
 //	scheduled message list               engine/browse.go, views/page/entitytabs.go
 //	scheduled messages                   engine/send.go, engine/judge.go
 //	search of messages                   engine/search, engine/broker/search.go, web/api/search.go
@@ -127,7 +127,7 @@
 //	translations                         views/locale
 //	warn before a message expires        engine/expiring_list.go, engine/alert/expiry_watch.go
 //	WebSockets for AMQP                  web/amqp/websocket
-//	who may open which page              web/show/routes.go, web/authorize.go
+//	who may open which page              web/dashboard/route/routes.go, web/authorize.go
 //
 // # Invariants
 //

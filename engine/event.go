@@ -134,7 +134,9 @@ func (k EventKind) OfServer() bool {
 
 // formerEventNames maps names of kinds that earlier versions stored for other servers to the
 // present ones.
-var formerEventNames = map[string]string{"token-made": "token-created", "link-made": "link-created"}
+var formerEventNames = map[string]string{
+	"token-made": "token-created", "link-made": "link-created",
+}
 
 // ServerEvent returns the kind with a name, among those with OfServer.
 func ServerEvent(name string) (k EventKind, ok bool) {

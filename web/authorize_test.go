@@ -31,10 +31,11 @@ import (
 	"mayfly/web/auth/origin"
 	"mayfly/web/auth/password"
 	"mayfly/web/auth/token"
+	"mayfly/web/dashboard"
+	"mayfly/web/dashboard/pages"
+	"mayfly/web/dashboard/route"
 	"mayfly/web/exchange"
 	"mayfly/web/presentation"
-	"mayfly/web/show"
-	"mayfly/web/ui"
 )
 
 var update = flag.Bool("update", false, "write the table of roles anew")
@@ -80,7 +81,7 @@ func guarded(t *testing.T) *port {
 	t.Cleanup(scenes.Close)
 	uploads := exchange.NewUploads()
 	t.Cleanup(uploads.Close)
-	pages := show.Start(b, show.Options{Document: api.Document, Scenes: scenes, Uploads: uploads, Namespaces: show.NamespaceInfo{Namespaces: ships}, Logger: log})
+	pages := route.Start(b, pages.Options{Document: api.Document, Scenes: scenes, Uploads: uploads, Namespaces: pages.NamespaceInfo{Namespaces: ships}, Logger: log})
 	t.Cleanup(pages.Close)
 	forms := origin.NewForms()
 	ring := token.New(token.Options{Logger: log})
@@ -93,9 +94,9 @@ func guarded(t *testing.T) *port {
 			openID(t),
 		},
 	})
-	door := ui.New(ui.Options{Broker: b, Namespaces: ships, Scenes: scenes, Uploads: uploads, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
+	door := dashboard.New(dashboard.Options{Broker: b, Namespaces: ships, Scenes: scenes, Uploads: uploads, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
 	e, ok := s.Namespace.newDashboard(Services{
-		Broker: b, Namespaces: ships, Scenes: scenes, Pages: door.Mount, PageRole: show.RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
+		Broker: b, Namespaces: ships, Scenes: scenes, Pages: door.Mount, PageRole: route.Routes().RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
 	}).(*echo.Echo)
 	if !ok {
 		t.Fatal("the dashboard is no Echo")
@@ -105,7 +106,7 @@ func guarded(t *testing.T) *port {
 		if r.Method == echo.RouteNotFound {
 			continue
 		}
-		role, said := s.lookupRole(show.RequiredRole, r.Method, r.Path)
+		role, said := s.lookupRole(route.Routes().RequiredRole, r.Method, r.Path)
 		if !said {
 			t.Errorf("nobody says which role %s %s takes", r.Method, r.Path)
 		}

@@ -14,7 +14,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/web/auth/sas"
-	"mayfly/web/show"
+	"mayfly/web/dashboard/overview"
 )
 
 // States of a server.
@@ -194,7 +194,7 @@ func curlCommand(ctx context.Context, b *broker.Broker, r Ready) (line string, e
 	err = b.Read(ctx, func(look broker.Reader) error {
 		line = curlCreatingQueue(r)
 		all := look.States(engine.Queue)
-		if i := slices.IndexFunc(all, show.AcceptsSends); i >= 0 {
+		if i := slices.IndexFunc(all, overview.AcceptsSends); i >= 0 {
 			line = fmt.Sprintf(`curl -d hello -H 'BrokerProperties: {"TimeToLive":60}' %s/%s/messages`, r.Admin, all[i].Path)
 		}
 		return nil

@@ -30,7 +30,9 @@ const (
 )
 
 // formerConditions maps the conditions of rules that earlier versions stored to the present ones.
-var formerConditions = map[Condition]Condition{"running-out": ExpiringSoon, "dead-over": DeadLettersAbove, "deleting": DeletingSoon, "deleted": Deleted}
+var formerConditions = map[Condition]Condition{
+	"running-out": ExpiringSoon, "dead-over": DeadLettersAbove, "deleting": DeletingSoon, "deleted": Deleted,
+}
 
 // Conditions returns all conditions.
 func Conditions() []Condition {

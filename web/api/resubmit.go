@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/shorten"
 	"mayfly/web/auth"
 	"mayfly/web/auth/origin"
-	"mayfly/web/show"
+	"mayfly/web/dashboard/send"
 )
 
 // Resubmit is the request of POST /resubmit.
@@ -87,7 +87,7 @@ func (d *handler) edit(c echo.Context) error {
 	} else if body == nil {
 		body = []byte{}
 	}
-	if out.Content, err = show.MergeEdited(was, out.Content, body); err != nil {
+	if out.Content, err = send.MergeEdited(was, out.Content, body); err != nil {
 		return err
 	}
 	did, err := d.broker.Replace(ctx, mv, out, client(r))

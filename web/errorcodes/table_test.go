@@ -126,7 +126,7 @@ func TestSpecificKindsComeFirst(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	storeKinds := []error{engine.ErrFenced, engine.ErrUnwritable, engine.ErrDamaged, engine.ErrUnreachable, engine.ErrRestoreIncomplete}
 	messageKinds := []error{engine.ErrMessageNotFound, engine.ErrLockLost, engine.ErrSessionLockLost, engine.ErrSessionLocked, engine.ErrTimeout, engine.ErrTransaction}
-	firstDoor := slices.IndexFunc(table[:], func(r row) bool { return r.kind == origin.ErrForm })
+	firstDoor := slices.IndexFunc(table[:], func(r row) bool { return errors.Is(r.kind, origin.ErrForm) })
 	for _, r := range table[:firstDoor] {
 		err := fmt.Errorf("send to %q: %w", "orders", &engine.Refusal{Kind: r.kind, Text: "It went wrong."})
 		broken := slices.Contains(storeKinds, r.kind)

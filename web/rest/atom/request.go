@@ -57,13 +57,17 @@ func (w Request) Path() engine.Path {
 	return engine.Path(w.Entity)
 }
 
-// The methods of an address, and their actions: of one entity, of a list, and of the
-// namespace.
-var (
-	entityActions    = map[string]Action{http.MethodGet: Get, http.MethodPut: Create, http.MethodDelete: Delete}
-	listActions      = map[string]Action{http.MethodGet: List}
-	namespaceActions = map[string]Action{http.MethodGet: Get}
-)
+// entityActions, listActions and namespaceActions have the methods of an address, and their
+// actions: of one entity, of a list, and of the namespace.
+var entityActions = map[string]Action{
+	http.MethodGet: Get, http.MethodPut: Create, http.MethodDelete: Delete,
+}
+var listActions = map[string]Action{
+	http.MethodGet: List,
+}
+var namespaceActions = map[string]Action{
+	http.MethodGet: Get,
+}
 
 // Segments returns the decoded segments of an escaped path. Slashes at either end are
 // ignored. Segments are decoded one by one, so that an entity's slashes may be escaped or
