@@ -333,7 +333,7 @@ func (h *subqueue) readyFrom(seq Seq) iter.Seq[*message] {
 	}
 }
 
-// firstReadyFrom returns the first of these.
+// firstReadyFrom returns the first message of readyFrom(seq), or nil if there is none.
 func (h *subqueue) firstReadyFrom(seq Seq) (first *message) {
 	for m := range h.order.readyFrom(seq) {
 		first = m

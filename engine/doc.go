@@ -69,7 +69,7 @@
 //	attach of a link                     web/amqp/attach.go
 //	audit trail: recorded, read, shown   engine/audit.go, engine/history, web/dashboard/activity
 //	auto-delete on idle                  engine/idle.go
-//	backup and restore                   storage/archive
+//	backup and restore                   storage/archive, cmd/mayfly/backup.go, cmd/mayfly/restore.go
 //	benchmarks                           cmd/brokerbench, cmd/livebench
 //	bulk operations                      engine/bulk.go, engine/job
 //	CBS tokens, SAS                      web/amqp/request_link.go, web/auth/sas
@@ -77,6 +77,7 @@
 //	command line, flags of serve         cmd/mayfly/cli/command.go, cmd/mayfly/serve.go
 //	commit: one for many steps           engine/broker/turn.go, engine/changes.go
 //	Config.json                          engine/topology, cmd/mayfly/config_file.go
+//	connection limits, rate limits       web/connlimit, web/auth/password/sign_in_limiter.go, web/loglimit
 //	correlation filters                  engine/filter/correlation_parse.go, engine/filter/correlation_match.go
 //	crash recovery                       engine/restore.go, storage/sqlite/load.go
 //	dead-letter groups                   engine/search/deadletters, views/page/dead_letter_groups.templ
@@ -84,7 +85,7 @@
 //	documentation: pages, list           web/docs
 //	duplicate detection                  engine/duplicates.go
 //	errors: their codes at each door     web/errorcodes/table.go
-//	event history and its queries        engine/event.go, engine/history
+//	event history: written, queried      engine/broker/history_writer.go, engine/history
 //	expire a message                     engine/judge.go, engine/sweep.go
 //	forward a request to the owner       web/forward_to_owner.go, web/cluster
 //	forwarding, hop limit                engine/auto_forward.go
@@ -98,19 +99,17 @@
 //	OpenAPI document                     web/openapi
 //	OpenID Connect                       web/auth/oidc
 //	operator actions on one message      engine/operator_actions.go, engine/broker/operator_actions.go
-//	page of a queue: form, handler       views/page/entityform.templ, web/dashboard/entity.go
+//	page of a queue: form, handler       web/dashboard/entity/entity_form.go, web/dashboard/entity.go
 //	page of a queue: model, template     web/dashboard/entity, views/page/entity.templ
-//	page of a queue: route, role         web/dashboard/route/routes.go
-//	presenter mode                       web/presentation, web/live/presentation.go, static/present.js
+//	page of a queue: route, role         web/dashboard/route/entity.go
+//	presenter mode                       web/presentation, web/dashboard/share.go, static/present.js
 //	Prometheus metrics                   web/prometheus
 //	purge                                engine/purge.go, engine/broker/purge.go
 //	push to browsers                     web/live, static/live.js
 //	quotas and limits                    engine/limits.go, engine/memory_account.go
-//	rate limits, connection limits       web/connlimit, web/auth/password/sign_in_limiter.go, web/loglimit
 //	REST: send, receive, settle          web/rest
-//	roles of a page                      web/dashboard/route/routes.go, web/authorize.go
 //	SASL                                 web/amqp/handshake.go
-//	saved views                          engine/search/columns/view.go, web/dashboard/views.go
+//	saved views                          engine/search/columns/views.go, web/dashboard/views.go
 //	scheduled message list               engine/browse.go, views/page/entitytabs.go
 //	scheduled messages                   engine/send.go, engine/judge.go
 //	search of messages                   engine/search, engine/broker/search.go, web/api/search.go
@@ -127,7 +126,7 @@
 //	translations                         views/locale
 //	warn before a message expires        engine/expiring_list.go, engine/alert/expiry_watch.go
 //	WebSockets for AMQP                  web/amqp/websocket
-//	who may open which page              web/dashboard/route/routes.go, web/authorize.go
+//	who may open which page              web/dashboard/route, web/authorize.go
 //
 // # Invariants
 //

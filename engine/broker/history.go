@@ -10,7 +10,7 @@ import (
 	"mayfly/engine"
 )
 
-// These are how many events QueryEvents returns unless asked for fewer, and at most.
+// The default and the maximum number of events that History returns.
 const (
 	defaultHistoryLimit = 100
 	maxHistoryLimit     = 10_000
@@ -18,7 +18,7 @@ const (
 
 var errNoHistory = engine.Refuse(engine.ErrNotImplemented, "This store keeps no history.")
 
-// HasHistory reports whether the store has a history for QueryEvents.
+// HasHistory reports whether the store keeps a history, which History reads.
 func (b *Broker) HasHistory() bool { return b.history != nil }
 
 // History returns the events that match q, newest first: those in the history and those not yet

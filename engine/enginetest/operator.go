@@ -37,7 +37,7 @@ func (h *Operator) Broker() (*broker.Broker, error) {
 	return b, err
 }
 
-// Do runs a command that is not a client's; a client's is ErrUnsupported.
+// Do runs an operator's command. For a client's command it returns ErrUnsupported.
 func (h *Operator) Do(ctx context.Context, c Command) (lines []string, err error) {
 	if c.Name == "limit" {
 		return nil, h.limit(c)

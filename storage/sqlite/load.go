@@ -147,7 +147,6 @@ func (l *loader) of(h engine.SubqueueID, v engine.Record) engine.Record {
 // A damaged message, or one with a damaged content, is yielded as damaged. Any other damaged
 // row that the namespace can do without is skipped and reported to spare. All other damaged
 // rows are an error, and all are if spare is nil.
-// such row is an error, and so is each if spare is nil.
 func (l *loader) each(q tableRead) (err error) {
 	st, _, err := l.c.Prepare(q.sql)
 	if err != nil {

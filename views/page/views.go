@@ -66,8 +66,8 @@ const (
 	FieldViewName     = "name"
 	FieldOriginalName = "was"     // its stored name
 	FieldChangedAt    = "seen"    // when it was last changed, as the form knows it
-	FieldDefault      = "default" // the lists that it is for show it by default
-	FieldList         = "list"    // one of these lists
+	FieldDefault      = "default" // the view is the default of its lists
+	FieldList         = "list"    // a list that the view is for
 	FieldShownColumn  = "show"    // a selected one of FieldColumn
 	FieldAddedColumn  = "more"    // a column to add
 	FieldTypedColumn  = "other"   // a typed column

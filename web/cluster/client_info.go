@@ -48,7 +48,7 @@ type ClientInfo struct {
 	Key  string `json:"key,omitempty"`
 }
 
-// infoHeader carries a Passed between servers, as base64 of JSON. It is ignored in requests
+// infoHeader carries a ClientInfo between servers, as base64 of JSON. It is ignored in requests
 // of clients.
 const infoHeader = "Mayfly-Passed-On"
 
@@ -71,7 +71,7 @@ func decode(text string) (p ClientInfo, err error) {
 	return p, nil
 }
 
-// maxInfo is the maximum size of an encoded Passed in bytes.
+// maxInfo is the maximum size of an encoded ClientInfo in bytes.
 const maxInfo = 64 << 10
 
 // appendTo appends p after its length, as at the beginning of a connection.

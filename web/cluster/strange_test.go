@@ -247,7 +247,7 @@ func TestMuteOwnerIsGivenUp(t *testing.T) {
 	}
 }
 
-// A forwarded request needs a valid Passed: a server of another version, or one with a
+// A forwarded request needs a valid ClientInfo: a server of another version, or one with a
 // bug, may omit it.
 func TestPassedOnWithoutWord(t *testing.T) {
 	asked := make(chan cluster.ClientInfo, 16)

@@ -10,15 +10,15 @@ type addressIndex struct {
 // An addressConns is the connections of one address.
 type addressConns struct {
 	key   string
-	index int          // in the roster's heap
+	index int          // in the heap of its addressIndex
 	conns heap[*entry] // the oldest first
 }
 
-// An entry is the place of a connection in a roster. Its zero value is in no roster.
+// An entry is the place of a connection in an addressIndex. Its zero value is in none.
 type entry struct {
 	conn  *Conn
 	order uint64 // lower is older
-	index int    // in the holding's heap
+	index int    // in the heap of its addressConns
 	group *addressConns
 }
 
@@ -47,7 +47,7 @@ func (r *addressIndex) add(e *entry, c *Conn, key string, order uint64) {
 	r.n++
 }
 
-// remove takes e out of the roster, if it is in it.
+// remove takes e out of the index, if it is in it.
 func (r *addressIndex) remove(e *entry) {
 	h := e.group
 	if h == nil {
@@ -64,7 +64,7 @@ func (r *addressIndex) remove(e *entry) {
 }
 
 // oldest returns the oldest connection of the address that has most, and how many that
-// address has; or nil if the roster is empty.
+// address has; or nil if the index is empty.
 func (r *addressIndex) oldest() (c *Conn, has int) {
 	h, ok := r.byCount.first()
 	if !ok {

@@ -250,7 +250,7 @@ func (b *Budget) Counts() Counts {
 		c.Open[i] = b.all.stages[i].n
 		rest -= c.Open[i]
 	}
-	c.Open[Used] += rest // exempt connections are in no roster
+	c.Open[Used] += rest // exempt connections are in no index
 	return c
 }
 

@@ -97,10 +97,12 @@ type State struct {
 	ID string `json:"id"`
 	Location
 	Name          string `json:"name,omitempty"`
-	Started       bool   `json:"begun,omitempty"`     // the presentation exists
-	PresenterHere bool   `json:"here,omitempty"`      // its presenter is present
-	Elsewhere     bool   `json:"elsewhere,omitempty"` // its presenter is on a page that the follower may not see or that cannot be followed; Place is the last page both could see, or empty
-	Followers     int    `json:"followers,omitempty"`
+	Started       bool   `json:"begun,omitempty"` // the presentation exists
+	PresenterHere bool   `json:"here,omitempty"`  // its presenter is present
+	// Elsewhere means that the presenter is on a page that the follower may not see, or that
+	// cannot be followed. Page is then the last page both could see, or empty.
+	Elsewhere bool `json:"elsewhere,omitempty"`
+	Followers int  `json:"followers,omitempty"`
 }
 
 // NewKey makes a key for a presentation.

@@ -28,9 +28,9 @@ type completionCommand struct {
 
 // Run prints the script.
 func (c *completionCommand) Run(ctx context.Context, all []Command, s Streams) error {
-	spots := completionPoints(Parser(ctx, s, all).Model.Node)
+	points := completionPoints(Parser(ctx, s, all).Model.Node)
 	script := map[string]func([]completionPoint) string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell]
-	return s.WriteRaw([]byte(script(spots)))
+	return s.WriteRaw([]byte(script(points)))
 }
 
 // A completionPoint is a position in a command line, with the words that may follow there.
@@ -51,9 +51,9 @@ type completionWord struct {
 	takesFile  bool     // whether a flag's value is a file
 }
 
-// completionPoints returns all spots, the beginning first. The beginning also has what may follow the
-// default command.
-func completionPoints(root *kong.Node) (spots []completionPoint) {
+// completionPoints returns all completion points, the start of the line first. That one also has
+// what may follow the default command.
+func completionPoints(root *kong.Node) (points []completionPoint) {
 	var visit func(n *kong.Node, at string)
 	visit = func(n *kong.Node, at string) {
 		p := completionPoint{commandPath: at}
@@ -67,13 +67,13 @@ func completionPoints(root *kong.Node) (spots []completionPoint) {
 		for up := n.Parent; up != nil; up = up.Parent {
 			p.addFlags(up)
 		}
-		spots = append(spots, p)
+		points = append(points, p)
 		for _, child := range n.Children {
 			visit(child, strings.TrimSpace(at+" "+child.Name))
 		}
 	}
 	visit(root, "")
-	return spots
+	return points
 }
 
 func (p *completionPoint) addFlags(n *kong.Node) {

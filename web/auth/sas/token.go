@@ -155,8 +155,8 @@ func PathOf(audience string) string {
 }
 
 // PathTo returns the address of an entity, or of something below one, in the form of
-// PathOf. It decodes and leaves out nothing, because the address is what a request is
-// for.
+// PathOf. Unlike PathOf, it neither decodes nor removes anything, because the request uses this
+// address.
 func PathTo(address string) string { return strings.ToLower(strings.Trim(address, "/")) }
 
 func cleanPath(path string) string {

@@ -128,20 +128,20 @@ type activityCache struct {
 	results map[history.Filter]activityResult // guarded by mu
 }
 
-func (f *activityCache) get(sieve history.Filter) (activityResult, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	found, ok := f.results[sieve]
+func (c *activityCache) get(f history.Filter) (activityResult, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, ok := c.results[f]
 	return found, ok
 }
 
-func (f *activityCache) put(sieve history.Filter, found activityResult) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.results == nil || len(f.results) >= maxActivityResults {
-		f.results = map[history.Filter]activityResult{}
+func (c *activityCache) put(f history.Filter, found activityResult) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.results == nil || len(c.results) >= maxActivityResults {
+		c.results = map[history.Filter]activityResult{}
 	}
-	f.results[sieve] = found
+	c.results[f] = found
 }
 
 // staleableResult is a cached result. stale is set if more events have happened since.

@@ -109,8 +109,8 @@ func (p *Pages) EntityRef(kind engine.EntityKind, path engine.Path) page.EntityR
 	return page.EntityRef{Kind: KindOnPage(kind), Name: DisplayPath(path.Entity()), Href: p.EntityURL(kind, path.Entity()), DeadLetter: path.IsDeadLetter()}
 }
 
-// NamespacesURL returns the address of the page of all namespaces, or of the question whether
-// to remove one, including the base path.
+// NamespacesURL returns the address of the page of all namespaces, or of the page that asks
+// to confirm the deletion of the namespace named remove, including the base path.
 func (p *Pages) NamespacesURL(remove string) string {
 	if remove == "" {
 		return p.Options.Base + "/namespaces"
