@@ -33,7 +33,7 @@ func TestForeseeUpdate(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
 				places := []engine.Path{"q"}
-				w.queue("on", engine.Config{})
+				w.CreateQueue("on", engine.Config{})
 				if tc.is.DefaultMessageTimeToLive < 0 {
 					tc.is.DefaultMessageTimeToLive = 0
 					places = []engine.Path{"q/Subscriptions/a", "q/Subscriptions/b"}
@@ -47,7 +47,7 @@ func TestForeseeUpdate(t *testing.T) {
 					}
 				} else {
 					tc.is.LockDuration = 5 * time.Minute
-					w.queue("q", tc.is)
+					w.CreateQueue("q", tc.is)
 				}
 				w.send("q", "locked", "deferred", "old", "old")
 				_, err := w.Send(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{TTL: day}}}, "me")
@@ -100,7 +100,7 @@ func TestForeseeUpdate(t *testing.T) {
 func TestForeseeUpdateOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		for range 5 {
 			w.send("q", make([]string, 500)...)
 		}
@@ -149,8 +149,8 @@ func TestForeseeUpdateOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{NoSweep: true})
-				w.queue("on", engine.Config{})
-				w.queue("q", tc.is)
+				w.CreateQueue("on", engine.Config{})
+				w.CreateQueue("q", tc.is)
 				_, err := w.Send(t.Context(), "q", []broker.Outgoing{{}, {Content: engine.Content{TTL: time.Minute}}}, "me")
 				w.must(err)
 				time.Sleep(time.Hour)
