@@ -14,8 +14,9 @@ import (
 // A Client sends requests for one test.
 type Client struct {
 	*testing.T
-	URL  string       // precedes the path of each request
-	HTTP *http.Client // nil: http.DefaultClient
+	URL    string           // precedes the path of each request
+	HTTP   *http.Client     // nil: http.DefaultClient
+	Server *httptest.Server // of Serve
 }
 
 // Serve serves h on a port of its own until the test ends, and returns a client of it.
@@ -26,7 +27,7 @@ func Serve(t *testing.T, h http.Handler) *Client {
 		s.CloseClientConnections()
 		s.Close()
 	})
-	return &Client{T: t, URL: s.URL}
+	return &Client{T: t, URL: s.URL, Server: s}
 }
 
 // Browser returns a client that keeps cookies and shows redirects instead of following them. It
@@ -37,13 +38,13 @@ func Browser(t *testing.T, url string, signedIn ...*http.Cookie) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Client{t, url, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	c := &Client{T: t, URL: url, HTTP: &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 	jar.SetCookies(c.request(http.MethodGet, "", "").URL, signedIn)
 	return c
 }
 
 // For returns the same client for a subtest.
-func (c *Client) For(t *testing.T) *Client { return &Client{t, c.URL, c.HTTP} }
+func (c *Client) For(t *testing.T) *Client { return &Client{t, c.URL, c.HTTP, c.Server} }
 
 // An Answer is a response whose body was read.
 type Answer struct {
