@@ -42,7 +42,7 @@ func begun(t *testing.T) (*world, *bufio.Reader) {
 			t.Fatal(err)
 		}
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.server.URL+"/api/v1/export/q", http.NoBody)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+"/api/v1/export/q", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
