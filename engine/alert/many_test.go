@@ -176,8 +176,7 @@ func TestBesideASender(t *testing.T) {
 		turns := 0
 		for range 20 {
 			before := w.b.Events().Last()
-			_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{MessageID: "x"}}}, "sender")
-			w.must(err)
+			w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{MessageID: "x"}})
 			turns = max(turns, int(w.b.Events().Last()-before))
 			time.Sleep(time.Millisecond)
 		}
@@ -220,8 +219,7 @@ func TestForeseeReadsSoMuch(t *testing.T) {
 		w.b.CreateQueue("q", engine.Config{})
 		body := make([]byte, 256<<10-1000)
 		for i := range 100 {
-			_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{MessageID: fmt.Sprint(i), TTL: minute}, Body: body}}, "test")
-			w.must(err)
+			w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprint(i), TTL: minute}, Body: body})
 		}
 		f, err := w.rules.Preview(w.Context(), alert.Rule{Condition: alert.ExpiringSoon, Within: 2 * minute, Query: "-body:nothing"})
 		w.must(err)

@@ -409,8 +409,7 @@ func TestUnreadableBodies(t *testing.T) {
 		plain := w.add(alert.Rule{Name: "any", Condition: alert.DeadLettered})
 		kill := func(name string) {
 			long := strings.Repeat("-", 70<<10) + "body of " + name // more than is kept in memory
-			_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{MessageID: name}, Body: []byte(long)}}, "test")
-			w.must(err)
+			w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{MessageID: name}, Body: []byte(long)})
 			rows := w.b.Rows("q")
 			w.must(w.b.DeadLetterMessage(w.Context(), rows[len(rows)-1].Message.Key, "unpaid", "", "test"))
 			w.pass(3 * time.Second)

@@ -50,9 +50,7 @@ func TestBodiesTogether(t *testing.T) {
 		}
 		out = append(out, broker.Outgoing{Body: body})
 	}
-	if _, err := b.Send(t.Context(), "q", out, ""); err != nil {
-		t.Fatal(err)
-	}
+	b.SendMessages("q", out...)
 	got, err := b.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Max: n})
 	if err != nil || len(got) != n {
 		t.Fatalf("got %d messages, %v", len(got), err)

@@ -36,9 +36,7 @@ func TestSweeper(t *testing.T) {
 			if err != nil {
 				w.Fatal(err)
 			}
-			if _, err := w.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{ScheduledFor: now.Add(hour)}}}, ""); err != nil {
-				w.Fatal(err)
-			}
+			w.SendMessages("q", broker.Outgoing{Content: engine.Content{ScheduledFor: now.Add(hour)}})
 		}, hour, time.Second, engine.Counts{Scheduled: 1}, engine.Counts{Active: 1}},
 		"DEC-8, IDLE-16 idleness": {engine.Config{AutoDeleteOnIdle: hour}, func(w *world) { w.send("q", "a") }, hour, 30 * time.Second, engine.Counts{Active: 1}, engine.Counts{}},
 	} {
@@ -465,9 +463,7 @@ func TestLargeBody(t *testing.T) {
 		w.CreateQueue("q", engine.Config{})
 		large := strings.Repeat("0123456789", 20_000)
 		out := []broker.Outgoing{{Reader: strings.NewReader(large)}}
-		if _, err := w.Send(t.Context(), "q", out, ""); err != nil {
-			t.Fatal(err)
-		}
+		w.SendMessages("q", out...)
 		got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
 		if len(got) != 1 || text(t, got[0]) != large {
 			t.Fatalf("%d messages", len(got))

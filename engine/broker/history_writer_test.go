@@ -93,9 +93,7 @@ func TestHistoryKeepsWhatLeaves(t *testing.T) {
 		w.CreateQueue("q", engine.Config{})
 		large := engine.Content{MessageID: "large", Subject: strings.Repeat("s", 4000), ReplyTo: strings.Repeat("r", 100), CorrelationID: "c"}
 		out := []broker.Outgoing{{Content: large}, {Content: engine.Content{MessageID: "b"}}, {Content: engine.Content{MessageID: "c"}}}
-		if _, err := w.Send(t.Context(), "q", out, ""); err != nil {
-			t.Fatal(err)
-		}
+		w.SendMessages("q", out...)
 		w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
 		got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		if errs, err := w.Settle(t.Context(), engine.Settlement{Token: got[0].Token()}); err != nil || errs[0] != nil {

@@ -258,9 +258,7 @@ func TestLinkWithASession(t *testing.T) {
 		w.must(next.AddCredit(t.Context(), 5, y.answered("credit")))
 		w.hears(y, "before there is one", "credit")
 		out := []broker.Outgoing{{Content: engine.Content{SessionID: "r"}}, {Content: engine.Content{SessionID: "s"}}}
-		if _, err := w.Send(t.Context(), "q", out, "me"); err != nil {
-			t.Fatal(err)
-		}
+		w.SendMessages("q", out...)
 		w.hears(y, "when there is one", "accepted r", "#1")
 		w.hears(x, "without credit")
 		w.must(l.AddCredit(t.Context(), 5, x.answered("credit")))

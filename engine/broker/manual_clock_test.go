@@ -18,8 +18,7 @@ func expiring(t *testing.T) (*world, *broker.ManualClock) {
 	m := broker.NewManualClock()
 	w := start(t, broker.Options{ManualClock: m})
 	w.CreateQueue("q", engine.Config{DeadLetteringOnMessageExpiration: true})
-	_, err := w.Send(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{MessageID: "a", TTL: time.Minute}}}, "me")
-	w.must(err)
+	w.SendMessages("q", broker.Outgoing{Content: engine.Content{MessageID: "a", TTL: time.Minute}})
 	return w, m
 }
 

@@ -104,9 +104,7 @@ func restoresDescriptions(t *testing.T) {
 		if _, err := w.Create(ctx, engine.Topic, "t", topic, ""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Create(ctx, engine.Subscription, sub, engine.Config{MaxDeliveryCount: 3}, ""); err != nil {
-			t.Fatal(err)
-		}
+		w.CreateEntity(engine.Subscription, sub, engine.Config{MaxDeliveryCount: 3})
 		if err := w.AddRule(ctx, sub, engine.Rule{Name: "r"}, ""); err != nil {
 			t.Fatal(err)
 		}

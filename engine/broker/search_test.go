@@ -170,9 +170,7 @@ func TestSearchBodies(t *testing.T) {
 		for range 60 {
 			out = append(out, broker.Outgoing{Content: engine.Content{Subject: "hay"}, Body: []byte("hay")})
 		}
-		if _, err := b.Send(t.Context(), "q", out, ""); err != nil {
-			t.Fatal(err)
-		}
+		b.SendMessages("q", out...)
 	}
 	store.single, store.together = 0, 0
 	hits, last := found(t, b.Broker, broker.SearchRequest{Query: query(t, "body:needle,gone")})
@@ -191,9 +189,7 @@ func TestSearchBodies(t *testing.T) {
 	for _, sub := range []string{"1", "2"} {
 		b.CreateEntity(engine.Subscription, engine.SubscriptionPath("t", sub), engine.Config{ForwardTo: "q"})
 	}
-	if _, err := b.Send(t.Context(), "t", []broker.Outgoing{{Content: engine.Content{Subject: "twin"}, Body: []byte("copied")}}, ""); err != nil {
-		t.Fatal(err)
-	}
+	b.SendMessages("t", broker.Outgoing{Content: engine.Content{Subject: "twin"}, Body: []byte("copied")})
 	if hits, _ := found(t, b.Broker, broker.SearchRequest{Query: query(t, "body:copied")}); !slices.Equal(hits, []string{"q twin", "q twin"}) {
 		t.Errorf("of two copies %q are found", hits)
 	}
@@ -214,9 +210,7 @@ func TestSearchInLittleTime(t *testing.T) {
 		b.CreateQueue("q", engine.Config{})
 		for i := range 30 {
 			out := broker.Outgoing{Content: engine.Content{Subject: fmt.Sprint(i)}, Body: []byte(strings.Repeat("x", 250<<10) + fmt.Sprint(" ", i, "."))}
-			if _, err := b.Send(t.Context(), "q", []broker.Outgoing{out}, ""); err != nil {
-				t.Fatal(err)
-			}
+			b.SendMessages("q", out)
 		}
 		var hits int
 		in, portions := broker.SearchRequest{Query: query(t, `body:" 7."," 29."`)}, 0

@@ -17,9 +17,7 @@ import (
 func (w *world) say(to engine.Path, session string, texts ...string) {
 	w.Helper()
 	for _, s := range texts {
-		if _, err := w.Send(w.Context(), to, []broker.Outgoing{{Content: engine.Content{SessionID: session}, Body: []byte(s)}}, "test"); err != nil {
-			w.Fatal(err)
-		}
+		w.SendMessages(to, broker.Outgoing{Content: engine.Content{SessionID: session}, Body: []byte(s)})
 	}
 }
 

@@ -157,9 +157,7 @@ func TestTransaction(t *testing.T) {
 			}
 		})
 		run("FILT-1", func(w *world) { // rules are evaluated at the commit, whatever they were when the message was given
-			if _, err := w.Create(w.Context(), engine.Topic, "t", engine.Config{}, ""); err != nil {
-				w.Fatal(err)
-			}
+			w.CreateEntity(engine.Topic, "t", engine.Config{})
 			s := engine.Path("t/Subscriptions/s")
 			rule := func(text string) []engine.Rule {
 				return []engine.Rule{{Name: "r", Filter: engine.Filter{Kind: engine.SQLFilter, Text: text}}}

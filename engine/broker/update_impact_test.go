@@ -50,8 +50,7 @@ func TestForeseeUpdate(t *testing.T) {
 					w.CreateQueue("q", tc.is)
 				}
 				w.send("q", "locked", "deferred", "old", "old")
-				_, err := w.Send(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{TTL: day}}}, "me")
-				w.must(err)
+				w.SendMessages("q", broker.Outgoing{Content: engine.Content{TTL: day}})
 				time.Sleep(time.Hour)
 				w.send("q", "new")
 				for _, p := range places {
@@ -115,8 +114,7 @@ func TestForeseeUpdateOfMany(t *testing.T) {
 			if p == "t" {
 				kind = engine.Topic
 			}
-			_, err := w.Create(t.Context(), kind, p, engine.Config{}, "me")
-			w.must(err)
+			w.CreateEntity(kind, p, engine.Config{})
 		}
 		for range 3 {
 			w.send("t", make([]string, 500)...)

@@ -247,8 +247,7 @@ func TestUndoOfExtendSparesWhatWasExtendedSince(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
 	for range 2 {
-		_, err := w.b.Send(t.Context(), "q", []broker.Outgoing{{}}, "test")
-		w.must(err)
+		w.b.SendMessages("q", broker.Outgoing{})
 	}
 	rows := w.b.Rows("q")
 	w.equal(rows[0].Message.ExpiresAt, 0)
@@ -268,8 +267,7 @@ func TestUndoOfReschedule(t *testing.T) {
 	w.b.CreateQueue("q", engine.Config{})
 	soon, later := w.b.ClockTime().Add(time.Hour), w.b.ClockTime().Add(48*time.Hour)
 	for range 3 {
-		_, err := w.b.Send(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{ScheduledFor: soon}}}, "test")
-		w.must(err)
+		w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{ScheduledFor: soon}})
 	}
 	is := w.run(job.Plan{Kind: job.Reschedule, RescheduleTo: later, Paths: []engine.Path{"q"}})
 	rows := w.b.Rows("q")

@@ -55,8 +55,7 @@ func TestKinds(t *testing.T) {
 			plan: job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}, State: "scheduled"},
 			set: func(w *world) {
 				w.send("q", 3)
-				_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{ScheduledFor: w.b.ClockTime().Add(time.Hour)}}}, "test")
-				w.must(err)
+				w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{ScheduledFor: w.b.ClockTime().Add(time.Hour)}})
 			},
 			want:  job.Counts{Total: 1, Seen: 1, Done: 1},
 			check: func(w *world) { w.equal(w.b.Counts("q"), engine.Counts{Active: 3}) },
@@ -71,8 +70,7 @@ func TestKinds(t *testing.T) {
 			plan: job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}, Query: "body:needle"},
 			set: func(w *world) {
 				for i, body := range []string{"hay", "a needle", "", strings.Repeat("x", 100<<10) + "needle", strings.Repeat("x", 100<<10), "hay", "needle"} {
-					_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{Subject: strconv.Itoa(i)}, Body: []byte(body)}}, "test")
-					w.must(err)
+					w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{Subject: strconv.Itoa(i)}, Body: []byte(body)})
 				}
 			},
 			want: job.Counts{Total: 7, Seen: 7, Done: 3},

@@ -55,12 +55,10 @@ func TestJobsWaitForMemory(t *testing.T) {
 				w.open()
 				w.b.CreateQueue("q", engine.Config{})
 				w.send("q", n)
-				_, err := w.b.Create(t.Context(), engine.Topic, "t", engine.Config{}, "test")
-				w.must(err)
+				w.b.CreateEntity(engine.Topic, "t", engine.Config{})
 				subs := []engine.Path{"t/Subscriptions/a", "t/Subscriptions/b"}
 				for _, s := range subs {
-					_, err = w.b.Create(t.Context(), engine.Subscription, s, engine.Config{}, "test")
-					w.must(err)
+					w.b.CreateEntity(engine.Subscription, s, engine.Config{})
 				}
 				w.fillUp("full")
 				is, err := begin(w)

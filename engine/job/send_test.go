@@ -100,10 +100,8 @@ func TestSendInterrupted(t *testing.T) {
 func TestSendOdd(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{RequiresDuplicateDetection: true})
-	_, err := w.b.Create(t.Context(), engine.Topic, "t", engine.Config{}, "test")
-	w.must(err)
-	_, err = w.b.Create(t.Context(), engine.Subscription, "t/Subscriptions/s", engine.Config{}, "test")
-	w.must(err)
+	w.b.CreateEntity(engine.Topic, "t", engine.Config{})
+	w.b.CreateEntity(engine.Subscription, "t/Subscriptions/s", engine.Config{})
 	is := w.ends(w.sending("q", template.Draft{MessageID: "{{n%10}}", Repeat: 300}).ID)
 	w.equal(is.Counts, job.Counts{Total: 300, Seen: 300, Done: 10, Skipped: 290}) // DUP-2
 	is = w.ends(w.sending("t", template.Draft{Repeat: 300}).ID)

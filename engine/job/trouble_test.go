@@ -126,8 +126,7 @@ func TestStatesOfDeadLetters(t *testing.T) {
 			w.b.CreateQueue("q", engine.Config{})
 			put := func(subjects string, due engine.Instant) {
 				for s := range strings.FieldsSeq(subjects) {
-					_, err := w.b.Send(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{Subject: s, ScheduledFor: due}}}, "test")
-					w.must(err)
+					w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{Subject: s, ScheduledFor: due}})
 				}
 			}
 			take := func(p engine.Path, n int, o engine.Outcome) {
@@ -231,8 +230,7 @@ func TestRoomOfARecord(t *testing.T) {
 		for i := range 300 {
 			out = append(out, broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprintf("%0128d", i)}})
 		}
-		_, err := w.b.Send(t.Context(), to, out, "test")
-		w.must(err)
+		w.b.SendMessages(to, out...)
 	}
 	is := w.run(job.Plan{Kind: job.Move, To: long + "/b", Paths: []engine.Path{long}})
 	w.equal(is.Counts, job.Counts{Total: 300, Seen: 300, Failed: 300})

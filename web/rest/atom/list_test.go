@@ -15,9 +15,7 @@ func TestLists(t *testing.T) {
 	w.Want(201, "PUT", "/t", topic(""))
 	for i := range 101 {
 		for kind, p := range map[engine.EntityKind]string{engine.Queue: "q%03d", engine.Subscription: "t/Subscriptions/s%03d"} {
-			if _, err := w.broker.Create(t.Context(), kind, engine.Path(fmt.Sprintf(p, i)), engine.Config{}, ""); err != nil {
-				t.Fatal(err)
-			}
+			w.broker.CreateEntity(kind, engine.Path(fmt.Sprintf(p, i)), engine.Config{})
 		}
 	}
 	for _, list := range []string{"/$Resources/Queues", "/t/Subscriptions/"} {

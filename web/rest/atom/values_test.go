@@ -173,9 +173,7 @@ func TestFILT_32_DateTimeOffset(t *testing.T) {
 		{value.OfTimestamp(at.Add(2 * time.Hour).UnixMilli()), false}, {value.OfString("2026-02-03T04:05:06Z"), false},
 	} {
 		had := w.broker.State("t/Subscriptions/s").Counts.Active
-		if _, err := w.broker.Send(w.Context(), "t", []broker.Outgoing{{Content: engine.Content{Properties: value.Properties{{Name: "v", Value: v.of}}}}}, ""); err != nil {
-			t.Fatal(err)
-		}
+		w.broker.SendMessages("t", broker.Outgoing{Content: engine.Content{Properties: value.Properties{{Name: "v", Value: v.of}}}})
 		if matched := w.broker.State("t/Subscriptions/s").Counts.Active > had; matched != v.matches {
 			t.Errorf("%d: %v matches: %v", i, v.of, matched)
 		}
