@@ -118,12 +118,18 @@ func (b *Broker) Counts(path engine.Path) engine.Counts {
 	return b.State(path).Counts
 }
 
-// Rows returns all messages of an entity or subqueue, and checks the engine's invariants.
-func (b *Broker) Rows(path engine.Path) (rows []engine.Row) {
+// Rows returns the messages of an entity or subqueue, and checks the engine's invariants.
+func (b *Broker) Rows(path engine.Path) []engine.Row {
+	b.t.Helper()
+	return b.RowsOf(path, engine.ClassAll)
+}
+
+// RowsOf is Rows for the messages of a class.
+func (b *Broker) RowsOf(path engine.Path, class engine.Class) (rows []engine.Row) {
 	b.t.Helper()
 	b.must(b.Read(b.t.Context(), func(r broker.Reader) (err error) {
 		if err = r.Check(); err == nil { // a failure outside of Read would block the broker
-			rows, err = r.Browse(engine.Browse{Path: path, From: 1, Limit: 1 << 20})
+			rows, err = r.Browse(engine.Browse{Path: path, Class: class, From: 1, Limit: 1 << 20})
 		}
 		return err
 	}))
