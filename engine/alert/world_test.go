@@ -98,7 +98,7 @@ func (w *world) open() {
 
 func (w *world) close() {
 	w.rules.Close()
-	_ = w.b.Close()
+	w.b.Close()
 }
 
 // restart replaces the server by another one.

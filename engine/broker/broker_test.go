@@ -337,7 +337,7 @@ func TestFenced(t *testing.T) {
 		if err := w.Close(); !errors.Is(err, engine.ErrFenced) || w.store.opens != 1 {
 			t.Fatalf("got %v after %d opens", err, w.store.opens)
 		}
-		w.fenced = true
+		w.CloseFails = true
 	})
 }
 

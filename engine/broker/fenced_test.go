@@ -28,7 +28,7 @@ func (w *world) expectFenced(what string, err error) {
 func (w *world) ended(opens int) {
 	w.Helper()
 	<-w.Done()
-	w.fenced = true
+	w.CloseFails = true
 	err := w.Close()
 	if !errors.Is(err, engine.ErrFenced) || w.store.opens != opens {
 		w.Fatalf("ended with %v after %d opens", err, w.store.opens)

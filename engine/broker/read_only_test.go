@@ -188,7 +188,7 @@ func TestCloseWhileReopening(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		before := len(w.store.batches())
-		w.fenced = true
+		w.CloseFails = true
 		if err := w.Close(); err == nil || errors.Is(err, engine.ErrFenced) {
 			t.Fatalf("got %v", err)
 		}

@@ -15,6 +15,10 @@ import (
 type Broker struct {
 	*broker.Broker
 	t testing.TB
+
+	// CloseFails says that closing the broker returns an error, as when another server owns the
+	// namespace.
+	CloseFails bool
 }
 
 // Open opens a broker on a new store in memory.
@@ -29,23 +33,27 @@ func OpenOn(t testing.TB, store engine.Store, o broker.Options) *Broker {
 	return OpenWith(t, func(context.Context) (engine.Store, error) { return store, nil }, o)
 }
 
-// OpenWith opens a broker on the store that open returns. The test may close the broker itself;
-// otherwise it is closed, and an error of closing ignored, when the test ends.
+// OpenWith opens a broker on the store that open returns.
 func OpenWith(t testing.TB, open func(context.Context) (engine.Store, error), o broker.Options) *Broker {
 	t.Helper()
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	b, err := broker.Open(t.Context(), open, o)
+	opened, err := broker.Open(t.Context(), open, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { b.Close() })
-	return &Broker{b, t}
+	b := &Broker{Broker: opened, t: t}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil && !b.CloseFails {
+			t.Errorf("close the broker: %v", err)
+		}
+	})
+	return b
 }
 
 // For returns the same broker for a subtest.
-func (b *Broker) For(t testing.TB) *Broker { return &Broker{b.Broker, t} }
+func (b *Broker) For(t testing.TB) *Broker { return &Broker{Broker: b.Broker, t: t} }
 
 func (b *Broker) must(err error) {
 	b.t.Helper()

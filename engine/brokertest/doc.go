@@ -6,6 +6,6 @@
 //	b.SendMessages("orders", broker.Outgoing{Body: []byte("hello")})
 //	if b.Counts("orders").Active != 1 { … }
 //
-// The store is in memory, logs are discarded unless the options have a logger, and the broker is
-// closed when the test ends.
+// The store is in memory, and logs are discarded unless the options have a logger. The broker is
+// closed when the test ends, unless the test has closed it; an error of closing fails the test.
 package brokertest

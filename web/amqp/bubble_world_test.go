@@ -54,9 +54,6 @@ func inBubbleWithStore(t *testing.T, limits map[string]string, store engine.Stor
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		s.Close(ctx)
-		if err := b.Close(); err != nil {
-			t.Errorf("the broker: %v", err)
-		}
 	}()
 	f(h)
 }

@@ -177,7 +177,7 @@ func TestHealth(t *testing.T) {
 	w := start(t, broker.Options{})
 	says := func(status int, want map[string]string) func(*testing.T) {
 		return func(t *testing.T) {
-			w := &world{w.For(t), w.broker.For(t)}
+			w := w.For(t)
 			var got map[string]string
 			if err := json.Unmarshal([]byte(w.Want(status, "GET", "/health", "").Body), &got); err != nil {
 				t.Fatal(err)

@@ -77,9 +77,7 @@ func (w *world) start() {
 func (w *world) stop() {
 	w.Helper()
 	w.pages.Close()
-	if err := w.b.Close(); err != nil {
-		w.Error(err)
-	}
+	w.b.Close()
 }
 
 // restart ends the process and starts the next one on the same store.

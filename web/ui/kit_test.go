@@ -185,9 +185,7 @@ func (w *world) stop() {
 	w.hooks.Close()
 	w.shelf.Close()
 	w.pages.Close()
-	if err := w.b.Close(); err != nil {
-		w.Error(err)
-	}
+	w.b.Close()
 }
 
 // restart ends the process and starts the next one on the same store. The browser keeps its

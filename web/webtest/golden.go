@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write golden files to testdata")
+var update = flag.Bool("update", false, "write golden files to testdata") //nolint:gochecknoglobals // a flag is of the process
 
 // Golden compares a text with a file. With the flag -update it writes the file first.
 func Golden(t *testing.T, file, got string) {

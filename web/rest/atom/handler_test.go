@@ -168,7 +168,7 @@ func TestErrors(t *testing.T) {
 			if name == "a condition" {
 				headers = []string{"If-Match", `"tag"`}
 			}
-			w := &world{w.For(t), w.broker.For(t)}
+			w := w.For(t)
 			wants(t, w.Want(tc.status, tc.method, tc.path, tc.body, headers...), tc.status, tc.sub, tc.text)
 		})
 	}

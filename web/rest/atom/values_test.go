@@ -85,7 +85,7 @@ func TestValuesComeBack(t *testing.T) {
 	}
 	for i, r := range rows {
 		t.Run("FILT-32 "+r.kind+" "+r.text, func(t *testing.T) {
-			w := &world{w.For(t), w.broker.For(t)}
+			w := w.For(t)
 			back := r.back
 			if back == "" {
 				back = r.text
