@@ -23,15 +23,17 @@ const (
 	allRights = ListenRight | SendRight | ManageRight
 )
 
-// rightNames returns the names of the rights in Service Bus' order.
-func rightNames() []string { return []string{"Listen", "Send", "Manage"} }
+// rightNames are the names of the rights in Service Bus' order.
+var rightNames = []string{
+	"Listen", "Send", "Manage",
+}
 
 // Has reports whether r includes all of want.
 func (r Rights) Has(want Rights) bool { return r&ManageRight != 0 || r&want == want }
 
 // Names returns the names of the rights in r, in the order Listen, Send, Manage.
 func (r Rights) Names() (names []string) {
-	for i, name := range rightNames() {
+	for i, name := range rightNames {
 		if r&(1<<i) != 0 {
 			names = append(names, name)
 		}
@@ -44,9 +46,9 @@ func (r Rights) String() string { return strings.Join(r.Names(), ",") }
 // ParseRights parses names of rights, in any case and order. The error is ErrArgument.
 func ParseRights(names []string) (r Rights, err error) {
 	for _, name := range names {
-		i := slices.IndexFunc(rightNames(), func(known string) bool { return strings.EqualFold(known, strings.TrimSpace(name)) })
+		i := slices.IndexFunc(rightNames, func(known string) bool { return strings.EqualFold(known, strings.TrimSpace(name)) })
 		if i < 0 {
-			return 0, accessError(shorten.To(name, 64), "The right '%s' does not exist. Choose from %s.", shorten.To(name, 64), strings.Join(rightNames(), ", "))
+			return 0, accessError(shorten.To(name, 64), "The right '%s' does not exist. Choose from %s.", shorten.To(name, 64), strings.Join(rightNames, ", "))
 		}
 		r |= 1 << i
 	}
@@ -139,7 +141,7 @@ func (r AccessRule) check() error {
 	case r.Name == "" || utf8.RuneCountInString(r.Name) > accessNameLength || !printable(r.Name):
 		return accessError(shorten.To(r.Name, 64), "The name of an authorization rule must have 1 to %d printable characters.", accessNameLength)
 	case r.Rights == 0 || r.Rights&^allRights != 0:
-		return accessError(r.Name, "The authorization rule '%s' needs at least one of the rights %s.", r.Name, strings.Join(rightNames(), ", "))
+		return accessError(r.Name, "The authorization rule '%s' needs at least one of the rights %s.", r.Name, strings.Join(rightNames, ", "))
 	case len(r.PrimaryKey) > accessKeyLength || len(r.SecondaryKey) > accessKeyLength:
 		return accessError(r.Name, "A key of the authorization rule '%s' is longer than %d bytes.", r.Name, accessKeyLength)
 	case !printable(r.PrimaryKey) || !printable(r.SecondaryKey):

@@ -7,7 +7,7 @@ import (
 )
 
 // The reasons of setting and access events are parsed back.
-func TestDeedsAreReadBack(t *testing.T) {
+func TestActionsAreReadBack(t *testing.T) {
 	for _, did := range SettingActionKinds() {
 		d := SettingAction{Kind: did, Name: "late orders"}
 		if did == RenamedView || did == RenamedTemplate {
@@ -44,7 +44,7 @@ func TestDeedsAreReadBack(t *testing.T) {
 }
 
 // The stored reason is valid text, however long the names are.
-func TestLongDeedsAreCutBetweenCharacters(t *testing.T) {
+func TestLongActionsAreCutBetweenCharacters(t *testing.T) {
 	ns := New(Options{Limits: DefaultLimits(), Keys: NewKeys(1)})
 	for n := range 4 {
 		ns.AuditSettings(1, SettingAction{Kind: SavedView, Name: strings.Repeat("x", n) + strings.Repeat("注", 100)}, "ana")

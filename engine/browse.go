@@ -250,7 +250,7 @@ func (ns *Namespace) EntityPage(kind EntityKind, topic Path, skip, top int) ([]E
 	return page, nil
 }
 
-// Subscriptions returns the subscriptions of a topic, sorted by path; none for any other
+// Subscriptions returns the subscriptions of a topic, sorted by path, or none for any other
 // path.
 func (ns *Namespace) Subscriptions(topic Path) []EntityState {
 	e, err := ns.entity(topic)
@@ -407,7 +407,7 @@ func (s cursorHeap) Less(i, j int) bool {
 func (s cursorHeap) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
 
 // Push is never called, because no subqueue is added after the heap is made.
-func (s *cursorHeap) Push(any) { panic("a place came in between") }
+func (s *cursorHeap) Push(any) { panic("engine: Push on a cursorHeap") }
 
 // Pop implements heap.Interface.
 func (s *cursorHeap) Pop() any {

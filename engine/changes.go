@@ -4,7 +4,7 @@ import "slices"
 
 // changes records what the store does not have yet, and how to undo it.
 //
-// What is dirty is found by identity and read from the state when a batch is made: a message
+// Dirty records are found by identity and read from the state when a batch is made: a message
 // that was sent, locked and completed meanwhile never reaches the store. The undo log is
 // separate, because a step that was answered stays, dirty or not.
 type changes struct {
@@ -135,10 +135,10 @@ func (ns *Namespace) Flush(now Instant, commit bool) Effects { //nolint:revive /
 	return fx
 }
 
-// FlushHard is Flush of what must be durable now and what goes with it. Messages whose only
-// change is a lock stay behind, for a later Flush: most are completed before it comes, so
-// their locks are never stored. A crash loses locks that were not stored, and frees their
-// messages (DEC-12).
+// FlushHard is Flush for the changes that must be durable now and those that go with them.
+// Messages whose only change is a lock stay behind, for a later Flush: most are completed before
+// it comes, so their locks are never stored. A crash loses locks that were not stored, and frees
+// their messages (DEC-12).
 func (ns *Namespace) FlushHard(now Instant) Effects {
 	ns.changes.leftLocks = true
 	fx := ns.takeEffects()
@@ -167,7 +167,7 @@ func (ns *Namespace) takeEffects() Effects {
 // ReuseEvents takes back Effects.Events, to be overwritten by later events. No reader may use
 // them any more.
 func (ns *Namespace) ReuseEvents(events []Event) {
-	clear(events) // what they refer to may be large
+	clear(events) // the records that they refer to may be large
 	if n := cap(events); n > cap(ns.eventBuffer) && n <= 2*likelyEvents {
 		ns.eventBuffer = events[:0]
 	}

@@ -110,18 +110,18 @@ const (
 	tagWire
 )
 
-// textTags and numberTags return the tags of text and number fields, in the order they are
+// textTags and numberTags are the tags of text and number fields, in the order they are
 // stored in.
-func textTags() [12]byte {
-	return [...]byte{
-		tagMessageID, tagSessionID, tagPartitionKey, tagViaPartitionKey, tagCorrelationID, tagSubject, tagTo,
-		tagReplyTo, tagReplyToSessionID, tagContentType, tagPreview, tagWire,
-	}
+var textTags = [...]byte{
+	tagMessageID, tagSessionID, tagPartitionKey, tagViaPartitionKey, tagCorrelationID, tagSubject, tagTo,
+	tagReplyTo, tagReplyToSessionID, tagContentType, tagPreview, tagWire,
 }
 
-func numberTags() [4]byte { return [...]byte{tagTTL, tagScheduledFor, tagBodyKind, tagBodySize} }
+var numberTags = [...]byte{
+	tagTTL, tagScheduledFor, tagBodyKind, tagBodySize,
+}
 
-// text returns the address of a text field; nil for another tag.
+// text returns the address of a text field, or nil for another tag.
 func (c *Content) text(tag byte) *string {
 	switch tag {
 	case tagMessageID:
@@ -183,14 +183,14 @@ func (c *Content) setNumber(tag byte, n int64) {
 // Pack encodes c. The result shares no memory with it.
 func (c Content) Pack() Packed {
 	b := make([]byte, 0, 256)
-	for _, tag := range textTags() {
+	for _, tag := range textTags {
 		if text := *c.text(tag); text != "" || tag == tagSessionID && c.EmptySessionID {
 			b = binary.AppendUvarint(append(b, tag), uint64(len(text)))
 			b = append(b, text...)
 		}
 	}
 	var num [binary.MaxVarintLen64]byte
-	for _, tag := range numberTags() {
+	for _, tag := range numberTags {
 		if v := c.number(tag); v != 0 {
 			n := binary.PutVarint(num[:], v)
 			b = binary.AppendUvarint(append(b, tag), uint64(n))
@@ -251,7 +251,7 @@ func (p Packed) HasSessionID() bool {
 // Subject returns one field without decoding the rest.
 func (p Packed) Subject() string { return p.text(tagSubject) }
 
-// BodySize returns one field without decoding the rest; zero if it is missing.
+// BodySize returns one field without decoding the rest, or zero if it is missing.
 func (p Packed) BodySize() int64 { return p.number(tagBodySize) }
 
 // Size returns what a message counts in quotas: header and body, without the preview that the

@@ -44,13 +44,11 @@ func mergeProperties(old, over value.Properties) value.Properties {
 	return old.Merge(over)
 }
 
-// addTransferSubqueue creates e's transfer dead-letter subqueue, if e has an id for it (DLQ-3).
+// addTransferSubqueue creates e's transfer dead-letter subqueue (DLQ-3).
 // Messages there neither expire nor exceed their deliveries, as in the dead-letter subqueue.
 func (ns *Namespace) addTransferSubqueue(e *entity) {
-	if e.TransferID != 0 {
-		e.transfer = ns.newSubqueue(e.TransferID, e.Path.Transfer(), e, true)
-		e.transfer.terms = Terms{DeadLetterQueue: true}
-	}
+	e.transfer = ns.newSubqueue(e.TransferID, e.Path.Transfer(), e, true)
+	e.transfer.terms = Terms{DeadLetterQueue: true}
 }
 
 // SendVia is Send to one entity via another, which must accept sends of messages of that size

@@ -41,7 +41,7 @@
 //	owner             the server that has a namespace's lease, where several share a store
 //	Packed            encoded content, in memory as in the store
 //	partition key     keeps messages of a partitioned entity together; bounds transactions
-//	presentation      pages that a presenter shows to others, who follow along
+//	presentation      pages that a presenter shows to followers
 //	queue             an entity that keeps what is sent to it, until one receiver completes it
 //	receiver, sender  in web/amqp, the ends of links at the server: a sender serves a client that receives
 //	record            the stored form of an entity, message, session or setting
@@ -67,54 +67,67 @@
 //	administration over HTTP (Atom)      web/rest/atom
 //	alerts, webhooks                     engine/alert, web/webhook
 //	attach of a link                     web/amqp/attach.go
-//	audit trail: recorded, read, shown   engine/operate.go, engine/history, web/show/activity.go
+//	audit trail: recorded, read, shown   engine/audit.go, engine/history, web/dashboard/activity
 //	auto-delete on idle                  engine/idle.go
 //	backup and restore                   storage/archive
 //	benchmarks                           cmd/brokerbench, cmd/livebench
-//	bulk operations                      engine/operation.go, engine/job
+//	bulk operations                      engine/bulk.go, engine/job
 //	CBS tokens, SAS                      web/amqp/request_link.go, web/auth/sas
 //	clock that a user turns              engine/broker/manual_clock.go
 //	command line, flags of serve         cmd/mayfly/cli/command.go, cmd/mayfly/serve.go
 //	commit: one for many steps           engine/broker/turn.go, engine/changes.go
 //	Config.json                          engine/topology, cmd/mayfly/config_file.go
-//	correlation filters                  engine/filter/correlation.go, engine/filter/index.go
+//	correlation filters                  engine/filter/correlation_parse.go, engine/filter/correlation_match.go
 //	crash recovery                       engine/restore.go, storage/sqlite/load.go
+//	dead-letter groups                   engine/search/deadletters, views/page/dead_letter_groups.templ
 //	deliver a message                    engine/receive.go, web/amqp/sender.go
 //	documentation: pages, list           web/docs
 //	duplicate detection                  engine/duplicates.go
+//	errors: their codes at each door     web/errorcodes/table.go
 //	event history and its queries        engine/event.go, engine/history
 //	expire a message                     engine/judge.go, engine/sweep.go
-//	forward a request to the owner       web/forward.go, web/cluster
-//	forwarding, hop limit                engine/forward.go
+//	forward a request to the owner       web/forward_to_owner.go, web/cluster
+//	forwarding, hop limit                engine/auto_forward.go
 //	idempotency keys                     web/api/idempotency.go, web/idempotency
-//	JSON API's routes                    web/api/route.go, web/api/document.go
+//	JSON API's routes                    web/api/routes.go, web/api/route.go
+//	login and password                   web/auth/password, web/auth/users
 //	management operations ($management)  web/amqp/management.go
 //	memory limits                        engine/memory.go, engine/memory_account.go
+//	message templates                    engine/template, web/dashboard/send.go, views/page/templates.templ
 //	MongoDB's TTL indexes                storage/mongo/index.go
 //	OpenAPI document                     web/openapi
 //	OpenID Connect                       web/auth/oidc
-//	page of a queue: form, handler       views/page/entityform.templ, web/ui/entity.go
-//	page of a queue: model, template     web/show/entity.go, views/page/entity.templ
-//	page of a queue: route, role         web/ui/handler.go, web/ui/roles.go
+//	operator actions on one message      engine/operator_actions.go, engine/broker/operator_actions.go
+//	page of a queue: form, handler       views/page/entityform.templ, web/dashboard/entity.go
+//	page of a queue: model, template     web/dashboard/entity, views/page/entity.templ
+//	page of a queue: route, role         web/dashboard/route/routes.go
+//	presenter mode                       web/presentation, web/live/presentation.go, static/present.js
 //	Prometheus metrics                   web/prometheus
 //	purge                                engine/purge.go, engine/broker/purge.go
 //	push to browsers                     web/live, static/live.js
 //	quotas and limits                    engine/limits.go, engine/memory_account.go
+//	rate limits, connection limits       web/connlimit, web/auth/password/sign_in_limiter.go, web/loglimit
 //	REST: send, receive, settle          web/rest
+//	roles of a page                      web/dashboard/route/routes.go, web/authorize.go
 //	SASL                                 web/amqp/handshake.go
+//	saved views                          engine/search/columns/view.go, web/dashboard/views.go
+//	scheduled message list               engine/browse.go, views/page/entitytabs.go
 //	scheduled messages                   engine/send.go, engine/judge.go
+//	search of messages                   engine/search, engine/broker/search.go, web/api/search.go
 //	sessions and their locks             engine/session.go
+//	settings stored for other packages   engine/setting.go, engine/broker/setting.go
 //	settle a delivery: AMQP, rules       web/amqp/settle.go, engine/settle.go
 //	SQL filters: grammar                 engine/filter/grammar.go
 //	store: contract, conformance tests   engine/store.go, storage/storetest
 //	take-over of a namespace             engine/namespaces/keeper.go, storage/mongo/owner.go
+//	temporary queues list                engine/idle.go, views/page/temporary.templ
 //	TLS certificate                      web/certificate
 //	traceability test                    engine/traceability_test.go
 //	transactions                         engine/transaction.go, web/amqp/coordinator.go
 //	translations                         views/locale
-//	warn before a message expires        engine/expiry_watch.go, engine/alert/expiry_watch.go
+//	warn before a message expires        engine/expiring_list.go, engine/alert/expiry_watch.go
 //	WebSockets for AMQP                  web/amqp/websocket
-//	who may open which page              web/authorize.go, web/ui/roles.go
+//	who may open which page              web/dashboard/route/routes.go, web/authorize.go
 //
 // # Invariants
 //

@@ -10,8 +10,8 @@ import (
 	"mayfly/engine/shorten"
 )
 
-// DigestOf returns the digest that represents a MessageId in the duplicate history; the zero
-// Digest for a missing one, which is never a duplicate (DUP-7).
+// DigestOf returns the digest that represents a MessageId in the duplicate history. An empty
+// MessageId has the zero Digest and is never a duplicate (DUP-7).
 func DigestOf(messageID string) (d Digest) {
 	if messageID != "" {
 		sum := sha256.Sum256([]byte(messageID))
@@ -184,7 +184,7 @@ func (ns *Namespace) rememberID(now Instant, e *entity, d Digest) {
 	ns.reschedule(e.main)
 }
 
-// current returns the generation for ids accepted at an instant; nil if a new one is needed.
+// current returns the generation for ids accepted at an instant, or nil if a new one is needed.
 func (s *duplicateHistory) current(at Instant, window time.Duration) *generation {
 	if len(s.generations) == 0 {
 		return nil
@@ -227,8 +227,8 @@ func (ns *Namespace) undoRemember(e *entity, u rememberedID) {
 	ns.reschedule(e.main)
 }
 
-// dropDuplicate records that a message was accepted at e and dropped (DUP-2); m is what it
-// would have been. Only the count is stored.
+// dropDuplicate records that a message was accepted at e and dropped (DUP-2). m is the message
+// that would have been stored. Only the count is stored.
 func (ns *Namespace) dropDuplicate(now Instant, e *entity, m Message, c *content, actor string) {
 	next := e.main.meter
 	next.Duplicates++
@@ -250,8 +250,8 @@ func (ns *Namespace) acceptDuplicate(now Instant, e *entity, s Submission, actor
 	return m.Seq
 }
 
-// nextForget returns when the window of e's oldest generation has passed as a whole; zero if e
-// remembers nothing.
+// nextForget returns when the window of e's oldest generation has passed as a whole, or zero if
+// e remembers nothing.
 func (e *entity) nextForget() Instant {
 	if e.seen == nil || len(e.seen.generations) == 0 {
 		return 0

@@ -328,7 +328,7 @@ func (ns *Namespace) admitUpdate(p Path, c Config) (*entity, Config, error) {
 }
 
 // describeChanges lists what differs between two descriptions of an entity: the status with both
-// values, other properties by name; empty if nothing does.
+// values, other properties by name. It returns "" if nothing differs.
 func describeChanges(kind EntityKind, was, is Config) string {
 	var all []string
 	for _, p := range Properties(kind) {

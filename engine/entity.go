@@ -49,7 +49,7 @@ type Entity struct {
 	CreatedAt    Instant
 	UpdatedAt    Instant       // moves when the description changes (RT-1)
 	UnpinnedIdle time.Duration // the AutoDeleteOnIdle that unpinning restores; zero if not pinned (OPS-9)
-	TransferID   SubqueueID    // of its transfer dead-letter subqueue (DLQ-3); zero in records of older versions
+	TransferID   SubqueueID    // of its transfer dead-letter subqueue (DLQ-3)
 }
 
 // A Rule selects messages of a topic for a subscription (semantics §14).

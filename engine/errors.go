@@ -9,8 +9,8 @@ import (
 // by that name.
 var ErrNoAccessRule = fmt.Errorf("%w: the access rule does not exist", ErrNotFound)
 
-// The kinds of errors, by the names of semantics §16. A protocol maps each to its own status
-// in one place; texts for people come from [Refusal].
+// The kinds of errors, by the names of semantics §16. The table of package web/errorcodes has
+// the answers of each protocol to them; texts for people come from [Refusal].
 var (
 	ErrNotFound        = errors.New("the messaging entity could not be found")
 	ErrExists          = errors.New("the messaging entity already exists")

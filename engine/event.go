@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -106,14 +107,14 @@ var eventNames = [...]string{
 	EventEntityAutoDeleted: "entity-auto-deleted", EventRuleAdded: "rule-added", EventRuleRemoved: "rule-removed",
 	EventPurged: "purged", EventStarted: "started", EventStopped: "stopped", EventReadOnly: "read-only",
 	EventWritable: "writable", EventReopened: "reopened", EventGap: "gap", EventTouched: "touched", EventCopied: "copied",
-	EventForwarded: "forwarded", EventDuplicate: "duplicate", EventUnmatched: "unmatched", EventSessionLocked: "session-taken",
+	EventForwarded: "forwarded", EventDuplicate: "duplicate", EventUnmatched: "unmatched", EventSessionLocked: "session-locked",
 	EventSessionClosed: "session-closed", EventSessionLost: "session-lost", EventSessionState: "session-state",
 	EventTransferFailed: "transfer-failed", EventRuleReplaced: "rule-replaced",
 	EventSessionRenewed: "session-renewed", EventAccessChanged: "access-changed",
 	EventDisconnected: "disconnected", EventSettingsChanged: "settings-changed", EventNamespaceCreated: "namespace-created", EventNamespaceRemoved: "namespace-removed",
 	EventClockTurned: "clock-turned", EventScenePlayed: "scene-played",
 	EventSignedIn: "signed-in", EventSignInFailed: "sign-in-failed", EventSignedOut: "signed-out", EventSignInsEnded: "sign-ins-ended",
-	EventTokenCreated: "token-made", EventTokenRevoked: "token-revoked", EventReadLinkCreated: "link-made", EventReadLinkRevoked: "link-revoked",
+	EventTokenCreated: "token-created", EventTokenRevoked: "token-revoked", EventReadLinkCreated: "link-created", EventReadLinkRevoked: "link-revoked",
 	EventNamespaceChanged: "namespace-changed", EventSceneAdded: "scene-added", EventSceneRemoved: "scene-removed",
 	EventMemoryFull: "memory-full", EventMemoryFree: "memory-free",
 }
@@ -131,16 +132,15 @@ func (k EventKind) OfServer() bool {
 	}
 }
 
-// OfServer reports whether e concerns the server rather than the namespace that stores it.
-// That includes the operations on the server that an older version recorded as an
-// EventSettingsChanged.
-func (e Event) OfServer() bool {
-	return e.Kind.OfServer() || e.Kind == EventSettingsChanged && !slices.ContainsFunc(SettingActionKinds(), func(d SettingActionKind) bool { return strings.HasPrefix(e.Reason, string(d)+" ") })
+// formerEventNames maps names of kinds that earlier versions stored for other servers to the
+// present ones.
+var formerEventNames = map[string]string{
+	"token-made": "token-created", "link-made": "link-created",
 }
 
 // ServerEvent returns the kind with a name, among those with OfServer.
 func ServerEvent(name string) (k EventKind, ok bool) {
-	i := slices.Index(eventNames[:], name)
+	i := slices.Index(eventNames[:], cmp.Or(formerEventNames[name], name))
 	if name == "" || i < 0 || !EventKind(i).OfServer() {
 		return 0, false
 	}

@@ -2,7 +2,7 @@ package engine
 
 import "testing"
 
-func TestPastPlace(t *testing.T) {
+func TestHistoryCursor(t *testing.T) {
 	inOrder := []HistoryCursor{
 		{}, {At: 5, Epoch: 2, N: 9}, {At: 7, Epoch: 1, N: 1}, {At: 7, Epoch: 1, N: 2}, {At: 7, Epoch: 2, N: 1}, {At: 8},
 	}
@@ -19,7 +19,7 @@ func TestPastPlace(t *testing.T) {
 	}
 }
 
-func TestPastQuery(t *testing.T) {
+func TestHistoryQuery(t *testing.T) {
 	e := HistoryEvent{Epoch: 2, Event: Event{
 		N: 10, At: 1000, Kind: EventMoved, Audit: true, Path: "Orders/$DeadLetterQueue", To: "prices/Subscriptions/eu", Message: Message{Key: 7},
 	}}

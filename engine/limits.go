@@ -294,15 +294,15 @@ const (
 	IdleFeature                             // AutoDeleteOnIdle
 )
 
-// featureNames returns the names of the features in a limit, in bit order.
-func featureNames() []string {
-	return []string{"topics", "sessions", "duplicate-detection", "transactions", "auto-forward", "auto-delete-on-idle"}
+// featureNames are the names of the features in a limit, in bit order.
+var featureNames = []string{
+	"topics", "sessions", "duplicate-detection", "transactions", "auto-forward", "auto-delete-on-idle",
 }
 
 // String returns the features' names separated by commas, as Limits.Set parses them.
 func (f Features) String() string {
 	var names []string
-	for i, name := range featureNames() {
+	for i, name := range featureNames {
 		if f&(1<<i) != 0 {
 			names = append(names, name)
 		}
@@ -317,13 +317,13 @@ next:
 		if name == "" {
 			continue
 		}
-		for i, known := range featureNames() {
+		for i, known := range featureNames {
 			if name == known {
 				f |= 1 << i
 				continue next
 			}
 		}
-		return 0, fmt.Errorf("the feature %q does not exist; choose from %s: %w", shorten.To(name, 64), strings.Join(featureNames(), ", "), ErrArgument)
+		return 0, fmt.Errorf("the feature %q does not exist; choose from %s: %w", shorten.To(name, 64), strings.Join(featureNames, ", "), ErrArgument)
 	}
 	return f, nil
 }
@@ -385,7 +385,7 @@ func (l Limits) Offers(p Property) bool { return l.Disabled&p.feature() == 0 }
 
 func (l Limits) title() string { return cmp.Or(l.Namespace, "default") }
 
-// feature returns the feature that a property needs; zero if every tier has it.
+// feature returns the feature that a property needs, or zero if every tier has it.
 func (p Property) feature() Features {
 	switch p.Name {
 	case "RequiresSession":

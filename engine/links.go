@@ -178,13 +178,13 @@ func (ns *Namespace) removeLink(l *link) {
 	l.leaveIndex()
 }
 
-// removeLinkUndoable is leave for a step that may be undone.
+// removeLinkUndoable is removeLink for a step that may be undone.
 func (ns *Namespace) removeLinkUndoable(l *link) {
 	ns.removeLink(l)
 	ns.changes.addUndo(undo{kind: undoOther, h: l.subqueue, other: func() { ns.addLink(l) }})
 }
 
-// endLink is part for a link that ends while its entity stays.
+// endLink removes a link whose entity stays.
 func (ns *Namespace) endLink(now Instant, l *link) {
 	receiving := l.waits()
 	ns.removeLinkUndoable(l)
@@ -214,8 +214,8 @@ func (ns *Namespace) endRefusedLinks(e *entity) {
 
 // This file implements receivers that only browse messages (PEEK-12).
 
-// nextToPeek returns the next message that a browsing receiver has not been shown, in any
-// state; nil if there is none now.
+// nextToPeek returns the next message that a browsing receiver has not been shown, in any state,
+// or nil if there is none now.
 func (l *link) nextToPeek() *message {
 	all := &l.subqueue.order
 	if l.Session.Want == NamedSession {

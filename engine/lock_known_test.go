@@ -71,8 +71,8 @@ func TestLockKnown(t *testing.T) {
 	}, asked, swept)
 }
 
-// TestLockKnownAfterRestart: for a stored lock, its end is known, and what has
-// happened since the restart (DEC-12).
+// TestLockKnownAfterRestart: of a stored lock, only the end and the events since the restart are
+// known (DEC-12).
 func TestLockKnownAfterRestart(t *testing.T) {
 	run(t, rules{
 		"DEC-12": func(c *clocked) {

@@ -59,7 +59,7 @@ const memoryRetryDelay = time.Second
 // not consider how much the copies of a message take, so that a message with many is not
 // overtaken forever; memory grows past memorySparePercent by the copies of one message at most. The
 // copies of a namespace that uses more than an equal share wait earlier, as its sends are
-// refused earlier: the last memoryReserve is not for them either.
+// refused earlier: the last memoryReservePercent is not for them either.
 func (ns *Namespace) copiesWait() bool {
 	m, kept := ns.share.memory, ns.memoryUsed()
 	return m.limit > 0 && ns.share.total(kept)-ns.share.maxTotal(kept) >= m.percentOfLimit(memorySparePercent)
@@ -122,7 +122,7 @@ func (e *entity) forwardsWait() bool {
 // memoryUsed returns the memory of the namespace in bytes.
 func (ns *Namespace) memoryUsed() int64 { return ns.account.bytes }
 
-// reportMemory updates the process's Memory with what has changed since the last report. It is
+// reportMemory updates the process's Memory with the changes since the last report. It is
 // called once a turn, so that a send costs no more than additions.
 func (ns *Namespace) reportMemory() {
 	ns.shrinkIndex()

@@ -39,9 +39,11 @@ func (t LockToken) String() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", t[:4], t[4:6], t[6:8], t[8:10], t[10:])
 }
 
+var guidPunctuation = strings.NewReplacer("-", "", "{", "", "}", "") //nolint:gochecknoglobals // in effect a constant
+
 // ParseLockToken parses a GUID with or without dashes and braces.
 func ParseLockToken(s string) (t LockToken, err error) {
-	digits := strings.NewReplacer("-", "", "{", "", "}", "").Replace(shorten.To(s, 64))
+	digits := guidPunctuation.Replace(shorten.To(s, 64))
 	raw, err := hex.DecodeString(digits)
 	if err != nil || len(raw) != len(t) {
 		return t, Refuse(ErrArgument, "'%s' is not a lock token.", shorten.To(s, 64))

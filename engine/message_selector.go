@@ -335,7 +335,7 @@ func (s *MessageFilter) matches(m *message) (bool, error) {
 // maxSummary is the most bytes of a filter that an event contains.
 const maxSummary = 200
 
-// summary returns the filter's text for an event, shortened; empty if s is nil.
+// summary returns the filter's text for an event, shortened, or "" if s is nil.
 func (s *MessageFilter) summary() string {
 	if s == nil {
 		return ""

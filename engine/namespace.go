@@ -55,7 +55,7 @@ type Namespace struct {
 	subqueues      map[SubqueueID]*subqueue
 	messages       map[Key]*message
 	links          map[LinkID]*link
-	due            dueSubqueues // heap by holder.at
+	due            dueSubqueues // heap by subqueue.dueAt
 	rotation       []*subqueue  // holders with something due, served in rotation
 	needMatch      []*subqueue  // holders where a link may now be served
 	freeing        []*subqueue  // of deleted entities; their messages are freed in slices
@@ -79,7 +79,7 @@ type Namespace struct {
 	sizer        sizer
 	account      account // of the whole namespace
 	peakMessages int     // the largest len(messages) since the map was made
-	nextRetryAt  Instant // see nextTry
+	nextRetryAt  Instant // see nextMemoryRetry
 	dropsOnly    bool    // see SweepDrops
 }
 
@@ -155,7 +155,7 @@ func (ns *Namespace) subqueue(p Path) (*subqueue, error) {
 	}
 }
 
-// receivable is holder for receivers, which a topic cannot have.
+// receivable is subqueue for receivers, which a topic cannot have.
 func (ns *Namespace) receivable(p Path) (*subqueue, error) {
 	h, err := ns.subqueue(p)
 	if err != nil {

@@ -262,7 +262,7 @@ func (p *page) firstFrom(level uint, seq Seq) *message {
 	return nil
 }
 
-// last returns the message with the highest number, ready or not; nil if there is none.
+// last returns the message with the highest number, ready or not, or nil if there is none.
 func (o *order) last() *message {
 	p, at := o.floor(math.MaxInt64)
 	if p == nil {

@@ -3,9 +3,9 @@ package engine
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -41,10 +41,20 @@ const (
 	EntityProperty // the path of another entity, or empty
 )
 
-// Properties returns the properties of entities of this kind, in the order of semantics §1.2.
-func Properties(kind EntityKind) []Property {
-	return slices.DeleteFunc(properties(), func(p Property) bool { return !slices.Contains(p.Kinds, kind) })
-}
+// Properties returns the properties of entities of this kind, in the order of semantics §1.2. The
+// caller must not change them.
+func Properties(kind EntityKind) []Property { return propertiesByKind()[kind] }
+
+// propertiesByKind returns the properties of each kind of entity.
+var propertiesByKind = sync.OnceValue(func() map[EntityKind][]Property { //nolint:gochecknoglobals // built once, never changed
+	all := map[EntityKind][]Property{}
+	for _, p := range properties() {
+		for _, kind := range p.Kinds {
+			all[kind] = append(all[kind], p)
+		}
+	}
+	return all
+})
 
 // LookupProperty returns a property by its name, in any case; it accepts aliases of older
 // SDKs (CONF-13).
@@ -99,6 +109,7 @@ func (p Property) Bounds(l Limits) (least, most int64) {
 // Never reports whether the property accepts "never".
 func (p Property) Never() bool { return p.Default == MaxDurationText }
 
+// properties returns the properties of all kinds, for propertiesByKind.
 func properties() []Property {
 	queue, topic, sub := Queue, Topic, Subscription
 	all := []EntityKind{queue, topic, sub}

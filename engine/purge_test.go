@@ -33,8 +33,8 @@ func (c *clocked) plan(p engine.Path, text string, classes ...engine.Class) engi
 	return pg
 }
 
-// foresee counts the rest of a purge, which changes nothing and is no use.
-func (c *clocked) foresee(pg engine.Purge, slice int) engine.Purge {
+// preview counts the rest of a purge, which changes nothing and is no use.
+func (c *clocked) preview(pg engine.Purge, slice int) engine.Purge {
 	c.Helper()
 	c.step()
 	before := c.picture()
@@ -51,7 +51,7 @@ func (c *clocked) foresee(pg engine.Purge, slice int) engine.Purge {
 // carryOut does the rest of a purge, and requires that it does what was counted.
 func (c *clocked) carryOut(pg engine.Purge, slice int) engine.Purge {
 	c.Helper()
-	want := c.foresee(pg, slice)
+	want := c.preview(pg, slice)
 	for !pg.Done {
 		c.must(c.ns.PurgeSlice(c.now, &pg, slice, "operator"))
 		c.step()
@@ -139,7 +139,7 @@ func TestPurgeByFilter(t *testing.T) {
 			c.receive("q")
 			pg := c.plan("q", red, engine.ClassActive)
 			c.at(minute - ms)
-			c.equal(told4(c.foresee(pg, 10)), "0 1 0 0")
+			c.equal(told4(c.preview(pg, 10)), "0 1 0 0")
 			c.at(minute)
 			c.equal(told4(c.carryOut(pg, 10)), "1 0 0 1")
 			c.wantIDs("q", "b2")
@@ -236,7 +236,7 @@ func TestPurgeByFilter(t *testing.T) {
 			send(c, "q", "r1", "b2")
 			c.at(minute)
 			used := c.state("q").LastUsed
-			c.foresee(c.plan("q", red, engine.ClassActive), 10)
+			c.preview(c.plan("q", red, engine.ClassActive), 10)
 			c.carryOut(c.plan("q", "1 = 0", engine.ClassActive), 10)
 			c.equal(c.state("q").LastUsed, used)
 			pg := c.plan("q", red+" OR sys.Label = '"+strings.Repeat("ü", 500)+"'", engine.ClassActive)
@@ -252,7 +252,7 @@ func TestPurgeByFilter(t *testing.T) {
 	}, asked)
 }
 
-// FILT-28: an invalid filter is refused with the position and what was expected there, before
+// FILT-28: an invalid filter is refused with the position and the expected text there, before
 // anything happens.
 func TestSieveRefused(t *testing.T) {
 	l := engine.DefaultLimits()

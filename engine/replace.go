@@ -12,7 +12,7 @@ import (
 // message, and the old one is dropped in the same step, or stays if mv.Copy is set (OPS-1,
 // OPS-2). The new message has its own key; the events of both name the other, see ParseEditReason.
 // Errors are those of Move or Send, and change nothing; the caller then calls DiscardStaged for s.
-// TakeBack undoes a Replace.
+// UndoReplace undoes a Replace.
 func (ns *Namespace) Replace(now Instant, mv Move, s Submission, actor string) (did ReplaceResult, err error) {
 	m, from, err := ns.unlockedMessage(now, mv.Key)
 	if err != nil {

@@ -20,6 +20,9 @@ func (ns *Namespace) Restore(r Record) error {
 		if r.Kind == RestoreMark {
 			return ErrRestoreIncomplete
 		}
+		if r.TransferID == 0 {
+			return fmt.Errorf("%s %q has no transfer dead-letter queue: it was written by an older Mayfly, which this version does not support; start a server of an older version on the store first, which adds it", r.Kind, r.Path)
+		}
 		e := &entity{Entity: r}
 		var topic *entity
 		if name, _, ok := r.Path.Subscription(); ok {
@@ -84,16 +87,6 @@ func (ns *Namespace) restoreMessage(r Message) error {
 	}
 	if len(ns.messages) == 0 {
 		ns.messages = make(map[Key]*message, len(l.contents))
-	}
-	if x := r.Extra; h == h.entity.transfer && x != nil && x.To == "" { // an older version stored the destination as the source
-		moved := *x
-		moved.To, moved.Source = x.Source, ""
-		r.Extra = &moved
-	}
-	if x := r.Extra; x != nil && x.NeverForwarded && x.Reason != ReasonHops && !ns.hopsExhausted(r) { // an older version set it on every message that a destination rejected as it was
-		tried := *x
-		tried.NeverForwarded = false
-		r.Extra = &tried
 	}
 	m := &message{Message: r, content: c, alarmFlags: flagStored}
 	ns.addReference(c)
@@ -163,12 +156,6 @@ func (ns *Namespace) Restored(now Instant) {
 	ns.loading = nil
 	defer ns.reportMemory()
 	for _, e := range ns.sorted() {
-		if e.TransferID == 0 { // stored by a version without transfer dead-letter subqueues
-			e.TransferID = SubqueueID(ns.keys.Next())
-			ns.addTransferSubqueue(e)
-			ns.subqueues[e.TransferID] = e.transfer
-			ns.changes.entities[e.ID] = e
-		}
 		e.main.usedAt = e.main.meter.LastUsed
 		e.main.meter.LastUsed = min(now, e.main.meter.LastUsed.Add(idleResetPeriod))
 		ns.setIdleAlarm(now, e)

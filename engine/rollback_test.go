@@ -8,7 +8,7 @@ import (
 	"mayfly/engine"
 )
 
-// A step that the store refused never happened, whatever it was.
+// A step of any kind that the store refused never happened.
 func TestRollback(t *testing.T) {
 	prepare := func(c *clocked) (locked engine.Delivery) {
 		c.queue("q", engine.Config{})

@@ -213,8 +213,8 @@ func (r Rule) id() RuleID { return RuleID{r.Subscription, r.folded()} }
 
 func (r Rule) folded() string { return strings.ToLower(r.Name) }
 
-// CheckRule returns an error unless a subscription may have this rule: it checks its name,
-// the length of its texts, and their syntax (FILT-28, ACT-4).
+// CheckRule returns an error if r's name, or the length or syntax of its filter and action, is
+// invalid (FILT-28, ACT-4).
 func CheckRule(r Rule, l Limits) error {
 	_, err := checkRule(r, l)
 	return err

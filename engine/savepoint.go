@@ -136,8 +136,8 @@ func (ns *Namespace) dropUndone(to savepoint) {
 }
 
 // Rollback undoes every step since the last Seal, after the store refused their batch.
-// Deliveries made by them, flushed or not, never happened and must not be released. What was
-// answered before stays and is committed later.
+// Deliveries made by them, flushed or not, never happened and must not be released. Steps that
+// were answered before stay and are committed later.
 func (ns *Namespace) Rollback() {
 	ns.undoTo(ns.changes.sealed)
 	ns.reportMemory()
@@ -155,4 +155,15 @@ func truncated[T any](list []T, n int) []T {
 // deleteFrom is slices.DeleteFunc for the items of list after the first n.
 func deleteFrom[T any](list []T, n int, gone func(T) bool) []T {
 	return list[:n+len(slices.DeleteFunc(list[n:], gone))]
+}
+
+// Atomically runs step all or nothing: if step returns an error, its changes are undone, except
+// the times of last use of entities.
+func (ns *Namespace) Atomically(step func() error) error {
+	to := ns.savepoint()
+	if err := step(); err != nil {
+		ns.undoTo(to)
+		return err
+	}
+	return nil
 }

@@ -88,7 +88,7 @@ func (c Content) headerSize() (n int64) {
 	for _, p := range c.Properties {
 		n += int64(len(p.Name) + len(p.Value.Text()))
 	}
-	for _, tag := range textTags() {
+	for _, tag := range textTags {
 		if tag != tagPreview {
 			n += int64(len(*c.text(tag)))
 		}

@@ -268,7 +268,7 @@ func (ns *Namespace) sessionEvent(kind EventKind, now Instant, h *subqueue, id, 
 // credit does (IDLE-8).
 func (l *link) awaitsSession() bool { return l.Session.Want == NextSession && l.took == nil }
 
-// noWaitCount returns what l adds to sessions.impatient while it is pending.
+// noWaitCount returns what l adds to sessions.noWait while it is pending.
 func (l *link) noWaitCount() int {
 	if l.NoWait {
 		return 1

@@ -149,7 +149,7 @@ func (c *clocked) drain(l engine.LinkID) {
 // lose ends a session's link.
 func (c *clocked) lose(l engine.LinkID, how engine.DetachReason) { c.Helper(); c.detach(l, how) }
 
-// about returns a session's row; zero if the session does not exist.
+// about returns a session's row, or zero if the session does not exist.
 func (c *clocked) about(p engine.Path, id string) engine.SessionRow {
 	c.Helper()
 	r, ok, err := c.ns.SessionRow(p, id)

@@ -28,8 +28,8 @@ type sessionLock struct {
 	until     Instant
 	link      *link // nil if it detached without releasing the session, or before a restart
 	locked    order // the session's locked messages; the last of them has the session's deadline
-	heapIndex int   // in sessions.taken
-	toServe   bool  // it is in sessions.fed, until the lock ends
+	heapIndex int   // in sessions.locked
+	toServe   bool  // it is in sessions.toServe, until the lock ends
 }
 
 // A sessionState is what receivers store for each other (SES-11).
@@ -69,7 +69,7 @@ type sessions struct {
 func newSessions(of *subqueue) *sessions { return &sessions{byID: map[string]*session{}, subqueue: of} }
 
 // get returns a session, adding it if it does not exist; the caller then gives it content or
-// calls review.
+// calls update.
 func (ss *sessions) get(id string) *session {
 	s := ss.byID[id]
 	if s == nil {
@@ -185,7 +185,7 @@ func (ss *sessions) removeToServe(s *session) {
 // lockedSessions is a heap of sessions by the end of their locks.
 type lockedSessions []*session
 
-// end returns when the first of the locks ends; zero if there are none.
+// end returns when the first of the locks ends, or zero if there are none.
 func (t lockedSessions) end() Instant {
 	if len(t) == 0 {
 		return 0
@@ -219,7 +219,7 @@ func (t *lockedSessions) Pop() any {
 
 // restoreLock locks the session of a locked message that is about to be restored, without a link:
 // details of its lock are not stored (DEC-12). The deadline is that of the last message
-// locked in the session (see carry).
+// locked in the session.
 func (ss *sessions) restoreLock(m *message) {
 	s := ss.get(m.sessionID())
 	if s.lock == nil || s.lock.locked.last().Seq < m.Seq {

@@ -76,7 +76,7 @@ func TestSessionLocks(t *testing.T) {
 			c.equal(c.take(again).Message.DeliveryCount, uint32(1))
 			c.equal(c.take(again).Message.DeliveryCount, uint32(0)) // no receiver had it
 			c.wantState(again, "kept", true)
-			c.equal(fmt.Sprint(c.happened()), "[session-taken s receiver session-state s receiverset session-lost s receiver session-taken s receiver]")
+			c.equal(fmt.Sprint(c.happened()), "[session-locked s receiver session-state s receiverset session-lost s receiver session-locked s receiver]")
 		},
 		"SES-20": func(c *clocked) { // watched sessions are reported when they become available, and not for undone steps
 			c.queue("q", sessionful)
@@ -158,7 +158,7 @@ func TestSessionLocks(t *testing.T) {
 				c.wantSessionLost(c.settle(d, engine.Complete))
 				c.equal(c.end(l) == nil, true)
 			}
-			c.equal(fmt.Sprint(c.happened()[:2]), "[session-taken s receiver session-closed s receiver]")
+			c.equal(fmt.Sprint(c.happened()[:2]), "[session-locked s receiver session-closed s receiver]")
 		},
 		"SES-7 too late": func(c *clocked) { // an expired lock cannot be released
 			c.queue("q", sessionful)

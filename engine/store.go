@@ -15,7 +15,7 @@ var (
 	ErrFenced = errors.New("this server no longer owns the namespace")
 	// ErrUnwritable means that the store cannot accept writes now, for instance because the
 	// disk is full; nothing of the batch was applied and the same batch may be tried again.
-	ErrUnwritable = errors.New("the store cannot take writes")
+	ErrUnwritable = errors.New("the store accepts no writes")
 )
 
 // ErrDamaged means that stored data is not as it was written.

@@ -19,7 +19,7 @@ const (
 	flagMask     = 1<<flagBits - 1
 )
 
-// alarm returns the time of m's alarm in its holder; zero if it has none.
+// alarm returns the time of m's alarm in its holder, or zero if it has none.
 func (m *message) alarm() Instant { return Instant(m.alarmFlags >> flagBits) }
 
 func (m *message) setAlarm(at Instant) {
@@ -114,15 +114,15 @@ type subqueue struct {
 	selectorsBehind bool                      // the last step did not have enough looks for the selectors
 	locks           map[Key]Lock              // details of locks; see lock
 	peakLocks       int                       // the largest len(locks) since it was empty
-	needsMatch      bool                      // it is in Namespace.hungry
+	needsMatch      bool                      // it is in Namespace.needMatch
 	expiryWatch     *expiryWatch              // the namespace's expiry watch, if it covers this subqueue
 
 	memoryRetryAt Instant // pending is not checked before then; see waits
 	rejudge       Seq     // the next number whose alarm must be set again after a change of terms; zero if none
 
 	dueAt      Instant // when something is due here; zero if never
-	heapIndex  int     // in the heap of holders; -1 if not in it
-	inRotation bool    // in Namespace.turn instead
+	heapIndex  int     // in Namespace.due; -1 if not in it
+	inRotation bool    // in Namespace.rotation instead
 }
 
 func (ns *Namespace) newSubqueue(id SubqueueID, path Path, e *entity, dead bool) *subqueue {
@@ -180,7 +180,7 @@ func (h *subqueue) lockEnd(m Message) Instant {
 	return m.LockedUntil
 }
 
-// nextChange returns when time alone will next change m; zero if never. A message locked in a
+// nextChange returns when time alone will next change m, or zero if never. A message locked in a
 // session waits for the session's alarm.
 func (h *subqueue) nextChange(m Message) Instant {
 	if h.sessions != nil && m.Locked() {
@@ -189,7 +189,7 @@ func (h *subqueue) nextChange(m Message) Instant {
 	return h.terms.NextChange(m)
 }
 
-// addUnarmed is link without the alarm.
+// addUnarmed adds m without setting its alarm.
 func (h *subqueue) addUnarmed(m *message) {
 	c := classOf(m.Message)
 	h.order.put(m)
@@ -294,7 +294,7 @@ func (h *subqueue) resize(bytes, charge int64) {
 	root.charged += charge
 }
 
-// nextDue returns when time alone will change something here; zero if never.
+// nextDue returns when time alone will change something here, or zero if never.
 func (h *subqueue) nextDue() Instant {
 	var at Instant
 	if a, ok := h.expiring.first(); ok {

@@ -8,7 +8,7 @@ import (
 // its turn.
 const maxAlarmsPerSubqueue = 64
 
-// NextDue returns when Sweep next has something to do; zero if never.
+// NextDue returns when Sweep next has something to do, or zero if never.
 func (ns *Namespace) NextDue() Instant {
 	if len(ns.rotation)+len(ns.freeing)+len(ns.needMatch) > 0 {
 		return 1

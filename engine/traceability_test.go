@@ -107,7 +107,7 @@ func untraceable(rules []semantic, sections []string, named map[string][]string,
 
 var ruleID = regexp.MustCompile(`(?:\b[A-Z]{2,4}-S?\d+|§\d+[a-z]?(?:\.\d+)?(?:#\d+)?)\b`)
 
-// idsIn returns the ids of rules, and what looks like one, in the name of a test.
+// idsIn returns the ids of rules, and texts that look like one, in the name of a test.
 func idsIn(text string) []string { return ruleID.FindAllString(text, -1) }
 
 // seriesOf returns what the ids of related rules have in common: "TTL" of TTL-5
@@ -169,7 +169,7 @@ func prose(text []comment.Text) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// TestClaims tests what names a rule and what does not.
+// TestClaims tests which texts name a rule.
 func TestClaims(t *testing.T) {
 	const source = `package p
 type case_ struct { about, name string; inner []struct{ rule string } }

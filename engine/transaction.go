@@ -36,7 +36,7 @@ type transaction struct {
 	id         TxID
 	owner      string
 	deadline   Instant // when it is rolled back
-	heapIndex  int     // in transactions.ends
+	heapIndex  int     // in transactions.deadlines
 	operations []txOperation
 	messages   int                    // number of messages to be sent
 	settled    map[LockToken]struct{} // by its operations
@@ -178,8 +178,8 @@ type UnplannedMessage struct {
 	packed Packed
 }
 
-// Plan evaluates the rules that can be evaluated before the commit, on any goroutine and at
-// any time; nil if there are none.
+// Plan evaluates the rules that can be evaluated before the commit, on any goroutine and at any
+// time. It returns nil if there are none.
 func (u UnplannedMessage) Plan() *Plan {
 	if u.rules == nil {
 		return nil
@@ -238,9 +238,10 @@ func (t *transaction) contents(each func(*content)) {
 	}
 }
 
-// Bounds on open transactions and what they keep together, so that clients which never end
-// theirs can fill neither the memory nor the store. The error is ErrQuota for what one
-// transaction could never keep, and ErrBusy for what it could keep if there were no others.
+// Bounds on open transactions and on their total usage, so that clients that never end their
+// transactions can fill neither the memory nor the store. The error is ErrQuota for an operation
+// that never fits in one transaction, and ErrBusy for one that would fit if there were no other
+// transactions.
 const (
 	maxTransactions = 10_000
 	maxTxMemory     = 64 << 20 // bytes, with all parts of an operation
@@ -250,7 +251,7 @@ const (
 // maxTransactionIdle returns how long a transaction may be open without an operation.
 func (ns *Namespace) maxTransactionIdle() time.Duration { return 5 * ns.limits.TransactionTime }
 
-// txUsage counts transactions and what waits in them, in bytes.
+// txUsage counts transactions, and the bytes of the operations that wait in them.
 type txUsage struct {
 	open   int64 // transactions
 	memory int64 // approximate bytes in the heap
@@ -336,7 +337,7 @@ func (k txUsage) admit(own, more txUsage) error {
 // txDeadlines is a heap of transactions by when they are rolled back.
 type txDeadlines []*transaction
 
-// next returns when the next transaction is to be rolled back; zero if there is none.
+// next returns when the next transaction is to be rolled back, or zero if there is none.
 func (x *transactions) next() Instant {
 	if len(x.deadlines) == 0 {
 		return 0
@@ -354,7 +355,7 @@ func (ns *Namespace) endOverdue(now Instant, limit int) (done int) {
 	return done
 }
 
-// overdue returns what overdue transactions keep that have not been ended yet.
+// overdue returns the total usage of transactions that are overdue but not yet ended.
 func (x *transactions) overdue(now Instant) (k txUsage) {
 	var add func(i int)
 	add = func(i int) { // if one is not overdue, those below it in the heap are not either

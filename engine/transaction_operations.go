@@ -288,8 +288,8 @@ func (ns *Namespace) scopeOf(m *message, p Path) txScope {
 	return at
 }
 
-// partitionKeyOf returns the key that determines the partition of a message at e; empty if it has
-// none.
+// partitionKeyOf returns the key that determines the partition of a message at e, or "" if it
+// has none.
 func partitionKeyOf(c Packed, e *entity) string {
 	switch {
 	case c.HasSessionID():

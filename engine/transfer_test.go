@@ -258,22 +258,6 @@ func TestTransfers(t *testing.T) {
 			c.refused(engine.ErrNotFound, func() error { _, err := c.ns.Move(c.now, engine.Move{Key: k()}, ""); return err })
 			c.equal(c.move(engine.Move{Key: k(), To: "via"}), engine.Seq(4))
 		},
-		"FWD-14, DLQ-9 of before": func(c *clocked) { // an older version stored the destination as the source
-			stranded(c, "a")
-			for k, m := range c.store.messages {
-				x := *m.Extra
-				x.To, x.Source = "", x.To
-				m.Extra = &x
-				c.store.messages[k] = m
-			}
-			c.restart()
-			c.equal(c.row(tdlq).Message.Extra.To, "dest")
-			c.equal(c.row(tdlq).Message.Extra.Source, "")
-			c.update("dest", func(cfg *engine.Config) { cfg.Status = engine.StatusActive })
-			c.move(engine.Move{Key: c.key(tdlq)})
-			c.wantIDs("dest", "a")
-			c.equal(c.row("dest").Message.Extra, (*engine.Extra)(nil))
-		},
 		"FWD-14 purged": func(c *clocked) {
 			stranded(c, "a", "b", "c")
 			c.sends("via", "stays")
@@ -314,45 +298,13 @@ func TestTransfers(t *testing.T) {
 	})
 }
 
-// Entities that were stored before there were transfer dead-letter subqueues get one when
-// they are loaded, and it is stored with the next batch.
-func TestTransfersOfOlderEntities(t *testing.T) {
+// TestEntityWithoutTransfers checks that an entity without a transfer dead-letter queue, which
+// the first versions stored, is refused.
+func TestEntityWithoutTransfers(t *testing.T) {
+	const want = `queue "orders" has no transfer dead-letter queue: it was written by an older Mayfly, which this version does not support; ` +
+		"start a server of an older version on the store first, which adds it"
 	c := newClocked(t, asked)
-	old := map[engine.SubqueueID]engine.Entity{}
-	for _, e := range []engine.Entity{c.queue("via", engine.Config{}), c.topic("t", engine.Config{}), c.queue("dest", engine.Config{Status: engine.StatusDisabled})} {
-		if e.TransferID == 0 || e.TransferID == e.ID || e.TransferID == e.DeadLetterID {
-			t.Fatalf("%s has %d", e.Path, e.TransferID)
-		}
-		e.TransferID = 0
-		if e.Path == "via" { // they did not forward either: the properties are kept, and not in force then (TTL-18, IDLE-12)
-			e.Config.ForwardTo, e.Config.AutoDeleteOnIdle, e.Config.DefaultMessageTimeToLive = "dest", time.Hour, time.Minute
-		}
-		old[e.ID] = e
-	}
-	c.store.entities = old
-	c.start()
-	for _, r := range c.store.load() {
-		c.must(c.ns.Restore(r))
-	}
-	c.ns.Restored(c.now)
-	c.must(c.ns.Check())
-	if hard, soft := c.ns.Pending(); hard || !soft {
-		t.Errorf("pending is hard %v, soft %v", hard, soft)
-	}
-	c.equal(c.state("via").Config, engine.Config{ForwardTo: "dest", AutoDeleteOnIdle: time.Hour, DefaultMessageTimeToLive: time.Minute})
-	c.equal(c.state("via").DeletesAt, engine.Instant(0))
-	_, err := c.trySendVia("t", "dest", engine.Content{MessageID: "m"})
-	c.must(err)
-	id := c.state("t").TransferID
-	c.restart()
-	c.equal(c.state("t").TransferID, id)
-	c.wantIDs("t/$Transfer/$DeadLetterQueue", "m")
-	for _, e := range c.store.entities {
-		if e.TransferID == 0 {
-			t.Errorf("%s is stored without", e.Path)
-		}
-	}
-	if hard, soft := c.ns.Pending(); hard || soft {
-		t.Errorf("pending is hard %v, soft %v", hard, soft)
+	if err := c.ns.Restore(engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}); err == nil || err.Error() != want {
+		t.Errorf("Restore: %v; want %q", err, want)
 	}
 }

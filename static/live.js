@@ -192,30 +192,44 @@
     return t.content;
   };
 
-  // morph applies the differences between last and next to live, and reports whether
-  // there were any. It keeps nodes whose type is the same.
+  // morph applies the differences between last and next to live, and returns the changed
+  // node, or null if there are none. It keeps nodes whose type is the same.
   const morph = (live, last, next) => {
-    if (last.isEqualNode(next)) return false;
-    if (live.nodeName !== next.nodeName) live.replaceWith(next.cloneNode(true));
+    if (last.isEqualNode(next)) return null;
+    if (live.nodeName !== next.nodeName) live.replaceWith(live = next.cloneNode(true));
     else if (live.nodeType !== Node.ELEMENT_NODE) live.data = next.data;
     else { attributes(live, last, next); children(live, last, next); }
-    return true;
+    return live;
   };
   const attributes = (live, last, next) => {
     for (const { name, value } of next.attributes) if (last.getAttribute(name) !== value) live.setAttribute(name, value);
-    for (const { name } of last.attributes) if (!next.hasAttribute(name)) live.removeAttribute(name);
+    for (const { name } of [...last.attributes]) if (!next.hasAttribute(name)) live.removeAttribute(name);
   };
-  const children = (live, last, next, changed = () => {}) => {
-    const mine = [...live.childNodes], were = [...last.childNodes], are = [...next.childNodes];
-    if (mine.length !== were.length) live.replaceChildren(...are.map((n) => n.cloneNode(true)));
-    else {
-      are.forEach((n, i) => {
-        if (!mine[i]) live.append(n.cloneNode(true));
-        else if (!morph(mine[i], were[i], n)) return;
-        changed(live.childNodes[i]);
-      });
-      mine.slice(are.length).forEach((n) => n.remove());
-    }
+  // children is morph for the nodes in live. Each node becomes the next one of its type, but
+  // controls that are in next too are kept, because the user may have just pressed one of
+  // them. If a script has added or removed nodes, those in live count as the last ones.
+  const controls = ":is(a, button, input, summary, :has(a, button, input, summary)):not(td, th)";
+  const children = (live, last, next, changed) => {
+    const mine = [...live.childNodes], ours = mine.length === last.childNodes.length, were = ours ? [...last.childNodes] : mine;
+    let at = 0;
+    // The places of kept controls in were; -1 for other nodes.
+    const kept = [...next.childNodes].map((n) => {
+      const to = n.matches?.(controls) ? were.findIndex((w, i) => i >= at && w.isEqualNode(n)) : -1;
+      at = Math.max(at, to + 1);
+      return to;
+    });
+    const free = (i) => mine[i] && !kept.includes(i);
+    at = 0;
+    next.childNodes.forEach((n, i) => {
+      let to = kept[i], node;
+      if (to < 0) for (to = at; free(to) && were[to].nodeName !== n.nodeName;) to++;
+      if (to === kept[i] || free(to)) {
+        while (at < to) mine[at++].remove();
+        node = morph(mine[at], were[at++], n);
+      } else live.insertBefore(node = n.cloneNode(true), mine[at] ?? null);
+      if (node && ours) changed?.(node);
+    });
+    while (mine[at]) mine[at++].remove();
   };
 
   // keepingFocus calls change, which replaces content of el. If that removes the focused

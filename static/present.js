@@ -2,8 +2,8 @@
 // followers where the presenter is, follows a presenter, and runs kiosk mode.
 //
 //   data-act="present", "present-leave"   enter and leave presenter mode
-//   [data-share] with data-talk, data-talk-name   a talk has started, and this tab presents it
-//   [data-share-over]                the talk has ended
+//   [data-share] with data-talk, data-talk-name   a presentation has started, and this tab presents it
+//   [data-share-over]                the presentation has ended
 //   [data-followers]                 number of followers; an .audience around it is hidden at 0
 //   .following: [data-say] names the presenter, data-act="unfollow", "follow", "follow-leave"
 //   [data-leaves]                    a button that makes the browser forget a read-only link
@@ -59,7 +59,7 @@
     followed(0);
     dim();
   };
-  // shared reads the share page: either a talk has started, which this tab now presents
+  // shared reads the share page: either a presentation has started, which this tab now presents
   // unless it already did, or it has ended.
   const shared = () => {
     const begun = $("[data-share][data-talk]"), over = $("[data-share-over]");
@@ -150,7 +150,7 @@
     $("[data-act=follow]", el).hidden = !f.off || !!state?.ended;
     if (had && at.hidden) $("button:not([hidden])", el).focus(); // one button replaces the other
   };
-  // ended reports whether the last followed talk was about a scene that has ended.
+  // ended reports whether the last followed presentation was about a scene that has ended.
   const ended = (f) => f.scene && (!state?.begun || state.elsewhere || state.page === f.gone);
   // answers returns the status of the server's answer for a page; 0 without an answer.
   const answers = async (url) => {
@@ -204,7 +204,7 @@
     if (m.t !== "talk") return;
     if (kept.get("talk")) {
       if (m.talk?.begun) { followed(m.talk.followers ?? 0); return; }
-      kept.drop("talk"); // the talk is over, or this browser may not present it
+      kept.drop("talk"); // the presentation is over, or this browser may not present it
       tab.be(mode());
       followed(0);
       return;

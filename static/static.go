@@ -27,14 +27,12 @@ const Prefix = "/static/"
 //go:embed css/*.css *.js *.svg vendor/*.js vendor/*.css
 var files embed.FS
 
-// parts returns the names of the parts of app.css. The order matters only within a layer.
-func parts() []string {
-	return []string{
-		"layers", "reset", "tokens", "base", "shell",
-		"controls", "panel", "clock", "horizon", "figures", "board", "list", "rows",
-		"message", "entity", "activity", "temporary", "lot", "dialog", "form", "rule", "access", "flow", "toast", "metrics", "find", "views", "reference", "alerts", "scenes", "present", "kiosk", "login",
-		"utilities",
-	}
+// parts are the names of the parts of app.css. The order matters only within a layer.
+var parts = []string{
+	"layers", "reset", "tokens", "base", "shell",
+	"controls", "panel", "clock", "horizon", "figures", "board", "list", "rows",
+	"message", "entity", "activity", "temporary", "lot", "dialog", "form", "rule", "access", "flow", "toast", "metrics", "find", "views", "reference", "alerts", "scenes", "present", "kiosk", "login",
+	"utilities",
 }
 
 // Separate stylesheets: strip is for pages with the strip of a scene, docs for pages of the
@@ -57,18 +55,18 @@ type file struct {
 	zipped      func() []byte // content, compressed on the first call
 }
 
-// A shelf holds the served files.
-type shelf struct {
+// A fileSet holds the served files.
+type fileSet struct {
 	urls  map[string]string // name to URL
 	files map[string]file   // path after Prefix to file
 }
 
 var shelved = fill() //nolint:gochecknoglobals // embedded files, never changed
 
-func fill() shelf {
-	s := shelf{urls: map[string]string{}, files: map[string]file{}}
+func fill() fileSet {
+	s := fileSet{urls: map[string]string{}, files: map[string]file{}}
 	var css bytes.Buffer
-	for _, p := range parts() {
+	for _, p := range parts {
 		css.Write(read("css/" + p + ".css"))
 	}
 	s.add("app.css", lean(".css", css.Bytes()))
@@ -145,7 +143,7 @@ func read(name string) []byte {
 	return b
 }
 
-func (s shelf) add(name string, content []byte) {
+func (s fileSet) add(name string, content []byte) {
 	sum := sha256.Sum256(content)
 	ext := path.Ext(name)
 	hashed := strings.TrimSuffix(name, ext) + "-" + base64.RawURLEncoding.EncodeToString(sum[:9]) + ext
@@ -184,7 +182,7 @@ func Open(p string) (content []byte, contentType string, ok bool) {
 	return f.content, f.contentType, ok
 }
 
-// Zipped returns the content of [Open] compressed with gzip; nil if there is no such file. It
+// Zipped returns the content of [Open] compressed with gzip, or nil if there is no such file. It
 // must not be changed.
 func Zipped(p string) []byte {
 	if f, ok := shelved.files[p]; ok {

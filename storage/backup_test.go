@@ -330,8 +330,8 @@ func TestBackupsBesideABroker(t *testing.T) {
 	}
 }
 
-// restored compares what was restored with what was there, which may have included contents
-// that no message referred to.
+// restored compares the restored records with the original ones, which may have included
+// contents that no message referred to.
 func restored(t *testing.T, got, want archive.Counts) {
 	t.Helper()
 	if got.Contents > want.Contents || got.Contents > got.Messages {

@@ -56,7 +56,7 @@ func StoreURL(url string, s namespaces.Spec) (at, namespace string) {
 type Location struct {
 	URL       string
 	Namespace string // for Options.Namespace
-	Name      string // the namespace's name; empty: unknown
+	Name      string // the namespace's name; empty if unknown
 }
 
 // Locate returns where the namespace called name is stored: url's own, which its server calls

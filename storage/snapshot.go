@@ -67,7 +67,7 @@ func unknownSchemeError(url string) error {
 	return fmt.Errorf("%w: it has no scheme; write sqlite:PATH or mongodb://HOST/DATABASE", ErrURL)
 }
 
-// Kind returns the kind of store that url names: memory, sqlite or mongodb; empty for other
+// Kind returns the kind of store that url names: memory, sqlite or mongodb, or "" for other
 // URLs.
 func Kind(url string) string {
 	switch scheme, _, _ := strings.Cut(strings.ToLower(url), ":"); scheme {

@@ -9,7 +9,7 @@ import (
 	"mayfly/storage"
 )
 
-func TestLook(t *testing.T) {
+func TestOpenSnapshot(t *testing.T) {
 	dir := t.TempDir()
 	url := "sqlite:" + filepath.Join(dir, "store")
 	if _, err := storage.OpenSnapshot(t.Context(), url, storage.Options{}); err == nil || !strings.Contains(err.Error(), "does not exist") {

@@ -30,12 +30,12 @@ type Options struct {
 	// Logger gets what cannot be returned to a caller, such as a file that was compacted. Nil
 	// disables logging.
 	Logger *slog.Logger
-	// Clients are shared by the stores that one process opens. Nil: each has its own.
+	// Clients are shared by the stores that one process opens. Nil means that each has its own.
 	Clients *Clients
-	// Namespace is the name of the namespace. Empty: default.
+	// Namespace is the name of the namespace. Empty means default.
 	Namespace string
 	// Lease is how long this server may be silent before another server takes the namespace
-	// over, at least MinLease. Zero: DefaultLease.
+	// over, at least MinLease. Zero means DefaultLease.
 	Lease time.Duration
 	// LostOpens is how many opens in a row lost the namespace before they got anything done: this
 	// open gets a longer lease at first.
@@ -43,7 +43,7 @@ type Options struct {
 	// Owner is what other servers show of this server; Epoch is filled in.
 	Owner engine.Owner
 	// Process identifies this process over several opens: it need not wait for the lease of a
-	// store that it owned itself. Empty: unique to this open.
+	// store that it owned itself. Empty means unique to this open.
 	Process string
 	// Standby, if set, makes Open wait for as long as another server owns the namespace. It is
 	// called when an owner is first seen and each time the owner changes, and must return
@@ -55,7 +55,7 @@ type Options struct {
 	// namespace. Claim must return quickly.
 	Claim func(free time.Duration, gone string) bool
 	// HistoryRetention is how long history is kept at most, for stores whose server can expire it.
-	// Zero: for ever.
+	// Zero means for ever.
 	HistoryRetention time.Duration
 }
 

@@ -47,7 +47,7 @@ type amqpHintConn struct {
 
 var _ interface{ CloseWrite() error } = (*amqpHintConn)(nil) // net/http looks for it
 
-// NetConn returns the connection below; see connections.Of.
+// NetConn returns the connection below; see connlimit.Unwrap.
 func (c *amqpHintConn) NetConn() net.Conn { return c.Conn }
 
 // CloseWrite closes the writing side. The server of HTTP calls it before it closes a
@@ -85,7 +85,7 @@ func (c *amqpHintConn) sendHint() {
 	if last := c.listener.logged.Load(); now-last >= int64(hintLogInterval/time.Second) && c.listener.logged.CompareAndSwap(last, now) {
 		level = slog.LevelInfo
 	}
-	c.listener.log.Log(context.Background(), level, "AMQP client connected to an HTTP port", "client", c.RemoteAddr(), "port", c.LocalAddr(), "hint", hint)
+	c.listener.log.Log(context.Background(), level, "an AMQP client connected to an HTTP port", "client", c.RemoteAddr(), "port", c.LocalAddr(), "hint", hint)
 	text := "This is not an AMQP port: " + hint + ".\r\n"
 	_ = c.SetDeadline(time.Now().Add(hintTimeout)) //nolint:errcheck // the write reports it
 	if _, err := fmt.Fprintf(c.Conn, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(text), text); err != nil {

@@ -23,8 +23,8 @@ type AuthRoutes interface {
 	// Mount adds its routes to the root group. It is called for each namespace, each time that
 	// the namespace is opened or stands by.
 	Mount(*echo.Group)
-	// RequiredRole returns the role that a route of the gate requires, by its method and pattern, and
-	// false if the route is not the gate's. None means everybody.
+	// RequiredRole returns the role that one of its routes requires, by method and pattern, and
+	// false if the route is not its own. None means that everyone has access.
 	RequiredRole(method, pattern string) (auth.Role, bool)
 }
 
@@ -32,15 +32,18 @@ type AuthRoutes interface {
 // parameter "to" is the address to return to.
 const SignInPath = "/login"
 
-// serverRoles returns the roles of the routes that belong to no API or page.
-func serverRoles() map[string]auth.Role {
-	all := map[string]auth.Role{
-		"GET /static/*": auth.None,
-		"GET /metrics":  auth.Viewer, "GET /grafana.json": auth.Viewer,
-		"GET /live": auth.Viewer,
-	}
-	for _, path := range healthPaths() {
-		all["GET "+path] = auth.None
+// serverRoles are the roles of the routes that belong to no API or page, except health checks.
+var serverRoles = map[string]auth.Role{
+	"GET /static/*": auth.None,
+	"GET /metrics":  auth.Viewer, "GET /grafana.json": auth.Viewer,
+	"GET /live": auth.Viewer,
+}
+
+// requiredRoles returns the roles that the registered routes of e require, by method and pattern.
+func (s *Server) requiredRoles(e *echo.Echo, ofUI func(method, pattern string) (auth.Role, bool)) map[string]auth.Role {
+	all := map[string]auth.Role{}
+	for _, r := range e.Routes() {
+		all[r.Method+" "+r.Path] = s.requiredRole(ofUI, r.Method, r.Path)
 	}
 	return all
 }
@@ -58,7 +61,10 @@ func (s *Server) lookupRole(ofUI func(method, pattern string) (auth.Role, bool),
 	if name, ok := strings.CutPrefix(pattern, pagesPrefix); ok && strings.Count(name, "/") == 1 && strings.HasSuffix(name, "/live") {
 		pattern = "/live"
 	}
-	if role, ok := serverRoles()[method+" "+pattern]; ok {
+	if method == http.MethodGet && slices.Contains(healthPaths, pattern) {
+		return auth.None, true
+	}
+	if role, ok := serverRoles[method+" "+pattern]; ok {
 		return role, true
 	}
 	for _, g := range s.o.AuthRoutes {
@@ -79,14 +85,15 @@ func (s *Server) lookupRole(ofUI func(method, pattern string) (auth.Role, bool),
 // context. The context is cancelled when the caller's access ends. It is the only place where
 // roles are checked for an address.
 //
-// routes returns the registered routes: other requests change nothing and require a viewer.
-func (s *Server) authorize(ofUI func(method, pattern string) (auth.Role, bool), routes func() map[string]bool) echo.MiddlewareFunc {
+// roles returns the roles of the registered routes: other requests change nothing and require a
+// viewer.
+func (s *Server) authorize(roles func() map[string]auth.Role) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			r := c.Request()
-			needs := auth.Viewer
-			if method := strings.Replace(r.Method, http.MethodHead, http.MethodGet, 1); routes()[method+" "+c.Path()] {
-				needs = s.requiredRole(ofUI, method, c.Path())
+			needs, ok := roles()[strings.Replace(r.Method, http.MethodHead, http.MethodGet, 1)+" "+c.Path()]
+			if !ok {
+				needs = auth.Viewer
 			}
 			who, err := s.identifyCaller(r)
 			if err == nil && who.IsKnown() {
@@ -171,7 +178,7 @@ func (s *Server) belongsTo(name, at string) bool {
 		}
 	}
 	of, _, _ := strings.Cut(rest, "/")
-	return ok && !slices.Contains(serverPaths(), of)
+	return ok && !slices.Contains(serverPaths, of)
 }
 
 // cutNamespace returns the part of an address after the namespace, which may be spelled in any
@@ -201,7 +208,9 @@ func (s *Server) mayFollow(who auth.Caller, at string) bool {
 
 // serverPaths lists what the API has below any namespace's address that is not of that namespace
 // alone.
-func serverPaths() []string { return []string{"namespaces", "scenes", "plays", "signed-in"} }
+var serverPaths = []string{
+	"namespaces", "scenes", "playbacks", "signed-in",
+}
 
 // dropRefusedCookie removes the browser's refused cookie when it navigates to a page. A page's own
 // requests are still refused: a visitor by a link does not become another caller in the middle

@@ -29,10 +29,11 @@ import (
 	"mayfly/web/auth/origin"
 	"mayfly/web/auth/password"
 	"mayfly/web/auth/token"
+	"mayfly/web/dashboard"
+	"mayfly/web/dashboard/pages"
+	"mayfly/web/dashboard/route"
 	"mayfly/web/exchange"
 	"mayfly/web/presentation"
-	"mayfly/web/show"
-	"mayfly/web/ui"
 	"mayfly/web/webtest"
 )
 
@@ -47,7 +48,7 @@ func (byHeader) Identify(r *http.Request) (auth.Caller, error) {
 	return auth.Caller{Name: "somebody", Role: role, Method: auth.Token}, nil
 }
 
-// A port is the dashboard's port with authentication, with every API, page and gate.
+// A port is the dashboard's port with authentication, with every API, page and AuthRoutes.
 type port struct {
 	*echo.Echo
 	broker *broker.Broker
@@ -69,9 +70,9 @@ func guarded(t *testing.T) *port {
 	}
 	scenes := demo.NewPlayer(demo.Options{Namespaces: ships, Library: library, Logger: log})
 	t.Cleanup(scenes.Close)
-	shelf := exchange.NewUploads()
-	t.Cleanup(shelf.Close)
-	pages := show.Start(b, show.Options{Document: api.Document, Scenes: scenes, Uploads: shelf, Namespaces: show.NamespaceInfo{Namespaces: ships}, Logger: log})
+	uploads := exchange.NewUploads()
+	t.Cleanup(uploads.Close)
+	pages := route.Start(b, pages.Options{Document: api.Document, Scenes: scenes, Uploads: uploads, Namespaces: pages.NamespaceInfo{Namespaces: ships}, Logger: log})
 	t.Cleanup(pages.Close)
 	forms := origin.NewForms()
 	ring := token.New(token.Options{Logger: log})
@@ -84,9 +85,9 @@ func guarded(t *testing.T) *port {
 			openID(t),
 		},
 	})
-	door := ui.New(ui.Options{Broker: b, Namespaces: ships, Scenes: scenes, Uploads: shelf, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
+	door := dashboard.New(dashboard.Options{Broker: b, Namespaces: ships, Scenes: scenes, Uploads: uploads, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
 	e, ok := s.Namespace.newDashboard(Services{
-		Broker: b, Namespaces: ships, Scenes: scenes, Pages: door.Mount, PageRole: ui.RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
+		Broker: b, Namespaces: ships, Scenes: scenes, Pages: door.Mount, PageRole: route.Routes().RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
 	}).(*echo.Echo)
 	if !ok {
 		t.Fatal("the dashboard is no Echo")
@@ -96,7 +97,7 @@ func guarded(t *testing.T) *port {
 		if r.Method == echo.RouteNotFound {
 			continue
 		}
-		role, said := s.lookupRole(ui.RequiredRole, r.Method, r.Path)
+		role, said := s.lookupRole(route.Routes().RequiredRole, r.Method, r.Path)
 		if !said {
 			t.Errorf("nobody says which role %s %s takes", r.Method, r.Path)
 		}
@@ -105,7 +106,7 @@ func guarded(t *testing.T) *port {
 	return p
 }
 
-// openID returns the gate of a provider that does not answer.
+// openID returns the AuthRoutes of a provider that does not answer.
 func openID(t *testing.T) AuthRoutes {
 	t.Helper()
 	p, err := oidc.New(oidc.Config{
@@ -146,7 +147,7 @@ func TestEveryAddressTakesARole(t *testing.T) {
 			code, text := ask(t, e, method, concrete(pattern), role)
 			got := "may"
 			switch {
-			case code == http.StatusUnauthorized && needs != auth.None: // an invalid link is refused by its own gate
+			case code == http.StatusUnauthorized && needs != auth.None: // an invalid link is refused by its own handler
 				got = "is not known"
 			case code == http.StatusForbidden && strings.Contains(text, "the role "+needs.String()):
 				got = "may not"
@@ -302,7 +303,7 @@ func TestNobodyIsToldNothing(t *testing.T) {
 	if code, _ := ask(t, e, http.MethodPut, "/api/v1/health", auth.Viewer); code != http.StatusMethodNotAllowed {
 		t.Errorf("a method that is not there is answered with %d", code)
 	}
-	if code, _ := ask(t, e, http.MethodGet, "/api/v1/access?keys=true", auth.Operator); code != http.StatusForbidden {
+	if code, _ := ask(t, e, http.MethodGet, "/api/v1/access-rules?keys=true", auth.Operator); code != http.StatusForbidden {
 		t.Errorf("an operator is shown keys: %d", code)
 	}
 }

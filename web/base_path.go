@@ -43,7 +43,7 @@ func (s *Server) newOutsideBase() http.Handler {
 	e := s.newBase(pagePolicy)
 	s.mountWebSocket(e)
 	e.HTTPErrorHandler = s.textError
-	for _, path := range alivePaths() {
+	for _, path := range alivePaths {
 		e.GET(path, alive)
 	}
 	e.GET("/", func(c echo.Context) error { return c.Redirect(http.StatusFound, s.o.Base+"/") })

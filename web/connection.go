@@ -61,7 +61,7 @@ func markIdle(nc net.Conn, s http.ConnState) {
 // isHealthCheck reports whether r asks for the health of the server. The server answers
 // such requests even when its budget of connections is used up.
 func (s *Server) isHealthCheck(r *http.Request) bool {
-	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && slices.Contains(healthPaths(), strings.TrimPrefix(r.URL.Path, s.o.Base))
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && slices.Contains(healthPaths, strings.TrimPrefix(r.URL.Path, s.o.Base))
 }
 
 // trackedBody is the body of a request. Until all of it has been read, its connection counts

@@ -16,9 +16,9 @@ import (
 	"mayfly/web/auth/origin"
 )
 
-// TestEveryFormIsOurs: every page or gate that takes a form refuses one without a valid token,
-// also from an admin, and does nothing. The API takes no forms: it identifies no caller by a
-// cookie.
+// TestEveryFormIsOurs: every page or AuthRoutes that takes a form refuses one without a valid
+// token, also from an admin, and does nothing. The API takes no forms: it identifies no caller
+// by a cookie.
 func TestEveryFormIsOurs(t *testing.T) {
 	e := guarded(t)
 	var forms []string

@@ -8,8 +8,12 @@ const (
 )
 
 // alivePaths are the liveness checks of the dashboard's port.
-func alivePaths() []string { return []string{alivePath, "/healthz"} }
+var alivePaths = []string{
+	alivePath, "/healthz",
+}
 
 // healthPaths are all addresses of health checks, at any port. They require no role, and are
 // answered even when the budget of connections is used up.
-func healthPaths() []string { return append(alivePaths(), readyPath, rest.HealthPath) }
+var healthPaths = []string{
+	alivePath, "/healthz", readyPath, rest.HealthPath,
+}

@@ -29,7 +29,7 @@ func TestHealthPaths(t *testing.T) {
 			}
 			return false
 		}
-		for _, path := range healthPaths() {
+		for _, path := range healthPaths {
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
 				if r := httptest.NewRequestWithContext(t.Context(), method, base+path, http.NoBody); !s.isHealthCheck(r) {
 					t.Errorf("%s %s is no check", method, base+path)

@@ -41,7 +41,7 @@ func (s *Server) linkError(err error, c echo.Context) bool {
 	m.Shell = layout.Shell{Namespace: r.Host, Home: s.o.Base + "/", Appearance: layout.AppearanceOf(r), Title: locale.T(ctx, "barred.title")}
 	var b bytes.Buffer
 	if err := m.Full().Render(ctx, &b); err != nil {
-		s.o.Logger.ErrorContext(ctx, "page for a read-only link failed", "err", fmt.Errorf("render: %w", err))
+		s.o.Logger.ErrorContext(ctx, "a page for a read-only link failed", "err", fmt.Errorf("render: %w", err))
 		return false
 	}
 	_ = c.HTMLBlob(code, b.Bytes()) //nolint:errcheck // the client may have gone away

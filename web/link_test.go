@@ -21,7 +21,7 @@ import (
 	"mayfly/web/webtest"
 )
 
-// guarded returns a world in which only keys of its ring give access.
+// guarded returns a world in which only keys of its Registry give access.
 func guarded(t *testing.T, log *slog.Logger) (*world, *token.Registry, *origin.Forms) {
 	t.Helper()
 	ring, forms := token.New(token.Options{Logger: slog.New(slog.DiscardHandler)}), origin.NewForms()

@@ -86,11 +86,11 @@ func (s *Server) remoteHealth(c echo.Context, w Standby) readiness {
 func (s *Server) ready(c echo.Context, f *namespaces.Manager, own readiness) error {
 	if name := c.QueryParam("namespace"); name != "" {
 		if f == nil {
-			return c.String(http.StatusNotFound, "this server has one namespace\n")
+			return c.String(http.StatusNotFound, "this server has only its own namespace\n")
 		}
 		n, ok := f.Find(name)
 		if !ok {
-			return c.String(http.StatusNotFound, fmt.Sprintf("there is no namespace '%s'\n", shorten.Quote(name)))
+			return c.String(http.StatusNotFound, fmt.Sprintf("the namespace '%s' does not exist\n", shorten.Quote(name)))
 		}
 		if !n.Main {
 			own = namespaceHealth(n)

@@ -101,7 +101,7 @@ func (sp *Namespace) newDashboard(d Services) http.Handler {
 
 // serverRoutes adds the routes of the dashboard's port that depend on no namespace.
 func (s *Server) serverRoutes(e *echo.Echo) {
-	for _, path := range alivePaths() {
+	for _, path := range alivePaths {
 		e.GET(path, alive)
 	}
 	e.GET(static.Prefix+"*", serveStatic)

@@ -15,7 +15,7 @@
 //  6. the cross-site check, for requests that may change something
 //  7. the WebSocket that carries AMQP, at the same address on every port; not on the
 //     dashboard's if people must authenticate there and clients need not
-//  8. on the dashboard's port, the caller and its role: see permitted
+//  8. on the dashboard's port, the caller and its role: see authorize
 //  9. its API or page, which limits the body to what it needs before reading it
 //
 // Errors of 4 to 9 are presented by the API or page of the address: as a problem
@@ -184,7 +184,7 @@ func (s *Server) logTLSFault(nc net.Conn, state http.ConnState) {
 	}
 	client := nc.RemoteAddr().String()
 	if why := s.o.TLSFault(secure); why != "" && s.repeats.First(loglimit.Line{Client: proxy.Host(client), Reason: why}) {
-		s.o.Logger.Info("TLS connection failed", "client", client, "port", nc.LocalAddr().String(), "reason", why)
+		s.o.Logger.Info("a TLS connection failed", "client", client, "port", nc.LocalAddr().String(), "reason", why)
 	}
 }
 
@@ -268,12 +268,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 func (s *Server) newDashboardBase(ofUI func(method, pattern string) (auth.Role, bool)) *echo.Echo {
 	e := s.newBase(pagePolicy)
 	s.mountWebSocket(e)
-	e.Use(s.authorize(ofUI, sync.OnceValue(func() map[string]bool { // all routes are registered by the first request
-		all := map[string]bool{}
-		for _, r := range e.Routes() {
-			all[r.Method+" "+r.Path] = true
-		}
-		return all
+	e.Use(s.authorize(sync.OnceValue(func() map[string]auth.Role { // all routes are registered by the first request
+		return s.requiredRoles(e, ofUI)
 	})))
 	s.serverRoutes(e)
 	for _, g := range s.o.AuthRoutes {

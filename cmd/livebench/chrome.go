@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// watching records in a page when it painted which events, and its long tasks.
+// recorderScript records in a page when it painted which events, and its long tasks.
 //
 //go:embed recorder.js
 var recorderScript string
@@ -26,7 +26,7 @@ type chrome struct {
 
 var errNoChromium = errors.New("there is no Chromium in PATH")
 
-// chromium returns the path of Chromium; empty if there is none.
+// chromium returns the path of Chromium, or "" if there is none.
 func chromium() string {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -37,8 +37,8 @@ func chromium() string {
 }
 
 // browse starts Chromium, with its profile in o.dir. modest lowers the browser's priority below
-// that of server and senders, because users have their own machines: idle or giveWay. trace is a
-// file for a trace of its threads, for Chromium's own tools; empty for none.
+// that of server and senders, because users have their own machines: idle or lowerPriority.
+// trace is a file for a trace of its threads, for Chromium's own tools. Empty means none.
 func browse(ctx context.Context, o options, modest func(*exec.Cmd), trace string) (*chrome, error) {
 	path := chromium()
 	if path == "" {
@@ -177,7 +177,7 @@ func (c *chrome) takePaints() (painted []pageUpdate, long []longTask, err error)
 	return painted, long, nil
 }
 
-// longestTask returns the longest duration in milliseconds; zero if there is none.
+// longestTask returns the longest duration in milliseconds, or zero if there is none.
 func longestTask(all []longTask) (most float64) {
 	for _, b := range all {
 		most = max(most, ms(b.took))

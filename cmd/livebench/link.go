@@ -277,7 +277,7 @@ func (l *link) grant() {
 // A message is a message to send.
 type message struct {
 	id, subject string
-	ttl         time.Duration // zero: the queue's default
+	ttl         time.Duration // zero means the queue's default
 	body        []byte
 }
 

@@ -145,7 +145,7 @@ func (l *load) recentProbes(ctx context.Context, since time.Time) ([]probe, erro
 			SequenceNumber int64  `json:"sequenceNumber"`
 		} `json:"events"`
 	}
-	if err := l.s.getJSON(ctx, "/api/v1/activity?scope=all&group=arrivals&path=marks&count=100", &past); err != nil {
+	if err := l.s.getJSON(ctx, "/api/v1/activity?scope=all&group=arrivals&path=marks&limit=100", &past); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()

@@ -169,7 +169,7 @@ func (s *server) size(ctx context.Context) (size, error) {
 		}
 	}
 	if z.Goroutines == 0 || z.Heap == 0 {
-		return size{}, fmt.Errorf("/metrics does not tell of goroutines and memory")
+		return size{}, fmt.Errorf("/metrics does not report goroutines and memory")
 	}
 	files, err := s.files()
 	if err != nil {

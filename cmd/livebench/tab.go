@@ -43,8 +43,8 @@ type pageUpdate struct {
 
 // A readSpeed describes how a tab reads its socket.
 type readSpeed struct {
-	buffer int           // of the kernel, in bytes; zero: the default
-	pace   time.Duration // between pieces of 1 KiB; zero: as fast as they arrive
+	buffer int           // of the kernel, in bytes; zero means the default
+	pace   time.Duration // between pieces of 1 KiB; zero means as fast as they arrive
 	frozen bool          // it reads nothing until last is called
 }
 
@@ -186,7 +186,7 @@ func (t *tab) takeUpdates() []pageUpdate {
 	return all
 }
 
-// endError returns why the tab ended; nil if it has not.
+// endError returns why the tab ended, or nil if it has not.
 func (t *tab) endError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -52,18 +52,18 @@ func TestServersDoingsAreNotTheNamespaces(t *testing.T) {
 	does("POST", "/namespaces", `{"name":"secretive"}`)
 	does("PATCH", "/namespaces/secretive", `{"profile":"premium"}`)
 	does("DELETE", "/namespaces/secretive?confirm=secretive", "")
-	does("PUT", "/scenes/secretive", `{title: secretive, teaches: Nothing., entities: [{queue: kitchen}], steps: [{say: Nothing., do: [{send: {to: kitchen, body: soup}}]}]}`)
+	does("PUT", "/scenes/secretive", `{title: secretive, summary: Nothing., entities: [{queue: kitchen}], steps: [{caption: Nothing., actions: [{send: {to: kitchen, body: soup}}]}]}`)
 	does("DELETE", "/scenes/secretive", "")
 	does("DELETE", "/tokens/"+makes("/tokens", `{"name":"secretive","role":"viewer"}`).ID, "")
 	does("DELETE", "/tokens/"+makes("/links", `{"name":"secretive"}`).ID, "")
 	does("POST", "/entities", `{"kind":"queue","path":"shown"}`)
 
-	hidden := regexp.MustCompile(`secretive|vera|signed-in|sign-in-failed|sign-in as|signed in|token-made|link-made`)
+	hidden := regexp.MustCompile(`secretive|vera|signed-in|sign-in-failed|sign-in as|signed in|token-created|link-created`)
 	sees := map[string]func(*testing.T, Credentials, string) string{}
 	for _, at := range []string{
 		"/n/default", "/n/default/activity", "/n/default/activity?scope=all", "/n/default/activity?scope=audit", "/n/default/activity?group=entities",
 		"/n/default/activity/export?format=csv", "/n/default/activity/export?format=jsonl&scope=all",
-		"/api/v1/activity", "/api/v1/activity?scope=all&count=1000", "/api/v1/n/default/activity?group=entities", "/api/v1/activity?scope=audit&actor=ana",
+		"/api/v1/activity", "/api/v1/activity?scope=all&limit=1000", "/api/v1/n/default/activity?group=entities", "/api/v1/activity?scope=audit&actor=ana",
 	} {
 		sees[at] = func(t *testing.T, who Credentials, _ string) string {
 			code, text := who.Request(t, "GET", s.Dashboard+at, "")

@@ -18,25 +18,29 @@ import (
 func describeAlerts() cli.Command {
 	return cli.Command{
 		Name: "alerts", Summary: "List alerts, and manage alert rules.", Flags: &alertsCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "A rule tells before messages run out or entities delete themselves, or when something has expired or died, and can give messages more time. A rule is named by its name or number.",
+		Detail: "An alert rule warns you before messages expire or entities delete themselves, and reports expired messages, dead letters and deleted entities. It can also extend or dead-letter messages. Refer to a rule by its name or number.",
 		Examples: []cli.Example{
-			{Line: "mayfly alerts", Text: "Lists the latest alerts."},
-			{Line: "mayfly alerts create 'late orders' --when running-out --in orders --within 1m --then extend --by 10m --times 3", Text: "Gives messages ten minutes more, at most three times, when they have less than one left."},
-			{Line: "mayfly alerts create 'dead' --when dead-over --over 100 --url https://example.com/hook --dry-run", Text: "Tells what a rule would do now."},
-			{Line: "mayfly alerts off 'late orders'", Text: "Has a rule rest."},
+			{Line: "mayfly alerts", Text: "List the latest alerts."},
+			{Line: "mayfly alerts rules", Text: "List alert rules."},
+			{Line: "mayfly alerts create 'late orders' --when expiring --in orders --within 1m --then extend --extend-by 10m --max-extensions 3", Text: "Extend messages by ten minutes when they have less than a minute to live, up to three times each."},
+			{Line: "mayfly alerts create 'dead' --when dead-letter-count --threshold 100 --url https://example.com/hook --dry-run", Text: "Preview a rule without creating it."},
+			{Line: "mayfly alerts disable 'late orders'", Text: "Pause a rule."},
+			{Line: "mayfly alerts enable 'late orders'", Text: "Resume a paused rule."},
+			{Line: "mayfly alerts test 'late orders'", Text: "Send a test alert for a rule."},
+			{Line: "mayfly alerts delete 3", Text: "Delete a rule by its number."},
 		},
 	}
 }
 
 // alertsCommand groups the subcommands for alerts and alert rules.
 type alertsCommand struct {
-	List   alertsListCommand   `cmd:"" default:"withargs" help:"List the latest alerts (default)."`
-	Rules  alertsRulesCommand  `cmd:"" help:"List alert rules and how often each has fired."`
-	Create alertsCreateCommand `cmd:"" help:"Add an alert rule, or preview it with --dry-run."`
-	On     alertsOnCommand     `cmd:"" help:"Resume an alert rule."`
-	Off    alertsOffCommand    `cmd:"" help:"Pause an alert rule."`
-	Test   alertsTestCommand   `cmd:"" help:"Send a test alert of a rule."`
-	Delete alertsDeleteCommand `cmd:"" help:"Delete an alert rule."`
+	List    alertsListCommand    `cmd:"" default:"withargs" help:"List the latest alerts (default)."`
+	Rules   alertsRulesCommand   `cmd:"" help:"List alert rules and how often each has fired."`
+	Create  alertsCreateCommand  `cmd:"" help:"Add an alert rule, or preview it with --dry-run."`
+	Enable  alertsEnableCommand  `cmd:"" help:"Resume an alert rule."`
+	Disable alertsDisableCommand `cmd:"" help:"Pause an alert rule."`
+	Test    alertsTestCommand    `cmd:"" help:"Send a test alert for a rule."`
+	Delete  alertsDeleteCommand  `cmd:"" help:"Delete an alert rule."`
 }
 
 const alertRulesPath = "/api/v1/alert-rules"
@@ -60,7 +64,7 @@ func (c *alertsListCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Alerts {
 		var a api.Alert
 		if err := json.Unmarshal(raw, &a); err != nil {
-			return fmt.Errorf("the server tells of an alert in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned an alert that cannot be parsed: %w", err)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", a.At.UTC().Format(time.RFC3339), cli.Printable(a.Name, 60), a.When, a.Count, alertPaths(a)) //nolint:errcheck // Flush returns the error
 	}
@@ -108,7 +112,7 @@ func (c *alertsRulesCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Rules {
 		var r api.AlertRule
 		if err := json.Unmarshal(raw, &r); err != nil {
-			return fmt.Errorf("the server tells of a rule in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned a rule that cannot be parsed: %w", err)
 		}
 		if c.Names {
 			fmt.Fprintln(w, cli.Printable(r.Name, 100)) //nolint:errcheck // Flush returns the error
@@ -122,11 +126,11 @@ func (c *alertsRulesCommand) Run(ctx context.Context, s cli.Streams) error {
 func alertRuleState(r api.AlertRule) string {
 	switch {
 	case r.Disabled:
-		return "off"
-	case r.Trouble != "":
-		return "trouble: " + cli.Printable(r.Trouble, 80)
+		return "disabled"
+	case r.Error != "":
+		return "error: " + cli.Printable(r.Error, 80)
 	default:
-		return "on"
+		return "enabled"
 	}
 }
 
@@ -141,27 +145,27 @@ func orAllEntities(text string) string {
 // alertsCreateCommand adds an alert rule.
 type alertsCreateCommand struct {
 	client
-	Name   string `arg:"" help:"Name of the rule, unique in the namespace."`
-	When   string `required:"" enum:"running-out,expired,dead-lettered,dead-over,deleting,deleted" help:"Condition: running-out, expired, dead-lettered, dead-over, deleting or deleted."`
-	In     string `placeholder:"PATH" help:"Entity, topic with its subscriptions, or pattern such as orders*. Default: all entities."`
-	Query  string `placeholder:"QUERY" help:"For running-out and dead-lettered: only messages that match this query, in the syntax of mayfly search."`
-	Reason string `help:"For dead-lettered: only this reason, or a pattern such as TTL*."`
-	Within string `placeholder:"DURATION" help:"For running-out and deleting: time before the end."`
-	Over   int64  `placeholder:"N" help:"For dead-over: alert when there are more dead letters than this."`
-	Then   string `enum:",notify,extend,dead-letter" default:"" placeholder:"DEED" help:"Action besides the alert: notify (none), extend or dead-letter."`
-	By     string `placeholder:"DURATION" help:"For extend: duration to add."`
-	Times  int    `placeholder:"N" help:"For extend: how many times a message may be extended."`
-	URL    string `name:"url" placeholder:"URL" help:"Webhook URL that also receives the alerts."`
-	Secret string `env:"MAYFLY_ALERT_SECRET" placeholder:"TEXT" help:"Secret that signs the requests to the webhook."`
-	Off    bool   `help:"Create the rule paused."`
-	DryRun bool   `name:"dry-run" help:"Show what the rule would do now, and create nothing."`
+	Name          string `arg:"" help:"Name of the rule, unique in the namespace."`
+	When          string `required:"" enum:"expiring,expired,dead-lettered,dead-letter-count,auto-deleting,auto-deleted" help:"Condition: expiring, expired, dead-lettered, dead-letter-count, auto-deleting or auto-deleted."`
+	In            string `placeholder:"PATH" help:"Entity, topic with its subscriptions, or pattern such as orders*. Default: all entities."`
+	Query         string `placeholder:"QUERY" help:"For expiring and dead-lettered: only messages that match this query, in the syntax of mayfly search."`
+	Reason        string `help:"For dead-lettered: only this reason, or a pattern such as TTL*."`
+	Within        string `placeholder:"DURATION" help:"For expiring and auto-deleting: time before the end."`
+	Threshold     int64  `placeholder:"N" help:"For dead-letter-count: alert when there are more dead letters than this."`
+	Then          string `enum:",notify,extend,dead-letter" default:"" placeholder:"ACTION" help:"Action besides the alert: notify (none), extend or dead-letter."`
+	ExtendBy      string `placeholder:"DURATION" help:"For extend: duration to add."`
+	MaxExtensions int    `placeholder:"N" help:"For extend: how many times a message may be extended."`
+	URL           string `name:"url" placeholder:"URL" help:"Webhook URL that also receives the alerts."`
+	Secret        string `env:"MAYFLY_ALERT_SECRET" placeholder:"TEXT" help:"Secret that signs the requests to the webhook."`
+	Disabled      bool   `help:"Create the rule paused."`
+	DryRun        bool   `name:"dry-run" help:"Show what the rule would do now, and create nothing."`
 }
 
 // Run adds the rule or, with --dry-run, prints what it would do now.
 func (c *alertsCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 	in := api.NewAlertRule{
-		Name: c.Name, Disabled: c.Off, When: c.When, In: c.In, Query: c.Query, Reason: c.Reason, Within: c.Within, Over: c.Over,
-		Then: c.Then, By: c.By, Times: c.Times, URL: c.URL, Secret: c.Secret, DryRun: c.DryRun,
+		Name: c.Name, Disabled: c.Disabled, When: c.When, In: c.In, Query: c.Query, Reason: c.Reason, Within: c.Within, Threshold: c.Threshold,
+		Then: c.Then, ExtendBy: c.ExtendBy, MaxExtensions: c.MaxExtensions, URL: c.URL, Secret: c.Secret, DryRun: c.DryRun,
 	}
 	var answer struct {
 		api.AlertRule
@@ -176,23 +180,23 @@ func (c *alertsCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	if c.DryRun {
 		if err := json.Unmarshal(raw, &answer.AlertPreview); err != nil {
-			return fmt.Errorf("the server's forecast cannot be read: %w", err)
+			return fmt.Errorf("the server returned a preview that cannot be parsed: %w", err)
 		}
 		return printAlertForecast(s, answer.AlertPreview)
 	}
 	if err := json.Unmarshal(raw, &answer.AlertRule); err != nil {
-		return fmt.Errorf("the server's rule cannot be read: %w", err)
+		return fmt.Errorf("the server returned a rule that cannot be parsed: %w", err)
 	}
 	_, err = fmt.Fprintf(s.Out, "Created rule %d, %s.\n", answer.ID, cli.Printable(answer.Name, 100))
 	return err
 }
 
 func printAlertForecast(s cli.Streams, f api.AlertPreview) error {
-	text := "It waits for something to happen; now it would tell of nothing.\n"
-	if f.Known {
-		text = fmt.Sprintf("Now it would tell of %d.\n", f.Count)
-		if f.More {
-			text = fmt.Sprintf("Now it would tell of at least %d.\n", f.Count)
+	text := "The rule would raise no alert now.\n"
+	if f.Countable {
+		text = fmt.Sprintf("The rule would alert about %d now.\n", f.Count)
+		if f.AtLeast {
+			text = fmt.Sprintf("The rule would alert about at least %d now.\n", f.Count)
 		}
 	}
 	_, err := io.WriteString(s.Out, text)
@@ -214,7 +218,7 @@ func (c client) findAlertRule(ctx context.Context, name string) (r api.AlertRule
 		_, err := c.request(ctx, http.MethodGet, alertRulePath(n), nil, &r, 0)
 		return r, err
 	}
-	return r, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "AlertRuleNotFound", Detail: fmt.Sprintf("There is no rule %q; mayfly alerts rules lists them.", cli.Printable(name, 100))}
+	return r, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "AlertRuleNotFound", Detail: fmt.Sprintf("The rule %q does not exist; mayfly alerts rules lists the rules.", cli.Printable(name, 100))}
 }
 
 func alertRulePath(id int64) string { return alertRulesPath + "/" + strconv.FormatInt(id, 10) }
@@ -225,20 +229,20 @@ type alertRuleFlags struct {
 	Rule string `arg:"" help:"Name or number of the rule."`
 }
 
-// alertsOnCommand enables a rule.
-type alertsOnCommand struct{ alertRuleFlags }
+// alertsEnableCommand enables a rule.
+type alertsEnableCommand struct{ alertRuleFlags }
 
 // Run enables the rule.
-func (c *alertsOnCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.updateRule(ctx, s, "works", func(r *api.NewAlertRule) { r.Disabled = false })
+func (c *alertsEnableCommand) Run(ctx context.Context, s cli.Streams) error {
+	return c.updateRule(ctx, s, "is enabled", func(r *api.NewAlertRule) { r.Disabled = false })
 }
 
-// alertsOffCommand disables a rule.
-type alertsOffCommand struct{ alertRuleFlags }
+// alertsDisableCommand disables a rule.
+type alertsDisableCommand struct{ alertRuleFlags }
 
 // Run disables the rule.
-func (c *alertsOffCommand) Run(ctx context.Context, s cli.Streams) error {
-	return c.updateRule(ctx, s, "rests", func(r *api.NewAlertRule) { r.Disabled = true })
+func (c *alertsDisableCommand) Run(ctx context.Context, s cli.Streams) error {
+	return c.updateRule(ctx, s, "is disabled", func(r *api.NewAlertRule) { r.Disabled = true })
 }
 
 // updateRule reads the rule, applies change and writes the rule back.
@@ -248,8 +252,8 @@ func (c alertRuleFlags) updateRule(ctx context.Context, s cli.Streams, does stri
 		return err
 	}
 	in := api.NewAlertRule{
-		Name: r.Name, Disabled: r.Disabled, When: r.When, In: r.In, Query: r.Query, Reason: r.Reason, Within: r.Within, Over: r.Over,
-		Then: r.Then, By: r.By, Times: r.Times, URL: r.URL,
+		Name: r.Name, Disabled: r.Disabled, When: r.When, In: r.In, Query: r.Query, Reason: r.Reason, Within: r.Within, Threshold: r.Threshold,
+		Then: r.Then, ExtendBy: r.ExtendBy, MaxExtensions: r.MaxExtensions, URL: r.URL,
 	}
 	change(&in)
 	raw, err := c.request(ctx, http.MethodPut, alertRulePath(r.ID), in, nil, 0)
@@ -275,7 +279,7 @@ func (c *alertsTestCommand) Run(ctx context.Context, s cli.Streams) error {
 	if _, err := c.request(ctx, http.MethodPost, alertRulePath(r.ID)+"/test", nil, nil, 0); err != nil || c.JSON {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "Rule %d, %s, has told of a test.\n", r.ID, cli.Printable(r.Name, 100))
+	_, err = fmt.Fprintf(s.Out, "Rule %d, %s, has sent a test alert.\n", r.ID, cli.Printable(r.Name, 100))
 	return err
 }
 

@@ -79,8 +79,8 @@ func (p *serverRun) openAuthentication(board namespaces.NoteStore) (err error) {
 	return nil
 }
 
-// openOIDC returns a door to the OpenID provider, without the functions that it shares
-// with the login's door.
+// openOIDC returns the handler of the OpenID provider, without the functions that it shares with
+// the password handler.
 func (p *serverRun) openOIDC(sessions *password.Sessions) (*oidc.Handler, error) {
 	c, a := *p.config.OIDC, &p.authentication
 	c.Logger, c.Base = p.config.clientLogger, p.config.BasePath
@@ -138,7 +138,7 @@ func (a *authentication) isRemoved(name string, way auth.Method) bool {
 	return !there
 }
 
-// namespaceCreated returns when a namespace was created; zero if unknown.
+// namespaceCreated returns when a namespace was created, or zero if unknown.
 func (p *serverRun) namespaceCreated(namespace string) time.Time {
 	n, _ := p.namespaces.Find(namespace)
 	return n.Created
@@ -164,23 +164,24 @@ func (a *authentication) watchSessions(ctx context.Context) {
 // recordActivity logs an action that belongs to no namespace, and records it in the activity of the
 // server's own namespace.
 func (p *serverRun) recordActivity(ctx context.Context, kind engine.EventKind, about, actor string) {
-	p.config.Logger.InfoContext(ctx, "somebody did something", "who", actor, "what", kind, "about", about)
+	p.config.Logger.InfoContext(ctx, "an operation was performed", "action", kind, "target", about, "actor", actor)
 	p.namespaces.Audit(ctx, kind, about, actor)
 }
 
-// recordTokenActivity is remember for changes to the tokens and links that servers share.
+// recordTokenActivity calls recordActivity for each change to the tokens and links that servers
+// share.
 func (p *serverRun) recordTokenActivity(ctx context.Context, done []broker.AuditEntry, actor string) {
 	for _, d := range done {
 		p.recordActivity(ctx, d.Kind, d.About, actor)
 	}
 }
 
-// oidcConfig returns the configuration of the OpenID provider; nil if there is none.
+// oidcConfig returns the configuration of the OpenID provider, or nil if there is none.
 func (c *serveCommand) oidcConfig() (*oidc.Config, error) {
 	f := c.OIDC
 	if f.Issuer == "" {
 		if f.Client != "" || f.Secret != "" || len(f.Role) > 0 {
-			return nil, errors.New("--oidc-client, --oidc-secret and --oidc-role are for --oidc-issuer, and there is none")
+			return nil, errors.New("--oidc-client, --oidc-secret and --oidc-role require --oidc-issuer")
 		}
 		return nil, nil
 	}

@@ -18,7 +18,7 @@ import (
 	"mayfly/web/api"
 )
 
-// SignIn returns a browser in which a user of usersFile has signed in.
+// SignIn returns the cookies of a browser in which a user of the server has signed in.
 func (s *Server) SignIn(t *testing.T, name string) *CookieJar {
 	t.Helper()
 	jar := &CookieJar{}
@@ -58,7 +58,7 @@ func (s *Server) CreateToken(t *testing.T, who *CookieJar, role string) string {
 func TestPrintedLineWithPeople(t *testing.T) {
 	RequirePrograms(t, "sh", "curl")
 	s := Start(t, Config{Store: "memory:", Auth: UsersFile(t)})
-	if printed := s.Out.String(); !strings.Contains(printed, s.Curl) || !strings.Contains(printed, "MAYFLY_TOKEN is to hold a token of an admin: sign in, and make one at "+s.Dashboard+"/tokens.") {
+	if printed := s.Out.String(); !strings.Contains(printed, s.Curl) || !strings.Contains(printed, "Set MAYFLY_TOKEN to an admin token: sign in, and create one at "+s.Dashboard+"/tokens.") {
 		t.Errorf("printed is %q", printed)
 	}
 	token := s.CreateToken(t, s.SignIn(t, "ana"), "admin")
@@ -210,8 +210,8 @@ func TestActivityOfPeople(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff([]string{
-		"token-made ana: test (viewer)", "signed-in ana: admin · password · 127.0.0.1", "token-revoked token test of ana: test (admin)", "sign-ins-ended ana: ana",
-		"signed-out vera: ", "token-made ana: test (admin)", "signed-in ana: admin · password · 127.0.0.1", "signed-in vera: viewer · password · 127.0.0.1",
+		"token-created ana: test (viewer)", "signed-in ana: admin · password · 127.0.0.1", "token-revoked token test of ana: test (admin)", "sign-ins-ended ana: ana",
+		"signed-out vera: ", "token-created ana: test (admin)", "signed-in ana: admin · password · 127.0.0.1", "signed-in vera: viewer · password · 127.0.0.1",
 		"sign-in-failed dashboard 127.0.0.1: ", "sign-in-failed dashboard 127.0.0.1: ana",
 	}, told); d != "" {
 		t.Error(d)

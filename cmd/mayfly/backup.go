@@ -39,11 +39,11 @@ func (k storeFlags) findStore(ctx context.Context) (storage.Location, error) {
 
 func describeBackup() cli.Command {
 	return cli.Command{
-		Name: "backup", Summary: "Back up a store to a file, also while its server runs.", Flags: &backupCommand{},
-		Detail: "The backup is of one moment, also while a server goes on working. It can be restored into a store of another kind. To check one: mayfly verify FILE.",
+		Name: "backup", Summary: "Back up a store to a file, even while its server is running.", Flags: &backupCommand{},
+		Detail: "A backup is consistent: it captures one moment, even while a server is running. You can restore it into another kind of store. Check it with mayfly verify FILE.",
 		Examples: []cli.Example{
-			{Line: "mayfly backup monday.backup", Text: "Copies the store in the data folder."},
-			{Line: "mayfly backup - --store mongodb://db.example/mayfly | gzip > monday.backup.gz", Text: "Copies a namespace on MongoDB, compressed once more."},
+			{Line: "mayfly backup monday.backup", Text: "Back up the store in the data folder."},
+			{Line: "mayfly backup - --store mongodb://db.example/mayfly | gzip > monday.backup.gz", Text: "Write a backup of a namespace on MongoDB to a pipe."},
 		},
 	}
 }
@@ -118,7 +118,7 @@ func (c *backupCommand) targetPath() (string, error) {
 	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("%s is no file", c.File)
 	case !c.Force:
-		return "", fmt.Errorf("%s is there already; --force takes its place", c.File)
+		return "", fmt.Errorf("%s already exists; overwrite it with --force", c.File)
 	default:
 		return full, nil
 	}
@@ -143,7 +143,7 @@ func writeFileAtomically(path string, write func(io.Writer) error) (err error) {
 		return fmt.Errorf("the backup cannot be written: %w", err)
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
-		return fmt.Errorf("the backup cannot be put in its place: %w", err)
+		return fmt.Errorf("the backup cannot be renamed: %w", err)
 	}
 	syncDir(filepath.Dir(path))
 	return nil

@@ -69,14 +69,14 @@ func TestBackupAndRestore(t *testing.T) {
 	s.does("shop.db is sound"+what, "verify", "--store", s.store("shop.db"))
 	s.does(" to "+s.at("shop.backup")+what, "backup", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.does("shop.db is sound"+what, "verify", s.store("shop.db"))
-	if _, complaint, code := RunCommand(t, "", "verify", s.store("shop.db"), "--store", s.store("other.db")); code != 2 || !strings.Contains(complaint, "or that of --store, not both") {
+	if _, complaint, code := RunCommand(t, "", "verify", s.store("shop.db"), "--store", s.store("other.db")); code != 2 || !strings.Contains(complaint, "or with --store, not both") {
 		t.Errorf("two stores: %d %s", code, complaint)
 	}
 	s.does("shop.backup is whole and sound"+what, "verify", s.at("shop.backup"))
 	if info, err := os.Stat(s.at("shop.backup")); err != nil || info.Mode().Perm()&0o077 != 0 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
-	s.fails("is there already; --force takes its place", "backup", s.at("shop.backup"), "--store", s.store("shop.db"))
+	s.fails("already exists; overwrite it with --force", "backup", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.does("Wrote ", "backup", s.at("shop.backup"), "--force", "--store", s.store("shop.db"))
 	s.fails("in use by this process", "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.fails("in use by this process", "compact", "--store", s.store("shop.db"))
@@ -87,13 +87,13 @@ func TestBackupAndRestore(t *testing.T) {
 	s.fails(`only be restored into an empty store, but this one has "orders"`, "restore", s.at("shop.backup"), "--store", s.store("shop.db"))
 	s.does("into "+s.at("new.db")+what, "restore", s.at("shop.backup"), "--store", s.store("new.db"))
 	s.does("new.db is sound"+what, "verify", "--store", s.store("new.db"))
-	s.does("new.db takes ", "compact", "--store", s.store("new.db"))
+	s.does("new.db now takes ", "compact", "--store", s.store("new.db"))
 	after := Start(t, Config{Store: s.store("new.db")})
 	if got := Entity(t, after, "orders").Counts; got != want || got != (api.Counts{Active: 3, Scheduled: 1, DeadLetter: 1}) {
 		t.Errorf("there are %+v of %+v", got, want)
 	}
 	s.does("Sent 1 message to orders: #6.", "send", "orders", "more", "--server", after.Dashboard)
-	out, _, _ := RunCommand(t, "", "receive", "orders", "--max", "5", "--server", after.Dashboard)
+	out, _, _ := RunCommand(t, "", "receive", "orders", "--limit", "5", "--server", after.Dashboard)
 	if !strings.Contains(out, "hello") || !strings.Contains(out, "more") || !strings.Contains(out, "largelarge") {
 		t.Errorf("received is %.200q", out)
 	}
@@ -116,7 +116,7 @@ func TestBackupOfAnother(t *testing.T) {
 	server := Start(t, Config{Store: s.store("all.db"), Namespaces: 3})
 	for _, args := range [][]string{
 		{"send", "orders", "hello", "--create"}, {"namespaces", "create", "shop"},
-		{"send", "carts", "hello", "--create", "--count", "2", "--ns", "shop"}, {"send", "lists", "hello", "--create", "--ns", "shop"},
+		{"send", "carts", "hello", "--create", "--count", "2", "--namespace", "shop"}, {"send", "lists", "hello", "--create", "--namespace", "shop"},
 	} {
 		if _, complaint, code := RunCommand(t, "", append(args, "--server", server.Dashboard)...); code != cli.ExitOK {
 			t.Fatalf("%q: %s", args, complaint)
@@ -198,10 +198,10 @@ func TestBackupRefusals(t *testing.T) {
 		s.fails(want, "verify", s.at(name))
 		s.fails(want, "restore", s.at(name), "--store", s.store("untouched.db"))
 	}
-	s.fails("give its file instead of -", "restore", "-", "--store", s.store("untouched.db"))
-	s.fails("forgotten at once", "restore", s.at("good"), "--store", "memory:")
+	s.fails("needs a file instead of -", "restore", "-", "--store", s.store("untouched.db"))
+	s.fails("is lost when this command ends", "restore", s.at("good"), "--store", "memory:")
 	s.fails("is no file", with("backup", s.dir, "--force")...)
-	s.fails("is there already", with("backup", s.at("link"))...)
+	s.fails("already exists", with("backup", s.at("link"))...)
 	s.fails("cannot be written", with("backup", s.at("no/such/folder"))...)
 	s.fails("only be read by its server", "backup", s.at("new"), "--store", "memory:")
 	s.fails("only be read by its server", "verify", "--store", "memory:")
@@ -212,7 +212,7 @@ func TestBackupRefusals(t *testing.T) {
 		s.fails("not a Mayfly store", command, "--store", s.store("notes"))
 	}
 	s.fails(`unknown scheme "mongo"; `, "verify", "--store", "mongo://me:secret@host")
-	s.fails("cannot be called so", "verify", "--namespace", "a/b")
+	s.fails("is not a valid namespace name", "verify", "--namespace", "a/b")
 	if _, err := os.Stat(s.at("untouched.db")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a store was made: %v", err)
 	}
@@ -239,7 +239,7 @@ func TestUnsound(t *testing.T) {
 	}
 	store := open("bad.db")
 	if err := errors.Join(store.Commit(t.Context(), &engine.Batch{Hard: true, Now: 5,
-		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
+		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
 		Contents: []engine.StoredContent{{Key: 5, Content: engine.Content{}.Pack()}, {Key: 6, Content: engine.Content{BodySize: 7}.Pack()}},
 		Messages: []engine.Message{{Key: 5, Content: 5, Subqueue: 1, Seq: 1}, {Key: 6, Content: 6, Subqueue: 1, Seq: 2}, {Key: 7, Content: 99, Subqueue: 1, Seq: 3}},
 	}), store.Close()); err != nil {
@@ -254,7 +254,7 @@ func TestUnsound(t *testing.T) {
 
 	store = open("torn.db")
 	if err := errors.Join(store.Commit(t.Context(), &engine.Batch{Hard: true, Now: 5,
-		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
+		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
 		Messages: []engine.Message{{Key: 7, Content: 99, Subqueue: 1, Seq: 3}},
 	}), store.Close()); err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func TestUnsoundRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := errors.Join(store.Commit(t.Context(), &engine.Batch{Hard: true, Now: 5,
-		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
+		Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "orders"}}, Meters: []engine.Meter{{Subqueue: 1, NextSeq: 9}},
 		Settings: []engine.Setting{{Key: "views/one", Value: "the value of one"}},
 		Contents: []engine.StoredContent{{Key: 5, Content: engine.Content{}.Pack()}},
 		Messages: []engine.Message{{Key: 5, Content: 5, Subqueue: 1, Seq: 1}},
@@ -338,7 +338,7 @@ func TestRestoreIsInterrupted(t *testing.T) {
 		t.Errorf("it is served: %v", err)
 	}
 	out, complaint, code = RunCommand(t, "", "restore", s.at("good"), "--store", s.store("half.db"))
-	if code != cli.ExitOK || !strings.Contains(out, "Restored ") || !strings.Contains(out, "What a restore before this one had left there was removed.\n") {
+	if code != cli.ExitOK || !strings.Contains(out, "Restored ") || !strings.Contains(out, "The remains of an earlier, interrupted restore were removed.\n") {
 		t.Errorf("%d %q %q", code, out, complaint)
 	}
 	s.does("half.db is sound: 1 queue, 5 messages", "verify", "--store", s.store("half.db"))
@@ -404,7 +404,7 @@ func TestBackupOnMongoDB(t *testing.T) {
 		at *Server
 		to *api.Messages
 	}{{before, &want}, {after, &got}} {
-		if err := json.Unmarshal([]byte(Get(t, w.at.Dashboard+APIPath("peek", "orders")+"?from=1&count=20")), w.to); err != nil {
+		if err := json.Unmarshal([]byte(Get(t, w.at.Dashboard+APIPath("peek", "orders")+"?from=1&limit=20")), w.to); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -421,7 +421,7 @@ func TestBackupOfOneMadeAgain(t *testing.T) {
 	server := Start(t, Config{Store: url, Namespaces: 3})
 	for _, args := range [][]string{
 		{"namespaces", "create", "shop"}, {"namespaces", "delete", "shop", "--yes"}, {"namespaces", "create", "shop"},
-		{"send", "carts", "hello", "--create", "--count", "2", "--ns", "shop"},
+		{"send", "carts", "hello", "--create", "--count", "2", "--namespace", "shop"},
 	} {
 		if _, complaint, code := RunCommand(t, "", append(args, "--server", server.Dashboard)...); code != cli.ExitOK {
 			t.Fatalf("%q: %s", args, complaint)

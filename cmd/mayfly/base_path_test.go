@@ -155,12 +155,12 @@ func TestEveryAddressHasTheBasePath(t *testing.T) {
 	ask("/send/orders", `[{"body":"{\"a\":1}","timeToLive":"1h"},{"body":"b"},{"body":"c","scheduledEnqueueTime":"2126-01-01T00:00:00Z"}]`)
 	ask("/send/chats", `{"body":"x","sessionId":"anna"}`)
 	ask("/send/nobody", `{"body":"x"}`)
-	ask("/receive/orders", `{"mode":"peek-lock","max":1}`)
-	ask("/alert-rules", `{"name":"late","when":"running-out","in":"orders","within":"10m","then":"notify"}`)
+	ask("/receive/orders", `{"mode":"peek-lock","limit":1}`)
+	ask("/alert-rules", `{"name":"late","when":"expiring","in":"orders","within":"10m","then":"notify"}`)
 	ask("/jobs", `{"kind":"copy","paths":["orders"],"to":"reply"}`)
 	ask("/namespaces", `{"name":"shop"}`)
 	ask("/tokens", `{"name":"ci","role":"operator"}`)
-	ask("/plays", `{"scene":"deadline"}`)
+	ask("/playbacks", `{"scene":"deadline"}`)
 
 	c := &crawl{surfer: surfing(t), s: s, seen: map[string]bool{}, next: []string{basePath, basePath + "/"}}
 	c.origin = regexp.MustCompile(regexp.QuoteMeta(strings.TrimSuffix(s.Dashboard, basePath)) + `(/[^\s"'<>&]*)`)

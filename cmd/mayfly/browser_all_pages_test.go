@@ -47,11 +47,11 @@ func furnish(v *visit) {
 	v.create("topic", "nobody", `{}`)
 	v.send("nobody", `{"Label":"price.changed","MessageId":"x-2","To":"nobody-in-particular-or-at-all"}`, `{}`)
 
-	v.ask("POST", v.server.Dashboard+"/api/v1/tokens", "", `{"name":"nightly import of everything","role":"operator","for":"90d"}`)
+	v.ask("POST", v.server.Dashboard+"/api/v1/tokens", "", `{"name":"nightly import of everything","role":"operator","expiresIn":"90d"}`)
 	v.ask("POST", v.server.Dashboard+"/api/v1/links", "", `{"name":"Monday's demo","page":"/n/default/queues?sort=expiry&q=orders"}`)
 	v.ask("PUT", v.server.Dashboard+"/api/v1/scenes/lunch", "", LunchScene)
 	receive := func(name, rest string) {
-		v.ask("POST", v.server.Dashboard+APIPath("receive", name), "", `{"mode":"peek-lock","max":1`+rest+`}`)
+		v.ask("POST", v.server.Dashboard+APIPath("receive", name), "", `{"mode":"peek-lock","limit":1`+rest+`}`)
 	}
 	v.visit("/n/default/q/payments")
 	for range 2 {
@@ -73,11 +73,11 @@ func furnish(v *visit) {
 	v.wantMeanwhile(`Number(`+slot+`("count-dead")) >= 3`, func() { v.visit("/n/default/q/orders") })
 
 	api := v.server.Dashboard + "/api/v1"
-	v.ask("POST", api+"/alert-rules", "", `{"name":"late orders","when":"running-out","in":"orders","within":"10m","then":"extend","by":"10m","times":3}`)
+	v.ask("POST", api+"/alert-rules", "", `{"name":"late orders","when":"expiring","in":"orders","within":"10m","then":"extend","extendBy":"10m","maxExtensions":3}`)
 	v.ask("POST", api+"/alert-rules", "", `{"name":"unpaid","when":"dead-lettered","in":"payments","then":"notify"}`)
 	v.ask("POST", api+"/jobs", "", `{"kind":"copy","paths":["payments"],"query":"subject:payment*","to":"empty"}`)
 	v.ask("POST", api+"/namespaces", "", `{"name":"shop"}`)
-	v.ask("PUT", api+"/access/worker", "", `{"rights":["Send","Listen"]}`)
+	v.ask("PUT", api+"/access-rules/worker", "", `{"rights":["Send","Listen"]}`)
 	v.ask("PUT", api+"/templates/late%20orders", "", `{"body":"{\"order\":{{n}}}","subject":"order.placed","repeat":100,"every":"1m"}`)
 	v.ask("PUT", api+"/views/by%20city", "", `{"columns":["seq","json.customer.city","ttl"],"lists":["messages","search"]}`)
 	v.create("queue", "chats", `{"RequiresSession":true}`)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -22,17 +23,6 @@ func (v *visit) asks(selector string) {
 	v.t.Helper()
 	v.do(chromedp.Click(chromedp.CSS(selector)))
 	v.want(guard)
-}
-
-// refused expects error responses with the codes, as forgive does. For a WebSocket that is
-// refused with 401, the browser logs a sentence without the code.
-func (v *visit) refused(codes ...string) {
-	for _, code := range codes {
-		v.forgive("was answered with "+code, "status of "+code)
-		if code == "401" {
-			v.forgive("HTTP Authentication failed")
-		}
-	}
 }
 
 // guardsInBrowser executes an action of each tier (dashboard §4), and checks its confirmation.
@@ -129,7 +119,7 @@ func (v *visit) guardsOfSmall() {
 	v.want(`document.querySelector(".guard [aria-invalid]") === document.activeElement`)
 	v.look("guard-extend")
 	v.equal(`document.activeElement.value`, "soon")
-	v.refused("422")
+	v.refused(http.StatusUnprocessableEntity, "/n/default/q/orders/bulk/extend")
 	v.do(chromedp.KeyEvent(kb.Escape))
 	v.want(`!` + guard)
 	v.want(`document.activeElement.matches("[formaction$='/bulk/extend']:not([name])")`)
@@ -204,7 +194,7 @@ func (v *visit) guardsOfLarge() {
 	v.fill("confirm", "order")
 	v.do(chromedp.Click(chromedp.CSS(`.guard .final`)))
 	v.want(`document.querySelector(".guard [name=confirm][aria-invalid]") === document.activeElement`)
-	v.refused("422")
+	v.refused(http.StatusUnprocessableEntity, "/n/default/q/orders/purge")
 	v.counted("orders", 58, 0, 0, 0, 0)
 
 	// More messages arrived than the user confirmed.
@@ -216,7 +206,7 @@ func (v *visit) guardsOfLarge() {
 	v.want(`document.querySelector(".guard .notice[role=alert]")?.textContent.includes("65")`)
 	v.equal(onCancel, "Cancel")
 	v.equal(`document.querySelector(".guard .final .asis").textContent`, "Purge 65 messages")
-	v.refused("409")
+	v.refused(http.StatusConflict, "/n/default/q/orders/purge")
 	v.counted("orders", 65, 0, 0, 0, 0)
 	v.fill("confirm", "orders")
 	v.done(`.guard .final`, "Purged 65 messages")
@@ -275,12 +265,13 @@ func (v *visit) guardsOfStructure() {
 	// The message of a row is deleted meanwhile: the dialog shows the refusal.
 	v.do(chromedp.Click(chromedp.CSS(`[data-list=rows] a[data-drawer]`)))
 	v.want(`document.querySelector(".drawer a[data-ask][href$='/delete']")`)
+	message, _ := v.js(`document.querySelector(".drawer a[data-ask][href$='/delete']").pathname`).(string)
 	v.asks(`.drawer a[data-ask][href$="/delete"]`)
 	v.equal(lastStep, "Delete 1 message")
 	v.ask("POST", v.server.Dashboard+"/api/v1/purge/orders", "", `{"states":["active"]}`)
 	v.do(chromedp.Click(chromedp.CSS(`.guard .final`)))
 	v.want(`document.querySelector(".guard .failed[role=alert]")`)
-	v.refused("404")
+	v.refused(http.StatusNotFound, message)
 	v.equal(onCancel, "Close")
 	v.look("guard-refused")
 	v.do(chromedp.KeyEvent(kb.Enter))

@@ -38,7 +38,7 @@ func drawerInBrowser(_ *testing.T, v *visit) {
 
 	// The drawer is live by its own topic, besides the page's.
 	v.js(`document.querySelector(".drawer h2").born = true`)
-	v.ask("POST", v.server.Dashboard+"/api/v1/receive/orders", "", `{"mode":"peek-lock","max":30}`)
+	v.ask("POST", v.server.Dashboard+"/api/v1/receive/orders", "", `{"mode":"peek-lock","limit":30}`)
 	v.want(`document.querySelector(".drawer footer").innerText.includes("lock")`)
 	v.want(slot + `("count-locked") === "30"`)
 	v.equal(`document.querySelector(".drawer h2").born`, true)

@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"net/http"
+)
 
 // An answer is the page that a form's submission returns: the result, or the form with errors.
 type answer struct {
@@ -65,8 +68,12 @@ func (v *visit) axeAnswers() {
 		v.fillsIn(a)
 		v.inThemes(a.name, `document`)
 		v.hears(a.name)
+		if a.status >= http.StatusBadRequest {
+			page, _ := v.js(`location.pathname`).(string)
+			v.refused(a.status, page)
+		}
 	}
 	v.visit("/n/default/nowhere")
 	v.inThemes("nowhere", `document`)
-	v.refused("422", "404")
+	v.refused(http.StatusNotFound, "/n/default/nowhere")
 }

@@ -151,7 +151,7 @@ func (v *visit) keysInDrawer() {
 	v.equal(`document.activeElement.textContent`, "dora")
 	hold := v.accept("chats", "dora")
 	v.want(`document.querySelector('[data-key="dora"] .held time')`)
-	v.received("chats", fmt.Sprintf(`{"hold":%q}`, hold))
+	v.received("chats", fmt.Sprintf(`{"sessionLockToken":%q}`, hold))
 	v.want(`document.querySelector('[data-key="dora"] [data-label="Locked"]').innerText === "1"`)
 	v.equal(`document.activeElement.textContent`, "dora")
 	v.equal(focused, "")

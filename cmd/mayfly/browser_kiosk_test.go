@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func wallGoesRound(t *testing.T, v *visit) {
 	if _, err := chromedp.Call(v.tab, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: `
 		window.every = new Map();
 		const set = setInterval;
-		setInterval = (deed, ms, ...rest) => ms < 5000 ? set(deed, ms, ...rest) : void every.set(ms, deed);
+		setInterval = (handler, ms, ...rest) => ms < 5000 ? set(handler, ms, ...rest) : void every.set(ms, handler);
 	`}); err != nil {
 		t.Fatal(err)
 	}
@@ -68,6 +69,7 @@ func wallGoesRound(t *testing.T, v *visit) {
 	// Missing pages are left out, and other addresses are ignored.
 	wall("&every=1m&pages=overview,nowhere,../../settings,%20queues")
 	turn(60_000, "/n/default/queues")
+	v.refused(http.StatusNotFound, "/n/default/nowhere")
 	turn(60_000, "/n/default")
 
 	// A wall has no actions.
@@ -104,6 +106,8 @@ func wallGoesRound(t *testing.T, v *visit) {
 	if left(10_000) != false {
 		t.Error("a page in error is loaded again though it is in error still")
 	}
+	v.refused(http.StatusNotFound, "/n/default/q/late") // the visit
+	v.refused(http.StatusNotFound, "/n/default/q/late") // the round
 	v.create("queue", "late", `{}`)
 	turn(10_000, "/n/default/q/late")
 
@@ -118,7 +122,6 @@ func wallGoesRound(t *testing.T, v *visit) {
 	wire.Repair()
 	v.want(`mayfly.state === "live"`)
 	turn(60_000, "/n/default/expirations")
-	v.forgive("404", "ERR_", "WebSocket")
 	v.leave()
 }
 

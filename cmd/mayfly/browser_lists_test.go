@@ -15,7 +15,7 @@ func listsInBrowser(t *testing.T, v *visit) {
 		v.ask("POST", v.server.Dashboard+"/api/v1/send/orders", "", fmt.Sprintf(`{"messageId":"m-%d","subject":"wrong %d","body":"{\"total\":-%d}"}`, n, n, n))
 	}
 	var got struct{ Messages []struct{ LockToken string } }
-	v.answered("/api/v1/receive/orders", `{"max":4}`, &got)
+	v.answered("/api/v1/receive/orders", `{"limit":4}`, &got)
 	for _, m := range got.Messages {
 		v.settled(m.LockToken)
 	}
@@ -95,7 +95,7 @@ func (v *visit) choosesDeferred() {
 	}
 	defers := func() {
 		var got struct{ Messages []struct{ LockToken string } }
-		v.answered("/api/v1/receive/parked", `{"max":5}`, &got)
+		v.answered("/api/v1/receive/parked", `{"limit":5}`, &got)
 		for _, m := range got.Messages {
 			v.ask("POST", api+"/settle", "", fmt.Sprintf(`{"lockToken":%q,"outcome":"defer"}`, m.LockToken))
 		}

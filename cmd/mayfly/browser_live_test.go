@@ -45,7 +45,7 @@ const recorded = `{
 	look();
 }`
 
-// A record is what was recorded of a row. Times are in milliseconds.
+// A record has the recorded changes of a row. Times are in milliseconds.
 type record struct {
 	Came, Went       int
 	Texts            []string
@@ -115,6 +115,9 @@ func lifeInBrowser(t *testing.T, v *visit) {
 		}
 		if late := time.Duration(row.Struck-row.Deadline) * time.Millisecond; late < 0 {
 			t.Errorf("row %s was struck through %s before its deadline", key, -late)
+		}
+		if late := time.Duration(row.Struck-dead["5"]) * time.Millisecond; row.Struck == 0 || late > 0 {
+			t.Errorf("row %s was struck through %s after all dead letters were counted", key, late)
 		}
 		if down := slices.DeleteFunc(slices.Clone(row.Texts), func(s string) bool { return len(s) != 2 }); len(down) < 2 || !slices.IsSortedFunc(down, func(a, b string) int { return strings.Compare(b, a) }) {
 			t.Errorf("row %s showed %q, which is no countdown", key, row.Texts)

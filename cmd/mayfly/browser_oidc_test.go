@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -49,7 +50,7 @@ func TestBrowserSignsInWithAProvider(t *testing.T) {
 	v.visit("/login?to=/n/default/topics")
 	there("eva")
 	v.want(`document.documentElement.lang === "cs" && document.querySelector("[role=alert]").innerText.includes("the company vás zná, ale nemáte tu žádnou roli.")`)
-	v.refused("403")
+	v.refused(http.StatusForbidden, oidc.CallbackPath)
 	v.look("signin-refused")
 	provider.Is(oidctest.Trouble{Claims: map[string]any{"roles": []string{"team"}}})
 	there("eva")

@@ -70,7 +70,7 @@ func (v *visit) keepShop() {
 	v.send("mail", `{"Label":"mail.reminder","ScheduledEnqueueTimeUtc":"`+at+`"}`, "Your parcel is waiting")
 	for _, end := range []string{`"dead-letter","reason":"CardDeclined"`, `"defer"`} {
 		var taken struct{ Messages []struct{ LockToken string } }
-		text := v.server.MustRequest(v.t, 200, "POST", v.server.Dashboard+APIPath("receive", "payments"), "", `{"max":1}`)
+		text := v.server.MustRequest(v.t, 200, "POST", v.server.Dashboard+APIPath("receive", "payments"), "", `{"limit":1}`)
 		if err := json.Unmarshal([]byte(text), &taken); err != nil || len(taken.Messages) != 1 {
 			v.t.Fatal(text, err)
 		}
@@ -78,7 +78,7 @@ func (v *visit) keepShop() {
 	}
 	v.visit("/n/default/q/orders?tab=dead-letter")
 	v.wantMeanwhile(`Number(`+slot+`("count-dead")) >= 2`, func() { v.visit("/n/default/q/orders?tab=dead-letter") })
-	v.ask("POST", v.server.Dashboard+APIPath("receive", "orders"), "", `{"mode":"peek-lock","max":1}`)
+	v.ask("POST", v.server.Dashboard+APIPath("receive", "orders"), "", `{"mode":"peek-lock","limit":1}`)
 }
 
 // outline returns the texts of a page that do not depend on the time.

@@ -48,8 +48,8 @@ func unplaced() map[string]string {
 	return all
 }
 
-// route returns the most specific pattern that matches an address.
-func route(patterns []string, address string) string {
+// patternOf returns the most specific pattern that matches an address.
+func patternOf(patterns []string, address string) string {
 	path, _, _ := strings.Cut(address, "?")
 	parts := strings.Split(path, "/")
 	best, least := "", len(parts)+1
@@ -79,7 +79,7 @@ func kind(patterns []string, address string) string {
 	if err != nil {
 		return address
 	}
-	return route(patterns, address) + " " + typed.Get("tab")
+	return patternOf(patterns, address) + " " + typed.Get("tab")
 }
 
 // placed checks that each page has a place, so that the walk leaves none out.
@@ -87,7 +87,7 @@ func placed(t *testing.T, all []place) {
 	t.Helper()
 	patterns, without, has := routed(t), unplaced(), map[string]string{}
 	for _, p := range all {
-		has[route(patterns, p.path)] = p.name
+		has[patternOf(patterns, p.path)] = p.name
 	}
 	if name, ok := has[""]; ok {
 		t.Errorf("the place %s is none that the dashboard answers to", name)

@@ -30,7 +30,7 @@ func rulesInBrowser(_ *testing.T, v *visit) {
 	v.fill("rule-sql", "amount > 1000")
 	v.want(verdict + ` === "Selected"`)
 	v.fill("rule-sql", "amount >> 1000")
-	v.want(faults + ` === 1 && !` + verdict + ` && document.querySelector(".fault").textContent.includes("Character 9")`)
+	v.want(faults + ` === 1 && !` + verdict + ` && document.querySelector(".fault").textContent.includes("at character 9")`)
 	v.equal(`document.querySelector("[name=rule-sql]").getAttribute("aria-invalid")`, "true")
 	v.fill("rule-sql", "amount < 1000")
 	v.want(verdict + ` === "Not selected: it is false" && ` + faults + ` === 0`)

@@ -173,7 +173,7 @@ func (v *visit) turnsClock() {
 	for _, run := range []struct {
 		rate int
 		wait string // long enough for another rate to show
-	}{{60, "1200"}, {10, "3000"}, {60, "1200"}} {
+	}{{60, "2400"}, {10, "3000"}, {60, "2400"}} {
 		turned := fmt.Sprintf(`document.querySelector("[data-stage-act=clock][value='%d']")`, run.rate)
 		v.js(turned + `.click()`)
 		v.want(turned + `.ariaPressed === "true"`)

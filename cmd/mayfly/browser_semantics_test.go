@@ -58,9 +58,9 @@ func furnishSessions(v *visit) {
 	state("emil", `{"state":"waiting for a call back"}`)
 	state("bert", `{"stateBase64":"AAECAwQFBgf/"}`)
 	hold := v.accept("chats", "bert")
-	v.ask("POST", v.server.Dashboard+APIPath("receive", "chats"), "", fmt.Sprintf(`{"hold":%q,"max":2}`, hold))
+	v.ask("POST", v.server.Dashboard+APIPath("receive", "chats"), "", fmt.Sprintf(`{"sessionLockToken":%q,"limit":2}`, hold))
 	hold = v.accept("chats", "carla")
-	lock := v.received("chats", fmt.Sprintf(`{"hold":%q}`, hold))
+	lock := v.received("chats", fmt.Sprintf(`{"sessionLockToken":%q}`, hold))
 	v.ask("POST", v.server.Dashboard+"/api/v1/settle", "", fmt.Sprintf(`{"lockToken":%q,"outcome":"defer"}`, lock))
 	v.release("chats", v.accept("chats", "dora"))
 }

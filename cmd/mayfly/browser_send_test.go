@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"testing"
 )
 
@@ -49,7 +50,7 @@ func sendInBrowser(t *testing.T, v *visit) {
 	v.js(`scrollTo(0, 0)`) // so that the bar does not cover it
 	v.click(`main .primary`)
 	v.want(`document.querySelector("#f-subject-e").innerText.includes("The placeholder {{nothing}} does not exist")`)
-	v.refused("422")
+	v.refused(http.StatusUnprocessableEntity, "/n/default/q/orders/send")
 	v.fill("subject", "many {{n}}")
 	v.done(`main .primary`, "Sending to orders in the background")
 	v.want(`document.querySelector("[data-slot=progress]").innerText.includes("Done") && document.querySelector("[data-slot=facts]").innerText.includes("1,500")`)

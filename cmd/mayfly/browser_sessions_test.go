@@ -19,15 +19,15 @@ func inSession(entity, id string) string {
 // accept accepts a session by the API and returns its hold.
 func (v *visit) accept(entity, id string) string {
 	v.t.Helper()
-	var got struct{ Hold string }
-	v.answered(APIPath("accept", entity), fmt.Sprintf(`{"session":%q}`, id), &got)
-	return got.Hold
+	var got struct{ SessionLockToken string }
+	v.answered(APIPath("accept-session", entity), fmt.Sprintf(`{"sessionId":%q}`, id), &got)
+	return got.SessionLockToken
 }
 
 // release releases a session.
 func (v *visit) release(entity, hold string) {
 	v.t.Helper()
-	v.ask("DELETE", v.server.Dashboard+APIPath("accept", entity)+"?hold="+url.QueryEscape(hold), "", "")
+	v.ask("DELETE", v.server.Dashboard+APIPath("accept-session", entity)+"?sessionLockToken="+url.QueryEscape(hold), "", "")
 }
 
 // received receives one message and returns its lock token.
@@ -119,10 +119,10 @@ func (v *visit) sessionsListed() {
 
 	until := row("anna") + `.querySelector("[role=timer]").dateTime`
 	was := v.js(until)
-	v.ask("POST", v.server.Dashboard+"/api/v1/renew", "", fmt.Sprintf(`{"hold":%q}`, hold))
+	v.ask("POST", v.server.Dashboard+"/api/v1/renew-lock", "", fmt.Sprintf(`{"sessionLockToken":%q}`, hold))
 	v.want(`Date.parse(` + until + `) > Date.parse("` + was.(string) + `")`)
 
-	v.received("chats", fmt.Sprintf(`{"hold":%q}`, hold))
+	v.received("chats", fmt.Sprintf(`{"sessionLockToken":%q}`, hold))
 	v.want(cell("anna", "Locked") + ` === "1" && ` + cell("anna", "Ready") + ` === "1"`)
 	v.release("chats", hold)
 	v.want(cell("anna", "Lock") + ` === "free" && ` + cell("anna", "Ready") + ` === "2"`)
@@ -132,7 +132,7 @@ func (v *visit) sessionsListed() {
 	v.want(row("carla") + ` && ` + cell("carla", "Ready") + ` === "1"`)
 	v.want(slot + `("tab-sessions") === "3"`)
 
-	v.received("chats", fmt.Sprintf(`{"hold":%q,"mode":"receive-and-delete"}`, v.accept("chats", "bert")))
+	v.received("chats", fmt.Sprintf(`{"sessionLockToken":%q,"mode":"receive-and-delete"}`, v.accept("chats", "bert")))
 	v.stayed()
 	v.equal(`["anna", "bert"].every((id) => { const row = document.querySelector('[data-key="' + id + '"]'); return row.born && row.querySelector("a").born; })`, true)
 }
@@ -156,9 +156,9 @@ func (v *visit) sessionLookedAt() {
 	v.want(held + ` === "Held by API 127.0.0.1"`)
 	until := `document.querySelector("[data-slot=lock] time").dateTime`
 	was := v.js(until)
-	v.ask("POST", v.server.Dashboard+"/api/v1/renew", "", fmt.Sprintf(`{"hold":%q}`, hold))
+	v.ask("POST", v.server.Dashboard+"/api/v1/renew-lock", "", fmt.Sprintf(`{"sessionLockToken":%q}`, hold))
 	v.want(`Date.parse(` + until + `) > Date.parse("` + was.(string) + `")`)
-	v.received("chats", fmt.Sprintf(`{"hold":%q}`, hold))
+	v.received("chats", fmt.Sprintf(`{"sessionLockToken":%q}`, hold))
 	v.want(message(0) + `.innerText.includes("one") && ` + message(0) + `.querySelector("td").title === "Locked"`)
 	v.say("chats", "anna", "five")
 	v.want(message(2) + `?.innerText.includes("five")`)

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -235,10 +234,12 @@ type visit struct {
 	plain  bool   // scripts are disabled
 
 	mu       sync.Mutex
-	asked    []string // documents, fetches and XHRs since calm
-	wrong    []string // errors in the console, and failed requests
-	expected []string // parts of such errors that do not fail the test: see forgive
-	frames   int      // received through sockets since calm
+	asked    []string                     // documents, fetches and XHRs since calm
+	frames   int                          // received through sockets since calm
+	requests map[network.RequestID]string // their URLs
+	wrong    []fault
+	logged   []expectation // each of one line in the console: see refused
+	expected []expectation // see forgive
 
 	found []finding // faults that axe found in this tab
 }
@@ -259,7 +260,7 @@ func open(t *testing.T, browser context.Context, store string) *visit {
 // visitTo opens a tab for a running server.
 func visitTo(t *testing.T, browser context.Context, s *Server) *visit {
 	t.Helper()
-	v := &visit{t: t, server: s, at: s.Dashboard}
+	v := &visit{t: t, server: s, at: s.Dashboard, requests: map[network.RequestID]string{}}
 	tab, cancel := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
 	if err := chromedp.Listen(tab, v.listen); err != nil {
@@ -269,12 +270,8 @@ func visitTo(t *testing.T, browser context.Context, s *Server) *visit {
 	v.tab, stop = context.WithTimeout(tab, 30*time.Minute) // the longest walk takes eight minutes on two cores
 	t.Cleanup(stop)
 	t.Cleanup(func() {
-		v.mu.Lock()
-		defer v.mu.Unlock()
-		for _, w := range v.wrong {
-			if !slices.ContainsFunc(v.expected, func(part string) bool { return strings.Contains(w, part) }) {
-				t.Error(w)
-			}
+		for _, f := range v.unexpected() {
+			t.Error(f.text)
 		}
 	})
 	return v
@@ -304,6 +301,7 @@ func (v *visit) listen(event any) {
 	defer v.mu.Unlock()
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
+		v.requests[e.RequestID] = e.Request.URL
 		switch e.Type {
 		case network.ResourceTypeDocument, network.ResourceTypeFetch, network.ResourceTypeXHR:
 			v.asked = append(v.asked, fmt.Sprintf("%s %s (%s)", e.Request.Method, e.Request.URL, e.Type))
@@ -312,21 +310,21 @@ func (v *visit) listen(event any) {
 		v.frames++
 	case *network.EventLoadingFailed:
 		if !e.Canceled {
-			v.wrong = append(v.wrong, "a request failed: "+e.ErrorText)
+			v.wrong = append(v.wrong, failedRequest(v.requests[e.RequestID], e.ErrorText))
 		}
 	case *network.EventResponseReceived:
 		if e.Response.Status >= http.StatusBadRequest {
-			v.wrong = append(v.wrong, fmt.Sprintf("%s was answered with %d", e.Response.URL, e.Response.Status))
+			v.wrong = append(v.wrong, responseFault(e.Response))
 		}
 	case *runtime.EventExceptionThrown:
-		v.wrong = append(v.wrong, (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error())
+		v.wrong = append(v.wrong, fault{text: (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error()})
 	case *runtime.EventConsoleAPICalled:
 		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
-			v.wrong = append(v.wrong, fmt.Sprint("console: ", e.Args))
+			v.wrong = append(v.wrong, fault{text: fmt.Sprint("console: ", e.Args), console: true})
 		}
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelError {
-			v.wrong = append(v.wrong, "console: "+e.Entry.Text+" "+e.Entry.URL)
+			v.wrong = append(v.wrong, consoleFault(e.Entry))
 		}
 	}
 }

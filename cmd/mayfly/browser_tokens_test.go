@@ -69,11 +69,12 @@ func TestBrowserTokens(t *testing.T) {
 	}
 	revoke("ci")
 	asked(http.StatusUnauthorized)
+	guest.linkEnds("/n/default/queues")
 	revoke("demo")
 	guest.want(`mayfly.state !== "live"`)
 	guest.visit("/n/default/queues")
 	guest.want(`document.querySelector("h1").innerText === "This link has ended"`)
-	guest.refused("401")
+	guest.refused(http.StatusUnauthorized, "/n/default/queues")
 
 	vera.visit("/tokens")
 	vera.signIn("vera")
@@ -82,5 +83,5 @@ func TestBrowserTokens(t *testing.T) {
 	vera.want(`document.querySelectorAll("input[name=role]").length === 1`)
 	vera.visit("/tokens/link")
 	vera.want(`document.body.innerText.includes("This takes the role operator; yours is viewer.")`)
-	vera.refused("403")
+	vera.refused(http.StatusForbidden, "/tokens/link")
 }

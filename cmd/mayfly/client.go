@@ -20,12 +20,12 @@ import (
 
 // client has the flags that all client commands share, and sends their requests.
 type client struct {
-	Server string `placeholder:"URL" env:"MAYFLY_SERVER" help:"URL of the dashboard. Default: the port of MAYFLY_HTTP and the path of MAYFLY_BASE_PATH, else http://127.0.0.1:8080."`
-	NS     string `name:"ns" placeholder:"NAME" env:"MAYFLY_NS" help:"Namespace to use. Default: the server's own."`
-	Token  string `name:"token" placeholder:"TOKEN" env:"MAYFLY_TOKEN" help:"Access token, if the server requires one. @FILE reads it from a file, which keeps it out of the process list. mayfly tokens creates one."`
-	JSON   bool   `name:"json" help:"Print the server's JSON, and errors as problem documents."`
+	Server    string `placeholder:"URL" env:"MAYFLY_SERVER" help:"URL of the dashboard. Default: the port of MAYFLY_HTTP and the path of MAYFLY_BASE_PATH, else http://127.0.0.1:8080."`
+	Namespace string `placeholder:"NAME" env:"MAYFLY_NAMESPACE" help:"Namespace to use. Default: the server's own."`
+	Token     string `name:"token" placeholder:"TOKEN" env:"MAYFLY_TOKEN" help:"Access token, if the server requires one. @FILE reads it from a file, which keeps it out of the process list. mayfly tokens creates one."`
+	JSON      bool   `name:"json" help:"Print the server's JSON, and errors as problem documents."`
 
-	transport http.RoundTripper // zero: http.DefaultTransport
+	transport http.RoundTripper // zero means http.DefaultTransport
 }
 
 // requestTimeout is how long to wait for the server beyond the wait that a request asks for.
@@ -42,7 +42,7 @@ func (c client) serverURL() (string, error) {
 	}
 	u, err := url.Parse(c.Server)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" {
-		return "", cli.UsageErrorf("--server is a URL such as http://127.0.0.1:8080, not %q", c.Server)
+		return "", cli.UsageErrorf("--server must be a URL such as http://127.0.0.1:8080, not %q", c.Server)
 	}
 	return strings.TrimSuffix(c.Server, "/"), nil
 }
@@ -68,7 +68,7 @@ func (c client) request(ctx context.Context, method, path string, in, out any, w
 	if in != nil {
 		raw, err := json.Marshal(in)
 		if err != nil {
-			return nil, fmt.Errorf("write the request: %w", err)
+			return nil, fmt.Errorf("encode the request: %w", err)
 		}
 		body = bytes.NewReader(raw)
 	}
@@ -127,19 +127,19 @@ func (c client) addToken(r *http.Request) error {
 	case token == "":
 		return nil
 	case len(token) > maxTokenBytes || strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0:
-		return cli.UsageErrorf("--token is one word, such as mft_…") // not quoted: it may contain a token and something else
+		return cli.UsageErrorf("--token must be one word, such as mft_…") // not quoted: it may contain a token and something else
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
 	return nil
 }
 
-// inNamespace returns an address of the API for the namespace of --ns.
+// inNamespace returns an address of the API for the namespace of --namespace.
 func (c client) inNamespace(path string) string {
 	rest, ok := strings.CutPrefix(path, "/api/v1/")
-	if !ok || c.NS == "" || strings.HasPrefix(path, namespacesPath) {
+	if !ok || c.Namespace == "" || strings.HasPrefix(path, namespacesPath) {
 		return path
 	}
-	return "/api/v1/n/" + url.PathEscape(c.NS) + "/" + rest
+	return "/api/v1/n/" + url.PathEscape(c.Namespace) + "/" + rest
 }
 
 // readResponse reads the response of the server at base, decodes it into out unless out is nil, and
@@ -154,7 +154,7 @@ func (client) readResponse(ctx context.Context, base string, w *http.Response, o
 	}
 	if out != nil {
 		if err := json.Unmarshal(raw, out); err != nil {
-			return raw, fmt.Errorf("%s gave an answer that cannot be read: %w", base, err)
+			return raw, fmt.Errorf("%s returned a response that cannot be parsed: %w", base, err)
 		}
 	}
 	return raw, nil
@@ -177,7 +177,7 @@ func unreachableAt(ctx context.Context, base string, err error) error {
 func problemFrom(base string, w *http.Response, raw []byte) error {
 	p := &api.Problem{}
 	if err := json.Unmarshal(raw, p); err != nil || p.Detail == "" {
-		return fmt.Errorf("%s answers %s: %s", base, w.Status, cli.Printable(string(raw), 200))
+		return fmt.Errorf("%s responded %s: %s", base, w.Status, cli.Printable(string(raw), 200))
 	}
 	return p
 }

@@ -27,9 +27,9 @@ func TestComplaintsAsProblems(t *testing.T) {
 	}{
 		"no entity":    {[]string{"peek", "nowhere", "--json"}, cli.ExitNotFound, "MessagingEntityNotFound", 404, "could not be found"},
 		"there is one": {[]string{"entities", "create", "--json", "queue", "there"}, cli.ExitRefused, "MessagingEntityAlreadyExists", 409, "there"},
-		"a wrong flag": {[]string{"peek", "q", "--json", "--bogus"}, cli.ExitUsage, "Usage", 0, "unknown flag --bogus; mayfly peek --help says how."},
+		"a wrong flag": {[]string{"peek", "q", "--json", "--bogus"}, cli.ExitUsage, "Usage", 0, "unknown flag --bogus; see mayfly peek --help."},
 		"no server":    {[]string{"peek", "q", "--json", "--server", "http://127.0.0.1:1"}, cli.ExitUnreachable, "Unreachable", 0, "Http://127.0.0.1:1 does not answer"},
-		"nothing":      {[]string{"peek", "there", "--from", "9", "--json", "--fail-empty"}, cli.ExitEmpty, "Empty", 0, "There is no message."},
+		"nothing":      {[]string{"peek", "there", "--from", "9", "--json", "--fail-empty"}, cli.ExitEmpty, "Empty", 0, "No message was found."},
 	} {
 		out, said, code := RunCommand(t, "", tc.args...)
 		var p api.Problem
@@ -47,7 +47,7 @@ func TestInterrupted(t *testing.T) {
 	if _, said, code := RunCommand(t, "", "send", "q", "one", "--create"); code != cli.ExitOK {
 		t.Fatal(said)
 	}
-	for _, args := range [][]string{{"peek", "q", "--follow"}, {"receive", "q", "--wait", "1m", "--number", "1"}} {
+	for _, args := range [][]string{{"peek", "q", "--follow"}, {"receive", "q", "--wait", "1m", "--sequence-number", "1"}} {
 		ctx, stop := context.WithCancelCause(t.Context())
 		out, said := &once{line: make(chan string, 1)}, &once{line: make(chan string, 1)}
 		ended := make(chan int, 1)

@@ -34,7 +34,7 @@ func TestCommandsOnATerminal(t *testing.T) {
 		{"send", "s", bad, "--session", bad}, {"send", "q", "--json", bad},
 		{"peek", "q"}, {"peek", "q", "--json"}, {"peek", "q", "--filter", bad}, {"search", "subject:x*"}, {"search", "--json", "subject:x*"}, {"search", bad},
 		{"watch", "--once"}, {"watch", "--json", "--once"}, {"entities", "list"}, {"entities", "show", bad}, {"peek", bad}, {"send", bad, "x"},
-		{"templates", "keep", bad, "--body", bad}, {"templates"}, {"views"}, {"jobs"}, {"alerts"}, {"scenes"}, {"export", "q"}, {"receive", "q"}, {"receive", "q", "--json"}, {"receive", "s", "--session", bad}, {"receive", "s", "--any-session"}, {bad}, {"--" + bad},
+		{"templates", "set", bad, "--body", bad}, {"templates"}, {"views"}, {"jobs"}, {"alerts"}, {"scenes"}, {"export", "q"}, {"receive", "q"}, {"receive", "q", "--json"}, {"receive", "s", "--session", bad}, {"receive", "s", "--any-session"}, {bad}, {"--" + bad},
 	} {
 		run("\x00none", args...)
 	}

@@ -32,34 +32,36 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"an unknown flag":       {[]string{"--bogus"}, nil, cli.ExitUsage, "unknown flag --bogus; mayfly serve --help says how"},
-		"an unknown command":    {[]string{"frob"}, nil, cli.ExitUsage, "unexpected argument frob; mayfly --help says how"},
+		"an unknown flag":       {[]string{"--bogus"}, nil, cli.ExitUsage, "unknown flag --bogus; see mayfly serve --help"},
+		"an unknown command":    {[]string{"frob"}, nil, cli.ExitUsage, "unexpected argument frob; see mayfly --help"},
 		"a flag of another":     {[]string{"peek", "q", "--insecure"}, nil, cli.ExitUsage, "unknown flag --insecure"},
-		"no entity":             {[]string{"peek"}, nil, cli.ExitUsage, `expected "<entity>"; mayfly peek --help says how`},
-		"nothing to send":       {[]string{"send"}, nil, cli.ExitUsage, `mayfly send --help says how`},
+		"no entity":             {[]string{"peek"}, nil, cli.ExitUsage, `expected "<entity>"; see mayfly peek --help`},
+		"nothing to send":       {[]string{"send"}, nil, cli.ExitUsage, `see mayfly send --help`},
 		"a folder to configure": {[]string{"--config", ".", "--store", "memory:"}, nil, cli.ExitFailed, "is a folder, not a file"},
-		"an unknown variable":   {nil, []string{"PATH=x", "MAYFLY_HTPP=x", "MAYFLY_BOGUS="}, cli.ExitUsage, "no variable MAYFLY_BOGUS, MAYFLY_HTPP; mayfly serve --help names"},
+		"a renamed flag":        {[]string{"peek", "q", "--ns", "shop"}, nil, cli.ExitUsage, "unknown flag --ns; --ns is now --namespace; see mayfly peek --help"},
+		"a renamed variable":    {nil, []string{"MAYFLY_BOGUS=", "MAYFLY_NS=shop"}, cli.ExitUsage, "variable MAYFLY_BOGUS, MAYFLY_NS; MAYFLY_NS is now MAYFLY_NAMESPACE; mayfly serve"},
+		"an unknown variable":   {nil, []string{"PATH=x", "MAYFLY_HTPP=x", "MAYFLY_BOGUS="}, cli.ExitUsage, "unknown environment variable MAYFLY_BOGUS, MAYFLY_HTPP; mayfly serve --help lists"},
 		"an unknown level":      {[]string{"--log-level", "loud"}, nil, cli.ExitUsage, "--log-level"},
-		"an unknown profile":    {[]string{"--profile", "gold"}, nil, cli.ExitUsage, `--profile must be one of "standard","premium","basic","emulator" but got "gold"; mayfly serve --help says how`},
+		"an unknown profile":    {[]string{"--profile", "gold"}, nil, cli.ExitUsage, `--profile must be one of "standard","premium","basic","emulator" but got "gold"; see mayfly serve --help`},
 		"an unknown feature":    {[]string{"--limit", "without=topics,dreams"}, nil, cli.ExitUsage, `the feature "dreams" does not exist; choose from topics, sessions, duplicate-detection`},
 		"a bad limit":           {[]string{"--limit", "colour=red"}, nil, cli.ExitUsage, `the limit "colour" does not exist`},
-		"a limit without value": {[]string{"--limit", "entities"}, nil, cli.ExitUsage, "--limit is written NAME=VALUE"},
+		"a limit without value": {[]string{"--limit", "entities"}, nil, cli.ExitUsage, "--limit must be NAME=VALUE"},
 		"a bad value":           {[]string{"--limit", "entities=many"}, nil, cli.ExitUsage, "whole number"},
-		"a bad address":         {[]string{"serve", "--http", "here"}, nil, cli.ExitUsage, "--http is an address"},
+		"a bad address":         {[]string{"serve", "--http", "here"}, nil, cli.ExitUsage, "--http must be an address"},
 		"beyond loopback":       {[]string{"--http", "0.0.0.0:0"}, nil, cli.ExitUsage, "--insecure"},
-		"a bad server":          {[]string{"peek", "q", "--server", "127.0.0.1:8080"}, nil, cli.ExitUsage, "--server is a URL"},
-		"a bad duration":        {[]string{"--wait", "soon"}, nil, cli.ExitUsage, `--wait is a duration such as 30s, not "soon"`},
-		"an endless lease":      {[]string{"--lease", "never"}, nil, cli.ExitUsage, "--lease is a duration"},
-		"a short lease":         {[]string{"--lease", "200ms"}, nil, cli.ExitUsage, "--lease is at least 300ms, not 200ms"},
-		"no history at all":     {[]string{"--history-for", "0s"}, nil, cli.ExitUsage, "--history-for is a duration"},
-		"no pages at all":       {[]string{"--live-pages", "0"}, nil, cli.ExitUsage, "--live-pages is a number from 1, not 0"},
-		"less than no sockets":  {[]string{"--live-sockets=-1"}, nil, cli.ExitUsage, "--live-sockets is a number from 0, not -1"},
-		"a port of nobody":      {[]string{"--listen", "amqp:127.0.0.1:0"}, nil, cli.ExitUsage, "--listen is written NAMESPACE=KIND:ADDRESS, such as shop=amqp:127.0.0.1:5673"},
+		"a bad server":          {[]string{"peek", "q", "--server", "127.0.0.1:8080"}, nil, cli.ExitUsage, "--server must be a URL"},
+		"a bad duration":        {[]string{"--store-wait", "soon"}, nil, cli.ExitUsage, `--store-wait must be a duration such as 30s, not "soon"`},
+		"an endless lease":      {[]string{"--lease", "never"}, nil, cli.ExitUsage, "--lease must be a duration"},
+		"a short lease":         {[]string{"--lease", "200ms"}, nil, cli.ExitUsage, "--lease must be at least 300ms, not 200ms"},
+		"no history at all":     {[]string{"--history-retention", "0s"}, nil, cli.ExitUsage, "--history-retention must be a duration"},
+		"no pages at all":       {[]string{"--live-pages", "0"}, nil, cli.ExitUsage, "--live-pages must be at least 1, not 0"},
+		"less than no sockets":  {[]string{"--live-sockets=-1"}, nil, cli.ExitUsage, "--live-sockets must be at least 0, not -1"},
+		"a port of nobody":      {[]string{"--listen", "amqp:127.0.0.1:0"}, nil, cli.ExitUsage, "--listen must be NAMESPACE=KIND:ADDRESS, such as shop=amqp:127.0.0.1:5673"},
 		"a port of no kind":     {[]string{"--listen", "shop=http:127.0.0.1:0"}, nil, cli.ExitUsage, "amqp, amqps, admin or https"},
 		"a port of a bad name":  {[]string{"--listen", "a_b=amqp:127.0.0.1:0"}, nil, cli.ExitUsage, "--listen a_b=amqp:127.0.0.1:0: 'a_b' cannot be the name of a namespace"},
 		"a bad size":            {[]string{"--history-bytes", "much"}, nil, cli.ExitUsage, `--history-bytes: "much" is not a size`},
-		"a bad advertisement":   {[]string{"--advertise", "here:80"}, nil, cli.ExitUsage, `--advertise is a URL such as http://host:8080, not "here:80"`},
-		"a relative base path":  {[]string{"--base-path", "mayfly"}, nil, cli.ExitUsage, `--base-path is a path such as /mayfly, of letters, digits and -._~, without a slash at the end, not "mayfly"`},
+		"a bad advertisement":   {[]string{"--advertise", "here:80"}, nil, cli.ExitUsage, `--advertise must be a URL such as http://host:8080, not "here:80"`},
+		"a relative base path":  {[]string{"--base-path", "mayfly"}, nil, cli.ExitUsage, `--base-path must be a path such as /mayfly, of letters, digits and -._~, without a slash at the end, not "mayfly"`},
 		"a base path's slash":   {[]string{"--base-path", "/mayfly/"}, nil, cli.ExitUsage, `not "/mayfly/"`},
 		"the root as base path": {[]string{"--base-path", "/"}, nil, cli.ExitUsage, `not "/"`},
 		"an empty part":         {[]string{"--base-path", "/a//b"}, nil, cli.ExitUsage, `not "/a//b"`},
@@ -67,13 +69,13 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 		"an escaped base path":  {[]string{"--base-path", "/a%2Fb"}, nil, cli.ExitUsage, `not "/a%2Fb"`},
 		"a base path in words":  {[]string{"--base-path", "/a b"}, nil, cli.ExitUsage, `not "/a b"`},
 		"no server":             {[]string{"peek", "q", "--server", "http://127.0.0.1:1"}, nil, cli.ExitUnreachable, "http://127.0.0.1:1 does not answer: "},
-		"a bad count":           {[]string{"send", "q", "x", "--count", "0"}, nil, cli.ExitUsage, "--count is from 1 to 5000"},
-		"a bad time":            {[]string{"send", "q", "x", "--at", "noon"}, nil, cli.ExitUsage, "--at is a time"},
-		"a bad property":        {[]string{"send", "q", "x", "-p", "n"}, nil, cli.ExitUsage, "--property is written NAME=VALUE"},
+		"a bad count":           {[]string{"send", "q", "x", "--count", "0"}, nil, cli.ExitUsage, "--count must be from 1 to 5000"},
+		"a bad time":            {[]string{"send", "q", "x", "--at", "noon"}, nil, cli.ExitUsage, "--at must be a time"},
+		"a bad property":        {[]string{"send", "q", "x", "-p", "n"}, nil, cli.ExitUsage, "--property must be NAME=VALUE"},
 		"a list property":       {[]string{"send", "q", "x", "-p", "n=[1]"}, nil, cli.ExitUsage, "cannot be a list"},
-		"a bad wait":            {[]string{"receive", "q", "--wait", "long"}, nil, cli.ExitUsage, "--wait is a duration"},
-		"a stray reason":        {[]string{"receive", "q", "--reason", "x"}, nil, cli.ExitUsage, "--reason and --describe are of --then dead-letter"},
-		"a stray description":   {[]string{"receive", "q", "--describe", "x", "--then", "abandon"}, nil, cli.ExitUsage, "not of --then abandon"},
+		"a bad wait":            {[]string{"receive", "q", "--wait", "long"}, nil, cli.ExitUsage, "--wait must be a duration"},
+		"a stray reason":        {[]string{"receive", "q", "--reason", "x"}, nil, cli.ExitUsage, "--reason and --description require --then dead-letter"},
+		"a stray description":   {[]string{"receive", "q", "--description", "x", "--then", "abandon"}, nil, cli.ExitUsage, "not --then abandon"},
 		"a bad end":             {[]string{"receive", "q", "--then", "explode"}, nil, cli.ExitUsage, "--then"},
 		"a bad state":           {[]string{"purge", "q", "--state", "locked"}, nil, cli.ExitUsage, "--state"},
 	} {
@@ -94,7 +96,7 @@ func TestMisunderstoodCommandLines(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	out, _, code := RunCommand(t, "", "serve", "--help")
-	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--amqps", "--https", "--tls-name", "$MAYFLY_TLS_DIR", "$MAYFLY_ALLOW_RESET", "--limit", "min-auto-delete", "--profile=\"standard\"", "premium, basic, emulator", "$MAYFLY_PROFILE", "auto-delete-on-idle", "$MAYFLY_READY_JSON", "--allow-host", "$MAYFLY_WAIT", "$MAYFLY_LEASE", "$MAYFLY_HISTORY_BYTES"} {
+	for _, want := range []string{"--http=", "$MAYFLY_HTTP", "--amqp", "nothing", "--amqps", "--https", "--tls-name", "$MAYFLY_TLS_DIR", "$MAYFLY_ALLOW_RESET", "--limit", "min-auto-delete", "--profile=\"standard\"", "premium, basic, emulator", "$MAYFLY_PROFILE", "auto-delete-on-idle", "$MAYFLY_READY_JSON", "--allow-host", "$MAYFLY_STORE_WAIT", "$MAYFLY_LEASE", "$MAYFLY_HISTORY_BYTES"} {
 		if code != cli.ExitOK || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%d, and nothing is said of %s in\n%s", code, want, out)
 		}
@@ -177,26 +179,26 @@ func TestClientCommands(t *testing.T) {
 	step("", "(2 bytes, not text)", "peek", "a/b", "--from", "5")
 	step("", "due in ", "peek", "a/b", "--from", "6")
 	step("", `"state":"scheduled"`, "peek", "a/b", "--from", "6", "--json")
-	refused(cli.ExitRefused, "", "must be from 1 to", "receive", "a/b", "--max", "0")
+	refused(cli.ExitRefused, "", "must be from 1 to", "receive", "a/b", "--limit", "0")
 	step("", "#1  id m1  subject greeting  expires in 1h0m\n  n = 5\n  who = me\nhello·[31m\n", "receive", "a/b")
 	step("", "lock token ", "receive", "a/b", "--then", "nothing")
 	step("", "from a pipe", "receive", "a/b", "--then", "dead-letter", "--reason", "bad")
 	step("", "DeadLetterReason = bad", "receive", "a/b/$DeadLetterQueue", "--then", "abandon")
 	step("", "from a pipe", "receive", "a/b", "--then", "defer")
-	step("", "from a pipe", "receive", "a/b", "--number", "4", "--then", "release")
+	step("", "from a pipe", "receive", "a/b", "--sequence-number", "4", "--then", "release")
 	if c := Entity(t, s, "a/b").Counts; c != (api.Counts{Active: 1, Locked: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
 		t.Errorf("there are %+v", c)
 	}
-	refused(cli.ExitFailed, "", "it was not confirmed", "purge", "a/b")
-	refused(cli.ExitFailed, "2\n", "it was not confirmed", "purge", "a/b", "--state", "active,deferred,scheduled")
-	step("3\n", "Removed 3 messages from a/b. 1 message locked and stayed.", "purge", "a/b", "--state", "active,deferred", "--state", "scheduled")
+	refused(cli.ExitFailed, "", "not confirmed, so nothing was changed", "purge", "a/b")
+	refused(cli.ExitFailed, "2\n", "not confirmed, so nothing was changed", "purge", "a/b", "--state", "active,deferred,scheduled")
+	step("3\n", "Deleted 3 messages from a/b. 1 message locked and stayed.", "purge", "a/b", "--state", "active,deferred", "--state", "scheduled")
 	step("", `{"removed":1,"skipped":0}`, "purge", "A/B/$deadletterqueue", "--yes", "--json")
 	if c := Entity(t, s, "a/b").Counts; c != (api.Counts{Locked: 1}) {
 		t.Errorf("there are %+v", c)
 	}
-	step("", "There is no message.", "receive", "a/b", "--wait", "10ms")
-	step("", "There is no message.", "peek", "a/b/$DeadLetterQueue")
-	step("", "There is nothing to remove from a/b (scheduled).", "purge", "a/b", "--state", "scheduled")
+	step("", "No message was found.", "receive", "a/b", "--wait", "10ms")
+	step("", "No message was found.", "peek", "a/b/$DeadLetterQueue")
+	step("", "There is nothing to delete from a/b (scheduled).", "purge", "a/b", "--state", "scheduled")
 	refused(cli.ExitNotFound, "", "could not be found", "purge", "Ⱥ", "--yes") // longer in lower case
 	refused(cli.ExitNotFound, "", "could not be found", "receive", "nowhere", "--server", s.Dashboard+"/")
 }
@@ -223,13 +225,13 @@ func TestPurgeCommandByFilter(t *testing.T) {
 	}{
 		{"", "", "The filter is not valid: Expected a value at character 8, where the text ends", []string{"q", "--filter", "price >"}},
 		{"", "", "The filter is not valid: Expected a value at character 1, where the text ends", []string{"q", "--filter", "", "--yes"}},
-		{"2\n", "", "This removes 1 message (active where " + dear + ") from q for good.\nType 1 to go on: ", []string{"q", "--filter", dear}},
-		{"1\n", "Removed 1 message from q.\n", "", []string{"q", "--filter", dear}},
-		{"", "There is nothing to remove from q (active, scheduled where 0 < -price). The filter could not be evaluated for 1 message, which stayed.\n", "",
+		{"2\n", "", "This permanently deletes 1 message (active where " + dear + ") from q.\nType 1 to confirm: ", []string{"q", "--filter", dear}},
+		{"1\n", "Deleted 1 message from q.\n", "", []string{"q", "--filter", dear}},
+		{"", "There is nothing to delete from q (active, scheduled where 0 < -price). The filter could not be evaluated for 1 message, which stayed.\n", "",
 			[]string{"q", "--filter", odd, "--state", "active,scheduled"}},
-		{"", `{"removed":1,"skipped":0,"spared":2}` + "\n", "", []string{"q", "--filter", "price = 11", "--state", "active,scheduled", "--yes", "--json"}},
-		{"0\n", "", "This removes at least 0 and at most 2 messages (active where sys.Label = 'x')", []string{"many", "--filter", "sys.Label = 'x'"}},
-		{"2\n", "Removed 2 messages from many.\n", "", []string{"many", "--filter", "sys.Label = 'x'"}},
+		{"", `{"removed":1,"skipped":0,"notMatching":2}` + "\n", "", []string{"q", "--filter", "price = 11", "--state", "active,scheduled", "--yes", "--json"}},
+		{"0\n", "", "This permanently deletes at least 0 and at most 2 messages (active where sys.Label = 'x')", []string{"many", "--filter", "sys.Label = 'x'"}},
+		{"2\n", "Deleted 2 messages from many.\n", "", []string{"many", "--filter", "sys.Label = 'x'"}},
 	} {
 		out, complaint, code := RunCommand(t, step.in, append([]string{"purge"}, step.args...)...)
 		if out != step.out || (code == cli.ExitOK) != (step.out != "") || !strings.Contains(complaint, step.complaint) {
@@ -248,12 +250,12 @@ func TestPeekSaysThatThereIsMore(t *testing.T) {
 	if _, complaint, code := RunCommand(t, "", "send", "q", "x", "--create", "--count", "5"); code != cli.ExitOK {
 		t.Fatal(complaint)
 	}
-	for args, want := range map[string]string{"20000": "3 shown; go on with --from 4\n", "3": ""} {
-		if _, said, code := RunCommand(t, "", "peek", "q", "--count", args); code != cli.ExitOK || said != want {
+	for args, want := range map[string]string{"20000": "3 shown; continue with --from 4\n", "3": ""} {
+		if _, said, code := RunCommand(t, "", "peek", "q", "--limit", args); code != cli.ExitOK || said != want {
 			t.Errorf("%s: got %d %q", args, code, said)
 		}
 	}
-	if _, said, code := RunCommand(t, "", "peek", "q", "--count", "20000", "--from", "4"); code != cli.ExitOK || said != "" {
+	if _, said, code := RunCommand(t, "", "peek", "q", "--limit", "20000", "--from", "4"); code != cli.ExitOK || said != "" {
 		t.Errorf("got %d %q", code, said)
 	}
 }

@@ -11,9 +11,9 @@ import (
 func describeCompact() cli.Command {
 	return cli.Command{
 		Name: "compact", Summary: "Return unused disk space of a store.", Flags: &compactCommand{},
-		Detail: "The file of a store keeps its size when messages go, and uses the room for others. This gives it back to the system. The store must be owned by no server, and there must be room for a copy of what stays, in the folder for temporary files and beside the store.",
+		Detail: "A store's file keeps its size when messages are deleted, and reuses the space for new ones. Compacting returns unused space to the file system. Stop the server first. Compacting needs space for a copy of the remaining data, in the folder for temporary files and beside the store.",
 		Examples: []cli.Example{
-			{Line: "mayfly compact --store sqlite:orders.db", Text: "Makes the file as small as what is in it."},
+			{Line: "mayfly compact --store sqlite:orders.db", Text: "Shrink the file to the size of its contents."},
 		},
 	}
 }
@@ -33,6 +33,6 @@ func (c *compactCommand) Run(ctx context.Context, s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "%s takes %s now; it took %s.\n", cli.StoreLocation(at.URL), cli.FormatSize(done.After), cli.FormatSize(done.Before))
+	_, err = fmt.Fprintf(s.Out, "%s now takes %s, before %s.\n", cli.StoreLocation(at.URL), cli.FormatSize(done.After), cli.FormatSize(done.Before))
 	return err
 }

@@ -26,32 +26,32 @@ import (
 
 // Config is the configuration of a server. The zero value is the command line without flags.
 type Config struct {
-	HTTP          string          // zero: 127.0.0.1:8080
-	BasePath      string          // the path that the dashboard and its API are served under; zero: the root
-	Admin         string          // zero: 127.0.0.1:5300
-	AMQP          string          // zero: 127.0.0.1:5672; none: no listener
-	AMQPS         string          // zero: none
-	HTTPS         string          // zero: none
+	HTTP          string          // zero means 127.0.0.1:8080
+	BasePath      string          // the path that the dashboard and its API are served under; zero means the root
+	Admin         string          // zero means 127.0.0.1:5300
+	AMQP          string          // zero means 127.0.0.1:5672; none means no listener
+	AMQPS         string          // zero means none
+	HTTPS         string          // zero means none
 	Listen        []NamespacePort // further ports, each for one namespace
-	TLSDir        string          // folder of certificates; zero: one in the user's data folder
+	TLSDir        string          // folder of certificates; zero means one in the user's data folder
 	TLSNames      []string        // names of the certificate besides the usual ones
-	Store         string          // URL; zero: sqlite: and the user's data folder
-	Wait          time.Duration   // how long to retry the store at the start; zero: one attempt
-	Lease         time.Duration   // how long other servers wait after this one falls silent; zero: 5 s
-	Advertise     string          // URL that other servers show to people; zero: the dashboard's address
-	Peer          string          // where other servers forward requests to this one; zero: 127.0.0.1 and a free port; none: no listener
-	PeerAdvertise string          // host and port where other servers reach Peer; zero: its address
-	Definition    string          // path of a Config.json; zero: none
-	Namespace     string          // zero: the definition's, or default
-	Namespaces    int             // most namespaces besides the server's own; zero: namespaces.DefaultMax; negative: none
-	Scenes        string          // folder of further scenes; zero: only the built-in ones
-	Limits        *engine.Limits  // zero: engine.DefaultLimits; not modified
-	Memory        int64           // bytes of memory for messages of all namespaces; zero: memoryShare of the machine's; negative: no limit
-	HistoryFor    time.Duration   // how long history is kept; zero: a week; negative: no bound
-	HistoryBytes  int64           // how much history is kept; zero: 256 MiB; negative: no bound
+	Store         string          // URL; zero means sqlite: and the user's data folder
+	Wait          time.Duration   // how long to retry the store at the start; zero means one attempt
+	Lease         time.Duration   // how long other servers wait after this one falls silent; zero means 5 s
+	Advertise     string          // URL that other servers show to people; zero means the dashboard's address
+	Peer          string          // where other servers forward requests to this one; zero means 127.0.0.1 and a free port; none means no listener
+	PeerAdvertise string          // host and port where other servers reach Peer; zero means its address
+	Definition    string          // path of a Config.json; zero means none
+	Namespace     string          // zero means the definition's, or default
+	Namespaces    int             // most namespaces besides the server's own; zero means namespaces.DefaultMax; negative means none
+	Scenes        string          // folder of further scenes; zero means only the built-in ones
+	Limits        *engine.Limits  // zero means engine.DefaultLimits; not modified
+	Memory        int64           // bytes of memory for messages of all namespaces; zero means memoryShare of the machine's; negative means no limit
+	HistoryFor    time.Duration   // how long history is kept; zero means a week; negative means no bound
+	HistoryBytes  int64           // how much history is kept; zero means 256 MiB; negative means no bound
 	Insecure      bool
-	OIDC          *oidc.Config        // the provider for sign-in; nil: none
-	Auth          string              // path of a file of users; zero: the dashboard asks for no sign-in
+	OIDC          *oidc.Config        // the provider for sign-in; nil means none
+	Auth          string              // path of a file of users; zero means that the dashboard asks for no sign-in
 	SAS           sas.Policy          // what happens to clients without a valid token
 	SASKeys       []engine.AccessRule // of the namespace, each with its primary key
 	Safe          bool                // pages and API reject operations that cannot be undone
@@ -59,28 +59,28 @@ type Config struct {
 	AllowHosts    []string
 	StrictHosts   bool     // reject clients whose host name is not that of a namespace
 	AllowOrigins  []string // origins of pages that may open AMQP over WebSocket
-	Connections   int      // of all ports; zero: as many as the limit of open files allows, at most connections.DefaultMost
+	Connections   int      // of all ports; zero means as many as the limit of open files allows, at most connlimit.DefaultMax
 	TrustProxy    []string // networks of trusted proxies
 	// PrivateWebhooks permits webhooks to this machine and to private networks on a
 	// server that others can reach.
 	PrivateWebhooks bool
-	// MetricsEntities is the number of entities that /metrics lists separately; zero: 1000;
-	// negative: none.
+	// MetricsEntities is the number of entities that /metrics lists separately; zero means 1000;
+	// negative means none.
 	MetricsEntities int
 	// Limits of the sockets of open pages: per namespace, per client address, and of the pages
 	// on one socket. Pages without a socket poll.
-	LiveSockets           int // zero: 500; negative: none
-	LiveSocketsPerAddress int // zero: the same as LiveSockets
-	LivePages             int // zero: 64
+	LiveSockets           int // zero means 500; negative means none
+	LiveSocketsPerAddress int // zero means the same as LiveSockets
+	LivePages             int // zero means 64
 	ReadyJSON             bool
-	Logger                *slog.Logger // zero: nothing is logged
+	Logger                *slog.Logger // zero means that nothing is logged
 	Ready                 func(Ready)  // called each time the server is ready to serve, and each time it becomes a standby
 
 	// clientLogger is the rate-limited logger of all packages that serve clients; set by run.
 	clientLogger   *slog.Logger
 	trustedProxies proxy.Trusted // TrustProxy, parsed by complete
 
-	// OpenStore opens a store; zero: storage.Open.
+	// OpenStore opens a store; zero means storage.Open.
 	OpenStore func(ctx context.Context, url string, o storage.Options) (engine.Store, error)
 }
 
@@ -117,19 +117,19 @@ func (c *Config) complete() error {
 	if c.Store == "" {
 		path := cli.DefaultDataFile()
 		if path == "" {
-			return errors.New("there is no home folder to keep data in: say where with --store sqlite:PATH")
+			return errors.New("there is no home folder for the data; set the file with --store sqlite:PATH")
 		}
 		c.Store = "sqlite:" + path
 	}
 	if c.Namespace != "" && !namespaceName.MatchString(c.Namespace) {
-		return fmt.Errorf("the namespace %q cannot be called so: a name has 1 to 63 letters, digits and hyphens, and a letter or digit at either end", c.Namespace)
+		return fmt.Errorf("%q is not a valid namespace name: a name has 1 to 63 letters, digits and hyphens, and a letter or digit at either end", c.Namespace)
 	}
 	if c.Safe && c.AllowReset {
-		return errors.New("--safe and --allow-reset do not go together: a reset deletes everything")
+		return errors.New("--safe-mode and --allow-reset exclude each other: a reset deletes everything")
 	}
 	for _, name := range c.AllowHosts {
 		if name == "" || strings.ContainsAny(name, "/: *") {
-			return fmt.Errorf("--allow-host takes a name without scheme, port or wildcard, not %q", name)
+			return fmt.Errorf("--allow-host must be a name without scheme, port or wildcard, not %q", name)
 		}
 	}
 	for i, o := range c.AllowOrigins {
@@ -181,7 +181,7 @@ const NoListener = "none"
 func (c *Config) checkTLS() error {
 	if !c.usesTLS() {
 		if c.TLSDir != "" || len(c.TLSNames) > 0 {
-			return errors.New("--tls-dir and --tls-name are for the ports with TLS, and there are none: add --amqps ADDRESS, --https ADDRESS or both")
+			return errors.New("--tls-dir and --tls-name require a port with TLS: add --amqps ADDRESS, --https ADDRESS or both")
 		}
 		return nil
 	}
@@ -191,7 +191,7 @@ func (c *Config) checkTLS() error {
 		}
 	}
 	if c.TLSDir = cmp.Or(c.TLSDir, cli.DefaultTLSDir()); c.TLSDir == "" {
-		return errors.New("there is no home folder to keep certificates in: say where with --tls-dir DIR")
+		return errors.New("there is no home folder for certificates; set the folder with --tls-dir DIR")
 	}
 	return nil
 }
@@ -204,17 +204,17 @@ func (c *Config) usesTLS() bool {
 // checkSharing checks the flags for a shared store.
 func (c *Config) checkSharing() error {
 	if c.Wait < 0 {
-		return fmt.Errorf("--wait is how long to try, not %s", c.Wait)
+		return fmt.Errorf("--store-wait must be a positive duration, not %s", c.Wait)
 	}
 	if c.Lease < storage.MinLease {
-		return fmt.Errorf("--lease is at least %s, not %s", storage.MinLease, c.Lease)
+		return fmt.Errorf("--lease must be at least %s, not %s", storage.MinLease, c.Lease)
 	}
 	if c.Advertise == "" {
 		return nil
 	}
 	u, err := url.Parse(c.Advertise)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return fmt.Errorf("--advertise is a URL such as http://host:8080, not %q", c.Advertise)
+		return fmt.Errorf("--advertise must be a URL such as http://host:8080, not %q", c.Advertise)
 	}
 	c.Advertise = strings.TrimSuffix(c.Advertise, "/")
 	if !strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), c.BasePath) {
@@ -232,7 +232,7 @@ func (c *Config) checkBasePath() error {
 	if parts[0] != "" || slices.ContainsFunc(parts[1:], func(part string) bool {
 		return part == "" || part == "." || part == ".." || strings.Trim(strings.ToLower(part), "abcdefghijklmnopqrstuvwxyz0123456789-._~") != ""
 	}) {
-		return fmt.Errorf("--base-path is a path such as /mayfly, of letters, digits and -._~, without a slash at the end, not %q", c.BasePath)
+		return fmt.Errorf("--base-path must be a path such as /mayfly, of letters, digits and -._~, without a slash at the end, not %q", c.BasePath)
 	}
 	return nil
 }
@@ -244,12 +244,12 @@ func (c *Config) checkPeer() error {
 		c.Peer = NoListener
 	}
 	if c.Peer == NoListener && c.PeerAdvertise != "" {
-		return errors.New("--peer-advertise is the address of --peer, and there is none")
+		return errors.New("--peer-advertise requires --peer")
 	}
 	c.Peer = cmp.Or(c.Peer, "127.0.0.1:0")
 	if c.PeerAdvertise != "" {
 		if host, port, err := net.SplitHostPort(c.PeerAdvertise); err != nil || host == "" || port == "" || strings.ContainsAny(c.PeerAdvertise, "/@ ") {
-			return fmt.Errorf("--peer-advertise is a host and a port such as mayfly-1:7071, not %q", c.PeerAdvertise)
+			return fmt.Errorf("--peer-advertise must be a host and a port such as mayfly-1:7071, not %q", c.PeerAdvertise)
 		}
 	}
 	return nil
@@ -264,7 +264,7 @@ func checkAddress(flag, text string, insecure bool) error {
 		if _, err := strconv.ParseUint(text, 10, 16); err == nil {
 			port = text // only a port
 		}
-		return fmt.Errorf("%s is an address such as 127.0.0.1:%s, not %q", flag, port, text)
+		return fmt.Errorf("%s must be an address such as 127.0.0.1:%s, not %q", flag, port, text)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("%s: %q is not a port", flagWithAddress(flag, text), port)

@@ -29,7 +29,7 @@ func (c *Config) readDefinition() (topology.Topology, error) {
 	}
 	want, err := topology.Read(f, topology.Options{Limits: c.Limits})
 	for _, w := range want.Warnings.First {
-		c.Logger.Warn("a part of the file has no effect", "config", c.Definition, "at", w.Path, "why", w.Reason)
+		c.Logger.Warn("a part of the file has no effect", "config", c.Definition, "at", w.Path, "reason", w.Reason)
 	}
 	if problems, ok := errors.AsType[topology.Problems](err); ok {
 		err = problems.With(want.Destinations())
@@ -38,7 +38,7 @@ func (c *Config) readDefinition() (topology.Topology, error) {
 		return want, definitionError(c.Definition, err)
 	}
 	if c.Namespace == "" && want.Namespace != "" && !namespaceName.MatchString(want.Namespace) {
-		return want, definitionError(c.Definition, fmt.Errorf("the namespace %q cannot be called so; give another name with --namespace", want.Namespace))
+		return want, definitionError(c.Definition, fmt.Errorf("the namespace %q is not a valid name; give another with --namespace", want.Namespace))
 	}
 	return want, nil
 }
@@ -59,5 +59,5 @@ func applyDefinition(ctx context.Context, b *broker.Broker, want topology.Topolo
 }
 
 func definitionError(file string, err error) error {
-	return fmt.Errorf("--config %s is not as it should be, and nothing was started:\n%w", file, err)
+	return fmt.Errorf("--config %s is invalid, so nothing was started:\n%w", file, err)
 }

@@ -26,7 +26,7 @@ func (c *Config) connectionBudget() *connlimit.Budget {
 	}
 	most := connlimit.FitFiles(c.Connections, others, each)
 	if most < c.Connections {
-		c.Logger.Warn("the limit of open files is too low for --connections", "connections", most, "wanted", c.Connections)
+		c.Logger.Warn("the limit of open files is too low for --max-connections", "connections", most, "wanted", c.Connections)
 	}
 	return connlimit.New(connlimit.Options{Max: most, Trusted: c.trustedProxies, Logger: c.Logger, Reserve: true})
 }

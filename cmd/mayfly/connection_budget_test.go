@@ -119,7 +119,7 @@ func TestConnections(t *testing.T) {
 		s.Dashboard + "/": 503, s.API + "/entities": 503, s.Admin + "/q/messages": 503,
 	} {
 		status, header, text := askedAlone(t, http.MethodGet, url, nil)
-		if status != want || want == 503 && (header.Get("Retry-After") == "" || !strings.Contains(text, "--connections")) {
+		if status != want || want == 503 && (header.Get("Retry-After") == "" || !strings.Contains(text, "--max-connections")) {
 			t.Errorf("%s: %d %v %s", url, status, header, text)
 		}
 	}

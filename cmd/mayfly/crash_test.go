@@ -26,7 +26,7 @@ import (
 // The crash test kills the whole program at random moments while writers work with it, and
 // compares its state after each restart with everything that was acknowledged. Each writer has
 // its own queue and sends one request at a time, so that only its last operation can be in
-// doubt: that one may have happened as a whole or not at all.
+// doubt: it may have happened as a whole or not at all.
 
 // TestCrash kills the program on a SQLite file.
 func TestCrash(t *testing.T) {
@@ -143,7 +143,7 @@ type writer struct {
 
 var errGone = errors.New("the server is gone")
 
-// round compares the queue with what is expected, and then works until the server dies.
+// round compares the queue with the expected messages, and then works until the server dies.
 func (w *writer) round(base string) {
 	w.base = base
 	if err := w.compare(); err != nil {
@@ -282,7 +282,7 @@ func (w *writer) send() error {
 func (w *writer) receive() error {
 	w.doubt = nil // a lock is all that can have happened
 	var got api.Messages
-	if err := w.call(http.MethodPost, "/receive/"+w.queue, api.Receive{Max: new(1 + w.random.IntN(6))}, &got, http.StatusOK); err != nil {
+	if err := w.call(http.MethodPost, "/receive/"+w.queue, api.Receive{Limit: new(1 + w.random.IntN(6))}, &got, http.StatusOK); err != nil {
 		return err
 	}
 	for _, m := range got.Messages {
@@ -357,7 +357,7 @@ func (w *writer) look() (f found, err error) {
 	for _, place := range []string{"", "/$DeadLetterQueue"} {
 		for from := int64(1); ; {
 			var page api.Messages
-			if err := w.call(http.MethodGet, fmt.Sprintf("/peek/%s%s?count=200&from=%d", w.queue, place, from), nil, &page, http.StatusOK); err != nil {
+			if err := w.call(http.MethodGet, fmt.Sprintf("/peek/%s%s?limit=200&from=%d", w.queue, place, from), nil, &page, http.StatusOK); err != nil {
 				return f, err
 			}
 			for _, m := range page.Messages {
@@ -377,7 +377,7 @@ func (w *writer) look() (f found, err error) {
 	return f, nil
 }
 
-// compare compares the queue with what was acknowledged. If the last operation was never
+// compare compares the queue with the acknowledged operations. If the last operation was never
 // acknowledged, it may have happened or not.
 func (w *writer) compare() error {
 	f, err := w.look()

@@ -16,7 +16,7 @@ func describeDamaged() cli.Command {
 		Detail: "A message is damaged when its checksum in the store is wrong. The server keeps damaged messages but does not deliver them, and a backup fails. Setting them aside moves them unchanged to the store's table aside. After that, backups work again.",
 		Examples: []cli.Example{
 			{Line: "mayfly damaged", Text: "List damaged messages."},
-			{Line: "mayfly damaged --set-aside", Text: "Set all damaged messages aside, after a confirmation."},
+			{Line: "mayfly damaged --set-aside", Text: "Set all damaged messages aside, after confirmation."},
 		},
 	}
 }

@@ -67,7 +67,7 @@ func TestDamagedMessage(t *testing.T) {
 		}
 	}
 	whole("peek", "orders")
-	whole("receive", "orders", "--max", "5")
+	whole("receive", "orders", "--limit", "5")
 	if code, text := Request(t, http.MethodPost, after.Admin+"/orders/messages/head?timeout=0", ""); code != http.StatusNoContent {
 		t.Errorf("REST receives %d %q", code, text)
 	}

@@ -19,15 +19,17 @@ import (
 	"mayfly/web/auth"
 	"mayfly/web/auth/sas"
 	"mayfly/web/connections"
+	"mayfly/web/dashboard"
+	"mayfly/web/dashboard/activity"
+	"mayfly/web/dashboard/pages"
+	"mayfly/web/dashboard/route"
 	"mayfly/web/live"
-	"mayfly/web/show"
-	"mayfly/web/ui"
 	"mayfly/web/webhook"
 )
 
-// A dashboard has the live pages of one namespace.
-type dashboard struct {
-	pages *show.Pages
+// A namespaceDashboard has the live pages of one namespace.
+type namespaceDashboard struct {
+	pages *pages.Pages
 	namespaceServices
 	hub      *live.Hub
 	services web.Services // all that is served for the namespace
@@ -48,16 +50,16 @@ type namespaceServices struct {
 
 // openDashboard opens the pages of a broker. The caller ends them with Shutdown, then Close,
 // which also ends the namespace's other services.
-func openDashboard(sp *servedNamespace, o namespaceServices, r Ready) *dashboard {
+func openDashboard(sp *servedNamespace, o namespaceServices, r Ready) *namespaceDashboard {
 	b, jobs, wire, c := o.broker, o.jobs, o.connections, sp.server.config
 	build := cli.Version() + " " + strings.TrimPrefix(static.URL("live.js"), static.Prefix)
-	d := &dashboard{namespaceServices: o, pages: show.Start(b, show.Options{Base: c.BasePath, Build: build, StoredIn: cli.StoreLocation(sp.storeURL), API: r.API, Document: api.Document, REST: r.Admin, Connection: r.ConnectionString, AdminConnection: r.AdminConnectionString, RequiresKeys: c.SAS == sas.Enforce, Curl: curlCreatingQueue(r), HistoryFor: max(0, c.HistoryFor), Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Webhooks: o.webhooks, Uploads: sp.server.uploads, Namespaces: sp.server.namespacesForPages(), Scenes: sp.server.scenes, Docs: sp.server.docs, Logger: c.clientLogger})}
-	door := ui.New(ui.Options{Base: c.BasePath, Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, Forms: sp.server.forms, Presentations: &sp.server.presentations, Links: presenterLinks{sp.server.tokens}, Tokens: sp.server.tokens, PublicURLs: remoteURLs(sp.server.ports.dashboard.Addr()), Uploads: sp.server.uploads, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Pages: d.pages, Safe: c.Safe, Logger: c.clientLogger})
+	d := &namespaceDashboard{namespaceServices: o, pages: route.Start(b, pages.Options{Base: c.BasePath, Build: build, StoredIn: cli.StoreLocation(sp.storeURL), API: r.API, Document: api.Document, REST: r.Admin, Connection: r.ConnectionString, AdminConnection: r.AdminConnectionString, RequiresKeys: c.SAS == sas.Enforce, Curl: curlCreatingQueue(r), HistoryFor: max(0, c.HistoryFor), Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Webhooks: o.webhooks, Uploads: sp.server.uploads, Namespaces: sp.server.namespacesForPages(), Scenes: sp.server.scenes, Docs: sp.server.docs, Logger: c.clientLogger})}
+	door := dashboard.New(dashboard.Options{Base: c.BasePath, Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, Forms: sp.server.forms, Presentations: &sp.server.presentations, Links: presenterLinks{sp.server.tokens}, Tokens: sp.server.tokens, PublicURLs: remoteURLs(sp.server.ports.dashboard.Addr()), Uploads: sp.server.uploads, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Pages: d.pages, Safe: c.Safe, Logger: c.clientLogger})
 	d.hub = live.Open(live.Options{
-		Base:   c.BasePath,
-		Open:   d.pages.Open,
-		Topic:  d.pages.Topic,
-		Follow: b.Events().Next,
+		Base:    c.BasePath,
+		Open:    d.pages.Open,
+		PageURL: d.pages.Topic,
+		Follow:  b.Events().Next,
 		Greeting: func() live.Greeting {
 			return live.Greeting{Build: build, Epoch: b.Epoch(), N: b.Events().Last(), Now: b.ClockTime().Time(), Clock: clockPace(b), Alert: latestAlert(o.alertRules)}
 		},
@@ -70,13 +72,13 @@ func openDashboard(sp *servedNamespace, o namespaceServices, r Ready) *dashboard
 		PresentingDenied: func(r *http.Request) bool { return !auth.FromContext(r.Context()).Role.Includes(auth.Operator) },
 		Logger:           c.clientLogger,
 
-		MaxSockets: c.LiveSockets, MaxPerAddress: c.LiveSocketsPerAddress, MaxSubscriptions: c.LivePages,
+		MaxSockets: c.LiveSockets, MaxPerAddress: c.LiveSocketsPerAddress, MaxPagesPerSocket: c.LivePages,
 	})
 	ctx, stop := context.WithCancel(context.Background())
 	d.stop = stop
 	d.background.Go(func() { notifyAlerts(ctx, o.alertRules, d.hub) })
 	d.background.Go(func() { notifyJobs(ctx, jobs, d.hub) })
-	d.services = web.Services{Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, ConnectionStrings: sp.server.connectionStrings, Tokens: sp.server.tokens, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Webhooks: o.webhooks, Pages: door.Mount, PageRole: ui.RequiredRole, PageError: door.Error, Live: d.hub.Handler(), Safe: c.Safe, Stats: d.pages.Stats()}
+	d.services = web.Services{Broker: b, Namespaces: sp.server.namespaces, Scenes: sp.server.scenes, ConnectionStrings: sp.server.connectionStrings, Tokens: sp.server.tokens, Clients: wire, Jobs: jobs, AlertRules: o.alertRules, Webhooks: o.webhooks, Pages: door.Mount, PageRole: route.Routes().RequiredRole, PageError: door.Error, Live: d.hub.Handler(), Safe: c.Safe, Stats: activity.Stats(d.pages)}
 	return d
 }
 
@@ -86,7 +88,7 @@ func clockPace(b *broker.Broker) live.ClockState {
 	return live.ClockState{Manual: p != broker.ClockState{Rate: 1}, Rate: p.Rate, Until: p.Until.Time()}
 }
 
-// latestAlert returns the number of the latest alert; zero if there is none.
+// latestAlert returns the number of the latest alert, or zero if there is none.
 func latestAlert(rules *alert.Rules) uint64 {
 	if all := rules.Alerts(); len(all) > 0 {
 		return all[0].ID
@@ -114,12 +116,12 @@ func notifyAlerts(ctx context.Context, rules *alert.Rules, hub *live.Hub) {
 // ends. Without jobs it only waits.
 func notifyJobs(ctx context.Context, all *job.Jobs, hub *live.Hub) {
 	const pace = 500 * time.Millisecond
-	ended := time.NewTimer(show.EndedJobShown + pace) // when pages stop showing that a job has ended
+	ended := time.NewTimer(pages.EndedJobShown + pace) // when pages stop showing that a job has ended
 	defer ended.Stop()
 	for changed := all.Changed(); ; {
 		select {
 		case <-changed:
-			ended.Reset(show.EndedJobShown + pace)
+			ended.Reset(pages.EndedJobShown + pace)
 		case <-ended.C:
 		case <-ctx.Done():
 			return
@@ -135,7 +137,7 @@ func notifyJobs(ctx context.Context, all *job.Jobs, hub *live.Hub) {
 }
 
 // Shutdown notifies open pages that the server stops.
-func (d *dashboard) Shutdown(ctx context.Context) error {
+func (d *namespaceDashboard) Shutdown(ctx context.Context) error {
 	if err := d.hub.Close(ctx); err != nil {
 		return fmt.Errorf("live pages were cut off: %w", err)
 	}
@@ -143,7 +145,7 @@ func (d *dashboard) Shutdown(ctx context.Context) error {
 }
 
 // Close closes the pages and the services of the namespace.
-func (d *dashboard) Close() {
+func (d *namespaceDashboard) Close() {
 	d.detachTokens()
 	d.jobs.Close()
 	d.alertRules.Close()

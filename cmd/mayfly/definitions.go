@@ -17,11 +17,11 @@ import (
 func describeDefinitions() cli.Command {
 	return cli.Command{
 		Name: "definitions", Summary: "Export or import entities and rules as a Config.json.", Flags: &definitionsCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "The file is that of the official emulator, and of serve --config. What it does not name stays as it is, and nothing is deleted but rules that a subscription's list does not have. All that is wrong with it is found before anything changes.",
+		Detail: "The file has the format of the official emulator, as for serve --config. Entities that it does not name stay unchanged. Nothing is deleted except rules that are missing from a subscription's list. All errors in the file are reported before anything changes.",
 		Examples: []cli.Example{
-			{Line: "mayfly definitions export > Config.json", Text: "Keeps what there is."},
-			{Line: "mayfly definitions import --dry-run < Config.json", Text: "Says what the file would make and change."},
-			{Line: "mayfly definitions import < Config.json", Text: "Makes and changes it."},
+			{Line: "mayfly definitions export > Config.json", Text: "Save the entities and rules to a file."},
+			{Line: "mayfly definitions import --dry-run < Config.json", Text: "Show what an import would create and change."},
+			{Line: "mayfly definitions import < Config.json", Text: "Create and update the entities and rules in the file."},
 		},
 	}
 }
@@ -44,7 +44,7 @@ func (c *definitionsExportCommand) Run(ctx context.Context, s cli.Streams) error
 	if c.JSON { // one line, as all JSON output
 		var b bytes.Buffer
 		if err := json.Compact(&b, raw); err != nil {
-			return fmt.Errorf("the server's definitions cannot be read: %w", err)
+			return fmt.Errorf("the server returned definitions that cannot be parsed: %w", err)
 		}
 		raw = b.Bytes()
 	}
@@ -87,14 +87,14 @@ func (c *definitionsImportCommand) Run(ctx context.Context, s cli.Streams) error
 	if c.DryRun {
 		did = "Would do"
 	}
-	fmt.Fprintf(&text, "%s %s; %s as the file says.\n", did, cli.Pluralize(int64(len(done.Steps)), "step", "steps"), cli.Pluralize(int64(len(done.Unchanged)), "entity is", "entities are"))
+	fmt.Fprintf(&text, "%s %s; %s unchanged.\n", did, cli.Pluralize(int64(len(done.Steps)), "step", "steps"), cli.Pluralize(int64(len(done.Unchanged)), "entity is", "entities are"))
 	_, err = io.WriteString(s.Out, text.String())
 	return err
 }
 
 // describeDefinitionStep returns a line for each change of a step.
 func describeDefinitionStep(step api.DefinitionStep) string {
-	at := step.Do + " " + cli.Printable(step.Path, 400)
+	at := step.Action + " " + cli.Printable(step.Path, 400)
 	if step.Rule != "" {
 		at += ": " + cli.Printable(step.Rule, 100)
 	}
@@ -103,7 +103,7 @@ func describeDefinitionStep(step api.DefinitionStep) string {
 	}
 	var text strings.Builder
 	for _, ch := range step.Changes {
-		fmt.Fprintf(&text, "%s: %s %s -> %s\n", at, ch.Property, cli.Printable(cmp.Or(ch.Was, "(none)"), 200), cli.Printable(cmp.Or(ch.Is, "(none)"), 200))
+		fmt.Fprintf(&text, "%s: %s %s -> %s\n", at, ch.Property, cli.Printable(cmp.Or(ch.From, "(none)"), 200), cli.Printable(cmp.Or(ch.To, "(none)"), 200))
 	}
 	return text.String()
 }
@@ -111,7 +111,7 @@ func describeDefinitionStep(step api.DefinitionStep) string {
 // printWarnings prints warnings about parts of a Config.json without effect to standard error.
 func printWarnings(s cli.Streams, of []api.DefinitionWarning) error {
 	for _, w := range of {
-		if _, err := fmt.Fprintf(s.Err, "warning: %s: %s\n", cli.Printable(w.At, 400), cli.Printable(w.Why, 400)); err != nil {
+		if _, err := fmt.Fprintf(s.Err, "warning: %s: %s\n", cli.Printable(w.Position, 400), cli.Printable(w.Reason, 400)); err != nil {
 			return err
 		}
 	}

@@ -25,21 +25,21 @@ func TestDefinitionsOnTheCommandLine(t *testing.T) {
 		}
 	}
 	file := run(cli.ExitOK, "", "", here.Dashboard, "export")
-	if got, want := run(cli.ExitOK, file, "", here.Dashboard, "import"), "Did 0 steps; 3 entities are as the file says.\n"; got != want {
+	if got, want := run(cli.ExitOK, file, "", here.Dashboard, "import"), "Did 0 steps; 3 entities are unchanged.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	const made = "create orders\ncreate prices\ncreate prices/Subscriptions/eu\n"
-	if got, want := run(cli.ExitOK, file, "", there.Dashboard, "import", "--dry-run"), made+"Would do 3 steps; 0 entities are as the file says.\n"; got != want {
+	if got, want := run(cli.ExitOK, file, "", there.Dashboard, "import", "--dry-run"), made+"Would do 3 steps; 0 entities are unchanged.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := run(cli.ExitOK, file, "", there.Dashboard, "import"), made+"Did 3 steps; 0 entities are as the file says.\n"; got != want {
+	if got, want := run(cli.ExitOK, file, "", there.Dashboard, "import"), made+"Did 3 steps; 0 entities are unchanged.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if again := run(cli.ExitOK, "", "", there.Dashboard, "export"); again != file {
 		t.Errorf("there it is\n%s\nnot\n%s", again, file)
 	}
 	changed := strings.Replace(file, "PT30S", "PT20S", 1)
-	if got, want := run(cli.ExitOK, changed, "", there.Dashboard, "import", "--dry-run"), "update orders: LockDuration PT30S -> PT20S\nWould do 1 step; 2 entities are as the file says.\n"; got != want {
+	if got, want := run(cli.ExitOK, changed, "", there.Dashboard, "import", "--dry-run"), "update orders: LockDuration PT30S -> PT20S\nWould do 1 step; 2 entities are unchanged.\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	run(cli.ExitOK, `{"UserConfig":{"Namespaces":[{"Queue":[]}]}}`, "warning: UserConfig.Namespaces[0].Queue: Unknown, so this is ignored. Did you mean Queues?\n", there.Dashboard, "import")

@@ -16,7 +16,7 @@ import (
 type entitiesCreateCommand struct {
 	client
 	Kind       string   `arg:"" enum:"queue,topic,subscription" help:"queue, topic or subscription."`
-	Path       string   `arg:"" help:"Name; for a subscription topic/Subscriptions/name."`
+	Path       string   `arg:"" help:"Name, or topic/Subscriptions/name for a subscription."`
 	Properties []string `arg:"" optional:"" name:"name=value" help:"Properties that differ from the default."`
 	Filter     *string  `placeholder:"SQL" help:"For a subscription: select only messages that match this SQL expression. Default: all."`
 	Action     string   `placeholder:"SQL" help:"For a subscription: change the copy of each selected message, such as \"SET seen = TRUE\"."`
@@ -33,7 +33,7 @@ func (c *entitiesCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 		return err
 	}
 	if c.Kind != "subscription" && len(rules) > 0 {
-		return cli.UsageErrorf("--filter, --action, --rule, --correlation and --rule-action are of a subscription, and a %s has no rules", c.Kind)
+		return cli.UsageErrorf("--filter, --action, --rule, --correlation and --rule-action are only for subscriptions; a %s has no rules", c.Kind)
 	}
 	properties, err := parseProperties(c.Properties)
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *entitiesCreateCommand) rules() (all []api.Rule, err error) {
 			case r.Filter != nil || r.Correlation != nil:
 				return cli.UsageErrorf("the rule %s is given twice", r.Name)
 			case !json.Valid([]byte(text)):
-				return cli.UsageErrorf(`--correlation %s: the conditions are JSON, such as {"Label":"x","Properties":{"region":"eu"}}, not %s`, r.Name, text)
+				return cli.UsageErrorf(`--correlation %s: the filter must be JSON, such as {"Label":"x","Properties":{"region":"eu"}}, not %s`, r.Name, text)
 			}
 			r.Correlation = json.RawMessage(text)
 			return nil
@@ -87,7 +87,7 @@ func (c *entitiesCreateCommand) rules() (all []api.Rule, err error) {
 		for _, g := range flag.given {
 			name, text, ok := strings.Cut(g, "=")
 			if !ok || name == "" || text == "" {
-				return nil, cli.UsageErrorf("%s is a name, an equals sign and what belongs to the rule, not %q", flag.name, g)
+				return nil, cli.UsageErrorf("%s must be NAME=VALUE, where NAME is the rule's name, not %q", flag.name, g)
 			}
 			i := slices.IndexFunc(all, func(r api.Rule) bool { return strings.EqualFold(r.Name, name) })
 			if i < 0 {
@@ -108,7 +108,7 @@ func parseProperties(given []string) (map[string]json.RawMessage, error) {
 	for _, g := range given {
 		name, text, ok := strings.Cut(g, "=")
 		if !ok || name == "" {
-			return nil, cli.UsageErrorf("a property is written NAME=VALUE, such as LockDuration=PT30S, not %q", g)
+			return nil, cli.UsageErrorf("a property must be NAME=VALUE, such as LockDuration=PT30S, not %q", g)
 		}
 		if _, twice := all[name]; twice {
 			return nil, cli.UsageErrorf("the property %s is given twice", name)

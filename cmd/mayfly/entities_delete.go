@@ -34,10 +34,10 @@ func (c *entitiesDeleteCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	to := APIPath("entities", c.Entity)
 	if !c.Yes {
-		if err := confirm(ctx, s, e.Path, "deletes "+what+" for good"); err != nil {
+		if err := confirm(ctx, s, e.Path, "permanently deletes "+what); err != nil {
 			return err
 		}
-		to += fmt.Sprintf("?count=%d", count)
+		to += fmt.Sprintf("?expectedCount=%d", count)
 	}
 	if _, err := c.request(ctx, http.MethodDelete, to, nil, nil, 0); err != nil || c.JSON {
 		return err

@@ -43,7 +43,7 @@ func (c *entitiesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Entities {
 		var e api.Entity
 		if err := json.Unmarshal(raw, &e); err != nil {
-			return fmt.Errorf("the server tells of an entity in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned an entity that cannot be parsed: %w", err)
 		}
 		found, lines = append(found, e), append(lines, raw)
 	}
@@ -55,7 +55,7 @@ func (c *entitiesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	case c.Names:
 		return s.WriteRaw([]byte(printEntityNames(found)))
 	case len(found) == 0:
-		_, err := fmt.Fprintln(s.Out, "There is no such queue, topic or subscription.")
+		_, err := fmt.Fprintln(s.Out, "No queue, topic or subscription was found.")
 		return err
 	default:
 		return printEntities(s, found, time.Now())

@@ -49,7 +49,7 @@ func (c client) printEntity(s cli.Streams, raw []byte, e api.Entity) error {
 	}
 	line("created", e.CreatedAt.Local().Format(time.DateTime))
 	if e.DeletesAt != nil {
-		line("deleted in", timeUntil(time.Now(), e.DeletesAt)+", if nobody uses it")
+		line("deleted in", timeUntil(time.Now(), e.DeletesAt)+", if it stays idle")
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Properties)) {
 		line("  "+name, formatProperty(e.Properties[name]))

@@ -19,13 +19,13 @@ func TestEntitiesCommand(t *testing.T) {
 			t.Errorf("%q: got %d %q %q, want %d %q %q", args, code, out, said, exit, want, complaint)
 		}
 	}
-	step(cli.ExitOK, "", "There is no such queue, topic or subscription.\n", "")
-	step(cli.ExitEmpty, "", "", "there is no such queue", "list", "--fail-empty")
+	step(cli.ExitOK, "", "No queue, topic or subscription was found.\n", "")
+	step(cli.ExitEmpty, "", "", "no queue, topic or subscription was found", "list", "--fail-empty")
 	step(cli.ExitOK, "", "queue", "", "create", "queue", "orders", "LockDuration=PT30S", "MaxDeliveryCount=3")
 	step(cli.ExitOK, "", "  MaxDeliveryCount", "", "show", "orders")
 	step(cli.ExitRefused, "", "", "already exists", "create", "queue", "orders")
 	step(cli.ExitRefused, "", "", "A queue has no property 'Colour'.", "create", "queue", "x", "Colour=red")
-	step(cli.ExitUsage, "", "", "a property is written NAME=VALUE", "create", "queue", "x", "Colour")
+	step(cli.ExitUsage, "", "", "a property must be NAME=VALUE", "create", "queue", "x", "Colour")
 	step(cli.ExitUsage, "", "", "the property A is given twice", "create", "queue", "x", "A=1", "A=2")
 	step(cli.ExitUsage, "", "", "a queue has no rules", "create", "queue", "x", "--filter", "TRUE")
 	step(cli.ExitUsage, "", "", "must be one of", "create", "box", "x")
@@ -47,7 +47,7 @@ func TestEntitiesCommand(t *testing.T) {
 	if _, said, code := RunCommand(t, "", "receive", "orders", "--then", "dead-letter"); code != cli.ExitOK {
 		t.Fatal(said)
 	}
-	step(cli.ExitOK, "", "Nothing is changed. 0 messages would run out at once", "", "update", "orders", "DefaultMessageTimeToLive=PT1H", "--dry-run")
+	step(cli.ExitOK, "", "Nothing was changed. 0 messages would expire at once", "", "update", "orders", "DefaultMessageTimeToLive=PT1H", "--dry-run")
 	if got := Entity(t, s, "orders").Properties["DefaultMessageTimeToLive"]; got == "PT1H" {
 		t.Error("a dry run has changed it")
 	}
@@ -84,7 +84,7 @@ func TestEntitiesCommand(t *testing.T) {
 	}
 	step(cli.ExitOK, "", "orders                     queue         2       0       0         0          1     114    never", "")
 
-	step(cli.ExitFailed, "price\n", "", "This deletes the topic prices with 2 subscriptions and 2 messages for good.\nType prices to go on: mayfly: nothing was done", "delete", "prices")
+	step(cli.ExitFailed, "price\n", "", "This permanently deletes the topic prices with 2 subscriptions and 2 messages.\nType prices to confirm: mayfly: not confirmed, so nothing was changed", "delete", "prices")
 	step(cli.ExitOK, "prices\n", "Deleted the topic prices with 2 subscriptions and 2 messages.\n", "Type prices", "delete", "prices")
 	step(cli.ExitOK, "", "Deleted the queue orders with 3 messages.\n", "", "delete", "ORDERS", "--yes")
 	step(cli.ExitNotFound, "", "", "could not be found", "delete", "orders", "--yes")
@@ -106,8 +106,8 @@ func TestEntitiesCreateRules(t *testing.T) {
 	step(cli.ExitOK, "", `{"Label":"x"}`, "", "show", "rules/Subscriptions/some")
 	step(cli.ExitUsage, "", "", "the rule a is given twice", "create", "subscription", "rules/Subscriptions/x", "--rule", "a=TRUE", "--rule", "A=FALSE")
 	step(cli.ExitUsage, "", "", "the rule a is given twice", "create", "subscription", "rules/Subscriptions/x", "--rule", "a=TRUE", "--correlation", "a={}")
-	step(cli.ExitUsage, "", "", "the conditions are JSON", "create", "subscription", "rules/Subscriptions/x", "--correlation", "a=x")
-	step(cli.ExitUsage, "", "", "--rule is a name, an equals sign", "create", "subscription", "rules/Subscriptions/x", "--rule", "TRUE")
+	step(cli.ExitUsage, "", "", "the filter must be JSON", "create", "subscription", "rules/Subscriptions/x", "--correlation", "a=x")
+	step(cli.ExitUsage, "", "", "--rule must be NAME=VALUE", "create", "subscription", "rules/Subscriptions/x", "--rule", "TRUE")
 	step(cli.ExitUsage, "", "", "a queue has no rules", "create", "queue", "x", "--rule", "a=TRUE")
 }
 

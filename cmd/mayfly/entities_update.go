@@ -48,10 +48,10 @@ func (c *entitiesUpdateCommand) previewUpdate(ctx context.Context, s cli.Streams
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	text := fmt.Sprintf("%s would run out at once, %d of them into the dead letters; %d when their locks end", cli.MessageCount(t.Expire), t.DeadLetter, t.WhenUnlocked)
-	if t.Unseen > 0 {
-		text += fmt.Sprintf("; %d were not looked at", t.Unseen)
+	text := fmt.Sprintf("%s would expire at once, %d of them to the dead-letter queue; %d when their locks end", cli.MessageCount(t.Expire), t.DeadLetter, t.WhenUnlocked)
+	if t.Unexamined > 0 {
+		text += fmt.Sprintf("; %d were not checked", t.Unexamined)
 	}
-	_, err = fmt.Fprintf(s.Out, "Nothing is changed. %s.\n", text)
+	_, err = fmt.Fprintf(s.Out, "Nothing was changed. %s.\n", text)
 	return err
 }

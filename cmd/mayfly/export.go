@@ -12,11 +12,11 @@ import (
 func describeExport() cli.Command {
 	return cli.Command{
 		Name: "export", Summary: "Write the messages of an entity to standard output, one JSON line each, with all their properties.", Flags: &exportCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "It touches none of them. What comes meanwhile is not in it.",
+		Detail: "Exporting neither locks nor changes messages. Messages that arrive meanwhile are left out.",
 		Examples: []cli.Example{
-			{Line: "mayfly export orders > orders.jsonl", Text: "Keeps what is in a queue."},
-			{Line: "mayfly export 'orders/$DeadLetterQueue' | gzip > dead.jsonl.gz", Text: "Keeps its dead letters, compressed."},
-			{Line: "mayfly export orders --server http://there:8080 | mayfly import orders", Text: "Copies them from another server."},
+			{Line: "mayfly export orders > orders.jsonl", Text: "Save the messages of a queue to a file."},
+			{Line: "mayfly export 'orders/$DeadLetterQueue' | gzip > dead.jsonl.gz", Text: "Save the dead letters of a queue, compressed."},
+			{Line: "mayfly export orders --server http://there:8080 | mayfly import orders", Text: "Copy messages from another server."},
 		},
 	}
 }

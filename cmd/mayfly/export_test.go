@@ -70,7 +70,7 @@ func TestExportAndImport(t *testing.T) {
 func TestWaitingForInputIsInterrupted(t *testing.T) {
 	for name, run := range map[string]func(context.Context, cli.Streams) error{
 		"asked": func(ctx context.Context, s cli.Streams) error {
-			return confirm(ctx, s, "3", "removes 3 messages for good")
+			return confirm(ctx, s, "3", "permanently deletes 3 messages")
 		},
 		"hash": (&usersHashCommand{}).Run,
 		"send": (&sendCommand{Entity: "q", Count: 1, client: client{Server: "http://127.0.0.1:1"}}).Run,

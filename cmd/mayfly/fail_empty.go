@@ -20,6 +20,6 @@ func (c failEmptyFlag) reportEmpty(s cli.Streams, printed bool) error {
 	if printed {
 		return nil
 	}
-	_, err := fmt.Fprintln(s.Out, "There is no message.")
+	_, err := fmt.Fprintln(s.Out, "No message was found.")
 	return err
 }

@@ -172,7 +172,7 @@ func rawLives(b *testing.B, size, n int) float64 {
 		}
 	}
 	now := engine.At(time.Now())
-	queue := engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "q", CreatedAt: now, UpdatedAt: now}
+	queue := engine.Entity{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "q", CreatedAt: now, UpdatedAt: now}
 	meter := engine.Meter{Subqueue: 1, NextSeq: 1, LastUsed: now}
 	commit(&engine.Batch{Hard: true, Now: now, Entities: []engine.Entity{queue}, Meters: []engine.Meter{meter}})
 	packed := engine.Content{MessageID: "1", Subject: "order.placed", BodySize: int64(len(kib)), Preview: engine.Preview(kib)}.Pack()

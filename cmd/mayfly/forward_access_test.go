@@ -23,7 +23,7 @@ import (
 	"mayfly/web/cluster"
 )
 
-// signedIn returns a browser in which a user of usersFile has signed in.
+// signedIn returns a browser in which a user of the server has signed in.
 func signedIn(t *testing.T, at, name string) *CookieJar {
 	t.Helper()
 	jar := &CookieJar{}
@@ -279,10 +279,10 @@ func TestActivityTellsOfEachServer(t *testing.T) {
 	if code, text := jar.Post(t, at+"/logout", url.Values{"csrf": {csrf}}); code != http.StatusSeeOther {
 		t.Fatalf("signing out is %d %.500s", code, text)
 	}
-	want := []string{"namespace-created ana shop", "signed-in vera viewer · password · 127.0.0.1", "token-made ana ci (viewer)", "token-revoked ana ci (viewer)", "signed-out vera "}
+	want := []string{"namespace-created ana shop", "signed-in vera viewer · password · 127.0.0.1", "token-created ana ci (viewer)", "token-revoked ana ci (viewer)", "signed-out vera "}
 	for _, server := range []Ready{s.a, s.b} {
 		Eventually(t, "it tells all", func() bool {
-			_, text := Credentials{Jar: s.ana}.Request(t, "GET", server.Dashboard+"/api/v1/activity?count=100", "")
+			_, text := Credentials{Jar: s.ana}.Request(t, "GET", server.Dashboard+"/api/v1/activity?limit=100", "")
 			var is api.Activity
 			if err := json.Unmarshal([]byte(text), &is); err != nil {
 				t.Fatal(err, text)
@@ -303,7 +303,7 @@ func TestKeysBehindAnotherServer(t *testing.T) {
 	key := map[string]string{}
 	for ns, at := range map[string]string{"default": "/api/v1", "shop": "/api/v1/n/shop"} {
 		var is api.AccessRule
-		code, text := Credentials{Jar: s.ana}.Request(t, "POST", s.a.Dashboard+at+"/access/"+rule+"/renew?key=primary", "")
+		code, text := Credentials{Jar: s.ana}.Request(t, "POST", s.a.Dashboard+at+"/access-rules/"+rule+"/regenerate?key=primary", "")
 		if err := json.Unmarshal([]byte(text), &is); code != http.StatusOK || err != nil || is.PrimaryKey == "" {
 			t.Fatal(code, text, err)
 		}
@@ -499,8 +499,8 @@ func TestWhoOwnsWhat(t *testing.T) {
 		return code == http.StatusOK && strings.Contains(text, "namespace shop: forwarded to the server at "+owner.Dashboard+", which owns it\n")
 	})
 	for at, want := range map[string][]string{
-		owner.Dashboard: {`mayfly_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_ready{namespace="shop"} 1`},
-		other.Dashboard: {`mayfly_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_ready{namespace="shop"} 0`},
+		owner.Dashboard: {`mayfly_namespace_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_namespace_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_namespace_ready{namespace="shop"} 1`},
+		other.Dashboard: {`mayfly_namespace_owner{namespace="default",owner="` + owner.Dashboard + `"} 1`, `mayfly_namespace_owner{namespace="shop",owner="` + owner.Dashboard + `"} 1`, `mayfly_namespace_ready{namespace="shop"} 0`},
 	} {
 		_, text := Request(t, http.MethodGet, at+"/metrics", "")
 		for _, line := range want {
@@ -517,6 +517,6 @@ func TestWhoOwnsWhat(t *testing.T) {
 	Eventually(t, "it owns both", func() bool {
 		code, text := Request(t, http.MethodGet, other.Dashboard+"/readyz", "")
 		_, metrics := Request(t, http.MethodGet, other.Dashboard+"/metrics", "")
-		return code == http.StatusOK && text == "ready\n" && strings.Contains(metrics, `mayfly_owner{namespace="shop",owner="`+other.Dashboard+`"} 1`)
+		return code == http.StatusOK && text == "ready\n" && strings.Contains(metrics, `mayfly_namespace_owner{namespace="shop",owner="`+other.Dashboard+`"} 1`)
 	})
 }

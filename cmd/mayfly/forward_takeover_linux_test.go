@@ -145,7 +145,7 @@ func takeOverWhilePassedOn(t *testing.T, how os.Signal) {
 	for _, api := range apis {
 		there := map[string]int{}
 		for from := 1; ; {
-			code, text := ask("GET", fmt.Sprintf("%s%s/peek/q?count=200&from=%d", two.Dashboard, api, from), "")
+			code, text := ask("GET", fmt.Sprintf("%s%s/peek/q?limit=200&from=%d", two.Dashboard, api, from), "")
 			if code != 200 {
 				t.Fatal(code, text)
 			}

@@ -12,10 +12,10 @@ import (
 
 func describeHealthcheck() cli.Command {
 	return cli.Command{
-		Name: "healthcheck", Summary: "Check whether a server answers, by the exit code.", Flags: &healthcheckCommand{}, ExitCodes: clientExitCodes(),
+		Name: "healthcheck", Summary: "Check whether a server responds. The exit code is 0 if it does.", Flags: &healthcheckCommand{}, ExitCodes: clientExitCodes(),
 		Examples: []cli.Example{
-			{Line: "mayfly healthcheck", Text: "Ends with 0 as soon as the server does answer."},
-			{Line: "mayfly healthcheck --json", Text: "Tells what keeps the server from working, if anything does."},
+			{Line: "mayfly healthcheck", Text: "Exit with 0 if the server responds."},
+			{Line: "mayfly healthcheck --json", Text: "Print the server's status, and the reason if it is not ok."},
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,10 +67,17 @@ func TestHelpOfEachCommand(t *testing.T) {
 	Golden(t, "help/mayfly.txt", out)
 }
 
-// Each description is complete: a sentence, examples that the parser accepts, and known exit
-// codes.
+// Each description is complete: a sentence, examples that the parser accepts, one of them for
+// each subcommand, and known exit codes.
 func TestDescriptions(t *testing.T) {
+	all := nodes(t)
 	for _, d := range commands() {
+		node := all[slices.IndexFunc(all, func(n *kong.Node) bool { return n.Path() == d.Name })]
+		for _, sub := range node.Children {
+			if len(d.ExamplesOf(sub)) == 0 {
+				t.Errorf("%s has no example", sub.Path())
+			}
+		}
 		if !strings.HasSuffix(d.Summary, ".") || len(d.Examples) == 0 {
 			t.Errorf("%s: %q, %d examples", d.Name, d.Summary, len(d.Examples))
 		}
@@ -79,12 +87,12 @@ func TestDescriptions(t *testing.T) {
 			}
 		}
 		for _, code := range d.ExitCodes {
-			if code <= cli.ExitUsage || !strings.Contains(d.HelpFooter(), " "+string(rune('0'+code))+"  ") {
-				t.Errorf("%s ends with %d, which is not said:\n%s", d.Name, code, d.HelpFooter())
+			if code <= cli.ExitUsage || !strings.Contains(d.HelpFooter(node), " "+string(rune('0'+code))+"  ") {
+				t.Errorf("%s ends with %d, which its help does not list:\n%s", d.Name, code, d.HelpFooter(node))
 			}
 		}
 	}
-	for _, n := range nodes(t) {
+	for _, n := range all {
 		if !strings.HasSuffix(n.Help, ".") {
 			t.Errorf("%s: %q", n.Path(), n.Help)
 		}

@@ -15,11 +15,11 @@ import (
 func describeImport() cli.Command {
 	return cli.Command{
 		Name: "import", Summary: "Send the messages of an export from standard input.", Flags: &importCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "They are sent as they are read, so that there may be any number. One that is refused does not keep the others; the exit code is 1 then. A line that cannot be read ends the import, or is refused like a message with --unreadable skip.",
+		Detail: "Messages are sent while the input is read, so the input may be of any size. A refused message does not stop the import, but the exit code is then 1. A line that cannot be read stops the import; with --unreadable skip, it counts as a refused message.",
 		Examples: []cli.Example{
-			{Line: "mayfly import orders --dry-run < orders.jsonl", Text: "Says how many there are, which lines are wrong, and what would expire or wait; sends nothing."},
-			{Line: "mayfly import orders < orders.jsonl", Text: "Sends them with the time to live, the schedule and the ids that they had."},
-			{Line: "mayfly import copies --ttl remaining --schedule shift --ids new < orders.jsonl", Text: "Has them expire when they would have, moves schedules by the age of the export, and gives them new ids."},
+			{Line: "mayfly import orders --dry-run < orders.jsonl", Text: "Count the messages, and list invalid lines and messages that would expire or be scheduled, without sending anything."},
+			{Line: "mayfly import orders < orders.jsonl", Text: "Send the messages with their original time to live, schedule and ids."},
+			{Line: "mayfly import copies --ttl remaining --schedule shift --ids new < orders.jsonl", Text: "Send the messages with their original expiry times and new ids, and shift schedules by the age of the export."},
 		},
 	}
 }
@@ -86,7 +86,7 @@ func (c *importCommand) previewImport(ctx context.Context, s cli.Streams, to str
 	case f.Full != nil:
 		return fmt.Errorf("%s would be full at line %d", c.Entity, f.Full.Line)
 	case f.Unreadable > 0 && c.Unreadable == "stop":
-		return errors.New("the import would end at the first line that cannot be read; --unreadable skip passes over them")
+		return errors.New("the import would stop at the first line that cannot be read; --unreadable skip skips such lines")
 	case wrong > 0:
 		return fmt.Errorf("%s would be refused", cli.MessageCount(wrong))
 	}
@@ -134,7 +134,7 @@ func (c *importCommand) printResult(s cli.Streams, done api.Imported) error {
 		text += fmt.Sprintf(", dropped %d as duplicates", done.Duplicates)
 	}
 	if done.Expired > 0 {
-		text += fmt.Sprintf(", left out %d that had expired", done.Expired)
+		text += fmt.Sprintf(", skipped %d that had expired", done.Expired)
 	}
 	_, err := fmt.Fprintln(s.Out, text+".")
 	return err

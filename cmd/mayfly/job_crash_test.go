@@ -63,7 +63,7 @@ func TestKilledInTheMiddleOfAJob(t *testing.T) {
 	}
 	RequestJSON(t, r, "POST", "/import/from", lines.String(), &ignored)
 
-	type counts struct{ Total, Seen, Done, Skipped, Failed int64 }
+	type counts struct{ Total, Examined, Done, Skipped, Failed int64 }
 	var is struct {
 		ID     int64
 		State  string
@@ -97,7 +97,7 @@ func TestKilledInTheMiddleOfAJob(t *testing.T) {
 	}
 	RequestJSON(t, r, "POST", at+"/resume", "", &is)
 	RequestJSON(t, r, "GET", at+"?wait=300s", "", &is)
-	if is.State != "done" || is.Counts != (counts{Total: n, Seen: n, Done: n}) {
+	if is.State != "done" || is.Counts != (counts{Total: n, Examined: n, Done: n}) {
 		t.Errorf("at the end the job is %+v", is)
 	}
 	if got := moved(); got != [2]int64{0, n} {

@@ -16,13 +16,15 @@ import (
 func describeJobs() cli.Command {
 	return cli.Command{
 		Name: "jobs", Summary: "Run operations on many messages in the background: list, show, start, cancel, resume and undo jobs.", Flags: &jobsCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "A job touches no message that comes later and skips locked ones. It goes on in the server whoever watches it: interrupting the program does not stop it, jobs cancel does.",
+		Detail: "A job skips locked messages and messages that arrive after it started. It runs in the server: interrupting this command does not stop it, but mayfly jobs cancel does.",
 		Examples: []cli.Example{
-			{Line: "mayfly jobs", Text: "Lists the latest jobs."},
-			{Line: "mayfly jobs start move --in orders --query 'prop.region:eu' --to orders-eu", Text: "Moves messages that match to another queue."},
-			{Line: "mayfly jobs start delete --in 'orders/$DeadLetterQueue' --dry-run", Text: "Tells how many messages would go."},
-			{Line: "mayfly jobs show 7 --wait 10m", Text: "Waits for the end of a job."},
-			{Line: "mayfly jobs undo 7", Text: "Takes back what a job did, where nobody has touched it since."},
+			{Line: "mayfly jobs", Text: "List the latest jobs."},
+			{Line: "mayfly jobs start move --in orders --query 'prop.region:eu' --to orders-eu", Text: "Move matching messages to another queue."},
+			{Line: "mayfly jobs start delete --in 'orders/$DeadLetterQueue' --dry-run", Text: "Count the messages that would be deleted."},
+			{Line: "mayfly jobs show 7 --wait 10m", Text: "Wait up to ten minutes for a job to end."},
+			{Line: "mayfly jobs cancel 7", Text: "Cancel a running job."},
+			{Line: "mayfly jobs resume 7", Text: "Resume a cancelled job."},
+			{Line: "mayfly jobs undo 7", Text: "Undo a job for messages that have not changed since."},
 		},
 	}
 }
@@ -32,7 +34,7 @@ type jobsCommand struct {
 	List   jobsListCommand   `cmd:"" default:"withargs" help:"List the latest jobs (default)."`
 	Show   jobsShowCommand   `cmd:"" help:"Show a job, or wait for its end."`
 	Start  jobsStartCommand  `cmd:"" help:"Start a job, or count its messages with --dry-run."`
-	Cancel jobsCancelCommand `cmd:"" help:"Cancel a job. What it has done stays done."`
+	Cancel jobsCancelCommand `cmd:"" help:"Cancel a job. Changes it has already made stay."`
 	Resume jobsResumeCommand `cmd:"" help:"Resume a job that was cancelled, interrupted or failed."`
 	Undo   jobsUndoCommand   `cmd:"" help:"Start a job that undoes another."`
 }
@@ -44,7 +46,7 @@ func jobPath(id int64) string { return "/api/v1/jobs/" + strconv.FormatInt(id, 1
 const jobPollInterval = time.Second
 
 // errJobFailed is the error for a job that failed or did not process all messages.
-var errJobFailed = errors.New("it was not done to all messages")
+var errJobFailed = errors.New("not all messages were processed")
 
 // waitForJob shows the progress of a job until it ends, or for atMost; zero means no limit.
 func (c client) waitForJob(ctx context.Context, s cli.Streams, id int64, atMost time.Duration) error {
@@ -58,17 +60,17 @@ func (c client) waitForJob(ctx context.Context, s cli.Streams, id int64, atMost 
 		raw, err := c.request(ctx, http.MethodGet, jobPath(id)+"?wait="+pause.String(), nil, &is, pause)
 		if err != nil && ctx.Err() != nil {
 			s.ShowProgress("")
-			fmt.Fprintf(s.Err, "job %d goes on; mayfly jobs cancel %d stops it\n", id, id) //nolint:errcheck // nowhere else to report it
+			fmt.Fprintf(s.Err, "job %d continues in the server; mayfly jobs cancel %d stops it\n", id, id) //nolint:errcheck // nowhere else to report it
 			return context.Cause(ctx)
 		}
 		if err != nil {
 			return err
 		}
-		s.ShowProgress(fmt.Sprintf("job %d: %d of %d", id, is.Counts.Seen, is.Counts.Total))
-		if is.Ended != nil || atMost > 0 && !time.Now().Before(end) {
+		s.ShowProgress(fmt.Sprintf("job %d: %d of %d", id, is.Counts.Examined, is.Counts.Total))
+		if is.EndedAt != nil || atMost > 0 && !time.Now().Before(end) {
 			s.ShowProgress("")
 			err := c.printJob(s, raw, is)
-			if err == nil && is.Ended != nil && is.State != "done" { // cancelled, or the server ended
+			if err == nil && is.EndedAt != nil && is.State != "done" { // cancelled, or the server ended
 				err = fmt.Errorf("job %d was %s: %w", is.ID, is.State, errJobFailed)
 			}
 			return err
@@ -83,7 +85,7 @@ func (c client) printJob(s cli.Streams, raw []byte, is api.Job) (err error) {
 	} else {
 		_, err = fmt.Fprint(s.Out, describeJob(is))
 	}
-	if err == nil && is.Ended != nil && (is.State == "failed" || is.Counts.Failed > 0) {
+	if err == nil && is.EndedAt != nil && (is.State == "failed" || is.Counts.Failed > 0) {
 		return fmt.Errorf("job %d: %w", is.ID, errJobFailed)
 	}
 	return err
@@ -93,8 +95,8 @@ func (c client) printJob(s cli.Streams, raw []byte, is api.Job) (err error) {
 func describeJob(is api.Job) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "job %d  %s  %s  %s\n", is.ID, is.Kind, is.State, describeJobCounts(is.Counts))
-	if is.Why != "" {
-		fmt.Fprintf(&text, "  %s\n", cli.Printable(is.Why, 200))
+	if is.Reason != "" {
+		fmt.Fprintf(&text, "  %s\n", cli.Printable(is.Reason, 200))
 	}
 	for _, f := range is.Failures {
 		if f.Line != 0 {
@@ -105,13 +107,13 @@ func describeJob(is api.Job) string {
 	}
 	switch {
 	case is.Undoable:
-		fmt.Fprintf(&text, "  mayfly jobs undo %d takes it back\n", is.ID)
+		fmt.Fprintf(&text, "  mayfly jobs undo %d undoes it\n", is.ID)
 	case is.Resumable:
-		fmt.Fprintf(&text, "  mayfly jobs resume %d has it go on\n", is.ID)
+		fmt.Fprintf(&text, "  mayfly jobs resume %d resumes it\n", is.ID)
 	}
 	return text.String()
 }
 
 func describeJobCounts(n api.JobCounts) string {
-	return fmt.Sprintf("%d of %d seen, %d done, %d skipped, %d failed", n.Seen, n.Total, n.Done, n.Skipped, n.Failed)
+	return fmt.Sprintf("%d of %d seen, %d done, %d skipped, %d failed", n.Examined, n.Total, n.Done, n.Skipped, n.Failed)
 }

@@ -28,7 +28,7 @@ func (c *jobsListCommand) Run(ctx context.Context, s cli.Streams) error {
 		return s.WriteLines(answer.Jobs)
 	}
 	if len(answer.Jobs) == 0 {
-		_, err := fmt.Fprintln(s.Out, "There is no job.")
+		_, err := fmt.Fprintln(s.Out, "No job was found.")
 		return err
 	}
 	t := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
@@ -36,9 +36,9 @@ func (c *jobsListCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Jobs {
 		var is api.Job
 		if err := json.Unmarshal(raw, &is); err != nil {
-			return fmt.Errorf("the server tells of a job in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned a job that cannot be parsed: %w", err)
 		}
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", is.ID, is.Kind, is.State, is.Started.Local().Format(time.DateTime), describeJobCounts(is.Counts), //nolint:errcheck // Flush returns the error
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", is.ID, is.Kind, is.State, is.StartedAt.Local().Format(time.DateTime), describeJobCounts(is.Counts), //nolint:errcheck // Flush returns the error
 			cli.Printable(strings.TrimSpace(strings.Join(is.Paths, " ")+" "+is.Query), 80))
 	}
 	return t.Flush()

@@ -20,7 +20,7 @@ type jobsShowCommand struct {
 func (c *jobsShowCommand) Run(ctx context.Context, s cli.Streams) error {
 	wait, never, err := engine.ParseDuration(c.Wait)
 	if err != nil || never {
-		return cli.UsageErrorf("--wait is a duration such as 10m, not %q", c.Wait)
+		return cli.UsageErrorf("--wait must be a duration such as 10m, not %q", c.Wait)
 	}
 	if wait > 0 {
 		return c.waitForJob(ctx, s, c.Job, wait)

@@ -27,7 +27,7 @@ type jobsStartCommand struct {
 // jobFlags are the flags of all commands that start a job.
 type jobFlags struct {
 	Query          string `placeholder:"QUERY" help:"Only messages that match this query, in the syntax of mayfly search."`
-	DropDuplicates bool   `name:"drop-duplicates" help:"Drop messages that the target detects as duplicates. Default: fail for them."`
+	DropDuplicates bool   `name:"drop-duplicates" help:"Drop messages that the target detects as duplicates. Default: these messages fail."`
 	DryRun         bool   `name:"dry-run" help:"Count the messages, and do nothing."`
 	Yes            bool   `short:"y" help:"Do not ask for confirmation before messages are deleted."`
 	NoWait         bool   `name:"no-wait" help:"Do not wait for the job to end."`
@@ -35,13 +35,13 @@ type jobFlags struct {
 
 // Run starts the job.
 func (c *jobsStartCommand) Run(ctx context.Context, s cli.Streams) error {
-	in := api.NewJob{Kind: c.Kind, Paths: c.In, State: c.State, To: c.To, Reason: c.Reason, By: c.By}
+	in := api.NewJob{Kind: c.Kind, Paths: c.In, MessageState: c.State, To: c.To, Reason: c.Reason, By: c.By}
 	if c.At != "" {
 		at, err := parseAt(c.At, time.Now())
 		if err != nil {
 			return err
 		}
-		in.Until = &at
+		in.ScheduledEnqueueTime = &at
 	}
 	return c.startJob(ctx, s, c.client, in)
 }
@@ -59,19 +59,19 @@ func (f jobFlags) startJob(ctx context.Context, s cli.Streams, c client, in api.
 		return s.WriteRaw(raw)
 	}
 	goes := cli.MessageCount(meant.Matching)
-	if meant.Unseen > 0 {
-		goes = fmt.Sprintf("at least %d and at most %s", meant.Matching, cli.MessageCount(meant.AtMost))
+	if meant.Unexamined > 0 {
+		goes = fmt.Sprintf("at least %d and at most %s", meant.Matching, cli.MessageCount(meant.ExpectedCount))
 	}
 	if f.DryRun {
-		_, err := fmt.Fprintf(s.Out, "Nothing is done. This would %s %s; %d of them are locked and would be skipped.\n", in.Kind, goes, meant.Locked)
+		_, err := fmt.Fprintf(s.Out, "Nothing was done. This would %s %s; %d of them are locked and would be skipped.\n", in.Kind, goes, meant.Locked)
 		return err
 	}
-	if removes := in.Kind == "delete" || in.Kind == "purge"; removes && !f.Yes && meant.AtMost > 0 {
-		if err := confirm(ctx, s, strconv.FormatInt(meant.AtMost, 10), "removes "+goes+" for good"); err != nil {
+	if removes := in.Kind == "delete" || in.Kind == "purge"; removes && !f.Yes && meant.ExpectedCount > 0 {
+		if err := confirm(ctx, s, strconv.FormatInt(meant.ExpectedCount, 10), "permanently deletes "+goes); err != nil {
 			return err
 		}
 	}
-	in.DryRun, in.Count = false, &meant.AtMost
+	in.DryRun, in.ExpectedCount = false, &meant.ExpectedCount
 	var is api.Job
 	raw, err = c.request(ctx, http.MethodPost, "/api/v1/jobs", in, &is, 0)
 	if err != nil {

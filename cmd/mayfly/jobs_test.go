@@ -22,12 +22,12 @@ func TestJobsCommand(t *testing.T) {
 			t.Errorf("%q: got %d %q %q, want %d %q %q", args, code, got, said, exit, out, complaint)
 		}
 	}
-	run(cli.ExitOK, "", "There is no job.\n", "", "jobs")
+	run(cli.ExitOK, "", "No job was found.\n", "", "jobs")
 	run(cli.ExitNotFound, "", "", "mayfly: ", "jobs", "show", "7")
 	for _, args := range [][]string{
 		{"send", "orders", "one", "--create", "-p", "region=eu"}, {"send", "orders", "two", "-p", "region=us"}, {"send", "orders", "three", "-p", "region=eu"},
 		{"entities", "create", "queue", "orders-eu"}, {"send", "dead", "x", "--create", "--count", "3"},
-		{"receive", "dead", "--max", "3", "--then", "dead-letter"},
+		{"receive", "dead", "--limit", "3", "--then", "dead-letter"},
 	} {
 		if _, said, code := RunCommand(t, "", args...); code != cli.ExitOK {
 			t.Fatal(said)
@@ -40,7 +40,7 @@ func TestJobsCommand(t *testing.T) {
 		}
 	}
 	move := []string{"jobs", "start", "move", "--in", "orders", "--query", "prop.region:eu", "--to", "orders-eu"}
-	run(cli.ExitOK, "", "Nothing is done. This would move 2 messages; 0 of them are locked and would be skipped.\n", "", append(move, "--dry-run")...)
+	run(cli.ExitOK, "", "Nothing was done. This would move 2 messages; 0 of them are locked and would be skipped.\n", "", append(move, "--dry-run")...)
 	counts("orders", api.Counts{Active: 3})
 	run(cli.ExitOK, "", "job 1  move  done  3 of 3 seen, 2 done, 0 skipped, 0 failed\n", "", move...)
 	counts("orders-eu", api.Counts{Active: 2})
@@ -55,7 +55,7 @@ func TestJobsCommand(t *testing.T) {
 	counts("dead", api.Counts{Active: 3})
 
 	// Deleting needs confirmation with the number of messages.
-	run(cli.ExitFailed, "2\n", "", "This removes 3 messages for good.\nType 3 to go on: mayfly: nothing was done", "jobs", "start", "delete", "--in", "dead")
+	run(cli.ExitFailed, "2\n", "", "This permanently deletes 3 messages.\nType 3 to confirm: mayfly: not confirmed, so nothing was changed", "jobs", "start", "delete", "--in", "dead")
 	counts("dead", api.Counts{Active: 3})
 	run(cli.ExitOK, "3\n", "delete  done", "Type 3", "jobs", "start", "delete", "--in", "dead")
 	counts("dead", api.Counts{})
@@ -63,8 +63,8 @@ func TestJobsCommand(t *testing.T) {
 	counts("orders", api.Counts{Active: 2})
 
 	run(cli.ExitUsage, "", "", "mayfly: ", "jobs", "start", "explode", "--in", "orders")
-	run(cli.ExitUsage, "", "", "--at is a time", "jobs", "start", "reschedule", "--in", "orders", "--at", "noon")
-	run(cli.ExitUsage, "", "", "--wait is a duration", "jobs", "show", "1", "--wait", "long")
+	run(cli.ExitUsage, "", "", "--at must be a time", "jobs", "start", "reschedule", "--in", "orders", "--at", "noon")
+	run(cli.ExitUsage, "", "", "--wait must be a duration", "jobs", "show", "1", "--wait", "long")
 	run(cli.ExitRefused, "", "", "mayfly: ", "jobs", "start", "move", "--in", "orders")
 	run(cli.ExitNotFound, "", "", "mayfly: ", "resubmit", "nowhere")
 	run(cli.ExitNotFound, "", "", "mayfly: ", "jobs", "cancel", "99")
@@ -79,12 +79,12 @@ func TestJobsCommand(t *testing.T) {
 func TestJobThatFails(t *testing.T) {
 	var out strings.Builder
 	c := client{}
-	is := api.Job{ID: 7, Kind: "move", State: "done", Counts: api.JobCounts{Total: 2, Seen: 2, Done: 1, Failed: 1}, Failures: []api.JobFailure{{Path: "q", SequenceNumber: 3, Reason: "too\nlarge"}}}
+	is := api.Job{ID: 7, Kind: "move", State: "done", Counts: api.JobCounts{Total: 2, Examined: 2, Done: 1, Failed: 1}, Failures: []api.JobFailure{{Path: "q", SequenceNumber: 3, Reason: "too\nlarge"}}}
 	if err := c.printJob(cli.Streams{Out: &out}, nil, is); err != nil {
 		t.Errorf("of one that goes on: %v", err)
 	}
-	is.Ended = &is.Started
-	if err := c.printJob(cli.Streams{Out: &out}, nil, is); err == nil || cli.ExitCodeOf(err) != cli.ExitFailed || err.Error() != "job 7: it was not done to all messages" {
+	is.EndedAt = &is.StartedAt
+	if err := c.printJob(cli.Streams{Out: &out}, nil, is); err == nil || cli.ExitCodeOf(err) != cli.ExitFailed || err.Error() != "job 7: not all messages were processed" {
 		t.Errorf("got %v", err)
 	}
 	if !strings.Contains(out.String(), "2 of 2 seen, 1 done, 0 skipped, 1 failed\n  q #3: too large\n") {
@@ -102,7 +102,7 @@ func TestJobGoesOn(t *testing.T) {
 	defer from.Close()
 	var out, said strings.Builder
 	err := client{Server: from.URL}.waitForJob(ctx, cli.Streams{Out: &out, Err: &said}, 7, 0)
-	if err == nil || cli.ExitCodeOf(err) != cli.ExitInterrupted || out.Len() > 0 || said.String() != "job 7 goes on; mayfly jobs cancel 7 stops it\n" {
+	if err == nil || cli.ExitCodeOf(err) != cli.ExitInterrupted || out.Len() > 0 || said.String() != "job 7 continues in the server; mayfly jobs cancel 7 stops it\n" {
 		t.Errorf("got %v %q %q", err, &out, &said)
 	}
 }
@@ -110,12 +110,12 @@ func TestJobGoesOn(t *testing.T) {
 // A job that is cancelled while the command waits makes the command fail.
 func TestJobThatWasCancelled(t *testing.T) {
 	from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		io.WriteString(w, `{"id":7,"state":"cancelled","ended":"2026-07-14T10:00:00Z"}`) //nolint:errcheck // the client reports what it got
+		io.WriteString(w, `{"id":7,"state":"cancelled","endedAt":"2026-07-14T10:00:00Z"}`) //nolint:errcheck // the client reports what it got
 	}))
 	defer from.Close()
 	var out, said strings.Builder
 	err := client{Server: from.URL}.waitForJob(t.Context(), cli.Streams{Out: &out, Err: &said}, 7, 0)
-	if err == nil || cli.ExitCodeOf(err) != cli.ExitFailed || err.Error() != "job 7 was cancelled: it was not done to all messages" || !strings.HasPrefix(out.String(), "job 7") {
+	if err == nil || cli.ExitCodeOf(err) != cli.ExitFailed || err.Error() != "job 7 was cancelled: not all messages were processed" || !strings.HasPrefix(out.String(), "job 7") {
 		t.Errorf("got %v %q %q", err, &out, &said)
 	}
 }

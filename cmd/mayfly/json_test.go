@@ -56,10 +56,10 @@ func TestJSONOfEachCommand(t *testing.T) {
 		{"watch orders --json", ""},
 		{"purge orders --yes --json", ""},
 		{"entities delete copies --yes --json", ""},
-		{"alerts create late --when running-out --within 1m --json", ""},
+		{"alerts create late --when expiring --within 1m --json", ""},
 		{"alerts rules --json", ""},
-		{"alerts off late --json", ""},
-		{"alerts on late --json", ""},
+		{"alerts disable late --json", ""},
+		{"alerts enable late --json", ""},
 		{"alerts test late --json", ""},
 		{"alerts list --json", ""},
 		{"alerts delete late --json", ""},
@@ -74,7 +74,7 @@ func TestJSONOfEachCommand(t *testing.T) {
 		{"views set mine seq prop.region --list search --json", ""},
 		{"views list --json", ""},
 		{"views delete mine --json", ""},
-		{"templates keep mine --json", `{"subject":"order {{n}}","repeat":2}`},
+		{"templates set mine --json", `{"subject":"order {{n}}","repeat":2}`},
 		{"templates list --json", ""},
 		{"templates show mine --json", ""},
 		{"templates delete mine --json", ""},
@@ -83,7 +83,7 @@ func TestJSONOfEachCommand(t *testing.T) {
 		{"scenes add - --id lunch --json", LunchScene},
 		{"scenes play lunch --auto --json", ""},
 		{"scenes clock default --json", ""}, // it is not a play
-		{"scenes remove lunch --json", ""},
+		{"scenes delete lunch --json", ""},
 		{"healthcheck --json", ""},
 	} {
 		words := strings.Fields(step.line)

@@ -69,17 +69,20 @@ var imports = []rule{
 	{"web/presentation", nil, "who shows pages to whom is places and names; what is on a page is nothing to it"},
 	{"web/idempotency", nil, "remembers what was done under a word, whatever it was"},
 	{"web/exchange", []string{"engine/...", "web/auth/origin/...", "web/amqp/codec"}, "messages out of files, the same at every door"},
+	{"web/errorcodes", []string{"engine/...", "web/amqp/wire", "web/auth", "web/auth/origin", "web/auth/token", "web/connections"}, "what every door answers to a kind of error, as one table below the doors"},
 	{"web/connections/...", []string{"engine/..."}, "what is told of clients that stay connected, the same at every door"},
-	{"web/show/...", []string{"engine/...", "views/...", "engine/stats", "web/webhook", "web/auth", "web/exchange", "web/auth/token", "web/openapi", "engine/history/...", "web/connections/...", "web/presentation", "web/amqp/codec", "web/docs"}, "turns engine state into view models for page and push alike; what was sent is told as AMQP has it"},
-	{"web/amqp/codec/...", []string{"engine/...", "web/amqp/wire/..."}, "between bytes and messages; of connections it knows nothing"},
+	{"web/dashboard/recent", []string{"engine/...", "views/..."}, "events are kept and counted before any page is made of them"},
+	{"web/dashboard/pages", []string{"engine/...", "views/...", "web/auth", "web/connections", "web/dashboard/recent", "web/docs", "web/errorcodes", "web/exchange", "web/openapi", "web/webhook"}, "what pages of all areas are made with; it knows none of them"},
+	{"web/amqp/codec/...", []string{"engine/...", "web/amqp/wire/...", "web/errorcodes"}, "between bytes and messages; of connections it knows nothing"},
 	{"web/amqp/scenario/...", []string{"engine/...", "web/amqp/..."}, "the engine's stories once more, told by a client to the server"},
 	{"web/amqp/amqptest/...", []string{"web/amqp/wire/..."}, "a client for tests knows bytes, and nothing of the server"},
-	{"web/amqp", []string{"engine/...", "web/auth/sas/...", "web/connlimit", "web/loglimit", "web/connections/...", "web/proxy", "web/cluster", "web/amqp/..."}, doorWhy},
+	{"web/amqp", []string{"engine/...", "web/auth/sas/...", "web/connlimit", "web/loglimit", "web/connections/...", "web/proxy", "web/cluster", "web/errorcodes", "web/amqp/..."}, doorWhy},
 	{"web/amqp/websocket", nil, "a connection inside a WebSocket is a connection: what is said on it is nothing to it"},
-	{"web/rest/...", []string{"web/loglimit", "engine/...", "web/connlimit", "web/auth/origin/...", "web/exchange", "web/auth/sas/...", "web/proxy"}, doorWhy},
-	{"web/api/...", []string{"web/amqp/codec/...", "engine/...", "engine/stats", "web/webhook", "web/auth/origin/...", "web/auth", "web/exchange", "web/auth/token", "web/idempotency", "web/openapi", "engine/history/...", "web/connections/...", "web/proxy", "web/show/...", "web/timeout"}, "a door like the others; what it imports may have AMQP in it, which is checked first"},
+	{"web/rest/...", []string{"web/loglimit", "engine/...", "web/connlimit", "web/auth/origin/...", "web/exchange", "web/auth/sas/...", "web/proxy", "web/errorcodes"}, doorWhy},
+	{"web/api/...", []string{"web/amqp/codec/...", "engine/...", "engine/stats", "web/webhook", "web/auth/origin/...", "web/auth", "web/exchange", "web/auth/token", "web/idempotency", "web/openapi", "engine/history/...", "web/connections/...", "web/proxy", "web/dashboard/send", "web/timeout", "web/errorcodes"}, "a door like the others; what it imports may have AMQP in it, which is checked first"},
 	{"web/amqp/wire/...", []string{"engine/value/..."}, "AMQP as bytes: values it shares with the rules, connections and links it knows nothing of"},
-	{"web/ui/...", []string{"views/...", "engine/...", "web/webhook", "web/auth/origin/...", "web/auth", "web/exchange", "web/auth/token", "web/idempotency", "engine/history/...", "web/connections/...", "web/proxy", "web/show/...", "web/presentation", "web/timeout"}, doorWhy},
+	{"web/dashboard", []string{"views/...", "engine/...", "web/webhook", "web/auth/origin/...", "web/auth", "web/exchange", "web/auth/token", "web/idempotency", "engine/history/...", "web/connections/...", "web/proxy", "web/dashboard/...", "web/presentation", "web/timeout", "web/errorcodes"}, doorWhy},
+	{"web/dashboard/...", []string{"engine/...", "views/...", "web/auth", "web/exchange", "web/auth/token", "web/openapi", "web/connections/...", "web/presentation", "web/amqp/codec", "web/dashboard/pages", "web/dashboard/recent"}, "an area turns engine state into view models for page and push alike, and knows nothing of requests; what was sent is told as AMQP has it"},
 	{"web/live/...", []string{"views/...", "engine/...", "web/auth", "web/proxy", "web/presentation"}, doorWhy},
 	{"web", []string{"web/...", "engine/...", "views/...", "static/..."}, "the route table mounts every door; which store is behind them is not its business"},
 }
@@ -116,7 +119,7 @@ var confined = []struct {
 	{"github.com/pires/go-proxyproto", []string{"web/proxy"}, true, "one package knows what proxies tell of clients"},
 	{"github.com/alecthomas/kong", []string{"cmd/mayfly/cli"}, false, "only the command reads flags and environment"},
 	{"github.com/yuin/goldmark", []string{"web/docs"}, false, "documentation is Markdown, and nothing else is"},
-	{"github.com/skip2/go-qrcode", []string{"web/show"}, false, "a link is drawn where pages are made"},
+	{"github.com/skip2/go-qrcode", []string{"web/dashboard/admin"}, false, "a link is drawn where pages are made"},
 	{"github.com/goccy/go-yaml", []string{"engine/demo"}, false, "scenes are written in it, and nothing else"},
 	{"github.com/chromedp", []string{"cmd/livebench"}, true, "a browser is driven by tests and measured with, never by the product"},
 	{"github.com/google/go-cmp", nil, true, "it panics on surprises, which only a test may"},
@@ -191,7 +194,6 @@ const filesInFolder = 40
 var roomFor = map[string]int{
 	"engine":     56,  // the state machine is one package, because its steps share the state
 	"cmd/mayfly": 75,  // TODO(layout): server, client and tests in packages of their own
-	"web/show":   80,  // TODO(layout): dashboard, by area
 	"views/page": 101, // TODO(layout): by area
 }
 

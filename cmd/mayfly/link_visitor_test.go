@@ -28,8 +28,8 @@ func newGuesthouse(t *testing.T) *guesthouse {
 	s := Start(t, Config{Store: "memory:", Auth: UsersFile(t)})
 	h := &guesthouse{T: t, Server: s, admin: s.CreateToken(t, s.SignIn(t, "ana"), "admin")}
 	for i := range h.plays {
-		var p api.Play
-		h.makes("plays", `{"scene":"deadline"}`, &p)
+		var p api.Playback
+		h.makes("playbacks", `{"scene":"deadline"}`, &p)
 		h.plays[i] = p.Name
 	}
 	return h
@@ -130,13 +130,13 @@ func TestGuestStaysInAScene(t *testing.T) {
 			t.Fatal(path, code, text)
 		}
 	}
-	do(http.MethodPost, "plays/"+at+"/next?step=0", ``)
+	do(http.MethodPost, "playbacks/"+at+"/next?step=0", ``)
 	want("as it was", "200 101 200")
-	do(http.MethodPost, "plays/"+at+"/back?step=1", ``)
+	do(http.MethodPost, "playbacks/"+at+"/back?step=1", ``)
 	want("a step back", "200 101 200")
-	do(http.MethodPost, "plays/"+at+"/reset", ``)
+	do(http.MethodPost, "playbacks/"+at+"/reset", ``)
 	want("at the beginning", "200 101 200")
-	do(http.MethodDelete, "plays/"+at, ``)
+	do(http.MethodDelete, "playbacks/"+at, ``)
 	h.makes("namespaces", `{"name":"`+at+`","temporary":true}`, new(api.Namespace))
 	want("another of that name", "401 401 401")
 }

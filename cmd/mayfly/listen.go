@@ -21,7 +21,7 @@ func listen(ctx context.Context, flag, text string, insecure bool) (net.Listener
 		if e, ok := errors.AsType[*net.OpError](err); ok {
 			err = e.Err
 		}
-		err = fmt.Errorf("nothing can listen on %s: %w", flagWithAddress(flag, text), err)
+		err = fmt.Errorf("cannot listen on %s: %w", flagWithAddress(flag, text), err)
 		if flag == "--amqp" && errors.Is(err, syscall.EADDRINUSE) {
 			err = fmt.Errorf("%w; if that is another broker or the Service Bus emulator, choose another address with --amqp, or none", err)
 		}
@@ -130,7 +130,7 @@ func (c Config) certificateHosts() (names []string) {
 	return names
 }
 
-// tlsFault returns why TLS failed on nc, as Authority.Fault does.
+// tlsFault returns why TLS failed on nc, as certificate.Manager.Fault does.
 func (p ports) tlsFault(nc *tls.Conn) string {
 	if p.certificate == nil {
 		return ""
@@ -149,8 +149,8 @@ func (p ports) close() {
 	}
 }
 
-// remoteURLs returns a listener's URLs by the addresses that other machines can reach; none for a
-// listener on loopback.
+// remoteURLs returns a listener's URLs by the addresses that other machines can reach, or none
+// for a listener on loopback.
 func remoteURLs(a net.Addr) []string {
 	at, ok := a.(*net.TCPAddr)
 	if !ok || at.IP.IsLoopback() {

@@ -81,6 +81,7 @@ func fullInBrowser(t *testing.T, browser context.Context) {
 	first.create("queue", "steady", `{}`)
 	first.visit("/n/default/q/steady")
 	first.want(isLive)
+	second.forgive("/n/default/live", "503")
 	second.visit("/n/default/q/steady")
 	second.want(`document.querySelector("[data-pill]").dataset.state === "polling" && mayfly.polls > 0`)
 	first.send("steady", "", "x")
@@ -89,5 +90,4 @@ func fullInBrowser(t *testing.T, browser context.Context) {
 	}
 	first.leave()
 	second.wantMeanwhile(isLive, func() { second.js(`dispatchEvent(new Event("online"))`) })
-	second.forgive("WebSocket", "503")
 }

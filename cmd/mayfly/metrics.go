@@ -28,7 +28,7 @@ func (m *servedMetrics) remove(name string) {
 	delete(m.byName, name)
 }
 
-// list returns the metrics of all namespaces of a fleet: the server's own, then the others by
+// list returns the metrics of all namespaces of a Manager: the server's own, then the others by
 // name. here is the address where others find this server.
 func (m *servedMetrics) list(f *namespaces.Manager, here string) (all []prometheus.Namespace) {
 	listed := f.List()

@@ -27,9 +27,9 @@ func TestMetricsFollowWhatHappens(t *testing.T) {
 	var got string
 	Eventually(t, "the counters have all", func() bool {
 		got = Get(t, s.Dashboard+"/metrics")
-		return strings.Contains(got, `mayfly_messages_completed_total{namespace="default",entity="a"} 1`) && strings.Contains(got, `mayfly_messages_received_total{namespace="default",entity="…"} 4`)
+		return strings.Contains(got, `mayfly_messages_completed_total{namespace="default",entity="a"} 1`) && strings.Contains(got, `mayfly_messages_incoming_total{namespace="default",entity="…"} 4`)
 	})
-	for _, want := range []string{`mayfly_messages{namespace="default",entity="a",state="active"} 1`, `mayfly_messages{namespace="default",entity="…",state="active"} 4`, `mayfly_connections{namespace="default"} 0`, `mayfly_ready{namespace="default"} 1`} {
+	for _, want := range []string{`mayfly_messages{namespace="default",entity="a",state="active"} 1`, `mayfly_messages{namespace="default",entity="…",state="active"} 4`, `mayfly_amqp_connections{namespace="default"} 0`, `mayfly_namespace_ready{namespace="default"} 1`} {
 		if !strings.Contains(got, want+"\n") {
 			t.Errorf("there is no %s in\n%s", want, got)
 		}
@@ -160,10 +160,10 @@ func TestMetricsOfNamespaces(t *testing.T) {
 	}
 	wants("all are told", []string{
 		`mayfly_namespaces{state="serving"} 3`, `mayfly_namespaces{state="failing"} 1`,
-		`mayfly_ready{namespace="default"} 1`, `mayfly_ready{namespace="shop"} 1`, `mayfly_ready{namespace="bad"} 0`,
+		`mayfly_namespace_ready{namespace="default"} 1`, `mayfly_namespace_ready{namespace="shop"} 1`, `mayfly_namespace_ready{namespace="bad"} 0`,
 		`mayfly_messages{namespace="shop",entity="orders",state="active"} 2`, `mayfly_messages{namespace="…",entity="…",state="active"} 1`,
-		`mayfly_messages_received_total{namespace="shop",entity="orders"} 2`, `mayfly_store_bytes{namespace="shop"} `,
-	}, `"demo"`, `mayfly_epoch{namespace="bad"}`)
+		`mayfly_messages_incoming_total{namespace="shop",entity="orders"} 2`, `mayfly_store_bytes{namespace="shop"} `,
+	}, `"demo"`, `mayfly_namespace_epoch{namespace="bad"}`)
 	for path, want := range map[string]struct {
 		status int
 		text   string
@@ -172,7 +172,7 @@ func TestMetricsOfNamespaces(t *testing.T) {
 		"/readyz?namespace=shop":    {200, "ready\n"},
 		"/readyz?namespace=DEFAULT": {200, "ready\n"},
 		"/readyz?namespace=bad":     {503, "is not a Mayfly store"},
-		"/readyz?namespace=none":    {404, "there is no namespace 'none'"},
+		"/readyz?namespace=none":    {404, "the namespace 'none' does not exist"},
 	} {
 		if text := s.MustRequest(t, want.status, "GET", s.Dashboard+path, "", ""); !strings.Contains(text, want.text) {
 			t.Errorf("%s: %q; want %q", path, text, want.text)

@@ -18,14 +18,14 @@ import (
 func describeNamespaces() cli.Command {
 	return cli.Command{
 		Name: "namespaces", Summary: "List, create, update and delete the namespaces of a server.", Flags: &namespacesCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "Each has entities, limits, access rules and a store of its own. Other commands are about the server's own unless --ns names another.",
+		Detail: "Each namespace has its own entities, limits, access rules and store. Other commands use the server's own namespace unless --namespace names another.",
 		Examples: []cli.Example{
-			{Line: "mayfly namespaces", Text: "Lists them."},
-			{Line: "mayfly namespaces create shop --profile premium", Text: "Makes one, with the limits of a tier of Service Bus."},
-			{Line: "mayfly namespaces create till --config Config.json", Text: "Makes one with the entities and rules of a file."},
-			{Line: "mayfly namespaces create demo --temporary --for 1h", Text: "Makes one in memory that goes by itself."},
-			{Line: "mayfly namespaces update shop --profile standard", Text: "Gives it other limits; its clients have to connect again."},
-			{Line: "mayfly namespaces delete shop", Text: "Removes one with all that is in it, after its name was typed."},
+			{Line: "mayfly namespaces", Text: "List namespaces."},
+			{Line: "mayfly namespaces create shop --profile premium", Text: "Create a namespace with the limits of a Service Bus tier."},
+			{Line: "mayfly namespaces create till --config Config.json", Text: "Create a namespace with the entities and rules of a file."},
+			{Line: "mayfly namespaces create demo --temporary --expires-in 1h", Text: "Create a namespace in memory that is deleted after an hour."},
+			{Line: "mayfly namespaces update shop --profile standard", Text: "Change the limits of a namespace. Its clients must reconnect."},
+			{Line: "mayfly namespaces delete shop", Text: "Delete a namespace and everything in it, after you type its name."},
 		},
 	}
 }
@@ -59,18 +59,18 @@ func (c *namespacesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	if !c.Names {
-		fmt.Fprintln(w, "NAME\tSTATE\tENTITIES\tMESSAGES\tDEAD\tTIER\tCONNECTION STRING") //nolint:errcheck // Flush returns the error
+		fmt.Fprintln(w, "NAME\tSTATE\tENTITIES\tMESSAGES\tDEAD\tPROFILE\tCONNECTION STRING") //nolint:errcheck // Flush returns the error
 	}
 	for _, raw := range answer.Namespaces {
 		var n api.Namespace
 		if err := json.Unmarshal(raw, &n); err != nil {
-			return fmt.Errorf("the server tells of a namespace in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned a namespace that cannot be parsed: %w", err)
 		}
 		if c.Names {
 			fmt.Fprintln(w, n.Name) //nolint:errcheck // Flush returns the error
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Name, describeNamespaceState(n), n.Entities, n.Messages, n.DeadLetters, n.Tier, cmp.Or(n.ConnectionString, n.AdminConnectionString)) //nolint:errcheck // Flush returns the error
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", n.Name, describeNamespaceState(n), n.Entities, n.Messages, n.DeadLetters, n.Profile, cmp.Or(n.ConnectionString, n.AdminConnectionString)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
 }
@@ -80,8 +80,8 @@ func describeNamespaceState(n api.Namespace) string {
 	switch {
 	case n.Owner != "":
 		return n.State + ": " + cli.Printable(n.Owner, 80)
-	case n.Why != "":
-		return n.State + ": " + cli.Printable(n.Why, 120)
+	case n.Reason != "":
+		return n.State + ": " + cli.Printable(n.Reason, 120)
 	case n.Temporary:
 		return n.State + ", temporary"
 	default:
@@ -96,12 +96,12 @@ type namespacesCreateCommand struct {
 	Profile   string `placeholder:"NAME" help:"Tier that sets the limits: ${profiles}. Default: the server's."`
 	Temporary bool   `help:"Keep the namespace in memory. It is deleted when the server stops."`
 	Config    string `placeholder:"FILE" type:"path" help:"Config.json of the Service Bus emulator with entities and rules to create. If one fails, nothing is created. - is standard input."`
-	For       string `placeholder:"DURATION" help:"Lifetime of a temporary namespace, such as 1h."`
+	ExpiresIn string `placeholder:"DURATION" help:"Lifetime of a temporary namespace, such as 1h."`
 }
 
 // Run creates the namespace.
 func (c *namespacesCreateCommand) Run(ctx context.Context, s cli.Streams) error {
-	in := api.NewNamespace{Name: c.Name, Profile: c.Profile, Temporary: c.Temporary, For: c.For}
+	in := api.NewNamespace{Name: c.Name, Profile: c.Profile, Temporary: c.Temporary, ExpiresIn: c.ExpiresIn}
 	if c.Config != "" {
 		var err error
 		if in.Definitions, err = readConfig(c.Config, s.In); err != nil {
@@ -165,7 +165,7 @@ func (c *namespacesUpdateCommand) Run(ctx context.Context, s cli.Streams) error 
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	_, err = fmt.Fprintf(s.Out, "The namespace %s has the limits of %s: %s.\n", n.Name, n.Tier, describeNamespaceState(n))
+	_, err = fmt.Fprintf(s.Out, "The namespace %s has the limits of %s: %s.\n", n.Name, n.Profile, describeNamespaceState(n))
 	return err
 }
 
@@ -184,11 +184,11 @@ func (c *namespacesDeleteCommand) Run(ctx context.Context, s cli.Streams) error 
 		return err
 	}
 	if !c.Yes {
-		what := fmt.Sprintf("removes the namespace %s with %s and %s", n.Name, cli.Pluralize(int64(n.Entities), "entity", "entities"), cli.MessageCount(n.Messages))
+		what := fmt.Sprintf("deletes the namespace %s with %s and %s", n.Name, cli.Pluralize(int64(n.Entities), "entity", "entities"), cli.MessageCount(n.Messages))
 		if n.Temporary {
-			what += " for good"
+			what = "permanently " + what
 		} else {
-			what += "; where it is kept in files its folder is kept aside, else all is gone for good"
+			what += ". A store in a file is moved aside; data in MongoDB or in memory is permanently deleted"
 		}
 		if err := confirm(ctx, s, n.Name, what); err != nil {
 			return err
@@ -202,9 +202,9 @@ func (c *namespacesDeleteCommand) Run(ctx context.Context, s cli.Streams) error 
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	text := fmt.Sprintf("Removed the namespace %s.", gone.Name)
-	if gone.Aside != "" {
-		text += " What was in it is in " + cli.Printable(gone.Aside, 400) + "."
+	text := fmt.Sprintf("Deleted the namespace %s.", gone.Name)
+	if gone.MovedTo != "" {
+		text += " Its data is in " + cli.Printable(gone.MovedTo, 400) + "."
 	}
 	_, err = fmt.Fprintln(s.Out, text)
 	return err

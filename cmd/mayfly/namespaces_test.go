@@ -19,25 +19,25 @@ func TestNamespacesOnTheCommandLine(t *testing.T) {
 	}
 	says("", 0, "Created the namespace shop: serving.", "namespaces", "create", "Shop", "--profile", "premium")
 	says("", 4, "The namespace 'shop' already exists. Choose another name.", "namespaces", "create", "shop")
-	says("", 0, "Created the namespace demo: serving, temporary.", "namespaces", "create", "demo", "--temporary", "--for", "1h")
-	says("", 0, "Sent 1 message to orders", "send", "orders", "hello", "--create", "--ns", "shop")
-	says("", 0, "hello", "peek", "orders", "--ns", "SHOP")
+	says("", 0, "Created the namespace demo: serving, temporary.", "namespaces", "create", "demo", "--temporary", "--expires-in", "1h")
+	says("", 0, "Sent 1 message to orders", "send", "orders", "hello", "--create", "--namespace", "shop")
+	says("", 0, "hello", "peek", "orders", "--namespace", "SHOP")
 	says("", 3, "", "peek", "orders")
-	says("", 3, "The namespace 'till' does not exist.", "peek", "orders", "--ns", "till")
+	says("", 3, "The namespace 'till' does not exist.", "peek", "orders", "--namespace", "till")
 	says("", 0, "default\ndemo\nshop\n", "namespaces", "list", "--names")
 	says("", 0, `"name":"shop"`, "namespaces", "--json")
-	says("", 0, "Premium", "namespaces")
+	says("", 0, "premium", "namespaces")
 	says("", 0, strings.Replace(s.ConnectionString, "localhost", "shop.localhost", 1), "namespaces")
 	says("", 0, s.ConnectionString, "namespaces")
 	says("", 4, "a namespace in memory", "namespaces", "update", "shop", "--profile", "standard")
 	says("no\n", 1, "", "namespaces", "delete", "shop")
 	says("", 0, "shop", "namespaces", "--names")
-	says("shop\n", 0, "Removed the namespace shop.", "namespaces", "delete", "shop")
+	says("shop\n", 0, "Deleted the namespace shop.", "namespaces", "delete", "shop")
 	says("", 3, "", "namespaces", "delete", "shop", "--yes")
 	says("", 4, "", "namespaces", "delete", "default", "--yes")
 }
 
-// With --safe no namespace can be deleted, by any API, and no namespace allows destructive
+// With --safe-mode no namespace can be deleted, by any API, and no namespace allows destructive
 // requests; creating and using namespaces works.
 func TestSafeModeOfNamespaces(t *testing.T) {
 	s := Start(t, Config{Store: "memory:", Safe: true})
@@ -47,7 +47,7 @@ func TestSafeModeOfNamespaces(t *testing.T) {
 	s.MustRequest(t, 403, "DELETE", s.API+"/n/shop/namespaces/shop?confirm=shop", "", "")
 	s.MustRequest(t, 403, "DELETE", s.API+"/n/shop/entities/orders", "", "")
 	s.MustRequest(t, 403, "POST", s.API+"/n/shop/purge/orders", "", `{"states":["active"]}`)
-	if text := s.MustRequest(t, 200, "GET", s.API+"/n/shop/health", "", ""); !strings.Contains(text, `"safe":true`) {
+	if text := s.MustRequest(t, 200, "GET", s.API+"/n/shop/health", "", ""); !strings.Contains(text, `"safeMode":true`) {
 		t.Errorf("it does not say that it is safe: %s", text)
 	}
 	for _, page := range []string{"/namespaces", "/namespaces/shop/remove", "/n/shop/q/orders"} {
@@ -55,12 +55,12 @@ func TestSafeModeOfNamespaces(t *testing.T) {
 			t.Errorf("%s does not say that Safe mode is on", page)
 		}
 	}
-	for _, args := range [][]string{{"namespaces", "delete", "shop", "--yes"}, {"purge", "orders", "--yes", "--ns", "shop"}, {"entities", "delete", "orders", "--yes", "--ns", "shop"}} {
+	for _, args := range [][]string{{"namespaces", "delete", "shop", "--yes"}, {"purge", "orders", "--yes", "--namespace", "shop"}, {"entities", "delete", "orders", "--yes", "--namespace", "shop"}} {
 		if out, complaint, code := RunCommand(t, "", append(args, "--server", s.Dashboard)...); code != 4 || !strings.Contains(complaint, "Safe mode") {
 			t.Errorf("%q: %d %q %q", args, code, out, complaint)
 		}
 	}
-	if got, want := s.Namespaces(t), "default serving Standard 0;shop serving Standard 1;"; got != want {
+	if got, want := s.Namespaces(t), "default serving standard 0;shop serving standard 1;"; got != want {
 		t.Errorf("there is %s; want %s", got, want)
 	}
 }

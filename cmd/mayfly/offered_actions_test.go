@@ -158,12 +158,12 @@ func furnishedByCommands(t *testing.T, s *Server, token string) {
 		does("receive", "orders", "--then", then)
 	}
 	does("receive", "chats", "--session", "anna", "--then", "nothing")
-	does("alerts", "create", "late", "--when", "running-out", "--in", "orders", "--within", "2h", "--then", "extend", "--by", "10m", "--times", "3")
+	does("alerts", "create", "late", "--when", "expiring", "--in", "orders", "--within", "2h", "--then", "extend", "--extend-by", "10m", "--max-extensions", "3")
 	does("jobs", "start", "copy", "--in", "orders", "--to", "replies", "--yes")
 	does("views", "set", "by city", "seq", "json.order", "ttl")
 	does("namespaces", "create", "shop")
 	for at, body := range map[string]string{
-		"PUT /templates/late": `{"body":"{{n}}","subject":"late"}`, "POST /plays": `{"scene":"deadline"}`,
+		"PUT /templates/late": `{"body":"{{n}}","subject":"late"}`, "POST /playbacks": `{"scene":"deadline"}`,
 	} {
 		method, at, _ := strings.Cut(at, " ")
 		if code, text := s.RequestWithToken(t, token, method, "/api/v1"+at, body); code >= http.StatusMultipleChoices {

@@ -321,7 +321,7 @@ func TestProviderThatIsDown(t *testing.T) {
 
 func TestFlagsOfAProvider(t *testing.T) {
 	for says, args := range map[string][]string{
-		"are for --oidc-issuer": {"--oidc-client", "x"},
+		"require --oidc-issuer": {"--oidc-client", "x"},
 		"the client ID":         {"--oidc-issuer", "https://login.example.com"},
 		"no claim value":        {"--oidc-issuer", "https://login.example.com", "--oidc-client", "x"},
 		"has no TLS":            {"--oidc-issuer", "http://login.example.com", "--oidc-client", "x", "--oidc-role", "*=viewer"},

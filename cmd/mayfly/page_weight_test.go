@@ -9,7 +9,7 @@ import (
 
 // firstLoad is the limit of bytes that a browser with an empty cache loads in addition to its
 // first page. It is close to the current size, so that an increase is a conscious decision.
-const firstLoad = 49_000
+const firstLoad = 49_100
 
 // TestFirstLoad loads the overview like a browser with an empty cache: with every script,
 // stylesheet and drawing of the page, compressed.

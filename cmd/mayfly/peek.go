@@ -18,11 +18,11 @@ func describePeek() cli.Command {
 	return cli.Command{
 		Name: "peek", Summary: "Peek at messages without locking them.", Flags: &peekCommand{}, ExitCodes: clientExitCodes(cli.ExitEmpty),
 		Examples: []cli.Example{
-			{Line: "mayfly peek orders --count 50", Text: "Lists fifty messages, oldest first."},
-			{Line: "mayfly peek 'prices/Subscriptions/dear/$DeadLetterQueue' --from 120", Text: "Lists dead letters from a number on."},
-			{Line: "mayfly peek orders --json | jq -r .body", Text: "Has each message as a line of JSON."},
-			{Line: "mayfly peek orders --state locked", Text: "Says who has which message, and for how long."},
-			{Line: "mayfly peek orders --follow", Text: "Goes on with those that come."},
+			{Line: "mayfly peek orders --limit 50", Text: "List up to 50 messages, oldest first."},
+			{Line: "mayfly peek 'prices/Subscriptions/dear/$DeadLetterQueue' --from 120", Text: "List dead letters, starting at sequence number 120."},
+			{Line: "mayfly peek orders --json | jq -r .body", Text: "Print the body of each message."},
+			{Line: "mayfly peek orders --state locked", Text: "Show who holds each locked message, and for how long."},
+			{Line: "mayfly peek orders --follow", Text: "List messages, then print new ones as they arrive."},
 		},
 	}
 }
@@ -33,7 +33,7 @@ type peekCommand struct {
 	failEmptyFlag
 	Entity string `arg:"" help:"Queue, topic/Subscriptions/name, or one of them with /$DeadLetterQueue."`
 	From   int64  `default:"1" help:"Sequence number to begin with."`
-	Count  int    `default:"20" help:"Number of messages to list."`
+	Limit  int    `default:"20" help:"Maximum number of messages to list."`
 	State  string `enum:"all,active,locked,deferred,scheduled" default:"all" help:"State of the messages: all, active, locked, deferred or scheduled. locked also shows the holder, the start of the lock and its renewals."`
 	Follow bool   `short:"f" help:"List all messages and then new ones, until interrupted."`
 }
@@ -48,7 +48,7 @@ func (c *peekCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.Follow {
 		return c.follow(ctx, s)
 	}
-	got, err := c.fetchMessages(ctx, c.From, c.Count)
+	got, err := c.fetchMessages(ctx, c.From, c.Limit)
 	if err != nil {
 		return err
 	}
@@ -77,14 +77,14 @@ func (c *peekCommand) fetchMessages(ctx context.Context, from int64, count int) 
 	got := make([]peekedMessage, len(answer.Messages))
 	for i, raw := range answer.Messages {
 		if got[i].raw = raw; json.Unmarshal(raw, &got[i].Message) != nil {
-			return nil, fmt.Errorf("the server tells of a message in a way that cannot be read: %s", cli.Printable(string(raw), 200))
+			return nil, fmt.Errorf("the server returned a message that cannot be parsed: %s", cli.Printable(string(raw), 200))
 		}
 	}
 	return got, nil
 }
 
 func (c *peekCommand) requestPath(from int64, count int) string {
-	at := fmt.Sprintf("%s?from=%d&count=%d", APIPath("peek", c.Entity), from, count)
+	at := fmt.Sprintf("%s?from=%d&limit=%d", APIPath("peek", c.Entity), from, count)
 	if c.State != "all" {
 		at += "&state=" + c.State
 	}
@@ -95,10 +95,10 @@ func (c *peekCommand) requestPath(from int64, count int) string {
 // so new ones do not come last.
 func (c *peekCommand) follow(ctx context.Context, s cli.Streams) error {
 	if strings.HasSuffix(strings.ToLower(c.Entity), strings.ToLower(deadLetterQueue)) {
-		return cli.UsageErrorf("--follow goes by sequence numbers, and dead letters keep the ones they had; mayfly watch shows them as they come")
+		return cli.UsageErrorf("--follow cannot follow dead letters, because they keep their old sequence numbers; use mayfly watch")
 	}
 	if c.State != "all" {
-		return cli.UsageErrorf("--follow lists what is sent, and messages come into a state whatever their number; leave --state out")
+		return cli.UsageErrorf("--follow cannot be combined with --state, because it lists messages in the order in which they are sent")
 	}
 	pause := time.NewTimer(0)
 	defer pause.Stop()
@@ -126,14 +126,14 @@ func (c *peekCommand) follow(ctx context.Context, s cli.Streams) error {
 // printMoreHint prints how to continue if fewer messages were listed than asked for and there are more:
 // a server limits the number per request.
 func (c *peekCommand) printMoreHint(ctx context.Context, s cli.Streams, got []peekedMessage) error {
-	if len(got) >= c.Count {
+	if len(got) >= c.Limit {
 		return nil
 	}
 	more, err := c.fetchMessages(ctx, got[len(got)-1].SequenceNumber+1, 1)
 	if err != nil || len(more) == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(s.Err, "%d shown; go on with --from %d\n", len(got), more[0].SequenceNumber)
+	_, err = fmt.Fprintf(s.Err, "%d shown; continue with --from %d\n", len(got), more[0].SequenceNumber)
 	return err
 }
 

@@ -20,20 +20,20 @@ func TestPeekLinesAndFollow(t *testing.T) {
 	if _, said, code := RunCommand(t, "", "send", "q", "x", "--create", "--count", "250"); code != cli.ExitOK {
 		t.Fatal(said)
 	}
-	out, _, code := RunCommand(t, "", "peek", "q", "--json", "--count", "3")
+	out, _, code := RunCommand(t, "", "peek", "q", "--json", "--limit", "3")
 	if code != cli.ExitOK || strings.Count(out, "\n") != 3 || strings.Count(out, `"sequenceNumber":`) != 3 || !strings.HasPrefix(out, `{"key":`) {
 		t.Errorf("got %d %q", code, out)
 	}
 	if out, _, code := RunCommand(t, "", "peek", "q", "--json", "--from", "999"); code != cli.ExitOK || out != "" {
 		t.Errorf("of nothing: got %d %q", code, out)
 	}
-	if _, said, code := RunCommand(t, "", "peek", "q/$deadletterqueue", "--follow"); code != cli.ExitUsage || !strings.Contains(said, "keep the ones they had") {
+	if _, said, code := RunCommand(t, "", "peek", "q/$deadletterqueue", "--follow"); code != cli.ExitUsage || !strings.Contains(said, "keep their old sequence numbers") {
 		t.Errorf("got %d %q", code, said)
 	}
-	if _, said, code := RunCommand(t, "", "receive", "q", "--number", "1", "--fail-empty"); code == cli.ExitOK || code == cli.ExitEmpty {
+	if _, said, code := RunCommand(t, "", "receive", "q", "--sequence-number", "1", "--fail-empty"); code == cli.ExitOK || code == cli.ExitEmpty {
 		t.Errorf("a message that is not deferred: got %d %q", code, said)
 	}
-	if out, said, code := RunCommand(t, "", "receive", "q/$DeadLetterQueue", "--fail-empty"); code != cli.ExitEmpty || out != "" || said != "mayfly: there is no message\n" {
+	if out, said, code := RunCommand(t, "", "receive", "q/$DeadLetterQueue", "--fail-empty"); code != cli.ExitEmpty || out != "" || said != "mayfly: no message was found\n" {
 		t.Errorf("got %d %q %q", code, out, said)
 	}
 
@@ -82,7 +82,7 @@ func TestPeekLocked(t *testing.T) {
 		t.Fatal(out, said)
 	}
 	c := client{Server: s.Dashboard}
-	if _, err := c.request(t.Context(), http.MethodPost, "/api/v1/renew", api.Renew{LockToken: got.Messages[0].LockToken}, nil, 0); err != nil {
+	if _, err := c.request(t.Context(), http.MethodPost, "/api/v1/renew-lock", api.Renew{LockToken: got.Messages[0].LockToken}, nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	out, said, code = RunCommand(t, "", "peek", "q", "--state", "locked")
@@ -93,7 +93,7 @@ func TestPeekLocked(t *testing.T) {
 	if out, _, _ := RunCommand(t, "", "peek", "q", "--state", "active", "--json"); strings.Count(out, "\n") != 2 || strings.Contains(out, "lockedBy") {
 		t.Errorf("active: %q", out)
 	}
-	if _, said, code := RunCommand(t, "", "peek", "q", "--state", "locked", "--follow"); code != cli.ExitUsage || !strings.Contains(said, "leave --state out") {
+	if _, said, code := RunCommand(t, "", "peek", "q", "--state", "locked", "--follow"); code != cli.ExitUsage || !strings.Contains(said, "cannot be combined with --state") {
 		t.Errorf("got %d %q", code, said)
 	}
 }

@@ -37,7 +37,7 @@ func parseListen(given []string) (all []NamespacePort, err error) {
 		name, rest, named := strings.Cut(strings.TrimSpace(g), "=")
 		kind, address, ok := strings.Cut(rest, ":")
 		if !named || !ok || !slices.Contains([]string{KindAMQP, KindAMQPS, KindAdmin, KindHTTPS}, kind) {
-			return nil, fmt.Errorf("--listen is written NAMESPACE=KIND:ADDRESS, such as shop=amqp:127.0.0.1:5673, where KIND is amqp, amqps, admin or https, not %q", g)
+			return nil, fmt.Errorf("--listen must be NAMESPACE=KIND:ADDRESS, such as shop=amqp:127.0.0.1:5673, where KIND is amqp, amqps, admin or https, not %q", g)
 		}
 		if name, err = namespaces.ParseName(name); err != nil {
 			return nil, fmt.Errorf("--listen %s: %w", g, err)
@@ -53,7 +53,7 @@ type openPort struct {
 	net.Listener
 }
 
-// sharedListener returns the port of a kind that all namespaces share; nil if there is none.
+// sharedListener returns the port of a kind that all namespaces share, or nil if there is none.
 func (p ports) sharedListener(kind string) net.Listener {
 	switch kind {
 	case KindAMQP:
@@ -139,7 +139,7 @@ func (p ports) amqpPorts() (all []openPort) {
 	return all
 }
 
-// describeAMQP describes where clients of a namespace reach AMQP; empty if nowhere.
+// describeAMQP describes where clients of a namespace reach AMQP. It returns "" if they cannot.
 func (p ports) describeAMQP(name string) string {
 	for _, o := range [][2]string{{KindAMQP, ""}, {KindAMQPS, ", with TLS"}} {
 		at, host := p.clientAddress(name, o[0])

@@ -32,7 +32,7 @@ func TestParseListen(t *testing.T) {
 	}
 }
 
-// loopback is true only if all ports are on loopback, and close closes all ports.
+// Ports are on loopback only if all of them are, and close closes all of them.
 func TestPortsBeyondLoopback(t *testing.T) {
 	for at, want := range map[string]bool{"127.0.0.1:0": true, "0.0.0.0:0": false} {
 		p, err := openPorts(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Insecure: true, Listen: []NamespacePort{{"shop", KindAMQP, at}}})

@@ -5,8 +5,8 @@ import (
 
 	"mayfly/web/auth"
 	"mayfly/web/auth/token"
+	"mayfly/web/dashboard"
 	"mayfly/web/presentation"
-	"mayfly/web/ui"
 )
 
 // mayViewScene reports whether the namespace plays a scene that the presenter has shown to this
@@ -18,7 +18,7 @@ func (p *serverRun) mayViewScene(who auth.Caller, name string) bool {
 // A presenterLinks makes, finds and revokes the server's view-only links for presenters.
 type presenterLinks struct{ tokens *token.Registry }
 
-func (a presenterLinks) CreateLink(ctx context.Context, who auth.Caller, actor string, w ui.LinkRequest) (presentation.Link, error) {
+func (a presenterLinks) CreateLink(ctx context.Context, who auth.Caller, actor string, w dashboard.LinkRequest) (presentation.Link, error) {
 	k, path, err := a.tokens.CreateLink(ctx, who, actor, token.Request{Name: w.Name, Namespace: w.Namespace, Page: w.Page, Lifetime: w.Lifetime})
 	return presentation.Link{ID: k.ID, URL: path, Until: k.Expires}, err
 }

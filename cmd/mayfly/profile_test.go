@@ -48,7 +48,7 @@ func TestParseLimits(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ParseLimits("standard", []string{"entities=7", "receives"}); err == nil || !strings.Contains(err.Error(), `is written NAME=VALUE, such as min-auto-delete=5s, not "receives"`) {
+	if _, err := ParseLimits("standard", []string{"entities=7", "receives"}); err == nil || !strings.Contains(err.Error(), `must be NAME=VALUE, such as min-auto-delete=5s, not "receives"`) {
 		t.Errorf("a limit without value: %v", err)
 	}
 	if _, err := ParseLimits("gold", nil); !errors.Is(err, engine.ErrArgument) {

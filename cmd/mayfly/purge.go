@@ -19,8 +19,8 @@ func describePurge() cli.Command {
 	return cli.Command{
 		Name: "purge", Summary: "Delete messages by state and filter. Asks first.", Flags: &purgeCommand{}, ExitCodes: clientExitCodes(),
 		Examples: []cli.Example{
-			{Line: "mayfly purge orders --state active,deferred", Text: "Counts them, has the number typed, and removes them for good."},
-			{Line: `mayfly purge orders --filter "price > 10 AND sys.Label = 'x'" --yes`, Text: "Removes only messages of which this is true, without asking."},
+			{Line: "mayfly purge orders --state active,deferred", Text: "Permanently delete the active and deferred messages, after you type their number."},
+			{Line: `mayfly purge orders --filter "price > 10 AND sys.Label = 'x'" --yes`, Text: "Permanently delete the active messages that match, without confirmation."},
 		},
 	}
 }
@@ -67,17 +67,17 @@ func (c *purgeCommand) Run(ctx context.Context, s cli.Streams) error {
 		if err != nil {
 			return err
 		}
-		if count, goes = seen.Matching+seen.Unseen, cli.MessageCount(seen.Matching); seen.Unseen > 0 {
+		if count, goes = seen.Matching+seen.Unexamined, cli.MessageCount(seen.Matching); seen.Unexamined > 0 {
 			goes = fmt.Sprintf("at least %d and at most %s", seen.Matching, cli.MessageCount(count))
 		}
 		told += " where " + cli.Printable(*c.Filter, maxQuotedChars)
 	}
 	if !c.Yes && count > 0 {
-		if err := confirm(ctx, s, strconv.FormatInt(count, 10), fmt.Sprintf("removes %s (%s) from %s for good", goes, told, c.Entity)); err != nil {
+		if err := confirm(ctx, s, strconv.FormatInt(count, 10), fmt.Sprintf("permanently deletes %s (%s) from %s", goes, told, c.Entity)); err != nil {
 			return err
 		}
 	}
-	in.Count = &count
+	in.ExpectedCount = &count
 	var done api.Purged
 	raw, err := c.request(ctx, http.MethodPost, APIPath("purge", c.Entity), in, &done, 0)
 	if err != nil {
@@ -94,10 +94,10 @@ func (c *purgeCommand) Run(ctx context.Context, s cli.Streams) error {
 		stayed += fmt.Sprintf(" The filter could not be evaluated for %s, which stayed.", cli.MessageCount(done.Failed))
 	}
 	if done.Removed == 0 {
-		_, err = fmt.Fprintf(s.Out, "There is nothing to remove from %s (%s).%s\n", c.Entity, told, stayed)
+		_, err = fmt.Fprintf(s.Out, "There is nothing to delete from %s (%s).%s\n", c.Entity, told, stayed)
 		return err
 	}
-	_, err = fmt.Fprintf(s.Out, "Removed %s from %s.%s\n", cli.MessageCount(done.Removed), c.Entity, stayed)
+	_, err = fmt.Fprintf(s.Out, "Deleted %s from %s.%s\n", cli.MessageCount(done.Removed), c.Entity, stayed)
 	return err
 }
 
@@ -112,12 +112,12 @@ func (c *purgeCommand) countMatches(ctx context.Context, in api.Purge) (seen api
 }
 
 // errNotConfirmed is returned when the user did not confirm.
-var errNotConfirmed = errors.New("nothing was done: it was not confirmed; --yes does not ask")
+var errNotConfirmed = errors.New("not confirmed, so nothing was changed; --yes skips the confirmation")
 
 // confirm asks the user to type a word before something is deleted: the number of messages,
 // or an upper bound of it, or a name.
 func confirm(ctx context.Context, s cli.Streams, word, what string) error {
-	if _, err := fmt.Fprintf(s.Err, "This %s.\nType %s to go on: ", what, word); err != nil {
+	if _, err := fmt.Fprintf(s.Err, "This %s.\nType %s to confirm: ", what, word); err != nil {
 		return err
 	}
 	line, err := cli.ReadOrCancel(ctx, func() (string, error) {

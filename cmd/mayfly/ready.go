@@ -14,7 +14,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/web/auth/sas"
-	"mayfly/web/show"
+	"mayfly/web/dashboard/overview"
 )
 
 // States of a server.
@@ -162,7 +162,7 @@ func (r Ready) print(w io.Writer, asJSON bool) error {
 		return e.Encode(r)
 	}
 	if r.State == StateStandby {
-		_, err := fmt.Fprintf(w, "Standing by: the server at %s owns namespace %s. This one, at %s, takes over when that one ends.\n", r.Owner, r.Namespace, r.Dashboard)
+		_, err := fmt.Fprintf(w, "Standing by: the server at %s owns namespace %s. This server, at %s, takes over when that server stops.\n", r.Owner, r.Namespace, r.Dashboard)
 		return err
 	}
 	var b strings.Builder
@@ -181,7 +181,7 @@ func (r Ready) print(w io.Writer, asJSON bool) error {
 		b.WriteString("\n  KEY stands for a key: the dashboard's page Access has those of the namespace.\n")
 	}
 	if strings.Contains(r.Curl, tokenVariable) {
-		fmt.Fprintf(&b, "\n  %s is to hold a token of an admin: sign in, and make one at %s/tokens.\n", tokenVariable, r.Dashboard)
+		fmt.Fprintf(&b, "\n  Set %s to an admin token: sign in, and create one at %s/tokens.\n", tokenVariable, r.Dashboard)
 	}
 	b.WriteByte('\n')
 	_, err := io.WriteString(w, b.String())
@@ -194,7 +194,7 @@ func curlCommand(ctx context.Context, b *broker.Broker, r Ready) (line string, e
 	err = b.Read(ctx, func(look broker.Reader) error {
 		line = curlCreatingQueue(r)
 		all := look.States(engine.Queue)
-		if i := slices.IndexFunc(all, show.AcceptsSends); i >= 0 {
+		if i := slices.IndexFunc(all, overview.AcceptsSends); i >= 0 {
 			line = fmt.Sprintf(`curl -d hello -H 'BrokerProperties: {"TimeToLive":60}' %s/%s/messages`, r.Admin, all[i].Path)
 		}
 		return nil

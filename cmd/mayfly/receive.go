@@ -18,10 +18,10 @@ func describeReceive() cli.Command {
 	return cli.Command{
 		Name: "receive", Summary: "Receive messages.", Flags: &receiveCommand{}, ExitCodes: clientExitCodes(cli.ExitEmpty),
 		Examples: []cli.Example{
-			{Line: "mayfly receive orders --wait 10s", Text: "Waits for a message, prints it and completes it."},
-			{Line: "mayfly receive 'orders/$DeadLetterQueue' --max 10 --then release", Text: "Prints ten dead letters and leaves them there."},
-			{Line: "mayfly receive chats --next-session --max 100", Text: "Takes what a session has, and gives the session back."},
-			{Line: "mayfly receive orders --fail-empty > order.txt", Text: "Ends with 5 if there is no message."},
+			{Line: "mayfly receive orders --wait 10s", Text: "Wait up to ten seconds for a message, print it and complete it."},
+			{Line: "mayfly receive 'orders/$DeadLetterQueue' --limit 10 --then release", Text: "Print up to ten dead letters and leave them in the queue."},
+			{Line: "mayfly receive chats --next-session --limit 100", Text: "Receive up to 100 messages of the next session, then release the session."},
+			{Line: "mayfly receive orders --fail-empty > order.txt", Text: "Write a message to a file, or exit with 5 if there is none."},
 		},
 	}
 }
@@ -30,17 +30,17 @@ func describeReceive() cli.Command {
 // not be printed is not settled, so it is not lost.
 type receiveCommand struct {
 	client
-	Entity string  `arg:"" help:"Queue, topic/Subscriptions/name, or one of them with /$DeadLetterQueue."`
-	Max    int     `default:"1" help:"Maximum number of messages to receive."`
-	Wait   string  `default:"0s" placeholder:"DURATION" help:"Wait this long for the first message."`
-	Number []int64 `placeholder:"N" help:"Sequence number of a deferred message to receive instead; may be repeated."`
+	Entity         string  `arg:"" help:"Queue, topic/Subscriptions/name, or one of them with /$DeadLetterQueue."`
+	Limit          int     `default:"1" help:"Maximum number of messages to receive."`
+	Wait           string  `default:"0s" placeholder:"DURATION" help:"Wait this long for the first message."`
+	SequenceNumber []int64 `placeholder:"N" help:"Sequence number of a deferred message to receive instead; may be repeated."`
 
-	Session     *string `placeholder:"ID" xor:"session" help:"Session to receive from; may be the empty text."`
+	Session     *string `placeholder:"ID" xor:"session" help:"Session to receive from; may be empty."`
 	NextSession bool    `name:"next-session" xor:"session" help:"Receive from the next unlocked session that has messages. --wait applies to the session."`
 
-	Then     string `enum:"complete,abandon,defer,dead-letter,release,nothing" default:"complete" help:"How to settle the messages after printing them: complete, abandon, defer, dead-letter, release, or nothing. With nothing they stay locked, and their lock tokens are printed."`
-	Reason   string `help:"DeadLetterReason, for --then dead-letter."`
-	Describe string `help:"DeadLetterErrorDescription, for --then dead-letter."`
+	Then        string `enum:"complete,abandon,defer,dead-letter,release,nothing" default:"complete" help:"How to settle the messages after printing them: complete, abandon, defer, dead-letter, release, or nothing. With nothing they stay locked, and their lock tokens are printed."`
+	Reason      string `help:"DeadLetterReason, for --then dead-letter."`
+	Description string `help:"DeadLetterErrorDescription, for --then dead-letter."`
 
 	failEmptyFlag
 }
@@ -49,18 +49,18 @@ type receiveCommand struct {
 func (c *receiveCommand) Run(ctx context.Context, s cli.Streams) error {
 	wait, never, err := engine.ParseDuration(c.Wait)
 	if err != nil || never {
-		return cli.UsageErrorf("--wait is a duration such as 10s, not %q", c.Wait)
+		return cli.UsageErrorf("--wait must be a duration such as 10s, not %q", c.Wait)
 	}
-	if c.Then != "dead-letter" && (c.Reason != "" || c.Describe != "") {
-		return cli.UsageErrorf("--reason and --describe are of --then dead-letter, not of --then %s; nothing was received", c.Then)
+	if c.Then != "dead-letter" && (c.Reason != "" || c.Description != "") {
+		return cli.UsageErrorf("--reason and --description require --then dead-letter, not --then %s; nothing was received", c.Then)
 	}
 	if c.Session != nil || c.NextSession {
 		return c.receiveSession(ctx, s, wait)
 	}
 	var got api.Messages
-	raw, err := c.request(ctx, http.MethodPost, APIPath("receive", c.Entity), api.Receive{Max: &c.Max, Wait: c.Wait, SequenceNumbers: c.Number}, &got, wait)
+	raw, err := c.request(ctx, http.MethodPost, APIPath("receive", c.Entity), api.Receive{Limit: &c.Limit, Wait: c.Wait, SequenceNumbers: c.SequenceNumber}, &got, wait)
 	if p, ok := errors.AsType[*api.Problem](err); ok && p.Detail == engine.PlainReceiverText { // SES-13
-		return fmt.Errorf("%w Name the session with --session ID, or take --next-session", err)
+		return fmt.Errorf("%w Name the session with --session ID, or use --next-session", err)
 	}
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (c *receiveCommand) printAndSettle(ctx context.Context, s cli.Streams, raw 
 		return err
 	}
 	for _, m := range got {
-		in := api.Settle{LockToken: m.LockToken, Outcome: c.Then, Reason: c.Reason, Description: c.Describe}
+		in := api.Settle{LockToken: m.LockToken, Outcome: c.Then, Reason: c.Reason, Description: c.Description}
 		if _, err := c.request(ctx, http.MethodPost, "/api/v1/settle", in, nil, 0); err != nil {
 			return fmt.Errorf("message #%d was printed, but not settled: %w", m.SequenceNumber, err)
 		}

@@ -21,7 +21,7 @@ func (c *receiveCommand) acceptSession(ctx context.Context, wait time.Duration) 
 		in.Wait = c.Wait
 	}
 	hold := &api.HeldSession{}
-	_, err := c.request(ctx, http.MethodPost, APIPath("accept", c.Entity), in, hold, wait)
+	_, err := c.request(ctx, http.MethodPost, APIPath("accept-session", c.Entity), in, hold, wait)
 	if p, ok := errors.AsType[*api.Problem](err); ok && c.NextSession && p.Detail == engine.NoSessionText {
 		return nil, nil
 	}
@@ -38,13 +38,13 @@ func (c *receiveCommand) receiveInSession(ctx context.Context, hold api.HeldSess
 	for {
 		// Half of the lock's time, which leaves time to renew it.
 		now := max(0, min(time.Until(end), max(time.Until(until)/2, time.Second)))
-		in := api.Receive{Max: &c.Max, Wait: now.String(), SequenceNumbers: c.Number, Hold: hold.Hold}
+		in := api.Receive{Limit: &c.Limit, Wait: now.String(), SequenceNumbers: c.SequenceNumber, SessionLockToken: hold.SessionLockToken}
 		raw, err := c.request(ctx, http.MethodPost, APIPath("receive", c.Entity), in, got, now)
 		if err != nil || len(got.Messages) > 0 || !time.Now().Before(end) {
 			return raw, err
 		}
 		var renewed api.Renewed
-		if _, err := c.request(ctx, http.MethodPost, "/api/v1/renew", api.Renew{Hold: hold.Hold}, &renewed, 0); err != nil {
+		if _, err := c.request(ctx, http.MethodPost, "/api/v1/renew-lock", api.Renew{SessionLockToken: hold.SessionLockToken}, &renewed, 0); err != nil {
 			return nil, err
 		}
 		until = renewed.LockedUntil
@@ -88,7 +88,7 @@ func (c *receiveCommand) receiveSession(ctx context.Context, s cli.Streams, wait
 	}
 	if c.Then == "nothing" && len(got.Messages) > 0 {
 		keep = true
-		_, err = fmt.Fprintf(s.Err, "session %q stays taken until its lock runs out; its hold is %s\n", hold.Session, hold.Hold)
+		_, err = fmt.Fprintf(s.Err, "session %q stays locked until its lock expires; its lock token is %s\n", hold.Session, hold.SessionLockToken)
 	}
 	return err
 }
@@ -96,12 +96,12 @@ func (c *receiveCommand) receiveSession(ctx context.Context, s cli.Streams, wait
 // releaseSession releases a session, even after ctx has ended. A session whose lock is lost is
 // released already.
 func (c *receiveCommand) releaseSession(ctx context.Context, hold api.HeldSession) error {
-	_, err := c.request(context.WithoutCancel(ctx), http.MethodDelete, APIPath("accept", c.Entity)+"?hold="+url.QueryEscape(hold.Hold), nil, nil, 0)
+	_, err := c.request(context.WithoutCancel(ctx), http.MethodDelete, APIPath("accept-session", c.Entity)+"?sessionLockToken="+url.QueryEscape(hold.SessionLockToken), nil, nil, 0)
 	if p, ok := errors.AsType[*api.Problem](err); ok && p.Status == http.StatusGone {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("session %q was not given back: %w", hold.Session, err)
+		return fmt.Errorf("session %q was not released: %w", hold.Session, err)
 	}
 	return nil
 }

@@ -27,20 +27,20 @@ func TestReceiveFromSessions(t *testing.T) {
 	for _, m := range [][2]string{{"anna", "one"}, {"anna", "two"}, {"bert", "three"}, {"", "four"}} {
 		step(cli.ExitOK, "Sent 1 message", "", "send", "chats", m[1], "--session-id", m[0])
 	}
-	step(cli.ExitRefused, "", "Name the session with --session ID, or take --next-session", "receive", "chats") // SES-13
+	step(cli.ExitRefused, "", "Name the session with --session ID, or use --next-session", "receive", "chats") // SES-13
 	step(cli.ExitUsage, "", "--session", "receive", "chats", "--session", "anna", "--next-session")
 	step(cli.ExitOK, `session "bert"`, "", "receive", "chats", "--session", "bert")
 	step(cli.ExitOK, `session ""`, "", "receive", "chats", "--session", "") // SES-1
-	step(cli.ExitOK, "There is no message.", "", "receive", "chats", "--session", "bert")
+	step(cli.ExitOK, "No message was found.", "", "receive", "chats", "--session", "bert")
 
 	// The session is released each time, and its messages are settled.
 	step(cli.ExitOK, "#1  session \"anna\"", "", "receive", "chats", "--next-session", "--then", "defer")
-	step(cli.ExitOK, "one", "", "receive", "chats", "--session", "anna", "--number", "1")
-	step(cli.ExitNotFound, "", "Failed to lock", "receive", "chats", "--session", "anna", "--number", "1")
+	step(cli.ExitOK, "one", "", "receive", "chats", "--session", "anna", "--sequence-number", "1")
+	step(cli.ExitNotFound, "", "Failed to lock", "receive", "chats", "--session", "anna", "--sequence-number", "1")
 	if out := step(cli.ExitOK, "two", "", "receive", "chats", "--session", "anna", "--then", "abandon", "--json"); !strings.HasPrefix(out, `{"messages":[{`) {
 		t.Errorf("got %q", out)
 	}
-	step(cli.ExitOK, "lock token ", `session "anna" stays taken`, "receive", "chats", "--next-session", "--then", "nothing")
+	step(cli.ExitOK, "lock token ", `session "anna" stays locked`, "receive", "chats", "--next-session", "--then", "nothing")
 	step(cli.ExitRefused, "", "locked", "receive", "chats", "--session", "anna")
 	step(cli.ExitOK, "There is no session", "", "receive", "chats", "--next-session", "--wait", "10ms")
 }

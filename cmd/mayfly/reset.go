@@ -23,7 +23,7 @@ type resetter struct {
 	running chan struct{} // holds a token during a reset
 }
 
-// resetHandler returns the reset for the admin port; nil unless --allow-reset is set.
+// resetHandler returns the reset for the admin port, or nil unless --allow-reset is set.
 func (p *serverRun) resetHandler(b *broker.Broker) func(context.Context, string) (web.Reset, error) {
 	if !p.config.AllowReset {
 		return nil
@@ -70,7 +70,7 @@ func (r *resetter) reset(ctx context.Context, actor string) (done web.Reset, err
 		had, err = r.entities(ctx)
 		done.Created = len(had)
 	}
-	r.server.config.Logger.Info("the namespace was reset", "by", actor, "deleted", done.Deleted, "created", done.Created)
+	r.server.config.Logger.Info("the namespace was reset", "actor", actor, "deleted", done.Deleted, "created", done.Created)
 	return done, err
 }
 

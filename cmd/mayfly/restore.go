@@ -19,9 +19,9 @@ import (
 func describeRestore() cli.Command {
 	return cli.Command{
 		Name: "restore", Summary: "Restore a backup into an empty store.", Flags: &restoreCommand{},
-		Detail: "The whole backup is checked before anything is restored. The store must be empty and owned by no server. In a store that has several namespaces it becomes the one it was, unless --namespace says another. If a restore is interrupted, nobody serves the store until it was restored once more.",
+		Detail: "The whole backup is checked before anything is restored. The store must be empty, and no server may be using it. On MongoDB, the backup is restored as the namespace it was taken from, unless --namespace names another. If a restore is interrupted, no server opens the store until you restore again.",
 		Examples: []cli.Example{
-			{Line: "mayfly restore monday.backup --store sqlite:new.db", Text: "Makes a store of it; mayfly --store sqlite:new.db serves it."},
+			{Line: "mayfly restore monday.backup --store sqlite:new.db", Text: "Restore into a new store. Start it with mayfly --store sqlite:new.db."},
 		},
 	}
 }
@@ -39,7 +39,7 @@ func (c *restoreCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		return err
 	}
 	if storage.Kind(into.URL) == "memory" {
-		return errors.New("what is restored into memory: is forgotten at once; name a store with --store")
+		return errors.New("the store memory: is lost when this command ends; name another store with --store")
 	}
 	f, err := openBackup(c.File)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *restoreCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 		return fmt.Errorf("%s: %w", c.File, err)
 	}
 	if r := i.Finish(); !r.Sound() {
-		return fmt.Errorf("%s is whole, but nothing was restored, for what is in it is not sound:\n%s", c.File, formatFaults(r))
+		return fmt.Errorf("%s is complete, but its content is invalid, so nothing was restored:\n%s", c.File, formatFaults(r))
 	}
 	if c.Namespace == "" && storage.Kind(into.URL) == "mongodb" {
 		if into, err = storage.Locate(ctx, into.URL, "", backup.Namespace, storage.Options{}); err != nil {
@@ -72,7 +72,7 @@ func (c *restoreCommand) Run(ctx context.Context, s cli.Streams) (err error) {
 	done, err := backup.Restore(ctx, store)
 	if err = errors.Join(err, store.Close()); err != nil {
 		if done.Started {
-			err = fmt.Errorf("%w; nobody serves the store until the backup was restored once more", err)
+			err = fmt.Errorf("%w; no server opens the store until you restore the backup again", err)
 		}
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *restoreCommand) report(s cli.Streams, url string, what archive.Counts, 
 	what.Events -= done.SkippedEvents
 	text := fmt.Sprintf("Restored %s into %s: %s.\n", c.File, cli.StoreLocation(url), describeBackupCounts(what))
 	if done.RemovedUnfinished {
-		text += "What a restore before this one had left there was removed.\n"
+		text += "The remains of an earlier, interrupted restore were removed.\n"
 	}
 	if done.SkippedEvents > 0 {
 		text += fmt.Sprintf("The store keeps no history: %s left out.\n", cli.Pluralize(done.SkippedEvents, "event was", "events were"))
@@ -95,7 +95,7 @@ func (c *restoreCommand) report(s cli.Streams, url string, what archive.Counts, 
 // openBackup opens a regular file, because a backup is read twice.
 func openBackup(name string) (*os.File, error) {
 	if name == "-" {
-		return nil, errors.New("a backup is read twice to be restored: give its file instead of -")
+		return nil, errors.New("a restore reads the backup twice, so it needs a file instead of -")
 	}
 	f, err := os.Open(name)
 	if err != nil {

@@ -25,7 +25,7 @@ func (c *resubmitCommand) resubmitOne(ctx context.Context, s cli.Streams, from s
 	if err != nil {
 		return err
 	}
-	in := api.Edit{Key: dead.Key, Message: unchangedMessage(dead), To: c.To, Copy: c.Copy, DropDuplicate: c.DropDuplicates, KeepProperties: true}
+	in := api.Resubmit{Key: dead.Key, Message: unchangedMessage(dead), To: c.To, Copy: c.Copy, DropDuplicate: c.DropDuplicates, KeepProperties: true}
 	for _, text := range c.Set {
 		if err := setMessageProperty(ctx, &in.Message, text, s.In); err != nil {
 			return err
@@ -41,8 +41,8 @@ func (c *resubmitCommand) resubmitOne(ctx context.Context, s cli.Streams, from s
 	if c.DryRun {
 		return c.printRequest(s, in)
 	}
-	var is api.EditResult
-	raw, err := c.request(ctx, http.MethodPost, "/api/v1/edit", in, &is, 0)
+	var is api.ResubmitResult
+	raw, err := c.request(ctx, http.MethodPost, "/api/v1/resubmit", in, &is, 0)
 	if err != nil {
 		return err
 	}
@@ -53,22 +53,22 @@ func (c *resubmitCommand) resubmitOne(ctx context.Context, s cli.Streams, from s
 	if c.Copy {
 		went = "resubmitted as a copy"
 	}
-	text := fmt.Sprintf("Message #%d was %s to %s: #%d.", c.Seq, went, cmp.Or(c.To, dead.TransferTo, from[:len(from)-len(deadLetterQueue)]), is.SequenceNumber)
+	text := fmt.Sprintf("Message #%d was %s to %s: #%d.", c.SequenceNumber, went, cmp.Or(c.To, dead.TransferTo, from[:len(from)-len(deadLetterQueue)]), is.SequenceNumber)
 	if is.Duplicate {
-		text = fmt.Sprintf("Message #%d was dropped as a duplicate of message id %s.", c.Seq, cli.Printable(in.Message.MessageID, 60))
+		text = fmt.Sprintf("Message #%d was dropped as a duplicate of message id %s.", c.SequenceNumber, cli.Printable(in.Message.MessageID, 60))
 	}
 	_, err = fmt.Fprintln(s.Out, text)
 	return err
 }
 
-// findDeadLetter returns the dead letter with the sequence number of --seq.
+// findDeadLetter returns the dead letter with the sequence number of --sequence-number.
 func (c *resubmitCommand) findDeadLetter(ctx context.Context, from string) (m api.Message, err error) {
 	var got struct{ Messages []api.Message }
-	if _, err := c.request(ctx, http.MethodGet, fmt.Sprintf("%s?from=%d&count=1", APIPath("peek", from), c.Seq), nil, &got, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, fmt.Sprintf("%s?from=%d&limit=1", APIPath("peek", from), c.SequenceNumber), nil, &got, 0); err != nil {
 		return m, err
 	}
-	if len(got.Messages) == 0 || got.Messages[0].SequenceNumber != c.Seq {
-		return m, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "MessageNotFound", Detail: fmt.Sprintf("There is no dead letter with the sequence number %d in '%s'.", c.Seq, from)}
+	if len(got.Messages) == 0 || got.Messages[0].SequenceNumber != c.SequenceNumber {
+		return m, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "MessageNotFound", Detail: fmt.Sprintf("'%[2]s' has no dead letter with the sequence number %[1]d.", c.SequenceNumber, from)}
 	}
 	return got.Messages[0], nil
 }
@@ -82,13 +82,13 @@ func unchangedMessage(dead api.Message) api.Outgoing {
 }
 
 // printRequest prints what would be sent.
-func (c *resubmitCommand) printRequest(s cli.Streams, in api.Edit) error {
+func (c *resubmitCommand) printRequest(s cli.Streams, in api.Resubmit) error {
 	raw, err := json.Marshal(in)
 	if err != nil {
-		return fmt.Errorf("write the message: %w", err)
+		return fmt.Errorf("encode the message: %w", err)
 	}
 	if !c.JSON {
-		if _, err := fmt.Fprintln(s.Err, "Nothing is done. This would be sent to /api/v1/edit:"); err != nil {
+		if _, err := fmt.Fprintln(s.Err, "Nothing was done. This would be sent to /api/v1/resubmit:"); err != nil {
 			return err
 		}
 	}
@@ -109,7 +109,7 @@ func setMessageProperty(ctx context.Context, m *api.Outgoing, text string, in io
 	plain := settableProperties(m)
 	switch to := plain[key]; {
 	case !ok:
-		return cli.UsageErrorf("--set is written KEY=VALUE, not %q", text)
+		return cli.UsageErrorf("--set must be KEY=VALUE, not %q", text)
 	case to != nil:
 		*to = value
 	case key == "session-id":
@@ -130,7 +130,7 @@ func setMessageProperty(ctx context.Context, m *api.Outgoing, text string, in io
 	default:
 		keys := append(slices.Collect(maps.Keys(plain)), "session-id", "at", "body")
 		slices.Sort(keys)
-		return cli.UsageErrorf("--set knows %s, not %q; -p sets an application property", strings.Join(keys, ", "), key)
+		return cli.UsageErrorf("the keys of --set are %s, not %q; -p sets an application property", strings.Join(keys, ", "), key)
 	}
 	return nil
 }

@@ -19,11 +19,11 @@ func describeRules() cli.Command {
 		Name: "rules", Summary: "List, create, update and delete the rules of a subscription.", Flags: &rulesCommand{}, ExitCodes: clientExitCodes(),
 		Detail: "A subscription gets a copy of each message that one of its rules selects. A rule without a filter selects every message. A new subscription has one such rule, $Default, unless mayfly entities create gives it others.",
 		Examples: []cli.Example{
-			{Line: "mayfly rules prices/Subscriptions/eu", Text: "Lists the rules."},
-			{Line: `mayfly rules create prices/Subscriptions/eu dear --filter "price > 100" --action "SET dear = TRUE"`, Text: "Creates a rule."},
-			{Line: `mayfly rules create prices/Subscriptions/eu region --correlation '{"Properties":{"region":"eu"}}'`, Text: "Creates a rule with a correlation filter."},
-			{Line: `mayfly rules update prices/Subscriptions/eu dear --filter "price > 200"`, Text: "Changes the filter and leaves the action."},
-			{Line: "mayfly rules delete prices/Subscriptions/eu '$Default'", Text: "Deletes the rule that selects every message."},
+			{Line: "mayfly rules prices/Subscriptions/eu", Text: "List the rules of a subscription."},
+			{Line: `mayfly rules create prices/Subscriptions/eu dear --filter "price > 100" --action "SET dear = TRUE"`, Text: "Create a rule with a filter and an action."},
+			{Line: `mayfly rules create prices/Subscriptions/eu region --correlation '{"Properties":{"region":"eu"}}'`, Text: "Create a rule with a correlation filter."},
+			{Line: `mayfly rules update prices/Subscriptions/eu dear --filter "price > 200"`, Text: "Change the filter of a rule, and keep its action."},
+			{Line: "mayfly rules delete prices/Subscriptions/eu '$Default'", Text: "Delete the rule that a new subscription has, which selects every message."},
 		},
 	}
 }
@@ -52,7 +52,7 @@ func (f ruleContentFlags) anySet() bool {
 func (f ruleContentFlags) applyTo(r *api.Rule) error {
 	switch {
 	case f.Correlation != nil && !json.Valid([]byte(*f.Correlation)):
-		return cli.UsageErrorf(`--correlation must be JSON, such as {"Label":"x","Properties":{"region":"eu"}}; got %s`, *f.Correlation)
+		return cli.UsageErrorf(`--correlation must be JSON, such as {"Label":"x","Properties":{"region":"eu"}}, not %s`, *f.Correlation)
 	case f.Correlation != nil:
 		r.Kind, r.Filter, r.Correlation = "", nil, json.RawMessage(*f.Correlation)
 	case f.Filter != nil:
@@ -85,13 +85,13 @@ func (c client) printRules(s cli.Streams, answer []byte) error {
 		Rules []json.RawMessage `json:"rules"`
 	}
 	if err := json.Unmarshal(answer, &all); err != nil {
-		return fmt.Errorf("the server's list of rules cannot be read: %w", err)
+		return fmt.Errorf("the server returned a list of rules that cannot be parsed: %w", err)
 	}
 	if c.JSON {
 		return s.WriteLines(all.Rules)
 	}
 	if len(all.Rules) == 0 {
-		_, err := fmt.Fprintln(s.Out, "The subscription has no rules and takes no messages.")
+		_, err := fmt.Fprintln(s.Out, "The subscription has no rules, so it receives no messages.")
 		return err
 	}
 	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
@@ -99,7 +99,7 @@ func (c client) printRules(s cli.Streams, answer []byte) error {
 	for _, raw := range all.Rules {
 		var r api.Rule
 		if err := json.Unmarshal(raw, &r); err != nil {
-			return fmt.Errorf("a rule of the server's list cannot be read: %w", err)
+			return fmt.Errorf("the server returned a rule that cannot be parsed: %w", err)
 		}
 		action := r.Action
 		r.Action = ""
@@ -137,11 +137,11 @@ type rulesUpdateCommand struct {
 	ruleContentFlags
 }
 
-// Run reads the rule, so that parts that are not given stay, and replaces it. A change
+// Run reads the rule and replaces it, so that parts without a flag stay unchanged. A change
 // that another client makes between the two is lost.
 func (c *rulesUpdateCommand) Run(ctx context.Context, s cli.Streams) error {
 	if !c.anySet() {
-		return cli.UsageErrorf("say what to change: --filter, --correlation or --action")
+		return cli.UsageErrorf("give at least one of --filter, --correlation and --action")
 	}
 	var all api.Rules
 	if _, err := c.request(ctx, http.MethodGet, APIPath("rules", c.Entity), nil, &all, 0); err != nil {
@@ -149,7 +149,7 @@ func (c *rulesUpdateCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	i := slices.IndexFunc(all.Rules, func(r api.Rule) bool { return strings.EqualFold(r.Name, c.Name) })
 	if i < 0 {
-		return &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "NotFound", Detail: fmt.Sprintf("There is no rule %q; mayfly rules %s lists the rules.", cli.Printable(c.Name, 64), cli.Printable(c.Entity, 100))}
+		return &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "NotFound", Detail: fmt.Sprintf("The rule %q does not exist; mayfly rules %s lists the rules.", cli.Printable(c.Name, 64), cli.Printable(c.Entity, 100))}
 	}
 	r := all.Rules[i]
 	r.Error = ""

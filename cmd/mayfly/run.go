@@ -133,7 +133,7 @@ func Run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	return p.namespaces.Run(ctx)
 }
 
-// start begins to serve, once.
+// start starts serving. Further calls do nothing.
 func (p *serverRun) start() {
 	if p.serveErrors != nil {
 		return
@@ -176,7 +176,7 @@ func (p *serverRun) shutdown(ctx context.Context) error {
 // announce prints r and passes it to Config.Ready.
 func (p *serverRun) announce(r Ready) {
 	if err := r.print(p.stdout, p.config.ReadyJSON); err != nil {
-		p.config.Logger.Warn("nobody reads where the server is", "err", err)
+		p.config.Logger.Warn("the server's addresses could not be written", "err", err)
 	}
 	if p.config.Ready != nil {
 		p.config.Ready(r)

@@ -34,7 +34,7 @@ func parseSASPolicy(name string) (sas.Policy, error) {
 			return sas.Policy(p), nil
 		}
 	}
-	return 0, fmt.Errorf("--sas is %s, not %q", strings.Join(sas.Policies(), " or "), name)
+	return 0, fmt.Errorf("--sas must be %s, not %q", strings.Join(sas.Policies(), " or "), name)
 }
 
 // parseSASKeys parses --sas-key flags. Its errors contain no keys.
@@ -43,7 +43,7 @@ func parseSASKeys(given []string) (rules []engine.AccessRule, err error) {
 		name, rest, named := strings.Cut(strings.TrimSpace(g), "=")
 		at := strings.LastIndexByte(rest, ':')
 		if !named || name == "" || at <= 0 {
-			return nil, errors.New("--sas-key is written NAME=KEY:RIGHTS, such as ci=c2VjcmV0:Send,Listen")
+			return nil, errors.New("--sas-key must be NAME=KEY:RIGHTS, such as ci=c2VjcmV0:Send,Listen")
 		}
 		rights, err := engine.ParseRights(strings.Split(rest[at+1:], ","))
 		if err != nil {

@@ -17,7 +17,7 @@ func (c *Config) sceneLibrary() (*demo.Library, error) {
 		return nil, fmt.Errorf("--scenes: %w", err)
 	}
 	if err := l.Load(os.DirFS(c.Scenes)); err != nil {
-		return nil, fmt.Errorf("--scenes %s is not as it should be, and nothing was started:\n%w", c.Scenes, err)
+		return nil, fmt.Errorf("--scenes %s is invalid, so nothing was started:\n%w", c.Scenes, err)
 	}
 	return l, nil
 }

@@ -21,16 +21,17 @@ import (
 func describeScenes() cli.Command {
 	return cli.Command{
 		Name: "scenes", Summary: "List, play, check, add and delete scenes, and change their clocks.", Flags: &scenesCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "A scene is a short play that shows what a broker does, in a namespace of its own that is thrown away. The clock of such a namespace, and of no other, can be turned.",
+		Detail: "A scene is a short demonstration of what a broker does, in a temporary namespace of its own. Only such a namespace has a clock that you can change.",
 		Examples: []cli.Example{
-			{Line: "mayfly scenes", Text: "Lists them, and those that are played."},
-			{Line: "mayfly scenes play deadline", Text: "Plays one here, with Enter for the next step; the dashboard shows it as well."},
-			{Line: "mayfly scenes play deadline --lang cs", Text: "Has it told in Czech."},
-			{Line: "mayfly scenes play lunch --auto", Text: "Plays all of it, and fails if something is not as it says."},
-			{Line: "mayfly scenes show deadline > lunch.yaml", Text: "Has one to start from."},
-			{Line: "mayfly scenes check lunch.yaml", Text: "Tells all that is wrong with a file, without a server."},
-			{Line: "mayfly scenes add lunch.yaml", Text: "Adds it to a server that runs, or replaces it."},
-			{Line: "mayfly scenes clock deadline-1f2e3d --next expiry", Text: "Has the clock of one that is played leap to when a message runs out."},
+			{Line: "mayfly scenes", Text: "List scenes, and those that are playing."},
+			{Line: "mayfly scenes play deadline", Text: "Play a scene; press Enter for each step. The dashboard shows it too."},
+			{Line: "mayfly scenes play deadline --lang cs", Text: "Play a scene in Czech."},
+			{Line: "mayfly scenes play deadline --auto", Text: "Play all steps without waiting. Exit with 1 if a check fails."},
+			{Line: "mayfly scenes show deadline > lunch.yaml", Text: "Save a scene as a starting point for your own."},
+			{Line: "mayfly scenes check lunch.yaml", Text: "Report all errors in a file, without a server."},
+			{Line: "mayfly scenes add lunch.yaml", Text: "Add a scene to a running server, or replace it."},
+			{Line: "mayfly scenes delete lunch", Text: "Delete an added scene from the server."},
+			{Line: "mayfly scenes clock deadline-1f2e3d --next expiry", Text: "Advance the clock of a playing scene to the next expiry."},
 		},
 	}
 }
@@ -42,13 +43,13 @@ type scenesCommand struct {
 	Play   scenesPlayCommand   `cmd:"" help:"Play a scene, step by step."`
 	Check  scenesCheckCommand  `cmd:"" help:"Check scene files, without a server."`
 	Add    scenesAddCommand    `cmd:"" help:"Add a scene to a server, or replace an added one."`
-	Remove scenesRemoveCommand `cmd:"" help:"Delete an added scene."`
+	Delete scenesDeleteCommand `cmd:"" help:"Delete an added scene."`
 	Clock  scenesClockCommand  `cmd:"" help:"Show or change the clock of a scene that is playing."`
 }
 
 const (
 	scenesPath = "/api/v1/scenes"
-	playsPath  = "/api/v1/plays"
+	playsPath  = "/api/v1/playbacks"
 )
 
 func scenePath(id string) string { return scenesPath + "/" + url.PathEscape(id) }
@@ -80,7 +81,7 @@ func (c *scenesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Scenes {
 		var e api.SceneEntry
 		if err := json.Unmarshal(raw, &e); err != nil {
-			return fmt.Errorf("the server tells of a scene in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned a scene that cannot be parsed: %w", err)
 		}
 		if c.Names {
 			fmt.Fprintln(w, e.ID) //nolint:errcheck // Flush returns the error
@@ -91,12 +92,12 @@ func (c *scenesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	if err := w.Flush(); err != nil || c.Names {
 		return err
 	}
-	var under api.Plays
-	if _, err := c.request(ctx, http.MethodGet, c.withLanguage(ctx, playsPath, os.Getenv), nil, &under, 0); err != nil || len(under.Plays) == 0 {
+	var under api.Playbacks
+	if _, err := c.request(ctx, http.MethodGet, c.withLanguage(ctx, playsPath, os.Getenv), nil, &under, 0); err != nil || len(under.Playbacks) == 0 {
 		return err
 	}
-	fmt.Fprintln(w, "\nUNDER WAY\tSTEP\tCLOCK\tTITLE") //nolint:errcheck // Flush returns the error
-	for _, p := range under.Plays {
+	fmt.Fprintln(w, "\nPLAYING\tSTEP\tCLOCK\tTITLE") //nolint:errcheck // Flush returns the error
+	for _, p := range under.Playbacks {
 		fmt.Fprintf(w, "%s\t%d of %d\t%s\t%s\n", p.Name, p.Step, p.Steps, describeClock(p), cli.Printable(p.Title, 100)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
@@ -128,7 +129,7 @@ type scenesCheckCommand struct {
 }
 
 // errInvalidScene is returned for a file that is not a valid scene.
-var errInvalidScene = errors.New("not a scene that can be played")
+var errInvalidScene = errors.New("not a valid scene")
 
 // Run prints all faults as file:line: text.
 func (c *scenesCheckCommand) Run(_ context.Context, s cli.Streams) error {
@@ -197,7 +198,7 @@ func (c *scenesAddCommand) Run(ctx context.Context, s cli.Streams) error {
 	id := c.ID
 	if id == "" {
 		if c.File == "-" {
-			return cli.UsageErrorf("what is read from standard input needs --id, which is what it is called")
+			return cli.UsageErrorf("a scene on standard input needs --id")
 		}
 		id = demo.IDOf(filepath.ToSlash(c.File))
 	}
@@ -224,17 +225,17 @@ func (c *scenesAddCommand) Run(ctx context.Context, s cli.Streams) error {
 	return err
 }
 
-// scenesRemoveCommand removes a scene.
-type scenesRemoveCommand struct {
+// scenesDeleteCommand deletes a scene.
+type scenesDeleteCommand struct {
 	client
 	Scene string `arg:"" help:"Id of the scene, as listed."`
 }
 
 // Run removes the scene.
-func (c *scenesRemoveCommand) Run(ctx context.Context, s cli.Streams) error {
+func (c *scenesDeleteCommand) Run(ctx context.Context, s cli.Streams) error {
 	if _, err := c.request(ctx, http.MethodDelete, scenePath(c.Scene), nil, nil, 0); err != nil || c.JSON {
 		return err
 	}
-	_, err := fmt.Fprintf(s.Out, "Removed the scene %s.\n", cli.Printable(c.Scene, 64))
+	_, err := fmt.Fprintf(s.Out, "Deleted the scene %s.\n", cli.Printable(c.Scene, 64))
 	return err
 }

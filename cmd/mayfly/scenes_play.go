@@ -26,7 +26,7 @@ type scenesPlayCommand struct {
 }
 
 // errSceneCheckFailed is returned when a step did not have the expected result.
-var errSceneCheckFailed = errors.New("not all was as the scene says")
+var errSceneCheckFailed = errors.New("a check of the scene failed")
 
 // Run plays to the end or until the user quits, and then deletes the play's namespace.
 func (c *scenesPlayCommand) Run(ctx context.Context, s cli.Streams) (err error) {
@@ -34,8 +34,8 @@ func (c *scenesPlayCommand) Run(ctx context.Context, s cli.Streams) (err error) 
 	if err != nil {
 		return err
 	}
-	var p api.Play
-	raw, err := c.request(ctx, http.MethodPost, c.withLanguage(ctx, playsPath, os.Getenv), api.NewPlay{Scene: c.Scene}, &p, 0)
+	var p api.Playback
+	raw, err := c.request(ctx, http.MethodPost, c.withLanguage(ctx, playsPath, os.Getenv), api.NewPlayback{Scene: c.Scene}, &p, 0)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func (c *scenesPlayCommand) Run(ctx context.Context, s cli.Streams) (err error) 
 	if err := c.printTitle(s, base, raw, p); err != nil {
 		return err
 	}
-	for !p.Over {
+	for !p.Finished {
 		what, err := c.waitForChoice(ctx, s, typed)
 		if err != nil || what == "q" {
 			return err
@@ -76,23 +76,23 @@ func (c *scenesPlayCommand) Run(ctx context.Context, s cli.Streams) (err error) 
 		if err != nil {
 			return err
 		}
-		for _, f := range p.Findings {
+		for _, f := range p.Expectations {
 			if !f.OK {
 				wrong++
 			}
 		}
 	}
-	if wrong > 0 || p.Trouble != "" {
+	if wrong > 0 || p.Error != "" {
 		return errSceneCheckFailed
 	}
 	if c.Keep && !c.JSON {
-		_, err = fmt.Fprintf(s.Out, "\n%s stays for a while: mayfly peek QUEUE --ns %s, mayfly scenes clock %s.\n", resolveURL(base, p.Dashboard), name, name)
+		_, err = fmt.Fprintf(s.Out, "\n%s stays for a while. Look around with mayfly peek QUEUE --namespace %s and mayfly scenes clock %s.\n", resolveURL(base, p.Dashboard), name, name)
 	}
 	return err
 }
 
 // printTitle prints the title of the scene and the address of its page.
-func (c *scenesPlayCommand) printTitle(s cli.Streams, base string, raw []byte, p api.Play) error {
+func (c *scenesPlayCommand) printTitle(s cli.Streams, base string, raw []byte, p api.Playback) error {
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
@@ -101,12 +101,12 @@ func (c *scenesPlayCommand) printTitle(s cli.Streams, base string, raw []byte, p
 }
 
 // playStep plays a step from the current position, which may have changed in the browser.
-func (c *scenesPlayCommand) playStep(ctx context.Context, name, at string) (p api.Play, raw []byte, err error) {
+func (c *scenesPlayCommand) playStep(ctx context.Context, name, at string) (p api.Playback, raw []byte, err error) {
 	if _, err := c.request(ctx, http.MethodGet, playPath(name), nil, &p, 0); err != nil {
 		return p, nil, err
 	}
 	to := c.withLanguage(ctx, fmt.Sprintf("%s%s?step=%d", playPath(name), at, p.Step), os.Getenv)
-	p = api.Play{}
+	p = api.Playback{}
 	raw, err = c.request(ctx, http.MethodPost, to, nil, &p, requestTimeout)
 	return p, raw, err
 }
@@ -124,7 +124,7 @@ func (c *scenesPlayCommand) waitForChoice(ctx context.Context, s cli.Streams, ty
 			return "", context.Cause(ctx)
 		}
 	}
-	if _, err := fmt.Fprint(s.Err, "\nEnter plays the next step; b goes back, q ends. "); err != nil {
+	if _, err := fmt.Fprint(s.Err, "\nEnter plays the next step, b goes back, q quits. "); err != nil {
 		return "", err
 	}
 	line, err := typed.ReadString('\n')
@@ -138,22 +138,22 @@ func (c *scenesPlayCommand) waitForChoice(ctx context.Context, s cli.Streams, ty
 }
 
 // printPlayedStep prints a step and its findings.
-func printPlayedStep(s cli.Streams, p api.Play, began time.Time) error {
+func printPlayedStep(s cli.Streams, p api.Playback, began time.Time) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%d of %d", p.Step, p.Steps)
 	if past := p.Clock.Sub(began); past > 0 {
 		fmt.Fprintf(&b, ", after %s", past.Round(time.Millisecond))
 	}
 	fmt.Fprintf(&b, "\n  %s\n", cli.Printable(p.Caption, 1000))
-	for _, f := range p.Findings {
+	for _, f := range p.Expectations {
 		mark := "✓"
 		if !f.OK {
 			mark = "✗"
 		}
-		fmt.Fprintf(&b, "  %s %s\n", mark, cli.Printable(strings.TrimSpace(f.Text+" "+f.Is), 1000))
+		fmt.Fprintf(&b, "  %s %s\n", mark, cli.Printable(strings.TrimSpace(f.Text+" "+f.Actual), 1000))
 	}
-	if p.Trouble != "" {
-		fmt.Fprintf(&b, "  ✗ %s\n", cli.Printable(p.Trouble, 1000))
+	if p.Error != "" {
+		fmt.Fprintf(&b, "  ✗ %s\n", cli.Printable(p.Error, 1000))
 	}
 	return s.WriteRaw([]byte(b.String()))
 }
@@ -163,24 +163,24 @@ type scenesClockCommand struct {
 	client
 	Play string `arg:"" help:"Namespace of the scene that is playing."`
 	Rate *int   `placeholder:"N" help:"Speed of the clock: 1, 10 or 60 times; 0 stops it."`
-	Next string `placeholder:"WHAT" enum:",expiry,activation,unlock,auto-delete" default:"" help:"Advance the clock to the next expiry, activation, unlock or auto-delete."`
+	Next string `placeholder:"EVENT" enum:",expiry,activation,unlock,auto-delete" default:"" help:"Advance the clock to the next expiry, activation, unlock or auto-delete."`
 }
 
 // Run changes the clock as the flags say, and prints it.
 func (c *scenesClockCommand) Run(ctx context.Context, s cli.Streams) error {
-	var p api.Play
+	var p api.Playback
 	var raw []byte
 	var err error
 	switch {
 	case c.Rate != nil && c.Next != "":
-		return cli.UsageErrorf("--rate and --next are one or the other")
+		return cli.UsageErrorf("--rate and --next exclude each other")
 	case c.Rate != nil:
 		raw, err = c.request(ctx, http.MethodPut, playPath(c.Play)+"/clock", api.ClockRate{Rate: c.Rate}, &p, 0)
 	case c.Next != "":
-		var leapt api.LeapResult
-		raw, err = c.request(ctx, http.MethodPost, playPath(c.Play)+"/leap", api.ClockLeap{To: c.Next}, &leapt, requestTimeout)
-		if p = leapt.Play; err == nil && leapt.To.IsZero() && !c.JSON {
-			if _, err := fmt.Fprintln(s.Err, "nothing of the kind is to come"); err != nil {
+		var leapt api.AdvanceResult
+		raw, err = c.request(ctx, http.MethodPost, playPath(c.Play)+"/advance", api.ClockAdvance{Next: c.Next}, &leapt, requestTimeout)
+		if p = leapt.Playback; err == nil && leapt.To.IsZero() && !c.JSON {
+			if _, err := fmt.Fprintln(s.Err, "there is no such event to come"); err != nil {
 				return err
 			}
 		}
@@ -198,7 +198,7 @@ func (c *scenesClockCommand) Run(ctx context.Context, s cli.Streams) error {
 }
 
 // describeClock returns a clock's time and rate for display.
-func describeClock(p api.Play) string {
+func describeClock(p api.Playback) string {
 	at := p.Clock.Local().Format(time.DateTime)
 	if p.Rate == 0 {
 		return at + ", stands"

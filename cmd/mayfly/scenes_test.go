@@ -17,16 +17,16 @@ import (
 )
 
 const LunchScene = `title: Lunch
-teaches: What nobody fetches gets cold.
+summary: What nobody fetches gets cold.
 entities:
   - queue: kitchen
 steps:
-  - say: Two soups.
-    do: [{send: {to: kitchen, as: order, body: two soups, ttl: 1m}}]
-    then: [{text: They wait., entity: kitchen, active: 1}]
-  - say: Nobody comes.
-    do: [{wait: expiry}]
-    then: [{text: They are gone., entity: kitchen, active: 0}]
+  - caption: Two soups.
+    actions: [{send: {to: kitchen, as: order, body: two soups, timeToLive: 1m}}]
+    expect: [{text: They wait., entity: kitchen, active: 1}]
+  - caption: Nobody comes.
+    actions: [{wait: expiry}]
+    expect: [{text: They are gone., entity: kitchen, active: 0}]
 `
 
 func TestScenesOnTheCommandLine(t *testing.T) {
@@ -80,7 +80,7 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	if got := says("\nq\n", 0, "They wait.", "scenes", "play", "lunch"); strings.Contains(got, "Nobody comes.") {
 		t.Errorf("it was ended: %s", got)
 	}
-	if got := s.Namespaces(t); got != "default serving Standard 0;" {
+	if got := s.Namespaces(t); got != "default serving standard 0;" {
 		t.Errorf("there is left: %s", got)
 	}
 
@@ -90,14 +90,14 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	says("", 0, ", stands", "scenes", "clock", name)
 	says("", 0, ", 60×", "scenes", "clock", name, "--rate", "60")
 	says("", 4, "0, 1, 10 or 60", "scenes", "clock", name, "--rate", "7")
-	says("", 0, "nothing of the kind is to come", "scenes", "clock", name, "--next", "activation")
+	says("", 0, "there is no such event to come", "scenes", "clock", name, "--next", "activation")
 	says("", 2, "", "scenes", "clock", name, "--next", "christmas")
 	says("", 2, "", "scenes", "clock", name, "--next", "expiry", "--rate", "1")
 	says("", 3, "its clock is the real time", "scenes", "clock", "default", "--rate", "60")
 
 	write(strings.Replace(LunchScene, "active: 0", "active: 3", 1))
 	says("", 0, "", "scenes", "add", file)
-	if got := says("", 1, "not all was as the scene says", "scenes", "play", "lunch", "--auto"); !strings.Contains(got, "✗ They are gone. kitchen has 0 active, not 3.") {
+	if got := says("", 1, "a check of the scene failed", "scenes", "play", "lunch", "--auto"); !strings.Contains(got, "✗ They are gone. kitchen has 0 active, not 3.") {
 		t.Errorf("it is not so: %s", got)
 	}
 
@@ -112,20 +112,20 @@ func TestScenesOnTheCommandLine(t *testing.T) {
 	check(1, "no such file", file+"x")
 	write(strings.Replace(strings.Replace(LunchScene, "wait: expiry", "wait: soon", 1), "title: Lunch", "title:", 1))
 	check(1, "lunch.yaml:1: 'title' must be", file)
-	check(1, "lunch.yaml:10: step 2, do 1: 'wait' must be", file)
-	check(1, "1 file of 2: not a scene", file, "-")
+	check(1, "lunch.yaml:10: step 2, action 1: 'wait' must be", file)
+	check(1, "1 file of 2: not a valid scene", file, "-")
 	says("", 4, "Line 1: 'title' must be", "scenes", "add", file)
 
-	const czech = "languages:\n  cs:\n    title: Oběd\n    teaches: Vystydne.\n    steps:\n      - {say: Dvě polévky., then: [Čekají.]}\n      - {say: Nikdo nejde., then: [Jsou pryč.]}\n"
+	const czech = "languages:\n  cs:\n    title: Oběd\n    summary: Vystydne.\n    steps:\n      - {caption: Dvě polévky., expect: [Čekají.]}\n      - {caption: Nikdo nejde., expect: [Jsou pryč.]}\n"
 	write(LunchScene + czech)
 	check(0, "07-lunch.yaml: Lunch, 2 steps, also in cs\n", file)
-	write(LunchScene + strings.Replace(czech, "say: Nikdo nejde.", "say: Nikdo nejde., look: /", 1))
+	write(LunchScene + strings.Replace(czech, "caption: Nikdo nejde.", "caption: Nikdo nejde., page: /", 1))
 	check(1, "07-lunch.yaml:18: The scene cannot be read: unknown field", file)
 	write(LunchScene + strings.Replace(czech, "Čekají.", "Čekají., Ano.", 1))
-	check(1, "07-lunch.yaml:17: cs, step 1: The translation has 2 of 'then', but the scene has 1.", file)
-	says("", 0, "Removed the scene lunch.", "scenes", "remove", "lunch")
-	says("", 3, "", "scenes", "remove", "lunch")
-	says("", 4, "is built in", "scenes", "remove", "deadline")
+	check(1, "07-lunch.yaml:17: cs, step 1: The translation has 2 of 'expect', but the scene has 1.", file)
+	says("", 0, "Deleted the scene lunch.", "scenes", "delete", "lunch")
+	says("", 3, "", "scenes", "delete", "lunch")
+	says("", 4, "is built in", "scenes", "delete", "deadline")
 }
 
 // Scenes of a folder are read at startup and added to the built-in ones; if one is invalid, the
@@ -181,7 +181,7 @@ func TestScenesOfAFolder(t *testing.T) {
 	if code := serve(&printed, &complaint); code != cli.ExitFailed || printed.Len() > 0 {
 		t.Errorf("with one that is wrong it ends with %d, and prints %q", code, &printed)
 	}
-	for _, want := range []string{"--scenes " + folder + " is not as it should be, and nothing was started", "08-supper.yaml: line 1: 'title' must be", "08-supper.yaml: line 10, step 2, do 1: 'wait' must be", "09-snack.yaml: line 1: The scene cannot be read"} {
+	for _, want := range []string{"--scenes " + folder + " is invalid, so nothing was started", "08-supper.yaml: line 1: 'title' must be", "08-supper.yaml: line 10, step 2, action 1: 'wait' must be", "09-snack.yaml: line 1: The scene cannot be read"} {
 		if !strings.Contains(complaint.String(), want) {
 			t.Errorf("it says %q, and not %q", &complaint, want)
 		}

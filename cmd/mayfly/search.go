@@ -16,12 +16,12 @@ import (
 func describeSearch() cli.Command {
 	return cli.Command{
 		Name: "search", Summary: "Search the messages of all entities by words, bodies, properties and state.", Flags: &searchCommand{}, ExitCodes: clientExitCodes(cli.ExitEmpty),
-		Detail: "The query is that of the search page: words, \"phrases\" and terms such as subject:order*, prop.region:eu, json.customer.id:42, state:dead, age:>5m. All must be true; a minus turns one round, and -- stands before a query that begins with one. Hits are printed as they are found.",
+		Detail: "The query has the syntax of the search page: words, \"phrases\" and terms such as subject:order*, prop.region:eu, json.customer.id:42, state:dead, age:>5m. A message must match all of them. A minus negates a term; write -- before a query that begins with a minus. Matches are printed as they are found.",
 		Examples: []cli.Example{
-			{Line: "mayfly search state:dead 'reason:MaxDelivery*'", Text: "Lists dead letters by their reason."},
-			{Line: `mayfly search '"order 17"' --in orders`, Text: "Lists messages of one queue that have a phrase."},
-			{Line: "mayfly search json.customer.id:42 --max 1000 --json | jq -r .key", Text: "Has the key of each."},
-			{Line: "mayfly search -- -prop.region:eu", Text: "Lists those of which a term is not true."},
+			{Line: "mayfly search state:dead 'reason:MaxDelivery*'", Text: "List dead letters by reason."},
+			{Line: `mayfly search '"order 17"' --in orders`, Text: "List the messages of a queue that contain a phrase."},
+			{Line: "mayfly search json.customer.id:42 --limit 1000 --json | jq -r .key", Text: "Print the key of each match."},
+			{Line: "mayfly search -- -prop.region:eu", Text: "List messages that do not match a term."},
 		},
 	}
 }
@@ -30,10 +30,10 @@ func describeSearch() cli.Command {
 type searchCommand struct {
 	client
 	failEmptyFlag
-	Query []string `arg:"" help:"Query."`
-	In    string   `placeholder:"PATH" help:"Search only this entity and its dead letters; for a topic, its subscriptions. * matches any text. Default: all entities."`
-	Max   int      `default:"100" help:"Maximum number of messages to find."`
-	From  string   `placeholder:"MARK" help:"Continue a search: the cursor that the previous one printed."`
+	Query  []string `arg:"" help:"Query."`
+	In     string   `placeholder:"PATH" help:"Search only this entity and its dead letters; for a topic, its subscriptions. * matches any text. Default: all entities."`
+	Limit  int      `default:"100" help:"Maximum number of messages to find."`
+	Cursor string   `placeholder:"CURSOR" help:"Continue a search from the cursor that the previous search printed."`
 }
 
 // A searchLine is a line of a response, with one of its members set.
@@ -45,12 +45,12 @@ type searchLine struct {
 
 // Run searches. An incomplete response is an error.
 func (c *searchCommand) Run(ctx context.Context, s cli.Streams) error {
-	to := fmt.Sprintf("/api/v1/search?q=%s&max=%d", queryEscape(strings.Join(c.Query, " ")), c.Max)
+	to := fmt.Sprintf("/api/v1/search?q=%s&limit=%d", queryEscape(strings.Join(c.Query, " ")), c.Limit)
 	if c.In != "" {
 		to += "&in=" + queryEscape(c.In)
 	}
-	if c.From != "" {
-		to += "&from=" + queryEscape(c.From)
+	if c.Cursor != "" {
+		to += "&cursor=" + queryEscape(c.Cursor)
 	}
 	w, base, err := c.openResponse(ctx, http.MethodGet, to, http.NoBody)
 	if err != nil {
@@ -84,7 +84,7 @@ func (c *searchCommand) printHits(s cli.Streams, from io.Reader) (*api.Finished,
 		}
 		var l searchLine
 		if err := json.Unmarshal(text, &l); err != nil {
-			return nil, fmt.Errorf("the server tells of a search in a way that cannot be read: %w", err)
+			return nil, fmt.Errorf("the server returned a search that cannot be parsed: %w", err)
 		}
 		switch {
 		case l.End != nil:
@@ -105,7 +105,7 @@ func (c *searchCommand) printHit(s cli.Streams, raw json.RawMessage) error {
 	}
 	var m api.Message
 	if err := json.Unmarshal(raw, &m); err != nil {
-		return fmt.Errorf("the server tells of a message in a way that cannot be read: %w", err)
+		return fmt.Errorf("the server returned a message that cannot be parsed: %w", err)
 	}
 	s.ShowProgress("")
 	line := []string{m.Path, fmt.Sprintf("#%d", m.SequenceNumber), m.State, cli.FormatSize(m.Size)}
@@ -121,11 +121,11 @@ func (c *searchCommand) printHit(s cli.Streams, raw json.RawMessage) error {
 // printSummary prints how many messages were searched, and how to continue, to standard error.
 func (c *searchCommand) printSummary(s cli.Streams, end api.Finished) error {
 	text := fmt.Sprintf("%d found in %s", end.Hits, cli.MessageCount(end.Scanned.Scanned))
-	if end.Cut > 0 {
-		text += fmt.Sprintf("; of %d only the first MiB was looked at", end.Cut)
+	if end.TruncatedBodies > 0 {
+		text += fmt.Sprintf("; only the first MiB of %d was searched", end.TruncatedBodies)
 	}
 	if end.Next != "" {
-		text += "; go on with --from '" + end.Next + "'"
+		text += "; go on with --cursor '" + end.Next + "'"
 	}
 	_, err := fmt.Fprintln(s.Err, text)
 	return err

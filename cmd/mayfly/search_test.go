@@ -36,19 +36,19 @@ func TestSearchCommand(t *testing.T) {
 	run(cli.ExitOK, first, "1 found in 3 messages\n", "body:anna", "prop.region:eu") // all must be true
 	run(cli.ExitOK, "orders  #2  active  16 bytes  id o-2\n", "1 found in 2 messages\n", "--in", "orders", "--", "-body:anna")
 	run(cli.ExitOK, `{"key":`, "1 found", "prop.region:eu", "--json")
-	run(cli.ExitOK, "There is no message.\n", "", "prop.region:asia")
-	run(cli.ExitEmpty, "", "mayfly: there is no message\n", "prop.region:asia", "--fail-empty")
+	run(cli.ExitOK, "No message was found.\n", "", "prop.region:asia")
+	run(cli.ExitEmpty, "", "mayfly: no message was found\n", "prop.region:asia", "--fail-empty")
 	run(cli.ExitRefused, "", "mayfly: ", "json.:")
-	run(cli.ExitUsage, "", "mayfly: ", "x", "--max", "many")
+	run(cli.ExitUsage, "", "mayfly: ", "x", "--limit", "many")
 	run(cli.ExitUnreachable, "", "does not answer", "x", "--server", "http://127.0.0.1:1")
 
-	got, said, code := RunCommand(t, "", "search", "body:anna", "--max", "1")
-	_, mark, more := strings.Cut(strings.TrimSpace(said), "; go on with --from ")
+	got, said, code := RunCommand(t, "", "search", "body:anna", "--limit", "1")
+	_, mark, more := strings.Cut(strings.TrimSpace(said), "; go on with --cursor ")
 	mark, inQuotes := strings.CutPrefix(strings.TrimSuffix(mark, "'"), "'") // it may contain a $ for the shell
 	if code != cli.ExitOK || !inQuotes || got != "mail  #1  active  10 bytes  id m-1\n" || !more {
 		t.Fatalf("got %d %q %q", code, got, said)
 	}
-	run(cli.ExitOK, first, "1 found in ", "body:anna", "--from", mark)
+	run(cli.ExitOK, first, "1 found in ", "body:anna", "--cursor", mark)
 }
 
 // An incomplete response is an error.
@@ -56,7 +56,7 @@ func TestSearchCutOff(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"hit":{"path":"q","sequenceNumber":1,"state":"active"}}` + "\n": "the search was cut off",
 		"":                  "the search was cut off",
-		"nonsense\n":        "in a way that cannot be read",
+		"nonsense\n":        "that cannot be parsed",
 		`{"end":{}}` + "\n": "",
 	} {
 		from := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -21,14 +21,14 @@ import (
 func describeSend() cli.Command {
 	return cli.Command{
 		Name: "send", Summary: "Send a message to a queue or topic.", Flags: &sendCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "With --repeat, --placeholders or --template, texts are filled in: {{n}} is the number of the message, from 1, {{n+100}} and {{n%10}} are counted from it, {{count}} is how many there are; {{uuid}}, {{now}}, {{now+5m}}, {{unix}}, {{random 1 100}}, {{pick a|b|c}}, {{letters 20}}; \\{{ are the braces themselves.",
+		Detail: "With --repeat, --placeholders or --template, placeholders in texts are filled in: {{n}} is the number of the message, starting at 1; {{n+100}} and {{n%10}} are computed from it; {{count}} is the number of messages. Others are {{uuid}}, {{now}}, {{now+5m}}, {{unix}}, {{random 1 100}}, {{pick a|b|c}}, {{letters 20}}; \\{{ is a literal {{.",
 		Examples: []cli.Example{
-			{Line: "mayfly send orders hello --create --ttl 1h", Text: "Sends a text, and makes the queue if it is not there."},
-			{Line: `mayfly send orders -p price=12.5 -p 'id={"type":"int","value":"7"}' --subject new < order.json`, Text: "Sends a file with two application properties."},
-			{Line: "mayfly send orders later --at 5m", Text: "Sends what becomes available in five minutes."},
-			{Line: "mayfly send orders '{\"order\":{{n}},\"at\":\"{{now}}\"}' --repeat 500 --every 1s", Text: "Sends 500 messages, each of which becomes available a second after the one before."},
-			{Line: "mayfly send orders --template late-orders --subject 'late {{n}}'", Text: "Sends a template that is kept on the server, with another subject."},
-			{Line: "mayfly send orders --jsonl < orders.jsonl", Text: "Sends each line, such as {\"body\":\"hello\",\"timeToLive\":\"1h\"}, as a message."},
+			{Line: "mayfly send orders hello --create --ttl 1h", Text: "Send a text, and create the queue if it does not exist."},
+			{Line: `mayfly send orders -p price=12.5 -p 'id={"type":"int","value":"7"}' --subject new < order.json`, Text: "Send a file with two application properties."},
+			{Line: "mayfly send orders later --at 5m", Text: "Send a message that becomes active in five minutes."},
+			{Line: "mayfly send orders '{\"order\":{{n}},\"at\":\"{{now}}\"}' --repeat 500 --every 1s", Text: "Send 500 messages, scheduled one second apart."},
+			{Line: "mayfly send orders --template late-orders --subject 'late {{n}}'", Text: "Send a message from a template on the server, with another subject."},
+			{Line: "mayfly send orders --jsonl < orders.jsonl", Text: "Send each line, such as {\"body\":\"hello\",\"timeToLive\":\"1h\"}, as a message."},
 		},
 	}
 }
@@ -63,13 +63,13 @@ const maxSendCount = 5000
 // Run sends the message.
 func (c *sendCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.Count < 1 || c.Count > maxSendCount {
-		return cli.UsageErrorf("--count is from 1 to %d, not %d", maxSendCount, c.Count)
+		return cli.UsageErrorf("--count must be from 1 to %d, not %d", maxSendCount, c.Count)
 	}
 	if c.JSONL {
 		return c.sendLines(ctx, s)
 	}
 	if c.DryRun && !c.usesPlaceholders() {
-		return cli.UsageErrorf("--dry-run is for --repeat, --placeholders and --template")
+		return cli.UsageErrorf("--dry-run requires --repeat, --placeholders or --template")
 	}
 	if c.usesPlaceholders() {
 		return c.sendRepeated(ctx, s)
@@ -174,7 +174,7 @@ func parseAt(text string, now time.Time) (time.Time, error) {
 	}
 	d, never, err := engine.ParseDuration(text)
 	if err != nil || never {
-		return time.Time{}, cli.UsageErrorf("--at is a time such as 2026-07-14T10:00:00Z, or a duration such as 5m, not %q", text)
+		return time.Time{}, cli.UsageErrorf("--at must be a time such as 2026-07-14T10:00:00Z or a duration such as 5m, not %q", text)
 	}
 	return now.Add(d), nil
 }
@@ -183,7 +183,7 @@ func parseAt(text string, now time.Time) (time.Time, error) {
 func parseProperty(text string) (value.Property, error) {
 	name, written, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
-		return value.Property{}, cli.UsageErrorf("--property is written NAME=VALUE, not %q", text)
+		return value.Property{}, cli.UsageErrorf("--property must be NAME=VALUE, not %q", text)
 	}
 	p := value.Property{Name: name, Value: value.OfString(written)}
 	if json.Valid([]byte(written)) {

@@ -42,7 +42,7 @@ type lineSender struct {
 // reports a refused line and sends the others.
 func (c *sendCommand) sendLines(ctx context.Context, s cli.Streams) error {
 	if c.Body != nil || c.anyMessageFlag() {
-		return cli.UsageErrorf("with --jsonl all of a message is in its line; there can be --create and --json beside it")
+		return cli.UsageErrorf("with --jsonl, each line contains the whole message; only --create and --json can be added")
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -149,7 +149,7 @@ func readLine(r *bufio.Reader) (text []byte, err error) {
 		part, err := r.ReadSlice('\n')
 		text = append(text, part...)
 		if len(text) > maxLineBytes {
-			return nil, fmt.Errorf("it has more than the %d bytes that a line may have", maxLineBytes)
+			return nil, fmt.Errorf("it is longer than the limit of %d bytes", maxLineBytes)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return text, err
@@ -213,13 +213,13 @@ func parseLine(text []byte) (api.Outgoing, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
-		return m.Outgoing, fmt.Errorf("it is no message such as {\"body\":\"hello\"}: %w; mayfly import reads what export has written", err)
+		return m.Outgoing, fmt.Errorf("it is not a message such as {\"body\":\"hello\"}: %w; for the output of mayfly export, use mayfly import", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return m.Outgoing, errors.New("something follows the end of the JSON")
 	}
 	if m.BodyOmitted || m.Size > 0 && m.Body == nil && m.BodyBase64 == nil {
-		return m.Outgoing, errors.New("its body was left out; mayfly export has it")
+		return m.Outgoing, errors.New("its body was omitted; mayfly export includes it")
 	}
 	return m.Outgoing, nil
 }

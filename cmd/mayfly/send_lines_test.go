@@ -33,7 +33,7 @@ func TestSendLines(t *testing.T) {
 	if got := Entity(t, s, "q").Counts.Active; got != 1201 {
 		t.Errorf("there are %d", got)
 	}
-	out, _, _ := RunCommand(t, "", "peek", "q", "--count", "2", "--json", "--from", "1200")
+	out, _, _ := RunCommand(t, "", "peek", "q", "--limit", "2", "--json", "--from", "1200")
 	step(cli.ExitOK, out, "Sent 2 messages to q.\n", "")                                               // output of peek can be sent
 	step(cli.ExitOK, "\n \n"+`{"body":"last"}`, `{"line":3,"sequenceNumber":1204}`+"\n", "", "--json") // without a line break at the end
 	step(cli.ExitOK, "", "Sent 0 messages to q.\n", "")
@@ -57,11 +57,11 @@ func TestSendLines(t *testing.T) {
 	if got := strings.Join(results, ", "); got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
-	step(cli.ExitFailed, `{"bodyOmitted":true}`+"\n", "Sent 0 messages to q.\n", "mayfly: line 1: its body was left out")
-	step(cli.ExitFailed, `{"size":5}`+"\n", "Sent 0 messages to q.\n", "mayfly: line 1: its body was left out")
-	step(cli.ExitFailed, `{"body":"x"}`+"\n"+strings.Repeat(" ", maxLineBytes+1), "", "line 2: it has more than the 8388608 bytes that a line may have; 1 message was sent before that")
-	step(cli.ExitUsage, `{"body":"x"}`, "", "with --jsonl all of a message is in its line", "--ttl", "1h")
-	step(cli.ExitUsage, `{"body":"x"}`, "", "with --jsonl all of a message is in its line", "hello")
+	step(cli.ExitFailed, `{"bodyOmitted":true}`+"\n", "Sent 0 messages to q.\n", "mayfly: line 1: its body was omitted")
+	step(cli.ExitFailed, `{"size":5}`+"\n", "Sent 0 messages to q.\n", "mayfly: line 1: its body was omitted")
+	step(cli.ExitFailed, `{"body":"x"}`+"\n"+strings.Repeat(" ", maxLineBytes+1), "", "line 2: it is longer than the limit of 8388608 bytes; 1 message was sent before that")
+	step(cli.ExitUsage, `{"body":"x"}`, "", "with --jsonl, each line contains the whole message", "--ttl", "1h")
+	step(cli.ExitUsage, `{"body":"x"}`, "", "with --jsonl, each line contains the whole message", "hello")
 	if got := Entity(t, s, "q").Counts.Active; got != 1207 {
 		t.Errorf("there are %d", got)
 	}
@@ -95,7 +95,7 @@ func TestSendLinesAsTheyCome(t *testing.T) {
 	write.Close()
 }
 
-// readLines reads at most two batches ahead, even of an endless stream.
+// At most two batches are read ahead, even of an endless stream.
 func TestReadLinesWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	endless := &counting{line: []byte(`{"body":"` + strings.Repeat("x", 1000) + `"}` + "\n")}

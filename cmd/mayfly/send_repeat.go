@@ -24,10 +24,10 @@ func (c *sendCommand) usesPlaceholders() bool {
 // sendRepeated sends a message with placeholders as often as --repeat says.
 func (c *sendCommand) sendRepeated(ctx context.Context, s cli.Streams) error {
 	if c.Count != 1 {
-		return cli.UsageErrorf("--count sends the same message; with placeholders there is --repeat")
+		return cli.UsageErrorf("--count sends identical messages; with placeholders, use --repeat")
 	}
 	if c.Repeat != nil && *c.Repeat < 1 {
-		return cli.UsageErrorf("--repeat is from 1 to %d, not %d", template.MaxMessages, *c.Repeat)
+		return cli.UsageErrorf("--repeat must be from 1 to %d, not %d", template.MaxMessages, *c.Repeat)
 	}
 	m, err := c.templateFromFlags(ctx, s.In)
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *sendCommand) templateFromFlags(ctx context.Context, in io.Reader) (api.
 func parseTemplateProperty(text string) (api.DraftProperty, error) {
 	name, written, ok := strings.Cut(text, "=")
 	if !ok || name == "" {
-		return api.DraftProperty{}, cli.UsageErrorf("--property is written NAME=VALUE, not %q", text)
+		return api.DraftProperty{}, cli.UsageErrorf("--property must be NAME=VALUE, not %q", text)
 	}
 	var typed struct{ Type, Value string }
 	d := json.NewDecoder(bytes.NewReader([]byte(written)))

@@ -53,11 +53,11 @@ func TestSendRepeats(t *testing.T) {
 		{[]string{"q", "{{x}}", "--repeat", "2"}, cli.ExitRefused, "The placeholder {{x}} does not exist"},
 		{[]string{"q", "x", "--template", "nothing"}, cli.ExitNotFound, "The template does not exist"},
 		{[]string{"q", "x", "--repeat", "100001"}, cli.ExitRefused, "1 to 100000 times"},
-		{[]string{"q", "x", "--repeat", "0"}, cli.ExitUsage, "--repeat is from 1 to 100000, not 0"},
+		{[]string{"q", "x", "--repeat", "0"}, cli.ExitUsage, "--repeat must be from 1 to 100000, not 0"},
 		{[]string{"q", "--template", "late", "--repeat", "0"}, cli.ExitUsage, "not 0"},
 		{[]string{"q", "x", "--repeat=-1"}, cli.ExitUsage, "not -1"},
-		{[]string{"q", "x", "--repeat", "2", "--count", "2"}, cli.ExitUsage, "there is --repeat"},
-		{[]string{"q", "x", "--dry-run"}, cli.ExitUsage, "--dry-run is for"},
+		{[]string{"q", "x", "--repeat", "2", "--count", "2"}, cli.ExitUsage, "use --repeat"},
+		{[]string{"q", "x", "--dry-run"}, cli.ExitUsage, "--dry-run requires"},
 		{[]string{"q", "--jsonl", "--repeat", "2"}, cli.ExitUsage, "with --jsonl"},
 	} {
 		out, complaint, code := RunCommand(t, "", append([]string{"send"}, tc.args...)...)

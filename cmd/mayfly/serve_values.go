@@ -16,15 +16,15 @@ func (c *serveCommand) parseDurations(config *Config) error {
 	for _, f := range []struct {
 		flag, text string
 		to         *time.Duration
-		never      time.Duration // the value for never; zero: never is invalid
+		never      time.Duration // the value for never; zero means that never is invalid
 	}{
-		{"--wait", cmp.Or(c.Wait, "0s"), &config.Wait, 0},
+		{"--store-wait", cmp.Or(c.StoreWait, "0s"), &config.Wait, 0},
 		{"--lease", c.Lease, &config.Lease, 0},
-		{"--history-for", c.History.For, &config.HistoryFor, -1},
+		{"--history-retention", c.History.Retention, &config.HistoryFor, -1},
 	} {
 		d, never, err := engine.ParseDuration(f.text)
-		if err != nil || never && f.never == 0 || !never && d == 0 && f.flag != "--wait" {
-			return fmt.Errorf("%s is a duration such as 30s, not %q", f.flag, f.text)
+		if err != nil || never && f.never == 0 || !never && d == 0 && f.flag != "--store-wait" {
+			return fmt.Errorf("%s must be a duration such as 30s, not %q", f.flag, f.text)
 		}
 		if *f.to = d; never {
 			*f.to = f.never
@@ -49,15 +49,15 @@ func (c *serveCommand) copyNumbers(config *Config) error {
 		least int
 		none  int // the value for zero
 	}{
-		{"--namespaces", c.Namespaces, &config.Namespaces, 0, -1},
+		{"--max-namespaces", c.MaxNamespaces, &config.Namespaces, 0, -1},
 		{"--metrics-entities", c.Metrics.Entities, &config.MetricsEntities, 0, -1},
 		{"--live-sockets", c.Live.Sockets, &config.LiveSockets, 0, -1},
 		{"--live-sockets-per-address", c.Live.SocketsPerAddress, &config.LiveSocketsPerAddress, 0, 0},
-		{"--connections", c.Connections, &config.Connections, 0, 0},
+		{"--max-connections", c.MaxConnections, &config.Connections, 0, 0},
 		{"--live-pages", c.Live.Pages, &config.LivePages, 1, 0},
 	} {
 		if f.n < f.least {
-			return fmt.Errorf("%s is a number from %d, not %d", f.flag, f.least, f.n)
+			return fmt.Errorf("%s must be at least %d, not %d", f.flag, f.least, f.n)
 		}
 		if *f.to = f.n; f.n == 0 {
 			*f.to = f.none
@@ -81,7 +81,7 @@ func parseSize(text string) (int64, error) {
 		return 0, fmt.Errorf("%q is not a size: write it as 4096, 64KiB or 1GiB", text)
 	}
 	if n *= math.Pow(1024, float64(power)); n > math.MaxInt64/2 {
-		return 0, fmt.Errorf("%q is more than there is", text)
+		return 0, fmt.Errorf("%q is too large", text)
 	}
 	return int64(n), nil
 }

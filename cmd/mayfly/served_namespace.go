@@ -16,8 +16,9 @@ import (
 	"mayfly/web/auth/sas"
 	"mayfly/web/cluster"
 	"mayfly/web/connections"
+	"mayfly/web/dashboard/activity"
+	"mayfly/web/dashboard/pages"
 	"mayfly/web/prometheus"
-	"mayfly/web/show"
 	"mayfly/web/webhook"
 )
 
@@ -150,7 +151,7 @@ func (sp *servedNamespace) Serve(ctx context.Context, b *broker.Broker) (namespa
 		pages.services.Reset = p.resetHandler(b)
 	}
 	p.metrics.put(sp.spec.Name, &prometheus.Served{
-		Broker: b, Stats: pages.pages.Stats(), Clients: sp.amqp, Store: func() (int64, bool) { return cli.StoreBytes(sp.storeURL) },
+		Broker: b, Stats: activity.Stats(pages.pages), Clients: sp.amqp, Store: func() (int64, bool) { return cli.StoreBytes(sp.storeURL) },
 	})
 	sp.web.Open(pages.services) //nolint:contextcheck // requests bring their own
 	sp.amqp.Open(b)
@@ -253,8 +254,8 @@ func (p *serverRun) hasClients(name string) bool {
 // deleted.
 const cataloguePollInterval = 2 * time.Second
 
-// namespacesForPages returns what pages show of the namespaces.
-func (p *serverRun) namespacesForPages() show.NamespaceInfo {
+// namespacesForPages returns the namespace data that pages show.
+func (p *serverRun) namespacesForPages() pages.NamespaceInfo {
 	at := func(s namespaces.Spec) string {
 		if s.Name == p.config.Namespace {
 			return p.config.Store
@@ -262,7 +263,7 @@ func (p *serverRun) namespacesForPages() show.NamespaceInfo {
 		url, _ := storage.StoreURL(p.config.Store, s)
 		return url
 	}
-	return show.NamespaceInfo{
+	return pages.NamespaceInfo{
 		Namespaces: p.namespaces, Connections: p.connectionStrings, StoredIn: func(s namespaces.Spec) string { return cli.StoreLocation(at(s)) },
 		MovedTo: func(s namespaces.Spec) string {
 			if storage.Kind(at(s)) != "sqlite" {

@@ -29,7 +29,7 @@ func (s *Server) RequestHost(t *testing.T, method, url, host, body string, heade
 	return code, text
 }
 
-// TryRequestHost is [server.says] with the error of a response that ended early.
+// TryRequestHost is [Server.RequestHost] with the error of a response that ended early.
 func (s *Server) TryRequestHost(t *testing.T, method, url, host, body string, headers ...string) (int, string, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -65,7 +65,7 @@ func (s *Server) Namespaces(t *testing.T) (out string) {
 		t.Fatal(err)
 	}
 	for _, n := range all.Namespaces {
-		out += fmt.Sprintf("%s %s %s %d;", n.Name, n.State, n.Tier, n.Messages)
+		out += fmt.Sprintf("%s %s %s %d;", n.Name, n.State, n.Profile, n.Messages)
 	}
 	return out
 }
@@ -79,7 +79,7 @@ func TestNamespaces(t *testing.T) {
 	s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"demo","temporary":true}`)
 	s.MustRequest(t, 201, "POST", s.API+"/send/orders?create=queue", "", `[{"body":"ours"}]`)
 	s.MustRequest(t, 201, "POST", s.API+"/n/shop/send/orders?create=queue", "", `[{"body":"theirs"},{"body":"theirs too"}]`)
-	want := "default serving Standard 1;demo serving Standard 0;shop serving Premium 2;"
+	want := "default serving standard 1;demo serving standard 0;shop serving premium 2;"
 	if got := s.Namespaces(t); got != want {
 		t.Errorf("there is %s; want %s", got, want)
 	}
@@ -92,10 +92,10 @@ func TestNamespaces(t *testing.T) {
 	if page := s.MustRequest(t, 200, "GET", s.Dashboard+"/n/SHOP", "", ""); !strings.Contains(page, "Endpoint=sb://shop.localhost") || !strings.Contains(page, `href="/n/demo"`) {
 		t.Error("shop's overview has no connection string of its own, or no menu")
 	}
-	if out, complaint, code := RunCommand(t, "", "namespaces", "update", "shop", "--profile", "emulator", "--server", s.Dashboard); code != 0 || out != "The namespace shop has the limits of Emulator: serving.\n" {
+	if out, complaint, code := RunCommand(t, "", "namespaces", "update", "shop", "--profile", "emulator", "--server", s.Dashboard); code != 0 || out != "The namespace shop has the limits of emulator: serving.\n" {
 		t.Errorf("%d %q %q", code, out, complaint)
 	}
-	if got, want := s.Namespaces(t), "default serving Standard 0;demo serving Standard 0;shop serving Emulator 1;"; got != want {
+	if got, want := s.Namespaces(t), "default serving standard 0;demo serving standard 0;shop serving emulator 1;"; got != want {
 		t.Errorf("changed there is %s; want %s", got, want)
 	}
 	s.MustRequest(t, 200, "GET", s.Dashboard+"/n/shop", "", "")
@@ -108,20 +108,20 @@ func TestNamespaces(t *testing.T) {
 	for strings.Contains(s.Namespaces(t), "opening") { // namespaces besides the server's own
 		continue
 	}
-	if got, want := s.Namespaces(t), "default serving Standard 0;shop serving Emulator 1;"; got != want {
+	if got, want := s.Namespaces(t), "default serving standard 0;shop serving emulator 1;"; got != want {
 		t.Errorf("after a restart there is %s; want %s", got, want)
 	}
 	var gone api.RemovedNamespace
 	if err := json.Unmarshal([]byte(s.MustRequest(t, 200, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")), &gone); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(filepath.Join(gone.Aside, "store.db")); err != nil || info.Size() == 0 {
-		t.Errorf("aside in %q: %v", gone.Aside, err)
+	if info, err := os.Stat(filepath.Join(gone.MovedTo, "store.db")); err != nil || info.Size() == 0 {
+		t.Errorf("aside in %q: %v", gone.MovedTo, err)
 	}
 	s.MustRequest(t, 404, "GET", s.API+"/n/shop/entities", "", "")
 	s.MustRequest(t, 404, "GET", s.Dashboard+"/n/shop", "", "")
 	s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
-	if got, want := s.Namespaces(t), "default serving Standard 0;shop serving Standard 0;"; got != want {
+	if got, want := s.Namespaces(t), "default serving standard 0;shop serving standard 0;"; got != want {
 		t.Errorf("made anew there is %s; want %s", got, want)
 	}
 }
@@ -144,7 +144,7 @@ func withBad(t *testing.T) string {
 func TestNamespaceThatFails(t *testing.T) {
 	s := Start(t, Config{Store: withBad(t)})
 	for {
-		if got := s.Namespaces(t); got == "default serving Standard 0;bad failing  0;" {
+		if got := s.Namespaces(t); got == "default serving standard 0;bad failing  0;" {
 			break
 		} else if !strings.Contains(got, "opening") {
 			t.Fatalf("there is %s", got)
@@ -170,7 +170,7 @@ func TestKeysOfNamespaces(t *testing.T) {
 	for ns, at := range map[string]string{"default": s.API, "shop": s.API + "/n/shop"} {
 		s.MustRequest(t, 201, "POST", at+"/send/orders?create=queue", "", `{"body":"x"}`)
 		var rule api.AccessRule
-		if err := json.Unmarshal([]byte(s.MustRequest(t, 200, "POST", at+"/access/RootManageSharedAccessKey/renew?key=primary", "", "")), &rule); err != nil || rule.PrimaryKey == "" {
+		if err := json.Unmarshal([]byte(s.MustRequest(t, 200, "POST", at+"/access-rules/RootManageSharedAccessKey/regenerate?key=primary", "", "")), &rule); err != nil || rule.PrimaryKey == "" {
 			t.Fatalf("%s: %+v, %v", ns, rule, err)
 		}
 		key[ns] = rule.PrimaryKey

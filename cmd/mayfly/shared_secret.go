@@ -37,7 +37,7 @@ func (p *serverRun) shareSecret(ctx context.Context, c namespaces.Catalogue) *sy
 				return
 			}
 			if !told {
-				p.config.Logger.Warn("nothing is passed on to other servers yet; that is tried again", "err", err)
+				p.config.Logger.Warn("requests cannot be forwarded to other servers yet; retrying", "err", err)
 				told = true
 			}
 			select {

@@ -28,7 +28,7 @@ func NewSharedStore() *SharedStore {
 	return &SharedStore{store: new(memory.Store), changed: make(chan struct{})}
 }
 
-// Open is storage.Open for the shelf.
+// Open is storage.Open for the shared store.
 func (s *SharedStore) Open(ctx context.Context, _ string, o storage.Options) (engine.Store, error) {
 	var seen engine.Owner
 	for {
@@ -116,14 +116,14 @@ func (s *SharedStore) Opened() int {
 	return s.opens
 }
 
-// A borrowed store is the shelf's store while its server owns it.
+// A borrowed store is the shared store while its server owns it.
 type borrowed struct {
 	*memory.Store
 	from    *SharedStore
 	process string
 }
 
-// Lost is closed when the namespace is lost, unless the shelf is silent.
+// Lost is closed when the namespace is lost, unless the shared store is silent.
 func (b *borrowed) Lost() <-chan struct{} {
 	if b.from.silent {
 		return nil
@@ -141,7 +141,7 @@ func (b *borrowed) Close() error {
 	if b.from.store == b.Store && b.from.process == b.process {
 		b.from.process = ""
 		b.from.change()
-		return nil // the shelf keeps its content
+		return nil // the shared store keeps its content
 	}
 	return b.Store.Close()
 }

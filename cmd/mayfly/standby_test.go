@@ -51,7 +51,7 @@ func (o *Output) String() string {
 	return o.b.String()
 }
 
-// StartShared starts the program on a shelf until the test ends. The address of its catalogue has no
+// StartShared starts the program on a shared store until the test ends. The address of its catalogue has no
 // listener, and needs no name server.
 func StartShared(t *testing.T, on *SharedStore, c Config) *SharedServer {
 	t.Helper()
@@ -352,7 +352,7 @@ func TestOwnerChangesWhileStandingBy(t *testing.T) {
 	}
 }
 
-// TestAbsentStore checks that an unreachable store is tried once, and more often only with --wait;
+// TestAbsentStore checks that an unreachable store is tried once, and more often only with --store-wait;
 // permanent errors are never retried.
 func TestAbsentStore(t *testing.T) {
 	t.Parallel()

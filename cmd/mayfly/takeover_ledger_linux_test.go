@@ -209,7 +209,7 @@ func (l *ledger) hold(r Ready) []delivery {
 func (l *ledger) take(ctx context.Context, at, queue string, most int, wait string) (out []delivery) {
 	var got api.Messages
 	asked := time.Now()
-	if l.ask(ctx, answerIn+5*time.Second, http.MethodPost, at+l.api+"/receive/"+queue, api.Receive{Max: &most, Wait: wait}, &got) != http.StatusOK {
+	if l.ask(ctx, answerIn+5*time.Second, http.MethodPost, at+l.api+"/receive/"+queue, api.Receive{Limit: &most, Wait: wait}, &got) != http.StatusOK {
 		return nil
 	}
 	stale := l.f.stale(at, asked)
@@ -335,7 +335,7 @@ func (l *ledger) look(at, queue string, there map[string]int) {
 	defer cancel()
 	for from := int64(1); ; {
 		var page api.Messages
-		url := fmt.Sprintf("%s%s/peek/%s?count=200&from=%d", at, l.api, queue, from)
+		url := fmt.Sprintf("%s%s/peek/%s?limit=200&from=%d", at, l.api, queue, from)
 		switch code := l.ask(ctx, pairPatience, http.MethodGet, url, nil, &page); {
 		case code == http.StatusServiceUnavailable && ctx.Err() == nil:
 			pause(ctx)

@@ -17,10 +17,11 @@ func describeTemplates() cli.Command {
 	return cli.Command{
 		Name: "templates", Summary: "List, show, create and delete templates: messages with placeholders, for mayfly send --template.", Flags: &templatesCommand{}, ExitCodes: clientExitCodes(),
 		Examples: []cli.Example{
-			{Line: "mayfly templates", Text: "Lists them."},
-			{Line: "mayfly templates show late-orders > late-orders.json", Text: "Has one as JSON."},
-			{Line: "mayfly templates keep late-orders < late-orders.json", Text: "Keeps one, or changes it."},
-			{Line: "mayfly send orders --template late-orders", Text: "Sends what it says."},
+			{Line: "mayfly templates", Text: "List templates."},
+			{Line: "mayfly templates show late-orders > late-orders.json", Text: "Save a template to a JSON file."},
+			{Line: "mayfly templates set late-orders < late-orders.json", Text: "Create or change a template from a file."},
+			{Line: "mayfly send orders --template late-orders", Text: "Send a message from a template."},
+			{Line: "mayfly templates delete late-orders", Text: "Delete a template."},
 		},
 	}
 }
@@ -29,7 +30,7 @@ func describeTemplates() cli.Command {
 type templatesCommand struct {
 	List   templatesListCommand   `cmd:"" default:"withargs" help:"List templates (default)."`
 	Show   templatesShowCommand   `cmd:"" help:"Print the message of a template as JSON."`
-	Keep   templatesSaveCommand   `cmd:"" help:"Create or change a template from a JSON message on standard input."`
+	Set    templatesSetCommand    `cmd:"" help:"Create or change a template from a JSON message on standard input."`
 	Delete templatesDeleteCommand `cmd:"" help:"Delete a template."`
 }
 
@@ -56,9 +57,9 @@ func (c *templatesListCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Templates {
 		var t api.TemplateEntry
 		if err := json.Unmarshal(raw, &t); err != nil {
-			return fmt.Errorf("the server tells of a template in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned a template that cannot be parsed: %w", err)
 		}
-		fmt.Fprintf(w, "%s\t%s\n", cli.Printable(t.Name, 64), t.Changed.Local().Format(time.DateTime)) //nolint:errcheck // Flush returns the error
+		fmt.Fprintf(w, "%s\t%s\n", cli.Printable(t.Name, 64), t.UpdatedAt.Local().Format(time.DateTime)) //nolint:errcheck // Flush returns the error
 	}
 	return w.Flush()
 }
@@ -84,14 +85,14 @@ func (c *templatesShowCommand) Run(ctx context.Context, s cli.Streams) error {
 	return s.WriteLines([]json.RawMessage{t.Message})
 }
 
-// templatesSaveCommand creates or changes a template.
-type templatesSaveCommand struct {
+// templatesSetCommand creates or changes a template.
+type templatesSetCommand struct {
 	client
 	Name string `arg:"" help:"Name of the template."`
 }
 
 // Run sends standard input as it is.
-func (c *templatesSaveCommand) Run(ctx context.Context, s cli.Streams) error {
+func (c *templatesSetCommand) Run(ctx context.Context, s cli.Streams) error {
 	w, base, err := c.openResponse(ctx, http.MethodPut, templatePath(c.Name), cli.CancellableReader(ctx, s.In))
 	if err != nil {
 		return err
@@ -105,7 +106,7 @@ func (c *templatesSaveCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	_, err = fmt.Fprintf(s.Out, "Kept the template %s.\n", cli.Printable(t.Name, 64))
+	_, err = fmt.Fprintf(s.Out, "Saved the template %s.\n", cli.Printable(t.Name, 64))
 	return err
 }
 

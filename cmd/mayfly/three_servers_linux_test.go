@@ -170,7 +170,7 @@ func (c *serverGroup) forget(p *child) {
 	delete(c.at, p)
 }
 
-// url returns a server's dashboard; empty if it has ended.
+// url returns a server's dashboard, or "" if it has ended.
 func (c *serverGroup) url(p *child) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

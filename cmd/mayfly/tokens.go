@@ -17,12 +17,12 @@ import (
 func describeTokens() cli.Command {
 	return cli.Command{
 		Name: "tokens", Summary: "List, create and revoke access tokens and read-only links.", Flags: &tokensCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "A token is what a program is known by where the server asks who somebody is, as --token or MAYFLY_TOKEN of every command, or in Authorization: Bearer. A link shows one namespace to whoever opens it, and lets nobody do anything. Either is told once, when it is made.",
+		Detail: "A token authenticates a program at a server that requires sign-in. Pass it with --token, in MAYFLY_TOKEN or as Authorization: Bearer. A link gives anyone who opens it read-only access to one namespace. Tokens and links are shown only once, when you create them.",
 		Examples: []cli.Example{
-			{Line: "mayfly tokens", Text: "Lists tokens and links: all to an admin, one's own to others."},
-			{Line: "mayfly tokens create ci --role operator --for 90d", Text: "Makes a token, and prints it."},
-			{Line: "mayfly tokens link 'monday demo' --for 2h", Text: "Makes a link, and prints its URL."},
-			{Line: "mayfly tokens revoke abcdefghij", Text: "Ends one, with all that was made with it."},
+			{Line: "mayfly tokens", Text: "List tokens and links: all of them for an admin, otherwise your own."},
+			{Line: "mayfly tokens create ci --role operator --expires-in 90d", Text: "Create a token that is valid for 90 days, and print it."},
+			{Line: "mayfly tokens link 'monday demo' --expires-in 2h", Text: "Create a link that is valid for two hours, and print its URL."},
+			{Line: "mayfly tokens revoke abcdefghij", Text: "Revoke a token, and all tokens and links created with it."},
 		},
 	}
 }
@@ -56,19 +56,19 @@ func (c *tokensListCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	w := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
 	if !c.Names {
-		fmt.Fprintln(w, "ID\tNAME\tKIND\tROLE\tNAMESPACE\tMADE BY\tMADE\tUNTIL\tUSED") //nolint:errcheck // Flush returns the error
+		fmt.Fprintln(w, "ID\tNAME\tKIND\tROLE\tNAMESPACE\tCREATED BY\tCREATED\tEXPIRES\tLAST USED") //nolint:errcheck // Flush returns the error
 	}
 	for _, raw := range answer.Tokens {
 		var t api.Token
 		if err := json.Unmarshal(raw, &t); err != nil {
-			return fmt.Errorf("the server tells of a token in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned a token that cannot be parsed: %w", err)
 		}
 		if c.Names {
 			fmt.Fprintln(w, cli.Printable(t.ID, 100)) //nolint:errcheck // Flush returns the error
 			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", cli.Printable(t.ID, 100), cli.Printable(t.Name, 60), t.Kind, t.Role, cmp.Or(cli.Printable(t.Namespace, 63), "all"), //nolint:errcheck // Flush returns the error
-			cmp.Or(cli.Printable(t.MadeBy, 60), "-"), formatTime(t.Made), formatTime(t.Until), formatTime(t.Used))
+			cmp.Or(cli.Printable(t.CreatedBy, 60), "-"), formatTime(t.CreatedAt), formatTime(t.ExpiresAt), formatTime(t.LastUsedAt))
 	}
 	return w.Flush()
 }
@@ -84,53 +84,53 @@ func formatTime(t time.Time) string {
 // tokensCreateCommand creates a token.
 type tokensCreateCommand struct {
 	client
-	Name   string `arg:"" help:"Purpose, as the list shows it."`
-	Role   string `required:"" enum:"viewer,operator,admin" placeholder:"ROLE" help:"Role of the token: viewer, operator or admin, at most your own."`
-	Within string `placeholder:"NAMESPACE" help:"Limit the token to this namespace. Default: all namespaces."`
-	For    string `placeholder:"DURATION" help:"Lifetime, such as 90d. Default: until it is revoked."`
+	Name          string `arg:"" help:"Name, as shown in the list."`
+	Role          string `required:"" enum:"viewer,operator,admin" placeholder:"ROLE" help:"Role of the token: viewer, operator or admin, at most your own."`
+	OnlyNamespace string `placeholder:"NAMESPACE" help:"Limit the token to this namespace. Default: all namespaces."`
+	ExpiresIn     string `placeholder:"DURATION" help:"Lifetime, such as 90d. Default: until it is revoked."`
 }
 
 // Run creates the token. Only the token goes to standard output, for $(…) and files.
 func (c *tokensCreateCommand) Run(ctx context.Context, s cli.Streams) error {
 	var t api.Token
-	raw, err := c.request(ctx, http.MethodPost, tokensPath, api.NewToken{Name: c.Name, Role: c.Role, Namespace: c.Within, For: c.For}, &t, 0)
+	raw, err := c.request(ctx, http.MethodPost, tokensPath, api.NewToken{Name: c.Name, Role: c.Role, Namespace: c.OnlyNamespace, ExpiresIn: c.ExpiresIn}, &t, 0)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	fmt.Fprintf(s.Err, "Made the token %s, %s, %s. It is told this once:\n", t.ID, t.Role, describeLifetime(t)) //nolint:errcheck // the token is the result
+	fmt.Fprintf(s.Err, "Created the token %s, %s, %s. It is shown only once:\n", t.ID, t.Role, describeLifetime(t)) //nolint:errcheck // the token is the result
 	_, err = fmt.Fprintln(s.Out, t.Secret)
 	return err
 }
 
 func describeLifetime(t api.Token) string {
-	if t.Until.IsZero() {
-		return "good until it is revoked"
+	if t.ExpiresAt.IsZero() {
+		return "valid until it is revoked"
 	}
-	return "good until " + formatTime(t.Until)
+	return "valid until " + formatTime(t.ExpiresAt)
 }
 
 // tokensLinkCommand creates a link.
 type tokensLinkCommand struct {
 	client
-	Name string `arg:"" help:"Purpose, as the list shows it."`
-	Page string `placeholder:"PATH" help:"Page that the link opens, such as /n/default/queues. Default: the overview."`
-	For  string `placeholder:"DURATION" help:"Lifetime, at most 30d. Default: 8h."`
+	Name      string `arg:"" help:"Name, as shown in the list."`
+	Page      string `placeholder:"PATH" help:"Page that the link opens, such as /n/default/queues. Default: the overview."`
+	ExpiresIn string `placeholder:"DURATION" help:"Lifetime, at most 30d. Default: 8h."`
 }
 
 // Run creates the link. Only the URL goes to standard output.
 func (c *tokensLinkCommand) Run(ctx context.Context, s cli.Streams) error {
 	var t api.Token
-	raw, err := c.request(ctx, http.MethodPost, "/api/v1/links", api.NewLink{Name: c.Name, Page: c.Page, For: c.For}, &t, 0)
+	raw, err := c.request(ctx, http.MethodPost, "/api/v1/links", api.NewLink{Name: c.Name, Page: c.Page, ExpiresIn: c.ExpiresIn}, &t, 0)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
 		return s.WriteRaw(raw)
 	}
-	fmt.Fprintf(s.Err, "Made the link %s to the namespace %s, %s. It is told this once:\n", t.ID, t.Namespace, describeLifetime(t)) //nolint:errcheck // the link is the result
+	fmt.Fprintf(s.Err, "Created the link %s to the namespace %s, %s. It is shown only once:\n", t.ID, t.Namespace, describeLifetime(t)) //nolint:errcheck // the link is the result
 	_, err = fmt.Fprintln(s.Out, t.URL)
 	return err
 }

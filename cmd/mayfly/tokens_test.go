@@ -28,8 +28,8 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 		}
 		return strings.TrimSpace(out)
 	}
-	secret := says(0, "operator, good until it is revoked. It is told this once:", "tokens", "create", "ci", "--role", "operator")
-	viewer := says(0, "mft_", "tokens", "create", "looker", "--role", "viewer", "--for", "1h")
+	secret := says(0, "operator, valid until it is revoked. It is shown only once:", "tokens", "create", "ci", "--role", "operator")
+	viewer := says(0, "mft_", "tokens", "create", "looker", "--role", "viewer", "--expires-in", "1h")
 	id := strings.Split(secret, "_")[1]
 	if strings.ContainsAny(secret, " \n") {
 		t.Fatalf("standard output has more than the token: %q", secret)
@@ -64,20 +64,20 @@ func TestTokensOnTheCommandLine(t *testing.T) {
 	if all := says(0, "", "tokens", "--token", viewer); strings.Contains(all, " ci ") {
 		t.Errorf("a viewer is told of all: %s", all)
 	}
-	link := says(0, "to the namespace default, good until ", "tokens", "link", "demo", "--page", "/n/default/queues", "--for", "2h")
+	link := says(0, "to the namespace default, valid until ", "tokens", "link", "demo", "--page", "/n/default/queues", "--expires-in", "2h")
 	if !strings.HasPrefix(link, s.Dashboard+"/l/mfl_") {
 		t.Errorf("the link is %q", link)
 	}
 	says(4, "A link must open a page of its namespace", "tokens", "link", "demo", "--page", "https://example.com")
 	says(4, "at most 100 characters", "tokens", "create", strings.Repeat("x", 101), "--role", "viewer")
-	says(4, "The namespace 'till' does not exist", "tokens", "create", "x", "--role", "viewer", "--within", "till")
-	says(4, "The lifetime of a token must be from a minute to 3650 days.", "tokens", "create", "x", "--role", "viewer", "--for", "1s")
+	says(4, "The namespace 'till' does not exist", "tokens", "create", "x", "--role", "viewer", "--only-namespace", "till")
+	says(4, "The lifetime of a token must be from a minute to 3650 days.", "tokens", "create", "x", "--role", "viewer", "--expires-in", "1s")
 	says(3, "The token or link does not exist.", "tokens", "revoke", id, "--token", viewer)
 	says(0, "Revoked the token ci.", "tokens", "revoke", id)
 	says(3, "The token or link does not exist.", "tokens", "revoke", id)
 	says(4, "was revoked", "peek", "orders", "--token", secret)
 	told := s.MustRequest(t, 200, "GET", s.API+"/activity", "", "")
-	for _, said := range []string{`"kind":"token-made","group":"access","audited":true`, `"kind":"token-revoked","group":"access"`, `"reason":"ci (operator)"`, `"kind":"link-made","group":"access"`, `"reason":"demo (/n/default/queues)"`} {
+	for _, said := range []string{`"kind":"token-created","group":"access","audited":true`, `"kind":"token-revoked","group":"access"`, `"reason":"ci (operator)"`, `"kind":"link-created","group":"access"`, `"reason":"demo (/n/default/queues)"`} {
 		if !strings.Contains(told, said) {
 			t.Errorf("activity does not tell %s: %s", said, told)
 		}

@@ -17,10 +17,10 @@ import (
 func describeTrust() cli.Command {
 	return cli.Command{
 		Name: "trust", Summary: "Print the steps that make an SDK trust the server's certificate, or apply them.", Flags: &trustCommand{},
-		Detail: "The steps are for the CA in --tls-dir, which the server makes at its first start with --amqps or --https. --apply appends the CA to the file that certifi names (Python) or makes a trust store beside the CA (Java). It changes no system settings, and prints the environment variables that you have to set, for a POSIX shell and for PowerShell.",
+		Detail: "The steps are for the CA in --tls-dir, which the server creates when it first starts with --amqps or --https. --apply appends the CA to certifi's bundle (Python) or creates a trust store beside the CA (Java). It changes no system settings, and prints the environment variables to set, for a POSIX shell and for PowerShell.",
 		Examples: []cli.Example{
-			{Line: "mayfly trust java", Text: "Prints the lines for Java."},
-			{Line: "mayfly trust python --apply", Text: "Appends the CA to the file of certifi, once."},
+			{Line: "mayfly trust java", Text: "Print the steps for a Java program."},
+			{Line: "mayfly trust python --apply", Text: "Append the CA to certifi's bundle, unless it is there already."},
 		},
 	}
 }
@@ -41,7 +41,7 @@ const storePassword = "changeit"
 func (c *trustCommand) Run(ctx context.Context, s cli.Streams) error {
 	if c.TLSDir == "" {
 		if c.TLSDir = cli.DefaultTLSDir(); c.TLSDir == "" {
-			return cli.UsageErrorf("there is no home folder with certificates: say where they are with --tls-dir DIR")
+			return cli.UsageErrorf("there is no home folder with certificates; set the folder with --tls-dir DIR")
 		}
 	}
 	ca, err := filepath.Abs(filepath.Join(c.TLSDir, "ca.pem"))
@@ -50,7 +50,7 @@ func (c *trustCommand) Run(ctx context.Context, s cli.Streams) error {
 	}
 	raw, err := os.ReadFile(ca)
 	if err != nil {
-		return fmt.Errorf("there is no CA: start the server with --amqps or --https first, or say with --tls-dir where it keeps its certificate: %w", err)
+		return fmt.Errorf("there is no CA; start the server with --amqps or --https first, or set the folder of its certificate with --tls-dir: %w", err)
 	}
 	if b, _ := pem.Decode(raw); b == nil {
 		return fmt.Errorf("%s has no certificate", ca)
@@ -89,23 +89,23 @@ func (c *trustCommand) applyPython(ctx context.Context, raw []byte) (file, done 
 	program := c.programOr(defaultPython())
 	out, err := exec.CommandContext(ctx, program, "-m", "certifi").Output()
 	if err != nil {
-		return "", "", fmt.Errorf("ask %s where certifi keeps its file: %w", program, err)
+		return "", "", fmt.Errorf("ask %s for the path of certifi's bundle: %w", program, err)
 	}
 	file = strings.TrimSpace(string(out))
 	have, err := os.ReadFile(file)
 	if err != nil {
-		return "", "", fmt.Errorf("read the file of certifi: %w", err)
+		return "", "", fmt.Errorf("read certifi's bundle: %w", err)
 	}
 	if bytes.Contains(have, bytes.TrimSpace(raw)) {
 		return file, "# " + file + " has the CA already.\n\n", nil
 	}
 	f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
-		return "", "", fmt.Errorf("append to the file of certifi: %w", err)
+		return "", "", fmt.Errorf("append to certifi's bundle: %w", err)
 	}
 	_, err = f.Write(append([]byte("\n"), raw...))
 	if err = errors.Join(err, f.Close()); err != nil {
-		return "", "", fmt.Errorf("append to the file of certifi: %w", err)
+		return "", "", fmt.Errorf("append to certifi's bundle: %w", err)
 	}
 	return file, "# The CA was appended to " + file + ".\n\n", nil
 }
@@ -115,7 +115,7 @@ func (c *trustCommand) applyPython(ctx context.Context, raw []byte) (file, done 
 func (c *trustCommand) importCertificate(ctx context.Context, store, ca string) error {
 	dir, err := os.MkdirTemp(filepath.Dir(store), ".trust-*")
 	if err != nil {
-		return fmt.Errorf("make a store: %w", err)
+		return fmt.Errorf("create a trust store: %w", err)
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // a copy of public data
 	next := filepath.Join(dir, filepath.Base(store))
@@ -131,13 +131,13 @@ func (c *trustCommand) importCertificate(ctx context.Context, store, ca string) 
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
-		return fmt.Errorf("read the store: %w", err)
+		return fmt.Errorf("read the trust store: %w", err)
 	default:
 		if err := os.WriteFile(next, had, 0o644); err != nil { // readable for others: it contains certificates
-			return fmt.Errorf("copy the store: %w", err)
+			return fmt.Errorf("copy the trust store: %w", err)
 		}
 		if err := keytool("-list"); err != nil {
-			return fmt.Errorf("the store %s stays as it is: %w", store, err)
+			return fmt.Errorf("the trust store %s was not changed: %w", store, err)
 		}
 		if keytool("-list", "-alias", "mayfly") == nil {
 			if err := keytool("-delete", "-alias", "mayfly"); err != nil {
@@ -149,7 +149,7 @@ func (c *trustCommand) importCertificate(ctx context.Context, store, ca string) 
 		return err
 	}
 	if err := os.Rename(next, store); err != nil {
-		return fmt.Errorf("replace the store: %w", err)
+		return fmt.Errorf("replace the trust store: %w", err)
 	}
 	return nil
 }

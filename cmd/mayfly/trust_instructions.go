@@ -12,7 +12,7 @@ import (
 type shell struct {
 	python string // the command for Python on the systems of this shell
 	quote  func(text string) string
-	// set returns the setting of an environment variable to an expression.
+	// set returns the command that sets an environment variable to the value of an expression.
 	set func(name, expression string) string
 	// output returns an expression for the output of a command.
 	output func(command string) string
@@ -81,7 +81,7 @@ const (
 	headWindows    = "\n# Windows, into your trusted roots, in PowerShell:\n"
 )
 
-// steps returns the remaining steps for the CA at a path. file is what --apply changed; empty
+// steps returns the remaining steps for the CA at a path. file is what --apply changed, or ""
 // without it.
 func (c *trustCommand) steps(ca, file string) string {
 	var in func(shell) string

@@ -67,7 +67,7 @@ func (f *pair) change() {
 	f.changed = make(chan struct{})
 }
 
-// owner returns the server that is ready in the latest epoch; nil if there is none.
+// owner returns the server that is ready in the latest epoch, or nil if there is none.
 func (f *pair) owner() (who *child, r Ready, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -21,11 +21,11 @@ import (
 func describeUsers() cli.Command {
 	return cli.Command{
 		Name: "users", Summary: "Manage the file of users who may sign in.", Flags: &usersCommand{},
-		Detail: "serve --auth FILE reads it, and reads it again when it has changed. A line is name:role:hash; the roles are viewer (looks), operator (acts on messages) and admin. The password is asked for, or is the first line of standard input; it is no argument, which others could see.",
+		Detail: "serve --auth FILE reads the file, and reloads it when it changes. Each line is name:role:hash. The roles are viewer (read-only), operator (acts on messages) and admin. The commands prompt for the password or read it from the first line of standard input. A password is never an argument, because other users of the machine could see it.",
 		Examples: []cli.Example{
-			{Line: "mayfly users add users.txt ana --role admin", Text: "Adds somebody, or gives somebody another password or role."},
-			{Line: "mayfly users remove users.txt ana", Text: "Takes somebody out, whose sessions end at once."},
-			{Line: "mayfly users hash", Text: "Prints the hash of a password, to be put into a line by other means."},
+			{Line: "mayfly users add users.txt ana --role admin", Text: "Add an admin, or change an existing user's password and role."},
+			{Line: "mayfly users delete users.txt ana", Text: "Delete a user, which also ends the user's sessions."},
+			{Line: "mayfly users hash", Text: "Print the hash of a password, to add to the file yourself."},
 		},
 	}
 }
@@ -33,7 +33,7 @@ func describeUsers() cli.Command {
 // usersCommand groups the subcommands for a file of users.
 type usersCommand struct {
 	Add    usersAddCommand    `cmd:"" help:"Add a user, or change a user's password or role. Creates the file if it does not exist."`
-	Remove usersRemoveCommand `cmd:"" help:"Delete a user."`
+	Delete usersDeleteCommand `cmd:"" help:"Delete a user."`
 	Hash   usersHashCommand   `cmd:"" help:"Print the hash of a password."`
 }
 
@@ -76,14 +76,14 @@ func (c *usersAddCommand) Run(ctx context.Context, s cli.Streams) error {
 	return err
 }
 
-// usersRemoveCommand removes a user.
-type usersRemoveCommand struct {
+// usersDeleteCommand deletes a user.
+type usersDeleteCommand struct {
 	File string `arg:"" help:"File of users."`
 	Name string `arg:"" help:"Name of the user."`
 }
 
 // Run removes the user.
-func (c *usersRemoveCommand) Run(_ context.Context, s cli.Streams) error {
+func (c *usersDeleteCommand) Run(_ context.Context, s cli.Streams) error {
 	there, err := rewriteUsers(c.File, c.Name, nil)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (c *usersRemoveCommand) Run(_ context.Context, s cli.Streams) error {
 	if !there {
 		return fmt.Errorf("there is no user %s in %s", cli.Printable(c.Name, 64), c.File)
 	}
-	_, err = fmt.Fprintf(s.Out, "%s was removed.\n", c.Name)
+	_, err = fmt.Fprintf(s.Out, "Deleted %s.\n", c.Name)
 	return err
 }
 
@@ -222,7 +222,7 @@ func readPassword(ctx context.Context, s cli.Streams) (string, error) {
 		return "", err
 	}
 	if again != password {
-		return "", errors.New("these are two passwords: nothing was done")
+		return "", errors.New("the passwords do not match; nothing was changed")
 	}
 	return password, nil
 }

@@ -40,7 +40,7 @@ func copyOwner(f *os.File, other fs.FileInfo) error {
 		return nil
 	}
 	if err := f.Chown(int(wants.Uid), int(wants.Gid)); err != nil {
-		return fmt.Errorf("it would not belong to the user %d and the group %d any more: %w", wants.Uid, wants.Gid, err)
+		return fmt.Errorf("its owner would no longer be user %d and group %d: %w", wants.Uid, wants.Gid, err)
 	}
 	return nil
 }

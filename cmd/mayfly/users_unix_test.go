@@ -32,7 +32,7 @@ func TestUsersStayWhoseTheyAre(t *testing.T) {
 	if err := os.Chown(file, uid, gid); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"add", link, "ben"}, {"remove", file, "ana"}} {
+	for _, args := range [][]string{{"add", link, "ben"}, {"delete", file, "ana"}} {
 		if out, complaint, code := RunCommand(t, "password of ben\n", append([]string{"users"}, args...)...); code != 0 {
 			t.Fatal(out, complaint, code)
 		}
@@ -77,12 +77,12 @@ func TestUsersKeepTheirRole(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"remove", file, "ana"}, cli.ExitFailed, "no such file"},
+		{[]string{"delete", file, "ana"}, cli.ExitFailed, "no such file"},
 		{[]string{"add", file, "ana", "--role", "admin"}, cli.ExitOK, "ana, admin, was added."},
 		{[]string{"add", file, "ANA"}, cli.ExitOK, "ANA, admin, was changed."},
 		{[]string{"add", file, "ben"}, cli.ExitOK, "ben, viewer, was added."},
 		{[]string{"add", file, "ANA", "--role", "operator"}, cli.ExitOK, "ANA, operator, was changed."},
-		{[]string{"remove", file, "cleo"}, cli.ExitFailed, "no user cleo"},
+		{[]string{"delete", file, "cleo"}, cli.ExitFailed, "no user cleo"},
 	} {
 		out, complaint, code := RunCommand(t, "a long password\n", append([]string{"users"}, step.args...)...)
 		if code != step.code || !strings.Contains(out+complaint, step.says) {

@@ -21,11 +21,11 @@ import (
 func describeVerify() cli.Command {
 	return cli.Command{
 		Name: "verify", Summary: "Check a store or a backup by reading all of it.", Flags: &verifyCommand{},
-		Detail: "It reads everything there is, bodies too, as it was at one moment, and changes nothing. A server can go on working meanwhile. What is wrong is said in a line each, and the exit code is 1. Every row of a store and every frame of a backup has a checksum, so each changed bit in them is found. Damage in the write-ahead log of a killed server, the file that ends in -wal, is not found: SQLite takes the first invalid frame for the end of the log, and later changes are lost silently.",
+		Detail: "The check reads everything, including message bodies, as of one moment, and changes nothing. A server may be running. Each problem is printed on one line, and the exit code is 1. Every row of a store and every frame of a backup has a checksum, so any changed bit is detected. The exception is the write-ahead log (the file ending in -wal) of a server that was killed: SQLite treats the first invalid frame as the end of the log, and later changes are silently lost.",
 		Examples: []cli.Example{
-			{Line: "mayfly verify", Text: "Checks the store in the data folder."},
-			{Line: "mayfly verify sqlite:orders.db", Text: "Checks a store, by the URL that serve takes."},
-			{Line: "mayfly verify monday.backup", Text: "Checks a backup."},
+			{Line: "mayfly verify", Text: "Check the store in the data folder."},
+			{Line: "mayfly verify sqlite:orders.db", Text: "Check a store by its URL, as in serve --store."},
+			{Line: "mayfly verify monday.backup", Text: "Check a backup."},
 		},
 	}
 }
@@ -42,7 +42,7 @@ func (c *verifyCommand) Run(ctx context.Context, s cli.Streams) error {
 	case c.File != "" && !isStore(c.File):
 		return c.verifyBackup(ctx, s)
 	case c.File != "" && c.Store != "" && c.Store != c.File:
-		return cli.UsageErrorf("the store is %s or that of --store, not both", cli.StoreLocation(c.File))
+		return cli.UsageErrorf("give the store as %s or with --store, not both", cli.StoreLocation(c.File))
 	case c.File != "":
 		c.Store = c.File
 	}

@@ -17,9 +17,9 @@ func describeViews() cli.Command {
 	return cli.Command{
 		Name: "views", Summary: "List, create and delete views: named sets of columns for lists of messages.", Flags: &viewsCommand{}, ExitCodes: clientExitCodes(),
 		Examples: []cli.Example{
-			{Line: "mayfly views", Text: "Lists them."},
-			{Line: "mayfly views set 'late orders' seq message prop.region json.customer.id --list messages --list search", Text: "Adds one for two lists, or changes it."},
-			{Line: "mayfly views delete 'late orders'", Text: "Deletes one."},
+			{Line: "mayfly views", Text: "List views."},
+			{Line: "mayfly views set 'late orders' seq message prop.region json.customer.id --list messages --list search", Text: "Create or change a view for two lists."},
+			{Line: "mayfly views delete 'late orders'", Text: "Delete a view."},
 		},
 	}
 }
@@ -54,7 +54,7 @@ func (c *viewsListCommand) Run(ctx context.Context, s cli.Streams) error {
 	for _, raw := range answer.Views {
 		var v api.View
 		if err := json.Unmarshal(raw, &v); err != nil {
-			return fmt.Errorf("the server tells of a view in a way that cannot be read: %w", err)
+			return fmt.Errorf("the server returned a view that cannot be parsed: %w", err)
 		}
 		lists, standard := strings.Join(v.Lists, ", "), ""
 		if lists == "" {

@@ -14,11 +14,11 @@ import (
 func describeWatch() cli.Command {
 	return cli.Command{
 		Name: "watch", Summary: "Watch counts, expirations and events live.", Flags: &watchCommand{}, ExitCodes: clientExitCodes(),
-		Detail: "It goes on until it is interrupted. On a terminal it is a picture that fits its size, in colours unless NO_COLOR is set; else, or with --plain, a line for each event and for each change of an entity's numbers. A server that is away for a while is waited for.",
+		Detail: "watch runs until you interrupt it. On a terminal it shows a live table that fits the window, in colour unless NO_COLOR is set. Otherwise, or with --plain, it prints a line for each event and for each change of an entity's counts. If the server is unavailable, watch waits for it.",
 		Examples: []cli.Example{
-			{Line: "mayfly watch", Text: "Watches everything."},
-			{Line: "mayfly watch orders", Text: "Watches one queue."},
-			{Line: "mayfly watch prices --json | jq -r 'select(.kind == \"expired\") | .messageId'", Text: "Has each event of a topic and its subscriptions as a line of JSON."},
+			{Line: "mayfly watch", Text: "Watch all entities."},
+			{Line: "mayfly watch orders", Text: "Watch one queue."},
+			{Line: "mayfly watch prices --json | jq -r 'select(.kind == \"expired\") | .messageId'", Text: "Print the MessageId of each message that expires in a subscription of a topic."},
 		},
 	}
 }
@@ -26,10 +26,10 @@ func describeWatch() cli.Command {
 // watchCommand watches a namespace or an entity.
 type watchCommand struct {
 	client
-	Entity string `arg:"" optional:"" help:"Queue, topic or topic/Subscriptions/name; Default: everything."`
+	Entity string `arg:"" optional:"" help:"Queue, topic or topic/Subscriptions/name. Default: everything."`
 	Plain  bool   `help:"Print lines instead of the live table on a terminal too."`
 
-	zone *time.Location // of displayed times; zero: local time
+	zone *time.Location // of displayed times; zero means local time
 }
 
 const (
@@ -85,7 +85,7 @@ type pollResult struct {
 	server    string // the server's address
 	now       time.Time
 	entities  []api.Entity
-	horizon   api.Horizon
+	horizon   api.Expirations
 	events    []event // newest first
 	noHistory bool    // the store keeps no history
 	pollError error   // why the latest poll failed; the other fields are from the last one that succeeded
@@ -118,7 +118,7 @@ func (c *watchCommand) fetch(ctx context.Context) (w pollResult, err error) {
 	if c.Entity != "" {
 		of = "&entity=" + queryEscape(c.Entity)
 	}
-	if _, err := c.request(ctx, http.MethodGet, "/api/v1/horizon?count=20"+of, nil, &w.horizon, 0); err != nil {
+	if _, err := c.request(ctx, http.MethodGet, "/api/v1/expirations?limit=20"+of, nil, &w.horizon, 0); err != nil {
 		return w, err
 	}
 	w.now = w.horizon.Now

@@ -39,7 +39,7 @@ func (c *watchCommand) watches(path string) bool {
 
 // fetchEvents returns the latest events, newest first; silent if the store keeps no history.
 func (c *watchCommand) fetchEvents(ctx context.Context) (events []event, silent bool, err error) {
-	of := fmt.Sprintf("/api/v1/activity?scope=all&count=%d", maxPolledEvents)
+	of := fmt.Sprintf("/api/v1/activity?scope=all&limit=%d", maxPolledEvents)
 	if c.Entity != "" {
 		of += "&path=" + queryEscape(c.Entity)
 	}
@@ -56,7 +56,7 @@ func (c *watchCommand) fetchEvents(ctx context.Context) (events []event, silent 
 	events = make([]event, len(answer.Events))
 	for i, raw := range answer.Events {
 		if events[i].raw = raw; json.Unmarshal(raw, &events[i].Event) != nil {
-			return nil, false, fmt.Errorf("the server tells of an event in a way that cannot be read: %s", cli.Printable(string(raw), 200))
+			return nil, false, fmt.Errorf("the server returned an event that cannot be parsed: %s", cli.Printable(string(raw), 200))
 		}
 	}
 	return events, false, nil

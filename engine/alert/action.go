@@ -43,12 +43,12 @@ func (w *expiryWatcher) runAction(ctx context.Context, u *activeRule, rows []eng
 	if full && u.Action == Extend {
 		return errFull
 	}
-	var deeds []engine.Operation
-	var of []engine.Row // the messages of deeds
+	var operations []engine.Operation
+	var of []engine.Row // the messages of operations
 	var spent []recordEntry
 	for _, row := range rows {
 		was := l.marks[row.Message.Key]
-		if u.Judge(row, was, now) == LimitReached {
+		if u.Decide(row, was, now) == LimitReached {
 			spent = append(spent, u.entry(row, was, now, 0))
 			it := itemOf(row)
 			it.Reason = fmt.Sprintf("The message was extended %d times, the maximum of this rule.", was.Extensions)
@@ -60,11 +60,11 @@ func (w *expiryWatcher) runAction(ctx context.Context, u *activeRule, rows []eng
 		if u.Action == DeadLetter {
 			d.Kind, d.Reason, d.Description = engine.OperationDeadLetter, "RescuedByRule", "The rule "+u.Name+" dead-lettered it before its time ran out."
 		}
-		deeds = append(deeds, d)
+		operations = append(operations, d)
 	}
 	var next *fireRecords
 	var more []recordEntry
-	done, err := w.r.b.ApplyOperations(ctx, deeds, u.auditActor(), func(done []engine.OperationResult) (keep []engine.Setting) {
+	done, err := w.r.b.ApplyOperations(ctx, operations, u.auditActor(), func(done []engine.OperationResult) (keep []engine.Setting) {
 		more = spent
 		for i, d := range done {
 			if e, ok := u.outcome(of[i], l.marks[of[i].Message.Key], d.Err, now); ok {

@@ -46,7 +46,7 @@ type expiryWatcher struct {
 	version    int
 	rules      []*activeRule
 	groups     []*windowGroup
-	missedSeen uint64                        // number of the slip that was looked at
+	missedSeen uint64                        // number of the last missed message that was examined
 	registered bool                          // the namespace knows the interesting subqueues
 	later      map[engine.Key]engine.Instant // locked messages, and when to look at them
 	again      engine.Instant                // when everything is looked at again after a failure; zero if there was none
@@ -132,7 +132,7 @@ func (w *expiryWatcher) runOnce(ctx context.Context) (wait time.Duration, err er
 	}
 	for i, g := range w.groups {
 		g.cursor = s.cursors[i]
-		w.judge(ctx, g.rules, s.rows[i], s.now)
+		w.decide(ctx, g.rules, s.rows[i], s.now)
 	}
 	keys := append(s.missed.Keys, s.locks...)
 	for k, at := range w.later {
@@ -147,7 +147,7 @@ func (w *expiryWatcher) runOnce(ctx context.Context) (wait time.Duration, err er
 		if err != nil {
 			return 0, err
 		}
-		w.judge(ctx, w.rules, rows, s.now)
+		w.decide(ctx, w.rules, rows, s.now)
 	}
 	w.missedSeen = s.missed.To
 	w.prune(ctx, s.now)
@@ -255,8 +255,8 @@ func (w *expiryWatcher) rows(ctx context.Context, keys []engine.Key) (rows []eng
 	return rows, err
 }
 
-// judge evaluates rules for some messages, and does their actions.
-func (w *expiryWatcher) judge(ctx context.Context, rules []*activeRule, rows []engine.Row, now engine.Instant) {
+// decide evaluates rules for some messages, and does their actions.
+func (w *expiryWatcher) decide(ctx context.Context, rules []*activeRule, rows []engine.Row, now engine.Instant) {
 	if len(rows) == 0 {
 		return
 	}
@@ -267,7 +267,7 @@ func (w *expiryWatcher) judge(ctx context.Context, rules []*activeRule, rows []e
 			if !u.covers(row.Path) {
 				continue
 			}
-			switch u.Judge(row, marks[row.Message.Key], now) {
+			switch u.Decide(row, marks[row.Message.Key], now) {
 			case Fire, LimitReached:
 				fire = append(fire, row)
 			case TooEarly:

@@ -213,8 +213,8 @@ func TestManyLongNames(t *testing.T) {
 	})
 }
 
-// A forecast reads bodies only up to a bound.
-func TestForeseeReadsSoMuch(t *testing.T) {
+// A preview reads bodies only up to a bound.
+func TestPreviewReadsBoundedBodies(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("q", engine.Config{})
 		body := make([]byte, 256<<10-1000)

@@ -1,6 +1,7 @@
 package alert
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -20,13 +21,18 @@ type ID int64
 type Condition string
 
 const (
-	ExpiringSoon     Condition = "running-out"   // a message has no more than Within left to live
-	Expired          Condition = "expired"       // a message expired and is lost
-	DeadLettered     Condition = "dead-lettered" // a message became a dead letter
-	DeadLettersAbove Condition = "dead-over"     // an entity has more than Threshold dead letters
-	DeletingSoon     Condition = "deleting"      // an entity deletes itself within Within
-	Deleted          Condition = "deleted"       // an entity has deleted itself
+	ExpiringSoon     Condition = "expiring"          // a message has no more than Within left to live
+	Expired          Condition = "expired"           // a message expired and is lost
+	DeadLettered     Condition = "dead-lettered"     // a message became a dead letter
+	DeadLettersAbove Condition = "dead-letter-count" // an entity has more than Threshold dead letters
+	DeletingSoon     Condition = "auto-deleting"     // an entity deletes itself within Within
+	Deleted          Condition = "auto-deleted"      // an entity has deleted itself
 )
+
+// formerConditions maps the conditions of rules that earlier versions stored to the present ones.
+var formerConditions = map[Condition]Condition{
+	"running-out": ExpiringSoon, "dead-over": DeadLettersAbove, "deleting": DeletingSoon, "deleted": Deleted,
+}
 
 // Conditions returns all conditions.
 func Conditions() []Condition {
@@ -64,22 +70,22 @@ type Rule struct {
 	Name          string        `json:"name"`
 	Off           bool          `json:"off,omitempty"`
 	Condition     Condition     `json:"when"`
-	Scope         string        `json:"in,omitempty"`     // an entity, or a pattern such as orders*; empty: everywhere
+	Scope         string        `json:"in,omitempty"`     // an entity, or a pattern such as orders*; empty means everywhere
 	Query         string        `json:"query,omitempty"`  // for ExpiringSoon and DeadLettered: which messages
-	Reason        string        `json:"reason,omitempty"` // for DeadLettered: a pattern; empty: any reason
+	Reason        string        `json:"reason,omitempty"` // for DeadLettered: a pattern; empty means any reason
 	Within        time.Duration `json:"within,omitempty"` // for ExpiringSoon and DeletingSoon
 	Threshold     int64         `json:"over,omitempty"`   // for DeadLettersAbove
 	Action        Action        `json:"then"`             // only Notify except for ExpiringSoon
 	ExtendBy      time.Duration `json:"by,omitempty"`     // for Extend
 	MaxExtensions int           `json:"times,omitempty"`  // for Extend
-	URL           string        `json:"url,omitempty"`    // a webhook for alerts; empty: none
-	Secret        string        `json:"secret,omitempty"` // signs the webhook's requests; empty: they are not signed
+	URL           string        `json:"url,omitempty"`    // a webhook for alerts; empty means none
+	Secret        string        `json:"secret,omitempty"` // signs the webhook's requests; empty means that they are not signed
 }
 
 // A FieldError names the invalid field of a rule. It unwraps to engine.ErrArgument or
 // engine.ErrOutOfRange.
 type FieldError struct {
-	Field string // as in JSON
+	Field string // as in the JSON API
 	Err   error
 }
 
@@ -133,25 +139,25 @@ func (r Rule) CheckFields() error {
 		name, goes string
 		cut        bool
 	}{
-		{"query", "running-out or dead-lettered", strings.TrimSpace(r.Query) != kept.Query},
+		{"query", "expiring or dead-lettered", strings.TrimSpace(r.Query) != kept.Query},
 		{"reason", "dead-lettered", strings.TrimSpace(r.Reason) != kept.Reason},
-		{"within", "running-out or deleting", r.Within != kept.Within},
-		{"over", "dead-over", r.Threshold != kept.Threshold},
+		{"within", "expiring or auto-deleting", r.Within != kept.Within},
+		{"threshold", "dead-letter-count", r.Threshold != kept.Threshold},
 	} {
 		if f.cut {
 			return fieldError(f.name, engine.ErrArgument, "'%s' is only valid if 'when' is %s, not %s.", f.name, f.goes, r.Condition)
 		}
 	}
 	if r.ExtendBy != kept.ExtendBy {
-		return fieldError("by", engine.ErrArgument, "'by' is only valid if 'then' is extend, not %s.", kept.Action)
+		return fieldError("extendBy", engine.ErrArgument, "'extendBy' is only valid if 'then' is extend, not %s.", kept.Action)
 	}
 	if r.MaxExtensions != kept.MaxExtensions {
-		return fieldError("times", engine.ErrArgument, "'times' is only valid if 'then' is extend, not %s.", kept.Action)
+		return fieldError("maxExtensions", engine.ErrArgument, "'maxExtensions' is only valid if 'then' is extend, not %s.", kept.Action)
 	}
 	return nil
 }
 
-// check returns nil for a rule that can be stored. Options.Admit decides about its webhook.
+// check returns nil for a rule that can be stored. Options.AllowURL checks its webhook URL.
 func (r Rule) check() error {
 	switch n := utf8.RuneCountInString(r.Name); {
 	case n == 0 || n > MaxNameLength || strings.ContainsFunc(r.Name, func(c rune) bool { return !unicode.IsPrint(c) }):
@@ -169,11 +175,11 @@ func (r Rule) check() error {
 	case (r.Condition == ExpiringSoon || r.Condition == DeletingSoon) && (r.Within < MinWithin || r.Within > MaxWithin):
 		return fieldError("within", engine.ErrOutOfRange, "'within' must be between %v and %v.", MinWithin, "7d")
 	case r.Condition == DeadLettersAbove && r.Threshold < 0:
-		return fieldError("over", engine.ErrOutOfRange, "'over' must be 0 or more.")
+		return fieldError("threshold", engine.ErrOutOfRange, "'threshold' must be 0 or more.")
 	case r.Action == Extend && (r.ExtendBy < time.Second || r.ExtendBy > MaxExtendBy):
-		return fieldError("by", engine.ErrOutOfRange, "'by' must be between %v and %v.", time.Second, "30d")
+		return fieldError("extendBy", engine.ErrOutOfRange, "'extendBy' must be between %v and %v.", time.Second, "30d")
 	case r.Action == Extend && (r.MaxExtensions < 1 || r.MaxExtensions > MaxExtensions):
-		return fieldError("times", engine.ErrOutOfRange, "'times' must be between 1 and %d.", MaxExtensions)
+		return fieldError("maxExtensions", engine.ErrOutOfRange, "'maxExtensions' must be between 1 and %d.", MaxExtensions)
 	case len(r.URL) > maxURLBytes:
 		return fieldError("url", engine.ErrArgument, "The URL of a webhook must not be longer than %d bytes.", maxURLBytes)
 	case r.Secret != "" && (len(r.Secret) < minSecretBytes || len(r.Secret) > maxSecretBytes):
@@ -209,6 +215,7 @@ func decode(text string) (Rule, error) {
 	if is.V != recordVersion {
 		return Rule{}, fmt.Errorf("the alert rule has version %d, which this version of Mayfly does not support", is.V)
 	}
+	is.Rule.Condition = cmp.Or(formerConditions[is.Rule.Condition], is.Rule.Condition)
 	return is.Rule, is.Rule.check()
 }
 

@@ -26,12 +26,13 @@ func noRule(id ID) error {
 
 // Options configure rules.
 type Options struct {
-	// Send gets the alerts of rules with a webhook. It must not wait. Nil: alerts are not
+	// Send sends an alert to a rule's webhook. It must not block. Nil means that alerts are not
 	// sent.
 	Send func(Rule, Alert)
-	// AllowURL returns an error unless a rule may have a webhook at this address. Nil: all may.
+	// AllowURL returns an error unless a rule may have a webhook at this address. Nil means that
+	// all may.
 	AllowURL func(url string) error
-	Logger   *slog.Logger // zero: slog.Default
+	Logger   *slog.Logger // zero means slog.Default
 }
 
 // A State is what a rule has done so far. It survives a restart, except the last second before
@@ -42,7 +43,7 @@ type State struct {
 	Last    engine.Instant `json:"last,omitempty"`
 	Missed  int64          `json:"missed,omitempty"` // events that could not be looked at: they came too fast, or a body could not be read
 	Trouble string         `json:"trouble,omitempty"`
-	Alerted []engine.Path  `json:"above,omitempty"` // for DeadLettersAbove and DeletingSoon: what it has alerted about and still applies
+	Alerted []engine.Path  `json:"above,omitempty"` // for DeadLettersAbove and DeletingSoon: entities with an alert that still applies
 }
 
 // A Status is a rule and its State.
@@ -63,7 +64,7 @@ type Rules struct {
 	rulesChanged chan struct{}
 	alertPending chan struct{} // there is an alert to send
 
-	fireRecords map[ID]*fireRecords // owned by watch
+	fireRecords map[ID]*fireRecords // owned by watchExpiry
 
 	mu            sync.Mutex
 	all           map[ID]*liveRule // guarded by mu
@@ -275,7 +276,7 @@ func (r *Rules) queueAlert(l *liveRule, a Alert) {
 	signal(r.alertPending)
 }
 
-// setTrouble records why a rule could not do its work; empty if it could.
+// setTrouble records why a rule could not do its work. why is empty if it could.
 func (r *Rules) setTrouble(l *liveRule, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -33,7 +33,7 @@ func TestJudge(t *testing.T) {
 		rule alert.Rule
 		row  engine.Row
 		was  alert.FireRecord
-		want alert.Verdict
+		want alert.Decision
 	}{
 		"a moment early":                       {extends, row(minute+time.Millisecond, nil), alert.FireRecord{}, alert.TooEarly},
 		"on the dot":                           {extends, row(minute, nil), alert.FireRecord{}, alert.Fire},
@@ -50,7 +50,7 @@ func TestJudge(t *testing.T) {
 		"a locked one cannot be a dead letter": {kills, row(second, locked), alert.FireRecord{}, alert.TooEarly},
 		"a free one can":                       {kills, row(second, nil), alert.FireRecord{}, alert.Fire},
 	} {
-		if got := tc.rule.Judge(tc.row, tc.was, now); got != tc.want {
+		if got := tc.rule.Decide(tc.row, tc.was, now); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
 		}
 	}
@@ -285,21 +285,21 @@ func TestRulesThatCannotBe(t *testing.T) {
 		good := alert.Rule{Name: "r", Condition: alert.ExpiringSoon, Within: second}
 		w.add(good)
 		for field, change := range map[string]func(*alert.Rule){
-			"name":    func(r *alert.Rule) { r.Name = "a\nb" },
-			"name ":   func(r *alert.Rule) { r.Name = strings.Repeat("x", alert.MaxNameLength+1) },
-			"name  ":  func(r *alert.Rule) { r.Name = "R" },
-			"when":    func(r *alert.Rule) { r.Condition = "now" },
-			"then":    func(r *alert.Rule) { r.Action = "pray" },
-			"within":  func(r *alert.Rule) { r.Within = second - 1 },
-			"within ": func(r *alert.Rule) { r.Within = alert.MaxWithin + 1 },
-			"by":      func(r *alert.Rule) { r.Action, r.MaxExtensions = alert.Extend, 1 },
-			"times":   func(r *alert.Rule) { r.Action, r.ExtendBy = alert.Extend, second },
-			"times ": func(r *alert.Rule) {
+			"name":          func(r *alert.Rule) { r.Name = "a\nb" },
+			"name ":         func(r *alert.Rule) { r.Name = strings.Repeat("x", alert.MaxNameLength+1) },
+			"name  ":        func(r *alert.Rule) { r.Name = "R" },
+			"when":          func(r *alert.Rule) { r.Condition = "now" },
+			"then":          func(r *alert.Rule) { r.Action = "pray" },
+			"within":        func(r *alert.Rule) { r.Within = second - 1 },
+			"within ":       func(r *alert.Rule) { r.Within = alert.MaxWithin + 1 },
+			"extendBy":      func(r *alert.Rule) { r.Action, r.MaxExtensions = alert.Extend, 1 },
+			"maxExtensions": func(r *alert.Rule) { r.Action, r.ExtendBy = alert.Extend, second },
+			"maxExtensions ": func(r *alert.Rule) {
 				r.Action, r.ExtendBy, r.MaxExtensions = alert.Extend, second, alert.MaxExtensions+1
 			},
-			"query":  func(r *alert.Rule) { r.Query = "nonsense:1" },
-			"over":   func(r *alert.Rule) { r.Condition, r.Threshold = alert.DeadLettersAbove, -1 },
-			"secret": func(r *alert.Rule) { r.URL, r.Secret = "http://x", "short" },
+			"query":     func(r *alert.Rule) { r.Query = "nonsense:1" },
+			"threshold": func(r *alert.Rule) { r.Condition, r.Threshold = alert.DeadLettersAbove, -1 },
+			"secret":    func(r *alert.Rule) { r.URL, r.Secret = "http://x", "short" },
 		} {
 			r := good
 			r.Name = "another"
@@ -360,7 +360,7 @@ func TestChangeSwitchAndRemove(t *testing.T) {
 	})
 }
 
-func TestForesee(t *testing.T) {
+func TestPreview(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("q", engine.Config{DeadLetteringOnMessageExpiration: true})
 		for i := range 700 {
@@ -453,7 +453,7 @@ func TestSecretStaysBehind(t *testing.T) {
 		id := w.add(base)
 		for _, tc := range []struct {
 			url, secret string
-			want        string // the secret afterwards; empty: the change is refused
+			want        string // the secret afterwards; empty means that the change is refused
 		}{
 			{"https://one.example/b?c", "", "correct horse"},
 			{"HTTPS://ONE.example:443/", "", "correct horse"},

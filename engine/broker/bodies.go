@@ -242,8 +242,8 @@ func (c *countingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Send stores messages in a queue or gives them to a topic, all or none, and returns their
-// numbers there once that is durable. A message with a time in ScheduledFor is scheduled.
+// Send sends messages to a queue or topic, all or none, and returns their sequence numbers once
+// the send is durable. A message with ScheduledFor is scheduled.
 func (b *Broker) Send(ctx context.Context, to engine.Path, out []Outgoing, actor string) ([]engine.Seq, error) {
 	return b.sendWith(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) ([]engine.Seq, error) {
 		return ns.Send(now, to, batch, actor)
@@ -257,9 +257,9 @@ func (b *Broker) SendVia(ctx context.Context, via, to engine.Path, out []Outgoin
 	})
 }
 
-// SendReturning is Send that keeps settings in the same commit. keep gets the number of each
-// message and, for messages in a queue, their rows, and returns the settings; the owner calls
-// it, possibly more than once, and it must not wait.
+// SendWithSettings is Send, but also stores settings in the same commit. keep gets the sequence
+// number of each message and, for messages in a queue, their rows, and returns the settings. The
+// owner calls keep, possibly more than once, and it must not wait.
 func (b *Broker) SendWithSettings(ctx context.Context, to engine.Path, out []Outgoing, actor string, keep func([]engine.Seq, []engine.Row) []engine.Setting) error {
 	_, err := b.sendWith(ctx, to, out, func(ns *engine.Namespace, now engine.Instant, batch []engine.Submission) (seqs []engine.Seq, err error) {
 		sent := false

@@ -19,23 +19,23 @@ import (
 
 // Options configure a broker. The zero value is right for a laptop.
 type Options struct {
-	Name        string         // of the namespace, for display; zero: "default"
-	Limits      *engine.Limits // zero: engine.DefaultLimits
-	Logger      *slog.Logger   // zero: slog.Default
-	Events      int            // events kept for readers; zero: 16384
-	EventBytes  int64          // bytes of contents in them; zero: 32 MiB
-	InboxOps    int            // operations that may wait for their turn; zero: 4096
-	InboxBytes  int64          // bytes of messages that may wait; zero: 64 MiB
-	CacheBytes  int64          // bytes of bodies kept in memory; zero: 32 MiB
-	SoftDelay   time.Duration  // how long locks and last uses may wait for a commit; zero: 500 ms
+	Name        string         // of the namespace, for display; zero means "default"
+	Limits      *engine.Limits // zero means engine.DefaultLimits
+	Logger      *slog.Logger   // zero means slog.Default
+	Events      int            // events kept for readers; zero means 16384
+	EventBytes  int64          // bytes of contents in them; zero means 32 MiB
+	InboxOps    int            // operations that may wait for their turn; zero means 4096
+	InboxBytes  int64          // bytes of messages that may wait; zero means 64 MiB
+	CacheBytes  int64          // bytes of bodies kept in memory; zero means 32 MiB
+	SoftDelay   time.Duration  // how long locks and last uses may wait for a commit; zero means 500 ms
 	EagerLocks  bool           // each commit includes all earlier locks, even those that SoftDelay lets wait
 	NoSweep     bool           // for tests: nothing expires or is swept until a caller asks for it
-	Memory      *engine.Memory // shared by all namespaces of the process; zero: no limit
-	ManualClock *ManualClock   // the clock; zero: the system's, which cannot be turned
+	Memory      *engine.Memory // shared by all namespaces of the process; zero means no limit
+	ManualClock *ManualClock   // the clock; zero means the system's, which cannot be turned
 
-	HistoryFor   time.Duration // how long a history keeps events; zero: a week; negative: no bound
-	HistoryBytes int64         // bytes it may use; zero: 256 MiB; negative: no bound
-	HistoryRate  int           // events a second that it keeps at most, of routine events and of the rest; zero: 1000
+	HistoryFor   time.Duration // how long a history keeps events; zero means a week; negative means no bound
+	HistoryBytes int64         // bytes it may use; zero means 256 MiB; negative means no bound
+	HistoryRate  int           // events a second that it keeps at most, of routine events and of the rest; zero means 1000
 }
 
 func (o Options) limits() engine.Limits {
@@ -76,7 +76,7 @@ type Broker struct {
 	ns                  *engine.Namespace
 	links               map[engine.LinkID]Sink // receivers that have not ended
 	lossListeners       lossListeners          // receivers that lost their sessions and stay
-	postponed           []*op                  // operations whose steps returned errNotYet
+	postponed           []*op                  // operations whose steps returned errRunAgain
 	memoryFullAnnounced bool                   // EventMemoryFull was announced, and EventMemoryFree not yet
 	softSince           engine.Instant         // when the oldest soft change was made; zero if there is none
 	lastRequestAt       engine.Instant         // when a caller last submitted an operation

@@ -25,7 +25,7 @@ func TestSweeper(t *testing.T) {
 		after   time.Duration
 		late    time.Duration
 		before  engine.Counts
-		then    engine.Counts // empty: the queue is gone
+		then    engine.Counts // empty if the queue is gone
 	}{
 		"DEC-8, TTL-31 expiry": {engine.Config{DefaultMessageTimeToLive: hour, DeadLetteringOnMessageExpiration: true},
 			func(w *world) { w.send("q", "a") }, hour, time.Second, engine.Counts{Active: 1}, engine.Counts{DeadLetter: 1}},

@@ -19,20 +19,21 @@ type clockSource interface {
 	timeUntil(at engine.Instant) time.Duration
 	// state returns how fast it runs.
 	state() ClockState
-	// changed gets a token when the result of wait has changed; nil if it never does.
+	// changed gets a token when the result of timeUntil has changed. It is nil if that never
+	// happens.
 	changed() <-chan struct{}
 }
 
 // A ClockState is how a broker's clock runs.
 type ClockState struct {
 	Rate  int            // seconds of its time per second: 1, except for a ManualClock
-	Until engine.Instant // where it stops by itself; zero: nowhere
+	Until engine.Instant // where it stops by itself; zero means nowhere
 }
 
 // ClockState returns how the broker's clock runs, without waiting for the owner.
 func (b *Broker) ClockState() ClockState { return b.clock.state() }
 
 // TimeUntil returns how long a timer takes until the broker's clock is at an instant: zero or
-// negative if it is. A clock that stands never gets there, which is the longest duration of a
-// timer; Stirred has a token when it is turned.
+// negative if it is. For a stopped clock, which never gets there, it is the longest duration of
+// a timer.
 func (b *Broker) TimeUntil(at engine.Instant) time.Duration { return b.clock.timeUntil(at) }

@@ -1,6 +1,6 @@
 // Package broker runs an engine.Namespace: one goroutine owns the state and
 // takes turns. In a turn it applies the operations that have piled up, sweeps
-// a slice of what is due, matches messages with receivers, commits all of it
+// some of the work that is due, matches messages with receivers, commits all of it
 // once, and only then publishes and answers. While one commit runs, the next
 // turn's operations gather, so a slow disk makes batches larger, not answers
 // wrong.
@@ -8,12 +8,12 @@
 // Every answer to a caller is durable, except locks, their renewals and last uses, which may
 // be lost in a crash: then a message is simply free again.
 //
-// What no durable commit confirmed (a read, a refusal, a message under a lock) is answered
-// only while the store confirms that this broker still owns the namespace. When it does not,
-// the broker ends with engine.ErrFenced and what it had decided does not count.
+// An answer that no durable commit confirms (of a read, a refusal, a message under a lock) is
+// given only while the store confirms that this broker still owns the namespace. When it does
+// not, the broker ends with engine.ErrFenced, and its uncommitted decisions do not count.
 //
 // When a commit fails and its outcome is unknown, the broker loads everything again from the
-// store, as at start. When the store takes no writes, the broker goes read-only: reads
+// store, as at start. When the store accepts no writes, the broker goes read-only: reads
 // continue, changes are refused with engine.ErrBusy and the reason, and the broker recovers by
 // itself.
 //

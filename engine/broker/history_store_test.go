@@ -143,8 +143,8 @@ func (h *historian) works() {
 	h.past.err, h.past.kept = nil, false
 }
 
-// startPast starts a world whose store has a history.
-func startPast(t *testing.T, o broker.Options) (*world, *historian) {
+// startHistory starts a world whose store has a history.
+func startHistory(t *testing.T, o broker.Options) (*world, *historian) {
 	t.Helper()
 	h := &historian{flaky: &flaky{Store: new(memory.Store)}, t: t}
 	return startOn(t, h.flaky, h.reopened, o), h

@@ -22,11 +22,11 @@ func (w *world) look(q engine.HistoryQuery) []engine.HistoryEvent {
 	return got
 }
 
-// Whatever the follower has handed over, the past is the same: all published events, each
+// Whatever the follower has handed over, the history is the same: all published events, each
 // once, newest first.
-func TestPastIsWhole(t *testing.T) {
+func TestHistoryIsComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
 		check := func(what string) {
 			t.Helper()
@@ -82,9 +82,9 @@ func TestPastIsWhole(t *testing.T) {
 }
 
 // A store may show late what it has committed; the log fills in, once.
-func TestPastOfAStoreThatLags(t *testing.T) {
+func TestHistoryOfAStoreThatLags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
 		h.past.Lock()
 		kept := h.past.rows
@@ -108,10 +108,10 @@ func TestPastOfAStoreThatLags(t *testing.T) {
 	})
 }
 
-// The past across a reopen has everything once.
-func TestPastAcrossAReopen(t *testing.T) {
+// The history across a reopen has everything once.
+func TestQueryAcrossAReopen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
 		time.Sleep(2 * time.Second)
 		h.fails(errors.New("the cable was pulled"), true)
@@ -141,13 +141,13 @@ func TestPastAcrossAReopen(t *testing.T) {
 	})
 }
 
-func TestPastIsRefused(t *testing.T) {
+func TestHistoryIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		if _, err := w.History(t.Context(), engine.HistoryQuery{}); w.HasHistory() || !errors.Is(err, engine.ErrNotImplemented) {
 			t.Errorf("without a history: %v", err)
 		}
-		p, h := startPast(t, broker.Options{})
+		p, h := startHistory(t, broker.Options{})
 		for _, limit := range []int{-1, 10_001} {
 			if _, err := p.History(t.Context(), engine.HistoryQuery{Limit: limit}); !p.HasHistory() || !errors.Is(err, engine.ErrOutOfRange) {
 				t.Errorf("%d: %v", limit, err)
@@ -167,11 +167,11 @@ func TestPastIsRefused(t *testing.T) {
 	})
 }
 
-// A reader of a store that does not answer gets engine.ErrBusy, whatever the store's error is;
-// one that has left, and one that asks for what does not exist, gets its own error.
+// A reader of a store that does not answer gets engine.ErrBusy, whatever the store's error is. A
+// reader that has left, or that reads a message that does not exist, gets its own error.
 func TestReadsOfAStoreThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{CacheBytes: 1})
+		w, h := startHistory(t, broker.Options{CacheBytes: 1})
 		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a")
 		var row engine.Row

@@ -52,7 +52,7 @@ func (w *world) trySend() error {
 // has for them; the rest comes a second later, except renewals. The last event is the stop.
 func TestHistoryIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
 		w.expectRows(h, "at once", []said{{1, 2, "entity-created", 0}})
 		w.send("q", "a")
@@ -89,7 +89,7 @@ func TestHistoryIsFollowed(t *testing.T) {
 // field's end.
 func TestHistoryKeepsWhatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
 		large := engine.Content{MessageID: "large", Subject: strings.Repeat("s", 4000), ReplyTo: strings.Repeat("r", 100), CorrelationID: "c"}
 		out := []broker.Outgoing{{Content: large}, {Content: engine.Content{MessageID: "b"}}, {Content: engine.Content{MessageID: "c"}}}
@@ -138,7 +138,7 @@ func TestHistoryKeepsWhatLeaves(t *testing.T) {
 // routine ones.
 func TestHistoryUnderOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{HistoryRate: 10, Limits: roomy()})
+		w, h := startHistory(t, broker.Options{HistoryRate: 10, Limits: roomy()})
 		w.CreateQueue("q", engine.Config{})
 		many := make([]string, 3000)
 		w.send("q", many...)
@@ -182,7 +182,7 @@ func TestHistoryFails(t *testing.T) {
 	for name, kept := range map[string]bool{"kept": true, "not kept": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, h := startPast(t, broker.Options{Events: 8})
+				w, h := startHistory(t, broker.Options{Events: 8})
 				w.CreateQueue("q", engine.Config{})
 				time.Sleep(2 * time.Second)
 				h.fails(errors.New("no"), kept)
@@ -208,7 +208,7 @@ func TestHistoryFails(t *testing.T) {
 // However much there is to hand over, a failed batch is tried once a second.
 func TestHistoryFailsWithMuchToDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{Limits: roomy(), HistoryRate: 1 << 20})
+		w, h := startHistory(t, broker.Options{Limits: roomy(), HistoryRate: 1 << 20})
 		w.CreateQueue("q", engine.Config{})
 		h.fails(errors.New("no"), false)
 		w.send("q", make([]string, 5000)...)
@@ -229,7 +229,7 @@ func TestHistoryFailsWithMuchToDo(t *testing.T) {
 // A batch that the history never takes becomes a gap, so that the rest may be kept.
 func TestHistoryGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		h.fails(errors.New("no"), false)
 		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a", "b")
@@ -248,7 +248,7 @@ func TestHistoryAcrossAReopen(t *testing.T) {
 	for name, kept := range map[string]bool{"kept": true, "not kept": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, h := startPast(t, broker.Options{})
+				w, h := startHistory(t, broker.Options{})
 				w.CreateQueue("q", engine.Config{})
 				time.Sleep(2 * time.Second)
 				h.fails(errors.New("the cable was pulled"), kept)
@@ -278,10 +278,10 @@ func TestHistoryAcrossAReopen(t *testing.T) {
 	}
 }
 
-// A store that takes no writes gets no history either.
+// A store that accepts no writes gets no history either.
 func TestHistoryReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a")
 		key := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})[0].Message.Key
@@ -316,7 +316,7 @@ func events(rows []engine.HistoryEvent) (out []engine.Event) {
 // for a history that hangs.
 func TestHistoryAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a")
 		w.store.lapse()
@@ -325,7 +325,7 @@ func TestHistoryAtTheEnd(t *testing.T) {
 		w.expectRows(h, "fenced", []said{{1, 2, "entity-created", 0}})
 	})
 	synctest.Test(t, func(t *testing.T) {
-		w, h := startPast(t, broker.Options{})
+		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
 		h.fails(errors.New("no"), false)
 		began := time.Now()
@@ -339,7 +339,7 @@ func TestHistoryAtTheEnd(t *testing.T) {
 func TestHistoryIsForgotten(t *testing.T) {
 	for name, tc := range map[string]struct {
 		o    broker.Options
-		age  time.Duration // zero: any age
+		age  time.Duration // zero means any age
 		most int64
 	}{
 		"default":  {broker.Options{}, 7 * 24 * time.Hour, 256 << 20},
@@ -348,7 +348,7 @@ func TestHistoryIsForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				_, h := startPast(t, tc.o)
+				_, h := startHistory(t, tc.o)
 				time.Sleep(2*time.Minute + time.Second)
 				want := []forgotten{{0, tc.most}, {0, tc.most}}
 				if tc.age > 0 {

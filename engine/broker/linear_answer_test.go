@@ -17,7 +17,7 @@ type reach struct {
 	answer answer
 }
 
-func (d *deed) reach() reach { return reach{d.verb, d.answer} }
+func (d *operation) reach() reach { return reach{d.verb, d.answer} }
 
 // reported logs how often everything happened.
 func reported(t *testing.T, reached map[reach]int) {
@@ -34,7 +34,7 @@ func reported(t *testing.T, reached map[reach]int) {
 // missed fails the test for what never happened: it was not checked.
 func missed(t *testing.T, reached map[reach]int) {
 	want := []reach{{"", nothing}, {sending, unsaid}, {flushScope, unsaid}, {settling, unsaid}}
-	for v, answers := range deeds {
+	for v, answers := range operations {
 		for a := range answers {
 			want = append(want, reach{v, a})
 		}
@@ -46,7 +46,7 @@ func missed(t *testing.T, reached map[reach]int) {
 	}
 }
 
-func (d *deed) String() string {
+func (d *operation) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%d…%d client %d: %s", d.call, d.ret, d.client, d.verb)
 	put := func(name string, x, zero any) {
@@ -93,7 +93,7 @@ func explain(t *testing.T, all []porcupine.Operation) {
 
 func stuck(m porcupine.Model, part, way []porcupine.Operation) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "queue %s: %d of %d operations can be put in order, the last of them\n", part[0].Input.(*deed).queue, len(way), len(part))
+	fmt.Fprintf(&s, "queue %s: %d of %d operations can be put in order, the last of them\n", part[0].Input.(*operation).queue, len(way), len(part))
 	state := m.Init()
 	in := map[any]bool{}
 	for i, o := range way {

@@ -84,13 +84,13 @@ func (c *client) step(ctx context.Context, d *desk) answer {
 	}
 }
 
-// deed begins an operation.
-func (c *client) deed(v verb, d *desk) *deed {
-	return &deed{verb: v, queue: string(d.path), client: c.n, call: c.now()}
+// operation begins an operation.
+func (c *client) operation(v verb, d *desk) *operation {
+	return &operation{verb: v, queue: string(d.path), client: c.n, call: c.now()}
 }
 
 // ends records how an operation ended.
-func (c *client) ends(d *deed, err error) answer {
+func (c *client) ends(d *operation, err error) answer {
 	d.ret = c.now()
 	if d.answer = c.answer(err); d.answer == nothing {
 		return nothing
@@ -107,7 +107,7 @@ var sessionIDs = []string{"a", "b", "c"}
 
 func (c *client) send(ctx context.Context, to *desk) answer {
 	var out []broker.Outgoing
-	d := c.deed(sending, to)
+	d := c.operation(sending, to)
 	session := ""
 	for range 1 + c.rnd.IntN(8)/5*c.rnd.IntN(3) {
 		id := int(c.sent.Add(1))
@@ -136,7 +136,7 @@ func (c *client) few() int { return 1 + c.rnd.IntN(10)/7*c.rnd.IntN(3) }
 // receive takes messages. Several are several operations: receivers are served in turn, one
 // message each.
 func (c *client) receive(ctx context.Context, from *desk, s spot) answer {
-	d := c.deed(flushScope, from)
+	d := c.operation(flushScope, from)
 	d.spot, d.mode, d.most = s, c.mode(), c.few()
 	all, err := c.Receive(ctx, broker.ReceiveRequest{Path: from.at(s), Max: d.most, Mode: d.mode})
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *client) receive(ctx context.Context, from *desk, s spot) answer {
 }
 
 // took records the messages that a receive got, and that it found no others.
-func (c *client) took(from *desk, d *deed, all []broker.Received, session string) answer {
+func (c *client) took(from *desk, d *operation, all []broker.Received, session string) answer {
 	d.ret, d.answer = c.now(), done
 	for i, r := range all {
 		one := *d
@@ -167,7 +167,7 @@ func (c *client) took(from *desk, d *deed, all []broker.Received, session string
 	return done
 }
 
-func (c *client) locked(from *desk, d *deed, r broker.Received, g got, session string) {
+func (c *client) locked(from *desk, d *operation, r broker.Received, g got, session string) {
 	if d.mode == engine.PeekLock {
 		keep(from, &from.keys, key{r.Token(), g, d.spot, session})
 	}
@@ -198,7 +198,7 @@ func (c *client) settle(ctx context.Context, at *desk) answer {
 	if !ok {
 		return done
 	}
-	d := c.deed(settling, at)
+	d := c.operation(settling, at)
 	d.spot, d.token, d.how = k.spot, k.got.token, c.outcome()
 	errs, err := c.Settle(ctx, engine.Settlement{Token: k.token, Outcome: d.how, Path: at.at(k.spot)})
 	if err == nil {
@@ -248,13 +248,13 @@ func (c *client) fetch(ctx context.Context, from *desk, s spot) answer {
 	if len(seqs) == 0 {
 		return c.receive(ctx, from, s)
 	}
-	d := c.deed(fetching, from)
+	d := c.operation(fetching, from)
 	d.spot, d.mode, d.seqs = s, c.mode(), seqs
 	found, err := c.ReceiveDeferred(ctx, from.at(s), seqs, d.mode, "")
 	return c.fetched(from, d, all, found, err, session)
 }
 
-func (c *client) fetched(from *desk, d *deed, all []aside, found []broker.Received, err error, session string) answer {
+func (c *client) fetched(from *desk, d *operation, all []aside, found []broker.Received, err error, session string) answer {
 	for _, r := range found {
 		g := c.received(r)
 		d.got = append(d.got, g)
@@ -274,7 +274,7 @@ func (c *client) renew(ctx context.Context, at *desk) answer {
 		return done
 	}
 	keep(at, &at.keys, k)
-	d := c.deed(renewing, at)
+	d := c.operation(renewing, at)
 	d.token = k.got.token
 	_, err := c.RenewLock(ctx, k.token, at.at(k.spot), "")
 	return c.ends(d, err)

@@ -43,13 +43,13 @@ func (c *client) stepInSession(ctx context.Context, d *desk) answer {
 	case n < 57:
 		return c.fetchIn(ctx, d, h)
 	case n < 63:
-		x := c.deedIn(keeping, d, h)
+		x := c.operationIn(keeping, d, h)
 		_, err := h.Renew(ctx)
 		return c.endsIn(x, err)
 	case n < 70:
 		return c.ask(ctx, d, h)
 	case n < 80:
-		x := c.deedIn(stating, d, h)
+		x := c.operationIn(stating, d, h)
 		var state *string
 		state, x.text = c.state()
 		if a := c.endsIn(x, h.SetState(ctx, state)); a != done || c.chance(30) {
@@ -57,20 +57,20 @@ func (c *client) stepInSession(ctx context.Context, d *desk) answer {
 		}
 		return c.ask(ctx, d, h)
 	case n < 94:
-		x := c.deedIn(closing, d, h)
+		x := c.operationIn(closing, d, h)
 		err := h.Close(ctx)
 		if errors.Is(err, broker.ErrSessionKept) {
 			x.verb, err = leaving, nil
 		}
 		return c.ends(x, err)
 	default:
-		x := c.deedIn(leaving, d, h)
+		x := c.operationIn(leaving, d, h)
 		return c.ends(x, h.Disconnect(ctx))
 	}
 }
 
 func (c *client) ask(ctx context.Context, d *desk, h *hold) answer {
-	x := c.deedIn(asking, d, h)
+	x := c.operationIn(asking, d, h)
 	state, set, err := h.State(ctx)
 	if set {
 		x.text = "=" + state
@@ -87,16 +87,16 @@ func (c *client) state() (*string, string) {
 	return &s, "=" + s
 }
 
-// deedIn begins an operation that needs a session.
-func (c *client) deedIn(v verb, d *desk, h *hold) *deed {
-	x := c.deed(v, d)
+// operationIn begins an operation that needs a session.
+func (c *client) operationIn(v verb, d *desk, h *hold) *operation {
+	x := c.operation(v, d)
 	x.spot, x.mode, x.session, x.handle, x.over = inQueue, h.mode, h.ID(), h.number, h.Err() != nil
 	return x
 }
 
 // endsIn is ends for it. If the session had ended before, that is the reason, whatever the
 // error is.
-func (c *client) endsIn(x *deed, err error) answer {
+func (c *client) endsIn(x *operation, err error) answer {
 	if err != nil && x.over {
 		err = broker.ErrSessionEnded
 	}
@@ -105,7 +105,7 @@ func (c *client) endsIn(x *deed, err error) answer {
 
 func (c *client) accept(ctx context.Context, d *desk) answer {
 	in := broker.AcceptRequest{Path: d.path, Mode: c.mode()}
-	x := c.deed(acceptingNext, d)
+	x := c.operation(acceptingNext, d)
 	if c.chance(40) {
 		x.verb, x.session = accepting, sessionIDs[c.rnd.IntN(len(sessionIDs))]
 		in.Session = &x.session
@@ -126,7 +126,7 @@ func (c *client) accept(ctx context.Context, d *desk) answer {
 }
 
 func (c *client) receiveIn(ctx context.Context, d *desk, h *hold) answer {
-	x := c.deedIn(flushScope, d, h)
+	x := c.operationIn(flushScope, d, h)
 	x.most = c.few()
 	all, err := h.Receive(ctx, x.most, 0)
 	if errors.Is(err, engine.ErrNotFound) { // the receiver is gone: it went in the same turn
@@ -155,7 +155,7 @@ func (c *client) fetchIn(ctx context.Context, d *desk, h *hold) answer {
 	if len(seqs) == 0 {
 		return c.receiveIn(ctx, d, h)
 	}
-	x := c.deedIn(fetching, d, h)
+	x := c.operationIn(fetching, d, h)
 	x.seqs, x.mode = seqs, c.mode()
 	found, err := h.ReceiveDeferred(ctx, seqs, x.mode)
 	if err != nil && (x.over || isOver(err)) {
@@ -173,13 +173,13 @@ func isOver(err error) bool {
 }
 
 func (c *client) breakUp(ctx context.Context, d *desk) answer {
-	x := c.deed(breaking, d)
+	x := c.operation(breaking, d)
 	x.session = sessionIDs[c.rnd.IntN(len(sessionIDs))]
 	return c.ends(x, c.BreakSession(ctx, d.path, x.session, ""))
 }
 
 func (c *client) stateFor(ctx context.Context, d *desk) answer {
-	x := c.deed(stating, d)
+	x := c.operation(stating, d)
 	x.session = sessionIDs[c.rnd.IntN(len(sessionIDs))]
 	var state *string
 	state, x.text = c.state()

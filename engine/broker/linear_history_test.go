@@ -23,8 +23,8 @@ import (
 // tick is a step of a history's clock: there is room between two moments.
 const tick = 4
 
-// mostDeeds is the maximum number of operations of a history.
-const mostDeeds = 1000
+// mostOperations is the maximum number of operations of a history.
+const mostOperations = 1000
 
 // A history records what some clients did to a broker, and the answers.
 type history struct {
@@ -39,18 +39,18 @@ type history struct {
 	handles atomic.Int64
 	idle    atomic.Int64 // operations that the broker did not do, for reasons of its own
 
-	mu     sync.Mutex
-	deeds  []*deed                  // guarded by mu
-	tokens map[engine.LockToken]int // guarded by mu
+	mu         sync.Mutex
+	operations []*operation             // guarded by mu
+	tokens     map[engine.LockToken]int // guarded by mu
 }
 
 func (h *history) now() int64 { return h.clock.Add(tick) }
 
 // add records operations that have ended.
-func (h *history) add(all ...*deed) {
+func (h *history) add(all ...*operation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.deeds = append(h.deeds, all...)
+	h.operations = append(h.operations, all...)
 }
 
 // full reports whether the history is complete.
@@ -60,7 +60,7 @@ func (h *history) full() bool {
 	h.ground.mu.Unlock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.deeds)+len(h.desks)*(reopened+2) > mostDeeds-50
+	return len(h.operations)+len(h.desks)*(reopened+2) > mostOperations-50
 }
 
 // number returns a number for a lock token; each token is issued once (LOCK-10).
@@ -148,21 +148,21 @@ func (h *history) end(ctx context.Context) {
 	}
 }
 
-// operations converts h for the checker.
-func (h *history) operations() (all []porcupine.Operation) {
+// porcupineOperations converts h for the checker.
+func (h *history) porcupineOperations() (all []porcupine.Operation) {
 	g := h.ground
-	for _, d := range h.deeds {
+	for _, d := range h.operations {
 		if d.answer == unsaid {
 			h.narrow(d)
 		}
 	}
-	deeds := h.deeds
+	operations := h.operations
 	for _, r := range g.reopened {
 		for _, d := range h.desks {
-			deeds = append(deeds, &deed{verb: reopening, answer: done, queue: string(d.path), client: 8, call: r.from, ret: r.to, since: r.since})
+			operations = append(operations, &operation{verb: reopening, answer: done, queue: string(d.path), client: 8, call: r.from, ret: r.to, since: r.since})
 		}
 	}
-	for _, d := range deeds {
+	for _, d := range operations {
 		all = append(all, porcupine.Operation{ClientId: d.client, Input: d, Call: d.call, Return: d.ret})
 	}
 	return all
@@ -171,7 +171,7 @@ func (h *history) operations() (all []porcupine.Operation) {
 // narrow narrows down when an operation with an unknown answer was done, if it was: in the
 // turn whose commit failed, of which nothing was acknowledged, or, by the holder of a session,
 // at some time before.
-func (h *history) narrow(d *deed) {
+func (h *history) narrow(d *operation) {
 	var failed []commitSpan
 	for _, f := range h.ground.failed {
 		if d.call < f.to && f.to < d.ret {
@@ -186,7 +186,7 @@ func (h *history) narrow(d *deed) {
 	}
 }
 
-// received records a delivery, and checks that it is what was sent.
+// received records a delivery, and checks that it is the sent message.
 func (h *history) received(r broker.Received) got {
 	c, err := r.Content.Content()
 	if err != nil {

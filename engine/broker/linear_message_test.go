@@ -24,7 +24,7 @@ const deliveries = 3
 // A claim is a lock on one message. Its token is a number that stands for the lock token; from
 // and to are when its taker's call began and was answered.
 type claim struct {
-	token    int // zero: the message is not locked
+	token    int // zero means that the message is not locked
 	from, to int64
 }
 

@@ -60,7 +60,7 @@ func (v *version) holding(token int) *letter {
 func by(token int) func(fate) bool { return func(f fate) bool { return f.claim.token == token } }
 
 // send adds messages under the next numbers (SEQ-1, MSG-7).
-func (v *version) send(d *deed) {
+func (v *version) send(d *operation) {
 	for i, id := range d.ids {
 		v.letters = append(v.letters, letter{v.next, id, d.sessions[i], []fate{{spot: inQueue}}})
 		v.next++
@@ -68,7 +68,7 @@ func (v *version) send(d *deed) {
 }
 
 // sent is send with the numbers that the sender got.
-func (v *version) sent(d *deed) bool {
+func (v *version) sent(d *operation) bool {
 	first := v.next
 	v.send(d)
 	for i, n := range d.seqs {
@@ -80,7 +80,7 @@ func (v *version) sent(d *deed) bool {
 }
 
 // take receives one message: the first that is ready (SEQ-7, SEQ-8, SES-8).
-func (v *version) take(d *deed) bool {
+func (v *version) take(d *operation) bool {
 	if !v.holds(d) {
 		return false
 	}
@@ -101,7 +101,7 @@ func (v *version) take(d *deed) bool {
 }
 
 // had checks l against a received message.
-func (v *version) had(d *deed, l *letter, g got, is func(fate) bool) bool {
+func (v *version) had(d *operation, l *letter, g got, is func(fate) bool) bool {
 	if l.id != g.id || !l.where(func(f fate) bool { return is(f) && f.count == g.count }) {
 		return false
 	}
@@ -110,14 +110,14 @@ func (v *version) had(d *deed, l *letter, g got, is func(fate) bool) bool {
 }
 
 // takeNone is a receive that found nothing.
-func (v *version) takeNone(d *deed) bool {
+func (v *version) takeNone(d *operation) bool {
 	return v.holds(d) && v.each(func(l *letter) bool {
 		return !d.sees(l) || l.not(func(f fate) bool { return f.ready(d.spot) })
 	})
 }
 
 // perhapsTake is a take that may not have happened.
-func (v *version) perhapsTake(d *deed) {
+func (v *version) perhapsTake(d *operation) {
 	if d.handle != 0 && !slices.Contains(v.session(d.session).holders, d.handle) {
 		return
 	}
@@ -133,7 +133,7 @@ func (v *version) perhapsTake(d *deed) {
 }
 
 // fetch receives messages by number, all or none (DEF-6, DEF-7, DEF-14).
-func (v *version) fetch(d *deed) bool {
+func (v *version) fetch(d *operation) bool {
 	if !v.holds(d) {
 		return false
 	}
@@ -147,7 +147,7 @@ func (v *version) fetch(d *deed) bool {
 }
 
 // fetchNone is a fetch that was refused: a message was not available.
-func (v *version) fetchNone(d *deed) bool {
+func (v *version) fetchNone(d *operation) bool {
 	if !v.holds(d) {
 		return false
 	}
@@ -169,7 +169,7 @@ func (v *version) fetchNone(d *deed) bool {
 }
 
 // settle ends a delivery, once (LOCK-7, LOCK-10).
-func (v *version) settle(d *deed) bool {
+func (v *version) settle(d *operation) bool {
 	l := v.holding(d.token)
 	if l == nil || d.how == engine.DeadLetter && d.spot == inDead { // DLQ-5
 		return false
@@ -182,12 +182,12 @@ func (v *version) settle(d *deed) bool {
 }
 
 // stands reports whether a token is valid, and lapsed whether it is not.
-func (v *version) stands(d *deed) bool {
+func (v *version) stands(d *operation) bool {
 	l := v.holding(d.token)
 	return l != nil && l.where(by(d.token)) && v.taken(l)
 }
 
-func (v *version) lapsed(d *deed) bool {
+func (v *version) lapsed(d *operation) bool {
 	l := v.holding(d.token)
 	return l == nil || l.not(by(d.token))
 }
@@ -196,7 +196,7 @@ func (v *version) lapsed(d *deed) bool {
 // Of locks, those that a later commit made durable survive, and those taken after the last
 // commit do not (DEC-12): their messages are free, and have not failed. In between both are
 // possible.
-func (v *version) reopen(d *deed) {
+func (v *version) reopen(d *operation) {
 	v.each(func(l *letter) bool {
 		if !l.may(fate.locked) {
 			return true

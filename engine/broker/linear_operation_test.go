@@ -54,11 +54,11 @@ type got struct {
 	seq   engine.Seq
 	id    int
 	count uint32
-	token int // zero: received and deleted
+	token int // zero if it was received and deleted
 }
 
-// A deed is one operation of a history with its answer.
-type deed struct {
+// An operation is one operation of a history with its answer.
+type operation struct {
 	verb      verb
 	answer    answer
 	queue     string
@@ -77,7 +77,7 @@ type deed struct {
 
 	session string
 	over    bool // the session had ended before the operation began
-	handle  int  // the holder, or would-be holder, of the session; zero: does not matter
+	handle  int  // the holder, or would-be holder, of the session; zero if it does not matter
 	text    string
 
 	since  int64 // the last complete commit before a reopening
@@ -85,8 +85,8 @@ type deed struct {
 	seen   []seen
 }
 
-// on returns all possible versions after d, if v was the one before; none if d is impossible.
-func (d *deed) on(before *version) []*version {
+// on returns all possible versions after d, if v was the one before, or none if d is impossible.
+func (d *operation) on(before *version) []*version {
 	v := before.edit()
 	if d.answer == unsaid {
 		if d.verb == sending {
@@ -103,7 +103,7 @@ func (d *deed) on(before *version) []*version {
 }
 
 // perhaps adds the outcome of d to v as a possibility.
-func (d *deed) perhaps(v *version) {
+func (d *operation) perhaps(v *version) {
 	switch d.verb {
 	case flushScope:
 		v.perhapsTake(d)
@@ -138,23 +138,23 @@ func (d *deed) perhaps(v *version) {
 }
 
 // done applies d to v, and reports whether d's answer was possible.
-func (d *deed) done(v *version) bool {
-	f := deeds[d.verb][d.answer]
+func (d *operation) done(v *version) bool {
+	f := operations[d.verb][d.answer]
 	if f == nil {
 		panic(fmt.Sprintf("%s cannot be %s", d.verb, d.answer))
 	}
 	return f(v, d)
 }
 
-type effect = func(*version, *deed) bool
+type effect = func(*version, *operation) bool
 
 // always wraps an effect that is always possible.
-func always(f func(*version, *deed)) effect {
-	return func(v *version, d *deed) bool { f(v, d); return true }
+func always(f func(*version, *operation)) effect {
+	return func(v *version, d *operation) bool { f(v, d); return true }
 }
 
-// deeds lists every operation with every answer that its caller can be sure of.
-var deeds = map[verb]map[answer]effect{
+// operations lists every operation with every answer that its caller can be sure of.
+var operations = map[verb]map[answer]effect{
 	sending:     {done: (*version).sent},
 	flushScope:  {done: (*version).take},
 	findingNone: {done: (*version).takeNone},
@@ -231,7 +231,7 @@ func model() porcupine.Model {
 		Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 			byQueue := map[string][]porcupine.Operation{}
 			for _, o := range history {
-				q := o.Input.(*deed).queue
+				q := o.Input.(*operation).queue
 				byQueue[q] = append(byQueue[q], o)
 			}
 			return slices.Collect(maps.Values(byQueue))
@@ -240,7 +240,7 @@ func model() porcupine.Model {
 		Step: func(state, input, _ any) (bool, any) {
 			var after []*version
 			for _, v := range state.(*book).versions {
-				after = append(after, input.(*deed).on(v)...)
+				after = append(after, input.(*operation).on(v)...)
 			}
 			return len(after) > 0, bookOf(after)
 		},

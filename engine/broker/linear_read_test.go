@@ -29,11 +29,11 @@ type (
 
 // look reads everything in a queue and its dead-letter queue at one moment.
 func (c *client) look(ctx context.Context, at *desk) answer {
-	d := c.deed(looking, at)
+	d := c.operation(looking, at)
 	err := c.Read(ctx, func(r broker.Reader) error {
 		d.sights, d.seen = nil, nil
 		for _, s := range []spot{inQueue, inDead} {
-			rows, err := r.Browse(engine.Browse{Path: at.at(s), Limit: mostDeeds})
+			rows, err := r.Browse(engine.Browse{Path: at.at(s), Limit: mostOperations})
 			if err != nil {
 				return err
 			}
@@ -60,11 +60,11 @@ func (c *client) sight(r engine.Row, s spot) sight {
 }
 
 // seeSessions adds the state of sessions to a look.
-func (c *client) seeSessions(r broker.Reader, at *desk, d *deed) error {
+func (c *client) seeSessions(r broker.Reader, at *desk, d *operation) error {
 	if !at.sessions {
 		return nil
 	}
-	rows, err := r.SessionRows(at.path, "", mostDeeds)
+	rows, err := r.SessionRows(at.path, "", mostOperations)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (c *client) seeSessions(r broker.Reader, at *desk, d *deed) error {
 }
 
 // look checks everything that a reader saw at one moment.
-func (v *version) look(d *deed) bool {
+func (v *version) look(d *operation) bool {
 	seen := 0
 	ok := v.each(func(l *letter) bool {
 		for _, s := range d.sights {
@@ -100,7 +100,7 @@ func (v *version) look(d *deed) bool {
 }
 
 // lookSessions compares the sessions that a reader saw.
-func (v *version) lookSessions(d *deed) bool {
+func (v *version) lookSessions(d *operation) bool {
 	ids := v.ids()
 	for _, s := range d.seen {
 		ids = append(ids, s.id)

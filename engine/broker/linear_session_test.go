@@ -61,10 +61,10 @@ func (s *sessionFate) perhapsHeld(by int) {
 
 // sees reports whether a receive or fetch may get l: in a session its messages alone,
 // elsewhere all (SES-8, DLQ-7, DEF-14).
-func (d *deed) sees(l *letter) bool { return d.handle == 0 || l.session == d.session }
+func (d *operation) sees(l *letter) bool { return d.handle == 0 || l.session == d.session }
 
 // holds reports whether the operation's receiver holds its session.
-func (v *version) holds(d *deed) bool {
+func (v *version) holds(d *operation) bool {
 	return d.handle == 0 || v.session(d.session).heldBy(d.handle)
 }
 
@@ -84,13 +84,13 @@ func lockedWithin(f fate) bool { return f.locked() && f.spot == inQueue }
 func readyWithin(f fate) bool { return f.ready(inQueue) }
 
 // free reports whether a session is free: none of its messages is locked then.
-func (v *version) free(d *deed) bool {
+func (v *version) free(d *operation) bool {
 	id := d.session
 	return v.session(id).heldBy(nobody) && v.within(id, func(l *letter) bool { return l.not(lockedWithin) })
 }
 
 // accept grants a session to a receiver (SES-2, SES-4).
-func (v *version) accept(d *deed) bool {
+func (v *version) accept(d *operation) bool {
 	if !v.free(d) {
 		return false
 	}
@@ -100,7 +100,7 @@ func (v *version) accept(d *deed) bool {
 
 // acceptNext is accept for a session that has a ready message. Which of several is not
 // documented.
-func (v *version) acceptNext(d *deed) bool {
+func (v *version) acceptNext(d *operation) bool {
 	if !v.free(d) {
 		return false
 	}
@@ -120,7 +120,7 @@ func (v *version) acceptNext(d *deed) bool {
 
 // perhapsAccept is an accept with an unknown outcome: of the named session, or of any that has
 // a ready message.
-func (v *version) perhapsAccept(d *deed) {
+func (v *version) perhapsAccept(d *operation) {
 	ids := []string{d.session}
 	if d.verb == acceptingNext {
 		ids = v.ids()
@@ -134,7 +134,7 @@ func (v *version) perhapsAccept(d *deed) {
 }
 
 // acceptNone is a receiver that found no session (SES-3, SES-17).
-func (v *version) acceptNone(*deed) bool {
+func (v *version) acceptNone(*operation) bool {
 	for _, id := range v.ids() {
 		s := v.session(id)
 		switch {
@@ -168,7 +168,7 @@ func (v *version) ids() (ids []string) {
 
 // giveBack is a receiver closing its session: its messages are free and have not failed
 // (SES-7). If another receiver holds it by now, nothing happens.
-func (v *version) giveBack(d *deed) {
+func (v *version) giveBack(d *operation) {
 	s := v.session(d.session)
 	switch {
 	case !slices.Contains(s.holders, d.handle):
@@ -189,7 +189,7 @@ func releasedWithin(f fate) fate {
 	return f
 }
 
-func (v *version) perhapsGiveBack(d *deed) {
+func (v *version) perhapsGiveBack(d *operation) {
 	s := v.session(d.session)
 	if slices.Contains(s.holders, d.handle) {
 		s.perhapsHeld(nobody)
@@ -198,7 +198,7 @@ func (v *version) perhapsGiveBack(d *deed) {
 }
 
 // leave is a receiver that is gone: the lock stays (DEC-5).
-func (v *version) leave(d *deed) {
+func (v *version) leave(d *operation) {
 	s := v.session(d.session)
 	if slices.Contains(s.holders, d.handle) {
 		s.heldNotBy(d.handle)
@@ -208,7 +208,7 @@ func (v *version) leave(d *deed) {
 
 // breakUp is an operator ending a session's lock as if it had run out: its locked messages
 // have failed once more (OPS-6, SES-6).
-func (v *version) breakUp(d *deed) bool {
+func (v *version) breakUp(d *operation) bool {
 	s := v.session(d.session)
 	if !s.heldNotBy(nobody) {
 		return false
@@ -226,18 +226,18 @@ func (v *version) breakUp(d *deed) bool {
 	return true
 }
 
-func (v *version) perhapsBreakUp(d *deed) {
+func (v *version) perhapsBreakUp(d *operation) {
 	v.session(d.session).perhapsHeld(nobody)
 	v.within(d.session, func(l *letter) bool { l.perhaps(lockedWithin, fate.failed); return true })
 }
 
 // isHeld reports whether a receiver holds the session, and isOver whether this one does not.
-func (v *version) isHeld(d *deed) bool { return v.session(d.session).heldNotBy(nobody) }
+func (v *version) isHeld(d *operation) bool { return v.session(d.session).heldNotBy(nobody) }
 
-func (v *version) isOver(d *deed) bool { return v.session(d.session).heldNotBy(d.handle) }
+func (v *version) isOver(d *operation) bool { return v.session(d.session).heldNotBy(d.handle) }
 
 // state checks the state that a receiver read in its session (SES-11).
-func (v *version) state(d *deed) bool {
+func (v *version) state(d *operation) bool {
 	if !v.holds(d) {
 		return false
 	}
@@ -250,7 +250,7 @@ func (v *version) state(d *deed) bool {
 }
 
 // setState is a state set by the receiver or by an operator.
-func (v *version) setState(d *deed) bool {
+func (v *version) setState(d *operation) bool {
 	if !v.holds(d) {
 		return false
 	}
@@ -258,7 +258,7 @@ func (v *version) setState(d *deed) bool {
 	return true
 }
 
-func (v *version) perhapsSetState(d *deed) {
+func (v *version) perhapsSetState(d *operation) {
 	if s := v.session(d.session); !slices.Contains(s.states, d.text) {
 		s.states = append(slices.Clone(s.states), d.text)
 		slices.Sort(s.states)

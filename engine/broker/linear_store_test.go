@@ -25,7 +25,7 @@ type ground struct {
 	rnd      *rand.Rand
 	store    *memory.Store
 	opens    int
-	every    int // one fault in so many commits; zero: none
+	every    int // one fault in so many commits; zero means none
 	faults   []storetest.Fault
 	again    int   // how often the next commits are Unwritable
 	complete int64 // when the last complete commit was
@@ -33,7 +33,7 @@ type ground struct {
 	failed   []commitSpan // commits whose outcome is unknown
 	reopened []reopened
 	opening  chan struct{} // closed when the store was read after a failed commit; nil if it was read
-	spoilt   bool          // what was stored could not be loaded
+	spoilt   bool          // the stored records could not be loaded
 }
 
 // A commitSpan is from one moment to another.

@@ -31,7 +31,7 @@ const judging = 2 * time.Minute
 // fail now and then, are linearizable: as if done one after the other, each at a moment
 // between its call and its answer (semantics §3, §5, §6, §8, §12).
 //
-// What is allowed beyond that, and by which rule:
+// Further allowed results, and the rule of each:
 //
 //   - An operation whose answer says that nothing was done did not happen. If the answer
 //     is that the outcome is unknown, it may have been done, all of it or nothing, until a
@@ -70,8 +70,8 @@ func TestLinear(t *testing.T) {
 	longest, histories, operations := time.Duration(0), 0, 0
 	for ; operations < ops && !t.Failed(); seed++ {
 		h := tell(t, seed)
-		all := h.operations()
-		if len(all) > mostDeeds {
+		all := h.porcupineOperations()
+		if len(all) > mostOperations {
 			t.Errorf("seed %d: %d operations are too many", seed, len(all))
 		}
 		began := time.Now()
@@ -83,7 +83,7 @@ func TestLinear(t *testing.T) {
 		histories++
 		operations += len(all)
 		for _, o := range all {
-			reached[o.Input.(*deed).reach()]++
+			reached[o.Input.(*operation).reach()]++
 		}
 		reached[reach{"", nothing}] += int(h.idle.Load())
 	}

@@ -72,9 +72,9 @@ type AttachRequest struct {
 }
 
 // A Link is a receiver that stays until it is detached or ends: for protocols whose clients
-// give credit as they like. Its methods are safe for concurrent use. What one goroutine
-// submits is done in the order of its calls; answers are calls of done, in the order in which
-// things were done. done is called once unless submitting failed, by the goroutine that serves
+// give credit as they like. Its methods are safe for concurrent use. Operations that one
+// goroutine submits are done in the order of its calls. Answers are calls of done, in the order
+// of the operations. done is called once unless submitting failed, by the goroutine that serves
 // the whole namespace: it must not block, nor call the broker.
 type Link struct {
 	b  *Broker
@@ -244,7 +244,7 @@ func (l *Link) SetSessionState(ctx context.Context, state *string) error {
 	})
 }
 
-// ReceiveDeferredInSession takes deferred messages of the link's session by number, all or none (DEF-14).
+// ReceiveDeferred takes deferred messages of the link's session by number, all or none (DEF-14).
 func (l *Link) ReceiveDeferred(ctx context.Context, seqs []engine.Seq, mode engine.Mode) ([]Received, error) {
 	got, err := do(ctx, l.b, 0, func(ns *engine.Namespace, now engine.Instant) ([]engine.Delivery, error) {
 		return ns.ReceiveDeferredInSession(now, l.id, seqs, mode)

@@ -12,8 +12,8 @@ import (
 // ClockRates returns how fast a ManualClock may run, in seconds of its time per second. Zero stops it.
 func ClockRates() []int { return []int{0, 1, 10, 60} }
 
-// A ManualClock is the clock of a namespace that shows how time passes: it can stand, run fast,
-// and leap forward, but never go back. The broker that is opened with it, see Options, uses it
+// A ManualClock is the clock of a namespace that shows how time passes: it can stop, run fast,
+// and jump forward, but never go back. The broker that is opened with it, see Options, uses it
 // for its rules and its deadlines; how long callers wait and how long a store may take is real
 // time.
 //
@@ -101,7 +101,7 @@ func (m *ManualClock) JumpTo(to engine.Instant) {
 	m.setRate(to, rate, until)
 }
 
-// startFrom implements timepiece: it trusts recorded, which is a time of this clock.
+// startFrom implements clockSource: it trusts recorded, which is a time of this clock.
 func (m *ManualClock) startFrom(recorded engine.Instant) time.Duration {
 	m.JumpTo(recorded)
 	return 0

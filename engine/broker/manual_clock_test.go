@@ -169,7 +169,7 @@ func TestMachineNeverGoesBack(t *testing.T) {
 	})
 }
 
-// What was decided before the store failed stays in the past, and the clock is the same.
+// Decisions made before the store failed stay in the past, and the clock is the same.
 func TestMachineWhenTheStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m := expiring(t)

@@ -49,7 +49,7 @@ func (b *Broker) announceMemory() {
 }
 
 // releaseNamespace drops the namespace and returns its memory to the process. Only the owner
-// calls it, when it has no more use for the namespace.
+// calls it, when it no longer needs the namespace.
 func (b *Broker) releaseNamespace() {
 	if b.ns != nil {
 		b.ns.ReleaseMemory()

@@ -57,7 +57,7 @@ func (b *Broker) maxOpSize() int64 {
 
 // do runs step in its turn and returns when its effects are durable. The wait
 // for an answer cannot be cut short by ctx, so that every call has one definite
-// outcome; a broker that ends answers too.
+// outcome. A broker that shuts down answers all pending calls.
 func do[T any](ctx context.Context, b *Broker, size int64, step func(ns *engine.Namespace, now engine.Instant) (T, error)) (T, error) {
 	var out T
 	answered := make(chan error, 1)

@@ -39,7 +39,7 @@ func (r *Progress) Wait(ctx context.Context, n uint64) {
 	}
 }
 
-// until returns a channel that is closed when n changes; nil if event n was Set.
+// until returns a channel that is closed when n changes, or nil if event n was Set.
 func (r *Progress) until(n uint64) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -72,7 +72,7 @@ func TestPurgeOnly(t *testing.T) {
 	}
 }
 
-func TestForesee(t *testing.T) {
+func TestPurgePreview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := sorted(t)
 		for _, tc := range []struct {

@@ -24,8 +24,8 @@ func (b *Broker) becomeReadOnly(ctx context.Context, now engine.Instant, ops []*
 	return b.readOnlyTurn(ctx, now, ops)
 }
 
-// storeTrouble returns the channel on which the store reports that it takes no more writes; nil if
-// the store reports that in Commit alone.
+// storeTrouble returns the channel on which the store reports that it takes no more writes, or
+// nil if the store reports that in Commit alone.
 func (b *Broker) storeTrouble() <-chan error {
 	if t, ok := b.store.Load().Store.(engine.WriteFailureNotifier); ok {
 		return t.WriteFailure()
@@ -122,8 +122,8 @@ func (b *Broker) readOnlyStep(ctx context.Context, now engine.Instant, o *op) er
 	return b.settleSoft(b.flush(now, flushNothing))
 }
 
-// commitIfFreeing commits the changes if they take no room and the store takes that. If not, or if the
-// store refuses them, relieve takes them back. An error means the same as turn's.
+// commitIfFreeing commits the changes if they need no space and the store accepts such batches.
+// If not, or if the store refuses them, it rolls them back. An error means the same as turn's.
 func (b *Broker) commitIfFreeing(ctx context.Context, now engine.Instant, ops []*op) (done bool, err error) {
 	if b.canFreeSpace() {
 		fx := b.flush(now, flushHard)
@@ -135,7 +135,7 @@ func (b *Broker) commitIfFreeing(ctx context.Context, now engine.Instant, ops []
 	return false, nil
 }
 
-// commitFreeing is relieve of a batch that takes no room.
+// commitFreeing commits a batch that needs no space. It returns false if the store refuses it.
 func (b *Broker) commitFreeing(ctx context.Context, ops []*op, fx engine.Effects) (done bool, err error) {
 	switch err := b.commit(ctx, fx.Batch); {
 	case errors.Is(err, engine.ErrUnwritable):

@@ -46,10 +46,10 @@ func (r Reader) States(kind engine.EntityKind) []engine.EntityState { return r.n
 // EntityNames returns all entities by path, without their state.
 func (r Reader) EntityNames() []engine.EntityName { return r.ns.EntityNames() }
 
-// MaxMessageSize is engine.Namespace.Sendable.
+// MaxMessageSize is engine.Namespace.MaxMessageSize.
 func (r Reader) MaxMessageSize(p engine.Path) (most int64, err error) { return r.ns.MaxMessageSize(p) }
 
-// PreviewSend is engine.Namespace.Admit at the reader's instant.
+// PreviewSend is engine.Namespace.PreviewSend at the reader's instant.
 func (r Reader) PreviewSend(to engine.Path, all []engine.Submission, taken int64) ([]engine.SendPreview, error) {
 	return r.ns.PreviewSend(r.Now, to, all, taken)
 }

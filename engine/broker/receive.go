@@ -14,9 +14,9 @@ import (
 // A ReceiveRequest asks for messages.
 type ReceiveRequest struct {
 	Path   engine.Path
-	Max    int // messages at most; zero: one
+	Max    int // messages at most; zero means one
 	Mode   engine.Mode
-	Wait   time.Duration // for the first of them; zero: take what is available
+	Wait   time.Duration // for the first of them; zero means no wait
 	Client string
 
 	transaction engine.TxID // of a Transaction, which refuses to receive

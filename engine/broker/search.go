@@ -27,11 +27,11 @@ const searchRestFactor = 2
 
 // A SearchRequest looks for the messages that a query matches, subqueue by subqueue in the order of
 // entities and by number in each. It sees the messages that existed when it began, each as it
-// is when its turn comes: one that moves meanwhile may be met twice, or not at all.
+// is when its turn comes: a message that moves meanwhile may be found twice, or not at all.
 type SearchRequest struct {
 	Query *search.Query // nil means every message
-	From  SearchCursor  // where to go on; zero: at the beginning
-	Max   int64         // matches after which it ends; zero: no limit
+	From  SearchCursor  // where to go on; zero means at the beginning
+	Max   int64         // matches after which it ends; zero means no limit
 }
 
 // A SearchProgress is a search's progress, and its latest matches.

@@ -9,11 +9,11 @@ import (
 
 // A SearchCursor is a search's position: in a subqueue, from a number on.
 type SearchCursor struct {
-	Path engine.Path // empty: before all of them
+	Path engine.Path // empty means before all of them
 	Seq  engine.Seq
 }
 
-// String returns what ParseSearchCursor reads; empty for the zero SearchCursor.
+// String returns what ParseSearchCursor reads, or "" for the zero SearchCursor.
 func (m SearchCursor) String() string {
 	if m.Path == "" {
 		return ""

@@ -15,9 +15,9 @@ var ErrSessionEnded = errors.New("the session was closed by its receiver")
 // An AcceptRequest asks for a session.
 type AcceptRequest struct {
 	Path    engine.Path
-	Session *string // its id; nil: the next one that has messages (SES-2)
+	Session *string // its id; nil means the next one that has messages (SES-2)
 	Mode    engine.Mode
-	Wait    time.Duration // for the next session; zero: only one that is available now
+	Wait    time.Duration // for the next session; zero means only one that is available now
 	Client  string
 }
 
@@ -149,7 +149,7 @@ func timerChannel(wait time.Duration) (up <-chan time.Time, stop func()) {
 	return t.C, func() { t.Stop() }
 }
 
-// execThen is act that calls then in the owner after success.
+// execThen is exec, but calls then in the owner after success.
 func (b *Broker) execThen(ctx context.Context, o *op, then func()) error {
 	answered := make(chan error, 1)
 	o.done = func(err error) {

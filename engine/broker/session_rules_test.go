@@ -21,7 +21,7 @@ func TestActionsOnSessions(t *testing.T) {
 	)
 	type held map[string]string // the messages of each session
 	for name, tc := range map[string]struct {
-		session string // as sent; empty: none
+		session string // as sent; empty means none
 		actions []string
 		want    held
 		dead    string // reason and description

@@ -82,3 +82,37 @@ func (b *Broker) UpdateSettings(ctx context.Context, prefix, actor string, chang
 		return set, err
 	})
 }
+
+// A SettingChange is a change of one setting.
+type SettingChange struct {
+	Setting engine.Setting       // ChangedAt is not read
+	Drop    bool                 // remove it instead
+	Action  engine.SettingAction // the operator's action, which is audited in the same commit; zero if there was none
+}
+
+// ApplySettings makes changes to settings, all of them or none, as SetSetting and DropSetting do.
+// UpdateSettings is for changes that depend on the present settings.
+func (b *Broker) ApplySettings(ctx context.Context, changes []SettingChange, actor string) error {
+	size := int64(0)
+	for _, c := range changes {
+		size += int64(len(c.Setting.Value)) + opSize
+	}
+	_, err := do(ctx, b, size, func(ns *engine.Namespace, now engine.Instant) (struct{}, error) {
+		return struct{}{}, ns.Atomically(func() error {
+			for _, c := range changes {
+				if c.Drop {
+					if err := ns.DropSetting(c.Setting.Key); err != nil {
+						return err
+					}
+				} else if _, err := ns.SetSetting(now, c.Setting.Key, c.Setting.Value, nil); err != nil {
+					return err
+				}
+				if c.Action.Kind != "" {
+					ns.AuditSettings(now, c.Action, actor)
+				}
+			}
+			return nil
+		})
+	})
+	return err
+}

@@ -35,7 +35,7 @@ func TestGlance(t *testing.T) {
 
 // A take-over, at start or when the store is opened again: the former owner's clock was ahead,
 // and what it decided at its instants stays in the past here. That holds up to a minute;
-// beyond that, this machine's clock is trusted (see futureTolerated).
+// beyond that, this machine's clock is trusted (see maxClockLead).
 func TestClockAfterATakeOver(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lead     time.Duration

@@ -52,7 +52,7 @@ func (b *Broker) applyStep(ctx context.Context, s topology.Step, actor string) (
 	return err
 }
 
-// ConfigJSON returns the namespace as a Config.json; see definition.Write.
+// ConfigJSON returns the namespace as a Config.json; see topology.Write.
 func (b *Broker) ConfigJSON(ctx context.Context) ([]byte, error) {
 	var have []engine.EntityState
 	err := b.Read(ctx, func(r Reader) error { have = r.States(0); return nil })

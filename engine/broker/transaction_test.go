@@ -267,7 +267,7 @@ func TestResubmittedOnce(t *testing.T) {
 	}
 }
 
-// A store that takes no writes refuses the commit, not the transaction: the transaction loses
+// A store that accepts no writes refuses the commit, not the transaction: the transaction loses
 // nothing, not even a staged body.
 func TestTransactionWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -9,14 +9,14 @@ import (
 	"mayfly/engine"
 )
 
-// errOwnershipUnknown means that it is unknown whether this broker still owns the namespace: what was
-// decided without a commit to confirm it does not count.
+// errOwnershipUnknown means that it is unknown whether this broker still owns the namespace:
+// decisions that no commit confirms do not count.
 var errOwnershipUnknown = fmt.Errorf("this server's lease of the namespace has ended: %w", engine.ErrFenced)
 
 // turn applies operations and due work and makes them durable before it answers. An error
 // means that the outcome in the store is unknown, or with engine.ErrFenced that there is none.
 //
-// What a hard commit confirmed stands, whatever has become of the lease meanwhile. Anything
+// A result that a hard commit confirms is valid, even if the lease has ended meanwhile. Anything
 // else (a read, a refusal, or a message under a lock that the store knows softly at best) is
 // answered only while no other server can own the namespace.
 func (b *Broker) turn(ctx context.Context, ops []*op) error {
@@ -82,7 +82,7 @@ func (b *Broker) completeTurn(ops []*op, fx engine.Effects, what flushScope) {
 type flushScope uint8
 
 const (
-	flushNothing flushScope = iota // none: they wait
+	flushNothing flushScope = iota // none means that they wait
 	flushHard                      // those that must be durable
 	flushAll                       // all
 )

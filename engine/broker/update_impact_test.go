@@ -11,8 +11,8 @@ import (
 	"mayfly/engine/broker"
 )
 
-// The forecast of an update's impact is exact, and has no effect (TTL-16).
-func TestForeseeUpdate(t *testing.T) {
+// The preview of an update's impact is exact, and has no effect (TTL-16).
+func TestUpdateImpact(t *testing.T) {
 	const half, day = 30 * time.Minute, 24 * time.Hour
 	for name, tc := range map[string]struct {
 		is     engine.Config
@@ -78,7 +78,7 @@ func TestForeseeUpdate(t *testing.T) {
 				tc.change(&c)
 				got, err := w.PreviewUpdate(t.Context(), "q", c, 1000)
 				if w.must(err); got != tc.want {
-					t.Errorf("foreseen is %+v, not %+v", got, tc.want)
+					t.Errorf("the preview is %+v, not %+v", got, tc.want)
 				}
 				if _, _, after := look(); !reflect.DeepEqual(before, after) {
 					t.Errorf("looking changed %+v to %+v", before, after)
@@ -95,8 +95,8 @@ func TestForeseeUpdate(t *testing.T) {
 	}
 }
 
-// A forecast reports what it did not look at, and refuses what an update would refuse.
-func TestForeseeUpdateOfMany(t *testing.T) {
+// A preview reports what it did not look at, and refuses what an update would refuse.
+func TestUpdateImpactOfManyMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
@@ -135,7 +135,7 @@ func TestForeseeUpdateOfMany(t *testing.T) {
 
 // Messages that have expired already do not count as the update's, and messages that waited to
 // be forwarded expire when they are no longer forwarded (TTL-18).
-func TestForeseeUpdateOnly(t *testing.T) {
+func TestUpdateImpactOfTheUpdateOnly(t *testing.T) {
 	for name, tc := range map[string]struct {
 		is     engine.Config
 		change func(*engine.Config)
@@ -154,7 +154,7 @@ func TestForeseeUpdateOnly(t *testing.T) {
 				time.Sleep(time.Hour)
 				tc.change(&tc.is)
 				if got, err := w.PreviewUpdate(t.Context(), "q", tc.is, 1000); err != nil || got != tc.want {
-					t.Errorf("foreseen is %+v, %v; want %+v", got, err, tc.want)
+					t.Errorf("the preview is %+v, %v; want %+v", got, err, tc.want)
 				}
 			})
 		})

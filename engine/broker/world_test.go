@@ -35,9 +35,9 @@ type flaky struct {
 
 	lapsed     bool          // it is unknown which server owns it
 	refusal    error         // of the next opens
-	hold       chan struct{} // commits end when it is closed; nil: at once
+	hold       chan struct{} // commits end when it is closed; nil means at once
 	unreadable int           // bodies that cannot be read, of the next
-	unreadErr  error         // the error for them; nil: some error
+	unreadErr  error         // the error for them; nil means some error
 	gone       bool          // it cannot be opened
 	troubles   chan error    // what WriteFailure yields
 	tight      bool          // of the batches that err refuses, it takes those that free room

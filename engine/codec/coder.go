@@ -110,7 +110,7 @@ func (c *coder) is(head uint64) bool {
 	return false
 }
 
-// A frame is what open passes to close.
+// A frame is the value that open returns for close.
 type frame struct {
 	at   int    // written: where the length is; read: the end of the enclosing field
 	head uint64 // read: of the field

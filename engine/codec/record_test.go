@@ -17,7 +17,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// differ compares what was written with what was read.
+// differ compares the record that was written with the one that was read.
 func differ(t *testing.T, what string, want, got any) {
 	t.Helper()
 	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {

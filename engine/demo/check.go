@@ -17,7 +17,7 @@ import (
 // A checker checks a scene, and records what is wrong and where.
 type checker struct {
 	limits   engine.Limits
-	body     ast.Node // what was parsed; nil if nothing
+	body     ast.Node // the parsed value; nil if there is none
 	location location
 	names    []string        // of messages, so far
 	created  map[string]bool // entities, so far, by folded path
@@ -89,7 +89,7 @@ func (c *checker) checkMessageName(name string) {
 func (s *Scene) check(body ast.Node) error {
 	c := &checker{limits: engine.DefaultLimits(), body: body, created: map[string]bool{}}
 	c.checkText("title", s.Title)
-	c.checkText("teaches", s.Teaches)
+	c.checkText("summary", s.Summary)
 	if s.Minutes < 0 || s.Minutes > 999 {
 		c.refuseIn("minutes", "'minutes' must be a number up to 999, not %d.", s.Minutes)
 	}
@@ -118,25 +118,25 @@ func (s *Scene) check(body ast.Node) error {
 func (s *Step) check(c *checker, n int) {
 	at := location{fmt.Sprintf("step %d", n+1), []any{"steps", n}}
 	c.location = at
-	c.checkText("say", s.Say)
+	c.checkText("caption", s.Caption)
 	if s.Page != "" && (s.Page[0] != '/' || len(s.Page) > 300 || strings.Contains(s.Page, "//") || strings.Contains(s.Page, "\\")) {
-		c.refuseIn("look", "'look' must be the address of a page in the namespace, such as /q/orders, not '%s'.", s.Page)
+		c.refuseIn("page", "'page' must be the address of a page in the namespace, such as /q/orders, not '%s'.", s.Page)
 	}
-	c.checkMax("do", len(s.Actions), maxActions)
-	c.checkMax("then", len(s.Expectations), maxExpectations)
-	c.checkMax("mark", len(s.Highlight), 10)
+	c.checkMax("actions", len(s.Actions), maxActions)
+	c.checkMax("expect", len(s.Expectations), maxExpectations)
+	c.checkMax("highlight", len(s.Highlight), 10)
 	for i := range s.Actions {
-		c.location = at.in("do", i)
+		c.location = at.in("actions", i)
 		s.Actions[i].check(c)
 	}
 	for i, e := range s.Expectations {
-		c.location = at.in("then", i)
+		c.location = at.in("expect", i)
 		e.check(c)
 	}
 	for i, m := range s.Highlight {
-		c.location = at.in("mark", i)
+		c.location = at.in("highlight", i)
 		if !slices.Contains(c.names, m) && !c.created[engine.Path(m).Entity().Fold()] {
-			c.refuse("'mark' must name a message or an entity from this or an earlier step, not '%s'.", m)
+			c.refuse("'highlight' must name a message or an entity from this or an earlier step, not '%s'.", m)
 		}
 	}
 }
@@ -157,21 +157,24 @@ func (e *Entity) check(c *checker) {
 		return
 	}
 	topic, _, is := e.path.Subscription()
-	if is != (e.kind == engine.Subscription) {
-		c.refuse("The name of a subscription, and of no other entity, must be topic/Subscriptions/name, not '%s'.", e.path)
-	} else if is {
+	switch {
+	case is && e.kind != engine.Subscription:
+		c.refuse("'%s' is the path of a subscription. A queue or topic must have another name.", e.path)
+	case !is && e.kind == engine.Subscription:
+		c.refuse("The path of a subscription must have the form topic/Subscriptions/name, not '%s'.", e.path)
+	case is:
 		c.checkCreated(topic)
 	}
 	c.created[e.path.Fold()] = true
 	at := c.location
-	for _, name := range sorted(e.With) {
-		c.location = location{at.label, append(slices.Clip(at.path), "with", name)}
+	for _, name := range sorted(e.Properties) {
+		c.location = location{at.label, append(slices.Clip(at.path), "properties", name)}
 		p, ok := engine.LookupProperty(e.kind, name)
 		if !ok {
 			c.refuse("A %s has no property '%s'.", e.kind, name)
 			continue
 		}
-		c.check(p.Set(&e.config, c.limits, e.kind, fmt.Sprint(e.With[name])))
+		c.check(p.Set(&e.config, c.limits, e.kind, fmt.Sprint(e.Properties[name])))
 	}
 	c.location = at
 	c.checkMax("rules", len(e.Rules), 20)
@@ -196,7 +199,7 @@ func (a *Action) check(c *checker) {
 		settled = append(settled, a.DeadLetter.Message)
 	}
 	n := 0
-	for _, is := range []bool{a.Create != nil, a.Delete != "", a.Send != nil, a.Receive != nil, a.Fetch != nil, a.DeadLetter != nil, a.Wait != ""} {
+	for _, is := range []bool{a.Create != nil, a.Delete != "", a.Send != nil, a.Receive != nil, a.ReceiveDeferred != nil, a.DeadLetter != nil, a.Wait != ""} {
 		if is {
 			n++
 		}
@@ -224,9 +227,9 @@ func (a *Action) check(c *checker) {
 		a.Send.check(c)
 	case a.Receive != nil:
 		a.Receive.check(c)
-	case a.Fetch != nil:
-		c.checkCreated(a.Fetch.From)
-		c.checkMessageName(a.Fetch.Message)
+	case a.ReceiveDeferred != nil:
+		c.checkCreated(a.ReceiveDeferred.From)
+		c.checkMessageName(a.ReceiveDeferred.Message)
 	case a.Wait != "":
 		a.checkWait(c)
 	}
@@ -265,23 +268,23 @@ func (r *Receive) check(c *checker) {
 
 func (s *Send) check(c *checker) {
 	c.checkCreated(s.To)
-	if s.Times < 0 || s.Times > maxRepeat {
-		c.refuse("A message can be sent at most %d times, not %d.", maxRepeat, s.Times)
+	if s.Repeat < 0 || s.Repeat > maxRepeat {
+		c.refuse("A message can be sent at most %d times, not %d.", maxRepeat, s.Repeat)
 		return
 	}
-	if s.As != "" && s.Times > 1 {
+	if s.As != "" && s.Repeat > 1 {
 		c.refuse("'as' is only valid for a single message.")
 	}
-	for _, name := range []string{s.Like, s.NumberOf} {
+	for _, name := range []string{s.Like, s.SequenceNumberOf} {
 		if name != "" {
 			c.checkMessageName(name)
 		}
 	}
 	d := template.Draft{
-		MessageID: s.ID, CorrelationID: s.Correlation, Subject: s.Subject, ReplyTo: s.ReplyTo, TimeToLive: s.TTL, Delay: s.Delay, Body: s.Body, Repeat: s.Times,
+		MessageID: s.MessageID, CorrelationID: s.CorrelationID, Subject: s.Subject, ReplyTo: s.ReplyTo, TimeToLive: s.TimeToLive, Delay: s.Delay, Body: s.Body, Repeat: s.Repeat,
 	}
-	if s.Session != "" {
-		d.SessionID = &s.Session
+	if s.SessionID != "" {
+		d.SessionID = &s.SessionID
 	}
 	if s.Every != "" {
 		every, never, err := engine.ParseDuration(s.Every)
@@ -295,12 +298,12 @@ func (s *Send) check(c *checker) {
 		c.check(err)
 		d.Properties = append(d.Properties, p)
 	}
-	mould, err := d.Compile()
+	compiled, err := d.Compile()
 	if err == nil {
-		err = mould.Check(engine.Instant(1), template.Seed{}, c.limits)
+		err = compiled.Check(engine.Instant(1), template.Seed{}, c.limits)
 	}
 	c.check(err)
-	s.compiled = mould
+	s.compiled = compiled
 	if s.As != "" {
 		c.names = append(c.names, s.As)
 	}

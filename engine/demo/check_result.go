@@ -36,7 +36,7 @@ const (
 	HasProperty                       // its property Subject is Value
 )
 
-// String returns a sentence; empty for the zero Actual.
+// String returns a sentence, or "" for the zero Actual.
 func (i Actual) String() string {
 	switch i.Kind {
 	case 0:

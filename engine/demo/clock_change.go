@@ -11,8 +11,8 @@ import (
 // A ClockChange is a change of a clock, as recorded in an engine.EventClockTurned.
 type ClockChange struct {
 	Running  bool   // a step lets it run to its end; else
-	JumpedTo Moment // it leapt there; or, if empty,
-	Rate     int    // it runs at that; zero: it stands
+	JumpedTo Moment // it jumped there; or, if empty,
+	Rate     int    // it runs at that; zero means that it stands
 }
 
 const runningReason = "running to the next moment of the scene"

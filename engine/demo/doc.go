@@ -7,7 +7,7 @@
 //	Playback   one of them: its step, its findings, its clock
 //
 // Plays do not affect any other namespace: a Playback is always created together with its
-// namespace, and the clock that it turns belongs to that alone (broker.Machine). Only
+// namespace, and the clock that it turns belongs to that alone (broker.ManualClock). Only
 // scenes that a user adds to a running server are kept in the server's own namespace, as
 // settings, and are loaded when that is opened again.
 //
@@ -18,19 +18,19 @@
 // so that the presenter can take time.
 //
 //	title: A deadline
-//	teaches: What nobody takes in time ends in the dead-letter queue.
+//	summary: What nobody takes in time ends in the dead-letter queue.
 //	shows: [TTL-S1]
 //	minutes: 2
 //	entities:
 //	  - queue: orders
-//	    with: {DeadLetteringOnMessageExpiration: true}
+//	    properties: {DeadLetteringOnMessageExpiration: true}
 //	steps:
-//	  - say: A message that lives for thirty seconds.
-//	    look: /q/orders
-//	    do:
-//	      - send: {to: orders, as: order, body: hello, ttl: 30s}
+//	  - caption: A message that lives for thirty seconds.
+//	    page: /q/orders
+//	    actions:
+//	      - send: {to: orders, as: order, body: hello, timeToLive: 30s}
 //	      - wait: 40s
-//	    then:
+//	    expect:
 //	      - {text: It is a dead letter., message: order, in: orders/$DeadLetterQueue, reason: TTLExpiredException}
 //
 // # Languages
@@ -43,10 +43,10 @@
 //	languages:
 //	  cs:
 //	    title: Lhůta
-//	    teaches: Co si nikdo včas nevyzvedne, skončí ve frontě nedoručených zpráv.
+//	    summary: Co si nikdo včas nevyzvedne, skončí ve frontě nedoručených zpráv.
 //	    steps:
-//	      - say: Zpráva, která žije třicet sekund.
-//	        then: [Je to nedoručená zpráva.]
+//	      - caption: Zpráva, která žije třicet sekund.
+//	        expect: [Je to nedoručená zpráva.]
 //
 // INVARIANT: a step is played by one goroutine at a time, and only if it is the one that its
 // caller saw as the next.

@@ -22,12 +22,12 @@ const (
 	maxIDLength = 40
 )
 
-// ErrNoScene is the error for a scene that does not exist, ErrNotPlaying for a play, and ErrSceneExists for
-// an id that is taken.
+// ErrNoScene is the error for a scene that does not exist, ErrNotPlaying for one that is not playing, and
+// ErrSceneExists for an id that another scene has.
 var (
 	ErrNoScene     = fmt.Errorf("%w: the scene does not exist", engine.ErrNotFound)
 	ErrNotPlaying  = fmt.Errorf("%w: the scene is not playing", engine.ErrNotFound)
-	ErrSceneExists = fmt.Errorf("%w: the scene exists", engine.ErrExists)
+	ErrSceneExists = fmt.Errorf("%w: the scene already exists", engine.ErrExists)
 )
 
 // A Library holds all scenes. It is safe for concurrent use.
@@ -140,7 +140,7 @@ func CheckID(id string) error {
 // Add parses a scene and keeps it, for as long as the library lasts. It replaces an added one
 // of the same id; one of the program's own, or of a folder, is ErrSceneExists.
 func (l *Library) Add(id string, text []byte) (*Scene, error) {
-	s, err := parseAdded(id, text)
+	s, err := parseAdded(id, text, false)
 	if err != nil {
 		return nil, err
 	}
@@ -149,19 +149,19 @@ func (l *Library) Add(id string, text []byte) (*Scene, error) {
 
 // Check is Add without adding.
 func (l *Library) Check(id string, text []byte) (*Scene, error) {
-	s, err := parseAdded(id, text)
+	s, err := parseAdded(id, text, false)
 	if err != nil {
 		return nil, err
 	}
 	return s, l.checkRoom(s)
 }
 
-// parseAdded parses a scene that a user adds.
-func parseAdded(id string, text []byte) (*Scene, error) {
+// parseAdded parses a scene that a user adds, or has added if it is stored.
+func parseAdded(id string, text []byte, stored bool) (*Scene, error) {
 	if err := CheckID(id); err != nil {
 		return nil, err
 	}
-	s, err := Parse(id, text)
+	s, err := parse(id, text, stored)
 	if err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (l *Library) drop(s *Scene) {
 	l.list = slices.DeleteFunc(l.list, func(o *Scene) bool { return o == s })
 }
 
-// lockedCheckRemovable is goes for callers that do not hold mu.
+// lockedCheckRemovable is checkRemovable for callers that do not hold mu.
 func (l *Library) lockedCheckRemovable(id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

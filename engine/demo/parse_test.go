@@ -16,46 +16,46 @@ import (
 // The faults of a scene are reported by position, and an invalid scene is not kept.
 func TestParseRefuses(t *testing.T) {
 	scenes := func(steps string) string {
-		return "title: t\nteaches: t\nentities: [{queue: q}]\nsteps:\n" + steps
+		return "title: t\nsummary: t\nentities: [{queue: q}]\nsteps:\n" + steps
 	}
 	for name, tc := range map[string]struct{ text, want string }{
 		"unknown key":          {"title: t\nteeches: t\n", "line 2: The scene cannot be read: unknown field"},
 		"twice":                {"title: t\ntitle: t\n", "line 2: "},
 		"no YAML":              {"title: [", "cannot be read"},
-		"aliases":              {"title: &a t\nteaches: *a\n", "line 1: A scene cannot have YAML anchors"},
+		"aliases":              {"title: &a t\nsummary: *a\n", "line 1: A scene cannot have YAML anchors"},
 		"depth":                {"title: " + strings.Repeat("[", 30_000), "nested too deeply"},
 		"indent":               {"title:\n" + strings.Repeat(" ", 200) + "- a", "nested too deeply"},
 		"not text":             {"title: \xff", "UTF-8"},
 		"too long":             {"#" + strings.Repeat("x", demo.MaxBytes), "at most"},
 		"nothing":              {"", "'title' must be a text"},
-		"no steps":             {"title: t\nteaches: t\n", "no steps"},
-		"no caption":           {scenes("- {look: /}"), "step 1: 'say'"},
-		"two things":           {scenes("- {say: s, do: [{wait: 1s, delete: q}]}"), "step 1, do 1: An action must have exactly one command"},
-		"nothing done":         {scenes("- {say: s, do: [{}]}"), "step 1, do 1: An action must have exactly one command"},
-		"no such message":      {scenes("- {say: s, do: [{complete: a}]}"), "The message 'a' has not been named"},
-		"nor to fetch":         {scenes("- {say: s, do: [{fetch: {from: q, message: a}}]}"), "The message 'a' has not been named"},
-		"a wait":               {scenes("- {say: s, do: [{wait: soon}]}"), "'wait' must be a duration"},
-		"a long wait":          {scenes("- {say: s, do: [{wait: 1000d}]}"), "'wait' must be a duration"},
-		"a time to live":       {scenes("- {say: s, do: [{send: {to: q, ttl: soon}}]}"), "timeToLive"},
-		"too many":             {scenes("- {say: s, do: [{send: {to: q, times: 5000}}]}"), "at most 1000"},
-		"a list as property":   {scenes("- {say: s, do: [{send: {to: q, properties: {a: [1]}}}]}"), "A property must be"},
-		"no name":              {scenes("- {say: s, do: [{receive: {from: q}}]}"), "'as'"},
-		"expects nothing":      {scenes("- {say: s, then: [{text: t}]}"), "step 1, then 1: 'expect' needs"},
-		"a state":              {scenes("- {say: s, do: [{send: {to: q, as: a}}], then: [{text: t, message: a, state: dead}]}"), "not 'dead'"},
-		"an address":           {scenes("- {say: s, look: //evil.example}"), "'look' must be"},
-		"an entity of no kind": {"title: t\nteaches: t\nentities: [{with: {}}]\nsteps: [{say: s}]", "entity 1: An entity must be"},
-		"a property":           {"title: t\nteaches: t\nentities: [{queue: q, with: {Colour: red}}]\nsteps: [{say: s}]", "no property 'Colour'"},
-		"its value":            {"title: t\nteaches: t\nentities: [{queue: q, with: {AutoDeleteOnIdle: PT1S}}]\nsteps: [{say: s}]", "entity 1: "},
-		"its name":             {"title: t\nteaches: t\nentities: [{queue: 'q?'}]\nsteps: [{say: s}]", "entity 1: "},
+		"no steps":             {"title: t\nsummary: t\n", "no steps"},
+		"no caption":           {scenes("- {page: /}"), "step 1: 'caption'"},
+		"two things":           {scenes("- {caption: s, actions: [{wait: 1s, delete: q}]}"), "step 1, action 1: An action must have exactly one command"},
+		"nothing done":         {scenes("- {caption: s, actions: [{}]}"), "step 1, action 1: An action must have exactly one command"},
+		"no such message":      {scenes("- {caption: s, actions: [{complete: a}]}"), "The message 'a' has not been named"},
+		"nor to fetch":         {scenes("- {caption: s, actions: [{receiveDeferred: {from: q, message: a}}]}"), "The message 'a' has not been named"},
+		"a wait":               {scenes("- {caption: s, actions: [{wait: soon}]}"), "'wait' must be a duration"},
+		"a long wait":          {scenes("- {caption: s, actions: [{wait: 1000d}]}"), "'wait' must be a duration"},
+		"a time to live":       {scenes("- {caption: s, actions: [{send: {to: q, timeToLive: soon}}]}"), "timeToLive"},
+		"too many":             {scenes("- {caption: s, actions: [{send: {to: q, repeat: 5000}}]}"), "at most 1000"},
+		"a list as property":   {scenes("- {caption: s, actions: [{send: {to: q, properties: {a: [1]}}}]}"), "A property must be"},
+		"no name":              {scenes("- {caption: s, actions: [{receive: {from: q}}]}"), "'as'"},
+		"expects nothing":      {scenes("- {caption: s, expect: [{text: t}]}"), "step 1, expect 1: 'expect' needs"},
+		"a state":              {scenes("- {caption: s, actions: [{send: {to: q, as: a}}], expect: [{text: t, message: a, state: dead}]}"), "not 'dead'"},
+		"an address":           {scenes("- {caption: s, page: //evil.example}"), "'page' must be"},
+		"an entity of no kind": {"title: t\nsummary: t\nentities: [{properties: {}}]\nsteps: [{caption: s}]", "entity 1: An entity must be"},
+		"a property":           {"title: t\nsummary: t\nentities: [{queue: q, properties: {Colour: red}}]\nsteps: [{caption: s}]", "no property 'Colour'"},
+		"its value":            {"title: t\nsummary: t\nentities: [{queue: q, properties: {AutoDeleteOnIdle: PT1S}}]\nsteps: [{caption: s}]", "entity 1: "},
+		"its name":             {"title: t\nsummary: t\nentities: [{queue: 'q?'}]\nsteps: [{caption: s}]", "entity 1: "},
 		"two scenes":           {"title: t\n---\ntitle: u\n", "line 3: A file must contain exactly one scene"},
-		"a rule":               {"title: t\nteaches: t\nentities: [{topic: t}, {subscription: t/Subscriptions/s, rules: [{name: r, sql: 'a ='}]}]\nsteps: [{say: s}]", "line 3, entity 2: "},
-		"no topic":             {"title: t\nteaches: t\nentities: [{subscription: t/Subscriptions/s}]\nsteps: [{say: s}]", "The entity 't' has not been created"},
-		"sends nowhere":        {scenes("- {say: s, do: [{send: {to: qq}}]}"), "line 5, step 1, do 1: The entity 'qq' has not been created"},
-		"takes nowhere":        {scenes("- {say: s, do: [{receive: {from: qq/$DeadLetterQueue, none: true}}]}"), "The entity 'qq' has not been created"},
-		"marks nothing":        {scenes("- say: s\n  mark:\n    - q\n    - no-such-thing"), "line 8, step 1, mark 2: 'mark' must name a message or an entity from this or an earlier step, not 'no-such-thing'"},
-		"marks too early":      {scenes("- {say: s, mark: [a]}\n- {say: s, do: [{send: {to: q, as: a}}]}"), "line 5, step 1, mark 1: "},
-		"marks a part":         {scenes("- {say: s, mark: [q/Subscriptions/s]}"), "step 1, mark 1: "},
-		"looks nowhere":        {scenes("- {say: s, then: [{text: t, entity: qq, active: 1}]}"), "The entity 'qq' has not been created"},
+		"a rule":               {"title: t\nsummary: t\nentities: [{topic: t}, {subscription: t/Subscriptions/s, rules: [{name: r, sql: 'a ='}]}]\nsteps: [{caption: s}]", "line 3, entity 2: "},
+		"no topic":             {"title: t\nsummary: t\nentities: [{subscription: t/Subscriptions/s}]\nsteps: [{caption: s}]", "The entity 't' has not been created"},
+		"sends nowhere":        {scenes("- {caption: s, actions: [{send: {to: qq}}]}"), "line 5, step 1, action 1: The entity 'qq' has not been created"},
+		"takes nowhere":        {scenes("- {caption: s, actions: [{receive: {from: qq/$DeadLetterQueue, none: true}}]}"), "The entity 'qq' has not been created"},
+		"marks nothing":        {scenes("- caption: s\n  highlight:\n    - q\n    - no-such-thing"), "line 8, step 1, highlight 2: 'highlight' must name a message or an entity from this or an earlier step, not 'no-such-thing'"},
+		"marks too early":      {scenes("- {caption: s, highlight: [a]}\n- {caption: s, actions: [{send: {to: q, as: a}}]}"), "line 5, step 1, highlight 1: "},
+		"marks a part":         {scenes("- {caption: s, highlight: [q/Subscriptions/s]}"), "step 1, highlight 1: "},
+		"looks nowhere":        {scenes("- {caption: s, expect: [{text: t, entity: qq, active: 1}]}"), "The entity 'qq' has not been created"},
 	} {
 		_, err := demo.Parse("x", []byte(tc.text))
 		if !errors.Is(err, engine.ErrArgument) || !strings.Contains(err.Error(), tc.want) {
@@ -68,11 +68,11 @@ func TestParseRefuses(t *testing.T) {
 // the step itself and each of several received ones.
 func TestMarks(t *testing.T) {
 	_, err := demo.Parse("x", []byte(`title: t
-teaches: t
+summary: t
 entities: [{queue: Orders}, {topic: prices}, {subscription: prices/Subscriptions/eu}]
 steps:
-  - {say: s, mark: [orders, prices, prices/subscriptions/EU, orders/$DeadLetterQueue, later, a order, r1, r2], do: [{create: {queue: later}}, {send: {to: Orders, as: a order}}, {send: {to: Orders}}, {receive: {from: Orders, as: r, count: 2}}]}
-  - {say: s, do: [{complete: r1}, {delete: later}], mark: [r1, later]}
+  - {caption: s, highlight: [orders, prices, prices/subscriptions/EU, orders/$DeadLetterQueue, later, a order, r1, r2], actions: [{create: {queue: later}}, {send: {to: Orders, as: a order}}, {send: {to: Orders}}, {receive: {from: Orders, as: r, count: 2}}]}
+  - {caption: s, actions: [{complete: r1}, {delete: later}], highlight: [r1, later]}
 `))
 	if err != nil {
 		t.Error(err)
@@ -82,26 +82,26 @@ steps:
 // All faults are reported at once, each by its line.
 func TestParseTellsLines(t *testing.T) {
 	_, err := demo.Parse("x", []byte(`title: t
-teaches:
+summary:
 minutes: -1
 entities:
   - queue: q
-    with: {Colour: red}
+    properties: {Colour: red}
 steps:
-  - say: one
-    look: q
-    do:
+  - caption: one
+    page: q
+    actions:
       - send: {to: q, as: a, body: x}
       - send: {to: qq}
       - wait: soon
-  - do:
+  - actions:
       - complete: b
-    then:
+    expect:
       - {text: t, entity: q, active: 1}
       - text: t
         message: c
 `))
-	want := []string{"2 ", "3 ", "6 entity 1", "9 step 1", "12 step 1, do 2", "13 step 1, do 3", "14 step 2", "15 step 2, do 1", "18 step 2, then 2"}
+	want := []string{"2 ", "3 ", "6 entity 1", "9 step 1", "12 step 1, action 2", "13 step 1, action 3", "14 step 2", "15 step 2, action 1", "18 step 2, expect 2"}
 	e, ok := errors.AsType[*demo.SceneError](err)
 	if !ok {
 		t.Fatalf("it is %v", err)
@@ -113,8 +113,8 @@ steps:
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s\n%v", diff, err)
 	}
-	steps := strings.Repeat("  - say: \n", 50)
-	if _, err := demo.Parse("x", []byte("title: \nteaches: \nsteps:\n"+steps)); len(strings.Split(err.Error(), "\n")) != 50 {
+	steps := strings.Repeat("  - caption: \n", 50)
+	if _, err := demo.Parse("x", []byte("title: \nsummary: \nsteps:\n"+steps)); len(strings.Split(err.Error(), "\n")) != 50 {
 		t.Errorf("of many: %v", err)
 	}
 }

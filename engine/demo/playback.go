@@ -19,7 +19,7 @@ type Playback struct {
 	scene     *Scene
 	name      string        // of its namespace
 	stepLock  chan struct{} // holds one: the goroutine that plays, or fills the namespace
-	createdAt time.Time     // creation of its namespace, which a reset does not change; owned by the holder of turn
+	createdAt time.Time     // creation of its namespace, which a reset does not change; owned by the holder of stepLock
 
 	mu         sync.Mutex
 	runner     *stepRunner        // guarded by mu, as all below
@@ -47,7 +47,7 @@ type State struct {
 	Keys       map[string]engine.Key // of messages, by their names in the scene
 }
 
-// Step returns the last played step; nil if there is none.
+// Step returns the last played step, or nil if there is none.
 func (s State) Step() *Step {
 	if s.Done == 0 {
 		return nil
@@ -55,7 +55,7 @@ func (s State) Step() *Step {
 	return &s.Scene.Steps[s.Done-1]
 }
 
-// Ended reports whether all steps were played, or no more can be.
+// Ended reports whether all steps were played, or no further step can be played.
 func (s State) Ended() bool { return s.Done == len(s.Scene.Steps) || s.Trouble != nil }
 
 // Page returns the page that shows the play, below that of the namespace; before the first
@@ -141,8 +141,8 @@ func (p *Playback) lock(ctx context.Context) error {
 
 func (p *Playback) unlock() { <-p.stepLock }
 
-// create creates the namespace with its initial contents; who is the actor. Called by the holder
-// of turn.
+// create creates the namespace with its initial contents, for the actor who. Called by the
+// holder of stepLock.
 func (p *Playback) create(ctx context.Context, who string) error {
 	clock := broker.NewManualClock()
 	n, err := p.player.o.Namespaces.Create(ctx, namespaces.Spec{Name: p.name, Created: p.createdAt, Temporary: true, ManualClock: clock}, who)
@@ -174,13 +174,13 @@ func errStepChanged() error {
 	return engine.Refuse(engine.ErrChanged, "The scene has moved on meanwhile. Nothing was changed.")
 }
 
-// NextStep plays the step after so many; who is the actor. At once, it returns when the step is
-// played; gliding, when it has begun. Once it has begun it does not matter whether ctx ends.
-// Where the step's expectations fail, a user may have turned the clock since the one before,
-// or changed the contents: all steps are played once more, at once and in a namespace created
-// again. The error is engine.ErrChanged if another number of steps was played, or one is
-// running.
-func (p *Playback) NextStep(ctx context.Context, done int, t Speed, who string) error { //nolint:contextcheck // viewers are not waited for; it ends with the stages, or with the play
+// NextStep plays the step that follows the first done steps, for the actor who. At speed Instant
+// it returns when the step is played, otherwise when it has begun. Once it has begun it does not
+// matter whether ctx ends. Where the step's expectations fail, a user may have turned the clock
+// since the one before, or changed the contents: all steps are played once more, at once and in
+// a namespace created again. The error is engine.ErrChanged if another number of steps was
+// played, or one is running.
+func (p *Playback) NextStep(ctx context.Context, done int, t Speed, who string) error { //nolint:contextcheck // viewers are not waited for; it ends with the Player, or with the play
 	select {
 	case p.stepLock <- struct{}{}:
 	default:
@@ -216,11 +216,11 @@ func (p *Playback) NextStep(ctx context.Context, done int, t Speed, who string) 
 type playFunc func(ctx context.Context, n int, t Speed, who string) ([]CheckResult, error)
 
 // stepNow plays the next step at once, to its end even if the caller has left: half a step would
-// end the play. Called by the holder of turn.
+// end the play. Called by the holder of stepLock.
 func (p *Playback) stepNow(ctx context.Context, who string, play playFunc) error {
 	playing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	goOn := context.AfterFunc(p.player.ctx, cancel) //nolint:contextcheck // it ends with the stages, too
+	goOn := context.AfterFunc(p.player.ctx, cancel) //nolint:contextcheck // it ends with the Player, too
 	defer goOn()
 	p.beginStep(cancel)
 	return p.playStep(playing, Instant, who, play)
@@ -245,7 +245,7 @@ func (p *Playback) playStep(ctx context.Context, t Speed, who string, play playF
 	}
 	at := p.runner
 	p.mu.Unlock()
-	if left := at.b.Audit(context.WithoutCancel(ctx), engine.EventScenePlayed, playedReason(n, len(p.scene.Steps), p.scene.Steps[n-1].Say), who); err == nil {
+	if left := at.b.Audit(context.WithoutCancel(ctx), engine.EventScenePlayed, playedReason(n, len(p.scene.Steps), p.scene.Steps[n-1].Caption), who); err == nil {
 		err = left
 	}
 	return err
@@ -294,13 +294,13 @@ func (p *stepRunner) play(ctx context.Context, s *Step, t Speed) ([]CheckResult,
 	return p.checkAll(ctx, s.Expectations)
 }
 
-// StepBack returns to the state before the last of so many steps; who is the actor. All steps
-// before it are played again, in a namespace of the same name.
+// StepBack returns to the state before the last of the first done steps, for the actor who. All
+// steps before it are played again, in a namespace of the same name.
 func (p *Playback) StepBack(ctx context.Context, done int, who string) error {
 	return p.replay(ctx, done, max(0, done-1), who)
 }
 
-// Reset returns to the beginning; who is the actor.
+// Reset returns to the beginning, for the actor who.
 func (p *Playback) Reset(ctx context.Context, who string) error { return p.replay(ctx, -1, 0, who) }
 
 // replay plays so many steps from the beginning. The error is engine.ErrChanged if another
@@ -333,7 +333,7 @@ func (p *Playback) replay(ctx context.Context, done, steps int, who string) erro
 	return nil
 }
 
-// recreate creates the namespace again. Called by the holder of turn.
+// recreate creates the namespace again. Called by the holder of stepLock.
 func (p *Playback) recreate(ctx context.Context, who string) error {
 	anew := func(is bool) {
 		p.mu.Lock()

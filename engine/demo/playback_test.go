@@ -18,12 +18,12 @@ import (
 
 const three = `
 title: Three steps
-teaches: Nothing much.
-entities: [{queue: q, with: {DeadLetteringOnMessageExpiration: true}}]
+summary: Nothing much.
+entities: [{queue: q, properties: {DeadLetteringOnMessageExpiration: true}}]
 steps:
-  - {say: one, look: /q/q, mark: [a], do: [{send: {to: q, as: a, body: x, ttl: 1m}}], then: [{text: it is there, entity: q, active: 1}]}
-  - {say: two, do: [{wait: 30s}], then: [{text: it still is, message: a, state: active}]}
-  - {say: three, look: /, do: [{wait: 30s}], then: [{text: it is dead, message: a, in: q/$DeadLetterQueue}]}
+  - {caption: one, page: /q/q, highlight: [a], actions: [{send: {to: q, as: a, body: x, timeToLive: 1m}}], expect: [{text: it is there, entity: q, active: 1}]}
+  - {caption: two, actions: [{wait: 30s}], expect: [{text: it still is, message: a, state: active}]}
+  - {caption: three, page: /, actions: [{wait: 30s}], expect: [{text: it is dead, message: a, in: q/$DeadLetterQueue}]}
 `
 
 // Back plays all but the last step again, in a new namespace of the same name; Reset goes to
@@ -38,7 +38,7 @@ func TestBackAndReset(t *testing.T) {
 		former, name := w.broker(p), p.Name()
 		begun, _ := w.fleet.Find(name)
 		time.Sleep(time.Minute)
-		if is := p.State(); is.Page() != "/" || is.Step().Say != "three" || is.Keys["a"] == 0 {
+		if is := p.State(); is.Page() != "/" || is.Step().Caption != "three" || is.Keys["a"] == 0 {
 			t.Errorf("in the end: %+v", is)
 		}
 		w.must(p.StepBack(t.Context(), 3, "me"))
@@ -111,16 +111,16 @@ func TestTimeMachine(t *testing.T) {
 		w := open(t, demo.Options{})
 		p := w.add(`
 title: All that comes
-teaches: Nothing much.
-entities: [{queue: q, with: {LockDuration: PT45S}}, {queue: temp, with: {AutoDeleteOnIdle: PT10M}}]
+summary: Nothing much.
+entities: [{queue: q, properties: {LockDuration: PT45S}}, {queue: temp, properties: {AutoDeleteOnIdle: PT10M}}]
 steps:
-  - say: one
-    do:
+  - caption: one
+    actions:
       - send: {to: q, as: b, body: locked}
       - receive: {from: q, as: b}
-      - send: {to: q, as: a, body: x, ttl: 1m}
-      - send: {to: q, as: c, body: y, delay: 2m, ttl: 9m}
-  - {say: two}
+      - send: {to: q, as: a, body: x, timeToLive: 1m}
+      - send: {to: q, as: c, body: y, delay: 2m, timeToLive: 9m}
+  - {caption: two}
 `)
 		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
 		began := p.State().Clock
@@ -238,11 +238,11 @@ func TestWhoHasIt(t *testing.T) {
 		w := open(t, demo.Options{})
 		p := w.add(`
 title: Anna
-teaches: Who does what.
+summary: Who does what.
 entities: [{queue: q}]
 steps:
-  - say: one
-    do: [{send: {to: q, as: a, body: x}}, {receive: {from: q, by: Anna, as: a}}, {defer: a}, {fetch: {from: q, message: a}}, {complete: a}]
+  - caption: one
+    actions: [{send: {to: q, as: a, body: x}}, {receive: {from: q, by: Anna, as: a}}, {defer: a}, {receiveDeferred: {from: q, message: a}}, {complete: a}]
 `)
 		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
 		var by []string
@@ -344,7 +344,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 func TestWhatNeverFits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
-		p := w.add("title: t\nteaches: t\nentities: [{queue: q}]\nsteps:\n- {say: s, then: [{text: t, entity: q, active: 1}]}\n- {say: s, do: [{receive: {from: q, as: a}}]}")
+		p := w.add("title: t\nsummary: t\nentities: [{queue: q}]\nsteps:\n- {caption: s, expect: [{text: t, entity: q, active: 1}]}\n- {caption: s, actions: [{receive: {from: q, as: a}}]}")
 		w.must(p.NextStep(t.Context(), 0, demo.Animated, "me"))
 		synctest.Wait()
 		if is := p.State(); is.Done != 1 || is.Playing || is.Recreated || len(is.Findings) != 1 || is.Findings[0].OK {
@@ -362,7 +362,7 @@ func TestMemoryIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := openIn(t, demo.Options{}, engine.NewMemory(200<<10))
 		large, small := w.begin("deadline"), w.begin("deadline")
-		p := w.add("title: t\nteaches: t\nentities: [{queue: q}]\nsteps:\n- {say: s, do: [{send: {to: q, as: a}}]}\n- {say: s, do: [{send: {to: q, as: b}}]}")
+		p := w.add("title: t\nsummary: t\nentities: [{queue: q}]\nsteps:\n- {caption: s, actions: [{send: {to: q, as: a}}]}\n- {caption: s, actions: [{send: {to: q, as: b}}]}")
 		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
 		_, err := w.broker(p).Send(t.Context(), "q", make([]broker.Outgoing, 20), "me") // by hand
 		w.must(err)
@@ -421,7 +421,7 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// Where no more plays fit, the play that has been unwatched for longest makes room, if that is
+// If no further play fits, the play that has been unwatched for longest makes room, if that is
 // a while.
 func TestRoomForPlays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -451,26 +451,26 @@ func TestTrouble(t *testing.T) {
 		w := open(t, demo.Options{})
 		p := w.add(`
 title: It does not work
-teaches: Nothing much.
+summary: Nothing much.
 entities: [{queue: q}, {queue: none}]
 steps:
-  - say: one
-    do: [{delete: none}, {send: {to: q, as: a, body: x, properties: {k: 1}}}]
-    then:
+  - caption: one
+    actions: [{delete: none}, {send: {to: q, as: a, body: x, properties: {k: 1}}}]
+    expect:
       - {text: t, entity: q, active: 2}
       - {text: t, entity: q, gone: true}
       - {text: t, entity: none}
       - {text: t, message: a, gone: true}
       - {text: t, message: a, state: locked}
       - {text: t, message: a, in: q/$DeadLetterQueue}
-      - {text: t, message: a, deliveries: 1}
+      - {text: t, message: a, deliveryCount: 1}
       - {text: t, message: a, body: y}
       - {text: t, message: a, reason: z}
       - {text: t, message: a, properties: {k: 2}}
       - {text: t, entity: q, active: 1, locked: 0, deferred: 0, scheduled: 0, deadLetters: 0}
-      - {text: t, message: a, properties: {k: 1}, body: x, deliveries: 0, state: active, in: Q}
-  - {say: two, do: [{receive: {from: q, none: true}}]}
-  - {say: three}
+      - {text: t, message: a, properties: {k: 1}, body: x, deliveryCount: 0, state: active, in: Q}
+  - {caption: two, actions: [{receive: {from: q, none: true}}]}
+  - {caption: three}
 `)
 		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
 		is := p.State()

@@ -20,8 +20,8 @@ import (
 // DefaultIdleTimeout is how long a play stays that no page shows any more.
 const DefaultIdleTimeout = 30 * time.Minute
 
-// evictAfter is how long a play must be unwatched to make room for another, where no more plays
-// fit.
+// evictAfter is how long a play must be unwatched to make room for another, where no further
+// plays fit.
 const evictAfter = 5 * time.Minute
 
 // A Namespaces holds the namespaces of plays: a *namespaces.Manager.
@@ -31,12 +31,12 @@ type Namespaces interface {
 	Broker(name string) (*broker.Broker, *namespaces.Elsewhere, error)
 }
 
-// Options configure stages. Fleet and Library are needed.
+// Options configure a Player. Namespaces and Library are required.
 type Options struct {
 	Namespaces  Namespaces
 	Library     *Library
-	IdleTimeout time.Duration // how long an unwatched play stays; zero: DefaultIdleTimeout
-	Logger      *slog.Logger  // zero: slog.Default
+	IdleTimeout time.Duration // how long an unwatched play stays; zero means DefaultIdleTimeout
+	Logger      *slog.Logger  // zero means slog.Default
 }
 
 // Player are the running plays. They are safe for concurrent use.
@@ -63,7 +63,7 @@ func NewPlayer(o Options) *Player {
 	return s
 }
 
-// Close ends running plays, and waits for them. The namespaces go with their fleet.
+// Close ends running plays, and waits for them. The namespaces end with their Manager.
 func (s *Player) Close() {
 	s.stop()
 	s.wg.Wait()
@@ -75,7 +75,7 @@ func (s *Player) Library() *Library { return s.o.Library }
 // IdleTimeout returns how long an unwatched play stays.
 func (s *Player) IdleTimeout() time.Duration { return cmp.Or(s.o.IdleTimeout, DefaultIdleTimeout) }
 
-// Begin creates a namespace for a scene, with the scene's entities; who is the actor. The
+// Begin creates a namespace for a scene, with the scene's entities, for the actor who. The
 // errors are ErrNoNamespace and those of namespaces.Manager.Create.
 func (s *Player) Begin(ctx context.Context, id, who string) (*Playback, error) {
 	scene, err := s.o.Library.Find(id)
@@ -156,8 +156,8 @@ func (s *Player) allPlaybacks() []*Playback {
 	return all
 }
 
-// End ends a play and removes its namespace; who is the actor, empty if it has been unwatched
-// for long.
+// End ends a play and removes its namespace, for the actor who, which is "" if the play has been
+// unwatched for long.
 func (s *Player) End(ctx context.Context, name, who string) error {
 	p := s.Peek(name)
 	if p == nil {

@@ -18,8 +18,8 @@ type SceneError struct{ Problems []Problem }
 
 // A Problem is one fault of a scene.
 type Problem struct {
-	Line int    // from 1; zero: the whole scene
-	At   string // the part: "step 2, do 1"; may be empty
+	Line int    // from 1; zero means the whole scene
+	At   string // the part: "step 2, action 1"; may be empty
 	Text string // a sentence
 }
 
@@ -49,7 +49,7 @@ func splitProblems(err error) (all []error) {
 	return all
 }
 
-// String returns "line 7, step 2, do 1: ", and the text.
+// String returns "line 7, step 2, action 1: ", and the text.
 func (f Problem) String() string {
 	var where []string
 	if f.Line > 0 {
@@ -73,6 +73,9 @@ func yamlError(err error) error {
 	f := Problem{Text: "The scene cannot be read: " + strings.TrimSpace(e.GetMessage())}
 	if t := e.GetToken(); t != nil && t.Position != nil {
 		f.Line = t.Position.Line
+		if to := formerKeys[t.Value]; to != "" && strings.Contains(f.Text, "unknown field") {
+			f.Text += "; " + t.Value + " is now " + to
+		}
 	}
 	return &SceneError{[]Problem{f}}
 }
@@ -86,7 +89,7 @@ type location struct {
 
 // in returns the place of an element of a list in it.
 func (p location) in(list string, i int) location {
-	return location{fmt.Sprintf("%s, %s %d", p.label, list, i+1), append(slices.Clip(p.path), list, i)}
+	return location{fmt.Sprintf("%s, %s %d", p.label, strings.TrimSuffix(list, "s"), i+1), append(slices.Clip(p.path), list, i)}
 }
 
 // lineAt returns the line at the end of a path, or of its longest part that exists.
@@ -116,7 +119,7 @@ func lineAt(n ast.Node, path []any) int {
 	return line
 }
 
-// member returns the member with a key, key and value; nil if there is none.
+// member returns the member with a key, key and value, or nil if there is none.
 func member(n ast.Node, key string) ast.Node {
 	for _, v := range members(n) {
 		if v.Key.GetToken().Value == key {
@@ -137,7 +140,7 @@ func members(n ast.Node) []*ast.MappingValueNode {
 	}
 }
 
-// lineOf returns the first line of a node; zero if it has none.
+// lineOf returns the first line of a node, or zero if it has none.
 func lineOf(n ast.Node) int {
 	if all := members(n); len(all) > 0 {
 		return all[0].Key.GetToken().Position.Line

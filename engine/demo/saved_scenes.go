@@ -35,7 +35,7 @@ func (s *Player) FindInvalidScene(id string) (u InvalidScene, ok bool) {
 	return InvalidScene{}, false
 }
 
-// dropInvalid removes a scene from the unfit ones.
+// dropInvalid removes a scene from the list of invalid scenes.
 func (s *Player) dropInvalid(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *Player) LoadSaved(ctx context.Context, b *broker.Broker) error {
 	var unfit []InvalidScene
 	for _, one := range kept {
 		id := strings.TrimPrefix(one.Key, settingPrefix)
-		next, err := parseAdded(id, []byte(one.Value))
+		next, err := parseAdded(id, []byte(one.Value), true)
 		if err != nil {
 			s.log.Warn("a saved scene cannot be played", "scene", id, "err", err)
 			unfit = append(unfit, InvalidScene{ID: id, Text: one.Value, Err: err})
@@ -101,10 +101,10 @@ func (s *Player) updateSaved(ctx context.Context, who string, c broker.SettingsU
 	return err
 }
 
-// SaveScene parses a scene and adds it to the library permanently; who is the actor. The errors are
-// those of Library.Add, and of changing settings.
+// SaveScene parses a scene and adds it to the library permanently, for the actor who. The errors
+// are those of Library.Add, and of changing settings.
 func (s *Player) SaveScene(ctx context.Context, id string, text []byte, who string) (*Scene, error) {
-	next, err := parseAdded(id, text)
+	next, err := parseAdded(id, text, false)
 	if err != nil {
 		return nil, err
 	}
@@ -124,8 +124,8 @@ func (s *Player) SaveScene(ctx context.Context, id string, text []byte, who stri
 	return next, s.Library().add(next)
 }
 
-// DeleteScene removes an added scene, or the InvalidScene one with that id; who is the actor. The errors
-// are those of Library.Remove, and of changing settings.
+// DeleteScene removes an added scene, or the InvalidScene one with that id, for the actor who.
+// The errors are those of Library.Remove, and of changing settings.
 func (s *Player) DeleteScene(ctx context.Context, id, who string) error {
 	leave, err := s.lockSaved(ctx)
 	if err != nil {

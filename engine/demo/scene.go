@@ -32,7 +32,7 @@ const (
 type Scene struct {
 	ID       string   `yaml:"-"`       // in the Library
 	Title    string   `yaml:"title"`   // a few words
-	Teaches  string   `yaml:"teaches"` // a sentence or two
+	Summary  string   `yaml:"summary"` // a sentence or two
 	Shows    []string `yaml:"shows"`   // ids of rules and scenarios of the specification
 	Minutes  int      `yaml:"minutes"` // how long showing it takes
 	Entities []Entity `yaml:"entities"`
@@ -52,8 +52,8 @@ type Entity struct {
 	Queue        string         `yaml:"queue"`
 	Topic        string         `yaml:"topic"`
 	Subscription string         `yaml:"subscription"` // topic/Subscriptions/name
-	With         map[string]any `yaml:"with"`         // its properties, by Service Bus' names
-	Rules        []Rule         `yaml:"rules"`        // of a subscription; none: every message
+	Properties   map[string]any `yaml:"properties"`   // its properties, by Service Bus' names
+	Rules        []Rule         `yaml:"rules"`        // of a subscription; none means every message
 
 	kind   engine.EntityKind
 	path   engine.Path
@@ -68,29 +68,29 @@ type Rule struct {
 	Action string `yaml:"action"`
 }
 
-// A Step is what one press of a button plays.
+// A Step is the part of a scene that one click plays.
 type Step struct {
-	Say          string        `yaml:"say"`  // the caption
-	Page         string        `yaml:"look"` // the page that shows it, below that of the namespace; empty: the one before
-	Highlight    []string      `yaml:"mark"` // what to highlight there: entities, and messages by their names here
-	Actions      []Action      `yaml:"do"`
-	Expectations []Expectation `yaml:"then"`
+	Caption      string        `yaml:"caption"`
+	Page         string        `yaml:"page"`      // the page that shows it, below that of the namespace; empty means the one before
+	Highlight    []string      `yaml:"highlight"` // what to highlight there: entities, and messages by their names here
+	Actions      []Action      `yaml:"actions"`
+	Expectations []Expectation `yaml:"expect"`
 }
 
 // An Action is one operation of a step: exactly one field is set.
 type Action struct {
-	Create     *Entity     `yaml:"create"`
-	Delete     string      `yaml:"delete"` // an entity
-	Send       *Send       `yaml:"send"`
-	Receive    *Receive    `yaml:"receive"`
-	Fetch      *Fetch      `yaml:"fetch"`
-	Complete   string      `yaml:"complete"` // a received message, as in the others
-	Abandon    string      `yaml:"abandon"`
-	Release    string      `yaml:"release"`
-	Defer      string      `yaml:"defer"`
-	Renew      string      `yaml:"renew"`
-	DeadLetter *DeadLetter `yaml:"deadLetter"`
-	Wait       string      `yaml:"wait"` // a duration, or a Moment
+	Create          *Entity          `yaml:"create"`
+	Delete          string           `yaml:"delete"` // an entity
+	Send            *Send            `yaml:"send"`
+	Receive         *Receive         `yaml:"receive"`
+	ReceiveDeferred *ReceiveDeferred `yaml:"receiveDeferred"`
+	Complete        string           `yaml:"complete"` // a received message, as in the others
+	Abandon         string           `yaml:"abandon"`
+	Release         string           `yaml:"release"`
+	Defer           string           `yaml:"defer"`
+	Renew           string           `yaml:"renew"`
+	DeadLetter      *DeadLetter      `yaml:"deadLetter"`
+	Wait            string           `yaml:"wait"` // a duration, or a Moment
 
 	wait time.Duration
 	till Moment
@@ -98,21 +98,21 @@ type Action struct {
 
 // Send sends messages.
 type Send struct {
-	To          string         `yaml:"to"`
-	As          string         `yaml:"as"`   // the name of a single one
-	Like        string         `yaml:"like"` // a message whose body and properties it copies, except those set here
-	Body        string         `yaml:"body"`
-	ID          string         `yaml:"id"`
-	Subject     string         `yaml:"subject"`
-	Correlation string         `yaml:"correlation"`
-	ReplyTo     string         `yaml:"replyTo"`
-	Session     string         `yaml:"session"`
-	TTL         string         `yaml:"ttl"`
-	Delay       string         `yaml:"delay"` // until it becomes available
-	Times       int64          `yaml:"times"` // how many; zero: one; placeholders are filled in for each
-	Every       string         `yaml:"every"` // how much later each becomes available than the one before
-	Properties  map[string]any `yaml:"properties"`
-	NumberOf    string         `yaml:"numberOf"` // a message whose sequence number becomes the property sequence-number
+	To               string         `yaml:"to"`
+	As               string         `yaml:"as"`   // the name of a single one
+	Like             string         `yaml:"like"` // a message whose body and properties it copies, except those set here
+	Body             string         `yaml:"body"`
+	MessageID        string         `yaml:"messageId"`
+	Subject          string         `yaml:"subject"`
+	CorrelationID    string         `yaml:"correlationId"`
+	ReplyTo          string         `yaml:"replyTo"`
+	SessionID        string         `yaml:"sessionId"`
+	TimeToLive       string         `yaml:"timeToLive"`
+	Delay            string         `yaml:"delay"`  // until it becomes available
+	Repeat           int64          `yaml:"repeat"` // how many; zero means one; placeholders are filled in for each
+	Every            string         `yaml:"every"`  // how much later each becomes available than the one before
+	Properties       map[string]any `yaml:"properties"`
+	SequenceNumberOf string         `yaml:"sequenceNumberOf"` // a message whose sequence number becomes the property sequence-number
 
 	compiled *template.CompiledDraft
 }
@@ -122,23 +122,23 @@ type Receive struct {
 	From  string `yaml:"from"`
 	By    string `yaml:"by"`    // the receiver, for display
 	As    string `yaml:"as"`    // its name; with 1, 2, … behind it if there are several
-	Count int    `yaml:"count"` // zero: one
+	Count int    `yaml:"count"` // zero means one
 	None  bool   `yaml:"none"`  // instead: expects none
 }
 
-// Fetch takes a deferred message by its number.
-type Fetch struct {
+// ReceiveDeferred takes a deferred message by its number.
+type ReceiveDeferred struct {
 	From    string `yaml:"from"`
 	Message string `yaml:"message"` // the message with that number
-	By      string `yaml:"by"`      // the receiver, for display; empty: the previous one
+	By      string `yaml:"by"`      // the receiver, for display; empty means the previous one
 	Refused bool   `yaml:"refused"` // instead: expects a refusal
 }
 
 // DeadLetter moves a received message to the dead-letter queue.
 type DeadLetter struct {
-	Message string `yaml:"message"`
-	Reason  string `yaml:"reason"`
-	About   string `yaml:"about"`
+	Message     string `yaml:"message"`
+	Reason      string `yaml:"reason"`
+	Description string `yaml:"description"`
 }
 
 // An Expectation is an expected state of an entity or a message after a step, in numbers and words
@@ -154,13 +154,13 @@ type Expectation struct {
 	Scheduled   *int64 `yaml:"scheduled"`
 	DeadLetters *int64 `yaml:"deadLetters"`
 
-	Message    string         `yaml:"message"`
-	In         string         `yaml:"in"`    // its path; for dead letters, the dead-letter queue
-	State      string         `yaml:"state"` // active, deferred, scheduled or locked
-	Reason     string         `yaml:"reason"`
-	Deliveries *int32         `yaml:"deliveries"` // failed ones
-	Body       string         `yaml:"body"`
-	Properties map[string]any `yaml:"properties"`
+	Message       string         `yaml:"message"`
+	In            string         `yaml:"in"`    // its path; for dead letters, the dead-letter queue
+	State         string         `yaml:"state"` // active, deferred, scheduled or locked
+	Reason        string         `yaml:"reason"`
+	DeliveryCount *int32         `yaml:"deliveryCount"` // failed ones
+	Body          string         `yaml:"body"`
+	Properties    map[string]any `yaml:"properties"`
 }
 
 // A Moment is a kind of event that happens by the passing of time alone.
@@ -176,7 +176,7 @@ const (
 // Moments returns all kinds.
 func Moments() []Moment { return []Moment{Expiry, Activation, Unlock, AutoDelete} }
 
-// in returns its time; zero if no such event is due.
+// in returns its time, or zero if no such event is due.
 func (m Moment) in(u engine.Upcoming) engine.Instant {
 	switch m {
 	case Expiry:
@@ -193,7 +193,10 @@ func (m Moment) in(u engine.Upcoming) engine.Instant {
 }
 
 // Parse parses a scene. All faults that can be found at once are returned as a SceneError.
-func Parse(id string, text []byte) (*Scene, error) {
+func Parse(id string, text []byte) (*Scene, error) { return parse(id, text, false) }
+
+// parse is Parse. The keys of a stored scene may be those of an earlier version.
+func parse(id string, text []byte, stored bool) (*Scene, error) {
 	if len(text) > MaxBytes {
 		return nil, &SceneError{[]Problem{{Text: fmt.Sprintf("A scene must have at most %d bytes.", MaxBytes)}}}
 	}
@@ -217,6 +220,9 @@ func Parse(id string, text []byte) (*Scene, error) {
 		return nil, &SceneError{[]Problem{{Line: lineOf(file.Docs[1].Body), Text: "A file must contain exactly one scene."}}}
 	}
 	if body != nil {
+		if stored {
+			ast.Walk(keyRenamer{}, body)
+		}
 		if err := yaml.NodeToValue(body, s, yaml.Strict(), yaml.DisallowUnknownField()); err != nil {
 			return nil, yamlError(err)
 		}

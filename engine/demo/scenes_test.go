@@ -58,13 +58,13 @@ func TestScenesWithoutID(t *testing.T) {
 			return slices.ContainsFunc(step.Expectations, func(e demo.Expectation) bool { return e.Reason == "MaxDeliveryCountExceeded" })
 		}),
 		"scheduled": action(func(a demo.Action) bool { // a burst
-			return a.Send != nil && a.Send.Delay != "" && a.Send.Every == "" && a.Send.Times > 1
+			return a.Send != nil && a.Send.Delay != "" && a.Send.Every == "" && a.Send.Repeat > 1
 		}),
 		"fan-out": func(s *demo.Scene) bool { // filtered
 			return slices.ContainsFunc(s.Entities, func(e demo.Entity) bool { return len(e.Rules) > 0 && e.Rules[0].SQL != "" })
 		},
 		"reply-queues": action(func(a demo.Action) bool { // temporary
-			return a.Create != nil && a.Create.Queue != "" && a.Create.With["AutoDeleteOnIdle"] != nil
+			return a.Create != nil && a.Create.Queue != "" && a.Create.Properties["AutoDeleteOnIdle"] != nil
 		}),
 	} {
 		if s, err := lib.Find(id); err != nil || !so(s) {

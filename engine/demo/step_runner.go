@@ -101,8 +101,8 @@ func (p *stepRunner) do(ctx context.Context, a *Action, t Speed) error {
 		return p.send(ctx, a.Send)
 	case a.Receive != nil:
 		return p.receive(ctx, a.Receive)
-	case a.Fetch != nil:
-		return p.fetch(ctx, a.Fetch)
+	case a.ReceiveDeferred != nil:
+		return p.fetch(ctx, a.ReceiveDeferred)
 	case a.Complete != "":
 		return p.settle(ctx, a.Complete, engine.Settlement{Outcome: engine.Complete})
 	case a.Abandon != "":
@@ -112,7 +112,7 @@ func (p *stepRunner) do(ctx context.Context, a *Action, t Speed) error {
 	case a.Defer != "":
 		return p.settle(ctx, a.Defer, engine.Settlement{Outcome: engine.Defer})
 	case a.DeadLetter != nil:
-		return p.settle(ctx, a.DeadLetter.Message, engine.Settlement{Outcome: engine.DeadLetter, Reason: a.DeadLetter.Reason, Description: a.DeadLetter.About})
+		return p.settle(ctx, a.DeadLetter.Message, engine.Settlement{Outcome: engine.DeadLetter, Reason: a.DeadLetter.Reason, Description: a.DeadLetter.Description})
 	case a.Renew != "":
 		k := p.message(a.Renew)
 		_, err := p.b.RenewLock(ctx, k.token, k.path, cmp.Or(k.by, actor))
@@ -148,8 +148,8 @@ func (p *stepRunner) send(ctx context.Context, s *Send) error {
 		if s.Like != "" {
 			c, body = copyContent(p.message(s.Like), c, body)
 		}
-		if s.NumberOf != "" {
-			c.Properties = append(c.Properties, value.Property{Name: "sequence-number", Value: value.OfLong(int64(p.message(s.NumberOf).seq))})
+		if s.SequenceNumberOf != "" {
+			c.Properties = append(c.Properties, value.Property{Name: "sequence-number", Value: value.OfLong(int64(p.message(s.SequenceNumberOf).seq))})
 		}
 		out = append(out, broker.Outgoing{Content: c, Body: body})
 	}
@@ -222,7 +222,7 @@ func (p *stepRunner) storeReceived(name, by string, m broker.Received) (err erro
 	return nil
 }
 
-func (p *stepRunner) fetch(ctx context.Context, f *Fetch) error {
+func (p *stepRunner) fetch(ctx context.Context, f *ReceiveDeferred) error {
 	by := cmp.Or(f.By, p.message(f.Message).by, actor)
 	got, err := p.b.ReceiveDeferred(ctx, engine.Path(f.From), []engine.Seq{p.message(f.Message).seq}, engine.PeekLock, by)
 	switch {
@@ -327,7 +327,7 @@ func (p *stepRunner) checkAll(ctx context.Context, all []Expectation) ([]CheckRe
 	return out, err
 }
 
-// compare returns how the state differs from an expectation; zero if it does not.
+// compare returns how the state differs from an expectation, or zero if it does not.
 func (p *stepRunner) compare(r broker.Reader, e Expectation) Actual {
 	if e.Entity != "" {
 		return judgeEntity(r, e)
@@ -390,7 +390,7 @@ func judgeMessage(row engine.Row, e Expectation) Actual {
 		return Actual{Kind: HasState, Value: state}
 	case e.Reason != "" && e.Reason != extra.Reason:
 		return Actual{Kind: HasReason, Value: extra.Reason}
-	case e.Deliveries != nil && *e.Deliveries != int32(row.Message.DeliveryCount):
+	case e.DeliveryCount != nil && *e.DeliveryCount != int32(row.Message.DeliveryCount):
 		return Actual{Kind: HasFailed, Count: int64(row.Message.DeliveryCount)}
 	case e.Body != "" && e.Body != c.Preview:
 		return Actual{Kind: HasBody, Value: c.Preview}

@@ -15,14 +15,14 @@ const maxLanguages = 20 // of a scene, beside its own
 // Translation are all texts of a scene in a language, in the scene's order.
 type Translation struct {
 	Title   string            `yaml:"title"`
-	Teaches string            `yaml:"teaches"`
+	Summary string            `yaml:"summary"`
 	Steps   []StepTranslation `yaml:"steps"`
 }
 
 // StepTranslation are the texts of a step.
 type StepTranslation struct {
-	Say  string   `yaml:"say"`
-	Then []string `yaml:"then"` // the text of each expectation
+	Caption string   `yaml:"caption"`
+	Expect  []string `yaml:"expect"` // the text of each expectation
 }
 
 // InLanguage returns the scene with its texts in a language, a tag such as pt-BR: in exactly that one,
@@ -60,12 +60,12 @@ func sameLanguage(a, b string) bool {
 // translated returns the scene in a language that it has.
 func (s *Scene) translated(tag string) *Scene {
 	w, out := s.Languages[tag], *s
-	out.Language, out.Title, out.Teaches, out.Steps = tag, w.Title, w.Teaches, slices.Clone(s.Steps)
+	out.Language, out.Title, out.Summary, out.Steps = tag, w.Title, w.Summary, slices.Clone(s.Steps)
 	for i := range out.Steps {
 		step := &out.Steps[i]
-		step.Say, step.Expectations = w.Steps[i].Say, slices.Clone(step.Expectations)
+		step.Caption, step.Expectations = w.Steps[i].Caption, slices.Clone(step.Expectations)
 		for j := range step.Expectations {
-			step.Expectations[j].Text = w.Steps[i].Then[j]
+			step.Expectations[j].Text = w.Steps[i].Expect[j]
 		}
 	}
 	return &out
@@ -117,7 +117,7 @@ func (s *Scene) checkWords(c *checker) {
 		c.location.label = tag
 		w := s.Languages[tag]
 		c.checkTranslated("title", s.Title, w.Title)
-		c.checkTranslated("teaches", s.Teaches, w.Teaches)
+		c.checkTranslated("summary", s.Summary, w.Summary)
 		c.checkCount("steps", len(s.Steps), len(w.Steps))
 		at := c.location
 		for i := range min(len(s.Steps), len(w.Steps)) {
@@ -129,12 +129,12 @@ func (s *Scene) checkWords(c *checker) {
 }
 
 func (s *Step) checkWords(c *checker, w StepTranslation) {
-	c.checkTranslated("say", s.Say, w.Say)
-	c.checkCount("then", len(s.Expectations), len(w.Then))
+	c.checkTranslated("caption", s.Caption, w.Caption)
+	c.checkCount("expect", len(s.Expectations), len(w.Expect))
 	at := c.location
-	for i := range min(len(s.Expectations), len(w.Then)) {
-		c.location = at.in("then", i)
-		c.checkTranslated("", s.Expectations[i].Text, w.Then[i])
+	for i := range min(len(s.Expectations), len(w.Expect)) {
+		c.location = at.in("expect", i)
+		c.checkTranslated("", s.Expectations[i].Text, w.Expect[i])
 	}
 	c.location = at
 }

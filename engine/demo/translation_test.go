@@ -14,30 +14,30 @@ import (
 )
 
 const spoken = `title: Lunch
-teaches: What nobody fetches gets cold.
+summary: What nobody fetches gets cold.
 entities: [{queue: kitchen}]
 steps:
-  - say: Two soups in ` + "`kitchen`" + `.
-    do: [{send: {to: kitchen, as: order, body: two soups}}]
-    then: [{text: They wait., entity: kitchen, active: 1}, {text: So they do., message: order, state: active}]
-  - say: Nobody comes.
+  - caption: Two soups in ` + "`kitchen`" + `.
+    actions: [{send: {to: kitchen, as: order, body: two soups}}]
+    expect: [{text: They wait., entity: kitchen, active: 1}, {text: So they do., message: order, state: active}]
+  - caption: Nobody comes.
 languages:
   cs:
     title: Oběd
-    teaches: Co si nikdo nevyzvedne, vystydne.
+    summary: Co si nikdo nevyzvedne, vystydne.
     steps:
-      - say: Dvě polévky v ` + "`kitchen`" + `.
-        then: [Čekají., Opravdu.]
-      - say: Nikdo nejde.
+      - caption: Dvě polévky v ` + "`kitchen`" + `.
+        expect: [Čekají., Opravdu.]
+      - caption: Nikdo nejde.
   pt-BR:
     title: Almoço
-    teaches: O que ninguém busca esfria.
+    summary: O que ninguém busca esfria.
     steps:
-      - say: Duas sopas em ` + "`kitchen`" + `.
-        then:
+      - caption: Duas sopas em ` + "`kitchen`" + `.
+        expect:
           - Esperam.
           - De fato.
-      - {say: Ninguém vem.}
+      - {caption: Ninguém vem.}
 `
 
 // A scene is shown in the requested language, in another variant of it, or else as it was
@@ -60,7 +60,7 @@ func TestIn(t *testing.T) {
 		"zh-CN": {"en Lunch Nobody comes.", "pt-PT Lunch Nobody comes."}, "": {"en Lunch Nobody comes.", "pt-PT Lunch Nobody comes."},
 	} {
 		tell := func(s *demo.Scene) string {
-			return fmt.Sprint(s.Language, " ", s.Title, " ", s.Steps[1].Say)
+			return fmt.Sprint(s.Language, " ", s.Title, " ", s.Steps[1].Caption)
 		}
 		if got := tell(written.InLanguage(tag)); got != want.of {
 			t.Errorf("in %q it is %q, not %q", tag, got, want.of)
@@ -85,13 +85,13 @@ func TestStateIn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
 		p := w.add(spoken)
-		if is := p.State().InLanguage("cs"); is.Scene.Teaches != "Co si nikdo nevyzvedne, vystydne." {
+		if is := p.State().InLanguage("cs"); is.Scene.Summary != "Co si nikdo nevyzvedne, vystydne." {
 			t.Errorf("it begins as %+v", is.Scene)
 		}
 		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
 		for tag, want := range map[string]string{"cs": "Dvě polévky v `kitchen`. Čekají. Opravdu.", "de": "Two soups in `kitchen`. They wait. So they do."} {
 			is := p.State().InLanguage(tag)
-			if got := fmt.Sprint(is.Step().Say, " ", is.Findings[0].Text, " ", is.Findings[1].Text); got != want || !is.Findings[1].OK {
+			if got := fmt.Sprint(is.Step().Caption, " ", is.Findings[0].Text, " ", is.Findings[1].Text); got != want || !is.Findings[1].OK {
 				t.Errorf("in %s it is %q, not %q", tag, got, want)
 			}
 			if is := p.State(); is.Findings[0].Text != "They wait." {
@@ -148,20 +148,20 @@ func TestParseTurning(t *testing.T) {
 // by line.
 func TestParseTellsWordsByLines(t *testing.T) {
 	for name, tc := range map[string]struct{ was, is, want string }{
-		"a text is missing":        {"    teaches: Co si nikdo nevyzvedne, vystydne.\n", "", "line 10, cs: 'teaches' must be a text"},
-		"one of a step":            {"say: Nikdo nejde.", "then: []", "line 16, cs, step 2: 'say' must be a text"},
+		"a text is missing":        {"    summary: Co si nikdo nevyzvedne, vystydne.\n", "", "line 10, cs: 'summary' must be a text"},
+		"one of a step":            {"caption: Nikdo nejde.", "expect: []", "line 16, cs, step 2: 'caption' must be a text"},
 		"an empty one":             {"title: Almoço", "title: ' '", "line 18, pt-BR: 'title' must be a text"},
-		"one of what is so":        {"[Čekají., Opravdu.]", "[Čekají., '']", "line 15, cs, step 1, then 2: 'text' must be a text"},
-		"a long one":               {"De fato.", strings.Repeat("x", 1001), "line 24, pt-BR, step 1, then 2: 'text' must be a text of 1 to 1000 characters, not 1001."},
-		"a step too many":          {"      - say: Nikdo nejde.\n", "      - say: Nikdo nejde.\n      - say: Konec.\n", "line 13, cs: The translation has 3 of 'steps', but the scene has 2."},
-		"a step too few":           {"      - say: Nikdo nejde.\n", "", "line 13, cs: The translation has 1 of 'steps', but the scene has 2."},
-		"no steps":                 {"      - {say: Ninguém vem.}\n", "", "line 20, pt-BR: The translation has 1 of 'steps', but the scene has 2."},
-		"too much that is so":      {"[Čekají., Opravdu.]", "[Čekají., Opravdu., Ano.]", "line 15, cs, step 1: The translation has 3 of 'then', but the scene has 2."},
-		"too little":               {"          - De fato.\n", "", "line 22, pt-BR, step 1: The translation has 1 of 'then', but the scene has 2."},
-		"where there is none":      {"say: Nikdo nejde.", "{say: Nikdo nejde., then: [Ano.]}", "line 16, cs, step 2: The translation has 1 of 'then', but the scene has 0."},
+		"one of what is so":        {"[Čekají., Opravdu.]", "[Čekají., '']", "line 15, cs, step 1, expect 2: 'text' must be a text"},
+		"a long one":               {"De fato.", strings.Repeat("x", 1001), "line 24, pt-BR, step 1, expect 2: 'text' must be a text of 1 to 1000 characters, not 1001."},
+		"a step too many":          {"      - caption: Nikdo nejde.\n", "      - caption: Nikdo nejde.\n      - caption: Konec.\n", "line 13, cs: The translation has 3 of 'steps', but the scene has 2."},
+		"a step too few":           {"      - caption: Nikdo nejde.\n", "", "line 13, cs: The translation has 1 of 'steps', but the scene has 2."},
+		"no steps":                 {"      - {caption: Ninguém vem.}\n", "", "line 20, pt-BR: The translation has 1 of 'steps', but the scene has 2."},
+		"too much that is so":      {"[Čekají., Opravdu.]", "[Čekají., Opravdu., Ano.]", "line 15, cs, step 1: The translation has 3 of 'expect', but the scene has 2."},
+		"too little":               {"          - De fato.\n", "", "line 22, pt-BR, step 1: The translation has 1 of 'expect', but the scene has 2."},
+		"where there is none":      {"caption: Nikdo nejde.", "{caption: Nikdo nejde., expect: [Ano.]}", "line 16, cs, step 2: The translation has 1 of 'expect', but the scene has 0."},
 		"a name is translated":     {"polévky v `kitchen`", "polévky v `kuchyně`", "line 14, cs, step 1: Names between backticks must be the same in every language: `kitchen`, not `kuchyně`."},
 		"a name is gone":           {"polévky v `kitchen`", "polévky", "line 14, cs, step 1: Names between backticks must be the same in every language: `kitchen`, not none."},
-		"a name comes twice":       {"Esperam.", "Esperam em `kitchen`.", "line 23, pt-BR, step 1, then 1: Names between backticks must be the same in every language: none, not `kitchen`."},
+		"a name comes twice":       {"Esperam.", "Esperam em `kitchen`.", "line 23, pt-BR, step 1, expect 1: Names between backticks must be the same in every language: none, not `kitchen`."},
 		"something else":           {"title: Oběd", "titel: Oběd", "line 11: The scene cannot be read: unknown field"},
 		"twice the same":           {"  pt-BR:", "  cs:", "line 17: "},
 		"no language":              {"  cs:", "  Czech language:", "line 10, languages: A language must be a tag such as cs or pt-BR, not 'Czech language'."},

@@ -14,7 +14,7 @@ import (
 	"mayfly/storage/memory"
 )
 
-// A world is stages on a fleet of namespaces in memory.
+// A world is a Player on namespaces in memory.
 type world struct {
 	*testing.T
 	*demo.Player
@@ -22,7 +22,7 @@ type world struct {
 	library *demo.Library
 }
 
-// late is a fleet that takes its time to create a namespace.
+// late is a Manager that creates namespaces slowly.
 type late struct {
 	demo.Namespaces
 	by time.Duration
@@ -33,7 +33,7 @@ func (l *late) Create(ctx context.Context, s namespaces.Spec, actor string) (nam
 	return l.Namespaces.Create(ctx, s, actor)
 }
 
-// open starts stages with the program's own scenes.
+// open starts a Player with the built-in scenes.
 func open(t *testing.T, o demo.Options) *world {
 	t.Helper()
 	return openIn(t, o, nil)

@@ -18,9 +18,9 @@ type LockedMessage struct {
 	Seq   engine.Seq
 }
 
-// DoForClient does a client's command at the broker, for a protocol that does not have it, so
-// that its scenarios can go on. It does not show the result. held are the received messages,
-// by body; fetching adds to it. Commands that are not clients' go to the house.
+// DoForClient runs a client's command at the broker, for a protocol that does not have it, so
+// that its scenarios can go on. It does not return the result. held has the received messages by
+// body, and fetching adds to it. Commands that are not clients' are for Do.
 func (h *Operator) DoForClient(ctx context.Context, c Command, held map[string]LockedMessage) ([]string, error) {
 	if c.Name == "limit" {
 		return h.Do(ctx, c)

@@ -13,19 +13,19 @@ type Protocol interface{ Executor }
 
 // ErrNoResult is returned by a Protocol that did a command but does not learn its result, such as
 // the numbers of sent messages, in most protocols. It would have learnt of a refusal.
-var ErrNoResult = errors.New("this door does not tell what came of it")
+var ErrNoResult = errors.New("this protocol does not return the result")
 
 // ErrNoAnswer is returned by a Protocol that did a command without any answer, not even a refusal.
-var ErrNoAnswer = errors.New("this door does not tell anything")
+var ErrNoAnswer = errors.New("this protocol returns no response")
 
 // Comparison is an Executor that runs every command twice: at an Engine, and through a protocol
-// or, if it is not a client's command, at the house. It ends the scenario where the two
+// or, if it is not a client's command, through the Operator. It ends the scenario where the two
 // differ, and returns their common result.
 type Comparison struct {
 	Engine   *Engine
-	Operator func(Command) ([]string, error) // House.Do
+	Operator func(Command) ([]string, error) // see Operator.Do
 	Protocol Protocol
-	// Wait lets time go by for the house; the Engine has its own.
+	// Wait lets time pass for the Operator's broker. The Engine has a clock of its own.
 	Wait func(c Command) error
 	// Visible returns the part of a command's result line, possibly a refusal, that the protocol
 	// can show; nil means all of it.

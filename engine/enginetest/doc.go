@@ -1,12 +1,11 @@
 // Package enginetest tests the rules of package engine from outside.
 //
-//	draw.go             records with random values in every field, for whatever stores them
+//	generator.go        records with random values in every field, for whatever stores them
 //	scenario.go         scenarios in engine/testdata, as text: commands and their results;
 //	                    an Executor runs them
 //	engine*.go          the Executor that is the engine alone, without a broker
-//	beside.go           an Executor for protocols: each step at an Engine and through the protocol
-//	house.go, clerk.go  at a protocol's broker: commands that are not clients', and those of
-//	                    clients of other protocols
+//	comparison.go       an Executor for protocols: each step at an Engine and through the protocol
+//	operator.go         at a protocol's broker: commands that are not clients'
 //	model*_test.go      the rules written a second time, without the engine
 //	walk_test.go        random steps through engine and model side by side
 //	turn_test.go        sweeping, commits, rollbacks and restarts among the steps

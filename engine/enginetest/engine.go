@@ -16,8 +16,8 @@ import (
 // "after" raises. It calls Check after each command.
 type Engine struct {
 	NoSweeper bool // there is no sweeper
-	// Commit, unless it is nil, gets every turn's batch, and Read returns the bodies of
-	// deliveries from there. An error ends the scenario.
+	// Commit, if set, receives the batch of each turn, and Read returns the bodies that those
+	// batches stored. An error from either ends the scenario.
 	Commit func(*engine.Batch) error
 	Read   func(engine.Key) ([]byte, error)
 

@@ -227,7 +227,7 @@ type modelPurge struct {
 
 // A modelSieve is a filter and its result for a message: true, "fails", or anything else.
 type modelSieve struct {
-	text string // empty: every message
+	text string // empty means every message
 	is   func(m *message) string
 }
 

@@ -20,7 +20,7 @@ type sessionModel struct {
 	states     map[string]string
 	links      []*sessionLink  // in the order of arrival
 	dead       []string        // tags with reasons
-	told       map[uint64]bool // links that ended by themselves; false: and were detached before they knew
+	told       map[uint64]bool // links that ended by themselves; false if they were detached before they knew
 }
 
 // said is a message of a session.
@@ -43,13 +43,13 @@ type tenure struct {
 
 type holding struct {
 	until int64
-	link  uint64 // zero: it is gone
+	link  uint64 // zero if it is gone
 	lock  tenure
 }
 
 type sessionLink struct {
 	id      uint64
-	session string // empty: it waits for one
+	session string // empty if it waits for one
 	credit  int
 	noWait  bool
 }

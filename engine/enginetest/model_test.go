@@ -41,7 +41,7 @@ type entity struct {
 	updated int64
 	used    int64
 	pinned  int64
-	rules   map[string]bool  // folded name; true: a true filter, false: a false one
+	rules   map[string]bool  // folded name; true means a true filter, false a false one
 	seen    map[string]int64 // when a message id was accepted
 	dropped uint64           // duplicates
 }
@@ -65,7 +65,7 @@ type message struct {
 
 	tag        string // the submission it comes from
 	size       int64
-	ttl        int64 // as requested; negative: expired on arrival
+	ttl        int64 // as requested; negative means expired on arrival
 	key        uint64
 	seq, first int64
 	at         int64
@@ -74,7 +74,7 @@ type message struct {
 	until      int64 // locked until, whether or not that has passed
 	token      string
 	by         string // holder of the lock, or of the last one
-	since      int64  // when that began; zero: before the engine's knowledge
+	since      int64  // when that began; zero if it was before the engine's knowledge
 	renewed    int    // renewals since
 	renewedAt  int64
 	deferred   bool

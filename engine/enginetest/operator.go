@@ -21,13 +21,13 @@ type Operator struct {
 	lastEvent uint64 // number of the last event shown
 }
 
-// NewOperator returns a house whose broker is opened by the first command that is not about
+// NewOperator returns an Operator whose broker is opened by the first command that is not about
 // limits. The caller of NewOperator closes it.
 func NewOperator(open func(engine.Limits) (*broker.Broker, error)) *Operator {
 	return &Operator{open: open, limits: engine.DefaultLimits()}
 }
 
-// Broker returns the broker of the house.
+// Broker returns the operator's broker.
 func (h *Operator) Broker() (*broker.Broker, error) {
 	if h.broker != nil {
 		return h.broker, nil

@@ -23,7 +23,7 @@ func everyOperation() []string {
 	}
 }
 
-// inapplicable returns why an operation cannot meet a message in a state; empty if it can.
+// inapplicable returns why an operation cannot meet a message in a state, or "" if it can.
 func inapplicable(operation, state string) string {
 	switch operation {
 	case "receive", "receive and delete", "deliver", "peek", "purge", "batch delete", "update", "delete entity", "touch", "pin", "unpin", "sweep":

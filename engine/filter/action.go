@@ -134,7 +134,7 @@ func (c *changedMessage) apply(s *statement, to datum) (why string) {
 		if !ok {
 			return "needs a string, but has a value of type " + to.value.Kind().String()
 		}
-		if at := c.Message.text(t.property); at != nil { // nil: sysScheduled, which has no effect (SCH-15), and sysPersistence
+		if at := c.Message.text(t.property); at != nil { // nil means sysScheduled, which has no effect (SCH-15), and sysPersistence
 			*at = text
 			if t.property == sysSessionID {
 				c.EmptySessionID = text == "" && to.class != unknown

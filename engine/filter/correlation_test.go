@@ -147,7 +147,7 @@ func TestCorrelationTypes(t *testing.T) {
 }
 
 func TestCorrelationText(t *testing.T) {
-	for text, want := range map[string]string{ // empty: the same
+	for text, want := range map[string]string{ // empty means the same
 		`{"ContentType":"ct","CorrelationId":"c","Label":"l","MessageId":"m","ReplyTo":"r","ReplyToSessionId":"rs","SessionId":"s","To":"t","Properties":{"A":1,"a":"x","b":true}}`: "",
 		` { "label" : "x" , "PROPERTIES" : { "b" : -2 , "a" : 1.50 } } `: `{"Label":"x","Properties":{"a":1.5,"b":-2}}`,
 		`{"Label":"\u003cé\u003e","To":null,"Properties":null}`:          `{"Label":"\u003cé\u003e"}`,

@@ -23,7 +23,7 @@ func (e *Error) Error() string { return e.Text }
 type SyntaxError struct {
 	Pos   int    // runes before the fault
 	Found string // the text there, shortened; empty at the end of the text
-	Want  string // what was expected there, as part of a sentence
+	Want  string // the expected token there, as part of a sentence
 	Text  string // a sentence instead, if the fault is not about the next token; Want is empty then
 }
 

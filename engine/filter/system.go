@@ -164,7 +164,8 @@ func (m *Message) timeToLive() int64 {
 	}
 }
 
-// setTimeToLive does SET sys.TimeToLive; why is what it requires.
+// setTimeToLive executes SET sys.TimeToLive. why is the requirement that the value does not
+// meet.
 func (m *Message) setTimeToLive(to datum) (why string) {
 	if to.class == unknown {
 		m.TimeToLive = 0

@@ -50,49 +50,37 @@ func Groups() []Group {
 	return []Group{AnyGroup, Entities, Arrivals, Locks, Deferrals, DeadLetters, Removals, Access, Server}
 }
 
-// kinds returns the kinds of events in a group. Every kind is in one group.
-func (g Group) kinds() []engine.EventKind {
-	switch g {
-	case Entities:
-		return []engine.EventKind{
-			engine.EventEntityCreated, engine.EventEntityUpdated, engine.EventEntityDeleted, engine.EventEntityAutoDeleted,
-			engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventRuleReplaced, engine.EventTouched,
-			engine.EventDisconnected, engine.EventSettingsChanged, engine.EventNamespaceCreated, engine.EventNamespaceRemoved, engine.EventNamespaceChanged,
-			engine.EventClockTurned, engine.EventScenePlayed, engine.EventSceneAdded, engine.EventSceneRemoved,
-		}
-	case Arrivals:
-		return []engine.EventKind{engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventForwarded}
-	case Locks:
-		return []engine.EventKind{engine.EventLocked, engine.EventRenewed, engine.EventLockLost, engine.EventAbandoned, engine.EventReleased,
-			engine.EventSessionLocked, engine.EventSessionRenewed, engine.EventSessionClosed, engine.EventSessionLost, engine.EventSessionState}
-	case Deferrals:
-		return []engine.EventKind{engine.EventDeferred, engine.EventReturned, engine.EventExtended}
-	case DeadLetters:
-		return []engine.EventKind{engine.EventDeadLettered, engine.EventMoved, engine.EventCopied, engine.EventTransferFailed}
-	case Removals:
-		return []engine.EventKind{
-			engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled, engine.EventPurged,
-			engine.EventDuplicate, engine.EventUnmatched,
-		}
-	case Access:
-		return []engine.EventKind{
-			engine.EventSignedIn, engine.EventSignInFailed, engine.EventSignedOut, engine.EventSignInsEnded,
-			engine.EventTokenCreated, engine.EventTokenRevoked, engine.EventReadLinkCreated, engine.EventReadLinkRevoked, engine.EventAccessChanged,
-		}
-	case Server:
-		return []engine.EventKind{
-			engine.EventStarted, engine.EventStopped, engine.EventReadOnly, engine.EventWritable, engine.EventReopened, engine.EventGap,
-			engine.EventMemoryFull, engine.EventMemoryFree,
-		}
-	default:
-		return nil
-	}
+// groupKinds are the kinds of events in each group. Every kind is in one group.
+var groupKinds = map[Group][]engine.EventKind{
+	Entities: {
+		engine.EventEntityCreated, engine.EventEntityUpdated, engine.EventEntityDeleted, engine.EventEntityAutoDeleted,
+		engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventRuleReplaced, engine.EventTouched,
+		engine.EventDisconnected, engine.EventSettingsChanged, engine.EventNamespaceCreated, engine.EventNamespaceRemoved, engine.EventNamespaceChanged,
+		engine.EventClockTurned, engine.EventScenePlayed, engine.EventSceneAdded, engine.EventSceneRemoved,
+	},
+	Arrivals: {engine.EventSent, engine.EventScheduled, engine.EventActivated, engine.EventForwarded},
+	Locks: {engine.EventLocked, engine.EventRenewed, engine.EventLockLost, engine.EventAbandoned, engine.EventReleased,
+		engine.EventSessionLocked, engine.EventSessionRenewed, engine.EventSessionClosed, engine.EventSessionLost, engine.EventSessionState},
+	Deferrals:   {engine.EventDeferred, engine.EventReturned, engine.EventExtended},
+	DeadLetters: {engine.EventDeadLettered, engine.EventMoved, engine.EventCopied, engine.EventTransferFailed},
+	Removals: {
+		engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled, engine.EventPurged,
+		engine.EventDuplicate, engine.EventUnmatched,
+	},
+	Access: {
+		engine.EventSignedIn, engine.EventSignInFailed, engine.EventSignedOut, engine.EventSignInsEnded,
+		engine.EventTokenCreated, engine.EventTokenRevoked, engine.EventReadLinkCreated, engine.EventReadLinkRevoked, engine.EventAccessChanged,
+	},
+	Server: {
+		engine.EventStarted, engine.EventStopped, engine.EventReadOnly, engine.EventWritable, engine.EventReopened, engine.EventGap,
+		engine.EventMemoryFull, engine.EventMemoryFree,
+	},
 }
 
 // GroupOf returns the group of a kind, or AnyGroup for a kind added by a later version.
 func GroupOf(k engine.EventKind) Group {
 	for _, g := range Groups() {
-		if slices.Contains(g.kinds(), k) {
+		if slices.Contains(groupKinds[g], k) {
 			return g
 		}
 	}
@@ -101,35 +89,35 @@ func GroupOf(k engine.EventKind) Group {
 
 // kinds returns the kinds in f's group that f may return; nil means all.
 func (f Filter) kinds() (of []engine.EventKind) {
-	if of = f.Group.kinds(); !f.NamespaceOnly {
+	if of = slices.Clone(groupKinds[f.Group]); !f.NamespaceOnly {
 		return of
 	}
 	if f.Group == AnyGroup { // not kinds of later versions: what their events reveal is unknown here
 		for _, g := range Groups() {
-			of = append(of, g.kinds()...)
+			of = append(of, groupKinds[g]...)
 		}
 	}
 	return slices.DeleteFunc(of, engine.EventKind.OfServer)
 }
 
-// systemKinds returns the kinds of events that no actor causes.
-func systemKinds() []engine.EventKind { return append(Server.kinds(), engine.EventEntityAutoDeleted) }
+// systemKinds are the kinds of events that no actor causes.
+var systemKinds = append(slices.Clone(groupKinds[Server]), engine.EventEntityAutoDeleted) //nolint:gochecknoglobals // a table
 
 // IsNotable reports whether e is in the scope Notable.
-func IsNotable(e engine.Event) bool { return e.Audit || slices.Contains(systemKinds(), e.Kind) }
+func IsNotable(e engine.Event) bool { return e.Audit || slices.Contains(systemKinds, e.Kind) }
 
 // A Filter selects events. The zero value selects operations of operators and events of the
 // server.
 type Filter struct {
 	Scope         Scope
-	Path          engine.Path // of an entity, including its subqueues and subscriptions; empty: any
-	Message       engine.Key  // zero: any
+	Path          engine.Path // of an entity, including its subqueues and subscriptions; empty means any
+	Message       engine.Key  // zero means any
 	Group         Group
-	Actor         string               // substring of the actor, case-insensitive; empty: any
-	Text          string               // substring of the reason, the actor or a path, case-insensitive; empty: any
-	From          engine.Instant       // inclusive; zero: no bound
-	Until         engine.Instant       // exclusive; zero: no bound
-	Before        engine.HistoryCursor // only events before this one; zero: no bound
+	Actor         string               // substring of the actor, case-insensitive; empty means any
+	Text          string               // substring of the reason, the actor or a path, case-insensitive; empty means any
+	From          engine.Instant       // inclusive; zero means no bound
+	Until         engine.Instant       // exclusive; zero means no bound
+	Before        engine.HistoryCursor // only events before this one; zero means no bound
 	NamespaceOnly bool                 // leaves out events of the server that do not belong to the namespace: only callers who may see every namespace get those
 }
 
@@ -141,7 +129,7 @@ func (f Filter) queries() []engine.HistoryQuery {
 	}
 	audit, sys := q, q
 	audit.Audit = true
-	sys.Kinds = systemKinds()
+	sys.Kinds = slices.Clone(systemKinds)
 	if f.Group != AnyGroup {
 		sys.Kinds = slices.DeleteFunc(sys.Kinds, func(k engine.EventKind) bool { return !slices.Contains(q.Kinds, k) })
 	}
@@ -164,7 +152,7 @@ func (f Filter) searches() bool { return f.Actor != "" || f.Text != "" }
 
 // match reports whether f selects an event that one of its queries returned.
 func (f Filter) match(e engine.HistoryEvent) bool {
-	if f.NamespaceOnly && e.OfServer() {
+	if f.NamespaceOnly && e.Kind.OfServer() {
 		return false
 	}
 	if f.Actor != "" && !contains(e.Actor, f.Actor) {

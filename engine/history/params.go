@@ -22,12 +22,12 @@ const (
 	ParamText    = "q"
 	ParamFrom    = "from"
 	ParamUntil   = "until"
-	ParamBefore  = "before"
+	ParamCursor  = "cursor"
 )
 
 // Params returns the names of all query parameters.
 func Params() []string {
-	return []string{ParamScope, ParamPath, ParamMessage, ParamGroup, ParamActor, ParamText, ParamFrom, ParamUntil, ParamBefore}
+	return []string{ParamScope, ParamPath, ParamMessage, ParamGroup, ParamActor, ParamText, ParamFrom, ParamUntil, ParamCursor}
 }
 
 // maxTextLength bounds the actor and text searched for, in bytes.
@@ -72,7 +72,7 @@ func ParseFilter(q url.Values, limits engine.Limits) (f Filter, wrong map[string
 	word(ParamText, textParam(&f.Text))
 	word(ParamFrom, timeParam(&f.From))
 	word(ParamUntil, timeParam(&f.Until))
-	word(ParamBefore, func(s string) (err error) {
+	word(ParamCursor, func(s string) (err error) {
 		f.Before, err = ParseCursor(s)
 		return err
 	})
@@ -83,7 +83,7 @@ func oneOf[T ~string](what string, given T, known []T) (T, error) {
 	if slices.Contains(known, given) {
 		return given, nil
 	}
-	return "", engine.Refuse(engine.ErrArgument, "The %s '%s' must be one of %q.", what, shorten.Quote(string(given)), known[1:])
+	return "", engine.Refuse(engine.ErrArgument, "The %s must be one of %q, not '%s'.", what, known[1:], shorten.Quote(string(given)))
 }
 
 func textParam(to *string) func(string) error {
@@ -96,14 +96,14 @@ func textParam(to *string) func(string) error {
 	}
 }
 
-// timeLayouts returns the accepted layouts of an instant; without an offset it is in UTC.
-func timeLayouts() []string {
-	return []string{time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999", "2006-01-02T15:04", time.DateTime, time.DateOnly}
+// timeLayouts are the accepted layouts of an instant; without an offset it is in UTC.
+var timeLayouts = []string{
+	time.RFC3339Nano, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999", "2006-01-02T15:04", time.DateTime, time.DateOnly,
 }
 
 func timeParam(to *engine.Instant) func(string) error {
 	return func(s string) error {
-		for _, layout := range timeLayouts() {
+		for _, layout := range timeLayouts {
 			if at, err := time.Parse(layout, strings.ToUpper(s)); err == nil && at.Unix() > 0 {
 				*to = engine.At(at)
 				return nil
@@ -132,7 +132,7 @@ func (f Filter) Values() url.Values {
 	set(ParamFrom, formatTime(f.From))
 	set(ParamUntil, formatTime(f.Until))
 	if f.Before != (engine.HistoryCursor{}) {
-		set(ParamBefore, FormatCursor(f.Before))
+		set(ParamCursor, FormatCursor(f.Before))
 	}
 	return q
 }

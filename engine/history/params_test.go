@@ -29,7 +29,7 @@ func TestRead(t *testing.T) {
 		"from=2026-07-14t10:00:00.25z":             {From: day + 10*3600_000 + 250},
 		"from=2026-07-14T10:01Z":                   {From: day + 10*3600_000 + 60_000},
 		"from=2026-07-14+10:00:01":                 {From: day + 10*3600_000 + 1000},
-		"before=1784023452000-7-48271":             {Before: engine.HistoryCursor{At: 1784023452000, Epoch: 7, N: 48271}},
+		"cursor=1784023452000-7-48271":             {Before: engine.HistoryCursor{At: 1784023452000, Epoch: 7, N: 48271}},
 		"scope=&group=&path=&actor=&q=&from=&x=yz": {},
 	} {
 		q, err := url.ParseQuery(query)
@@ -54,10 +54,10 @@ func TestWhatCannotBeReadIsSaid(t *testing.T) {
 		"message=-1":                      {history.ParamMessage},
 		"from=yesterday&until=2026":       {history.ParamFrom, history.ParamUntil},
 		"from=1969-12-31T00:00":           {history.ParamFrom},
-		"before=1-2":                      {history.ParamBefore},
-		"before=1-2-3-4":                  {history.ParamBefore},
-		"before=-1-2-3":                   {history.ParamBefore},
-		"before=9223372036854775808-1-1":  {history.ParamBefore},
+		"cursor=1-2":                      {history.ParamCursor},
+		"cursor=1-2-3-4":                  {history.ParamCursor},
+		"cursor=-1-2-3":                   {history.ParamCursor},
+		"cursor=9223372036854775808-1-1":  {history.ParamCursor},
 		"q=" + strings.Repeat("x", 201):   {history.ParamText},
 		"actor=" + strings.Repeat("x", 9): {},
 	} {

@@ -56,14 +56,13 @@ func picks(f history.Filter, e engine.Event) bool {
 	scope := map[history.Scope]bool{history.Notable: e.Audit || sys, history.Audit: e.Audit, history.System: sys, history.All: true}[f.Scope]
 	within := f.Path == "" || strings.HasPrefix(strings.ToLower(string(e.Path))+"/", strings.ToLower(string(f.Path))+"/")
 	words := strings.ToLower(e.Reason + "\x00" + e.Actor + "\x00" + string(e.Path))
-	server := slices.ContainsFunc([]string{"namespace-", "scene-added", "scene-removed", "sign", "token-", "link-"}, func(s string) bool { return strings.HasPrefix(e.Kind.String(), s) }) ||
-		e.Kind.String() == "settings-changed" && e.Reason != "saved the view late" // recorded by older versions
+	server := slices.ContainsFunc([]string{"namespace-", "scene-added", "scene-removed", "sign", "token-", "link-"}, func(s string) bool { return strings.HasPrefix(e.Kind.String(), s) })
 	return scope && within && !(f.NamespaceOnly && server) && (f.Message == 0 || e.Message.Key == f.Message) && (f.Group == "" || history.GroupOf(e.Kind) == f.Group) &&
 		strings.Contains(strings.ToLower(e.Actor), strings.ToLower(f.Actor)) && strings.Contains(words, strings.ToLower(f.Text)) &&
 		e.At >= f.From && (f.Until == 0 || e.At < f.Until)
 }
 
-func TestLookFindsWhatIsAskedFor(t *testing.T) {
+func TestQueryFindsMatchingEvents(t *testing.T) {
 	events := happened(4000)
 	b := asks(t, events)
 	for _, scope := range history.Scopes() {
@@ -103,7 +102,7 @@ func TestLookFindsWhatIsAskedFor(t *testing.T) {
 }
 
 // A search that finds little stops after a while, and can be continued from there.
-func TestLookStopsForBreath(t *testing.T) {
+func TestQueryIsContinued(t *testing.T) {
 	const many = 25_000
 	events := make([]engine.Event, many)
 	for i := range events {
@@ -138,7 +137,7 @@ func TestLookStopsForBreath(t *testing.T) {
 // forgetful is a store without history.
 type forgetful struct{ engine.Store }
 
-func TestLookWithoutHistory(t *testing.T) {
+func TestQueryWithoutHistory(t *testing.T) {
 	b := brokertest.OpenOn(t, forgetful{new(memory.Store)}, broker.Options{})
 	if part, err := history.Query(t.Context(), b.Broker, history.Filter{}, 10); err == nil || len(part.Events) > 0 {
 		t.Errorf("got %+v, %v", part, err)

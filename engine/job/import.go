@@ -113,7 +113,8 @@ func (j *Jobs) importSlice(ctx context.Context, l *liveJob, is Job) (Job, error)
 }
 
 // importEach is importAll one by one, so that one refused message does not hold back others.
-// After some progress it returns no error: the next slice begins with the message that failed.
+// After some progress it returns no error, because the next slice begins with the message that
+// failed.
 func (j *Jobs) importEach(ctx context.Context, is Job, all []FeedMessage) (Job, error) {
 	for i, one := range all {
 		next, err := j.importAll(ctx, is, []FeedMessage{one})

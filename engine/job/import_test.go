@@ -17,7 +17,7 @@ import (
 // A feed has n messages of which some are wrong, and counts its closings.
 type feed struct {
 	n      int
-	most   int   // messages sent together; zero: 10
+	most   int   // messages sent together; zero means 10
 	bad    []int // lines that cannot be read
 	long   []int // lines whose messages are refused
 	over   []int // lines of expired messages

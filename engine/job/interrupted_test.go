@@ -1,8 +1,11 @@
 package job_test
 
 import (
+	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"mayfly/engine"
@@ -81,6 +84,65 @@ func TestInterrupted(t *testing.T) {
 	w.must(err)
 	w.equal(w.ends(is.ID).Counts, job.Counts{Total: n, Seen: n, Done: n})
 	w.equal(w.b.Counts("other").Active, n)
+}
+
+// A job that deletes messages does not go on by itself after a restart, however long the server runs
+// and whatever other jobs do: a user has to resume it.
+func TestDeletionIsNotResumedByItself(t *testing.T) {
+	for _, kind := range []job.Kind{job.Purge, job.Delete} {
+		t.Run(string(kind), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := start(t)
+				w.b.CreateQueue("q", engine.Config{})
+				w.b.CreateQueue("other", engine.Config{})
+				w.send("q", 3000)
+				w.close()
+				more := new(atomic.Int64)
+				w.store = func(s engine.Store) engine.Store { return keeping{s, more} }
+				w.open()
+				more.Store(1)
+				is, err := w.jobs.Start(t.Context(), job.Plan{Kind: kind, Paths: []engine.Path{"q"}}, broker.Unconfirmed, "somebody")
+				w.must(err)
+				time.Sleep(time.Minute)
+				left := w.b.Counts("q").Active
+				if left == 0 || left == 3000 {
+					t.Fatalf("%d messages are left; the job is not half done", left)
+				}
+				w.close()
+				w.store = func(s engine.Store) engine.Store { return s }
+				for range 2 {
+					w.open()
+					w.send("other", 1)
+					w.equal(w.run(job.Plan{Kind: kind, Paths: []engine.Path{"other"}}).State, job.Done)
+					time.Sleep(10 * time.Minute)
+					is, err := w.jobs.Job(is.ID)
+					w.must(err)
+					w.equal(is.State, job.Interrupted)
+					w.equal(w.b.Counts("q").Active, left)
+					w.close()
+				}
+				w.open()
+				_, err = w.jobs.Resume(t.Context(), is.ID, "somebody")
+				w.must(err)
+				w.equal(w.ends(is.ID).State, job.Done)
+				w.equal(w.b.Counts("q").Active, 0)
+				w.close()
+			})
+		})
+	}
+}
+
+// keeping is a store that accepts so many more commits that delete messages.
+type keeping struct {
+	engine.Store
+	more *atomic.Int64
+}
+
+func (s keeping) Commit(ctx context.Context, b *engine.Batch) error {
+	if len(b.DropMessages) > 0 && s.more.Add(-1) < 0 {
+		return engine.ErrUnwritable
+	}
+	return s.Store.Commit(ctx, b)
 }
 
 // A new queue of the same name is another queue.

@@ -153,7 +153,7 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-func TestForesee(t *testing.T) {
+func TestPreview(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
 	w.send("q", 1000)

@@ -255,9 +255,9 @@ func (j *Jobs) prepare(ctx context.Context, p *Plan) (q *search.Query, places []
 }
 
 // Start begins a job, or lets it wait for others. agreed is the number that a user was shown
-// as Forecast.AtMost: if there are more than a tenth more by now the error is
-// engine.ErrChanged, and nothing has happened. For a plan that was begun already, by its word,
-// Start returns that job.
+// as Preview.AtMost: if there are now more than a tenth more, the error is engine.ErrChanged,
+// and nothing has happened. For a plan that was begun already, by its word, Start returns that
+// job.
 func (j *Jobs) Start(ctx context.Context, p Plan, agreed broker.ConfirmedCount, actor string) (Job, error) {
 	p = p.identified()
 	if is, ok := j.findStarted(p); ok {
@@ -364,7 +364,7 @@ func auditAction(did engine.SettingActionKind, id ID) engine.SettingAction {
 	return engine.SettingAction{Kind: did, Name: strconv.FormatInt(int64(id), 10)}
 }
 
-// storeAudited is keep that audits the action and its actor.
+// storeAudited is store, but also audits the action and its actor.
 func (j *Jobs) storeAudited(ctx context.Context, id ID, what engine.SettingAction, actor string, all ...Job) error {
 	_, err := j.b.UpdateSettings(ctx, recordKey(id), actor, func([]engine.Setting) (c broker.SettingsUpdate, _ error) {
 		c.Action = what

@@ -25,7 +25,7 @@ type Plan struct {
 	Kind     Kind          `json:"kind"`
 	Messages Selection     `json:"messages,omitempty"`
 	Paths    []engine.Path `json:"paths,omitempty"`
-	State    string        `json:"state,omitempty"` // active, deferred or scheduled; empty: any
+	State    string        `json:"state,omitempty"` // active, deferred or scheduled; empty means any
 	Query    string        `json:"query,omitempty"` // in the syntax of engine/search
 
 	To             engine.Path    `json:"to,omitempty"`             // for Move and Copy
@@ -39,8 +39,8 @@ type Plan struct {
 	ImportSpec     *ImportSpec    `json:"imports,omitempty"`        // for Import
 
 	// IdempotencyKey is a word that the caller uses for one plan, issued with a form for instance: the
-	// same plan with the same word is one job, however often it is submitted. Empty: each time
-	// is another job. In a job it is the hash that identifies plan and word.
+	// same plan with the same word is one job, however often it is submitted. If it is empty, each
+	// time is another job. In a job it is the hash that identifies plan and word.
 	IdempotencyKey string `json:"once,omitempty"`
 }
 

@@ -176,8 +176,8 @@ func (j *Jobs) nextSlice(ctx context.Context, l *liveJob, is Job, size int) (out
 }
 
 // countResults counts the results of a slice, and returns its undo records as values of settings of
-// at most so many bytes; nil if there are none.
-func (j *Job) countResults(deeds []engine.Operation, all []engine.OperationResult, most int) (undo []string) {
+// at most so many bytes, or nil if there are none.
+func (j *Job) countResults(operations []engine.Operation, all []engine.OperationResult, most int) (undo []string) {
 	j.Failures = slices.Clip(j.Failures) // callers may hold the old slice
 	bytes := 0
 	for _, f := range j.Failures {
@@ -188,12 +188,12 @@ func (j *Job) countResults(deeds []engine.Operation, all []engine.OperationResul
 		switch {
 		case d.Err == nil:
 			j.Counts.Done++
-			back.Add(deeds[i], d)
+			back.Add(operations[i], d)
 		case errors.Is(d.Err, engine.ErrMessageNotFound), d.Before.Message.Locked():
 			j.Counts.Skipped++
 		default:
 			j.Counts.Failed++
-			t := deeds[i].Target
+			t := operations[i].Target
 			f := Failure{Key: t.Key, Path: t.Path, Seq: t.Seq, Reason: d.Err.Error()}
 			if bytes += f.size(); len(j.Failures) < MaxFailures && bytes <= maxFailureBytes {
 				j.Failures = append(j.Failures, f)
@@ -203,7 +203,7 @@ func (j *Job) countResults(deeds []engine.Operation, all []engine.OperationResul
 	return j.addUndo(back, most)
 }
 
-// addUndo returns the undo records of a slice as values of settings of at most so many bytes;
+// addUndo returns the undo records of a slice as values of settings of at most so many bytes, or
 // nil if there are none.
 func (j *Job) addUndo(back UndoRecord, most int) (undo []string) {
 	if j.Plan.Kind == Undo || j.TooManyToUndo || len(back.Items) == 0 {

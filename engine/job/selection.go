@@ -16,7 +16,7 @@ type selectionAt struct {
 	Messages [][2]uint64 `json:"messages"`
 }
 
-// MarshalJSON implements json.Marshaler.
+// MarshalJSON writes an array of selectionAt, one for consecutive messages in the same subqueue.
 func (all Selection) MarshalJSON() ([]byte, error) {
 	var places []selectionAt
 	for i, t := range all {
@@ -29,7 +29,7 @@ func (all Selection) MarshalJSON() ([]byte, error) {
 	return json.Marshal(places)
 }
 
-// UnmarshalJSON implements json.Unmarshaler.
+// UnmarshalJSON reads what MarshalJSON writes.
 func (all *Selection) UnmarshalJSON(raw []byte) error {
 	var places []selectionAt
 	if err := json.Unmarshal(raw, &places); err != nil {

@@ -102,7 +102,7 @@ func (j *Jobs) sendSlice(ctx context.Context, is Job, size int) (Job, error) {
 	return next, nil
 }
 
-// countSent counts sent messages, and returns undo records as tally does.
+// countSent counts sent messages, and returns undo records as countResults does.
 func (j *Job) countSent(seqs []engine.Seq, rows []engine.Row, most int) []string {
 	var back UndoRecord
 	for i, n := range seqs {

@@ -254,7 +254,7 @@ func TestRoomOfARecord(t *testing.T) {
 // unsure is a store that commits, and then returns an error.
 type unsure struct {
 	engine.Store
-	fail *atomic.Int64 // fail after so many commits of messages; zero: never
+	fail *atomic.Int64 // fail after so many commits of messages; zero means never
 }
 
 func (s unsure) Commit(ctx context.Context, b *engine.Batch) error {

@@ -83,18 +83,18 @@ func (r *UndoRecord) AddDeferred(is engine.Row) {
 
 // Operations returns the operations that undo what can be undone now, and the number of messages
 // that were touched since, which stay as they are.
-func (r UndoRecord) Operations(in broker.Reader) (deeds []engine.Operation, touched int) {
+func (r UndoRecord) Operations(in broker.Reader) (operations []engine.Operation, touched int) {
 	for _, b := range r.Items {
 		row, err := in.Message(b.Key)
 		if err != nil || !b.untouched(row) {
 			touched++
 			continue
 		}
-		deeds = append(deeds, engine.Operation{
+		operations = append(operations, engine.Operation{
 			Target: engine.Target{Key: b.Key, Path: b.Path, Seq: b.Seq}, Kind: b.Kind, To: b.To, Reason: b.Reason, Description: b.Descr, Until: b.Until,
 		})
 	}
-	return deeds, touched
+	return operations, touched
 }
 
 // encode writes a reversal as values of settings, of at most so many bytes each.
@@ -157,8 +157,8 @@ func (j *Jobs) nextUndoSlice(ctx context.Context, is Job, size int) (out workSli
 			rest = rest[:size]
 			out.next = Cursor{Index: is.Cursor.Index, From: is.Cursor.From + engine.Seq(size)}
 		}
-		deeds, touched := UndoRecord{rest}.Operations(r)
-		out.operations, out.seen, out.missing = deeds, int64(len(rest)), int64(touched)
+		operations, touched := UndoRecord{rest}.Operations(r)
+		out.operations, out.seen, out.missing = operations, int64(len(rest)), int64(touched)
 		return nil
 	})
 	return out, err

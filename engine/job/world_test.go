@@ -21,7 +21,7 @@ type world struct {
 	store  func(engine.Store) engine.Store // wraps the store for the broker
 	b      *brokertest.Broker
 	limits engine.Limits
-	memory *engine.Memory // zero: no limit
+	memory *engine.Memory // zero means no limit
 	jobs   *job.Jobs
 }
 

@@ -47,7 +47,7 @@ func (f *Manager) Audit(ctx context.Context, kind engine.EventKind, about, actor
 	}
 }
 
-// postAction leaves a deed on the board, behind earlier ones.
+// postAction posts an action to the board, after earlier ones.
 func (f *Manager) postAction(ctx context.Context, d action) error {
 	there, err := f.o.Notes.Notes(ctx, actionNote)
 	if err != nil {
@@ -64,8 +64,8 @@ func (f *Manager) postAction(ctx context.Context, d action) error {
 	return f.o.Notes.AddNote(ctx, actionNote, id, string(raw))
 }
 
-// pollActions audits the deeds that other servers have left, while the server's own namespace is
-// here.
+// pollActions audits the actions that other servers have posted, while this server owns its own
+// namespace.
 func (f *Manager) pollActions() {
 	every := time.NewTicker(auditInterval)
 	defer every.Stop()

@@ -11,8 +11,8 @@ import (
 	"mayfly/engine/namespaces/fleettest"
 )
 
-// deeds returns the operators' actions that a server's own namespace has audited.
-func (s *sea) deeds(server string) (all []string) {
+// audited returns the operators' actions that a server's own namespace has audited.
+func (s *sea) audited(server string) (all []string) {
 	s.t.Helper()
 	b, _, err := s.fleets[server].Broker("default")
 	if err != nil || b == nil {
@@ -59,9 +59,9 @@ func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
 		s.after(2 * time.Second)
 		want := []string{"signed-in here by ana"}
 		for i := range 20 {
-			want = append(want, fmt.Sprintf("token-made there %d by bob", i))
+			want = append(want, fmt.Sprintf("token-created there %d by bob", i))
 		}
-		if got := s.deeds("a"); !slices.Equal(got, want) {
+		if got := s.audited("a"); !slices.Equal(got, want) {
 			t.Errorf("it remembers %q", got)
 		}
 		if n := s.left(); n != 0 {
@@ -71,12 +71,12 @@ func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
 		s.fleets["b"].Audit(t.Context(), engine.EventSignedOut, "", "bob")
 		s.board.Fail(true)
 		s.after(20 * time.Second)
-		if got := s.deeds("b"); len(got) != 0 {
+		if got := s.audited("b"); len(got) != 0 {
 			t.Errorf("it remembers %q, though it cannot know", got)
 		}
 		s.board.Fail(false)
 		s.after(2 * time.Second)
-		if got := s.deeds("b"); !slices.Equal(got, []string{"signed-out  by bob"}) {
+		if got := s.audited("b"); !slices.Equal(got, []string{"signed-out  by bob"}) {
 			t.Errorf("it remembers %q", got)
 		}
 		s.end()
@@ -84,7 +84,7 @@ func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
 }
 
 // Actions that no server can audit delay nothing, and their number is bounded.
-func TestDeedsThatAreNotTaken(t *testing.T) {
+func TestActionsThatAreNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSea(t, 0)
 		s.board = new(fleettest.NoteStore)
@@ -95,7 +95,7 @@ func TestDeedsThatAreNotTaken(t *testing.T) {
 		}
 		s.start("a")
 		s.after(5 * time.Second)
-		if got := s.deeds("a"); !slices.Equal(got, []string{"link-made x by y"}) || s.left() != 0 {
+		if got := s.audited("a"); !slices.Equal(got, []string{"link-created x by y"}) || s.left() != 0 {
 			t.Errorf("it remembers %q, and %d are left", got, s.left())
 		}
 		s.start("b")

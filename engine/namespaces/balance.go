@@ -34,7 +34,7 @@ const (
 	stableFor    = 10 * time.Second // time without a change of who owns how many
 )
 
-// shares is the state of the rules above. Guarded by the fleet's mutex.
+// shares is the state of the rules above. Guarded by Manager.mu.
 type shares struct {
 	others      map[string]int // how many other servers own, at the last meeting
 	stableSince time.Time      // since when no number has changed
@@ -129,7 +129,7 @@ func (f *Manager) handOver() error {
 		if m.spec.Temporary || m.openBroker() == nil || f.o.Busy != nil && f.o.Busy(m.spec.Name) {
 			continue
 		}
-		f.log.Info("a namespace was released to another server, which has fewer", "namespace", m.spec.Name)
+		f.log.Info("a namespace was released to a server that owns fewer namespaces", "namespace", m.spec.Name)
 		_, err := f.reopen(m, m.spec, "Another server is taking over the namespace.")
 		return err
 	}

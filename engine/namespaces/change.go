@@ -64,7 +64,7 @@ func (f *Manager) change(ctx context.Context, name, profile string) (m *member, 
 	if err := f.o.Catalogue.Change(ctx, s); err != nil {
 		return nil, false, err
 	}
-	m, err = f.reopen(m, s, profileChanged) //nolint:contextcheck // it lives as long as the fleet
+	m, err = f.reopen(m, s, profileChanged) //nolint:contextcheck // it lives as long as the Manager
 	return m, true, err
 }
 
@@ -72,7 +72,7 @@ func (f *Manager) change(ctx context.Context, name, profile string) (m *member, 
 const profileChanged = "The namespace is being reopened with its new limits."
 
 // reopen opens a namespace again by a specification, which may be the same; the protocols report
-// why meanwhile. Called by the holder of turn.
+// why meanwhile. Called by the holder of changing.
 func (f *Manager) reopen(m *member, s Spec, why string) (*member, error) {
 	close(m.gone)
 	m.stop()

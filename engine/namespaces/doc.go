@@ -5,7 +5,7 @@
 //	Catalogue                the list of the others
 //	Keeper                   one namespace
 //	Membership, NoteStore    where servers on one store meet, and exchange notes
-//	Protocols, ServeHandle   the protocols that serve a namespace, and what follows its broker
+//	Protocols, ServeHandle   the protocols that serve a namespace, and the watchers of its broker
 //
-// The fleet does not answer requests: it only sets, through Protocols, which broker does.
+// A Manager does not answer requests. It only sets, through Protocols, which broker does.
 package namespaces

@@ -48,12 +48,12 @@ type Keeper struct {
 	// OnShutdown, unless it is nil, is called when Run's context has ended and the watchers have
 	// been notified, and returns once no request is left.
 	OnShutdown func(context.Context) error
-	Logger     *slog.Logger // zero: slog.Default
+	Logger     *slog.Logger // zero means slog.Default
 
 	lostCount int  // lost, of Open
 	trying    bool // it tries to own the namespace for as long as it takes
 	waiting   NotServed
-	leaving   sync.WaitGroup // what follows brokers that have ended
+	leaving   sync.WaitGroup // watchers of brokers that have ended
 }
 
 // Protocols set how requests for a namespace are answered. They are called by one goroutine.
@@ -65,16 +65,17 @@ type Protocols interface {
 	StandBy(w NotServed)
 }
 
-// ServeHandle is what follows a broker while it is served.
+// A ServeHandle controls the watchers of a broker while it is served.
 type ServeHandle interface {
 	// Shutdown notifies watchers of the end, and waits for them until ctx ends.
 	Shutdown(ctx context.Context) error
-	// Close ends what follows the broker. It comes after Shutdown, and after the last request
-	// where the server goes on to the end.
+	// Close ends the watchers. It is called after Shutdown, and after the last request where the
+	// server serves requests to the end.
 	Close()
 }
 
-// NotServed is why a namespace is not served here. Its zero value means that it is about to be.
+// NotServed has the reason why a namespace is not served here. Its zero value means that it is
+// about to be.
 type NotServed struct {
 	Owner  engine.Owner // the owner; zero if none is known
 	Reason string       // another reason, as a sentence
@@ -227,7 +228,7 @@ func (k *Keeper) serve(ctx context.Context, b *broker.Broker) (fenced bool, err 
 		k.leaving.Go(func() { k.end(context.WithoutCancel(ctx), served) })
 		return lost, err
 	case <-ctx.Done():
-		k.Logger.Info("stopping", "namespace", b.Name(), "why", context.Cause(ctx))
+		k.Logger.Info("the namespace is stopping", "namespace", b.Name(), "reason", context.Cause(ctx))
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
@@ -264,7 +265,8 @@ func (k *Keeper) close(b *broker.Broker) error {
 	return nil
 }
 
-// standBy makes the protocols report the server that owns the namespace, or why none can.
+// standBy makes the protocols report which server owns the namespace, or why no server can serve
+// it.
 func (k *Keeper) standBy(owner engine.Owner, why string) {
 	if k.waiting.Since.IsZero() {
 		k.waiting.Since = time.Now()
@@ -272,6 +274,6 @@ func (k *Keeper) standBy(owner engine.Owner, why string) {
 	k.waiting.Owner, k.waiting.Reason = owner, why
 	k.Protocols.StandBy(k.waiting)
 	if owner != (engine.Owner{}) {
-		k.Logger.Info("standing by", "namespace", k.Broker.Name, "owner", owner.Dashboard, "host", owner.Host, "epoch", owner.Epoch)
+		k.Logger.Info("another server owns the namespace; standing by", "namespace", k.Broker.Name, "owner", owner.Dashboard, "host", owner.Host, "epoch", owner.Epoch)
 	}
 }

@@ -26,17 +26,17 @@ const (
 // A Spec describes a namespace, without its contents.
 type Spec struct {
 	Name    string    `json:"name"`              // as ParseName returns it, except for the server's own
-	Profile string    `json:"profile,omitempty"` // one of engine.Profiles; empty: the server's limits
+	Profile string    `json:"profile,omitempty"` // one of engine.Profiles; empty means the server's limits
 	Created time.Time `json:"created,omitzero"`
-	// StoredName is its name in a store that holds several namespaces; empty: Name. The catalogue
-	// sets it.
+	// StoredName is its name in a store that holds several namespaces; empty means Name. The
+	// catalogue sets it.
 	StoredName string `json:"kept,omitempty"`
 	// A Temporary namespace is in memory alone, and goes with the server at the latest.
 	Temporary  bool      `json:"temporary,omitempty"`
-	Until      time.Time `json:"until,omitzero"` // when a temporary one is removed; zero: on request
+	Until      time.Time `json:"until,omitzero"` // when a temporary one is removed; zero means on request
 	preferHere bool      // this server takes it first, even if it owns more than others
-	notBefore  time.Time // this server must not take it before; zero: it may at once
-	// ManualClock is a temporary namespace's clock, if it can be turned; nil: the system's.
+	notBefore  time.Time // this server must not take it before; zero means that it may at once
+	// ManualClock is a temporary namespace's clock, if it can be turned; nil means the system's.
 	ManualClock *broker.ManualClock `json:"-"`
 }
 
@@ -52,16 +52,16 @@ type Catalogue interface {
 	// would be lost.
 	Change(ctx context.Context, s Spec) error
 	// Remove removes a namespace with its contents, and calls closed, which closes its store,
-	// when it is time to. aside is where the contents are kept; empty if they are deleted.
+	// when it is time to. aside is where the contents are kept, or "" if they are deleted.
 	Remove(ctx context.Context, s Spec, closed func() error) (aside string, err error)
 }
 
-// Options configure a fleet. Main, NewKeeper and Catalogue are needed.
+// Options configure a Manager. Main, NewKeeper and Catalogue are required.
 type Options struct {
 	// Main is the server's own namespace. Its OnShutdown ends the serving of all.
 	Main *Keeper
 	// NewKeeper returns the keeper of another namespace, and makes the protocols stand by for it.
-	// The fleet sets its RetryForever and OnShutdown.
+	// The Manager sets its RetryForever and OnShutdown.
 	NewKeeper func(Spec) *Keeper
 	// Drop makes the protocols drop a namespace, and tells its clients why.
 	Drop      func(s Spec, why string)
@@ -80,9 +80,9 @@ type Options struct {
 	// Busy reports whether clients are connected to a namespace, which is then not left to
 	// another server. Nil means none is.
 	Busy         func(name string) bool
-	Max          int          // namespaces beside Main; zero: DefaultMax; negative: none
-	MaxTemporary int          // temporary ones among them; zero: DefaultMaxTemporary
-	Logger       *slog.Logger // zero: slog.Default
+	Max          int          // namespaces beside Main; zero means DefaultMax; negative means none
+	MaxTemporary int          // temporary ones among them; zero means DefaultMaxTemporary
+	Logger       *slog.Logger // zero means slog.Default
 }
 
 // A Manager holds the namespaces of a server. Its methods are safe for concurrent use; Run is
@@ -99,7 +99,7 @@ type Manager struct {
 	leaving      sync.WaitGroup // members that have not yet notified their watchers of the end
 	wg           sync.WaitGroup // members, and timers of temporary ones
 	changing     chan struct{}  // holds one: the goroutine that changes the catalogue
-	actionNotes  atomic.Uint64  // number of deeds left on the board
+	actionNotes  atomic.Uint64  // number of actions posted to the board
 
 	mu           sync.Mutex
 	byName       map[string]*member // the other namespaces; guarded by mu
@@ -107,10 +107,10 @@ type Manager struct {
 	shares       shares             // guarded by mu
 	catalogueErr error              // why the catalogue could not be read the last time; guarded by mu
 	known        sync.Once          // calls OnLoaded
-	listed       bool               // the catalogue was read once; owned by the holder of turn
+	listed       bool               // the catalogue was read once; owned by the holder of changing
 }
 
-// New returns a fleet that Run starts.
+// New returns a Manager, which Run starts.
 func New(o Options) *Manager {
 	f := &Manager{
 		o: o, log: cmp.Or(o.Logger, slog.Default()), byName: map[string]*member{},
@@ -185,7 +185,7 @@ func (f *Manager) readCatalogue(ctx context.Context) error {
 			f.stopMember(m, removedReason(m.spec.Name))
 		case s.Profile != m.spec.Profile:
 			f.log.Info("the limits of a namespace have changed", "namespace", m.spec.Name, "profile", s.Profile)
-			if _, err := f.reopen(m, s, profileChanged); err != nil { //nolint:contextcheck // it lives as long as the fleet
+			if _, err := f.reopen(m, s, profileChanged); err != nil { //nolint:contextcheck // it lives as long as the Manager
 				return err
 			}
 		}
@@ -201,7 +201,7 @@ func (f *Manager) readCatalogue(ctx context.Context) error {
 			if again {
 				s.notBefore = time.Now().Add(creatorGrace)
 			}
-			f.startMember(s) //nolint:contextcheck // it lives as long as the fleet
+			f.startMember(s) //nolint:contextcheck // it lives as long as the Manager
 		}
 	}
 	f.known.Do(func() {
@@ -247,8 +247,8 @@ func (f *Manager) others() []*member {
 	return out
 }
 
-// startMember starts to keep a namespace, unless the fleet is over; the protocols have it then.
-// Called by the holder of turn.
+// startMember starts to keep a namespace, unless the Manager has ended. The protocols have it
+// then. Called by the holder of changing.
 func (f *Manager) startMember(s Spec) *member {
 	m := &member{manager: f, spec: s, owned: s.preferHere, gone: make(chan struct{}), ended: make(chan struct{}), stateKnown: make(chan struct{})}
 	ctx, stop := context.WithCancel(f.ctx)
@@ -300,7 +300,7 @@ func (f *Manager) removeExpired(m *member) {
 	}
 }
 
-// add adds a namespace to the fleet.
+// add adds a namespace to the Manager.
 func (f *Manager) add(ctx context.Context, s Spec) (*member, error) {
 	select {
 	case f.changing <- struct{}{}:
@@ -320,7 +320,7 @@ func (f *Manager) add(ctx context.Context, s Spec) (*member, error) {
 		}
 		s.preferHere = mine
 	}
-	m := f.startMember(s) //nolint:contextcheck // it lives as long as the fleet
+	m := f.startMember(s) //nolint:contextcheck // it lives as long as the Manager
 	if m == nil {
 		return nil, engine.ErrClosed
 	}
@@ -357,16 +357,16 @@ func removedReason(name string) string { return fmt.Sprintf("The namespace %s wa
 // already.
 var (
 	ErrNoNamespace     error = engine.Refuse(engine.ErrNotFound, "The namespace does not exist.")
-	ErrNamespaceExists       = fmt.Errorf("%w: the namespace exists", engine.ErrExists)
+	ErrNamespaceExists       = fmt.Errorf("%w: the namespace already exists", engine.ErrExists)
 )
 
 func noNamespace(name string) error {
 	return engine.RefuseCode(ErrNoNamespace, 40402, "The namespace '%s' does not exist.", name)
 }
 
-// Remove removes a namespace with its contents, on behalf of actor, empty if it has expired.
-// Its clients get the reason, and its store is closed first. aside is where the contents are
-// kept; empty if they are deleted. The server's own namespace cannot be removed:
+// Remove removes a namespace with its contents, on behalf of actor, which is "" if it has
+// expired. Its clients get the reason, and its store is closed first. aside is where the
+// contents are kept, or "" if they are deleted. The server's own namespace cannot be removed:
 // engine.ErrNotAllowed. If the removal fails, the namespace is served again.
 func (f *Manager) Remove(ctx context.Context, name, actor string) (aside string, err error) {
 	name = strings.ToLower(name)
@@ -401,7 +401,7 @@ func (f *Manager) remove(ctx context.Context, name string, only *member, actor s
 		there := f.byName[name] != nil
 		f.mu.Unlock()
 		if !there {
-			f.startMember(m.spec) //nolint:contextcheck // it lives as long as the fleet
+			f.startMember(m.spec) //nolint:contextcheck // it lives as long as the Manager
 		}
 		return "", fmt.Errorf("remove the namespace %s: %w", name, err)
 	}
@@ -459,7 +459,7 @@ func (f *Manager) List() []Namespace {
 // Max returns how many namespaces there may be beside the server's own.
 func (f *Manager) Max() int { return max(0, cmp.Or(f.o.Max, DefaultMax)) }
 
-// CatalogueError returns why the catalogue could not be read lately; nil if it could.
+// CatalogueError returns why the catalogue could not be read lately, or nil if it could.
 func (f *Manager) CatalogueError() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

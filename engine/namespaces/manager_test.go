@@ -92,7 +92,7 @@ func (c *catalogue) open(name string) (engine.Store, error) {
 	return s, nil
 }
 
-// A harbour is a fleet in a bubble.
+// A harbour is a Manager in a bubble.
 type harbour struct {
 	t     *testing.T
 	c     *catalogue
@@ -102,7 +102,7 @@ type harbour struct {
 	doors map[string]*doors
 	ended chan error
 	stop  context.CancelFunc
-	// atShut is called when the fleet waits for the last request.
+	// atShut is called when the Manager waits for the last request.
 	atShut func()
 }
 
@@ -164,7 +164,7 @@ func (h *harbour) create(s namespaces.Spec) namespaces.Namespace {
 	return n
 }
 
-// is expects the fleet to have exactly these namespaces, with their states.
+// is expects the Manager to have exactly these namespaces, with their states.
 func (h *harbour) is(want ...string) {
 	h.t.Helper()
 	synctest.Wait()
@@ -400,7 +400,7 @@ func TestFleetEndsWhileOneIsRemoved(t *testing.T) {
 		h.create(namespaces.Spec{Name: "shop"})
 		removed := make(chan error, 1)
 		h.of("shop").heard = func(what string) {
-			if what == "leave" { // the fleet has ended, and it waits for the last request
+			if what == "leave" { // the Manager has ended, and it waits for the last request
 				go func() {
 					_, err := h.f.Remove(context.WithoutCancel(t.Context()), "shop", "tester")
 					removed <- err

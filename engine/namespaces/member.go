@@ -28,7 +28,7 @@ type Namespace struct {
 	Broker *broker.Broker // nil unless it is served
 }
 
-// A member is one namespace of a fleet.
+// A member is one namespace of a Manager.
 type member struct {
 	manager    *Manager
 	spec       Spec
@@ -37,7 +37,7 @@ type member struct {
 	gone       chan struct{} // closed when it is no longer served, and the protocols have dropped it
 	ended      chan struct{} // closed when run has ended
 	stateKnown chan struct{} // closed when its state is known
-	owned      bool          // it is this server's, or about to be; guarded by the fleet's mu
+	owned      bool          // it is this server's, or about to be; guarded by Manager.mu
 
 	mu          sync.Mutex
 	b           *broker.Broker // while it is served; guarded by mu
@@ -54,7 +54,7 @@ func (m *member) run(ctx context.Context) {
 	m.keeper.Protocols = recordingProtocols{m, m.keeper.Protocols, m.markStateKnown}
 	m.keeper.OnShutdown = func(context.Context) error {
 		left()
-		select { // one of them comes: it is being removed, or the fleet is over
+		select { // one of them comes: it is being removed, or the Manager has ended
 		case <-m.gone:
 		case <-f.requestsDone:
 		}

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// A NoteStore is where servers on one store keep what each of them must know, whoever owns which
-// namespace: who has signed in, and the tokens that let programs in. A note is put up once and
-// taken down once, and never changes its text in between. Its methods are safe for concurrent
-// use, and every later read, at any server, sees a change.
+// A NoteStore keeps data that all servers on one store need, independently of who owns which
+// namespace: sessions of users and tokens of programs. A note is added once and removed once,
+// and its text never changes. Its methods are safe for concurrent use, and every later read, at
+// any server, sees a change.
 type NoteStore interface {
 	// Notes returns all notes of a kind, in the order of their IDs.
 	Notes(ctx context.Context, kind string) ([]Note, error)
@@ -28,7 +28,7 @@ type NoteStore interface {
 // A Note is a text on a NoteStore.
 type Note struct {
 	ID, Text string
-	LastUsed time.Time // latest mark, to the second; zero: never
+	LastUsed time.Time // latest mark, to the second; zero means never
 }
 
 const (
@@ -47,8 +47,8 @@ type NoteReader struct {
 	receive func(notes []Note, began time.Time)
 	log     *slog.Logger
 	reading chan struct{} // holds one: the goroutine that reads
-	triedAt time.Time     // when it was read last; owned by the holder of turn
-	readErr error         // why that failed, nil if it did not or its caller had gone; owned by the holder of turn
+	triedAt time.Time     // when it was read last; owned by the holder of reading
+	readErr error         // why that failed, nil if it did not or its caller had gone; owned by the holder of reading
 
 	mu       sync.Mutex
 	lastRead time.Time // when the last successful reading began; zero if there was none; guarded by mu

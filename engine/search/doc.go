@@ -40,9 +40,10 @@
 //	size:            of header and body, in B, KB, MB and GB of 1,024
 //
 // Numbers, durations, sizes and moments may be compared by <, <=, > and >=; properties and
-// JSON too, with what they can be compared with. Numbers are compared by their exact decimal
-// value: 1, 1.0 and 1e0 are one number whatever their types, and none is rounded. An absent
-// value, such as an expiry that never comes or a missing property, never matches a comparison.
+// JSON too, with the values that they can be compared with. Numbers are compared by their exact
+// decimal value: 1, 1.0 and 1e0 are one number whatever their types, and none is rounded. An
+// absent value, such as an expiry that never comes or a missing property, never matches a
+// comparison.
 //
 // # Entities
 //

@@ -98,7 +98,7 @@ func (s *entityState) is(k key, v *operand) bool {
 	case keyStatus:
 		return strings.EqualFold(e.Config.Status.String(), k.choices()[v.choice])
 	case keyHas:
-		return s.count(counts()[v.choice]) > 0
+		return s.count(counts[v.choice]) > 0
 	case keyExpiring:
 		return v.endsWithin(s.nextExpiry(), s.now)
 	case keyTemp:
@@ -128,7 +128,7 @@ func (s *entityState) idle() time.Duration {
 	return s.now.Sub(s.state.LastUsed)
 }
 
-// nextExpiry returns when the first message expires; zero if none does.
+// nextExpiry returns when the first message expires, or zero if none does.
 func (s *entityState) nextExpiry() engine.Instant {
 	next := s.state.NextExpiry
 	for i := range s.subs {

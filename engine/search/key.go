@@ -165,11 +165,9 @@ func (g grammar) keys() []Key {
 	return out
 }
 
-// counts returns the keys of numbers that has: accepts too.
-func counts() []key {
-	return []key{
-		keyMessages, keyActiveCount, keyLockedCount, keyDeferredCount, keyScheduledCount, keyDead, keyTransfer, keySessions, keyReceivers, keySubscriptions,
-	}
+// counts are the keys of numbers that has: accepts too.
+var counts = []key{
+	keyMessages, keyActiveCount, keyLockedCount, keyDeferredCount, keyScheduledCount, keyDead, keyTransfer, keySessions, keyReceivers, keySubscriptions,
 }
 
 // choices returns the values of a key of choiceType.
@@ -183,7 +181,7 @@ func (k key) choices() []string {
 		return []string{"active", "disabled", "senddisabled", "receivedisabled"}
 	case keyHas:
 		var all []string
-		for _, k := range counts() {
+		for _, k := range counts {
 			all = append(all, k.String())
 		}
 		return all
@@ -234,7 +232,7 @@ func (g grammar) keyNamed(name string) (k key, rest string, ok bool) {
 	return 0, "", false
 }
 
-// known returns the names of all keys for a sentence.
+// known returns the names of all keys, separated by commas, for use in an error.
 func (g grammar) known() string {
 	var b strings.Builder
 	for i, k := range g.keys() {

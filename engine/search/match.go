@@ -77,7 +77,7 @@ func (q *Query) match(p *messageState) Result {
 	return all
 }
 
-// A messageState is a message while it is judged, with what was computed for it.
+// A messageState is a message while it is judged, with the values computed for it.
 type messageState struct {
 	row  *engine.Row
 	now  engine.Instant
@@ -210,7 +210,7 @@ func (k key) matchValue(v *operand, p *messageState) Result {
 	}
 }
 
-// text returns a text field; empty if it is not set.
+// text returns a text field, or "" if it is not set.
 func (k key) text(p *messageState) string {
 	c := &p.row.Content
 	switch k {

@@ -272,7 +272,9 @@ func Quote(text string) string {
 	return text
 }
 
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`) //nolint:gochecknoglobals // in effect a constant
+
 // quote is the inverse of unquote.
 func quote(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+	return `"` + escapes.Replace(s) + `"`
 }

@@ -10,7 +10,7 @@ import (
 // a value of a key.
 type Piece struct {
 	From, To int      // characters of the text, from 0, that a proposal replaces
-	Key      string   // the key of a value, as in Key.Name; empty: a word, or a key
+	Key      string   // the key of a value, as in Key.Name; empty means a word, or a key
 	Name     string   // of the property or the path, where Key is "prop." or "json."
 	Typed    string   // its text up to the cursor, without quotes
 	Values   []string // the grammar's values for Key
@@ -56,10 +56,12 @@ func (g grammar) piece(text string, cursor int) (p Piece, ok bool) {
 	p.Typed = text[from:end]
 	p.From, p.To = from, pieceEnd(text, end, ",", quoted)
 	if strings.HasPrefix(p.Typed, `"`) {
-		p.Typed = strings.TrimSuffix(strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(p.Typed[1:]), `"`)
+		p.Typed = strings.TrimSuffix(unescapes.Replace(p.Typed[1:]), `"`)
 	}
 	return p.inCharacters(text), true
 }
+
+var unescapes = strings.NewReplacer(`\"`, `"`, `\\`, `\`) //nolint:gochecknoglobals // in effect a constant
 
 // withSign removes a comparison sign from the typed text, and from the proposals. Without a
 // sign, the proposals have one.

@@ -29,8 +29,8 @@ func (p Path) First(doc []byte) (raw []byte, ok bool) {
 	return raw, ok
 }
 
-// JSONDocument returns a body as a valid JSON document; nil if it is none. For an AMQP value that
-// is a text or bytes, it returns their contents.
+// JSONDocument returns a body as a valid JSON document, or nil if it is none. For an AMQP value
+// that is a text or bytes, it returns their contents.
 func JSONDocument(kind engine.BodyKind, body []byte) []byte {
 	if kind == engine.ValueBody {
 		body = amqpContents(body)

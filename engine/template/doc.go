@@ -8,7 +8,8 @@
 //
 // Except for these three functions it is pure: the instant and the seed of random values are
 // arguments, so that the same draft, seed and number always make the same message. A preview
-// shows exactly what is sent, and an interrupted job continues with what it would have sent.
+// shows exactly what is sent, and an interrupted job continues with the messages that it would
+// have sent.
 //
 // # Placeholders
 //

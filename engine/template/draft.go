@@ -35,7 +35,7 @@ type Draft struct {
 	Body                 string     `json:"body,omitempty"`
 	Binary               []byte     `json:"bodyBase64,omitempty"` // instead of Body; has no placeholders
 
-	Repeat       int64         `json:"repeat,omitempty"`       // how many messages; zero: one
+	Repeat       int64         `json:"repeat,omitempty"`       // how many messages; zero means one
 	Every        time.Duration `json:"every,omitempty"`        // how much later each becomes available than the one before
 	Placeholders bool          `json:"placeholders,omitempty"` // fill in placeholders, in a single message
 }
@@ -43,7 +43,7 @@ type Draft struct {
 // A Property is an application property: its kind, and its value as text.
 type Property struct {
 	Name  string `json:"name"`
-	Kind  string `json:"type,omitempty"` // a value.Kind as text; empty: string
+	Kind  string `json:"type,omitempty"` // a value.Kind as text; empty means string
 	Value string `json:"value,omitempty"`
 }
 
@@ -294,7 +294,8 @@ func (m *CompiledDraft) enqueueTime(f *generator) (at engine.Instant, err error)
 const checkedMessages = 1000
 
 // Check makes the heads of the first messages, and checks them against the limits, so that
-// most errors are found before anything is sent. Errors are FieldErrors and engine.Refusals.
+// most errors are found before anything is sent. The errors are those of FieldErrors, or
+// *engine.Refusal.
 func (m *CompiledDraft) Check(now engine.Instant, seed Seed, l engine.Limits) error {
 	for n := int64(1); n <= min(m.Count(), checkedMessages); n++ {
 		c, err := m.Head(n, now, seed)

@@ -13,7 +13,7 @@ import (
 	"mayfly/engine/value"
 )
 
-func mould(t *testing.T, d Draft) *CompiledDraft {
+func compile(t *testing.T, d Draft) *CompiledDraft {
 	t.Helper()
 	m, err := d.Compile()
 	if err != nil {
@@ -29,7 +29,7 @@ func TestMessage(t *testing.T) {
 		ReplyToSessionID: "rs{{n}}", ContentType: "text/{{n}}", TimeToLive: "{{n}}m", Delay: "{{n}}s",
 		Properties: []Property{{"k{{n}}", "int", "{{n+1}}"}, {"plain", "", "v"}}, Body: `{"n":{{n}},"of":{{count}}}`, Repeat: 3, Every: time.Minute,
 	}
-	c, body, err := mould(t, d).Message(2, began, seed)
+	c, body, err := compile(t, d).Message(2, began, seed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestMessage(t *testing.T) {
 // of its own goes through).
 func TestLiteral(t *testing.T) {
 	d := Draft{Subject: "{{n}}", Body: "Dear {{customer}}, {{"}
-	c, body, err := mould(t, d).Message(1, began, seed)
+	c, body, err := compile(t, d).Message(1, began, seed)
 	if err != nil || c.Subject != "{{n}}" || string(body) != d.Body || len(c.MessageID) != 36 {
 		t.Errorf("%q %q %q %v", c.Subject, body, c.MessageID, err)
 	}
@@ -85,7 +85,7 @@ func TestTimes(t *testing.T) {
 		"at a time":            {Draft{ScheduledEnqueueTime: "2026-07-14t10:00:01z"}, 1, engine.At(time.Date(2026, 7, 14, 10, 0, 1, 0, time.UTC))},
 		"a time and every":     {Draft{ScheduledEnqueueTime: "{{now+1h}}", Repeat: 2, Every: time.Second}, 2, began.Add(time.Hour + time.Second)},
 	} {
-		c, _, err := mould(t, tc.d).Message(tc.n, began, seed)
+		c, _, err := compile(t, tc.d).Message(tc.n, began, seed)
 		if err != nil || c.ScheduledFor != tc.want {
 			t.Errorf("%s: %v, want %v (%v)", name, c.ScheduledFor, tc.want, err)
 		}
@@ -125,11 +125,11 @@ func TestWrong(t *testing.T) {
 		}
 	}
 	// The 900th is checked too, and so are limits.
-	m := mould(t, Draft{MessageID: strings.Repeat("x", 126) + "{{n}}", Repeat: 1000})
+	m := compile(t, Draft{MessageID: strings.Repeat("x", 126) + "{{n}}", Repeat: 1000})
 	if err := m.Check(began, seed, l); !errors.Is(err, engine.ErrArgument) {
 		t.Errorf("an id of 129: %v", err)
 	}
-	if err := mould(t, Draft{MessageID: strings.Repeat("x", 126) + "{{n}}", Repeat: 99}).Check(began, seed, l); err != nil {
+	if err := compile(t, Draft{MessageID: strings.Repeat("x", 126) + "{{n}}", Repeat: 99}).Check(began, seed, l); err != nil {
 		t.Errorf("an id of 128: %v", err)
 	}
 }

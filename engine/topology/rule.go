@@ -142,10 +142,10 @@ func (r *reader) sql(at string, n *node) string {
 	return s.text
 }
 
-// systemConditions returns the system properties that a correlation filter can compare
+// systemConditions are the system properties that a correlation filter can compare
 // (FILT-13), in the order they are written in.
-func systemConditions() []string {
-	return []string{"ContentType", "CorrelationId", "Label", "MessageId", "ReplyTo", "ReplyToSessionId", "SessionId", "To"}
+var systemConditions = []string{
+	"ContentType", "CorrelationId", "Label", "MessageId", "ReplyTo", "ReplyToSessionId", "SessionId", "To",
 }
 
 // correlation writes a filter's conditions as JSON in the one form of filter.Correlation, so
@@ -155,10 +155,10 @@ func (r *reader) correlation(at string, n *node) string {
 		return ""
 	}
 	before := r.problems.count()
-	names := append(memberNames{"Properties"}, systemConditions()...)
+	names := append(memberNames{"Properties"}, systemConditions...)
 	m := r.members(at, n, names)
 	var parts []string
-	for _, name := range systemConditions() {
+	for _, name := range systemConditions {
 		if v := r.text(memberPath(at, name), m[name]); v != "" {
 			parts = append(parts, quote(name)+":"+quote(v))
 		}

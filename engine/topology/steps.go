@@ -92,7 +92,7 @@ const (
 
 type plan struct {
 	have        map[string]*engine.EntityState // by folded path
-	want        map[string]int                 // by folded path: index in topology.Entities
+	want        map[string]int                 // by folded path: index in Topology.Entities
 	topology    Topology
 	progress    []progress
 	haveUnknown bool // have is unknown

@@ -43,6 +43,6 @@ type Entity struct {
 // hosted service, standard tier.
 type Options struct {
 	// Limits are the namespace's. The emulator's own ranges are accepted
-	// beside them. Nil: engine.DefaultLimits.
+	// beside them. Nil means engine.DefaultLimits.
 	Limits *engine.Limits
 }

@@ -107,7 +107,7 @@ func (u unknownMember) String() string {
 	return fmt.Sprintf("Unknown, so this is ignored. Choose from %s.", strings.Join(u.known, ", "))
 }
 
-// nearest returns the known name that is a few edits away from the given one; empty if there
+// nearest returns the known name that is a few edits away from the given one, or "" if there
 // is none.
 func nearest(name string, known []string) (best string) {
 	if len(name) > 64 {

@@ -113,7 +113,7 @@ type writtenSQL struct {
 // members are an object's members, in order, with their values as JSON.
 type members [][2]string
 
-// MarshalJSON writes the object.
+// MarshalJSON writes an object with the members in order, whose values are JSON already.
 func (m members) MarshalJSON() ([]byte, error) {
 	parts := make([]string, len(m))
 	for i, one := range m {

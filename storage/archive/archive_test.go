@@ -94,7 +94,7 @@ func TestEmpty(t *testing.T) {
 // TestOnlyIntoAnEmptyStore leaves the content of a store as it is.
 func TestOnlyIntoAnEmptyStore(t *testing.T) {
 	c := checked(t, backup(t, random(t, drawer(t), 16)))
-	queue := engine.Entity{ID: 1<<40 | 1, DeadLetterID: 1<<40 | 2, Kind: engine.Queue, Path: "orders"}
+	queue := engine.Entity{ID: 1<<40 | 1, DeadLetterID: 1<<40 | 2, TransferID: 1<<40 | 3, Kind: engine.Queue, Path: "orders"}
 	for name, b := range map[string]*engine.Batch{
 		"a queue":   {Hard: true, Now: 5, Entities: []engine.Entity{queue}},
 		"a setting": {Hard: true, Now: 5, Settings: []engine.Setting{{Key: "view/late"}}},
@@ -149,7 +149,7 @@ func (s source) Epoch() uint64 { return 1 }
 // TestOrphans leaves out contents that no message refers to.
 func TestOrphans(t *testing.T) {
 	s := new(memory.Store)
-	commit(t, s, &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "q"}},
+	commit(t, s, &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "q"}},
 		Contents: []engine.StoredContent{content(5, 3), content(6, 3), content(7, 70_000), content(8, 0)},
 		Bodies:   []engine.Body{{Key: 5, Bytes: []byte("its")}, {Key: 6, Bytes: []byte("own")}, {Key: 7, Bytes: make([]byte, 70_000)}},
 		Messages: []engine.Message{{Key: 6, Content: 6, Subqueue: 1, Seq: 1}}})
@@ -218,7 +218,7 @@ func (f fails) Write([]byte) (int, error) { return 0, f.err }
 // TestMemory writes, reads and restores a body of 100 MB in little memory.
 func TestMemory(t *testing.T) {
 	const size = 100 << 20
-	queue := engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "q"}
+	queue := engine.Entity{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "q"}
 	from := source{
 		records: []engine.Record{queue, content(7, size), engine.Message{Key: 7, Content: 7, Subqueue: 1}},
 		body:    func(engine.Key) (io.ReadSeekCloser, error) { return body(size), nil },

@@ -56,7 +56,7 @@ func chunk(n int) piece { return piece{frameBody, strings.Repeat("b", n)} }
 
 var (
 	head  = piece{frameHeader, `{"namespace":"shop","source":"sqlite","epoch":3,"to come":[1]}`}
-	queue = rec(engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "q"})
+	queue = rec(engine.Entity{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "q"})
 	good  = []piece{
 		head, rec(engine.Clock{Now: 5}), queue, rec(engine.Meter{Subqueue: 1, NextSeq: 2}),
 		content(7, 300_000), chunk(bodyFrameBytes), chunk(300_000 - bodyFrameBytes), content(8, 0),

@@ -18,8 +18,8 @@
 //	trailer   one: JSON, see Counts
 //
 // Fields may be added to headers, trailers, records and events without a new version: readers
-// skip unknown fields. A reader refuses unknown kinds of records. Files of earlier versions
-// have no sessions, MessageIds of duplicate detection, access rules or settings.
+// skip unknown fields. A reader refuses unknown kinds of records, and the files of the first
+// versions, whose entities have no transfer dead-letter queue.
 //
 // Writing and reading take memory for one frame and a few hundred events, whatever the size of
 // the namespace; restoring also takes memory for contents, though not for bodies, as the
@@ -45,7 +45,7 @@
 //
 // # A restore that was interrupted
 //
-// The first batch writes a mark into the store, engine.Unfinished, and the last one removes
+// The first batch writes engine.RestoreMark into the store, and the last one removes
 // it. No server opens a store with the mark. Restoring again, from the same file or another,
 // removes the remains and starts over; identities of the first attempt do not come back,
 // because the epoch is another one.

@@ -127,8 +127,12 @@ func (r *backupReader) readRecord() error {
 	case engine.Clock:
 		r.s.Clock = rec.Now
 	case engine.Entity:
-		if rec.Kind == engine.RestoreMark {
+		switch {
+		case rec.Kind == engine.RestoreMark:
 			return damaged("frame %d has a record that backups do not contain", r.f.n)
+		case rec.TransferID == 0:
+			return fmt.Errorf("the backup was written by an older Mayfly, which this version does not support: %s %q has no transfer dead-letter queue; "+
+				"restore it with an older version, start a server of that version on the store, and back it up again", rec.Kind, rec.Path)
 		}
 	}
 	r.s.Count(rec)

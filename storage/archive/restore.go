@@ -160,6 +160,9 @@ func (r *restorer) flush() error {
 	return err
 }
 
+// errReplaced means that the file is not the one that was checked.
+var errReplaced = damaged("the file was replaced while it was read")
+
 // restoreFile reads the file again and restores its content. A file that was changed in between is
 // noticed at the end.
 func (r *restorer) restoreFile(c *CheckedBackup) error {
@@ -171,7 +174,7 @@ func (r *restorer) restoreFile(c *CheckedBackup) error {
 		return err
 	}
 	if sum != c.sum || c.ids.unknown {
-		return damaged("the file was replaced while it was read")
+		return errReplaced
 	}
 	return r.flush()
 }
@@ -194,6 +197,9 @@ func (r *restorer) restoreRecord(rec engine.Record) error {
 		r.b.Settings = append(r.b.Settings, rec)
 		return r.flushIfFull(len(rec.Key) + len(rec.Value))
 	case engine.Entity:
+		if rec.ID == 0 || rec.TransferID == 0 { // Check has not met these identities
+			return errReplaced
+		}
 		r.b.Entities = append(r.b.Entities, rec)
 	case engine.Rule:
 		r.b.Rules = append(r.b.Rules, rec)
@@ -274,7 +280,7 @@ func (r *restorer) flushEvents() error {
 
 // existingContent is the content of a store that is not empty.
 type existingContent struct {
-	restoreMark engine.SubqueueID // of an interrupted attempt; zero: none
+	restoreMark engine.SubqueueID // of an interrupted attempt; zero means none
 	entities    []engine.Entity
 	contents    []engine.DroppedContent
 	settings    []string // keys

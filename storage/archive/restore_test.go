@@ -117,7 +117,7 @@ func TestBatches(t *testing.T) {
 // TestBatchesOfMemory restores many sessions and remembered MessageIds.
 func TestBatchesOfMemory(t *testing.T) {
 	from := new(memory.Store)
-	b := &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "q"}}}
+	b := &engine.Batch{Hard: true, Now: 5, Entities: []engine.Entity{{ID: 1, DeadLetterID: 2, TransferID: 3, Kind: engine.Queue, Path: "q"}}}
 	const rows = 300
 	for i := range uint64(rows) {
 		b.Seen = append(b.Seen, engine.SeenIDs{Subqueue: 1, N: i + 1, At: 5, Digests: make([]engine.Digest, 1000)})

@@ -14,8 +14,8 @@ import (
 	"mayfly/engine/codec"
 )
 
-// A Source is the content of a store at one moment; storage.Look opens one. Body is called
-// between two records of Load.
+// A Source is the content of a store at one moment; storage.OpenSnapshot opens one. Body is
+// called between two records of Load.
 type Source interface {
 	Load(ctx context.Context) iter.Seq2[engine.Record, error]
 	Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error)
@@ -89,7 +89,7 @@ func (c *Counts) Count(r engine.Record) {
 type Summary struct {
 	Header
 	Counts
-	Clock engine.Instant // time of the last hard commit in it; zero: there was none
+	Clock engine.Instant // time of the last hard commit in it; zero if there was none
 	Bytes int64          // of the file
 }
 

@@ -15,7 +15,7 @@ import (
 	"mayfly/storage/archive"
 )
 
-// A Source is what Store inspects; storage.Look opens one.
+// A Source is what Store inspects; storage.OpenSnapshot opens one.
 type Source interface {
 	Load(ctx context.Context) iter.Seq2[engine.Record, error]
 	Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error)
@@ -62,8 +62,7 @@ type number struct {
 // New returns an Inspector without records.
 func New() *Inspector {
 	return &Inspector{
-		// Identities that older versions did not store are given here, in the last possible
-		// epoch, which no other identity has.
+		// The engine gives no identities here; the last possible epoch has none.
 		ns: engine.New(engine.Options{
 			Limits: engine.DefaultLimits(), Keys: engine.NewKeys(1<<24 - 1), Nonce: func() uint64 { return 0 },
 		}),

@@ -77,9 +77,9 @@ func sound() source {
 	return source{
 		records: []engine.Record{
 			engine.Clock{Now: 1000},
-			engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "Orders", Config: engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "a", Rights: engine.SendRight}}}},
-			engine.Entity{ID: 3, Kind: engine.Topic, Path: "prices"},
-			engine.Entity{ID: 4, DeadLetterID: 5, Kind: engine.Subscription, Path: "prices/Subscriptions/eu"},
+			engine.Entity{ID: 1, DeadLetterID: 2, TransferID: 30, Kind: engine.Queue, Path: "Orders", Config: engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "a", Rights: engine.SendRight}}}},
+			engine.Entity{ID: 3, TransferID: 31, Kind: engine.Topic, Path: "prices"},
+			engine.Entity{ID: 4, DeadLetterID: 5, TransferID: 32, Kind: engine.Subscription, Path: "prices/Subscriptions/eu"},
 			engine.Rule{Subscription: 4, Name: "$Default"},
 			engine.Meter{Subqueue: 1, NextSeq: 9, LastUsed: 5}, engine.Meter{Subqueue: 3, NextSeq: 2}, engine.Meter{Subqueue: 4, NextSeq: 2},
 			content(10, 5), content(11, 0), content(12, 5), content(13, 7),
@@ -118,14 +118,15 @@ func TestWrong(t *testing.T) {
 			add(1, engine.Setting{Key: "view/late"})(s)
 			add(1, engine.Setting{Key: "view/late"})(s)
 		}, `The setting "view/late" exists twice`},
-		"an entity of no kind":    {set(1, engine.Entity{ID: 1, DeadLetterID: 2, Kind: 7, Path: "Orders"}), `"Orders" has the unknown kind 7`},
+		"an entity of no kind":    {set(1, engine.Entity{ID: 1, DeadLetterID: 2, TransferID: 30, Kind: 7, Path: "Orders"}), `"Orders" has the unknown kind 7`},
 		"a restore, half-way":     {set(1, engine.Entity{ID: 1, Kind: engine.RestoreMark, Path: "x"}), "A restore into this store did not finish"},
-		"an entity without name":  {set(1, engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue}), `Entity 1 has the invalid name ""`},
-		"a queue of a topic":      {set(1, engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "prices/subscriptions/x"}), "is a queue, but has a name of another kind"},
-		"a queue without letters": {set(1, engine.Entity{ID: 1, Kind: engine.Queue, Path: "Orders"}), "is a queue with dead-letter queue 0"},
-		"a name twice":            {add(2, engine.Entity{ID: 6, DeadLetterID: 7, Kind: engine.Queue, Path: "ORDERS"}), `"ORDERS" exists twice`},
-		"an id twice":             {add(2, engine.Entity{ID: 6, DeadLetterID: 2, Kind: engine.Queue, Path: "x"}), "ID of another entity: 6, 2 or 0"},
-		"its own dead letters":    {add(2, engine.Entity{ID: 6, DeadLetterID: 6, Kind: engine.Queue, Path: "x"}), "ID of another entity"},
+		"an entity without name":  {set(1, engine.Entity{ID: 1, DeadLetterID: 2, TransferID: 30, Kind: engine.Queue}), `Entity 1 has the invalid name ""`},
+		"a queue of a topic":      {set(1, engine.Entity{ID: 1, DeadLetterID: 2, TransferID: 30, Kind: engine.Queue, Path: "prices/subscriptions/x"}), "is a queue, but has a name of another kind"},
+		"a queue without letters": {set(1, engine.Entity{ID: 1, TransferID: 30, Kind: engine.Queue, Path: "Orders"}), "is a queue with dead-letter queue 0"},
+		"no transfers":            {set(1, engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "Orders"}), `"Orders" has no transfer dead-letter queue`},
+		"a name twice":            {add(2, engine.Entity{ID: 6, DeadLetterID: 7, TransferID: 8, Kind: engine.Queue, Path: "ORDERS"}), `"ORDERS" exists twice`},
+		"an id twice":             {add(2, engine.Entity{ID: 6, DeadLetterID: 2, TransferID: 8, Kind: engine.Queue, Path: "x"}), "ID of another entity: 6, 2 or 8"},
+		"its own dead letters":    {add(2, engine.Entity{ID: 6, DeadLetterID: 6, TransferID: 8, Kind: engine.Queue, Path: "x"}), "ID of another entity"},
 		"no topic":                {func(s *source) { s.records = slices.Delete(s.records, 2, 3) }, "is stored before its topic"},
 		"a rule of a queue":       {set(4, engine.Rule{Subscription: 1, Name: "r"}), `Rule "r" belongs to 1, which is not a subscription`},
 		"a rule of no kind":       {set(4, engine.Rule{Subscription: 4, Name: "r", Filter: engine.Filter{Kind: 9}}), "has a filter of the unknown kind 9"},
@@ -181,7 +182,7 @@ func TestWrongAccess(t *testing.T) {
 	} {
 		for of, change := range map[string]func(*source){
 			"The namespace": add(1, engine.Access{Rules: tc.rules}),
-			`"Orders"`:      set(1, engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "Orders", Config: engine.Config{AuthorizationRules: tc.rules}}),
+			`"Orders"`:      set(1, engine.Entity{ID: 1, DeadLetterID: 2, TransferID: 30, Kind: engine.Queue, Path: "Orders", Config: engine.Config{AuthorizationRules: tc.rules}}),
 		} {
 			s := sound()
 			change(&s)

@@ -20,6 +20,8 @@ func (i *Inspector) checkEntity(e engine.Entity) string {
 		return fmt.Sprintf("Entity %d has the invalid name %q.", e.ID, e.Path)
 	case sub != (e.Kind == engine.Subscription):
 		return fmt.Sprintf("%q is a %s, but has a name of another kind of entity.", e.Path, e.Kind)
+	case e.TransferID == 0:
+		return fmt.Sprintf("%q has no transfer dead-letter queue.", e.Path)
 	case (e.DeadLetterID == 0) != (e.Kind == engine.Topic):
 		return fmt.Sprintf("%q is a %s with dead-letter queue %d.", e.Path, e.Kind, e.DeadLetterID)
 	case i.entityPaths[e.Path.Fold()]:
@@ -37,14 +39,12 @@ func (i *Inspector) checkEntity(e engine.Entity) string {
 	if e.DeadLetterID != 0 {
 		i.subqueuePaths[e.DeadLetterID] = e.Path.DeadLetter()
 	}
-	if e.TransferID != 0 {
-		i.subqueuePaths[e.TransferID] = e.Path.Transfer()
-	}
+	i.subqueuePaths[e.TransferID] = e.Path.Transfer()
 	return ""
 }
 
-// hasNewIDs reports whether the subqueues of e have new identities. Older versions gave none to
-// the transfer dead-letter queue.
+// hasNewIDs reports whether the subqueues of e have new identities. A topic has no dead-letter
+// queue.
 func (i *Inspector) hasNewIDs(e engine.Entity) bool {
 	own := map[engine.SubqueueID]bool{}
 	for _, id := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {

@@ -28,7 +28,7 @@ type storedEvent struct {
 	bytes int64 // size if it were written
 }
 
-// AppendEvents keeps events without copying: what they refer to never changes.
+// AppendEvents keeps events without copying, because the data that they refer to never changes.
 func (s *Store) AppendEvents(ctx context.Context, events []engine.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

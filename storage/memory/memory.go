@@ -37,7 +37,7 @@ type Store struct {
 
 type records struct {
 	now      engine.Instant
-	access   *engine.Access // nil: never set
+	access   *engine.Access // nil if never set
 	settings map[string]engine.Setting
 	entities map[engine.SubqueueID]engine.Entity
 	rules    map[engine.RuleID]engine.Rule

@@ -109,7 +109,7 @@ func (s *Store) applyOnce(ctx context.Context) error {
 	return s.trim(ctx)
 }
 
-// takeWindow returns the window to apply now; nil if there is none.
+// takeWindow returns the window to apply now, or nil if there is none.
 func (s *Store) takeWindow() *window {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -132,8 +132,8 @@ func (s *Store) retry(ctx context.Context, do func(context.Context) error) error
 	}
 }
 
-// Body opens a body. A small one is read at once; of a larger one, one chunk at a time is in
-// memory.
+// Body opens a body. It reads a small body at once, and holds one chunk of a larger body in
+// memory at a time.
 func (s *Store) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error) {
 	leave, err := s.enter(ctx)
 	if err != nil {

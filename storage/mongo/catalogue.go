@@ -26,8 +26,8 @@ var _ namespaces.Catalogue = (*Catalogue)(nil)
 // of a server that has not yet noticed the removal do not show up in it.
 type Catalogue struct {
 	URL     string
-	Clients *Clients     // shared connections; nil: the catalogue opens its own
-	Logger  *slog.Logger // nil: no logging
+	Clients *Clients     // shared connections; nil means that the catalogue opens its own
+	Logger  *slog.Logger // nil means no logging
 
 	removedReads map[string]int // by document: how often it was read as gone
 
@@ -154,7 +154,7 @@ func (c *Catalogue) read(d namespaceDoc) (s namespaces.Spec, ok bool) {
 
 func (c *Catalogue) log() *slog.Logger { return cmp.Or(c.Logger, slog.New(slog.DiscardHandler)) }
 
-// storedName returns the name that a namespace is stored under; empty: its own name.
+// storedName returns the name that a namespace is stored under; empty means its own name.
 func storedName(name string, number int) string {
 	if number <= 1 {
 		return ""
@@ -175,9 +175,9 @@ func specID(s namespaces.Spec) string {
 // its content is swept: by then no other server has it open.
 const sweepAfter = 30
 
-// sweep erases what is left of removed namespaces: what was not yet erased when its server
-// ended, and what was written by a server that had not yet noticed the removal. The first
-// namespace of a name is left alone: a server's own namespace may have that name by now.
+// sweep erases the rest of removed namespaces: documents that were not yet erased when their
+// server ended, and documents written by a server that had not yet noticed the removal. The
+// first namespace of a name is left alone: a server's own namespace may have that name by now.
 func (c *Catalogue) sweep(ctx context.Context, on server, left []namespaceDoc) {
 	told := map[string]int{}
 	for _, d := range left {
@@ -201,7 +201,7 @@ func (c *Catalogue) sweep(ctx context.Context, on server, left []namespaceDoc) {
 	c.removedReads = told
 }
 
-// latest returns the last document of a name and its number; zero if there is none.
+// latest returns the last document of a name and its number, or zero if there is none.
 func (c *Catalogue) latest(ctx context.Context, on server, name string) (d namespaceDoc, number int, err error) {
 	r := within(name)
 	r.backwards, r.limit = true, 1

@@ -9,7 +9,7 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// The rest of a removed namespace is swept, and nothing else: what was written by a server
+// The rest of a removed namespace is swept, and nothing else: documents written by a server
 // that had not noticed the removal, and what a server could not erase before it ended.
 func TestCatalogueSweeps(t *testing.T) {
 	url := mongotest.URL(t)

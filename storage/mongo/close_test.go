@@ -71,7 +71,7 @@ func (m *mute) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.
 }
 
 // Reading the history of a database that does not answer ends when the namespace is lost.
-func TestPastEndsWithTheStore(t *testing.T) {
+func TestHistoryEndsWithTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := openOn(t.Context(), &mute{new(toy), history}, nil, timed(Options{}))
 		if err != nil {

@@ -35,9 +35,9 @@ const (
 // and the log; the protocol needs none of them.
 type facts struct {
 	database      string
-	version       string // of MongoDB, or of its protocol; empty: unknown
-	ferretVersion string // version of FerretDB; empty: not FerretDB
-	set           string // name of the replica set; empty: none
+	version       string // of MongoDB, or of its protocol; empty if unknown
+	ferretVersion string // version of FerretDB; empty if not FerretDB
+	set           string // name of the replica set; empty means none
 	sharded       bool
 	sessions      bool // it reports an operation time, for causally consistent sessions
 }

@@ -106,7 +106,8 @@ func (a connString) explainSelection(err topology.ServerSelectionError) string {
 	return strings.Join(all, "; ")
 }
 
-// explainServer explains an error in reaching one server; empty if the error is not a common one.
+// explainServer explains an error in reaching one server. It returns "" if the error is not a
+// common one.
 func (a connString) explainServer(at string, err error) string {
 	if said := explainCertificate(at, err); said != "" {
 		return said
@@ -136,8 +137,8 @@ func (a connString) explainServer(at string, err error) string {
 	return ""
 }
 
-// explainCertificate explains what is wrong with a server's certificate; empty if the error is not
-// about that.
+// explainCertificate explains what is wrong with a server's certificate. It returns "" if the
+// error is about something else.
 func explainCertificate(at string, err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return fmt.Sprintf("the certificate of %s is signed by an unknown authority: set tlsCAFile to the certificate of the authority", at)
@@ -193,7 +194,7 @@ const hidden = "xxxxx"
 
 // explainConnectionString explains what is wrong with a connection string that the driver cannot parse.
 // The driver's error may quote any part of it, even the password. So the string is parsed
-// again without secrets: if that succeeds, the secrets are what is wrong.
+// again without secrets: if that succeeds, the secrets are wrong.
 func explainConnectionString(text string, err error) error {
 	const wrong = "the connection string for MongoDB is invalid: "
 	clean, had := withoutSecrets(text)

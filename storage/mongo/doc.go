@@ -9,7 +9,7 @@
 //
 // Commits go into a journal, one document each; the collections that people
 // read follow about a second behind. A simulation in the tests shows that this
-// is correct, and what goes wrong when one of the safeguards is missing.
+// is correct, and which errors occur when one of the safeguards is missing.
 //
 //   - An epoch is one open. It is taken by inserting its document into owners.
 //     INVARIANT: one process per epoch. The owner increments the beat in that

@@ -199,7 +199,7 @@ func purgeAt(m engine.Message, in subqueue) *time.Time {
 // latestDate is the last instant that every tool can show: the end of the year 9999.
 const latestDate engine.Instant = 253402300799999
 
-// date returns an instant for people; nil if it is zero or cannot be shown.
+// date returns an instant for people, or nil if it is zero or cannot be shown.
 func date(i engine.Instant) *time.Time {
 	if i <= 0 || i > latestDate {
 		return nil

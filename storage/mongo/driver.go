@@ -30,7 +30,7 @@ type database struct {
 	log    *slog.Logger
 
 	mu            sync.Mutex
-	operationTime *bson.Timestamp // guarded by mu; nil: the server reports no operation time
+	operationTime *bson.Timestamp // guarded by mu; nil means that the server reports no operation time
 	closed        bool            // guarded by mu
 }
 
@@ -239,7 +239,7 @@ func classifyError(err error) error {
 	return err
 }
 
-// concern returns the error about a write's majority; nil if there is none.
+// concern returns the error about a write's majority, or nil if there is none.
 func concern(err error) *mongo.WriteConcernError {
 	if e, ok := errors.AsType[mongo.WriteException](err); ok {
 		return e.WriteConcernError

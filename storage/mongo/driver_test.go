@@ -313,7 +313,7 @@ func TestErrors(t *testing.T) {
 	unsure := &mongo.WriteConcernError{Code: 64, Message: "waiting for replication timed out"}
 	for name, tc := range map[string]struct {
 		err  error
-		want error // nil: uncertain
+		want error // nil means uncertain
 	}{
 		"disk full":                     {write(14031, "no space"), errUnwritable},
 		"disk full, of a bulk":          {mongo.BulkWriteException{WriteErrors: []mongo.BulkWriteError{{WriteError: mongo.WriteError{Code: 14031}}}}, errUnwritable},

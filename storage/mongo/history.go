@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/codec"
 )
 
-// A newEventDoc is a document of history. Its _id sorts by instant.
+// An eventDoc is a document of history. Its _id sorts by instant.
 type eventDoc struct {
 	ID        string     `bson:"_id"`
 	V         int64      `bson:"v"`
@@ -154,7 +154,7 @@ func (s *Store) unappliedEvents(q engine.HistoryQuery) (out []engine.HistoryEven
 type historyMerge struct {
 	ctx       context.Context //nolint:containedctx // it lives for one call
 	unapplied []engine.HistoryEvent
-	remaining int // how many more to yield; zero at first: no limit
+	remaining int // how many more to yield; zero means no limit
 	ended     bool
 	yield     func(engine.HistoryEvent, error) bool
 }

@@ -26,7 +26,7 @@ type index struct {
 	in            collection
 	name          string
 	fields        []string
-	requiredField string // only documents that have this field; empty: all
+	requiredField string // only documents that have this field; empty means all
 	ttl           bool   // documents go when the instant in the field has passed
 }
 

@@ -135,7 +135,7 @@ func TestIndexesBySeveralAtOnce(t *testing.T) {
 // An indexer simulates a server's indexes; its method answer is a fake's reply.
 type indexer struct {
 	there  map[string]bson.A                              // by collection
-	refuse func(command string, spec bson.Raw) (code int) // zero: it obeys
+	refuse func(command string, spec bson.Raw) (code int) // zero means that it obeys
 	forget []string                                       // options that it accepts and does not store
 	deaf   string                                         // an option with which it claims success and makes nothing
 }

@@ -29,7 +29,7 @@ type entryDoc struct {
 	Batch   []byte `bson:"batch,omitempty"`   // as encoded by record.AppendBatch; the first part
 	Attempt uint64 `bson:"attempt,omitempty"` // part of the parts' _ids; the parts of a batch that was refused half-way have the same number
 	Parts   int    `bson:"parts,omitempty"`   // number of further documents in parts
-	Fence   uint64 `bson:"fence,omitempty"`   // the epoch that closed this one; zero: a commit
+	Fence   uint64 `bson:"fence,omitempty"`   // the epoch that closed this one; zero means a commit
 }
 
 type partDoc struct {
@@ -120,7 +120,7 @@ func (s *Store) insertOrGetInLease(ctx context.Context, in collection, id string
 	return s.insertDocOrGet(ctx, in, id, d)
 }
 
-// insertDocOrGet marshals d and inserts it with insist.
+// insertDocOrGet marshals d and inserts it with insertOrGet.
 func (s *Store) insertDocOrGet(ctx context.Context, in collection, id string, d any) (bson.Raw, error) {
 	doc, err := bson.Marshal(d)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Store) insertDocOrGet(ctx context.Context, in collection, id string, d 
 	return s.insertOrGet(ctx, in, id, doc)
 }
 
-// writeErr converts an error of insist to one of Commit.
+// writeErr converts an error of insertOrGet to one of Commit.
 func writeErr(err error) error {
 	if errors.Is(err, errUnwritable) {
 		return fmt.Errorf("%w: %w", engine.ErrUnwritable, err)
@@ -137,7 +137,7 @@ func writeErr(err error) error {
 	return err
 }
 
-// addCommitted adds a durable batch to what readers see and apply takes.
+// addCommitted makes a durable batch visible to readers and queues it for apply.
 func (s *Store) addCommitted(at version, b *engine.Batch, e entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

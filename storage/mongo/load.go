@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/codec"
 )
 
-// Load yields the records of the collections, overridden by what is committed and not applied
+// Load yields the records of the collections, overridden by commits that are not applied
 // yet.
 func (s *Store) Load(ctx context.Context) iter.Seq2[engine.Record, error] {
 	return func(yield func(engine.Record, error) bool) {
@@ -85,13 +85,15 @@ type loader struct {
 	w       *window
 	yield   func(engine.Record, error) bool
 	claimed map[engine.SubqueueID]bool // by existing entities
-	epoch   uint64                     // of the owner that loads; zero: a reader that owns nothing (OpenSnapshot)
-	last    version                    // the last commit in w; zero: the latest
+	epoch   uint64                     // of the owner that loads; zero means a reader that owns nothing (OpenSnapshot)
+	last    version                    // the last commit in w; zero means the latest
 	garbage garbage
 }
 
-// loaded returns the fields that a load needs.
-func loaded() []string { return []string{"v", "gone", "exact"} }
+// loaded are the fields that a load needs.
+var loaded = []string{
+	"v", "gone", "exact",
+}
 
 func (l *loader) all() (garbage, error) {
 	if err := l.emit(engine.Clock{Now: l.w.now}, l.w.now != 0); err != nil {
@@ -121,7 +123,7 @@ type docHead struct {
 // each reads the records of a collection; for tombstones it calls do with the head alone. The
 // record stays valid after the next call.
 func each(ctx context.Context, s server, in collection, r span, do func(d docHead, rec engine.Record) error) error {
-	r.fields = loaded()
+	r.fields = loaded
 	for raw, err := range s.Range(ctx, in, r) {
 		if err != nil {
 			return fmt.Errorf("%s: %w", in, err)

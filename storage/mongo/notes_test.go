@@ -12,7 +12,7 @@ import (
 	"mayfly/storage/mongo/mongotest"
 )
 
-// What one server puts up, marks or takes down, another one sees at once.
+// Other servers see a note that one server adds, marks or removes at once.
 func TestBoard(t *testing.T) {
 	url := mongotest.URL(t)
 	a, b := catalogueAt(t, url), catalogueAt(t, url)

@@ -167,7 +167,7 @@ func (w ownerHeartbeat) silent(last *ownerDoc, asked time.Duration, l *lease) bo
 	return w.id == last.ID && w.number == last.V && asked-w.since >= length+length/5
 }
 
-// latestOwner returns the latest owner; nil if there was none yet.
+// latestOwner returns the latest owner, or nil if there was none yet.
 func (s *Store) latestOwner(ctx context.Context) (*ownerDoc, error) {
 	r := s.names.all()
 	r.backwards, r.limit = true, 1
@@ -348,7 +348,7 @@ func (s *Store) owned() bool {
 	return s.o.weaken.selfFence || int64(s.lease.clock()) < s.deadline.Load()
 }
 
-// textIn returns a text field of a document; empty if there is none.
+// textIn returns a text field of a document, or "" if there is none.
 func textIn(doc bson.Raw, field string) string {
 	s, _ := doc.Lookup(field).StringValueOK()
 	return s

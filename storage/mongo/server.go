@@ -48,8 +48,8 @@ type span struct {
 	from, to  string // from is included, to is not
 	backwards bool
 	limit     int
-	fields    []string // only these and _id; nil: all
-	match     bson.D   // equality of top-level fields besides; nil: any
+	fields    []string // only these and _id; nil means all
+	match     bson.D   // equality of top-level fields besides; nil means any
 }
 
 // A change replaces a document of a lower version, or inserts a missing one. A document of the
@@ -66,7 +66,7 @@ type change struct {
 // A collection is a name in the database.
 type collection string
 
-// The collections. See doc.go for what is in them.
+// The collections. See doc.go for their contents.
 const (
 	owners   collection = "owners"
 	journal  collection = "journal"

@@ -11,7 +11,7 @@ import (
 	"mayfly/engine"
 )
 
-// pick returns one of a map's keys; false if it is empty.
+// pick returns one of a map's keys, or false if it is empty.
 func pick[K ~uint64, V any](r *rand.Rand, m map[K]V) (K, bool) {
 	if len(m) == 0 {
 		return 0, false
@@ -19,7 +19,7 @@ func pick[K ~uint64, V any](r *rand.Rand, m map[K]V) (K, bool) {
 	return slices.Sorted(maps.Keys(m))[r.IntN(len(m))], true
 }
 
-// next returns the next batch; nil if there is nothing to do. Each batch has the meter of the
+// next returns the next batch, or nil if there is nothing to do. Each batch has the meter of the
 // first entity, by which the judge distinguishes states.
 func (b *broker) next() *engine.Batch {
 	now := b.now()

@@ -25,7 +25,7 @@ type weather struct {
 	mute       int           // takes effect, and the answer is lost
 	late       int           // takes effect up to lateness after the caller got a broken connection
 	lateness   time.Duration //
-	twice      int           // of an Apply: takes effect again within lateness, whatever was answered
+	twice      int           // of an Apply: takes effect again within lateness, whatever the answer was
 	unwritable int           // is refused, temporarily
 	refused    int           // is refused permanently
 	broken     int           // of a read: ends in the middle
@@ -46,7 +46,7 @@ var (
 // moment.
 type client struct {
 	name    string
-	told    func(format string, args ...any) // nil: not logged
+	told    func(format string, args ...any) // nil if not logged
 	began   time.Time
 	db      *toy
 	weather weather
@@ -61,9 +61,9 @@ type client struct {
 
 	mu     sync.Mutex // guards what follows; not held across waits
 	nth    map[string]uint64
-	frozen chan struct{} // nil: the process runs; closed when it does again
+	frozen chan struct{} // nil while the process runs; closed when it runs again
 	stood  time.Duration // what the clock showed when it froze
-	cut    chan struct{} // nil: connected; closed when it is again
+	cut    chan struct{} // nil while connected; closed when it is connected again
 	deaf   bool          // its requests arrive all the same
 	delay  time.Duration // in addition, before a request takes effect
 	lag    time.Duration // in addition, before its answer
@@ -177,7 +177,7 @@ func (c *client) runs() bool {
 // A fate is what becomes of one request.
 type fate struct {
 	before, after time.Duration // from the sending to the effect, and from there to the answer
-	again         time.Duration // when it takes effect again; zero: it does not
+	again         time.Duration // when it takes effect again; zero means that it does not
 	vanishes      bool          // there is no effect
 	mute          bool          // there is no answer
 	refusal       error         // instead of an effect

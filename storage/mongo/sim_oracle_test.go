@@ -265,8 +265,8 @@ func (j *judge) reloaded(epoch uint64, got truth) {
 	}
 }
 
-// match returns how many of the commits since the last load are in got; negative if got is
-// none of the possible states.
+// match returns how many of the commits since the last load are in got, or a negative number if
+// got is none of the possible states.
 func (j *judge) match(got truth) int {
 	state := maps.Clone(j.base)
 	best := ""
@@ -398,7 +398,7 @@ func (j *judge) lost(epoch uint64, err error) {
 	}
 }
 
-// verdict returns the first violation; nil if there was none.
+// verdict returns the first violation, or nil if there was none.
 func (j *judge) verdict() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

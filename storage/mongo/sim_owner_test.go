@@ -98,7 +98,7 @@ func (p *process) own() {
 	p.tell("%s has epoch %d", p.client.name, s.Epoch())
 	b := broker{process: p, client: p.client, s: s, ctx: ctx, epoch: s.Epoch(), keys: engine.NewKeys(s.Epoch())}
 	if p.IntN(4) == 0 {
-		p.sleep(3 * time.Second) // what was replayed is being applied
+		p.sleep(3 * time.Second) // the replayed commits are being applied
 	}
 	healthy := b.load() == nil && b.work()
 	err = s.Close()

@@ -37,7 +37,7 @@ type plan struct {
 	unguarded bool // the database does not compare versions
 	unburied  bool // the database deletes documents that should get a tombstone
 	clocks    bool // clocks go ten times as fast as others, or as slow
-	enough    int  // no more schedules after so many failed; zero: all run
+	enough    int  // no more schedules after so many failed; zero means that all run
 }
 
 // A world is one database and the processes that use it, for a while.
@@ -52,7 +52,7 @@ type world struct {
 	began   time.Time
 	lasts   time.Duration
 	kept    int                              // commits that stay in the journal
-	told    func(format string, args ...any) // nil: not logged
+	told    func(format string, args ...any) // nil if not logged
 
 	mu      sync.Mutex
 	owners  []*broker // all there were so far

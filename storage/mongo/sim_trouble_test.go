@@ -16,7 +16,7 @@ func TestTrouble(t *testing.T) {
 	for name, tc := range map[string]struct {
 		weather weather
 		before  func(*client)
-		err     error // nil: any but errDuplicateID and the two refusals
+		err     error // nil means any but errDuplicateID and the two refusals
 		fine    bool  // there is no error
 		soon    bool  // the document exists when the insert returns
 		later   bool  // it exists in the end

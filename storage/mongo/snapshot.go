@@ -17,7 +17,7 @@ import (
 )
 
 // A Snapshot is a namespace as it was after one commit, read without owning it. Call Load
-// first; what it yielded stays readable until Close.
+// first; the records that it yielded stay readable until Close.
 type Snapshot struct {
 	s          *Store // for reading; it owns nothing
 	id         string // its _id among the readers

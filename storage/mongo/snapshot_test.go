@@ -21,7 +21,7 @@ func TestReadOn(t *testing.T) {
 	for name, tc := range map[string]struct {
 		mark version
 		docs []entryDoc
-		want version // zero: there is a gap
+		want version // zero if there is a gap
 	}{
 		"to the end":                {versionOf(3, 1), []entryDoc{commit(3, 1), commit(3, 2)}, versionOf(3, 2)},
 		"from the beginning":        {0, []entryDoc{commit(1, 1)}, versionOf(1, 1)},

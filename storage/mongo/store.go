@@ -31,21 +31,25 @@ const (
 	MinLease     = 300 * time.Millisecond
 )
 
-// format is the version of the documents' format. Open refuses a newer one.
-const format = 4
+// format is the version of the documents' format, and oldestFormat the oldest that can be read.
+// Open refuses all others, and changes nothing then.
+const (
+	oldestFormat = 4
+	format       = 4
+)
 
 // Options configure Open. The zero value is right for one server.
 type Options struct {
-	Logger    *slog.Logger  // logs what cannot be returned to a caller; nil: no logging
-	Namespace string        // one of several in a database; zero: "default"
-	Clients   *Clients      // shared connections; nil: the store opens its own
-	Lease     time.Duration // zero: DefaultLease
+	Logger    *slog.Logger  // logs what cannot be returned to a caller; nil means no logging
+	Namespace string        // one of several in a database; zero means "default"
+	Clients   *Clients      // shared connections; nil means that the store opens its own
+	Lease     time.Duration // zero means DefaultLease
 	// LostOpens is how many opens in a row lost the namespace before they got anything done. Each
 	// doubles the lease of this one, up to eight times, until MongoDB is quick again.
 	LostOpens int
 	Owner     engine.Owner // shown by other servers; its epoch is filled in
 	// Process is the same for every open by one process: it need not wait for the lease of a
-	// store that it closed without being able to release it. Zero: unique to this open.
+	// store that it closed without being able to release it. Zero means unique to this open.
 	Process string
 	// Standby is called when another server owns the namespace, once for each owner; Open then
 	// waits as long as it takes. With nil, Open fails with an *engine.OwnedError if the owner
@@ -58,12 +62,12 @@ type Options struct {
 	// about a namespace that this process owned itself and could not release.
 	Claim func(free time.Duration, gone string) bool
 	// HistoryRetention is the age at which the owner removes events. As a backstop, a TTL index may
-	// remove those that are a day older; zero: no TTL.
+	// remove events that are a day older. Zero means no TTL index.
 	HistoryRetention time.Duration
 
 	clock       func() time.Duration // for tests
 	weaken      weaken
-	keptEntries int // applied commits that stay in the journal; zero: keptEntries
+	keptEntries int // applied commits that stay in the journal; zero means keptEntries
 }
 
 // weaken switches off the protocol's safeguards, one by one, so that a test can show that each
@@ -95,16 +99,16 @@ type Store struct {
 	tasks    sync.WaitGroup // beat, apply, sweep and the making of indexes
 
 	closeMu sync.Mutex
-	closed  bool           // guarded by doors
+	closed  bool           // guarded by closeMu
 	calls   sync.WaitGroup // calls in progress; none starts once closed
 
 	commitLock chan struct{} // a mutex that can be awaited with a context: held by the committing caller
-	lastNumber uint64        // number of the last commit; guarded by turn
-	failed     error         // why the outcome of a commit is unknown; guarded by turn
+	lastNumber uint64        // number of the last commit; guarded by commitLock
+	failed     error         // why the outcome of a commit is unknown; guarded by commitLock
 
 	mu        sync.Mutex // guards all below
 	waiting   *window    // committed, not handed to apply
-	applying  *window    // nil: nothing is being applied
+	applying  *window    // nil if nothing is being applied
 	unapplied struct {
 		commits int
 		bytes   int64
@@ -134,7 +138,7 @@ type Store struct {
 	garbage          chan garbage
 
 	historyMu    sync.Mutex
-	historyBytes int64 // size of the history; negative: not counted yet; guarded by historyMu
+	historyBytes int64 // size of the history; negative if not counted yet; guarded by historyMu
 }
 
 // Open opens the namespace in the database that url names, creating it if necessary, and owns
@@ -269,8 +273,8 @@ func (s *Store) checkFormat(ctx context.Context) error {
 	return readableFormat(raw)
 }
 
-// raiseFormat records that documents may now be of the current format. Documents of older
-// formats need no change.
+// raiseFormat records that documents may now be of the current format. Documents of formats
+// from oldestFormat on need no change.
 func (s *Store) raiseFormat(ctx context.Context) error {
 	id := s.names.setting("format")
 	return s.put(ctx, settings, []change{{id: id, version: format, doc: marshal(formatDoc{ID: id, V: format, Format: format})}})
@@ -281,10 +285,21 @@ func readableFormat(raw bson.Raw) error {
 	if err := bson.Unmarshal(raw, &d); err != nil {
 		return err
 	}
-	if d.Format > format {
-		return fmt.Errorf("the namespace was written by a newer Mayfly: it has format %d, and this version supports formats up to %d", d.Format, format)
+	switch {
+	case d.Format > format:
+		return fmt.Errorf("the namespace was written by a newer Mayfly: it has format %d, and this version supports %s", d.Format, supportedFormats())
+	case d.Format < oldestFormat:
+		return fmt.Errorf("the namespace was written by an older Mayfly: it has format %d, and this version supports %s; upgrade it first with a version that supports formats %d and %d", d.Format, supportedFormats(), d.Format, oldestFormat)
+	default:
+		return nil
 	}
-	return nil
+}
+
+func supportedFormats() string {
+	if oldestFormat == format {
+		return fmt.Sprintf("only format %d", format)
+	}
+	return fmt.Sprintf("formats %d to %d", oldestFormat, format)
 }
 
 // Epoch returns the epoch of this open.

@@ -29,7 +29,7 @@ type garbage struct {
 }
 
 // sweep deletes documents that are no longer needed, in slices, until the store ends. Nothing
-// depends on it: what it does not get to, the next open finds.
+// depends on it: the next open finds the documents that it leaves.
 func (s *Store) sweep() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()

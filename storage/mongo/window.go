@@ -52,7 +52,7 @@ type meterChange struct {
 type messageChange struct {
 	version version
 	m       engine.Message
-	content engine.Packed // as the sender wrote it; empty: the store has it
+	content engine.Packed // as the sender wrote it; empty means that the store has it
 	gone    bool
 	first   bool // there was never a document with this key
 }

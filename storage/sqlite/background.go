@@ -158,7 +158,7 @@ func (s *Store) sweep(ctx context.Context) error {
 	return nil
 }
 
-// slices runs change in transactions of their own until it reports that there is no more to
+// slices runs change in transactions of their own until it reports that there is nothing left to
 // do.
 func (s *Store) slices(ctx context.Context, change func(*writer) (more bool, err error)) error {
 	for more := true; more; {

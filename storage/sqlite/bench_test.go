@@ -260,7 +260,7 @@ func BenchmarkAppend(b *testing.B) {
 }
 
 // BenchmarkLoad opens a store and reads everything except bodies; cold: from the disk, where
-// the system can be told to drop the file from its cache.
+// the system can drop the file from its cache on request.
 func BenchmarkLoad(b *testing.B) {
 	n := max(stored(), 20_000)
 	s, path := openBench(b)

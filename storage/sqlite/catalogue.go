@@ -30,7 +30,7 @@ var _ namespaces.Catalogue = Catalogue{}
 // The folder of a removed namespace is moved there, and stays until an operator deletes it.
 type Catalogue struct {
 	Path   string       // of the store's file
-	Logger *slog.Logger // logs what cannot be read; nil: no logging
+	Logger *slog.Logger // logs what cannot be read; nil means no logging
 }
 
 const (
@@ -48,8 +48,8 @@ func (c Catalogue) dir() string { return c.Path + namespacesSuffix }
 // namespacesSuffix is the suffix of the folder's name.
 const namespacesSuffix = ".namespaces"
 
-// NamespaceOf returns the name of the namespace whose store is in the file path; empty if the file
-// is not in a catalogue's folder.
+// NamespaceOf returns the name of the namespace whose store is in the file path, or "" if the
+// file is not in a catalogue's folder.
 func NamespaceOf(path string) string {
 	full, err := filepath.Abs(path)
 	folder, file := filepath.Split(full)

@@ -139,7 +139,7 @@ func damaged(table, name string) error {
 	return fmt.Errorf("%w: a row of the table %s%s is damaged, and the namespace cannot be opened without it; restore a backup with mayfly restore, or run mayfly verify to list other damage", engine.ErrDamaged, table, inBrackets(name))
 }
 
-// inBrackets formats name for an error about a row; name may be empty.
+// inBrackets returns " (name)", or "" if name is empty.
 func inBrackets(name string) string {
 	if name == "" {
 		return ""

@@ -2,5 +2,5 @@ package sqlite_test
 
 import "time"
 
-// processorTime returns zero: it is not measured here.
+// processorTime returns zero, because it is not measured here.
 func processorTime() time.Duration { return 0 }

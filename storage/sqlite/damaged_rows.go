@@ -14,26 +14,24 @@ type skippableTable struct {
 	consequence string // the effect of losing a row, for people
 }
 
-// skippableTables returns the tables whose damaged rows Load leaves out and moves to the table aside.
+// skippableTables are the tables whose damaged rows Load leaves out and moves to the table aside.
 // Without a row of any other table, messages would be in the wrong place, be delivered twice
 // or be accessible without a rule: then the store is not loaded.
-func skippableTables() map[string]skippableTable {
-	return map[string]skippableTable{
-		"session": {"'session ' || quote(id) || ' of holder ' || holder", "the state of the session is lost"},
-		"seen":    {"'number ' || n || ' of holder ' || holder", "duplicates of messages sent at that time are accepted"},
-		"setting": {"'setting ' || quote(key)", "the setting is lost"},
-	}
+var skippableTables = map[string]skippableTable{
+	"session": {"'session ' || quote(id) || ' of holder ' || holder", "the state of the session is lost"},
+	"seen":    {"'number ' || n || ' of holder ' || holder", "duplicates of messages sent at that time are accepted"},
+	"setting": {"'setting ' || quote(key)", "the setting is lost"},
 }
 
-// identifyingColumns returns the columns that identify a row.
-func identifyingColumns() map[string][]int {
-	return map[string][]int{"session": {1}, "seen": {0, 1}, "setting": {0}, "entity": {0}, "rule": {0, 2}, "meter": {0}}
+// identifyingColumns are the columns that identify a row.
+var identifyingColumns = map[string][]int{
+	"session": {1}, "seen": {0, 1}, "setting": {0}, "entity": {0}, "rule": {0, 2}, "meter": {0},
 }
 
 // nameRow describes the current row of st, as it reads.
 func nameRow(table string, st *sqlite3.Stmt) string {
 	var of []string
-	for _, n := range identifyingColumns()[table] {
+	for _, n := range identifyingColumns[table] {
 		of = append(of, fmt.Sprintf("%s %.200q", st.ColumnName(n), st.ColumnText(n)))
 	}
 	if table == "entity" {
@@ -89,7 +87,7 @@ func quarantineRows(c *sqlite3.Conn, table string) error {
 
 // damagedRows describes each damaged row of a table in a sentence, if its table allows that.
 func (l *Snapshot) damagedRows(table, columns string) (said []string, err error) {
-	about, ok := skippableTables()[table]
+	about, ok := skippableTables[table]
 	if !ok {
 		return nil, nil
 	}

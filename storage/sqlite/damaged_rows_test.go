@@ -25,7 +25,8 @@ func spoil(t *testing.T, path, text string) {
 	}
 }
 
-// looked returns the damage that Look finds in the store, and what was set aside.
+// looked returns the damage that OpenSnapshot finds in the store, and the rows that were set
+// aside.
 func looked(t *testing.T, path string) (wrong, aside string) {
 	t.Helper()
 	l, err := OpenSnapshot(t.Context(), path, Options{})
@@ -58,8 +59,8 @@ func loadedByLook(t *testing.T, path string) (err error) {
 
 // TestDamagedRows changes a bit in a row of each table that Load yields records of. A row that
 // a namespace can be served without is moved aside, after which verify finds nothing; any
-// other row prevents the store from being loaded, and the error names it. storetest.Durable
-// tests what is served without a damaged row.
+// other row prevents the store from being loaded, and the error names it.
+// storetest.RunFileFaults tests what is served without a damaged row.
 func TestDamagedRows(t *testing.T) {
 	whole := filepath.Join(t.TempDir(), "whole")
 	s := openAt(t, whole, Options{})

@@ -47,7 +47,7 @@ func (s *Store) watch() error {
 	return nil
 }
 
-// checkFiles returns what has happened to one of the store's files; nil if all are in place.
+// checkFiles returns what has happened to one of the store's files, or nil if all are in place.
 func (s *Store) checkFiles() error {
 	for i := range s.files {
 		if err := s.files[i].check(); err != nil {
@@ -149,8 +149,8 @@ func (s *Store) watchLoop(ctx context.Context) {
 	}
 }
 
-// filesLostError returns why nothing can be written since the files were lost; nil if they never
-// were. If they are back, the store must be opened again.
+// filesLostError returns why nothing can be written since the files were lost, or nil if they
+// never were. If they are back, the store must be opened again.
 func (s *Store) filesLostError() error {
 	gone := s.filesLost.Load()
 	if gone == nil {

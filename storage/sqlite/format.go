@@ -12,7 +12,7 @@ import (
 // applicationID marks the file as ours ("Mayf"), for us and for file(1).
 const applicationID = 0x4d617966
 
-// The schema of a new file, and the steps that migrate an older one.
+// The schema of a new file, and the step that migrates an older one.
 var (
 	//go:embed schema.sql
 	schemaSQL string
@@ -20,23 +20,14 @@ var (
 	historySQL string
 	//go:embed views.sql
 	viewsSQL string
-	//go:embed format-2.sql
-	toFormat2 string
-	//go:embed format-3.sql
-	toFormat3 string
-	//go:embed format-4.sql
-	toFormat4 string
-	//go:embed format-5.sql
-	toFormat5 string
-	//go:embed format-6.sql
-	toFormat6 string
 	//go:embed format-7.sql
 	toFormat7 string
 )
 
 // A format is a version of the file's layout. A change that an older broker cannot read raises
 // it, adds a step, and puts a store written by the previous version into testdata. A step
-// never changes. Views are not part of steps: they are created again after the last one.
+// never changes. Views are not part of steps: they are created again after the last one. A file
+// that is older than the first step is refused and left as it is.
 type format struct {
 	version   int64
 	schema    string                              // of a new file, without the views
@@ -46,7 +37,31 @@ type format struct {
 }
 
 func current() *format {
-	return &format{version: 7, schema: schemaSQL + historySQL, steps: map[int64]string{1: toFormat2, 2: toFormat3, 3: toFormat4, 4: toFormat5, 5: toFormat6, 6: toFormat7}, dataSteps: map[int64]func(*sqlite3.Conn) error{6: addChecksums}, views: viewsSQL}
+	return &format{
+		version: 7, schema: schemaSQL + historySQL, views: viewsSQL,
+		steps: map[int64]string{6: toFormat7}, dataSteps: map[int64]func(*sqlite3.Conn) error{6: addChecksums},
+	}
+}
+
+// oldest returns the oldest version that the steps lead from.
+func (f *format) oldest() int64 {
+	v := f.version
+	for f.steps[v-1] != "" {
+		v--
+	}
+	return v
+}
+
+// check returns an error if f cannot read a file of this version, even after a migration.
+func (f *format) check(version int64, path string) error {
+	switch oldest := f.oldest(); {
+	case version > f.version:
+		return fmt.Errorf("the store %s was written by a newer Mayfly: it has format %d, and this version supports formats %d to %d", path, version, oldest, f.version)
+	case version < oldest:
+		return fmt.Errorf("the store %s was written by an older Mayfly: it has format %d, and this version supports formats %d to %d; upgrade it first with a version that supports formats %d and %d", path, version, oldest, f.version, version, oldest)
+	default:
+		return nil
+	}
 }
 
 // prepare makes c's file one of this format: it gives a new file the schema and migrates an
@@ -68,11 +83,14 @@ func (f *format) prepare(c *sqlite3.Conn, s *Store) error {
 		if err := f.create(c); err != nil {
 			return fmt.Errorf("the store %s cannot be created: %w", s.path, err)
 		}
+		version = f.version
 	case id != applicationID:
 		return fmt.Errorf("%s is not a Mayfly store: it is the SQLite file of another program", s.path)
-	case version > f.version:
-		return fmt.Errorf("the store %s was written by a newer Mayfly: it has format %d, and this version supports formats up to %d", s.path, version, f.version)
-	case version < f.version:
+	}
+	if err := f.check(version, s.path); err != nil {
+		return err
+	}
+	if version < f.version {
 		backup, err := f.migrate(c, s.path, version)
 		if err != nil {
 			return fmt.Errorf("the store %s of format %d cannot be upgraded to format %d: %w", s.path, version, f.version, err)
@@ -117,11 +135,7 @@ func (f *format) migrate(c *sqlite3.Conn, path string, from int64) (backup strin
 		return "", err
 	}
 	for v := from; v < f.version; v++ {
-		step, ok := f.steps[v]
-		err := fmt.Errorf("format %d is not supported", v)
-		if ok {
-			err = c.Exec(step)
-		}
+		err := c.Exec(f.steps[v])
 		if fill := f.dataSteps[v]; err == nil && fill != nil {
 			err = fill(c)
 		}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,121 +23,73 @@ import (
 // existing ones. Do so once for each format, before it is released.
 const writeTestdata = "MAYFLY_WRITE_TESTDATA"
 
-// formatOne returns the content of testdata/format-1.gz, in the order of Load, which format 2
-// has, too. Later fields are zero.
-func formatOne() []engine.Record {
-	content := engine.Content{MessageID: "order-17", Subject: "paid", ContentType: "text/plain", TTL: time.Hour,
+// fixtureRecords returns the content of the files in testdata, in the order of Load. Every field
+// of format 6 is set.
+func fixtureRecords() []engine.Record {
+	const orders, deadLetters, transfers = engine.SubqueueID(1<<40 | 1), engine.SubqueueID(1<<40 | 2), engine.SubqueueID(1<<40 | 21)
+	paid := engine.Content{MessageID: "order-17", Subject: "paid", ContentType: "text/plain", TTL: time.Hour,
 		Properties: value.Properties{{Name: "euros", Value: value.OfInt(42)}}, BodySize: 5}
+	rules := []engine.AccessRule{
+		{Name: "ci", Rights: engine.SendRight, PrimaryKey: "one", SecondaryKey: "zwei ä", CreatedAt: 1784000000014, UpdatedAt: 1784000000015},
+		{Name: "all", Rights: engine.ManageRight, PrimaryKey: "three"},
+	}
+	common := engine.Config{
+		AuthorizationRules: rules, ForwardToAddress: "sb://a/ä", ForwardDeadLetteredMessagesToAddress: "https://b/c", EnablePartitioning: true,
+	}
+	queue := common
+	queue.LockDuration, queue.MaxSizeInMegabytes, queue.MaxMessageSizeInKilobytes = 30*time.Second, 2048, 256
+	queue.DefaultMessageTimeToLive, queue.AutoDeleteOnIdle, queue.DuplicateDetectionHistoryTimeWindow = time.Hour, 6*time.Minute, time.Minute
+	queue.MaxDeliveryCount, queue.Status = 3, engine.StatusSendDisabled
+	queue.DeadLetteringOnMessageExpiration, queue.IgnoreFilterExceptions, queue.UnbatchedOperations = true, true, true
+	queue.EnableExpress, queue.SupportOrdering, queue.RequiresDuplicateDetection, queue.RequiresSession = true, true, true, true
+	queue.ForwardTo, queue.ForwardDeadLetteredMessagesTo, queue.UserMetadata = "audit", "dead", "für Menschen"
 	return []engine.Record{
 		engine.Clock{Now: 1784000000123},
-		engine.Entity{ID: 1<<40 | 1, DeadLetterID: 1<<40 | 2, Kind: engine.Queue, Path: "orders",
-			CreatedAt: 1784000000000, UpdatedAt: 1784000000001, UnpinnedIdle: 5 * time.Minute,
-			Config: engine.Config{
-				LockDuration: 30 * time.Second, MaxSizeInMegabytes: 2048, MaxMessageSizeInKilobytes: 256,
-				DefaultMessageTimeToLive: time.Hour, AutoDeleteOnIdle: 6 * time.Minute,
-				DuplicateDetectionHistoryTimeWindow: time.Minute, MaxDeliveryCount: 3, Status: engine.StatusSendDisabled,
-				DeadLetteringOnMessageExpiration: true, IgnoreFilterExceptions: true, UnbatchedOperations: true,
-				EnableExpress: true, SupportOrdering: true, RequiresDuplicateDetection: true, RequiresSession: true,
-				ForwardTo: "audit", ForwardDeadLetteredMessagesTo: "dead", UserMetadata: "für Menschen",
-			}},
-		engine.Entity{ID: 1<<40 | 3, Kind: engine.Topic, Path: "Prices", CreatedAt: 1784000000002},
-		engine.Entity{ID: 1<<40 | 4, DeadLetterID: 1<<40 | 5, Kind: engine.Subscription, Path: "Prices/Subscriptions/eu"},
-		engine.Rule{Subscription: 1<<40 | 4, Name: "$Default", Filter: engine.Filter{Kind: engine.SQLFilter, Text: "a = 1"},
-			Action: "SET b = 2", CreatedAt: 1784000000003},
-		engine.Meter{Subqueue: 1<<40 | 1, NextSeq: 9, LastUsed: 1784000000004, AccessedAt: 1784000000005},
-		engine.StoredContent{Key: 1<<40 | 6, Content: content.Pack()},
-		engine.StoredContent{Key: 1<<40 | 7, Content: engine.Content{BodySize: 600_000}.Pack()},
-		engine.Message{Key: 1<<40 | 6, Content: 1<<40 | 6, Subqueue: 1<<40 | 1, Seq: 7, EnqueuedSeq: 7,
-			EnqueuedAt: 1784000000006, ExpiresAt: 1784003600006, ScheduledFor: 1784000000007, LockedUntil: 1784000030007,
-			Nonce: 1<<63 | 5, DeliveryCount: 2, State: engine.Deferred},
-		engine.Message{Key: 1<<40 | 7, Content: 1<<40 | 7, Subqueue: 1<<40 | 2, Seq: 8, EnqueuedSeq: 3,
-			Extra: &engine.Extra{DeadLettered: true, Reason: "TTLExpiredException", Description: "The message expired.",
-				Source: "orders", DeadAt: 1784000000008, DeferredAt: 1784000000009, By: "somebody",
-				Properties: value.Properties{{Name: "retry", Value: value.OfBool(true)}}}},
-	}
-}
-
-// formatThree returns the content of testdata/format-3.gz: formatOne with new fields, and new
-// records.
-func formatThree() []engine.Record {
-	all := formatOne()
-	for i, r := range all {
-		switch r := r.(type) {
-		case engine.Entity:
-			r.TransferID = 1<<40 | engine.SubqueueID(20+i)
-			all[i] = r
-		case engine.Rule:
-			r.Filter.Parameters = value.Properties{{Name: "@a", Value: value.OfInt(1)}}
-			all[i] = r
-		case engine.Meter:
-			r.Duplicates = 1 << 40
-			all[i] = r
-		case engine.Message:
-			if r.Hops = 4; r.Extra != nil {
-				r.Extra.Rewritten, r.Extra.NeverForwarded = engine.Content{MessageID: "order-18", BodySize: 600_000}.Pack(), true
-			}
-			all[i] = r
-		}
-	}
-	orders := engine.SubqueueID(1<<40 | 1)
-	return slices.Insert(all, 6, []engine.Record{
+		engine.Access{Rules: rules[:1]},
+		engine.Setting{Key: "view/empty"},
+		engine.Setting{Key: "view/ä", Value: "\x00\xff", ChangedAt: 1784000000016},
+		engine.Entity{ID: orders, DeadLetterID: deadLetters, TransferID: transfers, Kind: engine.Queue, Path: "orders", Config: queue,
+			CreatedAt: 1784000000000, UpdatedAt: 1784000000001, UnpinnedIdle: 5 * time.Minute},
+		engine.Entity{ID: 1<<40 | 3, TransferID: 1<<40 | 22, Kind: engine.Topic, Path: "Prices", Config: common, CreatedAt: 1784000000002},
+		engine.Entity{ID: 1<<40 | 4, DeadLetterID: 1<<40 | 5, TransferID: 1<<40 | 23, Kind: engine.Subscription, Path: "Prices/Subscriptions/eu", Config: common},
+		engine.Rule{Subscription: 1<<40 | 4, Name: "$Default", Action: "SET b = 2", CreatedAt: 1784000000003,
+			Filter: engine.Filter{Kind: engine.SQLFilter, Text: "a = 1", Parameters: value.Properties{{Name: "@a", Value: value.OfInt(1)}}}},
+		engine.Meter{Subqueue: orders, NextSeq: 9, LastUsed: 1784000000004, AccessedAt: 1784000000005, Duplicates: 1 << 40},
 		engine.SessionRecord{Subqueue: orders, ID: "", State: "of no name", ChangedAt: 1784000000010},
 		engine.SessionRecord{Subqueue: orders, ID: "A/ä\x00\xff", State: "\x00\xff", ChangedAt: 1784000000011},
 		engine.SessionRecord{Subqueue: orders, ID: "a"},
 		engine.SeenIDs{Subqueue: orders, N: 7, At: 1784000000012, Digests: []engine.Digest{{0: 1, 15: 2}, {}}},
 		engine.SeenIDs{Subqueue: orders, N: 9, At: 1784000000013, Digests: []engine.Digest{{3}}},
-	}...)
-}
-
-// formatFour returns the content of testdata/format-4.gz: formatThree, and a message to be
-// transferred.
-func formatFour() []engine.Record {
-	all := formatThree()
-	return append(all, engine.Message{Key: 1<<40 | 8, Content: 1<<40 | 6, Subqueue: 1<<40 | 21, Seq: 1, EnqueuedSeq: 1,
-		Extra: &engine.Extra{DeadLettered: true, Reason: "ForwardingFailed", To: "elsewhere"}})
-}
-
-// formatFive returns the content of testdata/format-5.gz: formatFour, access rules, and new
-// fields of descriptions.
-func formatFive() []engine.Record {
-	all := formatFour()
-	rules := []engine.AccessRule{
-		{Name: "ci", Rights: engine.SendRight, PrimaryKey: "one", SecondaryKey: "zwei ä", CreatedAt: 1784000000014, UpdatedAt: 1784000000015},
-		{Name: "all", Rights: engine.ManageRight, PrimaryKey: "three"},
+		engine.StoredContent{Key: 1<<40 | 6, Content: paid.Pack()},
+		engine.StoredContent{Key: 1<<40 | 7, Content: engine.Content{BodySize: 600_000}.Pack()},
+		engine.Message{Key: 1<<40 | 6, Content: 1<<40 | 6, Subqueue: orders, Seq: 7, EnqueuedSeq: 7, Hops: 4,
+			EnqueuedAt: 1784000000006, ExpiresAt: 1784003600006, ScheduledFor: 1784000000007, LockedUntil: 1784000030007,
+			Nonce: 1<<63 | 5, DeliveryCount: 2, State: engine.Deferred},
+		engine.Message{Key: 1<<40 | 7, Content: 1<<40 | 7, Subqueue: deadLetters, Seq: 8, EnqueuedSeq: 3, Hops: 4,
+			Extra: &engine.Extra{DeadLettered: true, Reason: "TTLExpiredException", Description: "The message expired.",
+				Source: "orders", DeadAt: 1784000000008, DeferredAt: 1784000000009, By: "somebody", NeverForwarded: true,
+				Properties: value.Properties{{Name: "retry", Value: value.OfBool(true)}},
+				Rewritten:  engine.Content{MessageID: "order-18", BodySize: 600_000}.Pack()}},
+		engine.Message{Key: 1<<40 | 8, Content: 1<<40 | 6, Subqueue: transfers, Seq: 1, EnqueuedSeq: 1,
+			Extra: &engine.Extra{DeadLettered: true, Reason: "ForwardingFailed", To: "elsewhere"}},
 	}
-	for i, r := range all {
-		if e, ok := r.(engine.Entity); ok {
-			e.Config.AuthorizationRules = rules
-			e.Config.ForwardToAddress, e.Config.ForwardDeadLetteredMessagesToAddress, e.Config.EnablePartitioning = "sb://a/ä", "https://b/c", true
-			all[i] = e
-		}
-	}
-	return slices.Insert(all, 1, engine.Record(engine.Access{Rules: rules[:1]}))
 }
 
-// formatSix returns the content of testdata/format-6.gz: formatFive, and settings.
-func formatSix() []engine.Record {
-	return slices.Insert(formatFive(), 2, []engine.Record{
-		engine.Setting{Key: "view/empty"},
-		engine.Setting{Key: "view/ä", Value: "\x00\xff", ChangedAt: 1784000000016},
-	}...)
-}
-
-// formatTwo returns the history in testdata/format-2.gz, newest first.
-func formatTwo() []engine.HistoryEvent {
-	records := formatOne()
-	dead, orders := records[9].(engine.Message), records[1].(engine.Entity)
+// fixtureHistory returns the history of the files in testdata, newest first.
+func fixtureHistory() []engine.HistoryEvent {
+	records := fixtureRecords()
+	orders, dead := records[4].(engine.Entity), records[17].(engine.Message)
 	return []engine.HistoryEvent{
 		{Epoch: 1, Event: engine.Event{N: 3, Kind: engine.EventMoved, At: 1784000000009, Subqueue: dead.Subqueue, Path: "orders/$DeadLetterQueue", To: "audit",
-			Actor: "somebody", Audit: true, Message: dead, Content: records[7].(engine.StoredContent).Content}},
+			Actor: "somebody", Audit: true, Message: dead, Content: records[15].(engine.StoredContent).Content, Session: "A/ä"}},
 		{Epoch: 1, Event: engine.Event{N: 2, Kind: engine.EventPurged, At: 1784000000008, Subqueue: orders.ID, Path: "orders", Actor: "für Menschen",
 			Reason: "it was time", Count: 1 << 40}},
 		{Epoch: 1, Event: engine.Event{N: 1, Kind: engine.EventEntityDeleted, At: 1784000000008, Subqueue: orders.ID, Path: "orders", Actor: "somebody", Audit: true,
-			Entity: &orders, Rules: []engine.Rule{records[4].(engine.Rule)}, Subscriptions: []engine.Entity{records[3].(engine.Entity)}}},
+			Entity: &orders, Rules: []engine.Rule{records[7].(engine.Rule)}, Subscriptions: []engine.Entity{records[6].(engine.Entity)}}},
 	}
 }
 
-var largeBodyOfFormatOne = bytes.Repeat([]byte("0123456789"), 60_000)
+var fixtureLargeBody = bytes.Repeat([]byte("0123456789"), 60_000)
 
 func batchFrom(records []engine.Record) *engine.Batch {
 	b := &engine.Batch{Hard: true}
@@ -169,30 +120,23 @@ func batchFrom(records []engine.Record) *engine.Batch {
 	return b
 }
 
+// TestFormats opens a store of each format that can be read. testdata/format-6.gz was written by
+// the last version that wrote this format.
 func TestFormats(t *testing.T) {
 	if os.Getenv(writeTestdata) != "" {
 		writeFormat(t, fileOf(current().version))
 	}
-	for version, holds := range map[int64]struct {
-		records []engine.Record
-		history []engine.HistoryEvent
-	}{1: {formatOne(), nil}, 2: {formatOne(), formatTwo()}, 3: {formatThree(), formatTwo()}, 4: {formatFour(), formatTwo()}, 5: {formatFive(), formatTwo()},
-		6: {formatSix(), formatTwo()}, 7: {formatSix(), formatTwo()}} {
-		t.Run(fmt.Sprint(version), func(t *testing.T) { testFormat(t, version, holds.records, holds.history) })
+	for version := current().oldest(); version <= current().version; version++ {
+		t.Run(fmt.Sprint(version), func(t *testing.T) { testFormat(t, version) })
 	}
 }
 
 func fileOf(version int64) string { return fmt.Sprintf("testdata/format-%d.gz", version) }
 
-func testFormat(t *testing.T, version int64, records []engine.Record, history []engine.HistoryEvent) {
+func testFormat(t *testing.T, version int64) {
+	records := fixtureRecords()
 	file := fileOf(version)
-	packed, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer packed.Close()
-	path := filepath.Join(t.TempDir(), "store")
-	gunzip(t, packed, path)
+	path := unpacked(t, version)
 	s := openAt(t, path, Options{})
 	if s.Epoch() != 2 {
 		t.Errorf("epoch %d; want 2", s.Epoch())
@@ -201,7 +145,7 @@ func testFormat(t *testing.T, version int64, records []engine.Record, history []
 	if d := cmp.Diff(records, got, cmp.Comparer(func(a, b value.Value) bool { return a == b })); d != "" {
 		t.Errorf("%s (-want +got):\n%s", file, d)
 	}
-	for k, want := range map[engine.Key][]byte{1<<40 | 6: []byte("hello"), 1<<40 | 7: largeBodyOfFormatOne} {
+	for k, want := range map[engine.Key][]byte{1<<40 | 6: []byte("hello"), 1<<40 | 7: fixtureLargeBody} {
 		r, err := s.Body(t.Context(), k)
 		if err != nil {
 			t.Fatal(err)
@@ -211,7 +155,7 @@ func testFormat(t *testing.T, version int64, records []engine.Record, history []
 		}
 		r.Close()
 	}
-	if d := cmp.Diff(history, past(t, s, engine.HistoryQuery{})); d != "" {
+	if d := cmp.Diff(fixtureHistory(), past(t, s, engine.HistoryQuery{})); d != "" {
 		t.Errorf("%s (-want +got):\n%s", file, d)
 	}
 	sized(t, s)
@@ -221,7 +165,7 @@ func testFormat(t *testing.T, version int64, records []engine.Record, history []
 	if n := len(past(t, s, engine.HistoryQuery{Audit: true, From: 1784000000010})); n != 1 {
 		t.Errorf("%d events are remembered of what was done now", n)
 	}
-	_, err = os.Stat(fmt.Sprint(path, ".format-", version))
+	_, err := os.Stat(fmt.Sprint(path, ".format-", version))
 	if migrated := err == nil; migrated != (version < current().version) {
 		t.Errorf("a backup of format %d: %v", version, err)
 	}
@@ -241,13 +185,7 @@ func testFormat(t *testing.T, version int64, records []engine.Record, history []
 // TestOldOrdering opens a store from when SupportOrdering was false by default for topics too,
 // with topics that have it and topics that do not. Values stated since then are kept.
 func TestOldOrdering(t *testing.T) {
-	packed, err := os.Open(fileOf(6)) // rows have no sums in it
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer packed.Close()
-	path := filepath.Join(t.TempDir(), "store")
-	gunzip(t, packed, path)
+	path := unpacked(t, 6) // rows have no sums in it
 	raw(t, path, "CREATE TABLE topic AS SELECT * FROM entity WHERE path = 'Prices'; UPDATE topic SET id = 99, path = 'Old', support_ordering = 1; INSERT INTO entity SELECT * FROM topic; DROP TABLE topic")
 	s := openAt(t, path, Options{})
 	b := batchOf(1, 1)
@@ -286,12 +224,12 @@ func layout(t *testing.T, s *Store) (all []string) {
 func writeFormat(t *testing.T, file string) {
 	path := filepath.Join(t.TempDir(), "store")
 	s := openAt(t, path, Options{})
-	if err := s.Stage(t.Context(), 1<<40|7, bytes.NewReader(largeBodyOfFormatOne)); err != nil {
+	if err := s.Stage(t.Context(), 1<<40|7, bytes.NewReader(fixtureLargeBody)); err != nil {
 		t.Fatal(err)
 	}
-	b := batchFrom(formatSix())
+	b := batchFrom(fixtureRecords())
 	b.Bodies = []engine.Body{{Key: 1<<40 | 6, Bytes: []byte("hello")}}
-	history := formatTwo()
+	history := fixtureHistory()
 	b.Audit = []engine.Event{history[2].Event, history[0].Event}
 	mustCommit(t, s, b)
 	remember(t, s, []engine.Event{history[1].Event})
@@ -312,9 +250,15 @@ func writeFormat(t *testing.T, file string) {
 	}
 }
 
-func gunzip(t *testing.T, from io.Reader, path string) {
+// unpacked returns the path of a copy of the store in testdata of this format.
+func unpacked(t *testing.T, version int64) string {
 	t.Helper()
-	z, err := gzip.NewReader(from)
+	packed, err := os.Open(fileOf(version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	z, err := gzip.NewReader(packed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,9 +266,11 @@ func gunzip(t *testing.T, from io.Reader, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	path := filepath.Join(t.TempDir(), "store")
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return path
 }
 
 func loaded(t *testing.T, s *Store) (all []engine.Record) {
@@ -359,7 +305,7 @@ func TestForeignAndNewerFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct{ sql, want string }{
-		"newer":          {"PRAGMA user_version=8", "was written by a newer Mayfly: it has format 8, and this version supports formats up to 7"},
+		"newer":          {"PRAGMA user_version=8", "was written by a newer Mayfly: it has format 8, and this version supports formats 6 to 7"},
 		"somebody's":     {"PRAGMA application_id=0; CREATE TABLE theirs(x)", "is not a Mayfly store: it is the SQLite file of another program"},
 		"somebody's own": {"PRAGMA application_id=77", "is not a Mayfly store: it is the SQLite file of another program"},
 	} {
@@ -375,12 +321,36 @@ func TestForeignAndNewerFiles(t *testing.T) {
 			}
 		})
 	}
-	t.Run("older than all", func(t *testing.T) {
-		raw(t, path, "PRAGMA user_version=0")
-		if _, err := Open(t.Context(), path, Options{}); err == nil || !strings.Contains(err.Error(), "format 0 is not supported") {
-			t.Errorf("Open: %v", err)
-		}
-	})
+}
+
+// TestOlderFiles checks that a store of a format that is no longer supported is refused, and
+// left as it is.
+func TestOlderFiles(t *testing.T) {
+	for version := range current().oldest() {
+		t.Run(fmt.Sprint(version), func(t *testing.T) {
+			path := unpacked(t, current().oldest())
+			raw(t, path, fmt.Sprintf("PRAGMA user_version=%d", version))
+			before, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := fmt.Sprintf("the store %s was written by an older Mayfly: it has format %d, and this version supports formats 6 to 7; "+
+				"upgrade it first with a version that supports formats %d and 6", path, version, version)
+			if _, err := Open(t.Context(), path, Options{}); err == nil || err.Error() != want {
+				t.Errorf("Open: %v; want %q", err, want)
+			}
+			if _, err := OpenSnapshot(t.Context(), path, Options{}); err == nil || err.Error() != want {
+				t.Errorf("OpenSnapshot: %v; want %q", err, want)
+			}
+			if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+				t.Errorf("the store was changed: %v", err)
+			}
+			copies, err := filepath.Glob(path + ".format-*")
+			if err != nil || copies != nil {
+				t.Errorf("copies of the store: %v, %v", copies, err)
+			}
+		})
+	}
 }
 
 // TestMigration takes a store through two future formats.

@@ -100,8 +100,8 @@ func (s *Store) checkSpace() error {
 	return os.Remove(s.path + "-room")
 }
 
-// diskFullError returns why nothing can be written to a store that was opened on a full
-// disk; nil for any other store.
+// diskFullError returns why nothing can be written to a store that was opened on a full disk, or
+// nil for any other store.
 func (s *Store) diskFullError() error {
 	if s.tempIndexDir == "" {
 		return nil

@@ -121,8 +121,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPastPlan checks that every page uses an index.
-func TestPastPlan(t *testing.T) {
+// TestHistoryQueryPlan checks that every page uses an index.
+func TestHistoryQueryPlan(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	plan := func(sql string) string {
 		var lines []string

@@ -42,7 +42,7 @@ func (s *Store) load(ctx context.Context, yield func(engine.Record, error) bool,
 		return err
 	}
 	l := loader{ctx: ctx, c: r.c, yield: yield, claimed: map[engine.SubqueueID]bool{}, onSkipped: func(table, row string) {
-		s.log.Error("a row of the store is damaged and was skipped", "path", s.path, "table", table, "row", row, "result", skippableTables()[table].consequence)
+		s.log.Error("a row of the store is damaged and was skipped", "path", s.path, "table", table, "row", row, "result", skippableTables[table].consequence)
 		spoiled[table]++
 	}}
 	return errors.Join(l.all(), r.c.Exec("ROLLBACK"))
@@ -192,7 +192,7 @@ func (l *loader) damaged(table string, st *sqlite3.Stmt, rec engine.Record) (eng
 	if table == "message" { // its subqueue reads as one that does not exist
 		return engine.Damaged{Key: l.lastKey, Part: engine.DamagedRecord}, nil
 	}
-	if about, ok := skippableTables()[table]; ok {
+	if about, ok := skippableTables[table]; ok {
 		if l.onSkipped == nil {
 			return nil, fmt.Errorf("%w: a row of the table %s%s is damaged; the next server that starts sets it aside, and %s; run mayfly verify to list other damage",
 				engine.ErrDamaged, table, inBrackets(nameRow(table, st)), about.consequence)

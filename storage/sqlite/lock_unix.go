@@ -19,7 +19,7 @@ func tryLock(f *os.File) error {
 	return err
 }
 
-// links returns how many hard links a file has; zero if the system does not report it.
+// links returns how many hard links a file has, or zero if the system does not report it.
 func links(info fs.FileInfo) uint64 {
 	if sys, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(sys.Nlink) //nolint:unconvert // it is narrower on some systems

@@ -29,7 +29,7 @@ func lockFile(f *os.File) error {
 	return err
 }
 
-// links returns zero: the number of hard links is not known here.
+// links returns zero, because the number of hard links is not known here.
 func links(fs.FileInfo) uint64 { return 0 }
 
 // syncDir does nothing: Windows makes names durable by itself.

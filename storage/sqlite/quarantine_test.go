@@ -43,7 +43,7 @@ func TestSetAside(t *testing.T) {
 }
 
 // TestSetAsideFails makes SQLite end the transaction when a row is inserted into the table
-// aside, or a subqueue is swept, as on a full disk: what would have been deleted next stays.
+// aside, or a subqueue is swept, as on a full disk: rows that would have been deleted next stay.
 func TestSetAsideFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		when, count string

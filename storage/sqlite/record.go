@@ -111,7 +111,7 @@ type row struct {
 	st  *sqlite3.Stmt
 	n   int
 	err error
-	sum *checksum // of what was put or read; nil if the row has no sum
+	sum *checksum // of the values that were put or read; nil if the row has no sum
 }
 
 // into starts with the first parameter of st.
@@ -124,7 +124,7 @@ func (w *writer) into(st *sqlite3.Stmt, table string) row {
 	return row{st: st, sum: &w.sum}
 }
 
-// run executes the statement with what was put.
+// run executes the statement with the values that were put.
 func (r *row) run() error {
 	if s := r.sum; s != nil {
 		r.sum = nil

@@ -91,7 +91,7 @@ func (l *Snapshot) withIndexGuard(do func() error) error {
 	return err
 }
 
-// openIndex opens the index of the log of the store in the file path; nil if there is
+// openIndex opens the index of the log of the store in the file path. It returns nil if there is
 // none.
 func openIndex(path string) *os.File {
 	f, err := os.Open(path + "-shm")
@@ -173,7 +173,7 @@ func connectReadOnly(path, disk string) (*sqlite3.Conn, error) {
 	return c, nil
 }
 
-// writable returns why the file cannot be opened for writing; nil if it can.
+// writable returns why the file cannot be opened for writing, or nil if it can.
 func writable(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -205,9 +205,11 @@ func (l *Snapshot) begin(f *format) error {
 		return fmt.Errorf("%s is not a Mayfly store: it is empty", l.path)
 	case id != applicationID:
 		return fmt.Errorf("%s is not a Mayfly store: it is the SQLite file of another program", l.path)
-	case version > f.version:
-		return fmt.Errorf("the store %s was written by a newer Mayfly: it has format %d, and this version supports formats up to %d", l.path, version, f.version)
-	case version < f.version:
+	}
+	if err := f.check(version, l.path); err != nil {
+		return err
+	}
+	if version < f.version {
 		return fmt.Errorf("the store %s was written by an older Mayfly: it has format %d, and this version upgrades it to format %d when a server opens it", l.path, version, f.version)
 	}
 	if err := l.prepare(); err != nil {

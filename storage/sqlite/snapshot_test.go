@@ -75,14 +75,14 @@ func lying(t *testing.T, dir string) map[string]string {
 func filled(t *testing.T, path string) *Store {
 	t.Helper()
 	s := openAt(t, path, Options{})
-	if err := s.Stage(t.Context(), 1<<40|7, bytes.NewReader(largeBodyOfFormatOne)); err != nil {
+	if err := s.Stage(t.Context(), 1<<40|7, bytes.NewReader(fixtureLargeBody)); err != nil {
 		t.Fatal(err)
 	}
-	b := batchFrom(formatThree())
+	b := batchFrom(fixtureRecords())
 	b.Bodies = []engine.Body{{Key: 1<<40 | 6, Bytes: []byte("hello")}}
-	b.Audit = []engine.Event{formatTwo()[2].Event}
+	b.Audit = []engine.Event{fixtureHistory()[2].Event}
 	mustCommit(t, s, b)
-	if err := s.AppendEvents(t.Context(), []engine.Event{formatTwo()[1].Event, formatTwo()[0].Event}); err != nil {
+	if err := s.AppendEvents(t.Context(), []engine.Event{fixtureHistory()[1].Event, fixtureHistory()[0].Event}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -98,7 +98,7 @@ func sameAs(t *testing.T, what string, want, got any) {
 // sees checks that l has the content that filled made.
 func sees(t *testing.T, l *Snapshot) {
 	t.Helper()
-	bodies := map[engine.Key][]byte{1<<40 | 6: []byte("hello"), 1<<40 | 7: largeBodyOfFormatOne}
+	bodies := map[engine.Key][]byte{1<<40 | 6: []byte("hello"), 1<<40 | 7: fixtureLargeBody}
 	var records []engine.Record
 	for r, err := range l.Load(t.Context()) {
 		if err != nil {
@@ -122,9 +122,9 @@ func sees(t *testing.T, l *Snapshot) {
 			}
 		}
 	}
-	sameAs(t, "records", formatThree(), records)
-	sameAs(t, "history", formatTwo(), collected(t, l.QueryEvents(t.Context(), engine.HistoryQuery{})))
-	sameAs(t, "two of the history", formatTwo()[:2], collected(t, l.QueryEvents(t.Context(), engine.HistoryQuery{Limit: 2})))
+	sameAs(t, "records", fixtureRecords(), records)
+	sameAs(t, "history", fixtureHistory(), collected(t, l.QueryEvents(t.Context(), engine.HistoryQuery{})))
+	sameAs(t, "two of the history", fixtureHistory()[:2], collected(t, l.QueryEvents(t.Context(), engine.HistoryQuery{Limit: 2})))
 	if _, err := l.Body(t.Context(), 99); !errors.Is(err, engine.ErrMessageNotFound) {
 		t.Errorf("a body that is not there: %v", err)
 	}
@@ -136,14 +136,14 @@ func sees(t *testing.T, l *Snapshot) {
 	}
 }
 
-func TestLookBesideAnOwner(t *testing.T) {
+func TestSnapshotBesideAnOwner(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "some where%3F?#")
 	s := filled(t, path)
 	l := lookAt(t, path)
 	sees(t, l)
 	// It does not see later changes, not even that a body is dropped.
-	drop := &engine.Batch{Hard: true, Now: 1784000009999, DropSubqueues: []engine.SubqueueID{1<<40 | 1, 1<<40 | 2, 1<<40 | 21}, DropMessages: []engine.Key{1<<40 | 6, 1<<40 | 7},
+	drop := &engine.Batch{Hard: true, Now: 1784000009999, DropSubqueues: []engine.SubqueueID{1<<40 | 1, 1<<40 | 2, 1<<40 | 21}, DropMessages: []engine.Key{1<<40 | 6, 1<<40 | 7, 1<<40 | 8},
 		DropContents: []engine.DroppedContent{{Key: 1<<40 | 6, HasBody: true}, {Key: 1<<40 | 7, HasBody: true}}}
 	mustCommit(t, s, drop)
 	if err := s.sweep(t.Context()); err != nil {
@@ -157,7 +157,7 @@ func TestLookBesideAnOwner(t *testing.T) {
 	}
 	sees(t, l)
 	later := lookAt(t, path)
-	if got := collected(t, later.Load(t.Context())); len(got) != 4 { // the clock, a topic, its subscription and its rule
+	if got := collected(t, later.Load(t.Context())); len(got) != 7 { // the clock, an access rule, two settings, a topic, its subscription and its rule
 		t.Errorf("afterwards there are %v", got)
 	}
 	// The store belongs to its owner, whether snapshots are closed before or after it.
@@ -168,7 +168,7 @@ func TestLookBesideAnOwner(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := collected(t, later.Load(t.Context())); len(got) != 4 {
+	if got := collected(t, later.Load(t.Context())); len(got) != 7 {
 		t.Errorf("after the owner has gone there are %v", got)
 	}
 	if err := later.Close(); err != nil {
@@ -179,7 +179,7 @@ func TestLookBesideAnOwner(t *testing.T) {
 	}
 }
 
-func TestLookWithoutAnOwner(t *testing.T) {
+func TestSnapshotWithoutAnOwner(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "store")
 	if err := filled(t, path).Close(); err != nil {
@@ -200,7 +200,7 @@ func TestLookWithoutAnOwner(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	mustCommit(t, s, &engine.Batch{Hard: true, Now: 1784000009999, DropMessages: []engine.Key{1<<40 | 7}})
+	mustCommit(t, s, &engine.Batch{Hard: true, Now: 1784000009999, DropMessages: []engine.Key{1<<40 | 7, 1<<40 | 8}})
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -209,8 +209,8 @@ func TestLookWithoutAnOwner(t *testing.T) {
 	}
 }
 
-// TestLookAfterACrash reads what a killed process left: most of it is still in the log.
-func TestLookAfterACrash(t *testing.T) {
+// TestSnapshotAfterACrash reads what a killed process left: most of it is still in the log.
+func TestSnapshotAfterACrash(t *testing.T) {
 	dir, crashed := t.TempDir(), t.TempDir()
 	filled(t, filepath.Join(dir, "store"))
 	for _, name := range []string{"store", "store-wal"} {
@@ -235,7 +235,7 @@ func TestLookAfterACrash(t *testing.T) {
 	sameAs(t, "files", before, after)
 }
 
-func TestLookRefuses(t *testing.T) {
+func TestSnapshotIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string { return filepath.Join(dir, name) }
 	write := func(name, text string) {
@@ -247,7 +247,7 @@ func TestLookRefuses(t *testing.T) {
 	write("short", "no")
 	write("empty", "")
 	raw(t, file("foreign"), "CREATE TABLE t (x)")
-	for name, format := range map[string]int64{"newer": current().version + 1, "older": 1} {
+	for name, format := range map[string]int64{"newer": current().version + 1, "older": current().version - 1, "too old": current().oldest() - 1} {
 		openAt(t, file(name), Options{}).Close()
 		raw(t, file(name), fmt.Sprintf("PRAGMA user_version=%d", format))
 	}
@@ -267,7 +267,8 @@ func TestLookRefuses(t *testing.T) {
 		"empty":      "is not a Mayfly store: it is empty",
 		"foreign":    "is not a Mayfly store: it is the SQLite file of another program",
 		"newer":      "was written by a newer Mayfly: it has format",
-		"older":      "was written by an older Mayfly: it has format 1, and this version upgrades it to format",
+		"older":      "was written by an older Mayfly: it has format 6, and this version upgrades it to format 7",
+		"too old":    "was written by an older Mayfly: it has format 5, and this version supports formats 6 to 7",
 		"torn":       "cannot be read: ",
 	} {
 		l, err := OpenSnapshot(t.Context(), file(name), Options{})
@@ -289,7 +290,7 @@ func TestLookRefuses(t *testing.T) {
 	}
 }
 
-func TestLookIsInterrupted(t *testing.T) {
+func TestSnapshotIsInterrupted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "store")
 	filled(t, path)
 	l := lookAt(t, path)

@@ -10,9 +10,9 @@ import (
 	"mayfly/engine"
 )
 
-// TestLookIndexCut cuts the index of a log while a snapshot reads it, and before one does. The
-// process goes on, what is read is as it was written, and the store can be read again.
-func TestLookIndexCut(t *testing.T) {
+// TestSnapshotWhoseIndexIsCut cuts the index of a log while a snapshot reads it, and before one does. The
+// process goes on, rows are read as they were written, and the store can be read again.
+func TestSnapshotWhoseIndexIsCut(t *testing.T) {
 	load := func(l *Snapshot) (n int, err error) {
 		for r, err := range l.Load(t.Context()) {
 			if err != nil {

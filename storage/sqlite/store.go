@@ -52,7 +52,7 @@ type Store struct {
 	lost         chan struct{}
 	endOwnership func() // closes lost, once
 
-	filesLost      atomic.Pointer[error] // how the files have changed; nil: they have not
+	filesLost      atomic.Pointer[error] // how the files have changed; nil if they have not
 	writeFailure   chan error            // holds one
 	tempIndexDir   string                // the folder of the log's index on a full disk; empty on any other
 	indexTruncated atomic.Bool           // the log's index was cut
@@ -278,7 +278,7 @@ func raiseEpoch(c *sqlite3.Conn) (uint64, error) {
 		return 0, err
 	}
 	if epoch == 0 {
-		return 0, fmt.Errorf("it was opened %d times, which is as often as can be", most)
+		return 0, fmt.Errorf("the store was already opened %d times, the maximum", most)
 	}
 	return epoch, nil
 }

@@ -53,7 +53,7 @@ func (l *unreferencedBodies) removeStaged(staged map[engine.Key]bool) {
 	}
 }
 
-// drop notes that nothing will refer to the bodies of these contents: their messages were
+// drop records that the bodies of these contents stay unreferenced, because their messages were
 // refused. It reports whether a sweep should run.
 func (l *unreferencedBodies) drop(cs []engine.DroppedContent) (sweep bool) {
 	l.mu.Lock()

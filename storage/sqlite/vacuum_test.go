@@ -96,7 +96,7 @@ func TestLargeVacuum(t *testing.T) {
 	if err := s.vacuum(ctx); !errors.Is(err, why) {
 		t.Errorf("%v", err)
 	}
-	if n := waiting(t, s); n != 2 {
+	if n := waiting(t, s); n != 3 {
 		t.Errorf("%d messages", n)
 	}
 }

@@ -66,7 +66,7 @@ func TestViews(t *testing.T) {
 		"SELECT * FROM duplicate_history": "orders|2|1000|2026-07-14T10:04:12.345Z\n" +
 			"orders|1|0|2026-07-14T10:04:12.344Z\n" +
 			"prices|7|1|2026-07-14T10:04:12.343Z",
-		"SELECT * FROM activity": "2026-07-14T10:04:12.347Z|session-taken|orders||||||0|customer-17\n" +
+		"SELECT * FROM activity": "2026-07-14T10:04:12.347Z|session-locked|orders||||||0|customer-17\n" +
 			"2026-07-14T10:04:12.346Z|purged|orders|||by hand|3||0|\n" +
 			"2026-07-14T10:04:12.345Z|moved|orders/$DeadLetterQueue|orders|somebody|||4|1|",
 		"PRAGMA integrity_check": "ok",

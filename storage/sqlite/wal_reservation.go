@@ -19,7 +19,7 @@ const growthStep = 1 << 20 // bytes by which a store grows at once, if there is 
 // always fits. On a file system that cannot reserve room for a file, the store only grows in
 // length.
 type spaceReservation struct {
-	store vfs.FileSizeHint // nil: not ours
+	store vfs.FileSizeHint // nil if not ours
 	size  *fileSize        // of the store
 	pages int64            // of the store after the commit whose last page is written next; 0: the next page is not a commit's last
 }
@@ -52,7 +52,7 @@ func (g *spaceReservation) reserve(size int64) error {
 	return g.size.recordReserved(g.store)
 }
 
-// sizeHinter returns f, or the file that it wraps, if that can be made longer; nil if not.
+// sizeHinter returns f, or the file that it wraps, if that can be made longer, or nil if not.
 func sizeHinter(f vfs.File) vfs.FileSizeHint {
 	for {
 		switch is := f.(type) {

@@ -37,7 +37,7 @@ func RunCrashes(t *testing.T, rounds int, open func(ctx context.Context, dir str
 		return
 	}
 	dir, seed := t.TempDir(), seed(t)
-	done := newWalk(seed) // what must be in the store
+	done := newWalk(seed) // records that must be in the store
 	killed := 0
 	for range rounds {
 		acked, attempted := runAndKill(t, dir, seed)

@@ -80,7 +80,7 @@ func (d *Disk) FillWithBatches(t *testing.T, s engine.Store) (batches int) {
 			return batches
 		}
 		checkFullError(t, fmt.Sprint("batch ", batches), err)
-		refused++ // the store may find room once: what it had reserved
+		refused++ // the store may find space once: the space that it had reserved
 	}
 	t.Fatal("the disk does not become full")
 	return 0

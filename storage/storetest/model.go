@@ -20,7 +20,7 @@ import (
 // A state is the content of a store, by identity.
 type state struct {
 	Clock     engine.Instant
-	Access    *engine.Access // nil: never set
+	Access    *engine.Access // nil if never set
 	Settings  map[string]engine.Setting
 	Entities  map[engine.SubqueueID]engine.Entity
 	Rules     map[engine.RuleID]engine.Rule
@@ -56,7 +56,7 @@ func seenID(v engine.SeenIDs) engine.SeenIDsThrough {
 	return engine.SeenIDsThrough{Subqueue: v.Subqueue, N: v.N}
 }
 
-// lastSeen returns the highest number of an entity's MessageIds; zero if it has none.
+// lastSeen returns the highest number of an entity's MessageIds, or zero if it has none.
 func (s *state) lastSeen(h engine.SubqueueID) (n uint64) {
 	for id := range s.Seen {
 		if id.Subqueue == h {
@@ -234,7 +234,8 @@ func sameSeen(a, b engine.SeenIDs) bool {
 	return seenID(a) == seenID(b) && a.At == b.At && slices.Equal(a.Digests, b.Digests)
 }
 
-// bodiesDiffer compares the bodies of the contents in use; only every n-th, to save time.
+// bodiesDiffer returns an error for the first stored body that differs from the model. To save
+// time, it compares only every n-th body.
 func (s *state) bodiesDiffer(ctx context.Context, store engine.Store, n int) error {
 	used := s.visible().Contents
 	for i, k := range slices.Sorted(maps.Keys(used)) {

@@ -32,7 +32,8 @@ func ReduceWork(part int) Option {
 	return func(x *workShare) { x.part = part }
 }
 
-// extentOf returns the extent that the options set, at most an eighth without MAYFLY_LONG=1.
+// extentOf returns the share of work that the options set, at most an eighth without
+// MAYFLY_LONG=1.
 func extentOf(t *testing.T, options []Option) workShare {
 	x := workShare{part: 1}
 	for _, o := range options {

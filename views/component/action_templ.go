@@ -34,9 +34,9 @@ const FormID = "act"
 // An Action is a button that posts a change at once.
 type Action struct {
 	To          string // the address it posts to
-	Name, Value string // sent along; empty: none
+	Name, Value string // sent along; empty means none
 	Label, Icon string // Icon may be empty
-	Describe    string // accessible name, if Label does not name the target; empty: Label
+	Describe    string // accessible name, if Label does not name the target; empty means Label
 	Style       ButtonStyle
 	Destructive bool // Safe mode refuses it
 }

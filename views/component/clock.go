@@ -15,10 +15,10 @@ import (
 // A Clock is a time that runs out, drawn as a ring, countdown, flaps or hourglass. Its zero
 // value never runs out.
 type Clock struct {
-	At  time.Time     // when it runs out; zero: never
+	At  time.Time     // when it runs out; zero means never
 	Of  time.Duration // the whole duration, of which a share is left
 	Now time.Time     // the broker's clock when rendered
-	As  Tone          // fixes the tone; empty: Urgency of the time left
+	As  Tone          // fixes the tone; empty means Urgency of the time left
 }
 
 // left returns the time left in whole seconds, rounded up: a clock shows zero only when it has
@@ -107,9 +107,9 @@ type LockInfo struct {
 	Until time.Time
 	Of    time.Duration // the lock duration
 
-	Since     time.Time // when it was taken; zero: unknown, before a restart
+	Since     time.Time // when it was taken; zero if unknown, before a restart
 	Renewals  int       // how often it was renewed since
-	RenewedAt time.Time // when it was last renewed; zero: never
+	RenewedAt time.Time // when it was last renewed; zero means never
 }
 
 func (h LockInfo) held() bool { return !h.Until.IsZero() }

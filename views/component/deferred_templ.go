@@ -22,13 +22,13 @@ type DeferredMessage struct {
 	Subject   string
 	Entity    string
 	EntityURL string // the entity's page
-	By        string // the client that deferred it; empty: unknown
+	By        string // the client that deferred it; empty if unknown
 	When      time.Time
 	Now       time.Time
 	Clock     Clock
 	Hold      LockInfo // lock of a receiver that has received it by sequence number
 	Expired   bool     // it expired while it was deferred
-	OnExpiry  string   // where it goes if received after that: "payments/$DLQ"; empty: it is lost
+	OnExpiry  string   // where it goes if received after that: "payments/$DLQ"; empty if it is lost
 }
 
 // DeferredCard renders a deferred message as a list item.

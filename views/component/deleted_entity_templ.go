@@ -20,7 +20,7 @@ type DeletedEntity struct {
 	Created, Deleted time.Time
 	Dated            bool   // not today: show the date
 	Contents         string // deleted with it: "2 messages"
-	Restore          string // address that restores it; empty: not possible
+	Restore          string // address that restores it; empty if not possible
 }
 
 // DeletedEntityRow renders a deleted entity as a list item.

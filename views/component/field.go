@@ -7,15 +7,15 @@ type Field struct {
 	Name  string // of the control; also used in ids
 	Label string
 	Value string
-	Tip   []Text // the limits and the effect; empty: none
-	Error Text   // why the value was refused; empty: it was not refused
-	Was   string // the value before this edit, as shown; empty: unchanged
+	Tip   []Text // the limits and the effect; empty means none
+	Error Text   // why the value was refused; empty if it was not refused
+	Was   string // the value before this edit, as shown; empty means unchanged
 
 	Kind        FieldKind
 	Options     []Option // of SelectField and RadioField
 	List        []string // of LineField: suggestions while typing
 	Placeholder string
-	Rows        int  // of AreaField; zero: four
+	Rows        int  // of AreaField; zero means four
 	Short       bool // a narrow input, for numbers and durations
 	Text        bool // prose instead of the monospaced face of identifiers
 	Required    bool
@@ -48,7 +48,7 @@ func (f Field) id() string { return "f-" + f.Name }
 
 func (f Field) listID() string { return f.id() + "-l" }
 
-// describedBy returns the ids of the elements that explain the field; empty if none.
+// describedBy returns the ids of the elements that explain the field, or "" if none.
 func (f Field) describedBy() string {
 	var ids []string
 	if len(f.Tip) > 0 {

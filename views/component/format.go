@@ -146,7 +146,7 @@ func twoDigits(n int) string {
 	return strconv.Itoa(n)
 }
 
-// iso returns an instant in ISO 8601, to the millisecond; empty for zero.
+// iso returns an instant in ISO 8601, to the millisecond, or "" for zero.
 func iso(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -15,7 +15,7 @@ type Tab struct {
 	Label   string
 	Href    string
 	Current bool
-	Slot    string // live slot of Count; empty: no count
+	Slot    string // live slot of Count; empty means no count
 	Count   int
 }
 
@@ -271,8 +271,8 @@ func Crumbs(crumbs []Crumb) templ.Component {
 // Pages is the position in a list and the links to its other pages.
 type Pages struct {
 	Note           string // "12 of 1,284 shown"
-	First          string // address of the first page; empty: this is it
-	Previous, Next string // addresses; empty: none
+	First          string // address of the first page; empty if this is the first page
+	Previous, Next string // addresses; empty means none
 }
 
 // Pager renders the foot of a list.

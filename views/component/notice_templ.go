@@ -27,8 +27,8 @@ type Notice struct {
 	Title      string
 	Detail     string // the rule, and what to do; may be empty
 	ServerText string // the server's own English words, instead of Title or below it
-	Go         Link   // link to more; zero: none
-	Undo       string // address that undoes the action; empty: not possible
+	Go         Link   // link to more; zero means none
+	Undo       string // address that undoes the action; empty if not possible
 	Transient  bool   // not needed after it was read: the script removes it
 }
 
@@ -46,7 +46,7 @@ func (n Notice) icon() string {
 	}
 }
 
-// stay is for how many seconds it is there; zero: until the page is left.
+// stay is for how many seconds it is there; zero means until the page is left.
 func (n Notice) stay() int {
 	switch {
 	case n.Undo != "" || n.Transient && n.Detail == "" && (n.Title == "" || n.ServerText == ""):

@@ -13,7 +13,7 @@ import (
 type SyntaxError struct {
 	Text    string // the whole text
 	At      int    // runes before the position
-	Found   string // the text found there, perhaps shortened; empty: the text ends there
+	Found   string // the text found there, perhaps shortened; empty means that the text ends there
 	Want    string // the expected text, as part of a sentence, in the server's English
 	Message string // a sentence of the server instead, if the error is not about what was expected
 }
@@ -35,8 +35,8 @@ func (f SyntaxError) says(ctx context.Context) []Text {
 	return []Text{{S: before}, ServerText(cmp.Or(f.Message, f.Want)), {S: after}}
 }
 
-// cut returns the line of the text with the position: the part before it, what was found, and
-// the part after. At the end of a line, here is a space, for the caret to stand under.
+// cut returns the line of the text with the position: the part before it, the text found there,
+// and the part after. At the end of a line, here is a space, for the caret to stand under.
 func (f SyntaxError) cut() (before, here, after string) {
 	runes := []rune(f.Text)
 	at := max(0, min(f.At, len(runes)))

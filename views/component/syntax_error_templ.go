@@ -10,7 +10,7 @@ import templruntime "github.com/a-h/templ/runtime"
 
 import "mayfly/views/locale"
 
-// SyntaxErrorLine renders the line with the error, a caret under the position, and what was
+// SyntaxErrorLine renders the line with the error, a caret under the position, and the text
 // expected there.
 //
 //go:noinline

@@ -24,7 +24,7 @@ type Text struct {
 	Href    string    // makes S a link
 	Clock   *Clock    // a countdown instead of S; must have a deadline
 	Ago     *PastTime // a past instant instead of S
-	Tone    Tone      // colour of S; empty: none
+	Tone    Tone      // colour of S; empty means none
 }
 
 // ServerText returns the server's own words as a Text.

@@ -16,8 +16,8 @@ type Event struct {
 	At     time.Time
 	Icon   string
 	Tone   Tone
-	Entity string // as shown; empty: the server itself
-	Href   string // the entity's page; empty: it was deleted
+	Entity string // as shown; empty means the server itself
+	Href   string // the entity's page; empty if it was deleted
 	Says   []Text
 }
 

@@ -12,8 +12,8 @@ type Tile struct {
 	Value, Unit string    // "48.2", "/s"; without a unit: empty
 	Line        []float64 // recent values, oldest first; fewer than two: no line
 	Tone        Tone      // of the line
-	Note        []Text    // one short line below; empty: none
-	Href        string    // empty: not a link
+	Note        []Text    // one short line below; empty means none
+	Href        string    // empty if not a link
 }
 
 // A StateCount is the number of messages in one state.
@@ -22,7 +22,7 @@ type StateCount struct {
 	Icon, Label string
 	N           int
 	Tone        Tone
-	Href        string // empty: not a link
+	Href        string // empty if not a link
 }
 
 // sparkline returns the points of a line in an area of 96 × 28.

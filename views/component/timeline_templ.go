@@ -15,7 +15,7 @@ type TimelineStep struct {
 	Icon   string
 	Tone   Tone
 	Title  string
-	At     time.Time // zero: no time
+	At     time.Time // zero means no time
 	Dated  bool      // first of another day: show its date
 	Detail []Text    // may be empty
 	Now    bool      // the present: later steps have not happened yet

@@ -78,7 +78,7 @@ type Reading struct {
 // A textSpan is a part of a filter's text: of a clause, or between clauses.
 type textSpan struct {
 	text   string
-	clause int // the clause's number in the list below the text, from one; zero: between clauses
+	clause int // the clause's number in the list below the text, from one; zero if it is between clauses
 	result Truth
 }
 

@@ -57,15 +57,15 @@ func TestFaultIsCutOut(t *testing.T) {
 		want  [3]string
 		says  string
 	}{
-		"a sign":             {SyntaxError{Text: "a >> 1", At: 3, Found: ">", Want: "a value"}, [3]string{"a >", ">", " 1"}, "Character 4: “>” stands where a value was expected."},
-		"a word":             {SyntaxError{Text: "a AND OR b", At: 6, Found: "OR", Want: "a value"}, [3]string{"a AND ", "OR", " b"}, "Character 7: “OR” stands where a value was expected."},
-		"shortened":          {SyntaxError{Text: "a 'long'", At: 2, Found: "'lo…", Want: "x"}, [3]string{"a ", "'", "long'"}, "Character 3: “'lo…” stands where x was expected."},
-		"its line only":      {SyntaxError{Text: "x\r\n订单 > >\ny", At: 8, Found: ">", Want: "a value"}, [3]string{"订单 > ", ">", ""}, "Character 9: “>” stands where a value was expected."},
-		"at the end":         {SyntaxError{Text: "a =", At: 3, Want: "a value"}, [3]string{"a =", " ", ""}, "The text ends at character 4, where a value was expected."},
-		"at the end of line": {SyntaxError{Text: "a =\nb", At: 3, Found: "\n", Want: "x"}, [3]string{"a =", " ", ""}, "Character 4: “\n” stands where x was expected."},
+		"a sign":             {SyntaxError{Text: "a >> 1", At: 3, Found: ">", Want: "a value"}, [3]string{"a >", ">", " 1"}, "Expected a value at character 4, not “>”."},
+		"a word":             {SyntaxError{Text: "a AND OR b", At: 6, Found: "OR", Want: "a value"}, [3]string{"a AND ", "OR", " b"}, "Expected a value at character 7, not “OR”."},
+		"shortened":          {SyntaxError{Text: "a 'long'", At: 2, Found: "'lo…", Want: "x"}, [3]string{"a ", "'", "long'"}, "Expected x at character 3, not “'lo…”."},
+		"its line only":      {SyntaxError{Text: "x\r\n订单 > >\ny", At: 8, Found: ">", Want: "a value"}, [3]string{"订单 > ", ">", ""}, "Expected a value at character 9, not “>”."},
+		"at the end":         {SyntaxError{Text: "a =", At: 3, Want: "a value"}, [3]string{"a =", " ", ""}, "Expected a value at character 4, where the text ends."},
+		"at the end of line": {SyntaxError{Text: "a =\nb", At: 3, Found: "\n", Want: "x"}, [3]string{"a =", " ", ""}, "Expected x at character 4, not “\n”."},
 		"a sentence":         {SyntaxError{Text: "sys.Nope = 1", Found: "sys.Nope", Message: "There is no Nope."}, [3]string{"", "sys.Nope", " = 1"}, "Character 1: There is no Nope."},
-		"beyond the text":    {SyntaxError{Text: "a", At: 9, Want: "x"}, [3]string{"a", " ", ""}, "The text ends at character 10, where x was expected."},
-		"what is not seen":   {SyntaxError{Text: "a\x00\u202e", At: 1, Found: "\x00", Want: "x"}, [3]string{"a", "␀", "⟨U+202E⟩"}, "Character 2: “␀” stands where x was expected."},
+		"beyond the text":    {SyntaxError{Text: "a", At: 9, Want: "x"}, [3]string{"a", " ", ""}, "Expected x at character 10, where the text ends."},
+		"what is not seen":   {SyntaxError{Text: "a\x00\u202e", At: 1, Found: "\x00", Want: "x"}, [3]string{"a", "␀", "⟨U+202E⟩"}, "Expected x at character 2, not “␀”."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, here, after := tc.fault.cut()

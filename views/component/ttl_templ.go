@@ -23,8 +23,8 @@ type TTLExplanation struct {
 // A TTLTerm is a time to live that applies to a message; the smallest one counts.
 type TTLTerm struct {
 	Name     string
-	Href     string        // address where it is set; empty: none
-	Duration time.Duration // zero: never, which is longer than any other
+	Href     string        // address where it is set; empty means none
+	Duration time.Duration // zero means never, which is longer than any other
 	Show     string        // as shown: "1h", "never"
 	Applies  bool
 }

@@ -12,18 +12,24 @@ import (
 // from the start, with or without the script. The zero value is comfortable density, and the
 // system's theme and contrast.
 type Appearance struct {
-	Theme    string // "light", "dark"; empty: the system's
-	Contrast string // "more"; empty: the system's
-	Density  string // "compact"; empty: comfortable
+	Theme    string // "light", "dark"; empty means the system's
+	Contrast string // "more"; empty means the system's
+	Density  string // "compact"; empty means comfortable
 }
 
-func themes() []string    { return []string{"", "light", "dark"} }
-func contrasts() []string { return []string{"", "more"} }
-func densities() []string { return []string{"", "compact"} }
+var themes = []string{
+	"", "light", "dark",
+}
+var contrasts = []string{
+	"", "more",
+}
+var densities = []string{
+	"", "compact",
+}
 
 // Valid reports whether all values are valid.
 func (l Appearance) Valid() bool {
-	return slices.Contains(themes(), l.Theme) && slices.Contains(contrasts(), l.Contrast) && slices.Contains(densities(), l.Density)
+	return slices.Contains(themes, l.Theme) && slices.Contains(contrasts, l.Contrast) && slices.Contains(densities, l.Density)
 }
 
 // attributes returns the attributes that the stylesheet depends on.
@@ -45,7 +51,7 @@ func AppearanceOf(r *http.Request) Appearance {
 		}
 		return ""
 	}
-	return Appearance{Theme: one("theme", themes()), Contrast: one("contrast", contrasts()), Density: one("density", densities())}
+	return Appearance{Theme: one("theme", themes), Contrast: one("contrast", contrasts), Density: one("density", densities)}
 }
 
 // Cookies returns cookies that keep the appearance for a year, below a base path. The

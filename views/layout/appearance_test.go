@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestLooksAreKeptInCookies converts appearances to cookies and back, and ignores invalid
+// TestAppearanceIsKeptInCookies converts appearances to cookies and back, and ignores invalid
 // values, which would become attributes of the page.
-func TestLooksAreKeptInCookies(t *testing.T) {
+func TestAppearanceIsKeptInCookies(t *testing.T) {
 	for _, want := range []Appearance{{}, {Theme: "dark"}, {Theme: "light", Contrast: "more", Density: "compact"}} {
 		r := httptest.NewRequest("GET", "/", nil)
 		for _, c := range want.Cookies("/base") {

@@ -15,32 +15,30 @@ type shortcut struct {
 	textID string   // the id of its description
 }
 
-// shortcuts returns the shortcuts of every page, as the script has them.
-func shortcuts() []shortcut {
-	return []shortcut{
-		{[]string{"Ctrl K"}, "keys.go"},
-		{[]string{"/"}, "keys.search"},
-		{[]string{"?"}, "keys.help"},
-		{[]string{"g", "o"}, "rail.overview"},
-		{[]string{"g", "e"}, "rail.expirations"},
-		{[]string{"g", "q"}, "rail.queues"},
-		{[]string{"g", "t"}, "rail.topics"},
-		{[]string{"g", "d"}, "rail.deferred"},
-		{[]string{"g", "s"}, "rail.scenes"},
-		{[]string{"g", "a"}, "rail.activity"},
-		{[]string{"g", "l"}, "keys.lab"},
-		{[]string{"j"}, "keys.next"},
-		{[]string{"k"}, "keys.previous"},
-		{[]string{"Enter"}, "keys.open"},
-		{[]string{"."}, "keys.actions"},
-		{[]string{"x"}, "keys.choose"},
-		{[]string{"Shift X"}, "keys.range"},
-		{[]string{"s"}, "keys.send"},
-		{[]string{"p"}, "keys.pause"},
-		{[]string{"Shift P"}, "keys.present"},
-		{[]string{"r"}, "keys.refresh"},
-		{[]string{"u"}, "keys.undo"},
-		{[]string{"t"}, "keys.theme"},
-		{[]string{"Esc"}, "keys.close"},
-	}
+// shortcuts are the shortcuts of every page, as the script has them.
+var shortcuts = []shortcut{
+	{[]string{"Ctrl K"}, "keys.go"},
+	{[]string{"/"}, "keys.search"},
+	{[]string{"?"}, "keys.help"},
+	{[]string{"g", "o"}, "rail.overview"},
+	{[]string{"g", "e"}, "rail.expirations"},
+	{[]string{"g", "q"}, "rail.queues"},
+	{[]string{"g", "t"}, "rail.topics"},
+	{[]string{"g", "d"}, "rail.deferred"},
+	{[]string{"g", "s"}, "rail.scenes"},
+	{[]string{"g", "a"}, "rail.activity"},
+	{[]string{"g", "l"}, "keys.lab"},
+	{[]string{"j"}, "keys.next"},
+	{[]string{"k"}, "keys.previous"},
+	{[]string{"Enter"}, "keys.open"},
+	{[]string{"."}, "keys.actions"},
+	{[]string{"x"}, "keys.choose"},
+	{[]string{"Shift X"}, "keys.range"},
+	{[]string{"s"}, "keys.send"},
+	{[]string{"p"}, "keys.pause"},
+	{[]string{"Shift P"}, "keys.present"},
+	{[]string{"r"}, "keys.refresh"},
+	{[]string{"u"}, "keys.undo"},
+	{[]string{"t"}, "keys.theme"},
+	{[]string{"Esc"}, "keys.close"},
 }

@@ -17,8 +17,8 @@ type SceneBar struct {
 	Title      string
 	Lang       string // of Title, Caption and the findings, if it is not the page's
 	URL        string // address of the scene; actions such as /next are posted below it
-	All        string // address of the scenes; empty: the user may not see them
-	Step       int    // the step played last; zero: none
+	All        string // address of the scenes; empty means that the user may not see them
+	Step       int    // the step played last; zero means none
 	Of         int
 	Caption    string // the step's caption, names between backticks; before the first step: what the scene teaches
 	Checks     []StepCheck
@@ -27,10 +27,10 @@ type SceneBar struct {
 	Playing bool
 	Over    bool       // no steps are left
 	Rebuilt bool       // manual changes did not fit the step: the scene was built again for it
-	Next    *NextScene // the scene to play next; nil: this one is not over
-	Trouble string     // why the step was not played to its end, in English; empty: it was
+	Next    *NextScene // the scene to play next; nil if this one is not over
+	Trouble string     // why the step was not played to its end, in English; empty if it was
 
-	Rate     int  // of the clock; zero: stopped
+	Rate     int  // of the clock; zero means stopped
 	Animated bool // it runs to the end of the step, and stops there
 	Now      time.Time
 	RealTime time.Time
@@ -46,7 +46,7 @@ type NextScene struct {
 // A StepCheck reports whether a statement of the step is true.
 type StepCheck struct {
 	Text   string // names between backticks
-	Actual string // the actual state; empty: the statement is true
+	Actual string // the actual state; empty if the statement is true
 }
 
 // A Highlight is a link to something to look at.
@@ -63,11 +63,15 @@ const (
 	TempoAnimated = "glide"
 )
 
-// rates returns the speeds of the clock.
-func rates() []int { return []int{0, 1, 10, 60} }
+// rates are the speeds of the clock.
+var rates = []int{
+	0, 1, 10, 60,
+}
 
-// moments returns the moments that the clock can advance to.
-func moments() []string { return []string{"expiry", "activation", "unlock", "auto-delete"} }
+// moments are the moments that the clock can advance to.
+var moments = []string{
+	"expiry", "activation", "unlock", "auto-delete",
+}
 
 // advanceText returns the text for a moment.
 func advanceText(ctx context.Context, moment string) string {

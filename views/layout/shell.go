@@ -21,23 +21,23 @@ import (
 type Shell struct {
 	Namespace     string
 	Home          string          // the namespace's address, "/n/default", base path included
-	Namespaces    []NamespaceLink // the server's namespaces, including this one, as many as fit into the menu; none: no menu
+	Namespaces    []NamespaceLink // the server's namespaces, including this one, as many as fit into the menu; none means no menu
 	AllNamespaces string          // address of the page of all namespaces
 	Title         string          // of the page, without the namespace
 	Active        Section         // the current section
 	Appearance    Appearance
-	Settings      string // address of the page of this browser's settings; empty: none
+	Settings      string // address of the page of this browser's settings; empty means none
 	CSRF          string // the token that every form sends back
-	Back          string // this page's address, where actions return to; empty: the overview
+	Back          string // this page's address, where actions return to; empty means the overview
 	User          User
-	Scenes        string    // address of the scenes; empty: none
-	Docs          string    // address of the documentation; empty: none
-	Scene         *SceneBar // of a scene that is played in this namespace; nil: none
+	Scenes        string    // address of the scenes; empty means none
+	Docs          string    // address of the documentation; empty means none
+	Scene         *SceneBar // of a scene that is played in this namespace; nil means none
 	Live          Live
-	Refresh       int              // seconds between checks of a page that is not live for changes; zero: none
+	Refresh       int              // seconds between checks of a page that is not live for changes; zero means none
 	Notice        component.Notice // what just happened; shown once
 	Banner        component.Notice // a problem that concerns all users, such as a store that cannot be written
-	Jobs          Jobs             // background jobs; zero: none
+	Jobs          Jobs             // background jobs; zero means none
 }
 
 // Jobs are the namespace's running jobs, and the one that ended last.
@@ -45,7 +45,7 @@ type Jobs struct {
 	Running  int // number of running jobs
 	Percent  int // percentage of their messages that were processed
 	Href     string
-	Ended    string // id of the job that has just ended; empty: none
+	Ended    string // id of the job that has just ended; empty means none
 	EndState string // its state: done, cancelled, failed or interrupted
 }
 
@@ -78,7 +78,7 @@ type Live struct {
 	N     uint64 // number of the last event that the page includes
 	Epoch uint64
 	Now   time.Time // the broker's clock when rendered
-	Pace  Pace      // how that clock runs; zero: at normal speed
+	Pace  Pace      // how that clock runs; zero means at normal speed
 	Build string
 	// Selectable is set if rows of the page can be selected, which a reload would forget: without
 	// scripts the page then does not reload itself.
@@ -88,8 +88,8 @@ type Live struct {
 // A Pace is how a manual clock runs.
 type Pace struct {
 	Turned bool      // it does not run at normal speed
-	Rate   int       // its seconds per second, if Turned; zero: stopped
-	Until  time.Time // when it stops by itself; zero: never
+	Rate   int       // its seconds per second, if Turned; zero means stopped
+	Until  time.Time // when it stops by itself; zero means never
 }
 
 // On reports whether the page is live.

@@ -4,10 +4,10 @@ package layout
 type User struct {
 	Name     string
 	Role     string // viewer, operator or admin
-	SignOut  string // address that signs out; empty: the user cannot sign out
-	DropLink string // address that drops the link cookie of this browser; empty: it uses no link
-	Tokens   string // address of tokens and links; empty: not permitted
-	Sessions string // address of the list of sessions; empty: not permitted
+	SignOut  string // address that signs out; empty means that the user cannot sign out
+	DropLink string // address that drops the link cookie of this browser; empty if it uses no link
+	Tokens   string // address of tokens and links; empty if not permitted
+	Sessions string // address of the list of sessions; empty if not permitted
 }
 
 // TokensPath is the path of tokens and links, below the base path.

@@ -5,22 +5,20 @@ import (
 	"time"
 )
 
-// dates returns how languages write a numeric date, as layouts of package time, from CLDR's
+// dates are how languages write a numeric date, as layouts of package time, from CLDR's
 // short and medium forms with a four-digit year. English has no single order, so its layout
 // is an unambiguous one. A date contains no line breaks.
-func dates() map[string]string {
-	return map[string]string{
-		"en":    time.DateOnly,
-		"pt-PT": "02/01/2006",
-		"pt-BR": "02/01/2006",
-		"cs":    "2.\u00a01.\u00a02006",
-		"zh-CN": "2006/1/2",
-	}
+var dates = map[string]string{
+	"en":    time.DateOnly,
+	"pt-PT": "02/01/2006",
+	"pt-BR": "02/01/2006",
+	"cs":    "2.\u00a01.\u00a02006",
+	"zh-CN": "2006/1/2",
 }
 
 // DateLayout returns the date layout of the language of ctx, for package time. Scripts get it
 // too, so that they write dates as the server does.
-func DateLayout(ctx context.Context) string { return dates()[Lang(ctx)] }
+func DateLayout(ctx context.Context) string { return dates[Lang(ctx)] }
 
 // Date writes the day of t, in UTC, in the language of ctx.
 func Date(ctx context.Context, t time.Time) string { return t.UTC().Format(DateLayout(ctx)) }

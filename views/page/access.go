@@ -53,8 +53,8 @@ type AccessRow struct {
 	Name    string
 	Rights  []string  // Service Bus names
 	Show    string    // address to post to for its keys
-	Remove  string    // address of the question whether to remove it; empty: it cannot be removed
-	Changed time.Time // zero: unknown
+	Remove  string    // address of the question whether to remove it; empty if it cannot be removed
+	Changed time.Time // zero if unknown
 	Now     time.Time
 }
 
@@ -119,9 +119,9 @@ type AccessKeys struct {
 // AccessKey is one of a rule's two keys.
 type AccessKey struct {
 	Second     bool
-	Value      string // empty: there is no key
-	Connection string // for messages; empty: the key does not fit, or AMQP is off
-	Admin      string // for administration; empty: the rule does not allow it, or the key does not fit
+	Value      string // empty if there is no key
+	Connection string // for messages; empty if the key does not fit, or AMQP is off
+	Admin      string // for administration; empty if the rule does not allow it, or the key does not fit
 	Renew      string // address of the question whether to regenerate it
 }
 
@@ -142,7 +142,7 @@ func (k AccessKey) id() string {
 // Full returns the whole page.
 func (m AccessKeys) Full() templ.Component { return accessKeys(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m AccessKeys) Watches() []string { return nil }
 
 // Parts returns the shell's parts: keys are not pushed.
@@ -206,24 +206,20 @@ func (m ConfirmAccessChange) Full() templ.Component { return confirmAccessChange
 // Dialog returns the form of the page.
 func (m ConfirmAccessChange) Dialog() templ.Component { return confirmAccessChangeForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmAccessChange) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the question is not live.
 func (m ConfirmAccessChange) Parts() []view.Part { return m.Shell.Parts() }
 
-func accessColumns() []heading {
-	return []heading{
-		{name: "access.rule", class: "name"},
-		{name: "access.rights", class: ""},
-		{name: "access.changed", class: "opt"},
-		{name: "access.do", class: "keys"},
-	}
+var accessColumns = []heading{
+	{name: "access.rule", class: "name"},
+	{name: "access.rights", class: ""},
+	{name: "access.changed", class: "opt"},
+	{name: "access.do", class: "keys"},
 }
 
-// accessRights returns the rights to choose from, and what each allows.
-func accessRights() []struct{ name, note string } {
-	return []struct{ name, note string }{
-		{"Listen", "access.right.listen"}, {"Send", "access.right.send"}, {"Manage", "access.right.manage"},
-	}
+// accessRights are the rights to choose from, and what each allows.
+var accessRights = []struct{ name, note string }{
+	{"Listen", "access.right.listen"}, {"Send", "access.right.send"}, {"Manage", "access.right.manage"},
 }

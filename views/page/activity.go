@@ -25,9 +25,9 @@ type Activity struct {
 	Audited bool
 
 	Note   string    // how many are shown, or how far the search went
-	Since  time.Time // how far back an incomplete search went; zero: it was complete
-	Newest string    // address of the first page; empty: this is it
-	Older  string    // address of the next, older page; empty: there is none
+	Since  time.Time // how far back an incomplete search went; zero if it was complete
+	Newest string    // address of the first page; empty if this is the first page
+	Older  string    // address of the next, older page; empty if there is none
 }
 
 // An ActivityFilter is the filter of the page, as typed.
@@ -70,20 +70,20 @@ type ActivityRow struct {
 	Key      string
 	At       time.Time
 	Today    bool   // the time suffices without a date
-	Entity   string // as shown; empty: the server itself
-	Href     string // the entity's page; empty: it was deleted, or there is none
+	Entity   string // as shown; empty means the server itself
+	Href     string // the entity's page; empty if it was deleted or does not exist
 	Icon     string
 	Tone     component.Tone
 	Text     []component.Text
-	Protocol string // protocol that was used: "REST"; empty: unknown
-	Actor    string // the actor; empty: the server itself
+	Protocol string // protocol that was used: "REST"; empty if unknown
+	Actor    string // the actor; empty means the server itself
 	Audited  bool
 }
 
 // Full returns the whole page.
 func (m Activity) Full() templ.Component { return activity(m) }
 
-// Watches returns nil: events of the server have no path.
+// Watches returns nil, because events of the server have no path.
 func (m Activity) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.

@@ -17,7 +17,7 @@ import (
 type Alerts struct {
 	Shell  layout.Shell
 	New    string // address of the form for a new rule
-	About  string // only rules and alerts about this entity are listed, named as shown; empty: all are
+	About  string // only rules and alerts about this entity are listed, named as shown; empty means that all are
 	All    string // address of all rules, if About is set
 	Rules  []AlertRuleRow
 	Raised []RaisedAlert
@@ -29,18 +29,18 @@ type AlertRuleRow struct {
 	Href    string
 	Rule    AlertDescription
 	Off     bool
-	Trouble string // why it failed last; empty: it did not
+	Trouble string // why it failed last; empty if it did not
 	Fired   int
 	Done    int
-	Last    time.Time // zero: never fired
+	Last    time.Time // zero if never fired
 	Now     time.Time
 }
 
 // AlertDescription is a rule for display.
 type AlertDescription struct {
 	Name    string
-	When    string // running-out, expired, dead-lettered, dead-over, deleting or deleted
-	In      string // empty: everywhere
+	When    string // expiring, expired, dead-lettered, dead-letter-count, deleting or deleted
+	In      string // empty means everywhere
 	Query   string
 	Reason  string
 	Within  string
@@ -48,22 +48,22 @@ type AlertDescription struct {
 	Then    string // notify, extend or dead-letter
 	By      string
 	Times   int
-	Webhook string // its host; empty: none
+	Webhook string // its host; empty means none
 	Signed  bool
 }
 
 // whenIDs returns the text ids of a condition, for a form and for a sentence.
 func whenIDs(when string) (name, says string) {
 	switch when {
-	case "running-out":
+	case "expiring":
 		return "alerts.when.running", "alerts.says.running"
 	case "expired":
 		return "alerts.when.expired", "alerts.says.expired"
 	case "dead-lettered":
 		return "alerts.when.dead", "alerts.says.dead"
-	case "dead-over":
+	case "dead-letter-count":
 		return "alerts.when.over", "alerts.says.over"
-	case "deleting":
+	case "auto-deleting":
 		return "alerts.when.deleting", "alerts.says.deleting"
 	default:
 		return "alerts.when.deleted", "alerts.says.deleted"
@@ -80,7 +80,7 @@ func (w AlertDescription) conditionText(ctx context.Context) string {
 	return locale.T(ctx, says, locale.Args{"In": in, "Within": w.Within, "Over": locale.Number(ctx, w.Over)})
 }
 
-// actionText returns the rule's action as a sentence; empty if it only notifies.
+// actionText returns the rule's action as a sentence, or "" if it only notifies.
 func (w AlertDescription) actionText(ctx context.Context) string {
 	switch w.Then {
 	case "extend":
@@ -98,15 +98,15 @@ type RaisedAlert struct {
 	At        time.Time
 	Now       time.Time
 	Rule      string
-	Href      string // of the rule; empty: it was removed
+	Href      string // of the rule; empty if it was removed
 	Text      string
 	Tone      component.Tone
 	Icon      string
 	Where     string // entity of the first item
-	TargetURL string // address of the first message or entity; empty: it is gone
+	TargetURL string // address of the first message or entity; empty if it is gone
 	Test      bool
-	Extend    string // address that extends the only message; empty: none
-	Pin       string // address that pins the only entity; empty: none
+	Extend    string // address that extends the only message; empty means none
+	Pin       string // address that pins the only entity; empty means none
 }
 
 // Full returns the whole page.
@@ -191,18 +191,18 @@ func (m AlertRule) Parts() []view.Part {
 
 // The fields of the form for a rule.
 const (
-	AlertName   = "name"
-	AlertWhen   = "when"
-	AlertIn     = "in"
-	AlertQuery  = "query"
-	AlertReason = "reason"
-	AlertWithin = "within"
-	AlertOver   = "over"
-	AlertThen   = "then"
-	AlertBy     = "by"
-	AlertTimes  = "times"
-	AlertURL    = "url"
-	AlertSecret = "secret"
+	AlertName          = "name"
+	AlertWhen          = "when"
+	AlertIn            = "in"
+	AlertQuery         = "query"
+	AlertReason        = "reason"
+	AlertWithin        = "within"
+	AlertThreshold     = "threshold"
+	AlertThen          = "then"
+	AlertExtendBy      = "extendBy"
+	AlertMaxExtensions = "maxExtensions"
+	AlertURL           = "url"
+	AlertSecret        = "secret"
 )
 
 // AlertForm is the form of a rule, with what the rule would do now.
@@ -249,9 +249,9 @@ func (m AlertForm) field(ctx context.Context, name, label, tip string) component
 		f.Focus = f.Focus || m.New && len(m.Errors) == 0
 	case AlertIn:
 		f.List, f.Placeholder = m.Entities, "orders*"
-	case AlertWithin, AlertBy:
+	case AlertWithin, AlertExtendBy:
 		f.Short = true
-	case AlertOver, AlertTimes:
+	case AlertThreshold, AlertMaxExtensions:
 		f.Kind, f.Short = component.NumberField, true
 	case AlertURL:
 		f.Placeholder = "https://"
@@ -280,8 +280,8 @@ func whenNames(whens []string) map[string]string {
 	return out
 }
 
-func thenNames() map[string]string {
-	return map[string]string{"notify": "alerts.then.notify", "extend": "alerts.then.extend", "dead-letter": "alerts.then.dead"}
+var thenNames = map[string]string{
+	"notify": "alerts.then.notify", "extend": "alerts.then.extend", "dead-letter": "alerts.then.dead",
 }
 
 // verdict returns what the rule would do now as a sentence.
@@ -292,7 +292,7 @@ func (m AlertForm) verdict(ctx context.Context) string {
 		return locale.T(ctx, "alerts.foresee.unread")
 	case !f.Known:
 		return locale.T(ctx, "alerts.foresee.waits")
-	case slices.Contains([]string{"dead-over", "deleting"}, m.Values[AlertWhen]):
+	case slices.Contains([]string{"dead-letter-count", "auto-deleting"}, m.Values[AlertWhen]):
 		return locale.N(ctx, "alerts.foresee.entities", f.Count)
 	case f.More:
 		return locale.N(ctx, "alerts.foresee.more", f.Count)
@@ -304,7 +304,7 @@ func (m AlertForm) verdict(ctx context.Context) string {
 // Full returns the whole page.
 func (m AlertForm) Full() templ.Component { return alertForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m AlertForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the form is not live.
@@ -324,7 +324,7 @@ func (m ConfirmRemoveAlert) Full() templ.Component { return confirmRemoveAlert(m
 // Dialog returns the form of the page.
 func (m ConfirmRemoveAlert) Dialog() templ.Component { return confirmRemoveAlertForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmRemoveAlert) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the question is not live.

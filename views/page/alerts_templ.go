@@ -1679,7 +1679,7 @@ func alertForm(m AlertForm) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 112, " <div data-of=\"running-out deleting\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 112, " <div data-of=\"expiring auto-deleting\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1687,11 +1687,11 @@ func alertForm(m AlertForm) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 113, "</div><div data-of=\"dead-over\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 113, "</div><div data-of=\"dead-letter-count\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(m.field(ctx, AlertOver, "alerts.over", "")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(m.field(ctx, AlertThreshold, "alerts.over", "")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1703,7 +1703,7 @@ func alertForm(m AlertForm) templ.Component {
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 115, " <div data-of=\"running-out dead-lettered\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 115, " <div data-of=\"expiring dead-lettered\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
@@ -1741,23 +1741,23 @@ func alertForm(m AlertForm) templ.Component {
 					}()
 				}
 				ctx = templ.InitializeContext(ctx)
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 118, "<div data-of=\"running-out\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 118, "<div data-of=\"expiring\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(m.choice(ctx, AlertThen, "alerts.then", m.Actions, thenNames())).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(m.choice(ctx, AlertThen, "alerts.then", m.Actions, thenNames)).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 119, "</div><div data-of=\"running-out\" data-then=\"extend\">")
+				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 119, "</div><div data-of=\"expiring\" data-then=\"extend\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(m.field(ctx, AlertBy, "alerts.by", "alerts.by.tip")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(m.field(ctx, AlertExtendBy, "alerts.by", "alerts.by.tip")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}
-				templ_7745c5c3_Err = component.FieldRow(m.field(ctx, AlertTimes, "alerts.times", "alerts.times.tip")).Render(ctx, templ_7745c5c3_Buffer)
+				templ_7745c5c3_Err = component.FieldRow(m.field(ctx, AlertMaxExtensions, "alerts.times", "alerts.times.tip")).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
 				}

@@ -12,7 +12,7 @@ import (
 // A bulkAction is an action on the selected rows.
 type bulkAction struct {
 	path, icon, name string                // name is a text id; the text contains the number
-	by               string                // sent along as FieldBy; empty: none
+	by               string                // sent along as FieldBy; empty means none
 	look             component.ButtonStyle // Danger: it deletes messages
 	inMenu           bool                  // listed under More
 	confirms         bool                  // it may ask for confirmation, which the script shows over the page
@@ -21,9 +21,9 @@ type bulkAction struct {
 // AllMatching is the selection of all messages of which a table shows some. Actions on it run as a
 // job, which counts them first.
 type AllMatching struct {
-	Count   int    // how many; zero: unknown
-	Path    string // the path of an entity; empty: anywhere
-	Query   string // of engine/search; empty: all messages
+	Count   int    // how many; zero if unknown
+	Path    string // the path of an entity; empty means anywhere
+	Query   string // of engine/search; empty means all messages
 	Shown   bool   // there are more than the page shows, or a filter is set
 	NotLive bool   // the list is not live
 }
@@ -47,25 +47,27 @@ func (e AllMatching) words(ctx context.Context) string {
 	}
 }
 
-// bulkActions returns bulk actions by name; "time" asks for the duration of an extension.
+// allBulkActions are the bulk actions by name; "time" asks for the duration of an extension.
+var allBulkActions = map[string]bulkAction{
+	"resubmit":    {path: "resubmit", icon: "resubmit", name: "bulk.resubmit", confirms: true},
+	"copy":        {path: "copy", icon: "copy", name: "bulk.copy", confirms: true},
+	"return":      {path: "return", icon: "restore", name: "bulk.return"},
+	"extend":      {path: "extend", icon: "plus", name: "bulk.extend", by: "10m"},
+	"time":        {path: "extend", icon: "clock", name: "bulk.time", inMenu: true, confirms: true},
+	"break-lock":  {path: "break-lock", icon: "locked", name: "bulk.break"},
+	"send-now":    {path: "send-now", icon: "send", name: "bulk.sendnow"},
+	"reschedule":  {path: "reschedule", icon: "clock", name: "bulk.reschedule", confirms: true},
+	"dead-letter": {path: "dead-letter", icon: "dead", name: "bulk.dead", confirms: true},
+	"move":        {path: "move", icon: "forward", name: "bulk.move", confirms: true},
+	"export":      {path: "export", icon: "export", name: "bulk.export", inMenu: true},
+	"cancel":      {path: "cancel", icon: "close", name: "bulk.cancel", look: component.Danger, confirms: true},
+	"delete":      {path: "delete", icon: "trash", name: "bulk.delete", look: component.Danger, confirms: true},
+}
+
+// bulkActions returns bulk actions by name.
 func bulkActions(names ...string) (out []bulkAction) {
-	all := map[string]bulkAction{
-		"resubmit":    {path: "resubmit", icon: "resubmit", name: "bulk.resubmit", confirms: true},
-		"copy":        {path: "copy", icon: "copy", name: "bulk.copy", confirms: true},
-		"return":      {path: "return", icon: "restore", name: "bulk.return"},
-		"extend":      {path: "extend", icon: "plus", name: "bulk.extend", by: "10m"},
-		"time":        {path: "extend", icon: "clock", name: "bulk.time", inMenu: true, confirms: true},
-		"break-lock":  {path: "break-lock", icon: "locked", name: "bulk.break"},
-		"send-now":    {path: "send-now", icon: "send", name: "bulk.sendnow"},
-		"reschedule":  {path: "reschedule", icon: "clock", name: "bulk.reschedule", confirms: true},
-		"dead-letter": {path: "dead-letter", icon: "dead", name: "bulk.dead", confirms: true},
-		"move":        {path: "move", icon: "forward", name: "bulk.move", confirms: true},
-		"export":      {path: "export", icon: "export", name: "bulk.export", inMenu: true},
-		"cancel":      {path: "cancel", icon: "close", name: "bulk.cancel", look: component.Danger, confirms: true},
-		"delete":      {path: "delete", icon: "trash", name: "bulk.delete", look: component.Danger, confirms: true},
-	}
 	for _, name := range names {
-		out = append(out, all[name])
+		out = append(out, allBulkActions[name])
 	}
 	return out
 }

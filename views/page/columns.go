@@ -13,12 +13,12 @@ import (
 
 // MessageColumns is what a table of messages shows, and the views it could have.
 type MessageColumns struct {
-	Own     []MessageColumn    // selected columns, in order; empty: the list's standard ones
-	Name    string             // name of their view; empty: unnamed, or standard
+	Own     []MessageColumn    // selected columns, in order; empty means the list's standard ones
+	Name    string             // name of their view; empty if it is unnamed or standard
 	Views   []component.Choice // all views, the standard one first
-	Choose  string             // address of the form that selects columns; empty: not possible
+	Choose  string             // address of the form that selects columns; empty if not possible
 	All     string             // address of all views
-	Missing component.Text     // why the requested columns are not shown; empty: they are
+	Missing component.Text     // why the requested columns are not shown; empty if they are
 	Sort    ListSort
 }
 
@@ -40,11 +40,11 @@ type ListSort struct {
 
 // A ListFilter is the query that filters a table of messages.
 type ListFilter struct {
-	Query         string        // as typed; empty: all
-	Wrong         string        // its error, in the server's own words; empty: it is valid
+	Query         string        // as typed; empty means all
+	Wrong         string        // its error, in the server's own words; empty if it is valid
 	Kept          []HiddenField // the table's other parameters
 	NotLive       bool          // the list is filtered or not sorted by sequence number, so it is not live
-	Incomplete    string        // text if not all messages were examined; empty: all were
+	Incomplete    string        // text if not all messages were examined; empty if all were
 	ReloadURL     string        // address of the same list
 	UnfilteredURL string        // address of the unfiltered list, by sequence number
 }
@@ -59,7 +59,7 @@ const (
 // A MessageColumn is a column of a table of messages.
 type MessageColumn struct {
 	Name  string // as engine/search/columns writes it
-	Label string // name of a property or body member; empty: Name is a field
+	Label string // name of a property or body member; empty means that Name is a field
 	Num   bool   // its values are numbers
 	class string // of a standard column
 }
@@ -67,7 +67,7 @@ type MessageColumn struct {
 // A Cell is a message's value in a selected column. The zero value is empty.
 type Cell struct {
 	Text string
-	Href string // link of Text; empty: none
+	Href string // link of Text; empty means none
 	At   time.Time
 	Num  bool
 }
@@ -78,7 +78,7 @@ const (
 	FieldColumn = "column" // repeated, in order
 )
 
-// The fields that a table shows in a special way.
+// The names of the columns that have their own rendering in a table.
 const (
 	colState    = "state"
 	colTTL      = "ttl"
@@ -147,15 +147,18 @@ func (c MessageColumn) label(ctx context.Context) string {
 
 // fieldName returns the text id of a field's name.
 func fieldName(name string) string {
-	return map[string]string{
-		colState: "column.state", colTTL: "column.left", "expires": "column.expires", colDue: "column.due", "scheduled": "column.scheduled",
-		colLock: "column.lock", "locked-since": "column.lock.since", "renewals": "column.lock.renewals", "renewed": "column.lock.renewed", colHolder: "column.holder", colSeq: "column.number", "enqueued-seq": "column.first",
-		colMessage: "column.message", "subject": "column.subject", "id": "column.id", "correlation": "column.correlation",
-		"session": "column.of.session", "to": "column.to", "reply-to": "column.reply", "reply-to-session": "column.reply.session",
-		"partition": "column.partition", "type": "column.type", "body": "column.body", colSize: "column.size", colDelivery: "column.tries",
-		colEnqueued: "column.stored", colReason: "column.reason", "error": "column.error", colSource: "column.source", colFor: "column.for",
-		colDied: "column.died", colDeferred: "column.deferred", colBy: "column.by", colEntity: "search.where", "key": "column.key",
-	}[name]
+	return fieldNames[name]
+}
+
+// fieldNames are the text ids of the names of fields.
+var fieldNames = map[string]string{
+	colState: "column.state", colTTL: "column.left", "expires": "column.expires", colDue: "column.due", "scheduled": "column.scheduled",
+	colLock: "column.lock", "locked-since": "column.lock.since", "renewals": "column.lock.renewals", "renewed": "column.lock.renewed", colHolder: "column.holder", colSeq: "column.number", "enqueued-seq": "column.first",
+	colMessage: "column.message", "subject": "column.subject", "id": "column.id", "correlation": "column.correlation",
+	"session": "column.of.session", "to": "column.to", "reply-to": "column.reply", "reply-to-session": "column.reply.session",
+	"partition": "column.partition", "type": "column.type", "body": "column.body", colSize: "column.size", colDelivery: "column.tries",
+	colEnqueued: "column.stored", colReason: "column.reason", "error": "column.error", colSource: "column.source", colFor: "column.for",
+	colDied: "column.died", colDeferred: "column.deferred", colBy: "column.by", colEntity: "search.where", "key": "column.key",
 }
 
 // right reports whether the column is right-aligned.

@@ -23,28 +23,28 @@ type Confirm struct {
 	// holds. It is sent along as count and checked again. Purge does not use it, and sends the
 	// number of each state.
 	Count   int
-	Subject string   // of the only message; empty: several, or an entity
+	Subject string   // of the only message; empty means several, or an entity
 	Sample  []string // names of some of several
 
 	States      []StateLine  // how many in each state, exactly
 	Contents    []string     // deleted with it: "3 subscriptions"
 	Status      Status       // for SetStatus: the new status; Entity.Name is then the entity's name alone
-	DuplicateAt string       // for Resubmit: the entity that has seen the ids and would drop the messages; empty: none
+	DuplicateAt string       // for Resubmit: the entity that has seen the ids and would drop the messages; empty means none
 	Left        int          // locked messages, which are skipped
 	Filter      PurgeFilter  // for Purge
 	Preview     []MessageRow // for Purge: a few of the messages it removes
 	Now         time.Time    // when FirstRule was read
-	Export      string       // address of a file with all affected messages; empty: none
+	Export      string       // address of a file with all affected messages; empty means none
 	// Entities are suggested as the target of MoveTo.
 	Entities []string
 	Hidden   []HiddenField // sent along: the keys of several messages, a lock token
 
-	Type      string // text to type as confirmation; empty: none
+	Type      string // text to type as confirmation; empty means none
 	TypeError component.Text
 
 	Values  map[string]string // typed values of the inputs below
 	Errors  map[string]component.Text
-	Refused component.Notice // why it failed; zero: first attempt
+	Refused component.Notice // why it failed; zero means first attempt
 }
 
 // A Verb is the action to confirm.
@@ -81,7 +81,7 @@ const (
 	FieldHow         = "how"  // "move" or "copy"
 	FieldLockToken   = "lock" // the lock token of a message received for inspection; also a query parameter
 	FieldKey         = "key"
-	FieldSession     = "session"   // for receiving: the session to take; empty: the next
+	FieldSession     = "session"   // for receiving: the session to take; empty means the next
 	FieldDuplicate   = "duplicate" // for Resubmit, "drop": a message whose id was seen is dropped
 	FieldTo          = "to"        // for SetStatus, a Status, also a query parameter; for MoveTo, the path of an entity
 	FieldAll         = "all"       // for tables: all matching messages instead of the selected ones
@@ -92,7 +92,7 @@ type StateLine struct {
 	State  State
 	N      int
 	Picked bool   // for Purge: selected
-	Export string // address of a file with these; empty: none
+	Export string // address of a file with these; empty means none
 }
 
 // A PurgeFilter selects messages of the chosen states. The zero value selects all.
@@ -117,7 +117,7 @@ func (m Confirm) Full() templ.Component { return confirm(m) }
 // Dialog returns the form of the page.
 func (m Confirm) Dialog() templ.Component { return confirmForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Confirm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

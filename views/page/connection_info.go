@@ -4,9 +4,9 @@ import "mayfly/views/sample"
 
 // ConnectionInfo is how programs connect. The zero ConnectionInfo means that they cannot.
 type ConnectionInfo struct {
-	String, Admin string // connection strings, for messages and for administration; empty: none
+	String, Admin string // connection strings, for messages and for administration; empty means none
 	RequiresKeys  bool   // the server checks tokens: the strings have KEY in place of a key
-	KeysURL       string // address of the keys; empty: none
+	KeysURL       string // address of the keys; empty means none
 	Task          sample.Task
 }
 

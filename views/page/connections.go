@@ -17,13 +17,13 @@ type Connections struct {
 	Shell  layout.Shell
 	Lede   []component.Text
 	Rows   []ConnectionRow
-	Entity string // only clients with links to it are shown; empty: all
+	Entity string // only clients with links to it are shown; empty means all
 	Clear  string // address without this filter
-	Wrong  string // error of Entity; empty: none
+	Wrong  string // error of Entity; empty means none
 	All    int    // number of connections, whatever the filter
 	Pages  component.Pages
 	Here   string // address of the page, for the form
-	Start  string // address of the connection strings; empty: none
+	Start  string // address of the connection strings; empty means none
 }
 
 // ConnectionRow is a connected client in the list.
@@ -94,7 +94,7 @@ type Connection struct {
 	Gone  bool   // the connection is closed; then the following fields are empty
 	Row   ConnectionRow
 
-	Container string // container id; empty: none
+	Container string // container id; empty means none
 	Platform  string
 	WebSocket bool
 	LastFrame time.Time
@@ -118,7 +118,7 @@ type LockedRow struct {
 	Key    string
 	Href   string
 	Number int64
-	What   string     // subject or id; empty: it has neither
+	What   string     // subject or id; empty if it has neither
 	Entity LinkTarget // the entity it is in
 	Hold   component.LockInfo
 	Now    time.Time
@@ -130,12 +130,12 @@ type LinkRow struct {
 	Target     LinkTarget
 	Kind       LinkKind
 	Name       string // given by the client
-	Identifier string // name of the sender or receiver in its program; empty: none
+	Identifier string // name of the sender or receiver in its program; empty means none
 
 	WaitsForMemory  bool               // waits for memory
 	WaitsForSession bool               // waits for a session
 	HasSession      bool               // holds a session
-	Hold            component.LockInfo // lock on that session; zero: unknown
+	Hold            component.LockInfo // lock on that session; zero if unknown
 	Session         string             // session id, as shown
 	SessionHref     string
 
@@ -210,47 +210,41 @@ func (m ConfirmDisconnect) Full() templ.Component { return confirmDisconnect(m) 
 // Dialog returns the form of the page.
 func (m ConfirmDisconnect) Dialog() templ.Component { return confirmDisconnectForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmDisconnect) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the question is not live.
 func (m ConfirmDisconnect) Parts() []view.Part { return m.Shell.Parts() }
 
-func connectionColumns() []heading {
-	return []heading{
-		{name: "connections.client", class: "name"},
-		{name: "connections.at", class: ""},
-		{name: "connections.credit", class: "num opt"},
-		{name: "connections.unsettled", class: "num"},
-		{name: "connections.locks", class: "num"},
-		{name: "connections.in", class: "num"},
-		{name: "connections.out", class: "num"},
-		{name: "connections.since", class: "opt"},
-		{name: "connections.do", class: "menu"},
-	}
+var connectionColumns = []heading{
+	{name: "connections.client", class: "name"},
+	{name: "connections.at", class: ""},
+	{name: "connections.credit", class: "num opt"},
+	{name: "connections.unsettled", class: "num"},
+	{name: "connections.locks", class: "num"},
+	{name: "connections.in", class: "num"},
+	{name: "connections.out", class: "num"},
+	{name: "connections.since", class: "opt"},
+	{name: "connections.do", class: "menu"},
 }
 
-func linkColumns() []heading {
-	return []heading{
-		{name: "connections.link", class: "name"},
-		{name: "connections.session", class: ""},
-		{name: "connections.credit", class: "num"},
-		{name: "connections.ahead", class: "num opt"},
-		{name: "connections.unsettled", class: "num"},
-		{name: "connections.locks", class: "num"},
-		{name: "connections.messages", class: "num"},
-		{name: "connections.rate", class: "num"},
-		{name: "connections.attached", class: "opt"},
-	}
+var linkColumns = []heading{
+	{name: "connections.link", class: "name"},
+	{name: "connections.session", class: ""},
+	{name: "connections.credit", class: "num"},
+	{name: "connections.ahead", class: "num opt"},
+	{name: "connections.unsettled", class: "num"},
+	{name: "connections.locks", class: "num"},
+	{name: "connections.messages", class: "num"},
+	{name: "connections.rate", class: "num"},
+	{name: "connections.attached", class: "opt"},
 }
 
-func heldColumns() []heading {
-	return []heading{
-		{name: "connections.held.what", class: "name"},
-		{name: "connections.held.at", class: ""},
-		{name: "column.lock", class: ""},
-		{name: "connections.held.since", class: ""},
-	}
+var heldColumns = []heading{
+	{name: "connections.held.what", class: "name"},
+	{name: "connections.held.at", class: ""},
+	{name: "column.lock", class: ""},
+	{name: "connections.held.since", class: ""},
 }
 
 func (m Connection) name(ctx context.Context) string {

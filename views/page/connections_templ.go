@@ -272,7 +272,7 @@ func connections(m Connections) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, h := range connectionColumns() {
+			for _, h := range connectionColumns {
 				templ_7745c5c3_Err = columnHead(h.name, h.class).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -1114,7 +1114,7 @@ func connection(m Connection) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, h := range linkColumns() {
+			for _, h := range linkColumns {
 				templ_7745c5c3_Err = columnHead(h.name, h.class).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -1155,7 +1155,7 @@ func connection(m Connection) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, h := range heldColumns() {
+			for _, h := range heldColumns {
 				templ_7745c5c3_Err = columnHead(h.name, h.class).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -23,7 +23,7 @@ type Damaged struct {
 // A DamagedRow is a damaged message.
 type DamagedRow struct {
 	Key    string
-	Number int64      // sequence number; zero: unreadable
+	Number int64      // sequence number; zero if unreadable
 	Entity LinkTarget // an empty Name: unreadable
 	What   DamagedPart
 	Move   string // address of the question whether to move the message aside
@@ -61,7 +61,7 @@ func (r DamagedRow) called() string {
 // Full returns the whole page.
 func (m Damaged) Full() templ.Component { return damaged(m) }
 
-// Watches returns nil: damage can be found in any entity.
+// Watches returns nil, because damage can be found in any entity.
 func (m Damaged) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.
@@ -74,14 +74,12 @@ func (m Damaged) Parts() []view.Part {
 	)
 }
 
-func damagedColumns() []heading {
-	return []heading{
-		{name: "damaged.at", class: "name"},
-		{name: "damaged.number", class: "num"},
-		{name: "damaged.what", class: ""},
-		{name: "damaged.key", class: ""},
-		{name: "damaged.do", class: "keys"},
-	}
+var damagedColumns = []heading{
+	{name: "damaged.at", class: "name"},
+	{name: "damaged.number", class: "num"},
+	{name: "damaged.what", class: ""},
+	{name: "damaged.key", class: ""},
+	{name: "damaged.do", class: "keys"},
 }
 
 // ConfirmMoveAside asks to confirm moving damaged messages aside. It is not live.
@@ -91,7 +89,7 @@ type ConfirmMoveAside struct {
 	Cancel  string
 	One     DamagedRow // the message; an empty Key: all of them
 	N       int        // number of messages; sent along and checked again
-	Type    string     // text to type as confirmation; empty: none
+	Type    string     // text to type as confirmation; empty means none
 	Typed   string
 	Error   component.Text
 	Refused component.Notice
@@ -110,7 +108,7 @@ func (m ConfirmMoveAside) Full() templ.Component { return confirmMoveAside(m) }
 // Dialog returns the form of the page.
 func (m ConfirmMoveAside) Dialog() templ.Component { return confirmMoveAsideForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmMoveAside) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the question is not live.

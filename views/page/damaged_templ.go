@@ -109,7 +109,7 @@ func damaged(m Damaged) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, h := range damagedColumns() {
+			for _, h := range damagedColumns {
 				templ_7745c5c3_Err = columnHead(h.name, h.class).Render(ctx, templ_7745c5c3_Buffer)
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

@@ -21,7 +21,7 @@ type DeadLetterGroups struct {
 // A DeadLetterGroup is a group of dead letters with the same reason and error.
 type DeadLetterGroup struct {
 	Reason
-	Error string // empty: none
+	Error string // empty means none
 }
 
 // Full returns the whole page.

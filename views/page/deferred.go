@@ -15,7 +15,7 @@ type Deferred struct {
 	Columns     MessageColumns
 	Cards       []component.DeferredMessage // cards, if no columns are selected
 	Rows        []MessageRow                // otherwise
-	Pages       component.Pages             // zero: no pager
+	Pages       component.Pages             // zero means no pager
 	AllMatching AllMatching                 // all deferred messages
 }
 
@@ -28,7 +28,7 @@ func (m Deferred) Full() templ.Component {
 	return deferred(m)
 }
 
-// Watches returns nil: any entity can have a deferred message.
+// Watches returns nil, because any entity can have a deferred message.
 func (m Deferred) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.

@@ -37,7 +37,7 @@ type Definitions struct {
 
 // DefinitionProblem is an error in a file, or a part without effect.
 type DefinitionProblem struct {
-	At  string // position in the file; empty: the whole file
+	At  string // position in the file; empty means the whole file
 	Why string
 }
 
@@ -56,7 +56,7 @@ type DefinitionChange struct{ Property, Was, Is string }
 // Full returns the whole page.
 func (m Definitions) Full() templ.Component { return definitions(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Definitions) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -10,7 +10,7 @@ import (
 	"mayfly/views/view"
 )
 
-// DocsQuery is the field with the words to search the documentation for.
+// DocsQuery is the query parameter with the search words.
 const DocsQuery = "q"
 
 // Docs is the list of the documentation's pages, or the result of a search in them. The pages
@@ -18,7 +18,7 @@ const DocsQuery = "q"
 type Docs struct {
 	Shell  layout.Shell
 	At     string // its address
-	Query  string // as typed; empty: the list
+	Query  string // as typed; empty means the list
 	Groups []DocGroup
 	Found  []DocFound
 	API    string // address of the reference of the JSON API
@@ -41,7 +41,7 @@ type DocFound struct {
 
 // A DocPart is a section of a page that a search found.
 type DocPart struct {
-	Title string // empty: before the first heading
+	Title string // empty before the first heading
 	Href  string
 	Text  []DocPiece
 }
@@ -60,8 +60,8 @@ type Doc struct {
 	File     string // path of its source in the tree
 	Contents []DocHeadline
 	Blocks   []DocBlock
-	Previous DocLink // zero: it is the first page
-	Next     DocLink // zero: it is the last page
+	Previous DocLink // zero if it is the first page
+	Next     DocLink // zero if it is the last page
 }
 
 // A DocHeadline is an entry of a page's table of contents.
@@ -86,7 +86,7 @@ type DocBlock struct {
 	Kind     DocKind
 	HTML     string // of text and tables, and the inside of headings; made of the program's own files
 	Text     string // of code, and the plain text of headings
-	Language string // of code; empty: none
+	Language string // of code; empty means none
 	Level    int    // of headings
 	ID       string // anchor of headings
 }
@@ -97,7 +97,7 @@ func (Docs) Title(ctx context.Context) string { return locale.T(ctx, "docs.title
 // Full returns the whole page.
 func (m Docs) Full() templ.Component { return docs(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (Docs) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -106,7 +106,7 @@ func (m Docs) Parts() []view.Part { return m.Shell.Parts() }
 // Full returns the whole page.
 func (m Doc) Full() templ.Component { return doc(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (Doc) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -53,13 +53,13 @@ type Entities struct {
 	Rows  []EntityRow      // of this page, sorted
 	Total int              // entities of this kind, ignoring the filter
 
-	Lab string // for topics, address of the filter lab; empty: none
+	Lab string // for topics, address of the filter lab; empty means none
 
-	Query string             // the filter as typed; empty: all
-	Wrong string             // error of the filter, in the server's own words; the part before it applies. Empty: it is valid
+	Query string             // the filter as typed; empty means all
+	Wrong string             // error of the filter, in the server's own words; the part before it applies. It is empty if the filter is valid
 	Chips []SearchChip       // its terms
 	More  []component.Choice // terms to add, each an address with it
-	Sort  Column             // the column it is sorted by; empty: by name
+	Sort  Column             // the column it is sorted by; empty means by name
 	Down  bool               // descending
 	Pages component.Pages
 }
@@ -90,9 +90,9 @@ type EntityRow struct {
 	Counts        Counts
 	Subscriptions int             // for topics
 	Rules         int             // for subscriptions
-	NextExpiry    component.Clock // the first message to expire; zero: none expires
+	NextExpiry    component.Clock // the first message to expire; zero if none expires
 
-	Idle      component.Clock // Of is the idle time; zero: no automatic deletion
+	Idle      component.Clock // Of is the idle time; zero means no automatic deletion
 	IdleState component.IdleState
 
 	Size, Capacity int64     // bytes; a zero Capacity is not shown
@@ -107,7 +107,7 @@ func (r EntityRow) temporaryEntity() TemporaryEntity {
 // Full returns the whole page.
 func (m Entities) Full() templ.Component { return entities(m) }
 
-// Watches returns nil: entities come and go, and every message changes a count.
+// Watches returns nil, because entities come and go, and every message changes a count.
 func (m Entities) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.

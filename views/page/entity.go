@@ -23,55 +23,55 @@ type Entity struct {
 	Receivers      []EntityClient // clients with links to it, or to its dead letters
 	Senders        []EntityClient
 	ConnectionInfo ConnectionInfo   // only while it is empty
-	Damaged        component.Notice // damaged messages in it; zero: none
-	ClientsURL     string           // address of all clients; empty: all are shown
+	Damaged        component.Notice // damaged messages in it; zero means none
+	ClientsURL     string           // address of all clients; empty means that all are shown
 	Status         Status
 	Closed         bool // it refuses sends; for a subscription: nothing can arrive
 	Counts         Counts
 	Total          int // messages in all states, dead letters included
 
-	TTL   time.Duration           // zero: never
+	TTL   time.Duration           // zero means never
 	Fate  component.ExpiryOutcome // of expired messages; unused for a topic, whose subscriptions decide
-	Lock  time.Duration           // zero: a topic, which has none
-	Tries int                     // zero: none
+	Lock  time.Duration           // zero means a topic, which has none
+	Tries int                     // zero means none
 	Idle  TemporaryEntity         // a zero Clock.Of: no automatic deletion
 	Size  int64                   // bytes, dead letters included
 
 	Forwarding Forwarding
 	Duplicates Duplicates
 	Transfer   Transfer
-	StatusTo   string // address that changes the status or asks about it; empty: not possible
-	Lab        string // for a topic or subscription, address of the filter lab; empty: none
+	StatusTo   string // address that changes the status or asks about it; empty if not possible
+	Lab        string // for a topic or subscription, address of the filter lab; empty means none
 
 	Tab         Tab
 	Figures     MetricsData      // for the tab TabMetrics
-	Lede        []component.Text // a sentence about the tab; empty: none
+	Lede        []component.Text // a sentence about the tab; empty means none
 	Rows        []MessageRow     // for the tabs of messages
 	Columns     MessageColumns   // of Rows
 	ListFilter  ListFilter       // their filter
 	AllMatching AllMatching      // the selection of all, of which Rows shows the first
-	From        int64            // the sequence number that the page starts at; zero: the first
+	From        int64            // the sequence number that the page starts at; zero means the first
 	Pages       component.Pages
 	Reasons     []Reason // of the dead letters, most frequent first
 	Errors      []Reason // error texts of dead letters with the selected Reason, without ids and numbers; empty if there is only one
-	Error       string   // the selected text; empty: all
-	Reason      string   // only dead letters with this reason are shown; empty: all
+	Error       string   // the selected text; empty means all
+	Reason      string   // only dead letters with this reason are shown; empty means all
 
 	RequiresSession bool         // it has a tab of sessions
 	Sessions        []SessionRow // for that tab
 	SessionCount    int          // for every tab
-	Example         string       // shell command that sends a message in a session; empty: none
+	Example         string       // shell command that sends a message in a session; empty means none
 
 	Subscriptions []EntityRow // for a topic; their number is shown on every tab
 	Rules         []Rule      // for the tab TabRules
-	RuleCount     int         // for a subscription, on every tab; zero: the length of Rules
-	NewRule       string      // for a subscription, address of the form that adds a rule; empty: none
+	RuleCount     int         // for a subscription, on every tab; zero means len(Rules)
+	NewRule       string      // for a subscription, address of the form that adds a rule; empty means none
 	Settings      []Setting   // for the tab TabSettings, in the order of the form
 	Access        []AccessRow // for the tab TabSettings: the entity's own rules
-	AccessURL     string      // address where these are changed; empty: it can have none
+	AccessURL     string      // address where these are changed; empty if it can have none
 
 	// Deleted is set if the entity was deleted. The page then shows the record of its deletion
-	// instead of its messages. By says how it was deleted; empty: automatically.
+	// instead of its messages. By says how it was deleted; empty if automatically.
 	Deleted   component.DeletedEntity
 	DeletedBy string
 }
@@ -126,27 +126,27 @@ type MessageRow struct {
 	Number     int64 // the sequence number
 	Subject    string
 	ID         string // the message id
-	Pills      []Pill // scalars of the body; empty: First is shown
+	Pills      []Pill // scalars of the body; empty means that First is shown
 	First      string // the first line of the body, truncated
-	Session    string // its session; empty: none
+	Session    string // its session; empty means none
 	Size       int64
 	Tries      int
-	Max        int       // largest number of deliveries; zero: not shown
+	Max        int       // largest number of deliveries; zero if not shown
 	At         time.Time // enqueued
-	SetAsideAt time.Time // when it was dead-lettered or deferred; zero: unknown, or neither
+	SetAsideAt time.Time // when it was dead-lettered or deferred; zero if unknown, or neither
 
 	Clock     component.Clock    // its time to live; Now is set even if it never expires
 	Expired   bool               // it has expired but still exists, as deferred messages do
 	Hold      component.LockInfo // the lock on it
 	Due       component.Clock    // for scheduled messages
-	Holder    string             // the lock's holder; empty: unknown
-	HolderURL string             // address of that client; empty: none
-	Edit      string             // address of the form that edits and resends it; empty: not possible
+	Holder    string             // the lock's holder; empty if unknown
+	HolderURL string             // address of that client; empty means none
+	Edit      string             // address of the form that edits and resends it; empty if not possible
 
 	Entity, EntityURL string // its entity, and the address of that list; empty in a list of one entity
-	By                string // the client that deferred it; empty: unknown
+	By                string // the client that deferred it; empty if unknown
 
-	Cells []Cell // in the order of the selected columns; empty: none are selected
+	Cells []Cell // in the order of the selected columns; empty if none are selected
 
 	Reason, Description string // of a dead letter
 	TransferTarget      string // of a failed transfer: its target
@@ -161,16 +161,16 @@ type Pill struct{ Key, Value string }
 
 // A Reason is a dead-letter reason, and how many dead letters have it.
 type Reason struct {
-	Reason      string // empty: none given
+	Reason      string // empty if none was given
 	Description string // of the latest dead letter
 	N           int
 	First, Last time.Time
 	Now         time.Time
 	Href        string // address of the list with only these
-	Sample      string // address of the latest; empty: none
-	In          string // entities that hold them; empty: the page is of one entity
+	Sample      string // address of the latest; empty means none
+	In          string // entities that hold them; empty if the page is of one entity
 
-	Resubmit, Delete, Export string // addresses of actions on all of them; empty: not possible
+	Resubmit, Delete, Export string // addresses of actions on all of them; empty if not possible
 }
 
 // A Setting is a property of the entity for display.
@@ -261,7 +261,7 @@ func (m Entity) Parts() []view.Part {
 // EntityAlerts is the number of alert rules about an entity.
 type EntityAlerts struct {
 	Rules int
-	Href  string // their address; empty: this server has no alert rules
+	Href  string // their address; empty if this server has no alert rules
 	New   string // address of the form for a new rule
 }
 

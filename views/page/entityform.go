@@ -23,13 +23,13 @@ type EntityForm struct {
 	Temporary bool // a new queue with automatic deletion
 	TopicHref string
 	To        string // the address it posts to
-	NameRule  string // the rule for names, as shown; empty: the usual one
+	NameRule  string // the rule for names, as shown; empty means the usual one
 	NameError component.Text
-	Refused   component.Notice // the error of the form as a whole; zero: none
+	Refused   component.Notice // the error of the form as a whole; zero means none
 	Fields    []PropertyField  // in any order; the page groups them
-	Changes   int              // fields that differ from the stored values; zero: not counted
+	Changes   int              // fields that differ from the stored values; zero if not counted
 
-	Try         string // address that shows what a change would do without saving; empty: none
+	Try         string // address that shows what a change would do without saving; empty means none
 	TTLPreview  TTLPreview
 	IdlePreview IdlePreview
 
@@ -39,7 +39,7 @@ type EntityForm struct {
 	FirstRule     *RuleFields
 	SuggestedFrom []string
 	Rules         []Rule // of an existing subscription
-	AddRule       string // address that adds a rule that selects everything; empty: it has one
+	AddRule       string // address that adds a rule that selects everything; empty if it has one
 }
 
 // QueryPreview is the query parameter of a form that is only to be previewed, not saved.
@@ -58,7 +58,7 @@ type PropertyField struct {
 	Default string // as shown
 	Was     string // the stored value, if Value differs from it
 
-	Least, Most string   // the limits, as shown: "5s"; empty: none
+	Least, Most string   // the limits, as shown: "5s"; empty means none
 	Options     []string // for a ChoiceField: its values; for an EntityField: suggested entities
 
 	Fixed    bool // it cannot be changed any more
@@ -94,7 +94,7 @@ type TTLPreview struct {
 type IdlePreview struct {
 	Is            string    // the new time, as shown; empty for never
 	Never         bool      // it would not be deleted automatically any more
-	Why           string    // why it would stay for now anyway; empty: it would be deleted
+	Why           string    // why it would stay for now anyway; empty if it would be deleted
 	At            time.Time // when it would be deleted if it is changed now and not used
 	Messages      int       // messages deleted with it, dead letters included
 	Subscriptions int       // subscriptions deleted with it, for a topic
@@ -106,7 +106,7 @@ func (i IdlePreview) visible() bool { return i.Is != "" || i.Never }
 // Full returns the whole page.
 func (m EntityForm) Full() templ.Component { return entityForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m EntityForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -22,8 +22,8 @@ const (
 	advancedGroup group = "g-advanced"
 )
 
-func groups() []group {
-	return []group{timeGroup, deliveryGroup, orderGroup, flowGroup, sizeGroup, advancedGroup}
+var groups = []group{
+	timeGroup, deliveryGroup, orderGroup, flowGroup, sizeGroup, advancedGroup,
 }
 
 func (g group) title(ctx context.Context) string {
@@ -43,7 +43,7 @@ func (g group) title(ctx context.Context) string {
 	}
 }
 
-// note returns the text beside the title; empty if there is none.
+// note returns the text beside the title, or "" if there is none.
 func (g group) note(ctx context.Context) string {
 	switch g {
 	case timeGroup:

@@ -35,7 +35,7 @@ func (m Entity) at(t Tab) string { return m.Href + "?tab=" + string(t) }
 type tabInfo struct {
 	tab  Tab
 	name string // text id
-	n    int    // negative: no count
+	n    int    // negative means no count
 }
 
 func (t tabInfo) slot() string {
@@ -244,7 +244,7 @@ func percent(share float64) string {
 	return strconv.FormatFloat(100*max(0, min(1, share)), 'f', 1, 64) + "%"
 }
 
-// forwardTarget returns where the entity's messages are forwarded to; empty if they are not.
+// forwardTarget returns where the entity's messages are forwarded to, or "" if they are not.
 func (m Entity) forwardTarget() string {
 	for _, a := range m.Forwarding.Out {
 		if !a.Dead {

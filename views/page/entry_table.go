@@ -15,7 +15,7 @@ type entryRows struct {
 	name    string
 	kind    string
 	value   string
-	example string // example of a name; empty: none
+	example string // example of a name; empty means none
 	rows    []SendProperty
 	kinds   []string
 }

@@ -19,12 +19,12 @@ type Expirations struct {
 	Lede    []component.Text
 	Horizon component.ExpiryHorizon // a bucket's Href filters the board by it
 
-	Fate   string // fate that the board is filtered by: "dead", "lost"; empty: both
-	Within string // key of the only bucket shown; empty: all
+	Fate   string // fate that the board is filtered by: "dead", "lost"; empty means both
+	Within string // key of the only bucket shown; empty means all
 
 	Board []component.ExpiringMessage // next first, with Actions
 	All   int                         // expiring messages that match the filter
-	More  string                      // address of a longer board; empty: this is all, or the longest
+	More  string                      // address of a longer board; empty if this is all, or the longest
 
 	Expired      []ExpiredRow  // just expired, latest first
 	ExpiredCount int           // messages that expired within Recent
@@ -39,13 +39,13 @@ type ExpiredRow struct {
 	Href     string // the message's page, which stays available for a while
 	At, Now  time.Time
 	Fate     component.ExpiryOutcome
-	DeadHref string // its page as a dead letter; empty: it was lost, or is no longer a dead letter
+	DeadHref string // its page as a dead letter; empty if it was lost, or is no longer a dead letter
 }
 
 // Full returns the whole page.
 func (m Expirations) Full() templ.Component { return expirations(m) }
 
-// Watches returns nil: every message of the namespace can expire.
+// Watches returns nil, because every message of the namespace can expire.
 func (m Expirations) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.

@@ -18,12 +18,12 @@ import (
 type Failure struct {
 	Shell      layout.Shell
 	Status     int            // of the response: 403, 404, 409, 422, 501, 503; others are shown like 500
-	Title      string         // short title; empty: that of the status
-	ServerText string         // the server's own English words; empty: Refused is shown
-	Refused    string         // the refused request, as a sentence; empty: ServerText, or the text of the status
-	Rule       string         // id of the rule; empty: none
-	Advice     string         // what to do; empty: the text of the status, unless Refused covers it
-	Continue   component.Link // link to continue with; zero: the overview
+	Title      string         // short title; empty means the title of the status
+	ServerText string         // the server's own English words; empty means that Refused is shown
+	Refused    string         // the refused request, as a sentence; empty means ServerText, or the text of the status
+	Rule       string         // id of the rule; empty means none
+	Advice     string         // what to do; empty means the text of the status, unless Refused covers it
+	Continue   component.Link // link to continue with; zero means the overview
 }
 
 // Full returns the whole page.
@@ -32,7 +32,7 @@ func (m Failure) Full() templ.Component { return failure(m) }
 // Dialog returns the message for the dialog whose form was refused.
 func (m Failure) Dialog() templ.Component { return failureInDialog(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Failure) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

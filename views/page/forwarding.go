@@ -10,7 +10,7 @@ import (
 // A ForwardingArrow is another entity that messages are forwarded to or from (§11).
 type ForwardingArrow struct {
 	Name string // of the other entity, as shown: "archive", "prices/eu"
-	Href string // its page; empty: it does not exist any more
+	Href string // its page; empty if it does not exist any more
 	Dead bool   // forwards dead letters
 	// Blocked is why nothing is forwarded now; empty if nothing is in the way.
 	Blocked ForwardingBlock
@@ -43,10 +43,10 @@ func (f Forwarding) shown() bool { return len(f.In)+len(f.Out) > 0 }
 
 // Duplicates are the counts of duplicate detection (§13). The zero value means that it is off.
 type Duplicates struct {
-	Window     time.Duration // zero: no duplicate detection
+	Window     time.Duration // zero means no duplicate detection
 	Dropped    int           // messages, since the entity was created
 	Remembered int           // ids in the window
-	Most       int           // most ids that can be kept; zero: not shown
+	Most       int           // most ids that can be kept; zero if not shown
 }
 
 // full reports whether the number of remembered ids is close to its limit.

@@ -11,8 +11,8 @@ import (
 // a palette over any page.
 type GoTo struct {
 	Shell  layout.Shell
-	Query  string // the query; empty: nothing typed
-	From   string // address of the page it was opened from; empty: none
+	Query  string // the query; empty if nothing is typed
+	From   string // address of the page it was opened from; empty means none
 	Groups []GoGroup
 }
 
@@ -29,7 +29,7 @@ type GoItem struct {
 	Note   string // additional information; may be empty
 	Icon   string
 	Href   string
-	Action GoAction // empty: Href is opened
+	Action GoAction // empty means that Href is opened
 	File   bool     // Href is a file
 }
 

@@ -41,7 +41,7 @@ type Import struct {
 // ImportDryRun is the result of a dry run.
 type ImportDryRun struct {
 	Word string // token of the file
-	Name string // given by the browser; empty: pasted lines
+	Name string // given by the browser; empty means pasted lines
 	Size string // as shown
 
 	Lines, Import, Duplicates, Expired, AtOnce, Scheduled, Late, Unreadable, Refused int
@@ -59,7 +59,7 @@ type ImportFailure struct {
 // Full returns the whole page.
 func (m Import) Full() templ.Component { return importPage(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Import) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -93,11 +93,14 @@ func (m Import) words(ctx context.Context) []component.Field {
 
 // importWord returns the text id of an option.
 func importWord(name, value string) string {
-	return map[string]string{
-		"ttl keep": "import.ttl.keep", "ttl remaining": "import.ttl.remaining", "ttl drop": "import.ttl.drop",
-		"schedule keep": "import.schedule.keep", "schedule shift": "import.schedule.shift", "schedule drop": "import.schedule.drop",
-		"ids keep": "import.ids.keep", "ids new": "import.ids.new",
-	}[name+" "+value]
+	return importTextIDs[name+" "+value]
+}
+
+// importTextIDs are the text ids of the options, by field and value.
+var importTextIDs = map[string]string{
+	"ttl keep": "import.ttl.keep", "ttl remaining": "import.ttl.remaining", "ttl drop": "import.ttl.drop",
+	"schedule keep": "import.schedule.keep", "schedule shift": "import.schedule.shift", "schedule drop": "import.schedule.drop",
+	"ids keep": "import.ids.keep", "ids new": "import.ids.new",
 }
 
 // into returns the field that selects the target.

@@ -25,9 +25,9 @@ type JobRow struct {
 	Key     string
 	Href    string
 	Kind    string // resubmit, copy, …
-	To      string // target of the messages; empty: none
-	At      string // entities with the messages; empty: anywhere, or selected messages
-	Query   string // their filter; empty: none
+	To      string // target of the messages; empty means none
+	At      string // entities with the messages; empty means anywhere, or selected messages
+	Query   string // their filter; empty means none
 	State   string // waiting, running, done, cancelled, failed or interrupted
 	Total   int
 	Seen    int
@@ -58,21 +58,26 @@ func (r JobRow) name(ctx context.Context) string {
 // words returns the text id for this kind of job: jobs that send messages or undo others have
 // texts of their own.
 func (r JobRow) words(id string) string {
-	own := map[string]string{
-		"send jobs.seen": "jobs.seen.send", "send jobs.done": "jobs.done.send", "send jobs.skipped": "jobs.skipped.send",
-		"import jobs.seen": "jobs.seen.import", "import jobs.done": "jobs.done.send", "import jobs.skipped": "jobs.skipped.send",
-		"undo jobs.seen": "jobs.seen.undo", "undo jobs.done": "jobs.done.undo", "undo jobs.skipped": "jobs.skipped.undo",
-	}[r.Kind+" "+id]
-	return cmp.Or(own, id)
+	return cmp.Or(jobWords[r.Kind+" "+id], id)
+}
+
+// jobWords are the texts of certain kinds of jobs, by kind and general text id.
+var jobWords = map[string]string{
+	"send jobs.seen": "jobs.seen.send", "send jobs.done": "jobs.done.send", "send jobs.skipped": "jobs.skipped.send",
+	"import jobs.seen": "jobs.seen.import", "import jobs.done": "jobs.done.send", "import jobs.skipped": "jobs.skipped.send",
+	"undo jobs.seen": "jobs.seen.undo", "undo jobs.done": "jobs.done.undo", "undo jobs.skipped": "jobs.skipped.undo",
 }
 
 // kindName returns the text id of a kind of job.
 func kindName(kind string) string {
-	return map[string]string{
-		"resubmit": "jobs.kind.resubmit", "copy": "jobs.kind.copy", "move": "jobs.kind.move", "delete": "jobs.kind.delete", "purge": "jobs.kind.purge",
-		"dead-letter": "jobs.kind.dead-letter", "extend": "jobs.kind.extend", "reschedule": "jobs.kind.reschedule", "send-now": "jobs.kind.send-now",
-		"return-to-active": "jobs.kind.return-to-active", "undo": "jobs.kind.undo",
-	}[kind]
+	return kindNames[kind]
+}
+
+// kindNames are the text ids of the kinds of jobs.
+var kindNames = map[string]string{
+	"resubmit": "jobs.kind.resubmit", "copy": "jobs.kind.copy", "move": "jobs.kind.move", "delete": "jobs.kind.delete", "purge": "jobs.kind.purge",
+	"dead-letter": "jobs.kind.dead-letter", "extend": "jobs.kind.extend", "reschedule": "jobs.kind.reschedule", "send-now": "jobs.kind.send-now",
+	"return-to-active": "jobs.kind.return-to-active", "undo": "jobs.kind.undo",
 }
 
 // look returns how the state of a job is shown.
@@ -96,7 +101,8 @@ func (r JobRow) look() (tone component.Tone, icon, name string) {
 // Full returns the whole page.
 func (m Jobs) Full() templ.Component { return jobs(m) }
 
-// Watches returns no real entity: jobs advance without events of their own.
+// Watches returns a placeholder that matches no entity, because a job's progress causes no
+// events.
 func (m Jobs) Watches() []string { return []string{noEntity} }
 
 // Parts returns the live parts of the page.
@@ -114,12 +120,12 @@ type Job struct {
 	Row      JobRow
 	Actor    string
 	Why      string    // error of a failed job
-	Ended    time.Time // zero: it has not ended
+	Ended    time.Time // zero if it has not ended
 	Failures []JobFailure
 
-	Cancel, Resume, Undo string // addresses; empty: not possible
-	UndoneBy             string // address of the job that undid this one; empty: none
-	Of                   string // address of the job that this one undoes; empty: none
+	Cancel, Resume, Undo string // addresses; empty if not possible
+	UndoneBy             string // address of the job that undid this one; empty means none
+	Of                   string // address of the job that this one undoes; empty means none
 }
 
 // JobFailure is a message that was refused.
@@ -127,7 +133,7 @@ type JobFailure struct {
 	Key  string
 	Href string
 	Seq  int64
-	Line int // of a file; zero: an existing message, described by the other fields
+	Line int // of a file; zero means an existing message, described by the other fields
 	At   string
 	Why  string
 }
@@ -185,8 +191,8 @@ type JobCount struct {
 	First      []MessageRow // a few of the messages
 	Now        time.Time
 	States     []StateLine // of the messages, as far as they were examined
-	Export     string      // address of a file with them; empty: none
-	Confirm    string      // text to type as confirmation; empty: none
+	Export     string      // address of a file with them; empty means none
+	Confirm    string      // text to type as confirmation; empty means none
 }
 
 func (c JobCount) atMost() int { return c.Matching - c.Locked + c.Unexamined }
@@ -204,18 +210,20 @@ func (m JobForm) field(ctx context.Context, name, label, tip string) component.F
 
 // do returns the button's label: verb and number.
 func (m JobForm) do(ctx context.Context) string {
-	id := map[string]string{
-		"resubmit": "jobs.do.resubmit", "copy": "jobs.do.copy", "move": "jobs.do.move", "delete": "jobs.do.delete", "purge": "jobs.do.purge",
-		"dead-letter": "jobs.do.dead-letter", "send-now": "jobs.do.send-now", "return-to-active": "jobs.do.return-to-active",
-		"extend": "jobs.do.extend", "reschedule": "jobs.do.reschedule",
-	}[m.Values[FieldJobKind]]
-	return locale.N(ctx, id, m.Count.atMost())
+	return locale.N(ctx, jobButtons[m.Values[FieldJobKind]], m.Count.atMost())
+}
+
+// jobButtons are the text ids of the buttons that start a job, by kind.
+var jobButtons = map[string]string{
+	"resubmit": "jobs.do.resubmit", "copy": "jobs.do.copy", "move": "jobs.do.move", "delete": "jobs.do.delete", "purge": "jobs.do.purge",
+	"dead-letter": "jobs.do.dead-letter", "send-now": "jobs.do.send-now", "return-to-active": "jobs.do.return-to-active",
+	"extend": "jobs.do.extend", "reschedule": "jobs.do.reschedule",
 }
 
 // Full returns the whole page.
 func (m JobForm) Full() templ.Component { return jobForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m JobForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the form is not live.

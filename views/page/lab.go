@@ -22,7 +22,7 @@ type FilterLab struct {
 	Topic   EntityRef // the selected one; an empty Name: none
 	Message MessageFields
 	From    Sample  // the message that the fields were filled from; an empty Key: none
-	Outcome Outcome // zero: nothing was tried
+	Outcome Outcome // zero means that nothing was tried
 	Refused component.Notice
 
 	Unmatched      []UnmatchedMessage // unmatched messages, latest first
@@ -57,7 +57,7 @@ type SubscriptionResult struct {
 	// Copies is how many copies the subscription gets (FILT-5), Dead how many of them as dead
 	// letters because a filter or an action failed (FILT-31).
 	Copies, Dead int
-	NewRule      string // address of the form that adds a rule; empty: none
+	NewRule      string // address of the form that adds a rule; empty means none
 }
 
 // An UnmatchedMessage is a message that no subscription took.
@@ -77,8 +77,8 @@ func (m FilterLab) Full() templ.Component {
 	return lab(m)
 }
 
-// Watches returns nil: unmatched messages belong only to their topic, and every topic may have
-// some.
+// Watches returns nil, because unmatched messages belong only to their topic, and every topic
+// may have some.
 func (m FilterLab) Watches() []string { return nil }
 
 // Parts returns the live parts of the page: the list of unmatched messages. The form and the

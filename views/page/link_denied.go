@@ -10,7 +10,7 @@ import (
 // that the link does not cover. It reveals nothing of the server.
 type LinkDenied struct {
 	Shell  layout.Shell
-	Within string // the namespace that the link shows; empty: the link has ended
+	Within string // the namespace that the link shows; empty if the link has ended
 	To     string // where to continue
 	SignIn bool   // To is the sign-in page
 }

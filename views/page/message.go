@@ -33,13 +33,13 @@ type Message struct {
 	Max     int
 
 	Session     string // session id, as shown, if the entity requires sessions
-	SessionHref string // its page; empty: no session
+	SessionHref string // its page; empty means no session
 
 	Clock          component.Clock    // its time to live; Now is set even if it never expires
 	Expired        bool               // it has expired but still exists
 	Hold           component.LockInfo // the lock on it
-	Holder         string             // the lock's holder; empty: unknown
-	HolderURL      string             // address of that client; empty: none
+	Holder         string             // the lock's holder; empty if unknown
+	HolderURL      string             // address of that client; empty means none
 	Due            component.Clock    // for a scheduled message
 	Fate           component.ExpiryOutcome
 	TTLExplanation component.TTLExplanation // the explanation of its time to live; no terms: not shown
@@ -50,13 +50,13 @@ type Message struct {
 
 	View        BodyView
 	Body        Body
-	Sent        []AMQPSection        // the message as sent, by AMQP section; empty: not shown
+	Sent        []AMQPSection        // the message as sent, by AMQP section; empty if not shown
 	Headers     []Header             // every system property
 	Application []component.Property // Type is the kind: "int", "string"
 
 	Related     []RelatedMessage // related messages, which share its content
 	MoreRelated bool             // there are more than these
-	Resend      Resend           // programs that send it again; zero: not shown
+	Resend      Resend           // programs that send it again; zero if not shown
 
 	// Token is set if the message was received for inspection and is still locked: then the
 	// page offers to settle it.
@@ -66,15 +66,15 @@ type Message struct {
 	// Ended.Title means that it exists. Missing is set if there is no record of it.
 	Ended   component.TimelineStep
 	Missing bool
-	Damaged component.Notice // zero: not damaged
+	Damaged component.Notice // zero if not damaged
 	// HeadersMissing is set if it no longer exists and its headers were not kept.
 	HeadersMissing bool
-	Lab            string // address to try it in the filter lab, if no subscription took it; empty: none
+	Lab            string // address to try it in the filter lab, if no subscription took it; empty means none
 }
 
 // TimelineLimits is how far back a message's timeline reaches.
 type TimelineLimits struct {
-	Retention time.Duration // how long events are kept; zero: not shown
+	Retention time.Duration // how long events are kept; zero if not shown
 	Cut       bool          // there are earlier events
 	Failed    bool          // the history could not be read
 }
@@ -127,9 +127,9 @@ type RelatedMessage struct {
 
 // A Resend is how to send a message again. The zero value shows nothing.
 type Resend struct {
-	Curl            string          // shell command; empty: none
-	Samples         []sample.Sample // sample programs; empty: none
-	File            string          // file with its body, to be placed beside the program; empty: the program contains the body
+	Curl            string          // shell command; empty means none
+	Samples         []sample.Sample // sample programs; empty means none
+	File            string          // file with its body, to be placed beside the program; empty means that the program contains the body
 	UnsupportedBody bool            // its body is in an AMQP format that these cannot send
 }
 
@@ -142,7 +142,7 @@ type Body struct {
 	Form     string // its AMQP format, as shown: "data", "value"
 	From     int64  // offset of Window
 	Window   []byte // the bytes of the hexadecimal view
-	Download string // address of the whole body; empty: none
+	Download string // address of the whole body; empty means none
 }
 
 // A Header is a system property.

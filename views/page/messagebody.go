@@ -89,7 +89,7 @@ func HexAt(at, size int64) int64 {
 	return max(0, min(at, size-1)) / HexBytes * HexBytes
 }
 
-// hexAt returns the address of the page with the window at from; empty if that is outside the
+// hexAt returns the address of the page with the window at from, or "" if that is outside the
 // body.
 func (m Message) hexAt(from int64) string {
 	if from < 0 || from >= m.Body.Size {

@@ -37,7 +37,7 @@ type FigureRow struct {
 // Full returns the whole page.
 func (m Metrics) Full() templ.Component { return metrics(m) }
 
-// Watches returns nil: events of every entity count.
+// Watches returns nil, because events of every entity count.
 func (m Metrics) Watches() []string { return nil }
 
 // Parts returns the live parts of the page; the script draws the charts.
@@ -45,12 +45,12 @@ func (m Metrics) Parts() []view.Part {
 	return append(m.Shell.Parts(), slot("figures", figuresTable(m.Figures)))
 }
 
-func countColumns() []string {
-	return []string{"metrics.received", "metrics.completed", "metrics.expired", "metrics.dead", "metrics.failed"}
+var countColumns = []string{
+	"metrics.received", "metrics.completed", "metrics.expired", "metrics.dead", "metrics.failed",
 }
 
-func depthColumns() []string {
-	return []string{"metrics.active", "metrics.locked", "metrics.scheduled", "metrics.deferred", "metrics.deads"}
+var depthColumns = []string{
+	"metrics.active", "metrics.locked", "metrics.scheduled", "metrics.deferred", "metrics.deads",
 }
 
 // series describes the lines of a chart for the script: member of the response, colour and
@@ -64,11 +64,11 @@ func series(ctx context.Context, members, colours, names []string) string {
 }
 
 func rateSeries(ctx context.Context) string {
-	return series(ctx, []string{"received", "completed", "expired", "deadLettered", "failed"}, []string{"plenty", "yes", "critical", "dead", "low"}, countColumns())
+	return series(ctx, []string{"incoming", "completed", "expired", "deadLettered", "failed"}, []string{"plenty", "yes", "critical", "dead", "low"}, countColumns)
 }
 
 func depthSeries(ctx context.Context) string {
-	return series(ctx, []string{"active", "locked", "scheduled", "deferred", "deadLetter"}, []string{"plenty", "lock", "low", "yes", "dead"}, depthColumns())
+	return series(ctx, []string{"active", "locked", "scheduled", "deferred", "deadLetter"}, []string{"plenty", "lock", "low", "yes", "dead"}, depthColumns)
 }
 
 func staticURL(ctx context.Context, name string) string { return view.Base(ctx) + static.URL(name) }

@@ -432,7 +432,7 @@ func figuresTable(f MetricsData) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			for _, name := range countColumns() {
+			for _, name := range countColumns {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 31, "<th scope=\"col\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err
@@ -451,7 +451,7 @@ func figuresTable(f MetricsData) templ.Component {
 					return templ_7745c5c3_Err
 				}
 			}
-			for _, name := range depthColumns() {
+			for _, name := range depthColumns {
 				templ_7745c5c3_Err = templruntime.WriteString(templ_7745c5c3_Buffer, 33, "<th scope=\"col\">")
 				if templ_7745c5c3_Err != nil {
 					return templ_7745c5c3_Err

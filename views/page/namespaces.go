@@ -18,7 +18,7 @@ type Namespaces struct {
 	Shell   layout.Shell
 	Rows    []NamespaceRow
 	Max     int    // the most there can be besides the server's own
-	Trouble string // why the list may be incomplete, in the server's own words; empty: it is complete
+	Trouble string // why the list may be incomplete, in the server's own words; empty if it is complete
 	New     NamespaceForm
 }
 
@@ -31,16 +31,16 @@ type NamespaceRow struct {
 	Why   string // why it is not served, in the server's own words
 	Owner string // URL of the server that owns it
 	Tier  string
-	// Connection is its connection string; empty: unknown.
+	// Connection is its connection string; empty if unknown.
 	Connection string
-	Kept       string // where it is stored; empty: in memory
+	Kept       string // where it is stored; empty means in memory
 	Served     bool   // the counts are valid
 	Counts     NamespaceCounts
-	Until      time.Time // when a temporary one is removed; zero: never
-	Remove     string    // address of the question whether to remove it; empty: not possible
-	Limits     string    // address that changes its limits; empty: not possible
+	Until      time.Time // when a temporary one is removed; zero means never
+	Remove     string    // address of the question whether to remove it; empty if not possible
+	Limits     string    // address that changes its limits; empty if not possible
 	Now        time.Time
-	Created    time.Time // zero: unknown
+	Created    time.Time // zero if unknown
 
 	Temporary bool
 }
@@ -69,7 +69,7 @@ const (
 	FieldNamespace = "name"
 	FieldProfile   = "profile"
 	FieldConfig    = "config"
-	FieldLifetime  = "stay" // its lifetime; empty: until it is removed
+	FieldLifetime  = "stay" // its lifetime; empty means until it is removed
 )
 
 // Stays returns the lifetimes offered for a temporary namespace.
@@ -81,7 +81,7 @@ func (Namespaces) Title(ctx context.Context) string { return locale.T(ctx, "spac
 // Full returns the whole page.
 func (m Namespaces) Full() templ.Component { return namespaces(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (Namespaces) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -147,7 +147,7 @@ func (m NamespaceLimits) Title(ctx context.Context) string {
 // Full returns the whole page.
 func (m NamespaceLimits) Full() templ.Component { return namespaceLimits(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (NamespaceLimits) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -159,7 +159,7 @@ type ConfirmRemoveNamespace struct {
 	Row       NamespaceRow
 	To        string // address it posts to
 	All       string // address of the namespaces
-	Aside     string // folder that it would be moved to; empty: it is deleted for good
+	Aside     string // folder that it would be moved to; empty means that it is deleted for good
 	Typed     string
 	TypeError component.Text
 	Refused   component.Notice
@@ -176,7 +176,7 @@ func (m ConfirmRemoveNamespace) Full() templ.Component { return confirmRemoveNam
 // Dialog returns the form of the page.
 func (m ConfirmRemoveNamespace) Dialog() templ.Component { return confirmRemoveNamespaceForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (ConfirmRemoveNamespace) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

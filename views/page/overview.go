@@ -62,7 +62,7 @@ type Connect struct {
 // Full returns the whole page.
 func (m Overview) Full() templ.Component { return overview(m) }
 
-// Watches returns nil: every event can change the overview.
+// Watches returns nil, because every event can change the overview.
 func (m Overview) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.
@@ -108,7 +108,7 @@ func departureRow(d component.ExpiringMessage) view.Row {
 type tile struct {
 	slot, icon string
 	label      string // text id of the name
-	unit       string // text id of the unit; empty: none
+	unit       string // text id of the unit; empty means none
 	href       string
 	tone       component.Tone
 	figure     OverviewFigure

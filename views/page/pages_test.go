@@ -112,7 +112,7 @@ func TestEveryColumnHasItsCell(t *testing.T) {
 	}
 }
 
-func TestLookedAtAsItCanBe(t *testing.T) {
+func TestBodyViews(t *testing.T) {
 	json := []byte(`{"a":1}`)
 	for name, tc := range map[string]struct {
 		body page.Body

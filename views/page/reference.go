@@ -43,11 +43,11 @@ type APIOperation struct {
 	Words          string // text that the filter searches, in lower case
 	Hidden         bool   // excluded by the filter
 	Parameters     []APIParameter
-	Body           *APIBody // nil: no request body
+	Body           *APIBody // nil means no request body
 	Answer         APIResponse
 	Problems       []APIProblem
 	Curl           string
-	TryURL         string // address to try it, with {name} for path parameters; empty: it changes something
+	TryURL         string // address to try it, with {name} for path parameters; empty if it changes something
 }
 
 // An APIParameter is a path or query parameter.
@@ -72,7 +72,7 @@ type APIBody struct {
 // An APIResponse is the response on success.
 type APIResponse struct {
 	Status string // "200 OK"
-	Media  string // empty: no response body
+	Media  string // empty means no response body
 	Shapes []APIShape
 }
 
@@ -80,7 +80,7 @@ type APIResponse struct {
 type APIShape struct {
 	Kind    APIKind
 	About   string
-	Members []APIMember // none: any
+	Members []APIMember // none means any
 }
 
 // An APIMember is a member of an object.
@@ -102,7 +102,7 @@ type APIKind struct {
 	Ref    string // the name of an APIType instead
 	List   bool   // a list of these
 	By     bool   // an object with members of this type
-	Bounds string // "1 to 250", "from 1"; empty: none
+	Bounds string // "1 to 250", "from 1"; empty means none
 }
 
 // An APIProblem is an error response of an operation.
@@ -114,7 +114,7 @@ type APIProblem struct {
 // Full returns the whole page.
 func (m APIReference) Full() templ.Component { return reference(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m APIReference) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.
@@ -132,7 +132,7 @@ func (m APIReference) shown() (n int) {
 	return n
 }
 
-// hidden reports whether the filter leaves no operation of a group.
+// hidden reports whether no operation of the group matches the filter.
 func (g APIGroup) hidden() bool {
 	return !slices.ContainsFunc(g.Operations, func(o APIOperation) bool { return !o.Hidden })
 }

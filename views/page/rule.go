@@ -26,22 +26,22 @@ type Rule struct {
 	Kind       RuleKind
 	Filter     string // as shown: "1=1", "sys.Label = 'red'"
 	Parameters []SendProperty
-	Conditions []Condition // of a correlation filter; none: Filter is shown
-	Action     string      // empty: none
-	Created    time.Time   // zero: not shown
+	Conditions []Condition // of a correlation filter; none means that Filter is shown
+	Action     string      // empty means none
+	Created    time.Time   // zero if not shown
 	Now        time.Time
 	Always     bool   // the true filter
-	Wrong      string // why the engine would refuse it now, in the server's own words; empty: it would not
+	Wrong      string // why the engine would refuse it now, in the server's own words; empty if it would not
 	Inert      bool   // it selects nothing, because it is wrong
-	Edit       string // address of the form that changes it; empty: not possible
-	Remove     string // address that removes it; empty: not possible
+	Edit       string // address of the form that changes it; empty if not possible
+	Remove     string // address that removes it; empty if not possible
 }
 
 // A Condition of a correlation filter is a property and the value it must equal.
 type Condition struct {
-	Of    string // the system property, one of Correlated; empty: the application property Name
+	Of    string // the system property, one of Correlated; empty means the application property Name
 	Name  string
-	Kind  string // of an application property: "int"; empty: string
+	Kind  string // of an application property: "int"; empty means string
 	Value string
 	Error component.Text // in a form: error of the row
 }
@@ -59,7 +59,7 @@ func (r Rule) kind() RuleKind {
 	return r.Kind
 }
 
-// word returns the text id of a kind; empty for an unknown one.
+// word returns the text id of a kind, or "" for an unknown one.
 func (k RuleKind) word() string {
 	switch k {
 	case FilterTrue:
@@ -115,10 +115,10 @@ func systemName(ctx context.Context, of string) string {
 // A RuleResult is the result of a rule for a message.
 type RuleResult struct {
 	Rule    string
-	Href    string // address of the form that changes the rule; empty: none
+	Href    string // address of the form that changes the rule; empty means none
 	Kind    RuleKind
 	Text    string          // of a FilterSQL filter, which contains the clauses
-	Result  component.Truth // of the whole filter; empty: not tried
+	Result  component.Truth // of the whole filter; empty if not tried
 	Clauses []component.Clause
 	Error   string // why the filter or its action failed, in the server's own words
 

@@ -26,18 +26,18 @@ type RuleForm struct {
 	// page again. The script also posts there shortly after each key press.
 	Try     string
 	Rule    RuleFields
-	Refused component.Notice // the error of the form as a whole; zero: none
+	Refused component.Notice // the error of the form as a whole; zero means none
 
 	Message MessageFields
 	Recent  []Sample // messages of the topic to start from, latest first
 	Tried   RuleResult
-	Dead    string // where a message goes if the filter fails on it: "prices/eu/$DLQ"; empty: it is not delivered
+	Dead    string // where a message goes if the filter fails on it: "prices/eu/$DLQ"; empty if it is not delivered
 }
 
 // RuleFields are the fields of a rule in a form.
 type RuleFields struct {
 	Name       string
-	Kind       RuleKind // empty: everything
+	Kind       RuleKind // empty means everything
 	SQL        string
 	Parameters []SendProperty
 	Conditions []Condition // the page adds empty ones
@@ -89,7 +89,7 @@ type Sample struct {
 // Full returns the whole page.
 func (m RuleForm) Full() templ.Component { return ruleForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m RuleForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -132,10 +132,8 @@ func (s Sample) small() string {
 	return s.ID
 }
 
-// systemFields returns the system properties that filters see, by field.
-func systemFields() []struct{ name, label string } {
-	return []struct{ name, label string }{
-		{SendSubject, "send.subject"}, {SendMessageID, "send.id"}, {SendCorrelationID, "send.correlation"}, {SendContentType, "send.type"},
-		{SendSessionID, "send.session"}, {SendPartitionKey, "send.partition"}, {SendTo, "send.to"}, {SendReplyTo, "send.reply"}, {SendReplyToSession, "send.reply.session"},
-	}
+// systemFields are the system properties that filters see, by field.
+var systemFields = []struct{ name, label string }{
+	{SendSubject, "send.subject"}, {SendMessageID, "send.id"}, {SendCorrelationID, "send.correlation"}, {SendContentType, "send.type"},
+	{SendSessionID, "send.session"}, {SendPartitionKey, "send.partition"}, {SendTo, "send.to"}, {SendReplyTo, "send.reply"}, {SendReplyToSession, "send.reply.session"},
 }

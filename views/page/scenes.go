@@ -31,7 +31,7 @@ type SceneCard struct {
 	ScenarioIDs    []string // ids of scenarios
 	Loaded         bool     // not built into the program
 	Text           string   // address of its YAML
-	Remove         string   // address of the question whether to remove it; empty: not possible
+	Remove         string   // address of the question whether to remove it; empty if not possible
 }
 
 // An InvalidScene is a stored scene that cannot be played.
@@ -59,7 +59,7 @@ func (m ConfirmRemoveScene) Full() templ.Component { return confirmRemoveScene(m
 // Dialog returns the form of the page.
 func (m ConfirmRemoveScene) Dialog() templ.Component { return confirmRemoveSceneForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (ConfirmRemoveScene) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -80,7 +80,7 @@ func (Scenes) Title(ctx context.Context) string { return locale.T(ctx, "scenes.t
 // Full returns the whole page.
 func (m Scenes) Full() templ.Component { return scenes(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (Scenes) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -108,7 +108,7 @@ type SceneForm struct {
 
 // A SceneFault is an error in a line.
 type SceneFault struct {
-	Line     int // zero: the whole text
+	Line     int // zero means the whole text
 	At, Text string
 	Source   string // the line, trimmed
 }
@@ -119,7 +119,7 @@ func (SceneForm) Title(ctx context.Context) string { return locale.T(ctx, "scene
 // Full returns the whole page.
 func (m SceneForm) Full() templ.Component { return sceneForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (SceneForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -12,8 +12,8 @@ import (
 // a reload searches again.
 type Search struct {
 	Shell layout.Shell
-	Query string             // as typed; empty: none yet
-	Wrong string             // error of the query, in the server's own words; empty: it is valid
+	Query string             // as typed; empty if there is none yet
+	Wrong string             // error of the query, in the server's own words; empty if it is valid
 	Chips []SearchChip       // its terms
 	More  []component.Choice // terms to add, each an address with it
 	Hits  []MessageRow       // of this batch
@@ -21,8 +21,8 @@ type Search struct {
 	Columns MessageColumns
 
 	Progress    string      // progress: "scanned 12,400 of 50,000 · 31 hits"
-	Cut         string      // text if bodies were only examined in part; empty: none were
-	Next        string      // address of the next batch; empty: the search is complete
+	Cut         string      // text if bodies were only examined in part; empty if none were
+	Next        string      // address of the next batch; empty if the search is complete
 	Continued   bool        // not the first batch
 	AllMatching AllMatching // all matches
 }

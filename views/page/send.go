@@ -18,7 +18,7 @@ type Send struct {
 	FormToken string                    // see the field of that name
 	Values    map[string]string         // typed values, by the names of fields below
 	Errors    map[string]component.Text // errors, by the same names
-	Refused   component.Notice          // the error of the form as a whole; zero: none
+	Refused   component.Notice          // the error of the form as a whole; zero means none
 	Limit     TTLLimit                  // limits of the time to live here; unused when editing a message
 	Most      int                       // most messages of one send
 	AtOnce    int                       // more messages than this are sent in the background
@@ -31,29 +31,29 @@ type Send struct {
 	Kinds      []string
 
 	Templates []string             // names of templates to fill the form with
-	Template  string               // the template that it was filled with; empty: none
+	Template  string               // the template that it was filled with; empty means none
 	Manage    string               // address of all templates
-	Preview   []SendPreviewMessage // preview; empty: not requested
-	Edit      EditedMessage        // the stored message that is edited; zero: a new one
+	Preview   []SendPreviewMessage // preview; empty if not requested
+	Edit      EditedMessage        // the stored message that is edited; zero means a new one
 }
 
 // TTLLimit is how an entity limits the time to live of messages sent to it.
 type TTLLimit struct {
-	Most      string // the longest, also the default (TTL-4, TTL-5): "5m"; empty: none
-	Shorter   string // name of the subscription with the smallest limit, if it is smaller (TTL-7); empty: none
+	Most      string // the longest, also the default (TTL-4, TTL-5): "5m"; empty means none
+	Shorter   string // name of the subscription with the smallest limit, if it is smaller (TTL-7); empty means none
 	Least     string // that limit
-	ForwardTo string // where all messages are forwarded, which restarts their time (TTL-17); empty: they stay
+	ForwardTo string // where all messages are forwarded, which restarts their time (TTL-17); empty means that they stay
 	Dead      bool   // expired messages are dead-lettered; unused for a topic, whose subscriptions decide
 }
 
 // EditedMessage is a stored message that is edited.
 type EditedMessage struct {
-	Name string // "#17"; empty: none
+	Name string // "#17"; empty means none
 	Href string
-	Back string // the list that it was opened from; empty: opened from Href
+	Back string // the list that it was opened from; empty if it was opened from Href
 
 	Cancel                string // target of Cancel
-	Kept                  string // why its body cannot be edited and stays unchanged; empty: it can be
+	Kept                  string // why its body cannot be edited and stays unchanged; empty if it can be
 	UnsupportedProperties int    // properties that do not fit on a line, and stay unchanged
 	Copy                  bool   // the message has to stay, so only a copy can be sent
 }
@@ -62,7 +62,7 @@ type EditedMessage struct {
 type SendPreviewMessage struct {
 	N     int
 	Facts []PreviewProperty
-	Due   time.Time // zero: at once
+	Due   time.Time // zero means at once
 	Body  string    // its beginning, if it is text
 	More  int       // bytes that are left out; not above zero: none
 }
@@ -113,7 +113,7 @@ const (
 // Full returns the whole page.
 func (m Send) Full() templ.Component { return send(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Send) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

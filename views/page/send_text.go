@@ -92,25 +92,21 @@ func (m Send) placeholders(ctx context.Context) component.Field {
 	return f
 }
 
-// placeholders returns examples of placeholders, with the text ids that explain them.
-func placeholders() [][2]string {
-	return [][2]string{
-		{"{{n}}", "send.ph.n"}, {"{{n+100}}", "send.ph.plus"}, {"{{n%10}}", "send.ph.rest"}, {"{{count}}", "send.ph.count"}, {"{{uuid}}", "send.ph.uuid"},
-		{"{{now}}", "send.ph.now"}, {"{{now+5m}}", "send.ph.later"}, {"{{unix}}", "send.ph.unix"}, {"{{random 1 100}}", "send.ph.random"},
-		{"{{pick a|b|c}}", "send.ph.pick"}, {"{{letters 20}}", "send.ph.letters"}, {`\{{n}}`, "send.ph.escape"},
-	}
+// placeholders are examples of placeholders, with the text ids that explain them.
+var placeholders = [][2]string{
+	{"{{n}}", "send.ph.n"}, {"{{n+100}}", "send.ph.plus"}, {"{{n%10}}", "send.ph.rest"}, {"{{count}}", "send.ph.count"}, {"{{uuid}}", "send.ph.uuid"},
+	{"{{now}}", "send.ph.now"}, {"{{now+5m}}", "send.ph.later"}, {"{{unix}}", "send.ph.unix"}, {"{{random 1 100}}", "send.ph.random"},
+	{"{{pick a|b|c}}", "send.ph.pick"}, {"{{letters 20}}", "send.ph.letters"}, {`\{{n}}`, "send.ph.escape"},
 }
 
-// fillable returns the fields in which placeholders can be used, apart from properties.
-func fillable() []string {
-	return []string{
-		SendBody, SendSubject, SendTTL, SendIn, SendMessageID, SendSessionID, SendContentType, SendCorrelationID, SendPartitionKey, SendTo, SendReplyTo, SendReplyToSession,
-	}
+// fillable are the fields in which placeholders can be used, apart from properties.
+var fillable = []string{
+	SendBody, SendSubject, SendTTL, SendIn, SendMessageID, SendSessionID, SendContentType, SendCorrelationID, SendPartitionKey, SendTo, SendReplyTo, SendReplyToSession,
 }
 
 // explained reports whether the form uses placeholders, so that they should be explained.
 func (m Send) explained() bool {
-	for _, name := range fillable() {
+	for _, name := range fillable {
 		if strings.Contains(m.Values[name], "{{") {
 			return true
 		}

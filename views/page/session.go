@@ -24,12 +24,12 @@ type Session struct {
 	ID    string
 
 	Active, Locked, Deferred int
-	Oldest                   time.Time // when its oldest message was enqueued; zero: it has none
+	Oldest                   time.Time // when its oldest message was enqueued; zero if it has none
 	Now                      time.Time
 	Turn                     int                // as in SessionRow
-	Hold                     component.LockInfo // the lock on it; zero: not locked
-	Holder                   string             // the lock's holder; empty: unknown
-	HolderURL                string             // address of that client; empty: none
+	Hold                     component.LockInfo // the lock on it; zero if not locked
+	Holder                   string             // the lock's holder; empty if unknown
+	HolderURL                string             // address of that client; empty means none
 	HeldHere                 bool               // locked by the dashboard, which can release it
 	CanReceive               bool               // its messages can be received here, unless another client holds it
 
@@ -39,19 +39,19 @@ type Session struct {
 	HasState bool
 	StateAt  time.Time // when it was set
 	State    Body      // Form is unused
-	View     BodyView  // of the state; HeadersView is not allowed; empty: automatic
+	View     BodyView  // of the state; HeadersView is not allowed; empty means automatic
 	// Seen is a short fingerprint of the state when the page was made. It is sent along with a
 	// change, so that a newer state is not overwritten.
 	Seen  string
 	Most  int64     // most bytes of a state
-	Typed StateForm // typed values that were refused; zero: the form shows the stored state
+	Typed StateForm // typed values that were refused; zero means that the form shows the stored state
 }
 
 // A StateForm is a new state as typed.
 type StateForm struct {
 	Text  string
 	As    string         // StateText or StateHex
-	Error component.Text // why it was refused; empty: it was not
+	Error component.Text // why it was refused; empty if it was not
 }
 
 // The fields of a session.

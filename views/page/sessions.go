@@ -17,15 +17,15 @@ type SessionRow struct {
 	Active   int    // ready to be received
 	Locked   int
 	Deferred int
-	Oldest   time.Time // when its oldest message was enqueued; zero: it has none
+	Oldest   time.Time // when its oldest message was enqueued; zero if it has none
 	Now      time.Time
 
 	// Turn is its position in the queue for receivers that take the next session: 1 is next.
 	// Zero means it is not queued, because it is locked or has no active messages.
 	Turn      int
 	Hold      component.LockInfo // the lock on it
-	Holder    string             // the lock's holder; empty: unknown
-	HolderURL string             // address of that client; empty: none
+	Holder    string             // the lock's holder; empty if unknown
+	HolderURL string             // address of that client; empty means none
 	HasState  bool
 	State     int64 // bytes of its state
 }
@@ -38,15 +38,13 @@ func turn(ctx context.Context, n int) string {
 	return locale.T(ctx, "session.turn", locale.Args{"N": locale.Number(ctx, n)})
 }
 
-// sessionColumns returns the headings of the table of sessions.
-func sessionColumns() []heading {
-	return []heading{
-		{name: "session.id", class: "name"},
-		{name: "session.active", class: "num"},
-		{name: "state.locked.all", class: "num"},
-		{name: "state.deferred.all", class: "num opt"},
-		{name: "session.oldest", class: "opt"},
-		{name: "session.lock"},
-		{name: "session.state", class: "num"},
-	}
+// sessionColumns are the headings of the table of sessions.
+var sessionColumns = []heading{
+	{name: "session.id", class: "name"},
+	{name: "session.active", class: "num"},
+	{name: "state.locked.all", class: "num"},
+	{name: "state.deferred.all", class: "num opt"},
+	{name: "session.oldest", class: "opt"},
+	{name: "session.lock"},
+	{name: "session.state", class: "num"},
 }

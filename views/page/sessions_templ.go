@@ -137,7 +137,7 @@ func sessionsTab(m Entity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		for _, h := range sessionColumns() {
+		for _, h := range sessionColumns {
 			templ_7745c5c3_Err = columnHead(h.name, h.class).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err

@@ -17,7 +17,7 @@ type Settings struct {
 	Shell  layout.Shell
 	At     string // address to post to
 	Go     string // address of the page with the list of keyboard shortcuts
-	Tokens string // address of tokens and links; empty: none
+	Tokens string // address of tokens and links; empty means none
 }
 
 // Title returns the page's title.
@@ -26,7 +26,7 @@ func (Settings) Title(ctx context.Context) string { return locale.T(ctx, "settin
 // Full returns the whole page.
 func (m Settings) Full() templ.Component { return settings(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (Settings) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -30,9 +30,9 @@ type Share struct {
 	Refused          component.Notice
 
 	Active    bool         // a link exists
-	URL       string       // of the link; empty: unknown
+	URL       string       // of the link; empty if unknown
 	QR        component.QR // unless Local
-	Until     time.Time    // when it expires; zero: unknown
+	Until     time.Time    // when it expires; zero if unknown
 	Followers int
 	Key       string // of the presentation, for the presenter's tab
 	TalkName  string
@@ -51,7 +51,7 @@ func (m Share) Full() templ.Component { return share(m) }
 // Dialog returns what the script shows over another page.
 func (m Share) Dialog() templ.Component { return shareAsks(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Share) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

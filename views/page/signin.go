@@ -28,7 +28,7 @@ type SignIn struct {
 	Others    []SignInProvider
 	Wrong     bool          // wrong name or password
 	Wait      time.Duration // too many attempts: how long to wait
-	Refused   string        // why signing in failed; empty: no reason to show
+	Refused   string        // why signing in failed; empty if there is no reason to show
 }
 
 // A SignInProvider is another way to sign in, at another site.
@@ -40,10 +40,10 @@ type SignInProvider struct {
 // Full returns the whole page.
 func (m SignIn) Full() templ.Component { return signIn(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m SignIn) Watches() []string { return nil }
 
-// Parts returns nil: nothing in the page is live.
+// Parts returns nil, because nothing in the page is live.
 func (m SignIn) Parts() []view.Part { return nil }
 
 // SignedOut is the page after signing out here, with a link to sign out at the identity
@@ -58,10 +58,10 @@ type SignedOut struct {
 // Full returns the whole page.
 func (m SignedOut) Full() templ.Component { return signedOut(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m SignedOut) Watches() []string { return nil }
 
-// Parts returns nil: nothing in the page is live.
+// Parts returns nil, because nothing in the page is live.
 func (m SignedOut) Parts() []view.Part { return nil }
 
 // MaxSignInSessions is how many sessions SignInSessions lists at most.
@@ -83,7 +83,7 @@ type SignInSessionRow struct {
 	Role      string // viewer, operator or admin
 	Method    string // password or openid
 	From      string // address it was started from
-	Agent     string // the browser's User-Agent, cut if it is long; empty: none
+	Agent     string // the browser's User-Agent, cut if it is long; empty means none
 	Started   time.Time
 	Seen      time.Time
 	Here      bool // the viewer's own session
@@ -108,8 +108,8 @@ func (m SignInSessions) counted() SignInSessions {
 	return m
 }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m SignInSessions) Watches() []string { return nil }
 
-// Parts returns nil: nothing in the page is live.
+// Parts returns nil, because nothing in the page is live.
 func (m SignInSessions) Parts() []view.Part { return nil }

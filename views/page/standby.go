@@ -17,17 +17,17 @@ type Standby struct {
 	Shell    layout.Shell // with Refresh
 	Owned    bool         // another server, Owner, owns the namespace
 	Owner    Owner
-	Why      string        // why this server cannot take over if no other server does; empty: it is ready to take over
+	Why      string        // why this server cannot take over if no other server does; empty if it is ready to take over
 	Within   time.Duration // how soon this server takes over after the owner dies
 	Since    time.Time     // since when it has been waiting
 	Now      time.Time
-	StoredIn string // where the namespace is stored, for display; empty: not shown
+	StoredIn string // where the namespace is stored, for display; empty if not shown
 }
 
 // An Owner is a server that owns a namespace.
 type Owner struct {
-	URL   string // of its dashboard; empty: unknown
-	Host  string // its machine's name; empty: unknown
+	URL   string // of its dashboard; empty if unknown
+	Host  string // its machine's name; empty if unknown
 	Epoch uint64
 }
 
@@ -40,7 +40,7 @@ func (o Owner) link() bool {
 // Full returns the whole page.
 func (m Standby) Full() templ.Component { return standby(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Standby) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

@@ -17,7 +17,7 @@ type Templates struct {
 	Rename, Remove string // addresses
 	Queues         string // address of the queues, which lead to the send form
 
-	Asked string // the template that could not be renamed; empty: none
+	Asked string // the template that could not be renamed; empty means none
 	Typed string // the name typed for it
 	Error component.Text
 }
@@ -30,13 +30,13 @@ type TemplateRow struct {
 	Size    int64 // bytes of its body, with placeholders
 	Changed time.Time
 	Now     time.Time
-	Broken  string // why it cannot be read, in the server's own words; empty: it can be
+	Broken  string // why it cannot be read, in the server's own words; empty if it can be
 }
 
 // Full returns the whole page.
 func (m Templates) Full() templ.Component { return templates(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Templates) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -55,7 +55,7 @@ func (m ConfirmRemoveTemplate) Full() templ.Component { return confirmRemoveTemp
 // Dialog returns the form of the page.
 func (m ConfirmRemoveTemplate) Dialog() templ.Component { return confirmRemoveTemplateForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmRemoveTemplate) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

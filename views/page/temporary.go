@@ -19,7 +19,7 @@ type Temporary struct {
 	MinIdle  time.Duration     // the shortest idle time allowed
 	Entities []TemporaryEntity // soonest first; held and pinned ones last
 	Deleted  []component.DeletedEntity
-	Kept     time.Duration // how long events are kept; zero: since the start
+	Kept     time.Duration // how long events are kept; zero means since the start
 }
 
 // A TemporaryEntity is an entity with an idle time.
@@ -43,13 +43,13 @@ type TemporaryEntity struct {
 	Why []component.Text
 
 	Uses             []component.Use // oldest first
-	UsesCompleteFrom time.Time       // before this only activities that moved messages are recorded; zero: all are
+	UsesCompleteFrom time.Time       // before this only activities that moved messages are recorded; zero means that all are
 }
 
 // Full returns the whole page.
 func (m Temporary) Full() templ.Component { return temporary(m) }
 
-// Watches returns nil: an activity of any entity can reset an idle clock.
+// Watches returns nil, because an activity of any entity can reset an idle clock.
 func (m Temporary) Watches() []string { return nil }
 
 // Parts returns the live parts of the page.

@@ -37,14 +37,14 @@ type TokenRow struct {
 	Link      bool
 	Name      string
 	Role      string // viewer, operator or admin, as granted
-	Namespace string // the only namespace it gives access to; empty: all
+	Namespace string // the only namespace it gives access to; empty means all
 	Page      string // the page that a link opens
-	By        string // its creator; empty: the server was open
-	With      string // name of the token it was created with; empty: none, or removed
+	By        string // its creator; empty if the server was open
+	With      string // name of the token it was created with; empty means none, or removed
 	State     TokenState
 	Made      time.Time
-	Until     time.Time // zero: until it is revoked
-	Used      time.Time // zero: never
+	Until     time.Time // zero means until it is revoked
+	Used      time.Time // zero means never
 	Now       time.Time
 	Revoke    string // address of the question whether to revoke it
 }
@@ -65,7 +65,7 @@ func (Tokens) Title(ctx context.Context) string { return locale.T(ctx, "tokens.t
 // Full returns the whole page.
 func (m Tokens) Full() templ.Component { return tokens(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m Tokens) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -135,7 +135,7 @@ func (m TokenForm) Title(ctx context.Context) string {
 // Full returns the whole page.
 func (m TokenForm) Full() templ.Component { return tokenForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m TokenForm) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.
@@ -212,7 +212,7 @@ func (m TokenCreated) Title(ctx context.Context) string {
 // Full returns the whole page.
 func (m TokenCreated) Full() templ.Component { return tokenCreated(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m TokenCreated) Watches() []string { return nil }
 
 // Parts returns the shell's parts: secrets are not pushed.
@@ -241,7 +241,7 @@ func (m ConfirmRevokeToken) Full() templ.Component { return confirmRevokeToken(m
 // Dialog returns what the script shows over another page.
 func (m ConfirmRevokeToken) Dialog() templ.Component { return confirmRevokeTokenForm(m) }
 
-// Watches returns nil: the page is not live.
+// Watches returns nil, because the page is not live.
 func (m ConfirmRevokeToken) Watches() []string { return nil }
 
 // Parts returns the shell's parts: the rest is not live.

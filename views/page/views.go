@@ -23,7 +23,7 @@ type Views struct {
 type ViewRow struct {
 	Name    string
 	Columns []MessageColumn
-	Lists   []string // lists it is for; empty: all
+	Lists   []string // lists it is for; empty means all
 	Default bool
 	Edit    string // address of its form
 	Delete  string // address of the question whether to delete it
@@ -31,10 +31,13 @@ type ViewRow struct {
 
 // listName returns the text id of a list's name.
 func listName(list string) string {
-	return map[string]string{
-		"messages": "entity.tab.messages", "scheduled": "entity.tab.scheduled", "deferred": "entity.tab.deferred", "locked": "entity.tab.locked",
-		"dead-letter": "entity.tab.dead", "transfer": "entity.tab.transfer", "search": "search.title",
-	}[list]
+	return listNames[list]
+}
+
+// listNames are the text ids of the names of lists.
+var listNames = map[string]string{
+	"messages": "entity.tab.messages", "scheduled": "entity.tab.scheduled", "deferred": "entity.tab.deferred", "locked": "entity.tab.locked",
+	"dead-letter": "entity.tab.dead", "transfer": "entity.tab.transfer", "search": "search.title",
 }
 
 // lists returns the names of the lists that the view is for.
@@ -85,10 +88,10 @@ const (
 type ViewForm struct {
 	Shell   layout.Shell
 	To      string // the address it posts to
-	Back    string // the list it was opened from; empty: none
+	Back    string // the list it was opened from; empty means none
 	Cancel  string
 	Name    string
-	Was     string // its stored name; empty: none yet
+	Was     string // its stored name; empty if there is none yet
 	Seen    string
 	Default bool
 	Lists   []Checkbox
@@ -102,7 +105,7 @@ type ViewForm struct {
 // A Checkbox is a checkbox.
 type Checkbox struct {
 	Value string
-	Label string // empty: Value is a field
+	Label string // empty means that Value is a field
 	On    bool
 }
 

@@ -26,10 +26,10 @@ type Sample struct {
 
 // A Task is what a sample program does. The zero Task does nothing.
 type Task struct {
-	Connection string // the connection string, written into the programs; empty: read from the environment
+	Connection string // the connection string, written into the programs; empty means read from the environment
 	Queue      string // or Topic, and one of its subscriptions
 	Topic      string
-	Subscriber string // empty: programs only send to the topic
+	Subscriber string // empty means that programs only send to the topic
 	InSession  bool   // messages belong to Session
 	Session    string // an id, which may be empty
 	Sends      bool
@@ -61,15 +61,15 @@ type language struct {
 	emptySession          bool // its SDK can accept that session
 }
 
-func languages() []language {
-	return []language{
-		{"Go", "go get github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus", goSource, true},
-		{"Python", "pip install azure-servicebus", pythonSource, true},
-		{"JavaScript", "npm install @azure/service-bus", javaScriptSource, false},
-		{"Java", "com.azure:azure-messaging-servicebus", javaSource, false},
-		{".NET", "dotnet add package Azure.Messaging.ServiceBus", dotNETSource, true},
-	}
+var languages = []language{
+	{"Go", "go get github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus", goSource, true},
+	{"Python", "pip install azure-servicebus", pythonSource, true},
+	{"JavaScript", "npm install @azure/service-bus", javaScriptSource, false},
+	{"Java", "com.azure:azure-messaging-servicebus", javaSource, false},
+	{".NET", "dotnet add package Azure.Messaging.ServiceBus", dotNETSource, true},
 }
+
+var surrogates = regexp.MustCompile(`\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})`)
 
 // joinSurrogates joins the surrogates that component.Quoted writes for runes beyond U+FFFF, in
 // languages that do not join them.
@@ -77,7 +77,7 @@ func (l language) joinSurrogates(code string) string {
 	if l.name != "Go" && l.name != "Python" {
 		return code
 	}
-	return regexp.MustCompile(`\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})`).ReplaceAllStringFunc(code, func(halves string) string {
+	return surrogates.ReplaceAllStringFunc(code, func(halves string) string {
 		high, errHigh := strconv.ParseUint(halves[2:6], 16, 16)
 		low, errLow := strconv.ParseUint(halves[8:], 16, 16)
 		if errors.Join(errHigh, errLow) != nil {
@@ -90,7 +90,7 @@ func (l language) joinSurrogates(code string) string {
 // sources returns the template of each language by its name.
 var sources = sync.OnceValue(func() map[string]*template.Template { //nolint:gochecknoglobals // parsed once, never changed
 	all := map[string]*template.Template{}
-	for _, l := range languages() {
+	for _, l := range languages {
 		all[l.name] = template.Must(template.New(l.name).Funcs(template.FuncMap{"q": component.Quoted}).Parse(l.source))
 	}
 	return all
@@ -98,7 +98,7 @@ var sources = sync.OnceValue(func() map[string]*template.Template { //nolint:goc
 
 func write(t Task, what string) []Sample {
 	var out []Sample
-	for _, l := range languages() {
+	for _, l := range languages {
 		if t.InSession && t.Receives && t.Session == "" && !l.emptySession {
 			continue
 		}

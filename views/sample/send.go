@@ -21,7 +21,7 @@ type Message struct {
 	InSession bool
 	Session   string // an id, which may be empty
 	TTL       time.Duration
-	Due       time.Time            // when to enqueue it; zero: at once
+	Due       time.Time            // when to enqueue it; zero means at once
 	Props     []component.Property // Value is parsed by value.Parse, Type is the kind
 }
 
@@ -30,7 +30,7 @@ type Message struct {
 func SendPrograms(t Task, m Message) []Sample {
 	var out []Sample
 	for i, write := range []func(Task, Message) string{goSend, pythonSend, javaScriptSend, javaSend, dotNETSend} {
-		l := languages()[i]
+		l := languages[i]
 		out = append(out, Sample{Language: l.name, Code: l.joinSurrogates(write(t, m)), Install: l.install})
 	}
 	return out
@@ -122,8 +122,10 @@ func (sp literalFormats) literals(all []component.Property) (out [][2]string, le
 	if len(without) > 0 {
 		left = "left out, for this SDK has no such type: " + strings.Join(without, ", ")
 	}
-	return out, strings.NewReplacer("\n", " ", "\r", " ", "\u2028", " ", "\u2029", " ").Replace(left)
+	return out, newlines.Replace(left)
 }
+
+var newlines = strings.NewReplacer("\n", " ", "\r", " ", "\u2028", " ", "\u2029", " ") //nolint:gochecknoglobals // in effect a constant
 
 // body writes a body as code: from a file, a text or base64.
 func (m Message) body(file, text, base string) string {

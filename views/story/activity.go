@@ -72,7 +72,7 @@ func activityRows() []page.ActivityRow {
 		by(activityRow(48_190, at("10:01:12"), "pin", component.Plenty, "acceptance-nightly", plainText("pinned: never deletes itself")), "", "the dashboard"),
 		by(activityRow(48_011, at("09:58:03"), "plus", component.Plenty, "europe/retail/backoffice/order-confirmations-to-be-archived", plainText("created")), "API", "10.0.0.4"),
 		activityRow(47_990, at("09:57:31"), "check", component.Plenty, "", plainText("the store accepts writes again")),
-		activityRow(47_989, at("09:55:02"), "locked", component.Lost, "", plainText("the store takes no writes · the disk is full")),
+		activityRow(47_989, at("09:55:02"), "locked", component.Lost, "", plainText("the store accepts no writes · the disk is full")),
 		activityRow(47_120, at("09:31:40"), "warn", component.Low, "", plainText("1,204 events were not remembered")),
 		by(activityRow(301, at("08:00:07"), "trash", component.Lost, "load-test-0713", plainText("deleted with 204 messages")), "REST", "10.0.0.9"),
 		activityRow(1, at("08:00:01"), "check", component.Plenty, "", plainText("the server started"), plainText(" · epoch 7")),
@@ -84,7 +84,7 @@ func activity() page.Activity {
 	return page.Activity{
 		Shell: picking("/activity"), Scopes: scopes(""), Filter: activityFilter(""), Rows: activityRows(), Note: "11 lines",
 		Lede:  []component.Text{strongText("What operators did, and what happened to the server."), plainText(" Remembered for 7d at most.")},
-		Older: home + "/activity?before=1784000000000-7-12",
+		Older: home + "/activity?cursor=1784000000000-7-12",
 	}
 }
 

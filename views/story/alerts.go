@@ -13,17 +13,17 @@ func alertRows() []page.AlertRuleRow {
 		return page.AlertRuleRow{Key: key, Href: home + "/alerts/" + key, Rule: w, Now: now}
 	}
 	rows := []page.AlertRuleRow{
-		row("1", page.AlertDescription{Name: "late orders", When: "running-out", In: "orders", Query: "prop.region:eu", Within: "1m", Then: "extend", By: "10m", Times: 3, Webhook: "hooks.example.org", Signed: true}),
-		row("2", page.AlertDescription{Name: "dead letters", When: "dead-over", Over: 100, Then: "notify"}),
+		row("1", page.AlertDescription{Name: "late orders", When: "expiring", In: "orders", Query: "prop.region:eu", Within: "1m", Then: "extend", By: "10m", Times: 3, Webhook: "hooks.example.org", Signed: true}),
+		row("2", page.AlertDescription{Name: "dead letters", When: "dead-letter-count", Over: 100, Then: "notify"}),
 		row("3", page.AlertDescription{Name: hostileID, When: "dead-lettered", In: "pay*", Reason: "TTL*", Then: "notify"}),
-		row("4", page.AlertDescription{Name: "replies", When: "deleting", In: "reply-*", Within: "30s", Then: "notify"}),
-		row("5", page.AlertDescription{Name: "keep them", When: "running-out", Within: "5s", Then: "dead-letter"}),
+		row("4", page.AlertDescription{Name: "replies", When: "auto-deleting", In: "reply-*", Within: "30s", Then: "notify"}),
+		row("5", page.AlertDescription{Name: "keep them", When: "expiring", Within: "5s", Then: "dead-letter"}),
 		row("6", page.AlertDescription{Name: "lost", When: "expired", Then: "notify"}),
 		row("7", page.AlertDescription{Name: "left", When: "deleted", Then: "notify"}),
 	}
 	rows[0].Fired, rows[0].Done, rows[0].Last = 318, 311, now.Add(-12*time.Second)
 	rows[1].Off = true
-	rows[4].Trouble = "The server is busy: the store takes no writes."
+	rows[4].Trouble = "The server is busy: the store accepts no writes."
 	return rows
 }
 
@@ -84,10 +84,10 @@ func alertInTrouble() page.AlertRule {
 func alertNew() page.AlertForm {
 	return page.AlertForm{
 		Shell: shell("Rescue and alerts", layout.Section(""), "/alerts/new"), New: true, To: home + "/alerts/new", Try: home + "/alerts/try", Cancel: home + "/alerts",
-		Conditions: []string{"running-out", "expired", "dead-lettered", "dead-over", "deleting", "deleted"}, Actions: []string{"notify", "extend", "dead-letter"},
+		Conditions: []string{"expiring", "expired", "dead-lettered", "dead-letter-count", "auto-deleting", "auto-deleted"}, Actions: []string{"notify", "extend", "dead-letter"},
 		Entities: []string{"orders", "payments"},
 		Values: map[string]string{
-			page.AlertName: "late orders", page.AlertWhen: "running-out", page.AlertIn: "orders", page.AlertWithin: "1m", page.AlertThen: "extend", page.AlertBy: "10m", page.AlertTimes: "3",
+			page.AlertName: "late orders", page.AlertWhen: "expiring", page.AlertIn: "orders", page.AlertWithin: "1m", page.AlertThen: "extend", page.AlertExtendBy: "10m", page.AlertMaxExtensions: "3",
 		},
 		Preview: page.AlertPreview{Asked: true, Known: true, Count: 14, Sample: []string{"order.placed #12", hostileID}},
 	}

@@ -491,7 +491,7 @@ func components() templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = component.NoticeBox(component.Notice{Tone: component.Low, Title: "The store takes no writes", Detail: "What is there can be looked at; sends and receives are refused until it does."}).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = component.NoticeBox(component.Notice{Tone: component.Low, Title: "The store accepts no writes", Detail: "What is there can be looked at; sends and receives are refused until it does."}).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

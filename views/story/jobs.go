@@ -66,7 +66,7 @@ func jobThatWasInterrupted() page.Job {
 
 func jobThatFailed() page.Job {
 	return page.Job{
-		Shell: withJobs(shell("Jobs", "", "/jobs/2"), layout.Jobs{Href: home + "/jobs/2", Ended: "2", EndState: "failed"}), All: home + "/jobs", Row: jobRows()[3], Actor: "dashboard", Why: "The store takes no writes.", Ended: now,
+		Shell: withJobs(shell("Jobs", "", "/jobs/2"), layout.Jobs{Href: home + "/jobs/2", Ended: "2", EndState: "failed"}), All: home + "/jobs", Row: jobRows()[3], Actor: "dashboard", Why: "The store accepts no writes.", Ended: now,
 		UndoneBy: home + "/jobs/1", Of: home + "/jobs/9",
 	}
 }

@@ -19,6 +19,6 @@ func metrics() page.Metrics {
 func metricsNone() page.Metrics {
 	return page.Metrics{
 		Shell:   shell("Metrics", layout.Overview, "/metrics"),
-		Figures: page.MetricsData{Source: "/api/v1/figures?span=day", Hour: home + "/metrics", Day: home + "/metrics?within=day"},
+		Figures: page.MetricsData{Source: "/api/v1/metrics?span=day", Hour: home + "/metrics", Day: home + "/metrics?within=day"},
 	}
 }

@@ -15,7 +15,7 @@ func reference() page.APIReference {
 	}
 	peek := page.APIOperation{
 		ID: "peekMessages", Method: "GET", Path: "/peek/{path}", Summary: "Browse messages without locking them", About: "A body of more than 1 MiB is left out.",
-		Words: "peekmessages get /peek/{path}", TryURL: "/peek/{path}", Curl: "curl 'http://localhost:8080/api/v1/peek/orders?count=5'",
+		Words: "peekmessages get /peek/{path}", TryURL: "/peek/{path}", Curl: "curl 'http://localhost:8080/api/v1/peek/orders?limit=5'",
 		Parameters: []page.APIParameter{
 			{Name: "path", InPath: true, Required: true, About: "The path of an entity.", Kind: text, Example: "orders"},
 			{Name: "count", About: "The maximum number of results; 20 if absent.", Kind: whole, Example: "1"},

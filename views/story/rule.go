@@ -32,7 +32,7 @@ func subscriptionRules() page.Entity {
 		{Name: "区域", Value: ""}, {Name: "customer", Value: hostileText},
 	}
 	bad := rule("from-the-old-broker", page.FilterSQL, 400*24*time.Hour)
-	bad.Filter, bad.Wrong = "amount >> 1000", "Character 9: “>” stands where a value was expected. It selects nothing."
+	bad.Filter, bad.Wrong = "amount >> 1000", "Expected a value at character 9, not “>”. It selects nothing."
 	long := rule(longName[:50], page.FilterSQL, time.Minute)
 	long.Filter = strings.Repeat("customer_"+strings.Repeat("x", 40)+" = 'a' OR ", 6) + "1 = 0"
 	m.Rules = []page.Rule{rule("$Default", page.FilterTrue, 40*24*time.Hour), large, vip, bad, long, rule("paused", page.FilterFalse, 12*time.Second)}

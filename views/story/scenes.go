@@ -41,7 +41,7 @@ func scenesFull() page.Scenes {
 	m := scenes()
 	m.Plays = []page.ScenePlay{{Title: "Defer and recall", Namespace: "defer-c0ffee", Href: "/n/defer-c0ffee/deferred", End: "/scenes/on/defer-c0ffee/leave", Step: 2, Of: 4}}
 	m.Invalid = []page.InvalidScene{
-		{ID: "lunch", Faults: []page.SceneFault{{Line: 6, At: "step 1, mark 1", Text: "'mark' must name a message or an entity from this or an earlier step, not 'bar'.", Source: "mark: [bar]"}}, RepairURL: "/scenes/new?kept=lunch", Remove: "/scenes/remove/lunch"},
+		{ID: "lunch", Faults: []page.SceneFault{{Line: 6, At: "step 1, highlight 1", Text: "'highlight' must name a message or an entity from this or an earlier step, not 'bar'.", Source: "highlight: [bar]"}}, RepairURL: "/scenes/new?kept=lunch", Remove: "/scenes/remove/lunch"},
 		{ID: "deadline", Faults: []page.SceneFault{{Text: "The scene 'deadline' is built in. Choose another ID."}}, RepairURL: "/scenes/new?kept=deadline", Remove: "/scenes/remove/deadline"},
 	}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "There are already 10 temporary namespaces, the maximum. Delete one first.", Detail: "End a scene that is under way, or a temporary namespace, and try again."}
@@ -67,11 +67,11 @@ func scenesNew() page.SceneForm {
 
 func scenesWrong() page.SceneForm {
 	m := scenesNew()
-	m.ID, m.Text = "lunch", "title: Lunch\nsteps:\n  - do:\n      - wait: soon\n"
+	m.ID, m.Text = "lunch", "title: Lunch\nsteps:\n  - actions:\n      - wait: soon\n"
 	m.Faults = []page.SceneFault{
-		{Text: "'teaches' must be a text of 1 to 1000 characters, not 0."},
-		{Line: 3, At: "step 1", Text: "'say' must be a text of 1 to 1000 characters, not 0.", Source: "- do:"},
-		{Line: 4, At: "step 1, do 1", Text: "'wait' is a duration such as 30s.", Source: "- wait: soon"},
+		{Text: "'summary' must be a text of 1 to 1000 characters, not 0."},
+		{Line: 3, At: "step 1", Text: "'caption' must be a text of 1 to 1000 characters, not 0.", Source: "- actions:"},
+		{Line: 4, At: "step 1, action 1", Text: "'wait' is a duration such as 30s.", Source: "- wait: soon"},
 	}
 	return m
 }

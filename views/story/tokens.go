@@ -60,7 +60,7 @@ func tokenRefused() page.TokenForm {
 	m := tokenAsked()
 	m.Typed = map[string]string{page.TokenRole: "operator", page.TokenSpace: "shop", page.ShareFor: "0s"}
 	m.Errors = map[string]component.Text{page.TokenName: component.ServerText("It needs a name.")}
-	m.Refused = component.Notice{Tone: component.Critical, Title: "The server has 1000 tokens and links, the most allowed. Revoke some."}
+	m.Refused = component.Notice{Tone: component.Critical, Title: "The server already has 1000 tokens and links, the maximum. Revoke one first."}
 	return m
 }
 

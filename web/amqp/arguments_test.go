@@ -73,7 +73,7 @@ func TestPurgeSession(t *testing.T) {
 // sdkArguments are the arguments that SDKs send with each operation of $management (Go
 // 1.11.0, Python 7.15.0, JavaScript 7.9.5, Java 7.17.20, .NET 7.21.0), with values as
 // they write them. The other fields of a schedule's entries repeat what is in "message"
-// (see carry.Scheduled).
+// (see codec.DecodeScheduled).
 var sdkArguments = map[string]struct {
 	at   string
 	args func(d *managementClient) value.Properties

@@ -37,7 +37,7 @@ func (s *session) handleAttach(a *wire.Attach, size int) error {
 	case s.c.links >= s.c.limits.links:
 		s.refuseAttach(a, &wire.Error{
 			Condition:   wire.CondResourceLimitExceeded,
-			Description: fmt.Sprintf("The connection has %d links, the most allowed.", s.c.links),
+			Description: fmt.Sprintf("The connection already has %d links, the maximum. Detach one first.", s.c.links),
 		})
 		return nil
 	case kind == coordinatorNode && a.Role != wire.RoleSender:
@@ -259,12 +259,6 @@ func (c *conn) maxOutgoingMessage() uint64 {
 	return uint64(max(maxRequestSize, c.b.Limits().MaxKilobytes<<10)) + 1<<20
 }
 
-// What the answer to an attach confirms. By AMQP, an answer contains what is in force;
-// the sending end decides about the source and the receiving end about the target (part
-// 2, 2.6.3). So the client's own terminus is returned as it was sent, and the server's
-// contains what is supported. It omits the rest of the client's wishes, so that the
-// client does not rely on it.
-
 // batchSize is a property of links that a client sends on: the maximum size of a batch in
 // bytes. SDKs that do not find it use max-message-size, which is larger for entities that
 // accept large messages.
@@ -277,8 +271,13 @@ const linkDetach = "link-detach"
 // outcomes are the outcomes with which a receiver may settle.
 var outcomes = []string{"amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list"} //nolint:gochecknoglobals // never changed
 
-// supportedSource returns the supported part of the source that a receiver asks for. The
-// caller adds the supported filters.
+// supportedSource returns the supported part of the source that a receiver asks for, for the answer
+// to its attach. The caller adds the supported filters.
+//
+// By AMQP, an answer contains what is in force; the sending end decides about the source and the
+// receiving end about the target (part 2, 2.6.3). So the answer returns the client's own terminus as
+// it was sent, and of the server's terminus the supported part, so that the client does not rely on
+// the rest.
 func supportedSource(asked *wire.Source) *wire.Source {
 	if asked == nil {
 		return nil
@@ -295,7 +294,8 @@ func supportedSource(asked *wire.Source) *wire.Source {
 	return s
 }
 
-// supportedTarget returns the supported part of the target that a sender asks for.
+// supportedTarget returns the supported part of the target that a sender asks for, as supportedSource
+// does.
 func supportedTarget(asked *wire.Target) *wire.Target {
 	if asked == nil {
 		return nil
@@ -324,8 +324,8 @@ const (
 	distributionCopy = "copy"
 )
 
-// batchSizeProperties returns the properties of the answer to a sender. most is the maximum size of a
-// message in bytes.
+// batchSizeProperties returns the properties of the attach that answers a sending client. most
+// is the maximum size of a message in bytes.
 func (s *session) batchSizeProperties(most uint64) value.Properties {
 	limits := s.c.b.Limits()
 	n := min(most, uint64(limits.MaxBatchSize()))

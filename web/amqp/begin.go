@@ -59,7 +59,7 @@ func (c *conn) startSession(channel uint16, p *wire.Begin) error {
 	case c.sessions[channel] != nil:
 		return &wire.ProtocolError{Condition: wire.CondNotAllowed, Text: fmt.Sprintf("Channel %d already has a session.", channel)}
 	case len(c.sessions) >= c.limits.sessions:
-		return &wire.ProtocolError{Condition: wire.CondResourceLimitExceeded, Text: fmt.Sprintf("The connection has %d sessions, the most allowed.", len(c.sessions))}
+		return &wire.ProtocolError{Condition: wire.CondResourceLimitExceeded, Text: fmt.Sprintf("The connection already has %d sessions, the maximum. End one first.", len(c.sessions))}
 	}
 	if err := c.checkChannel(channel); err != nil {
 		return err

@@ -25,7 +25,7 @@ type bubbleWorld struct {
 	s *amqp.Server
 }
 
-// inBubble runs f with a house that has the queue q. limits override those of the premium
+// inBubble runs f with a bubbleWorld that has the queue q. limits override those of the premium
 // tier.
 func inBubble(t *testing.T, limits map[string]string, f func(h bubbleWorld)) {
 	t.Helper()

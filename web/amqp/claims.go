@@ -21,7 +21,7 @@ type authorization struct {
 	linkRights map[linkPath]linkRight
 	timer      *time.Timer // fires when the first guard expires
 
-	valid         bool        // the client has shown a valid token or key; see mayAttach
+	valid         bool        // the client has shown a valid token or key; see checkAttachAllowed
 	validUntil    time.Time   // the latest expiry of those; zero means never
 	tokenDeadline *time.Timer // closes the connection if the client shows no token in time; nil once it has
 }

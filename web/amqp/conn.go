@@ -20,9 +20,9 @@ import (
 
 // peer is what a client sent in its open.
 type peer struct {
-	container  string           // printable, cut at longestName
+	container  string           // printable, cut at maxNameLength
 	host       string           // empty once the namespace is found
-	properties value.Properties // nil once introduce has read them
+	properties value.Properties // nil once initInfo has read them
 	maxFrame   uint32           // largest frame that the client accepts
 	channelMax uint16           // largest channel that it accepts
 	idle       time.Duration    // idle time-out; zero means none
@@ -47,7 +47,7 @@ type conn struct {
 	saslDone          bool                // SASL came first; owned by the reader
 	headersExchanged  bool                // the AMQP protocol headers have been exchanged; owned by the reader
 	forwarded         *cluster.ClientInfo // describes the client of a forwarded connection; nil if the client connected here
-	network           string              // from connections.Conn.Network
+	network           string              // from connlimit.Conn.Network
 	portNamespace     string              // the namespace of the port that the client used; empty for a port of all namespaces
 	saslRule, saslKey string              // from SASL PLAIN, for the server that the connection is forwarded to
 	forward           func()              // forwards the connection to the owner of its namespace; nil if it is served here
@@ -57,7 +57,7 @@ type conn struct {
 	stop          context.CancelFunc
 	readerSignal  chan struct{}  // has an element when fewer bytes wait for the broker or the network
 	incomingBytes atomic.Int64   // bytes kept of the client's messages
-	needsToken    atomic.Bool    // the client needs a valid token and has sent none, see mayAttach; set with mu held
+	needsToken    atomic.Bool    // the client needs a valid token and has sent none, see checkAttachAllowed; set with mu held
 	background    sync.WaitGroup // goroutines of the connection other than reader and writer
 	mail          mailbox
 
@@ -72,7 +72,7 @@ type conn struct {
 	replyLinkCount     uint64                  // number of links for replies attached so far
 	pendingAttaches    int                     // attaches that the broker has not answered
 	sendQueue          []outgoingLink          // links that the writer looks at next, in order
-	spareSendQueue     []outgoingLink          // reused for the next round of feeding
+	spareSendQueue     []outgoingLink          // reused for the next round of appendTransfers
 	queuedReplyBytes   int                     // bytes of replies that wait for the client's credit
 	reservedReplyBytes int64                   // bytes of replies that are being made
 	replySpace         chan struct{}           // closed when unheard or making decreases; nil if no goroutine waits for that

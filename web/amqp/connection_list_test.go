@@ -45,7 +45,7 @@ func (w *world) only(q connections.Query) connections.Connection {
 }
 
 // The description of a client that receives, holds locks, waits for a session and sends.
-func TestLook(t *testing.T) {
+func TestConnectionList(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
 		w.b.CreateQueue("Orders", engine.Config{})
@@ -121,7 +121,7 @@ func TestLook(t *testing.T) {
 }
 
 // The description of a receiver that waits for a session, and when it has one.
-func TestLookAtSessions(t *testing.T) {
+func TestConnectionListWithSessions(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		w.b.CreateQueue("replies", engine.Config{RequiresSession: true})
 		c := amqptest.Connect(t, w.plug(), wire.Open{ContainerID: "a\x00b\u202ec" + strings.Repeat("d", 300)})

@@ -25,8 +25,8 @@ type coordinator struct {
 
 // transactionCapabilities are those of transactions: they belong to a connection, and any of its
 // sessions can take part in any of them.
-func transactionCapabilities() []string {
-	return []string{"amqp:local-transactions", "amqp:multi-txns-per-ssn", "amqp:multi-ssns-per-txn"}
+var transactionCapabilities = []string{
+	"amqp:local-transactions", "amqp:multi-txns-per-ssn", "amqp:multi-ssns-per-txn",
 }
 
 func (s *session) attachCoordinator(a *wire.Attach) {
@@ -38,7 +38,7 @@ func (s *session) attachCoordinator(a *wire.Attach) {
 	co := &coordinator{s: s, handle: a.Handle, deliveryCount: a.InitialDeliveryCount.Or(0), credit: coordinatorCredit}
 	s.addLink(a, co, 0)
 	answer := s.attachAnswer(a)
-	answer.Coordinator = &wire.Coordinator{Capabilities: transactionCapabilities()}
+	answer.Coordinator = &wire.Coordinator{Capabilities: transactionCapabilities}
 	s.send(answer)
 	co.sendCredit()
 }

@@ -11,8 +11,8 @@ import (
 	"mayfly/engine/value"
 	"mayfly/storage/memory"
 	"mayfly/web/amqp/amqptest"
-	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/errorcodes"
 )
 
 // A coordinator accepts any number of declares and discharges, with aborted ones among
@@ -87,7 +87,7 @@ func TestCommitAgain(t *testing.T) {
 			id := c.declare()
 			c.in(c.sendIn(id, 0, []byte("x")), id)
 			store.off.Store(true)
-			h.rejected(c.discharge(id, false), codec.CondServerBusy)
+			h.rejected(c.discharge(id, false), errorcodes.CondServerBusy)
 			store.off.Store(false)
 			time.Sleep(10 * time.Second)
 			h.accepted(c.discharge(id, false))

@@ -69,9 +69,9 @@ func TestAttachIsAnsweredFirst(t *testing.T) {
 	}
 }
 
-// rhea attaches and detaches a link once more when the attach of a link that it has given
-// up is answered. That echo is not answered, or it would never end. A later wait that the
-// client gives up is answered. Clients of another product are always answered.
+// The client library rhea attaches and detaches a link once more when the attach of a link that
+// it has given up is answered. That echo is not answered, or it would never end. A later wait
+// that the client gives up is answered. Clients of another product are always answered.
 func TestEchoOfAGivenUpLinkIsNotAnswered(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		h.b.CreateQueue("sessions", engine.Config{RequiresSession: true})

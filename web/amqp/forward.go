@@ -53,7 +53,7 @@ func (c *conn) forwardToOwner(f wire.Frame) (ok bool) {
 	}
 	if err != nil {
 		leave()
-		c.log.Debug("AMQP connection not forwarded", "owner", line.Endpoint().String(), "err", err)
+		c.log.Debug("an AMQP connection was not forwarded", "owner", line.Endpoint().String(), "err", err)
 		return false
 	}
 	_ = owner.SetWriteDeadline(time.Time{}) //nolint:errcheck // later writes return the error

@@ -19,9 +19,11 @@ import (
 // handshakeTimeout is how long a client may take from connecting to its open.
 const handshakeTimeout = 30 * time.Second
 
-// mechanisms returns the SASL mechanisms in the service's order. Clients authenticate by
+// mechanisms are the SASL mechanisms in the service's order. Clients authenticate by
 // tokens later, so any client may use any mechanism.
-func mechanisms() []string { return []string{"MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL"} }
+var mechanisms = []string{
+	"MSSBCBS", "PLAIN", "ANONYMOUS", "EXTERNAL",
+}
 
 // serve serves a connection until it ends. by describes the client of a forwarded
 // connection; it is nil for a client that connected here. namespace is that of the port,
@@ -153,7 +155,7 @@ func (c *conn) authenticate() error {
 		return c.answerUnsupported(fmt.Errorf("the client requested SASL twice"))
 	}
 	c.saslDone = true
-	hello := wire.AppendFrame(wire.ProtocolSASL.Append(nil), 0, &wire.Mechanisms{Mechanisms: mechanisms()})
+	hello := wire.AppendFrame(wire.ProtocolSASL.Append(nil), 0, &wire.Mechanisms{Mechanisms: mechanisms})
 	if _, err := c.nc.Write(hello); err != nil {
 		return fmt.Errorf("offer SASL: %w", err)
 	}
@@ -172,7 +174,7 @@ func (c *conn) authenticate() error {
 	}
 	c.recordPlainKey(&choice)
 	outcome := wire.Outcome{Result: wire.SASLAuth}
-	if slices.Contains(mechanisms(), choice.Mechanism) {
+	if slices.Contains(mechanisms, choice.Mechanism) {
 		outcome = wire.Outcome{Result: wire.SASLOK, AdditionalData: []byte("Welcome!")}
 	}
 	if _, err := c.nc.Write(wire.AppendFrame(nil, 0, &outcome)); err != nil {

@@ -13,8 +13,8 @@ import (
 	"mayfly/engine/value"
 	"mayfly/storage/memory"
 	"mayfly/web/amqp/amqptest"
-	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/errorcodes"
 )
 
 // pattern returns n bytes without repetition.
@@ -250,7 +250,7 @@ func TestIncompleteBytes(t *testing.T) {
 		}
 		h.accepted(healthy.Send(0, 0, 0, amqptest.DataMessage(pattern(200_000))))
 		h.accepted(healthy.Send(0, 0, 1, amqptest.DataMessage(pattern(900_000))))
-		h.rejected(beside.Send(0, 0, 0, amqptest.DataMessage(pattern(200_000))), codec.CondServerBusy)
+		h.rejected(beside.Send(0, 0, 0, amqptest.DataMessage(pattern(200_000))), errorcodes.CondServerBusy)
 		busy, taken := 0, 0
 		for i := uint32(1); i <= links; i++ {
 			c.WriteFrames(0, &wire.Transfer{Handle: i, Payload: amqptest.DataMessage(pattern(121_000))[120_000:]})
@@ -258,7 +258,7 @@ func TestIncompleteBytes(t *testing.T) {
 			case wire.Accepted:
 				taken++
 			default:
-				h.rejected(s, codec.CondServerBusy)
+				h.rejected(s, errorcodes.CondServerBusy)
 				busy++
 			}
 		}
@@ -299,7 +299,7 @@ func TestStuckStore(t *testing.T) {
 			whole := amqptest.DataMessage(pattern(2 << 20))
 			c.SendInPieces(0, 0, 0, whole[:1<<20], 60_000) // as if it were complete
 			c.WriteFrames(0, amqptest.MessageTransfer(1, 1, amqptest.DataMessage(nil)))
-			h.rejected(c.WaitForOutcome(0), codec.CondServerBusy)
+			h.rejected(c.WaitForOutcome(0), errorcodes.CondServerBusy)
 			h.accepted(c.WaitForOutcome(1))
 			if n := h.s.IncomingBytes(); n > 1<<20 {
 				t.Errorf("%d bytes are kept", n)

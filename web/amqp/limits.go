@@ -113,13 +113,13 @@ func (c *conn) takeIncomingBytes(n int64) error {
 	return engine.Refuse(engine.ErrBusy, "The server has no memory for more partly received messages. Try again later.")
 }
 
-// giveIncomingBytes reverses keep.
+// giveIncomingBytes reverses takeIncomingBytes.
 func (c *conn) giveIncomingBytes(n int64) {
 	c.incomingBytes.Add(-n)
 	c.s.incomingMemory.give(c.network, n)
 }
 
-// giveAllIncomingBytes reverses all keeps, when the connection ends.
+// giveAllIncomingBytes reverses every takeIncomingBytes, when the connection ends.
 func (c *conn) giveAllIncomingBytes() { c.s.incomingMemory.give(c.network, c.incomingBytes.Swap(0)) }
 
 // Limits on replies that wait for credit. While a client does not give credit for its

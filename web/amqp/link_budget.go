@@ -14,7 +14,7 @@ import (
 // leaves room for new ones. The costs below are in bytes. They are measured with heap
 // profiles, include the engine's part, and are rounded up.
 const (
-	linkCost       = 2 << 10 // with its name, as cutName returns it
+	linkCost       = 2 << 10 // with its name, cut to maxNameLength
 	sessionCost    = 1 << 10
 	selectorBase   = 1 << 10 // of a selector, and selectorFactor for each byte of its text; a text of punctuation alone takes 67
 	selectorFactor = 80
@@ -79,7 +79,7 @@ func (o *sender) affordableCredit(n int) int {
 	return n
 }
 
-// updateUsage updates what the outlet has taken of the budget. Called with mu held.
+// updateUsage updates the bytes that the sender has taken from the budget. Called with mu held.
 func (o *sender) updateUsage() {
 	n := int64(0)
 	if !o.ended {

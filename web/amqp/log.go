@@ -11,6 +11,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/errorcodes"
 	"mayfly/web/loglimit"
 	"mayfly/web/proxy"
 )
@@ -18,13 +19,13 @@ import (
 // logRefused logs that a client is refused at an address, and why.
 func (c *conn) logRefused(address string, why *wire.Error) {
 	switch why.Condition {
-	case condTimeout, condSessionLocked:
+	case errorcodes.CondTimeout, errorcodes.CondSessionCannotBeLocked:
 		return // this happens to every client that waits for sessions
 	}
 	if !c.s.repeats.First(loglimit.Line{Client: hostOf(c.nc), Subject: address, Reason: string(why.Condition)}) {
 		return
 	}
-	c.log.Info("AMQP client refused", "container", c.peer.container, "address", address, "condition", string(why.Condition), "description", why.Description)
+	c.log.Info("an AMQP client was refused", "container", c.peer.container, "address", address, "condition", string(why.Condition), "description", why.Description)
 }
 
 // logRefusedRequest logs that a request to $management for an entity was refused, if it is
@@ -39,7 +40,7 @@ func (c *conn) logRefusedRequest(m *request, path engine.Path, why *wire.Error) 
 	if !c.s.repeats.First(loglimit.Line{Client: hostOf(c.nc), Subject: string(path) + " " + operation, Reason: why.Description}) {
 		return
 	}
-	c.log.Info("request to $management refused", "container", c.peer.container, "path", string(path), "operation", operation,
+	c.log.Info("a request to $management was refused", "container", c.peer.container, "path", string(path), "operation", operation,
 		"condition", string(why.Condition), "description", why.Description)
 }
 
@@ -49,7 +50,7 @@ func (c *conn) logClosed(why *wire.Error) {
 	if !c.s.repeats.First(loglimit.Line{Client: hostOf(c.nc), Subject: c.peer.container, Reason: why.Description}) {
 		return
 	}
-	c.log.Info("AMQP connection closed", "container", c.peer.container, "condition", string(why.Condition), "description", why.Description)
+	c.log.Info("an AMQP connection was closed", "container", c.peer.container, "condition", string(why.Condition), "description", why.Description)
 }
 
 // logEnded logs that the server ends a session because of its client's error.
@@ -58,7 +59,7 @@ func (s *session) logEnded(why *wire.Error) {
 	if !c.s.repeats.First(loglimit.Line{Client: hostOf(c.nc), Subject: c.peer.container, Reason: why.Description}) {
 		return
 	}
-	c.log.Info("AMQP session ended", "container", c.peer.container, "channel", s.channel, "condition", string(why.Condition), "description", why.Description)
+	c.log.Info("an AMQP session was ended", "container", c.peer.container, "channel", s.channel, "condition", string(why.Condition), "description", why.Description)
 }
 
 // logWaitsForMemory logs that a receiver waits for memory.
@@ -66,7 +67,7 @@ func (c *conn) logWaitsForMemory(o *sender) {
 	if !c.s.repeats.First(loglimit.Line{Client: hostOf(c.nc), Subject: c.peer.container, Reason: "memory"}) {
 		return
 	}
-	c.log.Info("receiver waits for memory until clients settle messages; --limit link-bytes bounds the memory of links and unsettled deliveries",
+	c.log.Info("a receiver waits for memory until clients settle messages; --limit link-bytes bounds the memory of links and unsettled deliveries",
 		"container", c.peer.container, "path", string(o.path), "unsettled", o.unsettledCount, "bytes", c.linkUsage.bytes)
 }
 
@@ -76,7 +77,7 @@ func (c *conn) logSessionLocksReached(o *sender) {
 	if !c.s.repeats.First(loglimit.Line{Client: hostOf(c.nc), Subject: c.peer.container, Reason: "session locks"}) {
 		return
 	}
-	c.log.Info("receiver has the most messages of its session locked that --limit session-locks allows; it gets more when it settles some",
+	c.log.Info("a receiver has as many messages of its session locked as --limit session-locks allows; it gets more when it settles some",
 		"container", c.peer.container, "path", string(o.path), "session", printable(o.acceptedSession.ID, maxNameLength), "unsettled", o.unsettledCount)
 }
 
@@ -86,7 +87,7 @@ func (s *Server) logUnopened(nc net.Conn, err error) {
 	at := nc.RemoteAddr().String()
 	if why := s.tlsFailure(nc, err); why != "" {
 		if s.repeats.First(loglimit.Line{Client: hostOf(nc), Reason: why}) {
-			s.log.Info("TLS connection failed", "client", at, "port", nc.LocalAddr().String(), "reason", why)
+			s.log.Info("a TLS connection failed", "client", at, "port", nc.LocalAddr().String(), "reason", why)
 		}
 		return
 	}
@@ -94,7 +95,7 @@ func (s *Server) logUnopened(nc net.Conn, err error) {
 	if isDisconnect(err) || !s.repeats.First(loglimit.Line{Client: hostOf(nc), Reason: err.Error()}) {
 		level = slog.LevelDebug
 	}
-	s.log.Log(s.ctx, level, "AMQP connection ended before it was open", "client", at, "err", err.Error())
+	s.log.Log(s.ctx, level, "an AMQP connection ended before it was open", "client", at, "err", err.Error())
 }
 
 // tlsFailure returns why TLS failed on a connection, or "" if it did not.

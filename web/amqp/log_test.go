@@ -71,7 +71,7 @@ func TestRefusedAdministrationIsLogged(t *testing.T) {
 		for range 2 {
 			s.do("com.microsoft:add-rule", value.Properties{prop("rule-name", value.OfString("$Default")), prop("rule-description", mapOf())})
 		}
-		said(`level=INFO msg="request to $management refused" client=pipe container="a test" path=t/Subscriptions/s operation=com.microsoft:add-rule condition=com.microsoft:entity-already-exists`, 1)
+		said(`level=INFO msg="a request to $management was refused" client=pipe container="a test" path=t/Subscriptions/s operation=com.microsoft:add-rule condition=com.microsoft:entity-already-exists`, 1)
 		s.do("com.microsoft:remove-rule", value.Properties{prop("rule-name", value.OfString("none"))})
 		said("operation=com.microsoft:remove-rule condition=amqp:not-found", 2)
 		q.do("com.microsoft:brew-coffee", nil)
@@ -90,17 +90,17 @@ func TestProtocolErrorsAreLogged(t *testing.T) {
 	}{
 		"a second open": {func(w *world) {
 			w.client().WriteFrames(0, &wire.Open{ContainerID: "again"})
-		}, `msg="AMQP connection closed" client=pipe container="a test" condition=amqp:illegal-state description="A second open arrived."`},
+		}, `msg="an AMQP connection was closed" client=pipe container="a test" condition=amqp:illegal-state description="A second open arrived."`},
 		"a broken frame": {func(w *world) {
 			w.client().Write([]byte{0, 0, 0, 4, 2, 0, 0, 0})
-		}, `msg="AMQP connection closed" client=pipe container="a test" condition=amqp:connection:framing-error`},
+		}, `msg="an AMQP connection was closed" client=pipe container="a test" condition=amqp:connection:framing-error`},
 		"a handle in use": {func(w *world) {
 			c := w.client()
 			a := amqptest.SenderAttach(0, "$cbs")
 			c.Attach(0, a)
 			a.Name = "other"
 			c.WriteFrames(0, &a)
-		}, `msg="AMQP session ended" client=pipe container="a test" channel=0 condition=amqp:session:handle-in-use description="Handle 0 is in use."`},
+		}, `msg="an AMQP session was ended" client=pipe container="a test" channel=0 condition=amqp:session:handle-in-use description="Handle 0 is in use."`},
 		"silence": {func(w *world) {
 			w.client()
 			time.Sleep(10 * time.Minute)

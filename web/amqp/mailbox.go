@@ -98,7 +98,7 @@ func (l *workQueue) run(mu sync.Locker) {
 	l.funcs = nil
 }
 
-// enqueueWork adds do to a line that c.mu guards, and starts serving the line if it is idle.
+// enqueueWork adds do to a queue that c.mu guards, and starts running the queue if it is idle.
 // Called with mu held.
 func (c *conn) enqueueWork(l *workQueue, do func()) {
 	if l.add(do) {
@@ -106,5 +106,5 @@ func (c *conn) enqueueWork(l *workQueue, do func()) {
 	}
 }
 
-// startQueue starts serving a line that c.mu guards.
+// startQueue starts running a queue that c.mu guards.
 func (c *conn) startQueue(l *workQueue) { c.background.Go(func() { l.run(&c.mu) }) }

@@ -99,7 +99,7 @@ func (r *requestLink) runOperation(m *request) (callResult, error) {
 	operation, _ := name.Str()
 	serve, ok := operations[operation]
 	if !ok {
-		return callResult{}, engine.Refuse(engine.ErrNotImplemented, "%s", "There is no operation '"+operation+"' at $management.")
+		return callResult{}, engine.Refuse(engine.ErrNotImplemented, "%s", "The operation '"+operation+"' is not supported at $management.")
 	}
 	in, err := argumentsOf(m.body)
 	if err == nil {
@@ -150,7 +150,7 @@ func (r *requestLink) answerOK(m *request, out callResult) {
 func (r *requestLink) answerError(m *request, err error) {
 	e, status := told(err)
 	if !sas.IsRefused(err) && codec.IsInternal(err) {
-		r.s.c.log.Error("request to $management failed", "container", r.s.c.peer.container, "path", r.path, "err", err)
+		r.s.c.log.Error("a request to $management failed", "container", r.s.c.peer.container, "path", r.path, "err", err)
 	}
 	r.s.c.logRefusedRequest(m, r.path, e)
 	r.answer(m, value.Properties{
@@ -252,7 +252,7 @@ func updateDisposition(ctx context.Context, c *call) (callResult, error) {
 			return callResult{}, err
 		}
 	default:
-		return callResult{}, engine.Refuse(engine.ErrArgument, "%s", "There is no disposition-status '"+status+"'.")
+		return callResult{}, engine.Refuse(engine.ErrArgument, "%s", "The disposition-status '"+status+"' is not supported.")
 	}
 	if s.Modify, err = c.arguments.mapValue("properties-to-modify"); err != nil {
 		return callResult{}, err

@@ -17,7 +17,7 @@ func (c *call) sessionHolder() (*broker.Link, error) {
 	return l, err
 }
 
-// sessionHolderAndSender returns the same link as holder, and its outlet.
+// sessionHolderAndSender returns the same link as sessionHolder, and its sender.
 func (c *call) sessionHolderAndSender() (*sender, *broker.Link, error) {
 	id, ok, err := c.arguments.id("session-id")
 	if err != nil {

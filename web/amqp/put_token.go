@@ -41,7 +41,7 @@ func (r *requestLink) checkToken(m *request) func() {
 func (c *conn) evaluateToken(ctx context.Context, m *request) (path string, claim sas.Credential, rights engine.Rights, err error) {
 	operation, _ := m.applicationProperties.Lookup("operation")
 	if name, _ := operation.Str(); name != "put-token" {
-		return "", claim, 0, engine.Refuse(engine.ErrNotImplemented, "%s", "There is no operation '"+name+"' at $cbs.")
+		return "", claim, 0, engine.Refuse(engine.ErrNotImplemented, "%s", "The operation '"+name+"' is not supported at $cbs.")
 	}
 	audience, _ := m.applicationProperties.Lookup("name")
 	name, _ := audience.Str()

@@ -347,3 +347,51 @@ const maxReusedBuffer = 16 << 10
 func tooLargeError(most uint64) *wire.Error {
 	return &wire.Error{Condition: wire.CondMessageSizeExceeded, Description: fmt.Sprintf("The message is larger than the %d bytes allowed.", most)}
 }
+
+// unansweredDeliveries counts the deliveries of a link that have arrived and are not answered. They
+// are answered before the detach of the link. The connection's mutex guards it.
+type unansweredDeliveries struct {
+	unanswered   uint32
+	whenAnswered func() // called when none are waiting; nil until the client detaches the link
+}
+
+// afterAnswers calls then when no delivery is waiting.
+func (p *unansweredDeliveries) afterAnswers(then func()) {
+	if p.unanswered == 0 {
+		then()
+		return
+	}
+	p.whenAnswered = then
+}
+
+// countAnswer counts an answer.
+func (p *unansweredDeliveries) countAnswer() {
+	if p.unanswered > 0 {
+		p.unanswered--
+	}
+	if then := p.whenAnswered; then != nil && p.unanswered == 0 {
+		p.whenAnswered = nil
+		then()
+	}
+}
+
+// An answeringLink is a link that ends when all deliveries on it are answered.
+type answeringLink interface {
+	link
+	deliveries() *unansweredDeliveries
+}
+
+func (p *unansweredDeliveries) deliveries() *unansweredDeliveries { return p }
+
+// endWhenAnswered ends a link and calls then when all its deliveries are answered, or at once if
+// the client ends its session without detaching the link.
+func (s *session) endWhenAnswered(l answeringLink, how engine.DetachReason, then func()) {
+	if do := l.end(how); do != nil {
+		s.c.queueReaderWork(do)
+	}
+	if how != engine.DetachedByClient || s.ending {
+		then()
+		return
+	}
+	l.deliveries().afterAnswers(then)
+}

@@ -1,9 +1,5 @@
 package amqp
 
-import (
-	"mayfly/engine"
-)
-
 // An outgoingLink is a link on which the server sends. The writer calls its methods with the
 // connection's mutex held.
 type outgoingLink interface {
@@ -16,10 +12,10 @@ type outgoingLink interface {
 	nothingToWrite() (ask func())
 }
 
-// A queueState is the state of a feeder in the queues.
+// A queueState is the state of an outgoingLink in the send queues.
 type queueState struct {
-	queued  bool // it is in conn.feeding
-	blocked bool // it is in session.stuck: the session's window has no room
+	queued  bool // it is in conn.sendQueue
+	blocked bool // it is in session.windowBlocked: the session's window has no room
 }
 
 // queueToSend queues f for the writer. Called with mu held.
@@ -38,7 +34,7 @@ func (s *session) blockOnWindow(f outgoingLink) {
 	}
 }
 
-// unblockWindow queues the feeders that waited for room in the window.
+// unblockWindow queues the links that waited for room in the window.
 func (s *session) unblockWindow() {
 	for _, f := range s.windowBlocked {
 		f.sendQueueState().blocked = false
@@ -76,53 +72,5 @@ func (c *conn) appendTransfers(buf []byte, asks []func()) (_ []byte, _ []func(),
 	return buf, asks, false
 }
 
-// maxSpareSendQueue is the capacity up to which the list of feeders is reused for the next round.
+// maxSpareSendQueue is the capacity up to which the list of links is reused for the next round.
 const maxSpareSendQueue = 256
-
-// unansweredDeliveries counts the deliveries of a link that have arrived and are not answered. They
-// are answered before the detach of the link. The connection's mutex guards it.
-type unansweredDeliveries struct {
-	unanswered   uint32
-	whenAnswered func() // called when none are waiting; nil until the client detaches the link
-}
-
-// afterAnswers calls then when no delivery is waiting.
-func (p *unansweredDeliveries) afterAnswers(then func()) {
-	if p.unanswered == 0 {
-		then()
-		return
-	}
-	p.whenAnswered = then
-}
-
-// countAnswer counts an answer.
-func (p *unansweredDeliveries) countAnswer() {
-	if p.unanswered > 0 {
-		p.unanswered--
-	}
-	if then := p.whenAnswered; then != nil && p.unanswered == 0 {
-		p.whenAnswered = nil
-		then()
-	}
-}
-
-// An answeringLink is a link that ends when all deliveries on it are answered.
-type answeringLink interface {
-	link
-	deliveries() *unansweredDeliveries
-}
-
-func (p *unansweredDeliveries) deliveries() *unansweredDeliveries { return p }
-
-// endWhenAnswered ends a link and calls then when all its deliveries are answered, or at once if
-// the client ends its session without detaching the link.
-func (s *session) endWhenAnswered(l answeringLink, how engine.DetachReason, then func()) {
-	if do := l.end(how); do != nil {
-		s.c.queueReaderWork(do)
-	}
-	if how != engine.DetachedByClient || s.ending {
-		then()
-		return
-	}
-	l.deliveries().afterAnswers(then)
-}

@@ -21,7 +21,7 @@ const (
 
 // A sender is a link on which a client receives messages of an entity.
 //
-// INVARIANT: at most one request of an outlet to the broker is in progress (busy), so
+// INVARIANT: at most one request of a sender to the broker is in progress (busy), so
 // that requests of the reader and the writer cannot overtake each other.
 type sender struct {
 	messageCount
@@ -55,9 +55,9 @@ type sender struct {
 	unsettledList  *unsettledDelivery // the deliveries that the client has not settled, the latest first
 	unsettledCount int
 
-	countedBytes   int64 // bytes taken from the budget; see tally
+	countedBytes   int64 // bytes taken from the budget; see updateUsage
 	bodyBytes      int64 // bytes of bodies in queue
-	waitsForMemory bool  // it waits for memory; see starve
+	waitsForMemory bool  // it waits for memory; see waitForMemory
 
 	pendingAttach   *wire.Attach // the client's attach, until it is answered
 	acceptedSession engine.SessionAccepted

@@ -10,6 +10,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/errorcodes"
 )
 
 const (
@@ -85,7 +86,7 @@ func (s *session) attachSender(a *wire.Attach, path engine.Path, size int) {
 	})
 }
 
-// A brokerEvents passes the broker's events for an outlet to its connection.
+// A brokerEvents passes the broker's events for a sender to its connection.
 type brokerEvents struct {
 	c      *conn
 	sender *sender
@@ -129,7 +130,7 @@ func (o *sender) brokerAttached(l *broker.Link, err error, patience time.Duratio
 	}
 }
 
-// sessionAccepted handles the session that the outlet has got.
+// sessionAccepted handles the session that the sender has got.
 func (o *sender) sessionAccepted(a engine.SessionAccepted) {
 	o.acceptedSession = a
 	if o.brokerLink != nil && !o.ended {
@@ -217,7 +218,7 @@ func (o *sender) brokerEnded(why error) {
 		return
 	}
 	e := errorOf(why)
-	if e.Condition == condBusy || e.Condition == wire.CondConnectionForced {
+	if e.Condition == errorcodes.CondServerBusy || e.Condition == wire.CondConnectionForced {
 		e.Condition = wire.CondDetachForced // after this condition clients attach again
 	}
 	o.detachWithError(e)

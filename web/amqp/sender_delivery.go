@@ -120,7 +120,7 @@ func (o *sender) writeTransfer(buf []byte) (_ []byte, wrote bool) {
 	case err != nil && s.c.ctx.Err() != nil: // the client has disconnected
 		return buf, false
 	case err != nil:
-		s.c.log.Error("delivery cannot be written", "path", o.path, "seq", cur.delivery.Message.Seq, "err", err)
+		s.c.log.Error("a delivery cannot be written", "path", o.path, "seq", cur.delivery.Message.Seq, "err", err)
 		// The lock expires and the delivery counts, so that the message does not block
 		// the entity for ever.
 		o.current = nil
@@ -152,7 +152,7 @@ func (o *sender) beginDelivery(d *engine.Delivery) bool {
 	s := o.s
 	cur := &outgoingDelivery{delivery: d}
 	if err := encodeDelivery(&cur.envelope, d); err != nil {
-		s.c.log.Error("stored message cannot be read", "path", o.path, "seq", d.Message.Seq, "err", err)
+		s.c.log.Error("a stored message cannot be read", "path", o.path, "seq", d.Message.Seq, "err", err)
 		s.c.b.ReleaseBody(*d)
 		return false
 	}
@@ -168,7 +168,7 @@ func (o *sender) beginDelivery(d *engine.Delivery) bool {
 		case err != nil:
 			// The lock expires and the delivery counts, so that the message does not
 			// block the entity for ever.
-			s.c.log.Error("message received and deleted whose body cannot be read", "path", o.path, "seq", d.Message.Seq, "err", err)
+			s.c.log.Error("a message was received and deleted whose body cannot be read", "path", o.path, "seq", d.Message.Seq, "err", err)
 			s.c.b.ReleaseBody(*d)
 			return false
 		}

@@ -90,8 +90,9 @@ func New(o Options) *Server {
 
 // Serve accepts connections from l until l or the server is closed. It returns nil if the
 // server was closed, and otherwise why it stopped. With a namespace, a name in lower
-// case, all connections are for that one, whatever host they name and whether it exists
-// or not. Otherwise each is for the one that its host names: see [Server.Add].
+// case, all connections are for that namespace, whatever host they name and whether the
+// namespace exists or not. Otherwise each is for the namespace that its host names: see
+// [Server.Add].
 func (s *Server) Serve(l net.Listener, namespace string) error {
 	unbind := context.AfterFunc(s.openContext, func() { _ = l.Close() }) //nolint:errcheck // it was only used to listen
 	defer unbind()
@@ -112,7 +113,7 @@ func (s *Server) Serve(l net.Listener, namespace string) error {
 		case errors.Is(err, net.ErrClosed):
 			return fmt.Errorf("accept AMQP connections: %w", err)
 		default: // for example, too many open files
-			s.log.Warn("AMQP connection not accepted", "err", err)
+			s.log.Warn("an AMQP connection was not accepted", "err", err)
 			select {
 			case <-time.After(100 * time.Millisecond):
 			case <-s.openContext.Done():
@@ -193,6 +194,6 @@ func (s *Server) Close(ctx context.Context) {
 			left += sp.clients.len()
 		}
 		s.mu.Unlock()
-		s.log.Warn("AMQP connections still open after shutdown; the store may not be answering", "connections", left)
+		s.log.Warn("AMQP connections are still open after the shutdown; the store may not be answering", "connections", left)
 	}
 }

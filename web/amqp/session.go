@@ -3,6 +3,7 @@ package amqp
 import (
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -81,7 +82,7 @@ type link interface {
 	// client receives.
 	handleTransfer(t *wire.Transfer) error
 	// end ends the link, which is no longer in its session, and returns a function to
-	// call without the mutex, or nil. how is engine.Lost if the client did not end it.
+	// call without the mutex, or nil. how is engine.DetachedLost if the client did not end it.
 	end(how engine.DetachReason) func()
 }
 
@@ -357,4 +358,68 @@ func (o *sender) checkLostSession() func() {
 // sessionMoved detaches the link because the session that it lost continues without it.
 func (o *sender) sessionMoved() {
 	o.detachWithError(errorOf(engine.Refuse(engine.ErrSessionLockLost, "%s", engine.SessionLockLostText)))
+}
+
+// numberSet is a set of small numbers: the channels or handles that have been used. Its memory is
+// proportional to the largest.
+//
+// A session answers on its client's own channel and its links with the client's own handles.
+// A frame for a channel or handle that is no longer in use is dropped: it crossed the
+// server's end or detach, or its client ends or detaches twice, as Python's SDK does
+// (§18.1). One for a channel that was never begun closes the connection, and one for a
+// handle that was never attached ends the session.
+type numberSet []uint64
+
+// add adds n and returns how many bytes of memory the set has grown.
+func (s *numberSet) add(n uint32) (grown int) {
+	at := int(n / 64)
+	if more := at + 1 - len(*s); more > 0 {
+		*s = append(*s, make([]uint64, more)...)
+		grown = 8 * more
+	}
+	(*s)[at] |= 1 << (n % 64)
+	return grown
+}
+
+func (s numberSet) has(n uint32) bool { return int(n/64) < len(s) && s[n/64]&(1<<(n%64)) != 0 }
+
+// checkChannel returns why a session may not use a channel, or nil if it may.
+func (c *conn) checkChannel(channel uint16) error {
+	switch most := c.limits.sessions - 1; {
+	case int(channel) > most:
+		return &wire.ProtocolError{Condition: wire.CondFramingError, Text: fmt.Sprintf("Channel %d is above the channel-max of %d.", channel, most)}
+	case channel > c.peer.channelMax:
+		return &wire.ProtocolError{Condition: wire.CondNotAllowed, Text: fmt.Sprintf("Channel %d is above the client's own channel-max of %d, so the server cannot answer on it.", channel, c.peer.channelMax)}
+	}
+	return nil
+}
+
+// checkChannelUsed returns why a frame on a channel without a session ends the connection, or nil if
+// there was a session.
+func (c *conn) checkChannelUsed(channel uint16) error {
+	if c.usedChannels.has(uint32(channel)) {
+		return nil
+	}
+	return &wire.ProtocolError{Condition: wire.CondNotAllowed, Text: fmt.Sprintf("Channel %d has no session. Send a begin first.", channel)}
+}
+
+// checkHandle returns why a link may not use a handle, or nil if it may.
+func (s *session) checkHandle(handle uint32) error {
+	switch {
+	case handle > handleMax:
+		return &wire.ProtocolError{Condition: wire.CondFramingError, Text: fmt.Sprintf("Handle %d is above the handle-max of %d.", handle, handleMax)}
+	case handle > s.handleMax:
+		return &wire.ProtocolError{Condition: wire.CondNotAllowed, Text: fmt.Sprintf("Handle %d is above the client's own handle-max of %d, so the server cannot answer with it.", handle, s.handleMax)}
+	}
+	s.c.addLinkBytes(int64(s.usedHandles.add(handle)))
+	return nil
+}
+
+// checkHandleUsed returns why a frame for a handle without a link ends the session, or nil if
+// there was a link.
+func (s *session) checkHandleUsed(handle uint32) error {
+	if s.usedHandles.has(handle) {
+		return nil
+	}
+	return &wire.ProtocolError{Condition: wire.CondUnattachedHandle, Text: fmt.Sprintf("Handle %d has no link. Send an attach first.", handle)}
 }

@@ -13,8 +13,8 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
 	"mayfly/web/amqp/amqptest"
-	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/errorcodes"
 )
 
 // late is a store whose large bodies can be read only after goOn is closed. A read ends
@@ -239,7 +239,7 @@ func TestStreamsAreBounded(t *testing.T) {
 		}
 		for i := range uint32(6) {
 			c.WriteFrames(0, &wire.Transfer{Handle: i, More: true, Payload: part[400_000:450_000]}, &wire.Transfer{Handle: i, Payload: part[450_000:]})
-			if condition(c.WaitForOutcome(i)) == codec.CondServerBusy {
+			if condition(c.WaitForOutcome(i)) == errorcodes.CondServerBusy {
 				busy++
 			}
 		}
@@ -287,7 +287,7 @@ func TestMemoryIsShared(t *testing.T) {
 		for _, c := range all {
 			for i := range uint32(4) {
 				c.WriteFrames(0, &wire.Transfer{Handle: i, Payload: whole[240_000:]})
-				if condition(c.WaitForOutcome(i)) == codec.CondServerBusy {
+				if condition(c.WaitForOutcome(i)) == errorcodes.CondServerBusy {
 					busy++
 				}
 			}

@@ -14,7 +14,7 @@ import (
 // recognised by condition and status: see TestManagement. Those over Atom are in
 // web/rest/atom (SubCode=40301 and SubCode=40901, which JavaScript's SDK looks for, and
 // SubCode=… followed by a dot, which .NET's reads by a regular expression), those of
-// tokens in TestToldWithoutRights and web/auth/sas. Python's, Go's and .NET's messaging
+// tokens in TestLinksBeforeToken and web/auth/sas. Python's, Go's and .NET's messaging
 // clients match no text of the server, with one exception: when listing sessions, Go's
 // takes "session not found" for an empty list, for which the server answers with status
 // 204.

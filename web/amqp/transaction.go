@@ -57,8 +57,8 @@ func (c *conn) transactionOf(state wire.State) (*transaction, error) {
 
 var errNoTransaction = engine.Refuse(engine.ErrTransaction, "The transaction was not declared on this connection, or has ended.")
 
-// enqueue calls f after the operations added before. f is called without the connection's
-// mutex; do is called with it held.
+// enqueue calls f after the functions that were enqueued before. The caller holds the connection's
+// mutex; f runs without it.
 func (t *transaction) enqueue(f func()) { t.c.enqueueWork(&t.queue, f) }
 
 // rollBack rolls the transaction back. A failure to do so does not matter, because the
@@ -298,7 +298,7 @@ func (g *transactionScope) linkAttached(p engine.Path, nth int, receives bool) {
 	}
 }
 
-// checkSender returns why the receiver of the nth attach may not be attached to p, or nil.
+// checkSender returns why the sender of the nth attach may not be attached to p, or nil.
 func (g *transactionScope) checkSender(p engine.Path, nth int) error {
 	name := p.TopLevel().Fold()
 	if g.crossEntity && (g.topLevel != "" && g.firstAttach < nth && g.topLevel != name || g.receiverEntity != "" && g.receiverEntity != name) {

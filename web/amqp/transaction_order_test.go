@@ -11,8 +11,8 @@ import (
 	"mayfly/engine"
 	"mayfly/storage/memory"
 	"mayfly/web/amqp/amqptest"
-	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/errorcodes"
 )
 
 // gated is a store whose commits wait while it is shut. With stages, staging a body waits
@@ -142,7 +142,7 @@ func TestCoordinatorEndsWhileItDischarges(t *testing.T) {
 		c.WriteFrames(0, &wire.Detach{Handle: 50, Closed: true})
 		synctest.Wait()
 		open()
-		c.rejected(c.WaitForOutcome(c.next), codec.CondServerBusy)
+		c.rejected(c.WaitForOutcome(c.next), errorcodes.CondServerBusy)
 		amqptest.Expect[*wire.Detach](c.Client)
 		c.rejected(c.WaitForOutcome(c.on(51, discharge)), wire.CondTransactionUnknownID)
 		if n := c.active("q"); n != 0 {
@@ -279,7 +279,7 @@ func TestTransactionsLineIsBounded(t *testing.T) {
 		in, busyOnes := 0, 0
 		for range 6 {
 			switch s := amqptest.Expect[*wire.Disposition](c.Client).State; {
-			case condition(s) == codec.CondServerBusy:
+			case condition(s) == errorcodes.CondServerBusy:
 				busyOnes++
 			default:
 				c.in(s, id)

@@ -84,8 +84,8 @@ func (t *transaction) recordFailure(settled bool, why error) {
 	}
 }
 
-// enqueueFailure is fail for an operation that was never given to the transaction. t may be
-// nil. Called with mu held.
+// enqueueFailure is recordFailure for an operation that was never added to the transaction. t
+// may be nil. Called with mu held.
 func (t *transaction) enqueueFailure(settled bool, why *wire.Error) {
 	if t != nil && settled {
 		t.enqueue(func() { t.recordFailure(true, &wire.ProtocolError{Condition: why.Condition, Text: why.Description}) })

@@ -9,8 +9,8 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/value"
 	"mayfly/web/amqp/amqptest"
-	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/errorcodes"
 )
 
 // A transactionClient is a client with a coordinator on handle 50.
@@ -196,7 +196,7 @@ func TestTransactionRolledBack(t *testing.T) {
 func TestNoTransactions(t *testing.T) {
 	inBubble(t, map[string]string{"without": "transactions"}, func(h bubbleWorld) {
 		c := h.sender()
-		if e := h.refused(c, 0, amqptest.CoordinatorAttach(1)); e.Condition == "" || e.Condition == codec.CondServerBusy {
+		if e := h.refused(c, 0, amqptest.CoordinatorAttach(1)); e.Condition == "" || e.Condition == errorcodes.CondServerBusy {
 			t.Errorf("%+v", e)
 		}
 	})

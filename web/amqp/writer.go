@@ -35,7 +35,7 @@ func (c *conn) writeFrames() {
 		var more bool
 		if c.state == running {
 			buf, asks, more = c.appendTransfers(buf, asks)
-			buf = append(buf, c.outFrames...) // frames that pump has queued, after its transfers
+			buf = append(buf, c.outFrames...) // frames that appendTransfers has queued, after its transfers
 			c.outFrames = c.outFrames[:0]
 		}
 		asks, c.writerWork = append(asks, c.writerWork...), nil

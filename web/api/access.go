@@ -24,7 +24,7 @@ type AccessRule struct {
 	UpdatedAt    time.Time `json:"updatedAt,omitzero"`     // when it was last changed
 }
 
-// AccessChange is the request of PUT /access. A key that is left out stays as it is, or is
+// AccessChange is the request of PUT /access-rules. A key that is left out stays as it is, or is
 // generated for a new rule.
 type AccessChange struct {
 	Rights       []string `json:"rights,omitempty"`       // Listen, Send, Manage
@@ -32,7 +32,7 @@ type AccessChange struct {
 	SecondaryKey string   `json:"secondaryKey,omitempty"` // generated if it is left out of a new rule
 }
 
-// AccessRules is the answer of GET /access.
+// AccessRules is the answer of GET /access-rules.
 type AccessRules struct {
 	Rules []AccessRule `json:"rules"` // by name
 }
@@ -42,25 +42,25 @@ func accessRoutes() []route {
 	fails := func(more ...string) []string { return append(more, "MessagingEntityNotFound", "InvalidOperation") }
 	return []route{
 		{
-			method: "GET", path: "/access", id: "listAccessRules", group: groupAccess, summary: "List access rules",
+			method: "GET", path: "/access-rules", id: "listAccessRules", group: groupAccess, summary: "List access rules",
 			exampleQuery: "keys=true",
 			query:        []parameter{flagParameter("keys", "Include the keys.").withRole(auth.Admin), entity},
 			response:     AccessRules{}, problems: fails(), handle: (*handler).accessRules,
 		},
 		{
-			method: "PUT", path: "/access/{name}", id: "setAccessRule", role: auth.Admin, group: groupAccess, summary: "Add or change an access rule",
+			method: "PUT", path: "/access-rules/{name}", id: "setAccessRule", role: auth.Admin, group: groupAccess, summary: "Add or change an access rule",
 			exampleParam: "ci", nameMeaning: "The name of an access rule.", exampleBody: `{"rights":["Send","Listen"]}`,
 			description: "The answer contains only the keys that were set or generated. To get all keys, list the rules with keys=true.",
 			query:       []parameter{entity}, request: AccessChange{}, response: AccessRule{}, problems: fails("QuotaExceeded"), handle: (*handler).setAccessRule,
 		},
 		{
-			method: "POST", path: "/access/{name}/renew", id: "renewAccessKey", role: auth.Admin, destruction: destroys, group: groupAccess, summary: "Regenerate a key",
+			method: "POST", path: "/access-rules/{name}/regenerate", id: "regenerateAccessKey", role: auth.Admin, destruction: destroys, group: groupAccess, summary: "Regenerate a key",
 			exampleParam: "ci", nameMeaning: "The name of an access rule.", exampleQuery: "key=secondary",
 			query:    []parameter{requiredParameter(enumParameter("key", "The key to regenerate.", engine.PrimaryKey.String(), engine.SecondaryKey.String())).routeRole(), entity},
 			response: AccessRule{}, problems: fails("AccessRuleNotFound"), handle: (*handler).renewAccessKey,
 		},
 		{
-			method: "DELETE", path: "/access/{name}", id: "removeAccessRule", role: auth.Admin, destruction: destroys, group: groupAccess, summary: "Delete an access rule",
+			method: "DELETE", path: "/access-rules/{name}", id: "deleteAccessRule", role: auth.Admin, destruction: destroys, group: groupAccess, summary: "Delete an access rule",
 			exampleParam: "ci", nameMeaning: "The name of an access rule.",
 			description: "RootManageSharedAccessKey cannot be deleted.",
 			query:       []parameter{entity}, problems: fails("AccessRuleNotFound"), handle: (*handler).removeAccessRule,

@@ -16,21 +16,21 @@ func TestAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	var made, again, renewed AccessRule
-	w.want(200, "PUT", "/access/ci", `{"rights":["send","Listen"],"primaryKey":"mine"}`, &made)
+	w.want(200, "PUT", "/access-rules/ci", `{"rights":["send","Listen"],"primaryKey":"mine"}`, &made)
 	if made.Name != "ci" || strings.Join(made.Rights, " ") != "Listen Send" || made.PrimaryKey != "mine" || len(made.SecondaryKey) != 44 || made.CreatedAt.IsZero() {
 		t.Errorf("made %+v", made)
 	}
-	w.want(200, "PUT", "/access/ci", `{"rights":["Listen"]}`, &again)
+	w.want(200, "PUT", "/access-rules/ci", `{"rights":["Listen"]}`, &again)
 	if strings.Join(again.Rights, " ") != "Listen" || again.PrimaryKey+again.SecondaryKey != "" {
 		t.Errorf("changed %+v", again)
 	}
-	w.want(200, "POST", "/access/ci/renew?key=secondary", "", &renewed)
+	w.want(200, "POST", "/access-rules/ci/regenerate?key=secondary", "", &renewed)
 	if renewed.PrimaryKey != "" || len(renewed.SecondaryKey) != 44 || renewed.SecondaryKey == made.SecondaryKey {
 		t.Errorf("renewed %+v", renewed)
 	}
 	var hidden, shown AccessRules
-	w.want(200, "GET", "/access", "", &hidden)
-	w.want(200, "GET", "/access?keys=true", "", &shown)
+	w.want(200, "GET", "/access-rules", "", &hidden)
+	w.want(200, "GET", "/access-rules?keys=true", "", &shown)
 	if len(hidden.Rules) != 2 || hidden.Rules[0].PrimaryKey+hidden.Rules[1].SecondaryKey != "" {
 		t.Errorf("without keys: %+v", hidden)
 	}
@@ -41,22 +41,22 @@ func TestAccess(t *testing.T) {
 		status             int
 		method, path, body string
 	}{
-		{400, "PUT", "/access/x", `{"rights":[]}`},
-		{400, "PUT", "/access/x", `{"rights":["Write"]}`},
-		{400, "PUT", "/access/x", `{"rights":["Send"],"key":"k"}`},
-		{400, "PUT", "/access/a%0Ab", `{"rights":["Send"]}`},
-		{400, "POST", "/access/ci/renew", ""},
-		{400, "POST", "/access/ci/renew?key=both", ""},
-		{404, "POST", "/access/x/renew?key=primary", ""},
-		{404, "DELETE", "/access/x", ""},
-		{400, "GET", "/access?keys=yes", ""},
+		{400, "PUT", "/access-rules/x", `{"rights":[]}`},
+		{400, "PUT", "/access-rules/x", `{"rights":["Write"]}`},
+		{400, "PUT", "/access-rules/x", `{"rights":["Send"],"key":"k"}`},
+		{400, "PUT", "/access-rules/a%0Ab", `{"rights":["Send"]}`},
+		{400, "POST", "/access-rules/ci/regenerate", ""},
+		{400, "POST", "/access-rules/ci/regenerate?key=both", ""},
+		{404, "POST", "/access-rules/x/regenerate?key=primary", ""},
+		{404, "DELETE", "/access-rules/x", ""},
+		{400, "GET", "/access-rules?keys=yes", ""},
 	} {
 		w.want(tc.status, tc.method, tc.path, tc.body, nil)
 	}
-	if status, _ := w.ask("DELETE", "/access/"+engine.RootAccessRule, ""); status.StatusCode < 400 {
+	if status, _ := w.ask("DELETE", "/access-rules/"+engine.RootAccessRule, ""); status.StatusCode < 400 {
 		t.Error("the root rule can be removed")
 	}
-	w.want(204, "DELETE", "/access/ci", "", nil)
+	w.want(204, "DELETE", "/access-rules/ci", "", nil)
 }
 
 // TestAccessOfAnEntity: a queue's own rules are set in the same way, returned without keys
@@ -68,12 +68,12 @@ func TestAccessOfAnEntity(t *testing.T) {
 	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"t/Subscriptions/s"}`, nil)
 	const of = "?entity=a%2Fb"
 	var made, given, renewed AccessRule
-	w.want(200, "PUT", "/access/ci"+of, `{"rights":["Send"]}`, &made)
-	w.want(200, "PUT", "/access/CI"+of, `{"rights":["Listen"],"secondaryKey":"mine"}`, &given)
+	w.want(200, "PUT", "/access-rules/ci"+of, `{"rights":["Send"]}`, &made)
+	w.want(200, "PUT", "/access-rules/CI"+of, `{"rights":["Listen"],"secondaryKey":"mine"}`, &given)
 	if len(made.SecondaryKey) != 44 || given.PrimaryKey != "" || given.SecondaryKey != "mine" {
 		t.Errorf("made %+v, given a key %+v", made, given)
 	}
-	w.want(200, "POST", "/access/ci/renew"+of+"&key=primary", "", &renewed)
+	w.want(200, "POST", "/access-rules/ci/regenerate"+of+"&key=primary", "", &renewed)
 	if len(made.PrimaryKey) != 44 || len(renewed.PrimaryKey) != 44 || renewed.PrimaryKey == made.PrimaryKey || renewed.SecondaryKey != "" || renewed.Name != "ci" || renewed.CreatedAt != made.CreatedAt {
 		t.Errorf("made %+v, renewed %+v", made, renewed)
 	}
@@ -83,15 +83,15 @@ func TestAccessOfAnEntity(t *testing.T) {
 		t.Errorf("the queue is %s", text)
 	}
 	var all AccessRules
-	if _, text := w.ask("GET", "/access"+of, ""); !strings.Contains(text, `"ci"`) || strings.Contains(text, "Key\"") {
+	if _, text := w.ask("GET", "/access-rules"+of, ""); !strings.Contains(text, `"ci"`) || strings.Contains(text, "Key\"") {
 		t.Errorf("without keys: %s", text)
 	}
-	w.want(200, "GET", "/access"+of+"&keys=true", "", &all)
+	w.want(200, "GET", "/access-rules"+of+"&keys=true", "", &all)
 	renewed.SecondaryKey = "mine"
 	if d := cmp.Diff([]AccessRule{renewed}, all.Rules); strings.Join(renewed.Rights, " ") != "Listen" || d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	w.want(200, "GET", "/access?keys=true", "", &all)
+	w.want(200, "GET", "/access-rules?keys=true", "", &all)
 	if len(all.Rules) != 0 {
 		t.Errorf("the namespace has %+v", all)
 	}
@@ -99,13 +99,13 @@ func TestAccessOfAnEntity(t *testing.T) {
 		status             int
 		method, path, body string
 	}{
-		{404, "GET", "/access?entity=x", ""},
-		{404, "PUT", "/access/ci?entity=x", `{"rights":["Send"]}`},
-		{400, "PUT", "/access/ci?entity=t/Subscriptions/s", `{"rights":["Send"]}`},
-		{400, "PUT", "/access/ci?entity=", `{"rights":["Send"]}`},
-		{400, "PUT", "/access/ci" + of, `{"rights":[]}`},
-		{404, "POST", "/access/x/renew" + of + "&key=primary", ""},
-		{404, "DELETE", "/access/x" + of, ""},
+		{404, "GET", "/access-rules?entity=x", ""},
+		{404, "PUT", "/access-rules/ci?entity=x", `{"rights":["Send"]}`},
+		{400, "PUT", "/access-rules/ci?entity=t/Subscriptions/s", `{"rights":["Send"]}`},
+		{400, "PUT", "/access-rules/ci?entity=", `{"rights":["Send"]}`},
+		{400, "PUT", "/access-rules/ci" + of, `{"rights":[]}`},
+		{404, "POST", "/access-rules/x/regenerate" + of + "&key=primary", ""},
+		{404, "DELETE", "/access-rules/x" + of, ""},
 	} {
 		before := w.everything()
 		w.want(tc.status, tc.method, tc.path, tc.body, nil)
@@ -113,7 +113,7 @@ func TestAccessOfAnEntity(t *testing.T) {
 			t.Errorf("%s %s changed\n%s\nto\n%s", tc.method, tc.path, before, after)
 		}
 	}
-	w.want(204, "DELETE", "/access/Ci"+of, "", nil)
+	w.want(204, "DELETE", "/access-rules/Ci"+of, "", nil)
 	if is := w.entity("a/b").AuthorizationRules; is != nil {
 		t.Errorf("left are %+v", is)
 	}
@@ -124,12 +124,12 @@ func TestAccessNames(t *testing.T) {
 	w := start(t, broker.Options{})
 	for path, want := range map[string]string{"50%25": "50%", "a%2541": "a%41", "a%2Fb": "a/b", "a%2F%2541": "a/%41", "ci%20two": "ci two", "%C3%A4": "ä"} {
 		var made, renewed AccessRule
-		w.want(200, "PUT", "/access/"+path, `{"rights":["Send"]}`, &made)
-		w.want(200, "POST", "/access/"+path+"/renew?key=primary", "", &renewed)
+		w.want(200, "PUT", "/access-rules/"+path, `{"rights":["Send"]}`, &made)
+		w.want(200, "POST", "/access-rules/"+path+"/regenerate?key=primary", "", &renewed)
 		if made.Name != want || renewed.Name != want {
 			t.Errorf("%s is called %q, then %q", path, made.Name, renewed.Name)
 		}
-		w.want(204, "DELETE", "/access/"+path, "", nil)
+		w.want(204, "DELETE", "/access-rules/"+path, "", nil)
 	}
 }
 
@@ -138,12 +138,12 @@ func TestNoSuchAccessRule(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
 	for _, tc := range []struct{ method, path, code string }{
-		{"DELETE", "/access/x", "AccessRuleNotFound"},
-		{"DELETE", "/access/x?entity=q", "AccessRuleNotFound"},
-		{"DELETE", "/access/x?entity=y", "MessagingEntityNotFound"},
-		{"POST", "/access/x/renew?key=primary", "AccessRuleNotFound"},
-		{"POST", "/access/x/renew?key=primary&entity=q", "AccessRuleNotFound"},
-		{"POST", "/access/x/renew?key=primary&entity=y", "MessagingEntityNotFound"},
+		{"DELETE", "/access-rules/x", "AccessRuleNotFound"},
+		{"DELETE", "/access-rules/x?entity=q", "AccessRuleNotFound"},
+		{"DELETE", "/access-rules/x?entity=y", "MessagingEntityNotFound"},
+		{"POST", "/access-rules/x/regenerate?key=primary", "AccessRuleNotFound"},
+		{"POST", "/access-rules/x/regenerate?key=primary&entity=q", "AccessRuleNotFound"},
+		{"POST", "/access-rules/x/regenerate?key=primary&entity=y", "MessagingEntityNotFound"},
 	} {
 		var p Problem
 		if w.want(404, tc.method, tc.path, "", &p); p.Code != tc.code || p.Title != "Not Found" || p.Type != "about:blank" {

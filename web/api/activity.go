@@ -19,7 +19,7 @@ const (
 // Activity is the answer of GET /activity.
 type Activity struct {
 	Events []history.Event `json:"events"`         // newest first
-	Next   string          `json:"next,omitempty"` // value for before to continue; missing if there is nothing older
+	Next   string          `json:"next,omitempty"` // value for cursor to continue; missing if there is nothing older
 }
 
 func activityRoutes() []route {
@@ -33,7 +33,7 @@ func activityRoutes() []route {
 	}
 	return []route{{
 		method: "GET", path: "/activity", id: "listActivity", group: groupActivity, summary: "List events, newest first",
-		exampleQuery: "scope=all&path=orders&count=20",
+		exampleQuery: "scope=all&path=orders&limit=20",
 		description:  "A page may have fewer events than requested, or none, and still have next. A store without history answers 501.",
 		query: []parameter{
 			scope,
@@ -44,8 +44,8 @@ func activityRoutes() []route {
 			textParameter(history.ParamText, "A part of the reason, the actor or a path, in any case.").withExample("unpaid"),
 			textParameter(history.ParamFrom, "Only events at or after this time, such as 2026-07-14T10:30Z.").withExample("2026-07-14T10:30Z"),
 			textParameter(history.ParamUntil, "Only events before this time.").withExample("2026-07-14T11:00Z"),
-			textParameter(history.ParamBefore, "The next of the previous answer, to continue.").withExample("1-20"),
-			numberParameter("count", 1, maxActivity, fmt.Sprintf("The maximum number of results; %d if absent.", activityCount)),
+			textParameter(history.ParamCursor, "The next of the previous answer, to continue.").withExample("1-20"),
+			numberParameter("limit", 1, maxActivity, fmt.Sprintf("The maximum number of results; %d if absent.", activityCount)),
 		},
 		response: Activity{}, problems: []string{"NotSupported"}, handle: (*handler).activity,
 	}}
@@ -62,7 +62,7 @@ func (d *handler) activity(c echo.Context) error {
 	if f.Message != 0 && !q.Has(history.ParamScope) {
 		f.Scope = history.All
 	}
-	part, err := history.Query(c.Request().Context(), d.broker, f, int(number(c, "count", activityCount)))
+	part, err := history.Query(c.Request().Context(), d.broker, f, int(number(c, "limit", activityCount)))
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func TestActivity(t *testing.T) {
 		"/activity?message=" + got.Messages[0].Key:     "completed < locked < sent",
 		"/activity?from=2999-01-01&until=2999-01-02":   "",
 		"/activity?scope=all&until=2000-01-01T00:00Z":  "",
-		"/activity?scope=all&actor=127.0.0.1&count=10": "purged < completed < locked < sent < sent < entity-created",
+		"/activity?scope=all&actor=127.0.0.1&limit=10": "purged < completed < locked < sent < sent < entity-created",
 	} {
 		var a Activity
 		w.want(200, "GET", path, "", &a)
@@ -47,7 +47,7 @@ func TestActivity(t *testing.T) {
 	var all, a Activity
 	for before := ""; ; before = a.Next {
 		a = Activity{}
-		w.want(200, "GET", "/activity?scope=all&count=2&before="+url.QueryEscape(before), "", &a)
+		w.want(200, "GET", "/activity?scope=all&limit=2&cursor="+url.QueryEscape(before), "", &a)
 		all.Events = append(all.Events, a.Events...)
 		if a.Next == "" {
 			break
@@ -68,7 +68,7 @@ func TestActivity(t *testing.T) {
 func TestActivityIsReadStrictly(t *testing.T) {
 	w := start(t, broker.Options{})
 	for _, query := range []string{
-		"scope=some", "group=some", "path=/", "message=x", "from=soon", "until=soon", "before=1", "count=0", "count=1001", "count=x", "kind=queue", "scope=all&scope=all",
+		"scope=some", "group=some", "path=/", "message=x", "from=soon", "until=soon", "cursor=1", "limit=0", "limit=1001", "limit=x", "kind=queue", "scope=all&scope=all",
 	} {
 		w.want(400, "GET", "/activity?"+query, "", nil)
 	}

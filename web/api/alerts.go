@@ -18,43 +18,43 @@ import (
 // NewAlertRule is the request of POST /alert-rules and PUT /alert-rules/{id}: the condition,
 // its scope, and the action. Fields that do not fit the condition or action are refused.
 type NewAlertRule struct {
-	Name     string `json:"name"`               // unique; up to 60 characters
-	Disabled bool   `json:"disabled,omitempty"` // the rule is paused
-	When     string `json:"when"`               // running-out, expired, dead-lettered, dead-over, deleting or deleted
-	In       string `json:"in,omitempty"`       // an entity (a topic includes its subscriptions) or a pattern such as orders*; missing means everywhere
-	Query    string `json:"query,omitempty"`    // for running-out and dead-lettered: which messages, in the grammar of search
-	Reason   string `json:"reason,omitempty"`   // for dead-lettered: the dead-letter reason, or a pattern such as TTL*; missing means any reason
-	Within   string `json:"within,omitempty"`   // for running-out and deleting: how long before the end, a duration from 1s to 7d
-	Over     int64  `json:"over,omitempty"`     // for dead-over: fires above this number of dead letters
-	Then     string `json:"then,omitempty"`     // notify; for running-out also extend or dead-letter; missing means notify
-	By       string `json:"by,omitempty"`       // for extend: a duration from 1s to 30d
-	Times    int    `json:"times,omitempty"`    // for extend: how often a message is extended at most, from 1 to 100
-	URL      string `json:"url,omitempty"`      // a webhook to notify: http or https
-	Secret   string `json:"secret,omitempty"`   // signs the webhook's requests, from 8 to 200 bytes; missing keeps the former secret if the webhook is at the same host
-	DryRun   bool   `json:"dryRun,omitempty"`   // only preview what the rule would do now: the answer is an AlertPreview
+	Name          string `json:"name"`                    // unique; up to 60 characters
+	Disabled      bool   `json:"disabled,omitempty"`      // the rule is paused
+	When          string `json:"when"`                    // expiring, expired, dead-lettered, dead-letter-count, auto-deleting or auto-deleted
+	In            string `json:"in,omitempty"`            // an entity (a topic includes its subscriptions) or a pattern such as orders*; missing means everywhere
+	Query         string `json:"query,omitempty"`         // for expiring and dead-lettered: which messages, in the grammar of search
+	Reason        string `json:"reason,omitempty"`        // for dead-lettered: the dead-letter reason, or a pattern such as TTL*; missing means any reason
+	Within        string `json:"within,omitempty"`        // for expiring and auto-deleting: how long before the end, a duration from 1s to 7d
+	Threshold     int64  `json:"threshold,omitempty"`     // for dead-letter-count: fires above this number of dead letters
+	Then          string `json:"then,omitempty"`          // notify; for expiring also extend or dead-letter; missing means notify
+	ExtendBy      string `json:"extendBy,omitempty"`      // for extend: a duration from 1s to 30d
+	MaxExtensions int    `json:"maxExtensions,omitempty"` // for extend: how often a message is extended at most, from 1 to 100
+	URL           string `json:"url,omitempty"`           // a webhook to notify: http or https
+	Secret        string `json:"secret,omitempty"`        // signs the webhook's requests, from 8 to 200 bytes; missing keeps the former secret if the webhook is at the same host
+	DryRun        bool   `json:"dryRun,omitempty"`        // only preview what the rule would do now: the answer is an AlertPreview
 }
 
 // AlertRule is an alert rule and its statistics.
 type AlertRule struct {
-	ID       int64      `json:"id"`
-	Name     string     `json:"name"`
-	Disabled bool       `json:"disabled,omitempty"`
-	When     string     `json:"when"` // as in NewAlertRule, like the following fields
-	In       string     `json:"in,omitempty"`
-	Query    string     `json:"query,omitempty"`
-	Reason   string     `json:"reason,omitempty"`
-	Within   string     `json:"within,omitempty"`
-	Over     int64      `json:"over,omitempty"`
-	Then     string     `json:"then"`
-	By       string     `json:"by,omitempty"`
-	Times    int        `json:"times,omitempty"`
-	URL      string     `json:"url,omitempty"`
-	Signed   bool       `json:"signed,omitempty"`  // the webhook's requests are signed; the secret is never returned
-	Fired    int64      `json:"fired"`             // messages and entities that it has fired for
-	Done     int64      `json:"done"`              // messages that it has extended or dead-lettered
-	Last     *time.Time `json:"last,omitempty"`    // when it last fired
-	Missed   int64      `json:"missed,omitempty"`  // events that could not be checked: they came too fast, or a body could not be read
-	Trouble  string     `json:"trouble,omitempty"` // why its action fails; it is retried
+	ID            int64      `json:"id"`
+	Name          string     `json:"name"`
+	Disabled      bool       `json:"disabled,omitempty"`
+	When          string     `json:"when"` // as in NewAlertRule, like the following fields
+	In            string     `json:"in,omitempty"`
+	Query         string     `json:"query,omitempty"`
+	Reason        string     `json:"reason,omitempty"`
+	Within        string     `json:"within,omitempty"`
+	Threshold     int64      `json:"threshold,omitempty"`
+	Then          string     `json:"then"`
+	ExtendBy      string     `json:"extendBy,omitempty"`
+	MaxExtensions int        `json:"maxExtensions,omitempty"`
+	URL           string     `json:"url,omitempty"`
+	Signed        bool       `json:"signed,omitempty"`      // the webhook's requests are signed; the secret is never returned
+	Fired         int64      `json:"fired"`                 // messages and entities that it has fired for
+	Done          int64      `json:"done"`                  // messages that it has extended or dead-lettered
+	LastFiredAt   *time.Time `json:"lastFiredAt,omitempty"` // when it last fired
+	Missed        int64      `json:"missed,omitempty"`      // events that could not be checked: they came too fast, or a body could not be read
+	Error         string     `json:"error,omitempty"`       // why its action fails; it is retried
 }
 
 // AlertRules is the answer of GET /alert-rules.
@@ -64,11 +64,11 @@ type AlertRules struct {
 
 // AlertPreview previews what a rule would do now.
 type AlertPreview struct {
-	Known  bool      `json:"known"`            // false for rules whose condition is an event
-	Count  int64     `json:"count"`            // messages or entities
-	More   bool      `json:"more,omitempty"`   // there were too many to check all of them
-	Sample []Message `json:"sample,omitempty"` // the first few messages, without their bodies
-	Paths  []string  `json:"paths,omitempty"`  // the first few entities
+	Countable bool      `json:"countable"`         // false for rules whose condition is an event
+	Count     int64     `json:"count"`             // messages or entities
+	AtLeast   bool      `json:"atLeast,omitempty"` // there were too many to check all of them
+	Sample    []Message `json:"sample,omitempty"`  // the first few messages, without their bodies
+	Paths     []string  `json:"paths,omitempty"`   // the first few entities
 }
 
 // Alerts is the answer of GET /alerts.
@@ -123,13 +123,13 @@ type Delivery struct {
 }
 
 func alertRoutes() []route {
-	const example = `{"name":"late orders","when":"running-out","in":"orders","within":"1m","then":"extend","by":"10m","times":3`
+	const example = `{"name":"late orders","when":"expiring","in":"orders","within":"1m","then":"extend","extendBy":"10m","maxExtensions":3`
 	const part = "The number of a rule."
 	gone := []string{"AlertRuleNotFound", "NotSupported"}
 	bad := []string{"MessagingEntityAlreadyExists", "QuotaExceeded", "NotSupported"}
 	return []route{
 		{
-			method: "POST", path: "/alert-rules", id: "addAlertRule", role: auth.Admin, group: groupAlerts, summary: "Add an alert rule",
+			method: "POST", path: "/alert-rules", id: "createAlertRule", role: auth.Admin, group: groupAlerts, summary: "Add an alert rule",
 			exampleBody: example + `}`, description: "A rule notifies, extends a message's time to live, or dead-letters it. It fires once for each message and expiry time. There are at most 50 rules.",
 			request: NewAlertRule{}, response: oneOf{AlertRule{}, AlertPreview{}}, problems: bad, handle: (*handler).addAlertRule,
 		},
@@ -144,7 +144,7 @@ func alertRoutes() []route {
 			request: NewAlertRule{}, response: oneOf{AlertRule{}, AlertPreview{}}, problems: append(gone, bad[:2]...), handle: (*handler).replaceAlertRule,
 		},
 		{
-			method: "DELETE", path: "/alert-rules/{id}", id: "removeAlertRule", role: auth.Admin, group: groupAlerts, summary: "Delete a rule",
+			method: "DELETE", path: "/alert-rules/{id}", id: "deleteAlertRule", role: auth.Admin, group: groupAlerts, summary: "Delete a rule",
 			exampleParam: "1", nameMeaning: part, problems: gone, handle: (*handler).removeAlertRule,
 		},
 		{
@@ -174,22 +174,22 @@ func presentAlertRule(s alert.Status) AlertRule {
 		return engine.FormatDuration(d)
 	}
 	return AlertRule{
-		ID: int64(s.ID), Name: s.Name, Disabled: s.Off, When: string(s.Condition), In: s.Scope, Query: s.Query, Reason: s.Reason, Within: length(s.Within), Over: s.Threshold,
-		Then: string(s.Action), By: length(s.ExtendBy), Times: s.MaxExtensions, URL: s.URL, Signed: s.Secret != "",
-		Fired: s.Fired, Done: s.Done, Last: timeOf(s.Last), Missed: s.Missed, Trouble: s.Trouble,
+		ID: int64(s.ID), Name: s.Name, Disabled: s.Off, When: string(s.Condition), In: s.Scope, Query: s.Query, Reason: s.Reason, Within: length(s.Within), Threshold: s.Threshold,
+		Then: string(s.Action), ExtendBy: length(s.ExtendBy), MaxExtensions: s.MaxExtensions, URL: s.URL, Signed: s.Secret != "",
+		Fired: s.Fired, Done: s.Done, LastFiredAt: timeOf(s.Last), Missed: s.Missed, Error: s.Trouble,
 	}
 }
 
 // parse converts the request to an alert rule.
 func (in NewAlertRule) parse() (r alert.Rule, err error) {
 	r = alert.Rule{
-		Name: in.Name, Off: in.Disabled, Condition: alert.Condition(in.When), Scope: in.In, Query: in.Query, Reason: in.Reason, Threshold: in.Over,
-		Action: alert.Action(in.Then), MaxExtensions: in.Times, URL: in.URL, Secret: in.Secret,
+		Name: in.Name, Off: in.Disabled, Condition: alert.Condition(in.When), Scope: in.In, Query: in.Query, Reason: in.Reason, Threshold: in.Threshold,
+		Action: alert.Action(in.Then), MaxExtensions: in.MaxExtensions, URL: in.URL, Secret: in.Secret,
 	}
 	for _, f := range []struct {
 		name, text string
 		to         *time.Duration
-	}{{"within", in.Within, &r.Within}, {"by", in.By, &r.ExtendBy}} {
+	}{{"within", in.Within, &r.Within}, {"extendBy", in.ExtendBy, &r.ExtendBy}} {
 		if f.text == "" {
 			continue
 		}
@@ -221,7 +221,7 @@ func (d *handler) setAlertRule(c echo.Context, set func(ctx context.Context, r a
 		if err != nil {
 			return err
 		}
-		out := AlertPreview{Known: f.Known, Count: f.Count, More: f.Incomplete}
+		out := AlertPreview{Countable: f.Known, Count: f.Count, AtLeast: f.Incomplete}
 		for _, row := range f.Sample {
 			m, err := presentRow(row)
 			if err != nil {
@@ -279,7 +279,7 @@ func (d *handler) namedAlertRule(c echo.Context) (alert.Status, error) {
 	}
 	s, err := d.alerts.Rule(ruleID(c))
 	if err != nil {
-		return s, engine.Refuse(alert.ErrNoRule, "%s", "There is no alert rule '"+shorten.Quote(c.Param("id"))+"'.")
+		return s, engine.Refuse(alert.ErrNoRule, "%s", "The alert rule '"+shorten.Quote(c.Param("id"))+"' does not exist.")
 	}
 	return s, nil
 }

@@ -18,15 +18,15 @@ func TestAlertRules(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"orders"}`, nil)
 	w.want(201, "POST", "/send/orders", `[{"body":"a","timeToLive":"30s"},{"body":"b","timeToLive":"1h"}]`, nil)
-	const rule = `"when":"running-out","in":"orders","within":"1m","then":"extend","by":"10m","times":1`
+	const rule = `"when":"expiring","in":"orders","within":"1m","then":"extend","extendBy":"10m","maxExtensions":1`
 	var f AlertPreview
 	w.want(200, "POST", "/alert-rules", `{"name":"late",`+rule+`,"dryRun":true}`, &f)
-	if !f.Known || f.Count != 1 || len(f.Sample) != 1 {
+	if !f.Countable || f.Count != 1 || len(f.Sample) != 1 {
 		t.Errorf("the forecast is %+v", f)
 	}
 	var is AlertRule
 	w.want(200, "POST", "/alert-rules", `{"name":"late",`+rule+`,"url":"https://example.org/hook","secret":"correct horse"}`, &is)
-	if is.ID != 1 || is.Within != "PT1M" || is.By != "PT10M" || !is.Signed {
+	if is.ID != 1 || is.Within != "PT1M" || is.ExtendBy != "PT10M" || !is.Signed {
 		t.Errorf("the rule is %+v", is)
 	}
 	at := fmt.Sprint("/alert-rules/", is.ID)
@@ -52,12 +52,12 @@ func TestAlertRules(t *testing.T) {
 		}
 	}
 	for field, body := range map[string]string{
-		"name":   `{"name":"","when":"deleted"}`,
-		"when":   `{"name":"x","when":"soon"}`,
-		"within": `{"name":"x","when":"deleting","within":"soon"}`,
-		"times":  `{"name":"x","when":"running-out","within":"1m","then":"extend","by":"1m"}`,
-		"query":  `{"name":"x","when":"running-out","within":"1m","query":"nonsense:1"}`,
-		"url":    `{"name":"x","when":"deleted","url":"http://127.0.0.1/"}`,
+		"name":          `{"name":"","when":"auto-deleted"}`,
+		"when":          `{"name":"x","when":"soon"}`,
+		"within":        `{"name":"x","when":"auto-deleting","within":"soon"}`,
+		"maxExtensions": `{"name":"x","when":"expiring","within":"1m","then":"extend","extendBy":"1m"}`,
+		"query":         `{"name":"x","when":"expiring","within":"1m","query":"nonsense:1"}`,
+		"url":           `{"name":"x","when":"auto-deleted","url":"http://127.0.0.1/"}`,
 	} {
 		for _, dry := range []string{"", `,"dryRun":true`} {
 			got, text := w.ask("POST", "/alert-rules", strings.TrimSuffix(body, "}")+dry+"}")
@@ -69,7 +69,7 @@ func TestAlertRules(t *testing.T) {
 			}
 		}
 	}
-	w.want(409, "POST", "/alert-rules", `{"name":"Later","when":"deleted"}`, nil)
+	w.want(409, "POST", "/alert-rules", `{"name":"Later","when":"auto-deleted"}`, nil)
 	w.want(204, "DELETE", at, "", nil)
 	for _, ask := range [][2]string{{"GET", at}, {"DELETE", at}, {"POST", at + "/test"}, {"GET", at + "/deliveries"}, {"GET", "/alert-rules/x"}} {
 		if got, text := w.ask(ask[0], ask[1], ""); got.StatusCode != 404 || !strings.Contains(text, "AlertRuleNotFound") {
@@ -88,16 +88,16 @@ func TestAlertRules(t *testing.T) {
 func TestAlertRulesThatDoNotFit(t *testing.T) {
 	w := start(t, broker.Options{})
 	for _, tc := range []struct{ field, rule, says string }{
-		{"then", `"when":"expired","then":"extend","by":"5m","times":3`, "'then' must be notify if 'when' is expired, not 'extend'."},
-		{"then", `"when":"deleted","then":"pray"`, "'then' must be notify if 'when' is deleted, not 'pray'."},
-		{"query", `"when":"dead-over","over":5,"query":"state:dead"`, "'query' is only valid if 'when' is running-out or dead-lettered, not dead-over."},
-		{"reason", `"when":"dead-over","over":5,"reason":"x"`, "'reason' is only valid if 'when' is dead-lettered, not dead-over."},
-		{"within", `"when":"dead-lettered","within":"1m"`, "'within' is only valid if 'when' is running-out or deleting, not dead-lettered."},
-		{"over", `"when":"deleting","within":"1m","over":5`, "'over' is only valid if 'when' is dead-over, not deleting."},
-		{"by", `"when":"running-out","within":"1m","by":"5m"`, "'by' is only valid if 'then' is extend, not notify."},
-		{"times", `"when":"running-out","within":"1m","then":"dead-letter","times":3`, "'times' is only valid if 'then' is extend, not dead-letter."},
-		{"when", `"when":"soon","within":"1m","over":5`, "The condition of a rule must be one of"},
-		{"then", `"when":"running-out","within":"1m","then":"pray","times":3`, "The action of a rule must be one of"},
+		{"then", `"when":"expired","then":"extend","extendBy":"5m","maxExtensions":3`, "'then' must be notify if 'when' is expired, not 'extend'."},
+		{"then", `"when":"auto-deleted","then":"pray"`, "'then' must be notify if 'when' is auto-deleted, not 'pray'."},
+		{"query", `"when":"dead-letter-count","threshold":5,"query":"state:dead"`, "'query' is only valid if 'when' is expiring or dead-lettered, not dead-letter-count."},
+		{"reason", `"when":"dead-letter-count","threshold":5,"reason":"x"`, "'reason' is only valid if 'when' is dead-lettered, not dead-letter-count."},
+		{"within", `"when":"dead-lettered","within":"1m"`, "'within' is only valid if 'when' is expiring or auto-deleting, not dead-lettered."},
+		{"threshold", `"when":"auto-deleting","within":"1m","threshold":5`, "'threshold' is only valid if 'when' is dead-letter-count, not auto-deleting."},
+		{"extendBy", `"when":"expiring","within":"1m","extendBy":"5m"`, "'extendBy' is only valid if 'then' is extend, not notify."},
+		{"maxExtensions", `"when":"expiring","within":"1m","then":"dead-letter","maxExtensions":3`, "'maxExtensions' is only valid if 'then' is extend, not dead-letter."},
+		{"when", `"when":"soon","within":"1m","threshold":5`, "The condition of a rule must be one of"},
+		{"then", `"when":"expiring","within":"1m","then":"pray","maxExtensions":3`, "The action of a rule must be one of"},
 	} {
 		for _, dry := range []string{"", `,"dryRun":true`} {
 			var p Problem
@@ -107,11 +107,11 @@ func TestAlertRulesThatDoNotFit(t *testing.T) {
 			}
 		}
 	}
-	w.want(200, "POST", "/alert-rules", `{"name":"x","when":"dead-over","then":"notify","query":" ","reason":"","within":"","by":"","times":0}`, nil)
-	w.want(400, "PUT", "/alert-rules/1", `{"name":"x","when":"expired","over":3}`, nil)
+	w.want(200, "POST", "/alert-rules", `{"name":"x","when":"dead-letter-count","then":"notify","query":" ","reason":"","within":"","extendBy":"","maxExtensions":0}`, nil)
+	w.want(400, "PUT", "/alert-rules/1", `{"name":"x","when":"expired","threshold":3}`, nil)
 	var all AlertRules
 	w.want(200, "GET", "/alert-rules", "", &all)
-	if len(all.Rules) != 1 || all.Rules[0].When != "dead-over" {
+	if len(all.Rules) != 1 || all.Rules[0].When != "dead-letter-count" {
 		t.Errorf("there are %+v", all)
 	}
 }
@@ -122,9 +122,9 @@ func TestWebhookIsTold(t *testing.T) {
 	got := make(chan http.Header, 1)
 	there := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header }))
 	t.Cleanup(there.Close)
-	w.want(200, "POST", "/alert-rules", `{"name":"x","when":"deleted","url":"https://example.org/"}`, nil)
-	w.want(200, "PUT", "/alert-rules/1", `{"name":"x","when":"deleted","secret":"correct horse","url":"`+there.URL+`"}`, nil)
-	w.want(400, "PUT", "/alert-rules/1", `{"name":"x","when":"deleted","url":"https://example.org/"}`, nil) // the secret is not kept for another host
+	w.want(200, "POST", "/alert-rules", `{"name":"x","when":"auto-deleted","url":"https://example.org/"}`, nil)
+	w.want(200, "PUT", "/alert-rules/1", `{"name":"x","when":"auto-deleted","secret":"correct horse","url":"`+there.URL+`"}`, nil)
+	w.want(400, "PUT", "/alert-rules/1", `{"name":"x","when":"auto-deleted","url":"https://example.org/"}`, nil) // the secret is not kept for another host
 	w.want(204, "POST", "/alert-rules/1/test", "", nil)
 	if h := <-got; h.Get("Mayfly-Signature") == "" || h.Get("Mayfly-Rule") != "1" {
 		t.Errorf("it is told with %v", h)

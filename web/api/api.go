@@ -7,18 +7,19 @@
 //
 //	{
 //		method: "GET", path: "/sessions/{path}", id: "listSessions", group: groupSessions, summary: "List sessions by ID",
-//		query: []parameter{word("from", "The first ID."), whole("count", 1, maxSessions, "How many at most.")},
-//		at: "chats", ask: "count=20",
-//		gives: Sessions{}, fails: []string{"MessagingEntityNotFound"}, serve: (*door).sessions,
+//		query: []parameter{textParameter("from", "The first ID."), numberParameter("limit", 1, maxSessions, "The maximum number of results.")},
+//		exampleParam: "chats", exampleQuery: "limit=20",
+//		response: Sessions{}, problems: []string{"MessagingEntityNotFound"}, handle: (*handler).listSessions,
 //	}
 //
-// at, ask and sends are an example for readers of the document and of the page that shows it.
-// A test sends it after everyExample has created what it refers to. takes and gives are values
-// of structs: their members are found by reflection and explained by the comments beside them.
-// Types with their own JSON encoding are in known. A handler gets a query that its route
-// allows, and reads it with query and number; it reads the body with readBody, up to the
-// route's limit. A code in fails is one of failures. Tests check every answer that they get
-// against the document, and send each route requests that it must refuse.
+// exampleParam, exampleQuery and exampleBody are an example for readers of the document and of
+// the page that shows it. A test sends it after everyExample has created the entities and
+// messages that it refers to. request and response are values of structs: their members are
+// found by reflection and explained by the comments beside them. Types with their own JSON
+// encoding are in known. A handler gets a query that its route allows, and reads it with query
+// and number; it reads the body with readBody, up to the route's limit. A code in problems is
+// one of package errorcodes. Tests check every answer that they get against the document, and send
+// each route requests that it must refuse.
 //
 // A path is an entity's, with its slashes escaped or not, and may end in /$DeadLetterQueue for
 // the messages of a dead-letter queue: orders, prices/Subscriptions/eu/$DeadLetterQueue.
@@ -117,7 +118,7 @@ type Options struct {
 	ConnectionStrings func(name string) (messages, admin string)
 	Tokens            *token.Registry // of the server; zero means none
 	Base              string          // the path that the dashboard is served under; empty means the root
-	Safe              bool            // irreversible deletions are refused: see route.ruin
+	Safe              bool            // irreversible deletions are refused: see route.destruction
 	Logger            *slog.Logger    // logs internal errors
 }
 
@@ -179,16 +180,16 @@ func (d *handler) state(ctx context.Context, p engine.Path) (s engine.EntityStat
 
 // Health is the answer of GET /health.
 type Health struct {
-	Status    string `json:"status"`            // "ok", "slow", "memory-full", "read-only", "reopening" or "stopped"
-	Reason    string `json:"reason,omitempty"`  // why it is not ok
-	Namespace string `json:"namespace"`         // its name
-	Epoch     uint64 `json:"epoch"`             // how often the namespace was opened
-	Damaged   int    `json:"damaged,omitempty"` // damaged messages, which are not delivered: see GET /damaged
-	Safe      bool   `json:"safe,omitempty"`    // Safe mode is on: irreversible deletions are refused
+	Status    string `json:"status"`             // "ok", "slow", "memory-full", "read-only", "reopening" or "stopped"
+	Reason    string `json:"reason,omitempty"`   // why it is not ok
+	Namespace string `json:"namespace"`          // its name
+	Epoch     uint64 `json:"epoch"`              // how often the namespace was opened
+	Damaged   int    `json:"damaged,omitempty"`  // damaged messages, which are not delivered: see GET /damaged
+	SafeMode  bool   `json:"safeMode,omitempty"` // Safe mode is on: irreversible deletions are refused
 }
 
 func (d *handler) health(c echo.Context) error {
-	out := Health{Status: "ok", Namespace: d.broker.Name(), Epoch: d.broker.Epoch(), Safe: d.safe}
+	out := Health{Status: "ok", Namespace: d.broker.Name(), Epoch: d.broker.Epoch(), SafeMode: d.safe}
 	h := d.broker.Health()
 	out.Damaged = h.Damaged
 	switch {

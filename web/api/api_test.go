@@ -59,11 +59,11 @@ func TestEntities(t *testing.T) {
 		t.Errorf("after an update: %v", changed.Properties)
 	}
 	w.want(201, "POST", "/send/orders/eu", `[{},{},{}]`, nil)
-	w.want(409, "DELETE", "/entities/orders/eu?count=1", "", nil)
+	w.want(409, "DELETE", "/entities/orders/eu?expectedCount=1", "", nil)
 	if got := w.entity("orders/eu"); got.Counts.Active != 3 {
 		t.Errorf("a refused delete left %+v", got.Counts)
 	}
-	w.want(204, "DELETE", "/entities/orders/eu?count=3", "", nil)
+	w.want(204, "DELETE", "/entities/orders/eu?expectedCount=3", "", nil)
 	w.want(404, "GET", "/entities/orders/eu", "", nil)
 	w.want(204, "DELETE", "/entities/prices", "", nil)
 	w.want(404, "GET", "/entities/prices/Subscriptions/eu", "", nil)
@@ -87,7 +87,7 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 	}
 	var peeked, received Messages
 	w.want(200, "GET", "/peek/q", "", &peeked)
-	w.want(200, "POST", "/receive/q", `{"max":5,"wait":"1s"}`, &received)
+	w.want(200, "POST", "/receive/q", `{"limit":5,"wait":"1s"}`, &received)
 	if len(peeked.Messages) != 2 || len(received.Messages) != 2 {
 		t.Fatalf("%d peeked, %d received", len(peeked.Messages), len(received.Messages))
 	}
@@ -107,14 +107,14 @@ func TestMessageComesBackAsItWasSent(t *testing.T) {
 		t.Error("locks are told of where there are none, or the other way round")
 	}
 	peeked = Messages{}
-	w.want(200, "GET", "/peek/q?from=2&count=1", "", &peeked)
+	w.want(200, "GET", "/peek/q?from=2&limit=1", "", &peeked)
 	if len(peeked.Messages) != 1 || peeked.Messages[0].LockedBy == "" || peeked.Messages[0].LockedUntil == nil {
 		t.Errorf("a locked message is shown as %+v", peeked.Messages)
 	}
 	if m := peeked.Messages[0]; m.LockedSince == nil || m.LockedSince.After(*m.LockedUntil) || m.LockRenewals != 0 || m.LockRenewedAt != nil {
 		t.Errorf("its lock is %+v", m.LockHistory)
 	}
-	w.want(200, "POST", "/renew", `{"lockToken":"`+received.Messages[1].LockToken+`"}`, nil)
+	w.want(200, "POST", "/renew-lock", `{"lockToken":"`+received.Messages[1].LockToken+`"}`, nil)
 	w.want(201, "POST", "/send/q", `{"body":"free"}`, nil)
 	for query, want := range map[string][]int64{"": {1, 2, 3}, "&state=all": {1, 2, 3}, "&state=locked": {1, 2}, "&state=active": {3}, "&state=deferred": nil} {
 		var got Messages
@@ -137,7 +137,7 @@ func TestSettling(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/send/q?create=queue", `[{"body":"1"},{"body":"2"},{"body":"3"},{"body":"4"},{"body":"5"}]`, nil)
 	var got Messages
-	w.want(200, "POST", "/receive/q", `{"max":5}`, &got)
+	w.want(200, "POST", "/receive/q", `{"limit":5}`, &got)
 	if len(got.Messages) != 5 {
 		t.Fatalf("received %d", len(got.Messages))
 	}
@@ -145,7 +145,7 @@ func TestSettling(t *testing.T) {
 		t.Error("a message without an id was given none")
 	}
 	var renewed Renewed
-	w.want(200, "POST", "/renew", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, &renewed)
+	w.want(200, "POST", "/renew-lock", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, &renewed)
 	if renewed.LockedUntil.Before(*got.Messages[0].LockedUntil) {
 		t.Errorf("renewed until %v, before until %v", renewed.LockedUntil, got.Messages[0].LockedUntil)
 	}
@@ -181,19 +181,19 @@ func TestPurge(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/send/q?create=queue", `[{},{},{},{},{"scheduledEnqueueTime":"2090-01-01T00:00:00Z"}]`, nil)
 	var got Messages
-	w.want(200, "POST", "/receive/q", `{"max":3}`, &got)
+	w.want(200, "POST", "/receive/q", `{"limit":3}`, &got)
 	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[0].LockToken+`","outcome":"dead-letter"}`, nil)
 	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[1].LockToken+`","outcome":"defer"}`, nil)
 	before := w.entity("q").Counts
 	if before != (Counts{Active: 1, Locked: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
 		t.Fatalf("there are %+v", before)
 	}
-	w.want(409, "POST", "/purge/q", `{"states":["active","deferred","scheduled","dead-letter"],"count":3}`, nil)
+	w.want(409, "POST", "/purge/q", `{"states":["active","deferred","scheduled","dead-letter"],"expectedCount":3}`, nil)
 	if after := w.entity("q").Counts; after != before {
 		t.Errorf("a refused purge left %+v", after)
 	}
 	var done Purged
-	w.want(200, "POST", "/purge/q", `{"states":["active","dead-letter"],"count":2}`, &done)
+	w.want(200, "POST", "/purge/q", `{"states":["active","dead-letter"],"expectedCount":2}`, &done)
 	if after := w.entity("q").Counts; after != (Counts{Locked: 1, Deferred: 1, Scheduled: 1}) || done.Removed != 2 {
 		t.Errorf("removed %+v, left %+v", done, after)
 	}
@@ -211,7 +211,7 @@ func TestPurgeByFilter(t *testing.T) {
 	w.want(201, "POST", "/send/q?create=queue", `[{"subject":"dead","properties":{"n":20}},{"subject":"locked","properties":{"n":20}},
 		{"properties":{"n":5}},{"properties":{"n":10}},{"properties":{"n":15}},{},{"properties":{"n":true}},{"scheduledEnqueueTime":"2090-01-01T00:00:00Z","properties":{"n":20}}]`, nil)
 	var got Messages
-	w.want(200, "POST", "/receive/q", `{"max":2}`, &got)
+	w.want(200, "POST", "/receive/q", `{"limit":2}`, &got)
 	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[0].LockToken+`","outcome":"dead-letter","reason":"Poison"}`, nil)
 	before := w.entity("q").Counts
 
@@ -220,8 +220,8 @@ func TestPurgeByFilter(t *testing.T) {
 	if sample := numbers(seen.Sample); sample != "5" {
 		t.Errorf("the sample is %s", sample)
 	}
-	if seen.Sample = nil; !cmp.Equal(seen, PurgePreview{Matching: 1, Skipped: 1, Failed: 1, Spared: 3}) {
-		t.Errorf("foreseen %+v", seen)
+	if seen.Sample = nil; !cmp.Equal(seen, PurgePreview{Matching: 1, Skipped: 1, Failed: 1, NotMatching: 3}) {
+		t.Errorf("the preview is %+v", seen)
 	}
 	const all = `{"states":["active","scheduled","dead-letter"],"filter":"-n < -10"`
 	seen = PurgePreview{}
@@ -229,22 +229,22 @@ func TestPurgeByFilter(t *testing.T) {
 	if sample := numbers(seen.Sample); sample != "1 5 8" {
 		t.Errorf("the sample is %s", sample)
 	}
-	if seen.Sample = nil; !cmp.Equal(seen, PurgePreview{Matching: 3, Skipped: 1, Failed: 1, Spared: 3}) {
-		t.Errorf("foreseen %+v", seen)
+	if seen.Sample = nil; !cmp.Equal(seen, PurgePreview{Matching: 3, Skipped: 1, Failed: 1, NotMatching: 3}) {
+		t.Errorf("the preview is %+v", seen)
 	}
-	w.want(409, "POST", "/purge/q", all+`,"count":2}`, nil)
-	w.want(409, "POST", "/purge/q", `{"states":["active"],"filter":"n IS NULL OR n <> 10","count":1}`, nil)
+	w.want(409, "POST", "/purge/q", all+`,"expectedCount":2}`, nil)
+	w.want(409, "POST", "/purge/q", `{"states":["active"],"filter":"n IS NULL OR n <> 10","expectedCount":1}`, nil)
 	if after := w.entity("q").Counts; after != before {
 		t.Errorf("counting and refusing left %+v", after)
 	}
 	var done Purged
 	w.want(200, "POST", "/purge/q/$DeadLetterQueue", `{"filter":"DeadLetterReason = 'Other'"}`, &done)
-	if done != (Purged{Spared: 1}) {
+	if done != (Purged{NotMatching: 1}) {
 		t.Errorf("removed %+v", done)
 	}
 	done = Purged{}
-	w.want(200, "POST", "/purge/q", all+`,"count":3}`, &done)
-	if done != (Purged{Removed: 3, Skipped: 1, Failed: 1, Spared: 3}) {
+	w.want(200, "POST", "/purge/q", all+`,"expectedCount":3}`, &done)
+	if done != (Purged{Removed: 3, Skipped: 1, Failed: 1, NotMatching: 3}) {
 		t.Errorf("removed %+v", done)
 	}
 	if after := w.entity("q").Counts; after != (Counts{Active: 4, Locked: 1}) {
@@ -280,9 +280,9 @@ func TestTransfers(t *testing.T) {
 	if m := got.Messages; len(m) != 1 || m[0].Path != "via/$Transfer/$DeadLetterQueue" || m[0].DeadLetterSource != "" || m[0].TransferTo != "dest" {
 		t.Errorf("received %+v", got)
 	}
-	w.want(409, "POST", "/purge/via/$Transfer/$DeadLetterQueue", `{"count":0}`, nil)
+	w.want(409, "POST", "/purge/via/$Transfer/$DeadLetterQueue", `{"expectedCount":0}`, nil)
 	var done Purged
-	w.want(200, "POST", "/purge/via/$Transfer/$DeadLetterQueue", `{"count":1}`, &done)
+	w.want(200, "POST", "/purge/via/$Transfer/$DeadLetterQueue", `{"expectedCount":1}`, &done)
 	if got := w.entity("via").Counts; got != (Counts{}) || done.Removed != 1 {
 		t.Errorf("removed %+v, left %+v", done, got)
 	}
@@ -333,7 +333,7 @@ func TestWhoHasLeftGetsNothing(t *testing.T) {
 	webtest.Eventually(t, "the server has noticed", func() bool { return receivers() == 0 })
 	w.want(201, "POST", "/send/q", `[{"body":"1"},{"body":"2"}]`, nil)
 	for _, after := range []int{0, 300, 1 << 19} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1/receive/q", strings.NewReader(`{"max":2}`))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1/receive/q", strings.NewReader(`{"limit":2}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -344,7 +344,7 @@ func TestWhoHasLeftGetsNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/api/v1/receive/q", strings.NewReader(`{"max":2}`))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/api/v1/receive/q", strings.NewReader(`{"limit":2}`))
 	if err != nil {
 		t.Fatal(err)
 	}

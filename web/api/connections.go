@@ -26,26 +26,26 @@ const (
 // Connections is the answer of GET /connections.
 type Connections struct {
 	Connections []Connection `json:"connections"`    // newest first, without their links
-	All         int          `json:"all"`            // the number of all connections, whatever the query
-	Next        string       `json:"next,omitempty"` // value for before to continue; missing on the last page
+	Total       int          `json:"total"`          // the number of all connections, whatever the query
+	Next        string       `json:"next,omitempty"` // value for cursor to continue; missing on the last page
 }
 
 // Connection is a connected client.
 type Connection struct {
-	ID          string    `json:"id"`                    // identifies it in requests
-	Client      string    `json:"client"`                // its name in locks and activity
-	Container   string    `json:"container"`             // the client's container id on the wire
-	SDK         string    `json:"sdk,omitempty"`         // go, python, javascript, java or dotnet; missing if it is another
-	Product     string    `json:"product,omitempty"`     // as reported by the client
-	Version     string    `json:"version,omitempty"`     // of its SDK
-	Platform    string    `json:"platform,omitempty"`    // as reported by the client
-	Application string    `json:"application,omitempty"` // the program's own name
-	Remote      string    `json:"remote"`                // its address and port
-	TLS         bool      `json:"tls"`                   // whether the connection has TLS
-	WebSocket   bool      `json:"webSocket"`             // whether the connection is inside a WebSocket
-	Since       time.Time `json:"since"`                 // when it connected
-	Heard       time.Time `json:"heard"`                 // when its last bytes arrived
-	Sessions    int       `json:"sessions"`              // AMQP sessions
+	ID             string    `json:"id"`                    // identifies it in requests
+	Client         string    `json:"client"`                // its name in locks and activity
+	Container      string    `json:"container"`             // the client's container id on the wire
+	SDK            string    `json:"sdk,omitempty"`         // go, python, javascript, java or dotnet; missing if it is another
+	Product        string    `json:"product,omitempty"`     // as reported by the client
+	Version        string    `json:"version,omitempty"`     // of its SDK
+	Platform       string    `json:"platform,omitempty"`    // as reported by the client
+	Application    string    `json:"application,omitempty"` // the program's own name
+	RemoteAddress  string    `json:"remoteAddress"`         // its address and port
+	TLS            bool      `json:"tls"`                   // whether the connection has TLS
+	WebSocket      bool      `json:"webSocket"`             // whether the connection is inside a WebSocket
+	ConnectedAt    time.Time `json:"connectedAt"`           // when it connected
+	LastReceivedAt time.Time `json:"lastReceivedAt"`        // when its last bytes arrived
+	Sessions       int       `json:"sessions"`              // AMQP sessions
 
 	FramesIn  uint64 `json:"framesIn"`  // from the client
 	FramesOut uint64 `json:"framesOut"` // to the client
@@ -58,13 +58,13 @@ type Connection struct {
 	Unsettled int `json:"unsettled"` // deliveries that neither side has settled
 	Locks     int `json:"locks"`     // messages locked for it
 
-	Memory  int64 `json:"memory"`  // bytes of --limit link-bytes that its links, sessions and unsettled deliveries take
-	Starved int   `json:"starved"` // receivers that wait for memory until clients settle messages
+	Memory           int64 `json:"memory"`           // bytes of --limit link-bytes that its links, sessions and unsettled deliveries take
+	WaitingForMemory int   `json:"waitingForMemory"` // receivers that wait for memory until clients settle messages
 
 	Links []Link `json:"links,omitempty"` // only in GET /connections/{id}
 
-	Locked     []LockedMessage `json:"held,omitempty"`     // only in GET /connections/{id}: the first messages that it has locked
-	LockedMore bool            `json:"heldMore,omitempty"` // there may be more locked messages than those in held
+	LockedMessages     []LockedMessage `json:"lockedMessages,omitempty"`     // only in GET /connections/{id}: the first messages that it has locked
+	MoreLockedMessages bool            `json:"moreLockedMessages,omitempty"` // there may be more locked messages than these
 }
 
 // LockedMessage is a message that a client has locked.
@@ -89,20 +89,20 @@ func presentLockHistory(l engine.Lock) LockHistory {
 
 // Link is a client's AMQP link to an entity.
 type Link struct {
-	Name       string    `json:"name"`                 // as named by the client
-	Identifier string    `json:"identifier,omitempty"` // the id that the program gave its sender or receiver
-	Path       string    `json:"path"`                 // its entity
-	Role       string    `json:"role"`                 // receiver, sender or management
-	Since      time.Time `json:"since"`                // when it was attached
-	Mode       string    `json:"mode,omitempty"`       // for a receiver: peek-lock or receive-and-delete
-	Waiting    bool      `json:"waiting,omitempty"`    // for a session
-	Starved    bool      `json:"starved,omitempty"`    // the receiver waits for memory
-	Session    *string   `json:"session,omitempty"`    // the session that it holds; see GET /session
-	Credit     int       `json:"credit"`               // messages that it may still be sent
-	Ahead      int       `json:"ahead"`                // messages taken for it but not sent to it yet
-	Unsettled  int       `json:"unsettled"`            // deliveries that neither side has settled
-	Locks      int       `json:"locks"`                // messages locked for it
-	Messages   uint64    `json:"messages"`             // messages transferred
+	Name             string    `json:"name"`                       // as named by the client
+	Identifier       string    `json:"identifier,omitempty"`       // the id that the program gave its sender or receiver
+	Path             string    `json:"path"`                       // its entity
+	Role             string    `json:"role"`                       // receiver, sender or management
+	AttachedAt       time.Time `json:"attachedAt"`                 // when it was attached
+	Mode             string    `json:"mode,omitempty"`             // for a receiver: peek-lock or receive-and-delete
+	Waiting          bool      `json:"waiting,omitempty"`          // for a session
+	WaitingForMemory bool      `json:"waitingForMemory,omitempty"` // the receiver waits for memory
+	Session          *string   `json:"session,omitempty"`          // the session that it holds; see GET /session
+	Credit           int       `json:"credit"`                     // messages that it may still be sent
+	Prefetched       int       `json:"prefetched"`                 // messages taken for it but not sent to it yet
+	Unsettled        int       `json:"unsettled"`                  // deliveries that neither side has settled
+	Locks            int       `json:"locks"`                      // messages locked for it
+	Messages         uint64    `json:"messages"`                   // messages transferred
 }
 
 func connectionRoutes() []route {
@@ -113,8 +113,8 @@ func connectionRoutes() []route {
 			exampleQuery: "entity=orders",
 			query: []parameter{
 				entityPath("Only clients with a link to this entity, to its dead letters or, for a topic, to one of its subscriptions."),
-				textParameter("before", "The next of the previous answer, to continue.").withExample("12"),
-				numberParameter("count", 1, maxConnections, fmt.Sprintf("The maximum number of results; %d if absent.", connectionsCount)),
+				textParameter("cursor", "The next of the previous answer, to continue.").withExample("12"),
+				numberParameter("limit", 1, maxConnections, fmt.Sprintf("The maximum number of results; %d if absent.", connectionsCount)),
 			},
 			response: Connections{}, handle: (*handler).connections,
 		},
@@ -125,7 +125,7 @@ func connectionRoutes() []route {
 			response:    Connection{}, problems: over, handle: (*handler).connection,
 		},
 		{
-			method: "DELETE", path: "/connections/{id}", id: "disconnect", role: auth.Operator, group: groupConnections, summary: "Disconnect a client",
+			method: "DELETE", path: "/connections/{id}", id: "closeConnection", role: auth.Operator, group: groupConnections, summary: "Disconnect a client",
 			exampleParam: "1-17", nameMeaning: "The ID of a connection.",
 			description: "SDKs connect again. Messages that the client has locked stay locked until their locks expire.",
 			problems:    over, handle: (*handler).disconnect,
@@ -136,11 +136,11 @@ func connectionRoutes() []route {
 // connections lists connected clients.
 func (d *handler) connections(c echo.Context) error {
 	q := query(c)
-	ask := connections.Query{Limit: int(number(c, "count", connectionsCount))}
+	ask := connections.Query{Limit: int(number(c, "limit", connectionsCount))}
 	var err error
-	if q.Has("before") {
-		if ask.Before, err = strconv.ParseUint(q.Get("before"), 10, 64); err != nil || ask.Before == 0 {
-			return engine.Refuse(engine.ErrArgument, "The value for 'before' must be the 'next' of a previous answer, not '%s'.", shorten.Quote(q.Get("before")))
+	if q.Has("cursor") {
+		if ask.Before, err = strconv.ParseUint(q.Get("cursor"), 10, 64); err != nil || ask.Before == 0 {
+			return engine.Refuse(engine.ErrArgument, "The value for 'cursor' must be the 'next' of a previous answer, not '%s'.", shorten.Quote(q.Get("cursor")))
 		}
 	}
 	if q.Has("entity") {
@@ -151,7 +151,7 @@ func (d *handler) connections(c echo.Context) error {
 	out := Connections{Connections: []Connection{}}
 	if d.clients != nil {
 		list := d.clients.Connections(ask)
-		out.All = list.Total
+		out.Total = list.Total
 		for _, p := range list.Connections {
 			out.Connections = append(out.Connections, presentConnection(p))
 		}
@@ -169,7 +169,7 @@ func (d *handler) connection(c echo.Context) error {
 			out := presentConnection(p)
 			err := d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
 				rows, all := r.LockedBy(p.LockedQuery(r.SubqueuesWith(engine.ClassLocked), maxHeld))
-				out.Locked, out.LockedMore = presentLocked(rows), !all
+				out.LockedMessages, out.MoreLockedMessages = presentLocked(rows), !all
 				return nil
 			})
 			if err != nil {
@@ -216,15 +216,15 @@ func errNoConnection(c echo.Context) error {
 func presentConnection(p connections.Connection) Connection {
 	out := Connection{
 		ID: p.ID, Client: p.Client, Container: p.Container, SDK: string(p.SDK), Product: p.Product, Version: p.Version, Platform: p.Platform, Application: p.Application,
-		Remote: p.Remote, TLS: p.TLS, WebSocket: p.WebSocket, Since: p.Since.UTC(), Heard: p.LastReceived.UTC(), Sessions: p.Sessions,
+		RemoteAddress: p.Remote, TLS: p.TLS, WebSocket: p.WebSocket, ConnectedAt: p.Since.UTC(), LastReceivedAt: p.LastReceived.UTC(), Sessions: p.Sessions,
 		FramesIn: p.FramesIn, FramesOut: p.FramesOut, BytesIn: p.BytesIn, BytesOut: p.BytesOut,
 		Receivers: p.Receivers, Senders: p.Senders, Credit: p.Credit, Unsettled: p.Unsettled, Locks: p.Locks,
-		Memory: p.Memory, Starved: p.Starved,
+		Memory: p.Memory, WaitingForMemory: p.Starved,
 	}
 	for _, l := range p.Links {
 		link := Link{
-			Name: l.Name, Identifier: l.Identifier, Path: strings.ToValidUTF8(string(l.Path), ""), Role: string(l.Role), Since: l.Since.UTC(), Waiting: l.WaitsForSession, Starved: l.Starved,
-			Credit: l.Credit, Ahead: l.Buffered, Unsettled: l.Unsettled, Locks: l.Locks, Messages: l.Messages,
+			Name: l.Name, Identifier: l.Identifier, Path: strings.ToValidUTF8(string(l.Path), ""), Role: string(l.Role), AttachedAt: l.Since.UTC(), Waiting: l.WaitsForSession, WaitingForMemory: l.Starved,
+			Credit: l.Credit, Prefetched: l.Buffered, Unsettled: l.Unsettled, Locks: l.Locks, Messages: l.Messages,
 		}
 		if l.Role == connections.Receiver {
 			link.Mode = "peek-lock"

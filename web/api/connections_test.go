@@ -18,7 +18,7 @@ import (
 func TestConnections(t *testing.T) {
 	w := start(t, broker.Options{})
 	var none Connections
-	if w.want(200, "GET", "/connections", "", &none); none.Connections == nil || none.All != 0 {
+	if w.want(200, "GET", "/connections", "", &none); none.Connections == nil || none.Total != 0 {
 		t.Errorf("nobody is there: %+v", none)
 	}
 	at, session := time.Date(2026, 7, 14, 10, 0, 0, 0, time.UTC), "s"
@@ -33,18 +33,18 @@ func TestConnections(t *testing.T) {
 	})
 	w.peers.Add(connections.Connection{ID: "1-2", Client: "AMQP other", Container: "other", Since: at, LastReceived: at, Links: []connections.Link{{Name: "s", Path: "Prices/Subscriptions/eu", Role: connections.Sender, Since: at}}})
 	one := Connection{
-		ID: "1-1", Client: "AMQP worker", Container: "worker", SDK: "go", Version: "1.11.0", Remote: "10.0.0.7:5", TLS: true, Since: at, Heard: at,
+		ID: "1-1", Client: "AMQP worker", Container: "worker", SDK: "go", Version: "1.11.0", RemoteAddress: "10.0.0.7:5", TLS: true, ConnectedAt: at, LastReceivedAt: at,
 		FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4, Receivers: 2, Credit: 9, Unsettled: 2, Locks: 3,
 	}
-	two := Connection{ID: "1-2", Client: "AMQP other", Container: "other", Since: at, Heard: at, Senders: 1}
+	two := Connection{ID: "1-2", Client: "AMQP other", Container: "other", ConnectedAt: at, LastReceivedAt: at, Senders: 1}
 	for path, want := range map[string]Connections{
-		"/connections":                    {Connections: []Connection{two, one}, All: 2},
-		"/connections?count=1":            {Connections: []Connection{two}, All: 2, Next: "2"},
-		"/connections?count=1&before=2":   {Connections: []Connection{one}, All: 2},
-		"/connections?entity=ORDERS":      {Connections: []Connection{one}, All: 2},
-		"/connections?entity=prices":      {Connections: []Connection{two}, All: 2},
-		"/connections?entity=pri":         {Connections: []Connection{}, All: 2},
-		"/connections?entity=prices%2Feu": {Connections: []Connection{}, All: 2},
+		"/connections":                    {Connections: []Connection{two, one}, Total: 2},
+		"/connections?limit=1":            {Connections: []Connection{two}, Total: 2, Next: "2"},
+		"/connections?limit=1&cursor=2":   {Connections: []Connection{one}, Total: 2},
+		"/connections?entity=ORDERS":      {Connections: []Connection{one}, Total: 2},
+		"/connections?entity=prices":      {Connections: []Connection{two}, Total: 2},
+		"/connections?entity=pri":         {Connections: []Connection{}, Total: 2},
+		"/connections?entity=prices%2Feu": {Connections: []Connection{}, Total: 2},
 	} {
 		var got Connections
 		w.want(200, "GET", path, "", &got)
@@ -53,9 +53,9 @@ func TestConnections(t *testing.T) {
 		}
 	}
 	one.Links = []Link{
-		{Name: "r", Identifier: "picker", Path: "orders", Role: "receiver", Since: at, Mode: "peek-lock", Session: &session, Credit: 9, Ahead: 1, Unsettled: 2, Locks: 3, Messages: 5},
-		{Name: "d", Path: "orders", Role: "receiver", Since: at, Mode: "receive-and-delete", Waiting: true},
-		{Name: "m", Path: "orders", Role: "management", Since: at},
+		{Name: "r", Identifier: "picker", Path: "orders", Role: "receiver", AttachedAt: at, Mode: "peek-lock", Session: &session, Credit: 9, Prefetched: 1, Unsettled: 2, Locks: 3, Messages: 5},
+		{Name: "d", Path: "orders", Role: "receiver", AttachedAt: at, Mode: "receive-and-delete", Waiting: true},
+		{Name: "m", Path: "orders", Role: "management", AttachedAt: at},
 	}
 	var got Connection
 	w.want(200, "GET", "/connections/1-1", "", &got)
@@ -68,11 +68,11 @@ func TestConnections(t *testing.T) {
 		t.Errorf("twice: %s", text)
 	}
 	var a Activity
-	w.want(200, "GET", "/activity?scope=audit&count=1", "", &a)
+	w.want(200, "GET", "/activity?scope=audit&limit=1", "", &a)
 	if e := a.Events[0]; e.Kind != "disconnected" || e.Reason != "AMQP worker" || e.Actor != "API 127.0.0.1" || !e.Audited {
 		t.Errorf("the event is %+v", e)
 	}
-	for _, wrong := range []string{"count=0", "count=1001", "before=x", "before=0", "entity=%2F", "links=1"} {
+	for _, wrong := range []string{"limit=0", "limit=1001", "cursor=x", "cursor=0", "entity=%2F", "links=1"} {
 		w.want(400, "GET", "/connections?"+wrong, "", nil)
 	}
 }
@@ -106,21 +106,21 @@ func TestConnectionsLocks(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/send/q?create=queue", `[{"body":"1"},{"body":"2"}]`, nil)
 	var got Messages
-	w.want(200, "POST", "/receive/q", `{"max":1}`, &got)
-	w.want(200, "POST", "/renew", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, nil)
+	w.want(200, "POST", "/receive/q", `{"limit":1}`, &got)
+	w.want(200, "POST", "/renew-lock", `{"lockToken":"`+got.Messages[0].LockToken+`"}`, nil)
 	var peeked Messages
-	w.want(200, "GET", "/peek/q?count=1", "", &peeked)
+	w.want(200, "GET", "/peek/q?limit=1", "", &peeked)
 	m := peeked.Messages[0]
 	w.peers.Add(connections.Connection{ID: "1-1", Client: m.LockedBy})
 	w.peers.Add(connections.Connection{ID: "1-2", Client: "somebody else"})
 	var c Connection
 	w.want(200, "GET", "/connections/1-1", "", &c)
 	want := []LockedMessage{{Key: m.Key, Path: "q", SequenceNumber: 1, LockedUntil: *m.LockedUntil, LockHistory: m.LockHistory}}
-	if d := gocmp.Diff(want, c.Locked); d != "" || c.LockedMore || m.LockRenewals != 1 {
-		t.Errorf("%+v, more %v: %s", m.LockHistory, c.LockedMore, d)
+	if d := gocmp.Diff(want, c.LockedMessages); d != "" || c.MoreLockedMessages || m.LockRenewals != 1 {
+		t.Errorf("%+v, more %v: %s", m.LockHistory, c.MoreLockedMessages, d)
 	}
 	c = Connection{}
-	if w.want(200, "GET", "/connections/1-2", "", &c); c.Locked != nil {
-		t.Errorf("another holds %+v", c.Locked)
+	if w.want(200, "GET", "/connections/1-2", "", &c); c.LockedMessages != nil {
+		t.Errorf("another holds %+v", c.LockedMessages)
 	}
 }

@@ -13,10 +13,10 @@ import (
 
 // DeadLetterGroups is the answer of GET /dead-letters.
 type DeadLetterGroups struct {
-	Groups []DeadLetterGroup `json:"groups"` // those with the most first
-	Seen   int64             `json:"seen"`   // dead letters that were examined
-	Total  int64             `json:"total"`  // all dead letters
-	Loose  int64             `json:"loose"`  // examined dead letters in none of the groups, because there were too many groups
+	Groups    []DeadLetterGroup `json:"groups"`    // those with the most first
+	Examined  int64             `json:"examined"`  // dead letters that were examined
+	Total     int64             `json:"total"`     // all dead letters
+	Ungrouped int64             `json:"ungrouped"` // examined dead letters in none of the groups, because there were too many groups
 }
 
 // DeadLetterGroup is a group of dead letters with the same reason, and the same error apart
@@ -25,13 +25,13 @@ type DeadLetterGroup struct {
 	Reason         string            `json:"reason,omitempty"`
 	Error          string            `json:"error,omitempty"` // with # for each id and number
 	Count          int64             `json:"count"`
-	First          *time.Time        `json:"first,omitempty"` // when the first died
-	Last           *time.Time        `json:"last,omitempty"`  // when the last died
-	Key            string            `json:"key"`             // of the latest
-	Path           string            `json:"path"`            // of the latest
-	SequenceNumber int64             `json:"sequenceNumber"`  // of the latest
+	FirstAt        *time.Time        `json:"firstAt,omitempty"` // when the first died
+	LastAt         *time.Time        `json:"lastAt,omitempty"`  // when the last died
+	Key            string            `json:"key"`               // of the latest
+	Path           string            `json:"path"`              // of the latest
+	SequenceNumber int64             `json:"sequenceNumber"`    // of the latest
 	Description    string            `json:"description,omitempty"`
-	Places         []DeadLetterCount `json:"places"`  // where they are, the first twenty
+	Paths          []DeadLetterCount `json:"paths"`   // where they are, the first twenty
 	Sources        []DeadLetterCount `json:"sources"` // where they died, the first twenty
 	Query          string            `json:"query"`   // matches these dead letters only: for jobs, search and export
 }
@@ -77,13 +77,13 @@ func (d *handler) deadLetterGroups(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	out := DeadLetterGroups{Groups: []DeadLetterGroup{}, Seen: r.Examined, Total: r.Total, Loose: r.Ungrouped}
+	out := DeadLetterGroups{Groups: []DeadLetterGroup{}, Examined: r.Examined, Total: r.Total, Ungrouped: r.Ungrouped}
 	for _, g := range r.Groups {
 		m := g.Latest.Message
 		one := DeadLetterGroup{
-			Reason: g.Reason, Error: g.Error, Count: g.Count, First: timeOf(g.First), Last: timeOf(g.Last), Query: g.Query(),
+			Reason: g.Reason, Error: g.Error, Count: g.Count, FirstAt: timeOf(g.First), LastAt: timeOf(g.Last), Query: g.Query(),
 			Key: strconv.FormatUint(uint64(m.Key), 10), Path: string(g.Latest.Path), SequenceNumber: int64(m.Seq),
-			Places: presentCounts(g.Entities), Sources: presentCounts(g.Sources),
+			Paths: presentCounts(g.Entities), Sources: presentCounts(g.Sources),
 		}
 		if m.Extra != nil {
 			one.Description = m.Extra.Description

@@ -40,22 +40,22 @@ func TestDeadLettersByGroup(t *testing.T) {
 		if f.Matching != g.Count {
 			t.Errorf("%s means %d, not %d", g.Query, f.Matching, g.Count)
 		}
-		if g.First == nil || g.Last == nil || g.Last.Before(*g.First) || g.Path != "orders/$DeadLetterQueue" || len(g.Places) != 1 || g.Sources[0].Path != "orders" || g.Sources[0].Count != g.Count {
+		if g.FirstAt == nil || g.LastAt == nil || g.LastAt.Before(*g.FirstAt) || g.Path != "orders/$DeadLetterQueue" || len(g.Paths) != 1 || g.Sources[0].Path != "orders" || g.Sources[0].Count != g.Count {
 			t.Errorf("%+v", g)
 		}
 	}
-	if want := "3 Boom|timeout after # ms\n2 Boom|no \"such\" order *\n1 |\n1 Boom|\n"; told != want || all.Seen != 7 || all.Total != 7 {
-		t.Errorf("%d of %d:\n%s, not\n%s", all.Seen, all.Total, told, want)
+	if want := "3 Boom|timeout after # ms\n2 Boom|no \"such\" order *\n1 |\n1 Boom|\n"; told != want || all.Examined != 7 || all.Total != 7 {
+		t.Errorf("%d of %d:\n%s, not\n%s", all.Examined, all.Total, told, want)
 	}
 	w.want(200, "GET", "/dead-letters", "", &all)
-	if g := all.Groups[0]; g.Count != 4 || len(g.Places) != 2 || g.Places[0].Path != "orders/$DeadLetterQueue" || g.Places[0].Count != 3 || all.Total != 8 {
+	if g := all.Groups[0]; g.Count != 4 || len(g.Paths) != 2 || g.Paths[0].Path != "orders/$DeadLetterQueue" || g.Paths[0].Count != 3 || all.Total != 8 {
 		t.Errorf("everywhere: %+v", all)
 	}
 	w.want(404, "GET", "/dead-letters?entity=nowhere", "", nil)
 
 	// A job with a group's query takes only its messages.
 	var is Job
-	w.want(200, "POST", "/jobs", fmt.Sprintf(`{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":%q,"count":3}`, all.Groups[0].Query), &is)
+	w.want(200, "POST", "/jobs", fmt.Sprintf(`{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":%q,"expectedCount":3}`, all.Groups[0].Query), &is)
 	w.want(200, "GET", fmt.Sprint("/jobs/", is.ID, "?wait=30s"), "", &is)
 	all = DeadLetterGroups{}
 	if w.want(200, "GET", "/dead-letters?entity=orders", "", &all); is.Counts.Done != 3 || all.Total != 4 || all.Groups[0].Error != `no "such" order *` {

@@ -49,8 +49,8 @@ func checkLength(r *http.Request, most int64) error {
 }
 
 func tooLarge(most int64) error {
-	return engine.Refuse(engine.ErrTooLarge, "The request has more than %d bytes, the most allowed.", most)
+	return engine.Refuse(engine.ErrTooLarge, "The request has more than %d bytes, the maximum.", most)
 }
 
-// decode is intake.Decode.
+// decode is exchange.Decode.
 func decode(raw []byte, v any) error { return exchange.Decode(raw, v) }

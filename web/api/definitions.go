@@ -22,16 +22,16 @@ type DefinitionsResult struct {
 
 // A DefinitionWarning is a part of the file that has no effect.
 type DefinitionWarning struct {
-	At  string `json:"at"`  // where in the file
-	Why string `json:"why"` // a sentence
+	Position string `json:"position"` // where in the file
+	Reason   string `json:"reason"`   // a sentence
 }
 
 // A DefinitionStep is one change.
 type DefinitionStep struct {
-	Do   string `json:"do"`             // create, update, add rule, replace rule or remove rule
-	Path string `json:"path"`           // of the entity
-	Rule string `json:"rule,omitempty"` // of a step about a rule
-	At   string `json:"at"`             // the position in the file
+	Action   string `json:"action"`         // create, update, add rule, replace rule or remove rule
+	Path     string `json:"path"`           // of the entity
+	Rule     string `json:"rule,omitempty"` // of a step about a rule
+	Position string `json:"position"`       // the position in the file
 
 	Changes []DefinitionChange `json:"changes,omitempty"` // of update
 }
@@ -39,8 +39,8 @@ type DefinitionStep struct {
 // A DefinitionChange is a property that gets another value.
 type DefinitionChange struct {
 	Property string `json:"property"` // Service Bus' name
-	Was      string `json:"was"`      // empty if there was none
-	Is       string `json:"is"`       // empty if there is none
+	From     string `json:"from"`     // empty if there was none
+	To       string `json:"to"`       // empty if there is none
 }
 
 // maxDefinition is the limit of definition.Read.
@@ -103,9 +103,9 @@ func (d *handler) importDefinitions(c echo.Context) error {
 	}
 	out := DefinitionsResult{Steps: []DefinitionStep{}, Warnings: presentWarnings(want.Warnings)}
 	for _, s := range steps {
-		step := DefinitionStep{Do: s.Action.String(), Path: string(s.Path), Rule: s.Rule.Name, At: s.At}
+		step := DefinitionStep{Action: s.Action.String(), Path: string(s.Path), Rule: s.Rule.Name, Position: s.At}
 		for _, c := range s.Changes() {
-			step.Changes = append(step.Changes, DefinitionChange(c))
+			step.Changes = append(step.Changes, DefinitionChange{Property: c.Property, From: c.Was, To: c.Is})
 		}
 		out.Steps = append(out.Steps, step)
 	}
@@ -118,7 +118,7 @@ func (d *handler) importDefinitions(c echo.Context) error {
 // presentWarnings presents the parts of a Config.json that have no effect.
 func presentWarnings(all topology.Problems) (out []DefinitionWarning) {
 	for _, w := range all.First {
-		out = append(out, DefinitionWarning{At: w.Path, Why: w.Reason})
+		out = append(out, DefinitionWarning{Position: w.Path, Reason: w.Reason})
 	}
 	return out
 }

@@ -16,9 +16,9 @@ func TestDefinitions(t *testing.T) {
 		`"Topics":[{"Name":"news","Subscriptions":[{"Name":"eu","Rules":[{"Name":"r","Properties":{"FilterType":"Sql","SqlFilter":{"SqlExpression":"a = 1"}}}]}]}]}]}}`
 	w := start(t, broker.Options{})
 	made := DefinitionsResult{Steps: []DefinitionStep{
-		{Do: "create", Path: "in/out", At: "UserConfig.Namespaces[0].Queues[0]"},
-		{Do: "create", Path: "news", At: "UserConfig.Namespaces[0].Topics[0]"},
-		{Do: "create", Path: "news/Subscriptions/eu", At: "UserConfig.Namespaces[0].Topics[0].Subscriptions[0]"},
+		{Action: "create", Path: "in/out", Position: "UserConfig.Namespaces[0].Queues[0]"},
+		{Action: "create", Path: "news", Position: "UserConfig.Namespaces[0].Topics[0]"},
+		{Action: "create", Path: "news/Subscriptions/eu", Position: "UserConfig.Namespaces[0].Topics[0].Subscriptions[0]"},
 	}}
 	count := func() int {
 		var all Entities
@@ -29,7 +29,7 @@ func TestDefinitions(t *testing.T) {
 	var got DefinitionsResult
 	w.want(200, "POST", "/definitions?dryRun=true", file, &got)
 	if d := gocmp.Diff(made, got); d != "" || count() != had {
-		t.Errorf("foreseen with %d entities: %s", count(), d)
+		t.Errorf("the preview has %d entities: %s", count(), d)
 	}
 	w.want(200, "POST", "/definitions", file, &got)
 	if d := gocmp.Diff(made, got); d != "" || count() != had+3 {
@@ -42,8 +42,8 @@ func TestDefinitions(t *testing.T) {
 	}
 	changed := strings.Replace(file, "PT10S", "PT20S", 1)
 	w.want(200, "POST", "/definitions?dryRun=true", changed, &got)
-	if d := gocmp.Diff(DefinitionsResult{Steps: []DefinitionStep{{Do: "update", Path: "in/out", At: "UserConfig.Namespaces[0].Queues[0]", Changes: []DefinitionChange{{"LockDuration", "PT10S", "PT20S"}}}}, Unchanged: []string{"news", "news/Subscriptions/eu"}}, got); d != "" {
-		t.Errorf("a change is foreseen as %s", d)
+	if d := gocmp.Diff(DefinitionsResult{Steps: []DefinitionStep{{Action: "update", Path: "in/out", Position: "UserConfig.Namespaces[0].Queues[0]", Changes: []DefinitionChange{{"LockDuration", "PT10S", "PT20S"}}}}, Unchanged: []string{"news", "news/Subscriptions/eu"}}, got); d != "" {
+		t.Errorf("a change is previewed as %s", d)
 	}
 	other := start(t, broker.Options{})
 	other.want(200, "POST", "/definitions", exported, &got)
@@ -51,7 +51,7 @@ func TestDefinitions(t *testing.T) {
 		t.Errorf("elsewhere it is\n%s\nnot\n%s", again, exported)
 	}
 	w.want(200, "POST", "/definitions?dryRun=true", `{"UserConfig":{"Namespaces":[{"Relays":[]}]}}`, &got)
-	if len(got.Warnings) != 1 || got.Warnings[0].At != "UserConfig.Namespaces[0].Relays" || got.Warnings[0].Why == "" {
+	if len(got.Warnings) != 1 || got.Warnings[0].Position != "UserConfig.Namespaces[0].Relays" || got.Warnings[0].Reason == "" {
 		t.Errorf("warned of %+v", got.Warnings)
 	}
 	const several = `{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"new","Properties":{"LockDuration":1,"ForwardTo":"nowhere"}},{"Name":"new2","Properties":{"ForwardTo":"in/out"}}]}]}}`

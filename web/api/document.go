@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,70 +14,10 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/value"
 	"mayfly/web/auth"
+	"mayfly/web/errorcodes"
 	"mayfly/web/exchange"
 	"mayfly/web/openapi"
 )
-
-// The headings of the document.
-const (
-	groupEntities    = "Entities"
-	groupMessages    = "Messages"
-	groupTemplates   = "Templates"
-	groupJobs        = "Jobs"
-	groupAlerts      = "Alerts"
-	groupRules       = "Rules"
-	groupSessions    = "Sessions"
-	groupConnections = "Connections"
-	groupAccess      = "Access"
-	groupTokens      = "Tokens"
-	groupViews       = "Views"
-	groupActivity    = "Activity"
-	groupNamespaces  = "Namespaces"
-	groupScenes      = "Scenes"
-	groupServer      = "Server"
-)
-
-// groups returns the headings in the order of the document.
-func groups() []openapi.Tag {
-	return []openapi.Tag{
-		{Name: groupEntities, Description: "Queues, topics and subscriptions."},
-		{Name: groupMessages, Description: "Send, browse, receive and settle messages. A path may end in /$DeadLetterQueue: orders, prices/Subscriptions/eu/$DeadLetterQueue."},
-		{Name: groupTemplates, Description: "Stored messages with placeholders, to send once or many times."},
-		{Name: groupJobs, Description: "Bulk operations on messages, in the background."},
-		{Name: groupAlerts, Description: "Rules that notify, extend or dead-letter messages before they expire, and their alerts."},
-		{Name: groupRules, Description: "The filters and actions of subscriptions."},
-		{Name: groupSessions, Description: "Sessions of queues and subscriptions that require them."},
-		{Name: groupConnections, Description: "Clients connected over AMQP."},
-		{Name: groupAccess, Description: "Shared access rules and their keys."},
-		{Name: groupTokens, Description: "Tokens for programs and read-only links for viewers, on servers that require authentication."},
-		{Name: groupViews, Description: "Named sets of columns for lists of messages, shared by all users."},
-		{Name: groupActivity, Description: "The history of operations and events."},
-		{Name: groupNamespaces, Description: "The namespaces of this server. Addresses below /api/v1 are about the server's own namespace, those below /api/v1/n/NAME about another."},
-		{Name: groupScenes, Description: "Short demonstrations of the broker, each in a temporary namespace with a clock that you control."},
-		{Name: groupServer, Description: "Health and this document."},
-	}
-}
-
-// routes returns all routes.
-func routes() []route {
-	return slices.Concat(
-		serverRoutes(), namespaceRoutes(), entityRoutes(), definitionRoutes(), messageRoutes(), settlingRoutes(), purgeRoutes(), horizonRoutes(), damagedRoutes(), searchRoutes(), suggestRoutes(), deadLetterRoutes(), exportRoutes(), importRoutes(), repeatRoutes(), editRoutes(), jobRoutes(), alertRoutes(),
-		ruleRoutes(), sessionRoutes(), connectionRoutes(), accessRoutes(), tokenRoutes(), viewRoutes(), activityRoutes(), statRoutes(), sceneRoutes(), playRoutes(),
-	)
-}
-
-func serverRoutes() []route {
-	return []route{
-		{
-			method: "GET", path: "/health", id: "getHealth", group: groupServer, summary: "Get the health of the broker",
-			response: Health{}, handle: (*handler).health,
-		},
-		{
-			method: "GET", path: "/openapi.json", id: "getDocument", group: groupServer, summary: "Get this document (OpenAPI 3.1)",
-			response: map[string]any{}, handle: (*handler).document,
-		},
-	}
-}
 
 func (d *handler) document(c echo.Context) error { return reply(c, http.StatusOK, d.documentOnce()) }
 
@@ -104,7 +43,7 @@ func Document() *openapi.Document {
 				"While another server owns the namespace, all requests are answered with 503, and owner is the URL of that server.",
 		},
 		Servers: []openapi.Server{{URL: "/api/v1"}},
-		Tags:    groups(),
+		Tags:    groups,
 		Paths:   map[string]map[string]*openapi.Operation{},
 	}
 	problems := schemas.Response(Problem{})
@@ -238,7 +177,7 @@ func (r route) fullDescription() string {
 
 // responses returns the problems of r, by status.
 func (r route) responses(problems *openapi.Schema) map[string]*openapi.Response {
-	codes := append(commonProblems(), r.problems...)
+	codes := append(commonProblems, r.problems...)
 	if r.keyed {
 		codes = append(codes, codeKeyReused)
 	}
@@ -265,13 +204,14 @@ func (r route) responses(problems *openapi.Schema) map[string]*openapi.Response 
 }
 
 // statuses returns the HTTP statuses of a problem's code.
-func statuses(code string) (out []int) {
-	own := []failure{{status: http.StatusForbidden, code: codeRole}, {status: http.StatusInternalServerError, code: "InternalError"}, {status: http.StatusMisdirectedRequest, code: codeWrongHost}, {status: http.StatusBadRequest, code: codeWrongHost}}
-	for _, f := range append(failures(), own...) {
-		if f.code == code && !slices.Contains(out, f.status) {
-			out = append(out, f.status)
-		}
+func statuses(code string) []int {
+	switch code {
+	case codeRole:
+		return []int{http.StatusForbidden}
+	case codeWrongHost:
+		return []int{http.StatusMisdirectedRequest, http.StatusBadRequest}
 	}
+	out := errorcodes.APIStatuses(code)
 	if out == nil {
 		panic("no problem has the code " + code)
 	}

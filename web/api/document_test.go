@@ -76,7 +76,7 @@ func TestRoutesAreWhole(t *testing.T) {
 			t.Errorf("%s %s: the id %q is nobody else's", r.method, r.path, r.id)
 		case r.summary == "" || strings.HasSuffix(r.summary, "."):
 			t.Errorf("%s: the summary is %q", r.id, r.summary)
-		case !slices.ContainsFunc(groups(), func(g openapi.Tag) bool { return g.Name == r.group }):
+		case !slices.ContainsFunc(groups, func(g openapi.Tag) bool { return g.Name == r.group }):
 			t.Errorf("%s: there is no heading %q", r.id, r.group)
 		case strings.Contains(r.path, "{path}") && !strings.HasSuffix(r.path, "{path}"):
 			t.Errorf("%s: %s goes on after {path}", r.id, r.path)
@@ -88,7 +88,7 @@ func TestRoutesAreWhole(t *testing.T) {
 		}
 		ids[r.id] = true
 	}
-	for _, tag := range groups() {
+	for _, tag := range groups {
 		if !slices.ContainsFunc(routes(), func(r route) bool { return r.group == tag.Name }) {
 			t.Errorf("nothing is under %s", tag.Name)
 		}
@@ -180,9 +180,9 @@ func TestEveryRouteRefuses(t *testing.T) {
 // never404 returns why an operation never answers 404, or "" if it does.
 func never404(id string) string {
 	return map[string]string{
-		"giveSessionBack": "what is gone is a lock that is lost (410), whatever the path says",
+		"releaseSession":  "what is gone is a lock that is lost (410), whatever the path says",
 		"setView":         "what is not there is added",
-		"keepTemplate":    "one that is not there is made",
+		"setTemplate":     "one that is not there is made",
 		"setScene":        "likewise",
 		"listConnections": "entity chooses among connections, and nothing need be there",
 	}[id]

@@ -33,7 +33,7 @@ type Entity struct {
 	Rules         []Rule         `json:"rules,omitempty"`         // for a subscription
 	Duplicates    *Duplicates    `json:"duplicates,omitempty"`    // missing without duplicate detection
 	Sessions      *int           `json:"sessions,omitempty"`      // number of known sessions; missing if the entity does not require sessions
-	// AuthorizationRules are its own access rules, without keys; see GET /access?entity=PATH.
+	// AuthorizationRules are its own access rules, without keys; see GET /access-rules?entity=PATH.
 	AuthorizationRules []AccessRule `json:"authorizationRules,omitempty"`
 }
 
@@ -107,7 +107,7 @@ func entityRoutes() []route {
 		},
 		{
 			method: "DELETE", path: "/entities/{path}", id: "deleteEntity", role: auth.Admin, destruction: destroys, group: groupEntities, summary: "Delete an entity and its messages",
-			exampleParam: "old-orders", exampleQuery: "count=0",
+			exampleParam: "old-orders", exampleQuery: "expectedCount=0",
 			query:    []parameter{seenCount()},
 			problems: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed"}, handle: (*handler).remove,
 		},
@@ -131,7 +131,7 @@ func entityFilter() parameter {
 
 // seenCount is the parameter with the number of messages that the caller has confirmed.
 func seenCount() parameter {
-	return numberParameter("count", 0, 0, "How many messages the caller has seen. If the entity has over 10 % more by now, nothing is deleted (409).").routeRole()
+	return numberParameter("expectedCount", 0, 0, "How many messages the caller has seen. If the entity has over 10 % more by now, nothing is deleted (409).").routeRole()
 }
 
 func presentEntity(s engine.EntityState, l engine.Limits) Entity {
@@ -355,10 +355,10 @@ func (in NewEntity) rules(kind engine.EntityKind) (rules []engine.Rule, err erro
 
 // UpdateImpact is the answer of PATCH /entities with dryRun: the impact of the update.
 type UpdateImpact struct {
-	Expire       int64 `json:"expire"`           // messages that would expire at once
-	DeadLetter   int64 `json:"deadLetter"`       // how many of these would become dead letters; the others vanish
-	WhenUnlocked int64 `json:"whenUnlocked"`     // messages that would expire when their locks end
-	Unseen       int64 `json:"unseen,omitempty"` // messages that were not examined, and may be affected too
+	Expire       int64 `json:"expire"`               // messages that would expire at once
+	DeadLetter   int64 `json:"deadLetter"`           // how many of these would become dead letters; the others vanish
+	WhenUnlocked int64 `json:"whenUnlocked"`         // messages that would expire when their locks end
+	Unexamined   int64 `json:"unexamined,omitempty"` // messages that were not examined, and may be affected too
 }
 
 // update changes the given properties and keeps the others, or previews the impact. Two
@@ -389,7 +389,7 @@ func (d *handler) update(c echo.Context) error {
 			return err
 		}
 		if query(c).Has("dryRun") {
-			return reply(c, http.StatusOK, UpdateImpact{Expire: t.Expire, DeadLetter: t.DeadLettered, WhenUnlocked: t.Locked, Unseen: t.Unexamined})
+			return reply(c, http.StatusOK, UpdateImpact{Expire: t.Expire, DeadLetter: t.DeadLettered, WhenUnlocked: t.Locked, Unexamined: t.Unexamined})
 		}
 		if t.Expire+t.Locked+t.Unexamined > 0 {
 			return d.refuseInSafeMode()
@@ -411,8 +411,8 @@ func (d *handler) remove(c echo.Context) error {
 		return err
 	}
 	agreed := broker.Unconfirmed
-	if query(c).Has("count") {
-		agreed = broker.ConfirmedCount(number(c, "count", 0))
+	if query(c).Has("expectedCount") {
+		agreed = broker.ConfirmedCount(number(c, "expectedCount", 0))
 	}
 	if err := d.broker.Delete(r.Context(), p, agreed, client(r)); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,16 +15,12 @@ import (
 	"mayfly/engine/alert"
 	"mayfly/engine/demo"
 	"mayfly/engine/filter"
-	"mayfly/engine/job"
-	"mayfly/engine/namespaces"
 	"mayfly/engine/search"
-	"mayfly/engine/search/columns"
 	"mayfly/engine/shorten"
 	"mayfly/engine/template"
 	"mayfly/web/auth"
 	"mayfly/web/auth/origin"
-	"mayfly/web/auth/token"
-	"mayfly/web/connections"
+	"mayfly/web/errorcodes"
 )
 
 // A Problem is an error document (RFC 9457).
@@ -48,7 +43,7 @@ type Problem struct {
 // A SceneProblem is an error in a scene.
 type SceneProblem struct {
 	Line int    `json:"line,omitempty"` // from 1; missing if it concerns the whole scene
-	At   string `json:"at,omitempty"`   // the part, such as step 2, do 1
+	At   string `json:"at,omitempty"`   // the part, such as step 2, action 1
 	Text string `json:"text"`           // the error
 }
 
@@ -56,70 +51,19 @@ func (p *Problem) Error() string { return p.Detail }
 
 const (
 	problemType         = "application/problem+json"
-	codeWrongHost       = "WrongHost" // for access.HostError
-	codeSafe            = "SafeMode"  // for access.ErrSafeMode
-	codeUnauthenticated = "Unauthorized"
-	codeRole            = "Forbidden" // for identity.RoleError
+	codeWrongHost       = "WrongHost"    // for origin.HostError
+	codeSafe            = "SafeMode"     // for origin.ErrSafeMode
+	codeUnauthenticated = "Unauthorized" // for auth.CredentialError, and in package errorcodes
+	codeRole            = "Forbidden"    // for auth.RoleError
 )
 
 // retryAfter is how long a client should leave a busy server alone, in seconds.
 const retryAfter = "10"
 
-// A failure is the status and code of a kind of error.
-type failure struct {
-	kind   error
-	status int
-	code   string
-}
-
-// failures returns the kinds of errors; the first that matches an error is used.
-func failures() []failure {
-	return []failure{
-		{engine.ErrRolledBack, http.StatusConflict, "TransactionRolledBack"},           // before the cause in it, because the transaction must not be retried
-		{engine.ErrNoAccessRule, http.StatusNotFound, "AccessRuleNotFound"},            // before the more general kind that it also is
-		{job.ErrNoJob, http.StatusNotFound, "JobNotFound"},                             // before its more general kind
-		{alert.ErrNoRule, http.StatusNotFound, "AlertRuleNotFound"},                    // before its more general kind
-		{columns.ErrNoView, http.StatusNotFound, "ViewNotFound"},                       // before its more general kind
-		{columns.ErrViewExists, http.StatusConflict, "ViewAlreadyExists"},              // before its more general kind
-		{template.ErrNoTemplate, http.StatusNotFound, "TemplateNotFound"},              // before its more general kind
-		{token.ErrNotFound, http.StatusNotFound, "TokenNotFound"},                      // before its more general kind
-		{namespaces.ErrNoNamespace, http.StatusNotFound, "NamespaceNotFound"},          // before its more general kind
-		{namespaces.ErrNamespaceExists, http.StatusConflict, "NamespaceAlreadyExists"}, // before its more general kind
-		{demo.ErrNoScene, http.StatusNotFound, "SceneNotFound"},                        // before its more general kind
-		{demo.ErrNotPlaying, http.StatusNotFound, "PlayNotFound"},                      // before its more general kind
-		{demo.ErrSceneExists, http.StatusConflict, "SceneAlreadyExists"},               // before its more general kind
-		{engine.ErrNotFound, http.StatusNotFound, "MessagingEntityNotFound"},
-		{engine.ErrMessageNotFound, http.StatusNotFound, "MessageNotFound"},
-		{connections.ErrClosed, http.StatusNotFound, "ConnectionNotFound"},
-		{engine.ErrExists, http.StatusConflict, "MessagingEntityAlreadyExists"},
-		{engine.ErrChanged, http.StatusConflict, "Changed"},
-		{engine.ErrDisabled, http.StatusForbidden, "MessagingEntityDisabled"},
-		{engine.ErrLockLost, http.StatusGone, "MessageLockLost"},
-		{engine.ErrSessionLockLost, http.StatusGone, "SessionLockLost"},
-		{engine.ErrSessionLocked, http.StatusGone, "SessionCannotBeLocked"},
-		{engine.ErrTimeout, http.StatusRequestTimeout, "ServiceTimeout"},
-		{engine.ErrTransaction, http.StatusGone, "TransactionOver"},
-		{engine.ErrTooLarge, http.StatusRequestEntityTooLarge, "MessageSizeExceeded"},
-		{errKeyReused, http.StatusUnprocessableEntity, codeKeyReused},
-		{errMediaType, http.StatusUnsupportedMediaType, codeMediaType},
-		{engine.ErrQuota, http.StatusForbidden, "QuotaExceeded"},
-		{engine.ErrNotAllowed, http.StatusBadRequest, "InvalidOperation"},
-		{engine.ErrOutOfRange, http.StatusBadRequest, "ArgumentOutOfRange"},
-		{engine.ErrArgument, http.StatusBadRequest, "Argument"},
-		{engine.ErrNotImplemented, http.StatusNotImplemented, "NotSupported"},
-		{engine.ErrBusy, http.StatusServiceUnavailable, "ServiceBusy"},
-		{engine.ErrClosed, http.StatusServiceUnavailable, "OperationCancelled"},
-		{origin.ErrCrossSite, http.StatusForbidden, "CrossSite"},
-		{origin.ErrSafeMode, http.StatusForbidden, codeSafe},
-		{auth.ErrUnauthenticated, http.StatusUnauthorized, codeUnauthenticated},
-		{auth.ErrSignedOut, http.StatusUnauthorized, codeUnauthenticated},
-		{context.Canceled, http.StatusRequestTimeout, "OperationCancelled"}, // the client has left
-	}
-}
-
-// problem returns the problem document of an error.
+// problem returns the problem document of an error. Its status and code are those of package
+// errorcodes, except for errors whose type has its own.
 func problem(err error) Problem {
-	p := Problem{Type: "about:blank", Status: http.StatusInternalServerError, Code: "InternalError", Detail: "The server failed. See its log for the reason."}
+	p := Problem{Type: "about:blank", Detail: "The server failed. See its log for the reason."}
 	if e, ok := errors.AsType[*engine.PropertyError](err); ok {
 		p.Property = e.Property
 	}
@@ -155,11 +99,8 @@ func problem(err error) Problem {
 	if e, ok := errors.AsType[*engine.OwnedError](err); ok {
 		p.Owner = e.Owner.Dashboard
 	}
-	for _, known := range failures() {
-		if errors.Is(err, known.kind) {
-			p.Status, p.Code, p.Detail = known.status, known.code, sentence(err.Error())
-			break
-		}
+	if p.Status, p.Code = errorcodes.API(err); p.Status != http.StatusInternalServerError {
+		p.Detail = sentence(err.Error())
 	}
 	switch e, ok := errors.AsType[*echo.HTTPError](err); {
 	case ok && e.Code == http.StatusNotFound:
@@ -167,9 +108,11 @@ func problem(err error) Problem {
 	case ok:
 		p.Status, p.Code, p.Detail = e.Code, "HTTP", sentence(fmt.Sprint(e.Message))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		p.Status, p.Code, p.Detail = http.StatusBadRequest, "Argument", "The body ended before it was complete."
+		p.Status, p.Code = errorcodes.API(io.ErrUnexpectedEOF) // whatever else the error is
+		p.Detail = "The body ended before it was complete."
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		p.Status, p.Code, p.Detail = http.StatusRequestTimeout, "ServiceTimeout", "The body did not arrive in time."
+		p.Status, p.Code = errorcodes.API(os.ErrDeadlineExceeded)
+		p.Detail = "The body did not arrive in time."
 	}
 	if e, ok := errors.AsType[*origin.HostError](err); ok {
 		p.Status, p.Code, p.Detail = e.Status(), codeWrongHost, e.Error()
@@ -198,7 +141,7 @@ func (d *handler) fail(err error, c echo.Context) {
 	p.Instance = shorten.To(d.base+c.Request().URL.EscapedPath(), 1000)
 	ctx := c.Request().Context()
 	if p.Status == http.StatusInternalServerError && ctx.Err() == nil { // writing to a client that has left fails, which is no failure of the server
-		d.log.ErrorContext(ctx, "API request failed", "id", p.Request, "err", err)
+		d.log.ErrorContext(ctx, "an API request failed", "id", p.Request, "err", err)
 	}
 	if c.Response().Committed {
 		return

@@ -33,8 +33,8 @@ func furnished(w *world) *world {
 	}
 	w.want(201, "POST", "/send/orders", `[{"body":"hello","subject":"new","properties":{"price":12.5}},{"body":"again"},{"body":"and again"}]`, nil)
 	w.want(201, "POST", "/send/chats", `{"sessionId":"customer-1","body":"hello"}`, nil)
-	w.want(200, "POST", "/alert-rules", `{"name":"many dead letters","when":"dead-over","over":10}`, nil)
-	w.want(200, "PUT", "/access/ci", `{"rights":["Send"]}`, nil)
+	w.want(200, "POST", "/alert-rules", `{"name":"many dead letters","when":"dead-letter-count","threshold":10}`, nil)
+	w.want(200, "PUT", "/access-rules/ci", `{"rights":["Send"]}`, nil)
 	w.want(200, "PUT", "/views/late%20orders", `{"columns":["seq"]}`, nil)
 	w.want(200, "PUT", "/templates/late-orders", `{"subject":"order {{n}}","repeat":2}`, nil)
 	w.want(201, "POST", "/namespaces", `{"name":"till"}`, nil)
@@ -53,8 +53,8 @@ func varying(w *world) map[string]func() (instead, is string) {
 	}
 	held := func() (string, string) {
 		var got HeldSession
-		w.want(201, "POST", "/accept/chats", `{"session":"customer-1"}`, &got)
-		return "HOLD", url.QueryEscape(got.Hold)
+		w.want(201, "POST", "/accept-session/chats", `{"sessionId":"customer-1"}`, &got)
+		return "TOKEN", url.QueryEscape(got.SessionLockToken)
 	}
 	job := func() (string, string) {
 		var is Job
@@ -85,20 +85,20 @@ func varying(w *world) map[string]func() (instead, is string) {
 		return "abcdefghij", is.ID
 	}
 	playing := func() (string, string) {
-		var is Play
-		w.want(201, "POST", "/plays", `{"scene":"deadline"}`, &is)
+		var is Playback
+		w.want(201, "POST", "/playbacks", `{"scene":"deadline"}`, &is)
 		return "deadline-1f2e3d", is.Name
 	}
 	running := func() (string, string) {
 		instead, is := playing()
-		w.want(200, "POST", "/plays/"+is+"/next?step=0", "", nil)
-		w.want(200, "POST", "/plays/"+is+"/next?step=1", "", nil)
+		w.want(200, "POST", "/playbacks/"+is+"/next?step=0", "", nil)
+		w.want(200, "POST", "/playbacks/"+is+"/next?step=1", "", nil)
 		return instead, is
 	}
 	return map[string]func() (string, string){
-		"getPlay": playing, "playNextStep": playing, "playBack": playing, "resetPlay": playing, "turnClock": playing, "leapClock": running, "endPlay": playing,
-		"editMessage": keyed, "revokeToken": token,
-		"settleMessage": locked, "renewLock": locked, "giveSessionBack": held, "breakSession": held,
+		"getPlayback": playing, "playNextStep": playing, "playPreviousStep": playing, "resetPlayback": playing, "setClockRate": playing, "advanceClock": running, "endPlayback": playing,
+		"resubmitMessage": keyed, "revokeToken": token,
+		"settleMessage": locked, "renewLock": locked, "releaseSession": held, "unlockSession": held,
 		"getJob": job, "cancelJob": job, "undoJob": job, "resumeJob": cancelled,
 	}
 }

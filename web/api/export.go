@@ -38,7 +38,7 @@ func exportRoutes() []route {
 		},
 		response: lines{exchange.Exported{}, exchange.Part{}}, problems: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation"}, handle: (*handler).export,
 	}, {
-		method: "GET", path: "/export", id: "exportChosen", group: groupMessages, summary: "Export messages of any entities, by key or query, as JSON lines",
+		method: "GET", path: "/export", id: "exportSelected", group: groupMessages, summary: "Export messages of any entities, by key or query, as JSON lines",
 		exampleQuery: "q=state:dead",
 		description:  "The lines are those of an export of one entity. Give either keys or q. Messages that no longer exist are left out.",
 		query: []parameter{
@@ -222,7 +222,7 @@ func (d *handler) exportTo(c echo.Context, name string, each func(write func(eng
 	c.Response().WriteHeader(http.StatusOK)
 	err := each(func(row engine.Row) error { return d.exportOne(ctx, c.Response(), row) })
 	if err != nil {
-		d.log.DebugContext(ctx, "export cut off", "name", name, "err", err)
+		d.log.DebugContext(ctx, "an export was cut off", "name", name, "err", err)
 		panic(http.ErrAbortHandler) // a partial file must not look complete
 	}
 	return nil

@@ -134,7 +134,7 @@ func TestExportTellsWhatTheBrokerKnows(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/send/q?create=queue", `[{"body":"1","timeToLive":"1h"},{"body":"2"},{"body":"3"},{"body":"4","scheduledEnqueueTime":"2090-01-02T03:04:05Z"}]`, nil)
 	var got Messages
-	w.want(200, "POST", "/receive/q", `{"max":3}`, &got)
+	w.want(200, "POST", "/receive/q", `{"limit":3}`, &got)
 	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[1].LockToken+`","outcome":"defer"}`, nil)
 	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[2].LockToken+`","outcome":"dead-letter","reason":"why","description":"so","properties":{"a":1}}`, nil)
 	for state, want := range map[string]string{"all": "1,2,4", "locked": "1", "deferred": "2", "scheduled": "4", "active": "", "": "1,2,4"} {

@@ -2,7 +2,6 @@ package api
 
 import (
 	"crypto/sha256"
-	"errors"
 	"hash"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/web/auth"
+	"mayfly/web/errorcodes"
 )
 
 const (
@@ -24,10 +24,7 @@ const (
 		"The server remembers the latest 1,000 keys while it serves the namespace, except those of refused requests."
 )
 
-// errKeyReused is the error for a key that another request has used.
-var errKeyReused = errors.New("idempotency key reused")
-
-const codeKeyReused = "IdempotencyKeyReused"
+const codeKeyReused = "IdempotencyKeyReused" // for errorcodes.ErrKeyReused
 
 // A keyedAnswer is the digest of a request with a key, and its answer.
 type keyedAnswer struct {
@@ -76,7 +73,7 @@ func (d *handler) answerOnce(c echo.Context, key string, digest hash.Hash, statu
 	case err != nil:
 		return err
 	case again && came.digest != is.digest:
-		return engine.Refuse(errKeyReused, "%s", "This "+keyHeader+" was already used for another request. Nothing was done.")
+		return engine.Refuse(errorcodes.ErrKeyReused, "%s", "This "+keyHeader+" was already used for another request. Nothing was done.")
 	case again:
 		c.Response().Header().Set(replayedHeader, "true")
 	}

@@ -62,7 +62,7 @@ func TestImportDryRun(t *testing.T) {
 			}
 			got.Bytes = 0
 			if d := gocmp.Diff(tc.want, got); d != "" {
-				t.Errorf("foreseen (-want +got):\n%s", d)
+				t.Errorf("preview (-want +got):\n%s", d)
 			}
 			if after := w.everything(); after != before {
 				t.Errorf("it changed %s\nto %s", before, after)

@@ -19,41 +19,41 @@ import (
 
 // NewJob is the request of POST /jobs: the operation and its messages.
 type NewJob struct {
-	Kind     string   `json:"kind"`               // resubmit, copy, move, delete, purge, dead-letter, extend, reschedule, send-now or return-to-active
-	Messages []string `json:"messages,omitempty"` // keys of selected messages; otherwise the following members select them
-	Paths    []string `json:"paths,omitempty"`    // where to look; missing means anywhere, if there is a query
-	State    string   `json:"state,omitempty"`    // active, deferred or scheduled; missing means any
-	Query    string   `json:"query,omitempty"`    // the query to match: body:"order 17" prop.region:eu age:>5m
+	Kind         string   `json:"kind"`                   // resubmit, copy, move, delete, purge, dead-letter, extend, reschedule, send-now or return-to-active
+	Messages     []string `json:"messages,omitempty"`     // keys of selected messages; otherwise the following members select them
+	Paths        []string `json:"paths,omitempty"`        // where to look; missing means anywhere, if there is a query
+	MessageState string   `json:"messageState,omitempty"` // active, deferred or scheduled; missing means any
+	Query        string   `json:"query,omitempty"`        // the query to match: body:"order 17" prop.region:eu age:>5m
 
-	To             string     `json:"to,omitempty"`             // for move and copy
-	DropDuplicates bool       `json:"dropDuplicates,omitempty"` // for resubmit, move and copy; else duplicates are refused
-	Reason         string     `json:"reason,omitempty"`         // for dead-letter
-	Description    string     `json:"description,omitempty"`    // for dead-letter
-	By             string     `json:"by,omitempty"`             // for extend: a duration; a negative one shortens the time
-	Until          *time.Time `json:"until,omitempty"`          // for reschedule
+	To                   string     `json:"to,omitempty"`                   // for move and copy
+	DropDuplicates       bool       `json:"dropDuplicates,omitempty"`       // for resubmit, move and copy; else duplicates are refused
+	Reason               string     `json:"reason,omitempty"`               // for dead-letter
+	Description          string     `json:"description,omitempty"`          // for dead-letter
+	By                   string     `json:"by,omitempty"`                   // for extend: a duration; a negative one shortens the time
+	ScheduledEnqueueTime *time.Time `json:"scheduledEnqueueTime,omitempty"` // for reschedule
 
-	Count  *int64 `json:"count,omitempty"`  // the atMost that the caller has seen
-	DryRun bool   `json:"dryRun,omitempty"` // only count: the answer is a JobPreview
+	ExpectedCount *int64 `json:"expectedCount,omitempty"` // of the preview; the job is refused if more than 10 % more match by now
+	DryRun        bool   `json:"dryRun,omitempty"`        // only count: the answer is a JobPreview
 }
 
 // JobPreview is the answer of POST /jobs that only counts.
 type JobPreview struct {
-	Total    int64     `json:"total"`            // messages that would be examined
-	Matching int64     `json:"matching"`         // messages that match, including locked ones
-	Locked   int64     `json:"locked,omitempty"` // how many of these are locked and would be skipped
-	Unseen   int64     `json:"unseen,omitempty"` // messages that were not examined because there are too many; they may match too
-	AtMost   int64     `json:"atMost"`           // the value of count for the job itself
-	States   JobStates `json:"states"`           // of the matching messages
-	Sample   []Message `json:"sample,omitempty"` // the first few, without their bodies
+	Total         int64     `json:"total"`                // messages that would be examined
+	Matching      int64     `json:"matching"`             // messages that match, including locked ones
+	Locked        int64     `json:"locked,omitempty"`     // how many of these are locked and would be skipped
+	Unexamined    int64     `json:"unexamined,omitempty"` // messages that were not examined because there are too many; they may match too
+	ExpectedCount int64     `json:"expectedCount"`        // what to give as expectedCount to the job itself
+	States        JobStates `json:"states"`               // of the matching messages
+	Sample        []Message `json:"sample,omitempty"`     // the first few, without their bodies
 }
 
 // JobStates are numbers of messages by state.
 type JobStates struct {
-	Active    int64 `json:"active,omitempty"`
-	Locked    int64 `json:"locked,omitempty"`
-	Deferred  int64 `json:"deferred,omitempty"`
-	Scheduled int64 `json:"scheduled,omitempty"`
-	Dead      int64 `json:"dead,omitempty"` // dead letters, including locked ones
+	Active     int64 `json:"active,omitempty"`
+	Locked     int64 `json:"locked,omitempty"`
+	Deferred   int64 `json:"deferred,omitempty"`
+	Scheduled  int64 `json:"scheduled,omitempty"`
+	DeadLetter int64 `json:"deadLetter,omitempty"` // dead letters, including locked ones
 }
 
 // Jobs is the answer of GET /jobs.
@@ -63,33 +63,33 @@ type Jobs struct {
 
 // Job is an operation on many messages that runs in the background.
 type Job struct {
-	ID        int64        `json:"id"`                 // identifies it in requests
-	Kind      string       `json:"kind"`               // as in NewJob, or undo, send or import
-	Of        int64        `json:"of,omitempty"`       // for undo: the job that it undoes
-	Paths     []string     `json:"paths,omitempty"`    // where it looks
-	InState   string       `json:"inState,omitempty"`  // the state of the messages that it looks for
-	Query     string       `json:"query,omitempty"`    // the query that its messages match
-	To        string       `json:"to,omitempty"`       // the destination
-	File      string       `json:"file,omitempty"`     // for import: the file's name, as the client sent it
-	Actor     string       `json:"actor"`              // the user or client that started it
-	State     string       `json:"state"`              // waiting, running, done, cancelled, failed or interrupted
-	Why       string       `json:"why,omitempty"`      // why it does not continue
-	Started   time.Time    `json:"started"`            // when it was requested
-	Ended     *time.Time   `json:"ended,omitempty"`    // missing if it has not ended
-	Counts    JobCounts    `json:"counts"`             // its progress
-	Failures  []JobFailure `json:"failures,omitempty"` // the first hundred messages that were refused
-	Resumable bool         `json:"resumable"`          // it can be resumed
-	Undoable  bool         `json:"undoable"`           // it can be undone
-	UndoneBy  int64        `json:"undoneBy,omitempty"` // the job that undid it
+	ID           int64        `json:"id"`                     // identifies it in requests
+	Kind         string       `json:"kind"`                   // as in NewJob, or undo, send or import
+	Undoes       int64        `json:"undoes,omitempty"`       // for undo: the job that it undoes
+	Paths        []string     `json:"paths,omitempty"`        // where it looks
+	MessageState string       `json:"messageState,omitempty"` // the state of the messages that it looks for
+	Query        string       `json:"query,omitempty"`        // the query that its messages match
+	To           string       `json:"to,omitempty"`           // the destination
+	File         string       `json:"file,omitempty"`         // for import: the file's name, as the client sent it
+	Actor        string       `json:"actor"`                  // the user or client that started it
+	State        string       `json:"state"`                  // waiting, running, done, cancelled, failed or interrupted
+	Reason       string       `json:"reason,omitempty"`       // why it does not continue
+	StartedAt    time.Time    `json:"startedAt"`              // when it was requested
+	EndedAt      *time.Time   `json:"endedAt,omitempty"`      // missing if it has not ended
+	Counts       JobCounts    `json:"counts"`                 // its progress
+	Failures     []JobFailure `json:"failures,omitempty"`     // the first hundred messages that were refused
+	Resumable    bool         `json:"resumable"`              // it can be resumed
+	Undoable     bool         `json:"undoable"`               // it can be undone
+	UndoneBy     int64        `json:"undoneBy,omitempty"`     // the job that undid it
 }
 
 // JobCounts are the progress of a job in messages.
 type JobCounts struct {
-	Total   int64 `json:"total"`   // to examine
-	Seen    int64 `json:"seen"`    // examined
-	Done    int64 `json:"done"`    // changed
-	Skipped int64 `json:"skipped"` // locked, gone or moved when their turn came
-	Failed  int64 `json:"failed"`  // refused
+	Total    int64 `json:"total"`    // to examine
+	Examined int64 `json:"examined"` // examined
+	Done     int64 `json:"done"`     // changed
+	Skipped  int64 `json:"skipped"`  // locked, gone or moved when their turn came
+	Failed   int64 `json:"failed"`   // refused
 }
 
 // JobFailure is a message that was refused.
@@ -101,10 +101,14 @@ type JobFailure struct {
 	Line           int64  `json:"line,omitempty"` // for import: the line in the file, from 1; the message has no key then
 }
 
+func presentStates(s job.States) JobStates {
+	return JobStates{Active: s.Active, Locked: s.Locked, Deferred: s.Deferred, Scheduled: s.Scheduled, DeadLetter: s.Dead}
+}
+
 func presentJob(is job.Job) Job {
 	out := Job{
-		ID: int64(is.ID), Kind: string(is.Plan.Kind), Of: int64(is.Plan.UndoOf), InState: is.Plan.State, Query: is.Plan.Query, To: string(is.Plan.To),
-		Actor: is.Actor, State: string(is.State), Why: is.Reason, Started: is.Started.Time(), Ended: timeOf(is.Ended), Counts: JobCounts(is.Counts),
+		ID: int64(is.ID), Kind: string(is.Plan.Kind), Undoes: int64(is.Plan.UndoOf), MessageState: is.Plan.State, Query: is.Plan.Query, To: string(is.Plan.To),
+		Actor: is.Actor, State: string(is.State), Reason: is.Reason, StartedAt: is.Started.Time(), EndedAt: timeOf(is.Ended), Counts: JobCounts{Total: is.Counts.Total, Examined: is.Counts.Seen, Done: is.Counts.Done, Skipped: is.Counts.Skipped, Failed: is.Counts.Failed},
 		Resumable: is.Resumable(), Undoable: is.Undoable(), UndoneBy: int64(is.UndoneBy),
 	}
 	if is.Plan.ImportSpec != nil {
@@ -125,7 +129,7 @@ func jobRoutes() []route {
 		{
 			method: "POST", path: "/jobs", id: "startJob", role: auth.Operator, destruction: mayDestroy, group: groupJobs, summary: "Start a job for many messages, or count them",
 			exampleBody: `{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":"age:<1d","dryRun":true}`,
-			description: "A job leaves out messages that arrive later and skips locked ones. Two jobs run at once; others wait. Give the atMost of a dryRun as count of the job.",
+			description: "A job leaves out messages that arrive later and skips locked ones. Two jobs run at once; others wait. Give the expectedCount of a dryRun to the job.",
 			request:     NewJob{}, response: oneOf{Job{}, JobPreview{}},
 			problems: []string{"MessagingEntityNotFound", "InvalidOperation", "Changed", "QuotaExceeded", "NotSupported", "MessagingEntityDisabled"}, handle: (*handler).startJob,
 		},
@@ -137,7 +141,7 @@ func jobRoutes() []route {
 			response: Job{}, problems: gone, handle: (*handler).job,
 		},
 		{
-			method: "DELETE", path: "/jobs/{id}", id: "cancelJob", role: auth.Operator, group: groupJobs, summary: "Cancel a job. Its changes so far stay",
+			method: "DELETE", path: "/jobs/{id}", id: "cancelJob", role: auth.Operator, group: groupJobs, summary: "Cancel a job. The changes that it has made are kept",
 			exampleParam: "7", nameMeaning: "The number of a job.",
 			response: Job{}, problems: gone, handle: (*handler).cancelJob,
 		},
@@ -177,7 +181,7 @@ func (d *handler) startJob(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		out := JobPreview{Total: f.Total, Matching: f.Matching, Locked: f.Locked, Unseen: f.Unexamined, AtMost: f.AtMost(), States: JobStates(f.States)}
+		out := JobPreview{Total: f.Total, Matching: f.Matching, Locked: f.Locked, Unexamined: f.Unexamined, ExpectedCount: f.AtMost(), States: presentStates(f.States)}
 		for _, row := range f.Sample {
 			m, err := presentRow(row)
 			if err != nil {
@@ -194,8 +198,8 @@ func (d *handler) startJob(c echo.Context) error {
 		}
 	}
 	agreed := broker.Unconfirmed
-	if in.Count != nil {
-		agreed = broker.ConfirmedCount(*in.Count)
+	if in.ExpectedCount != nil {
+		agreed = broker.ConfirmedCount(*in.ExpectedCount)
 	}
 	is, err := d.jobs.Start(ctx, plan, agreed, client(c.Request()))
 	if err != nil {
@@ -206,8 +210,8 @@ func (d *handler) startJob(c echo.Context) error {
 
 // plan converts the request to a job's plan. It does not check all of it.
 func (in NewJob) plan(l engine.Limits) (p job.Plan, err error) {
-	p = job.Plan{Kind: job.Kind(in.Kind), State: in.State, Query: in.Query, DropDuplicates: in.DropDuplicates, Reason: in.Reason, Description: in.Description}
-	if in.Count != nil && *in.Count < 0 {
+	p = job.Plan{Kind: job.Kind(in.Kind), State: in.MessageState, Query: in.Query, DropDuplicates: in.DropDuplicates, Reason: in.Reason, Description: in.Description}
+	if in.ExpectedCount != nil && *in.ExpectedCount < 0 {
 		return p, engine.Refuse(engine.ErrOutOfRange, "The value for 'count' must not be negative.")
 	}
 	if len(in.Messages) > job.MaxMessages {
@@ -245,8 +249,8 @@ func (in NewJob) plan(l engine.Limits) (p job.Plan, err error) {
 			p.ExtendBy = -by
 		}
 	}
-	if in.Until != nil {
-		p.RescheduleTo = engine.At(*in.Until)
+	if in.ScheduledEnqueueTime != nil {
+		p.RescheduleTo = engine.At(*in.ScheduledEnqueueTime)
 	}
 	return p, nil
 }
@@ -269,7 +273,7 @@ func (d *handler) withJob(c echo.Context, do func(ctx context.Context, id job.ID
 	}
 	n, err := strconv.ParseInt(c.Param("id"), 10, 64)
 	if err != nil {
-		return engine.Refuse(job.ErrNoJob, "%s", "There is no job '"+shorten.Quote(c.Param("id"))+"'.")
+		return engine.Refuse(job.ErrNoJob, "%s", "The job '"+shorten.Quote(c.Param("id"))+"' does not exist.")
 	}
 	is, err := do(c.Request().Context(), job.ID(n))
 	if err != nil {

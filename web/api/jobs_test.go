@@ -15,19 +15,19 @@ func TestJobs(t *testing.T) {
 
 	var f JobPreview
 	w.want(200, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","dryRun":true}`, &f)
-	if f.Total != 3 || f.Matching != 2 || f.AtMost != 2 || len(f.Sample) != 2 || f.Sample[1].SequenceNumber != 3 || !f.Sample[1].BodyOmitted {
-		t.Errorf("foreseen: %+v", f)
+	if f.Total != 3 || f.Matching != 2 || f.ExpectedCount != 2 || len(f.Sample) != 2 || f.Sample[1].SequenceNumber != 3 || !f.Sample[1].BodyOmitted {
+		t.Errorf("preview: %+v", f)
 	}
 	before := w.everything()
-	w.want(409, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","count":1}`, nil)
+	w.want(409, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","expectedCount":1}`, nil)
 	if got := w.everything(); got != before {
 		t.Error("a refused job changed something")
 	}
 	var is Job
-	w.want(200, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","count":2}`, &is)
+	w.want(200, "POST", "/jobs", `{"kind":"move","to":"other","paths":["q"],"query":"subject:a","expectedCount":2}`, &is)
 	at := fmt.Sprint("/jobs/", is.ID)
 	w.want(200, "GET", at+"?wait=30s", "", &is)
-	if is.State != "done" || is.Counts.Done != 2 || is.Ended == nil || !is.Undoable || is.Resumable || is.To != "other" || !strings.HasPrefix(is.Actor, "API") {
+	if is.State != "done" || is.Counts.Done != 2 || is.EndedAt == nil || !is.Undoable || is.Resumable || is.To != "other" || !strings.HasPrefix(is.Actor, "API") {
 		t.Errorf("moved: %+v", is)
 	}
 	if n := w.entity("other").Counts.Active; n != 2 {
@@ -36,7 +36,7 @@ func TestJobs(t *testing.T) {
 	var undo, list = Job{}, Jobs{}
 	w.want(200, "POST", at+"/undo", "", &undo)
 	w.want(200, "GET", fmt.Sprint("/jobs/", undo.ID, "?wait=30s"), "", &undo)
-	if undo.Of != is.ID || undo.Kind != "undo" || undo.Counts.Done != 2 {
+	if undo.Undoes != is.ID || undo.Kind != "undo" || undo.Counts.Done != 2 {
 		t.Errorf("undone: %+v", undo)
 	}
 	w.want(400, "POST", at+"/undo", "", nil)
@@ -74,17 +74,17 @@ func TestJobsRefuse(t *testing.T) {
 	w.want(201, "POST", "/send/q?create=queue", `{"body":"1"}`, nil)
 	before := w.everything()
 	for body, want := range map[string]string{
-		`{"kind":"explode","paths":["q"]}`:                                   "Unknown kind of job",
-		`{"kind":"delete"}`:                                                  "No messages are selected",
-		`{"kind":"delete","messages":["x"]}`:                                 "key of a message",
-		`{"kind":"delete","paths":["q"],"query":"age:never"}`:                `"part":"q"`,
-		`{"kind":"delete","paths":["//"]}`:                                   "//",
-		`{"kind":"move","paths":["q"],"to":"//"}`:                            "//",
-		`{"kind":"extend","paths":["q"],"by":"never"}`:                       "by",
-		`{"kind":"delete","paths":["q"],"count":-1}`:                         "count",
-		`{"kind":"delete","paths":["q"],"state":"dead"}`:                     "The state must be",
-		`{"kind":"delete","paths":["q"],"nonsense":1}`:                       "nonsense",
-		`{"kind":"reschedule","paths":["q"],"until":"1999-01-01T00:00:00Z"}`: "in the future",
+		`{"kind":"explode","paths":["q"]}`:                                                  "Unknown kind of job",
+		`{"kind":"delete"}`:                                                                 "No messages are selected",
+		`{"kind":"delete","messages":["x"]}`:                                                "key of a message",
+		`{"kind":"delete","paths":["q"],"query":"age:never"}`:                               `"part":"q"`,
+		`{"kind":"delete","paths":["//"]}`:                                                  "//",
+		`{"kind":"move","paths":["q"],"to":"//"}`:                                           "//",
+		`{"kind":"extend","paths":["q"],"by":"never"}`:                                      "by",
+		`{"kind":"delete","paths":["q"],"expectedCount":-1}`:                                "count",
+		`{"kind":"delete","paths":["q"],"messageState":"dead"}`:                             "The state must be",
+		`{"kind":"delete","paths":["q"],"nonsense":1}`:                                      "nonsense",
+		`{"kind":"reschedule","paths":["q"],"scheduledEnqueueTime":"1999-01-01T00:00:00Z"}`: "in the future",
 	} {
 		if got, text := w.ask("POST", "/jobs", body); got.StatusCode != 400 || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s, want something about %s", body, got.StatusCode, text, want)

@@ -36,7 +36,7 @@ func TestLargeBodies(t *testing.T) {
 		t.Error("peek: a large body stands in the answer")
 	}
 	got = Messages{}
-	w.want(200, "POST", "/receive/q", `{"max":2}`, &got)
+	w.want(200, "POST", "/receive/q", `{"limit":2}`, &got)
 	check("receive")
 	if m := got.Messages[1]; !m.BodyOmitted || m.Body != nil || m.BodyBase64 != nil {
 		t.Error("receive: a large body stands in the answer")
@@ -45,7 +45,7 @@ func TestLargeBodies(t *testing.T) {
 		w.want(204, "POST", "/settle", `{"lockToken":"`+m.LockToken+`","outcome":"abandon"}`, nil)
 	}
 	got = Messages{}
-	w.want(200, "POST", "/receive/q", `{"max":2,"mode":"receive-and-delete"}`, &got)
+	w.want(200, "POST", "/receive/q", `{"limit":2,"mode":"receive-and-delete"}`, &got)
 	check("receive and delete")
 	if m := got.Messages[1]; m.BodyOmitted || m.BodyBase64 == nil || *m.BodyBase64 != base64.StdEncoding.EncodeToString([]byte(large)) {
 		t.Error("receive and delete: a large body was lost")

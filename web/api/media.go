@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"mime"
 	"net/http"
 	"slices"
@@ -11,21 +10,19 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/shorten"
+	"mayfly/web/errorcodes"
 )
 
-// errMediaType is the error for a body of an unsupported media type.
-var errMediaType = errors.New("media type not supported")
-
-const codeMediaType = "UnsupportedMediaType"
+const codeMediaType = "UnsupportedMediaType" // for errorcodes.ErrMediaType
 
 // checkMedia refuses a body of another media type than the route takes, or of an unsupported
 // encoding. It accepts types that clients send without meaning them: none, text, bytes, and
 // the form that curl -d claims for anything.
 func (r route) checkMedia(asked *http.Request) error {
 	if w, ok := r.request.(rawBody); ok {
-		return checkMedia(asked, w.media, yaml())
+		return checkMedia(asked, w.media, yaml)
 	}
-	return checkMedia(asked, echo.MIMEApplicationJSON, jsons())
+	return checkMedia(asked, echo.MIMEApplicationJSON, jsons)
 }
 
 // checkMedia checks for a media type, or one of its synonyms in same. JSON also allows +json
@@ -43,7 +40,7 @@ func checkMedia(r *http.Request, want string, same []string) error {
 	}
 	kind, parameters, err := mime.ParseMediaType(said)
 	dialect := want == echo.MIMEApplicationJSON && strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
-	if err != nil || !slices.Contains(same, kind) && !slices.Contains(genericTypes(), kind) && !dialect {
+	if err != nil || !slices.Contains(same, kind) && !slices.Contains(genericTypes, kind) && !dialect {
 		return errMedia("The Content-Type '%s' is not supported. Send %s.", shorten.Quote(said), want)
 	}
 	if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
@@ -52,21 +49,21 @@ func checkMedia(r *http.Request, want string, same []string) error {
 	return nil
 }
 
-// jsons returns the media types of JSON and of JSON Lines.
-func jsons() []string {
-	return []string{echo.MIMEApplicationJSON, ndjson, "application/jsonl", "application/ndjson", "text/json"}
+// jsons are the media types of JSON and of JSON Lines.
+var jsons = []string{
+	echo.MIMEApplicationJSON, ndjson, "application/jsonl", "application/ndjson", "text/json",
 }
 
-// yaml returns the media types of YAML.
-func yaml() []string {
-	return []string{"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"}
+// yaml are the media types of YAML.
+var yaml = []string{
+	"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml",
 }
 
-// genericTypes returns the media types that clients send without meaning them.
-func genericTypes() []string {
-	return []string{echo.MIMETextPlain, echo.MIMEOctetStream, echo.MIMEApplicationForm}
+// genericTypes are the media types that clients send without meaning them.
+var genericTypes = []string{
+	echo.MIMETextPlain, echo.MIMEOctetStream, echo.MIMEApplicationForm,
 }
 
 func errMedia(format string, args ...any) error {
-	return engine.Refuse(errMediaType, format, args...)
+	return engine.Refuse(errorcodes.ErrMediaType, format, args...)
 }

@@ -43,11 +43,11 @@ type Messages struct {
 // Receive is the request of POST /receive; {} receives one message under a lock if one is
 // available.
 type Receive struct {
-	Mode            string  `json:"mode,omitempty"`            // peek-lock (the default) or receive-and-delete
-	Max             *int    `json:"max,omitempty"`             // 1 if absent
-	Wait            string  `json:"wait,omitempty"`            // a duration; none if absent
-	SequenceNumbers []int64 `json:"sequenceNumbers,omitempty"` // receive only these deferred messages; there is no wait for them
-	Hold            string  `json:"hold,omitempty"`            // for a session, see Hold; its mode is that of the session
+	Mode             string  `json:"mode,omitempty"`             // peek-lock (the default) or receive-and-delete
+	Limit            *int    `json:"limit,omitempty"`            // 1 if absent
+	Wait             string  `json:"wait,omitempty"`             // a duration; none if absent
+	SequenceNumbers  []int64 `json:"sequenceNumbers,omitempty"`  // receive only these deferred messages; there is no wait for them
+	SessionLockToken string  `json:"sessionLockToken,omitempty"` // for a session, see HeldSession; its mode is that of the session
 }
 
 // Settle is the request of POST /settle.
@@ -59,13 +59,13 @@ type Settle struct {
 	Properties  value.Properties `json:"properties,omitempty"`  // replace properties of the message
 }
 
-// Renew is the request of POST /renew, with one of the two.
+// Renew is the request of POST /renew-lock, with one of the two.
 type Renew struct {
-	LockToken string `json:"lockToken,omitempty"` // of a message's delivery
-	Hold      string `json:"hold,omitempty"`      // of a session: its lock and those of all its messages
+	LockToken        string `json:"lockToken,omitempty"`        // of a message's delivery
+	SessionLockToken string `json:"sessionLockToken,omitempty"` // of a session: its lock and those of all its messages
 }
 
-// Renewed is the answer of POST /renew.
+// Renewed is the answer of POST /renew-lock.
 type Renewed struct {
 	LockedUntil time.Time `json:"lockedUntil"` // when the lock expires
 }
@@ -82,18 +82,18 @@ func messageRoutes() []route {
 		},
 		{
 			method: "GET", path: "/peek/{path}", id: "peekMessages", group: groupMessages, summary: "Browse messages without locking them",
-			exampleParam: "orders", exampleQuery: "count=5",
+			exampleParam: "orders", exampleQuery: "limit=5",
 			description: "A body of more than 1 MiB is left out, and bodyOmitted is true. Get it from the REST data plane or from /n/{namespace}/m/{key}/body.",
 			query: []parameter{
 				numberParameter("from", 1, 0, "The first sequence number; 1 if absent."),
-				numberParameter("count", 1, 0, fmt.Sprintf("The maximum number of messages; %d if absent. There may be fewer.", peekCount)),
+				numberParameter("limit", 1, 0, fmt.Sprintf("The maximum number of messages; %d if absent. There may be fewer.", peekCount)),
 				enumParameter("state", "Only messages in this state; if absent, all. Locked messages are in no other state.", stateAll, "active", "locked", "deferred", "scheduled"),
 			},
 			response: Messages{}, problems: []string{"MessagingEntityNotFound", "MessagingEntityDisabled", "InvalidOperation"}, handle: (*handler).peek,
 		},
 		{
 			method: "POST", path: "/receive/{path}", id: "receiveMessages", role: auth.Operator, group: groupMessages, summary: "Receive messages, waiting for the first",
-			exampleParam: "orders", exampleBody: `{"max":5,"wait":"10s"}`,
+			exampleParam: "orders", exampleBody: `{"limit":5,"wait":"10s"}`,
 			description: "If a client disconnects while it waits, messages locked for it are unlocked, and the delivery is not counted. In receive-and-delete mode the messages may be lost (at most once). Messages of any size are returned in that mode, large ones as base64.",
 			request:     Receive{}, response: Messages{},
 			problems: []string{"MessagingEntityNotFound", "MessageNotFound", "MessagingEntityDisabled", "InvalidOperation", "SessionLockLost", "MessageLockLost"}, handle: (*handler).receive,
@@ -214,7 +214,7 @@ func (d *handler) peek(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	from, count := number(c, "from", 1), number(c, "count", peekCount)
+	from, count := number(c, "from", 1), number(c, "limit", peekCount)
 	rows, err := d.broker.PeekFiltered(r.Context(), engine.Browse{
 		Path: p, Class: class, From: engine.Seq(from), Limit: int(min(count, d.broker.Limits().PeekCount)),
 	}, client(r))

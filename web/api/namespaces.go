@@ -19,22 +19,22 @@ import (
 // Namespaces is the answer of GET /namespaces.
 type Namespaces struct {
 	Namespaces []Namespace `json:"namespaces"` // the server's own first, then by name
-	Most       int         `json:"most"`       // how many others are allowed
+	Limit      int         `json:"limit"`      // how many others are allowed
 }
 
 // Namespace is one of the server's namespaces.
 type Namespace struct {
 	Name      string    `json:"name"`
-	Own       bool      `json:"own"`              // whether it is the server's own, which cannot be removed
-	State     string    `json:"state"`            // serving; opening; standby if another server owns it; failing if it cannot be opened, which is retried
-	Why       string    `json:"why,omitempty"`    // why it is not being served
-	Owner     string    `json:"owner,omitempty"`  // the dashboard of the server that owns it
-	Tier      string    `json:"tier,omitempty"`   // the tier of its limits, while it is served
-	Created   time.Time `json:"created,omitzero"` // missing if unknown
-	Temporary bool      `json:"temporary"`        // whether it is only in memory, and is removed by itself
-	Until     time.Time `json:"until,omitzero"`   // when a temporary one is removed; missing if with the server's end
-	Address   string    `json:"address"`          // of its API: /api/v1/n/shop
-	Dashboard string    `json:"dashboard"`        // of its pages: /n/shop
+	Own       bool      `json:"own"`                // whether it is the server's own, which cannot be removed
+	State     string    `json:"state"`              // serving; opening; standby if another server owns it; failing if it cannot be opened, which is retried
+	Reason    string    `json:"reason,omitempty"`   // why it is not being served
+	Owner     string    `json:"owner,omitempty"`    // the dashboard of the server that owns it
+	Profile   string    `json:"profile,omitempty"`  // the profile of its limits, while it is served
+	CreatedAt time.Time `json:"createdAt,omitzero"` // missing if unknown
+	Temporary bool      `json:"temporary"`          // whether it is only in memory, and is removed by itself
+	ExpiresAt time.Time `json:"expiresAt,omitzero"` // when a temporary one is removed; missing if with the server's end
+	Address   string    `json:"address"`            // of its API: /api/v1/n/shop
+	Dashboard string    `json:"dashboard"`          // of its pages: /n/shop
 	// Connection strings for SDKs on this machine, with the word KEY for the key if tokens are
 	// required: for messages, if AMQP is available without TLS, and for entities.
 	ConnectionString      string `json:"connectionString,omitempty"`
@@ -53,7 +53,7 @@ type NewNamespace struct {
 	// Definitions are its entities and rules: a Config.json, whose namespace may have any
 	// name. Missing means none.
 	Definitions json.RawMessage `json:"definitions,omitempty"`
-	For         string          `json:"for,omitempty"` // how long a temporary one stays, such as 1h; missing means until the server's end
+	ExpiresIn   string          `json:"expiresIn,omitempty"` // how long a temporary one stays, such as 1h; missing means until the server's end
 }
 
 // CreatedNamespace is the answer of POST /namespaces.
@@ -69,8 +69,8 @@ type NamespaceChange struct {
 
 // RemovedNamespace is the answer of DELETE /namespaces/{name}.
 type RemovedNamespace struct {
-	Name  string `json:"name"`
-	Aside string `json:"aside,omitempty"` // where its content was moved; missing if it was deleted
+	Name    string `json:"name"`
+	MovedTo string `json:"movedTo,omitempty"` // where its content was moved; missing if it was deleted
 }
 
 func namespaceRoutes() []route {
@@ -92,7 +92,7 @@ func namespaceRoutes() []route {
 			response: Namespace{}, problems: []string{"NamespaceNotFound"}, handle: (*handler).namespace,
 		},
 		{
-			method: "PATCH", path: "/namespaces/{name}", id: "changeNamespace", role: auth.Admin, group: groupNamespaces, summary: "Change the limits of a namespace",
+			method: "PATCH", path: "/namespaces/{name}", id: "updateNamespace", role: auth.Admin, group: groupNamespaces, summary: "Change the limits of a namespace",
 			exampleParam: "till", nameMeaning: part, exampleBody: `{"profile":"premium"}`,
 			description: "The namespace is reopened, and its clients must reconnect. Existing entities keep their properties. The limits of the server's own namespace and of namespaces in memory cannot be changed.",
 			request:     NamespaceChange{}, response: Namespace{}, problems: []string{"NamespaceNotFound", "InvalidOperation", "NotSupported"}, handle: (*handler).changeNamespace,
@@ -107,7 +107,7 @@ func namespaceRoutes() []route {
 	}
 }
 
-// allNamespaces returns the namespaces; without a fleet there is one.
+// allNamespaces returns the namespaces. Without a Manager there is one.
 func (d *handler) allNamespaces() []namespaces.Namespace {
 	if d.fleet == nil {
 		return []namespaces.Namespace{{Spec: namespaces.Spec{Name: d.broker.Name()}, Main: true, State: namespaces.Serving, Broker: d.broker}}
@@ -118,7 +118,7 @@ func (d *handler) allNamespaces() []namespaces.Namespace {
 func (d *handler) namespaces(c echo.Context) error {
 	out := Namespaces{Namespaces: []Namespace{}}
 	if d.fleet != nil {
-		out.Most = d.fleet.Max()
+		out.Limit = d.fleet.Max()
 	}
 	for _, n := range d.allNamespaces() {
 		out.Namespaces = append(out.Namespaces, d.presentNamespace(c, n))
@@ -141,8 +141,8 @@ func (d *handler) namespace(c echo.Context) error {
 
 func (d *handler) presentNamespace(c echo.Context, n namespaces.Namespace) Namespace {
 	out := Namespace{
-		Name: n.Name, Own: n.Main, State: string(n.State), Why: n.Reason, Owner: n.Owner.Dashboard, Created: n.Created,
-		Temporary: n.Temporary, Until: n.Until, Address: d.base + "/api/v1/n/" + n.Name, Dashboard: d.base + "/n/" + n.Name,
+		Name: n.Name, Own: n.Main, State: string(n.State), Reason: n.Reason, Owner: n.Owner.Dashboard, CreatedAt: n.Created,
+		Temporary: n.Temporary, ExpiresAt: n.Until, Address: d.base + "/api/v1/n/" + n.Name, Dashboard: d.base + "/n/" + n.Name,
 	}
 	if d.connectionStrings != nil {
 		out.ConnectionString, out.AdminConnectionString = d.connectionStrings(n.Name)
@@ -156,9 +156,9 @@ func (d *handler) presentNamespace(c echo.Context, n namespaces.Namespace) Names
 		return nil
 	})
 	if err != nil { // it has just ended
-		out.State, out.Why = string(namespaces.Failing), sentence(err.Error())
+		out.State, out.Reason = string(namespaces.Failing), sentence(err.Error())
 	}
-	out.Tier = n.Broker.Limits().Tier
+	out.Profile = strings.ToLower(n.Broker.Limits().Tier)
 	return out
 }
 
@@ -176,11 +176,11 @@ func (d *handler) createNamespace(c echo.Context) error {
 		return errSingleNamespace()
 	}
 	s := namespaces.Spec{Name: in.Name, Profile: in.Profile, Temporary: in.Temporary}
-	if in.For != "" {
-		stays, never, err := engine.ParseDuration(in.For)
+	if in.ExpiresIn != "" {
+		stays, never, err := engine.ParseDuration(in.ExpiresIn)
 		switch {
 		case err != nil || never || stays <= 0:
-			return engine.Refuse(engine.ErrArgument, "The value for 'for' must be a duration such as 1h, not '%s'.", shorten.Quote(in.For))
+			return engine.Refuse(engine.ErrArgument, "The value for 'for' must be a duration such as 1h, not '%s'.", shorten.Quote(in.ExpiresIn))
 		case !in.Temporary:
 			return engine.Refuse(engine.ErrArgument, "'for' requires 'temporary': only a temporary namespace has a lifetime.")
 		}
@@ -241,5 +241,5 @@ func (d *handler) deleteNamespace(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusOK, RemovedNamespace{Name: n.Name, Aside: aside})
+	return reply(c, http.StatusOK, RemovedNamespace{Name: n.Name, MovedTo: aside})
 }

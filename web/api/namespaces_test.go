@@ -11,17 +11,17 @@ func TestNamespaces(t *testing.T) {
 	w := start(t, broker.Options{})
 	var n Namespace
 	w.want(201, "POST", "/namespaces", `{"name":"Shop","profile":"premium"}`, &n)
-	if n.Name != "shop" || n.State != "serving" || n.Tier != "Premium" || n.Own || n.Temporary || n.Address != "/api/v1/n/shop" || n.Dashboard != "/n/shop" || n.Created.IsZero() || !n.Until.IsZero() {
+	if n.Name != "shop" || n.State != "serving" || n.Profile != "premium" || n.Own || n.Temporary || n.Address != "/api/v1/n/shop" || n.Dashboard != "/n/shop" || n.CreatedAt.IsZero() || !n.ExpiresAt.IsZero() {
 		t.Errorf("it is %+v", n)
 	}
 	n = Namespace{}
-	w.want(201, "POST", "/namespaces", `{"name":"demo","temporary":true,"for":"1h"}`, &n)
-	if !n.Temporary || n.Until.Sub(n.Created).Round(1e9) != 3600e9 {
+	w.want(201, "POST", "/namespaces", `{"name":"demo","temporary":true,"expiresIn":"1h"}`, &n)
+	if !n.Temporary || n.ExpiresAt.Sub(n.CreatedAt).Round(1e9) != 3600e9 {
 		t.Errorf("it is %+v", n)
 	}
 	var all Namespaces
 	w.want(200, "GET", "/namespaces", "", &all)
-	if len(all.Namespaces) != 3 || !all.Namespaces[0].Own || all.Namespaces[1].Name != "demo" || all.Namespaces[2].Name != "shop" || all.Most != 3 {
+	if len(all.Namespaces) != 3 || !all.Namespaces[0].Own || all.Namespaces[1].Name != "demo" || all.Namespaces[2].Name != "shop" || all.Limit != 3 {
 		t.Errorf("there are %+v", all)
 	}
 	for body, want := range map[string]struct {
@@ -33,9 +33,9 @@ func TestNamespaces(t *testing.T) {
 		`{"name":"shop"}`:               {409, "NamespaceAlreadyExists"},
 		`{"name":"default"}`:            {409, "NamespaceAlreadyExists"},
 		`{"name":"x","profile":"gold"}`: {400, "Argument"},
-		`{"name":"x","for":"1h"}`:       {400, "Argument"},
-		`{"name":"x","temporary":true,"for":"now"}`: {400, "Argument"},
-		`{"name":"x","temporary":true,"for":"0s"}`:  {400, "Argument"},
+		`{"name":"x","expiresIn":"1h"}`: {400, "Argument"},
+		`{"name":"x","temporary":true,"expiresIn":"now"}`: {400, "Argument"},
+		`{"name":"x","temporary":true,"expiresIn":"0s"}`:  {400, "Argument"},
 	} {
 		var p Problem
 		w.want(want.status, "POST", "/namespaces", body, &p)
@@ -50,7 +50,7 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("the fourth: %+v", p)
 	}
 	w.want(200, "PATCH", "/namespaces/Shop", `{"profile":"emulator"}`, &n)
-	if n.Name != "shop" || n.State != "serving" || n.Tier != "Emulator" {
+	if n.Name != "shop" || n.State != "serving" || n.Profile != "emulator" {
 		t.Errorf("it is %+v", n)
 	}
 	w.want(400, "PATCH", "/namespaces/shop", `{}`, nil)
@@ -63,7 +63,7 @@ func TestNamespaces(t *testing.T) {
 	w.want(200, "GET", "/namespaces/SHOP", "", nil)
 	var gone RemovedNamespace
 	w.want(200, "DELETE", "/namespaces/Shop?confirm=SHOP", "", &gone)
-	if gone.Name != "shop" || gone.Aside != "aside" {
+	if gone.Name != "shop" || gone.MovedTo != "aside" {
 		t.Errorf("gone is %+v", gone)
 	}
 	w.want(404, "GET", "/namespaces/shop", "", &p)

@@ -14,28 +14,28 @@ import (
 
 // Purge is the request of POST /purge.
 type Purge struct {
-	States []string `json:"states,omitempty"` // active, deferred, scheduled, dead-letter; none for a dead-letter queue
-	Filter *string  `json:"filter,omitempty"` // SQL as in a rule: remove only messages for which it is true
-	Count  *int64   `json:"count,omitempty"`  // how many messages the caller has seen in these states; with a filter, how many matched
-	DryRun bool     `json:"dryRun,omitempty"` // only count: the answer is a PurgePreview
+	States        []string `json:"states,omitempty"`        // active, deferred, scheduled, dead-letter; none for a dead-letter queue
+	Filter        *string  `json:"filter,omitempty"`        // SQL as in a rule: remove only messages for which it is true
+	ExpectedCount *int64   `json:"expectedCount,omitempty"` // how many messages the caller has seen in these states; with a filter, how many matched
+	DryRun        bool     `json:"dryRun,omitempty"`        // only count: the answer is a PurgePreview
 }
 
 // Purged is the answer of POST /purge.
 type Purged struct {
-	Removed int64 `json:"removed"`          // messages removed
-	Skipped int64 `json:"skipped"`          // locked messages that would have been removed
-	Failed  int64 `json:"failed,omitempty"` // messages for which the filter failed, so they stayed
-	Spared  int64 `json:"spared,omitempty"` // messages for which the filter is not true
+	Removed     int64 `json:"removed"`               // messages removed
+	Skipped     int64 `json:"skipped"`               // locked messages that would have been removed
+	Failed      int64 `json:"failed,omitempty"`      // messages for which the filter failed, so they stayed
+	NotMatching int64 `json:"notMatching,omitempty"` // messages for which the filter is not true
 }
 
 // PurgePreview is the answer of POST /purge that only counts. The purge itself takes the sum of
-// matching and unseen as count.
+// matching and unseen as expectedCount.
 type PurgePreview struct {
-	Matching int64 `json:"matching"` // messages that would be removed
-	Skipped  int64 `json:"skipped"`
-	Failed   int64 `json:"failed,omitempty"`
-	Spared   int64 `json:"spared,omitempty"`
-	Unseen   int64 `json:"unseen,omitempty"` // messages that were not examined, and may match too
+	Matching    int64 `json:"matching"` // messages that would be removed
+	Skipped     int64 `json:"skipped"`
+	Failed      int64 `json:"failed,omitempty"`
+	NotMatching int64 `json:"notMatching,omitempty"`
+	Unexamined  int64 `json:"unexamined,omitempty"` // messages that were not examined, and may match too
 
 	Sample []Message `json:"sample,omitempty"` // the first of these messages, without their bodies
 }
@@ -85,7 +85,7 @@ func (d *handler) purge(c echo.Context) error {
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
-	if in.Count != nil && *in.Count < 0 {
+	if in.ExpectedCount != nil && *in.ExpectedCount < 0 {
 		return engine.Refuse(engine.ErrOutOfRange, "The value for 'count' must not be negative.")
 	}
 	var only *engine.MessageFilter
@@ -103,7 +103,7 @@ func (d *handler) purge(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		out := PurgePreview{Matching: f.Matching, Skipped: f.Skipped, Failed: f.Failed, Spared: f.Unmatched, Unseen: f.Unexamined}
+		out := PurgePreview{Matching: f.Matching, Skipped: f.Skipped, Failed: f.Failed, NotMatching: f.Unmatched, Unexamined: f.Unexamined}
 		if out.Sample, err = d.withoutBodies(c, f.First); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (d *handler) purge(c echo.Context) error {
 	if err := d.refuseInSafeMode(); err != nil {
 		return err
 	}
-	if err := d.confirmCount(c, parts, only, in.Count); err != nil {
+	if err := d.confirmCount(c, parts, only, in.ExpectedCount); err != nil {
 		return err
 	}
 	var out Purged
@@ -122,7 +122,7 @@ func (d *handler) purge(c echo.Context) error {
 		out.Removed += pg.Removed
 		out.Skipped += pg.Skipped
 		out.Failed += pg.Failed
-		out.Spared += pg.Unmatched
+		out.NotMatching += pg.Unmatched
 		if err != nil {
 			return afterPurging(err, out.Removed)
 		}
@@ -185,9 +185,9 @@ type purgePart struct {
 	agreed  broker.ConfirmedCount
 }
 
-// deadLetterClasses returns the classes of messages in a dead-letter queue.
-func deadLetterClasses() []engine.Class {
-	return []engine.Class{engine.ClassActive, engine.ClassDeferred}
+// deadLetterClasses are the classes of messages in a dead-letter queue.
+var deadLetterClasses = []engine.Class{
+	engine.ClassActive, engine.ClassDeferred,
 }
 
 // purgeParts returns the subqueues to purge: the dead letters of an entity have one of their
@@ -201,7 +201,7 @@ func (d *handler) purgeParts(c echo.Context, p engine.Path, in Purge) (parts []p
 		return nil, engine.Refuse(engine.ErrNotFound, "A topic has no dead-letter queue.")
 	}
 	own := purgePart{path: p.Entity(), agreed: broker.Unconfirmed}
-	dead := purgePart{path: p.Entity().DeadLetter(), classes: deadLetterClasses(), count: s.Counts.DeadLetter, agreed: broker.Unconfirmed}
+	dead := purgePart{path: p.Entity().DeadLetter(), classes: deadLetterClasses, count: s.Counts.DeadLetter, agreed: broker.Unconfirmed}
 	if p.IsTransfer() {
 		dead.path, dead.count = p.Entity().Transfer(), s.Counts.TransferDeadLetter
 	}

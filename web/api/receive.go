@@ -74,15 +74,15 @@ func (d *handler) readReceive(r *http.Request) (out receiving, err error) {
 	if out.Mode, err = parseMode(in.Mode); err != nil {
 		return out, err
 	}
-	if in.Hold != "" {
-		if out.session, err = d.heldSessions.session(in.Hold); err != nil {
+	if in.SessionLockToken != "" {
+		if out.session, err = d.heldSessions.session(in.SessionLockToken); err != nil {
 			return out, err
 		}
 	}
-	if in.Max != nil {
-		out.Max = *in.Max
+	if in.Limit != nil {
+		out.Max = *in.Limit
 	}
-	if in.Max != nil && out.Max < 1 || out.Max > maxReceive || len(in.SequenceNumbers) > maxReceive {
+	if in.Limit != nil && out.Max < 1 || out.Max > maxReceive || len(in.SequenceNumbers) > maxReceive {
 		return out, engine.Refuse(engine.ErrOutOfRange, "The number of messages must be from 1 to %d.", maxReceive)
 	}
 	for _, n := range in.SequenceNumbers {

@@ -84,8 +84,8 @@ type Templates struct {
 
 // TemplateEntry is a template without its message.
 type TemplateEntry struct {
-	Name    string    `json:"name"`
-	Changed time.Time `json:"changed"`
+	Name      string    `json:"name"`
+	UpdatedAt time.Time `json:"updatedAt"`
 }
 
 // Template is a stored message template.
@@ -114,7 +114,7 @@ func repeatRoutes() []route {
 			response: Template{}, problems: []string{"TemplateNotFound"}, handle: (*handler).template,
 		},
 		{
-			method: "PUT", path: "/templates/{name}", id: "keepTemplate", role: auth.Operator, group: groupTemplates, summary: "Save a message as a template, or change a template",
+			method: "PUT", path: "/templates/{name}", id: "setTemplate", role: auth.Operator, group: groupTemplates, summary: "Save a message as a template, or change a template",
 			description:  "There are at most 200 templates of at most 128 KiB each. A name may have up to 64 characters and no slash. Templates survive a reset.",
 			exampleParam: "late-orders", nameMeaning: part, exampleBody: `{"subject":"order {{n}}","repeat":10}`,
 			request: Draft{}, response: Template{}, problems: []string{"QuotaExceeded"}, handle: (*handler).saveTemplate,

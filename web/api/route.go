@@ -29,28 +29,28 @@ type route struct {
 	description string // further documentation
 	query       []parameter
 
-	// An example, which a test sends literally, except for values that differ in each run: at
-	// stands for the part in braces in path, ask is a query, sends a body.
+	// An example, which a test sends literally, except for values that differ in each run:
+	// exampleParam replaces the part in braces in path.
 	exampleParam, exampleQuery, exampleBody string
-	nameMeaning                             string // what {name} or {id} is, in words; {path} is an entity's
+	nameMeaning                             string // the meaning of {name} or {id}, in words; {path} is an entity's
 
-	request any   // the body is JSON of this type, see also either, lines and written; nil if there is none
+	request any   // the body is JSON of this type, see also oneOf, lines and rawBody; nil if there is none
 	maxBody int64 // bytes of the body at most, or of one of its lines; zero means smallBody
 
 	status   int // of success; zero means 200, or 204 without an answer
-	response any // the answer is JSON of this type, see also either and lines; nil if there is none
+	response any // the answer is JSON of this type, see also oneOf and lines; nil if there is none
 
-	keyed bool // it may have an Idempotency-Key: its handler calls keyed and once
+	keyed bool // it may have an Idempotency-Key: its handler calls readKey and answerOnce
 
 	// destruction reports whether it deletes something irreversibly, which Safe mode refuses: always
-	// here, or in the handler by calling spare.
+	// here, or in the handler by calling refuseInSafeMode.
 	destruction destruction
 
 	// role is the role that it requires; for a GET zero means Viewer. See RequiredRole.
 	role auth.Role
 
 	// problems are the codes of problems that it can have beyond those of every route: see
-	// common.
+	// commonProblems.
 	problems []string
 	handle   func(*handler, echo.Context) error
 }
@@ -60,7 +60,7 @@ type destruction uint8
 
 const (
 	nondestructive destruction = iota
-	mayDestroy                 // the handler calls spare if it would
+	mayDestroy                 // the handler calls refuseInSafeMode if it would
 	destroys
 )
 
@@ -75,29 +75,6 @@ func (r route) requiredRole() auth.Role {
 	default:
 		return auth.Admin
 	}
-}
-
-// RequiredRole returns the role that a route below /api requires, by its method and pattern, with or
-// without a namespace in the pattern. False means that there is no such route.
-func RequiredRole(method, pattern string) (auth.Role, bool) {
-	switch pattern {
-	case "/api/*", "/api/v1/*", "/api/v1/n/*": // they only answer why there is nothing
-		return auth.Viewer, true
-	}
-	rest, ok := strings.CutPrefix(pattern, "/api/v1")
-	if !ok {
-		return auth.None, false
-	}
-	if below, ok := strings.CutPrefix(rest, "/n/"); ok {
-		_, rest, _ = strings.Cut(below, "/")
-		rest = "/" + rest
-	}
-	for _, r := range routes() {
-		if r.method == method && r.pattern() == rest {
-			return r.requiredRole(), true
-		}
-	}
-	return auth.None, false
 }
 
 // refuseInSafeMode refuses in Safe mode the irreversible operation of a handler.
@@ -120,10 +97,10 @@ type rawBody struct{ media, description string }
 // ndjson is the media type of lines of JSON.
 const ndjson = "application/x-ndjson"
 
-// commonProblems returns the codes of problems that every route can have; one with a body can also
+// commonProblems are the codes of problems that every route can have; one with a body can also
 // have MessageSizeExceeded and UnsupportedMediaType.
-func commonProblems() []string {
-	return []string{"Argument", "ArgumentOutOfRange", "CrossSite", codeWrongHost, "InternalError", "ServiceBusy", "OperationCancelled", "ServiceTimeout", codeUnauthenticated, codeRole}
+var commonProblems = []string{
+	"Argument", "ArgumentOutOfRange", "CrossSite", codeWrongHost, "InternalError", "ServiceBusy", "OperationCancelled", "ServiceTimeout", codeUnauthenticated, codeRole,
 }
 
 // A parameter is a query parameter of a route.

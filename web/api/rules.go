@@ -33,41 +33,41 @@ type Rules struct {
 	Rules []Rule `json:"rules"` // of the subscription, by name
 }
 
-// RuleTrialRequest is the request of POST /try: a message that is not sent, and optionally a rule to try
+// RuleTrialRequest is the request of POST /test-rules: a message that is not sent, and optionally a rule to try
 // instead of the subscription's own.
 type RuleTrialRequest struct {
 	Message Outgoing `json:"message"`        // as it would be sent
 	Rule    *Rule    `json:"rule,omitempty"` // tried instead of the existing rules; for a subscription only
 }
 
-// RuleTrialResult is the answer of POST /try.
+// RuleTrialResult is the answer of POST /test-rules.
 type RuleTrialResult struct {
 	Subscriptions []SubscriptionTrial `json:"subscriptions"` // all that were tried
 }
 
 // A SubscriptionTrial is a subscription's result for a message.
 type SubscriptionTrial struct {
-	Path   string      `json:"path"`           // of the subscription
-	Copies int         `json:"copies"`         // number of copies that it gets
-	Dead   int         `json:"dead,omitempty"` // how many of these are dead letters because a rule failed
-	Rules  []RuleTrial `json:"rules"`          // the results of its rules
+	Path        string      `json:"path"`                  // of the subscription
+	Copies      int         `json:"copies"`                // number of copies that it gets
+	DeadLetters int         `json:"deadLetters,omitempty"` // how many of these are dead letters because a rule failed
+	Rules       []RuleTrial `json:"rules"`                 // the results of its rules
 }
 
 // A RuleTrial is the result of one rule.
 type RuleTrial struct {
 	Name    string    `json:"name"`              // of the rule
-	Selects bool      `json:"selects"`           // the rule matches the message
+	Matches bool      `json:"matches"`           // the rule matches the message
 	Error   string    `json:"error,omitempty"`   // the rule failed, or cannot be parsed
 	Clauses []Clause  `json:"clauses,omitempty"` // the parts of its filter
-	After   *Outgoing `json:"after,omitempty"`   // the message's properties after the rule's action
+	Result  *Outgoing `json:"result,omitempty"`  // the message's properties after the rule's action
 }
 
 // A Clause is one elementary predicate of a filter.
 type Clause struct {
-	Text   string         `json:"text"`            // as in the filter
-	Result string         `json:"result"`          // true, false, unknown or error
-	Error  string         `json:"error,omitempty"` // why it failed
-	Reads  []PropertyRead `json:"reads,omitempty"` // the properties that it reads
+	Text       string         `json:"text"`                 // as in the filter
+	Result     string         `json:"result"`               // true, false, unknown or error
+	Error      string         `json:"error,omitempty"`      // why it failed
+	Properties []PropertyRead `json:"properties,omitempty"` // the properties that it reads
 }
 
 // A PropertyRead is a property that a clause has read.
@@ -134,7 +134,7 @@ func ruleRoutes() []route {
 			response:     Rules{}, problems: absent, handle: (*handler).rules,
 		},
 		{
-			method: "POST", path: "/rules/{path}", id: "addRule", role: auth.Admin, group: groupRules, summary: "Add a rule",
+			method: "POST", path: "/rules/{path}", id: "createRule", role: auth.Admin, group: groupRules, summary: "Add a rule",
 			exampleParam: "prices/Subscriptions/eu", exampleBody: `{"name":"cheap","kind":"Sql","filter":"price < 10 AND region = 'eu'"}`,
 			description: "A rule without filter and correlation matches every message. An empty filter is an error.",
 			request:     Rule{}, status: http.StatusCreated, response: Rules{}, problems: append([]string{"MessagingEntityAlreadyExists", "QuotaExceeded"}, absent...), handle: (*handler).addRule,
@@ -145,12 +145,12 @@ func ruleRoutes() []route {
 			request: Rule{}, response: Rules{}, problems: absent, handle: (*handler).replaceRule,
 		},
 		{
-			method: "DELETE", path: "/rules/{path}", id: "removeRule", role: auth.Admin, destruction: destroys, group: groupRules, summary: "Delete a rule",
+			method: "DELETE", path: "/rules/{path}", id: "deleteRule", role: auth.Admin, destruction: destroys, group: groupRules, summary: "Delete a rule",
 			exampleParam: "prices/Subscriptions/eu", exampleQuery: "name=$Default",
 			query: []parameter{requiredParameter(textParameter("name", "The name of the rule.").withExample("$Default")).routeRole()}, problems: absent, handle: (*handler).removeRule,
 		},
 		{
-			method: "POST", path: "/try/{path}", id: "tryRules", role: auth.Viewer, group: groupRules, summary: "Test rules with a message, without sending it",
+			method: "POST", path: "/test-rules/{path}", id: "testRules", role: auth.Viewer, group: groupRules, summary: "Test rules with a message, without sending it",
 			exampleParam: "prices", exampleBody: `{"message":{"subject":"new","properties":{"price":5,"region":"eu"}}}`,
 			description: "The path is a topic's, for all its subscriptions, or a subscription's. The test does not count as use of the entity.",
 			request:     RuleTrialRequest{}, response: RuleTrialResult{}, problems: absent, handle: (*handler).tryRules,
@@ -304,12 +304,12 @@ func trySubscription(s engine.EntityState, rules []engine.Rule, m filter.Message
 		trials = append(trials, t)
 		out.Rules = append(out.Rules, presentTrial(t))
 	}
-	out.Copies, out.Dead = engine.CountCopies(trials, s.Config)
+	out.Copies, out.DeadLetters = engine.CountCopies(trials, s.Config)
 	return out
 }
 
 func presentTrial(t engine.RuleTrial) RuleTrial {
-	out := RuleTrial{Name: t.Rule.Name, Selects: t.Selects}
+	out := RuleTrial{Name: t.Rule.Name, Matches: t.Selects}
 	if t.Err != nil {
 		out.Error = t.Err.Error()
 	}
@@ -320,20 +320,20 @@ func presentTrial(t engine.RuleTrial) RuleTrial {
 			if !r.Missing {
 				reading.Value = &r.Value
 			}
-			clause.Reads = append(clause.Reads, reading)
+			clause.Properties = append(clause.Properties, reading)
 		}
 		out.Clauses = append(out.Clauses, clause)
 	}
 	if a := t.After; a != nil {
-		out.After = &Outgoing{
+		out.Result = &Outgoing{
 			MessageID: a.MessageID, PartitionKey: a.PartitionKey, ViaPartitionKey: a.ViaPartitionKey, CorrelationID: a.CorrelationID, Subject: a.Label,
 			To: a.To, ReplyTo: a.ReplyTo, ReplyToSessionID: a.ReplyToSessionID, ContentType: a.ContentType, Properties: a.Properties,
 		}
 		if a.SessionID != "" || a.EmptySessionID {
-			out.After.SessionID = &a.SessionID
+			out.Result.SessionID = &a.SessionID
 		}
 		if a.TimeToLive > 0 {
-			out.After.TimeToLive = engine.FormatDuration(a.TimeToLive)
+			out.Result.TimeToLive = engine.FormatDuration(a.TimeToLive)
 		}
 	}
 	return out

@@ -79,19 +79,19 @@ func TestTry(t *testing.T) {
 	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"t/subscriptions/a","rules":[{"name":"r","filter":"n > 1 AND color = 'red'","action":"SET n = n + 1"},{"name":"bad","filter":"1 / (n - 2) > 0"}]}`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"subscription","path":"t/subscriptions/b","rules":[]}`, nil)
 	var got RuleTrialResult
-	w.want(200, "POST", "/try/t", `{"message":{"messageId":"m","properties":{"n":2,"color":"red"}}}`, &got)
-	if len(got.Subscriptions) != 2 || got.Subscriptions[0].Copies != 2 || got.Subscriptions[0].Dead != 1 || got.Subscriptions[1].Copies != 0 {
+	w.want(200, "POST", "/test-rules/t", `{"message":{"messageId":"m","properties":{"n":2,"color":"red"}}}`, &got)
+	if len(got.Subscriptions) != 2 || got.Subscriptions[0].Copies != 2 || got.Subscriptions[0].DeadLetters != 1 || got.Subscriptions[1].Copies != 0 {
 		t.Fatalf("got %+v", got)
 	}
 	bad, r := got.Subscriptions[0].Rules[0], got.Subscriptions[0].Rules[1]
-	if bad.Selects || bad.Error == "" || !r.Selects || r.After == nil || r.After.MessageID != "m" || len(r.Clauses) != 2 || r.Clauses[0].Result != "true" || r.Clauses[0].Reads[0].Name != "n" {
+	if bad.Matches || bad.Error == "" || !r.Matches || r.Result == nil || r.Result.MessageID != "m" || len(r.Clauses) != 2 || r.Clauses[0].Result != "true" || r.Clauses[0].Properties[0].Name != "n" {
 		t.Errorf("got %+v and %+v", bad, r)
 	}
-	if n, _ := r.After.Properties.Lookup("n"); n.Text() != "3" {
-		t.Errorf("the action makes %v of it", r.After.Properties)
+	if n, _ := r.Result.Properties.Lookup("n"); n.Text() != "3" {
+		t.Errorf("the action makes %v of it", r.Result.Properties)
 	}
-	w.want(200, "POST", "/try/t/subscriptions/b", `{"message":{},"rule":{"name":"new","filter":"EXISTS(x) OR color = 'red'"}}`, &got)
-	if r := got.Subscriptions[0].Rules[0]; len(got.Subscriptions) != 1 || r.Selects || !r.Clauses[1].Reads[0].Missing {
+	w.want(200, "POST", "/test-rules/t/subscriptions/b", `{"message":{},"rule":{"name":"new","filter":"EXISTS(x) OR color = 'red'"}}`, &got)
+	if r := got.Subscriptions[0].Rules[0]; len(got.Subscriptions) != 1 || r.Matches || !r.Clauses[1].Properties[0].Missing {
 		t.Errorf("got %+v", got)
 	}
 	for action, want := range map[string]string{ // the values that SET sys.TimeToLive accepts
@@ -99,15 +99,15 @@ func TestTry(t *testing.T) {
 		"REMOVE sys.TimeToLive": "", "SET n = 1": "PT1H", "SET n = 1; SET sys.ViaPartitionKey = 'k'": "PT1H",
 	} {
 		var got RuleTrialResult
-		w.want(200, "POST", "/try/t/subscriptions/b", `{"message":{"timeToLive":"PT1H"},"rule":{"name":"new","action":"`+action+`"}}`, &got)
-		if a := got.Subscriptions[0].Rules[0].After; a == nil || a.TimeToLive != want || strings.Contains(action, "Via") != (a.ViaPartitionKey == "k") {
+		w.want(200, "POST", "/test-rules/t/subscriptions/b", `{"message":{"timeToLive":"PT1H"},"rule":{"name":"new","action":"`+action+`"}}`, &got)
+		if a := got.Subscriptions[0].Rules[0].Result; a == nil || a.TimeToLive != want || strings.Contains(action, "Via") != (a.ViaPartitionKey == "k") {
 			t.Errorf("%s makes %+v", action, got.Subscriptions[0].Rules[0])
 		}
 	}
-	w.want(400, "POST", "/try/t", `{"rule":{"name":"r","filter":"("}}`, nil)
-	w.want(404, "POST", "/try/none", `{}`, nil)
+	w.want(400, "POST", "/test-rules/t", `{"rule":{"name":"r","filter":"("}}`, nil)
+	w.want(404, "POST", "/test-rules/none", `{}`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
-	w.want(400, "POST", "/try/q", `{}`, nil)
+	w.want(400, "POST", "/test-rules/q", `{}`, nil)
 	if e := w.entity("t/subscriptions/a"); e.Counts != (Counts{}) { // nothing was sent
 		t.Errorf("there are %+v", e.Counts)
 	}

@@ -96,7 +96,7 @@ func TestSafeModeByWhatIsAsked(t *testing.T) {
 		})
 	}
 	w := everyExample(t)
-	if _, text := w.safely().ask("GET", "/health", ""); !strings.Contains(text, `"safe":true`) {
+	if _, text := w.safely().ask("GET", "/health", ""); !strings.Contains(text, `"safeMode":true`) {
 		t.Errorf("it does not say that it is safe: %s", text)
 	}
 	if _, text := w.ask("GET", "/health", ""); strings.Contains(text, "safe") {
@@ -108,9 +108,9 @@ func TestSafeModeByWhatIsAsked(t *testing.T) {
 // listed as harmless.
 func TestEveryDeleteIsJudged(t *testing.T) {
 	harmless := map[string]string{
-		"cancelJob": "Its changes so far stay", "disconnect": "SDKs connect again", "breakSession": "as if it had expired", "giveSessionBack": "likewise",
-		"deleteView": "columns, not messages", "removeAlertRule": "what it did stays done", "deleteTemplate": "what was sent from it stays",
-		"deleteScene": "what is shown, not messages", "endPlay": "a namespace that is made to be thrown away",
+		"cancelJob": "the changes that it has made are kept", "closeConnection": "SDKs connect again", "unlockSession": "as if it had expired", "releaseSession": "as if it had expired",
+		"deleteView": "columns, not messages", "deleteAlertRule": "what it did stays done", "deleteTemplate": "what was sent from it stays",
+		"deleteScene": "what is shown, not messages", "endPlayback": "a namespace that is made to be thrown away",
 		"revokeToken": "it keeps safe",
 	}
 	for _, r := range routes() {
@@ -126,7 +126,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 	silent := []string{
 		"cancelJob",                     // the example's job has ended
 		"testAlertRule",                 // changes nothing here
-		"tryRules",                      // changes nothing
+		"testRules",                     // changes nothing
 		"importDefinitions", "startJob", // the example only counts: see below
 		"renewLock", "acceptSession", "renewSession", // done by a client of messages, which the log does not record
 	}
@@ -162,7 +162,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 	}
 }
 
-// brokers returns the brokers that record events: the world's, and those of the fleet's
+// brokers returns the brokers that record events: the world's, and those of the other
 // namespaces.
 func (w *world) brokers() []*broker.Broker {
 	all := []*broker.Broker{w.broker.Broker}

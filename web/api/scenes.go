@@ -19,7 +19,7 @@ type Scenes struct {
 type SceneEntry struct {
 	ID      string   `json:"id"`
 	Title   string   `json:"title"`
-	Teaches string   `json:"teaches"`           // in a sentence or two
+	Summary string   `json:"summary"`           // in a sentence or two
 	Shows   []string `json:"shows,omitempty"`   // ids of rules and scenarios of the specification
 	Minutes int      `json:"minutes,omitempty"` // how long a demonstration takes; missing if unknown
 	Steps   int      `json:"steps"`             // number of steps
@@ -51,8 +51,8 @@ func sceneRoutes() []route {
 		},
 		{
 			method: "PUT", path: "/scenes/{name}", id: "setScene", role: auth.Admin, group: groupScenes, summary: "Add a scene, or replace an added one",
-			exampleParam: "lunch", nameMeaning: part, exampleBody: `{title: Lunch, teaches: What nobody fetches gets cold., entities: [{queue: kitchen}], steps: [{say: Two soups., do: [{send: {to: kitchen, body: two soups, ttl: 1m}}]}]}`,
-			description: "A scene with errors is refused, and the answer lists all errors with their lines. The scene is stored in the server's own namespace. Running plays do not change. Built-in scenes and those in the folder of --scenes cannot be replaced.",
+			exampleParam: "lunch", nameMeaning: part, exampleBody: `{title: Lunch, summary: What nobody fetches gets cold., entities: [{queue: kitchen}], steps: [{caption: Two soups., actions: [{send: {to: kitchen, body: two soups, timeToLive: 1m}}]}]}`,
+			description: "A scene with errors is refused, and the answer lists all errors with their lines. The scene is stored in the server's own namespace. Running playbacks do not change. Built-in scenes and those in the folder of --scenes cannot be replaced.",
 			query:       []parameter{flagParameter("check", "Only check the scene.").routeRole()},
 			request:     rawBody{"application/yaml", "A scene in YAML, as in the text of GET /scenes/{name}."}, maxBody: demo.MaxBytes,
 			response: Scene{}, problems: []string{"SceneAlreadyExists", "QuotaExceeded", "NotSupported"}, handle: (*handler).setScene,
@@ -60,7 +60,7 @@ func sceneRoutes() []route {
 		{
 			method: "DELETE", path: "/scenes/{name}", id: "deleteScene", role: auth.Admin, group: groupScenes, summary: "Delete an added scene",
 			exampleParam: "dinner", nameMeaning: part,
-			description: "Running plays continue. Built-in scenes and those in the folder of --scenes cannot be deleted.",
+			description: "Running playbacks continue. Built-in scenes and those in the folder of --scenes cannot be deleted.",
 			problems:    []string{"SceneNotFound", "InvalidOperation", "NotSupported"}, handle: (*handler).deleteScene,
 		},
 	}
@@ -80,7 +80,7 @@ func (d *handler) scenePlayer() (*demo.Player, error) {
 }
 
 func presentEntry(s *demo.Scene) SceneEntry {
-	out := SceneEntry{ID: s.ID, Title: s.Title, Teaches: s.Teaches, Shows: s.Shows, Minutes: s.Minutes, Steps: len(s.Steps), From: "folder", Language: s.Language, Languages: s.OtherLanguages()}
+	out := SceneEntry{ID: s.ID, Title: s.Title, Summary: s.Summary, Shows: s.Shows, Minutes: s.Minutes, Steps: len(s.Steps), From: "folder", Language: s.Language, Languages: s.OtherLanguages()}
 	switch {
 	case s.Builtin:
 		out.From = "program"
@@ -93,7 +93,7 @@ func presentEntry(s *demo.Scene) SceneEntry {
 func presentScene(s *demo.Scene) Scene {
 	out := Scene{SceneEntry: presentEntry(s), Text: s.Text, Captions: make([]string, len(s.Steps))}
 	for i := range s.Steps {
-		out.Captions[i] = s.Steps[i].Say
+		out.Captions[i] = s.Steps[i].Caption
 	}
 	return out
 }

@@ -11,20 +11,20 @@ import (
 )
 
 const lunch = `title: Lunch
-teaches: What nobody fetches gets cold.
+summary: What nobody fetches gets cold.
 entities:
   - queue: kitchen
-    with: {DeadLetteringOnMessageExpiration: true}
+    properties: {DeadLetteringOnMessageExpiration: true}
 steps:
-  - say: Two soups.
-    look: /q/kitchen
-    do: [{send: {to: kitchen, as: order, body: two soups, ttl: 1m}}]
-    then: [{text: They wait., entity: kitchen, active: 1}]
-  - say: Nobody comes.
-    do: [{wait: expiry}]
-    then: [{text: They still wait., entity: kitchen, active: 1}]
-  - say: Somebody comes.
-    do: [{receive: {from: kitchen, as: order}}]
+  - caption: Two soups.
+    page: /q/kitchen
+    actions: [{send: {to: kitchen, as: order, body: two soups, timeToLive: 1m}}]
+    expect: [{text: They wait., entity: kitchen, active: 1}]
+  - caption: Nobody comes.
+    actions: [{wait: expiry}]
+    expect: [{text: They still wait., entity: kitchen, active: 1}]
+  - caption: Somebody comes.
+    actions: [{receive: {from: kitchen, as: order}}]
 `
 
 // TestScenesAreAdded: a scene is stored, replaced and deleted; errors have their lines and
@@ -87,30 +87,30 @@ func TestScenesAreAdded(t *testing.T) {
 func TestPlays(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(200, "PUT", "/scenes/lunch", lunch, nil)
-	w.want(404, "POST", "/plays", `{"scene":"none"}`, nil)
-	var p Play
-	w.want(201, "POST", "/plays", `{"scene":"lunch"}`, &p)
+	w.want(404, "POST", "/playbacks", `{"scene":"none"}`, nil)
+	var p Playback
+	w.want(201, "POST", "/playbacks", `{"scene":"lunch"}`, &p)
 	began := p.Clock
-	if p.Step != 0 || p.Steps != 3 || p.Caption != "What nobody fetches gets cold." || p.Rate != 0 || p.Address != "/api/v1/n/"+p.Name || p.Over {
+	if p.Step != 0 || p.Steps != 3 || p.Caption != "What nobody fetches gets cold." || p.Rate != 0 || p.Address != "/api/v1/n/"+p.Name || p.Finished {
 		t.Errorf("it begins as %+v", p)
 	}
-	at := "/plays/" + p.Name
+	at := "/playbacks/" + p.Name
 	w.want(400, "POST", at+"/next", "", nil)
 	w.want(409, "POST", at+"/next?step=1", "", nil)
 	w.want(200, "POST", at+"/next?step=0", "", &p)
-	if p.Step != 1 || p.Caption != "Two soups." || len(p.Findings) != 1 || !p.Findings[0].OK || p.Dashboard != "/n/"+p.Name+"/q/kitchen" {
+	if p.Step != 1 || p.Caption != "Two soups." || len(p.Expectations) != 1 || !p.Expectations[0].OK || p.Dashboard != "/n/"+p.Name+"/q/kitchen" {
 		t.Errorf("after a step it is %+v", p)
 	}
 	w.want(409, "POST", at+"/next?step=0", "", nil)
 
-	var leapt LeapResult
-	w.want(200, "POST", at+"/leap", `{"to":"auto-delete"}`, &leapt)
-	if !leapt.To.IsZero() || !leapt.Play.Clock.Equal(began) {
+	var leapt AdvanceResult
+	w.want(200, "POST", at+"/advance", `{"next":"auto-delete"}`, &leapt)
+	if !leapt.To.IsZero() || !leapt.Playback.Clock.Equal(began) {
 		t.Errorf("to nothing: %+v", leapt)
 	}
-	w.want(400, "POST", at+"/leap", `{"to":"tomorrow"}`, nil)
-	w.want(200, "POST", at+"/leap", `{"to":"expiry"}`, &leapt)
-	if !leapt.To.Equal(began.Add(time.Minute)) || !leapt.Play.Clock.Equal(leapt.To) {
+	w.want(400, "POST", at+"/advance", `{"next":"tomorrow"}`, nil)
+	w.want(200, "POST", at+"/advance", `{"next":"expiry"}`, &leapt)
+	if !leapt.To.Equal(began.Add(time.Minute)) || !leapt.Playback.Clock.Equal(leapt.To) {
 		t.Errorf("to the expiry: %+v", leapt)
 	}
 	for _, body := range []string{`{}`, `{"rate":2}`, `{"rate":-1}`} {
@@ -122,35 +122,35 @@ func TestPlays(t *testing.T) {
 	}
 	w.want(200, "PUT", at+"/clock", `{"rate":0}`, &p)
 
-	p = Play{}
+	p = Playback{}
 	w.want(200, "POST", at+"/back?step=1", "", &p)
-	if p.Step != 0 || len(p.Findings) != 0 {
+	if p.Step != 0 || len(p.Expectations) != 0 {
 		t.Errorf("back it is %+v", p)
 	}
 	w.want(409, "POST", at+"/back?step=1", "", nil)
 	w.want(200, "POST", at+"/next?step=0", "", nil)
-	w.want(200, "POST", at+"/next?step=1&glide=true", "", nil)
+	w.want(200, "POST", at+"/next?step=1&animate=true", "", nil)
 	webtest.Eventually(t, "it is played", func() bool {
-		p = Play{}
+		p = Playback{}
 		w.want(200, "GET", at, "", &p)
 		return !p.Playing
 	})
-	if p.Step != 2 || len(p.Findings) != 1 || p.Findings[0].OK || p.Findings[0].Is == "" {
+	if p.Step != 2 || len(p.Expectations) != 1 || p.Expectations[0].OK || p.Expectations[0].Actual == "" {
 		t.Errorf("not as it says: %+v", p)
 	}
 	w.want(200, "POST", at+"/next?step=2", "", &p)
-	if !strings.Contains(p.Trouble, "Step 3: 'kitchen' has only 0 of 1 messages") || !p.Over {
+	if !strings.Contains(p.Error, "Step 3: 'kitchen' has only 0 of 1 messages") || !p.Finished {
 		t.Errorf("in trouble it is %+v", p)
 	}
 	w.want(400, "POST", at+"/next?step=3", "", nil)
-	p = Play{}
+	p = Playback{}
 	w.want(200, "POST", at+"/reset", "", &p)
-	if p.Step != 0 || p.Trouble != "" || p.Over {
+	if p.Step != 0 || p.Error != "" || p.Finished {
 		t.Errorf("from its beginning it is %+v", p)
 	}
-	var all Plays
-	w.want(200, "GET", "/plays", "", &all)
-	if len(all.Plays) != 1 || all.Plays[0].Name != p.Name {
+	var all Playbacks
+	w.want(200, "GET", "/playbacks", "", &all)
+	if len(all.Playbacks) != 1 || all.Playbacks[0].Name != p.Name {
 		t.Errorf("there are %+v", all)
 	}
 	w.want(204, "DELETE", at, "", nil)
@@ -161,22 +161,22 @@ func TestPlays(t *testing.T) {
 // TestPlayWithoutNamespace: a play whose namespace is removed is gone like one that was ended.
 func TestPlayWithoutNamespace(t *testing.T) {
 	w := start(t, broker.Options{})
-	var p Play
-	w.want(201, "POST", "/plays", `{"scene":"deadline"}`, &p)
+	var p Playback
+	w.want(201, "POST", "/playbacks", `{"scene":"deadline"}`, &p)
 	w.want(200, "DELETE", "/namespaces/"+p.Name+"?confirm="+p.Name, "", nil)
-	var all Plays
-	w.want(200, "GET", "/plays", "", &all)
-	if len(all.Plays) != 0 {
+	var all Playbacks
+	w.want(200, "GET", "/playbacks", "", &all)
+	if len(all.Playbacks) != 0 {
 		t.Errorf("it is listed: %+v", all)
 	}
-	at := "/plays/" + p.Name
+	at := "/playbacks/" + p.Name
 	for _, r := range [][3]string{
 		{"GET", "", ""}, {"POST", "/next?step=0", ""}, {"POST", "/back?step=0", ""}, {"POST", "/reset", ""}, {"DELETE", "", ""},
-		{"PUT", "/clock", `{"rate":60}`}, {"POST", "/leap", `{"to":"expiry"}`},
+		{"PUT", "/clock", `{"rate":60}`}, {"POST", "/advance", `{"next":"expiry"}`},
 	} {
 		var no Problem
 		w.want(404, r[0], at+r[1], r[2], &no)
-		if no.Code != "PlayNotFound" {
+		if no.Code != "PlaybackNotFound" {
 			t.Errorf("%s %s: %+v", r[0], r[1], no)
 		}
 	}
@@ -188,14 +188,14 @@ func TestNoPlayInRealNamespaces(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/namespaces", `{"name":"shop"}`, nil)
 	for _, name := range []string{"default", "shop", "none"} {
-		at := "/plays/" + name
+		at := "/playbacks/" + name
 		for _, r := range [][3]string{
 			{"GET", "", ""}, {"POST", "/next?step=0", ""}, {"POST", "/back?step=0", ""}, {"POST", "/reset", ""}, {"DELETE", "", ""},
-			{"PUT", "/clock", `{"rate":60}`}, {"POST", "/leap", `{"to":"expiry"}`},
+			{"PUT", "/clock", `{"rate":60}`}, {"POST", "/advance", `{"next":"expiry"}`},
 		} {
 			var p Problem
 			w.want(404, r[0], at+r[1], r[2], &p)
-			if p.Code != "PlayNotFound" || strings.Contains(p.Detail, "real") != (name != "none") {
+			if p.Code != "PlaybackNotFound" || strings.Contains(p.Detail, "real") != (name != "none") {
 				t.Errorf("%s %s of %s: %+v", r[0], r[1], name, p)
 			}
 		}
@@ -210,11 +210,11 @@ func TestScenesInLanguages(t *testing.T) {
 	const czech = `languages:
   cs:
     title: Oběd
-    teaches: Co si nikdo nevyzvedne, vystydne.
+    summary: Co si nikdo nevyzvedne, vystydne.
     steps:
-      - {say: Dvě polévky., then: [Čekají.]}
-      - {say: Nikdo nejde., then: [Stále čekají.]}
-      - {say: Někdo přijde.}
+      - {caption: Dvě polévky., expect: [Čekají.]}
+      - {caption: Nikdo nejde., expect: [Stále čekají.]}
+      - {caption: Někdo přijde.}
 `
 	var p Problem
 	w.want(400, "PUT", "/scenes/lunch", lunch+strings.Replace(czech, "[Čekají.]", "[]", 1), &p)
@@ -240,14 +240,14 @@ func TestScenesInLanguages(t *testing.T) {
 		t.Errorf("to a browser in Czech: %s", text)
 	}
 
-	var q Play
-	w.want(201, "POST", "/plays?lang=cs", `{"scene":"lunch"}`, &q)
-	at := "/plays/" + q.Name
+	var q Playback
+	w.want(201, "POST", "/playbacks?lang=cs", `{"scene":"lunch"}`, &q)
+	at := "/playbacks/" + q.Name
 	told := func(method, path, body, title, caption string, findings ...string) {
 		t.Helper()
-		q = Play{}
+		q = Playback{}
 		w.want(200, method, at+path, body, &q)
-		if q.Title != title || q.Caption != caption || len(q.Findings) != len(findings) || len(findings) > 0 && q.Findings[0].Text != findings[0] {
+		if q.Title != title || q.Caption != caption || len(q.Expectations) != len(findings) || len(findings) > 0 && q.Expectations[0].Text != findings[0] {
 			t.Errorf("%s %s: %+v", method, path, q)
 		}
 	}
@@ -260,14 +260,14 @@ func TestScenesInLanguages(t *testing.T) {
 	told("POST", "/back?step=2&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
 	told("PUT", "/clock?lang=cs", `{"rate":10}`, "Oběd", "Dvě polévky.", "Čekají.")
 	told("POST", "/reset?lang=cs", "", "Oběd", "Co si nikdo nevyzvedne, vystydne.")
-	var all Plays
-	w.want(200, "GET", "/plays?lang=cs", "", &all)
-	if len(all.Plays) != 1 || all.Plays[0].Title != "Oběd" {
+	var all Playbacks
+	w.want(200, "GET", "/playbacks?lang=cs", "", &all)
+	if len(all.Playbacks) != 1 || all.Playbacks[0].Title != "Oběd" {
 		t.Errorf("there is %+v", all)
 	}
-	var leapt LeapResult
-	w.want(200, "POST", at+"/leap?lang=cs", `{"to":"expiry"}`, &leapt)
-	if leapt.Play.Title != "Oběd" {
+	var leapt AdvanceResult
+	w.want(200, "POST", at+"/advance?lang=cs", `{"next":"expiry"}`, &leapt)
+	if leapt.Playback.Title != "Oběd" {
 		t.Errorf("after a leap: %+v", leapt)
 	}
 }

@@ -49,8 +49,8 @@ type Scanned struct {
 // Finished is the result of a search.
 type Finished struct {
 	Scanned
-	Cut  int64  `json:"cut,omitempty"`  // bodies of which only the first MiB was examined
-	Next string `json:"next,omitempty"` // value for from to continue; missing if everything was examined
+	TruncatedBodies int64  `json:"truncatedBodies,omitempty"` // bodies of which only the first MiB was examined
+	Next            string `json:"next,omitempty"`            // value for cursor to continue; missing if everything was examined
 }
 
 func searchRoutes() []route {
@@ -59,20 +59,20 @@ func searchRoutes() []route {
 		_, err := search.Parse(text)
 		return err
 	}
-	from := textParameter("from", "The next of the previous answer, to continue.").withExample("20@orders")
+	from := textParameter("cursor", "The next of the previous answer, to continue.").withExample("20@orders")
 	from.check = func(text string) error {
 		_, err := broker.ParseSearchCursor(text)
 		return err
 	}
 	return []route{{
 		method: "GET", path: "/search", id: "searchMessages", group: groupMessages, summary: "Search messages of all entities, with JSON lines as the answer",
-		exampleQuery: "q=hello&max=20",
+		exampleQuery: "q=hello&limit=20",
 		description: "Hits are sent as they are found, ordered by entity and sequence number, with lines of progress between them and a last line at the end. To stop the search, close the connection. " +
 			"Messages that arrive during the search are not examined, and of a body only the first MiB. If q is not valid, the problem has the position of the error.",
 		query: []parameter{
 			requiredParameter(in),
 			textParameter("in", "Only this entity and its dead letters; for a topic, also its subscriptions. * matches any text.").withExample("orders*"),
-			numberParameter("max", 1, maxHits, fmt.Sprintf("The maximum number of hits; %d if absent.", defaultHits)),
+			numberParameter("limit", 1, maxHits, fmt.Sprintf("The maximum number of hits; %d if absent.", defaultHits)),
 			from,
 		},
 		response: lines{Hit{}, Progress{}, End{}}, handle: (*handler).search,
@@ -98,7 +98,7 @@ func (d *handler) search(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	from, err := broker.ParseSearchCursor(query(c).Get("from"))
+	from, err := broker.ParseSearchCursor(query(c).Get("cursor"))
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (d *handler) search(c echo.Context) error {
 	})
 	told := time.Now()
 	var last broker.SearchProgress
-	in := broker.SearchRequest{Query: q, From: from, Max: number(c, "max", defaultHits)}
+	in := broker.SearchRequest{Query: q, From: from, Max: number(c, "limit", defaultHits)}
 	err = d.broker.Search(ctx, in, func(g broker.SearchProgress) error {
 		begin()
 		last = g
@@ -140,7 +140,7 @@ func (d *handler) search(c echo.Context) error {
 		return err
 	}
 	begin()
-	end := Finished{Scanned: scanned(last), Cut: last.Truncated}
+	end := Finished{Scanned: scanned(last), TruncatedBodies: last.Truncated}
 	if !last.Done {
 		end.Next = last.Next.String()
 	}

@@ -59,11 +59,11 @@ func TestSearch(t *testing.T) {
 		"q=json.n:<2&in=b":            {[]string{"b-0", "b-1"}, 200},
 		"q=id:*-7+prop.odd:true&in=*": {[]string{"a-7", "b-7"}, 400},
 		"q=state:dead":                {nil, 0},
-		"q=id:a-5,b-5&max=1":          {[]string{"a-5"}, 6},
-		"q=id:a-5,b-5&from=7@a":       {[]string{"b-5"}, 394},
-		"q=id:a-5,b-5&from=1@aa":      {[]string{"b-5"}, 200},
-		"q=seq:1&in=b&from=2@b":       {nil, 199},
-		"q=&in=a&max=2":               {[]string{"a-0", "a-1"}, 2},
+		"q=id:a-5,b-5&limit=1":        {[]string{"a-5"}, 6},
+		"q=id:a-5,b-5&cursor=7@a":     {[]string{"b-5"}, 394},
+		"q=id:a-5,b-5&cursor=1@aa":    {[]string{"b-5"}, 200},
+		"q=seq:1&in=b&cursor=2@b":     {nil, 199},
+		"q=&in=a&limit=2":             {[]string{"a-0", "a-1"}, 2},
 		"q=in:a+seq:1&in=b":           {nil, 0},
 		"q=%22%5C%22n%5C%22:3%7D%22":  {[]string{"a-3", "b-3"}, 400},
 	} {
@@ -71,18 +71,18 @@ func TestSearch(t *testing.T) {
 		if !slices.Equal(ids, want.ids) || end.Scanned.Scanned != want.scanned || end.Hits != int64(len(ids)) {
 			t.Errorf("%s: %q, %+v", q, ids, end)
 		}
-		if cut := strings.Contains(q, "max="); (end.Next != "") != cut { // a complete search has no next
+		if cut := strings.Contains(q, "limit="); (end.Next != "") != cut { // a complete search has no next
 			t.Errorf("%s: it goes on from %q", q, end.Next)
 		}
 	}
 	// Portions together are complete, and the last has no next.
 	var ids []string
-	for q := "q=prop.odd:true&max=30"; ; {
+	for q := "q=prop.odd:true&limit=30"; ; {
 		some, end := w.searched(q)
 		if ids = append(ids, some...); end.Next == "" || len(ids) > 400 {
 			break
 		}
-		q = "q=prop.odd:true&max=30&from=" + url.QueryEscape(end.Next)
+		q = "q=prop.odd:true&limit=30&cursor=" + url.QueryEscape(end.Next)
 	}
 	if len(ids) != 200 || !slices.IsSortedFunc(ids, func(a, b string) int { return strings.Compare(a[:1], b[:1]) }) {
 		t.Errorf("%d in portions: %q", len(ids), ids)
@@ -94,12 +94,12 @@ func TestSearchRefused(t *testing.T) {
 	for q, want := range map[string]string{
 		"":                                "the search query, is missing",
 		"?q=foo:bar":                      `The key "foo" does not exist`,
-		"?q=x&max=0":                      "whole number from 1",
-		"?q=x&max=10001":                  "whole number from 1",
-		"?q=x&from=nowhere":               "not a valid continuation of a search",
-		"?q=x&from=0@a":                   "not a valid continuation of a search",
+		"?q=x&limit=0":                    "whole number from 1",
+		"?q=x&limit=10001":                "whole number from 1",
+		"?q=x&cursor=nowhere":             "not a valid continuation of a search",
+		"?q=x&cursor=0@a":                 "not a valid continuation of a search",
 		"?q=x&q=y":                        "2 times",
-		"?q=x&limit=1":                    "nown query parameter",
+		"?q=x&bogus=1":                    "nown query parameter",
 		"?q=x+state:asleep":               "is not a value of state",
 		"?q=" + strings.Repeat("x", 2001): "longer than 2,000 bytes",
 	} {

@@ -26,22 +26,22 @@ type Sessions struct {
 // A Session is a session of an entity. State and StateBase64 are returned only by GET
 // /session; both are missing if no state is set.
 type Session struct {
-	ID             string     `json:"id"`                       // the empty text is a valid id
-	Active         int64      `json:"active"`                   // messages available to receivers
-	Locked         int64      `json:"locked"`                   // messages locked by its holder
-	Deferred       int64      `json:"deferred"`                 // messages available by their sequence numbers
-	Holder         string     `json:"holder,omitempty"`         // the client that holds it, if known
-	LockedUntil    *time.Time `json:"lockedUntil,omitempty"`    // missing if it is not held
-	StateSize      *int       `json:"stateSize,omitempty"`      // bytes; missing if no state is set
-	StateChangedAt *time.Time `json:"stateChangedAt,omitempty"` // when its state was last set
-	StateTag       string     `json:"stateTag,omitempty"`       // only in GET /session: identifies the state, also if none is set
+	ID             string     `json:"id"`                           // the empty text is a valid id
+	Active         int64      `json:"active"`                       // messages available to receivers
+	Locked         int64      `json:"locked"`                       // messages locked by its holder
+	Deferred       int64      `json:"deferred"`                     // messages available by their sequence numbers
+	Holder         string     `json:"sessionLockTokener,omitempty"` // the client that holds it, if known
+	LockedUntil    *time.Time `json:"lockedUntil,omitempty"`        // missing if it is not held
+	StateSize      *int       `json:"stateSize,omitempty"`          // bytes; missing if no state is set
+	StateChangedAt *time.Time `json:"stateChangedAt,omitempty"`     // when its state was last set
+	StateTag       string     `json:"stateTag,omitempty"`           // only in GET /session: identifies the state, also if none is set
 	LockHistory
 	SessionState
 }
 
 // SetState is the request of PUT /session. Without state and stateBase64 it clears the state.
 type SetState struct {
-	Seen *engine.SessionStateTag `json:"seen,omitempty"` // the stateTag of the state to replace: 409 if it has changed; missing replaces any state
+	IfStateTag *engine.SessionStateTag `json:"ifStateTag,omitempty"` // the stateTag of the state to replace: 409 if it has changed; missing replaces any state
 	SessionState
 }
 
@@ -51,19 +51,19 @@ type SessionState struct {
 	StateBase64 *string `json:"stateBase64,omitempty"` // instead of state
 }
 
-// AcceptSession is the request of POST /accept.
+// AcceptSession is the request of POST /accept-session.
 type AcceptSession struct {
-	Session *string `json:"session,omitempty"` // its id; missing means the next available one
-	Mode    string  `json:"mode,omitempty"`    // as in Receive, for all messages that are received from it
-	Wait    string  `json:"wait,omitempty"`    // for the next one: a duration; no wait if absent
+	Session *string `json:"sessionId,omitempty"` // its id; missing means the next available one
+	Mode    string  `json:"mode,omitempty"`      // as in Receive, for all messages that are received from it
+	Wait    string  `json:"wait,omitempty"`      // for the next one: a duration; no wait if absent
 }
 
-// A HeldSession is a session locked by POST /accept. It ends with DELETE /accept or when its lock
-// expires; POST /renew extends it.
+// A HeldSession is a session locked by POST /accept-session. It ends with DELETE /accept-session or when its lock
+// expires; POST /renew-lock extends it.
 type HeldSession struct {
-	Hold        string    `json:"hold"` // for /receive, /renew and DELETE /accept
-	Session     string    `json:"session"`
-	LockedUntil time.Time `json:"lockedUntil"`
+	SessionLockToken string    `json:"sessionLockToken"` // for /receive, /renew and DELETE /accept-session
+	Session          string    `json:"sessionId"`
+	LockedUntil      time.Time `json:"lockedUntil"`
 }
 
 // heldSessions are the sessions locked for clients without a connection. It is safe for concurrent
@@ -106,8 +106,8 @@ func sessionRoutes() []route {
 	return []route{
 		{
 			method: "GET", path: "/sessions/{path}", id: "listSessions", group: groupSessions, summary: "List sessions by ID",
-			exampleParam: "chats", exampleQuery: "count=20",
-			query:    []parameter{textParameter("from", "The first ID.").withExample("customer-1"), numberParameter("count", 1, maxSessions, fmt.Sprintf("The maximum number of results; %d if absent.", sessionsCount))},
+			exampleParam: "chats", exampleQuery: "limit=20",
+			query:    []parameter{textParameter("from", "The first ID.").withExample("customer-1"), numberParameter("limit", 1, maxSessions, fmt.Sprintf("The maximum number of results; %d if absent.", sessionsCount))},
 			response: Sessions{}, problems: fails(), handle: (*handler).listSessions,
 		},
 		{
@@ -118,24 +118,24 @@ func sessionRoutes() []route {
 		{
 			method: "PUT", path: "/session/{path}", id: "setSessionState", role: auth.Operator, destruction: destroys, group: groupSessions, summary: "Set or clear the state of a session, even if a client holds it",
 			exampleParam: "chats", exampleQuery: "id=customer-1", exampleBody: `{"state":"step 2 of 3"}`,
-			description: "With seen, as in {\"state\":\"…\",\"seen\":\"none\"}, the state is set only if it has not changed since; otherwise the answer is 409.",
+			description: "With ifStateTag, as in {\"state\":\"…\",\"ifStateTag\":\"none\"}, the state is set only if it has not changed since; otherwise the answer is 409.",
 			query:       []parameter{sessionID()}, request: SetState{}, maxBody: origin.MaxBody, response: Session{}, problems: fails("Changed", "QuotaExceeded"), handle: (*handler).setState,
 		},
 		{
-			method: "DELETE", path: "/session/{path}", id: "breakSession", role: auth.Operator, group: groupSessions, summary: "End the lock of a session as if it had expired",
+			method: "DELETE", path: "/session/{path}", id: "unlockSession", role: auth.Operator, group: groupSessions, summary: "End the lock of a session as if it had expired",
 			exampleParam: "chats", exampleQuery: "id=customer-1",
 			query: []parameter{sessionID()}, problems: fails("SessionLockLost"), handle: (*handler).breakSessionLock,
 		},
 		{
-			method: "POST", path: "/accept/{path}", id: "acceptSession", role: auth.Operator, group: groupSessions, summary: "Accept a session, or the next available one",
-			exampleParam: "chats", exampleBody: `{"session":"customer-1"}`,
+			method: "POST", path: "/accept-session/{path}", id: "acceptSession", role: auth.Operator, group: groupSessions, summary: "Accept a session, or the next available one",
+			exampleParam: "chats", exampleBody: `{"sessionId":"customer-1"}`,
 			description: "Give the hold of the answer to receive and renew. The session ends when it is released or when its lock expires (410).",
 			request:     AcceptSession{}, status: http.StatusCreated, response: HeldSession{}, problems: fails("SessionCannotBeLocked", "MessagingEntityDisabled", "QuotaExceeded"), handle: (*handler).accept,
 		},
 		{
-			method: "DELETE", path: "/accept/{path}", id: "giveSessionBack", role: auth.Operator, group: groupSessions, summary: "Release a session and its unsettled messages",
-			exampleParam: "chats", exampleQuery: "hold=HOLD",
-			query: []parameter{requiredParameter(textParameter("hold", "The hold of the answer to accept.").withExample("HOLD")).routeRole()}, problems: []string{"SessionLockLost"}, handle: (*handler).releaseSession,
+			method: "DELETE", path: "/accept-session/{path}", id: "releaseSession", role: auth.Operator, group: groupSessions, summary: "Release a session and its unsettled messages",
+			exampleParam: "chats", exampleQuery: "sessionLockToken=TOKEN",
+			query: []parameter{requiredParameter(textParameter("sessionLockToken", "The sessionLockToken of the answer to accept.").withExample("TOKEN")).routeRole()}, problems: []string{"SessionLockLost"}, handle: (*handler).releaseSession,
 		},
 	}
 }
@@ -149,7 +149,7 @@ func (d *handler) listSessions(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	q, count := query(c), int(number(c, "count", sessionsCount))
+	q, count := query(c), int(number(c, "limit", sessionsCount))
 	var rows []engine.SessionRow
 	err = d.broker.Read(c.Request().Context(), func(r broker.Reader) (err error) {
 		rows, err = r.SessionRows(p, q.Get("from"), count+1)
@@ -260,8 +260,8 @@ func (d *handler) setState(c echo.Context) error {
 		text := string(b)
 		state = &text
 	}
-	if in.Seen != nil {
-		err = d.broker.SetSessionStateIf(r.Context(), p, id, *in.Seen, state, client(r))
+	if in.IfStateTag != nil {
+		err = d.broker.SetSessionStateIf(r.Context(), p, id, *in.IfStateTag, state, client(r))
 	} else {
 		err = d.broker.SetSessionStateAt(r.Context(), p, id, state, client(r))
 	}
@@ -306,7 +306,7 @@ func (d *handler) accept(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return reply(c, http.StatusCreated, HeldSession{Hold: d.heldSessions.keep(s), Session: s.ID(), LockedUntil: s.LockedUntil().Time()})
+	return reply(c, http.StatusCreated, HeldSession{SessionLockToken: d.heldSessions.keep(s), Session: s.ID(), LockedUntil: s.LockedUntil().Time()})
 }
 
 // releaseSession releases a session: its unsettled messages are available at once (SES-7).
@@ -315,7 +315,7 @@ func (d *handler) releaseSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := d.heldSessions.session(query(c).Get("hold"))
+	s, err := d.heldSessions.session(query(c).Get("sessionLockToken"))
 	if err != nil {
 		return err
 	}
@@ -329,7 +329,7 @@ func (d *handler) renewSession(c echo.Context, in Renew) error {
 	if in.LockToken != "" {
 		return engine.Refuse(engine.ErrArgument, "Give either 'lockToken' or 'hold', not both.")
 	}
-	s, err := d.heldSessions.session(in.Hold)
+	s, err := d.heldSessions.session(in.SessionLockToken)
 	if err != nil {
 		return err
 	}

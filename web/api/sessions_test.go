@@ -16,25 +16,25 @@ func TestSessions(t *testing.T) {
 	w.want(400, "POST", "/send/q", `{}`, nil)    // MSG-9
 	w.want(400, "POST", "/receive/q", `{}`, nil) // SES-13
 	var first, second HeldSession
-	w.want(201, "POST", "/accept/q", ``, &first)
-	w.want(410, "POST", "/accept/q", `{"session":"a"}`, nil)
-	w.want(201, "POST", "/accept/q", `{"wait":"1s"}`, &second)
-	w.want(408, "POST", "/accept/q", `{}`, nil)
-	if first.Session != "a" || second.Session != "b" || first.Hold == second.Hold {
+	w.want(201, "POST", "/accept-session/q", ``, &first)
+	w.want(410, "POST", "/accept-session/q", `{"sessionId":"a"}`, nil)
+	w.want(201, "POST", "/accept-session/q", `{"wait":"1s"}`, &second)
+	w.want(408, "POST", "/accept-session/q", `{}`, nil)
+	if first.Session != "a" || second.Session != "b" || first.SessionLockToken == second.SessionLockToken {
 		t.Fatalf("got %+v and %+v", first, second)
 	}
 	var got Messages
-	w.want(200, "POST", "/receive/q", `{"hold":"`+first.Hold+`","max":10}`, &got)
+	w.want(200, "POST", "/receive/q", `{"sessionLockToken":"`+first.SessionLockToken+`","limit":10}`, &got)
 	if len(got.Messages) != 2 || got.Messages[0].MessageID != "a1" || *got.Messages[1].SessionID != "a" {
 		t.Fatalf("got %+v", got)
 	}
 	w.want(204, "POST", "/settle", `{"lockToken":"`+got.Messages[0].LockToken+`","outcome":"complete"}`, nil)
 	var renewed Renewed
-	w.want(200, "POST", "/renew", `{"hold":"`+first.Hold+`"}`, &renewed)
-	w.want(400, "POST", "/renew", `{"hold":"`+first.Hold+`","lockToken":"x"}`, nil)
+	w.want(200, "POST", "/renew-lock", `{"sessionLockToken":"`+first.SessionLockToken+`"}`, &renewed)
+	w.want(400, "POST", "/renew-lock", `{"sessionLockToken":"`+first.SessionLockToken+`","lockToken":"x"}`, nil)
 
 	var all Sessions
-	w.want(200, "GET", "/sessions/q?count=1", "", &all)
+	w.want(200, "GET", "/sessions/q?limit=1", "", &all)
 	if len(all.Sessions) != 1 || all.Sessions[0].ID != "a" || all.Sessions[0].Locked != 1 || all.Sessions[0].LockedUntil == nil || all.Next != "b" {
 		t.Errorf("got %+v", all)
 	}
@@ -45,25 +45,25 @@ func TestSessions(t *testing.T) {
 
 	// Unsettled messages of a released session are available again, without a counted delivery
 	// (SES-7).
-	w.want(204, "DELETE", "/accept/q?hold="+first.Hold, "", nil)
-	w.want(410, "DELETE", "/accept/q?hold="+first.Hold, "", nil)
-	w.want(410, "POST", "/receive/q", `{"hold":"`+first.Hold+`"}`, nil)
-	w.want(201, "POST", "/accept/q", `{"session":"a","mode":"receive-and-delete"}`, &first)
+	w.want(204, "DELETE", "/accept-session/q?sessionLockToken="+first.SessionLockToken, "", nil)
+	w.want(410, "DELETE", "/accept-session/q?sessionLockToken="+first.SessionLockToken, "", nil)
+	w.want(410, "POST", "/receive/q", `{"sessionLockToken":"`+first.SessionLockToken+`"}`, nil)
+	w.want(201, "POST", "/accept-session/q", `{"sessionId":"a","mode":"receive-and-delete"}`, &first)
 	got = Messages{}
-	w.want(200, "POST", "/receive/q", `{"hold":"`+first.Hold+`"}`, &got)
+	w.want(200, "POST", "/receive/q", `{"sessionLockToken":"`+first.SessionLockToken+`"}`, &got)
 	if len(got.Messages) != 1 || got.Messages[0].MessageID != "a2" || got.Messages[0].DeliveryCount != 0 || got.Messages[0].LockToken != "" {
 		t.Errorf("got %+v", got)
 	}
 
 	// A lock broken by an operator counts as a delivery of the messages held under it.
-	w.want(200, "POST", "/receive/q", `{"hold":"`+second.Hold+`"}`, nil)
+	w.want(200, "POST", "/receive/q", `{"sessionLockToken":"`+second.SessionLockToken+`"}`, nil)
 	w.want(204, "DELETE", "/session/q?id=b", "", nil)
 	webtest.Eventually(t, "the hold is over", func() bool {
-		a, _ := w.ask("POST", "/renew", `{"hold":"`+second.Hold+`"}`)
+		a, _ := w.ask("POST", "/renew-lock", `{"sessionLockToken":"`+second.SessionLockToken+`"}`)
 		return a.StatusCode == 410
 	})
-	w.want(201, "POST", "/accept/q", `{"session":"b"}`, &second)
-	w.want(200, "POST", "/receive/q", `{"hold":"`+second.Hold+`"}`, &got)
+	w.want(201, "POST", "/accept-session/q", `{"sessionId":"b"}`, &second)
+	w.want(200, "POST", "/receive/q", `{"sessionLockToken":"`+second.SessionLockToken+`"}`, &got)
 	if len(got.Messages) != 1 || got.Messages[0].DeliveryCount != 1 {
 		t.Errorf("got %+v", got)
 	}
@@ -107,16 +107,16 @@ func TestSessionState(t *testing.T) {
 	if s := state(); s.State != nil || s.StateSize != nil {
 		t.Errorf("got %+v", s)
 	}
-	w.want(200, "PUT", at, `{"state":"one","seen":"none"}`, nil)
-	w.want(409, "PUT", at, `{"state":"two","seen":"none"}`, nil)
-	w.want(409, "PUT", at, `{"seen":""}`, nil)
+	w.want(200, "PUT", at, `{"state":"one","ifStateTag":"none"}`, nil)
+	w.want(409, "PUT", at, `{"state":"two","ifStateTag":"none"}`, nil)
+	w.want(409, "PUT", at, `{"ifStateTag":""}`, nil)
 	if s := state(); s.State == nil || *s.State != "one" || s.StateTag == "none" {
 		t.Errorf("got %+v", s)
 	}
 	tag := state().StateTag
-	w.want(200, "PUT", at, `{"state":"three","seen":"`+tag+`"}`, nil)
-	w.want(409, "PUT", at, `{"seen":"`+tag+`"}`, nil)
-	w.want(200, "PUT", at, `{"seen":"`+state().StateTag+`"}`, nil)
+	w.want(200, "PUT", at, `{"state":"three","ifStateTag":"`+tag+`"}`, nil)
+	w.want(409, "PUT", at, `{"ifStateTag":"`+tag+`"}`, nil)
+	w.want(200, "PUT", at, `{"ifStateTag":"`+state().StateTag+`"}`, nil)
 	if s := state(); s.State != nil || s.StateTag != "none" {
 		t.Errorf("got %+v", s)
 	}
@@ -124,7 +124,7 @@ func TestSessionState(t *testing.T) {
 	w.want(400, "GET", "/session/plain?id=x", "", nil)
 	w.want(400, "GET", "/sessions/plain", "", nil)
 	w.want(404, "GET", "/sessions/none", "", nil)
-	w.want(400, "GET", "/sessions/q?count=0", "", nil)
+	w.want(400, "GET", "/sessions/q?limit=0", "", nil)
 }
 
 func TestDuplicatesTold(t *testing.T) {
@@ -163,9 +163,9 @@ func TestEmptySessionID(t *testing.T) {
 	}
 	w.want(400, "GET", "/session/q", "", nil)
 	var h HeldSession
-	w.want(201, "POST", "/accept/q", `{"session":""}`, &h)
+	w.want(201, "POST", "/accept-session/q", `{"sessionId":""}`, &h)
 	var got Messages
-	w.want(200, "POST", "/receive/q", `{"hold":"`+h.Hold+`"}`, &got)
+	w.want(200, "POST", "/receive/q", `{"sessionLockToken":"`+h.SessionLockToken+`"}`, &got)
 	if len(got.Messages) != 1 || got.Messages[0].SessionID == nil || *got.Messages[0].SessionID != "" {
 		t.Errorf("got %+v", got)
 	}

@@ -18,7 +18,7 @@ func settlingRoutes() []route {
 			request:     Settle{}, problems: []string{"MessageLockLost", "MessagingEntityNotFound", "InvalidOperation", "QuotaExceeded", "SessionLockLost"}, handle: (*handler).settle,
 		},
 		{
-			method: "POST", path: "/renew", id: "renewLock", role: auth.Operator, group: groupMessages, summary: "Renew the lock of a message or session",
+			method: "POST", path: "/renew-lock", id: "renewLock", role: auth.Operator, group: groupMessages, summary: "Renew the lock of a message or session",
 			exampleBody: `{"lockToken":"00000100-0000-0004-313a-c2f254f78bd3"}`,
 			request:     Renew{}, response: Renewed{}, problems: []string{"MessageLockLost", "SessionLockLost", "InvalidOperation"}, handle: (*handler).renew,
 		},
@@ -83,7 +83,7 @@ func (d *handler) renew(c echo.Context) error {
 		return err
 	}
 	r := c.Request()
-	if in.Hold != "" {
+	if in.SessionLockToken != "" {
 		return d.renewSession(c, in)
 	}
 	token, err := engine.ParseLockToken(in.LockToken)

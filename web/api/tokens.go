@@ -21,20 +21,20 @@ type Tokens struct {
 
 // Token is a token or a read-only link, without its secret.
 type Token struct {
-	ID        string    `json:"id"`   // identifies it in requests
-	Kind      string    `json:"kind"` // token or link
-	Name      string    `json:"name"`
-	Role      string    `json:"role"`                // viewer, operator or admin
-	Namespace string    `json:"namespace,omitempty"` // the only one that it is valid for; missing means all
-	Page      string    `json:"page,omitempty"`      // the page that a link opens
-	State     string    `json:"state"`               // active or expired
-	MadeBy    string    `json:"madeBy,omitempty"`    // the user who made it; missing if the server was open to everybody
-	Made      time.Time `json:"made"`
-	Until     time.Time `json:"until,omitzero"`   // when it expires; missing if it does not
-	Used      time.Time `json:"used,omitzero"`    // when it was last used, to the minute; missing if never
-	Parent    string    `json:"with,omitempty"`   // the id of the token that it was made with, and ends with
-	Secret    string    `json:"secret,omitempty"` // for a token, only in the answer that made it: the value after Bearer
-	URL       string    `json:"url,omitempty"`    // for a link, only in the answer that made it: its address
+	ID          string    `json:"id"`   // identifies it in requests
+	Kind        string    `json:"kind"` // token or link
+	Name        string    `json:"name"`
+	Role        string    `json:"role"`                // viewer, operator or admin
+	Namespace   string    `json:"namespace,omitempty"` // the only one that it is valid for; missing means all
+	Page        string    `json:"page,omitempty"`      // the page that a link opens
+	State       string    `json:"state"`               // active or expired
+	CreatedBy   string    `json:"createdBy,omitempty"` // the user who made it; missing if the server was open to everybody
+	CreatedAt   time.Time `json:"createdAt"`
+	ExpiresAt   time.Time `json:"expiresAt,omitzero"`    // when it expires; missing if it does not
+	LastUsedAt  time.Time `json:"lastUsedAt,omitzero"`   // when it was last used, to the minute; missing if never
+	CreatedWith string    `json:"createdWith,omitempty"` // the id of the token that it was made with, and ends with
+	Secret      string    `json:"secret,omitempty"`      // for a token, only in the answer that made it: the value after Bearer
+	URL         string    `json:"url,omitempty"`         // for a link, only in the answer that made it: its address
 }
 
 // NewToken is the request of POST /tokens.
@@ -42,7 +42,7 @@ type NewToken struct {
 	Name      string `json:"name"`                // 1 to 100 characters
 	Role      string `json:"role"`                // viewer, operator or admin, up to the caller's own
 	Namespace string `json:"namespace,omitempty"` // the only one that it is valid for; missing means all
-	For       string `json:"for,omitempty"`       // how long it is valid, such as 90d; missing means until it is revoked
+	ExpiresIn string `json:"expiresIn,omitempty"` // how long it is valid, such as 90d; missing means until it is revoked
 }
 
 // NewLink is the request of POST /links.
@@ -50,7 +50,7 @@ type NewLink struct {
 	Name      string `json:"name"`                // 1 to 100 characters
 	Namespace string `json:"namespace,omitempty"` // the namespace that it shows; missing means that of the address
 	Page      string `json:"page,omitempty"`      // the page that it opens, such as /n/shop/queues; missing means the overview
-	For       string `json:"for,omitempty"`       // how long it is valid, such as 2h, up to 30d; missing means 8h
+	ExpiresIn string `json:"expiresIn,omitempty"` // how long it is valid, such as 2h, up to 30d; missing means 8h
 }
 
 func tokenRoutes() []route {
@@ -61,14 +61,14 @@ func tokenRoutes() []route {
 			response:    Tokens{}, problems: []string{"NotSupported"}, handle: (*handler).tokens,
 		},
 		{
-			method: "POST", path: "/tokens", id: "makeToken", role: auth.Viewer, group: groupTokens, summary: "Create a token for a program",
-			exampleBody: `{"name":"ci","role":"operator","for":"90d"}`,
+			method: "POST", path: "/tokens", id: "createToken", role: auth.Viewer, group: groupTokens, summary: "Create a token for a program",
+			exampleBody: `{"name":"ci","role":"operator","expiresIn":"90d"}`,
 			description: "The secret is only in this answer. A token created with another token ends with it.",
 			request:     NewToken{}, status: http.StatusCreated, response: Token{}, problems: []string{"InvalidOperation", "QuotaExceeded", "NotSupported"}, handle: (*handler).createToken,
 		},
 		{
-			method: "POST", path: "/links", id: "makeLink", role: auth.Operator, group: groupTokens, summary: "Create a read-only link",
-			exampleBody: `{"name":"monday's demo","page":"/n/default/queues","for":"2h"}`,
+			method: "POST", path: "/links", id: "createLink", role: auth.Operator, group: groupTokens, summary: "Create a read-only link",
+			exampleBody: `{"name":"monday's demo","page":"/n/default/queues","expiresIn":"2h"}`,
 			description: "A viewer with the link can see one namespace and change nothing. The URL is only in this answer.",
 			request:     NewLink{}, status: http.StatusCreated, response: Token{}, problems: []string{"InvalidOperation", "QuotaExceeded", "NotSupported"}, handle: (*handler).createLink,
 		},
@@ -84,7 +84,7 @@ func tokenRoutes() []route {
 func presentToken(k token.Key) Token {
 	return Token{
 		ID: k.ID, Kind: k.Kind.String(), Name: k.Name, Role: k.Role.String(), Namespace: k.Namespace, Page: k.Page, State: k.State(time.Now()),
-		MadeBy: k.MadeBy, Made: k.Made, Until: k.Expires, Used: k.LastUsed, Parent: k.Parent,
+		CreatedBy: k.MadeBy, CreatedAt: k.Made, ExpiresAt: k.Expires, LastUsedAt: k.LastUsed, CreatedWith: k.Parent,
 	}
 }
 
@@ -112,7 +112,7 @@ func (d *handler) tokens(c echo.Context) error {
 	return reply(c, http.StatusOK, out)
 }
 
-// parseLifetime parses a validity; zero if there is none.
+// parseLifetime parses a lifetime. It returns zero if text is empty.
 func parseLifetime(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil
@@ -140,7 +140,7 @@ func (d *handler) createToken(c echo.Context) error {
 	if w.Namespace, err = d.namespaceOf(in.Namespace); err != nil {
 		return err
 	}
-	if w.Lifetime, err = parseLifetime(in.For); err != nil {
+	if w.Lifetime, err = parseLifetime(in.ExpiresIn); err != nil {
 		return err
 	}
 	k, secret, err := ring.CreateToken(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), w)
@@ -168,7 +168,7 @@ func (d *handler) createLink(c echo.Context) error {
 	if w.Namespace == "" {
 		w.Namespace = strings.ToLower(d.broker.Name())
 	}
-	if w.Lifetime, err = parseLifetime(in.For); err != nil {
+	if w.Lifetime, err = parseLifetime(in.ExpiresIn); err != nil {
 		return err
 	}
 	k, at, err := ring.CreateLink(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), w)

@@ -21,7 +21,7 @@ type View struct {
 	Columns   []string  `json:"columns"`         // in order: state, prop.region, json.customer.id
 	Lists     []string  `json:"lists,omitempty"` // its lists: messages, scheduled, deferred, locked, dead-letter, transfer, search; missing means all
 	Default   bool      `json:"default"`         // these lists show it by default
-	ChangedAt time.Time `json:"changedAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
 }
 
 // ViewChange is the request of PUT /views.
@@ -60,7 +60,7 @@ func viewRoutes() []route {
 }
 
 func presentView(v columns.View) View {
-	out := View{Name: v.Name, Columns: columns.Names(v.Columns), Default: v.Default, ChangedAt: v.ChangedAt.Time()}
+	out := View{Name: v.Name, Columns: columns.Names(v.Columns), Default: v.Default, UpdatedAt: v.ChangedAt.Time()}
 	for _, l := range v.Lists {
 		out.Lists = append(out.Lists, string(l))
 	}

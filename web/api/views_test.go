@@ -17,7 +17,7 @@ func TestViews(t *testing.T) {
 	}
 	var v View
 	w.want(200, "PUT", "/views/late%20orders", `{"columns":["seq","prop.a region","json.\"x\".id"],"lists":["messages"],"default":true}`, &v)
-	if v.Name != "late orders" || !slices.Equal(v.Columns, []string{"seq", "prop.a region", "json.x.id"}) || !slices.Equal(v.Lists, []string{"messages"}) || !v.Default || v.ChangedAt.IsZero() {
+	if v.Name != "late orders" || !slices.Equal(v.Columns, []string{"seq", "prop.a region", "json.x.id"}) || !slices.Equal(v.Lists, []string{"messages"}) || !v.Default || v.UpdatedAt.IsZero() {
 		t.Errorf("saved %+v", v)
 	}
 	w.want(200, "PUT", "/views/Dead", `{"columns":["reason"],"default":true}`, nil)

@@ -21,7 +21,7 @@ const (
 	Admin                // act on entities and settings
 )
 
-// Roles returns the roles that a caller can have, the least first.
+// Roles returns the roles that a caller can have, from the least to the most privileged.
 func Roles() []Role { return []Role{Viewer, Operator, Admin} }
 
 func (r Role) String() string {

@@ -55,7 +55,7 @@ const (
 	alertSize         = 2
 )
 
-// NetConn returns the connection below; see connections.Of.
+// NetConn returns the connection below; see connlimit.Unwrap.
 func (w *alertConn) NetConn() net.Conn { return w.Conn }
 
 func (w *alertConn) Read(b []byte) (int, error) {

@@ -32,7 +32,7 @@ func (a *Manager) loadLocal(was *loaded) (*loaded, error) {
 	}
 	cert, err := a.certify(i, now)
 	if err != nil {
-		a.log.Warn("new local CA created; make clients trust it in place of the previous one", "reason", err, "ca", a.path(fileCA))
+		a.log.Warn("a new local CA was created; make clients trust it in place of the previous one", "reason", err, "ca", a.path(fileCA))
 		if i, err = a.createIssuer(now, i); err != nil {
 			return nil, err
 		}
@@ -46,12 +46,12 @@ func (a *Manager) loadLocal(was *loaded) (*loaded, error) {
 	}
 	if was == nil {
 		if lacks := slices.DeleteFunc(slices.Clone(a.extraNames), i.permits); len(lacks) > 0 {
-			a.log.Info("certificate does not cover all names and addresses of this server; --tls-name creates a new CA that may sign them, which clients must trust in place of the previous one", "lacks", lacks)
+			a.log.Info("the certificate does not cover all names and addresses of this server; --tls-name creates a new CA that may sign them, which clients must trust in place of the previous one", "lacks", lacks)
 		}
 	}
 	s := &loaded{cert: cert, names: namesOf(cert.Leaf), ca: a.path(fileCA), issuer: i, files: from, renew: cert.Leaf.NotAfter.Add(-leafRenew), checked: now}
 	if was != nil {
-		a.log.Info("new TLS certificate created", "until", cert.Leaf.NotAfter)
+		a.log.Info("a new TLS certificate was created", "until", cert.Leaf.NotAfter)
 	}
 	return s, a.writeCA(i)
 }

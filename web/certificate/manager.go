@@ -136,7 +136,7 @@ func (a *Manager) refresh() *loaded {
 		next = &again
 		if text := err.Error(); text != a.lastError {
 			a.lastError = text
-			a.log.Error("TLS certificate cannot be renewed; serving the previous one", "err", err)
+			a.log.Error("the TLS certificate cannot be renewed; serving the previous one", "err", err)
 		}
 	} else {
 		a.lastError = ""

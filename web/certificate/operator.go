@@ -27,7 +27,7 @@ func (a *Manager) loadOperator(from fingerprint) (*loaded, error) {
 	}
 	s := &loaded{cert: cert, names: namesOf(cert.Leaf), files: from, checked: a.now()}
 	if end := cert.Leaf.NotAfter; !s.checked.Before(end) {
-		a.log.Warn("TLS certificate has expired; clients will refuse it", "file", a.path(fileCert), "since", end)
+		a.log.Warn("the TLS certificate has expired; clients will refuse it", "file", a.path(fileCert), "since", end)
 	}
 	return s, nil
 }

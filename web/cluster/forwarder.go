@@ -160,7 +160,7 @@ func (l *Forwarder) Forward(w http.ResponseWriter, r *http.Request, is ClientInf
 	if cause := context.Cause(ctx); cause != nil {
 		f.err = cause
 	}
-	l.r.log.Debug("request not forwarded", "namespace", l.namespace, "owner", l.endpoint.String(), "path", r.URL.Path, "err", f.err)
+	l.r.log.Debug("a request was not forwarded", "namespace", l.namespace, "owner", l.endpoint.String(), "path", r.URL.Path, "err", f.err)
 	if f.asked.Load() {
 		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, f.err)
 	}

@@ -165,7 +165,7 @@ func (r *Relay) serveAMQP(c *tls.Conn) {
 	_ = c.SetDeadline(time.Now().Add(headerTimeout)) //nolint:errcheck // the read returns the error
 	p, err := readClientInfo(c)
 	if err != nil {
-		r.log.Debug("connection from another server rejected: its client information cannot be read", "server", c.RemoteAddr(), "err", err)
+		r.log.Debug("a connection from another server was rejected: its client information cannot be read", "server", c.RemoteAddr(), "err", err)
 		return
 	}
 	_ = c.SetDeadline(time.Time{}) //nolint:errcheck // the next read returns the error

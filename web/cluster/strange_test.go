@@ -86,8 +86,7 @@ func (w *wiretap) heard() (out [][]byte) {
 	return out
 }
 
-// An attacker between two servers reads nothing of what is forwarded, and gains nothing
-// by replaying it.
+// An attacker between two servers can read no forwarded data, and gains nothing by replaying it.
 func TestNobodyInBetween(t *testing.T) {
 	var asked sync.WaitGroup
 	took := make(chan string, 16)

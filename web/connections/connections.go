@@ -63,7 +63,7 @@ const (
 	DotNET     SDK = "dotnet"
 )
 
-// Name returns the SDK's usual name; empty for Other.
+// Name returns the SDK's usual name, or "" for Other.
 func (s SDK) Name() string {
 	return map[SDK]string{Go: "Go SDK", Python: "Python SDK", JavaScript: "JavaScript SDK", Java: "Java SDK", DotNET: ".NET SDK"}[s]
 }
@@ -121,7 +121,7 @@ const (
 type Link struct {
 	Name string // given by the client, cut if it is long
 	// Identifier is the name that the client's program gave its sender or receiver, as SDKs
-	// other than Go's report it; cut if it is long. Empty: not reported.
+	// other than Go's report it; cut if it is long. It is empty if the client does not report it.
 	Identifier string
 	Path       engine.Path
 	Role       Role
@@ -177,18 +177,18 @@ func (c Connection) LockedQuery(locked []engine.Subqueue, most int) engine.LockQ
 
 // A Query picks connections. The zero value picks all.
 type Query struct {
-	Entity engine.Path // only those with a link to it, and such links listed first; empty: any
-	Client string      // only those with this name in locks and events; empty: any
-	Before uint64      // only those older than the connection with this number; zero: any
-	Limit  int         // zero: no limit
-	Links  int         // links listed of each connection; zero: none
+	Entity engine.Path // only those with a link to it, and such links listed first; empty means any
+	Client string      // only those with this name in locks and events; empty means any
+	Before uint64      // only those older than the connection with this number; zero means any
+	Limit  int         // zero means no limit
+	Links  int         // links listed of each connection; zero means none
 }
 
 // A List is the answer to a Query, newest first.
 type List struct {
 	Connections []Connection
-	Total       int    // how many connections there are, whatever was asked for
-	Before      uint64 // the Query.Before of the next page; zero: this is the last
+	Total       int    // how many connections there are, without the filter
+	Before      uint64 // the Query.Before of the next page; zero if this is the last
 }
 
 // A Source lists connections and closes them. It is safe for concurrent use and never waits
@@ -210,8 +210,8 @@ type Source interface {
 
 // A Client is a client that is connected or has disconnected.
 type Client struct {
-	ID        string // of the connection; empty: it is closed
+	ID        string // of the connection; empty if it is closed
 	Container string
 	Library
-	DisconnectedAt time.Time // when it disconnected; zero: it is connected
+	DisconnectedAt time.Time // when it disconnected; zero if it is connected
 }

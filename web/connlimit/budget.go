@@ -119,7 +119,7 @@ func (b *Budget) admit(c *Conn) {
 
 // evict takes one connection of the pool p, which may have most, out of the budget and
 // adds it to gone. It reports whether p had one to close; see choose about own. The caller
-// holds mu, and calls part with gone after releasing it.
+// holds mu, and calls closeEvicted with gone after releasing it.
 func (b *Budget) evict(p *pool, most int, own string, gone *[]*Conn) bool {
 	if most == 0 { // the process is out of files
 		most = p.n
@@ -176,7 +176,7 @@ func (b *Budget) closeEvicted(gone []*Conn, now bool) {
 
 // FullText returns the error text for clients that are refused.
 func (b *Budget) FullText() string {
-	return fmt.Sprintf("The server has reached its limit of %d connections (--connections), and all are in use.", b.o.Max)
+	return fmt.Sprintf("The server has reached its limit of %d connections (--max-connections), and all are in use.", b.o.Max)
 }
 
 // A limitKind is the limit that was reached when a connection was closed.
@@ -193,7 +193,7 @@ func (b *Budget) farewell(s limitKind) string {
 	if s == groupLimit {
 		return "The namespace has reached its limit of connections (--limit connections), and this connection was closed for a newer one."
 	}
-	return fmt.Sprintf("The server has reached its limit of %d connections (--connections), and this connection was closed for a newer one.", b.o.Max)
+	return fmt.Sprintf("The server has reached its limit of %d connections (--max-connections), and this connection was closed for a newer one.", b.o.Max)
 }
 
 // A tally counts the connections that were closed because of one scope.
@@ -221,10 +221,10 @@ func (b *Budget) report(s limitKind, now time.Time) {
 	t.reported, t.logged = t.closed, now
 	b.mu.Unlock()
 	if s == groupLimit {
-		b.log.Warn("namespace has reached its connection limit and closes connections for new ones; raise --limit connections", slog.Group("closed", closed...))
+		b.log.Warn("a namespace has reached its connection limit and closes connections for new ones; raise --limit connections", slog.Group("closed", closed...))
 		return
 	}
-	b.log.Warn("server has reached its connection limit and closes or refuses connections; raise --connections and the limit of open files",
+	b.log.Warn("the server has reached its connection limit and closes or refuses connections; raise --max-connections and the limit of open files",
 		"most", b.o.Max, "open", open, slog.Group("closed", closed...))
 }
 

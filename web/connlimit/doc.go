@@ -16,9 +16,9 @@
 //
 // Within a kind, the oldest connection of the address with most connections of that kind
 // is closed, so a client that floods the server loses its own connections first. An
-// address may use the whole budget while other clients leave it free. Its share, a
-// quarter, is what it keeps when they connect. Within that share, links with credit,
-// requests that are being answered and open pages are never closed for other clients.
+// address may use the whole budget while other clients leave it free. When they connect, it
+// keeps its share, a quarter. Within that share, links with credit, requests that are being
+// answered and open pages are never closed for other clients.
 //
 // While only a few connections are in their handshake (see [Options.Max]), kind 1 comes
 // last. Otherwise a flood of half-open connections would close each new client before its

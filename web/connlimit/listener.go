@@ -86,7 +86,7 @@ func (b *Budget) refillReserve() {
 	for !b.closed && len(b.reserve) < reservedFiles {
 		f, err := os.Open(os.DevNull)
 		if err != nil {
-			return // closing the next connection calls refill again
+			return // closing the next connection calls refillReserve again
 		}
 		b.reserve = append(b.reserve, f)
 	}

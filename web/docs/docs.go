@@ -188,7 +188,8 @@ func idOf(n ast.Node) string {
 	return ""
 }
 
-// Short code is not broken at the end of a line, because browsers would break --flags.
+// whole matches short code, which is not broken at the end of a line, because browsers would
+// break --flags.
 var whole = regexp.MustCompile(`<code>([^<]{1,28})</code>`)
 
 const unbroken = `<code class="whole">$1</code>`

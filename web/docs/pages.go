@@ -22,6 +22,6 @@ var groups = []group{
 	{"docs.group.access", []string{"people", "openid", "tokens", "access-keys", "threat-model"}},
 	{"docs.group.data", []string{"where-data-is", "backups", "mongodb", "read-mongodb", "durability", "damage", "upgrade"}},
 	{"docs.group.reference", []string{
-		"command-line", "rest", "json-api", "manage-entities", "azure-differences", "semantics", "tested-clients", "figures", "changes", "contributing",
+		"command-line", "rest", "json-api", "manage-entities", "azure-differences", "semantics", "tested-clients", "figures", "changes", "renamed", "contributing",
 	}},
 }

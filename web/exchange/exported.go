@@ -61,7 +61,9 @@ type System struct {
 	ExportedAt             time.Time  `json:"exportedAt"`                           // when this line was written
 }
 
-func bodyKinds() [3]string { return [...]string{"data", "value", "sequence"} }
+var bodyKinds = [...]string{
+	"data", "value", "sequence",
+}
 
 // Export returns the export of a message without its body.
 func Export(row engine.Row, now engine.Instant) (Exported, error) {
@@ -84,7 +86,7 @@ func Export(row engine.Row, now engine.Instant) (Exported, error) {
 		},
 	}
 	if c.BodyKind != engine.DataBody {
-		out.BodyKind = bodyKinds()[c.BodyKind]
+		out.BodyKind = bodyKinds[c.BodyKind]
 	}
 	if c.HasSessionID() {
 		out.SessionID = &c.SessionID
@@ -182,7 +184,7 @@ func (x Exported) content() (c engine.Content, body []byte, err error) {
 }
 
 func parseBodyKind(text string) (engine.BodyKind, error) {
-	for i, kind := range bodyKinds() {
+	for i, kind := range bodyKinds {
 		if text == kind {
 			return engine.BodyKind(i), nil
 		}

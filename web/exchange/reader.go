@@ -41,7 +41,7 @@ type Item struct {
 	Size    int64           // bytes of that line
 	Expired bool            // expired under ttl=remaining: there is no Message
 	Late    bool            // its scheduled time has passed
-	Parts   int64           // lines that hold its body; zero: the body is in the message's line
+	Parts   int64           // lines that hold its body; zero means that the body is in the message's line
 	Message broker.Outgoing // its Reader, if not nil, is valid until the next call of Next or Rest
 }
 
@@ -50,7 +50,8 @@ type Item struct {
 // only the room that it fills. Call Close to give the rest back.
 type Reader struct {
 	// Flush sends the returned messages and calls Release. The Reader calls it when there
-	// is no room for the next bytes, and waits for room after that. Nil: it waits at once.
+	// is no room for the next bytes, and waits for room after that. Nil means that it waits at
+	// once.
 	Flush func(context.Context) error
 
 	b       *broker.Broker // for its clock and its limits
@@ -58,7 +59,7 @@ type Reader struct {
 	remap   Remap
 	lines   *bufio.Reader
 	at      job.FeedPosition // the place after what was read
-	body    *partsReader     // body of the latest message; nil: it has no lines of its own
+	body    *partsReader     // body of the latest message; nil if it has no lines of its own
 	line    int64            // room of the line that is being read
 	pending int64            // room of the returned messages
 	whole   int64            // room of the latest message's body, if it is in memory whole

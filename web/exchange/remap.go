@@ -10,9 +10,9 @@ import (
 
 // A Remap changes properties of imported messages. The zero value keeps everything.
 type Remap struct {
-	TTL      string // keep, remaining or drop; empty: keep
-	Schedule string // keep, shift or drop; empty: keep
-	IDs      string // keep or new; empty: keep
+	TTL      string // keep, remaining or drop; empty means keep
+	Schedule string // keep, shift or drop; empty means keep
+	IDs      string // keep or new; empty means keep
 }
 
 // TTLs returns the values of Remap.TTL.

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// MaxFile is how many bytes a file on a shelf may have. Larger files are imported through
+	// MaxFile is how many bytes an uploaded file may have. Larger files are imported through
 	// the API, as they arrive.
 	MaxFile   = 256 << 20
 	maxTotal  = 1 << 30   // bytes of all files together
@@ -24,7 +24,7 @@ const (
 	uploadTTL = time.Hour // a file that is not used
 )
 
-// A Uploads keeps uploaded files from the dry run until the job that sends their messages. They
+// An Uploads keeps uploaded files from the dry run until the job that sends their messages. They
 // are in the folder for temporary files, and are removed an hour after their last use or when
 // the server ends. It is safe for concurrent use. Close it.
 type Uploads struct {
@@ -38,7 +38,7 @@ type Uploads struct {
 	closed    bool             // guarded by mu
 }
 
-// NewUploads returns an empty shelf.
+// NewUploads returns an Uploads without files.
 func NewUploads() *Uploads {
 	return &Uploads{bodyBudget: origin.NewBodyBudget(), maxBytes: maxTotal, files: map[string]*File{}}
 }
@@ -53,7 +53,7 @@ func (s *Uploads) Close() {
 	}
 }
 
-// A File is a file on a shelf.
+// A File is an uploaded file.
 type File struct {
 	ID        string // identifies it in requests
 	Name      string // the name given by the browser; may be empty
@@ -66,12 +66,12 @@ type File struct {
 
 	expires time.Time // it is removed then unless it is used before, guarded by Uploads.mu
 	readers int       // readers, guarded by Uploads.mu
-	dropped bool      // removed from the shelf; discarded when its last reader ends, guarded by Uploads.mu
+	dropped bool      // removed from the uploads; discarded when its last reader ends, guarded by Uploads.mu
 	lines   int64     // found by the latest dry run, guarded by Uploads.mu
 }
 
 // Put stores the contents of in. The error is engine.ErrTooLarge for a file larger than
-// MaxFile, engine.ErrBusy if there is no room, engine.ErrClosed if the shelf is closed, or
+// MaxFile, engine.ErrBusy if there is no room, engine.ErrClosed if the Uploads is closed, or
 // in's.
 func (s *Uploads) Put(namespace, name string, in io.Reader) (f *File, err error) {
 	if err := s.reserve(); err != nil {
@@ -118,7 +118,7 @@ func (s *Uploads) reserve() error {
 	case s.closed:
 		return engine.Refuse(engine.ErrClosed, "The server is shutting down.")
 	case len(s.files)+s.uploading >= maxFiles:
-		return engine.Refuse(engine.ErrBusy, "%d files are waiting to be imported, the most allowed. Try again later.", maxFiles)
+		return engine.Refuse(engine.ErrBusy, "%d files are already waiting to be imported, the maximum. Try again later.", maxFiles)
 	}
 	s.uploading++
 	return nil
@@ -168,7 +168,7 @@ func (f *File) discard() {
 	}
 }
 
-// Drop removes a file from the shelf. It is discarded when its last reader ends.
+// Drop removes a file. It is discarded when its last reader ends.
 func (s *Uploads) Drop(word string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -300,7 +300,7 @@ func (f feed) Next(ctx context.Context, from job.FeedPosition) (all []job.FeedMe
 		}
 		bad, unreadable := errors.AsType[*LineError](err)
 		switch {
-		case errors.Is(err, io.EOF), errors.Is(err, engine.ErrBusy) && len(all) > 0: // what was read goes first
+		case errors.Is(err, io.EOF), errors.Is(err, engine.ErrBusy) && len(all) > 0: // the bytes already read go first
 			return all, done, nil
 		case unreadable:
 			all = append(all, job.FeedMessage{Line: bad.Line, Next: r.At(), Reason: errorText(bad.Err)})

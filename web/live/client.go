@@ -50,13 +50,13 @@ type client struct {
 	done             chan struct{} // closed by end
 
 	// Guarded by Hub.mu.
-	subs            map[string]*subscription // by URL
+	views           map[string]*pageViewer // by URL
 	controls        []control
 	ping            *websocket.PreparedMessage
 	alert           *websocket.PreparedMessage // the latest alert not sent yet
 	participant     *presentation.Participant  // of the presentation that it leads or follows; only the reader changes it
 	presentationDue bool                       // the presentation's state is to be sent
-	queue           []*subscription            // subscriptions with something due, the longest waiting first
+	queue           []*pageViewer              // viewers with something due, the longest waiting first
 	paused          bool
 	code            int // why it ends; zero while it does not
 	text            string
@@ -65,7 +65,7 @@ type client struct {
 // A command is a browser's command.
 type command struct {
 	Op    string `json:"op"`
-	Topic string `json:"topic"`
+	Topic string `json:"topic"` // the address of a page, or the id of a presentation
 	N     uint64 `json:"n"`
 
 	// For op present:
@@ -96,7 +96,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 		conn: conn, address: address, caller: who,
 		lang:     locale.Lang(locale.With(r.Context(), languageOf(r))),
 		safeMode: h.opts.SafeMode(r), presentingDenied: h.opts.PresentingDenied(r), wake: make(chan struct{}, 1), done: make(chan struct{}),
-		subs: map[string]*subscription{},
+		views: map[string]*pageViewer{},
 	}
 	c.presentationOnly = h.opts.HomeURL != "" && !h.maySee(c, h.opts.HomeURL)
 	if !h.add(c) {
@@ -123,12 +123,10 @@ func (h *Hub) closeExpired(c *client, over <-chan struct{}) {
 	}
 }
 
-// Commands returns the commands of a socket, with the role that each requires.
-func Commands() map[string]auth.Role {
-	return map[string]auth.Role{
-		"sub": auth.Viewer, "unsub": auth.Viewer, "pause": auth.Viewer, "resume": auth.Viewer,
-		"follow": auth.Viewer, "unfollow": auth.Viewer, "present": auth.Operator,
-	}
+// commands are the commands of a socket, with the role that each requires.
+var commands = map[string]auth.Role{
+	"sub": auth.Viewer, "unsub": auth.Viewer, "pause": auth.Viewer, "resume": auth.Viewer,
+	"follow": auth.Viewer, "unfollow": auth.Viewer, "present": auth.Operator,
 }
 
 // languageOf returns the language of the page that opens the socket, from its query: another tab
@@ -194,8 +192,8 @@ func (h *Hub) remove(c *client) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.clients, c)
-	for _, s := range c.subs {
-		h.endSubscription(s)
+	for _, s := range c.views {
+		h.endView(s)
 	}
 }
 
@@ -230,7 +228,7 @@ func (c *client) sendControl(m control) {
 }
 
 // enqueue puts s in line. The caller holds Hub.mu, and nudges c afterwards.
-func (c *client) enqueue(s *subscription) {
+func (c *client) enqueue(s *pageViewer) {
 	if !slices.Contains(c.queue, s) {
 		c.queue = append(c.queue, s)
 	}
@@ -274,14 +272,14 @@ func (h *Hub) read(c *client) {
 	h.mu.Unlock()
 }
 
-func (h *Hub) refuse(c *client, topic, why string) {
+func (h *Hub) refuse(c *client, page, why string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c.sendControl(control{T: "error", Topic: topic, Text: why})
+	c.sendControl(control{T: "error", Topic: page, Text: why})
 }
 
 func (h *Hub) execute(c *client, cmd command) bool {
-	needs, ok := Commands()[cmd.Op]
+	needs, ok := commands[cmd.Op]
 	switch {
 	case !ok:
 		return false
@@ -296,23 +294,23 @@ func (h *Hub) execute(c *client, cmd command) bool {
 			h.refuse(c, cmd.Topic, "The topic must be the address of a page.")
 			return true
 		}
-		topic, err := h.opts.Topic(cmd.Topic)
+		page, err := h.opts.PageURL(cmd.Topic)
 		if err != nil {
 			h.refuse(c, cmd.Topic, err.Error())
 			return true
 		}
-		if !h.opts.Allowed(c.caller.Role)(http.MethodGet, h.opts.Base+topic) {
+		if !h.opts.Allowed(c.caller.Role)(http.MethodGet, h.opts.Base+page) {
 			h.refuse(c, cmd.Topic, "This page requires another role than yours.")
 			return true
 		}
-		if !h.maySee(c, topic) { // a follower of a presentation may be here only for its state
+		if !h.maySee(c, page) { // a follower of a presentation may be here only for its state
 			h.refuse(c, cmd.Topic, errOtherNamespace)
 			return true
 		}
-		h.subscribe(c, topic, cmd.N)
+		h.addViewer(c, page, cmd.N)
 	case "unsub":
-		if topic, err := h.opts.Topic(cmd.Topic); err == nil { // otherwise nothing is watched
-			h.unsubscribe(c, topic)
+		if page, err := h.opts.PageURL(cmd.Topic); err == nil { // otherwise nothing is watched
+			h.removeViewer(c, page)
 		}
 	case "pause":
 		h.pause(c)
@@ -343,7 +341,7 @@ func (h *Hub) write(c *client) {
 		case <-c.wake:
 		}
 		if err := h.drain(c); err != nil {
-			h.opts.Logger.Debug("live page cut off", "address", c.address, "err", err)
+			h.opts.Logger.Debug("a live page was cut off", "address", c.address, "err", err)
 			h.mu.Lock()
 			c.end(closeTryAgain, "too slow")
 			h.mu.Unlock()
@@ -417,7 +415,7 @@ func (h *Hub) nextFrames(c *client) (ms []*websocket.PreparedMessage, ping bool,
 	for len(c.queue) > 0 {
 		s := c.queue[0]
 		c.queue = c.queue[1:]
-		due, frames, n, next := s.due, s.frames, s.n, s.topic.snapshot
+		due, frames, n, next := s.due, s.frames, s.n, s.page.snapshot
 		s.due, s.frames = nothingDue, nil
 		if due == nothingDue {
 			continue
@@ -428,9 +426,9 @@ func (h *Hub) nextFrames(c *client) (ms []*websocket.PreparedMessage, ping bool,
 			return frames, false, nil
 		}
 		if gone := h.departures.since(n); n > 0 && gone != nil {
-			ms, err = next.since(s.topic.id.url, gone)
+			ms, err = next.since(s.page.id.url, gone)
 		} else {
-			ms, err = next.messages(s.topic.id.url)
+			ms, err = next.messages(s.page.id.url)
 		}
 		return ms, false, err
 	}

@@ -83,17 +83,17 @@ func TestCaps(t *testing.T) {
 	}
 }
 
-func TestSubscriptionsAreCapped(t *testing.T) {
+func TestPagesOfASocketAreCapped(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	_, server := serveHub(t, w, func(o *Options) { o.MaxSubscriptions = 2 })
+	_, server := serveHub(t, w, func(o *Options) { o.MaxPagesPerSocket = 2 })
 	tab := dial(t, server, nil)
 	for i := range 3 {
 		url := fmt.Sprintf("/%d", i)
 		w.set(url, func(*sheet) {})
 		tab.send("sub", url, 0)
 		if f := tab.next(); f.parts.Full != (i < 2) {
-			t.Errorf("subscription %d: %+v", i+1, f)
+			t.Errorf("page %d: %+v", i+1, f)
 		}
 	}
 	tab.send("unsub", "/0", 0)
@@ -138,8 +138,8 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// TestClockTurned: every browser is told of a turned clock at once, and its pages are rendered
-// again, whatever they watch.
+// TestClockTurned: every browser is notified of a changed clock at once, and its pages are
+// rendered again, whatever they watch.
 func TestClockTurned(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
@@ -236,7 +236,7 @@ func TestABacklogBecomesASnapshot(t *testing.T) {
 	t.Parallel()
 	h := &Hub{}
 	c := &client{wake: make(chan struct{}, 1)}
-	s := &subscription{client: c, topic: &topic{}, rendering: 2}
+	s := &pageViewer{client: c, page: &livePage{}, rendering: 2}
 	frames, err := (&snapshot{}).since(page, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -267,38 +267,38 @@ func TestABacklogBecomesASnapshot(t *testing.T) {
 		}
 	}
 	if len(c.queue) != 1 {
-		t.Errorf("the subscription stands in line %d times", len(c.queue))
+		t.Errorf("the viewer stands in line %d times", len(c.queue))
 	}
 }
 
-func TestTopicsAreCapped(t *testing.T) {
+func TestPagesAreCapped(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
-	_, server := serveHub(t, w, func(o *Options) { o.MaxTopics = 1 })
+	_, server := serveHub(t, w, func(o *Options) { o.MaxPages = 1 })
 	w.set("/1", func(*sheet) {})
 	w.set("/2", func(*sheet) {})
 	one, other := dial(t, server, nil), dial(t, server, nil)
 	one.send("sub", "/1", 0)
 	if f := one.next(); !f.parts.Full {
-		t.Fatalf("the first topic: %+v", f)
+		t.Fatalf("the first page: %+v", f)
 	}
 	other.send("sub", "/2", 0)
 	if f := other.next(); f.control.T != "error" || f.control.Topic != "/2" {
-		t.Errorf("one topic too many: %+v", f)
+		t.Errorf("one page too many: %+v", f)
 	}
 	other.send("sub", "/1", 0)
 	if f := other.next(); !f.parts.Full {
-		t.Errorf("a topic that is there: %+v", f)
+		t.Errorf("a page that is there: %+v", f)
 	}
 }
 
-// TestTopicsHaveOneAddress: all spellings of an address are one topic; invalid addresses are
+// TestPagesHaveOneAddress: all spellings of an address are one page; invalid addresses are
 // refused.
-func TestTopicsHaveOneAddress(t *testing.T) {
+func TestPagesHaveOneAddress(t *testing.T) {
 	t.Parallel()
 	w := newWorld()
 	h, server := serveHub(t, w, func(o *Options) {
-		o.Topic = func(url string) (string, error) {
+		o.PageURL = func(url string) (string, error) {
 			if strings.HasSuffix(url, "/edit") {
 				return "", errors.New("a form")
 			}
@@ -321,7 +321,7 @@ func TestTopicsHaveOneAddress(t *testing.T) {
 	tab.acted()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.topics) != 0 {
-		t.Errorf("%d topics are left", len(h.topics))
+	if len(h.pages) != 0 {
+		t.Errorf("%d pages are left", len(h.pages))
 	}
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // TestPace: during a stream of changes every page is rendered five times a second, each at its
-// own times. The first change after a quiet time is rendered at once, and pages that nobody
-// watches are not rendered.
+// own times. The first change after a quiet time is rendered at once, and pages without viewers
+// are not rendered.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages = 8
@@ -31,11 +31,11 @@ func TestPace(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		c := &client{wake: make(chan struct{}, 1), done: make(chan struct{}), subs: map[string]*subscription{}}
+		c := &client{wake: make(chan struct{}, 1), done: make(chan struct{}), views: map[string]*pageViewer{}}
 		for i := range pages {
 			url := fmt.Sprint("/", i)
 			w.set(url, put("a", "1"))
-			h.subscribe(c, url, 0)
+			h.addViewer(c, url, 0)
 		}
 		// during makes an event happen at intervals, and returns when each page was opened.
 		during := func(d, every time.Duration) map[string][]time.Time {
@@ -98,8 +98,8 @@ func TestPace(t *testing.T) {
 			t.Errorf("nobody looks, and rendered were %d pages", len(at))
 		}
 		h.mu.Lock()
-		for _, s := range c.subs {
-			h.endSubscription(s)
+		for _, s := range c.views {
+			h.endView(s)
 		}
 		h.mu.Unlock()
 	})

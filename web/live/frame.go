@@ -87,15 +87,15 @@ type list struct {
 }
 
 // messages returns the snapshot as frames, for browsers that need no reasons.
-func (s *snapshot) messages(topic string) ([]*websocket.PreparedMessage, error) {
-	s.encode.Do(func() { s.full, s.err = s.since(topic, nil) })
+func (s *snapshot) messages(page string) ([]*websocket.PreparedMessage, error) {
+	s.encode.Do(func() { s.full, s.err = s.since(page, nil) })
 	return s.full, s.err
 }
 
 // since returns the snapshot as frames for a browser that may still show rows that have left,
 // with their reasons.
-func (s *snapshot) since(topic string, gone map[string]string) ([]*websocket.PreparedMessage, error) {
-	c := frameCutter{topic: topic, n: s.n, full: true}
+func (s *snapshot) since(page string, gone map[string]string) ([]*websocket.PreparedMessage, error) {
+	c := frameCutter{page: page, n: s.n, full: true}
 	for _, sl := range s.slots {
 		c.slot(sl)
 	}
@@ -109,8 +109,8 @@ func (s *snapshot) since(topic string, gone map[string]string) ([]*websocket.Pre
 
 // changes returns the differences of s from before as frames, or none if there are none.
 // reason returns why the row with a key left.
-func (s *snapshot) changes(topic string, before *snapshot, reason func(key string) string) ([]*websocket.PreparedMessage, error) {
-	c := frameCutter{topic: topic, n: s.n}
+func (s *snapshot) changes(page string, before *snapshot, reason func(key string) string) ([]*websocket.PreparedMessage, error) {
+	c := frameCutter{page: page, n: s.n}
 	slots := map[string]string{}
 	for _, sl := range before.slots {
 		slots[sl.name] = sl.html
@@ -166,17 +166,17 @@ func (s *snapshot) lost(before *snapshot) bool {
 // A frameCutter collects a change and cuts it into frames. The first frame lists the rows that
 // left, and is full if the change is; further frames add rows and slots.
 type frameCutter struct {
-	topic string
-	n     uint64
-	full  bool
-	done  []parts
-	size  int // of the last of done
+	page string
+	n    uint64
+	full bool
+	done []parts
+	size int // of the last of done
 }
 
 // ensureRoom ensures that the last frame has room for another piece of this size.
 func (c *frameCutter) ensureRoom(size int) {
 	if len(c.done) == 0 || c.size > 0 && c.size+size > frameSize {
-		c.done = append(c.done, parts{T: "parts", Topic: c.topic, N: c.n, Full: c.full && len(c.done) == 0})
+		c.done = append(c.done, parts{T: "parts", Topic: c.page, N: c.n, Full: c.full && len(c.done) == 0})
 		c.size = 0
 	}
 	c.size += size

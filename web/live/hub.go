@@ -2,9 +2,9 @@
 // it shows. The hub follows the broker's log, renders again each page that an event may have
 // changed, and sends the differences from the previous rendering.
 //
-// A page is a topic: the subscribers of one address share its rendering and its frames, if
+// The viewers of one address share its rendering and its frames, if
 // they have the same language, role and Safe mode, and see the same namespaces. Rendering
-// happens outside the broker's loop, at most five times a second for a topic, and not at all
+// happens outside the broker's loop, at most five times a second for a page, and not at all
 // while no browser watches. Clocks are rendered standing still and run in the browser, so the
 // passing of time needs no frame.
 //
@@ -74,10 +74,10 @@ type Options struct {
 	Follow func(ctx context.Context, after uint64, into []engine.Event) (events []engine.Event, lost uint64, err error)
 	// Greeting must not block.
 	Greeting func() Greeting
-	// Topic returns the canonical address of the page at url, by which frames name it, or an
+	// PageURL returns the canonical address of the page at url, by which frames name it, or an
 	// error for the browser if no page can be there. It must not block. Nil means that every
 	// address is canonical.
-	Topic func(url string) (string, error)
+	PageURL func(url string) (string, error)
 
 	// Allowed reports what a role may open, by method and address: a browser cannot watch pages
 	// that it may not open, and the pages that it watches offer only what its role may do. Nil
@@ -102,24 +102,24 @@ type Options struct {
 	// PresentingDenied reports whether a browser may not present. Nil means that all may.
 	PresentingDenied func(*http.Request) bool
 
-	Base             string        // the path the dashboard is served under, "" for the root
-	MaxSockets       int           // 500; negative means none
-	MaxPerAddress    int           // no limit: teams sit behind one address
-	MaxSubscriptions int           // 64 for a socket
-	MaxTopics        int           // 4096 different ones
-	Interval         time.Duration // 200 ms between two renderings of a topic
-	Heartbeat        time.Duration // 15 s
-	StallTimeout     time.Duration // 10 s without progress before a socket is cut
-	Logger           *slog.Logger  // silent
+	Base              string        // the path the dashboard is served under, "" for the root
+	MaxSockets        int           // 500; negative means none
+	MaxPerAddress     int           // no limit: teams sit behind one address
+	MaxPagesPerSocket int           // 64 for a socket
+	MaxPages          int           // 4096 different ones
+	Interval          time.Duration // 200 ms between two renderings of a page
+	Heartbeat         time.Duration // 15 s
+	StallTimeout      time.Duration // 10 s without progress before a socket is cut
+	Logger            *slog.Logger  // silent
 }
 
 func (o Options) withDefaults() Options {
 	o.MaxSockets = cmp.Or(o.MaxSockets, 500)
-	o.MaxSubscriptions = cmp.Or(o.MaxSubscriptions, 64)
-	o.MaxTopics = cmp.Or(o.MaxTopics, 4096)
+	o.MaxPagesPerSocket = cmp.Or(o.MaxPagesPerSocket, 64)
+	o.MaxPages = cmp.Or(o.MaxPages, 4096)
 	o.Interval = cmp.Or(o.Interval, 200*time.Millisecond)
-	if o.Topic == nil {
-		o.Topic = func(url string) (string, error) { return url, nil }
+	if o.PageURL == nil {
+		o.PageURL = func(url string) (string, error) { return url, nil }
 	}
 	if o.Allowed == nil {
 		o.Allowed = func(auth.Role) func(method, href string) bool {
@@ -148,20 +148,20 @@ func (o Options) withDefaults() Options {
 type Hub struct {
 	opts       Options
 	departures departureLog
-	wakeRender chan struct{} // holds one token while a topic is dirty
+	wakeRender chan struct{} // holds one token while a page is dirty
 	stop       context.CancelFunc
 	done       <-chan struct{} // closed by stop
 	wg         sync.WaitGroup
 	epoch      uint64 // owned by follow
 
-	// mu guards all below and the fields of topics, clients and subscriptions that are marked
+	// mu guards all below and the fields of pages, clients and viewers that are marked
 	// so. Nothing blocks while it is held.
 	mu        sync.Mutex
 	closed    bool
 	clients   map[*client]struct{}
 	addresses map[string]int // sockets by remote address
-	topics    map[topicID]*topic
-	watched   map[string]map[*topic]struct{} // by path; "" for the topics that watch everything
+	pages     map[livePageID]*livePage
+	watched   map[string]map[*livePage]struct{} // by path; "" for the pages that watch everything
 }
 
 // Open starts a hub. Close ends it.
@@ -174,8 +174,8 @@ func Open(opts Options) *Hub {
 		done:       ctx.Done(),
 		clients:    map[*client]struct{}{},
 		addresses:  map[string]int{},
-		topics:     map[topicID]*topic{},
-		watched:    map[string]map[*topic]struct{}{},
+		pages:      map[livePageID]*livePage{},
+		watched:    map[string]map[*livePage]struct{}{},
 	}
 	hello := h.opts.Greeting()
 	h.epoch = hello.Epoch
@@ -215,7 +215,7 @@ func (h *Hub) Disconnect() {
 	}
 }
 
-// follow reads the log and marks the topics that its events may have changed.
+// follow reads the log and marks the pages that its events may have changed.
 func (h *Hub) follow(ctx context.Context, after uint64) {
 	var events []engine.Event
 	for ctx.Err() == nil {
@@ -268,7 +268,7 @@ func (h *Hub) sendClock() {
 	hello := h.opts.Greeting()
 	m, err := prepare(hello.clock("clock"))
 	if err != nil {
-		h.opts.Logger.Error("clock cannot be encoded", "err", err)
+		h.opts.Logger.Error("the clock cannot be encoded", "err", err)
 		return
 	}
 	h.mu.Lock()
@@ -289,7 +289,7 @@ func (hello Greeting) clock(t string) control {
 	return c
 }
 
-// markEvents makes dirty the topics that watch where events happened: the entity, the topic of a
+// markEvents makes dirty the pages that watch where events happened: the entity, the topic of a
 // subscription, and the destination of a message.
 func (h *Hub) markEvents(events []engine.Event) {
 	touched := map[string]struct{}{"": {}}
@@ -322,13 +322,13 @@ func (h *Hub) markEvents(events []engine.Event) {
 func (h *Hub) markAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, t := range h.topics {
+	for _, t := range h.pages {
 		h.markDirty(t)
 	}
 }
 
 // markDirty schedules t for rendering. The caller holds mu.
-func (h *Hub) markDirty(t *topic) {
+func (h *Hub) markDirty(t *livePage) {
 	t.dirty = true
 	select {
 	case h.wakeRender <- struct{}{}:
@@ -341,7 +341,7 @@ func (h *Hub) markDirty(t *topic) {
 func (h *Hub) Alert(n uint64) {
 	m, err := prepare(control{T: "alert", Alert: n})
 	if err != nil {
-		h.opts.Logger.Error("alert cannot be encoded", "err", err)
+		h.opts.Logger.Error("an alert cannot be encoded", "err", err)
 		return
 	}
 	h.mu.Lock()
@@ -379,7 +379,7 @@ func (h *Hub) heartbeat(ctx context.Context) {
 		hello := h.opts.Greeting()
 		m, err := prepare(hello.clock("ping"))
 		if err != nil {
-			h.opts.Logger.Error("heartbeat cannot be encoded", "err", err)
+			h.opts.Logger.Error("a heartbeat cannot be encoded", "err", err)
 			return
 		}
 		h.mu.Lock()

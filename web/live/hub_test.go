@@ -79,13 +79,13 @@ func TestNothingIsRenderedUnwatched(t *testing.T) {
 	tab.send("sub", page, 0)
 	tab.next()
 
-	// Events of other entities leave the topic clean.
+	// Events of other entities leave the page clean.
 	w.set(page, func(*sheet) {}, event(engine.EventSent, "elsewhere", 2), event(engine.EventSent, "prices/Subscriptions/eu", 3))
 	h.departures.waitFor(t.Context(), 2)
 	h.markEvents(nil) // the marking of the earlier events has ended
 	h.mu.Lock()
-	for _, topic := range h.topics {
-		if topic.dirty {
+	for _, p := range h.pages {
+		if p.dirty {
 			t.Error("an event elsewhere made the page dirty")
 		}
 	}
@@ -98,12 +98,12 @@ func TestNothingIsRenderedUnwatched(t *testing.T) {
 	h.departures.waitFor(t.Context(), 3)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if n := w.openings(page) - before; n != 0 || len(h.topics) != 0 || len(h.watched) != 0 {
-		t.Errorf("after unsub: %d openings, %d topics, %d watched paths", n, len(h.topics), len(h.watched))
+	if n := w.openings(page) - before; n != 0 || len(h.pages) != 0 || len(h.watched) != 0 {
+		t.Errorf("after unsub: %d openings, %d pages, %d watched paths", n, len(h.pages), len(h.watched))
 	}
 }
 
-func TestWhatATopicWatches(t *testing.T) {
+func TestWhatAPageWatches(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		watches []string
@@ -239,8 +239,8 @@ func TestAPageThatFails(t *testing.T) {
 		t.Errorf("a page whose entity went: %+v", f)
 	}
 	h.mu.Lock()
-	if len(h.topics) != 0 {
-		t.Errorf("%d topics are left of pages that failed", len(h.topics))
+	if len(h.pages) != 0 {
+		t.Errorf("%d pages that failed are left", len(h.pages))
 	}
 	h.mu.Unlock()
 	w.set(page, func(s *sheet) { s.err = nil })

@@ -43,9 +43,9 @@ func (b *tab) talks(want presentation.State) {
 // have, also if they come late or have paused their page.
 func TestATalkIsFollowed(t *testing.T) {
 	t.Parallel()
-	var hall presentation.Registry
+	var registry presentation.Registry
 	withHall := func(o *Options) {
-		o.Presentations = &hall
+		o.Presentations = &registry
 		o.Followable = func(url string) (string, error) {
 			if !strings.HasPrefix(url, "/") || strings.HasSuffix(url, "/edit") {
 				return "", errors.New("a form")
@@ -89,7 +89,7 @@ func TestATalkIsFollowed(t *testing.T) {
 	_ = late.conn.Close()
 	is.Followers = 1
 	ana.talks(is) // a follower that has left is not counted
-	hall.Stop(key)
+	registry.Stop(key)
 	over := presentation.State{ID: id, Followers: 1}
 	ana.talks(over)
 	bob.talks(over)
@@ -99,9 +99,9 @@ func TestATalkIsFollowed(t *testing.T) {
 // look.
 func TestWhoMayNotPresent(t *testing.T) {
 	t.Parallel()
-	var hall presentation.Registry
+	var registry presentation.Registry
 	_, server := serveHub(t, newWorld(), func(o *Options) {
-		o.Presentations, o.PresentingDenied = &hall, func(r *http.Request) bool { return r.Header.Get("X-Mute") != "" }
+		o.Presentations, o.PresentingDenied = &registry, func(r *http.Request) bool { return r.Header.Get("X-Mute") != "" }
 	})
 	key := presentation.NewKey()
 	id, err := presentation.ID(key)
@@ -125,13 +125,13 @@ func TestWhoMayNotPresent(t *testing.T) {
 		tab.send("follow", strings.Repeat("x", 1000), 0) // no presentation's id: nothing comes
 		tab.acted()
 	}
-	if is := hall.State(id); is.Started {
+	if is := registry.State(id); is.Started {
 		t.Errorf("it has begun: %+v", is)
 	}
 }
 
-// TestNoHall: without a hall no client presents or follows, and nothing breaks.
-func TestNoHall(t *testing.T) {
+// TestNoPresentations: without a Registry no client presents or follows, and nothing breaks.
+func TestNoPresentations(t *testing.T) {
 	t.Parallel()
 	_, server := serveHub(t, newWorld(), nil)
 	tab := dial(t, server, nil)
@@ -146,8 +146,8 @@ func TestNoHall(t *testing.T) {
 // the presenter goes on, and the followers get the latest state.
 func TestAStuckFollowerHoldsNobodyUp(t *testing.T) {
 	t.Parallel()
-	var hall presentation.Registry
-	_, server := serveHub(t, newWorld(), func(o *Options) { o.Presentations, o.StallTimeout = &hall, time.Minute })
+	var registry presentation.Registry
+	_, server := serveHub(t, newWorld(), func(o *Options) { o.Presentations, o.StallTimeout = &registry, time.Minute })
 	key := presentation.NewKey()
 	id, err := presentation.ID(key)
 	if err != nil {
@@ -177,12 +177,12 @@ func TestAStuckFollowerHoldsNobodyUp(t *testing.T) {
 // its scenes, and gets only the presentation's state on a socket of another namespace.
 func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
 	t.Parallel()
-	var hall presentation.Registry
+	var registry presentation.Registry
 	w := newWorld()
 	w.set("/n/default", func(*sheet) {})
 	w.set("/n/shop", func(*sheet) {})
 	h, server := serveHub(t, w, func(o *Options) {
-		o.Presentations, o.HomeURL = &hall, "/n/default"
+		o.Presentations, o.HomeURL = &registry, "/n/default"
 		o.SceneVisible = func(who auth.Caller, name string) bool { return who.Namespace == "shop" && name == "deadline-1" }
 	})
 	key := presentation.NewKey()
@@ -220,13 +220,13 @@ func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
 // scene sees no more of it, also on an open page.
 func TestATalkThatIsOverShowsNothingMore(t *testing.T) {
 	t.Parallel()
-	var hall presentation.Registry
+	var registry presentation.Registry
 	key := presentation.NewKey()
 	id, err := presentation.ID(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seat, err := hall.Present(key, "Ana", func() {})
+	seat, err := registry.Present(key, "Ana", func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestATalkThatIsOverShowsNothingMore(t *testing.T) {
 	w := newWorld()
 	w.set("/n/deadline-1", func(*sheet) {})
 	_, server := serveHub(t, w, func(o *Options) {
-		o.SceneVisible = func(_ auth.Caller, name string) bool { return hall.HasVisited(id, name) }
+		o.SceneVisible = func(_ auth.Caller, name string) bool { return registry.HasVisited(id, name) }
 	})
 	ana, bob := dial(t, server, nil), dial(t, server, http.Header{withinHeader: {"shop"}})
 	for _, tab := range []*tab{ana, bob} {
@@ -252,7 +252,7 @@ func TestATalkThatIsOverShowsNothingMore(t *testing.T) {
 	if a, b := changes(); a.parts.T != "parts" || b.parts.T != "parts" {
 		t.Errorf("heard %+v and %+v of a change", a, b)
 	}
-	hall.Stop(key)
+	registry.Stop(key)
 	if a, b := changes(); a.parts.T != "parts" || b.control.T != "error" || b.control.Topic != "/n/deadline-1" {
 		t.Errorf("the talk is over, and heard is %+v and %+v", a, b)
 	}

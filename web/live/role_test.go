@@ -29,7 +29,7 @@ var commandRoles = map[string]auth.Role{
 
 // TestCommandsTakeRoles tries every command with every role.
 func TestCommandsTakeRoles(t *testing.T) {
-	if diff := cmp.Diff(commandRoles, Commands()); diff != "" {
+	if diff := cmp.Diff(commandRoles, commands); diff != "" {
 		t.Errorf("the table of commands is another (-want +got):\n%s", diff)
 	}
 	w := newWorld()
@@ -86,7 +86,7 @@ func TestPagesOfOtherRoles(t *testing.T) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if n := len(h.topics); n != 2 {
+	if n := len(h.pages); n != 2 {
 		t.Errorf("two roles share %d renderings", n)
 	}
 }

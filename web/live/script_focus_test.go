@@ -5,9 +5,42 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 )
+
+const resubmit = `<button type="button" id="resubmit">Resubmit</button>`
+
+// pressed: an update between the press of a button and its release does not lose the click, whatever
+// comes or goes beside the button.
+func pressed(_ *testing.T, s *stage) {
+	s.start(parts{T: "parts", Topic: "/page", N: 6, Full: true, Slots: map[string]string{"sum": resubmit}})
+	s.js(`{ window.clicks = 0; document.querySelector("#resubmit").onclick = () => { clicks++; } }`)
+	for i, sum := range []string{
+		resubmit + `<i>2 locked</i>`,
+		`<b>New</b> ` + resubmit + `<i>2 locked</i>`,
+		`<b>New</b> <button type="button" id="delete">Delete</button>` + resubmit,
+		`<p>No locks</p>` + resubmit + `<i>3 locked</i><i>expires soon</i>`,
+		resubmit,
+	} {
+		s.press("#resubmit", input.DispatchMouseEventTypeMousePressed)
+		if i == 1 {
+			s.js(`document.querySelector("[data-slot]").append(document.createElement("u"))`) // as a script may do
+		}
+		s.send(parts{T: "parts", Topic: "/page", N: uint64(7 + i), Slots: map[string]string{"sum": sum}})
+		s.want(fmt.Sprintf(`document.querySelector("[data-slot]").innerHTML === %q`, sum))
+		s.press("#resubmit", input.DispatchMouseEventTypeMouseReleased)
+		s.want(fmt.Sprintf(`clicks === %d`, i+1))
+	}
+}
+
+// press presses or releases the left button of the mouse over the element.
+func (s *stage) press(selector string, what input.DispatchMouseEventType) {
+	s.t.Helper()
+	at, _ := s.js(`(({ x, y }) => [x + 5, y + 5])(document.querySelector("` + selector + `").getBoundingClientRect())`).([]any)
+	s.run(chromedp.MouseEvent(what, at[0].(float64), at[1].(float64), chromedp.ButtonLeft, chromedp.ClickCount(1)))
+}
 
 // menu returns a row with a link, and with a menu if it has actions.
 func menu(key, subject string, does bool) string {

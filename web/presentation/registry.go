@@ -32,16 +32,17 @@ var (
 const (
 	maxPresentations = 64
 	maxName          = 60 // characters of a presenter's name
-	maxVisited       = 32 // latest namespaces kept that a talk has visited
+	maxVisited       = 32 // latest namespaces kept that a presentation has visited
 )
 
-// FollowParam is the query parameter with a talk's id in the addresses of its followers' pages.
+// FollowParam is the query parameter with a presentation's id in the addresses of its followers'
+// pages.
 const FollowParam = "follow"
 
-// How long a talk continues after its presenter's last page closed.
+// How long a presentation continues after its presenter's last page closed.
 const (
 	presenterGrace = 5 * time.Second // the next page may be loading: the presenter has not left yet
-	absentLifetime = 12 * time.Hour  // then the talk ends
+	absentLifetime = 12 * time.Hour  // then the presentation ends
 )
 
 // A Registry holds the presentations of a server, in memory. The zero Registry is ready to use. Its
@@ -49,7 +50,7 @@ const (
 type Registry struct {
 	mu            sync.Mutex
 	presentations map[string]*presentation             // by id; guarded by mu, like what they point to
-	participants  map[string]map[*Participant]struct{} // followers by the talk's id, whether the talk exists or not; guarded by mu
+	participants  map[string]map[*Participant]struct{} // followers by the presentation's id, whether the presentation exists or not; guarded by mu
 }
 
 type presentation struct {
@@ -59,26 +60,26 @@ type presentation struct {
 	unfollowable bool                      // the presenter has moved from place to a page that cannot be followed
 	visited      []string                  // namespaces visited so far, in lower case, latest last
 	presenters   map[*Participant]struct{} // the presenter's open pages
-	leftAt       time.Time                 // when the last of them closed; zero: one is open
+	leftAt       time.Time                 // when the last of them closed; zero while one is open
 	present      bool                      // the presenter is shown as present
-	timer        *time.Timer               // reports that the presenter has left, then ends the talk
+	timer        *time.Timer               // reports that the presenter has left, then ends the presentation
 }
 
-// A Link is the link given to a talk's audience.
+// A Link is the link given to a presentation's audience.
 type Link struct {
-	ID    string // of the access link, for revoking it; empty: nothing to revoke
+	ID    string // of the access link, for revoking it; empty if there is nothing to revoke
 	URL   string
-	Until time.Time // zero: unknown
+	Until time.Time // zero if unknown
 }
 
 // A Location is the page where a presenter is. Addresses are without the base path.
 type Location struct {
 	Page      string `json:"page,omitempty"`
-	SidePanel string `json:"beside,omitempty"` // the page open in the side panel; empty: none
+	SidePanel string `json:"beside,omitempty"` // the page open in the side panel; empty means none
 }
 
-// Namespace returns the namespace, in lower case, of a page's address without the base path;
-// empty if the page belongs to none.
+// Namespace returns the namespace, in lower case, of a page's address without the base path, or
+// "" if the page belongs to none.
 func Namespace(page string) string {
 	rest, ok := strings.CutPrefix(page, "/n/")
 	if end := strings.IndexAny(rest, "/?"); end >= 0 {
@@ -91,25 +92,25 @@ func Namespace(page string) string {
 	return strings.ToLower(name)
 }
 
-// A State is the current state of a talk.
+// A State is the current state of a presentation.
 type State struct {
 	ID string `json:"id"`
 	Location
 	Name          string `json:"name,omitempty"`
-	Started       bool   `json:"begun,omitempty"`     // the talk exists
+	Started       bool   `json:"begun,omitempty"`     // the presentation exists
 	PresenterHere bool   `json:"here,omitempty"`      // its presenter is present
 	Elsewhere     bool   `json:"elsewhere,omitempty"` // its presenter is on a page that the follower may not see or that cannot be followed; Place is the last page both could see, or empty
 	Followers     int    `json:"followers,omitempty"`
 }
 
-// NewKey makes a key for a talk.
+// NewKey makes a key for a presentation.
 func NewKey() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails, by its contract
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// ID returns the id of the talk with this key, or ErrKey if key is not a valid key.
+// ID returns the id of the presentation with this key, or ErrKey if key is not a valid key.
 func ID(key string) (string, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(key)
 	if err != nil || len(b) != 32 {
@@ -140,10 +141,10 @@ type Participant struct {
 	id       string
 	presents bool
 	changed  func()
-	left     bool // guarded by hall.mu
+	left     bool // guarded by Registry.mu
 }
 
-// Present opens a seat for the presenter with this key, and starts the talk if it does not
+// Present opens a seat for the presenter with this key, and starts the presentation if it does not
 // exist. changed is called, from any goroutine, when State may have changed.
 func (h *Registry) Present(key, name string, changed func()) (*Participant, error) {
 	id, err := ID(key)
@@ -169,7 +170,7 @@ func (h *Registry) Present(key, name string, changed func()) (*Participant, erro
 	return s, nil
 }
 
-// begin returns the talk with this id, creating it if needed, or nil if there are too many.
+// begin returns the presentation with this id, creating it if needed, or nil if there are too many.
 // The caller holds mu.
 func (h *Registry) begin(id string) *presentation {
 	if t := h.presentations[id]; t != nil {
@@ -186,8 +187,8 @@ func (h *Registry) begin(id string) *presentation {
 	return t
 }
 
-// Start starts the talk of a key before its presenter opens a page, and records the link given
-// to its audience.
+// Start starts the presentation of a key before its presenter opens a page, and records the link
+// given to its audience.
 func (h *Registry) Start(key, name string, l Link) error {
 	id, err := ID(key)
 	if err != nil {
@@ -204,8 +205,8 @@ func (h *Registry) Start(key, name string, l Link) error {
 	return nil
 }
 
-// Link returns the link given to the audience of the talk with this key. ok is false if there
-// is no such talk, or no link was given.
+// Link returns the link given to the audience of the presentation with this key. ok is false if
+// there is no such presentation, or no link was given.
 func (h *Registry) Link(key string) (l Link, ok bool) {
 	id, err := ID(key)
 	if err != nil {
@@ -219,7 +220,7 @@ func (h *Registry) Link(key string) (l Link, ok bool) {
 	return l, l.URL != ""
 }
 
-// Follow opens a seat for a follower. The talk need not exist yet.
+// Follow opens a seat for a follower. The presentation need not exist yet.
 func (h *Registry) Follow(id string, changed func()) *Participant {
 	s := &Participant{registry: h, id: id, changed: changed}
 	h.mu.Lock()
@@ -268,7 +269,8 @@ func (s *Participant) move(to func(*presentation)) {
 	notify(all)
 }
 
-// recordVisits records the namespaces that the talk visits. The caller holds the hall's mu.
+// recordVisits records the namespaces that the presentation visits. The caller holds the
+// Registry's mu.
 func (t *presentation) recordVisits(namespaces ...string) {
 	for _, name := range namespaces {
 		if name != "" {
@@ -278,7 +280,8 @@ func (t *presentation) recordVisits(namespaces ...string) {
 	t.visited = t.visited[max(0, len(t.visited)-maxVisited):]
 }
 
-// HasVisited reports whether the presenter of the talk with this id has visited the namespace.
+// HasVisited reports whether the presenter of the presentation with this id has visited the
+// namespace.
 func (h *Registry) HasVisited(id, namespace string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -286,10 +289,10 @@ func (h *Registry) HasVisited(id, namespace string) bool {
 	return t != nil && slices.Contains(t.visited, strings.ToLower(namespace))
 }
 
-// State returns the current state of the seat's talk.
+// State returns the current state of the seat's presentation.
 func (s *Participant) State() State { return s.registry.State(s.id) }
 
-// State returns the current state of the talk with this id.
+// State returns the current state of the presentation with this id.
 func (h *Registry) State(id string) State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -325,7 +328,7 @@ func (s *Participant) Leave() {
 	notify(who)
 }
 
-// Stop ends the talk with this key, if it exists.
+// Stop ends the presentation with this key, if it exists.
 func (h *Registry) Stop(key string) {
 	id, err := ID(key)
 	if err != nil {
@@ -367,7 +370,7 @@ func (h *Registry) awaitPresenter(id string, t *presentation) {
 	})
 }
 
-// end removes a talk, and returns the seats to notify. The caller holds mu.
+// end removes a presentation, and returns the seats to notify. The caller holds mu.
 func (h *Registry) end(id string) []*Participant {
 	all := h.participantsOf(id)
 	if t := h.presentations[id]; t != nil && t.timer != nil {
@@ -377,7 +380,7 @@ func (h *Registry) end(id string) []*Participant {
 	return all
 }
 
-// dropOldest removes the talk whose presenter has been away longest. The caller holds mu.
+// dropOldest removes the presentation whose presenter has been away longest. The caller holds mu.
 func (h *Registry) dropOldest() bool {
 	oldest := ""
 	for id, t := range h.presentations {
@@ -391,7 +394,8 @@ func (h *Registry) dropOldest() bool {
 	return oldest != ""
 }
 
-// participantsOf returns all seats of a talk, desks only its presenter's. The caller holds mu.
+// participantsOf returns all seats of a presentation, desks only its presenter's. The caller
+// holds mu.
 func (h *Registry) participantsOf(id string) []*Participant {
 	all := h.presentersOf(id)
 	for s := range h.participants[id] {

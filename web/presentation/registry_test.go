@@ -107,7 +107,7 @@ func TestOnlyThePresenterLeads(t *testing.T) {
 }
 
 // If the presenter's next page opens within the grace period, followers are not notified. After
-// it, followers learn that the presenter has left, and stay; much later the talk ends.
+// it, followers learn that the presenter has left, and stay; much later the presentation ends.
 func TestThePresenterLeaves(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -168,8 +168,8 @@ func TestStopTellsEverybody(t *testing.T) {
 	}
 }
 
-// The number of talks is limited. The talk whose presenter has been away longest is removed,
-// but never one whose presenter is present.
+// The number of presentations is limited. The presentation whose presenter has been away longest
+// is removed, but never one whose presenter is present.
 func TestTalksAreCapped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -261,7 +261,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 // TestLed checks that followers may see the namespaces that their presenter has visited, and
-// no others, as long as the talk lasts.
+// no others, as long as the presentation lasts.
 func TestLed(t *testing.T) {
 	t.Parallel()
 	var h Registry

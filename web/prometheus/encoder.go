@@ -45,6 +45,8 @@ func (e *encoder) single(name, help string, v float64, labels ...string) {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
+var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`) //nolint:gochecknoglobals // in effect a constant
+
 func escaped(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(strings.ToValidUTF8(s, "\ufffd"))
+	return escapes.Replace(strings.ToValidUTF8(s, "\ufffd"))
 }

@@ -2,23 +2,23 @@
 //
 //	mayfly_build_info{version,go}                           1
 //	mayfly_namespaces{state}                                serving, opening, standby, failing
-//	mayfly_owner{namespace,owner}                           1, by the address of the server that owns it
-//	mayfly_ready{namespace}                                 1 while its broker takes messages
-//	mayfly_epoch{namespace}                                 number of times the namespace has been opened
+//	mayfly_namespace_owner{namespace,owner}                 1, by the address of the server that owns it
+//	mayfly_namespace_ready{namespace}                       1 while its broker takes messages
+//	mayfly_namespace_epoch{namespace}                       number of times the namespace has been opened
 //	mayfly_entities{namespace,kind}                         queues, topics, subscriptions
-//	mayfly_messages{namespace,entity,state}                 active, locked, scheduled, deferred, dead
+//	mayfly_messages{namespace,entity,state}                 active, locked, scheduled, deferred, dead-letter
 //	mayfly_message_bytes{namespace,entity}                  size of these, dead letters included
-//	mayfly_messages_received_total{namespace,entity}        taken from senders, or forwarded or moved in
+//	mayfly_messages_incoming_total{namespace,entity}        taken from senders, or forwarded or moved in
 //	mayfly_messages_completed_total{namespace,entity}       completed, or received and deleted
 //	mayfly_messages_expired_total{namespace,entity}         expired
 //	mayfly_messages_dead_lettered_total{namespace,entity}   dead-lettered
 //	mayfly_deliveries_failed_total{namespace,entity}        abandoned, or lock expired
-//	mayfly_events_lost_total{namespace}                     missed by the counters above
-//	mayfly_commit_seconds{namespace}                        histogram: how long the store takes to write
+//	mayfly_events_missed_total{namespace}                   missed by the counters above
+//	mayfly_store_commit_seconds{namespace}                  histogram: how long the store takes to write
 //	mayfly_store_bytes{namespace}                           on disk, if the store reports it
-//	mayfly_connections{namespace}                           clients connected over AMQP
+//	mayfly_amqp_connections{namespace}                      clients connected over AMQP
 //	mayfly_open_connections{stage}                          at all ports, by stage
-//	mayfly_open_connections_limit                           the most allowed (--connections)
+//	mayfly_open_connections_limit                           the maximum (--max-connections)
 //	mayfly_connections_closed_total{reason}                 closed for a newer one, or refused
 //	mayfly_memory_bytes                                     memory of the messages, sessions and entities of all namespaces
 //	mayfly_memory_limit_bytes                               their limit; 0: none
@@ -26,9 +26,9 @@
 //
 // Every metric of a namespace has its name as a label, also on a server with one namespace. A
 // namespace that is not served here, or does not answer within two seconds, has only
-// mayfly_ready. Temporary namespaces, whose names come and go, are summed under namespace="…",
-// without mayfly_ready, mayfly_epoch and mayfly_commit_seconds; the sums fall when one of them
-// is removed.
+// mayfly_namespace_ready. Temporary namespaces, whose names come and go, are summed under
+// namespace="…", without mayfly_namespace_ready, mayfly_namespace_epoch and
+// mayfly_store_commit_seconds; the sums fall when one of them is removed.
 //
 // Counters start at zero when the namespace is opened here, those of an entity when it is
 // created. Each entity is a label value. Beyond Options.Entities, counted over all namespaces
@@ -64,10 +64,10 @@ type Options struct {
 	// Namespaces returns the server's namespaces, in the order in which they are reported. It
 	// must be safe for concurrent use.
 	Namespaces func() []Namespace
-	Entities   int // with metrics of their own; zero: DefaultEntities; negative: none
+	Entities   int // with metrics of their own; zero means DefaultEntities; negative means none
 	Version    string
-	Started    time.Time      // zero: not reported
-	Memory     *engine.Memory // of all namespaces; nil: not reported
+	Started    time.Time      // zero if not reported
+	Memory     *engine.Memory // of all namespaces; nil if not reported
 	// Connections returns the counts of the process's connections. Nil means they are not
 	// reported.
 	Connections func() connlimit.Counts
@@ -77,17 +77,17 @@ type Options struct {
 type Namespace struct {
 	Name      string
 	State     string // a namespaces.State
-	Owner     string // address of the server that owns it; empty: unknown
+	Owner     string // address of the server that owns it; empty if unknown
 	Temporary bool
-	Served    *Served // nil: not served here
+	Served    *Served // nil if not served here
 }
 
 // Served has the sources of a namespace's metrics. Only Broker and Stats are required.
 type Served struct {
 	Broker  *broker.Broker
 	Stats   *stats.Recorder
-	Clients connections.Source            // nil: no client stays connected
-	Store   func() (bytes int64, ok bool) // nil: the size is unknown
+	Clients connections.Source            // nil means that no client stays connected
+	Store   func() (bytes int64, ok bool) // nil means that the size is unknown
 }
 
 // Handler answers GET with the current metrics.
@@ -106,25 +106,25 @@ func (o Options) write(ctx context.Context, b *bytes.Buffer) {
 	e := &encoder{b: b}
 	e.single("mayfly_build_info", "Which build this is.", 1, "version", o.Version, "go", runtime.Version())
 	namespaces(e, all)
-	e.begin("mayfly_owner", gauge, "Which server owns the namespace, as far as this one knows.")
+	e.begin("mayfly_namespace_owner", gauge, "Which server owns the namespace, as far as this one knows.")
 	for _, n := range all {
 		if n.Owner != "" && !n.Temporary {
-			e.sample("mayfly_owner", 1, "namespace", n.Name, "owner", n.Owner)
+			e.sample("mayfly_namespace_owner", 1, "namespace", n.Name, "owner", n.Owner)
 		}
 	}
-	e.begin("mayfly_ready", gauge, "1 while the broker takes messages, here.")
+	e.begin("mayfly_namespace_ready", gauge, "1 while the broker takes messages, here.")
 	for _, s := range spaces {
 		if s.name != restLabel {
-			e.sample("mayfly_ready", s.ready, "namespace", s.name)
+			e.sample("mayfly_namespace_ready", s.ready, "namespace", s.name)
 		}
 	}
 	seen := slices.DeleteFunc(slices.Clone(spaces), func(s *namespaceMetrics) bool { return !s.answered })
-	e.each(seen, "mayfly_epoch", gauge, "How often the namespace has been opened.", func(s *namespaceMetrics) (float64, bool) { return s.epoch, s.name != restLabel })
+	e.each(seen, "mayfly_namespace_epoch", gauge, "How often the namespace has been opened.", func(s *namespaceMetrics) (float64, bool) { return s.epoch, s.name != restLabel })
 	entities(e, seen)
-	e.each(seen, "mayfly_events_lost_total", counter, "Events that the counters of messages did not see.", func(s *namespaceMetrics) (float64, bool) { return s.lost, true })
+	e.each(seen, "mayfly_events_missed_total", counter, "Events that the counters of messages did not see.", func(s *namespaceMetrics) (float64, bool) { return s.lost, true })
 	commits(e, seen)
 	e.each(seen, "mayfly_store_bytes", gauge, "What the store takes on disk.", func(s *namespaceMetrics) (float64, bool) { return s.bytes, s.hasBytes })
-	e.each(seen, "mayfly_connections", gauge, "Clients connected over AMQP.", func(s *namespaceMetrics) (float64, bool) { return s.clients, s.hasClients })
+	e.each(seen, "mayfly_amqp_connections", gauge, "Clients connected over AMQP.", func(s *namespaceMetrics) (float64, bool) { return s.clients, s.hasClients })
 	if o.Connections != nil {
 		openConnections(e, o.Connections())
 	}
@@ -176,7 +176,7 @@ const restLabel = "…"
 // A namespaceMetrics holds the metrics of one namespace, or the sums over the temporary ones.
 type namespaceMetrics struct {
 	name     string
-	answered bool // the broker answered: there is more to report than mayfly_ready
+	answered bool // the broker answered: there is more to report than mayfly_namespace_ready
 	ready    float64
 	epoch    float64
 	kinds    map[engine.EntityKind]int
@@ -331,7 +331,7 @@ func entities(e *encoder, spaces []*namespaceMetrics) {
 		for _, s := range []struct {
 			state string
 			n     int64
-		}{{"active", t.depth.Active}, {"locked", t.depth.Locked}, {"scheduled", t.depth.Scheduled}, {"deferred", t.depth.Deferred}, {"dead", t.depth.Dead}} {
+		}{{"active", t.depth.Active}, {"locked", t.depth.Locked}, {"scheduled", t.depth.Scheduled}, {"deferred", t.depth.Deferred}, {"dead-letter", t.depth.Dead}} {
 			e.sample("mayfly_messages", float64(s.n), append(labels, "state", s.state)...)
 		}
 	})
@@ -341,7 +341,7 @@ func entities(e *encoder, spaces []*namespaceMetrics) {
 		name, help string
 		kind       stats.Kind
 	}{
-		{"mayfly_messages_received_total", "Messages taken from senders, or forwarded or moved in.", stats.In},
+		{"mayfly_messages_incoming_total", "Messages taken from senders, or forwarded or moved in.", stats.In},
 		{"mayfly_messages_completed_total", "Messages completed, or received and deleted.", stats.Out},
 		{"mayfly_messages_expired_total", "Messages whose time ran out.", stats.Expired},
 		{"mayfly_messages_dead_lettered_total", "Messages that became dead letters.", stats.Dead},
@@ -353,7 +353,7 @@ func entities(e *encoder, spaces []*namespaceMetrics) {
 }
 
 func commits(e *encoder, spaces []*namespaceMetrics) {
-	const name = "mayfly_commit_seconds"
+	const name = "mayfly_store_commit_seconds"
 	bounds := broker.CommitBounds()
 	e.begin(name, histogram, "How long the store takes to write.")
 	for _, s := range spaces {

@@ -59,9 +59,9 @@ func TestEveryEntityIsTold(t *testing.T) {
 	of.Store = func() (int64, bool) { return 4096, true }
 	got := scrape(t, o)
 	for _, want := range []string{
-		`mayfly_build_info{version="v1",go="go`, `mayfly_ready{namespace="default"} 1`, `mayfly_epoch{namespace="default"} 1`, `mayfly_entities{namespace="default",kind="queue"} 3`,
-		`mayfly_messages{namespace="default",entity="a",state="active"} 1`, `mayfly_messages{namespace="default",entity="c",state="dead"} 0`, `mayfly_messages_received_total{namespace="default",entity="b"} 1`,
-		`mayfly_store_bytes{namespace="default"} 4096`, `mayfly_connections{namespace="default"} 0`, `mayfly_commit_seconds_bucket{namespace="default",le="+Inf"} `, "# TYPE mayfly_commit_seconds histogram\n",
+		`mayfly_build_info{version="v1",go="go`, `mayfly_namespace_ready{namespace="default"} 1`, `mayfly_namespace_epoch{namespace="default"} 1`, `mayfly_entities{namespace="default",kind="queue"} 3`,
+		`mayfly_messages{namespace="default",entity="a",state="active"} 1`, `mayfly_messages{namespace="default",entity="c",state="dead-letter"} 0`, `mayfly_messages_incoming_total{namespace="default",entity="b"} 1`,
+		`mayfly_store_bytes{namespace="default"} 4096`, `mayfly_amqp_connections{namespace="default"} 0`, `mayfly_store_commit_seconds_bucket{namespace="default",le="+Inf"} `, "# TYPE mayfly_store_commit_seconds histogram\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %s in\n%s", want, got)
@@ -83,7 +83,7 @@ func TestRestIsSummed(t *testing.T) {
 		if !strings.Contains(got, "mayfly_messages"+want) {
 			t.Errorf("%d: there is no %s in\n%s", most, want, got)
 		}
-		if n := strings.Count(got, "mayfly_messages_received_total{"); n != min(3, max(most, 0)+1) {
+		if n := strings.Count(got, "mayfly_messages_incoming_total{"); n != min(3, max(most, 0)+1) {
 			t.Errorf("%d: %d lines", most, n)
 		}
 	}
@@ -128,9 +128,9 @@ func TestEveryNamespaceIsTold(t *testing.T) {
 	got := scrape(t, o)
 	for _, want := range []string{
 		`mayfly_namespaces{state="serving"} 3`, `mayfly_namespaces{state="standby"} 1`, `mayfly_namespaces{state="failing"} 0`,
-		`mayfly_ready{namespace="default"} 1`, `mayfly_ready{namespace="bad"} 0`, `mayfly_ready{namespace="far"} 0`, `mayfly_ready{namespace="shop"} 1`,
+		`mayfly_namespace_ready{namespace="default"} 1`, `mayfly_namespace_ready{namespace="bad"} 0`, `mayfly_namespace_ready{namespace="far"} 0`, `mayfly_namespace_ready{namespace="shop"} 1`,
 		`mayfly_messages{namespace="default",entity="b",state="active"} 1`, `mayfly_messages{namespace="shop",entity="a",state="active"} 1`,
-		`mayfly_commit_seconds_count{namespace="shop"} `,
+		`mayfly_store_commit_seconds_count{namespace="shop"} `,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %s in\n%s", want, got)
@@ -173,7 +173,7 @@ func TestTemporaryNamespacesAreSummed(t *testing.T) {
 	got := scrape(t, o)
 	for _, want := range []string{
 		`mayfly_messages{namespace="…",entity="…",state="active"} 3`, `mayfly_entities{namespace="…",kind="queue"} 3`,
-		`mayfly_messages_received_total{namespace="…",entity="…"} 3`, `mayfly_messages{namespace="default",entity="a",state="active"} 1`,
+		`mayfly_messages_incoming_total{namespace="…",entity="…"} 3`, `mayfly_messages{namespace="default",entity="a",state="active"} 1`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %s in\n%s", want, got)
@@ -184,7 +184,7 @@ func TestTemporaryNamespacesAreSummed(t *testing.T) {
 			t.Errorf("%s is told", name)
 		}
 	}
-	if strings.Contains(got, `mayfly_ready{namespace="…"`) || strings.Contains(got, `mayfly_commit_seconds_count{namespace="…"`) {
+	if strings.Contains(got, `mayfly_namespace_ready{namespace="…"`) || strings.Contains(got, `mayfly_store_commit_seconds_count{namespace="…"`) {
 		t.Error("what cannot be summed is told of them")
 	}
 }

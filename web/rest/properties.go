@@ -117,20 +117,18 @@ func parseTimeSpan(v json.RawMessage) (time.Duration, error) {
 	}
 }
 
-// momentLayouts returns the formats of a time: those of HTTP and ISO 8601, and those that
+// momentLayouts are the formats of a time: those of HTTP and ISO 8601, and those that
 // .NET writes by default. A time without a zone is UTC.
-func momentLayouts() []string {
-	return []string{
-		http.TimeFormat, time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC, time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04",
-		"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04", "2006-01-02",
-		"1/2/2006 3:04:05 PM", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006",
-	}
+var momentLayouts = []string{
+	http.TimeFormat, time.RFC1123Z, time.RFC1123, time.RFC850, time.ANSIC, time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04",
+	"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04", "2006-01-02",
+	"1/2/2006 3:04:05 PM", "1/2/2006 15:04:05", "1/2/2006 15:04", "1/2/2006",
 }
 
 func parseMoment(v json.RawMessage) (engine.Instant, error) {
 	var text string
 	if json.Unmarshal(v, &text) == nil {
-		for _, layout := range momentLayouts() {
+		for _, layout := range momentLayouts {
 			if t, err := time.Parse(layout, strings.TrimSpace(text)); err == nil {
 				return engine.At(t), nil
 			}

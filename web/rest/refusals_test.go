@@ -31,15 +31,15 @@ func TestRefusalsAreLogged(t *testing.T) {
 		want string
 	}{
 		"ERR-7 a name": {sas.Accept, request{"PUT", "/a%20b", description + "</QueueDescription>"},
-			`msg="request refused" api=administration client=192.0.2.1 agent="an SDK" method=PUT path="/a b" status=400 description="The name of a queue or topic must not contain`},
+			`msg="a request was refused" api=administration client=192.0.2.1 agent="an SDK" method=PUT path="/a b" status=400 description="The name of a queue or topic must not contain`},
 		"a property": {sas.Accept, request{"PUT", "/a", description + "<LockDuration>PT1H</LockDuration></QueueDescription>"},
-			`msg="request refused" api=administration client=192.0.2.1 agent="an SDK" method=PUT path=/a status=400 description="The supplied lock time exceeds`},
+			`msg="a request was refused" api=administration client=192.0.2.1 agent="an SDK" method=PUT path=/a status=400 description="The supplied lock time exceeds`},
 		"that exists":          {sas.Accept, request{"PUT", "/q", description + "</QueueDescription>"}, `method=PUT path=/q status=409`},
 		"to be deleted":        {sas.Accept, request{"DELETE", "/none", ""}, `method=DELETE path=/none status=404`},
 		"a method":             {sas.Accept, request{"PATCH", "/q", ""}, `method=PATCH path=/q status=405`},
-		"a right":              {sas.Enforce, request{"PUT", "/new", ""}, `msg="request refused" api=administration client=192.0.2.1 agent="an SDK" method=PUT path=/new status=401 description="MissingToken: `},
-		"a send to nowhere":    {sas.Accept, request{"POST", "/none/messages", ""}, `msg="request refused" api=REST client=192.0.2.1 agent="an SDK" method=POST path=/none/messages status=410`},
-		"a right to send":      {sas.Enforce, request{"POST", "/q/messages?sig=secret", ""}, `msg="request refused" api=REST client=192.0.2.1 agent="an SDK" method=POST path=/q/messages status=401`},
+		"a right":              {sas.Enforce, request{"PUT", "/new", ""}, `msg="a request was refused" api=administration client=192.0.2.1 agent="an SDK" method=PUT path=/new status=401 description="MissingToken: `},
+		"a send to nowhere":    {sas.Accept, request{"POST", "/none/messages", ""}, `msg="a request was refused" api=REST client=192.0.2.1 agent="an SDK" method=POST path=/none/messages status=410`},
+		"a right to send":      {sas.Enforce, request{"POST", "/q/messages?sig=secret", ""}, `msg="a request was refused" api=REST client=192.0.2.1 agent="an SDK" method=POST path=/q/messages status=401`},
 		"a long path":          {sas.Accept, request{"DELETE", "/" + strings.Repeat("p", 5000), ""}, `more)`},
 		"a line of its own":    {sas.Accept, request{"DELETE", "/%0Alevel=ERROR", ""}, `path="/\nlevel=ERROR"`},
 		"what may not exist":   {sas.Accept, request{"GET", "/none", ""}, ""},
@@ -94,7 +94,7 @@ func TestRefusalsWithoutABrokerAreLogged(t *testing.T) {
 	for path, ctx := range map[string]context.Context{"/q": t.Context(), "/other": gone} {
 		e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, path, http.NoBody))
 	}
-	if text := out.String(); strings.Count(text, `msg="request refused" api=REST`) != 1 || !strings.Contains(text, `status=503 description="Not yet."`) {
+	if text := out.String(); strings.Count(text, `msg="a request was refused" api=REST`) != 1 || !strings.Contains(text, `status=503 description="Not yet."`) {
 		t.Errorf("the log says\n%s", text)
 	}
 }

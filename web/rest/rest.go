@@ -24,7 +24,7 @@
 // larger.
 //
 // A slash at the end of an address is ignored. An entity may be called …/Messages or
-// …/Messages/Head: see administers.
+// …/Messages/Head: see handler.isManagement.
 //
 // Names of headers have no case, and Go's HTTP server changes the case of those it
 // receives: a property sent as "region" arrives as "Region". Later it is found in any

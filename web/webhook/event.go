@@ -17,7 +17,7 @@ type Event struct {
 	SpecVersion     string    `json:"specversion"`
 	ID              string    `json:"id"`
 	Source          string    `json:"source"` // the namespace's page
-	Type            string    `json:"type"`   // mayfly.alert.running-out
+	Type            string    `json:"type"`   // mayfly.alert.expiring
 	Subject         string    `json:"subject"`
 	Time            time.Time `json:"time"`
 	DataContentType string    `json:"datacontenttype"`

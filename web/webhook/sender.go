@@ -35,8 +35,8 @@ const (
 type Options struct {
 	Source       string            // of events: the namespace's page
 	AllowPrivate bool              // addresses of this machine and of private networks are allowed
-	Transport    http.RoundTripper // for tests; zero: one that connects only to allowed addresses
-	Logger       *slog.Logger      // zero: slog.Default
+	Transport    http.RoundTripper // for tests; zero means one that connects only to allowed addresses
+	Logger       *slog.Logger      // zero means slog.Default
 }
 
 // A State is the state of a delivery.
@@ -56,8 +56,8 @@ type Delivery struct {
 	Test     bool
 	State    State
 	Attempts int
-	Status   int    // of the last response; zero: none arrived
-	Error    string // of the last attempt; empty: it succeeded
+	Status   int    // of the last response; zero if none arrived
+	Error    string // of the last attempt; empty if it succeeded
 }
 
 // A Sender posts alerts. Its methods are safe for concurrent use.
@@ -72,7 +72,7 @@ type Sender struct {
 
 	mu     sync.Mutex
 	queues map[alert.ID]*ruleQueue // guarded by mu
-	lookup Lookup                  // guarded by mu; nil: rules are as last offered
+	lookup Lookup                  // guarded by mu; nil means that rules are as last offered
 }
 
 // Lookup returns the current state of a rule, or an error if the rule no longer exists.
@@ -127,7 +127,7 @@ func (s *Sender) Close() {
 		}
 	}
 	if lost > 0 {
-		s.log.Warn("webhook events lost when the server stopped", "lost_events", lost)
+		s.log.Warn("webhook events were lost when the server stopped", "lost_events", lost)
 	}
 }
 
@@ -265,7 +265,7 @@ func (s *Sender) deliver(l *ruleQueue, r alert.Rule, d Delivery, body []byte) {
 		}
 	}
 	if d.State == Failed {
-		s.log.Warn("webhook delivery failed", "rule", r.Name, "attempts", d.Attempts, "reason", d.Error)
+		s.log.Warn("a webhook delivery failed", "rule", r.Name, "attempts", d.Attempts, "reason", d.Error)
 	}
 }
 

@@ -93,7 +93,7 @@ func TestEvent(t *testing.T) {
 			t.Fatalf("%d requests were made", len(all))
 		}
 		g := all[0]
-		if is := g.event; is.SpecVersion != "1.0" || is.ID == "" || is.Type != "mayfly.alert.running-out" || is.Source != "http://here/n/default" || is.Subject != rule.Name || is.DataContentType != "application/json" {
+		if is := g.event; is.SpecVersion != "1.0" || is.ID == "" || is.Type != "mayfly.alert.expiring" || is.Source != "http://here/n/default" || is.Subject != rule.Name || is.DataContentType != "application/json" {
 			t.Errorf("the event is %+v", is)
 		}
 		if is := g.event.Data; is.Rule.ID != 7 || is.Count != 1 || len(is.Items) != 1 || is.Items[0].Path != "orders" || is.Items[0].Message != "1" || is.Items[0].ExpiresAt == nil {

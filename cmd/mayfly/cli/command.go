@@ -15,16 +15,17 @@ type Command struct {
 	Name      string
 	Summary   string // a sentence
 	Detail    string // below the summary; may be empty
-	Flags     any    // a pointer to what kong fills in and runs
-	Tags      string // for kong; mostly empty
+	Flags     any    // a pointer to the struct that kong parses flags and arguments into and calls Run on
+	Tags      string // additional struct tags for kong; may be empty
 	Examples  []Example
 	ExitCodes []int // exit codes besides those of every command
 }
 
-// An Example is a command line and what it does.
+// An Example is a command line and a sentence about its effect.
 type Example struct{ Line, Text string }
 
-// kongExit carries kong's exit code, after --help, through a panic to execute.
+// kongExit is the value with which kong panics after --help. Execute recovers it and returns the
+// exit code in it.
 type kongExit int
 
 // Execute runs a command line of one of the commands and returns the exit code. Flags read their variables from
@@ -42,12 +43,12 @@ func Execute(ctx context.Context, all []Command, args, environ []string, s Strea
 	s = s.escaped()
 	if slices.ContainsFunc(environ, func(e string) bool { return strings.HasPrefix(e, "MAYFLY_") }) {
 		if unknown := UnknownVariables(Parser(ctx, s, all).Model.Node, environ); len(unknown) > 0 {
-			return reportError(s, args, UsageErrorf("there is no variable %s; mayfly serve --help names those of the server", strings.Join(unknown, ", ")))
+			return reportError(s, args, UsageErrorf("unknown environment variable %s%s; mayfly serve --help lists the server's variables", strings.Join(unknown, ", "), variablesHint(unknown)))
 		}
 	}
 	chosen, err := ParserFor(ctx, s, all, args).Parse(args)
 	if err != nil {
-		return reportError(s, args, UsageErrorf("%w; %s --help says how", err, commandPath(args, err)))
+		return reportError(s, args, UsageErrorf("%w%s; see %s --help", err, renameHint(args, err), commandPath(args, err)))
 	}
 	if err := chosen.Run(); err != nil {
 		return reportError(s, args, err)

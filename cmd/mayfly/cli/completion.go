@@ -10,12 +10,12 @@ import (
 
 func describeCompletion() Command {
 	return Command{
-		Name: "completion", Summary: "Print the shell's completion script.", Flags: &completionCommand{},
-		Detail: "Names of entities are those of the server that the commands would ask; without one there are none.",
+		Name: "completion", Summary: "Print a shell completion script.", Flags: &completionCommand{},
+		Detail: "Entity names are completed from the server that the commands use. Without a server, they are not completed.",
 		Examples: []Example{
-			{`eval "$(mayfly completion bash)"`, "For this bash; as a line of ~/.bashrc, for each."},
-			{`mayfly completion zsh > "${fpath[1]}/_mayfly"`, "For each zsh, if the first folder of fpath is yours."},
-			{"mayfly completion fish > ~/.config/fish/completions/mayfly.fish", "For each fish."},
+			{`eval "$(mayfly completion bash)"`, "Enable completion in this bash session. Add the line to ~/.bashrc for all sessions."},
+			{`mayfly completion zsh > "${fpath[1]}/_mayfly"`, "Enable completion in zsh, if you can write to the first folder of fpath."},
+			{"mayfly completion fish > ~/.config/fish/completions/mayfly.fish", "Enable completion in fish."},
 		},
 	}
 }
@@ -33,7 +33,7 @@ func (c *completionCommand) Run(ctx context.Context, all []Command, s Streams) e
 	return s.WriteRaw([]byte(script(spots)))
 }
 
-// A completionPoint is a position in a command line, with what may follow there.
+// A completionPoint is a position in a command line, with the words that may follow there.
 type completionPoint struct {
 	commandPath string           // the words of the command so far; empty at the beginning
 	words       []completionWord // commands that may follow

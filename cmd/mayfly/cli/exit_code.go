@@ -18,23 +18,23 @@ const (
 	ExitOK          = 0
 	ExitFailed      = 1   // the command failed
 	ExitUsage       = 2   // the command line is invalid
-	ExitNotFound    = 3   // the entity, message or rule does not exist
+	ExitNotFound    = 3   // the entity, message or other object does not exist
 	ExitRefused     = 4   // the server refused the request
-	ExitEmpty       = 5   // --fail-empty, and there was nothing
-	ExitUnreachable = 6   // no server responds
+	ExitEmpty       = 5   // nothing was found, and --fail-empty is set
+	ExitUnreachable = 6   // the server does not respond
 	ExitInterrupted = 130 // a signal interrupted a client, or a second signal a server
 )
 
 // ExitCodes returns all exit codes with their meanings, for help and the documentation.
 func ExitCodes() []ExitCode {
 	return []ExitCode{
-		{ExitOK, "done", "OK"},
-		{ExitFailed, "failed, or not agreed to", "Failed"},
-		{ExitUsage, "the command line was not understood", "Usage"},
-		{ExitNotFound, "there is no such thing", "NotFound"},
-		{ExitRefused, "the server refuses it: an argument it does not take, a conflict, a quota, a lock that is lost", "Refused"},
-		{ExitEmpty, "there was nothing, and --fail-empty asked for this", "Empty"},
-		{ExitUnreachable, "no server answers", "Unreachable"},
+		{ExitOK, "success", "OK"},
+		{ExitFailed, "the command failed, or was not confirmed", "Failed"},
+		{ExitUsage, "the command line is invalid", "Usage"},
+		{ExitNotFound, "not found: the entity, message or other object does not exist", "NotFound"},
+		{ExitRefused, "the server refused the request: invalid argument, no permission, conflict, quota or lost lock", "Refused"},
+		{ExitEmpty, "nothing was found, and --fail-empty is set", "Empty"},
+		{ExitUnreachable, "the server does not respond", "Unreachable"},
 		{ExitInterrupted, "interrupted", "Interrupted"},
 	}
 }
@@ -46,14 +46,14 @@ type ExitCode struct {
 	name    string // its code in a problem document
 }
 
-// An UsageError is an error for an invalid command line: nothing was done.
+// A UsageError is an error for an invalid command line: nothing was done.
 type UsageError struct{ Err error }
 
 func (m *UsageError) Error() string { return m.Err.Error() }
 
 func (m *UsageError) Unwrap() error { return m.Err }
 
-// UsageErrorf returns a misuse with a formatted text.
+// UsageErrorf returns a UsageError with a formatted text.
 func UsageErrorf(format string, args ...any) error { return &UsageError{fmt.Errorf(format, args...)} }
 
 // An UnreachableError is the error for a server that does not respond.
@@ -68,8 +68,8 @@ func (u *UnreachableError) Unwrap() error { return u.Err }
 
 // Errors of commands with --fail-empty that found nothing.
 var (
-	ErrEmpty    = errors.New("there is no message")
-	ErrNoEntity = errors.New("there is no such queue, topic or subscription")
+	ErrEmpty    = errors.New("no message was found")
+	ErrNoEntity = errors.New("no queue, topic or subscription was found")
 )
 
 // ExitCodeOf returns the exit code for an error, which is not nil.
@@ -148,6 +148,7 @@ func problemDocument(err error, code int) string {
 	}{"about:blank", e.Meaning, strings.TrimSuffix(text, ".") + ".", e.name})
 }
 
+// MarshalJSON returns v as one line of JSON, without escapes for HTML.
 func MarshalJSON(v any) string {
 	var b strings.Builder
 	to := json.NewEncoder(&b)

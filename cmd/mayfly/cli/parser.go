@@ -39,13 +39,14 @@ func newParser(ctx context.Context, s Streams, all, some []Command) *kong.Kong {
 	return k
 }
 
-// Parser returns a parser for all commands. It writes what it parses into new command values.
+// Parser returns a parser for all commands. It parses flags and arguments into the structs in
+// Command.Flags.
 func Parser(ctx context.Context, s Streams, all []Command) *kong.Kong {
 	return newParser(ctx, s, all, all)
 }
 
-// ParserFor returns a parser for one command line. If the first word is a command, the parser
-// has no other commands, because building all of them takes some 50 ms.
+// ParserFor returns a parser for one command line. If the first word is the name of a command, the
+// parser contains only that command, because building all of them takes about 50 ms.
 func ParserFor(ctx context.Context, s Streams, all []Command, args []string) *kong.Kong {
 	if len(args) > 0 {
 		if i := slices.IndexFunc(all, func(d Command) bool { return d.Name == args[0] }); i >= 0 {

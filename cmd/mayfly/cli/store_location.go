@@ -28,7 +28,7 @@ func dataDir(system string, variable func(string) string) string {
 	}
 }
 
-// DefaultDataFile returns the default file of --store; empty if the user has no data folder.
+// DefaultDataFile returns the default file of --store, or "" if the user has no data folder.
 func DefaultDataFile() string {
 	dir := dataDir(runtime.GOOS, os.Getenv)
 	if dir == "" {
@@ -37,7 +37,7 @@ func DefaultDataFile() string {
 	return filepath.Join(dir, "mayfly", "mayfly.db")
 }
 
-// DefaultTLSDir returns the default folder of --tls-dir; empty if the user has no data folder.
+// DefaultTLSDir returns the default folder of --tls-dir, or "" if the user has no data folder.
 func DefaultTLSDir() string {
 	data := DefaultDataFile()
 	if data == "" {
@@ -62,7 +62,8 @@ func DescribeStore(store string) string {
 	return "in memory; it ends with the server"
 }
 
-// StoreLocation returns where messages are stored, without any password; empty for a store in memory.
+// StoreLocation returns where messages are stored, without any password, or "" for a store in
+// memory.
 func StoreLocation(store string) string {
 	scheme, rest, _ := strings.Cut(store, ":")
 	switch strings.ToLower(scheme) {

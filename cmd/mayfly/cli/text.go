@@ -32,6 +32,7 @@ func MessageCount(n int64) string {
 	return fmt.Sprintf("%d messages", n)
 }
 
+// Pluralize returns n and the word for it in English: one for 1, else many.
 func Pluralize(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one

@@ -15,7 +15,7 @@ import (
 // Max is how many namespaces there may be beside the server's own.
 const Max = 3
 
-// Open returns a fleet with only the namespace default; store makes the store of each
+// Open returns a Manager with only the namespace default. store makes the store of each
 // namespace. It serves no requests, and ends with the test.
 func Open(t testing.TB, store func() engine.Store) *namespaces.Manager {
 	t.Helper()

@@ -15,7 +15,7 @@ import (
 )
 
 func TestColumnsAreRead(t *testing.T) {
-	for text, want := range map[string]string{ // the String; empty: it is refused
+	for text, want := range map[string]string{ // the String; empty if it is refused
 		"subject":                          "subject",
 		" seq ":                            "seq",
 		"prop.region":                      "prop.region",

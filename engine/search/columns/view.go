@@ -42,7 +42,7 @@ const (
 type View struct {
 	Name      string
 	Columns   []Column
-	Lists     []List // lists that it is for; empty: all
+	Lists     []List // lists that it is for; empty means all
 	Default   bool   // these lists show it by default
 	ChangedAt engine.Instant
 }

@@ -32,7 +32,7 @@ const (
 // A Group is the dead letters with one cause. Case does not matter.
 type Group struct {
 	Reason      string // empty if none was given
-	Error       string // the common text of their errors, see search.Folded; empty if there is none
+	Error       string // the common text of their errors, normalized by search.NormalizeError; may be empty
 	Count       int64
 	First, Last engine.Instant // times of dead-lettering; zero if unknown
 	Latest      engine.Row     // the latest of them

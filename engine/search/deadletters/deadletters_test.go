@@ -28,19 +28,19 @@ func die(t *testing.T, b *broker.Broker, queue engine.Path, reason string, texts
 	if _, err := b.Send(ctx, queue, out, "test"); err != nil {
 		t.Fatal(err)
 	}
-	var deeds []engine.Operation
+	var operations []engine.Operation
 	err := b.Read(ctx, func(r broker.Reader) error {
-		deeds = nil
+		operations = nil
 		rows, err := r.Browse(engine.Browse{Path: queue, From: 1, Limit: len(texts)})
 		for i, row := range rows {
-			deeds = append(deeds, engine.Operation{Kind: engine.OperationDeadLetter, Target: engine.Target{Key: row.Message.Key, Path: queue, Seq: row.Message.Seq}, Reason: reason, Description: texts[i]})
+			operations = append(operations, engine.Operation{Kind: engine.OperationDeadLetter, Target: engine.Target{Key: row.Message.Key, Path: queue, Seq: row.Message.Seq}, Reason: reason, Description: texts[i]})
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.ApplyOperations(ctx, deeds, "test", nil); err != nil {
+	if _, err := b.ApplyOperations(ctx, operations, "test", nil); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,7 +5,6 @@
 //
 // It is a module of its own, so that neither the product nor its tests depend on FerretDB's
 // dependencies.
-// with carries FerretDB's dependencies.
 package main
 
 import (

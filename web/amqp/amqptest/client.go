@@ -17,7 +17,7 @@ import (
 )
 
 // A Client is the client's end of a connection. A goroutine of its own reads, so that a
-// test may write without reading; Deafen stops that. A failure to write ends the test.
+// test may write without reading; StopReading stops it. A failed write ends the test.
 // Its methods are for use by one goroutine.
 type Client struct {
 	// ServerOpen is the server's open.

@@ -12,6 +12,7 @@ import (
 	"mayfly/engine/value"
 	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
+	"mayfly/web/errorcodes"
 )
 
 var plain = spoken{Kind: wire.DataBody, Body: []string{"hello"}}
@@ -153,12 +154,12 @@ func TestIncomingRefused(t *testing.T) {
 		cond    wire.Condition
 	}{
 		"no message":                 {[]byte{0x40}, wire.CondDecodeError},
-		"MSG-11 a compound key":      {annotated("x-opt-partition-key", list).encode(), codec.CondArgument},
-		"MSG-11 a compound via key":  {annotated("x-opt-via-partition-key", list).encode(), codec.CondArgument},
+		"MSG-11 a compound key":      {annotated("x-opt-partition-key", list).encode(), errorcodes.CondArgument},
+		"MSG-11 a compound via key":  {annotated("x-opt-via-partition-key", list).encode(), errorcodes.CondArgument},
 		"MSG-11 a compound session":  {propertiesOf{10: list}.encode(), wire.CondInvalidField},
-		"SCH-1 no time":              {annotated("x-opt-scheduled-enqueue-time", value.OfLong(1)).encode(), codec.CondArgument},
-		"SCH-1 beyond time":          {annotated("x-opt-scheduled-enqueue-time", value.OfTimestamp(int64(engine.Forever)+1)).encode(), codec.CondOutOfRange},
-		"SCH-1 before time":          {annotated("x-opt-scheduled-enqueue-time", value.OfTimestamp(math.MinInt64)).encode(), codec.CondOutOfRange},
+		"SCH-1 no time":              {annotated("x-opt-scheduled-enqueue-time", value.OfLong(1)).encode(), errorcodes.CondArgument},
+		"SCH-1 beyond time":          {annotated("x-opt-scheduled-enqueue-time", value.OfTimestamp(int64(engine.Forever)+1)).encode(), errorcodes.CondOutOfRange},
+		"SCH-1 before time":          {annotated("x-opt-scheduled-enqueue-time", value.OfTimestamp(math.MinInt64)).encode(), errorcodes.CondOutOfRange},
 		"an id that is compound":     {[]byte{0x00, 0x53, 0x73, 0xc0, 0x02, 0x01, 0x45}, wire.CondInvalidField},
 		"a ttl that is a text":       {[]byte{0x00, 0x53, 0x70, 0xc0, 0x06, 0x03, 0x40, 0x40, 0xa1, 0x01, 'x'}, wire.CondInvalidField},
 		"annotations that are a map": {[]byte{0x00, 0x53, 0x72, 0xc1, 0x04, 0x02, 0x53, 0x01, 0x40}, wire.CondInvalidField},
@@ -176,7 +177,7 @@ func TestIncomingRefused(t *testing.T) {
 func TestSubmitRefused(t *testing.T) {
 	out := must[broker.Outgoing](t)(codec.DecodeMessage(said(func(s *spoken) { s.Properties.MessageID = value.OfString(strings.Repeat("x", 129)) }).encode()))
 	_, err := engine.Submit(out.Content, out.Body, 0, 1, engine.DefaultLimits())
-	if e, status := codec.AMQPError(err); e.Condition != codec.CondArgument || status != 400 {
+	if e, status := codec.AMQPError(err); e.Condition != errorcodes.CondArgument || status != 400 {
 		t.Errorf("MSG-5: %v", err)
 	}
 	out = must[broker.Outgoing](t)(codec.DecodeMessage(said(func(s *spoken) { s.Footer = pairs("f", value.OfBinary(make([]byte, 64<<10))) }).encode()))
@@ -207,7 +208,7 @@ func TestBatch(t *testing.T) {
 		text    string
 	}{
 		"MSG-6 one is bad":     {envelope(one("a"), "\x40"), wire.CondDecodeError, "The message at position 1 of the batch: "},
-		"MSG-6 one is wrong":   {envelope(one("a"), string(annotated("x-opt-scheduled-enqueue-time", value.OfInt(1)).encode())), codec.CondArgument, "The message at position 1 of the batch: "},
+		"MSG-6 one is wrong":   {envelope(one("a"), string(annotated("x-opt-scheduled-enqueue-time", value.OfInt(1)).encode())), errorcodes.CondArgument, "The message at position 1 of the batch: "},
 		"no batch":             {said(func(s *spoken) { s.Kind, s.Body = wire.ValueBody, []string{"\x40"} }).encode(), wire.CondDecodeError, ""},
 		"a message":            {plain.encode(), wire.CondDecodeError, "The message at position 0 of the batch: "},
 		"the envelope is none": {[]byte("hello"), wire.CondDecodeError, ""},

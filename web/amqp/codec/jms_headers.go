@@ -23,49 +23,47 @@ type jmsHeader struct {
 // jmsHeaderFunc returns the value of a header, or null if the message does not have it.
 type jmsHeaderFunc func(m *engine.Message, c *engine.Content, x *extras) value.Value
 
-// jmsHeaderFuncs returns the headers by name. As for JMS clients, the default priority is 4, and
+// jmsHeaderFuncs read the headers, by name. As for JMS clients, the default priority is 4, and
 // a message that does not set durable is not persistent.
-func jmsHeaderFuncs() map[string]jmsHeaderFunc {
-	return map[string]jmsHeaderFunc{
-		"JMSMessageID":     func(_ *engine.Message, c *engine.Content, _ *extras) value.Value { return text(c.MessageID) },
-		"JMSCorrelationID": func(_ *engine.Message, c *engine.Content, _ *extras) value.Value { return text(c.CorrelationID) },
-		"JMSType":          func(_ *engine.Message, c *engine.Content, _ *extras) value.Value { return text(c.Subject) },
-		"JMSDestination":   func(_ *engine.Message, c *engine.Content, _ *extras) value.Value { return text(c.To) },
-		"JMSReplyTo":       func(_ *engine.Message, c *engine.Content, _ *extras) value.Value { return text(c.ReplyTo) },
-		"JMSXGroupID": func(_ *engine.Message, c *engine.Content, _ *extras) value.Value {
-			if c.HasSessionID() {
-				return value.OfString(c.SessionID)
-			}
-			return value.Value{}
-		},
-		"JMSXGroupSeq": func(_ *engine.Message, _ *engine.Content, x *extras) value.Value {
-			if n, ok := x.properties.GroupSequence.Get(); ok {
-				return value.OfLong(int64(n))
-			}
-			return value.Value{}
-		},
-		"JMSXUserID": func(_ *engine.Message, _ *engine.Content, x *extras) value.Value {
-			return text(string(x.properties.UserID))
-		},
-		"JMSXDeliveryCount": func(m *engine.Message, _ *engine.Content, _ *extras) value.Value {
-			return value.OfLong(int64(m.DeliveryCount) + 1)
-		},
-		"JMSPriority": func(_ *engine.Message, _ *engine.Content, x *extras) value.Value {
-			return value.OfLong(int64(x.header.Priority.Or(4)))
-		},
-		"JMSDeliveryMode": func(_ *engine.Message, _ *engine.Content, x *extras) value.Value {
-			if x.header.Durable.Or(false) {
-				return value.OfString("PERSISTENT")
-			}
-			return value.OfString("NON_PERSISTENT")
-		},
-		"JMSTimestamp": func(m *engine.Message, _ *engine.Content, x *extras) value.Value {
-			return value.OfLong(x.properties.CreationTime.Or(int64(m.EnqueuedAt)))
-		},
-		"JMSExpiration": func(m *engine.Message, _ *engine.Content, x *extras) value.Value {
-			return value.OfLong(cmp.Or(int64(m.ExpiresAt), x.properties.AbsoluteExpiryTime.Or(0)))
-		},
-	}
+var jmsHeaderFuncs = map[string]jmsHeaderFunc{
+	"JMSMessageID":     func(_ *engine.Message, c *engine.Content, _ *extras) value.Value { return text(c.MessageID) },
+	"JMSCorrelationID": func(_ *engine.Message, c *engine.Content, _ *extras) value.Value { return text(c.CorrelationID) },
+	"JMSType":          func(_ *engine.Message, c *engine.Content, _ *extras) value.Value { return text(c.Subject) },
+	"JMSDestination":   func(_ *engine.Message, c *engine.Content, _ *extras) value.Value { return text(c.To) },
+	"JMSReplyTo":       func(_ *engine.Message, c *engine.Content, _ *extras) value.Value { return text(c.ReplyTo) },
+	"JMSXGroupID": func(_ *engine.Message, c *engine.Content, _ *extras) value.Value {
+		if c.HasSessionID() {
+			return value.OfString(c.SessionID)
+		}
+		return value.Value{}
+	},
+	"JMSXGroupSeq": func(_ *engine.Message, _ *engine.Content, x *extras) value.Value {
+		if n, ok := x.properties.GroupSequence.Get(); ok {
+			return value.OfLong(int64(n))
+		}
+		return value.Value{}
+	},
+	"JMSXUserID": func(_ *engine.Message, _ *engine.Content, x *extras) value.Value {
+		return text(string(x.properties.UserID))
+	},
+	"JMSXDeliveryCount": func(m *engine.Message, _ *engine.Content, _ *extras) value.Value {
+		return value.OfLong(int64(m.DeliveryCount) + 1)
+	},
+	"JMSPriority": func(_ *engine.Message, _ *engine.Content, x *extras) value.Value {
+		return value.OfLong(int64(x.header.Priority.Or(4)))
+	},
+	"JMSDeliveryMode": func(_ *engine.Message, _ *engine.Content, x *extras) value.Value {
+		if x.header.Durable.Or(false) {
+			return value.OfString("PERSISTENT")
+		}
+		return value.OfString("NON_PERSISTENT")
+	},
+	"JMSTimestamp": func(m *engine.Message, _ *engine.Content, x *extras) value.Value {
+		return value.OfLong(x.properties.CreationTime.Or(int64(m.EnqueuedAt)))
+	},
+	"JMSExpiration": func(m *engine.Message, _ *engine.Content, x *extras) value.Value {
+		return value.OfLong(cmp.Or(int64(m.ExpiresAt), x.properties.AbsoluteExpiryTime.Or(0)))
+	},
 }
 
 func text(s string) value.Value {
@@ -79,7 +77,7 @@ func text(s string) value.Value {
 // are vendor properties, which any message may have, and are skipped. Any other unknown
 // name is an error.
 func ParseJMSHeaders(names []string) (all JMSHeaders, err error) {
-	of := jmsHeaderFuncs()
+	of := jmsHeaderFuncs
 	known := slices.Sorted(maps.Keys(of))
 	for _, n := range names {
 		i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, n) })

@@ -44,7 +44,7 @@ func (c *cursor) result() error {
 
 func (c *cursor) remaining() int { return c.end - c.off }
 
-// short is separate from its callers so that they can be inlined.
+// failShort is separate from its callers so that they can be inlined.
 //
 //go:noinline
 func (c *cursor) failShort(want uint64) {
@@ -172,8 +172,8 @@ func (c *cursor) bool() bool {
 }
 
 // enterCompound enters a list or map whose constructor has been read: it sets c.end to the end of
-// the compound. It returns the previous end, for widen, and the number of elements, which
-// is at most the number of bytes.
+// the compound. It returns the previous end, for leaveCompound, and the number of elements,
+// which is at most the number of bytes.
 func (c *cursor) enterCompound(width layout) (outer, count int) {
 	size := c.size(width)
 	outer = c.end

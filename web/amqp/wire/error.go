@@ -7,7 +7,7 @@ import (
 )
 
 // A Condition is the symbol of an error (AMQP 1.0, part 2, 2.8.15 to 2.8.18). Those of
-// Service Bus begin with "com.microsoft:" and are not defined here.
+// Service Bus begin with "com.microsoft:" and are in package errorcodes.
 type Condition string
 
 // The conditions of AMQP itself.
@@ -53,7 +53,7 @@ const (
 // CondFrameSizeTooSmall for those sizes.
 type ProtocolError struct {
 	Condition Condition
-	Text      string // what was expected and what was found, for the peer's log
+	Text      string // expected and found values, for the peer's log
 	Offset    int    // in the parsed bytes; zero at the first byte, and for errors without a position
 }
 

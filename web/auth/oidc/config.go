@@ -50,7 +50,7 @@ func ParseRule(text string) (Rule, error) {
 	return Rule{Value: text[:i], Role: role}, err
 }
 
-// complete fills in defaults and returns an error for what is missing or invalid.
+// complete fills in defaults and returns an error for missing or invalid fields.
 func (c *Config) complete() error {
 	switch {
 	case c.Issuer == "":

@@ -23,7 +23,7 @@ const (
 	CallbackPath = "/login/openid/back"
 )
 
-// A Handler serves them. It is a web.Gate.
+// A Handler serves the sign-in and sign-out addresses. It is a web.AuthRoutes.
 type Handler struct {
 	Provider *Provider
 	// PublicURL is the address at which browsers reach the server: http://host:8080. Empty means the
@@ -38,8 +38,9 @@ type Handler struct {
 	// ReturnPath returns the address to return to: to if it is one of this server's, else its
 	// first page.
 	ReturnPath func(to string) string
-	// Throttle counts one more try to sign in and returns how long the client must wait. Good gives
-	// two tries back after a successful sign-in. Nil means that tries are not counted.
+	// Throttle counts one more try to sign in and returns how long the client must wait.
+	// Succeeded gives two tries back after a successful sign-in. Nil means that tries are not
+	// counted.
 	Throttle  func(r *http.Request) (wait time.Duration)
 	Succeeded func(w http.ResponseWriter, r *http.Request)
 	// Failed records that a sign-in with the provider failed, and why; name is the user, if
@@ -60,7 +61,7 @@ func (d *Handler) Mount(g *echo.Group) {
 	g.GET(CallbackPath, d.throttled(d.finish))
 }
 
-// RequiredRole returns the role of the door's routes, which is none.
+// RequiredRole returns the role of the handler's routes, which is none.
 func (d *Handler) RequiredRole(method, pattern string) (auth.Role, bool) {
 	return auth.None, method == http.MethodGet && (pattern == SignInPath || pattern == CallbackPath)
 }

@@ -126,7 +126,7 @@ func (p *Provider) discover(ctx context.Context, patience time.Duration) (*disco
 	}
 	f, err := p.requestDiscovery(asking)
 	if err != nil {
-		p.c.Logger.Warn("OpenID provider unavailable", "issuer", p.c.Issuer, "err", err)
+		p.c.Logger.Warn("the OpenID provider is unavailable", "issuer", p.c.Issuer, "err", err)
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if err != nil && patience < requestTimeout && asking.Err() != nil {

@@ -13,12 +13,11 @@ import (
 // A user who signs out here is redirected to the provider's sign-out, from whichever of
 // several servers: that requires only the provider's document, which is requested if it is not
 // known yet. The hint, an ID token, saves the user a confirmation at the provider, and some
-// providers require it. It is in a cookie that the browser sends only to Door.SignOutPath, and not
-// with the session on a board that servers share. All servers read the whole board every
-// second, where ten thousand tokens of some kilobytes are too much, and people who can read
-// the database and its backups need not see the names, addresses and groups that a provider
-// reveals. If the cookie is gone, or the token is too large for one, the provider asks the
-// user.
+// providers require it. It is in a cookie that the browser sends only to Handler.SignOutPath,
+// and not with the session on a board that servers share. All servers read the whole board every
+// second, where ten thousand tokens of some kilobytes are too much, and people who can read the
+// database and its backups need not see the names, addresses and groups that a provider reveals.
+// If the cookie is gone, or the token is too large for one, the provider asks the user.
 
 const (
 	hintCookie     = "mayfly_openid_hint" // at any port: it names its user itself

@@ -215,8 +215,7 @@ func (s *Share) TryGrow(bytes int64) bool {
 	return true
 }
 
-// Shrink removes bytes from the share that are in memory no longer, and gives their room
-// back.
+// Shrink returns bytes that are no longer in memory from the share to the budget.
 func (s *Share) Shrink(bytes int64) {
 	if s == nil || s.budget == nil {
 		return

@@ -3,9 +3,9 @@
 //
 //	Sessions   the sessions of users, by their cookies
 //	Handler    the pages: /login, /logout and /sessions
-//	brake      how often a key may try
-//	tries      which brakes apply to a sign-in, and in what order
-//	familiar   browsers and addresses of earlier sign-ins, which do not wait for others
+//	throttle        how often a key may try
+//	signInLimiter   which throttles apply to a sign-in, and in what order
+//	knownAddresses  addresses of earlier sign-ins, which do not wait for others
 //
 // A session is kept in memory, by the hash of its cookie: after a restart users sign in
 // again. Servers that share a store have it on their board too: a user who has signed in at

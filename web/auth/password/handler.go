@@ -65,48 +65,45 @@ type Options struct {
 type Handler struct {
 	o          Options
 	limiter    *signInLimiter
-	failureLog throttle // limits the failures that are logged
+	failureLog throttle         // limits the failures that are logged
+	routes     map[string]route // by method and path
+}
+
+// A route is a page to sign in or its form.
+type route struct {
+	role  auth.Role // the role that it requires
+	serve echo.HandlerFunc
 }
 
 // New returns a Handler.
 func New(o Options) *Handler {
-	return &Handler{
+	d := &Handler{
 		o:          o,
 		limiter:    newSignInLimiter(),
 		failureLog: throttle{burst: 20, interval: time.Minute},
 	}
-}
-
-// table returns every route with its role.
-func (d *Handler) table() map[string]struct {
-	needs auth.Role
-	serve echo.HandlerFunc
-} {
-	type row = struct {
-		needs auth.Role
-		serve echo.HandlerFunc
-	}
-	return map[string]row{
+	d.routes = map[string]route{
 		"GET " + SignInPath:      {auth.None, d.signInPage},
 		"POST " + SignInPath:     {auth.None, d.signIn},
 		"POST " + SignOutPath:    {auth.None, d.signOut},
 		"GET " + SessionsPath:    {auth.Admin, d.sessions},
 		"POST " + endSessionPath: {auth.Admin, d.endSessions},
 	}
+	return d
 }
 
 // Mount adds the pages to the root group.
 func (d *Handler) Mount(g *echo.Group) {
-	for at, row := range d.table() {
+	for at, r := range d.routes {
 		method, path, _ := strings.Cut(at, " ")
-		g.Add(method, path, row.serve)
+		g.Add(method, path, r.serve)
 	}
 }
 
 // RequiredRole returns the role of a route.
 func (d *Handler) RequiredRole(method, pattern string) (auth.Role, bool) {
-	row, ok := d.table()[method+" "+pattern]
-	return row.needs, ok
+	r, ok := d.routes[method+" "+pattern]
+	return r.role, ok
 }
 
 // UsersChanged must be called when the file of users has changed: it ends the sessions of users
@@ -281,7 +278,7 @@ func (d *Handler) providerMarkKey() []byte {
 // ShouldLog reports whether one more failure is to be logged: if there are many, only some are.
 func (d *Handler) ShouldLog() bool { return d.failureLog.try("", time.Now()) == 0 }
 
-// SignInSessions records in activity that a user has signed in, and how.
+// SignedIn records in activity that a user has signed in, and how.
 func (d *Handler) SignedIn(r *http.Request, who auth.Caller, with string) {
 	d.recordAudit(r.Context(), engine.EventSignedIn, who.Role.String()+" · "+with+" · "+ClientAddress(r), who.Name)
 }
@@ -305,21 +302,24 @@ func (d *Handler) Failed(r *http.Request, name, with string, err error) {
 	if !d.ShouldLog() {
 		return
 	}
-	d.o.Logger.Warn("sign-in failed", "user", name, "method", with, "client", ClientAddress(r), "err", err)
+	d.o.Logger.Warn("a sign-in failed", "user", name, "method", with, "client", ClientAddress(r), "err", err)
 	d.recordAudit(r.Context(), engine.EventSignInFailed, name, "dashboard "+ClientAddress(r))
 }
 
 // ShowFailure shows the sign-in page with the reason why signing in with a provider failed. name is
 // the provider's name, said its own explanation, and to the page that the user asked for.
 func (d *Handler) ShowFailure(c echo.Context, status int, why, name, said, to string) error {
-	id, ok := map[string]string{
-		"down": "signin.elsewhere.down", "denied": "signin.elsewhere.denied", "role": "signin.elsewhere.role", "state": "signin.elsewhere.state",
-	}[why]
+	id, ok := failureTexts[why]
 	if !ok {
 		id = "signin.elsewhere.doubt"
 	}
 	ctx := locale.With(c.Request().Context(), locale.Requested(c.Request()))
 	return d.renderSignIn(c, status, page.SignIn{To: to, Refused: locale.T(ctx, id, locale.Args{"Name": name, "Said": said})})
+}
+
+// failureTexts are the text ids of the reasons why signing in with a provider fails.
+var failureTexts = map[string]string{
+	"down": "signin.elsewhere.down", "denied": "signin.elsewhere.denied", "role": "signin.elsewhere.role", "state": "signin.elsewhere.state",
 }
 
 // signOut ends the visitor's session, and redirects to the provider's sign-out, if there is

@@ -28,7 +28,7 @@ import (
 	"mayfly/web/auth/users"
 )
 
-// A world is a door with two users, ana and ben, whose passwords are "password of …".
+// A world is a Handler with two users, ana and ben, whose passwords are "password of …".
 type world struct {
 	*testing.T
 	sessions *password.Sessions
@@ -36,7 +36,7 @@ type world struct {
 	door     *password.Handler
 	echo     *echo.Echo
 	path     string
-	told     string // what was recorded, a line each; guarded by mu
+	told     string // recorded events, a line each; guarded by mu
 	mu       sync.Mutex
 	there    page.SignInProvider // where a user also signs out
 	silent   error               // why that is unknown
@@ -54,7 +54,7 @@ func start(t *testing.T) *world {
 	return w
 }
 
-// mount makes a new door with the same sessions and file.
+// mount makes a new Handler with the same sessions and file.
 func (w *world) mount(forms *origin.Forms) {
 	w.door = password.New(password.Options{
 		Sessions: w.sessions, Users: w.file, Forms: forms, Logger: slog.New(slog.DiscardHandler),

@@ -129,7 +129,7 @@ func (s *Sessions) evictOldest(name string) {
 	s.drop(at)
 }
 
-// drop ends a session, at other servers too: see tell. The caller holds mu.
+// drop ends a session, at other servers too: see publish. The caller holds mu.
 func (s *Sessions) drop(key [sha256.Size]byte) {
 	if s.notes != nil {
 		s.ended[key] = time.Time{}

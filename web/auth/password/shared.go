@@ -119,7 +119,7 @@ func (s *Sessions) mergeNotes(notes []namespaces.Note, began time.Time) {
 		if is == nil {
 			var err error
 			if is, err = decodeNote(n, began); err != nil {
-				s.log.Warn("session of another server cannot be read; the user must sign in again at this server", "err", err)
+				s.log.Warn("a session of another server cannot be read; the user must sign in again at this server", "err", err)
 				continue
 			}
 			if !s.isValid(is) {
@@ -206,7 +206,7 @@ func (s *Sessions) publish(ctx context.Context) {
 	for key, text := range begun {
 		err := s.notes.AddNote(ctx, noteKind, hex.EncodeToString(key[:]), text)
 		if err != nil && !errors.Is(err, engine.ErrExists) {
-			s.log.Warn("session not shared with other servers yet; retrying", "err", err)
+			s.log.Warn("a session is not shared with other servers yet; retrying", "err", err)
 			return
 		}
 		s.mu.Lock()
@@ -223,7 +223,7 @@ func (s *Sessions) publish(ctx context.Context) {
 		ids[i] = hex.EncodeToString(key[:])
 	}
 	if err := s.notes.RemoveNotes(ctx, noteKind, ids...); err != nil {
-		s.log.Warn("end of session not shared with other servers yet; retrying", "err", err)
+		s.log.Warn("the end of a session is not shared with other servers yet; retrying", "err", err)
 		return
 	}
 	s.mu.Lock()

@@ -7,14 +7,13 @@ import (
 	"mayfly/web/auth/users"
 )
 
-// signInLimiter limits how often clients may try to sign in. A try passes these brakes in this
-// order, and a brake that refuses it ends the sequence:
+// signInLimiter limits how often clients may try to sign in. A try passes these throttles in
+// this order, and a throttle that refuses it ends the sequence:
 //
 //   - browsers: a browser that has signed in as the name before has tries of its own,
-//     whatever other clients do at its address or to its name. If it has some, no other
-//     brake applies.
+//     whatever other clients do at its address or to its name. If it has some, no other throttle applies.
 //   - places: an address, for all names. If the address has signed in as the name before,
-//     no further brake applies.
+//     no further throttle applies.
 //   - pairs: an address, for one name. It has fewer tries than the name, so one address
 //     cannot use up those of a name.
 //   - names: a name, for all addresses together.
@@ -98,8 +97,8 @@ func (y *attempt) charge(b *throttle, key string, now time.Time) (wait time.Dura
 	return wait
 }
 
-// succeeded returns what the try was charged, because the password was right, and remembers the
-// address.
+// succeeded refunds the throttles that the attempt was charged to, and remembers the address as
+// known. Call it when the password is correct.
 func (y *attempt) succeeded(now time.Time) {
 	for _, c := range y.charged {
 		c.throttle.giveBack(c.key)

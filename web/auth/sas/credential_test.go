@@ -78,7 +78,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// sdk-demands 43.
+// SDKs match this text (sdk-demands 43).
 func TestLacking(t *testing.T) {
 	if err := MissingRight(engine.SendRight); err.Error() != "Unauthorized access. 'Send' claim(s) are required to perform this operation." || !IsRefused(err) {
 		t.Error(err)

@@ -108,14 +108,16 @@ func isPort(text string) bool {
 	return err == nil
 }
 
-// schemes returns the URL schemes of audiences.
-func schemes() []string { return []string{"sb", "amqp", "amqps", "http", "https", "ws", "wss"} }
+// schemes are the URL schemes of audiences.
+var schemes = []string{
+	"sb", "amqp", "amqps", "http", "https", "ws", "wss",
+}
 
 // splitAudience splits an audience, which is a URL with or without its scheme, into host and
 // path. It reports whether the scheme is one of schemes or absent.
 func splitAudience(audience string) (host, path string, ok bool) {
 	if scheme, rest, has := strings.Cut(audience, "://"); has {
-		if !slices.Contains(schemes(), strings.ToLower(scheme)) {
+		if !slices.Contains(schemes, strings.ToLower(scheme)) {
 			return "", "", false
 		}
 		audience = rest

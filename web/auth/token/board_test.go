@@ -120,7 +120,7 @@ func TestTokensOfAllServers(t *testing.T) {
 			}
 		}
 		slices.Sort(c.told[min(2, len(c.told)):])
-		if want := []string{"ana token-made ci (operator)", "ci token-made child (viewer)", "ana token-revoked child (viewer)", "ana token-revoked ci (operator)"}; !slices.Equal(c.told, want) {
+		if want := []string{"ana token-created ci (operator)", "ci token-created child (viewer)", "ana token-revoked child (viewer)", "ana token-revoked ci (operator)"}; !slices.Equal(c.told, want) {
 			t.Errorf("told is %q, not %q", c.told, want)
 		}
 	})

@@ -97,9 +97,9 @@ func (r *Registry) create(ctx context.Context, who auth.Caller, actor string, ki
 		case k.Parent != "" && !there: // revoked in the meantime
 			return c, ErrNotFound
 		case len(all) >= MaxKeys:
-			return c, engine.Refuse(engine.ErrQuota, "The server has %d tokens and links, the most allowed. Revoke some.", MaxKeys)
+			return c, engine.Refuse(engine.ErrQuota, "The server already has %d tokens and links, the maximum. Revoke one first.", MaxKeys)
 		case k.Method != auth.Open && countOfMaker(all, k) >= MaxKeysPerUser:
-			return c, engine.Refuse(engine.ErrQuota, "%s has %d tokens and links, the most allowed for one user. Revoke some.", k.MadeBy, MaxKeysPerUser)
+			return c, engine.Refuse(engine.ErrQuota, "%s already has %d tokens and links, the maximum for a user. Revoke one first.", k.MadeBy, MaxKeysPerUser)
 		}
 		c.Set = []engine.Setting{k.setting(h)}
 		c.Entries = []broker.AuditEntry{k.auditEntry(engine.EventTokenCreated, engine.EventReadLinkCreated)}

@@ -9,10 +9,10 @@
 // A secret is shown once, when it is made. Only its SHA-256 is stored, which is enough for
 // secrets of 130 random bits, in settings of the server's own namespace: keys survive a
 // restart, in each of its stores, and making and revoking them is in its activity. Servers
-// that share a store keep keys on their board instead: each key is valid at all of them at
-// once, and what one revokes ends at all within two seconds. While a server cannot learn of
-// revocations, because that namespace is not served or the board cannot be read, it lets no
-// key in, and clients are asked to retry.
+// that share a store keep keys on their board instead: each key is valid at all of them at once,
+// and a key that one server revokes ends at all of them within two seconds. While a server
+// cannot learn of revocations, because that namespace is not served or the board cannot be read,
+// it lets no key in, and clients are asked to retry.
 //
 // A key's role is never above its maker's, then or later: when a user loses a role or is
 // removed, the user's tokens lose it too (Options.CurrentRole), and so do those of a way to

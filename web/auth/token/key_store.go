@@ -123,7 +123,7 @@ func (b noteKeyStore) DropSetting(ctx context.Context, key string) error {
 	return b.RemoveNotes(ctx, noteKind, strings.TrimPrefix(key, settingPrefix))
 }
 
-// Follow keeps the ring up to date with the board, and writes when keys were used, until ctx
+// Follow keeps the Registry up to date with the board, and writes when keys were used, until ctx
 // ends. Without a board it returns at once.
 func (r *Registry) Follow(ctx context.Context) {
 	if r.reader == nil {
@@ -136,12 +136,12 @@ func (r *Registry) Follow(ctx context.Context) {
 		}
 		tidied = time.Now()
 		if err := r.maintainOnce(ctx, r.store); err != nil && ctx.Err() == nil {
-			r.o.Logger.Warn("last use of tokens cannot be stored", "err", err)
+			r.o.Logger.Warn("the last use of tokens cannot be stored", "err", err)
 		}
 	})
 }
 
-// readNotes updates the ring from the notes of a board. It ignores them if a key was made or
+// readNotes updates the Registry from the notes of a board. It ignores them if a key was made or
 // revoked here since began: the next reading has that change.
 func (r *Registry) readNotes(notes []namespaces.Note, began time.Time) {
 	kept := settingsOf(notes)
@@ -173,8 +173,8 @@ func (r *Registry) isUnavailable() bool {
 	return r.store == nil || r.reader != nil && !r.reader.IsFresh()
 }
 
-// moveToNotes puts keys from the settings of b on the board. They are from before there was a board,
-// or from a backup.
+// moveToNotes puts keys from the settings of b on the board. They are from a backup of a store
+// without a board.
 func (r *Registry) moveToNotes(ctx context.Context, b *broker.Broker) error {
 	kept, err := b.Settings(ctx, settingPrefix)
 	if err != nil {

@@ -28,7 +28,7 @@ func (g *LinkHandler) Mount(at *echo.Group) {
 	at.POST(LeavePath, g.leave)
 }
 
-// RequiredRole returns the role of the gate's routes, which is none.
+// RequiredRole returns the role of the handler's routes, which is none.
 func (g *LinkHandler) RequiredRole(method, pattern string) (auth.Role, bool) {
 	at := method + " " + pattern
 	return auth.None, at == "GET "+LinkPath+":secret" || at == "POST "+LeavePath

@@ -24,7 +24,7 @@ var ErrNotFound error = engine.Refuse(engine.ErrNotFound, "The token or link doe
 // store, while their board cannot be read.
 var errUnavailable error = engine.Refuse(engine.ErrBusy, "Tokens and links are unavailable, because the server cannot reach the store that holds them. Try again later.")
 
-// Options are the settings of a ring.
+// Options configure a Registry.
 type Options struct {
 	// Open is set on a server that requires no authentication.
 	Open bool
@@ -65,7 +65,7 @@ type Registry struct {
 	lastChange time.Time // when a key was last made or revoked here, on the board; guarded by mu
 }
 
-// An entry is a key in the ring. Of the key only LastUsed changes.
+// An entry is a key in a Registry. Only its LastUsed changes.
 type entry struct {
 	Key
 	hash           hash
@@ -73,8 +73,8 @@ type entry struct {
 	makerGoneSince time.Time     // when its maker was first seen to be gone; zero if not; guarded by Registry.mu
 }
 
-// view returns the key for the callers of the ring. A use in the minute in which the key was
-// made, which is rounded down, is not shown as before that.
+// view returns the key for the Registry's callers. LastUsed is rounded down, so view sets it to
+// Made if it would be earlier.
 func (e *entry) view() Key {
 	k := e.Key
 	if !k.LastUsed.IsZero() && k.LastUsed.Before(k.Made) {
@@ -83,7 +83,7 @@ func (e *entry) view() Key {
 	return k
 }
 
-// New returns a ring without keys.
+// New returns a Registry without keys.
 func New(o Options) *Registry {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	r := &Registry{o: o, byID: map[string]*entry{}, changes: make(chan struct{})}
@@ -100,12 +100,12 @@ const (
 	forgetOrphanedAfter = time.Hour // after which a gone maker's keys are forgotten; a users file may be wrong for a moment
 )
 
-// Serve stores the ring's keys in b, and returns a function that ends that and waits for the
-// end. With a board, the keys stay there, and those in b are moved to it.
+// Serve stores the Registry's keys in b, and returns a function that stops that and waits until
+// it has stopped. With a board, the keys stay there, and those in b are moved to it.
 func (r *Registry) Serve(ctx context.Context, b *broker.Broker) (leave func(), err error) {
 	if r.o.Notes != nil {
 		if err := r.moveToNotes(ctx, b); err != nil {
-			r.o.Logger.Warn("tokens of this server not shared with other servers yet; retrying when the namespace is opened", "err", err)
+			r.o.Logger.Warn("the tokens of this server are not shared with other servers yet; retrying when the namespace is opened", "err", err)
 		}
 		return func() {}, nil
 	}
@@ -132,16 +132,16 @@ func (r *Registry) Serve(ctx context.Context, b *broker.Broker) (leave func(), e
 	}, nil
 }
 
-// replaceKeys replaces the ring's keys with the stored ones, and reports whether they differ. A key
-// that the ring already has is kept, so requests that it let in are not cut off. The caller
-// holds mu.
+// replaceKeys replaces the Registry's keys with the stored ones, and reports whether they
+// differ. A key that the Registry already has is kept, so requests that it let in are not cut
+// off. The caller holds mu.
 func (r *Registry) replaceKeys(kept []engine.Setting) (other bool) {
 	was := r.byID
 	r.byID = map[string]*entry{}
 	for _, s := range kept {
 		k, h, err := decode(s)
 		if err != nil {
-			r.o.Logger.Warn("stored token or link cannot be read and is not accepted", "err", err)
+			r.o.Logger.Warn("a stored token or link cannot be read and is not accepted", "err", err)
 			continue
 		}
 		e := &entry{Key: k, hash: h, done: make(chan struct{})}
@@ -163,7 +163,7 @@ func (r *Registry) replaceKeys(kept []engine.Setting) (other bool) {
 	return other
 }
 
-// end ends the requests that the key let in. The caller holds mu of its ring.
+// end ends the requests that the key let in. The caller holds Registry.mu.
 func (e *entry) end() {
 	select {
 	case <-e.done:
@@ -206,7 +206,7 @@ func (r *Registry) changed() {
 	r.changes = make(chan struct{})
 }
 
-// Close stops the ring's timer; keys stay valid.
+// Close stops the Registry's timer. Keys stay valid.
 func (r *Registry) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -275,7 +275,7 @@ func (r *Registry) maintain(ctx context.Context, b *broker.Broker) {
 	defer each.Stop()
 	for {
 		if err := r.maintainOnce(ctx, b); err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrClosed) {
-			r.o.Logger.Warn("last use of tokens cannot be stored", "err", err)
+			r.o.Logger.Warn("the last use of tokens cannot be stored", "err", err)
 		}
 		select {
 		case <-each.C:
@@ -287,7 +287,7 @@ func (r *Registry) maintain(ctx context.Context, b *broker.Broker) {
 	}
 }
 
-// maintainOnce runs one round of tend.
+// maintainOnce runs one round of maintain.
 func (r *Registry) maintainOnce(ctx context.Context, b keyStore) error {
 	kept, err := b.Settings(ctx, settingPrefix)
 	if err != nil {
@@ -317,7 +317,7 @@ func (r *Registry) stale(s engine.Setting) (drop bool, set string) {
 	case e == nil: // it cannot be read, or is gone
 		return false, s.Value
 	case r.isForFormerNamespace(e.Key), r.isOrphaned(e, now):
-		r.o.Logger.Info("token or link removed, because its creator or its namespace no longer exists", "kind", e.Kind, "name", e.Name, "by", e.MadeBy, "namespace", e.Namespace)
+		r.o.Logger.Info("a token or link was removed, because its creator or its namespace no longer exists", "kind", e.Kind, "name", e.Name, "actor", e.MadeBy, "namespace", e.Namespace)
 		e.end()
 		delete(r.byID, e.ID)
 		return true, ""

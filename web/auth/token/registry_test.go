@@ -22,7 +22,7 @@ import (
 	"mayfly/web/auth/token"
 )
 
-// A world is a ring whose keys are stored by a broker.
+// A world is a Registry whose keys are stored by a broker.
 type world struct {
 	*testing.T
 	*token.Registry
@@ -520,7 +520,7 @@ func TestTold(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff([]string{
-		"ana token-made ci (operator)", "token ci of ana link-made demo (/n/shop)", "eva token-revoked ci (operator)", "eva link-revoked demo (/n/shop)",
+		"ana token-created ci (operator)", "token ci of ana link-created demo (/n/shop)", "eva token-revoked ci (operator)", "eva link-revoked demo (/n/shop)",
 	}, got); d != "" {
 		t.Error(d)
 	}

@@ -117,11 +117,11 @@ func (f *File) Reload() bool {
 	f.mu.Unlock()
 	switch {
 	case err != nil && err.Error() != was:
-		f.log.Error("users file cannot be used; the previous users can still sign in", "file", f.path, "err", err)
+		f.log.Error("the users file cannot be used; the previous users can still sign in", "file", f.path, "err", err)
 	case changed && f.empty():
-		f.log.Warn("users file is empty; no user can sign in with a password", "file", f.path)
+		f.log.Warn("the users file is empty; no user can sign in with a password", "file", f.path)
 	case changed:
-		f.log.Info("users file reloaded", "file", f.path)
+		f.log.Info("the users file was reloaded", "file", f.path)
 	}
 	return changed
 }
@@ -208,7 +208,7 @@ func CheckName(name string) error {
 		ok = ok && r > ' ' && r != ':' && r != '#' && r != 0x7f && (r < 0x80 || r > 0xa0)
 	}
 	if !ok {
-		return fmt.Errorf("a user's name must have 1 to %d bytes without spaces, colons and #, not be %q", maxName, shorten.Quote(name))
+		return fmt.Errorf("the user name %q is not valid: a name has 1 to %d bytes, without spaces, colons and #", shorten.Quote(name), maxName)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (s *Source) Change(id string, change func(*connections.Connection)) {
 	}
 }
 
-// number returns the second number of an id; zero if it has none.
+// number returns the second number of an id, or zero if it has none.
 func number(id string) uint64 {
 	_, text, _ := strings.Cut(id, "-")
 	n, err := strconv.ParseUint(text, 10, 64)

@@ -37,7 +37,7 @@ type Handler struct {
 	opened time.Time
 }
 
-// New returns a door.
+// New returns a Handler.
 func New(o Options) *Handler {
 	return &Handler{o: o, log: &fault.Log{Logger: o.Logger, API: "administration"}, opened: time.Now()}
 }

@@ -14,7 +14,7 @@ func TestStatus(t *testing.T) {
 		engine.ErrNotFound: {404, 40400}, engine.ErrExists: {409, 40900}, engine.ErrChanged: {409, 40901}, engine.ErrQuota: {403, 40300}, engine.ErrTooLarge: {403, 40300},
 		engine.ErrNotAllowed: {403, 40301}, engine.ErrDisabled: {400, 40000}, engine.ErrArgument: {400, 40000}, engine.ErrOutOfRange: {400, 40000},
 		engine.ErrNotImplemented: {501, 0}, engine.ErrBusy: {503, 50004}, engine.ErrClosed: {503, 50004}, errors.New("surprise"): {500, 50000},
-		&methodError{http.MethodPatch, listActions()}: {405, 0}, &engine.Refusal{Kind: engine.ErrQuota, SubCode: 40503}: {403, 40503},
+		&methodError{http.MethodPatch, listActions}: {405, 0}, &engine.Refusal{Kind: engine.ErrQuota, SubCode: 40503}: {403, 40503},
 		&engine.PropertyError{Kind: engine.ErrArgument, SubCode: 40401}: {400, 40401},
 	} {
 		if code, sub := status(kind); code != want[0] || sub != want[1] {

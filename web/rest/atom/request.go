@@ -57,13 +57,17 @@ func (w Request) Path() engine.Path {
 	return engine.Path(w.Entity)
 }
 
-// The methods of an address, and their actions: of one entity, of a list, and of the
-// namespace.
-func entityActions() map[string]Action {
-	return map[string]Action{http.MethodGet: Get, http.MethodPut: Create, http.MethodDelete: Delete}
+// entityActions, listActions and namespaceActions have the methods of an address, and their
+// actions: of one entity, of a list, and of the namespace.
+var entityActions = map[string]Action{
+	http.MethodGet: Get, http.MethodPut: Create, http.MethodDelete: Delete,
 }
-func listActions() map[string]Action      { return map[string]Action{http.MethodGet: List} }
-func namespaceActions() map[string]Action { return map[string]Action{http.MethodGet: Get} }
+var listActions = map[string]Action{
+	http.MethodGet: List,
+}
+var namespaceActions = map[string]Action{
+	http.MethodGet: Get,
+}
 
 // Segments returns the decoded segments of an escaped path. Slashes at either end are
 // ignored. Segments are decoded one by one, so that an entity's slashes may be escaped or
@@ -109,13 +113,13 @@ func parseSegments(parts []string) (w Request, may map[string]Action, err error)
 	case parts[0] == "":
 		return w, nil, errNoSuchAddress
 	case is(0, "$namespaceinfo") && len(parts) == 1:
-		return Request{Kind: Namespace}, namespaceActions(), nil
+		return Request{Kind: Namespace}, namespaceActions, nil
 	case is(0, "$Resources"):
 		switch {
 		case len(parts) == 2 && is(1, "Queues"):
-			return Request{Kind: Queues}, listActions(), nil
+			return Request{Kind: Queues}, listActions, nil
 		case len(parts) == 2 && is(1, "Topics"):
-			return Request{Kind: Topics}, listActions(), nil
+			return Request{Kind: Topics}, listActions, nil
 		}
 		return w, nil, errNoSuchAddress
 	}
@@ -124,28 +128,28 @@ func parseSegments(parts []string) (w Request, may map[string]Action, err error)
 			return parseSubscription(strings.Join(parts[:i], "/"), parts[i+1:])
 		}
 	}
-	return Request{Kind: Entity, Entity: strings.Join(parts, "/")}, entityActions(), nil
+	return Request{Kind: Entity, Entity: strings.Join(parts, "/")}, entityActions, nil
 }
 
 // parseSubscription returns what an address under a topic's subscriptions names.
 func parseSubscription(topic string, parts []string) (Request, map[string]Action, error) {
 	w := Request{Kind: Subscription, Entity: topic}
 	if len(parts) == 0 {
-		return w, listActions(), nil
+		return w, listActions, nil
 	}
 	w.Subscription = parts[0]
 	switch {
 	case len(parts) == 1:
-		return w, entityActions(), nil
+		return w, entityActions, nil
 	case len(parts) <= 3 && strings.EqualFold(parts[1], "Rules"):
 		if w.Kind = Rule; len(parts) == 2 {
-			return w, listActions(), nil
+			return w, listActions, nil
 		}
 		w.Rule = parts[2]
-		return w, entityActions(), nil
+		return w, entityActions, nil
 	case strings.HasPrefix(parts[1], "$"): // a subqueue, which check refuses, or an invalid name
 		w.Subscription = strings.Join(parts, "/")
-		return w, entityActions(), nil
+		return w, entityActions, nil
 	}
 	return w, nil, errNoSuchAddress
 }

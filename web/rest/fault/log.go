@@ -35,7 +35,7 @@ func (l *Log) write(c echo.Context, f Response, err error) {
 	case ctx.Err() != nil:
 		return
 	case f.Code == http.StatusInternalServerError:
-		l.Logger.ErrorContext(ctx, "request failed", "api", l.API, "tracking_id", Tracking(c), "err", err)
+		l.Logger.ErrorContext(ctx, "a request failed", "api", l.API, "tracking_id", Tracking(c), "err", err)
 		return
 	case f.Code == http.StatusNotFound && r.Method == http.MethodGet:
 		return
@@ -44,6 +44,6 @@ func (l *Log) write(c echo.Context, f Response, err error) {
 	if !l.repeats.First(loglimit.Line{Client: client, Subject: r.Method + " " + path, Reason: f.Text}) {
 		return
 	}
-	l.Logger.InfoContext(ctx, "request refused", "api", l.API, "client", client, "agent", r.UserAgent(), "method", r.Method, "path", path,
+	l.Logger.InfoContext(ctx, "a request was refused", "api", l.API, "client", client, "agent", r.UserAgent(), "method", r.Method, "path", path,
 		"status", f.Code, "description", f.Text, "tracking_id", Tracking(c))
 }

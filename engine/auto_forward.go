@@ -1,0 +1,390 @@
+package engine
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"math"
+	"time"
+)
+
+// ForwardsText is the error text for attaching a receiver where messages are forwarded from
+// (FWD-5, DLQ-13).
+const ForwardsText = "Cannot create a message receiver on an entity with auto-forwarding enabled."
+
+// destination returns the path that h's messages are forwarded to, or "" if there is none
+// (FWD-1).
+func (h *subqueue) destination() Path {
+	switch h {
+	case h.entity.main:
+		return Path(h.entity.Config.ForwardTo)
+	case h.entity.dead:
+		return Path(h.entity.Config.ForwardDeadLetteredMessagesTo)
+	default:
+		return ""
+	}
+}
+
+// forwards reports whether h's messages are forwarded now. Messages that cannot be received
+// because of the entity's status are not forwarded either (STAT-7).
+func (h *subqueue) forwards() bool {
+	return h.destination() != "" && h.entity.Config.Status.receives()
+}
+
+// nextForward returns when messages of h are to be forwarded or tried again, or zero if never.
+func (h *subqueue) nextForward() (at Instant) {
+	if h.order.ready()+h.forwarding.rejected == 0 || !h.forwards() {
+		return 0
+	}
+	if h.forwarding.retryFrom != 0 {
+		return 1
+	}
+	if h.order.ready() > 0 {
+		at = max(1, h.forwarding.retryAt)
+	}
+	if h.forwarding.rejected > 0 {
+		at = earlier(at, max(1, h.forwarding.recheckAt))
+	}
+	return at
+}
+
+// forwardDue forwards what is due, oldest first (FWD-11), and returns how many changes that
+// took, about limit at most.
+func (ns *Namespace) forwardDue(now Instant, h *subqueue, limit int) (done int) {
+	for done < limit {
+		switch at := h.nextForward(); {
+		case at == 0 || !at.Passed(now):
+			return done
+		case h.forwarding.retryFrom != 0:
+			done += h.retry(limit - done)
+		case h.forwarding.rejected > 0 && max(1, h.forwarding.recheckAt).Passed(now):
+			ns.recheckDestination(now, h)
+			done++
+		default:
+			done += ns.forwardFirst(now, h)
+		}
+	}
+	return done
+}
+
+// forwardFirst moves the first message of h one hop, or decides what becomes of it instead. It is
+// one step: it is refused before anything changes (FWD-3). It returns the number of
+// changes.
+func (ns *Namespace) forwardFirst(now Instant, h *subqueue) (done int) {
+	m := h.order.first()
+	if !ns.applyVerdict(now, h, m) {
+		return 1
+	}
+	if ns.dropsOnly || h.forwarding.lacksMemory && ns.copiesWait() { // skips the cost of evaluating a topic's rules
+		ns.deferForwards(now, h)
+		return 1
+	}
+	h.forwarding.lacksMemory = false
+	d := ns.prepareForward(now, h, m)
+	switch no := ns.forwardRefused(now, d); {
+	case no == nil:
+		return ns.forwardMessage(now, d)
+	case no.lacksMemory:
+		ns.deferForwards(now, h)
+	case !h.dead: // FWD-7: the dead-letter subqueue of this entity, not the transfer one
+		ns.deadLetter(now, h, m, &no.Extra)
+	case no.NeverForwarded: // FWD-6
+		next, held := m.Message, m.copyExtra()
+		held.NeverForwarded, next.Extra = true, held
+		ns.put(m, next)
+		ns.changes.hard = true
+	case no.temporary: // FWD-8
+		h.forwarding.retryAt = now.Add(forwardRetryDelay)
+		ns.reschedule(h)
+	default:
+		ns.passOver(now, h, m, d.to)
+	}
+	return 1
+}
+
+// A pendingForward is a message that is to be forwarded.
+type pendingForward struct {
+	h    *subqueue // where the message is
+	m    *message
+	to   *entity // nil if it does not exist
+	next Message // the message as it leaves h; hop sets the values at its destination
+	id   Digest
+	plan *Plan // the results of the destination topic's rules
+}
+
+func (ns *Namespace) prepareForward(now Instant, h *subqueue, m *message) pendingForward {
+	d := pendingForward{h: h, m: m, to: ns.entities[h.destination().Fold()], next: m.Message}
+	d.next.Extra, d.next.EnqueuedAt = h.forwardedExtra(m), now
+	d.next.DeliveryCount = 0
+	if d.to != nil && d.to.seen != nil && d.to != h.entity { // a message is not a duplicate of itself (PROP-9)
+		d.id = m.digest()
+	}
+	if d.to != nil && d.to.ruleIndex.set != nil {
+		if c, err := m.packed().Content(); err == nil { // only Pack writes them
+			c.Properties = d.next.Properties(c)
+			d.plan = d.to.ruleIndex.set.Plan(c)
+		}
+	}
+	return d
+}
+
+// forwardMessage moves a message to its destination, as if it were sent there (FWD-9). For the source
+// this is no use (IDLE-12). It counts as no change if the message is to be stored anyway, so
+// that a message just sent usually reaches its destination before its sender gets an answer.
+func (ns *Namespace) forwardMessage(now Instant, d pendingForward) (done int) {
+	if !d.m.hasFlag(flagDirty) {
+		done = 1
+	}
+	h, m, to, next := d.h, d.m, d.to, d.next
+	duplicate := ns.detectDuplicate(now, to, d.id)
+	if next.Seq = 0; !duplicate {
+		next.Seq = ns.nextSeq(to.main)
+	}
+	next.Subqueue, next.ExpiresAt = to.ID, to.main.terms.ownExpiry(now, m.ttl())
+	next.Hops++
+	ns.changes.hard = true
+	ns.accessed(now, to, "send", "")
+	ev := ns.event(EventForwarded, now, m, h, "", "")
+	ev.To, ev.Message = to.Path, next
+	switch {
+	case duplicate:
+		ns.dropDuplicate(now, to, next, m.content, "")
+		ns.drop(m)
+	case to.Kind == Topic:
+		next.Key = ns.keys.Next()
+		ns.fanOut(now, to, next, m.content, "", d.plan)
+		ns.drop(m)
+		return to.main.alarmCost()
+	default:
+		ns.put(m, next)
+	}
+	return done
+}
+
+// ttl returns the remaining time to live of m: what its sender requested, as lowered by the
+// entities it was in (TTL-5, TTL-17).
+func (m *message) ttl() time.Duration {
+	ttl := m.packed().ttl()
+	if ttl > 0 && m.ExpiresAt != 0 {
+		if ttl = min(ttl, m.ExpiresAt.Sub(m.EnqueuedAt)); ttl <= 0 {
+			return -1 // none of it is left; zero would mean forever
+		}
+	}
+	return ttl
+}
+
+// forwardedExtra returns m's Extra after it is forwarded from h, as receivers see it. For a dead
+// letter, Source becomes the entity where it died (DLQ-9).
+func (h *subqueue) forwardedExtra(m *message) *Extra {
+	old := m.copyExtra()
+	x := Extra{Reason: old.Reason, Description: old.Description, Source: old.Source, Properties: old.Properties, Rewritten: old.Rewritten}
+	if h.dead {
+		x.Source = string(h.entity.Path)
+	}
+	if x.size() == 0 {
+		return nil
+	}
+	return &x
+}
+
+// maxHops returns how often a message may be forwarded (FWD-6).
+func (ns *Namespace) maxHops() int64 { return min(ns.limits.ForwardHops, math.MaxUint8) }
+
+func (ns *Namespace) hopsExhausted(m Message) bool { return int64(m.Hops) >= ns.maxHops() }
+
+// A forwardRefusal is why a message is not forwarded, with the reason for its dead letter.
+type forwardRefusal struct {
+	Extra
+	temporary   bool // the destination may accept the same message later
+	lacksMemory bool // the destination accepts it as soon as there is memory
+}
+
+// forwardRefused returns why a message's destination does not accept it, nil if it does; nothing
+// changes (FWD-3, FWD-6, FWD-7).
+func (ns *Namespace) forwardRefused(now Instant, d pendingForward) *forwardRefusal {
+	h, m, to := d.h, d.m, d.to
+	if ns.hopsExhausted(m.Message) {
+		return &forwardRefusal{Extra: Extra{
+			Reason: ReasonHops, NeverForwarded: true,
+			Description: fmt.Sprintf("The maximum number of allowed hops when forwarding between queues has been exceeded. This value is set to %d.", ns.maxHops()),
+		}}
+	}
+	not := func(passing bool, format string, args ...any) *forwardRefusal {
+		text := fmt.Sprintf("Destination '%s' ", h.destination()) + fmt.Sprintf(format, args...)
+		return &forwardRefusal{Extra: Extra{Reason: ReasonForwarding, Description: text}, temporary: passing}
+	}
+	switch {
+	case to == nil || to.Kind == Subscription:
+		return not(true, "does not exist.")
+	case !to.Config.Status.sends(): // STAT-10
+		return not(true, "is disabled.")
+	case to.requiresSession() && !m.hasSession():
+		return &forwardRefusal{Extra: *sessionIDMissing()}
+	}
+	if most := ns.maxMessageSizeOf(to); m.content.size > most {
+		return not(false, "accepts messages of at most %d bytes; this one has %d.", most, m.content.size)
+	}
+	if to.isDuplicate(now, d.id) { // a duplicate needs no room
+		return nil
+	}
+	copies := to.countCopies(&filterView{packed: m.packed(), m: d.next}, d.plan)
+	charge := ns.sizer.chargeOf(m.content.packed, m.content.size, d.next.Extra) * copies
+	if to.root() == h.entity.root() {
+		charge -= ns.sizer.charge(m)
+	}
+	ids := 0
+	if d.id.isSet() {
+		ids = 1
+	}
+	if err := cmp.Or(ns.admitIDs(now, to, ids), ns.checkQuota(to, charge)); err != nil {
+		return not(true, "does not accept the message: %v", err)
+	}
+	if copies > 1 && ns.copiesWait() { // a single copy replaces the message that is forwarded
+		return &forwardRefusal{lacksMemory: true}
+	}
+	return nil
+}
+
+// forwardRetryDelay is how long a dead-letter subqueue waits after its destination did not accept a
+// message, and how often it checks whether a destination that will never accept some messages
+// has changed.
+const forwardRetryDelay = time.Second
+
+// outgoing is the state of forwarding from a subqueue. It is kept whether the subqueue
+// forwards or not.
+//
+// INVARIANT: held contains the ready messages that stay, and otherwise only ready dead
+// letters that were passed over, which are counted. The subqueue's order has no ready bit for
+// these, so that messages to be forwarded are found without visiting them.
+type outgoing struct {
+	held        order      // all of them ready
+	rejected    int        // of held, those that the destination rejects as they are (FWD-8)
+	destination forwardKey // the destination's when they were passed over
+	recheckAt   Instant    // when to check whether it has changed; zero or past for at once
+	retryFrom   Seq        // the next of held that may be tried again; zero if none
+	retryAt     Instant    // when to retry what the destination did not accept (FWD-8); zero or past for at once
+
+	lacksMemory bool // parked is due to lack of memory, as of the last try
+}
+
+// A forwardKey is what decides whether a destination ever accepts a message. Destinations with
+// equal tastes reject the same messages.
+type forwardKey struct {
+	destination SubqueueID // zero if the destination does not exist
+	sessions    bool
+	largest     int64
+}
+
+func (ns *Namespace) forwardKey(to *entity) forwardKey {
+	if to == nil {
+		return forwardKey{}
+	}
+	return forwardKey{to.ID, to.requiresSession(), ns.maxMessageSizeOf(to)}
+}
+
+// neverForwarded reports whether m is a dead letter that is never forwarded.
+func (m *message) neverForwarded() bool { return m.Extra != nil && m.Extra.NeverForwarded }
+
+// hold adds a ready message to held.
+func (o *outgoing) hold(m *message) {
+	o.held.put(m)
+	o.held.setReady(m.Seq, true)
+}
+
+// unhold removes m from held, if it is there.
+func (o *outgoing) unhold(m *message) {
+	if o.held.at(m.Seq) == nil {
+		return
+	}
+	o.held.drop(m.Seq)
+	if !m.neverForwarded() {
+		o.rejected--
+	}
+}
+
+// classify puts m where it belongs after it was added or changed: among the messages ready to
+// be forwarded or received, or in held.
+func (h *subqueue) classify(m *message) {
+	stays := m.ready() && m.neverForwarded()
+	h.order.setReady(m.Seq, m.ready() && !stays)
+	if stays {
+		h.forwarding.hold(m)
+	}
+}
+
+// ready returns how many messages a receiver could get.
+func (h *subqueue) ready() int { return h.order.ready() + h.forwarding.held.len() }
+
+// first returns the oldest message that a receiver could get, nil if there is none.
+func (h *subqueue) first() *message {
+	m, held := h.order.first(), h.forwarding.held.first()
+	if m == nil || held != nil && held.Seq < m.Seq {
+		return held
+	}
+	return m
+}
+
+// readyFrom iterates over the messages that a receiver could get, from number seq upwards,
+// without visiting others.
+func (h *subqueue) readyFrom(seq Seq) iter.Seq[*message] {
+	return func(yield func(*message) bool) {
+		for m := h.firstReadyFrom(seq); m != nil && yield(m); m = h.firstReadyFrom(m.Seq + 1) {
+		}
+	}
+}
+
+// firstReadyFrom returns the first of these.
+func (h *subqueue) firstReadyFrom(seq Seq) (first *message) {
+	for m := range h.order.readyFrom(seq) {
+		first = m
+		break
+	}
+	for m := range h.forwarding.held.from(seq) {
+		if first == nil || m.Seq < first.Seq {
+			first = m
+		}
+		break
+	}
+	return first
+}
+
+// recheckDestination schedules all passed-over messages to be tried again if the destination has changed,
+// or accepts other messages now.
+func (ns *Namespace) recheckDestination(now Instant, h *subqueue) {
+	h.forwarding.recheckAt = now.Add(forwardRetryDelay)
+	if ns.forwardKey(ns.entities[h.destination().Fold()]) != h.forwarding.destination {
+		h.forwarding.retryFrom = 1
+	}
+}
+
+// retry makes up to limit of the passed-over messages ready to be tried again.
+func (h *subqueue) retry(limit int) (done int) {
+	next := Seq(0)
+	for m := range h.forwarding.held.from(h.forwarding.retryFrom) {
+		if done == limit {
+			next = m.Seq
+			break
+		}
+		if done++; !m.neverForwarded() {
+			h.forwarding.unhold(m)
+			h.order.setReady(m.Seq, true)
+		}
+	}
+	h.forwarding.retryFrom = next
+	return max(done, 1)
+}
+
+// passOver leaves m where it is until the destination changes; messages behind it may be
+// forwarded.
+func (ns *Namespace) passOver(now Instant, h *subqueue, m *message, to *entity) {
+	if whose := ns.forwardKey(to); h.forwarding.rejected > 0 && whose != h.forwarding.destination {
+		h.forwarding.retryFrom = 1 // they were passed over because of another destination
+	} else if h.forwarding.rejected == 0 {
+		h.forwarding.recheckAt = now.Add(forwardRetryDelay)
+	}
+	h.forwarding.destination = ns.forwardKey(to)
+	h.order.setReady(m.Seq, false)
+	h.forwarding.hold(m)
+	h.forwarding.rejected++
+	ns.reschedule(h)
+}

@@ -1,0 +1,34 @@
+package broker
+
+import "mayfly/engine"
+
+// ExpiringFrom returns messages in the order in which they expire.
+func (r Reader) ExpiringFrom(from engine.ExpiryCursor, until engine.Instant, limit int, covers func(engine.Path) bool) (rows []engine.Row, to engine.ExpiryCursor, next engine.Instant) {
+	return r.ns.ExpiringFrom(from, until, limit, covers)
+}
+
+// IdleEntities returns the entities that delete themselves by until if they are not used.
+func (r Reader) IdleEntities(until engine.Instant) []engine.IdleEntity {
+	return r.ns.IdleEntities(until)
+}
+
+// MissedExpiries returns what came to be nearer to its end than what was looked at.
+func (r Reader) MissedExpiries() engine.MissedExpiries { return r.ns.MissedExpiries() }
+
+// WatchExpiry continues the namespace's expiry watch, of which there is one. It changes only what
+// MissedExpiries and ExpiryChanged report.
+func (r Reader) WatchExpiry(v engine.ExpiryWatch) { r.ns.WatchExpiry(v) }
+
+// StopExpiryWatch ends the expiry watch.
+func (r Reader) StopExpiryWatch() { r.ns.StopExpiryWatch() }
+
+// ExpiryChanged has a token when there is news for the expiry watch: messages were missed,
+// another message is now the next, or everything was loaded again.
+func (b *Broker) ExpiryChanged() <-chan struct{} { return b.expiryChanged }
+
+func (b *Broker) signalExpiryChanged() {
+	select {
+	case b.expiryChanged <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,214 @@
+package engine
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+)
+
+// This file implements the expiry watch, for packages that act on messages some time before
+// they expire: ExpiringFrom lists messages in expiry order, and an ExpiryWatch records those whose expiry
+// moved ahead of what was listed already.
+
+// An ExpiryCursor is a position in the order in which messages expire: just behind one of them. The
+// zero ExpiryCursor is before all.
+type ExpiryCursor struct {
+	At   Instant
+	Path Path
+	Seq  Seq
+}
+
+// after returns the first possible alarm of a subqueue behind b.
+func (b ExpiryCursor) after(p Path) alarm {
+	switch {
+	case p > b.Path:
+		return alarm{at: b.At}
+	case p < b.Path:
+		return alarm{at: b.At + 1}
+	default:
+		return alarm{at: b.At, seq: b.Seq + 1}
+	}
+}
+
+// ExpiringFrom lists up to limit messages behind a position that expire by until, in subqueues for
+// which covers is true, and returns the position to continue from. next is when the first
+// message that was not listed expires, zero if there is none. Locked and deferred messages
+// and dead letters do not expire.
+func (ns *Namespace) ExpiringFrom(from ExpiryCursor, until Instant, limit int, covers func(Path) bool) (rows []Row, to ExpiryCursor, next Instant) {
+	var line cursorHeap
+	for _, h := range ns.subqueues {
+		if h.expiring.len() == 0 || !covers(h.path) {
+			continue
+		}
+		if i, j := h.expiring.from(from.after(h.path)); i < len(h.expiring.chunks) {
+			line = append(line, cursor{h: h, chunk: i, index: j, alarm: h.expiring.chunks[i][j]})
+		}
+	}
+	heap.Init(&line)
+	to = from
+	for len(line) > 0 {
+		c := &line[0]
+		if c.at > until || len(rows) == limit {
+			return rows, to, c.at
+		}
+		rows = append(rows, ns.row(c.h, c.h.order.at(c.seq)))
+		to = ExpiryCursor{At: c.at, Path: c.h.path, Seq: c.seq}
+		if c.advance() {
+			heap.Fix(&line, 0)
+		} else {
+			heap.Pop(&line)
+		}
+	}
+	return rows, to, 0
+}
+
+// from returns the position of the first alarm from a on; behind the last chunk if there is
+// none.
+func (s *alarms) from(a alarm) (i, j int) {
+	if i = s.chunk(a); i == len(s.chunks) {
+		return i, 0
+	}
+	j, _ = slices.BinarySearchFunc(s.chunks[i], a, alarm.compare)
+	return i, j
+}
+
+// maxMissed is the maximum number of keys that an expiryWatch keeps.
+const maxMissed = 4096
+
+// An expiryWatch is the state of the expiry watch: how far messages were listed. The zero
+// expiryWatch is inactive: no subqueue refers to it, so that it costs nothing.
+type expiryWatch struct {
+	seen   Instant         // messages that expire by then were listed
+	next   Instant         // the soonest expiry that the watcher waits for; zero if the watch is inactive
+	reach  time.Duration   // how long before their expiry messages matter
+	covers func(Path) bool // the subqueues that matter; nil for none
+
+	missed   []Key // messages that now expire by seen, from number first on
+	first    uint64
+	count    uint64 // how many were missed so far
+	overflow uint64 // number after the last one there was no room for; zero if there was room
+	changed  bool
+}
+
+// at returns v if it covers the subqueue p, otherwise nil.
+func (v *expiryWatch) at(p Path) *expiryWatch {
+	if v.covers == nil || !v.covers(p) {
+		return nil
+	}
+	return v
+}
+
+// arm records that a message has an alarm for its expiry.
+func (v *expiryWatch) arm(at Instant, k Key) {
+	switch {
+	case v == nil || at >= v.next:
+	case at > v.seen:
+		v.next, v.changed = at, true
+	default:
+		v.addMissed(k)
+	}
+}
+
+// lock records a locked message whose lock may outlast the time at which its expiry begins to
+// matter: it then expires without notice when the lock ends (TTL-20).
+func (v *expiryWatch) lock(expires, until Instant, k Key) {
+	if v != nil && expires != 0 && expires.Add(-v.reach) < until {
+		v.addMissed(k)
+	}
+}
+
+func (v *expiryWatch) addMissed(k Key) {
+	v.changed = true
+	v.count++
+	if v.overflow != 0 || len(v.missed) == maxMissed { // everything has to be listed again anyway
+		v.overflow = v.count
+		return
+	}
+	v.missed = append(v.missed, k)
+}
+
+// A MissedExpiries lists messages whose expiry moved ahead of what ExpiringFrom has listed, in the order in
+// which that happened, or which are locked until then. A message may be listed twice, and may
+// have changed since.
+type MissedExpiries struct {
+	Keys     []Key
+	To       uint64 // pass it to WatchExpiry as MissedTo once these messages were handled
+	Overflow bool   // there were too many, or the watch was inactive: list everything again
+}
+
+// MissedExpiries returns what happened since MissedTo of the last WatchExpiry. It removes nothing.
+func (ns *Namespace) MissedExpiries() MissedExpiries {
+	v := &ns.expiryWatch
+	return MissedExpiries{Keys: slices.Clone(v.missed), To: v.count, Overflow: v.next == 0 || v.overflow != 0}
+}
+
+// An ExpiryWatch is how far the watcher has got.
+type ExpiryWatch struct {
+	Seen     Instant         // everything that expires until then was handled
+	Next     Instant         // the next expiry after that, as returned by ExpiringFrom; zero if none
+	Reach    time.Duration   // how long before their expiry messages matter
+	Covers   func(Path) bool // the subqueues that matter; nil to leave that unchanged. It may be called at any time
+	MissedTo uint64          // of the MissedExpiries that was handled
+}
+
+// WatchExpiry begins or continues the expiry watch: from now on messages that come to expire
+// before Next are recorded, see MissedExpiries and ExpiryChanged. There is one watch for a namespace.
+func (ns *Namespace) WatchExpiry(a ExpiryWatch) {
+	v := &ns.expiryWatch
+	v.seen, v.next, v.reach = a.Seen, a.Next, a.Reach
+	if v.next == 0 {
+		v.next = Forever + 1
+	}
+	v.seen = min(v.seen, v.next-1)
+	if a.Covers != nil {
+		v.covers = a.Covers
+		for _, h := range ns.subqueues {
+			h.expiryWatch = v.at(h.path)
+		}
+	}
+	if n := min(a.MissedTo-min(a.MissedTo, v.first), uint64(len(v.missed))); n > 0 {
+		v.missed, v.first = slices.Clone(v.missed[n:]), v.first+n
+	}
+	if a.MissedTo >= v.overflow {
+		v.overflow = 0
+		if len(v.missed) == 0 {
+			v.first = v.count
+		}
+	}
+}
+
+// StopExpiryWatch ends the expiry watch.
+func (ns *Namespace) StopExpiryWatch() {
+	ns.expiryWatch = expiryWatch{}
+	for _, h := range ns.subqueues {
+		h.expiryWatch = nil
+	}
+}
+
+// ExpiryChanged reports, once, whether there is something new for the watcher.
+func (ns *Namespace) ExpiryChanged() bool {
+	was := ns.expiryWatch.changed
+	ns.expiryWatch.changed = false
+	return was
+}
+
+// An IdleEntity is an entity that deletes itself if it stays unused.
+type IdleEntity struct {
+	Path      Path
+	DeletesAt Instant
+}
+
+// IdleEntities returns the entities that delete themselves by until if they stay unused, sorted by
+// path.
+func (ns *Namespace) IdleEntities(until Instant) (all []IdleEntity) {
+	for _, e := range ns.sorted() {
+		idle := e.Config.Effective().AutoDeleteOnIdle
+		if idle == 0 || e.Config.ForwardTo != "" || e.activity().KeptAlive() {
+			continue
+		}
+		if at := e.main.meter.LastUsed.Add(idle); at <= until {
+			all = append(all, IdleEntity{e.Path, at})
+		}
+	}
+	return all
+}

@@ -1,0 +1,30 @@
+package dashboard_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"mayfly/web/connections"
+)
+
+// TestDisconnect: a connection is closed after the audit event was written, and not if that
+// fails.
+func TestDisconnect(t *testing.T) {
+	within(t, func(w *world) {
+		const of = "/n/default/connections/1-1/disconnect"
+		w.peers.Add(connections.Connection{ID: "1-1", Client: "AMQP worker", Container: "worker"})
+		w.store.broken.Store(true)
+		w.post(of).wants(503)
+		if _, there := w.peers.Connection("1-1", 0); !there {
+			t.Fatal("it is closed, and nobody knows by whom")
+		}
+		w.store.broken.Store(false)
+		w.pass(time.Minute)
+		for _, want := range []string{"Disconnected worker", "left already"} {
+			if says, _ := w.done(of); !strings.Contains(says, want) {
+				t.Errorf("the page says %q, not %q", says, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,3 @@
+// Package entity makes the pages of queues, topics and subscriptions: their lists, tabs, settings,
+// rules and sessions, and the questions before they change.
+package entity

@@ -1,0 +1,9 @@
+package dashboard_test
+
+import (
+	"testing"
+
+	"mayfly/engine/longtest"
+)
+
+func TestMain(m *testing.M) { longtest.Main(m) }

@@ -1,0 +1,35 @@
+package message
+
+import (
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/web/dashboard/recent"
+)
+
+// A history that was read recently is not read again, and includes the events since then.
+func TestLatelyRead(t *testing.T) {
+	var l historyCache
+	if _, ok := l.get(7); ok {
+		t.Error("nothing was read and is there")
+	}
+	read := History{events: []recent.EventRecord{{Epoch: 1, N: 5, At: 10, Kind: engine.EventSent}}, truncated: true}
+	l.put(7, read)
+	got, ok := l.get(7)
+	if !ok || len(got.events) != 1 || !got.truncated {
+		t.Fatalf("what was read: %v, %v", got, ok)
+	}
+	since := got.withNewer([]recent.EventRecord{{Epoch: 1, N: 5, At: 10}, {N: 3, At: 20, Kind: engine.EventLocked}})
+	if len(since.events) != 2 || since.events[1].Kind != engine.EventLocked || !since.truncated {
+		t.Errorf("with what has happened since: %+v", since)
+	}
+	if len(read.events) != 1 {
+		t.Error("what was read has changed")
+	}
+	for k := engine.Key(100); k < 100+2*maxCachedHistories; k++ {
+		l.put(k, History{})
+	}
+	if n := len(l.histories); n > maxCachedHistories {
+		t.Errorf("%d are kept", n)
+	}
+}

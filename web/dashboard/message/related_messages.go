@@ -1,0 +1,120 @@
+package message
+
+import (
+	"context"
+	"slices"
+
+	"mayfly/engine"
+	"mayfly/views/locale"
+	"mayfly/views/page"
+	"mayfly/web/dashboard/pages"
+	"mayfly/web/dashboard/recent"
+)
+
+const (
+	// maxRelated is how many related messages a page lists, and maxRelatedSteps at how many instants of
+	// a life it looks for them.
+	maxRelated      = 20
+	maxRelatedSteps = 10
+	// maxRelatedEvents is how many events of one instant are read.
+	maxRelatedEvents = 1000
+)
+
+// resubmittedCopy is the reason of the event that creates a copy (OPS-2).
+const resubmittedCopy = "resubmitted copy"
+
+// relatedMessages returns the messages that share k's content: what k was copied from, its copies, and the
+// other copies that a topic made of the same message. They are found in the history or in
+// memory through events at the same instant as an event of k; what neither recorded is
+// missing. more reports that there are more than are shown.
+func relatedMessages(ctx context.Context, p *pages.Pages, k, content engine.Key, past []recent.EventRecord) (out []page.RelatedMessage, more bool) {
+	known := map[engine.Key]bool{k: true}
+	steps := 0
+	for _, own := range past {
+		if other, before, ok := engine.ParseEditReason(own.Reason); ok && !known[other.Key] && len(out) < maxRelated {
+			known[other.Key] = true
+			how := page.Copy
+			if before {
+				how = page.Original
+			}
+			out = append(out, page.RelatedMessage{How: how, Name: "#" + locale.Number(ctx, int(other.Seq)), In: pages.DisplayPath(other.Path), Href: p.MessageURL(other.Key), At: own.At.Time()})
+			continue
+		}
+		if !createsCopies(own.Kind) || content == 0 {
+			continue
+		}
+		if steps++; steps > maxRelatedSteps {
+			return out, true
+		}
+		for _, t := range eventsWithContent(ctx, p, content, own.At) {
+			how := relation(own, t)
+			if how == "" || known[t.Key] {
+				continue
+			}
+			if known[t.Key] = true; len(out) == maxRelated {
+				return out, true
+			}
+			at := t.Path
+			if t.To != "" && t.Kind != engine.EventCopied {
+				at = t.To
+			}
+			out = append(out, page.RelatedMessage{How: how, Name: "#" + locale.Number(ctx, int(t.Seq)), In: pages.DisplayPath(at), Href: p.MessageURL(t.Key), At: t.At.Time()})
+		}
+	}
+	return out, more
+}
+
+// createsCopies reports whether an event of this kind can create other messages with the same
+// content.
+func createsCopies(k engine.EventKind) bool {
+	switch k {
+	case engine.EventSent, engine.EventActivated, engine.EventCopied, engine.EventMoved, engine.EventForwarded:
+		return true
+	default:
+		return false
+	}
+}
+
+// relation returns how t's message is related to that of own, if both events happened at the
+// same instant, or "" if t does not show how its message began.
+func relation(own, t recent.EventRecord) page.Relation {
+	switch {
+	case t.Kind == engine.EventCopied && own.Kind == engine.EventSent:
+		return page.Original
+	case t.Kind == engine.EventSent && own.Kind == engine.EventCopied:
+		return page.Copy
+	case (t.Kind == engine.EventForwarded || t.Kind == engine.EventMoved) && own.Kind == engine.EventSent:
+		return page.Original
+	case t.Kind == engine.EventSent && (own.Kind == engine.EventForwarded || own.Kind == engine.EventMoved || own.Kind == engine.EventActivated):
+		return page.Copy
+	case t.Kind == engine.EventSent && own.Kind == engine.EventSent && own.Reason != resubmittedCopy && t.Reason != resubmittedCopy:
+		return page.Sibling
+	default:
+		return ""
+	}
+}
+
+// eventsWithContent returns the events at an instant of all messages with a content, without duplicates,
+// in order.
+func eventsWithContent(ctx context.Context, p *pages.Pages, content engine.Key, at engine.Instant) []recent.EventRecord {
+	out := p.Events.EventsWithContent(content, at)
+	if p.Broker.HasHistory() {
+		events, err := p.Broker.History(ctx, engine.HistoryQuery{From: at, Until: at + 1, Limit: maxRelatedEvents, Kinds: []engine.EventKind{
+			engine.EventSent, engine.EventActivated, engine.EventCopied, engine.EventMoved, engine.EventForwarded,
+		}})
+		if err != nil {
+			p.Events.Log.WarnContext(ctx, "related messages cannot be read", "err", err)
+		}
+		for _, e := range events {
+			if e.Message.Content != content {
+				continue
+			}
+			t := recent.RecordOf(e.Event)
+			if t.Epoch = p.Events.FormerEpoch(e.Epoch); !slices.ContainsFunc(out, t.Same) {
+				out = append(out, t)
+			}
+		}
+	}
+	slices.SortStableFunc(out, recent.EventRecord.Compare)
+	return out
+}

@@ -1,0 +1,43 @@
+package overview
+
+import (
+	"testing"
+	"time"
+
+	"mayfly/views/component"
+	"mayfly/views/locale"
+	"mayfly/web/dashboard/pages"
+)
+
+// A bucket has the colour of the messages in it, so that a message has the same colour there
+// as anywhere else, and its name is a duration in the viewer's language.
+func TestStretchesAreAsUrgentAsWhatIsInThem(t *testing.T) {
+	before := time.Duration(0)
+	for _, s := range horizonRanges {
+		last := s.limit
+		if last == 0 {
+			last = 365 * 24 * time.Hour
+		}
+		for _, left := range []time.Duration{before + time.Second, last} {
+			if want := (component.Clock{At: time.Unix(0, 0).Add(left), Now: time.Unix(0, 0)}).Tone(t.Context()); s.tone() != want {
+				t.Errorf("%s left is %s, and its bucket %s is %s", left, want, s.key, s.tone())
+			}
+		}
+		if got := s.name(locale.With(t.Context(), "cs")); s.key == "15m" && got != "15\u00a0min" {
+			t.Errorf("%s is called %q", s.key, got)
+		}
+		before = s.limit
+	}
+}
+
+// A duration to type looks the same in every language.
+func TestTypedLength(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "never", 250 * time.Millisecond: "250ms", 1500 * time.Millisecond: "1.5s", 90 * time.Second: "1m30s", 10 * time.Minute: "10m", 90 * time.Minute: "1h30m",
+		10 * time.Hour: "10h", 24 * time.Hour: "1d", 36 * time.Hour: "1d12h", 14 * 24 * time.Hour: "14d",
+	} {
+		if got := pages.InputDuration(d); got != want {
+			t.Errorf("%v is typed %s, want %s", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package pages
+
+import (
+	"sync"
+	"time"
+
+	"mayfly/engine"
+	"mayfly/views/page"
+)
+
+// A RateTracker turns counts into rates, from one view of them to the next: nothing is measured
+// without viewers. The zero value is ready to use, and it is safe for concurrent use.
+type RateTracker struct {
+	mu     sync.Mutex
+	counts map[string]rateCount
+}
+
+type rateCount struct {
+	n    uint64
+	at   engine.Instant
+	rate page.Rate
+}
+
+const (
+	minRateInterval = time.Second      // between the two counts of a rate
+	maxRateInterval = 10 * time.Second // age at which a count is too old to compute a rate from
+	maxRateCounts   = 10_000           // counts that are kept
+)
+
+// Rate returns the growth Rate of the count of, which is n now.
+func (t *RateTracker) Rate(of string, n uint64, now engine.Instant) page.Rate {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was, ok := t.counts[of]
+	past := now.Sub(was.at)
+	switch {
+	case ok && past < minRateInterval && n >= was.n:
+		return was.rate
+	case ok && past <= maxRateInterval && n >= was.n:
+		was.rate = page.Rate{N: float64(n-was.n) / past.Seconds(), Known: true}
+	default:
+		was.rate = page.Rate{}
+	}
+	was.n, was.at = n, now
+	if t.counts == nil || len(t.counts) >= maxRateCounts {
+		kept := map[string]rateCount{}
+		for of, s := range t.counts {
+			if now.Sub(s.at) <= maxRateInterval && len(kept) < maxRateCounts/2 {
+				kept[of] = s
+			}
+		}
+		t.counts = kept
+	}
+	t.counts[of] = was
+	return was.rate
+}

@@ -1,0 +1,35 @@
+package recent
+
+import (
+	"context"
+	"testing"
+
+	"mayfly/engine"
+	"mayfly/engine/broker"
+	"mayfly/engine/stats"
+	"mayfly/storage/memory"
+)
+
+// Entities that cannot be read are sampled the next time.
+func TestSampleThatFails(t *testing.T) {
+	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if _, err := b.Create(t.Context(), engine.Queue, "q", engine.Config{}, ""); err != nil {
+		t.Fatal(err)
+	}
+	r := &Events{b: b, Stats: stats.New()}
+	r.Stats.Record(engine.Event{Kind: engine.EventSent, Path: "q", Message: engine.Message{Key: 1}})
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	r.sampleTouched(gone, engine.Counts{})
+	r.sampleTouched(t.Context(), engine.Counts{Active: 1})
+	if p := r.Stats.Points("q", stats.Hour, b.ClockTime()); !p[len(p)-1].Known {
+		t.Error("it was not looked at")
+	}
+	if again := r.Stats.TakeDue(); len(again) != 0 {
+		t.Errorf("%q are to be looked at again", again)
+	}
+}

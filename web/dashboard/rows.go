@@ -1,0 +1,31 @@
+package dashboard
+
+import (
+	"net/url"
+	"strconv"
+
+	"mayfly/views/page"
+	"mayfly/web/dashboard/pages"
+)
+
+// addedRows is how many empty rows a form's table gets when more are requested.
+const addedRows = 4
+
+// addRows reports whether a form requests more rows, and adds them to its values.
+func addRows(typed url.Values) bool {
+	asked := false
+	for button, prefix := range map[string]string{
+		page.SendAddProperty: page.SendPropertyPrefix, page.RuleAddParameter: page.RuleParameterPrefix,
+		page.RuleAddCondition: page.RuleConditionPrefix,
+	} {
+		if !typed.Has(button) {
+			continue
+		}
+		asked = true
+		rows := len(pages.SubmittedRows(pages.FormState{Values: typed}, prefix))
+		for i := rows; i < min(rows+addedRows, pages.MaxRows); i++ {
+			typed.Set(prefix+strconv.Itoa(i)+page.SendPropertyName, "")
+		}
+	}
+	return asked
+}

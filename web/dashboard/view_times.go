@@ -1,0 +1,58 @@
+package dashboard
+
+import (
+	"sync"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"mayfly/views/page"
+	"mayfly/web/dashboard/pages"
+)
+
+// viewNoteInterval is how often views of a temporary entity are noted in its ledger. They do not
+// count as use (IDLE-7).
+const viewNoteInterval = time.Minute
+
+// viewTimes remembers when entities were last viewed. Its zero value is ready to use; it is safe
+// for concurrent use.
+type viewTimes struct {
+	mu   sync.Mutex
+	last map[string]time.Time // by folded path
+}
+
+// shouldNote reports whether a view of path at now must be noted, and remembers it if so.
+func (v *viewTimes) shouldNote(path string, now time.Time) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at, ok := v.last[path]; ok && now.Sub(at) < viewNoteInterval {
+		return false
+	}
+	if v.last == nil || len(v.last) > 1000 {
+		v.last = map[string]time.Time{} // at worst a view is noted twice
+	}
+	v.last[path] = now
+	return true
+}
+
+// entityPage serves the page of an entity.
+func (d *Handler) entityPage(c echo.Context) error {
+	p, at, err := d.openPage(c)
+	if err != nil {
+		return err
+	}
+	if m, ok := p.(page.Entity); ok && m.Idle.Clock.Of > 0 {
+		d.noteView(c, at)
+	}
+	return d.writeOpened(c, p)
+}
+
+// noteView notes a view of a temporary entity in its ledger.
+func (d *Handler) noteView(c echo.Context, at pages.Address) {
+	if !d.viewTimes.shouldNote(at.Path.Fold(), time.Now()) {
+		return
+	}
+	if err := d.b.RecordView(c.Request().Context(), at.Path, "view", actor(c)); err != nil {
+		d.log.Debug("the time of a page view was not stored", "err", err)
+	}
+}

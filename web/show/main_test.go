@@ -1,9 +1,0 @@
-package show_test
-
-import (
-	"testing"
-
-	"mayfly/engine/longtest"
-)
-
-func TestMain(m *testing.M) { longtest.Main(m) }

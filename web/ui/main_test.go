@@ -1,9 +1,0 @@
-package ui_test
-
-import (
-	"testing"
-
-	"mayfly/engine/longtest"
-)
-
-func TestMain(m *testing.M) { longtest.Main(m) }
