@@ -13,7 +13,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/storage/memory"
+	"mayfly/engine/brokertest"
 	"mayfly/web"
 	"mayfly/web/auth/sas"
 	"mayfly/web/cluster"
@@ -57,18 +57,12 @@ func TestAudiencesOfPassedRequests(t *testing.T) {
 	}
 	var brokers []*broker.Broker
 	for _, name := range []string{"default", "shop"} {
-		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Name: name, Logger: slog.New(slog.DiscardHandler)})
-		if err == nil {
-			t.Cleanup(func() { b.Close() })
-			_, err = b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.ManageRight, PrimaryKey: "key"}, "")
-		}
-		if err == nil {
-			_, err = b.Create(t.Context(), engine.Queue, "q", engine.Config{}, "")
-		}
-		if err != nil {
+		b := brokertest.Open(t, broker.Options{Name: name})
+		if _, err := b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.ManageRight, PrimaryKey: "key"}, ""); err != nil {
 			t.Fatal(err)
 		}
-		brokers = append(brokers, b)
+		b.CreateQueue("q", engine.Config{})
+		brokers = append(brokers, b.Broker)
 	}
 	owner, passing, at := web.New(called("bus.near")), web.New(called("bus.near")), web.New(called("bus.far"))
 	for _, s := range []*web.Server{owner, at} {
@@ -121,7 +115,7 @@ func TestAudiencesAtPortOfPassedRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	at, passing := web.New(called), web.New(called)
-	at.AddNamespace("shop").Open(web.Services{Broker: b})
+	at.AddNamespace("shop").Open(web.Services{Broker: b.Broker})
 	passing.AddNamespace("shop").StandBy(web.Standby{Namespace: "shop", Forwarder: far(t, at, "shop")})
 	var ports [2]net.Listener
 	for i := range ports {

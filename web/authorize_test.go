@@ -4,24 +4,22 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/labstack/echo/v4"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/engine/demo"
 	"mayfly/engine/namespaces/fleettest"
 	"mayfly/storage/memory"
@@ -36,9 +34,8 @@ import (
 	"mayfly/web/dashboard/route"
 	"mayfly/web/exchange"
 	"mayfly/web/presentation"
+	"mayfly/web/webtest"
 )
-
-var update = flag.Bool("update", false, "write the table of roles anew")
 
 // byHeader trusts the role in a header.
 type byHeader struct{}
@@ -63,16 +60,10 @@ type port struct {
 func guarded(t *testing.T) *port {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	store := func() engine.Store { return new(memory.Store) }
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store(), nil }, broker.Options{Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	if _, err := b.Create(t.Context(), engine.Queue, "orders", engine.Config{}, ""); err != nil {
-		t.Fatal(err)
-	}
-	ships := fleettest.Open(t, store)
+	tested := brokertest.Open(t, broker.Options{})
+	tested.CreateQueue("orders", engine.Config{})
+	b := tested.Broker
+	ships := fleettest.Open(t, func() engine.Store { return new(memory.Store) })
 	library, err := demo.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +140,7 @@ func TestEveryAddressTakesARole(t *testing.T) {
 	for _, row := range slices.Sorted(maps.Keys(rows)) {
 		table.WriteString(row + " " + rows[row].String() + "\n")
 	}
-	held(t, "testdata/roles.txt", table.String())
+	webtest.Golden(t, "testdata/roles.txt", table.String())
 	for row, needs := range rows {
 		method, pattern, _ := strings.Cut(row, " ")
 		for _, role := range append([]auth.Role{auth.None}, auth.Roles()...) {
@@ -226,7 +217,7 @@ func TestEveryParameterTakesARole(t *testing.T) {
 	if _, all := ask(t, e, http.MethodGet, "/api/v1/entities", auth.Viewer); strings.Count(all, `"path"`) != 1 {
 		t.Errorf("there is more than there was: %s", all)
 	}
-	held(t, "testdata/parameters.txt", table.String())
+	webtest.Golden(t, "testdata/parameters.txt", table.String())
 }
 
 // echoed returns a path of the document in Echo's syntax.
@@ -241,23 +232,6 @@ func echoed(path string) string {
 		}
 	}
 	return strings.Join(parts, "/")
-}
-
-// held compares a table with the one in a file.
-func held(t *testing.T, file, table string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(table), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(string(want), table); diff != "" {
-		t.Errorf("the table is another (go test ./web -run TestEvery -update):\n%s", diff)
-	}
 }
 
 // concrete returns an address that matches a pattern.

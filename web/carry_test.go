@@ -3,8 +3,6 @@ package web_test
 import (
 	"io"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -17,6 +15,7 @@ import (
 	"mayfly/web/amqp/codec"
 	"mayfly/web/amqp/wire"
 	"mayfly/web/rest"
+	"mayfly/web/webtest"
 )
 
 // A heard message is a message as AMQP clients receive it.
@@ -58,43 +57,23 @@ func hear(t *testing.T, b *broker.Broker) (h heard) {
 	return h
 }
 
-func restOf(t *testing.T, b *broker.Broker) *httptest.Server {
+func restOf(t *testing.T, b *broker.Broker) *webtest.Client {
+	t.Helper()
 	e := echo.New()
 	rest.Mount(e, rest.Options{Broker: b, Logger: slog.New(slog.DiscardHandler)})
-	s := httptest.NewServer(e)
-	t.Cleanup(s.Close)
-	return s
-}
-
-func ask(t *testing.T, method, url, body string, header http.Header) (http.Header, string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header = header
-	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer got.Body.Close()
-	text, err := io.ReadAll(got.Body)
-	if err != nil || got.StatusCode > 299 {
-		t.Fatalf("%d %s, %v", got.StatusCode, text, err)
-	}
-	return got.Header, string(text)
+	return webtest.Serve(t, e)
 }
 
 // TestSentOverREST: a message sent over REST looks to AMQP clients as if it had been sent over
 // AMQP.
 func TestSentOverREST(t *testing.T) {
 	b := open(t)
-	s := restOf(t, b)
-	ask(t, "POST", s.URL+"/q/messages", "payload \x00\xff", http.Header{
-		"Content-Type": {"application/x-thing"}, "BrokerProperties": {`{"MessageId":"m1","CorrelationId":"c","SessionId":"","To":"t","ReplyTo":"r","ReplyToSessionId":"rs","Label":"l","TimeToLive":90.5,"ViaPartitionKey":"v"}`},
-		"Text": {`"t"`}, "Whole": {"5"}, "Big": {"18446744073709551615"}, "Ratio": {"2.5"}, "Ok": {"true"}, "When": {`"Sun, 06 Nov 1994 08:49:37 GMT"`}, "None": {"null"},
-	})
-	got := hear(t, b)
+	s := restOf(t, b.Broker)
+	s.Want(201, "POST", "/q/messages", "payload \x00\xff",
+		"Content-Type", "application/x-thing", "BrokerProperties", `{"MessageId":"m1","CorrelationId":"c","SessionId":"","To":"t","ReplyTo":"r","ReplyToSessionId":"rs","Label":"l","TimeToLive":90.5,"ViaPartitionKey":"v"}`,
+		"Text", `"t"`, "Whole", "5", "Big", "18446744073709551615", "Ratio", "2.5", "Ok", "true", "When", `"Sun, 06 Nov 1994 08:49:37 GMT"`, "None", "null",
+	)
+	got := hear(t, b.Broker)
 	want := wire.Properties{
 		MessageID: value.OfString("m1"), CorrelationID: value.OfString("c"), GroupID: wire.Some(""), To: wire.Some("t"), ReplyTo: wire.Some("r"),
 		ReplyToGroupID: wire.Some("rs"), Subject: wire.Some("l"), ContentType: wire.Some("application/x-thing"),
@@ -117,8 +96,8 @@ func TestSentOverREST(t *testing.T) {
 		t.Errorf("the body is %q", got.body.Content())
 	}
 	// A message without properties still has an id and an empty data body.
-	ask(t, "POST", s.URL+"/q/messages", "", http.Header{})
-	if got = hear(t, b); got.MessageID.Kind() != value.String || got.GroupID.IsSet() || got.body.Kind != wire.DataBody || got.body.Size != 0 {
+	s.Want(201, "POST", "/q/messages", "")
+	if got = hear(t, b.Broker); got.MessageID.Kind() != value.String || got.GroupID.IsSet() || got.body.Kind != wire.DataBody || got.body.Size != 0 {
 		t.Errorf("it is %+v", got)
 	}
 }
@@ -127,7 +106,7 @@ func TestSentOverREST(t *testing.T) {
 // REST.
 func TestSentOverAMQP(t *testing.T) {
 	b := open(t)
-	s := restOf(t, b)
+	s := restOf(t, b.Broker)
 	p := wire.Properties{MessageID: value.OfULong(7), CorrelationID: value.OfUUID([16]byte{1}), GroupID: wire.Some("s"), Subject: wire.Some("l"), To: wire.Some(""), ContentType: wire.Some("text/plain")}
 	h := wire.Header{TTL: wire.Some(uint32(90_500))}
 	encoded := p.Append(h.Append(nil))
@@ -137,15 +116,14 @@ func TestSentOverAMQP(t *testing.T) {
 	})
 	encoded = append(append(wire.AppendDataHeader(encoded, 2), "he"...), append(wire.AppendDataHeader(nil, 3), "llo"...)...)
 	out, err := codec.DecodeMessage(encoded)
-	if err == nil {
-		_, err = b.Send(t.Context(), "q", []broker.Outgoing{out}, "")
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, body := ask(t, "DELETE", s.URL+"/q/messages/head", "", http.Header{})
-	if body != "hello" || got.Get("Content-Type") != "text/plain" {
-		t.Errorf("the body is %q of type %q", body, got.Get("Content-Type"))
+	b.SendMessages("q", out)
+	a := s.Want(200, "DELETE", "/q/messages/head", "")
+	got := a.Header
+	if a.Body != "hello" || got.Get("Content-Type") != "text/plain" {
+		t.Errorf("the body is %q of type %q", a.Body, got.Get("Content-Type"))
 	}
 	for _, says := range []string{`"MessageId":"7"`, `"CorrelationId":"01000000-0000-0000-0000-000000000000"`, `"SessionId":"s"`, `"Label":"l"`, `"TimeToLive":90.5`} {
 		if all := got.Get("BrokerProperties"); !strings.Contains(all, says) {

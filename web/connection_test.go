@@ -93,7 +93,7 @@ func TestWhichConnectionGoes(t *testing.T) {
 			quiet := slog.New(slog.DiscardHandler)
 			b := connlimit.New(connlimit.Options{Max: 2, Logger: quiet})
 			s := web.New(web.Options{Logger: quiet, Auth: tc.who})
-			s.Open(web.Services{Broker: open(t)})
+			s.Open(web.Services{Broker: open(t).Broker})
 			dashboard, admin := counted(t, b), counted(t, b)
 			served := make(chan error, 1)
 			go func() { served <- s.Serve(dashboard, admin) }()

@@ -13,9 +13,7 @@ import (
 // TestHeadOfTheAPI: whatever GET answers, HEAD answers without the body.
 func TestHeadOfTheAPI(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{})
-	if _, err := w.broker.Create(t.Context(), engine.Queue, "orders", engine.Config{}, ""); err != nil {
-		t.Fatal(err)
-	}
+	w.broker.CreateQueue("orders", engine.Config{})
 	well := 0
 	for _, o := range api.Document().Ordered {
 		if o.Method != "GET" {

@@ -1,15 +1,13 @@
 package web
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
-	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/storage/memory"
+	"mayfly/engine/brokertest"
 	"mayfly/web/auth"
 )
 
@@ -17,11 +15,7 @@ import (
 // counts as a check when the budget of connections is used up. No other address does.
 func TestHealthPaths(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
+	b := brokertest.Open(t, broker.Options{}).Broker
 	for _, base := range []string{"", "/mayfly"} {
 		s := New(Options{Logger: log, Base: base, Auth: auth.Sources{nobody{}}})
 		s.Open(Services{Broker: b})

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
 	"slices"
@@ -20,6 +18,7 @@ import (
 	"mayfly/web/auth/origin"
 	"mayfly/web/auth/password"
 	"mayfly/web/auth/token"
+	"mayfly/web/webtest"
 )
 
 // guarded returns a world in which only keys of its Registry give access.
@@ -35,19 +34,12 @@ func guarded(t *testing.T, log *slog.Logger) (*world, *token.Registry, *origin.F
 	}
 	w := serve(t, web.Options{Logger: log, Auth: auth.Sources{ring.Tokens(), ring.Links()}, AuthRoutes: []web.AuthRoutes{&token.LinkHandler{Registry: ring, CheckForm: forms.Check, ReturnPath: func(to string) string { return password.ReturnPath("", to) }}}, SceneVisible: func(who auth.Caller, name string) bool { return who.Presentation == "monday" && name == "deadline-1" }},
 		web.Services{Pages: ui, Tokens: ring, PageRole: func(string, string) (auth.Role, bool) { return auth.Viewer, true }})
-	leave, err := ring.Serve(t.Context(), w.broker)
+	leave, err := ring.Serve(t.Context(), w.broker.Broker)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(leave)
 	return w, ring, forms
-}
-
-// seen is an answer to a browser.
-type seen struct {
-	StatusCode int
-	Header     http.Header
-	cookies    []*http.Cookie
 }
 
 // TestLinkIsOpened: a link's secret is in an address once, and in no log.
@@ -59,27 +51,11 @@ func TestLinkIsOpened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	get := func(path string) (seen, string) {
+	browser := webtest.Browser(t, "http://"+w.dashboard)
+	get := func(path string) (webtest.Answer, string) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+w.dashboard+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Accept", "text/html")
-		got, err := (&http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}).Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer got.Body.Close()
-		var b bytes.Buffer
-		if _, err := b.ReadFrom(got.Body); err != nil {
-			t.Fatal(err)
-		}
-		return seen{got.StatusCode, got.Header, got.Cookies()}, b.String()
+		a := browser.Ask("GET", path, "", "Accept", "text/html")
+		return a, a.Body
 	}
 	if got, _ := get("/n/" + name); got.StatusCode != 401 {
 		t.Error("before:", got.StatusCode)
@@ -106,12 +82,12 @@ func TestLinkIsOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, text := get("/n/" + name)
-	if got.StatusCode != 401 || !strings.Contains(text, "This link has ended") || len(got.cookies) != 1 || got.cookies[0].MaxAge >= 0 {
-		t.Error("after it was revoked:", got.StatusCode, text, got.cookies)
+	if got.StatusCode != 401 || !strings.Contains(text, "This link has ended") || len(got.Cookies()) != 1 || got.Cookies()[0].MaxAge >= 0 {
+		t.Error("after it was revoked:", got.StatusCode, text, got.Cookies())
 	}
 	for _, dead := range []string{path, token.LinkPath + "mfl_x"} {
 		got, text = get(dead)
-		if got.StatusCode != 401 || len(got.cookies) > 0 || !strings.Contains(text, "This link has ended") {
+		if got.StatusCode != 401 || len(got.Cookies()) > 0 || !strings.Contains(text, "This link has ended") {
 			t.Error("opened again:", got.StatusCode, text)
 		}
 		if got, text := w.ask("GET", w.dashboard, dead); got.StatusCode != 401 || !strings.HasPrefix(got.Header.Get("Content-Type"), "text/plain") {
@@ -140,29 +116,11 @@ func TestLinkIsLeft(t *testing.T) {
 		if good {
 			csrf = forms.Token(answer, httptest.NewRequestWithContext(t.Context(), "GET", "http://"+w.dashboard+"/", nil))
 		}
-		jar, err := cookiejar.New(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at, err := url.Parse("http://" + w.dashboard)
-		if err != nil {
-			t.Fatal(err)
-		}
-		jar.SetCookies(at, answer.Result().Cookies())
-		client := &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		browser := webtest.Browser(t, "http://"+w.dashboard, answer.Result().Cookies()...)
 		do := func(method, path, body string) (status int, to string) {
 			t.Helper()
-			r, err := http.NewRequestWithContext(t.Context(), method, at.String()+path, strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-			got, err := client.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got.Body.Close()
-			return got.StatusCode, got.Header.Get("Location")
+			a := browser.Ask(method, path, body, "Content-Type", "application/x-www-form-urlencoded")
+			return a.StatusCode, a.Header.Get("Location")
 		}
 		do("GET", path, "")
 		form := url.Values{origin.FormField: {csrf}, "back": {"//evil.example/"}}.Encode()
@@ -202,18 +160,9 @@ func TestTokenWithin(t *testing.T) {
 		}
 		ofServer := slices.ContainsFunc(o.Tags, func(tag string) bool { return tag == "Namespaces" || tag == "Scenes" })
 		for _, below := range []string{"/api/v1", "/api/v1/n/" + w.broker.Name()} {
-			r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+w.dashboard+below+o.Path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Header.Set("Authorization", "Bearer "+secret)
-			got, err := http.DefaultClient.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got.Body.Close()
+			got, _ := w.ask("GET", w.dashboard, below+o.Path, "Authorization", "Bearer "+secret)
 			if (got.StatusCode == 403) != ofServer || got.StatusCode == 401 {
-				t.Errorf("%s: %s", o.Path, got.Status)
+				t.Errorf("%s: %d", o.Path, got.StatusCode)
 			}
 			if ofServer {
 				refused++
@@ -229,24 +178,15 @@ func TestTokenWithin(t *testing.T) {
 func TestUnknownToken(t *testing.T) {
 	ring := token.New(token.Options{Open: true})
 	w := serve(t, web.Options{Auth: auth.Sources{ring.Tokens(), ring.Links(), auth.OpenSource{}}}, web.Services{})
-	leave, err := ring.Serve(t.Context(), w.broker)
+	leave, err := ring.Serve(t.Context(), w.broker.Broker)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer leave()
 	for token, want := range map[string]int{"": 200, "Bearer x": 401, "Bearer mft_aaaaaaaaaa_AAAAAAAAAAAAAAAAAAAAAAAAAA": 401, "Basic eDp5": 200} {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+w.dashboard+"/api/v1/entities", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", token)
-		got, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got.Body.Close()
+		got, _ := w.ask("GET", w.dashboard, "/api/v1/entities", "Authorization", token)
 		if got.StatusCode != want || (want == 401) != (got.Header.Get("WWW-Authenticate") != "") {
-			t.Errorf("%q: %s %s", token, got.Status, got.Header.Get("WWW-Authenticate"))
+			t.Errorf("%q: %d %s", token, got.StatusCode, got.Header.Get("WWW-Authenticate"))
 		}
 	}
 }

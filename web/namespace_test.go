@@ -1,8 +1,6 @@
 package web_test
 
 import (
-	"context"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +9,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/storage/memory"
+	"mayfly/engine/brokertest"
 	"mayfly/web"
 	"mayfly/web/auth/sas"
 )
@@ -26,18 +24,12 @@ func (w *world) beside(name string) *web.Namespace {
 
 func (w *world) besideWith(name string, pages func(*echo.Group)) *web.Namespace {
 	w.Helper()
-	b, err := broker.Open(w.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Name: name, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.Cleanup(func() { b.Close() })
+	b := brokertest.Open(w, broker.Options{Name: name})
 	for _, q := range []engine.Path{"q", "own"} {
-		if _, err := b.Create(w.Context(), engine.Queue, q, engine.Config{}, ""); err != nil {
-			w.Fatal(err)
-		}
+		b.CreateQueue(q, engine.Config{})
 	}
 	sp := w.server.AddNamespace(name)
-	sp.Open(web.Services{Broker: b, Pages: pages})
+	sp.Open(web.Services{Broker: b.Broker, Pages: pages})
 	return sp
 }
 

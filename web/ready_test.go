@@ -3,13 +3,13 @@ package web_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/storage/memory"
 	"mayfly/web"
 )
@@ -37,13 +37,9 @@ func (f *full) Commit(ctx context.Context, b *engine.Batch) error {
 // it is not restarted for that.
 func TestNotReadyWhileReadOnly(t *testing.T) {
 	store := &full{Store: new(memory.Store)}
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
+	b := brokertest.OpenOn(t, store, broker.Options{})
 	w := serve(t, web.Options{}, web.Services{})
-	w.server.Open(web.Services{Broker: b})
+	w.server.Open(web.Services{Broker: b.Broker})
 	status := func(path string, want int, text string) {
 		t.Helper()
 		if got, said := w.ask("GET", w.dashboard, path); got.StatusCode != want || !strings.Contains(said, text) {
@@ -66,13 +62,9 @@ func TestNotReadyWhileReadOnly(t *testing.T) {
 // full disk: the server is not ready and names the disk, but it is alive.
 func TestNotReadyOnFullDisk(t *testing.T) {
 	store := &full{Store: new(memory.Store), trouble: make(chan error)}
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
+	b := brokertest.OpenOn(t, store, broker.Options{})
 	w := serve(t, web.Options{}, web.Services{})
-	w.server.Open(web.Services{Broker: b})
+	w.server.Open(web.Services{Broker: b.Broker})
 	store.is.Store(true)
 	for range 2 { // the broker takes the second one when it has handled the first
 		store.trouble <- fmt.Errorf("%w: the disk is full; messages can still be received and deleted", engine.ErrUnwritable)

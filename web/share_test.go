@@ -27,7 +27,7 @@ func TestDoorsShareOneRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := web.New(web.Options{Logger: slog.New(slog.DiscardHandler)})
 		all, over := make(chan struct{}), make(chan struct{})
-		s.Open(web.Services{Broker: open(t), Pages: func(g *echo.Group) {
+		s.Open(web.Services{Broker: open(t).Broker, Pages: func(g *echo.Group) {
 			g.POST("/all", func(c echo.Context) error {
 				ctx := c.Request().Context()
 				err := origin.ShareOf(ctx).Grow(ctx, 1<<40)
@@ -95,7 +95,7 @@ func TestDoorsShareOneRoom(t *testing.T) {
 func TestSlowImportsKeepNobodyOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := web.New(web.Options{Logger: slog.New(slog.DiscardHandler)})
-		s.Open(web.Services{Broker: open(t)})
+		s.Open(web.Services{Broker: open(t).Broker})
 		post := func(path, kind string, body io.Reader) *httptest.ResponseRecorder {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+path, body)
 			r.Header.Set(echo.HeaderContentType, kind)
@@ -168,7 +168,7 @@ func TestRoomIsSharedByAddress(t *testing.T) {
 				s := web.New(web.Options{Logger: slog.New(slog.DiscardHandler), TrustedProxies: proxies})
 				over := make(chan struct{})
 				defer close(over)
-				s.Open(web.Services{Broker: open(t), Pages: func(g *echo.Group) {
+				s.Open(web.Services{Broker: open(t).Broker, Pages: func(g *echo.Group) {
 					g.POST("/hold", func(c echo.Context) error {
 						ctx := c.Request().Context()
 						if err := origin.ShareOf(ctx).Grow(ctx, 4<<20); err != nil {

@@ -89,7 +89,7 @@ func TestStalledRequestsEnd(t *testing.T) {
 			cert := certificate(t)
 			synctest.Test(t, func(t *testing.T) {
 				s := web.New(web.Options{Logger: slog.New(slog.DiscardHandler), AMQP: func(nc net.Conn, _ string) { _ = nc.Close() }})
-				s.Open(web.Services{Broker: open(t)})
+				s.Open(web.Services{Broker: open(t).Broker})
 				ports := map[string]*pipes{"dashboard": newPipes(), "admin": newPipes(), "of a namespace": newPipes(), "TLS": newPipes()}
 				served := make(chan error)
 				go func() {

@@ -3,7 +3,6 @@ package web_test
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -19,6 +18,7 @@ import (
 	"mayfly/web/auth/origin"
 	"mayfly/web/auth/password"
 	"mayfly/web/auth/token"
+	"mayfly/web/webtest"
 )
 
 // waiting returns a standby that has waited for two minutes.
@@ -177,23 +177,8 @@ func TestStandbyRefuses(t *testing.T) {
 func TestSwapKeepsConnections(t *testing.T) {
 	w := serve(t, web.Options{Logger: slog.New(slog.DiscardHandler)}, web.Services{})
 	dialled := 0
-	client := &http.Client{Transport: &http.Transport{DialContext: (&counting{n: &dialled}).dial}}
-	ask := func() int {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+w.admin+"/q/messages", strings.NewReader("x"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer got.Body.Close()
-		if _, err := io.Copy(io.Discard, got.Body); err != nil {
-			t.Fatal(err)
-		}
-		return got.StatusCode
-	}
+	client := webtest.Client{T: t, URL: "http://" + w.admin, HTTP: &http.Client{Transport: &http.Transport{DialContext: (&counting{n: &dialled}).dial}}}
+	ask := func() int { return client.Ask("POST", "/q/messages", "x").StatusCode }
 	for round := range 3 {
 		if got := ask(); got != 201 {
 			t.Errorf("round %d: %d with a broker", round, got)
@@ -202,7 +187,7 @@ func TestSwapKeepsConnections(t *testing.T) {
 		if got := ask(); got != 503 {
 			t.Errorf("round %d: %d without", round, got)
 		}
-		w.server.Open(web.Services{Broker: w.broker})
+		w.server.Open(web.Services{Broker: w.broker.Broker})
 	}
 	if dialled != 1 {
 		t.Errorf("it took %d connections", dialled)

@@ -17,41 +17,37 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/static"
-	"mayfly/storage/memory"
 	"mayfly/web"
+	"mayfly/web/webtest"
 )
 
 // A world is a server with both ports.
 type world struct {
 	*testing.T
-	broker           *broker.Broker
+	broker           *brokertest.Broker
 	server           *web.Server
 	dashboard, admin string            // addresses with port
 	ports            map[string]string // addresses with port, of one namespace each
 	served           chan error
 }
 
-func open(t *testing.T) *broker.Broker {
+func open(t *testing.T) *brokertest.Broker {
 	t.Helper()
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	if _, err := b.Create(t.Context(), engine.Queue, "q", engine.Config{}, ""); err != nil {
-		t.Fatal(err)
-	}
+	b := brokertest.Open(t, broker.Options{})
+	b.CreateQueue("q", engine.Config{})
 	return b
 }
 
 func serve(t *testing.T, o web.Options, d web.Services, namespaces ...string) *world {
 	t.Helper()
-	d.Broker = open(t)
+	b := open(t)
+	d.Broker = b.Broker
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	w := &world{T: t, broker: d.Broker, server: web.New(o), served: make(chan error, 1)}
+	w := &world{T: t, broker: b, server: web.New(o), served: make(chan error, 1)}
 	w.server.Open(d)
 	listen := func() net.Listener {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -78,35 +74,11 @@ func serve(t *testing.T, o web.Options, d web.Services, namespaces ...string) *w
 	return w
 }
 
-// An answer is a response whose body was read.
-type answer struct {
-	StatusCode    int
-	Header        http.Header
-	ContentLength int64
-}
-
-func (w *world) ask(method, address, path string, headers ...string) (answer, string) {
+// ask sends a request to an address.
+func (w *world) ask(method, address, path string, headers ...string) (webtest.Answer, string) {
 	w.Helper()
-	r, err := http.NewRequestWithContext(w.Context(), method, "http://"+address+path, strings.NewReader("{}"))
-	if err != nil {
-		w.Fatal(err)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		if headers[i] == "Host" {
-			r.Host = headers[i+1]
-		}
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.Fatal(err)
-	}
-	defer got.Body.Close()
-	text, err := io.ReadAll(got.Body)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return answer{got.StatusCode, got.Header, got.ContentLength}, string(text)
+	a := (&webtest.Client{T: w.T, URL: "http://" + address}).Ask(method, path, "{}", headers...)
+	return a, a.Body
 }
 
 // TestEveryDoorIsGuarded sends each API and page the requests of a page of another site, and
@@ -289,13 +261,7 @@ func TestShutdownEndsWhatWaits(t *testing.T) {
 		polled <- got.Status
 	}()
 	for waiting := 0; waiting == 0; {
-		if err := w.broker.Read(t.Context(), func(r broker.Reader) error {
-			s, err := r.State("q")
-			waiting = s.Receivers
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		waiting = w.broker.State("q").Receivers
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

@@ -33,6 +33,7 @@ var imports = []rule{
 	{"engine/value/...", []string{"engine/shorten"}, "values are a leaf: rules, stores and doors all speak them"},
 	{"engine/filter/...", []string{"engine/value/...", "engine/shorten"}, "a filter judges properties, not messages, so it can be fuzzed alone"},
 	{"engine", []string{"engine/value/...", "engine/filter/...", "engine/shorten"}, "rules are functions of state and instant"},
+	{"engine/brokertest", []string{"engine/...", "storage/memory"}, "a broker for tests needs a store, the one without a disk"},
 	{"engine/...", []string{"engine/..."}, "what runs the rules knows the rules, never a store or a door"},
 
 	{"storage", []string{"engine/...", "storage/..."}, "opening by URL is the one place that knows every driver"},
@@ -63,6 +64,7 @@ var imports = []rule{
 	{"web/docs", []string{"views/..."}, "Markdown becomes a page; whose pages they are is nothing to it"},
 	{"web/webhook", []string{"engine/..."}, "tells addresses what rules found; which door made the rules is nothing to it"},
 	{"web/prometheus", []string{"engine/...", "web/connlimit", "engine/stats", "web/connections/..."}, doorWhy},
+	{"web/webtest", nil, "sends requests as clients do; what they want is nothing to it"},
 	{"web/openapi", nil, "describes Go structs; of any API it knows nothing"},
 	{"web/presentation", nil, "who shows pages to whom is places and names; what is on a page is nothing to it"},
 	{"web/idempotency", nil, "remembers what was done under a word, whatever it was"},
@@ -94,6 +96,8 @@ var testsMay = []string{
 	"web/auth/oidc/oidctest",      // a provider for sign-in tests
 	"storage/mongo/mongotest/...", // a server for tests that open a store on one
 	"storage/inspect/...",         // whether a test's store is sound
+	"engine/brokertest",           // a broker that fails the test instead of returning errors
+	"web/webtest",                 // a client of any door
 	"engine/enginetest/...",       // scenarios and generators
 	"engine/longtest",             // whether the long suites run
 }

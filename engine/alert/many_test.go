@@ -30,7 +30,7 @@ func TestManyAtOnce(t *testing.T) {
 		many = 100_000
 	}
 	bubble(t, func(w *world) {
-		w.queue("q", engine.Config{MaxSizeInMegabytes: 5120})
+		w.b.CreateQueue("q", engine.Config{MaxSizeInMegabytes: 5120})
 		id := w.add(alert.Rule{Name: "more time", Condition: alert.ExpiringSoon, Scope: "q", Within: 10 * second, Action: alert.Extend, ExtendBy: minute, MaxExtensions: 1})
 		begin := w.b.ClockTime()
 		end := begin.Add(5 * minute)
@@ -68,7 +68,7 @@ func TestManyAtOnce(t *testing.T) {
 		w.pass(30 * second)
 		w.equal(w.status(id).Fired, many)
 		w.pass(5 * minute) // all have expired
-		w.equal(len(w.rows("q")), 0)
+		w.equal(len(w.b.Rows("q")), 0)
 		w.equal(w.status(id).Fired, 2*many) // it alerted about each that it was not extended again
 		w.pass(10 * minute)
 		w.send("q", minute, "wakes it")
@@ -117,8 +117,8 @@ func TestAgainstNaive(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 3))
 			bubble(t, func(w *world) {
-				w.queue("a", engine.Config{})
-				w.queue("b", engine.Config{})
+				w.b.CreateQueue("a", engine.Config{})
+				w.b.CreateQueue("b", engine.Config{})
 				n := naive{
 					within: time.Duration(1+rnd.IntN(20)) * second, by: time.Duration(1+rnd.IntN(20)) * second, times: 1 + rnd.IntN(3),
 					covers:  func(id string) bool { return !strings.HasSuffix(id, "3") && strings.HasPrefix(id, "a") },
@@ -134,7 +134,7 @@ func TestAgainstNaive(t *testing.T) {
 						n.expires[name] = w.b.ClockTime().Add(ttl)
 						w.send(engine.Path(q), ttl, name)
 					case 3:
-						if rows := w.rows("a"); len(rows) > 0 {
+						if rows := w.b.Rows("a"); len(rows) > 0 {
 							row := rows[rnd.IntN(len(rows))]
 							to := w.b.ClockTime().Add(time.Duration(1+rnd.IntN(60)) * second)
 							w.must(w.b.Extend(w.Context(), row.Message.Key, to, "somebody"))
@@ -169,15 +169,14 @@ func TestAgainstNaive(t *testing.T) {
 // TestBesideASender sends while many messages are extended.
 func TestBesideASender(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", minute, numbered(0, 20_000)...)
 		w.add(alert.Rule{Name: "more time", Condition: alert.ExpiringSoon, Within: 10 * second, Action: alert.Extend, ExtendBy: minute, MaxExtensions: 1})
 		w.pass(50*second - time.Millisecond)
 		turns := 0
 		for range 20 {
 			before := w.b.Events().Last()
-			_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{MessageID: "x"}}}, "sender")
-			w.must(err)
+			w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{MessageID: "x"}})
 			turns = max(turns, int(w.b.Events().Last()-before))
 			time.Sleep(time.Millisecond)
 		}
@@ -194,7 +193,7 @@ func TestManyLongNames(t *testing.T) {
 		const n = 1010
 		for i := range n {
 			p := engine.Path(fmt.Sprintf("%s%04d", strings.Repeat("q", 256), i))
-			w.queue(p, engine.Config{DeadLetteringOnMessageExpiration: true})
+			w.b.CreateQueue(p, engine.Config{DeadLetteringOnMessageExpiration: true})
 			w.send(p, second, "a")
 		}
 		id := w.add(alert.Rule{Name: "many", Condition: alert.DeadLettersAbove})
@@ -217,11 +216,10 @@ func TestManyLongNames(t *testing.T) {
 // A preview reads bodies only up to a bound.
 func TestPreviewReadsBoundedBodies(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		body := make([]byte, 256<<10-1000)
 		for i := range 100 {
-			_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{MessageID: fmt.Sprint(i), TTL: minute}, Body: body}}, "test")
-			w.must(err)
+			w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprint(i), TTL: minute}, Body: body})
 		}
 		f, err := w.rules.Preview(w.Context(), alert.Rule{Condition: alert.ExpiringSoon, Within: 2 * minute, Query: "-body:nothing"})
 		w.must(err)

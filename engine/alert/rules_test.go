@@ -58,8 +58,8 @@ func TestJudge(t *testing.T) {
 
 func TestRunningOut(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("orders", engine.Config{})
-		w.queue("other", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
+		w.b.CreateQueue("other", engine.Config{})
 		id := w.add(alert.Rule{Name: "soon", Condition: alert.ExpiringSoon, Scope: "ord*", Query: "-subject:sb", Within: 10 * second})
 		w.send("orders", minute, "a", "b")
 		w.send("other", minute, "c")
@@ -86,8 +86,8 @@ func TestRunningOut(t *testing.T) {
 // too, in a subqueue that it has passed.
 func TestTheSameInstant(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("a", engine.Config{})
-		w.queue("m", engine.Config{})
+		w.b.CreateQueue("a", engine.Config{})
+		w.b.CreateQueue("m", engine.Config{})
 		var ids []string
 		for i := range 600 {
 			ids = append(ids, fmt.Sprint(i))
@@ -113,7 +113,7 @@ func TestTheSameInstant(t *testing.T) {
 
 func TestExtendAsOftenAsItMay(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", 30*second, "a")
 		id := w.add(alert.Rule{Name: "more time", Condition: alert.ExpiringSoon, Within: 10 * second, Action: alert.Extend, ExtendBy: minute, MaxExtensions: 2})
 		w.pass(21 * second)
@@ -139,12 +139,12 @@ func TestExtendAsOftenAsItMay(t *testing.T) {
 
 func TestExtendSomebodyElsesTime(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", 30*second, "a")
 		id := w.add(alert.Rule{Name: "tell", Condition: alert.ExpiringSoon, Within: 10 * second})
 		w.pass(21 * second)
 		w.wantFired(id, 1)
-		w.must(w.b.Extend(w.Context(), w.rows("q")[0].Message.Key, w.b.ClockTime().Add(5*second), "somebody"))
+		w.must(w.b.Extend(w.Context(), w.b.Rows("q")[0].Message.Key, w.b.ClockTime().Add(5*second), "somebody"))
 		w.pass(2 * second)
 		w.wantFired(id, 2) // for another expiry time
 	})
@@ -152,12 +152,12 @@ func TestExtendSomebodyElsesTime(t *testing.T) {
 
 func TestActorAndHistory(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		w.add(alert.Rule{Name: "kill", Condition: alert.ExpiringSoon, Within: 10 * second, Action: alert.DeadLetter})
 		w.send("q", 20*second, "a")
 		w.pass(11 * second)
-		w.equal(len(w.rows("q")), 0)
-		dead := w.rows("q/$DeadLetterQueue")
+		w.equal(len(w.b.Rows("q")), 0)
+		dead := w.b.Rows("q/$DeadLetterQueue")
 		w.equal(len(dead), 1)
 		w.equal(dead[0].Message.Extra.Reason, "RescuedByRule")
 		var told []string
@@ -179,7 +179,7 @@ func TestLockThatOutlastsTheTime(t *testing.T) {
 func lockOutlasts(t *testing.T, late bool) {
 	t.Helper()
 	bubble(t, func(w *world) {
-		w.queue("q", engine.Config{LockDuration: minute})
+		w.b.CreateQueue("q", engine.Config{LockDuration: minute})
 		w.send("q", 40*second, "a")
 		rule := alert.Rule{Name: "more time", Condition: alert.ExpiringSoon, Within: 20 * second, Action: alert.Extend, ExtendBy: minute, MaxExtensions: 1}
 		id := alert.ID(1)
@@ -203,9 +203,9 @@ func lockOutlasts(t *testing.T, late bool) {
 
 func TestWhatHappens(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("lost", engine.Config{})
-		w.queue("kept", engine.Config{DeadLetteringOnMessageExpiration: true})
-		w.queue("brief", engine.Config{AutoDeleteOnIdle: 5 * minute})
+		w.b.CreateQueue("lost", engine.Config{})
+		w.b.CreateQueue("kept", engine.Config{DeadLetteringOnMessageExpiration: true})
+		w.b.CreateQueue("brief", engine.Config{AutoDeleteOnIdle: 5 * minute})
 		ids := map[string]alert.ID{}
 		for name, r := range map[string]alert.Rule{
 			"lost":      {Condition: alert.Expired},
@@ -244,14 +244,14 @@ func TestWhatHappens(t *testing.T) {
 
 func TestDeadOverAgain(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("q", engine.Config{DeadLetteringOnMessageExpiration: true})
+		w.b.CreateQueue("q", engine.Config{DeadLetteringOnMessageExpiration: true})
 		id := w.add(alert.Rule{Name: "many", Condition: alert.DeadLettersAbove, Threshold: 0})
 		w.send("q", second, "a")
 		w.pass(3 * second)
 		w.send("q", second, "b")
 		w.pass(3 * second)
 		w.wantFired(id, 1) // it is still over
-		for _, r := range w.rows("q/$DeadLetterQueue") {
+		for _, r := range w.b.Rows("q/$DeadLetterQueue") {
 			w.must(w.b.DeleteMessage(w.Context(), r.Message.Key, "test"))
 		}
 		w.pass(3 * second)
@@ -263,7 +263,7 @@ func TestDeadOverAgain(t *testing.T) {
 
 func TestStoreThatTakesNothing(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", minute, "a")
 		id := w.add(alert.Rule{Name: "more time", Condition: alert.ExpiringSoon, Within: 30 * second, Action: alert.Extend, ExtendBy: minute, MaxExtensions: 3})
 		w.store.breaks(engine.ErrUnwritable)
@@ -324,7 +324,7 @@ func TestRulesThatCannotBe(t *testing.T) {
 
 func TestChangeSwitchAndRemove(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		id := w.add(alert.Rule{Name: "soon", Condition: alert.ExpiringSoon, Within: 10 * second, URL: "http://x/", Secret: "12345678"})
 		_, err := w.rules.SetPower(w.Context(), id, alert.Off, "tester")
 		w.must(err)
@@ -362,7 +362,7 @@ func TestChangeSwitchAndRemove(t *testing.T) {
 
 func TestPreview(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("q", engine.Config{DeadLetteringOnMessageExpiration: true})
+		w.b.CreateQueue("q", engine.Config{DeadLetteringOnMessageExpiration: true})
 		for i := range 700 {
 			w.send("q", minute, fmt.Sprint("m", i))
 		}
@@ -384,12 +384,12 @@ func TestRememberedAsLongAsItTakes(t *testing.T) {
 	for name, again := range map[string]func(*world){"by the same server": func(*world) {}, "by another": (*world).restart} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(w *world) {
-				w.queue("q", engine.Config{})
+				w.b.CreateQueue("q", engine.Config{})
 				w.send("q", 20*second, "a")
 				id := w.add(alert.Rule{Name: "once", Condition: alert.ExpiringSoon, Within: 10 * second, Action: alert.Extend, ExtendBy: minute, MaxExtensions: 1})
 				w.pass(11 * second)
 				w.equal(w.status(id).Done, 1)
-				w.must(w.b.Extend(w.Context(), w.rows("q")[0].Message.Key, w.b.ClockTime().Add(30*minute), "somebody"))
+				w.must(w.b.Extend(w.Context(), w.b.Rows("q")[0].Message.Key, w.b.ClockTime().Add(30*minute), "somebody"))
 				w.pass(20 * minute)
 				again(w)
 				w.pass(10*minute - 5*second)
@@ -404,14 +404,13 @@ func TestRememberedAsLongAsItTakes(t *testing.T) {
 // and reported, and causes no alert.
 func TestUnreadableBodies(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		id := w.add(alert.Rule{Name: "late", Condition: alert.DeadLettered, Query: `body:"body of"`})
 		plain := w.add(alert.Rule{Name: "any", Condition: alert.DeadLettered})
 		kill := func(name string) {
 			long := strings.Repeat("-", 70<<10) + "body of " + name // more than is kept in memory
-			_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{MessageID: name}, Body: []byte(long)}}, "test")
-			w.must(err)
-			rows := w.rows("q")
+			w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{MessageID: name}, Body: []byte(long)})
+			rows := w.b.Rows("q")
 			w.must(w.b.DeadLetterMessage(w.Context(), rows[len(rows)-1].Message.Key, "unpaid", "", "test"))
 			w.pass(3 * time.Second)
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,6 +13,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/alert"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/storage/memory"
 )
 
@@ -21,7 +21,7 @@ import (
 type world struct {
 	*testing.T
 	store *lasting
-	b     *broker.Broker
+	b     *brokertest.Broker
 	rules *alert.Rules
 
 	mu      sync.Mutex
@@ -85,12 +85,10 @@ func bubble(t *testing.T, f func(w *world)) {
 
 func (w *world) open() {
 	w.Helper()
-	log := slog.New(slog.DiscardHandler)
 	w.store.epoch++
-	b, err := broker.Open(w.Context(), func(context.Context) (engine.Store, error) { return w.store, nil }, broker.Options{Logger: log})
-	w.must(err)
-	w.b = b
-	w.rules, err = alert.Open(w.Context(), b, alert.Options{Logger: log, Send: func(_ alert.Rule, a alert.Alert) {
+	w.b = brokertest.OpenOn(w, w.store, broker.Options{})
+	var err error
+	w.rules, err = alert.Open(w.Context(), w.b.Broker, alert.Options{Logger: slog.New(slog.DiscardHandler), Send: func(_ alert.Rule, a alert.Alert) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.offered = append(w.offered, a)
@@ -100,7 +98,7 @@ func (w *world) open() {
 
 func (w *world) close() {
 	w.rules.Close()
-	_ = w.b.Close()
+	w.b.Close()
 }
 
 // restart replaces the server by another one.
@@ -124,22 +122,13 @@ func (w *world) equal(got, want any) {
 	}
 }
 
-func (w *world) queue(p engine.Path, c engine.Config) {
-	w.Helper()
-	_, err := w.b.Create(w.Context(), engine.Queue, p, c, "test")
-	w.must(err)
-}
-
 func (w *world) send(to engine.Path, ttl time.Duration, ids ...string) {
 	w.Helper()
-	for part := range slices.Chunk(ids, 1000) {
-		var out []broker.Outgoing
-		for _, id := range part {
-			out = append(out, broker.Outgoing{Content: engine.Content{MessageID: id, Subject: "s" + id, TTL: ttl}, Body: []byte("body of " + id)})
-		}
-		_, err := w.b.Send(w.Context(), to, out, "test")
-		w.must(err)
+	var out []broker.Outgoing
+	for _, id := range ids {
+		out = append(out, broker.Outgoing{Content: engine.Content{MessageID: id, Subject: "s" + id, TTL: ttl}, Body: []byte("body of " + id)})
 	}
+	w.b.SendMessages(to, out...)
 }
 
 func (w *world) add(r alert.Rule) alert.ID {
@@ -169,20 +158,9 @@ func (w *world) wantFired(id alert.ID, want int64) {
 	}
 }
 
-func (w *world) rows(p engine.Path) (rows []engine.Row) {
-	w.Helper()
-	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
-		if err = r.Check(); err == nil { // a failure here would block the broker
-			rows, err = r.Browse(engine.Browse{Path: p, From: 1, Limit: 1 << 20})
-		}
-		return err
-	}))
-	return rows
-}
-
 // left returns how much time messages have.
 func (w *world) left(p engine.Path) (left []time.Duration) {
-	for _, r := range w.rows(p) {
+	for _, r := range w.b.Rows(p) {
 		left = append(left, r.Expires.Sub(w.b.ClockTime()).Round(time.Second))
 	}
 	return left

@@ -78,9 +78,7 @@ func TestAccessKeys(t *testing.T) {
 		if rules, err := w.AccessRules(t.Context()); err != nil || len(rules) != 0 {
 			t.Errorf("left are %v, %v", rules, err)
 		}
-		if _, err := w.Create(t.Context(), engine.Queue, "q", engine.Config{}, "me"); err != nil {
-			t.Fatal(err)
-		}
+		w.CreateQueue("q", engine.Config{})
 		if r := must(w.AddAccessRule(t.Context(), "q", engine.AccessRule{Name: "own", Rights: engine.SendRight}, "me")); len(r.PrimaryKey) != 44 || len(r.SecondaryKey) != 44 {
 			t.Errorf("a queue's own has keys %q, %q", r.PrimaryKey, r.SecondaryKey)
 		}

@@ -16,12 +16,12 @@ import (
 func TestForwardingWithoutHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("end", engine.Config{})
-		w.queue("mid", engine.Config{ForwardTo: "end"})
-		w.queue("start", engine.Config{ForwardTo: "mid", ForwardDeadLetteredMessagesTo: "end"})
+		w.CreateQueue("end", engine.Config{})
+		w.CreateQueue("mid", engine.Config{ForwardTo: "end"})
+		w.CreateQueue("start", engine.Config{ForwardTo: "mid", ForwardDeadLetteredMessagesTo: "end"})
 		began := time.Now()
 		served := make(chan []broker.Received)
-		go func() { served <- w.receive(broker.ReceiveRequest{Path: "end", Wait: time.Minute}) }()
+		go func() { served <- w.ReceiveMessages(broker.ReceiveRequest{Path: "end", Wait: time.Minute}) }()
 		synctest.Wait()
 		w.send("start", "hello")
 		if got := <-served; len(got) != 1 || text(t, got[0]) != "hello" || time.Since(began) != 0 || got[0].Message.Hops != 2 {
@@ -36,16 +36,16 @@ func TestForwardingWithoutHelp(t *testing.T) {
 		status("end", engine.Config{Status: engine.StatusDisabled})
 		w.send("start", "dead")
 		time.Sleep(5*time.Second + 300*time.Millisecond)
-		if c := w.counts("start"); c.DeadLetter != 1 {
+		if c := w.Counts("start"); c.DeadLetter != 1 {
 			t.Fatalf("there are %+v", c)
 		}
 		status("end", engine.Config{})
 		time.Sleep(699 * time.Millisecond)
-		if c := w.counts("start"); c.DeadLetter != 1 {
+		if c := w.Counts("start"); c.DeadLetter != 1 {
 			t.Fatalf("a millisecond early there are %+v", c)
 		}
 		time.Sleep(time.Millisecond)
-		if got := w.receive(broker.ReceiveRequest{Path: "end"}); len(got) != 1 || text(t, got[0]) != "dead" {
+		if got := w.ReceiveMessages(broker.ReceiveRequest{Path: "end"}); len(got) != 1 || text(t, got[0]) != "dead" {
 			t.Fatalf("got %+v", got)
 		}
 	})
@@ -57,8 +57,8 @@ func TestSendVia(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		w := start(t, broker.Options{})
-		w.queue("via", engine.Config{})
-		w.queue("dest", engine.Config{})
+		w.CreateQueue("via", engine.Config{})
+		w.CreateQueue("dest", engine.Config{})
 		large := strings.Repeat("x", 100<<10)
 		via := func(to engine.Path) error {
 			_, err := w.SendVia(ctx, "via", to, []broker.Outgoing{{Body: []byte(large)}}, "")
@@ -67,7 +67,7 @@ func TestSendVia(t *testing.T) {
 		if err := via("dest"); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.receive(broker.ReceiveRequest{Path: "dest", Mode: engine.ReceiveAndDelete}); len(got) != 1 || text(t, got[0]) != large {
+		if got := w.ReceiveMessages(broker.ReceiveRequest{Path: "dest", Mode: engine.ReceiveAndDelete}); len(got) != 1 || text(t, got[0]) != large {
 			t.Fatalf("got %d", len(got))
 		}
 		if err := via("nowhere"); !errors.Is(err, engine.ErrNotFound) {
@@ -82,7 +82,7 @@ func TestSendVia(t *testing.T) {
 			}
 		}
 		tdlq := engine.Path("via").Transfer()
-		if got := w.receive(broker.ReceiveRequest{Path: tdlq, Mode: engine.ReceiveAndDelete}); len(got) != 1 || text(t, got[0]) != large {
+		if got := w.ReceiveMessages(broker.ReceiveRequest{Path: tdlq, Mode: engine.ReceiveAndDelete}); len(got) != 1 || text(t, got[0]) != large {
 			t.Fatalf("got %d", len(got))
 		}
 		classes := []engine.Class{engine.ClassActive}

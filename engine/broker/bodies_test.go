@@ -8,6 +8,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/storage/memory"
 )
 
@@ -35,14 +36,8 @@ func (c *counted) SmallBodies(ctx context.Context, keys []engine.Key, found func
 // opened by itself, as are large ones.
 func TestBodiesTogether(t *testing.T) {
 	store := &counted{Store: new(memory.Store)}
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, broker.Options{CacheBytes: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	if _, err := b.Create(t.Context(), engine.Queue, "q", engine.Config{}, ""); err != nil {
-		t.Fatal(err)
-	}
+	b := brokertest.OpenOn(t, store, broker.Options{CacheBytes: 1})
+	b.CreateQueue("q", engine.Config{})
 	const n = 150
 	var out []broker.Outgoing
 	for i := range n {
@@ -55,9 +50,7 @@ func TestBodiesTogether(t *testing.T) {
 		}
 		out = append(out, broker.Outgoing{Body: body})
 	}
-	if _, err := b.Send(t.Context(), "q", out, ""); err != nil {
-		t.Fatal(err)
-	}
+	b.SendMessages("q", out...)
 	got, err := b.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Max: n})
 	if err != nil || len(got) != n {
 		t.Fatalf("got %d messages, %v", len(got), err)

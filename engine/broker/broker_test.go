@@ -30,32 +30,30 @@ func TestSweeper(t *testing.T) {
 		"DEC-8, TTL-31 expiry": {engine.Config{DefaultMessageTimeToLive: hour, DeadLetteringOnMessageExpiration: true},
 			func(w *world) { w.send("q", "a") }, hour, time.Second, engine.Counts{Active: 1}, engine.Counts{DeadLetter: 1}},
 		"DEC-8 lock": {engine.Config{LockDuration: time.Minute},
-			func(w *world) { w.send("q", "a"); w.receive(broker.ReceiveRequest{Path: "q"}) }, time.Minute, time.Second, engine.Counts{Locked: 1}, engine.Counts{Active: 1}},
+			func(w *world) { w.send("q", "a"); w.ReceiveMessages(broker.ReceiveRequest{Path: "q"}) }, time.Minute, time.Second, engine.Counts{Locked: 1}, engine.Counts{Active: 1}},
 		"DEC-8, SCH-3 schedule": {engine.Config{}, func(w *world) {
 			now, err := w.Now(w.Context())
 			if err != nil {
 				w.Fatal(err)
 			}
-			if _, err := w.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{ScheduledFor: now.Add(hour)}}}, ""); err != nil {
-				w.Fatal(err)
-			}
+			w.SendMessages("q", broker.Outgoing{Content: engine.Content{ScheduledFor: now.Add(hour)}})
 		}, hour, time.Second, engine.Counts{Scheduled: 1}, engine.Counts{Active: 1}},
 		"DEC-8, IDLE-16 idleness": {engine.Config{AutoDeleteOnIdle: hour}, func(w *world) { w.send("q", "a") }, hour, 30 * time.Second, engine.Counts{Active: 1}, engine.Counts{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
-				w.queue("q", tc.config)
+				w.CreateQueue("q", tc.config)
 				tc.prepare(w)
 				time.Sleep(tc.after - time.Millisecond)
 				synctest.Wait()
-				if c := w.counts("q"); c != tc.before {
+				if c := w.Counts("q"); c != tc.before {
 					t.Fatalf("a millisecond early: %+v", c)
 				}
 				time.Sleep(tc.late + time.Millisecond)
 				synctest.Wait()
 				if tc.then != (engine.Counts{}) {
-					if c := w.counts("q"); c != tc.then {
+					if c := w.Counts("q"); c != tc.then {
 						t.Fatalf("afterwards: %+v", c)
 					}
 					return
@@ -74,18 +72,18 @@ func TestSweeper(t *testing.T) {
 func TestExpiryWithoutReceivers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("orders", engine.Config{DefaultMessageTimeToLive: 14 * 24 * time.Hour, DeadLetteringOnMessageExpiration: true})
+		w.CreateQueue("orders", engine.Config{DefaultMessageTimeToLive: 14 * 24 * time.Hour, DeadLetteringOnMessageExpiration: true})
 		w.send("orders", "a")
 		time.Sleep(14*24*time.Hour - time.Millisecond)
-		if c := w.counts("orders"); c.Active != 1 || c.DeadLetter != 0 {
+		if c := w.Counts("orders"); c.Active != 1 || c.DeadLetter != 0 {
 			t.Fatalf("a millisecond early: %+v", c)
 		}
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		if c := w.counts("orders"); c.Active != 0 || c.DeadLetter != 1 {
+		if c := w.Counts("orders"); c.Active != 0 || c.DeadLetter != 1 {
 			t.Fatalf("at its time: %+v", c)
 		}
-		got := w.receive(broker.ReceiveRequest{Path: "orders/$DeadLetterQueue"})
+		got := w.ReceiveMessages(broker.ReceiveRequest{Path: "orders/$DeadLetterQueue"})
 		if len(got) != 1 || got[0].Message.Extra.Reason != engine.ReasonExpired || text(t, got[0]) != "a" {
 			t.Fatalf("got %+v", got)
 		}
@@ -95,20 +93,20 @@ func TestExpiryWithoutReceivers(t *testing.T) {
 func TestReceiveWaitsAndIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		began := time.Now()
 		served := make(chan []broker.Received)
-		go func() { served <- w.receive(broker.ReceiveRequest{Path: "q", Wait: time.Minute, Max: 5}) }()
+		go func() { served <- w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Wait: time.Minute, Max: 5}) }()
 		time.Sleep(20 * time.Second)
 		w.send("q", "a", "b")
 		got := <-served
 		if len(got) != 2 || text(t, got[1]) != "b" || time.Since(began) != 20*time.Second {
 			t.Fatalf("%d messages after %v", len(got), time.Since(began))
 		}
-		if got := w.receive(broker.ReceiveRequest{Path: "q", Wait: 3 * time.Second}); len(got) != 0 {
+		if got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Wait: 3 * time.Second}); len(got) != 0 {
 			t.Fatalf("both are locked, yet %d came", len(got))
 		}
-		if got := w.receive(broker.ReceiveRequest{Path: "q"}); len(got) != 0 || time.Since(began) != 23*time.Second {
+		if got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"}); len(got) != 0 || time.Since(began) != 23*time.Second {
 			t.Fatalf("%d messages after %v", len(got), time.Since(began))
 		}
 	})
@@ -118,7 +116,7 @@ func TestReceiveWaitsAndIsServed(t *testing.T) {
 func TestReceiveCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		gone := errors.New("gone")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		done := make(chan error)
@@ -132,7 +130,7 @@ func TestReceiveCancelled(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		w.send("q", "a")
-		if c := w.counts("q"); c.Active != 1 || c.Locked != 0 {
+		if c := w.Counts("q"); c.Active != 1 || c.Locked != 0 {
 			t.Fatalf("%+v", c)
 		}
 	})
@@ -184,7 +182,7 @@ func TestAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
-				w.queue("q", engine.Config{})
+				w.CreateQueue("q", engine.Config{})
 				do(t, w)
 			})
 		})
@@ -195,7 +193,7 @@ func TestAtOnce(t *testing.T) {
 func TestReceiveEndedByDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		done := make(chan error)
 		go func() {
 			_, err := w.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Wait: time.Hour})
@@ -215,7 +213,7 @@ func TestReceiveEndedByDeletion(t *testing.T) {
 func TestWhatIsHard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		hard := func() (n int) {
 			for _, b := range w.store.batches() {
 				if b.Hard {
@@ -233,7 +231,7 @@ func TestWhatIsHard(t *testing.T) {
 		expect("create", 1)
 		w.send("q", "a", "b", "c", "d")
 		expect("send", 2)
-		got := w.receive(broker.ReceiveRequest{Path: "q", Max: 3})
+		got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Max: 3})
 		expect("peek-lock", 2)
 		if _, err := w.RenewLock(t.Context(), got[0].Token(), "", "test"); err != nil {
 			t.Fatal(err)
@@ -245,9 +243,9 @@ func TestWhatIsHard(t *testing.T) {
 			}
 			expect(o.String(), 3+i)
 		}
-		w.receive(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
+		w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
 		expect("receive and delete", 6)
-		w.receive(broker.ReceiveRequest{Path: "q"})
+		w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		before := len(w.store.batches())
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -263,7 +261,7 @@ func TestWhatIsHard(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{DefaultMessageTimeToLive: time.Hour, DeadLetteringOnMessageExpiration: true})
+		w.CreateQueue("q", engine.Config{DefaultMessageTimeToLive: time.Hour, DeadLetteringOnMessageExpiration: true})
 		w.send("q", "a", "b")
 		w.store.breaks(fmt.Errorf("%w: the disk is full", engine.ErrUnwritable), false)
 		_, err := w.Send(t.Context(), "q", []broker.Outgoing{{Body: []byte("c")}}, "test")
@@ -273,11 +271,11 @@ func TestReadOnly(t *testing.T) {
 		if got := w.Health().ReadOnly; !strings.Contains(got, "the disk is full") {
 			t.Fatalf("health says %q", got)
 		}
-		if c := w.counts("q"); c.Active != 2 {
+		if c := w.Counts("q"); c.Active != 2 {
 			t.Fatalf("looking goes on: %+v", c)
 		}
 		time.Sleep(2 * time.Hour) // messages that expire meanwhile wait
-		if c := w.counts("q"); c.DeadLetter != 0 {
+		if c := w.Counts("q"); c.DeadLetter != 0 {
 			t.Fatalf("%+v", c)
 		}
 		w.store.breaks(nil, false)
@@ -286,7 +284,7 @@ func TestReadOnly(t *testing.T) {
 		if h := w.Health(); h != (broker.Health{}) {
 			t.Fatalf("health says %+v", h)
 		}
-		if c := w.counts("q"); c.DeadLetter != 2 {
+		if c := w.Counts("q"); c.DeadLetter != 2 {
 			t.Fatalf("%+v", c)
 		}
 		w.send("q", "d")
@@ -303,7 +301,7 @@ func TestUnknownOutcome(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
-				w.queue("q", engine.Config{})
+				w.CreateQueue("q", engine.Config{})
 				w.send("q", "a")
 				w.store.breaks(errors.New("the cable was pulled"), applied)
 				_, err := w.Send(t.Context(), "q", []broker.Outgoing{{Body: []byte("b")}}, "test")
@@ -316,7 +314,7 @@ func TestUnknownOutcome(t *testing.T) {
 					want = 2
 				}
 				synctest.Wait()
-				if c := w.counts("q"); c.Active != want {
+				if c := w.Counts("q"); c.Active != want {
 					t.Fatalf("%+v", c)
 				}
 				w.send("q", "c")
@@ -330,7 +328,7 @@ func TestUnknownOutcome(t *testing.T) {
 func TestFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.store.breaks(fmt.Errorf("commit: %w", engine.ErrFenced), false)
 		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrClosed) {
 			t.Fatalf("got %v", err)
@@ -339,7 +337,7 @@ func TestFenced(t *testing.T) {
 		if err := w.Close(); !errors.Is(err, engine.ErrFenced) || w.store.opens != 1 {
 			t.Fatalf("got %v after %d opens", err, w.store.opens)
 		}
-		w.fenced = true
+		w.CloseFails = true
 	})
 }
 
@@ -348,12 +346,12 @@ func TestFenced(t *testing.T) {
 func TestIdleDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("reply", engine.Config{AutoDeleteOnIdle: 5 * time.Minute})
-		if got := w.receive(broker.ReceiveRequest{Path: "reply", Wait: 20 * time.Minute}); len(got) != 0 {
+		w.CreateQueue("reply", engine.Config{AutoDeleteOnIdle: 5 * time.Minute})
+		if got := w.ReceiveMessages(broker.ReceiveRequest{Path: "reply", Wait: 20 * time.Minute}); len(got) != 0 {
 			t.Fatal("a message out of nowhere")
 		}
 		time.Sleep(5*time.Minute - time.Millisecond)
-		w.counts("reply") // fails if it is gone; looking does not count
+		w.Counts("reply") // fails if it is gone; looking does not count
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
 		err := w.Read(t.Context(), func(r broker.Reader) error { _, err := r.State("reply"); return err })
@@ -389,13 +387,13 @@ func TestAgreed(t *testing.T) {
 func TestPurge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{Limits: roomy()})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		many := make([]string, 9000)
 		for i := range many {
 			many[i] = "x"
 		}
 		w.send("q", many...)
-		w.receive(broker.ReceiveRequest{Path: "q"})
+		w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		if _, err := w.Purge(t.Context(), "q", []engine.Class{engine.ClassActive}, 8000, "test"); !errors.Is(err, engine.ErrChanged) {
 			t.Fatalf("got %v", err)
 		}
@@ -403,7 +401,7 @@ func TestPurge(t *testing.T) {
 		if err != nil || pg.Removed != 8999 || pg.Skipped != 1 {
 			t.Fatalf("%+v, %v", pg, err)
 		}
-		if c := w.counts("q"); c.Locked != 1 || c.MessageCount() != 1 {
+		if c := w.Counts("q"); c.Locked != 1 || c.MessageCount() != 1 {
 			t.Fatalf("%+v", c)
 		}
 	})
@@ -419,14 +417,14 @@ func roomy() *engine.Limits {
 func TestStormDoesNotStarveSenders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{Limits: roomy()})
-		w.queue("storm", engine.Config{DefaultMessageTimeToLive: time.Minute, DeadLetteringOnMessageExpiration: true})
-		w.queue("calm", engine.Config{})
+		w.CreateQueue("storm", engine.Config{DefaultMessageTimeToLive: time.Minute, DeadLetteringOnMessageExpiration: true})
+		w.CreateQueue("calm", engine.Config{})
 		many := make([]string, 20_000)
 		w.send("storm", many...)
 		time.Sleep(time.Minute)
 		w.send("calm", "a")
 		synctest.Wait()
-		if c := w.counts("storm"); c.DeadLetter != int64(len(many)) {
+		if c := w.Counts("storm"); c.DeadLetter != int64(len(many)) {
 			t.Fatalf("%+v", c)
 		}
 	})
@@ -435,7 +433,7 @@ func TestStormDoesNotStarveSenders(t *testing.T) {
 func TestClosedBrokerAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		done := make(chan error)
 		go func() {
 			_, err := w.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Wait: time.Hour})
@@ -462,13 +460,11 @@ func TestClosedBrokerAnswers(t *testing.T) {
 func TestLargeBody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		large := strings.Repeat("0123456789", 20_000)
 		out := []broker.Outgoing{{Reader: strings.NewReader(large)}}
-		if _, err := w.Send(t.Context(), "q", out, ""); err != nil {
-			t.Fatal(err)
-		}
-		got := w.receive(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
+		w.SendMessages("q", out...)
+		got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
 		if len(got) != 1 || text(t, got[0]) != large {
 			t.Fatalf("%d messages", len(got))
 		}

@@ -28,7 +28,7 @@ func (w *world) seen(p engine.Path, id string) (seen bool) {
 func TestDuplicateIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{RequiresDuplicateDetection: true})
+		w.CreateQueue("q", engine.Config{RequiresDuplicateDetection: true})
 		send := func(ids ...string) []engine.Seq {
 			t.Helper()
 			var out []broker.Outgoing
@@ -79,7 +79,7 @@ func TestDuplicateIsDropped(t *testing.T) {
 func TestDuplicateWaitsForNoCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{RequiresDuplicateDetection: true})
+		w.CreateQueue("q", engine.Config{RequiresDuplicateDetection: true})
 		m := []broker.Outgoing{{Content: engine.Content{MessageID: "m"}}}
 		if _, err := w.Send(t.Context(), "q", m, ""); err != nil {
 			t.Fatal(err)

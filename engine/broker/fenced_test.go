@@ -28,7 +28,7 @@ func (w *world) expectFenced(what string, err error) {
 func (w *world) ended(opens int) {
 	w.Helper()
 	<-w.Done()
-	w.fenced = true
+	w.CloseFails = true
 	err := w.Close()
 	if !errors.Is(err, engine.ErrFenced) || w.store.opens != opens {
 		w.Fatalf("ended with %v after %d opens", err, w.store.opens)
@@ -70,10 +70,10 @@ func TestNothingIsToldUnowned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
-				w.queue("q", engine.Config{})
-				w.queue("empty", engine.Config{})
+				w.CreateQueue("q", engine.Config{})
+				w.CreateQueue("empty", engine.Config{})
 				w.send("q", "locked", "deferred", "active")
-				got := w.receive(broker.ReceiveRequest{Path: "q", Max: 2})
+				got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Max: 2})
 				if errs, err := w.Settle(t.Context(), engine.Settlement{Token: got[1].Token(), Outcome: engine.Defer}); err != nil || errs[0] != nil {
 					t.Fatal(errs, err)
 				}
@@ -104,9 +104,9 @@ func none(got []broker.Received) error {
 func TestASoftCommitConfirmsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a")
-		w.receive(broker.ReceiveRequest{Path: "q"})
+		w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		before := len(w.store.batches())
 		w.store.lapse()
 		time.Sleep(time.Second)
@@ -126,9 +126,9 @@ func TestASoftCommitConfirmsNothing(t *testing.T) {
 func TestADurableAnswerIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a")
-		got := w.receive(broker.ReceiveRequest{Path: "q"})
+		got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		w.store.hold = make(chan struct{})
 		settled := make(chan error, 1)
 		go func() {
@@ -150,7 +150,7 @@ func TestADurableAnswerIsTold(t *testing.T) {
 func TestNothingIsToldUnownedAndReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.store.breaks(engine.ErrUnwritable, false)
 		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrBusy) {
 			t.Fatalf("got %v", err)
@@ -172,7 +172,7 @@ func TestNothingIsToldUnownedAndReadOnly(t *testing.T) {
 func TestReceiverOfAServerThatIsFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		waited := make(chan error)
 		go func() {
 			got, err := w.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Wait: time.Hour})
@@ -199,7 +199,7 @@ func TestOwnedByAnotherOnReopen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
-				w.queue("q", engine.Config{})
+				w.CreateQueue("q", engine.Config{})
 				pulled := errors.New("the cable was pulled")
 				w.store.breaks(pulled, false)
 				w.store.goes(true, nil)
@@ -240,7 +240,7 @@ func TestOwnedByAnotherAtStart(t *testing.T) {
 func TestLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		if err := w.store.Store.(*memory.Store).Close(); err != nil { // closes Lost
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 func onFullDisk(t *testing.T, prepare func(w *world)) *world {
 	t.Helper()
 	w := start(t, broker.Options{CacheBytes: 1})
-	w.queue("q", engine.Config{LockDuration: 10 * time.Second})
+	w.CreateQueue("q", engine.Config{LockDuration: 10 * time.Second})
 	prepare(w)
 	w.store.tightens(fmt.Errorf("%w: the disk is full", engine.ErrUnwritable))
 	if err := w.sendsMore(); !errors.Is(err, engine.ErrBusy) {
@@ -42,7 +42,7 @@ func TestProbeWhileRoomIsFreed(t *testing.T) {
 		w.store.breaks(nil, false) // the store takes everything again, and is still tight
 		var err error
 		for range 600 {
-			w.receive(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
+			w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
 			time.Sleep(5 * time.Millisecond)
 			if err = w.sendsMore(); err == nil {
 				return
@@ -67,7 +67,7 @@ func TestWaitingReceiverOnFullDisk(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", mode), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := onFullDisk(t, func(w *world) { w.send("q", "a") })
-					held := w.receive(broker.ReceiveRequest{Path: "q"})
+					held := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 					var got []broker.Received
 					go func() {
 						var err error
@@ -98,8 +98,8 @@ func TestExpiryBesideCopies(t *testing.T) {
 				_, e := w.Create(t.Context(), engine.Subscription, s, engine.Config{}, "test")
 				err = errors.Join(err, e)
 			}
-			w.queue("short", engine.Config{DefaultMessageTimeToLive: time.Minute})
-			w.queue("forwards", engine.Config{ForwardTo: "t"})
+			w.CreateQueue("short", engine.Config{DefaultMessageTimeToLive: time.Minute})
+			w.CreateQueue("forwards", engine.Config{ForwardTo: "t"})
 			w.send("short", "a", "b", "c")
 			for _, to := range []engine.Path{"t", "forwards"} {
 				due := w.ClockTime().Add(time.Minute)
@@ -123,14 +123,14 @@ func TestExpiryBesideCopies(t *testing.T) {
 			t.Errorf("%d messages are dropped; want 3", dropped)
 		}
 		for _, s := range subs {
-			if c := w.counts(s); c != (engine.Counts{}) {
+			if c := w.Counts(s); c != (engine.Counts{}) {
 				t.Errorf("%s: %+v", s, c)
 			}
 		}
 		w.store.tightens(nil)
 		time.Sleep(5 * time.Second)
 		for _, s := range subs {
-			if c := w.counts(s); c.Active != 2 {
+			if c := w.Counts(s); c.Active != 2 {
 				t.Errorf("%s with room: %+v", s, c)
 			}
 		}

@@ -18,10 +18,10 @@ import (
 func TestFullDiskTakesDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{LockDuration: 10 * time.Second})
-		w.queue("gone", engine.Config{})
-		w.queue("purged", engine.Config{})
-		w.queue("short", engine.Config{DefaultMessageTimeToLive: time.Minute})
+		w.CreateQueue("q", engine.Config{LockDuration: 10 * time.Second})
+		w.CreateQueue("gone", engine.Config{})
+		w.CreateQueue("purged", engine.Config{})
+		w.CreateQueue("short", engine.Config{DefaultMessageTimeToLive: time.Minute})
 		w.send("q", "a", "b", "c", "d")
 		w.send("gone", "a", "b")
 		w.send("purged", "a", "b", "c")
@@ -37,14 +37,14 @@ func TestFullDiskTakesDeletions(t *testing.T) {
 		refused("the first send", err)
 		before := len(w.store.batches())
 
-		got := w.receive(broker.ReceiveRequest{Path: "q"})
+		got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		if _, err := w.Settle(t.Context(), engine.Settlement{Token: got[0].Token(), Outcome: engine.Complete}); err != nil {
 			t.Errorf("Settle: %v", err)
 		}
-		w.receive(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
-		w.receive(broker.ReceiveRequest{Path: "q"})
+		w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
+		w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		time.Sleep(15 * time.Second) // the lock runs out
-		left := w.receive(broker.ReceiveRequest{Path: "q"})
+		left := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		if err := errors.Join(w.BreakLock(t.Context(), left[0].Message.Key, "test"), w.DeleteMessage(t.Context(), left[0].Message.Key, "test")); err != nil {
 			t.Errorf("DeleteOne: %v", err)
 		}
@@ -79,7 +79,7 @@ func TestFullDiskTakesDeletions(t *testing.T) {
 		if h := w.Health(); h != (broker.Health{}) {
 			t.Errorf("health says %+v", h)
 		}
-		if c := w.counts("q"); c.Active != 2 {
+		if c := w.Counts("q"); c.Active != 2 {
 			t.Errorf("%+v", c)
 		}
 	})
@@ -91,7 +91,7 @@ func TestFullDiskTakesDeletions(t *testing.T) {
 func TestReasonChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.store.breaks(fmt.Errorf("%w: the disk is full", engine.ErrUnwritable), false)
 		says := func(reason string) {
 			t.Helper()

@@ -27,7 +27,7 @@ func (w *world) look(q engine.HistoryQuery) []engine.HistoryEvent {
 func TestHistoryIsComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		check := func(what string) {
 			t.Helper()
 			want := w.Events().Recent(1000)
@@ -51,7 +51,7 @@ func TestHistoryIsComplete(t *testing.T) {
 		}
 		for i := range 30 {
 			w.send("q", "a", "b")
-			w.queue(engine.Path(fmt.Sprint("new", i)), engine.Config{})
+			w.CreateQueue(engine.Path(fmt.Sprint("new", i)), engine.Config{})
 			check("just now")
 			time.Sleep(150 * time.Millisecond)
 			check("a little later")
@@ -85,7 +85,7 @@ func TestHistoryIsComplete(t *testing.T) {
 func TestHistoryOfAStoreThatLags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		h.past.Lock()
 		kept := h.past.rows
 		h.past.rows = nil
@@ -112,7 +112,7 @@ func TestHistoryOfAStoreThatLags(t *testing.T) {
 func TestQueryAcrossAReopen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		time.Sleep(2 * time.Second)
 		h.fails(errors.New("the cable was pulled"), true)
 		w.send("q", "a")
@@ -172,7 +172,7 @@ func TestHistoryIsRefused(t *testing.T) {
 func TestReadsOfAStoreThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{CacheBytes: 1})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a")
 		var row engine.Row
 		err := w.Read(t.Context(), func(r broker.Reader) error {

@@ -53,10 +53,10 @@ func (w *world) trySend() error {
 func TestHistoryIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.expectRows(h, "at once", []said{{1, 2, "entity-created", 0}})
 		w.send("q", "a")
-		got := w.receive(broker.ReceiveRequest{Path: "q"})
+		got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		if _, err := w.RenewLock(t.Context(), got[0].Token(), "", "test"); err != nil {
 			t.Fatal(err)
 		}
@@ -90,14 +90,12 @@ func TestHistoryIsFollowed(t *testing.T) {
 func TestHistoryKeepsWhatLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		large := engine.Content{MessageID: "large", Subject: strings.Repeat("s", 4000), ReplyTo: strings.Repeat("r", 100), CorrelationID: "c"}
 		out := []broker.Outgoing{{Content: large}, {Content: engine.Content{MessageID: "b"}}, {Content: engine.Content{MessageID: "c"}}}
-		if _, err := w.Send(t.Context(), "q", out, ""); err != nil {
-			t.Fatal(err)
-		}
-		w.receive(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
-		got := w.receive(broker.ReceiveRequest{Path: "q"})
+		w.SendMessages("q", out...)
+		w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete})
+		got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		if errs, err := w.Settle(t.Context(), engine.Settlement{Token: got[0].Token()}); err != nil || errs[0] != nil {
 			t.Fatal(err, errs)
 		}
@@ -141,7 +139,7 @@ func TestHistoryKeepsWhatLeaves(t *testing.T) {
 func TestHistoryUnderOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{HistoryRate: 10, Limits: roomy()})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		many := make([]string, 3000)
 		w.send("q", many...)
 		synctest.Wait()
@@ -150,7 +148,7 @@ func TestHistoryUnderOverload(t *testing.T) {
 		}
 		w.send("q", many...)
 		synctest.Wait()
-		w.queue("after", engine.Config{})
+		w.CreateQueue("after", engine.Config{})
 		time.Sleep(3 * time.Second)
 		w.send("q", "later")
 		time.Sleep(2 * time.Second)
@@ -171,7 +169,7 @@ func TestHistoryUnderOverload(t *testing.T) {
 
 func (w *world) receiveAndKill(n int) error {
 	var all []engine.Settlement
-	for _, d := range w.receive(broker.ReceiveRequest{Path: "q", Max: n}) {
+	for _, d := range w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Max: n}) {
 		all = append(all, engine.Settlement{Token: d.Token(), Outcome: engine.DeadLetter})
 	}
 	errs, err := w.Settle(w.Context(), all...)
@@ -185,7 +183,7 @@ func TestHistoryFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, h := startHistory(t, broker.Options{Events: 8})
-				w.queue("q", engine.Config{})
+				w.CreateQueue("q", engine.Config{})
 				time.Sleep(2 * time.Second)
 				h.fails(errors.New("no"), kept)
 				w.send("q", "a", "b") // 3, 4
@@ -211,7 +209,7 @@ func TestHistoryFails(t *testing.T) {
 func TestHistoryFailsWithMuchToDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{Limits: roomy(), HistoryRate: 1 << 20})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		h.fails(errors.New("no"), false)
 		w.send("q", make([]string, 5000)...)
 		time.Sleep(10 * time.Second)
@@ -233,7 +231,7 @@ func TestHistoryGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
 		h.fails(errors.New("no"), false)
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a", "b")
 		time.Sleep(45 * time.Second)
 		w.send("q", "c")
@@ -251,7 +249,7 @@ func TestHistoryAcrossAReopen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, h := startHistory(t, broker.Options{})
-				w.queue("q", engine.Config{})
+				w.CreateQueue("q", engine.Config{})
 				time.Sleep(2 * time.Second)
 				h.fails(errors.New("the cable was pulled"), kept)
 				w.send("q", "a") // 3
@@ -263,7 +261,7 @@ func TestHistoryAcrossAReopen(t *testing.T) {
 				}
 				w.store.breaks(nil, false)
 				synctest.Wait()
-				w.queue("later", engine.Config{}) // 6
+				w.CreateQueue("later", engine.Config{}) // 6
 				h.works()
 				time.Sleep(3 * time.Second)
 				synctest.Wait()
@@ -284,9 +282,9 @@ func TestHistoryAcrossAReopen(t *testing.T) {
 func TestHistoryReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a")
-		key := w.receive(broker.ReceiveRequest{Path: "q"})[0].Message.Key
+		key := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})[0].Message.Key
 		time.Sleep(2 * time.Second)
 		asked := h.asked()
 		w.store.breaks(fmt.Errorf("%w: full", engine.ErrUnwritable), false)
@@ -319,7 +317,7 @@ func events(rows []engine.HistoryEvent) (out []engine.Event) {
 func TestHistoryAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a")
 		w.store.lapse()
 		w.expectFenced("a look", w.Read(t.Context(), func(broker.Reader) error { return nil }))
@@ -328,7 +326,7 @@ func TestHistoryAtTheEnd(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		h.fails(errors.New("no"), false)
 		began := time.Now()
 		if err := w.Close(); err != nil || time.Since(began) > time.Second {

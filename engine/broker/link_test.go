@@ -100,7 +100,7 @@ func (w *world) must(err error) {
 func TestLinkTakesWhatItHasCreditFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a", "b", "c")
 		l, x := w.attach(broker.AttachRequest{Path: "q", Client: "c"})
 		w.hears(x, "without credit")
@@ -141,7 +141,7 @@ func TestLinkTakesWhatItHasCreditFor(t *testing.T) {
 func TestLinkDrainsWhatOneTurnDoesNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		const many = 10_000 // more than two turns' worth
 		for range many / 1000 {
 			w.send("q", make([]string, 1000)...)
@@ -161,7 +161,7 @@ func TestLinkDrainsWhatOneTurnDoesNot(t *testing.T) {
 func TestSubmittedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		l, x := w.attach(broker.AttachRequest{Path: "q"})
 		until := make(chan struct{})
 		w.store.holds(until)
@@ -219,7 +219,7 @@ func TestLinkEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
-				w.queue("q", engine.Config{})
+				w.CreateQueue("q", engine.Config{})
 				l, x := w.attach(broker.AttachRequest{Path: "q"})
 				w.must(l.AddCredit(t.Context(), 1, x.answered("credit")))
 				x.heard()
@@ -244,7 +244,7 @@ func TestLinkEnds(t *testing.T) {
 func TestLinkWithASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
+		w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
 		named := broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
 		l, x := w.attach(named)
 		w.hears(x, "named", "accepted s")
@@ -258,9 +258,7 @@ func TestLinkWithASession(t *testing.T) {
 		w.must(next.AddCredit(t.Context(), 5, y.answered("credit")))
 		w.hears(y, "before there is one", "credit")
 		out := []broker.Outgoing{{Content: engine.Content{SessionID: "r"}}, {Content: engine.Content{SessionID: "s"}}}
-		if _, err := w.Send(t.Context(), "q", out, "me"); err != nil {
-			t.Fatal(err)
-		}
+		w.SendMessages("q", out...)
 		w.hears(y, "when there is one", "accepted r", "#1")
 		w.hears(x, "without credit")
 		w.must(l.AddCredit(t.Context(), 5, x.answered("credit")))
@@ -279,7 +277,7 @@ func TestLinkWithASession(t *testing.T) {
 func TestLinkDetachesWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
+		w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
 		ofS := []broker.Outgoing{{Content: engine.Content{SessionID: "s"}}}
 		send := func() error { _, err := w.Send(t.Context(), "q", ofS, "me"); return err }
 		w.must(send())
@@ -320,7 +318,7 @@ func TestLinkDetachesWhileReadOnly(t *testing.T) {
 func TestSubmitGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{InboxOps: 1})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		until := make(chan struct{})
 		w.store.holds(until)
 		x := &box{}
@@ -340,7 +338,7 @@ func TestSubmitGivesUp(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		w.hears(x, "those that came in", "[1] <nil>", "[2] <nil>")
-		if n := w.counts("q").Active; n != 2 {
+		if n := w.Counts("q").Active; n != 2 {
 			t.Errorf("%d messages", n)
 		}
 	})

@@ -15,11 +15,11 @@ import (
 func TestLocksAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a", "b")
-		w.receive(broker.ReceiveRequest{Path: "q"})
+		w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		time.Sleep(time.Second) // the first lock is durable
-		w.receive(broker.ReceiveRequest{Path: "q"})
+		w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		w.send("q", "c") // does not carry the second one with it
 		w.store.breaks(errors.New("power"), false)
 		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, "test"); !errors.Is(err, engine.ErrBusy) {
@@ -27,15 +27,15 @@ func TestLocksAfterRestart(t *testing.T) {
 		}
 		w.store.breaks(nil, false)
 		synctest.Wait()
-		if c := w.counts("q"); c.Locked != 1 || c.Active != 2 {
+		if c := w.Counts("q"); c.Locked != 1 || c.Active != 2 {
 			t.Fatalf("%+v", c)
 		}
-		got := w.receive(broker.ReceiveRequest{Path: "q"})
+		got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		if len(got) != 1 || text(t, got[0]) != "b" || got[0].Message.DeliveryCount != 0 {
 			t.Fatalf("%+v", got)
 		}
 		time.Sleep(time.Minute)
-		got = w.receive(broker.ReceiveRequest{Path: "q"})
+		got = w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		if len(got) != 1 || text(t, got[0]) != "a" || got[0].Message.DeliveryCount != 1 {
 			t.Fatalf("%+v", got)
 		}
@@ -46,9 +46,9 @@ func TestLocksAfterRestart(t *testing.T) {
 func TestLocksBesideCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a")
-		w.receive(broker.ReceiveRequest{Path: "q"})
+		w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		for range 6 {
 			w.send("q", "b")
 			time.Sleep(100 * time.Millisecond)
@@ -59,7 +59,7 @@ func TestLocksBesideCommits(t *testing.T) {
 		}
 		w.store.breaks(nil, false)
 		synctest.Wait()
-		if c := w.counts("q"); c.Locked != 1 || c.Active != 6 {
+		if c := w.Counts("q"); c.Locked != 1 || c.Active != 6 {
 			t.Fatalf("%+v", c)
 		}
 	})

@@ -17,9 +17,8 @@ func expiring(t *testing.T) (*world, *broker.ManualClock) {
 	t.Helper()
 	m := broker.NewManualClock()
 	w := start(t, broker.Options{ManualClock: m})
-	w.queue("q", engine.Config{DeadLetteringOnMessageExpiration: true})
-	_, err := w.Send(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{MessageID: "a", TTL: time.Minute}}}, "me")
-	w.must(err)
+	w.CreateQueue("q", engine.Config{DeadLetteringOnMessageExpiration: true})
+	w.SendMessages("q", broker.Outgoing{Content: engine.Content{MessageID: "a", TTL: time.Minute}})
 	return w, m
 }
 
@@ -64,7 +63,7 @@ func TestMachineRates(t *testing.T) {
 			time.Sleep(time.Second) // 20 s are left
 			w.must(m.SetRate(0))
 			time.Sleep(time.Hour)
-			if left := w.counts("q"); left.Active != 1 || left.DeadLetter != 0 {
+			if left := w.Counts("q"); left.Active != 1 || left.DeadLetter != 0 {
 				t.Fatalf("while the clock stood: %+v", left)
 			}
 			w.must(m.SetRate(60))
@@ -131,7 +130,7 @@ func TestMachineGlidesShort(t *testing.T) {
 		w, m := expiring(t)
 		m.RunTo(m.Now().Add(time.Minute-time.Millisecond), time.Second)
 		time.Sleep(time.Hour)
-		if left := w.counts("q"); left.Active != 1 {
+		if left := w.Counts("q"); left.Active != 1 {
 			t.Errorf("a moment before: %+v", left)
 		}
 		m.JumpTo(m.Now() + 1)
@@ -206,8 +205,8 @@ func TestUpcoming(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, m := expiring(t)
 		at := m.Now()
-		w.queue("temp", engine.Config{AutoDeleteOnIdle: 10 * time.Minute})
-		w.queue("locks", engine.Config{LockDuration: 40 * time.Second})
+		w.CreateQueue("temp", engine.Config{AutoDeleteOnIdle: 10 * time.Minute})
+		w.CreateQueue("locks", engine.Config{LockDuration: 40 * time.Second})
 		_, err := w.Send(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{ScheduledFor: at.Add(2 * time.Minute)}}, {Content: engine.Content{TTL: 5 * time.Minute, ScheduledFor: at.Add(time.Minute)}}}, "me")
 		w.must(err)
 		w.send("locks", "x")

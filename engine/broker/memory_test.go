@@ -52,8 +52,8 @@ func TestMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := engine.NewMemory(100 << 10)
 		w, other := start(t, broker.Options{Memory: m}), start(t, broker.Options{Memory: m})
-		w.queue("q", engine.Config{})
-		other.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
+		other.CreateQueue("q", engine.Config{})
 		if h := w.Health(); h != (broker.Health{}) {
 			t.Errorf("an empty broker says %+v", h)
 		}
@@ -68,7 +68,7 @@ func TestMemory(t *testing.T) {
 			t.Errorf("of the other namespace it was said %d and %d times, %+v", full, free, other.Health())
 		}
 		for range n / 2 {
-			w.receive(broker.ReceiveRequest{Path: "q", Max: 1, Mode: engine.ReceiveAndDelete})
+			w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Max: 1, Mode: engine.ReceiveAndDelete})
 		}
 		if full, free := w.said(); full != 1 || free != 1 || w.Health().Memory.Low() {
 			t.Errorf("it was said %d and %d times, %+v", full, free, w.Health())
@@ -82,7 +82,7 @@ func TestMemory(t *testing.T) {
 		}
 		w.store.breaks(nil, false)
 		synctest.Wait()
-		w.counts("q")
+		w.Counts("q")
 		if after := m.Used(); after < before*9/10 || after > before*11/10 {
 			t.Errorf("%d bytes were kept before the store was opened again, %d after", before, after)
 		}

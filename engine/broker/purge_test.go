@@ -16,7 +16,7 @@ import (
 // that are locked.
 func sorted(t *testing.T) *world {
 	w := start(t, broker.Options{Limits: roomy()})
-	w.queue("q", engine.Config{})
+	w.CreateQueue("q", engine.Config{})
 	var colours []string
 	for range 10 {
 		colours = append(colours, "red")
@@ -25,7 +25,7 @@ func sorted(t *testing.T) *world {
 		colours = append(colours, map[bool]string{true: "red", false: "blue"}[i%5 < 2])
 	}
 	w.send("q", colours...)
-	w.receive(broker.ReceiveRequest{Path: "q", Max: 10})
+	w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Max: 10})
 	return w
 }
 
@@ -64,7 +64,7 @@ func TestPurgeOnly(t *testing.T) {
 				if refused := tc.removed == 0 && name != "none of none"; errors.Is(err, engine.ErrChanged) != refused || (err != nil) != refused || pg.Removed != tc.removed {
 					t.Errorf("%+v, %v", pg, err)
 				}
-				if c := w.counts("q"); c.Active != 3000-tc.removed || c.Locked != 10 {
+				if c := w.Counts("q"); c.Active != 3000-tc.removed || c.Locked != 10 {
 					t.Errorf("left %+v", c)
 				}
 			})

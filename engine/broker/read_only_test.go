@@ -17,9 +17,9 @@ import (
 func TestReadOnlyWhileSomebodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{LockDuration: 10 * time.Second})
+		w.CreateQueue("q", engine.Config{LockDuration: 10 * time.Second})
 		w.send("q", "a")
-		w.receive(broker.ReceiveRequest{Path: "q"})
+		w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		waited := make(chan error)
 		go func() {
 			got, err := w.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Mode: engine.ReceiveAndDelete, Wait: 30 * time.Second})
@@ -34,13 +34,13 @@ func TestReadOnlyWhileSomebodyWaits(t *testing.T) {
 		if _, err := w.Receive(t.Context(), broker.ReceiveRequest{Path: "q"}); !errors.Is(err, engine.ErrBusy) {
 			t.Fatalf("got %v", err)
 		}
-		w.counts("q")
+		w.Counts("q")
 		if err := <-waited; err.Error() != "0 messages" {
 			t.Fatal(err)
 		}
 		w.store.breaks(nil, false)
 		time.Sleep(2 * time.Second)
-		if c := w.counts("q"); c.Active != 1 {
+		if c := w.Counts("q"); c.Active != 1 {
 			t.Fatalf("%+v", c)
 		}
 	})
@@ -50,7 +50,7 @@ func TestReadOnlyWhileSomebodyWaits(t *testing.T) {
 func TestCloseDuringACommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.store.hold = make(chan struct{})
 		sent, closed := make(chan error, 1), make(chan error, 1)
 		go func() {
@@ -74,10 +74,10 @@ func TestCloseDuringACommit(t *testing.T) {
 func TestBodyUnreadable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{CacheBytes: 1})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a", "b", "c")
 		w.store.unreadable = 1
-		got := w.receive(broker.ReceiveRequest{Path: "q", Max: 3})
+		got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Max: 3})
 		if len(got) != 2 || text(t, got[0]) != "b" || text(t, got[1]) != "c" {
 			t.Fatalf("got %d messages", len(got))
 		}
@@ -104,9 +104,7 @@ func restoresDescriptions(t *testing.T) {
 		if _, err := w.Create(ctx, engine.Topic, "t", topic, ""); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Create(ctx, engine.Subscription, sub, engine.Config{MaxDeliveryCount: 3}, ""); err != nil {
-			t.Fatal(err)
-		}
+		w.CreateEntity(engine.Subscription, sub, engine.Config{MaxDeliveryCount: 3})
 		if err := w.AddRule(ctx, sub, engine.Rule{Name: "r"}, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +142,7 @@ func restoresAllOrNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()
 		w := start(t, broker.Options{})
-		w.queue("target", engine.Config{})
+		w.CreateQueue("target", engine.Config{})
 		for _, e := range []struct {
 			kind engine.EntityKind
 			path engine.Path
@@ -171,7 +169,7 @@ func restoresAllOrNothing(t *testing.T) {
 		if !errors.Is(err, engine.ErrNotFound) {
 			t.Fatalf("got %v", err)
 		}
-		w.queue("target", engine.Config{})
+		w.CreateQueue("target", engine.Config{})
 		if err := w.Broker.RestoreEntity(ctx, gone[0], ""); err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +180,7 @@ func restoresAllOrNothing(t *testing.T) {
 func TestCloseWhileReopening(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.store.breaks(errors.New("the cable was pulled"), false)
 		w.store.goes(true, nil)
 		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrBusy) {
@@ -190,7 +188,7 @@ func TestCloseWhileReopening(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		before := len(w.store.batches())
-		w.fenced = true
+		w.CloseFails = true
 		if err := w.Close(); err == nil || errors.Is(err, engine.ErrFenced) {
 			t.Fatalf("got %v", err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/engine/search"
 	"mayfly/storage/memory"
 )
@@ -61,10 +62,10 @@ func TestSearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{Limits: roomy()})
 		for _, p := range []engine.Path{"b", "a-b", "a"} {
-			w.queue(p, engine.Config{})
+			w.CreateQueue(p, engine.Config{})
 			w.send(p, numbers(1000)...)
 		}
-		for _, d := range w.receive(broker.ReceiveRequest{Path: "a", Max: 3}) {
+		for _, d := range w.ReceiveMessages(broker.ReceiveRequest{Path: "a", Max: 3}) {
 			if _, err := w.Settle(t.Context(), engine.Settlement{Token: d.Message.Token(), Outcome: engine.DeadLetter, Reason: "poison"}); err != nil {
 				t.Fatal(err)
 			}
@@ -83,17 +84,17 @@ func TestSearch(t *testing.T) {
 			"seq:1 -in:a state:dead":  {nil, 0, false},
 			"seq:1 state:active in:b": {[]string{"b m1"}, 1000, false},
 		} {
-			hits, last := found(t, w.Broker, broker.SearchRequest{Query: query(t, text)})
+			hits, last := found(t, w.Broker.Broker, broker.SearchRequest{Query: query(t, text)})
 			if d := cmp.Diff(tc.want, hits); d != "" || !last.Done || last.Scanned != tc.scanned || last.Total != tc.scanned || last.Bytes > 0 != tc.bytes {
 				t.Errorf("%s: %s; %+v", text, d, last)
 			}
 		}
 		// In portions the search finds the same.
-		all, _ := found(t, w.Broker, broker.SearchRequest{Query: query(t, "*7*")})
+		all, _ := found(t, w.Broker.Broker, broker.SearchRequest{Query: query(t, "*7*")})
 		var parts []string
 		in := broker.SearchRequest{Query: query(t, "*7*"), Max: 70}
 		for n := 0; ; n++ {
-			hits, last := found(t, w.Broker, in)
+			hits, last := found(t, w.Broker.Broker, in)
 			if parts = append(parts, hits...); last.Done || n > len(all) {
 				break
 			}
@@ -105,7 +106,7 @@ func TestSearch(t *testing.T) {
 		if d := cmp.Diff(all, parts); d != "" || len(all) != 3*271 {
 			t.Errorf("%d: %s", len(all), d)
 		}
-		if w.counts("b").Active != 1000 {
+		if w.Counts("b").Active != 1000 {
 			t.Error("a search has changed something")
 		}
 	})
@@ -117,11 +118,11 @@ func TestSearchMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{Limits: roomy()})
 		for _, p := range []engine.Path{"a", "b", "c"} {
-			w.queue(p, engine.Config{})
+			w.CreateQueue(p, engine.Config{})
 			w.send(p, numbers(600)...)
 		}
 		turn := 0
-		hits, last := found(t, w.Broker, broker.SearchRequest{}, func(broker.SearchProgress) {
+		hits, last := found(t, w.Broker.Broker, broker.SearchRequest{}, func(broker.SearchProgress) {
 			switch turn++; turn {
 			case 1:
 				w.send("a", numbers(100)...)
@@ -162,25 +163,17 @@ func TestSearchBodies(t *testing.T) {
 	limits := roomy()
 	limits.MessageSize = 4 << 20
 	store := &counted{Store: new(memory.Store)}
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, broker.Options{CacheBytes: 1, Limits: limits})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	if _, err := b.Create(t.Context(), engine.Queue, "q", engine.Config{}, ""); err != nil {
-		t.Fatal(err)
-	}
+	b := brokertest.OpenOn(t, store, broker.Options{CacheBytes: 1, Limits: limits})
+	b.CreateQueue("q", engine.Config{})
 	for i, body := range []string{"needle", "gone", strings.Repeat("x", 100<<10) + "needle", strings.Repeat("x", search.MaxBody) + "needle", strings.Repeat("x", search.MaxBody-6) + "needle", ""} {
 		out := []broker.Outgoing{{Content: engine.Content{Subject: fmt.Sprint(i)}, Body: []byte(body)}}
 		for range 60 {
 			out = append(out, broker.Outgoing{Content: engine.Content{Subject: "hay"}, Body: []byte("hay")})
 		}
-		if _, err := b.Send(t.Context(), "q", out, ""); err != nil {
-			t.Fatal(err)
-		}
+		b.SendMessages("q", out...)
 	}
 	store.single, store.together = 0, 0
-	hits, last := found(t, b, broker.SearchRequest{Query: query(t, "body:needle,gone")})
+	hits, last := found(t, b.Broker, broker.SearchRequest{Query: query(t, "body:needle,gone")})
 	if d := cmp.Diff([]string{"q 0", "q 1", "q 2", "q 4"}, hits); d != "" || last.Truncated != 1 {
 		t.Errorf("%s; %+v", d, last)
 	}
@@ -192,18 +185,12 @@ func TestSearchBodies(t *testing.T) {
 	}
 
 	// Two copies of one message have one body.
-	if _, err := b.Create(t.Context(), engine.Topic, "t", engine.Config{}, ""); err != nil {
-		t.Fatal(err)
-	}
+	b.CreateEntity(engine.Topic, "t", engine.Config{})
 	for _, sub := range []string{"1", "2"} {
-		if _, err := b.Create(t.Context(), engine.Subscription, engine.SubscriptionPath("t", sub), engine.Config{ForwardTo: "q"}, ""); err != nil {
-			t.Fatal(err)
-		}
+		b.CreateEntity(engine.Subscription, engine.SubscriptionPath("t", sub), engine.Config{ForwardTo: "q"})
 	}
-	if _, err := b.Send(t.Context(), "t", []broker.Outgoing{{Content: engine.Content{Subject: "twin"}, Body: []byte("copied")}}, ""); err != nil {
-		t.Fatal(err)
-	}
-	if hits, _ := found(t, b, broker.SearchRequest{Query: query(t, "body:copied")}); !slices.Equal(hits, []string{"q twin", "q twin"}) {
+	b.SendMessages("t", broker.Outgoing{Content: engine.Content{Subject: "twin"}, Body: []byte("copied")})
+	if hits, _ := found(t, b.Broker, broker.SearchRequest{Query: query(t, "body:copied")}); !slices.Equal(hits, []string{"q twin", "q twin"}) {
 		t.Errorf("of two copies %q are found", hits)
 	}
 }
@@ -219,19 +206,11 @@ func (s lazy) Body(ctx context.Context, k engine.Key) (io.ReadSeekCloser, error)
 // A search with little time makes progress, however long the bodies of a slice take together.
 func TestSearchInLittleTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return lazy{new(memory.Store)}, nil }, broker.Options{CacheBytes: 1, Limits: roomy()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		if _, err := b.Create(t.Context(), engine.Queue, "q", engine.Config{}, ""); err != nil {
-			t.Fatal(err)
-		}
+		b := brokertest.OpenOn(t, lazy{new(memory.Store)}, broker.Options{CacheBytes: 1, Limits: roomy()})
+		b.CreateQueue("q", engine.Config{})
 		for i := range 30 {
 			out := broker.Outgoing{Content: engine.Content{Subject: fmt.Sprint(i)}, Body: []byte(strings.Repeat("x", 250<<10) + fmt.Sprint(" ", i, "."))}
-			if _, err := b.Send(t.Context(), "q", []broker.Outgoing{out}, ""); err != nil {
-				t.Fatal(err)
-			}
+			b.SendMessages("q", out)
 		}
 		var hits int
 		in, portions := broker.SearchRequest{Query: query(t, `body:" 7."," 29."`)}, 0

@@ -17,7 +17,7 @@ import (
 func TestServerEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.store.breaks(fmt.Errorf("%w: the disk is full", engine.ErrUnwritable), false)
 		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrBusy) {
 			t.Fatalf("got %v", err)
@@ -60,7 +60,7 @@ func TestServerEvents(t *testing.T) {
 func TestTheNumberOfALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.store.hold = make(chan struct{})
 		sent := make(chan error, 2)
 		send := func() {
@@ -131,7 +131,7 @@ func TestTheNumberOfALook(t *testing.T) {
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.store.hold = make(chan struct{})
 		sent := make(chan error, 1)
 		go func() {
@@ -167,7 +167,7 @@ func TestSlow(t *testing.T) {
 func TestTimeDoesNotGoBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.store.breaks(errors.New("the cable was pulled"), false)
 		w.store.goes(true, nil)
 		w.refused(w.trySend())

@@ -40,7 +40,7 @@ func TestSurvivorIsSucceeded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
-				w.queue("q", engine.Config{RequiresSession: true, LockDuration: lock})
+				w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: lock})
 				x := &heir{}
 				l, err := w.Attach(t.Context(), broker.AttachRequest{Path: "q", Session: s}, x)
 				w.must(err)
@@ -59,7 +59,7 @@ func TestSurvivorIsSucceeded(t *testing.T) {
 func TestSurvivorIsSucceededAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{NoSweep: true})
-		w.queue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
+		w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
 		in := broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
 		x := &heir{}
 		_, err := w.Attach(t.Context(), in, x)
@@ -75,8 +75,8 @@ func TestSurvivorIsSucceededAtOnce(t *testing.T) {
 func TestSurvivorIsSucceededInPassing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
-		w.queue("plain", engine.Config{})
+		w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
+		w.CreateQueue("plain", engine.Config{})
 		in := broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
 		x, y := &heir{}, &heir{}
 		_, err := w.Attach(t.Context(), in, x)

@@ -43,9 +43,7 @@ func TestActionsOnSessions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(w *world) {
 				ctx := w.Context()
-				if _, err := w.Create(ctx, engine.Topic, "t", engine.Config{}, ""); err != nil {
-					t.Fatal(err)
-				}
+				w.CreateEntity(engine.Topic, "t", engine.Config{})
 				var rules []engine.Rule
 				for i, action := range tc.actions {
 					rules = append(rules, engine.Rule{Name: fmt.Sprint("r", i), Filter: engine.Filter{Kind: engine.TrueFilter}, Action: action})
@@ -54,13 +52,9 @@ func TestActionsOnSessions(t *testing.T) {
 				if _, err := w.CreateWithRules(ctx, engine.Subscription, sub, engine.Config{RequiresSession: true}, rules, ""); err != nil {
 					t.Fatal(err)
 				}
-				if _, err := w.Create(ctx, engine.Subscription, plain, engine.Config{}, ""); err != nil {
-					t.Fatal(err)
-				}
+				w.CreateEntity(engine.Subscription, plain, engine.Config{})
 				c := engine.Content{SessionID: tc.session, Properties: region("us")}
-				if _, err := w.Send(ctx, "t", []broker.Outgoing{{Content: c, Body: []byte("m")}}, ""); err != nil {
-					t.Fatal(err)
-				}
+				w.SendMessages("t", broker.Outgoing{Content: c, Body: []byte("m")})
 				got := held{}
 				for range len(tc.actions) + 1 {
 					s, err := w.AcceptSession(ctx, broker.AcceptRequest{Path: sub})
@@ -89,9 +83,7 @@ func TestActionsOnSessions(t *testing.T) {
 	t.Run("ACT-5, MSG-3 too long", func(t *testing.T) { // the action fails (FILT-31), and that is the reason
 		in(t, func(w *world) {
 			ctx := w.Context()
-			if _, err := w.Create(ctx, engine.Topic, "t", engine.Config{}, ""); err != nil {
-				t.Fatal(err)
-			}
+			w.CreateEntity(engine.Topic, "t", engine.Config{})
 			sub := engine.SubscriptionPath("t", "s")
 			rule := engine.Rule{Name: "r", Filter: engine.Filter{Kind: engine.TrueFilter}, Action: "SET sys.SessionId = region"}
 			if _, err := w.CreateWithRules(ctx, engine.Subscription, sub, engine.Config{RequiresSession: true}, []engine.Rule{rule}, ""); err != nil {
@@ -99,9 +91,7 @@ func TestActionsOnSessions(t *testing.T) {
 			}
 			for _, n := range []int{long - 1, long} {
 				c := engine.Content{SessionID: "x", Properties: region(strings.Repeat("x", n))}
-				if _, err := w.Send(ctx, "t", []broker.Outgoing{{Content: c, Body: []byte("m")}}, ""); err != nil {
-					t.Fatal(err)
-				}
+				w.SendMessages("t", broker.Outgoing{Content: c, Body: []byte("m")})
 			}
 			s, err := w.AcceptSession(ctx, broker.AcceptRequest{Path: sub})
 			if err != nil || s.ID() != strings.Repeat("x", long-1) || w.texts(s, 9, 0) != "[m]" {

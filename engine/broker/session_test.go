@@ -17,9 +17,7 @@ import (
 func (w *world) say(to engine.Path, session string, texts ...string) {
 	w.Helper()
 	for _, s := range texts {
-		if _, err := w.Send(w.Context(), to, []broker.Outgoing{{Content: engine.Content{SessionID: session}, Body: []byte(s)}}, "test"); err != nil {
-			w.Fatal(err)
-		}
+		w.SendMessages(to, broker.Outgoing{Content: engine.Content{SessionID: session}, Body: []byte(s)})
 	}
 }
 
@@ -64,7 +62,7 @@ func in(t *testing.T, test func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
+		w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
 		test(w)
 	})
 }
@@ -287,7 +285,7 @@ func TestSessionClosedWhileServed(t *testing.T) {
 		if err := <-failed; !errors.Is(err, broker.ErrSessionEnded) {
 			t.Fatalf("got %v", err)
 		}
-		if c := w.counts("q"); c != (engine.Counts{Active: 1}) {
+		if c := w.Counts("q"); c != (engine.Counts{Active: 1}) {
 			t.Fatalf("there is %+v", c)
 		}
 	})
@@ -463,7 +461,7 @@ func TestSessionDeletes(t *testing.T) {
 		if got := <-won; got != "[m1]" {
 			t.Fatalf("got %s", got)
 		}
-		if c := w.counts("q"); c != (engine.Counts{Active: 1}) {
+		if c := w.Counts("q"); c != (engine.Counts{Active: 1}) {
 			t.Fatalf("there is %+v", c)
 		}
 	})

@@ -46,7 +46,7 @@ func (w *world) settles(tx *broker.Transaction, d broker.Received, o engine.Outc
 // bodies receives and deletes everything and returns the bodies.
 func (w *world) bodies(p engine.Path) (texts []string) {
 	w.Helper()
-	for _, r := range w.receive(broker.ReceiveRequest{Path: p, Max: 100, Mode: engine.ReceiveAndDelete}) {
+	for _, r := range w.ReceiveMessages(broker.ReceiveRequest{Path: p, Max: 100, Mode: engine.ReceiveAndDelete}) {
 		texts = append(texts, text(w.T, r))
 	}
 	return texts
@@ -58,19 +58,19 @@ func TestTransaction(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, unswept %t", name, unswept), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := start(t, broker.Options{NoSweep: unswept})
-					w.queue("q", engine.Config{LockDuration: 5 * time.Minute})
-					w.queue("r", engine.Config{})
+					w.CreateQueue("q", engine.Config{LockDuration: 5 * time.Minute})
+					w.CreateQueue("r", engine.Config{})
 					f(w)
 				})
 			})
 		}
 		run("TX-4 committed", func(w *world) {
 			w.send("q", "in")
-			d := w.receive(broker.ReceiveRequest{Path: "q"})[0]
+			d := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})[0]
 			tx := w.declare()
 			w.gives(tx, "r", "out", "and on")
 			w.settles(tx, d, engine.Complete)
-			if c := w.counts("r"); c != (engine.Counts{}) {
+			if c := w.Counts("r"); c != (engine.Counts{}) {
 				w.Fatalf("before the commit there are %+v", c)
 			}
 			before := len(w.store.batches())
@@ -81,7 +81,7 @@ func TestTransaction(t *testing.T) {
 			if n := len(w.store.batches()) - before; n != 1 { // at once
 				w.Errorf("it took %d commits", n)
 			}
-			if c := w.counts("q"); c != (engine.Counts{}) {
+			if c := w.Counts("q"); c != (engine.Counts{}) {
 				w.Errorf("there are %+v", c)
 			}
 			if got := w.bodies("r"); !slices.Equal(got, []string{"out", "and on"}) {
@@ -93,14 +93,14 @@ func TestTransaction(t *testing.T) {
 		})
 		run("TX-5 rolled back", func(w *world) {
 			w.send("q", "in")
-			d := w.receive(broker.ReceiveRequest{Path: "q"})[0]
+			d := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})[0]
 			tx := w.declare()
 			w.gives(tx, "r", "out")
 			w.settles(tx, d, engine.Abandon)
 			if err := tx.Rollback(w.Context()); err != nil {
 				w.Fatal(err)
 			}
-			if q, r := w.counts("q"), w.counts("r"); q != (engine.Counts{Locked: 1}) || r != (engine.Counts{}) {
+			if q, r := w.Counts("q"), w.Counts("r"); q != (engine.Counts{Locked: 1}) || r != (engine.Counts{}) {
 				w.Errorf("there are %+v and %+v", q, r)
 			}
 			if err := tx.Rollback(w.Context()); !errors.Is(err, engine.ErrTransaction) {
@@ -129,7 +129,7 @@ func TestTransaction(t *testing.T) {
 		})
 		run("TX-3, FWD-14", func(w *world) {
 			w.send("q", "in")
-			d := w.receive(broker.ReceiveRequest{Path: "q"})[0]
+			d := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})[0]
 			large := strings.Repeat("x", 100<<10)
 			give := func(d broker.Received) *broker.Transaction {
 				tx := w.declare()
@@ -157,9 +157,7 @@ func TestTransaction(t *testing.T) {
 			}
 		})
 		run("FILT-1", func(w *world) { // rules are evaluated at the commit, whatever they were when the message was given
-			if _, err := w.Create(w.Context(), engine.Topic, "t", engine.Config{}, ""); err != nil {
-				w.Fatal(err)
-			}
+			w.CreateEntity(engine.Topic, "t", engine.Config{})
 			s := engine.Path("t/Subscriptions/s")
 			rule := func(text string) []engine.Rule {
 				return []engine.Rule{{Name: "r", Filter: engine.Filter{Kind: engine.SQLFilter, Text: text}}}
@@ -188,7 +186,7 @@ func TestTransaction(t *testing.T) {
 			if _, err := tx.Receive(w.Context(), broker.ReceiveRequest{Path: "q"}); !errors.Is(err, engine.ErrNotAllowed) {
 				w.Errorf("got %v", err)
 			}
-			if c := w.counts("q"); c.Active != 1 {
+			if c := w.Counts("q"); c.Active != 1 {
 				w.Errorf("there are %+v", c)
 			}
 		})
@@ -235,13 +233,13 @@ func TestResubmittedOnce(t *testing.T) {
 		t.Run(fmt.Sprintf("applied %t", applied), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
-				w.queue("q", engine.Config{})
+				w.CreateQueue("q", engine.Config{})
 				w.send("q", "m")
-				d := w.receive(broker.ReceiveRequest{Path: "q"})[0]
+				d := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})[0]
 				if _, err := w.Settle(t.Context(), engine.Settlement{Token: d.Token(), Outcome: engine.DeadLetter}); err != nil {
 					t.Fatal(err)
 				}
-				d = w.receive(broker.ReceiveRequest{Path: "q/$DeadLetterQueue"})[0]
+				d = w.ReceiveMessages(broker.ReceiveRequest{Path: "q/$DeadLetterQueue"})[0]
 				tx, other := w.declare(), w.declare()
 				w.gives(tx, "q", "m")
 				w.settles(tx, d, engine.Complete)
@@ -261,7 +259,7 @@ func TestResubmittedOnce(t *testing.T) {
 				if applied {
 					want = engine.Counts{Active: 1}
 				}
-				if c := w.counts("q"); c != want {
+				if c := w.Counts("q"); c != want {
 					t.Errorf("there are %+v; want %+v", c, want)
 				}
 			})
@@ -274,9 +272,9 @@ func TestResubmittedOnce(t *testing.T) {
 func TestTransactionWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		w.send("q", "in")
-		d := w.receive(broker.ReceiveRequest{Path: "q"})[0]
+		d := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})[0]
 		large := bytes.Repeat([]byte("x"), 100<<10)
 		tx := w.declare()
 		if err := tx.Send(t.Context(), "q", []broker.Outgoing{{Body: large}}); err != nil {
@@ -288,7 +286,7 @@ func TestTransactionWhileReadOnly(t *testing.T) {
 			if _, err := tx.Commit(t.Context()); !errors.Is(err, engine.ErrBusy) || errors.Is(err, engine.ErrTransaction) || !strings.Contains(err.Error(), "the disk is full") {
 				t.Fatalf("got %v", err)
 			}
-			if c := w.counts("q"); c != (engine.Counts{Locked: 1}) {
+			if c := w.Counts("q"); c != (engine.Counts{Locked: 1}) {
 				t.Fatalf("there are %+v", c)
 			}
 		}
@@ -315,7 +313,7 @@ func TestTransactionWhileReadOnly(t *testing.T) {
 func TestTransactionForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		tx := w.declare()
 		if err := tx.Send(t.Context(), "q", []broker.Outgoing{{Body: make([]byte, 100<<10)}}); err != nil {
 			t.Fatal(err)
@@ -332,7 +330,7 @@ func TestTransactionForgotten(t *testing.T) {
 		}
 		for range 3 { // it takes one turn more to be sure that no reader has it
 			time.Sleep(time.Second)
-			w.counts("q")
+			w.Counts("q")
 		}
 		if n := dropped(); n != 1 {
 			t.Fatalf("%d bodies are dropped", n)

@@ -33,7 +33,7 @@ func TestUpdateImpact(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
 				places := []engine.Path{"q"}
-				w.queue("on", engine.Config{})
+				w.CreateQueue("on", engine.Config{})
 				if tc.is.DefaultMessageTimeToLive < 0 {
 					tc.is.DefaultMessageTimeToLive = 0
 					places = []engine.Path{"q/Subscriptions/a", "q/Subscriptions/b"}
@@ -47,11 +47,10 @@ func TestUpdateImpact(t *testing.T) {
 					}
 				} else {
 					tc.is.LockDuration = 5 * time.Minute
-					w.queue("q", tc.is)
+					w.CreateQueue("q", tc.is)
 				}
 				w.send("q", "locked", "deferred", "old", "old")
-				_, err := w.Send(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{TTL: day}}}, "me")
-				w.must(err)
+				w.SendMessages("q", broker.Outgoing{Content: engine.Content{TTL: day}})
 				time.Sleep(time.Hour)
 				w.send("q", "new")
 				for _, p := range places {
@@ -100,7 +99,7 @@ func TestUpdateImpact(t *testing.T) {
 func TestUpdateImpactOfManyMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
-		w.queue("q", engine.Config{})
+		w.CreateQueue("q", engine.Config{})
 		for range 5 {
 			w.send("q", make([]string, 500)...)
 		}
@@ -115,8 +114,7 @@ func TestUpdateImpactOfManyMessages(t *testing.T) {
 			if p == "t" {
 				kind = engine.Topic
 			}
-			_, err := w.Create(t.Context(), kind, p, engine.Config{}, "me")
-			w.must(err)
+			w.CreateEntity(kind, p, engine.Config{})
 		}
 		for range 3 {
 			w.send("t", make([]string, 500)...)
@@ -149,8 +147,8 @@ func TestUpdateImpactOfTheUpdateOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{NoSweep: true})
-				w.queue("on", engine.Config{})
-				w.queue("q", tc.is)
+				w.CreateQueue("on", engine.Config{})
+				w.CreateQueue("q", tc.is)
 				_, err := w.Send(t.Context(), "q", []broker.Outgoing{{}, {Content: engine.Content{TTL: time.Minute}}}, "me")
 				w.must(err)
 				time.Sleep(time.Hour)

@@ -12,15 +12,15 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/storage/memory"
 )
 
 // world is a broker in a bubble with what a test needs to use it.
 type world struct {
 	*testing.T
-	*broker.Broker
-	store  *flaky
-	fenced bool // Close returns an error
+	*brokertest.Broker
+	store *flaky
 }
 
 // flaky is a store that a test can break.
@@ -166,32 +166,16 @@ func start(t *testing.T, o broker.Options) *world {
 func startOn(t *testing.T, f *flaky, opened func() engine.Store, o broker.Options) *world {
 	t.Helper()
 	w := &world{T: t, store: f}
-	if o.Logger = slog.New(slog.DiscardHandler); testing.Verbose() {
+	if testing.Verbose() {
 		o.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) {
+	w.Broker = brokertest.OpenWith(t, func(context.Context) (engine.Store, error) {
 		if err := f.open(); err != nil {
 			return nil, err
 		}
 		return opened(), nil
 	}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Broker = b
-	t.Cleanup(func() {
-		if err := b.Close(); err != nil && !w.fenced {
-			t.Error(err)
-		}
-	})
 	return w
-}
-
-func (w *world) queue(p engine.Path, c engine.Config) {
-	w.Helper()
-	if _, err := w.Create(w.Context(), engine.Queue, p, c, "test"); err != nil {
-		w.Fatal(err)
-	}
 }
 
 func (w *world) send(to engine.Path, texts ...string) {
@@ -200,32 +184,7 @@ func (w *world) send(to engine.Path, texts ...string) {
 	for _, s := range texts {
 		out = append(out, broker.Outgoing{Content: engine.Content{Subject: s}, Body: []byte(s)})
 	}
-	if _, err := w.Send(w.Context(), to, out, "test"); err != nil {
-		w.Fatal(err)
-	}
-}
-
-func (w *world) receive(in broker.ReceiveRequest) []broker.Received {
-	w.Helper()
-	got, err := w.Receive(w.Context(), in)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return got
-}
-
-func (w *world) counts(p engine.Path) engine.Counts {
-	w.Helper()
-	var c engine.Counts
-	err := w.Read(w.Context(), func(r broker.Reader) error {
-		s, err := r.State(p)
-		c = s.Counts
-		return err
-	})
-	if err != nil {
-		w.Fatal(err)
-	}
-	return c
+	w.SendMessages(to, out...)
 }
 
 func text(t *testing.T, r broker.Received) string {

@@ -3,7 +3,6 @@ package demo_test
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/demo"
 	"mayfly/engine/namespaces"
+	"mayfly/engine/namespaces/fleettest"
 	"mayfly/storage/memory"
 )
 
@@ -20,38 +20,6 @@ type world struct {
 	*demo.Player
 	fleet   *namespaces.Manager
 	library *demo.Library
-}
-
-type catalogue struct{}
-
-func (catalogue) List(context.Context) ([]namespaces.Spec, error) { return nil, nil }
-
-func (catalogue) Add(_ context.Context, s namespaces.Spec) (namespaces.Spec, error) { return s, nil }
-
-func (catalogue) Change(context.Context, namespaces.Spec) error { return nil }
-
-func (catalogue) Remove(_ context.Context, _ namespaces.Spec, closed func() error) (string, error) {
-	return "", closed()
-}
-
-// doors serve no requests.
-type doors struct{ begun func() }
-
-func (d doors) Serve(context.Context, *broker.Broker) (namespaces.ServeHandle, error) {
-	if d.begun != nil {
-		d.begun()
-	}
-	return served{}, nil
-}
-func (doors) StandBy(namespaces.NotServed) {}
-
-type served struct{}
-
-func (served) Shutdown(context.Context) error { return nil }
-func (served) Close()                         {}
-
-func inMemory(func(engine.Owner), int) func(context.Context) (engine.Store, error) {
-	return func(context.Context) (engine.Store, error) { return new(memory.Store), nil }
 }
 
 // late is a Manager that creates namespaces slowly.
@@ -79,18 +47,7 @@ func openIn(t *testing.T, o demo.Options, m *engine.Memory) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun := make(chan struct{})
-	f := namespaces.New(namespaces.Options{
-		Main: &namespaces.Keeper{Open: inMemory, Protocols: doors{sync.OnceFunc(func() { close(begun) })}, Logger: log, Broker: broker.Options{Logger: log}},
-		NewKeeper: func(s namespaces.Spec) *namespaces.Keeper {
-			return &namespaces.Keeper{Open: inMemory, Protocols: doors{}, Logger: log, Broker: broker.Options{Name: s.Name, ManualClock: s.ManualClock, Memory: m, Logger: log}}
-		},
-		Drop: func(namespaces.Spec, string) {}, Catalogue: catalogue{}, Logger: log,
-	})
-	ctx, stop := context.WithCancel(context.Background())
-	over := make(chan error, 1)
-	go func() { over <- f.Run(ctx) }()
-	<-begun
+	f := fleettest.OpenIn(t, func() engine.Store { return new(memory.Store) }, 0, m)
 	if late, ok := o.Namespaces.(*late); ok {
 		late.Namespaces = f
 	} else {
@@ -98,13 +55,7 @@ func openIn(t *testing.T, o demo.Options, m *engine.Memory) *world {
 	}
 	o.Library, o.Logger = lib, log
 	w := &world{T: t, Player: demo.NewPlayer(o), fleet: f, library: lib}
-	t.Cleanup(func() {
-		w.Close()
-		stop()
-		if err := <-over; err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(w.Close)
 	return w
 }
 

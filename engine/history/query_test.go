@@ -2,9 +2,7 @@ package history_test
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -15,6 +13,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/engine/history"
 	"mayfly/storage/memory"
 )
@@ -28,12 +27,7 @@ func asks(t *testing.T, events []engine.Event) *broker.Broker {
 			t.Fatal(err)
 		}
 	}
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return &s, nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	return b
+	return brokertest.OpenOn(t, &s, broker.Options{}).Broker
 }
 
 // happened returns n events, always the same ones, in order.
@@ -144,12 +138,8 @@ func TestQueryIsContinued(t *testing.T) {
 type forgetful struct{ engine.Store }
 
 func TestQueryWithoutHistory(t *testing.T) {
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return forgetful{new(memory.Store)}, nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	if part, err := history.Query(t.Context(), b, history.Filter{}, 10); err == nil || len(part.Events) > 0 {
+	b := brokertest.OpenOn(t, forgetful{new(memory.Store)}, broker.Options{})
+	if part, err := history.Query(t.Context(), b.Broker, history.Filter{}, 10); err == nil || len(part.Events) > 0 {
 		t.Errorf("got %+v, %v", part, err)
 	}
 }

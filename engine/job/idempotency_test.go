@@ -15,8 +15,8 @@ import (
 // word is another job.
 func TestOnce(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
-	w.queue("other", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("other", engine.Config{})
 	w.send("q", 40)
 	copies := job.Plan{Kind: job.Copy, To: "other", Paths: []engine.Path{"q"}, IdempotencyKey: "word"}
 	sends := job.Plan{To: "other", SendSpec: &job.SendSpec{Draft: template.Draft{Body: "{{uuid}}", Repeat: 20}}, IdempotencyKey: "word"}
@@ -25,7 +25,7 @@ func TestOnce(t *testing.T) {
 		var is job.Job
 		var err error
 		if p.SendSpec != nil {
-			p.SendSpec = &job.SendSpec{Draft: p.SendSpec.Draft, Seed: template.Seed{byte(len(w.rows("other")))}}
+			p.SendSpec = &job.SendSpec{Draft: p.SendSpec.Draft, Seed: template.Seed{byte(len(w.b.Rows("other")))}}
 			is, err = w.jobs.Send(t.Context(), p, "somebody")
 		} else {
 			is, err = w.jobs.Start(t.Context(), p, broker.ConfirmedCount(40), "somebody")
@@ -36,11 +36,11 @@ func TestOnce(t *testing.T) {
 	w.equal([]job.ID{begin(copies).ID, begin(copies).ID, begin(sends).ID, begin(sends).ID}, []job.ID{1, 1, 2, 2})
 	w.send("q", 40) // more than was agreed to: the number is not checked again
 	w.equal(begin(copies).ID, job.ID(1))
-	w.equal(w.counts("other").Active, 60)
+	w.equal(w.b.Counts("other").Active, 60)
 	w.close()
 	w.open()
 	w.equal([]job.ID{begin(copies).ID, begin(sends).ID}, []job.ID{1, 2})
-	w.equal(w.counts("other").Active, 60)
+	w.equal(w.b.Counts("other").Active, 60)
 	changed := copies
 	changed.Query = "subject:1"
 	w.equal(begin(changed).ID, job.ID(3))
@@ -66,8 +66,8 @@ func (l late) Done() <-chan struct{} {
 // looked.
 func TestOnceOvertaken(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
-	w.queue("other", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("other", engine.Config{})
 	w.send("q", 20)
 	for name, begin := range map[string]func(context.Context) (job.Job, error){
 		"start": func(ctx context.Context) (job.Job, error) {
@@ -92,13 +92,13 @@ func TestOnceOvertaken(t *testing.T) {
 		}
 		w.ends(first.ID)
 	}
-	w.equal([]any{len(w.jobs.List()), w.counts("other").Active}, []any{2, 40})
+	w.equal([]any{len(w.jobs.List()), w.b.Counts("other").Active}, []any{2, 40})
 }
 
 // Of many callers that start to send at once, each has a job of its own.
 func TestSendTogether(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	var all sync.WaitGroup
 	begin := make(chan struct{})
 	for range 60 {
@@ -116,5 +116,5 @@ func TestSendTogether(t *testing.T) {
 	for _, is := range w.jobs.List() {
 		w.equal(w.ends(is.ID).State, job.Done)
 	}
-	w.equal(w.counts("q").Active, 600)
+	w.equal(w.b.Counts("q").Active, 600)
 }

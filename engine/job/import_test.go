@@ -62,7 +62,7 @@ func (w *world) importing(f *feed, once string) job.Job {
 // reported by line.
 func TestImport(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	f := &feed{n: 95, bad: []int{1, 30}, long: []int{2, 33, 95}, over: []int{50}}
 	is := w.ends(w.importing(f, "").ID)
 	w.equal(is.State, job.Done)
@@ -74,7 +74,7 @@ func TestImport(t *testing.T) {
 	w.equal(lines, []int64{1, 2, 30, 33, 95})
 	w.equal(f.closed, 1)
 	last := 0
-	for _, r := range w.rows("q") {
+	for _, r := range w.b.Rows("q") {
 		var n int
 		if _, err := fmt.Sscan(r.Content.Subject(), &n); err != nil || n <= last {
 			t.Fatalf("%d comes after %d, %v", n, last, err)
@@ -84,19 +84,19 @@ func TestImport(t *testing.T) {
 	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.equal(w.ends(undo.ID).Counts.Done, int64(89))
-	w.equal(w.counts("q"), engine.Counts{})
+	w.equal(w.b.Counts("q"), engine.Counts{})
 }
 
 // The same file is imported once, however often the import is submitted.
 func TestImportOnce(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	f := &feed{n: 15}
 	first, second := w.importing(f, "w"), w.importing(f, "w")
 	w.equal(first.ID, second.ID)
 	w.ends(first.ID)
 	w.equal(w.importing(f, "w").ID, first.ID)
-	w.equal(w.counts("q").Active, 15)
+	w.equal(w.b.Counts("q").Active, 15)
 }
 
 // A cancelled job goes on where it stopped, even in the middle of messages that are sent one
@@ -104,7 +104,7 @@ func TestImportOnce(t *testing.T) {
 func TestImportIsCancelledAndResumed(t *testing.T) {
 	for _, long := range [][]int{nil, {5, 15, 25}} {
 		w := start(t)
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		reached := make(chan struct{})
 		f := &feed{n: 40, long: long, before: func(ctx context.Context, line int64) {
 			if line == 11 {
@@ -122,7 +122,7 @@ func TestImportIsCancelledAndResumed(t *testing.T) {
 		w.must(err)
 		is = w.ends(id)
 		w.equal(is.Counts, job.Counts{Total: 40, Seen: 40, Done: int64(40 - len(long)), Failed: int64(len(long))})
-		w.equal(w.counts("q").Active, 40-len(long))
+		w.equal(w.b.Counts("q").Active, 40-len(long))
 	}
 }
 
@@ -133,12 +133,12 @@ func TestImportFailsAndIsResumed(t *testing.T) {
 	w.limits.EntitySize, w.limits.MessageMemory = 300, 0
 	w.close()
 	w.open()
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	f := &feed{n: 40}
 	id := w.importing(f, "").ID
 	is := w.ends(id)
 	w.equal(is.State, job.Failed)
-	active := w.counts("q").Active
+	active := w.b.Counts("q").Active
 	if active < 11 || active > 39 || active != is.Counts.Done || active%10 == 0 || is.FeedPosition.Line != is.Counts.Done || !is.Undoable() {
 		t.Fatalf("%d are there, and it says %+v", active, is)
 	}
@@ -148,7 +148,7 @@ func TestImportFailsAndIsResumed(t *testing.T) {
 	_, err = w.jobs.Resume(t.Context(), id, "somebody")
 	w.must(err)
 	is = w.ends(id)
-	w.equal([]any{is.State, w.counts("q").Active}, []any{job.Done, 5})
+	w.equal([]any{is.State, w.b.Counts("q").Active}, []any{job.Done, 5})
 
 	f = &feed{n: 40, err: errors.New("the file is gone")}
 	id = w.importing(f, "").ID

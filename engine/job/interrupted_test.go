@@ -39,8 +39,8 @@ func TestCancelled(t *testing.T) {
 		n = 100_000
 	}
 	w := start(t)
-	w.queue("q", engine.Config{})
-	w.queue("other", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("other", engine.Config{})
 	is := w.half(job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}}, int(n))
 	is, err := w.jobs.Cancel(t.Context(), is.ID, "somebody")
 	w.must(err)
@@ -48,13 +48,13 @@ func TestCancelled(t *testing.T) {
 	if is.Counts.Done == 0 || is.Counts.Done == n {
 		t.Fatalf("%d were done", is.Counts.Done)
 	}
-	w.equal(w.counts("other").Active, is.Counts.Done)
-	w.equal(w.counts("q").Active, n-is.Counts.Done)
+	w.equal(w.b.Counts("other").Active, is.Counts.Done)
+	w.equal(w.b.Counts("q").Active, n-is.Counts.Done)
 	_, err = w.jobs.Resume(t.Context(), is.ID, "somebody")
 	w.must(err)
 	is = w.ends(is.ID)
 	w.equal(is.Counts, job.Counts{Total: n, Seen: n, Done: n})
-	w.equal(w.counts("other").Active, n)
+	w.equal(w.b.Counts("other").Active, n)
 	w.equal(is.TooManyToUndo, true)
 	if _, err := w.jobs.Undo(t.Context(), is.ID, "somebody"); !errors.Is(err, engine.ErrNotAllowed) {
 		t.Errorf("undo of too many: %v", err)
@@ -68,8 +68,8 @@ func TestCancelled(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	const n = 20_000
 	w := start(t)
-	w.queue("q", engine.Config{})
-	w.queue("other", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("other", engine.Config{})
 	w.half(job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}}, int(n))
 	w.close()
 	w.open()
@@ -78,12 +78,12 @@ func TestInterrupted(t *testing.T) {
 	if is.Counts.Done == 0 || is.Counts.Done == n {
 		t.Fatalf("%d were done", is.Counts.Done)
 	}
-	w.equal(w.counts("other").Active, is.Counts.Done)
-	w.equal(w.counts("q").Active, n-is.Counts.Done)
+	w.equal(w.b.Counts("other").Active, is.Counts.Done)
+	w.equal(w.b.Counts("q").Active, n-is.Counts.Done)
 	_, err := w.jobs.Resume(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.equal(w.ends(is.ID).Counts, job.Counts{Total: n, Seen: n, Done: n})
-	w.equal(w.counts("other").Active, n)
+	w.equal(w.b.Counts("other").Active, n)
 }
 
 // A job that deletes messages does not go on by itself after a restart, however long the server runs
@@ -93,8 +93,8 @@ func TestDeletionIsNotResumedByItself(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t)
-				w.queue("q", engine.Config{})
-				w.queue("other", engine.Config{})
+				w.b.CreateQueue("q", engine.Config{})
+				w.b.CreateQueue("other", engine.Config{})
 				w.send("q", 3000)
 				w.close()
 				more := new(atomic.Int64)
@@ -104,7 +104,7 @@ func TestDeletionIsNotResumedByItself(t *testing.T) {
 				is, err := w.jobs.Start(t.Context(), job.Plan{Kind: kind, Paths: []engine.Path{"q"}}, broker.Unconfirmed, "somebody")
 				w.must(err)
 				time.Sleep(time.Minute)
-				left := w.counts("q").Active
+				left := w.b.Counts("q").Active
 				if left == 0 || left == 3000 {
 					t.Fatalf("%d messages are left; the job is not half done", left)
 				}
@@ -118,14 +118,14 @@ func TestDeletionIsNotResumedByItself(t *testing.T) {
 					is, err := w.jobs.Job(is.ID)
 					w.must(err)
 					w.equal(is.State, job.Interrupted)
-					w.equal(w.counts("q").Active, left)
+					w.equal(w.b.Counts("q").Active, left)
 					w.close()
 				}
 				w.open()
 				_, err = w.jobs.Resume(t.Context(), is.ID, "somebody")
 				w.must(err)
 				w.equal(w.ends(is.ID).State, job.Done)
-				w.equal(w.counts("q").Active, 0)
+				w.equal(w.b.Counts("q").Active, 0)
 				w.close()
 			})
 		})
@@ -148,24 +148,24 @@ func (s keeping) Commit(ctx context.Context, b *engine.Batch) error {
 // A new queue of the same name is another queue.
 func TestAnotherQueue(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	is := w.half(job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}}, 20_000)
 	_, err := w.jobs.Cancel(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.must(w.b.Delete(t.Context(), "q", broker.Unconfirmed, "test"))
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	w.send("q", 20_000)
 	_, err = w.jobs.Resume(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.equal(w.ends(is.ID).State, job.Done)
-	w.equal(w.counts("q").Active, 20_000)
+	w.equal(w.b.Counts("q").Active, 20_000)
 }
 
 // Two jobs run at once, others wait, and a waiting one is cancelled at once.
 func TestWaiting(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
-	w.queue("other", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("other", engine.Config{})
 	w.send("q", 20_000)
 	var all []job.Job
 	for range 3 {
@@ -196,7 +196,7 @@ func TestUndo(t *testing.T) {
 			plan: job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}},
 			check: func(w *world, undone job.Job) {
 				w.equal(undone.Counts, job.Counts{Total: 600, Seen: 600, Done: 599, Skipped: 1})
-				w.equal([]int64{w.counts("q").Active, w.counts("other").Active}, []int64{599, 1}) // one was touched by then
+				w.equal([]int64{w.b.Counts("q").Active, w.b.Counts("other").Active}, []int64{599, 1}) // one was touched by then
 			},
 		},
 		"resubmit": {
@@ -207,21 +207,21 @@ func TestUndo(t *testing.T) {
 			},
 			check: func(w *world, undone job.Job) {
 				w.equal(undone.Counts.Done, 599)
-				last := w.rows("other/$DeadLetterQueue")[598].Message.Extra
+				last := w.b.Rows("other/$DeadLetterQueue")[598].Message.Extra
 				w.equal([]string{last.Reason, last.Description}, []string{"because", "so it is"})
 			},
 		},
 		"copy": {
 			plan: job.Plan{Kind: job.Copy, To: "other", Paths: []engine.Path{"q"}},
 			check: func(w *world, _ job.Job) {
-				w.equal([]int64{w.counts("q").Active, w.counts("other").Active}, []int64{600, 1})
+				w.equal([]int64{w.b.Counts("q").Active, w.b.Counts("other").Active}, []int64{600, 1})
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t)
-			w.queue("q", engine.Config{})
-			w.queue("other", engine.Config{})
+			w.b.CreateQueue("q", engine.Config{})
+			w.b.CreateQueue("other", engine.Config{})
 			w.send("q", 600)
 			if tc.set != nil {
 				tc.set(w)
@@ -243,20 +243,20 @@ func TestUndo(t *testing.T) {
 
 func TestUndoOfExtendAndDeadLetter(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	w.send("q", 3)
-	before := w.rows("q")[0].Expires
+	before := w.b.Rows("q")[0].Expires
 	is := w.run(job.Plan{Kind: job.Extend, ExtendBy: time.Hour, Paths: []engine.Path{"q"}})
-	w.equal(w.rows("q")[0].Expires, before.Add(time.Hour))
+	w.equal(w.b.Rows("q")[0].Expires, before.Add(time.Hour))
 	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.ends(undo.ID)
-	w.equal(w.rows("q")[0].Expires, before)
+	w.equal(w.b.Rows("q")[0].Expires, before)
 	is = w.run(job.Plan{Kind: job.DeadLetter, Paths: []engine.Path{"q"}})
 	undo, err = w.jobs.Undo(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.ends(undo.ID)
-	w.equal(w.counts("q"), engine.Counts{Active: 3})
+	w.equal(w.b.Counts("q"), engine.Counts{Active: 3})
 	is = w.run(job.Plan{Kind: job.Delete, Paths: []engine.Path{"q"}})
 	w.equal(is.Undoable(), false)
 }
@@ -264,8 +264,8 @@ func TestUndoOfExtendAndDeadLetter(t *testing.T) {
 // Starting, cancelling and resuming a job is audited (dashboard §4).
 func TestSteeringIsRemembered(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
-	w.queue("other", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("other", engine.Config{})
 	told, moved := map[string]string{}, map[string]bool{}
 	hear := func() {
 		for _, e := range w.b.Events().Recent(1 << 20) {
@@ -307,12 +307,11 @@ func TestSteeringIsRemembered(t *testing.T) {
 // none again (TTL-13).
 func TestUndoOfExtendSparesWhatWasExtendedSince(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	for range 2 {
-		_, err := w.b.Send(t.Context(), "q", []broker.Outgoing{{}}, "test")
-		w.must(err)
+		w.b.SendMessages("q", broker.Outgoing{})
 	}
-	rows := w.rows("q")
+	rows := w.b.Rows("q")
 	w.equal(rows[0].Message.ExpiresAt, 0)
 	is := w.run(job.Plan{Kind: job.Extend, ExtendBy: time.Hour, Paths: []engine.Path{"q"}})
 	later := w.b.ClockTime().Add(48 * time.Hour)
@@ -321,20 +320,19 @@ func TestUndoOfExtendSparesWhatWasExtendedSince(t *testing.T) {
 	w.must(err)
 	undo = w.ends(undo.ID)
 	w.equal(undo.Counts, job.Counts{Total: 2, Seen: 2, Done: 1, Skipped: 1})
-	w.equal([]engine.Instant{w.rows("q")[0].Message.ExpiresAt, w.rows("q")[1].Message.ExpiresAt}, []engine.Instant{0, later})
+	w.equal([]engine.Instant{w.b.Rows("q")[0].Message.ExpiresAt, w.b.Rows("q")[1].Message.ExpiresAt}, []engine.Instant{0, later})
 }
 
 // A rescheduled message gets its former time back while that lies ahead (OPS-8).
 func TestUndoOfReschedule(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	soon, later := w.b.ClockTime().Add(time.Hour), w.b.ClockTime().Add(48*time.Hour)
 	for range 3 {
-		_, err := w.b.Send(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{ScheduledFor: soon}}}, "test")
-		w.must(err)
+		w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{ScheduledFor: soon}})
 	}
 	is := w.run(job.Plan{Kind: job.Reschedule, RescheduleTo: later, Paths: []engine.Path{"q"}})
-	rows := w.rows("q")
+	rows := w.b.Rows("q")
 	_, err := w.b.Reschedule(t.Context(), rows[0].Message.Key, later.Add(time.Hour), "another")
 	w.must(err)
 	w.must(w.b.SendNow(t.Context(), rows[1].Message.Key, "another"))
@@ -347,8 +345,8 @@ func TestUndoOfReschedule(t *testing.T) {
 // The latest hundred jobs are kept, and the undo records of the latest twenty.
 func TestForgotten(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
-	w.queue("r", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("r", engine.Config{})
 	w.send("q", 1)
 	for i := range 110 {
 		p := job.Plan{Kind: job.Move, To: "r", Paths: []engine.Path{"q"}}

@@ -31,15 +31,15 @@ func TestKinds(t *testing.T) {
 			set:  func(w *world) { w.send("q", 600); w.kill("q", "why") },
 			want: job.Counts{Total: 600, Seen: 600, Done: 600},
 			check: func(w *world) {
-				w.equal(w.counts("q"), engine.Counts{Active: 600})
-				w.equal(w.rows("q")[599].Content.Subject(), "599") // in order
+				w.equal(w.b.Counts("q"), engine.Counts{Active: 600})
+				w.equal(w.b.Rows("q")[599].Content.Subject(), "599") // in order
 			},
 		},
 		"copy what matches": {
 			plan:  job.Plan{Kind: job.Copy, To: "other", Paths: []engine.Path{"q"}, Query: "subject:1*"},
 			set:   func(w *world) { w.send("q", 20) },
 			want:  job.Counts{Total: 20, Seen: 20, Done: 11},
-			check: func(w *world) { w.equal(w.counts("q").Active, 20); w.equal(w.counts("other").Active, 11) },
+			check: func(w *world) { w.equal(w.b.Counts("q").Active, 20); w.equal(w.b.Counts("other").Active, 11) },
 		},
 		"move what is locked": {
 			plan: job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}},
@@ -49,36 +49,34 @@ func TestKinds(t *testing.T) {
 				w.must(err)
 			},
 			want:  job.Counts{Total: 3, Seen: 3, Done: 2, Skipped: 1},
-			check: func(w *world) { w.equal(w.counts("q").Locked, 1) },
+			check: func(w *world) { w.equal(w.b.Counts("q").Locked, 1) },
 		},
 		"purge a state": {
 			plan: job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}, State: "scheduled"},
 			set: func(w *world) {
 				w.send("q", 3)
-				_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{ScheduledFor: w.b.ClockTime().Add(time.Hour)}}}, "test")
-				w.must(err)
+				w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{ScheduledFor: w.b.ClockTime().Add(time.Hour)}})
 			},
 			want:  job.Counts{Total: 1, Seen: 1, Done: 1},
-			check: func(w *world) { w.equal(w.counts("q"), engine.Counts{Active: 3}) },
+			check: func(w *world) { w.equal(w.b.Counts("q"), engine.Counts{Active: 3}) },
 		},
 		"dead-letter by body, everywhere": {
 			plan:  job.Plan{Kind: job.DeadLetter, Query: `in:q body:x`, Reason: "why"},
 			set:   func(w *world) { w.send("q", 300); w.send("other", 1) },
 			want:  job.Counts{Total: 300, Seen: 300, Done: 300},
-			check: func(w *world) { w.equal(w.counts("q").DeadLetter, 300); w.equal(w.counts("other").Active, 1) },
+			check: func(w *world) { w.equal(w.b.Counts("q").DeadLetter, 300); w.equal(w.b.Counts("other").Active, 1) },
 		},
 		"by bodies, some of them large": {
 			plan: job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}, Query: "body:needle"},
 			set: func(w *world) {
 				for i, body := range []string{"hay", "a needle", "", strings.Repeat("x", 100<<10) + "needle", strings.Repeat("x", 100<<10), "hay", "needle"} {
-					_, err := w.b.Send(w.Context(), "q", []broker.Outgoing{{Content: engine.Content{Subject: strconv.Itoa(i)}, Body: []byte(body)}}, "test")
-					w.must(err)
+					w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{Subject: strconv.Itoa(i)}, Body: []byte(body)})
 				}
 			},
 			want: job.Counts{Total: 7, Seen: 7, Done: 3},
 			check: func(w *world) {
 				var moved []string
-				for _, r := range w.rows("other") {
+				for _, r := range w.b.Rows("other") {
 					moved = append(moved, r.Content.Subject())
 				}
 				w.equal(moved, []string{"1", "3", "6"})
@@ -86,18 +84,18 @@ func TestKinds(t *testing.T) {
 		},
 		"refused": {
 			plan: job.Plan{Kind: job.Move, To: "sessions", Paths: []engine.Path{"q"}},
-			set:  func(w *world) { w.send("q", 150); w.queue("sessions", engine.Config{RequiresSession: true}) },
+			set:  func(w *world) { w.send("q", 150); w.b.CreateQueue("sessions", engine.Config{RequiresSession: true}) },
 			want: job.Counts{Total: 150, Seen: 150, Failed: 150},
 			check: func(w *world) {
 				w.equal(len(w.jobs.List()[0].Failures), job.MaxFailures)
-				w.equal(w.counts("q").Active, 150)
+				w.equal(w.b.Counts("q").Active, 150)
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t)
-			w.queue("q", engine.Config{})
-			w.queue("other", engine.Config{})
+			w.b.CreateQueue("q", engine.Config{})
+			w.b.CreateQueue("other", engine.Config{})
 			tc.set(w)
 			is := w.run(tc.plan)
 			w.equal(is.State, job.Done)
@@ -109,32 +107,32 @@ func TestKinds(t *testing.T) {
 
 func TestChosenMessages(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	w.send("q", 5)
-	all := keys(w.rows("q"))
+	all := keys(w.b.Rows("q"))
 	is := w.run(job.Plan{Kind: job.Delete, Messages: append(all[1:3:3], engine.Target{Key: 12345})})
 	w.equal(is.Counts, job.Counts{Total: 3, Seen: 3, Done: 2, Skipped: 1})
-	w.equal(w.counts("q").Active, 3)
+	w.equal(w.b.Counts("q").Active, 3)
 }
 
 // Messages that arrive while a job runs are not touched, nor those that come back to their
 // queue.
 func TestNewcomersAreSpared(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	w.send("q", 2000)
 	is, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}}, broker.Unconfirmed, "somebody")
 	w.must(err)
 	w.send("q", 10)
 	is = w.ends(is.ID)
 	w.equal(is.Counts.Done, 2000)
-	w.equal(w.counts("q").Active, 10)
+	w.equal(w.b.Counts("q").Active, 10)
 }
 
 func TestAgreed(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
-	w.queue("other", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("other", engine.Config{})
 	w.send("q", 100)
 	for _, tc := range []struct {
 		query string
@@ -143,13 +141,13 @@ func TestAgreed(t *testing.T) {
 	}{
 		{"", 90, false}, {"", 91, true}, {"subject:5*", 9, false}, {"subject:5*", 10, true},
 	} {
-		before := w.counts("other").Active
+		before := w.b.Counts("other").Active
 		is, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Copy, To: "other", Paths: []engine.Path{"q"}, Query: tc.query}, tc.seen, "somebody")
 		switch {
 		case tc.ok:
 			w.must(err)
 			w.ends(is.ID)
-		case !errors.Is(err, engine.ErrChanged), w.counts("other").Active != before:
+		case !errors.Is(err, engine.ErrChanged), w.b.Counts("other").Active != before:
 			t.Errorf("%q with %d: %v", tc.query, tc.seen, err)
 		}
 	}
@@ -157,7 +155,7 @@ func TestAgreed(t *testing.T) {
 
 func TestPreview(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	w.send("q", 1000)
 	f, err := w.jobs.Preview(t.Context(), job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}, Query: "subject:7*"}, 10_000)
 	w.must(err)
@@ -181,13 +179,13 @@ func TestPreview(t *testing.T) {
 	f, err = w.jobs.Preview(t.Context(), job.Plan{Kind: job.Purge, Paths: []engine.Path{"q"}, Query: "subject:7*"}, 100)
 	w.must(err)
 	w.equal(f.Unexamined, 1000-256)
-	w.equal(w.counts("q").Active, 995)
+	w.equal(w.b.Counts("q").Active, 995)
 	w.equal(len(w.jobs.List()), 1)
 }
 
 func TestWrongPlans(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	w.send("q", 1)
 	for name, p := range map[string]job.Plan{
 		"no such job":                {Kind: "explode", Paths: []engine.Path{"q"}},
@@ -210,5 +208,5 @@ func TestWrongPlans(t *testing.T) {
 		}
 	}
 	w.equal(len(w.jobs.List()), 0)
-	w.equal(w.counts("q").Active, 1)
+	w.equal(w.b.Counts("q").Active, 1)
 }

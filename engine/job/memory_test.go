@@ -15,7 +15,7 @@ import (
 // fillUp sends to a queue until memory is full.
 func (w *world) fillUp(q engine.Path) {
 	w.Helper()
-	w.queue(q, engine.Config{})
+	w.b.CreateQueue(q, engine.Config{})
 	for n := 100; n > 0; {
 		_, err := w.b.Send(w.Context(), q, make([]broker.Outgoing, n), "test")
 		if errors.Is(err, engine.ErrMemoryFull) {
@@ -37,10 +37,12 @@ func TestJobsWaitForMemory(t *testing.T) {
 		return w.jobs.Start(w.Context(), p, broker.Unconfirmed, "somebody")
 	}
 	for name, begin := range map[string]func(w *world) (job.Job, error){
-		"copy":                 func(w *world) (job.Job, error) { return plan(w, job.Plan{Kind: job.Copy, Paths: q}) },
-		"copy what was chosen": func(w *world) (job.Job, error) { return plan(w, job.Plan{Kind: job.Copy, Messages: keys(w.rows("q"))}) },
-		"move":                 func(w *world) (job.Job, error) { return plan(w, job.Plan{Kind: job.Move, Paths: q}) },
-		"send":                 func(w *world) (job.Job, error) { return w.sending("t", template.Draft{Repeat: n}), nil },
+		"copy": func(w *world) (job.Job, error) { return plan(w, job.Plan{Kind: job.Copy, Paths: q}) },
+		"copy what was chosen": func(w *world) (job.Job, error) {
+			return plan(w, job.Plan{Kind: job.Copy, Messages: keys(w.b.Rows("q"))})
+		},
+		"move": func(w *world) (job.Job, error) { return plan(w, job.Plan{Kind: job.Move, Paths: q}) },
+		"send": func(w *world) (job.Job, error) { return w.sending("t", template.Draft{Repeat: n}), nil },
 		"import": func(w *world) (job.Job, error) {
 			return w.jobs.Import(w.Context(), job.Plan{To: "t", ImportSpec: &job.ImportSpec{}}, n, &feed{n: n, most: 300}, "somebody")
 		},
@@ -51,14 +53,12 @@ func TestJobsWaitForMemory(t *testing.T) {
 				w.memory = engine.NewMemory(1 << 20)
 				w.close()
 				w.open()
-				w.queue("q", engine.Config{})
+				w.b.CreateQueue("q", engine.Config{})
 				w.send("q", n)
-				_, err := w.b.Create(t.Context(), engine.Topic, "t", engine.Config{}, "test")
-				w.must(err)
+				w.b.CreateEntity(engine.Topic, "t", engine.Config{})
 				subs := []engine.Path{"t/Subscriptions/a", "t/Subscriptions/b"}
 				for _, s := range subs {
-					_, err = w.b.Create(t.Context(), engine.Subscription, s, engine.Config{}, "test")
-					w.must(err)
+					w.b.CreateEntity(engine.Subscription, s, engine.Config{})
 				}
 				w.fillUp("full")
 				is, err := begin(w)
@@ -73,7 +73,7 @@ func TestJobsWaitForMemory(t *testing.T) {
 					}
 				}
 				waits(false)
-				for _, r := range w.rows("full")[:200] {
+				for _, r := range w.b.Rows("full")[:200] {
 					w.must(w.b.DeleteMessage(t.Context(), r.Message.Key, "test"))
 				}
 				waits(true)
@@ -83,7 +83,7 @@ func TestJobsWaitForMemory(t *testing.T) {
 				w.equal([]any{is.State, is.Reason}, []any{job.Done, ""})
 				w.equal(is.Counts, job.Counts{Total: n, Seen: n, Done: n})
 				for _, s := range subs {
-					w.equal(w.counts(s).Active, n)
+					w.equal(w.b.Counts(s).Active, n)
 				}
 				w.close()
 			})

@@ -24,11 +24,11 @@ func (w *world) sending(to engine.Path, d template.Draft) job.Job {
 // All are sent once, in order, and taken back where they are untouched.
 func TestSend(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	is := w.ends(w.sending("q", template.Draft{Subject: "s{{n}}", Body: "{{random 1 9}}", Repeat: 1000}).ID)
 	w.equal(is.Counts, job.Counts{Total: 1000, Seen: 1000, Done: 1000})
 	w.equal([]any{is.State, is.Plan.SendSpec == nil, is.Undoable()}, []any{job.Done, true, true})
-	rows := w.rows("q")
+	rows := w.b.Rows("q")
 	w.equal(len(rows), 1000)
 	for i, r := range rows {
 		if r.Content.Subject() != fmt.Sprint("s", i+1) {
@@ -41,19 +41,19 @@ func TestSend(t *testing.T) {
 	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.equal(w.ends(undo.ID).Counts, job.Counts{Total: 1000, Seen: 1000, Done: 999, Skipped: 1})
-	w.equal(w.counts("q").Active, 1)
+	w.equal(w.b.Counts("q").Active, 1)
 }
 
 // Scheduled messages are taken back too.
 func TestSendScheduled(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	is := w.ends(w.sending("q", template.Draft{Delay: "1h", Every: time.Second, Repeat: 300}).ID)
-	w.equal(w.counts("q").Scheduled, 300)
+	w.equal(w.b.Counts("q").Scheduled, 300)
 	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.equal(w.ends(undo.ID).Counts.Done, 300)
-	w.equal(w.counts("q"), engine.Counts{})
+	w.equal(w.b.Counts("q"), engine.Counts{})
 }
 
 // The stored progress of a job that sends agrees with the stored messages, whenever the server
@@ -61,7 +61,7 @@ func TestSendScheduled(t *testing.T) {
 func TestSendInterrupted(t *testing.T) {
 	const n = 40_000
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	is := w.sending("q", template.Draft{Subject: "{{n}}", Body: "{{uuid}}", Repeat: n})
 	for is.Counts.Done < n/4 && !is.State.Stopped() {
 		changed := w.jobs.Changed()
@@ -76,7 +76,7 @@ func TestSendInterrupted(t *testing.T) {
 	w.open()
 	is = w.jobs.List()[0]
 	w.equal(is.State, job.Interrupted)
-	w.equal(w.counts("q").Active, is.Counts.Done)
+	w.equal(w.b.Counts("q").Active, is.Counts.Done)
 	if is.Counts.Done == n {
 		t.Fatal("it was done before the server ended")
 	}
@@ -90,7 +90,7 @@ func TestSendInterrupted(t *testing.T) {
 		}
 	}
 	w.equal(by, map[string]bool{"resumer": true}) // since the restart: the actor is the user who resumed it
-	for i, r := range w.rows("q") {
+	for i, r := range w.b.Rows("q") {
 		if r.Content.Subject() != fmt.Sprint(i+1) {
 			t.Fatalf("message %d is %s", i+1, r.Content.Subject())
 		}
@@ -99,15 +99,13 @@ func TestSendInterrupted(t *testing.T) {
 
 func TestSendOdd(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{RequiresDuplicateDetection: true})
-	_, err := w.b.Create(t.Context(), engine.Topic, "t", engine.Config{}, "test")
-	w.must(err)
-	_, err = w.b.Create(t.Context(), engine.Subscription, "t/Subscriptions/s", engine.Config{}, "test")
-	w.must(err)
+	w.b.CreateQueue("q", engine.Config{RequiresDuplicateDetection: true})
+	w.b.CreateEntity(engine.Topic, "t", engine.Config{})
+	w.b.CreateEntity(engine.Subscription, "t/Subscriptions/s", engine.Config{})
 	is := w.ends(w.sending("q", template.Draft{MessageID: "{{n%10}}", Repeat: 300}).ID)
 	w.equal(is.Counts, job.Counts{Total: 300, Seen: 300, Done: 10, Skipped: 290}) // DUP-2
 	is = w.ends(w.sending("t", template.Draft{Repeat: 300}).ID)
-	w.equal([]any{is.Counts.Done, is.Undoable(), w.counts("t/Subscriptions/s").Active}, []any{300, false, 300})
+	w.equal([]any{is.Counts.Done, is.Undoable(), w.b.Counts("t/Subscriptions/s").Active}, []any{300, false, 300})
 	is = w.ends(w.sending("q", template.Draft{Properties: []template.Property{{Name: "p", Kind: "ubyte", Value: "{{n%256}}"}}, Repeat: 600}).ID)
 	w.equal(is.Counts.Done, 600)
 	is = w.ends(w.sending("q", template.Draft{Properties: []template.Property{{Name: "p", Kind: "short", Value: "{{n+31700}}"}}, Repeat: 1100}).ID)

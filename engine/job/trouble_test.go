@@ -20,10 +20,10 @@ import (
 // a slice then take more than one setting, and are used all the same.
 func TestLongDescriptions(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	w.send("q", 300)
 	long := strings.Repeat("at a.b.c(d.java)\n", 200)
-	for _, r := range w.rows("q") {
+	for _, r := range w.b.Rows("q") {
 		w.must(w.b.DeadLetterMessage(t.Context(), r.Message.Key, "why", long, "test"))
 	}
 	is := w.run(job.Plan{Kind: job.Resubmit, Paths: []engine.Path{"q/$DeadLetterQueue"}})
@@ -33,18 +33,18 @@ func TestLongDescriptions(t *testing.T) {
 	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.equal(w.ends(undo.ID).Counts, job.Counts{Total: 300, Seen: 300, Done: 300})
-	w.equal(w.counts("q").DeadLetter, 300)
-	w.equal(w.rows("q/$DeadLetterQueue")[299].Message.Extra.Description == long, true)
+	w.equal(w.b.Counts("q").DeadLetter, 300)
+	w.equal(w.b.Rows("q/$DeadLetterQueue")[299].Message.Extra.Description == long, true)
 }
 
 // As many messages as may be chosen can be chosen even if their path is long.
 func TestAsManyChosenAsCanBe(t *testing.T) {
 	w := start(t)
 	const q = "a-queue-of-the-department-that-has-long-names"
-	w.queue(q, engine.Config{})
+	w.b.CreateQueue(q, engine.Config{})
 	w.send(q, job.MaxMessages)
 	w.run(job.Plan{Kind: job.DeadLetter, Paths: []engine.Path{q}})
-	is := w.run(job.Plan{Kind: job.Resubmit, Messages: keys(w.rows(q + "/$DeadLetterQueue"))})
+	is := w.run(job.Plan{Kind: job.Resubmit, Messages: keys(w.b.Rows(q + "/$DeadLetterQueue"))})
 	w.equal(is.Counts, job.Counts{Total: job.MaxMessages, Seen: job.MaxMessages, Done: job.MaxMessages})
 	w.close()
 	w.open()
@@ -54,20 +54,20 @@ func TestAsManyChosenAsCanBe(t *testing.T) {
 // A message that is chosen twice is changed once.
 func TestChosenTwice(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
-	w.queue("other", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("other", engine.Config{})
 	w.send("q", 2)
-	all := keys(w.rows("q"))
+	all := keys(w.b.Rows("q"))
 	is := w.run(job.Plan{Kind: job.Copy, To: "other", Messages: slices.Concat(all, all)})
 	w.equal(is.Counts, job.Counts{Total: 2, Seen: 2, Done: 2})
-	w.equal(w.counts("other").Active, 2)
+	w.equal(w.b.Counts("other").Active, 2)
 }
 
 // The oldest job that can be undone still can be when the undo is a job more.
 func TestUndoOfTheOldest(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
-	w.queue("r", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("r", engine.Config{})
 	w.send("q", 1)
 	is := w.run(job.Plan{Kind: job.Copy, To: "r", Paths: []engine.Path{"q"}})
 	for range 19 {
@@ -79,20 +79,20 @@ func TestUndoOfTheOldest(t *testing.T) {
 	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.equal(w.ends(undo.ID).Counts.Done, 1)
-	w.equal(w.counts("r").Active, 0)
+	w.equal(w.b.Counts("r").Active, 0)
 }
 
 // A message that was extended, deferred, received or returned since was touched.
 func TestUndoOfExtendSparesWhatWasTouchedSince(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	w.send("q", 5)
 	got, err := w.b.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Max: 1, Client: "c"})
 	w.must(err)
 	w.must(w.b.SettleAll(t.Context(), []engine.Settlement{{Token: got[0].Token(), Outcome: engine.Defer, Path: "q"}}))
 	is := w.run(job.Plan{Kind: job.Extend, ExtendBy: time.Hour, Paths: []engine.Path{"q"}})
-	until := w.rows("q")[4].Expires.Add(time.Hour)
-	w.must(w.b.Extend(t.Context(), w.rows("q")[4].Message.Key, until, "somebody"))
+	until := w.b.Rows("q")[4].Expires.Add(time.Hour)
+	w.must(w.b.Extend(t.Context(), w.b.Rows("q")[4].Message.Key, until, "somebody"))
 	deferred := got[0].Message.Key
 	got, err = w.b.Receive(t.Context(), broker.ReceiveRequest{Path: "q", Max: 2, Client: "c"})
 	w.must(err)
@@ -101,7 +101,7 @@ func TestUndoOfExtendSparesWhatWasTouchedSince(t *testing.T) {
 	undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
 	w.must(err)
 	w.equal(w.ends(undo.ID).Counts, job.Counts{Total: 5, Seen: 5, Done: 1, Skipped: 4})
-	w.equal(w.rows("q")[4].Expires, until)
+	w.equal(w.b.Rows("q")[4].Expires, until)
 }
 
 // Dead letters have states too: a plan that covers all entities includes what a search for
@@ -123,11 +123,10 @@ func TestStatesOfDeadLetters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t)
-			w.queue("q", engine.Config{})
+			w.b.CreateQueue("q", engine.Config{})
 			put := func(subjects string, due engine.Instant) {
 				for s := range strings.FieldsSeq(subjects) {
-					_, err := w.b.Send(t.Context(), "q", []broker.Outgoing{{Content: engine.Content{Subject: s, ScheduledFor: due}}}, "test")
-					w.must(err)
+					w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{Subject: s, ScheduledFor: due}})
 				}
 			}
 			take := func(p engine.Path, n int, o engine.Outcome) {
@@ -145,7 +144,7 @@ func TestStatesOfDeadLetters(t *testing.T) {
 			put("b c", 0)
 			put("s", w.b.ClockTime().Add(time.Hour))
 			subjects := func() (all []string) {
-				for _, r := range append(w.rows("q"), w.rows("q/$DeadLetterQueue")...) {
+				for _, r := range append(w.b.Rows("q"), w.b.Rows("q/$DeadLetterQueue")...) {
 					all = append(all, r.Content.Subject())
 				}
 				slices.Sort(all)
@@ -171,8 +170,8 @@ func TestStatesOfDeadLetters(t *testing.T) {
 // Ten thousand messages can be taken back; one more cannot.
 func TestMostThatIsTakenBack(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
-	w.queue("other", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("other", engine.Config{})
 	w.send("q", 10_000)
 	is := w.run(job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}})
 	w.equal([]any{is.Counts.Done, is.Undoable()}, []any{10_000, true})
@@ -188,8 +187,8 @@ func TestNoRoomForUndo(t *testing.T) {
 	w.limits.SettingsSize = 100_000
 	w.close()
 	w.open()
-	w.queue("q", engine.Config{})
-	w.queue("other", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("other", engine.Config{})
 	w.send("q", 3000)
 	is := w.run(job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}})
 	w.equal(is.Counts, job.Counts{Total: 3000, Seen: 3000, Done: 3000})
@@ -200,8 +199,8 @@ func TestNoRoomForUndo(t *testing.T) {
 // begins; undo records stay.
 func TestTidy(t *testing.T) {
 	w := start(t)
-	w.queue("q", engine.Config{})
-	w.queue("other", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("other", engine.Config{})
 	w.send("q", 3)
 	is := w.run(job.Plan{Kind: job.Move, To: "other", Paths: []engine.Path{"q"}})
 	for _, key := range []string{"job-undo/000000000001/000001", "job-undo/000000000007/000000", "job-undone"} {
@@ -223,16 +222,15 @@ func TestTidy(t *testing.T) {
 func TestRoomOfARecord(t *testing.T) {
 	w := start(t)
 	long := engine.Path(strings.Repeat("x", 250))
-	w.queue("q", engine.Config{})
-	w.queue(long, engine.Config{})
-	w.queue(long+"/b", engine.Config{RequiresDuplicateDetection: true})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue(long, engine.Config{})
+	w.b.CreateQueue(long+"/b", engine.Config{RequiresDuplicateDetection: true})
 	for _, to := range []engine.Path{long, long + "/b"} {
 		var out []broker.Outgoing
 		for i := range 300 {
 			out = append(out, broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprintf("%0128d", i)}})
 		}
-		_, err := w.b.Send(t.Context(), to, out, "test")
-		w.must(err)
+		w.b.SendMessages(to, out...)
 	}
 	is := w.run(job.Plan{Kind: job.Move, To: long + "/b", Paths: []engine.Path{long}})
 	w.equal(is.Counts, job.Counts{Total: 300, Seen: 300, Failed: 300})
@@ -245,7 +243,7 @@ func TestRoomOfARecord(t *testing.T) {
 	var paths []engine.Path
 	for i := range 200 {
 		paths = append(paths, long+engine.Path(fmt.Sprint(i)))
-		w.queue(paths[i], engine.Config{})
+		w.b.CreateQueue(paths[i], engine.Config{})
 	}
 	_, err := w.jobs.Start(t.Context(), job.Plan{Kind: job.Purge, Paths: paths}, broker.Unconfirmed, "somebody")
 	if !errors.Is(err, engine.ErrTooLarge) || !strings.Contains(err.Error(), "fewer messages or paths") {
@@ -272,8 +270,8 @@ func (s unsure) Commit(ctx context.Context, b *engine.Batch) error {
 func TestCommitThatNobodyHeardOf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.queue("q", engine.Config{})
-		w.queue("other", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
+		w.b.CreateQueue("other", engine.Config{})
 		w.send("q", 1000)
 		w.close()
 		fail := new(atomic.Int64)
@@ -283,11 +281,11 @@ func TestCommitThatNobodyHeardOf(t *testing.T) {
 		is := w.run(job.Plan{Kind: job.Copy, To: "other", Paths: []engine.Path{"q"}})
 		w.equal(is.State, job.Done)
 		w.equal(is.Counts, job.Counts{Total: 1000, Seen: 1000, Done: 1000})
-		w.equal(w.counts("other").Active, 1000)
+		w.equal(w.b.Counts("other").Active, 1000)
 		undo, err := w.jobs.Undo(t.Context(), is.ID, "somebody")
 		w.must(err)
 		w.equal(w.ends(undo.ID).Counts.Done, 1000)
-		w.equal(w.counts("other").Active, 0)
+		w.equal(w.b.Counts("other").Active, 0)
 		w.close()
 	})
 }
@@ -296,8 +294,8 @@ func TestCommitThatNobodyHeardOf(t *testing.T) {
 func TestCancelledBeforeAnybodyHeardOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.queue("q", engine.Config{})
-		w.queue("other", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
+		w.b.CreateQueue("other", engine.Config{})
 		w.send("q", 1000)
 		fail := new(atomic.Int64)
 		w.close()
@@ -314,7 +312,7 @@ func TestCancelledBeforeAnybodyHeardOfIt(t *testing.T) {
 		_, err = w.jobs.Resume(t.Context(), is.ID, "somebody")
 		w.must(err)
 		w.equal(w.ends(is.ID).Counts.Done, 1000)
-		w.equal(w.counts("other").Active, 1000)
+		w.equal(w.b.Counts("other").Active, 1000)
 		w.close()
 	})
 }
@@ -323,8 +321,8 @@ func TestCancelledBeforeAnybodyHeardOfIt(t *testing.T) {
 func TestCancelledWhileTheStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
-		w.queue("q", engine.Config{})
-		w.queue("other", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
+		w.b.CreateQueue("other", engine.Config{})
 		w.send("q", 1000)
 		w.close()
 		full, slices := new(atomic.Bool), new(atomic.Int64)
@@ -338,13 +336,13 @@ func TestCancelledWhileTheStoreIsAway(t *testing.T) {
 		w.must(err)
 		w.equal(is.State, job.Cancelled)
 		w.equal(is.Counts.Done, 512)
-		w.equal(w.counts("other").Active, 512)
+		w.equal(w.b.Counts("other").Active, 512)
 		full.Store(false)
 		time.Sleep(time.Minute)
 		_, err = w.jobs.Resume(t.Context(), is.ID, "somebody")
 		w.must(err)
 		w.equal(w.ends(is.ID).Counts.Done, 1000)
-		w.equal(w.counts("other").Active, 1000)
+		w.equal(w.b.Counts("other").Active, 1000)
 		w.close()
 	})
 }

@@ -1,34 +1,27 @@
 package job
 
 import (
-	"context"
 	"log/slog"
 	"slices"
 	"testing"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/storage/memory"
+	"mayfly/engine/brokertest"
 )
 
 // TestUndoInParts undoes a record with more messages than a slice may have, as where memory is
 // full: each message is in one slice.
 func TestUndoInParts(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	j, err := Open(t.Context(), b, log)
+	b := brokertest.Open(t, broker.Options{})
+	j, err := Open(t.Context(), b.Broker, log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.Close()
 	for _, q := range []engine.Path{"q", "other"} {
-		if _, err := b.Create(t.Context(), engine.Queue, q, engine.Config{}, "test"); err != nil {
-			t.Fatal(err)
-		}
+		b.CreateQueue(q, engine.Config{})
 	}
 	if _, err := b.Send(t.Context(), "q", make([]broker.Outgoing, 300), "test"); err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 // Without a session-id the entity's oldest messages are deleted.
 func TestPurgeSession(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
+		w.b.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
 		for range 5 {
 			w.send("q", "one", "x", "x")
 			w.send("q", "two", "x")

@@ -115,8 +115,8 @@ func TestAttachAnswer(t *testing.T) {
 	} {
 		t.Run("LOCK-15 "+name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{})
-				w.queue("s", engine.Config{RequiresSession: true})
+				w.b.CreateQueue("q", engine.Config{})
+				w.b.CreateQueue("s", engine.Config{RequiresSession: true})
 				c := w.client()
 				asked := copied(tc.of)
 				tc.ask(&asked)
@@ -157,8 +157,8 @@ func TestAttachProperties(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := newWorld(t, amqp.Options{}, broker.Options{Limits: &premium})
-	w.queue("small", engine.Config{})
-	w.queue("large", engine.Config{MaxMessageSizeInKilobytes: 100 << 10})
+	w.b.CreateQueue("small", engine.Config{})
+	w.b.CreateQueue("large", engine.Config{MaxMessageSizeInKilobytes: 100 << 10})
 	c := w.client()
 	for i, tc := range []struct {
 		a           wire.Attach

@@ -54,7 +54,7 @@ func TestAudiencesOfPassedConnections(t *testing.T) {
 	server := func(name string) *world {
 		w := newWorld(t, called(name), broker.Options{})
 		_, shop := w.shop()
-		for _, b := range []*broker.Broker{w.b, shop} {
+		for _, b := range []*broker.Broker{w.b.Broker, shop.Broker} {
 			if _, err := b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.ManageRight, PrimaryKey: "key"}, ""); err != nil {
 				t.Fatal(err)
 			}

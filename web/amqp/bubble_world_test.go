@@ -11,6 +11,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/storage/memory"
 	"mayfly/web/amqp"
 	"mayfly/web/amqp/amqptest"
@@ -20,7 +21,7 @@ import (
 // A bubbleWorld is a server with its broker, in a synctest bubble.
 type bubbleWorld struct {
 	*testing.T
-	b *broker.Broker
+	b *brokertest.Broker
 	s *amqp.Server
 }
 
@@ -44,30 +45,17 @@ func inBubbleWithStore(t *testing.T, limits map[string]string, store engine.Stor
 			t.Fatal(err)
 		}
 	}
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, broker.Options{Limits: &l})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := brokertest.OpenOn(t, store, broker.Options{Limits: &l})
 	s := amqp.New(amqp.Options{Logger: slog.New(slog.DiscardHandler)})
-	s.Open(b)
+	s.Open(b.Broker)
 	h := bubbleWorld{t, b, s}
-	h.queue("q", engine.Config{})
+	h.b.CreateQueue("q", engine.Config{})
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		s.Close(ctx)
-		if err := b.Close(); err != nil {
-			t.Errorf("the broker: %v", err)
-		}
 	}()
 	f(h)
-}
-
-func (h bubbleWorld) queue(name engine.Path, c engine.Config) {
-	h.Helper()
-	if _, err := h.b.Create(h.Context(), engine.Queue, name, c, "a test"); err != nil {
-		h.Fatal(err)
-	}
 }
 
 // pipe returns a connection to the server. A goroutine serves the other end.

@@ -78,7 +78,7 @@ func TestTokens(t *testing.T) {
 		t.Run(policy.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, amqp.Options{SAS: policy, Names: called}, broker.Options{})
-				w.queue("Q", engine.Config{})
+				w.b.CreateQueue("Q", engine.Config{})
 				if _, err := w.b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.ManageRight, PrimaryKey: "key"}, ""); err != nil {
 					t.Fatal(err)
 				}
@@ -128,8 +128,8 @@ func TestTokens(t *testing.T) {
 func TestLinksOutOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, amqp.Options{SAS: sas.Enforce, Names: called}, broker.Options{})
-		w.queue("q", engine.Config{})
-		w.queue("r", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
+		w.b.CreateQueue("r", engine.Config{})
 		if _, err := w.b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.SendRight | engine.ListenRight, PrimaryKey: "key"}, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -200,8 +200,8 @@ func TestLinkByWayOutOfTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t, amqp.Options{SAS: sas.Enforce, Names: called}, broker.Options{})
-				w.queue("q", engine.Config{})
-				w.queue("r", engine.Config{})
+				w.b.CreateQueue("q", engine.Config{})
+				w.b.CreateQueue("r", engine.Config{})
 				if _, err := w.b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.SendRight, PrimaryKey: "key"}, ""); err != nil {
 					t.Fatal(err)
 				}

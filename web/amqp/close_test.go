@@ -53,7 +53,7 @@ func TestCloseThoughTheStoreIsStuck(t *testing.T) {
 				store := &blockedBodies{stuck: stuck{goOn: make(chan struct{})}}
 				var told bytes.Buffer
 				w := newWorldOn(t, store, amqp.Options{Logger: slog.New(slog.NewTextHandler(&told, nil))}, broker.Options{CacheBytes: 1})
-				w.queue("large", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
+				w.b.CreateQueue("large", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
 				goOn := sync.OnceFunc(func() { close(store.goOn) })
 				t.Cleanup(goOn)
 				begin(w, store)

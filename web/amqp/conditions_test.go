@@ -150,16 +150,12 @@ func TestConditions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{LockDuration: time.Minute})
-				w.queue("qs", engine.Config{LockDuration: time.Minute, RequiresSession: true})
-				w.queue("off", engine.Config{Status: engine.StatusDisabled})
-				w.queue("on", engine.Config{ForwardTo: "q"})
-				if _, err := w.b.Create(t.Context(), engine.Topic, "t", engine.Config{}, "tester"); err != nil {
-					t.Fatal(err)
-				}
-				if _, err := w.b.Create(t.Context(), engine.Subscription, "t/Subscriptions/s", engine.Config{}, "tester"); err != nil {
-					t.Fatal(err)
-				}
+				w.b.CreateQueue("q", engine.Config{LockDuration: time.Minute})
+				w.b.CreateQueue("qs", engine.Config{LockDuration: time.Minute, RequiresSession: true})
+				w.b.CreateQueue("off", engine.Config{Status: engine.StatusDisabled})
+				w.b.CreateQueue("on", engine.Config{ForwardTo: "q"})
+				w.b.CreateEntity(engine.Topic, "t", engine.Config{})
+				w.b.CreateEntity(engine.Subscription, "t/Subscriptions/s", engine.Config{})
 				s, err := w.dial().NewSession(t.Context(), nil)
 				if err != nil {
 					t.Fatal(err)
@@ -190,7 +186,7 @@ func TestConditions(t *testing.T) {
 func TestRecoveries(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		const messages = 3_000
-		w.queue("q", engine.Config{MaxDeliveryCount: 10})
+		w.b.CreateQueue("q", engine.Config{MaxDeliveryCount: 10})
 		for range 6 {
 			w.send("q", "", make([]string, messages/6)...)
 		}
@@ -275,7 +271,7 @@ func TestRecoveries(t *testing.T) {
 // 512 bytes carry any message.
 func TestGoAMQP(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		ctx := t.Context()
 		c, err := goamqp.NewConn(ctx, w.plug(), &goamqp.ConnOptions{MaxFrameSize: 512})
 		if err != nil {

@@ -48,8 +48,8 @@ func (w *world) only(q connections.Query) connections.Connection {
 func TestConnectionList(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		ctx := t.Context()
-		w.queue("Orders", engine.Config{})
-		w.queue("replies", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("Orders", engine.Config{})
+		w.b.CreateQueue("replies", engine.Config{RequiresSession: true})
 		c := w.dialAs("orders-worker", map[string]any{"product": "MSGolangClient", "version": "v1.11.0", "platform": "linux", "framework": "go1.26"})
 		s, err := c.NewSession(ctx, nil)
 		if err != nil {
@@ -123,7 +123,7 @@ func TestConnectionList(t *testing.T) {
 // The description of a receiver that waits for a session, and when it has one.
 func TestConnectionListWithSessions(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("replies", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("replies", engine.Config{RequiresSession: true})
 		c := amqptest.Connect(t, w.plug(), wire.Open{ContainerID: "a\x00b\u202ec" + strings.Repeat("d", 300)})
 		c.Begin(0)
 		a := amqptest.ReceiverAttach(0, "replies")
@@ -134,9 +134,7 @@ func TestConnectionListWithSessions(t *testing.T) {
 		if len(got.Links) != 1 || !got.Links[0].WaitsForSession || got.Links[0].HoldsSession || len(got.Container) > 128 || !strings.HasPrefix(got.Container, "abcd") {
 			t.Fatalf("it is %+v", got)
 		}
-		if _, err := w.b.Send(t.Context(), "replies", []broker.Outgoing{{Content: engine.Content{SessionID: "s-1"}}}, "tester"); err != nil {
-			t.Fatal(err)
-		}
+		w.b.SendMessages("replies", broker.Outgoing{Content: engine.Content{SessionID: "s-1"}})
 		synctest.Wait()
 		if l := w.only(connections.Query{Links: 5}).Links[0]; l.WaitsForSession || !l.HoldsSession || l.Session != "s-1" {
 			t.Errorf("then it is %+v", l)
@@ -262,7 +260,7 @@ func TestKits(t *testing.T) {
 // long that locks the largest of them.
 func BenchmarkConnections(b *testing.B) {
 	w := newWorld(b, amqp.Options{}, broker.Options{})
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	const clients = 1_000
 	for i := range clients {
 		c := amqptest.Connect(b, w.plug(), wire.Open{ContainerID: fmt.Sprint("client", i)})

@@ -25,7 +25,7 @@ func worldWithConnectionLimit(t *testing.T, most int, policy sas.Policy) *world 
 	t.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	w := newWorld(t, amqp.Options{Logger: quiet, SAS: policy, Connections: connlimit.New(connlimit.Options{Max: most, Logger: quiet})}, broker.Options{})
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	return w
 }
 

@@ -42,7 +42,7 @@ func TestAttachIsAnsweredFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(h bubbleWorld) {
-				h.queue("sessions", engine.Config{RequiresSession: true})
+				h.b.CreateQueue("sessions", engine.Config{RequiresSession: true})
 				c := h.connect()
 				c.Begin(0)
 				c.WriteFrames(0, tc.say...)
@@ -74,7 +74,7 @@ func TestAttachIsAnsweredFirst(t *testing.T) {
 // that the client gives up is answered. Clients of another product are always answered.
 func TestEchoOfAGivenUpLinkIsNotAnswered(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
-		h.queue("sessions", engine.Config{RequiresSession: true})
+		h.b.CreateQueue("sessions", engine.Config{RequiresSession: true})
 		product := func(name string) *amqptest.Client {
 			c := amqptest.Connect(h, h.pipe(), wire.Open{Properties: value.Properties{{Name: "product", Value: value.OfString(name)}}})
 			c.Begin(0)

@@ -50,8 +50,8 @@ func TestDotNet(t *testing.T) {
 // play runs lines. With the update flag it writes the received frames into them.
 func play(t *testing.T, lines []string) {
 	w := newWorld(t, amqp.Options{}, broker.Options{})
-	w.queue("q", engine.Config{})
-	w.queue("qs", engine.Config{RequiresSession: true})
+	w.b.CreateQueue("q", engine.Config{})
+	w.b.CreateQueue("qs", engine.Config{RequiresSession: true})
 	client, server := net.Pipe()
 	defer client.Close()
 	go w.s.ServeConn(server, "") // the world waits for it

@@ -120,10 +120,8 @@ func TestWaitingRequestsAreCounted(t *testing.T) {
 // served again.
 func TestUnheardAnswers(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
-		h.queue("other", engine.Config{})
-		if _, err := h.b.Send(h.Context(), "q", []broker.Outgoing{{Body: pattern(900_000)}}, "a test"); err != nil {
-			t.Fatal(err)
-		}
+		h.b.CreateQueue("other", engine.Config{})
+		h.b.SendMessages("q", broker.Outgoing{Body: pattern(900_000)})
 		c := h.connect()
 		peek := value.Properties{prop("from-sequence-number", value.OfLong(0)), prop("message-count", value.OfInt(1))}
 		const sessions, each = 4, 15
@@ -167,7 +165,7 @@ func TestUnheardAnswers(t *testing.T) {
 // large for that together are refused, and stay deferred.
 func TestFetchTooMuch(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		const size, messages = 200_000, 100
 		var all, some []value.Value
 		for i := range messages {
@@ -218,7 +216,7 @@ func TestLongNames(t *testing.T) {
 // looked up.
 func TestTooManyNamed(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		c := w.client()
 		manages(c, "q")
 		c.GrantCredit(0, 1, 0, 10)

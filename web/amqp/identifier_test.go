@@ -52,7 +52,7 @@ func TestIdentifiers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{})
+				w.b.CreateQueue("q", engine.Config{})
 				w.client().Attach(0, tc.attach)
 				if got := w.only(connections.Query{Links: 9}).Links; len(got) != 1 || got[0].Identifier != tc.want {
 					t.Errorf("it is told as %+v", got)

@@ -55,7 +55,7 @@ func inUse() int64 {
 // stacks of both of its ends, in bytes.
 func BenchmarkIdle(b *testing.B) {
 	w := newWorld(b, amqp.Options{}, broker.Options{})
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	address := w.listen()
 	idlers(b, address, 10)
 	const n = 1_000

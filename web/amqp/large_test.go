@@ -32,7 +32,7 @@ func pattern(n int) []byte {
 // it.
 func (h bubbleWorld) large() *amqptest.Client {
 	h.Helper()
-	h.queue("large", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
+	h.b.CreateQueue("large", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
 	c := h.connect()
 	c.Begin(0)
 	if a := c.AttachSender(0, 0, "large"); a.MaxMessageSize.Or(0) != 10<<20 {

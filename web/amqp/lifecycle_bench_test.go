@@ -12,6 +12,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/storage/memory"
 	"mayfly/web/amqp"
 	"mayfly/web/amqp/amqptest"
@@ -82,20 +83,14 @@ func BenchmarkAMQPLife(b *testing.B) {
 		"memory": func(context.Context) (engine.Store, error) { return new(memory.Store), nil },
 	} {
 		b.Run(name, func(b *testing.B) {
-			house, err := broker.Open(b.Context(), open, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer house.Close()
-			if _, err := house.Create(b.Context(), engine.Queue, "q", engine.Config{}, "a benchmark"); err != nil {
-				b.Fatal(err)
-			}
+			house := brokertest.OpenWith(b, open, broker.Options{})
+			house.CreateQueue("q", engine.Config{})
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				b.Fatal(err)
 			}
 			s := amqp.New(amqp.Options{Logger: slog.New(slog.DiscardHandler)})
-			s.Open(house)
+			s.Open(house.Broker)
 			go s.Serve(l, "") //nolint:errcheck // ends with the server
 			defer s.Close(context.Background())
 			snd := dial(b, l.Addr().String(), amqptest.SenderAttach(0, "q"))

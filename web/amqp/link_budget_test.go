@@ -26,7 +26,7 @@ func withLinkBytes(t *testing.T, bytesOf int64, test func(w *world, log *bytes.B
 		l := engine.DefaultLimits()
 		l.LinkBytes = bytesOf
 		w := newWorld(t, amqp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, broker.Options{Limits: &l})
-		w.queue("q", engine.Config{LockDuration: 5 * time.Minute})
+		w.b.CreateQueue("q", engine.Config{LockDuration: 5 * time.Minute})
 		test(w, &log)
 		w.s.Close(w.t.Context())
 		if n := w.s.LinkBytes(); n != 0 {
@@ -176,7 +176,7 @@ func TestOneMessageEach(t *testing.T) {
 // A receiver can hold 6,000 messages and more, because there is no limit on their number.
 func TestSixThousandUnsettled(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{LockDuration: 5 * time.Minute})
+		w.b.CreateQueue("q", engine.Config{LockDuration: 5 * time.Minute})
 		kilobyte := strings.Repeat("x", 1<<10)
 		for range 65 {
 			bodies := make([]string, 100)
@@ -202,7 +202,7 @@ func TestSixThousandUnsettled(t *testing.T) {
 // Long names are not kept in full, and stay distinct.
 func TestNamesAreCut(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		long := strings.Repeat("n", 3_500)
 		c := w.client()
 		named := func(handle uint32, name string) wire.Attach {
@@ -226,7 +226,7 @@ func TestNamesAreCut(t *testing.T) {
 func TestLinkCost(t *testing.T) {
 	const links = 2_000
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		c := w.client()
 		before := memoryInUse()
 		for handle := range uint32(links) {

@@ -27,7 +27,7 @@ func mine(handle uint32, address string, session value.Value) *wire.Attach {
 // holder returns a client whose link "mine" at handle 0 holds the session a of q, and has
 // its m1, not settled. There are also m2 and, in the session b, m3.
 func holder(w *world) *amqptest.Client {
-	w.queue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
+	w.b.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
 	w.send("q", "a", "m1", "m2")
 	w.send("q", "b", "m3")
 	c := w.client()
@@ -109,7 +109,7 @@ func TestTakeoverIsOneStep(t *testing.T) {
 func TestTakeoverComesAfterWhatWasSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{InboxBytes: 1}) // one operation at a time
-		w.queue("other", engine.Config{})
+		w.b.CreateQueue("other", engine.Config{})
 		c := holder(w)
 		c.AttachSender(0, 7, "other")
 		say := []wire.Performative{settles(0, wire.Opt[uint32]{}, wire.Accepted{}), mine(1, "q", value.OfString("a")), credit(1)}
@@ -149,7 +149,7 @@ func TestTakeoverCountsNothing(t *testing.T) {
 // A link that still waits for its session is refused, and the new one waits.
 func TestTakeoverOfOneThatWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 		c := w.client()
 		c.WriteFrames(0, mine(0, "q", value.Value{}))
 		said(c)
@@ -172,7 +172,7 @@ func TestTakeoverOfOneThatIsNotThereYet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{})
-				w.queue("q", engine.Config{RequiresSession: true})
+				w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 				c := w.client()
 				go w.send("q", "a", "m")
 				synctest.Wait()

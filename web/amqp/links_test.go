@@ -75,8 +75,8 @@ func TestOutOfOrder(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{})
-				w.queue("other", engine.Config{})
+				w.b.CreateQueue("q", engine.Config{})
+				w.b.CreateQueue("other", engine.Config{})
 				c := w.client()
 				c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 				c.AttachSender(0, 1, "q")
@@ -152,7 +152,7 @@ func TestSilence(t *testing.T) {
 // another link.
 func TestStolen(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 		c := w.client()
 		a := asks(0, "q", value.OfString("a"), 0)
 		a.Name = "mine"
@@ -208,8 +208,8 @@ func TestEntityGone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{})
-				w.queue("other", engine.Config{})
+				w.b.CreateQueue("q", engine.Config{})
+				w.b.CreateQueue("other", engine.Config{})
 				c := w.client()
 				c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 				c.Attach(0, amqptest.ReceiverAttach(1, "other"))

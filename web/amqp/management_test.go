@@ -39,16 +39,14 @@ type managementClient struct {
 }
 
 func newManagementClient(w *world) *managementClient {
-	w.queue("q", engine.Config{LockDuration: time.Minute})
-	w.queue("qs", engine.Config{LockDuration: time.Minute, RequiresSession: true})
-	w.queue("off", engine.Config{Status: engine.StatusDisabled})
+	w.b.CreateQueue("q", engine.Config{LockDuration: time.Minute})
+	w.b.CreateQueue("qs", engine.Config{LockDuration: time.Minute, RequiresSession: true})
+	w.b.CreateQueue("off", engine.Config{Status: engine.StatusDisabled})
 	for _, e := range []struct {
 		kind engine.EntityKind
 		path engine.Path
 	}{{engine.Topic, "t"}, {engine.Subscription, "t/Subscriptions/s"}} {
-		if _, err := w.b.Create(w.t.Context(), e.kind, e.path, engine.Config{}, "tester"); err != nil {
-			w.t.Fatal(err)
-		}
+		w.b.CreateEntity(e.kind, e.path, engine.Config{})
 	}
 	w.send("q", "", "locked", "free")
 	w.send("qs", "s", "of s")
@@ -249,7 +247,7 @@ func TestRenewedSession(t *testing.T) {
 // that stands for all (sdk-demands 12).
 func TestSessionPages(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 		for i := range 230 {
 			w.send("q", fmt.Sprintf("s%03d", i), "x")
 		}
@@ -361,8 +359,8 @@ func only(t *testing.T, body value.Properties, key string) value.Properties {
 // or else to the latest of the node. It has the request's id, with its type.
 func TestReplies(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
-		w.queue("other", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
+		w.b.CreateQueue("other", engine.Config{})
 		c := w.client()
 		c.AttachSender(0, 0, "q/$management")
 		for i, l := range []struct{ name, target, of string }{
@@ -423,7 +421,7 @@ func TestReplies(t *testing.T) {
 func TestTags(t *testing.T) {
 	logRule(t, "LOCK-1, LOCK-2: what each settle mode delivers")
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", "", "0", "1")
 		c := w.client()
 		c.Attach(0, amqptest.ReceiverAttach(0, "q"))

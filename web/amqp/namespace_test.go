@@ -8,7 +8,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/storage/memory"
+	"mayfly/engine/brokertest"
 	"mayfly/web/amqp"
 	"mayfly/web/amqp/amqptest"
 	"mayfly/web/amqp/wire"
@@ -16,18 +16,12 @@ import (
 )
 
 // shop adds a second namespace.
-func (w *world) shop() (*amqp.Namespace, *broker.Broker) {
+func (w *world) shop() (*amqp.Namespace, *brokertest.Broker) {
 	w.t.Helper()
-	b, err := broker.Open(w.t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Name: "shop"})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() {
-		w.s.Close(context.Background())
-		b.Close()
-	})
+	b := brokertest.Open(w.t, broker.Options{Name: "shop"})
+	w.t.Cleanup(func() { w.s.Close(context.Background()) })
 	sp := w.s.Add("shop")
-	sp.Open(b)
+	sp.Open(b.Broker)
 	return sp, b
 }
 
@@ -45,7 +39,7 @@ func TestSpaceByHost(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, amqp.Options{}, broker.Options{})
 			shop, b := w.shop()
-			w.queue("orders", engine.Config{})
+			w.b.CreateQueue("orders", engine.Config{})
 			if _, err := b.Create(t.Context(), engine.Queue, "orders", engine.Config{}, "tester"); err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +55,7 @@ func TestSpaceByHost(t *testing.T) {
 				b  *broker.Broker
 				of connections.Source
 				in bool
-			}{{w.b, w.s, !inShop}, {b, shop, inShop}} {
+			}{{w.b.Broker, w.s, !inShop}, {b.Broker, shop, inShop}} {
 				n, clients := depth(t, of.b), of.of.Connections(connections.Query{}).Total
 				if want := map[bool]int{true: 1}[of.in]; int(n) != want || clients != want {
 					t.Errorf("%q at the port of %q, in %s: %d messages and %d clients; want %d", host, port, of.b.Name(), n, clients, want)
@@ -120,7 +114,7 @@ func TestSpaceStandsByAndGoes(t *testing.T) {
 		ended(first, "Ask another.")
 		ended(theirs(), "Ask another.")
 		refusedAt("shop", "localhost", wire.CondConnectionForced, "Ask another.")
-		shop.Open(b)
+		shop.Open(b.Broker)
 		second := theirs()
 		synctest.Wait()
 		w.s.Remove("shop", "The namespace shop was removed.")

@@ -42,7 +42,7 @@ func TestDispositions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{LockDuration: time.Minute})
+				w.b.CreateQueue("q", engine.Config{LockDuration: time.Minute})
 				w.send("q", "", "x")
 				c := w.client()
 				c.Attach(0, amqptest.ReceiverAttach(0, "q"))

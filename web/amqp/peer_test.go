@@ -23,7 +23,7 @@ func bubble(t *testing.T, test func(t *testing.T, w *world)) {
 func TestThrough(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		const messages = 1_000
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		ctx := t.Context()
 		s, err := w.dial().NewSession(ctx, nil)
 		if err != nil {

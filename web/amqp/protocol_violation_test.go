@@ -52,7 +52,7 @@ func TestOffences(t *testing.T) {
 func (o protocolViolation) test(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorld(t, amqp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, broker.Options{})
-	w.queue("q", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{})
 	c := amqptest.Connect(t, w.plug(), o.open)
 	c.WriteFrames(0, &wire.Begin{IncomingWindow: 100, OutgoingWindow: 100, HandleMax: o.hm})
 	amqptest.Expect[*wire.Begin](c)

@@ -46,7 +46,7 @@ func TestAnswersMadeAtOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &asked{late: late{goOn: make(chan struct{})}}
 				w := newWorldOn(t, store, amqp.Options{}, broker.Options{CacheBytes: 1})
-				w.queue("q", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
+				w.b.CreateQueue("q", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
 				c := w.client()
 				answers := amqptest.ReceiverAttach(1, "q/$management")
 				answers.Target = &wire.Target{Address: wire.Some("answers")}
@@ -152,7 +152,7 @@ func TestWhoWaitsForRoom(t *testing.T) {
 				if a := readAnswer(c.ReceiveDelivery().Payload); a.Status != 200 {
 					t.Fatalf("to defer: %+v", a)
 				}
-				w.queue("large", engine.Config{MaxMessageSizeInKilobytes: 20 << 10})
+				w.b.CreateQueue("large", engine.Config{MaxMessageSizeInKilobytes: 20 << 10})
 				w.send("large", "", string(pattern(17<<20)))
 				hear(3, "large")
 				if tc.entity != "q" {

@@ -29,8 +29,8 @@ func newTokenWorld(t *testing.T) *tokenWorld {
 	for name, right := range map[string]engine.Rights{"root": engine.ManageRight, "send": engine.SendRight, "listen": engine.ListenRight} {
 		f.rule(engine.AccessRule{Name: name, Rights: right, PrimaryKey: name + "1", SecondaryKey: name + "2"})
 	}
-	w.queue("q", engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "own", Rights: engine.SendRight, PrimaryKey: "own1"}}})
-	w.queue("other", engine.Config{})
+	w.b.CreateQueue("q", engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "own", Rights: engine.SendRight, PrimaryKey: "own1"}}})
+	w.b.CreateQueue("other", engine.Config{})
 	return f
 }
 

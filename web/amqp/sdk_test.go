@@ -26,7 +26,7 @@ func TestSDK(t *testing.T) {
 	}
 	defer c.Close(context.Background())
 	for name, config := range map[string]engine.Config{"one": {}, "batch": {}, "settle": {}, "deferred": {}, "later": {}, "sessions": {RequiresSession: true}} {
-		w.queue(engine.Path(name), config)
+		w.b.CreateQueue(engine.Path(name), config)
 	}
 	for name, test := range map[string]func(*testing.T, *azservicebus.Client) error{
 		"a message comes as it went": testMessage,

@@ -67,7 +67,7 @@ func TestSelectors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{})
+				w.b.CreateQueue("q", engine.Config{})
 				c := w.client()
 				c.AttachSender(0, 9, "q")
 				for i, m := range []string{"us1", "eu1", "eu2"} {
@@ -107,8 +107,8 @@ func TestSelectorsRefused(t *testing.T) {
 		return value.Property{Name: "s", Value: under(symbol("apache.org:selector-filter:string"), v)}
 	}
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
-		w.queue("s", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("q", engine.Config{})
+		w.b.CreateQueue("s", engine.Config{RequiresSession: true})
 		c := w.client()
 		session := asks(0, "s", value.OfString("one"), 0)
 		session.Source.Filter = append(session.Source.Filter, of(value.OfString("a = 1")))
@@ -138,7 +138,7 @@ func TestSelectorsRefused(t *testing.T) {
 // seen all.
 func TestCopies(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", "", "a", "b")
 		c := w.client()
 		locker := c.Attach(0, amqptest.ReceiverAttach(1, "q"))
@@ -202,7 +202,7 @@ func TestCopies(t *testing.T) {
 // PEEK-12: copies of one session, without holding it.
 func TestCopiesOfSession(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("s", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("s", engine.Config{RequiresSession: true})
 		w.send("s", "one", "a")
 		w.send("s", "two", "b")
 		c := w.client()
@@ -240,7 +240,7 @@ func TestSelectorsCost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{})
+				w.b.CreateQueue("q", engine.Config{})
 				c := w.client()
 				c.Attach(0, amqptest.ReceiverAttach(links, "q"))
 				before, taken := memoryInUse(), w.s.LinkBytes()

@@ -84,7 +84,7 @@ func TestCredit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{})
+				w.b.CreateQueue("q", engine.Config{})
 				var bodies []string
 				for i := range tc.there {
 					bodies = append(bodies, fmt.Sprint(i))
@@ -108,7 +108,7 @@ func TestCredit(t *testing.T) {
 // Several drains in one write are answered once, for the last of them.
 func TestDrainInOneWrite(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", "", "0")
 		c := w.client()
 		c.Attach(0, amqptest.ReceiverAttach(0, "q"))
@@ -127,7 +127,7 @@ func TestDrainInOneWrite(t *testing.T) {
 // Credit that a client takes back is gone: later messages are for others.
 func TestCreditTakenBack(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		c := w.client()
 		c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 		c.WriteFrames(0, flow(0, 9, nil))
@@ -150,7 +150,7 @@ func TestWindow(t *testing.T) {
 		return &wire.Flow{NextIncomingID: wire.Some(seen), IncomingWindow: room, OutgoingWindow: 1}
 	}
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", "", "0", "1", "2", "3")
 		c := amqptest.Connect(t, w.plug(), wire.Open{})
 		c.WriteFrames(0, &wire.Begin{IncomingWindow: 0, OutgoingWindow: 1})
@@ -180,7 +180,7 @@ func TestWindow(t *testing.T) {
 // and not before there is credit for it.
 func TestWindowOfAnswers(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", "", string(make([]byte, 3_000)))
 		c := amqptest.Connect(t, w.plug(), wire.Open{MaxFrameSize: wire.Some[uint32](1_024)})
 		c.WriteFrames(0, &wire.Begin{IncomingWindow: 1, OutgoingWindow: 1})
@@ -215,8 +215,8 @@ func transfers(all []wire.Performative) (n int) {
 // A link with many messages does not delay another one.
 func TestFair(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("many", engine.Config{})
-		w.queue("few", engine.Config{})
+		w.b.CreateQueue("many", engine.Config{})
+		w.b.CreateQueue("few", engine.Config{})
 		for range 10 {
 			w.send("many", "", make([]string, 50)...)
 		}
@@ -248,7 +248,7 @@ func TestUnsettledRoom(t *testing.T) {
 		l := engine.DefaultLimits()
 		l.LinkUnsettled = 5_000
 		w := newWorld(t, amqp.Options{}, broker.Options{Limits: &l})
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		for range 11 {
 			w.send("q", "", make([]string, 500)...)
 		}
@@ -277,7 +277,7 @@ func TestManyUnsettled(t *testing.T) {
 	for name, session := range map[string]string{"a queue": "", "a session": "s"} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{RequiresSession: session != "", LockDuration: 5 * time.Minute})
+				w.b.CreateQueue("q", engine.Config{RequiresSession: session != "", LockDuration: 5 * time.Minute})
 				for range many / 500 {
 					w.send("q", session, make([]string, 500)...)
 				}
@@ -304,7 +304,7 @@ func TestSessionLocksLogged(t *testing.T) {
 		l.SessionLocks = 3
 		var log bytes.Buffer
 		w := newWorld(t, amqp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, broker.Options{Limits: &l})
-		w.queue("q", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 		w.send("q", "s", make([]string, 5)...)
 		c := w.client()
 		c.Attach(0, asks(0, "q", value.OfString("s"), 0))
@@ -323,7 +323,7 @@ func TestSessionLocksLogged(t *testing.T) {
 func TestIdleStays(t *testing.T) {
 	t.Run("LOCK-9", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			w.queue("q", engine.Config{})
+			w.b.CreateQueue("q", engine.Config{})
 			c := w.dial() // sends heartbeats
 			s, err := c.NewSession(t.Context(), nil)
 			if err != nil {

@@ -39,7 +39,7 @@ func TestAccept(t *testing.T) {
 	} {
 		t.Run("SES-2 "+name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
+				w.b.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
 				w.send("q", "a", "x")
 				c := w.client()
 				a := c.Attach(0, asks(0, "q", tc.ask, 1_000))
@@ -78,8 +78,8 @@ func TestRefusedSessions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{RequiresSession: true})
-				w.queue("plain", engine.Config{})
+				w.b.CreateQueue("q", engine.Config{RequiresSession: true})
+				w.b.CreateQueue("plain", engine.Config{})
 				holder := w.client()
 				holder.Attach(0, asks(0, "q", value.OfString("held"), 0))
 				c := w.client()
@@ -107,7 +107,7 @@ func shared() wire.Attach {
 // session, and no answer to the wait (SES-3).
 func TestAcceptPatience(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 		c := w.client()
 		var before time.Time
 		for wait, want := range map[uint64]time.Duration{1_500: 1500 * time.Millisecond, 0: 0} {
@@ -126,7 +126,7 @@ func TestAcceptPatience(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{RequiresSession: true})
+				w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 				c := w.client()
 				a := asks(0, "q", value.Value{}, 10_000)
 				c.WriteFrames(0, &a)
@@ -153,7 +153,7 @@ func TestAcceptPatience(t *testing.T) {
 // A client that attaches and disconnects before the answer holds no session.
 func TestAcceptAndGone(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 		w.send("q", "a", "x")
 		for range 20 {
 			c := w.client()
@@ -193,7 +193,7 @@ func TestSessionReturned(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{RequiresSession: true})
+				w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 				w.send("q", "a", "x")
 				c := w.client()
 				c.Attach(0, asks(0, "q", value.OfString("a"), 0))
@@ -237,7 +237,7 @@ func TestGoodbyeWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{})
-				w.queue("q", engine.Config{RequiresSession: true})
+				w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 				c := w.client()
 				c.Attach(0, asks(0, "q", value.OfString("a"), 0))
 				sent := make(chan struct{})
@@ -268,7 +268,7 @@ func TestGoodbyeToWhatIsNotThereYet(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{})
-				w.queue("q", engine.Config{RequiresSession: true})
+				w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 				w.send("q", "a", "x")
 				c, next := w.client(), w.client()
 				a := asks(0, "q", value.OfString("a"), 0)
@@ -300,7 +300,7 @@ func TestGoodbyeToWhatIsNotThereYet(t *testing.T) {
 // it ends at once (SES-6).
 func TestSessionLost(t *testing.T) {
 	open := func(t *testing.T, w *world) *amqptest.Client {
-		w.queue("q", engine.Config{RequiresSession: true, LockDuration: 10 * time.Second})
+		w.b.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: 10 * time.Second})
 		c := w.client()
 		c.Attach(0, asks(0, "q", value.OfString("a"), 0))
 		c.WriteFrames(0, flow(0, 5, nil))
@@ -346,9 +346,7 @@ func TestSessionLost(t *testing.T) {
 	}
 	// Messages that the session gets then are not for the link, which is detached.
 	scheduled := func(w *world, session string) {
-		if _, err := w.b.Send(w.t.Context(), "q", []broker.Outgoing{{Content: engine.Content{SessionID: session, ScheduledFor: engine.At(time.Now().Add(time.Minute))}}}, "tester"); err != nil {
-			w.t.Fatal(err)
-		}
+		w.b.SendMessages("q", broker.Outgoing{Content: engine.Content{SessionID: session, ScheduledFor: engine.At(time.Now().Add(time.Minute))}})
 	}
 	become := func(w *world, status engine.Status) {
 		c := engine.Config{RequiresSession: true, LockDuration: 10 * time.Second, Status: status}

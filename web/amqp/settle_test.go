@@ -17,7 +17,7 @@ import (
 // received attaches link 0 to a queue with n messages, and receives them.
 func received(t *testing.T, w *world, n int) *amqptest.Client {
 	t.Helper()
-	w.queue("q", engine.Config{LockDuration: time.Minute})
+	w.b.CreateQueue("q", engine.Config{LockDuration: time.Minute})
 	w.send("q", "", make([]string, n)...)
 	c := w.client()
 	c.Attach(0, amqptest.ReceiverAttach(0, "q"))
@@ -106,7 +106,7 @@ func TestSettlement(t *testing.T) {
 func TestPartialSettlement(t *testing.T) {
 	t.Run("SETL-1 ERR-6", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			w.queue("q", engine.Config{LockDuration: time.Minute})
+			w.b.CreateQueue("q", engine.Config{LockDuration: time.Minute})
 			w.send("q", "", "0", "1")
 			c := w.client()
 			c.Attach(0, amqptest.ReceiverAttach(0, "q"))
@@ -135,7 +135,7 @@ func TestPartialSettlement(t *testing.T) {
 // Successful settlements are answered in ranges around the failed ones.
 func TestRangesAroundFailures(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", "", make([]string, 6)...)
 		c := w.client()
 		c.Attach(0, amqptest.ReceiverAttach(0, "q"))
@@ -162,7 +162,7 @@ func TestRangesAroundFailures(t *testing.T) {
 func TestSettlementOfDetached(t *testing.T) {
 	logRule(t, "LOCK-8 by another connection")
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{LockDuration: time.Minute})
+		w.b.CreateQueue("q", engine.Config{LockDuration: time.Minute})
 		w.send("q", "", "0", "1")
 		c := w.client()
 		c.Attach(0, amqptest.ReceiverAttach(0, "q"))
@@ -218,7 +218,7 @@ func TestSettledTogether(t *testing.T) {
 	} {
 		t.Run("SETL-3 "+name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{LockDuration: time.Minute})
+				w.b.CreateQueue("q", engine.Config{LockDuration: time.Minute})
 				w.send("q", "", "0", "1", "2")
 				c := w.client()
 				c.Begin(1)
@@ -251,7 +251,7 @@ func TestSettledGoodbye(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{RequiresSession: true})
+				w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 				w.send("q", "a", "0", "1")
 				c := w.client()
 				c.Attach(0, asks(0, "q", value.OfString("a"), 0))
@@ -280,7 +280,7 @@ func TestUnseen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{})
+				w.b.CreateQueue("q", engine.Config{})
 				w.send("q", "", "0", "1", "2")
 				c := w.client()
 				c.Attach(0, amqptest.ReceiverAttach(0, "q"))

@@ -66,11 +66,9 @@ func withLate(t *testing.T, f func(h bubbleWorld, store *late, c *amqptest.Clien
 			synctest.Test(t, func(t *testing.T) {
 				store := &late{goOn: make(chan struct{}), opens: opens}
 				inBubbleWithStore(t, nil, store, func(h bubbleWorld) {
-					h.queue("large", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
+					h.b.CreateQueue("large", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
 					for range 2 {
-						if _, err := h.b.Send(h.Context(), "large", []broker.Outgoing{{Body: pattern(6 << 20)}}, "a test"); err != nil {
-							t.Fatal(err)
-						}
+						h.b.SendMessages("large", broker.Outgoing{Body: pattern(6 << 20)})
 					}
 					c := h.connect()
 					c.Begin(0)

@@ -51,8 +51,8 @@ func FuzzStates(f *testing.F) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, amqp.Options{IdleTimeOut: 10 * time.Second}, broker.Options{})
-			w.queue("q", engine.Config{LockDuration: 5 * time.Second, MaxDeliveryCount: 3})
-			w.queue("qs", engine.Config{LockDuration: 5 * time.Second, RequiresSession: true})
+			w.b.CreateQueue("q", engine.Config{LockDuration: 5 * time.Second, MaxDeliveryCount: 3})
+			w.b.CreateQueue("qs", engine.Config{LockDuration: 5 * time.Second, RequiresSession: true})
 			w.send("q", "", "0", "1", "2", "3", "4", string(make([]byte, 2_000)))
 			w.send("qs", "a", "0", "1")
 			w.send("qs", "b", "0", "1")
@@ -60,7 +60,7 @@ func FuzzStates(f *testing.F) {
 			heard := make(chan error, 1)
 			go func() { heard <- overhear(nc) }()
 			s := &speaker{script: script, nc: nc}
-			s.speak(t.Context(), w.b)
+			s.speak(t.Context(), w.b.Broker)
 			if s.next()&1 == 0 {
 				_ = nc.Close()
 			}

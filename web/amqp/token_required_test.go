@@ -25,7 +25,7 @@ func enforced(t *testing.T, test func(w *world, log *bytes.Buffer)) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		w := newWorld(t, amqp.Options{SAS: sas.Enforce, Names: called, Logger: slog.New(slog.NewTextHandler(&log, nil))}, broker.Options{})
-		w.queue("q", engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "own", Rights: engine.SendRight, PrimaryKey: "own"}}})
+		w.b.CreateQueue("q", engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "own", Rights: engine.SendRight, PrimaryKey: "own"}}})
 		if _, err := w.b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: "root", Rights: engine.ManageRight, PrimaryKey: "key"}, ""); err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func withGate(t *testing.T, limits map[string]string, f func(c *transactionClien
 	synctest.Test(t, func(t *testing.T) {
 		store := new(gated)
 		inBubbleWithStore(t, limits, store, func(h bubbleWorld) {
-			h.queue("large", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
+			h.b.CreateQueue("large", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
 			other := h.sender()
 			c := &transactionClient{bubbleWorld: h, Client: h.connect(), next: 1000}
 			c.Begin(0)

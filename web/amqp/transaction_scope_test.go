@@ -20,11 +20,9 @@ func TestTransactionSpans(t *testing.T) {
 	for name, first := range map[string]bool{"TX-3 plain": false, "TX-3 in the session of the coordinator": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(h bubbleWorld) {
-				h.queue("r", engine.Config{})
+				h.b.CreateQueue("r", engine.Config{})
 				for range 3 {
-					if _, err := h.b.Send(h.Context(), "r", []broker.Outgoing{{}}, "a test"); err != nil {
-						t.Fatal(err)
-					}
+					h.b.SendMessages("r", broker.Outgoing{})
 				}
 				c := &transactionClient{bubbleWorld: h, Client: h.connect(), next: 1000}
 				c.Begin(0)
@@ -64,7 +62,7 @@ func TestTransactionSpans(t *testing.T) {
 // topic of its first link to one; senders may be anywhere.
 func TestReceiversOfOneEntity(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
-		h.queue("r", engine.Config{})
+		h.b.CreateQueue("r", engine.Config{})
 		for _, first := range []wire.Attach{amqptest.SenderAttach(0, "Q"), amqptest.ReceiverAttach(0, "q")} {
 			c := h.connect()
 			c.Begin(0)
@@ -102,7 +100,7 @@ func TestReceiversAttachedTogether(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(h bubbleWorld) {
-				h.queue("r", engine.Config{})
+				h.b.CreateQueue("r", engine.Config{})
 				for range 5 { // the broker answers in any order
 					c := h.connect()
 					c.Begin(0)
@@ -131,7 +129,7 @@ func TestReceiversAttachedTogether(t *testing.T) {
 // TX-3: settlements in a session other than the coordinator's are confined too.
 func TestSettlementsSpan(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
-		h.queue("r", engine.Config{})
+		h.b.CreateQueue("r", engine.Config{})
 		c := h.holding(1, false)
 		c.AttachSender(0, 1, "r")
 		id := c.declare()

@@ -27,13 +27,11 @@ func (h bubbleWorld) holding(n uint32, session bool) *transactionClient {
 	a := amqptest.ReceiverAttach(9, "q")
 	to, id := engine.Path("q"), ""
 	if session {
-		h.queue("sessions", engine.Config{RequiresSession: true})
+		h.b.CreateQueue("sessions", engine.Config{RequiresSession: true})
 		a, to, id = asks(9, "sessions", value.OfString("s"), 0), "sessions", "s"
 	}
 	for i := range n {
-		if _, err := h.b.Send(h.Context(), to, []broker.Outgoing{{Body: []byte{byte(i)}, Content: engine.Content{SessionID: id}}}, "a test"); err != nil {
-			h.Fatal(err)
-		}
+		h.b.SendMessages(to, broker.Outgoing{Body: []byte{byte(i)}, Content: engine.Content{SessionID: id}})
 	}
 	c.Attach(0, a)
 	c.GrantCredit(0, 9, 0, n)

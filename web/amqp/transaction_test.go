@@ -166,7 +166,7 @@ func TestTransactionEnds(t *testing.T) {
 // A commit in which an operation fails has no effect and returns an error.
 func TestTransactionRolledBack(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
-		h.queue("there", engine.Config{})
+		h.b.CreateQueue("there", engine.Config{})
 		c := h.teller()
 		a := amqptest.SenderAttach(1, "q")
 		a.Properties = value.Properties{{Name: "com.microsoft:transfer-destination-address", Value: value.OfString("there")}}

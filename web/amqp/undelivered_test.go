@@ -45,7 +45,7 @@ const fetchOperation = "com.microsoft:receive-by-sequence-number"
 // announced.
 func TestFetchMany(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		in := setAside(w, "q", 10, 200_000)
 		c := w.client()
 		c.AttachSender(0, 0, "q/$management")
@@ -72,7 +72,7 @@ func TestFetchMany(t *testing.T) {
 // reply.
 func TestFetchRepeated(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		w.queue("q", engine.Config{})
+		w.b.CreateQueue("q", engine.Config{})
 		in := setAside(w, "q", 1, 200_000)
 		seqs := make([]value.Value, 100) // 20 MB if each counted
 		for i := range seqs {
@@ -153,7 +153,7 @@ func TestAnswerNotDelivered(t *testing.T) {
 	} {
 		t.Run("DEF-6 "+name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				w.queue("q", engine.Config{LockDuration: time.Minute})
+				w.b.CreateQueue("q", engine.Config{LockDuration: time.Minute})
 				in := setAside(w, "q", 2, 100_000)
 				fails(t, w, w.client(), in)
 				synctest.Wait()
@@ -193,7 +193,7 @@ func TestFetchFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &faulty{Store: new(memory.Store), left: 1 << 30}
 		w := newWorldOn(t, store, amqp.Options{}, broker.Options{CacheBytes: 1})
-		w.queue("q", engine.Config{LockDuration: time.Minute})
+		w.b.CreateQueue("q", engine.Config{LockDuration: time.Minute})
 		in := setAside(w, "q", 2, 250_000)
 		m := manages(w.client(), "q")
 		store.left = 1

@@ -10,6 +10,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/engine/value"
 	"mayfly/storage/memory"
 	"mayfly/web/amqp"
@@ -21,7 +22,7 @@ import (
 // are closed, and the engine's indexes are checked.
 type world struct {
 	t testing.TB
-	b *broker.Broker
+	b *brokertest.Broker
 	s *amqp.Server
 }
 
@@ -32,28 +33,16 @@ func newWorld(t testing.TB, o amqp.Options, bo broker.Options) *world {
 
 func newWorldOn(t testing.TB, store engine.Store, o amqp.Options, bo broker.Options) *world {
 	t.Helper()
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, bo)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := brokertest.OpenOn(t, store, bo)
 	w := &world{t: t, b: b, s: amqp.New(o)}
-	w.s.Open(b)
+	w.s.Open(b.Broker)
 	t.Cleanup(func() {
 		w.s.Close(context.Background())
 		if err := b.Read(context.Background(), broker.Reader.Check); err != nil {
 			t.Error(err)
 		}
-		b.Close()
 	})
 	return w
-}
-
-// queue creates a queue.
-func (w *world) queue(path engine.Path, c engine.Config) {
-	w.t.Helper()
-	if _, err := w.b.Create(w.t.Context(), engine.Queue, path, c, "tester"); err != nil {
-		w.t.Fatal(err)
-	}
 }
 
 // listen serves on a port of its own and returns its address.
@@ -102,12 +91,7 @@ func (w *world) send(to engine.Path, session string, bodies ...string) {
 	for _, b := range bodies {
 		out = append(out, broker.Outgoing{Body: []byte(b), Content: engine.Content{SessionID: session}})
 	}
-	if len(out) == 0 {
-		return
-	}
-	if _, err := w.b.Send(w.t.Context(), to, out, "tester"); err != nil {
-		w.t.Fatal(err)
-	}
+	w.b.SendMessages(to, out...)
 }
 
 // client returns a raw client with a session on channel 0.
@@ -169,12 +153,6 @@ func logRule(t *testing.T, rule string) {
 func (w *world) count(path engine.Path) (active, locked int64) {
 	w.t.Helper()
 	synctest.Wait()
-	var s engine.EntityState
-	if err := w.b.Read(w.t.Context(), func(r broker.Reader) (err error) {
-		s, err = r.State(path)
-		return err
-	}); err != nil {
-		w.t.Fatal(err)
-	}
-	return s.Counts.Active, s.Counts.Locked
+	c := w.b.Counts(path)
+	return c.Active, c.Locked
 }

@@ -11,6 +11,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/storage/memory"
 	"mayfly/web/webhook"
+	"mayfly/web/webtest"
 )
 
 func TestAlertRules(t *testing.T) {
@@ -29,12 +30,12 @@ func TestAlertRules(t *testing.T) {
 		t.Errorf("the rule is %+v", is)
 	}
 	at := fmt.Sprint("/alert-rules/", is.ID)
-	w.eventually("it fires", func() bool {
+	webtest.Eventually(t, "it fires", func() bool {
 		w.want(200, "GET", at, "", &is)
 		return is.Done == 1
 	})
 	var alerts Alerts
-	w.eventually("it is told", func() bool {
+	webtest.Eventually(t, "it is told", func() bool {
 		w.want(200, "GET", "/alerts", "", &alerts)
 		return len(alerts.Alerts) == 1
 	})
@@ -129,7 +130,7 @@ func TestWebhookIsTold(t *testing.T) {
 		t.Errorf("it is told with %v", h)
 	}
 	var all Deliveries
-	w.eventually("it is known", func() bool {
+	webtest.Eventually(t, "it is known", func() bool {
 		w.want(200, "GET", "/alert-rules/1/deliveries", "", &all)
 		return len(all.Deliveries) == 1 && all.Deliveries[0].State == "delivered"
 	})

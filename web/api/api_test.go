@@ -16,6 +16,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/webtest"
 )
 
 func TestEntities(t *testing.T) {
@@ -320,23 +321,23 @@ func TestWhoHasLeftGetsNothing(t *testing.T) {
 		}
 		return n
 	}
-	conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
+	conn, err := net.Dial("tcp", w.Server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, "POST /api/v1/receive/q HTTP/1.1\r\nHost: localhost\r\nContent-Length: 14\r\n\r\n{\"wait\":\"60s\"}"); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("it waits", func() bool { return receivers() == 1 })
+	webtest.Eventually(t, "it waits", func() bool { return receivers() == 1 })
 	conn.Close()
-	w.eventually("the server has noticed", func() bool { return receivers() == 0 })
+	webtest.Eventually(t, "the server has noticed", func() bool { return receivers() == 0 })
 	w.want(201, "POST", "/send/q", `[{"body":"1"},{"body":"2"}]`, nil)
 	for _, after := range []int{0, 300, 1 << 19} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/api/v1/receive/q", strings.NewReader(`{"limit":2}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.server.Config.Handler.ServeHTTP(&brokenPipe{http.Header{}, after}, r)
+		w.Server.Config.Handler.ServeHTTP(&brokenPipe{http.Header{}, after}, r)
 		if c := w.entity("q").Counts; c != (Counts{Active: 2}) {
 			t.Errorf("a client that took %d bytes left %+v", after, c)
 		}
@@ -347,7 +348,7 @@ func TestWhoHasLeftGetsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.server.Config.Handler.ServeHTTP(&brokenPipe{http.Header{}, 1 << 30}, r)
+	w.Server.Config.Handler.ServeHTTP(&brokenPipe{http.Header{}, 1 << 30}, r)
 	var got Messages
 	w.want(200, "GET", "/peek/q", "", &got)
 	for _, m := range got.Messages {

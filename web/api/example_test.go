@@ -12,6 +12,7 @@ import (
 	"mayfly/storage/memory"
 	"mayfly/web/connections"
 	"mayfly/web/openapi"
+	"mayfly/web/webtest"
 )
 
 // everyExample returns a world with the targets of the document's examples: a shop.
@@ -64,7 +65,7 @@ func varying(w *world) map[string]func() (instead, is string) {
 	}
 	cancelled := func() (string, string) {
 		var is Job
-		w.eventually("a job is cancelled before it is done", func() bool {
+		webtest.Eventually(w.T, "a job is cancelled before it is done", func() bool {
 			w.want(201, "POST", "/send/orders", "[{}"+strings.Repeat(",{}", maxSend-1)+"]", nil)
 			w.want(200, "POST", "/jobs", `{"kind":"move","to":"copies","paths":["orders"]}`, &is)
 			w.want(200, "DELETE", fmt.Sprint("/jobs/", is.ID), "", &is)
@@ -294,8 +295,8 @@ func TestEveryOtherMethod(t *testing.T) {
 func TestEveryWrongMediaType(t *testing.T) {
 	w := everyExample(t)
 	before := w.everything()
-	send := func(o *openapi.Operation, header, value string) (answer, string) {
-		return w.askWith(o.Method, escaped(o.Example.Address), o.Example.Body, http.Header{header: {value}})
+	send := func(o *openapi.Operation, header, value string) (webtest.Answer, string) {
+		return w.ask(o.Method, escaped(o.Example.Address), o.Example.Body, header, value)
 	}
 	tried := 0
 	for _, o := range theDocument().Ordered {

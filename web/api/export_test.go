@@ -105,9 +105,7 @@ func TestExportIsLossless(t *testing.T) {
 	for _, sessions := range []bool{false, true} {
 		w := start(t, broker.Options{})
 		for _, path := range []engine.Path{"from", "to"} {
-			if _, err := w.broker.Create(t.Context(), engine.Queue, path, engine.Config{RequiresSession: sessions}, "test"); err != nil {
-				t.Fatal(err)
-			}
+			w.broker.CreateQueue(path, engine.Config{RequiresSession: sessions})
 		}
 		d := enginetest.NewGenerator(7)
 		for range 400 {
@@ -115,9 +113,7 @@ func TestExportIsLossless(t *testing.T) {
 			if sessions && !out.Content.HasSessionID() {
 				out.Content.SessionID = "s"
 			}
-			if _, err := w.broker.Send(t.Context(), "from", []broker.Outgoing{out}, "test"); err != nil {
-				t.Fatal(err)
-			}
+			w.broker.SendMessages("from", out)
 		}
 		got, lines := w.ask("GET", "/export/from", "")
 		if got.StatusCode != 200 || got.Header.Get("Content-Type") != "application/x-ndjson" || !strings.Contains(got.Header.Get("Content-Disposition"), "from-") {
@@ -192,23 +188,17 @@ func TestLargeBodiesAreExportedInParts(t *testing.T) {
 	l.MessageSize, l.BatchSize = 100<<20, 100<<20
 	w := start(t, broker.Options{Limits: &l})
 	for _, path := range []engine.Path{"from", "to"} {
-		if _, err := w.broker.Create(t.Context(), engine.Queue, path, engine.Config{}, "test"); err != nil {
-			t.Fatal(err)
-		}
+		w.broker.CreateQueue(path, engine.Config{})
 	}
 	for _, size := range []int{exchange.PartSize, exchange.PartSize + 1, 9 << 20} {
 		out := broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprint(size)}, Body: bytes.Repeat([]byte{0xfe, 1}, size/2+1)[:size]}
-		if _, err := w.broker.Send(t.Context(), "from", []broker.Outgoing{out}, "test"); err != nil {
-			t.Fatal(err)
-		}
+		w.broker.SendMessages("from", out)
 	}
 	spoken, err := codec.DecodeMessage([]byte("\x00\x53\x77\xb1\x00\x20\x00\x00" + strings.Repeat("ab", exchange.PartSize)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.broker.Send(t.Context(), "from", []broker.Outgoing{spoken}, "test"); err != nil {
-		t.Fatal(err)
-	}
+	w.broker.SendMessages("from", spoken)
 	_, lines := w.ask("GET", "/export/from", "")
 	if n := strings.Count(lines, "\n"); n != 3+2+9+4 {
 		t.Errorf("%d lines", n)

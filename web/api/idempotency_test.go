@@ -21,7 +21,7 @@ func TestIdempotencyKey(t *testing.T) {
 	count := func() int64 { return w.entity("orders").Counts.Active }
 	send := func(key, path, body string, status int) (string, bool) {
 		t.Helper()
-		got, text := w.askWith("POST", path, body, http.Header{"Idempotency-Key": {key}})
+		got, text := w.ask("POST", path, body, "Idempotency-Key", key)
 		if got.StatusCode != status {
 			t.Errorf("%s %s under %q: %d %s; want %d", path, body, key, got.StatusCode, text, status)
 		}
@@ -58,7 +58,7 @@ func TestIdempotencyKey(t *testing.T) {
 	for _, bad := range []string{"", strings.Repeat("k", 256), "k\u00e9"} {
 		send(bad, "/send/orders", `{"body":"hello"}`, 400)
 	}
-	if got, _ := w.askWith("POST", "/send/orders", `{}`, http.Header{"Idempotency-Key": {"a", "b"}}); got.StatusCode != 400 {
+	if got, _ := w.ask("POST", "/send/orders", `{}`, "Idempotency-Key", "a", "Idempotency-Key", "b"); got.StatusCode != 400 {
 		t.Errorf("two keys: %d", got.StatusCode)
 	}
 
@@ -93,7 +93,7 @@ func TestIdempotencyKeyOfNamesakes(t *testing.T) {
 			r := httptest.NewRequestWithContext(auth.WithCaller(t.Context(), who), http.MethodPost, "/api/v1/send/orders", strings.NewReader(`{"body":"hello"}`))
 			r.Header.Set("Idempotency-Key", "k")
 			got := httptest.NewRecorder()
-			w.server.Config.Handler.ServeHTTP(got, r)
+			w.Server.Config.Handler.ServeHTTP(got, r)
 			if is := got.Header().Get("Idempotency-Replayed"); got.Code != http.StatusCreated || is != want {
 				t.Errorf("%+v: %d %s, replayed %q", who, got.Code, got.Body, is)
 			}

@@ -16,9 +16,7 @@ func TestLargeBodies(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.MessageSize, l.BatchSize = 100<<20, 100<<20
 	w := start(t, broker.Options{Limits: &l})
-	if _, err := w.broker.Create(t.Context(), engine.Queue, "q", engine.Config{}, "test"); err != nil {
-		t.Fatal(err)
-	}
+	w.broker.CreateQueue("q", engine.Config{})
 	w.want(413, "POST", "/send/q", `{"body":"`+strings.Repeat("x", origin.MaxBody)+`"}`, nil)
 	limit, large := strings.Repeat("a", maxInlineBody), strings.Repeat("b", maxInlineBody+1)
 	w.want(201, "POST", "/send/q", `[{"body":"`+limit+`"},{"body":"`+large+`"}]`, nil)

@@ -161,7 +161,8 @@ func TestRefusals(t *testing.T) {
 		"purge: topic's queue":    {"POST", "/purge/t/$DeadLetterQueue", ``, 404, "MessagingEntityNotFound", "no dead-letter queue"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{t, w.broker, w.server, w.peers, w.figures, w.safe, w.fleet}
+			w := *w
+			w.Client = w.For(t)
 			got, text := w.ask(tc.method, tc.path, tc.body)
 			var p Problem
 			if err := json.Unmarshal([]byte(text), &p); err != nil || got.Header.Get("Content-Type") != "application/problem+json" {

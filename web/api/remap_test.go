@@ -38,11 +38,9 @@ func begun(t *testing.T) (*world, *bufio.Reader) {
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
 	for i := range 512 {
 		out := broker.Outgoing{Content: engine.Content{MessageID: fmt.Sprint(i)}, Body: make([]byte, 64<<10)}
-		if _, err := w.broker.Send(t.Context(), "q", []broker.Outgoing{out}, "test"); err != nil {
-			t.Fatal(err)
-		}
+		w.broker.SendMessages("q", out)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.server.URL+"/api/v1/export/q", http.NoBody)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.URL+"/api/v1/export/q", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,13 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/webtest"
 )
 
 // safely returns the world in Safe mode.
 func (w *world) safely() *world {
 	guarded := *w
-	guarded.server = w.safe
+	guarded.Client = w.safe
 	return &guarded
 }
 
@@ -78,7 +79,7 @@ func TestSafeModeByWhatIsAsked(t *testing.T) {
 			limits.MinTTL = time.Millisecond
 			w := furnished(start(t, broker.Options{Limits: &limits}))
 			if strings.Contains(name, "run out") {
-				w.eventually("they would run out", func() bool {
+				webtest.Eventually(t, "they would run out", func() bool {
 					var got UpdateImpact
 					w.want(200, "PATCH", "/entities/orders?dryRun=true", tc.body, &got)
 					return got.Expire > 0
@@ -145,7 +146,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 			if got, text := w.ask(r.method, escaped(address), body); got.StatusCode >= 300 {
 				t.Fatalf("%d %s", got.StatusCode, text)
 			}
-			w.eventually("it is told", func() bool { return w.told(from) })
+			webtest.Eventually(t, "it is told", func() bool { return w.told(from) })
 		})
 	}
 	for name, tc := range map[string]struct{ method, path, body string }{
@@ -156,7 +157,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 			w := everyExample(t)
 			from := w.last()
 			w.want(200, tc.method, tc.path, tc.body, nil)
-			w.eventually("it is told", func() bool { return w.told(from) })
+			webtest.Eventually(t, "it is told", func() bool { return w.told(from) })
 		})
 	}
 }
@@ -164,7 +165,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 // brokers returns the brokers that record events: the world's, and those of the other
 // namespaces.
 func (w *world) brokers() []*broker.Broker {
-	all := []*broker.Broker{w.broker}
+	all := []*broker.Broker{w.broker.Broker}
 	for _, n := range w.fleet.List() {
 		if n.Broker != nil {
 			all = append(all, n.Broker)

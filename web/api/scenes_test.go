@@ -1,13 +1,13 @@
 package api
 
 import (
-	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"mayfly/engine/broker"
 	"mayfly/engine/demo"
+	"mayfly/web/webtest"
 )
 
 const lunch = `title: Lunch
@@ -64,10 +64,10 @@ func TestScenesAreAdded(t *testing.T) {
 	if s.Title != "Dinner" {
 		t.Errorf("it is %+v", s)
 	}
-	if got, text := w.askWith("PUT", "/scenes/lunch", lunch, http.Header{"Content-Type": {"text/yaml; charset=utf-8"}}); got.StatusCode != 200 {
+	if got, text := w.ask("PUT", "/scenes/lunch", lunch, "Content-Type", "text/yaml; charset=utf-8"); got.StatusCode != 200 {
 		t.Errorf("as YAML: %s", text)
 	}
-	if got, _ := w.askWith("PUT", "/scenes/lunch", lunch, http.Header{"Content-Type": {"application/json"}}); got.StatusCode != 415 {
+	if got, _ := w.ask("PUT", "/scenes/lunch", lunch, "Content-Type", "application/json"); got.StatusCode != 415 {
 		t.Errorf("as JSON: %d", got.StatusCode)
 	}
 	w.want(204, "DELETE", "/scenes/lunch", "", nil)
@@ -130,7 +130,7 @@ func TestPlays(t *testing.T) {
 	w.want(409, "POST", at+"/back?step=1", "", nil)
 	w.want(200, "POST", at+"/next?step=0", "", nil)
 	w.want(200, "POST", at+"/next?step=1&animate=true", "", nil)
-	w.eventually("it is played", func() bool {
+	webtest.Eventually(t, "it is played", func() bool {
 		p = Playback{}
 		w.want(200, "GET", at, "", &p)
 		return !p.Playing
@@ -236,7 +236,7 @@ func TestScenesInLanguages(t *testing.T) {
 			t.Errorf("with %q it is %+v", ask, s)
 		}
 	}
-	if got, text := w.askWith("GET", "/scenes/lunch", "", http.Header{"Accept-Language": {"cs"}}); got.StatusCode != 200 || !strings.Contains(text, "Nobody comes.") {
+	if got, text := w.ask("GET", "/scenes/lunch", "", "Accept-Language", "cs"); got.StatusCode != 200 || !strings.Contains(text, "Nobody comes.") {
 		t.Errorf("to a browser in Czech: %s", text)
 	}
 

@@ -13,7 +13,7 @@ import (
 func TestAccess(t *testing.T) {
 	within(t, func(w *world) {
 		w.must(w.b.EnsureRootAccessRule(w.Context()))
-		w.create(engine.Queue, "a/b", engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "old", Rights: engine.SendRight, PrimaryKey: "hush1", SecondaryKey: ""}}})
+		w.b.CreateQueue("a/b", engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "old", Rights: engine.SendRight, PrimaryKey: "hush1", SecondaryKey: ""}}})
 		const all, own = "/n/default/access", "/n/default/access?entity=a%2Fb"
 		rules := func() []engine.AccessRule {
 			rules, err := w.b.AccessRules(w.Context())
@@ -39,7 +39,7 @@ func TestAccess(t *testing.T) {
 			t.Error("the secondary key is the same")
 		}
 		secret := func() (keys []string) {
-			for _, r := range append(rules(), w.state("a/b").Config.AuthorizationRules...) {
+			for _, r := range append(rules(), w.b.State("a/b").Config.AuthorizationRules...) {
 				keys = append(keys, r.PrimaryKey)
 			}
 			return keys
@@ -64,14 +64,14 @@ func TestAccess(t *testing.T) {
 		}
 		w.done(all + "/renew?entity=a%2Fb&rule=old&key=primary")
 		w.done(all + "/remove?entity=a%2Fb&rule=shop")
-		if is := w.state("a/b").Config.AuthorizationRules; len(is) != 1 || is[0].PrimaryKey == "hush1" {
+		if is := w.b.State("a/b").Config.AuthorizationRules; len(is) != 1 || is[0].PrimaryKey == "hush1" {
 			t.Errorf("the queue has %v", is)
 		}
 		// The forms of the queue itself keep its rules.
-		before := w.state("a/b").Config.AuthorizationRules[0]
+		before := w.b.State("a/b").Config.AuthorizationRules[0]
 		w.done("/n/default/q/a%2Fb/status?agreed=1", "to", "Disabled")
 		w.done("/n/default/q/a%2Fb/edit", "MaxDeliveryCount", "3", "Status", "Disabled", "LockDuration", "1m", "MaxSizeInMegabytes", "1024")
-		if is := w.state("a/b").Config; is.MaxDeliveryCount != 3 || is.Status != engine.StatusDisabled || len(is.AuthorizationRules) != 1 || is.AuthorizationRules[0] != before {
+		if is := w.b.State("a/b").Config; is.MaxDeliveryCount != 3 || is.Status != engine.StatusDisabled || len(is.AuthorizationRules) != 1 || is.AuthorizationRules[0] != before {
 			t.Errorf("after its forms the queue is %+v", is)
 		}
 
@@ -85,8 +85,8 @@ func TestAccess(t *testing.T) {
 func TestAccessRefused(t *testing.T) {
 	within(t, func(w *world) {
 		w.must(w.b.EnsureRootAccessRule(w.Context()))
-		w.create(engine.Topic, "t", engine.Config{})
-		w.create(engine.Subscription, "t/Subscriptions/s", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "t", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "t/Subscriptions/s", engine.Config{})
 		const all = "/n/default/access"
 		for name, tc := range map[string]struct {
 			to     string

@@ -151,8 +151,8 @@ func TestLongExport(t *testing.T) {
 // the restart.
 func TestRestoreAfterARestart(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Topic, "prices", engine.Config{AutoDeleteOnIdle: time.Second})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{LockDuration: time.Minute, MaxDeliveryCount: 3})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{AutoDeleteOnIdle: time.Second})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{LockDuration: time.Minute, MaxDeliveryCount: 3})
 		w.pass(3 * time.Second)
 		to := w.see("/n/default/temporary").Find("[data-list=graves] [formaction]").AttrOr("formaction", "")
 		w.restart()
@@ -162,7 +162,7 @@ func TestRestoreAfterARestart(t *testing.T) {
 		if says, at := w.done(to); !strings.Contains(says, "Restored prices") || at != "/n/default/t/prices" {
 			t.Errorf("led to %s saying %q", at, says)
 		}
-		if c := w.state("prices/Subscriptions/eu").Config; c.LockDuration != time.Minute || c.MaxDeliveryCount != 3 {
+		if c := w.b.State("prices/Subscriptions/eu").Config; c.LockDuration != time.Minute || c.MaxDeliveryCount != 3 {
 			t.Errorf("the subscription came back with %+v", c)
 		}
 		w.post(to).wants(http.StatusNotFound, "not remembered any more")
@@ -177,7 +177,7 @@ func TestRestoreAfterARestart(t *testing.T) {
 // restart.
 func TestPassportAfterARestart(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.fill("orders", engine.Content{Subject: "first", MessageID: "o-1", CorrelationID: "c-1"}, engine.Content{Subject: "second"})
 		m := w.first("orders", engine.ClassAll)
 		w.done(m+"/delete", "count", "1")

@@ -21,7 +21,7 @@ func (nowhere) RoundTrip(*http.Request) (*http.Response, error) {
 // a script.
 func TestAlertRuleFromItsForm(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.fill("orders", engine.Content{MessageID: "1", Subject: "first", TTL: 40 * time.Second}, engine.Content{MessageID: "2", Subject: "second", TTL: time.Hour})
 		w.see("/n/default/alerts").wants(200, "No rules yet", "Nothing so far.")
 		w.see("/n/default/alerts/new?entity=orders&kind=expiring").wants(200, "It would fire for 1 message now.", "first")
@@ -99,10 +99,10 @@ func TestAlertRuleFromItsForm(t *testing.T) {
 // one.
 func TestAlertRulesOfAnEntity(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
-		w.create(engine.Queue, "pay", engine.Config{})
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
+		w.b.CreateQueue("pay", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		rule := func(name, in string) {
 			w.done("/n/default/alerts/new", "name", name, "when", "expiring", "in", in, "within", "1m", "then", "notify", "extendBy", "10m", "maxExtensions", "2")
 		}

@@ -13,8 +13,8 @@ import (
 // damage adds damaged messages to the queue orders, which the next start finds.
 func (w *world) damage(n int) {
 	w.Helper()
-	w.create(engine.Queue, "orders", engine.Config{})
-	state := w.state("orders")
+	w.b.CreateQueue("orders", engine.Config{})
+	state := w.b.State("orders")
 	w.stop()
 	w.store = &breakable{Store: w.store.Reopen()}
 	for i := range n {

@@ -15,7 +15,7 @@ func TestDefinitionsFile(t *testing.T) {
 		if n := w.see("/n/default/queues").Find(`a[href="/n/default/definitions"]`).Length(); n != 0 {
 			t.Error("there is nothing to write")
 		}
-		w.create(engine.Queue, "orders", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("orders", engine.Config{RequiresSession: true})
 		if n := w.see("/n/default/queues").Find(`a[href="/n/default/definitions"]`).Length(); n != 1 {
 			t.Errorf("there are %d links", n)
 		}
@@ -40,14 +40,14 @@ const drawnFile = `{"UserConfig":{"Namespaces":[{"Queues":[{"Name":"orders","Pro
 func TestDefinitionsAreImported(t *testing.T) {
 	within(t, func(w *world) {
 		const at = "/n/default/definitions/import"
-		w.create(engine.Queue, "orders", engine.Config{LockDuration: 10 * time.Second})
+		w.b.CreateQueue("orders", engine.Config{LockDuration: 10 * time.Second})
 		if w.see("/n/default/queues").Find(`a[href="`+at+`"]`).Length() != 1 {
 			t.Error("nothing leads to the page")
 		}
 		w.see(at).wants(200, "Import definitions")
 		a := w.upload(at, "csrf", w.token(), "file/Config.json", drawnFile, "text", "")
 		a.wants(200, "It would make 2 changes", "orders", "LockDuration", "PT10S", "PT20S", "audit", "Create")
-		if w.state("orders").Config.LockDuration != 10*time.Second {
+		if w.b.State("orders").Config.LockDuration != 10*time.Second {
 			t.Error("looking has changed it")
 		}
 		agreed, _ := a.Find("button[name=agreed]").Attr("value")
@@ -58,8 +58,8 @@ func TestDefinitionsAreImported(t *testing.T) {
 		w.upload(at, "csrf", "guessed", "text", text, "agreed", agreed).wants(403)
 		w.post(at, "text", text, "agreed", agreed).wants(403)
 		done := w.upload(at, "csrf", w.token(), "text", text, "agreed", agreed)
-		if done.status != 303 || w.state("orders").Config.LockDuration != 20*time.Second || w.state("audit").Path != "audit" {
-			t.Errorf("answered with %d, and it is %+v", done.status, w.state("orders").Config)
+		if done.status != 303 || w.b.State("orders").Config.LockDuration != 20*time.Second || w.b.State("audit").Path != "audit" {
+			t.Errorf("answered with %d, and it is %+v", done.status, w.b.State("orders").Config)
 		}
 		if n := strings.Count(w.see("/n/default/activity").Find("main").Text(), "dashboard"); n < 2 {
 			t.Errorf("Activity names who did it %d times", n)
@@ -75,7 +75,7 @@ func TestDefinitionsAreImported(t *testing.T) {
 func TestDefinitionsAreRefused(t *testing.T) {
 	within(t, func(w *world) {
 		const at = "/n/default/definitions/import"
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		bad := strings.Replace(strings.Replace(drawnFile, "PT20S", "soon", 1), `"audit"`, `"<b>","Properties":{"What":1}`, 1)
 		w.upload(at, "csrf", w.token(), "text", bad).wants(422, "things are wrong", "UserConfig.Namespaces[0].Queues[0].Properties.LockDuration", "Queues[1].Name", "One part has no effect", "Queues[1].Properties.What")
 		w.upload(at, "csrf", w.token(), "text", "{").wants(422, "One thing is wrong")

@@ -27,7 +27,7 @@ func (w *world) over(to string, form url.Values) answer {
 // the same heading, fields and buttons, and a cancel button that gets the focus.
 func TestGuardsOverThePage(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.fill("orders", engine.Content{Subject: "one"}, engine.Content{Subject: "two"})
 		key := w.first("orders", engine.ClassActive)
 		w.done("/n/default/access/new", "name", "worker", "rights", "Send")
@@ -58,7 +58,7 @@ func TestGuardsOverThePage(t *testing.T) {
 // it leads to.
 func TestAnswersToDialogs(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.fill("orders", engine.Content{Subject: "one"})
 		form := w.over("/n/default/q/orders/delete", nil).asked()
 		if wrong := w.over("/n/default/q/orders/delete", form); wrong.status != http.StatusUnprocessableEntity || wrong.Find("body > form.asking [aria-invalid=true]").Length() != 1 {

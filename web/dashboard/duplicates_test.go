@@ -13,7 +13,7 @@ import (
 func (w *world) keysOf(path engine.Path, subjects ...string) (pairs []string) {
 	w.Helper()
 	for _, s := range subjects {
-		for _, r := range w.rows(path, engine.ClassAll) {
+		for _, r := range w.b.Rows(path) {
 			if r.Content.Subject() == s {
 				pairs = append(pairs, "key", strconv.FormatUint(uint64(r.Message.Key), 10))
 			}
@@ -28,7 +28,7 @@ func (w *world) keysOf(path engine.Path, subjects ...string) (pairs []string) {
 // deadPayments creates a queue with duplicate detection and dead letters in it: the ids of two
 // were sent again, and two have the same id, from one window and the next.
 func deadPayments(w *world) {
-	w.create(engine.Queue, "payments", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})
+	w.b.CreateQueue("payments", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})
 	dead := func(id, subject string) {
 		w.fill("payments", engine.Content{MessageID: id, Subject: subject})
 		_, at := w.done("/n/default/q/payments/receive")
@@ -61,7 +61,7 @@ func TestResubmitOfManyTellsDuplicates(t *testing.T) {
 		all := w.keysOf(dlq, "one", "four", "two", "four-again")
 		ask := w.post(to, all...)
 		ask.wants(200, "Resubmit 4 dead letters", "3 of them would be dropped as duplicates, having an id that payments has seen lately: one #1, two #2 and four-again #5.", "Let duplicates be dropped")
-		if n := w.state("payments").Counts.DeadLetter; n != 4 {
+		if n := w.b.State("payments").Counts.DeadLetter; n != 4 {
 			t.Fatalf("before it is answered %d dead letters are left", n)
 		}
 		if n := ask.Find("input[name=key]").Length(); n != 4 {
@@ -69,16 +69,16 @@ func TestResubmitOfManyTellsDuplicates(t *testing.T) {
 		}
 		ask.wants(200, "what is dropped is then gone")
 		says, at := w.done(to, append(all, "count", "4", "how", "move", "back", "/n/default/q/payments")...)
-		if c := w.state("payments").Counts; c.DeadLetter != 3 || strings.Join(strings.Fields(says), " ") != "One message resubmitted, 3 would be duplicates They are still among the dead letters, here." || at != "/n/default/q/payments?tab=dead-letter" {
+		if c := w.b.State("payments").Counts; c.DeadLetter != 3 || strings.Join(strings.Fields(says), " ") != "One message resubmitted, 3 would be duplicates They are still among the dead letters, here." || at != "/n/default/q/payments?tab=dead-letter" {
 			t.Errorf("without leave: %+v, %q at %s", c, says, at)
 		}
 		says, at = w.done("/n/default/q/payments/resubmit", "count", "3", "how", "move", "back", "/n/default/q/payments")
-		if c := w.state("payments").Counts; c.DeadLetter != 3 || !strings.Contains(says, "They are still among the dead letters") || at != "/n/default/q/payments?tab=dead-letter" {
+		if c := w.b.State("payments").Counts; c.DeadLetter != 3 || !strings.Contains(says, "They are still among the dead letters") || at != "/n/default/q/payments?tab=dead-letter" {
 			t.Errorf("all of them without leave: %+v, %q at %s", c, says, at)
 		}
 		w.see("/n/default/q/payments/resubmit").wants(200, "3 of them would be dropped as duplicates", "one #1, two #2 and four")
 		says, _ = w.done(to, append(w.keysOf(dlq, "one", "two"), "count", "2", "duplicate", "drop")...)
-		if c := w.state("payments").Counts; c.DeadLetter != 1 || c.Active != 2 || strings.TrimSpace(says) != "0 messages resubmitted, 2 dropped as duplicates" {
+		if c := w.b.State("payments").Counts; c.DeadLetter != 1 || c.Active != 2 || strings.TrimSpace(says) != "0 messages resubmitted, 2 dropped as duplicates" {
 			t.Errorf("with leave: %+v, %q", c, says)
 		}
 		w.pass(time.Minute)
@@ -90,7 +90,7 @@ func TestResubmitOfManyTellsDuplicates(t *testing.T) {
 // (OPS-1).
 func TestResubmitOfManyWithoutDetection(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		for range 2 {
 			w.fill("orders", engine.Content{MessageID: "same", Subject: "s"})
 			_, at := w.done("/n/default/q/orders/receive")
@@ -99,7 +99,7 @@ func TestResubmitOfManyWithoutDetection(t *testing.T) {
 		}
 		w.see("/n/default/q/orders/resubmit").lacks("duplicates")
 		var keys []string
-		for _, r := range w.rows("orders/$DeadLetterQueue", engine.ClassAll) {
+		for _, r := range w.b.Rows("orders/$DeadLetterQueue") {
 			keys = append(keys, "key", strconv.FormatUint(uint64(r.Message.Key), 10))
 		}
 		if says, _ := w.done("/n/default/q/orders/bulk/resubmit", keys...); strings.TrimSpace(says) != "2 messages resubmitted" {

@@ -16,14 +16,14 @@ import (
 // the edit; the original is gone, and both link to each other.
 func TestRewrite(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		number, err := value.Parse(value.Decimal128, "0.10")
 		w.must(err)
 		w.fill("orders", engine.Content{
 			MessageID: "m", Subject: "old", CorrelationID: "c", SessionID: "s", PartitionKey: "s", To: "t", ReplyTo: "r", ReplyToSessionID: "rs", ContentType: "application/json",
 			TTL: 90 * time.Minute, Properties: value.Properties{{Name: "p", Value: number}, {Name: "many", Value: value.OfString("a\nb")}},
 		})
-		key := w.rows("orders", engine.ClassAll)[0].Message.Key
+		key := w.b.Rows("orders")[0].Message.Key
 		w.must(w.b.DeadLetterMessage(w.Context(), key, "why", "so", "test"))
 		at := w.pages.MessageURL(key)
 		a := w.see(at)
@@ -42,10 +42,10 @@ func TestRewrite(t *testing.T) {
 		if !strings.Contains(says, "Resubmitted as edited, with the number 2") {
 			w.Errorf("it says %q", says)
 		}
-		if n := w.state("orders").Counts; n != (engine.Counts{Active: 1}) {
+		if n := w.b.State("orders").Counts; n != (engine.Counts{Active: 1}) {
 			w.Errorf("there are %+v", n)
 		}
-		row := w.rows("orders", engine.ClassAll)[0]
+		row := w.b.Rows("orders")[0]
 		c, err := row.Content.Content()
 		w.must(err)
 		if c.Subject != "new" || c.MessageID != "m" || c.CorrelationID != "c" || c.SessionID != "s" || c.To != "t" || c.ReplyTo != "r" || c.ReplyToSessionID != "rs" || c.TTL != 90*time.Minute ||
@@ -66,14 +66,13 @@ func TestRewrite(t *testing.T) {
 // leaves the message where it is; another target is given by its path.
 func TestRewriteKeepsBody(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
-		w.create(engine.Subscription, "prices/Subscriptions/us", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/us", engine.Config{})
 		for _, body := range [][]byte{{0xff, 0, 1}, []byte("a\r\nb"), bytes.Repeat([]byte("large "), 25_000)} {
-			_, err := w.b.Send(w.Context(), "prices", []broker.Outgoing{{Content: engine.Content{MessageID: "m"}, Body: body}}, "test")
-			w.must(err)
-			rows := w.rows("prices/Subscriptions/eu", engine.ClassActive)
+			w.b.SendMessages("prices", broker.Outgoing{Content: engine.Content{MessageID: "m"}, Body: body})
+			rows := w.b.RowsOf("prices/Subscriptions/eu", engine.ClassActive)
 			key := rows[len(rows)-1].Message.Key
 			w.must(w.b.DeadLetterMessage(w.Context(), key, "", "", "test"))
 			at := w.pages.MessageURL(key)
@@ -81,9 +80,9 @@ func TestRewriteKeepsBody(t *testing.T) {
 			if form.Find("textarea[name=body]").Length() != 0 || form.Find("input[name=target]").AttrOr("value", "") != "prices/Subscriptions/eu" {
 				w.Errorf("the form is %s", form.Find("#f").Text())
 			}
-			before := len(w.rows("prices/Subscriptions/us", engine.ClassActive))
+			before := len(w.b.RowsOf("prices/Subscriptions/us", engine.ClassActive))
 			w.done(at+"/edit", append([]string{"how", "copy"}, form.fields("#f")...)...)
-			rows = w.rows("prices/Subscriptions/eu", engine.ClassActive)
+			rows = w.b.RowsOf("prices/Subscriptions/eu", engine.ClassActive)
 			r := rows[len(rows)-1]
 			in, err := w.b.Body(w.Context(), r.Message.Content, r.Content.BodySize())
 			w.must(err)
@@ -94,15 +93,15 @@ func TestRewriteKeepsBody(t *testing.T) {
 			if !bytes.Equal(got.Bytes(), body) {
 				w.Errorf("a body of %d bytes is one of %d", len(body), got.Len())
 			}
-			if len(w.rows("prices/Subscriptions/us", engine.ClassActive)) != before {
+			if len(w.b.RowsOf("prices/Subscriptions/us", engine.ClassActive)) != before {
 				w.Error("another subscription got it, too")
 			}
-			if w.state("prices/Subscriptions/eu").Counts.DeadLetter == 0 {
+			if w.b.State("prices/Subscriptions/eu").Counts.DeadLetter == 0 {
 				w.Error("the dead letter is gone")
 			}
 			w.done(at+"/edit", "keep-body", "on", "target", "orders")
 		}
-		if n := w.state("orders").Counts.Active; n != 3 {
+		if n := w.b.State("orders").Counts.Active; n != 3 {
 			w.Errorf("%d came", n)
 		}
 	})
@@ -111,10 +110,10 @@ func TestRewriteKeepsBody(t *testing.T) {
 // TestRewriteWrong: errors are beside their fields, and nothing has changed.
 func TestRewriteWrong(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{RequiresDuplicateDetection: true})
-		w.create(engine.Queue, "closed", engine.Config{Status: engine.StatusSendDisabled})
+		w.b.CreateQueue("orders", engine.Config{RequiresDuplicateDetection: true})
+		w.b.CreateQueue("closed", engine.Config{Status: engine.StatusSendDisabled})
 		w.fill("orders", engine.Content{MessageID: "m"})
-		key := w.rows("orders", engine.ClassAll)[0].Message.Key
+		key := w.b.Rows("orders")[0].Message.Key
 		w.must(w.b.DeadLetterMessage(w.Context(), key, "", "", "test"))
 		to := w.pages.MessageURL(key) + "/edit"
 		w.post(to, "ttl", "soon").wants(422, "Edit and resubmit")
@@ -124,7 +123,7 @@ func TestRewriteWrong(t *testing.T) {
 		w.post(to, "how", "somehow").wants(422)
 		w.post(to, "property-0-name", "p", "property-0-type", "int", "property-0-value", "x").wants(422, "not a value of type int")
 		w.post(to, "message-id", "m").wants(409, "has received the MessageId 'm'")
-		if n := w.state("orders").Counts; n != (engine.Counts{DeadLetter: 1}) {
+		if n := w.b.State("orders").Counts; n != (engine.Counts{DeadLetter: 1}) {
 			w.Fatalf("there are %+v", n)
 		}
 		if says, _ := w.done(to, "message-id", "m", "duplicate", "drop"); !strings.Contains(says, "duplicate") {
@@ -139,10 +138,10 @@ func TestRewriteWrong(t *testing.T) {
 // whether it is sent, refused or cancelled.
 func TestRewriteFromList(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		for range 3 {
 			w.fill("orders", engine.Content{MessageID: "m", Properties: value.Properties{{Name: "p", Value: value.OfString("x")}}})
-			w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "why", "so", "test"))
+			w.must(w.b.DeadLetterMessage(w.Context(), w.b.RowsOf("orders", engine.ClassActive)[0].Message.Key, "why", "so", "test"))
 		}
 		for _, list := range []string{"/n/default/q/orders?column=prop.p&column=state&tab=dead-letter", "/n/default/search?q=state%3Adead"} {
 			a := w.see(list)
@@ -160,7 +159,7 @@ func TestRewriteFromList(t *testing.T) {
 				w.Errorf("it leads to %s, and says %q", to, says)
 			}
 		}
-		key := w.rows("orders/$DeadLetterQueue", engine.ClassAll)[0].Message.Key
+		key := w.b.Rows("orders/$DeadLetterQueue")[0].Message.Key
 		for _, elsewhere := range []string{"https://example.com/n/default/q/orders", "/n/default/q/orders/purge", "/n/default/m/1", "//x/n/default/search"} {
 			if form := w.see(w.pages.MessageURL(key) + "/edit?back=" + url.QueryEscape(elsewhere)); form.Find("#f [name=back]").Length() != 0 {
 				w.Errorf("it leads back to %s", elsewhere)

@@ -17,7 +17,7 @@ func TestCreateAndEdit(t *testing.T) {
 			t.Errorf("led to %s saying %q", at, says)
 		}
 		want := engine.Config{DefaultMessageTimeToLive: 90 * time.Minute, DeadLetteringOnMessageExpiration: true, LockDuration: 30 * time.Second, MaxDeliveryCount: 5, UserMetadata: "mine"}
-		got := w.state("a/b").Config
+		got := w.b.State("a/b").Config
 		got.MaxSizeInMegabytes, got.DuplicateDetectionHistoryTimeWindow = 0, 0
 		if !got.Equal(want) {
 			t.Errorf("created %+v", got)
@@ -35,7 +35,7 @@ func TestCreateAndEdit(t *testing.T) {
 		if !strings.Contains(says, "Saved a/b") {
 			t.Errorf("said %q", says)
 		}
-		if c := w.state("a/b").Config; c.DefaultMessageTimeToLive != 2*time.Hour || c.MaxDeliveryCount != 7 || c.LockDuration != 0 || c.DeadLetteringOnMessageExpiration || !c.UnbatchedOperations {
+		if c := w.b.State("a/b").Config; c.DefaultMessageTimeToLive != 2*time.Hour || c.MaxDeliveryCount != 7 || c.LockDuration != 0 || c.DeadLetteringOnMessageExpiration || !c.UnbatchedOperations {
 			t.Errorf("a form is a full replacement (PROP-2), got %+v", c)
 		}
 
@@ -55,9 +55,9 @@ func TestCreateAndEdit(t *testing.T) {
 // error at the field, and nothing is created or changed.
 func TestBadEntityForms(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{MaxDeliveryCount: 3})
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{MaxDeliveryCount: 3})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		for name, tc := range map[string]struct {
 			field, value string
 			status       int
@@ -114,12 +114,12 @@ func TestBadEntityForms(t *testing.T) {
 		}
 		var names []string
 		for _, e := range []engine.Path{"orders", "prices"} {
-			names = append(names, string(w.state(e).Path))
+			names = append(names, string(w.b.State(e).Path))
 		}
 		if a := w.get("/n/default/q/new"); a.status != 404 || len(names) != 2 {
 			t.Errorf("something was created")
 		}
-		if c := w.state("orders").Config; !c.Equal(engine.Config{MaxDeliveryCount: 3}) {
+		if c := w.b.State("orders").Config; !c.Equal(engine.Config{MaxDeliveryCount: 3}) {
 			t.Errorf("something was changed: %+v", c)
 		}
 		if a := w.post("/n/default/t/prices/new", "name", "a/b"); a.status != 422 {
@@ -136,13 +136,13 @@ func TestBadEntityForms(t *testing.T) {
 
 func TestLoweredTTLAsksFirst(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: time.Hour})
+		w.b.CreateQueue("orders", engine.Config{DefaultMessageTimeToLive: time.Hour})
 		w.fill("orders", engine.Content{}, engine.Content{}, engine.Content{TTL: 50 * time.Minute})
 		w.pass(3 * time.Minute)
 		w.fill("orders", engine.Content{})
 		a := w.post("/n/default/q/orders/edit", "DefaultMessageTimeToLive", "2m")
 		a.wants(422, "2 messages would run out at once")
-		if c := w.state("orders").Config; c.DefaultMessageTimeToLive != time.Hour {
+		if c := w.b.State("orders").Config; c.DefaultMessageTimeToLive != time.Hour {
 			t.Fatalf("it was done at once")
 		}
 		again, _ := a.Find("form#f").Attr("action")
@@ -150,7 +150,7 @@ func TestLoweredTTLAsksFirst(t *testing.T) {
 			t.Errorf("the second time: %d", a.status)
 		}
 		w.pass(time.Second)
-		if e := w.state("orders"); e.Counts.Active != 2 {
+		if e := w.b.State("orders"); e.Counts.Active != 2 {
 			t.Errorf("%d messages are left, want 2", e.Counts.Active)
 		}
 		w.done("/n/default/q/orders/edit", "DefaultMessageTimeToLive", "1m30s") // no message expires at once: nothing is asked
@@ -161,11 +161,11 @@ func TestLoweredTTLAsksFirst(t *testing.T) {
 // IDLE-12, IDLE-15, TTL-16).
 func TestTriedTimes(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: 10 * time.Minute})
-		w.create(engine.Queue, "other", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{AutoDeleteOnIdle: 10 * time.Minute})
+		w.b.CreateQueue("other", engine.Config{})
 		w.fill("orders", engine.Content{}, engine.Content{})
 		w.pass(5 * time.Minute)
-		is := w.state("orders")
+		is := w.b.State("orders")
 		said := func(pairs ...string) answer { return w.post("/n/default/q/orders/edit?try=1", pairs...) }
 		for name, c := range map[string]struct {
 			typed []string
@@ -190,7 +190,7 @@ func TestTriedTimes(t *testing.T) {
 		if a := said("AutoDeleteOnIdle", "500ms"); a.Find("#f-AutoDeleteOnIdle[aria-invalid=true]").Length() != 1 {
 			t.Error("a wrong field is not told")
 		}
-		if now := w.state("orders"); !now.Config.Equal(is.Config) || now.LastUsed != is.LastUsed {
+		if now := w.b.State("orders"); !now.Config.Equal(is.Config) || now.LastUsed != is.LastUsed {
 			t.Errorf("trying changed something: %+v", now)
 		}
 		w.fill("orders", engine.Content{ScheduledFor: is.LastUsed.Add(time.Hour)})
@@ -200,8 +200,8 @@ func TestTriedTimes(t *testing.T) {
 
 func TestDeleteEntityAsksForItsName(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		w.fill("prices", engine.Content{}, engine.Content{})
 		ask := w.see("/n/default/t/prices/delete")
 		ask.wants(200, "One subscription")
@@ -236,14 +236,14 @@ func TestDeleteEntityAsksForItsName(t *testing.T) {
 
 func TestPurge(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		now, err := w.b.Now(w.Context())
 		w.must(err)
 		for range 30 {
 			w.fill("orders", engine.Content{})
 		}
 		w.fill("orders", engine.Content{ScheduledFor: now.Add(time.Hour)})
-		for _, r := range w.rows("orders", engine.ClassActive)[:3] {
+		for _, r := range w.b.RowsOf("orders", engine.ClassActive)[:3] {
 			w.must(w.b.DeadLetterMessage(w.Context(), r.Message.Key, "Poison", "", "test"))
 		}
 		_, at := w.done("/n/default/q/orders/receive")
@@ -265,7 +265,7 @@ func TestPurge(t *testing.T) {
 				t.Errorf("%s: %d, want %d", name, a.status, tc.status)
 			}
 		}
-		if e := w.state("orders"); e.Counts != (engine.Counts{Active: 26, Locked: 1, Scheduled: 1, DeadLetter: 3}) {
+		if e := w.b.State("orders"); e.Counts != (engine.Counts{Active: 26, Locked: 1, Scheduled: 1, DeadLetter: 3}) {
 			t.Fatalf("there are %+v", e.Counts)
 		}
 		says, _ := w.done("/n/default/q/orders/purge", "count", "3", "state", "dead-letter")
@@ -273,7 +273,7 @@ func TestPurge(t *testing.T) {
 			t.Errorf("said %q", says)
 		}
 		// Two subqueues have one number to confirm.
-		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), w.b.RowsOf("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
 		says, _ = w.done("/n/default/q/orders/purge", "count", "1", "state", "dead-letter", "state", "deferred")
 		if !strings.Contains(says, "Purged one message from orders") {
 			t.Errorf("said %q", says)
@@ -283,7 +283,7 @@ func TestPurge(t *testing.T) {
 		if !strings.Contains(says, "Purged 27 messages") || !strings.Contains(says, "One is locked") {
 			t.Errorf("said %q", says)
 		}
-		if e := w.state("orders"); e.Counts != (engine.Counts{Locked: 1}) {
+		if e := w.b.State("orders"); e.Counts != (engine.Counts{Locked: 1}) {
 			t.Errorf("there are %+v", e.Counts)
 		}
 	})
@@ -310,8 +310,8 @@ func TestNewTemporaryQueue(t *testing.T) {
 		}
 		fields := sent(form)
 		fields.Set("name", "a")
-		if a := w.send(form.Find("#f").AttrOr("action", ""), fields); a.to != "/n/default/q/a" || w.state("a").Config.AutoDeleteOnIdle != time.Second {
-			t.Errorf("made %+v, led to %s", w.state("a").Config, a.to)
+		if a := w.send(form.Find("#f").AttrOr("action", ""), fields); a.to != "/n/default/q/a" || w.b.State("a").Config.AutoDeleteOnIdle != time.Second {
+			t.Errorf("made %+v, led to %s", w.b.State("a").Config, a.to)
 		}
 		if h := w.see("/n/default/queues/new").Find("h1").Text(); h != "New queue" {
 			t.Errorf("any queue is a %q", h)
@@ -321,7 +321,7 @@ func TestNewTemporaryQueue(t *testing.T) {
 
 func TestTemporary(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: 10 * time.Second})
+		w.b.CreateQueue("reply", engine.Config{AutoDeleteOnIdle: 10 * time.Second})
 		w.pass(9 * time.Second)
 		w.done("/n/default/q/reply/touch")
 		w.pass(9 * time.Second)
@@ -345,7 +345,7 @@ func TestTemporary(t *testing.T) {
 		if at != "/n/default/q/reply" || !strings.Contains(says, "Restored reply") {
 			t.Errorf("led to %s saying %q", at, says)
 		}
-		if e := w.state("reply"); e.Config.AutoDeleteOnIdle != 10*time.Second {
+		if e := w.b.State("reply"); e.Config.AutoDeleteOnIdle != 10*time.Second {
 			t.Errorf("restored %+v", e.Config)
 		}
 		if a := w.post(restore); a.status != 404 {
@@ -356,8 +356,8 @@ func TestTemporary(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		says, _ := w.done("/n/default/t/prices/s/eu/rules/remove?rule=" + url.QueryEscape("$Default"))
 		if !strings.Contains(says, "lost the rule $Default") {
 			t.Errorf("said %q", says)
@@ -371,7 +371,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("added twice: %d", a.status)
 		}
 		w.fill("prices", engine.Content{})
-		if n := w.state("prices/Subscriptions/eu").Counts.Active; n != 1 {
+		if n := w.b.State("prices/Subscriptions/eu").Counts.Active; n != 1 {
 			t.Errorf("%d messages arrived", n)
 		}
 		if a := w.post("/n/default/q/orders/rules/add"); a.status != 404 {
@@ -390,7 +390,7 @@ func TestCreateNamesWithSigns(t *testing.T) {
 			sub := strings.ReplaceAll(name, "/", "-")
 			_, at = w.done(at+"/new", "name", sub, "MaxDeliveryCount", "")
 			w.see(at+"?tab=rules").wants(200, "$Default")
-			w.state(engine.SubscriptionPath(name, sub))
+			w.b.State(engine.SubscriptionPath(name, sub))
 			w.done(at+"/rules/new", "rule-name", "r"+sub[len(sub)-1:], "rule-kind", "true")
 		}
 		if a := w.post("/n/default/topics", "name", "a/.."); a.status != 422 || !strings.Contains(a.Find(".err").Text(), "of a topic") {
@@ -406,12 +406,12 @@ func TestSettingsWithoutEffect(t *testing.T) {
 	within(t, func(w *world) {
 		const says, note = "no effect while it forwards", "No effect while it forwards its messages."
 		both := engine.Config{DefaultMessageTimeToLive: time.Hour, AutoDeleteOnIdle: 2 * time.Hour}
-		w.create(engine.Queue, "to", both)
+		w.b.CreateQueue("to", both)
 		both.ForwardTo = "to"
-		w.create(engine.Queue, "from", both)
+		w.b.CreateQueue("from", both)
 		both.ForwardTo, both.ForwardDeadLetteredMessagesTo = "", "to" // these settings keep them in effect
-		w.create(engine.Queue, "dead", both)
-		w.create(engine.Queue, "plain", engine.Config{ForwardTo: "to"})
+		w.b.CreateQueue("dead", both)
+		w.b.CreateQueue("plain", engine.Config{ForwardTo: "to"})
 		for name, want := range map[string][2]int{"to": {0, 0}, "from": {2, 2}, "dead": {0, 0}, "plain": {0, 2}} {
 			settings, form := w.see("/n/default/q/"+name+"?tab=settings"), w.see("/n/default/q/"+name+"/edit")
 			if n := strings.Count(settings.Find(".settings").Text(), says); n != want[0] {

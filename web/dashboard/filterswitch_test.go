@@ -14,14 +14,14 @@ import (
 func TestFilterExceptionsSwitch(t *testing.T) {
 	within(t, func(w *world) {
 		const field = "DeadLetteringOnFilterEvaluationExceptions"
-		w.create(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
 		rule := []string{"rule-kind", "sql", "rule-sql", "price / stock > 2", "EnableBatchedOperations", "true"}
 		w.done("/n/default/t/prices/new", append(rule, "name", "strict", field, "true")...)
 		w.done("/n/default/t/prices/new", append(rule, "name", "lax")...) // a browser does not send a box that is not ticked
 		is := func(sub, on, setting string, dead int64) {
 			w.Helper()
 			at, path := "/n/default/t/prices/s/"+sub, engine.Path("prices/Subscriptions/"+sub)
-			if got, ticked := w.state(path).Config.IgnoreFilterExceptions, on == "on"; got == ticked {
+			if got, ticked := w.b.State(path).Config.IgnoreFilterExceptions, on == "on"; got == ticked {
 				w.Errorf("%s ignores them: %v", sub, got)
 			}
 			box := w.see(at + "/edit").Find("input[name=" + field + "]")
@@ -36,7 +36,7 @@ func TestFilterExceptionsSwitch(t *testing.T) {
 			}}}, "test"); err != nil {
 				w.Error(err)
 			}
-			if c := w.state(path).Counts; c.DeadLetter != dead || c.Active != 0 {
+			if c := w.b.State(path).Counts; c.DeadLetter != dead || c.Active != 0 {
 				w.Errorf("%s: %+v, want %d dead letters", sub, c, dead)
 			}
 		}
@@ -44,7 +44,7 @@ func TestFilterExceptionsSwitch(t *testing.T) {
 		is("lax", "off", "off", 0)
 		w.done("/n/default/t/prices/s/strict/edit", "EnableBatchedOperations", "true")
 		w.done("/n/default/t/prices/s/lax/edit", "EnableBatchedOperations", "true", field, "true")
-		before := w.state("prices/Subscriptions/strict").Counts.DeadLetter
+		before := w.b.State("prices/Subscriptions/strict").Counts.DeadLetter
 		is("strict", "off", "off", before)
 		is("lax", "on", "on", 2) // the one before, and this one
 	})

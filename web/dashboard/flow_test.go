@@ -14,9 +14,9 @@ import (
 func TestStatusSwitch(t *testing.T) {
 	within(t, func(w *world) {
 		c := engine.Config{LockDuration: 7 * time.Second, UserMetadata: "mine", MaxDeliveryCount: 3}
-		w.create(engine.Queue, "orders", c)
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
+		w.b.CreateQueue("orders", c)
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		for _, tc := range []struct {
 			url  string
 			path engine.Path
@@ -35,21 +35,21 @@ func TestStatusSwitch(t *testing.T) {
 			{"t/prices/s/eu", "prices/Subscriptions/eu", engine.StatusDisabled, true},
 			{"t/prices/s/eu", "prices/Subscriptions/eu", engine.StatusActive, false},
 		} {
-			was := w.state(tc.path).Config
+			was := w.b.State(tc.path).Config
 			to := "/n/default/" + tc.url + "/status"
 			a := w.post(to, "to", tc.to.String())
 			if asked := a.status == 200; asked != tc.asks {
 				t.Fatalf("%s to %v: %d", tc.url, tc.to, a.status)
 			}
 			if tc.asks {
-				if w.state(tc.path).Config.Status != was.Status {
+				if w.b.State(tc.path).Config.Status != was.Status {
 					t.Errorf("%s: not asked before it became %v", tc.url, tc.to)
 				}
 				form := w.see(to + "?to=" + tc.to.String()).Find("form.asking")
 				at, value := form.AttrOr("action", ""), form.Find("input[name=to]").AttrOr("value", "")
 				w.done(at, "to", value)
 			}
-			now := w.state(tc.path).Config
+			now := w.b.State(tc.path).Config
 			if now.Status != tc.to {
 				t.Errorf("%s is %v, not %v", tc.url, now.Status, tc.to)
 			}
@@ -68,8 +68,8 @@ func TestStatusSwitch(t *testing.T) {
 // TestStatusTellsWhatStops: the page shows beforehand what a status stops.
 func TestStatusTellsWhatStops(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
-		w.create(engine.Queue, "in", engine.Config{ForwardTo: "orders"})
+		w.b.CreateQueue("orders", engine.Config{})
+		w.b.CreateQueue("in", engine.Config{ForwardTo: "orders"})
 		w.fill("orders", engine.Content{}, engine.Content{})
 		w.done("/n/default/q/orders/receive")
 		a := w.see("/n/default/q/orders/status?to=Disabled")
@@ -82,15 +82,15 @@ func TestStatusTellsWhatStops(t *testing.T) {
 // where they are received, resubmitted and purged (DLQ-3, FWD-14, OPS-1).
 func TestTransferDeadLetters(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "via", engine.Config{})
-		w.create(engine.Queue, "to", engine.Config{Status: engine.StatusSendDisabled})
+		w.b.CreateQueue("via", engine.Config{})
+		w.b.CreateQueue("to", engine.Config{Status: engine.StatusSendDisabled})
 		w.see("/n/default/q/via").lacks("Transfer dead-letter")
 		for range 3 {
 			_, err := w.b.SendVia(w.Context(), "via", "to", []broker.Outgoing{{Content: engine.Content{Subject: "paid"}}}, "test")
 			w.must(err)
 		}
 		w.pass(time.Second)
-		if n := w.state("via").Counts.TransferDeadLetter; n != 3 {
+		if n := w.b.State("via").Counts.TransferDeadLetter; n != 3 {
 			t.Fatalf("there are %d", n)
 		}
 		tab := w.see("/n/default/q/via?tab=transfer")
@@ -109,14 +109,14 @@ func TestTransferDeadLetters(t *testing.T) {
 		ask := w.see("/n/default/q/via/resubmit?dlq=transfer")
 		ask.wants(200, "3")
 		w.done(ask.Find("form.asking").AttrOr("action", ""), "count", "3", "how", "copy")
-		if to, via := w.state("to").Counts.Active, w.state("via").Counts.TransferDeadLetter; to != 3 || via != 3 {
+		if to, via := w.b.State("to").Counts.Active, w.b.State("via").Counts.TransferDeadLetter; to != 3 || via != 3 {
 			t.Errorf("copies: %d there, %d here", to, via)
 		}
 		ask = w.see("/n/default/q/via/purge?state=transfer-dead-letter")
 		n := ask.Find("input[name=count-transfer-dead-letter]").AttrOr("value", "")
 		w.post("/n/default/q/via/purge", "state", "transfer-dead-letter", "count-transfer-dead-letter", "2").wants(409)
 		w.done("/n/default/q/via/purge", "state", "transfer-dead-letter", "count-transfer-dead-letter", n)
-		if n := w.state("via").Counts.TransferDeadLetter; n != 0 {
+		if n := w.b.State("via").Counts.TransferDeadLetter; n != 0 {
 			t.Errorf("%d are left", n)
 		}
 		w.see("/n/default/q/via?tab=transfer").wants(200, "Nothing is left")
@@ -127,7 +127,7 @@ func TestTransferDeadLetters(t *testing.T) {
 // the page warns first, and drops it only on request (OPS-1, DUP-2).
 func TestResubmitDuplicate(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{RequiresDuplicateDetection: true})
+		w.b.CreateQueue("orders", engine.Config{RequiresDuplicateDetection: true})
 		w.fill("orders", engine.Content{MessageID: "one"}, engine.Content{MessageID: "two"})
 		for range 2 {
 			_, at := w.done("/n/default/q/orders/receive")
@@ -140,16 +140,16 @@ func TestResubmitDuplicate(t *testing.T) {
 		dead := w.first("orders/$DeadLetterQueue", engine.ClassAll)
 		w.see(dead+"/resubmit").wants(200, "orders has seen its id within the last 10m", "Let duplicates be dropped")
 		w.post(dead+"/resubmit", "count", "1").wants(409, "has received the MessageId 'one'", "Let duplicates be dropped")
-		if n := w.state("orders").Counts.DeadLetter; n != 2 {
+		if n := w.b.State("orders").Counts.DeadLetter; n != 2 {
 			t.Fatalf("%d dead letters are left", n)
 		}
 		says, _ := w.done(dead+"/resubmit", "count", "1", "duplicate", "drop")
-		if c := w.state("orders").Counts; c.DeadLetter != 1 || c.Active != 0 || !strings.Contains(says, "dropped as a duplicate") {
+		if c := w.b.State("orders").Counts; c.DeadLetter != 1 || c.Active != 0 || !strings.Contains(says, "dropped as a duplicate") {
 			t.Errorf("%+v: %s", c, says)
 		}
 		w.see("/n/default/q/orders/resubmit").wants(200, "having an id that orders has seen lately: two #2")
 		says, _ = w.done("/n/default/q/orders/resubmit", "count", "1")
-		if !strings.Contains(says, "one would be a duplicate") || w.state("orders").Counts.DeadLetter != 1 {
+		if !strings.Contains(says, "one would be a duplicate") || w.b.State("orders").Counts.DeadLetter != 1 {
 			t.Errorf("it says %s", says)
 		}
 		w.pass(10 * time.Minute)
@@ -172,7 +172,7 @@ func TestForwardToItselfAsksFirst(t *testing.T) {
 			if strings.Contains(to, "temporary") != strings.Contains(again, "temporary") {
 				t.Errorf("the second time the form goes to %s", again)
 			}
-			if a := w.post(again, "name", "orders", "ForwardTo", "ORDERS", "AutoDeleteOnIdle", "1h"); a.status != 303 || w.state("orders").Config.ForwardTo != "ORDERS" {
+			if a := w.post(again, "name", "orders", "ForwardTo", "ORDERS", "AutoDeleteOnIdle", "1h"); a.status != 303 || w.b.State("orders").Config.ForwardTo != "ORDERS" {
 				t.Fatalf("the second time, at %s: %d", again, a.status)
 			}
 			w.see("/n/default/q/orders").wants(200, "orders")
@@ -180,7 +180,7 @@ func TestForwardToItselfAsksFirst(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: time.Hour})
+		w.b.CreateQueue("orders", engine.Config{DefaultMessageTimeToLive: time.Hour})
 		w.fill("orders", engine.Content{})
 		w.pass(10 * time.Minute)
 		back := []string{"ForwardDeadLetteredMessagesTo", "orders", "DefaultMessageTimeToLive", "5m"}
@@ -190,7 +190,7 @@ func TestForwardToItselfAsksFirst(t *testing.T) {
 		second := w.post(again, back...)
 		second.wants(422, "one message would run out at once")
 		again, _ = second.Find("form#f").Attr("action")
-		if a := w.post(again, back...); a.status != 303 || w.state("orders").Config.ForwardDeadLetteredMessagesTo != "orders" {
+		if a := w.post(again, back...); a.status != 303 || w.b.State("orders").Config.ForwardDeadLetteredMessagesTo != "orders" {
 			t.Fatalf("the third time, at %s: %d", again, a.status)
 		}
 		w.done(edit, append(back, "MaxDeliveryCount", "3")...) // it forwards to itself already: nothing is asked
@@ -200,7 +200,7 @@ func TestForwardToItselfAsksFirst(t *testing.T) {
 // TestRefusedForwarding: invalid forwarding is reported beside its field (FWD-2, PROP-9).
 func TestRefusedForwarding(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		for name, tc := range map[string]struct{ field, says string }{
 			"missing": {"ForwardTo", "'nowhere' that 'ForwardTo' names does not exist"},
 			"dead":    {"ForwardDeadLetteredMessagesTo", "does not exist"},
@@ -213,7 +213,7 @@ func TestRefusedForwarding(t *testing.T) {
 		}
 		w.done("/n/default/queues", "name", "all", "RequiresSession", "true", "RequiresDuplicateDetection", "true",
 			"DuplicateDetectionHistoryTimeWindow", "5m", "ForwardDeadLetteredMessagesTo", "orders", "EnableBatchedOperations", "true")
-		c := w.state("all").Config
+		c := w.b.State("all").Config
 		if !c.RequiresSession || !c.RequiresDuplicateDetection || c.DuplicateWindow() != 5*time.Minute || c.ForwardDeadLetteredMessagesTo != "orders" {
 			t.Errorf("it is %+v", c)
 		}

@@ -23,7 +23,7 @@ func TestFirstStart(t *testing.T) {
 		if at != "/n/default/q/starter" || !strings.Contains(says, "Sent 20 messages to starter") {
 			t.Errorf("led to %s saying %q", at, says)
 		}
-		e := w.state("starter")
+		e := w.b.State("starter")
 		if e.Counts.Active != 17 || e.Counts.Scheduled != 3 || !e.Config.DeadLetteringOnMessageExpiration {
 			t.Errorf("the starter queue has %+v", e.Counts)
 		}
@@ -33,7 +33,7 @@ func TestFirstStart(t *testing.T) {
 		w.pass(16 * time.Second)
 		w.see(at+"?tab=dead-letter").wants(200, "TTLExpiredException", "order.placed")
 		w.done("/n/default/starter") // again: the queue exists
-		if n := w.state("starter").Counts.MessageCount(); n != 40 {
+		if n := w.b.State("starter").Counts.MessageCount(); n != 40 {
 			t.Errorf("%d messages after the second time", n)
 		}
 	})
@@ -55,12 +55,12 @@ func TestOverviewTeachesOn(t *testing.T) {
 		}
 		const home = "/n/default"
 		offers("the welcome says it", false, home)
-		w.create(engine.Queue, "a", engine.Config{})
+		w.b.CreateQueue("a", engine.Config{})
 		offers("one queue", true, home)
 		w.done(home + "/starter")
-		w.create(engine.Queue, "b", engine.Config{})
+		w.b.CreateQueue("b", engine.Config{})
 		offers("three", true, home)
-		w.create(engine.Queue, "c", engine.Config{})
+		w.b.CreateQueue("c", engine.Config{})
 		offers("four", false, home)
 		w.must(w.b.Delete(w.Context(), "c", broker.Unconfirmed, "test"))
 		w.peers.Add(connections.Connection{ID: "c-1", Since: time.Now()})
@@ -84,7 +84,7 @@ func TestNoticeIsShownOnce(t *testing.T) {
 // warning stays until the page is left.
 func TestNoticePasses(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		for _, tc := range []struct{ what, to, stays string }{
 			{"done", "/n/default/q/orders/send", "10"},
 			{"done, with details", "/n/default/starter", "20"},
@@ -101,7 +101,7 @@ func TestNoticePasses(t *testing.T) {
 
 func TestForgedFormIsRefused(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.fill("orders", engine.Content{Subject: "one"})
 		m := w.first("orders", engine.ClassAll)
 		good := w.token()
@@ -120,7 +120,7 @@ func TestForgedFormIsRefused(t *testing.T) {
 				}
 			}
 		}
-		if e := w.state("orders"); e.Counts.Active != 1 || e.Counts.Locked != 0 {
+		if e := w.b.State("orders"); e.Counts.Active != 1 || e.Counts.Locked != 0 {
 			t.Errorf("something was done: %+v", e.Counts)
 		}
 	})
@@ -128,7 +128,7 @@ func TestForgedFormIsRefused(t *testing.T) {
 
 func TestFormsThatCannotBeRead(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		for name, tc := range map[string]struct {
 			form   string
 			status int
@@ -143,7 +143,7 @@ func TestFormsThatCannotBeRead(t *testing.T) {
 				t.Errorf("%s: %d %q", name, a.status, a.Find("main").Text())
 			}
 		}
-		if e := w.state("orders"); e.Counts.Active != 0 {
+		if e := w.b.State("orders"); e.Counts.Active != 0 {
 			t.Errorf("something was sent: %+v", e.Counts)
 		}
 	})
@@ -151,7 +151,7 @@ func TestFormsThatCannotBeRead(t *testing.T) {
 
 func TestAddressesThatAreNone(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		for _, to := range []string{
 			"/n/other", "/n/default/q/none", "/n/default/q/orders/explode", "/n/default/nothing", "/n/default/m/0", "/n/default/m/abc",
 			"/n/default/m/99", "/n/default/m/99/delete", "/n/default/m/99/body", "/n/default/q/..%2F..%2Fetc", "/n/default/t/orders/s/eu",
@@ -172,7 +172,7 @@ func TestAddressesThatAreNone(t *testing.T) {
 
 func TestNobodyIsLedAway(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: time.Hour})
+		w.b.CreateQueue("orders", engine.Config{AutoDeleteOnIdle: time.Hour})
 		for _, back := range []string{
 			"https://evil.example/n/default", "//evil.example/n/default", "/\\evil.example", "/n/other", "javascript:alert(1)",
 			"/n/default/q/orders/delete", "", "/n/default\r\nSet-Cookie: a=b", "/api/v1",
@@ -189,7 +189,7 @@ func TestNobodyIsLedAway(t *testing.T) {
 
 func TestReadOnly(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.fill("orders", engine.Content{Subject: "one"})
 		w.store.broken.Store(true)
 		a := w.post("/n/default/q/orders/send", "body", "two")
@@ -210,7 +210,7 @@ func TestReadOnly(t *testing.T) {
 // only reading may be repeated safely.
 func TestStoreThatDoesNotAnswer(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		token := w.token()
 		post := func(pairs ...string) answer {
 			return w.send("/n/default/q/orders/send", url.Values{"csrf": {token}, "body": {"x"}, "repeat": {"1"}, "back": pairs})
@@ -230,7 +230,7 @@ func TestStoreThatDoesNotAnswer(t *testing.T) {
 		w.store.mute.Store(false)
 		w.pass(time.Minute)
 		w.see(to)
-		if n := w.state("orders").Counts.Active; n != 1 {
+		if n := w.b.State("orders").Counts.Active; n != 1 {
 			t.Errorf("%d messages in the end", n)
 		}
 	})
@@ -238,7 +238,7 @@ func TestStoreThatDoesNotAnswer(t *testing.T) {
 
 func TestWhoDidIt(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.done("/n/default/q/orders/send", "body", "one")
 		w.remote = "192.0.2.7:4000"
 		w.done("/n/default/q/orders/send", "body", "two")
@@ -256,9 +256,9 @@ func TestWhoDidIt(t *testing.T) {
 
 func TestViewIsRecordedOnceAMinute(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: time.Hour})
+		w.b.CreateQueue("reply", engine.Config{AutoDeleteOnIdle: time.Hour})
 		looks := func() (n int) {
-			for _, u := range w.state("reply").Uses {
+			for _, u := range w.b.State("reply").Uses {
 				if u.What == "view" && !u.Counted {
 					n++
 				}

@@ -50,7 +50,7 @@ const importedFile = `{"messageId":"a","body":"1"}
 // sent.
 func TestImportPage(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		const at = "/n/default/q/orders/import"
 		if w.see("/n/default/q/orders").Find(`a[href="`+at+`"]`).Length() != 1 {
 			w.Error("nothing leads to the page")
@@ -65,7 +65,7 @@ func TestImportPage(t *testing.T) {
 		if v, _ := page.Find(`select[name=ids] option[selected]`).Attr("value"); v != "new" {
 			w.Errorf("the page forgets what was chosen: %q", v)
 		}
-		if n := w.state("orders").Counts; n != (engine.Counts{}) {
+		if n := w.b.State("orders").Counts; n != (engine.Counts{}) {
 			w.Errorf("looking has sent %+v", n)
 		}
 		fields := page.fields(`form[action$="/import/start"]`)
@@ -80,7 +80,7 @@ func TestImportPage(t *testing.T) {
 		if is.State != job.Done || is.Counts != (job.Counts{Total: 5, Seen: 5, Done: 4, Failed: 1}) || is.Actor != "dashboard" {
 			w.Errorf("it has done %+v", is)
 		}
-		if n := w.state("orders").Counts; n != (engine.Counts{Active: 3, Scheduled: 1}) {
+		if n := w.b.State("orders").Counts; n != (engine.Counts{Active: 3, Scheduled: 1}) {
 			w.Errorf("there are %+v", n)
 		}
 		w.see("/n/default/activity").wants(200, "started job 1")
@@ -96,7 +96,7 @@ func TestImportPage(t *testing.T) {
 // namespace's page, and can be previewed again with other options.
 func TestImportOfPastedLines(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "a/b", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("a/b", engine.Config{RequiresSession: true})
 		a := w.upload("/n/default/import", "csrf", w.token(), "to", "a/b", "ttl", "remaining", "file/", "", "lines", `{"sessionId":"s"}`+"\n{}")
 		page := w.see(a.to)
 		page.wants(200, "Pasted lines", "0 messages would be imported", "2", "lines cannot be read", "ttl=remaining")
@@ -111,7 +111,7 @@ func TestImportOfPastedLines(t *testing.T) {
 			w.Errorf("it says %q", says)
 		}
 		synctest.Wait()
-		if n := w.state("a/b").Counts; n != (engine.Counts{Active: 1}) {
+		if n := w.b.State("a/b").Counts; n != (engine.Counts{Active: 1}) {
 			w.Errorf("there are %+v", n)
 		}
 	})
@@ -121,9 +121,9 @@ func TestImportOfPastedLines(t *testing.T) {
 // shows why.
 func TestImportRefused(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		const at = "/n/default/q/orders/import"
 		w.upload(at, "csrf", "guessed", "file/x", "{}").wants(403)
 		w.upload(at, "file/x", "{}", "csrf", w.token()).wants(403) // the token is checked before a file is stored
@@ -153,7 +153,7 @@ func TestImportRefused(t *testing.T) {
 // TestImportShelfHasBounds: stored files are bounded together, and give their room back.
 func TestImportShelfHasBounds(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		const at = "/n/default/q/orders/import"
 		token := w.token()
 		var last string

@@ -16,8 +16,8 @@ import (
 // a minute how the last one ended.
 func TestJobsOnEveryPage(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
-		w.create(engine.Queue, "other", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
+		w.b.CreateQueue("other", engine.Config{})
 		w.fillMany("orders", 1024)
 		says := func(want, href string) {
 			t.Helper()

@@ -22,8 +22,8 @@ func (w *world) fillMany(path engine.Path, n int) {
 // TestJobFromItsForm: a job is counted, done, and undone, without a script.
 func TestJobFromItsForm(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
-		w.create(engine.Queue, "other", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
+		w.b.CreateQueue("other", engine.Config{})
 		w.fillMany("orders", 50)
 		w.see("/n/default/jobs").wants(200, "No jobs yet")
 		ask := w.see("/n/default/jobs/new?kind=move&path=orders&q=subject:s1&to=other")
@@ -35,13 +35,13 @@ func TestJobFromItsForm(t *testing.T) {
 		}
 		synctest.Wait()
 		w.see(at).wants(200, "Move to other", "orders", "subject:s1", "50 of 50 messages", "Done", "Undo")
-		if n := w.state("other").Counts.Active; n != 25 {
+		if n := w.b.State("other").Counts.Active; n != 25 {
 			t.Errorf("%d were moved", n)
 		}
 		_, undo := w.done(at + "/undo")
 		synctest.Wait()
 		w.see(undo).wants(200, "It takes back")
-		if n := w.state("orders").Counts.Active; n != 50 {
+		if n := w.b.State("orders").Counts.Active; n != 50 {
 			t.Errorf("%d are back", n)
 		}
 		page := w.see(at)
@@ -62,8 +62,8 @@ func TestJobFromItsForm(t *testing.T) {
 // another.
 func TestJobFormSentTwice(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
-		w.create(engine.Queue, "other", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
+		w.b.CreateQueue("other", engine.Config{})
 		w.fillMany("orders", 40)
 		for _, want := range []string{"/jobs/1", "/jobs/2"} {
 			word, _ := w.see("/n/default/jobs/new?kind=copy&path=orders&to=other").Find("form[method=post] input[name=once]").Attr("value")
@@ -75,7 +75,7 @@ func TestJobFormSentTwice(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if n := w.state("other").Counts.Active; n != 80 {
+		if n := w.b.State("other").Counts.Active; n != 80 {
 			t.Errorf("%d messages were copied", n)
 		}
 	})
@@ -85,11 +85,11 @@ func TestJobFormSentTwice(t *testing.T) {
 // number that was shown (dashboard §4).
 func TestDestructiveJobIsGuarded(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.fillMany("orders", 50)
 		const at = "/n/default/jobs/new"
 		w.see(at+"?kind=delete&path=orders").wants(200, "50 messages", "Type orders", "Delete 50 messages")
-		gone := func() bool { synctest.Wait(); return w.state("orders").Counts.Active < 50 }
+		gone := func() bool { synctest.Wait(); return w.b.State("orders").Counts.Active < 50 }
 		w.post(at, "kind", "delete", "path", "orders").wants(422)
 		w.post(at, "kind", "delete", "path", "orders", "count", "50").wants(422, "orders")
 		w.post(at, "kind", "delete", "path", "orders", "count", "50", "confirm", "other").wants(422)
@@ -102,7 +102,7 @@ func TestDestructiveJobIsGuarded(t *testing.T) {
 		w.post(at, "kind", "delete", "path", "nowhere", "count", "5").wants(404)
 		w.done(at, "kind", "delete", "path", "orders", "count", "50", "confirm", "orders")
 		synctest.Wait()
-		if n := w.state("orders").Counts.Active; n != 0 {
+		if n := w.b.State("orders").Counts.Active; n != 0 {
 			t.Errorf("%d are left", n)
 		}
 		w.see(at + "?kind=delete&path=orders").lacks("Delete 0 messages")
@@ -112,17 +112,17 @@ func TestDestructiveJobIsGuarded(t *testing.T) {
 // TestJobsOverTime: jobs with further parameters: by how much, or until when.
 func TestJobsOverTime(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.fill("orders", engine.Content{MessageID: "a", TTL: time.Hour}, engine.Content{MessageID: "b", TTL: time.Hour})
 		const at = "/n/default/jobs/new"
 		w.see(at+"?kind=extend&path=orders").wants(200, "7d")
 		w.see(at+"?kind=extend&path=orders&by=-10m").wants(200, "2 messages", "Change the time of 2 messages")
 		w.post(at, "kind", "extend", "path", "orders", "count", "2").wants(422)
 		w.post(at, "kind", "extend", "path", "orders", "count", "2", "by", "soon").wants(422)
-		before := w.rows("orders", engine.ClassAll)[1].Expires
+		before := w.b.Rows("orders")[1].Expires
 		w.done(at, "kind", "extend", "path", "orders", "count", "2", "by", "-10m")
 		synctest.Wait()
-		if got := w.rows("orders", engine.ClassAll)[1].Expires; got != before.Add(-10*time.Minute) { // OPS-3
+		if got := w.b.Rows("orders")[1].Expires; got != before.Add(-10*time.Minute) { // OPS-3
 			w.Errorf("it expires at %v, before at %v", got, before)
 		}
 		now := w.b.ClockTime()
@@ -132,7 +132,7 @@ func TestJobsOverTime(t *testing.T) {
 		w.post(at, "kind", "reschedule", "path", "orders", "count", "1", "until", "1999-01-01T00:00").wants(422)
 		w.done(at, "kind", "reschedule", "path", "orders", "count", "1", "until", until)
 		synctest.Wait()
-		if got := w.rows("orders", engine.ClassScheduled)[0].Message.ScheduledFor.Time().UTC().Format("2006-01-02T15:04:05Z"); got != until { // OPS-8
+		if got := w.b.RowsOf("orders", engine.ClassScheduled)[0].Message.ScheduledFor.Time().UTC().Format("2006-01-02T15:04:05Z"); got != until { // OPS-8
 			w.Errorf("it comes at %s, not %s", got, until)
 		}
 	})

@@ -24,6 +24,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/alert"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/engine/demo"
 	"mayfly/engine/job"
 	"mayfly/engine/namespaces"
@@ -42,7 +43,7 @@ import (
 // goroutines wait for it. Its visitor is a browser without scripts.
 type world struct {
 	*testing.T
-	b       *broker.Broker
+	b       *brokertest.Broker
 	pages   *pages.Pages
 	jobs    *job.Jobs
 	fleet   *namespaces.Manager // of another server; nil if there is one namespace
@@ -119,9 +120,8 @@ func (w *world) start() {
 	limits := engine.DefaultLimits()
 	limits.MinAutoDelete = time.Second
 	limits.MessageSize = cmp.Or(w.largest, limits.MessageSize)
-	var err error
 	opened := false
-	w.b, err = broker.Open(w.Context(), func(context.Context) (engine.Store, error) {
+	w.b = brokertest.OpenWith(w, func(context.Context) (engine.Store, error) {
 		if opened && w.store.mute.Load() {
 			return nil, errors.New("no answer")
 		}
@@ -130,34 +130,30 @@ func (w *world) start() {
 		}
 		opened = true
 		return w.store, nil
-	}, broker.Options{Logger: logger, Limits: &limits})
-	if err != nil {
-		w.Fatal(err)
-	}
-	if w.jobs, err = job.Open(w.Context(), w.b, logger); err != nil {
-		w.Fatal(err)
-	}
+	}, broker.Options{Limits: &limits})
+	var err error
+	w.jobs, err = job.Open(w.Context(), w.b.Broker, logger)
+	w.must(err)
 	w.uploads = exchange.NewUploads()
 	w.hooks = webhook.New(webhook.Options{Logger: logger, Transport: nowhere{}})
-	if w.rules, err = alert.Open(w.Context(), w.b, alert.Options{Logger: logger, Send: w.hooks.Offer, AllowURL: w.hooks.CheckAddress}); err != nil {
-		w.Fatal(err)
-	}
+	w.rules, err = alert.Open(w.Context(), w.b.Broker, alert.Options{Logger: logger, Send: w.hooks.Offer, AllowURL: w.hooks.CheckAddress})
+	w.must(err)
 	w.ring = token.New(token.Options{Logger: logger})
-	w.leave, err = w.ring.Serve(w.Context(), w.b)
+	w.leave, err = w.ring.Serve(w.Context(), w.b.Broker)
 	w.must(err)
 	if w.scenes = nil; w.fleet != nil {
 		library, err := demo.Open()
 		w.must(err)
 		w.scenes = demo.NewPlayer(demo.Options{Namespaces: w.fleet, Library: library, Logger: logger})
-		w.must(w.scenes.LoadSaved(w.Context(), w.b))
+		w.must(w.scenes.LoadSaved(w.Context(), w.b.Broker))
 	}
-	w.pages = route.Start(w.b, pages.Options{API: "http://127.0.0.1:8080/api/v1", Connection: "Endpoint=sb://localhost:5672/", REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Clients: &w.peers, Jobs: w.jobs, AlertRules: w.rules, Webhooks: w.hooks, Uploads: w.uploads, Scenes: w.scenes, Namespaces: pages.NamespaceInfo{Namespaces: w.fleet}, Logger: logger})
+	w.pages = route.Start(w.b.Broker, pages.Options{API: "http://127.0.0.1:8080/api/v1", Connection: "Endpoint=sb://localhost:5672/", REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Clients: &w.peers, Jobs: w.jobs, AlertRules: w.rules, Webhooks: w.hooks, Uploads: w.uploads, Scenes: w.scenes, Namespaces: pages.NamespaceInfo{Namespaces: w.fleet}, Logger: logger})
 	w.reopen()
 }
 
 // newDoor returns a dashboard on the world's services.
 func (w *world) newDoor() *dashboard.Handler {
-	return dashboard.New(dashboard.Options{Broker: w.b, Namespaces: w.fleet, Scenes: w.scenes, Pages: w.pages, Clients: &w.peers, Jobs: w.jobs, Uploads: w.uploads, AlertRules: w.rules, Tokens: w.ring, Safe: w.safe, Logger: slog.New(slog.DiscardHandler)})
+	return dashboard.New(dashboard.Options{Broker: w.b.Broker, Namespaces: w.fleet, Scenes: w.scenes, Pages: w.pages, Clients: &w.peers, Jobs: w.jobs, Uploads: w.uploads, AlertRules: w.rules, Tokens: w.ring, Safe: w.safe, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // reopen replaces the dashboard. Forms of the former one have to be loaded again.
@@ -190,9 +186,7 @@ func (w *world) stop() {
 	w.hooks.Close()
 	w.uploads.Close()
 	w.pages.Close()
-	if err := w.b.Close(); err != nil {
-		w.Error(err)
-	}
+	w.b.Close()
 }
 
 // restart ends the process and starts the next one on the same store. The browser keeps its
@@ -342,45 +336,15 @@ func (w *world) done(to string, pairs ...string) (says string, at string) {
 	return strings.TrimSpace(page.Find("[data-notice]").Text()), a.to
 }
 
-func (w *world) create(kind engine.EntityKind, path engine.Path, c engine.Config) {
-	w.Helper()
-	_, err := w.b.Create(w.Context(), kind, path, c, "test")
-	w.must(err)
-}
-
 func (w *world) fill(path engine.Path, all ...engine.Content) {
 	w.Helper()
-	var out []broker.Outgoing
-	for _, c := range all {
-		out = append(out, broker.Outgoing{Content: c, Body: []byte(`{"customer":{"id":4417},"total":129.90}`)})
-	}
-	_, err := w.b.Send(w.Context(), path, out, "test")
-	w.must(err)
-}
-
-func (w *world) state(path engine.Path) (e engine.EntityState) {
-	w.Helper()
-	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
-		e, err = r.State(path)
-		return err
-	}))
-	return e
-}
-
-// rows returns the messages of a path.
-func (w *world) rows(path engine.Path, class engine.Class) (rows []engine.Row) {
-	w.Helper()
-	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
-		rows, err = r.Browse(engine.Browse{Path: path, Class: class, From: 1, Limit: 1000})
-		return err
-	}))
-	return rows
+	w.b.SendContents(path, `{"customer":{"id":4417},"total":129.90}`, all...)
 }
 
 // first returns the address of the first message of a path.
 func (w *world) first(path engine.Path, class engine.Class) string {
 	w.Helper()
-	rows := w.rows(path, class)
+	rows := w.b.RowsOf(path, class)
 	if len(rows) == 0 {
 		w.Fatalf("%s is empty", path)
 	}

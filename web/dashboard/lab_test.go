@@ -34,8 +34,8 @@ func (a answer) says(selector string) string {
 func TestLab(t *testing.T) {
 	within(t, func(w *world) {
 		w.see("/n/default/lab").wants(200, "Create a topic first")
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Topic, "other", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "other", engine.Config{})
 		w.see("/n/default/lab").wants(200, "Nothing was tried yet", "Every message found a subscription")
 		message := []string{"topic", "prices", "subject", "price.changed", "property-0-name", "amount", "property-0-type", "int", "property-0-value", "1200"}
 		w.post("/n/default/lab", message...).wants(200, "The topic has no subscription.", "accepted and discarded")
@@ -63,14 +63,14 @@ func TestLab(t *testing.T) {
 		if href := a.Find(`.taking a[href*="rules/edit"]`).First().AttrOr("href", ""); href != "/n/default/t/prices/s/all/rules/edit?rule=%24Default" {
 			t.Errorf("a rule leads to %s", href)
 		}
-		if w.state("prices").NextSeq != 1 || w.state("prices/Subscriptions/all").Counts.Active != 0 {
+		if w.b.State("prices").NextSeq != 1 || w.b.State("prices/Subscriptions/all").Counts.Active != 0 {
 			t.Error("trying has sent it")
 		}
 		w.fill("prices", engine.Content{Subject: "price.changed", Properties: value.Properties{{Name: "amount", Value: value.OfInt(1200)}}})
 		for sub, want := range map[engine.Path]engine.Counts{
 			"all": {Active: 2}, "audit": {DeadLetter: 1}, "z-dropped": {}, "eu": {}, "silent": {},
 		} {
-			if got := w.state(engine.SubscriptionPath("prices", string(sub))).Counts; got != want {
+			if got := w.b.State(engine.SubscriptionPath("prices", string(sub))).Counts; got != want {
 				t.Errorf("%s got %+v, want %+v", sub, got, want)
 			}
 		}
@@ -96,11 +96,11 @@ func TestLab(t *testing.T) {
 // the lab as well (FILT-21).
 func TestLabKnowsWhatTheBrokerSets(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
 		w.ruled("first", engine.Config{}, sql("r", "sys.SequenceNumber = 1 AND EXISTS(sys.EnqueuedTimeUtc) AND sys.PartitionKey = 'k'", ""))
 		w.post("/n/default/lab", "topic", "PRICES", "partition-key", "k").wants(200, "1 of 1 subscriptions takes it.")
 		w.fill("prices", engine.Content{PartitionKey: "k"})
-		if n := w.state("prices/Subscriptions/first").Counts.Active; n != 1 {
+		if n := w.b.State("prices/Subscriptions/first").Counts.Active; n != 1 {
 			t.Errorf("%d arrived", n)
 		}
 		w.post("/n/default/lab", "topic", "prices", "partition-key", "k").wants(200, "No subscription takes it.")
@@ -111,7 +111,7 @@ func TestLabKnowsWhatTheBrokerSets(t *testing.T) {
 // shown, and of the others as many as there is room for.
 func TestLabOfThousands(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
 		const all = 2000
 		for i := range all {
 			r := sql("r", fmt.Sprintf("n %% %d = 7", all), "")
@@ -134,7 +134,7 @@ func TestLabOfThousands(t *testing.T) {
 // shown.
 func TestLabOfManyRules(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
 		var rules []engine.Rule
 		for i := range 250 {
 			rules = append(rules, sql(fmt.Sprintf("r%03d", i), fmt.Sprintf("n = %d", i), ""))
@@ -181,7 +181,7 @@ func region(name string) value.Property {
 
 func TestTray(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
 		w.unmatched("prices",
 			engine.Content{Subject: "price.changed", MessageID: "p-1", CorrelationID: "c", Properties: value.Properties{region("us"), {Name: "tier", Value: value.OfInt(3)}, {Name: "n", Value: value.OfInt(1)}}},
 			engine.Content{Subject: "price.changed", MessageID: "p-2", CorrelationID: "c", Properties: value.Properties{{Name: "tier", Value: value.OfInt(3)}, region("us"), {Name: "n", Value: value.OfLong(2)}}},
@@ -231,7 +231,7 @@ func TestTray(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", d)
 		}
 		w.fill("prices", engine.Content{Subject: "price.changed", CorrelationID: "c", Properties: value.Properties{region("us"), {Name: "tier", Value: value.OfLong(3)}}})
-		if n := w.state("prices/Subscriptions/us").Counts.Active; n != 1 {
+		if n := w.b.State("prices/Subscriptions/us").Counts.Active; n != 1 {
 			t.Errorf("the next one arrived %d times", n)
 		}
 		if n := len(w.keys()); n != 4 {
@@ -259,8 +259,8 @@ func (w *world) fillForm(a answer, name, text string) {
 
 func TestWhatCannotBeCaught(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Topic, "other", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "other", engine.Config{})
 		w.unmatched("prices", engine.Content{MessageID: "a", Subject: "one"}, engine.Content{MessageID: "b", Subject: "two"}, engine.Content{MessageID: "alone", SessionID: "s"},
 			engine.Content{Subject: "line\nbreak", Properties: value.Properties{{Name: "n", Value: value.OfInt(1)}, {Name: "N", Value: value.OfInt(2)}}})
 		w.unmatched("other", engine.Content{Subject: "one"})
@@ -311,7 +311,7 @@ func TestWhatCannotBeCaught(t *testing.T) {
 // TestTrayIsBounded: the tray is bounded, and survives a restart if there is a history.
 func TestTrayIsBounded(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
 		for i := range 150 {
 			w.fill("prices", engine.Content{Subject: fmt.Sprintf("m%03d", i)})
 		}
@@ -337,7 +337,7 @@ func TestTrayIsBounded(t *testing.T) {
 
 func TestTrayAfterRestart(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
 		w.unmatched("prices", engine.Content{Subject: "before", MessageID: "b-1", To: "x"})
 		w.pass(2 * time.Second)
 		w.restart()
@@ -367,7 +367,7 @@ func TestForgedRuleForms(t *testing.T) {
 				}
 			}
 		}
-		if d := cmp.Diff(before, w.rulesOf(eu)); d != "" || w.state("prices").Subscriptions != 1 {
+		if d := cmp.Diff(before, w.rulesOf(eu)); d != "" || w.b.State("prices").Subscriptions != 1 {
 			t.Errorf("something was done: %s", d)
 		}
 	})

@@ -36,16 +36,16 @@ func TestPagesBeginComplete(t *testing.T) {
 		}
 		look(n+"/queues", n+"/topics", n+"/temporary", n+"/deferred", n+"/deferred?column=seq", n+"/expirations", n+"/expirations?fate=lost", n+"/connections", n+"/activity", n+"/jobs", n+"/alerts")
 		sessions := engine.Config{RequiresSession: true}
-		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: time.Hour})
-		w.create(engine.Queue, "chats", sessions)
-		w.create(engine.Queue, "via", engine.Config{})
-		w.create(engine.Queue, "to", engine.Config{Status: engine.StatusSendDisabled})
-		w.create(engine.Topic, "prices", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{AutoDeleteOnIdle: time.Hour})
+		w.b.CreateQueue("chats", sessions)
+		w.b.CreateQueue("via", engine.Config{})
+		w.b.CreateQueue("to", engine.Config{Status: engine.StatusSendDisabled})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
 		for _, tab := range []string{"messages", "scheduled", "deferred", "locked", "dead-letter"} {
 			look(n + "/q/orders?tab=" + tab)
 		}
 		look(n+"/q/via?tab=transfer", n+"/q/chats?tab=messages", n+"/q/chats?tab=sessions", n+"/t/prices", n+"/t/prices?tab=scheduled")
-		w.create(engine.Subscription, "prices/Subscriptions/all", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/all", engine.Config{})
 		look(n+"/t/prices/s/all?tab=messages", n+"/t/prices/s/all?tab=dead-letter")
 
 		at, err := w.b.Now(w.Context())
@@ -59,8 +59,8 @@ func TestPagesBeginComplete(t *testing.T) {
 		_, err = w.b.SendVia(w.Context(), "via", "to", []broker.Outgoing{{Content: engine.Content{Subject: "paid"}}}, "test")
 		w.must(err)
 		w.pass(2 * time.Second)
-		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
-		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("prices/Subscriptions/all", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), w.b.RowsOf("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), w.b.RowsOf("prices/Subscriptions/all", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
 		_, held := w.done(n + "/q/orders/receive")
 		path, token, _ := strings.Cut(held, "?lock=")
 		w.done(path+"/defer", "lock", token)

@@ -12,7 +12,7 @@ import (
 
 // orders creates a queue with one message in each state.
 func orders(w *world) {
-	w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: time.Hour, DeadLetteringOnMessageExpiration: true, LockDuration: 30 * time.Second})
+	w.b.CreateQueue("orders", engine.Config{DefaultMessageTimeToLive: time.Hour, DeadLetteringOnMessageExpiration: true, LockDuration: 30 * time.Second})
 	now, err := w.b.Now(w.Context())
 	w.must(err)
 	w.fill("orders", engine.Content{Subject: "parked"}, engine.Content{Subject: "dead"}, engine.Content{Subject: "active"},
@@ -23,7 +23,7 @@ func orders(w *world) {
 	_, at = w.done("/n/default/q/orders/receive")
 	path, lock, _ = strings.Cut(at, "?lock=")
 	w.done(path+"/dead-letter", "lock", lock, "reason", "Poison", "description", "It tasted bad.")
-	if e := w.state("orders"); e.Counts != (engine.Counts{Active: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
+	if e := w.b.State("orders"); e.Counts != (engine.Counts{Active: 1, Deferred: 1, Scheduled: 1, DeadLetter: 1}) {
 		w.Fatalf("there are %+v", e.Counts)
 	}
 }
@@ -101,7 +101,7 @@ func TestActs(t *testing.T) {
 		if !strings.Contains(says, "runs out at") {
 			t.Errorf("said %q", says)
 		}
-		rows := w.rows("orders", engine.ClassActive)
+		rows := w.b.RowsOf("orders", engine.ClassActive)
 		if left := rows[0].Expires.Sub(rows[0].Message.EnqueuedAt); left != 70*time.Minute {
 			t.Errorf("it lives %v now", left)
 		}
@@ -135,7 +135,7 @@ func TestActs(t *testing.T) {
 		w.see(dead).wants(200, "Again", "Resubmitted")
 		w.done(dead+"/delete", "count", "1")
 		w.see(dead).wants(200, "Deleted")
-		if e := w.state("orders"); e.Counts != (engine.Counts{Active: 4}) {
+		if e := w.b.State("orders"); e.Counts != (engine.Counts{Active: 4}) {
 			t.Errorf("there are %+v", e.Counts)
 		}
 	})
@@ -147,7 +147,7 @@ func TestBadActs(t *testing.T) {
 		orders(w)
 		active, later := w.first("orders", engine.ClassActive), w.first("orders", engine.ClassScheduled)
 		dead := w.first("orders/$DeadLetterQueue", engine.ClassAll)
-		before := w.rows("orders", engine.ClassAll)
+		before := w.b.Rows("orders")
 		for name, tc := range map[string]struct {
 			to     string
 			pairs  []string
@@ -187,7 +187,7 @@ func TestBadActs(t *testing.T) {
 				t.Errorf("%s: %d, want %d, with %d errors: %s", name, a.status, tc.status, a.Find(".err").Length(), strings.Join(strings.Fields(a.Find("main").Text()), " "))
 			}
 		}
-		after := w.rows("orders", engine.ClassAll)
+		after := w.b.Rows("orders")
 		for i := range before {
 			if before[i].Message.ExpiresAt != after[i].Message.ExpiresAt || before[i].Message.State != after[i].Message.State || before[i].Message.Seq != after[i].Message.Seq {
 				t.Errorf("message %d was changed: %+v", i, after[i].Message)
@@ -198,7 +198,7 @@ func TestBadActs(t *testing.T) {
 
 func TestBodyIsKeptAsItIs(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 
 		w.done("/n/default/q/orders/send", "body", "<script>alert('x')</script>", "subject", "<b>bold</b>")
 		m := w.first("orders", engine.ClassAll)
@@ -220,11 +220,11 @@ func TestBodyIsKeptAsItIs(t *testing.T) {
 
 func TestSendMakesUpMessageIDs(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.done("/n/default/q/orders/send", "body", "x", "schedule", "now", "repeat", "2")
 		shape := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 		seen := map[string]bool{}
-		for _, row := range w.rows("orders", engine.ClassAll) {
+		for _, row := range w.b.Rows("orders") {
 			c, err := row.Content.Content()
 			w.must(err)
 			if seen[c.MessageID] = true; !shape.MatchString(c.MessageID) {
@@ -239,7 +239,7 @@ func TestSendMakesUpMessageIDs(t *testing.T) {
 
 func TestSend(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: time.Hour})
+		w.b.CreateQueue("orders", engine.Config{DefaultMessageTimeToLive: time.Hour})
 		says, at := w.done("/n/default/q/orders/send", "body", "hello {{n}}\r\nthere", "subject", "greeting {{n}}", "message-id", "g-{{n}}", "content-type", "text/plain",
 			"correlation-id", "c", "to", "you", "reply-to", "me", "ttl", "1m 30s", "schedule", "now", "repeat", "3",
 			"property-0-name", "region", "property-0-type", "string", "property-0-value", "eu",
@@ -249,7 +249,7 @@ func TestSend(t *testing.T) {
 		if at != "/n/default/q/orders" || !strings.Contains(says, "Sent 3 messages to orders") {
 			t.Errorf("led to %s saying %q", at, says)
 		}
-		rows := w.rows("orders", engine.ClassAll)
+		rows := w.b.Rows("orders")
 		c, err := rows[1].Content.Content()
 		w.must(err)
 		if c.Subject != "greeting 2" || c.MessageID != "g-2" || c.TTL != 90*time.Second || c.Preview != "hello 2 there" || len(c.Properties) != 3 {
@@ -260,11 +260,11 @@ func TestSend(t *testing.T) {
 		}
 		w.see(w.pages.MessageURL(rows[0].Message.Key)).wants(200, "greeting 1", "region", "6f1c3a52", "1m 30s")
 		w.done("/n/default/q/orders/send", "body", "later", "schedule", "in", "in", "10m")
-		if n := w.state("orders").Counts.Scheduled; n != 1 {
+		if n := w.b.State("orders").Counts.Scheduled; n != 1 {
 			t.Errorf("%d are scheduled", n)
 		}
 		w.done("/n/default/q/orders/send", "body", strings.Repeat("x", 3000), "repeat", "1000")
-		if n := w.state("orders").Counts.Active; n != 1003 {
+		if n := w.b.State("orders").Counts.Active; n != 1003 {
 			t.Errorf("%d are active", n)
 		}
 		more := w.post("/n/default/q/orders/send", "body", "kept", "add-property", "1", "property-0-name", "a", "property-0-value", "b")
@@ -277,11 +277,11 @@ func TestSend(t *testing.T) {
 
 func TestBadMessages(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
-		w.create(engine.Queue, "closed", engine.Config{Status: engine.StatusSendDisabled})
-		w.create(engine.Queue, "sessions", engine.Config{RequiresSession: true})
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
+		w.b.CreateQueue("closed", engine.Config{Status: engine.StatusSendDisabled})
+		w.b.CreateQueue("sessions", engine.Config{RequiresSession: true})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		property := func(kind, v string) []string {
 			return []string{"property-0-name", "p", "property-0-type", kind, "property-0-value", v}
 		}
@@ -324,7 +324,7 @@ func TestBadMessages(t *testing.T) {
 			}
 		}
 		for _, path := range []engine.Path{"orders", "closed", "sessions", "prices/Subscriptions/eu"} {
-			if n := w.state(path).Counts.MessageCount(); n != 0 {
+			if n := w.b.State(path).Counts.MessageCount(); n != 0 {
 				t.Errorf("%s got %d messages", path, n)
 			}
 		}
@@ -336,12 +336,12 @@ func TestBadMessages(t *testing.T) {
 
 func TestBulk(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: time.Hour})
+		w.b.CreateQueue("orders", engine.Config{DefaultMessageTimeToLive: time.Hour})
 		for range 40 {
 			w.fill("orders", engine.Content{Subject: "s"})
 		}
 		keys := func(n int) (pairs []string) {
-			for _, r := range w.rows("orders", engine.ClassAll)[:n] {
+			for _, r := range w.b.Rows("orders")[:n] {
 				pairs = append(pairs, "key", strconv.FormatUint(uint64(r.Message.Key), 10))
 			}
 			return pairs
@@ -381,7 +381,7 @@ func TestBulk(t *testing.T) {
 			t.Errorf("reason too long: %d", a.status)
 		}
 		w.done("/n/default/q/orders/bulk/dead-letter", append(keys(5), "count", "5", "reason", "Poison")...)
-		if n := w.state("orders").Counts.DeadLetter; n != 3 { // two of the five are locked
+		if n := w.b.State("orders").Counts.DeadLetter; n != 3 { // two of the five are locked
 			t.Errorf("%d dead letters", n)
 		}
 		if a := w.post("/n/default/q/orders/bulk/delete", "key", "x"); a.status != 422 {
@@ -402,7 +402,7 @@ func TestBulk(t *testing.T) {
 			t.Errorf("resubmitted more than was agreed to: %d", a.status)
 		}
 		says, _ = w.done("/n/default/q/orders/resubmit", "count", "3", "how", "move")
-		if !strings.Contains(says, "3 messages resubmitted") || w.state("orders").Counts.DeadLetter != 0 {
+		if !strings.Contains(says, "3 messages resubmitted") || w.b.State("orders").Counts.DeadLetter != 0 {
 			t.Errorf("said %q", says)
 		}
 	})

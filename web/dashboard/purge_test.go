@@ -55,11 +55,11 @@ func (a answer) sampled() (out []string) {
 // would be removed (OPS-7).
 func TestPurgeShowsSome(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		for i := range 7 {
 			w.fill("orders", engine.Content{Subject: fmt.Sprint("order ", i), Properties: value.Properties{{Name: "n", Value: value.OfLong(int64(i))}}})
 		}
-		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), w.b.RowsOf("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
 		for _, tc := range []struct {
 			to   string
 			want string
@@ -85,7 +85,7 @@ func TestPurgeShowsSome(t *testing.T) {
 func TestPurgeByFilter(t *testing.T) {
 	const to = "/n/default/q/orders/purge"
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		price := func(v value.Value) engine.Content {
 			return engine.Content{Subject: "x", Properties: value.Properties{{Name: "price", Value: v}}}
 		}
@@ -94,14 +94,14 @@ func TestPurgeByFilter(t *testing.T) {
 			w.fill("orders", price(value.OfLong(10)))
 		}
 		w.done("/n/default/q/orders/receive")
-		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), w.b.RowsOf("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
 		for range 3 {
 			w.fill("orders", price(value.OfLong(20)))
 		}
-		before := w.state("orders").Counts
+		before := w.b.State("orders").Counts
 		unchanged := func(what string) {
 			t.Helper()
-			if c := w.state("orders").Counts; c != before {
+			if c := w.b.State("orders").Counts; c != before {
 				t.Fatalf("%s: there are %+v", what, c)
 			}
 		}
@@ -168,7 +168,7 @@ func TestPurgeByFilter(t *testing.T) {
 			t.Fatalf("%d: %s", a.status, a.Find("main").Text())
 		}
 		w.see(a.to).wants(200)
-		if c := w.state("orders").Counts; c != (engine.Counts{Active: 32, Locked: 1}) {
+		if c := w.b.State("orders").Counts; c != (engine.Counts{Active: 32, Locked: 1}) {
 			t.Errorf("left %+v", c)
 		}
 
@@ -179,7 +179,7 @@ func TestPurgeByFilter(t *testing.T) {
 		if a := w.send(to, form); a.status != http.StatusSeeOther {
 			t.Errorf("%d", a.status)
 		}
-		if c := w.state("orders").Counts; c != (engine.Counts{Active: 2, Locked: 1}) {
+		if c := w.b.State("orders").Counts; c != (engine.Counts{Active: 2, Locked: 1}) {
 			t.Errorf("left %+v", c)
 		}
 		says, _ := w.done(to, "state", "active", "count", "2", "filter", "-price > 0", "counted", "-price > 0", "counted-of", "active", "matching", "0")
@@ -194,9 +194,9 @@ func TestPurgeByFilter(t *testing.T) {
 // letters if it is opened from their tab (OPS-7).
 func TestPurgePicksWhatIsAskedFor(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.fill("orders", engine.Content{}, engine.Content{}, engine.Content{})
-		for _, r := range w.rows("orders", engine.ClassActive)[1:] {
+		for _, r := range w.b.RowsOf("orders", engine.ClassActive)[1:] {
 			w.must(w.b.DeadLetterMessage(w.Context(), r.Message.Key, "Poison", "", "test"))
 		}
 		for tab, want := range map[string]string{"": "active", "?tab=messages": "active", "?tab=dead-letter": "dead-letter"} {
@@ -214,7 +214,7 @@ func TestPurgePicksWhatIsAskedFor(t *testing.T) {
 func TestPurgeOpensWithWhatIsThere(t *testing.T) {
 	const to = "/n/default/q/orders/purge"
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{LockDuration: 5 * time.Minute})
+		w.b.CreateQueue("orders", engine.Config{LockDuration: 5 * time.Minute})
 		picked := func(a answer) (out []string) {
 			a.Find("[name=state][checked]").Each(func(_ int, in *goquery.Selection) { out = append(out, in.AttrOr("value", "")) })
 			return out
@@ -228,7 +228,7 @@ func TestPurgeOpensWithWhatIsThere(t *testing.T) {
 		w.done("/n/default/q/orders/receive")
 		w.see(to).wants(200, "The one message here is locked, and a purge leaves locked messages alone.")
 		w.pass(6 * time.Minute)
-		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), w.b.RowsOf("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
 		for asked, want := range map[string]string{"": "dead-letter", "?state=active": "", "?state=dead-letter": "dead-letter"} {
 			ask := w.see(to + asked)
 			if got := strings.Join(picked(ask), " "); got != want {
@@ -245,7 +245,7 @@ func TestPurgeOpensWithWhatIsThere(t *testing.T) {
 		form := ask.asked()
 		form.Set("look", "match")
 		w.send(to, form).wants(200, "Purge 1 message")
-		if n := w.state("orders").Counts.DeadLetter; n != 1 {
+		if n := w.b.State("orders").Counts.DeadLetter; n != 1 {
 			t.Errorf("%d dead letters are left", n)
 		}
 	})

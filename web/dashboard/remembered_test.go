@@ -44,15 +44,15 @@ func rememberedForms() map[string]remembered {
 		return func(w *world) { w.done(path, fields...) }
 	}
 	dead := func(w *world) { w.done(w.first("orders", engine.ClassActive)+"/dead-letter", "reason", "odd") }
-	other := func(w *world) { w.create(engine.Queue, "other", engine.Config{}) }
+	other := func(w *world) { w.b.CreateQueue("other", engine.Config{}) }
 	shop := func(w *world) {
 		_, err := w.fleet.Create(w.Context(), namespaces.Spec{Name: "shop"}, "test")
 		w.must(err)
 	}
 	known := func(w *world) { w.who = auth.OpenCaller() }
-	idle := func(w *world) { w.create(engine.Queue, "idle", engine.Config{AutoDeleteOnIdle: time.Hour}) }
+	idle := func(w *world) { w.b.CreateQueue("idle", engine.Config{AutoDeleteOnIdle: time.Hour}) }
 	chats := func(w *world) {
-		w.create(engine.Queue, "chats", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("chats", engine.Config{RequiresSession: true})
 		w.fill("chats", engine.Content{SessionID: "anna"})
 		w.done("/n/default/q/chats/session/receive?id=anna")
 	}
@@ -165,14 +165,14 @@ func TestEveryFormIsRemembered(t *testing.T) {
 				own, _, err := w.fleet.Broker("default")
 				w.must(err)
 				var last []uint64
-				for _, b := range []*broker.Broker{w.b, own} {
+				for _, b := range []*broker.Broker{w.b.Broker, own} {
 					last = append(last, b.Events().Last())
 				}
 				if a := w.post(form.at(w), w.fields(form.fields)...); a.status != 303 && a.status != 200 { // a refused form has another status
 					w.Fatalf("%d %s", a.status, strings.Join(strings.Fields(a.Find("main").Text()), " "))
 				}
 				synctest.Wait()
-				all := []*broker.Broker{w.b, own}
+				all := []*broker.Broker{w.b.Broker, own}
 				for _, p := range w.scenes.List() { // all of their events are new, except those of "test"
 					b, _, err := w.fleet.Broker(p.Name())
 					w.must(err)

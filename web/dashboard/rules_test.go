@@ -21,14 +21,14 @@ const (
 
 // prices creates a topic with a subscription.
 func prices(w *world) {
-	w.create(engine.Topic, "prices", engine.Config{})
-	w.create(engine.Subscription, eu, engine.Config{})
+	w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+	w.b.CreateEntity(engine.Subscription, eu, engine.Config{})
 }
 
 // rulesOf returns the rules of a subscription, without their times of creation.
 func (w *world) rulesOf(sub engine.Path) (rules []engine.Rule) {
 	w.Helper()
-	for _, r := range w.state(sub).Rules {
+	for _, r := range w.b.State(sub).Rules {
 		r.Subscription, r.CreatedAt = 0, 0
 		rules = append(rules, r)
 	}
@@ -217,7 +217,7 @@ func TestBadRules(t *testing.T) {
 func TestRulesThatAreNotThere(t *testing.T) {
 	within(t, func(w *world) {
 		prices(w)
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		for _, to := range []string{
 			euRules + "edit", euRules + "edit?rule=none", euRules + "try?rule=none", "/n/default/t/prices/s/none/rules/new", "/n/default/t/prices/rules/new",
 			"/n/default/q/orders/rules/new", "/n/default/q/orders/rules/try", "/n/default/lab/old",
@@ -230,7 +230,7 @@ func TestRulesThatAreNotThere(t *testing.T) {
 			}
 		}
 		w.see(euRules+"try").wants(200, "New rule for eu") // the user loads the answer again
-		c := w.state(eu).Config
+		c := w.b.State(eu).Config
 		c.Status = engine.StatusDisabled
 		_, err := w.b.Update(w.Context(), eu, c, "test")
 		w.must(err)
@@ -318,7 +318,7 @@ func TestTryRule(t *testing.T) {
 		if a.Find("[data-tried=rule-sql] .fault").Length() != 1 || a.Find("#f-rule-sql[aria-invalid=true]").Length() != 1 {
 			t.Error("the fault is not at the field")
 		}
-		if d := cmp.Diff(before, w.rulesOf(eu)); d != "" || w.state(eu).Counts.Active != 0 {
+		if d := cmp.Diff(before, w.rulesOf(eu)); d != "" || w.b.State(eu).Counts.Active != 0 {
 			t.Errorf("something was kept: %s", d)
 		}
 	})
@@ -329,7 +329,7 @@ func TestTryRule(t *testing.T) {
 func TestTryRuleOnWhatWasSent(t *testing.T) {
 	within(t, func(w *world) {
 		prices(w)
-		w.create(engine.Subscription, "prices/Subscriptions/us", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/us", engine.Config{})
 		w.fill("prices", engine.Content{Subject: "taken", To: "x", Properties: value.Properties{{Name: "id", Value: value.OfUUID([16]byte{1})}, {Name: "at", Value: value.OfTimestamp(1)}}})
 		w.done(euRules + "remove?rule=%24Default")
 		w.done("/n/default/t/prices/s/us/rules/remove?rule=%24Default")

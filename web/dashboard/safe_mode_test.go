@@ -48,7 +48,7 @@ func ruinousForms() map[string]destructiveActions {
 
 // ruin creates the targets of these forms.
 func ruin(w *world) {
-	w.create(engine.Queue, "orders", engine.Config{})
+	w.b.CreateQueue("orders", engine.Config{})
 	w.fillMany("orders", 30)
 	for range 3 {
 		w.fill("orders", engine.Content{ScheduledFor: w.b.ClockTime().Add(time.Hour)})
@@ -64,7 +64,7 @@ func (w *world) fields(pairs []string) (out []string) {
 		}
 		n, err := strconv.Atoi(pairs[i+1])
 		w.must(err)
-		for _, r := range w.rows("orders", engine.ClassAll)[:n] {
+		for _, r := range w.b.Rows("orders")[:n] {
 			out = append(out, "key", strconv.FormatUint(uint64(r.Message.Key), 10))
 		}
 	}
@@ -168,8 +168,8 @@ func TestSafeModeSpares(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			within(t, func(w *world) {
 				ruin(w)
-				w.create(engine.Topic, "prices", engine.Config{})
-				w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
+				w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+				w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 				w.pass(2 * time.Second)
 				w.done("/n/default/safe", "safe", "on")
 				a := w.post(tc.at(w), w.fields(tc.pairs)...)

@@ -112,7 +112,7 @@ func TestUnfitScene(t *testing.T) {
 			w.must(err)
 		}
 		w.see("/scenes").lacks("cannot be played")
-		w.must(w.scenes.LoadSaved(w.Context(), w.b))
+		w.must(w.scenes.LoadSaved(w.Context(), w.b.Broker))
 		own := len(w.scenes.Library().List())
 		a := w.see("/scenes")
 		a.wants(200, "2 scenes that were added cannot be played", "Line 6 · step 1, highlight 1", "'highlight' must name a message or an entity from this or an earlier step, not 'bar'.", "The scene 'deadline' is built in. Choose another ID.")
@@ -207,7 +207,7 @@ func TestNoPlayInRealNamespaces(t *testing.T) {
 		w.must(err)
 		p, err := w.scenes.Begin(w.Context(), "deadline", "test")
 		w.must(err)
-		brokers := map[string]*broker.Broker{"": w.b}
+		brokers := map[string]*broker.Broker{"": w.b.Broker}
 		for _, at := range []string{"default", "shop"} {
 			brokers[at], _, err = w.fleet.Broker(at)
 			w.must(err)

@@ -14,23 +14,23 @@ func TestSemantics(t *testing.T) {
 	for name, show := range map[string]func(w *world){
 		"IDLE-6 set in the form, at creation and later": func(w *world) {
 			w.done("/n/default/queues", "name", "q", "AutoDeleteOnIdle", "5m")
-			if got := w.state("q").Config.AutoDeleteOnIdle; got != 5*time.Minute {
+			if got := w.b.State("q").Config.AutoDeleteOnIdle; got != 5*time.Minute {
 				w.Errorf("created, it is %v", got)
 			}
 			w.done("/n/default/q/q/edit", "AutoDeleteOnIdle", "10m")
-			if got := w.state("q").Config.AutoDeleteOnIdle; got != 10*time.Minute {
+			if got := w.b.State("q").Config.AutoDeleteOnIdle; got != 10*time.Minute {
 				w.Errorf("changed, it is %v", got)
 			}
 			w.see("/n/default/q/q")
 			w.pass(10*time.Minute - time.Millisecond)
-			w.state("q") // viewing does not count as use
+			w.b.State("q") // viewing does not count as use
 			w.pass(time.Millisecond)
 			if a := w.get("/n/default/q/q"); !strings.Contains(a.text, "deleted itself") {
 				w.Errorf("it is still there: %d", a.status)
 			}
 		},
 		"CNT-3, RT-6 the numbers are those of a peek": func(w *world) {
-			w.create(engine.Queue, "q", engine.Config{LockDuration: 5 * time.Minute})
+			w.b.CreateQueue("q", engine.Config{LockDuration: 5 * time.Minute})
 			now, err := w.b.Now(w.Context())
 			w.must(err)
 			shown := func(active, locked, scheduled, deferred, dead int) {
@@ -55,7 +55,7 @@ func TestSemantics(t *testing.T) {
 			shown(0, 0, 0, 0, 0)
 			w.fill("q", engine.Content{}, engine.Content{}, engine.Content{}, engine.Content{}, engine.Content{ScheduledFor: now.Add(time.Hour)})
 			shown(4, 0, 1, 0, 0)
-			w.must(w.b.DeadLetterMessage(w.Context(), w.rows("q", engine.ClassActive)[0].Message.Key, "", "", "test"))
+			w.must(w.b.DeadLetterMessage(w.Context(), w.b.RowsOf("q", engine.ClassActive)[0].Message.Key, "", "", "test"))
 			shown(3, 0, 1, 0, 1)
 			_, at := w.done("/n/default/q/q/receive")
 			shown(2, 1, 1, 0, 1)
@@ -70,11 +70,11 @@ func TestSemantics(t *testing.T) {
 			ask := w.see(dead + "/resubmit")
 			ask.wants(200, "The dead letter is removed in the same step", "The dead letter stays where it is.")
 			w.done(dead+"/resubmit", "how", "copy")
-			if c := w.state("orders").Counts; c.DeadLetter != 1 || c.Active != 2 {
+			if c := w.b.State("orders").Counts; c.DeadLetter != 1 || c.Active != 2 {
 				w.Errorf("copied, there are %+v", c)
 			}
 			w.done(dead+"/resubmit", "how", "move")
-			if c := w.state("orders").Counts; c.DeadLetter != 0 || c.Active != 3 {
+			if c := w.b.State("orders").Counts; c.DeadLetter != 0 || c.Active != 3 {
 				w.Errorf("moved, there are %+v", c)
 			}
 		},

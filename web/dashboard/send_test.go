@@ -58,31 +58,31 @@ func preview(w *world, r engine.Row) string {
 // nothing.
 func TestPreview(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		a := w.post(sendTo, "body", "{{uuid}} {{n}} of {{count}}", "subject", "{{random 1 1000000}}", "repeat", "4", "every", "1m", "property-0-name", "p", "property-0-type", "int", "property-0-value", "{{n+1}}", "preview", "1")
 		a.wants(200, "Message 1", "Message 3", "3 of 4", "(int)")
 		a.lacks("Message 4")
-		if n := w.state("orders").Counts; n != (engine.Counts{}) {
+		if n := w.b.State("orders").Counts; n != (engine.Counts{}) {
 			w.Fatalf("a preview sent %+v", n)
 		}
 		bodies := a.Find(".sight pre").Map(func(_ int, s *goquery.Selection) string { return strings.TrimSpace(s.Text()) })
 		w.done(sendTo, a.fields("#f")...)
 		var sent []string
-		for _, r := range w.rows("orders", engine.ClassAll) {
+		for _, r := range w.b.Rows("orders") {
 			sent = append(sent, preview(w, r))
 		}
 		if len(sent) != 4 || fmt.Sprint(sent[:3]) != fmt.Sprint(bodies) {
 			w.Errorf("shown were %q, sent %q", bodies, sent)
 		}
-		if n := w.state("orders").Counts; n.Active != 1 || n.Scheduled != 3 {
+		if n := w.b.State("orders").Counts; n.Active != 1 || n.Scheduled != 3 {
 			w.Errorf("there are %+v", n)
 		}
 		w.done(sendTo, "body", "{{uuid}}")
-		if last := w.rows("orders", engine.ClassActive); len(last) != 2 || preview(w, last[1]) != "{{uuid}}" {
+		if last := w.b.RowsOf("orders", engine.ClassActive); len(last) != 2 || preview(w, last[1]) != "{{uuid}}" {
 			w.Errorf("one message is filled in")
 		}
 		w.done(sendTo, "body", "{{n}}", "placeholders", "on")
-		if last := w.rows("orders", engine.ClassActive); len(last) != 3 || preview(w, last[2]) != "1" {
+		if last := w.b.RowsOf("orders", engine.ClassActive); len(last) != 3 || preview(w, last[2]) != "1" {
 			w.Errorf("one message is not filled in")
 		}
 	})
@@ -92,7 +92,7 @@ func TestPreview(t *testing.T) {
 // sent.
 func TestWrongPlaceholders(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		for field, pairs := range map[string][]string{
 			"f-body":       {"body", "{{x}}"},
 			"f-subject":    {"subject", "{{n"},
@@ -109,7 +109,7 @@ func TestWrongPlaceholders(t *testing.T) {
 		}
 		a := w.post(sendTo, "repeat", "2", "property-0-name", "", "property-0-value", "", "property-1-name", "p", "property-1-type", "int", "property-1-value", "{{pick a|b}}")
 		a.wants(422, "is not a value of type int")
-		if n := w.state("orders").Counts; n != (engine.Counts{}) {
+		if n := w.b.State("orders").Counts; n != (engine.Counts{}) {
 			w.Errorf("there are %+v", n)
 		}
 	})
@@ -118,14 +118,14 @@ func TestWrongPlaceholders(t *testing.T) {
 // TestSendMany: many messages are sent by a job.
 func TestSendMany(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		says, at := w.done(sendTo, "body", "{{n}}", "repeat", "1001")
 		if !regexp.MustCompile(`/jobs/1$`).MatchString(at) || !strings.Contains(says, "Sending to orders") {
 			w.Errorf("it led to %s: %s", at, says)
 		}
 		is, err := w.jobs.Wait(w.Context(), 1)
 		w.must(err)
-		if n := w.state("orders").Counts.Active; is.State != job.Done || n != 1001 {
+		if n := w.b.State("orders").Counts.Active; is.State != job.Done || n != 1001 {
 			w.Errorf("%s, %d messages", is.State, n)
 		}
 		w.see(at).wants(200, "Send to orders", "1,001 new messages")
@@ -144,7 +144,7 @@ func TestSendMany(t *testing.T) {
 
 func TestTemplates(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.see("/n/default/templates").wants(200, "No templates yet")
 		filled := []string{
 			"body", "b {{n}}\nx", "subject", "s", "message-id", "m{{n}}", "session-id", "se", "correlation-id", "c", "to", "t", "reply-to", "r", "reply-to-session-id", "rs", "partition-key", "se",
@@ -155,7 +155,7 @@ func TestTemplates(t *testing.T) {
 		if at != sendTo+"?template=late+%3Corders%3E" || !strings.Contains(says, "Kept as template late <orders>") {
 			w.Errorf("it led to %s: %s", at, says)
 		}
-		if n := w.state("orders").Counts; n != (engine.Counts{}) {
+		if n := w.b.State("orders").Counts; n != (engine.Counts{}) {
 			w.Errorf("keeping a template sent %+v", n)
 		}
 		again := w.see(at).fields("#f")
@@ -169,7 +169,7 @@ func TestTemplates(t *testing.T) {
 			}
 		}
 		w.done(sendTo, again...)
-		if n := w.state("orders").Counts.Scheduled; n != 7 {
+		if n := w.b.State("orders").Counts.Scheduled; n != 7 {
 			w.Errorf("%d are scheduled", n)
 		}
 		w.done(sendTo, "subject", "other", "template-name", "b", "save", "1")
@@ -208,7 +208,7 @@ func TestTemplates(t *testing.T) {
 // or newly loaded form sends again.
 func TestSentTwice(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		fill := func(form []string, pairs ...string) []string {
 			form = slices.Clone(form)
 			for i := 0; i < len(pairs); i += 2 {
@@ -223,7 +223,7 @@ func TestSentTwice(t *testing.T) {
 		form := func(pairs ...string) []string { return fill(w.see(sendTo).fields("#f"), pairs...) }
 		has := func(want int64) {
 			t.Helper()
-			if c := w.state("orders").Counts; c.Active != want {
+			if c := w.b.State("orders").Counts; c.Active != want {
 				t.Fatalf("there are %d messages, want %d", c.Active, want)
 			}
 		}
@@ -259,8 +259,8 @@ func TestSentTwice(t *testing.T) {
 // TestSendFormOrder: common fields are first; rare ones are folded unless they have a value.
 func TestSendFormOrder(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
-		w.create(engine.Queue, "chats", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("orders", engine.Config{})
+		w.b.CreateQueue("chats", engine.Config{RequiresSession: true})
 		for _, queue := range []string{"orders", "chats"} {
 			a := w.see("/n/default/q/" + queue + "/send")
 			var names []string
@@ -290,15 +290,15 @@ func TestSendFormOrder(t *testing.T) {
 // TTL-7, TTL-17, TTL-27, TTL-28).
 func TestSendFormLimit(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "plain", engine.Config{})
-		w.create(engine.Queue, "short", engine.Config{DefaultMessageTimeToLive: 5 * time.Minute, DeadLetteringOnMessageExpiration: true})
-		w.create(engine.Queue, "on", engine.Config{ForwardTo: "short"})
-		w.create(engine.Topic, "prices", engine.Config{DefaultMessageTimeToLive: time.Hour})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{DefaultMessageTimeToLive: 10 * time.Minute})
-		w.create(engine.Subscription, "prices/Subscriptions/us", engine.Config{DefaultMessageTimeToLive: 20 * time.Minute})
-		w.create(engine.Subscription, "prices/Subscriptions/on", engine.Config{ForwardTo: "short", DefaultMessageTimeToLive: time.Minute})
-		w.create(engine.Topic, "news", engine.Config{})
-		w.create(engine.Subscription, "news/Subscriptions/all", engine.Config{DefaultMessageTimeToLive: time.Hour})
+		w.b.CreateQueue("plain", engine.Config{})
+		w.b.CreateQueue("short", engine.Config{DefaultMessageTimeToLive: 5 * time.Minute, DeadLetteringOnMessageExpiration: true})
+		w.b.CreateQueue("on", engine.Config{ForwardTo: "short"})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{DefaultMessageTimeToLive: time.Hour})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{DefaultMessageTimeToLive: 10 * time.Minute})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/us", engine.Config{DefaultMessageTimeToLive: 20 * time.Minute})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/on", engine.Config{ForwardTo: "short", DefaultMessageTimeToLive: time.Minute})
+		w.b.CreateEntity(engine.Topic, "news", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "news/Subscriptions/all", engine.Config{DefaultMessageTimeToLive: time.Hour})
 		for at, want := range map[string]string{
 			"q/plain":  "Such as 30s or 5m. Empty: it has no end. plain sets no limit. Change that. What runs out here is lost, without a trace.",
 			"q/short":  "Such as 30s or 5m. The shorter of this and the 5m of short counts; empty: 5m. Change that. What runs out here becomes a dead letter.",

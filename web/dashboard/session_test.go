@@ -31,7 +31,7 @@ func at(id string, more ...string) string {
 func sessioned(t *testing.T, f func(w *world)) {
 	t.Helper()
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{RequiresSession: true, LockDuration: time.Minute})
+		w.b.CreateQueue("orders", engine.Config{RequiresSession: true, LockDuration: time.Minute})
 		for _, id := range []string{"b", "a", hostile, "b"} {
 			w.fill("orders", engine.Content{SessionID: id, Subject: "of " + id})
 		}
@@ -106,7 +106,7 @@ func TestSessionsTab(t *testing.T) {
 				t.Errorf("%s: %d", to, a.status)
 			}
 		}
-		w.create(engine.Queue, "plain", engine.Config{})
+		w.b.CreateQueue("plain", engine.Config{})
 		w.get("/n/default/q/plain/session?id=b").wants(404)
 		w.see("/n/default/q/plain").lacks("Sessions")
 	})
@@ -163,7 +163,7 @@ func TestReceiveFromSession(t *testing.T) {
 			t.Error("the lock went though a message of it is held")
 		}
 		w.done(at("b", "release"))
-		if r := w.session("b"); r.LockedUntil != 0 || r.Active != 1 || w.rows("orders", engine.ClassAll)[2].Message.DeliveryCount != 0 {
+		if r := w.session("b"); r.LockedUntil != 0 || r.Active != 1 || w.b.Rows("orders")[2].Message.DeliveryCount != 0 {
 			t.Errorf("given back: %+v", r)
 		}
 		w.post(at("b", "release")).wants(409, "not held by you")
@@ -310,8 +310,8 @@ func TestSessionTokens(t *testing.T) {
 // entity counts it (RT-3).
 func TestMessageLeadsToItsSession(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "chats", engine.Config{RequiresSession: true})
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("chats", engine.Config{RequiresSession: true})
+		w.b.CreateQueue("orders", engine.Config{})
 		talk := engine.Content{SessionID: "a b/ä", Subject: "said"}
 		w.fill("chats", talk)
 		w.fill("orders", talk)
@@ -323,7 +323,7 @@ func TestMessageLeadsToItsSession(t *testing.T) {
 			if want != "" {
 				w.see(want).wants(200, "a b/ä")
 			}
-			a.wants(200, component.Bytes(w.Context(), w.state(path).Bytes)+" in all")
+			a.wants(200, component.Bytes(w.Context(), w.b.State(path).Bytes)+" in all")
 		}
 	})
 }

@@ -18,7 +18,7 @@ import (
 // and how they could; at another name there is a code to scan, and no such warning.
 func TestLinkIsDrawnForOthers(t *testing.T) {
 	within(t, func(w *world) {
-		e, d := echo.New(), dashboard.New(dashboard.Options{Broker: w.b, Pages: w.pages, Presentations: new(presentation.Registry), Logger: slog.New(slog.DiscardHandler)})
+		e, d := echo.New(), dashboard.New(dashboard.Options{Broker: w.b.Broker, Pages: w.pages, Presentations: new(presentation.Registry), Logger: slog.New(slog.DiscardHandler)})
 		d.Mount(e.Group(""))
 		w.door = e
 		for at, only := range map[string]bool{"http://127.0.0.1:8080": true, "http://localhost:8080": true, "http://[::1]:8080": true, "http://mayfly.example:8080": false} {
@@ -39,7 +39,7 @@ func TestLinkIsDrawnForOthers(t *testing.T) {
 // key that was set with TLS is not sent without.
 func TestTalksOfTwoServers(t *testing.T) {
 	within(t, func(w *world) {
-		e, d := echo.New(), dashboard.New(dashboard.Options{Broker: w.b, Pages: w.pages, Presentations: new(presentation.Registry), Logger: slog.New(slog.DiscardHandler)})
+		e, d := echo.New(), dashboard.New(dashboard.Options{Broker: w.b.Broker, Pages: w.pages, Presentations: new(presentation.Registry), Logger: slog.New(slog.DiscardHandler)})
 		d.Mount(e.Group(""))
 		w.door = e
 		for _, at := range []string{"http://example.com:8080", "https://example.com:8443"} {

@@ -14,11 +14,10 @@ import (
 // the end shows the end, an invalid one the beginning.
 func TestHexWindows(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		body := make([]byte, 200<<10)
 		copy(body[5000:], "here it is")
-		_, err := w.b.Send(w.Context(), "orders", []broker.Outgoing{{Body: body}}, "")
-		w.must(err)
+		w.b.SendMessages("orders", broker.Outgoing{Body: body})
 		m := w.first("orders", engine.ClassActive)
 		hex := func(at string) string {
 			return w.see(m + "?view=hex&at=" + at).Find("pre.hex").Text()
@@ -54,11 +53,10 @@ func TestHexFarInside(t *testing.T) {
 	within(t, func(w *world) {
 		w.largest = 4 << 20
 		w.restart()
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		body := make([]byte, 2<<20)
 		copy(body[1<<20+5000:], "here it is")
-		_, err := w.b.Send(w.Context(), "orders", []broker.Outgoing{{Body: body}}, "")
-		w.must(err)
+		w.b.SendMessages("orders", broker.Outgoing{Body: body})
 		got := w.see(w.first("orders", engine.ClassActive) + "?view=hex&at=1053576").Find("pre.hex").Text()
 		if !strings.Contains(got, "00101380  00 00 00 00 00 00 00 00  68 65 72 65 20 69 74 20  |........here it |") {
 			t.Errorf("there is\n%.200s", got)
@@ -70,7 +68,7 @@ func TestHexFarInside(t *testing.T) {
 // broker added (MSG-2); and how to send the message again, with the types.
 func TestAsSentAndAgain(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.fill("orders", engine.Content{Subject: "it's", SessionID: "s", Properties: value.Properties{{Name: "n", Value: value.OfShort(3)}, {Name: "d", Value: value.OfDecimal64(0x31c000000000000f)}}})
 		m := w.first("orders", engine.ClassActive)
 		a := w.see(m + "?view=sent")
@@ -98,14 +96,14 @@ func TestAsSentAndAgain(t *testing.T) {
 func TestKin(t *testing.T) {
 	within(t, func(w *world) {
 		orders(w)
-		w.create(engine.Topic, "news", engine.Config{})
-		w.create(engine.Subscription, "news/Subscriptions/a", engine.Config{})
-		w.create(engine.Subscription, "news/Subscriptions/b", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "news", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "news/Subscriptions/a", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "news/Subscriptions/b", engine.Config{})
 		w.fill("news", engine.Content{Subject: "extra"})
 		dead := w.first("orders/$DeadLetterQueue", engine.ClassAll)
 		w.done(dead + "/resubmit-copy")
 		copied := ""
-		for _, r := range w.rows("orders", engine.ClassActive) {
+		for _, r := range w.b.RowsOf("orders", engine.ClassActive) {
 			if r.Content.Subject() == "dead" {
 				copied = fmt.Sprintf("/n/default/m/%d", r.Message.Key)
 			}

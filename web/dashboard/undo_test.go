@@ -18,10 +18,10 @@ import (
 // returns a function that reports whether all is as before.
 func reversible() map[string]func(w *world) (asBefore func() bool) {
 	dead := func(w *world) engine.Row {
-		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassAll)[0].Message.Key, "Poison", "it was bad", "test"))
-		return w.rows("orders/$DeadLetterQueue", engine.ClassAll)[0]
+		w.must(w.b.DeadLetterMessage(w.Context(), w.b.Rows("orders")[0].Message.Key, "Poison", "it was bad", "test"))
+		return w.b.Rows("orders/$DeadLetterQueue")[0]
 	}
-	counts := func(w *world) engine.Counts { return w.state("orders").Counts }
+	counts := func(w *world) engine.Counts { return w.b.State("orders").Counts }
 	return map[string]func(w *world) (asBefore func() bool){
 		"OPS-2 resubmit a copy": func(w *world) func() bool {
 			d := dead(w)
@@ -33,7 +33,7 @@ func reversible() map[string]func(w *world) (asBefore func() bool) {
 			d := dead(w)
 			w.done(w.pages.MessageURL(d.Message.Key) + "/resubmit")
 			return func() bool {
-				rows := w.rows("orders/$DeadLetterQueue", engine.ClassAll)
+				rows := w.b.Rows("orders/$DeadLetterQueue")
 				return len(rows) == 1 && rows[0].Message.Extra.Reason == "Poison" && rows[0].Message.Extra.Description == "it was bad"
 			}
 		},
@@ -44,16 +44,15 @@ func reversible() map[string]func(w *world) (asBefore func() bool) {
 		},
 		"OPS-1 edit, but for its body": func(w *world) func() bool {
 			large := bytes.Repeat([]byte("large "), 40_000)
-			_, err := w.b.Send(w.Context(), "orders", []broker.Outgoing{{Content: engine.Content{Subject: "large"}, Body: large}}, "test")
-			w.must(err)
-			w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassAll)[3].Message.Key, "Poison", "it was bad", "test"))
-			d := w.rows("orders/$DeadLetterQueue", engine.ClassAll)[0]
+			w.b.SendMessages("orders", broker.Outgoing{Content: engine.Content{Subject: "large"}, Body: large})
+			w.must(w.b.DeadLetterMessage(w.Context(), w.b.Rows("orders")[3].Message.Key, "Poison", "it was bad", "test"))
+			d := w.b.Rows("orders/$DeadLetterQueue")[0]
 			w.done(w.pages.MessageURL(d.Message.Key)+"/edit", "subject", "new", "keep-body", "on")
 			return func() bool {
 				if !w.same(d) {
 					return false
 				}
-				is := w.rows("orders/$DeadLetterQueue", engine.ClassAll)[0]
+				is := w.b.Rows("orders/$DeadLetterQueue")[0]
 				in, err := w.b.Body(w.Context(), is.Message.Content, is.Content.BodySize())
 				w.must(err)
 				defer in.Close()
@@ -69,9 +68,9 @@ func reversible() map[string]func(w *world) (asBefore func() bool) {
 			return func() bool { return counts(w) == was && w.same(d) }
 		},
 		"OPS-3 extend": func(w *world) func() bool {
-			was := w.rows("orders", engine.ClassAll)[0]
+			was := w.b.Rows("orders")[0]
 			w.done(w.pages.MessageURL(was.Message.Key)+"/extend", "by", "10m")
-			return func() bool { return w.rows("orders", engine.ClassAll)[0].Expires == was.Expires }
+			return func() bool { return w.b.Rows("orders")[0].Expires == was.Expires }
 		},
 		"OPS-4 defer": func(w *world) func() bool {
 			was := counts(w)
@@ -87,38 +86,38 @@ func reversible() map[string]func(w *world) (asBefore func() bool) {
 		},
 		"OPS-8 reschedule": func(w *world) func() bool {
 			w.fill("orders", engine.Content{ScheduledFor: w.b.ClockTime().Add(time.Hour)})
-			was := w.rows("orders", engine.ClassScheduled)[0].Message.ScheduledFor
+			was := w.b.RowsOf("orders", engine.ClassScheduled)[0].Message.ScheduledFor
 			w.done(w.first("orders", engine.ClassScheduled)+"/reschedule", "schedule", "in", "in", "2h")
-			return func() bool { return w.rows("orders", engine.ClassScheduled)[0].Message.ScheduledFor == was }
+			return func() bool { return w.b.RowsOf("orders", engine.ClassScheduled)[0].Message.ScheduledFor == was }
 		},
 		"OPS-9 pin": func(w *world) func() bool {
-			w.create(engine.Queue, "reply", engine.Config{AutoDeleteOnIdle: 10 * time.Minute})
+			w.b.CreateQueue("reply", engine.Config{AutoDeleteOnIdle: 10 * time.Minute})
 			w.done("/n/default/q/reply/pin")
-			return func() bool { return w.state("reply").Config.AutoDeleteOnIdle == 10*time.Minute }
+			return func() bool { return w.b.State("reply").Config.AutoDeleteOnIdle == 10*time.Minute }
 		},
 		"stop sending": func(w *world) func() bool {
 			w.done("/n/default/q/orders/status?agreed=1", "to", "SendDisabled")
-			return func() bool { return w.state("orders").Config.Status == engine.StatusActive }
+			return func() bool { return w.b.State("orders").Config.Status == engine.StatusActive }
 		},
 		"extend many": func(w *world) func() bool {
-			was := w.rows("orders", engine.ClassAll)
+			was := w.b.Rows("orders")
 			w.done("/n/default/q/orders/bulk/extend", append(w.keysOf("orders", "a", "b"), "by", "-10m")...)
 			return func() bool {
-				is := w.rows("orders", engine.ClassAll)
+				is := w.b.Rows("orders")
 				return is[0].Expires == was[0].Expires && is[1].Expires == was[1].Expires
 			}
 		},
 		"OPS-10 move many": func(w *world) func() bool {
-			w.create(engine.Queue, "other", engine.Config{})
+			w.b.CreateQueue("other", engine.Config{})
 			was := counts(w)
 			w.done("/n/default/q/orders/bulk/move", append(w.keysOf("orders", "a", "b"), "count", "2", "to", "other")...)
-			return func() bool { return counts(w) == was && w.state("other").Counts.Active == 0 }
+			return func() bool { return counts(w) == was && w.b.State("other").Counts.Active == 0 }
 		},
 		"copy many": func(w *world) func() bool {
-			w.create(engine.Queue, "other", engine.Config{})
+			w.b.CreateQueue("other", engine.Config{})
 			was := counts(w)
 			w.done("/n/default/q/orders/bulk/move", append(w.keysOf("orders", "a", "b"), "count", "2", "to", "other", "how", "copy")...)
-			return func() bool { return counts(w) == was && w.state("other").Counts.Active == 0 }
+			return func() bool { return counts(w) == was && w.b.State("other").Counts.Active == 0 }
 		},
 		"dead-letter many": func(w *world) func() bool {
 			was := counts(w)
@@ -131,12 +130,12 @@ func reversible() map[string]func(w *world) (asBefore func() bool) {
 // same reports whether a dead letter of orders is the only one, unchanged except for where its
 // content is stored, and no other message exists beside those of orders.
 func (w *world) same(was engine.Row) bool {
-	rows := w.rows("orders/$DeadLetterQueue", engine.ClassAll)
-	if len(rows) != 1 || w.state("orders").Counts.MessageCount() != int64(len(w.rows("orders", engine.ClassAll))+1) {
+	rows := w.b.Rows("orders/$DeadLetterQueue")
+	if len(rows) != 1 || w.b.State("orders").Counts.MessageCount() != int64(len(w.b.Rows("orders"))+1) {
 		return false
 	}
 	was.Message.Content = rows[0].Message.Content
-	for _, r := range w.rows("orders", engine.ClassAll) {
+	for _, r := range w.b.Rows("orders") {
 		if r.Content.Subject() == "new" {
 			return false
 		}
@@ -146,7 +145,7 @@ func (w *world) same(was engine.Row) bool {
 
 // threeOrders creates a few messages.
 func threeOrders(w *world) {
-	w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: 24 * time.Hour})
+	w.b.CreateQueue("orders", engine.Config{DefaultMessageTimeToLive: 24 * time.Hour})
 	w.fill("orders", engine.Content{Subject: "a"}, engine.Content{Subject: "b"}, engine.Content{Subject: "c"})
 }
 
@@ -185,10 +184,10 @@ func TestUndoSparesWhatWasTouched(t *testing.T) {
 		threeOrders(w)
 		w.done("/n/default/q/orders/bulk/extend", append(w.keysOf("orders", "a", "b"), "by", "10m")...)
 		undo, later := w.undo, w.b.ClockTime().Add(30*24*time.Hour)
-		rows := w.rows("orders", engine.ClassAll)
+		rows := w.b.Rows("orders")
 		w.must(w.b.Extend(w.Context(), rows[0].Message.Key, later, "another"))
 		says, _ := w.done(undo)
-		is := w.rows("orders", engine.ClassAll)
+		is := w.b.Rows("orders")
 		if !strings.Contains(says, "Undone for one message") || !strings.Contains(says, "One stays as it is") || is[0].Expires != later || is[1].Expires == rows[1].Expires {
 			t.Errorf("it says %q; %v", says, is)
 		}
@@ -244,7 +243,7 @@ func TestUndoTooLate(t *testing.T) {
 // TestEveryLeadsToTheJob: an operation on all matches is a job, which counts before it begins.
 func TestEveryLeadsToTheJob(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		w.fillMany("orders", 60)
 		page := w.see("/n/default/q/orders")
 		page.wants(200, "All 60 messages here")
@@ -254,7 +253,7 @@ func TestEveryLeadsToTheJob(t *testing.T) {
 			t.Fatalf("%d", a.status)
 		}
 		w.see(a.to).wants(200, "60 messages", "Type orders", "Delete 60 messages", "Export first")
-		if n := w.state("orders").Counts.Active; n != 60 {
+		if n := w.b.State("orders").Counts.Active; n != 60 {
 			t.Errorf("%d are left before it began", n)
 		}
 		if a := w.post("/n/default/q/orders/bulk/export", form...); a.status != 303 || a.to != "/api/v1/n/default/export/orders" {
@@ -272,7 +271,7 @@ func TestEveryLeadsToTheJob(t *testing.T) {
 				t.Errorf("%s: an empty table offers all of it", name)
 			}
 		}
-		first := w.rows("orders", engine.ClassAll)
+		first := w.b.Rows("orders")
 		for i, r := range first[:55] {
 			w.must(w.b.DeadLetterMessage(w.Context(), r.Message.Key, []string{"", `Odd "one"`}[i%2], "", "test"))
 		}
@@ -295,15 +294,15 @@ func TestEveryLeadsToTheJob(t *testing.T) {
 // the list of deferred ones; a large deletion requires the namespace's name.
 func TestBulkOverEntities(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
-		w.create(engine.Queue, "other", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
+		w.b.CreateQueue("other", engine.Config{})
 		w.fillMany("orders", 30)
 		w.fillMany("other", 2)
 		page := w.see("/n/default/search?q=state:active")
 		page.wants(200, "All 32 that match")
 		var keys []string
 		for _, path := range []engine.Path{"other", "orders"} {
-			for _, r := range w.rows(path, engine.ClassAll) {
+			for _, r := range w.b.Rows(path) {
 				keys = append(keys, "key", strconv.FormatUint(uint64(r.Message.Key), 10))
 			}
 		}
@@ -315,7 +314,7 @@ func TestBulkOverEntities(t *testing.T) {
 		w.post("/n/default/bulk/delete", append(keys, "count", "32", "confirm", "orders")...).wants(422)
 		w.post("/n/default/bulk/delete", append(keys, "count", "30", "confirm", "default")...).wants(409)
 		w.done("/n/default/bulk/delete", append(keys, "count", "32", "confirm", "default", "back", "/n/default/search?q=state:active")...)
-		if a, b := w.state("orders").Counts.Active, w.state("other").Counts.Active; a+b != 0 {
+		if a, b := w.b.State("orders").Counts.Active, w.b.State("other").Counts.Active; a+b != 0 {
 			t.Errorf("%d and %d are left", a, b)
 		}
 		w.post("/n/default/bulk/move", keys[:2]...).wants(200, "To the queue or topic")
@@ -327,7 +326,7 @@ func TestBulkOverEntities(t *testing.T) {
 // TestBulkOfScheduledAndDeferred: further operations on scheduled and deferred messages.
 func TestBulkOfScheduledAndDeferred(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		in := w.b.ClockTime().Add(time.Hour)
 		w.fill("orders", engine.Content{Subject: "a", ScheduledFor: in}, engine.Content{Subject: "b", ScheduledFor: in}, engine.Content{Subject: "c", ScheduledFor: in}, engine.Content{Subject: "d"})
 		const at = "/n/default/q/orders/bulk/"
@@ -340,22 +339,22 @@ func TestBulkOfScheduledAndDeferred(t *testing.T) {
 		w.done(at+"send-now", w.keysOf("orders", "a")...)
 		w.post(at+"cancel", w.keysOf("orders", "b")...).wants(200, "Cancel 1 scheduled message")
 		says, _ := w.done(at+"cancel", append(w.keysOf("orders", "b"), "count", "1")...)
-		if c := w.state("orders").Counts; says != "One message cancelled" || c.Active != 2 || c.Scheduled != 1 || w.undo != "" {
+		if c := w.b.State("orders").Counts; says != "One message cancelled" || c.Active != 2 || c.Scheduled != 1 || w.undo != "" {
 			t.Errorf("%q, %+v", says, c)
 		}
 		_, to := w.done("/n/default/q/orders/receive")
 		path, token, _ := strings.Cut(to, "?lock=")
 		w.done(path+"/defer", "lock", token)
 		w.see("/n/default/deferred").wants(200, "Return")
-		row := w.rows("orders", engine.ClassDeferred)[0]
+		row := w.b.RowsOf("orders", engine.ClassDeferred)[0]
 		says, _ = w.done("/n/default/bulk/return", "key", strconv.FormatUint(uint64(row.Message.Key), 10), "back", "/n/default/deferred")
-		if c := w.state("orders").Counts; says != "One message is active again" || c.Deferred != 0 {
+		if c := w.b.State("orders").Counts; says != "One message is active again" || c.Deferred != 0 {
 			t.Errorf("%q, %+v", says, c)
 		}
 		w.done("/n/default/q/orders/receive")
-		row = w.rows("orders", engine.ClassLocked)[0]
+		row = w.b.RowsOf("orders", engine.ClassLocked)[0]
 		says, _ = w.done("/n/default/q/orders/bulk/break-lock", "key", strconv.FormatUint(uint64(row.Message.Key), 10))
-		if c := w.state("orders").Counts; says != "One lock broken" || c.Locked != 0 {
+		if c := w.b.State("orders").Counts; says != "One lock broken" || c.Locked != 0 {
 			t.Errorf("%q, %+v", says, c)
 		}
 	})
@@ -366,7 +365,7 @@ func TestBulkOfScheduledAndDeferred(t *testing.T) {
 func TestExportBeforePurge(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)
-		w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassAll)[0].Message.Key, "", "", "test"))
+		w.must(w.b.DeadLetterMessage(w.Context(), w.b.Rows("orders")[0].Message.Key, "", "", "test"))
 		for _, at := range []string{"/n/default/q/orders/purge", "/n/default/q/orders/delete"} {
 			page := w.see(at)
 			for _, want := range []string{"/api/v1/n/default/export/orders?state=active", "/api/v1/n/default/export/orders/$DeadLetterQueue"} {
@@ -384,13 +383,13 @@ func TestExportBeforePurge(t *testing.T) {
 func TestUndoEdit(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)
-		w.create(engine.Queue, "other", engine.Config{})
-		w.create(engine.Topic, "prices", engine.Config{})
-		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
+		w.b.CreateQueue("other", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		edit := func(pairs ...string) string {
 			t.Helper()
-			w.must(w.b.DeadLetterMessage(w.Context(), w.rows("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
-			dead := w.rows("orders/$DeadLetterQueue", engine.ClassAll)
+			w.must(w.b.DeadLetterMessage(w.Context(), w.b.RowsOf("orders", engine.ClassActive)[0].Message.Key, "Poison", "", "test"))
+			dead := w.b.Rows("orders/$DeadLetterQueue")
 			w.done(w.pages.MessageURL(dead[len(dead)-1].Message.Key)+"/edit", append([]string{"subject", "new", "body", "x"}, pairs...)...)
 			return w.undo
 		}
@@ -404,7 +403,7 @@ func TestUndoEdit(t *testing.T) {
 		if says, _ := w.done(undo); !strings.Contains(says, "cannot be undone") || !strings.Contains(says, "was received") {
 			t.Errorf("it says %q", says)
 		}
-		if n := w.state("other").Counts; n != (engine.Counts{Locked: 1}) {
+		if n := w.b.State("other").Counts; n != (engine.Counts{Locked: 1}) {
 			t.Errorf("there are %+v", n)
 		}
 		undo = edit("target", "other")
@@ -412,13 +411,12 @@ func TestUndoEdit(t *testing.T) {
 		if says, _ := w.done(undo); !strings.Contains(says, "cannot be undone") || !strings.Contains(says, "orders") || strings.Contains(says, "received") {
 			t.Errorf("it says %q", says)
 		}
-		if n := w.state("other").Counts; n != (engine.Counts{Active: 1, Locked: 1}) {
+		if n := w.b.State("other").Counts; n != (engine.Counts{Active: 1, Locked: 1}) {
 			t.Errorf("there are %+v", n)
 		}
 		large := bytes.Repeat([]byte("x"), 200_000)
-		_, err = w.b.Send(w.Context(), "other", []broker.Outgoing{{Body: large}}, "test")
-		w.must(err)
-		last := w.rows("other", engine.ClassActive)[1]
+		w.b.SendMessages("other", broker.Outgoing{Body: large})
+		last := w.b.RowsOf("other", engine.ClassActive)[1]
 		if w.done(w.pages.MessageURL(last.Message.Key)+"/edit", "target", "prices/Subscriptions/eu", "body", "x"); w.undo != "" {
 			t.Error("what has let a large body go can be taken back")
 		}
@@ -429,10 +427,10 @@ func TestUndoEdit(t *testing.T) {
 func TestUndoEditLife(t *testing.T) {
 	within(t, func(w *world) {
 		threeOrders(w)
-		key := w.rows("orders", engine.ClassAll)[0].Message.Key
+		key := w.b.Rows("orders")[0].Message.Key
 		w.must(w.b.DeadLetterMessage(w.Context(), key, "Poison", "", "test"))
 		w.done(w.pages.MessageURL(key)+"/edit", "subject", "new", "body", "x")
-		undo, rows := w.undo, w.rows("orders", engine.ClassAll)
+		undo, rows := w.undo, w.b.Rows("orders")
 		w.get(w.pages.MessageURL(key)).wants(200, "Deleted")
 		w.done(undo)
 		w.see(w.pages.MessageURL(key)).wants(200, "Poison", "Put back: its edit was undone", "Edit and resubmit")

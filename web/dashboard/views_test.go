@@ -10,10 +10,10 @@ import (
 
 func TestViews(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders", engine.Config{})
+		w.b.CreateQueue("orders", engine.Config{})
 		const form, back = "/n/default/views/edit", "/n/default/q/orders"
 		names := func() (names string) {
-			all, err := columns.Views(w.Context(), w.b)
+			all, err := columns.Views(w.Context(), w.b.Broker)
 			w.must(err)
 			for _, v := range all {
 				names += v.Name + ":" + strings.Join(columns.Names(v.Columns), ",") + " "

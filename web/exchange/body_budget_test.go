@@ -5,15 +5,14 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/engine/job"
-	"mayfly/storage/memory"
 	"mayfly/web/auth/origin"
 )
 
@@ -21,12 +20,7 @@ const everything = 1 << 40 // bytes: more than any room has
 
 func open(t *testing.T) *broker.Broker {
 	t.Helper()
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	return b
+	return brokertest.Open(t, broker.Options{}).Broker
 }
 
 // unused reports whether all of the room is free.

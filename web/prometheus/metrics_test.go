@@ -2,8 +2,6 @@ package prometheus
 
 import (
 	"bytes"
-	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,8 +9,8 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/engine/stats"
-	"mayfly/storage/memory"
 	"mayfly/web/connections/peerstest"
 )
 
@@ -25,22 +23,15 @@ func open(t *testing.T, entities ...engine.Path) Options {
 // serve returns a namespace with queues that hold one message each.
 func serve(t *testing.T, entities ...engine.Path) *Served {
 	t.Helper()
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
+	b := brokertest.Open(t, broker.Options{})
 	for _, p := range entities {
-		if _, err := b.Create(t.Context(), engine.Queue, p, engine.Config{}, ""); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := b.Send(t.Context(), p, []broker.Outgoing{{Body: []byte("12345")}}, ""); err != nil {
-			t.Fatal(err)
-		}
+		b.CreateQueue(p, engine.Config{})
+		b.SendMessages(p, broker.Outgoing{Body: []byte("12345")})
 	}
-	o := &Served{Broker: b, Stats: stats.New()}
+	o := &Served{Broker: b.Broker, Stats: stats.New()}
 	var events []engine.Event
 	for n := uint64(0); n < b.Events().Last(); n = events[len(events)-1].N {
+		var err error
 		if events, _, err = b.Events().Next(t.Context(), n, nil); err != nil {
 			t.Fatal(err)
 		}

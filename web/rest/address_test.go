@@ -15,16 +15,16 @@ func TestTrailingSlashes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, broker.Options{})
 			w.create(engine.Queue, "a/q", "LockDuration", "1m")
-			w.want(201, "POST", "/a/q/messages"+slash, "one")
-			w.want(201, "POST", "//a%2Fq/Messages"+slash+"?timeout=1", "two")
-			if a := w.want(200, "DELETE", "/a/q/messages/head"+slash+"?timeout=1", ""); a.body != "one" {
-				t.Errorf("received %q", a.body)
+			w.Want(201, "POST", "/a/q/messages"+slash, "one")
+			w.Want(201, "POST", "//a%2Fq/Messages"+slash+"?timeout=1", "two")
+			if a := w.Want(200, "DELETE", "/a/q/messages/head"+slash+"?timeout=1", ""); a.Body != "one" {
+				t.Errorf("received %q", a.Body)
 			}
-			a := w.want(201, "POST", "/a/q/messages/head"+slash+"?timeout=1", "")
-			_, at, _ := strings.Cut(a.header.Get("Location"), "/a/q/")
-			w.want(200, "POST", "/a/q/"+at+slash, "")
-			w.want(200, "PUT", "/a/q/"+at+slash, "")
-			w.want(404, "DELETE", "/a/q/"+at+slash, "") // the lock has ended
+			a := w.Want(201, "POST", "/a/q/messages/head"+slash+"?timeout=1", "")
+			_, at, _ := strings.Cut(a.Header.Get("Location"), "/a/q/")
+			w.Want(200, "POST", "/a/q/"+at+slash, "")
+			w.Want(200, "PUT", "/a/q/"+at+slash, "")
+			w.Want(404, "DELETE", "/a/q/"+at+slash, "") // the lock has ended
 		})
 	}
 }
@@ -54,17 +54,17 @@ func TestEntitiesCalledMessages(t *testing.T) {
 					} else if strings.Contains(path, "/Subscriptions/") {
 						body = sub
 					}
-					w.want(201, "PUT", path+query, body, "Content-Type", kind)
-					w.want(200, "GET", path, "") // because the entity exists
+					w.Want(201, "PUT", path+query, body, "Content-Type", kind)
+					w.Want(200, "GET", path, "") // because the entity exists
 				}
-				w.want(201, "POST", "/"+name+"/messages"+query, "hello")
-				if a := w.want(200, "DELETE", "/"+name+"/subscriptions/s/messages/head?timeout=1", ""); a.body != "hello" {
-					t.Errorf("received %q", a.body)
+				w.Want(201, "POST", "/"+name+"/messages"+query, "hello")
+				if a := w.Want(200, "DELETE", "/"+name+"/subscriptions/s/messages/head?timeout=1", ""); a.Body != "hello" {
+					t.Errorf("received %q", a.Body)
 				}
-				w.want(200, "DELETE", "/"+name+"/Subscriptions/messages/Rules/r", "")
-				w.want(200, "DELETE", "/"+name+"/Subscriptions/s", "")
-				w.want(200, "DELETE", "/"+name, "")
-				w.want(404, "GET", "/"+name+version, "")
+				w.Want(200, "DELETE", "/"+name+"/Subscriptions/messages/Rules/r", "")
+				w.Want(200, "DELETE", "/"+name+"/Subscriptions/s", "")
+				w.Want(200, "DELETE", "/"+name, "")
+				w.Want(404, "GET", "/"+name+version, "")
 			})
 		}
 	}
@@ -72,30 +72,30 @@ func TestEntitiesCalledMessages(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.create(engine.Queue, "q")
 		const version = "?api-version=2011-06-01"
-		w.want(201, "POST", "/q/messages"+version, "hello", "Content-Type", atom)
+		w.Want(201, "POST", "/q/messages"+version, "hello", "Content-Type", atom)
 		for _, method := range []string{"PUT", "DELETE"} { // unlock, complete
-			a := w.want(201, "POST", "/q/messages/head"+version+"&timeout=1", "", "Content-Type", atom)
-			at, err := url.Parse(a.header.Get("Location"))
+			a := w.Want(201, "POST", "/q/messages/head"+version+"&timeout=1", "", "Content-Type", atom)
+			at, err := url.Parse(a.Header.Get("Location"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.want(200, method, at.Path+version, "", "Content-Type", atom)
+			w.Want(200, method, at.Path+version, "", "Content-Type", atom)
 		}
-		w.want(201, "POST", "/q/messages", "bye")
-		w.want(404, "DELETE", "/q/messages/head?api-version=2021-05", "", "Content-Type", atom) // a missing entity
-		if a := w.want(200, "DELETE", "/q/messages/head"+version+"&timeout=1", "", "Content-Type", atom); a.body != "bye" {
-			t.Errorf("received %q", a.body)
+		w.Want(201, "POST", "/q/messages", "bye")
+		w.Want(404, "DELETE", "/q/messages/head?api-version=2021-05", "", "Content-Type", atom) // a missing entity
+		if a := w.Want(200, "DELETE", "/q/messages/head"+version+"&timeout=1", "", "Content-Type", atom); a.Body != "bye" {
+			t.Errorf("received %q", a.Body)
 		}
 	})
 	t.Run("REST-1 a queue beside it", func(t *testing.T) { // an address of messages, unless the request has an api-version
 		w := start(t, broker.Options{})
 		w.create(engine.Queue, "q")
 		w.create(engine.Queue, "q/messages/head")
-		w.want(201, "POST", "/q/messages", "hello")
-		w.want(200, "DELETE", "/q/messages/head?timeout=1", "")
-		w.want(204, "DELETE", "/q/messages/head?timeout=0", "")
-		w.want(200, "DELETE", "/q/messages/head"+version, "")
-		w.want(204, "DELETE", "/q/messages/head?timeout=0&api-version=2013-10", "") // the entity is deleted, so this is an address of messages again
-		w.want(405, "GET", "/q/messages", "")
+		w.Want(201, "POST", "/q/messages", "hello")
+		w.Want(200, "DELETE", "/q/messages/head?timeout=1", "")
+		w.Want(204, "DELETE", "/q/messages/head?timeout=0", "")
+		w.Want(200, "DELETE", "/q/messages/head"+version, "")
+		w.Want(204, "DELETE", "/q/messages/head?timeout=0&api-version=2013-10", "") // the entity is deleted, so this is an address of messages again
+		w.Want(405, "GET", "/q/messages", "")
 	})
 }

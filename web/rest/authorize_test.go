@@ -1,10 +1,8 @@
 package rest
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -13,23 +11,19 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/storage/memory"
+	"mayfly/engine/brokertest"
 	"mayfly/web/auth/sas"
+	"mayfly/web/webtest"
 )
 
 // guarded returns a world that requires tokens. Its rules are named after their rights
 // and have the keys "1" and "2".
 func guarded(t *testing.T) *world {
 	t.Helper()
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := brokertest.Open(t, broker.Options{})
 	e := echo.New()
-	Mount(e, Options{Broker: b, Logger: slog.New(slog.DiscardHandler), SAS: sas.Enforce})
-	s := httptest.NewServer(e)
-	t.Cleanup(func() { s.Close(); b.Close() })
-	w := &world{T: t, broker: b, server: s}
+	Mount(e, Options{Broker: b.Broker, Logger: slog.New(slog.DiscardHandler), SAS: sas.Enforce})
+	w := &world{webtest.Serve(t, e), b}
 	for name, right := range map[string]engine.Rights{"manage": engine.ManageRight, "send": engine.SendRight, "listen": engine.ListenRight} {
 		if _, err := b.SetAccessRule(t.Context(), "", engine.AccessRule{Name: name, Rights: right, PrimaryKey: "1", SecondaryKey: "2"}, ""); err != nil {
 			t.Fatal(err)
@@ -41,13 +35,9 @@ func guarded(t *testing.T) *world {
 		if p == "other" {
 			c = engine.Config{}
 		}
-		if _, err := b.Create(t.Context(), kind, p, c, ""); err != nil {
-			t.Fatal(err)
-		}
+		b.CreateEntity(kind, p, c)
 	}
-	if _, err := b.Create(t.Context(), engine.Subscription, "t/Subscriptions/s", engine.Config{}, ""); err != nil {
-		t.Fatal(err)
-	}
+	b.CreateEntity(engine.Subscription, "t/Subscriptions/s", engine.Config{})
 	return w
 }
 
@@ -84,20 +74,20 @@ func TestRights(t *testing.T) {
 		method, path, _ := strings.Cut(tc.request, " ")
 		for rule, keys := range map[string][]string{"manage": {"1", "2"}, "send": {"1", "2"}, "listen": {"1", "2"}, "own": {"3"}} {
 			for _, key := range keys {
-				got := w.ask(method, path, "", "Authorization", sas.Sign("http://localhost", rule, key, later))
-				if may := strings.Contains(tc.may, rule); may != (got.status != 401) {
-					t.Errorf("%s as %s: %d %s", tc.request, rule, got.status, got.body)
-				} else if rule != "own" && !may && !strings.Contains(got.body, tc.told) {
-					t.Errorf("%s as %s reads %s", tc.request, rule, got.body)
+				got := w.Ask(method, path, "", "Authorization", sas.Sign("http://localhost", rule, key, later))
+				if may := strings.Contains(tc.may, rule); may != (got.StatusCode != 401) {
+					t.Errorf("%s as %s: %d %s", tc.request, rule, got.StatusCode, got.Body)
+				} else if rule != "own" && !may && !strings.Contains(got.Body, tc.told) {
+					t.Errorf("%s as %s reads %s", tc.request, rule, got.Body)
 				}
 			}
 		}
 	}
 	// sdk-demands 47
 	sends := []string{"Authorization", sas.Sign("http://localhost", "send", "1", later)}
-	w.want(404, "GET", "/nothing?api-version=2021-05", "", sends...)
-	w.want(401, "GET", "/t/Subscriptions/nothing?api-version=2021-05", "", sends...)
-	w.want(200, "GET", "/health", "")
+	w.Want(404, "GET", "/nothing?api-version=2021-05", "", sends...)
+	w.Want(401, "GET", "/t/Subscriptions/nothing?api-version=2021-05", "", sends...)
+	w.Want(200, "GET", "/health", "")
 }
 
 // An invalid token is refused whatever the operation is, before any other check.
@@ -117,14 +107,14 @@ func TestTokensThatAreNoGood(t *testing.T) {
 	} {
 		for _, request := range []string{"POST /q/messages", "GET /q?api-version=2021-05", "PUT /q?api-version=2021-05", "GET /t/Subscriptions/s", "GET /q/nothing"} {
 			method, path, _ := strings.Cut(request, " ")
-			if got := w.ask(method, path, "", "Authorization", tc.token); got.status != 401 || !strings.Contains(got.body, "<Detail>"+tc.told) {
-				t.Errorf("%s, %s: %d %s", name, request, got.status, got.body)
+			if got := w.Ask(method, path, "", "Authorization", tc.token); got.StatusCode != 401 || !strings.Contains(got.Body, "<Detail>"+tc.told) {
+				t.Errorf("%s, %s: %d %s", name, request, got.StatusCode, got.Body)
 			}
 		}
 	}
 	// As clients write them: the URL, in lower case, with the query.
-	w.want(200, "GET", "/q?api-version=2021-05", "", "Authorization", sas.Sign("http://localhost:5300/q?api-version=2021-05", "manage", "1", later))
-	w.want(200, "GET", "/$Resources/Queues?api-version=2021-05", "", "Authorization", sas.Sign("https://localhost/$resources/queues?api-version=2021-05", "manage", "2", later))
+	w.Want(200, "GET", "/q?api-version=2021-05", "", "Authorization", sas.Sign("http://localhost:5300/q?api-version=2021-05", "manage", "1", later))
+	w.Want(200, "GET", "/$Resources/Queues?api-version=2021-05", "", "Authorization", sas.Sign("https://localhost/$resources/queues?api-version=2021-05", "manage", "2", later))
 }
 
 // A rule of an entity is valid for that entity. It is not valid for another one whose
@@ -133,9 +123,7 @@ func TestRuleOfAnEntityAlone(t *testing.T) {
 	w := guarded(t)
 	own := engine.Config{AuthorizationRules: []engine.AccessRule{{Name: "it", Rights: engine.ManageRight, PrimaryKey: "4"}}}
 	for _, p := range []engine.Path{"q/messages", "q/messages/head"} {
-		if _, err := w.broker.Create(t.Context(), engine.Queue, p, own, ""); err != nil {
-			t.Fatal(err)
-		}
+		w.broker.CreateQueue(p, own)
 	}
 	token := sas.Sign("http://localhost", "it", "4", time.Now().Add(time.Hour))
 	for request, want := range map[string]int{
@@ -152,8 +140,8 @@ func TestRuleOfAnEntityAlone(t *testing.T) {
 		"PUT /q/messages/new/Subscriptions/s?api-version=20": 401,
 	} {
 		method, path, _ := strings.Cut(request, " ")
-		if got := w.ask(method, path, "", "Authorization", token); got.status != want {
-			t.Errorf("%s: %d %s; want %d", request, got.status, got.body, want)
+		if got := w.Ask(method, path, "", "Authorization", token); got.StatusCode != want {
+			t.Errorf("%s: %d %s; want %d", request, got.StatusCode, got.Body, want)
 		}
 	}
 }
@@ -188,24 +176,24 @@ func TestForwardingTakesTheRightToSend(t *testing.T) {
 		{"<ForwardTo>other</ForwardTo><LockDuration>PT30S</LockDuration>", nil, 200}, // unchanged
 		{"<ForwardTo>other</ForwardTo><ForwardDeadLetteredMessagesTo>other</ForwardDeadLetteredMessagesTo>", []string{dead, sends}, 200},
 	} {
-		got := w.ask("PUT", "/q", describe(tc.inner), append([]string{"If-Match", "*", "Authorization", own}, tc.tokens...)...)
-		if got.status != tc.want || tc.want == 401 && !strings.Contains(got.body, "<Detail>Authorization failed for specified action: Manage,EntityWrite.") {
-			t.Errorf("%s with %.40q: %d %s", tc.inner, tc.tokens, got.status, got.body)
+		got := w.Ask("PUT", "/q", describe(tc.inner), append([]string{"If-Match", "*", "Authorization", own}, tc.tokens...)...)
+		if got.StatusCode != tc.want || tc.want == 401 && !strings.Contains(got.Body, "<Detail>Authorization failed for specified action: Manage,EntityWrite.") {
+			t.Errorf("%s with %.40q: %d %s", tc.inner, tc.tokens, got.StatusCode, got.Body)
 		}
 	}
 	all := sas.Sign("http://localhost", "manage", "1", later)
 	t.Run("FWD-12", func(t *testing.T) { // the sender needs the right to send at the source only
 		for at, want := range map[string]int{"/other/messages": 401, "/q/messages": 201} {
-			if got := w.ask("POST", at, "through", "Authorization", sas.Sign("http://localhost"+at, "in", "4", later)); got.status != want {
-				t.Errorf("POST %s: %d %s, want %d", at, got.status, got.body, want)
+			if got := w.Ask("POST", at, "through", "Authorization", sas.Sign("http://localhost"+at, "in", "4", later)); got.StatusCode != want {
+				t.Errorf("POST %s: %d %s, want %d", at, got.StatusCode, got.Body, want)
 			}
 		}
-		if got := w.ask("DELETE", "/other/messages/head?timeout=5", "", "Authorization", all); got.status != 200 || got.body != "through" {
-			t.Errorf("at the destination: %d %s", got.status, got.body)
+		if got := w.Ask("DELETE", "/other/messages/head?timeout=5", "", "Authorization", all); got.StatusCode != 200 || got.Body != "through" {
+			t.Errorf("at the destination: %d %s", got.StatusCode, got.Body)
 		}
 	})
 	// A rule of the namespace needs no second token, because clients differ about sending
 	// one.
-	w.want(201, "PUT", "/new", describe("<ForwardTo>q</ForwardTo>"), "Authorization", all)
-	w.want(400, "PUT", "/another", describe("<ForwardTo>nowhere</ForwardTo>"), "Authorization", all)
+	w.Want(201, "PUT", "/new", describe("<ForwardTo>q</ForwardTo>"), "Authorization", all)
+	w.Want(400, "PUT", "/another", describe("<ForwardTo>nowhere</ForwardTo>"), "Authorization", all)
 }

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -12,9 +11,8 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/storage/memory"
+	"mayfly/engine/brokertest"
 	"mayfly/web/auth/origin"
 )
 
@@ -35,15 +33,11 @@ func sharing(room *origin.BodyBudget) echo.MiddlewareFunc {
 func TestDescriptionsWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
-		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: log})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
+		b := brokertest.Open(t, broker.Options{})
 		room := origin.NewBodyBudget()
 		e := echo.New()
 		e.Use(sharing(room))
-		Mount(e, Options{Broker: b, Logger: log})
+		Mount(e, Options{Broker: b.Broker, Logger: log})
 		full := [2]*origin.Share{room.NewShare(""), room.NewShare("")}
 		for _, half := range full {
 			if !half.TryGrow(1 << 40) {
@@ -70,15 +64,11 @@ func TestDescriptionsWaitForRoom(t *testing.T) {
 func TestAnnouncedDescriptionsTakeNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
-		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: log})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
+		b := brokertest.Open(t, broker.Options{})
 		room := origin.NewBodyBudget()
 		e := echo.New()
 		e.Use(sharing(room))
-		Mount(e, Options{Broker: b, Logger: log})
+		Mount(e, Options{Broker: b.Broker, Logger: log})
 		for range 10 {
 			body, out := io.Pipe()
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/slow", body)

@@ -14,35 +14,23 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/webtest"
 )
-
-// receivers returns how many receivers wait at p.
-func (w *world) receivers(p engine.Path) (n int) {
-	w.Helper()
-	if err := w.broker.Read(w.Context(), func(r broker.Reader) error {
-		s, err := r.State(p)
-		n = s.Receivers
-		return err
-	}); err != nil {
-		w.Fatal(err)
-	}
-	return n
-}
 
 func TestLongPollGetsWhatComes(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Queue, "q")
 	for _, method := range []string{"POST", "DELETE"} {
-		got := make(chan answer, 1)
-		go func() { got <- w.ask(method, "/q/messages/head?timeout=60", "a body that nobody needs") }()
-		w.eventually("somebody waits", func() bool { return w.receivers("q") == 1 })
-		w.want(201, "POST", "/q/messages", "x")
-		if a := <-got; a.body != "x" {
-			t.Errorf("%s got %d %q", method, a.status, a.body)
+		got := make(chan webtest.Answer, 1)
+		go func() { got <- w.Ask(method, "/q/messages/head?timeout=60", "a body that nobody needs") }()
+		webtest.Eventually(t, "somebody waits", func() bool { return w.broker.State("q").Receivers == 1 })
+		w.Want(201, "POST", "/q/messages", "x")
+		if a := <-got; a.Body != "x" {
+			t.Errorf("%s got %d %q", method, a.StatusCode, a.Body)
 		}
 	}
 	began := time.Now()
-	w.want(204, "POST", "/q/messages/head?timeout=0.05", "")
+	w.Want(204, "POST", "/q/messages/head?timeout=0.05", "")
 	if took := time.Since(began); took < 50*time.Millisecond {
 		t.Errorf("it waited for %v only", took)
 	}
@@ -58,19 +46,19 @@ func TestWhoHasLeftGetsNothing(t *testing.T) {
 		"POST /q/messages/head HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc",
 		"DELETE /q/messages/head HTTP/1.1\r\nHost: localhost\r\n\r\n",
 	} {
-		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
+		conn, err := net.Dial("tcp", w.Server.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(conn, request); err != nil {
 			t.Fatal(err)
 		}
-		w.eventually("it waits", func() bool { return w.receivers("q") == 1 })
+		webtest.Eventually(t, "it waits", func() bool { return w.broker.State("q").Receivers == 1 })
 		conn.Close()
-		w.eventually("the server has noticed", func() bool { return w.receivers("q") == 0 })
-		w.want(201, "POST", "/q/messages", "x")
-		if got := w.want(200, "DELETE", "/q/messages/head?timeout=0", ""); brokerHeader(t, got)["DeliveryCount"] != 1.0 {
-			t.Errorf("after %q: a delivery was counted: %v", request, got.header)
+		webtest.Eventually(t, "the server has noticed", func() bool { return w.broker.State("q").Receivers == 0 })
+		w.Want(201, "POST", "/q/messages", "x")
+		if got := w.Want(200, "DELETE", "/q/messages/head?timeout=0", ""); brokerHeader(t, got)["DeliveryCount"] != 1.0 {
+			t.Errorf("after %q: a delivery was counted: %v", request, got.Header)
 		}
 	}
 }
@@ -90,7 +78,7 @@ func TestLeavingRacesWithDelivery(t *testing.T) {
 		received := make(chan string, 1)
 		go func() {
 			defer close(received)
-			r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.server.URL+"/q/messages/head?timeout=60", http.NoBody)
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL+"/q/messages/head?timeout=60", http.NoBody)
 			if err != nil {
 				panic(err)
 			}
@@ -103,19 +91,19 @@ func TestLeavingRacesWithDelivery(t *testing.T) {
 				received <- a.Header.Get("Location")
 			}
 		}()
-		w.want(201, "POST", "/q/messages", fmt.Sprint(i))
+		w.Want(201, "POST", "/q/messages", fmt.Sprint(i))
 		location, ok := <-received
 		leave()
 		if ok { // the receiver came first, and has the lock
 			got++
-			w.want(200, "DELETE", strings.TrimPrefix(location, w.server.URL), "")
+			w.Want(200, "DELETE", strings.TrimPrefix(location, w.URL), "")
 		}
 	}
 	// A client may hang up when its message has already been sent to it. For the server
 	// it has the message then, and its lock runs until it expires. Every other message is
 	// here.
-	w.eventually("nobody waits", func() bool { return w.receivers("q") == 0 })
-	c := w.counts("q")
+	webtest.Eventually(t, "nobody waits", func() bool { return w.broker.State("q").Receivers == 0 })
+	c := w.broker.Counts("q")
 	if c.MessageCount() != int64(rounds-got) {
 		t.Errorf("%d were received, and %+v are left of %d", got, c, rounds)
 	}
@@ -157,19 +145,19 @@ var errBroken = errors.New("broken pipe")
 func TestUnwritableMessageIsGivenBack(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Queue, "q")
-	w.want(201, "POST", "/q/messages", strings.Repeat("x", 1000))
+	w.Want(201, "POST", "/q/messages", strings.Repeat("x", 1000))
 	for _, after := range []int{0, 100, 1000} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/q/messages/head", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.server.Config.Handler.ServeHTTP(&brokenPipe{http.Header{}, after}, r)
-		if c := w.counts("q"); c.Active != 1 || c.Locked != 0 {
+		w.Server.Config.Handler.ServeHTTP(&brokenPipe{http.Header{}, after}, r)
+		if c := w.broker.Counts("q"); c.Active != 1 || c.Locked != 0 {
 			t.Errorf("a client that took %d bytes left %+v", after, c)
 		}
 	}
-	if got := w.want(201, "POST", "/q/messages/head", ""); brokerHeader(t, got)["DeliveryCount"] != 1.0 {
-		t.Errorf("a delivery was counted: %v", got.header)
+	if got := w.Want(201, "POST", "/q/messages/head", ""); brokerHeader(t, got)["DeliveryCount"] != 1.0 {
+		t.Errorf("a delivery was counted: %v", got.Header)
 	}
 }
 
@@ -188,7 +176,7 @@ func TestHalfAMessageIsNone(t *testing.T) {
 	w := start(t, broker.Options{Limits: premium(t)})
 	w.create(engine.Queue, "q", "MaxMessageSizeInKilobytes", "1024")
 	for _, size := range []int{100, 200_000} { // in memory, and staged
-		conn, err := net.Dial("tcp", w.server.Listener.Addr().String())
+		conn, err := net.Dial("tcp", w.Server.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +191,7 @@ func TestHalfAMessageIsNone(t *testing.T) {
 			t.Errorf("half of %d bytes: %v %s", size, err, text)
 		}
 		conn.Close()
-		if c := w.counts("q"); c.MessageCount() != 0 {
+		if c := w.broker.Counts("q"); c.MessageCount() != 0 {
 			t.Errorf("half of %d bytes left %+v", size, c)
 		}
 	}
@@ -213,20 +201,20 @@ func TestLargeMessagePasses(t *testing.T) {
 	w := start(t, broker.Options{Limits: premium(t)})
 	w.create(engine.Queue, "q", "MaxMessageSizeInKilobytes", "4096")
 	body := strings.Repeat("0123456789abcdef", 200_000)
-	w.want(201, "POST", "/q/messages", body)
-	if got := w.want(200, "DELETE", "/q/messages/head", ""); got.body != body {
-		t.Errorf("%d bytes came back, want %d", len(got.body), len(body))
+	w.Want(201, "POST", "/q/messages", body)
+	if got := w.Want(200, "DELETE", "/q/messages/head", ""); got.Body != body {
+		t.Errorf("%d bytes came back, want %d", len(got.Body), len(body))
 	}
-	w.want(403, "POST", "/q/messages", body+body)
+	w.Want(403, "POST", "/q/messages", body+body)
 	// Without a Content-Length the request cannot be refused at once.
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+"/q/messages", io.MultiReader(strings.NewReader(body), strings.NewReader(body)))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.URL+"/q/messages", io.MultiReader(strings.NewReader(body), strings.NewReader(body)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := w.do(r); got.status != 403 {
-		t.Errorf("got %d %s", got.status, got.body)
+	if got := w.Do(r); got.StatusCode != 403 {
+		t.Errorf("got %d %s", got.StatusCode, got.Body)
 	}
-	if c := w.counts("q"); c.MessageCount() != 0 {
+	if c := w.broker.Counts("q"); c.MessageCount() != 0 {
 		t.Errorf("what was refused left %+v", c)
 	}
 }

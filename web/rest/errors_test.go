@@ -20,6 +20,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/webtest"
 )
 
 // TestKinds checks the status of each kind of error of §16. A missing entity is 410, a
@@ -155,9 +156,9 @@ func TestSubCodes(t *testing.T) {
 			w.create(engine.Topic, "t")
 			w.create(engine.Subscription, "t/Subscriptions/s")
 			got := presented(w, tc.provoke(w))
-			parts := errorShape.FindStringSubmatch(got.body)
-			if parts == nil || got.status != tc.status || parts[1] != strconv.Itoa(tc.status) || !strings.HasSuffix(parts[2], " SubCode="+strconv.Itoa(tc.sub)+". ") {
-				t.Errorf("got %d %s, want %d with SubCode=%d", got.status, got.body, tc.status, tc.sub)
+			parts := errorShape.FindStringSubmatch(got.Body)
+			if parts == nil || got.StatusCode != tc.status || parts[1] != strconv.Itoa(tc.status) || !strings.HasSuffix(parts[2], " SubCode="+strconv.Itoa(tc.sub)+". ") {
+				t.Errorf("got %d %s, want %d with SubCode=%d", got.StatusCode, got.Body, tc.status, tc.sub)
 			}
 		})
 	}
@@ -169,14 +170,14 @@ func TestSubCodes(t *testing.T) {
 }
 
 // presented returns the answer that a client gets for err.
-func presented(w *world, err error) answer {
+func presented(w *world, err error) webtest.Answer {
 	r := httptest.NewRecorder()
 	c := echo.New().NewContext(httptest.NewRequest(http.MethodPost, "/", http.NoBody), r)
 	c.Response().Header().Set(echo.HeaderXRequestID, "an-id")
 	mounted := echo.New()
-	Mount(mounted, Options{Broker: w.broker, Logger: slog.New(slog.DiscardHandler)})
+	Mount(mounted, Options{Broker: w.broker.Broker, Logger: slog.New(slog.DiscardHandler)})
 	mounted.HTTPErrorHandler(err, c)
-	return answer{r.Code, r.Header(), r.Body.String()}
+	return webtest.Answer{StatusCode: r.Code, Header: r.Header(), Body: r.Body.String()}
 }
 
 // subCodesIn returns the numbers in the code that are sub-codes, with a source position

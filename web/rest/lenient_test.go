@@ -18,14 +18,14 @@ func TestPropertiesHTTPKnows(t *testing.T) {
 		t.Run("REST-3 "+name, func(t *testing.T) {
 			w := start(t, broker.Options{})
 			w.create(engine.Queue, "q")
-			w.want(201, "POST", "/q/messages", "x", name, "High")
-			a := w.want(201, "POST", "/q/messages/head?timeout=1", "")
-			got, want := a.header.Get(name), `"High"`
+			w.Want(201, "POST", "/q/messages", "x", name, "High")
+			a := w.Want(201, "POST", "/q/messages/head?timeout=1", "")
+			got, want := a.Header.Get(name), `"High"`
 			if as != "" {
-				got, want = a.header.Get("UserProperties"), `{"`+as+`":"High"}`
+				got, want = a.Header.Get("UserProperties"), `{"`+as+`":"High"}`
 			}
-			if got != want || a.header.Get("Set-Cookie") != "" || strings.Contains(a.header.Get("Location"), "High") {
-				t.Errorf("it comes back as %q, want %q: %v", got, want, a.header)
+			if got != want || a.Header.Get("Set-Cookie") != "" || strings.Contains(a.Header.Get("Location"), "High") {
+				t.Errorf("it comes back as %q, want %q: %v", got, want, a.Header)
 			}
 		})
 	}
@@ -50,11 +50,11 @@ func TestLooseBrokerProperties(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, broker.Options{})
 			w.create(engine.Queue, "q")
-			w.want(201, "POST", "/q/messages", "x", "BrokerProperties", tc.given)
-			w.want(201, "POST", "/q/messages", `[{"BrokerProperties":`+tc.given+`,"Unknown":1}]`, "Content-Type", batchType)
+			w.Want(201, "POST", "/q/messages", "x", "BrokerProperties", tc.given)
+			w.Want(201, "POST", "/q/messages", `[{"BrokerProperties":`+tc.given+`,"Unknown":1}]`, "Content-Type", batchType)
 			for range 2 {
-				if a := w.want(200, "DELETE", "/q/messages/head?timeout=1", ""); !strings.Contains(a.header.Get("BrokerProperties"), tc.want) {
-					t.Errorf("it comes back as %s, want %s", a.header.Get("BrokerProperties"), tc.want)
+				if a := w.Want(200, "DELETE", "/q/messages/head?timeout=1", ""); !strings.Contains(a.Header.Get("BrokerProperties"), tc.want) {
+					t.Errorf("it comes back as %s, want %s", a.Header.Get("BrokerProperties"), tc.want)
 				}
 			}
 		})

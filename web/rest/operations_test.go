@@ -15,17 +15,17 @@ const noLock = "/00000100-0000-0004-313a-c2f254f78bd3"
 // lock locks a message at p and returns the address at which to settle it.
 func (w *world) lock(p string) string {
 	w.Helper()
-	got := w.want(http.StatusCreated, "POST", p+"/messages/head?timeout=0", "")
-	at, ok := strings.CutPrefix(got.header.Get("Location"), w.server.URL)
+	got := w.Want(http.StatusCreated, "POST", p+"/messages/head?timeout=0", "")
+	at, ok := strings.CutPrefix(got.Header.Get("Location"), w.URL)
 	if !ok || !strings.HasPrefix(at, p+"/messages/") {
-		w.Fatalf("Location is %q", got.header.Get("Location"))
+		w.Fatalf("Location is %q", got.Header.Get("Location"))
 	}
 	return at
 }
 
 func (w *world) wantCounts(p engine.Path, want engine.Counts) {
 	w.Helper()
-	if got := w.counts(p); got != want {
+	if got := w.broker.Counts(p); got != want {
 		w.Errorf("%s has %+v, want %+v", p, got, want)
 	}
 }
@@ -36,55 +36,55 @@ func TestOperations(t *testing.T) {
 	// settled tries an operation on a lock of another message, and on the right one.
 	settled := func(method string) func(*world) {
 		return func(w *world) {
-			w.want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"MessageId":"m"}`)
+			w.Want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"MessageId":"m"}`)
 			at := w.lock("/q")
 			token := at[strings.LastIndex(at, "/"):]
-			w.want(404, method, "/q/messages/1"+noLock, "")
-			w.want(404, method, "/q/messages/2"+token, "")
-			w.want(404, method, "/q/messages/other"+token, "")
-			w.want(404, method, "/p/messages/1"+token, "") // of another queue
-			w.want(410, method, "/nowhere/messages/1"+token, "")
-			w.want(400, method, "/q/messages/1/xyz", "")
+			w.Want(404, method, "/q/messages/1"+noLock, "")
+			w.Want(404, method, "/q/messages/2"+token, "")
+			w.Want(404, method, "/q/messages/other"+token, "")
+			w.Want(404, method, "/p/messages/1"+token, "") // of another queue
+			w.Want(410, method, "/nowhere/messages/1"+token, "")
+			w.Want(400, method, "/q/messages/1/xyz", "")
 			w.wantCounts("q", engine.Counts{Locked: 1})
 			if !strings.HasPrefix(at, "/q/messages/1/") && !strings.HasPrefix(at, "/q/messages/m/") {
 				w.Errorf("Location is %s", at)
 			}
-			w.want(200, method, "/q/messages/m"+token, "") // by its MessageId or its number
+			w.Want(200, method, "/q/messages/m"+token, "") // by its MessageId or its number
 		}
 	}
 	for name, row := range map[string]func(*world){
 		"§2.2 send": func(w *world) {
-			w.want(201, "POST", "/q/messages", "x")
-			w.want(201, "POST", "/t/messages", "x")
+			w.Want(201, "POST", "/q/messages", "x")
+			w.Want(201, "POST", "/t/messages", "x")
 			w.wantCounts("q", engine.Counts{Active: 1})
 			w.wantCounts("t/Subscriptions/s", engine.Counts{Active: 1})
-			w.want(400, "POST", "/q/messages", "x", "BrokerProperties", `{"TimeToLive":0}`)
-			w.want(410, "POST", "/nowhere/messages", "x")
-			w.want(201, "POST", "/p/messages", strings.Repeat("x", 900))
-			w.want(403, "POST", "/p/messages", strings.Repeat("x", 1001)) // too large
-			w.want(403, "POST", "/p/messages", strings.Repeat("x", 700))  // no room
+			w.Want(400, "POST", "/q/messages", "x", "BrokerProperties", `{"TimeToLive":0}`)
+			w.Want(410, "POST", "/nowhere/messages", "x")
+			w.Want(201, "POST", "/p/messages", strings.Repeat("x", 900))
+			w.Want(403, "POST", "/p/messages", strings.Repeat("x", 1001)) // too large
+			w.Want(403, "POST", "/p/messages", strings.Repeat("x", 700))  // no room
 			w.wantCounts("q", engine.Counts{Active: 1})
 			w.wantCounts("p", engine.Counts{Active: 1})
 		},
 		"§2.2, LOCK-1 peek-lock": func(w *world) {
-			w.want(204, "POST", "/q/messages/head?timeout=0", "")
-			w.want(410, "POST", "/nowhere/messages/head?timeout=0", "")
-			w.want(400, "POST", "/q/messages/head?timeout=soon", "")
-			w.want(201, "POST", "/q/messages", "x")
+			w.Want(204, "POST", "/q/messages/head?timeout=0", "")
+			w.Want(410, "POST", "/nowhere/messages/head?timeout=0", "")
+			w.Want(400, "POST", "/q/messages/head?timeout=soon", "")
+			w.Want(201, "POST", "/q/messages", "x")
 			w.lock("/q")
 			w.wantCounts("q", engine.Counts{Locked: 1})
-			w.want(204, "POST", "/q/messages/head?timeout=0", "")
-			w.want(201, "POST", "/t/messages", "x")
+			w.Want(204, "POST", "/q/messages/head?timeout=0", "")
+			w.Want(201, "POST", "/t/messages", "x")
 			w.lock("/t/Subscriptions/s")
 		},
 		"§2.2, LOCK-1 receive and delete": func(w *world) {
-			w.want(204, "DELETE", "/q/messages/head?timeout=0", "")
-			w.want(410, "DELETE", "/nowhere/messages/head?timeout=0", "")
-			w.want(400, "DELETE", "/q/messages/head?timeout=-1", "")
-			w.want(201, "POST", "/q/messages", "x")
-			got := w.want(200, "DELETE", "/q/messages/head?timeout=0", "")
-			if p := brokerHeader(w.T, got); got.body != "x" || got.header.Get("Location") != "" || p["LockToken"] != nil || p["LockedUntilUtc"] != nil {
-				w.Errorf("got %q with %v", got.body, got.header)
+			w.Want(204, "DELETE", "/q/messages/head?timeout=0", "")
+			w.Want(410, "DELETE", "/nowhere/messages/head?timeout=0", "")
+			w.Want(400, "DELETE", "/q/messages/head?timeout=-1", "")
+			w.Want(201, "POST", "/q/messages", "x")
+			got := w.Want(200, "DELETE", "/q/messages/head?timeout=0", "")
+			if p := brokerHeader(w.T, got); got.Body != "x" || got.Header.Get("Location") != "" || p["LockToken"] != nil || p["LockedUntilUtc"] != nil {
+				w.Errorf("got %q with %v", got.Body, got.Header)
 			}
 			w.wantCounts("q", engine.Counts{})
 		},
@@ -95,7 +95,7 @@ func TestOperations(t *testing.T) {
 		"§2.2 unlock": func(w *world) {
 			settled("PUT")(w)
 			w.wantCounts("q", engine.Counts{Active: 1})
-			if p := brokerHeader(w.T, w.want(200, "DELETE", "/q/messages/head?timeout=0", "")); p["DeliveryCount"] != 2.0 {
+			if p := brokerHeader(w.T, w.Want(200, "DELETE", "/q/messages/head?timeout=0", "")); p["DeliveryCount"] != 2.0 {
 				w.Errorf("it was not counted: %v", p)
 			}
 		},
@@ -104,20 +104,20 @@ func TestOperations(t *testing.T) {
 			w.wantCounts("q", engine.Counts{Locked: 1})
 		},
 		"§2.2, LOCK-7 settled twice": func(w *world) {
-			w.want(201, "POST", "/q/messages", "x")
+			w.Want(201, "POST", "/q/messages", "x")
 			at := w.lock("/q")
-			w.want(200, "DELETE", at, "")
+			w.Want(200, "DELETE", at, "")
 			for _, method := range []string{"DELETE", "PUT", "POST"} {
-				if got := w.want(404, method, at, ""); !strings.Contains(got.body, engine.LockLostText) {
-					w.Errorf("%s says %s", method, got.body)
+				if got := w.Want(404, method, at, ""); !strings.Contains(got.Body, engine.LockLostText) {
+					w.Errorf("%s says %s", method, got.Body)
 				}
 			}
 		},
 		"DC-1, DC-6 what clients see of failures": func(w *world) {
-			w.want(201, "POST", "/q/messages", "x")
+			w.Want(201, "POST", "/q/messages", "x")
 			count := func(p string) float64 {
-				got := w.want(201, "POST", p+"/messages/head?timeout=0", "")
-				w.want(200, "PUT", strings.TrimPrefix(got.header.Get("Location"), w.server.URL), "")
+				got := w.Want(201, "POST", p+"/messages/head?timeout=0", "")
+				w.Want(200, "PUT", strings.TrimPrefix(got.Header.Get("Location"), w.URL), "")
 				return brokerHeader(w.T, got)["DeliveryCount"].(float64)
 			}
 			for n := range 10 {
@@ -135,9 +135,9 @@ func TestOperations(t *testing.T) {
 		},
 		"MSG-1, SEQ-6 the broker's own properties": func(w *world) {
 			before := time.Now().Add(-time.Second)
-			w.want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"SequenceNumber":77,"EnqueuedSequenceNumber":78,"EnqueuedTimeUtc":"Sun, 06 Nov 1994 08:49:37 GMT",`+
+			w.Want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"SequenceNumber":77,"EnqueuedSequenceNumber":78,"EnqueuedTimeUtc":"Sun, 06 Nov 1994 08:49:37 GMT",`+
 				`"DeliveryCount":9,"State":"Deferred","LockToken":"11112222-3333-4444-5555-666677778888","LockedUntilUtc":"Sun, 06 Nov 2094 08:49:37 GMT","DeadLetterSource":"elsewhere"}`)
-			got := w.want(201, "POST", "/q/messages/head?timeout=0", "")
+			got := w.Want(201, "POST", "/q/messages/head?timeout=0", "")
 			p := brokerHeader(w.T, got)
 			at, err := http.ParseTime(p["EnqueuedTimeUtc"].(string))
 			if err != nil || at.Before(before.Truncate(time.Second)) || at.After(time.Now().Add(time.Second)) {
@@ -149,11 +149,11 @@ func TestOperations(t *testing.T) {
 			}
 		},
 		"DLQ-2, DLQ-4 dead-letter queues": func(w *world) {
-			w.want(400, "POST", "/q/$DeadLetterQueue/messages", "x")
-			w.want(400, "POST", "/t/Subscriptions/s/$DeadLetterQueue/messages", "x")
-			w.want(204, "POST", "/Q/$deadletterqueue/messages/head?timeout=0", "")
-			w.want(204, "DELETE", "/t/subscriptions/S/$DEADLETTERQUEUE/messages/head?timeout=0", "")
-			w.want(410, "DELETE", "/t/$DeadLetterQueue/messages/head?timeout=0", "")
+			w.Want(400, "POST", "/q/$DeadLetterQueue/messages", "x")
+			w.Want(400, "POST", "/t/Subscriptions/s/$DeadLetterQueue/messages", "x")
+			w.Want(204, "POST", "/Q/$deadletterqueue/messages/head?timeout=0", "")
+			w.Want(204, "DELETE", "/t/subscriptions/S/$DEADLETTERQUEUE/messages/head?timeout=0", "")
+			w.Want(410, "DELETE", "/t/$DeadLetterQueue/messages/head?timeout=0", "")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -173,10 +173,10 @@ func TestRenewalIsAWholeLockLonger(t *testing.T) {
 	t.Run("LOCK-5", func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.create(engine.Queue, "q", "LockDuration", "PT5M")
-		w.want(201, "POST", "/q/messages", "x")
+		w.Want(201, "POST", "/q/messages", "x")
 		at := w.lock("/q")
 		before := time.Now().Add(5 * time.Minute).Truncate(time.Second)
-		until, err := http.ParseTime(brokerHeader(t, w.want(200, "POST", at, ""))["LockedUntilUtc"].(string))
+		until, err := http.ParseTime(brokerHeader(t, w.Want(200, "POST", at, ""))["LockedUntilUtc"].(string))
 		if after := time.Now().Add(5 * time.Minute); err != nil || until.Before(before) || until.After(after) {
 			t.Errorf("renewed until %v, %v; want %v to %v", until, err, before, after)
 		}

@@ -15,7 +15,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/storage/memory"
+	"mayfly/engine/brokertest"
 	"mayfly/web/auth/sas"
 	"mayfly/web/loglimit"
 )
@@ -51,16 +51,10 @@ func TestRefusalsAreLogged(t *testing.T) {
 				var out bytes.Buffer
 				limited := loglimit.New(slog.NewTextHandler(&out, nil))
 				defer limited.Close()
-				b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer b.Close()
-				if _, err := b.Create(t.Context(), engine.Queue, "q", engine.Config{}, ""); err != nil {
-					t.Fatal(err)
-				}
+				b := brokertest.Open(t, broker.Options{})
+				b.CreateQueue("q", engine.Config{})
 				e := echo.New()
-				Mount(e, Options{Broker: b, Logger: slog.New(limited), SAS: tc.sas})
+				Mount(e, Options{Broker: b.Broker, Logger: slog.New(limited), SAS: tc.sas})
 				ask := func() {
 					r := httptest.NewRequestWithContext(t.Context(), tc.ask.method, tc.ask.path, strings.NewReader(tc.ask.body))
 					r.Header.Set("User-Agent", "an SDK")

@@ -22,9 +22,9 @@ func TestRefusals(t *testing.T) {
 	w.create(engine.Topic, "t")
 	w.create(engine.Subscription, "t/Subscriptions/s")
 	for range 4 {
-		w.want(201, "POST", "/full/messages", strings.Repeat("x", 700))
+		w.Want(201, "POST", "/full/messages", strings.Repeat("x", 700))
 	}
-	w.want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"MessageId":"m"}`)
+	w.Want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"MessageId":"m"}`)
 	before := w.totals()
 
 	const json = "BrokerProperties"
@@ -123,15 +123,15 @@ func TestRefusals(t *testing.T) {
 		"batch: deep":                {"POST", "/q/messages", `[{"UserProperties":` + strings.Repeat(`{"a":`, 10_001) + strings.Repeat(`}`, 10_001), []string{"Content-Type", batchType}, 400, 40000, "nested more than 16 deep"},
 	} {
 		t.Run("§2.2, ERR-2, ERR-5 "+name, func(t *testing.T) {
-			w := &world{t, w.broker, w.server}
-			got := w.ask(tc.method, tc.path, tc.body, tc.headers...)
-			parts := errorShape.FindStringSubmatch(got.body)
+			w := &world{w.For(t), w.broker.For(t)}
+			got := w.Ask(tc.method, tc.path, tc.body, tc.headers...)
+			parts := errorShape.FindStringSubmatch(got.Body)
 			if parts == nil {
-				t.Fatalf("got %d %q, which is no error of Service Bus", got.status, got.body)
+				t.Fatalf("got %d %q, which is no error of Service Bus", got.StatusCode, got.Body)
 			}
 			text := strings.NewReplacer("&#39;", "'", "&#34;", `"`).Replace(parts[2])
-			if got.status != tc.status || parts[1] != fmt.Sprint(tc.status) || !strings.Contains(text, tc.text) {
-				t.Errorf("got %d %s\nwant %d %q", got.status, text, tc.status, tc.text)
+			if got.StatusCode != tc.status || parts[1] != fmt.Sprint(tc.status) || !strings.Contains(text, tc.text) {
+				t.Errorf("got %d %s\nwant %d %q", got.StatusCode, text, tc.status, tc.text)
 			}
 			if sub := fmt.Sprintf("SubCode=%d. ", tc.sub); strings.Contains(text, "SubCode=") != (tc.sub != 0) || tc.sub != 0 && !strings.HasSuffix(text, sub) {
 				t.Errorf("got %s\nwant %s", text, sub)
@@ -147,8 +147,8 @@ func TestLongNeverTTLIsNoTTL(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Queue, "q")
 	for _, ttl := range []string{"922337203685.47754", "1e400", "9223372037"} {
-		w.want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"TimeToLive":`+ttl+`}`)
-		got := w.want(200, "DELETE", "/q/messages/head", "")
+		w.Want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"TimeToLive":`+ttl+`}`)
+		got := w.Want(200, "DELETE", "/q/messages/head", "")
 		if p := brokerHeader(t, got); p["TimeToLive"] != neverSeconds {
 			t.Errorf("%s came back as %v", ttl, p["TimeToLive"])
 		}

@@ -11,12 +11,13 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/web/webtest"
 )
 
-func brokerHeader(t *testing.T, a answer) (p map[string]any) {
+func brokerHeader(t *testing.T, a webtest.Answer) (p map[string]any) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(a.header.Get("BrokerProperties")), &p); err != nil {
-		t.Fatalf("BrokerProperties %q: %v", a.header.Get("BrokerProperties"), err)
+	if err := json.Unmarshal([]byte(a.Header.Get("BrokerProperties")), &p); err != nil {
+		t.Fatalf("BrokerProperties %q: %v", a.Header.Get("BrokerProperties"), err)
 	}
 	return p
 }
@@ -28,17 +29,17 @@ func TestSystemProperties(t *testing.T) {
 func comeBackAsTheyWereSent(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Queue, "orders/eu")
-	sent := w.want(201, "POST", "/orders/eu/messages", "payload \x00\xff", "Content-Type", "application/x-thing",
+	sent := w.Want(201, "POST", "/orders/eu/messages", "payload \x00\xff", "Content-Type", "application/x-thing",
 		"BrokerProperties", `{"MessageId":"m1","CorrelationId":"c","SessionId":"s","PartitionKey":"s","ViaPartitionKey":"v","To":"t","ReplyTo":"r","ReplyToSessionId":"rs","Label":"étoile 𝄞","TimeToLive":90.5,"SequenceNumber":77,"LockToken":"x","Surprise":[{}],"ForcePersistence":true}`,
 		"Customer", `"12\"345 é"`, "Count", "5", "Ratio", "2.5", "Whole", "5.0", "Big", "18446744073709551615", "Ok", "true", "Bare", "some text",
 		"When", `"Sun, 06 Nov 1994 08:49:37 GMT"`, "Nothing", "null", "Empty", "")
-	if got := sent.header.Get("Content-Type"); got != "application/x-thing" || sent.body != "" {
-		t.Errorf("the answer to a send has type %q and body %q", got, sent.body)
+	if got := sent.Header.Get("Content-Type"); got != "application/x-thing" || sent.Body != "" {
+		t.Errorf("the answer to a send has type %q and body %q", got, sent.Body)
 	}
 
-	got := w.want(200, "DELETE", "/Orders%2FEU/messages/HEAD?timeout=0", "")
-	if got.body != "payload \x00\xff" || got.header.Get("Content-Type") != "application/x-thing" {
-		t.Errorf("got %q of type %q", got.body, got.header.Get("Content-Type"))
+	got := w.Want(200, "DELETE", "/Orders%2FEU/messages/HEAD?timeout=0", "")
+	if got.Body != "payload \x00\xff" || got.Header.Get("Content-Type") != "application/x-thing" {
+		t.Errorf("got %q of type %q", got.Body, got.Header.Get("Content-Type"))
 	}
 	props := brokerHeader(t, got)
 	for _, changing := range []string{"EnqueuedTimeUtc"} {
@@ -46,8 +47,8 @@ func comeBackAsTheyWereSent(t *testing.T) {
 			t.Errorf("%s: %v", changing, err)
 		}
 	}
-	if props["EnqueuedTimeUtc"] != got.header.Get("Date") {
-		t.Errorf("Date is %s, the message was enqueued %s", got.header.Get("Date"), props["EnqueuedTimeUtc"])
+	if props["EnqueuedTimeUtc"] != got.Header.Get("Date") {
+		t.Errorf("Date is %s, the message was enqueued %s", got.Header.Get("Date"), props["EnqueuedTimeUtc"])
 	}
 	delete(props, "EnqueuedTimeUtc")
 	want := map[string]any{
@@ -60,7 +61,7 @@ func comeBackAsTheyWereSent(t *testing.T) {
 	}
 	custom := map[string]string{}
 	for _, name := range []string{"Customer", "Count", "Ratio", "Whole", "Big", "Ok", "Bare", "When", "Nothing", "Empty"} {
-		custom[name] = got.header.Get(name)
+		custom[name] = got.Header.Get(name)
 	}
 	if d := cmp.Diff(map[string]string{
 		"Customer": `"12\"345 \u00e9"`, "Count": "5", "Ratio": "2.5", "Whole": "5.0", "Big": "18446744073709551615", "Ok": "true",
@@ -68,7 +69,7 @@ func comeBackAsTheyWereSent(t *testing.T) {
 	}, custom); d != "" {
 		t.Errorf("custom properties (-want +got):\n%s", d)
 	}
-	w.want(204, "DELETE", "/orders/eu/messages/head?timeout=0", "")
+	w.Want(204, "DELETE", "/orders/eu/messages/head?timeout=0", "")
 }
 
 func TestLockIsSettledAtItsLocation(t *testing.T) {
@@ -76,9 +77,9 @@ func TestLockIsSettledAtItsLocation(t *testing.T) {
 	w.create(engine.Queue, "q")
 	lock := func() string {
 		t.Helper()
-		got := w.want(201, "POST", "/q/messages/head?timeout=5", "")
-		location := got.header.Get("Location")
-		path, ok := strings.CutPrefix(location, w.server.URL)
+		got := w.Want(201, "POST", "/q/messages/head?timeout=5", "")
+		location := got.Header.Get("Location")
+		path, ok := strings.CutPrefix(location, w.URL)
 		if !ok {
 			t.Fatalf("Location is %q", location)
 		}
@@ -87,71 +88,71 @@ func TestLockIsSettledAtItsLocation(t *testing.T) {
 		}
 		return path
 	}
-	w.want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"MessageId":"a/b c"}`)
+	w.Want(201, "POST", "/q/messages", "x", "BrokerProperties", `{"MessageId":"a/b c"}`)
 	at := lock()
-	if got := brokerHeader(t, w.want(200, "POST", at, "")); got["LockedUntilUtc"] == nil {
+	if got := brokerHeader(t, w.Want(200, "POST", at, "")); got["LockedUntilUtc"] == nil {
 		t.Error("a renewal does not tell until when")
 	}
-	w.want(200, "PUT", at, "")
-	if c := w.counts("q"); c.Active != 1 {
+	w.Want(200, "PUT", at, "")
+	if c := w.broker.Counts("q"); c.Active != 1 {
 		t.Errorf("after unlocking there are %+v", c)
 	}
 	for _, method := range []string{"PUT", "DELETE", "POST"} {
-		if got := w.want(404, method, at, ""); !strings.Contains(got.body, "The lock supplied is invalid.") {
-			t.Errorf("%s with an old lock: %s", method, got.body)
+		if got := w.Want(404, method, at, ""); !strings.Contains(got.Body, "The lock supplied is invalid.") {
+			t.Errorf("%s with an old lock: %s", method, got.Body)
 		}
 	}
 	at = lock()
 	token := at[strings.LastIndex(at, "/")+1:]
-	w.want(404, "DELETE", "/q/messages/999/"+token, "")
-	w.want(404, "DELETE", "/q/messages/other/"+token, "")
-	w.want(410, "DELETE", "/nowhere/messages/1/"+token, "")
-	w.want(200, "DELETE", "/q/messages/a%2Fb%20c/"+token, "")
-	if c := w.counts("q"); c.MessageCount() != 0 {
+	w.Want(404, "DELETE", "/q/messages/999/"+token, "")
+	w.Want(404, "DELETE", "/q/messages/other/"+token, "")
+	w.Want(410, "DELETE", "/nowhere/messages/1/"+token, "")
+	w.Want(200, "DELETE", "/q/messages/a%2Fb%20c/"+token, "")
+	if c := w.broker.Counts("q"); c.MessageCount() != 0 {
 		t.Errorf("after completing there are %+v", c)
 	}
-	w.want(404, "DELETE", "/q/messages/1/"+token, "")
+	w.Want(404, "DELETE", "/q/messages/1/"+token, "")
 }
 
 func TestTopicSubscriptionsAndDeadLetters(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Topic, "prices")
 	w.create(engine.Subscription, "prices/Subscriptions/eu", "MaxDeliveryCount", "1")
-	w.want(201, "POST", "/prices/messages?timeout=0", "42", "Region", `"eu"`)
-	at := w.want(201, "POST", "/PRICES/subscriptions/EU/messages/head?timeout=0", "").header.Get("Location")
-	w.want(200, "PUT", strings.TrimPrefix(at, w.server.URL), "") // the only delivery (MaxDeliveryCount is 1)
-	dead := w.want(201, "POST", "/prices/subscriptions/eu/$deadletterqueue/messages/head", "")
-	if got := dead.header.Get("DeadLetterReason"); got != `"MaxDeliveryCountExceeded"` || dead.header.Get("Region") != `"eu"` {
-		t.Errorf("a dead letter has the reason %s and the headers %v", got, dead.header)
+	w.Want(201, "POST", "/prices/messages?timeout=0", "42", "Region", `"eu"`)
+	at := w.Want(201, "POST", "/PRICES/subscriptions/EU/messages/head?timeout=0", "").Header.Get("Location")
+	w.Want(200, "PUT", strings.TrimPrefix(at, w.URL), "") // the only delivery (MaxDeliveryCount is 1)
+	dead := w.Want(201, "POST", "/prices/subscriptions/eu/$deadletterqueue/messages/head", "")
+	if got := dead.Header.Get("DeadLetterReason"); got != `"MaxDeliveryCountExceeded"` || dead.Header.Get("Region") != `"eu"` {
+		t.Errorf("a dead letter has the reason %s and the headers %v", got, dead.Header)
 	}
-	path := strings.TrimPrefix(dead.header.Get("Location"), w.server.URL)
+	path := strings.TrimPrefix(dead.Header.Get("Location"), w.URL)
 	if !strings.Contains(path, "/$DeadLetterQueue/messages/") {
 		t.Errorf("Location is %s", path)
 	}
-	w.want(404, "DELETE", strings.Replace(path, "/$DeadLetterQueue", "", 1), "") // the lock is not in the main queue
-	w.want(200, "DELETE", path, "")
-	w.want(204, "DELETE", "/prices/subscriptions/eu/%24DeadLetterQueue/messages/head?timeout=0.01", "")
+	w.Want(404, "DELETE", strings.Replace(path, "/$DeadLetterQueue", "", 1), "") // the lock is not in the main queue
+	w.Want(200, "DELETE", path, "")
+	w.Want(204, "DELETE", "/prices/subscriptions/eu/%24DeadLetterQueue/messages/head?timeout=0.01", "")
 }
 
 func TestBatch(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Queue, "q")
 	const batch = "application/vnd.microsoft.servicebus.json"
-	w.want(201, "POST", "/q/messages", `[
+	w.Want(201, "POST", "/q/messages", `[
 		{"Body":"one","BrokerProperties":{"MessageId":"1","TimeToLiveTimeSpan":"0.00:00:40"},"UserProperties":{"myName":"eu","n":3}},
 		{"Body":"two","BrokerProperties":{"ContentType":"text/plain"}},
 		{"UserProperties":null,"BrokerProperties":null,"Body":null},
 		{}]`, "Content-Type", batch+"; charset=utf-8")
-	first := w.want(200, "DELETE", "/q/messages/head", "")
-	if first.body != "one" || brokerHeader(t, first)["TimeToLive"] != 40.0 || first.header.Get("Myname") != `"eu"` || first.header.Get("N") != "3" {
-		t.Errorf("the first is %q with %v", first.body, first.header)
+	first := w.Want(200, "DELETE", "/q/messages/head", "")
+	if first.Body != "one" || brokerHeader(t, first)["TimeToLive"] != 40.0 || first.Header.Get("Myname") != `"eu"` || first.Header.Get("N") != "3" {
+		t.Errorf("the first is %q with %v", first.Body, first.Header)
 	}
-	second := w.want(200, "DELETE", "/q/messages/head", "")
-	if second.body != "two" || second.header.Get("Content-Type") != "text/plain" || brokerHeader(t, second)["MessageId"] == nil {
-		t.Errorf("the second is %q with %v", second.body, second.header)
+	second := w.Want(200, "DELETE", "/q/messages/head", "")
+	if second.Body != "two" || second.Header.Get("Content-Type") != "text/plain" || brokerHeader(t, second)["MessageId"] == nil {
+		t.Errorf("the second is %q with %v", second.Body, second.Header)
 	}
-	if third := w.want(200, "DELETE", "/q/messages/head", ""); third.body != "" || third.header.Get("Content-Type") != defaultContentType {
-		t.Errorf("the third is %q with %v", third.body, third.header)
+	if third := w.Want(200, "DELETE", "/q/messages/head", ""); third.Body != "" || third.Header.Get("Content-Type") != defaultContentType {
+		t.Errorf("the third is %q with %v", third.Body, third.Header)
 	}
 }
 
@@ -159,7 +160,7 @@ func TestScheduledMessageWaits(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Queue, "q")
 	for _, at := range []string{"Sun, 06 Nov 2050 08:49:37 GMT", "2050-11-06T08:49:37Z", "2050-11-06T08:49:37", "2050-11-06T09:49:37+01:00"} {
-		w.want(201, "POST", "/q/messages", "x", "Brokerproperties", `{"ScheduledEnqueueTimeUtc":"`+at+`"}`)
+		w.Want(201, "POST", "/q/messages", "x", "Brokerproperties", `{"ScheduledEnqueueTimeUtc":"`+at+`"}`)
 	}
 	rows, err := w.broker.Peek(t.Context(), "q", 1, 10, "")
 	if err != nil || len(rows) != 4 {
@@ -176,9 +177,9 @@ func TestHealth(t *testing.T) {
 	w := start(t, broker.Options{})
 	says := func(status int, want map[string]string) func(*testing.T) {
 		return func(t *testing.T) {
-			w := &world{t, w.broker, w.server}
+			w := w.For(t)
 			var got map[string]string
-			if err := json.Unmarshal([]byte(w.want(status, "GET", "/health", "").body), &got); err != nil {
+			if err := json.Unmarshal([]byte(w.Want(status, "GET", "/health", "").Body), &got); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(want, got); d != "" {
@@ -189,7 +190,7 @@ func TestHealth(t *testing.T) {
 	t.Run("EMU-5 healthy", says(200, map[string]string{"status": "healthy", "message": "Service is healthy."}))
 	w.broker.Close()
 	t.Run("EMU-5 unhealthy", says(503, map[string]string{"status": "unhealthy", "message": "Service not available. Please try after some time."}))
-	if got := w.want(503, "POST", "/q/messages", "x"); got.header.Get("Retry-After") == "" {
+	if got := w.Want(503, "POST", "/q/messages", "x"); got.Header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
 }
@@ -197,18 +198,18 @@ func TestHealth(t *testing.T) {
 func TestSendersCannotSetReceiversHeaders(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Queue, "q")
-	w.want(201, "POST", "/q/messages", `[{"Body":"x","UserProperties":{
+	w.Want(201, "POST", "/q/messages", `[{"Body":"x","UserProperties":{
 		"Set-Cookie":"a=b","location":"http://evil.example","content-length":"1","Content-Security-Policy":"none","Transfer-Encoding":"chunked",
 		"two words":"x","new\nline":"x","":"x","Access-Control-Allow-Origin":"*","BrokerProperties":"{}","Fine":"a\r\nSet-Cookie: a=b"}}]`,
 		"Content-Type", batchType)
-	got := w.want(200, "DELETE", "/q/messages/head", "")
+	got := w.Want(200, "DELETE", "/q/messages/head", "")
 	for _, name := range []string{"Set-Cookie", "Location", "Content-Security-Policy", "Access-Control-Allow-Origin"} {
-		if got.header.Get(name) != "" {
-			t.Errorf("%s is %q", name, got.header.Get(name))
+		if got.Header.Get(name) != "" {
+			t.Errorf("%s is %q", name, got.Header.Get(name))
 		}
 	}
-	if got.body != "x" || got.header.Get("Fine") != `"a\r\nSet-Cookie: a=b"` {
-		t.Errorf("got %q, Fine is %q", got.body, got.header.Get("Fine"))
+	if got.Body != "x" || got.Header.Get("Fine") != `"a\r\nSet-Cookie: a=b"` {
+		t.Errorf("got %q, Fine is %q", got.Body, got.Header.Get("Fine"))
 	}
 }
 
@@ -218,11 +219,11 @@ func TestEmptySessionID(t *testing.T) {
 	w.create(engine.Queue, "plain")
 	w.create(engine.Queue, "s", "RequiresSession", "true")
 	for properties, status := range map[string]int{`{"SessionId":""}`: 201, `{"SessionId":null}`: 400, `{}`: 400, `{"SessionId":"","PartitionKey":"p"}`: 400} {
-		w.want(status, "POST", "/s/messages", "", "BrokerProperties", properties)
+		w.Want(status, "POST", "/s/messages", "", "BrokerProperties", properties)
 	}
 	for properties, want := range map[string]any{`{"SessionId":""}`: "", `{}`: nil} {
-		w.want(201, "POST", "/plain/messages", "", "BrokerProperties", properties)
-		if got := brokerHeader(t, w.want(200, "DELETE", "/plain/messages/head", ""))["SessionId"]; got != want {
+		w.Want(201, "POST", "/plain/messages", "", "BrokerProperties", properties)
+		if got := brokerHeader(t, w.Want(200, "DELETE", "/plain/messages/head", ""))["SessionId"]; got != want {
 			t.Errorf("%s comes back as %v", properties, got)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/enginetest"
+	"mayfly/web/webtest"
 )
 
 // A teller runs a scenario over HTTP, without a network.
@@ -121,23 +122,23 @@ func (s *teller) Do(c enginetest.Command) ([]string, error) {
 }
 
 // ask sends a request. It returns a Refused for a refusal.
-func (s *teller) ask(method, path, query, body string, header http.Header) (answer, error) {
+func (s *teller) ask(method, path, query, body string, header http.Header) (webtest.Answer, error) {
 	u := url.URL{Scheme: "http", Host: "localhost", Path: "/" + path, RawQuery: query}
 	r, err := http.NewRequestWithContext(s.t.Context(), method, u.String(), strings.NewReader(body))
 	if err != nil {
-		return answer{}, err
+		return webtest.Answer{}, err
 	}
 	maps.Copy(r.Header, header)
 	got, err := s.client.Do(r)
 	if err != nil {
-		return answer{}, err
+		return webtest.Answer{}, err
 	}
 	defer got.Body.Close()
 	text, err := io.ReadAll(got.Body)
 	if err == nil && got.StatusCode >= 300 {
 		err = refusedAs(got.StatusCode, string(text))
 	}
-	return answer{got.StatusCode, got.Header, string(text)}, err
+	return webtest.Answer{StatusCode: got.StatusCode, Header: got.Header, Body: string(text)}, err
 }
 
 // refusedAs returns the error for a status and its sub-code.
@@ -219,8 +220,8 @@ func (s *teller) send(c enginetest.Command) error {
 		header["BrokerProperties"] = []string{string(raw)}
 	}
 	got, err := s.ask(http.MethodPost, c.Path(0)+"/messages", "", body, header)
-	if err == nil && got.status != http.StatusCreated {
-		err = fmt.Errorf("a send is answered by %d", got.status)
+	if err == nil && got.StatusCode != http.StatusCreated {
+		err = fmt.Errorf("a send is answered by %d", got.StatusCode)
 	}
 	if err == nil {
 		err = enginetest.ErrNoResult
@@ -244,13 +245,13 @@ func (s *teller) receive(c enginetest.Command) (lines []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if got.status == http.StatusNoContent {
+		if got.StatusCode == http.StatusNoContent {
 			break
 		}
-		if got.status != status {
-			return nil, fmt.Errorf("a receive is answered by %d", got.status)
+		if got.StatusCode != status {
+			return nil, fmt.Errorf("a receive is answered by %d", got.StatusCode)
 		}
-		line, err := s.read(c, got, strings.TrimRight(got.body, " "))
+		line, err := s.read(c, got, strings.TrimRight(got.Body, " "))
 		if err != nil {
 			return nil, err
 		}
@@ -263,9 +264,9 @@ func (s *teller) receive(c enginetest.Command) (lines []string, err error) {
 }
 
 // read formats a message as a line and remembers its lock.
-func (s *teller) read(c enginetest.Command, got answer, body string) (string, error) {
+func (s *teller) read(c enginetest.Command, got webtest.Answer, body string) (string, error) {
 	var p brokerPropertiesJSON
-	if err := json.Unmarshal([]byte(got.header.Get("BrokerProperties")), &p); err != nil {
+	if err := json.Unmarshal([]byte(got.Header.Get("BrokerProperties")), &p); err != nil {
 		return "", fmt.Errorf("the broker properties: %w", err)
 	}
 	m := enginetest.ShownMessage{Number: p.SequenceNumber, Body: body, Failed: int(p.DeliveryCount) - 1, Properties: map[string]string{}}
@@ -276,7 +277,7 @@ func (s *teller) read(c enginetest.Command, got answer, body string) (string, er
 		}
 		m.Expiring, m.Expires = true, time.Until(at.Add(time.Duration(p.TimeToLive*float64(time.Second))))
 	}
-	for name, values := range got.header {
+	for name, values := range got.Header {
 		if isReserved(name) {
 			continue
 		}
@@ -298,8 +299,8 @@ func (s *teller) read(c enginetest.Command, got answer, body string) (string, er
 		return m.String(), nil
 	}
 	token, err := engine.ParseLockToken(p.LockToken)
-	if want := "http://localhost/" + strings.ReplaceAll(url.PathEscape(c.Path(0)), "%2F", "/") + fmt.Sprintf("/messages/%d/%s", p.SequenceNumber, p.LockToken); got.header.Get("Location") != want {
-		return "", fmt.Errorf("the location is %s, not %s", got.header.Get("Location"), want)
+	if want := "http://localhost/" + strings.ReplaceAll(url.PathEscape(c.Path(0)), "%2F", "/") + fmt.Sprintf("/messages/%d/%s", p.SequenceNumber, p.LockToken); got.Header.Get("Location") != want {
+		return "", fmt.Errorf("the location is %s, not %s", got.Header.Get("Location"), want)
 	}
 	s.held[body] = enginetest.LockedMessage{Token: token, Path: engine.Path(c.Path(0)), Seq: engine.Seq(p.SequenceNumber)}
 	return m.String(), err

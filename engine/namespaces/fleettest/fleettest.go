@@ -19,6 +19,13 @@ const Max = 3
 // namespace. It serves no requests, and ends with the test.
 func Open(t testing.TB, store func() engine.Store) *namespaces.Manager {
 	t.Helper()
+	return OpenIn(t, store, Max, nil)
+}
+
+// OpenIn is Open with other limits: of namespaces, as in namespaces.Options, and of the memory of
+// those beside the server's own, where nil means none.
+func OpenIn(t testing.TB, store func() engine.Store, most int, memory *engine.Memory) *namespaces.Manager {
+	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	begun := make(chan struct{})
 	keep := func(name string, d namespaces.Protocols) *namespaces.Keeper {
@@ -30,10 +37,10 @@ func Open(t testing.TB, store func() engine.Store) *namespaces.Manager {
 		}
 	}
 	f := namespaces.New(namespaces.Options{
-		Main: keep("default", fakeProtocols{begun}), Catalogue: emptyCatalogue{}, Logger: log, Max: Max,
+		Main: keep("default", fakeProtocols{begun}), Catalogue: emptyCatalogue{}, Logger: log, Max: most,
 		NewKeeper: func(s namespaces.Spec) *namespaces.Keeper {
 			k := keep(s.Name, fakeProtocols{})
-			k.Broker.ManualClock = s.ManualClock
+			k.Broker.ManualClock, k.Broker.Memory = s.ManualClock, memory
 			if l, err := engine.Profile(s.Profile); err == nil {
 				k.Broker.Limits = &l
 			}

@@ -1,16 +1,15 @@
 package columns_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/engine/search/columns"
 	"mayfly/storage/memory"
 )
@@ -22,12 +21,7 @@ func (lasting) Close() error { return nil }
 
 func open(t *testing.T, store engine.Store) *broker.Broker {
 	t.Helper()
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return store, nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	return b
+	return brokertest.OpenOn(t, store, broker.Options{}).Broker
 }
 
 func parse(t *testing.T, texts ...string) []columns.Column {

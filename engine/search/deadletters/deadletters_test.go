@@ -1,27 +1,20 @@
 package deadletters
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/engine/search"
-	"mayfly/storage/memory"
 )
 
 func open(t *testing.T) *broker.Broker {
 	t.Helper()
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	return b
+	return brokertest.Open(t, broker.Options{}).Broker
 }
 
 // die dead-letters messages of a new queue, one for each error.

@@ -1,9 +1,7 @@
 package suggest_test
 
 import (
-	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -12,28 +10,24 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/engine/search"
 	"mayfly/engine/search/suggest"
 	"mayfly/engine/value"
-	"mayfly/storage/memory"
 )
 
 // A world is a broker and a source for it, in a bubble.
 type world struct {
 	*testing.T
-	b *broker.Broker
+	b *brokertest.Broker
 	s *suggest.Suggester
 }
 
 func within(t *testing.T, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		f(&world{t, b, suggest.New(b)})
+		b := brokertest.Open(t, broker.Options{})
+		f(&world{t, b, suggest.New(b.Broker)})
 	})
 }
 
@@ -42,18 +36,6 @@ func (w *world) must(err error) {
 	if err != nil {
 		w.Fatal(err)
 	}
-}
-
-func (w *world) create(kind engine.EntityKind, p engine.Path) {
-	w.Helper()
-	_, err := w.b.Create(w.Context(), kind, p, engine.Config{}, "test")
-	w.must(err)
-}
-
-func (w *world) send(to engine.Path, c engine.Content, body string) {
-	w.Helper()
-	_, err := w.b.Send(w.Context(), to, []broker.Outgoing{{Content: c, Body: []byte(body)}}, "test")
-	w.must(err)
 }
 
 // proposed returns the proposals at the end of a text.
@@ -88,21 +70,18 @@ func (w *world) want(text string, got []string, want ...string) {
 func TestMessages(t *testing.T) {
 	within(t, func(w *world) {
 		for _, name := range []engine.Path{"Orders", "orders-eu", "bills"} {
-			w.create(engine.Queue, name)
+			w.b.CreateQueue(name, engine.Config{})
 		}
-		w.create(engine.Topic, "prices")
-		w.create(engine.Subscription, "prices/Subscriptions/eu")
+		w.b.CreateEntity(engine.Topic, "prices", engine.Config{})
+		w.b.CreateEntity(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
 		c := engine.Content{Subject: "new order", ContentType: "application/json", Properties: value.Properties{
 			{Name: "region", Value: value.OfString("eu, west")}, {Name: "Retries", Value: value.OfString("3")}, {Name: "a b", Value: value.OfString("x")}, {Name: "<img onerror=x>", Value: value.OfString("y")},
 		}}
-		w.send("orders", c, `{"customer":{"id":42,"name":"Ada"},"items":[{"sku":"a1"},{"sku":"b2"}],"a.b":null,"big":true}`)
-		w.send("orders", engine.Content{Subject: "new order", Properties: value.Properties{{Name: "region", Value: value.OfString("us")}}}, `[{"x":1}]`)
-		w.send("bills", engine.Content{Subject: "line\nbreak"}, "no JSON")
-		got, err := w.b.Receive(w.Context(), broker.ReceiveRequest{Path: "bills", Max: 1, Client: "test"})
-		w.must(err)
-		_, err = w.b.Settle(w.Context(), engine.Settlement{Token: got[0].Token(), Outcome: engine.DeadLetter, Reason: "too late", Client: "test"})
-		w.must(err)
-
+		w.b.SendContents("orders", `{"customer":{"id":42,"name":"Ada"},"items":[{"sku":"a1"},{"sku":"b2"}],"a.b":null,"big":true}`, c)
+		w.b.SendContents("orders", `[{"x":1}]`, engine.Content{Subject: "new order", Properties: value.Properties{{Name: "region", Value: value.OfString("us")}}})
+		w.b.SendContents("bills", "no JSON", engine.Content{Subject: "line\nbreak"})
+		got := w.b.ReceiveMessages(broker.ReceiveRequest{Path: "bills", Max: 1, Client: "test"})
+		w.b.SettleMessage(engine.Settlement{Token: got[0].Token(), Outcome: engine.DeadLetter, Reason: "too late", Client: "test"})
 		for text, want := range map[string][]string{
 			"st":                      {"state:"},
 			"x -dea":                  {"state:dead", "prop.DeadLetterReason:"},
@@ -179,8 +158,8 @@ func TestMessages(t *testing.T) {
 
 func TestEntities(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "orders")
-		w.create(engine.Topic, "disorder")
+		w.b.CreateQueue("orders", engine.Config{})
+		w.b.CreateEntity(engine.Topic, "disorder", engine.Config{})
 		for text, want := range map[string][]string{
 			"ord":        {"orders", "disorder"},
 			"has:d":      {"deferred", "dlq"},
@@ -210,12 +189,12 @@ func TestSample(t *testing.T) {
 		w.want("in:", w.proposed("in:"))
 		for i := range 60 {
 			p := engine.Path(fmt.Sprintf("q%02d", i))
-			w.create(engine.Queue, p)
+			w.b.CreateQueue(p, engine.Config{})
 			c := engine.Content{Subject: string(p), Properties: value.Properties{{Name: "of-" + string(p), Value: value.OfString("1")}}}
 			for range 10 {
-				w.send(p, c, `{"of`+string(p)+`":"`+strings.Repeat("x", 20_000)+`"}`)
+				w.b.SendContents(p, `{"of`+string(p)+`":"`+strings.Repeat("x", 20_000)+`"}`, c)
 			}
-			w.send(p, engine.Content{Subject: "late", Properties: value.Properties{{Name: "late", Value: value.OfString("1")}}}, "")
+			w.b.SendContents(p, "", engine.Content{Subject: "late", Properties: value.Properties{{Name: "late", Value: value.OfString("1")}}})
 		}
 		w.want("in:q", w.proposed("in:q")) // from the sample before
 		time.Sleep(3*time.Second - 1)
@@ -238,13 +217,13 @@ func TestSample(t *testing.T) {
 // Deep and wide bodies are learned from up to a bound.
 func TestBodies(t *testing.T) {
 	within(t, func(w *world) {
-		w.create(engine.Queue, "q")
-		w.send("q", engine.Content{}, strings.Repeat(`{"a":`, 20)+"1"+strings.Repeat("}", 20))
+		w.b.CreateQueue("q", engine.Config{})
+		w.b.SendContents("q", strings.Repeat(`{"a":`, 20)+"1"+strings.Repeat("}", 20), engine.Content{})
 		var wide []string
 		for i := range 500 {
 			wide = append(wide, fmt.Sprintf(`"w%03d":%d`, i, i))
 		}
-		w.send("q", engine.Content{}, "{"+strings.Join(wide, ",")+`,"a":{"b":1e400,"long":"`+strings.Repeat("y", 100)+`"}}`)
+		w.b.SendContents("q", "{"+strings.Join(wide, ",")+`,"a":{"b":1e400,"long":"`+strings.Repeat("y", 100)+`"}}`, engine.Content{})
 		w.want("json.a.a", w.proposed("json.a.a"))
 		w.want("json.w19", w.proposed("json.w19"), "json.w190:", "json.w191:", "json.w192:", "json.w193:", "json.w194:", "json.w195:", "json.w196:", "json.w197:")
 		w.want("json.a.b:", w.proposed("json.a.b:"), "1e400")
@@ -257,18 +236,14 @@ func TestBodies(t *testing.T) {
 func TestWhereTheClockStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := broker.NewManualClock()
-		b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Logger: slog.New(slog.DiscardHandler), ManualClock: m})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer b.Close()
-		w := &world{t, b, suggest.New(b)}
+		b := brokertest.Open(t, broker.Options{ManualClock: m})
+		w := &world{t, b, suggest.New(b.Broker)}
 		w.must(m.SetRate(0))
-		w.create(engine.Queue, "one")
+		w.b.CreateQueue("one", engine.Config{})
 		if got := w.proposed("in:"); !slices.Contains(got, "one") {
 			t.Errorf("proposed are %q", got)
 		}
-		w.create(engine.Queue, "two")
+		w.b.CreateQueue("two", engine.Config{})
 		if got := w.proposed("in:"); !slices.Contains(got, "two") {
 			t.Errorf("proposed are %q", got)
 		}

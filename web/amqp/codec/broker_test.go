@@ -1,34 +1,24 @@
 package codec_test
 
 import (
-	"context"
 	"io"
-	"log/slog"
 	"testing"
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/storage/memory"
+	"mayfly/engine/brokertest"
 	"mayfly/web/amqp/codec"
 )
 
 // A world is a broker that receives and delivers AMQP messages.
 type world struct {
 	*testing.T
-	*broker.Broker
+	*brokertest.Broker
 }
 
 func start(t *testing.T) world {
 	t.Helper()
-	o := broker.Options{Logger: slog.New(slog.DiscardHandler)}
-	b := must[*broker.Broker](t)(broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, o))
-	t.Cleanup(func() { b.Close() })
-	return world{t, b}
-}
-
-func (w world) create(kind engine.EntityKind, p engine.Path, c engine.Config) {
-	w.Helper()
-	must[engine.Entity](w)(w.Create(w.Context(), kind, p, c, ""))
+	return world{t, brokertest.Open(t, broker.Options{})}
 }
 
 func (w world) send(to engine.Path, s spoken) engine.Seq {
@@ -40,7 +30,7 @@ func (w world) send(to engine.Path, s spoken) engine.Seq {
 // receive takes the next message, which must exist, and decodes it.
 func (w world) receive(from engine.Path, mode engine.Mode) (engine.Delivery, spoken) {
 	w.Helper()
-	return w.got(must[[]broker.Received](w)(w.Receive(w.Context(), broker.ReceiveRequest{Path: from, Mode: mode})))
+	return w.got(w.ReceiveMessages(broker.ReceiveRequest{Path: from, Mode: mode}))
 }
 
 func (w world) fetch(from engine.Path, seq engine.Seq, mode engine.Mode) (engine.Delivery, spoken) {
@@ -77,9 +67,5 @@ func (w world) peek(at engine.Path) (engine.Row, spoken) {
 func (w world) settle(d engine.Delivery, s engine.Settlement) {
 	w.Helper()
 	s.Token = d.Token()
-	for _, err := range must[[]error](w)(w.Settle(w.Context(), s)) {
-		if err != nil {
-			w.Fatal(err)
-		}
-	}
+	w.SettleMessage(s)
 }

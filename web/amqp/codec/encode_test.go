@@ -105,7 +105,7 @@ func TestDoors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t)
-			w.create(engine.Queue, q, engine.Config{})
+			w.CreateQueue(q, engine.Config{})
 			w.send(q, sender())
 			does(t, w)
 		})
@@ -166,8 +166,8 @@ func TestElsewhere(t *testing.T) {
 			}
 		},
 		"DLQ-9": func(t *testing.T, w world) {
-			w.create(engine.Queue, "dead", engine.Config{})
-			w.create(engine.Queue, "from", engine.Config{ForwardDeadLetteredMessagesTo: "dead"})
+			w.CreateQueue("dead", engine.Config{})
+			w.CreateQueue("from", engine.Config{ForwardDeadLetteredMessagesTo: "dead"})
 			w.send("from", annotated("x-opt-deadletter-source", value.Value{}))
 			w.send(q, annotated("x-opt-deadletter-source", value.OfString("forged")))
 			d, got := w.receive("from", engine.PeekLock)
@@ -185,7 +185,7 @@ func TestElsewhere(t *testing.T) {
 			lookup(t, got.Message, "x-opt-deadletter-source", value.Value{})
 		},
 		"SES-5": func(t *testing.T, w world) { // locked with its session, whose lock is renewed: the message has no end of its own
-			w.create(engine.Queue, "s", engine.Config{RequiresSession: true})
+			w.CreateQueue("s", engine.Config{RequiresSession: true})
 			s := sender()
 			s.Properties.GroupID, s.Message = wire.Some("mine"), nil
 			w.send("s", s)
@@ -205,10 +205,10 @@ func TestElsewhere(t *testing.T) {
 			lookup(t, got.Message, "x-opt-locked-until", value.OfTimestamp(int64(d.Message.LockedUntil)))
 		},
 		"SEQ-5": func(t *testing.T, w world) { // it gets a different number where it is first submitted
-			w.create(engine.Topic, "t", engine.Config{})
-			w.create(engine.Subscription, "t/Subscriptions/old", engine.Config{})
+			w.CreateEntity(engine.Topic, "t", engine.Config{})
+			w.CreateEntity(engine.Subscription, "t/Subscriptions/old", engine.Config{})
 			w.send("t", plain)
-			w.create(engine.Subscription, "t/Subscriptions/s", engine.Config{})
+			w.CreateEntity(engine.Subscription, "t/Subscriptions/s", engine.Config{})
 			w.send("t", plain)
 			d, got := w.receive("t/Subscriptions/s", engine.PeekLock)
 			if d.Message.Seq != 1 || d.Message.EnqueuedSeq != 2 {
@@ -218,7 +218,7 @@ func TestElsewhere(t *testing.T) {
 			lookup(t, got.Message, "x-opt-enqueue-sequence-number", value.OfLong(2))
 		},
 		"ACT-1": func(t *testing.T, w world) { // the values that an action set are delivered
-			w.create(engine.Topic, "t", engine.Config{})
+			w.CreateEntity(engine.Topic, "t", engine.Config{})
 			rule := engine.Rule{Name: "r", Filter: engine.Filter{Kind: engine.TrueFilter}, Action: "SET sys.Label = 'changed'; SET sys.MessageId = 'text'; SET sys.To = ''; SET sys.SessionId = ''; SET sys.PartitionKey = 'k'; SET a = 2"}
 			must[engine.Entity](t)(w.CreateWithRules(w.Context(), engine.Subscription, "t/Subscriptions/s", engine.Config{}, []engine.Rule{rule}, ""))
 			s := sender()
@@ -237,7 +237,7 @@ func TestElsewhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t)
-			w.create(engine.Queue, q, engine.Config{})
+			w.CreateQueue(q, engine.Config{})
 			does(t, w)
 		})
 	}
@@ -329,7 +329,7 @@ func TestLife(t *testing.T) {
 	})
 	t.Run("TTL-14", func(t *testing.T) { // a peek does not show the expiry of the entity's default
 		w := start(t)
-		w.create(engine.Queue, "q", engine.Config{DefaultMessageTimeToLive: time.Hour})
+		w.CreateQueue("q", engine.Config{DefaultMessageTimeToLive: time.Hour})
 		w.send("q", plain)
 		_, looked := w.peek("q")
 		_, got := w.receive("q", engine.PeekLock)

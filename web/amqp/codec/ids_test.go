@@ -66,7 +66,7 @@ func TestIDsOfPython(t *testing.T) {
 	sent := said(func(s *spoken) {
 		s.Properties.CorrelationID, s.Properties.GroupID = value.OfString("c"), wire.Some("s")
 	})
-	w.create(engine.Queue, "once", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})
+	w.CreateQueue("once", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})
 	w.send("once", sent)
 	out := must[broker.Outgoing](t)(codec.DecodeMessage(python.encode()))
 	must[[]engine.Seq](t)(w.Send(w.Context(), "once", []broker.Outgoing{out}, ""))
@@ -75,7 +75,7 @@ func TestIDsOfPython(t *testing.T) {
 		t.Error("MSG-11: the duplicate was not seen")
 	}
 
-	w.create(engine.Topic, "t", engine.Config{})
+	w.CreateEntity(engine.Topic, "t", engine.Config{})
 	rule := engine.Rule{Name: "r", Filter: engine.Filter{Kind: engine.CorrelationFilter, Text: (&filter.Correlation{MessageID: "m", CorrelationID: "c", SessionID: "s"}).Text()}}
 	must[engine.Entity](t)(w.CreateWithRules(w.Context(), engine.Subscription, "t/Subscriptions/s", engine.Config{}, []engine.Rule{rule}, ""))
 	out = must[broker.Outgoing](t)(codec.DecodeMessage(python.encode()))

@@ -60,7 +60,7 @@ func TestBegin(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t)
-			w.create(engine.Queue, "q", engine.Config{})
+			w.CreateQueue("q", engine.Config{})
 			s := sender()
 			s.Body = body
 			if err := w.arrive("q", s.encode(), nil); err != nil {
@@ -83,7 +83,7 @@ func TestBegin(t *testing.T) {
 
 func TestBeginBreaksOff(t *testing.T) {
 	w := start(t)
-	w.create(engine.Queue, "q", engine.Config{})
+	w.CreateQueue("q", engine.Config{})
 	big := said(func(s *spoken) { s.Body = []string{strings.Repeat("x", 100_000)} }).encode()
 	gone := errors.New("the link is gone")
 	if err := w.arrive("q", big, gone); !errors.Is(err, gone) {

@@ -16,6 +16,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/storage/memory"
 	"mayfly/web/auth"
 	"mayfly/web/auth/token"
@@ -40,12 +41,7 @@ func start(t *testing.T, o token.Options) *world {
 
 func open(t *testing.T, s engine.Store) *broker.Broker {
 	t.Helper()
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return s, nil }, broker.Options{Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { b.Close() })
-	return b
+	return brokertest.OpenOn(t, s, broker.Options{}).Broker
 }
 
 func (w *world) serve() {

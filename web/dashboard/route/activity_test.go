@@ -39,7 +39,7 @@ func shopDay(w *world) {
 	w.send("orders", engine.Content{Subject: "one"}, engine.Content{Subject: "two"})
 	w.pass(time.Minute)
 	w.settle(w.receive("orders"), engine.Complete, "")
-	two := w.rowsOf("orders")[0].Message.Key
+	two := w.b.Rows("orders")[0].Message.Key
 	w.must(w.b.DeadLetterMessage(w.Context(), two, "Looked odd", "", "dashboard"))
 	_, err := w.b.Move(w.Context(), engine.Move{Key: two}, "dashboard 10.0.0.7")
 	w.must(err)
@@ -201,7 +201,7 @@ func TestActivityHasWordsForDeeds(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{AutoDeleteOnIdle: time.Hour, LockDuration: time.Minute})
 		w.send("orders", engine.Content{Subject: "one"}, engine.Content{Subject: "later", ScheduledFor: w.now().Add(time.Minute)})
-		one, later := w.rowsOf("orders")[0].Message.Key, w.rowsOf("orders")[1].Message.Key
+		one, later := w.b.Rows("orders")[0].Message.Key, w.b.Rows("orders")[1].Message.Key
 		w.receive("orders")
 		w.must(w.b.BreakLock(w.Context(), one, "op"))
 		_, err := w.b.Reschedule(w.Context(), later, w.now().Add(time.Hour), "op")
@@ -227,7 +227,7 @@ func TestActivityOfHostileNames(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		w.send("orders", engine.Content{Subject: "\x00<script>"}, engine.Content{Subject: "{{.To}}"})
-		for _, m := range w.rowsOf("orders") {
+		for _, m := range w.b.Rows("orders") {
 			w.must(w.b.DeleteMessage(w.Context(), m.Message.Key, `<b onclick="x">`))
 		}
 		w.sound("/n/default/activity")

@@ -53,7 +53,7 @@ func (w *world) save(v columns.View, shown ...string) {
 	var err error
 	v.Columns, err = columns.ParseAll(shown)
 	w.must(err)
-	_, err = columns.Put(w.Context(), w.b, v, "test")
+	_, err = columns.Put(w.Context(), w.b.Broker, v, "test")
 	w.must(err)
 }
 

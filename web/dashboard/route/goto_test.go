@@ -85,13 +85,13 @@ func TestGoTo(t *testing.T) {
 			t.Errorf("the purge of orders is listed %d times", purges)
 		}
 
-		rows := w.rowsOf("orders")
+		rows := w.b.Rows("orders")
 		key := fmt.Sprint("/m/", rows[1].Message.Key)
 		w.goes("2", "", "Messages: #2 in orders → "+key, "Messages: Search messages for “2” → /search?q=2")
 		w.goes("#2", "", "Messages: #2 in orders → "+key)
 		w.nowhere("3", "", "Messages: #")
 		w.goes("o-18", "", "Messages: #2 in orders → "+key)
-		w.goes("O-17", "", "Messages: #1 in orders → "+fmt.Sprint("/m/", rows[0].Message.Key), "Messages: #1 in payments → "+fmt.Sprint("/m/", w.rowsOf("payments")[0].Message.Key))
+		w.goes("O-17", "", "Messages: #1 in orders → "+fmt.Sprint("/m/", rows[0].Message.Key), "Messages: #1 in payments → "+fmt.Sprint("/m/", w.b.Rows("payments")[0].Message.Key))
 		w.nowhere("o-1", "", "Messages: #")
 		w.goes(`a "b`, "", "Messages: Search messages for “a \"b” → /search?q=a+%22b")
 		w.goes("zzz", "", "Messages: Search messages for “zzz” → /search?q=zzz")

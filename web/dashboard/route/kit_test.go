@@ -14,6 +14,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
+	"mayfly/engine/brokertest"
 	"mayfly/storage/memory"
 	"mayfly/views/view"
 	"mayfly/web/connections/peerstest"
@@ -25,7 +26,7 @@ import (
 // goroutines wait.
 type world struct {
 	*testing.T
-	b     *broker.Broker
+	b     *brokertest.Broker
 	pages *pages.Pages
 	store *memory.Store
 	peers *peerstest.Source                // nil means no connections
@@ -51,11 +52,10 @@ func inside(t *testing.T, w *world, f func(w *world)) {
 
 func (w *world) start() {
 	w.Helper()
-	logger := slog.New(slog.DiscardHandler)
 	limits := engine.DefaultLimits()
 	limits.MinAutoDelete = time.Second
 	opened := false
-	b, err := broker.Open(w.Context(), func(context.Context) (engine.Store, error) {
+	w.b = brokertest.OpenWith(w, func(context.Context) (engine.Store, error) {
 		if opened {
 			w.store = w.store.Reopen()
 		}
@@ -64,27 +64,21 @@ func (w *world) start() {
 			return w.wrap(w.store), nil
 		}
 		return w.store, nil
-	}, broker.Options{Logger: logger, Limits: &limits})
-	if err != nil {
-		w.Fatal(err)
-	}
-	w.b = b
-	o := pages.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Logger: logger}
+	}, broker.Options{Limits: &limits})
+	o := pages.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Logger: slog.New(slog.DiscardHandler)}
 	if w.peers != nil {
 		o.Clients = w.peers
 	}
 	if w.more != nil {
 		w.more(&o)
 	}
-	w.pages = route.Start(b, o)
+	w.pages = route.Start(w.b.Broker, o)
 }
 
 func (w *world) stop() {
 	w.Helper()
 	w.pages.Close()
-	if err := w.b.Close(); err != nil {
-		w.Error(err)
-	}
+	w.b.Close()
 }
 
 // restart ends the process and starts the next one on the same store.
@@ -110,24 +104,17 @@ func (w *world) must(err error) {
 
 func (w *world) create(kind engine.EntityKind, path engine.Path, c engine.Config) {
 	w.Helper()
-	_, err := w.b.Create(w.Context(), kind, path, c, "test")
-	w.must(err)
+	w.b.CreateEntity(kind, path, c)
 }
 
 func (w *world) send(path engine.Path, all ...engine.Content) {
 	w.Helper()
-	var out []broker.Outgoing
-	for _, c := range all {
-		out = append(out, broker.Outgoing{Content: c, Body: []byte(`{"customer":{"id":4417},"total":129.90}`)})
-	}
-	_, err := w.b.Send(w.Context(), path, out, "test")
-	w.must(err)
+	w.b.SendContents(path, `{"customer":{"id":4417},"total":129.90}`, all...)
 }
 
 func (w *world) receive(path engine.Path) broker.Received {
 	w.Helper()
-	got, err := w.b.Receive(w.Context(), broker.ReceiveRequest{Path: path, Client: "worker-1"})
-	w.must(err)
+	got := w.b.ReceiveMessages(broker.ReceiveRequest{Path: path, Client: "worker-1"})
 	if len(got) != 1 {
 		w.Fatalf("received %d messages from %s", len(got), path)
 	}
@@ -136,9 +123,7 @@ func (w *world) receive(path engine.Path) broker.Received {
 
 func (w *world) settle(d broker.Received, o engine.Outcome, reason string) {
 	w.Helper()
-	errs, err := w.b.Settle(w.Context(), engine.Settlement{Token: d.Token(), Outcome: o, Reason: reason, Client: "worker-1"})
-	w.must(err)
-	w.must(errs[0])
+	w.b.SettleMessage(engine.Settlement{Token: d.Token(), Outcome: o, Reason: reason, Client: "worker-1"})
 }
 
 func (w *world) now() engine.Instant {
@@ -211,23 +196,4 @@ func (w *world) sound(url string) {
 			seen[r.Key] = true
 		}
 	}
-}
-
-// rowsOf returns the messages of an entity or subqueue.
-func (w *world) rowsOf(path engine.Path) (rows []engine.Row) {
-	w.Helper()
-	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
-		rows, err = r.Browse(engine.Browse{Path: path, From: 1, Limit: 1000})
-		return err
-	}))
-	return rows
-}
-
-func (w *world) stateOf(path engine.Path) (e engine.EntityState) {
-	w.Helper()
-	w.must(w.b.Read(w.Context(), func(r broker.Reader) (err error) {
-		e, err = r.State(path)
-		return err
-	}))
-	return e
 }

@@ -14,7 +14,7 @@ func TestTriesInTheHeadAreLive(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{LockDuration: time.Minute})
 		w.send("orders", engine.Content{Subject: "one"})
-		url := w.pages.MessageURL(w.rowsOf("orders")[0].Message.Key)
+		url := w.pages.MessageURL(w.b.Rows("orders")[0].Message.Key)
 		none := w.part(url, "tries")
 		w.settle(w.receive("orders"), engine.Abandon, "")
 		if one := w.part(url, "tries"); one == none || !strings.Contains(one, "1") {
@@ -48,7 +48,7 @@ func TestRenewalsAreLive(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{LockDuration: time.Minute})
 		w.send("orders", engine.Content{Subject: "one"})
-		url := w.pages.MessageURL(w.rowsOf("orders")[0].Message.Key)
+		url := w.pages.MessageURL(w.b.Rows("orders")[0].Message.Key)
 		d := w.receive("orders")
 		w.pass(20 * time.Second)
 		before := w.part(url, "time")

@@ -34,7 +34,7 @@ func TestLifeSurvivesARestart(t *testing.T) {
 		w.send("orders", engine.Content{Subject: "one", MessageID: "o-1"})
 		url := as[page.Entity](w, "/n/default/q/orders").Rows[0].Href
 		w.settle(w.receive("orders"), engine.Abandon, "")
-		w.must(w.b.Extend(w.Context(), w.rowsOf("orders")[0].Message.Key, w.now().Add(time.Hour), "dashboard"))
+		w.must(w.b.Extend(w.Context(), w.b.Rows("orders")[0].Message.Key, w.now().Add(time.Hour), "dashboard"))
 		want := told(as[page.Message](w, url).Timeline)
 		w.said("the life", want, "Stored (as #1 · by test); Locked (by worker-1); Given back (one failed delivery so far · by worker-1); "+
 			"Got another expiry (by the dashboard); Ready in orders; Runs out of time and is lost (1h 00m)")
@@ -79,7 +79,7 @@ func TestLifeHasItsGaps(t *testing.T) {
 		}
 		gap(1)
 		w.send("orders", engine.Content{Subject: "one"})
-		url := w.pages.MessageURL(w.rowsOf("orders")[0].Message.Key)
+		url := w.pages.MessageURL(w.b.Rows("orders")[0].Message.Key)
 		w.pass(2 * time.Second)
 		gap(12)
 		w.settle(w.receive("orders"), engine.Complete, "")
@@ -88,7 +88,7 @@ func TestLifeHasItsGaps(t *testing.T) {
 		w.said("the life", told(as[page.Message](w, url).Timeline),
 			"Stored (as #1 · by test); 12 events of this time were not remembered; some may be of this message; Locked (by worker-1); Completed (by worker-1)")
 		w.send("orders", engine.Content{Subject: "two"})
-		url = w.pages.MessageURL(w.rowsOf("orders")[0].Message.Key)
+		url = w.pages.MessageURL(w.b.Rows("orders")[0].Message.Key)
 		w.pass(2 * time.Second)
 		gap(1)
 		w.said("the life of what is there", told(as[page.Message](w, url).Timeline),
@@ -116,7 +116,7 @@ func TestWhatAMessageWentWith(t *testing.T) {
 			if path == "topic" {
 				path = "topic/Subscriptions/eu"
 			}
-			url[path] = w.pages.MessageURL(w.rowsOf(path)[0].Message.Key)
+			url[path] = w.pages.MessageURL(w.b.Rows(path)[0].Message.Key)
 		}
 		w.pass(time.Second)
 		_, err := w.b.Purge(w.Context(), "other", []engine.Class{engine.ClassActive}, -1, "nobody")
@@ -154,7 +154,7 @@ func TestWhatAFilterTook(t *testing.T) {
 		for _, q := range []engine.Path{"once", "twice", "gone"} {
 			w.create(engine.Queue, q, engine.Config{})
 			w.send(q, engine.Content{Subject: "red"}, engine.Content{Subject: "red"}, engine.Content{Subject: "blue"})
-			urls[q] = w.pages.MessageURL(w.rowsOf(q)[0].Message.Key)
+			urls[q] = w.pages.MessageURL(w.b.Rows(q)[0].Message.Key)
 		}
 		w.pass(time.Second)
 		only, err := engine.ParseMessageFilter("sys.Label = 'red'", w.b.Limits())
@@ -185,10 +185,10 @@ func TestWhatTookAMessageFirst(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "pq", engine.Config{})
 		w.send("pq", engine.Content{Subject: "dead"})
-		dead := w.pages.MessageURL(w.rowsOf("pq")[0].Message.Key)
+		dead := w.pages.MessageURL(w.b.Rows("pq")[0].Message.Key)
 		w.settle(w.receive("pq"), engine.DeadLetter, "bad")
 		w.send("pq", engine.Content{Subject: "active"})
-		active := w.pages.MessageURL(w.rowsOf("pq")[0].Message.Key)
+		active := w.pages.MessageURL(w.b.Rows("pq")[0].Message.Key)
 		w.pass(time.Second)
 		purge := func(path engine.Path, c engine.Class, by string) {
 			_, err := w.b.Purge(w.Context(), path, []engine.Class{c}, -1, by)
@@ -408,7 +408,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 		pass()
 		w.settle(w.receive("reply"), engine.DeadLetter, "Poison")
 		pass()
-		_, err := w.b.Move(w.Context(), engine.Move{Key: w.rowsOf("reply/$DeadLetterQueue")[0].Message.Key, To: "reply/2"}, "dashboard")
+		_, err := w.b.Move(w.Context(), engine.Move{Key: w.b.Rows("reply/$DeadLetterQueue")[0].Message.Key, To: "reply/2"}, "dashboard")
 		w.must(err)
 		pass()
 		w.must(w.b.Touch(w.Context(), "reply", "dashboard"))
@@ -489,7 +489,7 @@ func TestLedgerSurvivesAReopening(t *testing.T) {
 			w.pass(2 * time.Second)
 			w.must(w.b.Touch(w.Context(), "reply", "test"))
 			w.send("reply", engine.Content{Subject: "one"})
-			url = w.pages.MessageURL(w.rowsOf("reply")[0].Message.Key)
+			url = w.pages.MessageURL(w.b.Rows("reply")[0].Message.Key)
 		}
 		w.pass(2 * time.Second)
 		fails = true

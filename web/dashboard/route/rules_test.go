@@ -36,7 +36,7 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 	inside(t, w, func(w *world) {
 		w.create(engine.Topic, "prices", engine.Config{})
 		w.create(engine.Subscription, "prices/Subscriptions/eu", engine.Config{})
-		e := w.stateOf("prices/Subscriptions/eu")
+		e := w.b.State("prices/Subscriptions/eu")
 		spoil = e.ID
 		w.restart()
 		got, inert := map[string]string{}, ""

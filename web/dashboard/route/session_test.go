@@ -133,7 +133,7 @@ func TestForwardedMessageKeepsItsLife(t *testing.T) {
 		w.create(engine.Queue, "orders", engine.Config{ForwardTo: "end"})
 		w.send("orders", engine.Content{Subject: "paid"})
 		w.pass(time.Second)
-		rows := w.rowsOf("end")
+		rows := w.b.Rows("end")
 		if len(rows) != 1 {
 			t.Fatalf("there are %d", len(rows))
 		}

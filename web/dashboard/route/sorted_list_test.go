@@ -29,7 +29,7 @@ func TestListsAreSorted(t *testing.T) {
 		for range 3 { // dead letters are on another tab
 			w.settle(w.receive("orders"), engine.DeadLetter, "Bad")
 		}
-		_, err := columns.Put(w.Context(), w.b, columns.View{Name: "by n", Columns: []columns.Column{columns.Prop("n")}}, "test")
+		_, err := columns.Put(w.Context(), w.b.Broker, columns.View{Name: "by n", Columns: []columns.Column{columns.Prop("n")}}, "test")
 		w.must(err)
 		const list = "/n/default/q/orders"
 		numbers := func(at string) (m page.Entity, got []int64) {

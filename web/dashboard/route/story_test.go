@@ -140,7 +140,7 @@ func TestWhyAMessageLivesAsLongAsItDoes(t *testing.T) {
 		terms, _ = why(as[page.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Href)
 		w.said("a copy", terms, "this message 10m, topic default 1h, subscription default 1m!")
 
-		w.must(w.b.Extend(w.Context(), w.rowsOf("orders")[1].Message.Key, w.now().Add(2*time.Hour), "test"))
+		w.must(w.b.Extend(w.Context(), w.b.Rows("orders")[1].Message.Key, w.now().Add(2*time.Hour), "test"))
 		terms, says = why(rows[1].Href)
 		w.said("extended", terms, "this message 1m, queue default 5m, set by hand 2h!")
 		if !strings.HasPrefix(says, "2h counts.") {
@@ -372,7 +372,7 @@ func TestParkingLotInColumns(t *testing.T) {
 		if len(m.Rows) != 40 || len(m.Cards) != 0 || m.Rows[0].Cells[0].Text != "orders80" || m.Rows[0].Cells[1].Text != "orders" || m.Columns.Views[0].Href != "/n/default/deferred" {
 			t.Errorf("%d rows, %+v", len(m.Rows), m.Columns)
 		}
-		_, err := columns.Put(w.Context(), w.b, columns.View{Name: "parked", Columns: []columns.Column{columns.Prop("p")}, Lists: []columns.List{columns.DeferredList}}, "test")
+		_, err := columns.Put(w.Context(), w.b.Broker, columns.View{Name: "parked", Columns: []columns.Column{columns.Prop("p")}, Lists: []columns.List{columns.DeferredList}}, "test")
 		w.must(err)
 		if m = as[page.Deferred](w, "/n/default/deferred?view=parked"); m.Columns.Name != "parked" || len(m.Rows) != 200 {
 			t.Errorf("%+v", m.Columns)

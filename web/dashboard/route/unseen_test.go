@@ -28,7 +28,7 @@ func TestCopiedLinesHideNothing(t *testing.T) {
 	inside(t, &world{more: func(o *pages.Options) { o.API, o.Connection = "http://127.0.0.1:1/api/v1", "Endpoint=sb://here" }}, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		w.send("orders", engine.Content{MessageID: bad, Subject: bad, CorrelationID: bad, ContentType: bad, To: bad, ReplyTo: bad, Properties: value.Properties{{Name: bad, Value: value.OfString(bad)}}})
-		again = as[page.Message](w, w.pages.MessageURL(w.rowsOf("orders")[0].Message.Key)).Resend
+		again = as[page.Message](w, w.pages.MessageURL(w.b.Rows("orders")[0].Message.Key)).Resend
 	})
 	codes := []string{again.Curl}
 	for _, s := range again.Samples {

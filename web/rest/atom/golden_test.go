@@ -1,25 +1,20 @@
 package atom_test
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"mayfly/engine/broker"
+	"mayfly/web/webtest"
 )
-
-var update = flag.Bool("update", false, "write what is answered to testdata")
 
 // Responses are the same as before, byte for byte: order of elements, prefixes and all.
 func TestAnswersAsBefore(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
-	w.want(201, "PUT", "/dest", queue(""))
-	w.want(201, "PUT", "/some/topic", topic("<EnablePartitioning>true</EnablePartitioning><UserMetadata>a &lt;b&gt; &amp; 'c'</UserMetadata>"))
+	w.Want(201, "PUT", "/dest", queue(""))
+	w.Want(201, "PUT", "/some/topic", topic("<EnablePartitioning>true</EnablePartitioning><UserMetadata>a &lt;b&gt; &amp; 'c'</UserMetadata>"))
 	requests := []struct{ name, method, path, body string }{
 		{"queue", "PUT", "/orders?api-version=2021-05", queue("<MaxDeliveryCount>5</MaxDeliveryCount><ForwardTo>sb://host/dest</ForwardTo><ForwardDeadLetteredMessagesTo>dest</ForwardDeadLetteredMessagesTo>" +
 			`<AuthorizationRules><AuthorizationRule i:type="SharedAccessAuthorizationRule"><ClaimType>SharedAccessKey</ClaimType><ClaimValue>None</ClaimValue><Rights><AccessRights>Send</AccessRights><AccessRights>Listen</AccessRights></Rights>` +
@@ -42,27 +37,15 @@ func TestAnswersAsBefore(t *testing.T) {
 	now := regexp.MustCompile(`20[2-9][0-9]-[0-9-]*T[0-9:]*(\.[0-9]{7}Z)?`)
 	for _, r := range requests {
 		t.Run(r.name, func(t *testing.T) {
-			a := (&world{t, w.broker, w.server}).ask(r.method, r.path, r.body)
-			got := strings.ReplaceAll(strings.ReplaceAll(a.body, w.server.URL, "http://HOST"), "><", ">\n<")
-			got = a.header.Get("Content-Type") + "\n" + now.ReplaceAllStringFunc(got, func(s string) string {
+			a := w.For(t).Ask(r.method, r.path, r.body)
+			got := strings.ReplaceAll(strings.ReplaceAll(a.Body, w.URL, "http://HOST"), "><", ">\n<")
+			got = a.Header.Get("Content-Type") + "\n" + now.ReplaceAllStringFunc(got, func(s string) string {
 				if strings.HasPrefix(s, "2026-01-02T") {
 					return s
 				}
 				return "NOW"
 			}) + "\n"
-			file := filepath.Join("testdata", r.name+".xml")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(string(want), got); d != "" {
-				t.Errorf("%s (-want +got):\n%s", file, d)
-			}
+			webtest.Golden(t, filepath.Join("testdata", r.name+".xml"), got)
 		})
 	}
 }

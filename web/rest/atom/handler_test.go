@@ -10,18 +10,19 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/web/rest/atom"
+	"mayfly/web/webtest"
 )
 
 // Keywords of addresses have no case, names keep theirs, and an address may end with a
 // slash.
 func TestAddresses(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
-	w.want(201, "PUT", "/Orders/In?api-version=2017-04", queue(""))
-	w.want(201, "PUT", "/topic", topic(""))
-	w.want(201, "PUT", "/TOPIC/subscriptions/Sub?api-version=2021-05", subscription(""))
-	w.want(201, "PUT", "/topic/Subscriptions/sub/rules/R", rule(""))
-	w.want(201, "PUT", "/health?api-version=2024-05", queue(""))
-	w.want(201, "PUT", "/q/messages?api-version=2024-05", queue(""))
+	w.Want(201, "PUT", "/Orders/In?api-version=2017-04", queue(""))
+	w.Want(201, "PUT", "/topic", topic(""))
+	w.Want(201, "PUT", "/TOPIC/subscriptions/Sub?api-version=2021-05", subscription(""))
+	w.Want(201, "PUT", "/topic/Subscriptions/sub/rules/R", rule(""))
+	w.Want(201, "PUT", "/health?api-version=2024-05", queue(""))
+	w.Want(201, "PUT", "/q/messages?api-version=2024-05", queue(""))
 	for path, want := range map[string]string{
 		"/orders/in":                              "Orders/In",
 		"/ORDERS%2FIN/":                           "Orders/In",
@@ -34,13 +35,13 @@ func TestAddresses(t *testing.T) {
 		"/health?api-version=2024-05":             "health",
 		"/q/messages?api-version=2024-05":         "q/messages",
 	} {
-		a := w.want(200, "GET", path, "")
-		if got := a.element(`title type="text"`); got != want || a.header.Get("Content-Type") != "application/atom+xml;type=entry;charset=utf-8" {
-			t.Errorf("%s is %q, %v", path, got, a.header)
+		a := w.Want(200, "GET", path, "")
+		if got := element(a, `title type="text"`); got != want || a.Header.Get("Content-Type") != "application/atom+xml;type=entry;charset=utf-8" {
+			t.Errorf("%s is %q, %v", path, got, a.Header)
 		}
 	}
-	if a := w.want(200, "GET", "/health", ""); !strings.Contains(a.body, "healthy") {
-		t.Errorf("health is %s", a.body)
+	if a := w.Want(200, "GET", "/health", ""); !strings.Contains(a.Body, "healthy") {
+		t.Errorf("health is %s", a.Body)
 	}
 	for path, want := range map[string]string{ // an id has names as they are stored, and keywords as in the request
 		"/topic/subscriptions/sub":          "/topic/subscriptions/Sub",
@@ -48,39 +49,39 @@ func TestAddresses(t *testing.T) {
 		"/topic/subscriptions/SUB/Rules/r":  "/topic/subscriptions/Sub/Rules/R",
 		"/topic/Subscriptions/SUB/rules/r/": "/topic/Subscriptions/Sub/rules/R",
 	} {
-		if a := w.want(200, "GET", path+"?api-version=2021-05", ""); a.element("id") != w.server.URL+want+"?api-version=2021-05" {
-			t.Errorf("the id is %q", a.element("id"))
+		if a := w.Want(200, "GET", path+"?api-version=2021-05", ""); element(a, "id") != w.URL+want+"?api-version=2021-05" {
+			t.Errorf("the id is %q", element(a, "id"))
 		}
 	}
 	for path, want := range map[string]string{
 		"/topic/subscriptions/":          "/topic/subscriptions/Sub",
 		"/topic/Subscriptions/sub/rules": "/topic/Subscriptions/Sub/rules/R",
 	} {
-		if a := w.want(200, "GET", path, ""); !strings.Contains(a.body, "<id>"+w.server.URL+want+"</id>") {
-			t.Errorf("%s has no id that ends with %s: %s", path, want, a.body)
+		if a := w.Want(200, "GET", path, ""); !strings.Contains(a.Body, "<id>"+w.URL+want+"</id>") {
+			t.Errorf("%s has no id that ends with %s: %s", path, want, a.Body)
 		}
 	}
-	if a := w.want(200, "DELETE", "/topic/subscriptions/sub/", ""); a.body != "" {
-		t.Errorf("a deletion says %q", a.body)
+	if a := w.Want(200, "DELETE", "/topic/subscriptions/sub/", ""); a.Body != "" {
+		t.Errorf("a deletion says %q", a.Body)
 	}
 }
 
 // An entity may forward to itself, from its creation on and by an update (PROP-9).
 func TestForwardToItself(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
-	for _, to := range []string{"q", w.server.URL + "/Q"} {
-		a := w.want(201, "PUT", "/q", queue("<ForwardTo>"+to+"</ForwardTo><ForwardDeadLetteredMessagesTo>"+to+"</ForwardDeadLetteredMessagesTo>"))
-		if a.element("ForwardTo") != to {
-			t.Errorf("it forwards to %q, want %q", a.element("ForwardTo"), to)
+	for _, to := range []string{"q", w.URL + "/Q"} {
+		a := w.Want(201, "PUT", "/q", queue("<ForwardTo>"+to+"</ForwardTo><ForwardDeadLetteredMessagesTo>"+to+"</ForwardDeadLetteredMessagesTo>"))
+		if element(a, "ForwardTo") != to {
+			t.Errorf("it forwards to %q, want %q", element(a, "ForwardTo"), to)
 		}
-		w.want(200, "DELETE", "/q", "")
-		w.want(201, "PUT", "/q", queue(""))
-		w.want(200, "PUT", "/q", queue("<ForwardTo>"+to+"</ForwardTo>"), "If-Match", "*")
-		w.want(201, "POST", "/q/messages", "once")
-		if a := w.want(200, "DELETE", "/q/$DeadLetterQueue/messages/head?timeout=5", ""); a.body != "once" || !strings.Contains(a.header.Get("DeadLetterReason"), "MaxTransferHopCountExceeded") {
-			t.Errorf("received %q, %v", a.body, a.header)
+		w.Want(200, "DELETE", "/q", "")
+		w.Want(201, "PUT", "/q", queue(""))
+		w.Want(200, "PUT", "/q", queue("<ForwardTo>"+to+"</ForwardTo>"), "If-Match", "*")
+		w.Want(201, "POST", "/q/messages", "once")
+		if a := w.Want(200, "DELETE", "/q/$DeadLetterQueue/messages/head?timeout=5", ""); a.Body != "once" || !strings.Contains(a.Header.Get("DeadLetterReason"), "MaxTransferHopCountExceeded") {
+			t.Errorf("received %q, %v", a.Body, a.Header)
 		}
-		w.want(200, "DELETE", "/q", "")
+		w.Want(200, "DELETE", "/q", "")
 	}
 }
 
@@ -89,15 +90,15 @@ func TestErrors(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.Entities, l.SubscriptionsPerTopic, l.SQLFiltersPerTopic, l.OtherFiltersPerTopic = 5, 2, 1, 3
 	w := start(t, broker.Options{Limits: &l}, nil)
-	w.want(201, "PUT", "/q", queue(""))
-	w.want(201, "PUT", "/t", topic(""))
-	w.want(201, "PUT", "/t/Subscriptions/s", subscription(""))
-	w.want(201, "PUT", "/off", topic(""))
-	w.want(201, "PUT", "/off/Subscriptions/s", subscription("<Status>Disabled</Status>"))
-	w.want(201, "PUT", "/t/Subscriptions/s/Rules/sql", rule(`<Filter i:type="SqlFilter"><SqlExpression>a=1</SqlExpression></Filter>`))
+	w.Want(201, "PUT", "/q", queue(""))
+	w.Want(201, "PUT", "/t", topic(""))
+	w.Want(201, "PUT", "/t/Subscriptions/s", subscription(""))
+	w.Want(201, "PUT", "/off", topic(""))
+	w.Want(201, "PUT", "/off/Subscriptions/s", subscription("<Status>Disabled</Status>"))
+	w.Want(201, "PUT", "/t/Subscriptions/s/Rules/sql", rule(`<Filter i:type="SqlFilter"><SqlExpression>a=1</SqlExpression></Filter>`))
 	correlation := rule(`<Filter i:type="CorrelationFilter"><To>x</To></Filter>`)
-	w.want(201, "PUT", "/t/Subscriptions/s/Rules/c", correlation)
-	w.want(201, "PUT", "/t/Subscriptions/s/Rules/c2", correlation) // the third rule, with $Default
+	w.Want(201, "PUT", "/t/Subscriptions/s/Rules/c", correlation)
+	w.Want(201, "PUT", "/t/Subscriptions/s/Rules/c2", correlation) // the third rule, with $Default
 	for name, tc := range map[string]struct {
 		method, path, body string
 		update             bool
@@ -167,23 +168,23 @@ func TestErrors(t *testing.T) {
 			if name == "a condition" {
 				headers = []string{"If-Match", `"tag"`}
 			}
-			w := &world{t, w.broker, w.server}
-			wants(t, w.want(tc.status, tc.method, tc.path, tc.body, headers...), tc.status, tc.sub, tc.text)
+			w := w.For(t)
+			wants(t, w.Want(tc.status, tc.method, tc.path, tc.body, headers...), tc.status, tc.sub, tc.text)
 		})
 	}
 }
 
 // wants checks an error response.
-func wants(t *testing.T, got answer, status, sub int, text string) {
+func wants(t *testing.T, got webtest.Answer, status, sub int, text string) {
 	t.Helper()
 	code := fmt.Sprintf("<Error><Code>%d</Code><Detail>", status)
 	tail := " TrackingId:an-id, SystemTracker:default, Timestamp:" + time.Now().UTC().Format("2006-01")
 	if sub != 0 {
 		tail = fmt.Sprintf(" SubCode=%d.", sub) + tail
 	}
-	if !strings.HasPrefix(got.body, code) || !strings.Contains(got.body, text) || !strings.Contains(got.body, tail) || sub == 0 && strings.Contains(got.body, "SubCode") ||
-		!strings.HasPrefix(got.header.Get("Content-Type"), "application/xml") {
-		t.Errorf("got %q, want %q … %q … %q", got.body, code, text, tail)
+	if !strings.HasPrefix(got.Body, code) || !strings.Contains(got.Body, text) || !strings.Contains(got.Body, tail) || sub == 0 && strings.Contains(got.Body, "SubCode") ||
+		!strings.HasPrefix(got.Header.Get("Content-Type"), "application/xml") {
+		t.Errorf("got %q, want %q … %q … %q", got.Body, code, text, tail)
 	}
 }
 
@@ -192,11 +193,11 @@ func TestQuotas(t *testing.T) {
 	l := engine.DefaultLimits()
 	l.Entities, l.SubscriptionsPerTopic = 2, 1
 	w := start(t, broker.Options{Limits: &l}, nil)
-	w.want(201, "PUT", "/q", queue(""))
-	w.want(201, "PUT", "/t", topic(""))
-	w.want(201, "PUT", "/t/Subscriptions/s", subscription(""))
-	wants(t, w.want(403, "PUT", "/r", queue("")), 403, 40300, "2 queues and topics")
-	wants(t, w.want(403, "PUT", "/t/Subscriptions/r", subscription("")), 403, 40503, "1 subscriptions")
+	w.Want(201, "PUT", "/q", queue(""))
+	w.Want(201, "PUT", "/t", topic(""))
+	w.Want(201, "PUT", "/t/Subscriptions/s", subscription(""))
+	wants(t, w.Want(403, "PUT", "/r", queue("")), 403, 40300, "2 queues and topics")
+	wants(t, w.Want(403, "PUT", "/t/Subscriptions/r", subscription("")), 403, 40503, "1 subscriptions")
 }
 
 type denied struct{}
@@ -228,20 +229,20 @@ func TestAuthorize(t *testing.T) {
 		"GET /not%20a%20name/$DeadLetterQueue": {Action: atom.Get, Kind: atom.Entity, Entity: "not a name/$DeadLetterQueue"},
 	} {
 		method, path, _ := strings.Cut(request, " ")
-		a := w.want(401, method, path, "not even XML")
-		if asked != want || !strings.Contains(a.body, "<Detail>401 SubCode=40100: Unauthorized access for 'GetSubscription' TrackingId:") {
-			t.Errorf("%s asks for %+v and says %s", request, asked, a.body)
+		a := w.Want(401, method, path, "not even XML")
+		if asked != want || !strings.Contains(a.Body, "<Detail>401 SubCode=40100: Unauthorized access for 'GetSubscription' TrackingId:") {
+			t.Errorf("%s asks for %+v and says %s", request, asked, a.Body)
 		}
 	}
 	refuse = false
-	w.want(201, "PUT", "/q", queue(""))
+	w.Want(201, "PUT", "/q", queue(""))
 }
 
 // A rule in a subscription's description is its first rule. Its name is $Default and it
 // selects every message, unless the description says otherwise.
 func TestFirstRules(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
-	w.want(201, "PUT", "/t", topic(""))
+	w.Want(201, "PUT", "/t", topic(""))
 	for i, tc := range []struct{ description, rule, want string }{
 		{"", "$Default", `<Filter i:type="TrueFilter">`},
 		{"<DefaultRuleDescription/>", "$Default", `<Filter i:type="TrueFilter">`},
@@ -252,37 +253,37 @@ func TestFirstRules(t *testing.T) {
 			`<Value i:type="d6p1:int">5</Value></KeyValueOfstringanyType></Parameters></Filter></DefaultRuleDescription>`, "$Default", `i:type="d6p1:int">5</Value>`},
 	} {
 		at := fmt.Sprint("/t/Subscriptions/s", i)
-		if a := w.want(201, "PUT", at, subscription(tc.description)); strings.Contains(a.body, "DefaultRule") {
-			t.Errorf("the description is told back: %s", a.body)
+		if a := w.Want(201, "PUT", at, subscription(tc.description)); strings.Contains(a.Body, "DefaultRule") {
+			t.Errorf("the description is told back: %s", a.Body)
 		}
-		if a := w.want(200, "GET", at+"/Rules/"+tc.rule, ""); !strings.Contains(a.body, tc.want) {
-			t.Errorf("%s is %s", tc.description, a.body)
+		if a := w.Want(200, "GET", at+"/Rules/"+tc.rule, ""); !strings.Contains(a.Body, tc.want) {
+			t.Errorf("%s is %s", tc.description, a.Body)
 		}
-		if n := len(w.state(engine.Path(at[1:])).Rules); n != 1 {
+		if n := len(w.broker.State(engine.Path(at[1:])).Rules); n != 1 {
 			t.Errorf("%s makes %d rules", tc.description, n)
 		}
 	}
 	w.update(200, "/t/Subscriptions/s0/Rules/$default", rule(`<Filter i:type="SqlFilter"><SqlExpression>a = 1</SqlExpression></Filter>`))
-	if a := w.want(200, "GET", "/t/Subscriptions/s0/Rules/$Default", ""); !strings.Contains(a.body, "SqlFilter") {
-		t.Errorf("it is %s", a.body)
+	if a := w.Want(200, "GET", "/t/Subscriptions/s0/Rules/$Default", ""); !strings.Contains(a.Body, "SqlFilter") {
+		t.Errorf("it is %s", a.Body)
 	}
 }
 
 // A parameter has one value in each rule.
 func TestParameters(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
-	w.want(201, "PUT", "/t", topic(""))
-	w.want(201, "PUT", "/t/Subscriptions/s", subscription(""))
+	w.Want(201, "PUT", "/t", topic(""))
+	w.Want(201, "PUT", "/t/Subscriptions/s", subscription(""))
 	both := func(inFilter, inAction string) string {
 		return rule(`<Filter i:type="SqlFilter"><SqlExpression>a = @a</SqlExpression><Parameters>` + parameter("@a", "int", inFilter) + `</Parameters></Filter><Action i:type="SqlRuleAction"><SqlExpression>SET b = @A</SqlExpression><Parameters>` +
 			parameter("@A", "int", inAction) + `</Parameters></Action>`)
 	}
-	a := w.want(201, "PUT", "/t/Subscriptions/s/Rules/same", both("1", "1"))
-	if n := strings.Count(a.body, "<Key>@a</Key>"); n != 2 {
-		t.Errorf("it is told %d times in %s", n, a.body)
+	a := w.Want(201, "PUT", "/t/Subscriptions/s/Rules/same", both("1", "1"))
+	if n := strings.Count(a.Body, "<Key>@a</Key>"); n != 2 {
+		t.Errorf("it is told %d times in %s", n, a.Body)
 	}
-	wants(t, w.want(400, "PUT", "/t/Subscriptions/s/Rules/else", both("1", "2")), 400, 40000, "one value in the filter and another in the action")
-	wants(t, w.want(400, "PUT", "/t/Subscriptions/s/Rules/twice", rule(`<Filter i:type="SqlFilter"><SqlExpression>a = @a</SqlExpression><Parameters>`+parameter("@a", "int", "1")+parameter("@a", "int", "1")+
+	wants(t, w.Want(400, "PUT", "/t/Subscriptions/s/Rules/else", both("1", "2")), 400, 40000, "one value in the filter and another in the action")
+	wants(t, w.Want(400, "PUT", "/t/Subscriptions/s/Rules/twice", rule(`<Filter i:type="SqlFilter"><SqlExpression>a = @a</SqlExpression><Parameters>`+parameter("@a", "int", "1")+parameter("@a", "int", "1")+
 		`</Parameters></Filter>`)), 400, 40000, "needs a unique name")
 }
 
@@ -292,18 +293,18 @@ func TestKeys(t *testing.T) {
 	access := func(more string) string {
 		return queue(`<AuthorizationRules><AuthorizationRule i:type="SharedAccessAuthorizationRule"><Rights><AccessRights>Send</AccessRights></Rights><KeyName>own</KeyName>` + more + `</AuthorizationRule></AuthorizationRules>`)
 	}
-	a := w.want(201, "PUT", "/q", access("<PrimaryKey>mine</PrimaryKey>"))
-	second := a.element("SecondaryKey")
-	if a.element("PrimaryKey") != "mine" || len(second) < 32 {
-		t.Errorf("the keys are %q and %q", a.element("PrimaryKey"), second)
+	a := w.Want(201, "PUT", "/q", access("<PrimaryKey>mine</PrimaryKey>"))
+	second := element(a, "SecondaryKey")
+	if element(a, "PrimaryKey") != "mine" || len(second) < 32 {
+		t.Errorf("the keys are %q and %q", element(a, "PrimaryKey"), second)
 	}
-	if a = w.update(200, "/q", access("")); a.element("PrimaryKey") != "mine" || a.element("SecondaryKey") != second {
-		t.Errorf("the keys became %q and %q", a.element("PrimaryKey"), a.element("SecondaryKey"))
+	if a = w.update(200, "/q", access("")); element(a, "PrimaryKey") != "mine" || element(a, "SecondaryKey") != second {
+		t.Errorf("the keys became %q and %q", element(a, "PrimaryKey"), element(a, "SecondaryKey"))
 	}
-	wants(t, w.want(400, "PUT", "/r", strings.Replace(access(""), ">Send<", ">Read<", 1)), 400, 40000, "The right 'Read' does not exist")
-	wants(t, w.want(400, "PUT", "/r", access("<CreatedTime>noon</CreatedTime>")), 400, 40000, "CreatedTime of the authorization rule 'own' is not a time")
-	if a = w.update(200, "/q", queue("")); strings.Contains(a.body, "KeyName") {
-		t.Errorf("it is still there: %s", a.body)
+	wants(t, w.Want(400, "PUT", "/r", strings.Replace(access(""), ">Send<", ">Read<", 1)), 400, 40000, "The right 'Read' does not exist")
+	wants(t, w.Want(400, "PUT", "/r", access("<CreatedTime>noon</CreatedTime>")), 400, 40000, "CreatedTime of the authorization rule 'own' is not a time")
+	if a = w.update(200, "/q", queue("")); strings.Contains(a.Body, "KeyName") {
+		t.Errorf("it is still there: %s", a.Body)
 	}
 }
 
@@ -313,21 +314,21 @@ func TestNamesWithSigns(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	for _, name := range []string{"a-", "a_", "a.", "a~", "_a", "-", "...", "MassTransit/Fault--Shop/Order--"} {
 		sub := strings.ReplaceAll(name, "/", "-")
-		w.want(201, "PUT", "/"+name+"?api-version=2021-05", topic(""))
-		w.want(201, "PUT", "/"+name+"/Subscriptions/"+sub, subscription("<ForwardTo></ForwardTo>"))
-		w.want(201, "PUT", "/"+name+"/Subscriptions/"+sub+"/Rules/r"+sub[len(sub)-1:], rule(""))
-		w.want(200, "GET", "/"+name+"/Subscriptions/"+sub+"/Rules/r"+sub[len(sub)-1:], "")
-		w.want(201, "PUT", "/to"+name, queue("<ForwardTo>http://localhost/"+name+"</ForwardTo>"))
-		w.want(201, "POST", "/to"+name+"/messages", "hello")
-		if a := w.want(200, "DELETE", "/"+name+"/subscriptions/"+sub+"/messages/head?timeout=5", ""); a.body != "hello" {
-			t.Errorf("%s: received %q", name, a.body)
+		w.Want(201, "PUT", "/"+name+"?api-version=2021-05", topic(""))
+		w.Want(201, "PUT", "/"+name+"/Subscriptions/"+sub, subscription("<ForwardTo></ForwardTo>"))
+		w.Want(201, "PUT", "/"+name+"/Subscriptions/"+sub+"/Rules/r"+sub[len(sub)-1:], rule(""))
+		w.Want(200, "GET", "/"+name+"/Subscriptions/"+sub+"/Rules/r"+sub[len(sub)-1:], "")
+		w.Want(201, "PUT", "/to"+name, queue("<ForwardTo>http://localhost/"+name+"</ForwardTo>"))
+		w.Want(201, "POST", "/to"+name+"/messages", "hello")
+		if a := w.Want(200, "DELETE", "/"+name+"/subscriptions/"+sub+"/messages/head?timeout=5", ""); a.Body != "hello" {
+			t.Errorf("%s: received %q", name, a.Body)
 		}
-		w.want(200, "GET", "/"+name, "")
-		w.want(200, "DELETE", "/"+name, "")
+		w.Want(200, "GET", "/"+name, "")
+		w.Want(200, "DELETE", "/"+name, "")
 	}
 	for body, want := range map[string]string{topic(""): "queue or topic", queue(""): "queue or topic"} {
-		if a := w.want(400, "PUT", "/a/%2E%2E", body); !strings.Contains(a.body, want) {
-			t.Errorf("%s", a.body)
+		if a := w.Want(400, "PUT", "/a/%2E%2E", body); !strings.Contains(a.Body, want) {
+			t.Errorf("%s", a.Body)
 		}
 	}
 }
@@ -343,8 +344,8 @@ func TestSupportOrdering(t *testing.T) {
 			} {
 				path := fmt.Sprintf("/%s%d%d", name, i, len(said))
 				elements := said + "<EnablePartitioning>" + partitioned + "</EnablePartitioning>"
-				for _, a := range []answer{w.want(201, "PUT", path, of(elements)), w.want(200, "GET", path, ""), w.want(200, "PUT", path, of(elements), "If-Match", "*")} {
-					if got := a.element("SupportOrdering"); got != want {
+				for _, a := range []webtest.Answer{w.Want(201, "PUT", path, of(elements)), w.Want(200, "GET", path, ""), w.Want(200, "PUT", path, of(elements), "If-Match", "*")} {
+					if got := element(a, "SupportOrdering"); got != want {
 						t.Errorf("%s that says %q, partitioned %s: %q, want %q", name, said, partitioned, got, want)
 					}
 				}

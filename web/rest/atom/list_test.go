@@ -12,12 +12,10 @@ import (
 // A page has at most a hundred entries, and a second link if another page follows.
 func TestLists(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
-	w.want(201, "PUT", "/t", topic(""))
+	w.Want(201, "PUT", "/t", topic(""))
 	for i := range 101 {
 		for kind, p := range map[engine.EntityKind]string{engine.Queue: "q%03d", engine.Subscription: "t/Subscriptions/s%03d"} {
-			if _, err := w.broker.Create(t.Context(), kind, engine.Path(fmt.Sprintf(p, i)), engine.Config{}, ""); err != nil {
-				t.Fatal(err)
-			}
+			w.broker.CreateEntity(kind, engine.Path(fmt.Sprintf(p, i)), engine.Config{})
 		}
 	}
 	for _, list := range []string{"/$Resources/Queues", "/t/Subscriptions/"} {
@@ -36,14 +34,14 @@ func TestLists(t *testing.T) {
 			"?$top=0":                  {0, ""},
 			"?api-version=2021-05&a=b": {100, "?api-version=2021-05&amp;$skip=100&amp;$top=100"},
 		} {
-			a := w.want(200, "GET", list+query, "")
+			a := w.Want(200, "GET", list+query, "")
 			next := ""
 			if want.next != "" {
-				next = `<link rel="next" href="` + w.server.URL + list + want.next + `"/>`
+				next = `<link rel="next" href="` + w.URL + list + want.next + `"/>`
 			}
-			if strings.Count(a.body, "<entry>") != want.entries || !strings.Contains(a.body, next) || strings.Contains(a.body, `rel="next"`) != (next != "") ||
-				a.header.Get("Content-Type") != "application/atom+xml;type=feed;charset=utf-8" {
-				t.Errorf("%s%s: %d entries, in %.500s", list, query, strings.Count(a.body, "<entry>"), a.body)
+			if strings.Count(a.Body, "<entry>") != want.entries || !strings.Contains(a.Body, next) || strings.Contains(a.Body, `rel="next"`) != (next != "") ||
+				a.Header.Get("Content-Type") != "application/atom+xml;type=feed;charset=utf-8" {
+				t.Errorf("%s%s: %d entries, in %.500s", list, query, strings.Count(a.Body, "<entry>"), a.Body)
 			}
 		}
 	}

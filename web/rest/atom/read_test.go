@@ -12,6 +12,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/filter"
 	"mayfly/engine/value"
+	"mayfly/web/webtest"
 )
 
 // A description may have its elements in any order, with any prefix, and unknown ones
@@ -35,13 +36,13 @@ func TestReading(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, broker.Options{}, nil)
-			a := w.want(201, "PUT", "/q", body)
-			if d := cmp.Diff(want, w.state("q").Config); d != "" {
+			a := w.Want(201, "PUT", "/q", body)
+			if d := cmp.Diff(want, w.broker.State("q").Config); d != "" {
 				t.Errorf("-want +got:\n%s", d)
 			}
 			for _, never := range []string{"DefaultMessageTimeToLive", "AutoDeleteOnIdle"} {
-				if a.element(never) != engine.MaxDurationText {
-					t.Errorf("%s is %q", never, a.element(never))
+				if element(a, never) != engine.MaxDurationText {
+					t.Errorf("%s is %q", never, element(a, never))
 				}
 			}
 		})
@@ -63,8 +64,8 @@ func TestReadingRefuses(t *testing.T) {
 		"a long name":    {"<entry></" + strings.Repeat("a", 100_000), "is not XML"},
 		"a long end":     {"<entry></" + strings.Repeat("a", 100_000) + ">", "is not XML"},
 	} {
-		if a := w.want(400, "PUT", "/q", tc.body); !strings.Contains(a.body, tc.text) || !strings.Contains(a.body, "SubCode=40000.") || len(a.body) > 500 {
-			t.Errorf("%s: %s", name, a.body)
+		if a := w.Want(400, "PUT", "/q", tc.body); !strings.Contains(a.Body, tc.text) || !strings.Contains(a.Body, "SubCode=40000.") || len(a.Body) > 500 {
+			t.Errorf("%s: %s", name, a.Body)
 		}
 	}
 }
@@ -72,41 +73,41 @@ func TestReadingRefuses(t *testing.T) {
 // An update replaces a description, except for properties that are fixed at creation.
 func TestUpdates(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
-	w.want(201, "PUT", "/dest", queue(""))
-	w.want(201, "PUT", "/q", queue("<MaxSizeInMegabytes>2048</MaxSizeInMegabytes><RequiresSession>true</RequiresSession><RequiresDuplicateDetection>true</RequiresDuplicateDetection>"+
+	w.Want(201, "PUT", "/dest", queue(""))
+	w.Want(201, "PUT", "/q", queue("<MaxSizeInMegabytes>2048</MaxSizeInMegabytes><RequiresSession>true</RequiresSession><RequiresDuplicateDetection>true</RequiresDuplicateDetection>"+
 		"<EnablePartitioning>true</EnablePartitioning><MaxDeliveryCount>7</MaxDeliveryCount><ForwardTo>sb://Host/DEST</ForwardTo><AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle><DefaultMessageTimeToLive>PT1H</DefaultMessageTimeToLive>"))
-	told := func(a answer, want map[string]string) {
+	told := func(a webtest.Answer, want map[string]string) {
 		t.Helper()
 		for name, text := range want {
-			if a.element(name) != text {
-				t.Errorf("%s is %q, want %q", name, a.element(name), text)
+			if element(a, name) != text {
+				t.Errorf("%s is %q, want %q", name, element(a, name), text)
 			}
 		}
 	}
-	a := w.want(200, "GET", "/q", "")
+	a := w.Want(200, "GET", "/q", "")
 	told(a, map[string]string{"MaxSizeInMegabytes": "32768", "ForwardTo": "sb://Host/DEST", "AutoDeleteOnIdle": "PT5M", "DefaultMessageTimeToLive": "PT1H", "EnablePartitioning": "true"})
-	before := w.state("q").Config
-	if a = w.update(200, "/q", a.body); !w.state("q").Config.Equal(before) { // the response sent back
-		t.Errorf("it is %+v, and was %+v", w.state("q").Config, before)
+	before := w.broker.State("q").Config
+	if a = w.update(200, "/q", a.Body); !w.broker.State("q").Config.Equal(before) { // the response sent back
+		t.Errorf("it is %+v, and was %+v", w.broker.State("q").Config, before)
 	}
 	for given, want := range map[string]int64{"32768": 2048, "81920": 5120, "16384": 1024, "1024": 1024, "4096": 4096} {
 		w.update(200, "/q", queue("<MaxSizeInMegabytes>2048</MaxSizeInMegabytes>"))
 		w.update(200, "/q", queue("<MaxSizeInMegabytes>"+given+"</MaxSizeInMegabytes>"))
-		if got := w.state("q").Config.MaxMegabytes(); got != want {
+		if got := w.broker.State("q").Config.MaxMegabytes(); got != want {
 			t.Errorf("%s MB are taken for %d", given, got)
 		}
 	}
 	a = w.update(200, "/q", queue(""))
 	told(a, map[string]string{"MaxSizeInMegabytes": "16384", "RequiresSession": "true", "RequiresDuplicateDetection": "true", "EnablePartitioning": "true", "MaxDeliveryCount": "10", "ForwardTo": "", "AutoDeleteOnIdle": engine.MaxDurationText})
-	w.want(400, "PUT", "/larger", queue("<EnablePartitioning>true</EnablePartitioning><MaxSizeInMegabytes>16384</MaxSizeInMegabytes>"))
+	w.Want(400, "PUT", "/larger", queue("<EnablePartitioning>true</EnablePartitioning><MaxSizeInMegabytes>16384</MaxSizeInMegabytes>"))
 	told(w.update(200, "/q", queue("<ForwardTo>dest</ForwardTo>")), map[string]string{"ForwardTo": "dest"})
 }
 
 // Values keep their types, whatever the names of the types.
 func TestValues(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
-	w.want(201, "PUT", "/t", topic(""))
-	w.want(201, "PUT", "/t/Subscriptions/s", subscription(""))
+	w.Want(201, "PUT", "/t", topic(""))
+	w.Want(201, "PUT", "/t/Subscriptions/s", subscription(""))
 	const xsd, ser = ` xmlns:p="http://www.w3.org/2001/XMLSchema"`, ` xmlns:p="http://schemas.microsoft.com/2003/10/Serialization/"`
 	for name, tc := range map[string]struct {
 		value string // the XML element
@@ -141,22 +142,22 @@ func TestValues(t *testing.T) {
 		"no time":          {`<Value i:type="p:dateTime"` + xsd + `>noon</Value>`, value.Value{}, "is not a dateTime"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{t, w.broker, w.server}
+			w := &world{w.For(t), w.broker.For(t)}
 			name := strings.NewReplacer(" ", "-", ",", "").Replace(name)
 			at := "/t/Subscriptions/s/Rules/" + name
 			body := rule(`<Filter i:type="CorrelationFilter"><Properties xmlns:outer="http://www.w3.org/2001/XMLSchema"><KeyValueOfstringanyType><Key>n</Key>` + tc.value + `</KeyValueOfstringanyType></Properties></Filter>`)
 			if tc.want == (value.Value{}) {
-				if a := w.want(400, "PUT", at, body); !strings.Contains(a.body, tc.told) {
-					t.Errorf("got %s", a.body)
+				if a := w.Want(400, "PUT", at, body); !strings.Contains(a.Body, tc.told) {
+					t.Errorf("got %s", a.Body)
 				}
 				return
 			}
-			a := w.want(201, "PUT", at, body)
+			a := w.Want(201, "PUT", at, body)
 			if got := w.condition(name); got != tc.want {
 				t.Errorf("got %v %v, want %v %v", got.Kind(), got, tc.want.Kind(), tc.want)
 			}
-			if !strings.Contains(a.body, tc.told) {
-				t.Errorf("it is told as %s", a.body)
+			if !strings.Contains(a.Body, tc.told) {
+				t.Errorf("it is told as %s", a.Body)
 			}
 		})
 	}
@@ -165,7 +166,7 @@ func TestValues(t *testing.T) {
 // condition returns the value that the rule called name requires of the property n.
 func (w *world) condition(name string) value.Value {
 	w.Helper()
-	for _, r := range w.state("t/Subscriptions/s").Rules {
+	for _, r := range w.broker.State("t/Subscriptions/s").Rules {
 		if r.Name != name {
 			continue
 		}

@@ -33,7 +33,7 @@ func (plain) Do(r *http.Request) (*http.Response, error) {
 // sdk returns the administration client of the Go SDK.
 func (w *world) sdk() *admin.Client {
 	w.Helper()
-	c, err := admin.NewClientFromConnectionString("Endpoint=sb://"+strings.TrimPrefix(w.server.URL, "http://")+
+	c, err := admin.NewClientFromConnectionString("Endpoint=sb://"+strings.TrimPrefix(w.URL, "http://")+
 		";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE", &admin.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: plain{}, Retry: policy.RetryOptions{MaxRetries: -1},
 	}})
@@ -117,7 +117,7 @@ func sdkQueues(w *world, c *admin.Client) error {
 		return err
 	}
 	w.same(all, updated.QueueProperties)
-	if got := w.state("txt/.-_123").Config.MaxSizeInMegabytes; got != 4096 {
+	if got := w.broker.State("txt/.-_123").Config.MaxSizeInMegabytes; got != 4096 {
 		w.Errorf("an update that changes nothing makes it %d MB", got)
 	}
 	_, err = c.UpdateQueue(ctx, "fresh", admin.QueueProperties{MaxDeliveryCount: new(int32(3))}, nil)
@@ -168,8 +168,8 @@ func sdkTopics(w *world, c *admin.Client) error {
 		return err
 	}
 	w.same(all, got.TopicProperties)
-	if a := w.want(200, "GET", "/all", ""); !strings.Contains(a.body, "<TopicDescription") || strings.Contains(a.body, "QueueDescription") { // NAME-7: by which .NET tells that it is not a queue
-		w.Errorf("read as a queue, a topic is %s", a.body)
+	if a := w.Want(200, "GET", "/all", ""); !strings.Contains(a.Body, "<TopicDescription") || strings.Contains(a.Body, "QueueDescription") { // NAME-7: by which .NET tells that it is not a queue
+		w.Errorf("read as a queue, a topic is %s", a.Body)
 	}
 	if _, err := c.DeleteTopic(ctx, "all", nil); err != nil {
 		return err
@@ -409,7 +409,7 @@ func sdkRuntime(w *world, c *admin.Client) error {
 		return err
 	}
 	if q.TotalMessageCount != 4 || q.ActiveMessageCount != 2 || q.DeadLetterMessageCount != 1 || q.ScheduledMessageCount != 1 ||
-		q.TransferMessageCount != 0 || q.TransferDeadLetterMessageCount != 0 || q.SizeInBytes != w.state("q").SizeInBytes || q.SizeInBytes == 0 || q.AccessedAt.IsZero() {
+		q.TransferMessageCount != 0 || q.TransferDeadLetterMessageCount != 0 || q.SizeInBytes != w.broker.State("q").SizeInBytes || q.SizeInBytes == 0 || q.AccessedAt.IsZero() {
 		w.Errorf("the queue: %+v", q)
 	}
 	s, err := c.GetSubscriptionRuntimeProperties(ctx, "t", "s", nil)

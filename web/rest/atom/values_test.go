@@ -25,8 +25,8 @@ var agents = []struct{ language, agent string }{
 // same type and value, and to the other languages as a type that their SDKs can read.
 func TestValuesComeBack(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
-	w.want(201, "PUT", "/t", topic(""))
-	w.want(201, "PUT", "/t/Subscriptions/s", subscription(""))
+	w.Want(201, "PUT", "/t", topic(""))
+	w.Want(201, "PUT", "/t/Subscriptions/s", subscription(""))
 	const few, common = "go js", "go js net python java"
 	rows := []struct {
 		kind, text string
@@ -85,16 +85,16 @@ func TestValuesComeBack(t *testing.T) {
 	}
 	for i, r := range rows {
 		t.Run("FILT-32 "+r.kind+" "+r.text, func(t *testing.T) {
-			w := &world{t, w.broker, w.server}
+			w := w.For(t)
 			back := r.back
 			if back == "" {
 				back = r.text
 			}
 			value := `<KeyValueOfstringanyType><Key>@v</Key><Value i:type="p:` + r.kind + `" xmlns:p="` + spaceOf(r.kind) + `">` + inside("p", r.kind, r.text) + `</Value></KeyValueOfstringanyType>`
 			at := fmt.Sprintf("/t/Subscriptions/s/Rules/%d", i)
-			w.want(201, "PUT", at+"c", rule(`<Filter i:type="CorrelationFilter"><Properties>`+value+`</Properties></Filter>`))
-			w.want(201, "PUT", at+"p", rule(`<Filter i:type="SqlFilter"><SqlExpression>x = @v</SqlExpression><Parameters>`+value+`</Parameters></Filter>`))
-			w.want(201, "PUT", at+"a", rule(`<Filter i:type="TrueFilter"/><Action i:type="SqlRuleAction"><SqlExpression>SET x = @v</SqlExpression><Parameters>`+value+`</Parameters></Action>`))
+			w.Want(201, "PUT", at+"c", rule(`<Filter i:type="CorrelationFilter"><Properties>`+value+`</Properties></Filter>`))
+			w.Want(201, "PUT", at+"p", rule(`<Filter i:type="SqlFilter"><SqlExpression>x = @v</SqlExpression><Parameters>`+value+`</Parameters></Filter>`))
+			w.Want(201, "PUT", at+"a", rule(`<Filter i:type="TrueFilter"/><Action i:type="SqlRuleAction"><SqlExpression>SET x = @v</SqlExpression><Parameters>`+value+`</Parameters></Action>`))
 			for _, a := range agents {
 				kind, text := r.kind, back
 				if !strings.Contains(r.by, a.language) {
@@ -113,8 +113,8 @@ func TestValuesComeBack(t *testing.T) {
 					want = `<Value xmlns:d6p1="` + spaceOf(kind) + `" i:type="d6p1:` + kind + `"/>`
 				}
 				for _, rule := range []string{"c", "p", "a"} {
-					if got := w.want(200, "GET", at+rule, "", "User-Agent", a.agent); !strings.Contains(got.body, want) {
-						_, have, _ := strings.Cut(got.body, "<Key>@v</Key>")
+					if got := w.Want(200, "GET", at+rule, "", "User-Agent", a.agent); !strings.Contains(got.Body, want) {
+						_, have, _ := strings.Cut(got.Body, "<Key>@v</Key>")
 						have, _, _ = strings.Cut(have, "</KeyValue")
 						t.Errorf("%s in %s: got %s, want %s", a.language, rule, have, want)
 					}
@@ -150,14 +150,14 @@ func inside(prefix, kind, text string) string {
 // that .NET could not have written is refused.
 func TestFILT_32_DateTimeOffset(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
-	w.want(201, "PUT", "/t", topic(""))
-	w.want(201, "PUT", "/t/Subscriptions/s", subscription(""))
+	w.Want(201, "PUT", "/t", topic(""))
+	w.Want(201, "PUT", "/t/Subscriptions/s", subscription(""))
 	put := func(status int, name, inside string) {
 		t.Helper()
 		v := `<KeyValueOfstringanyType><Key>v</Key><Value i:type="d:DateTimeOffset" xmlns:d="` + spaceOf("DateTimeOffset") + `">` + inside + `</Value></KeyValueOfstringanyType>`
-		w.want(status, "PUT", "/t/Subscriptions/s/Rules/"+name, rule(`<Filter i:type="CorrelationFilter"><Properties>`+v+`</Properties></Filter>`))
+		w.Want(status, "PUT", "/t/Subscriptions/s/Rules/"+name, rule(`<Filter i:type="CorrelationFilter"><Properties>`+v+`</Properties></Filter>`))
 	}
-	w.want(200, "DELETE", "/t/Subscriptions/s/Rules/$Default", "")
+	w.Want(200, "DELETE", "/t/Subscriptions/s/Rules/$Default", "")
 	put(201, "r", inside("d", "DateTimeOffset", "2026-02-03T04:05:06Z 120"))
 	for i, bad := range []string{"", "soon 0", "2026-02-03T04:05:06Z 841", "2026-02-03T04:05:06Z -841", "2026-02-03T04:05:06Z x", "2026-02-03T04:05:06Z 1.5", "0001-01-01T00:00:00 840", "9999-12-31T23:59:59 -840"} {
 		put(400, fmt.Sprint("bad", i), inside("d", "DateTimeOffset", bad))
@@ -172,11 +172,9 @@ func TestFILT_32_DateTimeOffset(t *testing.T) {
 		{value.OfTimestamp(at.UnixMilli()), true}, {value.OfDateTimeOffset(ticks), true}, {value.OfDateTimeOffset(ticks + 1), false},
 		{value.OfTimestamp(at.Add(2 * time.Hour).UnixMilli()), false}, {value.OfString("2026-02-03T04:05:06Z"), false},
 	} {
-		had := w.state("t/Subscriptions/s").Counts.Active
-		if _, err := w.broker.Send(w.Context(), "t", []broker.Outgoing{{Content: engine.Content{Properties: value.Properties{{Name: "v", Value: v.of}}}}}, ""); err != nil {
-			t.Fatal(err)
-		}
-		if matched := w.state("t/Subscriptions/s").Counts.Active > had; matched != v.matches {
+		had := w.broker.State("t/Subscriptions/s").Counts.Active
+		w.broker.SendMessages("t", broker.Outgoing{Content: engine.Content{Properties: value.Properties{{Name: "v", Value: v.of}}}})
+		if matched := w.broker.State("t/Subscriptions/s").Counts.Active > had; matched != v.matches {
 			t.Errorf("%d: %v matches: %v", i, v.of, matched)
 		}
 	}
@@ -185,16 +183,16 @@ func TestFILT_32_DateTimeOffset(t *testing.T) {
 // A whole number beyond 32 bits comes back as long to clients that would fail to read it as int.
 func TestFILT_32_LargeNumbers(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
-	w.want(201, "PUT", "/t", topic(""))
-	w.want(201, "PUT", "/t/Subscriptions/s", subscription(""))
-	w.want(201, "PUT", "/t/Subscriptions/s/Rules/r", rule(`<Filter i:type="SqlFilter"><SqlExpression>x = @v</SqlExpression><Parameters>`+parameter("@v", "int", "12345678901")+`</Parameters></Filter>`))
+	w.Want(201, "PUT", "/t", topic(""))
+	w.Want(201, "PUT", "/t/Subscriptions/s", subscription(""))
+	w.Want(201, "PUT", "/t/Subscriptions/s/Rules/r", rule(`<Filter i:type="SqlFilter"><SqlExpression>x = @v</SqlExpression><Parameters>`+parameter("@v", "int", "12345678901")+`</Parameters></Filter>`))
 	for _, a := range agents {
 		kind := "long"
 		if a.language == "go" || a.language == "js" {
 			kind = "int"
 		}
-		if got := w.want(200, "GET", "/t/Subscriptions/s/Rules", "", "User-Agent", a.agent); !strings.Contains(got.body, `i:type="d6p1:`+kind+`">12345678901<`) {
-			t.Errorf("%s gets %s", a.language, got.body)
+		if got := w.Want(200, "GET", "/t/Subscriptions/s/Rules", "", "User-Agent", a.agent); !strings.Contains(got.Body, `i:type="d6p1:`+kind+`">12345678901<`) {
+			t.Errorf("%s gets %s", a.language, got.Body)
 		}
 	}
 }

@@ -1,37 +1,29 @@
 package atom_test
 
 import (
-	"context"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/labstack/echo/v4"
 
-	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/storage/memory"
+	"mayfly/engine/brokertest"
 	"mayfly/web/rest"
 	"mayfly/web/rest/atom"
+	"mayfly/web/webtest"
 )
 
 // A world is the management API on a real broker.
 type world struct {
-	*testing.T
-	broker *broker.Broker
-	server *httptest.Server
+	*webtest.Client
+	broker *brokertest.Broker
 }
 
 func start(t *testing.T, o broker.Options, authorize func(*http.Request, atom.Request) error) *world {
 	t.Helper()
-	o.Logger = slog.New(slog.DiscardHandler)
-	b, err := broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := brokertest.Open(t, o)
 	e := echo.New()
 	e.Pre(func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
@@ -39,69 +31,14 @@ func start(t *testing.T, o broker.Options, authorize func(*http.Request, atom.Re
 			return next(c)
 		}
 	})
-	rest.Mount(e, rest.Options{Broker: b, Logger: o.Logger, Authorize: authorize})
-	s := httptest.NewServer(e)
-	t.Cleanup(func() {
-		s.CloseClientConnections()
-		s.Close()
-		b.Close()
-	})
-	return &world{t, b, s}
-}
-
-type answer struct {
-	status int
-	header http.Header
-	body   string
-}
-
-// ask sends a request; headers are pairs.
-func (w *world) ask(method, path, body string, headers ...string) answer {
-	w.Helper()
-	r, err := http.NewRequestWithContext(w.Context(), method, w.server.URL+path, strings.NewReader(body))
-	if err != nil {
-		w.Fatal(err)
-	}
-	for i := 0; i < len(headers); i += 2 {
-		r.Header.Set(headers[i], headers[i+1])
-	}
-	got, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.Fatal(err)
-	}
-	defer got.Body.Close()
-	text, err := io.ReadAll(got.Body)
-	if err != nil {
-		w.Fatal(err)
-	}
-	return answer{got.StatusCode, got.Header, string(text)}
-}
-
-// want is ask, and fails unless the status is the expected one.
-func (w *world) want(status int, method, path, body string, headers ...string) answer {
-	w.Helper()
-	got := w.ask(method, path, body, headers...)
-	if got.status != status {
-		w.Fatalf("%s %s: got %d %s, want %d", method, path, got.status, got.body, status)
-	}
-	return got
+	rest.Mount(e, rest.Options{Broker: b.Broker, Logger: slog.New(slog.DiscardHandler), Authorize: authorize})
+	return &world{webtest.Serve(t, e), b}
 }
 
 // update updates an entity with a PUT.
-func (w *world) update(status int, path, body string) answer {
+func (w *world) update(status int, path, body string) webtest.Answer {
 	w.Helper()
-	return w.want(status, http.MethodPut, path, body, "If-Match", "*")
-}
-
-func (w *world) state(p engine.Path) (s engine.EntityState) {
-	w.Helper()
-	if err := w.broker.Read(w.Context(), func(r broker.Reader) (err error) {
-		s, err = r.State(p)
-		return err
-	}); err != nil {
-		w.Fatal(err)
-	}
-	return s
+	return w.Want(status, http.MethodPut, path, body, "If-Match", "*")
 }
 
 // in returns an entry with a description that has these elements.
@@ -118,8 +55,8 @@ func rule(elements string) string         { return in("RuleDescription", element
 
 // element returns the text of the first element called name, which includes its prefix,
 // in a response.
-func (a answer) element(name string) string {
-	_, after, ok := strings.Cut(a.body, "<"+name+">")
+func element(a webtest.Answer, name string) string {
+	_, after, ok := strings.Cut(a.Body, "<"+name+">")
 	if !ok {
 		return ""
 	}
