@@ -28,7 +28,7 @@ var errNoChromium = errors.New("there is no Chromium in PATH")
 
 // chromium returns the path of Chromium, or "" if there is none.
 func chromium() string {
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "headless-shell"} {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chromium-headless-shell", "headless-shell"} {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}

@@ -41,8 +41,10 @@ func (k soakRun) run(ctx context.Context, o options) (*report, error) {
 	}
 	r := &report{}
 	err = l.runDuring(ctx, func(ctx context.Context) error {
-		ctx, stop := context.WithTimeout(ctx, k.lasting)
+		// A deadline would reach the dialer, which can be past it before ctx says so.
+		ctx, stop := context.WithCancel(ctx)
 		defer stop()
+		defer time.AfterFunc(k.lasting, stop).Stop()
 		g, ctx := errgroup.WithContext(ctx)
 		for i := range k.tabs {
 			g.Go(func() error { return k.visitor(ctx, s, i) })
