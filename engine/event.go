@@ -191,9 +191,9 @@ type History interface {
 	AppendEvents(ctx context.Context, events []Event) error
 	// QueryEvents yields the stored events that match q, newest first.
 	QueryEvents(ctx context.Context, q HistoryQuery) iter.Seq2[HistoryEvent, error]
-	// TrimEvents removes events older than an instant, then the oldest until the rest takes at
-	// most most bytes, in slices that leave room for commits. A zero before or most means no
-	// bound.
+	// TrimEvents removes events older than an instant, then the oldest until the rest takes no
+	// more than most bytes, in slices that leave room for commits. A zero before or most means
+	// no bound.
 	TrimEvents(ctx context.Context, before Instant, most int64) error
 }
 

@@ -82,7 +82,7 @@ func (w *writer) markOutdated(holder, through int64) error {
 	return w.runRange(w.putOutdated, holder, through)
 }
 
-// dropSlice deletes an entity's lowest rows, at most most of them and none above through.
+// dropSlice deletes up to most of an entity's lowest rows, and none above through.
 func (w *writer) dropSlice(holder, through, most int64) error {
 	r := into(w.dropSeen)
 	r.putInt(holder)
