@@ -24,7 +24,7 @@ func alertsInBrowser(t *testing.T, v *visit) {
 	v.fill("in", "ord*")
 	v.want(`document.querySelector("[data-verdict]").innerText === "It would fire for 1 message now."`)
 	v.want(`document.querySelector("[data-tried=foreseen]").innerText.includes("order.placed")`)
-	v.equal(`getComputedStyle(document.querySelector("#f-by")).display !== "none" && document.querySelector("#f-by").getClientRects().length`, 0)
+	v.equal(`getComputedStyle(document.querySelector("#f-extendBy")).display !== "none" && document.querySelector("#f-extendBy").getClientRects().length`, 0)
 	v.look("alerts-new")
 	v.click(`button[type=submit][form=f]`)
 	v.want(`/\/alerts\/1$/.test(location.pathname) && document.querySelector("[data-notice]").innerText.includes("Rule added")`)

@@ -135,6 +135,13 @@ func (v *visit) sceneEnds(stage string) {
 	v.forgive(stage+"/*", "403", "404", "503", "ERR_ABORTED", endedHandshake)
 }
 
+// sceneRestarts expects, from now on, that pages in the namespace of a scene are answered with 503
+// while the scene starts again or goes a step back.
+func (v *visit) sceneRestarts(stage string) {
+	v.forgive(stage, "503")
+	v.forgive(stage+"/*", "503", endedHandshake)
+}
+
 // standsBy expects, from now on, that the requests which a page repeats are answered with a standby
 // page, because another server owns the namespace at home.
 func (v *visit) standsBy(home, page string) {

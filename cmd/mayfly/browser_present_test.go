@@ -293,6 +293,9 @@ func followScene(t *testing.T, ctx context.Context) {
 		}
 	}
 	both("/queues", "")
+	for _, v := range []*visit{ana, bob, eve} {
+		v.sceneRestarts(stage)
+	}
 	for _, step := range []struct{ says, at string }{
 		{"Two queues", "/queues"}, {"A price that is good", "/expirations"}, {"Half a minute passes", "/expirations"}, {"Another half minute", "/q/orders?tab=dead-letter"},
 	} {
@@ -359,6 +362,9 @@ func shareScene(t *testing.T, ctx context.Context) {
 	ana.press("n")
 	bob.stands(stage+"/queues", "Two queues")
 	// For followers, a reset scene is the same scene.
+	for _, v := range []*visit{ana, bob} {
+		v.sceneRestarts(stage)
+	}
 	for _, verb := range []string{"back", "reset"} {
 		ana.click(`[data-stage-act=` + verb + `]`)
 		for _, v := range []*visit{ana, bob} {

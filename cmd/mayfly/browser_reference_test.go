@@ -31,7 +31,7 @@ func referenceInBrowser(_ *testing.T, v *visit) {
 	const try = `document.querySelector("[data-ask='/peek/{path}']")`
 	const line = try + `.querySelector("[data-status-line]").innerText`
 	const output = try + `.querySelector("pre").innerText`
-	v.js(`{ ` + try + `.elements.path.value = "orders"; ` + try + `.elements.count.value = "5"; ` + try + `.requestSubmit(); }`)
+	v.js(`{ ` + try + `.elements.path.value = "orders"; ` + try + `.elements.limit.value = "5"; ` + try + `.requestSubmit(); }`)
 	v.want(line + `.startsWith("200 OK · application/json · ")`)
 	v.want(output + `.includes('"body": "<img src=x onerror=alert(1)>"') && ` + output + `.includes('"value": "9007199254740993"') && !` + try + `.querySelector("img")`)
 	v.equal(output+`.split("\n")[1]`, `  "messages": [`)

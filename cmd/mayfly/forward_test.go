@@ -212,7 +212,7 @@ func TestPassedOnAMQP(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, text := Request(t, http.MethodGet, other.Dashboard+"/api/v1/connections", ""); !strings.Contains(text, `"remote":"127.0.0.1:`) || !strings.Contains(text, `"senders":1`) {
+	if _, text := Request(t, http.MethodGet, other.Dashboard+"/api/v1/connections", ""); !strings.Contains(text, `"remoteAddress":"127.0.0.1:`) || !strings.Contains(text, `"senders":1`) {
 		t.Errorf("the owner's clients are %s", text)
 	}
 	first.End()
