@@ -57,7 +57,7 @@ func alertsInBrowser(t *testing.T, v *visit) {
 		window.Notification = class {
 			static get permission() { return localStorage.getItem("test.permission") ?? "default" }
 			static async requestPermission() { localStorage.setItem("test.permission", "granted"); return "granted" }
-			constructor(title) { window.shown = [...(window.shown ?? []), title] }
+			constructor(title) { localStorage.setItem("test.shown", (localStorage.getItem("test.shown") ?? "") + title + ";") }
 		}`})
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,9 @@ func alertsInBrowser(t *testing.T, v *visit) {
 	v.click(`[data-list=rows] a`)
 	v.want(isLive)
 	v.click(`[data-slot=deeds] [formaction$="/test"]`)
-	v.want(`document.querySelector("[data-told] b")?.innerText === "This is a test" && window.mayfly.notified === 1 && shown.length === 1`)
+	// The alert can arrive before the browser leaves the page with the form: one of the two pages shows
+	// the notification.
+	v.want(`document.querySelector("[data-told] b")?.innerText === "This is a test" && localStorage.getItem("test.shown")?.split(";").length === 2`)
 	v.look("alerts-one")
 
 	// The oldest alerts give way: a line below the others counts them, and a phone shows only one
