@@ -102,9 +102,9 @@ func (p *serverRun) openOIDC(sessions *password.Sessions) (*oidc.Handler, error)
 // returnURL returns an address of the dashboard to return to after sign-in.
 func (p *serverRun) returnURL(to string) string { return password.ReturnPath(p.config.BasePath, to) }
 
-// currentRole returns a user's current role, and whether it is known. It is not known for users
-// of a provider, nor for anyone on a server without sign-in. Users whose way of signing in no
-// longer exists have no role.
+// currentRole returns a user's current role, or false if the server cannot look it up: for users
+// of a provider, and on a server without sign-in. Users whose way of signing in no longer exists
+// have no role.
 func (a *authentication) currentRole(name string, way auth.Method) (auth.Role, bool) {
 	switch {
 	case way == auth.Password && a.users != nil:

@@ -181,7 +181,7 @@ func receiverType(d *ast.FuncDecl) string {
 	}
 }
 
-// A commentViolation is what is wrong at a position.
+// A commentViolation is an error in a comment, and its position.
 type commentViolation struct {
 	pos  token.Pos
 	text string

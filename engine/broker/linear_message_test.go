@@ -28,7 +28,7 @@ type claim struct {
 	from, to int64
 }
 
-// somebody is the token of a lock whose taker never learnt of it.
+// somebody is the token of a lock whose receiver never got an answer.
 const somebody = -1
 
 // A fate is a possible state of a message.

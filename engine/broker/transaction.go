@@ -17,8 +17,8 @@ type Transaction struct {
 	confined bool
 }
 
-// BeginTransaction begins a transaction; owner is for display, and the actor of what it sends. The
-// caller ends it, with Commit or Rollback.
+// BeginTransaction begins a transaction. owner is shown to operators, and is the actor of the
+// messages that the transaction sends. The caller ends it with Commit or Rollback.
 func (b *Broker) BeginTransaction(ctx context.Context, owner string) (*Transaction, error) {
 	id, err := do(ctx, b, 0, func(ns *engine.Namespace, now engine.Instant) (engine.TxID, error) {
 		return ns.BeginTransaction(now, owner)
