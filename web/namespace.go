@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -177,6 +178,7 @@ func (s *Server) resolveAddress(r *http.Request) (*Namespace, *http.Request) {
 		return s.Namespace, r
 	}
 	name, _, _ := strings.Cut(rest, "/")
+	s.awaitNamespace(r.Context(), strings.ToLower(name))
 	sp := s.namespaces.get(strings.ToLower(name))
 	if sp == nil {
 		sp = s.undiscovered(strings.ToLower(name))
@@ -198,6 +200,17 @@ func (s *Server) resolveAddress(r *http.Request) (*Namespace, *http.Request) {
 	}
 	same.URL = &u
 	return sp, &same
+}
+
+// awaitNamespace waits a while for a namespace that is being created again, so that its pages are not
+// missing, or without content, in the meantime.
+func (s *Server) awaitNamespace(ctx context.Context, name string) {
+	if s.o.AwaitNamespace == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, rebuildWait)
+	defer cancel()
+	s.o.AwaitNamespace(ctx, name)
 }
 
 // undiscovered returns a standby for a namespace that may exist, as long as the server does not

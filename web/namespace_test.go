@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +122,28 @@ func TestPageOfAllSpaces(t *testing.T) {
 	is("/namespaces", "till")
 	till.StandBy(web.Standby{Namespace: "till"})
 	is("/namespaces", "The disk is gone.")
+}
+
+// TestAwaitNamespace: pages and the API wait for a namespace that is being created again.
+func TestAwaitNamespace(t *testing.T) {
+	for name, path := range map[string]string{"the page": "/n/Shop", "the API": "/api/v1/n/shop/entities/own"} {
+		var w *world
+		var names []string
+		w = serve(t, web.Options{AwaitNamespace: func(ctx context.Context, name string) {
+			if _, ends := ctx.Deadline(); !ends {
+				t.Error("it waits forever")
+			}
+			names = append(names, name)
+			w.beside("shop")
+		}}, web.Services{})
+		if got, body := w.ask("GET", w.dashboard, path); got.StatusCode != 200 || len(names) != 1 || names[0] != "shop" {
+			t.Errorf("%s: %d %.200s; waited for %q", name, got.StatusCode, body, names)
+		}
+		w.ask("GET", w.dashboard, "/api/v1/entities")
+		if len(names) != 1 {
+			t.Errorf("%s: waited for %q", name, names)
+		}
+	}
 }
 
 // TestSpaceStandsByAndGoes: each namespace stands by and is removed on its own.

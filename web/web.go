@@ -94,6 +94,9 @@ type Options struct {
 	// SceneVisible reports whether a link visitor was led by the presenter to the named namespace of
 	// a scene. Zero means never.
 	SceneVisible func(who auth.Caller, name string) bool
+	// AwaitNamespace waits while the named namespace is being created again with its content, as a
+	// scene does to go a step back, or until ctx ends. Nil means that none ever is.
+	AwaitNamespace func(ctx context.Context, name string)
 	// AMQPAddress is the address of AMQP, such as "127.0.0.1:5672". A client that speaks AMQP to an
 	// HTTP port gets it as a hint. Empty means none.
 	AMQPAddress string
@@ -105,6 +108,7 @@ type Options struct {
 const (
 	headerTimeout = 10 * time.Second // for a request's headers
 	idleTimeout   = 2 * time.Minute  // for the next request of a connection
+	rebuildWait   = 5 * time.Second  // for a namespace that is created again
 )
 
 // A Server is both ports, of its own namespace, which it is the Namespace of, and of the added

@@ -109,7 +109,7 @@ func Run(ctx context.Context, c Config, stdout io.Writer) (err error) {
 	defer p.tokens.Close()
 	p.http = web.New(web.Options{ //nolint:contextcheck // requests end with Shutdown, gracefully
 		Logger: c.clientLogger, TLSFault: at.tlsFault, Hosts: c.AllowHosts, Origins: c.AllowOrigins, Base: c.BasePath, HeaderSize: c.Limits.HeaderSize, AMQP: wire.ServeConn, AMQPAddress: at.describeAMQP(c.Namespace), SAS: c.SAS, IsServerName: at.audienceHosts(c), NamespacesIncomplete: shared, UnknownHosts: unnamed,
-		Auth: p.authentication.sources, AuthRoutes: p.authentication.gates, SceneVisible: p.mayViewScene, TrustedProxies: c.trustedProxies,
+		Auth: p.authentication.sources, AuthRoutes: p.authentication.gates, SceneVisible: p.mayViewScene, AwaitNamespace: func(ctx context.Context, name string) { p.scenes.AwaitRebuilt(ctx, name) }, TrustedProxies: c.trustedProxies,
 		Metrics: prometheus.Handler(prometheus.Options{
 			Namespaces: func() []prometheus.Namespace { return p.metrics.list(p.namespaces, p.advertised().Dashboard) }, Entities: c.MetricsEntities, Version: cli.Version(), Started: time.Now(), Connections: budget.Counts, Memory: p.memory,
 		}),

@@ -21,16 +21,16 @@ type Playback struct {
 	stepLock  chan struct{} // holds one: the goroutine that plays, or fills the namespace
 	createdAt time.Time     // creation of its namespace, which a reset does not change; owned by the holder of stepLock
 
-	mu         sync.Mutex
-	runner     *stepRunner        // guarded by mu, as all below
-	done       int                // number of played steps
-	playing    bool               // a step is being played
-	findings   []CheckResult      // of the last step
-	trouble    error              // why it was not played to its end
-	recreated  bool               // it was played in a namespace created again for it
-	cancel     context.CancelFunc // of the running step
-	lastUsed   time.Time
-	recreating bool // its namespace is being created again
+	mu        sync.Mutex
+	runner    *stepRunner        // guarded by mu, as all below
+	done      int                // number of played steps
+	playing   bool               // a step is being played
+	findings  []CheckResult      // of the last step
+	trouble   error              // why it was not played to its end
+	recreated bool               // it was played in a namespace created again for it
+	cancel    context.CancelFunc // of the running step
+	lastUsed  time.Time
+	rebuilt   chan struct{} // closed once its namespace, which is being created again, is complete; nil at other times
 }
 
 // A State is the state of a play, at one moment.
@@ -107,7 +107,7 @@ func (p *Playback) exists() bool {
 	defer p.mu.Unlock()
 	select {
 	case <-p.runner.b.Done():
-		return p.recreating
+		return p.rebuilt != nil
 	default:
 		return true
 	}
@@ -266,13 +266,16 @@ func (p *Playback) playFitting(ctx context.Context, n int, t Speed, who string) 
 	if errors.Is(err, engine.ErrMemoryFull) { // a new namespace would not be filled either
 		return findings, err
 	}
-	if err := p.recreate(context.WithoutCancel(ctx), who); err != nil { // half of it would be of no use
-		return nil, err
-	}
-	for i := range n {
-		if findings, err = p.playOnce(ctx, i+1, Instant, who); err != nil {
-			return nil, err
+	err = p.rebuild(context.WithoutCancel(ctx), who, func() error { // half of it would be of no use
+		for i := range n {
+			if findings, err = p.playOnce(ctx, i+1, Instant, who); err != nil {
+				return err
+			}
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -319,33 +322,46 @@ func (p *Playback) replay(ctx context.Context, done, steps int, who string) erro
 	if err := p.checkPlaying(); err != nil {
 		return err
 	}
-	if err := p.recreate(ctx, who); err != nil {
-		return err
-	}
-	p.mu.Lock()
-	p.done, p.findings, p.trouble, p.recreated = 0, nil, nil, false
-	p.mu.Unlock()
-	for range steps {
-		if err := p.stepNow(ctx, who, p.playOnce); err != nil {
-			return err
+	return p.rebuild(ctx, who, func() error {
+		p.mu.Lock()
+		p.done, p.findings, p.trouble, p.recreated = 0, nil, nil, false
+		p.mu.Unlock()
+		for range steps {
+			if err := p.stepNow(ctx, who, p.playOnce); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-// recreate creates the namespace again. Called by the holder of stepLock.
-func (p *Playback) recreate(ctx context.Context, who string) error {
-	anew := func(is bool) {
+// rebuild creates the namespace again and lets fill play its steps. Until then, AwaitRebuilt waits.
+// Called by the holder of stepLock.
+func (p *Playback) rebuild(ctx context.Context, who string, fill func() error) error {
+	rebuilt := make(chan struct{})
+	set := func(ch chan struct{}) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.recreating = is
+		p.rebuilt = ch
 	}
-	anew(true)
-	defer anew(false)
+	set(rebuilt)
+	defer close(rebuilt)
+	defer set(nil)
 	if _, err := p.player.o.Namespaces.Remove(ctx, p.name, who); err != nil && !errors.Is(err, namespaces.ErrNoNamespace) {
 		return err
 	}
-	return p.create(ctx, who)
+	if err := p.create(ctx, who); err != nil {
+		return err
+	}
+	return fill()
+}
+
+// rebuilding returns a channel that is closed once the namespace is complete, or nil if it is not
+// being created again.
+func (p *Playback) rebuilding() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.rebuilt
 }
 
 // SetClockRate lets the clock run at a rate.

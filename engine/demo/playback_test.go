@@ -282,6 +282,36 @@ func TestResetIsNotTheEnd(t *testing.T) {
 	})
 }
 
+// Whoever waits for a play that goes a step back finds it complete. Other namespaces are not waited
+// for.
+func TestAwaitRebuilt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := &late{}
+		w := open(t, demo.Options{Namespaces: slow})
+		p := w.add(three)
+		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
+		w.must(p.NextStep(t.Context(), 1, demo.Instant, "me"))
+		slow.by = 3 * time.Minute
+		begun := time.Now()
+		w.AwaitRebuilt(t.Context(), p.Name())
+		w.AwaitRebuilt(t.Context(), "another")
+		set := make(chan error, 1)
+		go func() { set <- p.StepBack(t.Context(), 2, "me") }()
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		w.AwaitRebuilt(short, p.Name())
+		if waited := time.Since(begun); waited != time.Minute || p.State().Done != 2 {
+			t.Errorf("it waited for %v, at step %d", waited, p.State().Done)
+		}
+		w.AwaitRebuilt(t.Context(), p.Name())
+		if waited := time.Since(begun); waited != 3*time.Minute || p.State().Done != 1 || p.State().Playing {
+			t.Errorf("it waited for %v, at step %d", waited, p.State().Done)
+		}
+		w.must(<-set)
+	})
+}
+
 // Manual changes between two steps do not keep a scene from going on: a step that fails is
 // played in a namespace created again.
 func TestWhatDoesNotFit(t *testing.T) {

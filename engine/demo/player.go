@@ -124,6 +124,21 @@ func (s *Player) Peek(name string) *Playback {
 	return p
 }
 
+// AwaitRebuilt waits while a play's namespace is created again for a step back or a reset, or until
+// ctx ends. It returns at once for all other namespaces.
+func (s *Player) AwaitRebuilt(ctx context.Context, name string) {
+	p := s.Peek(name)
+	if p == nil {
+		return
+	}
+	if rebuilt := p.rebuilding(); rebuilt != nil {
+		select {
+		case <-rebuilt:
+		case <-ctx.Done():
+		}
+	}
+}
+
 // Playback is Find that returns ErrNotPlaying if there is none.
 func (s *Player) Playback(name string) (*Playback, error) {
 	if p := s.Find(name); p != nil {
