@@ -21,7 +21,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/brokertest"
 	"mayfly/engine/demo"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 	"mayfly/storage/memory"
 	"mayfly/web/api"
 	"mayfly/web/auth"
@@ -63,16 +63,16 @@ func guarded(t *testing.T) *port {
 	tested := brokertest.Open(t, broker.Options{})
 	tested.CreateQueue("orders", engine.Config{})
 	b := tested.Broker
-	ships := fleettest.Open(t, func() engine.Store { return new(memory.Store) })
+	manager := namespacestest.Open(t, func() engine.Store { return new(memory.Store) })
 	library, err := demo.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenes := demo.NewPlayer(demo.Options{Namespaces: ships, Library: library, Logger: log})
+	scenes := demo.NewPlayer(demo.Options{Namespaces: manager, Library: library, Logger: log})
 	t.Cleanup(scenes.Close)
 	uploads := exchange.NewUploads()
 	t.Cleanup(uploads.Close)
-	pages := route.Start(b, pages.Options{Document: api.Document, Scenes: scenes, Uploads: uploads, Namespaces: pages.NamespaceInfo{Namespaces: ships}, Logger: log})
+	pages := route.Start(b, pages.Options{Document: api.Document, Scenes: scenes, Uploads: uploads, Namespaces: pages.NamespaceInfo{Namespaces: manager}, Logger: log})
 	t.Cleanup(pages.Close)
 	forms := origin.NewForms()
 	ring := token.New(token.Options{Logger: log})
@@ -85,9 +85,9 @@ func guarded(t *testing.T) *port {
 			openID(t),
 		},
 	})
-	door := dashboard.New(dashboard.Options{Broker: b, Namespaces: ships, Scenes: scenes, Uploads: uploads, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
+	door := dashboard.New(dashboard.Options{Broker: b, Namespaces: manager, Scenes: scenes, Uploads: uploads, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
 	e, ok := s.Namespace.newDashboard(Services{
-		Broker: b, Namespaces: ships, Scenes: scenes, Pages: door.Mount, PageRole: route.Routes().RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
+		Broker: b, Namespaces: manager, Scenes: scenes, Pages: door.Mount, PageRole: route.Routes().RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
 	}).(*echo.Echo)
 	if !ok {
 		t.Fatal("the dashboard is no Echo")

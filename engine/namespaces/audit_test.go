@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"mayfly/engine"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 )
 
 // audited returns the operators' actions that a server's own namespace has audited.
 func (s *sea) audited(server string) (all []string) {
 	s.t.Helper()
-	b, _, err := s.fleets[server].Broker("default")
+	b, _, err := s.managers[server].Broker("default")
 	if err != nil || b == nil {
 		s.t.Fatalf("%s does not own its namespace: %v", server, err)
 	}
@@ -44,14 +44,14 @@ func (s *sea) left() int {
 func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSea(t, 0)
-		s.board = new(fleettest.NoteStore)
+		s.board = new(namespacestest.NoteStore)
 		s.start("a")
 		s.expect(3*time.Second, "map[a:1]")
 		s.start("b")
 		s.expect(3*time.Second, "map[a:1 b:0]")
-		s.fleets["a"].Audit(t.Context(), engine.EventSignedIn, "here", "ana")
+		s.managers["a"].Audit(t.Context(), engine.EventSignedIn, "here", "ana")
 		for i := range 20 {
-			s.fleets["b"].Audit(t.Context(), engine.EventTokenCreated, fmt.Sprint("there ", i), "bob")
+			s.managers["b"].Audit(t.Context(), engine.EventTokenCreated, fmt.Sprint("there ", i), "bob")
 		}
 		if n := s.left(); n != 20 {
 			t.Errorf("%d are left to be taken", n)
@@ -68,7 +68,7 @@ func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
 			t.Errorf("%d are left when they were taken", n)
 		}
 		s.kill("a")
-		s.fleets["b"].Audit(t.Context(), engine.EventSignedOut, "", "bob")
+		s.managers["b"].Audit(t.Context(), engine.EventSignedOut, "", "bob")
 		s.board.Fail(true)
 		s.after(20 * time.Second)
 		if got := s.audited("b"); len(got) != 0 {
@@ -87,7 +87,7 @@ func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
 func TestActionsThatAreNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSea(t, 0)
-		s.board = new(fleettest.NoteStore)
+		s.board = new(namespacestest.NoteStore)
 		for i, text := range []string{`{"kind":"made-by-a-later-version"}`, `{"kind":"sent"}`, `{"kind":""}`, `nonsense`, `{"kind":"link-made","about":"x","actor":"y"}`} {
 			if err := s.board.AddNote(t.Context(), "deed", fmt.Sprint(i), text); err != nil {
 				t.Fatal(err)
@@ -102,7 +102,7 @@ func TestActionsThatAreNotTaken(t *testing.T) {
 		s.after(5 * time.Second)
 		s.kill("a")
 		for range 1100 {
-			s.fleets["b"].Audit(t.Context(), engine.EventSignInFailed, "ana", "somebody")
+			s.managers["b"].Audit(t.Context(), engine.EventSignInFailed, "ana", "somebody")
 		}
 		if n := s.left(); n != 1000 {
 			t.Errorf("%d wait", n)

@@ -15,7 +15,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/namespaces"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 	"mayfly/storage/memory"
 )
 
@@ -23,28 +23,28 @@ import (
 type sea struct {
 	t *testing.T
 
-	mu     sync.Mutex
-	specs  map[string]namespaces.Spec
-	owner  map[string]string    // of namespaces: a server
-	free   map[string]time.Time // since when they have no owner
-	gone   map[string]string    // their former owners that are gone
-	heard  map[string]time.Time // servers
-	owns   map[string]int
-	dead   map[string]bool
-	busy   map[string]bool          // namespaces with clients
-	slow   map[string]time.Duration // servers: time to take one; not changed once they run
-	moves  int                      // number of takings
-	board  *fleettest.NoteStore     // nil if there is none; not changed once servers run
-	fleets map[string]*namespaces.Manager
-	stops  map[string]context.CancelFunc
-	all    sync.WaitGroup
+	mu       sync.Mutex
+	specs    map[string]namespaces.Spec
+	owner    map[string]string    // of namespaces: a server
+	free     map[string]time.Time // since when they have no owner
+	gone     map[string]string    // their former owners that are gone
+	heard    map[string]time.Time // servers
+	owns     map[string]int
+	dead     map[string]bool
+	busy     map[string]bool           // namespaces with clients
+	slow     map[string]time.Duration  // servers: time to take one; not changed once they run
+	moves    int                       // number of takings
+	board    *namespacestest.NoteStore // nil if there is none; not changed once servers run
+	managers map[string]*namespaces.Manager
+	stops    map[string]context.CancelFunc
+	all      sync.WaitGroup
 }
 
 func newSea(t *testing.T, count int) *sea {
 	s := &sea{
 		t: t, specs: map[string]namespaces.Spec{}, owner: map[string]string{}, free: map[string]time.Time{}, gone: map[string]string{},
 		heard: map[string]time.Time{}, owns: map[string]int{}, dead: map[string]bool{}, busy: map[string]bool{},
-		fleets: map[string]*namespaces.Manager{}, stops: map[string]context.CancelFunc{},
+		managers: map[string]*namespaces.Manager{}, stops: map[string]context.CancelFunc{},
 	}
 	for i := range count {
 		name := fmt.Sprintf("n%02d", i)
@@ -113,7 +113,7 @@ func (r roll) open(ctx context.Context, namespace string, standby func(engine.Ow
 		r.mu.Lock()
 		owner := r.owner[namespace]
 		since, gone := r.free[namespace], r.gone[namespace]
-		f := r.fleets[r.name]
+		f := r.managers[r.name]
 		r.mu.Unlock()
 		switch {
 		case owner == "" && (gone == "" || time.Since(since) >= lease):
@@ -202,7 +202,7 @@ func (s *sea) start(name string) {
 	})
 	ctx, stop := context.WithCancel(s.t.Context())
 	s.mu.Lock()
-	s.fleets[name], s.stops[name] = f, stop
+	s.managers[name], s.stops[name] = f, stop
 	delete(s.dead, name)
 	s.mu.Unlock()
 	s.all.Go(func() {
@@ -300,7 +300,7 @@ func TestBusyNamespacesStay(t *testing.T) {
 		s.after(3 * time.Second)
 		s.start("b")
 		s.expect(time.Hour, "map[a:6 b:0]")
-		f := s.fleets["a"]
+		f := s.managers["a"]
 		if n, err := f.Create(t.Context(), namespaces.Spec{Name: "new"}, "tester"); err != nil || n.State != namespaces.Standby || n.Owner.Host != "b" {
 			t.Errorf("made is %+v, %v", n, err)
 		}
@@ -346,7 +346,7 @@ func TestMakerFillsFirst(t *testing.T) {
 		s.after(2*time.Second - 5*time.Millisecond) // b reads the catalogue before a has it
 		for i := range 4 {
 			name := fmt.Sprintf("made%d", i)
-			n, warned, err := s.fleets["a"].CreateDefined(t.Context(), namespaces.Spec{Name: name}, []byte(`{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q"}]}]}}`), "tester")
+			n, warned, err := s.managers["a"].CreateDefined(t.Context(), namespaces.Spec{Name: name}, []byte(`{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q"}]}]}}`), "tester")
 			if err != nil || len(warned.First) > 0 || n.State != namespaces.Serving {
 				t.Errorf("%s: %+v, %v", name, n, err)
 			}

@@ -211,7 +211,7 @@ func queues(t *testing.T, f *namespaces.Manager, name string) (out []string) {
 
 // A created namespace exists after a restart, with its contents, and namespaces are
 // independent of each other.
-func TestFleetFindsThemAgain(t *testing.T) {
+func TestManagerFindsThemAgain(t *testing.T) {
 	c := newCatalogue()
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, c, nil)
@@ -245,7 +245,7 @@ func TestFleetFindsThemAgain(t *testing.T) {
 }
 
 // A namespace that cannot be opened reports why, is tried again, and does not affect others.
-func TestFleetOneFails(t *testing.T) {
+func TestManagerOneFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCatalogue()
 		c.specs["bad"], c.specs["good"] = namespaces.Spec{Name: "bad"}, namespaces.Spec{Name: "good"}
@@ -271,7 +271,7 @@ func TestFleetOneFails(t *testing.T) {
 
 // The end of the server's own namespace ends all, and watchers are notified before requests
 // end.
-func TestFleetEnds(t *testing.T) {
+func TestManagerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
 		h.create(namespaces.Spec{Name: "shop"})
@@ -313,7 +313,7 @@ func TestFleetEnds(t *testing.T) {
 	})
 }
 
-func TestFleetCreateIsRefused(t *testing.T) {
+func TestManagerCreateIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), func(o *namespaces.Options) { o.Max, o.MaxTemporary = 3, 1 })
 		h.create(namespaces.Spec{Name: "shop"})
@@ -343,7 +343,7 @@ func TestFleetCreateIsRefused(t *testing.T) {
 	})
 }
 
-func TestFleetRemove(t *testing.T) {
+func TestManagerRemove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
 		h.create(namespaces.Spec{Name: "shop"})
@@ -394,7 +394,7 @@ func TestFleetRemove(t *testing.T) {
 
 // A namespace that is being removed when the server ends does not block it: they wait for each
 // other no longer than watchers take.
-func TestFleetEndsWhileOneIsRemoved(t *testing.T) {
+func TestManagerEndsWhileOneIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
 		h.create(namespaces.Spec{Name: "shop"})
@@ -428,7 +428,7 @@ func TestFleetEndsWhileOneIsRemoved(t *testing.T) {
 
 // Known is called once, when all namespaces are known, whatever happens to the catalogue
 // first.
-func TestFleetIsKnown(t *testing.T) {
+func TestManagerIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCatalogue()
 		c.specs["shop"] = namespaces.Spec{Name: "shop"}
@@ -459,7 +459,7 @@ func TestFleetIsKnown(t *testing.T) {
 
 // A namespace with other limits is opened again with its contents, here and on other servers;
 // no client learns that it is gone.
-func TestFleetChange(t *testing.T) {
+func TestManagerChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), func(o *namespaces.Options) { o.RefreshInterval = 2 * time.Second })
 		h.create(namespaces.Spec{Name: "shop", Profile: "premium"})

@@ -71,7 +71,7 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("it is %+v", p)
 	}
 	w.want(404, "DELETE", "/namespaces/shop?confirm=shop", "", nil)
-	own, _, err := w.fleet.Broker("default")
+	own, _, err := w.namespaces.Broker("default")
 	if err != nil {
 		t.Fatal(err)
 	}

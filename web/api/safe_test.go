@@ -166,7 +166,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 // namespaces.
 func (w *world) brokers() []*broker.Broker {
 	all := []*broker.Broker{w.broker.Broker}
-	for _, n := range w.fleet.List() {
+	for _, n := range w.namespaces.List() {
 		if n.Broker != nil {
 			all = append(all, n.Broker)
 		}

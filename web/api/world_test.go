@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/demo"
 	"mayfly/engine/job"
 	"mayfly/engine/namespaces"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 	"mayfly/engine/stats"
 	"mayfly/storage/memory"
 	"mayfly/web/auth"
@@ -27,11 +27,11 @@ import (
 // A world is the API with a real broker.
 type world struct {
 	*webtest.Client
-	broker  *brokertest.Broker
-	peers   *peerstest.Source
-	figures *stats.Recorder
-	safe    *webtest.Client     // like Client, in Safe mode
-	fleet   *namespaces.Manager // namespaces of another server
+	broker     *brokertest.Broker
+	peers      *peerstest.Source
+	figures    *stats.Recorder
+	safe       *webtest.Client     // like Client, in Safe mode
+	namespaces *namespaces.Manager // namespaces of another server
 }
 
 func start(t *testing.T, o broker.Options) *world {
@@ -68,7 +68,7 @@ func startTelling(t *testing.T, store engine.Store, o broker.Options, told webho
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients, kept, ships := new(peerstest.Source), stats.New(), fleettest.Open(t, func() engine.Store { return new(memory.Store) })
+	clients, kept, manager := new(peerstest.Source), stats.New(), namespacestest.Open(t, func() engine.Store { return new(memory.Store) })
 	ring := token.New(token.Options{Open: true, Logger: o.Logger})
 	leave, err := ring.Serve(t.Context(), b.Broker)
 	if err != nil {
@@ -78,8 +78,8 @@ func startTelling(t *testing.T, store engine.Store, o broker.Options, told webho
 	if err != nil {
 		t.Fatal(err)
 	}
-	stages := demo.NewPlayer(demo.Options{Namespaces: ships, Library: library, Logger: o.Logger})
-	if err := stages.LoadSaved(t.Context(), ships.List()[0].Broker); err != nil {
+	stages := demo.NewPlayer(demo.Options{Namespaces: manager, Library: library, Logger: o.Logger})
+	if err := stages.LoadSaved(t.Context(), manager.List()[0].Broker); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -93,10 +93,10 @@ func startTelling(t *testing.T, store engine.Store, o broker.Options, told webho
 	serve := func(safe bool) *webtest.Client {
 		e := echo.New()
 		e.Use(asAnybody)
-		e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b.Broker, Clients: clients, Jobs: jobs, AlertRules: rules, Webhooks: hooks, Stats: kept, Namespaces: ships, Tokens: ring, Scenes: stages, Safe: safe, Logger: o.Logger})
+		e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b.Broker, Clients: clients, Jobs: jobs, AlertRules: rules, Webhooks: hooks, Stats: kept, Namespaces: manager, Tokens: ring, Scenes: stages, Safe: safe, Logger: o.Logger})
 		return webtest.Serve(t, e)
 	}
-	return &world{Client: serve(false), broker: b, peers: clients, figures: kept, safe: serve(true), fleet: ships}
+	return &world{Client: serve(false), broker: b, peers: clients, figures: kept, safe: serve(true), namespaces: manager}
 }
 
 // want sends a request and checks the status; it decodes the answer into out unless that is

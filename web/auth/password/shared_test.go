@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 	"mayfly/web/auth"
 	"mayfly/web/auth/password"
 )
@@ -19,7 +19,7 @@ import (
 // A crowd is several servers that share a board; each has its own stamps of users.
 type crowd struct {
 	*testing.T
-	board fleettest.NoteStore
+	board namespacestest.NoteStore
 	all   []*password.Sessions
 
 	mu    sync.Mutex
@@ -210,7 +210,7 @@ func TestUsedAtOneServer(t *testing.T) {
 // that reading.
 func TestBegunAsTheBoardIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := gathered(&crowd{T: t, board: fleettest.NoteStore{Lag: 500 * time.Millisecond}}, 1)
+		c := gathered(&crowd{T: t, board: namespacestest.NoteStore{Lag: 500 * time.Millisecond}}, 1)
 		time.Sleep(1200 * time.Millisecond)
 		ana := c.begins(0, "ana", auth.Password)
 		who := ana(0)

@@ -13,7 +13,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 	"mayfly/web/auth"
 	"mayfly/web/auth/token"
 )
@@ -21,7 +21,7 @@ import (
 // A crowd is several servers that share a board.
 type crowd struct {
 	*testing.T
-	board fleettest.NoteStore
+	board namespacestest.NoteStore
 	all   []*token.Registry
 
 	mu   sync.Mutex
@@ -260,7 +260,7 @@ func TestUsedAnywhere(t *testing.T) {
 // reading arrives.
 func TestOldReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crowd{T: t, board: fleettest.NoteStore{Lag: 500 * time.Millisecond}}
+		c := &crowd{T: t, board: namespacestest.NoteStore{Lag: 500 * time.Millisecond}}
 		r := token.New(token.Options{Notes: &c.board, Logger: slog.New(slog.DiscardHandler)})
 		c.all = []*token.Registry{r}
 		ctx, stop := context.WithCancel(t.Context())
