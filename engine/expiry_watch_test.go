@@ -116,9 +116,9 @@ func (w *watchman) check(what string) {
 	}
 }
 
-// TestVigilAgainstAllThereIs has a watchman look only when the watch is stirred or the next
+// TestExpiryWatchAgainstAllMessages has a watchman look only when the watch is stirred or the next
 // expiry is near.
-func TestVigilAgainstAllThereIs(t *testing.T) {
+func TestExpiryWatchAgainstAllMessages(t *testing.T) {
 	seeds := uint64(5)
 	if longtest.Enabled(t) {
 		seeds = 30
@@ -179,7 +179,7 @@ func TestVigilAgainstAllThereIs(t *testing.T) {
 	}
 }
 
-func TestVigilThatIsTooMuch(t *testing.T) {
+func TestExpiryWatchOverflows(t *testing.T) {
 	run(t, rules{
 		"everything is looked at": func(c *clocked) {
 			c.queue("q", engine.Config{})

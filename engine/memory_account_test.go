@@ -11,9 +11,9 @@ import (
 	"mayfly/engine/value"
 )
 
-// TestRoomsAreSizes compares the constants of account.go with the sizes of the types, rounded
+// TestMemoryConstantsAreSizes compares the constants of account.go with the sizes of the types, rounded
 // up as the allocator does.
-func TestRoomsAreSizes(t *testing.T) {
+func TestMemoryConstantsAreSizes(t *testing.T) {
 	for name, c := range map[string]struct {
 		room int64
 		size uintptr

@@ -260,9 +260,9 @@ func ask(t *testing.T, h http.Handler, method, at string, role auth.Role) (int, 
 	return w.Code, w.Body.String()
 }
 
-// TestNobodyIsToldNothing: an unknown caller learns nothing about the content, in a page, a
+// TestUnknownCallersLearnNothing: an unknown caller learns nothing about the content, in a page, a
 // problem or on the way to signing in.
-func TestNobodyIsToldNothing(t *testing.T) {
+func TestUnknownCallersLearnNothing(t *testing.T) {
 	e := guarded(t)
 	r := httptest.NewRequest(http.MethodGet, "/n/default/q/orders?tab=rules", http.NoBody)
 	r.Host = "localhost"

@@ -34,8 +34,8 @@ func (w *world) besideWith(name string, pages func(*echo.Group)) *web.Namespace 
 	return sp
 }
 
-// TestSpaceOfARequest: every API and page finds the namespace that a request is for.
-func TestSpaceOfARequest(t *testing.T) {
+// TestNamespaceOfRequest: every API and page finds the namespace that a request is for.
+func TestNamespaceOfRequest(t *testing.T) {
 	w := serve(t, web.Options{Hosts: []string{"shop", "shop.example", "bus.example"}}, web.Services{Pages: func(g *echo.Group) {
 		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "page of its own") })
 	}}, "shop", "default", "other")
@@ -95,8 +95,8 @@ func TestSpaceOfARequest(t *testing.T) {
 	}
 }
 
-// TestPageOfAllSpaces: the page of all namespaces is available as long as one of them is.
-func TestPageOfAllSpaces(t *testing.T) {
+// TestPageOfAllNamespaces: the page of all namespaces is available as long as one of them is.
+func TestPageOfAllNamespaces(t *testing.T) {
 	pages := func(of string) func(*echo.Group) {
 		return func(g *echo.Group) {
 			for _, at := range []string{"/namespaces", "/namespaces/x/remove", "/namespacesother"} {
@@ -146,8 +146,8 @@ func TestAwaitNamespace(t *testing.T) {
 	}
 }
 
-// TestSpaceStandsByAndGoes: each namespace stands by and is removed on its own.
-func TestSpaceStandsByAndGoes(t *testing.T) {
+// TestNamespaceStandsByAndIsRemoved: each namespace stands by and is removed on its own.
+func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{}, "shop")
 	shop := w.beside("shop")
 	status := func(address, path string, want int) {
@@ -171,9 +171,9 @@ func TestSpaceStandsByAndGoes(t *testing.T) {
 	}
 }
 
-// TestSpaceThatIsNotKnownYet: until the server knows all namespaces, requests to a host that
+// TestNamespaceThatIsNotKnownYet: until the server knows all namespaces, requests to a host that
 // may name one are asked to retry.
-func TestSpaceThatIsNotKnownYet(t *testing.T) {
+func TestNamespaceThatIsNotKnownYet(t *testing.T) {
 	w := serve(t, web.Options{NamespacesIncomplete: true, Hosts: []string{"shop"}}, web.Services{}, "shop")
 	w.beside("till")
 	status := func(host string, want int, text string) {

@@ -81,9 +81,9 @@ func (w *world) ask(method, address, path string, headers ...string) (webtest.An
 	return a, a.Body
 }
 
-// TestEveryDoorIsGuarded sends each API and page the requests of a page of another site, and
+// TestEveryPortIsGuarded sends each API and page the requests of a page of another site, and
 // of a name that was rebound.
-func TestEveryDoorIsGuarded(t *testing.T) {
+func TestEveryPortIsGuarded(t *testing.T) {
 	live := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { fmt.Fprint(rw, "live") })
 	w := serve(t, web.Options{Hosts: []string{"bus.example"}}, web.Services{Live: live, Pages: func(g *echo.Group) {
 		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "page") })
@@ -174,7 +174,7 @@ func TestPolicyNamesTheSocket(t *testing.T) {
 	}
 }
 
-func TestErrorsCarryTheRequestsID(t *testing.T) {
+func TestErrorsHaveTheRequestsID(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{})
 	shape := regexp.MustCompile(` TrackingId:([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}), SystemTracker:default, Timestamp:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d</Detail></Error>$`)
 	for name, tc := range map[string]struct {
@@ -242,9 +242,9 @@ func TestBrokenAnswerDoesNotLookWhole(t *testing.T) {
 	}
 }
 
-// TestShutdownEndsWhatWaits stops the server during a long poll and a send: the poll is
+// TestShutdownEndsWaitingRequests stops the server during a long poll and a send: the poll is
 // answered, the send is finished.
-func TestShutdownEndsWhatWaits(t *testing.T) {
+func TestShutdownEndsWaitingRequests(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{})
 	polled := make(chan string, 1)
 	go func() {
@@ -279,8 +279,8 @@ func TestShutdownEndsWhatWaits(t *testing.T) {
 	}
 }
 
-// TestShutdownCutsWhatDoesNotEnd stops the server while a client sends an endless body.
-func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
+// TestShutdownCutsRequestsThatDoNotEnd stops the server while a client sends an endless body.
+func TestShutdownCutsRequestsThatDoNotEnd(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{})
 	conn, err := net.Dial("tcp", w.admin)
 	if err != nil {

@@ -166,8 +166,8 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// TestBesideASender sends while many messages are extended.
-func TestBesideASender(t *testing.T) {
+// TestExtendWhileSending sends while many messages are extended.
+func TestExtendWhileSending(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", minute, numbered(0, 20_000)...)

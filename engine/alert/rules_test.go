@@ -137,7 +137,7 @@ func TestExtendAsOftenAsItMay(t *testing.T) {
 	})
 }
 
-func TestExtendSomebodyElsesTime(t *testing.T) {
+func TestExtendAfterAnOperatorExtended(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", 30*second, "a")
@@ -201,7 +201,7 @@ func lockOutlasts(t *testing.T, late bool) {
 	})
 }
 
-func TestWhatHappens(t *testing.T) {
+func TestConditionsOfEvents(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("lost", engine.Config{})
 		w.b.CreateQueue("kept", engine.Config{DeadLetteringOnMessageExpiration: true})

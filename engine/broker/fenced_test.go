@@ -37,7 +37,7 @@ func (w *world) ended(opens int) {
 
 // Without a commit to confirm it, nothing is answered once the lease has passed: nothing is
 // read, delivered, refused or published any more, and the broker ends.
-func TestNothingIsToldUnowned(t *testing.T) {
+func TestNoAnswersWithoutALease(t *testing.T) {
 	for name, try := range map[string]func(w *world, held engine.LockToken) error{
 		"a look": func(w *world, _ engine.LockToken) error {
 			return w.Read(w.Context(), func(r broker.Reader) error { _, err := r.State("q"); return err })
@@ -123,7 +123,7 @@ func TestASoftCommitConfirmsNothing(t *testing.T) {
 }
 
 // What a hard commit confirmed stands, and is answered, however late.
-func TestADurableAnswerIsTold(t *testing.T) {
+func TestADurableAnswerIsGiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
@@ -147,7 +147,7 @@ func TestADurableAnswerIsTold(t *testing.T) {
 }
 
 // Read-only, and then not ours: each operation is answered once.
-func TestNothingIsToldUnownedAndReadOnly(t *testing.T) {
+func TestNoAnswersWithoutALeaseWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})

@@ -87,7 +87,7 @@ func TestHistoryIsFollowed(t *testing.T) {
 
 // The sender's content is kept with the event with which a message leaves, cut to 4 KiB at a
 // field's end.
-func TestHistoryKeepsWhatLeaves(t *testing.T) {
+func TestHistoryKeepsEventsThatLeaveTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})

@@ -17,7 +17,7 @@ func (h *heir) SessionMoved() { h.say("succeeded") }
 
 // A receiver that stays when its session's lock has run out is notified when another receiver
 // has the session, over any protocol, and at no other time (sdk-demands 8).
-func TestSurvivorIsSucceeded(t *testing.T) {
+func TestFormerSessionReceiverIsNotified(t *testing.T) {
 	const lock = 30 * time.Second
 	s := engine.SessionRequest{Want: engine.NamedSession, ID: "s"}
 	for name, tc := range map[string]struct {
@@ -56,7 +56,7 @@ func TestSurvivorIsSucceeded(t *testing.T) {
 
 // When a session runs out and is taken in the same turn, its former receiver is notified in
 // that order.
-func TestSurvivorIsSucceededAtOnce(t *testing.T) {
+func TestFormerSessionReceiverIsNotifiedInTheSameTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{NoSweep: true})
 		w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
@@ -72,7 +72,7 @@ func TestSurvivorIsSucceededAtOnce(t *testing.T) {
 
 // A receiver that takes a session and loses it in the same turn succeeds the waiting receiver,
 // and not itself.
-func TestSurvivorIsSucceededInPassing(t *testing.T) {
+func TestReceiverThatLosesItsSessionInTheSameTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})

@@ -233,7 +233,7 @@ func TestNamespaceRemoved(t *testing.T) {
 }
 
 // An operation on a message is done by its receiver.
-func TestWhoHasIt(t *testing.T) {
+func TestOperationsOfTheReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
 		p := w.add(`
@@ -314,7 +314,7 @@ func TestAwaitRebuilt(t *testing.T) {
 
 // Manual changes between two steps do not keep a scene from going on: a step that fails is
 // played in a namespace created again.
-func TestWhatDoesNotFit(t *testing.T) {
+func TestStepAfterManualChanges(t *testing.T) {
 	leap := func(m demo.Moment) func(*world, *demo.Playback) {
 		return func(w *world, p *demo.Playback) {
 			_, err := p.JumpTo(w.Context(), m, "me")
@@ -371,7 +371,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 }
 
 // A scene that is wrong by itself is tried once more, and then reported.
-func TestWhatNeverFits(t *testing.T) {
+func TestStepThatAlwaysFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
 		p := w.add("title: t\nsummary: t\nentities: [{queue: q}]\nsteps:\n- {caption: s, expect: [{text: t, entity: q, active: 1}]}\n- {caption: s, actions: [{receive: {from: q, as: a}}]}")
@@ -421,7 +421,7 @@ func TestMemoryIsFull(t *testing.T) {
 }
 
 // A step is played to its end, even if its caller has left.
-func TestWhoLeaves(t *testing.T) {
+func TestStepOutlivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
 		p := w.add(three)
@@ -453,7 +453,7 @@ func TestEnd(t *testing.T) {
 
 // If no further play fits, the play that has been unwatched for longest makes room, if that is
 // a while.
-func TestRoomForPlays(t *testing.T) {
+func TestLimitOfPlays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
 		first := w.begin("defer")

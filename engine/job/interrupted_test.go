@@ -305,7 +305,7 @@ func TestSteeringIsRemembered(t *testing.T) {
 
 // A message that was extended since keeps that time, and one that had no time of its own has
 // none again (TTL-13).
-func TestUndoOfExtendSparesWhatWasExtendedSince(t *testing.T) {
+func TestUndoOfExtendSkipsMessagesExtendedSince(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
 	for range 2 {

@@ -41,7 +41,7 @@ func (s *sea) left() int {
 
 // The owner of the server's own namespace audits actions at any of the servers, in the order
 // they had there, once; without an owner, the next owner does.
-func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
+func TestActionsAtAnyServerAreAudited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSea(t, 0)
 		s.board = new(namespacestest.NoteStore)

@@ -152,7 +152,7 @@ func TestKeeperGivesUpUnlessItLasts(t *testing.T) {
 }
 
 // If a namespace cannot be served, its broker is closed; a lasting keeper tries again.
-func TestKeeperWhenDoorsRefuse(t *testing.T) {
+func TestKeeperWhenProtocolsRefuse(t *testing.T) {
 	for _, lasting := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			opened := 0
@@ -199,7 +199,7 @@ type fenced struct{ memory.Store }
 func (*fenced) Close() error { return engine.ErrFenced }
 
 // Consecutive losses are counted until the namespace was served for a while.
-func TestKeeperCountsWhatWasLost(t *testing.T) {
+func TestKeeperCountsLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var counts []int
 		steps := []func() (engine.Store, error){

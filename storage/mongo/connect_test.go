@@ -105,7 +105,7 @@ func TestConnectToShards(t *testing.T) {
 }
 
 // The error when there is no server to connect to.
-func TestNobodyThere(t *testing.T) {
+func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
 	closed := listen(t)
 	host := closed.Addr().String()
@@ -156,7 +156,7 @@ func say(c net.Conn, s string) error {
 	return err
 }
 
-func TestNotWhatIsNeeded(t *testing.T) {
+func TestUnsuitableServer(t *testing.T) {
 	t.Parallel()
 	refuse := func(code int32, message string, commands ...string) func(string, bson.Raw) bson.D {
 		return func(name string, _ bson.Raw) bson.D {

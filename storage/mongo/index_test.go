@@ -217,7 +217,7 @@ func TestIndexesAreMadeOnce(t *testing.T) {
 	want(t, 0, len(f.commands("dropIndexes")))
 }
 
-func TestIndexesOfOurNamesAreMadeAnew(t *testing.T) {
+func TestIndexesOfOurNamesAreReplaced(t *testing.T) {
 	for name, spec := range map[string]string{
 		"other fields":      `{"name": "mayfly_purge", "key": {"purge": 1}, "expireAfterSeconds": 0}`,
 		"another direction": `{"name": "mayfly_purge", "key": {"purgeAt": -1}, "expireAfterSeconds": 0}`,
@@ -370,7 +370,7 @@ func TestIndexesAgainstAnother(t *testing.T) {
 	}
 }
 
-func TestShardsAreTold(t *testing.T) {
+func TestShardingIsLogged(t *testing.T) {
 	f := startFake(t)
 	f.hello = append(helloAlone(), bson.E{Key: "msg", Value: "isdbgrid"})
 	f.reply = new(indexer).answer

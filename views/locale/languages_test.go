@@ -109,10 +109,10 @@ func sound(t *testing.T, tag, id string, english, f map[string]string) {
 	}
 }
 
-// TestOneWordForOneThing: a Service Bus term has one translation in each language, in the
+// TestOneTermForOneConcept: a Service Bus term has one translation in each language, in the
 // catalogue and in the scenes. The test lists translations that must not occur, except in
 // search keywords.
-func TestOneWordForOneThing(t *testing.T) {
+func TestOneTermForOneConcept(t *testing.T) {
 	for tag, wrong := range map[string]string{
 		"pt-PT": `(?i)não entregues?\b(?: \(DLQ\))?|mensage(?:m|ns) mortas?|assinatura|navegador|\bligações? só de leitura`,
 		"pt-BR": `(?i)mortas?\b(?: \(DLQ\))?|não entregue|subscriç|\bbrowser|espaço de nomes`,

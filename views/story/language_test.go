@@ -84,7 +84,7 @@ func TestStatesOfManyAreCalledSo(t *testing.T) {
 
 // Errors in stories are in the server's English, and pages in other languages mark them as
 // English.
-func TestStoriesSayWhatIsEnglish(t *testing.T) {
+func TestStoriesMarkEnglish(t *testing.T) {
 	ctx, told := locale.With(t.Context(), "cs"), 0
 	for _, s := range All() {
 		page, err := goquery.NewDocumentFromReader(strings.NewReader(render(ctx, t, s.whole())))
@@ -107,7 +107,7 @@ func TestStoriesSayWhatIsEnglish(t *testing.T) {
 var englishWords = regexp.MustCompile(`(?i)\b(is|are|was|not|no|at|the|has|it|by)\b`)
 
 // Static texts, and those of the script, are in the language of the context.
-func TestScriptsAreToldTheWordsOfThePage(t *testing.T) {
+func TestScriptsUseTheWordsOfThePage(t *testing.T) {
 	for tag, want := range map[string][]string{
 		"en":    {`{n}m`, `{n} ago`, `expiring…`},
 		"pt-PT": {"{n}\u00a0min", `há {n}`, `a expirar…`},

@@ -18,7 +18,7 @@ import (
 
 // An HTTP client at a port of AMQP gets an HTTP response. A client that speaks TLS or
 // anything else gets the header of AMQP. All get it at once, and each is logged once.
-func TestStrangers(t *testing.T) {
+func TestForeignProtocols(t *testing.T) {
 	header := string(wire.ProtocolAMQP.Append(nil))
 	for name, tc := range map[string]struct{ says, log string }{
 		"HTTP":     {"GET / HTTP/1.1\r\nHost: localhost:5672\r\n\r\n", "the client speaks HTTP, but this port speaks AMQP"},

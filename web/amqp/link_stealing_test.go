@@ -106,7 +106,7 @@ func TestTakeoverIsOneStep(t *testing.T) {
 
 // Deliveries that a client has settled just before it attaches the link again are settled
 // first, however slow the store is.
-func TestTakeoverComesAfterWhatWasSettled(t *testing.T) {
+func TestTakeoverComesAfterSettlements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{InboxBytes: 1}) // one operation at a time
 		w.b.CreateQueue("other", engine.Config{})
@@ -167,7 +167,7 @@ func TestTakeoverOfOneThatWaits(t *testing.T) {
 
 // A link whose attach the broker has not answered does not keep the session from the new
 // one. If the client disconnects meanwhile, nothing is left waiting.
-func TestTakeoverOfOneThatIsNotThereYet(t *testing.T) {
+func TestTakeoverOfAnUnansweredAttach(t *testing.T) {
 	for name, goes := range map[string]bool{"and stays": false, "and goes": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -243,7 +243,7 @@ func TestFair(t *testing.T) {
 
 // A client may have as many unsettled deliveries as the limit on links says, if it is
 // set. A drain is answered then too.
-func TestUnsettledRoom(t *testing.T) {
+func TestUnsettledLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := engine.DefaultLimits()
 		l.LinkUnsettled = 5_000

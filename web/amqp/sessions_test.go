@@ -263,7 +263,7 @@ func TestGoodbyeWaits(t *testing.T) {
 
 // The same goes for a link that the broker has not attached yet: the client has withdrawn
 // its request, but the broker may already have given it the session.
-func TestGoodbyeToWhatIsNotThereYet(t *testing.T) {
+func TestDetachOfAnUnansweredAttach(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

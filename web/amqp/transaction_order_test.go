@@ -163,7 +163,7 @@ func (t *transactionClient) stream(delivery uint32, in wire.Transactional, messa
 
 // A streamed message takes its place in a transaction when all of it has arrived: after
 // messages that were complete before, even if those have not been processed yet (TX-4).
-func TestPlaceOfAStream(t *testing.T) {
+func TestOrderOfAStream(t *testing.T) {
 	withGate(t, nil, func(c *transactionClient, _ *gated, busy func() func()) {
 		id := c.declare()
 		state := wire.Transactional{TxnID: id}

@@ -116,8 +116,8 @@ func TestAlertRulesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestWebhookIsTold calls a webhook on this machine, which the options allow.
-func TestWebhookIsTold(t *testing.T) {
+// TestAlertReachesWebhook calls a webhook on this machine, which the options allow.
+func TestAlertReachesWebhook(t *testing.T) {
 	w := startTelling(t, new(memory.Store), broker.Options{}, webhook.Options{AllowPrivate: true})
 	got := make(chan http.Header, 1)
 	there := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header }))

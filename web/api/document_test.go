@@ -292,9 +292,9 @@ func TestEveryStructIsRead(t *testing.T) {
 	}
 }
 
-// TestEveryParameterSaysWhatItTakes: each parameter of a route that changes something
+// TestEveryParameterIsDescribed: each parameter of a route that changes something
 // declares its role.
-func TestEveryParameterSaysWhatItTakes(t *testing.T) {
+func TestEveryParameterIsDescribed(t *testing.T) {
 	for _, r := range routes() {
 		for _, p := range r.query {
 			if r.method != http.MethodGet && !p.roleDeclared {

@@ -130,7 +130,7 @@ func TestExportIsLossless(t *testing.T) {
 	}
 }
 
-func TestExportTellsWhatTheBrokerKnows(t *testing.T) {
+func TestExportHasSystemProperties(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/send/q?create=queue", `[{"body":"1","timeToLive":"1h"},{"body":"2"},{"body":"3"},{"body":"4","scheduledEnqueueTime":"2090-01-02T03:04:05Z"}]`, nil)
 	var got Messages
@@ -228,7 +228,7 @@ func TestLargeBodiesAreExportedInParts(t *testing.T) {
 	}
 }
 
-func TestImportMapsAnew(t *testing.T) {
+func TestImportRemapsTimes(t *testing.T) {
 	const at = `"key":"1","path":"p","sequenceNumber":1,"enqueuedSequenceNumber":1,"deliveryCount":0,"size":0,"enqueuedTime":"2026-01-01T00:00:00Z"`
 	past := `{"messageId":"a","timeToLive":"PT1H","system":{` + at + `,"state":"active","expiresAt":"2026-01-01T01:00:00Z","exportedAt":"2026-01-01T00:30:00Z"}}`
 	future := `{"messageId":"a","timeToLive":"PT1H","system":{` + at + `,"state":"active","expiresAt":"2091-01-01T01:00:00Z","exportedAt":"2026-01-01T00:30:00Z"}}`
@@ -265,7 +265,7 @@ func TestImportMapsAnew(t *testing.T) {
 	}
 }
 
-func TestImportSaysWhatItDidNotTake(t *testing.T) {
+func TestImportReportsWhatItIgnored(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresSession":true,"RequiresDuplicateDetection":true}}`, nil)
 	var done Imported

@@ -8,7 +8,7 @@ import (
 	"mayfly/engine/stats"
 )
 
-func TestFigures(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"Orders"}`, nil)
 	w.want(404, "GET", "/metrics?entity=nowhere", "", nil)

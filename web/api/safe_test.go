@@ -52,9 +52,9 @@ func TestSafeModeRefuses(t *testing.T) {
 	}
 }
 
-// TestSafeModeByWhatIsAsked: if it depends on the request, only irreversible deletions are
+// TestSafeModeByRequest: if it depends on the request, only irreversible deletions are
 // refused.
-func TestSafeModeByWhatIsAsked(t *testing.T) {
+func TestSafeModeByRequest(t *testing.T) {
 	const orders = `"paths":["orders"]`
 	for name, tc := range map[string]struct {
 		method, path, body string

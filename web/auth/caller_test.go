@@ -53,7 +53,7 @@ func TestSourcesAreTriedInOrder(t *testing.T) {
 	}
 }
 
-func TestAnOpenServerAsksNobody(t *testing.T) {
+func TestAnOpenServerNeedsNoSignIn(t *testing.T) {
 	who, err := auth.Sources{}.Identify(httptest.NewRequest(http.MethodGet, "/", nil))
 	if err != nil || who.Role != auth.Admin || who.Name != "" {
 		t.Errorf("got %+v, %v", who, err)

@@ -128,7 +128,7 @@ func TestRequestArrivesAsItWas(t *testing.T) {
 
 // A server that does not know the secret, or wants another server, is rejected. The
 // forwarding server learns this, and the client learns nothing of it.
-func TestStrangersStayOut(t *testing.T) {
+func TestUnknownServersAreRejected(t *testing.T) {
 	asked := make(chan struct{}, 16)
 	o := farOff(t, secret, cluster.Options{Name: "FAR", HTTP: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{} }), AMQP: func(*cluster.Conn) { asked <- struct{}{} }})
 	other := o.place
@@ -236,7 +236,7 @@ func TestBodiesAreStreamed(t *testing.T) {
 // When the line is closed, because the namespace has another owner, no client waits any
 // longer: unanswered requests get an error to try again, and answers that have begun are
 // cut off.
-func TestClosedLineEndsWhatIsUnderWay(t *testing.T) {
+func TestClosedRelayEndsRunningRequests(t *testing.T) {
 	begun := make(chan struct{}, 4)
 	let := make(chan struct{})
 	o := farOff(t, secret, cluster.Options{Name: "FAR", HTTP: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -340,7 +340,7 @@ func TestConnectionArrivesAsItWas(t *testing.T) {
 	}
 }
 
-func TestParsePlace(t *testing.T) {
+func TestParseEndpoint(t *testing.T) {
 	for text, want := range map[string]bool{
 		"ABC7@10.0.0.1:7071": true, "abc@[::1]:7071,mayfly-1:7071": true,
 		"": false, "ABC": false, "@h:1": false, "ABC@": false, "ABC@h": false, "A/B@h:1": false, "ABC@h:1,": false, "ABC@:1": false,

@@ -87,7 +87,7 @@ func (w *wiretap) heard() (out [][]byte) {
 }
 
 // An attacker between two servers can read no forwarded data, and gains nothing by replaying it.
-func TestNobodyInBetween(t *testing.T) {
+func TestAttackerBetweenServers(t *testing.T) {
 	var asked sync.WaitGroup
 	took := make(chan string, 16)
 	o := farOff(t, secret, cluster.Options{
@@ -150,7 +150,7 @@ func TestNobodyInBetween(t *testing.T) {
 
 // A server at the owner's address that accepts every client gets no password, no token
 // and no request.
-func TestImpostorIsToldNothing(t *testing.T) {
+func TestImpostorLearnsNothing(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

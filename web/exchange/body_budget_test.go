@@ -32,7 +32,7 @@ func unused(room *origin.BodyBudget) bool {
 }
 
 // A line takes room as it arrives; a message keeps it until Release.
-func TestReaderHoldsWhatHasArrived(t *testing.T) {
+func TestReaderTakesBudgetAsDataArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		room := origin.NewBodyBudget()
 		in, out := io.Pipe()
@@ -77,7 +77,7 @@ func TestReaderHoldsWhatHasArrived(t *testing.T) {
 }
 
 // All of a line's room is given back, whatever the line contains.
-func TestReaderGivesRoomBack(t *testing.T) {
+func TestReaderReleasesItsBudget(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	part := `{"part":"` + base64.StdEncoding.EncodeToString([]byte(long)) + `"}` + "\n"
 	for name, tc := range map[string]struct {

@@ -39,9 +39,9 @@ func (b *tab) talks(want presentation.State) {
 	b.t.Fatalf("told last (-want +got):\n%s", cmp.Diff(want, got))
 }
 
-// TestATalkIsFollowed: followers get the presenter's page, whichever namespace's socket they
+// TestAPresentationIsFollowed: followers get the presenter's page, whichever namespace's socket they
 // have, also if they come late or have paused their page.
-func TestATalkIsFollowed(t *testing.T) {
+func TestAPresentationIsFollowed(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
 	withHall := func(o *Options) {
@@ -95,9 +95,9 @@ func TestATalkIsFollowed(t *testing.T) {
 	bob.talks(over)
 }
 
-// TestWhoMayNotPresent: presenting requires the key, and is refused to clients that may only
+// TestForbiddenPresenters: presenting requires the key, and is refused to clients that may only
 // look.
-func TestWhoMayNotPresent(t *testing.T) {
+func TestForbiddenPresenters(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
 	_, server := serveHub(t, newWorld(), func(o *Options) {
@@ -142,9 +142,9 @@ func TestNoPresentations(t *testing.T) {
 	}
 }
 
-// TestAStuckFollowerHoldsNobodyUp: a follower that reads nothing does not delay the others:
+// TestAStuckFollowerDoesNotDelayOthers: a follower that reads nothing does not delay the others:
 // the presenter goes on, and the followers get the latest state.
-func TestAStuckFollowerHoldsNobodyUp(t *testing.T) {
+func TestAStuckFollowerDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
 	_, server := serveHub(t, newWorld(), func(o *Options) { o.Presentations, o.StallTimeout = &registry, time.Minute })
@@ -173,9 +173,9 @@ func TestAStuckFollowerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestWhoLooksByALinkIsToldOfTheTalk: a link visitor is led within the link's namespace and to
+// TestLinkVisitorFollowsAPresentation: a link visitor is led within the link's namespace and to
 // its scenes, and gets only the presentation's state on a socket of another namespace.
-func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
+func TestLinkVisitorFollowsAPresentation(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
 	w := newWorld()
@@ -216,9 +216,9 @@ func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
 	}
 }
 
-// TestATalkThatIsOverShowsNothingMore: when a presentation ends, a visitor whom it led to a
+// TestAPresentationThatHasEndedShowsNothingMore: when a presentation ends, a visitor whom it led to a
 // scene sees no more of it, also on an open page.
-func TestATalkThatIsOverShowsNothingMore(t *testing.T) {
+func TestAPresentationThatHasEndedShowsNothingMore(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
 	key := presentation.NewKey()

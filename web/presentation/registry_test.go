@@ -170,7 +170,7 @@ func TestStopTellsEverybody(t *testing.T) {
 
 // The number of presentations is limited. The presentation whose presenter has been away longest
 // is removed, but never one whose presenter is present.
-func TestTalksAreCapped(t *testing.T) {
+func TestPresentationLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var h Registry

@@ -30,7 +30,7 @@ func sharing(room *origin.BodyBudget) echo.MiddlewareFunc {
 
 // A large description waits for room as a list of messages does. Descriptions of the
 // usual size do not.
-func TestDescriptionsWaitForRoom(t *testing.T) {
+func TestDescriptionsWaitForTheBodyBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
 		b := brokertest.Open(t, broker.Options{})
@@ -61,7 +61,7 @@ func TestDescriptionsWaitForRoom(t *testing.T) {
 }
 
 // Clients that announce large descriptions and send nothing occupy no room.
-func TestAnnouncedDescriptionsTakeNoRoom(t *testing.T) {
+func TestAnnouncedDescriptionsTakeNoBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
 		b := brokertest.Open(t, broker.Options{})

@@ -399,9 +399,9 @@ func TestPresent(t *testing.T) {
 	}
 }
 
-// TestTestBesideTruth asks for a test while a real alert waits: the merged event is not a
+// TestTestMergedWithAlert asks for a test while a real alert waits: the merged event is not a
 // test.
-func TestTestBesideTruth(t *testing.T) {
+func TestTestMergedWithAlert(t *testing.T) {
 	bubble(t, good, func(t *testing.T, s *webhook.Sender, e *endpoint) {
 		test := late(0, 0)
 		test.Test = true

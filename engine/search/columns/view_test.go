@@ -140,7 +140,7 @@ func TestViews(t *testing.T) {
 	want("late orders:seq,prop.region", "zz top:size")
 }
 
-func TestWhatIsNoView(t *testing.T) {
+func TestInvalidViews(t *testing.T) {
 	b := open(t, lasting{new(memory.Store)})
 	good := func(change func(*columns.View)) columns.View {
 		v := columns.View{Name: "a", Columns: parse(t, "seq")}

@@ -27,7 +27,7 @@ func sender() spoken {
 
 // How a message is encoded in each way of receiving it: the sections that were sent, with
 // what the broker adds.
-func TestDoors(t *testing.T) {
+func TestEncodeByReceiveMode(t *testing.T) {
 	const q = engine.Path("q")
 	// known are the annotations that every message has.
 	known := func(m engine.Message) value.Properties {

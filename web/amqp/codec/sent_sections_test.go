@@ -15,7 +15,7 @@ import (
 
 // What the sender sent is returned section by section, with its types, including what is
 // stored in fields of the content (MSG-2).
-func TestSaid(t *testing.T) {
+func TestSentSectionsAreKept(t *testing.T) {
 	told := func(s spoken) string {
 		packed, body := submit(t, must[broker.Outgoing](t)(codec.DecodeMessage(s.encode())))
 		c, err := packed.Content()

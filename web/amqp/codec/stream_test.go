@@ -200,7 +200,7 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-func TestTold(t *testing.T) {
+func TestAMQPError(t *testing.T) {
 	for err, want := range map[error]struct {
 		cond   string
 		status int32

@@ -216,8 +216,8 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// TestWhoIsLetIn tries all kinds of requests for a WebSocket.
-func TestWhoIsLetIn(t *testing.T) {
+// TestHandshake tries all kinds of requests for a WebSocket.
+func TestHandshake(t *testing.T) {
 	address := serving(t, func(c net.Conn) { _ = c.Close() })
 	host := strings.TrimPrefix(strings.TrimSuffix(address, amqpsocket.Path), "ws://")
 	for name, tc := range map[string]struct {

@@ -308,8 +308,8 @@ func mustQuery(t *testing.T, at string) url.Values {
 	return u.Query()
 }
 
-// TestWhatIsAsked checks the authorization request and the cookie of a sign-in.
-func TestWhatIsAsked(t *testing.T) {
+// TestAuthorizationRequest checks the authorization request and the cookie of a sign-in.
+func TestAuthorizationRequest(t *testing.T) {
 	w := start(t)
 	q := mustQuery(t, w.begin())
 	for name, want := range map[string]string{
@@ -405,9 +405,9 @@ func eventually(t *testing.T, is func() bool) {
 	}
 }
 
-// TestNobodyThere: a provider that does not answer delays a request only briefly, and
+// TestUnresponsiveProvider: a provider that does not answer delays a request only briefly, and
 // redirects to other hosts are not followed.
-func TestNobodyThere(t *testing.T) {
+func TestUnresponsiveProvider(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -45,9 +45,9 @@ func (w *world) at(address string) *browserID {
 	return b
 }
 
-// TestOneAddressKeepsNobodyOut: one address that keeps trying locks no user out, even one
+// TestOneAddressDoesNotKeepOthersOut: one address that keeps trying locks no user out, even one
 // who has never signed in.
-func TestOneAddressKeepsNobodyOut(t *testing.T) {
+func TestOneAddressDoesNotKeepOthersOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
 		attacker := w.at("192.0.2.200")

@@ -206,9 +206,9 @@ func TestUsedAtOneServer(t *testing.T) {
 	})
 }
 
-// TestBegunAsTheBoardIsRead: a session that begins while the board is read is not ended by
+// TestSessionBeginsWhileNotesAreRead: a session that begins while the board is read is not ended by
 // that reading.
-func TestBegunAsTheBoardIsRead(t *testing.T) {
+func TestSessionBeginsWhileNotesAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := gathered(&crowd{T: t, board: namespacestest.NoteStore{Lag: 500 * time.Millisecond}}, 1)
 		time.Sleep(1200 * time.Millisecond)

@@ -126,8 +126,8 @@ func TestTokensOfAllServers(t *testing.T) {
 	})
 }
 
-// TestWhatGoesOnIsNotCut: a server that reads the board again does not end running requests.
-func TestWhatGoesOnIsNotCut(t *testing.T) {
+// TestRunningRequestsGoOn: a server that reads the board again does not end running requests.
+func TestRunningRequestsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 2)
 		_, secret, err := c.all[0].CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Viewer})
@@ -153,9 +153,9 @@ func TestWhatGoesOnIsNotCut(t *testing.T) {
 	})
 }
 
-// TestBoardOutOfReach: known keys stay valid for a moment. Then nothing is let in, because
+// TestNotesUnreachable: known keys stay valid for a moment. Then nothing is let in, because
 // revocations would go unnoticed, and the server recovers by itself.
-func TestBoardOutOfReach(t *testing.T) {
+func TestNotesUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 1)
 		r := c.all[0]
@@ -186,9 +186,9 @@ func TestBoardOutOfReach(t *testing.T) {
 	})
 }
 
-// TestStrangersAreNoBurden: clients that guess tokens cause a few reads of the board a second,
+// TestGuessedTokensCauseFewReads: clients that guess tokens cause a few reads of the board a second,
 // and other clients do not wait for those.
-func TestStrangersAreNoBurden(t *testing.T) {
+func TestGuessedTokensCauseFewReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 1)
 		_, secret, err := c.all[0].CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Viewer})
@@ -211,8 +211,8 @@ func TestStrangersAreNoBurden(t *testing.T) {
 	})
 }
 
-// TestKeysMoveToTheBoard: keys stored in the server's own namespace stay valid after the move.
-func TestKeysMoveToTheBoard(t *testing.T) {
+// TestKeysMoveToTheNotes: keys stored in the server's own namespace stay valid after the move.
+func TestKeysMoveToTheNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})
 		_, secret := w.token(ana, token.Request{Name: "ci", Role: auth.Viewer})

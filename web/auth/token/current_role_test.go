@@ -17,9 +17,9 @@ import (
 	"mayfly/web/auth/token"
 )
 
-// TestWhoKnowsOfWhat: an admin sees all keys, other users their own, and a token those made
+// TestKeysThatACallerSees: an admin sees all keys, other users their own, and a token those made
 // with it.
-func TestWhoKnowsOfWhat(t *testing.T) {
+func TestKeysThatACallerSees(t *testing.T) {
 	w := start(t, token.Options{})
 	w.token(ana, token.Request{Name: "of ana", Role: auth.Admin})
 	of, secret := w.token(ben, token.Request{Name: "of ben", Role: auth.Operator, Lifetime: time.Hour})

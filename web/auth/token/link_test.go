@@ -162,8 +162,8 @@ func TestLinkToCapitals(t *testing.T) {
 	}
 }
 
-// TestLinkOfTalk: a presentation's link is found by its maker as long as it is valid.
-func TestLinkOfTalk(t *testing.T) {
+// TestPresentationLink: a presentation's link is found by its maker as long as it is valid.
+func TestPresentationLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})
 		k, _ := w.link(ben, token.Request{Name: "demo", Namespace: "shop", Page: "/n/shop?follow=monday", Lifetime: time.Hour})

@@ -145,8 +145,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoToken: anything that is not exactly an issued secret is refused.
-func TestWhatIsNoToken(t *testing.T) {
+// TestInvalidTokens: anything that is not exactly an issued secret is refused.
+func TestInvalidTokens(t *testing.T) {
 	w := start(t, token.Options{})
 	k, secret := w.token(ana, token.Request{Name: "ci", Role: auth.Admin})
 	_, other := w.token(ana, token.Request{Name: "other", Role: auth.Admin})
@@ -182,7 +182,7 @@ func TestWhatIsNoToken(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeMade(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	w := start(t, token.Options{})
 	long := strings.Repeat("é", 101)
 	for name, tc := range map[string]struct {
@@ -358,9 +358,9 @@ func TestUsed(t *testing.T) {
 	})
 }
 
-// TestUsedOnceMade: a token used in the minute in which it was made has no use before it was
+// TestLastUseIsNotBeforeCreation: a token used in the minute in which it was made has no use before it was
 // made, also after a restart.
-func TestUsedOnceMade(t *testing.T) {
+func TestLastUseIsNotBeforeCreation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})
 		time.Sleep(30*time.Second + 5*time.Millisecond)
@@ -423,9 +423,9 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptWrongly: a stored key that cannot be read lets no request in, and breaks
+// TestDamagedKeys: a stored key that cannot be read lets no request in, and breaks
 // nothing.
-func TestWhatIsKeptWrongly(t *testing.T) {
+func TestDamagedKeys(t *testing.T) {
 	w := start(t, token.Options{})
 	_, secret := w.token(ana, token.Request{Name: "ci", Role: auth.Admin})
 	w.leave()
@@ -489,8 +489,8 @@ func TestQuotaOfOne(t *testing.T) {
 	}
 }
 
-// TestTold: activity shows who made and revoked a key, and no secret.
-func TestTold(t *testing.T) {
+// TestKeyActivity: activity shows who made and revoked a key, and no secret.
+func TestKeyActivity(t *testing.T) {
 	w := start(t, token.Options{})
 	k, secret, err := w.CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Operator})
 	if err != nil {
