@@ -241,8 +241,8 @@ func TestPurgeByFilter(t *testing.T) {
 			c.equal(c.state("q").LastUsed, used)
 			pg := c.plan("q", red+" OR sys.Label = '"+strings.Repeat("ü", 500)+"'", engine.ClassActive)
 			c.must(c.ns.PurgeSlice(c.now, &pg, 10, "operator"))
-			said := c.ns.Flush(c.now, true).Events
-			e := said[len(said)-1]
+			events := c.ns.Flush(c.now, true).Events
+			e := events[len(events)-1]
 			if e.Kind != engine.EventPurged || e.Count != 1 || !e.Audit || e.Actor != "operator" || !utf8.ValidString(e.Reason) ||
 				!strings.HasPrefix(e.Reason, red+" OR sys.Label = 'üü") || !strings.HasSuffix(e.Reason, "ü…") || len(e.Reason) > 210 {
 				c.Errorf("told %+v", e)

@@ -90,7 +90,7 @@ func TestEveryPortIsGuarded(t *testing.T) {
 		g.POST("/n/:ns", func(c echo.Context) error { return c.String(200, "done") })
 	}})
 	const xml, problem, text = "application/xml; charset=utf-8", "application/problem+json", "text/plain; charset=UTF-8"
-	for _, door := range []struct {
+	for _, target := range []struct {
 		name, address, method, path, errors string
 		ok                                  int
 	}{
@@ -108,36 +108,36 @@ func TestEveryPortIsGuarded(t *testing.T) {
 		{"emulator's health", w.admin, "GET", "/health", xml, 200},
 		{"REST, nowhere", w.admin, "POST", "/nowhere", xml, 404},
 	} {
-		t.Run(door.name, func(t *testing.T) {
+		t.Run(target.name, func(t *testing.T) {
 			w := &world{T: t, broker: w.broker}
-			port := door.address[strings.LastIndex(door.address, ":")+1:]
+			port := target.address[strings.LastIndex(target.address, ":")+1:]
 			for name, tc := range map[string]struct {
 				headers []string
 				status  int
 				text    string
 			}{
-				"as curl":               {nil, door.ok, ""},
-				"from our page":         {[]string{"Sec-Fetch-Site", "same-origin", "Origin", "http://" + door.address}, door.ok, ""},
-				"by an allowed name":    {[]string{"Host", "bus.example"}, door.ok, ""},
-				"by localhost":          {[]string{"Host", "localhost:" + port}, door.ok, ""},
+				"as curl":               {nil, target.ok, ""},
+				"from our page":         {[]string{"Sec-Fetch-Site", "same-origin", "Origin", "http://" + target.address}, target.ok, ""},
+				"by an allowed name":    {[]string{"Host", "bus.example"}, target.ok, ""},
+				"by localhost":          {[]string{"Host", "localhost:" + port}, target.ok, ""},
 				"by a rebound name":     {[]string{"Host", "evil.example:" + port}, 421, "does not answer to the host"},
 				"from another site":     {[]string{"Sec-Fetch-Site", "cross-site", "Origin", "http://evil.example"}, 403, "comes from a page of another site"},
 				"from another port":     {[]string{"Sec-Fetch-Site", "same-site", "Origin", "http://127.0.0.1:1"}, 403, "comes from a page of another site"},
 				"by an older browser":   {[]string{"Origin", "http://evil.example"}, 403, "comes from a page of another site"},
 				"from a sandboxed page": {[]string{"Origin", "null"}, 403, "comes from a page of another site"},
 			} {
-				if tc.status == 403 && door.method == "GET" {
-					tc.status, tc.text = door.ok, ""
+				if tc.status == 403 && target.method == "GET" {
+					tc.status, tc.text = target.ok, ""
 				}
-				got, text := w.ask(door.method, door.address, door.path, tc.headers...)
-				if door.name == "REST, receiving" && got.StatusCode == 204 {
+				got, text := w.ask(target.method, target.address, target.path, tc.headers...)
+				if target.name == "REST, receiving" && got.StatusCode == 204 {
 					got.StatusCode = 200 // it is gone by now
 				}
 				if got.StatusCode != tc.status || !strings.Contains(text, tc.text) {
 					t.Errorf("%s: got %d %q, want %d %q", name, got.StatusCode, text, tc.status, tc.text)
 				}
-				if tc.status >= 400 && got.Header.Get("Content-Type") != door.errors {
-					t.Errorf("%s: the error is %s, want %s", name, got.Header.Get("Content-Type"), door.errors)
+				if tc.status >= 400 && got.Header.Get("Content-Type") != target.errors {
+					t.Errorf("%s: the error is %s, want %s", name, got.Header.Get("Content-Type"), target.errors)
 				}
 				if csp := got.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; ") || !strings.Contains(csp, "frame-ancestors 'none'") ||
 					got.Header.Get("X-Content-Type-Options") != "nosniff" || got.Header.Get("X-Request-Id") == "" {

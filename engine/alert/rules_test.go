@@ -160,13 +160,13 @@ func TestActorAndHistory(t *testing.T) {
 		dead := w.b.Rows("q/$DeadLetterQueue")
 		w.equal(len(dead), 1)
 		w.equal(dead[0].Message.Extra.Reason, "RescuedByRule")
-		var told []string
+		var alerts []string
 		for _, e := range w.b.Events().Recent(100) {
 			if e.Audit {
-				told = append(told, e.Kind.String()+" by "+e.Actor)
+				alerts = append(alerts, e.Kind.String()+" by "+e.Actor)
 			}
 		}
-		w.equal(told[len(told)-2:], "[settings-changed by tester dead-lettered by rule kill]")
+		w.equal(alerts[len(alerts)-2:], "[settings-changed by tester dead-lettered by rule kill]")
 	})
 }
 

@@ -193,8 +193,8 @@ func TestReadsOfAStoreThatDoesNotAnswer(t *testing.T) {
 				_, past := w.History(ctx, engine.HistoryQuery{})
 				for what, err := range map[string]error{"a body": body, "the past": past} {
 					r, refused := errors.AsType[*engine.Refusal](err)
-					told := refused && r.Text == "The store does not answer; nothing was done." && errors.Is(err, engine.ErrBusy)
-					if want := ctx != gone && !errors.Is(why, engine.ErrMessageNotFound); told != want || !errors.Is(err, why) {
+					answered := refused && r.Text == "The store does not answer; nothing was done." && errors.Is(err, engine.ErrBusy)
+					if want := ctx != gone && !errors.Is(why, engine.ErrMessageNotFound); answered != want || !errors.Is(err, why) {
 						t.Errorf("%s, %v, of which %v: got %v", what, why, ctx.Err(), err)
 					}
 				}

@@ -319,7 +319,7 @@ func TestHistoryAtTheEnd(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a")
-		w.store.lapse()
+		w.store.loseLease()
 		w.expectFenced("a look", w.Read(t.Context(), func(broker.Reader) error { return nil }))
 		w.ended(1)
 		w.expectRows(h, "fenced", []said{{1, 2, "entity-created", 0}})

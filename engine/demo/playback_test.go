@@ -251,8 +251,8 @@ steps:
 				by = append(by, fmt.Sprint(e.Kind, " ", e.Actor))
 			}
 		}
-		for _, who := range by {
-			if !strings.HasSuffix(who, " Anna") {
+		for _, actor := range by {
+			if !strings.HasSuffix(actor, " Anna") {
 				t.Errorf("it is told of %q", by)
 			}
 		}

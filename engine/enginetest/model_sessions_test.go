@@ -83,8 +83,8 @@ func (w *sessionModel) of(session string) (all []*said) {
 
 func (m *said) ready() bool { return m.due == 0 && !m.locked && !m.set }
 
-// room returns how many more messages of a session may be locked.
-func (w *sessionModel) room(session string) int {
+// lockCapacity returns how many more messages of a session may be locked.
+func (w *sessionModel) lockCapacity(session string) int {
 	n := w.most
 	for _, m := range w.of(session) {
 		if m.locked {
@@ -166,7 +166,7 @@ func (w *sessionModel) moment() {
 	}
 	for id, h := range w.held {
 		if h.until <= w.now {
-			w.lapse(id)
+			w.expireSessionLock(id)
 		}
 	}
 	for _, m := range due {
@@ -174,7 +174,7 @@ func (w *sessionModel) moment() {
 	}
 }
 
-func (w *sessionModel) lapse(session string) {
+func (w *sessionModel) expireSessionLock(session string) {
 	h := w.held[session]
 	for _, m := range w.of(session) {
 		if m.locked {
@@ -313,7 +313,7 @@ func (w *sessionModel) fetch(session string, seqs []int64) (got []*said, refusal
 	switch {
 	case missing:
 		return nil, "no message"
-	case len(got) > w.room(session):
+	case len(got) > w.lockCapacity(session):
 		return nil, "quota"
 	}
 	for _, m := range got {

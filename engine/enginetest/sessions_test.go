@@ -302,7 +302,7 @@ func (x *sessionWalk) breakLock() {
 		x.failf("%v", err)
 	}
 	if err == nil {
-		x.w.lapse(session)
+		x.w.expireSessionLock(session)
 	}
 }
 
@@ -446,7 +446,7 @@ func (x *sessionWalk) effects(fx engine.Effects) {
 			x.failf("link %d gets %q", d.Link, d.Content.MessageID())
 		}
 		m := x.w.first(l.session)
-		if m == nil || x.w.room(l.session) == 0 {
+		if m == nil || x.w.lockCapacity(l.session) == 0 {
 			x.failf("link %d gets %q, the model has nothing for it", d.Link, d.Content.MessageID())
 		}
 		x.logf("link %d gets %s", l.id, m.tag)
@@ -473,7 +473,7 @@ func (x *sessionWalk) effects(fx engine.Effects) {
 			x.failf("link %d waits, and a session is available", l.id)
 		case l.session == "" && l.noWait:
 			x.failf("link %d waits", l.id)
-		case l.session != "" && l.credit > 0 && x.w.first(l.session) != nil && x.w.room(l.session) > 0:
+		case l.session != "" && l.credit > 0 && x.w.first(l.session) != nil && x.w.lockCapacity(l.session) > 0:
 			x.failf("link %d waits, and %+v is ready", l.id, *x.w.first(l.session))
 		}
 	}

@@ -285,7 +285,7 @@ func (x *walk) back(was *model) {
 	x.sealed = x.w.clone()
 	x.retell()
 	x.slow = nil
-	x.bury()
+	x.removeGhosts()
 	clear(x.alive)
 	for _, w := range []*model{x.w, x.sealed} {
 		for _, e := range w.entities {

@@ -175,8 +175,8 @@ func (x *walk) any() string {
 	return path
 }
 
-// place returns any, now and then a dead-letter queue.
-func (x *walk) place() string {
+// randomPath returns any, now and then a dead-letter queue.
+func (x *walk) randomPath() string {
 	if x.forced != nil {
 		return x.forced.path()
 	}
@@ -195,7 +195,7 @@ func (x *walk) target(operation string) *message {
 	}
 	by := map[string][]*message{}
 	var states []string
-	x.bury() // after a rollback, a new message may get the key of one that was undone
+	x.removeGhosts() // after a rollback, a new message may get the key of one that was undone
 	for _, m := range append(slices.Clone(x.w.messages), x.ghosts...) {
 		s := x.state(m)
 		if len(by[s]) == 0 {
@@ -215,8 +215,8 @@ func (x *walk) target(operation string) *message {
 	return one(x, by[s]...)
 }
 
-// bury removes the ghosts whose key a message of the model has.
-func (x *walk) bury() {
+// removeGhosts removes the ghosts whose key a message of the model has.
+func (x *walk) removeGhosts() {
 	x.ghosts = slices.DeleteFunc(x.ghosts, func(g *message) bool {
 		return slices.ContainsFunc(x.w.messages, func(m *message) bool { return m.key == g.key })
 	})

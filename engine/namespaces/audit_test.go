@@ -29,10 +29,10 @@ func (s *sea) audited(server string) (all []string) {
 	return all
 }
 
-// left returns the number of notes on the board.
+// left returns the number of notes in the note store.
 func (s *sea) left() int {
 	s.t.Helper()
-	all, err := s.board.Notes(s.t.Context(), "deed")
+	all, err := s.notes.Notes(s.t.Context(), "deed")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func (s *sea) left() int {
 func TestActionsAtAnyServerAreAudited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSea(t, 0)
-		s.board = new(namespacestest.NoteStore)
+		s.notes = new(namespacestest.NoteStore)
 		s.start("a")
 		s.expect(3*time.Second, "map[a:1]")
 		s.start("b")
@@ -69,12 +69,12 @@ func TestActionsAtAnyServerAreAudited(t *testing.T) {
 		}
 		s.kill("a")
 		s.managers["b"].Audit(t.Context(), engine.EventSignedOut, "", "bob")
-		s.board.Fail(true)
+		s.notes.Fail(true)
 		s.after(20 * time.Second)
 		if got := s.audited("b"); len(got) != 0 {
 			t.Errorf("it remembers %q, though it cannot know", got)
 		}
-		s.board.Fail(false)
+		s.notes.Fail(false)
 		s.after(2 * time.Second)
 		if got := s.audited("b"); !slices.Equal(got, []string{"signed-out  by bob"}) {
 			t.Errorf("it remembers %q", got)
@@ -87,9 +87,9 @@ func TestActionsAtAnyServerAreAudited(t *testing.T) {
 func TestActionsThatAreNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSea(t, 0)
-		s.board = new(namespacestest.NoteStore)
+		s.notes = new(namespacestest.NoteStore)
 		for i, text := range []string{`{"kind":"made-by-a-later-version"}`, `{"kind":"sent"}`, `{"kind":""}`, `nonsense`, `{"kind":"link-made","about":"x","actor":"y"}`} {
-			if err := s.board.AddNote(t.Context(), "deed", fmt.Sprint(i), text); err != nil {
+			if err := s.notes.AddNote(t.Context(), "deed", fmt.Sprint(i), text); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -34,7 +34,7 @@ type sea struct {
 	busy     map[string]bool           // namespaces with clients
 	slow     map[string]time.Duration  // servers: time to take one; not changed once they run
 	moves    int                       // number of takings
-	board    *namespacestest.NoteStore // nil if there is none; not changed once servers run
+	notes    *namespacestest.NoteStore // nil if there is none; not changed once servers run
 	managers map[string]*namespaces.Manager
 	stops    map[string]context.CancelFunc
 	all      sync.WaitGroup
@@ -180,18 +180,18 @@ func (s *sea) start(name string) {
 	log := slog.New(slog.DiscardHandler)
 	keeper := func(namespace string) *namespaces.Keeper {
 		return &namespaces.Keeper{
-			Protocols: &doors{}, Logger: log, Broker: broker.Options{Name: namespace, Logger: log}, Shared: true,
+			Protocols: &protocols{}, Logger: log, Broker: broker.Options{Name: namespace, Logger: log}, Shared: true,
 			Open: func(standby func(engine.Owner), _ int) func(context.Context) (engine.Store, error) {
 				return func(ctx context.Context) (engine.Store, error) { return r.open(ctx, namespace, standby) }
 			},
 		}
 	}
-	var board namespaces.NoteStore
-	if s.board != nil {
-		board = s.board
+	var store namespaces.NoteStore
+	if s.notes != nil {
+		store = s.notes
 	}
 	f := namespaces.New(namespaces.Options{
-		Main: keeper("default"), Catalogue: s, Notes: board, Logger: log, RefreshInterval: 2 * time.Second, Membership: r, Name: name,
+		Main: keeper("default"), Catalogue: s, Notes: store, Logger: log, RefreshInterval: 2 * time.Second, Membership: r, Name: name,
 		NewKeeper: func(n namespaces.Spec) *namespaces.Keeper { return keeper(n.Name) },
 		Drop:      func(namespaces.Spec, string) {},
 		Busy: func(namespace string) bool {

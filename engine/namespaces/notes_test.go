@@ -94,7 +94,7 @@ func TestReaderIsShared(t *testing.T) {
 	})
 }
 
-// A stuck board never answers, as if the network dropped everything.
+// A stuck store never answers, as if the network dropped everything.
 type stuck struct{ namespacestest.NoteStore }
 
 func (*stuck) Notes(ctx context.Context, _ string) ([]namespaces.Note, error) {

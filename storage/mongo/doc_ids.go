@@ -98,11 +98,11 @@ func (n docIDs) event(p engine.HistoryCursor) string {
 
 // parseNumber returns the i-th number after the namespace in an _id.
 func parseNumber(id string, i int) (uint64, error) {
-	places := strings.Split(id, "/")
-	if i+1 >= len(places) {
+	segments := strings.Split(id, "/")
+	if i+1 >= len(segments) {
 		return 0, fmt.Errorf("%q has no number in place %d", id, i)
 	}
-	n, err := strconv.ParseUint(places[i+1], 10, 64)
+	n, err := strconv.ParseUint(segments[i+1], 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%q: %w", id, err)
 	}

@@ -75,20 +75,20 @@ func (s *Store) AppendEvents(ctx context.Context, events []engine.Event) error {
 	defer leave()
 	ctx, done := s.withLifetime(ctx)
 	defer done()
-	past := make([]engine.HistoryEvent, len(events))
+	recorded := make([]engine.HistoryEvent, len(events))
 	for i, e := range events {
-		past[i] = engine.HistoryEvent{Epoch: s.epoch, Event: e}
+		recorded[i] = engine.HistoryEvent{Epoch: s.epoch, Event: e}
 	}
-	if err := s.appendEvents(ctx, past); err != nil {
+	if err := s.appendEvents(ctx, recorded); err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) appendEvents(ctx context.Context, past []engine.HistoryEvent) error {
-	docs := make([]change, len(past))
+func (s *Store) appendEvents(ctx context.Context, recorded []engine.HistoryEvent) error {
+	docs := make([]change, len(recorded))
 	bytes := int64(0)
-	for i, e := range past {
+	for i, e := range recorded {
 		d := s.newEventDoc(e)
 		docs[i] = s.insertion(d.ID, d)
 		bytes += d.Bytes

@@ -46,7 +46,7 @@ var (
 // moment.
 type client struct {
 	name    string
-	told    func(format string, args ...any) // nil if not logged
+	logf    func(format string, args ...any) // nil if not logged
 	began   time.Time
 	db      *toy
 	weather weather
@@ -187,8 +187,8 @@ type fate struct {
 
 // draw decides the fate of a request.
 func (c *client) draw(op string, in collection, id string) fate {
-	if places := strings.Split(id, "/"); in == chunks && len(places) > 2 {
-		id = places[1] // the name of the attempt, which follows, is random
+	if segments := strings.Split(id, "/"); in == chunks && len(segments) > 2 {
+		id = segments[1] // the name of the attempt, which follows, is random
 	}
 	key := op + " " + string(in) + " " + id
 	c.mu.Lock()
@@ -228,8 +228,8 @@ func (c *client) draw(op string, in collection, id string) fate {
 }
 
 func (c *client) tell(format string, args ...any) {
-	if c.told != nil {
-		c.told("%12v %s: "+format, append([]any{time.Since(c.began), c.name}, args...)...)
+	if c.logf != nil {
+		c.logf("%12v %s: "+format, append([]any{time.Since(c.began), c.name}, args...)...)
 	}
 }
 

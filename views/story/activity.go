@@ -54,8 +54,8 @@ func activityRow(n int, when time.Time, icon string, tone component.Tone, entity
 	return d
 }
 
-func by(d page.ActivityRow, door, who string) page.ActivityRow {
-	d.Protocol, d.Actor, d.Audited = door, who, true
+func by(d page.ActivityRow, door, actor string) page.ActivityRow {
+	d.Protocol, d.Actor, d.Audited = door, actor, true
 	return d
 }
 

@@ -12,15 +12,15 @@ import (
 
 func unmatched() []page.UnmatchedMessage {
 	p := func(k, v string) page.Pill { return page.Pill{Key: k, Value: v} }
-	stray := func(key, subject, id string, ago time.Duration, pills ...page.Pill) page.UnmatchedMessage {
-		return page.UnmatchedMessage{Key: key, At: now.Add(-ago), Now: now, Topic: pricesPlace(), Subject: subject, ID: id, Pills: pills}
+	row := func(key, subject, id string, ago time.Duration, pills ...page.Pill) page.UnmatchedMessage {
+		return page.UnmatchedMessage{Key: key, At: now.Add(-ago), Now: now, Topic: pricesRef(), Subject: subject, ID: id, Pills: pills}
 	}
 	out := []page.UnmatchedMessage{
-		stray("3048271", "price.changed", "p-5521", 2*time.Second, p("amount", "1200"), p("region", "us"), p("tier", "3")),
-		stray("3048270", "price.changed", "p-5520", 9*time.Second, p("amount", "80"), p("region", "us"), p("tier", "3"), p("a-property-with-a-long-name", longName)),
-		stray("3048266", hostileText, longName, 48*time.Second, p("\u202eregion", "<us>")),
-		stray("3048260", "", "p-5502", 4*time.Minute),
-		stray("3048211", "", "", 3*time.Hour, p("数量", "12")),
+		row("3048271", "price.changed", "p-5521", 2*time.Second, p("amount", "1200"), p("region", "us"), p("tier", "3")),
+		row("3048270", "price.changed", "p-5520", 9*time.Second, p("amount", "80"), p("region", "us"), p("tier", "3"), p("a-property-with-a-long-name", longName)),
+		row("3048266", hostileText, longName, 48*time.Second, p("\u202eregion", "<us>")),
+		row("3048260", "", "p-5502", 4*time.Minute),
+		row("3048211", "", "", 3*time.Hour, p("数量", "12")),
 	}
 	out[2].Topic = page.EntityRef{Kind: page.Topic, Name: longName, Href: topicURL(longName)}
 	return out
@@ -28,7 +28,7 @@ func unmatched() []page.UnmatchedMessage {
 
 func labEmpty() page.FilterLab {
 	return page.FilterLab{
-		Shell: shell("Filter lab", layout.Topics, "/lab"), Topics: []string{"inventory/changes", "prices", longName}, Topic: pricesPlace(),
+		Shell: shell("Filter lab", layout.Topics, "/lab"), Topics: []string{"inventory/changes", "prices", longName}, Topic: pricesRef(),
 		Message: page.MessageFields{Kinds: kinds()}, Unmatched: unmatched(), UnmatchedCount: 1204, MaxUnmatched: 200,
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 const hostileText = "<script>alert(1)</script>\u202egnorw"
 
-func pricesPlace() page.EntityRef {
+func pricesRef() page.EntityRef {
 	return page.EntityRef{Kind: page.Topic, Name: "prices", Href: home + "/t/prices"}
 }
 
@@ -58,7 +58,7 @@ func trialMessage() page.MessageFields {
 func ruleForm() page.RuleForm {
 	in := page.EntityRef{Kind: page.Subscription, Name: "eu", Href: home + "/t/prices/s/eu"}
 	return page.RuleForm{
-		Shell: staticShell("New rule", layout.Topics, "/t/prices/s/eu/rules/new"), In: in, Topic: pricesPlace(), New: true,
+		Shell: staticShell("New rule", layout.Topics, "/t/prices/s/eu/rules/new"), In: in, Topic: pricesRef(), New: true,
 		To: in.Href + "/rules/new", Try: in.Href + "/rules/try", Rule: page.RuleFields{Kind: page.FilterSQL, Kinds: kinds(), Most: 1024},
 		Message: page.MessageFields{Kinds: kinds()}, Dead: "prices/eu/$DLQ",
 		Recent: []page.Sample{

@@ -64,7 +64,7 @@ func queueSessionsEmpty() page.Entity {
 func oneSession() page.Session {
 	state := `{"step": 3, "paid": true, "lines": [{"sku": "1180", "n": 2}], "note": "<script>alert(1)</script>"}`
 	m := page.Session{
-		Shell: shell("customer-4", layout.Queues, "/q/orders/session?id=customer-4"), In: ordersPlace(), Path: "orders", Name: "orders", ID: "customer-4",
+		Shell: shell("customer-4", layout.Queues, "/q/orders/session?id=customer-4"), In: ordersRef(), Path: "orders", Name: "orders", ID: "customer-4",
 		Active: 40, Locked: 3, Oldest: now.Add(-19 * time.Minute), Now: now,
 		Hold: lockedFor(26*time.Second, 4), Holder: "worker-5",
 		Pages:    component.Pages{Note: "6 of 43 shown", Next: sessionHref("customer-4") + "&from=7"},
@@ -176,11 +176,11 @@ func sendInSession() page.Send {
 // sessionStories returns the pages about sessions, forwarding and disabling an entity.
 func sessionStories() []Story {
 	status := page.Confirm{
-		Shell: confirmShell(), Verb: page.SetStatus, To: home + "/q/orders/status", Cancel: home + "/q/orders?tab=settings", Entity: ordersPlace(),
+		Shell: confirmShell(), Verb: page.SetStatus, To: home + "/q/orders/status", Cancel: home + "/q/orders?tab=settings", Entity: ordersRef(),
 		Status: page.StatusReceiveDisabled, Contents: []string{"16 messages are locked and can no longer be settled", "2 receivers are attached and are cut off"},
 	}
 	seen := page.Confirm{
-		Shell: confirmShell(), Verb: page.Resubmit, To: home + "/m/9/resubmit", Cancel: home + "/m/9", Entity: ordersPlace(), Count: 1, Subject: "paid",
+		Shell: confirmShell(), Verb: page.Resubmit, To: home + "/m/9/resubmit", Cancel: home + "/m/9", Entity: ordersRef(), Count: 1, Subject: "paid",
 		DuplicateAt: "orders has seen its id within the last 10m and would drop it as a duplicate. Without your leave it stays here.",
 	}
 	return []Story{

@@ -39,14 +39,14 @@ func ended(nc net.Conn) bool {
 // Connections that stop in their handshake do not block others, and the oldest is closed
 // first.
 func TestHandshakesDoNotKeepOthersOut(t *testing.T) {
-	for name, said := range map[string]string{"nothing": "", "part of a header": "AMQ"} {
+	for name, bytes := range map[string]string{"nothing": "", "part of a header": "AMQ"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := worldWithConnectionLimit(t, 8, sas.Accept)
 				var silent []net.Conn
 				for range 8 {
 					nc := w.plug()
-					if _, err := io.WriteString(nc, said); err != nil {
+					if _, err := io.WriteString(nc, bytes); err != nil {
 						t.Fatal(err)
 					}
 					silent = append(silent, nc)
@@ -173,9 +173,9 @@ type addressed struct {
 	at string
 }
 
-func (a addressed) RemoteAddr() net.Addr { return told(a.at + ":1") }
+func (a addressed) RemoteAddr() net.Addr { return fixedAddr(a.at + ":1") }
 
-type told string
+type fixedAddr string
 
-func (told) Network() string  { return "tcp" }
-func (a told) String() string { return string(a) }
+func (fixedAddr) Network() string  { return "tcp" }
+func (a fixedAddr) String() string { return string(a) }

@@ -68,7 +68,7 @@ func TestTakeover(t *testing.T) {
 				c := holder(w)
 				c.Begin(1)
 				c.WriteFrames(tc.channel, tc.say...)
-				if diff := cmp.Diff(tc.want, said(c)); diff != "" {
+				if diff := cmp.Diff(tc.want, sentFrames(c)); diff != "" {
 					t.Error(diff)
 				}
 				if tc.free {
@@ -89,13 +89,13 @@ func TestTakeoverIsOneStep(t *testing.T) {
 		rival.Attach(0, asks(0, "q", value.Value{}, 60_000)) // b
 		waiting := asks(1, "q", value.Value{}, 60_000)
 		rival.WriteFrames(0, &waiting)
-		said(rival)
+		sentFrames(rival)
 		c.WriteFrames(0, mine(1, "q", value.OfString("a")))
 		time.Sleep(10 * time.Second)
-		if diff := cmp.Diff([]string{"detach " + string(wire.CondStolen), "*wire.Attach"}, said(c)); diff != "" {
+		if diff := cmp.Diff([]string{"detach " + string(wire.CondStolen), "*wire.Attach"}, sentFrames(c)); diff != "" {
 			t.Error(diff)
 		}
-		if got := said(rival); got != nil {
+		if got := sentFrames(rival); got != nil {
 			t.Errorf("the rival heard %q", got)
 		}
 		if _, locked := w.count("q"); locked != 0 {
@@ -130,7 +130,7 @@ func TestTakeoverCountsNothing(t *testing.T) {
 		c := holder(w)
 		for handle := range uint32(3) {
 			c.WriteFrames(0, mine(handle+1, "q", value.OfString("a")), credit(handle+1))
-			said(c)
+			sentFrames(c)
 		}
 		if err := w.b.Read(t.Context(), func(r broker.Reader) error {
 			rows, err := r.Browse(engine.Browse{Path: "q", Limit: 3})
@@ -152,14 +152,14 @@ func TestTakeoverOfOneThatWaits(t *testing.T) {
 		w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 		c := w.client()
 		c.WriteFrames(0, mine(0, "q", value.Value{}))
-		said(c)
+		sentFrames(c)
 		c.WriteFrames(0, mine(1, "q", value.Value{}))
-		if diff := cmp.Diff([]string{"*wire.Attach", "detach " + string(wire.CondStolen)}, said(c)); diff != "" {
+		if diff := cmp.Diff([]string{"*wire.Attach", "detach " + string(wire.CondStolen)}, sentFrames(c)); diff != "" {
 			t.Error(diff)
 		}
 		w.send("q", "a", "m")
 		c.WriteFrames(0, credit(1))
-		if diff := cmp.Diff([]string{"*wire.Attach", "message m"}, said(c)); diff != "" {
+		if diff := cmp.Diff([]string{"*wire.Attach", "message m"}, sentFrames(c)); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -189,7 +189,7 @@ func TestTakeoverOfAnUnansweredAttach(t *testing.T) {
 					return
 				}
 				time.Sleep(20 * time.Second)
-				if diff := cmp.Diff([]string{"*wire.Attach", "detach " + string(wire.CondStolen), "*wire.Attach", "message m"}, said(c)); diff != "" {
+				if diff := cmp.Diff([]string{"*wire.Attach", "detach " + string(wire.CondStolen), "*wire.Attach", "message m"}, sentFrames(c)); diff != "" {
 					t.Error(diff)
 				}
 			})
@@ -220,7 +220,7 @@ func TestNoTakeover(t *testing.T) {
 				n := tc.client(w, c)
 				n.Begin(1)
 				n.WriteFrames(1, tc.attach)
-				if diff := cmp.Diff(tc.want, said(n)); diff != "" {
+				if diff := cmp.Diff(tc.want, sentFrames(n)); diff != "" {
 					t.Error(diff)
 				}
 				c.WriteFrames(0, settles(0, wire.Opt[uint32]{}, wire.Accepted{}))
@@ -235,7 +235,7 @@ func TestNoTakeover(t *testing.T) {
 			holder(w).Disconnect()
 			c := w.client()
 			c.WriteFrames(0, mine(0, "q", value.OfString("a")))
-			if diff := cmp.Diff(refused, said(c)); diff != "" {
+			if diff := cmp.Diff(refused, sentFrames(c)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -251,7 +251,7 @@ func TestTakeoverWhileReadOnly(t *testing.T) {
 		c := holder(w)
 		store.off.Store(true)
 		c.WriteFrames(0, mine(1, "q", value.OfString("a")))
-		if diff := cmp.Diff([]string{"detach " + string(wire.CondStolen), "*wire.Attach", "detach com.microsoft:server-busy"}, said(c)); diff != "" {
+		if diff := cmp.Diff([]string{"detach " + string(wire.CondStolen), "*wire.Attach", "detach com.microsoft:server-busy"}, sentFrames(c)); diff != "" {
 			t.Error(diff)
 		}
 		store.off.Store(false)

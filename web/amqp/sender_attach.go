@@ -210,7 +210,7 @@ func (o *sender) brokerEnded(why error) {
 		o.refuseAttach(why)
 		return
 	}
-	if o.isLapsed(why) {
+	if o.sessionExpired(why) {
 		if ask := o.checkLostSession(); ask != nil {
 			o.s.c.writerWork = append(o.s.c.writerWork, ask)
 		}

@@ -64,7 +64,7 @@ func (s *gated) shut(err error) (open func()) {
 	}
 }
 
-// withGate runs f with a teller that has a second coordinator, on handle 51, and a link
+// withGate runs f with a client that has a second coordinator, on handle 51, and a link
 // to "large", on handle 1, on a store that can be shut. busy blocks the broker's only
 // goroutine until the function that it returns is called.
 func withGate(t *testing.T, limits map[string]string, f func(c *transactionClient, store *gated, busy func() (open func()))) {
@@ -241,7 +241,7 @@ func TestDischargeBehindASettlement(t *testing.T) {
 func TestStoreFailsInATransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inBubbleWithStore(t, nil, &failing{}, func(h bubbleWorld) {
-			c := h.teller()
+			c := h.transactionClient()
 			id := c.declare()
 			before := time.Now()
 			h.rejected(c.sendIn(id, 0, pattern(1_000_000)), wire.CondInternalError)

@@ -146,7 +146,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 			if got, text := w.ask(r.method, escaped(address), body); got.StatusCode >= 300 {
 				t.Fatalf("%d %s", got.StatusCode, text)
 			}
-			webtest.Eventually(t, "it is told", func() bool { return w.told(from) })
+			webtest.Eventually(t, "it is told", func() bool { return w.changed(from) })
 		})
 	}
 	for name, tc := range map[string]struct{ method, path, body string }{
@@ -157,7 +157,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 			w := everyExample(t)
 			from := w.last()
 			w.want(200, tc.method, tc.path, tc.body, nil)
-			webtest.Eventually(t, "it is told", func() bool { return w.told(from) })
+			webtest.Eventually(t, "it is told", func() bool { return w.changed(from) })
 		})
 	}
 }
@@ -183,8 +183,8 @@ func (w *world) last() map[*broker.Broker]uint64 {
 	return n
 }
 
-// told reports whether there is an event since then with an API caller as actor.
-func (w *world) told(since map[*broker.Broker]uint64) bool {
+// changed reports whether there is an event since then with an API caller as actor.
+func (w *world) changed(since map[*broker.Broker]uint64) bool {
 	for _, b := range w.brokers() {
 		if slices.ContainsFunc(b.Events().Recent(int(b.Events().Last()-since[b])), func(e engine.Event) bool {
 			return e.N > since[b] && strings.HasPrefix(e.Actor, "API ")

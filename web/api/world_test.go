@@ -28,8 +28,8 @@ import (
 type world struct {
 	*webtest.Client
 	broker     *brokertest.Broker
-	peers      *peerstest.Source
-	figures    *stats.Recorder
+	clients    *peerstest.Source
+	stats      *stats.Recorder
 	safe       *webtest.Client     // like Client, in Safe mode
 	namespaces *namespaces.Manager // namespaces of another server
 }
@@ -41,7 +41,7 @@ func start(t *testing.T, o broker.Options) *world {
 
 func startOn(t *testing.T, store engine.Store, o broker.Options) *world {
 	t.Helper()
-	return startTelling(t, store, o, webhook.Options{})
+	return startWithWebhooks(t, store, o, webhook.Options{})
 }
 
 // asAnybody identifies every caller as an open server does.
@@ -54,7 +54,7 @@ func asAnybody(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-func startTelling(t *testing.T, store engine.Store, o broker.Options, told webhook.Options) *world {
+func startWithWebhooks(t *testing.T, store engine.Store, o broker.Options, webhookOptions webhook.Options) *world {
 	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
 	b := brokertest.OpenOn(t, store, o)
@@ -62,15 +62,15 @@ func startTelling(t *testing.T, store engine.Store, o broker.Options, told webho
 	if err != nil {
 		t.Fatal(err)
 	}
-	told.Logger = o.Logger
-	hooks := webhook.New(told)
-	rules, err := alert.Open(t.Context(), b.Broker, alert.Options{Logger: o.Logger, Send: hooks.Offer, AllowURL: hooks.CheckAddress})
+	webhookOptions.Logger = o.Logger
+	webhooks := webhook.New(webhookOptions)
+	rules, err := alert.Open(t.Context(), b.Broker, alert.Options{Logger: o.Logger, Send: webhooks.Offer, AllowURL: webhooks.CheckAddress})
 	if err != nil {
 		t.Fatal(err)
 	}
 	clients, kept, manager := new(peerstest.Source), stats.New(), namespacestest.Open(t, func() engine.Store { return new(memory.Store) })
-	ring := token.New(token.Options{Open: true, Logger: o.Logger})
-	leave, err := ring.Serve(t.Context(), b.Broker)
+	registry := token.New(token.Options{Open: true, Logger: o.Logger})
+	leave, err := registry.Serve(t.Context(), b.Broker)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,18 +85,18 @@ func startTelling(t *testing.T, store engine.Store, o broker.Options, told webho
 	t.Cleanup(func() {
 		stages.Close()
 		leave()
-		ring.Close()
+		registry.Close()
 		jobs.Close()
 		rules.Close()
-		hooks.Close()
+		webhooks.Close()
 	})
 	serve := func(safe bool) *webtest.Client {
 		e := echo.New()
 		e.Use(asAnybody)
-		e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b.Broker, Clients: clients, Jobs: jobs, AlertRules: rules, Webhooks: hooks, Stats: kept, Namespaces: manager, Tokens: ring, Scenes: stages, Safe: safe, Logger: o.Logger})
+		e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b.Broker, Clients: clients, Jobs: jobs, AlertRules: rules, Webhooks: webhooks, Stats: kept, Namespaces: manager, Tokens: registry, Scenes: stages, Safe: safe, Logger: o.Logger})
 		return webtest.Serve(t, e)
 	}
-	return &world{Client: serve(false), broker: b, peers: clients, figures: kept, safe: serve(true), namespaces: manager}
+	return &world{Client: serve(false), broker: b, clients: clients, stats: kept, safe: serve(true), namespaces: manager}
 }
 
 // want sends a request and checks the status; it decodes the answer into out unless that is

@@ -23,8 +23,8 @@ func (b *tab) command(c command) {
 	}
 }
 
-// talks waits until the browser gets this state.
-func (b *tab) talks(want presentation.State) {
+// waitForState waits until the browser gets this state.
+func (b *tab) waitForState(want presentation.State) {
 	b.t.Helper()
 	var got presentation.State
 	for range 10 { // older states may come first
@@ -44,7 +44,7 @@ func (b *tab) talks(want presentation.State) {
 func TestAPresentationIsFollowed(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
-	withHall := func(o *Options) {
+	withRegistry := func(o *Options) {
 		o.Presentations = &registry
 		o.Followable = func(url string) (string, error) {
 			if !strings.HasPrefix(url, "/") || strings.HasSuffix(url, "/edit") {
@@ -53,8 +53,8 @@ func TestAPresentationIsFollowed(t *testing.T) {
 			return strings.ToLower(url), nil
 		}
 	}
-	_, one := serveHub(t, newWorld(), withHall)
-	_, other := serveHub(t, newWorld(), withHall)
+	_, one := serveHub(t, newWorld(), withRegistry)
+	_, other := serveHub(t, newWorld(), withRegistry)
 	key := presentation.NewKey()
 	id, err := presentation.ID(key)
 	if err != nil {
@@ -62,37 +62,37 @@ func TestAPresentationIsFollowed(t *testing.T) {
 	}
 	ana, bob := dial(t, one, nil), dial(t, other, nil)
 	bob.send("follow", id, 0)
-	bob.talks(presentation.State{ID: id, Followers: 1})
+	bob.waitForState(presentation.State{ID: id, Followers: 1})
 	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/A", Beside: "/M/1"})
 	is := presentation.State{ID: id, Location: presentation.Location{Page: "/a", SidePanel: "/m/1"}, Name: "Ana", Started: true, PresenterHere: true, Followers: 1}
-	ana.talks(is)
-	bob.talks(is)
+	ana.waitForState(is)
+	bob.waitForState(is)
 	bob.send("pause", "", 0)
 	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/edit", Beside: ""})
 	is.Elsewhere = true
-	bob.talks(is)
+	bob.waitForState(is)
 	is.Elsewhere = false
 	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/b"})
 	is.Location = presentation.Location{Page: "/b"}
-	bob.talks(is)
+	bob.waitForState(is)
 	late := dial(t, one, nil)
 	late.send("follow", id, 0)
 	is.Followers = 2
-	late.talks(is)
-	ana.talks(is)
+	late.waitForState(is)
+	ana.waitForState(is)
 	late.send("unfollow", "", 0)
 	is.Followers = 1
-	ana.talks(is)
+	ana.waitForState(is)
 	late.send("follow", id, 0)
 	is.Followers = 2
-	ana.talks(is)
+	ana.waitForState(is)
 	_ = late.conn.Close()
 	is.Followers = 1
-	ana.talks(is) // a follower that has left is not counted
+	ana.waitForState(is) // a follower that has left is not counted
 	registry.Stop(key)
 	over := presentation.State{ID: id, Followers: 1}
-	ana.talks(over)
-	bob.talks(over)
+	ana.waitForState(over)
+	bob.waitForState(over)
 }
 
 // TestForbiddenPresenters: presenting requires the key, and is refused to clients that may only
@@ -183,7 +183,7 @@ func TestLinkVisitorFollowsAPresentation(t *testing.T) {
 	w.set("/n/shop", func(*sheet) {})
 	h, server := serveHub(t, w, func(o *Options) {
 		o.Presentations, o.HomeURL = &registry, "/n/default"
-		o.SceneVisible = func(who auth.Caller, name string) bool { return who.Namespace == "shop" && name == "deadline-1" }
+		o.SceneVisible = func(caller auth.Caller, name string) bool { return caller.Namespace == "shop" && name == "deadline-1" }
 	})
 	key := presentation.NewKey()
 	id, err := presentation.ID(key)
@@ -192,7 +192,7 @@ func TestLinkVisitorFollowsAPresentation(t *testing.T) {
 	}
 	ana, bob := dial(t, server, nil), dial(t, server, http.Header{withinHeader: {"shop"}})
 	bob.send("follow", id, 0)
-	bob.talks(presentation.State{ID: id, Followers: 1})
+	bob.waitForState(presentation.State{ID: id, Followers: 1})
 	for page, shown := range map[string]bool{
 		"/n/shop": true, "/n/SHOP/queues?q=a": true, "/n/shop?tab=x": true, "/n/shopping": false, "/n/default": false, "/scenes": false, "/n/deadline-1/q/orders": true, "/n/deadline-12": false, "/n/": false, "/shop": false,
 	} {
@@ -201,10 +201,10 @@ func TestLinkVisitorFollowsAPresentation(t *testing.T) {
 		if shown {
 			want.Page = page
 		}
-		bob.talks(want)
+		bob.waitForState(want)
 	}
 	ana.command(command{Op: "present", Topic: key, Page: "/n/shop", Beside: "/n/default/m/1"})
-	bob.talks(presentation.State{ID: id, Started: true, PresenterHere: true, Followers: 1, Elsewhere: true})
+	bob.waitForState(presentation.State{ID: id, Started: true, PresenterHere: true, Followers: 1, Elsewhere: true})
 	bob.send("sub", "/n/default", 0)
 	if f := bob.next(); f.control.T != "error" || f.control.Topic != "/n/default" {
 		t.Errorf("heard %+v of another namespace", f)
@@ -226,12 +226,12 @@ func TestAPresentationThatHasEndedShowsNothingMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seat, err := registry.Present(key, "Ana", func() {})
+	participant, err := registry.Present(key, "Ana", func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer seat.Leave()
-	seat.MoveTo(presentation.Location{Page: "/n/deadline-1"})
+	defer participant.Leave()
+	participant.MoveTo(presentation.Location{Page: "/n/deadline-1"})
 	w := newWorld()
 	w.set("/n/deadline-1", func(*sheet) {})
 	_, server := serveHub(t, w, func(o *Options) {
