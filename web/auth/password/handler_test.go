@@ -167,7 +167,7 @@ func (b *browserID) signIn(name, pass, to string) (*http.Response, string) {
 	return b.post(password.SignInPath, url.Values{"user": {name}, "password": {pass}, "to": {to}})
 }
 
-// who returns the user that the browser is signed in as.
+// caller returns the user that the browser is signed in as.
 func (b *browserID) caller() auth.Caller {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.AddCookie(&http.Cookie{Name: password.SessionCookie, Value: b.cookies[password.SessionCookie]})
