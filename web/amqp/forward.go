@@ -68,7 +68,7 @@ func (c *conn) forwardToOwner(f wire.Frame) (ok bool) {
 	return true
 }
 
-// reserveForward counts a connection that is to be forwarded, and returns the line for it, or nil
+// reserveForward counts a connection that is to be forwarded, and returns the forwarder for it, or nil
 // if it cannot be forwarded. leave reverses the count.
 func (sp *Namespace) reserveForward() (line *cluster.Forwarder, leave func()) {
 	s := sp.s

@@ -285,7 +285,7 @@ func (s *session) detach(handle uint32, why *wire.Error) {
 		s.rememberDetached(o, why)
 	}
 	if do := l.end(engine.DetachedLost); do != nil {
-		s.c.writerWork = append(s.c.writerWork, do) // the writer has a frame to write anyway
+		s.c.queueWriterWork(do) // the writer has a frame to write anyway
 	}
 }
 
