@@ -15,8 +15,8 @@ const never = engine.MaxDurationText
 func TestPropertyDefaults(t *testing.T) {
 	q, top, sub := engine.Queue, engine.Topic, engine.Subscription
 	all := []engine.EntityKind{q, top, sub}
-	type who = map[engine.EntityKind]string
-	want := map[string]who{
+	type byKind = map[engine.EntityKind]string
+	want := map[string]byKind{
 		"DefaultMessageTimeToLive":                  {q: never, top: never, sub: never},
 		"DeadLetteringOnMessageExpiration":          {q: "false", sub: "false"},
 		"LockDuration":                              {q: "PT1M", sub: "PT1M"},

@@ -10,10 +10,10 @@ import (
 	"mayfly/engine/broker"
 )
 
-// An heir is a box that stays when it has lost its session.
-type heir struct{ box }
+// A movedBox is a box that stays when it has lost its session.
+type movedBox struct{ box }
 
-func (h *heir) SessionMoved() { h.say("succeeded") }
+func (h *movedBox) SessionMoved() { h.say("succeeded") }
 
 // A receiver that stays when its session's lock has run out is notified when another receiver
 // has the session, over any protocol, and at no other time (sdk-demands 8).
@@ -41,7 +41,7 @@ func TestFormerSessionReceiverIsNotified(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
 				w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: lock})
-				x := &heir{}
+				x := &movedBox{}
 				l, err := w.Attach(t.Context(), broker.AttachRequest{Path: "q", Session: s}, x)
 				w.must(err)
 				w.hears(&x.box, "at first", "accepted s")
@@ -61,7 +61,7 @@ func TestFormerSessionReceiverIsNotifiedInTheSameTurn(t *testing.T) {
 		w := start(t, broker.Options{NoSweep: true})
 		w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
 		in := broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
-		x := &heir{}
+		x := &movedBox{}
 		_, err := w.Attach(t.Context(), in, x)
 		w.must(err)
 		time.Sleep(30 * time.Second)
@@ -78,7 +78,7 @@ func TestReceiverThatLosesItsSessionInTheSameTurn(t *testing.T) {
 		w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
 		w.CreateQueue("plain", engine.Config{})
 		in := broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
-		x, y := &heir{}, &heir{}
+		x, y := &movedBox{}, &movedBox{}
 		_, err := w.Attach(t.Context(), in, x)
 		w.must(err)
 		time.Sleep(30 * time.Second)

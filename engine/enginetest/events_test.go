@@ -63,8 +63,8 @@ func (x *walk) hear(e engine.Event, path string) {
 	}
 }
 
-// retell resets where messages are after steps whose events were lost.
-func (x *walk) retell() {
+// resetPositions resets where messages are after steps whose events were lost.
+func (x *walk) resetPositions() {
 	clear(x.told)
 	for _, m := range x.w.messages {
 		x.told[engine.Key(m.key)] = lower(m.path())

@@ -283,7 +283,7 @@ func (x *walk) back(was *model) {
 	x.w = was.clone()
 	x.w.now = now
 	x.sealed = x.w.clone()
-	x.retell()
+	x.resetPositions()
 	x.slow = nil
 	x.removeGhosts()
 	clear(x.alive)

@@ -12,7 +12,7 @@ import (
 )
 
 // audited returns the operators' actions that a server's own namespace has audited.
-func (s *sea) audited(server string) (all []string) {
+func (s *serverGroup) audited(server string) (all []string) {
 	s.t.Helper()
 	b, _, err := s.managers[server].Broker("default")
 	if err != nil || b == nil {
@@ -30,7 +30,7 @@ func (s *sea) audited(server string) (all []string) {
 }
 
 // left returns the number of notes in the note store.
-func (s *sea) left() int {
+func (s *serverGroup) left() int {
 	s.t.Helper()
 	all, err := s.notes.Notes(s.t.Context(), "deed")
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *sea) left() int {
 // they had there, once; without an owner, the next owner does.
 func TestActionsAtAnyServerAreAudited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSea(t, 0)
+		s := newServerGroup(t, 0)
 		s.notes = new(namespacestest.NoteStore)
 		s.start("a")
 		s.expect(3*time.Second, "map[a:1]")
@@ -86,7 +86,7 @@ func TestActionsAtAnyServerAreAudited(t *testing.T) {
 // Actions that no server can audit delay nothing, and their number is bounded.
 func TestActionsThatAreNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSea(t, 0)
+		s := newServerGroup(t, 0)
 		s.notes = new(namespacestest.NoteStore)
 		for i, text := range []string{`{"kind":"made-by-a-later-version"}`, `{"kind":"sent"}`, `{"kind":""}`, `nonsense`, `{"kind":"link-made","about":"x","actor":"y"}`} {
 			if err := s.notes.AddNote(t.Context(), "deed", fmt.Sprint(i), text); err != nil {

@@ -19,8 +19,8 @@ import (
 	"mayfly/storage/memory"
 )
 
-// A sea is a store that several servers share, with owners and live servers.
-type sea struct {
+// A serverGroup is a store that several servers share, with owners and live servers.
+type serverGroup struct {
 	t *testing.T
 
 	mu       sync.Mutex
@@ -40,8 +40,8 @@ type sea struct {
 	all      sync.WaitGroup
 }
 
-func newSea(t *testing.T, count int) *sea {
-	s := &sea{
+func newServerGroup(t *testing.T, count int) *serverGroup {
+	s := &serverGroup{
 		t: t, specs: map[string]namespaces.Spec{}, owner: map[string]string{}, free: map[string]time.Time{}, gone: map[string]string{},
 		heard: map[string]time.Time{}, owns: map[string]int{}, dead: map[string]bool{}, busy: map[string]bool{},
 		managers: map[string]*namespaces.Manager{}, stops: map[string]context.CancelFunc{},
@@ -53,28 +53,28 @@ func newSea(t *testing.T, count int) *sea {
 	return s
 }
 
-func (s *sea) List(context.Context) ([]namespaces.Spec, error) {
+func (s *serverGroup) List(context.Context) ([]namespaces.Spec, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.specs)), nil
 }
 
-func (s *sea) Add(_ context.Context, n namespaces.Spec) (namespaces.Spec, error) {
+func (s *serverGroup) Add(_ context.Context, n namespaces.Spec) (namespaces.Spec, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.specs[n.Name] = n
 	return n, nil
 }
 
-func (s *sea) Change(context.Context, namespaces.Spec) error { return errors.ErrUnsupported }
+func (s *serverGroup) Change(context.Context, namespaces.Spec) error { return errors.ErrUnsupported }
 
-func (s *sea) Remove(context.Context, namespaces.Spec, func() error) (string, error) {
+func (s *serverGroup) Remove(context.Context, namespaces.Spec, func() error) (string, error) {
 	return "", errors.ErrUnsupported
 }
 
-// roll is one server's view of the sea.
+// roll is one server's view of the serverGroup.
 type roll struct {
-	*sea
+	*serverGroup
 	name string
 }
 
@@ -175,7 +175,7 @@ func (h *held) Close() error {
 }
 
 // start starts a new server, or one again.
-func (s *sea) start(name string) {
+func (s *serverGroup) start(name string) {
 	r := roll{s, name}
 	log := slog.New(slog.DiscardHandler)
 	keeper := func(namespace string) *namespaces.Keeper {
@@ -213,7 +213,7 @@ func (s *sea) start(name string) {
 }
 
 // kill ends a server as if its machine had crashed.
-func (s *sea) kill(name string) {
+func (s *serverGroup) kill(name string) {
 	s.mu.Lock()
 	s.dead[name] = true
 	for namespace, owner := range s.owner {
@@ -227,7 +227,7 @@ func (s *sea) kill(name string) {
 }
 
 // after waits, and returns how many namespaces each server owns, and how many none does.
-func (s *sea) after(d time.Duration) string {
+func (s *serverGroup) after(d time.Duration) string {
 	time.Sleep(d)
 	synctest.Wait()
 	s.mu.Lock()
@@ -245,14 +245,14 @@ func (s *sea) after(d time.Duration) string {
 	return fmt.Sprint(count)
 }
 
-func (s *sea) expect(d time.Duration, want string) {
+func (s *serverGroup) expect(d time.Duration, want string) {
 	s.t.Helper()
 	if got := s.after(d); got != want {
 		s.t.Errorf("namespaces are with %s; want %s", got, want)
 	}
 }
 
-func (s *sea) end() {
+func (s *serverGroup) end() {
 	s.mu.Lock()
 	for _, stop := range s.stops {
 		stop()
@@ -264,7 +264,7 @@ func (s *sea) end() {
 // Namespaces are spread over the live servers, and then stay.
 func TestNamespacesAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSea(t, 11)
+		s := newServerGroup(t, 11)
 		s.start("a")
 		s.expect(3*time.Second, "map[a:12]")
 		s.start("b")
@@ -292,7 +292,7 @@ func TestNamespacesAreSpread(t *testing.T) {
 // Namespaces with connected clients stay; free ones go to the server with fewer.
 func TestBusyNamespacesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSea(t, 5)
+		s := newServerGroup(t, 5)
 		for name := range s.specs {
 			s.busy[name] = true
 		}
@@ -318,7 +318,7 @@ func TestBusyNamespacesStay(t *testing.T) {
 // does not take goes to another.
 func TestEveryNamespaceHasAnOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSea(t, 5)
+		s := newServerGroup(t, 5)
 		for i := range 20 { // another server appears again and again, but takes none
 			time.AfterFunc(time.Duration(i)*time.Second, func() {
 				s.mu.Lock()
@@ -338,7 +338,7 @@ func TestEveryNamespaceHasAnOwner(t *testing.T) {
 // server that finds it does not interfere.
 func TestMakerFillsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSea(t, 5)
+		s := newServerGroup(t, 5)
 		s.slow = map[string]time.Duration{"a": 30 * time.Millisecond}
 		s.start("a")
 		s.after(3 * time.Second)

@@ -113,7 +113,7 @@ func (c *Catalogue) List(ctx context.Context) (all []namespaces.Spec, err error)
 	if err != nil {
 		return nil, err
 	}
-	everything := span{from: "", to: "{"} // "{" sorts after everything that a name begins with
+	everything := idRange{from: "", to: "{"} // "{" sorts after everything that a name begins with
 	var left []namespaceDoc
 	for raw, err := range on.Range(ctx, namespaceDocs, everything) {
 		if err != nil {
@@ -334,7 +334,7 @@ func eraseNamespace(ctx context.Context, on server, name string) error {
 }
 
 // erase deletes a range, in slices.
-func erase(ctx context.Context, on server, in collection, all span) error {
+func erase(ctx context.Context, on server, in collection, all idRange) error {
 	all.limit, all.fields = 1000, []string{"v"}
 	for {
 		var ids []string

@@ -33,11 +33,11 @@ func (n docIDs) check() error {
 	return nil
 }
 
-// all returns the span of the namespace's _ids in a collection.
-func (n docIDs) all() span { return within(string(n)) }
+// all returns the range of the namespace's _ids in a collection.
+func (n docIDs) all() idRange { return within(string(n)) }
 
-// within returns the span of the _ids below id.
-func within(id string) span { return span{from: id + "/", to: id + "0"} } // 0 comes after the slash
+// within returns the range of the _ids below id.
+func within(id string) idRange { return idRange{from: id + "/", to: id + "0"} } // 0 comes after the slash
 
 func (n docIDs) owner(epoch uint64) string { return fmt.Sprintf("%s/%08d", n, epoch) }
 

@@ -309,9 +309,9 @@ func (s *Store) countHistory(ctx context.Context) error {
 	return nil
 }
 
-// deleteOldest deletes the oldest events of a span until no more than most bytes of history are left,
-// or all of the span if most is zero.
-func (s *Store) deleteOldest(ctx context.Context, r span, most int64) error {
+// deleteOldest deletes the oldest events of a range until no more than most bytes of history are left,
+// or all of the range if most is zero.
+func (s *Store) deleteOldest(ctx context.Context, r idRange, most int64) error {
 	r.limit, r.fields = sweptOnce, []string{"bytes"}
 	for {
 		s.historyMu.Lock()

@@ -389,7 +389,7 @@ func (c *client) Get(ctx context.Context, in collection, id string) (bson.Raw, e
 
 // Range reads in a few steps of a few documents, each at another moment, like batches of a
 // cursor.
-func (c *client) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.Raw, error] {
+func (c *client) Range(ctx context.Context, in collection, r idRange) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
 		for n := 0; r.limit == 0 || n < r.limit; {
 			most := 1000
@@ -478,13 +478,13 @@ func (c *client) pieces(ctx context.Context, op string, in collection, id string
 	return errors.Join(first, second)
 }
 
-func (c *client) Purge(ctx context.Context, in collection, r span, at time.Time) error {
+func (c *client) Purge(ctx context.Context, in collection, r idRange, at time.Time) error {
 	return c.change(ctx, "purge", in, r.from, func() error {
 		return c.db.Purge(context.Background(), in, r, at)
 	})
 }
 
-func (c *client) Clear(ctx context.Context, in collection, r span, field string) error {
+func (c *client) Clear(ctx context.Context, in collection, r idRange, field string) error {
 	return c.change(ctx, "clear", in, r.from, func() error {
 		return c.db.Clear(context.Background(), in, r, field)
 	})

@@ -171,12 +171,12 @@ func (a attachedLink) describe() (_ connections.Link, ok bool) {
 // INVARIANT: byID and byName have the same connections.
 type clients struct {
 	byID         map[string]*conn
-	byName       map[string][]*conn // by the name in locks and events; the latest last
-	disconnected []gone             // disconnected clients, the latest last
+	byName       map[string][]*conn   // by the name in locks and events; the latest last
+	disconnected []disconnectedClient // disconnected clients, the latest last
 }
 
-// gone is a client that has disconnected.
-type gone struct {
+// A disconnectedClient is a client that has disconnected.
+type disconnectedClient struct {
 	name string
 	was  connections.Client
 }
@@ -212,7 +212,7 @@ func (l *clients) remove(c *conn, now time.Time) {
 	if len(l.disconnected) >= maxDisconnected {
 		l.disconnected = slices.Delete(l.disconnected, 0, len(l.disconnected)-maxDisconnected+1)
 	}
-	l.disconnected = append(l.disconnected, gone{name, connections.Client{Container: c.container, Library: c.library, DisconnectedAt: now}})
+	l.disconnected = append(l.disconnected, disconnectedClient{name, connections.Client{Container: c.container, Library: c.library, DisconnectedAt: now}})
 }
 
 // find returns the client with this name that connected last, or else the one that

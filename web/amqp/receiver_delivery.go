@@ -115,12 +115,12 @@ func (m *incomingDelivery) waitForPipe() {
 
 // waitWhile waits until full returns false or the connection ends, checking again after each
 // element of signal. It reports false if full still returns true after storeTimeout.
-func (c *conn) waitWhile(moved <-chan struct{}, full func() bool) bool {
+func (c *conn) waitWhile(signal <-chan struct{}, full func() bool) bool {
 	patience := time.NewTimer(storeTimeout)
 	defer patience.Stop()
 	for full() {
 		select {
-		case <-moved:
+		case <-signal:
 		case <-c.ctx.Done():
 			return true
 		case <-patience.C:

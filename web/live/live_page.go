@@ -269,7 +269,7 @@ func (h *Hub) renderLivePage(ctx context.Context, t *livePage) {
 	h.mu.Unlock()
 	var frames []*websocket.PreparedMessage
 	if before != nil {
-		if next.lost(before) {
+		if next.lacksRows(before) {
 			h.departures.waitFor(ctx, next.n)
 		}
 		if frames, err = next.changes(t.id.url, before, h.departures.reason); err != nil {
