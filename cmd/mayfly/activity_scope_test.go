@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -8,10 +9,10 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gorilla/websocket"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
 )
 
@@ -75,15 +76,14 @@ func TestServersDoingsAreNotTheNamespaces(t *testing.T) {
 	}
 	const command = "mayfly watch" // a command that shows a token, and sends no cookies
 	sees[command] = func(t *testing.T, who Credentials, _ string) string {
-		seen, err := (&watchCommand{client: client{Server: s.Dashboard, Token: who.Bearer}}).poll(t.Context(), pollResult{})
-		if err != nil {
-			t.Fatal(err)
+		ctx, stop := context.WithCancelCause(t.Context())
+		screen := &firstFrame{stop: func() { stop(cli.ErrStopped) }}
+		terminal := cli.Terminal{Out: true, Size: func() (columns, lines int) { return 200, 200 }}
+		args := []string{"watch", "--server", s.Dashboard, "--token", who.Bearer}
+		if code := cli.Execute(ctx, commands(), args, nil, cli.Streams{In: strings.NewReader(""), Out: screen, Err: screen, Terminal: terminal}); code != cli.ExitInterrupted {
+			t.Fatalf("%d %s", code, &screen.text)
 		}
-		told := ""
-		for _, e := range seen.events {
-			told += e.line(time.UTC) + "\n"
-		}
-		return told
+		return screen.text.String()
 	}
 	sees["the socket of pages"] = func(t *testing.T, _ Credentials, name string) string { return lines[name].until(t, "shown") }
 	for door, see := range sees {
@@ -147,4 +147,17 @@ func (f *frames) until(t *testing.T, word string) string {
 		f.text.Write(b)
 	}
 	return f.text.String()
+}
+
+// A firstFrame is a terminal that keeps what watch writes, and stops it at the first frame.
+type firstFrame struct {
+	text strings.Builder
+	stop func()
+}
+
+func (f *firstFrame) Write(p []byte) (int, error) {
+	if f.text.Len() > 0 { // the first write only opens the screen
+		f.stop()
+	}
+	return f.text.Write(p)
 }

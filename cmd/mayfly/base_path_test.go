@@ -240,17 +240,6 @@ func TestCommandsBelowABasePath(t *testing.T) {
 	}
 }
 
-func TestAdvertisedBasePath(t *testing.T) {
-	for given, want := range map[string]string{
-		"": "", "https://bus.example": "https://bus.example/mayfly", "https://bus.example/": "https://bus.example/mayfly", "https://bus.example/mayfly/": "https://bus.example/mayfly", "https://mayfly": "https://mayfly/mayfly",
-	} {
-		c := Config{Store: "memory:", BasePath: basePath, Advertise: given}
-		if err := c.complete(); err != nil || c.Advertise != want {
-			t.Errorf("%q is told as %q, %v; want %q", given, c.Advertise, err, want)
-		}
-	}
-}
-
 // TestSignInBelowABasePath signs in with a password, shares a link with another visitor, and
 // signs out.
 func TestSignInBelowABasePath(t *testing.T) {

@@ -9,11 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"mayfly/cmd/mayfly/cli"
 	"mayfly/engine"
-	"mayfly/engine/value"
 	"mayfly/web/api"
 )
 
@@ -260,33 +257,6 @@ func TestPeekSaysThatThereIsMore(t *testing.T) {
 	}
 }
 
-func TestClientFindsTheServersPort(t *testing.T) {
-	t.Setenv("MAYFLY_SERVER", "")
-	for variable, want := range map[string]string{
-		"": "http://127.0.0.1:8080", "0.0.0.0:9000": "http://127.0.0.1:9000", "127.0.0.1:0": "http://127.0.0.1:8080", "nonsense": "http://127.0.0.1:8080",
-	} {
-		t.Setenv("MAYFLY_HTTP", variable)
-		if got, err := (client{}).serverURL(); err != nil || got != want {
-			t.Errorf("%q: got %s %v, want %s", variable, got, err, want)
-		}
-	}
-}
-
-func TestParseSize(t *testing.T) {
-	for text, want := range map[string]int64{
-		"0": 0, "4096": 4096, "64KiB": 64 << 10, "64k": 64 << 10, "256 MiB": 256 << 20, "1.5gb": 3 << 29, "2TiB": 2 << 40, "7B": 7,
-	} {
-		if got, err := parseSize(text); err != nil || got != want {
-			t.Errorf("%s: got %d %v, want %d", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "much", "-1", "1e9", "5XB", "5KM", "KiB", "99999999TiB", "0x10", "1_000", "Inf", "NaN", "1 2"} {
-		if got, err := parseSize(text); err == nil {
-			t.Errorf("%q is %d", text, got)
-		}
-	}
-}
-
 func TestKeptNamesNoPassword(t *testing.T) {
 	for store, want := range map[string]string{
 		"memory:":                          "",
@@ -301,24 +271,6 @@ func TestKeptNamesNoPassword(t *testing.T) {
 	} {
 		if got := cli.StoreLocation(store); got != want {
 			t.Errorf("%s: got %q, want %q", store, got, want)
-		}
-	}
-}
-
-func TestParseProperty(t *testing.T) {
-	for text, want := range map[string]value.Property{
-		"a=":                           {Name: "a", Value: value.OfString("")},
-		"a=b=c":                        {Name: "a", Value: value.OfString("b=c")},
-		"a=5":                          {Name: "a", Value: value.OfLong(5)},
-		"a=5.5":                        {Name: "a", Value: value.OfDouble(5.5)},
-		"a=true":                       {Name: "a", Value: value.OfBool(true)},
-		`a="5"`:                        {Name: "a", Value: value.OfString("5")},
-		"a=null":                       {Name: "a"},
-		"a=5 days":                     {Name: "a", Value: value.OfString("5 days")},
-		`a={"type":"int","value":"5"}`: {Name: "a", Value: value.OfInt(5)},
-	} {
-		if got, err := parseProperty(text); err != nil || !cmp.Equal(got, want) {
-			t.Errorf("%s: got %v %v", text, got, err)
 		}
 	}
 }

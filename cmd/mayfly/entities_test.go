@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"mayfly/cmd/mayfly/cli"
-	"mayfly/engine"
-	"mayfly/web/api"
 )
 
 func TestEntitiesCommand(t *testing.T) {
@@ -109,23 +107,4 @@ func TestEntitiesCreateRules(t *testing.T) {
 	step(cli.ExitUsage, "", "", "the filter must be JSON", "create", "subscription", "rules/Subscriptions/x", "--correlation", "a=x")
 	step(cli.ExitUsage, "", "", "--rule must be NAME=VALUE", "create", "subscription", "rules/Subscriptions/x", "--rule", "TRUE")
 	step(cli.ExitUsage, "", "", "a queue has no rules", "create", "queue", "x", "--rule", "a=TRUE")
-}
-
-// A rule is shown in the words of its definition.
-func TestRuleText(t *testing.T) {
-	dear := "price > 1"
-	for _, tc := range []struct {
-		rule api.Rule
-		want string
-	}{
-		{api.Rule{Name: engine.DefaultRule}, "everything"},
-		{api.Rule{Kind: "False"}, "nothing"},
-		{api.Rule{Filter: &dear, Action: "SET a = 1"}, "price > 1; SET a = 1"},
-		{api.Rule{Correlation: []byte(`{"Label":"x"}`)}, `{"Label":"x"}`},
-		{api.Rule{Filter: &dear, Error: "it is torn"}, "nothing: it is torn"},
-	} {
-		if got := describeRule(tc.rule); got != tc.want {
-			t.Errorf("%+v: got %q, want %q", tc.rule, got, tc.want)
-		}
-	}
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"io"
 	"reflect"
 	"strings"
 	"testing"
 
+	"mayfly/cmd/mayfly/cli"
 	"mayfly/views/locale"
 )
 
@@ -39,7 +41,9 @@ func TestLanguagesAreCompleted(t *testing.T) {
 		t.Errorf("%q; want %q", got, want)
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		if script, _, _ := RunCommand(t, "", "completion", shell); !strings.Contains(script, strings.Join(all, " ")) {
+		var script strings.Builder
+		cli.Execute(t.Context(), cli.Commands(ClientCommands()), []string{"completion", shell}, nil, cli.Streams{In: strings.NewReader(""), Out: &script, Err: io.Discard})
+		if !strings.Contains(script.String(), strings.Join(all, " ")) {
 			t.Errorf("%s does not complete them", shell)
 		}
 	}

@@ -81,9 +81,8 @@ func TestPeekLocked(t *testing.T) {
 	if json.Unmarshal([]byte(out), &got) != nil || code != cli.ExitOK || len(got.Messages) != 1 {
 		t.Fatal(out, said)
 	}
-	c := client{Server: s.Dashboard}
-	if _, err := c.request(t.Context(), http.MethodPost, "/api/v1/renew-lock", api.Renew{LockToken: got.Messages[0].LockToken}, nil, 0); err != nil {
-		t.Fatal(err)
+	if code, text := Request(t, http.MethodPost, s.API+"/renew-lock", `{"lockToken":"`+got.Messages[0].LockToken+`"}`); code != http.StatusOK {
+		t.Fatal(code, text)
 	}
 	out, said, code = RunCommand(t, "", "peek", "q", "--state", "locked")
 	lines := strings.Split(out, "\n")

@@ -15,55 +15,28 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/messaging/azservicebus"
 	"github.com/Azure/go-amqp"
-	"github.com/google/go-cmp/cmp"
 	"github.com/gorilla/websocket"
 
 	"mayfly/storage/mongo/mongotest"
 	"mayfly/web/api"
 )
 
-func TestParseListen(t *testing.T) {
-	got, err := parseListen([]string{"Shop=amqp:127.0.0.1:5673", " till=https:[::1]:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]NamespacePort{{"shop", "amqp", "127.0.0.1:5673"}, {"till", "https", "[::1]:0"}}, got); d != "" {
-		t.Error(d)
-	}
-}
-
-// Ports are on loopback only if all of them are, and close closes all of them.
-func TestPortsBeyondLoopback(t *testing.T) {
-	for at, want := range map[string]bool{"127.0.0.1:0": true, "0.0.0.0:0": false} {
-		p, err := openPorts(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Insecure: true, Listen: []NamespacePort{{"shop", KindAMQP, at}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p.loopback() != want {
-			t.Errorf("%s: it is of this machine alone: %v", at, !want)
-		}
-		p.close()
-		if err := p.namespacePorts[0].Close(); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("%s: it was still open, or %v", at, err)
-		}
-	}
-}
-
-// ofShop returns ports of namespaces, on free port numbers, as flags.
+// ofShop returns ports of namespaces, each NAMESPACE=KIND, on free port numbers.
 func ofShop(t *testing.T, flags ...string) []NamespacePort {
 	t.Helper()
-	for i, f := range flags {
-		flags[i] = f + ":127.0.0.1:0"
-	}
-	all, err := parseListen(flags)
-	if err != nil {
-		t.Fatal(err)
+	var all []NamespacePort
+	for _, f := range flags {
+		namespace, kind, ok := strings.Cut(f, "=")
+		if !ok {
+			t.Fatalf("%s has no kind", f)
+		}
+		all = append(all, NamespacePort{Namespace: namespace, Kind: kind, Address: "127.0.0.1:0"})
 	}
 	return all
 }
 
-// at returns the port of a namespace.
-func (r Ready) at(t *testing.T, namespace, kind string) NamespacePortInfo {
+// portOf returns the port of a namespace.
+func portOf(t *testing.T, r Ready, namespace, kind string) NamespacePortInfo {
 	t.Helper()
 	i := slices.IndexFunc(r.Listen, func(l NamespacePortInfo) bool { return l.Namespace == namespace && l.Kind == kind })
 	if i < 0 {
@@ -76,7 +49,7 @@ func (r Ready) at(t *testing.T, namespace, kind string) NamespacePortInfo {
 // client names, by every protocol; if a namespace does not exist, the client gets an error.
 func TestPortsOfNamespaces(t *testing.T) {
 	s := Start(t, Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), Definition: OrdersConfig(t), Listen: ofShop(t, "shop=amqp", "shop=admin", "till=amqp")})
-	shop, till, admin := s.at(t, "shop", KindAMQP), s.at(t, "till", KindAMQP), s.at(t, "shop", KindAdmin)
+	shop, till, admin := portOf(t, s.Ready, "shop", KindAMQP), portOf(t, s.Ready, "till", KindAMQP), portOf(t, s.Ready, "shop", KindAdmin)
 	for _, l := range s.Listen {
 		if want := fmt.Sprintf("  %-11s  %s %s\n", l.Namespace, l.Kind, l.Address); !strings.Contains(s.Out.String(), want) {
 			t.Errorf("nothing is printed of %q: %s", want, s.Out)
@@ -256,7 +229,7 @@ func TestSecurePortsOfNamespaces(t *testing.T) {
 	FillNamespaces(t, s.API)
 	trust := TrustingTLS(t, s.Ready)
 	trust.ServerName, trust.InsecureSkipVerify = "till.localhost", true // no certificate is for that
-	c, err := amqp.Dial(t.Context(), "amqps://"+s.at(t, "shop", KindAMQPS).Address, &amqp.ConnOptions{SASLType: amqp.SASLTypeAnonymous(), TLSConfig: trust})
+	c, err := amqp.Dial(t.Context(), "amqps://"+portOf(t, s.Ready, "shop", KindAMQPS).Address, &amqp.ConnOptions{SASLType: amqp.SASLTypeAnonymous(), TLSConfig: trust})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +246,7 @@ func TestSecurePortsOfNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: TrustingTLS(t, s.Ready)}}
-	w, err := client.Post(s.at(t, "shop", KindHTTPS).Address+"/orders/messages", "text/plain", strings.NewReader("REST"))
+	w, err := client.Post(portOf(t, s.Ready, "shop", KindHTTPS).Address+"/orders/messages", "text/plain", strings.NewReader("REST"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +254,7 @@ func TestSecurePortsOfNamespaces(t *testing.T) {
 	if got := bodies(t, s, "shop"); w.StatusCode != http.StatusCreated || got != "AMQP,REST" {
 		t.Errorf("%s, and shop has %s", w.Status, got)
 	}
-	if l := s.at(t, "shop", KindAMQPS); l.ConnectionString != "" {
+	if l := portOf(t, s.Ready, "shop", KindAMQPS); l.ConnectionString != "" {
 		t.Errorf("without TLS it is to be had by %s", l.ConnectionString)
 	}
 }
@@ -298,13 +271,13 @@ func TestPortsArePassedOn(t *testing.T) {
 		code, text := Request(t, "GET", a.Dashboard+"/readyz?namespace=shop", "")
 		return code == http.StatusOK && strings.Contains(text, "are forwarded to the server at "+b.Dashboard)
 	})
-	if err := sendsAs(t, a.at(t, "shop", KindAMQP).Address, "default.localhost", "AMQP"); err != nil {
+	if err := sendsAs(t, portOf(t, a, "shop", KindAMQP).Address, "default.localhost", "AMQP"); err != nil {
 		t.Error(err)
 	}
-	if err := sendsInSocket(t, a.at(t, "shop", KindAdmin).Address, "localhost", "socket"); err != nil {
+	if err := sendsInSocket(t, portOf(t, a, "shop", KindAdmin).Address, "localhost", "socket"); err != nil {
 		t.Error(err)
 	}
-	if code, text := Request(t, "POST", a.at(t, "shop", KindAdmin).Address+"/orders/messages", "REST"); code != http.StatusCreated {
+	if code, text := Request(t, "POST", portOf(t, a, "shop", KindAdmin).Address+"/orders/messages", "REST"); code != http.StatusCreated {
 		t.Error(code, text)
 	}
 	if got := bodies(t, &Server{Ready: b}, "shop"); got != "AMQP,socket,REST" {
@@ -315,7 +288,7 @@ func TestPortsArePassedOn(t *testing.T) {
 // A port may also belong to the server's own namespace.
 func TestPortsOfTheServersOwn(t *testing.T) {
 	s := Start(t, Config{Store: "memory:", Definition: OrdersConfig(t), Namespace: "Main", Listen: ofShop(t, "main=amqp")})
-	for host, at := range map[string]string{"shop.servicebus.windows.net": s.at(t, "main", KindAMQP).Address, "localhost": s.AMQP} {
+	for host, at := range map[string]string{"shop.servicebus.windows.net": portOf(t, s.Ready, "main", KindAMQP).Address, "localhost": s.AMQP} {
 		if err := sendsAs(t, at, host, "x"); err != nil {
 			t.Errorf("%s: %v", host, err)
 		}
@@ -329,7 +302,7 @@ func TestPortsOfTheServersOwn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	err := Run(ctx, Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: NoListener, Store: "memory:", Listen: ofShop(t, "default=amqp"), Ready: func(r Ready) {
-		if at := r.at(t, "default", KindAMQP); r.AMQP != at.Address || r.ConnectionString != at.ConnectionString {
+		if at := portOf(t, r, "default", KindAMQP); r.AMQP != at.Address || r.ConnectionString != at.ConnectionString {
 			t.Errorf("where it has no other: %+v", r)
 		}
 		cancel()

@@ -15,52 +15,8 @@ import (
 	"github.com/gorilla/websocket"
 
 	"mayfly/engine"
-	"mayfly/web/auth/oidc"
 	"mayfly/web/auth/sas"
 )
-
-func TestParseKeys(t *testing.T) {
-	rules, err := parseSASKeys([]string{"ci=a=b:c==:Send, listen", "root=k:Manage"})
-	if err != nil || len(rules) != 2 || rules[0].Name != "ci" || rules[0].PrimaryKey != "a=b:c==" || rules[0].Rights.String() != "Listen,Send" || rules[1].Rights != engine.ManageRight {
-		t.Errorf("got %v, %v", rules, err)
-	}
-	for _, given := range [][]string{{""}, {"secret"}, {"ci=secret"}, {"=secret:Send"}, {"ci=:Send"}, {"ci=secret:"}, {"ci=secret:Write"}, {"ci=secret:Send", "CI=secret:Send"}} {
-		if _, err := parseSASKeys(given); err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%q: %v", given, err)
-		}
-	}
-	if p, err := parseSASPolicy("enforce"); p != sas.Enforce || err != nil {
-		t.Errorf("got %v, %v", p, err)
-	}
-	if _, err := parseSASPolicy("maybe"); err == nil {
-		t.Error("maybe is a policy")
-	}
-}
-
-// A port that requires tokens may be beyond loopback, as may a dashboard that requires sign-in.
-// One does not replace the other.
-func TestAddressesWithTokens(t *testing.T) {
-	for _, tc := range []struct {
-		c    Config
-		flag string
-	}{
-		{Config{Admin: "0.0.0.0:0"}, "--admin"},
-		{Config{AMQP: "0.0.0.0:0"}, "--amqp"},
-		{Config{HTTP: "0.0.0.0:0", SAS: sas.Enforce}, "--http"},
-		{Config{Listen: []NamespacePort{{"shop", KindAMQP, "0.0.0.0:0"}}}, "--listen"},
-		{Config{Admin: "0.0.0.0:0", AMQP: "0.0.0.0:0", Listen: []NamespacePort{{"shop", KindAMQP, "0.0.0.0:0"}}, SAS: sas.Enforce}, ""},
-		{Config{HTTP: "0.0.0.0:0", Auth: "file:users"}, ""},
-		{Config{HTTP: "0.0.0.0:0", OIDC: &oidc.Config{}}, ""},
-		{Config{HTTPS: "0.0.0.0:0", Auth: "file:users"}, "--https"},
-		{Config{Admin: "0.0.0.0:0", Auth: "file:users", OIDC: &oidc.Config{}}, "--admin"},
-		{Config{AMQP: "0.0.0.0:0", Auth: "file:users", OIDC: &oidc.Config{}}, "--amqp"},
-	} {
-		tc.c.Store = "memory:"
-		if err := tc.c.complete(); (err == nil) != (tc.flag == "") || err != nil && (!strings.HasPrefix(err.Error(), tc.flag+" ") || strings.Contains(err.Error(), "--sas enforce") != (tc.flag != "--http")) {
-			t.Errorf("%+v: %v", tc.c, err)
-		}
-	}
-}
 
 // A server that requires tokens accepts those of its flag's rules, by every protocol.
 func TestServerThatAsksForTokens(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"mayfly/cmd/mayfly/cli"
+	"mayfly/web/api"
 )
 
 func TestSendLines(t *testing.T) {
@@ -43,7 +44,10 @@ func TestSendLines(t *testing.T) {
 	got := step(cli.ExitFailed, bad, "", `"detail":"6 of 8 lines were not sent."`, "--json")
 	var results []string
 	for raw := range strings.Lines(got) {
-		var r lineResult
+		var r struct {
+			Line    int          `json:"line"`
+			Problem *api.Problem `json:"problem"`
+		}
 		if err := json.Unmarshal([]byte(raw), &r); err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +63,7 @@ func TestSendLines(t *testing.T) {
 	}
 	step(cli.ExitFailed, `{"bodyOmitted":true}`+"\n", "Sent 0 messages to q.\n", "mayfly: line 1: its body was omitted")
 	step(cli.ExitFailed, `{"size":5}`+"\n", "Sent 0 messages to q.\n", "mayfly: line 1: its body was omitted")
-	step(cli.ExitFailed, `{"body":"x"}`+"\n"+strings.Repeat(" ", maxLineBytes+1), "", "line 2: it is longer than the limit of 8388608 bytes; 1 message was sent before that")
+	step(cli.ExitFailed, `{"body":"x"}`+"\n"+strings.Repeat(" ", 8<<20+1), "", "line 2: it is longer than the limit of 8388608 bytes; 1 message was sent before that")
 	step(cli.ExitUsage, `{"body":"x"}`, "", "with --jsonl, each line contains the whole message", "--ttl", "1h")
 	step(cli.ExitUsage, `{"body":"x"}`, "", "with --jsonl, each line contains the whole message", "hello")
 	if got := Entity(t, s, "q").Counts.Active; got != 1207 {
@@ -93,51 +97,4 @@ func TestSendLinesAsTheyCome(t *testing.T) {
 		t.Errorf("it ended with %d", code)
 	}
 	write.Close()
-}
-
-// At most two batches are read ahead, even of an endless stream.
-func TestReadLinesWaits(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	endless := &counting{line: []byte(`{"body":"` + strings.Repeat("x", 1000) + `"}` + "\n")}
-	batches := readLines(ctx, endless)
-	first := <-batches
-	if n := len(first.lines); n == 0 || n > maxBatchLines || first.lines[0].number != 1 {
-		t.Fatalf("got %d lines from %d", n, first.lines[0].number)
-	}
-	second := <-batches
-	if second.lines[0].number != first.lines[len(first.lines)-1].number+1 {
-		t.Errorf("a line was left out before %d", second.lines[0].number)
-	}
-	cancel()
-	for range batches { // until it is closed
-	}
-	if most := 5 * 2 * maxBatchBytes; endless.read > most {
-		t.Errorf("%d bytes were read, more than %d", endless.read, most)
-	}
-}
-
-// A counting is an endless stream.
-type counting struct {
-	line []byte
-	read int // owned by its reader until that has ended
-}
-
-func (c *counting) Read(p []byte) (int, error) {
-	n := 0
-	for n < len(p) {
-		n += copy(p[n:], c.line[(c.read+n)%len(c.line):])
-	}
-	c.read += n
-	return n, nil
-}
-
-// Progress is shown on a terminal only, and is not part of the output.
-func TestSendLinesProgress(t *testing.T) {
-	n := shop(t)
-	var out, said strings.Builder
-	c := &sendCommand{client: n.client(), Entity: "mail", Count: 1, JSONL: true}
-	err := c.Run(t.Context(), cli.Streams{In: strings.NewReader(`{"body":"x"}` + "\n"), Out: &out, Err: &said, Terminal: cli.Terminal{Err: true}})
-	if err != nil || said.String() != "\r\x1b[K1 message sent\r\x1b[K" || out.String() != "Sent 1 message to mail.\n" {
-		t.Errorf("got %v %q %q", err, &out, &said)
-	}
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,21 +146,6 @@ func TestReadyTellsSDKs(t *testing.T) {
 	}
 }
 
-func TestConnectionString(t *testing.T) {
-	for at, want := range map[string]string{
-		"127.0.0.1:5672": "sb://localhost;", "127.0.0.1:5673": "sb://localhost:5673;", "0.0.0.0:5672": "sb://localhost;", "[::]:1": "sb://localhost:1;",
-		"10.1.2.3:5672": "sb://10.1.2.3;", "10.1.2.3:5673": "sb://10.1.2.3:5673;", "[fd00::1]:5672": "sb://[fd00::1];", "[fd00::1]:1": "sb://[fd00::1]:1;",
-	} {
-		a, err := net.ResolveTCPAddr("tcp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := connectionString("localhost", a, defaultAMQPPort); !strings.HasPrefix(got, "Endpoint="+want) || !strings.HasSuffix(got, ";UseDevelopmentEmulator=true;") {
-			t.Errorf("%s: got %s", at, got)
-		}
-	}
-}
-
 // TestWithoutAMQP starts a server without an AMQP port.
 func TestWithoutAMQP(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
@@ -243,15 +227,6 @@ func (w lineWriter) Write(b []byte) (int, error) {
 
 // The certificate covers every address with a listener.
 func TestListened(t *testing.T) {
-	names := Config{AMQPS: "127.0.0.2:0", HTTPS: "broker.lan:443", Listen: []NamespacePort{{Address: "[::2]:1"}}, Peer: NoListener}.certificateHosts()
-	if want := []string{"127.0.0.2", "broker.lan", "::2"}; !slices.Equal(names, want) {
-		t.Errorf("the names are %q, want %q", names, want)
-	}
-	for _, address := range []string{"0.0.0.0:5671", ":5671", "[::]:5671"} {
-		if names := (Config{AMQPS: address}).certificateHosts(); !slices.Contains(names, "127.0.0.1") {
-			t.Errorf("at %s the names are %q, without this machine's addresses", address, names)
-		}
-	}
 	dir := filepath.Join(t.TempDir(), "old")
 	former, err := certificate.Open(certificate.Options{Dir: dir}) // its CA may not sign for 127.0.0.2
 	if err != nil {

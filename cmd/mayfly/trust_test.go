@@ -26,10 +26,12 @@ func TestTrust(t *testing.T) {
 	for language, want := range map[string]string{
 		"go": "# Linux:\nexport SSL_CERT_FILE='CA'\n\n# macOS, into your keychain:\nsecurity add-trusted-cert -k ~/Library/Keychains/login.keychain-db 'CA'\n\n# Windows, into your trusted roots, in PowerShell:\ncertutil -user -addstore Root 'CA'\n",
 		"python": "# Linux and macOS:\ncat 'CA' >> \"$(python3 -m certifi)\"\nexport SSL_CERT_FILE=\"$(python3 -m certifi)\"\nexport REQUESTS_CA_BUNDLE=\"$(python3 -m certifi)\"\n" +
-			"\n# PowerShell:\nGet-Content -LiteralPath 'CA' | Add-Content -LiteralPath (python -m certifi)\n$env:SSL_CERT_FILE = (python -m certifi)\n$env:REQUESTS_CA_BUNDLE = (python -m certifi)\n" + notePython,
+			"\n# PowerShell:\nGet-Content -LiteralPath 'CA' | Add-Content -LiteralPath (python -m certifi)\n$env:SSL_CERT_FILE = (python -m certifi)\n$env:REQUESTS_CA_BUNDLE = (python -m certifi)\n" +
+			"\n# WebSockets connect to port 443; ServiceBusClient's custom_endpoint_address='sb://HOST:PORT' names another.\n",
 		"javascript": "# Linux and macOS:\nexport NODE_EXTRA_CA_CERTS='CA'\n\n# PowerShell:\n$env:NODE_EXTRA_CA_CERTS = 'CA'\n",
 		"java": "# Linux and macOS:\nkeytool -importcert -noprompt -alias mayfly -file 'CA' -keystore 'STORE' -storepass changeit\nexport JAVA_TOOL_OPTIONS='-Djavax.net.ssl.trustStore=\"STORE\" -Djavax.net.ssl.trustStorePassword=changeit'\n" +
-			"\n# PowerShell:\nkeytool -importcert -noprompt -alias mayfly -file 'CA' -keystore 'STORE' -storepass changeit\n$env:JAVA_TOOL_OPTIONS = '-Djavax.net.ssl.trustStore=\"STORE\" -Djavax.net.ssl.trustStorePassword=changeit'\n" + noteJava,
+			"\n# PowerShell:\nkeytool -importcert -noprompt -alias mayfly -file 'CA' -keystore 'STORE' -storepass changeit\n$env:JAVA_TOOL_OPTIONS = '-Djavax.net.ssl.trustStore=\"STORE\" -Djavax.net.ssl.trustStorePassword=changeit'\n" +
+			"\n# Every Java started from this shell then trusts no other CA, so Maven and Gradle cannot download: set the variable where your program runs.\n",
 	} {
 		names := []string{language}
 		if language == "go" {
@@ -69,20 +71,6 @@ func TestTrust(t *testing.T) {
 	for range 2 {
 		if out, complaint, code := RunCommand(t, "", "trust", "java", "--tls-dir", dir, "--apply"); code != cli.ExitOK || !strings.Contains(out, "trust.jks trusts the CA") {
 			t.Fatalf("Java: %d %s%s", code, out, complaint)
-		}
-	}
-}
-
-// Each shell quotes paths where necessary.
-func TestTrustQuotes(t *testing.T) {
-	c := trustCommand{Language: "python", Program: "/my venv/o'hara/python"}
-	out := c.steps("/my [home]/O’Hara/ca.pem", "")
-	for _, want := range []string{
-		`cat '/my [home]/O’Hara/ca.pem' >> "$('/my venv/o'\''hara/python' -m certifi)"` + "\n",
-		`Get-Content -LiteralPath '/my [home]/O’’Hara/ca.pem' | Add-Content -LiteralPath (& '/my venv/o''hara/python' -m certifi)` + "\n",
-	} {
-		if !strings.Contains(out, want) {
-			t.Errorf("printed is\n%s, want\n%s", out, want)
 		}
 	}
 }
