@@ -74,8 +74,8 @@ func TestServersDoingsAreNotTheNamespaces(t *testing.T) {
 			return text
 		}
 	}
-	const command = "mayfly watch" // a command that shows a token, and sends no cookies
-	sees[command] = func(t *testing.T, who Credentials, _ string) string {
+	const watch = "mayfly watch" // a command that shows a token, and sends no cookies
+	sees[watch] = func(t *testing.T, who Credentials, _ string) string {
 		ctx, stop := context.WithCancelCause(t.Context())
 		screen := &firstFrame{stop: func() { stop(cli.ErrStopped) }}
 		terminal := cli.Terminal{Out: true, Size: func() (columns, lines int) { return 200, 200 }}
@@ -88,7 +88,7 @@ func TestServersDoingsAreNotTheNamespaces(t *testing.T) {
 	sees["the socket of pages"] = func(t *testing.T, _ Credentials, name string) string { return lines[name].until(t, "shown") }
 	for door, see := range sees {
 		for name, who := range looks {
-			if door == command && who.Jar != nil {
+			if door == watch && who.Jar != nil {
 				continue
 			}
 			t.Run(door+", "+name, func(t *testing.T) {

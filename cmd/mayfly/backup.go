@@ -27,11 +27,11 @@ type storeFlags struct {
 // findStore returns the store; by default the one that serve uses.
 func (k storeFlags) findStore(ctx context.Context) (storage.Location, error) {
 	own := os.Getenv("MAYFLY_NAMESPACE")
-	store, err := CompleteStore(k.Store, own)
+	store, err := completeStore(k.Store, own)
 	if err != nil {
 		return storage.Location{}, err
 	}
-	if _, err := CompleteStore(store, k.Namespace); err != nil {
+	if _, err := completeStore(store, k.Namespace); err != nil {
 		return storage.Location{}, err
 	}
 	return storage.Locate(ctx, store, own, k.Namespace, storage.Options{})

@@ -89,9 +89,9 @@ const defaultHistoryFor = 7 * 24 * time.Hour
 // namespaceName matches valid names of namespaces, which are part of URLs.
 var namespaceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
 
-// CompleteStore returns the URL of the store that a server with these flags uses. It checks the
+// completeStore returns the URL of the store that a server with these flags uses. It checks the
 // namespace's name.
-func CompleteStore(url, namespace string) (string, error) {
+func completeStore(url, namespace string) (string, error) {
 	c := Config{Store: url, Namespace: namespace}
 	err := c.complete()
 	return c.Store, err

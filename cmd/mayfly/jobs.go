@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"mayfly/cmd/mayfly/cli"
+	"mayfly/engine"
 	"mayfly/web/api"
 )
 
@@ -116,4 +119,59 @@ func describeJob(is api.Job) string {
 
 func describeJobCounts(n api.JobCounts) string {
 	return fmt.Sprintf("%d of %d seen, %d done, %d skipped, %d failed", n.Examined, n.Total, n.Done, n.Skipped, n.Failed)
+}
+
+// jobsListCommand lists jobs.
+type jobsListCommand struct{ client }
+
+// Run lists jobs, the latest first. JSON is one job a line.
+func (c *jobsListCommand) Run(ctx context.Context, s cli.Streams) error {
+	var answer struct {
+		Jobs []json.RawMessage `json:"jobs"`
+	}
+	if _, err := c.request(ctx, http.MethodGet, "/api/v1/jobs", nil, &answer, 0); err != nil {
+		return err
+	}
+	if c.JSON {
+		return s.WriteLines(answer.Jobs)
+	}
+	if len(answer.Jobs) == 0 {
+		_, err := fmt.Fprintln(s.Out, "No job was found.")
+		return err
+	}
+	t := tabwriter.NewWriter(s.Out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "JOB\tKIND\tSTATE\tSTARTED\tMESSAGES\tWHERE") //nolint:errcheck // Flush returns the error
+	for _, raw := range answer.Jobs {
+		var is api.Job
+		if err := json.Unmarshal(raw, &is); err != nil {
+			return fmt.Errorf("the server returned a job that cannot be parsed: %w", err)
+		}
+		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\n", is.ID, is.Kind, is.State, is.StartedAt.Local().Format(time.DateTime), describeJobCounts(is.Counts), //nolint:errcheck // Flush returns the error
+			cli.Printable(strings.TrimSpace(strings.Join(is.Paths, " ")+" "+is.Query), 80))
+	}
+	return t.Flush()
+}
+
+// jobsShowCommand shows a job.
+type jobsShowCommand struct {
+	client
+	Job  int64  `arg:"" help:"Number of the job."`
+	Wait string `default:"0s" placeholder:"DURATION" help:"Wait this long for the job to end."`
+}
+
+// Run shows the job, with --wait once it has ended or the wait is over.
+func (c *jobsShowCommand) Run(ctx context.Context, s cli.Streams) error {
+	wait, never, err := engine.ParseDuration(c.Wait)
+	if err != nil || never {
+		return cli.UsageErrorf("--wait must be a duration such as 10m, not %q", c.Wait)
+	}
+	if wait > 0 {
+		return c.waitForJob(ctx, s, c.Job, wait)
+	}
+	var is api.Job
+	raw, err := c.request(ctx, http.MethodGet, jobPath(c.Job), nil, &is, 0)
+	if err != nil {
+		return err
+	}
+	return c.printJob(s, raw, is)
 }

@@ -1,8 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"mayfly/cmd/mayfly/cli"
 	"mayfly/web/api"
@@ -49,4 +60,144 @@ func (c *resubmitCommand) Run(ctx context.Context, s cli.Streams) error {
 		return cli.UsageErrorf("--set, -p, --to and --copy require --sequence-number N, the sequence number of one message; mayfly peek '%s' lists them. To copy or move many messages unchanged, use mayfly jobs start", from)
 	}
 	return c.startJob(ctx, s, c.client, api.NewJob{Kind: "resubmit", Paths: []string{from}})
+}
+
+// resubmitOne resubmits one dead letter, changed by the flags.
+func (c *resubmitCommand) resubmitOne(ctx context.Context, s cli.Streams, from string) error {
+	dead, err := c.findDeadLetter(ctx, from)
+	if err != nil {
+		return err
+	}
+	in := api.Resubmit{Key: dead.Key, Message: unchangedMessage(dead), To: c.To, Copy: c.Copy, DropDuplicate: c.DropDuplicates, KeepProperties: true}
+	for _, text := range c.Set {
+		if err := setMessageProperty(ctx, &in.Message, text, s.In); err != nil {
+			return err
+		}
+	}
+	for _, text := range c.Property {
+		p, err := parseProperty(text)
+		if err != nil {
+			return err
+		}
+		in.Message.Properties = append(in.Message.Properties, p)
+	}
+	if c.DryRun {
+		return c.printRequest(s, in)
+	}
+	var is api.ResubmitResult
+	raw, err := c.request(ctx, http.MethodPost, "/api/v1/resubmit", in, &is, 0)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return s.WriteRaw(raw)
+	}
+	went := "resubmitted"
+	if c.Copy {
+		went = "resubmitted as a copy"
+	}
+	text := fmt.Sprintf("Message #%d was %s to %s: #%d.", c.SequenceNumber, went, cmp.Or(c.To, dead.TransferTo, from[:len(from)-len(deadLetterQueue)]), is.SequenceNumber)
+	if is.Duplicate {
+		text = fmt.Sprintf("Message #%d was dropped as a duplicate of message id %s.", c.SequenceNumber, cli.Printable(in.Message.MessageID, 60))
+	}
+	_, err = fmt.Fprintln(s.Out, text)
+	return err
+}
+
+// findDeadLetter returns the dead letter with the sequence number of --sequence-number.
+func (c *resubmitCommand) findDeadLetter(ctx context.Context, from string) (m api.Message, err error) {
+	var got struct{ Messages []api.Message }
+	if _, err := c.request(ctx, http.MethodGet, fmt.Sprintf("%s?from=%d&limit=1", APIPath("peek", from), c.SequenceNumber), nil, &got, 0); err != nil {
+		return m, err
+	}
+	if len(got.Messages) == 0 || got.Messages[0].SequenceNumber != c.SequenceNumber {
+		return m, &api.Problem{Type: "about:blank", Title: http.StatusText(http.StatusNotFound), Status: http.StatusNotFound, Code: "MessageNotFound", Detail: fmt.Sprintf("'%[2]s' has no dead letter with the sequence number %[1]d.", c.SequenceNumber, from)}
+	}
+	return got.Messages[0], nil
+}
+
+// unchangedMessage returns the message to send if nothing is changed. The server keeps its body and
+// properties; it is not scheduled again.
+func unchangedMessage(dead api.Message) api.Outgoing {
+	m := dead.Outgoing
+	m.Body, m.BodyBase64, m.Properties, m.ScheduledEnqueueTime = nil, nil, nil, ""
+	return m
+}
+
+// printRequest prints what would be sent.
+func (c *resubmitCommand) printRequest(s cli.Streams, in api.Resubmit) error {
+	raw, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("encode the message: %w", err)
+	}
+	if !c.JSON {
+		if _, err := fmt.Fprintln(s.Err, "Nothing was done. This would be sent to /api/v1/resubmit:"); err != nil {
+			return err
+		}
+	}
+	return s.WriteRaw(append(raw, '\n'))
+}
+
+// settableProperties returns the keys of --set except session-id, at and body.
+func settableProperties(m *api.Outgoing) map[string]*string {
+	return map[string]*string{
+		"subject": &m.Subject, "ttl": &m.TimeToLive, "message-id": &m.MessageID, "correlation-id": &m.CorrelationID, "content-type": &m.ContentType,
+		"partition-key": &m.PartitionKey, "to": &m.To, "reply-to": &m.ReplyTo, "reply-to-session-id": &m.ReplyToSessionID,
+	}
+}
+
+// setMessageProperty applies one KEY=VALUE of --set.
+func setMessageProperty(ctx context.Context, m *api.Outgoing, text string, in io.Reader) error {
+	key, value, ok := strings.Cut(text, "=")
+	plain := settableProperties(m)
+	switch to := plain[key]; {
+	case !ok:
+		return cli.UsageErrorf("--set must be KEY=VALUE, not %q", text)
+	case to != nil:
+		*to = value
+	case key == "session-id":
+		if m.SessionID = &value; value == "" {
+			m.SessionID = nil
+		}
+	case key == "at":
+		if m.ScheduledEnqueueTime = ""; value == "" {
+			return nil
+		}
+		at, err := parseAt(value, time.Now())
+		if err != nil {
+			return err
+		}
+		m.ScheduledEnqueueTime = at.UTC().Format(time.RFC3339Nano)
+	case key == "body":
+		return setMessageBody(ctx, m, value, in)
+	default:
+		keys := append(slices.Collect(maps.Keys(plain)), "session-id", "at", "body")
+		slices.Sort(keys)
+		return cli.UsageErrorf("the keys of --set are %s, not %q; -p sets an application property", strings.Join(keys, ", "), key)
+	}
+	return nil
+}
+
+// setMessageBody sets a message's body from a text, a file or in.
+func setMessageBody(ctx context.Context, m *api.Outgoing, value string, in io.Reader) error {
+	raw := []byte(value)
+	if name, ok := strings.CutPrefix(value, "@"); ok {
+		var err error
+		if name == "-" {
+			raw, err = io.ReadAll(cli.CancellableReader(ctx, in))
+		} else {
+			raw, err = os.ReadFile(name)
+		}
+		if err != nil {
+			return fmt.Errorf("read the body: %w", err)
+		}
+	}
+	m.Body, m.BodyBase64 = nil, nil
+	if text := string(raw); utf8.ValidString(text) {
+		m.Body = &text
+		return nil
+	}
+	text := base64.StdEncoding.EncodeToString(raw)
+	m.BodyBase64 = &text
+	return nil
 }

@@ -4,3 +4,8 @@ import "mayfly/cmd/mayfly/cli"
 
 // ServerCommands returns the command that is the server.
 func ServerCommands() []cli.Command { return []cli.Command{describeServe()} }
+
+// OfflineCommands returns the commands on files and stores, in the order of the help.
+func OfflineCommands() []cli.Command {
+	return []cli.Command{describeBackup(), describeRestore(), describeVerify(), describeCompact(), describeUsers(), describeTrust()}
+}
