@@ -172,7 +172,7 @@ func (c *scenesCheckCommand) Run(_ context.Context, s cli.Streams) error {
 
 // readScene reads at most one byte more than a scene may have.
 func readScene(s cli.Streams, file string) ([]byte, error) {
-	var f io.ReadCloser = io.NopCloser(s.In)
+	f := io.NopCloser(s.In)
 	if file != "-" {
 		var err error
 		if f, err = os.Open(file); err != nil {
