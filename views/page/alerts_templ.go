@@ -1207,12 +1207,12 @@ func alertFacts(m AlertRule) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = jobFact("alerts.fired", m.Row.Fired).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = countFact("alerts.fired", m.Row.Fired).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
 		if m.Row.Rule.Then != "notify" {
-			templ_7745c5c3_Err = jobFact("alerts.done", m.Row.Done).Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = countFact("alerts.done", m.Row.Done).Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

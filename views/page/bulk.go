@@ -2,6 +2,8 @@ package page
 
 import (
 	"context"
+	"io"
+	"strings"
 
 	"github.com/a-h/templ"
 
@@ -72,8 +74,8 @@ func bulkActions(names ...string) (out []bulkAction) {
 	return out
 }
 
-// bulkActions returns the actions on the messages of a tab.
-func (t Tab) bulkActions() []bulkAction {
+// tabBulkActions returns the actions on the messages of a tab.
+func tabBulkActions(t Tab) []bulkAction {
 	switch t {
 	case TabDeadLetters:
 		return bulkActions("resubmit", "copy", "move", "export", "delete")
@@ -98,4 +100,17 @@ func deferredBulkActions() []bulkAction {
 // searchBulkActions returns the actions on search results, whatever their state.
 func searchBulkActions() []bulkAction {
 	return bulkActions("resubmit", "dead-letter", "move", "extend", "time", "export", "delete")
+}
+
+// countPlaceholder marks a number in a text that only the browser knows.
+const countPlaceholder = "\uFFFC"
+
+// selectedCount returns the text with the given id. The stylesheet replaces its number with the
+// count of selected rows, so that no script is needed.
+func selectedCount(id string) templ.Component {
+	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
+		text := templ.EscapeString(locale.T(ctx, id, locale.Args{"N": countPlaceholder}))
+		_, err := io.WriteString(w, strings.ReplaceAll(text, countPlaceholder, `<span class="picked" data-all="`+templ.EscapeString(locale.T(ctx, "bulk.all"))+`"></span>`))
+		return err
+	})
 }

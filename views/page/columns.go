@@ -204,16 +204,8 @@ func (c MessageColumns) current(ctx context.Context) string {
 	}
 }
 
-// cell returns the message's value in the i-th selected column.
-func (r *MessageRow) cell(i int) Cell {
-	if i >= len(r.Cells) {
-		return Cell{}
-	}
-	return r.Cells[i]
-}
-
 // selectable reports whether rows of the list can be selected.
-func (t Tab) selectable() bool { return t != ListSession }
+func selectable(t Tab) bool { return t != ListSession }
 
 // StandardColumns returns the names of a list's standard columns.
 func StandardColumns(list string) (names []string) {

@@ -64,29 +64,6 @@ const (
 	MoveTo           Verb = "move"       // asks for FieldTo and FieldHow
 )
 
-// The names of the inputs of Confirm.
-const (
-	FieldCount       = "count"      // the number shown
-	FieldCountOf     = "count-"     // for Purge, followed by a State: the number shown for it
-	FieldConfirm     = "confirm"    // the typed confirmation
-	FieldState       = "state"      // for Purge, repeated: a State
-	FieldFilter      = "filter"     // for Purge: SQL; also a query parameter
-	FieldCountOnly   = "look"       // for Purge, a submit button: only count the matches
-	FieldCounted     = "counted"    // for Purge: the filter whose number was shown
-	FieldCountedOf   = "counted-of" // for Purge, repeated: a State that this number covers
-	FieldMatching    = "matching"   // for Purge: that number, or its upper bound
-	FieldReason      = "reason"
-	FieldDescription = "description"
-	FieldBy          = "by"   // a duration added to the remaining time; negative shortens it
-	FieldHow         = "how"  // "move" or "copy"
-	FieldLockToken   = "lock" // the lock token of a message received for inspection; also a query parameter
-	FieldKey         = "key"
-	FieldSession     = "session"   // for receiving: the session to take; empty means the next
-	FieldDuplicate   = "duplicate" // for Resubmit, "drop": a message whose id was seen is dropped
-	FieldTo          = "to"        // for SetStatus, a Status, also a query parameter; for MoveTo, the path of an entity
-	FieldAll         = "all"       // for tables: all matching messages instead of the selected ones
-)
-
 // A StateLine is the number of affected messages in a state.
 type StateLine struct {
 	State  State
@@ -107,9 +84,6 @@ type PurgeFilter struct {
 	Unexamined int // not examined: up to this many more match
 	Failed     int // the filter cannot be evaluated; they stay
 }
-
-// A HiddenField is a hidden input.
-type HiddenField struct{ Name, Value string }
 
 // Full returns the whole page.
 func (m Confirm) Full() templ.Component { return confirm(m) }

@@ -43,19 +43,6 @@ func (m Confirm) refused(ctx context.Context) bool {
 	return view.SafeModeOn(ctx) && m.buttonStyle() == component.Final
 }
 
-// safeNotice returns the notice that Safe mode refuses a form.
-func safeNotice(ctx context.Context) component.Notice {
-	return component.Notice{Tone: component.Low, Title: locale.T(ctx, "safe.refused"), Detail: safeHow(ctx)}
-}
-
-// safeHow returns how to switch Safe mode off.
-func safeHow(ctx context.Context) string {
-	if view.SafeModeOf(ctx) == view.SafeModeServer {
-		return locale.T(ctx, "safe.all")
-	}
-	return locale.T(ctx, "safe.here")
-}
-
 // buttonStyle returns the style of the last button: red if the action cannot be undone.
 func (m Confirm) buttonStyle() component.ButtonStyle {
 	switch m.Verb {
@@ -182,22 +169,8 @@ func (m Confirm) button(ctx context.Context) string {
 	}
 }
 
-// question returns the text id of the question whether to change to a status.
-func (s Status) question() string {
-	switch s {
-	case StatusSendDisabled:
-		return "confirm.status.send"
-	case StatusReceiveDisabled:
-		return "confirm.status.receive"
-	case StatusDisabled:
-		return "confirm.status.all"
-	default:
-		return "confirm.status.open"
-	}
-}
-
 // purged returns the text id of what a purge does to messages in this state.
-func (s State) purged() string {
+func purged(s State) string {
 	switch s {
 	case StateScheduled:
 		return "confirm.purged.scheduled"

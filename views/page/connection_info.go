@@ -24,8 +24,3 @@ func (d ConnectionInfo) does() (what, with string) {
 		return "connect.both", "connect.both.title"
 	}
 }
-
-// hasCodeSamples reports whether the open tab shows code samples for the entity.
-func (m Entity) hasCodeSamples() bool {
-	return m.ConnectionInfo.programs() && (m.tab() == TabMessages || m.tab() == TabSubscriptions)
-}

@@ -45,13 +45,6 @@ type ConnectionRow struct {
 	Now     time.Time
 }
 
-// A LinkTarget is an entity that a client has a link to, and the kind of the link.
-type LinkTarget struct {
-	Name, Href string
-	Sends      bool
-	Manages    bool // for requests to the entity's $management
-}
-
 // A Rate is a number per second. It is not Known until it has been measured.
 type Rate struct {
 	N     float64
@@ -73,9 +66,6 @@ func (m Connections) Full() templ.Component { return connections(m) }
 
 // Watches returns no real entity: connections open and close without an event.
 func (m Connections) Watches() []string { return []string{noEntity} }
-
-// noEntity is a name that no entity can have, so that no event concerns it.
-const noEntity = "$connections"
 
 // Parts returns the live parts of the page.
 func (m Connections) Parts() []view.Part {

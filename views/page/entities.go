@@ -14,16 +14,6 @@ import (
 	"mayfly/views/view"
 )
 
-// An EntityKind is a kind of entity.
-type EntityKind string
-
-// The kinds.
-const (
-	Queue        EntityKind = "queue"
-	Topic        EntityKind = "topic"
-	Subscription EntityKind = "subscription"
-)
-
 // A Status is the status of an entity, by its Service Bus name.
 type Status string
 
@@ -162,8 +152,8 @@ func direction(down bool) string {
 }
 
 // columns returns the sortable columns in order, with the text ids of their headings.
-func columns(kind EntityKind) []heading {
-	all := []heading{
+func columns(kind EntityKind) []sortColumn {
+	all := []sortColumn{
 		{ByName, "entities.name", "name"},
 		{BySubscriptions, "entities.subscriptions", "num"},
 		{ByActive, "entities.active", "num"},
@@ -175,27 +165,15 @@ func columns(kind EntityKind) []heading {
 		{ByIdle, "entities.idle", "opt"},
 		{BySize, "entities.size", "num opt far"},
 	}
-	return slices.DeleteFunc(all, func(h heading) bool {
+	return slices.DeleteFunc(all, func(h sortColumn) bool {
 		return h.by == BySubscriptions && kind != Topic || h.by == ByScheduled && kind == Subscription
 	})
 }
 
-// A heading is a column of the table: its sort key, the text id of its name, and its class.
-type heading struct {
+// A sortColumn is a column of the table: its sort key, the text id of its name, and its class.
+type sortColumn struct {
 	by          Column
 	name, class string
-}
-
-// create returns the label of the button that creates an entity.
-func create(ctx context.Context, kind EntityKind) string {
-	switch kind {
-	case Topic:
-		return locale.T(ctx, "entities.create.topic")
-	case Subscription:
-		return locale.T(ctx, "entities.create.subscription")
-	default:
-		return locale.T(ctx, "entities.create.queue")
-	}
 }
 
 func noneCalled(ctx context.Context, m Entities) string {

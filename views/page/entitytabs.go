@@ -1,18 +1,11 @@
 package page
 
 import (
-	"cmp"
 	"context"
-	"io"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
-
-	"github.com/a-h/templ"
 
 	"mayfly/views/component"
-	"mayfly/views/layout"
 	"mayfly/views/locale"
 )
 
@@ -137,18 +130,6 @@ func (m Entity) crumbs(ctx context.Context) []component.Crumb {
 	return placeCrumbs(ctx, m.Shell, m.Kind, m.Name, "", m.Topic, m.TopicHref)
 }
 
-// placeCrumbs returns the breadcrumbs to an entity; href makes its name a link.
-func placeCrumbs(ctx context.Context, s layout.Shell, kind EntityKind, name, href, topic, topicHref string) []component.Crumb {
-	if kind == Queue {
-		return []component.Crumb{{Label: locale.T(ctx, "entities.queues"), Href: s.Home + "/queues"}, {Label: name, Href: href}}
-	}
-	crumbs := []component.Crumb{{Label: locale.T(ctx, "entities.topics"), Href: s.Home + "/topics"}}
-	if topic != "" {
-		crumbs = append(crumbs, component.Crumb{Label: topic, Href: topicHref})
-	}
-	return append(crumbs, component.Crumb{Label: name, Href: href})
-}
-
 // full returns the entity's full name, with its topic.
 func (m Entity) full() string {
 	if m.Topic == "" {
@@ -168,68 +149,12 @@ func (m Entity) sendAt() string {
 // setting returns the address of the form at one of its fields.
 func (m Entity) setting(name string) string { return m.Href + "/edit#f-" + name }
 
-// what returns the name of the message: its subject, else its id, else a placeholder.
-func (r *MessageRow) what(ctx context.Context) string {
-	return cmp.Or(r.Subject, r.ID, locale.T(ctx, "message.unnamed"))
-}
-
 // purge returns the address that purges the messages of the tab.
 func (m Entity) purge() string {
 	if m.tab() == TabDeadLetters {
 		return m.Href + "/purge?state=" + string(StateDeadLetter)
 	}
 	return m.Href + "/purge"
-}
-
-// moment returns the time in the last column of a tab: when the message was dead-lettered
-// or deferred on those tabs, otherwise when it was enqueued.
-func (r *MessageRow) moment(t Tab) time.Time {
-	switch t {
-	case TabDeadLetters, TabTransfers, TabDeferred:
-		return r.SetAsideAt
-	default:
-		return r.At
-	}
-}
-
-// small returns the id to show beside a subject.
-func (r *MessageRow) small() string {
-	if r.Subject == "" {
-		return ""
-	}
-	return r.ID
-}
-
-// brief returns the beginning of a body on one line.
-func (r *MessageRow) brief() string {
-	var pills []string
-	for _, p := range r.Pills {
-		pills = append(pills, p.Key+": "+p.Value)
-	}
-	return cmp.Or(strings.Join(pills, ", "), r.First)
-}
-
-// A stateLook is how a state is shown, with text ids for one message in it and for all.
-type stateLook struct {
-	icon, name, all string
-	tone            component.Tone
-}
-
-func (s State) look() stateLook {
-	switch s {
-	case StateLocked:
-		return stateLook{"locked", "state.locked", "state.locked.all", component.Lock}
-	case StateScheduled:
-		return stateLook{"scheduled", "state.scheduled", "state.scheduled.all", component.Plenty}
-	case StateDeferred:
-		return stateLook{"deferred", "state.deferred", "state.deferred.all", component.Low}
-	case StateDeadLetter:
-		return stateLook{"dead", "state.dead", "state.dead.all", component.Dead}
-	case StateTransferDeadLetter:
-		return stateLook{"dead", "entity.tab.transfer", "entity.tab.transfer", component.Dead}
-	default:
-		return stateLook{"active", "state.active", "state.active.all", component.Plenty}
-	}
 }
 
 // share returns the share of the dead letters with a reason, as a CSS width.
@@ -302,25 +227,7 @@ func (m Entity) canTakeSession() bool {
 	return m.allows(operationReceive) && m.RequiresSession && m.tab() != TabDeadLetters && m.tab() != TabTransfers
 }
 
-// countPlaceholder marks a number in a text that only the browser knows.
-const countPlaceholder = "\uFFFC"
-
-// selectedCount returns the text with the given id. The stylesheet replaces its number with the
-// count of selected rows, so that no script is needed.
-func selectedCount(id string) templ.Component {
-	return templ.ComponentFunc(func(ctx context.Context, w io.Writer) error {
-		text := templ.EscapeString(locale.T(ctx, id, locale.Args{"N": countPlaceholder}))
-		_, err := io.WriteString(w, strings.ReplaceAll(text, countPlaceholder, `<span class="picked" data-all="`+templ.EscapeString(locale.T(ctx, "bulk.all"))+`"></span>`))
-		return err
-	})
-}
-
-// args returns the arguments for texts about the dead letters of a reason.
-func (r Reason) args(ctx context.Context) locale.Args {
-	return locale.Args{"Reason": cmp.Or(component.ShowInvisible(r.Reason), locale.T(ctx, "reason.none")), "Count": locale.Number(ctx, r.N)}
-}
-
-// named reports whether a requested reason means r.
-func (r Reason) named(asked string) bool {
-	return asked != "" && strings.EqualFold(cmp.Or(r.Reason, "-"), asked)
+// hasCodeSamples reports whether the open tab shows code samples for the entity.
+func (m Entity) hasCodeSamples() bool {
+	return m.ConnectionInfo.programs() && (m.tab() == TabMessages || m.tab() == TabSubscriptions)
 }

@@ -29,15 +29,6 @@ func propertyEntries(rows []SendProperty, kinds []string, empty int) entryRows {
 	}
 }
 
-// parameterEntries returns a table of a filter's @parameters.
-func parameterEntries(rows []SendProperty, kinds []string) entryRows {
-	return entryRows{
-		prefix: RuleParameterPrefix, count: RuleParameterRows, add: RuleAddParameter, label: "rule.parameter.add",
-		name: "rule.parameter.name.of", kind: "rule.parameter.type.of", value: "rule.parameter.value.of", example: "@limit",
-		rows: withEmpty(rows, 1), kinds: kinds,
-	}
-}
-
 // withEmpty returns rows with a minimum of least empty ones.
 func withEmpty(rows []SendProperty, least int) []SendProperty {
 	rows = slices.Clip(rows)

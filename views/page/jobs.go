@@ -155,15 +155,6 @@ func (m Job) Parts() []view.Part {
 	)
 }
 
-// The fields of the form for a new job.
-const (
-	FieldFormToken = "once" // of this form and that for messages: a token that no other copy of the form has
-	FieldJobKind   = "kind"
-	FieldJobPath   = "path"
-	FieldQuery     = "q"
-	FieldUntil     = "until" // for reschedule: an instant in UTC; extend uses FieldBy
-)
-
 // JobFields returns these fields, without the typed confirmation.
 func JobFields() []string {
 	return []string{FieldJobKind, FieldJobPath, FieldQuery, FieldTo, FieldBy, FieldUntil}

@@ -79,15 +79,6 @@ type TimelineLimits struct {
 	Failed    bool          // the history could not be read
 }
 
-// An EntityRef is the entity that a message is in.
-type EntityRef struct {
-	Kind           EntityKind
-	Name           string // as shown: "orders", "prices/eu"
-	Href           string
-	DeadLetter     bool // in its dead-letter subqueue
-	WholeNamespace bool // the whole namespace, whose name is Name
-}
-
 // A BodyView is a way to show a body, as in the query string: ?view=hex.
 type BodyView string
 
@@ -216,18 +207,6 @@ func (m Message) crumbs(ctx context.Context) []component.Crumb {
 		return []component.Crumb{{Label: locale.T(ctx, "rail.overview"), Href: m.Shell.Home}, {Label: locale.T(ctx, "message.crumb")}}
 	}
 	return append(m.Entity.crumbs(ctx, m.Shell), component.Crumb{Label: "#" + locale.Number(ctx, int(m.Number))})
-}
-
-// crumbs returns the breadcrumbs to the place, all of them links.
-func (p EntityRef) crumbs(ctx context.Context, s layout.Shell) []component.Crumb {
-	if p.WholeNamespace {
-		return []component.Crumb{{Label: p.Name, Href: s.Home}}
-	}
-	crumbs := placeCrumbs(ctx, s, p.Kind, p.Name, p.Href, "", "")
-	if p.DeadLetter {
-		crumbs = append(crumbs, component.Crumb{Label: locale.T(ctx, "entity.tab.dead"), Href: p.Href + "?tab=" + string(TabDeadLetters)})
-	}
-	return crumbs
 }
 
 // actionButton returns a button for an action without confirmation.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/a-h/templ"
 
-	"mayfly/static"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/view"
@@ -70,5 +69,3 @@ func rateSeries(ctx context.Context) string {
 func depthSeries(ctx context.Context) string {
 	return series(ctx, []string{"active", "locked", "scheduled", "deferred", "deadLetter"}, []string{"plenty", "lock", "low", "yes", "dead"}, depthColumns)
 }
-
-func staticURL(ctx context.Context, name string) string { return view.Base(ctx) + static.URL(name) }

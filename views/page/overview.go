@@ -136,11 +136,3 @@ func (t tile) component(ctx context.Context) component.Tile {
 	}
 	return c
 }
-
-// figure formats a rate, with one decimal if that is useful.
-func figure(ctx context.Context, f float64) string {
-	if f >= 100 || f == float64(int(f)) {
-		return component.ShortCount(ctx, int(f+.5))
-	}
-	return locale.Decimal(ctx, f, 1)
-}

@@ -5,8 +5,13 @@
 package page
 
 import (
+	"context"
+
 	"github.com/a-h/templ"
 
+	"mayfly/static"
+	"mayfly/views/component"
+	"mayfly/views/locale"
 	"mayfly/views/view"
 )
 
@@ -22,4 +27,18 @@ func list[T any](name string, items []T, row func(T) view.Row) view.Part {
 		rows = append(rows, row(it))
 	}
 	return view.Part{Name: name, Rows: rows}
+}
+
+// noEntity is a name that no entity can have, so that no event concerns it.
+const noEntity = "$connections"
+
+// staticURL returns the address of a file in folder static.
+func staticURL(ctx context.Context, name string) string { return view.Base(ctx) + static.URL(name) }
+
+// figure formats a rate, with one decimal if that is useful.
+func figure(ctx context.Context, f float64) string {
+	if f >= 100 || f == float64(int(f)) {
+		return component.ShortCount(ctx, int(f+.5))
+	}
+	return locale.Decimal(ctx, f, 1)
 }

@@ -137,3 +137,12 @@ var systemFields = []struct{ name, label string }{
 	{SendSubject, "send.subject"}, {SendMessageID, "send.id"}, {SendCorrelationID, "send.correlation"}, {SendContentType, "send.type"},
 	{SendSessionID, "send.session"}, {SendPartitionKey, "send.partition"}, {SendTo, "send.to"}, {SendReplyTo, "send.reply"}, {SendReplyToSession, "send.reply.session"},
 }
+
+// parameterEntries returns a table of a filter's @parameters.
+func parameterEntries(rows []SendProperty, kinds []string) entryRows {
+	return entryRows{
+		prefix: RuleParameterPrefix, count: RuleParameterRows, add: RuleAddParameter, label: "rule.parameter.add",
+		name: "rule.parameter.name.of", kind: "rule.parameter.type.of", value: "rule.parameter.value.of", example: "@limit",
+		rows: withEmpty(rows, 1), kinds: kinds,
+	}
+}

@@ -27,16 +27,6 @@ type Search struct {
 	AllMatching AllMatching // all matches
 }
 
-// A SearchChip is a term of a query and the address of the query without it.
-type SearchChip struct{ Term, Without string }
-
-// The query parameters of a search.
-const (
-	SearchText  = "q"
-	SearchAfter = "after" // where to continue
-	SearchSo    = "so"    // counts scanned, total and found so far
-)
-
 // Full returns the whole page.
 func (m Search) Full() templ.Component { return search(m) }
 

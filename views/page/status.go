@@ -117,3 +117,17 @@ func (s Status) actionLabel(ctx context.Context, to Status, kind EntityKind) str
 		return locale.T(ctx, "switch.do.open.rules")
 	}
 }
+
+// question returns the text id of the question whether to change to a status.
+func (s Status) question() string {
+	switch s {
+	case StatusSendDisabled:
+		return "confirm.status.send"
+	case StatusReceiveDisabled:
+		return "confirm.status.receive"
+	case StatusDisabled:
+		return "confirm.status.all"
+	default:
+		return "confirm.status.open"
+	}
+}
