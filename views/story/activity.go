@@ -11,7 +11,7 @@ import (
 
 func activityStories() []Story {
 	return []Story{
-		{Name: "activity", Page: activity()},
+		{Name: "activity", Page: activityPage()},
 		{Name: "activity-everything", Page: activityEverything()},
 		{Name: "activity-older", Page: activityOlder()},
 		{Name: "activity-searching", Page: activitySearching()},
@@ -80,7 +80,7 @@ func activityRows() []page.ActivityRow {
 	}
 }
 
-func activity() page.Activity {
+func activityPage() page.Activity {
 	return page.Activity{
 		Shell: picking("/activity"), Scopes: scopes(""), Filter: activityFilter(""), Rows: activityRows(), Note: "11 lines",
 		Lede:  []component.Text{strongText("What operators did, and what happened to the server."), plainText(" Remembered for 7d at most.")},
@@ -96,7 +96,7 @@ func picking(path string) layout.Shell {
 }
 
 func activityEverything() page.Activity {
-	m := activity()
+	m := activityPage()
 	m.Shell = picking("/activity?scope=all&group=ends&path=orders")
 	m.Scopes, m.Filter, m.Audited = scopes("all"), activityFilter("all"), true
 	m.Filter.Text, m.Filter.Path, m.Filter.Group, m.Filter.From, m.Filter.Until = "10.0.0", "order", "ends", "2026-07-14T09:00", "2026-07-14T12:00"
@@ -110,26 +110,26 @@ func activityEverything() page.Activity {
 }
 
 func activityOlder() page.Activity {
-	m := activity()
+	m := activityPage()
 	m.Shell.Live = layout.Live{}
 	m.Rows, m.Note, m.Older, m.Newest = m.Rows[8:], "3 lines", "", home+"/activity"
 	return m
 }
 
 func activitySearching() page.Activity {
-	m := activity()
+	m := activityPage()
 	m.Filter.Actor, m.Rows, m.Note, m.Since = "worker-12", nil, "", at("09:12:44")
 	return m
 }
 
 func activityNothing() page.Activity {
-	m := activity()
+	m := activityPage()
 	m.Filter.Text, m.Rows, m.Note, m.Older = "nobody", nil, "", ""
 	return m
 }
 
 func activityEmpty() page.Activity {
-	m := activity()
+	m := activityPage()
 	m.Rows, m.Note, m.Older = nil, "", ""
 	return m
 }

@@ -107,7 +107,7 @@ func queue(tab page.Tab) page.Entity {
 	}
 }
 
-func message(number int64, subject, id string, left time.Duration, pills ...page.Pill) page.MessageRow {
+func messageRow(number int64, subject, id string, left time.Duration, pills ...page.Pill) page.MessageRow {
 	key := strconv.FormatInt(number+3_000_000, 10)
 	return page.MessageRow{
 		Key: key, Href: home + "/m/" + key, State: page.StateActive, Number: number, Subject: subject, ID: id, Pills: pills,
@@ -119,18 +119,18 @@ func queueMessages() page.Entity {
 	m := queue(page.TabMessages)
 	p := func(k, v string) page.Pill { return page.Pill{Key: k, Value: v} }
 	m.Rows = []page.MessageRow{
-		message(48_201, "order.placed", "o-88412", 48*time.Second, p("customer.id", "4417"), p("total", "129.90"), p("region", "eu")),
-		message(48_204, "order.placed", "o-88415", 11*time.Second, p("customer.id", "2093"), p("total", "18.00")),
-		message(48_206, "order.paid", "o-88420", 29*time.Second, p("method", "card"), p("total", "249.00")),
-		message(48_211, "order.cancelled", "o-88399", 47*time.Second, p("reason", "customer"), p("refund", "true")),
-		message(48_214, "Bestellbestätigungsbenachrichtigungsversandauftragswiederholung", "o-88427", 58*time.Second, p("sprache", "de")),
-		message(48_219, "payment.before.order", "o-88431", 73*time.Second, p("order", "88431")),
-		message(48_226, "", "o-88436-with-a-name-that-goes-on-and-on-and-on-and-on-without-a-break", 96*time.Second),
-		message(48_240, "订单已创建", "o-88447", 151*time.Second, p("客户", "上海分公司"), p("total", "88.00")),
-		message(48_252, "", "", 188*time.Second),
-		message(48_263, "order.address.changed", "o-88321", 226*time.Second, p("city", "Ústí nad Labem")),
-		message(48_271, "order.placed", "o-88474", 262*time.Second, p("customer.id", "5120")),
-		message(9_007_199_254_740_993, "order.archived", "o-1", 262*time.Second),
+		messageRow(48_201, "order.placed", "o-88412", 48*time.Second, p("customer.id", "4417"), p("total", "129.90"), p("region", "eu")),
+		messageRow(48_204, "order.placed", "o-88415", 11*time.Second, p("customer.id", "2093"), p("total", "18.00")),
+		messageRow(48_206, "order.paid", "o-88420", 29*time.Second, p("method", "card"), p("total", "249.00")),
+		messageRow(48_211, "order.cancelled", "o-88399", 47*time.Second, p("reason", "customer"), p("refund", "true")),
+		messageRow(48_214, "Bestellbestätigungsbenachrichtigungsversandauftragswiederholung", "o-88427", 58*time.Second, p("sprache", "de")),
+		messageRow(48_219, "payment.before.order", "o-88431", 73*time.Second, p("order", "88431")),
+		messageRow(48_226, "", "o-88436-with-a-name-that-goes-on-and-on-and-on-and-on-without-a-break", 96*time.Second),
+		messageRow(48_240, "订单已创建", "o-88447", 151*time.Second, p("客户", "上海分公司"), p("total", "88.00")),
+		messageRow(48_252, "", "", 188*time.Second),
+		messageRow(48_263, "order.address.changed", "o-88321", 226*time.Second, p("city", "Ústí nad Labem")),
+		messageRow(48_271, "order.placed", "o-88474", 262*time.Second, p("customer.id", "5120")),
+		messageRow(9_007_199_254_740_993, "order.archived", "o-1", 262*time.Second),
 	}
 	lock := func(i int, left time.Duration, who string) {
 		m.Rows[i].State, m.Rows[i].Hold, m.Rows[i].Holder = page.StateLocked, lockedFor(left, i), who
@@ -168,7 +168,7 @@ func queueEmptyTab(tab page.Tab, lost bool) page.Entity {
 func queueScheduled() page.Entity {
 	m := queue(page.TabScheduled)
 	for i, due := range []time.Duration{38 * time.Second, 11 * time.Minute, 26 * time.Hour} {
-		r := message(int64(48_300+i), "reminder.due", "r-"+strconv.Itoa(i), 0)
+		r := messageRow(int64(48_300+i), "reminder.due", "r-"+strconv.Itoa(i), 0)
 		r.State, r.Clock, r.Due, r.At = page.StateScheduled, component.Clock{Now: now}, within(due, 30*time.Hour), now.Add(-time.Hour)
 		m.Rows = append(m.Rows, r)
 	}

@@ -10,7 +10,7 @@ import (
 	"mayfly/views/sample"
 )
 
-func overview() page.Overview {
+func overviewPage() page.Overview {
 	return page.Overview{
 		Shell: shell("Overview", layout.Overview, ""),
 		Lede: []component.Text{
@@ -88,7 +88,7 @@ func secondVisit() page.Overview {
 }
 
 func readOnly() page.Overview {
-	m := overview()
+	m := overviewPage()
 	m.Connect.ConnectionInfo.RequiresKeys, m.Connect.ConnectionInfo.KeysURL = true, home+"/access"
 	m.Shell.Banner = component.Notice{
 		Tone:   component.Critical,

@@ -131,13 +131,13 @@ func AccessKeys(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pag
 	}
 	m.Shell = p.StaticShell(ctx, at, m.Rule.Name)
 	m.Shell.Back = m.In.Here
-	connection, admin := p.WithVisitorHost(ctx, p.Options.Connection), ""
+	connection, adminConnection := p.WithVisitorHost(ctx, p.Options.Connection), ""
 	if path == "" && r.Rights.Has(engine.ManageRight) {
-		admin = p.WithVisitorHost(ctx, p.Options.AdminConnection)
+		adminConnection = p.WithVisitorHost(ctx, p.Options.AdminConnection)
 	}
 	for i, key := range []string{r.PrimaryKey, r.SecondaryKey} {
 		m.Keys = append(m.Keys, page.AccessKey{
-			Second: i == 1, Value: key, Connection: withKey(connection, r.Name, key, path), Admin: withKey(admin, r.Name, key, path),
+			Second: i == 1, Value: key, Connection: withKey(connection, r.Name, key, path), Admin: withKey(adminConnection, r.Name, key, path),
 			Renew: p.AccessActionURL(path, "renew", "rule", r.Name, "key", engine.KeyKind(i).String()),
 		})
 	}

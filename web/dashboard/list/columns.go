@@ -31,10 +31,10 @@ type ColumnChoice struct {
 
 // ChooseColumns determines the columns of a list: those in the address, else those of the view it
 // names, else those of the default view.
-func ChooseColumns(ctx context.Context, r broker.Reader, at pages.Address, list columns.List) ColumnChoice {
-	c := ColumnChoice{List: list}
+func ChooseColumns(ctx context.Context, r broker.Reader, at pages.Address, kind columns.List) ColumnChoice {
+	c := ColumnChoice{List: kind}
 	for _, v := range columns.ViewsIn(r) {
-		if v.AppliesTo(list) {
+		if v.AppliesTo(kind) {
 			c.views = append(c.views, v)
 		}
 	}
@@ -56,7 +56,7 @@ func ChooseColumns(ctx context.Context, r broker.Reader, at pages.Address, list 
 		}
 		c.Columns, c.name = v.Columns, v.Name
 	default:
-		if v, ok := columns.DefaultFor(c.views, list); ok {
+		if v, ok := columns.DefaultFor(c.views, kind); ok {
 			c.Columns, c.name = v.Columns, v.Name
 		}
 	}
@@ -253,12 +253,12 @@ const (
 
 // suggestColumns returns the properties and body members of some messages of a list: the columns that
 // it could have besides fields.
-func suggestColumns(ctx context.Context, p *pages.Pages, at pages.Address, list columns.List) (props, members []columns.Column, err error) {
+func suggestColumns(ctx context.Context, p *pages.Pages, at pages.Address, kind columns.List) (props, members []columns.Column, err error) {
 	var rows []engine.Row
 	err = p.Broker.Read(ctx, func(r broker.Reader) error {
 		rows = nil
 		if at.Kind == pages.Entity {
-			rows, _ = r.Browse(sampleQuery(at.Path, list)) //nolint:errcheck // a missing entity has nothing to suggest
+			rows, _ = r.Browse(sampleQuery(at.Path, kind)) //nolint:errcheck // a missing entity has nothing to suggest
 			return nil
 		}
 		if at.Kind == pages.Deferred {
@@ -319,9 +319,9 @@ func suggestColumns(ctx context.Context, p *pages.Pages, at pages.Address, list 
 }
 
 // sampleQuery returns a query for the first messages of a list.
-func sampleQuery(path engine.Path, list columns.List) engine.Browse {
+func sampleQuery(path engine.Path, kind columns.List) engine.Browse {
 	b := engine.Browse{Path: path, From: 1, Limit: sampledRows}
-	switch list {
+	switch kind {
 	case columns.ScheduledList:
 		b.Class = engine.ClassScheduled
 	case columns.DeferredList:

@@ -162,9 +162,9 @@ func ViewForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.For
 	if t.Errors[page.FieldTypedColumn].S != "" {
 		m.Other = t.Values.Get(page.FieldTypedColumn)
 	}
-	list := columns.Messages
+	kind := columns.Messages
 	if a.Back.Kind != "" {
-		list, m.Back, m.Cancel = listOf(p, a.Back), p.URL(a.Back), p.URL(a.Back)
+		kind, m.Back, m.Cancel = listOf(p, a.Back), p.URL(a.Back), p.URL(a.Back)
 		if v, own := at.Query.Get(page.FieldView), at.Query[page.FieldColumn]; v != "" || len(own) > 0 {
 			was := a.Back.WithQuery(page.FieldView, v)
 			was.Query[page.FieldColumn] = own
@@ -177,7 +177,7 @@ func ViewForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.For
 	for _, c := range a.Columns {
 		m.Columns = append(m.Columns, page.Checkbox{Value: c.String(), Label: columnLabel(c), On: !slices.Contains(a.Hidden, c)})
 	}
-	props, members, err := suggestColumns(ctx, p, a.Back, list)
+	props, members, err := suggestColumns(ctx, p, a.Back, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func ViewForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.For
 // initialViewEdit returns the initial form for a view, or for the columns of a list.
 func initialViewEdit(ctx context.Context, p *pages.Pages, at pages.Address) (a ViewEdit, err error) {
 	a.Back = p.ListAt(at.Query.Get("back"))
-	list := listOf(p, a.Back)
+	kind := listOf(p, a.Back)
 	if name := at.Query.Get(page.FieldView); name != "" {
 		all, err := columns.Views(ctx, p.Broker)
 		if err != nil {
@@ -220,7 +220,7 @@ func initialViewEdit(ctx context.Context, p *pages.Pages, at pages.Address) (a V
 		return a, nil
 	}
 	if a.Columns, err = columns.ParseAll(at.Query[page.FieldColumn]); err != nil || len(a.Columns) == 0 {
-		names := page.StandardColumns(string(list))
+		names := page.StandardColumns(string(kind))
 		if a.Back.Kind == pages.Deferred { // the list covers several entities
 			names = slices.Insert(names, 1, columns.Entity)
 		}
@@ -229,7 +229,7 @@ func initialViewEdit(ctx context.Context, p *pages.Pages, at pages.Address) (a V
 		}
 	}
 	if a.Back.Kind != "" {
-		a.View.Lists = []columns.List{list}
+		a.View.Lists = []columns.List{kind}
 	}
 	return a, nil
 }
@@ -249,7 +249,7 @@ func confirmDeleteView(ctx context.Context, p *pages.Pages, at pages.Address) (v
 }
 
 // ReadColumnChoice is choose in a turn of its own, for lists that are not made in one turn.
-func ReadColumnChoice(ctx context.Context, p *pages.Pages, at pages.Address, list columns.List) (c ColumnChoice, err error) {
-	err = p.Broker.Read(ctx, func(r broker.Reader) error { c = ChooseColumns(ctx, r, at, list); return nil })
+func ReadColumnChoice(ctx context.Context, p *pages.Pages, at pages.Address, kind columns.List) (c ColumnChoice, err error) {
+	err = p.Broker.Read(ctx, func(r broker.Reader) error { c = ChooseColumns(ctx, r, at, kind); return nil })
 	return c, err
 }

@@ -20,7 +20,7 @@ func TestDial(t *testing.T) {
 		there = "Endpoint=sb://there:5;SharedAccessKey=KEY;"
 	)
 	inside(t, &world{more: func(o *pages.Options) { o.Connection, o.AdminConnection, o.RequiresKeys = at, at+"admin", true }}, func(w *world) {
-		entity := func(url string) page.ConnectionInfo {
+		infoOf := func(url string) page.ConnectionInfo {
 			m := w.open(url)
 			if r, ok := m.(pages.Refreshing); ok {
 				m = r.Page
@@ -77,7 +77,7 @@ func TestDial(t *testing.T) {
 			if want != (sample.Task{}) {
 				want.Connection, want.Session = at, "customer-1"
 			}
-			if got := entity(url); got.Task != want || got.String != at || !got.RequiresKeys || got.Admin != "" {
+			if got := infoOf(url); got.Task != want || got.String != at || !got.RequiresKeys || got.Admin != "" {
 				t.Errorf("%s: %+v", url, got)
 			}
 		}
@@ -95,14 +95,14 @@ func TestDial(t *testing.T) {
 		// Code samples are shown despite dead letters, but not beside messages.
 		_, err = w.b.Send(w.Context(), "orders", []broker.Outgoing{{}}, "me")
 		w.must(err)
-		if got := entity("/n/default/q/orders"); got != (page.ConnectionInfo{}) {
+		if got := infoOf("/n/default/q/orders"); got != (page.ConnectionInfo{}) {
 			t.Errorf("beside a message: %+v", got)
 		}
 		got, err := w.b.Receive(w.Context(), broker.ReceiveRequest{Path: "orders", Client: "me", Max: 1})
 		w.must(err)
 		_, err = w.b.Settle(w.Context(), engine.Settlement{Token: got[0].Message.Token(), Outcome: engine.DeadLetter, Path: "orders"})
 		w.must(err)
-		if got := entity("/n/default/q/orders"); got.Task.Queue != "orders" {
+		if got := infoOf("/n/default/q/orders"); got.Task.Queue != "orders" {
 			t.Errorf("beside a dead letter: %+v", got)
 		}
 	})
