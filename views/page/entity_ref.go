@@ -18,8 +18,8 @@ const (
 	Subscription EntityKind = "subscription"
 )
 
-// create returns the label of the button that creates an entity.
-func create(ctx context.Context, kind EntityKind) string {
+// CreateLabel returns the label of the button that creates an entity.
+func CreateLabel(ctx context.Context, kind EntityKind) string {
 	switch kind {
 	case Topic:
 		return locale.T(ctx, "entities.create.topic")
@@ -39,20 +39,20 @@ type EntityRef struct {
 	WholeNamespace bool // the whole namespace, whose name is Name
 }
 
-// crumbs returns the breadcrumbs to the place, all of them links.
-func (p EntityRef) crumbs(ctx context.Context, s layout.Shell) []component.Crumb {
+// Crumbs returns the breadcrumbs to the place, all of them links.
+func (p EntityRef) Crumbs(ctx context.Context, s layout.Shell) []component.Crumb {
 	if p.WholeNamespace {
 		return []component.Crumb{{Label: p.Name, Href: s.Home}}
 	}
-	crumbs := placeCrumbs(ctx, s, p.Kind, p.Name, p.Href, "", "")
+	crumbs := EntityCrumbs(ctx, s, p.Kind, p.Name, p.Href, "", "")
 	if p.DeadLetter {
 		crumbs = append(crumbs, component.Crumb{Label: locale.T(ctx, "entity.tab.dead"), Href: p.Href + "?tab=" + string(TabDeadLetters)})
 	}
 	return crumbs
 }
 
-// placeCrumbs returns the breadcrumbs to an entity; href makes its name a link.
-func placeCrumbs(ctx context.Context, s layout.Shell, kind EntityKind, name, href, topic, topicHref string) []component.Crumb {
+// EntityCrumbs returns the breadcrumbs to an entity; href makes its name a link.
+func EntityCrumbs(ctx context.Context, s layout.Shell, kind EntityKind, name, href, topic, topicHref string) []component.Crumb {
 	if kind == Queue {
 		return []component.Crumb{{Label: locale.T(ctx, "entities.queues"), Href: s.Home + "/queues"}, {Label: name, Href: href}}
 	}

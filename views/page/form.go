@@ -43,8 +43,8 @@ const (
 	FieldUntil     = "until" // for reschedule: an instant in UTC; extend uses FieldBy
 )
 
-// safeNotice returns the notice that Safe mode refuses a form.
-func safeNotice(ctx context.Context) component.Notice {
+// SafeNotice returns the notice that Safe mode refuses a form.
+func SafeNotice(ctx context.Context) component.Notice {
 	return component.Notice{Tone: component.Low, Title: locale.T(ctx, "safe.refused"), Detail: safeHow(ctx)}
 }
 

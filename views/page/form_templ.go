@@ -13,10 +13,10 @@ import (
 	"mayfly/views/locale"
 )
 
-// typeToConfirm asks the user to type a name before an action that cannot be undone.
+// TypeToConfirm asks the user to type a name before an action that cannot be undone.
 //
 //go:noinline
-func typeToConfirm(name, typed string, wrong component.Text) templ.Component {
+func TypeToConfirm(name, typed string, wrong component.Text) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -102,10 +102,10 @@ func typeToConfirm(name, typed string, wrong component.Text) templ.Component {
 	})
 }
 
-// sqlField renders an SQL field with its error below.
+// SQLField renders an SQL field with its error below.
 //
 //go:noinline
-func sqlField(name, label, value, such, tip string, fault component.SyntaxError, wrong component.Text) templ.Component {
+func SQLField(name, label, value, such, tip string, fault component.SyntaxError, wrong component.Text) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -13,10 +13,10 @@ import (
 	"mayfly/views/locale"
 )
 
-// holderWords renders the holder of a lock as a link.
+// HolderWords renders the holder of a lock as a link.
 //
 //go:noinline
-func holderWords(who, href string) templ.Component {
+func HolderWords(who, href string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -83,10 +83,10 @@ func holderWords(who, href string) templ.Component {
 	})
 }
 
-// labLink renders a link to the filter lab.
+// LabLink renders a link to the filter lab.
 //
 //go:noinline
-func labLink(lab string) templ.Component {
+func LabLink(lab string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -117,10 +117,10 @@ func labLink(lab string) templ.Component {
 	})
 }
 
-// linkTarget renders the entity of a link, and the kind of the link.
+// LinkTargetName renders the entity of a link, and the kind of the link.
 //
 //go:noinline
-func linkTarget(p LinkTarget) templ.Component {
+func LinkTargetName(p LinkTarget) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

@@ -26,26 +26,26 @@ const (
 	StateTransferDeadLetter State = "transfer-dead-letter"
 )
 
-// A stateLook is how a state is shown, with text ids for one message in it and for all.
-type stateLook struct {
-	icon, name, all string
-	tone            component.Tone
+// A StateLook is how a state is shown, with text ids for one message in it and for all.
+type StateLook struct {
+	Icon, Name, All string
+	Tone            component.Tone
 }
 
-func (s State) look() stateLook {
+func (s State) Look() StateLook {
 	switch s {
 	case StateLocked:
-		return stateLook{"locked", "state.locked", "state.locked.all", component.Lock}
+		return StateLook{"locked", "state.locked", "state.locked.all", component.Lock}
 	case StateScheduled:
-		return stateLook{"scheduled", "state.scheduled", "state.scheduled.all", component.Plenty}
+		return StateLook{"scheduled", "state.scheduled", "state.scheduled.all", component.Plenty}
 	case StateDeferred:
-		return stateLook{"deferred", "state.deferred", "state.deferred.all", component.Low}
+		return StateLook{"deferred", "state.deferred", "state.deferred.all", component.Low}
 	case StateDeadLetter:
-		return stateLook{"dead", "state.dead", "state.dead.all", component.Dead}
+		return StateLook{"dead", "state.dead", "state.dead.all", component.Dead}
 	case StateTransferDeadLetter:
-		return stateLook{"dead", "entity.tab.transfer", "entity.tab.transfer", component.Dead}
+		return StateLook{"dead", "entity.tab.transfer", "entity.tab.transfer", component.Dead}
 	default:
-		return stateLook{"active", "state.active", "state.active.all", component.Plenty}
+		return StateLook{"active", "state.active", "state.active.all", component.Plenty}
 	}
 }
 
@@ -63,12 +63,12 @@ type Reason struct {
 	Resubmit, Delete, Export string // addresses of actions on all of them; empty if not possible
 }
 
-// args returns the arguments for texts about the dead letters of a reason.
-func (r Reason) args(ctx context.Context) locale.Args {
+// Args returns the arguments for texts about the dead letters of a reason.
+func (r Reason) Args(ctx context.Context) locale.Args {
 	return locale.Args{"Reason": cmp.Or(component.ShowInvisible(r.Reason), locale.T(ctx, "reason.none")), "Count": locale.Number(ctx, r.N)}
 }
 
-// named reports whether a requested reason means r.
-func (r Reason) named(asked string) bool {
+// Named reports whether a requested reason means r.
+func (r Reason) Named(asked string) bool {
 	return asked != "" && strings.EqualFold(cmp.Or(r.Reason, "-"), asked)
 }

@@ -16,12 +16,12 @@ import (
 	"mayfly/views/sample"
 )
 
-// languages renders samples with a switch that works without scripts. The first sample is
+// Languages renders samples with a switch that works without scripts. The first sample is
 // visible until the user chooses another. what and copies are text ids of descriptions,
 // which take Language.
 //
 //go:noinline
-func languages(group string, samples []sample.Sample, what, copies string) templ.Component {
+func Languages(group string, samples []sample.Sample, what, copies string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

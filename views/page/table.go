@@ -1,4 +1,4 @@
 package page
 
-// A heading is a column of a table that cannot be sorted: the text id of its name, and its class.
-type heading struct{ name, class string }
+// A Heading is a column of a table that cannot be sorted: the text id of its name, and its class.
+type Heading struct{ Name, Class string }

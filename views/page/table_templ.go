@@ -13,10 +13,10 @@ import (
 	"mayfly/views/locale"
 )
 
-// columnHead renders the heading of a column; name is a text id.
+// ColumnHead renders the heading of a column; name is a text id.
 //
 //go:noinline
-func columnHead(name, class string) templ.Component {
+func ColumnHead(name, class string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -76,10 +76,10 @@ func columnHead(name, class string) templ.Component {
 	})
 }
 
-// countCell renders a number in a table.
+// CountCell renders a number in a table.
 //
 //go:noinline
-func countCell(label, class string, n int) templ.Component {
+func CountCell(label, class string, n int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -162,10 +162,10 @@ func countCell(label, class string, n int) templ.Component {
 	})
 }
 
-// pager renders the foot of a list; nothing for a zero value.
+// Pager renders the foot of a list; nothing for a zero value.
 //
 //go:noinline
-func pager(p component.Pages) templ.Component {
+func Pager(p component.Pages) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -196,10 +196,10 @@ func pager(p component.Pages) templ.Component {
 	})
 }
 
-// countFact renders a number in a list of facts; label is a text id.
+// CountFact renders a number in a list of facts; label is a text id.
 //
 //go:noinline
-func countFact(label string, n int) templ.Component {
+func CountFact(label string, n int) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
