@@ -20,7 +20,7 @@ type Deferred struct {
 	AllMatching AllMatching                 // all deferred messages
 }
 
-// Table reports whether the messages are shown as a table.
+// table reports whether the messages are shown as a table.
 func (m Deferred) table() bool { return len(m.Columns.Own) > 0 }
 
 // Full returns the whole page.
