@@ -115,7 +115,7 @@ func messagesTab(m Entity) templ.Component {
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}
-		templ_7745c5c3_Err = list.ListStill(m.ListFilter).Render(ctx, templ_7745c5c3_Buffer)
+		templ_7745c5c3_Err = list.NotLiveNote(m.ListFilter).Render(ctx, templ_7745c5c3_Buffer)
 		if templ_7745c5c3_Err != nil {
 			return templ_7745c5c3_Err
 		}

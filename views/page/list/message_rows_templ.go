@@ -362,10 +362,10 @@ func sortLink(s Sort, name string) templ.Component {
 	})
 }
 
-// ListStill says that a sorted or filtered list is not live.
+// NotLiveNote says that a sorted or filtered list is not live.
 //
 //go:noinline
-func ListStill(f Filter) templ.Component {
+func NotLiveNote(f Filter) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
