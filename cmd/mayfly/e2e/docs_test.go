@@ -125,7 +125,7 @@ func TestDocsLinks(t *testing.T) {
 // their titles.
 func TestDocsReadMore(t *testing.T) {
 	library, n := manual.Open(""), 0
-	files, err := filepath.Glob("../../../views/page/*.templ")
+	files, err := filepath.Glob("../../../views/page/*/*.templ")
 	if err != nil {
 		t.Fatal(err)
 	}
