@@ -82,7 +82,7 @@
 //	crash recovery                       engine/restore.go, storage/sqlite/load.go
 //	dead-letter groups                   engine/search/deadletters, views/page/search/dead_letter_groups.templ
 //	deliver a message                    engine/receive.go, web/amqp/sender.go
-//	documentation: pages, list           web/docs
+//	documentation: pages, list           web/docs, cmd/mayfly/manual
 //	duplicate detection                  engine/duplicates.go
 //	errors: their codes at each door     web/errorcodes/table.go
 //	event history: written, queried      engine/broker/history_writer.go, engine/history
