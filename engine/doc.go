@@ -69,20 +69,20 @@
 //	attach of a link                     web/amqp/attach.go
 //	audit trail: recorded, read, shown   engine/audit.go, engine/history, web/dashboard/activity
 //	auto-delete on idle                  engine/idle.go
-//	backup and restore                   storage/archive, cmd/mayfly/backup.go, cmd/mayfly/restore.go
+//	backup and restore                   storage/archive, cmd/mayfly/server/backup.go, cmd/mayfly/server/restore.go
 //	benchmarks                           cmd/brokerbench, cmd/livebench
 //	bulk operations                      engine/bulk.go, engine/job
 //	CBS tokens, SAS                      web/amqp/request_link.go, web/auth/sas
 //	clock that a user turns              engine/broker/manual_clock.go
-//	command line, flags of serve         cmd/mayfly/cli/command.go, cmd/mayfly/serve.go
+//	command line, flags of serve         cmd/mayfly/cli/command.go, cmd/mayfly/server/serve.go
 //	commit: one for many steps           engine/broker/turn.go, engine/changes.go
-//	Config.json                          engine/topology, cmd/mayfly/config_file.go
+//	Config.json                          engine/topology, cmd/mayfly/server/config_file.go
 //	connection limits, rate limits       web/connlimit, web/auth/password/sign_in_limiter.go, web/loglimit
 //	correlation filters                  engine/filter/correlation_parse.go, engine/filter/correlation_match.go
 //	crash recovery                       engine/restore.go, storage/sqlite/load.go
 //	dead-letter groups                   engine/search/deadletters, views/page/search/dead_letter_groups.templ
 //	deliver a message                    engine/receive.go, web/amqp/sender.go
-//	documentation: pages, list           web/docs
+//	documentation: pages, list           web/docs, cmd/mayfly/manual
 //	duplicate detection                  engine/duplicates.go
 //	errors: their codes at each door     web/errorcodes/table.go
 //	event history: written, queried      engine/broker/history_writer.go, engine/history

@@ -14,10 +14,10 @@ import (
 func library(base string) *docs.Library {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	return docs.New(base, map[string]fs.FS{
-		"cmd/mayfly": fstest.MapFS{"first-minute.md": file(`# The first minute
+		"cmd/mayfly/manual": fstest.MapFS{"first-minute.md": file(`# The first minute
 
 <!-- mark -->
-See [TLS](../../web/certificate/tls.md#names), [here](#send-it), [the code](main.go), [all](../../README.md), [a file](k.yaml) and <https://example.com>. <b>Not bold</b>
+See [TLS](../../../web/certificate/tls.md#names), [here](#send-it), [the code](main.go), [all](../../../README.md), [a file](k.yaml) and <https://example.com>. <b>Not bold</b>
 
 ## Send it
 
