@@ -204,7 +204,8 @@ func (v *visit) stray() string {
 	return key
 }
 
-// walkInBrowser checks every page on a screen and on a phone, light and dark.
+// walkInBrowser checks every page: on screens of all sizes, at 200 % and 400 %, in both themes, with
+// axe-core, and with the Tab key.
 func walkInBrowser(t *testing.T, v *visit) {
 	if *shots != "" {
 		if err := os.MkdirAll(*shots, 0o777); err != nil {
@@ -214,15 +215,36 @@ func walkInBrowser(t *testing.T, v *visit) {
 	v.visit("/n/default")
 	v.look("first-start")
 	furnish(v)
-	all := v.places()
+	all, patterns := v.places(), routed(t)
+	placed(t, all)
 	v.create("queue", "reply-91c2", `{"AutoDeleteOnIdle":"PT20S"}`)
 	v.visit("/n/default/temporary")
 	v.want(`document.querySelector(".toast")`)
 	v.look("toast")
+	titles, seen, tabbed := map[string]string{}, map[string]bool{}, map[string]bool{}
 	for _, p := range all {
 		v.visit(p.path)
 		v.want(`!document.body.dataset.live || ` + isLive)
 		v.look(p.name)
+		v.inThemes(p.name, `document`)
+		v.hears(p.name)
+		v.axeOpened(p.name)
+		path, _, _ := strings.Cut(p.path, "?")
+		first := !seen[path]
+		seen[path] = true
+		if first {
+			v.titled(p.name, titles)
+			v.do(chromedp.EmulateViewport(390, 844))
+			v.axeOnce(p.name+" on a phone", `document`)
+			v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
+		}
+		if k := kind(patterns, p.path); !tabbed[k] {
+			tabbed[k] = true
+			v.tabbedPage(p.name)
+		}
+		if first {
+			v.reflows(p.name)
+		}
 	}
 	v.visit("/n/default/q/orders")
 	v.want(isLive)
@@ -235,8 +257,12 @@ func walkInBrowser(t *testing.T, v *visit) {
 	v.press("n")
 	v.want(caption + `.startsWith("Two queues") && !document.querySelector(".stage-playing")`)
 	v.look("scene")
+	v.inThemes("scene", `document`)
 	v.visit("/scenes")
 	v.look("scenes-playing")
+	v.axeDialogs()
+	v.axeAnswers()
+	v.forced()
 }
 
 // looks are the viewports and themes of the walk: a screen, a tablet and a phone.

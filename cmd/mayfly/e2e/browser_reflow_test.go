@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"strings"
-	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -16,40 +14,34 @@ const spaced = `{ const s = new CSSStyleSheet(); s.replaceSync("* { line-height:
 // opening.
 const cutOff = `[...document.querySelectorAll("main :is(button, .btn, h1, h2, h3, legend, label, th, .badge, summary)")].filter((el) => el.checkVisibility({ visibilityProperty: true }) && !el.closest(".sr, .clip, thead") && !el.matches(".sr") && (el.scrollWidth > el.clientWidth + 2 && el.clientWidth > 0 && getComputedStyle(el).overflowX !== "visible" && getComputedStyle(el).display !== "inline")).slice(0, 4).map((el) => el.outerHTML.slice(0, 140))`
 
-// reflowInBrowser checks that at 200 % and 400 % nothing is wider than the screen, and that
-// wide spacing cuts off no texts (WCAG 1.4.4, 1.4.10, 1.4.12). Pages with different headings
-// have different titles, and colours may be forced.
-func reflowInBrowser(_ *testing.T, v *visit) {
-	furnish(v)
-	titles, seen := map[string]string{}, map[string]bool{}
-	for _, p := range v.places() {
-		path, _, _ := strings.Cut(p.path, "?")
-		if seen[path] {
-			continue
-		}
-		seen[path] = true
-		v.visit(p.path)
-		title, heading := fmt.Sprint(v.js(`document.title`)), fmt.Sprint(v.js(`document.querySelector("h1")?.innerText`))
-		if other, ok := titles[title]; ok && other != heading {
-			v.t.Errorf("%s is called %q, as the page %q is, and not %q", p.name, title, other, heading)
-		}
-		titles[title] = heading
-		if got := v.js(`document.documentElement.lang + (document.documentElement.dir || "ltr")`); got != "enltr" {
-			v.t.Errorf("%s is in %v", p.name, got)
-		}
-		for _, zoom := range []struct {
-			name          string
-			width, height int64
-		}{{"twice the size", 720, 450}, {"four times the size", 320, 256}} {
-			v.do(chromedp.EmulateViewport(zoom.width, zoom.height))
-			v.fits(p.name + " at " + zoom.name)
-		}
-		v.js(spaced)
-		v.fits(p.name + " at four times the size, spaced")
-		v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
-		v.fits(p.name + ", spaced")
+// titled checks that pages with different headings have different titles, and the language.
+func (v *visit) titled(what string, titles map[string]string) {
+	v.t.Helper()
+	title, heading := fmt.Sprint(v.js(`document.title`)), fmt.Sprint(v.js(`document.querySelector("h1")?.innerText`))
+	if other, ok := titles[title]; ok && other != heading {
+		v.t.Errorf("%s is called %q, as the page %q is, and not %q", what, title, other, heading)
 	}
-	v.forced()
+	titles[title] = heading
+	if got := v.js(`document.documentElement.lang + (document.documentElement.dir || "ltr")`); got != "enltr" {
+		v.t.Errorf("%s is in %v", what, got)
+	}
+}
+
+// reflows checks that at 200 % and 400 % nothing is wider than the screen, and that wide spacing
+// cuts off no texts (WCAG 1.4.4, 1.4.10, 1.4.12). The page keeps the spacing.
+func (v *visit) reflows(what string) {
+	v.t.Helper()
+	for _, zoom := range []struct {
+		name          string
+		width, height int64
+	}{{"twice the size", 720, 450}, {"four times the size", 320, 256}} {
+		v.do(chromedp.EmulateViewport(zoom.width, zoom.height))
+		v.fits(what + " at " + zoom.name)
+	}
+	v.js(spaced)
+	v.fits(what + " at four times the size, spaced")
+	v.do(chromedp.EmulateViewport(looks[0].width, looks[0].height))
+	v.fits(what + ", spaced")
 }
 
 // fits checks that nothing is wider than the screen, and that no text is cut off.
