@@ -69,20 +69,20 @@
 //	attach of a link                     web/amqp/attach.go
 //	audit trail: recorded, read, shown   engine/audit.go, engine/history, web/dashboard/activity
 //	auto-delete on idle                  engine/idle.go
-//	backup and restore                   storage/archive, cmd/mayfly/backup.go, cmd/mayfly/restore.go
+//	backup and restore                   storage/archive, cmd/mayfly/server/backup.go, cmd/mayfly/server/restore.go
 //	benchmarks                           cmd/brokerbench, cmd/livebench
 //	bulk operations                      engine/bulk.go, engine/job
 //	CBS tokens, SAS                      web/amqp/request_link.go, web/auth/sas
 //	clock that a user turns              engine/broker/manual_clock.go
-//	command line, flags of serve         cmd/mayfly/cli/command.go, cmd/mayfly/serve.go
+//	command line, flags of serve         cmd/mayfly/cli/command.go, cmd/mayfly/server/serve.go
 //	commit: one for many steps           engine/broker/turn.go, engine/changes.go
-//	Config.json                          engine/topology, cmd/mayfly/config_file.go
+//	Config.json                          engine/topology, cmd/mayfly/server/config_file.go
 //	connection limits, rate limits       web/connlimit, web/auth/password/sign_in_limiter.go, web/loglimit
 //	correlation filters                  engine/filter/correlation_parse.go, engine/filter/correlation_match.go
 //	crash recovery                       engine/restore.go, storage/sqlite/load.go
-//	dead-letter groups                   engine/search/deadletters, views/page/dead_letter_groups.templ
+//	dead-letter groups                   engine/search/deadletters, views/page/search/dead_letter_groups.templ
 //	deliver a message                    engine/receive.go, web/amqp/sender.go
-//	documentation: pages, list           web/docs
+//	documentation: pages, list           web/docs, cmd/mayfly/manual
 //	duplicate detection                  engine/duplicates.go
 //	errors: their codes at each door     web/errorcodes/table.go
 //	event history: written, queried      engine/broker/history_writer.go, engine/history
@@ -94,13 +94,13 @@
 //	login and password                   web/auth/password, web/auth/users
 //	management operations ($management)  web/amqp/management.go
 //	memory limits                        engine/memory.go, engine/memory_account.go
-//	message templates                    engine/template, web/dashboard/send.go, views/page/templates.templ
+//	message templates                    engine/template, web/dashboard/send.go, views/page/send/templates.templ
 //	MongoDB's TTL indexes                storage/mongo/index.go
 //	OpenAPI document                     web/openapi
 //	OpenID Connect                       web/auth/oidc
 //	operator actions on one message      engine/operator_actions.go, engine/broker/operator_actions.go
 //	page of a queue: form, handler       web/dashboard/entity/entity_form.go, web/dashboard/entity.go
-//	page of a queue: model, template     web/dashboard/entity, views/page/entity.templ
+//	page of a queue: model, template     web/dashboard/entity, views/page/entity/entity.templ
 //	page of a queue: route, role         web/dashboard/route/entity.go
 //	presenter mode                       web/presentation, web/dashboard/share.go, static/present.js
 //	Prometheus metrics                   web/prometheus
@@ -110,7 +110,7 @@
 //	REST: send, receive, settle          web/rest
 //	SASL                                 web/amqp/handshake.go
 //	saved views                          engine/search/columns/views.go, web/dashboard/views.go
-//	scheduled message list               engine/browse.go, views/page/entitytabs.go
+//	scheduled message list               engine/browse.go, views/page/entity/entity_tabs.go
 //	scheduled messages                   engine/send.go, engine/judge.go
 //	search of messages                   engine/search, engine/broker/search.go, web/api/search.go
 //	sessions and their locks             engine/session.go
@@ -119,7 +119,7 @@
 //	SQL filters: grammar                 engine/filter/grammar.go
 //	store: contract, conformance tests   engine/store.go, storage/storetest
 //	take-over of a namespace             engine/namespaces/keeper.go, storage/mongo/owner.go
-//	temporary queues list                engine/idle.go, views/page/temporary.templ
+//	temporary queues list                engine/idle.go, views/page/overview/temporary.templ
 //	TLS certificate                      web/certificate
 //	traceability test                    engine/traceability_test.go
 //	transactions                         engine/transaction.go, web/amqp/coordinator.go

@@ -252,8 +252,31 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Test sends an alert of a rule without any reason.
-func (r *Rules) Test(id ID) error {
+// Test sends an alert of a rule without any reason, and waits until it is among Alerts, for two
+// seconds at most: alerts are sent once a second.
+func (r *Rules) Test(ctx context.Context, id ID) error {
+	if err := r.queueTest(id); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*sendInterval)
+	defer cancel()
+	for {
+		r.mu.Lock()
+		l, changed := r.all[id], r.changed
+		sent := l == nil || !l.pending.Test
+		r.mu.Unlock()
+		if sent {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil // it is sent later
+		}
+	}
+}
+
+func (r *Rules) queueTest(id ID) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.all[id]

@@ -12,11 +12,14 @@ import (
 
 	"mayfly/views/component"
 	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/list"
+	"mayfly/views/page/message"
+	"mayfly/views/page/send"
 	"mayfly/views/view"
 )
 
-// The tests read the rendered pages. They are outside the package, because tests inside it
-// would make Go compile the package, the largest of all, a second time.
+// The tests read the rendered pages of all areas, and are therefore outside of any of them.
 
 // read parses the output of c.
 func read(t *testing.T, c templ.Component) *goquery.Document {
@@ -47,18 +50,18 @@ func readSlot(t *testing.T, m view.Page, name string) *goquery.Document {
 func attr(s *goquery.Selection, name string) string { return s.AttrOr(name, "none") }
 
 func TestSortedAddresses(t *testing.T) {
-	m := page.Entities{Kind: page.Queue, Query: "a&b"}
+	m := entity.Entities{Kind: page.Queue, Query: "a&b"}
 	m.Shell.Home = "/base/n/shop"
 	for name, tc := range map[string]struct {
-		sort page.Column
+		sort entity.Column
 		down bool
-		by   page.Column
+		by   entity.Column
 		want string
 	}{
-		"counts start from the largest":  {by: page.ByDead, want: "/base/n/shop/queues?dir=down&q=a%26b&sort=dead"},
-		"times start from the soonest":   {by: page.ByExpiry, want: "/base/n/shop/queues?dir=up&q=a%26b&sort=expiry"},
-		"the same again turns round":     {sort: page.ByDead, down: true, by: page.ByDead, want: "/base/n/shop/queues?dir=up&q=a%26b&sort=dead"},
-		"by name is what was not chosen": {by: page.ByName, want: "/base/n/shop/queues?dir=down&q=a%26b&sort=name"},
+		"counts start from the largest":  {by: entity.ByDead, want: "/base/n/shop/queues?dir=down&q=a%26b&sort=dead"},
+		"times start from the soonest":   {by: entity.ByExpiry, want: "/base/n/shop/queues?dir=up&q=a%26b&sort=expiry"},
+		"the same again turns round":     {sort: entity.ByDead, down: true, by: entity.ByDead, want: "/base/n/shop/queues?dir=up&q=a%26b&sort=dead"},
+		"by name is what was not chosen": {by: entity.ByName, want: "/base/n/shop/queues?dir=down&q=a%26b&sort=name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := m
@@ -84,7 +87,7 @@ func TestATabThatAKindLacksIsItsFirst(t *testing.T) {
 		"dead letters of a topic lie below": {page.Topic, page.TabDeadLetters, page.TabSubscriptions},
 	} {
 		t.Run(name, func(t *testing.T) {
-			doc := read(t, page.Entity{Kind: tc.kind, Tab: tc.tab}.Full())
+			doc := read(t, entity.Entity{Kind: tc.kind, Tab: tc.tab}.Full())
 			if got := attr(doc.Find(".tabs [aria-current]"), "href"); got != "?tab="+string(tc.want) {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
@@ -93,16 +96,16 @@ func TestATabThatAKindLacksIsItsFirst(t *testing.T) {
 }
 
 func TestEveryColumnHasItsCell(t *testing.T) {
-	entities := []page.EntityRow{{Key: "1"}}
-	messages := []page.MessageRow{{Key: "1"}}
+	entities := []entity.Row{{Key: "1"}}
+	messages := []list.MessageRow{{Key: "1"}}
 	pages := map[string]view.Page{
-		"queues":        page.Entities{Kind: page.Queue, Rows: entities},
-		"topics":        page.Entities{Kind: page.Topic, Rows: entities},
-		"subscriptions": page.Entity{Kind: page.Topic, Subscriptions: entities},
-		"a session":     page.Session{Rows: messages},
+		"queues":        entity.Entities{Kind: page.Queue, Rows: entities},
+		"topics":        entity.Entities{Kind: page.Topic, Rows: entities},
+		"subscriptions": entity.Entity{Kind: page.Topic, Subscriptions: entities},
+		"a session":     entity.Session{Rows: messages},
 	}
 	for _, tab := range []page.Tab{page.TabMessages, page.TabScheduled, page.TabDeferred, page.TabLocked, page.TabDeadLetters, page.TabTransfers} {
-		pages[string(tab)] = page.Entity{Kind: page.Queue, Tab: tab, Rows: messages}
+		pages[string(tab)] = entity.Entity{Kind: page.Queue, Tab: tab, Rows: messages}
 	}
 	for name, m := range pages {
 		table := read(t, m.Full()).Find("table.rows")
@@ -115,24 +118,24 @@ func TestEveryColumnHasItsCell(t *testing.T) {
 func TestBodyViews(t *testing.T) {
 	json := []byte(`{"a":1}`)
 	for name, tc := range map[string]struct {
-		body page.Body
-		view page.BodyView
-		want page.BodyView
+		body message.Body
+		view message.BodyView
+		want message.BodyView
 	}{
-		"JSON is a tree":                     {page.Body{Content: json, Size: 7}, "", page.TreeView},
-		"text is raw":                        {page.Body{Content: []byte("hi"), Size: 2}, "", page.RawView},
-		"text has no tree":                   {page.Body{Content: []byte("hi"), Size: 2}, page.TreeView, page.RawView},
-		"the beginning of one is no tree":    {page.Body{Content: json, Size: 8}, "", page.RawView},
-		"what is asked for":                  {page.Body{Content: json, Size: 7}, page.HexView, page.HexView},
-		"headers are there without any body": {page.Body{}, page.HeadersView, page.HeadersView},
-		"nonsense":                           {page.Body{Content: json, Size: 7}, "nonsense", page.TreeView},
+		"JSON is a tree":                     {message.Body{Content: json, Size: 7}, "", message.TreeView},
+		"text is raw":                        {message.Body{Content: []byte("hi"), Size: 2}, "", message.RawView},
+		"text has no tree":                   {message.Body{Content: []byte("hi"), Size: 2}, message.TreeView, message.RawView},
+		"the beginning of one is no tree":    {message.Body{Content: json, Size: 8}, "", message.RawView},
+		"what is asked for":                  {message.Body{Content: json, Size: 7}, message.HexView, message.HexView},
+		"headers are there without any body": {message.Body{}, message.HeadersView, message.HeadersView},
+		"nonsense":                           {message.Body{Content: json, Size: 7}, "nonsense", message.TreeView},
 	} {
 		t.Run(name, func(t *testing.T) {
-			doc := read(t, page.Message{Body: tc.body, View: tc.view}.Drawer())
+			doc := read(t, message.Message{Body: tc.body, View: tc.view}.Drawer())
 			if got := attr(doc.Find(".seg [aria-current]"), "href"); got != "?view="+string(tc.want)+"#body" {
 				t.Errorf("got %s, want %s", got, tc.want)
 			}
-			for view, shown := range map[page.BodyView]string{page.TreeView: ".tree", page.RawView: "pre.raw", page.HexView: "pre.hex", page.HeadersView: "dl.wide"} {
+			for view, shown := range map[message.BodyView]string{message.TreeView: ".tree", message.RawView: "pre.raw", message.HexView: "pre.hex", message.HeadersView: "dl.wide"} {
 				if there := doc.Find(shown).Length() > 0; there != (view == tc.want) {
 					t.Errorf("%s is shown: %v", view, there)
 				}
@@ -158,14 +161,14 @@ func TestBodiesAreCut(t *testing.T) {
 		"more than is looked at": {1 << 20, 1<<20 + 1, shown{4096, 256, false, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := page.Session{HasState: true, State: page.Body{Content: []byte(strings.Repeat("x", tc.content)), Size: tc.size}}
-			look := func(v page.BodyView) (text string, all bool) {
+			m := entity.Session{HasState: true, State: message.Body{Content: []byte(strings.Repeat("x", tc.content)), Size: tc.size}}
+			look := func(v message.BodyView) (text string, all bool) {
 				m.View = v
 				pre := read(t, m.Drawer()).Find("pre." + string(v))
 				return pre.Text(), pre.Next().Length() == 0
 			}
-			raw, rawAll := look(page.RawView)
-			hex, hexAll := look(page.HexView)
+			raw, rawAll := look(message.RawView)
+			hex, hexAll := look(message.HexView)
 			if d := cmp.Diff(tc.want, shown{len(raw), strings.Count(hex, "\n"), rawAll, hexAll}); d != "" {
 				t.Error(d)
 			}
@@ -187,13 +190,13 @@ func fields(doc *goquery.Document, prefix string, row int, parts ...string) (val
 }
 
 func TestFormOffersEmptyRows(t *testing.T) {
-	rows := []page.SendProperty{{Name: "a"}, {Kind: "int"}, {Value: "b"}}
-	doc := read(t, page.Send{Properties: rows, Kinds: []string{"string", "int"}}.Full())
-	if got := attr(doc.Find(`[name="`+page.SendPropertyRows+`"]`), "value"); got != "6" || doc.Find(".entry tbody tr").Length() != 6 {
+	rows := []send.Property{{Name: "a"}, {Kind: "int"}, {Value: "b"}}
+	doc := read(t, send.Send{Properties: rows, Kinds: []string{"string", "int"}}.Full())
+	if got := attr(doc.Find(`[name="`+send.SendPropertyRows+`"]`), "value"); got != "6" || doc.Find(".entry tbody tr").Length() != 6 {
 		t.Errorf("%s rows: %d", got, doc.Find(".entry tbody tr").Length())
 	}
 	for i, want := range [][]string{{"a", "string", ""}, {"", "int", ""}, {"", "string", "b"}, {"", "string", ""}, {"", "string", ""}, {"", "string", ""}} {
-		if d := cmp.Diff(want, fields(doc, page.SendPropertyPrefix, i, page.SendPropertyName, page.SendPropertyKind, page.SendPropertyValue)); d != "" {
+		if d := cmp.Diff(want, fields(doc, send.SendPropertyPrefix, i, send.SendPropertyName, send.SendPropertyKind, send.SendPropertyValue)); d != "" {
 			t.Errorf("row %d: %s", i, d)
 		}
 	}
@@ -201,25 +204,25 @@ func TestFormOffersEmptyRows(t *testing.T) {
 
 func TestAStateIsFilledIn(t *testing.T) {
 	const mostInForm = 64 << 10 // bytes
-	body := func(s string) page.Body { return page.Body{Content: []byte(s), Size: int64(len(s))} }
-	typed := page.StateForm{Text: "0", As: page.StateHex, Error: component.ServerText("no")}
+	body := func(s string) message.Body { return message.Body{Content: []byte(s), Size: int64(len(s))} }
+	typed := entity.StateForm{Text: "0", As: entity.StateHex, Error: component.ServerText("no")}
 	for name, tc := range map[string]struct {
-		m    page.Session
-		want page.StateForm
+		m    entity.Session
+		want entity.StateForm
 	}{
-		"text":                   {page.Session{State: body("{\n\t\"订\": 1}")}, page.StateForm{Text: "{\n\t\"订\": 1}", As: page.StateText}},
-		"no text":                {page.Session{State: body("\x00\xffab")}, page.StateForm{Text: "00 ff 61 62", As: page.StateHex}},
-		"lines of sixteen bytes": {page.Session{State: body("\x00" + strings.Repeat("a", 16))}, page.StateForm{Text: "00" + strings.Repeat(" 61", 15) + "\n61", As: page.StateHex}},
-		"a form would change it": {page.Session{State: body("a\r\nb")}, page.StateForm{Text: "61 0d 0a 62", As: page.StateHex}},
-		"none":                   {page.Session{}, page.StateForm{As: page.StateText}},
-		"more than is shown":     {page.Session{State: page.Body{Content: []byte("a"), Size: 2}}, page.StateForm{As: page.StateText}},
-		"as large as a form has": {page.Session{State: body(strings.Repeat("a", mostInForm))}, page.StateForm{Text: strings.Repeat("a", mostInForm), As: page.StateText}},
-		"too large for a form":   {page.Session{State: body(strings.Repeat("a", mostInForm+1))}, page.StateForm{As: page.StateText}},
-		"what was typed":         {page.Session{State: body("a"), Typed: typed}, typed},
+		"text":                   {entity.Session{State: body("{\n\t\"订\": 1}")}, entity.StateForm{Text: "{\n\t\"订\": 1}", As: entity.StateText}},
+		"no text":                {entity.Session{State: body("\x00\xffab")}, entity.StateForm{Text: "00 ff 61 62", As: entity.StateHex}},
+		"lines of sixteen bytes": {entity.Session{State: body("\x00" + strings.Repeat("a", 16))}, entity.StateForm{Text: "00" + strings.Repeat(" 61", 15) + "\n61", As: entity.StateHex}},
+		"a form would change it": {entity.Session{State: body("a\r\nb")}, entity.StateForm{Text: "61 0d 0a 62", As: entity.StateHex}},
+		"none":                   {entity.Session{}, entity.StateForm{As: entity.StateText}},
+		"more than is shown":     {entity.Session{State: message.Body{Content: []byte("a"), Size: 2}}, entity.StateForm{As: entity.StateText}},
+		"as large as a form has": {entity.Session{State: body(strings.Repeat("a", mostInForm))}, entity.StateForm{Text: strings.Repeat("a", mostInForm), As: entity.StateText}},
+		"too large for a form":   {entity.Session{State: body(strings.Repeat("a", mostInForm+1))}, entity.StateForm{As: entity.StateText}},
+		"what was typed":         {entity.Session{State: body("a"), Typed: typed}, typed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := read(t, tc.m.Full())
-			got := page.StateForm{Text: doc.Find("#f-state").Text(), As: attr(doc.Find(`[name="`+page.StateAs+`"][checked]`), "value")}
+			got := entity.StateForm{Text: doc.Find("#f-state").Text(), As: attr(doc.Find(`[name="`+entity.StateAs+`"][checked]`), "value")}
 			if wrong := doc.Find("#f-state-e span").Text(); wrong != "" {
 				got.Error = component.ServerText(wrong)
 			}

@@ -13,10 +13,10 @@ import (
 	"mayfly/views/locale"
 )
 
-// queryScript loads the script that suggests terms in query boxes.
+// QueryScript loads the script that suggests terms in query boxes.
 //
 //go:noinline
-func queryScript() templ.Component {
+func QueryScript() templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -42,7 +42,7 @@ func queryScript() templ.Component {
 			return templ_7745c5c3_Err
 		}
 		var templ_7745c5c3_Var2 string
-		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(staticURL(ctx, "suggest.js"))
+		templ_7745c5c3_Var2, templ_7745c5c3_Err = templ.JoinStringErrs(StaticURL(ctx, "suggest.js"))
 		if templ_7745c5c3_Err != nil {
 			return templ.Error{Err: templ_7745c5c3_Err, FileName: `page/query.templ`, Line: 12, Col: 43}
 		}
@@ -58,10 +58,10 @@ func queryScript() templ.Component {
 	})
 }
 
-// queryWrong shows the error of a query.
+// QueryWrong shows the error of a query.
 //
 //go:noinline
-func queryWrong(id, wrong string) templ.Component {
+func QueryWrong(id, wrong string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -90,10 +90,10 @@ func queryWrong(id, wrong string) templ.Component {
 	})
 }
 
-// queryChips renders the terms of a query, each with a link that removes it.
+// QueryChips renders the terms of a query, each with a link that removes it.
 //
 //go:noinline
-func queryChips(chips []SearchChip) templ.Component {
+func QueryChips(chips []SearchChip) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {
@@ -194,10 +194,10 @@ func queryChips(chips []SearchChip) templ.Component {
 	})
 }
 
-// queryMore renders terms to add, and how to write others.
+// QueryMore renders terms to add, and how to write others.
 //
 //go:noinline
-func queryMore(more []component.Choice, open bool, teach string) templ.Component {
+func QueryMore(more []component.Choice, open bool, teach string) templ.Component {
 	return templruntime.GeneratedTemplate(func(templ_7745c5c3_Input templruntime.GeneratedComponentInput) (templ_7745c5c3_Err error) {
 		templ_7745c5c3_W, ctx := templ_7745c5c3_Input.Writer, templ_7745c5c3_Input.Context
 		if templ_7745c5c3_CtxErr := ctx.Err(); templ_7745c5c3_CtxErr != nil {

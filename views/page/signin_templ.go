@@ -574,27 +574,27 @@ func signInSessions(m SignInSessions) templ.Component {
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = columnHead("signed.who", "name").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ColumnHead("signed.who", "name").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = columnHead("signed.role", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ColumnHead("signed.role", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = columnHead("signed.from", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ColumnHead("signed.from", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = columnHead("signed.begun", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ColumnHead("signed.begun", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = columnHead("signed.seen", "").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ColumnHead("signed.seen", "").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}
-			templ_7745c5c3_Err = columnHead("spaces.do", "keys").Render(ctx, templ_7745c5c3_Buffer)
+			templ_7745c5c3_Err = ColumnHead("spaces.do", "keys").Render(ctx, templ_7745c5c3_Buffer)
 			if templ_7745c5c3_Err != nil {
 				return templ_7745c5c3_Err
 			}

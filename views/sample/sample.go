@@ -1,6 +1,6 @@
 // Package sample holds programs that send a message to the broker and receive it, in each
 // language with a Service Bus SDK. The programs for the queue orders are the scripts of the
-// documentation. Tests of cmd/mayfly run these and the programs that pages show, except
+// documentation. Tests of cmd/mayfly/e2e run these and the programs that pages show, except
 // those in .NET.
 package sample
 

@@ -6,27 +6,27 @@ import (
 
 	"mayfly/views/component"
 	"mayfly/views/layout"
-	"mayfly/views/page"
+	"mayfly/views/page/activity"
 )
 
 func activityStories() []Story {
 	return []Story{
-		{Name: "activity", Page: activity()},
+		{Name: "activity", Page: activityPage()},
 		{Name: "activity-everything", Page: activityEverything()},
 		{Name: "activity-older", Page: activityOlder()},
 		{Name: "activity-searching", Page: activitySearching()},
 		{Name: "activity-nothing", Page: activityNothing()},
 		{Name: "activity-empty", Page: activityEmpty()},
-		{Name: "activity-none", Page: page.Activity{Shell: shell("Activity", layout.Activity, "/activity"), NoHistory: true}},
+		{Name: "activity-none", Page: activity.Activity{Shell: shell("Activity", layout.Activity, "/activity"), NoHistory: true}},
 	}
 }
 
-func activityFilter(scope string) page.ActivityFilter {
+func activityFilter(scope string) activity.Filter {
 	all := home + "/activity"
 	if scope != "" {
 		all += "?scope=" + scope
 	}
-	return page.ActivityFilter{
+	return activity.Filter{
 		Scope: scope, Paths: []string{"orders", "payments", "prices", "prices/eu"}, All: all, MaxExported: 100_000,
 		CSV: home + "/activity/export?format=csv", JSON: home + "/activity/export?format=jsonl",
 		Groups: []component.Option{{Label: "any"}, {Value: "entities", Label: "entities and rules"}, {Value: "ends", Label: "messages that are no more"}},
@@ -44,8 +44,8 @@ func scopes(current string) (out []component.Choice) {
 	return out
 }
 
-func activityRow(n int, when time.Time, icon string, tone component.Tone, entity string, says ...component.Text) page.ActivityRow {
-	d := page.ActivityRow{
+func activityRow(n int, when time.Time, icon string, tone component.Tone, entity string, says ...component.Text) activity.Row {
+	d := activity.Row{
 		Key: "7-" + strconv.Itoa(n), At: when, Today: when.Day() == now.Day(), Entity: entity, Icon: icon, Tone: tone, Text: says,
 	}
 	if entity != "" {
@@ -54,7 +54,7 @@ func activityRow(n int, when time.Time, icon string, tone component.Tone, entity
 	return d
 }
 
-func by(d page.ActivityRow, door, actor string) page.ActivityRow {
+func by(d activity.Row, door, actor string) activity.Row {
 	d.Protocol, d.Actor, d.Audited = door, actor, true
 	return d
 }
@@ -63,9 +63,9 @@ func toMessage(key, name string) component.Text {
 	return component.Text{S: name, Href: home + "/m/" + key}
 }
 
-func activityRows() []page.ActivityRow {
+func activityRows() []activity.Row {
 	yesterday := at("17:20:41").AddDate(0, 0, -1)
-	return []page.ActivityRow{
+	return []activity.Row{
 		by(activityRow(48_240, at("10:03:58"), "trash", component.Lost, "payments/$DLQ", plainText("1,118 messages purged")), "", "the dashboard"),
 		activityRow(48_219, at("10:03:51"), "tomb", component.Lost, "reply-91c2", plainText("deleted itself, empty")),
 		by(activityRow(48_201, at("10:02:44"), "resubmit", component.Plenty, "payments/$DLQ", toMessage("48201", "refund.requested"), plainText(" resubmitted to payments")), "dashboard", "10.0.0.17"),
@@ -80,8 +80,8 @@ func activityRows() []page.ActivityRow {
 	}
 }
 
-func activity() page.Activity {
-	return page.Activity{
+func activityPage() activity.Activity {
+	return activity.Activity{
 		Shell: picking("/activity"), Scopes: scopes(""), Filter: activityFilter(""), Rows: activityRows(), Note: "11 lines",
 		Lede:  []component.Text{strongText("What operators did, and what happened to the server."), plainText(" Remembered for 7d at most.")},
 		Older: home + "/activity?cursor=1784000000000-7-12",
@@ -95,13 +95,13 @@ func picking(path string) layout.Shell {
 	return sh
 }
 
-func activityEverything() page.Activity {
-	m := activity()
+func activityEverything() activity.Activity {
+	m := activityPage()
 	m.Shell = picking("/activity?scope=all&group=ends&path=orders")
 	m.Scopes, m.Filter, m.Audited = scopes("all"), activityFilter("all"), true
 	m.Filter.Text, m.Filter.Path, m.Filter.Group, m.Filter.From, m.Filter.Until = "10.0.0", "order", "ends", "2026-07-14T09:00", "2026-07-14T12:00"
-	m.Filter.Errors = map[string]string{page.FieldPath: "'/order' is not the path of an entity."}
-	m.Rows = append([]page.ActivityRow{
+	m.Filter.Errors = map[string]string{activity.FieldPath: "'/order' is not the path of an entity."}
+	m.Rows = append([]activity.Row{
 		activityRow(48_260, at("10:04:10"), "check", component.Plenty, "orders", toMessage("48260", "order.placed"), plainText(" completed")),
 		activityRow(48_259, at("10:04:09"), "lost", component.Lost, "prices/us", toMessage("48259", "a-subject-that-goes-on-and-on-without-any-break-whatsoever-until-it-has-to-be-cut…"), plainText(" ran out of time and is lost")),
 	}, m.Rows...)
@@ -109,27 +109,27 @@ func activityEverything() page.Activity {
 	return m
 }
 
-func activityOlder() page.Activity {
-	m := activity()
+func activityOlder() activity.Activity {
+	m := activityPage()
 	m.Shell.Live = layout.Live{}
 	m.Rows, m.Note, m.Older, m.Newest = m.Rows[8:], "3 lines", "", home+"/activity"
 	return m
 }
 
-func activitySearching() page.Activity {
-	m := activity()
+func activitySearching() activity.Activity {
+	m := activityPage()
 	m.Filter.Actor, m.Rows, m.Note, m.Since = "worker-12", nil, "", at("09:12:44")
 	return m
 }
 
-func activityNothing() page.Activity {
-	m := activity()
+func activityNothing() activity.Activity {
+	m := activityPage()
 	m.Filter.Text, m.Rows, m.Note, m.Older = "nobody", nil, "", ""
 	return m
 }
 
-func activityEmpty() page.Activity {
-	m := activity()
+func activityEmpty() activity.Activity {
+	m := activityPage()
 	m.Rows, m.Note, m.Older = nil, "", ""
 	return m
 }

@@ -7,46 +7,51 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/page"
+	"mayfly/views/page/admin"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/lab"
+	"mayfly/views/page/list"
+	"mayfly/views/page/overview"
 	"mayfly/views/sample"
 )
 
 const longName = "europe.retail.backoffice.order-confirmations-to-be-archived-until-the-end-of-the-fiscal-year"
 
-func entityRows() []page.EntityRow {
-	row := func(name string, c page.Counts, size int64, next component.Clock) page.EntityRow {
-		return page.EntityRow{
-			Key: name, Name: name, Href: queueURL(name), Status: page.StatusActive, Counts: c, Size: size,
+func entityRows() []entity.Row {
+	row := func(name string, c entity.Counts, size int64, next component.Clock) entity.Row {
+		return entity.Row{
+			Key: name, Name: name, Href: queueURL(name), Status: entity.StatusActive, Counts: c, Size: size,
 			Capacity: 1 << 30, NextExpiry: next, Line: wave(float64(len(name)), 9, 3),
 		}
 	}
-	rows := []page.EntityRow{
-		row("orders", page.Counts{Active: 1284, Locked: 16, Scheduled: 42, Deferred: 7, Dead: 38}, 1_400_000, within(7*time.Second, 5*time.Minute)),
-		row("payments", page.Counts{Active: 310, Locked: 9, Deferred: 3, Dead: 4}, 402_000, within(88*time.Second, 15*time.Minute)),
-		row("reply-7f3a", page.Counts{Active: 1}, 640, within(41*time.Second, time.Minute)),
-		row("load-test", page.Counts{Active: 12_400_000, Locked: 5000, Scheduled: 1_250_000, Deferred: 80_000, Dead: 3_400_000}, 970<<20, within(3*time.Hour, 4*time.Hour)),
-		row("emails", page.Counts{}, 0, component.Clock{}),
-		row(longName, page.Counts{Active: 3}, 5_200, within(9*24*time.Hour, 14*24*time.Hour)),
-		row("订单-上海", page.Counts{Active: 12, Dead: 1}, 9_100, within(12*time.Minute, time.Hour)),
+	rows := []entity.Row{
+		row("orders", entity.Counts{Active: 1284, Locked: 16, Scheduled: 42, Deferred: 7, Dead: 38}, 1_400_000, within(7*time.Second, 5*time.Minute)),
+		row("payments", entity.Counts{Active: 310, Locked: 9, Deferred: 3, Dead: 4}, 402_000, within(88*time.Second, 15*time.Minute)),
+		row("reply-7f3a", entity.Counts{Active: 1}, 640, within(41*time.Second, time.Minute)),
+		row("load-test", entity.Counts{Active: 12_400_000, Locked: 5000, Scheduled: 1_250_000, Deferred: 80_000, Dead: 3_400_000}, 970<<20, within(3*time.Hour, 4*time.Hour)),
+		row("emails", entity.Counts{}, 0, component.Clock{}),
+		row(longName, entity.Counts{Active: 3}, 5_200, within(9*24*time.Hour, 14*24*time.Hour)),
+		row("订单-上海", entity.Counts{Active: 12, Dead: 1}, 9_100, within(12*time.Minute, time.Hour)),
 	}
 	rows[2].Idle = within(30*time.Second, 5*time.Minute)
-	rows[3].Status = page.StatusSendDisabled
-	rows[4].Status, rows[4].Line = page.StatusDisabled, nil
+	rows[3].Status = entity.StatusSendDisabled
+	rows[4].Status, rows[4].Line = entity.StatusDisabled, nil
 	rows[4].Idle, rows[4].IdleState = component.Clock{Of: 10 * time.Minute, Now: now}, component.IdlePinned
 	rows[5].Idle, rows[5].IdleState = component.Clock{Of: 10 * time.Minute, Now: now}, component.IdleHeld
 	return rows
 }
 
-func queues() page.Entities {
-	return page.Entities{
+func queues() entity.Entities {
+	return entity.Entities{
 		Shell: shell("Queues", layout.Queues, "/queues"), Kind: page.Queue,
 		Lede: []component.Text{strongText("Seven queues hold 12,414,010 messages."), plainText(" One of them will delete itself in half a minute.")},
-		Rows: entityRows(), Total: 132, Sort: page.ByActive, Down: true,
+		Rows: entityRows(), Total: 132, Sort: entity.ByActive, Down: true,
 		Pages: component.Pages{Note: "7 of 132 shown", Next: home + "/queues?page=2"},
 	}
 }
 
-func queuesNone() page.Entities {
-	m := page.Entities{Shell: shell("Queues", layout.Queues, "/queues"), Kind: page.Queue, Total: 132, Query: "<ordres>", Chips: []page.SearchChip{{Term: "<ordres>", Without: home + "/queues?dir=up&sort=name"}}, More: moreOfEntities()}
+func queuesNone() entity.Entities {
+	m := entity.Entities{Shell: shell("Queues", layout.Queues, "/queues"), Kind: page.Queue, Total: 132, Query: "<ordres>", Chips: []page.SearchChip{{Term: "<ordres>", Without: home + "/queues?dir=up&sort=name"}}, More: moreOfEntities()}
 	m.Lede = []component.Text{strongText("132 queues."), plainText(" None of them is called so.")}
 	return m
 }
@@ -59,7 +64,7 @@ func moreOfEntities() (out []component.Choice) {
 }
 
 // queuesWrong is a table with an invalid filter.
-func queuesWrong() page.Entities {
+func queuesWrong() entity.Entities {
 	m := queues()
 	m.Query, m.Rows, m.Pages = "has:dlq stat:disabled", m.Rows[:2], component.Pages{Note: "2 of 2 shown"}
 	m.Wrong = `The key "stat" does not exist. Choose from name, kind, status and others. To search for the text itself, put it in quotes. See character 9.`
@@ -68,17 +73,17 @@ func queuesWrong() page.Entities {
 	return m
 }
 
-func topics() page.Entities {
-	m := page.Entities{
+func topics() entity.Entities {
+	m := entity.Entities{
 		Shell: shell("Topics", layout.Topics, "/topics"), Kind: page.Topic, Total: 2,
 		Lede:  []component.Text{strongText("Two topics feed six subscriptions.")},
 		Lab:   home + "/lab",
 		Pages: component.Pages{Note: "2 of 2 shown"},
 	}
 	for i, name := range []string{"prices", "inventory/changes"} {
-		m.Rows = append(m.Rows, page.EntityRow{
-			Key: name, Name: name, Href: topicURL(name), Status: page.StatusActive, Subscriptions: 5 - 4*i,
-			Counts: page.Counts{Active: 88 * (1 - i), Scheduled: 3 * i, Dead: 2 * i}, Size: 44_000,
+		m.Rows = append(m.Rows, entity.Row{
+			Key: name, Name: name, Href: topicURL(name), Status: entity.StatusActive, Subscriptions: 5 - 4*i,
+			Counts: entity.Counts{Active: 88 * (1 - i), Scheduled: 3 * i, Dead: 2 * i}, Size: 44_000,
 			NextExpiry: within(70*time.Second, 10*time.Minute),
 		})
 	}
@@ -86,51 +91,51 @@ func topics() page.Entities {
 	return m
 }
 
-func topicsEmpty() page.Entities {
-	return page.Entities{Shell: shell("Topics", layout.Topics, "/topics"), Kind: page.Topic, Lede: []component.Text{strongText("No topics.")}}
+func topicsEmpty() entity.Entities {
+	return entity.Entities{Shell: shell("Topics", layout.Topics, "/topics"), Kind: page.Topic, Lede: []component.Text{strongText("No topics.")}}
 }
 
 // queue returns the queue orders with one of its tabs open.
-func queue(tab page.Tab) page.Entity {
+func queue(tab page.Tab) entity.Entity {
 	sitter := temporaryEntities()[0]
 	sitter.Key, sitter.Name, sitter.Href, sitter.Messages = "orders", "orders", home+"/q/orders", 1387
 	sitter.Clock, sitter.Reset, sitter.By = within(7*24*time.Hour-time.Second, 7*24*time.Hour), now.Add(-time.Second), "receive by worker-2"
 	sh := shell("orders", layout.Queues, "/q/orders?tab="+string(tab))
-	return page.Entity{
-		Shell: sh, Kind: page.Queue, Name: "orders", Href: home + "/q/orders", Path: "orders", Status: page.StatusActive,
-		Counts: page.Counts{Active: 1284, Locked: 16, Scheduled: 42, Deferred: 7, Dead: 38}, Total: 1387,
+	return entity.Entity{
+		Shell: sh, Kind: page.Queue, Name: "orders", Href: home + "/q/orders", Path: "orders", Status: entity.StatusActive,
+		Counts: entity.Counts{Active: 1284, Locked: 16, Scheduled: 42, Deferred: 7, Dead: 38}, Total: 1387,
 		TTL: 5 * time.Minute, Fate: component.ExpiryOutcome{To: "orders/$DLQ"}, Lock: 30 * time.Second, Tries: 10,
 		Idle: sitter, Size: 1_900_000, Tab: tab,
-		Alerts:      page.EntityAlerts{Rules: 2, Href: home + "/alerts?entity=orders", New: home + "/alerts/new?entity=orders"},
-		AllMatching: page.AllMatching{Count: 1349, Path: "orders", Shown: true},
+		Alerts:      entity.Alerts{Rules: 2, Href: home + "/alerts?entity=orders", New: home + "/alerts/new?entity=orders"},
+		AllMatching: list.AllMatching{Count: 1349, Path: "orders", Shown: true},
 		Pages:       component.Pages{Note: "12 of 1,349 shown", Next: home + "/q/orders?tab=" + string(tab) + "&from=48272"},
 	}
 }
 
-func message(number int64, subject, id string, left time.Duration, pills ...page.Pill) page.MessageRow {
+func messageRow(number int64, subject, id string, left time.Duration, pills ...list.Pill) list.MessageRow {
 	key := strconv.FormatInt(number+3_000_000, 10)
-	return page.MessageRow{
+	return list.MessageRow{
 		Key: key, Href: home + "/m/" + key, State: page.StateActive, Number: number, Subject: subject, ID: id, Pills: pills,
 		Size: 1100 + number%700, Max: 10, At: now.Add(left - 5*time.Minute), SetAsideAt: now.Add(left - 5*time.Minute), Clock: within(left, 5*time.Minute),
 	}
 }
 
-func queueMessages() page.Entity {
+func queueMessages() entity.Entity {
 	m := queue(page.TabMessages)
-	p := func(k, v string) page.Pill { return page.Pill{Key: k, Value: v} }
-	m.Rows = []page.MessageRow{
-		message(48_201, "order.placed", "o-88412", 48*time.Second, p("customer.id", "4417"), p("total", "129.90"), p("region", "eu")),
-		message(48_204, "order.placed", "o-88415", 11*time.Second, p("customer.id", "2093"), p("total", "18.00")),
-		message(48_206, "order.paid", "o-88420", 29*time.Second, p("method", "card"), p("total", "249.00")),
-		message(48_211, "order.cancelled", "o-88399", 47*time.Second, p("reason", "customer"), p("refund", "true")),
-		message(48_214, "Bestellbestätigungsbenachrichtigungsversandauftragswiederholung", "o-88427", 58*time.Second, p("sprache", "de")),
-		message(48_219, "payment.before.order", "o-88431", 73*time.Second, p("order", "88431")),
-		message(48_226, "", "o-88436-with-a-name-that-goes-on-and-on-and-on-and-on-without-a-break", 96*time.Second),
-		message(48_240, "订单已创建", "o-88447", 151*time.Second, p("客户", "上海分公司"), p("total", "88.00")),
-		message(48_252, "", "", 188*time.Second),
-		message(48_263, "order.address.changed", "o-88321", 226*time.Second, p("city", "Ústí nad Labem")),
-		message(48_271, "order.placed", "o-88474", 262*time.Second, p("customer.id", "5120")),
-		message(9_007_199_254_740_993, "order.archived", "o-1", 262*time.Second),
+	p := func(k, v string) list.Pill { return list.Pill{Key: k, Value: v} }
+	m.Rows = []list.MessageRow{
+		messageRow(48_201, "order.placed", "o-88412", 48*time.Second, p("customer.id", "4417"), p("total", "129.90"), p("region", "eu")),
+		messageRow(48_204, "order.placed", "o-88415", 11*time.Second, p("customer.id", "2093"), p("total", "18.00")),
+		messageRow(48_206, "order.paid", "o-88420", 29*time.Second, p("method", "card"), p("total", "249.00")),
+		messageRow(48_211, "order.cancelled", "o-88399", 47*time.Second, p("reason", "customer"), p("refund", "true")),
+		messageRow(48_214, "Bestellbestätigungsbenachrichtigungsversandauftragswiederholung", "o-88427", 58*time.Second, p("sprache", "de")),
+		messageRow(48_219, "payment.before.order", "o-88431", 73*time.Second, p("order", "88431")),
+		messageRow(48_226, "", "o-88436-with-a-name-that-goes-on-and-on-and-on-and-on-without-a-break", 96*time.Second),
+		messageRow(48_240, "订单已创建", "o-88447", 151*time.Second, p("客户", "上海分公司"), p("total", "88.00")),
+		messageRow(48_252, "", "", 188*time.Second),
+		messageRow(48_263, "order.address.changed", "o-88321", 226*time.Second, p("city", "Ústí nad Labem")),
+		messageRow(48_271, "order.placed", "o-88474", 262*time.Second, p("customer.id", "5120")),
+		messageRow(9_007_199_254_740_993, "order.archived", "o-1", 262*time.Second),
 	}
 	lock := func(i int, left time.Duration, client string) {
 		m.Rows[i].State, m.Rows[i].Hold, m.Rows[i].Holder = page.StateLocked, lockedFor(left, i), client
@@ -147,37 +152,37 @@ func queueMessages() page.Entity {
 	return m
 }
 
-func queueEmpty() page.Entity {
+func queueEmpty() entity.Entity {
 	m := queue(page.TabMessages)
-	m.Counts, m.Total, m.Size, m.Idle, m.TTL, m.Fate = page.Counts{}, 0, 0, page.TemporaryEntity{}, 0, component.ExpiryOutcome{}
-	m.Status, m.Closed = page.StatusSendDisabled, true
+	m.Counts, m.Total, m.Size, m.Idle, m.TTL, m.Fate = entity.Counts{}, 0, 0, overview.TemporaryEntity{}, 0, component.ExpiryOutcome{}
+	m.Status, m.Closed = entity.StatusSendDisabled, true
 	m.Pages = component.Pages{Note: "0 of 0 shown"}
 	m.ConnectionInfo = connectionInfoMessagesOnly(sample.Task{Queue: "orders", Receives: true})
 	return m
 }
 
-func queueEmptyTab(tab page.Tab, lost bool) page.Entity {
+func queueEmptyTab(tab page.Tab, lost bool) entity.Entity {
 	m := queue(tab)
-	m.Counts, m.Pages = page.Counts{Active: 3}, component.Pages{Note: "0 of 0 shown"}
+	m.Counts, m.Pages = entity.Counts{Active: 3}, component.Pages{Note: "0 of 0 shown"}
 	if lost {
 		m.Fate = component.ExpiryOutcome{}
 	}
 	return m
 }
 
-func queueScheduled() page.Entity {
+func queueScheduled() entity.Entity {
 	m := queue(page.TabScheduled)
 	for i, due := range []time.Duration{38 * time.Second, 11 * time.Minute, 26 * time.Hour} {
-		r := message(int64(48_300+i), "reminder.due", "r-"+strconv.Itoa(i), 0)
+		r := messageRow(int64(48_300+i), "reminder.due", "r-"+strconv.Itoa(i), 0)
 		r.State, r.Clock, r.Due, r.At = page.StateScheduled, component.Clock{Now: now}, within(due, 30*time.Hour), now.Add(-time.Hour)
 		m.Rows = append(m.Rows, r)
 	}
-	m.AllMatching = page.AllMatching{Count: 42, Path: "orders", Query: "state:scheduled", Shown: true}
+	m.AllMatching = list.AllMatching{Count: 42, Path: "orders", Query: "state:scheduled", Shown: true}
 	m.Pages = component.Pages{Note: "3 of 42 shown"}
 	return m
 }
 
-func queueDeferred() page.Entity {
+func queueDeferred() entity.Entity {
 	m := queue(page.TabDeferred)
 	m.Rows = queueMessages().Rows[5:7]
 	for i := range m.Rows {
@@ -187,14 +192,14 @@ func queueDeferred() page.Entity {
 	return m
 }
 
-func queueLocked() page.Entity {
+func queueLocked() entity.Entity {
 	m := queue(page.TabLocked)
 	rows := queueMessages().Rows
-	m.Rows = []page.MessageRow{rows[0], rows[7]}
+	m.Rows = []list.MessageRow{rows[0], rows[7]}
 	return m
 }
 
-func queueDead() page.Entity {
+func queueDead() entity.Entity {
 	m := queue(page.TabDeadLetters)
 	m.Lede = []component.Text{strongText("24 of 38 ran out of time"), plainText(", all since 09:58. Messages here do not expire; they wait for you.")}
 	href := home + "/q/orders?tab=dead-letter&reason="
@@ -215,9 +220,9 @@ func queueDead() page.Entity {
 	return m
 }
 
-func queueSettings() page.Entity {
+func queueSettings() entity.Entity {
 	m := queue(page.TabSettings)
-	m.Settings = []page.Setting{
+	m.Settings = []entity.Setting{
 		{Name: "DefaultMessageTimeToLive", Value: "5m"},
 		{Name: "DeadLetteringOnMessageExpiration", Value: "on"},
 		{Name: "LockDuration", Value: "30s"},
@@ -230,55 +235,55 @@ func queueSettings() page.Entity {
 	return m
 }
 
-func queueGone() page.Entity {
+func queueGone() entity.Entity {
 	m := queue(page.TabMessages)
-	m.Counts, m.Total = page.Counts{}, 0
+	m.Counts, m.Total = entity.Counts{}, 0
 	m.Deleted = component.DeletedEntity{Key: "orders", Name: "orders", Created: at("09:12:04"), Deleted: at("10:04:11"), Contents: "1,387 messages went with it", Restore: home + "/tombstones/1-17/restore"}
 	return m
 }
 
-func topic() page.Entity {
-	m := page.Entity{
+func topic() entity.Entity {
+	m := entity.Entity{
 		Shell: shell("prices", layout.Topics, "/t/prices"), Kind: page.Topic, Name: "prices", Href: home + "/t/prices", Path: "prices",
-		Status: page.StatusActive, Counts: page.Counts{Active: 88, Locked: 2, Scheduled: 3, Dead: 4}, Total: 97, Size: 88_000, Lab: home + "/lab?topic=prices",
+		Status: entity.StatusActive, Counts: entity.Counts{Active: 88, Locked: 2, Scheduled: 3, Dead: 4}, Total: 97, Size: 88_000, Lab: home + "/lab?topic=prices",
 	}
 	for i, name := range []string{"eu", "us", longName[:50]} {
-		m.Subscriptions = append(m.Subscriptions, page.EntityRow{
-			Key: name, Name: name, Href: home + "/t/prices/s/" + name, Status: page.StatusActive, Rules: 1,
-			Counts: page.Counts{Active: 44 * (1 - i%2), Dead: i * 2}, NextExpiry: within(time.Duration(70+i)*time.Second, 10*time.Minute),
+		m.Subscriptions = append(m.Subscriptions, entity.Row{
+			Key: name, Name: name, Href: home + "/t/prices/s/" + name, Status: entity.StatusActive, Rules: 1,
+			Counts: entity.Counts{Active: 44 * (1 - i%2), Dead: i * 2}, NextExpiry: within(time.Duration(70+i)*time.Second, 10*time.Minute),
 		})
 	}
-	m.Subscriptions[1].Status = page.StatusReceiveDisabled
+	m.Subscriptions[1].Status = entity.StatusReceiveDisabled
 	m.Subscriptions[2].Idle = within(58*time.Second, 10*time.Minute)
 	return m
 }
 
 // connectionInfoMessagesOnly returns connectionInfo without the administration client's
 // part.
-func connectionInfoMessagesOnly(t sample.Task) page.ConnectionInfo {
+func connectionInfoMessagesOnly(t sample.Task) admin.ConnectionInfo {
 	d := connectionInfo(t)
 	d.Admin = ""
 	return d
 }
 
-func topicEmpty() page.Entity {
+func topicEmpty() entity.Entity {
 	m := topic()
-	m.Subscriptions, m.Counts, m.Total = nil, page.Counts{}, 0
+	m.Subscriptions, m.Counts, m.Total = nil, entity.Counts{}, 0
 	m.ConnectionInfo = connectionInfoMessagesOnly(sample.Task{Topic: "prices", Sends: true})
 	return m
 }
 
-func subscription(tab page.Tab) page.Entity {
+func subscription(tab page.Tab) entity.Entity {
 	m := queue(tab)
 	m.Kind, m.Name, m.Topic, m.TopicHref = page.Subscription, "eu", "prices", home+"/t/prices"
 	m.Href, m.Path, m.Shell = home+"/t/prices/s/eu", "prices/subscriptions/eu", shell("prices/eu", layout.Topics, "/t/prices/s/eu?tab="+string(tab))
 	m.Counts.Scheduled = 0
-	m.Rules = []page.Rule{
+	m.Rules = []lab.Rule{
 		{Name: "$Default", Filter: "1=1", Always: true, Remove: home + "/t/prices/s/eu/rules/remove"},
 		{Name: "large", Filter: "amount > 1000 AND region = 'eu'", Action: "SET sys.Label = 'large'"},
 	}
 	if tab == page.TabMessages {
-		m.Counts, m.Total, m.Pages = page.Counts{}, 0, component.Pages{Note: "0 of 0 shown"}
+		m.Counts, m.Total, m.Pages = entity.Counts{}, 0, component.Pages{Note: "0 of 0 shown"}
 		m.ConnectionInfo = connectionInfoMessagesOnly(sample.Task{Topic: "prices", Subscriber: "eu", InSession: true, Session: "customer-1", Receives: true})
 	}
 	return m

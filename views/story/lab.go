@@ -8,14 +8,17 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/page"
+	"mayfly/views/page/lab"
+	"mayfly/views/page/list"
+	"mayfly/views/page/send"
 )
 
-func unmatched() []page.UnmatchedMessage {
-	p := func(k, v string) page.Pill { return page.Pill{Key: k, Value: v} }
-	row := func(key, subject, id string, ago time.Duration, pills ...page.Pill) page.UnmatchedMessage {
-		return page.UnmatchedMessage{Key: key, At: now.Add(-ago), Now: now, Topic: pricesRef(), Subject: subject, ID: id, Pills: pills}
+func unmatched() []lab.UnmatchedMessage {
+	p := func(k, v string) list.Pill { return list.Pill{Key: k, Value: v} }
+	row := func(key, subject, id string, ago time.Duration, pills ...list.Pill) lab.UnmatchedMessage {
+		return lab.UnmatchedMessage{Key: key, At: now.Add(-ago), Now: now, Topic: pricesRef(), Subject: subject, ID: id, Pills: pills}
 	}
-	out := []page.UnmatchedMessage{
+	out := []lab.UnmatchedMessage{
 		row("3048271", "price.changed", "p-5521", 2*time.Second, p("amount", "1200"), p("region", "us"), p("tier", "3")),
 		row("3048270", "price.changed", "p-5520", 9*time.Second, p("amount", "80"), p("region", "us"), p("tier", "3"), p("a-property-with-a-long-name", longName)),
 		row("3048266", hostileText, longName, 48*time.Second, p("\u202eregion", "<us>")),
@@ -26,23 +29,23 @@ func unmatched() []page.UnmatchedMessage {
 	return out
 }
 
-func labEmpty() page.FilterLab {
-	return page.FilterLab{
+func labEmpty() lab.FilterLab {
+	return lab.FilterLab{
 		Shell: shell("Filter lab", layout.Topics, "/lab"), Topics: []string{"inventory/changes", "prices", longName}, Topic: pricesRef(),
-		Message: page.MessageFields{Kinds: kinds()}, Unmatched: unmatched(), UnmatchedCount: 1204, MaxUnmatched: 200,
+		Message: lab.MessageFields{Kinds: kinds()}, Unmatched: unmatched(), UnmatchedCount: 1204, MaxUnmatched: 200,
 	}
 }
 
-func labTried() page.FilterLab {
+func labTried() lab.FilterLab {
 	m := labEmpty()
 	m.Message = trialMessage()
-	m.From = page.Sample{Key: "3048271", Subject: "price.changed", ID: "p-5521", At: now.Add(-2 * time.Second), Now: now}
-	sub := func(name string, copies int, rules ...page.RuleResult) page.SubscriptionResult {
+	m.From = lab.Sample{Key: "3048271", Subject: "price.changed", ID: "p-5521", At: now.Add(-2 * time.Second), Now: now}
+	sub := func(name string, copies int, rules ...lab.RuleResult) lab.SubscriptionResult {
 		href := home + "/t/prices/s/" + name
-		return page.SubscriptionResult{Name: name, Href: href, Rules: rules, Copies: copies, NewRule: href + "/rules/new"}
+		return lab.SubscriptionResult{Name: name, Href: href, Rules: rules, Copies: copies, NewRule: href + "/rules/new"}
 	}
-	always := page.RuleResult{Rule: "$Default", Kind: page.FilterTrue, Result: component.True}
-	never := page.RuleResult{Rule: "paused", Kind: page.FilterFalse, Result: component.False}
+	always := lab.RuleResult{Rule: "$Default", Kind: lab.FilterTrue, Result: component.True}
+	never := lab.RuleResult{Rule: "paused", Kind: lab.FilterFalse, Result: component.False}
 	failed := ruleFailed().Tried
 	failed.Rule = "per-part"
 	broken := selected()
@@ -53,9 +56,9 @@ func labTried() page.FilterLab {
 	dead.Dead = 1
 	both := sub(longName[:50], 2, always, broken)
 	both.Dead = 1
-	m.Outcome = page.Outcome{
+	m.Outcome = lab.Outcome{
 		Tried: true, Matching: 4, Copies: 5, More: 1_994,
-		Subscriptions: []page.SubscriptionResult{
+		Subscriptions: []lab.SubscriptionResult{
 			sub("all", 2, always, selected()), both, dead,
 			sub("eu", 0, notSelected(), never), sub("vip", 0, tier), sub("silent", 0),
 		},
@@ -63,23 +66,23 @@ func labTried() page.FilterLab {
 	return m
 }
 
-func labNobody() page.FilterLab {
+func labNobody() lab.FilterLab {
 	m := labTried()
-	m.Outcome = page.Outcome{Tried: true}
+	m.Outcome = lab.Outcome{Tried: true}
 	for i := range 8 {
 		j := notSelected()
 		j.Rule = "rule-" + strings.Repeat("n", i+1)
 		name := "sub-" + strconv.Itoa(i)
-		m.Outcome.Subscriptions = append(m.Outcome.Subscriptions, page.SubscriptionResult{Name: name, Href: home + "/t/prices/s/" + name, Rules: []page.RuleResult{j}})
+		m.Outcome.Subscriptions = append(m.Outcome.Subscriptions, lab.SubscriptionResult{Name: name, Href: home + "/t/prices/s/" + name, Rules: []lab.RuleResult{j}})
 	}
-	m.From, m.Unmatched, m.UnmatchedCount = page.Sample{}, nil, 0
-	m.Message.Errors = map[string]component.Text{page.SendMessageID: component.ServerText("129 characters are too many: at most 128.")}
-	m.Message.Properties = append(m.Message.Properties, page.SendProperty{Name: "tier", Kind: "int", Value: "three", Error: component.ServerText("“three” is not an int.")})
+	m.From, m.Unmatched, m.UnmatchedCount = lab.Sample{}, nil, 0
+	m.Message.Errors = map[string]component.Text{send.SendMessageID: component.ServerText("129 characters are too many: at most 128.")}
+	m.Message.Properties = append(m.Message.Properties, send.Property{Name: "tier", Kind: "int", Value: "three", Error: component.ServerText("“three” is not an int.")})
 	m.Refused = component.Notice{Tone: component.Critical, Title: "The message cannot be read", Detail: "Two fields say what is wrong."}
 	return m
 }
 
-func labNone() page.FilterLab {
+func labNone() lab.FilterLab {
 	m := labEmpty()
 	m.Topics, m.Topic, m.Unmatched, m.UnmatchedCount = nil, page.EntityRef{}, nil, 0
 	return m

@@ -6,12 +6,13 @@ import (
 
 	"mayfly/views/component"
 	"mayfly/views/layout"
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
+	"mayfly/views/page/overview"
 	"mayfly/views/sample"
 )
 
-func overview() page.Overview {
-	return page.Overview{
+func overviewPage() overview.Overview {
+	return overview.Overview{
 		Shell: shell("Overview", layout.Overview, ""),
 		Lede: []component.Text{
 			strongText("112 messages run out within a minute."),
@@ -23,12 +24,12 @@ func overview() page.Overview {
 		ExpiringCount: 5227,
 		Messages:      5310,
 
-		In:          page.OverviewFigure{N: 48.2, Line: wave(1, 9, 3), Note: []component.Text{strongText("+6 %"), plainText(" against the last hour")}},
-		Out:         page.OverviewFigure{N: 43.9, Line: wave(2, 8, -5)},
-		Expired:     page.OverviewFigure{N: 112, Line: wave(3, 2, 16), Note: []component.Text{{S: "8 ×", Tone: component.Critical}, plainText(" the usual")}},
-		DeadLetters: page.OverviewFigure{N: 43, Line: wave(4, 2, 14), Note: []component.Text{{S: "+31", Tone: component.Dead}, plainText(" in 10 minutes")}},
-		Locked:      page.OverviewFigure{N: 26, Line: wave(5, 9, 0), Note: []component.Text{plainText("9 clients hold them")}},
-		Scheduled:   page.OverviewFigure{N: 1245, Line: wave(6, 5, -8), Note: []component.Text{plainText("next in "), {Clock: clock(38*time.Second, time.Hour)}}},
+		In:          overview.Figure{N: 48.2, Line: wave(1, 9, 3), Note: []component.Text{strongText("+6 %"), plainText(" against the last hour")}},
+		Out:         overview.Figure{N: 43.9, Line: wave(2, 8, -5)},
+		Expired:     overview.Figure{N: 112, Line: wave(3, 2, 16), Note: []component.Text{{S: "8 ×", Tone: component.Critical}, plainText(" the usual")}},
+		DeadLetters: overview.Figure{N: 43, Line: wave(4, 2, 14), Note: []component.Text{{S: "+31", Tone: component.Dead}, plainText(" in 10 minutes")}},
+		Locked:      overview.Figure{N: 26, Line: wave(5, 9, 0), Note: []component.Text{plainText("9 clients hold them")}},
+		Scheduled:   overview.Figure{N: 1245, Line: wave(6, 5, -8), Note: []component.Text{plainText("next in "), {Clock: clock(38*time.Second, time.Hour)}}},
 
 		Next:           expiringMessages(7, ""),
 		Temporary:      temporaryEntities()[:6],
@@ -44,8 +45,8 @@ func clock(left, of time.Duration) *component.Clock {
 	return &c
 }
 
-func connect() page.Connect {
-	return page.Connect{
+func connect() overview.Connect {
+	return overview.Connect{
 		REST:           "http://127.0.0.1:5300",
 		Curl:           "curl http://127.0.0.1:5300/orders/messages \\\n  -H 'BrokerProperties: {\"TimeToLive\":60}' \\\n  -d 'hello'",
 		Data:           "Messages are kept in ~/.local/share/mayfly/shop.db.",
@@ -54,15 +55,15 @@ func connect() page.Connect {
 }
 
 // connectionInfo returns the samples for a task on the stories' server.
-func connectionInfo(t sample.Task) page.ConnectionInfo {
+func connectionInfo(t sample.Task) admin.ConnectionInfo {
 	const key = ";SharedAccessKeyName=RootManageSharedAccessKey;SharedAccessKey=SAS_KEY_VALUE;UseDevelopmentEmulator=true;"
-	d := page.ConnectionInfo{String: "Endpoint=sb://localhost" + key, Admin: "Endpoint=sb://localhost:5300" + key, Task: t}
+	d := admin.ConnectionInfo{String: "Endpoint=sb://localhost" + key, Admin: "Endpoint=sb://localhost:5300" + key, Task: t}
 	d.Task.Connection = d.String
 	return d
 }
 
-func firstStart() page.Overview {
-	m := page.Overview{
+func firstStart() overview.Overview {
+	m := overview.Overview{
 		Shell:   shell("Overview", layout.Overview, ""),
 		Lede:    []component.Text{strongText("No messages yet."), plainText(" What you send appears here at once, and its time starts running.")},
 		Welcome: true,
@@ -81,14 +82,14 @@ func firstStart() page.Overview {
 }
 
 // secondVisit is the overview of a user who has created a queue but not connected a client.
-func secondVisit() page.Overview {
+func secondVisit() overview.Overview {
 	m := firstStart()
 	m.Welcome, m.GettingStarted = false, true
 	return m
 }
 
-func readOnly() page.Overview {
-	m := overview()
+func readOnly() overview.Overview {
+	m := overviewPage()
 	m.Connect.ConnectionInfo.RequiresKeys, m.Connect.ConnectionInfo.KeysURL = true, home+"/access"
 	m.Shell.Banner = component.Notice{
 		Tone:   component.Critical,

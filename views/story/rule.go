@@ -7,6 +7,9 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/lab"
+	"mayfly/views/page/send"
 )
 
 const hostileText = "<script>alert(1)</script>\u202egnorw"
@@ -17,51 +20,51 @@ func pricesRef() page.EntityRef {
 
 // subscriptionRules is the tab of a subscription with a rule of each kind and an unreadable
 // one.
-func subscriptionRules() page.Entity {
+func subscriptionRules() entity.Entity {
 	m := subscription(page.TabRules)
 	at := func(do, rule string) string { return m.Href + "/rules/" + do + "?rule=" + rule }
-	rule := func(name string, kind page.RuleKind, ago time.Duration) page.Rule {
-		return page.Rule{Name: name, Kind: kind, Created: now.Add(-ago), Now: now, Edit: at("edit", name), Remove: at("remove", name)}
+	rule := func(name string, kind lab.RuleKind, ago time.Duration) lab.Rule {
+		return lab.Rule{Name: name, Kind: kind, Created: now.Add(-ago), Now: now, Edit: at("edit", name), Remove: at("remove", name)}
 	}
-	large := rule("large", page.FilterSQL, 3*time.Hour)
+	large := rule("large", lab.FilterSQL, 3*time.Hour)
 	large.Filter, large.Action = "amount > @limit AND region IN ('eu', 'uk')\n  AND sys.Label LIKE 'price.%'", "SET sys.Label = 'large'; SET seen = TRUE"
-	large.Parameters = []page.SendProperty{{Name: "@limit", Kind: "long", Value: "1000"}}
-	vip := rule("vip", page.FilterCorrelation, 26*time.Hour)
-	vip.Conditions = []page.Condition{
+	large.Parameters = []send.Property{{Name: "@limit", Kind: "long", Value: "1000"}}
+	vip := rule("vip", lab.FilterCorrelation, 26*time.Hour)
+	vip.Conditions = []lab.Condition{
 		{Of: "Label", Value: "price.changed"}, {Name: "tier", Kind: "int", Value: "1"},
 		{Name: "区域", Value: ""}, {Name: "customer", Value: hostileText},
 	}
-	bad := rule("from-the-old-broker", page.FilterSQL, 400*24*time.Hour)
+	bad := rule("from-the-old-broker", lab.FilterSQL, 400*24*time.Hour)
 	bad.Filter, bad.Wrong = "amount >> 1000", "Expected a value at character 9, not “>”. It selects nothing."
-	long := rule(longName[:50], page.FilterSQL, time.Minute)
+	long := rule(longName[:50], lab.FilterSQL, time.Minute)
 	long.Filter = strings.Repeat("customer_"+strings.Repeat("x", 40)+" = 'a' OR ", 6) + "1 = 0"
-	m.Rules = []page.Rule{rule("$Default", page.FilterTrue, 40*24*time.Hour), large, vip, bad, long, rule("paused", page.FilterFalse, 12*time.Second)}
+	m.Rules = []lab.Rule{rule("$Default", lab.FilterTrue, 40*24*time.Hour), large, vip, bad, long, rule("paused", lab.FilterFalse, 12*time.Second)}
 	m.NewRule, m.Lab = m.Href+"/rules/new", home+"/lab?topic=prices"
 	return m
 }
 
-func subscriptionRulesEmpty() page.Entity {
+func subscriptionRulesEmpty() entity.Entity {
 	m := subscriptionRules()
 	m.Rules = nil
 	return m
 }
 
-func trialMessage() page.MessageFields {
-	return page.MessageFields{
-		Kinds: kinds(), Values: map[string]string{page.SendSubject: "price.changed", page.SendMessageID: "p-5521"},
-		Properties: []page.SendProperty{
+func trialMessage() lab.MessageFields {
+	return lab.MessageFields{
+		Kinds: kinds(), Values: map[string]string{send.SendSubject: "price.changed", send.SendMessageID: "p-5521"},
+		Properties: []send.Property{
 			{Name: "amount", Kind: "int", Value: "1200"}, {Name: "region", Kind: "string", Value: "us"},
 		},
 	}
 }
 
-func ruleForm() page.RuleForm {
+func ruleForm() lab.RuleForm {
 	in := page.EntityRef{Kind: page.Subscription, Name: "eu", Href: home + "/t/prices/s/eu"}
-	return page.RuleForm{
+	return lab.RuleForm{
 		Shell: staticShell("New rule", layout.Topics, "/t/prices/s/eu/rules/new"), In: in, Topic: pricesRef(), New: true,
-		To: in.Href + "/rules/new", Try: in.Href + "/rules/try", Rule: page.RuleFields{Kind: page.FilterSQL, Kinds: kinds(), Most: 1024},
-		Message: page.MessageFields{Kinds: kinds()}, Dead: "prices/eu/$DLQ",
-		Recent: []page.Sample{
+		To: in.Href + "/rules/new", Try: in.Href + "/rules/try", Rule: lab.RuleFields{Kind: lab.FilterSQL, Kinds: kinds(), Most: 1024},
+		Message: lab.MessageFields{Kinds: kinds()}, Dead: "prices/eu/$DLQ",
+		Recent: []lab.Sample{
 			{Key: "3048271", Subject: "price.changed", ID: "p-5521", At: now.Add(-2 * time.Second), Now: now},
 			{Key: "3048270", Subject: hostileText, ID: longName, At: now.Add(-11 * time.Second), Now: now},
 			{Key: "3048269", ID: "p-5519", At: now.Add(-3 * time.Minute), Now: now},
@@ -86,9 +89,9 @@ func missingReading(name string) component.Reading {
 const largeText = "amount > 1000 AND region = 'eu'\n  AND (priority <> 'low' OR NOT EXISTS(hold)) AND sys.Label LIKE 'price.%'"
 
 // notSelected is a result with a clause of each truth except an error.
-func notSelected() page.RuleResult {
-	return page.RuleResult{
-		Rule: "large", Href: home + "/t/prices/s/eu/rules/edit?rule=large", Kind: page.FilterSQL, Text: largeText, Result: component.False,
+func notSelected() lab.RuleResult {
+	return lab.RuleResult{
+		Rule: "large", Href: home + "/t/prices/s/eu/rules/edit?rule=large", Kind: lab.FilterSQL, Text: largeText, Result: component.False,
 		Clauses: []component.Clause{
 			clause(largeText, "amount > 1000", component.True, presentReading("amount", "int", "1200")),
 			clause(largeText, "region = 'eu'", component.False, presentReading("region", "string", "us")),
@@ -99,12 +102,12 @@ func notSelected() page.RuleResult {
 	}
 }
 
-func selected() page.RuleResult {
+func selected() lab.RuleResult {
 	j := notSelected()
 	j.Result = component.True
 	j.Clauses[1].Result, j.Clauses[1].Reads = component.True, []component.Reading{presentReading("region", "string", "eu")}
 	j.Action = "SET sys.Label = 'large'; SET amount = amount * 2; SET seen = TRUE; REMOVE draft"
-	j.Changes = []page.Change{
+	j.Changes = []lab.Change{
 		{Name: "sys.Label", Before: presentReading("", "string", "price.changed"), After: presentReading("", "string", "large")},
 		{Name: "amount", Before: presentReading("", "int", "1200"), After: presentReading("", "int", "2400")},
 		{Name: "seen", Before: component.Reading{Missing: true}, After: presentReading("", "boolean", "true")},
@@ -113,15 +116,15 @@ func selected() page.RuleResult {
 	return j
 }
 
-func ruleNot() page.RuleForm {
+func ruleNot() lab.RuleForm {
 	m := ruleForm()
 	m.New, m.To, m.Rule.Name, m.Rule.SQL = false, m.In.Href+"/rules/edit?rule=large", "large", largeText
-	m.Rule.Parameters = []page.SendProperty{{Name: "@limit", Kind: "long", Value: "many", Error: component.ServerText("“many” is not a long.")}}
+	m.Rule.Parameters = []send.Property{{Name: "@limit", Kind: "long", Value: "many", Error: component.ServerText("“many” is not a long.")}}
 	m.Message, m.Tried = trialMessage(), notSelected()
 	return m
 }
 
-func ruleSelected() page.RuleForm {
+func ruleSelected() lab.RuleForm {
 	m := ruleNot()
 	m.Rule.Parameters, m.Tried = nil, selected()
 	m.Rule.Action = m.Tried.Action
@@ -129,25 +132,25 @@ func ruleSelected() page.RuleForm {
 	return m
 }
 
-func ruleFault() page.RuleForm {
+func ruleFault() lab.RuleForm {
 	m := ruleForm()
 	m.Rule.Name, m.Rule.SQL, m.Rule.Action = "large", "region = 'eu'\n  AND 订单 >> 1000", "SET sys.SequenceNumber = 1"
 	m.Rule.SQLFault = component.SyntaxError{Text: m.Rule.SQL, At: 24, Found: ">", Want: "a value"}
 	m.Rule.ActionFault = component.SyntaxError{Text: m.Rule.Action, At: 4, Found: "sys.SequenceNumber", Message: "The broker sets SequenceNumber; an action cannot."}
-	m.Rule.Errors = map[string]component.Text{page.RuleName: component.ServerText("There is already a rule called large.")}
+	m.Rule.Errors = map[string]component.Text{lab.RuleName: component.ServerText("There is already a rule called large.")}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "The rule was not added", Detail: "Three fields say what is wrong."}
 	return m
 }
 
-func ruleCorrelation() page.RuleForm {
+func ruleCorrelation() lab.RuleForm {
 	m := ruleForm()
-	m.Rule.Kind, m.Rule.Name = page.FilterCorrelation, "vip"
-	m.Rule.Conditions = []page.Condition{
+	m.Rule.Kind, m.Rule.Name = lab.FilterCorrelation, "vip"
+	m.Rule.Conditions = []lab.Condition{
 		{Of: "Label", Value: "price.changed"}, {Name: "tier", Kind: "int", Value: "one", Error: component.ServerText("“one” is not an int.")}, {Name: "区域", Kind: "string", Value: ""},
 	}
 	m.Message = trialMessage()
-	m.Tried = page.RuleResult{
-		Rule: "vip", Kind: page.FilterCorrelation, Result: component.False,
+	m.Tried = lab.RuleResult{
+		Rule: "vip", Kind: lab.FilterCorrelation, Result: component.False,
 		Clauses: []component.Clause{
 			{Text: "sys.Label = 'price.changed'", Result: component.True, Reads: []component.Reading{presentReading("sys.Label", "string", "price.changed")}},
 			{Text: "tier = 1", Result: component.False, Reads: []component.Reading{presentReading("tier", "string", "1")}},
@@ -157,29 +160,29 @@ func ruleCorrelation() page.RuleForm {
 	return m
 }
 
-func ruleFailed() page.RuleForm {
+func ruleFailed() lab.RuleForm {
 	m := ruleNot()
 	m.Rule.SQL, m.Rule.Parameters = "amount / parts > 10", nil
 	c := clause(m.Rule.SQL, m.Rule.SQL, component.Failed, presentReading("amount", "int", "1200"), presentReading("parts", "int", "0"))
 	c.Error = "The filter divides by zero."
-	m.Tried = page.RuleResult{Rule: "large", Kind: page.FilterSQL, Text: m.Rule.SQL, Result: component.Failed, Clauses: []component.Clause{c}}
+	m.Tried = lab.RuleResult{Rule: "large", Kind: lab.FilterSQL, Text: m.Rule.SQL, Result: component.Failed, Clauses: []component.Clause{c}}
 	return m
 }
 
-func createCaught() page.EntityForm {
+func createCaught() entity.Form {
 	m := createSubscription()
-	m.FirstRule.Kind, m.SuggestedFrom = page.FilterCorrelation, []string{"price.changed p-5521", "price.changed p-5520", hostileText}
-	m.FirstRule.Conditions = []page.Condition{{Of: "Label", Value: "price.changed"}, {Name: "region", Kind: "string", Value: "us"}, {Name: "tier", Kind: "int", Value: "3"}}
+	m.FirstRule.Kind, m.SuggestedFrom = lab.FilterCorrelation, []string{"price.changed p-5521", "price.changed p-5520", hostileText}
+	m.FirstRule.Conditions = []lab.Condition{{Of: "Label", Value: "price.changed"}, {Name: "region", Kind: "string", Value: "us"}, {Name: "tier", Kind: "int", Value: "3"}}
 	return m
 }
 
-func createSubscription() page.EntityForm {
+func createSubscription() entity.Form {
 	m := createQueue()
 	m.Shell, m.Kind, m.Topic, m.TopicHref = staticShell("New subscription", layout.Topics, "/t/prices/new"), page.Subscription, "prices", home+"/t/prices"
 	m.Href, m.To = home+"/t/prices", home+"/t/prices/new"
 	m.Fields = append(m.Fields[:6:6], m.Fields[6], m.Fields[9], m.Fields[10],
-		page.PropertyField{Name: "DeadLetteringOnFilterEvaluationExceptions", Type: page.SwitchField, Value: "true", Default: "on"})
-	m.FirstRule = &page.RuleFields{Kinds: kinds(), Most: 1024}
+		entity.PropertyField{Name: "DeadLetteringOnFilterEvaluationExceptions", Type: entity.SwitchField, Value: "true", Default: "on"})
+	m.FirstRule = &lab.RuleFields{Kinds: kinds(), Most: 1024}
 	return m
 }
 

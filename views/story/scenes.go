@@ -5,14 +5,14 @@ import (
 
 	"mayfly/views/component"
 	"mayfly/views/layout"
-	"mayfly/views/page"
+	"mayfly/views/page/activity"
 )
 
 func sceneStories() []Story {
 	return []Story{
 		{Name: "scenes", Page: scenes()},
 		{Name: "scenes-full", Page: scenesFull()},
-		{Name: "scenes-remove", Page: page.ConfirmRemoveScene{Shell: scenes().Shell, Name: "Our checkout", To: "/scenes/remove/checkout", All: "/scenes", Text: "/scenes/text/checkout"}},
+		{Name: "scenes-remove", Page: activity.ConfirmRemoveScene{Shell: scenes().Shell, Name: "Our checkout", To: "/scenes/remove/checkout", All: "/scenes", Text: "/scenes/text/checkout"}},
 		{Name: "scenes-new", Page: scenesNew()},
 		{Name: "scenes-new-wrong", Page: scenesWrong()},
 		{Name: "scenes-stage", Page: onStage(layout.SceneBar{Step: 2, Of: 6, Caption: "The first receiver takes it, and gives it back with an error.", Rate: 10,
@@ -25,31 +25,31 @@ func sceneStories() []Story {
 	}
 }
 
-func scenes() page.Scenes {
+func scenes() activity.Scenes {
 	s := namespaceShell("Scenes")
 	s.Back, s.Scenes, s.Active = "/scenes", "/scenes", layout.Scenes
-	return page.Scenes{
+	return activity.Scenes{
 		Shell: s, Stay: 30, Add: "/scenes/new",
-		Cards: []page.SceneCard{
+		Cards: []activity.SceneCard{
 			{Title: "Defer and recall", Summary: "A step that comes too early is deferred.", Play: "/scenes/play/defer", Steps: 4, Minutes: 3, ScenarioIDs: []string{"DEF-S1"}, Text: "/scenes/text/defer"},
 			{Title: "Our checkout", Summary: "What happens to an order.", Play: "/scenes/play/checkout", Steps: 1, Loaded: true, Text: "/scenes/text/checkout", Remove: "/scenes/remove/checkout"},
 		},
 	}
 }
 
-func scenesFull() page.Scenes {
+func scenesFull() activity.Scenes {
 	m := scenes()
-	m.Plays = []page.ScenePlay{{Title: "Defer and recall", Namespace: "defer-c0ffee", Href: "/n/defer-c0ffee/deferred", End: "/scenes/on/defer-c0ffee/leave", Step: 2, Of: 4}}
-	m.Invalid = []page.InvalidScene{
-		{ID: "lunch", Faults: []page.SceneFault{{Line: 6, At: "step 1, highlight 1", Text: "'highlight' must name a message or an entity from this or an earlier step, not 'bar'.", Source: "highlight: [bar]"}}, RepairURL: "/scenes/new?kept=lunch", Remove: "/scenes/remove/lunch"},
-		{ID: "deadline", Faults: []page.SceneFault{{Text: "The scene 'deadline' is built in. Choose another ID."}}, RepairURL: "/scenes/new?kept=deadline", Remove: "/scenes/remove/deadline"},
+	m.Plays = []activity.ScenePlay{{Title: "Defer and recall", Namespace: "defer-c0ffee", Href: "/n/defer-c0ffee/deferred", End: "/scenes/on/defer-c0ffee/leave", Step: 2, Of: 4}}
+	m.Invalid = []activity.InvalidScene{
+		{ID: "lunch", Faults: []activity.SceneFault{{Line: 6, At: "step 1, highlight 1", Text: "'highlight' must name a message or an entity from this or an earlier step, not 'bar'.", Source: "highlight: [bar]"}}, RepairURL: "/scenes/new?kept=lunch", Remove: "/scenes/remove/lunch"},
+		{ID: "deadline", Faults: []activity.SceneFault{{Text: "The scene 'deadline' is built in. Choose another ID."}}, RepairURL: "/scenes/new?kept=deadline", Remove: "/scenes/remove/deadline"},
 	}
 	m.Refused = component.Notice{Tone: component.Critical, Title: "There are already 10 temporary namespaces, the maximum. Delete one first.", Detail: "End a scene that is under way, or a temporary namespace, and try again."}
 	return m
 }
 
 // onStage returns a small page of a scene's namespace.
-func onStage(s layout.SceneBar) page.Scenes {
+func onStage(s layout.SceneBar) activity.Scenes {
 	m := scenes()
 	s.Title, s.URL, s.All, s.Now, s.RealTime = "A poison message", "/scenes/on/shop", "/scenes", now.Add(3*time.Hour), now
 	if s.Over {
@@ -61,14 +61,14 @@ func onStage(s layout.SceneBar) page.Scenes {
 	return m
 }
 
-func scenesNew() page.SceneForm {
-	return page.SceneForm{Shell: scenes().Shell, All: "/scenes", To: "/scenes/new", Most: "32 KB"}
+func scenesNew() activity.SceneForm {
+	return activity.SceneForm{Shell: scenes().Shell, All: "/scenes", To: "/scenes/new", Most: "32 KB"}
 }
 
-func scenesWrong() page.SceneForm {
+func scenesWrong() activity.SceneForm {
 	m := scenesNew()
 	m.ID, m.Text = "lunch", "title: Lunch\nsteps:\n  - actions:\n      - wait: soon\n"
-	m.Faults = []page.SceneFault{
+	m.Faults = []activity.SceneFault{
 		{Text: "'summary' must be a text of 1 to 1000 characters, not 0."},
 		{Line: 3, At: "step 1", Text: "'caption' must be a text of 1 to 1000 characters, not 0.", Source: "- actions:"},
 		{Line: 4, At: "step 1, action 1", Text: "'wait' is a duration such as 30s.", Source: "- wait: soon"},

@@ -9,19 +9,23 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/message"
+	"mayfly/views/page/operate"
+	"mayfly/views/page/send"
 )
 
 const hostileID = "<b>\u202eregnad\u202c</b> \"quoted\" \\ 'and' \x07"
 
 func sessionHref(id string) string {
-	return home + "/q/orders/session?" + url.Values{page.SessionID: {id}}.Encode()
+	return home + "/q/orders/session?" + url.Values{entity.SessionID: {id}}.Encode()
 }
 
-func sessionRows() []page.SessionRow {
-	row := func(id string, active, locked, deferred int, oldest time.Duration) page.SessionRow {
-		return page.SessionRow{Key: id, ID: id, Href: sessionHref(id), Active: active, Locked: locked, Deferred: deferred, Oldest: now.Add(-oldest), Now: now}
+func sessionRows() []entity.SessionRow {
+	row := func(id string, active, locked, deferred int, oldest time.Duration) entity.SessionRow {
+		return entity.SessionRow{Key: id, ID: id, Href: sessionHref(id), Active: active, Locked: locked, Deferred: deferred, Oldest: now.Add(-oldest), Now: now}
 	}
-	rows := []page.SessionRow{
+	rows := []entity.SessionRow{
 		row("customer-77", 12, 0, 1, 4*time.Minute),
 		row("customer-12", 3, 0, 0, 184*time.Second),
 		row(longName+"."+strings.Repeat("x", 30), 1, 0, 0, 61*time.Second),
@@ -44,7 +48,7 @@ func sessionRows() []page.SessionRow {
 	return rows
 }
 
-func queueSessions() page.Entity {
+func queueSessions() entity.Entity {
 	m := queue(page.TabSessions)
 	m.RequiresSession, m.SessionCount, m.Sessions = true, 12_408, sessionRows()
 	m.Lede = []component.Text{strongText("12,408 sessions; two are held."), plainText(" The next receiver gets "), {S: "customer-77", Href: sessionHref("customer-77")}, plainText(".")}
@@ -53,22 +57,22 @@ func queueSessions() page.Entity {
 	return m
 }
 
-func queueSessionsEmpty() page.Entity {
+func queueSessionsEmpty() entity.Entity {
 	m := queueSessions()
-	m.Sessions, m.SessionCount, m.Lede, m.Counts, m.Total = nil, 0, nil, page.Counts{}, 0
+	m.Sessions, m.SessionCount, m.Lede, m.Counts, m.Total = nil, 0, nil, entity.Counts{}, 0
 	m.Pages = component.Pages{Note: "0 of 0 shown"}
 	m.Example = "curl http://127.0.0.1:5300/orders/messages \\\n  -H 'BrokerProperties: {\"SessionId\":\"customer-77\"}' \\\n  -d 'hello'"
 	return m
 }
 
-func oneSession() page.Session {
+func oneSession() entity.Session {
 	state := `{"step": 3, "paid": true, "lines": [{"sku": "1180", "n": 2}], "note": "<script>alert(1)</script>"}`
-	m := page.Session{
+	m := entity.Session{
 		Shell: shell("customer-4", layout.Queues, "/q/orders/session?id=customer-4"), In: ordersRef(), Path: "orders", Name: "orders", ID: "customer-4",
 		Active: 40, Locked: 3, Oldest: now.Add(-19 * time.Minute), Now: now,
 		Hold: lockedFor(26*time.Second, 4), Holder: "worker-5",
 		Pages:    component.Pages{Note: "6 of 43 shown", Next: sessionHref("customer-4") + "&from=7"},
-		HasState: true, StateAt: now.Add(-72 * time.Second), State: page.Body{Content: []byte(state), Size: int64(len(state))}, Seen: "9f2c", Most: 256 << 10,
+		HasState: true, StateAt: now.Add(-72 * time.Second), State: message.Body{Content: []byte(state), Size: int64(len(state))}, Seen: "9f2c", Most: 256 << 10,
 	}
 	for i, r := range queueMessages().Rows[:6] {
 		r.Session, r.Hold, r.Holder, r.State = m.ID, component.LockInfo{}, "", page.StateActive
@@ -80,10 +84,10 @@ func oneSession() page.Session {
 	return m
 }
 
-func sessionFree() page.Session {
+func sessionFree() entity.Session {
 	m := oneSession()
 	m.ID, m.Turn, m.Hold, m.Holder, m.Locked, m.Active, m.Deferred = hostileID, 2, component.LockInfo{}, "", 0, 2, 1
-	m.Rows, m.Pages, m.View = m.Rows[3:], component.Pages{Note: "3 of 3 shown"}, page.HexView
+	m.Rows, m.Pages, m.View = m.Rows[3:], component.Pages{Note: "3 of 3 shown"}, message.HexView
 	m.State.Content = []byte{0, 1, 2, 0xff, 'a', 'b', 0x80}
 	m.State.Size = 7
 	m.CanReceive = true
@@ -92,66 +96,66 @@ func sessionFree() page.Session {
 }
 
 // sessionOurs is held by the dashboard.
-func sessionOurs() page.Session {
+func sessionOurs() entity.Session {
 	m := oneSession()
 	m.CanReceive, m.HeldHere, m.Holder = true, true, "the dashboard"
 	return m
 }
 
-func sessionRefused() page.Session {
+func sessionRefused() entity.Session {
 	m := oneSession()
-	m.Rows, m.Active, m.Locked, m.Oldest, m.View = nil, 0, 0, time.Time{}, page.RawView
+	m.Rows, m.Active, m.Locked, m.Oldest, m.View = nil, 0, 0, time.Time{}, message.RawView
 	m.Holder, m.Pages = "", component.Pages{}
-	m.Typed = page.StateForm{Text: "0a 1z", As: page.StateHex, Error: component.ServerText("1z is not a pair of hexadecimal digits.")}
+	m.Typed = entity.StateForm{Text: "0a 1z", As: entity.StateHex, Error: component.ServerText("1z is not a pair of hexadecimal digits.")}
 	return m
 }
 
-func sessionNothing() page.Session {
+func sessionNothing() entity.Session {
 	m := oneSession()
 	m.ID, m.Rows, m.Active, m.Locked, m.Oldest = "nobody", nil, 0, 0, time.Time{}
-	m.Hold, m.Holder, m.HasState, m.State, m.Pages = component.LockInfo{}, "", false, page.Body{}, component.Pages{}
+	m.Hold, m.Holder, m.HasState, m.State, m.Pages = component.LockInfo{}, "", false, message.Body{}, component.Pages{}
 	return m
 }
 
 // queueFlow forwards messages, is forwarded to, and has many messages that are stuck.
-func queueFlow() page.Entity {
+func queueFlow() entity.Entity {
 	m := queueMessages()
 	m.Rows = m.Rows[:3]
 	at := queueURL
-	m.Forwarding = page.Forwarding{
-		In: []page.ForwardingArrow{
+	m.Forwarding = entity.Forwarding{
+		In: []entity.ForwardingArrow{
 			{Name: "checkout", Href: at("checkout")},
 			{Name: "prices/eu", Href: home + "/t/prices/s/eu", Dead: true},
-			{Name: longName, Href: at(longName), Blocked: page.BlockTargetFull, Waiting: 38},
-			{Name: "retries/$DLQ", Href: at("retries"), Dead: true, Blocked: page.BlockTargetFull, Waiting: 4},
+			{Name: longName, Href: at(longName), Blocked: entity.BlockTargetFull, Waiting: 38},
+			{Name: "retries/$DLQ", Href: at("retries"), Dead: true, Blocked: entity.BlockTargetFull, Waiting: 4},
 		},
 		More: 17, Hops: 4,
-		Out: []page.ForwardingArrow{
+		Out: []entity.ForwardingArrow{
 			{Name: "archive", Href: at("archive"), Waiting: 12},
-			{Name: "dead-orders", Href: at("dead-orders"), Dead: true, Blocked: page.BlockTargetDisabled, Waiting: 38},
+			{Name: "dead-orders", Href: at("dead-orders"), Dead: true, Blocked: entity.BlockTargetDisabled, Waiting: 38},
 		},
 	}
-	m.Duplicates = page.Duplicates{Window: 10 * time.Minute, Dropped: 1204, Remembered: 48_201}
-	m.Transfer = page.Transfer{Waiting: 3, Failed: 2}
+	m.Duplicates = entity.Duplicates{Window: 10 * time.Minute, Dropped: 1204, Remembered: 48_201}
+	m.Transfer = entity.Transfer{Waiting: 3, Failed: 2}
 	m.StatusTo = home + "/q/orders/status"
 	return m
 }
 
-func queueStuck() page.Entity {
+func queueStuck() entity.Entity {
 	m := queueFlow()
 	m.Rows, m.Counts.Active, m.Total = nil, 0, 103
 	m.Forwarding.In, m.Forwarding.More = m.Forwarding.In[:1], 0
-	m.Forwarding.Out[0].Blocked, m.Forwarding.Out[0].Waiting, m.Forwarding.Out[0].Href = page.BlockTargetMissing, 0, ""
-	m.Forwarding.Out[1].Blocked = page.BlockHopLimit
-	m.Forwarding.In[0].Blocked = page.BlockSourceDisabled
+	m.Forwarding.Out[0].Blocked, m.Forwarding.Out[0].Waiting, m.Forwarding.Out[0].Href = entity.BlockTargetMissing, 0, ""
+	m.Forwarding.Out[1].Blocked = entity.BlockHopLimit
+	m.Forwarding.In[0].Blocked = entity.BlockSourceDisabled
 	m.Duplicates.Remembered, m.Duplicates.Most = 890_000, 1_000_000
-	m.Transfer = page.Transfer{}
+	m.Transfer = entity.Transfer{}
 	return m
 }
 
-func queueTransfer() page.Entity {
+func queueTransfer() entity.Entity {
 	m := queueDead()
-	m.Tab, m.Reasons, m.Lede, m.Transfer = page.TabTransfers, nil, nil, page.Transfer{Failed: 4}
+	m.Tab, m.Reasons, m.Lede, m.Transfer = page.TabTransfers, nil, nil, entity.Transfer{Failed: 4}
 	for i := range m.Rows {
 		m.Rows[i].Reason, m.Rows[i].Description = "ForwardingFailed", "Destination 'archive-"+strconv.Itoa(i)+"' is disabled."
 		m.Rows[i].TransferTarget = "archive-" + strconv.Itoa(i)
@@ -161,13 +165,13 @@ func queueTransfer() page.Entity {
 }
 
 // statusOf returns the settings tab of an entity that can be disabled and enabled.
-func statusOf(m page.Entity, s page.Status) page.Entity {
+func statusOf(m entity.Entity, s entity.Status) entity.Entity {
 	m.Tab, m.Status, m.StatusTo = page.TabSettings, s, m.Href+"/status"
 	m.Settings = queueSettings().Settings[:3]
 	return m
 }
 
-func sendInSession() page.Send {
+func sendInSession() send.Send {
 	m := sendMessage()
 	m.Sessions, m.Values = true, nil
 	return m
@@ -175,12 +179,12 @@ func sendInSession() page.Send {
 
 // sessionStories returns the pages about sessions, forwarding and disabling an entity.
 func sessionStories() []Story {
-	status := page.Confirm{
-		Shell: confirmShell(), Verb: page.SetStatus, To: home + "/q/orders/status", Cancel: home + "/q/orders?tab=settings", Entity: ordersRef(),
-		Status: page.StatusReceiveDisabled, Contents: []string{"16 messages are locked and can no longer be settled", "2 receivers are attached and are cut off"},
+	status := operate.Confirm{
+		Shell: confirmShell(), Verb: operate.SetStatus, To: home + "/q/orders/status", Cancel: home + "/q/orders?tab=settings", Entity: ordersRef(),
+		Status: entity.StatusReceiveDisabled, Contents: []string{"16 messages are locked and can no longer be settled", "2 receivers are attached and are cut off"},
 	}
-	seen := page.Confirm{
-		Shell: confirmShell(), Verb: page.Resubmit, To: home + "/m/9/resubmit", Cancel: home + "/m/9", Entity: ordersRef(), Count: 1, Subject: "paid",
+	seen := operate.Confirm{
+		Shell: confirmShell(), Verb: operate.Resubmit, To: home + "/m/9/resubmit", Cancel: home + "/m/9", Entity: ordersRef(), Count: 1, Subject: "paid",
 		DuplicateAt: "orders has seen its id within the last 10m and would drop it as a duplicate. Without your leave it stays here.",
 	}
 	return []Story{
@@ -195,9 +199,9 @@ func sessionStories() []Story {
 		{Name: "queue-flow", Page: queueFlow()},
 		{Name: "queue-stuck", Page: queueStuck()},
 		{Name: "queue-transfer", Page: queueTransfer()},
-		{Name: "queue-status", Page: statusOf(queue(page.TabSettings), page.StatusSendDisabled)},
-		{Name: "topic-status", Page: statusOf(topic(), page.StatusActive)},
-		{Name: "subscription-status", Page: statusOf(subscription(page.TabSettings), page.StatusDisabled)},
+		{Name: "queue-status", Page: statusOf(queue(page.TabSettings), entity.StatusSendDisabled)},
+		{Name: "topic-status", Page: statusOf(topic(), entity.StatusActive)},
+		{Name: "subscription-status", Page: statusOf(subscription(page.TabSettings), entity.StatusDisabled)},
 		{Name: "confirm-status", Page: status},
 		{Name: "confirm-seen", Page: seen},
 		{Name: "send-session", Page: sendInSession()},

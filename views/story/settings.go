@@ -2,7 +2,7 @@ package story
 
 import (
 	"mayfly/views/layout"
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
 )
 
 func settingsStories() []Story {
@@ -11,8 +11,8 @@ func settingsStories() []Story {
 	return []Story{{Name: "settings", Page: settings()}, {Name: "settings-chosen", Page: chosen}}
 }
 
-func settings() page.Settings {
+func settings() admin.Settings {
 	s := namespaceShell("Settings")
 	s.Back = "/settings"
-	return page.Settings{Shell: s, At: "/settings", Go: home + layout.GoToPath, Tokens: "/tokens"}
+	return admin.Settings{Shell: s, At: "/settings", Go: home + layout.GoToPath, Tokens: "/tokens"}
 }

@@ -25,7 +25,7 @@ type Story struct {
 // All returns every story.
 func All() []Story {
 	return append([]Story{
-		{Name: "overview", Page: overview()},
+		{Name: "overview", Page: overviewPage()},
 		{Name: "overview-first-start", Page: firstStart()},
 		{Name: "overview-second-visit", Page: secondVisit()},
 		{Name: "overview-read-only", Page: readOnly()},

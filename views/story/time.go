@@ -6,11 +6,13 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/page"
+	"mayfly/views/page/list"
+	"mayfly/views/page/overview"
 )
 
-func expirations() page.Expirations {
-	gone := func(key, subject, entity string, ago time.Duration, dead bool) page.ExpiredRow {
-		e := page.ExpiredRow{Key: key, Subject: subject, Entity: entity, Href: home + "/m/" + key, At: now.Add(-ago), Now: now}
+func expirations() overview.Expirations {
+	gone := func(key, subject, entity string, ago time.Duration, dead bool) overview.ExpiredRow {
+		e := overview.ExpiredRow{Key: key, Subject: subject, Entity: entity, Href: home + "/m/" + key, At: now.Add(-ago), Now: now}
 		if dead {
 			e.Fate.To, e.DeadHref = entity+"/$DLQ", e.Href
 		}
@@ -18,7 +20,7 @@ func expirations() page.Expirations {
 	}
 	left := within(7*time.Second, 5*time.Minute)
 	left.As = component.Plenty
-	return page.Expirations{
+	return overview.Expirations{
 		Shell: shell("Expirations", layout.Expirations, "/expirations"),
 		Lede: []component.Text{
 			strongText("Next to go: "), {Clock: &left, Strong: true},
@@ -30,7 +32,7 @@ func expirations() page.Expirations {
 		More:         home + "/expirations?top=100",
 		Recent:       5 * time.Minute,
 		ExpiredCount: 331,
-		Expired: []page.ExpiredRow{
+		Expired: []overview.ExpiredRow{
 			gone("47001", "order.placed", "orders", 12*time.Second, true),
 			gone("47002", "price.changed", "prices/us", 19*time.Second, false),
 			gone("47003", "order.placed", "orders", 33*time.Second, true),
@@ -42,9 +44,9 @@ func expirations() page.Expirations {
 	}
 }
 
-func expirationsEmpty() page.Expirations {
+func expirationsEmpty() overview.Expirations {
 	h := firstStart().Horizon
-	return page.Expirations{
+	return overview.Expirations{
 		Shell:   shell("Expirations", layout.Expirations, "/expirations"),
 		Lede:    []component.Text{strongText("Nothing runs out."), plainText(" No message has an end.")},
 		Horizon: h, Fate: "lost", Within: "1m",
@@ -65,25 +67,25 @@ func uses(marks string) []component.Use {
 	return out
 }
 
-func temporaryEntities() []page.TemporaryEntity {
-	sitter := func(name, kind string, messages int, left, of time.Duration, by, marks string) page.TemporaryEntity {
-		return page.TemporaryEntity{
+func temporaryEntities() []overview.TemporaryEntity {
+	sitter := func(name, kind string, messages int, left, of time.Duration, by, marks string) overview.TemporaryEntity {
+		return overview.TemporaryEntity{
 			Key: name, Name: name, Href: queueURL(name), Kind: kind, Messages: messages,
 			Clock: within(left, of), Reset: now.Add(left - of), By: by, Uses: uses(marks),
 		}
 	}
-	remembered := func(name, kind string, messages int, left, of time.Duration, by, marks string) page.TemporaryEntity {
+	remembered := func(name, kind string, messages int, left, of time.Duration, by, marks string) overview.TemporaryEntity {
 		s := sitter(name, kind, messages, left, of, by, marks)
 		s.UsesCompleteFrom = at("10:01:00")
 		return s
 	}
-	still := func(name, kind string, messages int, state component.IdleState, of time.Duration, why, marks string) page.TemporaryEntity {
-		return page.TemporaryEntity{
+	still := func(name, kind string, messages int, state component.IdleState, of time.Duration, why, marks string) overview.TemporaryEntity {
+		return overview.TemporaryEntity{
 			Key: name, Name: name, Href: queueURL(name), Kind: kind, Messages: messages, State: state,
 			Clock: component.Clock{Of: of, Now: now}, Why: []component.Text{plainText(why)}, Uses: uses(marks),
 		}
 	}
-	return []page.TemporaryEntity{
+	return []overview.TemporaryEntity{
 		sitter("reply-7f3a", "queue", 1, 30*time.Second, 5*time.Minute, "receive by web-1", "xxoxxxooxxxxoxxxxxoo"),
 		sitter("prices/preview-lisbon", "subscription", 18, 58*time.Second, 10*time.Minute, "peek by an admin", "xooooxoooooxoooooooo"),
 		remembered("reply-c40d", "queue", 0, 171*time.Second, 5*time.Minute, "send by quotes-3", "ooxxoooxoooxxxoooxxx"),
@@ -95,11 +97,11 @@ func temporaryEntities() []page.TemporaryEntity {
 	}
 }
 
-func temporary() page.Temporary {
+func temporary() overview.Temporary {
 	grave := func(id, name, born, died, contents string) component.DeletedEntity {
 		return component.DeletedEntity{Key: name, Name: name, Created: at(born), Deleted: at(died), Contents: contents, Restore: home + "/tombstones/" + id + "/restore"}
 	}
-	return page.Temporary{
+	return overview.Temporary{
 		Shell: shell("Temporary entities", layout.Temporary, "/temporary"),
 		Lede: []component.Text{
 			plainText("Seven entities delete themselves when nobody uses them. "), strongText("reply-7f3a is next, in half a minute."),
@@ -120,8 +122,8 @@ func temporary() page.Temporary {
 	}
 }
 
-func temporaryEmpty() page.Temporary {
-	return page.Temporary{
+func temporaryEmpty() overview.Temporary {
+	return overview.Temporary{
 		Shell:   shell("Temporary entities", layout.Temporary, "/temporary"),
 		Lede:    []component.Text{strongText("Nothing deletes itself here.")},
 		MinIdle: 5 * time.Minute,
@@ -129,14 +131,14 @@ func temporaryEmpty() page.Temporary {
 	}
 }
 
-func deferred() page.Deferred {
+func deferred() list.Deferred {
 	bay := func(number int64, subject, entity, by, when string, c component.Clock) component.DeferredMessage {
 		return component.DeferredMessage{
 			Key: entity + subject + when, Href: home + "/m/51", Number: number, Subject: subject, Entity: entity, EntityURL: queueURL(entity),
 			By: by, When: at(when), Now: now, Clock: c, OnExpiry: entity + "/$DLQ",
 		}
 	}
-	m := page.Deferred{
+	m := list.Deferred{
 		Shell: shell("Deferred", layout.Deferred, "/deferred"),
 		Lede: []component.Text{
 			strongText("Seven messages are parked."), plainText(" Their time keeps running: four run out within five minutes, one already has."),
@@ -156,25 +158,25 @@ func deferred() page.Deferred {
 	return m
 }
 
-func deferredColumns() page.Deferred {
+func deferredColumns() list.Deferred {
 	m := deferred()
 	m.Cards, m.Rows, m.Columns = nil, ownColumns().Rows, ownColumns().Columns
 	for i := range m.Rows {
 		m.Rows[i].State = page.StateDeferred
 	}
 	m.Pages = component.Pages{Note: "200 of 318 shown", Next: home + "/deferred?entity=orders&from=201"}
-	m.AllMatching = page.AllMatching{Count: 318, Query: "state:deferred", Shown: true}
+	m.AllMatching = list.AllMatching{Count: 318, Query: "state:deferred", Shown: true}
 	return m
 }
 
-func deferredColumnsEmpty() page.Deferred {
+func deferredColumnsEmpty() list.Deferred {
 	m := deferredEmpty()
 	m.Columns = ownColumns().Columns
 	return m
 }
 
-func deferredEmpty() page.Deferred {
-	return page.Deferred{
+func deferredEmpty() list.Deferred {
+	return list.Deferred{
 		Shell: shell("Deferred", layout.Deferred, "/deferred"),
 		Lede:  []component.Text{strongText("Nothing is parked.")},
 	}

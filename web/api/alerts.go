@@ -306,7 +306,7 @@ func (d *handler) removeAlertRule(c echo.Context) error {
 func (d *handler) testAlertRule(c echo.Context) error {
 	s, err := d.namedAlertRule(c)
 	if err == nil {
-		err = d.alerts.Test(s.ID)
+		err = d.alerts.Test(c.Request().Context(), s.ID)
 	}
 	if err != nil {
 		return err

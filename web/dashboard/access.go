@@ -10,7 +10,7 @@ import (
 	"mayfly/engine"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	adminpage "mayfly/views/page/admin"
 	"mayfly/web/dashboard/admin"
 	"mayfly/web/dashboard/pages"
 )
@@ -25,21 +25,21 @@ func (d *Handler) addAccess(c echo.Context, at pages.Address, typed url.Values) 
 	t := pages.FormState{Values: typed, Errors: map[string]component.Text{}}
 	rule := admin.ParseAccessRule(&t)
 	if rule.Name == "" {
-		t.Errors[page.FieldRule] = component.Text{S: locale.T(ctx, "access.name.none")}
+		t.Errors[adminpage.FieldRule] = component.Text{S: locale.T(ctx, "access.name.none")}
 	}
-	if rule.Rights == 0 && t.Errors[page.FieldRights].S == "" {
-		t.Errors[page.FieldRights] = component.Text{S: locale.T(ctx, "access.rights.none")}
+	if rule.Rights == 0 && t.Errors[adminpage.FieldRights].S == "" {
+		t.Errors[adminpage.FieldRights] = component.Text{S: locale.T(ctx, "access.rights.none")}
 	}
 	if len(t.Errors) > 0 {
 		return d.writeForm(c, http.StatusUnprocessableEntity, at, t)
 	}
 	made, err := d.b.AddAccessRule(ctx, of, rule, actor(c))
 	if errors.Is(err, engine.ErrExists) {
-		t.Errors[page.FieldRule] = errorMessage(err)
+		t.Errors[adminpage.FieldRule] = errorMessage(err)
 		return d.writeForm(c, http.StatusConflict, at, t)
 	}
 	if wrong, ok := errors.AsType[*engine.PropertyError](err); ok {
-		t.Errors[page.FieldRule] = component.ServerText(wrong.Text)
+		t.Errors[adminpage.FieldRule] = component.ServerText(wrong.Text)
 		return d.writeForm(c, http.StatusUnprocessableEntity, at, t)
 	}
 	if err != nil {

@@ -79,7 +79,7 @@ func (d *Handler) changeAlert(c echo.Context, at pages.Address, _ url.Values) er
 		_, err = d.alertRules.SetPower(ctx, id, alert.Off, actor(c))
 		said = "alerts.switched.off"
 	case "test":
-		err, said = d.alertRules.Test(id), "alerts.tested"
+		err, said = d.alertRules.Test(ctx, id), "alerts.tested"
 	case "remove":
 		err = d.alertRules.Remove(ctx, id, actor(c))
 		to, said = activity.AlertsURL(d.pages), "alerts.removed"

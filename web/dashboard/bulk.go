@@ -19,6 +19,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/send"
 	"mayfly/web/dashboard/operate"
 	"mayfly/web/dashboard/pages"
 )
@@ -234,7 +235,7 @@ func (d *Handler) bulkOperation(c echo.Context, at pages.Address, do bulkAction,
 	case "bulk/reschedule":
 		when, field, err := parseDue(ctx, typed, d.b.ClockTime())
 		if err == nil && when == 0 {
-			field, err = page.SendIn, formError(ctx, "ui.when")
+			field, err = send.SendIn, formError(ctx, "ui.when")
 		}
 		if err != nil {
 			wrong(field, err)

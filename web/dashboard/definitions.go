@@ -15,7 +15,7 @@ import (
 	"mayfly/engine/topology"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	adminpage "mayfly/views/page/admin"
 	"mayfly/views/view"
 	"mayfly/web/auth/origin"
 	"mayfly/web/dashboard/admin"
@@ -132,8 +132,8 @@ func (d *Handler) parseConfigUpload(c echo.Context) (draw admin.ConfigUpload, ag
 	if err := d.forms.Check(r); err != nil {
 		return draw, "", err
 	}
-	agreed, draw.Text = typed.Get(page.DefinitionAgreed), strings.ToValidUTF8(typed.Get(page.DefinitionText), "\ufffd")
-	if file := typed.Get(page.DefinitionFile); file != "" {
+	agreed, draw.Text = typed.Get(adminpage.DefinitionAgreed), strings.ToValidUTF8(typed.Get(adminpage.DefinitionText), "\ufffd")
+	if file := typed.Get(adminpage.DefinitionFile); file != "" {
 		agreed, draw.Text = "", strings.ToValidUTF8(file, "\ufffd") // the changes of a new file were not shown yet
 	}
 	refused := ""

@@ -6,14 +6,14 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"mayfly/views/page"
+	adminpage "mayfly/views/page/admin"
 	"mayfly/web/dashboard/admin"
 )
 
 // docs shows the list of the documentation's pages, or the result of a search in them.
 func (d *Handler) docs(c echo.Context) error {
 	d.prepareContext(c)
-	return d.writeComponent(c, http.StatusOK, admin.Docs(c.Request().Context(), d.pages, strings.TrimSpace(c.QueryParam(page.DocsQuery))).Full())
+	return d.writeComponent(c, http.StatusOK, admin.Docs(c.Request().Context(), d.pages, strings.TrimSpace(c.QueryParam(adminpage.DocsQuery))).Full())
 }
 
 // doc shows a page of the documentation.

@@ -16,6 +16,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	sendpage "mayfly/views/page/send"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/send"
 )
@@ -24,7 +25,7 @@ import (
 // stays (OPS-1, OPS-2).
 func (d *Handler) editMessage(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx := c.Request().Context()
-	for _, name := range []string{page.SendRepeat, page.SendEvery, page.SendPlaceholders, page.SendSchedule} {
+	for _, name := range []string{sendpage.SendRepeat, sendpage.SendEvery, sendpage.SendPlaceholders, sendpage.SendSchedule} {
 		typed.Del(name)
 	}
 	t := pages.FormState{Values: typed, Errors: map[string]component.Text{}}
@@ -40,10 +41,10 @@ func (d *Handler) editMessage(c echo.Context, at pages.Address, typed url.Values
 	if how := typed.Get(page.FieldHow); how != "" && how != "move" && how != "copy" {
 		t.Errors[page.FieldHow] = component.Text{S: locale.T(ctx, "ui.how")}
 	}
-	if text := strings.TrimSpace(typed.Get(page.SendTarget)); text != "" {
+	if text := strings.TrimSpace(typed.Get(sendpage.SendTarget)); text != "" {
 		to, wrong := engine.ParsePath(text, d.b.Limits())
 		if wrong != nil {
-			t.Errors[page.SendTarget] = component.ServerText(wrong.Error())
+			t.Errors[sendpage.SendTarget] = component.ServerText(wrong.Error())
 		}
 		mv.To = to
 	}
@@ -62,7 +63,7 @@ func (d *Handler) editMessage(c echo.Context, at pages.Address, typed url.Values
 		return d.writeFormError(c, at, t, err)
 	}
 	out := broker.Outgoing{Body: body}
-	if typed.Has(page.SendKeepBody) {
+	if typed.Has(sendpage.SendKeepBody) {
 		in, err := d.b.Body(ctx, row.Message.Content, was.BodySize)
 		if err != nil {
 			return err
@@ -112,7 +113,7 @@ type formerBody struct {
 func (d *Handler) readFormerBody(c echo.Context, row engine.Row, typed url.Values) (was formerBody, err error) {
 	size := row.Content.BodySize()
 	switch {
-	case typed.Has(page.SendKeepBody), typed.Get(page.FieldHow) == "copy":
+	case typed.Has(sendpage.SendKeepBody), typed.Get(page.FieldHow) == "copy":
 		was.unchanged = true
 		return was, nil
 	case size > maxUndoBody:

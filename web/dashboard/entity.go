@@ -16,6 +16,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	entitypage "mayfly/views/page/entity"
 	"mayfly/views/view"
 	"mayfly/web/auth/origin"
 	"mayfly/web/dashboard/entity"
@@ -67,7 +68,7 @@ func (d *Handler) createEntity(c echo.Context, at pages.Address, typed url.Value
 // selfForwardWarning returns a warning if the entity at path would begin to forward to itself, unless
 // at says that the warning was shown (PROP-9). It is zero otherwise.
 func (d *Handler) selfForwardWarning(ctx context.Context, at pages.Address, path engine.Path, is, next engine.Config) (n component.Notice) {
-	if at.Query.Get(page.QuerySelfForward) != "" {
+	if at.Query.Get(entitypage.QuerySelfForward) != "" {
 		return n
 	}
 	itself := func(to string) bool { return engine.Path(to).Fold() == path.Fold() }
@@ -86,7 +87,7 @@ func (d *Handler) selfForwardWarning(ctx context.Context, at pages.Address, path
 
 // withWarningShown returns at with a note that the warning of selfForwardWarning was shown.
 func withWarningShown(at pages.Address) pages.Address {
-	q := url.Values{page.QuerySelfForward: {"1"}}
+	q := url.Values{entitypage.QuerySelfForward: {"1"}}
 	maps.Copy(q, at.Query)
 	at.Query = q
 	return at
@@ -112,7 +113,7 @@ func (d *Handler) editEntity(c echo.Context, at pages.Address, typed url.Values)
 	}
 	config, wrong := entity.ParseConfig(e.Kind, e.Config, false, d.b.Limits(), typed)
 	t := pages.FormState{Values: typed, Errors: wrong}
-	if at.Query.Has(page.QueryPreview) {
+	if at.Query.Has(entitypage.QueryPreview) {
 		at.Query = nil
 		return d.writeForm(c, http.StatusOK, at, t)
 	}
@@ -138,7 +139,7 @@ func (d *Handler) editEntity(c echo.Context, at pages.Address, typed url.Values)
 			Tone:  component.Low,
 			Title: locale.N(ctx, "ui.whatif", what.Expire, locale.Args{"TTL": what.TTL}), Detail: locale.T(ctx, "ui.whatif.detail"),
 		}
-		at.Query = url.Values{"agreed": {strconv.Itoa(what.Expire)}, page.QuerySelfForward: {at.Query.Get(page.QuerySelfForward)}}
+		at.Query = url.Values{"agreed": {strconv.Itoa(what.Expire)}, entitypage.QuerySelfForward: {at.Query.Get(entitypage.QuerySelfForward)}}
 		return d.writeForm(c, http.StatusUnprocessableEntity, at, t)
 	}
 	if _, err := d.b.Update(ctx, e.Path, config, actor(c)); err != nil {

@@ -16,7 +16,7 @@ import (
 	"mayfly/engine/job"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	sendpage "mayfly/views/page/send"
 	"mayfly/web/auth/origin"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/send"
@@ -47,16 +47,16 @@ func (d *Handler) uploadFile(c echo.Context) error {
 	typed, f, err := d.parseUpload(r, at)
 	if text := errorMessage(err); text.S != "" && !errors.Is(err, origin.ErrForm) && !errors.Is(err, echo.ErrBadRequest) {
 		_, _ = io.CopyN(io.Discard, r.Body, maxDrained) //nolint:errcheck // it is discarded
-		return d.writeForm(c, statusCode(err), at, pages.FormState{Values: typed, Errors: map[string]component.Text{page.ImportFile: text}})
+		return d.writeForm(c, statusCode(err), at, pages.FormState{Values: typed, Errors: map[string]component.Text{sendpage.ImportFile: text}})
 	}
 	if err != nil {
 		return err
 	}
 	if f == nil {
-		return d.writeForm(c, http.StatusUnprocessableEntity, at, pages.FormState{Values: typed, Errors: map[string]component.Text{page.ImportFile: {S: locale.T(r.Context(), "import.nothing")}}})
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, pages.FormState{Values: typed, Errors: map[string]component.Text{sendpage.ImportFile: {S: locale.T(r.Context(), "import.nothing")}}})
 	}
-	q := url.Values{page.ImportFile: {f.ID}}
-	for _, name := range []string{page.ImportTo, page.ImportTTL, page.ImportSchedule, page.ImportIDs} {
+	q := url.Values{sendpage.ImportFile: {f.ID}}
+	for _, name := range []string{sendpage.ImportTo, sendpage.ImportTTL, sendpage.ImportSchedule, sendpage.ImportIDs} {
 		if v := typed.Get(name); v != "" {
 			q.Set(name, v)
 		}
@@ -93,7 +93,7 @@ func (d *Handler) parseUpload(r *http.Request, at pages.Address) (typed url.Valu
 			return typed, f, &pages.LocalizedError{Err: echo.ErrBadRequest, Text: locale.T(r.Context(), "ui.form.unread")}
 		}
 		name := part.FormName()
-		if name != page.ImportFile && name != page.ImportText {
+		if name != sendpage.ImportFile && name != sendpage.ImportText {
 			raw, err := io.ReadAll(io.LimitReader(part, maxFieldBytes))
 			if err != nil {
 				return typed, f, &pages.LocalizedError{Err: echo.ErrBadRequest, Text: locale.T(r.Context(), "ui.form.unread")}
@@ -120,7 +120,7 @@ func (d *Handler) storeUpload(r *http.Request, at pages.Address, part *multipart
 		return before, &pages.LocalizedError{Err: engine.ErrArgument, Text: locale.T(r.Context(), "import.both")}
 	}
 	name := ""
-	if part.FormName() == page.ImportFile {
+	if part.FormName() == sendpage.ImportFile {
 		name = path.Base(strings.ReplaceAll(part.FileName(), `\`, "/"))
 	}
 	return d.uploads.Put(at.Namespace, strings.ToValidUTF8(name[:min(len(name), 200)], ""), in)
@@ -133,10 +133,10 @@ func (d *Handler) startImport(c echo.Context, at pages.Address, typed url.Values
 		return pages.ErrPageNotFound
 	}
 	ctx := c.Request().Context()
-	word, how := typed.Get(page.ImportFile), send.ParseRemap(typed)
+	word, how := typed.Get(sendpage.ImportFile), send.ParseRemap(typed)
 	at.Action = strings.TrimSuffix(strings.TrimSuffix(at.Action, "start"), "/")
 	again := func(err error) error {
-		at.Query = url.Values{page.ImportFile: {word}}
+		at.Query = url.Values{sendpage.ImportFile: {word}}
 		if errorMessage(err).S == "" || !isFormError(err) && !errors.Is(err, engine.ErrNotFound) {
 			return err
 		}

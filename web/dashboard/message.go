@@ -17,6 +17,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/send"
 	"mayfly/web/dashboard/pages"
 )
 
@@ -282,7 +283,7 @@ func (d *Handler) reschedule(c echo.Context, at pages.Address, typed url.Values)
 	}
 	when, field, err := parseDue(ctx, typed, now)
 	if err == nil && when == 0 {
-		field, err = page.SendIn, formError(ctx, "ui.when")
+		field, err = send.SendIn, formError(ctx, "ui.when")
 	}
 	if err != nil {
 		return d.writeFieldError(c, at, typed, field, err)

@@ -15,6 +15,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	adminpage "mayfly/views/page/admin"
 	"mayfly/web/dashboard/admin"
 	"mayfly/web/dashboard/pages"
 )
@@ -49,7 +50,7 @@ func (d *Handler) writeNamespaceLimits(c echo.Context, status int, t pages.FormS
 // limitNamespace changes the limits of a namespace.
 func (d *Handler) limitNamespace(c echo.Context, typed url.Values) error {
 	ctx := c.Request().Context()
-	n, err := d.namespaces.Change(ctx, c.Param("name"), typed.Get(page.FieldProfile), actor(c))
+	n, err := d.namespaces.Change(ctx, c.Param("name"), typed.Get(adminpage.FieldProfile), actor(c))
 	switch {
 	case errors.Is(err, engine.ErrNotAllowed), errors.Is(err, engine.ErrArgument), errors.Is(err, engine.ErrChanged):
 		return d.writeNamespaceLimits(c, http.StatusUnprocessableEntity, pages.FormState{Values: typed, Refused: withError(component.Notice{Tone: component.Lost}, err)})
@@ -63,8 +64,8 @@ func (d *Handler) limitNamespace(c echo.Context, typed url.Values) error {
 func (d *Handler) createNamespace(c echo.Context, typed url.Values) error {
 	ctx := c.Request().Context()
 	t := pages.FormState{Values: typed, Errors: map[string]component.Text{}}
-	s := namespaces.Spec{Name: strings.TrimSpace(typed.Get(page.FieldNamespace)), Profile: typed.Get(page.FieldProfile)}
-	if stay := typed.Get(page.FieldLifetime); stay != "" {
+	s := namespaces.Spec{Name: strings.TrimSpace(typed.Get(adminpage.FieldNamespace)), Profile: typed.Get(adminpage.FieldProfile)}
+	if stay := typed.Get(adminpage.FieldLifetime); stay != "" {
 		stays, never, err := engine.ParseDuration(stay)
 		if err != nil || never || stays <= 0 {
 			return pages.ErrPageNotFound // not in the form
@@ -74,7 +75,7 @@ func (d *Handler) createNamespace(c echo.Context, typed url.Values) error {
 	var n namespaces.Namespace
 	var warnings topology.Problems
 	var err error
-	if config := typed.Get(page.FieldConfig); strings.TrimSpace(config) == "" {
+	if config := typed.Get(adminpage.FieldConfig); strings.TrimSpace(config) == "" {
 		n, err = d.namespaces.Create(ctx, s, actor(c))
 	} else {
 		n, warnings, err = d.namespaces.CreateDefined(ctx, s, []byte(config), actor(c))
@@ -82,16 +83,16 @@ func (d *Handler) createNamespace(c echo.Context, typed url.Values) error {
 	var problems topology.Problems
 	switch {
 	case errors.As(err, &problems):
-		t.Errors[page.FieldConfig] = component.ServerText(problems.Error())
+		t.Errors[adminpage.FieldConfig] = component.ServerText(problems.Error())
 		return d.namespacesPage(c, http.StatusUnprocessableEntity, t)
 	case errors.Is(err, engine.ErrBusy):
 		t.Refused = withError(component.Notice{Tone: component.Lost}, err)
 		return d.namespacesPage(c, http.StatusServiceUnavailable, t)
 	case errors.Is(err, namespaces.ErrNamespaceExists):
-		t.Errors[page.FieldNamespace] = errorMessage(err)
+		t.Errors[adminpage.FieldNamespace] = errorMessage(err)
 		return d.namespacesPage(c, http.StatusConflict, t)
 	case errors.Is(err, engine.ErrArgument):
-		t.Errors[page.FieldNamespace] = errorMessage(err)
+		t.Errors[adminpage.FieldNamespace] = errorMessage(err)
 		return d.namespacesPage(c, http.StatusUnprocessableEntity, t)
 	case errors.Is(err, engine.ErrQuota):
 		t.Refused = withError(component.Notice{Tone: component.Lost}, err)

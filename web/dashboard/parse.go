@@ -9,7 +9,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	sendpage "mayfly/views/page/send"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/send"
 )
@@ -43,19 +43,19 @@ func parseSignedLength(ctx context.Context, text string) (time.Duration, error) 
 // parseDue reads when a message is to become active; zero means at once. field is the field that
 // the error is about.
 func parseDue(ctx context.Context, typed url.Values, now engine.Instant) (at engine.Instant, field string, err error) {
-	switch typed.Get(page.SendSchedule) {
+	switch typed.Get(sendpage.SendSchedule) {
 	case "", "now":
-		return 0, page.SendSchedule, nil
+		return 0, sendpage.SendSchedule, nil
 	case "in":
-		d, err := parseLength(ctx, typed.Get(page.SendIn))
-		return now.Add(d), page.SendIn, err
+		d, err := parseLength(ctx, typed.Get(sendpage.SendIn))
+		return now.Add(d), sendpage.SendIn, err
 	case "at":
-		at, wrong := send.ParseTime(typed.Get(page.SendAt), now)
+		at, wrong := send.ParseTime(typed.Get(sendpage.SendAt), now)
 		if wrong != "" {
-			return 0, page.SendAt, formError(ctx, wrong)
+			return 0, sendpage.SendAt, formError(ctx, wrong)
 		}
-		return at, page.SendAt, nil
+		return at, sendpage.SendAt, nil
 	default:
-		return 0, page.SendSchedule, formError(ctx, "ui.when")
+		return 0, sendpage.SendSchedule, formError(ctx, "ui.when")
 	}
 }

@@ -4,7 +4,8 @@ import (
 	"net/url"
 	"strconv"
 
-	"mayfly/views/page"
+	"mayfly/views/page/lab"
+	"mayfly/views/page/send"
 	"mayfly/web/dashboard/pages"
 )
 
@@ -15,8 +16,8 @@ const addedRows = 4
 func addRows(typed url.Values) bool {
 	asked := false
 	for button, prefix := range map[string]string{
-		page.SendAddProperty: page.SendPropertyPrefix, page.RuleAddParameter: page.RuleParameterPrefix,
-		page.RuleAddCondition: page.RuleConditionPrefix,
+		send.SendAddProperty: send.SendPropertyPrefix, lab.RuleAddParameter: lab.RuleParameterPrefix,
+		lab.RuleAddCondition: lab.RuleConditionPrefix,
 	} {
 		if !typed.Has(button) {
 			continue
@@ -24,7 +25,7 @@ func addRows(typed url.Values) bool {
 		asked = true
 		rows := len(pages.SubmittedRows(pages.FormState{Values: typed}, prefix))
 		for i := rows; i < min(rows+addedRows, pages.MaxRows); i++ {
-			typed.Set(prefix+strconv.Itoa(i)+page.SendPropertyName, "")
+			typed.Set(prefix+strconv.Itoa(i)+send.SendPropertyName, "")
 		}
 	}
 	return asked

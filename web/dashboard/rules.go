@@ -15,7 +15,8 @@ import (
 	"mayfly/engine"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	labpage "mayfly/views/page/lab"
+	"mayfly/views/page/send"
 	"mayfly/web/dashboard/entity"
 	"mayfly/web/dashboard/lab"
 	"mayfly/web/dashboard/pages"
@@ -79,7 +80,7 @@ func (d *Handler) saveRule(
 	}
 	err := do(ctx, at.Path, r, actor(c))
 	if errors.Is(err, engine.ErrExists) {
-		t.Errors[page.RuleName] = errorMessage(err)
+		t.Errors[labpage.RuleName] = errorMessage(err)
 		return d.writeForm(c, http.StatusConflict, at, t)
 	}
 	if err != nil {
@@ -93,7 +94,7 @@ func (d *Handler) saveRule(
 func (d *Handler) tryRule(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx := c.Request().Context()
 	t := pages.FormState{Values: typed, Errors: map[string]component.Text{}}
-	if k, err := strconv.ParseUint(typed.Get(page.RuleTake), 10, 64); err == nil {
+	if k, err := strconv.ParseUint(typed.Get(labpage.RuleTake), 10, 64); err == nil {
 		known, err := entity.FillFrom(ctx, d.pages, typed, engine.Key(k))
 		if err != nil {
 			return err
@@ -104,7 +105,7 @@ func (d *Handler) tryRule(c echo.Context, at pages.Address, typed url.Values) er
 	}
 	r := lab.ParseRule(ctx, &t, d.b.Limits())
 	if r.Name = at.Query.Get("rule"); r.Name == "" {
-		r.Name = typed.Get(page.RuleName)
+		r.Name = typed.Get(labpage.RuleName)
 	}
 	sound := len(t.Errors)+len(t.SyntaxErrors) == 0
 	if m, ok := d.parseTrialMessage(ctx, &t); sound && ok {
@@ -121,12 +122,12 @@ func (d *Handler) parseTrialMessage(ctx context.Context, t *pages.FormState) (m 
 	refused := component.Notice{Tone: component.Critical, Title: locale.T(ctx, "lab.wrong")}
 	if compiled != nil && len(read.Errors) == 0 && err == nil {
 		m, err = compiled.Head(1, 0, seed)
-		m.MessageID = t.Values.Get(page.SendMessageID) // without the generated one
+		m.MessageID = t.Values.Get(send.SendMessageID) // without the generated one
 	}
 	if len(read.Errors) > 0 {
 		maps.Copy(t.Errors, read.Errors)
 		first := slices.Min(slices.Collect(maps.Keys(read.Errors)))
-		of, why := component.ShowInvisible(cmp.Or(t.Values.Get(first+page.SendPropertyName), first)+": "), read.Errors[first]
+		of, why := component.ShowInvisible(cmp.Or(t.Values.Get(first+send.SendPropertyName), first)+": "), read.Errors[first]
 		if why.English {
 			refused.ServerText = of + component.ShowInvisible(why.S)
 		} else {

@@ -13,7 +13,7 @@ import (
 	"mayfly/engine/demo"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	activitypage "mayfly/views/page/activity"
 	"mayfly/web/auth/origin"
 	"mayfly/web/dashboard/activity"
 	"mayfly/web/dashboard/pages"
@@ -53,7 +53,7 @@ func (d *Handler) addScene(c echo.Context) error {
 	if err := d.forms.Check(r); err != nil {
 		return err
 	}
-	typed := activity.SceneFormState{ID: r.PostFormValue(page.SceneID), Text: r.PostFormValue(page.SceneText)}
+	typed := activity.SceneFormState{ID: r.PostFormValue(activitypage.SceneID), Text: r.PostFormValue(activitypage.SceneText)}
 	if err := readSceneFile(r.MultipartForm, &typed); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (d *Handler) addScene(c echo.Context) error {
 // readSceneFile reads the file of a form, if one was selected, which takes precedence over
 // pasted text, and names the scene after the file unless a name was typed.
 func readSceneFile(form *multipart.Form, typed *activity.SceneFormState) error {
-	files := form.File[page.SceneFile]
+	files := form.File[activitypage.SceneFile]
 	if len(files) == 0 || files[0].Size == 0 {
 		return nil
 	}
@@ -105,7 +105,7 @@ func readSceneFile(form *multipart.Form, typed *activity.SceneFormState) error {
 
 // newSceneForm shows the empty form, or the form to repair a stored scene that is invalid.
 func (d *Handler) newSceneForm(c echo.Context) error {
-	u, ok := d.scenes.FindInvalidScene(c.QueryParam(page.QueryRepair))
+	u, ok := d.scenes.FindInvalidScene(c.QueryParam(activitypage.QueryRepair))
 	if !ok {
 		return d.writeSceneForm(c, http.StatusOK, activity.SceneFormState{})
 	}
@@ -154,7 +154,7 @@ func (d *Handler) removeScene(c echo.Context, typed url.Values) error {
 func (d *Handler) downloadScene(c echo.Context) error {
 	id := c.Param("scene")
 	text := ""
-	if u, ok := d.scenes.FindInvalidScene(id); ok && c.QueryParam(page.QueryRepair) != "" {
+	if u, ok := d.scenes.FindInvalidScene(id); ok && c.QueryParam(activitypage.QueryRepair) != "" {
 		text = u.Text
 	} else if s, err := d.scenes.Library().Find(id); err == nil {
 		id, text = s.ID, s.Text

@@ -18,7 +18,7 @@ import (
 	"mayfly/engine/template"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	sendpage "mayfly/views/page/send"
 	"mayfly/web/auth/origin"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/send"
@@ -44,10 +44,10 @@ func (d *Handler) send(c echo.Context, at pages.Address, typed url.Values) error
 		return d.writeFormError(c, at, t, err)
 	}
 	switch {
-	case typed.Has(page.SendPreview):
+	case typed.Has(sendpage.SendPreview):
 		t.Preview = &pages.Preview{Template: m, Seed: seed}
 		return d.writeForm(c, http.StatusOK, at, t)
-	case typed.Has(page.SendSave):
+	case typed.Has(sendpage.SendSave):
 		return d.saveTemplate(c, at, t, written)
 	case m.Count() > send.MaxDirectSend:
 		if d.jobs == nil {
@@ -93,12 +93,12 @@ func formIdempotencyKey(at pages.Address, typed url.Values) string {
 // parseMessageForm reads a message template and its seed and checks the first message of it. Errors
 // of fields go to t.Errors; err is the broker's error.
 func (d *Handler) parseMessageForm(ctx context.Context, t pages.FormState, now engine.Instant) (m *template.CompiledDraft, seed template.Seed, written template.Draft, err error) {
-	for _, field := range []string{page.SendMessageID, page.SendSessionID, page.SendReplyToSession, page.SendPartitionKey} {
+	for _, field := range []string{sendpage.SendMessageID, sendpage.SendSessionID, sendpage.SendReplyToSession, sendpage.SendPartitionKey} {
 		if !strings.Contains(t.Values.Get(field), "{{") {
 			d.parseID(ctx, t, field)
 		}
 	}
-	seed, ok := send.ParseSeed(t.Values.Get(page.SendSeed))
+	seed, ok := send.ParseSeed(t.Values.Get(sendpage.SendSeed))
 	if !ok {
 		_, _ = rand.Read(seed[:]) // never fails, by its contract
 	}
@@ -153,10 +153,10 @@ func (d *Handler) sendAll(ctx context.Context, who string, to engine.Path, m *te
 // saveTemplate saves the form as a template.
 func (d *Handler) saveTemplate(c echo.Context, at pages.Address, t pages.FormState, written template.Draft) error {
 	ctx := c.Request().Context()
-	name := strings.TrimSpace(t.Values.Get(page.SendTemplateName))
+	name := strings.TrimSpace(t.Values.Get(sendpage.SendTemplateName))
 	if _, err := template.Save(ctx, d.b, name, written, actor(c)); err != nil {
 		if text := errorMessage(err); text.S != "" && isFormError(err) {
-			t.Errors[page.SendTemplateName] = text
+			t.Errors[sendpage.SendTemplateName] = text
 			return d.writeForm(c, http.StatusUnprocessableEntity, at, t)
 		}
 		return err
@@ -168,13 +168,13 @@ func (d *Handler) saveTemplate(c echo.Context, at pages.Address, t pages.FormSta
 // renameTemplate renames a template. The new name must be unused.
 func (d *Handler) renameTemplate(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx := c.Request().Context()
-	from, to := typed.Get(page.SendTemplate), strings.TrimSpace(typed.Get(page.SendTemplateName))
+	from, to := typed.Get(sendpage.SendTemplate), strings.TrimSpace(typed.Get(sendpage.SendTemplateName))
 	_, err := template.Rename(ctx, d.b, from, to, actor(c))
 	if errors.Is(err, engine.ErrExists) {
 		err = &pages.LocalizedError{Err: engine.ErrExists, Text: locale.T(ctx, "templates.taken", locale.Args{"Name": to})}
 	}
 	if err != nil && errorMessage(err).S != "" && isFormError(err) {
-		return d.writeForm(c, http.StatusUnprocessableEntity, at, pages.FormState{Values: typed, Errors: map[string]component.Text{page.SendTemplateName: errorMessage(err)}})
+		return d.writeForm(c, http.StatusUnprocessableEntity, at, pages.FormState{Values: typed, Errors: map[string]component.Text{sendpage.SendTemplateName: errorMessage(err)}})
 	}
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (d *Handler) renameTemplate(c echo.Context, at pages.Address, typed url.Val
 
 // removeTemplate deletes a template, once that was confirmed.
 func (d *Handler) removeTemplate(c echo.Context, at pages.Address, typed url.Values) error {
-	name := typed.Get(page.SendTemplate)
+	name := typed.Get(sendpage.SendTemplate)
 	if n, ok := confirmedCount(typed); !ok || n != 1 {
 		return d.writeForm(c, http.StatusUnprocessableEntity, at, pages.FormState{Values: typed})
 	}

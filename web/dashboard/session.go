@@ -15,7 +15,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	entitypage "mayfly/views/page/entity"
 	"mayfly/web/dashboard/entity"
 	"mayfly/web/dashboard/pages"
 )
@@ -143,7 +143,7 @@ func (d *Handler) setSessionState(c echo.Context, at pages.Address, typed url.Va
 		return err
 	}
 	var next *string
-	form := page.StateForm{Text: typed.Get(page.StateValue), As: typed.Get(page.StateAs)}
+	form := entitypage.StateForm{Text: typed.Get(entitypage.StateValue), As: typed.Get(entitypage.StateAs)}
 	if at.Action == "state" {
 		text, wrong := readState(ctx, form)
 		if form.Error = wrong; wrong.S != "" {
@@ -151,7 +151,7 @@ func (d *Handler) setSessionState(c echo.Context, at pages.Address, typed url.Va
 		}
 		next = &text
 	}
-	err = d.b.SetSessionStateIf(ctx, at.Path, id, engine.SessionStateTag(typed.Get(page.StateSeen)), next, actor(c))
+	err = d.b.SetSessionStateIf(ctx, at.Path, id, engine.SessionStateTag(typed.Get(entitypage.StateSeen)), next, actor(c))
 	if errors.Is(err, engine.ErrChanged) {
 		form.Error = component.Text{S: locale.T(ctx, "ui.state.newer")}
 		return d.writeStateError(c, http.StatusConflict, at, form)
@@ -170,9 +170,9 @@ func (d *Handler) setSessionState(c echo.Context, at pages.Address, typed url.Va
 }
 
 // readState returns the typed state, or the error in it.
-func readState(ctx context.Context, f page.StateForm) (state string, wrong component.Text) {
+func readState(ctx context.Context, f entitypage.StateForm) (state string, wrong component.Text) {
 	switch f.As {
-	case page.StateHex:
+	case entitypage.StateHex:
 		var out []byte
 		digits := strings.Join(strings.Fields(f.Text), "")
 		for i := 0; i < len(digits); i += 2 {
@@ -184,7 +184,7 @@ func readState(ctx context.Context, f page.StateForm) (state string, wrong compo
 			out = append(out, b...)
 		}
 		return string(out), component.Text{}
-	case page.StateText:
+	case entitypage.StateText:
 		return strings.ReplaceAll(f.Text, "\r\n", "\n"), component.Text{}
 	default:
 		return "", component.Text{S: locale.T(ctx, "ui.state.as")}
@@ -192,7 +192,7 @@ func readState(ctx context.Context, f page.StateForm) (state string, wrong compo
 }
 
 // writeStateError shows the session's page again with the typed state.
-func (d *Handler) writeStateError(c echo.Context, code int, at pages.Address, f page.StateForm) error {
+func (d *Handler) writeStateError(c echo.Context, code int, at pages.Address, f entitypage.StateForm) error {
 	p, err := entity.SessionWithState(c.Request().Context(), d.pages, at, f)
 	if err != nil {
 		return err
@@ -202,8 +202,8 @@ func (d *Handler) writeStateError(c echo.Context, code int, at pages.Address, f 
 
 // sessionID returns the session in the address, if the entity has sessions.
 func (d *Handler) sessionID(c echo.Context, at pages.Address) (string, error) {
-	id := at.Query.Get(page.SessionID)
-	if !at.Query.Has(page.SessionID) {
+	id := at.Query.Get(entitypage.SessionID)
+	if !at.Query.Has(entitypage.SessionID) {
 		return "", pages.ErrPageNotFound
 	}
 	e, err := d.readEntityState(c, at.Path)

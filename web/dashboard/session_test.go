@@ -14,7 +14,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/views/component"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
 )
 
 const hostile = "<b>\u202eregnad</b> \"q\" & %2F?#\\ '\x07\t"
@@ -213,7 +213,7 @@ func TestSessionState(t *testing.T) {
 		to := at(hostile, "state")
 		seen := func() string { return w.see(at(hostile)).Find("input[name=seen]").AttrOr("value", "") }
 		set := func(text, as, seen string) answer {
-			return w.post(to, page.StateValue, text, page.StateAs, as, page.StateSeen, seen)
+			return w.post(to, entity.StateValue, text, entity.StateAs, as, entity.StateSeen, seen)
 		}
 		was := seen()
 		if a := set("{\"step\":1}\r\nmore", "text", was); a.status != 303 {
@@ -246,8 +246,8 @@ func TestSessionState(t *testing.T) {
 		if got, ok := w.sessionState(hostile); !ok || got != "" {
 			t.Errorf("empty and set is %q, %v", got, ok)
 		}
-		w.post(at(hostile, "clear"), page.StateSeen, was).wants(409)
-		w.done(at(hostile, "clear"), page.StateSeen, seen())
+		w.post(at(hostile, "clear"), entity.StateSeen, was).wants(409)
+		w.done(at(hostile, "clear"), entity.StateSeen, seen())
 		if _, ok := w.sessionState(hostile); ok {
 			t.Error("it is still set")
 		}
@@ -267,7 +267,7 @@ func TestSessionStateWriters(t *testing.T) {
 				if i%3 == 0 {
 					do = "clear" // no state is set, so clearing changes nothing
 				}
-				statuses[i] = w.post(at(hostile, do), page.StateValue, text, page.StateAs, "text", page.StateSeen, seen).status
+				statuses[i] = w.post(at(hostile, do), entity.StateValue, text, entity.StateAs, "text", entity.StateSeen, seen).status
 			})
 		}
 		wg.Wait()

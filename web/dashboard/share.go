@@ -14,7 +14,7 @@ import (
 	"mayfly/engine"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	adminpage "mayfly/views/page/admin"
 	"mayfly/web/auth"
 	"mayfly/web/dashboard/admin"
 	"mayfly/web/dashboard/pages"
@@ -121,7 +121,7 @@ func (d *Handler) writeShare(c echo.Context, status int, s admin.ShareState) err
 // startSharing begins a presentation, and shows its link.
 func (d *Handler) startSharing(c echo.Context, at pages.Address, typed url.Values) error {
 	ctx, s := c.Request().Context(), admin.ShareState{FormState: pages.FormState{Values: typed}}
-	stays, err := time.ParseDuration(typed.Get(page.ShareFor))
+	stays, err := time.ParseDuration(typed.Get(adminpage.ShareFor))
 	if err != nil || !slices.Contains(admin.ShareLifetimes(), stays) {
 		return pages.ErrPageNotFound // not in the form
 	}
@@ -129,7 +129,7 @@ func (d *Handler) startSharing(c echo.Context, at pages.Address, typed url.Value
 	d.endPresentation(c) // a browser has one presentation at a time
 	key := presentation.NewKey()
 	s.State = d.presentationState(key)
-	name := presentation.Name(typed.Get(page.ShareName))
+	name := presentation.Name(typed.Get(adminpage.ShareName))
 	l, err := d.createFollowerLink(c, at, s.State.ID, name, stays)
 	if err != nil {
 		if errorMessage(err).S == "" {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"mayfly/views/page"
+	adminpage "mayfly/views/page/admin"
 	"mayfly/web/dashboard"
 	"mayfly/web/dashboard/admin"
 	"mayfly/web/presentation"
@@ -22,7 +22,7 @@ func TestLinkIsDrawnForOthers(t *testing.T) {
 		d.Mount(e.Group(""))
 		w.door = e
 		for at, only := range map[string]bool{"http://127.0.0.1:8080": true, "http://localhost:8080": true, "http://[::1]:8080": true, "http://mayfly.example:8080": false} {
-			for what, a := range map[string]answer{"before": w.get(at + "/n/default/share"), "begun": w.post(at+"/n/default/share", page.ShareFor, admin.ShareLifetimes()[0].String())} {
+			for what, a := range map[string]answer{"before": w.get(at + "/n/default/share"), "begun": w.post(at+"/n/default/share", adminpage.ShareFor, admin.ShareLifetimes()[0].String())} {
 				if told := strings.Contains(a.text, "--insecure") && strings.Contains(a.text, "--http 0.0.0.0:8080 --auth"); told != only {
 					t.Errorf("%s, %s: it says how others reach it: %v, want %v", at, what, told, only)
 				}
@@ -43,7 +43,7 @@ func TestTalksOfTwoServers(t *testing.T) {
 		d.Mount(e.Group(""))
 		w.door = e
 		for _, at := range []string{"http://example.com:8080", "https://example.com:8443"} {
-			if got := w.post(at+"/n/default/share", page.ShareFor, admin.ShareLifetimes()[0].String()); got.status != http.StatusOK {
+			if got := w.post(at+"/n/default/share", adminpage.ShareFor, admin.ShareLifetimes()[0].String()); got.status != http.StatusOK {
 				t.Fatal(at, got.status, got.text)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"mayfly/engine"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	adminpage "mayfly/views/page/admin"
 	"mayfly/web/auth"
 	"mayfly/web/auth/token"
 	"mayfly/web/dashboard/admin"
@@ -54,9 +54,9 @@ func (d *Handler) createToken(c echo.Context, kind token.Kind, typed url.Values)
 	})
 	switch {
 	case errors.Is(err, engine.ErrArgument) && w.Page != "":
-		t.Errors[page.TokenPage] = errorMessage(err)
+		t.Errors[adminpage.TokenPage] = errorMessage(err)
 	case errors.Is(err, engine.ErrArgument):
-		t.Errors[page.TokenName] = errorMessage(err)
+		t.Errors[adminpage.TokenName] = errorMessage(err)
 	case errors.Is(err, engine.ErrQuota), errors.Is(err, engine.ErrNotAllowed), errors.Is(err, engine.ErrBusy):
 		t.Refused = withError(component.Notice{Tone: component.Critical}, err)
 	case err != nil:
@@ -83,23 +83,23 @@ func (d *Handler) createToken(c echo.Context, kind token.Kind, typed url.Values)
 // parseToken reads the properties of a key; errors go to t.Errors.
 func (d *Handler) parseToken(c echo.Context, kind token.Kind, t *pages.FormState) token.Request {
 	ctx, typed := c.Request().Context(), t.Values
-	w := token.Request{Name: strings.TrimSpace(typed.Get(page.TokenName)), Namespace: strings.ToLower(typed.Get(page.TokenSpace))}
+	w := token.Request{Name: strings.TrimSpace(typed.Get(adminpage.TokenName)), Namespace: strings.ToLower(typed.Get(adminpage.TokenSpace))}
 	if w.Name == "" {
-		t.Errors[page.TokenName] = component.Text{S: locale.T(ctx, "tokens.name.none")}
+		t.Errors[adminpage.TokenName] = component.Text{S: locale.T(ctx, "tokens.name.none")}
 	}
 	var err error
-	if w.Lifetime, err = time.ParseDuration(typed.Get(page.ShareFor)); err != nil || !slices.Contains(admin.TokenLifetimes(kind), w.Lifetime) {
-		t.Errors[page.ShareFor] = component.Text{S: locale.T(ctx, "tokens.for.none")}
+	if w.Lifetime, err = time.ParseDuration(typed.Get(adminpage.ShareFor)); err != nil || !slices.Contains(admin.TokenLifetimes(kind), w.Lifetime) {
+		t.Errors[adminpage.ShareFor] = component.Text{S: locale.T(ctx, "tokens.for.none")}
 	}
 	if w.Namespace != "" && !d.namespaceExists(w.Namespace) {
-		t.Errors[page.TokenSpace] = component.Text{S: locale.T(ctx, "tokens.space.none")}
+		t.Errors[adminpage.TokenSpace] = component.Text{S: locale.T(ctx, "tokens.space.none")}
 	}
 	if kind == token.Link {
-		w.Page = d.cutOrigin(typed.Get(page.TokenPage))
+		w.Page = d.cutOrigin(typed.Get(adminpage.TokenPage))
 		return w
 	}
-	if w.Role, err = auth.ParseRole(typed.Get(page.TokenRole)); err != nil {
-		t.Errors[page.TokenRole] = component.Text{S: locale.T(ctx, "tokens.role.none")}
+	if w.Role, err = auth.ParseRole(typed.Get(adminpage.TokenRole)); err != nil {
+		t.Errors[adminpage.TokenRole] = component.Text{S: locale.T(ctx, "tokens.role.none")}
 	}
 	return w
 }
@@ -130,7 +130,7 @@ func (d *Handler) cutOrigin(typed string) string {
 // offered.
 func (d *Handler) parsePublicURL(c echo.Context, typed url.Values) string {
 	all := admin.PublicURLs(c.Request().Context(), d.publicURLs)
-	if at := typed.Get(page.ShareAt); slices.Contains(all, at) {
+	if at := typed.Get(adminpage.ShareAt); slices.Contains(all, at) {
 		return at
 	}
 	return all[0]

@@ -6,7 +6,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
 	"mayfly/web/dashboard/pages"
 )
 
@@ -41,7 +41,7 @@ func (d *Handler) entityPage(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if m, ok := p.(page.Entity); ok && m.Idle.Clock.Of > 0 {
+	if m, ok := p.(entity.Entity); ok && m.Idle.Clock.Of > 0 {
 		d.noteView(c, at)
 	}
 	return d.writeOpened(c, p)

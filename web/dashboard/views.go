@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/search/columns"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	listpage "mayfly/views/page/list"
 	"mayfly/web/dashboard/list"
 	"mayfly/web/dashboard/pages"
 )
@@ -19,20 +19,20 @@ func (d *Handler) saveView(c echo.Context, at pages.Address, typed url.Values) e
 	ctx := c.Request().Context()
 	t := pages.FormState{Values: typed}
 	a := list.ParseView(ctx, d.pages, &t)
-	deed := typed.Get(page.FieldAction)
-	if deed != page.ViewSave && deed != page.ViewAdd && deed != page.ViewApply {
+	deed := typed.Get(listpage.FieldAction)
+	if deed != listpage.ViewSave && deed != listpage.ViewAdd && deed != listpage.ViewApply {
 		return d.writeForm(c, http.StatusOK, at, pages.FormState{Values: typed})
 	}
 	if len(t.Errors) == 0 && len(a.View.Columns) == 0 {
-		t.Errors[page.FieldColumn] = component.Text{S: locale.T(ctx, "views.none")}
+		t.Errors[listpage.FieldColumn] = component.Text{S: locale.T(ctx, "views.none")}
 	}
-	if len(t.Errors) == 0 && deed != page.ViewApply && a.View.Name == "" {
-		t.Errors[page.FieldViewName] = component.Text{S: locale.T(ctx, "views.name.none")}
+	if len(t.Errors) == 0 && deed != listpage.ViewApply && a.View.Name == "" {
+		t.Errors[listpage.FieldViewName] = component.Text{S: locale.T(ctx, "views.name.none")}
 	}
 	if len(t.Errors) > 0 {
 		return d.writeForm(c, http.StatusUnprocessableEntity, at, pages.FormState{Values: typed, Errors: t.Errors})
 	}
-	if deed == page.ViewApply {
+	if deed == listpage.ViewApply {
 		if a.Back.Kind == "" {
 			return pages.ErrPageNotFound
 		}
@@ -40,7 +40,7 @@ func (d *Handler) saveView(c echo.Context, at pages.Address, typed url.Values) e
 	}
 	var v columns.View
 	var err error
-	if deed == page.ViewSave {
+	if deed == listpage.ViewSave {
 		v, err = columns.Replace(ctx, d.b, a.View, a.Original, actor(c))
 	} else {
 		v, err = columns.Add(ctx, d.b, a.View, actor(c))
@@ -58,7 +58,7 @@ func (d *Handler) saveView(c echo.Context, at pages.Address, typed url.Values) e
 // deleteView deletes a view. Lists that showed it get their default columns.
 func (d *Handler) deleteView(c echo.Context, at pages.Address, _ url.Values) error {
 	ctx := c.Request().Context()
-	name := at.Query.Get(page.FieldView)
+	name := at.Query.Get(listpage.FieldView)
 	if err := columns.Delete(ctx, d.b, name, actor(c)); err != nil {
 		return err
 	}

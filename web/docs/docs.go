@@ -23,7 +23,7 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
 )
 
 // At is the path of the list of pages, below the base path. The pages are below it.
@@ -39,7 +39,7 @@ type Library struct {
 
 // A doc is a page with its text for the search.
 type doc struct {
-	page.Doc
+	admin.Doc
 	sections []section
 }
 
@@ -75,16 +75,16 @@ func New(base string, folders map[string]fs.FS) *Library {
 func (l *Library) Files() map[string]string { return l.names }
 
 // Groups returns the list of pages, with their titles.
-func (l *Library) Groups() (out []page.DocGroup) {
+func (l *Library) Groups() (out []admin.DocGroup) {
 	if l == nil || l.read == nil {
 		return nil
 	}
 	all := l.read()
 	for _, g := range groups {
-		of := page.DocGroup{Words: g.words}
+		of := admin.DocGroup{Words: g.words}
 		for _, name := range g.pages {
 			if d := all[name]; d != nil {
-				of.Pages = append(of.Pages, page.DocLink{Title: d.Title, Href: l.URL(name)})
+				of.Pages = append(of.Pages, admin.DocLink{Title: d.Title, Href: l.URL(name)})
 			}
 		}
 		out = append(out, of)
@@ -96,13 +96,13 @@ func (l *Library) Groups() (out []page.DocGroup) {
 func (l *Library) URL(name string) string { return l.base + At + "/" + name }
 
 // Page returns a page without its shell.
-func (l *Library) Page(name string) (page.Doc, bool) {
+func (l *Library) Page(name string) (admin.Doc, bool) {
 	if l == nil || l.read == nil {
-		return page.Doc{}, false
+		return admin.Doc{}, false
 	}
 	d := l.read()[name]
 	if d == nil {
-		return page.Doc{}, false
+		return admin.Doc{}, false
 	}
 	return d.Doc, true
 }
@@ -116,7 +116,7 @@ func (l *Library) all() map[string]*doc {
 			out[name] = l.parse(file, content)
 			continue
 		}
-		out[name] = &doc{Doc: page.Doc{Title: path.Base(file), File: file, Blocks: []page.DocBlock{{Kind: page.DocCode, Text: strings.TrimSuffix(string(content), "\n")}}}}
+		out[name] = &doc{Doc: admin.Doc{Title: path.Base(file), File: file, Blocks: []admin.DocBlock{{Kind: admin.DocCode, Text: strings.TrimSuffix(string(content), "\n")}}}}
 	}
 	order := []string{}
 	for _, g := range groups {
@@ -128,10 +128,10 @@ func (l *Library) all() map[string]*doc {
 			continue
 		}
 		if i > 0 && out[order[i-1]] != nil {
-			d.Previous = page.DocLink{Title: out[order[i-1]].Title, Href: l.URL(order[i-1])}
+			d.Previous = admin.DocLink{Title: out[order[i-1]].Title, Href: l.URL(order[i-1])}
 		}
 		if i+1 < len(order) && out[order[i+1]] != nil {
-			d.Next = page.DocLink{Title: out[order[i+1]].Title, Href: l.URL(order[i+1])}
+			d.Next = admin.DocLink{Title: out[order[i+1]].Title, Href: l.URL(order[i+1])}
 		}
 	}
 	return out
@@ -146,7 +146,7 @@ func (l *Library) parse(file string, source []byte) *doc {
 	m := markdown()
 	root := m.Parser().Parse(text.NewReader(source))
 	l.relink(file, root)
-	d := &doc{Doc: page.Doc{Title: file, File: file}, sections: []section{{}}}
+	d := &doc{Doc: admin.Doc{Title: file, File: file}, sections: []section{{}}}
 	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
 		last := &d.sections[len(d.sections)-1]
 		switch n := n.(type) {
@@ -158,20 +158,20 @@ func (l *Library) parse(file string, source []byte) *doc {
 				continue
 			}
 			id := idOf(n)
-			d.Blocks = append(d.Blocks, page.DocBlock{Kind: page.DocHeading, Level: n.Level, ID: id, Text: title, HTML: render(m, source, n)})
+			d.Blocks = append(d.Blocks, admin.DocBlock{Kind: admin.DocHeading, Level: n.Level, ID: id, Text: title, HTML: render(m, source, n)})
 			if n.Level <= 3 {
-				d.Contents = append(d.Contents, page.DocHeadline{Title: title, Href: "#" + id, Deep: n.Level == 3})
+				d.Contents = append(d.Contents, admin.DocHeadline{Title: title, Href: "#" + id, Deep: n.Level == 3})
 			}
 			d.sections = append(d.sections, section{title: title, anchor: id})
 		case *ast.FencedCodeBlock:
 			code := strings.TrimSuffix(string(n.Lines().Value(source)), "\n")
-			d.Blocks = append(d.Blocks, page.DocBlock{Kind: page.DocCode, Text: code, Language: string(n.Language(source))})
+			d.Blocks = append(d.Blocks, admin.DocBlock{Kind: admin.DocCode, Text: code, Language: string(n.Language(source))})
 			last.text += " " + code
 		case *extast.Table:
-			d.Blocks = append(d.Blocks, page.DocBlock{Kind: page.DocTable, HTML: render(m, source, n)})
+			d.Blocks = append(d.Blocks, admin.DocBlock{Kind: admin.DocTable, HTML: render(m, source, n)})
 			last.text += " " + plain(n, source)
 		default:
-			d.Blocks = append(d.Blocks, page.DocBlock{HTML: render(m, source, n)})
+			d.Blocks = append(d.Blocks, admin.DocBlock{HTML: render(m, source, n)})
 			last.text += " " + plain(n, source)
 		}
 	}

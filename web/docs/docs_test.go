@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
 	"mayfly/web/docs"
 )
 
@@ -14,10 +14,10 @@ import (
 func library(base string) *docs.Library {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	return docs.New(base, map[string]fs.FS{
-		"cmd/mayfly": fstest.MapFS{"first-minute.md": file(`# The first minute
+		"cmd/mayfly/manual": fstest.MapFS{"first-minute.md": file(`# The first minute
 
 <!-- mark -->
-See [TLS](../../web/certificate/tls.md#names), [here](#send-it), [the code](main.go), [all](../../README.md), [a file](k.yaml) and <https://example.com>. <b>Not bold</b>
+See [TLS](../../../web/certificate/tls.md#names), [here](#send-it), [the code](main.go), [all](../../../README.md), [a file](k.yaml) and <https://example.com>. <b>Not bold</b>
 
 ## Send it
 
@@ -34,22 +34,22 @@ See [TLS](../../web/certificate/tls.md#names), [here](#send-it), [the code](main
 func TestPage(t *testing.T) {
 	l := library("/mayfly")
 	d, ok := l.Page("first-minute")
-	if !ok || d.Title != "The first minute" || len(d.Contents) != 1 || d.Contents[0] != (page.DocHeadline{Title: "Send it", Href: "#send-it"}) {
+	if !ok || d.Title != "The first minute" || len(d.Contents) != 1 || d.Contents[0] != (admin.DocHeadline{Title: "Send it", Href: "#send-it"}) {
 		t.Fatalf("%v %+v", ok, d)
 	}
-	if d.Next != (page.DocLink{}) || d.Previous != (page.DocLink{}) { // its neighbours in the list do not exist
+	if d.Next != (admin.DocLink{}) || d.Previous != (admin.DocLink{}) { // its neighbours in the list do not exist
 		t.Errorf("it is between %v and %v", d.Previous, d.Next)
 	}
-	var kinds []page.DocKind
+	var kinds []admin.DocKind
 	var html strings.Builder
 	for _, b := range d.Blocks {
 		kinds = append(kinds, b.Kind)
 		html.WriteString(b.HTML)
-		if b.Kind == page.DocCode && b.Text != "mayfly send 'a' > b" {
+		if b.Kind == admin.DocCode && b.Text != "mayfly send 'a' > b" {
 			t.Errorf("the code is %q", b.Text)
 		}
 	}
-	if len(kinds) != 4 || kinds[0] != page.DocText || kinds[1] != page.DocHeading || kinds[2] != page.DocCode || kinds[3] != page.DocTable {
+	if len(kinds) != 4 || kinds[0] != admin.DocText || kinds[1] != admin.DocHeading || kinds[2] != admin.DocCode || kinds[3] != admin.DocTable {
 		t.Errorf("the blocks are %v", kinds)
 	}
 	for _, want := range []string{`<a href="/mayfly/docs/tls#names">TLS</a>`, `<a href="#send-it">here</a>`, `, the code,`, `<a href="/mayfly/docs">all</a>`, `<a href="/mayfly/docs/k.yaml">a file</a>`, `<a href="https://example.com">`} {

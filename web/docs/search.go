@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
 )
 
 const (
@@ -18,13 +18,13 @@ const (
 
 // Search returns the pages that contain every word of a query, best first. A word in a title
 // counts more than one in a heading, and that more than one in the text.
-func (l *Library) Search(query string) []page.DocFound {
+func (l *Library) Search(query string) []admin.DocFound {
 	words := strings.FieldsFunc(strings.ToLower(query), unicode.IsSpace)
 	if l == nil || l.read == nil || len(words) == 0 {
 		return nil
 	}
 	type hit struct {
-		page.DocFound
+		admin.DocFound
 		score int
 	}
 	var hits []hit
@@ -34,7 +34,7 @@ func (l *Library) Search(query string) []page.DocFound {
 		if d == nil {
 			continue
 		}
-		h := hit{DocFound: page.DocFound{DocLink: page.DocLink{Title: d.Title, Href: l.URL(name)}}}
+		h := hit{DocFound: admin.DocFound{DocLink: admin.DocLink{Title: d.Title, Href: l.URL(name)}}}
 		missing := slices.Clone(words)
 		missing = slices.DeleteFunc(missing, func(w string) bool {
 			if index(strings.ToLower(d.Title), w) < 0 {
@@ -49,7 +49,7 @@ func (l *Library) Search(query string) []page.DocFound {
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
-	var out []page.DocFound
+	var out []admin.DocFound
 	for _, h := range hits[:min(len(hits), mostFound)] {
 		out = append(out, h.DocFound)
 	}
@@ -57,15 +57,15 @@ func (l *Library) Search(query string) []page.DocFound {
 }
 
 // match adds the best sections of a page to f, and returns the words that are missing.
-func (d *doc) match(words, missing []string, at string, f *page.DocFound, score *int) []string {
+func (d *doc) match(words, missing []string, at string, f *admin.DocFound, score *int) []string {
 	type part struct {
-		page.DocPart
+		admin.DocPart
 		score int
 	}
 	var parts []part
 	for _, s := range d.sections {
 		title, body := strings.ToLower(s.title), strings.ToLower(s.text)
-		p := part{DocPart: page.DocPart{Title: s.title, Href: at}}
+		p := part{DocPart: admin.DocPart{Title: s.title, Href: at}}
 		if s.anchor != "" {
 			p.Href += "#" + s.anchor
 		}
@@ -123,7 +123,7 @@ func count(text, w string) (n int) {
 
 // excerpt returns the text around an index, in pieces of which those that are words of the
 // query are marked.
-func excerpt(text, lower string, at int, words []string) (out []page.DocPiece) {
+func excerpt(text, lower string, at int, words []string) (out []admin.DocPiece) {
 	if len(lower) != len(text) { // a letter whose lower case has another length
 		lower, at = text, 0
 	}
@@ -141,7 +141,7 @@ func excerpt(text, lower string, at int, words []string) (out []page.DocPiece) {
 		to--
 	}
 	if from > 0 {
-		out = append(out, page.DocPiece{Text: "… "})
+		out = append(out, admin.DocPiece{Text: "… "})
 	}
 	for from < to {
 		next, long := to, 0
@@ -151,15 +151,15 @@ func excerpt(text, lower string, at int, words []string) (out []page.DocPiece) {
 			}
 		}
 		if next > from {
-			out = append(out, page.DocPiece{Text: text[from:next]})
+			out = append(out, admin.DocPiece{Text: text[from:next]})
 		}
 		if long > 0 {
-			out = append(out, page.DocPiece{Text: text[next : next+long], Hit: true})
+			out = append(out, admin.DocPiece{Text: text[next : next+long], Hit: true})
 		}
 		from = next + long
 	}
 	if to < len(text) {
-		out = append(out, page.DocPiece{Text: " …"})
+		out = append(out, admin.DocPiece{Text: " …"})
 	}
 	return out
 }

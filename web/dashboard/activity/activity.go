@@ -15,7 +15,7 @@ import (
 	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/activity"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
@@ -43,7 +43,7 @@ func Activity(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 		if err != nil {
 			return nil, 0, err
 		}
-		return page.Activity{Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "activity.title")), NoHistory: true}, s.Event, nil
+		return activity.Activity{Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "activity.title")), NoHistory: true}, s.Event, nil
 	}
 	f, wrong, err := ParseFilter(ctx, p, at)
 	if err != nil {
@@ -53,7 +53,7 @@ func Activity(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Activity{Audited: f.Scope == history.All, Lede: activityLede(ctx, p, f)}
+	m := activity.Activity{Audited: f.Scope == history.All, Lede: activityLede(ctx, p, f)}
 	if f.Before == (engine.HistoryCursor{}) {
 		m.Shell = p.LiveShell(ctx, at, s, locale.T(ctx, "activity.title"))
 		m.Shell.Live.Selectable = true // the form would be reset
@@ -181,7 +181,7 @@ func findEvents(ctx context.Context, p *pages.Pages, f history.Filter) (staleabl
 }
 
 // activityRows fills in the lines of the page, and returns the entities that the form suggests.
-func activityRows(ctx context.Context, p *pages.Pages, m *page.Activity, events []engine.HistoryEvent, now engine.Instant) (paths []string, err error) {
+func activityRows(ctx context.Context, p *pages.Pages, m *activity.Activity, events []engine.HistoryEvent, now engine.Instant) (paths []string, err error) {
 	contents := map[engine.Key]engine.Packed{}
 	err = p.Broker.Read(ctx, func(r broker.Reader) error {
 		if paths = nil; !view.ClocksFrozen(ctx) { // the form is not live
@@ -213,12 +213,12 @@ func activityRows(ctx context.Context, p *pages.Pages, m *page.Activity, events 
 }
 
 // activityRow returns an event as a line of the page.
-func activityRow(ctx context.Context, p *pages.Pages, e engine.HistoryEvent, now engine.Instant) page.ActivityRow {
+func activityRow(ctx context.Context, p *pages.Pages, e engine.HistoryEvent, now engine.Instant) activity.Row {
 	t := recent.RecordOf(e.Event).WithName(e.Event)
 	how, n := entryStyle(recent.TickerEntry{EventRecord: t, Similar: 1})
 	t = translateReason(ctx, p, t)
 	door, by := pages.ActorProtocol(ctx, e.Actor)
-	d := page.ActivityRow{
+	d := activity.Row{
 		Key: pages.DeletedEntityID(e.Epoch, e.N), At: e.At.Time(), Today: pages.SameDay(e.At, now),
 		Icon: how.Icon, Tone: how.Tone, Protocol: door, Actor: by, Audited: e.Audit, Text: sentence(ctx, how, n, t, p.MessageURL(t.Key)),
 	}
@@ -258,16 +258,16 @@ func scopeChoices(ctx context.Context, p *pages.Pages, at pages.Address, f histo
 }
 
 // filterForm returns the filter as the form shows it.
-func filterForm(ctx context.Context, p *pages.Pages, at pages.Address, f history.Filter, wrong map[string]error, paths []string) page.ActivityFilter {
+func filterForm(ctx context.Context, p *pages.Pages, at pages.Address, f history.Filter, wrong map[string]error, paths []string) activity.Filter {
 	plain := pages.Address{Namespace: at.Namespace, Kind: pages.Activity, Query: url.Values{}}
 	values := f.Values()
 	values.Del(history.ParamCursor)
 	export := plain
 	export.Action = "export"
-	s := page.ActivityFilter{
+	s := activity.Filter{
 		Scope: string(f.Scope), Text: f.Text, Path: pages.DisplayPath(f.Path), Group: string(f.Group), Actor: f.Actor,
 		From: values.Get(history.ParamFrom), Until: values.Get(history.ParamUntil), Paths: paths, Errors: map[string]string{},
-		CSV: page.WithFormat(p.URL(export), values, "csv"), JSON: page.WithFormat(p.URL(export), values, "jsonl"),
+		CSV: activity.WithFormat(p.URL(export), values, "csv"), JSON: activity.WithFormat(p.URL(export), values, "jsonl"),
 		All: p.URL(plain.WithQuery(history.ParamScope, string(f.Scope))), MaxExported: MaxExportedEvents,
 	}
 	for _, g := range history.Groups() {

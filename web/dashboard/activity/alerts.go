@@ -17,7 +17,8 @@ import (
 	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/activity"
+	"mayfly/views/page/entity"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 )
@@ -49,7 +50,7 @@ func Alerts(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, u
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Alerts{Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "alerts.title")), New: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Alerts, Action: "new"})}
+	m := activity.Alerts{Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "alerts.title")), New: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Alerts, Action: "new"})}
 	if p.Options.AlertRules != nil {
 		rules, all := p.Options.AlertRules.List(), p.Options.AlertRules.Alerts()
 		if about, err := engine.ParsePath(at.Query.Get(queryEntity), p.Broker.Limits()); err == nil {
@@ -70,19 +71,19 @@ func Alerts(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, u
 }
 
 // EntityAlerts returns the rules about an entity.
-func EntityAlerts(p *pages.Pages, path engine.Path) page.EntityAlerts {
+func EntityAlerts(p *pages.Pages, path engine.Path) entity.Alerts {
 	if p.Options.AlertRules == nil {
-		return page.EntityAlerts{}
+		return entity.Alerts{}
 	}
 	q := url.Values{queryEntity: {string(path)}}
-	return page.EntityAlerts{
+	return entity.Alerts{
 		Rules: len(p.Options.AlertRules.ForEntity(path)),
 		Href:  p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.Alerts, Query: q}), New: p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.Alerts, Action: "new", Query: q}),
 	}
 }
 
-func alertRow(ctx context.Context, p *pages.Pages, is alert.Status, now engine.Instant) page.AlertRuleRow {
-	row := page.AlertRuleRow{
+func alertRow(ctx context.Context, p *pages.Pages, is alert.Status, now engine.Instant) activity.AlertRuleRow {
+	row := activity.AlertRuleRow{
 		Key: strconv.FormatInt(int64(is.ID), 10), Href: AlertURL(p, is.ID), Rule: alertDescription(ctx, is.Rule), Off: is.Off, Trouble: is.Trouble,
 		Fired: int(is.Fired), Done: int(is.Done), Now: now.Time(),
 	}
@@ -92,8 +93,8 @@ func alertRow(ctx context.Context, p *pages.Pages, is alert.Status, now engine.I
 	return row
 }
 
-func alertDescription(ctx context.Context, r alert.Rule) page.AlertDescription {
-	w := page.AlertDescription{
+func alertDescription(ctx context.Context, r alert.Rule) activity.AlertDescription {
+	w := activity.AlertDescription{
 		Name: r.Name, When: string(r.Condition), In: shorten.To(r.Scope, 100), Query: shorten.To(r.Query, 100), Reason: shorten.To(r.Reason, 100), Within: component.Length(ctx, r.Within),
 		Over: int(r.Threshold), Then: string(r.Action), By: component.Length(ctx, r.ExtendBy), Times: r.MaxExtensions, Signed: r.Secret != "",
 	}
@@ -104,8 +105,8 @@ func alertDescription(ctx context.Context, r alert.Rule) page.AlertDescription {
 }
 
 // raisedAlert returns an alert as pages show it.
-func raisedAlert(ctx context.Context, p *pages.Pages, a alert.Alert, now engine.Instant) page.RaisedAlert {
-	t := page.RaisedAlert{Key: strconv.FormatUint(a.ID, 10), At: a.At.Time(), Now: now.Time(), Rule: a.Name, Test: a.Test && a.Count == 0}
+func raisedAlert(ctx context.Context, p *pages.Pages, a alert.Alert, now engine.Instant) activity.RaisedAlert {
+	t := activity.RaisedAlert{Key: strconv.FormatUint(a.ID, 10), At: a.At.Time(), Now: now.Time(), Rule: a.Name, Test: a.Test && a.Count == 0}
 	if _, err := p.Options.AlertRules.Rule(a.Rule); err == nil {
 		t.Href = AlertURL(p, a.Rule)
 	}
@@ -196,7 +197,7 @@ func Alert(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, ui
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.AlertRule{
+	m := activity.AlertRule{
 		Shell: p.LiveShell(ctx, at, s, is.Name), All: AlertsURL(p), Row: alertRow(ctx, p, is, s.Now), Missed: int(is.Missed),
 		Edit: alertActionURL(p, at, "edit"), Test: alertActionURL(p, at, "test"), Switch: alertActionURL(p, at, "off"), Remove: alertActionURL(p, at, "remove"),
 	}
@@ -205,7 +206,7 @@ func Alert(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, ui
 	}
 	if p.Options.Webhooks != nil {
 		for _, d := range p.Options.Webhooks.Deliveries(is.ID) {
-			m.Deliveries = append(m.Deliveries, page.AlertDelivery{
+			m.Deliveries = append(m.Deliveries, activity.AlertDelivery{
 				Key: d.ID, At: d.At, Now: s.Now.Time(), State: string(d.State), Count: int(d.Count), Attempts: d.Attempts, Error: shorten.To(d.Error, 200), Test: d.Test,
 			})
 		}
@@ -263,18 +264,18 @@ func ParseAlert(ctx context.Context, t *pages.FormState) alert.Rule {
 		return n
 	}
 	r := alert.Rule{
-		Name: v.Get(page.AlertName), Condition: alert.Condition(v.Get(page.AlertWhen)), Scope: v.Get(page.AlertIn), Query: v.Get(page.AlertQuery), Reason: v.Get(page.AlertReason),
-		Action: alert.Action(v.Get(page.AlertThen)), URL: v.Get(page.AlertURL), Secret: v.Get(page.AlertSecret),
+		Name: v.Get(activity.AlertName), Condition: alert.Condition(v.Get(activity.AlertWhen)), Scope: v.Get(activity.AlertIn), Query: v.Get(activity.AlertQuery), Reason: v.Get(activity.AlertReason),
+		Action: alert.Action(v.Get(activity.AlertThen)), URL: v.Get(activity.AlertURL), Secret: v.Get(activity.AlertSecret),
 	}
 	switch r.Condition { // only the fields of this condition are read
 	case alert.ExpiringSoon:
-		if r.Within = length(page.AlertWithin); r.Action == alert.Extend {
-			r.ExtendBy, r.MaxExtensions = length(page.AlertExtendBy), int(number(page.AlertMaxExtensions))
+		if r.Within = length(activity.AlertWithin); r.Action == alert.Extend {
+			r.ExtendBy, r.MaxExtensions = length(activity.AlertExtendBy), int(number(activity.AlertMaxExtensions))
 		}
 	case alert.DeletingSoon:
-		r.Within = length(page.AlertWithin)
+		r.Within = length(activity.AlertWithin)
 	case alert.DeadLettersAbove:
-		r.Threshold = number(page.AlertThreshold)
+		r.Threshold = number(activity.AlertThreshold)
 	case alert.Expired, alert.DeadLettered, alert.Deleted:
 	}
 	return r
@@ -303,7 +304,7 @@ func AlertForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.Fo
 	if p.Options.AlertRules == nil {
 		return nil, pages.ErrPageNotFound
 	}
-	m := page.AlertForm{
+	m := activity.AlertForm{
 		New: at.Kind == pages.Alerts, Cancel: cmp.Or(t.Cancel, AlertsURL(p)), To: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Alerts, Action: "new"}),
 		Try: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Alerts, Action: "try"}), Refused: t.Refused,
 	}
@@ -319,7 +320,7 @@ func AlertForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.Fo
 			return nil, err
 		}
 		if at.Action == "remove" {
-			return page.ConfirmRemoveAlert{Shell: p.StaticShell(ctx, at, was.Name), Rule: alertDescription(ctx, was.Rule), To: p.URL(at), Cancel: AlertURL(p, was.ID)}, nil
+			return activity.ConfirmRemoveAlert{Shell: p.StaticShell(ctx, at, was.Name), Rule: alertDescription(ctx, was.Rule), To: p.URL(at), Cancel: AlertURL(p, was.ID)}, nil
 		}
 		m.Cancel, m.To, m.Try, m.Secret = AlertURL(p, was.ID), alertActionURL(p, at, "edit"), alertActionURL(p, at, "try"), was.Secret != ""
 	}
@@ -332,7 +333,7 @@ func AlertForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.Fo
 		f, err := p.Options.AlertRules.Preview(ctx, rule)
 		switch refused, ok := errors.AsType[*engine.Refusal](err); {
 		case err == nil:
-			m.Preview = page.AlertPreview{Asked: true, Known: f.Known, Count: int(f.Count), More: f.Incomplete, Sample: pages.MessageNames(f.Sample)}
+			m.Preview = activity.AlertPreview{Asked: true, Known: f.Known, Count: int(f.Count), More: f.Incomplete, Sample: pages.MessageNames(f.Sample)}
 			for _, path := range f.Paths {
 				m.Preview.Sample = append(m.Preview.Sample, pages.DisplayPath(path))
 			}
@@ -372,9 +373,9 @@ func AlertForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.Fo
 func alertValues(r alert.Rule) url.Values {
 	v := url.Values{}
 	for name, text := range map[string]string{
-		page.AlertName: r.Name, page.AlertWhen: string(r.Condition), page.AlertIn: r.Scope, page.AlertQuery: r.Query, page.AlertReason: r.Reason, page.AlertURL: r.URL,
-		page.AlertThen: string(r.Action), page.AlertThreshold: strconv.FormatInt(r.Threshold, 10),
-		page.AlertWithin: pages.InputDuration(cmp.Or(r.Within, time.Minute)), page.AlertExtendBy: pages.InputDuration(cmp.Or(r.ExtendBy, 10*time.Minute)), page.AlertMaxExtensions: strconv.Itoa(cmp.Or(r.MaxExtensions, 3)),
+		activity.AlertName: r.Name, activity.AlertWhen: string(r.Condition), activity.AlertIn: r.Scope, activity.AlertQuery: r.Query, activity.AlertReason: r.Reason, activity.AlertURL: r.URL,
+		activity.AlertThen: string(r.Action), activity.AlertThreshold: strconv.FormatInt(r.Threshold, 10),
+		activity.AlertWithin: pages.InputDuration(cmp.Or(r.Within, time.Minute)), activity.AlertExtendBy: pages.InputDuration(cmp.Or(r.ExtendBy, 10*time.Minute)), activity.AlertMaxExtensions: strconv.Itoa(cmp.Or(r.MaxExtensions, 3)),
 	} {
 		v.Set(name, text)
 	}
@@ -383,9 +384,9 @@ func alertValues(r alert.Rule) url.Values {
 
 // Toasts returns the latest alerts as notifications over a page, without those up to the
 // number in at's query.
-func Toasts(ctx context.Context, p *pages.Pages, at pages.Address) page.AlertToasts {
+func Toasts(ctx context.Context, p *pages.Pages, at pages.Address) activity.AlertToasts {
 	who, _ := ctx.Value(pages.VisitorKey{}).(pages.Visitor)
-	m := page.AlertToasts{CSRF: who.CSRF, All: AlertsURL(p), Back: AlertsURL(p)}
+	m := activity.AlertToasts{CSRF: who.CSRF, All: AlertsURL(p), Back: AlertsURL(p)}
 	if p.Options.AlertRules == nil {
 		return m
 	}

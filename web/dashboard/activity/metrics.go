@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/stats"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/activity"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 )
@@ -23,14 +23,14 @@ func Metrics(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, 
 	if err != nil {
 		return nil, 0, err
 	}
-	return page.Metrics{Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "metrics.title")), Figures: EntityMetrics(p, at, "", s.Now)}, s.Event, nil
+	return activity.Metrics{Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "metrics.title")), Figures: EntityMetrics(p, at, "", s.Now)}, s.Event, nil
 }
 
 // stepsInRow is how many steps a row of the table sums up.
 const stepsInRow = 6
 
 // EntityMetrics returns the figures of an entity, or of the namespace if path is empty.
-func EntityMetrics(p *pages.Pages, at pages.Address, path engine.Path, now engine.Instant) page.MetricsData {
+func EntityMetrics(p *pages.Pages, at pages.Address, path engine.Path, now engine.Instant) activity.MetricsData {
 	span, name := stats.Hour, "hour"
 	if at.Query.Get("within") == "day" {
 		span, name = stats.Day, "day"
@@ -39,7 +39,7 @@ func EntityMetrics(p *pages.Pages, at pages.Address, path engine.Path, now engin
 	if path != "" {
 		asked.Set("entity", string(path))
 	}
-	out := page.MetricsData{
+	out := activity.MetricsData{
 		Source: p.APIPath() + "/metrics?" + asked.Encode(), OfDay: span == stats.Day,
 		Hour: p.URL(at.WithQuery("within", "")), Day: p.URL(at.WithQuery("within", "day")),
 	}
@@ -49,7 +49,7 @@ func EntityMetrics(p *pages.Pages, at pages.Address, path engine.Path, now engin
 		if !last.Known {
 			continue
 		}
-		r := page.FigureRow{At: some[0].At.Time(), Depth: [5]int{int(last.Depth.Active), int(last.Depth.Locked), int(last.Depth.Scheduled), int(last.Depth.Deferred), int(last.Depth.Dead)}}
+		r := activity.FigureRow{At: some[0].At.Time(), Depth: [5]int{int(last.Depth.Active), int(last.Depth.Locked), int(last.Depth.Scheduled), int(last.Depth.Deferred), int(last.Depth.Dead)}}
 		for _, point := range some {
 			for i, k := range []stats.Kind{stats.In, stats.Out, stats.Expired, stats.Dead, stats.Failed} {
 				r.Counts[i] += int(point.Counts[k])

@@ -13,7 +13,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/activity"
 	"mayfly/web/dashboard/pages"
 )
 
@@ -21,16 +21,16 @@ import (
 var scenarioID = regexp.MustCompile(`^[A-Z]+-S\d+$`)
 
 // Scenes returns the page of all scenes, or ErrPageNotFound if the server has none.
-func Scenes(ctx context.Context, p *pages.Pages, refused component.Notice) (page.Scenes, error) {
+func Scenes(ctx context.Context, p *pages.Pages, refused component.Notice) (activity.Scenes, error) {
 	stages := p.Options.Scenes
 	if stages == nil {
-		return page.Scenes{}, pages.ErrPageNotFound
+		return activity.Scenes{}, pages.ErrPageNotFound
 	}
-	m := page.Scenes{Shell: p.ServerShell(ctx, locale.T(ctx, "scenes.title")), Stay: int(stages.IdleTimeout().Minutes()), Refused: refused}
+	m := activity.Scenes{Shell: p.ServerShell(ctx, locale.T(ctx, "scenes.title")), Stay: int(stages.IdleTimeout().Minutes()), Refused: refused}
 	m.Shell.Back, m.Shell.Active, m.Add = p.ScenesURL(), layout.Scenes, p.ScenesURL()+"/new"
 	for _, s := range stages.Library().List() {
 		s := s.InLanguage(locale.Lang(ctx))
-		c := page.SceneCard{
+		c := activity.SceneCard{
 			Lang: pages.ForeignLanguage(ctx, s), Title: s.Title, Summary: s.Summary, Play: p.ScenesURL() + "/play/" + s.ID, Steps: len(s.Steps), Minutes: s.Minutes, Loaded: !s.Builtin, Text: p.ScenesURL() + "/text/" + s.ID,
 		}
 		if s.Added {
@@ -44,11 +44,11 @@ func Scenes(ctx context.Context, p *pages.Pages, refused component.Notice) (page
 		m.Cards = append(m.Cards, c)
 	}
 	for _, u := range stages.InvalidScenes() {
-		m.Invalid = append(m.Invalid, page.InvalidScene{ID: u.ID, Faults: faultsOf(u), RepairURL: m.Add + "?" + url.Values{page.QueryRepair: {u.ID}}.Encode(), Remove: removeSceneURL(p, u.ID)})
+		m.Invalid = append(m.Invalid, activity.InvalidScene{ID: u.ID, Faults: faultsOf(u), RepairURL: m.Add + "?" + url.Values{activity.QueryRepair: {u.ID}}.Encode(), Remove: removeSceneURL(p, u.ID)})
 	}
 	for _, play := range stages.List() {
 		is := play.State().InLanguage(locale.Lang(ctx))
-		m.Plays = append(m.Plays, page.ScenePlay{
+		m.Plays = append(m.Plays, activity.ScenePlay{
 			Lang: pages.ForeignLanguage(ctx, is.Scene), Title: is.Scene.Title, Namespace: is.Namespace, Href: p.WatchURL(is), End: p.PlayURL(is.Namespace) + "/leave", Step: is.Done, Of: len(is.Scene.Steps),
 		})
 	}
@@ -60,21 +60,21 @@ func removeSceneURL(p *pages.Pages, id string) string {
 }
 
 // faultsOf returns why a stored scene cannot be played.
-func faultsOf(u demo.InvalidScene) []page.SceneFault {
+func faultsOf(u demo.InvalidScene) []activity.SceneFault {
 	if wrong, ok := errors.AsType[*demo.SceneError](u.Err); ok {
 		return sceneFaults(u.Text, wrong.Problems)
 	}
 	if r, ok := errors.AsType[*engine.Refusal](u.Err); ok {
-		return []page.SceneFault{{Text: r.Text}}
+		return []activity.SceneFault{{Text: r.Text}}
 	}
-	return []page.SceneFault{{Text: pages.ToSentence(u.Err.Error())}}
+	return []activity.SceneFault{{Text: pages.ToSentence(u.Err.Error())}}
 }
 
 // sceneFaults returns the faults of a text, with their lines.
-func sceneFaults(text string, all []demo.Problem) (out []page.SceneFault) {
+func sceneFaults(text string, all []demo.Problem) (out []activity.SceneFault) {
 	lines := strings.Split(text, "\n")
 	for _, f := range all {
-		one := page.SceneFault{Line: f.Line, At: f.At, Text: f.Text}
+		one := activity.SceneFault{Line: f.Line, At: f.At, Text: f.Text}
 		if f.Line > 0 && f.Line <= len(lines) {
 			one.Source = shorten.To(strings.TrimSpace(lines[f.Line-1]), maxSourceBytes)
 		}
@@ -85,13 +85,13 @@ func sceneFaults(text string, all []demo.Problem) (out []page.SceneFault) {
 
 // ConfirmRemoveScene asks to confirm the removal of an added scene. It returns demo.ErrNoScene
 // if the scene does not exist, and ErrPageNotFound for a built-in one.
-func ConfirmRemoveScene(ctx context.Context, p *pages.Pages, id string) (page.ConfirmRemoveScene, error) {
+func ConfirmRemoveScene(ctx context.Context, p *pages.Pages, id string) (activity.ConfirmRemoveScene, error) {
 	if p.Options.Scenes == nil {
-		return page.ConfirmRemoveScene{}, pages.ErrPageNotFound
+		return activity.ConfirmRemoveScene{}, pages.ErrPageNotFound
 	}
-	m := page.ConfirmRemoveScene{Name: id, To: removeSceneURL(p, id), All: p.ScenesURL(), Text: p.ScenesURL() + "/text/" + url.PathEscape(id)}
+	m := activity.ConfirmRemoveScene{Name: id, To: removeSceneURL(p, id), All: p.ScenesURL(), Text: p.ScenesURL() + "/text/" + url.PathEscape(id)}
 	if _, ok := p.Options.Scenes.FindInvalidScene(id); ok {
-		m.Text += "?" + page.QueryRepair + "=1"
+		m.Text += "?" + activity.QueryRepair + "=1"
 	} else {
 		s, err := p.Options.Scenes.Library().Find(id)
 		if err != nil {
@@ -115,11 +115,11 @@ type SceneFormState struct {
 }
 
 // SceneForm returns the form that adds a scene.
-func SceneForm(ctx context.Context, p *pages.Pages, typed SceneFormState) (page.SceneForm, error) {
+func SceneForm(ctx context.Context, p *pages.Pages, typed SceneFormState) (activity.SceneForm, error) {
 	if p.Options.Scenes == nil {
-		return page.SceneForm{}, pages.ErrPageNotFound
+		return activity.SceneForm{}, pages.ErrPageNotFound
 	}
-	m := page.SceneForm{
+	m := activity.SceneForm{
 		Shell: p.ServerShell(ctx, locale.T(ctx, "scenes.add")), All: p.ScenesURL(), To: p.ScenesURL() + "/new", Most: component.Bytes(ctx, demo.MaxBytes),
 		ID: typed.ID, Text: typed.Text, Error: typed.Error, IDError: typed.IDError,
 	}

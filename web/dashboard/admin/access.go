@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/shorten"
 	"mayfly/views/component"
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 )
@@ -35,7 +35,7 @@ func accessOwner(p *pages.Pages, at pages.Address) (engine.Path, error) {
 }
 
 // readAccess reads the rules of an entity, or of the namespace if path is empty.
-func readAccess(p *pages.Pages, r broker.Reader, path engine.Path) (in page.AccessOwnerRef, rules []engine.AccessRule, err error) {
+func readAccess(p *pages.Pages, r broker.Reader, path engine.Path) (in admin.AccessOwnerRef, rules []engine.AccessRule, err error) {
 	in.All = p.Home() + "/access"
 	if path == "" {
 		in.Here = in.All
@@ -63,7 +63,7 @@ func Access(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, u
 	return pages.Refreshing{Page: m, Every: accessRefresh}, s.Event, nil
 }
 
-func accessModel(ctx context.Context, p *pages.Pages, at pages.Address) (m page.Access, s pages.Snapshot, err error) {
+func accessModel(ctx context.Context, p *pages.Pages, at pages.Address) (m admin.Access, s pages.Snapshot, err error) {
 	path, err := accessOwner(p, at)
 	if err != nil {
 		return m, s, err
@@ -88,7 +88,7 @@ func accessModel(ctx context.Context, p *pages.Pages, at pages.Address) (m page.
 		case len(m.Owners) == maxAccessOwners:
 			m.Left++
 		default:
-			o := page.AccessOwner{Name: string(e.Path), Href: p.AccessActionURL(e.Path, "")}
+			o := admin.AccessOwner{Name: string(e.Path), Href: p.AccessActionURL(e.Path, "")}
 			for _, r := range own {
 				o.Rules = append(o.Rules, accessRow(p, e.Path, r, s.Now))
 			}
@@ -98,8 +98,8 @@ func accessModel(ctx context.Context, p *pages.Pages, at pages.Address) (m page.
 	return m, s, err
 }
 
-func accessRow(p *pages.Pages, path engine.Path, r engine.AccessRule, now engine.Instant) page.AccessRow {
-	row := page.AccessRow{
+func accessRow(p *pages.Pages, path engine.Path, r engine.AccessRule, now engine.Instant) admin.AccessRow {
+	row := admin.AccessRow{
 		Key: r.Name, Name: r.Name, Rights: grantedRights(r.Rights), Show: p.AccessActionURL(path, "keys", "rule", r.Name),
 		Remove: p.AccessActionURL(path, "remove", "rule", r.Name), Changed: r.UpdatedAt.Time(), Now: now.Time(),
 	}
@@ -124,20 +124,20 @@ func AccessOwner(p *pages.Pages, at pages.Address) (engine.Path, error) { return
 // AccessKeys returns the page of a rule's keys. It is not live and has no address: it is the
 // response to a form.
 func AccessKeys(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, error) {
-	m := page.AccessKeys{Enforced: p.Options.RequiresKeys}
+	m := admin.AccessKeys{Enforced: p.Options.RequiresKeys}
 	path, r, err := accessRule(ctx, p, at, &m.In, &m.Rule)
 	if err != nil {
 		return nil, err
 	}
 	m.Shell = p.StaticShell(ctx, at, m.Rule.Name)
 	m.Shell.Back = m.In.Here
-	connection, admin := p.WithVisitorHost(ctx, p.Options.Connection), ""
+	connection, adminConnection := p.WithVisitorHost(ctx, p.Options.Connection), ""
 	if path == "" && r.Rights.Has(engine.ManageRight) {
-		admin = p.WithVisitorHost(ctx, p.Options.AdminConnection)
+		adminConnection = p.WithVisitorHost(ctx, p.Options.AdminConnection)
 	}
 	for i, key := range []string{r.PrimaryKey, r.SecondaryKey} {
-		m.Keys = append(m.Keys, page.AccessKey{
-			Second: i == 1, Value: key, Connection: withKey(connection, r.Name, key, path), Admin: withKey(admin, r.Name, key, path),
+		m.Keys = append(m.Keys, admin.AccessKey{
+			Second: i == 1, Value: key, Connection: withKey(connection, r.Name, key, path), Admin: withKey(adminConnection, r.Name, key, path),
 			Renew: p.AccessActionURL(path, "renew", "rule", r.Name, "key", engine.KeyKind(i).String()),
 		})
 	}
@@ -145,7 +145,7 @@ func AccessKeys(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pag
 }
 
 // accessRule finds the rule that a page is about, its owner, and the row that shows it.
-func accessRule(ctx context.Context, p *pages.Pages, at pages.Address, in *page.AccessOwnerRef, row *page.AccessRow) (path engine.Path, r engine.AccessRule, err error) {
+func accessRule(ctx context.Context, p *pages.Pages, at pages.Address, in *admin.AccessOwnerRef, row *admin.AccessRow) (path engine.Path, r engine.AccessRule, err error) {
 	if path, err = accessOwner(p, at); err != nil {
 		return path, r, err
 	}
@@ -198,15 +198,15 @@ func AccessForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.F
 		}
 		m.Shell = p.StaticShell(ctx, at, m.Title(ctx))
 		m.Shell.Back = m.In.Here
-		m.New.Name, m.New.NameError = shorten.To(t.Values.Get(page.FieldRule), 400), t.Errors[page.FieldRule]
-		m.New.RightsError, m.New.Refused = t.Errors[page.FieldRights], t.Refused
+		m.New.Name, m.New.NameError = shorten.To(t.Values.Get(admin.FieldRule), 400), t.Errors[admin.FieldRule]
+		m.New.RightsError, m.New.Refused = t.Errors[admin.FieldRights], t.Refused
 		m.New.Rights = map[string]bool{}
-		for _, r := range t.Values[page.FieldRights] {
+		for _, r := range t.Values[admin.FieldRights] {
 			m.New.Rights[r] = true
 		}
 		return m, nil
 	}
-	m := page.ConfirmAccessChange{Enforced: p.Options.RequiresKeys, Renew: at.Action == "renew", To: p.URL(at), Refused: t.Refused}
+	m := admin.ConfirmAccessChange{Enforced: p.Options.RequiresKeys, Renew: at.Action == "renew", To: p.URL(at), Refused: t.Refused}
 	second, ok := ParseKeyKind(at.Query)
 	if !m.Renew && at.Action != "remove" || m.Renew && !ok {
 		return nil, pages.ErrPageNotFound
@@ -233,10 +233,10 @@ func ParseKeyKind(query url.Values) (engine.KeyKind, bool) {
 
 // ParseAccessRule reads the form of a rule. Errors go into t.
 func ParseAccessRule(t *pages.FormState) engine.AccessRule {
-	r := engine.AccessRule{Name: strings.TrimSpace(t.Values.Get(page.FieldRule))}
-	rights, err := engine.ParseRights(t.Values[page.FieldRights])
+	r := engine.AccessRule{Name: strings.TrimSpace(t.Values.Get(admin.FieldRule))}
+	rights, err := engine.ParseRights(t.Values[admin.FieldRights])
 	if err != nil {
-		t.Errors[page.FieldRights] = component.ServerText(err.Error())
+		t.Errors[admin.FieldRights] = component.ServerText(err.Error())
 	}
 	if r.Rights = rights; rights.Has(engine.ManageRight) {
 		r.Rights |= engine.ListenRight | engine.SendRight
@@ -246,7 +246,7 @@ func ParseAccessRule(t *pages.FormState) engine.AccessRule {
 
 // OwnAccess returns the entity's own rules as its page shows them, and the address where they
 // are changed. A subscription has none.
-func OwnAccess(p *pages.Pages, e engine.EntityState, now engine.Instant) (rows []page.AccessRow, at string) {
+func OwnAccess(p *pages.Pages, e engine.EntityState, now engine.Instant) (rows []admin.AccessRow, at string) {
 	if e.Kind == engine.Subscription {
 		return nil, ""
 	}

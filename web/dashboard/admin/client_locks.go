@@ -6,6 +6,7 @@ import (
 	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/page"
+	"mayfly/views/page/admin"
 	"mayfly/web/connections"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
@@ -58,11 +59,11 @@ func readClient(r broker.Reader, c connections.Connection) clientSnapshot {
 }
 
 // fillLocks adds the messages that the client has locked.
-func fillLocks(p *pages.Pages, m *page.Connection, v clientSnapshot, now engine.Instant) {
+func fillLocks(p *pages.Pages, m *admin.Connection, v clientSnapshot, now engine.Instant) {
 	m.MoreLocked = !v.complete
 	for _, row := range v.locked {
 		e := v.entities[row.Path.Entity()]
-		m.Locked = append(m.Locked, page.LockedRow{
+		m.Locked = append(m.Locked, admin.LockedRow{
 			Key: pages.KeyText(row.Message.Key), Href: p.MessageURL(row.Message.Key), Number: int64(row.Message.Seq),
 			What: recent.ShortName(row.Content, row.Message.Seq), Hold: pages.MessageLock(row, now, e.Config.LockTime()), Now: now.Time(),
 			Entity: page.LinkTarget{Name: shorten.To(pages.DisplayPath(row.Path), 200), Href: p.EntityURL(e.Kind, row.Path)},

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"mayfly/engine"
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
 	"mayfly/views/sample"
 	"mayfly/web/dashboard/pages"
 )
@@ -14,8 +14,8 @@ import (
 const sampleSession = "customer-1"
 
 // ConnectionInfo returns the code samples of a task.
-func ConnectionInfo(ctx context.Context, p *pages.Pages, t sample.Task) page.ConnectionInfo {
-	d := page.ConnectionInfo{String: p.WithVisitorHost(ctx, p.Options.Connection), RequiresKeys: p.Options.RequiresKeys}
+func ConnectionInfo(ctx context.Context, p *pages.Pages, t sample.Task) admin.ConnectionInfo {
+	d := admin.ConnectionInfo{String: p.WithVisitorHost(ctx, p.Options.Connection), RequiresKeys: p.Options.RequiresKeys}
 	if d.RequiresKeys {
 		d.KeysURL = p.AccessURL("")
 	}

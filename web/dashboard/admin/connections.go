@@ -13,6 +13,8 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/admin"
+	"mayfly/views/page/entity"
 	"mayfly/views/view"
 	"mayfly/web/connections"
 	"mayfly/web/dashboard/pages"
@@ -36,8 +38,8 @@ func Connections(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pa
 		return nil, 0, err
 	}
 	here := p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Connections})
-	m := page.Connections{
-		Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "connections.title")), Here: here, Entity: shorten.To(at.Query.Get(page.SearchEntity), 260),
+	m := admin.Connections{
+		Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "connections.title")), Here: here, Entity: shorten.To(at.Query.Get(admin.SearchEntity), 260),
 		Start: p.Home() + "#h-connect",
 	}
 	q := connections.Query{Limit: connectionsOnPage, Links: maxLinks}
@@ -72,7 +74,7 @@ func Connections(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pa
 	return pages.Refreshing{Page: m, Every: connectionsRefresh}, s.Event, nil
 }
 
-func connectionsLede(ctx context.Context, m page.Connections, q connections.Query, locks int, more bool) []component.Text {
+func connectionsLede(ctx context.Context, m admin.Connections, q connections.Query, locks int, more bool) []component.Text {
 	n := len(m.Rows)
 	if n == 0 {
 		return nil
@@ -119,8 +121,8 @@ func ClientName(c connections.Connection) string {
 	return shorten.To(cmp.Or(c.Application, c.Container, c.Remote), maxNameBytes)
 }
 
-func connectionRow(p *pages.Pages, c connections.Connection, now engine.Instant) page.ConnectionRow {
-	r := page.ConnectionRow{
+func connectionRow(p *pages.Pages, c connections.Connection, now engine.Instant) admin.ConnectionRow {
+	r := admin.ConnectionRow{
 		Key: c.ID, Href: connectionURL(p, c.ID), Name: shorten.To(ClientName(c), maxShortName), SDK: sdkName(c.Library), Remote: c.Remote, Secure: c.TLS,
 		End:   p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.Connection, StringID: c.ID, Action: "disconnect"}),
 		Links: c.Attached, Credit: c.Credit, Unsettled: c.Unsettled, Locks: c.Locks, Since: c.Since, Now: now.Time(),
@@ -165,7 +167,7 @@ func Connection(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pag
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Connection{All: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Connections}), Gone: !ok}
+	m := admin.Connection{All: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Connections}), Gone: !ok}
 	if !ok {
 		m.Shell = p.LiveShell(ctx, at, s, locale.T(ctx, "connections.one"))
 		return m, s.Event, nil
@@ -182,7 +184,7 @@ func Connection(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pag
 		if keys[key]++; keys[key] > 1 {
 			key += fmt.Sprint(" ", keys[key])
 		}
-		r := page.LinkRow{
+		r := admin.LinkRow{
 			Key: key, Target: linkTarget(p, l), Name: l.Name, Identifier: l.Identifier, WaitsForSession: l.WaitsForSession, WaitsForMemory: l.Starved, HasSession: l.HoldsSession, Credit: l.Credit, Prefetched: l.Buffered,
 			Unsettled: l.Unsettled, Locks: l.Locks, Messages: l.Messages, Since: l.Since, Now: s.Now.Time(),
 			Rate: pages.State[pages.RateTracker](p).Rate(c.ID+" "+key, l.Messages, s.Now), Kind: linkKind(l),
@@ -203,16 +205,16 @@ func Connection(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pag
 	return pages.Refreshing{Page: m, Every: connectionsRefresh}, s.Event, nil
 }
 
-func linkKind(l connections.Link) page.LinkKind {
+func linkKind(l connections.Link) admin.LinkKind {
 	switch {
 	case l.Role == connections.Sender:
-		return page.LinkSends
+		return admin.LinkSends
 	case l.Role == connections.Manager:
-		return page.LinkManages
+		return admin.LinkManages
 	case l.ReceiveAndDelete:
-		return page.LinkDeletes
+		return admin.LinkDeletes
 	default:
-		return page.LinkReceives
+		return admin.LinkReceives
 	}
 }
 
@@ -226,7 +228,7 @@ func ConfirmDisconnect(ctx context.Context, p *pages.Pages, at pages.Address, t 
 	if !ok {
 		return nil, fmt.Errorf("%w: %w", pages.ErrPageNotFound, connections.ErrClosed)
 	}
-	return page.ConfirmDisconnect{
+	return admin.ConfirmDisconnect{
 		Shell: p.StaticShell(ctx, at, ClientName(c)), Name: ClientName(c), SDK: sdkName(c.Library), To: p.URL(at), Cancel: p.CancelURL(at, t),
 		Links: c.Attached, Locks: c.Locks,
 	}, nil
@@ -272,13 +274,13 @@ func nameFromActor(actor string) (name string, ok bool) {
 }
 
 // EntityClients returns the clients with links to an entity: its receivers and its senders.
-func EntityClients(p *pages.Pages, path engine.Path) (receivers, senders []page.EntityClient, more string) {
+func EntityClients(p *pages.Pages, path engine.Path) (receivers, senders []entity.Client, more string) {
 	if p.Options.Clients == nil {
 		return nil, nil, ""
 	}
 	list := p.Options.Clients.Connections(connections.Query{Entity: path, Limit: connectionsOnPage, Links: 16})
 	for _, c := range list.Connections {
-		g := page.EntityClient{Name: shorten.To(ClientName(c), maxShortName), SDK: c.SDK.Name(), Href: connectionURL(p, c.ID)}
+		g := entity.Client{Name: shorten.To(ClientName(c), maxShortName), SDK: c.SDK.Name(), Href: connectionURL(p, c.ID)}
 		var receives, sends bool
 		for _, l := range c.Links {
 			receives = receives || l.Role == connections.Receiver && l.ConcernsEntity(path)
@@ -291,5 +293,5 @@ func EntityClients(p *pages.Pages, path engine.Path) (receivers, senders []page.
 			senders = append(senders, g)
 		}
 	}
-	return receivers, senders, p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.Connections}.WithQuery(page.SearchEntity, string(path)))
+	return receivers, senders, p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.Connections}.WithQuery(admin.SearchEntity, string(path)))
 }

@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/topology"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 )
@@ -45,16 +45,16 @@ func StepsHash(steps []topology.Step) string {
 
 // Definitions returns the form for a Config.json, with the dry run of the one in d.
 func Definitions(ctx context.Context, p *pages.Pages, at pages.Address, d ConfigUpload) (view.Page, error) {
-	m := page.Definitions{
+	m := admin.Definitions{
 		Shell: p.StaticShell(ctx, at, locale.T(ctx, "definitions.title")), To: p.URL(at), Export: p.Home() + "/definitions", Cancel: p.Home() + "/queues",
 		Text: d.Text, Most: component.Bytes(ctx, MaxConfigSize), Refused: d.Refused, Checked: d.Checked,
 	}
 	for _, w := range d.Problems.First[:min(len(d.Problems.First), maxProblems)] {
-		m.Errors = append(m.Errors, page.DefinitionProblem{At: w.Path, Why: w.Reason})
+		m.Errors = append(m.Errors, admin.DefinitionProblem{At: w.Path, Why: w.Reason})
 	}
 	warned := d.Topology.Warnings.First
 	for _, w := range warned[:min(len(warned), maxProblems)] {
-		m.Warnings = append(m.Warnings, page.DefinitionProblem{At: w.Path, Why: w.Reason})
+		m.Warnings = append(m.Warnings, admin.DefinitionProblem{At: w.Path, Why: w.Reason})
 	}
 	m.More = len(d.Problems.First) + d.Problems.More - len(m.Errors)
 	if !d.Checked {
@@ -62,9 +62,9 @@ func Definitions(ctx context.Context, p *pages.Pages, at pages.Address, d Config
 	}
 	m.Agreed, m.Destructive = StepsHash(d.Steps), slices.ContainsFunc(d.Steps, topology.Step.ChangesExisting)
 	for _, s := range d.Steps {
-		step := page.DefinitionStep{Do: strings.ReplaceAll(s.Action.String(), " ", "-"), Name: pages.DisplayPath(s.Path), Rule: s.Rule.Name}
+		step := admin.DefinitionStep{Do: strings.ReplaceAll(s.Action.String(), " ", "-"), Name: pages.DisplayPath(s.Path), Rule: s.Rule.Name}
 		for _, c := range s.Changes() {
-			step.Changes = append(step.Changes, page.DefinitionChange{Property: c.Property, Was: shorten.To(c.Was, 200), Is: shorten.To(c.Is, 200)})
+			step.Changes = append(step.Changes, admin.DefinitionChange{Property: c.Property, Was: shorten.To(c.Was, 200), Is: shorten.To(c.Is, 200)})
 		}
 		m.Steps = append(m.Steps, step)
 	}

@@ -7,17 +7,17 @@ import (
 	"mayfly/engine/shorten"
 	"mayfly/views/layout"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
 	"mayfly/web/auth"
 	"mayfly/web/dashboard/pages"
 )
 
 // Docs returns the list of the documentation's pages, or those that match a query.
-func Docs(ctx context.Context, p *pages.Pages, query string) page.Docs {
-	m := page.Docs{At: p.DocsURL(), Query: shorten.To(query, maxFilterBytes)}
+func Docs(ctx context.Context, p *pages.Pages, query string) admin.Docs {
+	m := admin.Docs{At: p.DocsURL(), Query: shorten.To(query, maxFilterBytes)}
 	m.Shell = docsShell(ctx, p, locale.T(ctx, "docs.title"), m.At)
 	if m.Query != "" {
-		m.Shell.Back += "?" + url.Values{page.DocsQuery: {m.Query}}.Encode()
+		m.Shell.Back += "?" + url.Values{admin.DocsQuery: {m.Query}}.Encode()
 		m.Found = p.Options.Docs.Search(m.Query)
 		return m
 	}
@@ -26,7 +26,7 @@ func Docs(ctx context.Context, p *pages.Pages, query string) page.Docs {
 }
 
 // Doc returns a page of the documentation, or ErrPageNotFound.
-func Doc(ctx context.Context, p *pages.Pages, name string) (page.Doc, error) {
+func Doc(ctx context.Context, p *pages.Pages, name string) (admin.Doc, error) {
 	m, ok := p.Options.Docs.Page(name)
 	if !ok {
 		return m, pages.ErrPageNotFound

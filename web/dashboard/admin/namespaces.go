@@ -10,34 +10,35 @@ import (
 	"mayfly/engine/namespaces"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/admin"
 	"mayfly/web/connections"
 	"mayfly/web/dashboard/pages"
 )
 
 // Namespaces returns the page of all namespaces, or ErrPageNotFound if the server has only one.
-func Namespaces(ctx context.Context, p *pages.Pages, t pages.FormState) (page.Namespaces, error) {
+func Namespaces(ctx context.Context, p *pages.Pages, t pages.FormState) (admin.Namespaces, error) {
 	s := p.Options.Namespaces
 	if s.Namespaces == nil {
-		return page.Namespaces{}, pages.ErrPageNotFound
+		return admin.Namespaces{}, pages.ErrPageNotFound
 	}
-	m := page.Namespaces{Shell: p.ServerShell(ctx, locale.T(ctx, "spaces.title")), Max: s.Namespaces.Max()}
+	m := admin.Namespaces{Shell: p.ServerShell(ctx, locale.T(ctx, "spaces.title")), Max: s.Namespaces.Max()}
 	if err := s.Namespaces.CatalogueError(); err != nil {
 		m.Trouble = err.Error()
 	}
 	for _, n := range s.Namespaces.List() {
 		m.Rows = append(m.Rows, namespaceRow(ctx, p, n))
 	}
-	m.New = page.NamespaceForm{
-		To: p.NamespacesURL(""), Name: t.Values.Get(page.FieldNamespace), Profile: t.Values.Get(page.FieldProfile), Profiles: engine.Profiles(),
-		Stay: t.Values.Get(page.FieldLifetime), NameError: t.Errors[page.FieldNamespace],
-		Config: t.Values.Get(page.FieldConfig), ConfigError: t.Errors[page.FieldConfig], Refused: t.Refused,
+	m.New = admin.NamespaceForm{
+		To: p.NamespacesURL(""), Name: t.Values.Get(admin.FieldNamespace), Profile: t.Values.Get(admin.FieldProfile), Profiles: engine.Profiles(),
+		Stay: t.Values.Get(admin.FieldLifetime), NameError: t.Errors[admin.FieldNamespace],
+		Config: t.Values.Get(admin.FieldConfig), ConfigError: t.Errors[admin.FieldConfig], Refused: t.Refused,
 	}
 	return m, nil
 }
 
-func namespaceRow(ctx context.Context, p *pages.Pages, n namespaces.Namespace) page.NamespaceRow {
+func namespaceRow(ctx context.Context, p *pages.Pages, n namespaces.Namespace) admin.NamespaceRow {
 	s := p.Options.Namespaces
-	r := page.NamespaceRow{
+	r := admin.NamespaceRow{
 		Name: n.Name, Href: p.Options.Base + "/n/" + n.Name, Own: n.Main, State: string(n.State), Why: n.Reason, Owner: n.Owner.Dashboard,
 		Temporary: n.Temporary, Until: n.Until, Created: n.Created, Now: time.Now(),
 	}
@@ -60,7 +61,7 @@ func namespaceRow(ctx context.Context, p *pages.Pages, n namespaces.Namespace) p
 	r.Tier = n.Broker.Limits().Tier
 	err := n.Broker.Read(ctx, func(look broker.Reader) error {
 		counts, entities := look.Totals()
-		r.Counts = page.NamespaceCounts{Entities: entities, Messages: int(counts.MessageCount()), Dead: int(counts.DeadLetter + counts.DeadLocked)}
+		r.Counts = admin.NamespaceCounts{Entities: entities, Messages: int(counts.MessageCount()), Dead: int(counts.DeadLetter + counts.DeadLocked)}
 		return nil
 	})
 	r.Served = err == nil
@@ -74,23 +75,23 @@ func namespaceRow(ctx context.Context, p *pages.Pages, n namespaces.Namespace) p
 
 // NamespaceLimits returns the form that changes a namespace's limits. It returns ErrPageNotFound for
 // the server's own namespace and for a temporary one, and namespaces.ErrNoNamespace if it does not exist.
-func NamespaceLimits(ctx context.Context, p *pages.Pages, name string, t pages.FormState) (page.NamespaceLimits, error) {
+func NamespaceLimits(ctx context.Context, p *pages.Pages, name string, t pages.FormState) (admin.NamespaceLimits, error) {
 	if p.Options.Namespaces.Namespaces == nil {
-		return page.NamespaceLimits{}, pages.ErrPageNotFound
+		return admin.NamespaceLimits{}, pages.ErrPageNotFound
 	}
 	n, ok := p.Options.Namespaces.Namespaces.Find(name)
 	switch {
 	case !ok:
-		return page.NamespaceLimits{}, namespaces.ErrNoNamespace
+		return admin.NamespaceLimits{}, namespaces.ErrNoNamespace
 	case n.Main, n.Temporary:
-		return page.NamespaceLimits{}, pages.ErrPageNotFound
+		return admin.NamespaceLimits{}, pages.ErrPageNotFound
 	}
-	m := page.NamespaceLimits{
+	m := admin.NamespaceLimits{
 		Shell: p.ServerShell(ctx, locale.T(ctx, "spaces.limits.title", locale.Args{"Name": n.Name})), Row: namespaceRow(ctx, p, n),
 		All: p.NamespacesURL(""), Profile: n.Profile, Profiles: engine.Profiles(), Refused: t.Refused,
 	}
 	if t.Values != nil {
-		m.Profile = t.Values.Get(page.FieldProfile)
+		m.Profile = t.Values.Get(admin.FieldProfile)
 	}
 	return m, nil
 }
@@ -98,19 +99,19 @@ func NamespaceLimits(ctx context.Context, p *pages.Pages, name string, t pages.F
 // NamespaceRemoval returns the page that asks to confirm the removal of a namespace. It returns
 // ErrPageNotFound for the server's own namespace, and namespaces.ErrNoNamespace if it does not
 // exist.
-func NamespaceRemoval(ctx context.Context, p *pages.Pages, name string, t pages.FormState) (page.ConfirmRemoveNamespace, error) {
+func NamespaceRemoval(ctx context.Context, p *pages.Pages, name string, t pages.FormState) (admin.ConfirmRemoveNamespace, error) {
 	s := p.Options.Namespaces
 	if s.Namespaces == nil {
-		return page.ConfirmRemoveNamespace{}, pages.ErrPageNotFound
+		return admin.ConfirmRemoveNamespace{}, pages.ErrPageNotFound
 	}
 	n, ok := s.Namespaces.Find(name)
 	switch {
 	case !ok:
-		return page.ConfirmRemoveNamespace{}, namespaces.ErrNoNamespace
+		return admin.ConfirmRemoveNamespace{}, namespaces.ErrNoNamespace
 	case n.Main:
-		return page.ConfirmRemoveNamespace{}, pages.ErrPageNotFound
+		return admin.ConfirmRemoveNamespace{}, pages.ErrPageNotFound
 	}
-	m := page.ConfirmRemoveNamespace{
+	m := admin.ConfirmRemoveNamespace{
 		Shell: p.ServerShell(ctx, locale.T(ctx, "spaces.remove.title", locale.Args{"Name": n.Name})), Row: namespaceRow(ctx, p, n),
 		To: p.NamespacesURL(n.Name), All: p.NamespacesURL(""), Typed: t.Values.Get(page.FieldConfirm), TypeError: t.Errors[page.FieldConfirm], Refused: t.Refused,
 	}

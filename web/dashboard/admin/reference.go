@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/openapi"
@@ -34,13 +34,13 @@ func Reference(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page
 	}
 	doc := p.APIDocument()
 	r := apiModel{doc}
-	m := page.APIReference{
+	m := admin.APIReference{
 		Shell: p.StaticShell(ctx, at, locale.T(ctx, "reference.title")), About: doc.Info.Description, Base: apiBase(ctx, p), Document: p.Options.Base + p.APIPath() + "/openapi.json",
-		Filter: shorten.To(at.Query.Get(page.ReferenceFilter), maxFilterBytes), All: len(doc.Ordered),
+		Filter: shorten.To(at.Query.Get(admin.ReferenceFilter), maxFilterBytes), All: len(doc.Ordered),
 	}
 	words := strings.Fields(strings.ToLower(m.Filter))
 	for _, tag := range doc.Tags {
-		g := page.APIGroup{Name: tag.Name, About: tag.Description}
+		g := admin.APIGroup{Name: tag.Name, About: tag.Description}
 		for _, o := range doc.Ordered {
 			if !slices.Contains(o.Tags, tag.Name) {
 				continue
@@ -52,7 +52,7 @@ func Reference(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page
 		m.Groups = append(m.Groups, g)
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
-		m.Types = append(m.Types, page.APIType{Name: name, Shape: r.members(page.APIShape{}, doc.Components.Schemas[name])})
+		m.Types = append(m.Types, admin.APIType{Name: name, Shape: r.members(admin.APIShape{}, doc.Components.Schemas[name])})
 	}
 	return m, s.Event, nil
 }
@@ -69,17 +69,17 @@ func apiBase(ctx context.Context, p *pages.Pages) string {
 // apiModel turns an OpenAPI document into the models of the page.
 type apiModel struct{ doc *openapi.Document }
 
-func (r apiModel) operation(o *openapi.Operation, base string) page.APIOperation {
-	out := page.APIOperation{
+func (r apiModel) operation(o *openapi.Operation, base string) admin.APIOperation {
+	out := admin.APIOperation{
 		ID: o.ID, Method: o.Method, Path: o.Path, Summary: o.Summary, About: o.Description, Curl: curlExample(o, base),
-		Answer: page.APIResponse{Status: statusText(o.Status)},
+		Answer: admin.APIResponse{Status: statusText(o.Status)},
 	}
 	words := append([]string{o.ID, o.Method, o.Path, o.Summary, o.Description}, o.Tags...)
 	for _, p := range o.Parameters {
 		if p.In == "header" { // the operation's description covers it
 			continue
 		}
-		one := page.APIParameter{Name: p.Name, About: p.Description, InPath: p.In == "path", Required: p.Required, Kind: r.kind(p.Schema), Choices: p.Schema.Enum}
+		one := admin.APIParameter{Name: p.Name, About: p.Description, InPath: p.In == "path", Required: p.Required, Kind: r.kind(p.Schema), Choices: p.Schema.Enum}
 		if p.Example != nil {
 			one.Example = fmt.Sprint(p.Example)
 		}
@@ -88,7 +88,7 @@ func (r apiModel) operation(o *openapi.Operation, base string) page.APIOperation
 	}
 	if o.RequestBody != nil {
 		for media, m := range o.RequestBody.Content {
-			out.Body = &page.APIBody{Media: media, Most: o.RequestBody.MaxBytes, Lines: o.RequestBody.MaxLineBytes > 0, Shapes: r.shapes(m.Schema), Example: o.Example.Body}
+			out.Body = &admin.APIBody{Media: media, Most: o.RequestBody.MaxBytes, Lines: o.RequestBody.MaxLineBytes > 0, Shapes: r.shapes(m.Schema), Example: o.Example.Body}
 			out.Body.Most = max(out.Body.Most, o.RequestBody.MaxLineBytes)
 		}
 	}
@@ -100,7 +100,7 @@ func (r apiModel) operation(o *openapi.Operation, base string) page.APIOperation
 			continue
 		}
 		_, codes, _ := strings.Cut(o.Responses[code].Description, ": ")
-		out.Problems = append(out.Problems, page.APIProblem{Status: statusText(code), Codes: strings.Split(codes, ", ")})
+		out.Problems = append(out.Problems, admin.APIProblem{Status: statusText(code), Codes: strings.Split(codes, ", ")})
 	}
 	if o.Method == http.MethodGet {
 		out.TryURL = o.Path
@@ -118,33 +118,33 @@ func statusText(code string) string {
 	return code + " " + http.StatusText(n)
 }
 
-func (r apiModel) shapes(s *openapi.Schema) (all []page.APIShape) {
+func (r apiModel) shapes(s *openapi.Schema) (all []admin.APIShape) {
 	if len(s.AnyOf) > 0 {
 		for _, one := range s.AnyOf {
 			all = append(all, r.shapes(one)...)
 		}
 		return all
 	}
-	out := page.APIShape{Kind: r.kind(s)}
+	out := admin.APIShape{Kind: r.kind(s)}
 	if s.Items != nil {
 		s = s.Items
 	}
 	if named := r.doc.Components.Schemas[s.Name()]; named != nil {
 		out = r.members(out, named)
 	}
-	return []page.APIShape{out}
+	return []admin.APIShape{out}
 }
 
-func (r apiModel) members(out page.APIShape, s *openapi.Schema) page.APIShape {
+func (r apiModel) members(out admin.APIShape, s *openapi.Schema) admin.APIShape {
 	out.About = s.Description
 	for _, name := range s.Order {
 		m := s.Properties[name]
-		out.Members = append(out.Members, page.APIMember{Name: name, About: m.Description, Required: slices.Contains(s.Required, name), Kind: r.kind(m)})
+		out.Members = append(out.Members, admin.APIMember{Name: name, About: m.Description, Required: slices.Contains(s.Required, name), Kind: r.kind(m)})
 	}
 	return out
 }
 
-func (r apiModel) kind(s *openapi.Schema) (k page.APIKind) {
+func (r apiModel) kind(s *openapi.Schema) (k admin.APIKind) {
 	switch inner, _ := s.AdditionalProperties.(*openapi.Schema); {
 	case s.Ref != "":
 		k.Ref = s.Name()

@@ -13,7 +13,7 @@ import (
 
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/presentation"
 )
@@ -36,20 +36,20 @@ type ShareState struct {
 }
 
 // Share returns the page that starts sharing pages with others, or shows its state.
-func Share(ctx context.Context, p *pages.Pages, s ShareState) (page.Share, error) {
+func Share(ctx context.Context, p *pages.Pages, s ShareState) (admin.Share, error) {
 	to := pages.Address{Namespace: p.Broker.Name(), Kind: pages.Share, Query: url.Values{}}
-	m := page.Share{
+	m := admin.Share{
 		Shell: p.StaticShell(ctx, to, locale.T(ctx, "share.title")), To: p.URL(to), Stop: p.URL(to) + "/stop", Cancel: p.Home(),
 		Name: s.Name, Ended: s.Ended, Refused: s.Refused, Key: s.Key, TalkName: s.State.Name, Followers: s.State.Followers,
 	}
 	if s.Values != nil {
-		m.Name, m.At, m.For = s.Values.Get(page.ShareName), s.Values.Get(page.ShareAt), s.Values.Get(page.ShareFor)
+		m.Name, m.At, m.For = s.Values.Get(admin.ShareName), s.Values.Get(admin.ShareAt), s.Values.Get(admin.ShareFor)
 	}
 	if !s.Active {
 		m.Addresses = PublicURLs(ctx, s.Addresses)
 		m.Local = isLocal(m.Addresses)
 		for _, d := range ShareLifetimes() {
-			m.Spans = append(m.Spans, page.LinkLifetime{Value: d.String(), Hours: int(d.Hours())})
+			m.Spans = append(m.Spans, admin.LinkLifetime{Value: d.String(), Hours: int(d.Hours())})
 		}
 		return m, nil
 	}

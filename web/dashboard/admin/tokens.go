@@ -10,6 +10,7 @@ import (
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/admin"
 	"mayfly/web/auth"
 	"mayfly/web/auth/token"
 	"mayfly/web/dashboard/pages"
@@ -26,8 +27,8 @@ func TokenLifetimes(kind token.Kind) []time.Duration {
 }
 
 // Tokens returns the page of the tokens and links that the caller may see.
-func Tokens(ctx context.Context, p *pages.Pages, ring *token.Registry, who auth.Caller) (page.Tokens, error) {
-	m := page.Tokens{
+func Tokens(ctx context.Context, p *pages.Pages, ring *token.Registry, who auth.Caller) (admin.Tokens, error) {
+	m := admin.Tokens{
 		Shell: tokensShell(ctx, p, locale.T(ctx, "tokens.title")), Open: who.Method == auth.Open, All: who.Role.Includes(auth.Admin),
 		New: p.TokensURL("/new"), NewLink: p.TokensURL("/link"),
 	}
@@ -45,16 +46,16 @@ func Tokens(ctx context.Context, p *pages.Pages, ring *token.Registry, who auth.
 	return m, nil
 }
 
-func tokenRow(p *pages.Pages, k token.Key, gives auth.Role, with string, now time.Time) page.TokenRow {
-	r := page.TokenRow{
+func tokenRow(p *pages.Pages, k token.Key, gives auth.Role, with string, now time.Time) admin.TokenRow {
+	r := admin.TokenRow{
 		ID: k.ID, Link: k.Kind == token.Link, Name: k.Name, Role: k.Role.String(), Namespace: k.Namespace, Page: k.Page, By: k.MadeBy, With: with,
 		Made: k.Made, Until: k.Expires, Used: k.LastUsed, Now: now, Revoke: p.TokensURL("/" + k.ID + "/revoke"),
 	}
 	switch {
 	case k.HasExpired(now):
-		r.State = page.TokenExpired
+		r.State = admin.TokenExpired
 	case gives == auth.None:
-		r.State = page.TokenCreatorLostAccess
+		r.State = admin.TokenCreatorLostAccess
 	}
 	return r
 }
@@ -68,8 +69,8 @@ func tokensShell(ctx context.Context, p *pages.Pages, title string) layout.Shell
 
 // TokenForm returns the form for a token or a link that who creates. listens are the addresses
 // at which other machines reach the dashboard, as URLs.
-func TokenForm(ctx context.Context, p *pages.Pages, kind token.Kind, who auth.Caller, listens []string, t pages.FormState) page.TokenForm {
-	m := page.TokenForm{
+func TokenForm(ctx context.Context, p *pages.Pages, kind token.Kind, who auth.Caller, listens []string, t pages.FormState) admin.TokenForm {
+	m := admin.TokenForm{
 		Link: kind == token.Link, To: p.TokensURL("/new"), All: p.TokensURL(""), FormToken: rand.Text(), Typed: t.FirstValues(), Errors: t.Errors, Refused: t.Refused,
 		Spaces: []string{strings.ToLower(p.Broker.Name())},
 	}
@@ -83,7 +84,7 @@ func TokenForm(ctx context.Context, p *pages.Pages, kind token.Kind, who auth.Ca
 		m.FormToken = once
 	}
 	if t.Values == nil {
-		m.Typed[page.TokenRole] = auth.Viewer.String()
+		m.Typed[admin.TokenRole] = auth.Viewer.String()
 	}
 	for _, r := range auth.Roles() {
 		if who.Role.Includes(r) {
@@ -97,7 +98,7 @@ func TokenForm(ctx context.Context, p *pages.Pages, kind token.Kind, who auth.Ca
 		}
 	}
 	for _, d := range TokenLifetimes(kind) {
-		s := page.TokenLifetime{Value: d.String()}
+		s := admin.TokenLifetime{Value: d.String()}
 		if s.Hours = int(d.Hours()); s.Hours%24 == 0 {
 			s.Hours, s.Days = 0, s.Hours/24
 		}
@@ -108,8 +109,8 @@ func TokenForm(ctx context.Context, p *pages.Pages, kind token.Kind, who auth.Ca
 
 // TokenMade returns the page that shows the secret of a new token, or the address of a new
 // link. It can be shown only once.
-func TokenMade(ctx context.Context, p *pages.Pages, k token.Key, secret string) (page.TokenCreated, error) {
-	m := page.TokenCreated{All: p.TokensURL(""), Row: tokenRow(p, k, k.Role, "", time.Now())}
+func TokenMade(ctx context.Context, p *pages.Pages, k token.Key, secret string) (admin.TokenCreated, error) {
+	m := admin.TokenCreated{All: p.TokensURL(""), Row: tokenRow(p, k, k.Role, "", time.Now())}
 	m.Shell = tokensShell(ctx, p, m.Title(ctx))
 	if k.Kind == token.Link {
 		var err error
@@ -127,12 +128,12 @@ func TokenMade(ctx context.Context, p *pages.Pages, k token.Key, secret string) 
 }
 
 // ConfirmRevokeToken asks to confirm the revocation of a token or a link.
-func ConfirmRevokeToken(ctx context.Context, p *pages.Pages, ring *token.Registry, who auth.Caller, id string) (page.ConfirmRevokeToken, error) {
+func ConfirmRevokeToken(ctx context.Context, p *pages.Pages, ring *token.Registry, who auth.Caller, id string) (admin.ConfirmRevokeToken, error) {
 	k, err := ring.Find(who, id)
 	if err != nil {
-		return page.ConfirmRevokeToken{}, err
+		return admin.ConfirmRevokeToken{}, err
 	}
-	m := page.ConfirmRevokeToken{Row: tokenRow(p, k, ring.RoleOf(k), "", time.Now()), To: p.TokensURL("/" + k.ID + "/revoke"), All: p.TokensURL("")}
+	m := admin.ConfirmRevokeToken{Row: tokenRow(p, k, ring.RoleOf(k), "", time.Now()), To: p.TokensURL("/" + k.ID + "/revoke"), All: p.TokensURL("")}
 	m.Shell = tokensShell(ctx, p, m.Title(ctx))
 	for _, of := range ring.Descendants(id) {
 		m.Made = append(m.Made, of.Name)

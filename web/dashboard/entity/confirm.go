@@ -7,14 +7,16 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/operate"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 )
 
 // Confirm returns the question that confirms an action on an entity.
-func Confirm(ctx context.Context, p *pages.Pages, at pages.Address, e Snapshot, t pages.FormState, verb page.Verb) page.Confirm {
+func Confirm(ctx context.Context, p *pages.Pages, at pages.Address, e Snapshot, t pages.FormState, verb operate.Verb) operate.Confirm {
 	at.EntityType, at.Path = e.Kind, e.Path
-	return page.Confirm{
+	return operate.Confirm{
 		Shell: p.StaticShell(ctx, at, pages.DisplayPath(e.Path)), Verb: verb, To: p.URL(at), Cancel: p.CancelURL(at, t), Entity: p.EntityRef(e.Kind, e.Path),
 		Values: t.FirstValues(), Errors: t.Errors, TypeError: t.Errors[page.FieldConfirm], Refused: t.Refused, Now: p.Broker.ClockTime().Time(),
 	}
@@ -38,10 +40,10 @@ func ConfirmDelete(ctx context.Context, p *pages.Pages, at pages.Address, t page
 	if err != nil {
 		return nil, err
 	}
-	m := Confirm(ctx, p, at, e, t, page.DeleteEntity)
+	m := Confirm(ctx, p, at, e, t, operate.DeleteEntity)
 	c := e.counts()
 	m.Count = c.Active + c.Locked + c.Deferred + c.Scheduled + c.Dead
-	for _, s := range []page.StateLine{
+	for _, s := range []operate.StateLine{
 		{State: page.StateActive, N: c.Active}, {State: page.StateLocked, N: c.Locked}, {State: page.StateDeferred, N: c.Deferred},
 		{State: page.StateScheduled, N: c.Scheduled}, {State: page.StateDeadLetter, N: c.Dead},
 	} {
@@ -86,11 +88,11 @@ func ConfirmStatus(ctx context.Context, p *pages.Pages, at pages.Address, t page
 		return nil, pages.ErrPageNotFound
 	}
 	at.Query = nil
-	m := Confirm(ctx, p, at.WithQuery("agreed", "yes"), e, t, page.SetStatus)
+	m := Confirm(ctx, p, at.WithQuery("agreed", "yes"), e, t, operate.SetStatus)
 	if t.Cancel == "" {
 		m.Cancel = p.EntityURL(e.Kind, e.Path) + "?tab=" + string(page.TabSettings)
 	}
-	m.Status, m.Entity.Name = page.Status(to.String()), e.Path.Name()
+	m.Status, m.Entity.Name = entity.Status(to.String()), e.Path.Name()
 	is := e.Config.Status
 	if e.Kind != engine.Topic && pages.AllowsReceive(is) && !pages.AllowsReceive(to) {
 		if n := int(e.Counts.Locked + e.Counts.DeadLocked); n > 0 {

@@ -14,6 +14,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/entity"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
@@ -42,7 +43,7 @@ func Entities(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Entities{
+	m := entity.Entities{
 		Kind: pages.KindOnPage(kind), Total: len(all), Query: strings.TrimSpace(at.Query.Get(page.SearchText)),
 		Sort: parseColumn(at.Query.Get("sort"), kind), Down: at.Query.Get("dir") == "down",
 	}
@@ -71,7 +72,7 @@ const entitiesRefresh = 5 * time.Second
 
 // filterEntities parses the table's filter. For an invalid text it uses the longest valid
 // beginning.
-func filterEntities(p *pages.Pages, at pages.Address, m *page.Entities) *search.EntityQuery {
+func filterEntities(p *pages.Pages, at pages.Address, m *entity.Entities) *search.EntityQuery {
 	q, err := search.ParseEntities(m.Query)
 	base := m.Query
 	if err != nil {
@@ -100,10 +101,10 @@ func listEntities(r broker.Reader, kind engine.EntityKind) (all []listedEntity) 
 }
 
 // counts returns the messages of an entity, for a topic those of its subscriptions.
-func (e listedEntity) counts() page.Counts { return pageCounts(e.EntityState, e.Subs) }
+func (e listedEntity) counts() entity.Counts { return pageCounts(e.EntityState, e.Subs) }
 
-func pageCounts(e engine.EntityState, subs []engine.EntityState) page.Counts {
-	c := page.Counts{
+func pageCounts(e engine.EntityState, subs []engine.EntityState) entity.Counts {
+	c := entity.Counts{
 		Active: int(e.Counts.Active), Locked: int(e.Counts.Locked), Scheduled: int(e.Counts.Scheduled),
 		Deferred: int(e.Counts.Deferred), Dead: int(e.Counts.DeadLetter),
 	}
@@ -130,12 +131,12 @@ func (e listedEntity) nextExpiry() engine.Instant {
 	return next
 }
 
-func parseColumn(asked string, kind engine.EntityKind) page.Column {
-	columns := []page.Column{page.ByName, page.ByActive, page.ByLocked, page.ByScheduled, page.ByDeferred, page.ByDead, page.ByExpiry, page.ByIdle, page.BySize}
+func parseColumn(asked string, kind engine.EntityKind) entity.Column {
+	columns := []entity.Column{entity.ByName, entity.ByActive, entity.ByLocked, entity.ByScheduled, entity.ByDeferred, entity.ByDead, entity.ByExpiry, entity.ByIdle, entity.BySize}
 	if kind == engine.Topic {
-		columns = append(columns, page.BySubscriptions)
+		columns = append(columns, entity.BySubscriptions)
 	}
-	if c := page.Column(asked); slices.Contains(columns, c) {
+	if c := entity.Column(asked); slices.Contains(columns, c) {
 		return c
 	}
 	return ""
@@ -143,33 +144,33 @@ func parseColumn(asked string, kind engine.EntityKind) page.Column {
 
 // sortEntities sorts entities, equal ones by name. Entities without an expiry or automatic
 // deletion come last in either direction.
-func sortEntities(all []listedEntity, by page.Column, down bool) {
+func sortEntities(all []listedEntity, by entity.Column, down bool) {
 	key := func(e listedEntity) int64 {
 		c := e.counts()
 		switch by {
-		case page.ByActive:
+		case entity.ByActive:
 			return int64(c.Active)
-		case page.ByLocked:
+		case entity.ByLocked:
 			return int64(c.Locked)
-		case page.ByScheduled:
+		case entity.ByScheduled:
 			return int64(c.Scheduled)
-		case page.ByDeferred:
+		case entity.ByDeferred:
 			return int64(c.Deferred)
-		case page.ByDead:
+		case entity.ByDead:
 			return int64(c.Dead)
-		case page.BySubscriptions:
+		case entity.BySubscriptions:
 			return int64(e.Subscriptions)
-		case page.ByExpiry:
+		case entity.ByExpiry:
 			return int64(e.nextExpiry())
-		case page.ByIdle:
+		case entity.ByIdle:
 			return int64(e.DeletesAt)
-		case page.BySize:
+		case entity.BySize:
 			return e.Bytes
 		default:
 			return 0
 		}
 	}
-	if by == "" || by == page.ByName {
+	if by == "" || by == entity.ByName {
 		if down {
 			slices.Reverse(all)
 		}
@@ -179,7 +180,7 @@ func sortEntities(all []listedEntity, by page.Column, down bool) {
 	for _, e := range all {
 		keys[e.ID] = key(e)
 	}
-	moments := by == page.ByExpiry || by == page.ByIdle
+	moments := by == entity.ByExpiry || by == entity.ByIdle
 	slices.SortStableFunc(all, func(a, b listedEntity) int {
 		x, y := keys[a.ID], keys[b.ID]
 		if moments && (x == 0) != (y == 0) {
@@ -193,9 +194,9 @@ func sortEntities(all []listedEntity, by page.Column, down bool) {
 }
 
 // entityRow returns an entity as a row of a table.
-func entityRow(p *pages.Pages, e listedEntity, now engine.Instant) page.EntityRow {
-	row := page.EntityRow{
-		Key: e.Path.Fold(), Name: e.Path.Name(), Href: p.EntityURL(e.Kind, e.Path), Status: page.Status(e.Config.Status.String()),
+func entityRow(p *pages.Pages, e listedEntity, now engine.Instant) entity.Row {
+	row := entity.Row{
+		Key: e.Path.Fold(), Name: e.Path.Name(), Href: p.EntityURL(e.Kind, e.Path), Status: entity.Status(e.Config.Status.String()),
 		Counts: e.counts(), Subscriptions: e.Subscriptions, Rules: len(e.Rules),
 		Idle: IdleClock(e.EntityState, now), IdleState: recent.IdleState(e.EntityState), Size: e.Bytes,
 	}

@@ -15,6 +15,8 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	listpage "mayfly/views/page/list"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/activity"
 	"mayfly/web/dashboard/admin"
@@ -165,17 +167,17 @@ func (e Snapshot) ttl() time.Duration {
 }
 
 // entityModel returns the parts of the page that all tabs share.
-func entityModel(ctx context.Context, p *pages.Pages, at pages.Address, e Snapshot, s pages.Snapshot) page.Entity {
+func entityModel(ctx context.Context, p *pages.Pages, at pages.Address, e Snapshot, s pages.Snapshot) entity.Entity {
 	at.EntityType, at.Path = e.Kind, e.Path // in its original case
 	c := e.counts()
-	m := page.Entity{
+	m := entity.Entity{
 		Shell: p.LiveShell(ctx, at, s, pages.DisplayPath(e.Path)), Kind: pages.KindOnPage(e.Kind), Name: e.Path.Name(),
 		Href: p.EntityURL(e.Kind, e.Path), Path: e.Path.Fold(),
-		Status: page.Status(e.Config.Status.String()), Closed: e.refusesSends(),
+		Status: entity.Status(e.Config.Status.String()), Closed: e.refusesSends(),
 		Counts: c, Total: c.Active + c.Locked + c.Scheduled + c.Deferred + c.Dead,
 		TTL: e.ttl(), Size: e.Bytes,
 		Forwarding: forwardingModel(p, e, s.Now), Duplicates: duplicates(p, e.EntityState),
-		Transfer: page.Transfer{Waiting: int(e.Counts.Transfer), Failed: int(e.Counts.TransferDeadLetter)},
+		Transfer: entity.Transfer{Waiting: int(e.Counts.Transfer), Failed: int(e.Counts.TransferDeadLetter)},
 	}
 	m.Alerts = activity.EntityAlerts(p, e.Path)
 	m.Damaged = p.DamagedNotice(ctx, func(d engine.DamagedMessage) bool { return d.Path.Entity().Fold() == e.Path.Fold() }, "damaged.of.entity")
@@ -213,7 +215,7 @@ func entityModel(ctx context.Context, p *pages.Pages, at pages.Address, e Snapsh
 }
 
 // fillTab adds the parts that only the open tab shows.
-func fillTab(ctx context.Context, p *pages.Pages, at pages.Address, m *page.Entity, e Snapshot, now engine.Instant) error {
+func fillTab(ctx context.Context, p *pages.Pages, at pages.Address, m *entity.Entity, e Snapshot, now engine.Instant) error {
 	switch m.Tab {
 	case page.TabSettings:
 		m.Settings = entitySettings(ctx, e.Kind, e.Config, p.Broker.Limits())
@@ -263,7 +265,7 @@ func fillTab(ctx context.Context, p *pages.Pages, at pages.Address, m *page.Enti
 		if rows, err = list.Sorted(ctx, p, at, m, o, now); err != nil {
 			return err
 		}
-		m.Shell.Live.URL = at.WithQuery(page.SearchText, "", page.FieldSort, "", page.FieldDir, "", "page", "").String()
+		m.Shell.Live.URL = at.WithQuery(page.SearchText, "", listpage.FieldSort, "", listpage.FieldDir, "", "page", "").String()
 	}
 	if err := fillRows(ctx, p, at, m, e, rows, now); err != nil {
 		return err
@@ -285,7 +287,7 @@ func fillTab(ctx context.Context, p *pages.Pages, at pages.Address, m *page.Enti
 }
 
 // fillRows adds the messages of the open tab.
-func fillRows(ctx context.Context, p *pages.Pages, at pages.Address, m *page.Entity, e Snapshot, rows []engine.Row, now engine.Instant) error {
+func fillRows(ctx context.Context, p *pages.Pages, at pages.Address, m *entity.Entity, e Snapshot, rows []engine.Row, now engine.Instant) error {
 	m.Rows = slices.Grow(m.Rows, len(rows))
 	for _, r := range rows {
 		row := list.MessageRow(ctx, p, r, now, e.Config.LockTime())
@@ -296,7 +298,7 @@ func fillRows(ctx context.Context, p *pages.Pages, at pages.Address, m *page.Ent
 		return nil
 	}
 	m.Columns = list.ColumnMenu(ctx, p, at, e.columnChoice)
-	to := make([]*page.MessageRow, len(m.Rows))
+	to := make([]*listpage.MessageRow, len(m.Rows))
 	for i := range m.Rows {
 		to[i] = &m.Rows[i]
 	}
@@ -304,8 +306,8 @@ func fillRows(ctx context.Context, p *pages.Pages, at pages.Address, m *page.Ent
 }
 
 // allMatching returns the selection of all messages of which the open tab shows some.
-func allMatching(m *page.Entity, path engine.Path, all, shown int) page.AllMatching {
-	out := page.AllMatching{Count: all, Path: string(path), Shown: all > shown}
+func allMatching(m *entity.Entity, path engine.Path, all, shown int) listpage.AllMatching {
+	out := listpage.AllMatching{Count: all, Path: string(path), Shown: all > shown}
 	switch m.Tab {
 	case page.TabScheduled:
 		out.Query = "state:scheduled"
@@ -334,7 +336,7 @@ func allMatching(m *page.Entity, path engine.Path, all, shown int) page.AllMatch
 }
 
 // tabLede returns a sentence about the open tab.
-func tabLede(ctx context.Context, m *page.Entity, e Snapshot) []component.Text {
+func tabLede(ctx context.Context, m *entity.Entity, e Snapshot) []component.Text {
 	switch m.Tab {
 	case page.TabMessages:
 		dead, lost := int(e.expiringSoon.DeadLettered), int(e.expiringSoon.Lost)
@@ -361,10 +363,10 @@ func hasNoEffect(prop engine.Property, forwardTo string) bool {
 }
 
 // entitySettings returns the properties of an entity for display.
-func entitySettings(ctx context.Context, kind engine.EntityKind, c engine.Config, l engine.Limits) (out []page.Setting) {
+func entitySettings(ctx context.Context, kind engine.EntityKind, c engine.Config, l engine.Limits) (out []entity.Setting) {
 	for _, prop := range engine.Properties(kind) {
 		text := prop.Text(c)
-		out = append(out, page.Setting{
+		out = append(out, entity.Setting{
 			Name: prop.Name, Value: displayValue(ctx, prop, text), Default: text == prop.DefaultIn(l),
 			Fixed: prop.CreateOnly, NoEffect: hasNoEffect(prop, c.ForwardTo) && text != prop.Default,
 		})
@@ -384,9 +386,9 @@ func deletedEntityPage(ctx context.Context, p *pages.Pages, at pages.Address, mi
 		return nil, 0, missing
 	}
 	at.EntityType, at.Path = g.Entity.Kind, g.Path
-	m := page.Entity{
+	m := entity.Entity{
 		Shell: p.LiveShell(ctx, at, s, pages.DisplayPath(g.Path)), Kind: pages.KindOnPage(g.Entity.Kind), Name: g.Path.Name(),
-		Href: p.EntityURL(g.Entity.Kind, g.Path), Path: g.Path.Fold(), Status: page.Status(g.Entity.Config.Status.String()),
+		Href: p.EntityURL(g.Entity.Kind, g.Path), Path: g.Path.Fold(), Status: entity.Status(g.Entity.Config.Status.String()),
 		Tab: tabOf(engine.EntityState{Entity: *g.Entity}, page.Tab(at.Query.Get("tab"))), Deleted: DeletedEntityRow(ctx, p, g, s.Now),
 	}
 	if topic, _, ok := g.Path.Subscription(); ok {

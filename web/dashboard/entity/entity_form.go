@@ -13,7 +13,7 @@ import (
 	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/lab"
 	"mayfly/web/dashboard/pages"
@@ -22,7 +22,7 @@ import (
 // CreateForm returns the form for a new queue, topic or subscription.
 func CreateForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.FormState) (view.Page, error) {
 	kind := at.EntityKind()
-	m := page.EntityForm{
+	m := entity.Form{
 		Kind: pages.KindOnPage(kind), New: true, Href: p.ObjectURL(at), To: p.ObjectURL(at), Refused: t.Refused,
 		Name: shorten.To(t.Values.Get("name"), 400), NameError: t.Errors["name"],
 		Temporary: kind == engine.Queue && at.Query.Get("temporary") != "" && p.Broker.Limits().Disabled&engine.IdleFeature == 0,
@@ -53,7 +53,7 @@ func CreateForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.F
 	if m.Temporary {
 		title, m.To = locale.T(ctx, "temporary.new"), p.URL(pages.Address{Namespace: at.Namespace, Kind: at.Kind}.WithQuery("temporary", "1"))
 	}
-	if at.Query.Get(page.QuerySelfForward) != "" {
+	if at.Query.Get(entity.QuerySelfForward) != "" {
 		again := at
 		again.Action = ""
 		if m.Temporary {
@@ -86,13 +86,13 @@ func EditForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.For
 		return nil, err
 	}
 	at.EntityType, at.Path = e.Kind, e.Path
-	m := page.EntityForm{
+	m := entity.Form{
 		Shell: p.StaticShell(ctx, at, locale.T(ctx, "form.edit", locale.Args{"Name": e.Path.Name()})),
 		Kind:  pages.KindOnPage(e.Kind), Name: e.Path.Name(), Href: p.ObjectURL(at), To: p.URL(at), Refused: t.Refused,
 		Fields: propertyFields(p, e.Kind, e.Config, t, targets),
 	}
 	try := at
-	try.Query = url.Values{page.QueryPreview: {"1"}}
+	try.Query = url.Values{entity.QueryPreview: {"1"}}
 	m.Try = p.URL(try)
 	if topic, _, ok := e.Path.Subscription(); ok {
 		m.Topic, m.TopicHref = topic, p.EntityURL(engine.Topic, engine.Path(topic))
@@ -136,7 +136,7 @@ func forwardTargets(r broker.Reader) (names []string) {
 
 // propertyFields returns the properties of an entity as form fields: with the typed values, else the
 // stored ones.
-func propertyFields(p *pages.Pages, kind engine.EntityKind, stored engine.Config, t pages.FormState, targets []string) (out []page.PropertyField) {
+func propertyFields(p *pages.Pages, kind engine.EntityKind, stored engine.Config, t pages.FormState, targets []string) (out []entity.PropertyField) {
 	limits, to := p.Broker.Limits(), stored.ForwardTo
 	if t.Values != nil {
 		to = t.Values.Get("ForwardTo")
@@ -146,7 +146,7 @@ func propertyFields(p *pages.Pages, kind engine.EntityKind, stored engine.Config
 			continue // no choice to offer
 		}
 		is := PropertyText(prop, stored)
-		s := page.PropertyField{
+		s := entity.PropertyField{
 			Name: prop.Name, Type: propertyFieldType(prop.Type), Value: is, Default: PropertyText(prop, limits.Defaults),
 			Fixed: prop.CreateOnly, Error: t.Errors[prop.Name],
 			Options: options(prop, kind, targets), NoEffect: hasNoEffect(prop, to),
@@ -165,20 +165,20 @@ func propertyFields(p *pages.Pages, kind engine.EntityKind, stored engine.Config
 	return out
 }
 
-func propertyFieldType(t engine.PropertyType) page.PropertyFieldType {
+func propertyFieldType(t engine.PropertyType) entity.PropertyFieldType {
 	switch t {
 	case engine.DurationProperty:
-		return page.DurationField
+		return entity.DurationField
 	case engine.NumberProperty:
-		return page.NumberField
+		return entity.NumberField
 	case engine.SwitchProperty:
-		return page.SwitchField
+		return entity.SwitchField
 	case engine.ChoiceProperty:
-		return page.ChoiceField
+		return entity.ChoiceField
 	case engine.EntityProperty:
-		return page.EntityField
+		return entity.EntityField
 	default:
-		return page.TextField
+		return entity.TextField
 	}
 }
 
@@ -307,15 +307,15 @@ const (
 // PreviewTTL predicts the effect of the typed default time to live on the stored messages
 // (TTL-16). It returns zero if that is not shorter than the stored one, or if there are too
 // many messages to examine.
-func PreviewTTL(ctx context.Context, p *pages.Pages, path engine.Path, typed url.Values) (page.TTLPreview, error) {
+func PreviewTTL(ctx context.Context, p *pages.Pages, path engine.Path, typed url.Values) (entity.TTLPreview, error) {
 	d, never, err := engine.ParseDuration(pages.RemoveSpaces(typed.Get("DefaultMessageTimeToLive")))
 	if err != nil || never || d <= 0 {
-		return page.TTLPreview{}, nil //nolint:nilerr // the field shows the error
+		return entity.TTLPreview{}, nil //nolint:nilerr // the field shows the error
 	}
-	var w page.TTLPreview
+	var w entity.TTLPreview
 	for from, scanned := engine.Seq(1), 0; from != 0; scanned += ttlPreviewBatch {
 		if scanned >= ttlPreviewScanned {
-			return page.TTLPreview{}, nil
+			return entity.TTLPreview{}, nil
 		}
 		_, err := p.Read(ctx, func(r broker.Reader) error {
 			e, err := r.State(path)
@@ -333,9 +333,9 @@ func PreviewTTL(ctx context.Context, p *pages.Pages, path engine.Path, typed url
 		})
 		switch {
 		case errors.Is(err, errNoChange):
-			return page.TTLPreview{}, nil
+			return entity.TTLPreview{}, nil
 		case err != nil:
-			return page.TTLPreview{}, err
+			return entity.TTLPreview{}, err
 		}
 	}
 	return w, nil
@@ -343,19 +343,19 @@ func PreviewTTL(ctx context.Context, p *pages.Pages, path engine.Path, typed url
 
 // previewIdleTime predicts when an entity would be deleted with the typed AutoDeleteOnIdle. It returns
 // zero if that is the stored one or cannot be read.
-func previewIdleTime(ctx context.Context, e engine.EntityState, now engine.Instant, typed url.Values) page.IdlePreview {
+func previewIdleTime(ctx context.Context, e engine.EntityState, now engine.Instant, typed url.Values) entity.IdlePreview {
 	d, never, err := engine.ParseDuration(pages.RemoveSpaces(typed.Get("AutoDeleteOnIdle")))
 	if never {
 		d = 0
 	}
 	if err != nil || d == e.Config.AutoDeleteOnIdle {
-		return page.IdlePreview{}
+		return entity.IdlePreview{}
 	}
 	if d == 0 {
-		return page.IdlePreview{Never: true}
+		return entity.IdlePreview{Never: true}
 	}
 	e.Config.AutoDeleteOnIdle, e.Config.ForwardTo, e.UnpinnedIdle = d, typed.Get("ForwardTo"), 0
-	i := page.IdlePreview{Is: component.Length(ctx, d)}
+	i := entity.IdlePreview{Is: component.Length(ctx, d)}
 	switch {
 	case e.Config.ForwardTo != "": // IDLE-12
 		i.Why = locale.T(ctx, "if.idle.forwards")
@@ -371,7 +371,7 @@ func previewIdleTime(ctx context.Context, e engine.EntityState, now engine.Insta
 
 // countExpiring adds a slice of messages to w, and returns where the next slice begins, or zero
 // at the end.
-func countExpiring(w *page.TTLPreview, r broker.Reader, b engine.Browse, ttl time.Duration) (next engine.Seq, err error) {
+func countExpiring(w *entity.TTLPreview, r broker.Reader, b engine.Browse, ttl time.Duration) (next engine.Seq, err error) {
 	rows, err := r.Browse(b)
 	if err != nil {
 		return 0, err

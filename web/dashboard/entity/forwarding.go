@@ -7,7 +7,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
 	"mayfly/web/dashboard/pages"
 )
 
@@ -166,8 +166,8 @@ func (s *forwarding) scan(rows []engine.Row) {
 }
 
 // forwardingArrow returns a stream as the page of one of its ends draws it.
-func forwardingArrow(p *pages.Pages, s forwarding, in bool, now engine.Instant) page.ForwardingArrow {
-	a := page.ForwardingArrow{Name: pages.DisplayPath(s.name), Dead: s.dead, Waiting: s.waiting, Blocked: s.blockedBy(now)}
+func forwardingArrow(p *pages.Pages, s forwarding, in bool, now engine.Instant) entity.ForwardingArrow {
+	a := entity.ForwardingArrow{Name: pages.DisplayPath(s.name), Dead: s.dead, Waiting: s.waiting, Blocked: s.blockedBy(now)}
 	switch {
 	case in && s.dead:
 		a.Name, a.Href = pages.DisplayPath(s.from.Path), p.EntityURL(s.from.Kind, s.from.Path.DeadLetter())
@@ -180,28 +180,28 @@ func forwardingArrow(p *pages.Pages, s forwarding, in bool, now engine.Instant) 
 }
 
 // blockedBy returns why nothing is forwarded now, or "" if nothing is in the way.
-func (s forwarding) blockedBy(now engine.Instant) page.ForwardingBlock {
+func (s forwarding) blockedBy(now engine.Instant) entity.ForwardingBlock {
 	switch {
 	case !pages.AllowsReceive(s.from.Config.Status): // STAT-7
-		return page.BlockSourceDisabled
+		return entity.BlockSourceDisabled
 	case s.to.ID == 0:
-		return page.BlockTargetMissing
+		return entity.BlockTargetMissing
 	case !pages.AllowsSend(s.to.Config.Status): // STAT-10
-		return page.BlockTargetDisabled
+		return entity.BlockTargetDisabled
 	case s.to.Charged+s.nextSize >= s.to.Config.MaxBytes():
-		return page.BlockTargetFull
+		return entity.BlockTargetFull
 	case s.hopsExhausted: // FWD-6
-		return page.BlockHopLimit
+		return entity.BlockHopLimit
 	case s.since != 0 && s.since.Add(stuckAfter).Passed(now):
-		return page.BlockRefused
+		return entity.BlockRefused
 	default:
 		return ""
 	}
 }
 
 // forwardingModel returns the forwarding from an entity and to it, as its page draws it.
-func forwardingModel(p *pages.Pages, e Snapshot, now engine.Instant) page.Forwarding {
-	f := page.Forwarding{More: e.forwarding.omitted, Hops: int(p.Broker.Limits().ForwardHops), Topics: e.Kind == engine.Topic}
+func forwardingModel(p *pages.Pages, e Snapshot, now engine.Instant) entity.Forwarding {
+	f := entity.Forwarding{More: e.forwarding.omitted, Hops: int(p.Broker.Limits().ForwardHops), Topics: e.Kind == engine.Topic}
 	for _, s := range e.forwarding.in {
 		f.In = append(f.In, forwardingArrow(p, s, true, now))
 	}
@@ -212,11 +212,11 @@ func forwardingModel(p *pages.Pages, e Snapshot, now engine.Instant) page.Forwar
 }
 
 // duplicates returns the counts of duplicate detection at an entity.
-func duplicates(p *pages.Pages, e engine.EntityState) page.Duplicates {
+func duplicates(p *pages.Pages, e engine.EntityState) entity.Duplicates {
 	if !e.Config.RequiresDuplicateDetection || e.Kind == engine.Subscription {
-		return page.Duplicates{}
+		return entity.Duplicates{}
 	}
-	return page.Duplicates{
+	return entity.Duplicates{
 		Window: e.Config.DuplicateWindow(), Dropped: int(e.Duplicates), Remembered: e.RememberedIDs, Most: int(p.Broker.Limits().DuplicateIDs),
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"mayfly/engine"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/overview"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
 )
@@ -22,8 +22,8 @@ func IdleClock(e engine.EntityState, now engine.Instant) component.Clock {
 }
 
 // TemporaryEntity returns an entity with automatic deletion as the page shows it.
-func TemporaryEntity(ctx context.Context, p *pages.Pages, e engine.EntityState, now engine.Instant) page.TemporaryEntity {
-	s := page.TemporaryEntity{
+func TemporaryEntity(ctx context.Context, p *pages.Pages, e engine.EntityState, now engine.Instant) overview.TemporaryEntity {
+	s := overview.TemporaryEntity{
 		Key: e.Path.Fold(), Name: pages.DisplayPath(e.Path), Href: p.EntityURL(e.Kind, e.Path), Kind: pages.KindName(ctx, e.Kind),
 		Messages: int(e.Counts.MessageCount()), State: recent.IdleState(e), Clock: IdleClock(e, now),
 		Why: idleReasons(ctx, e),

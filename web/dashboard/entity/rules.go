@@ -13,6 +13,8 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	labpage "mayfly/views/page/lab"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/lab"
 	"mayfly/web/dashboard/pages"
@@ -29,8 +31,8 @@ const (
 )
 
 // rule returns a rule of a subscription for display.
-func rule(p *pages.Pages, sub engine.Path, r engine.Rule, now engine.Instant) page.Rule {
-	out := page.Rule{
+func rule(p *pages.Pages, sub engine.Path, r engine.Rule, now engine.Instant) labpage.Rule {
+	out := labpage.Rule{
 		Name: r.Name, Kind: lab.RuleKind(r.Filter.Kind), Filter: r.Filter.Text, Action: r.Action,
 		Always: r.Filter.Kind == engine.TrueFilter, Created: r.CreatedAt.Time(), Now: now.Time(),
 		Edit: p.RuleURL(sub, "rules/edit", r.Name), Remove: p.RuleURL(sub, "rules/remove", r.Name),
@@ -49,7 +51,7 @@ func rule(p *pages.Pages, sub engine.Path, r engine.Rule, now engine.Instant) pa
 }
 
 // ruleWithError is rule with the error, if the engine would refuse the rule now.
-func ruleWithError(p *pages.Pages, sub engine.Path, r engine.Rule, now engine.Instant) page.Rule {
+func ruleWithError(p *pages.Pages, sub engine.Path, r engine.Rule, now engine.Instant) labpage.Rule {
 	out, limits := rule(p, sub, r, now), p.Broker.Limits()
 	err := engine.CheckRule(r, limits)
 	if err == nil {
@@ -62,7 +64,7 @@ func ruleWithError(p *pages.Pages, sub engine.Path, r engine.Rule, now engine.In
 }
 
 // rulesTab adds one page of a subscription's rules.
-func rulesTab(ctx context.Context, p *pages.Pages, at pages.Address, m *page.Entity, e Snapshot, now engine.Instant) {
+func rulesTab(ctx context.Context, p *pages.Pages, at pages.Address, m *entity.Entity, e Snapshot, now engine.Instant) {
 	from := (pageNumber(at, len(e.Rules), rulesOnPage) - 1) * rulesOnPage
 	shown := e.Rules[from:min(len(e.Rules), from+rulesOnPage)]
 	for _, r := range shown {
@@ -146,7 +148,7 @@ func RuleForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.For
 			return nil, err
 		}
 	}
-	m := page.RuleForm{
+	m := labpage.RuleForm{
 		Shell: p.StaticShell(ctx, at, locale.T(ctx, "rule.new", locale.Args{"Name": e.Path.Name()})),
 		New:   is.Name == "",
 		In:    page.EntityRef{Kind: page.Subscription, Name: e.Path.Name(), Href: p.EntityURL(e.Kind, e.Path)},
@@ -178,7 +180,7 @@ func RuleForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.For
 // prefillRuleForm fills an empty form with the message that its address names, and tries the rule on
 // it if there is one.
 func prefillRuleForm(ctx context.Context, p *pages.Pages, at pages.Address, t *pages.FormState, is engine.Rule) error {
-	k, ok := pages.ParseNumber(at.Query.Get(page.LabFrom))
+	k, ok := pages.ParseNumber(at.Query.Get(labpage.LabFrom))
 	if !ok || t.Values != nil {
 		return nil
 	}

@@ -11,7 +11,8 @@ import (
 	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/message"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/admin"
 	"mayfly/web/dashboard/list"
@@ -29,19 +30,19 @@ type sessionSnapshot struct {
 
 // Session returns the page of a session.
 func Session(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint64, error) {
-	return sessionPage(ctx, p, at, page.StateForm{})
+	return sessionPage(ctx, p, at, entity.StateForm{})
 }
 
 // SessionWithState returns the page of a session whose state could not be set, with the typed values.
-func SessionWithState(ctx context.Context, p *pages.Pages, at pages.Address, typed page.StateForm) (view.Page, error) {
+func SessionWithState(ctx context.Context, p *pages.Pages, at pages.Address, typed entity.StateForm) (view.Page, error) {
 	at.Action = ""
 	m, _, err := sessionPage(ctx, p, at, typed)
 	return m, err
 }
 
-func sessionPage(ctx context.Context, p *pages.Pages, at pages.Address, typed page.StateForm) (view.Page, uint64, error) {
-	id := at.Query.Get(page.SessionID)
-	if !at.Query.Has(page.SessionID) {
+func sessionPage(ctx context.Context, p *pages.Pages, at pages.Address, typed entity.StateForm) (view.Page, uint64, error) {
+	id := at.Query.Get(entity.SessionID)
+	if !at.Query.Has(entity.SessionID) {
 		return nil, 0, fmt.Errorf("%w: it names no session", pages.ErrPageNotFound)
 	}
 	var v sessionSnapshot
@@ -94,15 +95,15 @@ func readSession(r broker.Reader, path engine.Path, id string, from engine.Seq) 
 	return v, err
 }
 
-func sessionModel(ctx context.Context, p *pages.Pages, at pages.Address, v sessionSnapshot, s pages.Snapshot) page.Session {
+func sessionModel(ctx context.Context, p *pages.Pages, at pages.Address, v sessionSnapshot, s pages.Snapshot) entity.Session {
 	at.EntityType, at.Path = v.Kind, v.Path // in its original case
-	m := page.Session{
+	m := entity.Session{
 		Shell: p.LiveShell(ctx, at, s, component.SessionName(ctx, shorten.To(v.row.ID, 128))), In: p.EntityRef(v.Kind, v.Path), Path: v.Path.Fold(),
 		Name: v.Path.Name(), ID: v.row.ID,
 		Active: int(v.row.Active), Locked: int(v.row.Locked), Deferred: int(v.row.Deferred), Now: s.Now.Time(),
 		Turn: queuePosition(v.queuePositions, v.row, s.Now), Hold: admin.SessionLock(v.row, v.EntityState, s.Now),
-		HasState: v.set, StateAt: v.row.ChangedAt.Time(), State: page.Body{Content: []byte(v.state), Size: int64(len(v.state))},
-		View: page.BodyView(pages.OneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView))),
+		HasState: v.set, StateAt: v.row.ChangedAt.Time(), State: message.Body{Content: []byte(v.state), Size: int64(len(v.state))},
+		View: message.BodyView(pages.OneOf(at.Query.Get("view"), string(message.TreeView), string(message.RawView), string(message.HexView))),
 		Most: p.Broker.Limits().SessionStateSize,
 	}
 	m.Seen = string(engine.TagSessionState(nil))

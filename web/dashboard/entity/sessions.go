@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
 	"mayfly/web/dashboard/admin"
 	"mayfly/web/dashboard/pages"
 )
@@ -83,9 +83,9 @@ func queuePosition(turns map[string]int, row engine.SessionRow, now engine.Insta
 }
 
 // fillSessions adds the parts that the sessions tab shows.
-func fillSessions(ctx context.Context, p *pages.Pages, at pages.Address, m *page.Entity, e Snapshot, now engine.Instant) {
+func fillSessions(ctx context.Context, p *pages.Pages, at pages.Address, m *entity.Entity, e Snapshot, now engine.Instant) {
 	for _, row := range e.sessions {
-		r := page.SessionRow{
+		r := entity.SessionRow{
 			Key: sessionKey(row.ID), ID: row.ID, Href: p.SessionURL(e.Kind, e.Path, row.ID), Now: now.Time(),
 			Active: int(row.Active), Locked: int(row.Locked), Deferred: int(row.Deferred), Turn: queuePosition(e.queuePositions, row, now),
 			Hold: admin.SessionLock(row, e.EntityState, now), HasState: row.StateSet, State: int64(row.StateSize),

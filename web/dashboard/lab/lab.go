@@ -12,6 +12,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/lab"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
@@ -41,16 +42,16 @@ type labSnapshot struct {
 }
 
 func labPage(ctx context.Context, p *pages.Pages, at pages.Address, t pages.FormState) (view.Page, uint64, error) {
-	m := page.FilterLab{Refused: t.Refused, MaxUnmatched: recent.MaxUnmatched}
-	wanted := engine.Path(t.Values.Get(page.LabTopic))
+	m := lab.FilterLab{Refused: t.Refused, MaxUnmatched: recent.MaxUnmatched}
+	wanted := engine.Path(t.Values.Get(lab.LabTopic))
 	if wanted == "" {
-		wanted = engine.Path(at.Query.Get(page.LabTopic))
+		wanted = engine.Path(at.Query.Get(lab.LabTopic))
 	}
 	from, known, err := labStart(ctx, p, at, &t, &m)
 	if err != nil {
 		return nil, 0, err
 	}
-	if known && from.topic != "" && at.Query.Get(page.LabTopic) == "" && !t.Values.Has(page.LabTopic) {
+	if known && from.topic != "" && at.Query.Get(lab.LabTopic) == "" && !t.Values.Has(lab.LabTopic) {
 		wanted = from.topic
 	}
 	var e labSnapshot
@@ -90,8 +91,8 @@ func labPage(ctx context.Context, p *pages.Pages, at pages.Address, t pages.Form
 }
 
 // labStart fills in the message that the address names, and tries it.
-func labStart(ctx context.Context, p *pages.Pages, at pages.Address, t *pages.FormState, m *page.FilterLab) (from TrialMessage, known bool, err error) {
-	k, ok := pages.ParseNumber(at.Query.Get(page.LabFrom))
+func labStart(ctx context.Context, p *pages.Pages, at pages.Address, t *pages.FormState, m *lab.FilterLab) (from TrialMessage, known bool, err error) {
+	k, ok := pages.ParseNumber(at.Query.Get(lab.LabFrom))
 	if !ok {
 		return from, false, nil
 	}
@@ -160,8 +161,8 @@ func (t subscriptionResult) rank() int {
 // outcome returns the results of all subscriptions for a message; key is the message that the
 // form was filled from, if any. Every rule is evaluated, and there may be many, so this
 // happens outside the broker's turn and ends when ctx does.
-func outcome(ctx context.Context, p *pages.Pages, subs []engine.EntityState, m filter.Message, key string) (page.Outcome, error) {
-	out := page.Outcome{Tried: true}
+func outcome(ctx context.Context, p *pages.Pages, subs []engine.EntityState, m filter.Message, key string) (lab.Outcome, error) {
+	out := lab.Outcome{Tried: true}
 	all := make([]subscriptionResult, 0, len(subs))
 	for _, sub := range subs {
 		if err := ctx.Err(); err != nil {
@@ -201,12 +202,12 @@ func evaluateRules(p *pages.Pages, sub engine.EntityState, m filter.Message) sub
 
 // resultOf returns t as the page shows it, with its rules in order. If there are too many, rules
 // that select the message or fail on it are preferred.
-func resultOf(p *pages.Pages, t subscriptionResult, m filter.Message, key string) page.SubscriptionResult {
+func resultOf(p *pages.Pages, t subscriptionResult, m filter.Message, key string) lab.SubscriptionResult {
 	limits := p.Broker.Limits()
 	edit := func(do, rule string) string {
-		return p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.Entity, EntityType: engine.Subscription, Path: t.sub.Path, Action: do}.WithQuery("rule", rule, page.LabFrom, key))
+		return p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.Entity, EntityType: engine.Subscription, Path: t.sub.Path, Action: do}.WithQuery("rule", rule, lab.LabFrom, key))
 	}
-	out := page.SubscriptionResult{
+	out := lab.SubscriptionResult{
 		Name: t.sub.Path.Name(), Href: p.EntityURL(engine.Subscription, t.sub.Path), Copies: t.copies, Dead: t.dead, NewRule: edit("rules/new", ""),
 	}
 	rules := t.sub.Rules

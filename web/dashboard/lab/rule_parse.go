@@ -11,15 +11,16 @@ import (
 	"mayfly/engine/value"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/lab"
+	"mayfly/views/page/send"
 	"mayfly/web/dashboard/pages"
 )
 
 // ParseRuleName reads the name of a new rule. An error goes to t.Errors.
 func ParseRuleName(t pages.FormState, l engine.Limits) string {
-	name := strings.TrimSpace(t.Values.Get(page.RuleName))
+	name := strings.TrimSpace(t.Values.Get(lab.RuleName))
 	if err := engine.CheckRuleName(name, l); err != nil {
-		t.Errors[page.RuleName] = component.ServerText(err.Error())
+		t.Errors[lab.RuleName] = component.ServerText(err.Error())
 	}
 	return name
 }
@@ -29,17 +30,17 @@ func ParseRuleName(t pages.FormState, l engine.Limits) string {
 func ParseRule(ctx context.Context, t *pages.FormState, l engine.Limits) engine.Rule {
 	t.SyntaxErrors = map[string]component.SyntaxError{}
 	var r engine.Rule
-	if action := UnixLines(t.Values.Get(page.RuleAction)); strings.TrimSpace(action) != "" {
+	if action := UnixLines(t.Values.Get(lab.RuleAction)); strings.TrimSpace(action) != "" {
 		r.Action = action
 	}
-	kind, ok := filterKinds[page.RuleKind(t.Values.Get(page.RuleHow))]
+	kind, ok := filterKinds[lab.RuleKind(t.Values.Get(lab.RuleHow))]
 	if !ok {
-		t.Errors[page.RuleHow] = component.Text{S: locale.T(ctx, "ui.rule.kind")}
+		t.Errors[lab.RuleHow] = component.Text{S: locale.T(ctx, "ui.rule.kind")}
 	}
 	r.Filter.Kind = kind
 	switch kind {
 	case engine.SQLFilter:
-		r.Filter.Text = UnixLines(t.Values.Get(page.RuleSQL))
+		r.Filter.Text = UnixLines(t.Values.Get(lab.RuleSQL))
 	case engine.CorrelationFilter:
 		r.Filter.Text = parseConditions(ctx, t)
 	}
@@ -55,23 +56,23 @@ func UnixLines(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") }
 
 // filterKinds maps the words of forms to kinds of filters; an empty word means the true
 // filter.
-var filterKinds = map[page.RuleKind]engine.FilterKind{
-	"": engine.TrueFilter, page.FilterTrue: engine.TrueFilter, page.FilterFalse: engine.FalseFilter,
-	page.FilterSQL: engine.SQLFilter, page.FilterCorrelation: engine.CorrelationFilter,
+var filterKinds = map[lab.RuleKind]engine.FilterKind{
+	"": engine.TrueFilter, lab.FilterTrue: engine.TrueFilter, lab.FilterFalse: engine.FalseFilter,
+	lab.FilterSQL: engine.SQLFilter, lab.FilterCorrelation: engine.CorrelationFilter,
 }
 
 // RuleKind returns a kind of filter in the word of forms, or "" for a kind added by a later
 // version.
-func RuleKind(k engine.FilterKind) page.RuleKind {
+func RuleKind(k engine.FilterKind) lab.RuleKind {
 	switch k {
 	case engine.TrueFilter:
-		return page.FilterTrue
+		return lab.FilterTrue
 	case engine.FalseFilter:
-		return page.FilterFalse
+		return lab.FilterFalse
 	case engine.CorrelationFilter:
-		return page.FilterCorrelation
+		return lab.FilterCorrelation
 	case engine.SQLFilter:
-		return page.FilterSQL
+		return lab.FilterSQL
 	default:
 		return ""
 	}
@@ -80,30 +81,30 @@ func RuleKind(k engine.FilterKind) page.RuleKind {
 // parseParameters reads the parameters of a rule. Their names get the leading @ if it was not
 // typed (FILT-25).
 func parseParameters(ctx context.Context, t *pages.FormState) value.Properties {
-	t.LimitRows(ctx, page.RuleParameterPrefix, page.RuleSQL)
-	all := pages.ParseRows(ctx, *t, page.RuleParameterPrefix)
+	t.LimitRows(ctx, lab.RuleParameterPrefix, lab.RuleSQL)
+	all := pages.ParseRows(ctx, *t, lab.RuleParameterPrefix)
 	for i := range all {
 		if !strings.HasPrefix(all[i].Name, "@") {
 			all[i].Name = "@" + all[i].Name
 		}
 		if _, twice := all[:i].LookupFold(all[i].Name); twice {
-			t.SetError(page.RuleSQL, component.Text{S: locale.T(ctx, "ui.rule.twice", locale.Args{"Name": shorten.To(all[i].Name, 64)})})
+			t.SetError(lab.RuleSQL, component.Text{S: locale.T(ctx, "ui.rule.twice", locale.Args{"Name": shorten.To(all[i].Name, 64)})})
 		}
 	}
 	return all
 }
 
 // submittedConditions returns the rows of conditions of a submitted form.
-func submittedConditions(t pages.FormState) (rows []page.Condition) {
+func submittedConditions(t pages.FormState) (rows []lab.Condition) {
 	for i := range pages.MaxRowsRead {
-		field := page.RuleConditionPrefix + strconv.Itoa(i)
-		if !t.Values.Has(field+page.SendPropertyName) && !t.Values.Has(field+page.SendPropertyValue) {
+		field := lab.RuleConditionPrefix + strconv.Itoa(i)
+		if !t.Values.Has(field+send.SendPropertyName) && !t.Values.Has(field+send.SendPropertyValue) {
 			break
 		}
-		rows = append(rows, page.Condition{
-			Of:   t.Values.Get(field + page.RuleConditionOf),
-			Name: t.Values.Get(field + page.SendPropertyName), Kind: t.Values.Get(field + page.SendPropertyKind),
-			Value: t.Values.Get(field + page.SendPropertyValue), Error: t.Errors[field],
+		rows = append(rows, lab.Condition{
+			Of:   t.Values.Get(field + lab.RuleConditionOf),
+			Name: t.Values.Get(field + send.SendPropertyName), Kind: t.Values.Get(field + send.SendPropertyKind),
+			Value: t.Values.Get(field + send.SendPropertyValue), Error: t.Errors[field],
 		})
 	}
 	return rows
@@ -112,10 +113,10 @@ func submittedConditions(t pages.FormState) (rows []page.Condition) {
 // parseConditions reads the rows of a correlation filter into its text, leaving out rows
 // without a condition.
 func parseConditions(ctx context.Context, t *pages.FormState) string {
-	t.LimitRows(ctx, page.RuleConditionPrefix, page.RuleConditionRows)
+	t.LimitRows(ctx, lab.RuleConditionPrefix, lab.RuleConditionRows)
 	var c filter.Correlation
 	for i, row := range submittedConditions(*t) {
-		field := page.RuleConditionPrefix + strconv.Itoa(i)
+		field := lab.RuleConditionPrefix + strconv.Itoa(i)
 		twice := func(name string) {
 			t.Errors[field] = component.Text{S: locale.T(ctx, "ui.rule.twice", locale.Args{"Name": shorten.To(name, 64)})}
 		}
@@ -147,7 +148,7 @@ func parseConditions(ctx context.Context, t *pages.FormState) string {
 }
 
 // conditionField returns the field of a correlation filter for a system property, one of
-// page.Correlated, or nil if a filter cannot have such a condition.
+// lab.Correlated, or nil if a filter cannot have such a condition.
 func conditionField(c *filter.Correlation, of string) *string {
 	switch of {
 	case "Label":
@@ -172,14 +173,14 @@ func conditionField(c *filter.Correlation, of string) *string {
 }
 
 // Conditions returns the Conditions of a correlation filter as rows.
-func Conditions(c *filter.Correlation) (rows []page.Condition) {
-	for _, of := range page.Correlated() {
+func Conditions(c *filter.Correlation) (rows []lab.Condition) {
+	for _, of := range lab.Correlated() {
 		if text := *conditionField(c, of); text != "" {
-			rows = append(rows, page.Condition{Of: of, Value: text})
+			rows = append(rows, lab.Condition{Of: of, Value: text})
 		}
 	}
 	for _, q := range c.Properties {
-		rows = append(rows, page.Condition{Name: q.Name, Kind: q.Value.Kind().String(), Value: q.Value.Text()})
+		rows = append(rows, lab.Condition{Name: q.Name, Kind: q.Value.Kind().String(), Value: q.Value.Text()})
 	}
 	return rows
 }

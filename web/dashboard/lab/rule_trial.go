@@ -8,7 +8,7 @@ import (
 	"mayfly/engine/shorten"
 	"mayfly/engine/value"
 	"mayfly/views/component"
-	"mayfly/views/page"
+	"mayfly/views/page/lab"
 	"mayfly/web/dashboard/pages"
 )
 
@@ -23,8 +23,8 @@ func MessageAsSent(c engine.Content, topic engine.EntityState, now engine.Instan
 }
 
 // TryRule tries a rule on a message and returns the result.
-func TryRule(r engine.Rule, m filter.Message, l engine.Limits) page.RuleResult {
-	j := page.RuleResult{Rule: r.Name, Kind: RuleKind(r.Filter.Kind), Action: r.Action}
+func TryRule(r engine.Rule, m filter.Message, l engine.Limits) lab.RuleResult {
+	j := lab.RuleResult{Rule: r.Name, Kind: RuleKind(r.Filter.Kind), Action: r.Action}
 	if r.Filter.Kind == engine.SQLFilter {
 		j.Text = r.Filter.Text
 	}
@@ -101,11 +101,11 @@ func reading(v value.Value) component.Reading {
 
 // changes returns the properties that an action changed: system properties first, then
 // application properties, new ones last.
-func changes(before, after filter.Message) (out []page.Change) {
+func changes(before, after filter.Message) (out []lab.Change) {
 	is, becomes := systemTexts(before), systemTexts(after)
 	for i := range is {
 		if is[i].text != becomes[i].text {
-			out = append(out, page.Change{Name: "sys." + is[i].name, Before: is[i].reading(), After: becomes[i].reading()})
+			out = append(out, lab.Change{Name: "sys." + is[i].name, Before: is[i].reading(), After: becomes[i].reading()})
 		}
 	}
 	named := map[string]bool{}
@@ -116,7 +116,7 @@ func changes(before, after filter.Message) (out []page.Change) {
 		named[q.Name] = true
 		was, had := before.Properties.Lookup(q.Name)
 		now, has := after.Properties.Lookup(q.Name)
-		c := page.Change{Name: shorten.To(q.Name, 200), Before: reading(was), After: reading(now)}
+		c := lab.Change{Name: shorten.To(q.Name, 200), Before: reading(was), After: reading(now)}
 		switch {
 		case !had:
 			c.Before = component.Reading{Missing: true}

@@ -10,7 +10,8 @@ import (
 	"mayfly/engine/value"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/lab"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
 )
@@ -26,7 +27,7 @@ func SuggestSubscription(ctx context.Context, p *pages.Pages, at pages.Address) 
 		return pages.Address{}, &pages.LocalizedError{Err: engine.ErrArgument, Text: locale.T(ctx, id)}
 	}
 	switch {
-	case len(at.Query[page.LabKey]) == 0:
+	case len(at.Query[lab.LabKey]) == 0:
 		return refuse("tray.choose")
 	case len(alike) == 0:
 		return refuse("tray.unknown")
@@ -36,14 +37,14 @@ func SuggestSubscription(ctx context.Context, p *pages.Pages, at pages.Address) 
 		if s.Topic.Fold() != form.Path.Fold() {
 			return refuse("tray.topics")
 		}
-		form.Query.Add(page.LabKey, pages.KeyText(s.Key))
+		form.Query.Add(lab.LabKey, pages.KeyText(s.Key))
 	}
 	return form, nil
 }
 
 // selectedUnmatched returns the unmatched messages that an address names, without repetition.
 func selectedUnmatched(p *pages.Pages, at pages.Address) (out []recent.UnmatchedMessage) {
-	keys := at.Query[page.LabKey]
+	keys := at.Query[lab.LabKey]
 	for i, text := range keys[:min(len(keys), maxSuggestedFrom)] {
 		k, ok := pages.ParseNumber(text)
 		if !ok || slices.Contains(keys[:i], text) {
@@ -58,7 +59,7 @@ func selectedUnmatched(p *pages.Pages, at pages.Address) (out []recent.Unmatched
 
 // FirstRule adds the fields of a new subscription's first rule: as typed, or as suggested from
 // the messages that the address names.
-func FirstRule(ctx context.Context, p *pages.Pages, at pages.Address, t pages.FormState, m *page.EntityForm) {
+func FirstRule(ctx context.Context, p *pages.Pages, at pages.Address, t pages.FormState, m *entity.Form) {
 	var r engine.Rule
 	var contents []engine.Content
 	for _, s := range selectedUnmatched(p, at) {
@@ -96,7 +97,7 @@ func commonFilter(all []engine.Content) *filter.Correlation {
 		return !slices.ContainsFunc(seen, func(m filter.Message) bool { return !one.Matches(&m) })
 	}
 	own := systemTexts(seen[0])
-	for _, of := range page.Correlated() {
+	for _, of := range lab.Correlated() {
 		if len(all) == 1 && slices.Contains([]string{"MessageId", "CorrelationId", "SessionId", "ReplyToSessionId"}, of) {
 			continue
 		}
@@ -110,7 +111,7 @@ func commonFilter(all []engine.Content) *filter.Correlation {
 	for _, q := range seen[0].Properties {
 		_, twice := c.Properties.LookupFold(q.Name)
 		one := filter.Correlation{Properties: value.Properties{q}}
-		if !twice && q.Name != "" && pages.IsSingleLine(q.Name) && pages.IsSingleLine(q.Value.Text()) && len(c.Properties) < pages.MaxRows-len(page.Correlated()) && holds(one) {
+		if !twice && q.Name != "" && pages.IsSingleLine(q.Name) && pages.IsSingleLine(q.Value.Text()) && len(c.Properties) < pages.MaxRows-len(lab.Correlated()) && holds(one) {
 			c.Properties = append(c.Properties, q)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/shorten"
-	"mayfly/views/page"
+	"mayfly/views/page/lab"
+	listpage "mayfly/views/page/list"
 	"mayfly/web/dashboard/list"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
@@ -20,8 +21,8 @@ const (
 )
 
 // unmatchedRow returns a row of the unmatched messages.
-func unmatchedRow(p *pages.Pages, s recent.UnmatchedMessage, now engine.Instant) page.UnmatchedMessage {
-	row := page.UnmatchedMessage{Key: pages.KeyText(s.Key), At: s.At.Time(), Now: now.Time(), Topic: p.EntityRef(engine.Topic, s.Topic)}
+func unmatchedRow(p *pages.Pages, s recent.UnmatchedMessage, now engine.Instant) lab.UnmatchedMessage {
+	row := lab.UnmatchedMessage{Key: pages.KeyText(s.Key), At: s.At.Time(), Now: now.Time(), Topic: p.EntityRef(engine.Topic, s.Topic)}
 	c, err := s.Content.Content()
 	if err != nil {
 		return row
@@ -31,14 +32,14 @@ func unmatchedRow(p *pages.Pages, s recent.UnmatchedMessage, now engine.Instant)
 		{"CorrelationId", c.CorrelationID}, {"SessionId", c.SessionID}, {"To", c.To}, {"ReplyTo", c.ReplyTo}, {"ContentType", c.ContentType},
 	} {
 		if of.text != "" || of.name == "SessionId" && c.HasSessionID() {
-			row.Pills = append(row.Pills, page.Pill{Key: "sys." + of.name, Value: shorten.To(of.text, maxPillValueBytes)})
+			row.Pills = append(row.Pills, listpage.Pill{Key: "sys." + of.name, Value: shorten.To(of.text, maxPillValueBytes)})
 		}
 	}
 	for _, q := range c.Properties {
-		row.Pills = append(row.Pills, page.Pill{Key: shorten.To(q.Name, list.MaxPillBytes), Value: shorten.To(q.Value.String(), maxPillValueBytes)})
+		row.Pills = append(row.Pills, listpage.Pill{Key: shorten.To(q.Name, list.MaxPillBytes), Value: shorten.To(q.Value.String(), maxPillValueBytes)})
 	}
 	if more := len(row.Pills) - maxUnmatchedPills; more > 0 {
-		row.Pills = append(row.Pills[:maxUnmatchedPills:maxUnmatchedPills], page.Pill{Key: "…"})
+		row.Pills = append(row.Pills[:maxUnmatchedPills:maxUnmatchedPills], listpage.Pill{Key: "…"})
 	}
 	return row
 }
@@ -52,8 +53,8 @@ type TrialMessage struct {
 }
 
 // Sample returns s for display.
-func (s TrialMessage) Sample(now engine.Instant) page.Sample {
-	return page.Sample{Key: pages.KeyText(s.key), Subject: shorten.To(s.Content.Subject, 200), ID: shorten.To(s.Content.MessageID, 128), At: s.At.Time(), Now: now.Time()}
+func (s TrialMessage) Sample(now engine.Instant) lab.Sample {
+	return lab.Sample{Key: pages.KeyText(s.key), Subject: shorten.To(s.Content.Subject, 200), ID: shorten.To(s.Content.MessageID, 128), At: s.At.Time(), Now: now.Time()}
 }
 
 // UnmatchedTrial returns a message that no subscription took, to try a rule on.

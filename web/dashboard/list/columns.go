@@ -16,7 +16,7 @@ import (
 	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/list"
 	"mayfly/web/dashboard/pages"
 )
 
@@ -31,15 +31,15 @@ type ColumnChoice struct {
 
 // ChooseColumns determines the columns of a list: those in the address, else those of the view it
 // names, else those of the default view.
-func ChooseColumns(ctx context.Context, r broker.Reader, at pages.Address, list columns.List) ColumnChoice {
-	c := ColumnChoice{List: list}
+func ChooseColumns(ctx context.Context, r broker.Reader, at pages.Address, kind columns.List) ColumnChoice {
+	c := ColumnChoice{List: kind}
 	for _, v := range columns.ViewsIn(r) {
-		if v.AppliesTo(list) {
+		if v.AppliesTo(kind) {
 			c.views = append(c.views, v)
 		}
 	}
-	name := at.Query.Get(page.FieldView)
-	switch asked := at.Query[page.FieldColumn]; {
+	name := at.Query.Get(list.FieldView)
+	switch asked := at.Query[list.FieldColumn]; {
 	case len(asked) > 0:
 		all, err := columns.ParseAll(asked)
 		if err != nil {
@@ -56,7 +56,7 @@ func ChooseColumns(ctx context.Context, r broker.Reader, at pages.Address, list 
 		}
 		c.Columns, c.name = v.Columns, v.Name
 	default:
-		if v, ok := columns.DefaultFor(c.views, list); ok {
+		if v, ok := columns.DefaultFor(c.views, kind); ok {
 			c.Columns, c.name = v.Columns, v.Name
 		}
 	}
@@ -64,21 +64,21 @@ func ChooseColumns(ctx context.Context, r broker.Reader, at pages.Address, list 
 }
 
 // ColumnMenu returns the column menu of the list's page.
-func ColumnMenu(ctx context.Context, p *pages.Pages, at pages.Address, c ColumnChoice) page.MessageColumns {
-	bare := at.WithQuery(page.FieldView, "", page.FieldColumn, "")
+func ColumnMenu(ctx context.Context, p *pages.Pages, at pages.Address, c ColumnChoice) list.MessageColumns {
+	bare := at.WithQuery(list.FieldView, "", list.FieldColumn, "")
 	form := pages.Address{Namespace: at.Namespace, Kind: pages.Views, Action: "edit", Query: url.Values{"back": {bare.String()}}}
-	m := page.MessageColumns{Name: c.name, Missing: c.problem}
+	m := list.MessageColumns{Name: c.name, Missing: c.problem}
 	m.Views = append(m.Views, component.Choice{Label: locale.T(ctx, "views.standard"), Href: p.URL(bare), Current: len(c.Columns) == 0})
 	if _, ok := columns.DefaultFor(c.views, c.List); ok {
-		m.Views[0].Href = p.URL(bare.WithQuery(page.FieldView, columns.Standard))
+		m.Views[0].Href = p.URL(bare.WithQuery(list.FieldView, columns.Standard))
 	}
 	for _, v := range c.views {
-		m.Views = append(m.Views, component.Choice{Label: component.ShowInvisible(v.Name), Href: p.URL(bare.WithQuery(page.FieldView, v.Name)), Current: v.Name == c.name})
+		m.Views = append(m.Views, component.Choice{Label: component.ShowInvisible(v.Name), Href: p.URL(bare.WithQuery(list.FieldView, v.Name)), Current: v.Name == c.name})
 	}
 	if c.name != "" {
-		form.Query.Set(page.FieldView, c.name)
+		form.Query.Set(list.FieldView, c.name)
 	} else if len(c.Columns) > 0 {
-		form.Query[page.FieldColumn] = columns.Names(c.Columns)
+		form.Query[list.FieldColumn] = columns.Names(c.Columns)
 	}
 	m.Choose = p.URL(form)
 	m.All = p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Views})
@@ -87,13 +87,13 @@ func ColumnMenu(ctx context.Context, p *pages.Pages, at pages.Address, c ColumnC
 
 // FillColumns adds the cells of the chosen columns to a table's rows, and the headings to the
 // table. rows and to have the same order.
-func FillColumns(ctx context.Context, p *pages.Pages, m *page.MessageColumns, c ColumnChoice, rows []engine.Row, to []*page.MessageRow, now engine.Instant) error {
+func FillColumns(ctx context.Context, p *pages.Pages, m *list.MessageColumns, c ColumnChoice, rows []engine.Row, to []*list.MessageRow, now engine.Instant) error {
 	inside, err := bodyValues(ctx, p, c.Columns, rows, now)
 	if err != nil {
 		return err
 	}
 	for i, col := range c.Columns {
-		head := page.MessageColumn{Name: col.String(), Label: columnLabel(col), Num: true}
+		head := list.MessageColumn{Name: col.String(), Label: columnLabel(col), Num: true}
 		some := false
 		for j, r := range rows {
 			v := inside[bodyColumn{r.Message.Content, col}]
@@ -125,23 +125,23 @@ func columnLabel(c columns.Column) string {
 const maxCellBytes = 300
 
 // cell returns a value as a page shows it.
-func cell(ctx context.Context, p *pages.Pages, c columns.Column, r engine.Row, v columns.Value) page.Cell {
+func cell(ctx context.Context, p *pages.Pages, c columns.Column, r engine.Row, v columns.Value) list.Cell {
 	switch v.Kind {
 	case columns.Nothing:
 		if c.String() == columns.Session && r.Content.HasSessionID() {
-			return page.Cell{Text: component.SessionName(ctx, "")}
+			return list.Cell{Text: component.SessionName(ctx, "")}
 		}
-		return page.Cell{}
+		return list.Cell{}
 	case columns.Moment:
-		return page.Cell{At: v.At.Time()}
+		return list.Cell{At: v.At.Time()}
 	case columns.Number, columns.Bytes:
-		return page.Cell{Text: shorten.To(v.Text, maxCellBytes), Num: true}
+		return list.Cell{Text: shorten.To(v.Text, maxCellBytes), Num: true}
 	default:
 	}
-	cell := page.Cell{Text: component.ShowInvisible(shorten.To(v.Text, maxCellBytes))}
+	cell := list.Cell{Text: component.ShowInvisible(shorten.To(v.Text, maxCellBytes))}
 	switch c.String() {
 	case columns.Entity:
-		cell = page.Cell{Text: pages.DisplayPath(r.Path), Href: p.EntityURL(engine.Queue, r.Path)}
+		cell = list.Cell{Text: pages.DisplayPath(r.Path), Href: p.EntityURL(engine.Queue, r.Path)}
 	case columns.Destination:
 		cell.Text = pages.DisplayPath(engine.Path(v.Text))
 	case columns.Actor:
@@ -253,12 +253,12 @@ const (
 
 // suggestColumns returns the properties and body members of some messages of a list: the columns that
 // it could have besides fields.
-func suggestColumns(ctx context.Context, p *pages.Pages, at pages.Address, list columns.List) (props, members []columns.Column, err error) {
+func suggestColumns(ctx context.Context, p *pages.Pages, at pages.Address, kind columns.List) (props, members []columns.Column, err error) {
 	var rows []engine.Row
 	err = p.Broker.Read(ctx, func(r broker.Reader) error {
 		rows = nil
 		if at.Kind == pages.Entity {
-			rows, _ = r.Browse(sampleQuery(at.Path, list)) //nolint:errcheck // a missing entity has nothing to suggest
+			rows, _ = r.Browse(sampleQuery(at.Path, kind)) //nolint:errcheck // a missing entity has nothing to suggest
 			return nil
 		}
 		if at.Kind == pages.Deferred {
@@ -319,9 +319,9 @@ func suggestColumns(ctx context.Context, p *pages.Pages, at pages.Address, list 
 }
 
 // sampleQuery returns a query for the first messages of a list.
-func sampleQuery(path engine.Path, list columns.List) engine.Browse {
+func sampleQuery(path engine.Path, kind columns.List) engine.Browse {
 	b := engine.Browse{Path: path, From: 1, Limit: sampledRows}
-	switch list {
+	switch kind {
 	case columns.ScheduledList:
 		b.Class = engine.ClassScheduled
 	case columns.DeferredList:

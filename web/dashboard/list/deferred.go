@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/search/columns"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/list"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
@@ -35,7 +35,7 @@ func Deferred(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Deferred{Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "deferred.title"))}
+	m := list.Deferred{Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "deferred.title"))}
 	if len(rows) > maxDeferred {
 		next := rows[maxDeferred]
 		m.Pages.Next = p.URL(at.WithQuery("entity", string(next.Path), "from", strconv.FormatInt(int64(next.Message.Seq), 10)))
@@ -57,7 +57,7 @@ func Deferred(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 		}
 	}
 	all := max(len(rows), int(counts.Deferred))
-	m.AllMatching = page.AllMatching{Count: all, Query: "state:deferred", Shown: all > len(rows)}
+	m.AllMatching = list.AllMatching{Count: all, Query: "state:deferred", Shown: all > len(rows)}
 	m.Lede = deferredLede(ctx, all, soon, gone)
 	if m.AllMatching.Shown {
 		m.Pages.Note = locale.N(ctx, "pager.note", all, locale.Args{"Shown": locale.Number(ctx, len(rows))})
@@ -69,7 +69,7 @@ func Deferred(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 }
 
 // fillDeferred fills in the messages: as cards, or as rows if columns were chosen.
-func fillDeferred(ctx context.Context, p *pages.Pages, at pages.Address, m *page.Deferred, c ColumnChoice, rows []engine.Row, now engine.Instant, locks map[engine.Path]time.Duration) error {
+func fillDeferred(ctx context.Context, p *pages.Pages, at pages.Address, m *list.Deferred, c ColumnChoice, rows []engine.Row, now engine.Instant, locks map[engine.Path]time.Duration) error {
 	m.Columns = ColumnMenu(ctx, p, at.WithQuery("from", "", "entity", ""), c)
 	if len(c.Columns) == 0 {
 		for _, r := range rows {
@@ -77,8 +77,8 @@ func fillDeferred(ctx context.Context, p *pages.Pages, at pages.Address, m *page
 		}
 		return nil
 	}
-	m.Rows = make([]page.MessageRow, len(rows))
-	to := make([]*page.MessageRow, len(rows))
+	m.Rows = make([]list.MessageRow, len(rows))
+	to := make([]*list.MessageRow, len(rows))
 	for i, r := range rows {
 		m.Rows[i] = MessageRow(ctx, p, r, now, locks[r.Path.Entity()])
 		m.Rows[i].Entity, m.Rows[i].EntityURL = pages.DisplayPath(r.Path), p.EntityURL(engine.Queue, r.Path)

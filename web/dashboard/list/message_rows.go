@@ -13,6 +13,7 @@ import (
 	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/page"
+	"mayfly/views/page/list"
 	"mayfly/web/dashboard/admin"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
@@ -38,9 +39,9 @@ func StateOf(r engine.Row, now engine.Instant) page.State {
 
 // MessageRow returns a message as a row of a table. lockFor is the lock duration of its
 // entity.
-func MessageRow(ctx context.Context, p *pages.Pages, r engine.Row, now engine.Instant, lockFor time.Duration) page.MessageRow {
+func MessageRow(ctx context.Context, p *pages.Pages, r engine.Row, now engine.Instant, lockFor time.Duration) list.MessageRow {
 	m := r.Message
-	row := page.MessageRow{
+	row := list.MessageRow{
 		Key: pages.KeyText(m.Key), Href: p.MessageURL(m.Key), State: StateOf(r, now), Number: int64(m.Seq),
 		Subject: recent.DisplayName(r.Content, m.Seq), Size: r.Content.Size(),
 		Tries: int(m.DeliveryCount), Max: int(r.MaxDeliveries), At: m.EnqueuedAt.Time(),
@@ -82,7 +83,7 @@ const (
 
 // pills returns the first scalars of a JSON object, as far as its beginning shows them, with
 // the digits of numbers as they were sent.
-func pills(preview string) (out []page.Pill) {
+func pills(preview string) (out []list.Pill) {
 	if !strings.HasPrefix(preview, "{") {
 		return nil
 	}
@@ -117,13 +118,13 @@ func pills(preview string) (out []page.Pill) {
 				key, wantKey = v, false
 				continue
 			}
-			out = append(out, page.Pill{Key: pillKey(path, key), Value: shorten.To(v, MaxPillBytes)})
+			out = append(out, list.Pill{Key: pillKey(path, key), Value: shorten.To(v, MaxPillBytes)})
 		case json.Number:
-			out = append(out, page.Pill{Key: pillKey(path, key), Value: shorten.To(v.String(), MaxPillBytes)})
+			out = append(out, list.Pill{Key: pillKey(path, key), Value: shorten.To(v.String(), MaxPillBytes)})
 		case bool:
-			out = append(out, page.Pill{Key: pillKey(path, key), Value: map[bool]string{true: "true", false: "false"}[v]})
+			out = append(out, list.Pill{Key: pillKey(path, key), Value: map[bool]string{true: "true", false: "false"}[v]})
 		default:
-			out = append(out, page.Pill{Key: pillKey(path, key), Value: "null"})
+			out = append(out, list.Pill{Key: pillKey(path, key), Value: "null"})
 		}
 		wantKey = true
 	}

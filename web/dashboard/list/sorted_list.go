@@ -15,6 +15,8 @@ import (
 	"mayfly/engine/search/columns"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/list"
 	"mayfly/web/dashboard/pages"
 )
 
@@ -48,18 +50,18 @@ func ParseOrder(at pages.Address) (o listOrder) {
 	if _, err := search.Parse(o.text); err != nil {
 		o.problem = err.Error()
 	}
-	if c, err := columns.Parse(at.Query.Get(page.FieldSort)); err == nil && c.Sortable() && c.String() != columns.Seq {
+	if c, err := columns.Parse(at.Query.Get(list.FieldSort)); err == nil && c.Sortable() && c.String() != columns.Seq {
 		o.by = c
 	}
-	o.down = at.Query.Get(page.FieldDir) == page.Descending
+	o.down = at.Query.Get(list.FieldDir) == list.Descending
 	return o
 }
 
 // SortMenu adds the choices of order and filter.
-func SortMenu(p *pages.Pages, at pages.Address, m *page.Entity, o listOrder, shown []columns.Column) {
+func SortMenu(p *pages.Pages, at pages.Address, m *entity.Entity, o listOrder, shown []columns.Column) {
 	bare := at.WithQuery("from", "", "page", "")
 	if len(shown) == 0 {
-		shown, _ = columns.ParseAll(page.StandardColumns(string(m.Tab))) //nolint:errcheck // a test parses them all
+		shown, _ = columns.ParseAll(list.StandardColumns(string(m.Tab))) //nolint:errcheck // a test parses them all
 	}
 	s := &m.Columns.Sort
 	s.By, s.Down = columns.Seq, o.down
@@ -73,14 +75,14 @@ func SortMenu(p *pages.Pages, at pages.Address, m *page.Entity, o listOrder, sho
 		}
 		by, dir := c.String(), ""
 		if s.By == by && !s.Down {
-			dir = page.Descending
+			dir = list.Descending
 		}
 		if by == columns.Seq {
 			by = ""
 		}
-		s.Href[c.String()] = p.URL(bare.WithQuery(page.FieldSort, by, page.FieldDir, dir))
+		s.Href[c.String()] = p.URL(bare.WithQuery(list.FieldSort, by, list.FieldDir, dir))
 	}
-	m.ListFilter = page.ListFilter{Query: o.text, Wrong: o.problem, NotLive: o.IsStatic(), Incomplete: m.ListFilter.Incomplete, ReloadURL: m.Shell.Back, UnfilteredURL: p.URL(bare.WithQuery(page.SearchText, "", page.FieldSort, "", page.FieldDir, ""))}
+	m.ListFilter = list.Filter{Query: o.text, Wrong: o.problem, NotLive: o.IsStatic(), Incomplete: m.ListFilter.Incomplete, ReloadURL: m.Shell.Back, UnfilteredURL: p.URL(bare.WithQuery(page.SearchText, "", list.FieldSort, "", list.FieldDir, ""))}
 	for name, values := range bare.Query {
 		for _, v := range values {
 			if name != page.SearchText {
@@ -92,7 +94,7 @@ func SortMenu(p *pages.Pages, at pages.Address, m *page.Entity, o listOrder, sho
 }
 
 // Sorted returns one page of rows of a list that is not live.
-func Sorted(ctx context.Context, p *pages.Pages, at pages.Address, m *page.Entity, o listOrder, now engine.Instant) (rows []engine.Row, err error) {
+func Sorted(ctx context.Context, p *pages.Pages, at pages.Address, m *entity.Entity, o listOrder, now engine.Instant) (rows []engine.Row, err error) {
 	text := strings.TrimSpace(m.AllMatching.Query + " " + o.text)
 	q, err := search.Parse(text)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"mayfly/engine/search/columns"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/list"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 )
@@ -23,23 +23,23 @@ func Views(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, ui
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Views{Shell: p.StaticShell(ctx, at, locale.T(ctx, "views.title")), New: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Views, Action: "edit"})}
+	m := list.Views{Shell: p.StaticShell(ctx, at, locale.T(ctx, "views.title")), New: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Views, Action: "edit"})}
 	for _, v := range all {
 		m.Rows = append(m.Rows, viewRow(p, v))
 	}
 	return m, 0, nil
 }
 
-func viewRow(p *pages.Pages, v columns.View) page.ViewRow {
+func viewRow(p *pages.Pages, v columns.View) list.ViewRow {
 	to := func(do string) string {
-		return p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.Views, Action: do, Query: url.Values{page.FieldView: {v.Name}}})
+		return p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.Views, Action: do, Query: url.Values{list.FieldView: {v.Name}}})
 	}
-	row := page.ViewRow{Name: v.Name, Default: v.Default, Edit: to("edit"), Delete: to("delete")}
+	row := list.ViewRow{Name: v.Name, Default: v.Default, Edit: to("edit"), Delete: to("delete")}
 	for _, l := range v.Lists {
 		row.Lists = append(row.Lists, string(l))
 	}
 	for _, c := range v.Columns {
-		row.Columns = append(row.Columns, page.MessageColumn{Name: c.String(), Label: columnLabel(c)})
+		row.Columns = append(row.Columns, list.MessageColumn{Name: c.String(), Label: columnLabel(c)})
 	}
 	return row
 }
@@ -60,16 +60,16 @@ func ParseView(ctx context.Context, p *pages.Pages, t *pages.FormState) (a ViewE
 		t.Errors = map[string]component.Text{}
 	}
 	v := t.Values
-	a.Original.Name = v.Get(page.FieldOriginalName)
-	if n, err := strconv.ParseInt(v.Get(page.FieldChangedAt), 10, 64); err == nil {
+	a.Original.Name = v.Get(list.FieldOriginalName)
+	if n, err := strconv.ParseInt(v.Get(list.FieldChangedAt), 10, 64); err == nil {
 		a.Original.ChangedAt = engine.Instant(n)
 	}
 	a.Back = p.ListAt(v.Get("back"))
-	a.View = columns.View{Name: strings.TrimSpace(v.Get(page.FieldViewName)), Default: v.Get(page.FieldDefault) != ""}
-	for _, l := range v[page.FieldList] {
+	a.View = columns.View{Name: strings.TrimSpace(v.Get(list.FieldViewName)), Default: v.Get(list.FieldDefault) != ""}
+	for _, l := range v[list.FieldList] {
 		a.View.Lists = append(a.View.Lists, columns.List(l))
 	}
-	shown := v[page.FieldShownColumn]
+	shown := v[list.FieldShownColumn]
 	add := func(text, field string) {
 		c, err := columns.Parse(text)
 		switch {
@@ -77,24 +77,24 @@ func ParseView(ctx context.Context, p *pages.Pages, t *pages.FormState) (a ViewE
 			t.Errors[field] = component.ServerText(pages.ToSentence(err.Error()))
 		case slices.Contains(a.Columns, c):
 		case len(a.Columns) >= columns.MaxColumns:
-			t.Errors[page.FieldColumn] = component.Text{S: locale.N(ctx, "views.many", columns.MaxColumns)}
+			t.Errors[list.FieldColumn] = component.Text{S: locale.N(ctx, "views.many", columns.MaxColumns)}
 		default:
 			a.Columns = append(a.Columns, c)
-			if field == page.FieldColumn && !slices.Contains(shown, text) {
+			if field == list.FieldColumn && !slices.Contains(shown, text) {
 				a.Hidden = append(a.Hidden, c)
 			}
 		}
 	}
-	for _, text := range v[page.FieldColumn] {
-		add(text, page.FieldColumn)
+	for _, text := range v[list.FieldColumn] {
+		add(text, list.FieldColumn)
 	}
-	for _, text := range v[page.FieldAddedColumn] {
-		add(text, page.FieldAddedColumn)
+	for _, text := range v[list.FieldAddedColumn] {
+		add(text, list.FieldAddedColumn)
 	}
-	if text := strings.TrimSpace(v.Get(page.FieldTypedColumn)); text != "" {
-		add(text, page.FieldTypedColumn)
+	if text := strings.TrimSpace(v.Get(list.FieldTypedColumn)); text != "" {
+		add(text, list.FieldTypedColumn)
 	}
-	a.moveColumn(v.Get(page.FieldAction))
+	a.moveColumn(v.Get(list.FieldAction))
 	a.View.Columns = slices.DeleteFunc(slices.Clone(a.Columns), func(c columns.Column) bool { return slices.Contains(a.Hidden, c) })
 	return a
 }
@@ -102,9 +102,9 @@ func ParseView(ctx context.Context, p *pages.Pages, t *pages.FormState) (a ViewE
 // moveColumn moves a column by one position.
 func (a *ViewEdit) moveColumn(deed string) {
 	by := -1
-	text, ok := strings.CutPrefix(deed, page.ViewUp)
+	text, ok := strings.CutPrefix(deed, list.ViewUp)
 	if !ok {
-		if text, ok = strings.CutPrefix(deed, page.ViewDown); !ok {
+		if text, ok = strings.CutPrefix(deed, list.ViewDown); !ok {
 			return
 		}
 		by = 1
@@ -117,9 +117,9 @@ func (a *ViewEdit) moveColumn(deed string) {
 
 // URLWith returns the address of a list with a view, or with the columns shown if view is empty.
 func URLWith(p *pages.Pages, at pages.Address, view string, shown []columns.Column) string {
-	at = at.WithQuery(page.FieldView, view, page.FieldColumn, "")
+	at = at.WithQuery(list.FieldView, view, list.FieldColumn, "")
 	if view == "" {
-		at.Query[page.FieldColumn] = columns.Names(shown)
+		at.Query[list.FieldColumn] = columns.Names(shown)
 	}
 	return p.URL(at)
 }
@@ -155,29 +155,29 @@ func ViewForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.For
 		}
 	}
 	all := pages.Address{Namespace: at.Namespace, Kind: pages.Views}
-	m := page.ViewForm{
+	m := list.ViewForm{
 		Shell: p.StaticShell(ctx, at, locale.T(ctx, "views.columns")), To: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Views, Action: "edit"}), Cancel: p.URL(all),
 		Name: a.View.Name, Was: a.Original.Name, Seen: strconv.FormatInt(int64(a.Original.ChangedAt), 10), Default: a.View.Default, Errors: t.Errors, Refused: t.Refused,
 	}
-	if t.Errors[page.FieldTypedColumn].S != "" {
-		m.Other = t.Values.Get(page.FieldTypedColumn)
+	if t.Errors[list.FieldTypedColumn].S != "" {
+		m.Other = t.Values.Get(list.FieldTypedColumn)
 	}
-	list := columns.Messages
+	kind := columns.Messages
 	if a.Back.Kind != "" {
-		list, m.Back, m.Cancel = listOf(p, a.Back), p.URL(a.Back), p.URL(a.Back)
-		if v, own := at.Query.Get(page.FieldView), at.Query[page.FieldColumn]; v != "" || len(own) > 0 {
-			was := a.Back.WithQuery(page.FieldView, v)
-			was.Query[page.FieldColumn] = own
+		kind, m.Back, m.Cancel = listOf(p, a.Back), p.URL(a.Back), p.URL(a.Back)
+		if v, own := at.Query.Get(list.FieldView), at.Query[list.FieldColumn]; v != "" || len(own) > 0 {
+			was := a.Back.WithQuery(list.FieldView, v)
+			was.Query[list.FieldColumn] = own
 			m.Cancel = p.URL(was)
 		}
 	}
 	for _, l := range columns.Lists() {
-		m.Lists = append(m.Lists, page.Checkbox{Value: string(l), On: slices.Contains(a.View.Lists, l)})
+		m.Lists = append(m.Lists, list.Checkbox{Value: string(l), On: slices.Contains(a.View.Lists, l)})
 	}
 	for _, c := range a.Columns {
-		m.Columns = append(m.Columns, page.Checkbox{Value: c.String(), Label: columnLabel(c), On: !slices.Contains(a.Hidden, c)})
+		m.Columns = append(m.Columns, list.Checkbox{Value: c.String(), Label: columnLabel(c), On: !slices.Contains(a.Hidden, c)})
 	}
-	props, members, err := suggestColumns(ctx, p, a.Back, list)
+	props, members, err := suggestColumns(ctx, p, a.Back, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -191,10 +191,10 @@ func ViewForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.For
 		label string
 		all   []columns.Column
 	}{{"views.more.props", props}, {"views.more.members", members}, {"views.more.fields", fields}} {
-		group := page.CheckboxGroup{Label: g.label}
+		group := list.CheckboxGroup{Label: g.label}
 		for _, c := range g.all {
 			if !slices.Contains(a.Columns, c) {
-				group.Ticks = append(group.Ticks, page.Checkbox{Value: c.String(), Label: columnLabel(c)})
+				group.Ticks = append(group.Ticks, list.Checkbox{Value: c.String(), Label: columnLabel(c)})
 			}
 		}
 		if len(group.Ticks) > 0 {
@@ -207,8 +207,8 @@ func ViewForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.For
 // initialViewEdit returns the initial form for a view, or for the columns of a list.
 func initialViewEdit(ctx context.Context, p *pages.Pages, at pages.Address) (a ViewEdit, err error) {
 	a.Back = p.ListAt(at.Query.Get("back"))
-	list := listOf(p, a.Back)
-	if name := at.Query.Get(page.FieldView); name != "" {
+	kind := listOf(p, a.Back)
+	if name := at.Query.Get(list.FieldView); name != "" {
 		all, err := columns.Views(ctx, p.Broker)
 		if err != nil {
 			return a, err
@@ -219,8 +219,8 @@ func initialViewEdit(ctx context.Context, p *pages.Pages, at pages.Address) (a V
 		a.Original, a.Columns = a.View, a.View.Columns
 		return a, nil
 	}
-	if a.Columns, err = columns.ParseAll(at.Query[page.FieldColumn]); err != nil || len(a.Columns) == 0 {
-		names := page.StandardColumns(string(list))
+	if a.Columns, err = columns.ParseAll(at.Query[list.FieldColumn]); err != nil || len(a.Columns) == 0 {
+		names := list.StandardColumns(string(kind))
 		if a.Back.Kind == pages.Deferred { // the list covers several entities
 			names = slices.Insert(names, 1, columns.Entity)
 		}
@@ -229,7 +229,7 @@ func initialViewEdit(ctx context.Context, p *pages.Pages, at pages.Address) (a V
 		}
 	}
 	if a.Back.Kind != "" {
-		a.View.Lists = []columns.List{list}
+		a.View.Lists = []columns.List{kind}
 	}
 	return a, nil
 }
@@ -239,17 +239,17 @@ func confirmDeleteView(ctx context.Context, p *pages.Pages, at pages.Address) (v
 	if err != nil {
 		return nil, err
 	}
-	v, err := columns.FindView(all, at.Query.Get(page.FieldView))
+	v, err := columns.FindView(all, at.Query.Get(list.FieldView))
 	if err != nil {
 		return nil, err
 	}
-	return page.ConfirmDeleteView{
+	return list.ConfirmDeleteView{
 		Shell: p.StaticShell(ctx, at, locale.T(ctx, "views.title")), To: p.URL(at), Cancel: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Views}), Row: viewRow(p, v),
 	}, nil
 }
 
 // ReadColumnChoice is choose in a turn of its own, for lists that are not made in one turn.
-func ReadColumnChoice(ctx context.Context, p *pages.Pages, at pages.Address, list columns.List) (c ColumnChoice, err error) {
-	err = p.Broker.Read(ctx, func(r broker.Reader) error { c = ChooseColumns(ctx, r, at, list); return nil })
+func ReadColumnChoice(ctx context.Context, p *pages.Pages, at pages.Address, kind columns.List) (c ColumnChoice, err error) {
+	err = p.Broker.Read(ctx, func(r broker.Reader) error { c = ChooseColumns(ctx, r, at, kind); return nil })
 	return c, err
 }

@@ -10,6 +10,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/operate"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
@@ -17,9 +18,9 @@ import (
 
 // ConfirmMessage asks to confirm an action on one message, and for the action's parameters.
 func ConfirmMessage(ctx context.Context, p *pages.Pages, at pages.Address, t pages.FormState) (view.Page, error) {
-	verb, ok := map[string]page.Verb{
-		"delete": page.DeleteMessages, "dead-letter": page.MoveToDeadLetter, "cancel": page.CancelSchedule,
-		"reschedule": page.Reschedule, "extend": page.Extend, "resubmit": page.Resubmit,
+	verb, ok := map[string]operate.Verb{
+		"delete": operate.DeleteMessages, "dead-letter": operate.MoveToDeadLetter, "cancel": operate.CancelSchedule,
+		"reschedule": operate.Reschedule, "extend": operate.Extend, "resubmit": operate.Resubmit,
 	}[at.Action]
 	if !ok {
 		return nil, pages.ErrPageNotFound
@@ -27,7 +28,7 @@ func ConfirmMessage(ctx context.Context, p *pages.Pages, at pages.Address, t pag
 	var s Snapshot
 	var to engine.EntityState // that would drop it as a duplicate
 	_, err := p.Read(ctx, func(r broker.Reader) (err error) {
-		if s, err = ReadMessage(r, at.Key); err != nil || verb != page.Resubmit {
+		if s, err = ReadMessage(r, at.Key); err != nil || verb != operate.Resubmit {
 			return err
 		}
 		to = engine.EntityState{}
@@ -45,7 +46,7 @@ func ConfirmMessage(ctx context.Context, p *pages.Pages, at pages.Address, t pag
 		lock = t.Values.Get(page.FieldLockToken)
 	}
 	at.Query = nil
-	m := page.Confirm{
+	m := operate.Confirm{
 		Shell: p.StaticShell(ctx, at, recent.ShortName(s.Content, s.Message.Seq)), Verb: verb, To: p.URL(at), Cancel: p.CancelURL(at, t),
 		Entity: p.EntityRef(s.Entity.Kind, s.Path), Count: 1, Subject: recent.ShortName(s.Content, s.Message.Seq),
 		Values: t.FirstValues(), Errors: t.Errors, Refused: t.Refused,

@@ -17,6 +17,8 @@ import (
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/lab"
+	"mayfly/views/page/message"
 	"mayfly/views/view"
 	"mayfly/web/amqp/codec"
 	"mayfly/web/dashboard/activity"
@@ -60,7 +62,7 @@ func Message(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, 
 		out.Token = lock
 	}
 	if !view.ClocksFrozen(ctx) { // a body is not live: it never changes
-		from, _ := pages.ParseNumber(at.Query.Get(page.HexFrom)) // anything else means the beginning
+		from, _ := pages.ParseNumber(at.Query.Get(message.HexFrom)) // anything else means the beginning
 		if err = body(ctx, p, m, int64(min(from, math.MaxInt64)), &out.Body); err != nil && !errors.Is(err, engine.ErrMessageNotFound) {
 			return nil, 0, err
 		}
@@ -89,9 +91,9 @@ func ReadMessage(r broker.Reader, k engine.Key) (m Snapshot, err error) {
 }
 
 // messageModel returns the page of an existing message, without its timeline.
-func messageModel(ctx context.Context, p *pages.Pages, at pages.Address, m Snapshot, s pages.Snapshot) page.Message {
+func messageModel(ctx context.Context, p *pages.Pages, at pages.Address, m Snapshot, s pages.Snapshot) message.Message {
 	title := recent.ShortName(m.Content, m.Message.Seq)
-	out := page.Message{
+	out := message.Message{
 		Shell: p.LiveShell(ctx, at, s, title), Key: pages.KeyText(m.Message.Key), Href: p.MessageURL(m.Message.Key),
 		Entity: p.EntityRef(m.Entity.Kind, m.Path), Path: m.Path.Entity().Fold(),
 		State: list.StateOf(m.Row, s.Now), Number: int64(m.Message.Seq),
@@ -99,8 +101,8 @@ func messageModel(ctx context.Context, p *pages.Pages, at pages.Address, m Snaps
 		Size: m.Content.Size(), Tries: int(m.Message.DeliveryCount), Max: int(m.MaxDeliveries),
 		Clock: pages.TTLClock(m.Row, s.Now), Expired: pages.HasExpired(m.Row, s.Now), Hold: pages.MessageLock(m.Row, s.Now, m.Entity.Config.LockTime()),
 		Due: pages.DueClock(m.Message, s.Now), Fate: pages.Fate(m.Path, m.DeadLettersOnExpiry),
-		View: page.BodyView(pages.OneOf(at.Query.Get("view"), string(page.TreeView), string(page.RawView), string(page.HexView), string(page.HeadersView), string(page.SentView))),
-		Body: page.Body{Size: m.Unpacked.BodySize, Form: bodyForm(m.Unpacked.BodyKind), Download: p.MessageURL(m.Message.Key) + "/body"},
+		View: message.BodyView(pages.OneOf(at.Query.Get("view"), string(message.TreeView), string(message.RawView), string(message.HexView), string(message.HeadersView), string(message.SentView))),
+		Body: message.Body{Size: m.Unpacked.BodySize, Form: bodyForm(m.Unpacked.BodyKind), Download: p.MessageURL(m.Message.Key) + "/body"},
 	}
 	out.Holder, out.HolderURL = admin.LockHolder(ctx, p, m.Lock.By)
 	if m.Unpacked.HasSessionID() && m.Entity.Config.RequiresSession {
@@ -146,16 +148,16 @@ func properties(all value.Properties) []component.Property {
 }
 
 // headers returns the system properties of §2.1 that are set.
-func headers(ctx context.Context, r engine.Row, c engine.Content) (out []page.Header) {
+func headers(ctx context.Context, r engine.Row, c engine.Content) (out []message.Header) {
 	m := r.Message
 	add := func(name, amqp, v string) {
 		if v != "" {
-			out = append(out, page.Header{Name: name, AMQP: amqp, Value: shorten.To(v, maxValueBytes)})
+			out = append(out, message.Header{Name: name, AMQP: amqp, Value: shorten.To(v, maxValueBytes)})
 		}
 	}
 	instant := func(name, amqp string, at engine.Instant) {
 		if at != 0 {
-			out = append(out, page.Header{Name: name, AMQP: amqp, At: at.Time()})
+			out = append(out, message.Header{Name: name, AMQP: amqp, At: at.Time()})
 		}
 	}
 	n := func(n int64) string { return strconv.FormatInt(n, 10) }
@@ -191,7 +193,7 @@ func headers(ctx context.Context, r engine.Row, c engine.Content) (out []page.He
 }
 
 // body reads the part of a body that the page shows, and the bytes around a position.
-func body(ctx context.Context, p *pages.Pages, m Snapshot, around int64, b *page.Body) error {
+func body(ctx context.Context, p *pages.Pages, m Snapshot, around int64, b *message.Body) error {
 	k, size := m.Message.Content, m.Unpacked.BodySize
 	in, err := p.Broker.Body(ctx, k, size)
 	if err != nil {
@@ -205,13 +207,13 @@ func body(ctx context.Context, p *pages.Pages, m Snapshot, around int64, b *page
 	if b.Content, err = io.ReadAll(io.LimitReader(in, most)); err != nil {
 		return fmt.Errorf("read the body of content %d: %w", k, err)
 	}
-	b.From = page.HexAt(around, size)
-	if end := min(b.From+page.HexBytes, size); end <= int64(len(b.Content)) {
+	b.From = message.HexAt(around, size)
+	if end := min(b.From+message.HexBytes, size); end <= int64(len(b.Content)) {
 		b.Window = b.Content[min(b.From, end):end]
 		return nil
 	}
 	if _, err = in.Seek(b.From, io.SeekStart); err == nil {
-		b.Window, err = io.ReadAll(io.LimitReader(in, page.HexBytes))
+		b.Window, err = io.ReadAll(io.LimitReader(in, message.HexBytes))
 	}
 	if err != nil {
 		return fmt.Errorf("read the body of content %d from byte %d: %w", k, b.From, err)
@@ -221,13 +223,13 @@ func body(ctx context.Context, p *pages.Pages, m Snapshot, around int64, b *page
 
 // sentSections returns the message as its sender wrote it, by AMQP section; nothing if that cannot be
 // decoded.
-func sentSections(c engine.Content, b page.Body) (out []page.AMQPSection) {
+func sentSections(c engine.Content, b message.Body) (out []message.AMQPSection) {
 	sections, err := codec.SentSections(c, b.Content)
 	if err != nil {
 		return nil // the page still shows the headers
 	}
 	for _, s := range sections {
-		one := page.AMQPSection{Name: s.Name}
+		one := message.AMQPSection{Name: s.Name}
 		for _, f := range s.Fields {
 			one.Fields = append(one.Fields, component.Property{Name: shorten.To(f.Name, 200), Value: shorten.To(f.Value, maxValueBytes), Type: f.Type})
 		}
@@ -242,7 +244,7 @@ func removedMessagePage(ctx context.Context, p *pages.Pages, at pages.Address) (
 	if err != nil {
 		return nil, 0, err
 	}
-	out := page.Message{Key: pages.KeyText(at.Key), Href: p.MessageURL(at.Key)}
+	out := message.Message{Key: pages.KeyText(at.Key), Href: p.MessageURL(at.Key)}
 	damaged := p.DamagedNotice(ctx, func(d engine.DamagedMessage) bool { return d.Key == at.Key }, "damaged.of.message")
 	c := historyOf(ctx, p, at.Key)
 	final := c.lastEvent()
@@ -274,7 +276,7 @@ func removedMessagePage(ctx context.Context, p *pages.Pages, at pages.Address) (
 	}
 	out.Shell = p.LiveShell(ctx, at, s, recent.DisplayName(c.last.Content, final.Seq))
 	if _, kept := p.Events.UnmatchedMessage(at.Key); kept {
-		out.Lab = p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.FilterLab}.WithQuery(page.LabFrom, pages.KeyText(at.Key)))
+		out.Lab = p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.FilterLab}.WithQuery(lab.LabFrom, pages.KeyText(at.Key)))
 	}
 	out.Ended, out.TimelineLimits = removalEntry(ctx, p, c, final, last), timelineLimits(p, c)
 	out.Related, out.MoreRelated = relatedMessages(ctx, p, at.Key, final.Content, c.events)
@@ -317,6 +319,6 @@ func removalEntry(ctx context.Context, p *pages.Pages, c History, final recent.E
 }
 
 // timelineLimits returns how far back the message's timeline reaches.
-func timelineLimits(p *pages.Pages, c History) page.TimelineLimits {
-	return page.TimelineLimits{Retention: p.HistoryRetention(), Cut: c.truncated, Failed: c.failed}
+func timelineLimits(p *pages.Pages, c History) message.TimelineLimits {
+	return message.TimelineLimits{Retention: p.HistoryRetention(), Cut: c.truncated, Failed: c.failed}
 }

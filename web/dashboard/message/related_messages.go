@@ -6,7 +6,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/message"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
 )
@@ -27,17 +27,17 @@ const resubmittedCopy = "resubmitted copy"
 // other copies that a topic made of the same message. They are found in the history or in
 // memory through events at the same instant as an event of k; what neither recorded is
 // missing. more reports that there are more than are shown.
-func relatedMessages(ctx context.Context, p *pages.Pages, k, content engine.Key, past []recent.EventRecord) (out []page.RelatedMessage, more bool) {
+func relatedMessages(ctx context.Context, p *pages.Pages, k, content engine.Key, past []recent.EventRecord) (out []message.RelatedMessage, more bool) {
 	known := map[engine.Key]bool{k: true}
 	steps := 0
 	for _, own := range past {
 		if other, before, ok := engine.ParseEditReason(own.Reason); ok && !known[other.Key] && len(out) < maxRelated {
 			known[other.Key] = true
-			how := page.Copy
+			how := message.Copy
 			if before {
-				how = page.Original
+				how = message.Original
 			}
-			out = append(out, page.RelatedMessage{How: how, Name: "#" + locale.Number(ctx, int(other.Seq)), In: pages.DisplayPath(other.Path), Href: p.MessageURL(other.Key), At: own.At.Time()})
+			out = append(out, message.RelatedMessage{How: how, Name: "#" + locale.Number(ctx, int(other.Seq)), In: pages.DisplayPath(other.Path), Href: p.MessageURL(other.Key), At: own.At.Time()})
 			continue
 		}
 		if !createsCopies(own.Kind) || content == 0 {
@@ -58,7 +58,7 @@ func relatedMessages(ctx context.Context, p *pages.Pages, k, content engine.Key,
 			if t.To != "" && t.Kind != engine.EventCopied {
 				at = t.To
 			}
-			out = append(out, page.RelatedMessage{How: how, Name: "#" + locale.Number(ctx, int(t.Seq)), In: pages.DisplayPath(at), Href: p.MessageURL(t.Key), At: t.At.Time()})
+			out = append(out, message.RelatedMessage{How: how, Name: "#" + locale.Number(ctx, int(t.Seq)), In: pages.DisplayPath(at), Href: p.MessageURL(t.Key), At: t.At.Time()})
 		}
 	}
 	return out, more
@@ -77,18 +77,18 @@ func createsCopies(k engine.EventKind) bool {
 
 // relation returns how t's message is related to that of own, if both events happened at the
 // same instant, or "" if t does not show how its message began.
-func relation(own, t recent.EventRecord) page.Relation {
+func relation(own, t recent.EventRecord) message.Relation {
 	switch {
 	case t.Kind == engine.EventCopied && own.Kind == engine.EventSent:
-		return page.Original
+		return message.Original
 	case t.Kind == engine.EventSent && own.Kind == engine.EventCopied:
-		return page.Copy
+		return message.Copy
 	case (t.Kind == engine.EventForwarded || t.Kind == engine.EventMoved) && own.Kind == engine.EventSent:
-		return page.Original
+		return message.Original
 	case t.Kind == engine.EventSent && (own.Kind == engine.EventForwarded || own.Kind == engine.EventMoved || own.Kind == engine.EventActivated):
-		return page.Copy
+		return message.Copy
 	case t.Kind == engine.EventSent && own.Kind == engine.EventSent && own.Reason != resubmittedCopy && t.Reason != resubmittedCopy:
-		return page.Sibling
+		return message.Sibling
 	default:
 		return ""
 	}

@@ -13,7 +13,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/value"
 	"mayfly/views/component"
-	"mayfly/views/page"
+	"mayfly/views/page/message"
 	"mayfly/views/sample"
 	"mayfly/web/dashboard/pages"
 )
@@ -30,9 +30,9 @@ const (
 // resendSamples returns programs that send a message again to the entity it was sent to; for a
 // subscription's message that is the topic. Properties added by settlements and rules are left
 // out.
-func resendSamples(ctx context.Context, p *pages.Pages, m Snapshot, b page.Body) page.Resend {
+func resendSamples(ctx context.Context, p *pages.Pages, m Snapshot, b message.Body) message.Resend {
 	if m.Unpacked.BodyKind != engine.DataBody {
-		return page.Resend{UnsupportedBody: true}
+		return message.Resend{UnsupportedBody: true}
 	}
 	to := m.Path.Entity()
 	t := sample.Task{Queue: string(to), Connection: p.WithVisitorHost(ctx, p.Options.Connection)}
@@ -56,7 +56,7 @@ func resendSamples(ctx context.Context, p *pages.Pages, m Snapshot, b page.Body)
 	for _, q := range c.Properties {
 		s.Props = append(s.Props, component.Property{Name: q.Name, Value: q.Value.Text(), Type: q.Value.Kind().String()})
 	}
-	out := page.Resend{File: s.File, Curl: curlCommand(p, to, c.Properties, s, c.BodySize)}
+	out := message.Resend{File: s.File, Curl: curlCommand(p, to, c.Properties, s, c.BodySize)}
 	if p.Options.Connection != "" {
 		out.Samples = sample.SendPrograms(t, s)
 	}

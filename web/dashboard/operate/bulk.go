@@ -6,6 +6,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/views/page"
+	"mayfly/views/page/operate"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/entity"
 	"mayfly/web/dashboard/list"
@@ -13,10 +14,10 @@ import (
 )
 
 // bulkVerbs maps bulk actions to the questions that confirm them.
-func bulkVerbs() map[string]page.Verb {
-	return map[string]page.Verb{
-		"bulk/delete": page.DeleteMessages, "bulk/cancel": page.CancelSchedule, "bulk/dead-letter": page.MoveToDeadLetter, "bulk/extend": page.Extend,
-		"bulk/resubmit": page.Resubmit, "bulk/copy": page.Resubmit, "bulk/move": page.MoveTo, "bulk/reschedule": page.Reschedule,
+func bulkVerbs() map[string]operate.Verb {
+	return map[string]operate.Verb{
+		"bulk/delete": operate.DeleteMessages, "bulk/cancel": operate.CancelSchedule, "bulk/dead-letter": operate.MoveToDeadLetter, "bulk/extend": operate.Extend,
+		"bulk/resubmit": operate.Resubmit, "bulk/copy": operate.Resubmit, "bulk/move": operate.MoveTo, "bulk/reschedule": operate.Reschedule,
 	}
 }
 
@@ -39,10 +40,10 @@ func ConfirmBulk(ctx context.Context, p *pages.Pages, at pages.Address, t pages.
 	var rows []engine.Row
 	var to []string
 	s, err := p.Read(ctx, func(r broker.Reader) error {
-		if rows = rowsOf(r, chosen); verb == page.Resubmit {
+		if rows = rowsOf(r, chosen); verb == operate.Resubmit {
 			twice = findExpectedDrops(r, rows)
 		}
-		if to = nil; verb != page.MoveTo {
+		if to = nil; verb != operate.MoveTo {
 			return nil
 		}
 		for _, kind := range []engine.EntityKind{engine.Queue, engine.Topic} {
@@ -59,10 +60,10 @@ func ConfirmBulk(ctx context.Context, p *pages.Pages, at pages.Address, t pages.
 	if err != nil {
 		return nil, err
 	}
-	var m page.Confirm
+	var m operate.Confirm
 	name := p.Broker.Name()
 	if at.Kind == pages.SelectedMessages {
-		m = page.Confirm{
+		m = operate.Confirm{
 			Shell: p.StaticShell(ctx, at, name), Verb: verb, To: p.URL(at), Cancel: p.CancelURL(at, t), Entity: page.EntityRef{Name: name, WholeNamespace: true},
 			Values: t.FirstValues(), Errors: t.Errors, TypeError: t.Errors[page.FieldConfirm], Refused: t.Refused,
 		}
@@ -77,7 +78,7 @@ func ConfirmBulk(ctx context.Context, p *pages.Pages, at pages.Address, t pages.
 	if at.Action == "bulk/copy" && m.Values[page.FieldHow] == "" {
 		m.Values[page.FieldHow] = "copy"
 	}
-	if verb == page.DeleteMessages || verb == page.CancelSchedule {
+	if verb == operate.DeleteMessages || verb == operate.CancelSchedule {
 		m.States, m.Export = countStates(rows, s.Now), p.ExportURL(pages.Export{Keys: chosen})
 		if m.Count > ConfirmNameAbove {
 			m.Type = name
@@ -90,14 +91,14 @@ func ConfirmBulk(ctx context.Context, p *pages.Pages, at pages.Address, t pages.
 }
 
 // countStates counts the messages in each state.
-func countStates(rows []engine.Row, now engine.Instant) (out []page.StateLine) {
+func countStates(rows []engine.Row, now engine.Instant) (out []operate.StateLine) {
 	n := map[page.State]int{}
 	for _, r := range rows {
 		n[list.StateOf(r, now)]++
 	}
 	for _, s := range []page.State{page.StateActive, page.StateLocked, page.StateDeferred, page.StateScheduled, page.StateDeadLetter} {
 		if n[s] > 0 {
-			out = append(out, page.StateLine{State: s, N: n[s]})
+			out = append(out, operate.StateLine{State: s, N: n[s]})
 		}
 	}
 	return out

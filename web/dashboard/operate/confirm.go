@@ -7,6 +7,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/operate"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/entity"
 	"mayfly/web/dashboard/pages"
@@ -35,7 +36,7 @@ func ConfirmResubmit(ctx context.Context, p *pages.Pages, at pages.Address, t pa
 	if err != nil {
 		return nil, err
 	}
-	m := entity.Confirm(ctx, p, at, e, t, page.Resubmit)
+	m := entity.Confirm(ctx, p, at, e, t, operate.Resubmit)
 	m.Count, m.Left = int(e.Counts.DeadLetter-e.Counts.DeadLocked), int(e.Counts.DeadLocked)
 	if transfers {
 		m.Count, m.Left = int(e.Counts.TransferDeadLetter), 0

@@ -11,6 +11,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/operate"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 )
@@ -24,7 +25,7 @@ func Damaged(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, 
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Damaged{}
+	m := operate.Damaged{}
 	rows := all[:min(len(all), maxDamaged)]
 	s, err := p.Read(ctx, func(r broker.Reader) error {
 		m.Rows = m.Rows[:0]
@@ -45,10 +46,10 @@ func Damaged(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, 
 	return m, s.Event, nil
 }
 
-func damagedRow(p *pages.Pages, r broker.Reader, d engine.DamagedMessage) page.DamagedRow {
+func damagedRow(p *pages.Pages, r broker.Reader, d engine.DamagedMessage) operate.DamagedRow {
 	key := strconv.FormatUint(uint64(d.Key), 10)
-	out := page.DamagedRow{
-		Key: key, Number: int64(d.Seq), What: page.DamagedPart(d.Part),
+	out := operate.DamagedRow{
+		Key: key, Number: int64(d.Seq), What: operate.DamagedPart(d.Part),
 		Move: p.URL(pages.Address{Namespace: p.Broker.Name(), Kind: pages.DamagedMessages, Action: "move-aside"}.WithQuery(page.FieldKey, key)),
 	}
 	if d.Path == "" {
@@ -94,7 +95,7 @@ func ConfirmMoveAside(ctx context.Context, p *pages.Pages, at pages.Address, t p
 	if err != nil {
 		return nil, err
 	}
-	m := page.ConfirmMoveAside{
+	m := operate.ConfirmMoveAside{
 		To: p.URL(at), Cancel: p.CancelURL(at, t), N: len(chosen), Type: DamagedConfirmName(p, at),
 		Typed: t.FirstValues()[page.FieldConfirm], Error: t.Errors[page.FieldConfirm], Refused: t.Refused,
 	}

@@ -18,6 +18,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/operate"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/list"
 	"mayfly/web/dashboard/pages"
@@ -33,7 +34,7 @@ func Jobs(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uin
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Jobs{Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "jobs.title")), New: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Jobs, Action: "new"})}
+	m := operate.Jobs{Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "jobs.title")), New: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Jobs, Action: "new"})}
 	if p.Options.Jobs != nil {
 		for _, is := range p.Options.Jobs.List() {
 			m.Rows = append(m.Rows, jobRow(p, is, s.Now))
@@ -42,7 +43,7 @@ func Jobs(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uin
 	return pages.Refreshing{Page: m, Every: jobsRefresh}, s.Event, nil
 }
 
-func jobRow(p *pages.Pages, is job.Job, now engine.Instant) page.JobRow {
+func jobRow(p *pages.Pages, is job.Job, now engine.Instant) operate.JobRow {
 	var at []string
 	for _, path := range is.Plan.Paths {
 		at = append(at, pages.DisplayPath(path))
@@ -50,7 +51,7 @@ func jobRow(p *pages.Pages, is job.Job, now engine.Instant) page.JobRow {
 	if f := is.Plan.ImportSpec; f != nil {
 		at = []string{f.File}
 	}
-	return page.JobRow{
+	return operate.JobRow{
 		Key: strconv.FormatInt(int64(is.ID), 10), Href: p.JobURL(is.ID), Kind: string(is.Plan.Kind), To: string(is.Plan.To),
 		At: shorten.To(strings.Join(at, ", "), 200), Query: shorten.To(is.Plan.Query, 200), State: string(is.State),
 		Total: int(is.Counts.Total), Seen: int(is.Counts.Seen), Done: int(is.Counts.Done), Skipped: int(is.Counts.Skipped), Failed: int(is.Counts.Failed),
@@ -71,7 +72,7 @@ func Job(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Job{All: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Jobs}), Row: jobRow(p, is, s.Now), Actor: pages.ActorName(ctx, is.Actor), Why: is.Reason}
+	m := operate.Job{All: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Jobs}), Row: jobRow(p, is, s.Now), Actor: pages.ActorName(ctx, is.Actor), Why: is.Reason}
 	m.Shell = p.LiveShell(ctx, at, s, locale.T(ctx, "jobs.title"))
 	if is.Ended != 0 {
 		m.Ended = is.Ended.Time()
@@ -95,7 +96,7 @@ func Job(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint
 		m.Of = p.JobURL(is.Plan.UndoOf)
 	}
 	for _, f := range is.Failures {
-		m.Failures = append(m.Failures, page.JobFailure{Line: int(f.Line), Key: pages.KeyText(f.Key), Href: p.MessageURL(f.Key), Seq: int64(f.Seq), At: pages.DisplayPath(f.Path), Why: f.Reason})
+		m.Failures = append(m.Failures, operate.JobFailure{Line: int(f.Line), Key: pages.KeyText(f.Key), Href: p.MessageURL(f.Key), Seq: int64(f.Seq), At: pages.DisplayPath(f.Path), Why: f.Reason})
 	}
 	return pages.Refreshing{Page: m, Every: jobsRefresh}, s.Event, nil
 }
@@ -180,13 +181,13 @@ func JobForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.Form
 	sent := t.Values != nil
 	if !sent {
 		t.Values = url.Values{}
-		for _, name := range page.JobFields() {
+		for _, name := range operate.JobFields() {
 			t.Values.Set(name, at.Query.Get(name))
 		}
 	}
 	plan := ParsePlan(ctx, &t, p.Broker.ClockTime(), p.Broker.Limits())
 	at.Query = url.Values{}
-	m := page.JobForm{
+	m := operate.JobForm{
 		Shell: p.StaticShell(ctx, at, locale.T(ctx, "jobs.new")), To: p.URL(at), FormToken: rand.Text(), Cancel: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Jobs}), Kinds: jobKinds(),
 		Values: t.FirstValues(), Errors: t.Errors, Refused: t.Refused,
 	}
@@ -204,7 +205,7 @@ func JobForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.Form
 	if err != nil {
 		return nil, err
 	}
-	m.Count = page.JobCount{
+	m.Count = operate.JobCount{
 		Known: true, Matching: int(f.Matching), Locked: int(f.Locked), Unexamined: int(f.Unexamined), Confirm: JobConfirmName(p, plan, f.AtMost()), States: jobStates(f.States),
 	}
 	for _, r := range f.Sample[:min(len(f.Sample), pages.MaxSampleNames)] {
@@ -222,8 +223,8 @@ func JobForm(ctx context.Context, p *pages.Pages, at pages.Address, t pages.Form
 }
 
 // jobStates returns the states that have messages.
-func jobStates(s job.States) (out []page.StateLine) {
-	for _, line := range []page.StateLine{
+func jobStates(s job.States) (out []operate.StateLine) {
+	for _, line := range []operate.StateLine{
 		{State: page.StateActive, N: int(s.Active)}, {State: page.StateLocked, N: int(s.Locked)}, {State: page.StateDeferred, N: int(s.Deferred)},
 		{State: page.StateScheduled, N: int(s.Scheduled)}, {State: page.StateDeadLetter, N: int(s.Dead)},
 	} {

@@ -12,6 +12,8 @@ import (
 	"mayfly/engine/filter"
 	"mayfly/views/component"
 	"mayfly/views/page"
+	listpage "mayfly/views/page/list"
+	"mayfly/views/page/operate"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/entity"
 	"mayfly/web/dashboard/lab"
@@ -144,7 +146,7 @@ func firstPurgeable(e engine.EntityState) []string {
 
 // firstPurged returns the first few messages that a purge removes; keys are these messages if a
 // filter was used to find them.
-func firstPurged(ctx context.Context, p *pages.Pages, of PurgeSelection, only *engine.MessageFilter, keys []engine.Key) (out []page.MessageRow, err error) {
+func firstPurged(ctx context.Context, p *pages.Pages, of PurgeSelection, only *engine.MessageFilter, keys []engine.Key) (out []listpage.MessageRow, err error) {
 	var rows []engine.Row
 	s, err := p.Read(ctx, func(r broker.Reader) error {
 		if rows = rowsOf(r, keys); only != nil {
@@ -188,17 +190,17 @@ func ConfirmPurge(ctx context.Context, p *pages.Pages, at pages.Address, t pages
 		t.Values = map[string][]string{page.FieldState: picked, page.FieldFilter: at.Query[page.FieldFilter]}
 	}
 	only := ParsePurgeFilter(&t, p.Broker.Limits())
-	m := entity.Confirm(ctx, p, at, e, t, page.Purge)
+	m := entity.Confirm(ctx, p, at, e, t, operate.Purge)
 	m.Left = int(e.Counts.Locked + e.Counts.DeadLocked)
 	for _, s := range PurgeableStates(e.EntityState) {
-		line := page.StateLine{State: s, N: int(purgeableCount(e.Counts, s))}
+		line := operate.StateLine{State: s, N: int(purgeableCount(e.Counts, s))}
 		line.Export = p.StateExportURL(e.Path, s)
 		line.Picked = line.N > 0 && slices.Contains(picked, string(s))
 		if m.States = append(m.States, line); line.Picked {
 			m.Count += line.N
 		}
 	}
-	m.Filter = page.PurgeFilter{Text: lab.UnixLines(t.Values.Get(page.FieldFilter)), MaxLength: int(p.Broker.Limits().FilterLength), Fault: t.SyntaxErrors[page.FieldFilter], Error: t.Errors[page.FieldFilter]}
+	m.Filter = operate.PurgeFilter{Text: lab.UnixLines(t.Values.Get(page.FieldFilter)), MaxLength: int(p.Broker.Limits().FilterLength), Fault: t.SyntaxErrors[page.FieldFilter], Error: t.Errors[page.FieldFilter]}
 	of, ok := SelectPurge(e.EntityState, picked)
 	var first []engine.Key
 	if ok && only != nil {

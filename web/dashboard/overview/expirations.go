@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/overview"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
@@ -59,7 +59,7 @@ func Expirations(ctx context.Context, p *pages.Pages, at pages.Address) (view.Pa
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Expirations{
+	m := overview.Expirations{
 		Shell: p.LiveShell(ctx, at, s, locale.T(ctx, "expirations.title")),
 		Horizon: horizon(ctx, spans, parts, func(key string) string {
 			if at.Query.Get("within") == key {
@@ -184,8 +184,8 @@ func expirationsLede(ctx context.Context, h component.ExpiryHorizon, next []engi
 
 // expiredRow returns a message that has just expired; dead means it is still in the
 // dead-letter subqueue.
-func expiredRow(p *pages.Pages, t recent.EventRecord, dead bool, now engine.Instant) page.ExpiredRow {
-	e := page.ExpiredRow{
+func expiredRow(p *pages.Pages, t recent.EventRecord, dead bool, now engine.Instant) overview.ExpiredRow {
+	e := overview.ExpiredRow{
 		Key: t.ID(), Subject: t.Name, Entity: pages.DisplayPath(t.Path), Href: p.MessageURL(t.Key),
 		At: t.At.Time(), Now: now.Time(),
 	}

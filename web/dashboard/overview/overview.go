@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/overview"
 	"mayfly/views/sample"
 	"mayfly/views/view"
 	"mayfly/web/connections"
@@ -62,7 +62,7 @@ func Overview(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Overview{
+	m := overview.Overview{
 		Shell:   p.LiveShell(ctx, at, s, locale.T(ctx, "overview.title")),
 		Welcome: entities == 0,
 		Connect: connect(ctx, p, queue, begin),
@@ -90,17 +90,17 @@ func Overview(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page,
 }
 
 // fillTiles fills in the tiles.
-func fillTiles(ctx context.Context, p *pages.Pages, m *page.Overview, c engine.Counts, now engine.Instant) {
-	rate := func(met recent.RateKind) page.OverviewFigure {
-		return page.OverviewFigure{N: float64(p.Events.Sum(now, 10, met)) / 10, Line: p.Events.Line(now, met)}
+func fillTiles(ctx context.Context, p *pages.Pages, m *overview.Overview, c engine.Counts, now engine.Instant) {
+	rate := func(met recent.RateKind) overview.Figure {
+		return overview.Figure{N: float64(p.Events.Sum(now, 10, met)) / 10, Line: p.Events.Line(now, met)}
 	}
 	m.In, m.Out = rate(recent.RateReceived), rate(recent.RateCompleted)
-	m.Expired = page.OverviewFigure{N: float64(p.Events.Sum(now, 60, recent.RateExpired)), Line: p.Events.Line(now, recent.RateExpired)}
+	m.Expired = overview.Figure{N: float64(p.Events.Sum(now, 60, recent.RateExpired)), Line: p.Events.Line(now, recent.RateExpired)}
 	if n := p.Events.Sum(now, 600, recent.RateExpired); n > 0 {
 		m.Expired.Note = []component.Text{pages.PlainText(locale.N(ctx, "overview.expired.note", n))}
 	}
-	gauge := func(kind int, n int64) page.OverviewFigure {
-		return page.OverviewFigure{N: float64(n), Line: append(p.Events.Gauge(kind), float64(n))}
+	gauge := func(kind int, n int64) overview.Figure {
+		return overview.Figure{N: float64(n), Line: append(p.Events.Gauge(kind), float64(n))}
 	}
 	m.DeadLetters = gauge(recent.GaugeDead, c.DeadLetter)
 	if n := p.Events.Sum(now, 600, recent.RateDeadLettered); n > 0 {
@@ -111,7 +111,7 @@ func fillTiles(ctx context.Context, p *pages.Pages, m *page.Overview, c engine.C
 }
 
 // overviewLede returns the summary: what expires within a minute, and where.
-func overviewLede(ctx context.Context, p *pages.Pages, m page.Overview, next []engine.Row, now engine.Instant) []component.Text {
+func overviewLede(ctx context.Context, p *pages.Pages, m overview.Overview, next []engine.Row, now engine.Instant) []component.Text {
 	dead, lost := expiringInFirst(m.Horizon, 2)
 	switch {
 	case m.Messages == 0:
@@ -174,8 +174,8 @@ func AcceptsSends(e engine.EntityState) bool {
 
 // connect returns how to connect to the broker: a shell command that sends to queue, which may
 // be empty, and a first program.
-func connect(ctx context.Context, p *pages.Pages, queue engine.Path, begin sample.Task) page.Connect {
-	c := page.Connect{REST: p.Options.REST, Data: locale.T(ctx, "connect.memory"), Tier: tier(ctx, p.Broker.Limits()), Curl: p.Options.Curl, ConnectionInfo: admin.ConnectionInfo(ctx, p, begin)}
+func connect(ctx context.Context, p *pages.Pages, queue engine.Path, begin sample.Task) overview.Connect {
+	c := overview.Connect{REST: p.Options.REST, Data: locale.T(ctx, "connect.memory"), Tier: tier(ctx, p.Broker.Limits()), Curl: p.Options.Curl, ConnectionInfo: admin.ConnectionInfo(ctx, p, begin)}
 	c.NoClients = p.Options.Clients != nil && p.Options.Clients.Connections(connections.Query{Limit: 1}).Total == 0
 	if p.Options.StoredIn != "" {
 		c.Data = locale.T(ctx, "connect.kept", locale.Args{"Where": p.Options.StoredIn})

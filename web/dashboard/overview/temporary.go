@@ -7,7 +7,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/overview"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/entity"
 	"mayfly/web/dashboard/pages"
@@ -30,7 +30,7 @@ func Temporary(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.Temporary{
+	m := overview.Temporary{
 		Shell:   p.LiveShell(ctx, at, s, locale.T(ctx, "temporary.title")),
 		MinIdle: p.Broker.Limits().MinAutoDelete,
 		Lede:    temporaryLede(ctx, idle, all, s.Now),

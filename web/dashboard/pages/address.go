@@ -10,7 +10,9 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/history"
 	"mayfly/engine/shorten"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/list"
+	"mayfly/views/page/message"
 	"mayfly/web/errorcodes"
 )
 
@@ -38,7 +40,7 @@ const MaxAddressBytes = 4096
 
 // queryParameters are the query parameters that pages use; several pages share some.
 var queryParameters = append(history.Params(), //nolint:gochecknoglobals // in effect a constant
-	page.HexFrom, page.FieldColumn, page.QuerySelfForward, page.QueryPreview, "after", "agreed", "back", "by", "client", "dir", "dlq", "entity", "error", "fate", "file", "filter", "format", "id", "ids", "key", "kind", "lock", "page", "reason", "rule", "schedule", "so", "sort", "state", "tab", "template", "temporary", "to", "top", "topic", "ttl", "view", "within")
+	message.HexFrom, list.FieldColumn, entity.QuerySelfForward, entity.QueryPreview, "after", "agreed", "back", "by", "client", "dir", "dlq", "entity", "error", "fate", "file", "filter", "format", "id", "ids", "key", "kind", "lock", "page", "reason", "rule", "schedule", "so", "sort", "state", "tab", "template", "temporary", "to", "top", "topic", "ttl", "view", "within")
 
 // ParseAny parses an address without the base path, such as /n/default/q/a%2Fb?tab=locked or
 // /tokens. It checks names as the engine does, but not whether the objects exist. The error is

@@ -14,6 +14,8 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/lab"
+	"mayfly/views/page/send"
 	"mayfly/views/view"
 )
 
@@ -115,24 +117,24 @@ const StarterQueue = "starter"
 func (t *FormState) setRuleError(r engine.Rule, err error) {
 	e, ok := errors.AsType[*engine.RuleError](err)
 	if !ok {
-		t.SetError(page.RuleHow, component.ServerText(err.Error()))
+		t.SetError(lab.RuleHow, component.ServerText(err.Error()))
 		return
 	}
-	field, text := page.RuleSQL, r.Filter.Text
+	field, text := lab.RuleSQL, r.Filter.Text
 	switch {
 	case e.Part == engine.PartAction:
-		field, text = page.RuleAction, r.Action
+		field, text = lab.RuleAction, r.Action
 	case r.Filter.Kind == engine.CorrelationFilter:
-		field = page.RuleConditionRows
+		field = lab.RuleConditionRows
 	case r.Filter.Kind != engine.SQLFilter:
-		field = page.RuleHow
+		field = lab.RuleHow
 	}
 	if s, ok := errors.AsType[*filter.SyntaxError](err); ok {
 		t.SyntaxErrors[field] = SyntaxErrorOf(text, s)
 		return
 	}
 	for name := range t.Errors { // errors of rows say more about wrong conditions
-		if field == page.RuleConditionRows && strings.HasPrefix(name, page.RuleConditionPrefix) {
+		if field == lab.RuleConditionRows && strings.HasPrefix(name, lab.RuleConditionPrefix) {
 			return
 		}
 	}
@@ -146,7 +148,7 @@ func SyntaxErrorOf(text string, s *filter.SyntaxError) component.SyntaxError {
 
 // LimitRows refuses a table with more rows than are read.
 func (t *FormState) LimitRows(ctx context.Context, prefix, field string) {
-	if beyond := prefix + strconv.Itoa(MaxRowsRead); t.Values.Has(beyond+page.SendPropertyName) || t.Values.Has(beyond+page.SendPropertyValue) {
+	if beyond := prefix + strconv.Itoa(MaxRowsRead); t.Values.Has(beyond+send.SendPropertyName) || t.Values.Has(beyond+send.SendPropertyValue) {
 		t.SetError(field, component.Text{S: locale.T(ctx, "ui.rows", locale.Args{"Most": locale.Number(ctx, MaxRowsRead)})})
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"mayfly/engine/value"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/send"
 )
 
 // MaxRowsRead is how many rows of a form's table are read: far more than a form adds, because a
@@ -17,15 +17,15 @@ import (
 const MaxRowsRead = 1000
 
 // SubmittedRows returns the rows of typed values whose fields begin with prefix, as typed.
-func SubmittedRows(t FormState, prefix string) (rows []page.SendProperty) {
+func SubmittedRows(t FormState, prefix string) (rows []send.Property) {
 	for i := range MaxRowsRead {
 		field := prefix + strconv.Itoa(i)
-		if !t.Values.Has(field+page.SendPropertyName) && !t.Values.Has(field+page.SendPropertyValue) {
+		if !t.Values.Has(field+send.SendPropertyName) && !t.Values.Has(field+send.SendPropertyValue) {
 			break
 		}
-		rows = append(rows, page.SendProperty{
-			Name: t.Values.Get(field + page.SendPropertyName), Kind: t.Values.Get(field + page.SendPropertyKind),
-			Value: t.Values.Get(field + page.SendPropertyValue), Error: t.Errors[field],
+		rows = append(rows, send.Property{
+			Name: t.Values.Get(field + send.SendPropertyName), Kind: t.Values.Get(field + send.SendPropertyKind),
+			Value: t.Values.Get(field + send.SendPropertyValue), Error: t.Errors[field],
 		})
 	}
 	return rows
@@ -67,9 +67,9 @@ func ParseRow(ctx context.Context, name, kind, text string) (v value.Value, wron
 }
 
 // PropertyRows returns typed values as rows.
-func PropertyRows(all value.Properties) (rows []page.SendProperty) {
+func PropertyRows(all value.Properties) (rows []send.Property) {
 	for _, q := range all {
-		rows = append(rows, page.SendProperty{Name: q.Name, Kind: q.Value.Kind().String(), Value: q.Value.Text()})
+		rows = append(rows, send.Property{Name: q.Name, Kind: q.Value.Kind().String(), Value: q.Value.Text()})
 	}
 	return rows
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"mayfly/engine"
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
 )
 
 // A RateTracker turns counts into rates, from one view of them to the next: nothing is measured
@@ -18,7 +18,7 @@ type RateTracker struct {
 type rateCount struct {
 	n    uint64
 	at   engine.Instant
-	rate page.Rate
+	rate admin.Rate
 }
 
 const (
@@ -28,7 +28,7 @@ const (
 )
 
 // Rate returns the growth Rate of the count of, which is n now.
-func (t *RateTracker) Rate(of string, n uint64, now engine.Instant) page.Rate {
+func (t *RateTracker) Rate(of string, n uint64, now engine.Instant) admin.Rate {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	was, ok := t.counts[of]
@@ -37,9 +37,9 @@ func (t *RateTracker) Rate(of string, n uint64, now engine.Instant) page.Rate {
 	case ok && past < minRateInterval && n >= was.n:
 		return was.rate
 	case ok && past <= maxRateInterval && n >= was.n:
-		was.rate = page.Rate{N: float64(n-was.n) / past.Seconds(), Known: true}
+		was.rate = admin.Rate{N: float64(n-was.n) / past.Seconds(), Known: true}
 	default:
-		was.rate = page.Rate{}
+		was.rate = admin.Rate{}
 	}
 	was.n, was.at = n, now
 	if t.counts == nil || len(t.counts) >= maxRateCounts {

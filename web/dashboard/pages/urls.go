@@ -13,6 +13,8 @@ import (
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/lab"
 	"mayfly/web/docs"
 )
 
@@ -101,7 +103,7 @@ func (p *Pages) JobURL(id job.ID) string {
 
 // LabURL returns the address of the filter lab for a topic.
 func (p *Pages) LabURL(topic engine.Path) string {
-	return p.URL(Address{Namespace: p.Broker.Name(), Kind: FilterLab}.WithQuery(page.LabTopic, topic.Name()))
+	return p.URL(Address{Namespace: p.Broker.Name(), Kind: FilterLab}.WithQuery(lab.LabTopic, topic.Name()))
 }
 
 // EntityRef returns the entity that a message is in.
@@ -174,7 +176,7 @@ func (p *Pages) SearchURL(q string) string {
 
 // SessionURL returns the address of a session's page, including the base path.
 func (p *Pages) SessionURL(kind engine.EntityKind, path engine.Path, id string) string {
-	return p.URL(Address{Namespace: p.Broker.Name(), Kind: Session, EntityType: kind, Path: path, Query: url.Values{page.SessionID: {id}}})
+	return p.URL(Address{Namespace: p.Broker.Name(), Kind: Session, EntityType: kind, Path: path, Query: url.Values{entity.SessionID: {id}}})
 }
 
 // SettingsURL returns the address of the settings page, including the base path.

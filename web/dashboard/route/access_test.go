@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"mayfly/engine"
-	"mayfly/views/page"
+	adminpage "mayfly/views/page/admin"
 	"mayfly/web/dashboard/admin"
 	"mayfly/web/dashboard/pages"
 )
@@ -18,7 +18,7 @@ func TestAccessPage(t *testing.T) {
 		w.must(err)
 		_, err = w.b.SetAccessRule(w.Context(), "", engine.AccessRule{Name: "all", Rights: engine.ManageRight, PrimaryKey: "k2="}, "me")
 		w.must(err)
-		m := w.open("/n/default/access").(pages.Refreshing).Page.(page.Access)
+		m := w.open("/n/default/access").(pages.Refreshing).Page.(adminpage.Access)
 		if r := m.Rules[0]; len(r.Rights) != 3 || r.Show != "/n/default/access/keys?rule=all" || r.Remove != "/n/default/access/remove?rule=all" || !m.Enforced {
 			t.Errorf("the rule is %+v", r)
 		}
@@ -34,7 +34,7 @@ func TestAccessPage(t *testing.T) {
 			w.must(err)
 			got, err := admin.AccessKeys(w.Context(), w.pages, place)
 			w.must(err)
-			k := got.(page.AccessKeys).Keys[0]
+			k := got.(adminpage.AccessKeys).Keys[0]
 			if k.Connection != want[0] || k.Admin != want[1] || k.Value == "" {
 				t.Errorf("%s: %+v", query, k)
 			}

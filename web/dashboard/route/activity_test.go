@@ -12,13 +12,15 @@ import (
 	"mayfly/storage/memory"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/activity"
+	"mayfly/views/page/message"
+	"mayfly/views/page/overview"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 )
 
 // done returns the lines of the activity page: entity, event and actor, newest first.
-func done(m page.Activity) string {
+func done(m activity.Activity) string {
 	var lines []string
 	for _, d := range m.Rows {
 		who := d.Actor
@@ -76,18 +78,18 @@ func TestActivity(t *testing.T) {
 			"?from=nonsense&scope=nonsense&group=ends":  "orders one message purged (API/10.0.0.4)",
 			"?q=nobody": "",
 		} {
-			m := as[page.Activity](w, at+query)
+			m := as[activity.Activity](w, at+query)
 			w.said(query, done(m), want)
 			w.sound(at + query)
 			if (m.Note == "") != (want == "") {
 				t.Errorf("%s: the note is %q", query, m.Note)
 			}
 		}
-		m := as[page.Activity](w, at+"?from=nonsense&path=//")
+		m := as[activity.Activity](w, at+"?from=nonsense&path=//")
 		if len(m.Filter.Errors) != 2 || m.Filter.Path != "//" {
 			t.Errorf("what cannot be read is answered with %+v", m.Filter)
 		}
-		if m := as[page.Activity](w, at+"?scope=all&group=ends"); m.Rows[0].Text[0].Href != "" || m.Rows[1].Text[1].Href == "" || !m.Rows[0].Audited || m.Rows[1].Audited || !m.Audited {
+		if m := as[activity.Activity](w, at+"?scope=all&group=ends"); m.Rows[0].Text[0].Href != "" || m.Rows[1].Text[1].Href == "" || !m.Rows[0].Audited || m.Rows[1].Audited || !m.Audited {
 			t.Errorf("the lines are %+v", m.Rows)
 		}
 		w.said("the lede", text(m.Lede), "What operators did, and what happened to the server. Remembered for 7d at most.")
@@ -99,10 +101,10 @@ func TestActivityOfASubscription(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Topic, "a/b", engine.Config{})
 		w.create(engine.Subscription, "a/b/Subscriptions/c", engine.Config{})
-		w.said("the subscription", done(as[page.Activity](w, "/n/default/activity?path=a/b/c")), "a/b/c created (test)")
+		w.said("the subscription", done(as[activity.Activity](w, "/n/default/activity?path=a/b/c")), "a/b/c created (test)")
 		w.create(engine.Queue, "a/b/c", engine.Config{})
 		w.pass(2 * time.Minute)
-		m := as[page.Activity](w, "/n/default/activity?path=a/b/c")
+		m := as[activity.Activity](w, "/n/default/activity?path=a/b/c")
 		if len(m.Rows) != 1 || !strings.HasSuffix(m.Rows[0].Href, "/q/a%2Fb%2Fc") {
 			t.Errorf("the queue has %+v", m.Rows)
 		}
@@ -118,7 +120,7 @@ func TestActivityGoesOn(t *testing.T) {
 		seen := map[string]bool{}
 		at := "/n/default/activity?path=orders"
 		for pages := 1; ; pages++ {
-			m := as[page.Activity](w, at)
+			m := as[activity.Activity](w, at)
 			for _, d := range m.Rows {
 				if seen[d.Key] {
 					t.Errorf("%s is on two pages", d.Key)
@@ -137,7 +139,7 @@ func TestActivityGoesOn(t *testing.T) {
 			if pages == 2 { // an older page never changes
 				first := done(m)
 				w.must(w.b.Touch(w.Context(), "orders", "test"))
-				w.said("again", done(as[page.Activity](w, at)), first)
+				w.said("again", done(as[activity.Activity](w, at)), first)
 			}
 			at = m.Older
 		}
@@ -156,7 +158,7 @@ func TestActivityIsUpToDate(t *testing.T) {
 			if later {
 				p = r.Page
 			}
-			return len(p.(page.Activity).Rows), later
+			return len(p.(activity.Activity).Rows), later
 		}
 		const notable, all = "/n/default/activity", "/n/default/activity?scope=all"
 		watch(notable)
@@ -169,7 +171,7 @@ func TestActivityIsUpToDate(t *testing.T) {
 		if n, later := watch(all); n != 2 || !later {
 			t.Errorf("%d lines of everything, later %v; want the former 2, and then more", n, later)
 		}
-		if m := as[page.Activity](w, all); len(m.Rows) != 4 {
+		if m := as[activity.Activity](w, all); len(m.Rows) != 4 {
 			t.Errorf("%d lines of everything when asked for", len(m.Rows))
 		}
 		w.send("orders", engine.Content{})
@@ -190,7 +192,7 @@ func TestActivityWithoutHistory(t *testing.T) {
 		if text := w.read("/n/default/activity").Find("main").Text(); !strings.Contains(text, "This store keeps no history") || strings.Contains(text, "CSV") {
 			t.Errorf("the page says %q", text)
 		}
-		if m := as[page.Message](w, "/n/default/m/1"); m.TimelineLimits.Retention != 0 {
+		if m := as[message.Message](w, "/n/default/m/1"); m.TimelineLimits.Retention != 0 {
 			t.Errorf("a message is said to be remembered for %v", m.TimelineLimits.Retention)
 		}
 	})
@@ -212,12 +214,12 @@ func TestActivityHasWordsForDeeds(t *testing.T) {
 		w.must(w.b.Touch(w.Context(), "orders", "op"))
 		_, err = w.b.Update(w.Context(), "orders", engine.Config{}, "op")
 		w.must(err)
-		w.said("activity", done(as[page.Activity](w, "/n/default/activity?actor=op")),
+		w.said("activity", done(as[activity.Activity](w, "/n/default/activity?actor=op")),
 			"orders changed: AutoDeleteOnIdle (op); orders counted as used (op); orders unpinned: deletes itself again (op); orders pinned: never deletes itself (op); "+
 				"orders later sent ahead of its time (op); orders later rescheduled (op); orders lock of one broken · delivery 1 failed (op)")
 		w.receive("orders")
 		w.pass(time.Minute)
-		w.said("what happens by itself", done(as[page.Activity](w, "/n/default/activity?scope=all&group=locks&q=orders")),
+		w.said("what happens by itself", done(as[activity.Activity](w, "/n/default/activity?scope=all&group=locks&q=orders")),
 			"orders lock of one ran out · delivery 2 failed (worker-1); orders one locked (worker-1); orders lock of one broken · delivery 1 failed (op); orders one locked (worker-1)")
 	})
 }
@@ -232,7 +234,7 @@ func TestActivityOfHostileNames(t *testing.T) {
 		}
 		w.sound("/n/default/activity")
 		w.sound("/n/default/activity?q=" + url.QueryEscape(`"><script>`))
-		m := as[page.Activity](w, "/n/default/activity?group=ends")
+		m := as[activity.Activity](w, "/n/default/activity?group=ends")
 		w.said("the lines", done(m), "orders {{.To}} deleted (<b onclick=\"x\">); orders \x00<script> deleted (<b onclick=\"x\">)")
 	})
 }
@@ -245,8 +247,8 @@ func TestActivitySaysWhichStatus(t *testing.T) {
 		w.must(err)
 		w.pass(time.Second)
 		const want = "changed: status: Active → SendDisabled"
-		w.said("activity", text(as[page.Activity](w, "/n/default/activity").Rows[0].Text), want)
-		w.said("the ticker", text(as[page.Overview](w, "/n/default").Events[0].Says), want)
+		w.said("activity", text(as[activity.Activity](w, "/n/default/activity").Rows[0].Text), want)
+		w.said("the ticker", text(as[overview.Overview](w, "/n/default").Events[0].Says), want)
 	})
 }
 
@@ -276,7 +278,7 @@ func TestActivityTellsOfSettingsInTheLanguageOfThePage(t *testing.T) {
 		for _, l := range locale.Languages() {
 			m, _, err := w.pages.Open(locale.With(w.Context(), l.Tag), "/n/default/activity?scope=audit")
 			w.must(err)
-			for i, d := range m.(page.Activity).Rows {
+			for i, d := range m.(activity.Activity).Rows {
 				english := slices.ContainsFunc(d.Text, func(part component.Text) bool { return part.English })
 				switch text := text(d.Text); {
 				case i == 0 && text != want[l.Tag]:
@@ -291,7 +293,7 @@ func TestActivityTellsOfSettingsInTheLanguageOfThePage(t *testing.T) {
 					told[text] = cmp.Or(told[text], l.Tag)
 				}
 			}
-			if n := len(m.(page.Activity).Rows); n != len(engine.SettingActionKinds())+len(engine.AccessActionKinds())+2 {
+			if n := len(m.(activity.Activity).Rows); n != len(engine.SettingActionKinds())+len(engine.AccessActionKinds())+2 {
 				t.Errorf("%s: %d lines", l.Name, n)
 			}
 		}

@@ -12,19 +12,20 @@ import (
 	"mayfly/engine/search/columns"
 	"mayfly/engine/value"
 	"mayfly/views/component"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	listpage "mayfly/views/page/list"
 	"mayfly/web/dashboard/list"
 	"mayfly/web/dashboard/pages"
 )
 
 // table returns an entity's tab with selected columns: the headings, then a line for each row.
-func (w *world) table(at string) (page.Entity, string) {
+func (w *world) table(at string) (entity.Entity, string) {
 	w.Helper()
 	p := w.open(at)
 	if r, ok := p.(pages.Refreshing); ok {
 		p = r.Page
 	}
-	m, ok := p.(page.Entity)
+	m, ok := p.(entity.Entity)
 	if !ok {
 		w.Fatalf("%s is a %T", at, p)
 	}
@@ -157,7 +158,7 @@ func TestColumnsOffered(t *testing.T) {
 		offers := func(back string) (values []string) {
 			p, _, err := w.pages.Open(w.Context(), "/n/default/views/edit?back="+url.QueryEscape(back))
 			w.must(err)
-			for _, g := range p.(page.ViewForm).More {
+			for _, g := range p.(listpage.ViewForm).More {
 				if g.Label == "views.more.fields" {
 					continue
 				}
@@ -181,7 +182,7 @@ func TestColumnsOffered(t *testing.T) {
 		for back, want := range map[string]string{
 			"https://elsewhere/": "", "//elsewhere/n/default/q/orders": "", "/n/default/queues": "", "/n/default/q/orders/delete": "", "/n/default/q/orders?tab=locked": "/n/default/q/orders?tab=locked",
 		} {
-			if p, _, err := w.pages.Open(w.Context(), "/n/default/views/edit?back="+url.QueryEscape(back)); err != nil || p.(page.ViewForm).Back != want {
+			if p, _, err := w.pages.Open(w.Context(), "/n/default/views/edit?back="+url.QueryEscape(back)); err != nil || p.(listpage.ViewForm).Back != want {
 				t.Errorf("from %s it leads to %+v, %v", back, p, err)
 			}
 		}
@@ -224,10 +225,10 @@ func TestArranging(t *testing.T) {
 		for i := range columns.MaxColumns + 1 {
 			many.Add("column", fmt.Sprint("prop.p", i))
 		}
-		if _, wrong := read(many.Encode()); wrong[page.FieldColumn].S == "" {
+		if _, wrong := read(many.Encode()); wrong[listpage.FieldColumn].S == "" {
 			t.Error("a column too many is taken")
 		}
-		if _, wrong := read("other=nothing"); wrong[page.FieldTypedColumn].S == "" {
+		if _, wrong := read("other=nothing"); wrong[listpage.FieldTypedColumn].S == "" {
 			t.Error("what is no column is taken")
 		}
 	})

@@ -8,7 +8,9 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/views/page"
+	"mayfly/views/page/admin"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/overview"
 	"mayfly/views/sample"
 	"mayfly/web/dashboard/pages"
 )
@@ -20,22 +22,22 @@ func TestDial(t *testing.T) {
 		there = "Endpoint=sb://there:5;SharedAccessKey=KEY;"
 	)
 	inside(t, &world{more: func(o *pages.Options) { o.Connection, o.AdminConnection, o.RequiresKeys = at, at+"admin", true }}, func(w *world) {
-		entity := func(url string) page.ConnectionInfo {
+		infoOf := func(url string) admin.ConnectionInfo {
 			m := w.open(url)
 			if r, ok := m.(pages.Refreshing); ok {
 				m = r.Page
 			}
-			return m.(page.Entity).ConnectionInfo
+			return m.(entity.Entity).ConnectionInfo
 		}
-		overview := func() page.ConnectionInfo {
-			return w.open("/n/default").(pages.Refreshing).Page.(page.Overview).Connect.ConnectionInfo
+		overview := func() admin.ConnectionInfo {
+			return w.open("/n/default").(pages.Refreshing).Page.(overview.Overview).Connect.ConnectionInfo
 		}
 		begins := func(want sample.Task) {
 			t.Helper()
 			want.Connection, want.Session = at, cmp.Or(want.Session, "customer-1")
 			got := overview()
 			got.Task.Session = cmp.Or(got.Task.Session, "customer-1")
-			if d := gocmp.Diff(page.ConnectionInfo{String: at, Admin: at + "admin", RequiresKeys: true, KeysURL: "/n/default/access", Task: want}, got); d != "" {
+			if d := gocmp.Diff(admin.ConnectionInfo{String: at, Admin: at + "admin", RequiresKeys: true, KeysURL: "/n/default/access", Task: want}, got); d != "" {
 				t.Errorf("the namespace begins with another task: %s", d)
 			}
 		}
@@ -77,7 +79,7 @@ func TestDial(t *testing.T) {
 			if want != (sample.Task{}) {
 				want.Connection, want.Session = at, "customer-1"
 			}
-			if got := entity(url); got.Task != want || got.String != at || !got.RequiresKeys || got.Admin != "" {
+			if got := infoOf(url); got.Task != want || got.String != at || !got.RequiresKeys || got.Admin != "" {
 				t.Errorf("%s: %+v", url, got)
 			}
 		}
@@ -88,21 +90,21 @@ func TestDial(t *testing.T) {
 		if r, ok := m.(pages.Refreshing); ok {
 			m = r.Page
 		}
-		if got := m.(page.Entity).ConnectionInfo; got.String != there || got.Task.Connection != there {
+		if got := m.(entity.Entity).ConnectionInfo; got.String != there || got.Task.Connection != there {
 			t.Errorf("another machine is told %+v", got)
 		}
 
 		// Code samples are shown despite dead letters, but not beside messages.
 		_, err = w.b.Send(w.Context(), "orders", []broker.Outgoing{{}}, "me")
 		w.must(err)
-		if got := entity("/n/default/q/orders"); got != (page.ConnectionInfo{}) {
+		if got := infoOf("/n/default/q/orders"); got != (admin.ConnectionInfo{}) {
 			t.Errorf("beside a message: %+v", got)
 		}
 		got, err := w.b.Receive(w.Context(), broker.ReceiveRequest{Path: "orders", Client: "me", Max: 1})
 		w.must(err)
 		_, err = w.b.Settle(w.Context(), engine.Settlement{Token: got[0].Message.Token(), Outcome: engine.DeadLetter, Path: "orders"})
 		w.must(err)
-		if got := entity("/n/default/q/orders"); got.Task.Queue != "orders" {
+		if got := infoOf("/n/default/q/orders"); got.Task.Queue != "orders" {
 			t.Errorf("beside a dead letter: %+v", got)
 		}
 	})

@@ -10,6 +10,9 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/views/page"
+	"mayfly/views/page/admin"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/message"
 	"mayfly/web/connections"
 	"mayfly/web/connections/peerstest"
 	"mayfly/web/dashboard/pages"
@@ -26,8 +29,8 @@ func TestConnectionsPage(t *testing.T) {
 			}
 			return m
 		}
-		list := func(query string) page.Connections {
-			m, ok := open("/n/default/connections" + query).(page.Connections)
+		list := func(query string) admin.Connections {
+			m, ok := open("/n/default/connections" + query).(admin.Connections)
 			if !ok {
 				t.Fatal("another page")
 			}
@@ -61,7 +64,7 @@ func TestConnectionsPage(t *testing.T) {
 			t.Errorf("after a moment a rate is known: %+v", r.Out)
 		}
 		w.pass(1800 * time.Millisecond)
-		if r := list("?entity=ORDERS").Rows; len(r) != 1 || r[0].Out != (page.Rate{N: 12, Known: true}) || r[0].In != (page.Rate{Known: true}) {
+		if r := list("?entity=ORDERS").Rows; len(r) != 1 || r[0].Out != (admin.Rate{N: 12, Known: true}) || r[0].In != (admin.Rate{Known: true}) {
 			t.Errorf("two seconds later: %+v", r)
 		}
 		w.pass(time.Minute)
@@ -75,18 +78,18 @@ func TestConnectionsPage(t *testing.T) {
 			t.Errorf("at what can be no entity: %+v", m)
 		}
 
-		one, ok := open("/n/default/connections/1-1").(page.Connection)
-		if !ok || one.Gone || len(one.Links) != 3 || one.Links[0].Kind != page.LinkReceives || one.Links[0].Identifier != "picker" || one.Links[1].Identifier != "" || one.Links[2].Kind != page.LinkManages || one.Links[0].Target.Href != "/n/default/q/orders" {
+		one, ok := open("/n/default/connections/1-1").(admin.Connection)
+		if !ok || one.Gone || len(one.Links) != 3 || one.Links[0].Kind != admin.LinkReceives || one.Links[0].Identifier != "picker" || one.Links[1].Identifier != "" || one.Links[2].Kind != admin.LinkManages || one.Links[0].Target.Href != "/n/default/q/orders" {
 			t.Errorf("the worker's page is %+v", one)
 		}
-		if one, ok := open("/n/default/connections/9-9").(page.Connection); !ok || !one.Gone {
+		if one, ok := open("/n/default/connections/9-9").(admin.Connection); !ok || !one.Gone {
 			t.Errorf("of nobody: %+v", one)
 		}
-		if m, ok := open("/n/default/connections/1-1/disconnect").(page.ConfirmDisconnect); !ok || m.Name != "worker" || m.Links != 2 || m.Locks != 2 {
+		if m, ok := open("/n/default/connections/1-1/disconnect").(admin.ConfirmDisconnect); !ok || m.Name != "worker" || m.Links != 2 || m.Locks != 2 {
 			t.Errorf("asked: %+v", m)
 		}
-		e, ok := open("/n/default/q/orders").(page.Entity)
-		if !ok || len(e.Receivers) != 1 || len(e.Senders) != 1 || e.Receivers[0] != (page.EntityClient{Name: "worker", SDK: "Python SDK", Href: "/n/default/connections/1-1"}) {
+		e, ok := open("/n/default/q/orders").(entity.Entity)
+		if !ok || len(e.Receivers) != 1 || len(e.Senders) != 1 || e.Receivers[0] != (entity.Client{Name: "worker", SDK: "Python SDK", Href: "/n/default/connections/1-1"}) {
 			t.Errorf("the queue has %+v and %+v", e.Receivers, e.Senders)
 		}
 	})
@@ -109,7 +112,7 @@ func TestHolder(t *testing.T) {
 			}()
 			m, _, err := w.pages.Open(w.Context(), "/n/default/q/orders?tab=locked")
 			w.must(err)
-			rows := m.(pages.Refreshing).Page.(page.Entity).Rows
+			rows := m.(pages.Refreshing).Page.(entity.Entity).Rows
 			return rows[0].Holder, rows[0].HolderURL
 		}
 		w.peers.Add(connections.Connection{ID: "1-3", Client: "AMQP x7Yk", Container: "x7Yk", Library: connections.Library{SDK: connections.Go, Application: "till"}})
@@ -169,7 +172,7 @@ func TestWhatAClientHasLocked(t *testing.T) {
 		w.pass(10 * time.Second)
 		m, _, err := w.pages.Open(ctx, "/n/default/connections/1-1")
 		w.must(err)
-		one := m.(pages.Refreshing).Page.(page.Connection)
+		one := m.(pages.Refreshing).Page.(admin.Connection)
 		if len(one.Locked) != 2 || one.MoreLocked {
 			t.Fatalf("it holds %+v, more %v", one.Locked, one.MoreLocked)
 		}
@@ -187,7 +190,7 @@ func TestWhatAClientHasLocked(t *testing.T) {
 		w.pass(25 * time.Second) // the lock in "elsewhere" has expired
 		m, _, err = w.pages.Open(ctx, "/n/default/connections/1-1")
 		w.must(err)
-		if one := m.(pages.Refreshing).Page.(page.Connection); len(one.Locked) != 1 {
+		if one := m.(pages.Refreshing).Page.(admin.Connection); len(one.Locked) != 1 {
 			t.Errorf("later it holds %+v", one.Locked)
 		}
 	})
@@ -210,7 +213,7 @@ func TestPassportLeadsToClients(t *testing.T) {
 			if r, ok := m.(pages.Refreshing); ok {
 				m = r.Page
 			}
-			for _, e := range m.(page.Message).Timeline {
+			for _, e := range m.(message.Message).Timeline {
 				line := e.Title
 				for _, d := range e.Detail {
 					if d.Clock == nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"mayfly/engine"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/search"
 	"mayfly/web/dashboard/pages"
 )
 
@@ -22,7 +23,7 @@ func TestDeathsAreSummedUpOnceASecond(t *testing.T) {
 				w.settle(w.receive("orders"), engine.DeadLetter, reason)
 			}
 		}
-		look := func(url string, stale bool) page.Entity {
+		look := func(url string, stale bool) entity.Entity {
 			t.Helper()
 			p := w.open(url)
 			if r, ok := p.(pages.Refreshing); ok != stale {
@@ -30,7 +31,7 @@ func TestDeathsAreSummedUpOnceASecond(t *testing.T) {
 			} else if ok {
 				p = r.Page
 			}
-			return p.(page.Entity)
+			return p.(entity.Entity)
 		}
 		die("Poison", 501) // more than are read in one turn
 		die("", 2)
@@ -66,7 +67,7 @@ func TestGroupsEverywhere(t *testing.T) {
 			w.send("b", engine.Content{})
 			w.settle(w.receive("b"), engine.DeadLetter, reason)
 		}
-		m := w.open("/n/default/dead-letters").(page.DeadLetterGroups)
+		m := w.open("/n/default/dead-letters").(search.DeadLetterGroups)
 		if len(m.Groups) != 3 || m.Groups[0].N != 2 || m.Groups[0].In != "a, b" || m.N != 4 {
 			t.Fatalf("%+v", m.Groups)
 		}
@@ -97,7 +98,7 @@ func TestDeathsByError(t *testing.T) {
 				t.Fatal(err, errs)
 			}
 		}
-		look := func(url string) page.Entity { return w.open(url).(page.Entity) }
+		look := func(url string) entity.Entity { return w.open(url).(entity.Entity) }
 		if m := look(url); len(m.Errors) != 0 {
 			t.Errorf("without a reason there are %+v", m.Errors)
 		}
@@ -129,7 +130,7 @@ func TestGroupsThatAreLeftOut(t *testing.T) {
 		for i := range 103 {
 			die("q00", fmt.Sprint("narrow ", i))
 		}
-		m := w.open("/n/default/dead-letters").(page.DeadLetterGroups)
+		m := w.open("/n/default/dead-letters").(search.DeadLetterGroups)
 		if len(m.Groups) != 100 || m.Left != 4 || m.Groups[0].In != "q00, q01, q02 and others" {
 			t.Errorf("%d groups, %d left, the first in %q", len(m.Groups), m.Left, m.Groups[0].In)
 		}

@@ -7,18 +7,18 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
 	"mayfly/web/dashboard/pages"
 )
 
 // entityAt returns the model of an entity's page.
-func (w *world) entityAt(url string) page.Entity {
+func (w *world) entityAt(url string) entity.Entity {
 	w.Helper()
 	p := w.open(url)
 	if r, ok := p.(pages.Refreshing); ok {
 		p = r.Page
 	}
-	m, ok := p.(page.Entity)
+	m, ok := p.(entity.Entity)
 	if !ok {
 		w.Fatalf("%s is %T", url, p)
 	}
@@ -26,7 +26,7 @@ func (w *world) entityAt(url string) page.Entity {
 }
 
 // linkQR returns a flow on one line: sources and targets.
-func linkQR(f page.Forwarding) string {
+func linkQR(f entity.Forwarding) string {
 	s := ""
 	for _, a := range f.In {
 		s += fmt.Sprintf("%s(%v %s %d)>", a.Name, a.Dead, a.Blocked, a.Waiting)
@@ -107,7 +107,7 @@ func TestFlowEndsInCircles(t *testing.T) {
 		stuck := 0
 		for _, q := range []string{"a", "b"} {
 			for _, arrow := range w.entityAt("/n/default/q/" + q).Forwarding.Out {
-				if arrow.Blocked == page.BlockHopLimit && arrow.Dead && arrow.Waiting == 0 {
+				if arrow.Blocked == entity.BlockHopLimit && arrow.Dead && arrow.Waiting == 0 {
 					stuck++
 				}
 			}

@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"mayfly/engine"
-	"mayfly/views/page"
+	"mayfly/views/page/search"
 )
 
 // going returns the go-to list: "group: label → address".
 func (w *world) going(query, from string) (lines []string) {
 	w.Helper()
-	m := as[page.GoTo](w, "/n/default/go?"+url.Values{"q": {query}, "at": {from}}.Encode())
+	m := as[search.GoTo](w, "/n/default/go?"+url.Values{"q": {query}, "at": {from}}.Encode())
 	for _, g := range m.Groups {
 		for _, i := range g.Items {
 			lines = append(lines, g.Title+": "+i.Label+" → "+strings.TrimPrefix(i.Href, "/n/default")+string(i.Action))
@@ -101,7 +101,7 @@ func TestGoTo(t *testing.T) {
 
 		// Every address is valid.
 		for _, query := range []string{"", "o", "new", "send", "purge"} {
-			m := as[page.GoTo](w, "/n/default/go?q="+query+"&at=/n/default/q/orders")
+			m := as[search.GoTo](w, "/n/default/go?q="+query+"&at=/n/default/q/orders")
 			for _, g := range m.Groups {
 				for _, i := range g.Items {
 					if i.Action == "" && !i.File && strings.Contains(i.Href, "/n/default") && !strings.HasSuffix(i.Href, "/api") {

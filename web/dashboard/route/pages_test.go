@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"mayfly/engine"
-	"mayfly/views/page"
+	"mayfly/views/page/message"
+	"mayfly/views/page/overview"
 	"mayfly/web/dashboard/pages"
 )
 
@@ -110,7 +111,7 @@ func TestWhatIsNotThere(t *testing.T) {
 				t.Errorf("%s: got %v, want %v", url, err, want)
 			}
 		}
-		if m, ok := w.open("/n/default/m/99").(page.Message); !ok || !m.Missing {
+		if m, ok := w.open("/n/default/m/99").(message.Message); !ok || !m.Missing {
 			t.Errorf("an unknown message has a page of its own: %+v", m)
 		}
 	})
@@ -123,7 +124,7 @@ func TestShellLine(t *testing.T) {
 		w.create(engine.Queue, "b", engine.Config{RequiresSession: true})
 		w.create(engine.Topic, "c", engine.Config{})
 		w.create(engine.Queue, "d", engine.Config{Status: engine.StatusReceiveDisabled})
-		if m := w.open("/n/default").(pages.Refreshing).Page.(page.Overview); !strings.Contains(m.Connect.Curl, "/d/messages") {
+		if m := w.open("/n/default").(pages.Refreshing).Page.(overview.Overview); !strings.Contains(m.Connect.Curl, "/d/messages") {
 			t.Errorf("got %q", m.Connect.Curl)
 		}
 	})

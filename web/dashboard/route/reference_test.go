@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
-	"mayfly/views/page"
+	"mayfly/views/page/activity"
+	"mayfly/views/page/admin"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/openapi"
 )
@@ -28,7 +29,7 @@ func apiOf() *openapi.Document {
 // TestReference checks the page of the API of a namespace other than the server's own.
 func TestReference(t *testing.T) {
 	inside(t, &world{more: func(o *pages.Options) { o.API, o.Document = "http://127.0.0.1:8080/api/v1/n/shop", apiOf }}, func(w *world) {
-		m := as[page.APIReference](w, "/n/default/api?filter=CHANGE+orders")
+		m := as[admin.APIReference](w, "/n/default/api?filter=CHANGE+orders")
 		if m.Document != "/api/v1/n/shop/openapi.json" || m.Base != "http://127.0.0.1:8080/api/v1/n/shop" || m.Shell.Live.On() {
 			w.Errorf("it is of %s, at %s", m.Document, m.Base)
 		}
@@ -40,10 +41,10 @@ func TestReference(t *testing.T) {
 		if k := o.Body.Shapes[0].Members[0]; k.Name != "lines" || !k.Required || !k.Kind.List || k.Kind.Word != "text" {
 			w.Errorf("a member is %+v", k)
 		}
-		if m := as[page.APIReference](w, "/n/default/api?filter=change+payments"); !m.Groups[0].Operations[0].Hidden {
+		if m := as[admin.APIReference](w, "/n/default/api?filter=change+payments"); !m.Groups[0].Operations[0].Hidden {
 			w.Error("a filter leaves nothing out")
 		}
-		if m := as[page.Metrics](w, "/n/default/metrics"); m.Figures.Source != "/api/v1/n/shop/metrics?span=hour" {
+		if m := as[activity.Metrics](w, "/n/default/metrics"); m.Figures.Source != "/api/v1/n/shop/metrics?span=hour" {
 			w.Errorf("charts are of %s", m.Figures.Source)
 		}
 	})

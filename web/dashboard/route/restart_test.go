@@ -12,7 +12,10 @@ import (
 	"mayfly/engine"
 	"mayfly/storage/memory"
 	"mayfly/views/component"
-	"mayfly/views/page"
+	"mayfly/views/page/activity"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/message"
+	"mayfly/views/page/overview"
 )
 
 // told returns a timeline as its page shows it.
@@ -32,14 +35,14 @@ func TestLifeSurvivesARestart(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{LockDuration: 30 * time.Second})
 		w.send("orders", engine.Content{Subject: "one", MessageID: "o-1"})
-		url := as[page.Entity](w, "/n/default/q/orders").Rows[0].Href
+		url := as[entity.Entity](w, "/n/default/q/orders").Rows[0].Href
 		w.settle(w.receive("orders"), engine.Abandon, "")
 		w.must(w.b.Extend(w.Context(), w.b.Rows("orders")[0].Message.Key, w.now().Add(time.Hour), "dashboard"))
-		want := told(as[page.Message](w, url).Timeline)
+		want := told(as[message.Message](w, url).Timeline)
 		w.said("the life", want, "Stored (as #1 · by test); Locked (by worker-1); Given back (one failed delivery so far · by worker-1); "+
 			"Got another expiry (by the dashboard); Ready in orders; Runs out of time and is lost (1h 00m)")
 		w.restart()
-		m := as[page.Message](w, url)
+		m := as[message.Message](w, url)
 		w.said("the life after a restart", told(m.Timeline), want)
 		if i := slices.IndexFunc(m.TTLExplanation.Terms, func(t component.TTLTerm) bool { return t.Applies }); i < 0 || m.TTLExplanation.Terms[i].Name != "set by hand" {
 			t.Errorf("its time is explained by %+v", m.TTLExplanation.Terms)
@@ -50,13 +53,13 @@ func TestLifeSurvivesARestart(t *testing.T) {
 		w.settle(w.receive("orders"), engine.Abandon, "")
 		for range 3 {
 			w.pass(time.Second)
-			if got := told(as[page.Message](w, url).Timeline); strings.Count(got, "Locked") != 2 || strings.Count(got, "Stored") != 1 {
+			if got := told(as[message.Message](w, url).Timeline); strings.Count(got, "Locked") != 2 || strings.Count(got, "Stored") != 1 {
 				t.Errorf("the life goes on as %s", got)
 			}
 		}
 		w.settle(w.receive("orders"), engine.Complete, "")
 		for _, when := range []string{"at once", "after a restart", "after another"} {
-			m := as[page.Message](w, url)
+			m := as[message.Message](w, url)
 			w.said(when, told([]component.TimelineStep{m.Ended}), "Completed (by worker-1)")
 			if m.Ended.At.IsZero() || m.Subject != "one" || m.ID != "o-1" || m.HeadersMissing || len(m.Headers) == 0 || m.TimelineLimits.Retention != 7*24*time.Hour {
 				t.Errorf("%s the page is %+v", when, m)
@@ -85,15 +88,15 @@ func TestLifeHasItsGaps(t *testing.T) {
 		w.settle(w.receive("orders"), engine.Complete, "")
 		w.pass(2 * time.Second)
 		gap(3)
-		w.said("the life", told(as[page.Message](w, url).Timeline),
+		w.said("the life", told(as[message.Message](w, url).Timeline),
 			"Stored (as #1 · by test); 12 events of this time were not remembered; some may be of this message; Locked (by worker-1); Completed (by worker-1)")
 		w.send("orders", engine.Content{Subject: "two"})
 		url = w.pages.MessageURL(w.b.Rows("orders")[0].Message.Key)
 		w.pass(2 * time.Second)
 		gap(1)
-		w.said("the life of what is there", told(as[page.Message](w, url).Timeline),
+		w.said("the life of what is there", told(as[message.Message](w, url).Timeline),
 			"Stored (as #2 · by test); One event of this time was not remembered; it may be of this message; Ready in orders")
-		w.said("activity", done(as[page.Activity](w, "/n/default/activity?group=server")),
+		w.said("activity", done(as[activity.Activity](w, "/n/default/activity?group=server")),
 			"one event was not remembered (); 3 events were not remembered (); 12 events were not remembered (); one event was not remembered (); the server started · epoch 1 ()")
 	})
 }
@@ -131,7 +134,7 @@ func TestWhatAMessageWentWith(t *testing.T) {
 				"purged": "Purged from purged (by the dashboard)", "deleted": "Gone with deleted, which was deleted (by API 10.0.0.4)",
 				"idle": "Gone with idle, which deleted itself", "topic/Subscriptions/eu": "Gone with topic/eu, which was deleted (by the dashboard)",
 			} {
-				m := as[page.Message](w, url[path])
+				m := as[message.Message](w, url[path])
 				w.said(when, told([]component.TimelineStep{m.Ended}), want)
 				if life := told(m.Timeline); !strings.HasSuffix(life, "; "+want) {
 					t.Errorf("%s the life of what was in %s is %s", when, path, life)
@@ -168,11 +171,11 @@ func TestWhatAFilterTook(t *testing.T) {
 		w.must(err)
 		w.must(w.b.Delete(w.Context(), "gone", -1, "API 1"))
 		w.pass(2 * time.Second)
-		w.said("activity", done(as[page.Activity](w, "/n/default/activity?group=ends&path=twice")),
+		w.said("activity", done(as[activity.Activity](w, "/n/default/activity?group=ends&path=twice")),
 			"twice one message purged (API/1); twice 2 messages purged where sys.Label = 'red' (API/1)")
 		for range 2 {
 			for q, want := range map[engine.Path]string{"once": "Purged from once (by API 1)", "twice": "Gone from twice", "gone": "Gone from gone"} {
-				w.said("the end of what was in "+string(q), told([]component.TimelineStep{as[page.Message](w, urls[q]).Ended}), want)
+				w.said("the end of what was in "+string(q), told([]component.TimelineStep{as[message.Message](w, urls[q]).Ended}), want)
 			}
 			w.restart()
 		}
@@ -201,7 +204,7 @@ func TestWhatTookAMessageFirst(t *testing.T) {
 		purge("pq/$DeadLetterQueue", engine.ClassActive, "API 3")
 		wants := func(when string) {
 			for url, want := range map[string]string{active: "Purged from pq (by API 1)", dead: "Purged from pq/$DLQ (by API 3)"} {
-				m := as[page.Message](w, url)
+				m := as[message.Message](w, url)
 				w.said(when, told([]component.TimelineStep{m.Ended}), want)
 				if life := told(m.Timeline); !strings.HasSuffix(life, "; "+want) {
 					t.Errorf("%s the life is %s", when, life)
@@ -222,7 +225,7 @@ func TestWhatTookAMessageFirst(t *testing.T) {
 func TestTombstonesSurviveARestart(t *testing.T) {
 	isConfined(t, func(w *world) {
 		stones := func() (names []string, keys []string) {
-			for _, g := range as[page.Temporary](w, "/n/default/temporary").Deleted {
+			for _, g := range as[overview.Temporary](w, "/n/default/temporary").Deleted {
 				names, keys = append(names, g.Name), append(keys, g.Key)
 				var epoch, n uint64
 				if _, err := fmt.Sscanf(g.Key, "%d-%d", &epoch, &n); err != nil {
@@ -265,7 +268,7 @@ func TestTombstonesSurviveARestart(t *testing.T) {
 		is("topic", "second", "first")
 
 		for _, gone := range []string{"/n/default/q/first", "/n/default/t/topic", "/n/default/t/topic/s/eu"} {
-			if m := as[page.Entity](w, gone); m.Deleted.Name == "" {
+			if m := as[entity.Entity](w, gone); m.Deleted.Name == "" {
 				t.Errorf("%s is not said to be gone", gone)
 			}
 		}
@@ -274,7 +277,7 @@ func TestTombstonesSurviveARestart(t *testing.T) {
 			t.Fatalf("the tombstone of the topic is %+v", e)
 		}
 		w.must(w.b.RestoreEntity(w.Context(), e, "test"))
-		if c := as[page.Entity](w, "/n/default/t/topic/s/eu"); c.Lock != time.Minute {
+		if c := as[entity.Entity](w, "/n/default/t/topic/s/eu"); c.Lock != time.Minute {
 			t.Errorf("the subscription came back with %+v", c)
 		}
 		w.pass(time.Millisecond)
@@ -292,7 +295,7 @@ func TestTheLatestGrave(t *testing.T) {
 		by := func(want string) {
 			t.Helper()
 			for range 2 {
-				m := as[page.Entity](w, "/n/default/q/reply")
+				m := as[entity.Entity](w, "/n/default/q/reply")
 				w.said("the grave", m.DeletedBy, want)
 				if (m.Deleted.Restore != "") != (want == "") {
 					t.Errorf("the grave is %+v", m.Deleted)
@@ -322,7 +325,7 @@ func TestOtherDays(t *testing.T) {
 		w.settle(w.receive("orders"), engine.Abandon, "")
 		w.restart()
 		dated := func() (out []bool) {
-			for _, e := range as[page.Message](w, as[page.Entity](w, "/n/default/q/orders").Rows[0].Href).Timeline {
+			for _, e := range as[message.Message](w, as[entity.Entity](w, "/n/default/q/orders").Rows[0].Href).Timeline {
 				out = append(out, e.Dated)
 			}
 			return out
@@ -331,14 +334,14 @@ func TestOtherDays(t *testing.T) {
 		if got := dated(); !slices.Equal(got, []bool{true, true, false, false, false}) {
 			t.Errorf("dates are told at %v", got)
 		}
-		m := as[page.Temporary](w, "/n/default/temporary")
+		m := as[overview.Temporary](w, "/n/default/temporary")
 		if a := m.Entities[0].Uses; !a[0].Dated || a[len(a)-1].Dated || !m.Deleted[0].Dated {
 			t.Errorf("the ledger is %+v, the tombstone %+v", a, m.Deleted[0])
 		}
-		if d := as[page.Activity](w, "/n/default/activity").Rows; d[0].Today != true || d[len(d)-1].Today {
+		if d := as[activity.Activity](w, "/n/default/activity").Rows; d[0].Today != true || d[len(d)-1].Today {
 			t.Errorf("the first and the last line are %+v, %+v", d[0], d[len(d)-1])
 		}
-		for _, e := range as[page.Overview](w, "/n/default").Events {
+		for _, e := range as[overview.Overview](w, "/n/default").Events {
 			if e.At.Day() == 1 {
 				t.Errorf("the ticker tells of yesterday: %+v", e)
 			}
@@ -348,7 +351,7 @@ func TestOtherDays(t *testing.T) {
 
 // tombOf returns the number in the address of a tombstone.
 func tombOf(w *world, name string) (n uint64) {
-	for _, g := range as[page.Temporary](w, "/n/default/temporary").Deleted {
+	for _, g := range as[overview.Temporary](w, "/n/default/temporary").Deleted {
 		if g.Name == name {
 			var epoch uint64
 			_, err := fmt.Sscanf(g.Key, "%d-%d", &epoch, &n)
@@ -367,14 +370,14 @@ func TestExpiredAndTickerSurviveARestart(t *testing.T) {
 		w.pass(3 * time.Second)
 		expired := func() string {
 			var lines []string
-			for _, e := range as[page.Expirations](w, "/n/default/expirations").Expired {
+			for _, e := range as[overview.Expirations](w, "/n/default/expirations").Expired {
 				lines = append(lines, e.Subject+" → "+e.Fate.To)
 			}
 			return strings.Join(lines, "; ")
 		}
 		ticker := func() string {
 			var lines []string
-			for _, e := range as[page.Overview](w, "/n/default").Events {
+			for _, e := range as[overview.Overview](w, "/n/default").Events {
 				lines = append(lines, strings.TrimSpace(e.Entity+" "+text(e.Says)))
 			}
 			return strings.Join(lines, "; ")
@@ -424,7 +427,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 		pass()
 		ledgers := func() map[string]string {
 			out := map[string]string{}
-			for _, s := range as[page.Temporary](w, "/n/default/temporary").Entities {
+			for _, s := range as[overview.Temporary](w, "/n/default/temporary").Entities {
 				var lines []string
 				for _, a := range slices.Backward(s.Uses) {
 					line := a.What
@@ -449,7 +452,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 			w.said(name, l, want[name])
 		}
 		w.sound("/n/default/temporary")
-		m := as[page.Temporary](w, "/n/default/temporary").Entities[0]
+		m := as[overview.Temporary](w, "/n/default/temporary").Entities[0]
 		if m.Name != "reply" || m.UsesCompleteFrom.IsZero() || m.By != "touch · the dashboard" || !strings.Contains(w.read("/n/default/temporary").Find("main details").First().Text(), "neither peeks nor looks") {
 			t.Errorf("the first is %+v", m)
 		}
@@ -458,7 +461,7 @@ func TestLedgerSurvivesARestart(t *testing.T) {
 		for range 30 {
 			w.must(w.b.Touch(w.Context(), "reply", "test"))
 		}
-		if m := as[page.Temporary](w, "/n/default/temporary").Entities[0]; m.Name == "reply" && (len(m.Uses) != 20 || !m.UsesCompleteFrom.IsZero()) {
+		if m := as[overview.Temporary](w, "/n/default/temporary").Entities[0]; m.Name == "reply" && (len(m.Uses) != 20 || !m.UsesCompleteFrom.IsZero()) {
 			t.Errorf("%d activities, partly known before %v", len(m.Uses), m.UsesCompleteFrom)
 		}
 	})
@@ -498,14 +501,14 @@ func TestLedgerSurvivesAReopening(t *testing.T) {
 		}
 		w.pass(10 * time.Second)
 		w.must(w.b.Touch(w.Context(), "reply", "again"))
-		s := as[page.Temporary](w, "/n/default/temporary").Entities[0]
+		s := as[overview.Temporary](w, "/n/default/temporary").Entities[0]
 		if a := s.Uses; len(a) != 8 || a[7].What != "touch · again" || a[6].What != "send · test" || a[0].What != "create · test" || s.UsesCompleteFrom.IsZero() {
 			t.Errorf("the ledger is %+v", s)
 		}
-		w.said("the life", told(as[page.Message](w, url).Timeline), "Stored (as #1 · by test); Ready in reply")
-		w.said("activity", done(as[page.Activity](w, "/n/default/activity?group=server")), "the store was opened again · the line went dead (); the server started · epoch 1 ()")
+		w.said("the life", told(as[message.Message](w, url).Timeline), "Stored (as #1 · by test); Ready in reply")
+		w.said("activity", done(as[activity.Activity](w, "/n/default/activity?group=server")), "the store was opened again · the line went dead (); the server started · epoch 1 ()")
 		keys := map[string]bool{}
-		for _, d := range as[page.Activity](w, "/n/default/activity?scope=all").Rows {
+		for _, d := range as[activity.Activity](w, "/n/default/activity?scope=all").Rows {
 			if keys[d.Key] {
 				t.Errorf("%s is there twice", d.Key)
 			}

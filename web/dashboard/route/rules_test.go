@@ -10,6 +10,9 @@ import (
 	"mayfly/storage/memory"
 	"mayfly/views/component"
 	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/lab"
+	"mayfly/views/page/message"
 	"mayfly/views/view"
 )
 
@@ -40,7 +43,7 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 		spoil = e.ID
 		w.restart()
 		got, inert := map[string]string{}, ""
-		m := as[page.Entity](w, "/n/default/t/prices/s/eu?tab=rules")
+		m := as[entity.Entity](w, "/n/default/t/prices/s/eu?tab=rules")
 		for _, r := range m.Rules {
 			if got[r.Name] = r.Wrong; r.Inert {
 				inert += " " + r.Name
@@ -59,23 +62,23 @@ func TestRulesThatTheEngineWouldRefuse(t *testing.T) {
 			w.sound("/n/default/t/prices/s/eu/rules/edit?rule=" + name)
 		}
 		w.sound("/n/default/t/prices/s/eu?tab=rules")
-		form := as[page.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=broken")
+		form := as[lab.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=broken")
 		if want := (component.SyntaxError{Text: "amount >> 1", At: 8, Found: ">", Want: "a value"}); form.Rule.SQLFault != want {
 			t.Errorf("the fault is %+v", form.Rule.SQLFault)
 		}
-		if c := as[page.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=lines").Rule.Conditions; len(c) != 1 || !strings.Contains(c[0].Error.S, "line breaks") {
+		if c := as[lab.RuleForm](w, "/n/default/t/prices/s/eu/rules/edit?rule=lines").Rule.Conditions; len(c) != 1 || !strings.Contains(c[0].Error.S, "line breaks") {
 			t.Errorf("its conditions are %+v", c)
 		}
 		w.send("prices", engine.Content{Subject: "price"})
-		lab := as[page.FilterLab](w, "/n/default/lab?from="+as[page.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Key)
-		if o := lab.Outcome; o.Matching != 1 || o.Copies != 1 || len(o.Subscriptions[0].Rules) != 6 || o.Subscriptions[0].Rules[1].Result != component.Failed {
+		shown := as[lab.FilterLab](w, "/n/default/lab?from="+as[entity.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Key)
+		if o := shown.Outcome; o.Matching != 1 || o.Copies != 1 || len(o.Subscriptions[0].Rules) != 6 || o.Subscriptions[0].Rules[1].Result != component.Failed {
 			t.Errorf("in the lab it is %+v", o)
 		}
 		_, err := w.b.CreateWithRules(w.Context(), engine.Subscription, "prices/Subscriptions/ask", engine.Config{}, []engine.Rule{{Name: "no", Filter: engine.Filter{Kind: engine.FalseFilter}}}, "test")
 		w.must(err)
 		w.must(w.b.RemoveRule(w.Context(), "prices/Subscriptions/eu", "$Default", "test"))
-		lab = as[page.FilterLab](w, "/n/default/lab?from="+as[page.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Key)
-		if o := lab.Outcome; o.Matching != 0 || o.Subscriptions[0].Name != "eu" || o.Subscriptions[1].Name != "ask" {
+		shown = as[lab.FilterLab](w, "/n/default/lab?from="+as[entity.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Key)
+		if o := shown.Outcome; o.Matching != 0 || o.Subscriptions[0].Name != "eu" || o.Subscriptions[1].Name != "ask" {
 			t.Errorf("in the lab what fails comes after the rest: %+v", o)
 		}
 	})
@@ -90,33 +93,33 @@ func TestStoryOfAnUnmatchedMessage(t *testing.T) {
 			engine.Content{Subject: "later", ScheduledFor: w.now().Add(time.Minute)})
 		w.pass(2 * time.Minute)
 		look := func() {
-			lab := as[page.FilterLab](w, "/n/default/lab")
-			if len(lab.Unmatched) != 2 || lab.UnmatchedCount != 2 || lab.Unmatched[0].Subject != "later" || lab.Unmatched[1].Topic.Href != "/n/default/t/prices" {
-				w.Fatalf("the tray is %+v", lab.Unmatched)
+			shown := as[lab.FilterLab](w, "/n/default/lab")
+			if len(shown.Unmatched) != 2 || shown.UnmatchedCount != 2 || shown.Unmatched[0].Subject != "later" || shown.Unmatched[1].Topic.Href != "/n/default/t/prices" {
+				w.Fatalf("the tray is %+v", shown.Unmatched)
 			}
 			for i, want := range []string{
 				"Matched no subscription (accepted by prices and discarded)",
 				"Matched no subscription (accepted by prices and discarded · by test)",
 			} {
-				m := as[page.Message](w, "/n/default/m/"+lab.Unmatched[i].Key)
+				m := as[message.Message](w, "/n/default/m/"+shown.Unmatched[i].Key)
 				var lines []string
 				for _, e := range m.Timeline {
 					lines = append(lines, e.Title+" ("+text(e.Detail)+")")
 				}
 				w.said("its life", strings.Join(lines, "; "), want)
 				w.said("its end", m.Ended.Title, "Matched no subscription")
-				if m.Entity != (page.EntityRef{Kind: page.Topic, Name: "prices", Href: "/n/default/t/prices"}) || m.HeadersMissing || m.Lab != "/n/default/lab?from="+lab.Unmatched[i].Key {
+				if m.Entity != (page.EntityRef{Kind: page.Topic, Name: "prices", Href: "/n/default/t/prices"}) || m.HeadersMissing || m.Lab != "/n/default/lab?from="+shown.Unmatched[i].Key {
 					w.Errorf("its page is %+v", m)
 				}
-				w.sound("/n/default/m/" + lab.Unmatched[i].Key)
+				w.sound("/n/default/m/" + shown.Unmatched[i].Key)
 			}
-			m := as[page.Message](w, "/n/default/m/"+lab.Unmatched[1].Key)
+			m := as[message.Message](w, "/n/default/m/"+shown.Unmatched[1].Key)
 			if m.ID != "m-1" || len(m.Application) != 1 {
 				w.Errorf("its properties are %+v", m.Application)
 			}
-			url := "/n/default/lab?from=" + lab.Unmatched[1].Key
+			url := "/n/default/lab?from=" + shown.Unmatched[1].Key
 			w.sound(url)
-			if p, _, err := w.pages.Open(view.WithFrozenClocks(w.Context()), url); err != nil || p.(page.FilterLab).Outcome.Tried {
+			if p, _, err := w.pages.Open(view.WithFrozenClocks(w.Context()), url); err != nil || p.(lab.FilterLab).Outcome.Tried {
 				w.Errorf("what is not live is done again with every event: %v", err)
 			}
 		}
@@ -136,7 +139,7 @@ func TestRulesSayHowManyCopies(t *testing.T) {
 		w.create(engine.Subscription, sub, engine.Config{})
 		says := func(want string) {
 			w.Helper()
-			w.said("the lede", text(as[page.Entity](w, "/n/default/t/prices/s/eu?tab=rules").Lede), want)
+			w.said("the lede", text(as[entity.Entity](w, "/n/default/t/prices/s/eu?tab=rules").Lede), want)
 		}
 		large := engine.Rule{Name: "large", Filter: engine.Filter{Kind: engine.SQLFilter, Text: "amount > 1"}, Action: "SET large = 1"}
 		w.must(w.b.AddRule(w.Context(), sub, large, "test"))

@@ -10,23 +10,23 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/value"
-	"mayfly/views/page"
+	"mayfly/views/page/search"
 	"mayfly/web/dashboard/pages"
 )
 
 // searched returns the page of a search.
-func (w *world) searched(at string) page.Search {
+func (w *world) searched(at string) search.Search {
 	w.Helper()
 	p, _, err := w.pages.Open(w.Context(), at)
 	w.must(err)
-	m, ok := p.(page.Search)
+	m, ok := p.(search.Search)
 	if !ok {
 		w.Fatalf("%s is a %T", at, p)
 	}
 	return m
 }
 
-func found(m page.Search) (hits []string) {
+func found(m search.Search) (hits []string) {
 	for _, h := range m.Hits {
 		hits = append(hits, fmt.Sprintf("%s %d %s", h.Entity, h.Number, h.Subject))
 	}

@@ -9,7 +9,7 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
 	"mayfly/views/view"
 )
 
@@ -118,7 +118,7 @@ func TestSessionStateIsShown(t *testing.T) {
 			for _, v := range []string{"", "&view=tree", "&view=raw", "&view=hex", "&view=odd"} {
 				w.sound(to + v)
 			}
-			m, ok := w.open(to).(page.Session)
+			m, ok := w.open(to).(entity.Session)
 			if !ok || !m.HasState || string(m.State.Content) != state || m.Seen != string(engine.TagSessionState(&state)) {
 				w.Errorf("%.20q is shown as %.20q", state, m.State.Content)
 			}

@@ -9,7 +9,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/search/columns"
 	"mayfly/engine/value"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
 )
 
 // A list can be sorted by any column, shown or not, and filtered by a query, also in a view.
@@ -32,9 +32,9 @@ func TestListsAreSorted(t *testing.T) {
 		_, err := columns.Put(w.Context(), w.b.Broker, columns.View{Name: "by n", Columns: []columns.Column{columns.Prop("n")}}, "test")
 		w.must(err)
 		const list = "/n/default/q/orders"
-		numbers := func(at string) (m page.Entity, got []int64) {
+		numbers := func(at string) (m entity.Entity, got []int64) {
 			t.Helper()
-			m = as[page.Entity](w, at)
+			m = as[entity.Entity](w, at)
 			for _, r := range m.Rows {
 				got = append(got, r.Number)
 			}
@@ -97,11 +97,11 @@ func TestSortingEnds(t *testing.T) {
 		for range all / 1000 {
 			w.send("orders", make([]engine.Content, 1000)...)
 		}
-		m := as[page.Entity](w, "/n/default/q/orders?dir=desc")
+		m := as[entity.Entity](w, "/n/default/q/orders?dir=desc")
 		if first := m.Rows[0].Number; first < 50_000 || first >= all || !strings.HasSuffix(m.ListFilter.Incomplete, " of 55,000 were looked at.") || m.AllMatching.Count != 0 || !m.AllMatching.Shown {
 			t.Errorf("it begins with %d: %q", first, m.ListFilter.Incomplete)
 		}
-		if m = as[page.Entity](w, "/n/default/q/orders?q=seq:%3C100&dir=desc"); m.Rows[0].Number != 99 || m.ListFilter.Incomplete == "" {
+		if m = as[entity.Entity](w, "/n/default/q/orders?q=seq:%3C100&dir=desc"); m.Rows[0].Number != 99 || m.ListFilter.Incomplete == "" {
 			t.Errorf("%q", m.ListFilter.Incomplete)
 		}
 	})

@@ -11,7 +11,10 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/search/columns"
 	"mayfly/views/component"
-	"mayfly/views/page"
+	"mayfly/views/page/entity"
+	"mayfly/views/page/list"
+	"mayfly/views/page/message"
+	"mayfly/views/page/overview"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 )
@@ -50,7 +53,7 @@ func (w *world) said(what, got, want string) {
 
 func TestOverviewTellsWhatGoesOn(t *testing.T) {
 	isConfined(t, func(w *world) {
-		m := as[page.Overview](w, "/n/default")
+		m := as[overview.Overview](w, "/n/default")
 		if !m.Welcome || m.Connect.REST == "" {
 			t.Errorf("the first page is %+v", m.Connect)
 		}
@@ -60,9 +63,9 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 		for range 20 {
 			w.send("orders", engine.Content{Subject: "order", TTL: 30 * time.Second})
 		}
-		w.said("the lede", text(as[page.Overview](w, "/n/default").Lede), "20 messages run out within a minute. All of them will be dead-lettered. They are all in orders.")
+		w.said("the lede", text(as[overview.Overview](w, "/n/default").Lede), "20 messages run out within a minute. All of them will be dead-lettered. They are all in orders.")
 		w.send("prices", engine.Content{Subject: "price", TTL: 8 * time.Second}, engine.Content{Subject: "for ever"})
-		m = as[page.Overview](w, "/n/default")
+		m = as[overview.Overview](w, "/n/default")
 		w.said("the lede", text(m.Lede), "21 messages run out within a minute. 20 will be dead-lettered and one is lost for good. Most of them are in orders.")
 		if m.ExpiringCount != 21 || m.Messages != 22 || m.In.N != 2.2 || len(m.Next) != 7 || m.Next[0].Subject != "price" || m.Welcome {
 			t.Errorf("%d of %d end, %v a second, next %+v", m.ExpiringCount, m.Messages, m.In.N, m.Next[0])
@@ -77,18 +80,18 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 		w.said("the ticker", strings.Join(says, "; "), "prices: 2 messages arrived; orders: 20 messages arrived; prices: created; orders: created; : the server started")
 
 		w.pass(31 * time.Second)
-		m = as[page.Overview](w, "/n/default")
+		m = as[overview.Overview](w, "/n/default")
 		w.said("the lede", text(m.Lede), "Nothing runs out within a minute. None of the 21 messages has an end.")
 		if m.Expired.N != 21 || m.DeadLetters.N != 20 || m.In.N != 0 {
 			t.Errorf("%v expired, %v dead letters, %v in", m.Expired.N, m.DeadLetters.N, m.In.N)
 		}
 		w.said("the first event", text(m.Events[0].Says), "20 messages ran out of time → orders/$DLQ")
-		x := as[page.Expirations](w, "/n/default/expirations")
+		x := as[overview.Expirations](w, "/n/default/expirations")
 		if len(x.Expired) != 21 || x.ExpiredCount != 21 || x.Expired[0].Fate.To != "orders/$DLQ" || x.Expired[20].DeadHref != "" {
 			t.Errorf("%d just expired of %d: %+v", len(x.Expired), x.ExpiredCount, x.Expired)
 		}
 		dead := func() (n int) {
-			for _, e := range as[page.Expirations](w, "/n/default/expirations").Expired {
+			for _, e := range as[overview.Expirations](w, "/n/default/expirations").Expired {
 				if e.DeadHref != "" {
 					n++
 				}
@@ -100,7 +103,7 @@ func TestOverviewTellsWhatGoesOn(t *testing.T) {
 		if is := dead(); was != 20 || is != 19 { // a completed dead letter has no link to actions any more
 			t.Errorf("%d of them are dead letters, and then %d", was, is)
 		}
-		if gone := as[page.Message](w, x.Expired[20].Href); gone.Ended.Title != "Ran out of time, lost without a trace" || gone.Subject != "price" {
+		if gone := as[message.Message](w, x.Expired[20].Href); gone.Ended.Title != "Ran out of time, lost without a trace" || gone.Subject != "price" {
 			t.Errorf("its page is %+v", gone.Ended)
 		}
 	})
@@ -117,7 +120,7 @@ func TestWhyAMessageLivesAsLongAsItDoes(t *testing.T) {
 		w.send("plain", engine.Content{Subject: "for ever"})
 		w.send("prices", engine.Content{Subject: "copy", TTL: 10 * time.Minute})
 		why := func(url string) (terms, says string) {
-			m := as[page.Message](w, url)
+			m := as[message.Message](w, url)
 			for _, t := range m.TTLExplanation.Terms {
 				if terms += t.Name + " " + t.Show; t.Applies {
 					terms += "!"
@@ -126,7 +129,7 @@ func TestWhyAMessageLivesAsLongAsItDoes(t *testing.T) {
 			}
 			return strings.TrimSuffix(terms, ", "), text(m.TTLExplanation.Says)
 		}
-		rows := as[page.Entity](w, "/n/default/q/orders").Rows
+		rows := as[entity.Entity](w, "/n/default/q/orders").Rows
 		for i, want := range []string{
 			"this message 1h, queue default 5m!", "this message 1m!, queue default 5m", "this message never, queue default 5m!", "this message 1m!, queue default 5m",
 		} {
@@ -135,9 +138,9 @@ func TestWhyAMessageLivesAsLongAsItDoes(t *testing.T) {
 		}
 		_, says := why(rows[0].Href)
 		w.said("the sentence", says, "The shortest time to live counts: 5m. The clock started when it was stored, at 00:00:00 UTC. At the end: dead-lettered into orders/$DLQ, with the reason TTLExpiredException.")
-		terms, says := why(as[page.Entity](w, "/n/default/q/plain").Rows[0].Href)
+		terms, says := why(as[entity.Entity](w, "/n/default/q/plain").Rows[0].Href)
 		w.said("for ever", terms+": "+says, "this message never, queue default never: No one sets a limit, so it never runs out.")
-		terms, _ = why(as[page.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Href)
+		terms, _ = why(as[entity.Entity](w, "/n/default/t/prices/s/eu").Rows[0].Href)
 		w.said("a copy", terms, "this message 10m, topic default 1h, subscription default 1m!")
 
 		w.must(w.b.Extend(w.Context(), w.b.Rows("orders")[1].Message.Key, w.now().Add(2*time.Hour), "test"))
@@ -153,12 +156,12 @@ func TestLifeOfAMessage(t *testing.T) {
 	isConfined(t, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{DefaultMessageTimeToLive: 5 * time.Minute, DeadLetteringOnMessageExpiration: true, LockDuration: 30 * time.Second})
 		w.send("orders", engine.Content{Subject: "one"})
-		url := as[page.Entity](w, "/n/default/q/orders").Rows[0].Href
+		url := as[entity.Entity](w, "/n/default/q/orders").Rows[0].Href
 		w.settle(w.receive("orders"), engine.Abandon, "")
 		w.receive("orders")
 		story := func() string {
 			var lines []string
-			for _, e := range as[page.Message](w, url).Timeline {
+			for _, e := range as[message.Message](w, url).Timeline {
 				line := e.Title
 				if d := text(e.Detail); d != "" {
 					line += " (" + d + ")"
@@ -175,7 +178,7 @@ func TestLifeOfAMessage(t *testing.T) {
 		w.pass(6 * time.Minute)
 		w.said("its life", story(), "Stored (as #1 · by test); Locked (by worker-1); Given back (one failed delivery so far · by worker-1); Locked (by worker-1); "+
 			"Lock ran out (2 failed deliveries so far · by worker-1); Ran out of time (TTLExpiredException → orders/$DLQ); NOW In orders/$DLQ, where nothing expires")
-		m := as[page.Entity](w, "/n/default/q/orders?tab=dead-letter")
+		m := as[entity.Entity](w, "/n/default/q/orders?tab=dead-letter")
 		if len(m.Reasons) != 1 || m.Reasons[0].Reason != "TTLExpiredException" || m.Reasons[0].N != 1 || len(m.Rows) != 1 || m.Rows[0].Reason != "TTLExpiredException" {
 			t.Errorf("the dead letters are %+v", m.Reasons)
 		}
@@ -191,7 +194,7 @@ func TestHourglasses(t *testing.T) {
 		w.must(w.b.Pin(w.Context(), "pinned", "test"))
 		w.send("scheduled", engine.Content{ScheduledFor: w.now().Add(time.Hour)})
 		w.must(w.b.Touch(w.Context(), "soon", "web-1"))
-		m := as[page.Temporary](w, "/n/default/temporary")
+		m := as[overview.Temporary](w, "/n/default/temporary")
 		got := map[string]string{}
 		for _, s := range m.Entities {
 			got[s.Name] = string(s.State) + "|" + text(s.Why) + "|" + s.By
@@ -209,11 +212,11 @@ func TestHourglasses(t *testing.T) {
 			t.Errorf("the order is wrong: %v first, %v last", m.Entities[0].Name, m.Entities[3].Name)
 		}
 		w.pass(6 * time.Minute)
-		m = as[page.Temporary](w, "/n/default/temporary")
+		m = as[overview.Temporary](w, "/n/default/temporary")
 		if len(m.Deleted) != 2 || m.Deleted[0].Restore == "" {
 			t.Errorf("%d graves", len(m.Deleted))
 		}
-		gone := as[page.Entity](w, "/n/default/q/soon")
+		gone := as[entity.Entity](w, "/n/default/q/soon")
 		if gone.Deleted.Name != "soon" || gone.DeletedBy != "" {
 			t.Errorf("its page is %+v", gone.Deleted)
 		}
@@ -228,7 +231,7 @@ func TestEntitiesAreSortedAndFiltered(t *testing.T) {
 		w.send("b", engine.Content{}, engine.Content{})
 		w.send("c", engine.Content{TTL: time.Hour})
 		names := func(query string) (out string) {
-			for _, r := range as[page.Entities](w, "/n/default/queues"+query).Rows {
+			for _, r := range as[entity.Entities](w, "/n/default/queues"+query).Rows {
 				out += r.Name + " "
 			}
 			return strings.TrimSpace(out)
@@ -242,7 +245,7 @@ func TestEntitiesAreSortedAndFiltered(t *testing.T) {
 		for i := range 120 {
 			w.create(engine.Queue, engine.Path("q"+string(rune('a'+i/26))+string(rune('a'+i%26))), engine.Config{})
 		}
-		m := as[page.Entities](w, "/n/default/queues?page=2")
+		m := as[entity.Entities](w, "/n/default/queues?page=2")
 		if len(m.Rows) != 50 || m.Pages.Previous == "" || m.Pages.Next == "" || m.Pages.Note != "50 of 124 shown" {
 			t.Errorf("page 2 has %d rows, %+v", len(m.Rows), m.Pages)
 		}
@@ -264,12 +267,12 @@ func TestEntitiesAreFiltered(t *testing.T) {
 		w.send("t", engine.Content{TTL: time.Minute})
 		w.settle(w.receive("b"), engine.DeadLetter, "x")
 		const queues = "/n/default/queues"
-		table := func(at string) page.Entities {
+		table := func(at string) entity.Entities {
 			p := w.open(at)
 			if r, ok := p.(pages.Refreshing); ok {
 				p = r.Page
 			}
-			return p.(page.Entities)
+			return p.(entity.Entities)
 		}
 		for query, want := range map[string]string{
 			"has:dlq": "b", "has:active -has:dlq": "c", "-has:messages": "a other", "expiring:": "c", "expiring:<1h": "", "expiring:<=1h": "c", "temp:": "a",
@@ -316,11 +319,11 @@ func TestMessagesAreShownInPages(t *testing.T) {
 		for range 120 {
 			w.send("orders", engine.Content{})
 		}
-		m := as[page.Entity](w, "/n/default/q/orders")
+		m := as[entity.Entity](w, "/n/default/q/orders")
 		if len(m.Rows) != 50 || m.Pages.Next != "/n/default/q/orders?from=51" || m.Pages.First != "" || m.Pages.Note != "50 of 120 shown" {
 			t.Errorf("%d rows, %+v", len(m.Rows), m.Pages)
 		}
-		m = as[page.Entity](w, "/n/default/q/orders?from=101")
+		m = as[entity.Entity](w, "/n/default/q/orders?from=101")
 		if len(m.Rows) != 20 || m.Rows[0].Number != 101 || m.Pages.Next != "" || m.Pages.First != "/n/default/q/orders" {
 			t.Errorf("%d rows, %+v", len(m.Rows), m.Pages)
 		}
@@ -333,13 +336,13 @@ func TestParkingLot(t *testing.T) {
 		w.send("orders", engine.Content{Subject: "short", TTL: time.Minute}, engine.Content{Subject: "for ever"})
 		w.settle(w.receive("orders"), engine.Defer, "")
 		w.settle(w.receive("orders"), engine.Defer, "")
-		m := as[page.Deferred](w, "/n/default/deferred")
+		m := as[list.Deferred](w, "/n/default/deferred")
 		w.said("the lede", text(m.Lede), "2 messages are parked. The time of one of them keeps running.")
 		if b := m.Cards[0]; b.Number != 1 || b.By != "worker-1" || b.Expired || b.OnExpiry != "orders/$DLQ" {
 			t.Errorf("the first bay is %+v", b)
 		}
 		w.pass(2 * time.Minute)
-		m = as[page.Deferred](w, "/n/default/deferred")
+		m = as[list.Deferred](w, "/n/default/deferred")
 		w.said("the lede", text(m.Lede), "2 messages are parked. One has run out of time and goes when someone asks for it.")
 		if !m.Cards[0].Expired || m.Cards[1].Expired {
 			t.Errorf("the bays are %+v", m.Cards)
@@ -360,24 +363,24 @@ func TestParkingLotInColumns(t *testing.T) {
 				w.settle(w.receive(name), engine.Defer, "")
 			}
 		}
-		m := as[page.Deferred](w, "/n/default/deferred")
+		m := as[list.Deferred](w, "/n/default/deferred")
 		if len(m.Cards) != 200 || len(m.Rows) != 0 || m.Pages.Next != "/n/default/deferred?entity=orders&from=81" || m.Pages.First != "" || m.Pages.Note != "200 of 240 shown" || !m.AllMatching.Shown {
 			t.Errorf("%d bays, %+v", len(m.Cards), m.Pages)
 		}
-		m = as[page.Deferred](w, m.Pages.Next)
+		m = as[list.Deferred](w, m.Pages.Next)
 		if len(m.Cards) != 40 || m.Cards[0].Entity != "orders" || m.Cards[0].Number != 81 || m.Pages.Next != "" || m.Pages.First != "/n/default/deferred" {
 			t.Errorf("%d bays, %+v", len(m.Cards), m.Pages)
 		}
-		m = as[page.Deferred](w, "/n/default/deferred?column=subject&column=entity&entity=orders&from=81")
+		m = as[list.Deferred](w, "/n/default/deferred?column=subject&column=entity&entity=orders&from=81")
 		if len(m.Rows) != 40 || len(m.Cards) != 0 || m.Rows[0].Cells[0].Text != "orders80" || m.Rows[0].Cells[1].Text != "orders" || m.Columns.Views[0].Href != "/n/default/deferred" {
 			t.Errorf("%d rows, %+v", len(m.Rows), m.Columns)
 		}
 		_, err := columns.Put(w.Context(), w.b.Broker, columns.View{Name: "parked", Columns: []columns.Column{columns.Prop("p")}, Lists: []columns.List{columns.DeferredList}}, "test")
 		w.must(err)
-		if m = as[page.Deferred](w, "/n/default/deferred?view=parked"); m.Columns.Name != "parked" || len(m.Rows) != 200 {
+		if m = as[list.Deferred](w, "/n/default/deferred?view=parked"); m.Columns.Name != "parked" || len(m.Rows) != 200 {
 			t.Errorf("%+v", m.Columns)
 		}
-		form := as[page.ViewForm](w, "/n/default/views/edit?back=%2Fn%2Fdefault%2Fdeferred")
+		form := as[list.ViewForm](w, "/n/default/views/edit?back=%2Fn%2Fdefault%2Fdeferred")
 		if form.Back != "/n/default/deferred" || form.Columns[1].Value != columns.Entity {
 			t.Errorf("%+v", form)
 		}

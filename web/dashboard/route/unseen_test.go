@@ -13,7 +13,7 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/value"
 	"mayfly/views/component"
-	"mayfly/views/page"
+	"mayfly/views/page/message"
 	"mayfly/web/dashboard/pages"
 )
 
@@ -24,11 +24,11 @@ const unseen = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u20
 // characters of a message, and that the shell sends the same message.
 func TestCopiedLinesHideNothing(t *testing.T) {
 	bad := "a'" + unseen + `"\z`
-	var again page.Resend
+	var again message.Resend
 	inside(t, &world{more: func(o *pages.Options) { o.API, o.Connection = "http://127.0.0.1:1/api/v1", "Endpoint=sb://here" }}, func(w *world) {
 		w.create(engine.Queue, "orders", engine.Config{})
 		w.send("orders", engine.Content{MessageID: bad, Subject: bad, CorrelationID: bad, ContentType: bad, To: bad, ReplyTo: bad, Properties: value.Properties{{Name: bad, Value: value.OfString(bad)}}})
-		again = as[page.Message](w, w.pages.MessageURL(w.b.Rows("orders")[0].Message.Key)).Resend
+		again = as[message.Message](w, w.pages.MessageURL(w.b.Rows("orders")[0].Message.Key)).Resend
 	})
 	codes := []string{again.Curl}
 	for _, s := range again.Samples {

@@ -8,6 +8,7 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	"mayfly/views/page/search"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/entity"
 	"mayfly/web/dashboard/pages"
@@ -29,7 +30,7 @@ func DeadLetterGroups(ctx context.Context, p *pages.Pages, at pages.Address) (vi
 	if err != nil {
 		return nil, 0, err
 	}
-	m := page.DeadLetterGroups{Shell: p.StaticShell(ctx, at, locale.T(ctx, "dead.groups")), N: int(r.Examined)}
+	m := search.DeadLetterGroups{Shell: p.StaticShell(ctx, at, locale.T(ctx, "dead.groups")), N: int(r.Examined)}
 	m.Lede = []component.Text{pages.StrongText(locale.N(ctx, "reason.note", int(r.Total))), pages.PlainText(" " + locale.T(ctx, "dead.groups.lede"))}
 	if r.Examined < r.Total {
 		m.Lede = append(m.Lede, pages.PlainText(" "+locale.N(ctx, "dead.lede.scanned", int(r.Examined))))
@@ -50,7 +51,7 @@ func DeadLetterGroups(ctx context.Context, p *pages.Pages, at pages.Address) (vi
 		}
 		entity.AddReasonActions(p, &o, all)
 		o.Href = p.SearchURL("state:dead " + g.Query())
-		m.Groups = append(m.Groups, page.DeadLetterGroup{Reason: o, Error: g.Error})
+		m.Groups = append(m.Groups, search.DeadLetterGroup{Reason: o, Error: g.Error})
 	}
 	return m, 0, nil
 }

@@ -18,6 +18,7 @@ import (
 	"mayfly/views/layout"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	searchpage "mayfly/views/page/search"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/recent"
@@ -36,7 +37,7 @@ const (
 // GoTo returns the pages and actions that match a query. Its result and its use of the broker
 // are bounded however large the namespace is: names are compared outside the broker's turn.
 func GoTo(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint64, error) {
-	m := page.GoTo{Query: shorten.To(strings.TrimSpace(at.Query.Get(page.SearchText)), goText), From: shorten.To(at.Query.Get(page.GoFrom), pages.MaxAddressBytes)}
+	m := searchpage.GoTo{Query: shorten.To(strings.TrimSpace(at.Query.Get(page.SearchText)), goText), From: shorten.To(at.Query.Get(searchpage.GoFrom), pages.MaxAddressBytes)}
 	m.Shell = p.StaticShell(ctx, at, locale.T(ctx, "go.title"))
 	var names []engine.EntityName
 	if err := p.Broker.Read(ctx, func(r broker.Reader) error { names = r.EntityNames(); return nil }); err != nil {
@@ -85,15 +86,15 @@ type goBuilder struct {
 	ctx    context.Context //nolint:containedctx // it lives only while the list is made
 	query  string
 	words  []string // of the query, in lower case
-	groups []page.GoGroup
+	groups []searchpage.GoGroup
 }
 
 func (w *goBuilder) t(id string, args ...locale.Args) string { return locale.T(w.ctx, id, args...) }
 
-func (w *goBuilder) add(title string, items ...page.GoItem) {
-	items = slices.DeleteFunc(items, func(i page.GoItem) bool { return i.Href != "" && !view.CanOpen(w.ctx, i.Href) })
+func (w *goBuilder) add(title string, items ...searchpage.GoItem) {
+	items = slices.DeleteFunc(items, func(i searchpage.GoItem) bool { return i.Href != "" && !view.CanOpen(w.ctx, i.Href) })
 	if len(items) > 0 {
-		w.groups = append(w.groups, page.GoGroup{Title: w.t(title), Items: items})
+		w.groups = append(w.groups, searchpage.GoGroup{Title: w.t(title), Items: items})
 	}
 }
 
@@ -107,7 +108,7 @@ func matchesWords(words []string, texts ...string) bool {
 
 // filter returns the items that match the query. A visitor confined to one namespace gets
 // only items of that namespace.
-func (w *goBuilder) filter(all []goItem) (items []page.GoItem) {
+func (w *goBuilder) filter(all []goItem) (items []searchpage.GoItem) {
 	for _, i := range all {
 		if matchesWords(w.words, i.Label, i.searchTerms) && (!pages.IsConfined(w.ctx) || i.Href == "" || strings.HasPrefix(i.Href, w.p.Home())) {
 			items = append(items, i.GoItem)
@@ -118,7 +119,7 @@ func (w *goBuilder) filter(all []goItem) (items []page.GoItem) {
 
 // A goItem is an item with further search terms.
 type goItem struct {
-	page.GoItem
+	searchpage.GoItem
 	searchTerms string
 }
 
@@ -130,7 +131,7 @@ func (w *goBuilder) pages() {
 		layout.Connections: "go.also.connections", layout.Activity: "go.also.activity", layout.Access: "go.also.access", layout.Scenes: "go.also.scenes", layout.Docs: "go.also.docs",
 	}
 	for _, s := range layout.Sections() {
-		i := goItem{GoItem: page.GoItem{Label: w.t(s.TextID()), Icon: s.Icon(), Href: home + s.Path()}}
+		i := goItem{GoItem: searchpage.GoItem{Label: w.t(s.TextID()), Icon: s.Icon(), Href: home + s.Path()}}
 		if s == layout.Scenes {
 			if i.Href = w.p.ScenesURL(); w.p.Options.Scenes == nil {
 				continue
@@ -148,39 +149,39 @@ func (w *goBuilder) pages() {
 		{"jobs.title", "activity", "/jobs", "go.also.jobs"}, {"metrics.title", "overview", "/metrics", "go.also.metrics"}, {"lab.title", "filter", "/lab", "go.also.lab"},
 		{"views.title", "columns", "/views", "go.also.views"}, {"reference.title", "code", "/api", "go.also.reference"},
 	} {
-		all = append(all, goItem{page.GoItem{Label: w.t(more.words), Icon: more.icon, Href: home + more.at}, w.t(more.also)})
+		all = append(all, goItem{searchpage.GoItem{Label: w.t(more.words), Icon: more.icon, Href: home + more.at}, w.t(more.also)})
 	}
-	all = append(all, goItem{page.GoItem{Label: w.t("tokens.title"), Icon: "key", Href: w.p.TokensURL("")}, w.t("go.also.tokens")})
-	all = append(all, goItem{page.GoItem{Label: w.t("settings.title"), Icon: "settings", Href: w.p.SettingsURL()}, w.t("go.also.settings")})
+	all = append(all, goItem{searchpage.GoItem{Label: w.t("tokens.title"), Icon: "key", Href: w.p.TokensURL("")}, w.t("go.also.tokens")})
+	all = append(all, goItem{searchpage.GoItem{Label: w.t("settings.title"), Icon: "settings", Href: w.p.SettingsURL()}, w.t("go.also.settings")})
 	w.add("go.pages", w.filter(all)...)
 }
 
 func (w *goBuilder) actions() {
 	home := w.p.Home()
 	w.add("go.actions", w.filter([]goItem{
-		{page.GoItem{Label: w.t("entities.create.queue"), Icon: "plus", Href: home + "/queues/new"}, w.t("go.also.new")},
-		{page.GoItem{Label: w.t("entities.create.topic"), Icon: "plus", Href: home + "/topics/new"}, w.t("go.also.new")},
-		{page.GoItem{Label: w.t("go.job"), Icon: "plus", Href: home + "/jobs/new"}, w.t("go.also.job")},
-		{page.GoItem{Label: w.t("import.title"), Note: "JSONL", Icon: "import", Href: home + "/import"}, w.t("go.also.import")},
-		{page.GoItem{Label: w.t("go.definitions"), Note: "Config.json", Icon: "export", Href: home + "/definitions", File: true}, w.t("go.also.definitions")},
-		{page.GoItem{Label: w.t("go.define"), Note: "Config.json", Icon: "import", Href: home + "/definitions/import"}, w.t("go.also.definitions")},
-		{page.GoItem{Label: w.t("go.theme"), Note: "t", Icon: "theme", Action: page.GoTheme}, w.t("go.also.theme")},
-		{page.GoItem{Label: w.t("go.pause"), Note: "p", Icon: "pause", Action: page.GoPause}, w.t("go.also.pause")},
-		{page.GoItem{Label: w.t("go.present"), Note: "Shift P", Icon: "present", Action: page.GoPresent}, w.t("go.also.present")},
-		{page.GoItem{Label: w.t("go.time.rel"), Icon: "clock", Action: page.GoRelative}, ""},
-		{page.GoItem{Label: w.t("go.time.local"), Icon: "clock", Action: page.GoLocal}, ""},
-		{page.GoItem{Label: w.t("go.time.utc"), Icon: "clock", Action: page.GoUTC}, ""},
-		{page.GoItem{Label: w.t("keys.title"), Note: "?", Icon: "info", Action: page.GoKeys}, w.t("go.also.keys")},
+		{searchpage.GoItem{Label: w.t("entities.create.queue"), Icon: "plus", Href: home + "/queues/new"}, w.t("go.also.new")},
+		{searchpage.GoItem{Label: w.t("entities.create.topic"), Icon: "plus", Href: home + "/topics/new"}, w.t("go.also.new")},
+		{searchpage.GoItem{Label: w.t("go.job"), Icon: "plus", Href: home + "/jobs/new"}, w.t("go.also.job")},
+		{searchpage.GoItem{Label: w.t("import.title"), Note: "JSONL", Icon: "import", Href: home + "/import"}, w.t("go.also.import")},
+		{searchpage.GoItem{Label: w.t("go.definitions"), Note: "Config.json", Icon: "export", Href: home + "/definitions", File: true}, w.t("go.also.definitions")},
+		{searchpage.GoItem{Label: w.t("go.define"), Note: "Config.json", Icon: "import", Href: home + "/definitions/import"}, w.t("go.also.definitions")},
+		{searchpage.GoItem{Label: w.t("go.theme"), Note: "t", Icon: "theme", Action: searchpage.GoTheme}, w.t("go.also.theme")},
+		{searchpage.GoItem{Label: w.t("go.pause"), Note: "p", Icon: "pause", Action: searchpage.GoPause}, w.t("go.also.pause")},
+		{searchpage.GoItem{Label: w.t("go.present"), Note: "Shift P", Icon: "present", Action: searchpage.GoPresent}, w.t("go.also.present")},
+		{searchpage.GoItem{Label: w.t("go.time.rel"), Icon: "clock", Action: searchpage.GoRelative}, ""},
+		{searchpage.GoItem{Label: w.t("go.time.local"), Icon: "clock", Action: searchpage.GoLocal}, ""},
+		{searchpage.GoItem{Label: w.t("go.time.utc"), Icon: "clock", Action: searchpage.GoUTC}, ""},
+		{searchpage.GoItem{Label: w.t("keys.title"), Note: "?", Icon: "info", Action: searchpage.GoKeys}, w.t("go.also.keys")},
 	})...)
 }
 
 // docs adds the pages of the documentation whose titles match the query.
 func (w *goBuilder) docs() {
-	var items []page.GoItem
+	var items []searchpage.GoItem
 	for _, g := range w.p.Options.Docs.Groups() {
 		for _, d := range g.Pages {
 			if len(w.words) > 0 && len(items) < goDocs && matchesWords(w.words, d.Title) {
-				items = append(items, page.GoItem{Label: d.Title, Icon: "docs", Href: d.Href})
+				items = append(items, searchpage.GoItem{Label: d.Title, Icon: "docs", Href: d.Href})
 			}
 		}
 	}
@@ -210,8 +211,8 @@ func entityActionList() []entityAction {
 	}
 }
 
-func (w *goBuilder) item(v entityAction, n engine.EntityName) page.GoItem {
-	return page.GoItem{Label: w.t(v.textID, locale.Args{"Name": pages.DisplayPath(n.Path)}), Icon: v.icon, Href: w.p.EntityURL(n.Kind, n.Path) + v.path}
+func (w *goBuilder) item(v entityAction, n engine.EntityName) searchpage.GoItem {
+	return searchpage.GoItem{Label: w.t(v.textID, locale.Args{"Name": pages.DisplayPath(n.Path)}), Icon: v.icon, Href: w.p.EntityURL(n.Kind, n.Path) + v.path}
 }
 
 // currentActions adds the actions on the entity whose page is open.
@@ -219,7 +220,7 @@ func (w *goBuilder) currentActions(here engine.EntityName, ok bool) {
 	if !ok {
 		return
 	}
-	var items []page.GoItem
+	var items []searchpage.GoItem
 	for _, v := range entityActionList() {
 		if i := w.item(v, here); slices.Contains(v.kinds, here.Kind) && matchesWords(w.words, w.searchTerms(v)) && !w.contains(i) {
 			items = append(items, i)
@@ -233,22 +234,22 @@ func (w *goBuilder) searchTerms(v entityAction) string {
 	return w.t(v.textID, locale.Args{"Name": ""}) + " " + w.t(v.termsID)
 }
 
-func (w *goBuilder) contains(i page.GoItem) bool {
-	return slices.ContainsFunc(w.groups, func(g page.GoGroup) bool { return slices.Contains(g.Items, i) })
+func (w *goBuilder) contains(i searchpage.GoItem) bool {
+	return slices.ContainsFunc(w.groups, func(g searchpage.GoGroup) bool { return slices.Contains(g.Items, i) })
 }
 
 // entities adds the entities whose names contain the query, and actions on them if the query
 // begins with a verb or there are only a few.
 func (w *goBuilder) entities(names []engine.EntityName) {
 	found, n := findNames(names, w.words)
-	var items []page.GoItem
+	var items []searchpage.GoItem
 	for _, e := range found {
 		icon := map[engine.EntityKind]string{engine.Queue: "queues", engine.Topic: "topics", engine.Subscription: "filter"}[e.Kind]
-		items = append(items, page.GoItem{Label: pages.DisplayPath(e.Path), Note: pages.KindName(w.ctx, e.Kind), Icon: icon, Href: w.p.EntityURL(e.Kind, e.Path)})
+		items = append(items, searchpage.GoItem{Label: pages.DisplayPath(e.Path), Note: pages.KindName(w.ctx, e.Kind), Icon: icon, Href: w.p.EntityURL(e.Kind, e.Path)})
 	}
 	if len(w.words) > 0 && n > len(found) {
 		at := pages.Address{Namespace: w.p.Broker.Name(), Kind: pages.Queues}.WithQuery(page.SearchText, search.Quote(w.query))
-		items = append(items, page.GoItem{Label: locale.N(w.ctx, "go.more", n-len(found)), Icon: "more", Href: w.p.URL(at)})
+		items = append(items, searchpage.GoItem{Label: locale.N(w.ctx, "go.more", n-len(found)), Icon: "more", Href: w.p.URL(at)})
 	}
 	w.add("go.entities", items...)
 	if len(w.words) == 0 {
@@ -259,7 +260,7 @@ func (w *goBuilder) entities(names []engine.EntityName) {
 
 // actionsOn returns actions: if the query begins with a verb, on the entities that match the rest
 // of it; else on the first entity found, unless there are more than two.
-func (w *goBuilder) actionsOn(names, found []engine.EntityName, n int) (items []page.GoItem) {
+func (w *goBuilder) actionsOn(names, found []engine.EntityName, n int) (items []searchpage.GoItem) {
 	for _, v := range entityActionList() {
 		of := found[:min(len(found), 1)]
 		switch {
@@ -317,14 +318,14 @@ func (w *goBuilder) messages(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var items []page.GoItem
+	var items []searchpage.GoItem
 	for _, r := range append(rows, more...)[:min(len(rows)+len(more), goMessages)] {
-		items = append(items, page.GoItem{
+		items = append(items, searchpage.GoItem{
 			Label: w.t("go.message", locale.Args{"Number": strconv.FormatUint(uint64(r.Message.Seq), 10), "Name": pages.DisplayPath(r.Path)}), Note: recent.ShortName(r.Content, r.Message.Seq),
 			Icon: "active", Href: w.p.MessageURL(r.Message.Key),
 		})
 	}
-	items = append(items, page.GoItem{Label: w.t("go.search", locale.Args{"Text": w.query}), Icon: "search", Href: w.p.SearchURL(w.query)})
+	items = append(items, searchpage.GoItem{Label: w.t("go.search", locale.Args{"Text": w.query}), Icon: "search", Href: w.p.SearchURL(w.query)})
 	w.add("go.messages", items...)
 	return nil
 }

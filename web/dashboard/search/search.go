@@ -14,6 +14,8 @@ import (
 	"mayfly/views/component"
 	"mayfly/views/locale"
 	"mayfly/views/page"
+	listpage "mayfly/views/page/list"
+	searchpage "mayfly/views/page/search"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/list"
 	"mayfly/web/dashboard/pages"
@@ -28,7 +30,7 @@ const (
 // Search searches messages until there are enough to show or the time is up, and returns where
 // to continue.
 func Search(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, uint64, error) {
-	m := page.Search{Query: strings.TrimSpace(at.Query.Get(page.SearchText))}
+	m := searchpage.Search{Query: strings.TrimSpace(at.Query.Get(page.SearchText))}
 	m.Shell = p.StaticShell(ctx, at, locale.T(ctx, "search.title"))
 	m.Shell.Back = p.SearchURL(m.Query)
 	q, err := search.Parse(m.Query)
@@ -59,7 +61,7 @@ func Search(ctx context.Context, p *pages.Pages, at pages.Address) (view.Page, u
 }
 
 // fillBatch fills in the results of one batch.
-func fillBatch(ctx context.Context, p *pages.Pages, m *page.Search, from pages.Address, in broker.SearchRequest, c list.ColumnChoice) error {
+func fillBatch(ctx context.Context, p *pages.Pages, m *searchpage.Search, from pages.Address, in broker.SearchRequest, c list.ColumnChoice) error {
 	brief, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
 	var last broker.SearchProgress
@@ -77,7 +79,7 @@ func fillBatch(ctx context.Context, p *pages.Pages, m *page.Search, from pages.A
 	if err != nil && (ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded)) {
 		return err
 	}
-	to := make([]*page.MessageRow, len(m.Hits))
+	to := make([]*listpage.MessageRow, len(m.Hits))
 	for i := range m.Hits {
 		to[i] = &m.Hits[i]
 	}
@@ -97,7 +99,7 @@ func fillBatch(ctx context.Context, p *pages.Pages, m *page.Search, from pages.A
 		m.Next = p.URL(from.WithQuery(page.SearchText, in.Query.String(), page.SearchAfter, last.Next.String(), page.SearchSo, fmt.Sprintf("%d.%d.%d", scanned, total, hits)))
 	}
 	m.Progress = locale.N(ctx, "search.said", int(hits), locale.Args{"Scanned": locale.Number(ctx, int(scanned)), "Total": locale.Number(ctx, int(total))})
-	m.AllMatching = page.AllMatching{Query: in.Query.String(), Shown: len(m.Hits) > 0}
+	m.AllMatching = listpage.AllMatching{Query: in.Query.String(), Shown: len(m.Hits) > 0}
 	if last.Done {
 		m.AllMatching.Count = int(hits)
 	}

@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/value"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/send"
 	"mayfly/views/view"
 	"mayfly/web/amqp/codec"
 	"mayfly/web/dashboard/message"
@@ -43,7 +43,7 @@ func EditMessageForm(ctx context.Context, p *pages.Pages, at pages.Address, t pa
 		d := DraftOf(s.Unpacked, props)
 		d.Body = text
 		t.Values = DraftValues(d)
-		t.Values.Set(page.SendTarget, string(pages.Destination(s.Row)))
+		t.Values.Set(send.SendTarget, string(pages.Destination(s.Row)))
 	}
 	back := t.Cancel
 	if list := p.ListAt(at.Query.Get("back")); back == "" && list.Kind != "" {
@@ -51,10 +51,10 @@ func EditMessageForm(ctx context.Context, p *pages.Pages, at pages.Address, t pa
 	}
 	at.Query = nil
 	name := "#" + strconv.FormatInt(int64(s.Message.Seq), 10)
-	m := page.Send{
+	m := send.Send{
 		Shell: p.StaticShell(ctx, at, locale.T(ctx, "edit.title", locale.Args{"Name": name})), In: p.EntityRef(s.Entity.Kind, s.Path), To: p.URL(at), Kinds: pages.PropertyTypes(),
-		Sessions: s.Entity.RequiresSessions(), Values: t.FirstValues(), Errors: t.Errors, Refused: t.Refused, Properties: pages.SubmittedRows(t, page.SendPropertyPrefix),
-		Edit: page.EditedMessage{Name: name, Href: p.MessageURL(at.Key), Back: back, Cancel: cmp.Or(back, p.MessageURL(at.Key)), Kept: kept, UnsupportedProperties: len(odd)},
+		Sessions: s.Entity.RequiresSessions(), Values: t.FirstValues(), Errors: t.Errors, Refused: t.Refused, Properties: pages.SubmittedRows(t, send.SendPropertyPrefix),
+		Edit: send.EditedMessage{Name: name, Href: p.MessageURL(at.Key), Back: back, Cancel: cmp.Or(back, p.MessageURL(at.Key)), Kept: kept, UnsupportedProperties: len(odd)},
 	}
 	return m, nil
 }

@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/shorten"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/send"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/entity"
 	"mayfly/web/dashboard/pages"
@@ -25,7 +25,7 @@ const (
 
 // ParseRemap reads the handling of times and ids from a form or an address.
 func ParseRemap(v url.Values) exchange.Remap {
-	return exchange.Remap{TTL: v.Get(page.ImportTTL), Schedule: v.Get(page.ImportSchedule), IDs: v.Get(page.ImportIDs)}
+	return exchange.Remap{TTL: v.Get(send.ImportTTL), Schedule: v.Get(send.ImportSchedule), IDs: v.Get(send.ImportIDs)}
 }
 
 // ImportTarget returns the target of an import: the entity of the address, else the typed one.
@@ -33,7 +33,7 @@ func ImportTarget(p *pages.Pages, at pages.Address, v url.Values) (engine.Path, 
 	if at.Kind == pages.Entity {
 		return at.Path, nil
 	}
-	return engine.ParsePath(v.Get(page.ImportTo), p.Broker.Limits())
+	return engine.ParsePath(v.Get(send.ImportTo), p.Broker.Limits())
 }
 
 // Import returns the form for a file, with the dry run of a file that was uploaded.
@@ -45,10 +45,10 @@ func Import(ctx context.Context, p *pages.Pages, at pages.Address, t pages.FormS
 	if v == nil {
 		v = at.Query
 	}
-	word := at.Query.Get(page.ImportFile)
+	word := at.Query.Get(send.ImportFile)
 	at.Query = url.Values{}
-	m := page.Import{Values: map[string]string{}, Errors: t.Errors, Refused: t.Refused, Most: component.Bytes(ctx, exchange.MaxFile)}
-	for _, name := range []string{page.ImportTo, page.ImportTTL, page.ImportSchedule, page.ImportIDs} {
+	m := send.Import{Values: map[string]string{}, Errors: t.Errors, Refused: t.Refused, Most: component.Bytes(ctx, exchange.MaxFile)}
+	for _, name := range []string{send.ImportTo, send.ImportTTL, send.ImportSchedule, send.ImportIDs} {
 		m.Values[name] = shorten.To(v.Get(name), 400)
 	}
 	start := at
@@ -77,7 +77,7 @@ func Import(ctx context.Context, p *pages.Pages, at pages.Address, t pages.FormS
 }
 
 // dryRun adds the dry run of a file to the page. Errors of the request go into m.
-func dryRun(ctx context.Context, p *pages.Pages, at pages.Address, word string, v url.Values, m *page.Import) error {
+func dryRun(ctx context.Context, p *pages.Pages, at pages.Address, word string, v url.Values, m *send.Import) error {
 	refused := func(err error) error {
 		e, ok := errors.AsType[*engine.Refusal](err)
 		if !ok {
@@ -98,7 +98,7 @@ func dryRun(ctx context.Context, p *pages.Pages, at pages.Address, word string, 
 	if f == nil {
 		return refused(err)
 	}
-	m.DryRun = page.ImportDryRun{
+	m.DryRun = send.ImportDryRun{
 		Word: f.ID, Name: f.Name, Size: component.Bytes(ctx, f.Size),
 		Lines: int(s.Lines), Import: int(s.Importable), Duplicates: int(s.Duplicates), Expired: int(s.Expired), AtOnce: int(s.ExpireAtOnce), Scheduled: int(s.Scheduled),
 		Late: int(s.Late), Unreadable: int(s.Unreadable), Refused: int(s.Refused),
@@ -115,8 +115,8 @@ func dryRun(ctx context.Context, p *pages.Pages, at pages.Address, word string, 
 	return nil
 }
 
-func importFailure(f exchange.Failure) page.ImportFailure {
-	return page.ImportFailure{Line: int(f.Line), Why: pages.ToSentence(f.Err.Error())}
+func importFailure(f exchange.Failure) send.ImportFailure {
+	return send.ImportFailure{Line: int(f.Line), Why: pages.ToSentence(f.Err.Error())}
 }
 
 // importTargets returns the entities that messages can be imported into.

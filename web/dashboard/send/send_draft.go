@@ -12,18 +12,18 @@ import (
 	"mayfly/engine/template"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/send"
 	"mayfly/web/dashboard/pages"
 )
 
 // templateFields maps the members of a draft to the fields of the form.
 func templateFields() map[string]string {
 	return map[string]string{
-		template.FieldMessageID: page.SendMessageID, template.FieldSession: page.SendSessionID, "partitionKey": page.SendPartitionKey,
-		"correlationId": page.SendCorrelationID, "subject": page.SendSubject, "to": page.SendTo, "replyTo": page.SendReplyTo,
-		"replyToSessionId": page.SendReplyToSession, "contentType": page.SendContentType, template.FieldTTL: page.SendTTL,
-		template.FieldSchedule: page.SendAt, template.FieldDelay: page.SendIn, template.FieldBody: page.SendBody,
-		template.FieldRepeat: page.SendRepeat, template.FieldEvery: page.SendEvery,
+		template.FieldMessageID: send.SendMessageID, template.FieldSession: send.SendSessionID, "partitionKey": send.SendPartitionKey,
+		"correlationId": send.SendCorrelationID, "subject": send.SendSubject, "to": send.SendTo, "replyTo": send.SendReplyTo,
+		"replyToSessionId": send.SendReplyToSession, "contentType": send.SendContentType, template.FieldTTL: send.SendTTL,
+		template.FieldSchedule: send.SendAt, template.FieldDelay: send.SendIn, template.FieldBody: send.SendBody,
+		template.FieldRepeat: send.SendRepeat, template.FieldEvery: send.SendEvery,
 	}
 }
 
@@ -32,36 +32,36 @@ func templateFields() map[string]string {
 func ParseDraft(ctx context.Context, t pages.FormState, now engine.Instant) (template.Draft, *template.CompiledDraft) {
 	get := t.Values.Get
 	d := template.Draft{
-		MessageID: get(page.SendMessageID), PartitionKey: get(page.SendPartitionKey), CorrelationID: get(page.SendCorrelationID), Subject: get(page.SendSubject),
-		To: get(page.SendTo), ReplyTo: get(page.SendReplyTo), ReplyToSessionID: get(page.SendReplyToSession), ContentType: get(page.SendContentType),
-		TimeToLive: trimDuration(get(page.SendTTL)), Body: strings.ReplaceAll(get(page.SendBody), "\r\n", "\n"), Placeholders: t.Values.Has(page.SendPlaceholders),
+		MessageID: get(send.SendMessageID), PartitionKey: get(send.SendPartitionKey), CorrelationID: get(send.SendCorrelationID), Subject: get(send.SendSubject),
+		To: get(send.SendTo), ReplyTo: get(send.SendReplyTo), ReplyToSessionID: get(send.SendReplyToSession), ContentType: get(send.SendContentType),
+		TimeToLive: trimDuration(get(send.SendTTL)), Body: strings.ReplaceAll(get(send.SendBody), "\r\n", "\n"), Placeholders: t.Values.Has(send.SendPlaceholders),
 	}
-	if id := get(page.SendSessionID); id != "" {
+	if id := get(send.SendSessionID); id != "" {
 		d.SessionID = &id
 	}
 	parseSchedule(ctx, t, &d, now)
-	if text := strings.TrimSpace(get(page.SendRepeat)); text != "" {
+	if text := strings.TrimSpace(get(send.SendRepeat)); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 1 || n > template.MaxMessages {
-			t.Errors[page.SendRepeat] = component.Text{S: locale.T(ctx, "ui.repeat", locale.Args{"Most": locale.Number(ctx, template.MaxMessages)})}
+			t.Errors[send.SendRepeat] = component.Text{S: locale.T(ctx, "ui.repeat", locale.Args{"Most": locale.Number(ctx, template.MaxMessages)})}
 		} else if n > 1 {
 			d.Repeat = n
 		}
 	}
-	if text := strings.TrimSpace(get(page.SendEvery)); text != "" {
+	if text := strings.TrimSpace(get(send.SendEvery)); text != "" {
 		every, never, err := engine.ParseDuration(pages.RemoveSpaces(text))
 		if err != nil || never {
-			t.Errors[page.SendEvery] = component.Text{S: locale.T(ctx, "ui.duration")}
+			t.Errors[send.SendEvery] = component.Text{S: locale.T(ctx, "ui.duration")}
 		}
 		d.Every = every
 	}
 	var rows []int // of the form, by index of the draft's properties
-	for i, row := range pages.SubmittedRows(t, page.SendPropertyPrefix) {
+	for i, row := range pages.SubmittedRows(t, send.SendPropertyPrefix) {
 		if row.Name == "" && row.Value == "" {
 			continue
 		}
 		if row.Name == "" {
-			t.Errors[page.SendPropertyPrefix+strconv.Itoa(i)] = component.Text{S: locale.T(ctx, "ui.property.name")}
+			t.Errors[send.SendPropertyPrefix+strconv.Itoa(i)] = component.Text{S: locale.T(ctx, "ui.property.name")}
 		}
 		d.Properties, rows = append(d.Properties, template.Property{Name: row.Name, Kind: row.Kind, Value: row.Value}), append(rows, i)
 	}
@@ -81,7 +81,7 @@ func CheckDraft(ctx context.Context, t pages.FormState, m *template.CompiledDraf
 		return err
 	}
 	var rows []int
-	for i, row := range pages.SubmittedRows(t, page.SendPropertyPrefix) {
+	for i, row := range pages.SubmittedRows(t, send.SendPropertyPrefix) {
 		if row.Name != "" || row.Value != "" {
 			rows = append(rows, i)
 		}
@@ -99,7 +99,7 @@ func CheckDraft(ctx context.Context, t pages.FormState, m *template.CompiledDraf
 // setFieldError puts an error beside its field.
 func setFieldError(t pages.FormState, e *template.FieldError, rows []int, text component.Text) {
 	if e.Field == template.FieldProperties {
-		t.Errors[page.SendPropertyPrefix+strconv.Itoa(rows[e.Row])] = text
+		t.Errors[send.SendPropertyPrefix+strconv.Itoa(rows[e.Row])] = text
 		return
 	}
 	t.Errors[templateFields()[e.Field]] = text
@@ -115,22 +115,22 @@ func trimDuration(text string) string {
 
 // parseSchedule reads the time at which a message is sent.
 func parseSchedule(ctx context.Context, t pages.FormState, d *template.Draft, now engine.Instant) {
-	switch t.Values.Get(page.SendSchedule) {
+	switch t.Values.Get(send.SendSchedule) {
 	case "", "now":
 	case "in":
-		d.Delay = trimDuration(t.Values.Get(page.SendIn))
+		d.Delay = trimDuration(t.Values.Get(send.SendIn))
 		delay, never, err := engine.ParseDuration(d.Delay)
 		if !strings.Contains(d.Delay, "{{") && (err != nil || never || delay <= 0) {
-			t.Errors[page.SendIn] = component.Text{S: locale.T(ctx, "ui.duration")}
+			t.Errors[send.SendIn] = component.Text{S: locale.T(ctx, "ui.duration")}
 		}
 	case "at":
-		at, wrong := ParseTime(t.Values.Get(page.SendAt), now)
+		at, wrong := ParseTime(t.Values.Get(send.SendAt), now)
 		if wrong != "" {
-			t.Errors[page.SendAt] = component.Text{S: locale.T(ctx, wrong)}
+			t.Errors[send.SendAt] = component.Text{S: locale.T(ctx, wrong)}
 		}
 		d.ScheduledEnqueueTime = at.Time().UTC().Format(time.RFC3339Nano)
 	default:
-		t.Errors[page.SendSchedule] = component.Text{S: locale.T(ctx, "ui.when")}
+		t.Errors[send.SendSchedule] = component.Text{S: locale.T(ctx, "ui.when")}
 	}
 }
 
@@ -162,35 +162,35 @@ func DraftValues(d template.Draft) url.Values {
 		}
 	}
 	for name, text := range map[string]string{
-		page.SendMessageID: d.MessageID, page.SendPartitionKey: d.PartitionKey, page.SendCorrelationID: d.CorrelationID, page.SendSubject: d.Subject,
-		page.SendTo: d.To, page.SendReplyTo: d.ReplyTo, page.SendReplyToSession: d.ReplyToSessionID, page.SendContentType: d.ContentType,
-		page.SendTTL: d.TimeToLive, page.SendBody: d.Body, page.SendIn: d.Delay, page.SendAt: d.ScheduledEnqueueTime,
+		send.SendMessageID: d.MessageID, send.SendPartitionKey: d.PartitionKey, send.SendCorrelationID: d.CorrelationID, send.SendSubject: d.Subject,
+		send.SendTo: d.To, send.SendReplyTo: d.ReplyTo, send.SendReplyToSession: d.ReplyToSessionID, send.SendContentType: d.ContentType,
+		send.SendTTL: d.TimeToLive, send.SendBody: d.Body, send.SendIn: d.Delay, send.SendAt: d.ScheduledEnqueueTime,
 	} {
 		set(name, text)
 	}
 	switch {
 	case d.Delay != "":
-		v.Set(page.SendSchedule, "in")
+		v.Set(send.SendSchedule, "in")
 	case d.ScheduledEnqueueTime != "":
-		v.Set(page.SendSchedule, "at")
+		v.Set(send.SendSchedule, "at")
 	}
 	if d.SessionID != nil {
-		set(page.SendSessionID, *d.SessionID)
+		set(send.SendSessionID, *d.SessionID)
 	}
 	if d.Repeat > 1 {
-		v.Set(page.SendRepeat, strconv.FormatInt(d.Repeat, 10))
+		v.Set(send.SendRepeat, strconv.FormatInt(d.Repeat, 10))
 	}
 	if d.Every > 0 {
-		v.Set(page.SendEvery, pages.FormatDuration(d.Every))
+		v.Set(send.SendEvery, pages.FormatDuration(d.Every))
 	}
 	if d.Placeholders {
-		v.Set(page.SendPlaceholders, "on")
+		v.Set(send.SendPlaceholders, "on")
 	}
 	for i, p := range d.Properties {
-		row := page.SendPropertyPrefix + strconv.Itoa(i)
-		v.Set(row+page.SendPropertyName, p.Name)
-		v.Set(row+page.SendPropertyKind, cmp.Or(p.Kind, "string"))
-		v.Set(row+page.SendPropertyValue, p.Value)
+		row := send.SendPropertyPrefix + strconv.Itoa(i)
+		v.Set(row+send.SendPropertyName, p.Name)
+		v.Set(row+send.SendPropertyKind, cmp.Or(p.Kind, "string"))
+		v.Set(row+send.SendPropertyValue, p.Value)
 	}
 	return v
 }

@@ -15,7 +15,7 @@ import (
 	"mayfly/engine/template"
 	"mayfly/views/component"
 	"mayfly/views/locale"
-	"mayfly/views/page"
+	"mayfly/views/page/send"
 	"mayfly/views/view"
 	"mayfly/web/dashboard/entity"
 	"mayfly/web/dashboard/pages"
@@ -44,7 +44,7 @@ func Form(ctx context.Context, p *pages.Pages, at pages.Address, t pages.FormSta
 	at.EntityType, at.Path = e.Kind, e.Path
 	name := at.Query.Get("template")
 	at.Query = nil
-	m := page.Send{
+	m := send.Send{
 		Shell: p.StaticShell(ctx, at, locale.T(ctx, "send.title", locale.Args{"Name": pages.DisplayPath(e.Path)})),
 		In:    p.EntityRef(e.Kind, e.Path), To: p.URL(at), FormToken: rand.Text(), Most: template.MaxMessages, AtOnce: MaxDirectSend, Kinds: pages.PropertyTypes(), Sessions: e.RequiresSessions(),
 		Manage: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Templates}),
@@ -63,20 +63,20 @@ func Form(ctx context.Context, p *pages.Pages, at pages.Address, t pages.FormSta
 	if t.Values == nil && name != "" && !t.Refused.Visible() {
 		t.Refused = component.Notice{Tone: component.Critical, Title: locale.T(ctx, "templates.gone", locale.Args{"Name": shorten.To(name, 80)})}
 	}
-	m.Values, m.Errors, m.Refused, m.Properties = t.FirstValues(), t.Errors, t.Refused, pages.SubmittedRows(t, page.SendPropertyPrefix)
+	m.Values, m.Errors, m.Refused, m.Properties = t.FirstValues(), t.Errors, t.Refused, pages.SubmittedRows(t, send.SendPropertyPrefix)
 	if m.Template != "" {
-		m.Values[page.SendTemplateName] = m.Template
+		m.Values[send.SendTemplateName] = m.Template
 	}
 	m.Limit = sendLimit(e)
 	if t.Preview != nil {
-		m.Values[page.SendSeed] = hex.EncodeToString(t.Preview.Seed[:])
+		m.Values[send.SendSeed] = hex.EncodeToString(t.Preview.Seed[:])
 		m.Preview = previewMessages(ctx, t.Preview, s.Now)
 	}
 	return m, nil
 }
 
 // sendLimit returns how an entity limits the time to live of messages sent to it.
-func sendLimit(e entity.Snapshot) (l page.TTLLimit) {
+func sendLimit(e entity.Snapshot) (l send.TTLLimit) {
 	l.Dead = e.Config.DeadLetteringOnMessageExpiration
 	if to := e.Config.ForwardTo; to != "" {
 		l.ForwardTo = pages.DisplayPath(engine.Path(to))
@@ -99,19 +99,19 @@ func sendLimit(e entity.Snapshot) (l page.TTLLimit) {
 }
 
 // previewMessages returns the first messages of a preview.
-func previewMessages(ctx context.Context, v *pages.Preview, now engine.Instant) (all []page.SendPreviewMessage) {
+func previewMessages(ctx context.Context, v *pages.Preview, now engine.Instant) (all []send.PreviewMessage) {
 	for n := int64(1); n <= min(v.Template.Count(), previewedMessages); n++ {
 		c, body, err := v.Template.Message(n, now, v.Seed)
 		if err != nil {
 			break
 		}
-		sight := page.SendPreviewMessage{N: int(n), Body: string(body[:min(len(body), previewedBodyBytes)]), More: len(body) - previewedBodyBytes}
+		sight := send.PreviewMessage{N: int(n), Body: string(body[:min(len(body), previewedBodyBytes)]), More: len(body) - previewedBodyBytes}
 		if !utf8.ValidString(sight.Body) {
 			sight.Body = strings.ToValidUTF8(sight.Body, "")
 		}
 		add := func(label, text string) {
 			if text != "" {
-				sight.Facts = append(sight.Facts, page.PreviewProperty{Label: label, Value: shorten.To(text, 200)})
+				sight.Facts = append(sight.Facts, send.PreviewProperty{Label: label, Value: shorten.To(text, 200)})
 			}
 		}
 		add(locale.T(ctx, "send.subject"), c.Subject)
@@ -157,23 +157,23 @@ func TemplatesForm(ctx context.Context, p *pages.Pages, at pages.Address, t page
 	if err != nil {
 		return nil, err
 	}
-	asked := cmp.Or(t.Values.Get(page.SendTemplate), at.Query.Get("template"))
+	asked := cmp.Or(t.Values.Get(send.SendTemplate), at.Query.Get("template"))
 	here := pages.Address{Namespace: at.Namespace, Kind: pages.Templates}
 	of := func(do string) string { here := here; here.Action = do; return p.URL(here) }
 	if at.Action == "remove" {
 		for _, one := range kept {
 			if one.Key == template.SettingKey(asked) {
-				return page.ConfirmRemoveTemplate{Shell: p.StaticShell(ctx, here, locale.T(ctx, "templates.title")), Name: asked, To: of("remove"), All: p.URL(here)}, nil
+				return send.ConfirmRemoveTemplate{Shell: p.StaticShell(ctx, here, locale.T(ctx, "templates.title")), Name: asked, To: of("remove"), All: p.URL(here)}, nil
 			}
 		}
 		return nil, template.ErrNoTemplate
 	}
-	m := page.Templates{
+	m := send.Templates{
 		Shell: p.StaticShell(ctx, here, locale.T(ctx, "templates.title")), Rename: of("rename"), Remove: of("remove"), Asked: asked,
-		Typed: t.Values.Get(page.SendTemplateName), Error: t.Errors[page.SendTemplateName], Queues: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Queues}),
+		Typed: t.Values.Get(send.SendTemplateName), Error: t.Errors[send.SendTemplateName], Queues: p.URL(pages.Address{Namespace: at.Namespace, Kind: pages.Queues}),
 	}
 	for _, one := range kept {
-		row := page.TemplateRow{Name: strings.TrimPrefix(one.Key, template.SettingPrefix), Changed: one.ChangedAt.Time(), Now: s.Now.Time()}
+		row := send.TemplateRow{Name: strings.TrimPrefix(one.Key, template.SettingPrefix), Changed: one.ChangedAt.Time(), Now: s.Now.Time()}
 		k, err := template.FromSetting(one)
 		if err != nil {
 			row.Broken = pages.ToSentence(err.Error())

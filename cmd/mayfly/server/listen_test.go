@@ -1,0 +1,39 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"testing"
+)
+
+// Ports are on loopback only if all of them are, and close closes all of them.
+func TestPortsBeyondLoopback(t *testing.T) {
+	for at, want := range map[string]bool{"127.0.0.1:0": true, "0.0.0.0:0": false} {
+		p, err := openPorts(t.Context(), Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", Insecure: true, Listen: []NamespacePort{{"shop", KindAMQP, at}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.loopback() != want {
+			t.Errorf("%s: it is of this machine alone: %v", at, !want)
+		}
+		p.close()
+		if err := p.namespacePorts[0].Close(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%s: it was still open, or %v", at, err)
+		}
+	}
+}
+
+// The certificate has the hosts of the ports with TLS, and all addresses of this machine for a
+// port on all of them.
+func TestCertificateHosts(t *testing.T) {
+	names := Config{AMQPS: "127.0.0.2:0", HTTPS: "broker.lan:443", Listen: []NamespacePort{{Address: "[::2]:1"}}, Peer: NoListener}.certificateHosts()
+	if want := []string{"127.0.0.2", "broker.lan", "::2"}; !slices.Equal(names, want) {
+		t.Errorf("the names are %q, want %q", names, want)
+	}
+	for _, address := range []string{"0.0.0.0:5671", ":5671", "[::]:5671"} {
+		if names := (Config{AMQPS: address}).certificateHosts(); !slices.Contains(names, "127.0.0.1") {
+			t.Errorf("at %s the names are %q, without this machine's addresses", address, names)
+		}
+	}
+}

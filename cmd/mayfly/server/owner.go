@@ -1,0 +1,35 @@
+package server
+
+import (
+	"cmp"
+	"os"
+	"strings"
+
+	"mayfly/engine"
+	"mayfly/web/cluster"
+)
+
+// advertised returns the addresses that other servers get while this server owns a namespace.
+func (p *serverRun) advertised() engine.Owner {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "" // then the addresses are used
+	}
+	o := engine.Owner{
+		Dashboard: cmp.Or(p.config.Advertise, remoteURL(p.ports.dashboard.Addr())+p.config.BasePath), Admin: remoteURL(p.ports.admin.Addr()), Host: host,
+	}
+	if at := p.ports.peer; at != nil {
+		place := cluster.EndpointOf(p.processID, at.Addr(), host)
+		if p.config.PeerAdvertise != "" {
+			place.Addresses = []string{p.config.PeerAdvertise}
+		}
+		o.Peer = place.String()
+	}
+	if at := cmp.Or(p.ports.amqp, p.ports.amqps); at != nil {
+		o.AMQP = strings.TrimPrefix(remoteURL(at.Addr()), "http://")
+	}
+	return o
+}
+
+// ownerAddress returns where people find an owner.
+func ownerAddress(o engine.Owner) string { return cmp.Or(o.Dashboard, o.Host, "an unknown address") }

@@ -1,0 +1,20 @@
+package server
+
+import (
+	"strings"
+	"testing"
+)
+
+// Each shell quotes paths where necessary.
+func TestTrustQuotes(t *testing.T) {
+	c := trustCommand{Language: "python", Program: "/my venv/o'hara/python"}
+	out := c.steps("/my [home]/O’Hara/ca.pem", "")
+	for _, want := range []string{
+		`cat '/my [home]/O’Hara/ca.pem' >> "$('/my venv/o'\''hara/python' -m certifi)"` + "\n",
+		`Get-Content -LiteralPath '/my [home]/O’’Hara/ca.pem' | Add-Content -LiteralPath (& '/my venv/o''hara/python' -m certifi)` + "\n",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("printed is\n%s, want\n%s", out, want)
+		}
+	}
+}
