@@ -24,7 +24,7 @@ func (x *sessionWalk) compare() {
 		have = append(have, fmt.Sprint(m.Seq, r.Content.MessageID(), m.State, m.Locked(), m.DeliveryCount, r.Message.LockedUntil, r.Lock))
 	}
 	all := slices.Clone(x.w.messages)
-	slices.SortFunc(all, func(a, b *said) int { return int(a.seq - b.seq) })
+	slices.SortFunc(all, func(a, b *sessionMessage) int { return int(a.seq - b.seq) })
 	for _, m := range all {
 		state, until, lock := engine.Active, int64(0), tenure{}
 		if m.due != 0 {

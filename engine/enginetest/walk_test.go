@@ -41,7 +41,7 @@ type walk struct {
 	ended           map[uint64]string     // links whose end is to be reported
 	fresh, held     []reading             // bodies of deliveries, of this batch and of earlier ones
 	given           []engine.Submission   // to transactions, in this turn
-	told            map[engine.Key]string // where messages are, by events alone
+	positions       map[engine.Key]string // where messages are, by events alone
 	topics          map[string]bool       // which paths are topics, by events alone
 	slow            *slowly               // a purge on its way
 	forced          *message              // the message to visit, instead of a random one
@@ -78,7 +78,7 @@ func newWalk(is mode, reached map[pair]int) *walk {
 	}
 	x := &walk{
 		sweeping: is.sweeping, charged: is.charged, reached: reached, limits: l, store: newRemembered(),
-		ended: map[uint64]string{}, alive: map[uint64]*message{}, told: map[engine.Key]string{}, topics: map[string]bool{},
+		ended: map[uint64]string{}, alive: map[uint64]*message{}, positions: map[engine.Key]string{}, topics: map[string]bool{},
 		w: &model{now: begin, limits: limits{entities: 5, subscriptions: 2, receivers: 4, peek: 5, batchDelete: 4, reason: 8, messageSize: 300, entitySize: l.EntitySize, transactionMessages: 3, transactionTime: 30_000}},
 	}
 	x.ns = engine.New(x.options())

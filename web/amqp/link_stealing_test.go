@@ -24,9 +24,9 @@ func mine(handle uint32, address string, session value.Value) *wire.Attach {
 	return &a
 }
 
-// holder returns a client whose link "mine" at handle 0 holds the session a of q, and has
+// holdingClient returns a client whose link "mine" at handle 0 holds the session a of q, and has
 // its m1, not settled. There are also m2 and, in the session b, m3.
-func holder(w *world) *amqptest.Client {
+func holdingClient(w *world) *amqptest.Client {
 	w.b.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
 	w.send("q", "a", "m1", "m2")
 	w.send("q", "b", "m3")
@@ -65,7 +65,7 @@ func TestTakeover(t *testing.T) {
 	} {
 		t.Run("SES-7 "+name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				c := holder(w)
+				c := holdingClient(w)
 				c.Begin(1)
 				c.WriteFrames(tc.channel, tc.say...)
 				if diff := cmp.Diff(tc.want, sentFrames(c)); diff != "" {
@@ -84,7 +84,7 @@ func TestTakeover(t *testing.T) {
 func TestTakeoverIsOneStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{})
-		c := holder(w)
+		c := holdingClient(w)
 		rival := w.client()
 		rival.Attach(0, asks(0, "q", value.Value{}, 60_000)) // b
 		waiting := asks(1, "q", value.Value{}, 60_000)
@@ -110,7 +110,7 @@ func TestTakeoverComesAfterSettlements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{InboxBytes: 1}) // one operation at a time
 		w.b.CreateQueue("other", engine.Config{})
-		c := holder(w)
+		c := holdingClient(w)
 		c.AttachSender(0, 7, "other")
 		say := []wire.Performative{settles(0, wire.Opt[uint32]{}, wire.Accepted{}), mine(1, "q", value.OfString("a")), credit(1)}
 		for id := range uint32(3) {
@@ -127,7 +127,7 @@ func TestTakeoverComesAfterSettlements(t *testing.T) {
 // The deliveries of a link that was taken over do not count as failed (SES-7, DC-3).
 func TestTakeoverCountsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		c := holder(w)
+		c := holdingClient(w)
 		for handle := range uint32(3) {
 			c.WriteFrames(0, mine(handle+1, "q", value.OfString("a")), credit(handle+1))
 			sentFrames(c)
@@ -216,7 +216,7 @@ func TestNoTakeover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				c := holder(w)
+				c := holdingClient(w)
 				n := tc.client(w, c)
 				n.Begin(1)
 				n.WriteFrames(1, tc.attach)
@@ -232,7 +232,7 @@ func TestNoTakeover(t *testing.T) {
 	}
 	t.Run("DEC-5 of a connection that is lost", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			holder(w).Disconnect()
+			holdingClient(w).Disconnect()
 			c := w.client()
 			c.WriteFrames(0, mine(0, "q", value.OfString("a")))
 			if diff := cmp.Diff(refused, sentFrames(c)); diff != "" {
@@ -248,7 +248,7 @@ func TestTakeoverWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &readOnly{}
 		w := newWorldOn(t, store, amqp.Options{}, broker.Options{})
-		c := holder(w)
+		c := holdingClient(w)
 		store.off.Store(true)
 		c.WriteFrames(0, mine(1, "q", value.OfString("a")))
 		if diff := cmp.Diff([]string{"detach " + string(wire.CondStolen), "*wire.Attach", "detach com.microsoft:server-busy"}, sentFrames(c)); diff != "" {

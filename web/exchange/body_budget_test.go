@@ -90,7 +90,7 @@ func TestReaderReleasesItsBudget(t *testing.T) {
 		"no JSON":              {lines: `{"body":"` + long, wrong: true},
 		"not a message":        {lines: `{"timeToLive":"` + long + `"}`, wrong: true},
 		"too long":             {lines: strings.Repeat("x", MaxLine+1), wrong: true},
-		"expired":              {lines: strings.TrimSuffix(pastLine, "}") + `,"body":"` + long + `"}`, how: Remap{TTL: "remaining"}},
+		"expired":              {lines: strings.TrimSuffix(expiredLine, "}") + `,"body":"` + long + `"}`, how: Remap{TTL: "remaining"}},
 		"parts":                {lines: `{"bodyParts":2}` + "\n" + part + part},
 		"parts that are AMQP":  {lines: `{"bodyParts":2,"bodyKind":"value"}` + "\n" + part + part, wrong: true},
 		"parts that are wrong": {lines: `{"bodyParts":2,"bodyKind":"value"}` + "\n" + part + `{"part":"!"}`, wrong: true},
@@ -128,7 +128,7 @@ func TestReaderReleasesItsBudget(t *testing.T) {
 	}
 }
 
-const pastLine = `{"timeToLive":"PT1H","system":{"key":"1","path":"q","sequenceNumber":1,"enqueuedSequenceNumber":1,"state":"active","enqueuedTime":"2020-01-01T00:00:00Z","expiresAt":"2020-01-01T01:00:00Z","deliveryCount":0,"size":0,"exportedAt":"2020-01-01T00:00:00Z"}}`
+const expiredLine = `{"timeToLive":"PT1H","system":{"key":"1","path":"q","sequenceNumber":1,"enqueuedSequenceNumber":1,"state":"active","enqueuedTime":"2020-01-01T00:00:00Z","expiresAt":"2020-01-01T01:00:00Z","deliveryCount":0,"size":0,"exportedAt":"2020-01-01T00:00:00Z"}}`
 
 // When the room is full, the returned messages are sent first, so that many small ones are
 // never refused.
