@@ -11,13 +11,13 @@ import (
 	"mayfly/engine"
 )
 
-func (c *clocked) access() (told []string) {
+func (c *clocked) access() (rights []string) {
 	c.Helper()
 	c.step()
 	for _, r := range c.ns.AccessRules() {
-		told = append(told, fmt.Sprintf("%s %s %s", r, r.PrimaryKey, r.SecondaryKey))
+		rights = append(rights, fmt.Sprintf("%s %s %s", r, r.PrimaryKey, r.SecondaryKey))
 	}
-	return told
+	return rights
 }
 
 // TestAccessRulesOfTheNamespace adds, changes, renews and removes the namespace's own rules.
@@ -59,9 +59,9 @@ func testAccess(c *clocked, again bool) {
 	want("ci (Listen) secret2 secret4", "RootManageSharedAccessKey (Manage) secret5 secret1")
 	c.must(c.ns.RemoveAccessRule(c.now, "Ci", "me"))
 	want("RootManageSharedAccessKey (Manage) secret5 secret1")
-	var told []string
+	var rights []string
 	for _, e := range c.events {
-		told = append(told, e.Reason)
+		rights = append(rights, e.Reason)
 		if e.Kind != engine.EventAccessChanged || !e.Audit || e.Actor != "me" || strings.Contains(fmt.Sprintf("%+v", e), "secret") {
 			c.Errorf("an event: %+v", e)
 		}
@@ -69,7 +69,7 @@ func testAccess(c *clocked, again bool) {
 	if d := cmp.Diff([]string{
 		"create RootManageSharedAccessKey (Manage)", "create ci (Send)", "update ci (Listen)", "new secondary key of ci",
 		"new primary key of RootManageSharedAccessKey", "remove ci",
-	}, told); d != "" {
+	}, rights); d != "" {
 		c.Errorf("told (-want +got):\n%s", d)
 	}
 }

@@ -70,8 +70,8 @@ func TestAccessRulesOfAnEntity(t *testing.T) {
 	if e := last[len(last)-1]; e.Reason != "UserMetadata, AuthorizationRules" || len(e.Entity.Config.AuthorizationRules) != 10 {
 		t.Errorf("the event tells %q of %v", e.Reason, e.Entity.Config)
 	}
-	if told := fmt.Sprintf("%v %+v %#v", last, c.state("q"), want[0]); strings.Contains(told, "secret") {
-		t.Errorf("a key was told: %s", told)
+	if text := fmt.Sprintf("%v %+v %#v", last, c.state("q"), want[0]); strings.Contains(text, "secret") {
+		t.Errorf("a key was told: %s", text)
 	}
 	for _, e := range last {
 		if e.Entity != nil && e.Entity.Config.AuthorizationRules[0].PrimaryKey != "" {

@@ -26,7 +26,7 @@ type alarms struct {
 	chunks  [][]alarm
 	n       int
 	account *account // nil if the memory of chunks is not counted
-	counted int64    // bytes that room counts for these chunks
+	counted int64    // bytes that account counts for these chunks
 }
 
 const (
@@ -59,7 +59,7 @@ func (s *alarms) fill(all []alarm) {
 	s.count()
 }
 
-// count updates room. A chunk counts with its full capacity, unless it is the only one.
+// count updates account. A chunk counts with its full capacity, unless it is the only one.
 func (s *alarms) count() {
 	takes := int64(len(s.chunks)) * chunkMemory
 	if len(s.chunks) == 1 {
@@ -183,5 +183,15 @@ func (s *alarms) before(at Instant) (i, j int) {
 		return i, 0
 	}
 	j, _ = slices.BinarySearchFunc(s.chunks[i], at, earlier)
+	return i, j
+}
+
+// from returns the position of the first alarm from a on; behind the last chunk if there is
+// none.
+func (s *alarms) from(a alarm) (i, j int) {
+	if i = s.chunk(a); i == len(s.chunks) {
+		return i, 0
+	}
+	j, _ = slices.BinarySearchFunc(s.chunks[i], a, alarm.compare)
 	return i, j
 }

@@ -23,7 +23,7 @@ func TestActionsAreReadBack(t *testing.T) {
 			t.Errorf("%q is read as %+v, %v", d, got, ok)
 		}
 	}
-	for said, want := range map[string]SettingAction{
+	for text, want := range map[string]SettingAction{
 		"started job 7, which takes back job 5":               {Kind: StartedJob, Name: "7", To: "5"},
 		"saved the view from here to there":                   {Kind: SavedView, Name: "from here to there"},
 		"renamed the view from here to there":                 {Kind: RenamedView, Name: "from here", To: "there"},
@@ -34,8 +34,8 @@ func TestActionsAreReadBack(t *testing.T) {
 		"painted the view blue":                               {},
 		"":                                                    {},
 	} {
-		if got, ok := ParseSettingAction(said); ok != (want != SettingAction{}) || ok && got != want {
-			t.Errorf("%q is read as %+v, %v", said, got, ok)
+		if got, ok := ParseSettingAction(text); ok != (want != SettingAction{}) || ok && got != want {
+			t.Errorf("%q is read as %+v, %v", text, got, ok)
 		}
 	}
 	if d, ok := ParseAccessAction("lend ci"); ok {
@@ -48,8 +48,8 @@ func TestLongActionsAreCutBetweenCharacters(t *testing.T) {
 	ns := New(Options{Limits: DefaultLimits(), Keys: NewKeys(1)})
 	for n := range 4 {
 		ns.AuditSettings(1, SettingAction{Kind: SavedView, Name: strings.Repeat("x", n) + strings.Repeat("注", 100)}, "ana")
-		if said := ns.events[len(ns.events)-1].Reason; !utf8.ValidString(said) || !strings.HasSuffix(said, "注…") {
-			t.Errorf("%q", said)
+		if text := ns.events[len(ns.events)-1].Reason; !utf8.ValidString(text) || !strings.HasSuffix(text, "注…") {
+			t.Errorf("%q", text)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"mayfly/engine"
 )
 
-// told is the compared part of an audited event.
-type told struct {
+// auditEntry is the compared part of an audited event.
+type auditEntry struct {
 	Kind   string
 	Path   engine.Path
 	To     engine.Path
@@ -21,7 +21,7 @@ type told struct {
 type audited struct {
 	prepare func(c *clocked) engine.Key
 	do      func(c *clocked, k engine.Key) error
-	want    []told
+	want    []auditEntry
 }
 
 // sentTo prepares some entities and sends messages with these ids to q; the key is the first
@@ -62,74 +62,74 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	for name, tc := range map[string]audited{
-		"OPS-1":       {dead, move(engine.Move{}), []told{{"moved", dlq, "q", "", 0}}},
-		"OPS-1 topic": {dead, move(engine.Move{To: "t"}), []told{{"moved", dlq, "t", "", 0}}},
-		"OPS-2":       {dead, move(engine.Move{Copy: true}), []told{{"copied", dlq, "q", "", 0}}},
-		"OPS-2 topic": {dead, move(engine.Move{Copy: true, To: "t"}), []told{{"copied", dlq, "t", "", 0}}},
+		"OPS-1":       {dead, move(engine.Move{}), []auditEntry{{"moved", dlq, "q", "", 0}}},
+		"OPS-1 topic": {dead, move(engine.Move{To: "t"}), []auditEntry{{"moved", dlq, "t", "", 0}}},
+		"OPS-2":       {dead, move(engine.Move{Copy: true}), []auditEntry{{"copied", dlq, "q", "", 0}}},
+		"OPS-2 topic": {dead, move(engine.Move{Copy: true, To: "t"}), []auditEntry{{"copied", dlq, "t", "", 0}}},
 		"OPS-3": {active, func(c *clocked, k engine.Key) error { return c.ns.Extend(c.now, k, c.now.Add(hour), "operator") },
-			[]told{{"extended", "q", "", "", 0}}},
+			[]auditEntry{{"extended", "q", "", "", 0}}},
 		"OPS-4": {func(c *clocked) engine.Key { k := active(c); c.setAside(c.receive("q")); return k },
 			func(c *clocked, k engine.Key) error { return c.ns.ReturnToActive(c.now, k, "operator") },
-			[]told{{"returned", "q", "", "", 0}}},
+			[]auditEntry{{"returned", "q", "", "", 0}}},
 		"OPS-5 dead-letter": {active, func(c *clocked, k engine.Key) error { return c.ns.DeadLetterMessage(c.now, k, "Bad", "", "operator") },
-			[]told{{"dead-lettered", "q", dlq, "Bad", 0}}},
+			[]auditEntry{{"dead-lettered", "q", dlq, "Bad", 0}}},
 		"OPS-5 delete": {active, func(c *clocked, k engine.Key) error { return c.ns.DeleteMessage(c.now, k, "operator") },
-			[]told{{"deleted", "q", "", "", 0}}},
+			[]auditEntry{{"deleted", "q", "", "", 0}}},
 		"OPS-5 delete a scheduled one": {later("q"), func(c *clocked, k engine.Key) error { return c.ns.DeleteMessage(c.now, k, "operator") },
-			[]told{{"cancelled", "q", "", "", 0}}},
+			[]auditEntry{{"cancelled", "q", "", "", 0}}},
 		"OPS-6 break": {locked, func(c *clocked, k engine.Key) error { return c.ns.BreakLock(c.now, k, "operator") },
-			[]told{{"lock-lost", "q", "", "", 0}}},
+			[]auditEntry{{"lock-lost", "q", "", "", 0}}},
 		"OPS-6 renew": {locked, func(c *clocked, k engine.Key) error { _, err := c.ns.RenewLockFor(c.now, k, "operator"); return err },
-			[]told{{"renewed", "q", "", "", 0}}},
+			[]auditEntry{{"renewed", "q", "", "", 0}}},
 		"OPS-7": {sentTo("a", "b", "c"), func(c *clocked, _ engine.Key) error {
 			pg, err := c.ns.BeginPurge(c.now, "q", []engine.Class{engine.ClassActive})
 			for err == nil && !pg.Done {
 				err = c.ns.PurgeSlice(c.now, &pg, 2, "operator")
 			}
 			return err
-		}, []told{{"purged", "q", "", "", 2}, {"purged", "q", "", "", 1}}},
+		}, []auditEntry{{"purged", "q", "", "", 2}, {"purged", "q", "", "", 1}}},
 		"OPS-8 now": {later("q"), func(c *clocked, k engine.Key) error { return c.ns.SendNow(c.now, k, "operator") },
-			[]told{{"activated", "q", "", "", 0}}},
+			[]auditEntry{{"activated", "q", "", "", 0}}},
 		"OPS-8 now, topic": {later("t"), func(c *clocked, k engine.Key) error { return c.ns.SendNow(c.now, k, "operator") },
-			[]told{{"activated", "t", "", "", 0}}},
+			[]auditEntry{{"activated", "t", "", "", 0}}},
 		"OPS-8 reschedule": {later("q"), func(c *clocked, k engine.Key) error {
 			_, err := c.ns.Reschedule(c.now, k, morning.Add(2*hour), "operator")
 			return err
-		}, []told{{"scheduled", "q", "", "rescheduled", 0}}},
+		}, []auditEntry{{"scheduled", "q", "", "rescheduled", 0}}},
 		"OPS-9 touch": {idle, func(c *clocked, _ engine.Key) error { return c.ns.Touch(c.now, "q", "operator") },
-			[]told{{"touched", "q", "", "", 0}}},
+			[]auditEntry{{"touched", "q", "", "", 0}}},
 		"OPS-9 pin": {idle, func(c *clocked, _ engine.Key) error { return c.ns.Pin(c.now, "q", "operator") },
-			[]told{{"entity-updated", "q", "", "pin", 0}}},
+			[]auditEntry{{"entity-updated", "q", "", "pin", 0}}},
 		"OPS-9 unpin": {func(c *clocked) engine.Key { idle(c); c.must(c.ns.Pin(c.now, "q", "")); c.step(); return 0 },
 			func(c *clocked, _ engine.Key) error { return c.ns.Unpin(c.now, "q", "operator") },
-			[]told{{"entity-updated", "q", "", "unpin", 0}}},
-		"OPS-10": {active, move(engine.Move{To: "other"}), []told{{"moved", "q", "other", "", 0}}},
+			[]auditEntry{{"entity-updated", "q", "", "unpin", 0}}},
+		"OPS-10": {active, move(engine.Move{To: "other"}), []auditEntry{{"moved", "q", "other", "", 0}}},
 		"create": {active, func(c *clocked, _ engine.Key) error {
 			_, err := c.ns.Create(c.now, engine.Queue, "new", engine.Config{}, "operator")
 			return err
-		}, []told{{"entity-created", "new", "", "", 0}}},
+		}, []auditEntry{{"entity-created", "new", "", "", 0}}},
 		"update": {active, func(c *clocked, _ engine.Key) error {
 			_, err := c.ns.Update(c.now, "q", engine.Config{UserMetadata: "x"}, "operator")
 			return err
-		}, []told{{"entity-updated", "q", "", "UserMetadata", 0}}},
+		}, []auditEntry{{"entity-updated", "q", "", "UserMetadata", 0}}},
 		"update of the status": {active, func(c *clocked, _ engine.Key) error {
 			_, err := c.ns.Update(c.now, "q", engine.Config{Status: engine.StatusSendDisabled, UserMetadata: "x"}, "operator")
 			return err
-		}, []told{{"entity-updated", "q", "", "status: Active → SendDisabled, UserMetadata", 0}}},
+		}, []auditEntry{{"entity-updated", "q", "", "status: Active → SendDisabled, UserMetadata", 0}}},
 		"update of nothing": {active, func(c *clocked, _ engine.Key) error {
 			_, err := c.ns.Update(c.now, "q", engine.Config{}, "operator")
 			return err
-		}, []told{{"entity-updated", "q", "", "", 0}}},
+		}, []auditEntry{{"entity-updated", "q", "", "", 0}}},
 		"delete": {active, func(c *clocked, _ engine.Key) error { return c.ns.Delete(c.now, "q", "operator") },
-			[]told{{"entity-deleted", "q", "", "", 1}}},
+			[]auditEntry{{"entity-deleted", "q", "", "", 1}}},
 		"delete a topic": {active, func(c *clocked, _ engine.Key) error { return c.ns.Delete(c.now, "t", "operator") },
-			[]told{{"entity-deleted", "t", "", "", 0}, {"entity-deleted", "t/Subscriptions/r", "", "", 0}, {"entity-deleted", "t/Subscriptions/s", "", "", 0}}},
+			[]auditEntry{{"entity-deleted", "t", "", "", 0}, {"entity-deleted", "t/Subscriptions/r", "", "", 0}, {"entity-deleted", "t/Subscriptions/s", "", "", 0}}},
 		"add a rule": {active, func(c *clocked, _ engine.Key) error {
 			return c.ns.AddRule(c.now, "t/Subscriptions/s", engine.Rule{Name: "more"}, "operator")
-		}, []told{{"rule-added", "t/Subscriptions/s", "", "more", 0}}},
+		}, []auditEntry{{"rule-added", "t/Subscriptions/s", "", "more", 0}}},
 		"remove a rule": {active, func(c *clocked, _ engine.Key) error {
 			return c.ns.RemoveRule(c.now, "t/Subscriptions/s", engine.DefaultRule, "operator")
-		}, []told{{"rule-removed", "t/Subscriptions/s", "", engine.DefaultRule, 0}}},
+		}, []auditEntry{{"rule-removed", "t/Subscriptions/s", "", engine.DefaultRule, 0}}},
 	} {
 		run(t, rules{name: func(c *clocked) {
 			k := tc.prepare(c)
@@ -157,14 +157,14 @@ func TestAudit(t *testing.T) {
 }
 
 // wantAudit compares the audited events from a number on with want.
-func (c *clocked) wantAudit(from int, want []told) {
+func (c *clocked) wantAudit(from int, want []auditEntry) {
 	c.Helper()
-	var got []told
+	var got []auditEntry
 	for _, e := range c.events[from:] {
 		if !e.Audit {
 			continue
 		}
-		got = append(got, told{e.Kind.String(), e.Path, e.To, e.Reason, e.Count})
+		got = append(got, auditEntry{e.Kind.String(), e.Path, e.To, e.Reason, e.Count})
 		if e.Actor != "operator" || e.At != c.now {
 			c.Errorf("%v is told to be done by %q at %v", e.Kind, e.Actor, e.At)
 		}
@@ -216,7 +216,7 @@ func TestNoAudit(t *testing.T) {
 			from := len(c.events)
 			c.must(c.ns.BreakLock(c.now, k, "operator"))
 			c.step()
-			c.wantAudit(from, []told{{"lock-lost", "q", "", "", 0}})
+			c.wantAudit(from, []auditEntry{{"lock-lost", "q", "", "", 0}})
 			c.equal(c.events[len(c.events)-1].Kind, engine.EventDeadLettered)
 		},
 		"OPS-7 of nothing": func(c *clocked) {

@@ -22,7 +22,7 @@ func (c *clocked) died(action string) (s engine.Path) {
 }
 
 // An earlier dead-letter reason is not part of what an action rewrites.
-func TestActionOnWhatDied(t *testing.T) {
+func TestActionOnDeadLetters(t *testing.T) {
 	const changed = "SET color='red'"
 	run(t, rules{
 		"ACT-1, FWD-9 as others": func(c *clocked) { // the reason is seen and kept as without an action

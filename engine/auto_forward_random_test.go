@@ -68,7 +68,7 @@ type network struct {
 	ids   int
 	there map[string]bool // ids of messages that were accepted and not completed
 
-	deals []deal         // transactions
+	deals []openTx       // transactions
 	fates map[string]int // how many had each outcome
 }
 
@@ -140,7 +140,7 @@ func (n *network) do() {
 		_, err := n.ns.Update(n.now, p, cfg, "")
 		n.must(err)
 	case 9, 10, 11, 12:
-		n.deal()
+		n.randomTx()
 	case 7:
 		for m := range slices.Values(n.rows(n.any().DeadLetter())) {
 			_, err := n.ns.Move(n.now, engine.Move{Key: m.Message.Key, To: n.any()}, "")

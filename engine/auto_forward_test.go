@@ -175,13 +175,13 @@ func TestForwarding(t *testing.T) {
 				c.sweep()
 				c.wantIDs(p, "x", "")
 				c.wantCounts("d"+a, engine.Counts{})
-				var told []string
+				var texts []string
 				for _, e := range c.events[n:] {
 					if e.Kind == engine.EventForwarded || e.Kind == engine.EventDuplicate {
-						told = append(told, fmt.Sprintf("%v %s %s #%d;", e.Kind, e.Path, e.To, e.Message.Seq))
+						texts = append(texts, fmt.Sprintf("%v %s %s #%d;", e.Kind, e.Path, e.To, e.Message.Seq))
 					}
 				}
-				c.equal(fmt.Sprint(told), fmt.Sprintf("[forwarded %s %s #0; duplicate %s  #0;]", ("d"+a).DeadLetter(), to, to))
+				c.equal(fmt.Sprint(texts), fmt.Sprintf("[forwarded %s %s #0; duplicate %s  #0;]", ("d"+a).DeadLetter(), to, to))
 			}
 			c.restart()
 			c.step()
@@ -319,13 +319,13 @@ func TestForwarding(t *testing.T) {
 			c.sends("b", "x", "y")
 			c.sends("a", "m")
 			c.sweep()
-			var told []string
+			var texts []string
 			for _, e := range c.events[before:] {
 				if e.Content.MessageID() == "m" {
-					told = append(told, fmt.Sprintf("%v %s #%d %s %d;", e.Kind, e.Path, e.Message.Seq, e.To, e.Message.Hops))
+					texts = append(texts, fmt.Sprintf("%v %s #%d %s %d;", e.Kind, e.Path, e.Message.Seq, e.To, e.Message.Hops))
 				}
 			}
-			c.equal(fmt.Sprint(told), "[sent a #1  0; forwarded a #3 b 1; forwarded b #4 t 2; sent t/Subscriptions/s #4  2;]")
+			c.equal(fmt.Sprint(texts), "[sent a #1  0; forwarded a #3 b 1; forwarded b #4 t 2; sent t/Subscriptions/s #4  2;]")
 		},
 		"FWD-3, ACT-7": func(c *clocked) { // the destination's rules apply, to the message as changed by earlier rules
 			c.topic("t1", engine.Config{})

@@ -56,7 +56,7 @@ func invariantError(at Path, format string, args ...any) error {
 // INVARIANT: an entity is found by its folded path, its subqueues by their ids, and a
 // subscription through its topic, in path order.
 func (ns *Namespace) checkEntities() error {
-	places, top := 0, 0
+	subqueues, top := 0, 0
 	for key, e := range ns.entities {
 		switch {
 		case key != e.Path.Fold():
@@ -74,7 +74,7 @@ func (ns *Namespace) checkEntities() error {
 			if ns.subqueues[h.id] != h {
 				return invariantError(h.path, "its id %d leads elsewhere", h.id)
 			}
-			places++
+			subqueues++
 		}
 		if err := ns.checkSubscriptions(e); err != nil {
 			return err
@@ -86,8 +86,8 @@ func (ns *Namespace) checkEntities() error {
 	if ns.sortedEntities != nil && (len(ns.sortedEntities) != len(ns.entities) || slices.ContainsFunc(ns.sortedEntities, func(e *entity) bool { return ns.entities[e.Path.Fold()] != e })) {
 		return fmt.Errorf("%d entities are listed and %d are there, or others", len(ns.sortedEntities), len(ns.entities))
 	}
-	if places != len(ns.subqueues) || top != ns.topLevelCount {
-		return fmt.Errorf("%d places are known and %d belong to entities; %d queues and topics are counted and %d are there", len(ns.subqueues), places, ns.topLevelCount, top)
+	if subqueues != len(ns.subqueues) || top != ns.topLevelCount {
+		return fmt.Errorf("%d places are known and %d belong to entities; %d queues and topics are counted and %d are there", len(ns.subqueues), subqueues, ns.topLevelCount, top)
 	}
 	return nil
 }
@@ -347,8 +347,8 @@ func (ns *Namespace) checkDue() error {
 func (ns *Namespace) checkMessages() error {
 	n := 0
 	refs := map[*content]int32{}
-	places := slices.Concat(slices.Collect(maps.Values(ns.subqueues)), ns.freeing, ns.changes.deleted)
-	for _, h := range places {
+	subqueues := slices.Concat(slices.Collect(maps.Values(ns.subqueues)), ns.freeing, ns.changes.deleted)
+	for _, h := range subqueues {
 		for m := range h.order.from(0) {
 			if ns.messages[m.Key] != m {
 				return invariantError(h.path, "#%d cannot be found by its key", m.Seq)

@@ -31,8 +31,8 @@ func (ns *Namespace) checkAccount() error {
 		want += ns.sizer.content(c.packed)
 	}
 	for _, h := range slices.Concat(slices.Collect(maps.Values(ns.subqueues)), ns.freeing, ns.changes.deleted) {
-		if room := h.indexMemory(); room != h.account.bytes {
-			return invariantError(h.path, "its indexes take %d bytes, counted %d", room, h.account.bytes)
+		if bytes := h.indexMemory(); bytes != h.account.bytes {
+			return invariantError(h.path, "its indexes take %d bytes, counted %d", bytes, h.account.bytes)
 		}
 		want += h.account.bytes
 	}

@@ -12,13 +12,13 @@ import (
 func TestDeferredInParts(t *testing.T) {
 	run(t, rules{"DEF-13": func(c *clocked) {
 		c.topic("m", engine.Config{})
-		places := []engine.Path{"B", "a", c.sub("m", "s", engine.Config{}), c.sub("m", "T", engine.Config{})}
+		paths := []engine.Path{"B", "a", c.sub("m", "s", engine.Config{}), c.sub("m", "T", engine.Config{})}
 		c.queue("B", engine.Config{})
 		c.queue("a", engine.Config{})
 		for _, p := range []engine.Path{"B", "a", "m"} {
 			c.sends(p, "1", "2", "3")
 		}
-		for _, p := range places {
+		for _, p := range paths {
 			c.setAside(c.receive(p))
 			c.setAside(c.receive(p))
 			c.setAside(c.receive(p))

@@ -124,7 +124,7 @@
 //	traceability test                    engine/traceability_test.go
 //	transactions                         engine/transaction.go, web/amqp/coordinator.go
 //	translations                         views/locale
-//	warn before a message expires        engine/expiring_list.go, engine/alert/expiry_watch.go
+//	warn before a message expires        engine/expiry_watch.go, engine/alert/expiry_watch.go
 //	WebSockets for AMQP                  web/amqp/websocket
 //	who may open which page              web/dashboard/route, web/authorize.go
 //

@@ -166,9 +166,9 @@ func TestSeenRecords(t *testing.T) {
 	seen := c.ns.Flush(c.now, true).Batch.Seen
 	slices.SortFunc(seen, func(a, b engine.SeenIDs) int { return int(a.N) - int(b.N) })
 	want := []struct {
-		place engine.SubqueueID
-		at    engine.Instant
-		ids   []string
+		subqueue engine.SubqueueID
+		at       engine.Instant
+		ids      []string
 	}{
 		{c.state("q").ID, morning, []string{"a", "b", "c"}},
 		{c.state("r").ID, morning, []string{"a"}},
@@ -182,7 +182,7 @@ func TestSeenRecords(t *testing.T) {
 		for _, s := range w.ids {
 			digests = append(digests, engine.DigestOf(s))
 		}
-		if r := seen[i]; r.Subqueue != w.place || r.At != w.at || !slices.Equal(r.Digests, digests) {
+		if r := seen[i]; r.Subqueue != w.subqueue || r.At != w.at || !slices.Equal(r.Digests, digests) {
 			t.Errorf("record %d is %+v; want %+v", i, r, w)
 		}
 	}

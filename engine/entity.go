@@ -225,7 +225,7 @@ type Subqueue struct {
 // its own, in entity order; within an entity, its main queue comes before its dead-letter and
 // transfer dead-letter subqueues.
 func (ns *Namespace) SubqueuesWith(c Class) []Subqueue {
-	var rooms []Subqueue
+	var subqueues []Subqueue
 	for _, e := range ns.sorted() {
 		for _, h := range e.subqueues() {
 			n := h.order.len()
@@ -233,11 +233,11 @@ func (ns *Namespace) SubqueuesWith(c Class) []Subqueue {
 				n = int(h.count[class(c-ClassActive)])
 			}
 			if n > 0 {
-				rooms = append(rooms, Subqueue{Path: h.path, Messages: n, EndSeq: e.main.meter.NextSeq})
+				subqueues = append(subqueues, Subqueue{Path: h.path, Messages: n, EndSeq: e.main.meter.NextSeq})
 			}
 		}
 	}
-	return rooms
+	return subqueues
 }
 
 // An EntityName is the name of an entity, without its state.

@@ -490,10 +490,10 @@ func TestTrials(t *testing.T) {
 		try(engine.Rule{Name: "e", Action: "SET n = 5"}), try(engine.Rule{Name: "f", Filter: sql("n = 1"), Action: "SET n = 5"}),
 		try(engine.Rule{Name: "g", Action: "SET n = 1 / n"}),
 	}
-	type said struct{ selects, failed, after, clauses bool }
-	want := []said{{selects: true, clauses: true}, {selects: true, clauses: true}, {failed: true, clauses: true}, {failed: true, clauses: true}, {selects: true, after: true}, {clauses: true}, {selects: true, failed: true}}
+	type ruleOutcome struct{ selects, failed, after, clauses bool }
+	want := []ruleOutcome{{selects: true, clauses: true}, {selects: true, clauses: true}, {failed: true, clauses: true}, {failed: true, clauses: true}, {selects: true, after: true}, {clauses: true}, {selects: true, failed: true}}
 	for i, tr := range trials {
-		if got := (said{tr.Selects, tr.Err != nil, tr.After != nil, len(tr.Clauses) > 0}); got != want[i] {
+		if got := (ruleOutcome{tr.Selects, tr.Err != nil, tr.After != nil, len(tr.Clauses) > 0}); got != want[i] {
 			t.Errorf("rule %s: got %+v, want %+v", tr.Rule.Name, got, want[i])
 		}
 	}

@@ -124,3 +124,24 @@ func (ns *Namespace) expireIdle(now Instant, e *entity) {
 	e.idleAt = next
 	ns.reschedule(e.main)
 }
+
+// An IdleEntity is an entity that deletes itself if it stays unused.
+type IdleEntity struct {
+	Path      Path
+	DeletesAt Instant
+}
+
+// IdleEntities returns the entities that delete themselves by until if they stay unused, sorted by
+// path.
+func (ns *Namespace) IdleEntities(until Instant) (all []IdleEntity) {
+	for _, e := range ns.sorted() {
+		idle := e.Config.Effective().AutoDeleteOnIdle
+		if idle == 0 || e.Config.ForwardTo != "" || e.activity().KeptAlive() {
+			continue
+		}
+		if at := e.main.meter.LastUsed.Add(idle); at <= until {
+			all = append(all, IdleEntity{e.Path, at})
+		}
+	}
+	return all
+}

@@ -24,7 +24,7 @@ func (a *account) add(n int64) {
 	}
 }
 
-// Sizes of values in bytes; TestRoomsAreSizes compares them with the compiler's.
+// Sizes of values in bytes; TestMemoryConstantsAreSizes compares them with the compiler's.
 const (
 	messageMemory     = 112
 	contentMemory     = 48

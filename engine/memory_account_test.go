@@ -11,12 +11,12 @@ import (
 	"mayfly/engine/value"
 )
 
-// TestRoomsAreSizes compares the constants of account.go with the sizes of the types, rounded
+// TestMemoryConstantsAreSizes compares the constants of account.go with the sizes of the types, rounded
 // up as the allocator does.
-func TestRoomsAreSizes(t *testing.T) {
+func TestMemoryConstantsAreSizes(t *testing.T) {
 	for name, c := range map[string]struct {
-		room int64
-		size uintptr
+		counted int64
+		size    uintptr
 	}{
 		"message":      {messageMemory, reflect.TypeFor[message]().Size()},
 		"content":      {contentMemory, reflect.TypeFor[content]().Size()},
@@ -33,8 +33,8 @@ func TestRoomsAreSizes(t *testing.T) {
 		"stored":       {storedMessageMemory, (8 + reflect.TypeFor[Message]().Size() + 1) * 16 / 7},
 		"stored state": {storedStateMemory, (reflect.TypeFor[SessionID]().Size() + reflect.TypeFor[SessionRecord]().Size() + 1) * 16 / 7},
 	} {
-		if size := int64(c.size); c.room < size || c.room > size+16 {
-			t.Errorf("%s takes %d bytes and is counted as %d", name, size, c.room)
+		if size := int64(c.size); c.counted < size || c.counted > size+16 {
+			t.Errorf("%s takes %d bytes and is counted as %d", name, size, c.counted)
 		}
 	}
 }

@@ -162,15 +162,15 @@ func TestPeekingLeavesHalf(t *testing.T) {
 		c.must(c.ns.Credit(c.now, c.links, messages))
 		return c.links
 	}
-	places := []engine.Path{"a", "b", "c", "d", "e", "f"}
-	for _, p := range places {
+	paths := []engine.Path{"a", "b", "c", "d", "e", "f"}
+	for _, p := range paths {
 		c.queue(p, engine.Config{})
 		_, err := c.trySend(p, slices.Repeat([]engine.Content{{MessageID: "m"}}, messages)...)
 		c.must(err)
 	}
 	c.step()
 	receivers := map[engine.LinkID]bool{}
-	for _, p := range places {
+	for _, p := range paths {
 		attach(p, engine.PeekOnly)
 		receivers[attach(p, engine.PeekLock)] = true
 	}

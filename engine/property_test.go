@@ -15,8 +15,8 @@ const never = engine.MaxDurationText
 func TestPropertyDefaults(t *testing.T) {
 	q, top, sub := engine.Queue, engine.Topic, engine.Subscription
 	all := []engine.EntityKind{q, top, sub}
-	type who = map[engine.EntityKind]string
-	want := map[string]who{
+	type byKind = map[engine.EntityKind]string
+	want := map[string]byKind{
 		"DefaultMessageTimeToLive":                  {q: never, top: never, sub: never},
 		"DeadLetteringOnMessageExpiration":          {q: "false", sub: "false"},
 		"LockDuration":                              {q: "PT1M", sub: "PT1M"},
@@ -459,16 +459,16 @@ func TestDescriptions(t *testing.T) {
 // entity was deleted.
 func (c *clocked) wantNotFound(ids ...engine.LinkID) {
 	c.Helper()
-	told := map[engine.LinkID]bool{}
+	ended := map[engine.LinkID]bool{}
 	for _, e := range c.ended {
 		if e.Err != nil {
-			told[e.ID] = errors.Is(e.Err, engine.ErrNotFound)
+			ended[e.ID] = errors.Is(e.Err, engine.ErrNotFound)
 		}
 	}
 	for _, id := range ids {
-		if !told[id] {
+		if !ended[id] {
 			c.Errorf("receiver %d is not told that its entity is gone: %+v", id, c.ended)
 		}
 	}
-	c.equal(len(told), len(ids))
+	c.equal(len(ended), len(ids))
 }

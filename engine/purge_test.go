@@ -57,12 +57,12 @@ func (c *clocked) carryOut(pg engine.Purge, slice int) engine.Purge {
 		c.step()
 	}
 	want.Filter = pg.Filter
-	c.equal(told4(pg), told4(want))
+	c.equal(purgeCounts(pg), purgeCounts(want))
 	return pg
 }
 
-// told4 returns how many were removed, locked, failed to evaluate and spared.
-func told4(pg engine.Purge) string {
+// purgeCounts returns how many were removed, locked, failed to evaluate and spared.
+func purgeCounts(pg engine.Purge) string {
 	return fmt.Sprint(pg.Removed, pg.Skipped, pg.Failed, pg.Unmatched)
 }
 
@@ -100,7 +100,7 @@ func TestPurgeByFilter(t *testing.T) {
 				c.send("q", engine.Content{MessageID: "none"})
 				c.send("q", price("null", value.Value{}))
 				pg := c.carryOut(c.plan("q", tc.filter, engine.ClassActive), slice)
-				c.equal(told4(pg), tc.counts)
+				c.equal(purgeCounts(pg), tc.counts)
 				c.wantIDs("q", tc.stay...)
 				c.remove("q")
 			}
@@ -120,7 +120,7 @@ func TestPurgeByFilter(t *testing.T) {
 			pg := c.plan("q", red, engine.ClassActive)
 			c.must(c.ns.PurgeSlice(c.now, &pg, 1, "operator"))
 			send(c, "q", "r4")
-			c.equal(told4(c.carryOut(pg, 1)), "2 0 0 1")
+			c.equal(purgeCounts(c.carryOut(pg, 1)), "2 0 0 1")
 			c.wantIDs("q", "b2", "r4")
 		},
 		"OPS-7 filter: locked": func(c *clocked) { // reported if it would have been removed
@@ -128,9 +128,9 @@ func TestPurgeByFilter(t *testing.T) {
 			send(c, "q", "r1", "b2", "r3", "b4")
 			c.receive("q")
 			c.receive("q")
-			c.equal(told4(c.carryOut(c.plan("q", red, everyClass...), 1)), "1 1 0 1")
+			c.equal(purgeCounts(c.carryOut(c.plan("q", red, everyClass...), 1)), "1 1 0 1")
 			c.wantIDs("q", "r1", "b2", "b4")
-			c.equal(told4(c.carryOut(c.plan("q", "sys.Label > @none", everyClass...), 10)), "0 0 3 0")
+			c.equal(purgeCounts(c.carryOut(c.plan("q", "sys.Label > @none", everyClass...), 10)), "0 0 3 0")
 		},
 		"OPS-7 filter: a lock that ran out": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -139,9 +139,9 @@ func TestPurgeByFilter(t *testing.T) {
 			c.receive("q")
 			pg := c.plan("q", red, engine.ClassActive)
 			c.at(minute - ms)
-			c.equal(told4(c.preview(pg, 10)), "0 1 0 0")
+			c.equal(purgeCounts(c.preview(pg, 10)), "0 1 0 0")
 			c.at(minute)
-			c.equal(told4(c.carryOut(pg, 10)), "1 0 0 1")
+			c.equal(purgeCounts(c.carryOut(pg, 10)), "1 0 0 1")
 			c.wantIDs("q", "b2")
 		},
 		"OPS-7 filter: expired, DC-4": func(c *clocked) { // it is neither removed nor evaluated
@@ -152,14 +152,14 @@ func TestPurgeByFilter(t *testing.T) {
 			c.receive("q")
 			pg := c.plan("q", red, engine.ClassActive)
 			c.at(minute)
-			c.equal(told4(c.carryOut(pg, 10)), "0 0 0 0")
+			c.equal(purgeCounts(c.carryOut(pg, 10)), "0 0 0 0")
 		},
 		"OPS-7 filter: deferred": func(c *clocked) {
 			c.queue("q", engine.Config{})
 			send(c, "q", "r1", "b2", "r3")
 			c.setAside(c.receive("q"))
 			c.setAside(c.receive("q"))
-			c.equal(told4(c.carryOut(c.plan("q", red, engine.ClassDeferred), 1)), "1 0 0 1")
+			c.equal(purgeCounts(c.carryOut(c.plan("q", red, engine.ClassDeferred), 1)), "1 0 0 1")
 			c.wantIDs("q", "b2", "r3")
 		},
 		"OPS-7 filter: scheduled are cancelled": func(c *clocked) {
@@ -167,7 +167,7 @@ func TestPurgeByFilter(t *testing.T) {
 			for _, id := range []string{"red", "blue"} {
 				c.send("q", engine.Content{MessageID: id, Subject: id, ScheduledFor: c.now.Add(minute)})
 			}
-			c.equal(told4(c.carryOut(c.plan("q", red, engine.ClassScheduled), 1)), "1 0 0 1")
+			c.equal(purgeCounts(c.carryOut(c.plan("q", red, engine.ClassScheduled), 1)), "1 0 0 1")
 			c.at(minute)
 			c.step()
 			c.sweep()
@@ -183,7 +183,7 @@ func TestPurgeByFilter(t *testing.T) {
 			pg := c.plan("q/$DeadLetterQueue", "DeadLetterReason = 'Poison' AND DeadLetterErrorDescription LIKE '%hot'", everyClass...)
 			c.pass(ms)
 			c.kill(late, "Poison", "too hot")
-			c.equal(told4(c.carryOut(pg, 1)), "1 0 0 2")
+			c.equal(purgeCounts(c.carryOut(pg, 1)), "1 0 0 2")
 			c.wantIDs("q/$DeadLetterQueue", "r1", "b2", "r4")
 		},
 		"OPS-7 filter: a property that a settlement set, SETL-2": func(c *clocked) {
@@ -192,22 +192,22 @@ func TestPurgeByFilter(t *testing.T) {
 			d := c.receive("q")
 			c.must(c.ns.Settle(c.now, engine.Settlement{Token: d.Token(), Outcome: engine.Abandon, Modify: value.Properties{{Name: "tried", Value: value.OfBool(true)}}}))
 			c.step()
-			c.equal(told4(c.carryOut(c.plan("q", "tried", engine.ClassActive), 10)), "1 0 0 1")
+			c.equal(purgeCounts(c.carryOut(c.plan("q", "tried", engine.ClassActive), 10)), "1 0 0 1")
 			c.wantIDs("q", "r2")
 		},
 		"OPS-7 filter: what an action made of it, MSG-2": func(c *clocked) {
 			c.topic("t", engine.Config{})
 			s := c.ruled("t", "s", engine.Config{}, engine.Rule{Name: "r", Filter: always, Action: "SET sys.Label = 'blue'"})
 			send(c, "t", "r1")
-			c.equal(told4(c.carryOut(c.plan(s, red, engine.ClassActive), 10)), "0 0 0 1")
-			c.equal(told4(c.carryOut(c.plan(s, blue, engine.ClassActive), 10)), "1 0 0 0")
+			c.equal(purgeCounts(c.carryOut(c.plan(s, red, engine.ClassActive), 10)), "0 0 0 1")
+			c.equal(purgeCounts(c.carryOut(c.plan(s, blue, engine.ClassActive), 10)), "1 0 0 0")
 		},
 		"OPS-7 filter: sessions": func(c *clocked) {
 			c.queue("q", engine.Config{RequiresSession: true})
 			c.say("q", "s", "locked", "a")
 			c.say("q", "t", "b", "c")
 			c.take(c.hold("q", "s"))
-			c.equal(told4(c.carryOut(c.plan("q", "sys.SessionId = 's'", engine.ClassActive), 1)), "1 1 0 2")
+			c.equal(purgeCounts(c.carryOut(c.plan("q", "sys.SessionId = 's'", engine.ClassActive), 1)), "1 1 0 2")
 			c.wantIDs("q", "locked", "b", "c")
 		},
 		"OPS-7 filter: a topic's": func(c *clocked) {
@@ -215,7 +215,7 @@ func TestPurgeByFilter(t *testing.T) {
 			for _, id := range []string{"red", "blue"} {
 				c.send("t", engine.Content{MessageID: id, Subject: id, ScheduledFor: c.now.Add(minute)})
 			}
-			c.equal(told4(c.carryOut(c.plan("t", blue, engine.ClassScheduled), 10)), "1 0 0 1")
+			c.equal(purgeCounts(c.carryOut(c.plan("t", blue, engine.ClassScheduled), 10)), "1 0 0 1")
 		},
 		"OPS-7 filter: a slice is bounded by what it looks at": func(c *clocked) {
 			c.queue("q", engine.Config{})
@@ -241,8 +241,8 @@ func TestPurgeByFilter(t *testing.T) {
 			c.equal(c.state("q").LastUsed, used)
 			pg := c.plan("q", red+" OR sys.Label = '"+strings.Repeat("ü", 500)+"'", engine.ClassActive)
 			c.must(c.ns.PurgeSlice(c.now, &pg, 10, "operator"))
-			said := c.ns.Flush(c.now, true).Events
-			e := said[len(said)-1]
+			events := c.ns.Flush(c.now, true).Events
+			e := events[len(events)-1]
 			if e.Kind != engine.EventPurged || e.Count != 1 || !e.Audit || e.Actor != "operator" || !utf8.ValidString(e.Reason) ||
 				!strings.HasPrefix(e.Reason, red+" OR sys.Label = 'üü") || !strings.HasSuffix(e.Reason, "ü…") || len(e.Reason) > 210 {
 				c.Errorf("told %+v", e)

@@ -121,7 +121,7 @@ func TestSavepoint(t *testing.T) {
 
 // A commit that fails undoes its own changes and leaves everything else alone, also when
 // nothing else was done in its turn: entities that it did not touch are not even visited.
-func TestFailedCommitCostsWhatItTouched(t *testing.T) {
+func TestFailedCommitCostsItsChanges(t *testing.T) {
 	const now = Instant(1_000_000)
 	must := func(err error) {
 		t.Helper()

@@ -19,8 +19,8 @@ func (c *clocked) say(p engine.Path, session string, ids ...string) {
 	}
 }
 
-// wish attaches a receiver with a session request.
-func (c *clocked) wish(p engine.Path, want engine.SessionRequest, l engine.Link) (engine.LinkID, error) {
+// attachSession attaches a receiver with a session request.
+func (c *clocked) attachSession(p engine.Path, want engine.SessionRequest, l engine.Link) (engine.LinkID, error) {
 	c.Helper()
 	c.links++
 	l.ID, l.Path, l.Session, l.Client = c.links, p, want, "receiver"
@@ -40,7 +40,7 @@ var next = engine.SessionRequest{Want: engine.NextSession}
 
 func (c *clocked) tryHold(p engine.Path, id string) (engine.LinkID, error) {
 	c.Helper()
-	return c.wish(p, named(id), engine.Link{})
+	return c.attachSession(p, named(id), engine.Link{})
 }
 
 // hold requires a session by its id.
@@ -57,7 +57,7 @@ func (c *clocked) hold(p engine.Path, id string) engine.LinkID {
 // wait requests the next session, and waits for it.
 func (c *clocked) wait(p engine.Path) engine.LinkID {
 	c.Helper()
-	l, err := c.wish(p, next, engine.Link{})
+	l, err := c.attachSession(p, next, engine.Link{})
 	c.must(err)
 	return l
 }
@@ -65,7 +65,7 @@ func (c *clocked) wait(p engine.Path) engine.LinkID {
 // next requests the next available session; the id is empty if there is none.
 func (c *clocked) next(p engine.Path) (l engine.LinkID, id string) {
 	c.Helper()
-	l, err := c.wish(p, next, engine.Link{NoWait: true})
+	l, err := c.attachSession(p, next, engine.Link{NoWait: true})
 	c.must(err)
 	for {
 		if a, ok := c.granted(l); ok {

@@ -135,7 +135,7 @@ func TestSessionLocksOfMany(t *testing.T) {
 				c.refused(engine.ErrBusy, do)
 				c.step()
 			}
-			wait := func() error { _, err := c.wish(s, next, engine.Link{}); return err }
+			wait := func() error { _, err := c.attachSession(s, next, engine.Link{}); return err }
 			c.must(c.ns.Credit(c.now, a, 1))
 			c.must(wait())
 			busy(wait)

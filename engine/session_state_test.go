@@ -245,11 +245,11 @@ func TestSessionOperators(t *testing.T) {
 			c.equal(until, c.now.Add(minute))
 			c.equal(c.about("q", "s").LockedUntil, until)
 			c.equal(c.about("q", "s").Lock.By, "receiver")
-			var told []string // of the session, for the other messages locked in it, and of the message that the operator chose
+			var reasons []string // of the session, for the other messages locked in it, and of the message that the operator chose
 			for _, e := range c.events[from:] {
-				told = append(told, fmt.Sprint(e.Kind, " ", e.Session, e.Content.MessageID(), " ", e.Actor, " ", e.Audit))
+				reasons = append(reasons, fmt.Sprint(e.Kind, " ", e.Session, e.Content.MessageID(), " ", e.Actor, " ", e.Audit))
 			}
-			c.equal(fmt.Sprint(told), "[session-renewed s operator false renewed m1 operator true]")
+			c.equal(fmt.Sprint(reasons), "[session-renewed s operator false renewed m1 operator true]")
 		},
 		"SES-11 two writers": func(c *clocked) { // that saw the same state: the second gets an error (OPS-11)
 			c.queue("q", sessionful)

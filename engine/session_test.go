@@ -223,7 +223,7 @@ func TestSessions(t *testing.T) {
 			for _, p := range []engine.Path{"q", "s/$DeadLetterQueue"} {
 				for _, want := range []engine.SessionRequest{next, named("s"), named("")} {
 					c.wantRefused(engine.ErrNotAllowed, "A sessionful message receiver cannot be created on an entity that does not require sessions. Ensure RequiresSession is set to true when creating a Queue or Subscription to enable sessionful behavior.", func() error {
-						_, err := c.wish(p, want, engine.Link{})
+						_, err := c.attachSession(p, want, engine.Link{})
 						return err
 					})
 				}

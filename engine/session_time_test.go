@@ -346,7 +346,7 @@ func TestSessionLocks(t *testing.T) {
 		"LOCK-2 in a session": func(c *clocked) {
 			c.queue("q", sessionful)
 			c.say("q", "s", "m1", "m2")
-			l, err := c.wish("q", named("s"), engine.Link{Mode: engine.ReceiveAndDelete})
+			l, err := c.attachSession("q", named("s"), engine.Link{Mode: engine.ReceiveAndDelete})
 			c.must(err)
 			d := c.take(l)
 			c.equal(d.Deleted, true)

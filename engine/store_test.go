@@ -7,9 +7,9 @@ import (
 	"mayfly/engine"
 )
 
-// TestTakesNoRoom tests batches for a store on a full disk, which may drop and change
+// TestBatchesThatNeedNoSpace tests batches for a store on a full disk, which may drop and change
 // records. Copies take room, although they share an existing content.
-func TestTakesNoRoom(t *testing.T) {
+func TestBatchesThatNeedNoSpace(t *testing.T) {
 	soon := func(c *clocked) {
 		c.send("t", engine.Content{ScheduledFor: c.now.Add(time.Minute)})
 		c.now = c.now.Add(2 * time.Minute)

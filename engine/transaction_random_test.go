@@ -9,19 +9,19 @@ import (
 	"mayfly/engine"
 )
 
-// A deal is a transaction with the messages that it sends and completes. It is never changed,
+// An openTx is a transaction with the messages that it sends and completes. It is never changed,
 // only replaced by a new one.
-type deal struct {
+type openTx struct {
 	id         engine.TxID
 	come, gone []string // ids of messages
 }
 
-// deal begins a transaction, adds an operation to one, or ends one.
-func (n *network) deal() {
+// randomTx begins a transaction, adds an operation to one, or ends one.
+func (n *network) randomTx() {
 	if len(n.deals) < 3 && n.r.IntN(4) == 0 {
 		id, err := n.ns.BeginTransaction(n.now, "dealer")
 		n.must(err)
-		n.deals = append(n.deals, deal{id: id})
+		n.deals = append(n.deals, openTx{id: id})
 	}
 	if len(n.deals) == 0 {
 		return
@@ -43,7 +43,7 @@ func (n *network) deal() {
 	}
 }
 
-func (n *network) sendIn(d deal) (_ deal, over bool) {
+func (n *network) sendIn(d openTx) (_ openTx, over bool) {
 	id := fmt.Sprint(n.ids)
 	n.ids++
 	batch, to := n.submissions(engine.Content{MessageID: id}), n.any()
@@ -60,7 +60,7 @@ func (n *network) sendIn(d deal) (_ deal, over bool) {
 }
 
 // completeIn adds the completion of a locked message to a transaction.
-func (n *network) completeIn(d deal) (_ deal, over bool) {
+func (n *network) completeIn(d openTx) (_ openTx, over bool) {
 	p := n.any()
 	p = []engine.Path{p, p, p.DeadLetter(), p.Transfer()}[n.r.IntN(4)]
 	n.links++
@@ -98,7 +98,7 @@ func (n *network) over(err error) bool {
 	return false
 }
 
-func (n *network) end(d deal) {
+func (n *network) end(d openTx) {
 	how := engine.Commit
 	if n.r.IntN(4) == 0 {
 		how = engine.Rollback

@@ -194,18 +194,18 @@ func TestTransactionRefusals(t *testing.T) {
 				c.sends("q", "m")
 				held = append(held, c.receive("q"))
 			}
-			said := engine.Settlement{Outcome: engine.DeadLetter, Reason: strings.Repeat("r", 4096), Description: strings.Repeat("d", 4096), Modify: value.Properties{
+			settlement := engine.Settlement{Outcome: engine.DeadLetter, Reason: strings.Repeat("r", 4096), Description: strings.Repeat("d", 4096), Modify: value.Properties{
 				{Name: strings.Repeat("n", 20<<10), Value: value.OfString(strings.Repeat("v", 32<<10))},
 			}}
 			tx, n := c.declare(), 0
 			other := c.declare()
 			for _, d := range held {
-				said.Token = d.Token()
-				if err := c.ns.SettleInTx(c.now, tx, said); err != nil {
+				settlement.Token = d.Token()
+				if err := c.ns.SettleInTx(c.now, tx, settlement); err != nil {
 					if !errors.Is(err, engine.ErrQuota) {
 						c.Error(err)
 					}
-					c.refused(engine.ErrBusy, func() error { return c.ns.SettleInTx(c.now, other, said) })
+					c.refused(engine.ErrBusy, func() error { return c.ns.SettleInTx(c.now, other, settlement) })
 					break
 				}
 				n++

@@ -133,7 +133,7 @@ func TestTransactionVia(t *testing.T) {
 
 // The error of a commit shows that the transaction is over, even if the failed operation's
 // error alone would suggest trying again.
-func TestTransactionRolledBackIsTold(t *testing.T) {
+func TestTransactionRolledBackIsReported(t *testing.T) {
 	run(t, rules{"§5.4": func(c *clocked) {
 		c.limit(func(l *engine.Limits) { l.DuplicateIDs = 1 })
 		c.detecting("d")

@@ -264,9 +264,9 @@ func sound(t *testing.T, url string) inspect.Report {
 	return r
 }
 
-// TestBackupsBesideABroker takes backups while a broker commits as fast as it can. Each is the
+// TestBackupsOfARunningBroker takes backups while a broker commits as fast as it can. Each is the
 // state after one of its commits, bodies are as sent, and a restored backup is sound.
-func TestBackupsBesideABroker(t *testing.T) {
+func TestBackupsOfARunningBroker(t *testing.T) {
 	dir := t.TempDir()
 	url := "sqlite:" + filepath.Join(dir, "store")
 	s := opened(t, url)
@@ -394,10 +394,10 @@ func used(t *testing.T, url string, steps int) {
 	}
 }
 
-// TestThereAndBack restores a backup directly and by way of another kind of store, with the
+// TestRestoreViaAnotherStore restores a backup directly and by way of another kind of store, with the
 // same result: identities are moved in order, so moving them twice leads to the same as moving
 // them once.
-func TestThereAndBack(t *testing.T) {
+func TestRestoreViaAnotherStore(t *testing.T) {
 	for name, via := range map[string]func(*testing.T) string{
 		"sqlite":  func(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "other") },
 		"mongodb": func(t *testing.T) string { return mongotest.URL(t) },
@@ -455,8 +455,8 @@ func same(t *testing.T, want, got string) {
 	}
 }
 
-// TestBackupBesideAnOwner takes backups of a namespace in MongoDB while a broker works on it.
-func TestBackupBesideAnOwner(t *testing.T) {
+// TestBackupOfAnOwnedStore takes backups of a namespace in MongoDB while a broker works on it.
+func TestBackupOfAnOwnedStore(t *testing.T) {
 	url, dir := mongotest.URL(t), t.TempDir()
 	b := openBroker(t, opened(t, url))
 	ctx, stop := context.WithCancel(t.Context())

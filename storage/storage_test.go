@@ -41,7 +41,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-func TestOpenSaysThatNobodyIsThere(t *testing.T) {
+func TestOpenUnreachableServer(t *testing.T) {
 	_, err := storage.Open(t.Context(), "mongodb://me:secret@127.0.0.1:1/x?serverSelectionTimeoutMS=100", storage.Options{})
 	if !errors.Is(err, engine.ErrUnreachable) || err.Error() != "no MongoDB at 127.0.0.1:1: the connection was refused" {
 		t.Errorf("got %v", err)

@@ -40,8 +40,8 @@ func TestAMQPAtThePortOfHTTP(t *testing.T) {
 		"it is not":     {"", "this port speaks HTTP; this server has no AMQP port"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var told shared
-			w := serve(t, web.Options{Logger: slog.New(slog.NewTextHandler(&told, nil)), AMQPAddress: tc.at}, web.Services{})
+			var log shared
+			w := serve(t, web.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), AMQPAddress: tc.at}, web.Services{})
 			for _, port := range []string{w.dashboard, w.admin} {
 				for _, pieces := range [][]string{{"AMQP\x03\x01\x00\x00"}, {"A", "MQ", "P\x00\x01\x00\x00"}} {
 					nc, err := net.Dial("tcp", port)
@@ -65,7 +65,7 @@ func TestAMQPAtThePortOfHTTP(t *testing.T) {
 					_ = nc.Close()
 				}
 			}
-			if got := told.String(); strings.Count(got, "AMQP client connected") != 1 || !strings.Contains(got, tc.want) {
+			if got := log.String(); strings.Count(got, "AMQP client connected") != 1 || !strings.Contains(got, tc.want) {
 				t.Errorf("the log says %s", got)
 			}
 		})

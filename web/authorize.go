@@ -95,8 +95,8 @@ func (s *Server) authorize(roles func() map[string]auth.Role) echo.MiddlewareFun
 			if !ok {
 				needs = auth.Viewer
 			}
-			who, err := s.identifyCaller(r)
-			if err == nil && who.IsKnown() {
+			caller, err := s.identifyCaller(r)
+			if err == nil && caller.IsKnown() {
 				connlimit.FromContext(r.Context()).Authenticated()
 			}
 			if err != nil && needs != auth.None {
@@ -106,27 +106,27 @@ func (s *Server) authorize(roles func() map[string]auth.Role) echo.MiddlewareFun
 				}
 				return err
 			}
-			c.SetRequest(r.WithContext(auth.WithCaller(r.Context(), who))) // also for the error page
-			if err := auth.Authorize(who, needs); err != nil {
+			c.SetRequest(r.WithContext(auth.WithCaller(r.Context(), caller))) // also for the error page
+			if err := auth.Authorize(caller, needs); err != nil {
 				return err
 			}
-			if needs != auth.None && who.Namespace != "" {
+			if needs != auth.None && caller.Namespace != "" {
 				if r.URL.Path == "/" {
-					return c.Redirect(http.StatusFound, s.o.Base+pagesPrefix+who.Namespace)
+					return c.Redirect(http.StatusFound, s.o.Base+pagesPrefix+caller.Namespace)
 				}
-				if !s.belongsTo(who.Namespace, r.URL.Path) && !s.mayFollow(who, r.URL.Path) {
-					return &auth.RoleError{Has: who.Role, Needs: needs, Namespace: who.Namespace}
+				if !s.belongsTo(caller.Namespace, r.URL.Path) && !s.mayFollow(caller, r.URL.Path) {
+					return &auth.RoleError{Has: caller.Role, Needs: needs, Namespace: caller.Namespace}
 				}
 			}
-			ctx := auth.WithCaller(r.Context(), who)
-			if who.Done != nil {
+			ctx := auth.WithCaller(r.Context(), caller)
+			if caller.Done != nil {
 				var stop context.CancelCauseFunc
 				ctx, stop = context.WithCancelCause(ctx)
 				defer stop(nil)
 				ended := ctx.Done()
 				go func() { // ends with the request
 					select {
-					case <-who.Done:
+					case <-caller.Done:
 						stop(auth.ErrSignedOut)
 					case <-ended:
 					}
@@ -194,8 +194,8 @@ func cutNamespace(at, below, name string) (rest string, ok bool) {
 // mayFollow reports whether a visitor who follows a presenter by a link may use an address outside
 // the link's namespace: pages of the scenes to which the presenter led, and the socket that
 // reports where the presenter is, on which the hub sends link visitors nothing else.
-func (s *Server) mayFollow(who auth.Caller, at string) bool {
-	if who.Method != auth.Link {
+func (s *Server) mayFollow(caller auth.Caller, at string) bool {
+	if caller.Method != auth.Link {
 		return false
 	}
 	if at == "/live" {
@@ -203,7 +203,7 @@ func (s *Server) mayFollow(who auth.Caller, at string) bool {
 	}
 	rest, ok := strings.CutPrefix(at, pagesPrefix)
 	name, _, _ := strings.Cut(rest, "/")
-	return ok && s.o.SceneVisible != nil && s.o.SceneVisible(who, name)
+	return ok && s.o.SceneVisible != nil && s.o.SceneVisible(caller, name)
 }
 
 // serverPaths lists what the API has below any namespace's address that is not of that namespace

@@ -21,7 +21,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/brokertest"
 	"mayfly/engine/demo"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 	"mayfly/storage/memory"
 	"mayfly/web/api"
 	"mayfly/web/auth"
@@ -63,31 +63,31 @@ func guarded(t *testing.T) *port {
 	tested := brokertest.Open(t, broker.Options{})
 	tested.CreateQueue("orders", engine.Config{})
 	b := tested.Broker
-	ships := fleettest.Open(t, func() engine.Store { return new(memory.Store) })
+	manager := namespacestest.Open(t, func() engine.Store { return new(memory.Store) })
 	library, err := demo.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	scenes := demo.NewPlayer(demo.Options{Namespaces: ships, Library: library, Logger: log})
+	scenes := demo.NewPlayer(demo.Options{Namespaces: manager, Library: library, Logger: log})
 	t.Cleanup(scenes.Close)
 	uploads := exchange.NewUploads()
 	t.Cleanup(uploads.Close)
-	pages := route.Start(b, pages.Options{Document: api.Document, Scenes: scenes, Uploads: uploads, Namespaces: pages.NamespaceInfo{Namespaces: ships}, Logger: log})
+	pages := route.Start(b, pages.Options{Document: api.Document, Scenes: scenes, Uploads: uploads, Namespaces: pages.NamespaceInfo{Namespaces: manager}, Logger: log})
 	t.Cleanup(pages.Close)
 	forms := origin.NewForms()
-	ring := token.New(token.Options{Logger: log})
-	t.Cleanup(ring.Close)
+	registry := token.New(token.Options{Logger: log})
+	t.Cleanup(registry.Close)
 	s := New(Options{
 		Logger: log, Auth: auth.Sources{byHeader{}}, Metrics: http.NotFoundHandler(),
 		AuthRoutes: []AuthRoutes{
 			password.New(password.Options{Sessions: password.NewSessions(), Forms: forms, Logger: log}),
-			&token.LinkHandler{Registry: ring, CheckForm: forms.Check, ReturnPath: func(to string) string { return password.ReturnPath("", to) }},
+			&token.LinkHandler{Registry: registry, CheckForm: forms.Check, ReturnPath: func(to string) string { return password.ReturnPath("", to) }},
 			openID(t),
 		},
 	})
-	door := dashboard.New(dashboard.Options{Broker: b, Namespaces: ships, Scenes: scenes, Uploads: uploads, Presentations: new(presentation.Registry), Tokens: ring, Pages: pages, Forms: forms, Logger: log})
+	handler := dashboard.New(dashboard.Options{Broker: b, Namespaces: manager, Scenes: scenes, Uploads: uploads, Presentations: new(presentation.Registry), Tokens: registry, Pages: pages, Forms: forms, Logger: log})
 	e, ok := s.Namespace.newDashboard(Services{
-		Broker: b, Namespaces: ships, Scenes: scenes, Pages: door.Mount, PageRole: route.Routes().RequiredRole, PageError: door.Error, Live: http.NotFoundHandler(),
+		Broker: b, Namespaces: manager, Scenes: scenes, Pages: handler.Mount, PageRole: route.Routes().RequiredRole, PageError: handler.Error, Live: http.NotFoundHandler(),
 	}).(*echo.Echo)
 	if !ok {
 		t.Fatal("the dashboard is no Echo")
@@ -97,8 +97,8 @@ func guarded(t *testing.T) *port {
 		if r.Method == echo.RouteNotFound {
 			continue
 		}
-		role, said := s.lookupRole(route.Routes().RequiredRole, r.Method, r.Path)
-		if !said {
+		role, declared := s.lookupRole(route.Routes().RequiredRole, r.Method, r.Path)
+		if !declared {
 			t.Errorf("nobody says which role %s %s takes", r.Method, r.Path)
 		}
 		p.rows[r.Method+" "+r.Path] = role
@@ -260,9 +260,9 @@ func ask(t *testing.T, h http.Handler, method, at string, role auth.Role) (int, 
 	return w.Code, w.Body.String()
 }
 
-// TestNobodyIsToldNothing: an unknown caller learns nothing about the content, in a page, a
+// TestUnknownCallersLearnNothing: an unknown caller learns nothing about the content, in a page, a
 // problem or on the way to signing in.
-func TestNobodyIsToldNothing(t *testing.T) {
+func TestUnknownCallersLearnNothing(t *testing.T) {
 	e := guarded(t)
 	r := httptest.NewRequest(http.MethodGet, "/n/default/q/orders?tab=rules", http.NoBody)
 	r.Host = "localhost"

@@ -27,25 +27,25 @@ func (known) Identify(r *http.Request) (auth.Caller, error) {
 	return auth.Caller{}, auth.ErrNoCredential
 }
 
-// said returns a connection on which a client has sent a text.
-type said struct {
+// fixed returns a connection on which a client has sent a text.
+type fixed struct {
 	net.Conn
 	r *bufio.Reader
 }
 
-func say(t *testing.T, at, text string) *said {
+func say(t *testing.T, at, text string) *fixed {
 	t.Helper()
 	nc, err := net.Dial("tcp", at)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = nc.Close() }) // it may be closed already
-	c := &said{nc, bufio.NewReader(nc)}
+	c := &fixed{nc, bufio.NewReader(nc)}
 	c.say(t, text)
 	return c
 }
 
-func (c *said) say(t *testing.T, text string) {
+func (c *fixed) say(t *testing.T, text string) {
 	t.Helper()
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func (c *said) say(t *testing.T, text string) {
 }
 
 // hears returns the status of the next answer, or zero if the connection has ended.
-func (c *said) hears(t *testing.T) int {
+func (c *fixed) hears(t *testing.T) int {
 	t.Helper()
 	r, err := http.ReadResponse(c.r, nil)
 	if err != nil {
@@ -79,7 +79,7 @@ func TestWhichConnectionGoes(t *testing.T) {
 		until connlimit.Stage // the stage that it reaches
 	}
 	for name, tc := range map[string]struct {
-		who        auth.Sources
+		sources    auth.Sources
 		goes, stay use
 	}{
 		"unfinished headers before a keep-alive":    {nil, use{false, headers, connlimit.Handshake}, use{false, livez, connlimit.Unused}},
@@ -92,7 +92,7 @@ func TestWhichConnectionGoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			quiet := slog.New(slog.DiscardHandler)
 			b := connlimit.New(connlimit.Options{Max: 2, Logger: quiet})
-			s := web.New(web.Options{Logger: quiet, Auth: tc.who})
+			s := web.New(web.Options{Logger: quiet, Auth: tc.sources})
 			s.Open(web.Services{Broker: open(t).Broker})
 			dashboard, admin := counted(t, b), counted(t, b)
 			served := make(chan error, 1)
@@ -105,7 +105,7 @@ func TestWhichConnectionGoes(t *testing.T) {
 					t.Error(err)
 				}
 			}()
-			begin := func(u use) *said {
+			begin := func(u use) *fixed {
 				before := b.Counts().Open[u.until]
 				at := dashboard.Addr().String()
 				if u.admin {

@@ -24,30 +24,32 @@ import (
 // guarded returns a world in which only keys of its Registry give access.
 func guarded(t *testing.T, log *slog.Logger) (*world, *token.Registry, *origin.Forms) {
 	t.Helper()
-	ring, forms := token.New(token.Options{Logger: slog.New(slog.DiscardHandler)}), origin.NewForms()
-	t.Cleanup(ring.Close)
+	registry, forms := token.New(token.Options{Logger: slog.New(slog.DiscardHandler)}), origin.NewForms()
+	t.Cleanup(registry.Close)
 	ui := func(g *echo.Group) {
 		g.GET("/n/:ns", func(c echo.Context) error {
 			return c.String(200, "hello "+auth.FromContext(c.Request().Context()).Name)
 		})
 		g.GET("/namespaces", func(c echo.Context) error { return c.String(200, "all of them") })
 	}
-	w := serve(t, web.Options{Logger: log, Auth: auth.Sources{ring.Tokens(), ring.Links()}, AuthRoutes: []web.AuthRoutes{&token.LinkHandler{Registry: ring, CheckForm: forms.Check, ReturnPath: func(to string) string { return password.ReturnPath("", to) }}}, SceneVisible: func(who auth.Caller, name string) bool { return who.Presentation == "monday" && name == "deadline-1" }},
-		web.Services{Pages: ui, Tokens: ring, PageRole: func(string, string) (auth.Role, bool) { return auth.Viewer, true }})
-	leave, err := ring.Serve(t.Context(), w.broker.Broker)
+	w := serve(t, web.Options{Logger: log, Auth: auth.Sources{registry.Tokens(), registry.Links()}, AuthRoutes: []web.AuthRoutes{&token.LinkHandler{Registry: registry, CheckForm: forms.Check, ReturnPath: func(to string) string { return password.ReturnPath("", to) }}}, SceneVisible: func(caller auth.Caller, name string) bool {
+		return caller.Presentation == "monday" && name == "deadline-1"
+	}},
+		web.Services{Pages: ui, Tokens: registry, PageRole: func(string, string) (auth.Role, bool) { return auth.Viewer, true }})
+	leave, err := registry.Serve(t.Context(), w.broker.Broker)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(leave)
-	return w, ring, forms
+	return w, registry, forms
 }
 
 // TestLinkIsOpened: a link's secret is in an address once, and in no log.
 func TestLinkIsOpened(t *testing.T) {
 	var log bytes.Buffer
-	w, ring, _ := guarded(t, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	w, registry, _ := guarded(t, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	name := w.broker.Name()
-	k, path, err := ring.CreateLink(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", token.Request{Name: "demo", Namespace: name, Page: "/n/" + name + "?follow=monday"})
+	k, path, err := registry.CreateLink(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", token.Request{Name: "demo", Namespace: name, Page: "/n/" + name + "?follow=monday"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func TestLinkIsOpened(t *testing.T) {
 	if got, text := w.ask("POST", w.dashboard, "/api/v1/links"); got.StatusCode != 401 {
 		t.Error(got.StatusCode, text)
 	}
-	if _, err := ring.Revoke(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", k.ID); err != nil {
+	if _, err := registry.Revoke(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", k.ID); err != nil {
 		t.Fatal(err)
 	}
 	got, text := get("/n/" + name)
@@ -104,9 +106,9 @@ func TestLinkIsOpened(t *testing.T) {
 
 // TestLinkIsLeft: the browser drops the link only by a form with a valid token.
 func TestLinkIsLeft(t *testing.T) {
-	w, ring, forms := guarded(t, nil)
+	w, registry, forms := guarded(t, nil)
 	name := w.broker.Name()
-	_, path, err := ring.CreateLink(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", token.Request{Name: "demo", Namespace: name})
+	_, path, err := registry.CreateLink(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", token.Request{Name: "demo", Namespace: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,12 +136,12 @@ func TestLinkIsLeft(t *testing.T) {
 
 // TestTokenWithin: a token for one namespace gives no access to the server's own pages.
 func TestTokenWithin(t *testing.T) {
-	w, ring, _ := guarded(t, nil)
-	_, secret, err := ring.CreateToken(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", token.Request{Name: "ci", Role: auth.Admin, Namespace: w.broker.Name()})
+	w, registry, _ := guarded(t, nil)
+	_, secret, err := registry.CreateToken(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", token.Request{Name: "ci", Role: auth.Admin, Namespace: w.broker.Name()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, others, err := ring.CreateToken(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", token.Request{Name: "till", Role: auth.Admin, Namespace: "till"})
+	_, others, err := registry.CreateToken(t.Context(), auth.Caller{Name: "ana", Role: auth.Admin, Method: auth.Password}, "ana", token.Request{Name: "till", Role: auth.Admin, Namespace: "till"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,9 +178,9 @@ func TestTokenWithin(t *testing.T) {
 
 // TestUnknownToken: an unknown token is refused, also on an open server.
 func TestUnknownToken(t *testing.T) {
-	ring := token.New(token.Options{Open: true})
-	w := serve(t, web.Options{Auth: auth.Sources{ring.Tokens(), ring.Links(), auth.OpenSource{}}}, web.Services{})
-	leave, err := ring.Serve(t.Context(), w.broker.Broker)
+	registry := token.New(token.Options{Open: true})
+	w := serve(t, web.Options{Auth: auth.Sources{registry.Tokens(), registry.Links(), auth.OpenSource{}}}, web.Services{})
+	leave, err := registry.Serve(t.Context(), w.broker.Broker)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,15 +15,15 @@ import (
 	"mayfly/web/auth/sas"
 )
 
-// beside adds a namespace that has a queue of the same name as the first one's, and one of its
+// addNamespace adds a namespace that has a queue of the same name as the first one's, and one of its
 // own.
-func (w *world) beside(name string) *web.Namespace {
-	return w.besideWith(name, func(g *echo.Group) {
+func (w *world) addNamespace(name string) *web.Namespace {
+	return w.addNamespaceWith(name, func(g *echo.Group) {
 		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "page of "+name) })
 	})
 }
 
-func (w *world) besideWith(name string, pages func(*echo.Group)) *web.Namespace {
+func (w *world) addNamespaceWith(name string, pages func(*echo.Group)) *web.Namespace {
 	w.Helper()
 	b := brokertest.Open(w, broker.Options{Name: name})
 	for _, q := range []engine.Path{"q", "own"} {
@@ -34,12 +34,12 @@ func (w *world) besideWith(name string, pages func(*echo.Group)) *web.Namespace 
 	return sp
 }
 
-// TestSpaceOfARequest: every API and page finds the namespace that a request is for.
-func TestSpaceOfARequest(t *testing.T) {
+// TestNamespaceOfRequest: every API and page finds the namespace that a request is for.
+func TestNamespaceOfRequest(t *testing.T) {
 	w := serve(t, web.Options{Hosts: []string{"shop", "shop.example", "bus.example"}}, web.Services{Pages: func(g *echo.Group) {
 		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "page of its own") })
 	}}, "shop", "default", "other")
-	w.beside("shop")
+	w.addNamespace("shop")
 	token := func(of string) string { return sas.Sign("sb://"+of+"/q", "root", "key", time.Now().Add(time.Hour)) }
 	const shop, own, neither = "shop", "own", "neither"
 	for name, tc := range map[string]struct {
@@ -95,8 +95,8 @@ func TestSpaceOfARequest(t *testing.T) {
 	}
 }
 
-// TestPageOfAllSpaces: the page of all namespaces is available as long as one of them is.
-func TestPageOfAllSpaces(t *testing.T) {
+// TestPageOfAllNamespaces: the page of all namespaces is available as long as one of them is.
+func TestPageOfAllNamespaces(t *testing.T) {
 	pages := func(of string) func(*echo.Group) {
 		return func(g *echo.Group) {
 			for _, at := range []string{"/namespaces", "/namespaces/x/remove", "/namespacesother"} {
@@ -105,8 +105,8 @@ func TestPageOfAllSpaces(t *testing.T) {
 		}
 	}
 	w := serve(t, web.Options{}, web.Services{Pages: pages("own")})
-	shop := w.besideWith("shop", pages("shop"))
-	till := w.besideWith("till", pages("till"))
+	shop := w.addNamespaceWith("shop", pages("shop"))
+	till := w.addNamespaceWith("till", pages("till"))
 	is := func(path, want string) {
 		t.Helper()
 		if _, body := w.ask("GET", w.dashboard, path); !strings.Contains(body, want) {
@@ -134,7 +134,7 @@ func TestAwaitNamespace(t *testing.T) {
 				t.Error("it waits forever")
 			}
 			names = append(names, name)
-			w.beside("shop")
+			w.addNamespace("shop")
 		}}, web.Services{})
 		if got, body := w.ask("GET", w.dashboard, path); got.StatusCode != 200 || len(names) != 1 || names[0] != "shop" {
 			t.Errorf("%s: %d %.200s; waited for %q", name, got.StatusCode, body, names)
@@ -146,10 +146,10 @@ func TestAwaitNamespace(t *testing.T) {
 	}
 }
 
-// TestSpaceStandsByAndGoes: each namespace stands by and is removed on its own.
-func TestSpaceStandsByAndGoes(t *testing.T) {
+// TestNamespaceStandsByAndIsRemoved: each namespace stands by and is removed on its own.
+func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{}, "shop")
-	shop := w.beside("shop")
+	shop := w.addNamespace("shop")
 	status := func(address, path string, want int) {
 		t.Helper()
 		if got, body := w.ask("GET", address, path, "Host", "shop.localhost"); got.StatusCode != want {
@@ -171,11 +171,11 @@ func TestSpaceStandsByAndGoes(t *testing.T) {
 	}
 }
 
-// TestSpaceThatIsNotKnownYet: until the server knows all namespaces, requests to a host that
+// TestNamespaceThatIsNotKnownYet: until the server knows all namespaces, requests to a host that
 // may name one are asked to retry.
-func TestSpaceThatIsNotKnownYet(t *testing.T) {
+func TestNamespaceThatIsNotKnownYet(t *testing.T) {
 	w := serve(t, web.Options{NamespacesIncomplete: true, Hosts: []string{"shop"}}, web.Services{}, "shop")
-	w.beside("till")
+	w.addNamespace("till")
 	status := func(host string, want int, text string) {
 		t.Helper()
 		if got, body := w.ask("GET", w.admin, "/q", "Host", host); got.StatusCode != want || !strings.Contains(body, text) {
@@ -214,7 +214,7 @@ func TestSpaceThatIsNotKnownYet(t *testing.T) {
 	status("shop", 200, "")
 	status("shop.localhost", 410, "The namespace 'shop' does not exist.")
 	at(410, "The namespace 'shop' does not exist.")
-	w.beside("shop")
+	w.addNamespace("shop")
 	status("shop.localhost", 200, "")
 	at(200, "")
 }

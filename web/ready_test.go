@@ -42,8 +42,8 @@ func TestNotReadyWhileReadOnly(t *testing.T) {
 	w.server.Open(web.Services{Broker: b.Broker})
 	status := func(path string, want int, text string) {
 		t.Helper()
-		if got, said := w.ask("GET", w.dashboard, path); got.StatusCode != want || !strings.Contains(said, text) {
-			t.Errorf("%s: %d %s", path, got.StatusCode, said)
+		if got, body := w.ask("GET", w.dashboard, path); got.StatusCode != want || !strings.Contains(body, text) {
+			t.Errorf("%s: %d %s", path, got.StatusCode, body)
 		}
 	}
 	status("/readyz", 200, "ready\n")
@@ -69,10 +69,10 @@ func TestNotReadyOnFullDisk(t *testing.T) {
 	for range 2 { // the broker takes the second one when it has handled the first
 		store.trouble <- fmt.Errorf("%w: the disk is full; messages can still be received and deleted", engine.ErrUnwritable)
 	}
-	if got, said := w.ask("GET", w.dashboard, "/readyz"); got.StatusCode != 503 || !strings.Contains(said, "the disk is full; messages can still be received") {
-		t.Errorf("/readyz: %d %s", got.StatusCode, said)
+	if got, body := w.ask("GET", w.dashboard, "/readyz"); got.StatusCode != 503 || !strings.Contains(body, "the disk is full; messages can still be received") {
+		t.Errorf("/readyz: %d %s", got.StatusCode, body)
 	}
-	if got, said := w.ask("GET", w.dashboard, "/livez"); got.StatusCode != 200 {
-		t.Errorf("/livez: %d %s", got.StatusCode, said)
+	if got, body := w.ask("GET", w.dashboard, "/livez"); got.StatusCode != 200 {
+		t.Errorf("/livez: %d %s", got.StatusCode, body)
 	}
 }

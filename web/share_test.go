@@ -21,9 +21,9 @@ import (
 	"mayfly/web/proxy"
 )
 
-// TestDoorsShareOneRoom: the bodies of all APIs and pages share one room: while one request
+// TestPortsShareOneBodyBudget: the bodies of all APIs and pages share one room: while one request
 // has all of it, large ones are asked to retry, at every port, and small ones are answered.
-func TestDoorsShareOneRoom(t *testing.T) {
+func TestPortsShareOneBodyBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := web.New(web.Options{Logger: slog.New(slog.DiscardHandler)})
 		all, over := make(chan struct{}), make(chan struct{})
@@ -90,9 +90,9 @@ func TestDoorsShareOneRoom(t *testing.T) {
 	})
 }
 
-// TestSlowImportsKeepNobodyOut: imports that trickle take room only for the bytes that have
+// TestSlowImportsDoNotKeepOthersOut: imports that trickle take room only for the bytes that have
 // arrived, so that large bodies of others are read, however many imports there are.
-func TestSlowImportsKeepNobodyOut(t *testing.T) {
+func TestSlowImportsDoNotKeepOthersOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := web.New(web.Options{Logger: slog.New(slog.DiscardHandler)})
 		s.Open(web.Services{Broker: open(t).Broker})
@@ -137,9 +137,9 @@ func TestSlowImportsKeepNobodyOut(t *testing.T) {
 	})
 }
 
-// TestRoomIsSharedByAddress: the room is counted by the client's address, as trusted proxies
+// TestBodyBudgetIsSharedByAddress: the room is counted by the client's address, as trusted proxies
 // name it, and not by what a client claims.
-func TestRoomIsSharedByAddress(t *testing.T) {
+func TestBodyBudgetIsSharedByAddress(t *testing.T) {
 	type requests struct {
 		n               int // each takes a sixteenth of the room
 		from, forwarded string

@@ -154,10 +154,10 @@ func TestStandbyProblemNamesTheOwner(t *testing.T) {
 
 // TestStandbyRefuses: refusals during a standby are not failures of the server.
 func TestStandbyRefuses(t *testing.T) {
-	ring, log := token.New(token.Options{Open: true}), slog.New(slog.DiscardHandler)
-	t.Cleanup(ring.Close)
-	door := password.New(password.Options{Sessions: password.NewSessions(), Forms: origin.NewForms(), Logger: log})
-	w := serve(t, web.Options{Auth: auth.Sources{ring.Tokens(), ring.Links(), auth.OpenSource{}}, AuthRoutes: []web.AuthRoutes{door}}, web.Services{})
+	registry, log := token.New(token.Options{Open: true}), slog.New(slog.DiscardHandler)
+	t.Cleanup(registry.Close)
+	handler := password.New(password.Options{Sessions: password.NewSessions(), Forms: origin.NewForms(), Logger: log})
+	w := serve(t, web.Options{Auth: auth.Sources{registry.Tokens(), registry.Links(), auth.OpenSource{}}, AuthRoutes: []web.AuthRoutes{handler}}, web.Services{})
 	w.server.StandBy(waiting())
 	_, port, err := net.SplitHostPort(w.dashboard)
 	if err != nil {

@@ -93,7 +93,7 @@ type Options struct {
 	TrustedProxies proxy.Trusted
 	// SceneVisible reports whether a link visitor was led by the presenter to the named namespace of
 	// a scene. Zero means never.
-	SceneVisible func(who auth.Caller, name string) bool
+	SceneVisible func(caller auth.Caller, name string) bool
 	// AwaitNamespace waits while the named namespace is being created again with its content, as a
 	// scene does to go a step back, or until ctx ends. Nil means that none ever is.
 	AwaitNamespace func(ctx context.Context, name string)

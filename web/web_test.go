@@ -81,16 +81,16 @@ func (w *world) ask(method, address, path string, headers ...string) (webtest.An
 	return a, a.Body
 }
 
-// TestEveryDoorIsGuarded sends each API and page the requests of a page of another site, and
+// TestEveryPortIsGuarded sends each API and page the requests of a page of another site, and
 // of a name that was rebound.
-func TestEveryDoorIsGuarded(t *testing.T) {
+func TestEveryPortIsGuarded(t *testing.T) {
 	live := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { fmt.Fprint(rw, "live") })
 	w := serve(t, web.Options{Hosts: []string{"bus.example"}}, web.Services{Live: live, Pages: func(g *echo.Group) {
 		g.GET("/n/:ns", func(c echo.Context) error { return c.String(200, "page") })
 		g.POST("/n/:ns", func(c echo.Context) error { return c.String(200, "done") })
 	}})
 	const xml, problem, text = "application/xml; charset=utf-8", "application/problem+json", "text/plain; charset=UTF-8"
-	for _, door := range []struct {
+	for _, target := range []struct {
 		name, address, method, path, errors string
 		ok                                  int
 	}{
@@ -108,36 +108,36 @@ func TestEveryDoorIsGuarded(t *testing.T) {
 		{"emulator's health", w.admin, "GET", "/health", xml, 200},
 		{"REST, nowhere", w.admin, "POST", "/nowhere", xml, 404},
 	} {
-		t.Run(door.name, func(t *testing.T) {
+		t.Run(target.name, func(t *testing.T) {
 			w := &world{T: t, broker: w.broker}
-			port := door.address[strings.LastIndex(door.address, ":")+1:]
+			port := target.address[strings.LastIndex(target.address, ":")+1:]
 			for name, tc := range map[string]struct {
 				headers []string
 				status  int
 				text    string
 			}{
-				"as curl":               {nil, door.ok, ""},
-				"from our page":         {[]string{"Sec-Fetch-Site", "same-origin", "Origin", "http://" + door.address}, door.ok, ""},
-				"by an allowed name":    {[]string{"Host", "bus.example"}, door.ok, ""},
-				"by localhost":          {[]string{"Host", "localhost:" + port}, door.ok, ""},
+				"as curl":               {nil, target.ok, ""},
+				"from our page":         {[]string{"Sec-Fetch-Site", "same-origin", "Origin", "http://" + target.address}, target.ok, ""},
+				"by an allowed name":    {[]string{"Host", "bus.example"}, target.ok, ""},
+				"by localhost":          {[]string{"Host", "localhost:" + port}, target.ok, ""},
 				"by a rebound name":     {[]string{"Host", "evil.example:" + port}, 421, "does not answer to the host"},
 				"from another site":     {[]string{"Sec-Fetch-Site", "cross-site", "Origin", "http://evil.example"}, 403, "comes from a page of another site"},
 				"from another port":     {[]string{"Sec-Fetch-Site", "same-site", "Origin", "http://127.0.0.1:1"}, 403, "comes from a page of another site"},
 				"by an older browser":   {[]string{"Origin", "http://evil.example"}, 403, "comes from a page of another site"},
 				"from a sandboxed page": {[]string{"Origin", "null"}, 403, "comes from a page of another site"},
 			} {
-				if tc.status == 403 && door.method == "GET" {
-					tc.status, tc.text = door.ok, ""
+				if tc.status == 403 && target.method == "GET" {
+					tc.status, tc.text = target.ok, ""
 				}
-				got, text := w.ask(door.method, door.address, door.path, tc.headers...)
-				if door.name == "REST, receiving" && got.StatusCode == 204 {
+				got, text := w.ask(target.method, target.address, target.path, tc.headers...)
+				if target.name == "REST, receiving" && got.StatusCode == 204 {
 					got.StatusCode = 200 // it is gone by now
 				}
 				if got.StatusCode != tc.status || !strings.Contains(text, tc.text) {
 					t.Errorf("%s: got %d %q, want %d %q", name, got.StatusCode, text, tc.status, tc.text)
 				}
-				if tc.status >= 400 && got.Header.Get("Content-Type") != door.errors {
-					t.Errorf("%s: the error is %s, want %s", name, got.Header.Get("Content-Type"), door.errors)
+				if tc.status >= 400 && got.Header.Get("Content-Type") != target.errors {
+					t.Errorf("%s: the error is %s, want %s", name, got.Header.Get("Content-Type"), target.errors)
 				}
 				if csp := got.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; ") || !strings.Contains(csp, "frame-ancestors 'none'") ||
 					got.Header.Get("X-Content-Type-Options") != "nosniff" || got.Header.Get("X-Request-Id") == "" {
@@ -174,7 +174,7 @@ func TestPolicyNamesTheSocket(t *testing.T) {
 	}
 }
 
-func TestErrorsCarryTheRequestsID(t *testing.T) {
+func TestErrorsHaveTheRequestsID(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{})
 	shape := regexp.MustCompile(` TrackingId:([0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}), SystemTracker:default, Timestamp:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d</Detail></Error>$`)
 	for name, tc := range map[string]struct {
@@ -242,9 +242,9 @@ func TestBrokenAnswerDoesNotLookWhole(t *testing.T) {
 	}
 }
 
-// TestShutdownEndsWhatWaits stops the server during a long poll and a send: the poll is
+// TestShutdownEndsWaitingRequests stops the server during a long poll and a send: the poll is
 // answered, the send is finished.
-func TestShutdownEndsWhatWaits(t *testing.T) {
+func TestShutdownEndsWaitingRequests(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{})
 	polled := make(chan string, 1)
 	go func() {
@@ -279,8 +279,8 @@ func TestShutdownEndsWhatWaits(t *testing.T) {
 	}
 }
 
-// TestShutdownCutsWhatDoesNotEnd stops the server while a client sends an endless body.
-func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
+// TestShutdownCutsRequestsThatDoNotEnd stops the server while a client sends an endless body.
+func TestShutdownCutsRequestsThatDoNotEnd(t *testing.T) {
 	w := serve(t, web.Options{}, web.Services{})
 	conn, err := net.Dial("tcp", w.admin)
 	if err != nil {

@@ -138,20 +138,20 @@ type probe struct {
 
 // recentProbes returns the latest marks sent since a time, with their events from the server's history.
 func (l *load) recentProbes(ctx context.Context, since time.Time) ([]probe, error) {
-	var past struct {
+	var history struct {
 		Events []struct {
 			N              uint64 `json:"n"`
 			Kind           string `json:"kind"`
 			SequenceNumber int64  `json:"sequenceNumber"`
 		} `json:"events"`
 	}
-	if err := l.s.getJSON(ctx, "/api/v1/activity?scope=all&group=arrivals&path=marks&limit=100", &past); err != nil {
+	if err := l.s.getJSON(ctx, "/api/v1/activity?scope=all&group=arrivals&path=marks&limit=100", &history); err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var all []probe
-	for _, e := range past.Events {
+	for _, e := range history.Events {
 		if i := int(e.SequenceNumber) - 1; e.Kind == "sent" && i >= 0 && i < len(l.probes) && l.probes[i].After(since) {
 			all = append(all, probe{l.probes[i], e.N})
 		}

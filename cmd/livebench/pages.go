@@ -82,7 +82,7 @@ func pageOfLink(href string) (path, shape string) {
 		}
 	}
 	q := u.Query()
-	if told := len(q); told > 1 && (told > 2 || !q.Has("tab")) {
+	if parameters := len(q); parameters > 1 && (parameters > 2 || !q.Has("tab")) {
 		return "", ""
 	}
 	for k := range q {
@@ -191,14 +191,14 @@ func (l largeRun) measurePages(ctx context.Context, s *server, c *chrome, r *rep
 		if err := c.visit(s.Dashboard + path); err != nil { //nolint:contextcheck // a tab has its own
 			return err
 		}
-		var told []string
+		var results []string
 		for _, st := range steps() {
 			if st.script != "" {
-				said, err := js[any](c, "("+st.script+").then((said) => said ?? null)")
+				result, err := js[any](c, "("+st.script+").then((said) => said ?? null)")
 				if err != nil {
 					return err
 				}
-				if st.name == "palette" && said != "no palette" {
+				if st.name == "palette" && result != "no palette" {
 					palettes++
 				}
 			}
@@ -207,12 +207,12 @@ func (l largeRun) measurePages(ctx context.Context, s *server, c *chrome, r *rep
 				return err
 			}
 			if d := longestTask(long); d > 0 {
-				told = append(told, fmt.Sprintf("%s %.0f ms", st.name, d))
+				results = append(results, fmt.Sprintf("%s %.0f ms", st.name, d))
 				most = max(most, d)
 			}
 		}
-		if told != nil {
-			r.note("busy for more than 50 ms at once: %s  %s", strings.Join(told, ", "), path)
+		if results != nil {
+			r.note("busy for more than 50 ms at once: %s  %s", strings.Join(results, ", "), path)
 		}
 	}
 	r.addLimited("longest time that Chromium's main thread was busy", "ms", most, 100)

@@ -130,8 +130,8 @@ func (s *server) post(ctx context.Context, path string, document any) error {
 	}
 	defer w.Body.Close()
 	if w.StatusCode >= 300 {
-		said, _ := io.ReadAll(io.LimitReader(w.Body, 1000)) //nolint:errcheck // the status is sufficient
-		return fmt.Errorf("%s: %s: %s", path, w.Status, said)
+		body, _ := io.ReadAll(io.LimitReader(w.Body, 1000)) //nolint:errcheck // the status is sufficient
+		return fmt.Errorf("%s: %s: %s", path, w.Status, body)
 	}
 	return nil
 }

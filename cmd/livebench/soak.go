@@ -92,7 +92,7 @@ type sample struct {
 }
 
 func (k soakRun) collectSamples(ctx context.Context, o options, s *server) (all []sample, err error) {
-	began, told := time.Now(), time.Duration(0)
+	began, reported := time.Now(), time.Duration(0)
 	for pause(ctx, k.every) == nil {
 		z, err := s.size(ctx)
 		if err != nil {
@@ -102,8 +102,8 @@ func (k soakRun) collectSamples(ctx context.Context, o options, s *server) (all 
 			return nil, err
 		}
 		all = append(all, sample{time.Since(began), z})
-		if at := time.Since(began); at-told >= k.lasting/20 {
-			told = at
+		if at := time.Since(began); at-reported >= k.lasting/20 {
+			reported = at
 			o.tell("after %v: heap %.0f MB, resident %.0f MB, %.0f goroutines, %.0f files", at.Round(time.Second), z.Heap, z.Resident, z.Goroutines, z.Files)
 		}
 	}

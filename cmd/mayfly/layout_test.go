@@ -197,7 +197,7 @@ const filesInFolder = 40
 
 // roomFor lists the folders that may have more, and how many.
 var roomFor = map[string]int{
-	"engine": 56, // the state machine is one package, because its steps share the state
+	"engine": 55, // the state machine is one package, because its steps share the state
 }
 
 func TestLayout(t *testing.T) {

@@ -201,9 +201,9 @@ func (u *activeRule) currentItems(ctx context.Context, b *broker.Broker) (are []
 			}
 			return nil
 		}
-		for _, room := range r.SubqueuesWith(engine.ClassAll) {
-			if room.Path.IsDeadLetter() && !room.Path.IsTransfer() && int64(room.Messages) > u.Threshold && u.query.Covers(room.Path) {
-				are = append(are, Item{Path: room.Path, Count: int64(room.Messages)})
+		for _, subqueue := range r.SubqueuesWith(engine.ClassAll) {
+			if subqueue.Path.IsDeadLetter() && !subqueue.Path.IsTransfer() && int64(subqueue.Messages) > u.Threshold && u.query.Covers(subqueue.Path) {
+				are = append(are, Item{Path: subqueue.Path, Count: int64(subqueue.Messages)})
 			}
 		}
 		return nil
@@ -262,11 +262,11 @@ func (r *Rules) alertNew(u *activeRule, are []Item) {
 // flush sends pending alerts, and stores what rules have done. It returns false if that could
 // not be stored.
 func (r *Rules) flush(ctx context.Context) (kept bool) {
-	type told struct {
+	type ruleAlert struct {
 		rule  Rule
 		alert Alert
 	}
-	var all []told
+	var all []ruleAlert
 	var changes []broker.SettingChange
 	var states []*liveRule
 	r.mu.Lock()
@@ -283,7 +283,7 @@ func (r *Rules) flush(ctx context.Context) (kept bool) {
 				l.state.Last = a.At
 			}
 			if a.Count > 0 || a.Test {
-				all = append(all, told{l.rule, a})
+				all = append(all, ruleAlert{l.rule, a})
 				r.alerts = append(r.alerts, a)
 			}
 		}

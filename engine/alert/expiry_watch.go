@@ -226,11 +226,11 @@ func anyCovers(rules []*activeRule) func(engine.Path) bool {
 
 func lockedKeys(r broker.Reader, rules []*activeRule) (keys []engine.Key) {
 	covers := anyCovers(rules)
-	for _, room := range r.SubqueuesWith(engine.ClassLocked) {
-		if !covers(room.Path) {
+	for _, subqueue := range r.SubqueuesWith(engine.ClassLocked) {
+		if !covers(subqueue.Path) {
 			continue
 		}
-		rows, err := r.Browse(engine.Browse{Path: room.Path, Class: engine.ClassLocked, From: 1, Limit: maxLocked - len(keys)})
+		rows, err := r.Browse(engine.Browse{Path: subqueue.Path, Class: engine.ClassLocked, From: 1, Limit: maxLocked - len(keys)})
 		if err != nil {
 			continue // it cannot have gone within a turn
 		}

@@ -166,8 +166,8 @@ func TestAgainstNaive(t *testing.T) {
 	}
 }
 
-// TestBesideASender sends while many messages are extended.
-func TestBesideASender(t *testing.T) {
+// TestExtendWhileSending sends while many messages are extended.
+func TestExtendWhileSending(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", minute, numbered(0, 20_000)...)
@@ -202,11 +202,11 @@ func TestManyLongNames(t *testing.T) {
 		w.restart()
 		w.pass(5 * second)
 		w.wantFired(id, n)
-		told := int64(0)
+		count := int64(0)
 		for _, a := range w.offered {
-			told += a.Count
+			count += a.Count
 		}
-		w.equal(told, 0) // it has no webhook
+		w.equal(count, 0) // it has no webhook
 		if all := w.rules.Alerts(); len(all) != 0 {
 			t.Errorf("after a restart it tells again, of %d", all[0].Count)
 		}

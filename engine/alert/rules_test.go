@@ -137,7 +137,7 @@ func TestExtendAsOftenAsItMay(t *testing.T) {
 	})
 }
 
-func TestExtendSomebodyElsesTime(t *testing.T) {
+func TestExtendAfterAnOperatorExtended(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("q", engine.Config{})
 		w.send("q", 30*second, "a")
@@ -160,13 +160,13 @@ func TestActorAndHistory(t *testing.T) {
 		dead := w.b.Rows("q/$DeadLetterQueue")
 		w.equal(len(dead), 1)
 		w.equal(dead[0].Message.Extra.Reason, "RescuedByRule")
-		var told []string
+		var alerts []string
 		for _, e := range w.b.Events().Recent(100) {
 			if e.Audit {
-				told = append(told, e.Kind.String()+" by "+e.Actor)
+				alerts = append(alerts, e.Kind.String()+" by "+e.Actor)
 			}
 		}
-		w.equal(told[len(told)-2:], "[settings-changed by tester dead-lettered by rule kill]")
+		w.equal(alerts[len(alerts)-2:], "[settings-changed by tester dead-lettered by rule kill]")
 	})
 }
 
@@ -201,7 +201,7 @@ func lockOutlasts(t *testing.T, late bool) {
 	})
 }
 
-func TestWhatHappens(t *testing.T) {
+func TestConditionsOfEvents(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.b.CreateQueue("lost", engine.Config{})
 		w.b.CreateQueue("kept", engine.Config{DeadLetteringOnMessageExpiration: true})

@@ -210,7 +210,7 @@ func TestReceiveEndedByDeletion(t *testing.T) {
 }
 
 // Only locks, renewals and last uses may wait for a later commit.
-func TestWhatIsHard(t *testing.T) {
+func TestHardCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})

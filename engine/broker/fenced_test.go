@@ -37,7 +37,7 @@ func (w *world) ended(opens int) {
 
 // Without a commit to confirm it, nothing is answered once the lease has passed: nothing is
 // read, delivered, refused or published any more, and the broker ends.
-func TestNothingIsToldUnowned(t *testing.T) {
+func TestNoAnswersWithoutALease(t *testing.T) {
 	for name, try := range map[string]func(w *world, held engine.LockToken) error{
 		"a look": func(w *world, _ engine.LockToken) error {
 			return w.Read(w.Context(), func(r broker.Reader) error { _, err := r.State("q"); return err })
@@ -80,7 +80,7 @@ func TestNothingIsToldUnowned(t *testing.T) {
 				time.Sleep(time.Second)
 				synctest.Wait()
 				last := w.Events().Last()
-				w.store.lapse()
+				w.store.loseLease()
 				w.expectFenced(name, try(w, got[0].Token()))
 				if n := w.Events().Last(); n != last {
 					t.Errorf("events were published: %+v", w.Events().Recent(int(n-last)))
@@ -108,7 +108,7 @@ func TestASoftCommitConfirmsNothing(t *testing.T) {
 		w.send("q", "a")
 		w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		before := len(w.store.batches())
-		w.store.lapse()
+		w.store.loseLease()
 		time.Sleep(time.Second)
 		if all := w.store.batches(); len(all) != before+1 || all[before].Hard {
 			t.Fatalf("%d commits; want the lock's alone, soft", len(all)-before)
@@ -123,7 +123,7 @@ func TestASoftCommitConfirmsNothing(t *testing.T) {
 }
 
 // What a hard commit confirmed stands, and is answered, however late.
-func TestADurableAnswerIsTold(t *testing.T) {
+func TestADurableAnswerIsGiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
@@ -136,7 +136,7 @@ func TestADurableAnswerIsTold(t *testing.T) {
 			settled <- errors.Join(append(errs, err)...)
 		}()
 		synctest.Wait()
-		w.store.lapse()
+		w.store.loseLease()
 		close(w.store.hold)
 		if err := <-settled; err != nil {
 			t.Error(err)
@@ -147,7 +147,7 @@ func TestADurableAnswerIsTold(t *testing.T) {
 }
 
 // Read-only, and then not ours: each operation is answered once.
-func TestNothingIsToldUnownedAndReadOnly(t *testing.T) {
+func TestNoAnswersWithoutALeaseWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
@@ -155,7 +155,7 @@ func TestNothingIsToldUnownedAndReadOnly(t *testing.T) {
 		if _, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, ""); !errors.Is(err, engine.ErrBusy) {
 			t.Fatalf("got %v", err)
 		}
-		w.store.lapse()
+		w.store.loseLease()
 		answers := make(chan error, 3)
 		for range cap(answers) {
 			go func() { answers <- w.Read(t.Context(), func(broker.Reader) error { return nil }) }()
@@ -179,7 +179,7 @@ func TestReceiverOfAServerThatIsFenced(t *testing.T) {
 			waited <- errors.Join(err, none(got))
 		}()
 		synctest.Wait()
-		w.store.lapse()
+		w.store.loseLease()
 		w.store.breaks(engine.ErrFenced, false)
 		_, err := w.Send(t.Context(), "q", []broker.Outgoing{{}}, "")
 		w.expectFenced("the sender", err)

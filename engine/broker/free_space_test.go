@@ -30,9 +30,9 @@ func (w *world) sendsMore() error {
 	return err
 }
 
-// TestProbeWhileRoomIsFreed completes messages all the time: the broker still tries to write
+// TestProbeWhileSpaceIsFreed completes messages all the time: the broker still tries to write
 // once a second.
-func TestProbeWhileRoomIsFreed(t *testing.T) {
+func TestProbeWhileSpaceIsFreed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := onFullDisk(t, func(w *world) {
 			for range 1000 {
@@ -87,9 +87,9 @@ func TestWaitingReceiverOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestExpiryBesideCopies lets messages expire on a full disk while a topic and a forwarding
+// TestExpiryWhileCopiesWait lets messages expire on a full disk while a topic and a forwarding
 // queue have copies to make: these wait, and come when there is room.
-func TestExpiryBesideCopies(t *testing.T) {
+func TestExpiryWhileCopiesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		subs := []engine.Path{"t/Subscriptions/a", "t/Subscriptions/b"}
 		w := onFullDisk(t, func(w *world) {

@@ -17,7 +17,7 @@ type historian struct {
 	*flaky
 	t *testing.T
 
-	past struct {
+	history struct {
 		sync.Mutex
 		rows    []engine.HistoryEvent
 		given   []int // the sizes of the batches
@@ -54,10 +54,10 @@ func (h *opening) Commit(ctx context.Context, b *engine.Batch) error {
 }
 
 func (h *opening) AppendEvents(ctx context.Context, events []engine.Event) error {
-	h.past.Lock()
-	err, kept := h.past.err, h.past.kept
-	h.past.given = append(h.past.given, len(events))
-	h.past.Unlock()
+	h.history.Lock()
+	err, kept := h.history.err, h.history.kept
+	h.history.given = append(h.history.given, len(events))
+	h.history.Unlock()
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -71,24 +71,24 @@ func (h *opening) AppendEvents(ctx context.Context, events []engine.Event) error
 }
 
 func (h *historian) keep(epoch uint64, events []engine.Event) {
-	h.past.Lock()
-	defer h.past.Unlock()
+	h.history.Lock()
+	defer h.history.Unlock()
 	for _, e := range events {
-		if slices.ContainsFunc(h.past.rows, func(o engine.HistoryEvent) bool { return o.Epoch == epoch && o.N == e.N }) {
-			if !h.past.again {
+		if slices.ContainsFunc(h.history.rows, func(o engine.HistoryEvent) bool { return o.Epoch == epoch && o.N == e.N }) {
+			if !h.history.again {
 				h.t.Errorf("%v number %d of epoch %d was given before", e.Kind, e.N, epoch)
 			}
 			continue
 		}
-		h.past.rows = append(h.past.rows, engine.HistoryEvent{Epoch: epoch, Event: e})
+		h.history.rows = append(h.history.rows, engine.HistoryEvent{Epoch: epoch, Event: e})
 	}
 }
 
 func (h *historian) QueryEvents(_ context.Context, q engine.HistoryQuery) iter.Seq2[engine.HistoryEvent, error] {
 	all := h.rows()
-	h.past.Lock()
-	err := h.past.blind
-	h.past.Unlock()
+	h.history.Lock()
+	err := h.history.blind
+	h.history.Unlock()
 	return func(yield func(engine.HistoryEvent, error) bool) {
 		if err != nil {
 			yield(engine.HistoryEvent{}, err)
@@ -106,17 +106,17 @@ func (h *historian) QueryEvents(_ context.Context, q engine.HistoryQuery) iter.S
 }
 
 func (h *historian) TrimEvents(_ context.Context, before engine.Instant, most int64) error {
-	h.past.Lock()
-	defer h.past.Unlock()
-	h.past.forgets = append(h.past.forgets, forgotten{before, most})
+	h.history.Lock()
+	defer h.history.Unlock()
+	h.history.forgets = append(h.history.forgets, forgotten{before, most})
 	return nil
 }
 
 // rows returns the rows in the order of their places.
 func (h *historian) rows() []engine.HistoryEvent {
-	h.past.Lock()
-	defer h.past.Unlock()
-	return slices.SortedFunc(slices.Values(h.past.rows), func(a, b engine.HistoryEvent) int {
+	h.history.Lock()
+	defer h.history.Unlock()
+	return slices.SortedFunc(slices.Values(h.history.rows), func(a, b engine.HistoryEvent) int {
 		if a.Cursor().Before(b.Cursor()) {
 			return -1
 		}
@@ -125,22 +125,22 @@ func (h *historian) rows() []engine.HistoryEvent {
 }
 
 func (h *historian) fails(with error, kept bool) {
-	h.past.Lock()
-	defer h.past.Unlock()
-	h.past.err, h.past.kept, h.past.again = with, kept, true
+	h.history.Lock()
+	defer h.history.Unlock()
+	h.history.err, h.history.kept, h.history.again = with, kept, true
 }
 
 // asked returns the number of calls of AppendEvents.
 func (h *historian) asked() int {
-	h.past.Lock()
-	defer h.past.Unlock()
-	return len(h.past.given)
+	h.history.Lock()
+	defer h.history.Unlock()
+	return len(h.history.given)
 }
 
 func (h *historian) works() {
-	h.past.Lock()
-	defer h.past.Unlock()
-	h.past.err, h.past.kept = nil, false
+	h.history.Lock()
+	defer h.history.Unlock()
+	h.history.err, h.history.kept = nil, false
 }
 
 // startHistory starts a world whose store has a history.

@@ -86,10 +86,10 @@ func TestHistoryOfAStoreThatLags(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
-		h.past.Lock()
-		kept := h.past.rows
-		h.past.rows = nil
-		h.past.Unlock()
+		h.history.Lock()
+		kept := h.history.rows
+		h.history.rows = nil
+		h.history.Unlock()
 		for _, tc := range []struct {
 			after time.Duration
 			want  int
@@ -99,9 +99,9 @@ func TestHistoryOfAStoreThatLags(t *testing.T) {
 				t.Fatalf("%v later: %+v", tc.after, got)
 			}
 		}
-		h.past.Lock()
-		h.past.rows = kept
-		h.past.Unlock()
+		h.history.Lock()
+		h.history.rows = kept
+		h.history.Unlock()
 		if got := w.look(engine.HistoryQuery{Audit: true}); len(got) != 1 {
 			t.Fatalf("got %+v", got)
 		}
@@ -154,7 +154,7 @@ func TestHistoryIsRefused(t *testing.T) {
 			}
 		}
 		blind := errors.New("a bad sector")
-		h.past.blind = blind
+		h.history.blind = blind
 		if _, err := p.History(t.Context(), engine.HistoryQuery{}); !errors.Is(err, blind) {
 			t.Errorf("got %v", err)
 		}
@@ -186,15 +186,15 @@ func TestReadsOfAStoreThatDoesNotAnswer(t *testing.T) {
 		gone, leave := context.WithCancel(t.Context())
 		leave()
 		for _, why := range []error{errors.New("a bad sector"), engine.ErrFenced, context.Canceled, context.DeadlineExceeded, engine.ErrMessageNotFound} {
-			h.past.blind = why
+			h.history.blind = why
 			for _, ctx := range []context.Context{t.Context(), gone} {
 				w.store.unreadable, w.store.unreadErr = 1, why
 				_, body := w.Body(ctx, row.Message.Content, row.Content.BodySize())
-				_, past := w.History(ctx, engine.HistoryQuery{})
-				for what, err := range map[string]error{"a body": body, "the past": past} {
+				_, historyErr := w.History(ctx, engine.HistoryQuery{})
+				for what, err := range map[string]error{"a body": body, "the history": historyErr} {
 					r, refused := errors.AsType[*engine.Refusal](err)
-					told := refused && r.Text == "The store does not answer; nothing was done." && errors.Is(err, engine.ErrBusy)
-					if want := ctx != gone && !errors.Is(why, engine.ErrMessageNotFound); told != want || !errors.Is(err, why) {
+					answered := refused && r.Text == "The store does not answer; nothing was done." && errors.Is(err, engine.ErrBusy)
+					if want := ctx != gone && !errors.Is(why, engine.ErrMessageNotFound); answered != want || !errors.Is(err, why) {
 						t.Errorf("%s, %v, of which %v: got %v", what, why, ctx.Err(), err)
 					}
 				}

@@ -15,23 +15,23 @@ import (
 	"mayfly/engine/broker"
 )
 
-// said is the part of a remembered event that tests compare.
-type said struct {
+// comparedEvent is the part of a remembered event that tests compare.
+type comparedEvent struct {
 	Epoch, N uint64
 	Kind     string
 	Count    int64
 }
 
-func sayings(rows []engine.HistoryEvent) (out []said) {
+func comparedEvents(rows []engine.HistoryEvent) (out []comparedEvent) {
 	for _, e := range rows {
-		out = append(out, said{e.Epoch, e.N, e.Kind.String(), e.Count})
+		out = append(out, comparedEvent{e.Epoch, e.N, e.Kind.String(), e.Count})
 	}
 	return out
 }
 
-func (w *world) expectRows(h *historian, what string, want []said) {
+func (w *world) expectRows(h *historian, what string, want []comparedEvent) {
 	w.Helper()
-	if diff := gocmp.Diff(want, sayings(h.rows())); diff != "" {
+	if diff := gocmp.Diff(want, comparedEvents(h.rows())); diff != "" {
 		w.Fatalf("%s: %s", what, diff)
 	}
 }
@@ -54,7 +54,7 @@ func TestHistoryIsFollowed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
-		w.expectRows(h, "at once", []said{{1, 2, "entity-created", 0}})
+		w.expectRows(h, "at once", []comparedEvent{{1, 2, "entity-created", 0}})
 		w.send("q", "a")
 		got := w.ReceiveMessages(broker.ReceiveRequest{Path: "q"})
 		if _, err := w.RenewLock(t.Context(), got[0].Token(), "", "test"); err != nil {
@@ -63,13 +63,13 @@ func TestHistoryIsFollowed(t *testing.T) {
 		if _, err := w.RenewLockFor(t.Context(), got[0].Message.Key, "operator"); err != nil {
 			t.Fatal(err)
 		}
-		early := []said{{1, 2, "entity-created", 0}, {1, 6, "renewed", 0}}
+		early := []comparedEvent{{1, 2, "entity-created", 0}, {1, 6, "renewed", 0}}
 		w.expectRows(h, "still at once", early)
 		time.Sleep(999 * time.Millisecond)
 		w.expectRows(h, "in less than a second", early)
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		all := []said{{1, 1, "started", 0}, {1, 2, "entity-created", 0}, {1, 3, "sent", 0}, {1, 4, "locked", 0}, {1, 6, "renewed", 0}}
+		all := []comparedEvent{{1, 1, "started", 0}, {1, 2, "entity-created", 0}, {1, 3, "sent", 0}, {1, 4, "locked", 0}, {1, 6, "renewed", 0}}
 		w.expectRows(h, "after a second", all)
 		for _, e := range h.rows() {
 			for _, l := range w.Events().Recent(100) {
@@ -81,13 +81,13 @@ func TestHistoryIsFollowed(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		w.expectRows(h, "at the end", append(all, said{1, 7, "stopped", 0}))
+		w.expectRows(h, "at the end", append(all, comparedEvent{1, 7, "stopped", 0}))
 	})
 }
 
 // The sender's content is kept with the event with which a message leaves, cut to 4 KiB at a
 // field's end.
-func TestHistoryKeepsWhatLeaves(t *testing.T) {
+func TestHistoryKeepsEventsThatLeaveTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
@@ -195,9 +195,9 @@ func TestHistoryFails(t *testing.T) {
 				h.works()
 				time.Sleep(3 * time.Second)
 				synctest.Wait()
-				want := []said{{1, 1, "started", 0}, {1, 2, "entity-created", 0}, {1, 3, "sent", 0}, {1, 4, "sent", 0}, {1, 6, "gap", 2}}
+				want := []comparedEvent{{1, 1, "started", 0}, {1, 2, "entity-created", 0}, {1, 3, "sent", 0}, {1, 4, "sent", 0}, {1, 6, "gap", 2}}
 				for n := uint64(7); n <= 14; n++ {
-					want = append(want, said{1, n, "sent", 0})
+					want = append(want, comparedEvent{1, n, "sent", 0})
 				}
 				w.expectRows(h, "in the end", want)
 			})
@@ -238,7 +238,7 @@ func TestHistoryGivesUp(t *testing.T) {
 		h.works()
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
-		w.expectRows(h, "in the end", []said{{1, 2, "entity-created", 0}, {1, 4, "gap", 3}, {1, 5, "sent", 0}})
+		w.expectRows(h, "in the end", []comparedEvent{{1, 2, "entity-created", 0}, {1, 4, "gap", 3}, {1, 5, "sent", 0}})
 	})
 }
 
@@ -265,11 +265,11 @@ func TestHistoryAcrossAReopen(t *testing.T) {
 				h.works()
 				time.Sleep(3 * time.Second)
 				synctest.Wait()
-				third := said{1, 3, "sent", 0}
+				third := comparedEvent{1, 3, "sent", 0}
 				if !kept {
 					third.Epoch = 2
 				}
-				w.expectRows(h, "in the end", []said{ // the last four happened in one instant
+				w.expectRows(h, "in the end", []comparedEvent{ // the last four happened in one instant
 					{1, 1, "started", 0}, {1, 2, "entity-created", 0}, third,
 					{1, 5, "entity-created", 0}, {2, 4, "sent", 0}, {2, 5, "reopened", 0}, {2, 6, "entity-created", 0},
 				})
@@ -319,10 +319,10 @@ func TestHistoryAtTheEnd(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})
 		w.send("q", "a")
-		w.store.lapse()
+		w.store.loseLease()
 		w.expectFenced("a look", w.Read(t.Context(), func(broker.Reader) error { return nil }))
 		w.ended(1)
-		w.expectRows(h, "fenced", []said{{1, 2, "entity-created", 0}})
+		w.expectRows(h, "fenced", []comparedEvent{{1, 2, "entity-created", 0}})
 	})
 	synctest.Test(t, func(t *testing.T) {
 		w, h := startHistory(t, broker.Options{})
@@ -356,10 +356,10 @@ func TestHistoryIsForgotten(t *testing.T) {
 						want[i].before = engine.At(time.Now().Add(-tc.age - time.Duration(1-i)*time.Minute - time.Second))
 					}
 				}
-				h.past.Lock()
-				defer h.past.Unlock()
-				if !slices.Equal(h.past.forgets, want) {
-					t.Errorf("got %v, want %v", h.past.forgets, want)
+				h.history.Lock()
+				defer h.history.Unlock()
+				if !slices.Equal(h.history.forgets, want) {
+					t.Errorf("got %v, want %v", h.history.forgets, want)
 				}
 			})
 		})

@@ -18,7 +18,7 @@ import (
 // A box is a Sink that records its calls.
 type box struct {
 	mu       sync.Mutex
-	said     []string
+	calls    []string
 	got      []engine.Delivery
 	accepted []engine.SessionAccepted
 	ended    []error
@@ -28,27 +28,27 @@ func (x *box) Accepted(a engine.SessionAccepted) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.accepted = append(x.accepted, a)
-	x.said = append(x.said, "accepted "+a.ID)
+	x.calls = append(x.calls, "accepted "+a.ID)
 }
 
 func (x *box) Delivered(d engine.Delivery) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.got = append(x.got, d)
-	x.said = append(x.said, fmt.Sprint("#", d.Message.Seq))
+	x.calls = append(x.calls, fmt.Sprint("#", d.Message.Seq))
 }
 
 func (x *box) Ended(why error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.ended = append(x.ended, why)
-	x.said = append(x.said, "ended")
+	x.calls = append(x.calls, "ended")
 }
 
 func (x *box) say(what string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.said = append(x.said, what)
+	x.calls = append(x.calls, what)
 }
 
 // answered returns a done function that records the answer as what.
@@ -66,8 +66,8 @@ func (x *box) heard() []string {
 	synctest.Wait()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	out := x.said
-	x.said = nil
+	out := x.calls
+	x.calls = nil
 	return out
 }
 

@@ -43,7 +43,7 @@ func TestLocksAfterRestart(t *testing.T) {
 }
 
 // DEC-12: a lock is durable after SoftDelay, however many commits came between.
-func TestLocksBesideCommits(t *testing.T) {
+func TestLocksDuringCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{})

@@ -27,8 +27,8 @@ func (w *world) fill(to engine.Path) (n int) {
 	return n
 }
 
-// said returns how often each of the events about memory happened.
-func (w *world) said() (full, free int) {
+// memoryEvents returns how often each of the events about memory happened.
+func (w *world) memoryEvents() (full, free int) {
 	w.Helper()
 	synctest.Wait()
 	events, _, err := w.Events().After(w.Context(), 0)
@@ -58,19 +58,19 @@ func TestMemory(t *testing.T) {
 			t.Errorf("an empty broker says %+v", h)
 		}
 		n := w.fill("q")
-		if full, free := w.said(); full != 1 || free != 0 || !w.Health().Memory.Full || other.Health().Memory.Full {
+		if full, free := w.memoryEvents(); full != 1 || free != 0 || !w.Health().Memory.Full || other.Health().Memory.Full {
 			t.Errorf("it was said %d and %d times, %+v, %+v", full, free, w.Health(), other.Health())
 		}
 		if got := other.fill("q"); got == 0 || got > n/5 || other.Health().Memory.Used != m.Used() {
 			t.Errorf("the other namespace took %d messages of %d", got, n)
 		}
-		if full, free := other.said(); full != 1 || free != 0 || !other.Health().Memory.Full {
+		if full, free := other.memoryEvents(); full != 1 || free != 0 || !other.Health().Memory.Full {
 			t.Errorf("of the other namespace it was said %d and %d times, %+v", full, free, other.Health())
 		}
 		for range n / 2 {
 			w.ReceiveMessages(broker.ReceiveRequest{Path: "q", Max: 1, Mode: engine.ReceiveAndDelete})
 		}
-		if full, free := w.said(); full != 1 || free != 1 || w.Health().Memory.Low() {
+		if full, free := w.memoryEvents(); full != 1 || free != 1 || w.Health().Memory.Low() {
 			t.Errorf("it was said %d and %d times, %+v", full, free, w.Health())
 		}
 		other.send("q", "there is room")

@@ -22,7 +22,7 @@ func TestReached(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		go func() { r.Wait(ctx, 1000); on <- 1000 }()
-		said := func(want ...uint64) {
+		expect := func(want ...uint64) {
 			t.Helper()
 			synctest.Wait()
 			for _, w := range want {
@@ -40,14 +40,14 @@ func TestReached(t *testing.T) {
 			}
 		}
 		r.Set(4)
-		said()
+		expect()
 		r.Set(6)
-		said(5)
+		expect(5)
 		r.Set(2) // of another epoch
-		said()
+		expect()
 		r.Set(7)
-		said(7)
+		expect(7)
 		time.Sleep(time.Second)
-		said(1000)
+		expect(1000)
 	})
 }

@@ -14,7 +14,7 @@ import (
 
 // A receiver waits for messages, and delivering them would need a write. That is no reason to
 // refuse a read, and when the receiver leaves it gets nothing more.
-func TestReadOnlyWhileSomebodyWaits(t *testing.T) {
+func TestReadOnlyWhileAReceiverWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{LockDuration: 10 * time.Second})

@@ -52,26 +52,26 @@ type SearchProgress struct {
 // query needs them, outside the owner. The error is tell's, or ctx's cause, or the broker's. A
 // search is not use of an entity (DEC-6).
 func (b *Broker) Search(ctx context.Context, in SearchRequest, tell func(SearchProgress) error) error {
-	var rooms []engine.Subqueue
+	var subqueues []engine.Subqueue
 	class := in.Query.Class()
-	if err := b.Read(ctx, func(r Reader) error { rooms = r.SubqueuesWith(class); return nil }); err != nil {
+	if err := b.Read(ctx, func(r Reader) error { subqueues = r.SubqueuesWith(class); return nil }); err != nil {
 		return err
 	}
 	s := searchRun{b: b, request: in, class: class, slice: firstSearchSlice, report: tell, matcher: in.Query.Matcher()}
-	todo := rooms[:0]
-	for _, room := range rooms {
-		if !in.Query.Covers(room.Path) || in.From.Path != "" && pathBefore(room.Path, in.From.Path) {
+	todo := subqueues[:0]
+	for _, subqueue := range subqueues {
+		if !in.Query.Covers(subqueue.Path) || in.From.Path != "" && pathBefore(subqueue.Path, in.From.Path) {
 			continue
 		}
-		s.progress.Total += int64(room.Messages)
-		todo = append(todo, room)
+		s.progress.Total += int64(subqueue.Messages)
+		todo = append(todo, subqueue)
 	}
-	for _, room := range todo {
+	for _, subqueue := range todo {
 		from := engine.Seq(1)
-		if room.Path.Fold() == in.From.Path.Fold() {
+		if subqueue.Path.Fold() == in.From.Path.Fold() {
 			from = in.From.Seq
 		}
-		if full, err := s.searchSubqueue(ctx, room, from); err != nil || full {
+		if full, err := s.searchSubqueue(ctx, subqueue, from); err != nil || full {
 			return err
 		}
 	}
@@ -116,8 +116,8 @@ type searchRun struct {
 }
 
 // searchSubqueue goes through a subqueue. It reports whether Max hits were found.
-func (s *searchRun) searchSubqueue(ctx context.Context, room engine.Subqueue, from engine.Seq) (full bool, err error) {
-	for from < room.EndSeq {
+func (s *searchRun) searchSubqueue(ctx context.Context, subqueue engine.Subqueue, from engine.Seq) (full bool, err error) {
+	for from < subqueue.EndSeq {
 		if ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
@@ -126,7 +126,7 @@ func (s *searchRun) searchSubqueue(ctx context.Context, room engine.Subqueue, fr
 		var n uint64
 		err := s.b.Read(ctx, func(r Reader) (err error) {
 			now, n = r.Now, r.N
-			rows, err = r.Browse(engine.Browse{Path: room.Path, Class: s.class, From: from, Limit: s.slice, Buffer: s.rows})
+			rows, err = r.Browse(engine.Browse{Path: subqueue.Path, Class: s.class, From: from, Limit: s.slice, Buffer: s.rows})
 			return err
 		})
 		switch {
@@ -137,7 +137,7 @@ func (s *searchRun) searchSubqueue(ctx context.Context, room engine.Subqueue, fr
 		}
 		s.rows = rows
 		more := len(rows) == s.slice
-		for len(rows) > 0 && rows[len(rows)-1].Message.Seq >= room.EndSeq {
+		for len(rows) > 0 && rows[len(rows)-1].Message.Seq >= subqueue.EndSeq {
 			rows, more = rows[:len(rows)-1], false
 		}
 		s.since = time.Now()

@@ -34,18 +34,18 @@ func TestServerEvents(t *testing.T) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		type told struct {
+		type auditEntry struct {
 			N            uint64
 			Kind, Reason string
 		}
-		var got []told
+		var got []auditEntry
 		for _, e := range w.Events().Recent(100) {
-			got = append(got, told{e.N, e.Kind.String(), e.Reason})
+			got = append(got, auditEntry{e.N, e.Kind.String(), e.Reason})
 			if e.At == 0 {
 				t.Errorf("%v happened at no time", e.Kind)
 			}
 		}
-		want := []told{
+		want := []auditEntry{
 			{1, "started", "epoch 1"}, {2, "entity-created", ""}, {3, "read-only", "the disk is full"},
 			{4, "writable", "the disk is full"}, {5, "reopened", "the cable was pulled"}, {6, "sent", ""}, {7, "stopped", ""},
 		}
@@ -79,13 +79,13 @@ func TestTheNumberOfALook(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			told := int64(0)
+			count := int64(0)
 			for _, e := range w.Events().Recent(100) {
 				if e.Kind == engine.EventSent && e.N <= r.N {
-					told++
+					count++
 				}
 			}
-			if told != there || r.N > w.Events().Last() {
+			if count != there || r.N > w.Events().Last() {
 				t.Errorf("%d messages at %d of %v", there, r.N, kinds(w.Events().Recent(100)))
 			}
 			looked <- r.N

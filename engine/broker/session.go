@@ -195,8 +195,8 @@ func (s *Session) end(why error) {
 	}
 }
 
-// lost returns err, or the reason why the session has ended if there is one.
-func (s *Session) lost(err error) error {
+// explain returns err, or the reason why the session has ended if there is one.
+func (s *Session) explain(err error) error {
 	if over := s.Err(); err != nil && over != nil {
 		return over
 	}
@@ -223,7 +223,7 @@ func (s *Session) Receive(ctx context.Context, limit int, wait time.Duration) ([
 		return ns.Credit(now, s.link, max(1, limit))
 	}}, func() {})
 	if err != nil {
-		return nil, s.lost(err)
+		return nil, s.explain(err)
 	}
 	if wait > 0 {
 		up, stop := timerChannel(wait)
@@ -238,7 +238,7 @@ func (s *Session) Receive(ctx context.Context, limit int, wait time.Duration) ([
 	}
 	got, err := s.takeArrived(context.WithoutCancel(ctx))
 	if err != nil {
-		return nil, s.lost(err)
+		return nil, s.explain(err)
 	}
 	out, err := s.b.withBodies(ctx, got)
 	switch {
@@ -273,7 +273,7 @@ func (s *Session) takeArrived(ctx context.Context) (got []engine.Delivery, err e
 // ReceiveDeferred takes deferred messages of the session by number, all or none (DEF-14).
 func (s *Session) ReceiveDeferred(ctx context.Context, seqs []engine.Seq, mode engine.Mode) ([]Received, error) {
 	got, err := s.asLink().ReceiveDeferred(ctx, seqs, mode)
-	return got, s.lost(err)
+	return got, s.explain(err)
 }
 
 func (s *Session) asLink() *Link { return &Link{b: s.b, id: s.link} }
@@ -283,7 +283,7 @@ func (s *Session) asLink() *Link { return &Link{b: s.b, id: s.link} }
 func (s *Session) Renew(ctx context.Context) (engine.Instant, error) {
 	until, err := s.asLink().RenewSession(ctx)
 	if err != nil {
-		return 0, s.lost(err)
+		return 0, s.explain(err)
 	}
 	s.until.Store(int64(until))
 	return until, nil
@@ -292,12 +292,12 @@ func (s *Session) Renew(ctx context.Context) (engine.Instant, error) {
 // State returns the session's state; set is false if it was never set or was cleared (SES-11).
 func (s *Session) State(ctx context.Context) (state string, set bool, err error) {
 	state, set, err = s.asLink().SessionState(ctx)
-	return state, set, s.lost(err)
+	return state, set, s.explain(err)
 }
 
 // SetState sets the session's state, nil to clear it (SES-11).
 func (s *Session) SetState(ctx context.Context, state *string) error {
-	return s.lost(s.asLink().SetSessionState(ctx, state))
+	return s.explain(s.asLink().SetSessionState(ctx, state))
 }
 
 // Close gives the session back: others can have it at once, and its unsettled messages do not
@@ -305,7 +305,7 @@ func (s *Session) SetState(ctx context.Context, state *string) error {
 // error is ErrSessionKept.
 func (s *Session) Close(ctx context.Context) error { return s.detach(ctx, engine.DetachedByClient) }
 
-// Disconnect ends the session as a lost connection does: its lock stays until it runs out (DEC-5).
+// Disconnect ends the session as a explain connection does: its lock stays until it runs out (DEC-5).
 func (s *Session) Disconnect(ctx context.Context) error { return s.detach(ctx, engine.DetachedLost) }
 
 func (s *Session) detach(ctx context.Context, how engine.DetachReason) error {

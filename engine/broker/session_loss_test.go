@@ -10,14 +10,14 @@ import (
 	"mayfly/engine/broker"
 )
 
-// An heir is a box that stays when it has lost its session.
-type heir struct{ box }
+// A movedBox is a box that stays when it has lost its session.
+type movedBox struct{ box }
 
-func (h *heir) SessionMoved() { h.say("succeeded") }
+func (h *movedBox) SessionMoved() { h.say("succeeded") }
 
 // A receiver that stays when its session's lock has run out is notified when another receiver
 // has the session, over any protocol, and at no other time (sdk-demands 8).
-func TestSurvivorIsSucceeded(t *testing.T) {
+func TestFormerSessionReceiverIsNotified(t *testing.T) {
 	const lock = 30 * time.Second
 	s := engine.SessionRequest{Want: engine.NamedSession, ID: "s"}
 	for name, tc := range map[string]struct {
@@ -41,7 +41,7 @@ func TestSurvivorIsSucceeded(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
 				w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: lock})
-				x := &heir{}
+				x := &movedBox{}
 				l, err := w.Attach(t.Context(), broker.AttachRequest{Path: "q", Session: s}, x)
 				w.must(err)
 				w.hears(&x.box, "at first", "accepted s")
@@ -56,12 +56,12 @@ func TestSurvivorIsSucceeded(t *testing.T) {
 
 // When a session runs out and is taken in the same turn, its former receiver is notified in
 // that order.
-func TestSurvivorIsSucceededAtOnce(t *testing.T) {
+func TestFormerSessionReceiverIsNotifiedInTheSameTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{NoSweep: true})
 		w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
 		in := broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
-		x := &heir{}
+		x := &movedBox{}
 		_, err := w.Attach(t.Context(), in, x)
 		w.must(err)
 		time.Sleep(30 * time.Second)
@@ -72,13 +72,13 @@ func TestSurvivorIsSucceededAtOnce(t *testing.T) {
 
 // A receiver that takes a session and loses it in the same turn succeeds the waiting receiver,
 // and not itself.
-func TestSurvivorIsSucceededInPassing(t *testing.T) {
+func TestReceiverThatLosesItsSessionInTheSameTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, broker.Options{})
 		w.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: 30 * time.Second})
 		w.CreateQueue("plain", engine.Config{})
 		in := broker.AttachRequest{Path: "q", Session: engine.SessionRequest{Want: engine.NamedSession, ID: "s"}}
-		x, y := &heir{}, &heir{}
+		x, y := &movedBox{}, &movedBox{}
 		_, err := w.Attach(t.Context(), in, x)
 		w.must(err)
 		time.Sleep(30 * time.Second)

@@ -32,12 +32,12 @@ func TestUpdateImpact(t *testing.T) {
 		t.Run("TTL-16 "+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := start(t, broker.Options{})
-				places := []engine.Path{"q"}
+				paths := []engine.Path{"q"}
 				w.CreateQueue("on", engine.Config{})
 				if tc.is.DefaultMessageTimeToLive < 0 {
 					tc.is.DefaultMessageTimeToLive = 0
-					places = []engine.Path{"q/Subscriptions/a", "q/Subscriptions/b"}
-					for i, p := range append([]engine.Path{"q"}, places...) {
+					paths = []engine.Path{"q/Subscriptions/a", "q/Subscriptions/b"}
+					for i, p := range append([]engine.Path{"q"}, paths...) {
 						kind, of := engine.Subscription, engine.Config{LockDuration: 5 * time.Minute, DeadLetteringOnMessageExpiration: i == 2}
 						if i == 0 {
 							kind, of = engine.Topic, tc.is
@@ -53,7 +53,7 @@ func TestUpdateImpact(t *testing.T) {
 				w.SendMessages("q", broker.Outgoing{Content: engine.Content{TTL: day}})
 				time.Sleep(time.Hour)
 				w.send("q", "new")
-				for _, p := range places {
+				for _, p := range paths {
 					got, err := w.Receive(t.Context(), broker.ReceiveRequest{Path: p, Max: 2})
 					w.must(err)
 					_, err = w.Settle(t.Context(), engine.Settlement{Token: got[1].Token(), Outcome: engine.Defer})
@@ -61,7 +61,7 @@ func TestUpdateImpact(t *testing.T) {
 				}
 				look := func() (c engine.Config, n int64, all []engine.EntityState) {
 					w.must(w.Read(t.Context(), func(r broker.Reader) error {
-						for _, p := range places {
+						for _, p := range paths {
 							s, err := r.State(p)
 							if err != nil {
 								return err

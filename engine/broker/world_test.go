@@ -33,7 +33,7 @@ type flaky struct {
 	commits []engine.Batch
 	staged  func() // is called after each Stage
 
-	lapsed     bool          // it is unknown which server owns it
+	leaseLost  bool          // it is unknown which server owns it
 	refusal    error         // of the next opens
 	hold       chan struct{} // commits end when it is closed; nil means at once
 	unreadable int           // bodies that cannot be read, of the next
@@ -92,13 +92,13 @@ func (f *flaky) Epoch() uint64 {
 func (f *flaky) Owned() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.lapsed
+	return !f.leaseLost
 }
 
-func (f *flaky) lapse() {
+func (f *flaky) loseLease() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lapsed = true
+	f.leaseLost = true
 }
 
 // Close keeps what is in memory for the next open.

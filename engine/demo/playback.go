@@ -141,11 +141,11 @@ func (p *Playback) lock(ctx context.Context) error {
 
 func (p *Playback) unlock() { <-p.stepLock }
 
-// create creates the namespace with its initial contents, for the actor who. Called by the
+// create creates the namespace with its initial contents, for actor. Called by the
 // holder of stepLock.
-func (p *Playback) create(ctx context.Context, who string) error {
+func (p *Playback) create(ctx context.Context, actor string) error {
 	clock := broker.NewManualClock()
-	n, err := p.player.o.Namespaces.Create(ctx, namespaces.Spec{Name: p.name, Created: p.createdAt, Temporary: true, ManualClock: clock}, who)
+	n, err := p.player.o.Namespaces.Create(ctx, namespaces.Spec{Name: p.name, Created: p.createdAt, Temporary: true, ManualClock: clock}, actor)
 	if err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (p *Playback) create(ctx context.Context, who string) error {
 		}
 	}
 	if err != nil {
-		_, gone := p.player.o.Namespaces.Remove(context.WithoutCancel(ctx), p.name, who)
+		_, gone := p.player.o.Namespaces.Remove(context.WithoutCancel(ctx), p.name, actor)
 		return errors.Join(err, gone)
 	}
 	p.createdAt = n.Created
@@ -174,13 +174,13 @@ func errStepChanged() error {
 	return engine.Refuse(engine.ErrChanged, "The scene has moved on meanwhile. Nothing was changed.")
 }
 
-// NextStep plays the step that follows the first done steps, for the actor who. At speed Instant
+// NextStep plays the step that follows the first done steps, for actor. At speed Instant
 // it returns when the step is played, otherwise when it has begun. Once it has begun it does not
 // matter whether ctx ends. Where the step's expectations fail, a user may have turned the clock
 // since the one before, or changed the contents: all steps are played once more, at once and in
 // a namespace created again. The error is engine.ErrChanged if another number of steps was
 // played, or one is running.
-func (p *Playback) NextStep(ctx context.Context, done int, t Speed, who string) error { //nolint:contextcheck // viewers are not waited for; it ends with the Player, or with the play
+func (p *Playback) NextStep(ctx context.Context, done int, t Speed, actor string) error { //nolint:contextcheck // viewers are not waited for; it ends with the Player, or with the play
 	select {
 	case p.stepLock <- struct{}{}:
 	default:
@@ -198,14 +198,14 @@ func (p *Playback) NextStep(ctx context.Context, done int, t Speed, who string) 
 	}
 	if t == Instant {
 		defer p.unlock()
-		return p.stepNow(ctx, who, p.playFitting)
+		return p.stepNow(ctx, actor, p.playFitting)
 	}
 	playing, cancel := context.WithCancel(p.player.ctx)
 	p.beginStep(cancel)
 	p.player.wg.Go(func() {
 		defer p.unlock()
 		defer cancel()
-		if err := p.playStep(playing, t, who, p.playFitting); err != nil && playing.Err() == nil {
+		if err := p.playStep(playing, t, actor, p.playFitting); err != nil && playing.Err() == nil {
 			p.player.log.Warn("a step of a scene did not finish", "namespace", p.name, "step", done+1, "err", err)
 		}
 	})
@@ -213,17 +213,17 @@ func (p *Playback) NextStep(ctx context.Context, done int, t Speed, who string) 
 }
 
 // A playFunc plays the step of a number.
-type playFunc func(ctx context.Context, n int, t Speed, who string) ([]CheckResult, error)
+type playFunc func(ctx context.Context, n int, t Speed, actor string) ([]CheckResult, error)
 
 // stepNow plays the next step at once, to its end even if the caller has left: half a step would
 // end the play. Called by the holder of stepLock.
-func (p *Playback) stepNow(ctx context.Context, who string, play playFunc) error {
+func (p *Playback) stepNow(ctx context.Context, actor string, play playFunc) error {
 	playing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	goOn := context.AfterFunc(p.player.ctx, cancel) //nolint:contextcheck // it ends with the Player, too
 	defer goOn()
 	p.beginStep(cancel)
-	return p.playStep(playing, Instant, who, play)
+	return p.playStep(playing, Instant, actor, play)
 }
 
 // beginStep counts the next step as played.
@@ -235,9 +235,9 @@ func (p *Playback) beginStep(cancel context.CancelFunc) {
 }
 
 // playStep plays the step that was begun, and checks its expectations.
-func (p *Playback) playStep(ctx context.Context, t Speed, who string, play playFunc) error {
+func (p *Playback) playStep(ctx context.Context, t Speed, actor string, play playFunc) error {
 	n := p.State().Done
-	findings, err := play(ctx, n, t, who)
+	findings, err := play(ctx, n, t, actor)
 	p.mu.Lock()
 	p.playing, p.findings, p.cancel = false, findings, nil
 	if err != nil {
@@ -245,7 +245,7 @@ func (p *Playback) playStep(ctx context.Context, t Speed, who string, play playF
 	}
 	at := p.runner
 	p.mu.Unlock()
-	if left := at.b.Audit(context.WithoutCancel(ctx), engine.EventScenePlayed, playedReason(n, len(p.scene.Steps), p.scene.Steps[n-1].Caption), who); err == nil {
+	if left := at.b.Audit(context.WithoutCancel(ctx), engine.EventScenePlayed, playedReason(n, len(p.scene.Steps), p.scene.Steps[n-1].Caption), actor); err == nil {
 		err = left
 	}
 	return err
@@ -258,17 +258,17 @@ func (p *Playback) playOnce(ctx context.Context, n int, t Speed, _ string) ([]Ch
 
 // playFitting plays a step, and if its expectations fail all steps up to it once more, in a namespace
 // created again.
-func (p *Playback) playFitting(ctx context.Context, n int, t Speed, who string) ([]CheckResult, error) {
-	findings, err := p.playOnce(ctx, n, t, who)
+func (p *Playback) playFitting(ctx context.Context, n int, t Speed, actor string) ([]CheckResult, error) {
+	findings, err := p.playOnce(ctx, n, t, actor)
 	if err == nil && allOK(findings) || ctx.Err() != nil || errors.Is(err, engine.ErrClosed) || !p.exists() { // the result is of no use any more
 		return findings, err
 	}
 	if errors.Is(err, engine.ErrMemoryFull) { // a new namespace would not be filled either
 		return findings, err
 	}
-	err = p.rebuild(context.WithoutCancel(ctx), who, func() error { // half of it would be of no use
+	err = p.rebuild(context.WithoutCancel(ctx), actor, func() error { // half of it would be of no use
 		for i := range n {
-			if findings, err = p.playOnce(ctx, i+1, Instant, who); err != nil {
+			if findings, err = p.playOnce(ctx, i+1, Instant, actor); err != nil {
 				return err
 			}
 		}
@@ -297,18 +297,18 @@ func (p *stepRunner) play(ctx context.Context, s *Step, t Speed) ([]CheckResult,
 	return p.checkAll(ctx, s.Expectations)
 }
 
-// StepBack returns to the state before the last of the first done steps, for the actor who. All
+// StepBack returns to the state before the last of the first done steps, for actor. All
 // steps before it are played again, in a namespace of the same name.
-func (p *Playback) StepBack(ctx context.Context, done int, who string) error {
-	return p.replay(ctx, done, max(0, done-1), who)
+func (p *Playback) StepBack(ctx context.Context, done int, actor string) error {
+	return p.replay(ctx, done, max(0, done-1), actor)
 }
 
-// Reset returns to the beginning, for the actor who.
-func (p *Playback) Reset(ctx context.Context, who string) error { return p.replay(ctx, -1, 0, who) }
+// Reset returns to the beginning, for actor.
+func (p *Playback) Reset(ctx context.Context, actor string) error { return p.replay(ctx, -1, 0, actor) }
 
 // replay plays so many steps from the beginning. The error is engine.ErrChanged if another
 // number than done was played; a negative done means any.
-func (p *Playback) replay(ctx context.Context, done, steps int, who string) error {
+func (p *Playback) replay(ctx context.Context, done, steps int, actor string) error {
 	ctx = context.WithoutCancel(ctx) // half of it would be of no use
 	p.touch()
 	if is := p.State(); done >= 0 && is.Done != done {
@@ -322,12 +322,12 @@ func (p *Playback) replay(ctx context.Context, done, steps int, who string) erro
 	if err := p.checkPlaying(); err != nil {
 		return err
 	}
-	return p.rebuild(ctx, who, func() error {
+	return p.rebuild(ctx, actor, func() error {
 		p.mu.Lock()
 		p.done, p.findings, p.trouble, p.recreated = 0, nil, nil, false
 		p.mu.Unlock()
 		for range steps {
-			if err := p.stepNow(ctx, who, p.playOnce); err != nil {
+			if err := p.stepNow(ctx, actor, p.playOnce); err != nil {
 				return err
 			}
 		}
@@ -337,7 +337,7 @@ func (p *Playback) replay(ctx context.Context, done, steps int, who string) erro
 
 // rebuild creates the namespace again and lets fill play its steps. Until then, AwaitRebuilt waits.
 // Called by the holder of stepLock.
-func (p *Playback) rebuild(ctx context.Context, who string, fill func() error) error {
+func (p *Playback) rebuild(ctx context.Context, actor string, fill func() error) error {
 	rebuilt := make(chan struct{})
 	set := func(ch chan struct{}) {
 		p.mu.Lock()
@@ -347,10 +347,10 @@ func (p *Playback) rebuild(ctx context.Context, who string, fill func() error) e
 	set(rebuilt)
 	defer close(rebuilt)
 	defer set(nil)
-	if _, err := p.player.o.Namespaces.Remove(ctx, p.name, who); err != nil && !errors.Is(err, namespaces.ErrNoNamespace) {
+	if _, err := p.player.o.Namespaces.Remove(ctx, p.name, actor); err != nil && !errors.Is(err, namespaces.ErrNoNamespace) {
 		return err
 	}
-	if err := p.create(ctx, who); err != nil {
+	if err := p.create(ctx, actor); err != nil {
 		return err
 	}
 	return fill()
@@ -365,7 +365,7 @@ func (p *Playback) rebuilding() <-chan struct{} {
 }
 
 // SetClockRate lets the clock run at a rate.
-func (p *Playback) SetClockRate(ctx context.Context, rate int, who string) error {
+func (p *Playback) SetClockRate(ctx context.Context, rate int, actor string) error {
 	if err := p.checkPlaying(); err != nil {
 		return err
 	}
@@ -374,12 +374,12 @@ func (p *Playback) SetClockRate(ctx context.Context, rate int, who string) error
 	if err := at.clock.SetRate(rate); err != nil {
 		return err
 	}
-	return at.b.Audit(ctx, engine.EventClockTurned, ClockChange{Rate: rate}.String(), who)
+	return at.b.Audit(ctx, engine.EventClockTurned, ClockChange{Rate: rate}.String(), actor)
 }
 
 // JumpTo sets the clock to the next event of a kind, and returns its time, zero if no such event
 // is due. The error is engine.ErrChanged while a step is played.
-func (p *Playback) JumpTo(ctx context.Context, m Moment, who string) (engine.Instant, error) {
+func (p *Playback) JumpTo(ctx context.Context, m Moment, actor string) (engine.Instant, error) {
 	p.touch()
 	select {
 	case p.stepLock <- struct{}{}:
@@ -395,7 +395,7 @@ func (p *Playback) JumpTo(ctx context.Context, m Moment, who string) (engine.Ins
 	if err != nil || to == 0 {
 		return to, err
 	}
-	return to, at.b.Audit(ctx, engine.EventClockTurned, ClockChange{JumpedTo: m}.String(), who)
+	return to, at.b.Audit(ctx, engine.EventClockTurned, ClockChange{JumpedTo: m}.String(), actor)
 }
 
 func (p *Playback) currentRunner() *stepRunner {

@@ -36,7 +36,7 @@ func TestBackAndReset(t *testing.T) {
 			w.must(p.NextStep(t.Context(), n, demo.Instant, "me"))
 		}
 		former, name := w.broker(p), p.Name()
-		begun, _ := w.fleet.Find(name)
+		begun, _ := w.namespaces.Find(name)
 		time.Sleep(time.Minute)
 		if is := p.State(); is.Page() != "/" || is.Step().Caption != "three" || is.Keys["a"] == 0 {
 			t.Errorf("in the end: %+v", is)
@@ -49,7 +49,7 @@ func TestBackAndReset(t *testing.T) {
 		if b := w.broker(p); b == former || w.Find(name) != p {
 			t.Error("it is played on where it was")
 		}
-		if n, _ := w.fleet.Find(name); n.Created != begun.Created {
+		if n, _ := w.namespaces.Find(name); n.Created != begun.Created {
 			t.Errorf("what was for its namespace is for another now, of %v and not of %v", n.Created, begun.Created)
 		}
 		w.must(p.NextStep(t.Context(), 2, demo.Instant, "me"))
@@ -164,11 +164,11 @@ steps:
 func TestNoClockForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
-		_, err := w.fleet.Create(t.Context(), namespaces.Spec{Name: "shop", ManualClock: broker.NewManualClock()}, "me")
+		_, err := w.namespaces.Create(t.Context(), namespaces.Spec{Name: "shop", ManualClock: broker.NewManualClock()}, "me")
 		if !errors.Is(err, engine.ErrArgument) {
 			t.Errorf("a namespace that stays: %v", err)
 		}
-		_, err = w.fleet.Create(t.Context(), namespaces.Spec{Name: "other", Temporary: true}, "me")
+		_, err = w.namespaces.Create(t.Context(), namespaces.Spec{Name: "other", Temporary: true}, "me")
 		w.must(err)
 		for _, name := range []string{"default", "other", "none"} {
 			if p := w.Find(name); p != nil {
@@ -192,7 +192,7 @@ func TestPlaysGo(t *testing.T) {
 				t.Fatal("it went")
 			}
 		}
-		if _, _, err := w.fleet.Broker(p.Name()); !errors.Is(err, namespaces.ErrNoNamespace) || w.Peek(p.Name()) != nil {
+		if _, _, err := w.namespaces.Broker(p.Name()); !errors.Is(err, namespaces.ErrNoNamespace) || w.Peek(p.Name()) != nil {
 			t.Errorf("nobody looked, and it is there: %v", err)
 		}
 	})
@@ -205,7 +205,7 @@ func TestNamespaceRemoved(t *testing.T) {
 		p, q := w.add(three), w.begin("defer")
 		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
 		w.must(p.NextStep(t.Context(), 1, demo.Animated, "me"))
-		_, err := w.fleet.Remove(t.Context(), p.Name(), "me")
+		_, err := w.namespaces.Remove(t.Context(), p.Name(), "me")
 		w.must(err)
 		if all := w.List(); len(all) != 1 || all[0] != q || w.Peek(p.Name()) != nil {
 			t.Errorf("it has no namespace, and is there: %v", all)
@@ -220,20 +220,20 @@ func TestNamespaceRemoved(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		_, err = w.fleet.Create(t.Context(), namespaces.Spec{Name: p.Name(), Temporary: true}, "me")
+		_, err = w.namespaces.Create(t.Context(), namespaces.Spec{Name: p.Name(), Temporary: true}, "me")
 		w.must(err)
 		if err := w.End(t.Context(), p.Name(), "me"); !errors.Is(err, demo.ErrNotPlaying) {
 			t.Errorf("another namespace of that name ends as a play: %v", err)
 		}
 		time.Sleep(time.Hour)
-		if _, _, err := w.fleet.Broker(p.Name()); err != nil || w.Peek(p.Name()) != nil {
+		if _, _, err := w.namespaces.Broker(p.Name()); err != nil || w.Peek(p.Name()) != nil {
 			t.Errorf("what is not the play's went with it: %v", err)
 		}
 	})
 }
 
 // An operation on a message is done by its receiver.
-func TestWhoHasIt(t *testing.T) {
+func TestOperationsOfTheReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
 		p := w.add(`
@@ -251,8 +251,8 @@ steps:
 				by = append(by, fmt.Sprint(e.Kind, " ", e.Actor))
 			}
 		}
-		for _, who := range by {
-			if !strings.HasSuffix(who, " Anna") {
+		for _, actor := range by {
+			if !strings.HasSuffix(actor, " Anna") {
 				t.Errorf("it is told of %q", by)
 			}
 		}
@@ -314,7 +314,7 @@ func TestAwaitRebuilt(t *testing.T) {
 
 // Manual changes between two steps do not keep a scene from going on: a step that fails is
 // played in a namespace created again.
-func TestWhatDoesNotFit(t *testing.T) {
+func TestStepAfterManualChanges(t *testing.T) {
 	leap := func(m demo.Moment) func(*world, *demo.Playback) {
 		return func(w *world, p *demo.Playback) {
 			_, err := p.JumpTo(w.Context(), m, "me")
@@ -371,7 +371,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 }
 
 // A scene that is wrong by itself is tried once more, and then reported.
-func TestWhatNeverFits(t *testing.T) {
+func TestStepThatAlwaysFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
 		p := w.add("title: t\nsummary: t\nentities: [{queue: q}]\nsteps:\n- {caption: s, expect: [{text: t, entity: q, active: 1}]}\n- {caption: s, actions: [{receive: {from: q, as: a}}]}")
@@ -421,7 +421,7 @@ func TestMemoryIsFull(t *testing.T) {
 }
 
 // A step is played to its end, even if its caller has left.
-func TestWhoLeaves(t *testing.T) {
+func TestStepOutlivesItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
 		p := w.add(three)
@@ -442,7 +442,7 @@ func TestEnd(t *testing.T) {
 		w.must(p.NextStep(t.Context(), 0, demo.Instant, "me"))
 		w.must(p.NextStep(t.Context(), 1, demo.Animated, "me"))
 		w.must(w.End(t.Context(), p.Name(), "me"))
-		if _, _, err := w.fleet.Broker(p.Name()); !errors.Is(err, namespaces.ErrNoNamespace) || len(w.List()) != 0 {
+		if _, _, err := w.namespaces.Broker(p.Name()); !errors.Is(err, namespaces.ErrNoNamespace) || len(w.List()) != 0 {
 			t.Errorf("it is there: %v", err)
 		}
 		if err := w.End(t.Context(), p.Name(), "me"); !errors.Is(err, demo.ErrNotPlaying) {
@@ -453,7 +453,7 @@ func TestEnd(t *testing.T) {
 
 // If no further play fits, the play that has been unwatched for longest makes room, if that is
 // a while.
-func TestRoomForPlays(t *testing.T) {
+func TestLimitOfPlays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := open(t, demo.Options{})
 		first := w.begin("defer")

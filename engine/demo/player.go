@@ -75,9 +75,9 @@ func (s *Player) Library() *Library { return s.o.Library }
 // IdleTimeout returns how long an unwatched play stays.
 func (s *Player) IdleTimeout() time.Duration { return cmp.Or(s.o.IdleTimeout, DefaultIdleTimeout) }
 
-// Begin creates a namespace for a scene, with the scene's entities, for the actor who. The
+// Begin creates a namespace for a scene, with the scene's entities, for actor. The
 // errors are ErrNoNamespace and those of namespaces.Manager.Create.
-func (s *Player) Begin(ctx context.Context, id, who string) (*Playback, error) {
+func (s *Player) Begin(ctx context.Context, id, actor string) (*Playback, error) {
 	scene, err := s.o.Library.Find(id)
 	if err != nil {
 		return nil, err
@@ -88,9 +88,9 @@ func (s *Player) Begin(ctx context.Context, id, who string) (*Playback, error) {
 	p.name = id + "-" + hex.EncodeToString(word[:])
 	p.stepLock <- struct{}{}
 	defer func() { <-p.stepLock }()
-	err = p.create(ctx, who)
+	err = p.create(ctx, actor)
 	if errors.Is(err, engine.ErrQuota) && s.evictIdle(ctx) {
-		err = p.create(ctx, who)
+		err = p.create(ctx, actor)
 	}
 	if err != nil {
 		return nil, err
@@ -171,19 +171,19 @@ func (s *Player) allPlaybacks() []*Playback {
 	return all
 }
 
-// End ends a play and removes its namespace, for the actor who, which is "" if the play has been
+// End ends a play and removes its namespace, for actor, which is "" if the play has been
 // unwatched for long.
-func (s *Player) End(ctx context.Context, name, who string) error {
+func (s *Player) End(ctx context.Context, name, actor string) error {
 	p := s.Peek(name)
 	if p == nil {
 		return s.notPlaying(name)
 	}
 	p.cancelStep()
-	return s.end(ctx, p, who, func() bool { return true })
+	return s.end(ctx, p, actor, func() bool { return true })
 }
 
 // end ends a play, once no goroutine has the turn, if still returns true then.
-func (s *Player) end(ctx context.Context, p *Playback, who string, still func() bool) error {
+func (s *Player) end(ctx context.Context, p *Playback, actor string, still func() bool) error {
 	if err := p.lock(ctx); err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (s *Player) end(ctx context.Context, p *Playback, who string, still func() 
 	if !is || !p.exists() {
 		return nil
 	}
-	if _, err := s.o.Namespaces.Remove(ctx, p.name, who); err != nil && !errors.Is(err, namespaces.ErrNoNamespace) {
+	if _, err := s.o.Namespaces.Remove(ctx, p.name, actor); err != nil && !errors.Is(err, namespaces.ErrNoNamespace) {
 		return err
 	}
 	return nil

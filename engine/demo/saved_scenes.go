@@ -90,20 +90,20 @@ func (s *Player) lockSaved(ctx context.Context) (leave func(), err error) {
 }
 
 // updateSaved changes the stored scenes, if there is a broker for them.
-func (s *Player) updateSaved(ctx context.Context, who string, c broker.SettingsUpdate) error {
+func (s *Player) updateSaved(ctx context.Context, actor string, c broker.SettingsUpdate) error {
 	s.mu.Lock()
 	home := s.store
 	s.mu.Unlock()
 	if home == nil {
 		return engine.Refuse(engine.ErrBusy, "Scenes cannot be saved because the server's own namespace is not open.")
 	}
-	_, err := home.UpdateSettings(ctx, settingPrefix, who, func([]engine.Setting) (broker.SettingsUpdate, error) { return c, nil })
+	_, err := home.UpdateSettings(ctx, settingPrefix, actor, func([]engine.Setting) (broker.SettingsUpdate, error) { return c, nil })
 	return err
 }
 
-// SaveScene parses a scene and adds it to the library permanently, for the actor who. The errors
+// SaveScene parses a scene and adds it to the library permanently, for actor. The errors
 // are those of Library.Add, and of changing settings.
-func (s *Player) SaveScene(ctx context.Context, id string, text []byte, who string) (*Scene, error) {
+func (s *Player) SaveScene(ctx context.Context, id string, text []byte, actor string) (*Scene, error) {
 	next, err := parseAdded(id, text, false)
 	if err != nil {
 		return nil, err
@@ -117,16 +117,16 @@ func (s *Player) SaveScene(ctx context.Context, id string, text []byte, who stri
 		return nil, err
 	}
 	change := broker.SettingsUpdate{Set: []engine.Setting{{Key: settingPrefix + id, Value: next.Text}}, Entries: []broker.AuditEntry{{Kind: engine.EventSceneAdded, About: id + ", " + next.Title}}}
-	if err := s.updateSaved(ctx, who, change); err != nil {
+	if err := s.updateSaved(ctx, actor, change); err != nil {
 		return nil, err
 	}
 	s.dropInvalid(id)
 	return next, s.Library().add(next)
 }
 
-// DeleteScene removes an added scene, or the InvalidScene one with that id, for the actor who.
+// DeleteScene removes an added scene, or the InvalidScene one with that id, for actor.
 // The errors are those of Library.Remove, and of changing settings.
-func (s *Player) DeleteScene(ctx context.Context, id, who string) error {
+func (s *Player) DeleteScene(ctx context.Context, id, actor string) error {
 	leave, err := s.lockSaved(ctx)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (s *Player) DeleteScene(ctx context.Context, id, who string) error {
 			return err
 		}
 	}
-	if err := s.updateSaved(ctx, who, broker.SettingsUpdate{Drop: []string{settingPrefix + id}, Entries: []broker.AuditEntry{{Kind: engine.EventSceneRemoved, About: id}}}); err != nil {
+	if err := s.updateSaved(ctx, actor, broker.SettingsUpdate{Drop: []string{settingPrefix + id}, Entries: []broker.AuditEntry{{Kind: engine.EventSceneRemoved, About: id}}}); err != nil {
 		return err
 	}
 	if unfit {

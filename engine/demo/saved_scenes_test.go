@@ -15,7 +15,7 @@ import (
 // home returns the broker of the server's own namespace.
 func (w *world) home() *broker.Broker {
 	w.Helper()
-	b := w.fleet.List()[0].Broker
+	b := w.namespaces.List()[0].Broker
 	w.must(w.LoadSaved(w.Context(), b))
 	return b
 }

@@ -81,7 +81,7 @@ func TestScenes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range lib.List() {
-		for name, tempo := range map[string]demo.Speed{"at once": demo.Instant, "gliding": demo.Animated} {
+		for name, speed := range map[string]demo.Speed{"at once": demo.Instant, "gliding": demo.Animated} {
 			t.Run(s.ID+" "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := open(t, demo.Options{})
@@ -89,7 +89,7 @@ func TestScenes(t *testing.T) {
 					began := p.State().Clock
 					for n, step := range s.Steps {
 						hour := time.Now()
-						w.must(p.NextStep(t.Context(), n, tempo, "me"))
+						w.must(p.NextStep(t.Context(), n, speed, "me"))
 						for p.State().Playing {
 							time.Sleep(100 * time.Millisecond)
 						}
@@ -102,7 +102,7 @@ func TestScenes(t *testing.T) {
 								t.Errorf("step %d: %s %s", n+1, f.Text, f.Actual)
 							}
 						}
-						if took := time.Since(hour); tempo == demo.Instant && took > 0 || took > 10*time.Second {
+						if took := time.Since(hour); speed == demo.Instant && took > 0 || took > 10*time.Second {
 							t.Errorf("step %d took %v", n+1, took)
 						}
 						if is.ClockState.Rate != 0 {

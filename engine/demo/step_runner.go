@@ -18,8 +18,8 @@ import (
 	"mayfly/engine/value"
 )
 
-// actor is the actor of a scene's operations.
-const actor = "scene"
+// sceneActor is the sceneActor of a scene's operations.
+const sceneActor = "scene"
 
 // A Speed is how a step lets time pass.
 type Speed uint8
@@ -83,9 +83,9 @@ func (p *stepRunner) keys() map[string]engine.Key {
 func (p *stepRunner) createEntity(ctx context.Context, e *Entity) error {
 	var err error
 	if len(e.rules) > 0 {
-		_, err = p.b.CreateWithRules(ctx, e.kind, e.path, e.config, e.rules, actor)
+		_, err = p.b.CreateWithRules(ctx, e.kind, e.path, e.config, e.rules, sceneActor)
 	} else {
-		_, err = p.b.Create(ctx, e.kind, e.path, e.config, actor)
+		_, err = p.b.Create(ctx, e.kind, e.path, e.config, sceneActor)
 	}
 	return err
 }
@@ -96,7 +96,7 @@ func (p *stepRunner) do(ctx context.Context, a *Action, t Speed) error {
 	case a.Create != nil:
 		return p.createEntity(ctx, a.Create)
 	case a.Delete != "":
-		return p.b.Delete(ctx, engine.Path(a.Delete), broker.Unconfirmed, actor)
+		return p.b.Delete(ctx, engine.Path(a.Delete), broker.Unconfirmed, sceneActor)
 	case a.Send != nil:
 		return p.send(ctx, a.Send)
 	case a.Receive != nil:
@@ -115,7 +115,7 @@ func (p *stepRunner) do(ctx context.Context, a *Action, t Speed) error {
 		return p.settle(ctx, a.DeadLetter.Message, engine.Settlement{Outcome: engine.DeadLetter, Reason: a.DeadLetter.Reason, Description: a.DeadLetter.Description})
 	case a.Renew != "":
 		k := p.message(a.Renew)
-		_, err := p.b.RenewLock(ctx, k.token, k.path, cmp.Or(k.by, actor))
+		_, err := p.b.RenewLock(ctx, k.token, k.path, cmp.Or(k.by, sceneActor))
 		return err
 	case a.till != "":
 		_, err := p.jumpTo(ctx, a.till, t)
@@ -127,7 +127,7 @@ func (p *stepRunner) do(ctx context.Context, a *Action, t Speed) error {
 
 func (p *stepRunner) settle(ctx context.Context, name string, s engine.Settlement) error {
 	k := p.message(name)
-	s.Token, s.Path, s.Client = k.token, k.path, cmp.Or(k.by, actor)
+	s.Token, s.Path, s.Client = k.token, k.path, cmp.Or(k.by, sceneActor)
 	errs, err := p.b.Settle(ctx, s)
 	return errors.Join(append(errs, err)...)
 }
@@ -154,7 +154,7 @@ func (p *stepRunner) send(ctx context.Context, s *Send) error {
 		out = append(out, broker.Outgoing{Content: c, Body: body})
 	}
 	var rows []engine.Row
-	err = p.b.SendWithSettings(ctx, engine.Path(s.To), out, actor, func(_ []engine.Seq, all []engine.Row) []engine.Setting {
+	err = p.b.SendWithSettings(ctx, engine.Path(s.To), out, sceneActor, func(_ []engine.Seq, all []engine.Row) []engine.Setting {
 		rows = all
 		return nil
 	})
@@ -186,7 +186,7 @@ func copyContent(k namedMessage, c engine.Content, body []byte) (engine.Content,
 }
 
 func (p *stepRunner) receive(ctx context.Context, r *Receive) error {
-	got, err := p.b.Receive(ctx, broker.ReceiveRequest{Path: engine.Path(r.From), Max: max(r.Count, 1), Client: cmp.Or(r.By, actor)})
+	got, err := p.b.Receive(ctx, broker.ReceiveRequest{Path: engine.Path(r.From), Max: max(r.Count, 1), Client: cmp.Or(r.By, sceneActor)})
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (p *stepRunner) receive(ctx context.Context, r *Receive) error {
 		if r.Count > 1 {
 			name = fmt.Sprint(r.As, i+1)
 		}
-		if err := p.storeReceived(name, cmp.Or(r.By, actor), m); err != nil {
+		if err := p.storeReceived(name, cmp.Or(r.By, sceneActor), m); err != nil {
 			return err
 		}
 	}
@@ -223,7 +223,7 @@ func (p *stepRunner) storeReceived(name, by string, m broker.Received) (err erro
 }
 
 func (p *stepRunner) fetch(ctx context.Context, f *ReceiveDeferred) error {
-	by := cmp.Or(f.By, p.message(f.Message).by, actor)
+	by := cmp.Or(f.By, p.message(f.Message).by, sceneActor)
 	got, err := p.b.ReceiveDeferred(ctx, engine.Path(f.From), []engine.Seq{p.message(f.Message).seq}, engine.PeekLock, by)
 	switch {
 	case f.Refused && errors.Is(err, engine.ErrMessageNotFound):
@@ -283,7 +283,7 @@ func (p *stepRunner) nextDue(ctx context.Context) (now, due engine.Instant, err 
 // runTo lets the clock run to an instant within the time that viewers wait.
 func (p *stepRunner) runTo(ctx context.Context, to engine.Instant) error {
 	p.clock.RunTo(to, min(max(to.Sub(p.clock.Now()), 0), maxRunTime))
-	if err := p.b.Audit(ctx, engine.EventClockTurned, ClockChange{Running: true}.String(), actor); err != nil {
+	if err := p.b.Audit(ctx, engine.EventClockTurned, ClockChange{Running: true}.String(), sceneActor); err != nil {
 		return err
 	}
 	for {

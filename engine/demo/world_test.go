@@ -10,7 +10,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/demo"
 	"mayfly/engine/namespaces"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 	"mayfly/storage/memory"
 )
 
@@ -18,8 +18,8 @@ import (
 type world struct {
 	*testing.T
 	*demo.Player
-	fleet   *namespaces.Manager
-	library *demo.Library
+	namespaces *namespaces.Manager
+	library    *demo.Library
 }
 
 // late is a Manager that creates namespaces slowly.
@@ -47,14 +47,14 @@ func openIn(t *testing.T, o demo.Options, m *engine.Memory) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := fleettest.OpenIn(t, func() engine.Store { return new(memory.Store) }, 0, m)
+	f := namespacestest.OpenIn(t, func() engine.Store { return new(memory.Store) }, 0, m)
 	if late, ok := o.Namespaces.(*late); ok {
 		late.Namespaces = f
 	} else {
 		o.Namespaces = f
 	}
 	o.Library, o.Logger = lib, log
-	w := &world{T: t, Player: demo.NewPlayer(o), fleet: f, library: lib}
+	w := &world{T: t, Player: demo.NewPlayer(o), namespaces: f, library: lib}
 	t.Cleanup(w.Close)
 	return w
 }
@@ -85,7 +85,7 @@ func (w *world) add(text string) *demo.Playback {
 // broker returns the broker of a play's namespace.
 func (w *world) broker(p *demo.Playback) *broker.Broker {
 	w.Helper()
-	b, _, err := w.fleet.Broker(p.Name())
+	b, _, err := w.namespaces.Broker(p.Name())
 	w.must(err)
 	return b
 }

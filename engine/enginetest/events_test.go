@@ -12,9 +12,9 @@ func (x *walk) listen(events []engine.Event) {
 			x.topics[path] = e.Entity.Kind == engine.Topic
 		case engine.EventEntityUpdated, engine.EventRuleAdded, engine.EventRuleRemoved, engine.EventTouched, engine.EventUnmatched, engine.EventDuplicate:
 		case engine.EventEntityDeleted, engine.EventEntityAutoDeleted:
-			for k, at := range x.told {
+			for k, at := range x.positions {
 				if at == path || at == path+dlq {
-					delete(x.told, k)
+					delete(x.positions, k)
 				}
 			}
 		case engine.EventPurged: // it has their number, not which
@@ -23,51 +23,51 @@ func (x *walk) listen(events []engine.Event) {
 			x.hear(e, path)
 		}
 	}
-	for k, at := range x.told {
+	for k, at := range x.positions {
 		if x.alive[uint64(k)] == nil && purged[at] > 0 {
 			purged[at]--
-			delete(x.told, k)
+			delete(x.positions, k)
 		}
 	}
 	for _, m := range x.w.messages {
-		if at, ok := x.told[engine.Key(m.key)]; !ok || at != lower(m.path()) {
+		if at, ok := x.positions[engine.Key(m.key)]; !ok || at != lower(m.path()) {
 			x.failf("by events, %s #%d is at %q", m.path(), m.seq, at)
 		}
 	}
-	if len(x.told) != len(x.w.messages) {
-		x.failf("by events there are %d messages: %v", len(x.told), x.told)
+	if len(x.positions) != len(x.w.messages) {
+		x.failf("by events there are %d messages: %v", len(x.positions), x.positions)
 	}
 }
 
 // hear applies the event of one message.
 func (x *walk) hear(e engine.Event, path string) {
 	k := e.Message.Key
-	before, known := x.told[k]
+	before, known := x.positions[k]
 	if isNew := e.Kind == engine.EventSent || e.Kind == engine.EventScheduled && e.Reason != "rescheduled"; isNew == known || known && before != path {
 		x.failf("%v of %s #%d, which was at %q", e.Kind, path, e.Message.Seq, before)
 	}
 	to := lower(string(e.To))
 	switch e.Kind {
 	case engine.EventSent, engine.EventScheduled:
-		x.told[k] = path
+		x.positions[k] = path
 	case engine.EventCompleted, engine.EventReceived, engine.EventExpired, engine.EventDeleted, engine.EventCancelled:
-		delete(x.told, k)
+		delete(x.positions, k)
 	case engine.EventDeadLettered, engine.EventMoved:
-		if x.told[k] = to; x.topics[to] { // copies went on
-			delete(x.told, k)
+		if x.positions[k] = to; x.topics[to] { // copies went on
+			delete(x.positions, k)
 		}
 	case engine.EventActivated:
 		if x.topics[path] {
-			delete(x.told, k)
+			delete(x.positions, k)
 		}
 	}
 }
 
-// retell resets where messages are after steps whose events were lost.
-func (x *walk) retell() {
-	clear(x.told)
+// resetPositions resets where messages are after steps whose events were lost.
+func (x *walk) resetPositions() {
+	clear(x.positions)
 	for _, m := range x.w.messages {
-		x.told[engine.Key(m.key)] = lower(m.path())
+		x.positions[engine.Key(m.key)] = lower(m.path())
 	}
 	clear(x.topics)
 	for _, e := range x.w.entities {

@@ -271,7 +271,7 @@ func (p *modelPurge) picks(m *message) bool {
 }
 
 func (w *model) beginPurge(path string, kinds []string) (modelPurge, string) {
-	e, dead, err := w.place(path)
+	e, dead, err := w.subqueue(path)
 	if err != "" {
 		return modelPurge{}, err
 	}
@@ -281,7 +281,7 @@ func (w *model) beginPurge(path string, kinds []string) (modelPurge, string) {
 
 // purgeSlice looks at up to limit more messages.
 func (w *model) purgeSlice(p *modelPurge, limit int) string {
-	e, dead, err := w.place(p.path)
+	e, dead, err := w.subqueue(p.path)
 	if err != "" {
 		return err
 	}

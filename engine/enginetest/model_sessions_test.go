@@ -9,22 +9,22 @@ import (
 // sessionModel models sessions as simply as possible: one queue that requires them, without
 // any index. Times are milliseconds.
 type sessionModel struct {
-	now        int64
-	lock       int64
-	most       int // messages of a session that may be locked at once
-	deliveries int
-	keep       bool // expired messages become dead letters
-	next       int64
-	messages   []*said
-	held       map[string]*holding
-	states     map[string]string
-	links      []*sessionLink  // in the order of arrival
-	dead       []string        // tags with reasons
-	told       map[uint64]bool // links that ended by themselves; false if they were detached before they knew
+	now               int64
+	lock              int64
+	most              int // messages of a session that may be locked at once
+	deliveries        int
+	keep              bool // expired messages become dead letters
+	next              int64
+	messages          []*sessionMessage
+	held              map[string]*holding
+	states            map[string]string
+	links             []*sessionLink  // in the order of arrival
+	dead              []string        // tags with reasons
+	endedByThemselves map[uint64]bool // links that ended by themselves; false if they were detached before they knew
 }
 
-// said is a message of a session.
-type said struct {
+// sessionMessage is a message of a session.
+type sessionMessage struct {
 	tag, session string
 	seq          int64
 	at, own, due int64 // enqueued; expires, scheduled for: zero if not
@@ -67,24 +67,24 @@ func (w *sessionModel) clone() *sessionModel {
 	for id, h := range w.held {
 		c.held[id] = new(*h)
 	}
-	c.states, c.dead, c.told = maps.Clone(w.states), slices.Clone(w.dead), maps.Clone(w.told)
+	c.states, c.dead, c.endedByThemselves = maps.Clone(w.states), slices.Clone(w.dead), maps.Clone(w.endedByThemselves)
 	return &c
 }
 
-func (w *sessionModel) of(session string) (all []*said) {
+func (w *sessionModel) of(session string) (all []*sessionMessage) {
 	for _, m := range w.messages {
 		if m.session == session {
 			all = append(all, m)
 		}
 	}
-	slices.SortFunc(all, func(a, b *said) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(all, func(a, b *sessionMessage) int { return cmp.Compare(a.seq, b.seq) })
 	return all
 }
 
-func (m *said) ready() bool { return m.due == 0 && !m.locked && !m.set }
+func (m *sessionMessage) ready() bool { return m.due == 0 && !m.locked && !m.set }
 
-// room returns how many more messages of a session may be locked.
-func (w *sessionModel) room(session string) int {
+// lockCapacity returns how many more messages of a session may be locked.
+func (w *sessionModel) lockCapacity(session string) int {
 	n := w.most
 	for _, m := range w.of(session) {
 		if m.locked {
@@ -95,7 +95,7 @@ func (w *sessionModel) room(session string) int {
 }
 
 // first returns the message that the holder of a session gets next.
-func (w *sessionModel) first(session string) *said {
+func (w *sessionModel) first(session string) *sessionMessage {
 	for _, m := range w.of(session) {
 		if m.ready() {
 			return m
@@ -109,7 +109,7 @@ func (w *sessionModel) available(session string) bool {
 }
 
 func (w *sessionModel) anyAvailable() bool {
-	return slices.ContainsFunc(w.messages, func(m *said) bool { return w.available(m.session) })
+	return slices.ContainsFunc(w.messages, func(m *sessionMessage) bool { return w.available(m.session) })
 }
 
 func (w *sessionModel) link(id uint64) *sessionLink {
@@ -125,8 +125,8 @@ func (w *sessionModel) unlink(id uint64) {
 	w.links = slices.DeleteFunc(w.links, func(l *sessionLink) bool { return l.id == id })
 }
 
-func (w *sessionModel) remove(m *said) {
-	w.messages = slices.DeleteFunc(w.messages, func(o *said) bool { return o == m })
+func (w *sessionModel) remove(m *sessionMessage) {
+	w.messages = slices.DeleteFunc(w.messages, func(o *sessionMessage) bool { return o == m })
 }
 
 // advance applies everything that time does, one moment after the other.
@@ -153,7 +153,7 @@ func (w *sessionModel) advance(to int64) {
 
 func (w *sessionModel) moment() {
 	due := slices.Clone(w.messages)
-	slices.SortFunc(due, func(a, b *said) int { return cmp.Compare(a.seq, b.seq) })
+	slices.SortFunc(due, func(a, b *sessionMessage) int { return cmp.Compare(a.seq, b.seq) })
 	for _, m := range due {
 		if m.due == w.now && m.due != 0 {
 			m.due, m.at = 0, w.now
@@ -166,7 +166,7 @@ func (w *sessionModel) moment() {
 	}
 	for id, h := range w.held {
 		if h.until <= w.now {
-			w.lapse(id)
+			w.expireSessionLock(id)
 		}
 	}
 	for _, m := range due {
@@ -174,7 +174,7 @@ func (w *sessionModel) moment() {
 	}
 }
 
-func (w *sessionModel) lapse(session string) {
+func (w *sessionModel) expireSessionLock(session string) {
 	h := w.held[session]
 	for _, m := range w.of(session) {
 		if m.locked {
@@ -184,18 +184,18 @@ func (w *sessionModel) lapse(session string) {
 	delete(w.held, session)
 	if h.link != 0 {
 		w.unlink(h.link)
-		w.told[h.link] = true
+		w.endedByThemselves[h.link] = true
 	}
 }
 
-func (w *sessionModel) unlock(m *said, failures int) {
+func (w *sessionModel) unlock(m *sessionMessage, failures int) {
 	m.locked, m.token = false, ""
 	m.count += failures
 	w.judge(m)
 }
 
 // judge applies what time does to a message at this moment.
-func (w *sessionModel) judge(m *said) {
+func (w *sessionModel) judge(m *sessionMessage) {
 	if m.due != 0 || m.locked {
 		return
 	}
@@ -210,7 +210,7 @@ func (w *sessionModel) judge(m *said) {
 	}
 }
 
-func (w *sessionModel) kill(m *said, why string) {
+func (w *sessionModel) kill(m *sessionMessage, why string) {
 	if slices.Contains(w.messages, m) {
 		w.remove(m)
 		w.dead = append(w.dead, m.tag+" "+why)
@@ -222,7 +222,7 @@ func (w *sessionModel) accept(l *sessionLink, session string) {
 	w.held[session] = &holding{until: w.now + w.lock, link: l.id, lock: tenure{by: "c", since: w.now}}
 }
 
-func (w *sessionModel) lockNow(m *said) {
+func (w *sessionModel) lockNow(m *sessionMessage) {
 	m.locked, m.lock = true, tenure{by: "c", since: w.now}
 }
 
@@ -290,10 +290,10 @@ func (w *sessionModel) settle(token, outcome string) string {
 
 // fetch models DEF-7 and DEF-14: all messages of a session or none. Expired ones are dropped
 // (DEF-9).
-func (w *sessionModel) fetch(session string, seqs []int64) (got []*said, refusal string) {
+func (w *sessionModel) fetch(session string, seqs []int64) (got []*sessionMessage, refusal string) {
 	missing := false
 	for _, seq := range seqs {
-		var found *said
+		var found *sessionMessage
 		for _, m := range w.messages {
 			if m.seq == seq && m.set && !m.locked {
 				found = m
@@ -313,7 +313,7 @@ func (w *sessionModel) fetch(session string, seqs []int64) (got []*said, refusal
 	switch {
 	case missing:
 		return nil, "no message"
-	case len(got) > w.room(session):
+	case len(got) > w.lockCapacity(session):
 		return nil, "quota"
 	}
 	for _, m := range got {

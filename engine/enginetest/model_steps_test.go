@@ -198,7 +198,7 @@ func (w *model) fetch(path string, seqs []int64) ([]*message, string) {
 }
 
 func (w *model) peek(path string, from int64, count int) ([]*message, string) {
-	e, dead, err := w.place(path)
+	e, dead, err := w.subqueue(path)
 	switch {
 	case err != "":
 		return nil, err
@@ -213,7 +213,7 @@ func (w *model) peek(path string, from int64, count int) ([]*message, string) {
 }
 
 func (w *model) cancel(path string, seqs []int64) string {
-	e, dead, err := w.place(path)
+	e, dead, err := w.subqueue(path)
 	if err != "" {
 		return err
 	}

@@ -136,8 +136,8 @@ func (w *model) find(path string) (e *entity, dead bool) {
 	return nil, dead
 }
 
-// place is find for subqueues that have messages: a topic has no dead letters.
-func (w *model) place(path string) (*entity, bool, string) {
+// subqueue is find for subqueues that have messages: a topic has no dead letters.
+func (w *model) subqueue(path string) (*entity, bool, string) {
 	e, dead := w.find(path)
 	if e == nil || dead && e.kind == 't' {
 		return nil, false, "not found"
@@ -435,7 +435,7 @@ func (w *model) forgetLocks() {
 
 // receivable returns an entity that may be received from, or the refusal (§1.4).
 func (w *model) receivable(path string) (*entity, bool, string) {
-	e, dead, err := w.place(path)
+	e, dead, err := w.subqueue(path)
 	switch {
 	case err != "":
 		return nil, false, err

@@ -88,7 +88,7 @@ func (x *walk) reschedule() {
 }
 
 func (x *walk) purge() {
-	path := x.place()
+	path := x.randomPath()
 	var classes []engine.Class
 	var kinds []string
 	for c, k := range map[engine.Class]string{engine.ClassActive: "active", engine.ClassDeferred: "deferred", engine.ClassScheduled: "scheduled"} {
@@ -148,7 +148,7 @@ type slowly struct {
 
 func (x *walk) purgeSlowly() {
 	if x.slow == nil {
-		path := x.place()
+		path := x.randomPath()
 		only, sieve := x.sieve()
 		x.logf("begin to purge %s where %q", path, only.text)
 		p, err := x.ns.BeginPurge(x.now(), engine.Path(path), []engine.Class{engine.ClassActive, engine.ClassScheduled})
@@ -172,7 +172,7 @@ func (x *walk) purgeSlowly() {
 }
 
 func (x *walk) batchDelete() {
-	path, count := x.place(), one(x, 0, 1, 2, 4, 5)
+	path, count := x.randomPath(), one(x, 0, 1, 2, 4, 5)
 	before := x.w.now - one[int64](x, 0, 0, 1, 2000)
 	x.met("batch delete", path)
 	x.logf("batch delete %d of %s before %d", count, path, before-begin)

@@ -172,7 +172,7 @@ func (x *walk) submissions(n int) (subs []engine.Submission, want []submission) 
 }
 
 func (x *walk) receive() {
-	path := x.place()
+	path := x.randomPath()
 	x.links++
 	l := engine.Link{ID: engine.LinkID(x.links), Path: engine.Path(path), Mode: one(x, engine.PeekLock, engine.PeekLock, engine.PeekLock, engine.ReceiveAndDelete), Client: "receiver", SingleMessage: true, NoWait: x.chance(80)}
 	operation := "receive"
@@ -198,7 +198,7 @@ func (x *walk) creditBoth(id uint64, n int) bool {
 }
 
 func (x *walk) attach() {
-	path := x.place()
+	path := x.randomPath()
 	x.links++
 	l := engine.Link{ID: engine.LinkID(x.links), Path: engine.Path(path), Mode: one(x, engine.PeekLock, engine.PeekLock, engine.PeekLock, engine.ReceiveAndDelete), Client: "receiver"}
 	x.logf("attach link %d to %s", x.links, path)
@@ -259,7 +259,7 @@ func (x *walk) fetchAs(operation string, mode engine.Mode) {
 }
 
 func (x *walk) peek() {
-	path, from, count := x.place(), int64(x.r.IntN(6)), one(x, 0, 1, 3, 100)
+	path, from, count := x.randomPath(), int64(x.r.IntN(6)), one(x, 0, 1, 3, 100)
 	x.met("peek", path)
 	x.logf("peek %d of %s from #%d", count, path, from)
 	rows, err := x.ns.Peek(x.now(), engine.Path(path), engine.Seq(from), count, "looker")
@@ -282,7 +282,7 @@ func (x *walk) outcome(o engine.Outcome) {
 	if x.chance(30) {
 		s.Path = engine.Path(m.path())
 		if x.chance(10) {
-			s.Path = engine.Path(x.place())
+			s.Path = engine.Path(x.randomPath())
 		}
 	}
 	props := map[string]string{}

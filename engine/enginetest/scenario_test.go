@@ -48,7 +48,7 @@ func TestScenarios(t *testing.T) {
 
 // Only forwarding and idle entities need a sweeper for correct answers to clients: see
 // engine.Namespace.Sweep.
-func TestWhatNeedsASweeper(t *testing.T) {
+func TestScenariosThatNeedASweeper(t *testing.T) {
 	files, err := filepath.Glob("../testdata/*.txt")
 	if err != nil {
 		t.Fatal(err)

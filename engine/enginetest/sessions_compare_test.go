@@ -8,7 +8,7 @@ import (
 	"mayfly/engine"
 )
 
-func (t tenure) told() engine.Lock {
+func (t tenure) lock() engine.Lock {
 	return engine.Lock{By: t.by, Since: engine.Instant(t.since), RenewedAt: engine.Instant(t.renewedAt), Renewals: t.renewed}
 }
 
@@ -24,7 +24,7 @@ func (x *sessionWalk) compare() {
 		have = append(have, fmt.Sprint(m.Seq, r.Content.MessageID(), m.State, m.Locked(), m.DeliveryCount, r.Message.LockedUntil, r.Lock))
 	}
 	all := slices.Clone(x.w.messages)
-	slices.SortFunc(all, func(a, b *said) int { return int(a.seq - b.seq) })
+	slices.SortFunc(all, func(a, b *sessionMessage) int { return int(a.seq - b.seq) })
 	for _, m := range all {
 		state, until, lock := engine.Active, int64(0), tenure{}
 		if m.due != 0 {
@@ -35,7 +35,7 @@ func (x *sessionWalk) compare() {
 		if m.locked {
 			until, lock = x.w.held[m.session].until, m.lock
 		}
-		want = append(want, fmt.Sprint(engine.Seq(m.seq), m.tag, state, m.locked, uint32(m.count), engine.Instant(until), lock.told()))
+		want = append(want, fmt.Sprint(engine.Seq(m.seq), m.tag, state, m.locked, uint32(m.count), engine.Instant(until), lock.lock()))
 	}
 	if !slices.Equal(have, want) {
 		x.failf("there is\n%s\nand the model has\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
@@ -77,7 +77,7 @@ func (x *sessionWalk) compareSession(id string) {
 		want.NextSeq = engine.Seq(m.seq)
 	}
 	if h := x.w.held[id]; h != nil {
-		want.LockedUntil, want.Attached, want.Lock = engine.Instant(h.until), h.link != 0, h.lock.told()
+		want.LockedUntil, want.Attached, want.Lock = engine.Instant(h.until), h.link != 0, h.lock.lock()
 	}
 	if want == (engine.SessionRow{ID: id}) && known || want != (engine.SessionRow{ID: id}) && r != want || err != nil {
 		x.failf("session %s is %+v, known %v, the model has %+v: %v", id, r, known, want, err)

@@ -54,7 +54,7 @@ type sessionWalk struct {
 
 func newSessionWalk(seed uint64, sweeping bool) *sessionWalk {
 	x := &sessionWalk{sweeping: sweeping, r: rand.New(rand.NewPCG(seed, 7)), store: newRemembered(), named: map[uint64]string{}}
-	x.w = &sessionModel{now: begin, lock: 5000, most: 2 + 48*x.r.IntN(2), deliveries: 1 + x.r.IntN(4), keep: x.chance(50), held: map[string]*holding{}, states: map[string]string{}, told: map[uint64]bool{}}
+	x.w = &sessionModel{now: begin, lock: 5000, most: 2 + 48*x.r.IntN(2), deliveries: 1 + x.r.IntN(4), keep: x.chance(50), held: map[string]*holding{}, states: map[string]string{}, endedByThemselves: map[uint64]bool{}}
 	x.ns = engine.New(x.options())
 	return x
 }
@@ -141,7 +141,7 @@ func (x *sessionWalk) expect(err error, want string) bool {
 
 func (x *sessionWalk) send() {
 	x.tags++
-	m := &said{tag: fmt.Sprintf("m%d", x.tags), session: x.session(), at: x.w.now}
+	m := &sessionMessage{tag: fmt.Sprintf("m%d", x.tags), session: x.session(), at: x.w.now}
 	c := engine.Content{MessageID: m.tag, SessionID: m.session}
 	if x.chance(30) {
 		ttl := 1 + x.r.Int64N(8000)
@@ -289,8 +289,8 @@ func (x *sessionWalk) detach() {
 	x.logf("detach link %d, %d", id, how)
 	x.ns.Detach(x.now(), engine.LinkID(id), how)
 	x.w.close(id, how == engine.DetachedByClient)
-	if x.w.told[id] {
-		x.w.told[id] = false // it may have ended in this turn
+	if x.w.endedByThemselves[id] {
+		x.w.endedByThemselves[id] = false // it may have ended in this turn
 	}
 }
 
@@ -302,7 +302,7 @@ func (x *sessionWalk) breakLock() {
 		x.failf("%v", err)
 	}
 	if err == nil {
-		x.w.lapse(session)
+		x.w.expireSessionLock(session)
 	}
 }
 
@@ -317,7 +317,7 @@ func (x *sessionWalk) fetch() {
 	}
 	x.logf("fetch %v with link %d", list, id)
 	ds, err := x.ns.ReceiveDeferredInSession(x.now(), id, seqs, engine.PeekLock)
-	var got []*said
+	var got []*sessionMessage
 	if want == "" {
 		got, want = x.w.fetch(session, list)
 	}
@@ -349,7 +349,7 @@ func (x *sessionWalk) sweep() {
 	}
 }
 
-func (x *sessionWalk) delivered(d engine.Delivery, m *said) {
+func (x *sessionWalk) delivered(d engine.Delivery, m *sessionMessage) {
 	h := x.w.held[m.session]
 	if d.Content.MessageID() != m.tag || int(d.Message.DeliveryCount) != m.count || int64(d.Message.LockedUntil) != h.until || x.sweeping && int64(d.Message.Seq) != m.seq {
 		x.failf("%q #%d comes, failed %d, until %d; the model has %+v, until %d", d.Content.MessageID(), d.Message.Seq, d.Message.DeliveryCount, d.Message.LockedUntil, *m, h.until)
@@ -446,7 +446,7 @@ func (x *sessionWalk) effects(fx engine.Effects) {
 			x.failf("link %d gets %q", d.Link, d.Content.MessageID())
 		}
 		m := x.w.first(l.session)
-		if m == nil || x.w.room(l.session) == 0 {
+		if m == nil || x.w.lockCapacity(l.session) == 0 {
 			x.failf("link %d gets %q, the model has nothing for it", d.Link, d.Content.MessageID())
 		}
 		x.logf("link %d gets %s", l.id, m.tag)
@@ -460,11 +460,11 @@ func (x *sessionWalk) effects(fx engine.Effects) {
 			x.expect(e.Err, "timeout")
 			x.w.unlink(l.id)
 		default:
-			if _, ok := x.w.told[uint64(e.ID)]; !ok {
+			if _, ok := x.w.endedByThemselves[uint64(e.ID)]; !ok {
 				x.failf("link %d ended: %v", e.ID, e.Err)
 			}
 			x.expect(e.Err, "session lost")
-			delete(x.w.told, uint64(e.ID))
+			delete(x.w.endedByThemselves, uint64(e.ID))
 		}
 	}
 	for _, l := range x.w.links {
@@ -473,11 +473,11 @@ func (x *sessionWalk) effects(fx engine.Effects) {
 			x.failf("link %d waits, and a session is available", l.id)
 		case l.session == "" && l.noWait:
 			x.failf("link %d waits", l.id)
-		case l.session != "" && l.credit > 0 && x.w.first(l.session) != nil && x.w.room(l.session) > 0:
+		case l.session != "" && l.credit > 0 && x.w.first(l.session) != nil && x.w.lockCapacity(l.session) > 0:
 			x.failf("link %d waits, and %+v is ready", l.id, *x.w.first(l.session))
 		}
 	}
-	for id, must := range x.w.told {
+	for id, must := range x.w.endedByThemselves {
 		if x.sweeping && must {
 			x.failf("link %d should have been told of its end", id)
 		}
@@ -492,13 +492,13 @@ func (x *sessionWalk) restart() {
 	if err != nil {
 		x.failf("%v", err)
 	}
-	x.ns, x.w.links, x.w.told = ns, nil, map[uint64]bool{}
+	x.ns, x.w.links, x.w.endedByThemselves = ns, nil, map[uint64]bool{}
 	for id, h := range x.w.held {
 		h.link, h.lock = 0, tenure{}
 		for _, m := range x.w.of(id) {
 			m.lock = tenure{}
 		}
-		if !slices.ContainsFunc(x.w.of(id), func(m *said) bool { return m.locked }) {
+		if !slices.ContainsFunc(x.w.of(id), func(m *sessionMessage) bool { return m.locked }) {
 			delete(x.w.held, id)
 		}
 	}

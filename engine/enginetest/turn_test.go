@@ -283,9 +283,9 @@ func (x *walk) back(was *model) {
 	x.w = was.clone()
 	x.w.now = now
 	x.sealed = x.w.clone()
-	x.retell()
+	x.resetPositions()
 	x.slow = nil
-	x.bury()
+	x.removeGhosts()
 	clear(x.alive)
 	for _, w := range []*model{x.w, x.sealed} {
 		for _, e := range w.entities {

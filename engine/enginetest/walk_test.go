@@ -41,7 +41,7 @@ type walk struct {
 	ended           map[uint64]string     // links whose end is to be reported
 	fresh, held     []reading             // bodies of deliveries, of this batch and of earlier ones
 	given           []engine.Submission   // to transactions, in this turn
-	told            map[engine.Key]string // where messages are, by events alone
+	positions       map[engine.Key]string // where messages are, by events alone
 	topics          map[string]bool       // which paths are topics, by events alone
 	slow            *slowly               // a purge on its way
 	forced          *message              // the message to visit, instead of a random one
@@ -78,7 +78,7 @@ func newWalk(is mode, reached map[pair]int) *walk {
 	}
 	x := &walk{
 		sweeping: is.sweeping, charged: is.charged, reached: reached, limits: l, store: newRemembered(),
-		ended: map[uint64]string{}, alive: map[uint64]*message{}, told: map[engine.Key]string{}, topics: map[string]bool{},
+		ended: map[uint64]string{}, alive: map[uint64]*message{}, positions: map[engine.Key]string{}, topics: map[string]bool{},
 		w: &model{now: begin, limits: limits{entities: 5, subscriptions: 2, receivers: 4, peek: 5, batchDelete: 4, reason: 8, messageSize: 300, entitySize: l.EntitySize, transactionMessages: 3, transactionTime: 30_000}},
 	}
 	x.ns = engine.New(x.options())
@@ -175,8 +175,8 @@ func (x *walk) any() string {
 	return path
 }
 
-// place returns any, now and then a dead-letter queue.
-func (x *walk) place() string {
+// randomPath returns any, now and then a dead-letter queue.
+func (x *walk) randomPath() string {
 	if x.forced != nil {
 		return x.forced.path()
 	}
@@ -195,7 +195,7 @@ func (x *walk) target(operation string) *message {
 	}
 	by := map[string][]*message{}
 	var states []string
-	x.bury() // after a rollback, a new message may get the key of one that was undone
+	x.removeGhosts() // after a rollback, a new message may get the key of one that was undone
 	for _, m := range append(slices.Clone(x.w.messages), x.ghosts...) {
 		s := x.state(m)
 		if len(by[s]) == 0 {
@@ -215,8 +215,8 @@ func (x *walk) target(operation string) *message {
 	return one(x, by[s]...)
 }
 
-// bury removes the ghosts whose key a message of the model has.
-func (x *walk) bury() {
+// removeGhosts removes the ghosts whose key a message of the model has.
+func (x *walk) removeGhosts() {
 	x.ghosts = slices.DeleteFunc(x.ghosts, func(g *message) bool {
 		return slices.ContainsFunc(x.w.messages, func(m *message) bool { return m.key == g.key })
 	})

@@ -19,9 +19,9 @@ type Action struct {
 
 // A statement is SET target = to, or REMOVE target.
 type statement struct {
-	target property // *own or *sys
-	to     expr     // nil means REMOVE
-	place  textRange
+	target   property // *own or *sys
+	to       expr     // nil means REMOVE
+	position textRange
 }
 
 // ParseAction reads an action with up to most statements (ACT-4); params are as for ParseSQL.
@@ -74,7 +74,7 @@ func (p *parser) statement() (s statement, want string) {
 	default:
 		p.expected("SET or REMOVE")
 	}
-	s.place = p.rangeFrom(from)
+	s.position = p.rangeFrom(from)
 	return s, want
 }
 
@@ -112,7 +112,7 @@ func (a *Action) Apply(m Message) (Message, error) {
 			}
 		}
 		if why := c.apply(s, to); why != "" {
-			return m, &Error{RuleActionException, s.place.sentence(why)}
+			return m, &Error{RuleActionException, s.position.sentence(why)}
 		}
 	}
 	return c.Message, nil

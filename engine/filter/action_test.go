@@ -77,13 +77,13 @@ func TestAction(t *testing.T) {
 
 // Spare capacity behind the original's properties belongs to others.
 func TestActionSharesNothing(t *testing.T) {
-	room := props("a", 1, "b", 2, "other", 3)
-	m := filter.Message{Properties: room[:2:3]}
+	most := props("a", 1, "b", 2, "other", 3)
+	m := filter.Message{Properties: most[:2:3]}
 	for _, text := range []string{"SET c = 1", "REMOVE a", "SET a = 9", "REMOVE a; SET d = 5; SET e = 6"} {
 		if _, err := apply(t, text, m); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(props("a", 1, "b", 2, "other", 3), room); d != "" {
+		if d := cmp.Diff(props("a", 1, "b", 2, "other", 3), most); d != "" {
 			t.Errorf("ACT-1 %s: %s", text, d)
 		}
 	}

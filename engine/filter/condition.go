@@ -10,7 +10,7 @@ type condition interface {
 // An elementary condition contains no conditions.
 type elementary interface {
 	condition
-	where() textRange
+	textPosition() textRange
 	reads(m *Message, how mode, tell func(Reading))
 }
 
@@ -56,12 +56,12 @@ func (n notCondition) test(m *Message, how mode) (Result, string) {
 
 // A comparison is a = b and the like.
 type comparison struct {
-	op    string
-	a, b  expr
-	place textRange
+	op       string
+	a, b     expr
+	position textRange
 }
 
-func (c *comparison) where() textRange { return c.place }
+func (c *comparison) textPosition() textRange { return c.position }
 
 func (c *comparison) test(m *Message, how mode) (Result, string) {
 	a := c.a.eval(m, how)
@@ -103,13 +103,13 @@ func (c *comparison) reads(m *Message, how mode, tell func(Reading)) {
 
 // inCondition is x IN (…).
 type inCondition struct {
-	x     expr
-	in    []expr
-	not   bool
-	place textRange
+	x        expr
+	in       []expr
+	not      bool
+	position textRange
 }
 
-func (i *inCondition) where() textRange { return i.place }
+func (i *inCondition) textPosition() textRange { return i.position }
 
 func (i *inCondition) test(m *Message, how mode) (Result, string) {
 	x := i.x.eval(m, how)
@@ -146,10 +146,10 @@ func (i *inCondition) reads(m *Message, how mode, tell func(Reading)) {
 type existsCondition struct {
 	property
 	null, not bool // IS NULL, IS NOT NULL; neither: EXISTS
-	place     textRange
+	position  textRange
 }
 
-func (p *existsCondition) where() textRange { return p.place }
+func (p *existsCondition) textPosition() textRange { return p.position }
 
 func (p *existsCondition) test(m *Message, how mode) (Result, string) {
 	v, ok, why := p.find(m, how)
@@ -165,10 +165,10 @@ func (p *existsCondition) test(m *Message, how mode) (Result, string) {
 // booleanCondition is a value used as a condition.
 type booleanCondition struct {
 	expr
-	place textRange
+	position textRange
 }
 
-func (f *booleanCondition) where() textRange { return f.place }
+func (f *booleanCondition) textPosition() textRange { return f.position }
 
 func (f *booleanCondition) test(m *Message, how mode) (Result, string) {
 	switch d := f.eval(m, how); d.class {
@@ -179,7 +179,7 @@ func (f *booleanCondition) test(m *Message, how mode) (Result, string) {
 	case boolean:
 		return truth(d.n != 0), ""
 	default:
-		return Failed, f.place.sentence("must be a condition, not a value of type " + d.value.Kind().String())
+		return Failed, f.position.sentence("must be a condition, not a value of type " + d.value.Kind().String())
 	}
 }
 
@@ -188,10 +188,10 @@ type likeCondition struct {
 	x, pattern, escape expr // escape is nil when there is none
 	ready              *like
 	not                bool
-	place              textRange
+	position           textRange
 }
 
-func (l *likeCondition) where() textRange { return l.place }
+func (l *likeCondition) textPosition() textRange { return l.position }
 
 func (l *likeCondition) test(m *Message, how mode) (Result, string) {
 	x := l.x.eval(m, how)
@@ -216,7 +216,7 @@ func (l *likeCondition) test(m *Message, how mode) (Result, string) {
 		}
 		var why string
 		if ready, why = newLike(pattern, escape, l.escape != nil); why != "" {
-			return Failed, l.place.sentence(why)
+			return Failed, l.position.sentence(why)
 		}
 	}
 	if x.class != textual {

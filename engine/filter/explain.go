@@ -51,8 +51,8 @@ func (f *SQL) Explain(m *Message) []Clause {
 }
 
 func explain(e elementary, m *Message, how mode) Clause {
-	c := Clause{Text: e.where().text()}
-	c.From, c.To = e.where().runes()
+	c := Clause{Text: e.textPosition().text()}
+	c.From, c.To = e.textPosition().runes()
 	c.Result, c.Error = e.test(m, how)
 	seen := map[string]bool{}
 	e.reads(m, how, func(r Reading) {

@@ -38,13 +38,13 @@ type textRange struct {
 
 func (p textRange) text() string { return p.in[p.from:p.to] }
 
-// runes returns the position of the place in runes.
+// runes returns the position of the range in runes.
 func (p textRange) runes() (from, to int) {
 	from = utf8.RuneCountInString(p.in[:p.from])
 	return from, from + utf8.RuneCountInString(p.text())
 }
 
-// sentence returns a sentence with the place as its subject.
+// sentence returns a sentence with the range as its subject.
 func (p textRange) sentence(verb string) string {
 	at, _ := p.runes()
 	return fmt.Sprintf("%s at character %d %s.", shorten.To(p.text(), 40), at+1, verb)
@@ -57,10 +57,10 @@ func (c *constant) eval(*Message, mode) datum           { return c.datum }
 func (c *constant) reads(*Message, mode, func(Reading)) {}
 
 // missingParameter is a parameter without a value (FILT-25).
-type missingParameter struct{ place textRange }
+type missingParameter struct{ position textRange }
 
 func (u *missingParameter) eval(*Message, mode) datum {
-	return failure(u.place.sentence("is a parameter without a value in the rule"))
+	return failure(u.position.sentence("is a parameter without a value in the rule"))
 }
 func (u *missingParameter) reads(*Message, mode, func(Reading)) {}
 
@@ -88,13 +88,13 @@ func (o *applicationProperty) reads(m *Message, _ mode, tell func(Reading)) {
 // systemProperty is a system property.
 type systemProperty struct {
 	property system
-	place    textRange
+	position textRange
 }
 
 func (s *systemProperty) eval(m *Message, how mode) datum {
 	v, ok := m.system(s.property)
 	if !ok && how&missingFails != 0 {
-		return failure(s.place.sentence("is not set"))
+		return failure(s.position.sentence("is not set"))
 	}
 	return datumOf(v)
 }
@@ -112,8 +112,8 @@ func (s *systemProperty) reads(m *Message, _ mode, tell func(Reading)) {
 // namedProperty is property(name): an application property whose name is the value of an expression
 // (FILT-24).
 type namedProperty struct {
-	name  expr
-	place textRange
+	name     expr
+	position textRange
 }
 
 func (c *namedProperty) eval(m *Message, how mode) datum {
@@ -138,7 +138,7 @@ func (c *namedProperty) find(m *Message, how mode) (value.Value, bool, string) {
 		v, ok := m.Properties.LookupFold(name.text())
 		return v, ok, ""
 	default:
-		return value.Value{}, false, c.place.sentence("needs a string as the name, not " + name.value.Kind().String())
+		return value.Value{}, false, c.position.sentence("needs a string as the name, not " + name.value.Kind().String())
 	}
 }
 
@@ -150,16 +150,16 @@ func (c *namedProperty) reads(m *Message, how mode, tell func(Reading)) {
 }
 
 // newID is newid().
-type newID struct{ place textRange }
+type newID struct{ position textRange }
 
 func (n *newID) eval(m *Message, _ mode) datum {
 	b := binary.AppendUvarint(nil, m.Random)
 	b = binary.AppendVarint(b, m.SequenceNumber)
 	b = binary.AppendVarint(b, m.EnqueuedTime)
-	b = binary.AppendUvarint(b, uint64(n.place.from))
+	b = binary.AppendUvarint(b, uint64(n.position.from))
 	b = append(b, m.MessageID...)
 	b = append(b, 0)
-	b = append(b, n.place.in...)
+	b = append(b, n.position.in...)
 	sum := sha256.Sum256(b)
 	id := [16]byte(sum[:16])
 	id[6] = id[6]&0x0f | 0x40 // version 4, random
@@ -172,9 +172,9 @@ func (n *newID) reads(*Message, mode, func(Reading)) {}
 // A chain is operations of one precedence from left to right. It is flat so that a long sum
 // needs no deep stack.
 type chain struct {
-	first expr
-	rest  []link
-	place textRange
+	first    expr
+	rest     []link
+	position textRange
 }
 
 type link struct {
@@ -193,7 +193,7 @@ func (c *chain) eval(m *Message, how mode) datum {
 			return x
 		}
 		if d = apply(c.rest[i].op, d, x); d.class == failed {
-			return failure(c.place.sentence(d.text()))
+			return failure(c.position.sentence(d.text()))
 		}
 	}
 	return d
@@ -208,9 +208,9 @@ func (c *chain) reads(m *Message, how mode, tell func(Reading)) {
 
 // signedExpr is an expression after a sign.
 type signedExpr struct {
-	op    operator
-	x     expr
-	place textRange
+	op       operator
+	x        expr
+	position textRange
 }
 
 func (s *signedExpr) eval(m *Message, how mode) datum {
@@ -220,13 +220,13 @@ func (s *signedExpr) eval(m *Message, how mode) datum {
 		return d
 	case s.op == '-':
 		if d = negate(d); d.class == failed {
-			return failure(s.place.sentence(d.text()))
+			return failure(s.position.sentence(d.text()))
 		}
 		return d
 	case d.class == unknown, d.numeric(), d.class == span:
 		return d
 	default:
-		return failure(s.place.sentence("cannot have a sign, because it is of type " + d.value.Kind().String()))
+		return failure(s.position.sentence("cannot have a sign, because it is of type " + d.value.Kind().String()))
 	}
 }
 

@@ -12,7 +12,7 @@ func (p *parser) or() part {
 	for p.word("OR") {
 		either = append(either, p.asCondition(p.and()))
 	}
-	return part{cond: either, place: p.rangeFrom(from)}
+	return part{cond: either, position: p.rangeFrom(from)}
 }
 
 func (p *parser) and() part {
@@ -25,7 +25,7 @@ func (p *parser) and() part {
 	for p.word("AND") {
 		every = append(every, p.asCondition(p.not()))
 	}
-	return part{cond: every, place: p.rangeFrom(from)}
+	return part{cond: every, position: p.rangeFrom(from)}
 }
 
 func (p *parser) not() part {
@@ -41,7 +41,7 @@ func (p *parser) not() part {
 	if odd {
 		c = notCondition{c}
 	}
-	return part{cond: c, place: p.rangeFrom(from)}
+	return part{cond: c, position: p.rangeFrom(from)}
 }
 
 func (p *parser) predicate() part {
@@ -50,7 +50,7 @@ func (p *parser) predicate() part {
 		p.needSign("(", `"(" and a property`)
 		x := p.property("a property")
 		p.needSign(")", `")"`)
-		return elementaryPart(&existsCondition{property: x, place: p.rangeFrom(from)})
+		return elementaryPart(&existsCondition{property: x, position: p.rangeFrom(from)})
 	}
 	left := p.sum()
 	t := p.token()
@@ -70,9 +70,9 @@ func (p *parser) predicate() part {
 		}
 		x, ok := left.expr.(property)
 		if !ok {
-			p.refuse(left.place, "IS NULL can only follow a property.")
+			p.refuse(left.position, "IS NULL can only follow a property.")
 		}
-		return elementaryPart(&existsCondition{property: x, null: true, not: not, place: p.rangeFrom(from)})
+		return elementaryPart(&existsCondition{property: x, null: true, not: not, position: p.rangeFrom(from)})
 	}
 	not := p.word("NOT")
 	switch {
@@ -110,21 +110,21 @@ func (p *parser) inCondition(from token, left part, not bool) part {
 		m.in = append(m.in, p.asExpr(p.sum()))
 	}
 	p.needSign(")", `an operator, a comma or ")"`)
-	m.place = p.rangeFrom(from)
+	m.position = p.rangeFrom(from)
 	return elementaryPart(m)
 }
 
 func (p *parser) likeCondition(from token, left part, not bool) part {
 	l := &likeCondition{x: p.asExpr(left), not: not}
 	right := p.sum()
-	at := right.place
+	at := right.position
 	l.pattern = p.asExpr(right)
 	if p.word("ESCAPE") {
 		right = p.sum()
-		at.to = right.place.to
+		at.to = right.position.to
 		l.escape = p.asExpr(right)
 	}
-	l.place = p.rangeFrom(from)
+	l.position = p.rangeFrom(from)
 	// Constant operands are compiled, or refused, once.
 	pattern, known := constantValue(l.pattern)
 	escape, escapeKnown := constantValue(l.escape)
@@ -148,7 +148,7 @@ func constantValue(e expr) (d datum, ok bool) {
 	return datum{class: textual}, false
 }
 
-func elementaryPart(e elementary) part { return part{cond: e, place: e.where()} }
+func elementaryPart(e elementary) part { return part{cond: e, position: e.textPosition()} }
 
 // afterCondition returns what can follow x; end is always among it.
 func (p *parser) afterCondition(x part, end string) string {

@@ -29,9 +29,9 @@ type parser struct {
 
 // A part is a parsed condition, or an expression that may still become one.
 type part struct {
-	cond  condition // nil for an expression
-	expr  expr
-	place textRange
+	cond     condition // nil for an expression
+	expr     expr
+	position textRange
 }
 
 func newParser(in string, params value.Properties) *parser {
@@ -69,7 +69,7 @@ func (p *parser) fail(e SyntaxError, at textRange) {
 	p.tokens = []token{{sort: endToken, from: len(p.in), to: len(p.in)}}
 }
 
-// refuse records what is wrong with the text at a place.
+// refuse records what is wrong with the text at a position.
 func (p *parser) refuse(at textRange, why string) { p.fail(SyntaxError{Text: why}, at) }
 
 // expected records what the next token should have been.
@@ -138,7 +138,7 @@ func isReserved(s string) bool {
 // asExpr returns a part as an expression, and refuses a condition.
 func (p *parser) asExpr(x part) expr {
 	if x.cond != nil {
-		p.refuse(x.place, "A value is needed here, not a condition.")
+		p.refuse(x.position, "A value is needed here, not a condition.")
 		return &constant{}
 	}
 	return x.expr
@@ -157,7 +157,7 @@ func (p *parser) asCondition(x part) condition {
 		can = true
 	}
 	if !can {
-		p.refuse(x.place, "A condition is needed here, not a value.")
+		p.refuse(x.position, "A condition is needed here, not a value.")
 	}
-	return &booleanCondition{x.expr, x.place}
+	return &booleanCondition{x.expr, x.position}
 }

@@ -44,5 +44,5 @@ func (p *parser) betweenCondition(from token, left part, not bool) part {
 	if not {
 		c = notCondition{c}
 	}
-	return part{cond: c, place: at}
+	return part{cond: c, position: at}
 }

@@ -38,8 +38,8 @@ func (p *parser) chain(operand func() part, ops ...string) part {
 	if c == nil {
 		return first
 	}
-	c.place = p.rangeFrom(from)
-	return part{expr: c, place: c.place}
+	c.position = p.rangeFrom(from)
+	return part{expr: c, position: c.position}
 }
 
 // unary reads any number of signs, and the expression behind them.
@@ -60,7 +60,7 @@ func (p *parser) unary() part {
 	}
 	for _, sign := range slices.Backward(signs) {
 		at := p.rangeFrom(sign)
-		x = part{expr: &signedExpr{operator(sign.text[0]), p.asExpr(x), at}, place: at}
+		x = part{expr: &signedExpr{operator(sign.text[0]), p.asExpr(x), at}, position: at}
 	}
 	return x
 }
@@ -70,7 +70,7 @@ func (p *parser) atom() part {
 	at := textRange{p.in, t.from, t.to}
 	literal := func(v value.Value) part {
 		p.advance()
-		return part{expr: &constant{datumOf(v)}, place: at}
+		return part{expr: &constant{datumOf(v)}, position: at}
 	}
 	switch {
 	case t.sort == textToken:
@@ -91,16 +91,16 @@ func (p *parser) atom() part {
 	case t.sort == paramToken:
 		p.advance()
 		if v, ok := p.params.LookupFold(t.text); ok {
-			return part{expr: &constant{datumOf(v)}, place: at}
+			return part{expr: &constant{datumOf(v)}, position: at}
 		}
-		return part{expr: &missingParameter{at}, place: at}
+		return part{expr: &missingParameter{at}, position: at}
 	case p.atSign("("):
 		return p.bracketed()
 	case t.sort == wordToken && isSign(p.peek(), "(") && !isReserved(t.text):
 		return p.call()
 	}
 	x := p.property("a value")
-	return part{expr: x, place: p.rangeFrom(t)}
+	return part{expr: x, position: p.rangeFrom(t)}
 }
 
 func (p *parser) integer(digits string, at textRange) part {
@@ -108,7 +108,7 @@ func (p *parser) integer(digits string, at textRange) part {
 	if err != nil {
 		p.refuse(at, "A whole number must be at most 9223372036854775807.")
 	}
-	return part{expr: &constant{datumOf(value.OfLong(n))}, place: at}
+	return part{expr: &constant{datumOf(value.OfLong(n))}, position: at}
 }
 
 // bracketed reads a condition or an expression, depending on the content.
@@ -121,7 +121,7 @@ func (p *parser) bracketed() part {
 	if !p.sign(")") {
 		p.expected(p.afterCondition(inside, `")"`))
 	}
-	inside.place = p.rangeFrom(from)
+	inside.position = p.rangeFrom(from)
 	return inside
 }
 
@@ -137,15 +137,15 @@ func (p *parser) call() part {
 		p.needSign(")", `")"`)
 		p.late = true
 		at := p.rangeFrom(from)
-		return part{expr: &newID{at}, place: at}
+		return part{expr: &newID{at}, position: at}
 	case isWord(from, "property"), isWord(from, "p"):
 		name := p.asExpr(p.sum())
 		p.needSign(")", `")"`)
 		at := p.rangeFrom(from)
 		if c, ok := name.(*constant); ok && c.datum.class == textual {
-			return part{expr: &applicationProperty{c.datum.text()}, place: at}
+			return part{expr: &applicationProperty{c.datum.text()}, position: at}
 		}
-		return part{expr: &namedProperty{name, at}, place: at}
+		return part{expr: &namedProperty{name, at}, position: at}
 	default:
 		p.refuse(textRange{p.in, from.from, from.to}, "Unknown function. Use newid(), property() or its short form p(), or EXISTS() as a condition.")
 		return part{expr: &constant{}}

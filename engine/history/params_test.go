@@ -46,7 +46,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeReadIsSaid(t *testing.T) {
+func TestInvalidParamsAreReported(t *testing.T) {
 	for query, want := range map[string][]string{
 		"scope=none":                      {history.ParamScope},
 		"group=none&path=/x":              {history.ParamGroup, history.ParamPath},

@@ -158,7 +158,7 @@ func TestEveryKindHasItsGroup(t *testing.T) {
 
 func ExampleFormatCursor() {
 	text := history.FormatCursor(engine.HistoryCursor{At: 1784023452000, Epoch: 7, N: 48271})
-	place, err := history.ParseCursor(text)
-	fmt.Println(text, place, err)
+	cursor, err := history.ParseCursor(text)
+	fmt.Println(text, cursor, err)
 	// Output: 1784023452000-7-48271 {1784023452000 7 48271} <nil>
 }

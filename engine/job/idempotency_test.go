@@ -13,7 +13,7 @@ import (
 
 // A form that is sent twice starts one job, even after a restart; another plan with the same
 // word is another job.
-func TestOnce(t *testing.T) {
+func TestIdempotencyKey(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
 	w.b.CreateQueue("other", engine.Config{})
@@ -64,7 +64,7 @@ func (l late) Done() <-chan struct{} {
 
 // Two callers that start the same plan at once get one job, though neither was begun when they
 // looked.
-func TestOnceOvertaken(t *testing.T) {
+func TestIdempotencyKeyOvertaken(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
 	w.b.CreateQueue("other", engine.Config{})

@@ -266,12 +266,12 @@ func TestSteeringIsRemembered(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
 	w.b.CreateQueue("other", engine.Config{})
-	told, moved := map[string]string{}, map[string]bool{}
+	reasons, moved := map[string]string{}, map[string]bool{}
 	hear := func() {
 		for _, e := range w.b.Events().Recent(1 << 20) {
 			switch {
 			case e.Kind == engine.EventSettingsChanged && e.Audit:
-				told[e.Reason] = e.Actor
+				reasons[e.Reason] = e.Actor
 			case e.Kind == engine.EventMoved:
 				moved[e.Actor] = true
 			}
@@ -296,8 +296,8 @@ func TestSteeringIsRemembered(t *testing.T) {
 	for what, actor := range map[string]string{
 		"cancelled job 1": "canceller", "resumed job 1": "resumer", "started job 2, which takes back job 1": "undoer",
 	} {
-		if told[what] != actor {
-			t.Errorf("%s is told of %q: %v", what, told[what], told)
+		if reasons[what] != actor {
+			t.Errorf("%s is told of %q: %v", what, reasons[what], reasons)
 		}
 	}
 	w.equal([]bool{moved["resumer"], moved["undoer"]}, []bool{true, true}) // the actor is the user who resumed it
@@ -305,7 +305,7 @@ func TestSteeringIsRemembered(t *testing.T) {
 
 // A message that was extended since keeps that time, and one that had no time of its own has
 // none again (TTL-13).
-func TestUndoOfExtendSparesWhatWasExtendedSince(t *testing.T) {
+func TestUndoOfExtendSkipsMessagesExtendedSince(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
 	for range 2 {

@@ -103,7 +103,7 @@ type Subqueue struct {
 	Bound      engine.Seq        `json:"bound"`         // exclusive: later messages are spared
 }
 
-// A Cursor is the progress of a job: a place and the number there, or the index of a chosen
+// A Cursor is the progress of a job: a subqueue and the number there, or the index of a chosen
 // message, or for an undo the index of a record and how many of its messages are done.
 type Cursor struct {
 	Index int        `json:"at,omitempty"`

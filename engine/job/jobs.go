@@ -221,15 +221,15 @@ func (j *Jobs) publish(l *liveJob, is Job) {
 
 // Preview returns what a plan would do. It looks at little more than most messages.
 func (j *Jobs) Preview(ctx context.Context, p Plan, most int64) (Preview, error) {
-	q, places, total, err := j.prepare(ctx, &p)
+	q, subqueues, total, err := j.prepare(ctx, &p)
 	if err != nil {
 		return Preview{}, err
 	}
-	return preview(ctx, j.b, p, q, places, total, most)
+	return preview(ctx, j.b, p, q, subqueues, total, most)
 }
 
-// prepare checks a plan and determines its places.
-func (j *Jobs) prepare(ctx context.Context, p *Plan) (q *search.Query, places []Subqueue, total int64, err error) {
+// prepare checks a plan and determines its subqueues.
+func (j *Jobs) prepare(ctx context.Context, p *Plan) (q *search.Query, subqueues []Subqueue, total int64, err error) {
 	if q, err = p.check(j.b.ClockTime(), j.b.Limits()); err != nil {
 		return nil, nil, 0, err
 	}
@@ -250,8 +250,8 @@ func (j *Jobs) prepare(ctx context.Context, p *Plan) (q *search.Query, places []
 		})
 		return q, nil, int64(len(p.Messages)), err
 	}
-	places, total, err = p.subqueues(ctx, j.b, q)
-	return q, places, total, err
+	subqueues, total, err = p.subqueues(ctx, j.b, q)
+	return q, subqueues, total, err
 }
 
 // Start begins a job, or lets it wait for others. agreed is the number that a user was shown
@@ -263,12 +263,12 @@ func (j *Jobs) Start(ctx context.Context, p Plan, agreed broker.ConfirmedCount, 
 	if is, ok := j.findStarted(p); ok {
 		return is, nil
 	}
-	q, places, total, err := j.prepare(ctx, &p)
+	q, subqueues, total, err := j.prepare(ctx, &p)
 	if err != nil {
 		return Job{}, err
 	}
 	if agreed.Check(total) != nil { // fewer messages may match
-		f, err := preview(ctx, j.b, p, q, places, total, math.MaxInt64)
+		f, err := preview(ctx, j.b, p, q, subqueues, total, math.MaxInt64)
 		if err == nil {
 			err = agreed.Check(f.AtMost())
 		}
@@ -278,7 +278,7 @@ func (j *Jobs) Start(ctx context.Context, p Plan, agreed broker.ConfirmedCount, 
 	}
 	j.starting.Lock()
 	defer j.starting.Unlock()
-	return j.enqueue(ctx, Job{Plan: p, Actor: actor, Subqueues: places, Counts: Counts{Total: total}}, q, nil)
+	return j.enqueue(ctx, Job{Plan: p, Actor: actor, Subqueues: subqueues, Counts: Counts{Total: total}}, q, nil)
 }
 
 // findStarted returns the job that a plan has started.

@@ -165,8 +165,8 @@ func (p Plan) subqueues(ctx context.Context, b *broker.Broker, q *search.Query) 
 	err = b.Read(ctx, func(r broker.Reader) error {
 		all, total = nil, 0
 		there := map[string]int64{} // messages in the state of the plan, by folded path
-		for _, room := range r.SubqueuesWith(p.class()) {
-			there[room.Path.Fold()] = int64(room.Messages)
+		for _, subqueue := range r.SubqueuesWith(p.class()) {
+			there[subqueue.Path.Fold()] = int64(subqueue.Messages)
 		}
 		add := func(e engine.EntityState, path engine.Path) {
 			n := there[path.Fold()]

@@ -18,25 +18,25 @@ type selectionAt struct {
 
 // MarshalJSON writes an array of selectionAt, one for consecutive messages in the same subqueue.
 func (all Selection) MarshalJSON() ([]byte, error) {
-	var places []selectionAt
+	var out []selectionAt
 	for i, t := range all {
 		if i == 0 || t.Path != all[i-1].Path {
-			places = append(places, selectionAt{Path: t.Path})
+			out = append(out, selectionAt{Path: t.Path})
 		}
-		at := &places[len(places)-1]
+		at := &out[len(out)-1]
 		at.Messages = append(at.Messages, [2]uint64{uint64(t.Key), uint64(t.Seq)})
 	}
-	return json.Marshal(places)
+	return json.Marshal(out)
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (all *Selection) UnmarshalJSON(raw []byte) error {
-	var places []selectionAt
-	if err := json.Unmarshal(raw, &places); err != nil {
+	var out []selectionAt
+	if err := json.Unmarshal(raw, &out); err != nil {
 		return err
 	}
 	*all = nil
-	for _, at := range places {
+	for _, at := range out {
 		for _, m := range at.Messages {
 			*all = append(*all, engine.Target{Key: engine.Key(m[0]), Path: at.Path, Seq: engine.Seq(m[1])})
 		}

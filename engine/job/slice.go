@@ -33,37 +33,37 @@ type lookResult struct {
 	last bool // there is nothing behind it
 }
 
-// lookAt takes the next messages of the places of a job, at most size, and determines which of
+// lookAt takes the next messages of the subqueues of a job, at most size, and determines which of
 // them match.
-func lookAt(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, places []Subqueue, at Cursor, size int) (out lookResult, err error) {
+func lookAt(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, subqueues []Subqueue, at Cursor, size int) (out lookResult, err error) {
 	out.next = at
-	if at.Index >= len(places) {
+	if at.Index >= len(subqueues) {
 		out.last = true
 		return out, nil
 	}
-	place := places[at.Index]
+	subqueue := subqueues[at.Index]
 	var rows []engine.Row
 	var now engine.Instant
 	gone := false
 	err = b.Read(ctx, func(r broker.Reader) error {
 		rows, gone, now = nil, false, b.ClockTime()
-		e, err := r.State(place.Path.Entity())
-		if errors.Is(err, engine.ErrNotFound) || err == nil && e.ID != place.SubqueueID {
+		e, err := r.State(subqueue.Path.Entity())
+		if errors.Is(err, engine.ErrNotFound) || err == nil && e.ID != subqueue.SubqueueID {
 			gone = true
 			return nil
 		}
 		if err == nil {
-			rows, err = r.Browse(engine.Browse{Path: place.Path, Class: p.class(), From: max(at.From, 1), Limit: size})
+			rows, err = r.Browse(engine.Browse{Path: subqueue.Path, Class: p.class(), From: max(at.From, 1), Limit: size})
 		}
 		return err
 	})
 	if err != nil {
-		return out, fmt.Errorf("read %s: %w", place.Path, err)
+		return out, fmt.Errorf("read %s: %w", subqueue.Path, err)
 	}
 	over := gone || len(rows) < size
 	var found []engine.Row
 	for _, r := range rows {
-		if r.Message.Seq >= place.Bound {
+		if r.Message.Seq >= subqueue.Bound {
 			over = true
 			break
 		}
@@ -182,7 +182,7 @@ func (s *States) add(r engine.Row) {
 func (f Preview) AtMost() int64 { return f.Matching - f.Locked + f.Unexamined }
 
 // preview looks at little more than most messages.
-func preview(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, places []Subqueue, total, most int64) (f Preview, err error) {
+func preview(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, subqueues []Subqueue, total, most int64) (f Preview, err error) {
 	f.Total = total
 	note := func(rows []engine.Row) {
 		for _, r := range rows {
@@ -202,7 +202,7 @@ func preview(ctx context.Context, b *broker.Broker, p Plan, q *search.Query, pla
 	}
 	seen := int64(0)
 	for at := (Cursor{}); seen < most; {
-		found, err := lookAt(ctx, b, p, q, places, at, sliceSize)
+		found, err := lookAt(ctx, b, p, q, subqueues, at, sliceSize)
 		if err != nil {
 			return f, err
 		}

@@ -83,7 +83,7 @@ func TestUndoOfTheOldest(t *testing.T) {
 }
 
 // A message that was extended, deferred, received or returned since was touched.
-func TestUndoOfExtendSparesWhatWasTouchedSince(t *testing.T) {
+func TestUndoOfExtendSkipsMessagesChangedSince(t *testing.T) {
 	w := start(t)
 	w.b.CreateQueue("q", engine.Config{})
 	w.send("q", 5)
@@ -182,7 +182,7 @@ func TestMostThatIsTakenBack(t *testing.T) {
 
 // Without room for the undo record, a job does its operation, and reports that it cannot be
 // undone.
-func TestNoRoomForUndo(t *testing.T) {
+func TestUndoThatDoesNotFit(t *testing.T) {
 	w := start(t)
 	w.limits.SettingsSize = 100_000
 	w.close()
@@ -219,7 +219,7 @@ func TestTidy(t *testing.T) {
 
 // A plan that is too large for a record is refused with a sentence, and failures do not let a
 // record grow beyond its room.
-func TestRoomOfARecord(t *testing.T) {
+func TestRecordSizeLimit(t *testing.T) {
 	w := start(t)
 	long := engine.Path(strings.Repeat("x", 250))
 	w.b.CreateQueue("q", engine.Config{})
@@ -267,7 +267,7 @@ func (s unsure) Commit(ctx context.Context, b *engine.Batch) error {
 
 // If the store committed a slice but did not answer, the job goes on behind that slice once
 // the store works again, and can be undone.
-func TestCommitThatNobodyHeardOf(t *testing.T) {
+func TestCommitWithUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
 		w.b.CreateQueue("q", engine.Config{})

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	actionNote    = "deed" // on a board
+	actionNote    = "deed" // in a note store
 	auditTimeout  = 5 * time.Second
 	auditInterval = time.Second
-	// maxActionNotes is how many may wait on the board until a server owns the main namespace: more
+	// maxActionNotes is how many may wait in the note store until a server owns the main namespace: more
 	// are only logged.
 	maxActionNotes = 1000
 )
 
-// An action is an operator's action that one server leaves on the board for another to audit.
+// An action is an operator's action that one server leaves in the note store for another to audit.
 type action struct {
 	Kind  string `json:"kind"`
 	About string `json:"about,omitempty"`
@@ -30,7 +30,7 @@ type action struct {
 
 // Audit audits an operator's action on the server in the server's own namespace; kind is
 // one of those with OfServer. If another server owns that namespace, it does so within
-// seconds, through the board; if none owns it, later. An action may be recorded twice if a
+// seconds, through the note store; if none owns it, later. An action may be recorded twice if a
 // server dies at the wrong moment. What cannot be recorded is logged.
 func (f *Manager) Audit(ctx context.Context, kind engine.EventKind, about, actor string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
@@ -47,7 +47,7 @@ func (f *Manager) Audit(ctx context.Context, kind engine.EventKind, about, actor
 	}
 }
 
-// postAction posts an action to the board, after earlier ones.
+// postAction posts an action to the note store, after earlier ones.
 func (f *Manager) postAction(ctx context.Context, d action) error {
 	there, err := f.o.Notes.Notes(ctx, actionNote)
 	if err != nil {
@@ -69,13 +69,13 @@ func (f *Manager) postAction(ctx context.Context, d action) error {
 func (f *Manager) pollActions() {
 	every := time.NewTicker(auditInterval)
 	defer every.Stop()
-	for told := false; ; {
+	for logged := false; ; {
 		if b := f.main.openBroker(); b != nil {
 			err := f.auditPosted(b)
-			if err != nil && !told && f.ctx.Err() == nil {
+			if err != nil && !logged && f.ctx.Err() == nil {
 				f.log.Warn("operations could not be published to other servers; retrying", "err", err)
 			}
-			told = err != nil
+			logged = err != nil
 		}
 		select {
 		case <-every.C:

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"mayfly/engine"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 )
 
 // audited returns the operators' actions that a server's own namespace has audited.
-func (s *sea) audited(server string) (all []string) {
+func (s *serverGroup) audited(server string) (all []string) {
 	s.t.Helper()
-	b, _, err := s.fleets[server].Broker("default")
+	b, _, err := s.managers[server].Broker("default")
 	if err != nil || b == nil {
 		s.t.Fatalf("%s does not own its namespace: %v", server, err)
 	}
@@ -29,10 +29,10 @@ func (s *sea) audited(server string) (all []string) {
 	return all
 }
 
-// left returns the number of notes on the board.
-func (s *sea) left() int {
+// left returns the number of notes in the note store.
+func (s *serverGroup) left() int {
 	s.t.Helper()
-	all, err := s.board.Notes(s.t.Context(), "deed")
+	all, err := s.notes.Notes(s.t.Context(), "deed")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -41,17 +41,17 @@ func (s *sea) left() int {
 
 // The owner of the server's own namespace audits actions at any of the servers, in the order
 // they had there, once; without an owner, the next owner does.
-func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
+func TestActionsAtAnyServerAreAudited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSea(t, 0)
-		s.board = new(fleettest.NoteStore)
+		s := newServerGroup(t, 0)
+		s.notes = new(namespacestest.NoteStore)
 		s.start("a")
 		s.expect(3*time.Second, "map[a:1]")
 		s.start("b")
 		s.expect(3*time.Second, "map[a:1 b:0]")
-		s.fleets["a"].Audit(t.Context(), engine.EventSignedIn, "here", "ana")
+		s.managers["a"].Audit(t.Context(), engine.EventSignedIn, "here", "ana")
 		for i := range 20 {
-			s.fleets["b"].Audit(t.Context(), engine.EventTokenCreated, fmt.Sprint("there ", i), "bob")
+			s.managers["b"].Audit(t.Context(), engine.EventTokenCreated, fmt.Sprint("there ", i), "bob")
 		}
 		if n := s.left(); n != 20 {
 			t.Errorf("%d are left to be taken", n)
@@ -68,13 +68,13 @@ func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
 			t.Errorf("%d are left when they were taken", n)
 		}
 		s.kill("a")
-		s.fleets["b"].Audit(t.Context(), engine.EventSignedOut, "", "bob")
-		s.board.Fail(true)
+		s.managers["b"].Audit(t.Context(), engine.EventSignedOut, "", "bob")
+		s.notes.Fail(true)
 		s.after(20 * time.Second)
 		if got := s.audited("b"); len(got) != 0 {
 			t.Errorf("it remembers %q, though it cannot know", got)
 		}
-		s.board.Fail(false)
+		s.notes.Fail(false)
 		s.after(2 * time.Second)
 		if got := s.audited("b"); !slices.Equal(got, []string{"signed-out  by bob"}) {
 			t.Errorf("it remembers %q", got)
@@ -86,10 +86,10 @@ func TestWhatIsDoneAtAnyServerIsRemembered(t *testing.T) {
 // Actions that no server can audit delay nothing, and their number is bounded.
 func TestActionsThatAreNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSea(t, 0)
-		s.board = new(fleettest.NoteStore)
+		s := newServerGroup(t, 0)
+		s.notes = new(namespacestest.NoteStore)
 		for i, text := range []string{`{"kind":"made-by-a-later-version"}`, `{"kind":"sent"}`, `{"kind":""}`, `nonsense`, `{"kind":"link-made","about":"x","actor":"y"}`} {
-			if err := s.board.AddNote(t.Context(), "deed", fmt.Sprint(i), text); err != nil {
+			if err := s.notes.AddNote(t.Context(), "deed", fmt.Sprint(i), text); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -102,7 +102,7 @@ func TestActionsThatAreNotTaken(t *testing.T) {
 		s.after(5 * time.Second)
 		s.kill("a")
 		for range 1100 {
-			s.fleets["b"].Audit(t.Context(), engine.EventSignInFailed, "ana", "somebody")
+			s.managers["b"].Audit(t.Context(), engine.EventSignInFailed, "ana", "somebody")
 		}
 		if n := s.left(); n != 1000 {
 			t.Errorf("%d wait", n)

@@ -15,36 +15,36 @@ import (
 	"mayfly/engine"
 	"mayfly/engine/broker"
 	"mayfly/engine/namespaces"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 	"mayfly/storage/memory"
 )
 
-// A sea is a store that several servers share, with owners and live servers.
-type sea struct {
+// A serverGroup is a store that several servers share, with owners and live servers.
+type serverGroup struct {
 	t *testing.T
 
-	mu     sync.Mutex
-	specs  map[string]namespaces.Spec
-	owner  map[string]string    // of namespaces: a server
-	free   map[string]time.Time // since when they have no owner
-	gone   map[string]string    // their former owners that are gone
-	heard  map[string]time.Time // servers
-	owns   map[string]int
-	dead   map[string]bool
-	busy   map[string]bool          // namespaces with clients
-	slow   map[string]time.Duration // servers: time to take one; not changed once they run
-	moves  int                      // number of takings
-	board  *fleettest.NoteStore     // nil if there is none; not changed once servers run
-	fleets map[string]*namespaces.Manager
-	stops  map[string]context.CancelFunc
-	all    sync.WaitGroup
+	mu       sync.Mutex
+	specs    map[string]namespaces.Spec
+	owner    map[string]string    // of namespaces: a server
+	free     map[string]time.Time // since when they have no owner
+	gone     map[string]string    // their former owners that are gone
+	heard    map[string]time.Time // servers
+	owns     map[string]int
+	dead     map[string]bool
+	busy     map[string]bool           // namespaces with clients
+	slow     map[string]time.Duration  // servers: time to take one; not changed once they run
+	moves    int                       // number of takings
+	notes    *namespacestest.NoteStore // nil if there is none; not changed once servers run
+	managers map[string]*namespaces.Manager
+	stops    map[string]context.CancelFunc
+	all      sync.WaitGroup
 }
 
-func newSea(t *testing.T, count int) *sea {
-	s := &sea{
+func newServerGroup(t *testing.T, count int) *serverGroup {
+	s := &serverGroup{
 		t: t, specs: map[string]namespaces.Spec{}, owner: map[string]string{}, free: map[string]time.Time{}, gone: map[string]string{},
 		heard: map[string]time.Time{}, owns: map[string]int{}, dead: map[string]bool{}, busy: map[string]bool{},
-		fleets: map[string]*namespaces.Manager{}, stops: map[string]context.CancelFunc{},
+		managers: map[string]*namespaces.Manager{}, stops: map[string]context.CancelFunc{},
 	}
 	for i := range count {
 		name := fmt.Sprintf("n%02d", i)
@@ -53,28 +53,28 @@ func newSea(t *testing.T, count int) *sea {
 	return s
 }
 
-func (s *sea) List(context.Context) ([]namespaces.Spec, error) {
+func (s *serverGroup) List(context.Context) ([]namespaces.Spec, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.specs)), nil
 }
 
-func (s *sea) Add(_ context.Context, n namespaces.Spec) (namespaces.Spec, error) {
+func (s *serverGroup) Add(_ context.Context, n namespaces.Spec) (namespaces.Spec, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.specs[n.Name] = n
 	return n, nil
 }
 
-func (s *sea) Change(context.Context, namespaces.Spec) error { return errors.ErrUnsupported }
+func (s *serverGroup) Change(context.Context, namespaces.Spec) error { return errors.ErrUnsupported }
 
-func (s *sea) Remove(context.Context, namespaces.Spec, func() error) (string, error) {
+func (s *serverGroup) Remove(context.Context, namespaces.Spec, func() error) (string, error) {
 	return "", errors.ErrUnsupported
 }
 
-// roll is one server's view of the sea.
+// roll is one server's view of the serverGroup.
 type roll struct {
-	*sea
+	*serverGroup
 	name string
 }
 
@@ -113,7 +113,7 @@ func (r roll) open(ctx context.Context, namespace string, standby func(engine.Ow
 		r.mu.Lock()
 		owner := r.owner[namespace]
 		since, gone := r.free[namespace], r.gone[namespace]
-		f := r.fleets[r.name]
+		f := r.managers[r.name]
 		r.mu.Unlock()
 		switch {
 		case owner == "" && (gone == "" || time.Since(since) >= lease):
@@ -175,23 +175,23 @@ func (h *held) Close() error {
 }
 
 // start starts a new server, or one again.
-func (s *sea) start(name string) {
+func (s *serverGroup) start(name string) {
 	r := roll{s, name}
 	log := slog.New(slog.DiscardHandler)
 	keeper := func(namespace string) *namespaces.Keeper {
 		return &namespaces.Keeper{
-			Protocols: &doors{}, Logger: log, Broker: broker.Options{Name: namespace, Logger: log}, Shared: true,
+			Protocols: &protocols{}, Logger: log, Broker: broker.Options{Name: namespace, Logger: log}, Shared: true,
 			Open: func(standby func(engine.Owner), _ int) func(context.Context) (engine.Store, error) {
 				return func(ctx context.Context) (engine.Store, error) { return r.open(ctx, namespace, standby) }
 			},
 		}
 	}
-	var board namespaces.NoteStore
-	if s.board != nil {
-		board = s.board
+	var store namespaces.NoteStore
+	if s.notes != nil {
+		store = s.notes
 	}
 	f := namespaces.New(namespaces.Options{
-		Main: keeper("default"), Catalogue: s, Notes: board, Logger: log, RefreshInterval: 2 * time.Second, Membership: r, Name: name,
+		Main: keeper("default"), Catalogue: s, Notes: store, Logger: log, RefreshInterval: 2 * time.Second, Membership: r, Name: name,
 		NewKeeper: func(n namespaces.Spec) *namespaces.Keeper { return keeper(n.Name) },
 		Drop:      func(namespaces.Spec, string) {},
 		Busy: func(namespace string) bool {
@@ -202,7 +202,7 @@ func (s *sea) start(name string) {
 	})
 	ctx, stop := context.WithCancel(s.t.Context())
 	s.mu.Lock()
-	s.fleets[name], s.stops[name] = f, stop
+	s.managers[name], s.stops[name] = f, stop
 	delete(s.dead, name)
 	s.mu.Unlock()
 	s.all.Go(func() {
@@ -213,7 +213,7 @@ func (s *sea) start(name string) {
 }
 
 // kill ends a server as if its machine had crashed.
-func (s *sea) kill(name string) {
+func (s *serverGroup) kill(name string) {
 	s.mu.Lock()
 	s.dead[name] = true
 	for namespace, owner := range s.owner {
@@ -227,7 +227,7 @@ func (s *sea) kill(name string) {
 }
 
 // after waits, and returns how many namespaces each server owns, and how many none does.
-func (s *sea) after(d time.Duration) string {
+func (s *serverGroup) after(d time.Duration) string {
 	time.Sleep(d)
 	synctest.Wait()
 	s.mu.Lock()
@@ -245,14 +245,14 @@ func (s *sea) after(d time.Duration) string {
 	return fmt.Sprint(count)
 }
 
-func (s *sea) expect(d time.Duration, want string) {
+func (s *serverGroup) expect(d time.Duration, want string) {
 	s.t.Helper()
 	if got := s.after(d); got != want {
 		s.t.Errorf("namespaces are with %s; want %s", got, want)
 	}
 }
 
-func (s *sea) end() {
+func (s *serverGroup) end() {
 	s.mu.Lock()
 	for _, stop := range s.stops {
 		stop()
@@ -264,7 +264,7 @@ func (s *sea) end() {
 // Namespaces are spread over the live servers, and then stay.
 func TestNamespacesAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSea(t, 11)
+		s := newServerGroup(t, 11)
 		s.start("a")
 		s.expect(3*time.Second, "map[a:12]")
 		s.start("b")
@@ -292,7 +292,7 @@ func TestNamespacesAreSpread(t *testing.T) {
 // Namespaces with connected clients stay; free ones go to the server with fewer.
 func TestBusyNamespacesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSea(t, 5)
+		s := newServerGroup(t, 5)
 		for name := range s.specs {
 			s.busy[name] = true
 		}
@@ -300,7 +300,7 @@ func TestBusyNamespacesStay(t *testing.T) {
 		s.after(3 * time.Second)
 		s.start("b")
 		s.expect(time.Hour, "map[a:6 b:0]")
-		f := s.fleets["a"]
+		f := s.managers["a"]
 		if n, err := f.Create(t.Context(), namespaces.Spec{Name: "new"}, "tester"); err != nil || n.State != namespaces.Standby || n.Owner.Host != "b" {
 			t.Errorf("made is %+v, %v", n, err)
 		}
@@ -318,7 +318,7 @@ func TestBusyNamespacesStay(t *testing.T) {
 // does not take goes to another.
 func TestEveryNamespaceHasAnOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSea(t, 5)
+		s := newServerGroup(t, 5)
 		for i := range 20 { // another server appears again and again, but takes none
 			time.AfterFunc(time.Duration(i)*time.Second, func() {
 				s.mu.Lock()
@@ -338,7 +338,7 @@ func TestEveryNamespaceHasAnOwner(t *testing.T) {
 // server that finds it does not interfere.
 func TestMakerFillsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSea(t, 5)
+		s := newServerGroup(t, 5)
 		s.slow = map[string]time.Duration{"a": 30 * time.Millisecond}
 		s.start("a")
 		s.after(3 * time.Second)
@@ -346,7 +346,7 @@ func TestMakerFillsFirst(t *testing.T) {
 		s.after(2*time.Second - 5*time.Millisecond) // b reads the catalogue before a has it
 		for i := range 4 {
 			name := fmt.Sprintf("made%d", i)
-			n, warned, err := s.fleets["a"].CreateDefined(t.Context(), namespaces.Spec{Name: name}, []byte(`{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q"}]}]}}`), "tester")
+			n, warned, err := s.managers["a"].CreateDefined(t.Context(), namespaces.Spec{Name: name}, []byte(`{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q"}]}]}}`), "tester")
 			if err != nil || len(warned.First) > 0 || n.State != namespaces.Serving {
 				t.Errorf("%s: %+v, %v", name, n, err)
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 // A namespace is created with everything in a Config.json, or not at all.
-func TestFleetCreateDefined(t *testing.T) {
+func TestManagerCreateDefined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
 		config := func(queue string) []byte {

@@ -33,8 +33,8 @@ const shutdownTimeout = 10 * time.Second
 // once.
 type Keeper struct {
 	// Open returns the function that opens the store. Where servers share it, that takes as
-	// long as another one owns the namespace, and calls standby with the owner. lost is how
-	// often in a row the namespace was lost since it was served for minServed, or ever.
+	// long as another one owns the namespace, and calls standby with the owner. lostOwnership is how
+	// often in a row the namespace was lostOwnership since it was served for minServed, or ever.
 	Open      func(standby func(engine.Owner), lost int) func(context.Context) (engine.Store, error)
 	Broker    broker.Options
 	Protocols Protocols
@@ -50,7 +50,7 @@ type Keeper struct {
 	OnShutdown func(context.Context) error
 	Logger     *slog.Logger // zero means slog.Default
 
-	lostCount int  // lost, of Open
+	lostCount int  // lostOwnership, of Open
 	trying    bool // it tries to own the namespace for as long as it takes
 	waiting   NotServed
 	leaving   sync.WaitGroup // watchers of brokers that have ended
@@ -189,7 +189,7 @@ func (k *Keeper) try(ctx context.Context) (*broker.Broker, error) {
 }
 
 // serve serves a broker until ctx ends or the broker does, and closes it. fenced reports that
-// the namespace was lost to another server, and that this one may stand by.
+// the namespace was lostOwnership to another server, and that this one may stand by.
 func (k *Keeper) serve(ctx context.Context, b *broker.Broker) (fenced bool, err error) {
 	began := time.Now()
 	defer func() {
@@ -203,7 +203,7 @@ func (k *Keeper) serve(ctx context.Context, b *broker.Broker) (fenced bool, err 
 	}()
 	served, err := k.Protocols.Serve(ctx, b)
 	if err != nil {
-		if k.lost(b) {
+		if k.lostOwnership(b) {
 			return true, nil
 		}
 		if ctx.Err() != nil { // it was stopped before it began
@@ -214,7 +214,7 @@ func (k *Keeper) serve(ctx context.Context, b *broker.Broker) (fenced bool, err 
 	k.waiting, k.trying = NotServed{}, k.Shared || k.RetryForever
 	select {
 	case <-b.Done():
-		lost := k.lost(b)
+		lost := k.lostOwnership(b)
 		if !lost && !k.RetryForever {
 			err = errors.New("the broker has stopped")
 			break
@@ -250,16 +250,16 @@ func (k *Keeper) end(ctx context.Context, served ServeHandle) {
 	served.Close()
 }
 
-// lost reports whether a broker has ended because another server may own the namespace. It
+// lostOwnership reports whether a broker has ended because another server may own the namespace. It
 // closes a broker that has not ended.
-func (k *Keeper) lost(b *broker.Broker) bool {
+func (k *Keeper) lostOwnership(b *broker.Broker) bool {
 	return k.Shared && errors.Is(b.Close(), engine.ErrFenced)
 }
 
 // close closes the broker. Losing the namespace meanwhile is no failure where servers share a
 // store.
 func (k *Keeper) close(b *broker.Broker) error {
-	if err := b.Close(); err != nil && !k.lost(b) {
+	if err := b.Close(); err != nil && !k.lostOwnership(b) {
 		return fmt.Errorf("the broker did not stop cleanly: %w", err)
 	}
 	return nil

@@ -19,32 +19,32 @@ import (
 
 var errDisk = errors.New("the disk is gone")
 
-// doors records its calls.
-type doors struct {
+// protocols records its calls.
+type protocols struct {
 	mu      sync.Mutex
-	told    []string
+	calls   []string
 	broker  *broker.Broker
 	waiting namespaces.NotServed
 	refuse  error             // the error of Serve
 	heard   func(what string) // called with each record, unless it is nil
 }
 
-func (d *doors) note(what string) {
+func (d *protocols) note(what string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.told = append(d.told, what)
+	d.calls = append(d.calls, what)
 	if d.heard != nil {
 		d.heard(what)
 	}
 }
 
-func (d *doors) said() []string {
+func (d *protocols) list() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return slices.Clone(d.told)
+	return slices.Clone(d.calls)
 }
 
-func (d *doors) Serve(_ context.Context, b *broker.Broker) (namespaces.ServeHandle, error) {
+func (d *protocols) Serve(_ context.Context, b *broker.Broker) (namespaces.ServeHandle, error) {
 	if d.refuse != nil {
 		return nil, d.refuse
 	}
@@ -53,7 +53,7 @@ func (d *doors) Serve(_ context.Context, b *broker.Broker) (namespaces.ServeHand
 	return served{d}, nil
 }
 
-func (d *doors) StandBy(w namespaces.NotServed) {
+func (d *protocols) StandBy(w namespaces.NotServed) {
 	d.waiting = w
 	switch {
 	case w.Owner != (engine.Owner{}):
@@ -65,7 +65,7 @@ func (d *doors) StandBy(w namespaces.NotServed) {
 	}
 }
 
-type served struct{ d *doors }
+type served struct{ d *protocols }
 
 func (s served) Shutdown(context.Context) error { s.d.note("leave"); return nil }
 func (s served) Close()                         { s.d.note("close") }
@@ -87,16 +87,16 @@ func opening(open func() (engine.Store, error)) func(func(engine.Owner), int) fu
 	}
 }
 
-func expect(t *testing.T, d *doors, want ...string) {
+func expect(t *testing.T, d *protocols, want ...string) {
 	t.Helper()
-	if got := d.said(); !slices.Equal(got, want) {
+	if got := d.list(); !slices.Equal(got, want) {
 		t.Errorf("the doors were told %q; want %q", got, want)
 	}
 }
 
 func TestKeeperServesUntilTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := &doors{}
+		d := &protocols{}
 		stop := keep(t, &namespaces.Keeper{Protocols: d, Open: opening(func() (engine.Store, error) { return new(memory.Store), nil }), OnShutdown: func(context.Context) error {
 			d.note("shut")
 			return nil
@@ -118,7 +118,7 @@ func TestKeeperServesUntilTheEnd(t *testing.T) {
 func TestKeeperGivesUpUnlessItLasts(t *testing.T) {
 	failing := opening(func() (engine.Store, error) { return nil, errDisk })
 	synctest.Test(t, func(t *testing.T) {
-		d := &doors{}
+		d := &protocols{}
 		stop := keep(t, &namespaces.Keeper{Protocols: d, Open: failing})
 		synctest.Wait()
 		if err := stop(); !errors.Is(err, errDisk) {
@@ -127,7 +127,7 @@ func TestKeeperGivesUpUnlessItLasts(t *testing.T) {
 		expect(t, d)
 	})
 	synctest.Test(t, func(t *testing.T) {
-		d := &doors{}
+		d := &protocols{}
 		var mended atomic.Bool
 		stop := keep(t, &namespaces.Keeper{Protocols: d, RetryForever: true, Open: opening(func() (engine.Store, error) {
 			if !mended.Load() {
@@ -152,11 +152,11 @@ func TestKeeperGivesUpUnlessItLasts(t *testing.T) {
 }
 
 // If a namespace cannot be served, its broker is closed; a lasting keeper tries again.
-func TestKeeperWhenDoorsRefuse(t *testing.T) {
+func TestKeeperWhenProtocolsRefuse(t *testing.T) {
 	for _, lasting := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			opened := 0
-			d := &doors{refuse: errDisk}
+			d := &protocols{refuse: errDisk}
 			stop := keep(t, &namespaces.Keeper{Protocols: d, RetryForever: lasting, Open: opening(func() (engine.Store, error) { opened++; return new(memory.Store), nil })})
 			time.Sleep(5 * time.Second) // longer than the pause
 			err := stop()
@@ -175,14 +175,14 @@ func TestKeeperWhenDoorsRefuse(t *testing.T) {
 func TestKeeperWhenTheBrokerEnds(t *testing.T) {
 	for _, lasting := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			d := &doors{}
+			d := &protocols{}
 			stop := keep(t, &namespaces.Keeper{Protocols: d, RetryForever: lasting, Open: opening(func() (engine.Store, error) { return new(memory.Store), nil })})
 			synctest.Wait()
 			_ = d.broker.Close()
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
 			err := stop()
-			got := d.said()
+			got := d.list()
 			if lasting && (err != nil || !slices.Contains(got, "The broker has stopped.") || slices.Index(got[1:], "serve") < 0) {
 				t.Errorf("told %q, ended with %v", got, err)
 			}
@@ -199,7 +199,7 @@ type fenced struct{ memory.Store }
 func (*fenced) Close() error { return engine.ErrFenced }
 
 // Consecutive losses are counted until the namespace was served for a while.
-func TestKeeperCountsWhatWasLost(t *testing.T) {
+func TestKeeperCountsLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var counts []int
 		steps := []func() (engine.Store, error){
@@ -210,7 +210,7 @@ func TestKeeperCountsWhatWasLost(t *testing.T) {
 			func() (engine.Store, error) { return new(fenced), nil }, // served for long
 			func() (engine.Store, error) { return new(memory.Store), nil },
 		}
-		d := &doors{}
+		d := &protocols{}
 		stop := keep(t, &namespaces.Keeper{Protocols: d, RetryForever: true, Shared: true, Open: func(_ func(engine.Owner), lost int) func(context.Context) (engine.Store, error) {
 			open := steps[len(counts)]
 			counts = append(counts, lost)

@@ -99,7 +99,7 @@ type Manager struct {
 	leaving      sync.WaitGroup // members that have not yet notified their watchers of the end
 	wg           sync.WaitGroup // members, and timers of temporary ones
 	changing     chan struct{}  // holds one: the goroutine that changes the catalogue
-	actionNotes  atomic.Uint64  // number of actions posted to the board
+	actionNotes  atomic.Uint64  // number of actions posted to the note store
 
 	mu           sync.Mutex
 	byName       map[string]*member // the other namespaces; guarded by mu

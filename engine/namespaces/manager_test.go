@@ -94,22 +94,22 @@ func (c *catalogue) open(name string) (engine.Store, error) {
 
 // A harbour is a Manager in a bubble.
 type harbour struct {
-	t     *testing.T
-	c     *catalogue
-	f     *namespaces.Manager
-	main  *doors
-	mu    sync.Mutex
-	doors map[string]*doors
-	ended chan error
-	stop  context.CancelFunc
+	t         *testing.T
+	c         *catalogue
+	f         *namespaces.Manager
+	main      *protocols
+	mu        sync.Mutex
+	protocols map[string]*protocols
+	ended     chan error
+	stop      context.CancelFunc
 	// atShut is called when the Manager waits for the last request.
 	atShut func()
 }
 
 func launch(t *testing.T, c *catalogue, change func(*namespaces.Options)) *harbour {
 	log := slog.New(slog.DiscardHandler)
-	h := &harbour{t: t, c: c, main: &doors{}, doors: map[string]*doors{}, ended: make(chan error, 1)}
-	keeper := func(name string, d *doors) *namespaces.Keeper {
+	h := &harbour{t: t, c: c, main: &protocols{}, protocols: map[string]*protocols{}, ended: make(chan error, 1)}
+	keeper := func(name string, d *protocols) *namespaces.Keeper {
 		return &namespaces.Keeper{
 			Protocols: d, Logger: log, Broker: broker.Options{Name: name, Logger: log},
 			Open: opening(func() (engine.Store, error) { return c.open(name) }),
@@ -118,9 +118,9 @@ func launch(t *testing.T, c *catalogue, change func(*namespaces.Options)) *harbo
 	o := namespaces.Options{
 		Main: keeper("default", h.main), Catalogue: c, Logger: log,
 		NewKeeper: func(s namespaces.Spec) *namespaces.Keeper {
-			d := &doors{}
+			d := &protocols{}
 			h.mu.Lock()
-			h.doors[s.Name] = d
+			h.protocols[s.Name] = d
 			h.mu.Unlock()
 			return keeper(s.Name, d)
 		},
@@ -144,10 +144,10 @@ func launch(t *testing.T, c *catalogue, change func(*namespaces.Options)) *harbo
 	return h
 }
 
-func (h *harbour) of(name string) *doors {
+func (h *harbour) of(name string) *protocols {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.doors[name]
+	return h.protocols[name]
 }
 
 func (h *harbour) end() error {
@@ -211,7 +211,7 @@ func queues(t *testing.T, f *namespaces.Manager, name string) (out []string) {
 
 // A created namespace exists after a restart, with its contents, and namespaces are
 // independent of each other.
-func TestFleetFindsThemAgain(t *testing.T) {
+func TestManagerFindsThemAgain(t *testing.T) {
 	c := newCatalogue()
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, c, nil)
@@ -245,7 +245,7 @@ func TestFleetFindsThemAgain(t *testing.T) {
 }
 
 // A namespace that cannot be opened reports why, is tried again, and does not affect others.
-func TestFleetOneFails(t *testing.T) {
+func TestManagerOneFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCatalogue()
 		c.specs["bad"], c.specs["good"] = namespaces.Spec{Name: "bad"}, namespaces.Spec{Name: "good"}
@@ -271,7 +271,7 @@ func TestFleetOneFails(t *testing.T) {
 
 // The end of the server's own namespace ends all, and watchers are notified before requests
 // end.
-func TestFleetEnds(t *testing.T) {
+func TestManagerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
 		h.create(namespaces.Spec{Name: "shop"})
@@ -313,7 +313,7 @@ func TestFleetEnds(t *testing.T) {
 	})
 }
 
-func TestFleetCreateIsRefused(t *testing.T) {
+func TestManagerCreateIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), func(o *namespaces.Options) { o.Max, o.MaxTemporary = 3, 1 })
 		h.create(namespaces.Spec{Name: "shop"})
@@ -343,7 +343,7 @@ func TestFleetCreateIsRefused(t *testing.T) {
 	})
 }
 
-func TestFleetRemove(t *testing.T) {
+func TestManagerRemove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
 		h.create(namespaces.Spec{Name: "shop"})
@@ -376,15 +376,15 @@ func TestFleetRemove(t *testing.T) {
 		if got := fmt.Sprint(queues(t, h.f, "shop")); got != "[]" {
 			t.Errorf("the new shop has %s", got)
 		}
-		var told []string
+		var calls []string
 		events, _, err := h.main.broker.Events().After(t.Context(), 1)
 		for _, e := range events {
 			if e.Audit {
-				told = append(told, fmt.Sprint(e.Kind, " ", e.Reason, " by ", e.Actor))
+				calls = append(calls, fmt.Sprint(e.Kind, " ", e.Reason, " by ", e.Actor))
 			}
 		}
-		if want := "namespace-created shop by tester, namespace-removed shop by tester, namespace-created shop by tester"; err != nil || strings.Join(told, ", ") != want {
-			t.Errorf("it is remembered that %q, %v; want %s", told, err, want)
+		if want := "namespace-created shop by tester, namespace-removed shop by tester, namespace-created shop by tester"; err != nil || strings.Join(calls, ", ") != want {
+			t.Errorf("it is remembered that %q, %v; want %s", calls, err, want)
 		}
 		if err := h.end(); err != nil {
 			t.Error(err)
@@ -394,7 +394,7 @@ func TestFleetRemove(t *testing.T) {
 
 // A namespace that is being removed when the server ends does not block it: they wait for each
 // other no longer than watchers take.
-func TestFleetEndsWhileOneIsRemoved(t *testing.T) {
+func TestManagerEndsWhileOneIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
 		h.create(namespaces.Spec{Name: "shop"})
@@ -428,7 +428,7 @@ func TestFleetEndsWhileOneIsRemoved(t *testing.T) {
 
 // Known is called once, when all namespaces are known, whatever happens to the catalogue
 // first.
-func TestFleetIsKnown(t *testing.T) {
+func TestManagerIsKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCatalogue()
 		c.specs["shop"] = namespaces.Spec{Name: "shop"}
@@ -459,7 +459,7 @@ func TestFleetIsKnown(t *testing.T) {
 
 // A namespace with other limits is opened again with its contents, here and on other servers;
 // no client learns that it is gone.
-func TestFleetChange(t *testing.T) {
+func TestManagerChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), func(o *namespaces.Options) { o.RefreshInterval = 2 * time.Second })
 		h.create(namespaces.Spec{Name: "shop", Profile: "premium"})
@@ -504,14 +504,14 @@ func TestFleetChange(t *testing.T) {
 		if n, _ := h.f.Find("shop"); n.Profile != "" || fmt.Sprint(queues(t, h.f, "shop")) != "[orders]" {
 			t.Errorf("it is %+v with %v", n, queues(t, h.f, "shop"))
 		}
-		told := 0
+		notified := 0
 		for _, e := range h.main.broker.Events().Recent(100) {
 			if e.Kind == engine.EventNamespaceChanged && e.Actor == "tester" && e.Reason == "shop (emulator)" {
-				told++
+				notified++
 			}
 		}
-		if told != 1 {
-			t.Errorf("it is told %d times", told)
+		if notified != 1 {
+			t.Errorf("it is told %d times", notified)
 		}
 		if err := h.end(); err != nil {
 			t.Error(err)

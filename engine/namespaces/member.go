@@ -113,9 +113,9 @@ func (m *member) namespace() Namespace {
 
 // recordingProtocols are Protocols that record their calls in the member.
 type recordingProtocols struct {
-	m    *member
-	to   Protocols
-	told func()
+	m       *member
+	to      Protocols
+	changed func()
 }
 
 func (w recordingProtocols) Serve(ctx context.Context, b *broker.Broker) (ServeHandle, error) {
@@ -127,7 +127,7 @@ func (w recordingProtocols) Serve(ctx context.Context, b *broker.Broker) (ServeH
 	w.m.b, w.m.waiting = b, NotServed{}
 	w.m.mu.Unlock()
 	w.m.setOwned(true)
-	w.told()
+	w.changed()
 	return served, nil
 }
 
@@ -140,5 +140,5 @@ func (w recordingProtocols) StandBy(is NotServed) {
 	w.m.b, w.m.waiting = nil, is
 	w.m.mu.Unlock()
 	w.m.setOwned(false)
-	w.told()
+	w.changed()
 }

@@ -35,14 +35,14 @@ const (
 	readInterval    = time.Second
 	minReadInterval = 200 * time.Millisecond // minimum time between readings that callers ask for
 	readTimeout     = 5 * time.Second
-	// trustFor is how long the last reading is trusted while the board cannot be read.
+	// trustFor is how long the last reading is trusted while the note store cannot be read.
 	trustFor = 10 * time.Second
 )
 
 // A NoteReader reads the notes of a kind, again and again. Make it with NewNoteReader. It is safe for
 // concurrent use; Run is called once.
 type NoteReader struct {
-	board   NoteStore
+	store   NoteStore
 	kind    string
 	receive func(notes []Note, began time.Time)
 	log     *slog.Logger
@@ -56,8 +56,8 @@ type NoteReader struct {
 
 // NewNoteReader returns a reader. It calls take with all notes after each reading, and with the
 // time when that reading began. Calls of take do not overlap.
-func NewNoteReader(board NoteStore, kind string, take func(notes []Note, began time.Time), log *slog.Logger) *NoteReader {
-	return &NoteReader{board: board, kind: kind, receive: take, log: cmp.Or(log, slog.Default()), reading: make(chan struct{}, 1)}
+func NewNoteReader(store NoteStore, kind string, take func(notes []Note, began time.Time), log *slog.Logger) *NoteReader {
+	return &NoteReader{store: store, kind: kind, receive: take, log: cmp.Or(log, slog.Default()), reading: make(chan struct{}, 1)}
 }
 
 // Run reads at once and then every second, until ctx ends. After each attempt, even a failed
@@ -65,12 +65,12 @@ func NewNoteReader(board NoteStore, kind string, take func(notes []Note, began t
 func (r *NoteReader) Run(ctx context.Context, then func(context.Context)) {
 	every := time.NewTicker(readInterval)
 	defer every.Stop()
-	for told := false; ; {
+	for logged := false; ; {
 		err := r.Refresh(ctx)
-		if err != nil && !told && ctx.Err() == nil {
+		if err != nil && !logged && ctx.Err() == nil {
 			r.log.Warn("notes of other servers cannot be read; retrying", "kind", r.kind, "err", err)
 		}
-		told = err != nil
+		logged = err != nil
 		then(ctx)
 		select {
 		case <-every.C:
@@ -109,7 +109,7 @@ func (r *NoteReader) Refresh(ctx context.Context) error {
 	defer cancel()
 	began := time.Now()
 	r.triedAt, r.readErr = began, nil
-	notes, err := r.board.Notes(reading, r.kind)
+	notes, err := r.store.Notes(reading, r.kind)
 	if err != nil {
 		err = fmt.Errorf("read the notes of other servers: %w", err)
 		if ctx.Err() == nil {

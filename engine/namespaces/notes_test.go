@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"mayfly/engine/namespaces"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 )
 
 // A reader reads every second, and reports for how long its reading may be trusted.
 func TestReaderReadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b fleettest.NoteStore
+		var b namespacestest.NoteStore
 		var seen atomic.Value
 		r := namespaces.NewNoteReader(&b, "key", func(notes []namespaces.Note, _ time.Time) { seen.Store(notes) }, slog.New(slog.DiscardHandler))
 		if r.IsFresh() {
@@ -61,7 +61,7 @@ func TestReaderReadsAgain(t *testing.T) {
 // Concurrent callers of Refresh share a reading, and many of them cause no load.
 func TestReaderIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b fleettest.NoteStore
+		var b namespacestest.NoteStore
 		r := namespaces.NewNoteReader(&b, "key", func([]namespaces.Note, time.Time) {}, slog.New(slog.DiscardHandler))
 		began := time.Now()
 		for range 3 {
@@ -94,8 +94,8 @@ func TestReaderIsShared(t *testing.T) {
 	})
 }
 
-// A stuck board never answers, as if the network dropped everything.
-type stuck struct{ fleettest.NoteStore }
+// A stuck store never answers, as if the network dropped everything.
+type stuck struct{ namespacestest.NoteStore }
 
 func (*stuck) Notes(ctx context.Context, _ string) ([]namespaces.Note, error) {
 	<-ctx.Done()
@@ -135,7 +135,7 @@ func TestReaderThatCannotReadIsShared(t *testing.T) {
 // A note that is put up before a fresh reading is in it.
 func TestReaderIsFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var b fleettest.NoteStore
+		var b namespacestest.NoteStore
 		n := 0
 		r := namespaces.NewNoteReader(&b, "key", func(notes []namespaces.Note, _ time.Time) { n = len(notes) }, slog.New(slog.DiscardHandler))
 		for i := range 5 {

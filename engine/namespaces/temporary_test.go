@@ -11,7 +11,7 @@ import (
 )
 
 // A temporary namespace is in no catalogue, and goes by itself: not a moment early.
-func TestFleetTemporary(t *testing.T) {
+func TestManagerTemporary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
 		n := h.create(namespaces.Spec{Name: "demo", Temporary: true, Until: time.Now().Add(time.Hour)})
@@ -35,7 +35,7 @@ func TestFleetTemporary(t *testing.T) {
 }
 
 // Namespaces that another server adds to or removes from the catalogue are found.
-func TestFleetReadsAgain(t *testing.T) {
+func TestManagerReadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), func(o *namespaces.Options) { o.RefreshInterval = 2 * time.Second })
 		h.create(namespaces.Spec{Name: "demo", Temporary: true})
@@ -66,7 +66,7 @@ func TestFleetReadsAgain(t *testing.T) {
 }
 
 // An expired namespace does not take a new one of the same name along.
-func TestFleetExpiryIsOfItsOwn(t *testing.T) {
+func TestManagerExpiryIsOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := launch(t, newCatalogue(), nil)
 		h.create(namespaces.Spec{Name: "demo", Temporary: true, Until: time.Now().Add(time.Hour)})

@@ -16,7 +16,7 @@ func event(k engine.EventKind, path, to, reason string) engine.Event {
 // at returns an instant, in seconds after a multiple of five minutes.
 func at(seconds int64) engine.Instant { return engine.Instant(300_000_000 + seconds*1000) }
 
-func TestWhatEventsCount(t *testing.T) {
+func TestCountsOfEvents(t *testing.T) {
 	for name, tc := range map[string]struct {
 		e        engine.Event
 		from, to Counts

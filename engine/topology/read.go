@@ -96,12 +96,12 @@ func (r *reader) root(n *node) {
 	config := r.members(user, file[user], memberNames{"Namespaces*", "Logging"})
 	r.logging(user+".Logging", config["Logging"])
 	const at = user + ".Namespaces"
-	if spaces := config["Namespaces"]; r.is(at, spaces, list) {
-		if len(spaces.items) != 1 {
-			r.problems.add(at, "The file must have exactly 1 namespace, not %d.", len(spaces.items))
+	if namespaces := config["Namespaces"]; r.is(at, namespaces, list) {
+		if len(namespaces.items) != 1 {
+			r.problems.add(at, "The file must have exactly 1 namespace, not %d.", len(namespaces.items))
 			return
 		}
-		r.namespace(at+"[0]", spaces.items[0])
+		r.namespace(at+"[0]", namespaces.items[0])
 	}
 }
 

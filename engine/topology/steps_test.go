@@ -147,7 +147,7 @@ func TestStepsUpdate(t *testing.T) {
 
 // What a file cannot express stays as it is: authorization rules, partitioning, and the
 // spelling of a destination.
-func TestStepsKeepWhatAFileCannotSay(t *testing.T) {
+func TestStepsKeepSettingsThatAFileCannotHave(t *testing.T) {
 	ns := empty()
 	was := engine.Config{
 		AuthorizationRules: []engine.AccessRule{{Name: "ci", Rights: engine.SendRight, PrimaryKey: "k", CreatedAt: 7}}, EnablePartitioning: true,

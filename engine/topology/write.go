@@ -23,15 +23,15 @@ import (
 func Write(namespace string, have []engine.EntityState, l engine.Limits) ([]byte, error) {
 	have = slices.Clone(have)
 	slices.SortFunc(have, func(a, b engine.EntityState) int { return cmp.Compare(a.Path.Fold(), b.Path.Fold()) })
-	space := writtenNamespace{Name: namespace}
+	written := writtenNamespace{Name: namespace}
 	topics := map[string]int{}
 	for _, e := range have {
 		switch e.Kind {
 		case engine.Queue:
-			space.Queues = append(space.Queues, writtenEntity{Name: string(e.Path), Properties: changedProperties(e, l)})
+			written.Queues = append(written.Queues, writtenEntity{Name: string(e.Path), Properties: changedProperties(e, l)})
 		case engine.Topic:
-			topics[e.Path.Fold()] = len(space.Topics)
-			space.Topics = append(space.Topics, writtenTopic{writtenEntity{Name: string(e.Path), Properties: changedProperties(e, l)}, nil})
+			topics[e.Path.Fold()] = len(written.Topics)
+			written.Topics = append(written.Topics, writtenTopic{writtenEntity{Name: string(e.Path), Properties: changedProperties(e, l)}, nil})
 		}
 	}
 	for _, e := range have {
@@ -51,10 +51,10 @@ func Write(namespace string, have []engine.EntityState, l engine.Limits) ([]byte
 			}
 			s.Rules = &rules
 		}
-		space.Topics[at].Subscriptions = append(space.Topics[at].Subscriptions, s)
+		written.Topics[at].Subscriptions = append(written.Topics[at].Subscriptions, s)
 	}
 	var file writtenFile
-	file.UserConfig.Namespaces = []writtenNamespace{space}
+	file.UserConfig.Namespaces = []writtenNamespace{written}
 	file.UserConfig.Logging.Type = "File"
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)

@@ -25,7 +25,7 @@ type piece struct {
 
 func rec(r engine.Record) piece { return piece{frameRecord, string(codec.Append(nil, r))} }
 
-func past(e engine.Event) piece {
+func eventPiece(e engine.Event) piece {
 	return piece{frameEvent, string(codec.AppendEvent(binary.AppendUvarint(nil, 3), &e))}
 }
 
@@ -60,7 +60,7 @@ var (
 	good  = []piece{
 		head, rec(engine.Clock{Now: 5}), queue, rec(engine.Meter{Subqueue: 1, NextSeq: 2}),
 		content(7, 300_000), chunk(bodyFrameBytes), chunk(300_000 - bodyFrameBytes), content(8, 0),
-		rec(engine.Message{Key: 7, Content: 7, Subqueue: 1, Seq: 1}), past(engine.Event{N: 1, Kind: engine.EventSent, At: 4}),
+		rec(engine.Message{Key: 7, Content: 7, Subqueue: 1, Seq: 1}), eventPiece(engine.Event{N: 1, Kind: engine.EventSent, At: 4}),
 		{frameTrailer, `{"queues":1,"meters":1,"contents":2,"bodies":1,"bodyBytes":300000,"messages":1,"events":1,"to come":1}`},
 	}
 )

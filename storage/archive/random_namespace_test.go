@@ -201,7 +201,7 @@ func (m *maker) known(uint64) uint64 { return m.given[m.IntN(len(m.given))] }
 func random(t *testing.T, d enginetest.Generator, n int) *memory.Store {
 	m := &maker{Generator: d, s: new(memory.Store), at: 1000}
 	sizes := []int64{0, 1, 1000, 65_536, 65_537, 262_144, 262_145, 700_000}
-	var places []engine.SubqueueID
+	var ids []engine.SubqueueID
 	for range 3 {
 		m.s, m.n = m.s.Reopen(), 0
 		b := &engine.Batch{Hard: true, Now: m.at, Access: &engine.Access{}}
@@ -218,7 +218,7 @@ func random(t *testing.T, d enginetest.Generator, n int) *memory.Store {
 			m.Fill(&e)
 			e.ID, e.DeadLetterID, e.TransferID, e.Kind = engine.SubqueueID(m.id()), engine.SubqueueID(m.id()), engine.SubqueueID(m.id()), engine.EntityKind(1+m.IntN(3))
 			b.Entities = append(b.Entities, e)
-			places = append(places, e.ID, e.DeadLetterID, e.TransferID)
+			ids = append(ids, e.ID, e.DeadLetterID, e.TransferID)
 			b.Meters = append(b.Meters, engine.Meter{Subqueue: e.ID, NextSeq: 9, LastUsed: 8, AccessedAt: 7}, engine.Meter{Subqueue: e.DeadLetterID})
 			var r engine.Rule
 			m.Fill(&r)
@@ -248,7 +248,7 @@ func random(t *testing.T, d enginetest.Generator, n int) *memory.Store {
 			for copies := range 2 {
 				var g engine.Message
 				m.Fill(&g)
-				if g.Key, g.Content, g.Subqueue = k, k, places[m.IntN(len(places))]; copies > 0 {
+				if g.Key, g.Content, g.Subqueue = k, k, ids[m.IntN(len(ids))]; copies > 0 {
 					g.Key = engine.Key(m.id())
 				}
 				b.Messages = append(b.Messages, g)

@@ -251,12 +251,12 @@ func (r *restorer) restoreBody(c engine.StoredContent, body io.Reader) error {
 
 // restoreEvent stores an event under a new number. Audit events go with a batch, as they did
 // originally.
-func (r *restorer) restoreEvent(past engine.HistoryEvent) error {
+func (r *restorer) restoreEvent(recorded engine.HistoryEvent) error {
 	if r.history == nil {
 		r.skippedEvents++
 		return nil
 	}
-	e := r.mapID.mapEvent(past.Event)
+	e := r.mapID.mapEvent(recorded.Event)
 	r.eventCount++
 	e.N = r.eventCount
 	if e.Audit {
@@ -332,9 +332,9 @@ func (r *restorer) checkEmpty() (there existingContent, err error) {
 // MessageIds go with their subqueues.
 func (r *restorer) removeUnfinished(there existingContent) error {
 	for _, e := range there.entities {
-		for _, place := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {
-			if place != 0 {
-				r.b.DropSubqueues = append(r.b.DropSubqueues, place)
+		for _, id := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {
+			if id != 0 {
+				r.b.DropSubqueues = append(r.b.DropSubqueues, id)
 			}
 		}
 		if err := r.flushIfFull(0); err != nil {

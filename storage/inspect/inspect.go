@@ -55,8 +55,8 @@ type Inspector struct {
 }
 
 type number struct {
-	holder engine.SubqueueID
-	seq    engine.Seq
+	subqueue engine.SubqueueID
+	seq      engine.Seq
 }
 
 // New returns an Inspector without records.

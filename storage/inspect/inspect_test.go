@@ -187,9 +187,9 @@ func TestWrongAccess(t *testing.T) {
 			s := sound()
 			change(&s)
 			r, err := inspect.Store(t.Context(), s)
-			told := strings.Join(r.Findings, "\n")
-			if err != nil || r.Sound() != (tc.want == "") || strings.Contains(told, "hush") || tc.want != "" && !strings.Contains(told, of+" has "+tc.want) {
-				t.Errorf("%s, %s: %q, %v", of, name, told, err)
+			findings := strings.Join(r.Findings, "\n")
+			if err != nil || r.Sound() != (tc.want == "") || strings.Contains(findings, "hush") || tc.want != "" && !strings.Contains(findings, of+" has "+tc.want) {
+				t.Errorf("%s, %s: %q, %v", of, name, findings, err)
 			}
 		}
 	}

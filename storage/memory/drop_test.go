@@ -6,8 +6,8 @@ import (
 	"mayfly/engine"
 )
 
-// TestDroppedTakesNoRoom checks that dropped records leave nothing behind.
-func TestDroppedTakesNoRoom(t *testing.T) {
+// TestDroppedTakesNoMemory checks that dropped records leave nothing behind.
+func TestDroppedTakesNoMemory(t *testing.T) {
 	var s Store
 	for _, b := range []*engine.Batch{
 		{

@@ -148,8 +148,8 @@ func (s *Store) snapshot(ctx context.Context) (all []engine.Record, err error) {
 	for _, id := range slices.Sorted(maps.Keys(h.entities)) {
 		e := h.entities[id]
 		all = append(all, e)
-		for _, place := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {
-			claimed[place] = true
+		for _, subqueue := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {
+			claimed[subqueue] = true
 		}
 	}
 	for _, r := range h.rules {

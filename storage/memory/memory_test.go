@@ -9,8 +9,8 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// place returns an Open that reopens one store.
-func place(*testing.T) storetest.Open {
+// open returns an Open that reopens one store.
+func open(*testing.T) storetest.Open {
 	var s *memory.Store
 	return func(context.Context) (engine.Store, error) {
 		if s == nil {
@@ -22,6 +22,6 @@ func place(*testing.T) storetest.Open {
 	}
 }
 
-func TestConformance(t *testing.T) { storetest.Run(t, place) }
+func TestConformance(t *testing.T) { storetest.Run(t, open) }
 
-func TestScenarios(t *testing.T) { storetest.RunScenarios(t, place) }
+func TestScenarios(t *testing.T) { storetest.RunScenarios(t, open) }

@@ -28,7 +28,7 @@ func (p *picky) Apply(ctx context.Context, in collection, changes []change) erro
 
 // Commits that cannot be applied block further ones when there are too many, with the reason,
 // and only as long as that lasts.
-func TestCommitsWaitForRoomInVain(t *testing.T) {
+func TestCommitsWaitForSpaceInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := &picky{server: new(toy)}
 		on.on.Store(true)

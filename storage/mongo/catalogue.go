@@ -113,7 +113,7 @@ func (c *Catalogue) List(ctx context.Context) (all []namespaces.Spec, err error)
 	if err != nil {
 		return nil, err
 	}
-	everything := span{from: "", to: "{"} // "{" sorts after everything that a name begins with
+	everything := idRange{from: "", to: "{"} // "{" sorts after everything that a name begins with
 	var left []namespaceDoc
 	for raw, err := range on.Range(ctx, namespaceDocs, everything) {
 		if err != nil {
@@ -179,12 +179,12 @@ const sweepAfter = 30
 // server ended, and documents written by a server that had not yet noticed the removal. The
 // first namespace of a name is left alone: a server's own namespace may have that name by now.
 func (c *Catalogue) sweep(ctx context.Context, on server, left []namespaceDoc) {
-	told := map[string]int{}
+	reads := map[string]int{}
 	for _, d := range left {
-		if told[d.ID] = c.removedReads[d.ID] + 1; told[d.ID] < sweepAfter {
+		if reads[d.ID] = c.removedReads[d.ID] + 1; reads[d.ID] < sweepAfter {
 			continue
 		}
-		told[d.ID] = 0
+		reads[d.ID] = 0
 		name, _, _ := strings.Cut(d.ID, "/")
 		number, err := parseNumber(d.ID, 0)
 		if as := storedName(name, int(number)); err == nil && as != "" {
@@ -198,7 +198,7 @@ func (c *Catalogue) sweep(ctx context.Context, on server, left []namespaceDoc) {
 			c.log().Warn("the remains of a deleted namespace were not removed; retrying", "namespace", name, "err", err)
 		}
 	}
-	c.removedReads = told
+	c.removedReads = reads
 }
 
 // latest returns the last document of a name and its number, or zero if there is none.
@@ -334,7 +334,7 @@ func eraseNamespace(ctx context.Context, on server, name string) error {
 }
 
 // erase deletes a range, in slices.
-func erase(ctx context.Context, on server, in collection, all span) error {
+func erase(ctx context.Context, on server, in collection, all idRange) error {
 	all.limit, all.fields = 1000, []string{"v"}
 	for {
 		var ids []string

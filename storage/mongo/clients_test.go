@@ -259,8 +259,8 @@ func TestClosedTwice(t *testing.T) {
 	}
 }
 
-// TestClientOfNobody: if no server answers, nothing is left of the attempt.
-func TestClientOfNobody(t *testing.T) {
+// TestClientOfUnreachableServer: if no server answers, nothing is left of the attempt.
+func TestClientOfUnreachableServer(t *testing.T) {
 	clients := new(Clients)
 	if _, err := Open(t.Context(), "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100", Options{Clients: clients}); err == nil || len(clients.all) != 0 {
 		t.Errorf("%v; there are %d clients", err, len(clients.all))

@@ -60,7 +60,7 @@ type mute struct {
 	in collection
 }
 
-func (m *mute) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.Raw, error] {
+func (m *mute) Range(ctx context.Context, in collection, r idRange) iter.Seq2[bson.Raw, error] {
 	if in != m.in {
 		return m.server.Range(ctx, in, r)
 	}

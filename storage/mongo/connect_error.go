@@ -51,8 +51,8 @@ func (a connString) explain(err error) error {
 	case errors.Is(err, errSecondary):
 		return newConnectError(fmt.Sprintf("the MongoDB at %s is not the primary of its replica set: remove directConnection from the connection string", at), err)
 	}
-	if said := a.explainServer(at, err); said != "" {
-		return newConnectError(a.redact(said), err)
+	if explained := a.explainServer(at, err); explained != "" {
+		return newConnectError(a.redact(explained), err)
 	}
 	return newConnectError(a.redact(fmt.Sprintf("the MongoDB at %s cannot be used: %v", at, err)), err)
 }
@@ -81,18 +81,18 @@ func (a connString) explainSelection(err topology.ServerSelectionError) string {
 	for _, s := range err.Desc.Servers {
 		set = set || s.SetName != ""
 		at := s.Addr.String()
-		said := ""
+		explained := ""
 		switch {
 		case s.LastError != nil:
-			said = a.explainServer(at, s.LastError)
-			if said == "" {
-				said = fmt.Sprintf("the MongoDB at %s cannot be used: %v", at, s.LastError)
+			explained = a.explainServer(at, s.LastError)
+			if explained == "" {
+				explained = fmt.Sprintf("the MongoDB at %s cannot be used: %v", at, s.LastError)
 			}
 		case s.Kind == 0:
-			said = fmt.Sprintf("no MongoDB at %s: the host does not answer", at)
+			explained = fmt.Sprintf("no MongoDB at %s: the host does not answer", at)
 		}
-		if said != "" && !slices.Contains(all, said) {
-			all = append(all, said)
+		if explained != "" && !slices.Contains(all, explained) {
+			all = append(all, explained)
 		}
 	}
 	switch {
@@ -109,8 +109,8 @@ func (a connString) explainSelection(err topology.ServerSelectionError) string {
 // explainServer explains an error in reaching one server. It returns "" if the error is not a
 // common one.
 func (a connString) explainServer(at string, err error) string {
-	if said := explainCertificate(at, err); said != "" {
-		return said
+	if explained := explainCertificate(at, err); explained != "" {
+		return explained
 	}
 	withTLS := a.options.TLSConfig != nil
 	dns, named := errors.AsType[*net.DNSError](err)

@@ -23,25 +23,25 @@ const quick = "serverSelectionTimeoutMS=3000&connectTimeoutMS=2500"
 // sentence returns connect's error, and checks that neither it nor the log contains a secret.
 func sentence(t *testing.T, url string, secrets ...string) error {
 	t.Helper()
-	var said bytes.Buffer
-	log := slog.New(slog.NewTextHandler(&said, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	var logged bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	d, _, err := connect(t.Context(), url, nil, log)
 	if err == nil {
 		closeAfter(t, d)
 		t.Fatal("connected")
 	}
 	for _, s := range secrets {
-		if strings.Contains(err.Error(), s) || strings.Contains(said.String(), s) {
-			t.Errorf("%q is in what is said:\n%v\n%s", s, err, &said)
+		if strings.Contains(err.Error(), s) || strings.Contains(logged.String(), s) {
+			t.Errorf("%q is in what is said:\n%v\n%s", s, err, &logged)
 		}
 	}
 	return err
 }
 
 func TestConnect(t *testing.T) {
-	var said bytes.Buffer
+	var logged bytes.Buffer
 	url := mongotest.URL(t)
-	d, got, err := connect(t.Context(), url, nil, slog.New(slog.NewTextHandler(&said, nil)))
+	d, got, err := connect(t.Context(), url, nil, slog.New(slog.NewTextHandler(&logged, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,9 +52,9 @@ func TestConnect(t *testing.T) {
 	if !mongotest.Real() && got.ferretVersion == "" {
 		t.Error("the test server does not say that it is FerretDB")
 	}
-	lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(logged.String()), "\n")
 	if len(lines) != 1 || !strings.Contains(lines[0], "version="+got.version) {
-		t.Errorf("the log says:\n%s", &said)
+		t.Errorf("the log says:\n%s", &logged)
 	}
 }
 
@@ -67,8 +67,8 @@ func TestConnectToAReplicaSetWithAPassword(t *testing.T) {
 		}
 		return nil
 	}
-	var said bytes.Buffer
-	d, got, err := connect(t.Context(), f.url()+"&replicaSet=rs0", nil, slog.New(slog.NewTextHandler(&said, nil)))
+	var logged bytes.Buffer
+	d, got, err := connect(t.Context(), f.url()+"&replicaSet=rs0", nil, slog.New(slog.NewTextHandler(&logged, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +77,8 @@ func TestConnectToAReplicaSetWithAPassword(t *testing.T) {
 	if got.set != "rs0" || got.sharded || got.version != "8.0.4" || got.database != "mayfly" {
 		t.Errorf("it is %+v", got)
 	}
-	if !strings.Contains(said.String(), "replica_set=rs0") {
-		t.Errorf("the log says: %s", &said)
+	if !strings.Contains(logged.String(), "replica_set=rs0") {
+		t.Errorf("the log says: %s", &logged)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestConnectToShards(t *testing.T) {
 }
 
 // The error when there is no server to connect to.
-func TestNobodyThere(t *testing.T) {
+func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
 	closed := listen(t)
 	host := closed.Addr().String()
@@ -156,7 +156,7 @@ func say(c net.Conn, s string) error {
 	return err
 }
 
-func TestNotWhatIsNeeded(t *testing.T) {
+func TestUnsuitableServer(t *testing.T) {
 	t.Parallel()
 	refuse := func(code int32, message string, commands ...string) func(string, bson.Raw) bson.D {
 		return func(name string, _ bson.Raw) bson.D {

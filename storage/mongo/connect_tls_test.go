@@ -20,12 +20,12 @@ import (
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	ours, foreign := authority(t, dir, "ours"), authority(t, dir, "foreign")
+	ours, foreign := newCA(t, dir, "ours"), newCA(t, dir, "foreign")
 	speak := func(cert tls.Certificate, client tls.ClientAuthType) string {
 		l := listen(t)
 		config := &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: client, MinVersion: tls.VersionTLS12}
 		f := &fake{host: l.Addr().String(), hello: helloAlone()}
-		serve(t, l, func(c net.Conn) error { return f.talk(tls.Server(c, config)) })
+		serve(t, l, func(c net.Conn) error { return f.converse(tls.Server(c, config)) })
 		return f.host
 	}
 	now := time.Now()
@@ -64,7 +64,7 @@ type signer struct {
 	key  *ecdsa.PrivateKey
 }
 
-func authority(t *testing.T, dir, name string) signer {
+func newCA(t *testing.T, dir, name string) signer {
 	t.Helper()
 	s := signer{file: filepath.Join(dir, name+".pem")}
 	var der []byte

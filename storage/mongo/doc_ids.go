@@ -33,11 +33,11 @@ func (n docIDs) check() error {
 	return nil
 }
 
-// all returns the span of the namespace's _ids in a collection.
-func (n docIDs) all() span { return within(string(n)) }
+// all returns the range of the namespace's _ids in a collection.
+func (n docIDs) all() idRange { return within(string(n)) }
 
-// within returns the span of the _ids below id.
-func within(id string) span { return span{from: id + "/", to: id + "0"} } // 0 comes after the slash
+// within returns the range of the _ids below id.
+func within(id string) idRange { return idRange{from: id + "/", to: id + "0"} } // 0 comes after the slash
 
 func (n docIDs) owner(epoch uint64) string { return fmt.Sprintf("%s/%08d", n, epoch) }
 
@@ -98,11 +98,11 @@ func (n docIDs) event(p engine.HistoryCursor) string {
 
 // parseNumber returns the i-th number after the namespace in an _id.
 func parseNumber(id string, i int) (uint64, error) {
-	places := strings.Split(id, "/")
-	if i+1 >= len(places) {
+	segments := strings.Split(id, "/")
+	if i+1 >= len(segments) {
 		return 0, fmt.Errorf("%q has no number in place %d", id, i)
 	}
-	n, err := strconv.ParseUint(places[i+1], 10, 64)
+	n, err := strconv.ParseUint(segments[i+1], 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("%q: %w", id, err)
 	}

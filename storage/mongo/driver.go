@@ -138,7 +138,7 @@ func (d *database) Get(ctx context.Context, in collection, id string) (doc bson.
 	return doc, err
 }
 
-func (d *database) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.Raw, error] {
+func (d *database) Range(ctx context.Context, in collection, r idRange) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
 		err := d.withCollection(ctx, "read", in, func(ctx context.Context, c *mongo.Collection) error {
 			cursor, err := c.Find(ctx, r.filter(), r.options())
@@ -166,11 +166,11 @@ func closeCursor(ctx context.Context, c *mongo.Cursor) {
 	_ = c.Close(ctx) //nolint:errcheck // the server times the cursor out by itself
 }
 
-func (r span) filter() bson.D {
+func (r idRange) filter() bson.D {
 	return append(bson.D{{Key: "_id", Value: bson.D{{Key: "$gte", Value: r.from}, {Key: "$lt", Value: r.to}}}}, r.match...)
 }
 
-func (r span) options() *options.FindOptionsBuilder {
+func (r idRange) options() *options.FindOptionsBuilder {
 	order := 1
 	if r.backwards {
 		order = -1
@@ -208,7 +208,7 @@ func (d *database) Delete(ctx context.Context, in collection, ids []string) erro
 	return nil
 }
 
-func (d *database) Purge(ctx context.Context, in collection, r span, at time.Time) error {
+func (d *database) Purge(ctx context.Context, in collection, r idRange, at time.Time) error {
 	return d.withCollection(ctx, "delete from", in, func(ctx context.Context, c *mongo.Collection) error {
 		over := append(r.filter(), bson.E{Key: "gone", Value: true}, bson.E{Key: "purgeAt", Value: bson.D{{Key: "$lte", Value: at}}})
 		_, err := c.DeleteMany(ctx, over)
@@ -216,7 +216,7 @@ func (d *database) Purge(ctx context.Context, in collection, r span, at time.Tim
 	})
 }
 
-func (d *database) Clear(ctx context.Context, in collection, r span, field string) error {
+func (d *database) Clear(ctx context.Context, in collection, r idRange, field string) error {
 	return d.withCollection(ctx, "update", in, func(ctx context.Context, c *mongo.Collection) error {
 		having := append(r.filter(), bson.E{Key: field, Value: bson.D{{Key: "$exists", Value: true}}})
 		_, err := c.UpdateMany(ctx, having, bson.D{{Key: "$unset", Value: bson.D{{Key: field, Value: ""}}}})

@@ -93,15 +93,15 @@ func use(t *testing.T, d *database) {
 	t.Helper()
 	ctx := t.Context()
 	_, got := d.Get(ctx, journal, "a/1")
-	for doc, err := range d.Range(ctx, journal, span{from: "a/", to: "a0"}) {
+	for doc, err := range d.Range(ctx, journal, idRange{from: "a/", to: "a0"}) {
 		t.Errorf("there is %v, %v", doc, err)
 	}
 	if err := errors.Join(got,
 		d.Insert(ctx, journal, document(t, field("_id", "a/1"))),
 		d.Apply(ctx, messages, []change{versioned(t, "a/1", 1, 1), {id: "a/2", insert: true, doc: document(t, field("_id", "a/2"))}}),
 		d.Delete(ctx, messages, []string{"a/1"}),
-		d.Purge(ctx, messages, span{from: "a/", to: "a0"}, time.UnixMilli(1)),
-		d.Clear(ctx, messages, span{from: "a/", to: "a0"}, "purgeAt"),
+		d.Purge(ctx, messages, idRange{from: "a/", to: "a0"}, time.UnixMilli(1)),
+		d.Clear(ctx, messages, idRange{from: "a/", to: "a0"}, "purgeAt"),
 	); err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestCausality(t *testing.T) {
 		if err := d.Insert(t.Context(), journal, document(t, field("_id", "a/1"))); !errors.Is(err, errDuplicateID) {
 			t.Fatal(err)
 		}
-		if err := d.Clear(t.Context(), journal, span{from: "a/", to: "a0"}, "x"); err != nil { // an older answer
+		if err := d.Clear(t.Context(), journal, idRange{from: "a/", to: "a0"}, "x"); err != nil { // an older answer
 			t.Fatal(err)
 		}
 		before := len(f.commands("find"))
@@ -363,7 +363,7 @@ func TestErrorsOfOperations(t *testing.T) {
 		code.Store(c)
 		_, got := d.Get(t.Context(), journal, "a/1")
 		var ranged error
-		for _, err := range d.Range(t.Context(), journal, span{from: "a/", to: "a0"}) {
+		for _, err := range d.Range(t.Context(), journal, idRange{from: "a/", to: "a0"}) {
 			ranged = err
 		}
 		for what, err := range map[string]error{
@@ -371,8 +371,8 @@ func TestErrorsOfOperations(t *testing.T) {
 			"insert": d.Insert(t.Context(), journal, document(t, field("_id", "a/1"))),
 			"apply":  d.Apply(t.Context(), journal, []change{versioned(t, "a/1", 1, 1)}),
 			"delete": d.Delete(t.Context(), journal, []string{"a/1"}),
-			"purge":  d.Purge(t.Context(), journal, span{from: "a/", to: "a0"}, time.UnixMilli(1)),
-			"clear":  d.Clear(t.Context(), journal, span{from: "a/", to: "a0"}, "x"),
+			"purge":  d.Purge(t.Context(), journal, idRange{from: "a/", to: "a0"}, time.UnixMilli(1)),
+			"clear":  d.Clear(t.Context(), journal, idRange{from: "a/", to: "a0"}, "x"),
 		} {
 			if !errors.Is(err, want) {
 				t.Errorf("%s, code %d: %v; want %v", what, c, err, want)

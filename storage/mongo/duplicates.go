@@ -177,7 +177,7 @@ func (s *Store) readSeenDrops(ctx context.Context) error {
 	})
 }
 
-func eachForgotten(ctx context.Context, s server, r span, do func(seenDropsDoc) error) error {
+func eachForgotten(ctx context.Context, s server, r idRange, do func(seenDropsDoc) error) error {
 	for raw, err := range s.Range(ctx, seenDropsColl, r) {
 		if err != nil {
 			return fmt.Errorf("forgotten: %w", err)
@@ -218,7 +218,7 @@ func (s *Store) sweepDroppedSeen(ctx context.Context) error {
 
 func (s *Store) sweepSeen(ctx context.Context, h engine.SubqueueID) error {
 	var drops seenDrops
-	if err := eachForgotten(ctx, s.s, span{from: s.names.subqueue(h), to: s.names.subqueue(h) + "\x00"}, func(d seenDropsDoc) error {
+	if err := eachForgotten(ctx, s.s, idRange{from: s.names.subqueue(h), to: s.names.subqueue(h) + "\x00"}, func(d seenDropsDoc) error {
 		drops = d.seenDrops()
 		return nil
 	}); err != nil {

@@ -181,7 +181,7 @@ func TestForsakenMemoryIsSwept(t *testing.T) {
 
 // A load during commits yields MessageIds in the order of numbers even if numbers start again
 // meanwhile.
-func TestLoadBesideCommits(t *testing.T) {
+func TestLoadDuringCommits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &remembering{T: t, db: new(toy)}
 		r.open()

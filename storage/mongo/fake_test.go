@@ -52,7 +52,7 @@ func startFake(t *testing.T) *fake {
 	t.Helper()
 	l := listen(t)
 	f := &fake{host: l.Addr().String(), hello: helloAlone()}
-	serve(t, l, f.talk)
+	serve(t, l, f.converse)
 	return f
 }
 
@@ -128,7 +128,7 @@ const (
 	opMsg   = 2013
 )
 
-func (f *fake) talk(c net.Conn) error {
+func (f *fake) converse(c net.Conn) error {
 	for {
 		head := make([]byte, 16)
 		if _, err := io.ReadFull(c, head); err != nil {
@@ -206,8 +206,8 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// serve calls talk for each connection until the test ends, and waits for the calls.
-func serve(t *testing.T, l net.Listener, talk func(net.Conn) error) {
+// serve calls converse for each connection until the test ends, and waits for the calls.
+func serve(t *testing.T, l net.Listener, converse func(net.Conn) error) {
 	t.Helper()
 	var mu sync.Mutex
 	conns := map[net.Conn]bool{}
@@ -229,7 +229,7 @@ func serve(t *testing.T, l net.Listener, talk func(net.Conn) error) {
 			mu.Unlock()
 			wg.Go(func() {
 				defer c.Close()
-				err := talk(c)
+				err := converse(c)
 				var closed *net.OpError
 				var record tls.RecordHeaderError
 				if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &closed) && !errors.As(err, &record) {

@@ -210,17 +210,17 @@ func TestFormatOfAnOlderVersion(t *testing.T) {
 // A namespace of a newer version is left alone, even by a standby server that waited while it
 // was upgraded.
 func TestFormatOfANewerVersion(t *testing.T) {
-	const said = "the namespace was written by a newer Mayfly: it has format 5, and this version supports only format 4"
+	const explained = "the namespace was written by a newer Mayfly: it has format 5, and this version supports only format 4"
 	newer := marshal(formatDoc{ID: "default/format", V: format + 1, Format: format + 1})
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
 		if err := db.Insert(t.Context(), settings, newer); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := openOn(t.Context(), db, nil, timed(Options{})); err == nil || !strings.Contains(err.Error(), said) {
+		if _, err := openOn(t.Context(), db, nil, timed(Options{})); err == nil || !strings.Contains(err.Error(), explained) {
 			t.Errorf("open: %v", err)
 		}
-		if _, err := openSnapshotOn(t.Context(), db, nil, timed(Options{})); err == nil || !strings.Contains(err.Error(), said) {
+		if _, err := openSnapshotOn(t.Context(), db, nil, timed(Options{})); err == nil || !strings.Contains(err.Error(), explained) {
 			t.Errorf("look: %v", err)
 		}
 	})
@@ -242,7 +242,7 @@ func TestFormatOfANewerVersion(t *testing.T) {
 		if err := owner.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := <-opened; err == nil || !strings.Contains(err.Error(), said) {
+		if err := <-opened; err == nil || !strings.Contains(err.Error(), explained) {
 			t.Errorf("whoever stood by: %v", err)
 		}
 	})

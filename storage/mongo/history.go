@@ -75,20 +75,20 @@ func (s *Store) AppendEvents(ctx context.Context, events []engine.Event) error {
 	defer leave()
 	ctx, done := s.withLifetime(ctx)
 	defer done()
-	past := make([]engine.HistoryEvent, len(events))
+	recorded := make([]engine.HistoryEvent, len(events))
 	for i, e := range events {
-		past[i] = engine.HistoryEvent{Epoch: s.epoch, Event: e}
+		recorded[i] = engine.HistoryEvent{Epoch: s.epoch, Event: e}
 	}
-	if err := s.appendEvents(ctx, past); err != nil {
+	if err := s.appendEvents(ctx, recorded); err != nil {
 		return fmt.Errorf("remember: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) appendEvents(ctx context.Context, past []engine.HistoryEvent) error {
-	docs := make([]change, len(past))
+func (s *Store) appendEvents(ctx context.Context, recorded []engine.HistoryEvent) error {
+	docs := make([]change, len(recorded))
 	bytes := int64(0)
-	for i, e := range past {
+	for i, e := range recorded {
 		d := s.newEventDoc(e)
 		docs[i] = s.insertion(d.ID, d)
 		bytes += d.Bytes
@@ -309,9 +309,9 @@ func (s *Store) countHistory(ctx context.Context) error {
 	return nil
 }
 
-// deleteOldest deletes the oldest events of a span until no more than most bytes of history are left,
-// or all of the span if most is zero.
-func (s *Store) deleteOldest(ctx context.Context, r span, most int64) error {
+// deleteOldest deletes the oldest events of a range until no more than most bytes of history are left,
+// or all of the range if most is zero.
+func (s *Store) deleteOldest(ctx context.Context, r idRange, most int64) error {
 	r.limit, r.fields = sweptOnce, []string{"bytes"}
 	for {
 		s.historyMu.Lock()

@@ -77,19 +77,19 @@ func made(t *testing.T, commands []bson.Raw) (all []string) {
 // and has all others.
 func TestIndexesAreAskedFor(t *testing.T) {
 	var s tap
-	var said bytes.Buffer
+	var logged bytes.Buffer
 	url := mongotest.URL(t)
 	a, err := parse(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.on(a.options)
-	d, _, err := connectTo(t.Context(), url, a, new(Clients), slog.New(slog.NewTextHandler(&said, nil)))
+	d, _, err := connectTo(t.Context(), url, a, new(Clients), slog.New(slog.NewTextHandler(&logged, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	closeAfter(t, d)
-	said.Reset()
+	logged.Reset()
 	can, err := d.ensureIndexes(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -106,8 +106,8 @@ func TestIndexesAreAskedFor(t *testing.T) {
 	}
 	if !mongotest.Real() {
 		want(t, "{ttl:false partial:false}", fmt.Sprintf("%+v", can))
-		if n := strings.Count(said.String(), "\n"); n != 1 || !strings.Contains(said.String(), "ttl=false partial=false") {
-			t.Errorf("the log says:\n%s", &said)
+		if n := strings.Count(logged.String(), "\n"); n != 1 || !strings.Contains(logged.String(), "ttl=false partial=false") {
+			t.Errorf("the log says:\n%s", &logged)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func TestIndexesAreMadeOnce(t *testing.T) {
 	want(t, 0, len(f.commands("dropIndexes")))
 }
 
-func TestIndexesOfOurNamesAreMadeAnew(t *testing.T) {
+func TestIndexesOfOurNamesAreReplaced(t *testing.T) {
 	for name, spec := range map[string]string{
 		"other fields":      `{"name": "mayfly_purge", "key": {"purge": 1}, "expireAfterSeconds": 0}`,
 		"another direction": `{"name": "mayfly_purge", "key": {"purgeAt": -1}, "expireAfterSeconds": 0}`,
@@ -370,19 +370,19 @@ func TestIndexesAgainstAnother(t *testing.T) {
 	}
 }
 
-func TestShardsAreTold(t *testing.T) {
+func TestShardingIsLogged(t *testing.T) {
 	f := startFake(t)
 	f.hello = append(helloAlone(), bson.E{Key: "msg", Value: "isdbgrid"})
 	f.reply = new(indexer).answer
-	var said bytes.Buffer
-	d, _, err := connect(t.Context(), f.url(), nil, slog.New(slog.NewTextHandler(&said, nil)))
+	var logged bytes.Buffer
+	d, _, err := connect(t.Context(), f.url(), nil, slog.New(slog.NewTextHandler(&logged, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	closeAfter(t, d)
-	said.Reset()
+	logged.Reset()
 	ensured(t, d)
-	if !strings.Contains(said.String(), "{_id: 1}") {
-		t.Errorf("the log says: %s", &said)
+	if !strings.Contains(logged.String(), "{_id: 1}") {
+		t.Errorf("the log says: %s", &logged)
 	}
 }

@@ -286,7 +286,7 @@ func (s *Store) replayFrom(ctx context.Context, mark version, w *window) error {
 
 // replayEpoch reads the commits of an epoch after the n-th.
 func (s *Store) replayEpoch(ctx context.Context, epoch, n uint64, w *window) error {
-	r := span{from: s.names.entry(versionOf(epoch, n+1)), to: within(s.names.epoch(epoch)).to}
+	r := idRange{from: s.names.entry(versionOf(epoch, n+1)), to: within(s.names.epoch(epoch)).to}
 	for raw, err := range s.s.Range(ctx, journal, r) {
 		if err != nil {
 			return err

@@ -122,7 +122,7 @@ type docHead struct {
 
 // each reads the records of a collection; for tombstones it calls do with the head alone. The
 // record stays valid after the next call.
-func each(ctx context.Context, s server, in collection, r span, do func(d docHead, rec engine.Record) error) error {
+func each(ctx context.Context, s server, in collection, r idRange, do func(d docHead, rec engine.Record) error) error {
 	r.fields = loaded
 	for raw, err := range s.Range(ctx, in, r) {
 		if err != nil {
@@ -266,7 +266,7 @@ func (l *loader) contents() error {
 }
 
 // eachContent reads contents, which consist of their bytes alone.
-func eachContent(ctx context.Context, s server, r span, do func(d docHead, rec engine.Record) error) error {
+func eachContent(ctx context.Context, s server, r idRange, do func(d docHead, rec engine.Record) error) error {
 	r.fields = []string{"packed"}
 	for raw, err := range s.Range(ctx, contents, r) {
 		if err != nil {

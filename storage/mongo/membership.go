@@ -87,7 +87,7 @@ func (c *Catalogue) Heartbeat(ctx context.Context, name string, owns int) (other
 	others = map[string]int{}
 	seen := map[string]serverHeartbeat{}
 	var gone []string
-	for raw, err := range on.Range(ctx, servers, span{from: "", to: secretID}) {
+	for raw, err := range on.Range(ctx, servers, idRange{from: "", to: secretID}) {
 		if err != nil {
 			return nil, fmt.Errorf("list the servers: %w", err)
 		}

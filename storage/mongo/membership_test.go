@@ -27,7 +27,7 @@ func catalogueAt(t *testing.T, url string) *mongo.Catalogue {
 // and it stays.
 func TestSecretIsOne(t *testing.T) {
 	url := mongotest.URL(t)
-	told := make(chan [32]byte, 8)
+	secrets := make(chan [32]byte, 8)
 	for range 8 {
 		c := catalogueAt(t, url)
 		go func() {
@@ -35,12 +35,12 @@ func TestSecretIsOne(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			told <- s
+			secrets <- s
 		}()
 	}
-	first := <-told
+	first := <-secrets
 	for range 7 {
-		if s := <-told; s != first {
+		if s := <-secrets; s != first {
 			t.Error("another one was told another secret")
 		}
 	}
@@ -57,9 +57,9 @@ func TestSecretIsOne(t *testing.T) {
 func TestServersMeet(t *testing.T) {
 	url := mongotest.URL(t)
 	a, b, c := catalogueAt(t, url), catalogueAt(t, url), catalogueAt(t, url)
-	meet := func(who *mongo.Catalogue, name string, owns int) string {
+	meet := func(server *mongo.Catalogue, name string, owns int) string {
 		t.Helper()
-		others, err := who.Heartbeat(t.Context(), name, owns)
+		others, err := server.Heartbeat(t.Context(), name, owns)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -81,7 +81,7 @@ func (t *toy) Get(ctx context.Context, in collection, id string) (bson.Raw, erro
 }
 
 // Range yields each document as it is when it is reached.
-func (t *toy) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.Raw, error] {
+func (t *toy) Range(ctx context.Context, in collection, r idRange) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
 		for n := 0; r.limit == 0 || n < r.limit; n++ {
 			if ctx.Err() != nil {
@@ -102,7 +102,7 @@ func (t *toy) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.R
 }
 
 // past returns the rest of r after the document id.
-func (r span) past(id string) span {
+func (r idRange) past(id string) idRange {
 	if r.backwards {
 		r.to = id
 	} else {
@@ -112,7 +112,7 @@ func (r span) past(id string) span {
 }
 
 // some returns the first few documents of a range, ignoring its limit; zero means all.
-func (t *toy) some(in collection, r span, most int) []toyDocument {
+func (t *toy) some(in collection, r idRange, most int) []toyDocument {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	from, _ := t.find(in, r.from)
@@ -224,7 +224,7 @@ func (t *toy) Delete(ctx context.Context, in collection, ids []string) error {
 	return nil
 }
 
-func (t *toy) Clear(ctx context.Context, in collection, r span, field string) error {
+func (t *toy) Clear(ctx context.Context, in collection, r idRange, field string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -240,7 +240,7 @@ func (t *toy) Clear(ctx context.Context, in collection, r span, field string) er
 	return nil
 }
 
-func (t *toy) Purge(ctx context.Context, in collection, r span, at time.Time) error {
+func (t *toy) Purge(ctx context.Context, in collection, r idRange, at time.Time) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -12,8 +12,8 @@ import (
 	"mayfly/storage/storetest"
 )
 
-// newPlace returns an Open for a database of its own.
-func newPlace(t *testing.T) storetest.Open {
+// openNew returns an Open for a database of its own.
+func openNew(t *testing.T) storetest.Open {
 	url := mongotest.URL(t)
 	return func(ctx context.Context) (engine.Store, error) {
 		s, err := mongo.Open(ctx, url, mongo.Options{})
@@ -35,12 +35,12 @@ func size() storetest.Option {
 
 func TestStore(t *testing.T) {
 	mongotest.ServerURL(t)
-	storetest.Run(t, newPlace, size())
+	storetest.Run(t, openNew, size())
 }
 
 func TestScenarios(t *testing.T) {
 	mongotest.ServerURL(t)
-	storetest.RunScenarios(t, newPlace, size())
+	storetest.RunScenarios(t, openNew, size())
 }
 
 func TestCrash(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 // Other servers see a note that one server adds, marks or removes at once.
-func TestBoard(t *testing.T) {
+func TestNotes(t *testing.T) {
 	url := mongotest.URL(t)
 	a, b := catalogueAt(t, url), catalogueAt(t, url)
 	ctx, at := t.Context(), time.Date(2026, 11, 23, 8, 0, 0, 0, time.UTC)

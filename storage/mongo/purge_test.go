@@ -10,7 +10,7 @@ import (
 
 // A TTL index may remove a message only if the broker would simply remove it on expiry, and a
 // week after that; every other change of the message or its entity revokes that.
-func TestWhatTheServerMayRemove(t *testing.T) {
+func TestMessagesThatATTLIndexMayRemove(t *testing.T) {
 	const end = engine.Instant(1_000_000)
 	queue := engine.Entity{ID: 1, DeadLetterID: 2, Kind: engine.Queue, Path: "orders"}
 	keeping := queue

@@ -12,7 +12,7 @@ import (
 
 // What a reader has begun to read stays when the owner dies: the next owner deletes nothing
 // either, from its first moment on, until the reader is done.
-func TestTheNextOwnerLeavesWhatIsLookedAt(t *testing.T) {
+func TestTheNextOwnerKeepsWhatIsBeingRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := new(toy)
 		// The lease is so long that a window is applied before the first beat.

@@ -30,7 +30,7 @@ type server interface {
 	Get(ctx context.Context, in collection, id string) (bson.Raw, error)
 	// Range reads documents from one _id to before another, in order or backwards; at most
 	// limit of them, if limit is not zero. A yielded document is valid until the next step.
-	Range(ctx context.Context, in collection, r span) iter.Seq2[bson.Raw, error]
+	Range(ctx context.Context, in collection, r idRange) iter.Seq2[bson.Raw, error]
 	// Apply makes changes that are idempotent in any order. After an error some of them may
 	// have been made, or may still be made.
 	Apply(ctx context.Context, in collection, changes []change) error
@@ -38,13 +38,13 @@ type server interface {
 	Delete(ctx context.Context, in collection, ids []string) error
 	// Purge removes the tombstones of a range whose purgeAt is before at. However late it
 	// runs, a document that replaced a tombstone stays.
-	Purge(ctx context.Context, in collection, r span, at time.Time) error
+	Purge(ctx context.Context, in collection, r idRange, at time.Time) error
 	// Clear removes a field from the documents of a range that have it.
-	Clear(ctx context.Context, in collection, r span, field string) error
+	Clear(ctx context.Context, in collection, r idRange, field string) error
 }
 
-// A span is a range of _ids, and how to read it.
-type span struct {
+// An idRange is a range of _ids, and how to read it.
+type idRange struct {
 	from, to  string // from is included, to is not
 	backwards bool
 	limit     int

@@ -80,7 +80,7 @@ func put(t *testing.T, s server, in collection, ids ...string) {
 	}
 }
 
-func idsOf(t *testing.T, s server, in collection, r span) []string {
+func idsOf(t *testing.T, s server, in collection, r idRange) []string {
 	t.Helper()
 	var ids []string
 	for doc, err := range s.Range(t.Context(), in, r) {
@@ -172,10 +172,10 @@ var (
 func rangeBytes(t *testing.T, s server) {
 	put(t, s, journal, scattered...)
 	want(t, inA, idsOf(t, s, journal, within("a")))
-	want(t, []string{"a/1", "a/1/x", "a/10"}, idsOf(t, s, journal, span{from: "a/1", to: "a/2"}))
+	want(t, []string{"a/1", "a/1/x", "a/10"}, idsOf(t, s, journal, idRange{from: "a/1", to: "a/2"}))
 	want(t, []string{"a/1/x"}, idsOf(t, s, journal, within("a/1")))
-	want(t, nil, idsOf(t, s, journal, span{from: "a/2", to: "a/2"}))
-	want(t, nil, idsOf(t, s, journal, span{from: "a/3", to: "a/2"}))
+	want(t, nil, idsOf(t, s, journal, idRange{from: "a/2", to: "a/2"}))
+	want(t, nil, idsOf(t, s, journal, idRange{from: "a/3", to: "a/2"}))
 	want(t, nil, idsOf(t, s, owners, within("a")))
 }
 
@@ -186,7 +186,7 @@ func rangeBackwards(t *testing.T, s server) {
 	reversed := slices.Clone(inA)
 	slices.Reverse(reversed)
 	want(t, reversed, idsOf(t, s, journal, r))
-	want(t, []string{"a/10", "a/1/x", "a/1"}, idsOf(t, s, journal, span{from: "a/1", to: "a/2", backwards: true}))
+	want(t, []string{"a/10", "a/1/x", "a/1"}, idsOf(t, s, journal, idRange{from: "a/1", to: "a/2", backwards: true}))
 }
 
 func rangeLimit(t *testing.T, s server) {

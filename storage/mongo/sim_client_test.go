@@ -46,7 +46,7 @@ var (
 // moment.
 type client struct {
 	name    string
-	told    func(format string, args ...any) // nil if not logged
+	logf    func(format string, args ...any) // nil if not logged
 	began   time.Time
 	db      *toy
 	weather weather
@@ -187,8 +187,8 @@ type fate struct {
 
 // draw decides the fate of a request.
 func (c *client) draw(op string, in collection, id string) fate {
-	if places := strings.Split(id, "/"); in == chunks && len(places) > 2 {
-		id = places[1] // the name of the attempt, which follows, is random
+	if segments := strings.Split(id, "/"); in == chunks && len(segments) > 2 {
+		id = segments[1] // the name of the attempt, which follows, is random
 	}
 	key := op + " " + string(in) + " " + id
 	c.mu.Lock()
@@ -228,8 +228,8 @@ func (c *client) draw(op string, in collection, id string) fate {
 }
 
 func (c *client) tell(format string, args ...any) {
-	if c.told != nil {
-		c.told("%12v %s: "+format, append([]any{time.Since(c.began), c.name}, args...)...)
+	if c.logf != nil {
+		c.logf("%12v %s: "+format, append([]any{time.Since(c.began), c.name}, args...)...)
 	}
 }
 
@@ -389,7 +389,7 @@ func (c *client) Get(ctx context.Context, in collection, id string) (bson.Raw, e
 
 // Range reads in a few steps of a few documents, each at another moment, like batches of a
 // cursor.
-func (c *client) Range(ctx context.Context, in collection, r span) iter.Seq2[bson.Raw, error] {
+func (c *client) Range(ctx context.Context, in collection, r idRange) iter.Seq2[bson.Raw, error] {
 	return func(yield func(bson.Raw, error) bool) {
 		for n := 0; r.limit == 0 || n < r.limit; {
 			most := 1000
@@ -478,13 +478,13 @@ func (c *client) pieces(ctx context.Context, op string, in collection, id string
 	return errors.Join(first, second)
 }
 
-func (c *client) Purge(ctx context.Context, in collection, r span, at time.Time) error {
+func (c *client) Purge(ctx context.Context, in collection, r idRange, at time.Time) error {
 	return c.change(ctx, "purge", in, r.from, func() error {
 		return c.db.Purge(context.Background(), in, r, at)
 	})
 }
 
-func (c *client) Clear(ctx context.Context, in collection, r span, field string) error {
+func (c *client) Clear(ctx context.Context, in collection, r idRange, field string) error {
 	return c.change(ctx, "clear", in, r.from, func() error {
 		return c.db.Clear(context.Background(), in, r, field)
 	})

@@ -110,7 +110,7 @@ func (p *process) own() {
 
 // latestOwner returns the name of the process with the highest epoch.
 func (w *world) latestOwner() string {
-	last := w.db.some(owners, span{from: "sim/", to: "sim0", backwards: true}, 1)
+	last := w.db.some(owners, idRange{from: "sim/", to: "sim0", backwards: true}, 1)
 	if len(last) == 0 {
 		return ""
 	}

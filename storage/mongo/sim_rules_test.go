@@ -28,7 +28,7 @@ func (d dawdling) Delete(ctx context.Context, in collection, ids []string) error
 	return d.server.Delete(ctx, in, ids)
 }
 
-func (d dawdling) Purge(ctx context.Context, in collection, r span, at time.Time) error {
+func (d dawdling) Purge(ctx context.Context, in collection, r idRange, at time.Time) error {
 	if in == d.in {
 		time.AfterFunc(d.by, func() {
 			if err := d.server.Purge(context.Background(), in, r, at); err != nil {

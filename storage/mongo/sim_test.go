@@ -52,7 +52,7 @@ type world struct {
 	began   time.Time
 	lasts   time.Duration
 	kept    int                              // commits that stay in the journal
-	told    func(format string, args ...any) // nil if not logged
+	logf    func(format string, args ...any) // nil if not logged
 
 	mu      sync.Mutex
 	owners  []*broker // all there were so far
@@ -88,31 +88,31 @@ func (w *world) succeed(next *broker) {
 }
 
 func (w *world) tell(format string, args ...any) {
-	if w.told != nil {
-		w.told("%12v "+format, append([]any{time.Since(w.began)}, args...)...)
+	if w.logf != nil {
+		w.logf("%12v "+format, append([]any{time.Since(w.began)}, args...)...)
 	}
 }
 
 func (w *world) logger(name string) *slog.Logger {
-	if w.told == nil {
+	if w.logf == nil {
 		return nil
 	}
-	return slog.New(slog.NewTextHandler(teller{w, name}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	return slog.New(slog.NewTextHandler(simulation{w, name}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-type teller struct {
+type simulation struct {
 	*world
 	name string
 }
 
-func (t teller) Write(b []byte) (int, error) {
+func (t simulation) Write(b []byte) (int, error) {
 	t.tell("%s: %s", t.name, b[:len(b)-1])
 	return len(b), nil
 }
 
 func (w *world) connect(name string, weather weather) *client {
 	return &client{
-		name: name, db: w.db, weather: weather, seed: w.seed ^ hash(name), told: w.told, began: w.began,
+		name: name, db: w.db, weather: weather, seed: w.seed ^ hash(name), logf: w.logf, began: w.began,
 		boot: time.Now(), rate: 1, dead: make(chan struct{}), nth: map[string]uint64{},
 		sent: func(pending time.Duration) {
 			w.mu.Lock()
@@ -150,7 +150,7 @@ func forecast(r *rand.Rand, lease time.Duration) weather {
 }
 
 // run runs one schedule and returns what was wrong.
-func run(t *testing.T, seed uint64, p plan, told func(string, ...any)) (sum tally, err error) {
+func run(t *testing.T, seed uint64, p plan, logf func(string, ...any)) (sum tally, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the world ended: %v", r)
@@ -159,7 +159,7 @@ func run(t *testing.T, seed uint64, p plan, told func(string, ...any)) (sum tall
 	synctest.Test(t, func(*testing.T) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		w := &world{
-			plan: p, seed: seed, rnd: r, db: &toy{unguarded: p.unguarded, unburied: p.unburied}, told: told, began: time.Now(),
+			plan: p, seed: seed, rnd: r, db: &toy{unguarded: p.unguarded, unburied: p.unburied}, logf: logf, began: time.Now(),
 			judge: &judge{settled: map[engine.Key]uint64{}, clocks: p.clocks},
 			lease: []time.Duration{300 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second}[r.IntN(4)],
 		}

@@ -175,18 +175,18 @@ func (l *Snapshot) Close() error {
 
 // A collected source was read before and is in memory.
 type collected struct {
-	docs  map[collection][]found
+	docs  map[collection][]storedDoc
 	drops []seenDropsDoc
 }
 
-type found struct {
+type storedDoc struct {
 	head docHead // of tombstones and of documents of seen
 	rec  engine.Record
 }
 
 // collect reads a source into memory.
 func collect(from source) (*collected, error) {
-	all := &collected{docs: map[collection][]found{}}
+	all := &collected{docs: map[collection][]storedDoc{}}
 	// The forgotten documents come first: rows that are deleted because of later ones are
 	// still in the journal.
 	if err := from.forgotten(func(d seenDropsDoc) error {
@@ -197,7 +197,7 @@ func collect(from source) (*collected, error) {
 	}
 	for _, in := range []collection{namespaceSettings, entities, rules, meters, sessions, seen, contents, messages} {
 		if err := from.each(in, func(d docHead, rec engine.Record) error {
-			f := found{rec: rec}
+			f := storedDoc{rec: rec}
 			if rec == nil || in == seen {
 				f.head = d
 			}

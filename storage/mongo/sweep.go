@@ -72,8 +72,8 @@ func (s *Store) waitForNoReaders(ctx context.Context) error {
 	return nil
 }
 
-// sweepSlices deletes the documents of a span that unwanted selects.
-func (s *Store) sweepSlices(ctx context.Context, in collection, r span, unwanted func(bson.Raw) bool) error {
+// sweepSlices deletes the documents of a range that unwanted selects.
+func (s *Store) sweepSlices(ctx context.Context, in collection, r idRange, unwanted func(bson.Raw) bool) error {
 	r.limit = sweptOnce
 	for {
 		var ids []string

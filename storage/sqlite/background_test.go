@@ -193,9 +193,9 @@ func size(t *testing.T, path string) int64 {
 	return f.Size()
 }
 
-// TestLogBeginsAnew writes several times what the log may hold, sometimes durably: a disk that
+// TestLogRestarts writes several times what the log may hold, sometimes durably: a disk that
 // is slow to move the log is equally slow to take more.
-func TestLogBeginsAnew(t *testing.T) {
+func TestLogRestarts(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "store"), Options{})
 	body := strings.Repeat("x", 100_000)
 	page := int64(16 << 10)

@@ -86,16 +86,16 @@ func quarantineRows(c *sqlite3.Conn, table string) error {
 }
 
 // damagedRows describes each damaged row of a table in a sentence, if its table allows that.
-func (l *Snapshot) damagedRows(table, columns string) (said []string, err error) {
+func (l *Snapshot) damagedRows(table, columns string) (findings []string, err error) {
 	about, ok := skippableTables[table]
 	if !ok {
 		return nil, nil
 	}
 	err = each(l.c, fmt.Sprintf("SELECT %s FROM %s WHERE sum IS NOT %s LIMIT %d", about.key, table, checksumSQL(table, columns), maxIntegrityFindings), func(r *row) bool {
-		said = append(said, fmt.Sprintf("%s is damaged; the next server that starts sets it aside, and %s", r.text(), about.consequence))
+		findings = append(findings, fmt.Sprintf("%s is damaged; the next server that starts sets it aside, and %s", r.text(), about.consequence))
 		return true
 	})
-	return said, err
+	return findings, err
 }
 
 // Aside returns the damaged rows that were set aside, a line each, without contents.

@@ -125,9 +125,9 @@ func TestOutdatedBySlices(t *testing.T) {
 	empty(t, s, "outdated", "seen WHERE holder = 7")
 }
 
-// TestNumbersBeginAnew gives numbers again while the former ones are still being deleted: in
+// TestNumbersAreReused gives numbers again while the former ones are still being deleted: in
 // the next process, or after the rollback of a batch.
-func TestNumbersBeginAnew(t *testing.T) {
+func TestNumbersAreReused(t *testing.T) {
 	for _, first := range []uint64{1, 5, 3 * sweptSeen} {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
 			s := seeing(t, filepath.Join(t.TempDir(), "store"), 3*sweptSeen)

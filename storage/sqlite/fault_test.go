@@ -65,7 +65,7 @@ func held(t *testing.T, s *Store) (n int, now engine.Instant) {
 	if first != last {
 		t.Errorf("a session is of batch %q, what was seen of batch %q", first, last)
 	}
-	for _, e := range past(t, s, engine.HistoryQuery{Audit: true}) {
+	for _, e := range queryAll(t, s, engine.HistoryQuery{Audit: true}) {
 		if k := e.Message.Key; k != 0 && !there[k] {
 			t.Errorf("history has what was done to message %d, which is not there", k)
 		}
@@ -166,7 +166,7 @@ func TestRefusedWrites(t *testing.T) {
 		if n, now := held(t, s); n != want || now != b.Now {
 			t.Fatalf("after the disk had room: %d messages at %d; want %d at %d", n, now, want, b.Now)
 		}
-		if n := len(past(t, s, engine.HistoryQuery{Audit: true})); n != i+1 {
+		if n := len(queryAll(t, s, engine.HistoryQuery{Audit: true})); n != i+1 {
 			t.Fatalf("after the disk had room: %d events in history; want %d", n, i+1)
 		}
 	}

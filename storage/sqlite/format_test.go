@@ -155,14 +155,14 @@ func testFormat(t *testing.T, version int64) {
 		}
 		r.Close()
 	}
-	if d := cmp.Diff(fixtureHistory(), past(t, s, engine.HistoryQuery{})); d != "" {
+	if d := cmp.Diff(fixtureHistory(), queryAll(t, s, engine.HistoryQuery{})); d != "" {
 		t.Errorf("%s (-want +got):\n%s", file, d)
 	}
 	sized(t, s)
 	b := batchOf(1, 10)
 	b.Audit = []engine.Event{{N: 1, At: 1784000000010, Kind: engine.EventTouched, Audit: true}}
 	mustCommit(t, s, b)
-	if n := len(past(t, s, engine.HistoryQuery{Audit: true, From: 1784000000010})); n != 1 {
+	if n := len(queryAll(t, s, engine.HistoryQuery{Audit: true, From: 1784000000010})); n != 1 {
 		t.Errorf("%d events are remembered of what was done now", n)
 	}
 	_, err := os.Stat(fmt.Sprint(path, ".format-", version))

@@ -173,9 +173,9 @@ func (s *Store) excessEvents(ctx context.Context, from engine.HistoryCursor, mos
 			return err
 		}
 		return each(c, getOldest, func(r *row) bool {
-			place := engine.HistoryCursor{At: engine.Instant(r.int()), Epoch: uint64(r.int()), N: uint64(r.int())}
+			cursor := engine.HistoryCursor{At: engine.Instant(r.int()), Epoch: uint64(r.int()), N: uint64(r.int())}
 			if n == 0 {
-				at = place
+				at = cursor
 			}
 			n++
 			size -= rowBytes + r.int()

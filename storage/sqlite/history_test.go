@@ -24,7 +24,7 @@ func eventsAt(at engine.Instant, n int) []engine.Event {
 	return events
 }
 
-func past(t *testing.T, s *Store, q engine.HistoryQuery) (all []engine.HistoryEvent) {
+func queryAll(t *testing.T, s *Store, q engine.HistoryQuery) (all []engine.HistoryEvent) {
 	t.Helper()
 	for e, err := range s.QueryEvents(t.Context(), q) {
 		if err != nil {
@@ -84,7 +84,7 @@ func TestHistorySize(t *testing.T) {
 		if err := s.TrimEvents(t.Context(), tc.before, tc.most); err != nil {
 			t.Fatal(err)
 		}
-		got := len(past(t, s, engine.HistoryQuery{}))
+		got := len(queryAll(t, s, engine.HistoryQuery{}))
 		if bytes := sized(t, s); tc.most > 0 && bytes > tc.most || got < tc.want-1 || got > tc.want+1 {
 			t.Errorf("after Forget(%d, %d) there are %d events of %d bytes; want %d", tc.before, tc.most, got, bytes, tc.want)
 		}
@@ -115,7 +115,7 @@ func TestPages(t *testing.T) {
 		"a page":       {engine.HistoryQuery{Limit: pageEvents}, pageEvents},
 		"one more":     {engine.HistoryQuery{Limit: pageEvents + 1}, pageEvents + 1},
 	} {
-		if got := past(t, s, tc.q); len(got) != tc.want {
+		if got := queryAll(t, s, tc.q); len(got) != tc.want {
 			t.Errorf("%s: %d events; want %d", name, len(got), tc.want)
 		}
 	}
@@ -192,7 +192,7 @@ func TestForgetStops(t *testing.T) {
 	if err := s.TrimEvents(ctx, 5000, 1); !errors.Is(err, why) {
 		t.Errorf("%v", err)
 	}
-	if got := len(past(t, s, engine.HistoryQuery{})); got != 1000 {
+	if got := len(queryAll(t, s, engine.HistoryQuery{})); got != 1000 {
 		t.Errorf("%d events are left", got)
 	}
 }

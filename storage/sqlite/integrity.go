@@ -26,9 +26,9 @@ func (l *Snapshot) integrity(ctx context.Context) (wrong []string, err error) {
 	before := l.c.SetInterrupt(ctx)
 	defer l.c.SetInterrupt(before)
 	err = each(l.c, fmt.Sprintf("PRAGMA integrity_check(%d)", maxIntegrityFindings), func(r *row) bool {
-		for said := range strings.Lines(r.text()) {
-			if said = strings.TrimSpace(said); said != "ok" && !strings.HasPrefix(said, "***") { // a heading
-				wrong = append(wrong, "SQLite reports: "+strings.TrimSuffix(said, "."))
+		for finding := range strings.Lines(r.text()) {
+			if finding = strings.TrimSpace(finding); finding != "ok" && !strings.HasPrefix(finding, "***") { // a heading
+				wrong = append(wrong, "SQLite reports: "+strings.TrimSuffix(finding, "."))
 			}
 		}
 		return true

@@ -91,8 +91,8 @@ func (l *loader) all() error {
 			if r.err != nil {
 				return nil, fmt.Errorf("entity %q: %w", e.Path, r.err)
 			}
-			for _, place := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {
-				l.claimed[place] = place != 0 && !gone[place]
+			for _, id := range []engine.SubqueueID{e.ID, e.DeadLetterID, e.TransferID} {
+				l.claimed[id] = id != 0 && !gone[id]
 			}
 			return e, nil
 		}},

@@ -52,20 +52,20 @@ func acquire(path string) (_ *lock, err error) {
 	}
 	switch err := tryLock(l.lockFile); {
 	case errors.Is(err, errHeld):
-		return nil, fmt.Errorf("the store %s is in use by %s", path, lockHolder(l.lockFile))
+		return nil, fmt.Errorf("the store %s is in use by %s", path, lockOwner(l.lockFile))
 	case err != nil:
 		return nil, fmt.Errorf("the store %s cannot be locked: %w", path, err)
 	}
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		l.created = true
 	}
-	l.unclean = !l.created && lockHolder(l.lockFile) != someProcess
+	l.unclean = !l.created && lockOwner(l.lockFile) != someProcess
 	l.named = true
 	me := strconv.Itoa(os.Getpid()) + "\n"
 	if l.created {
 		me = making + me
 	}
-	if err := l.writeHolder(me); err != nil && !isFull(err) { // the name is for people
+	if err := l.writeOwner(me); err != nil && !isFull(err) { // the name is for people
 		return nil, fmt.Errorf("the store %s cannot be locked: %w", path, err)
 	}
 	if l.storeFile, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -88,7 +88,7 @@ func (l *lock) opened() error {
 	if !l.created {
 		return nil
 	}
-	return l.writeHolder(strconv.Itoa(os.Getpid()) + "\n")
+	return l.writeOwner(strconv.Itoa(os.Getpid()) + "\n")
 }
 
 // wasBeingCreated reports whether the last server of the store at path was killed while it
@@ -156,8 +156,8 @@ func rejectOtherNames(path string, f *os.File) error {
 
 const someProcess = "another process"
 
-// lockHolder returns who holds the lock, if that can be found out.
-func lockHolder(f *os.File) string {
+// lockOwner returns who holds the lock, if that can be found out.
+func lockOwner(f *os.File) string {
 	b, err := io.ReadAll(io.NewSectionReader(f, 0, 32))
 	pid := strings.TrimSpace(strings.TrimPrefix(string(b), making))
 	switch {
@@ -170,17 +170,17 @@ func lockHolder(f *os.File) string {
 	}
 }
 
-// writeHolder records who holds the lock.
-func (l *lock) writeHolder(who string) error {
+// writeOwner records who holds the lock.
+func (l *lock) writeOwner(owner string) error {
 	if err := l.lockFile.Truncate(0); err != nil {
 		return err
 	}
-	_, err := l.lockFile.WriteAt([]byte(who), 0)
+	_, err := l.lockFile.WriteAt([]byte(owner), 0)
 	return err
 }
 
 func (l *lock) release() error {
-	return errors.Join(l.writeHolder(""), l.storeFile.Close(), l.lockFile.Close())
+	return errors.Join(l.writeOwner(""), l.storeFile.Close(), l.lockFile.Close())
 }
 
 // abandon releases the locks of the store at path, which was not opened, and removes an empty
@@ -203,7 +203,7 @@ func (l *lock) abandon(path string) error {
 		}
 	}
 	if l.named && !l.unclean {
-		errs = append(errs, l.writeHolder(""))
+		errs = append(errs, l.writeOwner(""))
 	}
 	if l.lockFile != nil {
 		errs = append(errs, l.lockFile.Close())

@@ -136,7 +136,7 @@ func sees(t *testing.T, l *Snapshot) {
 	}
 }
 
-func TestSnapshotBesideAnOwner(t *testing.T) {
+func TestSnapshotOfAnOwnedStore(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "some where%3F?#")
 	s := filled(t, path)

@@ -107,7 +107,7 @@ func testDamage(t *testing.T, f Files) {
 			t.Fatal(err)
 		}
 		wrong, err := f.Verify(t.Context(), copied)
-		said := len(wrong) > 0 || err != nil
+		reported := len(wrong) > 0 || err != nil
 		s, err := f.Open(t.Context(), copied, nil)
 		if err != nil {
 			refused++
@@ -121,7 +121,7 @@ func testDamage(t *testing.T, f Files) {
 			harmless++
 		case changed != "":
 			t.Errorf("bit %#x at %d: shown as good: %s", bit, at, changed)
-		case !said:
+		case !reported:
 			t.Errorf("bit %#x at %d: %d of %d messages, %d damaged, %v, %v, and Verify finds nothing", bit, at, len(got.messages), len(want.messages), len(got.damaged), err, closed)
 		default:
 			found++

@@ -18,8 +18,8 @@ import (
 )
 
 // runHistory tests the optional engine.History.
-func runHistory(t *testing.T, place func(t *testing.T) Open, x workShare) {
-	s := open(t, place(t))
+func runHistory(t *testing.T, openNew func(t *testing.T) Open, x workShare) {
+	s := open(t, openNew(t))
 	if _, ok := s.(engine.History); !ok {
 		t.Log("this store has no history")
 		return
@@ -28,17 +28,17 @@ func runHistory(t *testing.T, place func(t *testing.T) Open, x workShare) {
 		name string
 		test func(*testing.T, Open)
 	}{
-		{"picked as asked", func(t *testing.T, o Open) { testPast(t, o, x.of(400, 60)) }},
-		{"page by page", func(t *testing.T, o Open) { testPastPages(t, o, x.of(400, 60)) }},
+		{"picked as asked", func(t *testing.T, o Open) { testHistory(t, o, x.of(400, 60)) }},
+		{"page by page", func(t *testing.T, o Open) { testHistoryPages(t, o, x.of(400, 60)) }},
 		{"with its batch or not at all", testAuditWithBatch},
 		{"given twice", testRememberTwice},
 		{"forgotten by age", testForgetEarly},
 		{"forgotten for room", testForgetOldest},
-		{"looked at from many sides", testPastHeld},
+		{"looked at from many sides", testHistoryHeld},
 		{"at the same time as commits", func(t *testing.T, o Open) { testHistoryConcurrent(t, o, x.of(60, 20)) }},
 		{"ended", testHistoryEnded},
 	} {
-		t.Run(tc.name, func(t *testing.T) { tc.test(t, place(t)) })
+		t.Run(tc.name, func(t *testing.T) { tc.test(t, openNew(t)) })
 	}
 }
 
@@ -171,7 +171,7 @@ func newChronicle(t *testing.T) *expectedHistory {
 	return &expectedHistory{d: enginetest.NewGenerator(seed(t)), at: 1_784_000_000_000}
 }
 
-func testPast(t *testing.T, o Open, n int) {
+func testHistory(t *testing.T, o Open, n int) {
 	c := newChronicle(t)
 	s := c.fill(t, o, n)
 	c.compare(t, s, engine.HistoryQuery{})
@@ -212,8 +212,8 @@ func testPast(t *testing.T, o Open, n int) {
 	}
 }
 
-// testPastPages reads each page from where the previous one ended.
-func testPastPages(t *testing.T, o Open, n int) {
+// testHistoryPages reads each page from where the previous one ended.
+func testHistoryPages(t *testing.T, o Open, n int) {
 	c := newChronicle(t)
 	s := c.fill(t, o, n)
 	for _, q := range []engine.HistoryQuery{{Limit: 7}, {Limit: 3, Audit: true}, {Limit: 5, Path: "orders"}, {Limit: 2, Key: 3}} {
@@ -357,8 +357,8 @@ func testForgetOldest(t *testing.T, o Open) {
 	}
 }
 
-// testPastHeld runs many iterations in turns, and stops before their end.
-func testPastHeld(t *testing.T, o Open) {
+// testHistoryHeld runs many iterations in turns, and stops before their end.
+func testHistoryHeld(t *testing.T, o Open) {
 	c := newChronicle(t)
 	s := c.fill(t, o, 120)
 	c.epoch, c.n = s.Epoch(), 0

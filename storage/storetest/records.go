@@ -92,9 +92,9 @@ func testDamagedRecords(t *testing.T, f Files) {
 			want.apply(b)
 			tc.without(want)
 			check(t, s, want)
-			said := strings.ReplaceAll(log.String(), dir, "") // the path contains the name of this test
-			if !strings.Contains(said, "damaged and was skipped") || !strings.Contains(said, tc.logs) {
-				t.Errorf("the log says %q; want %q and that it is left out", said, tc.logs)
+			logged := strings.ReplaceAll(log.String(), dir, "") // the path contains the name of this test
+			if !strings.Contains(logged, "damaged and was skipped") || !strings.Contains(logged, tc.logs) {
+				t.Errorf("the log says %q; want %q and that it is left out", logged, tc.logs)
 			}
 			again := &engine.Batch{Hard: true, Now: 2, Sessions: b.Sessions, Settings: b.Settings}
 			commit(t, s, again)

@@ -16,7 +16,7 @@ import (
 	"mayfly/engine/longtest"
 )
 
-// An Open opens the same place each time: the next store finds what the previous one had when
+// An Open opens the same store each time: the next store finds what the previous one had when
 // it was closed.
 type Open func(ctx context.Context) (engine.Store, error)
 
@@ -48,9 +48,9 @@ func extentOf(t *testing.T, options []Option) workShare {
 // of returns the part of n to do, and no less than least.
 func (x workShare) of(n, least int) int { return max(n/x.part, least) }
 
-// Run tests a driver. place makes a new place, empty and separate from all others. A store
+// Run tests a driver. openNew makes a new store, empty and separate from all others. A store
 // that is an engine.History is tested as one, too.
-func Run(t *testing.T, place func(t *testing.T) Open, options ...Option) {
+func Run(t *testing.T, openNew func(t *testing.T) Open, options ...Option) {
 	x := extentOf(t, options)
 	for _, tc := range []struct {
 		name string
@@ -73,9 +73,9 @@ func Run(t *testing.T, place func(t *testing.T) Open, options ...Option) {
 		{"after Close", testClosed},
 		{"a load that is not finished", testLoadStopped},
 	} {
-		t.Run(tc.name, func(t *testing.T) { tc.test(t, place(t)) })
+		t.Run(tc.name, func(t *testing.T) { tc.test(t, openNew(t)) })
 	}
-	t.Run("history", func(t *testing.T) { runHistory(t, place, x) })
+	t.Run("history", func(t *testing.T) { runHistory(t, openNew, x) })
 }
 
 func open(t *testing.T, o Open) engine.Store {

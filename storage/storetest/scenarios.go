@@ -22,7 +22,7 @@ import (
 // that would be another scenario. Therefore a hard batch comes before each restart, which
 // makes every earlier soft one durable. While a receiver is attached, or an entity with
 // auto-delete on idle exists, the server is not restarted: see enginetest.Engine.AtRest.
-func RunScenarios(t *testing.T, place func(t *testing.T) Open, options ...Option) {
+func RunScenarios(t *testing.T, openNew func(t *testing.T) Open, options ...Option) {
 	x := extentOf(t, options)
 	files, err := scenarios()
 	if err != nil || len(files) == 0 {
@@ -40,7 +40,7 @@ func RunScenarios(t *testing.T, place func(t *testing.T) Open, options ...Option
 			t.Fatal(err)
 		}
 		t.Run(name, func(t *testing.T) {
-			r := &restartingExecutor{t: t, place: place(t), every: 2 + x.part}
+			r := &restartingExecutor{t: t, reopen: openNew(t), every: 2 + x.part}
 			r.begin()
 			if _, err := story.Run(r, false); err != nil {
 				t.Error(err)
@@ -76,7 +76,7 @@ func scenarios() ([]string, error) {
 // restartingExecutor runs the commands of a scenario and restarts the server between them.
 type restartingExecutor struct {
 	t        *testing.T
-	place    Open
+	reopen   Open
 	every    int // commands
 	x        *enginetest.Engine
 	s        engine.Store
@@ -97,7 +97,7 @@ func (r *restartingExecutor) begin() {
 
 func (r *restartingExecutor) open() {
 	r.t.Helper()
-	r.s = open(r.t, r.place)
+	r.s = open(r.t, r.reopen)
 	if err := r.x.Restart(r.s.Load(r.t.Context()), r.s.Epoch()); err != nil {
 		r.t.Fatalf("at epoch %d: %v", r.s.Epoch(), err)
 	}

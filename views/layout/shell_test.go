@@ -60,9 +60,9 @@ func TestOnlyLivePagesSayTheyAre(t *testing.T) {
 // Scripts get the date format of a language if it is not their default.
 func TestScriptsHaveTheDate(t *testing.T) {
 	for tag, want := range map[string]string{"en": "", "pt-BR": "02/01/2006", "cs": "2.\u00a01.\u00a02006", "zh-CN": "2006/1/2"} {
-		var said map[string]string
-		if err := json.Unmarshal([]byte(scriptTexts(locale.With(t.Context(), tag))), &said); err != nil || said["date"] != want {
-			t.Errorf("%s: scripts write %q, want %q: %v", tag, said["date"], want, err)
+		var words map[string]string
+		if err := json.Unmarshal([]byte(scriptTexts(locale.With(t.Context(), tag))), &words); err != nil || words["date"] != want {
+			t.Errorf("%s: scripts write %q, want %q: %v", tag, words["date"], want, err)
 		}
 	}
 }

@@ -23,13 +23,13 @@ func cldr() map[string][]string {
 	}
 }
 
-var place = regexp.MustCompile(`\{\{\.\w+\}\}|\{n\}`)
+var placeholder = regexp.MustCompile(`\{\{\.\w+\}\}|\{n\}`)
 
-// places returns the placeholders of texts.
-func places(texts ...string) []string {
+// placeholders returns those of texts.
+func placeholders(texts ...string) []string {
 	seen := map[string]bool{}
 	for _, text := range texts {
-		for _, p := range place.FindAllString(text, -1) {
+		for _, p := range placeholder.FindAllString(text, -1) {
 			seen[p] = true
 		}
 	}
@@ -94,25 +94,25 @@ func sound(t *testing.T, tag, id string, english, f map[string]string) {
 		if _, err := template.New(id).Parse(text); err != nil {
 			t.Errorf("%s (%s): %v", id, form, err)
 		}
-		for _, p := range places(text) {
-			if !slices.Contains(places(all...), p) {
+		for _, p := range placeholders(text) {
+			if !slices.Contains(placeholders(all...), p) {
 				t.Errorf("%s (%s): nobody fills in %s", id, form, p)
 			}
 		}
 	}
 	// The form for any number has all placeholders of the English one. A language without a
 	// form for one may also use the number itself.
-	for _, p := range places(english["other"]) {
-		if !slices.Contains(places(f["other"]), p) {
+	for _, p := range placeholders(english["other"]) {
+		if !slices.Contains(placeholders(f["other"]), p) {
 			t.Errorf("%s does not fill in %s", id, p)
 		}
 	}
 }
 
-// TestOneWordForOneThing: a Service Bus term has one translation in each language, in the
+// TestOneTermForOneConcept: a Service Bus term has one translation in each language, in the
 // catalogue and in the scenes. The test lists translations that must not occur, except in
 // search keywords.
-func TestOneWordForOneThing(t *testing.T) {
+func TestOneTermForOneConcept(t *testing.T) {
 	for tag, wrong := range map[string]string{
 		"pt-PT": `(?i)não entregues?\b(?: \(DLQ\))?|mensage(?:m|ns) mortas?|assinatura|navegador|\bligações? só de leitura`,
 		"pt-BR": `(?i)mortas?\b(?: \(DLQ\))?|não entregue|subscriç|\bbrowser|espaço de nomes`,
@@ -144,14 +144,14 @@ func TestOneWordForOneThing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, told, found := strings.Cut(string(text), "\n  "+tag+":\n")
+			_, body, found := strings.Cut(string(text), "\n  "+tag+":\n")
 			if !found {
 				t.Fatalf("%s is not told in %s", name, tag)
 			}
-			if next := regexp.MustCompile(`(?m)^  [a-z]{2}(?:-[A-Z]{2})?:$`).FindStringIndex(told); next != nil {
-				told = told[:next[0]]
+			if next := regexp.MustCompile(`(?m)^  [a-z]{2}(?:-[A-Z]{2})?:$`).FindStringIndex(body); next != nil {
+				body = body[:next[0]]
 			}
-			check(filepath.Base(name), told)
+			check(filepath.Base(name), body)
 		}
 	}
 }

@@ -111,6 +111,6 @@ func write(t Task, what string) []Sample {
 	return out
 }
 
-// placeSource defines the arguments that name an entity to receive from or send to.
-const placeSource = `{{define "place"}}{{if .Queue}}{{q .Queue}}{{else}}{{q .Topic}}, {{q .Subscriber}}{{end}}{{end}}` +
+// ordersSource defines the arguments that name an entity to receive from or send to.
+const ordersSource = `{{define "place"}}{{if .Queue}}{{q .Queue}}{{else}}{{q .Topic}}, {{q .Subscriber}}{{end}}{{end}}` +
 	`{{define "target"}}{{if .Queue}}{{q .Queue}}{{else}}{{q .Topic}}{{end}}{{end}}`

@@ -1,6 +1,6 @@
 package sample
 
-const goSource = placeSource + `
+const goSource = ordersSource + `
 {{define "accept"}}client.AcceptSessionFor{{if .Queue}}Queue{{else}}Subscription{{end}}(ctx, {{template "place" .}}, {{q .Session}}, nil){{end}}
 
 {{define "program"}}package main
@@ -52,7 +52,7 @@ func main() {
 {{- end}}
 }{{end}}`
 
-const pythonSource = placeSource + `
+const pythonSource = ordersSource + `
 {{define "accept"}}client.get_{{if .Queue}}queue{{else}}subscription{{end}}_receiver({{template "place" .}}, session_id={{q .Session}}){{end}}
 
 {{define "program"}}{{if not .Connection}}import os
@@ -70,7 +70,7 @@ const pythonSource = placeSource + `
         receiver.complete_message(message)
 {{- end}}{{end}}`
 
-const javaScriptSource = placeSource + `
+const javaScriptSource = ordersSource + `
 {{define "accept"}}await client.acceptSession({{template "place" .}}, {{q .Session}}){{end}}
 
 {{define "program"}}import { ServiceBusClient } from "@azure/service-bus";
@@ -89,7 +89,7 @@ for (const message of await receiver.receiveMessages(1)) {
 {{- end}}
 await client.close();{{end}}`
 
-const javaSource = placeSource + `
+const javaSource = ordersSource + `
 {{define "from"}}{{if .Queue}}.queueName({{q .Queue}}){{else}}.topicName({{q .Topic}}).subscriptionName({{q .Subscriber}}){{end}}{{end}}
 {{define "accept"}}builder.sessionReceiver(){{template "from" .}}.buildClient().acceptSession({{q .Session}}){{end}}
 
@@ -124,7 +124,7 @@ public class Sample {
     }
 }{{end}}`
 
-const dotNETSource = placeSource + `
+const dotNETSource = ordersSource + `
 {{define "accept"}}await client.AcceptSessionAsync({{template "place" .}}, {{q .Session}}){{end}}
 
 {{define "program"}}using Azure.Messaging.ServiceBus;

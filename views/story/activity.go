@@ -54,8 +54,8 @@ func activityRow(n int, when time.Time, icon string, tone component.Tone, entity
 	return d
 }
 
-func by(d activity.Row, door, who string) activity.Row {
-	d.Protocol, d.Actor, d.Audited = door, who, true
+func by(d activity.Row, door, actor string) activity.Row {
+	d.Protocol, d.Actor, d.Audited = door, actor, true
 	return d
 }
 

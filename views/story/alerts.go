@@ -28,14 +28,14 @@ func alertRows() []activity.AlertRuleRow {
 }
 
 func raisedAlerts() []activity.RaisedAlert {
-	told := func(key, rule, says, where, goes string, tone component.Tone, icon string) activity.RaisedAlert {
+	alert := func(key, rule, says, where, goes string, tone component.Tone, icon string) activity.RaisedAlert {
 		return activity.RaisedAlert{Key: key, At: now.Add(-20 * time.Second), Now: now, Rule: rule, Href: home + "/alerts/1", Text: says, Where: where, TargetURL: goes, Tone: tone, Icon: icon}
 	}
 	all := []activity.RaisedAlert{
-		told("5", "late orders", "order.placed is about to expire", "orders", home+"/m/7", component.Critical, "clock"),
-		told("4", "replies", "reply-7 is about to delete itself", "", home+"/q/reply-7", component.Critical, "hourglass"),
-		told("3", "late orders", "1,204 messages were given more time", "orders", home+"/expirations", component.Plenty, "clock"),
-		told("2", "gone", hostileID+" became a dead letter", "orders/$DLQ", "", component.Dead, "dead"),
+		alert("5", "late orders", "order.placed is about to expire", "orders", home+"/m/7", component.Critical, "clock"),
+		alert("4", "replies", "reply-7 is about to delete itself", "", home+"/q/reply-7", component.Critical, "hourglass"),
+		alert("3", "late orders", "1,204 messages were given more time", "orders", home+"/expirations", component.Plenty, "clock"),
+		alert("2", "gone", hostileID+" became a dead letter", "orders/$DLQ", "", component.Dead, "dead"),
 	}
 	all[0].Extend, all[1].Pin, all[3].Href = home+"/m/7/extend", home+"/q/reply-7/pin", ""
 	return all

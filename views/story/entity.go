@@ -137,8 +137,8 @@ func queueMessages() entity.Entity {
 		messageRow(48_271, "order.placed", "o-88474", 262*time.Second, p("customer.id", "5120")),
 		messageRow(9_007_199_254_740_993, "order.archived", "o-1", 262*time.Second),
 	}
-	lock := func(i int, left time.Duration, who string) {
-		m.Rows[i].State, m.Rows[i].Hold, m.Rows[i].Holder = page.StateLocked, lockedFor(left, i), who
+	lock := func(i int, left time.Duration, client string) {
+		m.Rows[i].State, m.Rows[i].Hold, m.Rows[i].Holder = page.StateLocked, lockedFor(left, i), client
 		m.Rows[i].HolderURL = home + "/connections/7-" + strconv.Itoa(i+1)
 	}
 	lock(0, 26*time.Second, "worker-5")

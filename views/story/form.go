@@ -20,7 +20,7 @@ func staticShell(title string, active layout.Section, path string) layout.Shell 
 	return sh
 }
 
-func ordersPlace() page.EntityRef {
+func ordersRef() page.EntityRef {
 	return page.EntityRef{Kind: page.Queue, Name: "orders", Href: home + "/q/orders"}
 }
 
@@ -89,7 +89,7 @@ func kinds() []string {
 
 func sendMessage() send.Send {
 	return send.Send{
-		Shell: staticShell("Send to orders", layout.Queues, "/q/orders/send"), In: ordersPlace(), To: home + "/q/orders/send", FormToken: "ONCE",
+		Shell: staticShell("Send to orders", layout.Queues, "/q/orders/send"), In: ordersRef(), To: home + "/q/orders/send", FormToken: "ONCE",
 		Limit: send.TTLLimit{Most: "5m", Dead: true}, Most: 100_000, AtOnce: 1000, Kinds: kinds(), Manage: home + "/templates",
 	}
 }
@@ -179,7 +179,7 @@ func confirmShell() layout.Shell { return staticShell("Confirm", layout.Queues, 
 
 func deleteQueue() operate.Confirm {
 	return operate.Confirm{
-		Shell: confirmShell(), Verb: operate.DeleteEntity, To: home + "/q/orders/delete", Cancel: home + "/q/orders", Entity: ordersPlace(),
+		Shell: confirmShell(), Verb: operate.DeleteEntity, To: home + "/q/orders/delete", Cancel: home + "/q/orders", Entity: ordersRef(),
 		Count: 1387, Type: "orders", TypeError: component.ServerText("“order” is not its name."), Values: map[string]string{page.FieldConfirm: "order"},
 		States:   []operate.StateLine{{State: page.StateActive, N: 1284}, {State: page.StateLocked, N: 16}, {State: page.StateScheduled, N: 42}, {State: page.StateDeferred, N: 7}, {State: page.StateDeadLetter, N: 38}},
 		Contents: []string{"2 queues forward to it"},
@@ -188,7 +188,7 @@ func deleteQueue() operate.Confirm {
 
 func purgeQueue() operate.Confirm {
 	return operate.Confirm{
-		Shell: confirmShell(), Verb: operate.Purge, To: home + "/q/orders/purge", Cancel: home + "/q/orders", Entity: ordersPlace(), Type: "orders", Left: 16, Filter: operate.PurgeFilter{MaxLength: 1024},
+		Shell: confirmShell(), Verb: operate.Purge, To: home + "/q/orders/purge", Cancel: home + "/q/orders", Entity: ordersRef(), Type: "orders", Left: 16, Filter: operate.PurgeFilter{MaxLength: 1024},
 		States:  []operate.StateLine{{State: page.StateActive, N: 1204, Picked: true}, {State: page.StateScheduled, N: 42}, {State: page.StateDeferred}, {State: page.StateDeadLetter, N: 38}},
 		Refused: component.Notice{Tone: component.Low, Title: "Nothing was purged", Detail: "Meanwhile it grew from 1,060 to 1,204 messages. Look at the number again."},
 	}
@@ -226,7 +226,7 @@ func purgeUnread() operate.Confirm {
 
 func deleteMessages() operate.Confirm {
 	return operate.Confirm{
-		Shell: confirmShell(), Verb: operate.DeleteMessages, To: home + "/q/orders/bulk/delete", Cancel: home + "/q/orders", Entity: ordersPlace(),
+		Shell: confirmShell(), Verb: operate.DeleteMessages, To: home + "/q/orders/bulk/delete", Cancel: home + "/q/orders", Entity: ordersRef(),
 		Count: 5, Sample: []string{"o-88415", "o-88420", "订单已创建"}, Left: 1,
 		Hidden: []page.HiddenField{{Name: page.FieldKey, Value: "3048201"}, {Name: page.FieldKey, Value: "3048204"}},
 	}
@@ -234,7 +234,7 @@ func deleteMessages() operate.Confirm {
 
 func deadLetterOne() operate.Confirm {
 	return operate.Confirm{
-		Shell: confirmShell(), Verb: operate.MoveToDeadLetter, To: home + "/m/3048201/dead-letter", Cancel: home + "/m/3048201", Entity: ordersPlace(),
+		Shell: confirmShell(), Verb: operate.MoveToDeadLetter, To: home + "/m/3048201/dead-letter", Cancel: home + "/m/3048201", Entity: ordersRef(),
 		Count: 1, Subject: "order.placed o-88412", Hidden: []page.HiddenField{{Name: page.FieldLockToken, Value: "00002af0"}},
 		Errors: map[string]component.Text{page.FieldReason: component.ServerText("5,000 characters are too many: at most 4,096.")},
 	}
@@ -243,7 +243,7 @@ func deadLetterOne() operate.Confirm {
 func confirmations() []Story {
 	one := func(verb operate.Verb, path string) operate.Confirm {
 		return operate.Confirm{
-			Shell: confirmShell(), Verb: verb, To: home + path, Cancel: home + "/m/3048201", Entity: ordersPlace(), Count: 1, Subject: "order.placed o-88412",
+			Shell: confirmShell(), Verb: verb, To: home + path, Cancel: home + "/m/3048201", Entity: ordersRef(), Count: 1, Subject: "order.placed o-88412",
 		}
 	}
 	many := one(operate.Resubmit, "/q/orders/resubmit")

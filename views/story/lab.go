@@ -15,15 +15,15 @@ import (
 
 func unmatched() []lab.UnmatchedMessage {
 	p := func(k, v string) list.Pill { return list.Pill{Key: k, Value: v} }
-	stray := func(key, subject, id string, ago time.Duration, pills ...list.Pill) lab.UnmatchedMessage {
-		return lab.UnmatchedMessage{Key: key, At: now.Add(-ago), Now: now, Topic: pricesPlace(), Subject: subject, ID: id, Pills: pills}
+	row := func(key, subject, id string, ago time.Duration, pills ...list.Pill) lab.UnmatchedMessage {
+		return lab.UnmatchedMessage{Key: key, At: now.Add(-ago), Now: now, Topic: pricesRef(), Subject: subject, ID: id, Pills: pills}
 	}
 	out := []lab.UnmatchedMessage{
-		stray("3048271", "price.changed", "p-5521", 2*time.Second, p("amount", "1200"), p("region", "us"), p("tier", "3")),
-		stray("3048270", "price.changed", "p-5520", 9*time.Second, p("amount", "80"), p("region", "us"), p("tier", "3"), p("a-property-with-a-long-name", longName)),
-		stray("3048266", hostileText, longName, 48*time.Second, p("\u202eregion", "<us>")),
-		stray("3048260", "", "p-5502", 4*time.Minute),
-		stray("3048211", "", "", 3*time.Hour, p("数量", "12")),
+		row("3048271", "price.changed", "p-5521", 2*time.Second, p("amount", "1200"), p("region", "us"), p("tier", "3")),
+		row("3048270", "price.changed", "p-5520", 9*time.Second, p("amount", "80"), p("region", "us"), p("tier", "3"), p("a-property-with-a-long-name", longName)),
+		row("3048266", hostileText, longName, 48*time.Second, p("\u202eregion", "<us>")),
+		row("3048260", "", "p-5502", 4*time.Minute),
+		row("3048211", "", "", 3*time.Hour, p("数量", "12")),
 	}
 	out[2].Topic = page.EntityRef{Kind: page.Topic, Name: longName, Href: topicURL(longName)}
 	return out
@@ -31,7 +31,7 @@ func unmatched() []lab.UnmatchedMessage {
 
 func labEmpty() lab.FilterLab {
 	return lab.FilterLab{
-		Shell: shell("Filter lab", layout.Topics, "/lab"), Topics: []string{"inventory/changes", "prices", longName}, Topic: pricesPlace(),
+		Shell: shell("Filter lab", layout.Topics, "/lab"), Topics: []string{"inventory/changes", "prices", longName}, Topic: pricesRef(),
 		Message: lab.MessageFields{Kinds: kinds()}, Unmatched: unmatched(), UnmatchedCount: 1204, MaxUnmatched: 200,
 	}
 }

@@ -84,8 +84,8 @@ func TestStatesOfManyAreCalledSo(t *testing.T) {
 
 // Errors in stories are in the server's English, and pages in other languages mark them as
 // English.
-func TestStoriesSayWhatIsEnglish(t *testing.T) {
-	ctx, told := locale.With(t.Context(), "cs"), 0
+func TestStoriesMarkEnglish(t *testing.T) {
+	ctx, n := locale.With(t.Context(), "cs"), 0
 	for _, s := range All() {
 		page, err := goquery.NewDocumentFromReader(strings.NewReader(render(ctx, t, s.whole())))
 		if err != nil {
@@ -93,21 +93,21 @@ func TestStoriesSayWhatIsEnglish(t *testing.T) {
 		}
 		page.Find(".err, .because, .faults li, .clauses .tone").Each(func(_ int, wrong *goquery.Selection) {
 			said := wrong.Find("[lang=en]").AddSelection(wrong.Filter("[lang=en]"))
-			told += said.Length()
+			n += said.Length()
 			if text := wrong.Text(); said.Length() == 0 && englishWords.MatchString(text) {
 				t.Errorf("%s says in a page in Czech: %s", s.Name, text)
 			}
 		})
 	}
-	if told < 40 {
-		t.Errorf("only %d things are told by the server", told)
+	if n < 40 {
+		t.Errorf("only %d things are told by the server", n)
 	}
 }
 
 var englishWords = regexp.MustCompile(`(?i)\b(is|are|was|not|no|at|the|has|it|by)\b`)
 
 // Static texts, and those of the script, are in the language of the context.
-func TestScriptsAreToldTheWordsOfThePage(t *testing.T) {
+func TestScriptsUseTheWordsOfThePage(t *testing.T) {
 	for tag, want := range map[string][]string{
 		"en":    {`{n}m`, `{n} ago`, `expiring…`},
 		"pt-PT": {"{n}\u00a0min", `há {n}`, `a expirar…`},

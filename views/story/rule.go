@@ -14,7 +14,7 @@ import (
 
 const hostileText = "<script>alert(1)</script>\u202egnorw"
 
-func pricesPlace() page.EntityRef {
+func pricesRef() page.EntityRef {
 	return page.EntityRef{Kind: page.Topic, Name: "prices", Href: home + "/t/prices"}
 }
 
@@ -61,7 +61,7 @@ func trialMessage() lab.MessageFields {
 func ruleForm() lab.RuleForm {
 	in := page.EntityRef{Kind: page.Subscription, Name: "eu", Href: home + "/t/prices/s/eu"}
 	return lab.RuleForm{
-		Shell: staticShell("New rule", layout.Topics, "/t/prices/s/eu/rules/new"), In: in, Topic: pricesPlace(), New: true,
+		Shell: staticShell("New rule", layout.Topics, "/t/prices/s/eu/rules/new"), In: in, Topic: pricesRef(), New: true,
 		To: in.Href + "/rules/new", Try: in.Href + "/rules/try", Rule: lab.RuleFields{Kind: lab.FilterSQL, Kinds: kinds(), Most: 1024},
 		Message: lab.MessageFields{Kinds: kinds()}, Dead: "prices/eu/$DLQ",
 		Recent: []lab.Sample{

@@ -68,7 +68,7 @@ func queueSessionsEmpty() entity.Entity {
 func oneSession() entity.Session {
 	state := `{"step": 3, "paid": true, "lines": [{"sku": "1180", "n": 2}], "note": "<script>alert(1)</script>"}`
 	m := entity.Session{
-		Shell: shell("customer-4", layout.Queues, "/q/orders/session?id=customer-4"), In: ordersPlace(), Path: "orders", Name: "orders", ID: "customer-4",
+		Shell: shell("customer-4", layout.Queues, "/q/orders/session?id=customer-4"), In: ordersRef(), Path: "orders", Name: "orders", ID: "customer-4",
 		Active: 40, Locked: 3, Oldest: now.Add(-19 * time.Minute), Now: now,
 		Hold: lockedFor(26*time.Second, 4), Holder: "worker-5",
 		Pages:    component.Pages{Note: "6 of 43 shown", Next: sessionHref("customer-4") + "&from=7"},
@@ -180,11 +180,11 @@ func sendInSession() send.Send {
 // sessionStories returns the pages about sessions, forwarding and disabling an entity.
 func sessionStories() []Story {
 	status := operate.Confirm{
-		Shell: confirmShell(), Verb: operate.SetStatus, To: home + "/q/orders/status", Cancel: home + "/q/orders?tab=settings", Entity: ordersPlace(),
+		Shell: confirmShell(), Verb: operate.SetStatus, To: home + "/q/orders/status", Cancel: home + "/q/orders?tab=settings", Entity: ordersRef(),
 		Status: entity.StatusReceiveDisabled, Contents: []string{"16 messages are locked and can no longer be settled", "2 receivers are attached and are cut off"},
 	}
 	seen := operate.Confirm{
-		Shell: confirmShell(), Verb: operate.Resubmit, To: home + "/m/9/resubmit", Cancel: home + "/m/9", Entity: ordersPlace(), Count: 1, Subject: "paid",
+		Shell: confirmShell(), Verb: operate.Resubmit, To: home + "/m/9/resubmit", Cancel: home + "/m/9", Entity: ordersRef(), Count: 1, Subject: "paid",
 		DuplicateAt: "orders has seen its id within the last 10m and would drop it as a duplicate. Without your leave it stays here.",
 	}
 	return []Story{

@@ -84,9 +84,9 @@ func TestAudiencesOfPassedConnections(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			status, said, _ := counterOn(t, nc).put(sastoken, tc.audience, sas.Sign(tc.audience, "root", "key", time.Now().Add(time.Hour)))
+			status, description, _ := counterOn(t, nc).put(sastoken, tc.audience, sas.Sign(tc.audience, "root", "key", time.Now().Add(time.Hour)))
 			if status != tc.want {
-				t.Errorf("%s, %s: %d %s; want %d", name, way, status, said, tc.want)
+				t.Errorf("%s, %s: %d %s; want %d", name, way, status, description, tc.want)
 			}
 			_ = nc.Close() // the server has answered
 		}

@@ -47,7 +47,7 @@ func counterOn(t *testing.T, nc *goamqp.Conn) *cbsClient {
 }
 
 // put sends a token and returns the server's reply.
-func (c *cbsClient) put(kind, audience string, token any) (status int32, told, condition string) {
+func (c *cbsClient) put(kind, audience string, token any) (status int32, description, condition string) {
 	c.t.Helper()
 	to := "me"
 	if err := c.out.Send(c.t.Context(), &goamqp.Message{
@@ -61,13 +61,13 @@ func (c *cbsClient) put(kind, audience string, token any) (status int32, told, c
 		c.t.Fatal(err)
 	}
 	status, _ = m.ApplicationProperties["status-code"].(int32)
-	told, _ = m.ApplicationProperties["status-description"].(string)
+	description, _ = m.ApplicationProperties["status-description"].(string)
 	if s, ok := m.ApplicationProperties["error-condition"].(goamqp.Symbol); ok {
 		condition = string(s)
 	} else if s, ok := m.ApplicationProperties["error-condition"].(string); ok {
 		condition = s
 	}
-	return status, told, condition
+	return status, description, condition
 }
 
 const sastoken = "servicebus.windows.net:sastoken"
@@ -89,7 +89,7 @@ func TestTokens(t *testing.T) {
 					token          any
 					enforced       int32 // status if tokens are enforced
 					accepted       int32 // status if not
-					told           string
+					description    string
 				}{
 					"a good one":             {sastoken, "sb://h/q", good("sb://h/q"), 202, 202, "Accepted"},
 					"one that is called jwt": {"jwt", "amqp://h/q", good("sb://h/q"), 202, 202, "Accepted"},
@@ -113,9 +113,9 @@ func TestTokens(t *testing.T) {
 					if policy == sas.Accept {
 						want = tc.accepted
 					}
-					status, told, condition := c.put(tc.kind, tc.audience, tc.token)
-					if status != want || status == tc.enforced && !strings.HasPrefix(told, tc.told) || condition != map[int32]string{202: "", 401: "amqp:unauthorized-access", 404: "amqp:not-found"}[want] {
-						t.Errorf("%s: %d %s %q; want %d %q", name, status, condition, told, want, tc.told)
+					status, description, condition := c.put(tc.kind, tc.audience, tc.token)
+					if status != want || status == tc.enforced && !strings.HasPrefix(description, tc.description) || condition != map[int32]string{202: "", 401: "amqp:unauthorized-access", 404: "amqp:not-found"}[want] {
+						t.Errorf("%s: %d %s %q; want %d %q", name, status, condition, description, want, tc.description)
 					}
 				}
 			})
@@ -136,8 +136,8 @@ func TestLinksOutOfTime(t *testing.T) {
 		c := w.counter(t)
 		show := func(path string, lasts time.Duration) {
 			t.Helper()
-			if status, told, _ := c.put(sastoken, "sb://h/"+path, sas.Sign("sb://h/"+path, "root", "key", time.Now().Add(lasts))); status != 202 {
-				t.Fatal(told)
+			if status, description, _ := c.put(sastoken, "sb://h/"+path, sas.Sign("sb://h/"+path, "root", "key", time.Now().Add(lasts))); status != 202 {
+				t.Fatal(description)
 			}
 		}
 		if _, err := c.s.NewSender(t.Context(), "q", nil); err == nil {
@@ -209,8 +209,8 @@ func TestLinkByWayOutOfTime(t *testing.T) {
 				show := func(paths ...string) {
 					t.Helper()
 					for _, path := range paths {
-						if status, told, _ := c.put(sastoken, "sb://h/"+path, sas.Sign("sb://h/"+path, "root", "key", time.Now().Add(time.Minute))); status != 202 {
-							t.Fatal(told)
+						if status, description, _ := c.put(sastoken, "sb://h/"+path, sas.Sign("sb://h/"+path, "root", "key", time.Now().Add(time.Minute))); status != 202 {
+							t.Fatal(description)
 						}
 					}
 				}

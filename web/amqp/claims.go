@@ -113,14 +113,14 @@ func (c *conn) checkRight(ctx context.Context, at engine.Path, want engine.Right
 		}
 	}
 	c.mu.Unlock()
-	place, err := sas.LookUpAccess(ctx, c.b, path)
+	access, err := sas.LookUpAccess(ctx, c.b, path)
 	if err != nil {
 		return time.Time{}, err
 	}
 	may := false
 	for _, claim := range shown {
 		switch {
-		case place.Allow(claim, want) != nil:
+		case access.Allow(claim, want) != nil:
 		case may:
 			until = later(until, claim.Expires())
 		default:
@@ -253,9 +253,9 @@ func (c *conn) expectToken() {
 	if c.authorization.hasPlain {
 		ctx, cancel := context.WithTimeout(c.ctx, defaultTimeout)
 		defer cancel()
-		place, err := sas.LookUpAccess(ctx, c.b, "")
+		access, err := sas.LookUpAccess(ctx, c.b, "")
 		if err == nil {
-			_, err = c.authorization.plain.Rights("", place.Rules, place.Now)
+			_, err = c.authorization.plain.Rights("", access.Rules, access.Now)
 		}
 		known = err == nil
 	}

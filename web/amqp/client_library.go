@@ -35,7 +35,7 @@ func libraryOf(all value.Properties) connections.Library {
 	if at := strings.Index(agent, "azsdk-"); at > 0 { // "orders-worker azsdk-go-…"
 		k.Application, agent = strings.TrimSpace(agent[:at]), agent[at:]
 	}
-	said := strings.ToLower(k.Product + " " + agent)
+	names := strings.ToLower(k.Product + " " + agent)
 	for _, known := range []struct {
 		sdk connections.SDK
 		by  []string
@@ -46,7 +46,7 @@ func libraryOf(all value.Properties) connections.Library {
 		{connections.Java, []string{"azure-messaging-servicebus", "azsdk-java-"}},
 		{connections.DotNET, []string{"azsdk-net-", "azure.messaging.servicebus", "msgnet", "microsoft.azure.amqp"}},
 	} {
-		if slices.ContainsFunc(known.by, func(word string) bool { return strings.Contains(said, word) }) {
+		if slices.ContainsFunc(known.by, func(word string) bool { return strings.Contains(names, word) }) {
 			k.SDK = known.sdk
 			break
 		}

@@ -29,8 +29,8 @@ func TestTwins(t *testing.T) {
 				for range 3 {
 					twins = append(twins, w.dialAs("twin", nil))
 					check()
-					who, _ := w.s.Client("AMQP twin")
-					ids = append(ids, who.ID)
+					client, _ := w.s.Client("AMQP twin")
+					ids = append(ids, client.ID)
 				}
 				w.dialAs("other", nil)
 				there := map[int]bool{0: true, 1: true, 2: true}
@@ -44,8 +44,8 @@ func TestTwins(t *testing.T) {
 							want = ids[j]
 						}
 					}
-					if who, ok := w.s.Client("AMQP twin"); !ok || who.ID != want {
-						t.Errorf("when %d has left it is %+v, not %s", i, who, want)
+					if client, ok := w.s.Client("AMQP twin"); !ok || client.ID != want {
+						t.Errorf("when %d has left it is %+v, not %s", i, client, want)
 					}
 					if c, ok := w.s.Connection(ids[i], 0); ok {
 						t.Errorf("%d is there still: %+v", i, c)

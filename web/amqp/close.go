@@ -51,23 +51,21 @@ func (c *conn) shutDown() {
 	c.mu.Unlock()
 	for {
 		c.mu.Lock()
-		todo := append(c.readerWork, c.writerWork...)
+		work := append(c.readerWork, c.writerWork...)
 		c.readerWork, c.writerWork = nil, nil
 		c.mu.Unlock()
-		for _, do := range todo {
+		for _, do := range work {
 			do()
 		}
 		c.background.Wait()
-		list := c.mail.take(nil)
-		if len(list) == 0 && len(todo) == 0 {
+		mail := c.mail.take(nil)
+		if len(mail) == 0 && len(work) == 0 {
 			return
 		}
-		var asks []func()
 		c.mu.Lock()
-		for _, m := range list {
-			asks = c.handleMail(m, asks)
+		for _, m := range mail {
+			c.handleMail(m)
 		}
-		c.writerWork = append(c.writerWork, asks...)
 		c.mu.Unlock()
 	}
 }

@@ -51,8 +51,8 @@ func TestCloseThoughTheStoreIsStuck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := &blockedBodies{stuck: stuck{goOn: make(chan struct{})}}
-				var told bytes.Buffer
-				w := newWorldOn(t, store, amqp.Options{Logger: slog.New(slog.NewTextHandler(&told, nil))}, broker.Options{CacheBytes: 1})
+				var log bytes.Buffer
+				w := newWorldOn(t, store, amqp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, broker.Options{CacheBytes: 1})
 				w.b.CreateQueue("large", engine.Config{MaxMessageSizeInKilobytes: 10 << 10})
 				goOn := sync.OnceFunc(func() { close(store.goOn) })
 				t.Cleanup(goOn)
@@ -65,8 +65,8 @@ func TestCloseThoughTheStoreIsStuck(t *testing.T) {
 				if d := time.Since(before); d != 7*time.Second {
 					t.Errorf("it took %v, and ctx and two seconds are 7 s", d)
 				}
-				if !strings.Contains(told.String(), "connections=1") {
-					t.Errorf("the log says %q", &told)
+				if !strings.Contains(log.String(), "connections=1") {
+					t.Errorf("the log says %q", &log)
 				}
 				goOn()
 				w.s.Close(context.Background())

@@ -182,19 +182,19 @@ func (c *conn) readFrames() (over bool, err error) {
 			}
 		}
 		c.queueSettlements()
-		todo, halt := c.readerWork, c.readerWait
+		work, wait := c.readerWork, c.readerWait
 		c.readerWork, c.readerWait = nil, nil
 		wake := len(c.outFrames) > 0 || over
 		c.mu.Unlock()
-		for _, do := range todo {
+		for _, do := range work {
 			do()
 		}
 		if wake {
 			c.mail.wakeWriter()
 			c.waitWhile(c.readerSignal, c.outputBacklogged)
 		}
-		if halt != nil {
-			halt()
+		if wait != nil {
+			wait()
 		}
 		if over || err != nil {
 			return over, err
@@ -237,6 +237,10 @@ func timedOut(err error) bool {
 
 // queueReaderWork queues a function that the reader calls after it has released mu.
 func (c *conn) queueReaderWork(do func()) { c.readerWork = append(c.readerWork, do) }
+
+// queueWriterWork queues a function that the writer calls after it has released mu, and after
+// it has written the frames that are ready. It does not wake the writer.
+func (c *conn) queueWriterWork(do func()) { c.writerWork = append(c.writerWork, do) }
 
 // maxUnreadOutput is how many bytes may wait for a client that does not read before the server
 // stops reading from it.

@@ -153,14 +153,14 @@ func TestDisconnect(t *testing.T) {
 		if _, ok := w.s.Client("twin"); ok {
 			t.Error("a name without a door is known")
 		}
-		who, ok := w.s.Client("AMQP twin")
-		if !ok || who.SDK != connections.Python || who.Version != "7.14.3" || !who.DisconnectedAt.IsZero() {
-			t.Errorf("the newest twin is %+v", who)
+		client, ok := w.s.Client("AMQP twin")
+		if !ok || client.SDK != connections.Python || client.Version != "7.14.3" || !client.DisconnectedAt.IsZero() {
+			t.Errorf("the newest twin is %+v", client)
 		}
 		if _, ok := w.s.Disconnect("1-77"); ok {
 			t.Error("nobody was disconnected")
 		}
-		if was, ok := w.s.Disconnect(who.ID); !ok || was.Client != "AMQP twin" {
+		if was, ok := w.s.Disconnect(client.ID); !ok || was.Client != "AMQP twin" {
 			t.Errorf("it was %+v", was)
 		}
 		<-c.Done()
@@ -168,7 +168,7 @@ func TestDisconnect(t *testing.T) {
 			t.Errorf("it hears %v", c.Err())
 		}
 		synctest.Wait()
-		if left, ok := w.s.Client("AMQP twin"); !ok || left.ID == who.ID || left.ID == "" {
+		if left, ok := w.s.Client("AMQP twin"); !ok || left.ID == client.ID || left.ID == "" {
 			t.Errorf("then it is %+v", left)
 		}
 		_ = old.Close() // the server may be faster
@@ -217,8 +217,8 @@ func TestConnectionsInPieces(t *testing.T) {
 func TestKits(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
 		for name, tc := range map[string]struct {
-			said map[string]any
-			want connections.Library
+			properties map[string]any
+			want       connections.Library
 		}{
 			"Go": {
 				map[string]any{"product": "MSGolangClient", "version": "v1.11.0", "platform": "linux", "framework": "go1.26", "user-agent": "azsdk-go-azservicebus/v1.11.0 (go1.26; linux)"},
@@ -247,7 +247,7 @@ func TestKits(t *testing.T) {
 			"another": {map[string]any{"product": "qpid\x01-proton", "version": int32(7)}, connections.Library{Product: "qpid-proton"}},
 			"nothing": {nil, connections.Library{}},
 		} {
-			w.dialAs(name, tc.said)
+			w.dialAs(name, tc.properties)
 			synctest.Wait()
 			if got := w.only(connections.Query{Client: "AMQP " + name}).Library; got != tc.want {
 				t.Errorf("%s: got %+v, want %+v", name, got, tc.want)

@@ -28,14 +28,14 @@ func (sp *Namespace) Connections(q connections.Query) connections.List {
 		if q.Before != 0 && c.number >= q.Before || q.Client != "" && c.clientName() != q.Client {
 			continue
 		}
-		told, at := c.describe(q.Entity, q.Links)
+		info, at := c.describe(q.Entity, q.Links)
 		if !at {
 			continue
 		}
 		if q.Limit > 0 && len(out.Connections) == q.Limit {
 			return out
 		}
-		out.Connections = append(out.Connections, told)
+		out.Connections = append(out.Connections, info)
 		out.Before = c.number
 	}
 	out.Before = 0 // no connections are left
@@ -48,8 +48,8 @@ func (sp *Namespace) Connection(id string, links int) (connections.Connection, b
 	if c == nil {
 		return connections.Connection{}, false
 	}
-	told, _ := c.describe("", links)
-	return told, true
+	info, _ := c.describe("", links)
+	return info, true
 }
 
 func (sp *Namespace) find(id string) *conn {
@@ -68,9 +68,9 @@ func (sp *Namespace) Disconnect(id string) (connections.Connection, bool) {
 	if c == nil {
 		return connections.Connection{}, false
 	}
-	told, _ := c.describe("", 0)
+	info, _ := c.describe("", 0)
 	c.closeWithError(&wire.Error{Condition: wire.CondConnectionForced, Description: closedByOperator})
-	return told, true
+	return info, true
 }
 
 // describe describes a connection, with the first of its links: those at entity first, if
@@ -87,16 +87,16 @@ func (c *conn) describe(entity engine.Path, links int) (_ connections.Connection
 	var first, then []connections.Link
 	for _, s := range c.sessions {
 		for _, l := range s.links {
-			told, ok := l.describe()
+			info, ok := l.describe()
 			if !ok {
 				continue
 			}
-			out.Add(told)
-			if entity != "" && told.Role != connections.Manager && told.ConcernsEntity(entity) {
+			out.Add(info)
+			if entity != "" && info.Role != connections.Manager && info.ConcernsEntity(entity) {
 				at = true
-				first = append(first, told)
+				first = append(first, info)
 			} else if links > 0 {
-				then = append(then, told)
+				then = append(then, info)
 			}
 		}
 	}
@@ -171,12 +171,12 @@ func (a attachedLink) describe() (_ connections.Link, ok bool) {
 // INVARIANT: byID and byName have the same connections.
 type clients struct {
 	byID         map[string]*conn
-	byName       map[string][]*conn // by the name in locks and events; the latest last
-	disconnected []gone             // disconnected clients, the latest last
+	byName       map[string][]*conn   // by the name in locks and events; the latest last
+	disconnected []disconnectedClient // disconnected clients, the latest last
 }
 
-// gone is a client that has disconnected.
-type gone struct {
+// A disconnectedClient is a client that has disconnected.
+type disconnectedClient struct {
 	name string
 	was  connections.Client
 }
@@ -212,7 +212,7 @@ func (l *clients) remove(c *conn, now time.Time) {
 	if len(l.disconnected) >= maxDisconnected {
 		l.disconnected = slices.Delete(l.disconnected, 0, len(l.disconnected)-maxDisconnected+1)
 	}
-	l.disconnected = append(l.disconnected, gone{name, connections.Client{Container: c.container, Library: c.library, DisconnectedAt: now}})
+	l.disconnected = append(l.disconnected, disconnectedClient{name, connections.Client{Container: c.container, Library: c.library, DisconnectedAt: now}})
 }
 
 // find returns the client with this name that connected last, or else the one that

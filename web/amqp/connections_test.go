@@ -38,15 +38,15 @@ func ended(nc net.Conn) bool {
 
 // Connections that stop in their handshake do not block others, and the oldest is closed
 // first.
-func TestHandshakesKeepNobodyOut(t *testing.T) {
-	for name, said := range map[string]string{"nothing": "", "part of a header": "AMQ"} {
+func TestHandshakesDoNotKeepOthersOut(t *testing.T) {
+	for name, bytes := range map[string]string{"nothing": "", "part of a header": "AMQ"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := worldWithConnectionLimit(t, 8, sas.Accept)
 				var silent []net.Conn
 				for range 8 {
 					nc := w.plug()
-					if _, err := io.WriteString(nc, said); err != nil {
+					if _, err := io.WriteString(nc, bytes); err != nil {
 						t.Fatal(err)
 					}
 					silent = append(silent, nc)
@@ -73,7 +73,7 @@ func TestHandshakesKeepNobodyOut(t *testing.T) {
 // Where tokens are enforced, a connection without one is closed before an idle one that
 // has shown one. Where they are not, the oldest connection without a link is closed. A
 // connection that waits for messages stays.
-func TestTokensDecideWhoStays(t *testing.T) {
+func TestConnectionsWithTokensStay(t *testing.T) {
 	for name, policy := range map[string]sas.Policy{"asked for": sas.Enforce, "not asked for": sas.Accept} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestTokensDecideWhoStays(t *testing.T) {
 
 // A connection without credit is closed before one that waits for messages. If all are in
 // use, a new client gets an error.
-func TestCreditDecidesWhoStays(t *testing.T) {
+func TestConnectionsWithCreditStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := worldWithConnectionLimit(t, 4, sas.Accept)
 		from := func(address string) *amqptest.Client {
@@ -173,9 +173,9 @@ type addressed struct {
 	at string
 }
 
-func (a addressed) RemoteAddr() net.Addr { return told(a.at + ":1") }
+func (a addressed) RemoteAddr() net.Addr { return fixedAddr(a.at + ":1") }
 
-type told string
+type fixedAddr string
 
-func (told) Network() string  { return "tcp" }
-func (a told) String() string { return string(a) }
+func (fixedAddr) Network() string  { return "tcp" }
+func (a fixedAddr) String() string { return string(a) }

@@ -19,7 +19,7 @@ import (
 // them.
 func TestCoordinatorsCredit(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
-		c := h.teller()
+		c := h.transactionClient()
 		for i := range uint32(300) {
 			first := amqptest.MessageTransfer(50, 5000+i, []byte{0})
 			first.More = true
@@ -33,7 +33,7 @@ func TestCoordinatorsCredit(t *testing.T) {
 // ended. Those of another coordinator stay when one ends.
 func TestMostTransactions(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
-		c := h.teller()
+		c := h.transactionClient()
 		c.Attach(0, amqptest.CoordinatorAttach(51))
 		amqptest.Expect[*wire.Flow](c.Client)
 		kept, ok := c.Send(0, 51, 1, wire.AppendSection(nil, wire.SectionValue, (&wire.Declare{}).Append(nil))).(wire.Declared)
@@ -83,7 +83,7 @@ func TestCommitAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &readOnly{}
 		inBubbleWithStore(t, nil, store, func(h bubbleWorld) {
-			c := h.teller()
+			c := h.transactionClient()
 			id := c.declare()
 			c.in(c.sendIn(id, 0, []byte("x")), id)
 			store.off.Store(true)
@@ -109,11 +109,11 @@ func completes(id uint32, got *wire.Transfer, txn []byte, more ...value.Value) *
 	return d
 }
 
-// managing returns a teller that has received n messages of q, with links to $management
+// managing returns a client that has received n messages of q, with links to $management
 // on channel 1.
 func (h bubbleWorld) managing(n uint32) (c *transactionClient, got []*wire.Transfer) {
 	h.Helper()
-	c = h.teller()
+	c = h.transactionClient()
 	for i := range n {
 		h.accepted(c.Send(0, 0, i, amqptest.DataMessage(nil)))
 	}
@@ -203,7 +203,7 @@ func TestManagementAndDischarge(t *testing.T) {
 				c.Write(append(discharge, settle...))
 			}
 			synctest.Wait()
-			var told *answer
+			var reply *answer
 			for range c.Pending() {
 				f, err := c.Next()
 				if err != nil {
@@ -212,7 +212,7 @@ func TestManagementAndDischarge(t *testing.T) {
 				switch p := f.Body.(type) {
 				case *wire.Transfer:
 					a := readAnswer(p.Payload)
-					told = &a
+					reply = &a
 				case *wire.Disposition:
 					if r, ok := p.State.(wire.Rejected); ok {
 						t.Errorf("%d: %s", i, show(r))
@@ -220,16 +220,16 @@ func TestManagementAndDischarge(t *testing.T) {
 				}
 			}
 			switch {
-			case told == nil:
+			case reply == nil:
 				t.Fatalf("%d: there is no answer", i)
-			case told.Status == 200:
-			case told.Condition == string(wire.CondTransactionUnknownID):
+			case reply.Status == 200:
+			case reply.Condition == string(wire.CondTransactionUnknownID):
 				left++
 			default:
-				t.Errorf("%d: %+v", i, told)
+				t.Errorf("%d: %+v", i, reply)
 			}
 			if n := h.active("q"); n != messages-1-int(i)+left {
-				t.Errorf("%d: %d are there, and %+v was told", i, n, told)
+				t.Errorf("%d: %d are there, and %+v was told", i, n, reply)
 			}
 		}
 		if left < messages/2 {
@@ -241,7 +241,7 @@ func TestManagementAndDischarge(t *testing.T) {
 // Transactions that were never discharged do not count for ever.
 func TestOldTransactions(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
-		c := h.teller()
+		c := h.transactionClient()
 		for range 1000 {
 			c.declare()
 		}

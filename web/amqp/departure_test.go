@@ -144,7 +144,7 @@ func TestSendsAreAnsweredBeforeDetach(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(h bubbleWorld) {
-				c := h.teller()
+				c := h.transactionClient()
 				var got []string
 				h.occupied(func() {
 					go tc.say(c)
@@ -166,7 +166,7 @@ func TestSendsAreAnsweredBeforeDetach(t *testing.T) {
 // whether its transaction was committed.
 func TestDischargeIsAnsweredBeforeDetach(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
-		c := h.teller()
+		c := h.transactionClient()
 		id := c.declare()
 		c.in(c.sendIn(id, 0, []byte("x")), id)
 		h.occupied(func() {
@@ -176,7 +176,7 @@ func TestDischargeIsAnsweredBeforeDetach(t *testing.T) {
 			}()
 			synctest.Wait()
 		})
-		if diff := cmp.Diff([]string{"discharge accepted", "*wire.Detach"}, c.said()); diff != "" {
+		if diff := cmp.Diff([]string{"discharge accepted", "*wire.Detach"}, c.outcomes()); diff != "" {
 			t.Error(diff)
 		}
 		if n := h.active("q"); n != 1 {

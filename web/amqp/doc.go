@@ -9,9 +9,15 @@
 // the whole namespace never waits for a connection.
 //
 // INVARIANT: a connection's state is guarded by its mutex. No goroutine holds the mutex
-// while it waits for the broker, the network or a store. Work for the broker is recorded
-// under the mutex, and the reader submits it after it has released the mutex, in the
-// order of the frames that caused it.
+// while it waits for the broker, the network or a store.
+//
+// Work that cannot be done at once is postponed in one of two ways. Work after unlocking
+// (conn.queueReaderWork, conn.queueWriterWork) is queued under the mutex, and the reader or the
+// writer calls it after it has released the mutex: the reader's in the order of the frames
+// that caused it, the writer's after the frames that are ready. What takes longer than a call
+// runs in the background, in a workQueue where order matters. Mail (conn.mail) is what the
+// broker or another goroutine has for the connection: the writer handles it with the mutex
+// held.
 //
 // INVARIANT: a client's detach, end or close is answered when the broker has ended its
 // links, so that their sessions and messages are free for the next client. After that

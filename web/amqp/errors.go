@@ -13,7 +13,7 @@ import (
 )
 
 func errorOf(err error) *wire.Error {
-	e, _ := told(err)
+	e, _ := errorAndStatus(err)
 	return e
 }
 
@@ -56,8 +56,8 @@ func (c *conn) appendTrackingID(cond wire.Condition, text string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s TrackingId:%s, SystemTracker:%s, Timestamp:%s", text, id, tracker, time.Now().UTC().Format("2006-01-02T15:04:05")))
 }
 
-// told returns the AMQP error and the status for an error.
-func told(err error) (*wire.Error, int32) {
+// errorAndStatus returns the AMQP error and the status for an error.
+func errorAndStatus(err error) (*wire.Error, int32) {
 	if sas.IsRefused(err) {
 		return &wire.Error{Condition: wire.CondUnauthorizedAccess, Description: err.Error()}, 401
 	}

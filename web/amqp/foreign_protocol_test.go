@@ -18,7 +18,7 @@ import (
 
 // An HTTP client at a port of AMQP gets an HTTP response. A client that speaks TLS or
 // anything else gets the header of AMQP. All get it at once, and each is logged once.
-func TestStrangers(t *testing.T) {
+func TestForeignProtocols(t *testing.T) {
 	header := string(wire.ProtocolAMQP.Append(nil))
 	for name, tc := range map[string]struct{ says, log string }{
 		"HTTP":     {"GET / HTTP/1.1\r\nHost: localhost:5672\r\n\r\n", "the client speaks HTTP, but this port speaks AMQP"},
@@ -29,8 +29,8 @@ func TestStrangers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var told bytes.Buffer
-				w := newWorld(t, amqp.Options{Logger: slog.New(slog.NewTextHandler(&told, nil))}, broker.Options{})
+				var log bytes.Buffer
+				w := newWorld(t, amqp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, broker.Options{})
 				for range 3 {
 					nc, before := w.plug(), time.Now()
 					go func() { _, _ = io.WriteString(nc, tc.says) }() //nolint:errcheck // it may be cut off
@@ -54,7 +54,7 @@ func TestStrangers(t *testing.T) {
 					_ = nc.Close()
 					synctest.Wait()
 				}
-				if got := told.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, tc.log) {
+				if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, tc.log) {
 					t.Errorf("the log says %s", got)
 				}
 			})

@@ -35,8 +35,8 @@ func (c *conn) forwardToOwner(f wire.Frame) (ok bool) {
 		return false
 	}
 	defer func() { c.saslRule, c.saslKey = "", "" }() // not needed afterwards
-	line, leave := c.namespace.reserveForward()
-	if line == nil {
+	forwarder, leave := c.namespace.reserveForward()
+	if forwarder == nil {
 		return false
 	}
 	is := cluster.ClientInfo{Client: c.nc.RemoteAddr().String(), ServerName: serverName(c.nc), Rule: c.saslRule, Key: c.saslKey}
@@ -44,7 +44,7 @@ func (c *conn) forwardToOwner(f wire.Frame) (ok bool) {
 	is.Hosts, is.Own = sas.Names{IsServer: c.s.names}.Served(c.peer.host, serverName(c.nc)), c.isOwn()
 	ctx, cancel := context.WithTimeout(c.ctx, handshakeTimeout)
 	defer cancel()
-	owner, err := line.OpenAMQP(ctx, is)
+	owner, err := forwarder.OpenAMQP(ctx, is)
 	if err == nil {
 		_ = owner.SetWriteDeadline(time.Now().Add(handshakeTimeout)) //nolint:errcheck // the write returns the error
 		if _, err = owner.Write(append(f.Append(nil), c.r.ReadAhead()...)); err != nil {
@@ -53,7 +53,7 @@ func (c *conn) forwardToOwner(f wire.Frame) (ok bool) {
 	}
 	if err != nil {
 		leave()
-		c.log.Debug("an AMQP connection was not forwarded", "owner", line.Endpoint().String(), "err", err)
+		c.log.Debug("an AMQP connection was not forwarded", "owner", forwarder.Endpoint().String(), "err", err)
 		return false
 	}
 	_ = owner.SetWriteDeadline(time.Time{}) //nolint:errcheck // later writes return the error
@@ -63,14 +63,14 @@ func (c *conn) forwardToOwner(f wire.Frame) (ok bool) {
 		_ = c.nc.SetDeadline(time.Time{})                                                      //nolint:errcheck // the next read or write returns the error
 		cut := context.AfterFunc(c.s.openContext, func() { _ = c.nc.SetDeadline(time.Now()) }) //nolint:errcheck // the next read or write returns the error
 		defer cut()
-		line.Join(c.nc, owner)
+		forwarder.Join(c.nc, owner)
 	}
 	return true
 }
 
-// reserveForward counts a connection that is to be forwarded, and returns the line for it, or nil
+// reserveForward counts a connection that is to be forwarded, and returns the forwarder for it, or nil
 // if it cannot be forwarded. leave reverses the count.
-func (sp *Namespace) reserveForward() (line *cluster.Forwarder, leave func()) {
+func (sp *Namespace) reserveForward() (forwarder *cluster.Forwarder, leave func()) {
 	s := sp.s
 	s.mu.Lock()
 	defer s.mu.Unlock()

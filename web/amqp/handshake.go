@@ -30,20 +30,20 @@ var mechanisms = []string{
 // or empty.
 func (s *Server) serve(nc net.Conn, by *cluster.ClientInfo, namespace string) {
 	defer nc.Close()
-	seat := connlimit.Unwrap(nc)
-	if seat == nil {
-		seat = s.connections.Adopt(nc)
-		defer func() { _ = seat.Close() }() //nolint:errcheck // frees the place; nc is closed already
+	limited := connlimit.Unwrap(nc)
+	if limited == nil {
+		limited = s.connections.Adopt(nc)
+		defer func() { _ = limited.Close() }() //nolint:errcheck // frees the place; nc is closed already
 	}
-	seat.RestartHandshake() // on a WebSocket, the IsHTTP request was the first handshake
+	limited.RestartHandshake() // on a WebSocket, the IsHTTP request was the first handshake
 	if by != nil {
-		seat.SetClient(by.Client)
+		limited.SetClient(by.Client)
 	}
 	_ = nc.SetDeadline(time.Now().Add(handshakeTimeout))                                        //nolint:errcheck // the read returns the error
 	closing := context.AfterFunc(s.openContext, func() { _ = nc.SetDeadline(time.Unix(1, 0)) }) //nolint:errcheck // the read returns the error
-	err := seat.ReadHeader()                                                                    // from here on, RemoteAddr returns the client's address
+	err := limited.ReadHeader()                                                                 // from here on, RemoteAddr returns the client's address
 	c := newConn(s, nc)
-	c.forwarded, c.portNamespace, c.connLimit, c.network = by, namespace, seat, seat.Network()
+	c.forwarded, c.portNamespace, c.connLimit, c.network = by, namespace, limited, limited.Network()
 	if err == nil {
 		err = c.handshake()
 	}
@@ -54,29 +54,29 @@ func (s *Server) serve(nc net.Conn, by *cluster.ClientInfo, namespace string) {
 		c.closeUnopened(err)
 		return
 	}
-	if !seat.Admit() {
-		why := &wire.Error{Condition: wire.CondResourceLimitExceeded, Description: seat.FullText()}
+	if !limited.Admit() {
+		why := &wire.Error{Condition: wire.CondResourceLimitExceeded, Description: limited.FullText()}
 		c.logRefused("", why)
 		writeClose(nc, why)
 		return
 	}
 	if c.forward != nil {
-		seat.Opened(true)
-		seat.Use(true, true) // the owner of the namespace has its own budget
+		limited.Opened(true)
+		limited.Use(true, true) // the owner of the namespace has its own budget
 		c.forward()
 		return
 	}
-	seat.Opened(s.policy != sas.Enforce)
+	limited.Opened(s.policy != sas.Enforce)
 	if err := c.namespace.admitConnection(c); err != nil {
 		c.logRefused("", errorOf(err))
 		writeClose(nc, errorOf(err))
 		return
 	}
 	defer c.namespace.removeConnection(c)
-	seat.OnEvict(func(why string) {
+	limited.OnEvict(func(why string) {
 		c.closeWithError(&wire.Error{Condition: wire.CondConnectionForced, Description: why})
 	})
-	defer seat.OnEvict(nil)
+	defer limited.OnEvict(nil)
 	_ = nc.SetDeadline(time.Time{}) //nolint:errcheck // the next read or write returns the error
 	c.expectToken()
 	c.run()

@@ -159,10 +159,10 @@ func (c *conn) reserveReplyBytes(ctx context.Context, m *request, n int64) error
 		if c.replySpace == nil {
 			c.replySpace = make(chan struct{})
 		}
-		less := c.replySpace
+		freed := c.replySpace
 		c.mu.Unlock()
 		select {
-		case <-less:
+		case <-freed:
 		case <-ctx.Done():
 			return engine.Refuse(engine.ErrBusy, "The answer does not fit beside those that are still waiting for the client.")
 		}

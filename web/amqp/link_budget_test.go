@@ -113,7 +113,7 @@ func TestUnsettledOverBudget(t *testing.T) {
 			t.Errorf("%d came to another", n)
 		}
 		hog.WriteFrames(0, flow(uint32(got), 10_000, drain))
-		if all := said(hog); len(all) == 0 || all[len(all)-1] != fmt.Sprintf("flow %d/0 drain", got+10_000) {
+		if all := sentFrames(hog); len(all) == 0 || all[len(all)-1] != fmt.Sprintf("flow %d/0 drain", got+10_000) {
 			t.Errorf("the drain: %v", all)
 		}
 		hog.WriteFrames(0, flow(uint32(got)+10_000, 10_000, nil), &wire.Disposition{Role: wire.RoleReceiver, First: 0, Last: wire.Some(uint32(99)), Settled: true, State: wire.Accepted{}})

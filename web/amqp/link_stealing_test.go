@@ -24,9 +24,9 @@ func mine(handle uint32, address string, session value.Value) *wire.Attach {
 	return &a
 }
 
-// holder returns a client whose link "mine" at handle 0 holds the session a of q, and has
+// holdingClient returns a client whose link "mine" at handle 0 holds the session a of q, and has
 // its m1, not settled. There are also m2 and, in the session b, m3.
-func holder(w *world) *amqptest.Client {
+func holdingClient(w *world) *amqptest.Client {
 	w.b.CreateQueue("q", engine.Config{RequiresSession: true, LockDuration: time.Minute})
 	w.send("q", "a", "m1", "m2")
 	w.send("q", "b", "m3")
@@ -65,10 +65,10 @@ func TestTakeover(t *testing.T) {
 	} {
 		t.Run("SES-7 "+name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				c := holder(w)
+				c := holdingClient(w)
 				c.Begin(1)
 				c.WriteFrames(tc.channel, tc.say...)
-				if diff := cmp.Diff(tc.want, said(c)); diff != "" {
+				if diff := cmp.Diff(tc.want, sentFrames(c)); diff != "" {
 					t.Error(diff)
 				}
 				if tc.free {
@@ -84,18 +84,18 @@ func TestTakeover(t *testing.T) {
 func TestTakeoverIsOneStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{})
-		c := holder(w)
+		c := holdingClient(w)
 		rival := w.client()
 		rival.Attach(0, asks(0, "q", value.Value{}, 60_000)) // b
 		waiting := asks(1, "q", value.Value{}, 60_000)
 		rival.WriteFrames(0, &waiting)
-		said(rival)
+		sentFrames(rival)
 		c.WriteFrames(0, mine(1, "q", value.OfString("a")))
 		time.Sleep(10 * time.Second)
-		if diff := cmp.Diff([]string{"detach " + string(wire.CondStolen), "*wire.Attach"}, said(c)); diff != "" {
+		if diff := cmp.Diff([]string{"detach " + string(wire.CondStolen), "*wire.Attach"}, sentFrames(c)); diff != "" {
 			t.Error(diff)
 		}
-		if got := said(rival); got != nil {
+		if got := sentFrames(rival); got != nil {
 			t.Errorf("the rival heard %q", got)
 		}
 		if _, locked := w.count("q"); locked != 0 {
@@ -106,11 +106,11 @@ func TestTakeoverIsOneStep(t *testing.T) {
 
 // Deliveries that a client has settled just before it attaches the link again are settled
 // first, however slow the store is.
-func TestTakeoverComesAfterWhatWasSettled(t *testing.T) {
+func TestTakeoverComesAfterSettlements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldOn(t, slow{new(memory.Store)}, amqp.Options{}, broker.Options{InboxBytes: 1}) // one operation at a time
 		w.b.CreateQueue("other", engine.Config{})
-		c := holder(w)
+		c := holdingClient(w)
 		c.AttachSender(0, 7, "other")
 		say := []wire.Performative{settles(0, wire.Opt[uint32]{}, wire.Accepted{}), mine(1, "q", value.OfString("a")), credit(1)}
 		for id := range uint32(3) {
@@ -127,10 +127,10 @@ func TestTakeoverComesAfterWhatWasSettled(t *testing.T) {
 // The deliveries of a link that was taken over do not count as failed (SES-7, DC-3).
 func TestTakeoverCountsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T, w *world) {
-		c := holder(w)
+		c := holdingClient(w)
 		for handle := range uint32(3) {
 			c.WriteFrames(0, mine(handle+1, "q", value.OfString("a")), credit(handle+1))
-			said(c)
+			sentFrames(c)
 		}
 		if err := w.b.Read(t.Context(), func(r broker.Reader) error {
 			rows, err := r.Browse(engine.Browse{Path: "q", Limit: 3})
@@ -152,14 +152,14 @@ func TestTakeoverOfOneThatWaits(t *testing.T) {
 		w.b.CreateQueue("q", engine.Config{RequiresSession: true})
 		c := w.client()
 		c.WriteFrames(0, mine(0, "q", value.Value{}))
-		said(c)
+		sentFrames(c)
 		c.WriteFrames(0, mine(1, "q", value.Value{}))
-		if diff := cmp.Diff([]string{"*wire.Attach", "detach " + string(wire.CondStolen)}, said(c)); diff != "" {
+		if diff := cmp.Diff([]string{"*wire.Attach", "detach " + string(wire.CondStolen)}, sentFrames(c)); diff != "" {
 			t.Error(diff)
 		}
 		w.send("q", "a", "m")
 		c.WriteFrames(0, credit(1))
-		if diff := cmp.Diff([]string{"*wire.Attach", "message m"}, said(c)); diff != "" {
+		if diff := cmp.Diff([]string{"*wire.Attach", "message m"}, sentFrames(c)); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -167,7 +167,7 @@ func TestTakeoverOfOneThatWaits(t *testing.T) {
 
 // A link whose attach the broker has not answered does not keep the session from the new
 // one. If the client disconnects meanwhile, nothing is left waiting.
-func TestTakeoverOfOneThatIsNotThereYet(t *testing.T) {
+func TestTakeoverOfAnUnansweredAttach(t *testing.T) {
 	for name, goes := range map[string]bool{"and stays": false, "and goes": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestTakeoverOfOneThatIsNotThereYet(t *testing.T) {
 					return
 				}
 				time.Sleep(20 * time.Second)
-				if diff := cmp.Diff([]string{"*wire.Attach", "detach " + string(wire.CondStolen), "*wire.Attach", "message m"}, said(c)); diff != "" {
+				if diff := cmp.Diff([]string{"*wire.Attach", "detach " + string(wire.CondStolen), "*wire.Attach", "message m"}, sentFrames(c)); diff != "" {
 					t.Error(diff)
 				}
 			})
@@ -216,11 +216,11 @@ func TestNoTakeover(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
-				c := holder(w)
+				c := holdingClient(w)
 				n := tc.client(w, c)
 				n.Begin(1)
 				n.WriteFrames(1, tc.attach)
-				if diff := cmp.Diff(tc.want, said(n)); diff != "" {
+				if diff := cmp.Diff(tc.want, sentFrames(n)); diff != "" {
 					t.Error(diff)
 				}
 				c.WriteFrames(0, settles(0, wire.Opt[uint32]{}, wire.Accepted{}))
@@ -232,10 +232,10 @@ func TestNoTakeover(t *testing.T) {
 	}
 	t.Run("DEC-5 of a connection that is lost", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			holder(w).Disconnect()
+			holdingClient(w).Disconnect()
 			c := w.client()
 			c.WriteFrames(0, mine(0, "q", value.OfString("a")))
-			if diff := cmp.Diff(refused, said(c)); diff != "" {
+			if diff := cmp.Diff(refused, sentFrames(c)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -248,10 +248,10 @@ func TestTakeoverWhileReadOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &readOnly{}
 		w := newWorldOn(t, store, amqp.Options{}, broker.Options{})
-		c := holder(w)
+		c := holdingClient(w)
 		store.off.Store(true)
 		c.WriteFrames(0, mine(1, "q", value.OfString("a")))
-		if diff := cmp.Diff([]string{"detach " + string(wire.CondStolen), "*wire.Attach", "detach com.microsoft:server-busy"}, said(c)); diff != "" {
+		if diff := cmp.Diff([]string{"detach " + string(wire.CondStolen), "*wire.Attach", "detach com.microsoft:server-busy"}, sentFrames(c)); diff != "" {
 			t.Error(diff)
 		}
 		store.off.Store(false)

@@ -20,7 +20,7 @@ import (
 func TestRefusalsAreLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		said := func(want string, n int) {
+		logged := func(want string, n int) {
 			t.Helper()
 			synctest.Wait()
 			if got := strings.Count(out.String(), want); got != n {
@@ -34,12 +34,12 @@ func TestRefusalsAreLogged(t *testing.T) {
 				t.Fatal("a link to nothing is attached")
 			}
 		}
-		said("address=missing condition=amqp:not-found", 1)
+		logged("address=missing condition=amqp:not-found", 1)
 		time.Sleep(31 * time.Second)
 		refused(c, amqptest.ReceiverAttach(0, "missing"))
-		said("address=missing condition=amqp:not-found", 2)
+		logged("address=missing condition=amqp:not-found", 2)
 		refused(c, amqptest.ReceiverAttach(0, "other"))
-		said("address=other", 1)
+		logged("address=other", 1)
 
 		for _, hello := range []string{"GET / HTTP/1.1\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", ""} {
 			nc := w.plug()
@@ -49,7 +49,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		said("ended before it was open", 1) // a client that only checked the port is not logged
+		logged("ended before it was open", 1) // a client that only checked the port is not logged
 	})
 }
 
@@ -60,7 +60,7 @@ func TestRefusedAdministrationIsLogged(t *testing.T) {
 		var out bytes.Buffer
 		w := newWorld(t, amqp.Options{Logger: slog.New(slog.NewTextHandler(&out, nil))}, broker.Options{})
 		d := newManagementClient(w)
-		said := func(want string, lines int) {
+		logged := func(want string, lines int) {
 			t.Helper()
 			synctest.Wait()
 			if got := out.String(); !strings.Contains(got, want) || strings.Count(got, "\n") != lines {
@@ -71,13 +71,13 @@ func TestRefusedAdministrationIsLogged(t *testing.T) {
 		for range 2 {
 			s.do("com.microsoft:add-rule", value.Properties{prop("rule-name", value.OfString("$Default")), prop("rule-description", mapOf())})
 		}
-		said(`level=INFO msg="a request to $management was refused" client=pipe container="a test" path=t/Subscriptions/s operation=com.microsoft:add-rule condition=com.microsoft:entity-already-exists`, 1)
+		logged(`level=INFO msg="a request to $management was refused" client=pipe container="a test" path=t/Subscriptions/s operation=com.microsoft:add-rule condition=com.microsoft:entity-already-exists`, 1)
 		s.do("com.microsoft:remove-rule", value.Properties{prop("rule-name", value.OfString("none"))})
-		said("operation=com.microsoft:remove-rule condition=amqp:not-found", 2)
+		logged("operation=com.microsoft:remove-rule condition=amqp:not-found", 2)
 		q.do("com.microsoft:brew-coffee", nil)
-		said("path=q operation=com.microsoft:brew-coffee condition=amqp:not-implemented", 3)
+		logged("path=q operation=com.microsoft:brew-coffee condition=amqp:not-implemented", 3)
 		q.do("com.microsoft:renew-lock", value.Properties{prop("lock-tokens", arrayOf(value.UUID, d.foreign))})
-		said("", 3)
+		logged("", 3)
 	})
 }
 

@@ -69,22 +69,22 @@ func (b *mailbox) take(used []mailItem) []mailItem {
 // is not empty. Its zero value is empty. It is guarded by a mutex of its owner, which is
 // not held during the calls.
 //
-// INVARIANT: the running function is still first in line, so that a line is not served
+// INVARIANT: the running function is still first in the queue, so that a queue is not served
 // twice.
 type workQueue struct{ funcs []func() }
 
-// add adds a function to the end. If it reports that the line was idle, the caller starts
-// serve in a goroutine of its own.
+// add adds a function to the end. If it reports that the queue was idle, the caller starts
+// run in a goroutine of its own.
 func (l *workQueue) add(do func()) (idle bool) {
 	l.funcs = append(l.funcs, do)
 	return len(l.funcs) == 1
 }
 
-// len returns the number of functions in line, including the running one.
+// len returns the number of queued functions, including the running one.
 func (l *workQueue) len() int { return len(l.funcs) }
 
-// run calls the functions in line until there are none. It locks mu, which guards the
-// line, and unlocks it during the calls.
+// run calls the queued functions until there are none. It locks mu, which guards the
+// queue, and unlocks it during the calls.
 func (l *workQueue) run(mu sync.Locker) {
 	mu.Lock()
 	defer mu.Unlock()

@@ -148,7 +148,7 @@ func (r *requestLink) answerOK(m *request, out callResult) {
 }
 
 func (r *requestLink) answerError(m *request, err error) {
-	e, status := told(err)
+	e, status := errorAndStatus(err)
 	if !sas.IsRefused(err) && codec.IsInternal(err) {
 		r.s.c.log.Error("a request to $management failed", "container", r.s.c.peer.container, "path", r.path, "err", err)
 	}

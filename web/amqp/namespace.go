@@ -191,12 +191,12 @@ func (sp *Namespace) currentLimits() limits {
 
 // StandBy closes every connection with amqp:connection:forced and why, a sentence that
 // names the server to ask instead. Clients then connect again. New connections are
-// forwarded by line after their open. If line is nil, or the owner cannot be reached,
+// forwarded by forwarder after their open. If forwarder is nil, or the owner cannot be reached,
 // they are closed in the same way.
-func (sp *Namespace) StandBy(why string, line *cluster.Forwarder) {
+func (sp *Namespace) StandBy(why string, forwarder *cluster.Forwarder) {
 	sp.s.mu.Lock()
 	defer sp.s.mu.Unlock()
-	sp.b, sp.standbyReason, sp.forwarder = nil, why, line
+	sp.b, sp.standbyReason, sp.forwarder = nil, why, forwarder
 	sp.closeConnections(why)
 }
 

@@ -28,7 +28,7 @@ func (w *world) shop() (*amqp.Namespace, *brokertest.Broker) {
 // A connection is for the namespace of its port, or else for the one that the first label
 // of its open's host names. A client of one namespace neither sees the other's entities
 // nor appears there.
-func TestSpaceByHost(t *testing.T) {
+func TestNamespaceByHost(t *testing.T) {
 	for at, inShop := range map[[2]string]bool{
 		{"", "shop"}: true, {"", "SHOP.localhost"}: true, {"", "shop.localhost:5672"}: true, {"", "shop.servicebus.windows.net"}: true,
 		{"", ""}: false, {"", "localhost"}: false, {"", "127.0.0.1"}: false, {"", "other.example"}: false, {"", "a.shop"}: false,
@@ -78,7 +78,7 @@ func depth(t *testing.T, b *broker.Broker) (n int64) {
 }
 
 // Namespaces stand by, and are removed, independently.
-func TestSpaceStandsByAndGoes(t *testing.T) {
+func TestNamespaceStandsByAndIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, amqp.Options{NamespacesIncomplete: true}, broker.Options{})
 		refusedAt := func(port, host string, condition wire.Condition, why string) {

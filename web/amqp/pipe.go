@@ -112,7 +112,7 @@ func (p *pipe) closeReader() {
 	p.signalRoom()
 }
 
-// full reports whether the writer should wait for moved.
+// full reports whether the writer should wait for roomSignal.
 func (p *pipe) full() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,13 +46,13 @@ func (c *conn) evaluateToken(ctx context.Context, m *request) (path string, clai
 	audience, _ := m.applicationProperties.Lookup("name")
 	name, _ := audience.Str()
 	path = sas.PathOf(name)
-	place, err := sas.LookUpAccess(ctx, c.b, path)
+	access, err := sas.LookUpAccess(ctx, c.b, path)
 	if err == nil && c.s.policy == sas.Enforce {
 		if claim, err = parseToken(m.body, c.tokenHosts()); err == nil {
-			rights, err = claim.Rights(path, place.Rules, place.Now)
+			rights, err = claim.Rights(path, access.Rules, access.Now)
 		}
 	}
-	if err == nil && !place.Exists {
+	if err == nil && !access.Exists {
 		if _, rest, ok := strings.Cut(name, "://"); ok {
 			_, name, _ = strings.Cut(rest, "/")
 		}
@@ -91,7 +91,7 @@ func (c *conn) isOwn() bool { return c.namespace == c.s.Namespace || c.portNames
 func (r *requestLink) answerToken(m *request, err error) {
 	about := value.Properties{{Name: "status-code", Value: value.OfInt(202)}, {Name: "status-description", Value: value.OfString("Accepted")}}
 	if err != nil {
-		e, status := told(err)
+		e, status := errorAndStatus(err)
 		name, _ := m.applicationProperties.Lookup("name")
 		audience, _ := name.Str()
 		r.s.c.logRefused(audience, e)

@@ -40,7 +40,7 @@ type receiver struct {
 	partial          partialDelivery   // the incomplete delivery
 	streaming        *incomingDelivery // its sending, if it is streamed; otherwise nil
 	submitQueue      workQueue         // messages to be submitted in order
-	submitQueueBytes int64             // bytes of complete messages in line
+	submitQueueBytes int64             // bytes of queued complete messages
 }
 
 // transferDestination is a property of a link to an entity through which messages go to

@@ -16,7 +16,7 @@ import (
 const (
 	streamThreshold     = 256 << 10 // size in bytes from which a message's data goes to the store as it arrives
 	maxDirectSubmit     = 64 << 10  // size in bytes from which the reader does not submit a message itself, because it would wait for the store
-	maxSubmitQueueBytes = 1 << 20   // bytes of complete messages in a line from which the reader waits
+	maxSubmitQueueBytes = 1 << 20   // bytes of queued complete messages from which the reader waits
 
 	// storeTimeout is how long the reader waits for a store that does not accept data.
 	storeTimeout = 10 * time.Second
@@ -114,13 +114,13 @@ func (m *incomingDelivery) waitForPipe() {
 }
 
 // waitWhile waits until full returns false or the connection ends, checking again after each
-// element of moved. It reports false if full still returns true after storeTimeout.
-func (c *conn) waitWhile(moved <-chan struct{}, full func() bool) bool {
+// element of signal. It reports false if full still returns true after storeTimeout.
+func (c *conn) waitWhile(signal <-chan struct{}, full func() bool) bool {
 	patience := time.NewTimer(storeTimeout)
 	defer patience.Stop()
 	for full() {
 		select {
-		case <-moved:
+		case <-signal:
 		case <-c.ctx.Done():
 			return true
 		case <-patience.C:
@@ -155,7 +155,7 @@ func (m *incomingDelivery) enqueue() error {
 		return m.enqueueInTransaction()
 	}
 	if m.pipe == nil && in.submitQueue.len() == 0 && m.size <= maxDirectSubmit {
-		c.readerWork = append(c.readerWork, func() { m.submit(c.ctx) })
+		c.queueReaderWork(func() { m.submit(c.ctx) })
 		return nil
 	}
 	if m.pipe == nil {
@@ -167,7 +167,7 @@ func (m *incomingDelivery) enqueue() error {
 	in.submitQueueBytes += m.size
 	if in.submitQueue.add(m.submitQueued) {
 		// after the reader has submitted what came before
-		c.readerWork = append(c.readerWork, func() { c.startQueue(&in.submitQueue) })
+		c.queueReaderWork(func() { c.startQueue(&in.submitQueue) })
 	}
 	if in.submitQueueBytes > maxSubmitQueueBytes {
 		c.readerWait = func() {
@@ -181,7 +181,7 @@ func (m *incomingDelivery) enqueue() error {
 	return nil
 }
 
-// submitQueued submits m when it is first in line.
+// submitQueued submits m when it is first in the queue.
 func (m *incomingDelivery) submitQueued() {
 	in, c := m.receiver, m.receiver.s.c
 	m.submit(c.s.ctx) // even if the client has disconnected: m is complete, or breaks off

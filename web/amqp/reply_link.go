@@ -118,7 +118,7 @@ func (r *replyLink) dropFirst() {
 	t := r.dequeue()
 	r.s.c.subtractQueuedReplyBytes(len(t.message))
 	t.settleRequest()
-	r.s.c.writerWork = append(r.s.c.writerWork, t.undoIfLost)
+	r.s.c.queueWriterWork(t.undoIfLost)
 }
 
 // dequeue removes the first reply from the queue.
@@ -155,7 +155,7 @@ func (r *replyLink) writeTransfer(buf []byte) (_ []byte, wrote bool) {
 	next, err := r.splitter.Next(buf)
 	if err != nil { // the client's frames are too small for a transfer
 		s.c.close(errorOf(err))
-		s.c.writerWork = append(s.c.writerWork, r.end(engine.DetachedLost))
+		s.c.queueWriterWork(r.end(engine.DetachedLost))
 		return buf, false
 	}
 	s.remoteIncomingWindow--

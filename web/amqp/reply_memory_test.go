@@ -114,7 +114,7 @@ func TestAnswersMadeAtOnce(t *testing.T) {
 
 // While there is no room for replies, a request that may have a large one waits, and has
 // no effect until there is. A request with a small reply does not wait.
-func TestWhoWaitsForRoom(t *testing.T) {
+func TestLargeRepliesWaitForMemory(t *testing.T) {
 	text := value.OfString
 	session := prop("session-id", text("s"))
 	for name, tc := range map[string]struct {

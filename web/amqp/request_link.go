@@ -240,9 +240,9 @@ func (r *requestLink) answer(m *request, about value.Properties, body []byte, un
 	switch {
 	case to == nil:
 		t.settleRequest()
-		r.s.c.writerWork = append(r.s.c.writerWork, t.undoIfLost)
+		r.s.c.queueWriterWork(t.undoIfLost)
 	case uint64(len(t.message)) > to.maxReplySize && body != nil:
-		r.s.c.writerWork = append(r.s.c.writerWork, t.undoIfLost)
+		r.s.c.queueWriterWork(t.undoIfLost)
 		r.answerError(m, replyTooLarge(int64(len(t.message)), int64(to.maxReplySize)))
 	default:
 		to.enqueueReply(t)

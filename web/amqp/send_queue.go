@@ -46,7 +46,7 @@ func (s *session) unblockWindow() {
 // appendTransfers appends transfers of the queued links, one of each in rotation, until buf is full,
 // which more reports. Called with mu held, which it unlocks while it reads bodies from
 // the store.
-func (c *conn) appendTransfers(buf []byte, asks []func()) (_ []byte, _ []func(), more bool) {
+func (c *conn) appendTransfers(buf []byte) (_ []byte, more bool) {
 	for len(c.sendQueue) > 0 {
 		round := c.sendQueue
 		c.sendQueue = c.spareSendQueue[:0]
@@ -54,14 +54,14 @@ func (c *conn) appendTransfers(buf []byte, asks []func()) (_ []byte, _ []func(),
 			if len(buf) >= writeSize {
 				c.sendQueue = append(round[i:], c.sendQueue...)
 				c.spareSendQueue = nil
-				return buf, asks, true
+				return buf, true
 			}
 			f.sendQueueState().queued = false
 			var wrote bool
 			if buf, wrote = f.writeTransfer(buf); wrote {
 				c.queueToSend(f)
 			} else if ask := f.nothingToWrite(); ask != nil {
-				asks = append(asks, ask)
+				c.queueWriterWork(ask)
 			}
 		}
 		clear(round)
@@ -69,7 +69,7 @@ func (c *conn) appendTransfers(buf []byte, asks []func()) (_ []byte, _ []func(),
 			c.spareSendQueue = nil
 		}
 	}
-	return buf, asks, false
+	return buf, false
 }
 
 // maxSpareSendQueue is the capacity up to which the list of links is reused for the next round.

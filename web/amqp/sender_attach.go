@@ -167,7 +167,7 @@ func (o *sender) answerAttach() {
 	o.s.attachAnswered(o.handle)
 	o.s.send(answer)
 	if ask := o.adjustBrokerCredit(); ask != nil {
-		o.s.c.writerWork = append(o.s.c.writerWork, ask)
+		o.s.c.queueWriterWork(ask)
 	}
 }
 
@@ -191,7 +191,7 @@ func (o *sender) stopWaitingForSession() {
 func (o *sender) refuseAttach(why error) {
 	o.s.removeLink(o.handle)
 	if do := o.end(engine.DetachedByClient); do != nil { // its deliveries go back without counting
-		o.s.c.writerWork = append(o.s.c.writerWork, do)
+		o.s.c.queueWriterWork(do)
 	}
 	o.s.refuseAttach(o.pendingAttach, errorOf(why))
 	o.pendingAttach = nil
@@ -210,9 +210,9 @@ func (o *sender) brokerEnded(why error) {
 		o.refuseAttach(why)
 		return
 	}
-	if o.isLapsed(why) {
+	if o.sessionExpired(why) {
 		if ask := o.checkLostSession(); ask != nil {
-			o.s.c.writerWork = append(o.s.c.writerWork, ask)
+			o.s.c.queueWriterWork(ask)
 		}
 		o.s.c.queueToSend(o) // answers a pending drain
 		return

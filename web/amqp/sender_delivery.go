@@ -288,7 +288,7 @@ func (o *sender) finishLateAttach() {
 		then()
 		return
 	}
-	c.writerWork = append(c.writerWork, func() { c.detachFromBroker(l, engine.DetachedByClient, nil, then) })
+	c.queueWriterWork(func() { c.detachFromBroker(l, engine.DetachedByClient, nil, then) })
 }
 
 // dropDeliveries drops the client's deliveries. It returns the broker's link, which the caller

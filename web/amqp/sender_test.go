@@ -19,9 +19,9 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// said returns the server's frames for link 0, in short: "message 1", "flow 3/0 drain"
+// sentFrames returns the server's frames for link 0, in short: "message 1", "flow 3/0 drain"
 // with the deliveries and the credit.
-func said(c *amqptest.Client) (out []string) {
+func sentFrames(c *amqptest.Client) (out []string) {
 	for _, p := range frames(c) {
 		switch p := p.(type) {
 		case *wire.Transfer:
@@ -95,7 +95,7 @@ func TestCredit(t *testing.T) {
 				var got []string
 				for _, f := range tc.flows {
 					c.WriteFrames(0, f)
-					got = append(got, said(c)...)
+					got = append(got, sentFrames(c)...)
 				}
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Error(diff)
@@ -113,12 +113,12 @@ func TestDrainInOneWrite(t *testing.T) {
 		c := w.client()
 		c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 		c.WriteFrames(0, flow(0, 5, drain), flow(0, 3, nil), flow(0, 8, drain))
-		got := said(c)
+		got := sentFrames(c)
 		if diff := cmp.Diff([]string{"message 0", "flow 8/0 drain"}, got); diff != "" {
 			t.Error(diff)
 		}
 		w.send("q", "", "1")
-		if got := said(c); got != nil {
+		if got := sentFrames(c); got != nil {
 			t.Errorf("without credit came %q", got)
 		}
 	})
@@ -131,11 +131,11 @@ func TestCreditTakenBack(t *testing.T) {
 		c := w.client()
 		c.Attach(0, amqptest.ReceiverAttach(0, "q"))
 		c.WriteFrames(0, flow(0, 9, nil))
-		said(c)
+		sentFrames(c)
 		c.WriteFrames(0, flow(0, 1, nil))
-		said(c)
+		sentFrames(c)
 		w.send("q", "", "0", "1", "2")
-		if diff := cmp.Diff([]string{"message 0"}, said(c)); diff != "" {
+		if diff := cmp.Diff([]string{"message 0"}, sentFrames(c)); diff != "" {
 			t.Error(diff)
 		}
 		if active, locked := w.count("q"); active != 2 || locked != 1 {
@@ -169,7 +169,7 @@ func TestWindow(t *testing.T) {
 			{window(1, 1<<32-1), []string{"message 3"}},
 		} {
 			c.WriteFrames(0, step.flow)
-			if diff := cmp.Diff(step.want, said(c)); diff != "" {
+			if diff := cmp.Diff(step.want, sentFrames(c)); diff != "" {
 				t.Errorf("%d seen, room for %d: %s", step.flow.NextIncomingID.Or(0), step.flow.IncomingWindow, diff)
 			}
 		}
@@ -243,7 +243,7 @@ func TestFair(t *testing.T) {
 
 // A client may have as many unsettled deliveries as the limit on links says, if it is
 // set. A drain is answered then too.
-func TestUnsettledRoom(t *testing.T) {
+func TestUnsettledLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := engine.DefaultLimits()
 		l.LinkUnsettled = 5_000
@@ -259,7 +259,7 @@ func TestUnsettledRoom(t *testing.T) {
 			t.Fatalf("%d came", got)
 		}
 		c.WriteFrames(0, flow(5_000, 5_000, drain))
-		if diff := cmp.Diff([]string{"flow 10000/0 drain"}, said(c)); diff != "" {
+		if diff := cmp.Diff([]string{"flow 10000/0 drain"}, sentFrames(c)); diff != "" {
 			t.Error(diff)
 		}
 		c.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: 0, Last: wire.Some[uint32](9), Settled: true, State: wire.Accepted{}})

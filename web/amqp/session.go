@@ -285,7 +285,7 @@ func (s *session) detach(handle uint32, why *wire.Error) {
 		s.rememberDetached(o, why)
 	}
 	if do := l.end(engine.DetachedLost); do != nil {
-		s.c.writerWork = append(s.c.writerWork, do) // the writer has a frame to write anyway
+		s.c.queueWriterWork(do) // the writer has a frame to write anyway
 	}
 }
 
@@ -323,10 +323,10 @@ func (s *session) remove() {
 // available when the lock expired count once the client gives credit: a client without
 // credit is not waiting for them.
 
-// isLapsed reports whether a link that ended because of why stays attached for now: the
+// sessionExpired reports whether a link that ended because of why stays attached for now: the
 // lock of its session has expired, and it has no messages. If an operator broke the lock
 // before it expired, the link ends at once.
-func (o *sender) isLapsed(why error) bool {
+func (o *sender) sessionExpired(why error) bool {
 	return errors.Is(why, engine.ErrSessionLockLost) && o.acceptedSession.LockedUntil.Passed(engine.At(time.Now())) &&
 		o.unsettledCount == 0 && len(o.queue) == 0 && o.current == nil
 }

@@ -263,7 +263,7 @@ func TestGoodbyeWaits(t *testing.T) {
 
 // The same goes for a link that the broker has not attached yet: the client has withdrawn
 // its request, but the broker may already have given it the session.
-func TestGoodbyeToWhatIsNotThereYet(t *testing.T) {
+func TestDetachOfAnUnansweredAttach(t *testing.T) {
 	for name, bye := range map[string]wire.Performative{"detach": &wire.Detach{Closed: true}, "end": &wire.End{}, "close": &wire.Close{}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -326,19 +326,19 @@ func TestSessionLost(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
 				c := open(t, w)
 				time.Sleep(time.Minute)
-				if got := said(c); got != nil {
+				if got := sentFrames(c); got != nil {
 					t.Errorf("the server said %q", got)
 				}
 				c.WriteFrames(0, flow(0, 5, drain))
-				if diff := cmp.Diff([]string{"flow 5/0 drain"}, said(c)); diff != "" {
+				if diff := cmp.Diff([]string{"flow 5/0 drain"}, sentFrames(c)); diff != "" {
 					t.Error(diff)
 				}
 				accept(w, &b)
-				if got := said(c); got != nil {
+				if got := sentFrames(c); got != nil {
 					t.Errorf("for another session the server said %q", got)
 				}
 				take(w)
-				if diff := cmp.Diff([]string{"detach " + sessionLockLost}, said(c)); diff != "" {
+				if diff := cmp.Diff([]string{"detach " + sessionLockLost}, sentFrames(c)); diff != "" {
 					t.Error(diff)
 				}
 			})
@@ -373,7 +373,7 @@ func TestSessionLost(t *testing.T) {
 			bubble(t, func(t *testing.T, w *world) {
 				c := open(t, w)
 				time.Sleep(time.Minute)
-				if got := said(c); got != nil {
+				if got := sentFrames(c); got != nil {
 					t.Errorf("the server said %q", got)
 				}
 				tc.does(w)
@@ -381,7 +381,7 @@ func TestSessionLost(t *testing.T) {
 				if tc.hears {
 					want = []string{"detach " + sessionLockLost}
 				}
-				if diff := cmp.Diff(want, said(c)); diff != "" {
+				if diff := cmp.Diff(want, sentFrames(c)); diff != "" {
 					t.Error(diff)
 				}
 			})
@@ -394,11 +394,11 @@ func TestSessionLost(t *testing.T) {
 			synctest.Wait()
 			w.send("q", "a", "x")
 			time.Sleep(time.Minute)
-			if got := said(c); got != nil {
+			if got := sentFrames(c); got != nil {
 				t.Errorf("the server said %q", got)
 			}
 			c.WriteFrames(0, flow(0, 1, nil))
-			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, said(c)); diff != "" {
+			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, sentFrames(c)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -410,7 +410,7 @@ func TestSessionLost(t *testing.T) {
 			for range 3 {
 				c.WriteFrames(0, flow(0, 1, nil))
 				c.WriteFrames(0, flow(0, 1, drain))
-				if diff := cmp.Diff([]string{"flow 1/0 drain"}, said(c)); diff != "" {
+				if diff := cmp.Diff([]string{"flow 1/0 drain"}, sentFrames(c)); diff != "" {
 					t.Error(diff)
 				}
 			}
@@ -423,7 +423,7 @@ func TestSessionLost(t *testing.T) {
 			c.WriteFrames(0, &wire.Detach{Closed: true})
 			amqptest.Expect[*wire.Detach](c)
 			c.Attach(0, asks(0, "q", value.OfString("a"), 0))
-			if got := said(c); got != nil {
+			if got := sentFrames(c); got != nil {
 				t.Errorf("the server said %q", got)
 			}
 		})
@@ -445,9 +445,9 @@ func TestSessionLost(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := open(t, w)
 			w.send("q", "a", "x")
-			said(c)
+			sentFrames(c)
 			time.Sleep(time.Minute)
-			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, said(c)); diff != "" {
+			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, sentFrames(c)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -462,9 +462,9 @@ func TestSessionLost(t *testing.T) {
 			}
 			c.WriteFrames(0, flow(0, 5, nil))
 			synctest.Wait()
-			said(c)
+			sentFrames(c)
 			time.Sleep(time.Minute)
-			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, said(c)); diff != "" {
+			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, sentFrames(c)); diff != "" {
 				t.Fatal(diff)
 			}
 			settle := func(id uint32, settled bool) {
@@ -479,7 +479,7 @@ func TestSessionLost(t *testing.T) {
 			settle(1, true)  // the client does not wait for an answer
 			c.WriteFrames(0, &wire.Detach{Closed: true})
 			settle(2, false) // no client has such a delivery any more
-			if got := said(c); got != nil {
+			if got := sentFrames(c); got != nil {
 				t.Errorf("the server said %q", got)
 			}
 		})
@@ -487,11 +487,11 @@ func TestSessionLost(t *testing.T) {
 	t.Run("broken by an operator", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := open(t, w)
-			said(c)
+			sentFrames(c)
 			if err := w.b.BreakSession(t.Context(), "q", "a", "operator"); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, said(c)); diff != "" {
+			if diff := cmp.Diff([]string{"detach " + sessionLockLost}, sentFrames(c)); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -222,7 +222,7 @@ func (c *conn) submitSettlements(list []settlement) {
 			answerSettlements(list, each, err)
 		})
 	}
-	c.readerWork = append(c.readerWork, func() {
+	c.queueReaderWork(func() {
 		if err := c.b.SubmitSettle(c.ctx, all, done); err != nil {
 			done(nil, err)
 		}

@@ -267,11 +267,11 @@ func overhear(nc net.Conn) error {
 		channel uint16
 		handle  uint32
 	}
-	var said []string
+	var lines []string
 	sessions, links, closed := map[uint16]bool{}, map[link]bool{}, false
 	complain := func(p wire.Performative) error {
 		_, _ = io.Copy(io.Discard, nc) //nolint:errcheck // the test fails anyway
-		return fmt.Errorf("the server said %s after %s", amqptest.Format(p), strings.Join(said, ", "))
+		return fmt.Errorf("the server said %s after %s", amqptest.Format(p), strings.Join(lines, ", "))
 	}
 	for {
 		f, err := r.Frame()
@@ -320,6 +320,6 @@ func overhear(nc net.Conn) error {
 		if !ok || e != nil && !strings.HasPrefix(string(e.Condition), "amqp:") && !strings.HasPrefix(string(e.Condition), "com.microsoft:") {
 			return complain(p)
 		}
-		said = append(said, fmt.Sprintf("%d %T", f.Channel, p))
+		lines = append(lines, fmt.Sprintf("%d %T", f.Channel, p))
 	}
 }

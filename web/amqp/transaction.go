@@ -31,7 +31,7 @@ type transaction struct {
 	enlisted      []settlement // its settlements; guarded by the connection's mutex
 	refusedCount  int64        // how many of enlisted the broker has refused; guarded by the connection's mutex
 	firstEnlisted time.Time    // when the first of them was enlisted; zero without any
-	failed        error        // why it cannot be committed; owned by functions in line
+	failed        error        // why it cannot be committed; owned by queued functions
 }
 
 func (c *conn) newTransaction(tx *broker.Transaction, by *coordinator) *transaction {

@@ -64,7 +64,7 @@ func (s *gated) shut(err error) (open func()) {
 	}
 }
 
-// withGate runs f with a teller that has a second coordinator, on handle 51, and a link
+// withGate runs f with a client that has a second coordinator, on handle 51, and a link
 // to "large", on handle 1, on a store that can be shut. busy blocks the broker's only
 // goroutine until the function that it returns is called.
 func withGate(t *testing.T, limits map[string]string, f func(c *transactionClient, store *gated, busy func() (open func()))) {
@@ -163,7 +163,7 @@ func (t *transactionClient) stream(delivery uint32, in wire.Transactional, messa
 
 // A streamed message takes its place in a transaction when all of it has arrived: after
 // messages that were complete before, even if those have not been processed yet (TX-4).
-func TestPlaceOfAStream(t *testing.T) {
+func TestOrderOfAStream(t *testing.T) {
 	withGate(t, nil, func(c *transactionClient, _ *gated, busy func() func()) {
 		id := c.declare()
 		state := wire.Transactional{TxnID: id}
@@ -241,7 +241,7 @@ func TestDischargeBehindASettlement(t *testing.T) {
 func TestStoreFailsInATransaction(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inBubbleWithStore(t, nil, &failing{}, func(h bubbleWorld) {
-			c := h.teller()
+			c := h.transactionClient()
 			id := c.declare()
 			before := time.Now()
 			h.rejected(c.sendIn(id, 0, pattern(1_000_000)), wire.CondInternalError)

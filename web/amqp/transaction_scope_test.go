@@ -80,7 +80,7 @@ func TestReceiversOfOneEntity(t *testing.T) {
 			c.Begin(1) // another session has no such bound
 			c.Attach(1, amqptest.ReceiverAttach(0, "r"))
 		}
-		c := h.teller() // its coordinator is not the first link
+		c := h.transactionClient() // its coordinator is not the first link
 		c.Attach(0, amqptest.ReceiverAttach(1, "q"))
 		c.Attach(0, amqptest.ReceiverAttach(2, "r"))
 	})
@@ -135,7 +135,7 @@ func TestSettlementsSpan(t *testing.T) {
 		id := c.declare()
 		c.in(c.sendIn(id, 1, nil), id)
 		c.settle(0, 0, id, wire.Accepted{}, false)
-		if got := c.said(); len(got) != 1 || got[0] != "0-0 rejected amqp:not-allowed, unsettled" {
+		if got := c.outcomes(); len(got) != 1 || got[0] != "0-0 rejected amqp:not-allowed, unsettled" {
 			t.Errorf("it says %v", got)
 		}
 		h.accepted(c.discharge(id, false))

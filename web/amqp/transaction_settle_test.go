@@ -19,11 +19,11 @@ import (
 	"mayfly/web/amqp/wire"
 )
 
-// holding returns a teller that has received n messages of q, or of session "s" of the
+// holding returns a client that has received n messages of q, or of session "s" of the
 // queue "sessions".
 func (h bubbleWorld) holding(n uint32, session bool) *transactionClient {
 	h.Helper()
-	c := h.teller()
+	c := h.transactionClient()
 	a := amqptest.ReceiverAttach(9, "q")
 	to, id := engine.Path("q"), ""
 	if session {
@@ -50,9 +50,9 @@ func (t *transactionClient) settle(first, last uint32, id []byte, s wire.State, 
 	t.WriteFrames(0, &wire.Disposition{Role: wire.RoleReceiver, First: first, Last: wire.Some(last), Settled: settled, State: s})
 }
 
-// said returns the server's outcomes of the client's deliveries, in short, and of its
+// outcomes returns the server's outcomes of the client's deliveries, in short, and of its
 // discharges.
-func (t *transactionClient) said() (out []string) {
+func (t *transactionClient) outcomes() (out []string) {
 	t.Helper()
 	for _, p := range frames(t.Client) {
 		d, ok := p.(*wire.Disposition)
@@ -222,7 +222,7 @@ func TestSettledInTransaction(t *testing.T) {
 				}
 				c := h.holding(3, false)
 				tc.act(c, c.declare())
-				if diff := cmp.Diff(tc.want, c.said()); diff != "" {
+				if diff := cmp.Diff(tc.want, c.outcomes()); diff != "" {
 					t.Error(diff)
 				}
 				if n := h.active("q"); n != tc.left {
@@ -246,7 +246,7 @@ func TestReleasedByRollback(t *testing.T) {
 					synctest.Wait()
 					c.Disconnect()
 					synctest.Wait()
-					c = h.teller()
+					c = h.transactionClient()
 					if session {
 						time.Sleep(time.Minute) // until the lock of the session, which held them, has expired
 						c.Attach(0, asks(9, "sessions", value.OfString("s"), 0))
@@ -259,7 +259,7 @@ func TestReleasedByRollback(t *testing.T) {
 					c.discharges(id, true)
 				}
 				synctest.Wait()
-				got := c.said()
+				got := c.outcomes()
 				if !slices.Contains(got, "*wire.Transfer") || vanishes == slices.Contains(got, "discharge accepted") {
 					t.Errorf("session %t, vanishes %t: after the rollback came %v", session, vanishes, got)
 				}
@@ -290,7 +290,7 @@ func TestTransactionMissesSettled(t *testing.T) {
 				id := c.declare()
 				tc.act(c, id)
 				c.discharges(id, false)
-				if diff := cmp.Diff([]string{"discharge rejected " + string(wire.CondTransactionRollback)}, c.said()); diff != "" {
+				if diff := cmp.Diff([]string{"discharge rejected " + string(wire.CondTransactionRollback)}, c.outcomes()); diff != "" {
 					t.Error(diff)
 				}
 				if n := h.active("q"); n != 3 {
@@ -313,13 +313,13 @@ func TestTransactionKeepsFewRefused(t *testing.T) {
 			synctest.Wait()
 		}
 		c.GrantCredit(0, 9, 7, 100)
-		if diff := cmp.Diff(slices.Repeat([]string{"*wire.Transfer"}, 3), c.said()); diff != "" {
+		if diff := cmp.Diff(slices.Repeat([]string{"*wire.Transfer"}, 3), c.outcomes()); diff != "" {
 			t.Error(diff)
 		}
 		c.discharges(id, false)
 		synctest.Wait()
 		want := append(slices.Repeat([]string{"*wire.Transfer"}, 4), "discharge rejected "+string(wire.CondTransactionRollback))
-		got := c.said()
+		got := c.outcomes()
 		slices.Sort(got)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
@@ -342,7 +342,7 @@ func TestReleasedTogether(t *testing.T) {
 				t.Errorf("50 messages were released in %d commits", n)
 			}
 			c.GrantCredit(0, 9, 50, 50)
-			if diff := cmp.Diff(slices.Repeat([]string{"*wire.Transfer"}, 50), c.said()); diff != "" {
+			if diff := cmp.Diff(slices.Repeat([]string{"*wire.Transfer"}, 50), c.outcomes()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -384,7 +384,7 @@ func TestFailureSettles(t *testing.T) {
 			c := h.holding(1, false)
 			store.off.Store(true)
 			c.settle(0, 0, nil, wire.Accepted{}, false)
-			if diff := cmp.Diff([]string{"0-0 rejected com.microsoft:server-busy"}, c.said()); diff != "" {
+			if diff := cmp.Diff([]string{"0-0 rejected com.microsoft:server-busy"}, c.outcomes()); diff != "" {
 				t.Error(diff)
 			}
 			store.off.Store(false)

@@ -20,7 +20,7 @@ type transactionClient struct {
 	next uint32 // id of the next delivery
 }
 
-func (h bubbleWorld) teller() *transactionClient {
+func (h bubbleWorld) transactionClient() *transactionClient {
 	h.Helper()
 	t := &transactionClient{bubbleWorld: h, Client: h.sender(), next: 1000}
 	a := t.Attach(0, amqptest.CoordinatorAttach(50))
@@ -87,7 +87,7 @@ func (t *transactionClient) in(s wire.State, id []byte) {
 // settled at its commit. A rollback leaves no effect (TX-1, TX-4, SETL-5).
 func TestTransaction(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
-		c := h.teller()
+		c := h.transactionClient()
 		h.accepted(c.Send(0, 0, 1, amqptest.DataMessage([]byte("first"))))
 		c.Attach(0, amqptest.ReceiverAttach(9, "q"))
 		c.GrantCredit(0, 9, 0, 1)
@@ -140,7 +140,7 @@ func TestTransactionEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(h bubbleWorld) {
-				c, other := h.teller(), h.teller()
+				c, other := h.transactionClient(), h.transactionClient()
 				h.accepted(c.Send(0, 0, 0, amqptest.DataMessage([]byte("x"))))
 				id := c.declare()
 				h.rejected(other.discharge(id, false), wire.CondTransactionUnknownID)
@@ -167,7 +167,7 @@ func TestTransactionEnds(t *testing.T) {
 func TestTransactionRolledBack(t *testing.T) {
 	inBubble(t, nil, func(h bubbleWorld) {
 		h.b.CreateQueue("there", engine.Config{})
-		c := h.teller()
+		c := h.transactionClient()
 		a := amqptest.SenderAttach(1, "q")
 		a.Properties = value.Properties{{Name: "com.microsoft:transfer-destination-address", Value: value.OfString("there")}}
 		c.Attach(0, a)

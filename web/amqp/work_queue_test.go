@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 )
 
-// A line is served by one goroutine, even if a function is added while the last one runs,
+// A queue is served by one goroutine, even if a function is added while the last one runs,
 // and again after it was empty.
-func TestLine(t *testing.T) {
+func TestWorkQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex // guards the variables below
 		var l workQueue

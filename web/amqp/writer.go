@@ -19,14 +19,14 @@ func (c *conn) writeFrames() {
 	tick := time.NewTicker(c.heartbeatInterval())
 	defer tick.Stop()
 	var used []mailItem
-	var asks []func()
+	var work []func()
 	var buf []byte
 	silent := true
 	for {
 		used = c.mail.take(used)
 		c.mu.Lock()
 		for _, m := range used {
-			asks = c.handleMail(m, asks)
+			c.handleMail(m)
 		}
 		if cap(buf) > 4*writeSize {
 			buf = nil
@@ -34,11 +34,11 @@ func (c *conn) writeFrames() {
 		buf, c.outFrames = c.outFrames, buf[:0]
 		var more bool
 		if c.state == running {
-			buf, asks, more = c.appendTransfers(buf, asks)
+			buf, more = c.appendTransfers(buf)
 			buf = append(buf, c.outFrames...) // frames that appendTransfers has queued, after its transfers
 			c.outFrames = c.outFrames[:0]
 		}
-		asks, c.writerWork = append(asks, c.writerWork...), nil
+		work, c.writerWork = c.writerWork, work[:0]
 		over := c.state != running
 		if over {
 			buf = c.appendFitting(buf, 0, &wire.Close{Error: c.withTrackingID(c.closeError)})
@@ -55,11 +55,10 @@ func (c *conn) writeFrames() {
 				return
 			}
 		}
-		for _, ask := range asks {
-			ask()
+		for _, do := range work {
+			do()
 		}
-		clear(asks)
-		asks = asks[:0]
+		clear(work)
 		if over {
 			c.awaitClientClose()
 			return
@@ -73,9 +72,12 @@ func (c *conn) writeFrames() {
 			return
 		case <-tick.C:
 			if silent {
-				buf, used, asks = nil, nil, nil // an idle connection keeps little memory
+				buf, used, work = nil, nil, nil // an idle connection keeps little memory
 				c.mu.Lock()
 				c.outFrames, c.spareSendQueue = wire.AppendHeartbeat(slices.Clip(c.outFrames)), nil
+				if len(c.writerWork) == 0 {
+					c.writerWork = nil
+				}
 				c.mu.Unlock()
 			}
 			silent = true
@@ -106,15 +108,16 @@ func (c *conn) heartbeatInterval() time.Duration {
 	return max(c.peer.idle/4, 10*time.Millisecond)
 }
 
-// handleMail handles one piece of mail.
-func (c *conn) handleMail(m mailItem, asks []func()) []func() {
+// handleMail handles one piece of mail. Called with mu held.
+func (c *conn) handleMail(m mailItem) {
 	switch m.kind {
 	case mailCall:
 		m.call()
 	case mailDelivered:
 		if m.sender.ended {
 			d := m.delivery
-			return append(asks, func() { c.returnDeliveries([]*engine.Delivery{d}) })
+			c.queueWriterWork(func() { c.returnDeliveries([]*engine.Delivery{d}) })
+			return
 		}
 		m.sender.enqueueDelivery(m.delivery)
 	case mailSessionAccepted:
@@ -122,5 +125,4 @@ func (c *conn) handleMail(m mailItem, asks []func()) []func() {
 	case mailLinkEnded:
 		m.sender.brokerEnded(m.err)
 	}
-	return asks
 }

@@ -338,7 +338,7 @@ func (d *handler) alertList(c echo.Context) error {
 	}
 	out := Alerts{Alerts: []Alert{}}
 	for _, a := range d.alerts.Alerts() {
-		told := Alert{
+		shown := Alert{
 			Number: int64(a.ID), At: a.At.Time(), Rule: int64(a.Rule), Name: a.Name, When: string(a.Condition), Then: string(a.Action),
 			Count: a.Count, Done: a.Done, Failed: a.Failed, Missed: a.Missed, Test: a.Test,
 		}
@@ -350,9 +350,9 @@ func (d *handler) alertList(c echo.Context) error {
 			if it.Key != 0 {
 				item.Key = strconv.FormatUint(uint64(it.Key), 10)
 			}
-			told.Items = append(told.Items, item)
+			shown.Items = append(shown.Items, item)
 		}
-		out.Alerts = append(out.Alerts, told)
+		out.Alerts = append(out.Alerts, shown)
 	}
 	return reply(c, http.StatusOK, out)
 }

@@ -76,10 +76,10 @@ func TestAlertRules(t *testing.T) {
 			t.Errorf("%v: %d %s", ask, got.StatusCode, text)
 		}
 	}
-	var told Activity
-	w.want(200, "GET", "/activity?q=alert+rule", "", &told)
-	if len(told.Events) != 0 && len(told.Events) != 3 { // this store may have no history
-		t.Errorf("%d events tell of it", len(told.Events))
+	var activity Activity
+	w.want(200, "GET", "/activity?q=alert+rule", "", &activity)
+	if len(activity.Events) != 0 && len(activity.Events) != 3 { // this store may have no history
+		t.Errorf("%d events tell of it", len(activity.Events))
 	}
 }
 
@@ -116,9 +116,9 @@ func TestAlertRulesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestWebhookIsTold calls a webhook on this machine, which the options allow.
-func TestWebhookIsTold(t *testing.T) {
-	w := startTelling(t, new(memory.Store), broker.Options{}, webhook.Options{AllowPrivate: true})
+// TestAlertReachesWebhook calls a webhook on this machine, which the options allow.
+func TestAlertReachesWebhook(t *testing.T) {
+	w := startWithWebhooks(t, new(memory.Store), broker.Options{}, webhook.Options{AllowPrivate: true})
 	got := make(chan http.Header, 1)
 	there := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header }))
 	t.Cleanup(there.Close)

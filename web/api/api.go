@@ -85,7 +85,7 @@ type handler struct {
 	jobs     *job.Jobs           // nil if there are none
 	alerts   *alert.Rules        // nil if there are none
 	webhooks *webhook.Sender     // nil if there are none
-	fleet    *namespaces.Manager // nil if there is only this namespace
+	manager  *namespaces.Manager // nil if there is only this namespace
 	player   *demo.Player        // nil if there are none
 	// connectionStrings is Options.ConnectionStrings.
 	connectionStrings func(name string) (messages, admin string)
@@ -124,7 +124,7 @@ type Options struct {
 
 // Mount adds the API to g, and to the other groups, and returns its error handler.
 func Mount(g *echo.Group, o Options, also ...*echo.Group) echo.HTTPErrorHandler {
-	d := &handler{broker: o.Broker, clients: o.Clients, jobs: o.Jobs, alerts: o.AlertRules, webhooks: o.Webhooks, stats: o.Stats, tokenRegistry: o.Tokens, fleet: o.Namespaces, player: o.Scenes, connectionStrings: o.ConnectionStrings, heldSessions: &heldSessions{}, safe: o.Safe, suggestions: suggest.New(o.Broker), log: o.Logger, base: o.Base}
+	d := &handler{broker: o.Broker, clients: o.Clients, jobs: o.Jobs, alerts: o.AlertRules, webhooks: o.Webhooks, stats: o.Stats, tokenRegistry: o.Tokens, manager: o.Namespaces, player: o.Scenes, connectionStrings: o.ConnectionStrings, heldSessions: &heldSessions{}, safe: o.Safe, suggestions: suggest.New(o.Broker), log: o.Logger, base: o.Base}
 	d.documentOnce = sync.OnceValue(func() *openapi.Document {
 		doc := Document()
 		doc.Servers[0].URL = o.Base + doc.Servers[0].URL
@@ -142,8 +142,8 @@ func Mount(g *echo.Group, o Options, also ...*echo.Group) echo.HTTPErrorHandler 
 // would present it, except those about the server's namespaces, if there is a Namespaces. It
 // returns the error handler.
 func Refuse(g *echo.Group, why error, o Options) echo.HTTPErrorHandler {
-	d := &handler{log: o.Logger, fleet: o.Namespaces, safe: o.Safe, base: o.Base}
-	if d.fleet != nil {
+	d := &handler{log: o.Logger, manager: o.Namespaces, safe: o.Safe, base: o.Base}
+	if d.manager != nil {
 		for _, r := range namespaceRoutes() {
 			d.mount(g, r)
 		}

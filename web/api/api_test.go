@@ -306,9 +306,9 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// TestWhoHasLeftGetsNothing disconnects while it waits, and when its answer is about to be
+// TestDisconnectedReceiverGetsNothing disconnects while it waits, and when its answer is about to be
 // written.
-func TestWhoHasLeftGetsNothing(t *testing.T) {
+func TestDisconnectedReceiverGetsNothing(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
 	receivers := func() (n int) {

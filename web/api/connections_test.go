@@ -22,7 +22,7 @@ func TestConnections(t *testing.T) {
 		t.Errorf("nobody is there: %+v", none)
 	}
 	at, session := time.Date(2026, 7, 14, 10, 0, 0, 0, time.UTC), "s"
-	w.peers.Add(connections.Connection{
+	w.clients.Add(connections.Connection{
 		ID: "1-1", Client: "AMQP worker", Container: "worker", Library: connections.Library{SDK: connections.Go, Version: "1.11.0"}, Remote: "10.0.0.7:5", Since: at, LastReceived: at, TLS: true,
 		Traffic: connections.Traffic{FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4},
 		Links: []connections.Link{
@@ -31,7 +31,7 @@ func TestConnections(t *testing.T) {
 			{Name: "m", Path: "orders", Role: connections.Manager, Since: at},
 		},
 	})
-	w.peers.Add(connections.Connection{ID: "1-2", Client: "AMQP other", Container: "other", Since: at, LastReceived: at, Links: []connections.Link{{Name: "s", Path: "Prices/Subscriptions/eu", Role: connections.Sender, Since: at}}})
+	w.clients.Add(connections.Connection{ID: "1-2", Client: "AMQP other", Container: "other", Since: at, LastReceived: at, Links: []connections.Link{{Name: "s", Path: "Prices/Subscriptions/eu", Role: connections.Sender, Since: at}}})
 	one := Connection{
 		ID: "1-1", Client: "AMQP worker", Container: "worker", SDK: "go", Version: "1.11.0", RemoteAddress: "10.0.0.7:5", TLS: true, ConnectedAt: at, LastReceivedAt: at,
 		FramesIn: 1, FramesOut: 2, BytesIn: 3, BytesOut: 4, Receivers: 2, Credit: 9, Unsettled: 2, Locks: 3,
@@ -95,7 +95,7 @@ func (f *fillable) Commit(ctx context.Context, b *engine.Batch) error {
 func TestDisconnectIsRememberedFirst(t *testing.T) {
 	store := &fillable{}
 	w := startOn(t, store, broker.Options{})
-	w.peers.Add(connections.Connection{ID: "1-1", Client: "AMQP worker"})
+	w.clients.Add(connections.Connection{ID: "1-1", Client: "AMQP worker"})
 	store.now.Store(true)
 	w.want(503, "DELETE", "/connections/1-1", "", nil)
 	w.want(200, "GET", "/connections/1-1", "", nil)
@@ -111,8 +111,8 @@ func TestConnectionsLocks(t *testing.T) {
 	var peeked Messages
 	w.want(200, "GET", "/peek/q?limit=1", "", &peeked)
 	m := peeked.Messages[0]
-	w.peers.Add(connections.Connection{ID: "1-1", Client: m.LockedBy})
-	w.peers.Add(connections.Connection{ID: "1-2", Client: "somebody else"})
+	w.clients.Add(connections.Connection{ID: "1-1", Client: m.LockedBy})
+	w.clients.Add(connections.Connection{ID: "1-2", Client: "somebody else"})
 	var c Connection
 	w.want(200, "GET", "/connections/1-1", "", &c)
 	want := []LockedMessage{{Key: m.Key, Path: "q", SequenceNumber: 1, LockedUntil: *m.LockedUntil, LockHistory: m.LockHistory}}

@@ -54,7 +54,7 @@ func deadLetterRoutes() []route {
 
 func (d *handler) deadLetterGroups(c echo.Context) error {
 	ctx := c.Request().Context()
-	var places []engine.Path
+	var paths []engine.Path
 	if text := query(c).Get("entity"); query(c).Has("entity") {
 		path, err := engine.ParsePath(text, d.broker.Limits())
 		if err != nil {
@@ -64,16 +64,16 @@ func (d *handler) deadLetterGroups(c echo.Context) error {
 		if err != nil {
 			return err
 		}
-		if places = []engine.Path{e.Path.DeadLetter()}; path.IsTransfer() || e.Kind == engine.Topic {
-			places = []engine.Path{e.Path.Transfer()}
+		if paths = []engine.Path{e.Path.DeadLetter()}; path.IsTransfer() || e.Kind == engine.Topic {
+			paths = []engine.Path{e.Path.Transfer()}
 		}
 	} else {
 		var err error
-		if places, err = deadletters.Subqueues(ctx, d.broker); err != nil {
+		if paths, err = deadletters.Subqueues(ctx, d.broker); err != nil {
 			return err
 		}
 	}
-	r, err := deadletters.Analyze(ctx, d.broker, places)
+	r, err := deadletters.Analyze(ctx, d.broker, paths)
 	if err != nil {
 		return err
 	}

@@ -32,9 +32,9 @@ func TestDeadLettersByGroup(t *testing.T) {
 
 	var all DeadLetterGroups
 	w.want(200, "GET", "/dead-letters?entity=ORDERS", "", &all)
-	var told string
+	var body string
 	for _, g := range all.Groups {
-		told += fmt.Sprintf("%d %s|%s\n", g.Count, g.Reason, g.Error)
+		body += fmt.Sprintf("%d %s|%s\n", g.Count, g.Reason, g.Error)
 		var f JobPreview
 		w.want(200, "POST", "/jobs", fmt.Sprintf(`{"kind":"resubmit","paths":["orders/$DeadLetterQueue"],"query":%q,"dryRun":true}`, g.Query), &f)
 		if f.Matching != g.Count {
@@ -44,8 +44,8 @@ func TestDeadLettersByGroup(t *testing.T) {
 			t.Errorf("%+v", g)
 		}
 	}
-	if want := "3 Boom|timeout after # ms\n2 Boom|no \"such\" order *\n1 |\n1 Boom|\n"; told != want || all.Examined != 7 || all.Total != 7 {
-		t.Errorf("%d of %d:\n%s, not\n%s", all.Examined, all.Total, told, want)
+	if want := "3 Boom|timeout after # ms\n2 Boom|no \"such\" order *\n1 |\n1 Boom|\n"; body != want || all.Examined != 7 || all.Total != 7 {
+		t.Errorf("%d of %d:\n%s, not\n%s", all.Examined, all.Total, body, want)
 	}
 	w.want(200, "GET", "/dead-letters", "", &all)
 	if g := all.Groups[0]; g.Count != 4 || len(g.Paths) != 2 || g.Paths[0].Path != "orders/$DeadLetterQueue" || g.Paths[0].Count != 3 || all.Total != 8 {

@@ -164,15 +164,15 @@ func content(v any, schema func(any) *openapi.Schema) map[string]openapi.Media {
 
 // fullDescription returns what the document says about r beyond its summary.
 func (r route) fullDescription() string {
-	said := map[destruction]string{destroys: "Refused in Safe mode.", mayDestroy: "Refused in Safe mode if it would delete or discard anything."}[r.destruction]
+	inSafeMode := map[destruction]string{destroys: "Refused in Safe mode.", mayDestroy: "Refused in Safe mode if it would delete or discard anything."}[r.destruction]
 	takes := ""
 	if r.keyed {
-		said = strings.TrimSpace(aboutKey + " " + said)
+		inSafeMode = strings.TrimSpace(aboutKey + " " + inSafeMode)
 	}
 	if role := r.requiredRole(); role != auth.Viewer {
 		takes = fmt.Sprintf(" Requires the role %s.", role)
 	}
-	return strings.TrimSpace(strings.TrimSpace(r.description+" "+said) + takes)
+	return strings.TrimSpace(strings.TrimSpace(r.description+" "+inSafeMode) + takes)
 }
 
 // responses returns the problems of r, by status.

@@ -46,8 +46,8 @@ func TestDocumentIsServed(t *testing.T) {
 	if outgoing["additionalProperties"] != false {
 		t.Errorf("members that a message does not have are taken: %v", outgoing["additionalProperties"])
 	}
-	if said := w.member(outgoing, "properties", "timeToLive")["description"]; said != "a duration, or never" {
-		t.Errorf("the words beside a member are %q", said)
+	if description := w.member(outgoing, "properties", "timeToLive")["description"]; description != "a duration, or never" {
+		t.Errorf("the words beside a member are %q", description)
 	}
 	if entity := w.member(schemas, "Entity"); entity["additionalProperties"] != nil || !slices.Contains(entity["required"].([]any), any("counts")) {
 		t.Errorf("an entity: %v", entity["required"])
@@ -292,9 +292,9 @@ func TestEveryStructIsRead(t *testing.T) {
 	}
 }
 
-// TestEveryParameterSaysWhatItTakes: each parameter of a route that changes something
+// TestEveryParameterIsDescribed: each parameter of a route that changes something
 // declares its role.
-func TestEveryParameterSaysWhatItTakes(t *testing.T) {
+func TestEveryParameterIsDescribed(t *testing.T) {
 	for _, r := range routes() {
 		for _, p := range r.query {
 			if r.method != http.MethodGet && !p.roleDeclared {

@@ -39,7 +39,7 @@ func furnished(w *world) *world {
 	w.want(200, "PUT", "/templates/late-orders", `{"subject":"order {{n}}","repeat":2}`, nil)
 	w.want(201, "POST", "/namespaces", `{"name":"till"}`, nil)
 	w.want(200, "PUT", "/scenes/dinner", lunch, nil)
-	w.peers.Add(connections.Connection{ID: "1-17", Client: "AMQP worker"})
+	w.clients.Add(connections.Connection{ID: "1-17", Client: "AMQP worker"})
 	return w
 }
 

@@ -72,11 +72,11 @@ func (d *handler) horizon(c echo.Context) error {
 	}
 	var out Expirations
 	err := d.broker.Read(c.Request().Context(), func(r broker.Reader) error {
-		places, err := expiringPaths(r, p)
+		paths, err := expiringPaths(r, p)
 		if err != nil {
 			return err
 		}
-		out = horizonOf(r, places, count)
+		out = horizonOf(r, paths, count)
 		return nil
 	})
 	if err != nil {
@@ -101,14 +101,14 @@ func expiringPaths(r broker.Reader, p engine.Path) ([]engine.Path, error) {
 	if s.Kind != engine.Topic {
 		return []engine.Path{s.Path}, nil
 	}
-	places := []engine.Path{s.Path} // its scheduled messages
+	paths := []engine.Path{s.Path} // its scheduled messages
 	for _, sub := range r.Subscriptions(s.Path) {
-		places = append(places, sub.Path)
+		paths = append(paths, sub.Path)
 	}
-	return places, nil
+	return paths, nil
 }
 
-func horizonOf(r broker.Reader, places []engine.Path, count int) Expirations {
+func horizonOf(r broker.Reader, paths []engine.Path, count int) Expirations {
 	out := Expirations{Now: r.Now.Time(), Next: []Expiring{}}
 	var edges []engine.Instant
 	for _, d := range horizonSpans {
@@ -117,7 +117,7 @@ func horizonOf(r broker.Reader, places []engine.Path, count int) Expirations {
 	}
 	out.Spans = append(out.Spans, Span{})
 	among := map[engine.Path]bool{}
-	for _, p := range places {
+	for _, p := range paths {
 		among[p] = true
 		for i, n := range r.ExpiryHistogram(p, edges) {
 			out.Spans[i].DeadLetter += n.DeadLettered

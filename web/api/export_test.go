@@ -130,7 +130,7 @@ func TestExportIsLossless(t *testing.T) {
 	}
 }
 
-func TestExportTellsWhatTheBrokerKnows(t *testing.T) {
+func TestExportHasSystemProperties(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/send/q?create=queue", `[{"body":"1","timeToLive":"1h"},{"body":"2"},{"body":"3"},{"body":"4","scheduledEnqueueTime":"2090-01-02T03:04:05Z"}]`, nil)
 	var got Messages
@@ -228,9 +228,9 @@ func TestLargeBodiesAreExportedInParts(t *testing.T) {
 	}
 }
 
-func TestImportMapsAnew(t *testing.T) {
+func TestImportRemapsTimes(t *testing.T) {
 	const at = `"key":"1","path":"p","sequenceNumber":1,"enqueuedSequenceNumber":1,"deliveryCount":0,"size":0,"enqueuedTime":"2026-01-01T00:00:00Z"`
-	past := `{"messageId":"a","timeToLive":"PT1H","system":{` + at + `,"state":"active","expiresAt":"2026-01-01T01:00:00Z","exportedAt":"2026-01-01T00:30:00Z"}}`
+	expired := `{"messageId":"a","timeToLive":"PT1H","system":{` + at + `,"state":"active","expiresAt":"2026-01-01T01:00:00Z","exportedAt":"2026-01-01T00:30:00Z"}}`
 	future := `{"messageId":"a","timeToLive":"PT1H","system":{` + at + `,"state":"active","expiresAt":"2091-01-01T01:00:00Z","exportedAt":"2026-01-01T00:30:00Z"}}`
 	waits := `{"messageId":"a","scheduledEnqueueTime":"2089-01-01T00:00:00Z","system":{` + at + `,"state":"scheduled","scheduledFor":"2090-01-01T00:00:00Z","exportedAt":"2026-01-01T00:00:00Z"}}`
 	for name, tc := range map[string]struct {
@@ -238,16 +238,16 @@ func TestImportMapsAnew(t *testing.T) {
 		want        Imported
 		check       func(m exchange.Exported) bool
 	}{
-		"kept":                      {"", past, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.TimeToLive == "PT1H" && m.MessageID == "a" }},
-		"without a time to live":    {"?ttl=drop", past, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.TimeToLive == "" && m.System.ExpiresAt == nil }},
-		"nothing left":              {"?ttl=remaining", past, Imported{Expired: 1}, nil},
+		"kept":                      {"", expired, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.TimeToLive == "PT1H" && m.MessageID == "a" }},
+		"without a time to live":    {"?ttl=drop", expired, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.TimeToLive == "" && m.System.ExpiresAt == nil }},
+		"nothing left":              {"?ttl=remaining", expired, Imported{Expired: 1}, nil},
 		"what is left":              {"?ttl=remaining", future, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.System.ExpiresAt.Year() == 2091 }},
 		"a schedule that was moved": {"", waits, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.System.ScheduledFor.Year() == 2090 }},
 		"a schedule shifted": {"?schedule=shift", waits, Imported{Imported: 1}, func(m exchange.Exported) bool {
 			return m.System.ScheduledFor.After(time.Date(2090, 1, 2, 0, 0, 0, 0, time.UTC))
 		}},
 		"a schedule dropped": {"?schedule=drop&ttl=remaining", waits, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.System.State == "active" }},
-		"another id":         {"?ids=new", past, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.MessageID != "a" && m.MessageID != "" }},
+		"another id":         {"?ids=new", expired, Imported{Imported: 1}, func(m exchange.Exported) bool { return m.MessageID != "a" && m.MessageID != "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, broker.Options{})
@@ -265,7 +265,7 @@ func TestImportMapsAnew(t *testing.T) {
 	}
 }
 
-func TestImportSaysWhatItDidNotTake(t *testing.T) {
+func TestImportReportsWhatItIgnored(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresSession":true,"RequiresDuplicateDetection":true}}`, nil)
 	var done Imported

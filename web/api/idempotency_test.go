@@ -84,18 +84,18 @@ func TestIdempotencyKeyOfNamesakes(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"orders"}`, nil)
 	for again, want := range []string{"", "true"} {
-		for _, who := range []auth.Caller{
+		for _, caller := range []auth.Caller{
 			{Name: "ana", Role: auth.Operator, Method: auth.Password, ID: fmt.Sprint("session ", again)},
 			{Name: "ana", Role: auth.Operator, Method: auth.OIDC, Subject: "https://a 1"},
 			{Name: "ana", Role: auth.Operator, Method: auth.OIDC, Subject: "https://a 2"},
 			{Name: "ana", Role: auth.Operator, Method: auth.Token, ID: "x"},
 		} {
-			r := httptest.NewRequestWithContext(auth.WithCaller(t.Context(), who), http.MethodPost, "/api/v1/send/orders", strings.NewReader(`{"body":"hello"}`))
+			r := httptest.NewRequestWithContext(auth.WithCaller(t.Context(), caller), http.MethodPost, "/api/v1/send/orders", strings.NewReader(`{"body":"hello"}`))
 			r.Header.Set("Idempotency-Key", "k")
 			got := httptest.NewRecorder()
 			w.Server.Config.Handler.ServeHTTP(got, r)
 			if is := got.Header().Get("Idempotency-Replayed"); got.Code != http.StatusCreated || is != want {
-				t.Errorf("%+v: %d %s, replayed %q", who, got.Code, got.Body, is)
+				t.Errorf("%+v: %d %s, replayed %q", caller, got.Code, got.Body, is)
 			}
 		}
 	}

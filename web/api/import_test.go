@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	lateLine = `{"messageId":"late","sessionId":"s","scheduledEnqueueTime":"2020-01-01T00:00:00Z"}` + "\n"
-	pastLine = `{"sessionId":"s","timeToLive":"PT1H","system":{"key":"1","path":"q","sequenceNumber":1,"enqueuedSequenceNumber":1,"state":"active","enqueuedTime":"2020-01-01T00:00:00Z","expiresAt":"2020-01-01T01:00:00Z","deliveryCount":0,"size":0,"exportedAt":"2020-01-01T00:00:00Z"}}` + "\n"
-	manyLine = `{"sessionId":"s","bodyParts":2}` + "\n" + `{"part":"Mg=="}` + "\n" + `{"part":"Mg=="}` + "\n"
+	lateLine    = `{"messageId":"late","sessionId":"s","scheduledEnqueueTime":"2020-01-01T00:00:00Z"}` + "\n"
+	expiredLine = `{"sessionId":"s","timeToLive":"PT1H","system":{"key":"1","path":"q","sequenceNumber":1,"enqueuedSequenceNumber":1,"state":"active","enqueuedTime":"2020-01-01T00:00:00Z","expiresAt":"2020-01-01T01:00:00Z","deliveryCount":0,"size":0,"exportedAt":"2020-01-01T00:00:00Z"}}` + "\n"
+	manyLine    = `{"sessionId":"s","bodyParts":2}` + "\n" + `{"part":"Mg=="}` + "\n" + `{"part":"Mg=="}` + "\n"
 )
 
 // TestImportDryRun: a dry run predicts the outcome of an import, and changes nothing.
@@ -37,8 +37,8 @@ func TestImportDryRun(t *testing.T) {
 		"SCH-2, of the past":      {`{}`, "", lateLine, ImportPreview{Lines: 1, Messages: 1, ScheduledPast: 1}},
 		"SCH-2":                   {`{}`, "", strings.Replace(lateLine, "2020", "2090", 1), ImportPreview{Lines: 1, Messages: 1, Scheduled: 1}},
 		"a schedule dropped":      {`{}`, "&schedule=drop", lateLine, ImportPreview{Lines: 1, Messages: 1}},
-		"nothing left of it":      {`{}`, "&ttl=remaining", pastLine, ImportPreview{Lines: 1, Expired: 1}},
-		"its time begins anew":    {`{}`, "", pastLine, ImportPreview{Lines: 1, Messages: 1}},
+		"nothing left of it":      {`{}`, "&ttl=remaining", expiredLine, ImportPreview{Lines: 1, Expired: 1}},
+		"its time begins anew":    {`{}`, "", expiredLine, ImportPreview{Lines: 1, Messages: 1}},
 		"TTL-8":                   {`{}`, "", `{"timeToLive":"-PT1S"}`, ImportPreview{Lines: 1, Messages: 1, ExpireAtOnce: 1}},
 		"no times":                {`{}`, "&ttl=remaining&unreadable=skip", `{}`, ImportPreview{Lines: 1, Unreadable: 1, Failures: []ImportFailure{{Line: 1, Code: "Argument"}}}},
 		"DUP-2":                   {`{"RequiresDuplicateDetection":true}`, "", strings.Repeat(`{"messageId":"a"}`+"\n", 3), ImportPreview{Lines: 3, Messages: 3, Duplicates: 2}},

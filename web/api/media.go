@@ -34,14 +34,14 @@ func checkMedia(r *http.Request, want string, same []string) error {
 	if coding := r.Header.Get(echo.HeaderContentEncoding); coding != "" && !strings.EqualFold(coding, "identity") {
 		return errMedia("The Content-Encoding '%s' is not supported. Send the body without encoding.", shorten.Quote(coding))
 	}
-	said := r.Header.Get(echo.HeaderContentType)
-	if said == "" {
+	contentType := r.Header.Get(echo.HeaderContentType)
+	if contentType == "" {
 		return nil
 	}
-	kind, parameters, err := mime.ParseMediaType(said)
+	kind, parameters, err := mime.ParseMediaType(contentType)
 	dialect := want == echo.MIMEApplicationJSON && strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "+json")
 	if err != nil || !slices.Contains(same, kind) && !slices.Contains(genericTypes, kind) && !dialect {
-		return errMedia("The Content-Type '%s' is not supported. Send %s.", shorten.Quote(said), want)
+		return errMedia("The Content-Type '%s' is not supported. Send %s.", shorten.Quote(contentType), want)
 	}
 	if charset := parameters["charset"]; charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "us-ascii") {
 		return errMedia("The charset '%s' is not supported. Send the body in UTF-8.", shorten.Quote(charset))

@@ -133,13 +133,13 @@ func (d *handler) send(c echo.Context) error {
 }
 
 // sendAll sends messages, all or none.
-func (d *handler) sendAll(ctx context.Context, p engine.Path, out []broker.Outgoing, who string) (any, error) {
+func (d *handler) sendAll(ctx context.Context, p engine.Path, out []broker.Outgoing, actor string) (any, error) {
 	for i := range out { // as in the other APIs, because SDKs need it
 		if out[i].Content.MessageID == "" {
 			out[i].Content.MessageID = broker.NewMessageID()
 		}
 	}
-	seqs, err := d.broker.Send(ctx, p, out, who)
+	seqs, err := d.broker.Send(ctx, p, out, actor)
 	if err != nil {
 		return nil, err
 	}

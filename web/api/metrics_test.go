@@ -8,13 +8,13 @@ import (
 	"mayfly/engine/stats"
 )
 
-func TestFigures(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"Orders"}`, nil)
 	w.want(404, "GET", "/metrics?entity=nowhere", "", nil)
 	w.want(400, "GET", "/metrics?span=week", "", nil)
-	w.figures.Record(engine.Event{Kind: engine.EventSent, Path: "Orders", Message: engine.Message{Key: 1}})
-	w.figures.Sample(w.broker.ClockTime(), stats.Sample{Path: "Orders", Depth: stats.Depth{Active: 3, Dead: 2}})
+	w.stats.Record(engine.Event{Kind: engine.EventSent, Path: "Orders", Message: engine.Message{Key: 1}})
+	w.stats.Sample(w.broker.ClockTime(), stats.Sample{Path: "Orders", Depth: stats.Depth{Active: 3, Dead: 2}})
 	for address, step := range map[string]int{"/metrics?entity=orders": 10, "/metrics?entity=orders&span=day": 300} {
 		var got Metrics
 		w.want(200, "GET", address, "", &got)

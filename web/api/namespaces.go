@@ -109,16 +109,16 @@ func namespaceRoutes() []route {
 
 // allNamespaces returns the namespaces. Without a Manager there is one.
 func (d *handler) allNamespaces() []namespaces.Namespace {
-	if d.fleet == nil {
+	if d.manager == nil {
 		return []namespaces.Namespace{{Spec: namespaces.Spec{Name: d.broker.Name()}, Main: true, State: namespaces.Serving, Broker: d.broker}}
 	}
-	return d.fleet.List()
+	return d.manager.List()
 }
 
 func (d *handler) namespaces(c echo.Context) error {
 	out := Namespaces{Namespaces: []Namespace{}}
-	if d.fleet != nil {
-		out.Limit = d.fleet.Max()
+	if d.manager != nil {
+		out.Limit = d.manager.Max()
 	}
 	for _, n := range d.allNamespaces() {
 		out.Namespaces = append(out.Namespaces, d.presentNamespace(c, n))
@@ -172,7 +172,7 @@ func (d *handler) createNamespace(c echo.Context) error {
 	if err := d.read(c, &in); err != nil {
 		return err
 	}
-	if d.fleet == nil {
+	if d.manager == nil {
 		return errSingleNamespace()
 	}
 	s := namespaces.Spec{Name: in.Name, Profile: in.Profile, Temporary: in.Temporary}
@@ -190,9 +190,9 @@ func (d *handler) createNamespace(c echo.Context) error {
 	var warnings topology.Problems
 	var err error
 	if defined := in.Definitions != nil && string(in.Definitions) != "null"; defined {
-		n, warnings, err = d.fleet.CreateDefined(c.Request().Context(), s, in.Definitions, client(c.Request()))
+		n, warnings, err = d.manager.CreateDefined(c.Request().Context(), s, in.Definitions, client(c.Request()))
 	} else {
-		n, err = d.fleet.Create(c.Request().Context(), s, client(c.Request()))
+		n, err = d.manager.Create(c.Request().Context(), s, client(c.Request()))
 	}
 	if err != nil {
 		return err
@@ -210,12 +210,12 @@ func (d *handler) changeNamespace(c echo.Context) error {
 		return err
 	}
 	switch {
-	case d.fleet == nil:
+	case d.manager == nil:
 		return errSingleNamespace()
 	case in.Profile == nil:
 		return engine.Refuse(engine.ErrArgument, "'profile' is missing: one of %s, or empty for the server's limits.", strings.Join(engine.Profiles(), ", "))
 	}
-	n, err := d.fleet.Change(c.Request().Context(), name, *in.Profile, client(c.Request()))
+	n, err := d.manager.Change(c.Request().Context(), name, *in.Profile, client(c.Request()))
 	if err != nil {
 		return err
 	}
@@ -227,17 +227,17 @@ func (d *handler) deleteNamespace(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if d.fleet == nil {
+	if d.manager == nil {
 		return errSingleNamespace()
 	}
-	n, ok := d.fleet.Find(name)
+	n, ok := d.manager.Find(name)
 	if !ok {
 		return engine.Refuse(namespaces.ErrNoNamespace, "%s", "The namespace '"+shorten.Quote(name)+"' does not exist.")
 	}
 	if given := query(c).Get("confirm"); !strings.EqualFold(given, n.Name) {
 		return engine.Refuse(engine.ErrArgument, "Everything in the namespace would be deleted. To confirm, set 'confirm' to '%s', not '%s'.", n.Name, shorten.Quote(given))
 	}
-	aside, err := d.fleet.Remove(c.Request().Context(), n.Name, client(c.Request()))
+	aside, err := d.manager.Remove(c.Request().Context(), n.Name, client(c.Request()))
 	if err != nil {
 		return err
 	}

@@ -71,18 +71,18 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("it is %+v", p)
 	}
 	w.want(404, "DELETE", "/namespaces/shop?confirm=shop", "", nil)
-	own, _, err := w.fleet.Broker("default")
+	own, _, err := w.namespaces.Broker("default")
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := ""
+	audited := ""
 	for _, e := range own.Events().Recent(100) {
 		if e.Audit {
-			told += fmt.Sprint(e.Kind, " ", e.Reason, " by ", e.Actor[:4], ", ")
+			audited += fmt.Sprint(e.Kind, " ", e.Reason, " by ", e.Actor[:4], ", ")
 		}
 	}
-	if want := "namespace-created shop by API , namespace-created demo by API , namespace-created third by API , namespace-changed shop (emulator) by API , namespace-removed shop by API , "; told != want {
-		t.Errorf("it is remembered that %q; want %q", told, want)
+	if want := "namespace-created shop by API , namespace-created demo by API , namespace-created third by API , namespace-changed shop (emulator) by API , namespace-removed shop by API , "; audited != want {
+		t.Errorf("it is remembered that %q; want %q", audited, want)
 	}
 	w.want(400, "DELETE", "/namespaces/default?confirm=default", "", &p)
 	if p.Code != "InvalidOperation" {

@@ -217,11 +217,11 @@ func (d *handler) playNext(c echo.Context) error {
 	if is.Ended() && is.Done == n {
 		return engine.Refuse(engine.ErrNotAllowed, "The scene has no more steps. Go back, reset it or end it.")
 	}
-	tempo := demo.Instant
+	speed := demo.Instant
 	if query(c).Has("animate") {
-		tempo = demo.Animated
+		speed = demo.Animated
 	}
-	return d.answerPlay(c, p, p.NextStep(c.Request().Context(), n, tempo, client(c.Request())))
+	return d.answerPlay(c, p, p.NextStep(c.Request().Context(), n, speed, client(c.Request())))
 }
 
 func (d *handler) playBack(c echo.Context) error {

@@ -278,8 +278,8 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// TestNoSuchThing: only a missing entity is reported as one.
-func TestNoSuchThing(t *testing.T) {
+// TestNotFound: only a missing entity is reported as one.
+func TestNotFound(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q"}`, nil)
 	for _, ask := range [][4]string{

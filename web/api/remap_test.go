@@ -56,8 +56,8 @@ func begun(t *testing.T) (*world, *bufio.Reader) {
 	return w, lines
 }
 
-// TestExportEndsWithWhatWasThere: messages that arrive during an export are not in it.
-func TestExportEndsWithWhatWasThere(t *testing.T) {
+// TestExportEndsWithMessagesPresentAtItsStart: messages that arrive during an export are not in it.
+func TestExportEndsWithMessagesPresentAtItsStart(t *testing.T) {
 	w, lines := begun(t)
 	w.want(201, "POST", "/send/q", `[{"body":"new"},{"body":"new"}]`, nil)
 	rest, err := io.ReadAll(lines)

@@ -52,9 +52,9 @@ func TestSafeModeRefuses(t *testing.T) {
 	}
 }
 
-// TestSafeModeByWhatIsAsked: if it depends on the request, only irreversible deletions are
+// TestSafeModeByRequest: if it depends on the request, only irreversible deletions are
 // refused.
-func TestSafeModeByWhatIsAsked(t *testing.T) {
+func TestSafeModeByRequest(t *testing.T) {
 	const orders = `"paths":["orders"]`
 	for name, tc := range map[string]struct {
 		method, path, body string
@@ -146,7 +146,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 			if got, text := w.ask(r.method, escaped(address), body); got.StatusCode >= 300 {
 				t.Fatalf("%d %s", got.StatusCode, text)
 			}
-			webtest.Eventually(t, "it is told", func() bool { return w.told(from) })
+			webtest.Eventually(t, "it is told", func() bool { return w.changed(from) })
 		})
 	}
 	for name, tc := range map[string]struct{ method, path, body string }{
@@ -157,7 +157,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 			w := everyExample(t)
 			from := w.last()
 			w.want(200, tc.method, tc.path, tc.body, nil)
-			webtest.Eventually(t, "it is told", func() bool { return w.told(from) })
+			webtest.Eventually(t, "it is told", func() bool { return w.changed(from) })
 		})
 	}
 }
@@ -166,7 +166,7 @@ func TestEveryChangeIsRemembered(t *testing.T) {
 // namespaces.
 func (w *world) brokers() []*broker.Broker {
 	all := []*broker.Broker{w.broker.Broker}
-	for _, n := range w.fleet.List() {
+	for _, n := range w.namespaces.List() {
 		if n.Broker != nil {
 			all = append(all, n.Broker)
 		}
@@ -183,8 +183,8 @@ func (w *world) last() map[*broker.Broker]uint64 {
 	return n
 }
 
-// told reports whether there is an event since then with an API caller as actor.
-func (w *world) told(since map[*broker.Broker]uint64) bool {
+// changed reports whether there is an event since then with an API caller as actor.
+func (w *world) changed(since map[*broker.Broker]uint64) bool {
 	for _, b := range w.brokers() {
 		if slices.ContainsFunc(b.Events().Recent(int(b.Events().Last()-since[b])), func(e engine.Event) bool {
 			return e.N > since[b] && strings.HasPrefix(e.Actor, "API ")

@@ -243,7 +243,7 @@ func TestScenesInLanguages(t *testing.T) {
 	var q Playback
 	w.want(201, "POST", "/playbacks?lang=cs", `{"scene":"lunch"}`, &q)
 	at := "/playbacks/" + q.Name
-	told := func(method, path, body, title, caption string, findings ...string) {
+	wantFindings := func(method, path, body, title, caption string, findings ...string) {
 		t.Helper()
 		q = Playback{}
 		w.want(200, method, at+path, body, &q)
@@ -254,12 +254,12 @@ func TestScenesInLanguages(t *testing.T) {
 	if q.Title != "Oběd" || q.Caption != "Co si nikdo nevyzvedne, vystydne." || q.Language != "cs" {
 		t.Errorf("it begins as %+v", q)
 	}
-	told("POST", "/next?step=0&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
-	told("GET", "", "", "Lunch", "Two soups.", "They wait.")
-	told("POST", "/next?step=1", "", "Lunch", "Nobody comes.", "They still wait.")
-	told("POST", "/back?step=2&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
-	told("PUT", "/clock?lang=cs", `{"rate":10}`, "Oběd", "Dvě polévky.", "Čekají.")
-	told("POST", "/reset?lang=cs", "", "Oběd", "Co si nikdo nevyzvedne, vystydne.")
+	wantFindings("POST", "/next?step=0&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
+	wantFindings("GET", "", "", "Lunch", "Two soups.", "They wait.")
+	wantFindings("POST", "/next?step=1", "", "Lunch", "Nobody comes.", "They still wait.")
+	wantFindings("POST", "/back?step=2&lang=cs", "", "Oběd", "Dvě polévky.", "Čekají.")
+	wantFindings("PUT", "/clock?lang=cs", `{"rate":10}`, "Oběd", "Dvě polévky.", "Čekají.")
+	wantFindings("POST", "/reset?lang=cs", "", "Oběd", "Co si nikdo nevyzvedne, vystydne.")
 	var all Playbacks
 	w.want(200, "GET", "/playbacks?lang=cs", "", &all)
 	if len(all.Playbacks) != 1 || all.Playbacks[0].Title != "Oběd" {

@@ -111,7 +111,7 @@ func (d *handler) search(c echo.Context) error {
 		w.Header().Set(echo.HeaderContentType, ndjson)
 		w.WriteHeader(http.StatusOK)
 	})
-	told := time.Now()
+	reported := time.Now()
 	var last broker.SearchProgress
 	in := broker.SearchRequest{Query: q, From: from, Max: number(c, "limit", defaultHits)}
 	err = d.broker.Search(ctx, in, func(g broker.SearchProgress) error {
@@ -126,10 +126,10 @@ func (d *handler) search(c echo.Context) error {
 				return fmt.Errorf("write a hit: %w", err)
 			}
 		}
-		if g.Done || len(g.Hits) == 0 && time.Since(told) < progressInterval {
+		if g.Done || len(g.Hits) == 0 && time.Since(reported) < progressInterval {
 			return nil
 		}
-		told = time.Now()
+		reported = time.Now()
 		if err := out.Encode(Progress{scanned(g)}); err != nil {
 			return fmt.Errorf("write progress: %w", err)
 		}

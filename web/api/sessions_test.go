@@ -127,7 +127,7 @@ func TestSessionState(t *testing.T) {
 	w.want(400, "GET", "/sessions/q?limit=0", "", nil)
 }
 
-func TestDuplicatesTold(t *testing.T) {
+func TestDuplicatesAreReported(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"q","properties":{"RequiresDuplicateDetection":true}}`, nil)
 	w.want(201, "POST", "/entities", `{"kind":"queue","path":"s","properties":{"RequiresSession":true}}`, nil)

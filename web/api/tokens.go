@@ -97,11 +97,11 @@ func (d *handler) registry() (*token.Registry, error) {
 }
 
 func (d *handler) tokens(c echo.Context) error {
-	ring, err := d.registry()
+	registry, err := d.registry()
 	if err != nil {
 		return err
 	}
-	all, err := ring.List(auth.FromRequest(c.Request()))
+	all, err := registry.List(auth.FromRequest(c.Request()))
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func parseLifetime(text string) (time.Duration, error) {
 }
 
 func (d *handler) createToken(c echo.Context) error {
-	ring, err := d.registry()
+	registry, err := d.registry()
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (d *handler) createToken(c echo.Context) error {
 	if w.Lifetime, err = parseLifetime(in.ExpiresIn); err != nil {
 		return err
 	}
-	k, secret, err := ring.CreateToken(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), w)
+	k, secret, err := registry.CreateToken(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), w)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (d *handler) createToken(c echo.Context) error {
 }
 
 func (d *handler) createLink(c echo.Context) error {
-	ring, err := d.registry()
+	registry, err := d.registry()
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (d *handler) createLink(c echo.Context) error {
 	if w.Lifetime, err = parseLifetime(in.ExpiresIn); err != nil {
 		return err
 	}
-	k, at, err := ring.CreateLink(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), w)
+	k, at, err := registry.CreateLink(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), w)
 	if err != nil {
 		return err
 	}
@@ -194,11 +194,11 @@ func (d *handler) namespaceOf(name string) (string, error) {
 }
 
 func (d *handler) revokeToken(c echo.Context) error {
-	ring, err := d.registry()
+	registry, err := d.registry()
 	if err != nil {
 		return err
 	}
-	k, err := ring.Revoke(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), c.Param("id"))
+	k, err := registry.Revoke(c.Request().Context(), auth.FromRequest(c.Request()), client(c.Request()), c.Param("id"))
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"mayfly/engine/demo"
 	"mayfly/engine/job"
 	"mayfly/engine/namespaces"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 	"mayfly/engine/stats"
 	"mayfly/storage/memory"
 	"mayfly/web/auth"
@@ -27,11 +27,11 @@ import (
 // A world is the API with a real broker.
 type world struct {
 	*webtest.Client
-	broker  *brokertest.Broker
-	peers   *peerstest.Source
-	figures *stats.Recorder
-	safe    *webtest.Client     // like Client, in Safe mode
-	fleet   *namespaces.Manager // namespaces of another server
+	broker     *brokertest.Broker
+	clients    *peerstest.Source
+	stats      *stats.Recorder
+	safe       *webtest.Client     // like Client, in Safe mode
+	namespaces *namespaces.Manager // namespaces of another server
 }
 
 func start(t *testing.T, o broker.Options) *world {
@@ -41,7 +41,7 @@ func start(t *testing.T, o broker.Options) *world {
 
 func startOn(t *testing.T, store engine.Store, o broker.Options) *world {
 	t.Helper()
-	return startTelling(t, store, o, webhook.Options{})
+	return startWithWebhooks(t, store, o, webhook.Options{})
 }
 
 // asAnybody identifies every caller as an open server does.
@@ -54,7 +54,7 @@ func asAnybody(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-func startTelling(t *testing.T, store engine.Store, o broker.Options, told webhook.Options) *world {
+func startWithWebhooks(t *testing.T, store engine.Store, o broker.Options, webhookOptions webhook.Options) *world {
 	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
 	b := brokertest.OpenOn(t, store, o)
@@ -62,15 +62,15 @@ func startTelling(t *testing.T, store engine.Store, o broker.Options, told webho
 	if err != nil {
 		t.Fatal(err)
 	}
-	told.Logger = o.Logger
-	hooks := webhook.New(told)
-	rules, err := alert.Open(t.Context(), b.Broker, alert.Options{Logger: o.Logger, Send: hooks.Offer, AllowURL: hooks.CheckAddress})
+	webhookOptions.Logger = o.Logger
+	webhooks := webhook.New(webhookOptions)
+	rules, err := alert.Open(t.Context(), b.Broker, alert.Options{Logger: o.Logger, Send: webhooks.Offer, AllowURL: webhooks.CheckAddress})
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients, kept, ships := new(peerstest.Source), stats.New(), fleettest.Open(t, func() engine.Store { return new(memory.Store) })
-	ring := token.New(token.Options{Open: true, Logger: o.Logger})
-	leave, err := ring.Serve(t.Context(), b.Broker)
+	clients, kept, manager := new(peerstest.Source), stats.New(), namespacestest.Open(t, func() engine.Store { return new(memory.Store) })
+	registry := token.New(token.Options{Open: true, Logger: o.Logger})
+	leave, err := registry.Serve(t.Context(), b.Broker)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,25 +78,25 @@ func startTelling(t *testing.T, store engine.Store, o broker.Options, told webho
 	if err != nil {
 		t.Fatal(err)
 	}
-	stages := demo.NewPlayer(demo.Options{Namespaces: ships, Library: library, Logger: o.Logger})
-	if err := stages.LoadSaved(t.Context(), ships.List()[0].Broker); err != nil {
+	stages := demo.NewPlayer(demo.Options{Namespaces: manager, Library: library, Logger: o.Logger})
+	if err := stages.LoadSaved(t.Context(), manager.List()[0].Broker); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		stages.Close()
 		leave()
-		ring.Close()
+		registry.Close()
 		jobs.Close()
 		rules.Close()
-		hooks.Close()
+		webhooks.Close()
 	})
 	serve := func(safe bool) *webtest.Client {
 		e := echo.New()
 		e.Use(asAnybody)
-		e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b.Broker, Clients: clients, Jobs: jobs, AlertRules: rules, Webhooks: hooks, Stats: kept, Namespaces: ships, Tokens: ring, Scenes: stages, Safe: safe, Logger: o.Logger})
+		e.HTTPErrorHandler = Mount(e.Group("/api/v1"), Options{Broker: b.Broker, Clients: clients, Jobs: jobs, AlertRules: rules, Webhooks: webhooks, Stats: kept, Namespaces: manager, Tokens: registry, Scenes: stages, Safe: safe, Logger: o.Logger})
 		return webtest.Serve(t, e)
 	}
-	return &world{Client: serve(false), broker: b, peers: clients, figures: kept, safe: serve(true), fleet: ships}
+	return &world{Client: serve(false), broker: b, clients: clients, stats: kept, safe: serve(true), namespaces: manager}
 }
 
 // want sends a request and checks the status; it decodes the answer into out unless that is

@@ -106,15 +106,15 @@ func (w Caller) Key() string {
 
 type callerKey struct{}
 
-// WithCaller returns a context for which FromContext returns who.
-func WithCaller(ctx context.Context, who Caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, who)
+// WithCaller returns a context for which FromContext returns caller.
+func WithCaller(ctx context.Context, caller Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, caller)
 }
 
 // FromContext returns the caller of the context's request, or the zero value if WithCaller was never called.
 func FromContext(ctx context.Context) Caller {
-	who, _ := ctx.Value(callerKey{}).(Caller)
-	return who
+	caller, _ := ctx.Value(callerKey{}).(Caller)
+	return caller
 }
 
 // FromRequest returns the caller of r; see FromContext.
@@ -159,9 +159,9 @@ func (s Sources) Identify(r *http.Request) (Caller, error) {
 		return OpenCaller(), nil
 	}
 	for _, source := range s {
-		who, err := source.Identify(r)
+		caller, err := source.Identify(r)
 		if !errors.Is(err, ErrNoCredential) {
-			return who, err
+			return caller, err
 		}
 	}
 	return Caller{}, ErrNoCredential
@@ -191,14 +191,14 @@ var ErrSignedOut = errors.New("You are signed out.") //nolint:revive,staticcheck
 // ask for a password.
 const Challenge = `Bearer realm="mayfly"`
 
-// Authorize returns nil if who has the role needs, else ErrUnauthenticated or a *RoleError.
-func Authorize(who Caller, needs Role) error {
+// Authorize returns nil if caller has the role needs, else ErrUnauthenticated or a *RoleError.
+func Authorize(caller Caller, needs Role) error {
 	switch {
-	case who.Role.Includes(needs):
+	case caller.Role.Includes(needs):
 		return nil
-	case !who.IsKnown():
+	case !caller.IsKnown():
 		return ErrUnauthenticated
 	default:
-		return &RoleError{Has: who.Role, Needs: needs}
+		return &RoleError{Has: caller.Role, Needs: needs}
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"mayfly/web/proxy"
 )
 
-// said is a Source that trusts the value of a header.
-type said string
+// fixed is a Source that trusts the value of a header.
+type fixed string
 
-func (s said) Identify(r *http.Request) (auth.Caller, error) {
+func (s fixed) Identify(r *http.Request) (auth.Caller, error) {
 	switch r.Header.Get(string(s)) {
 	case "":
 		return auth.Caller{}, auth.ErrNoCredential
@@ -30,7 +30,7 @@ func (s said) Identify(r *http.Request) (auth.Caller, error) {
 }
 
 func TestSourcesAreTriedInOrder(t *testing.T) {
-	both := auth.Sources{said("First"), said("Second")}
+	both := auth.Sources{fixed("First"), fixed("Second")}
 	for name, tc := range map[string]struct {
 		first, second, want string
 		none, refused       bool
@@ -44,24 +44,24 @@ func TestSourcesAreTriedInOrder(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.Header.Set("First", tc.first)
 			r.Header.Set("Second", tc.second)
-			who, err := both.Identify(r)
+			caller, err := both.Identify(r)
 			_, refused := errors.AsType[*auth.CredentialError](err)
-			if who.Name != tc.want || errors.Is(err, auth.ErrNoCredential) != tc.none || refused != tc.refused {
-				t.Errorf("got %q, %v", who.Name, err)
+			if caller.Name != tc.want || errors.Is(err, auth.ErrNoCredential) != tc.none || refused != tc.refused {
+				t.Errorf("got %q, %v", caller.Name, err)
 			}
 		})
 	}
 }
 
-func TestAnOpenServerAsksNobody(t *testing.T) {
-	who, err := auth.Sources{}.Identify(httptest.NewRequest(http.MethodGet, "/", nil))
-	if err != nil || who.Role != auth.Admin || who.Name != "" {
-		t.Errorf("got %+v, %v", who, err)
+func TestAnOpenServerNeedsNoSignIn(t *testing.T) {
+	caller, err := auth.Sources{}.Identify(httptest.NewRequest(http.MethodGet, "/", nil))
+	if err != nil || caller.Role != auth.Admin || caller.Name != "" {
+		t.Errorf("got %+v, %v", caller, err)
 	}
 	if got := auth.FromContext(t.Context()); got.IsKnown() {
 		t.Errorf("a context that nobody has told is of %+v", got)
 	}
-	if got := auth.FromContext(auth.WithCaller(t.Context(), who)); got != who {
+	if got := auth.FromContext(auth.WithCaller(t.Context(), caller)); got != caller {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -74,7 +74,7 @@ func TestRoles(t *testing.T) {
 			if (err == nil) != (has >= needs) {
 				t.Errorf("%s for %s: %v", has, needs, err)
 			}
-			if _, told := errors.AsType[*auth.RoleError](err); err != nil && !told {
+			if _, roleError := errors.AsType[*auth.RoleError](err); err != nil && !roleError {
 				t.Errorf("%s for %s: %v", has, needs, err)
 			}
 		}
@@ -160,14 +160,14 @@ func TestCookieName(t *testing.T) {
 // TestKey: callers with the same name have different keys.
 func TestKey(t *testing.T) {
 	seen := map[string]auth.Caller{}
-	for _, who := range []auth.Caller{
+	for _, caller := range []auth.Caller{
 		{}, {Name: "ana", Method: auth.Password}, {Name: "ana", Method: auth.OIDC, Subject: "https://a 1"}, {Name: "ana", Method: auth.OIDC, Subject: "https://a 2"},
 		{Name: "token ci of ana", Method: auth.Token, ID: "x"}, {Name: "token ci of ana", Method: auth.Token, ID: "y"}, {Name: "token ci of ana", Method: auth.Password}, {Name: "x", Method: auth.Link, ID: "x"},
 	} {
-		if other, there := seen[who.Key()]; there {
-			t.Errorf("%+v is %+v", who, other)
+		if other, there := seen[caller.Key()]; there {
+			t.Errorf("%+v is %+v", caller, other)
 		}
-		seen[who.Key()] = who
+		seen[caller.Key()] = caller
 	}
 	first, again := auth.Caller{Name: "ana", Method: auth.Password, ID: "1"}, auth.Caller{Name: "ana", Method: auth.Password, ID: "2", Role: auth.Viewer}
 	if first.Key() != again.Key() {

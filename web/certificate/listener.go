@@ -143,20 +143,20 @@ func explainUnencrypted(head [recordHeader]byte) string {
 }
 
 // explainAlert returns Fault's sentence for an alert of the client.
-func (a *Manager) explainAlert(said string) string {
-	switch said {
+func (a *Manager) explainAlert(alert string) string {
+	switch alert {
 	case "unknown certificate authority", "bad certificate", "unknown certificate", "unsupported certificate", "access denied":
 		trust := "the certificate authority"
 		if ca := a.CA(); ca != "" {
 			trust = ca
 		}
-		return fmt.Sprintf("The client does not trust the certificate (%s). Make the client trust %s, and connect to a name that the certificate covers (see --tls-name).", said, trust)
+		return fmt.Sprintf("The client does not trust the certificate (%s). Make the client trust %s, and connect to a name that the certificate covers (see --tls-name).", alert, trust)
 	case "expired certificate", "revoked certificate":
-		return fmt.Sprintf("The client does not trust the certificate (%s). Check the clocks of client and server.", said)
+		return fmt.Sprintf("The client does not trust the certificate (%s). Check the clocks of client and server.", alert)
 	case "user canceled", "close notify":
 		return ""
 	}
-	return "The client ended the TLS handshake: " + said + "."
+	return "The client ended the TLS handshake: " + alert + "."
 }
 
 // alertText returns crypto/tls's text for an alert (RFC 8446, 6).

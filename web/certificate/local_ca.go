@@ -122,9 +122,9 @@ func (a *Manager) writeCA(i *issuer) error {
 	return a.write(fileCA, want, 0o644, os.Rename)
 }
 
-// write writes a file atomically. place moves it into place: os.Link keeps an existing file,
+// write writes a file atomically. move moves it into place: os.Link keeps an existing file,
 // os.Rename replaces it.
-func (a *Manager) write(name string, content []byte, mode os.FileMode, place func(from, to string) error) (err error) {
+func (a *Manager) write(name string, content []byte, mode os.FileMode, move func(from, to string) error) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("%s cannot be written: %w", a.path(name), withoutPath(err))
@@ -140,7 +140,7 @@ func (a *Manager) write(name string, content []byte, mode os.FileMode, place fun
 	if err != nil {
 		return err
 	}
-	err = place(f.Name(), filepath.Join(a.dir, name))
+	err = move(f.Name(), filepath.Join(a.dir, name))
 	switch {
 	case err == nil, errors.Is(err, fs.ErrExist):
 		return nil

@@ -178,11 +178,11 @@ func (l *Forwarder) Get(ctx context.Context, at string) (status int, text string
 		return 0, "", fmt.Errorf("ask the owner of the namespace %s: %w", l.namespace, err)
 	}
 	r.Host = "localhost"
-	told, err := ClientInfo{Namespace: l.namespace, Port: Dashboard}.encode()
+	info, err := ClientInfo{Namespace: l.namespace, Port: Dashboard}.encode()
 	if err != nil {
 		return 0, "", fmt.Errorf("ask the owner of the namespace %s: %w", l.namespace, err)
 	}
-	r.Header.Set(infoHeader, told)
+	r.Header.Set(infoHeader, info)
 	w, err := l.proxy.Transport.RoundTrip(r)
 	if err != nil {
 		return 0, "", fmt.Errorf("ask the owner of the namespace %s: %w", l.namespace, err)
@@ -253,10 +253,10 @@ func (l *Forwarder) OpenAMQP(ctx context.Context, p ClientInfo) (net.Conn, error
 		return nil, err
 	}
 	p.Namespace = l.namespace
-	told, err := p.appendTo(nil)
+	info, err := p.appendTo(nil)
 	if err == nil {
 		_ = nc.SetWriteDeadline(time.Now().Add(dialTimeout)) //nolint:errcheck // the write returns the error
-		_, err = nc.Write(told)
+		_, err = nc.Write(info)
 	}
 	if err != nil {
 		return nil, errors.Join(err, nc.Close())
@@ -288,8 +288,8 @@ func (l *Forwarder) Join(client, owner net.Conn) {
 			_ = owner.Close()
 		})
 		defer cut()
-		var said sync.WaitGroup
-		said.Go(func() {
+		var sending sync.WaitGroup
+		sending.Go(func() {
 			copyOneWay(owner, client)
 			_ = owner.Close()
 			// If it were closed while bytes of the client are on their way, the client
@@ -298,7 +298,7 @@ func (l *Forwarder) Join(client, owner net.Conn) {
 		})
 		copyOneWay(timeout.WithWriteTimeout(client), owner)
 		_ = client.SetDeadline(time.Now().Add(lingerTimeout)) //nolint:errcheck // it is read until then, or until the client closes it
-		said.Wait()
+		sending.Wait()
 	}
 	_ = client.Close()
 	_ = owner.Close()

@@ -68,9 +68,9 @@ func New(o Options) *Relay {
 		BaseContext:       func(net.Listener) context.Context { return r.ctx },
 		ConnState: func(c net.Conn, s http.ConnState) {
 			if s == http.StateActive { // in TLS the other server has proved that it knows the secret
-				seat := connlimit.Unwrap(c)
-				seat.Admit() // a connection that is not admitted is cut when its emergency place expires
-				seat.Exempt()
+				limited := connlimit.Unwrap(c)
+				limited.Admit() // a connection that is not admitted is cut when its emergency place expires
+				limited.Exempt()
 			}
 		},
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){

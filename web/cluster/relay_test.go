@@ -23,7 +23,7 @@ import (
 // A far is a server that accepts forwarded requests.
 type far struct {
 	*cluster.Relay
-	place cluster.Endpoint
+	endpoint cluster.Endpoint
 }
 
 func farOff(t *testing.T, s cluster.Secret, o cluster.Options) far {
@@ -57,20 +57,20 @@ func near(t *testing.T, s cluster.Secret, o cluster.Options) *cluster.Relay {
 	return r
 }
 
-// door serves a line on a port, and sends what Forward returns to came.
-func door(t *testing.T, l *cluster.Forwarder, port cluster.Port) (url string, came <-chan error) {
+// startRelay serves a line on a port, and sends what Forward returns to came.
+func startRelay(t *testing.T, l *cluster.Forwarder, port cluster.Port) (url string, came <-chan error) {
 	t.Helper()
-	said := make(chan error, 16)
+	errs := make(chan error, 16)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", "of the nearer one")
 		err := l.Forward(w, r.WithContext(auth.WithCaller(r.Context(), auth.Caller{Name: "ana", Role: auth.Operator, Method: auth.Password})), cluster.ClientInfo{Port: port, Hosts: []string{"bus.example"}, Own: true})
-		said <- err
+		errs <- err
 		if err != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}))
 	t.Cleanup(s.Close)
-	return s.URL, said
+	return s.URL, errs
 }
 
 var secret = cluster.Secret{1, 2, 3}
@@ -92,7 +92,7 @@ func TestRequestArrivesAsItWas(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 		_, _ = io.WriteString(w, "short and stout") //nolint:errcheck // the client checks the answer
 	})})
-	url, came := door(t, near(t, secret, cluster.Options{Name: "NEAR"}).Forwarder("shop", o.place), cluster.Admin)
+	url, came := startRelay(t, near(t, secret, cluster.Options{Name: "NEAR"}).Forwarder("shop", o.endpoint), cluster.Admin)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPut, url+"/a%2Fb/messages/1?x=%zz;y", strings.NewReader("body"))
 	if err != nil {
 		t.Fatal(err)
@@ -128,21 +128,21 @@ func TestRequestArrivesAsItWas(t *testing.T) {
 
 // A server that does not know the secret, or wants another server, is rejected. The
 // forwarding server learns this, and the client learns nothing of it.
-func TestStrangersStayOut(t *testing.T) {
+func TestUnknownServersAreRejected(t *testing.T) {
 	asked := make(chan struct{}, 16)
 	o := farOff(t, secret, cluster.Options{Name: "FAR", HTTP: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{} }), AMQP: func(*cluster.Conn) { asked <- struct{}{} }})
-	other := o.place
+	other := o.endpoint
 	other.Name = "ANOTHER"
 	for name, l := range map[string]*cluster.Forwarder{
-		"another secret":   near(t, cluster.Secret{1, 2, 4}, cluster.Options{}).Forwarder("shop", o.place),
+		"another secret":   near(t, cluster.Secret{1, 2, 4}, cluster.Options{}).Forwarder("shop", o.endpoint),
 		"another server":   near(t, secret, cluster.Options{}).Forwarder("shop", other),
-		"no secret":        cluster.New(cluster.Options{}).Forwarder("shop", o.place),
+		"no secret":        cluster.New(cluster.Options{}).Forwarder("shop", o.endpoint),
 		"nobody is there":  near(t, secret, cluster.Options{}).Forwarder("shop", cluster.Endpoint{Name: "FAR", Addresses: []string{"127.0.0.1:1"}}),
-		"a line hung up":   closed(near(t, secret, cluster.Options{}).Forwarder("shop", o.place)),
-		"a relay that was": over(t, near(t, secret, cluster.Options{}), o.place),
+		"a line hung up":   closed(near(t, secret, cluster.Options{}).Forwarder("shop", o.endpoint)),
+		"a relay that was": over(t, near(t, secret, cluster.Options{}), o.endpoint),
 	} {
 		t.Run(name, func(t *testing.T) {
-			url, came := door(t, l, cluster.Dashboard)
+			url, came := startRelay(t, l, cluster.Dashboard)
 			w, err := http.Get(url)
 			if err != nil {
 				t.Fatal(err)
@@ -162,7 +162,7 @@ func TestStrangersStayOut(t *testing.T) {
 		})
 	}
 	// Without a certificate, as any client.
-	nc, err := tls.Dial("tcp", o.place.Addresses[0], &tls.Config{InsecureSkipVerify: true, ServerName: "FAR", NextProtos: []string{"http/1.1"}})
+	nc, err := tls.Dial("tcp", o.endpoint.Addresses[0], &tls.Config{InsecureSkipVerify: true, ServerName: "FAR", NextProtos: []string{"http/1.1"}})
 	if err == nil {
 		_, _ = io.WriteString(nc, "GET / HTTP/1.1\r\nHost: x\r\n\r\n") //nolint:errcheck // the read fails without it
 		if _, err = bufio.NewReader(nc).ReadString('\n'); err == nil {
@@ -200,7 +200,7 @@ func TestBodiesAreStreamed(t *testing.T) {
 			_ = control.Flush()                     //nolint:errcheck // the client checks the answer
 		}
 	})})
-	l := near(t, secret, cluster.Options{}).Forwarder("shop", o.place)
+	l := near(t, secret, cluster.Options{}).Forwarder("shop", o.endpoint)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex() //nolint:errcheck // reading fails without it
 		if err := l.Forward(w, r, cluster.ClientInfo{Port: cluster.Dashboard}); err != nil {
@@ -236,7 +236,7 @@ func TestBodiesAreStreamed(t *testing.T) {
 // When the line is closed, because the namespace has another owner, no client waits any
 // longer: unanswered requests get an error to try again, and answers that have begun are
 // cut off.
-func TestClosedLineEndsWhatIsUnderWay(t *testing.T) {
+func TestClosedRelayEndsRunningRequests(t *testing.T) {
 	begun := make(chan struct{}, 4)
 	let := make(chan struct{})
 	o := farOff(t, secret, cluster.Options{Name: "FAR", HTTP: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -255,8 +255,8 @@ func TestClosedLineEndsWhatIsUnderWay(t *testing.T) {
 		_ = c.Close()
 	}})
 	defer close(let)
-	l := near(t, secret, cluster.Options{}).Forwarder("shop", o.place)
-	url, came := door(t, l, cluster.Dashboard)
+	l := near(t, secret, cluster.Options{}).Forwarder("shop", o.endpoint)
+	url, came := startRelay(t, l, cluster.Dashboard)
 	answers := make(chan error, 2)
 	for _, at := range []string{"/waiting", "/answered"} {
 		go func() {
@@ -314,7 +314,7 @@ func TestConnectionArrivesAsItWas(t *testing.T) {
 		_, _ = io.Copy(c, c) //nolint:errcheck // the client checks what comes back
 		_ = c.Close()
 	}})
-	l := near(t, secret, cluster.Options{}).Forwarder("shop", cluster.Endpoint{Name: "FAR", Addresses: append([]string{"127.0.0.1:1"}, o.place.Addresses...)})
+	l := near(t, secret, cluster.Options{}).Forwarder("shop", cluster.Endpoint{Name: "FAR", Addresses: append([]string{"127.0.0.1:1"}, o.endpoint.Addresses...)})
 	is := cluster.ClientInfo{Client: "10.0.0.1:77", Secure: true, ServerName: "shop.example", WebSocket: true, Rule: "ci", Key: "k"}
 	owner, err := l.OpenAMQP(t.Context(), is)
 	if err != nil {
@@ -340,7 +340,7 @@ func TestConnectionArrivesAsItWas(t *testing.T) {
 	}
 }
 
-func TestParsePlace(t *testing.T) {
+func TestParseEndpoint(t *testing.T) {
 	for text, want := range map[string]bool{
 		"ABC7@10.0.0.1:7071": true, "abc@[::1]:7071,mayfly-1:7071": true,
 		"": false, "ABC": false, "@h:1": false, "ABC@": false, "ABC@h": false, "A/B@h:1": false, "ABC@h:1,": false, "ABC@:1": false,

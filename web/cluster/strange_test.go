@@ -25,9 +25,9 @@ import (
 // A wiretap forwards connections to a server and records their bytes.
 type wiretap struct {
 	net.Listener
-	mu   sync.Mutex
-	said []*bytes.Buffer // one for each connection; guarded by mu
-	all  sync.WaitGroup
+	mu      sync.Mutex
+	streams []*bytes.Buffer // one for each connection; guarded by mu
+	all     sync.WaitGroup
 }
 
 func tap(t *testing.T, to string) *wiretap {
@@ -58,7 +58,7 @@ func (w *wiretap) carry(nc net.Conn, to string) {
 	}
 	b := new(bytes.Buffer)
 	w.mu.Lock()
-	w.said = append(w.said, b)
+	w.streams = append(w.streams, b)
 	w.mu.Unlock()
 	w.all.Go(func() {
 		defer far.Close()
@@ -80,24 +80,24 @@ func (w *wiretap) carry(nc net.Conn, to string) {
 func (w *wiretap) heard() (out [][]byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, b := range w.said {
+	for _, b := range w.streams {
 		out = append(out, bytes.Clone(b.Bytes()))
 	}
 	return out
 }
 
 // An attacker between two servers can read no forwarded data, and gains nothing by replaying it.
-func TestNobodyInBetween(t *testing.T) {
+func TestAttackerBetweenServers(t *testing.T) {
 	var asked sync.WaitGroup
 	took := make(chan string, 16)
 	o := farOff(t, secret, cluster.Options{
 		Name: "FAR", HTTP: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { took <- r.URL.Path }),
 		AMQP: func(c *cluster.Conn) { took <- c.Client.Key; c.Close() },
 	})
-	w := tap(t, o.place.Addresses[0])
+	w := tap(t, o.endpoint.Addresses[0])
 	l := near(t, secret, cluster.Options{}).Forwarder("shop", cluster.Endpoint{Name: "FAR", Addresses: []string{w.Addr().String()}})
 	defer l.Close()
-	url, came := door(t, l, cluster.Dashboard)
+	url, came := startRelay(t, l, cluster.Dashboard)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/confidential", strings.NewReader("confidential"))
 	if err != nil {
 		t.Fatal(err)
@@ -121,16 +121,16 @@ func TestNobodyInBetween(t *testing.T) {
 			t.Errorf("it took %q, not %q", path, want)
 		}
 	}
-	said := w.heard()
-	if len(said) != 2 {
-		t.Fatalf("there were %d connections", len(said))
+	streams := w.heard()
+	if len(streams) != 2 {
+		t.Fatalf("there were %d connections", len(streams))
 	}
-	for _, bytes := range said {
+	for _, bytes := range streams {
 		if text := string(bytes); strings.Contains(text, "confidential") || strings.Contains(text, "shop") || len(text) < 500 {
 			t.Errorf("it is to be read: %d bytes %.300q", len(text), text)
 		}
 		asked.Go(func() {
-			nc, err := net.Dial("tcp", o.place.Addresses[0])
+			nc, err := net.Dial("tcp", o.endpoint.Addresses[0])
 			if err != nil {
 				t.Error(err)
 				return
@@ -150,7 +150,7 @@ func TestNobodyInBetween(t *testing.T) {
 
 // A server at the owner's address that accepts every client gets no password, no token
 // and no request.
-func TestImpostorIsToldNothing(t *testing.T) {
+func TestImpostorLearnsNothing(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestImpostorIsToldNothing(t *testing.T) {
 		}
 	})
 	line := near(t, secret, cluster.Options{}).Forwarder("shop", cluster.Endpoint{Name: "FAR", Addresses: []string{l.Addr().String()}})
-	url, came := door(t, line, cluster.Dashboard)
+	url, came := startRelay(t, line, cluster.Dashboard)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/confidential", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestMuteOwnerIsGivenUp(t *testing.T) {
 	defer mute.Close()
 	o := farOff(t, secret, cluster.Options{Name: "FAR", HTTP: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })})
 	n := near(t, secret, cluster.Options{})
-	alone, came := door(t, n.Forwarder("shop", cluster.Endpoint{Name: "FAR", Addresses: []string{mute.Addr().String()}}), cluster.Dashboard)
+	alone, came := startRelay(t, n.Forwarder("shop", cluster.Endpoint{Name: "FAR", Addresses: []string{mute.Addr().String()}}), cluster.Dashboard)
 	code := func(url string) int {
 		t.Helper()
 		w, err := http.Get(url)
@@ -241,7 +241,7 @@ func TestMuteOwnerIsGivenUp(t *testing.T) {
 	if err := <-came; !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("given up with %v", err)
 	}
-	both, came := door(t, n.Forwarder("shop", cluster.Endpoint{Name: "FAR", Addresses: []string{mute.Addr().String(), o.place.Addresses[0]}}), cluster.Dashboard)
+	both, came := startRelay(t, n.Forwarder("shop", cluster.Endpoint{Name: "FAR", Addresses: []string{mute.Addr().String(), o.endpoint.Addresses[0]}}), cluster.Dashboard)
 	if got := code(both); got != http.StatusTeapot {
 		t.Errorf("with another address: answered %d after %v", got, <-came)
 	}
@@ -264,7 +264,7 @@ func TestPassedOnWithoutWord(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				return (&tls.Dialer{Config: keys}).DialContext(ctx, "tcp", o.place.Addresses[0])
+				return (&tls.Dialer{Config: keys}).DialContext(ctx, "tcp", o.endpoint.Addresses[0])
 			}}}
 			defer c.CloseIdleConnections()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://FAR/n/shop", http.NoBody)

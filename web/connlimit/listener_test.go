@@ -84,12 +84,12 @@ func TestFarewell(t *testing.T) {
 		ours, theirs := net.Pipe()
 		c := b.conn(theirs, AMQP)
 		b.placeConn(c, false)
-		said := ""
-		c.OnEvict(func(why string) { said = why })
+		text := ""
+		c.OnEvict(func(why string) { text = why })
 		at := time.Now()
 		arrive(b, "192.0.2.1")
-		if _, err := ours.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || said == "" || time.Since(at) != leavingTimeout {
-			t.Errorf("%q, it ended after %s by %v", said, time.Since(at), err)
+		if _, err := ours.Read(make([]byte, 1)); !errors.Is(err, io.EOF) || text == "" || time.Since(at) != leavingTimeout {
+			t.Errorf("%q, it ended after %s by %v", text, time.Since(at), err)
 		}
 		if _, err := c.Read(make([]byte, 1)); err == nil {
 			t.Error("it can be read")

@@ -13,13 +13,13 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/demo"
 	"mayfly/engine/namespaces"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 	"mayfly/storage/memory"
 	"mayfly/web/auth"
 )
 
 func besideAnother(t *testing.T) *namespaces.Manager {
-	return fleettest.Open(t, func() engine.Store { return new(memory.Store) })
+	return namespacestest.Open(t, func() engine.Store { return new(memory.Store) })
 }
 
 // A remembered form changes something, which Activity shows with the actor.

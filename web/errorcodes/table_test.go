@@ -126,8 +126,8 @@ func TestSpecificKindsComeFirst(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	storeKinds := []error{engine.ErrFenced, engine.ErrUnwritable, engine.ErrDamaged, engine.ErrUnreachable, engine.ErrRestoreIncomplete}
 	messageKinds := []error{engine.ErrMessageNotFound, engine.ErrLockLost, engine.ErrSessionLockLost, engine.ErrSessionLocked, engine.ErrTimeout, engine.ErrTransaction}
-	firstDoor := slices.IndexFunc(table[:], func(r row) bool { return errors.Is(r.kind, origin.ErrForm) })
-	for _, r := range table[:firstDoor] {
+	firstWeb := slices.IndexFunc(table[:], func(r row) bool { return errors.Is(r.kind, origin.ErrForm) })
+	for _, r := range table[:firstWeb] {
 		err := fmt.Errorf("send to %q: %w", "orders", &engine.Refusal{Kind: r.kind, Text: "It went wrong."})
 		broken := slices.Contains(storeKinds, r.kind)
 		noMessages := slices.ContainsFunc(messageKinds, func(kind error) bool { return errors.Is(r.kind, kind) })
@@ -135,7 +135,7 @@ func TestAnswers(t *testing.T) {
 		restStatus, _ := REST(err)
 		atomStatus, _ := Atom(err)
 		apiStatus, code := API(err)
-		for door, failed := range map[string]struct{ got, want bool }{
+		for protocol, failed := range map[string]struct{ got, want bool }{
 			"AMQP":   {condition == wire.CondInternalError && response == 500, broken},
 			"REST":   {restStatus == 500, broken},
 			"Atom":   {atomStatus == 500, broken || noMessages},
@@ -143,7 +143,7 @@ func TestAnswers(t *testing.T) {
 			"a page": {Page(err) == 500, broken},
 		} {
 			if failed.got != failed.want {
-				t.Errorf("%s: %q is a failure of the server: %t, want %t", door, r.kind, failed.got, failed.want)
+				t.Errorf("%s: %q is a failure of the server: %t, want %t", protocol, r.kind, failed.got, failed.want)
 			}
 		}
 	}

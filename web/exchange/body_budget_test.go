@@ -24,19 +24,19 @@ func open(t *testing.T) *broker.Broker {
 }
 
 // unused reports whether all of the room is free.
-func unused(room *origin.BodyBudget) bool {
-	a, b := room.NewShare(""), room.NewShare("") // each takes half of the room at most
+func unused(budget *origin.BodyBudget) bool {
+	a, b := budget.NewShare(""), budget.NewShare("") // each takes half of the room at most
 	defer a.Release()
 	defer b.Release()
 	return a.TryGrow(everything) && b.TryGrow(everything)
 }
 
 // A line takes room as it arrives; a message keeps it until Release.
-func TestReaderHoldsWhatHasArrived(t *testing.T) {
+func TestReaderTakesBudgetAsDataArrives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		room := origin.NewBodyBudget()
+		budget := origin.NewBodyBudget()
 		in, out := io.Pipe()
-		r := NewReader(open(t), room.NewShare(""), in, job.FeedPosition{}, Remap{})
+		r := NewReader(open(t), budget.NewShare(""), in, job.FeedPosition{}, Remap{})
 		type next struct {
 			item Item
 			err  error
@@ -54,22 +54,22 @@ func TestReaderHoldsWhatHasArrived(t *testing.T) {
 			synctest.Wait()
 		}
 		write(`{"body":"`)
-		if !unused(room) {
+		if !unused(budget) {
 			t.Error("the beginning of a line holds room")
 		}
 		write(strings.Repeat("x", 300_000))
-		if unused(room) {
+		if unused(budget) {
 			t.Error("what has arrived of a line holds no room")
 		}
 		write("\"}\n")
 		if n := <-got; n.err != nil || len(n.item.Message.Body) != 300_000 {
 			t.Fatalf("%d bytes, %v", len(n.item.Message.Body), n.err)
 		}
-		if unused(room) {
+		if unused(budget) {
 			t.Error("a message that was not sent holds no room")
 		}
 		r.Release()
-		if !unused(room) {
+		if !unused(budget) {
 			t.Error("a message that was sent holds room")
 		}
 		_ = out.Close()
@@ -77,7 +77,7 @@ func TestReaderHoldsWhatHasArrived(t *testing.T) {
 }
 
 // All of a line's room is given back, whatever the line contains.
-func TestReaderGivesRoomBack(t *testing.T) {
+func TestReaderReleasesItsBudget(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	part := `{"part":"` + base64.StdEncoding.EncodeToString([]byte(long)) + `"}` + "\n"
 	for name, tc := range map[string]struct {
@@ -90,14 +90,14 @@ func TestReaderGivesRoomBack(t *testing.T) {
 		"no JSON":              {lines: `{"body":"` + long, wrong: true},
 		"not a message":        {lines: `{"timeToLive":"` + long + `"}`, wrong: true},
 		"too long":             {lines: strings.Repeat("x", MaxLine+1), wrong: true},
-		"expired":              {lines: strings.TrimSuffix(pastLine, "}") + `,"body":"` + long + `"}`, how: Remap{TTL: "remaining"}},
+		"expired":              {lines: strings.TrimSuffix(expiredLine, "}") + `,"body":"` + long + `"}`, how: Remap{TTL: "remaining"}},
 		"parts":                {lines: `{"bodyParts":2}` + "\n" + part + part},
 		"parts that are AMQP":  {lines: `{"bodyParts":2,"bodyKind":"value"}` + "\n" + part + part, wrong: true},
 		"parts that are wrong": {lines: `{"bodyParts":2,"bodyKind":"value"}` + "\n" + part + `{"part":"!"}`, wrong: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			room := origin.NewBodyBudget()
-			r := NewReader(open(t), room.NewShare(""), strings.NewReader(tc.lines), job.FeedPosition{}, tc.how)
+			budget := origin.NewBodyBudget()
+			r := NewReader(open(t), budget.NewShare(""), strings.NewReader(tc.lines), job.FeedPosition{}, tc.how)
 			var wrong error
 			for {
 				item, err := r.Next(t.Context())
@@ -121,28 +121,28 @@ func TestReaderGivesRoomBack(t *testing.T) {
 			if (wrong != nil) != tc.wrong {
 				t.Errorf("a line is refused: %v", wrong)
 			}
-			if !unused(room) {
+			if !unused(budget) {
 				t.Error("room is held")
 			}
 		})
 	}
 }
 
-const pastLine = `{"timeToLive":"PT1H","system":{"key":"1","path":"q","sequenceNumber":1,"enqueuedSequenceNumber":1,"state":"active","enqueuedTime":"2020-01-01T00:00:00Z","expiresAt":"2020-01-01T01:00:00Z","deliveryCount":0,"size":0,"exportedAt":"2020-01-01T00:00:00Z"}}`
+const expiredLine = `{"timeToLive":"PT1H","system":{"key":"1","path":"q","sequenceNumber":1,"enqueuedSequenceNumber":1,"state":"active","enqueuedTime":"2020-01-01T00:00:00Z","expiresAt":"2020-01-01T01:00:00Z","deliveryCount":0,"size":0,"exportedAt":"2020-01-01T00:00:00Z"}}`
 
 // When the room is full, the returned messages are sent first, so that many small ones are
 // never refused.
 func TestReaderRelieves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		room := origin.NewBodyBudget()
+		budget := origin.NewBodyBudget()
 		for range 2 {
-			half := room.NewShare("")
+			half := budget.NewShare("")
 			defer half.Release()
 			if !half.TryGrow(everything) {
 				t.Fatal("the room is not empty")
 			}
 		}
-		r := NewReader(open(t), room.NewShare(""), strings.NewReader(strings.Repeat(`{"body":"x"}`+"\n", 20_000)), job.FeedPosition{}, Remap{})
+		r := NewReader(open(t), budget.NewShare(""), strings.NewReader(strings.Repeat(`{"body":"x"}`+"\n", 20_000)), job.FeedPosition{}, Remap{})
 		turns := 0
 		r.Flush = func(context.Context) error {
 			turns++
@@ -161,7 +161,7 @@ func TestReaderRelieves(t *testing.T) {
 		if n != 20_000 || turns < 2 {
 			t.Errorf("%d messages in %d turns", n, turns)
 		}
-		r = NewReader(open(t), room.NewShare(""), strings.NewReader(`{"body":"`+strings.Repeat("x", 100_000)+`"}`), job.FeedPosition{}, Remap{})
+		r = NewReader(open(t), budget.NewShare(""), strings.NewReader(`{"body":"`+strings.Repeat("x", 100_000)+`"}`), job.FeedPosition{}, Remap{})
 		if _, err := r.Next(t.Context()); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("a long line: %v", err)
 		}

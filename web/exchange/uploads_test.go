@@ -14,7 +14,7 @@ import (
 
 // The room for files is bounded and given back in every case. A dropped file is discarded when
 // its last reader ends.
-func TestShelf(t *testing.T) {
+func TestUploads(t *testing.T) {
 	s := NewUploads()
 	defer s.Close()
 	s.maxBytes = 100
@@ -54,7 +54,7 @@ func TestShelf(t *testing.T) {
 
 // A file is removed an hour after its last use and not before, even if it is used just as its
 // timer fires.
-func TestShelfKeepsForAnHour(t *testing.T) {
+func TestUploadsAreKeptForAnHour(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewUploads()
 		defer s.Close()

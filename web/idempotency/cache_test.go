@@ -28,7 +28,7 @@ func TestDoneOnce(t *testing.T) {
 	}
 }
 
-func TestWhatFailedIsTriedAgain(t *testing.T) {
+func TestFailuresAreNotCached(t *testing.T) {
 	var m Cache[int]
 	wrong := errors.New("wrong")
 	if _, _, err := m.Do(t.Context(), "a", func() (int, error) { return 0, wrong }); !errors.Is(err, wrong) {

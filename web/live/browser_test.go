@@ -165,23 +165,23 @@ func (s *stage) serveSocket(w http.ResponseWriter, r *http.Request) {
 // listen collects errors from the console. Some tests expect refused connections, which it
 // ignores.
 func (s *stage) listen(event any) {
-	said := ""
+	text := ""
 	switch e := event.(type) {
 	case *runtime.EventExceptionThrown:
-		said = (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error()
+		text = (&chromedp.ExceptionError{ExceptionDetails: e.ExceptionDetails}).Error()
 	case *runtime.EventConsoleAPICalled:
 		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
-			said = fmt.Sprint(e.Args)
+			text = fmt.Sprint(e.Args)
 		}
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelError && e.Entry.Source != log.EntrySourceNetwork {
-			said = e.Entry.Text
+			text = e.Entry.Text
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if said != "" && !(s.closed && strings.Contains(said, "WebSocket connection to")) {
-		s.errors = append(s.errors, said)
+	if text != "" && !(s.closed && strings.Contains(text, "WebSocket connection to")) {
+		s.errors = append(s.errors, text)
 	}
 }
 

@@ -91,9 +91,9 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // the upgrader has answered
 	}
-	who := auth.FromRequest(r)
+	caller := auth.FromRequest(r)
 	c := &client{
-		conn: conn, address: address, caller: who,
+		conn: conn, address: address, caller: caller,
 		lang:     locale.Lang(locale.With(r.Context(), languageOf(r))),
 		safeMode: h.opts.SafeMode(r), presentingDenied: h.opts.PresentingDenied(r), wake: make(chan struct{}, 1), done: make(chan struct{}),
 		views: map[string]*pageViewer{},
@@ -105,7 +105,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	written := make(chan struct{})
 	go func() { defer close(written); h.write(c) }() // waited for below
-	go h.closeExpired(c, who.Done)                   // ends with c
+	go h.closeExpired(c, caller.Done)                // ends with c
 	h.read(c)
 	h.leave(c)
 	<-written
@@ -403,13 +403,13 @@ func (h *Hub) nextFrames(c *client) (ms []*websocket.PreparedMessage, ping bool,
 		h.mu.Unlock()
 		return ms, false, nil
 	}
-	if seat := c.participant; c.presentationDue {
+	if participant := c.participant; c.presentationDue {
 		c.presentationDue = false
 		h.mu.Unlock()
-		if seat == nil {
-			return h.nextFrames(c) // the seat was given back in the meantime
+		if participant == nil {
+			return h.nextFrames(c) // the client left the presentation in the meantime
 		}
-		m, err := prepare(control{T: "talk", Presentation: new(h.visibleState(c, seat.State()))})
+		m, err := prepare(control{T: "talk", Presentation: new(h.visibleState(c, participant.State()))})
 		return []*websocket.PreparedMessage{m}, false, err
 	}
 	for len(c.queue) > 0 {

@@ -147,8 +147,8 @@ func (s *snapshot) changes(page string, before *snapshot, reason func(key string
 	return c.frames()
 }
 
-// lost reports whether s lacks a row of before.
-func (s *snapshot) lost(before *snapshot) bool {
+// lacksRows reports whether s lacks a row of before.
+func (s *snapshot) lacksRows(before *snapshot) bool {
 	rows := map[string]map[string]string{}
 	for _, l := range s.lists {
 		rows[l.name] = l.rows

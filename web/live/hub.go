@@ -98,7 +98,7 @@ type Options struct {
 	HomeURL string
 	// SceneVisible reports whether a visitor who is limited to another namespace may view the named
 	// namespace of a scene. Nil means never.
-	SceneVisible func(who auth.Caller, name string) bool
+	SceneVisible func(caller auth.Caller, name string) bool
 	// PresentingDenied reports whether a browser may not present. Nil means that all may.
 	PresentingDenied func(*http.Request) bool
 

@@ -103,7 +103,7 @@ func TestNothingIsRenderedUnwatched(t *testing.T) {
 	}
 }
 
-func TestWhatAPageWatches(t *testing.T) {
+func TestEventsThatAPageWatches(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		watches []string

@@ -173,7 +173,7 @@ func (h *Hub) resume(c *client) {
 func (h *Hub) renderDirty(ctx context.Context) {
 	const gather = 20 * time.Millisecond // one step of the broker often has several events
 	const together = 4
-	places := make(chan struct{}, together)
+	running := make(chan struct{}, together)
 	next := time.Now().Add(gather) // when something is due; zero if nothing is
 	wait := time.NewTimer(gather)
 	defer wait.Stop()
@@ -195,12 +195,12 @@ func (h *Hub) renderDirty(ctx context.Context) {
 			select {
 			case <-ctx.Done():
 				return
-			case places <- struct{}{}: // a slot becomes free within StallTimeout
+			case running <- struct{}{}: // a slot becomes free within StallTimeout
 			}
 			h.wg.Go(func() {
 				h.renderLivePage(ctx, t)
 				h.finish(t)
-				<-places
+				<-running
 			})
 		}
 		if !next.IsZero() {
@@ -269,7 +269,7 @@ func (h *Hub) renderLivePage(ctx context.Context, t *livePage) {
 	h.mu.Unlock()
 	var frames []*websocket.PreparedMessage
 	if before != nil {
-		if next.lost(before) {
+		if next.lacksRows(before) {
 			h.departures.waitFor(ctx, next.n)
 		}
 		if frames, err = next.changes(t.id.url, before, h.departures.reason); err != nil {

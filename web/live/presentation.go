@@ -40,7 +40,7 @@ func (h *Hub) present(c *client, cmd command) {
 	h.presentationChanged(c)
 }
 
-// becomePresenter takes the presenter's seat for the client, unless it has it.
+// becomePresenter makes the client the presenter, unless it is already.
 func (h *Hub) becomePresenter(c *client, cmd command) error {
 	id, err := presentation.ID(cmd.Topic)
 	switch {
@@ -52,11 +52,11 @@ func (h *Hub) becomePresenter(c *client, cmd command) error {
 		return nil
 	}
 	h.leave(c)
-	seat, err := h.opts.Presentations.Present(cmd.Topic, cmd.Name, func() { h.presentationChanged(c) })
+	participant, err := h.opts.Presentations.Present(cmd.Topic, cmd.Name, func() { h.presentationChanged(c) })
 	if err != nil {
 		return err
 	}
-	h.join(c, seat)
+	h.join(c, participant)
 	c.presents = id
 	return nil
 }
@@ -71,7 +71,7 @@ func (h *Hub) followPresentation(c *client, id string) {
 	h.presentationChanged(c)
 }
 
-// join gives the client a seat, and rise takes it back. Only the goroutine that reads the
+// join makes the client a participant, and rise ends that. Only the goroutine that reads the
 // client's commands calls them.
 func (h *Hub) join(c *client, s *presentation.Participant) {
 	h.mu.Lock()

@@ -23,8 +23,8 @@ func (b *tab) command(c command) {
 	}
 }
 
-// talks waits until the browser gets this state.
-func (b *tab) talks(want presentation.State) {
+// waitForState waits until the browser gets this state.
+func (b *tab) waitForState(want presentation.State) {
 	b.t.Helper()
 	var got presentation.State
 	for range 10 { // older states may come first
@@ -39,12 +39,12 @@ func (b *tab) talks(want presentation.State) {
 	b.t.Fatalf("told last (-want +got):\n%s", cmp.Diff(want, got))
 }
 
-// TestATalkIsFollowed: followers get the presenter's page, whichever namespace's socket they
+// TestAPresentationIsFollowed: followers get the presenter's page, whichever namespace's socket they
 // have, also if they come late or have paused their page.
-func TestATalkIsFollowed(t *testing.T) {
+func TestAPresentationIsFollowed(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
-	withHall := func(o *Options) {
+	withRegistry := func(o *Options) {
 		o.Presentations = &registry
 		o.Followable = func(url string) (string, error) {
 			if !strings.HasPrefix(url, "/") || strings.HasSuffix(url, "/edit") {
@@ -53,8 +53,8 @@ func TestATalkIsFollowed(t *testing.T) {
 			return strings.ToLower(url), nil
 		}
 	}
-	_, one := serveHub(t, newWorld(), withHall)
-	_, other := serveHub(t, newWorld(), withHall)
+	_, one := serveHub(t, newWorld(), withRegistry)
+	_, other := serveHub(t, newWorld(), withRegistry)
 	key := presentation.NewKey()
 	id, err := presentation.ID(key)
 	if err != nil {
@@ -62,42 +62,42 @@ func TestATalkIsFollowed(t *testing.T) {
 	}
 	ana, bob := dial(t, one, nil), dial(t, other, nil)
 	bob.send("follow", id, 0)
-	bob.talks(presentation.State{ID: id, Followers: 1})
+	bob.waitForState(presentation.State{ID: id, Followers: 1})
 	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/A", Beside: "/M/1"})
 	is := presentation.State{ID: id, Location: presentation.Location{Page: "/a", SidePanel: "/m/1"}, Name: "Ana", Started: true, PresenterHere: true, Followers: 1}
-	ana.talks(is)
-	bob.talks(is)
+	ana.waitForState(is)
+	bob.waitForState(is)
 	bob.send("pause", "", 0)
 	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/edit", Beside: ""})
 	is.Elsewhere = true
-	bob.talks(is)
+	bob.waitForState(is)
 	is.Elsewhere = false
 	ana.command(command{Op: "present", Topic: key, Name: "Ana", Page: "/b"})
 	is.Location = presentation.Location{Page: "/b"}
-	bob.talks(is)
+	bob.waitForState(is)
 	late := dial(t, one, nil)
 	late.send("follow", id, 0)
 	is.Followers = 2
-	late.talks(is)
-	ana.talks(is)
+	late.waitForState(is)
+	ana.waitForState(is)
 	late.send("unfollow", "", 0)
 	is.Followers = 1
-	ana.talks(is)
+	ana.waitForState(is)
 	late.send("follow", id, 0)
 	is.Followers = 2
-	ana.talks(is)
+	ana.waitForState(is)
 	_ = late.conn.Close()
 	is.Followers = 1
-	ana.talks(is) // a follower that has left is not counted
+	ana.waitForState(is) // a follower that has left is not counted
 	registry.Stop(key)
 	over := presentation.State{ID: id, Followers: 1}
-	ana.talks(over)
-	bob.talks(over)
+	ana.waitForState(over)
+	bob.waitForState(over)
 }
 
-// TestWhoMayNotPresent: presenting requires the key, and is refused to clients that may only
+// TestForbiddenPresenters: presenting requires the key, and is refused to clients that may only
 // look.
-func TestWhoMayNotPresent(t *testing.T) {
+func TestForbiddenPresenters(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
 	_, server := serveHub(t, newWorld(), func(o *Options) {
@@ -142,9 +142,9 @@ func TestNoPresentations(t *testing.T) {
 	}
 }
 
-// TestAStuckFollowerHoldsNobodyUp: a follower that reads nothing does not delay the others:
+// TestAStuckFollowerDoesNotDelayOthers: a follower that reads nothing does not delay the others:
 // the presenter goes on, and the followers get the latest state.
-func TestAStuckFollowerHoldsNobodyUp(t *testing.T) {
+func TestAStuckFollowerDoesNotDelayOthers(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
 	_, server := serveHub(t, newWorld(), func(o *Options) { o.Presentations, o.StallTimeout = &registry, time.Minute })
@@ -173,9 +173,9 @@ func TestAStuckFollowerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestWhoLooksByALinkIsToldOfTheTalk: a link visitor is led within the link's namespace and to
+// TestLinkVisitorFollowsAPresentation: a link visitor is led within the link's namespace and to
 // its scenes, and gets only the presentation's state on a socket of another namespace.
-func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
+func TestLinkVisitorFollowsAPresentation(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
 	w := newWorld()
@@ -183,7 +183,7 @@ func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
 	w.set("/n/shop", func(*sheet) {})
 	h, server := serveHub(t, w, func(o *Options) {
 		o.Presentations, o.HomeURL = &registry, "/n/default"
-		o.SceneVisible = func(who auth.Caller, name string) bool { return who.Namespace == "shop" && name == "deadline-1" }
+		o.SceneVisible = func(caller auth.Caller, name string) bool { return caller.Namespace == "shop" && name == "deadline-1" }
 	})
 	key := presentation.NewKey()
 	id, err := presentation.ID(key)
@@ -192,7 +192,7 @@ func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
 	}
 	ana, bob := dial(t, server, nil), dial(t, server, http.Header{withinHeader: {"shop"}})
 	bob.send("follow", id, 0)
-	bob.talks(presentation.State{ID: id, Followers: 1})
+	bob.waitForState(presentation.State{ID: id, Followers: 1})
 	for page, shown := range map[string]bool{
 		"/n/shop": true, "/n/SHOP/queues?q=a": true, "/n/shop?tab=x": true, "/n/shopping": false, "/n/default": false, "/scenes": false, "/n/deadline-1/q/orders": true, "/n/deadline-12": false, "/n/": false, "/shop": false,
 	} {
@@ -201,10 +201,10 @@ func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
 		if shown {
 			want.Page = page
 		}
-		bob.talks(want)
+		bob.waitForState(want)
 	}
 	ana.command(command{Op: "present", Topic: key, Page: "/n/shop", Beside: "/n/default/m/1"})
-	bob.talks(presentation.State{ID: id, Started: true, PresenterHere: true, Followers: 1, Elsewhere: true})
+	bob.waitForState(presentation.State{ID: id, Started: true, PresenterHere: true, Followers: 1, Elsewhere: true})
 	bob.send("sub", "/n/default", 0)
 	if f := bob.next(); f.control.T != "error" || f.control.Topic != "/n/default" {
 		t.Errorf("heard %+v of another namespace", f)
@@ -216,9 +216,9 @@ func TestWhoLooksByALinkIsToldOfTheTalk(t *testing.T) {
 	}
 }
 
-// TestATalkThatIsOverShowsNothingMore: when a presentation ends, a visitor whom it led to a
+// TestAPresentationThatHasEndedShowsNothingMore: when a presentation ends, a visitor whom it led to a
 // scene sees no more of it, also on an open page.
-func TestATalkThatIsOverShowsNothingMore(t *testing.T) {
+func TestAPresentationThatHasEndedShowsNothingMore(t *testing.T) {
 	t.Parallel()
 	var registry presentation.Registry
 	key := presentation.NewKey()
@@ -226,12 +226,12 @@ func TestATalkThatIsOverShowsNothingMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seat, err := registry.Present(key, "Ana", func() {})
+	participant, err := registry.Present(key, "Ana", func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer seat.Leave()
-	seat.MoveTo(presentation.Location{Page: "/n/deadline-1"})
+	defer participant.Leave()
+	participant.MoveTo(presentation.Location{Page: "/n/deadline-1"})
 	w := newWorld()
 	w.set("/n/deadline-1", func(*sheet) {})
 	_, server := serveHub(t, w, func(o *Options) {

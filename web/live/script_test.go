@@ -437,7 +437,7 @@ func turned(_ *testing.T, s *stage) {
 func dates(t *testing.T, s *stage) {
 	for _, l := range locale.Languages() {
 		ctx := locale.With(t.Context(), l.Tag)
-		said, err := json.Marshal(map[string]string{"date": locale.DateLayout(ctx)})
+		raw, err := json.Marshal(map[string]string{"date": locale.DateLayout(ctx)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -454,7 +454,7 @@ func dates(t *testing.T, s *stage) {
 			body, want = body+strings.Replace(b.String(), ">"+text+"<", ">?<", 1), append(want, text)
 		}
 		s.mu.Lock()
-		s.page = `<!DOCTYPE html><html lang="` + l.Tag + `"><title>dates</title><link rel="icon" href="data:,"><script src="/live.js" defer></script><body data-now="` + in(0) + `" data-words='` + string(said) + `'>` +
+		s.page = `<!DOCTYPE html><html lang="` + l.Tag + `"><title>dates</title><link rel="icon" href="data:,"><script src="/live.js" defer></script><body data-now="` + in(0) + `" data-words='` + string(raw) + `'>` +
 			`<fieldset><input type="radio" name="time" value="rel" checked><input type="radio" name="time" value="utc"></fieldset>` + body
 		s.mu.Unlock()
 		s.run(chromedp.Reload())
@@ -472,7 +472,7 @@ func spans(t *testing.T, s *stage) {
 		for unit, text := range component.SpanWords(ctx) {
 			words["span."+unit] = text
 		}
-		said, err := json.Marshal(words)
+		raw, err := json.Marshal(words)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -496,7 +496,7 @@ func spans(t *testing.T, s *stage) {
 		standing, seconds = standing[1:], seconds[1:] // the script formats no zero length
 		s.mu.Lock()
 		s.page = `<!DOCTYPE html><html lang="` + l.Tag + `"><meta charset="utf-8"><title>spans</title><link rel="icon" href="data:,"><script src="/live.js" defer></script><script src="/metrics.js" defer></script>` +
-			`<body data-now="` + in(0) + `" data-until="` + in(0) + `" data-words='` + string(said) + `'>` + body.String()
+			`<body data-now="` + in(0) + `" data-until="` + in(0) + `" data-words='` + string(raw) + `'>` + body.String()
 		s.mu.Unlock()
 		s.run(chromedp.Reload())
 		s.want(`document.title === "spans" && document.documentElement.lang === "` + l.Tag + `" && document.querySelector("time")?.textContent === ` + strconv.Quote(running[0]))

@@ -178,12 +178,12 @@ func known(next http.Handler) http.Handler { return knownUntil(next, nil) }
 
 func knownUntil(next http.Handler, over ended) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		who := auth.OpenCaller()
-		who.Namespace = r.Header.Get(withinHeader)
+		caller := auth.OpenCaller()
+		caller.Namespace = r.Header.Get(withinHeader)
 		if role, err := auth.ParseRole(r.Header.Get(roleHeader)); err == nil {
-			who.Role, who.Done = role, over
+			caller.Role, caller.Done = role, over
 		}
-		next.ServeHTTP(w, r.WithContext(auth.WithCaller(r.Context(), who)))
+		next.ServeHTTP(w, r.WithContext(auth.WithCaller(r.Context(), caller)))
 	})
 }
 

@@ -57,7 +57,7 @@ type presentation struct {
 	name         string
 	link         Link
 	location     Location
-	unfollowable bool                      // the presenter has moved from place to a page that cannot be followed
+	unfollowable bool                      // the presenter has moved from location to a page that cannot be followed
 	visited      []string                  // namespaces visited so far, in lower case, latest last
 	presenters   map[*Participant]struct{} // the presenter's open pages
 	leftAt       time.Time                 // when the last of them closed; zero while one is open
@@ -146,7 +146,7 @@ type Participant struct {
 	left     bool // guarded by Registry.mu
 }
 
-// Present opens a seat for the presenter with this key, and starts the presentation if it does not
+// Present adds the presenter with this key, and starts the presentation if it does not
 // exist. changed is called, from any goroutine, when State may have changed.
 func (h *Registry) Present(key, name string, changed func()) (*Participant, error) {
 	id, err := ID(key)
@@ -222,7 +222,7 @@ func (h *Registry) Link(key string) (l Link, ok bool) {
 	return l, l.URL != ""
 }
 
-// Follow opens a seat for a follower. The presentation need not exist yet.
+// Follow adds a follower. The presentation need not exist yet.
 func (h *Registry) Follow(id string, changed func()) *Participant {
 	s := &Participant{registry: h, id: id, changed: changed}
 	h.mu.Lock()
@@ -239,7 +239,7 @@ func (h *Registry) Follow(id string, changed func()) *Participant {
 	return s
 }
 
-// MoveTo reports where the presenter is. It does nothing at a follower's seat.
+// MoveTo reports where the presenter is. It does nothing for a follower.
 func (s *Participant) MoveTo(p Location) {
 	s.move(func(t *presentation) {
 		t.location, t.unfollowable = p, false
@@ -248,10 +248,10 @@ func (s *Participant) MoveTo(p Location) {
 }
 
 // MoveAway reports that the presenter is on a page that cannot be followed, such as a form;
-// followers stay where they are. It does nothing at a follower's seat.
+// followers stay where they are. It does nothing for a follower.
 func (s *Participant) MoveAway() { s.move(func(t *presentation) { t.unfollowable = true }) }
 
-// move changes the presenter's place, and notifies everyone if it differs.
+// move changes the presenter's location, and notifies everyone if it differs.
 func (s *Participant) move(to func(*presentation)) {
 	h := s.registry
 	h.mu.Lock()
@@ -260,9 +260,9 @@ func (s *Participant) move(to func(*presentation)) {
 		h.mu.Unlock()
 		return
 	}
-	place, apart := t.location, t.unfollowable
+	location, apart := t.location, t.unfollowable
 	to(t)
-	if t.location == place && t.unfollowable == apart {
+	if t.location == location && t.unfollowable == apart {
 		h.mu.Unlock()
 		return
 	}
@@ -291,7 +291,7 @@ func (h *Registry) HasVisited(id, namespace string) bool {
 	return t != nil && slices.Contains(t.visited, strings.ToLower(namespace))
 }
 
-// State returns the current state of the seat's presentation.
+// State returns the current state of the participant's presentation.
 func (s *Participant) State() State { return s.registry.State(s.id) }
 
 // State returns the current state of the presentation with this id.
@@ -305,7 +305,7 @@ func (h *Registry) State(id string) State {
 	return is
 }
 
-// Leave gives up the seat. Calling it again has no effect.
+// Leave removes the participant. Calling it again has no effect.
 func (s *Participant) Leave() {
 	h := s.registry
 	h.mu.Lock()
@@ -314,7 +314,7 @@ func (s *Participant) Leave() {
 		return
 	}
 	s.left = true
-	var who []*Participant
+	var presenters []*Participant
 	if s.presents {
 		if t := h.presentations[s.id]; t != nil {
 			delete(t.presenters, s)
@@ -324,10 +324,10 @@ func (s *Participant) Leave() {
 		if delete(h.participants[s.id], s); len(h.participants[s.id]) == 0 {
 			delete(h.participants, s.id)
 		}
-		who = h.presentersOf(s.id)
+		presenters = h.presentersOf(s.id)
 	}
 	h.mu.Unlock()
-	notify(who)
+	notify(presenters)
 }
 
 // Stop ends the presentation with this key, if it exists.
@@ -372,7 +372,7 @@ func (h *Registry) awaitPresenter(id string, t *presentation) {
 	})
 }
 
-// end removes a presentation, and returns the seats to notify. The caller holds mu.
+// end removes a presentation, and returns the participants to notify. The caller holds mu.
 func (h *Registry) end(id string) []*Participant {
 	all := h.participantsOf(id)
 	if t := h.presentations[id]; t != nil && t.timer != nil {
@@ -396,7 +396,7 @@ func (h *Registry) dropOldest() bool {
 	return oldest != ""
 }
 
-// participantsOf returns all seats of a presentation, desks only its presenter's. The caller
+// participantsOf returns all participants of a presentation, desks only its presenter's. The caller
 // holds mu.
 func (h *Registry) participantsOf(id string) []*Participant {
 	all := h.presentersOf(id)
@@ -417,8 +417,8 @@ func (h *Registry) presentersOf(id string) []*Participant {
 }
 
 // notify must be called without mu, because changed may read the state.
-func notify(seats []*Participant) {
-	for _, s := range seats {
+func notify(participants []*Participant) {
+	for _, s := range participants {
 		s.changed()
 	}
 }

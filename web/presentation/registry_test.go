@@ -13,22 +13,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A guest counts the notifications of its seat.
+// A guest counts the notifications of its participant.
 type guest struct {
-	n    atomic.Int64
-	seat *Participant
+	n           atomic.Int64
+	participant *Participant
 }
 
 func (g *guest) changed() { g.n.Add(1) }
 
-// told returns how many there were since the last call.
-func (g *guest) told() int64 { return g.n.Swap(0) }
+// notified returns how many there were since the last call.
+func (g *guest) notified() int64 { return g.n.Swap(0) }
 
 func present(t *testing.T, h *Registry, key, name string) *guest {
 	t.Helper()
 	g := &guest{}
 	var err error
-	if g.seat, err = h.Present(key, name, g.changed); err != nil {
+	if g.participant, err = h.Present(key, name, g.changed); err != nil {
 		t.Fatal(err)
 	}
 	return g
@@ -36,7 +36,7 @@ func present(t *testing.T, h *Registry, key, name string) *guest {
 
 func follow(h *Registry, id string) *guest {
 	g := &guest{}
-	g.seat = h.Follow(id, g.changed)
+	g.participant = h.Follow(id, g.changed)
 	return g
 }
 
@@ -55,30 +55,30 @@ func TestFollowersAreWhereThePresenterIs(t *testing.T) {
 	key := NewKey()
 	id := idOf(t, key)
 	early := follow(&h, id)
-	if diff := cmp.Diff(State{ID: id, Followers: 1}, early.seat.State()); diff != "" {
+	if diff := cmp.Diff(State{ID: id, Followers: 1}, early.participant.State()); diff != "" {
 		t.Errorf("before it has begun (-want +got):\n%s", diff)
 	}
 	ana := present(t, &h, key, "Ana")
-	if n := early.told(); n != 1 {
+	if n := early.notified(); n != 1 {
 		t.Errorf("who was early was told %d times that it has begun", n)
 	}
 	at := Location{Page: "/n/shop/q/orders", SidePanel: "/n/shop/m/7"}
-	ana.seat.MoveTo(at)
+	ana.participant.MoveTo(at)
 	late := follow(&h, id)
 	for name, g := range map[string]*guest{"early": early, "late": late, "presenter": ana} {
 		want := State{ID: id, Location: at, Name: "Ana", Started: true, PresenterHere: true, Followers: 2}
-		if diff := cmp.Diff(want, g.seat.State()); diff != "" {
+		if diff := cmp.Diff(want, g.participant.State()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if e, l := early.told(), late.told(); e != 1 || l != 0 {
+	if e, l := early.notified(), late.notified(); e != 1 || l != 0 {
 		t.Errorf("told %d and %d times of the page, want 1 and 0", e, l)
 	}
-	ana.told()
-	ana.seat.MoveTo(at) // unchanged: no notification
-	late.seat.Leave()
-	late.seat.Leave()
-	if e, a := early.told(), ana.told(); e != 0 || a != 1 || h.State(id).Followers != 1 {
+	ana.notified()
+	ana.participant.MoveTo(at) // unchanged: no notification
+	late.participant.Leave()
+	late.participant.Leave()
+	if e, a := early.notified(), ana.notified(); e != 0 || a != 1 || h.State(id).Followers != 1 {
 		t.Errorf("after one left: followers told %d times, presenter %d, %d follow", e, a, h.State(id).Followers)
 	}
 }
@@ -88,9 +88,9 @@ func TestOnlyThePresenterLeads(t *testing.T) {
 	var h Registry
 	key := NewKey()
 	ana := present(t, &h, key, "")
-	ana.seat.MoveTo(Location{Page: "/a"})
+	ana.participant.MoveTo(Location{Page: "/a"})
 	eve := follow(&h, idOf(t, key))
-	eve.seat.MoveTo(Location{Page: "/evil"})
+	eve.participant.MoveTo(Location{Page: "/evil"})
 	if got := h.State(idOf(t, key)).Page; got != "/a" {
 		t.Errorf("a follower led to %q", got)
 	}
@@ -99,8 +99,8 @@ func TestOnlyThePresenterLeads(t *testing.T) {
 			t.Errorf("key %.50q: %v, want ErrKey", key, err)
 		}
 	}
-	ana.seat.Leave()
-	ana.seat.MoveTo(Location{Page: "/b"})
+	ana.participant.Leave()
+	ana.participant.MoveTo(Location{Page: "/b"})
 	if got := h.State(idOf(t, key)).Page; got != "/a" {
 		t.Errorf("a seat that was left led to %q", got)
 	}
@@ -115,35 +115,35 @@ func TestThePresenterLeaves(t *testing.T) {
 		key := NewKey()
 		id := idOf(t, key)
 		ana, bob := present(t, &h, key, "Ana"), follow(&h, id)
-		ana.seat.MoveTo(Location{Page: "/a"})
-		bob.told()
-		ana.seat.Leave()
+		ana.participant.MoveTo(Location{Page: "/a"})
+		bob.notified()
+		ana.participant.Leave()
 		time.Sleep(presenterGrace - 1)
-		if n := bob.told(); !bob.seat.State().PresenterHere || n != 0 {
-			t.Fatalf("within the grace: %+v, told %d times", bob.seat.State(), n)
+		if n := bob.notified(); !bob.participant.State().PresenterHere || n != 0 {
+			t.Fatalf("within the grace: %+v, told %d times", bob.participant.State(), n)
 		}
 		ana = present(t, &h, key, "Ana")
 		time.Sleep(2 * presenterGrace)
-		if !bob.seat.State().PresenterHere {
+		if !bob.participant.State().PresenterHere {
 			t.Fatal("who came back is taken for gone")
 		}
 		second := present(t, &h, key, "Ana")
-		ana.seat.Leave()
+		ana.participant.Leave()
 		time.Sleep(2 * presenterGrace)
-		if !bob.seat.State().PresenterHere {
+		if !bob.participant.State().PresenterHere {
 			t.Fatal("one of two pages was left, and the presenter is taken for gone")
 		}
-		bob.told()
-		second.seat.Leave()
+		bob.notified()
+		second.participant.Leave()
 		time.Sleep(presenterGrace)
 		synctest.Wait()
 		want := State{ID: id, Location: Location{Page: "/a"}, Name: "Ana", Started: true, Followers: 1}
-		if diff := cmp.Diff(want, bob.seat.State()); diff != "" || bob.told() != 1 {
+		if diff := cmp.Diff(want, bob.participant.State()); diff != "" || bob.notified() != 1 {
 			t.Fatalf("not told once, or (-want +got):\n%s", diff)
 		}
 		time.Sleep(absentLifetime)
 		synctest.Wait()
-		if diff := cmp.Diff(State{ID: id, Followers: 1}, bob.seat.State()); diff != "" || bob.told() != 1 {
+		if diff := cmp.Diff(State{ID: id, Followers: 1}, bob.participant.State()); diff != "" || bob.notified() != 1 {
 			t.Fatalf("not told once, or (-want +got):\n%s", diff)
 		}
 	})
@@ -154,15 +154,15 @@ func TestStopTellsEverybody(t *testing.T) {
 	var h Registry
 	key := NewKey()
 	ana, bob := present(t, &h, key, "Ana"), follow(&h, idOf(t, key))
-	ana.told()
-	bob.told()
+	ana.notified()
+	bob.notified()
 	h.Stop("no key")
 	h.Stop(key)
-	if a, b := ana.told(), bob.told(); a != 1 || b != 1 || bob.seat.State().Started {
-		t.Errorf("told %d and %d times, begun %v", a, b, bob.seat.State().Started)
+	if a, b := ana.notified(), bob.notified(); a != 1 || b != 1 || bob.participant.State().Started {
+		t.Errorf("told %d and %d times, begun %v", a, b, bob.participant.State().Started)
 	}
-	ana.seat.MoveTo(Location{Page: "/b"}) // has no effect any more
-	ana.seat.Leave()
+	ana.participant.MoveTo(Location{Page: "/b"}) // has no effect any more
+	ana.participant.Leave()
 	if h.State(idOf(t, key)).Started {
 		t.Error("it began again")
 	}
@@ -170,7 +170,7 @@ func TestStopTellsEverybody(t *testing.T) {
 
 // The number of presentations is limited. The presentation whose presenter has been away longest
 // is removed, but never one whose presenter is present.
-func TestTalksAreCapped(t *testing.T) {
+func TestPresentationLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var h Registry
@@ -183,12 +183,12 @@ func TestTalksAreCapped(t *testing.T) {
 		if _, err := h.Present(NewKey(), "", func() {}); !errors.Is(err, ErrFull) {
 			t.Fatalf("one too many: %v, want ErrFull", err)
 		}
-		all[7].seat.Leave() // and returns: the presenter is present again
+		all[7].participant.Leave() // and returns: the presenter is present again
 		all[7] = present(t, &h, keys[7], "")
 		time.Sleep(time.Minute)
-		all[3].seat.Leave()
+		all[3].participant.Leave()
 		time.Sleep(time.Minute)
-		all[5].seat.Leave()
+		all[5].participant.Leave()
 		last := present(t, &h, NewKey(), "")
 		if h.State(idOf(t, keys[3])).Started || !h.State(idOf(t, keys[5])).Started || !h.State(idOf(t, keys[7])).Started {
 			t.Error("not the one that was away longest gave way")
@@ -196,10 +196,10 @@ func TestTalksAreCapped(t *testing.T) {
 		if len(h.presentations) != maxPresentations {
 			t.Errorf("%d talks", len(h.presentations))
 		}
-		last.seat.Leave()
+		last.participant.Leave()
 		for i, g := range all {
 			if i != 3 && i != 5 {
-				g.seat.Leave()
+				g.participant.Leave()
 			}
 		}
 		time.Sleep(presenterGrace + absentLifetime)
@@ -268,10 +268,10 @@ func TestLed(t *testing.T) {
 	key := NewKey()
 	id := idOf(t, key)
 	ana := present(t, &h, key, "Ana")
-	present(t, &h, NewKey(), "Ben").seat.MoveTo(Location{Page: "/n/bens/queues"})
-	ana.seat.MoveTo(Location{Page: "/n/Deadline-1/q/orders?tab=x"})
-	ana.seat.MoveTo(Location{Page: "/n/default", SidePanel: "/n/beside%2D1/m/7"})
-	ana.seat.MoveTo(Location{Page: "/scenes"})
+	present(t, &h, NewKey(), "Ben").participant.MoveTo(Location{Page: "/n/bens/queues"})
+	ana.participant.MoveTo(Location{Page: "/n/Deadline-1/q/orders?tab=x"})
+	ana.participant.MoveTo(Location{Page: "/n/default", SidePanel: "/n/beside%2D1/m/7"})
+	ana.participant.MoveTo(Location{Page: "/scenes"})
 	led := func(id string, want map[string]bool) {
 		t.Helper()
 		for namespace, want := range want {
@@ -283,8 +283,8 @@ func TestLed(t *testing.T) {
 	led(id, map[string]bool{"deadline-1": true, "DEADLINE-1": true, "default": true, "beside-1": true, "deadline-12": false, "bens": false, "scenes": false, "": false})
 	led("", map[string]bool{"deadline-1": false, "": false})
 	for i := range maxVisited - 1 {
-		ana.seat.MoveTo(Location{Page: fmt.Sprintf("/n/poison-%d", i)})
-		ana.seat.MoveTo(Location{Page: "/n/default"})
+		ana.participant.MoveTo(Location{Page: fmt.Sprintf("/n/poison-%d", i)})
+		ana.participant.MoveTo(Location{Page: "/n/default"})
 	}
 	led(id, map[string]bool{"deadline-1": false, "beside-1": false, "default": true, "poison-0": true})
 	h.Stop(key)

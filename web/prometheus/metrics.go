@@ -102,7 +102,7 @@ func Handler(o Options) http.Handler {
 
 func (o Options) write(ctx context.Context, b *bytes.Buffer) {
 	all := o.Namespaces()
-	spaces := o.readAll(ctx, all)
+	metrics := o.readAll(ctx, all)
 	e := &encoder{b: b}
 	e.single("mayfly_build_info", "Which build this is.", 1, "version", o.Version, "go", runtime.Version())
 	namespaces(e, all)
@@ -113,12 +113,12 @@ func (o Options) write(ctx context.Context, b *bytes.Buffer) {
 		}
 	}
 	e.begin("mayfly_namespace_ready", gauge, "1 while the broker takes messages, here.")
-	for _, s := range spaces {
+	for _, s := range metrics {
 		if s.name != restLabel {
 			e.sample("mayfly_namespace_ready", s.ready, "namespace", s.name)
 		}
 	}
-	seen := slices.DeleteFunc(slices.Clone(spaces), func(s *namespaceMetrics) bool { return !s.answered })
+	seen := slices.DeleteFunc(slices.Clone(metrics), func(s *namespaceMetrics) bool { return !s.answered })
 	e.each(seen, "mayfly_namespace_epoch", gauge, "How often the namespace has been opened.", func(s *namespaceMetrics) (float64, bool) { return s.epoch, s.name != restLabel })
 	entities(e, seen)
 	e.each(seen, "mayfly_events_missed_total", counter, "Events that the counters of messages did not see.", func(s *namespaceMetrics) (float64, bool) { return s.lost, true })
@@ -208,7 +208,7 @@ func (t *entityMetrics) add(u entityMetrics) {
 }
 
 // readAll reads all namespaces at once, and sums those that are not reported one by one.
-func (o Options) readAll(ctx context.Context, all []Namespace) (spaces []*namespaceMetrics) {
+func (o Options) readAll(ctx context.Context, all []Namespace) (metrics []*namespaceMetrics) {
 	ctx, cancel := context.WithTimeout(ctx, brokerTimeout)
 	defer cancel()
 	each := make([]*namespaceMetrics, len(all))
@@ -226,16 +226,16 @@ func (o Options) readAll(ctx context.Context, all []Namespace) (spaces []*namesp
 		if !n.Temporary {
 			s.entities = sumRest(s.entities, left)
 			left = max(0, left-len(s.entities))
-			spaces = append(spaces, s)
+			metrics = append(metrics, s)
 			continue
 		}
 		s.entities = sumRest(s.entities, 0)
 		together.add(s)
 	}
 	if together.answered {
-		spaces = append(spaces, together)
+		metrics = append(metrics, together)
 	}
-	return spaces
+	return metrics
 }
 
 // sumRest sums all but the first most entries into one.
@@ -298,9 +298,9 @@ func ready(b *broker.Broker) float64 {
 }
 
 // each writes a metric with one sample for each namespace that has a value.
-func (e *encoder) each(spaces []*namespaceMetrics, name string, k kind, help string, of func(*namespaceMetrics) (float64, bool)) {
+func (e *encoder) each(metrics []*namespaceMetrics, name string, k kind, help string, of func(*namespaceMetrics) (float64, bool)) {
 	begun := false
-	for _, s := range spaces {
+	for _, s := range metrics {
 		v, ok := of(s)
 		if ok && !begun {
 			e.begin(name, k, help)
@@ -312,15 +312,15 @@ func (e *encoder) each(spaces []*namespaceMetrics, name string, k kind, help str
 	}
 }
 
-func entities(e *encoder, spaces []*namespaceMetrics) {
+func entities(e *encoder, metrics []*namespaceMetrics) {
 	e.begin("mayfly_entities", gauge, "Entities there are.")
-	for _, s := range spaces {
+	for _, s := range metrics {
 		for _, k := range []engine.EntityKind{engine.Queue, engine.Topic, engine.Subscription} {
 			e.sample("mayfly_entities", float64(s.kinds[k]), "namespace", s.name, "kind", k.String())
 		}
 	}
 	all := func(write func(entityMetrics, ...string)) {
-		for _, s := range spaces {
+		for _, s := range metrics {
 			for _, t := range s.entities {
 				write(t, "namespace", s.name, "entity", t.name)
 			}
@@ -352,11 +352,11 @@ func entities(e *encoder, spaces []*namespaceMetrics) {
 	}
 }
 
-func commits(e *encoder, spaces []*namespaceMetrics) {
+func commits(e *encoder, metrics []*namespaceMetrics) {
 	const name = "mayfly_store_commit_seconds"
 	bounds := broker.CommitBounds()
 	e.begin(name, histogram, "How long the store takes to write.")
-	for _, s := range spaces {
+	for _, s := range metrics {
 		if s.name == restLabel {
 			continue
 		}

@@ -52,7 +52,7 @@ func scrape(t *testing.T, o Options) string {
 	return w.Body.String()
 }
 
-func TestEveryEntityIsTold(t *testing.T) {
+func TestMetricsOfEveryEntity(t *testing.T) {
 	o := open(t, "a", "b", "c")
 	of := o.Namespaces()[0].Served
 	of.Clients = new(peerstest.Source)
@@ -114,7 +114,7 @@ func TestFormat(t *testing.T) {
 
 // A namespace whose broker does not answer is only reported as not ready, and the others are
 // reported as usual.
-func TestEveryNamespaceIsTold(t *testing.T) {
+func TestMetricsOfEveryNamespace(t *testing.T) {
 	own, shop, bad := serve(t, "a", "b"), serve(t, "a"), serve(t, "a")
 	bad.Broker.Close()
 	o := Options{Namespaces: func() []Namespace {

@@ -24,9 +24,9 @@ func trusted(t *testing.T, networks ...string) proxy.Trusted {
 // TestClient: the client's address is the first from the right that is not a trusted proxy's.
 func TestClient(t *testing.T) {
 	for name, tc := range map[string]struct {
-		from string
-		told []string
-		want string
+		from   string
+		logged []string
+		want   string
 	}{
 		"no proxy":                       {"192.0.2.9:1", nil, "192.0.2.9"},
 		"nobody's word":                  {"192.0.2.9:1", []string{"203.0.113.1"}, "192.0.2.9"},
@@ -45,7 +45,7 @@ func TestClient(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.RemoteAddr = tc.from
-			for _, h := range tc.told {
+			for _, h := range tc.logged {
 				r.Header.Add("X-Forwarded-For", h)
 			}
 			r = trusted(t, "10.0.0.0/8", "::1").Request(r)

@@ -39,12 +39,12 @@ func TestEntitiesCalledMessages(t *testing.T) {
 	topic := `<entry xmlns="http://www.w3.org/2005/Atom"><content type="application/xml"><TopicDescription xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect"/></content></entry>`
 	sub, rule := strings.ReplaceAll(topic, "TopicD", "SubscriptionD"), strings.ReplaceAll(topic, "TopicD", "RuleD")
 	for _, name := range []string{"Messages", "Shop/Messages", "Shop/messages/head", "Shop/Messages/Messages", "a/Messages/Subscriptions-/x"} {
-		for said, how := range map[string][]string{
+		for text, how := range map[string][]string{
 			"REST-1 version":          {version, ""},
 			"REST-1 content type":     {"", atom},
 			"REST-1 version and type": {version, atom},
 		} {
-			t.Run(said+" "+name, func(t *testing.T) {
+			t.Run(text+" "+name, func(t *testing.T) {
 				w := start(t, broker.Options{})
 				query, kind := how[0], how[1]
 				for _, path := range []string{"/" + name, "/" + name + "/Subscriptions/s", "/" + name + "/Subscriptions/messages", "/" + name + "/Subscriptions/messages/Rules/r"} {

@@ -44,14 +44,14 @@ func (a authorizer) authorizeBy(header string, r *http.Request, entity engine.Pa
 	if err != nil {
 		return sas.Access{}, err
 	}
-	place, err := sas.LookUpEntityAccess(r.Context(), a.broker, entity, path)
+	access, err := sas.LookUpEntityAccess(r.Context(), a.broker, entity, path)
 	if err == nil {
-		err = place.Allow(claim, want)
+		err = access.Allow(claim, want)
 	}
 	if err == nil {
 		connlimit.FromContext(r.Context()).Authenticated()
 	}
-	return place, err
+	return access, err
 }
 
 // Manager returns an error unless r has the right to manage the whole namespace. Handlers
@@ -84,13 +84,13 @@ func (d *handler) authorizeMessages(r *http.Request, t address) error {
 // missing queue or topic is reported as missing, because clients test in this way whether
 // it exists (sdk-demands 47).
 func (d *handler) authorizeManagement(r *http.Request, w atom.Request) error {
-	place, err := d.authorizer().authorize(r, w.Path(), sas.PathTo(r.URL.Path), engine.ManageRight)
+	access, err := d.authorizer().authorize(r, w.Path(), sas.PathTo(r.URL.Path), engine.ManageRight)
 	switch {
 	case err == nil, !sas.IsRefused(err):
 		return err
 	case !sas.LacksRight(err):
 		return &unauthorizedError{err.Error()}
-	case w.Action == atom.Get && w.Kind == atom.Entity && !place.Exists: // this is an answer too, so an entity created meanwhile is not shown
+	case w.Action == atom.Get && w.Kind == atom.Entity && !access.Exists: // this is an answer too, so an entity created meanwhile is not shown
 		return engine.Refuse(engine.ErrNotFound, "The messaging entity '%s' could not be found.", w.Path())
 	}
 	return &unauthorizedError{missingRightText(w, r)}

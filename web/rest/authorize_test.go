@@ -51,7 +51,7 @@ func TestRights(t *testing.T) {
 		about  = "<Detail>401 SubCode=40100: Unauthorized : Unauthorized access for '%s' operation on endpoint" // sdk-demands 46
 	)
 	later := time.Now().Add(time.Hour)
-	for _, tc := range []struct{ request, may, told string }{
+	for _, tc := range []struct{ request, may, refusal string }{
 		{"POST /q/messages", "send manage own", "Unauthorized access. 'Send' claim(s) are required"},
 		{"POST /q/messages/head?timeout=0", "listen manage own", "Unauthorized access. 'Listen' claim(s) are required"},
 		{"DELETE /q/messages/head?timeout=0", "listen manage own", "Unauthorized access. 'Listen' claim(s) are required"},
@@ -77,7 +77,7 @@ func TestRights(t *testing.T) {
 				got := w.Ask(method, path, "", "Authorization", sas.Sign("http://localhost", rule, key, later))
 				if may := strings.Contains(tc.may, rule); may != (got.StatusCode != 401) {
 					t.Errorf("%s as %s: %d %s", tc.request, rule, got.StatusCode, got.Body)
-				} else if rule != "own" && !may && !strings.Contains(got.Body, tc.told) {
+				} else if rule != "own" && !may && !strings.Contains(got.Body, tc.refusal) {
 					t.Errorf("%s as %s reads %s", tc.request, rule, got.Body)
 				}
 			}
@@ -94,7 +94,7 @@ func TestRights(t *testing.T) {
 func TestTokensThatAreNoGood(t *testing.T) {
 	w := guarded(t)
 	later := time.Now().Add(time.Hour)
-	for name, tc := range map[string]struct{ token, told string }{
+	for name, tc := range map[string]struct{ token, refusal string }{
 		"none":        {"", "MissingToken: "},
 		"another":     {"Bearer x", "MalformedToken: "},
 		"expired":     {sas.Sign("http://h", "manage", "1", time.Now().Add(-time.Second)), "ExpiredToken: The token is expired. Expiration time:"},
@@ -107,7 +107,7 @@ func TestTokensThatAreNoGood(t *testing.T) {
 	} {
 		for _, request := range []string{"POST /q/messages", "GET /q?api-version=2021-05", "PUT /q?api-version=2021-05", "GET /t/Subscriptions/s", "GET /q/nothing"} {
 			method, path, _ := strings.Cut(request, " ")
-			if got := w.Ask(method, path, "", "Authorization", tc.token); got.StatusCode != 401 || !strings.Contains(got.Body, "<Detail>"+tc.told) {
+			if got := w.Ask(method, path, "", "Authorization", tc.token); got.StatusCode != 401 || !strings.Contains(got.Body, "<Detail>"+tc.refusal) {
 				t.Errorf("%s, %s: %d %s", name, request, got.StatusCode, got.Body)
 			}
 		}

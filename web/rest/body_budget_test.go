@@ -17,10 +17,10 @@ import (
 )
 
 // sharing gives each request its share of the room for bodies.
-func sharing(room *origin.BodyBudget) echo.MiddlewareFunc {
+func sharing(budget *origin.BodyBudget) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
-			share := room.NewShare("")
+			share := budget.NewShare("")
 			defer share.Release()
 			c.SetRequest(c.Request().WithContext(origin.WithShare(c.Request().Context(), share)))
 			return next(c)
@@ -30,23 +30,23 @@ func sharing(room *origin.BodyBudget) echo.MiddlewareFunc {
 
 // A large description waits for room as a list of messages does. Descriptions of the
 // usual size do not.
-func TestDescriptionsWaitForRoom(t *testing.T) {
+func TestDescriptionsWaitForTheBodyBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
 		b := brokertest.Open(t, broker.Options{})
-		room := origin.NewBodyBudget()
+		budget := origin.NewBodyBudget()
 		e := echo.New()
-		e.Use(sharing(room))
+		e.Use(sharing(budget))
 		Mount(e, Options{Broker: b.Broker, Logger: log})
-		full := [2]*origin.Share{room.NewShare(""), room.NewShare("")}
+		full := [2]*origin.Share{budget.NewShare(""), budget.NewShare("")}
 		for _, half := range full {
 			if !half.TryGrow(1 << 40) {
 				t.Fatal("the room is not empty")
 			}
 		}
-		put := func(path string, spaces, want int) {
+		put := func(path string, padding, want int) {
 			t.Helper()
-			body := `<QueueDescription xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect">` + strings.Repeat(" ", spaces) + "</QueueDescription>"
+			body := `<QueueDescription xmlns="http://schemas.microsoft.com/netservices/2010/10/servicebus/connect">` + strings.Repeat(" ", padding) + "</QueueDescription>"
 			got := httptest.NewRecorder()
 			if e.ServeHTTP(got, httptest.NewRequestWithContext(t.Context(), http.MethodPut, path, strings.NewReader(body))); got.Code != want {
 				t.Errorf("%s: %d %s; want %d", path, got.Code, got.Body, want)
@@ -61,13 +61,13 @@ func TestDescriptionsWaitForRoom(t *testing.T) {
 }
 
 // Clients that announce large descriptions and send nothing occupy no room.
-func TestAnnouncedDescriptionsTakeNoRoom(t *testing.T) {
+func TestAnnouncedDescriptionsTakeNoBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := slog.New(slog.DiscardHandler)
 		b := brokertest.Open(t, broker.Options{})
-		room := origin.NewBodyBudget()
+		budget := origin.NewBodyBudget()
 		e := echo.New()
-		e.Use(sharing(room))
+		e.Use(sharing(budget))
 		Mount(e, Options{Broker: b.Broker, Logger: log})
 		for range 10 {
 			body, out := io.Pipe()
@@ -78,7 +78,7 @@ func TestAnnouncedDescriptionsTakeNoRoom(t *testing.T) {
 		}
 		synctest.Wait()
 		for range 2 {
-			half := room.NewShare("")
+			half := budget.NewShare("")
 			defer half.Release()
 			if !half.TryGrow(1 << 40) {
 				t.Error("they hold room")

@@ -36,9 +36,9 @@ func TestLongPollGetsWhatComes(t *testing.T) {
 	}
 }
 
-// TestWhoHasLeftGetsNothing hangs up while it waits. Messages that arrive afterwards stay
+// TestDisconnectedReceiverGetsNothing hangs up while it waits. Messages that arrive afterwards stay
 // for other receivers.
-func TestWhoHasLeftGetsNothing(t *testing.T) {
+func TestDisconnectedReceiverGetsNothing(t *testing.T) {
 	w := start(t, broker.Options{})
 	w.create(engine.Queue, "q")
 	for _, request := range []string{

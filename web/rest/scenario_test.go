@@ -79,7 +79,7 @@ func tell(t *testing.T, lists bool, story *enginetest.Scenario, used map[string]
 	house := enginetest.NewOperator(func(l engine.Limits) (*broker.Broker, error) {
 		return broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Limits: &l, Logger: slog.New(slog.DiscardHandler)})
 	})
-	s := &teller{t: t, house: house, lists: lists, held: map[string]enginetest.LockedMessage{}}
+	s := &executor{t: t, house: house, lists: lists, held: map[string]enginetest.LockedMessage{}}
 	defer s.end()
 	x := &enginetest.Comparison{
 		Engine: enginetest.NewEngine(), Protocol: s, Visible: plain,

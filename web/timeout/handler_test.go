@@ -181,9 +181,9 @@ func TestBodiesThatTrickle(t *testing.T) {
 	}
 }
 
-// TestSlowBodiesAreTold: a client that is cut off reads the reason, and that the connection
+// TestSlowBodiesGetAReason: a client that is cut off reads the reason, and that the connection
 // ends.
-func TestSlowBodiesAreTold(t *testing.T) {
+func TestSlowBodiesGetAReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, began := serve(t, handlers["reads all"])(), time.Now()
 		go func() { _, _ = io.WriteString(c, framings["length"]) }() //nolint:errcheck // the test checks the outcome

@@ -14,7 +14,7 @@ func closeUnused(s *http.Server) {
 		mu     sync.Mutex
 		over   bool
 		unused = map[net.Conn]struct{}{}
-		told   = s.ConnState
+		next   = s.ConnState
 	)
 	s.ConnState = func(c net.Conn, state http.ConnState) {
 		mu.Lock()
@@ -27,8 +27,8 @@ func closeUnused(s *http.Server) {
 			unused[c] = struct{}{}
 		}
 		mu.Unlock()
-		if told != nil {
-			told(c, state)
+		if next != nil {
+			next(c, state)
 		}
 	}
 	s.RegisterOnShutdown(func() {

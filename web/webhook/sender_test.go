@@ -287,7 +287,7 @@ func TestWhereAConnectionGoes(t *testing.T) {
 		}
 	}))
 	defer there.Close()
-	told := func(private bool, address string) webhook.Delivery {
+	deliver := func(private bool, address string) webhook.Delivery {
 		s := webhook.New(webhook.Options{AllowPrivate: private, Logger: slog.New(slog.DiscardHandler)})
 		defer s.Close()
 		r := rule
@@ -300,17 +300,17 @@ func TestWhereAConnectionGoes(t *testing.T) {
 		}
 	}
 	port := there.URL[strings.LastIndex(there.URL, ":"):]
-	if d := told(false, "http://localhost"+port+"/"); d.Status != 0 || !strings.Contains(d.Error, "private network") {
+	if d := deliver(false, "http://localhost"+port+"/"); d.Status != 0 || !strings.Contains(d.Error, "private network") {
 		t.Errorf("a shared server: %+v", d)
 	}
 	if len(hits) > 0 {
 		t.Errorf("it was reached at %s", <-hits)
 	}
-	if d := told(true, "http://localhost"+port+"/"); d.State != webhook.Delivered {
+	if d := deliver(true, "http://localhost"+port+"/"); d.State != webhook.Delivered {
 		t.Errorf("one's own server: %+v", d)
 	}
 	<-hits
-	if d := told(true, there.URL+"/away"); d.State != webhook.Failed || d.Status != http.StatusTemporaryRedirect {
+	if d := deliver(true, there.URL+"/away"); d.State != webhook.Failed || d.Status != http.StatusTemporaryRedirect {
 		t.Errorf("one that leads elsewhere: %+v", d)
 	}
 	if at := <-hits; at != "/away" || len(hits) > 0 {
@@ -399,9 +399,9 @@ func TestPresent(t *testing.T) {
 	}
 }
 
-// TestTestBesideTruth asks for a test while a real alert waits: the merged event is not a
+// TestTestMergedWithAlert asks for a test while a real alert waits: the merged event is not a
 // test.
-func TestTestBesideTruth(t *testing.T) {
+func TestTestMergedWithAlert(t *testing.T) {
 	bubble(t, good, func(t *testing.T, s *webhook.Sender, e *endpoint) {
 		test := late(0, 0)
 		test.Test = true

@@ -33,8 +33,8 @@ func parse(t *testing.T, texts ...string) []columns.Column {
 	return all
 }
 
-// told returns the views, one a word: its name, a star if it is a default, its columns.
-func told(t *testing.T, b *broker.Broker) (out []string) {
+// listViews returns the views, one a word: its name, a star if it is a default, its columns.
+func listViews(t *testing.T, b *broker.Broker) (out []string) {
 	t.Helper()
 	all, err := columns.Views(t.Context(), b)
 	if err != nil {
@@ -56,7 +56,7 @@ func TestViews(t *testing.T) {
 	ctx := t.Context()
 	want := func(all ...string) {
 		t.Helper()
-		if got := told(t, b); !slices.Equal(got, all) {
+		if got := listViews(t, b); !slices.Equal(got, all) {
 			t.Errorf("there are %q, not %q", got, all)
 		}
 	}
@@ -140,7 +140,7 @@ func TestViews(t *testing.T) {
 	want("late orders:seq,prop.region", "zz top:size")
 }
 
-func TestWhatIsNoView(t *testing.T) {
+func TestInvalidViews(t *testing.T) {
 	b := open(t, lasting{new(memory.Store)})
 	good := func(change func(*columns.View)) columns.View {
 		v := columns.View{Name: "a", Columns: parse(t, "seq")}
@@ -169,7 +169,7 @@ func TestWhatIsNoView(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if n := len(told(t, b)); n != 4 {
+	if n := len(listViews(t, b)); n != 4 {
 		t.Errorf("%d views", n)
 	}
 }
@@ -196,7 +196,7 @@ func TestMostViews(t *testing.T) {
 	if _, err := columns.Replace(ctx, b, more, last, "ann"); err != nil {
 		t.Errorf("another name: %v", err)
 	}
-	if n := len(told(t, b)); n != columns.MaxViews {
+	if n := len(listViews(t, b)); n != columns.MaxViews {
 		t.Errorf("%d views", n)
 	}
 }
@@ -219,13 +219,13 @@ func TestStoredViewsAreChecked(t *testing.T) {
 	if _, err := b.SetSetting(ctx, "views", `{"version":1,"columns":["seq"]}`, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got := told(t, b); !slices.Equal(got, []string{"good*:seq"}) {
+	if got := listViews(t, b); !slices.Equal(got, []string{"good*:seq"}) {
 		t.Errorf("there are %q", got)
 	}
 	if _, err := columns.Add(ctx, b, columns.View{Name: "v0", Columns: parse(t, "size")}, "ann"); err != nil {
 		t.Errorf("in the place of what is no view: %v", err)
 	}
-	if got := told(t, b); !slices.Equal(got, []string{"good*:seq", "v0:size"}) {
+	if got := listViews(t, b); !slices.Equal(got, []string{"good*:seq", "v0:size"}) {
 		t.Errorf("there are %q", got)
 	}
 }

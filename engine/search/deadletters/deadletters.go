@@ -25,7 +25,7 @@ const (
 	sliceSize = 500
 	// maxGroups is the maximum number of groups. Later causes get none.
 	maxGroups = 1000
-	// maxEntities is how many places of a group are listed.
+	// maxEntities is how many subqueues of a group are listed.
 	maxEntities = 20
 )
 
@@ -59,7 +59,7 @@ type Report struct {
 	Examined    int64        // dead letters that were looked at
 	Total       int64        // dead letters that existed
 	Ungrouped   int64        // looked at, but in no group, because there are too many groups
-	DeadLetters []DeadLetter // of the messages in a single place, by number; without those in no group
+	DeadLetters []DeadLetter // of the messages in a single subqueue, by number; without those in no group
 }
 
 // A DeadLetter is one dead letter and its group.
@@ -68,16 +68,16 @@ type DeadLetter struct {
 	Group int // in Groups
 }
 
-// Analyze goes through the dead letters of some places, at most MaxMessages of them, in several turns
-// of the broker. A place that does not exist has none.
-func Analyze(ctx context.Context, b *broker.Broker, places []engine.Path) (*Report, error) {
-	return analyze(ctx, b, places, MaxMessages)
+// Analyze goes through the dead letters of some subqueues, at most MaxMessages of them, in several turns
+// of the broker. A subqueue that does not exist has none.
+func Analyze(ctx context.Context, b *broker.Broker, paths []engine.Path) (*Report, error) {
+	return analyze(ctx, b, paths, MaxMessages)
 }
 
-func analyze(ctx context.Context, b *broker.Broker, places []engine.Path, most int64) (*Report, error) {
-	e := analysis{by: map[groupKey]int{}, report: &Report{}, single: len(places) == 1, most: most}
-	for _, path := range places {
-		if err := e.place(ctx, b, path); err != nil {
+func analyze(ctx context.Context, b *broker.Broker, paths []engine.Path, most int64) (*Report, error) {
+	e := analysis{by: map[groupKey]int{}, report: &Report{}, single: len(paths) == 1, most: most}
+	for _, path := range paths {
+		if err := e.addSubqueue(ctx, b, path); err != nil {
 			return nil, fmt.Errorf("read the dead letters of %s: %w", path, err)
 		}
 	}
@@ -85,18 +85,18 @@ func analyze(ctx context.Context, b *broker.Broker, places []engine.Path, most i
 	return e.report, nil
 }
 
-// Subqueues returns the places of a namespace that have dead letters.
-func Subqueues(ctx context.Context, b *broker.Broker) (places []engine.Path, err error) {
+// Subqueues returns the subqueues of a namespace that have dead letters.
+func Subqueues(ctx context.Context, b *broker.Broker) (paths []engine.Path, err error) {
 	err = b.Read(ctx, func(r broker.Reader) error {
-		places = nil
-		for _, room := range r.SubqueuesWith(engine.ClassAll) {
-			if room.Path.IsDeadLetter() {
-				places = append(places, room.Path)
+		paths = nil
+		for _, subqueue := range r.SubqueuesWith(engine.ClassAll) {
+			if subqueue.Path.IsDeadLetter() {
+				paths = append(paths, subqueue.Path)
 			}
 		}
 		return nil
 	})
-	return places, err
+	return paths, err
 }
 
 // A groupKey identifies a group.
@@ -110,7 +110,7 @@ type analysis struct {
 	most   int64 // that are looked at
 }
 
-func (e *analysis) place(ctx context.Context, b *broker.Broker, path engine.Path) error {
+func (e *analysis) addSubqueue(ctx context.Context, b *broker.Broker, path engine.Path) error {
 	r := e.report
 	for at := (engine.Browse{Path: path, From: 1, Limit: sliceSize}); ; {
 		var rows []engine.Row
@@ -143,7 +143,7 @@ func (e *analysis) place(ctx context.Context, b *broker.Broker, path engine.Path
 	}
 }
 
-// count adds the number of dead letters at a place.
+// count adds the number of dead letters at a subqueue.
 func (e *analysis) count(look broker.Reader, path engine.Path) error {
 	s, err := look.State(path.Entity())
 	if err != nil {
@@ -193,7 +193,7 @@ func (e *analysis) add(row engine.Row) {
 	}
 }
 
-// count adds one at a place; it returns false if there is no room for that place.
+// count adds one at a subqueue; it returns false if there is no room for that subqueue.
 func count(all *[]EntityCount, path engine.Path) bool {
 	for i := range *all {
 		if (*all)[i].Path == path {

@@ -53,11 +53,11 @@ func TestExamine(t *testing.T) {
 	}
 	die(t, b, "a", "Lost", texts...)
 	die(t, b, "b", "LOST", "Order 7 is lost", "else", "")
-	places, err := Subqueues(t.Context(), b)
-	if want := []engine.Path{"a/$DeadLetterQueue", "b/$DeadLetterQueue"}; err != nil || !slices.Equal(places, want) {
-		t.Fatalf("%q, %v", places, err)
+	paths, err := Subqueues(t.Context(), b)
+	if want := []engine.Path{"a/$DeadLetterQueue", "b/$DeadLetterQueue"}; err != nil || !slices.Equal(paths, want) {
+		t.Fatalf("%q, %v", paths, err)
 	}
-	r, err := Analyze(t.Context(), b, places)
+	r, err := Analyze(t.Context(), b, paths)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestExaminedInPart(t *testing.T) {
 }
 
 // Messages in no group, because there are too many, and messages of a group outside the listed
-// places, are counted.
+// subqueues, are counted.
 func TestTooManyToTellApart(t *testing.T) {
 	b := open(t)
 	var texts []string
@@ -142,11 +142,11 @@ func TestTooManyToTellApart(t *testing.T) {
 	for i := range maxEntities + 3 {
 		die(t, b, engine.Path(fmt.Sprint("q", i)), "lost", "a", "a")
 	}
-	places, err := Subqueues(t.Context(), b)
+	paths, err := Subqueues(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err = Analyze(t.Context(), b, places[1:])
+	r, err = Analyze(t.Context(), b, paths[1:])
 	if err != nil || len(r.Groups) != 1 || len(r.Groups[0].Entities) != maxEntities || r.Groups[0].OtherCount != 6 || r.Groups[0].Count != 2*(maxEntities+3) || r.Ungrouped != 0 {
 		t.Errorf("%+v, %v", r.Groups, err)
 	}
@@ -169,17 +169,17 @@ func TestQueriesMeanTheirGroups(t *testing.T) {
 				die(t, b, engine.Path(fmt.Sprint("q", i)), reason, tc.texts...)
 				want += int64(len(tc.texts))
 			}
-			places, err := Subqueues(t.Context(), b)
+			paths, err := Subqueues(t.Context(), b)
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Analyze(t.Context(), b, places)
+			r, err := Analyze(t.Context(), b, paths)
 			if err != nil || r.Examined != want {
 				t.Fatalf("%d of %d were seen: %v", r.Examined, r.Total, err)
 			}
 			var found int64
 			for _, g := range r.Groups {
-				n := finds(t, b, places, "state:dead "+g.Query())
+				n := finds(t, b, paths, "state:dead "+g.Query())
 				if found += n; n != g.Count {
 					t.Errorf("%q finds %d, and the group has %d", g.Query(), n, g.Count)
 				}
@@ -191,8 +191,8 @@ func TestQueriesMeanTheirGroups(t *testing.T) {
 	}
 }
 
-// finds returns how many messages of some places a query matches.
-func finds(t *testing.T, b *broker.Broker, places []engine.Path, query string) (n int64) {
+// finds returns how many messages of some subqueues a query matches.
+func finds(t *testing.T, b *broker.Broker, paths []engine.Path, query string) (n int64) {
 	t.Helper()
 	q, err := search.Parse(query)
 	if err != nil {
@@ -200,7 +200,7 @@ func finds(t *testing.T, b *broker.Broker, places []engine.Path, query string) (
 	}
 	err = b.Read(t.Context(), func(look broker.Reader) error {
 		n = 0
-		for _, p := range places {
+		for _, p := range paths {
 			rows, err := look.Browse(engine.Browse{Path: p, From: 1, Limit: 100})
 			if err != nil {
 				return err

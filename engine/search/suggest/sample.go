@@ -64,10 +64,10 @@ func takeSample(ctx context.Context, b *broker.Broker) (*sample, error) {
 	err := b.Read(ctx, func(r broker.Reader) error {
 		rows = nil
 		out.at, out.names = r.Now, r.EntityNames()
-		rooms := r.SubqueuesWith(engine.ClassAll)
-		step := max(1, len(rooms)/maxSubqueues)
-		for i := 0; i < len(rooms) && i/step < maxSubqueues; i += step {
-			some, err := r.Browse(engine.Browse{Path: rooms[i].Path, From: 1, Limit: maxRows})
+		subqueues := r.SubqueuesWith(engine.ClassAll)
+		step := max(1, len(subqueues)/maxSubqueues)
+		for i := 0; i < len(subqueues) && i/step < maxSubqueues; i += step {
+			some, err := r.Browse(engine.Browse{Path: subqueues[i].Path, From: 1, Limit: maxRows})
 			if err != nil {
 				return err
 			}

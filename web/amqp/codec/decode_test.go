@@ -17,32 +17,32 @@ import (
 
 var plain = spoken{Kind: wire.DataBody, Body: []string{"hello"}}
 
-func said(change func(*spoken)) spoken {
+func variant(change func(*spoken)) spoken {
 	s := plain
 	s.Properties.MessageID = value.OfString("m")
 	change(&s)
 	return s
 }
 
-func annotated(all ...any) spoken { return said(func(s *spoken) { s.Message = pairs(all...) }) }
+func annotated(all ...any) spoken { return variant(func(s *spoken) { s.Message = pairs(all...) }) }
 
 // Which fields of a content are set, and whether anything is kept in Wire.
 func TestIncoming(t *testing.T) {
 	const day = 24 * time.Hour
 	uuid := value.OfUUID([16]byte{0: 1, 15: 2})
 	lives := func(ttl uint32, creation, expiry int64) spoken {
-		return said(func(s *spoken) {
+		return variant(func(s *spoken) {
 			s.Header.TTL = wire.Some(ttl)
 			s.Properties.CreationTime, s.Properties.AbsoluteExpiryTime = wire.Some(creation), wire.Some(expiry)
 		})
 	}
 	for name, tc := range map[string]struct {
-		said  spoken
-		want  engine.Content
-		wired bool
+		original spoken
+		want     engine.Content
+		wired    bool
 	}{
-		"a plain one": {said(func(s *spoken) { s.Application = pairs("a", value.OfInt(1)) }), engine.Content{Properties: pairs("a", value.OfInt(1))}, false},
-		"texts": {said(func(s *spoken) {
+		"a plain one": {variant(func(s *spoken) { s.Application = pairs("a", value.OfInt(1)) }), engine.Content{Properties: pairs("a", value.OfInt(1))}, false},
+		"texts": {variant(func(s *spoken) {
 			s.Properties = wire.Properties{
 				MessageID: value.OfString("m"), To: wire.Some("to"), Subject: wire.Some("subject"), ReplyTo: wire.Some("reply"),
 				CorrelationID: value.OfString("c"), ContentType: wire.Some("type"), GroupID: wire.Some("s"), ReplyToGroupID: wire.Some("rs"),
@@ -51,12 +51,12 @@ func TestIncoming(t *testing.T) {
 		}), engine.Content{
 			To: "to", Subject: "subject", ReplyTo: "reply", CorrelationID: "c", ContentType: "type", SessionID: "s", ReplyToSessionID: "rs", PartitionKey: "s", ViaPartitionKey: "v",
 		}, false},
-		"empty texts":             {said(func(s *spoken) { s.Properties.To, s.Properties.Subject = wire.Some(""), wire.Some("") }), engine.Content{}, true},
-		"SES-1 an empty id":       {said(func(s *spoken) { s.Properties.GroupID = wire.Some("") }), engine.Content{EmptySessionID: true}, false},
-		"ids that are no strings": {said(func(s *spoken) { s.Properties.MessageID, s.Properties.CorrelationID = uuid, value.OfULong(7) }), engine.Content{MessageID: "01000000-0000-0000-0000-000000000002", CorrelationID: "7"}, true},
+		"empty texts":             {variant(func(s *spoken) { s.Properties.To, s.Properties.Subject = wire.Some(""), wire.Some("") }), engine.Content{}, true},
+		"SES-1 an empty id":       {variant(func(s *spoken) { s.Properties.GroupID = wire.Some("") }), engine.Content{EmptySessionID: true}, false},
+		"ids that are no strings": {variant(func(s *spoken) { s.Properties.MessageID, s.Properties.CorrelationID = uuid, value.OfULong(7) }), engine.Content{MessageID: "01000000-0000-0000-0000-000000000002", CorrelationID: "7"}, true},
 
-		"TTL-1":              {said(func(s *spoken) { s.Header.TTL = wire.Some(uint32(1500)) }), engine.Content{TTL: 1500 * time.Millisecond}, false},
-		"TTL-8":              {said(func(s *spoken) { s.Header.TTL = wire.Some(uint32(0)) }), engine.Content{TTL: -time.Millisecond}, false},
+		"TTL-1":              {variant(func(s *spoken) { s.Header.TTL = wire.Some(uint32(1500)) }), engine.Content{TTL: 1500 * time.Millisecond}, false},
+		"TTL-8":              {variant(func(s *spoken) { s.Header.TTL = wire.Some(uint32(0)) }), engine.Content{TTL: -time.Millisecond}, false},
 		"TTL-9":              {lives(math.MaxUint32, 1000, 1000+(60*day).Milliseconds()), engine.Content{TTL: 60 * day}, true},
 		"TTL-9 at its edge":  {lives(math.MaxUint32, 0, math.MaxUint32), engine.Content{TTL: math.MaxUint32 * time.Millisecond}, true},
 		"TTL-9 one more":     {lives(math.MaxUint32, 0, math.MaxUint32+1), engine.Content{TTL: (math.MaxUint32 + 1) * time.Millisecond}, true},
@@ -64,7 +64,7 @@ func TestIncoming(t *testing.T) {
 		"TTL-9 only then":    {lives(1000, 1000, 1000+(60*day).Milliseconds()), engine.Content{TTL: time.Second}, true},
 		"TTL-9 backwards":    {lives(math.MaxUint32, 1000, 10), engine.Content{TTL: math.MaxUint32 * time.Millisecond}, true},
 		"TTL-2 for ever":     {lives(math.MaxUint32, math.MinInt64, math.MaxInt64), engine.Content{}, true},
-		"TTL-9 the one time": {said(func(s *spoken) { s.Properties.AbsoluteExpiryTime = wire.Some(int64(1)) }), engine.Content{}, true},
+		"TTL-9 the one time": {variant(func(s *spoken) { s.Properties.AbsoluteExpiryTime = wire.Some(int64(1)) }), engine.Content{}, true},
 
 		"SCH-1":                 {annotated("x-opt-scheduled-enqueue-time", value.OfTimestamp(77)), engine.Content{ScheduledFor: 77}, false},
 		"SCH-2 year 1":          {annotated("x-opt-scheduled-enqueue-time", value.OfTimestamp(-62_135_596_800_000)), engine.Content{ScheduledFor: -62_135_596_800_000}, false},
@@ -74,24 +74,24 @@ func TestIncoming(t *testing.T) {
 		"as Python sends it on": {annotated("x-opt-partition-key", value.OfBinary([]byte("k"))), engine.Content{PartitionKey: "k"}, false},
 		"null is kept":          {annotated("x-opt-partition-key", value.Value{}), engine.Content{}, true},
 		"others":                {annotated("mine", value.OfInt(1)), engine.Content{}, true},
-		"a lock token":          {said(func(s *spoken) { s.Delivery = pairs("x-opt-lock-token", uuid) }), engine.Content{}, true}, // the section is present, though empty
-		"a footer":              {said(func(s *spoken) { s.Footer = pairs("f", uuid) }), engine.Content{}, true},
-		"of the header":         {said(func(s *spoken) { s.Header = wire.Header{DeliveryCount: wire.Some(uint32(9))} }), engine.Content{}, false},
-		"priority":              {said(func(s *spoken) { s.Header.Priority = wire.Some(uint8(4)) }), engine.Content{}, true},
-		"no properties":         {said(func(s *spoken) { s.Application = value.Properties{} }), engine.Content{}, true},
-		"no body":               {said(func(s *spoken) { s.Kind, s.Body = wire.NoBody, nil }), engine.Content{}, true},
-		"an empty body":         {said(func(s *spoken) { s.Body = []string{""} }), engine.Content{}, false},
-		"a body in two":         {said(func(s *spoken) { s.Body = []string{"hel", "lo"} }), engine.Content{}, true},
-		"a text for a body":     {said(func(s *spoken) { s.Kind, s.Body = wire.ValueBody, []string{"\xa1\x02hi"} }), engine.Content{BodyKind: engine.ValueBody, Preview: "hi"}, false},
-		"null for a body":       {said(func(s *spoken) { s.Kind, s.Body = wire.ValueBody, []string{"\x40"} }), engine.Content{BodyKind: engine.ValueBody}, false},
-		"a list for a body":     {said(func(s *spoken) { s.Kind, s.Body = wire.SequenceBody, []string{"\x45"} }), engine.Content{BodyKind: engine.SequenceBody}, false},
-		"binary for a body":     {said(func(s *spoken) { s.Kind, s.Body = wire.ValueBody, []string{"\xa0\x02hi"} }), engine.Content{BodyKind: engine.ValueBody, Preview: "hi"}, false},
-		"MSG-3 every type":      {said(func(s *spoken) { s.Application = everyType() }), engine.Content{Properties: everyType()}, false},
-		"a name twice":          {said(func(s *spoken) { s.Application = pairs("a", value.OfInt(1), "a", value.OfInt(2)) }), engine.Content{Properties: pairs("a", value.OfInt(1), "a", value.OfInt(2))}, false},
-		"an empty message id":   {said(func(s *spoken) { s.Properties.MessageID = value.OfString("") }), engine.Content{MessageID: ""}, true},
+		"a lock token":          {variant(func(s *spoken) { s.Delivery = pairs("x-opt-lock-token", uuid) }), engine.Content{}, true}, // the section is present, though empty
+		"a footer":              {variant(func(s *spoken) { s.Footer = pairs("f", uuid) }), engine.Content{}, true},
+		"of the header":         {variant(func(s *spoken) { s.Header = wire.Header{DeliveryCount: wire.Some(uint32(9))} }), engine.Content{}, false},
+		"priority":              {variant(func(s *spoken) { s.Header.Priority = wire.Some(uint8(4)) }), engine.Content{}, true},
+		"no properties":         {variant(func(s *spoken) { s.Application = value.Properties{} }), engine.Content{}, true},
+		"no body":               {variant(func(s *spoken) { s.Kind, s.Body = wire.NoBody, nil }), engine.Content{}, true},
+		"an empty body":         {variant(func(s *spoken) { s.Body = []string{""} }), engine.Content{}, false},
+		"a body in two":         {variant(func(s *spoken) { s.Body = []string{"hel", "lo"} }), engine.Content{}, true},
+		"a text for a body":     {variant(func(s *spoken) { s.Kind, s.Body = wire.ValueBody, []string{"\xa1\x02hi"} }), engine.Content{BodyKind: engine.ValueBody, Preview: "hi"}, false},
+		"null for a body":       {variant(func(s *spoken) { s.Kind, s.Body = wire.ValueBody, []string{"\x40"} }), engine.Content{BodyKind: engine.ValueBody}, false},
+		"a list for a body":     {variant(func(s *spoken) { s.Kind, s.Body = wire.SequenceBody, []string{"\x45"} }), engine.Content{BodyKind: engine.SequenceBody}, false},
+		"binary for a body":     {variant(func(s *spoken) { s.Kind, s.Body = wire.ValueBody, []string{"\xa0\x02hi"} }), engine.Content{BodyKind: engine.ValueBody, Preview: "hi"}, false},
+		"MSG-3 every type":      {variant(func(s *spoken) { s.Application = everyType() }), engine.Content{Properties: everyType()}, false},
+		"a name twice":          {variant(func(s *spoken) { s.Application = pairs("a", value.OfInt(1), "a", value.OfInt(2)) }), engine.Content{Properties: pairs("a", value.OfInt(1), "a", value.OfInt(2))}, false},
+		"an empty message id":   {variant(func(s *spoken) { s.Properties.MessageID = value.OfString("") }), engine.Content{MessageID: ""}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out, err := codec.DecodeMessage(tc.said.encode())
+			out, err := codec.DecodeMessage(tc.original.encode())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,12 +99,12 @@ func TestIncoming(t *testing.T) {
 			if (got.Wire != "") != tc.wired {
 				t.Errorf("beside it is kept %q", got.Wire)
 			}
-			if s, _ := tc.said.Properties.MessageID.Str(); tc.want.MessageID == "" {
+			if s, _ := tc.original.Properties.MessageID.Str(); tc.want.MessageID == "" {
 				tc.want.MessageID = s
 			}
 			got.Wire = ""
 			diff(t, tc.want, got)
-			if string(out.Body) != strings.Join(tc.said.Body, "") {
+			if string(out.Body) != strings.Join(tc.original.Body, "") {
 				t.Errorf("the body is %q", out.Body)
 			}
 		})
@@ -132,8 +132,8 @@ func TestMessageIDGiven(t *testing.T) {
 // The result shares no memory with the frame.
 func TestIncomingCopies(t *testing.T) {
 	for name, s := range map[string]spoken{
-		"one section": said(func(s *spoken) { s.Application, s.Message = everyType(), pairs("k", value.OfString("v")) }),
-		"two":         said(func(s *spoken) { s.Body = []string{"a", "b"} }),
+		"one section": variant(func(s *spoken) { s.Application, s.Message = everyType(), pairs("k", value.OfString("v")) }),
+		"two":         variant(func(s *spoken) { s.Body = []string{"a", "b"} }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			encoded := s.encode()
@@ -175,12 +175,12 @@ func TestIncomingRefused(t *testing.T) {
 
 // A message that the engine refuses gets an AMQP condition.
 func TestSubmitRefused(t *testing.T) {
-	out := must[broker.Outgoing](t)(codec.DecodeMessage(said(func(s *spoken) { s.Properties.MessageID = value.OfString(strings.Repeat("x", 129)) }).encode()))
+	out := must[broker.Outgoing](t)(codec.DecodeMessage(variant(func(s *spoken) { s.Properties.MessageID = value.OfString(strings.Repeat("x", 129)) }).encode()))
 	_, err := engine.Submit(out.Content, out.Body, 0, 1, engine.DefaultLimits())
 	if e, status := codec.AMQPError(err); e.Condition != errorcodes.CondArgument || status != 400 {
 		t.Errorf("MSG-5: %v", err)
 	}
-	out = must[broker.Outgoing](t)(codec.DecodeMessage(said(func(s *spoken) { s.Footer = pairs("f", value.OfBinary(make([]byte, 64<<10))) }).encode()))
+	out = must[broker.Outgoing](t)(codec.DecodeMessage(variant(func(s *spoken) { s.Footer = pairs("f", value.OfBinary(make([]byte, 64<<10))) }).encode()))
 	if _, err = engine.Submit(out.Content, out.Body, 0, 1, engine.DefaultLimits()); !errors.Is(err, engine.ErrArgument) {
 		t.Errorf("a footer counts as the properties do: %v", err)
 	}
@@ -188,10 +188,10 @@ func TestSubmitRefused(t *testing.T) {
 
 func TestBatch(t *testing.T) {
 	one := func(id string) string {
-		return string(said(func(s *spoken) { s.Properties.MessageID = value.OfString(id) }).encode())
+		return string(variant(func(s *spoken) { s.Properties.MessageID = value.OfString(id) }).encode())
 	}
 	envelope := func(inside ...string) []byte {
-		return said(func(s *spoken) { s.Properties.GroupID, s.Body = wire.Some("repeated"), inside }).encode()
+		return variant(func(s *spoken) { s.Properties.GroupID, s.Body = wire.Some("repeated"), inside }).encode()
 	}
 	got, err := codec.DecodeBatch(envelope(one("a"), one("b"), one("c")))
 	if err != nil || len(got) != 3 {
@@ -209,7 +209,7 @@ func TestBatch(t *testing.T) {
 	}{
 		"MSG-6 one is bad":     {envelope(one("a"), "\x40"), wire.CondDecodeError, "The message at position 1 of the batch: "},
 		"MSG-6 one is wrong":   {envelope(one("a"), string(annotated("x-opt-scheduled-enqueue-time", value.OfInt(1)).encode())), errorcodes.CondArgument, "The message at position 1 of the batch: "},
-		"no batch":             {said(func(s *spoken) { s.Kind, s.Body = wire.ValueBody, []string{"\x40"} }).encode(), wire.CondDecodeError, ""},
+		"no batch":             {variant(func(s *spoken) { s.Kind, s.Body = wire.ValueBody, []string{"\x40"} }).encode(), wire.CondDecodeError, ""},
 		"a message":            {plain.encode(), wire.CondDecodeError, "The message at position 0 of the batch: "},
 		"the envelope is none": {[]byte("hello"), wire.CondDecodeError, ""},
 	} {

@@ -175,11 +175,11 @@ func (e *Envelope) appendDeliveryAnnotations(b []byte, how handOut, m *engine.Me
 	}
 	all := e.annotations[:0]
 	if e.extras.deliveryAnnotations != nil {
-		said, err := wire.ParseMap(e.extras.deliveryAnnotations)
+		sent, err := wire.ParseMap(e.extras.deliveryAnnotations)
 		if err != nil {
 			return b, err
 		}
-		all = append(all, said...)
+		all = append(all, sent...)
 	}
 	switch how {
 	case handOutLocked, handOutInSession:
@@ -199,11 +199,11 @@ func (e *Envelope) appendMessageAnnotations(b []byte, how handOut, m *engine.Mes
 		source = m.Extra.Source
 	}
 	if e.extras.annotations != nil {
-		said, err := wire.ParseMap(e.extras.annotations)
+		sent, err := wire.ParseMap(e.extras.annotations)
 		if err != nil {
 			return b, err
 		}
-		all = append(all, slices.DeleteFunc(said, func(p value.Property) bool { return isOverwritten(p.Name, source, c) })...)
+		all = append(all, slices.DeleteFunc(sent, func(p value.Property) bool { return isOverwritten(p.Name, source, c) })...)
 	}
 	add := func(key string, v value.Value) { all = append(all, value.Property{Name: key, Value: v}) }
 	add(keySequenceNumber, value.OfLong(int64(m.Seq)))

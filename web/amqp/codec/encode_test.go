@@ -27,7 +27,7 @@ func sender() spoken {
 
 // How a message is encoded in each way of receiving it: the sections that were sent, with
 // what the broker adds.
-func TestDoors(t *testing.T) {
+func TestEncodeByReceiveMode(t *testing.T) {
 	const q = engine.Path("q")
 	// known are the annotations that every message has.
 	known := func(m engine.Message) value.Properties {
@@ -266,9 +266,9 @@ func TestLife(t *testing.T) {
 	}
 	far := (60 * day).Milliseconds()
 	for name, tc := range map[string]struct {
-		said   times
-		change func(*engine.Delivery)
-		want   times
+		original times
+		change   func(*engine.Delivery)
+		want     times
 	}{
 		"TTL-2 unset":                     {times{}, nil, times{}},
 		"TTL-4 the default":               {times{}, def(time.Minute), times{wire.Some(uint32(60_000)), none, none}},
@@ -293,8 +293,8 @@ func TestLife(t *testing.T) {
 		"TTL-33 in the dead-letter queue": {times{wire.Some(uint32(60_000)), none, none}, func(d *engine.Delivery) { d.Expires = 0 }, times{wire.Some(uint32(60_000)), none, none}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := said(func(s *spoken) {
-				s.Header.TTL, s.Properties.CreationTime, s.Properties.AbsoluteExpiryTime = tc.said.TTL, tc.said.Creation, tc.said.Expiry
+			s := variant(func(s *spoken) {
+				s.Header.TTL, s.Properties.CreationTime, s.Properties.AbsoluteExpiryTime = tc.original.TTL, tc.original.Creation, tc.original.Expiry
 			})
 			got := through(t, s, tc.change)
 			diff(t, tc.want, times{got.Header.TTL, got.Properties.CreationTime, got.Properties.AbsoluteExpiryTime})
@@ -308,7 +308,7 @@ func TestLife(t *testing.T) {
 		diff(t, wire.Some(uint32(2)), hear(t, e.AppendMessage(nil, nil)).Header.TTL)
 	})
 	t.Run("TTL-38 a scheduled message", func(t *testing.T) { // before and after its enqueue time
-		s := said(func(s *spoken) {
+		s := variant(func(s *spoken) {
 			s.Header.TTL, s.Properties.CreationTime, s.Properties.AbsoluteExpiryTime = wire.Some(uint32(60_000)), wire.Some(int64(at)), wire.Some(int64(at)+60_000)
 		})
 		sent, err := codec.DecodeMessage(s.encode())

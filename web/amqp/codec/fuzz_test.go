@@ -17,7 +17,7 @@ func FuzzIncoming(f *testing.F) {
 	f.Add(plain.encode())
 	f.Add(sender().encode())
 	f.Add(usual().encode())
-	f.Add(said(func(s *spoken) { s.Application = everyType() }).encode())
+	f.Add(variant(func(s *spoken) { s.Application = everyType() }).encode())
 	f.Add(annotated("x-opt-scheduled-enqueue-time", value.OfTimestamp(-1), "x-opt-partition-key", value.Value{}).encode())
 	for _, text := range []string{
 		"00537045005375a00161",                     // an empty header

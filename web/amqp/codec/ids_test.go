@@ -63,7 +63,7 @@ func TestIDs(t *testing.T) {
 func TestIDsOfPython(t *testing.T) {
 	w := start(t)
 	python := propertiesOf{messageIDField: value.OfBinary([]byte("m")), correlationField: value.OfBinary([]byte("c")), groupField: value.OfBinary([]byte("s"))}
-	sent := said(func(s *spoken) {
+	sent := variant(func(s *spoken) {
 		s.Properties.CorrelationID, s.Properties.GroupID = value.OfString("c"), wire.Some("s")
 	})
 	w.CreateQueue("once", engine.Config{RequiresDuplicateDetection: true, DuplicateDetectionHistoryTimeWindow: time.Minute})

@@ -187,9 +187,9 @@ func inOrder(p value.Properties) value.Properties {
 // (sendable properties survive two trips).
 func TestTwoTrips(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		said := anyMessage().Draw(t, "message")
-		first := through(t, said, nil)
-		want, got := owned(said), owned(first)
+		original := anyMessage().Draw(t, "message")
+		first := through(t, original, nil)
+		want, got := owned(original), owned(first)
 		if want.Properties.MessageID.Kind() == value.Null {
 			if s, _ := got.Properties.MessageID.Str(); s == "" {
 				t.Fatal("it was not given a message id")

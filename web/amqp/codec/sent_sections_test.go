@@ -15,8 +15,8 @@ import (
 
 // What the sender sent is returned section by section, with its types, including what is
 // stored in fields of the content (MSG-2).
-func TestSaid(t *testing.T) {
-	told := func(s spoken) string {
+func TestSentSectionsAreKept(t *testing.T) {
+	sections := func(s spoken) string {
 		packed, body := submit(t, must[broker.Outgoing](t)(codec.DecodeMessage(s.encode())))
 		c, err := packed.Content()
 		if err != nil {
@@ -31,10 +31,10 @@ func TestSaid(t *testing.T) {
 		return b.String()
 	}
 	for name, tc := range map[string]struct {
-		said spoken
-		want string
+		original spoken
+		want     string
 	}{
-		"plain": {said(func(*spoken) {}), `properties: message-id string "m"
+		"plain": {variant(func(*spoken) {}), `properties: message-id string "m"
 body: data bytes "5"
 `},
 		"everything": {spoken{
@@ -64,18 +64,18 @@ body: data bytes "2"
 body: data bytes "3"
 footer: x-f string "end"
 `},
-		"a value": {said(func(s *spoken) {
+		"a value": {variant(func(s *spoken) {
 			s.Kind, s.Body = wire.ValueBody, []string{string(wire.AppendValue(nil, value.OfString("hello")))}
 		}), `properties: message-id string "m"
 body: amqp-value string "hello"
 `},
-		"TTL-8": {said(func(s *spoken) { s.Header.TTL = wire.Some(uint32(0)) }), `header: ttl milliseconds "0"
+		"TTL-8": {variant(func(s *spoken) { s.Header.TTL = wire.Some(uint32(0)) }), `header: ttl milliseconds "0"
 properties: message-id string "m"
 body: data bytes "5"
 `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if d := cmp.Diff(tc.want, told(tc.said)); d != "" {
+			if d := cmp.Diff(tc.want, sections(tc.original)); d != "" {
 				t.Error(d)
 			}
 		})

@@ -84,7 +84,7 @@ func TestBegin(t *testing.T) {
 func TestBeginBreaksOff(t *testing.T) {
 	w := start(t)
 	w.CreateQueue("q", engine.Config{})
-	big := said(func(s *spoken) { s.Body = []string{strings.Repeat("x", 100_000)} }).encode()
+	big := variant(func(s *spoken) { s.Body = []string{strings.Repeat("x", 100_000)} }).encode()
 	gone := errors.New("the link is gone")
 	if err := w.arrive("q", big, gone); !errors.Is(err, gone) {
 		t.Errorf("%v", err)
@@ -96,7 +96,7 @@ func TestBeginBreaksOff(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := w.arrive("q", append(said(func(s *spoken) { s.Body = []string{"x"} }).encode(), 0x00, 0x53, 0x78, 0xc1, 4, 2, 0x53, 1, 0x40), nil); err == nil {
+	if err := w.arrive("q", append(variant(func(s *spoken) { s.Body = []string{"x"} }).encode(), 0x00, 0x53, 0x78, 0xc1, 4, 2, 0x53, 1, 0x40), nil); err == nil {
 		t.Error("a footer with a number for a key was taken")
 	}
 	if rows := must[[]engine.Row](t)(w.Peek(w.Context(), "q", 1, 9, "")); len(rows) != 0 {
@@ -110,10 +110,10 @@ func TestBeginBreaksOff(t *testing.T) {
 // A body is encoded the same from memory and as a stream.
 func TestStream(t *testing.T) {
 	for name, s := range map[string]spoken{
-		"one": plain, "several": sender(), "none": said(func(s *spoken) { s.Kind, s.Body = wire.NoBody, nil }),
-		"sequences": said(func(s *spoken) { s.Kind, s.Body = wire.SequenceBody, []string{"\x45", "\xc0\x02\x01\x40", "\x45"} }),
-		"a value":   said(func(s *spoken) { s.Kind, s.Body = wire.ValueBody, []string{"\x40"} }),
-		"long":      said(func(s *spoken) { s.Body = []string{strings.Repeat("x", 300), strings.Repeat("y", 255)} }),
+		"one": plain, "several": sender(), "none": variant(func(s *spoken) { s.Kind, s.Body = wire.NoBody, nil }),
+		"sequences": variant(func(s *spoken) { s.Kind, s.Body = wire.SequenceBody, []string{"\x45", "\xc0\x02\x01\x40", "\x45"} }),
+		"a value":   variant(func(s *spoken) { s.Kind, s.Body = wire.ValueBody, []string{"\x40"} }),
+		"long":      variant(func(s *spoken) { s.Body = []string{strings.Repeat("x", 300), strings.Repeat("y", 255)} }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			packed, body := submit(t, must[broker.Outgoing](t)(codec.DecodeMessage(s.encode())))
@@ -141,7 +141,7 @@ func TestStream(t *testing.T) {
 
 // A body that has been changed since it was sent is one section.
 func TestOtherBody(t *testing.T) {
-	none := said(func(s *spoken) { s.Kind, s.Body = wire.NoBody, nil })
+	none := variant(func(s *spoken) { s.Kind, s.Body = wire.NoBody, nil })
 	for name, was := range map[string]broker.Outgoing{
 		"several": must[broker.Outgoing](t)(codec.DecodeMessage(sender().encode())), "none": must[broker.Outgoing](t)(codec.DecodeMessage(none.encode())),
 		"a size that is none": {Content: engine.Content{Wire: "\x0e\x0b\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"}},
@@ -163,7 +163,7 @@ func TestOtherBody(t *testing.T) {
 func TestEnvelopeAgain(t *testing.T) {
 	var e codec.Envelope
 	var buffer []byte
-	for _, s := range []spoken{sender(), plain, said(func(s *spoken) { s.Kind, s.Body = wire.NoBody, nil }), sender()} {
+	for _, s := range []spoken{sender(), plain, variant(func(s *spoken) { s.Kind, s.Body = wire.NoBody, nil }), sender()} {
 		packed, body := submit(t, must[broker.Outgoing](t)(codec.DecodeMessage(s.encode())))
 		d := stored(packed)
 		var fresh codec.Envelope
@@ -200,7 +200,7 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-func TestTold(t *testing.T) {
+func TestAMQPError(t *testing.T) {
 	for err, want := range map[error]struct {
 		cond   string
 		status int32

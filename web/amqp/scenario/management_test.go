@@ -12,7 +12,7 @@ import (
 )
 
 // manageIt runs a command by a request to $management.
-func (d *door) manageIt(c enginetest.Command) ([]string, error) {
+func (d *executor) manageIt(c enginetest.Command) ([]string, error) {
 	switch c.Name {
 	case "renew":
 		p := d.delivered[c.Arg(0)]
@@ -65,7 +65,7 @@ func (d *door) manageIt(c enginetest.Command) ([]string, error) {
 // lastDate is the end of the year 9999, which clients send as a wildcard.
 const lastDate = 253402300799999
 
-func (d *door) ask(by *caller, path, operation string, body value.Properties) (value.Properties, error) {
+func (d *executor) ask(by *caller, path, operation string, body value.Properties) (value.Properties, error) {
 	got, why, err := by.ask(path, operation, nil, body)
 	if err == nil {
 		err = refusal(why)
@@ -73,7 +73,7 @@ func (d *door) ask(by *caller, path, operation string, body value.Properties) (v
 	return got, err
 }
 
-func (d *door) state(c enginetest.Command) ([]string, error) {
+func (d *executor) state(c enginetest.Command) ([]string, error) {
 	r := d.named[c.Arg(0)]
 	text, sets := c.Options["set"]
 	body := inSession(nil, r.session)
@@ -98,7 +98,7 @@ func (d *door) state(c enginetest.Command) ([]string, error) {
 	return nil, err
 }
 
-func (d *door) sessions(c enginetest.Command) ([]string, error) {
+func (d *executor) sessions(c enginetest.Command) ([]string, error) {
 	skip, err := amount(c, "skip")
 	if c.Options["skip"] == "" {
 		skip = 0
@@ -159,7 +159,7 @@ func numbers(c enginetest.Command) (value.Properties, error) {
 	return value.Properties{{Name: "sequence-numbers", Value: value.OfRaw(wire.AppendArray(nil, value.Long, all...))}}, err
 }
 
-func (d *door) peek(c enginetest.Command) (lines []string, err error) {
+func (d *executor) peek(c enginetest.Command) (lines []string, err error) {
 	from := int64(0)
 	if text := c.Options["from"]; text != "" {
 		if from, err = strconv.ParseInt(strings.TrimPrefix(text, "#"), 10, 64); err != nil {
@@ -190,7 +190,7 @@ func (d *door) peek(c enginetest.Command) (lines []string, err error) {
 	return lines, err
 }
 
-func (d *door) fetch(c enginetest.Command) (lines []string, err error) {
+func (d *executor) fetch(c enginetest.Command) (lines []string, err error) {
 	by, mode := d.main, uint32(1)
 	body, err := numbers(c)
 	if err != nil {
@@ -235,7 +235,7 @@ func (d *door) fetch(c enginetest.Command) (lines []string, err error) {
 }
 
 // schedule schedules messages and returns their sequence numbers.
-func (d *door) schedule(c enginetest.Command, m draft, all [][]byte) ([]string, error) {
+func (d *executor) schedule(c enginetest.Command, m draft, all [][]byte) ([]string, error) {
 	var list []value.Value
 	for i, message := range all {
 		entry := value.Properties{
@@ -261,7 +261,7 @@ func (d *door) schedule(c enginetest.Command, m draft, all [][]byte) ([]string, 
 	return []string{strings.Join(texts, " ")}, err
 }
 
-func (d *door) rules(c enginetest.Command) error {
+func (d *executor) rules(c enginetest.Command) error {
 	for _, name := range c.Args[1:] {
 		operation, body := "remove-rule", value.Properties{{Name: "rule-name", Value: value.OfString(strings.TrimLeft(name, "+-"))}}
 		if strings.HasPrefix(name, "+") {

@@ -15,7 +15,7 @@ import (
 )
 
 // attach attaches a receiving link.
-func (d *door) attach(by *caller, c enginetest.Command, change func(*wire.Attach)) (*receiver, error) {
+func (d *executor) attach(by *caller, c enginetest.Command, change func(*wire.Attach)) (*receiver, error) {
 	r := &receiver{by: by, path: c.Path(0), deletes: slices.Contains(c.Args, "delete")}
 	a := amqptest.ReceiverAttach(0, r.path)
 	if r.deletes {
@@ -29,7 +29,7 @@ func (d *door) attach(by *caller, c enginetest.Command, change func(*wire.Attach
 	return r, err
 }
 
-func (d *door) receive(c enginetest.Command) ([]string, error) {
+func (d *executor) receive(c enginetest.Command) ([]string, error) {
 	n, err := amount(c, "n")
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (d *door) receive(c enginetest.Command) ([]string, error) {
 const nothing = "nothing"
 
 // drain returns up to n messages that a receiver gets without waiting.
-func (d *door) drain(r *receiver, n int, last *end) ([]string, error) {
+func (d *executor) drain(r *receiver, n int, last *end) ([]string, error) {
 	var err error
 	if !d.together {
 		err = r.by.credit(r.link, uint32(n), false)
@@ -72,7 +72,7 @@ func (d *door) drain(r *receiver, n int, last *end) ([]string, error) {
 }
 
 // unpack returns the messages that a receiver got, as lines.
-func (d *door) unpack(r *receiver, last *end) (lines []string, err error) {
+func (d *executor) unpack(r *receiver, last *end) (lines []string, err error) {
 	for _, t := range r.link.got {
 		l, err := d.letter(t.Payload, r.path)
 		if err != nil {
@@ -108,11 +108,11 @@ func guid(b [16]byte) (id [16]byte) {
 	return id
 }
 
-func (d *door) letter(b []byte, path string) (letter, error) {
+func (d *executor) letter(b []byte, path string) (letter, error) {
 	return read(b, time.Now().Truncate(time.Millisecond), !engine.Path(path).IsDeadLetter())
 }
 
-func (d *door) open(c enginetest.Command) error {
+func (d *executor) open(c enginetest.Command) error {
 	n, err := amount(c, "credit")
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func (d *door) open(c enginetest.Command) error {
 	return err
 }
 
-func (d *door) got(c enginetest.Command) ([]string, error) {
+func (d *executor) got(c enginetest.Command) ([]string, error) {
 	r := d.named[c.Arg(0)]
 	if err := r.by.hear(); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (d *door) got(c enginetest.Command) ([]string, error) {
 	return d.unpack(r, nil)
 }
 
-func (d *door) accept(c enginetest.Command) ([]string, error) {
+func (d *executor) accept(c enginetest.Command) ([]string, error) {
 	by, err := d.connect()
 	if err != nil {
 		return nil, err
@@ -187,7 +187,7 @@ func (d *door) accept(c enginetest.Command) ([]string, error) {
 
 const sessionFilter = "com.microsoft:session-filter"
 
-func (d *door) take(c enginetest.Command) ([]string, error) {
+func (d *executor) take(c enginetest.Command) ([]string, error) {
 	n, err := amount(c, "n")
 	if err != nil {
 		return nil, err
@@ -202,7 +202,7 @@ func (d *door) take(c enginetest.Command) ([]string, error) {
 	return d.drain(r, n, nil)
 }
 
-func (d *door) leave(c enginetest.Command) error {
+func (d *executor) leave(c enginetest.Command) error {
 	r := d.named[c.Arg(0)]
 	if c.Name == "leave" {
 		r.by.farewell = &wire.Close{}

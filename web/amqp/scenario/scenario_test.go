@@ -87,7 +87,7 @@ func tell(t *testing.T, m manner, story *enginetest.Scenario, used map[string]in
 	house := enginetest.NewOperator(func(l engine.Limits) (*broker.Broker, error) {
 		return broker.Open(t.Context(), func(context.Context) (engine.Store, error) { return new(memory.Store), nil }, broker.Options{Limits: &l, NoSweep: m.lazy})
 	})
-	d := &door{
+	d := &executor{
 		manner: m, t: t, broker: house.Broker, senders: map[string]*end{}, named: map[string]*receiver{},
 		delivered: map[string]*parcel{}, begun: map[string][]byte{},
 	}

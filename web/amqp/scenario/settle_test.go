@@ -12,7 +12,7 @@ import (
 
 // settle settles the latest delivery of a body on its link, or at $management if the link
 // has already settled it.
-func (d *door) settle(c enginetest.Command) error {
+func (d *executor) settle(c enginetest.Command) error {
 	p := d.delivered[c.Arg(0)]
 	if p == nil {
 		return fmt.Errorf("nobody received %q", c.Arg(0))
@@ -44,7 +44,7 @@ func (d *door) settle(c enginetest.Command) error {
 }
 
 // let detaches a link when all of its deliveries are settled.
-func (d *door) let(p *parcel) error {
+func (d *executor) let(p *parcel) error {
 	if p.last == nil {
 		return nil
 	}
@@ -99,7 +99,7 @@ func settled(asked, got wire.State) error {
 	return nil
 }
 
-func (d *door) settleAtManagement(c enginetest.Command, p *parcel) error {
+func (d *executor) settleAtManagement(c enginetest.Command, p *parcel) error {
 	status, ok := map[string]string{"complete": "completed", "abandon": "abandoned", "defer": "defered", "dead-letter": "suspended"}[c.Name]
 	if !ok {
 		return fmt.Errorf("%s, but not on the link that it came on: %w", c.Name, enginetest.ErrUnsupported)
@@ -143,7 +143,7 @@ func inSession(body value.Properties, id wire.Opt[string]) value.Properties {
 }
 
 // transact declares and discharges transactions.
-func (d *door) transact(c enginetest.Command) ([]string, error) {
+func (d *executor) transact(c enginetest.Command) ([]string, error) {
 	if d.coordinator == nil {
 		l, err := d.main.attach(amqptest.CoordinatorAttach(0))
 		if err != nil {

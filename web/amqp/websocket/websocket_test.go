@@ -63,12 +63,12 @@ func TestAt(t *testing.T) {
 func TestMessagesAreAStream(t *testing.T) {
 	ended := make(chan error, 1)
 	ws := dial(t, serving(t, echo(ended)))
-	said := make([]byte, 200<<10)
-	_, _ = rand.Read(said)
+	body := make([]byte, 200<<10)
+	_, _ = rand.Read(body)
 	written := make(chan struct{})
 	go func() { // waited for below
 		defer close(written)
-		for rest, n := said, 0; len(rest) > 0; n = (n*7 + 1) % 9001 { // includes empty messages
+		for rest, n := body, 0; len(rest) > 0; n = (n*7 + 1) % 9001 { // includes empty messages
 			k := min(n, len(rest))
 			if err := ws.WriteMessage(websocket.BinaryMessage, rest[:k]); err != nil {
 				return
@@ -77,7 +77,7 @@ func TestMessagesAreAStream(t *testing.T) {
 		}
 	}()
 	var heard bytes.Buffer
-	for heard.Len() < len(said) {
+	for heard.Len() < len(body) {
 		kind, p, err := ws.ReadMessage()
 		if err != nil || kind != websocket.BinaryMessage {
 			t.Fatal(kind, err)
@@ -85,7 +85,7 @@ func TestMessagesAreAStream(t *testing.T) {
 		heard.Write(p)
 	}
 	<-written
-	if !bytes.Equal(heard.Bytes(), said) {
+	if !bytes.Equal(heard.Bytes(), body) {
 		t.Error("what came back is something else")
 	}
 	if err := ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseGoingAway, "")); err != nil {
@@ -216,8 +216,8 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// TestWhoIsLetIn tries all kinds of requests for a WebSocket.
-func TestWhoIsLetIn(t *testing.T) {
+// TestHandshake tries all kinds of requests for a WebSocket.
+func TestHandshake(t *testing.T) {
 	address := serving(t, func(c net.Conn) { _ = c.Close() })
 	host := strings.TrimPrefix(strings.TrimSuffix(address, amqpsocket.Path), "ws://")
 	for name, tc := range map[string]struct {
@@ -286,13 +286,13 @@ func TestAllowOrigin(t *testing.T) {
 			t.Errorf("%q: %v, %v", origin, answer, err)
 			continue
 		}
-		said, err := io.ReadAll(answer.Body)
+		body, err := io.ReadAll(answer.Body)
 		answer.Body.Close()
 		if err != nil {
 			t.Error(err)
 		}
-		if want == 403 && strings.Contains(origin, "://") && !strings.Contains(string(said), "--allow-origin "+origin) {
-			t.Errorf("%q is told %q", origin, said)
+		if want == 403 && strings.Contains(origin, "://") && !strings.Contains(string(body), "--allow-origin "+origin) {
+			t.Errorf("%q is told %q", origin, body)
 		}
 	}
 	for text, want := range map[string]string{

@@ -54,12 +54,12 @@ const maxName = 100
 
 // name returns a user's name; ok is false if the claim has none.
 func (c claims) name(claim string) (string, bool) {
-	said := c.text(claim)
+	name := c.text(claim)
 	if claim == "" {
-		said = cmp.Or(c.text("preferred_username"), c.text("email"), c.text("sub"))
+		name = cmp.Or(c.text("preferred_username"), c.text("email"), c.text("sub"))
 	}
-	said = cleanText(said, maxName)
-	return said, said != ""
+	name = cleanText(name, maxName)
+	return name, name != ""
 }
 
 // role returns the highest role that the rules give for the values of the claim.

@@ -33,7 +33,7 @@ type Handler struct {
 	UserName func(name string) string
 	// StartSession starts a session of a user who has signed in, which lasts no longer than SessionLifetime,
 	// and records it.
-	StartSession    func(w http.ResponseWriter, r *http.Request, who auth.Caller)
+	StartSession    func(w http.ResponseWriter, r *http.Request, caller auth.Caller)
 	SessionLifetime time.Duration
 	// ReturnPath returns the address to return to: to if it is one of this server's, else its
 	// first page.
@@ -47,9 +47,9 @@ type Handler struct {
 	// the provider named one.
 	Failed func(r *http.Request, name, with string, why error)
 	// ShowFailure shows the failure to the user. Why is down, denied, role or state, or doubt if
-	// the provider cannot be trusted; name is the provider's name, said its reason, which is
+	// the provider cannot be trusted; name is the provider's name, reason its explanation, which is
 	// untrusted text, and to the page that the user asked for.
-	ShowFailure func(c echo.Context, status int, why, name, said, to string) error
+	ShowFailure func(c echo.Context, status int, why, name, reason, to string) error
 	// SignOutPath is the address where users sign out here, and SignedOutPath the page for users who come
 	// back from signing out at the provider.
 	SignOutPath, SignedOutPath string
@@ -128,25 +128,25 @@ func (d *Handler) finish(c echo.Context) error {
 	if q := r.URL.Query(); q.Get("state") == signedOutState && !q.Has("code") && !q.Has("error") {
 		return c.Redirect(http.StatusSeeOther, d.SignedOutPath)
 	}
-	who, err := d.Provider.Finish(c.Response(), r)
+	user, err := d.Provider.Finish(c.Response(), r)
 	if err != nil {
-		return d.showError(c, err, who)
+		return d.showError(c, err, user)
 	}
 	if d.Succeeded != nil {
 		d.Succeeded(c.Response(), r)
 	}
-	d.StartSession(c.Response(), r, auth.Caller{Name: d.UserName(who.Name), Subject: who.Subject, Role: who.Role, Method: auth.OIDC})
-	d.keepHint(c.Response(), r, who.Hint)
-	return c.Redirect(http.StatusSeeOther, d.ReturnPath(who.ReturnTo))
+	d.StartSession(c.Response(), r, auth.Caller{Name: d.UserName(user.Name), Subject: user.Subject, Role: user.Role, Method: auth.OIDC})
+	d.keepHint(c.Response(), r, user.Hint)
+	return c.Redirect(http.StatusSeeOther, d.ReturnPath(user.ReturnTo))
 }
 
 // showError shows why a sign-in failed. The log has the details.
-func (d *Handler) showError(c echo.Context, err error, who User) error {
-	d.Failed(c.Request(), who.Name, d.Provider.Title(), err)
-	status, why, said := http.StatusForbidden, "doubt", ""
+func (d *Handler) showError(c echo.Context, err error, user User) error {
+	d.Failed(c.Request(), user.Name, d.Provider.Title(), err)
+	status, why, reason := http.StatusForbidden, "doubt", ""
 	switch denial, denied := errors.AsType[*Denial](err); {
 	case denied:
-		why, said = "denied", cleanText(denial.Error(), 200)
+		why, reason = "denied", cleanText(denial.Error(), 200)
 	case errors.Is(err, ErrUnavailable):
 		status, why = http.StatusServiceUnavailable, "down"
 	case errors.Is(err, ErrNoRole):
@@ -154,5 +154,5 @@ func (d *Handler) showError(c echo.Context, err error, who User) error {
 	case errors.Is(err, ErrState):
 		why = "state"
 	}
-	return d.ShowFailure(c, status, why, d.Provider.Title(), said, d.ReturnPath(who.ReturnTo))
+	return d.ShowFailure(c, status, why, d.Provider.Title(), reason, d.ReturnPath(user.ReturnTo))
 }

@@ -29,9 +29,9 @@ func TestBeginsWhereItEnds(t *testing.T) {
 		"by a proxy's":       {"https://bus.example", "10.0.0.7:8080", "/login/openid?led=&to=%2F", ""},
 		"as everybody calls": {"", "127.0.0.1:8080", "/login/openid", ""},
 	} {
-		e, told := echo.New(), 0
+		e, failures := echo.New(), 0
 		d := &oidc.Handler{Provider: p, PublicURL: tc.at, Failed: func(_ *http.Request, name, with string, why error) {
-			if told++; name != "" || with != "127.0.0.1:1" || !errors.Is(why, oidc.ErrUnavailable) {
+			if failures++; name != "" || with != "127.0.0.1:1" || !errors.Is(why, oidc.ErrUnavailable) {
 				t.Errorf("%s %s %v", name, with, why)
 			}
 		}, ShowFailure: func(c echo.Context, status int, _, _, _, _ string) error { return c.NoContent(status) }, ReturnPath: func(to string) string {
@@ -45,8 +45,8 @@ func TestBeginsWhereItEnds(t *testing.T) {
 		r.Host = tc.host
 		e.ServeHTTP(got, r)
 		// The provider is down: a browser that would be sent there sees the error.
-		if to := got.Header().Get("Location"); to != tc.want || tc.want == "" && (got.Code != http.StatusServiceUnavailable || told != 1) {
-			t.Errorf("%s: %d to %q, want %q; told %d times", name, got.Code, to, tc.want, told)
+		if to := got.Header().Get("Location"); to != tc.want || tc.want == "" && (got.Code != http.StatusServiceUnavailable || failures != 1) {
+			t.Errorf("%s: %d to %q, want %q; told %d times", name, got.Code, to, tc.want, failures)
 		}
 	}
 }

@@ -217,36 +217,36 @@ func (p *Provider) Finish(w http.ResponseWriter, r *http.Request) (User, error) 
 	if !ok || len(r.URL.RawQuery) > 4*maxCode || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(b.State)) != 1 || !p.finishOnce(b) {
 		return User{}, ErrState
 	}
-	who := User{ReturnTo: b.ReturnTo}
+	user := User{ReturnTo: b.ReturnTo}
 	if iss := q.Get("iss"); iss != "" && iss != p.c.Issuer { // RFC 9207
-		return who, fmt.Errorf("%w: the answer comes from the issuer %q", ErrToken, iss)
+		return user, fmt.Errorf("%w: the answer comes from the issuer %q", ErrToken, iss)
 	}
 	code := q.Get("code")
-	if said := q.Get("error"); said != "" || code == "" || len(code) > maxCode {
-		return who, &Denial{Code: said, Text: q.Get("error_description")}
+	if failure := q.Get("error"); failure != "" || code == "" || len(code) > maxCode {
+		return user, &Denial{Code: failure, Text: q.Get("error_description")}
 	}
 	f, err := p.discover(ctx, requestTimeout)
 	if err != nil {
-		return who, err
+		return user, err
 	}
 	c, hint, err := p.exchangeCode(ctx, f, b, code)
 	if err != nil {
-		return who, err
+		return user, err
 	}
-	who.Hint = hint
+	user.Hint = hint
 	sub := c.text("sub")
 	if sub == "" {
-		return who, fmt.Errorf("%w: they have no subject", ErrToken)
+		return user, fmt.Errorf("%w: they have no subject", ErrToken)
 	}
-	who.Subject = p.subject(sub)
-	who.Role = c.role(p.c.RoleClaim, p.c.Roles)
-	if who.Name, ok = c.name(p.c.NameClaim); !ok {
-		return who, fmt.Errorf("%w: they have no valid user name", ErrToken)
+	user.Subject = p.subject(sub)
+	user.Role = c.role(p.c.RoleClaim, p.c.Roles)
+	if user.Name, ok = c.name(p.c.NameClaim); !ok {
+		return user, fmt.Errorf("%w: they have no valid user name", ErrToken)
 	}
-	if who.Role == auth.None {
-		return who, ErrNoRole
+	if user.Role == auth.None {
+		return user, ErrNoRole
 	}
-	return who, nil
+	return user, nil
 }
 
 // exchangeCode exchanges a code for the user's claims and the ID token with them.

@@ -83,9 +83,9 @@ func (w *world) begin() string {
 // finish returns the user of a browser that comes back from the provider.
 func (w *world) finish(back string) (oidc.User, error) {
 	r, answer := w.visit(back)
-	who, err := w.ours.Finish(answer, r)
+	user, err := w.ours.Finish(answer, r)
 	w.keep(answer)
-	return who, err
+	return user, err
 }
 
 // through signs a user in while the provider has a fault.
@@ -105,8 +105,8 @@ func TestBegunAtAnother(t *testing.T) {
 		back := w.theirs.SignIn(w.begin(), "ana")
 		w.again()
 		w.ours.ShareKey([32]byte{key})
-		if who, err := w.finish(back); !errors.Is(err, want) || who.Name == "ana" != (want == nil) {
-			t.Errorf("at one with the key %d: %+v, %v", key, who, err)
+		if user, err := w.finish(back); !errors.Is(err, want) || user.Name == "ana" != (want == nil) {
+			t.Errorf("at one with the key %d: %+v, %v", key, user, err)
 		}
 	}
 }
@@ -128,20 +128,20 @@ func TestSignIn(t *testing.T) {
 		"a subject":        {map[string]any{"roles": "team", "preferred_username": 5}, oidc.User{Name: "id-ana", Role: auth.Operator}, nil},
 		"a hostile name":   {map[string]any{"roles": "team", "preferred_username": "a\u202e\x00\n<b>" + strings.Repeat("é", 200)}, oidc.User{Name: "a<b>" + strings.Repeat("é", 96), Role: auth.Operator}, nil},
 	} {
-		who, err := w.through("ana", oidctest.Trouble{Claims: tc.claims})
+		user, err := w.through("ana", oidctest.Trouble{Claims: tc.claims})
 		if !errors.Is(err, tc.err) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if tc.err != nil {
 			continue
 		}
-		if who.Hint == "" {
+		if user.Hint == "" {
 			t.Errorf("%s: there is nothing to sign out with", name)
 		}
 		tc.want.Subject = w.theirs.Issuer + " id-ana"
-		tc.want.ReturnTo, who.Hint = "/n/default/queues", ""
-		if who != tc.want {
-			t.Errorf("%s: %+v", name, who)
+		tc.want.ReturnTo, user.Hint = "/n/default/queues", ""
+		if user != tc.want {
+			t.Errorf("%s: %+v", name, user)
 		}
 	}
 }
@@ -149,24 +149,24 @@ func TestSignIn(t *testing.T) {
 // TestOtherClaims: claims may be nested, and have addresses as names; and * matches every
 // user.
 func TestOtherClaims(t *testing.T) {
-	for claim, told := range map[string]map[string]any{
+	for claim, claims := range map[string]map[string]any{
 		"realm_access.roles":        {"realm_access": map[string]any{"roles": []string{"team"}}},
 		"https://example.com/roles": {"https://example.com/roles": []string{"team"}},
 		"groups":                    {"groups": []string{"team"}},
 	} {
 		w := start(t, func(c *oidc.Config) { c.RoleClaim, c.NameClaim = claim, "nick" })
-		told["nick"] = "nan"
-		if who, err := w.through("ana", oidctest.Trouble{Claims: told}); who.Role != auth.Operator || who.Name != "nan" || err != nil {
-			t.Errorf("%s: %+v, %v", claim, who, err)
+		claims["nick"] = "nan"
+		if user, err := w.through("ana", oidctest.Trouble{Claims: claims}); user.Role != auth.Operator || user.Name != "nan" || err != nil {
+			t.Errorf("%s: %+v, %v", claim, user, err)
 		}
-		delete(told, "nick")
-		if _, err := w.through("ana", oidctest.Trouble{Claims: told}); !errors.Is(err, oidc.ErrToken) {
+		delete(claims, "nick")
+		if _, err := w.through("ana", oidctest.Trouble{Claims: claims}); !errors.Is(err, oidc.ErrToken) {
 			t.Errorf("without a name: %v", err)
 		}
 	}
 	w := start(t, func(c *oidc.Config) { c.Roles = []oidc.Rule{{Value: "*", Role: auth.Viewer}} })
-	if who, err := w.through("ana", oidctest.Trouble{}); who.Role != auth.Viewer || err != nil {
-		t.Errorf("everybody: %+v, %v", who, err)
+	if user, err := w.through("ana", oidctest.Trouble{}); user.Role != auth.Viewer || err != nil {
+		t.Errorf("everybody: %+v, %v", user, err)
 	}
 }
 
@@ -181,9 +181,9 @@ func TestUserInfo(t *testing.T) {
 		"nothing there":    {map[string]any{"x": 1}, oidc.ErrNoRole},
 	} {
 		w := start(t)
-		who, err := w.through("ana", oidctest.Trouble{Info: tc.info})
-		if !errors.Is(err, tc.err) || err == nil && (who.Role != auth.Operator || who.Name != "ana") {
-			t.Errorf("%s: %+v, %v", name, who, err)
+		user, err := w.through("ana", oidctest.Trouble{Info: tc.info})
+		if !errors.Is(err, tc.err) || err == nil && (user.Role != auth.Operator || user.Name != "ana") {
+			t.Errorf("%s: %+v, %v", name, user, err)
 		}
 	}
 }
@@ -209,8 +209,8 @@ func TestTokensThatCannotBeTrusted(t *testing.T) {
 			is.Claims = map[string]any{}
 		}
 		is.Claims["roles"] = "ops"
-		if who, err := w.through("ana", is); !errors.Is(err, oidc.ErrToken) || who.Role != auth.None || who.Name != "" {
-			t.Errorf("%s: %+v, %v", name, who, err)
+		if user, err := w.through("ana", is); !errors.Is(err, oidc.ErrToken) || user.Role != auth.None || user.Name != "" {
+			t.Errorf("%s: %+v, %v", name, user, err)
 		}
 	}
 	for name, claims := range map[string]map[string]any{
@@ -218,8 +218,8 @@ func TestTokensThatCannotBeTrusted(t *testing.T) {
 		"an authorized party":    {"azp": "mayfly", "aud": []string{"mayfly", "another"}},
 	} {
 		claims["roles"] = "ops"
-		if who, err := w.through("ana", oidctest.Trouble{Claims: claims}); who.Role != auth.Admin || err != nil {
-			t.Errorf("%s: %+v, %v", name, who, err)
+		if user, err := w.through("ana", oidctest.Trouble{Claims: claims}); user.Role != auth.Admin || err != nil {
+			t.Errorf("%s: %+v, %v", name, user, err)
 		}
 	}
 }
@@ -233,8 +233,8 @@ func TestState(t *testing.T) {
 	refuse := func(name, back string, jar ...*http.Cookie) {
 		t.Helper()
 		w.jar = jar
-		if who, err := w.finish(back); !errors.Is(err, oidc.ErrState) {
-			t.Errorf("%s: %+v, %v", name, who, err)
+		if user, err := w.finish(back); !errors.Is(err, oidc.ErrState) {
+			t.Errorf("%s: %+v, %v", name, user, err)
 		}
 	}
 	refuse("another browser", back)
@@ -264,8 +264,8 @@ func TestState(t *testing.T) {
 		t.Error("after a restart:", err)
 	}
 	w.jar = jar
-	if who, err := w.finish(back); who.Role != auth.Admin || err != nil {
-		t.Fatal(who, err)
+	if user, err := w.finish(back); user.Role != auth.Admin || err != nil {
+		t.Fatal(user, err)
 	}
 	if len(w.jar) != 0 {
 		t.Error("the cookie stays", w.jar)
@@ -281,15 +281,15 @@ func TestDenied(t *testing.T) {
 	w := start(t)
 	to := w.begin()
 	state := mustQuery(t, to).Get("state")
-	who, err := w.finish(redirect + "?" + url.Values{"state": {state}, "error": {"access_denied"}, "error_description": {"<b>No</b>"}}.Encode())
-	if d, ok := errors.AsType[*oidc.Denial](err); !ok || d.Code != "access_denied" || d.Text != "<b>No</b>" || who.ReturnTo != "/n/default/queues" {
-		t.Error(who, err)
+	user, err := w.finish(redirect + "?" + url.Values{"state": {state}, "error": {"access_denied"}, "error_description": {"<b>No</b>"}}.Encode())
+	if d, ok := errors.AsType[*oidc.Denial](err); !ok || d.Code != "access_denied" || d.Text != "<b>No</b>" || user.ReturnTo != "/n/default/queues" {
+		t.Error(user, err)
 	}
 	for name, add := range map[string]url.Values{
 		"no code": {}, "a large code": {"code": {strings.Repeat("x", 5000)}}, "a wrong code": {"code": {"ory_ac_x.y"}},
 	} {
 		add.Set("state", mustQuery(t, w.begin()).Get("state"))
-		if who, err := w.finish(redirect + "?" + add.Encode()); !errors.Is(err, oidc.ErrDenied) || who.Role != auth.None {
+		if user, err := w.finish(redirect + "?" + add.Encode()); !errors.Is(err, oidc.ErrDenied) || user.Role != auth.None {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -308,8 +308,8 @@ func mustQuery(t *testing.T, at string) url.Values {
 	return u.Query()
 }
 
-// TestWhatIsAsked checks the authorization request and the cookie of a sign-in.
-func TestWhatIsAsked(t *testing.T) {
+// TestAuthorizationRequest checks the authorization request and the cookie of a sign-in.
+func TestAuthorizationRequest(t *testing.T) {
 	w := start(t)
 	q := mustQuery(t, w.begin())
 	for name, want := range map[string]string{
@@ -338,12 +338,12 @@ func TestWhatIsAsked(t *testing.T) {
 // TestSecretInHeader: the client sends its secret as the provider wants.
 func TestSecretInHeader(t *testing.T) {
 	w := start(t)
-	if who, err := w.through("ana", oidctest.Trouble{Basic: true, Claims: map[string]any{"roles": "ops"}}); who.Role != auth.Admin || err != nil {
-		t.Error(who, err)
+	if user, err := w.through("ana", oidctest.Trouble{Basic: true, Claims: map[string]any{"roles": "ops"}}); user.Role != auth.Admin || err != nil {
+		t.Error(user, err)
 	}
 	w = start(t, func(c *oidc.Config) { c.Secret = "wrong" })
-	if who, err := w.through("ana", oidctest.Trouble{Claims: map[string]any{"roles": "ops"}}); !errors.Is(err, oidc.ErrDenied) {
-		t.Error(who, err)
+	if user, err := w.through("ana", oidctest.Trouble{Claims: map[string]any{"roles": "ops"}}); !errors.Is(err, oidc.ErrDenied) {
+		t.Error(user, err)
 	}
 }
 
@@ -351,8 +351,8 @@ func TestSecretInHeader(t *testing.T) {
 func TestKeyRotation(t *testing.T) {
 	w := start(t)
 	for range 3 {
-		if who, err := w.through("ana", oidctest.Trouble{Rotate: true, Claims: map[string]any{"roles": "ops"}}); who.Role != auth.Admin || err != nil {
-			t.Error(who, err)
+		if user, err := w.through("ana", oidctest.Trouble{Rotate: true, Claims: map[string]any{"roles": "ops"}}); user.Role != auth.Admin || err != nil {
+			t.Error(user, err)
 		}
 	}
 }
@@ -405,9 +405,9 @@ func eventually(t *testing.T, is func() bool) {
 	}
 }
 
-// TestNobodyThere: a provider that does not answer delays a request only briefly, and
+// TestUnresponsiveProvider: a provider that does not answer delays a request only briefly, and
 // redirects to other hosts are not followed.
-func TestNobodyThere(t *testing.T) {
+func TestUnresponsiveProvider(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // several servers: that requires only the provider's document, which is requested if it is not
 // known yet. The hint, an ID token, saves the user a confirmation at the provider, and some
 // providers require it. It is in a cookie that the browser sends only to Handler.SignOutPath,
-// and not with the session on a board that servers share. All servers read the whole board every
+// and not with the session in a note store that servers share. All servers read the whole note store every
 // second, where ten thousand tokens of some kilobytes are too much, and people who can read the
 // database and its backups need not see the names, addresses and groups that a provider reveals.
 // If the cookie is gone, or the token is too large for one, the provider asks the user.
@@ -42,21 +42,21 @@ func (d *Handler) setHint(w http.ResponseWriter, r *http.Request, hint string, a
 
 // SignOutURL returns where a user who has just signed out here, with a request to SignOutPath, also signs
 // out of the provider; see [Provider.SignOutURL]. It deletes the hint in the browser.
-func (d *Handler) SignOutURL(w http.ResponseWriter, r *http.Request, who auth.Caller) (string, error) {
+func (d *Handler) SignOutURL(w http.ResponseWriter, r *http.Request, caller auth.Caller) (string, error) {
 	hint := ""
 	if c, err := r.Cookie(hintCookie); err == nil {
 		hint = c.Value
 		d.setHint(w, r, "", -1)
 	}
-	return d.Provider.SignOutURL(r.Context(), who, hint, d.redirectURI(r))
+	return d.Provider.SignOutURL(r.Context(), caller, hint, d.redirectURI(r))
 }
 
 // SignOutURL returns where a user who has signed out here signs out of the provider, which then
 // redirects the browser to redirect, with the state signed-out (OpenID Connect RP-Initiated
 // Logout 1.0). It returns "" if the provider has no such address, or the user has not signed
 // in there. A hint about another user is ignored. The error is ErrUnavailable.
-func (p *Provider) SignOutURL(ctx context.Context, who auth.Caller, hint, redirect string) (string, error) {
-	if who.Method != auth.OIDC || !strings.HasPrefix(who.Subject, p.subject("")) {
+func (p *Provider) SignOutURL(ctx context.Context, caller auth.Caller, hint, redirect string) (string, error) {
+	if caller.Method != auth.OIDC || !strings.HasPrefix(caller.Subject, p.subject("")) {
 		return "", nil
 	}
 	f, err := p.discover(ctx, signOutTimeout)
@@ -68,7 +68,7 @@ func (p *Provider) SignOutURL(ctx context.Context, who auth.Caller, hint, redire
 		return "", nil //nolint:nilerr // without a usable address there is no sign-out
 	}
 	q := u.Query()
-	if t, err := f.hintVerifier.Verify(ctx, hint); err == nil && p.subject(t.Subject) == who.Subject {
+	if t, err := f.hintVerifier.Verify(ctx, hint); err == nil && p.subject(t.Subject) == caller.Subject {
 		q.Set("id_token_hint", hint)
 	}
 	q.Set("client_id", p.c.ClientID)

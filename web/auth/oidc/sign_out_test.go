@@ -23,9 +23,9 @@ import (
 )
 
 // end returns where a user signs out of the provider.
-func (w *world) end(who auth.Caller, hint, redirect string) string {
+func (w *world) end(caller auth.Caller, hint, redirect string) string {
 	w.Helper()
-	at, err := w.ours.SignOutURL(w.Context(), who, hint, redirect)
+	at, err := w.ours.SignOutURL(w.Context(), caller, hint, redirect)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -52,11 +52,11 @@ func (w *world) see(at string) (int, string) {
 
 func (w *world) signsIn(user string) (is auth.Caller, hint string) {
 	w.Helper()
-	who, err := w.through(user, oidctest.Trouble{Claims: map[string]any{"roles": "team"}})
+	signedIn, err := w.through(user, oidctest.Trouble{Claims: map[string]any{"roles": "team"}})
 	if err != nil {
 		w.Fatal(err)
 	}
-	return auth.Caller{Name: who.Name, Subject: who.Subject, Role: who.Role, Method: auth.OIDC}, who.Hint
+	return auth.Caller{Name: signedIn.Name, Subject: signedIn.Subject, Role: signedIn.Role, Method: auth.OIDC}, signedIn.Hint
 }
 
 // again replaces the server with one at which no user has signed in.
@@ -127,10 +127,10 @@ func TestHints(t *testing.T) {
 func TestNoEnd(t *testing.T) {
 	w := start(t)
 	ana, hint := w.signsIn("ana")
-	for name, who := range map[string]auth.Caller{
+	for name, caller := range map[string]auth.Caller{
 		"with a password": {Name: "ana", Method: auth.Password}, "with another provider": {Name: "ana", Method: auth.OIDC, Subject: w.theirs.Issuer + ".example id-ana"},
 	} {
-		if at := w.end(who, hint, redirect); at != "" {
+		if at := w.end(caller, hint, redirect); at != "" {
 			t.Errorf("%s: %s", name, at)
 		}
 	}
@@ -161,8 +161,8 @@ func TestEndOfSilence(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			began, who := time.Now(), auth.Caller{Method: auth.OIDC, Subject: "https://a.example id-ana"}
-			if at, err := p.SignOutURL(t.Context(), who, "", redirect); !errors.Is(err, oidc.ErrUnavailable) || at != "" || time.Since(began) != tc.within {
+			began, caller := time.Now(), auth.Caller{Method: auth.OIDC, Subject: "https://a.example id-ana"}
+			if at, err := p.SignOutURL(t.Context(), caller, "", redirect); !errors.Is(err, oidc.ErrUnavailable) || at != "" || time.Since(began) != tc.within {
 				t.Errorf("%s: %q, %v after %v", name, at, err, time.Since(began))
 			}
 		}
@@ -207,7 +207,7 @@ func TestKeepsTheHint(t *testing.T) {
 	var began []auth.Caller
 	d := &oidc.Handler{
 		Provider: w.ours, UserName: func(name string) string { return name }, ReturnPath: func(to string) string { return to },
-		StartSession:    func(_ http.ResponseWriter, _ *http.Request, who auth.Caller) { began = append(began, who) },
+		StartSession:    func(_ http.ResponseWriter, _ *http.Request, caller auth.Caller) { began = append(began, caller) },
 		SessionLifetime: time.Hour, SignOutPath: "/logout",
 	}
 	e := echo.New()

@@ -67,8 +67,8 @@ func TestShare(t *testing.T) {
 	})
 }
 
-// TestRoomIsFairToAddresses: one address never keeps others out, however many requests it has.
-func TestRoomIsFairToAddresses(t *testing.T) {
+// TestBodyBudgetIsFairToAddresses: one address never keeps others out, however many requests it has.
+func TestBodyBudgetIsFairToAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewBodyBudget()
 		var all []*Share
@@ -109,9 +109,9 @@ func TestRoomIsFairToAddresses(t *testing.T) {
 	})
 }
 
-// TestRoomGrantsInOrder: claims are granted in the order in which they came, but one of an
+// TestBodyBudgetGrantsInOrder: claims are granted in the order in which they came, but one of an
 // address that has its part waits without holding others up.
-func TestRoomGrantsInOrder(t *testing.T) {
+func TestBodyBudgetGrantsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewBodyBudget()
 		first, second, third := r.NewShare("first"), r.NewShare("second"), r.NewShare("third")
@@ -156,8 +156,8 @@ func TestRoomGrantsInOrder(t *testing.T) {
 	})
 }
 
-// TestRoomAfterPatience: when a claim that holds others up gives up, they go on.
-func TestRoomAfterPatience(t *testing.T) {
+// TestBodyBudgetAfterATimeout: when a claim that holds others up gives up, they go on.
+func TestBodyBudgetAfterATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewBodyBudget()
 		for _, address := range []string{"a", "b"} {

@@ -53,7 +53,7 @@ type Options struct {
 	// provider with which they signed in; the address is empty if there is none. An error
 	// means that the provider, which the result names, could not be asked. Nil means that
 	// there is no provider.
-	ProviderSignOut func(w http.ResponseWriter, r *http.Request, who auth.Caller) (page.SignInProvider, error)
+	ProviderSignOut func(w http.ResponseWriter, r *http.Request, caller auth.Caller) (page.SignInProvider, error)
 	// RecordAudit records an operation and its actor in activity: see engine.EventSignedIn and
 	// the kinds after it. Nil means that nothing is recorded.
 	RecordAudit func(ctx context.Context, kind engine.EventKind, about, actor string)
@@ -143,8 +143,8 @@ func (d *Handler) visit(c echo.Context, title string) (context.Context, layout.S
 	ctx := locale.With(r.Context(), locale.Requested(r))
 	locale.SetHeader(c.Response().Header(), locale.Lang(ctx))
 	shell := layout.Shell{Namespace: r.Host, Home: d.o.Base + "/", Title: locale.T(ctx, title), Appearance: layout.AppearanceOf(r), CSRF: d.o.Forms.Token(c.Response(), r)}
-	if who := auth.FromRequest(r); who.IsKnown() && who.Method != auth.Open {
-		shell.User = layout.User{Name: who.Name, Role: who.Role.String(), SignOut: d.o.Base + SignOutPath, Tokens: d.o.Base + layout.TokensPath}
+	if caller := auth.FromRequest(r); caller.IsKnown() && caller.Method != auth.Open {
+		shell.User = layout.User{Name: caller.Name, Role: caller.Role.String(), SignOut: d.o.Base + SignOutPath, Tokens: d.o.Base + layout.TokensPath}
 	}
 	if n, ok := d.o.Forms.TakeNotice(c.Response(), r); ok && r.Method == http.MethodGet {
 		shell.Notice = component.Notice{Tone: component.Tone(n.Tone), Title: n.Text}
@@ -163,7 +163,7 @@ func (d *Handler) render(ctx context.Context, c echo.Context, status int, m temp
 // signInPage shows the sign-in form.
 func (d *Handler) signInPage(c echo.Context) error {
 	to := d.returnPath(c.QueryParam("to"))
-	if who, err := d.o.Sessions.Identify(c.Request()); err == nil && who.IsKnown() {
+	if caller, err := d.o.Sessions.Identify(c.Request()); err == nil && caller.IsKnown() {
 		return c.Redirect(http.StatusSeeOther, to)
 	}
 	return d.renderSignIn(c, http.StatusOK, page.SignIn{To: to})
@@ -231,12 +231,12 @@ func (d *Handler) signIn(c echo.Context) error {
 	asked.succeeded(time.Now())
 	by, _ := userMarkKey(u)
 	d.markBrowser(c.Response(), r, by, u.Name)
-	who := auth.Caller{Name: u.Name, Role: u.Role, Method: auth.Password}
-	d.o.Sessions.Begin(c.Response(), r, Start{Caller: who, Stamp: u.Stamp})
+	caller := auth.Caller{Name: u.Name, Role: u.Role, Method: auth.Password}
+	d.o.Sessions.Begin(c.Response(), r, Start{Caller: caller, Stamp: u.Stamp})
 	if now, _ := d.o.Users.Find(u.Name); now.Stamp != u.Stamp { // the file has changed in the meantime
 		d.UsersChanged(r.Context())
 	}
-	d.SignedIn(r, who, "password")
+	d.SignedIn(r, caller, "password")
 	return c.Redirect(http.StatusSeeOther, m.To)
 }
 
@@ -279,8 +279,8 @@ func (d *Handler) providerMarkKey() []byte {
 func (d *Handler) ShouldLog() bool { return d.failureLog.try("", time.Now()) == 0 }
 
 // SignedIn records in activity that a user has signed in, and how.
-func (d *Handler) SignedIn(r *http.Request, who auth.Caller, with string) {
-	d.recordAudit(r.Context(), engine.EventSignedIn, who.Role.String()+" · "+with+" · "+ClientAddress(r), who.Name)
+func (d *Handler) SignedIn(r *http.Request, caller auth.Caller, with string) {
+	d.recordAudit(r.Context(), engine.EventSignedIn, caller.Role.String()+" · "+with+" · "+ClientAddress(r), caller.Name)
 }
 
 // nameKey returns a name as the key of its tries: it is short, however long the name is.
@@ -307,14 +307,14 @@ func (d *Handler) Failed(r *http.Request, name, with string, err error) {
 }
 
 // ShowFailure shows the sign-in page with the reason why signing in with a provider failed. name is
-// the provider's name, said its own explanation, and to the page that the user asked for.
-func (d *Handler) ShowFailure(c echo.Context, status int, why, name, said, to string) error {
+// the provider's name, reason its own explanation, and to the page that the user asked for.
+func (d *Handler) ShowFailure(c echo.Context, status int, why, name, reason, to string) error {
 	id, ok := failureTexts[why]
 	if !ok {
 		id = "signin.elsewhere.doubt"
 	}
 	ctx := locale.With(c.Request().Context(), locale.Requested(c.Request()))
-	return d.renderSignIn(c, status, page.SignIn{To: to, Refused: locale.T(ctx, id, locale.Args{"Name": name, "Said": said})})
+	return d.renderSignIn(c, status, page.SignIn{To: to, Refused: locale.T(ctx, id, locale.Args{"Name": name, "Said": reason})})
 }
 
 // failureTexts are the text ids of the reasons why signing in with a provider fails.
@@ -330,20 +330,20 @@ func (d *Handler) signOut(c echo.Context) error {
 	}
 	r := detach(c)
 	ctx := locale.With(r.Context(), locale.Requested(r))
-	said, elsewhere := origin.Notice{Tone: string(component.Plenty), Text: locale.T(ctx, "signin.out")}, ""
-	if who, err := d.o.Sessions.Identify(r); err == nil {
-		d.o.Sessions.End(r.Context(), func(s Session) bool { return s.ID == who.ID })
-		d.recordAudit(r.Context(), engine.EventSignedOut, "", who.Name)
+	notice, elsewhere := origin.Notice{Tone: string(component.Plenty), Text: locale.T(ctx, "signin.out")}, ""
+	if caller, err := d.o.Sessions.Identify(r); err == nil {
+		d.o.Sessions.End(r.Context(), func(s Session) bool { return s.ID == caller.ID })
+		d.recordAudit(r.Context(), engine.EventSignedOut, "", caller.Name)
 		if d.o.ProviderSignOut != nil {
-			there, err := d.o.ProviderSignOut(c.Response(), r, who)
+			there, err := d.o.ProviderSignOut(c.Response(), r, caller)
 			if err != nil {
-				said = origin.Notice{Tone: string(component.Low), Text: locale.T(ctx, "signin.out.down", locale.Args{"Name": there.Label})}
+				notice = origin.Notice{Tone: string(component.Low), Text: locale.T(ctx, "signin.out.down", locale.Args{"Name": there.Label})}
 			}
 			elsewhere = there.Href
 		}
 	}
 	d.o.Sessions.setCookie(c.Response(), r, "", -1)
-	d.o.Forms.SetNotice(c.Response(), r, said)
+	d.o.Forms.SetNotice(c.Response(), r, notice)
 	if elsewhere != "" {
 		return d.signedOut(c, elsewhere)
 	}

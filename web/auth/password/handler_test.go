@@ -33,10 +33,10 @@ type world struct {
 	*testing.T
 	sessions *password.Sessions
 	file     *users.File
-	door     *password.Handler
+	handler  *password.Handler
 	echo     *echo.Echo
 	path     string
-	told     string // recorded events, a line each; guarded by mu
+	audited  string // recorded events, a line each; guarded by mu
 	mu       sync.Mutex
 	there    page.SignInProvider // where a user also signs out
 	silent   error               // why that is unknown
@@ -56,16 +56,16 @@ func start(t *testing.T) *world {
 
 // mount makes a new Handler with the same sessions and file.
 func (w *world) mount(forms *origin.Forms) {
-	w.door = password.New(password.Options{
+	w.handler = password.New(password.Options{
 		Sessions: w.sessions, Users: w.file, Forms: forms, Logger: slog.New(slog.DiscardHandler),
 		RecordAudit: func(_ context.Context, kind engine.EventKind, about, actor string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			w.told += strings.TrimSpace(actor+": "+kind.String()+" "+about) + "\n"
+			w.audited += strings.TrimSpace(actor+": "+kind.String()+" "+about) + "\n"
 		},
-		ProviderSignOut: func(_ http.ResponseWriter, r *http.Request, who auth.Caller) (page.SignInProvider, error) {
-			if again, err := w.sessions.Identify(r); err == nil || who.Name != "ana" {
-				w.Errorf("%+v is to sign out elsewhere, and here it is %+v", who, again)
+		ProviderSignOut: func(_ http.ResponseWriter, r *http.Request, caller auth.Caller) (page.SignInProvider, error) {
+			if again, err := w.sessions.Identify(r); err == nil || caller.Name != "ana" {
+				w.Errorf("%+v is to sign out elsewhere, and here it is %+v", caller, again)
 			}
 			return w.there, w.silent
 		},
@@ -73,16 +73,16 @@ func (w *world) mount(forms *origin.Forms) {
 	w.echo = echo.New()
 	w.echo.Use(func(next echo.HandlerFunc) echo.HandlerFunc { // as package web does
 		return func(c echo.Context) error {
-			who, _ := w.sessions.Identify(c.Request()) //nolint:errcheck // unknown callers get the zero value
-			needs, ok := w.door.RequiredRole(c.Request().Method, c.Path())
-			if err := auth.Authorize(who, needs); !ok || err != nil {
+			caller, _ := w.sessions.Identify(c.Request()) //nolint:errcheck // unknown callers get the zero value
+			needs, ok := w.handler.RequiredRole(c.Request().Method, c.Path())
+			if err := auth.Authorize(caller, needs); !ok || err != nil {
 				return echo.NewHTTPError(http.StatusForbidden, "")
 			}
-			c.SetRequest(c.Request().WithContext(auth.WithCaller(c.Request().Context(), who)))
+			c.SetRequest(c.Request().WithContext(auth.WithCaller(c.Request().Context(), caller)))
 			return next(c)
 		}
 	})
-	w.door.Mount(w.echo.Group(""))
+	w.handler.Mount(w.echo.Group(""))
 }
 
 func (w *world) line(name string, role auth.Role) string {
@@ -104,7 +104,7 @@ func (w *world) write(text string) {
 func (w *world) remembered() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.told
+	return w.audited
 }
 
 // A browserID keeps cookies.
@@ -167,17 +167,17 @@ func (b *browserID) signIn(name, pass, to string) (*http.Response, string) {
 	return b.post(password.SignInPath, url.Values{"user": {name}, "password": {pass}, "to": {to}})
 }
 
-// who returns the user that the browser is signed in as.
-func (b *browserID) who() auth.Caller {
+// caller returns the user that the browser is signed in as.
+func (b *browserID) caller() auth.Caller {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.AddCookie(&http.Cookie{Name: password.SessionCookie, Value: b.cookies[password.SessionCookie]})
-	who, _ := b.sessions.Identify(r) //nolint:errcheck // unknown callers get the zero value
-	return who
+	caller, _ := b.sessions.Identify(r) //nolint:errcheck // unknown callers get the zero value
+	return caller
 }
 
-func over(who auth.Caller) bool {
+func over(caller auth.Caller) bool {
 	select {
-	case <-who.Done:
+	case <-caller.Done:
 		return true
 	default:
 		return false
@@ -187,8 +187,8 @@ func over(who auth.Caller) bool {
 func TestSignInAndOut(t *testing.T) {
 	w := start(t)
 	b := w.browser()
-	if res, page := b.signIn("ana", "wrong password", "/n/x"); res.StatusCode != http.StatusUnprocessableEntity || b.who().IsKnown() || !strings.Contains(page, `value="ana"`) || !strings.Contains(page, `value="/n/x"`) || strings.Contains(page, "wrong password") {
-		t.Fatalf("a wrong password: %d, %+v", res.StatusCode, b.who())
+	if res, page := b.signIn("ana", "wrong password", "/n/x"); res.StatusCode != http.StatusUnprocessableEntity || b.caller().IsKnown() || !strings.Contains(page, `value="ana"`) || !strings.Contains(page, `value="/n/x"`) || strings.Contains(page, "wrong password") {
+		t.Fatalf("a wrong password: %d, %+v", res.StatusCode, b.caller())
 	}
 	res, _ := b.signIn(" ANA ", "password of ana", "/n/default/queues?x=1#y")
 	if res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/n/default/queues?x=1#y" {
@@ -199,21 +199,21 @@ func TestSignInAndOut(t *testing.T) {
 			t.Errorf("the cookie is %v", c)
 		}
 	}
-	who := b.who()
-	if who.Name != "ana" || who.Role != auth.Admin || who.Method != auth.Password || over(who) {
-		t.Fatalf("got %+v", who)
+	caller := b.caller()
+	if caller.Name != "ana" || caller.Role != auth.Admin || caller.Method != auth.Password || over(caller) {
+		t.Fatalf("got %+v", caller)
 	}
 	first := b.cookies[password.SessionCookie]
 	b.signIn("ana", "password of ana", "/")
-	if now := b.cookies[password.SessionCookie]; now == first || !over(who) || len(w.sessions.All()) != 1 {
+	if now := b.cookies[password.SessionCookie]; now == first || !over(caller) || len(w.sessions.All()) != 1 {
 		t.Errorf("the session before goes on: %d sessions", len(w.sessions.All()))
 	}
-	who = b.who()
-	if res, _ := b.ask(http.MethodPost, password.SignOutPath, url.Values{"csrf": {"forged"}}); res.StatusCode == http.StatusSeeOther || over(who) {
+	caller = b.caller()
+	if res, _ := b.ask(http.MethodPost, password.SignOutPath, url.Values{"csrf": {"forged"}}); res.StatusCode == http.StatusSeeOther || over(caller) {
 		t.Error("a forged form signs out")
 	}
-	if res, _ := b.post(password.SignOutPath, url.Values{}); res.StatusCode != http.StatusSeeOther || !over(who) || b.who().IsKnown() || b.cookies[password.SessionCookie] != "" {
-		t.Errorf("signing out: %d, over %t", res.StatusCode, over(who))
+	if res, _ := b.post(password.SignOutPath, url.Values{}); res.StatusCode != http.StatusSeeOther || !over(caller) || b.caller().IsKnown() || b.cookies[password.SessionCookie] != "" {
+		t.Errorf("signing out: %d, over %t", res.StatusCode, over(caller))
 	}
 	want := "dashboard 192.0.2.1: sign-in-failed ana\n" + strings.Repeat("ana: signed-in admin · password · 192.0.2.1\n", 2) + "ana: signed-out\n"
 	if got := w.remembered(); got != want {
@@ -251,7 +251,7 @@ func TestSignsOutElsewhere(t *testing.T) {
 
 func TestForgedSignIn(t *testing.T) {
 	b := start(t).browser()
-	if res, _ := b.ask(http.MethodPost, password.SignInPath, url.Values{"user": {"ana"}, "password": {"password of ana"}}); res.StatusCode == http.StatusSeeOther || b.who().IsKnown() {
+	if res, _ := b.ask(http.MethodPost, password.SignInPath, url.Values{"user": {"ana"}, "password": {"password of ana"}}); res.StatusCode == http.StatusSeeOther || b.caller().IsKnown() {
 		t.Error("a form without a token signs in")
 	}
 	if res, _ := b.post(password.SignInPath, url.Values{"user": {strings.Repeat("x", 1<<20)}}); res.StatusCode != http.StatusRequestEntityTooLarge {
@@ -349,7 +349,7 @@ func TestAChangedFileEndsSessions(t *testing.T) {
 	ana, ben := w.browser(), w.browser()
 	ana.signIn("ana", "password of ana", "/")
 	ben.signIn("ben", "password of ben", "/")
-	was, hers := ben.who(), ana.who()
+	was, hers := ben.caller(), ana.caller()
 	text, err := os.ReadFile(w.path)
 	if err != nil {
 		t.Fatal(err)
@@ -363,18 +363,18 @@ func TestAChangedFileEndsSessions(t *testing.T) {
 		if !w.file.Reload() {
 			t.Fatal("it has not changed")
 		}
-		w.door.UsersChanged(t.Context())
+		w.handler.UsersChanged(t.Context())
 	}
 	change(string(text) + "# a word\n")
 	if over(was) || over(hers) {
 		t.Error("a word ends sessions")
 	}
 	change(strings.Replace(string(text), "ben:viewer:", "ben:operator:", 1))
-	if !over(was) || ben.who().IsKnown() || over(hers) {
+	if !over(was) || ben.caller().IsKnown() || over(hers) {
 		t.Errorf("another role: over %t, of ana %t", over(was), over(hers))
 	}
 	change(strings.Split(string(text), "\n")[1] + "\n")
-	if !over(hers) || ana.who().IsKnown() {
+	if !over(hers) || ana.caller().IsKnown() {
 		t.Error("who is not in it any more goes on")
 	}
 }
@@ -388,21 +388,21 @@ func TestAdminsEndSessions(t *testing.T) {
 	if res, _ := ben.ask(http.MethodGet, password.SessionsPath, nil); res.StatusCode != http.StatusForbidden {
 		t.Errorf("a viewer sees sessions: %d", res.StatusCode)
 	}
-	if res, _ := ben.post("/sessions/end", url.Values{"all": {"ana"}}); res.StatusCode != http.StatusForbidden || !ana.who().IsKnown() {
+	if res, _ := ben.post("/sessions/end", url.Values{"all": {"ana"}}); res.StatusCode != http.StatusForbidden || !ana.caller().IsKnown() {
 		t.Errorf("a viewer ends sessions: %d", res.StatusCode)
 	}
 	_, page := ana.ask(http.MethodGet, password.SessionsPath, nil)
 	if strings.Count(page, "<tr role") != 4 || !strings.Contains(page, "192.0.2.1") || strings.Contains(page, ben.cookies[password.SessionCookie]) {
 		t.Errorf("the page: %s", page)
 	}
-	id := ben.who().ID
-	if res, _ := ana.post("/sessions/end", url.Values{"session": {id}}); res.StatusCode != http.StatusSeeOther || ben.who().IsKnown() || !again.who().IsKnown() {
+	id := ben.caller().ID
+	if res, _ := ana.post("/sessions/end", url.Values{"session": {id}}); res.StatusCode != http.StatusSeeOther || ben.caller().IsKnown() || !again.caller().IsKnown() {
 		t.Errorf("one of ben's: %d", res.StatusCode)
 	}
 	if res, _ := ana.post("/sessions/end", url.Values{}); res.StatusCode != http.StatusBadRequest {
 		t.Errorf("nothing is answered with %d", res.StatusCode)
 	}
-	if ana.post("/sessions/end", url.Values{"all": {"ben"}}); again.who().IsKnown() || !ana.who().IsKnown() {
+	if ana.post("/sessions/end", url.Values{"all": {"ben"}}); again.caller().IsKnown() || !ana.caller().IsKnown() {
 		t.Error("all of ben's have not ended, or others have")
 	}
 	if !strings.Contains(w.remembered(), "ana: sign-ins-ended ben\n") {
@@ -424,8 +424,8 @@ func TestSessionsEndByThemselves(t *testing.T) {
 			return func() auth.Caller {
 				r := httptest.NewRequest(http.MethodGet, "/", nil)
 				r.AddCookie(rec.Result().Cookies()[0])
-				who, _ := s.Identify(r) //nolint:errcheck // unknown callers get the zero value
-				return who
+				caller, _ := s.Identify(r) //nolint:errcheck // unknown callers get the zero value
+				return caller
 			}
 		}
 		idle, used := begin(), begin()
@@ -439,9 +439,9 @@ func TestSessionsEndByThemselves(t *testing.T) {
 		if idle().IsKnown() || !over(first) {
 			t.Error("a session that is not used goes on")
 		}
-		who := used()
+		caller := used()
 		time.Sleep(15 * time.Minute) // seven days have passed
-		if !over(who) || used().IsKnown() {
+		if !over(caller) || used().IsKnown() {
 			t.Error("a session goes on for ever")
 		}
 	})
@@ -481,7 +481,7 @@ func TestTwoServersOnOneMachine(t *testing.T) {
 	begin(two, "http://localhost:8081/")
 	for at, s := range map[string]*password.Sessions{"http://localhost:8080/": one, "http://localhost:8081/": two} {
 		_, r := visit(at)
-		if who, err := s.Identify(r); !who.IsKnown() {
+		if caller, err := s.Identify(r); !caller.IsKnown() {
 			t.Errorf("at %s nobody is known: %v", at, err)
 		}
 	}

@@ -33,8 +33,8 @@ func TestSpotsAreBounded(t *testing.T) {
 // are counted separately.
 func TestPairsAreApart(t *testing.T) {
 	limits, now := newSignInLimiter(), time.Now()
-	counted := func(name, place string) time.Duration {
-		y := &attempt{limiter: limits, address: userAddress{name: name, network: place}}
+	counted := func(name, address string) time.Duration {
+		y := &attempt{limiter: limits, address: userAddress{name: name, network: address}}
 		return y.admitOIDC(now)
 	}
 	for range limits.pairs.burst {

@@ -45,9 +45,9 @@ func (w *world) at(address string) *browserID {
 	return b
 }
 
-// TestOneAddressKeepsNobodyOut: one address that keeps trying locks no user out, even one
+// TestOneAddressDoesNotKeepOthersOut: one address that keeps trying locks no user out, even one
 // who has never signed in.
-func TestOneAddressKeepsNobodyOut(t *testing.T) {
+func TestOneAddressDoesNotKeepOthersOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t)
 		attacker := w.at("192.0.2.200")
@@ -273,15 +273,15 @@ func TestOtherWaysHaveTheirOwnLine(t *testing.T) {
 			return r
 		}
 		for range 2 {
-			if w.door.Throttle(ask(nil)) > 0 {
+			if w.handler.Throttle(ask(nil)) > 0 {
 				t.Fatal("wrong passwords count")
 			}
 		}
 		rec := httptest.NewRecorder()
-		w.door.Succeeded(rec, ask(nil))
+		w.handler.Succeeded(rec, ask(nil))
 		mark := rec.Result().Cookies()[0]
 		n := 0
-		for w.door.Throttle(ask(nil)) == 0 {
+		for w.handler.Throttle(ask(nil)) == 0 {
 			if n++; n > 100 {
 				t.Fatal("there is no end")
 			}
@@ -291,11 +291,11 @@ func TestOtherWaysHaveTheirOwnLine(t *testing.T) {
 		}
 		for range 30 {
 			for range 2 {
-				if w.door.Throttle(ask(mark)) > 0 {
+				if w.handler.Throttle(ask(mark)) > 0 {
 					t.Fatal("a familiar browser is kept out")
 				}
 			}
-			w.door.Succeeded(httptest.NewRecorder(), ask(mark))
+			w.handler.Succeeded(httptest.NewRecorder(), ask(mark))
 		}
 		if w.at("192.0.2.1").signsIn("ana") {
 			t.Error("the address is free for passwords")

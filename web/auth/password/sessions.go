@@ -63,8 +63,8 @@ type session struct {
 	done  chan struct{} // closed when it ends
 	stamp [sha256.Size]byte
 
-	postedAt  time.Time // when it was put on the board; zero if it is not there
-	postedUse time.Time // its last use as the board has it
+	postedAt  time.Time // when it was put in the note store; zero if it is not there
+	postedUse time.Time // its last use as the note store has it
 }
 
 // Sessions are the sessions of a server, or of all servers that share a store: see Share. Make

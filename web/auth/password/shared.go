@@ -20,34 +20,34 @@ import (
 // mutex of Sessions, except for the fields that Share sets.
 type shared struct {
 	notes        namespaces.NoteStore   // nil if sessions are of this server alone
-	reader       *namespaces.NoteReader // nil if board is
+	reader       *namespaces.NoteReader // nil if notes is
 	currentStamp func(name string) (stamp [sha256.Size]byte, ok bool)
 	log          *slog.Logger
-	updating     chan struct{} // holds one: the call that updates the board
+	updating     chan struct{} // holds one: the call that updates the note store
 
-	// ended are sessions that must not come back from the board. The value is zero until they
+	// ended are sessions that must not come back from the note store. The value is zero until they
 	// are known to be taken down, then the time of that.
 	ended map[[sha256.Size]byte]time.Time
 }
 
-// Share shares the sessions of all servers that have the board; call it before use. A session
+// Share shares the sessions of all servers that have the note store; call it before use. A session
 // that begins at one server is valid at all, and one that ends at one ends at the others
 // within a second or two. A session of a password is valid here only if known has the same
 // stamp for its name. Follow keeps the sessions up to date.
-func (s *Sessions) Share(board namespaces.NoteStore, known func(name string) (stamp [sha256.Size]byte, ok bool), log *slog.Logger) {
+func (s *Sessions) Share(notes namespaces.NoteStore, known func(name string) (stamp [sha256.Size]byte, ok bool), log *slog.Logger) {
 	log = cmp.Or(log, slog.Default())
-	s.shared = shared{notes: board, currentStamp: known, log: log, updating: make(chan struct{}, 1), ended: map[[sha256.Size]byte]time.Time{}}
-	s.reader = namespaces.NewNoteReader(board, noteKind, s.mergeNotes, log)
+	s.shared = shared{notes: notes, currentStamp: known, log: log, updating: make(chan struct{}, 1), ended: map[[sha256.Size]byte]time.Time{}}
+	s.reader = namespaces.NewNoteReader(notes, noteKind, s.mergeNotes, log)
 }
 
 const (
-	noteKind           = "session" // on a board, where a note's ID is the hash of the cookie
+	noteKind           = "session" // in a note store, where a note's ID is the hash of the cookie
 	publishUseInterval = time.Minute
 	publishTimeout     = 3 * time.Second
 )
 
-// A boardNote is a session on a board: its user, and nothing that gives access.
-type boardNote struct {
+// A sessionNote is a session in a note store: its user, and nothing that gives access.
+type sessionNote struct {
 	ID      string    `json:"id"`
 	Name    string    `json:"name"`
 	Subject string    `json:"of,omitempty"` // the provider's subject
@@ -60,7 +60,7 @@ type boardNote struct {
 }
 
 func (s *session) encodeNote() string {
-	raw, err := json.Marshal(boardNote{
+	raw, err := json.Marshal(sessionNote{
 		ID: s.ID, Name: s.Caller.Name, Subject: s.Caller.Subject, Role: s.Caller.Role.String(), Way: s.Caller.Method.String(), Begun: s.Started.UTC(), From: s.Address, Agent: s.Agent, Stamp: s.stamp[:],
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *session) encodeNote() string {
 
 // decodeNote returns the session in a note.
 func decodeNote(n namespaces.Note, at time.Time) (*session, error) {
-	var in boardNote
+	var in sessionNote
 	if err := json.Unmarshal([]byte(n.Text), &in); err != nil {
 		return nil, fmt.Errorf("read a session: %w", err)
 	}
@@ -103,7 +103,7 @@ func parseNoteID(id string) (key [sha256.Size]byte, ok bool) {
 	return key, err == nil && len(raw) == len(key)
 }
 
-// mergeNotes updates the sessions from the board: it adds new ones and ends those that are gone from
+// mergeNotes updates the sessions from the note store: it adds new ones and ends those that are gone from
 // it. Sessions that began or ended here since the reading began are kept as they are.
 func (s *Sessions) mergeNotes(notes []namespaces.Note, began time.Time) {
 	s.mu.Lock()
@@ -153,7 +153,7 @@ func (s *Sessions) isValid(is *session) bool {
 	return ok && stamp == is.stamp
 }
 
-// reread reads the board once more for a cookie that is unknown here: the session may have
+// reread reads the note store once more for a cookie that is unknown here: the session may have
 // just begun at another server.
 func (s *Sessions) reread(ctx context.Context, key [sha256.Size]byte) {
 	if s.notes == nil {
@@ -175,7 +175,7 @@ func (s *Sessions) Follow(ctx context.Context) {
 	}
 }
 
-// publish puts sessions that began here on the board and takes down those that ended here. Follow
+// publish puts sessions that began here in the note store and takes down those that ended here. Follow
 // retries what fails.
 func (s *Sessions) publish(ctx context.Context) {
 	if s.notes == nil {
@@ -233,7 +233,7 @@ func (s *Sessions) publish(ctx context.Context) {
 	}
 }
 
-// publishUse writes to the board when sessions were used here, to the minute.
+// publishUse writes to the note store when sessions were used here, to the minute.
 func (s *Sessions) publishUse(ctx context.Context) {
 	used := map[[sha256.Size]byte]time.Time{}
 	s.mu.Lock()

@@ -11,15 +11,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 	"mayfly/web/auth"
 	"mayfly/web/auth/password"
 )
 
-// A crowd is several servers that share a board; each has its own stamps of users.
-type crowd struct {
+// A serverGroup is several servers that share a note store; each has its own stamps of users.
+type serverGroup struct {
 	*testing.T
-	board fleettest.NoteStore
+	notes namespacestest.NoteStore
 	all   []*password.Sessions
 
 	mu    sync.Mutex
@@ -27,7 +27,7 @@ type crowd struct {
 }
 
 // knows gives a server another stamp of a user, or none.
-func (c *crowd) knows(at int, name string, stamp byte) {
+func (c *serverGroup) knows(at int, name string, stamp byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if stamp == 0 {
@@ -37,26 +37,26 @@ func (c *crowd) knows(at int, name string, stamp byte) {
 	c.known[at][name] = [32]byte{stamp}
 }
 
-func (c *crowd) stamp(at int, name string) ([32]byte, bool) {
+func (c *serverGroup) stamp(at int, name string) ([32]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stamp, ok := c.known[at][name]
 	return stamp, ok
 }
 
-func together(t *testing.T, servers int) *crowd {
+func together(t *testing.T, servers int) *serverGroup {
 	t.Helper()
-	return gathered(&crowd{T: t}, servers)
+	return startServers(&serverGroup{T: t}, servers)
 }
 
-func gathered(c *crowd, servers int) *crowd {
+func startServers(c *serverGroup, servers int) *serverGroup {
 	t := c.T
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	for at := range servers {
 		s := password.NewSessions()
-		s.Share(&c.board, func(name string) ([32]byte, bool) { return c.stamp(at, name) }, slog.New(slog.DiscardHandler))
+		s.Share(&c.notes, func(name string) ([32]byte, bool) { return c.stamp(at, name) }, slog.New(slog.DiscardHandler))
 		c.all, c.known = append(c.all, s), append(c.known, map[string][32]byte{"ana": {1}, "ben": {2}})
 	}
 	for _, s := range c.all {
@@ -70,7 +70,7 @@ func gathered(c *crowd, servers int) *crowd {
 
 // begins signs a user in at a server, and returns a function that identifies the cookie's user
 // at another.
-func (c *crowd) begins(at int, name string, way auth.Method) (is func(at int) auth.Caller) {
+func (c *serverGroup) begins(at int, name string, way auth.Method) (is func(at int) auth.Caller) {
 	c.Helper()
 	rec := httptest.NewRecorder()
 	stamp, _ := c.stamp(at, name)
@@ -85,8 +85,8 @@ func (c *crowd) begins(at int, name string, way auth.Method) (is func(at int) au
 		c.Helper()
 		r := httptest.NewRequest(http.MethodGet, fmt.Sprintf("http://localhost:808%d/", at), nil) // servers of one machine
 		r.AddCookie(cookie)
-		who, _ := c.all[at].Identify(r) //nolint:errcheck // unknown callers get the zero value
-		return who
+		caller, _ := c.all[at].Identify(r) //nolint:errcheck // unknown callers get the zero value
+		return caller
 	}
 }
 
@@ -98,17 +98,17 @@ func TestSignedInEverywhere(t *testing.T) {
 		ana, eva := c.begins(0, "ana", auth.Password), c.begins(1, "eva", auth.OIDC)
 		var anas []auth.Caller
 		for at := range c.all {
-			who := ana(at)
-			if who.Name != "ana" || who.Role != auth.Operator || who.Method != auth.Password || who.ID != ana(0).ID || who.Expires.IsZero() {
-				t.Errorf("at server %d it is %+v", at, who)
+			caller := ana(at)
+			if caller.Name != "ana" || caller.Role != auth.Operator || caller.Method != auth.Password || caller.ID != ana(0).ID || caller.Expires.IsZero() {
+				t.Errorf("at server %d it is %+v", at, caller)
 			}
-			if who := eva(at); who.Name != "eva" || who.Method != auth.OIDC || who.Subject != "https://a eva" {
-				t.Errorf("at server %d it is %+v", at, who)
+			if caller := eva(at); caller.Name != "eva" || caller.Method != auth.OIDC || caller.Subject != "https://a eva" {
+				t.Errorf("at server %d it is %+v", at, caller)
 			}
 			if n := len(c.all[at].All()); n != 2 {
 				t.Errorf("server %d knows of %d", at, n)
 			}
-			anas = append(anas, who)
+			anas = append(anas, caller)
 		}
 		if ended := c.all[2].End(t.Context(), func(s password.Session) bool { return s.ID == anas[0].ID }); len(ended) != 1 {
 			t.Errorf("ended are %v", ended)
@@ -118,8 +118,8 @@ func TestSignedInEverywhere(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		for at, who := range anas {
-			if !over(who) || ana(at).IsKnown() {
+		for at, caller := range anas {
+			if !over(caller) || ana(at).IsKnown() {
 				t.Errorf("it goes on at server %d", at)
 			}
 			if !eva(at).IsKnown() {
@@ -129,7 +129,7 @@ func TestSignedInEverywhere(t *testing.T) {
 	})
 }
 
-// TestSessionsOutOfReach: while the board cannot be reached, sessions stay valid; sessions
+// TestSessionsOutOfReach: while the note store cannot be reached, sessions stay valid; sessions
 // that begin and end then are known everywhere afterwards.
 func TestSessionsOutOfReach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -138,14 +138,14 @@ func TestSessionsOutOfReach(t *testing.T) {
 		if !before(1).IsKnown() || !ended(1).IsKnown() {
 			t.Fatal("they are not known")
 		}
-		c.board.Fail(true)
+		c.notes.Fail(true)
 		during := c.begins(0, "ana", auth.Password)
 		c.all[0].End(t.Context(), func(s password.Session) bool { return s.Caller.Name == "ben" })
 		time.Sleep(time.Minute)
 		if !before(0).IsKnown() || !before(1).IsKnown() || !during(0).IsKnown() || during(1).IsKnown() || ended(0).IsKnown() {
 			t.Error("it is not as it was")
 		}
-		c.board.Fail(false)
+		c.notes.Fail(false)
 		for range 30 {
 			time.Sleep(100 * time.Millisecond)
 			synctest.Wait()
@@ -206,16 +206,16 @@ func TestUsedAtOneServer(t *testing.T) {
 	})
 }
 
-// TestBegunAsTheBoardIsRead: a session that begins while the board is read is not ended by
+// TestSessionBeginsWhileNotesAreRead: a session that begins while the note store is read is not ended by
 // that reading.
-func TestBegunAsTheBoardIsRead(t *testing.T) {
+func TestSessionBeginsWhileNotesAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := gathered(&crowd{T: t, board: fleettest.NoteStore{Lag: 500 * time.Millisecond}}, 1)
+		c := startServers(&serverGroup{T: t, notes: namespacestest.NoteStore{Lag: 500 * time.Millisecond}}, 1)
 		time.Sleep(1200 * time.Millisecond)
 		ana := c.begins(0, "ana", auth.Password)
-		who := ana(0)
+		caller := ana(0)
 		time.Sleep(time.Second)
-		if !who.IsKnown() || over(who) {
+		if !caller.IsKnown() || over(caller) {
 			t.Error("it has ended")
 		}
 	})

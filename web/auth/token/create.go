@@ -30,16 +30,16 @@ type Request struct {
 // CreateToken makes a token on behalf of who, and returns its secret, which cannot be read
 // again. The error is an engine.ErrArgument, engine.ErrNotAllowed for a role above who's own,
 // engine.ErrQuota if there are too many, or states that keys are stored elsewhere now.
-func (r *Registry) CreateToken(ctx context.Context, who auth.Caller, actor string, w Request) (Key, string, error) {
+func (r *Registry) CreateToken(ctx context.Context, caller auth.Caller, actor string, w Request) (Key, string, error) {
 	if w.Page != "" {
 		return Key{}, "", engine.Refuse(engine.ErrArgument, "A token cannot have a page.")
 	}
-	return r.create(ctx, who, actor, Token, w)
+	return r.create(ctx, caller, actor, Token, w)
 }
 
 // CreateLink makes a read-only link on behalf of who, and returns the path that opens it,
 // without the base path. The path cannot be read again. Errors are as CreateToken's.
-func (r *Registry) CreateLink(ctx context.Context, who auth.Caller, actor string, w Request) (Key, string, error) {
+func (r *Registry) CreateLink(ctx context.Context, caller auth.Caller, actor string, w Request) (Key, string, error) {
 	w.Role = auth.Viewer
 	if w.Lifetime == 0 {
 		w.Lifetime = DefaultLinkLifetime
@@ -54,10 +54,10 @@ func (r *Registry) CreateLink(ctx context.Context, who auth.Caller, actor string
 	if !isBelow(w.Page, home) || len(w.Page) > maxPage || !isPrintable(w.Page) {
 		return Key{}, "", engine.Refuse(engine.ErrArgument, "A link must open a page of its namespace, such as %s, not '%s'.", home, shorten.Quote(w.Page))
 	}
-	if !who.Role.Includes(auth.Operator) {
+	if !caller.Role.Includes(auth.Operator) {
 		return Key{}, "", engine.Refuse(engine.ErrNotAllowed, "Only operators and admins can create links.")
 	}
-	k, secret, err := r.create(ctx, who, actor, Link, w)
+	k, secret, err := r.create(ctx, caller, actor, Link, w)
 	return k, LinkPath + secret, err
 }
 
@@ -73,13 +73,13 @@ func isBelow(page, home string) bool {
 // LinkPath precedes a link's secret in the path that opens it.
 const LinkPath = "/l/"
 
-func (r *Registry) create(ctx context.Context, who auth.Caller, actor string, kind Kind, w Request) (Key, string, error) {
+func (r *Registry) create(ctx context.Context, caller auth.Caller, actor string, kind Kind, w Request) (Key, string, error) {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	id := strings.ToLower(rand.Text()[:idLength])
 	secret := kind.prefix() + id + "_" + rand.Text()
 	k := Key{
 		ID: id, Kind: kind, Name: strings.TrimSpace(w.Name), Role: w.Role, Namespace: strings.ToLower(w.Namespace), Page: w.Page,
-		MadeBy: who.Name, Method: who.Method, MakerSubject: who.Subject, Made: now,
+		MadeBy: caller.Name, Method: caller.Method, MakerSubject: caller.Subject, Made: now,
 	}
 	if err := k.check(w.Lifetime); err != nil {
 		return Key{}, "", err
@@ -87,7 +87,7 @@ func (r *Registry) create(ctx context.Context, who auth.Caller, actor string, ki
 	if w.Lifetime != 0 {
 		k.Expires = now.Add(w.Lifetime)
 	}
-	b, err := r.inherit(&k, who)
+	b, err := r.inherit(&k, caller)
 	if err != nil {
 		return Key{}, "", err
 	}
@@ -159,23 +159,23 @@ func formatDuration(d time.Duration) string {
 }
 
 // inherit limits k to the rights of who, and returns the place to store it.
-func (r *Registry) inherit(k *Key, who auth.Caller) (keyStore, error) {
+func (r *Registry) inherit(k *Key, caller auth.Caller) (keyStore, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	switch {
 	case r.isUnavailable():
 		return nil, errUnavailable
-	case !who.IsKnown() || who.Method == auth.Link:
+	case !caller.IsKnown() || caller.Method == auth.Link:
 		return nil, engine.Refuse(engine.ErrNotAllowed, "A read-only link cannot create tokens or links.")
-	case !who.Role.Includes(k.Role):
-		return nil, engine.Refuse(engine.ErrNotAllowed, "Your role is %s, so you cannot create a token or link with the role %s.", who.Role, k.Role)
-	case who.Namespace != "" && k.Namespace != who.Namespace:
-		return nil, engine.Refuse(engine.ErrNotAllowed, "Your token is valid for the namespace '%s' only, so it can create tokens and links for that namespace only.", who.Namespace)
+	case !caller.Role.Includes(k.Role):
+		return nil, engine.Refuse(engine.ErrNotAllowed, "Your role is %s, so you cannot create a token or link with the role %s.", caller.Role, k.Role)
+	case caller.Namespace != "" && k.Namespace != caller.Namespace:
+		return nil, engine.Refuse(engine.ErrNotAllowed, "Your token is valid for the namespace '%s' only, so it can create tokens and links for that namespace only.", caller.Namespace)
 	}
-	if who.Method != auth.Token {
+	if caller.Method != auth.Token {
 		return r.store, nil
 	}
-	p := r.byID[who.ID]
+	p := r.byID[caller.ID]
 	if p == nil {
 		return nil, ErrNotFound // revoked in the meantime
 	}
@@ -200,13 +200,13 @@ func (k Key) auditEntry(token, link engine.EventKind) broker.AuditEntry {
 
 // Revoke revokes a key and all keys that were made with it, and ends the requests that they
 // let in. The error is ErrNotFound, also for a key that is not visible to who.
-func (r *Registry) Revoke(ctx context.Context, who auth.Caller, actor, id string) (Key, error) {
+func (r *Registry) Revoke(ctx context.Context, caller auth.Caller, actor, id string) (Key, error) {
 	if r.reader != nil { // it may have been made at another server just now
 		if err := r.reader.Refresh(ctx); err != nil {
 			return Key{}, unavailable(err)
 		}
 	}
-	k, err := r.Find(who, id)
+	k, err := r.Find(caller, id)
 	if err != nil {
 		return Key{}, err
 	}

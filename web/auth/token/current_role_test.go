@@ -17,9 +17,9 @@ import (
 	"mayfly/web/auth/token"
 )
 
-// TestWhoKnowsOfWhat: an admin sees all keys, other users their own, and a token those made
+// TestKeysThatACallerSees: an admin sees all keys, other users their own, and a token those made
 // with it.
-func TestWhoKnowsOfWhat(t *testing.T) {
+func TestKeysThatACallerSees(t *testing.T) {
 	w := start(t, token.Options{})
 	w.token(ana, token.Request{Name: "of ana", Role: auth.Admin})
 	of, secret := w.token(ben, token.Request{Name: "of ben", Role: auth.Operator, Lifetime: time.Hour})
@@ -34,9 +34,9 @@ func TestWhoKnowsOfWhat(t *testing.T) {
 	}
 	_, path := w.link(ben, token.Request{Name: "link", Namespace: "default"})
 	link := w.opened(path, "h:1")
-	names := func(who auth.Caller) (all []string) {
+	names := func(caller auth.Caller) (all []string) {
 		t.Helper()
-		list, err := w.List(who)
+		list, err := w.List(caller)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,8 +48,8 @@ func TestWhoKnowsOfWhat(t *testing.T) {
 	}
 	namesake := auth.Caller{Name: "ben", Role: auth.Operator, Method: auth.OIDC}
 	for name, tc := range map[string]struct {
-		who  auth.Caller
-		want []string
+		caller auth.Caller
+		want   []string
 	}{
 		"an admin":                          {ana, []string{"child", "link", "of ana", "of ben", "of eva"}},
 		"an operator":                       {ben, []string{"child", "link", "of ben"}},
@@ -60,7 +60,7 @@ func TestWhoKnowsOfWhat(t *testing.T) {
 		"nobody":                            {auth.Caller{}, nil},
 		"an admin of one namespace":         {auth.Caller{Name: "x", Role: auth.Admin, Method: auth.Token, Namespace: "default"}, []string{"link"}},
 	} {
-		if d := cmp.Diff(tc.want, names(tc.who)); d != "" {
+		if d := cmp.Diff(tc.want, names(tc.caller)); d != "" {
 			t.Errorf("%s: %s", name, d)
 		}
 	}
@@ -89,10 +89,10 @@ func TestNamesakes(t *testing.T) {
 	w.Registry = token.New(token.Options{Logger: slog.New(slog.DiscardHandler)}) // after a restart
 	w.serve()
 	for name, tc := range map[string]struct {
-		who  auth.Caller
-		many int
+		caller auth.Caller
+		many   int
 	}{"the maker": {one, 2}, "the maker by another name": {renamed, 2}, "a namesake": {other, 0}, "a namesake in the file": {auth.Caller{Name: "eva", Role: auth.Viewer, Method: auth.Password}, 0}} {
-		if all, err := w.List(tc.who); len(all) != tc.many || err != nil {
+		if all, err := w.List(tc.caller); len(all) != tc.many || err != nil {
 			t.Errorf("%s is told of %d: %v", name, len(all), err)
 		}
 	}
@@ -112,37 +112,37 @@ func TestStanding(t *testing.T) {
 	}})
 	_, secret := w.token(ben, token.Request{Name: "ci", Role: auth.Operator})
 	_, far := w.token(eva, token.Request{Name: "far", Role: auth.Viewer})
-	who, err := w.Tokens().Identify(bearing(secret))
+	caller, err := w.Tokens().Identify(bearing(secret))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.Recheck()
 	select {
-	case <-who.Done:
+	case <-caller.Done:
 		t.Error("nothing has changed")
 	default:
 	}
 	now["ben"] = auth.Viewer
 	w.Recheck()
 	select {
-	case <-who.Done:
+	case <-caller.Done:
 	default:
 		t.Error("what it let in goes on")
 	}
-	if who, err = w.Tokens().Identify(bearing(secret)); who.Role != auth.Viewer || err != nil {
-		t.Error(who, err)
+	if caller, err = w.Tokens().Identify(bearing(secret)); caller.Role != auth.Viewer || err != nil {
+		t.Error(caller, err)
 	}
 	select {
-	case <-who.Done:
+	case <-caller.Done:
 		t.Error("it is over as soon as it begins")
 	default:
 	}
 	delete(now, "ben")
-	if who, err = w.Tokens().Identify(bearing(secret)); refused(err) == "" {
-		t.Error(who, err)
+	if caller, err = w.Tokens().Identify(bearing(secret)); refused(err) == "" {
+		t.Error(caller, err)
 	}
-	if who, err = w.Tokens().Identify(bearing(far)); err != nil { // the maker's role is unknown now
-		t.Error(who, err)
+	if caller, err = w.Tokens().Identify(bearing(far)); err != nil { // the maker's role is unknown now
+		t.Error(caller, err)
 	}
 }
 
@@ -167,8 +167,8 @@ func TestGone(t *testing.T) {
 			away.Store(true)
 			time.Sleep(d)
 			synctest.Wait()
-			if who, err := w.Tokens().Identify(bearing(bens)); refused(err) == "" {
-				t.Error(who, err)
+			if caller, err := w.Tokens().Identify(bearing(bens)); refused(err) == "" {
+				t.Error(caller, err)
 			}
 			away.Store(false)
 			if _, err := w.Tokens().Identify(bearing(bens)); (err == nil) != (i < 2) {
@@ -241,8 +241,8 @@ func TestAnotherNamespace(t *testing.T) {
 func TestNoLongerOpen(t *testing.T) {
 	w := start(t, token.Options{Open: true})
 	_, secret := w.token(auth.OpenCaller(), token.Request{Name: "ci", Role: auth.Admin})
-	if who, err := w.Tokens().Identify(bearing(secret)); err != nil || who.Name != "token ci" {
-		t.Error(who, err)
+	if caller, err := w.Tokens().Identify(bearing(secret)); err != nil || caller.Name != "token ci" {
+		t.Error(caller, err)
 	}
 	closed := token.New(token.Options{Logger: slog.New(slog.DiscardHandler)})
 	leave, err := closed.Serve(t.Context(), w.b)
@@ -250,7 +250,7 @@ func TestNoLongerOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer leave()
-	if who, err := closed.Tokens().Identify(bearing(secret)); !strings.Contains(refused(err), "required no authentication") {
-		t.Error(who, err)
+	if caller, err := closed.Tokens().Identify(bearing(secret)); !strings.Contains(refused(err), "required no authentication") {
+		t.Error(caller, err)
 	}
 }

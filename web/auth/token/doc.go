@@ -9,9 +9,9 @@
 // A secret is shown once, when it is made. Only its SHA-256 is stored, which is enough for
 // secrets of 130 random bits, in settings of the server's own namespace: keys survive a
 // restart, in each of its stores, and making and revoking them is in its activity. Servers
-// that share a store keep keys on their board instead: each key is valid at all of them at once,
+// that share a store keep keys in their note store instead: each key is valid at all of them at once,
 // and a key that one server revokes ends at all of them within two seconds. While a server
-// cannot learn of revocations, because that namespace is not served or the board cannot be read,
+// cannot learn of revocations, because that namespace is not served or the note store cannot be read,
 // it lets no key in, and clients are asked to retry.
 //
 // A key's role is never above its maker's, then or later: when a user loses a role or is

@@ -48,11 +48,11 @@ func (l links) Identify(r *http.Request) (auth.Caller, error) {
 		return auth.Caller{}, auth.ErrNoCredential
 	}
 	id, sign, _ := strings.Cut(c.Value, ".")
-	who, err := l.r.admitOrReread(r.Context(), Link, linkPrefix+id+"_", func(h hash) bool { return hmac.Equal([]byte(sign), []byte(cookieValue(h))) })
+	caller, err := l.r.admitOrReread(r.Context(), Link, linkPrefix+id+"_", func(h hash) bool { return hmac.Equal([]byte(sign), []byte(cookieValue(h))) })
 	if e, ok := errors.AsType[*auth.CredentialError](err); ok {
-		return who, &auth.CredentialError{Text: e.Text, Cookie: c.Name}
+		return caller, &auth.CredentialError{Text: e.Text, Cookie: c.Name}
 	}
-	return who, err
+	return caller, err
 }
 
 // errInvalidKey returns the error for invalid keys. It may reveal that a key has ended, because the
@@ -64,14 +64,14 @@ func errInvalidKey(k Kind) error {
 	return &auth.CredentialError{Text: "The token does not exist or was revoked."}
 }
 
-// admitOrReread is admit, but reads the board again, if there is one, for a key that is not
+// admitOrReread is admit, but reads the note store again, if there is one, for a key that is not
 // known here.
 func (r *Registry) admitOrReread(ctx context.Context, kind Kind, secret string, good func(hash) bool) (auth.Caller, error) {
-	who, err := r.admit(kind, secret, good)
+	caller, err := r.admit(kind, secret, good)
 	if err != nil && r.reread(ctx, kind, secret) {
 		return r.admit(kind, secret, good)
 	}
-	return who, err
+	return caller, err
 }
 
 // admit returns the caller of a secret. good reports whether the secret was derived from the
@@ -141,13 +141,13 @@ func cookieValue(h hash) string {
 // OpenLink exchanges a link for a cookie, and returns its key, which has the page it leads to. The
 // error is an *identity.Refused, or states that links are stored elsewhere now.
 func (r *Registry) OpenLink(w http.ResponseWriter, req *http.Request, secret string) (Key, error) {
-	who, err := r.admitOrReread(req.Context(), Link, secret, nil)
+	caller, err := r.admitOrReread(req.Context(), Link, secret, nil)
 	if err != nil {
 		return Key{}, err
 	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	e := r.byID[who.ID]
+	e := r.byID[caller.ID]
 	if e == nil {
 		return Key{}, errInvalidKey(Link)
 	}

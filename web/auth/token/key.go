@@ -62,8 +62,8 @@ func (k Key) presentation() string {
 }
 
 // madeBy reports whether who has made the key, or a token that it was made with.
-func (k Key) madeBy(who auth.Caller) bool {
-	return k.Method == who.Method && cmp.Or(k.MakerSubject, k.MadeBy) == cmp.Or(who.Subject, who.Name)
+func (k Key) madeBy(caller auth.Caller) bool {
+	return k.Method == caller.Method && cmp.Or(k.MakerSubject, k.MadeBy) == cmp.Or(caller.Subject, caller.Name)
 }
 
 // HasExpired reports whether the key has expired.

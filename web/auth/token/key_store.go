@@ -14,7 +14,7 @@ import (
 )
 
 // A keyStore stores keys: the settings of the server's own namespace or, if servers share a
-// store, their board.
+// store, their note store.
 type keyStore interface {
 	Settings(ctx context.Context, prefix string) ([]engine.Setting, error)
 	UpdateSettings(ctx context.Context, prefix, actor string, change func([]engine.Setting) (broker.SettingsUpdate, error)) ([]engine.Setting, error)
@@ -27,10 +27,10 @@ var (
 	_ keyStore = noteKeyStore{}
 )
 
-// noteKind is the kind of the notes that store keys on a board, with the keys' IDs.
+// noteKind is the kind of the notes that store keys in a note store, with the keys' IDs.
 const noteKind = "key"
 
-// noteKeyStore stores keys on a board, each as a note with the value that a setting would have.
+// noteKeyStore stores keys in a note store, each as a note with the value that a setting would have.
 type noteKeyStore struct {
 	namespaces.NoteStore
 	recordAudit func(ctx context.Context, done []broker.AuditEntry, actor string)
@@ -123,8 +123,8 @@ func (b noteKeyStore) DropSetting(ctx context.Context, key string) error {
 	return b.RemoveNotes(ctx, noteKind, strings.TrimPrefix(key, settingPrefix))
 }
 
-// Follow keeps the Registry up to date with the board, and writes when keys were used, until ctx
-// ends. Without a board it returns at once.
+// Follow keeps the Registry up to date with the note store, and writes when keys were used, until ctx
+// ends. Without a note store it returns at once.
 func (r *Registry) Follow(ctx context.Context) {
 	if r.reader == nil {
 		return
@@ -141,7 +141,7 @@ func (r *Registry) Follow(ctx context.Context) {
 	})
 }
 
-// readNotes updates the Registry from the notes of a board. It ignores them if a key was made or
+// readNotes updates the Registry from the notes of a note store. It ignores them if a key was made or
 // revoked here since began: the next reading has that change.
 func (r *Registry) readNotes(notes []namespaces.Note, began time.Time) {
 	kept := settingsOf(notes)
@@ -155,7 +155,7 @@ func (r *Registry) readNotes(notes []namespaces.Note, began time.Time) {
 	}
 }
 
-// reread reads the board once more for a secret that is unknown here, which another server
+// reread reads the note store once more for a secret that is unknown here, which another server
 // may have just issued, and reports whether it did.
 func (r *Registry) reread(ctx context.Context, of Kind, secret string) (looked bool) {
 	id, ok := of.idOf(secret)
@@ -173,8 +173,8 @@ func (r *Registry) isUnavailable() bool {
 	return r.store == nil || r.reader != nil && !r.reader.IsFresh()
 }
 
-// moveToNotes puts keys from the settings of b on the board. They are from a backup of a store
-// without a board.
+// moveToNotes puts keys from the settings of b in the note store. They are from a backup of a store
+// without a note store.
 func (r *Registry) moveToNotes(ctx context.Context, b *broker.Broker) error {
 	kept, err := b.Settings(ctx, settingPrefix)
 	if err != nil {

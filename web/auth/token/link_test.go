@@ -43,11 +43,11 @@ func (w *world) opened(path, host string) auth.Caller {
 	if err != nil {
 		w.Fatal(err)
 	}
-	who, err := w.Links().Identify(looking(host, c))
+	caller, err := w.Links().Identify(looking(host, c))
 	if err != nil {
 		w.Fatal(err)
 	}
-	return who
+	return caller
 }
 
 func TestLink(t *testing.T) {
@@ -66,11 +66,11 @@ func TestLink(t *testing.T) {
 	if _, _, err := w.follow(token.LinkPath+c.Value, "h:8080"); refused(err) == "" {
 		t.Error("the cookie is a link", err)
 	}
-	who, err := w.Links().Identify(looking("h:8080", c))
-	if err != nil || who.Role != auth.Viewer || who.Method != auth.Link || who.Namespace != "shop" || who.ID != k.ID || who.Name != "link monday of ben" {
-		t.Errorf("%+v, %v", who, err)
+	caller, err := w.Links().Identify(looking("h:8080", c))
+	if err != nil || caller.Role != auth.Viewer || caller.Method != auth.Link || caller.Namespace != "shop" || caller.ID != k.ID || caller.Name != "link monday of ben" {
+		t.Errorf("%+v, %v", caller, err)
 	}
-	if left := time.Until(who.Expires); left > token.DefaultLinkLifetime || left < token.DefaultLinkLifetime-time.Minute {
+	if left := time.Until(caller.Expires); left > token.DefaultLinkLifetime || left < token.DefaultLinkLifetime-time.Minute {
 		t.Error("it is good for", left)
 	}
 	// Another server on the same machine gets the cookie as well.
@@ -82,7 +82,7 @@ func TestLink(t *testing.T) {
 	}
 	w.revoke(k.ID)
 	select {
-	case <-who.Done:
+	case <-caller.Done:
 	default:
 		t.Error("what it let in goes on")
 	}
@@ -118,8 +118,8 @@ func TestForgedLinks(t *testing.T) {
 		"a token's": token.ID + "." + base64.RawURLEncoding.EncodeToString(of.Sum(nil)),
 		"large":     strings.Repeat("a", 1<<16),
 	} {
-		if who, err := w.Links().Identify(looking("h", &http.Cookie{Name: c.Name, Value: value})); refused(err) == "" {
-			t.Errorf("%s: %+v %v", name, who, err)
+		if caller, err := w.Links().Identify(looking("h", &http.Cookie{Name: c.Name, Value: value})); refused(err) == "" {
+			t.Errorf("%s: %+v %v", name, caller, err)
 		}
 	}
 }
@@ -132,11 +132,11 @@ func TestLinkEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		who, err := w.Links().Identify(looking("h", c))
+		caller, err := w.Links().Identify(looking("h", c))
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Until(who.Expires))
+		time.Sleep(time.Until(caller.Expires))
 		synctest.Wait()
 		if _, err := w.Links().Identify(looking("h", c)); refused(err) == "" {
 			t.Error(err)
@@ -145,7 +145,7 @@ func TestLinkEnds(t *testing.T) {
 			t.Error(err)
 		}
 		select {
-		case <-who.Done:
+		case <-caller.Done:
 		default:
 			t.Error("what it let in goes on")
 		}
@@ -162,16 +162,16 @@ func TestLinkToCapitals(t *testing.T) {
 	}
 }
 
-// TestLinkOfTalk: a presentation's link is found by its maker as long as it is valid.
-func TestLinkOfTalk(t *testing.T) {
+// TestPresentationLink: a presentation's link is found by its maker as long as it is valid.
+func TestPresentationLink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})
 		k, _ := w.link(ben, token.Request{Name: "demo", Namespace: "shop", Page: "/n/shop?follow=monday", Lifetime: time.Hour})
 		w.link(ben, token.Request{Name: "other", Namespace: "shop"})
-		find := func(who auth.Caller, talk, want string) {
+		find := func(caller auth.Caller, presentation, want string) {
 			t.Helper()
-			if got, ok := w.PresentationLink(who, talk); got.ID != want || ok != (want != "") {
-				t.Errorf("%s finds %q of %q, want %q", who.Name, got.ID, talk, want)
+			if got, ok := w.PresentationLink(caller, presentation); got.ID != want || ok != (want != "") {
+				t.Errorf("%s finds %q of %q, want %q", caller.Name, got.ID, presentation, want)
 			}
 		}
 		find(ben, "monday", k.ID)

@@ -21,7 +21,7 @@ import (
 var ErrNotFound error = engine.Refuse(engine.ErrNotFound, "The token or link does not exist.")
 
 // errUnavailable is returned while the server's own namespace is not served or, if servers share a
-// store, while their board cannot be read.
+// store, while their note store cannot be read.
 var errUnavailable error = engine.Refuse(engine.ErrBusy, "Tokens and links are unavailable, because the server cannot reach the store that holds them. Try again later.")
 
 // Options configure a Registry.
@@ -44,17 +44,17 @@ type Options struct {
 	// Notes stores the keys of servers that share a store, each valid at all of them. Zero
 	// means that they are stored in the server's own namespace.
 	Notes namespaces.NoteStore
-	// RecordAudit records operations on the board's keys in activity. Zero means that they are
+	// RecordAudit records operations on the shared keys in activity. Zero means that they are
 	// not recorded.
 	RecordAudit func(ctx context.Context, done []broker.AuditEntry, actor string)
 	Logger      *slog.Logger // zero means slog.Default
 }
 
-// A Registry is the keys of a server. Make it with New; it is empty until Serve or, with a board,
+// A Registry is the keys of a server. Make it with New; it is empty until Serve or, with a note store,
 // Follow. It is safe for concurrent use.
 type Registry struct {
 	o      Options
-	reader *namespaces.NoteReader // of the board; nil if there is none
+	reader *namespaces.NoteReader // of the note store; nil if there is none
 
 	mu          sync.RWMutex
 	store       keyStore          // where keys are stored; nil while they are not stored here; guarded by mu
@@ -62,7 +62,7 @@ type Registry struct {
 	expiryTimer *time.Timer       // fires when the next key expires; nil if none does; guarded by mu
 	changes     chan struct{}     // closed at the next change; guarded by mu
 
-	lastChange time.Time // when a key was last made or revoked here, on the board; guarded by mu
+	lastChange time.Time // when a key was last made or revoked here, in the note store; guarded by mu
 }
 
 // An entry is a key in a Registry. Only its LastUsed changes.
@@ -101,7 +101,7 @@ const (
 )
 
 // Serve stores the Registry's keys in b, and returns a function that stops that and waits until
-// it has stopped. With a board, the keys stay there, and those in b are moved to it.
+// it has stopped. With a note store, the keys stay there, and those in b are moved to it.
 func (r *Registry) Serve(ctx context.Context, b *broker.Broker) (leave func(), err error) {
 	if r.o.Notes != nil {
 		if err := r.moveToNotes(ctx, b); err != nil {
@@ -330,7 +330,7 @@ func (r *Registry) stale(s engine.Setting) (drop bool, set string) {
 
 // List returns the keys visible to who, the latest first: all for an admin, else their own.
 // It returns an error if they are stored elsewhere now.
-func (r *Registry) List(who auth.Caller) ([]Key, error) {
+func (r *Registry) List(caller auth.Caller) ([]Key, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.isUnavailable() {
@@ -338,7 +338,7 @@ func (r *Registry) List(who auth.Caller) ([]Key, error) {
 	}
 	var all []Key
 	for _, e := range r.byID {
-		if r.mayManage(e.Key, who) {
+		if r.mayManage(e.Key, caller) {
 			all = append(all, e.view())
 		}
 	}
@@ -347,14 +347,14 @@ func (r *Registry) List(who auth.Caller) ([]Key, error) {
 }
 
 // Find returns one key. The error is ErrNotFound, also for a key that is not visible to who.
-func (r *Registry) Find(who auth.Caller, id string) (Key, error) {
+func (r *Registry) Find(caller auth.Caller, id string) (Key, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.isUnavailable() {
 		return Key{}, errUnavailable
 	}
 	e := r.byID[id]
-	if e == nil || !r.mayManage(e.Key, who) {
+	if e == nil || !r.mayManage(e.Key, caller) {
 		return Key{}, ErrNotFound
 	}
 	return e.view(), nil
@@ -363,12 +363,12 @@ func (r *Registry) Find(who auth.Caller, id string) (Key, error) {
 // PresentationLink returns the link that the audience of a presentation was given, by the presentation's
 // id. It is the first one made for it, because others who know the id may make more. ok is
 // false if there is none that is valid and visible to who.
-func (r *Registry) PresentationLink(who auth.Caller, talk string) (first Key, ok bool) {
+func (r *Registry) PresentationLink(caller auth.Caller, presentation string) (first Key, ok bool) {
 	now := time.Now()
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, e := range r.byID {
-		if talk == "" || e.presentation() != talk || e.HasExpired(now) || r.currentRole(e.Key) == auth.None || !r.mayManage(e.Key, who) {
+		if presentation == "" || e.presentation() != presentation || e.HasExpired(now) || r.currentRole(e.Key) == auth.None || !r.mayManage(e.Key, caller) {
 			continue
 		}
 		if !ok || latest(first, e.Key) < 0 {
@@ -396,16 +396,16 @@ func (r *Registry) Descendants(id string) (all []Key) {
 func latest(a, b Key) int { return cmp.Or(b.Made.Compare(a.Made), cmp.Compare(a.ID, b.ID)) }
 
 // mayManage reports whether who may see and revoke a key. The caller holds mu, to read.
-func (r *Registry) mayManage(k Key, who auth.Caller) bool {
+func (r *Registry) mayManage(k Key, caller auth.Caller) bool {
 	switch {
-	case who.Role.Includes(auth.Admin):
-		return who.Namespace == "" || who.Namespace == k.Namespace
-	case who.Method == auth.Link || !who.IsKnown():
+	case caller.Role.Includes(auth.Admin):
+		return caller.Namespace == "" || caller.Namespace == k.Namespace
+	case caller.Method == auth.Link || !caller.IsKnown():
 		return false
-	case who.Method == auth.Token:
-		return k.ID == who.ID || r.isDescendant(k, who.ID)
+	case caller.Method == auth.Token:
+		return k.ID == caller.ID || r.isDescendant(k, caller.ID)
 	default:
-		return k.madeBy(who)
+		return k.madeBy(caller)
 	}
 }
 

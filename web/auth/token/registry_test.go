@@ -54,18 +54,18 @@ func (w *world) serve() {
 	w.Cleanup(leave)
 }
 
-func (w *world) token(who auth.Caller, wish token.Request) (token.Key, string) {
+func (w *world) token(caller auth.Caller, request token.Request) (token.Key, string) {
 	w.Helper()
-	k, secret, err := w.CreateToken(w.Context(), who, "somebody", wish)
+	k, secret, err := w.CreateToken(w.Context(), caller, "somebody", request)
 	if err != nil {
 		w.Fatal(err)
 	}
 	return k, secret
 }
 
-func (w *world) link(who auth.Caller, wish token.Request) (token.Key, string) {
+func (w *world) link(caller auth.Caller, request token.Request) (token.Key, string) {
 	w.Helper()
-	k, path, err := w.CreateLink(w.Context(), who, "somebody", wish)
+	k, path, err := w.CreateLink(w.Context(), caller, "somebody", request)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -123,15 +123,15 @@ var (
 func TestToken(t *testing.T) {
 	w := start(t, token.Options{})
 	k, secret := w.token(ben, token.Request{Name: " ci ", Role: auth.Viewer})
-	who, err := w.Tokens().Identify(bearing(secret))
+	caller, err := w.Tokens().Identify(bearing(secret))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if who.Done == nil {
+	if caller.Done == nil {
 		t.Error("nothing ends what it lets in")
 	}
-	who.Done = nil
-	if d := cmp.Diff(auth.Caller{Name: "token ci of ben", Role: auth.Viewer, Method: auth.Token, ID: k.ID}, who); d != "" {
+	caller.Done = nil
+	if d := cmp.Diff(auth.Caller{Name: "token ci of ben", Role: auth.Viewer, Method: auth.Token, ID: k.ID}, caller); d != "" {
 		t.Error(d)
 	}
 	if !strings.HasPrefix(secret, "mft_"+k.ID+"_") || len(secret) < 40 {
@@ -145,8 +145,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoToken: anything that is not exactly an issued secret is refused.
-func TestWhatIsNoToken(t *testing.T) {
+// TestInvalidTokens: anything that is not exactly an issued secret is refused.
+func TestInvalidTokens(t *testing.T) {
 	w := start(t, token.Options{})
 	k, secret := w.token(ana, token.Request{Name: "ci", Role: auth.Admin})
 	_, other := w.token(ana, token.Request{Name: "other", Role: auth.Admin})
@@ -157,8 +157,8 @@ func TestWhatIsNoToken(t *testing.T) {
 		"another's rest": secret[:15] + other[15:], "in lower case": strings.ToLower(secret), "large": "mft_" + strings.Repeat("a", 1<<20),
 		"a link": link, "a link called a token": "mft_" + link[4:], "an unknown one": "mft_aaaaaaaaaa_AAAAAAAAAAAAAAAAAAAAAAAAAA",
 	} {
-		if who, err := w.Tokens().Identify(bearing(text)); refused(err) == "" || who.IsKnown() {
-			t.Errorf("%s: %+v, %v", name, who, err)
+		if caller, err := w.Tokens().Identify(bearing(text)); refused(err) == "" || caller.IsKnown() {
+			t.Errorf("%s: %+v, %v", name, caller, err)
 		}
 	}
 	for name, header := range map[string]string{"none": "", "another scheme": "Basic abc", "SAS": "SharedAccessSignature sr=x"} {
@@ -182,14 +182,14 @@ func TestWhatIsNoToken(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeMade(t *testing.T) {
+func TestInvalidRequests(t *testing.T) {
 	w := start(t, token.Options{})
 	long := strings.Repeat("é", 101)
 	for name, tc := range map[string]struct {
-		who  auth.Caller
-		link bool
-		wish token.Request
-		want error
+		caller  auth.Caller
+		link    bool
+		request token.Request
+		want    error
 	}{
 		"without a name":         {ana, false, token.Request{Name: " ", Role: auth.Viewer}, engine.ErrArgument},
 		"a long name":            {ana, false, token.Request{Name: long, Role: auth.Viewer}, engine.ErrArgument},
@@ -214,7 +214,7 @@ func TestWhatCannotBeMade(t *testing.T) {
 		if tc.link {
 			try = w.CreateLink
 		}
-		if _, _, err := try(t.Context(), tc.who, "", tc.wish); !errors.Is(err, tc.want) {
+		if _, _, err := try(t.Context(), tc.caller, "", tc.request); !errors.Is(err, tc.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -229,17 +229,17 @@ func TestTokenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})
 		_, secret := w.token(ana, token.Request{Name: "ci", Role: auth.Admin, Lifetime: time.Hour})
-		who, err := w.Tokens().Identify(bearing(secret))
+		caller, err := w.Tokens().Identify(bearing(secret))
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Until(who.Expires) - 1)
+		time.Sleep(time.Until(caller.Expires) - 1)
 		synctest.Wait()
 		if _, err := w.Tokens().Identify(bearing(secret)); err != nil {
 			t.Error("a moment early:", err)
 		}
 		select {
-		case <-who.Done:
+		case <-caller.Done:
 			t.Error("it was over early")
 		default:
 		}
@@ -249,7 +249,7 @@ func TestTokenEnds(t *testing.T) {
 			t.Error("on the dot:", err)
 		}
 		select {
-		case <-who.Done:
+		case <-caller.Done:
 		default:
 			t.Error("what it let in goes on")
 		}
@@ -289,9 +289,9 @@ func TestRevoked(t *testing.T) {
 			t.Error("it is still good", err)
 		}
 	}
-	for _, who := range []auth.Caller{parent, child} {
+	for _, caller := range []auth.Caller{parent, child} {
 		select {
-		case <-who.Done:
+		case <-caller.Done:
 		default:
 			t.Error("what it let in goes on")
 		}
@@ -358,9 +358,9 @@ func TestUsed(t *testing.T) {
 	})
 }
 
-// TestUsedOnceMade: a token used in the minute in which it was made has no use before it was
+// TestLastUseIsNotBeforeCreation: a token used in the minute in which it was made has no use before it was
 // made, also after a restart.
-func TestUsedOnceMade(t *testing.T) {
+func TestLastUseIsNotBeforeCreation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})
 		time.Sleep(30*time.Second + 5*time.Millisecond)
@@ -408,8 +408,8 @@ func TestRestart(t *testing.T) {
 	if d := cmp.Diff(was, is); d != "" || err != nil {
 		t.Error(d, err)
 	}
-	if who, err := again.Tokens().Identify(bearing(secret)); err != nil || who.Namespace != "shop" {
-		t.Error(who, err)
+	if caller, err := again.Tokens().Identify(bearing(secret)); err != nil || caller.Namespace != "shop" {
+		t.Error(caller, err)
 	}
 	leave()
 	if _, err := again.Tokens().Identify(bearing(secret)); !errors.Is(err, engine.ErrBusy) {
@@ -423,9 +423,9 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestWhatIsKeptWrongly: a stored key that cannot be read lets no request in, and breaks
+// TestDamagedKeys: a stored key that cannot be read lets no request in, and breaks
 // nothing.
-func TestWhatIsKeptWrongly(t *testing.T) {
+func TestDamagedKeys(t *testing.T) {
 	w := start(t, token.Options{})
 	_, secret := w.token(ana, token.Request{Name: "ci", Role: auth.Admin})
 	w.leave()
@@ -471,14 +471,14 @@ func TestQuotaOfOne(t *testing.T) {
 	for i := 1; i < token.MaxKeysPerUser; i++ {
 		last, _ = w.token([]auth.Caller{eva, found}[i%2], token.Request{Name: fmt.Sprint(i), Role: auth.Viewer})
 	}
-	for name, who := range map[string]auth.Caller{"the maker": eva, "a token": found} {
-		if _, _, err := w.CreateToken(t.Context(), who, "", token.Request{Name: "x", Role: auth.Viewer}); !errors.Is(err, engine.ErrQuota) {
+	for name, caller := range map[string]auth.Caller{"the maker": eva, "a token": found} {
+		if _, _, err := w.CreateToken(t.Context(), caller, "", token.Request{Name: "x", Role: auth.Viewer}); !errors.Is(err, engine.ErrQuota) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	namesake := auth.Caller{Name: eva.Name, Role: auth.Viewer, Method: auth.Password}
-	for _, who := range []auth.Caller{ana, namesake} {
-		w.token(who, token.Request{Name: "x", Role: auth.Viewer})
+	for _, caller := range []auth.Caller{ana, namesake} {
+		w.token(caller, token.Request{Name: "x", Role: auth.Viewer})
 	}
 	w.revoke(last.ID)
 	w.token(eva, token.Request{Name: "y", Role: auth.Viewer})
@@ -489,8 +489,8 @@ func TestQuotaOfOne(t *testing.T) {
 	}
 }
 
-// TestTold: activity shows who made and revoked a key, and no secret.
-func TestTold(t *testing.T) {
+// TestKeyActivity: activity shows who made and revoked a key, and no secret.
+func TestKeyActivity(t *testing.T) {
 	w := start(t, token.Options{})
 	k, secret, err := w.CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Operator})
 	if err != nil {

@@ -162,11 +162,11 @@ func parse(text []byte) (map[string]User, error) {
 	all, n := map[string]User{}, 0
 	for line := range bytes.Lines(text) {
 		n++
-		said := strings.TrimSpace(string(line))
-		if said == "" || said[0] == '#' {
+		entry := strings.TrimSpace(string(line))
+		if entry == "" || entry[0] == '#' {
 			continue
 		}
-		u, err := parseLine(said)
+		u, err := parseLine(entry)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}

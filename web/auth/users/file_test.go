@@ -163,9 +163,9 @@ func TestABadFileKeepsTheLastGood(t *testing.T) {
 	}
 }
 
-// TestNobodyLeft: when the last user is removed they can no longer sign in, and the file takes
+// TestFileWithoutUsers: when the last user is removed they can no longer sign in, and the file takes
 // effect again when it has users.
-func TestNobodyLeft(t *testing.T) {
+func TestFileWithoutUsers(t *testing.T) {
 	f, path := open(t, "ben:viewer:"+ofBcrypt+"\n")
 	for _, text := range []string{"", "# nobody\n\n"} {
 		for i, is := range []string{text, "ben:viewer:" + ofBcrypt + "\n"} {

@@ -47,7 +47,7 @@ func FuzzRead(f *testing.F) {
 			}
 			r, e := readRule(desc)
 			if e == nil {
-				told(t, r)
+				roundTrip(t, r)
 			}
 			err = e
 		}
@@ -57,8 +57,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// told checks that a rule is read as it was written.
-func told(t *testing.T, r engine.Rule) {
+// roundTrip checks that a rule is read as it was written.
+func roundTrip(t *testing.T, r engine.Rule) {
 	t.Helper()
 	var b strings.Builder
 	a := &answer{root: "http://host"}

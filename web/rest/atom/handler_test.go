@@ -209,8 +209,8 @@ func (denied) Status() int   { return http.StatusUnauthorized }
 func TestAuthorize(t *testing.T) {
 	var asked atom.Request
 	refuse := true
-	w := start(t, broker.Options{}, func(_ *http.Request, wish atom.Request) error {
-		if asked = wish; refuse {
+	w := start(t, broker.Options{}, func(_ *http.Request, request atom.Request) error {
+		if asked = request; refuse {
 			return denied{}
 		}
 		return nil
@@ -339,14 +339,14 @@ func TestSupportOrdering(t *testing.T) {
 	w := start(t, broker.Options{}, nil)
 	for name, of := range map[string]func(string) string{"queue": queue, "topic": topic} {
 		for i, partitioned := range []string{"false", "true"} {
-			for said, want := range map[string]string{
+			for text, want := range map[string]string{
 				"": fmt.Sprint(name == "topic"), "<SupportOrdering>true</SupportOrdering>": "true", "<SupportOrdering>false</SupportOrdering>": "false",
 			} {
-				path := fmt.Sprintf("/%s%d%d", name, i, len(said))
-				elements := said + "<EnablePartitioning>" + partitioned + "</EnablePartitioning>"
+				path := fmt.Sprintf("/%s%d%d", name, i, len(text))
+				elements := text + "<EnablePartitioning>" + partitioned + "</EnablePartitioning>"
 				for _, a := range []webtest.Answer{w.Want(201, "PUT", path, of(elements)), w.Want(200, "GET", path, ""), w.Want(200, "PUT", path, of(elements), "If-Match", "*")} {
 					if got := element(a, "SupportOrdering"); got != want {
-						t.Errorf("%s that says %q, partitioned %s: %q, want %q", name, said, partitioned, got, want)
+						t.Errorf("%s that says %q, partitioned %s: %q, want %q", name, text, partitioned, got, want)
 					}
 				}
 			}

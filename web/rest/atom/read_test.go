@@ -76,7 +76,7 @@ func TestUpdates(t *testing.T) {
 	w.Want(201, "PUT", "/dest", queue(""))
 	w.Want(201, "PUT", "/q", queue("<MaxSizeInMegabytes>2048</MaxSizeInMegabytes><RequiresSession>true</RequiresSession><RequiresDuplicateDetection>true</RequiresDuplicateDetection>"+
 		"<EnablePartitioning>true</EnablePartitioning><MaxDeliveryCount>7</MaxDeliveryCount><ForwardTo>sb://Host/DEST</ForwardTo><AutoDeleteOnIdle>PT5M</AutoDeleteOnIdle><DefaultMessageTimeToLive>PT1H</DefaultMessageTimeToLive>"))
-	told := func(a webtest.Answer, want map[string]string) {
+	contains := func(a webtest.Answer, want map[string]string) {
 		t.Helper()
 		for name, text := range want {
 			if element(a, name) != text {
@@ -85,7 +85,7 @@ func TestUpdates(t *testing.T) {
 		}
 	}
 	a := w.Want(200, "GET", "/q", "")
-	told(a, map[string]string{"MaxSizeInMegabytes": "32768", "ForwardTo": "sb://Host/DEST", "AutoDeleteOnIdle": "PT5M", "DefaultMessageTimeToLive": "PT1H", "EnablePartitioning": "true"})
+	contains(a, map[string]string{"MaxSizeInMegabytes": "32768", "ForwardTo": "sb://Host/DEST", "AutoDeleteOnIdle": "PT5M", "DefaultMessageTimeToLive": "PT1H", "EnablePartitioning": "true"})
 	before := w.broker.State("q").Config
 	if a = w.update(200, "/q", a.Body); !w.broker.State("q").Config.Equal(before) { // the response sent back
 		t.Errorf("it is %+v, and was %+v", w.broker.State("q").Config, before)
@@ -98,9 +98,9 @@ func TestUpdates(t *testing.T) {
 		}
 	}
 	a = w.update(200, "/q", queue(""))
-	told(a, map[string]string{"MaxSizeInMegabytes": "16384", "RequiresSession": "true", "RequiresDuplicateDetection": "true", "EnablePartitioning": "true", "MaxDeliveryCount": "10", "ForwardTo": "", "AutoDeleteOnIdle": engine.MaxDurationText})
+	contains(a, map[string]string{"MaxSizeInMegabytes": "16384", "RequiresSession": "true", "RequiresDuplicateDetection": "true", "EnablePartitioning": "true", "MaxDeliveryCount": "10", "ForwardTo": "", "AutoDeleteOnIdle": engine.MaxDurationText})
 	w.Want(400, "PUT", "/larger", queue("<EnablePartitioning>true</EnablePartitioning><MaxSizeInMegabytes>16384</MaxSizeInMegabytes>"))
-	told(w.update(200, "/q", queue("<ForwardTo>dest</ForwardTo>")), map[string]string{"ForwardTo": "dest"})
+	contains(w.update(200, "/q", queue("<ForwardTo>dest</ForwardTo>")), map[string]string{"ForwardTo": "dest"})
 }
 
 // Values keep their types, whatever the names of the types.
@@ -112,7 +112,7 @@ func TestValues(t *testing.T) {
 	for name, tc := range map[string]struct {
 		value string // the XML element
 		want  value.Value
-		told  string
+		text  string
 	}{
 		"string":           {`<Value i:type="p:string"` + xsd + `> a </Value>`, value.OfString(" a "), `i:type="d6p1:string"> a <`},
 		"empty":            {`<Value i:type="p:string"` + xsd + `/>`, value.OfString(""), `i:type="d6p1:string"/>`},
@@ -147,7 +147,7 @@ func TestValues(t *testing.T) {
 			at := "/t/Subscriptions/s/Rules/" + name
 			body := rule(`<Filter i:type="CorrelationFilter"><Properties xmlns:outer="http://www.w3.org/2001/XMLSchema"><KeyValueOfstringanyType><Key>n</Key>` + tc.value + `</KeyValueOfstringanyType></Properties></Filter>`)
 			if tc.want == (value.Value{}) {
-				if a := w.Want(400, "PUT", at, body); !strings.Contains(a.Body, tc.told) {
+				if a := w.Want(400, "PUT", at, body); !strings.Contains(a.Body, tc.text) {
 					t.Errorf("got %s", a.Body)
 				}
 				return
@@ -156,7 +156,7 @@ func TestValues(t *testing.T) {
 			if got := w.condition(name); got != tc.want {
 				t.Errorf("got %v %v, want %v %v", got.Kind(), got, tc.want.Kind(), tc.want)
 			}
-			if !strings.Contains(a.Body, tc.told) {
+			if !strings.Contains(a.Body, tc.text) {
 				t.Errorf("it is told as %s", a.Body)
 			}
 		})

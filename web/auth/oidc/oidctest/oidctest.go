@@ -73,8 +73,8 @@ func Start(t testing.TB, redirects ...string) *Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -84,7 +84,7 @@ func Start(t testing.TB, redirects ...string) *Provider {
 	}
 	t.Cleanup(func() {
 		if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
-			t.Errorf("the provider has ended: %v: %s", err, said.String())
+			t.Errorf("the provider has ended: %v: %s", err, stderr.String())
 		}
 	})
 	p := &Provider{TB: t}

@@ -13,32 +13,32 @@ import (
 
 	"mayfly/engine"
 	"mayfly/engine/broker"
-	"mayfly/engine/namespaces/fleettest"
+	"mayfly/engine/namespaces/namespacestest"
 	"mayfly/web/auth"
 	"mayfly/web/auth/token"
 )
 
-// A crowd is several servers that share a board.
-type crowd struct {
+// A serverGroup is several servers that share a note store.
+type serverGroup struct {
 	*testing.T
-	board fleettest.NoteStore
+	notes namespacestest.NoteStore
 	all   []*token.Registry
 
-	mu   sync.Mutex
-	told []string // operations on keys and their actors; guarded by mu
+	mu      sync.Mutex
+	audited []string // operations on keys and their actors; guarded by mu
 }
 
-func together(t *testing.T, servers int) *crowd {
+func together(t *testing.T, servers int) *serverGroup {
 	t.Helper()
-	c := &crowd{T: t}
+	c := &serverGroup{T: t}
 	ctx, stop := context.WithCancel(t.Context())
 	var following sync.WaitGroup
 	for range servers {
-		r := token.New(token.Options{Notes: &c.board, Logger: slog.New(slog.DiscardHandler), RecordAudit: func(_ context.Context, done []broker.AuditEntry, actor string) {
+		r := token.New(token.Options{Notes: &c.notes, Logger: slog.New(slog.DiscardHandler), RecordAudit: func(_ context.Context, done []broker.AuditEntry, actor string) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			for _, d := range done {
-				c.told = append(c.told, fmt.Sprintf("%s %s %s", actor, d.Kind, d.About))
+				c.audited = append(c.audited, fmt.Sprintf("%s %s %s", actor, d.Kind, d.About))
 			}
 		}})
 		c.all = append(c.all, r)
@@ -55,13 +55,13 @@ func together(t *testing.T, servers int) *crowd {
 	return c
 }
 
-func (c *crowd) good(at int, secret string) (auth.Caller, bool) {
+func (c *serverGroup) good(at int, secret string) (auth.Caller, bool) {
 	c.Helper()
-	who, err := c.all[at].Tokens().Identify(bearing(secret))
+	caller, err := c.all[at].Tokens().Identify(bearing(secret))
 	if err != nil && refused(err) == "" {
 		c.Error(err)
 	}
-	return who, err == nil
+	return caller, err == nil
 }
 
 // TestTokensOfAllServers: a token made at one server is valid at all of them at once. A token
@@ -77,11 +77,11 @@ func TestTokensOfAllServers(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		var let []auth.Caller
 		for at := range c.all {
-			who, ok := c.good(at, secret)
-			if !ok || who.Role != auth.Operator || who.ID != k.ID || who.Name != "token ci of ana" {
-				t.Errorf("at server %d it lets in %+v", at, who)
+			caller, ok := c.good(at, secret)
+			if !ok || caller.Role != auth.Operator || caller.ID != k.ID || caller.Name != "token ci of ana" {
+				t.Errorf("at server %d it lets in %+v", at, caller)
 			}
-			let = append(let, who)
+			let = append(let, caller)
 		}
 
 		_, childs, err := c.all[1].CreateToken(t.Context(), let[1], "ci", token.Request{Name: "child", Role: auth.Viewer})
@@ -107,9 +107,9 @@ func TestTokensOfAllServers(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		for at, who := range let {
+		for at, caller := range let {
 			select {
-			case <-who.Done:
+			case <-caller.Done:
 			default:
 				t.Errorf("what it let in at server %d goes on", at)
 			}
@@ -119,15 +119,15 @@ func TestTokensOfAllServers(t *testing.T) {
 				}
 			}
 		}
-		slices.Sort(c.told[min(2, len(c.told)):])
-		if want := []string{"ana token-created ci (operator)", "ci token-created child (viewer)", "ana token-revoked child (viewer)", "ana token-revoked ci (operator)"}; !slices.Equal(c.told, want) {
-			t.Errorf("told is %q, not %q", c.told, want)
+		slices.Sort(c.audited[min(2, len(c.audited)):])
+		if want := []string{"ana token-created ci (operator)", "ci token-created child (viewer)", "ana token-revoked child (viewer)", "ana token-revoked ci (operator)"}; !slices.Equal(c.audited, want) {
+			t.Errorf("told is %q, not %q", c.audited, want)
 		}
 	})
 }
 
-// TestWhatGoesOnIsNotCut: a server that reads the board again does not end running requests.
-func TestWhatGoesOnIsNotCut(t *testing.T) {
+// TestRunningRequestsGoOn: a server that reads the note store again does not end running requests.
+func TestRunningRequestsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 2)
 		_, secret, err := c.all[0].CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Viewer})
@@ -143,9 +143,9 @@ func TestWhatGoesOnIsNotCut(t *testing.T) {
 			}
 			time.Sleep(700 * time.Millisecond)
 		}
-		for _, who := range []auth.Caller{here, there} {
+		for _, caller := range []auth.Caller{here, there} {
 			select {
-			case <-who.Done:
+			case <-caller.Done:
 				t.Error("it was cut off")
 			default:
 			}
@@ -153,9 +153,9 @@ func TestWhatGoesOnIsNotCut(t *testing.T) {
 	})
 }
 
-// TestBoardOutOfReach: known keys stay valid for a moment. Then nothing is let in, because
+// TestNotesUnreachable: known keys stay valid for a moment. Then nothing is let in, because
 // revocations would go unnoticed, and the server recovers by itself.
-func TestBoardOutOfReach(t *testing.T) {
+func TestNotesUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 1)
 		r := c.all[0]
@@ -163,7 +163,7 @@ func TestBoardOutOfReach(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.board.Fail(true)
+		c.notes.Fail(true)
 		time.Sleep(8 * time.Second)
 		if _, ok := c.good(0, secret); !ok {
 			t.Error("it is not good at once")
@@ -178,7 +178,7 @@ func TestBoardOutOfReach(t *testing.T) {
 		if _, _, err := r.CreateToken(t.Context(), ana, "ana", token.Request{Name: "x", Role: auth.Viewer}); !errors.Is(err, engine.ErrBusy) {
 			t.Errorf("one is made: %v", err)
 		}
-		c.board.Fail(false)
+		c.notes.Fail(false)
 		time.Sleep(2 * time.Second)
 		if _, ok := c.good(0, secret); !ok {
 			t.Error("it does not come back")
@@ -186,16 +186,16 @@ func TestBoardOutOfReach(t *testing.T) {
 	})
 }
 
-// TestStrangersAreNoBurden: clients that guess tokens cause a few reads of the board a second,
+// TestGuessedTokensCauseFewReads: clients that guess tokens cause a few reads of the note store a second,
 // and other clients do not wait for those.
-func TestStrangersAreNoBurden(t *testing.T) {
+func TestGuessedTokensCauseFewReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := together(t, 1)
 		_, secret, err := c.all[0].CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Viewer})
 		if err != nil {
 			t.Fatal(err)
 		}
-		before, began := c.board.Reads(), time.Now()
+		before, began := c.notes.Reads(), time.Now()
 		var all sync.WaitGroup
 		for range 1000 {
 			all.Go(func() { c.good(0, "mft_aaaaaaaaaa_AAAAAAAAAAAAAAAAAAAAAAAAAA") })
@@ -204,15 +204,15 @@ func TestStrangersAreNoBurden(t *testing.T) {
 			t.Error("who has a token waits for those who have none")
 		}
 		all.Wait()
-		if n := c.board.Reads() - before; n > 3 {
+		if n := c.notes.Reads() - before; n > 3 {
 			t.Errorf("it was read %d times", n)
 		}
 		c.good(0, "no token at all")
 	})
 }
 
-// TestKeysMoveToTheBoard: keys stored in the server's own namespace stay valid after the move.
-func TestKeysMoveToTheBoard(t *testing.T) {
+// TestKeysMoveToTheNotes: keys stored in the server's own namespace stay valid after the move.
+func TestKeysMoveToTheNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, token.Options{})
 		_, secret := w.token(ana, token.Request{Name: "ci", Role: auth.Viewer})
@@ -256,12 +256,12 @@ func TestUsedAnywhere(t *testing.T) {
 	})
 }
 
-// TestOldReading: a token that is made while the board is read is not dropped when the older
+// TestOldReading: a token that is made while the note store is read is not dropped when the older
 // reading arrives.
 func TestOldReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crowd{T: t, board: fleettest.NoteStore{Lag: 500 * time.Millisecond}}
-		r := token.New(token.Options{Notes: &c.board, Logger: slog.New(slog.DiscardHandler)})
+		c := &serverGroup{T: t, notes: namespacestest.NoteStore{Lag: 500 * time.Millisecond}}
+		r := token.New(token.Options{Notes: &c.notes, Logger: slog.New(slog.DiscardHandler)})
 		c.all = []*token.Registry{r}
 		ctx, stop := context.WithCancel(t.Context())
 		var following sync.WaitGroup
@@ -269,14 +269,14 @@ func TestOldReading(t *testing.T) {
 		defer following.Wait()
 		defer stop()
 		time.Sleep(600 * time.Millisecond)
-		_, secret, err := r.CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Viewer}) // at 1.1 s; the board is read from 1 s to 1.5 s
+		_, secret, err := r.CreateToken(t.Context(), ana, "ana", token.Request{Name: "ci", Role: auth.Viewer}) // at 1.1 s; the note store is read from 1 s to 1.5 s
 		if err != nil {
 			t.Fatal(err)
 		}
-		who, ok := c.good(0, secret)
+		caller, ok := c.good(0, secret)
 		time.Sleep(time.Second)
 		select {
-		case <-who.Done:
+		case <-caller.Done:
 			ok = false
 		default:
 		}
@@ -295,12 +295,12 @@ func TestMadeAsItIsRevoked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		who, _ := c.good(0, secret)
-		_, childs, err := c.all[0].CreateToken(t.Context(), who, "ci", token.Request{Name: "child", Role: auth.Viewer})
+		caller, _ := c.good(0, secret)
+		_, childs, err := c.all[0].CreateToken(t.Context(), caller, "ci", token.Request{Name: "child", Role: auth.Viewer})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.board.RemoveNotes(t.Context(), "key", k.ID); err != nil {
+		if err := c.notes.RemoveNotes(t.Context(), "key", k.ID); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)

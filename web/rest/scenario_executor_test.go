@@ -25,8 +25,8 @@ import (
 	"mayfly/web/webtest"
 )
 
-// A teller runs a scenario over HTTP, without a network.
-type teller struct {
+// An executor runs a scenario over HTTP, without a network.
+type executor struct {
 	t      *testing.T
 	house  *enginetest.Operator
 	lists  bool // sends are lists of messages; otherwise only several messages are a list
@@ -53,7 +53,7 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error   { close(p.gone); return nil }
 func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipes"} }
 
-func (s *teller) begin() error {
+func (s *executor) begin() error {
 	b, err := s.house.Broker()
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *teller) begin() error {
 	return nil
 }
 
-func (s *teller) end() {
+func (s *executor) end() {
 	for _, end := range s.ends {
 		end()
 	}
@@ -93,7 +93,7 @@ func (s *teller) end() {
 }
 
 // Do runs a client's command.
-func (s *teller) Do(c enginetest.Command) ([]string, error) {
+func (s *executor) Do(c enginetest.Command) ([]string, error) {
 	if c.Name == "limit" {
 		return nil, enginetest.ErrUnsupported
 	}
@@ -122,7 +122,7 @@ func (s *teller) Do(c enginetest.Command) ([]string, error) {
 }
 
 // ask sends a request. It returns a Refused for a refusal.
-func (s *teller) ask(method, path, query, body string, header http.Header) (webtest.Answer, error) {
+func (s *executor) ask(method, path, query, body string, header http.Header) (webtest.Answer, error) {
 	u := url.URL{Scheme: "http", Host: "localhost", Path: "/" + path, RawQuery: query}
 	r, err := http.NewRequestWithContext(s.t.Context(), method, u.String(), strings.NewReader(body))
 	if err != nil {
@@ -162,7 +162,7 @@ func refusedAs(status int, text string) error {
 	return fmt.Errorf("a status that stands for nothing: %d %s", status, text)
 }
 
-func (s *teller) send(c enginetest.Command) error {
+func (s *executor) send(c enginetest.Command) error {
 	if c.Options["within"]+c.Options["via"] != "" {
 		return enginetest.ErrUnsupported
 	}
@@ -229,7 +229,7 @@ func (s *teller) send(c enginetest.Command) error {
 	return err
 }
 
-func (s *teller) receive(c enginetest.Command) (lines []string, err error) {
+func (s *executor) receive(c enginetest.Command) (lines []string, err error) {
 	n := 1
 	if text := c.Options["n"]; text != "" {
 		if n, err = strconv.Atoi(text); err != nil {
@@ -264,7 +264,7 @@ func (s *teller) receive(c enginetest.Command) (lines []string, err error) {
 }
 
 // read formats a message as a line and remembers its lock.
-func (s *teller) read(c enginetest.Command, got webtest.Answer, body string) (string, error) {
+func (s *executor) read(c enginetest.Command, got webtest.Answer, body string) (string, error) {
 	var p brokerPropertiesJSON
 	if err := json.Unmarshal([]byte(got.Header.Get("BrokerProperties")), &p); err != nil {
 		return "", fmt.Errorf("the broker properties: %w", err)
@@ -307,7 +307,7 @@ func (s *teller) read(c enginetest.Command, got webtest.Answer, body string) (st
 }
 
 // atLock sends a request for the latest delivery with a body.
-func (s *teller) atLock(c enginetest.Command, method string) error {
+func (s *executor) atLock(c enginetest.Command, method string) error {
 	if c.Options["within"] != "" {
 		return enginetest.ErrUnsupported
 	}

@@ -83,8 +83,8 @@ func (w *watchman) covers(p engine.Path) bool { return p != "other" }
 func (w *watchman) round() (done bool) {
 	const slice = 3
 	v := engine.ExpiryWatch{Seen: w.now.Add(w.reach), Reach: w.reach, MissedTo: w.to}
-	if slip := w.ns.MissedExpiries(); slip.Overflow {
-		w.at, v.MissedTo, w.begun = engine.ExpiryCursor{}, slip.To, false
+	if missed := w.ns.MissedExpiries(); missed.Overflow {
+		w.at, v.MissedTo, w.begun = engine.ExpiryCursor{}, missed.To, false
 	}
 	var rows []engine.Row
 	rows, w.at, w.next = w.ns.ExpiringFrom(w.at, v.Seen, slice, w.covers)
@@ -96,13 +96,13 @@ func (w *watchman) round() (done bool) {
 	for _, r := range rows {
 		w.met[r.Message.Key] = r.Expires
 	}
-	slip := w.ns.MissedExpiries()
-	for _, k := range slip.Keys {
+	missed := w.ns.MissedExpiries()
+	for _, k := range missed.Keys {
 		if r, err := w.ns.Message(k); err == nil {
 			w.met[k] = r.Expires
 		}
 	}
-	w.to = slip.To
+	w.to = missed.To
 	return len(rows) < slice
 }
 
@@ -116,9 +116,9 @@ func (w *watchman) check(what string) {
 	}
 }
 
-// TestVigilAgainstAllThereIs has a watchman look only when the watch is stirred or the next
+// TestExpiryWatchAgainstAllMessages has a watchman look only when the watch is stirred or the next
 // expiry is near.
-func TestVigilAgainstAllThereIs(t *testing.T) {
+func TestExpiryWatchAgainstAllMessages(t *testing.T) {
 	seeds := uint64(5)
 	if longtest.Enabled(t) {
 		seeds = 30
@@ -179,7 +179,7 @@ func TestVigilAgainstAllThereIs(t *testing.T) {
 	}
 }
 
-func TestVigilThatIsTooMuch(t *testing.T) {
+func TestExpiryWatchOverflows(t *testing.T) {
 	run(t, rules{
 		"everything is looked at": func(c *clocked) {
 			c.queue("q", engine.Config{})

@@ -62,16 +62,6 @@ func (ns *Namespace) ExpiringFrom(from ExpiryCursor, until Instant, limit int, c
 	return rows, to, 0
 }
 
-// from returns the position of the first alarm from a on; behind the last chunk if there is
-// none.
-func (s *alarms) from(a alarm) (i, j int) {
-	if i = s.chunk(a); i == len(s.chunks) {
-		return i, 0
-	}
-	j, _ = slices.BinarySearchFunc(s.chunks[i], a, alarm.compare)
-	return i, j
-}
-
 // maxMissed is the maximum number of keys that an expiryWatch keeps.
 const maxMissed = 4096
 
@@ -190,25 +180,4 @@ func (ns *Namespace) ExpiryChanged() bool {
 	was := ns.expiryWatch.changed
 	ns.expiryWatch.changed = false
 	return was
-}
-
-// An IdleEntity is an entity that deletes itself if it stays unused.
-type IdleEntity struct {
-	Path      Path
-	DeletesAt Instant
-}
-
-// IdleEntities returns the entities that delete themselves by until if they stay unused, sorted by
-// path.
-func (ns *Namespace) IdleEntities(until Instant) (all []IdleEntity) {
-	for _, e := range ns.sorted() {
-		idle := e.Config.Effective().AutoDeleteOnIdle
-		if idle == 0 || e.Config.ForwardTo != "" || e.activity().KeptAlive() {
-			continue
-		}
-		if at := e.main.meter.LastUsed.Add(idle); at <= until {
-			all = append(all, IdleEntity{e.Path, at})
-		}
-	}
-	return all
 }

@@ -28,8 +28,8 @@ type manner struct {
 	lazy     bool   // the broker does not sweep
 }
 
-// A door runs a scenario over AMQP.
-type door struct {
+// An executor runs a scenario over AMQP.
+type executor struct {
 	manner
 	t      *testing.T
 	server *amqp.Server
@@ -65,7 +65,7 @@ type parcel struct {
 	last    *end // link to detach when all of its parcels are done, or nil
 }
 
-func (d *door) connect() (*caller, error) {
+func (d *executor) connect() (*caller, error) {
 	if d.server == nil {
 		b, err := d.broker()
 		if err != nil {
@@ -80,7 +80,7 @@ func (d *door) connect() (*caller, error) {
 }
 
 // Do runs a client's command.
-func (d *door) Do(c enginetest.Command) (lines []string, err error) {
+func (d *executor) Do(c enginetest.Command) (lines []string, err error) {
 	if d.main == nil && c.Name != "limit" {
 		if d.main, err = d.connect(); err != nil {
 			return nil, err
@@ -118,7 +118,7 @@ func (d *door) Do(c enginetest.Command) (lines []string, err error) {
 }
 
 // pass advances the clock, with heartbeats.
-func (d *door) pass(c enginetest.Command) error {
+func (d *executor) pass(c enginetest.Command) error {
 	span, _, err := engine.ParseDuration(c.Arg(0))
 	if err != nil {
 		return err
@@ -186,14 +186,14 @@ func outcome(s wire.State) error {
 }
 
 // within adds a command's transaction to a state.
-func (d *door) within(c enginetest.Command, s wire.State) wire.State {
+func (d *executor) within(c enginetest.Command, s wire.State) wire.State {
 	if name, ok := c.Options["within"]; ok {
 		return wire.Transactional{TxnID: d.begun[name], Outcome: s}
 	}
 	return s
 }
 
-func (d *door) send(c enginetest.Command) ([]string, error) {
+func (d *executor) send(c enginetest.Command) ([]string, error) {
 	now := time.Now()
 	m, err := drafted(c, now)
 	if err != nil {
@@ -228,7 +228,7 @@ func (d *door) send(c enginetest.Command) ([]string, error) {
 }
 
 // sender returns the link to the entity that a command sends to.
-func (d *door) sender(c enginetest.Command) (*end, error) {
+func (d *executor) sender(c enginetest.Command) (*end, error) {
 	path, via := c.Path(0), c.Options["via"]
 	key := path + " via " + via
 	if l := d.senders[key]; l != nil && !l.over {

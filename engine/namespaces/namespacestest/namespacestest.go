@@ -1,5 +1,5 @@
-// Package fleettest provides namespaces for tests of what shows and changes them.
-package fleettest
+// Package namespacestest provides namespaces for tests of what shows and changes them.
+package namespacestest
 
 import (
 	"context"
