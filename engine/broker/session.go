@@ -305,7 +305,7 @@ func (s *Session) SetState(ctx context.Context, state *string) error {
 // error is ErrSessionKept.
 func (s *Session) Close(ctx context.Context) error { return s.detach(ctx, engine.DetachedByClient) }
 
-// Disconnect ends the session as a explain connection does: its lock stays until it runs out (DEC-5).
+// Disconnect ends the session as a lost connection does: its lock stays until it runs out (DEC-5).
 func (s *Session) Disconnect(ctx context.Context) error { return s.detach(ctx, engine.DetachedLost) }
 
 func (s *Session) detach(ctx context.Context, how engine.DetachReason) error {

@@ -221,7 +221,7 @@ func isFence(raw bson.Raw) bool {
 	return err == nil
 }
 
-// A appliedDoc records up to where the journal is applied to the collections.
+// An appliedDoc records up to where the journal is applied to the collections.
 type appliedDoc struct {
 	ID    string         `bson:"_id"`
 	V     version        `bson:"v"` // everything up to it is applied

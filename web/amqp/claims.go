@@ -314,7 +314,7 @@ func (c *conn) hasCoordinator() bool {
 	return false
 }
 
-// An withoutTokenError is the lack of a right on a connection without a valid token.
+// A withoutTokenError is the lack of a right on a connection without a valid token.
 type withoutTokenError struct{ lacking error }
 
 func (e *withoutTokenError) Error() string {

@@ -26,15 +26,15 @@ type Sessions struct {
 // A Session is a session of an entity. State and StateBase64 are returned only by GET
 // /session; both are missing if no state is set.
 type Session struct {
-	ID             string     `json:"id"`                           // the empty text is a valid id
-	Active         int64      `json:"active"`                       // messages available to receivers
-	Locked         int64      `json:"locked"`                       // messages locked by its holder
-	Deferred       int64      `json:"deferred"`                     // messages available by their sequence numbers
-	Holder         string     `json:"sessionLockTokener,omitempty"` // the client that holds it, if known
-	LockedUntil    *time.Time `json:"lockedUntil,omitempty"`        // missing if it is not held
-	StateSize      *int       `json:"stateSize,omitempty"`          // bytes; missing if no state is set
-	StateChangedAt *time.Time `json:"stateChangedAt,omitempty"`     // when its state was last set
-	StateTag       string     `json:"stateTag,omitempty"`           // only in GET /session: identifies the state, also if none is set
+	ID             string     `json:"id"`                       // the empty text is a valid id
+	Active         int64      `json:"active"`                   // messages available to receivers
+	Locked         int64      `json:"locked"`                   // messages locked by its holder
+	Deferred       int64      `json:"deferred"`                 // messages available by their sequence numbers
+	Holder         string     `json:"holder,omitempty"`         // the client that holds it, if known
+	LockedUntil    *time.Time `json:"lockedUntil,omitempty"`    // missing if it is not held
+	StateSize      *int       `json:"stateSize,omitempty"`      // bytes; missing if no state is set
+	StateChangedAt *time.Time `json:"stateChangedAt,omitempty"` // when its state was last set
+	StateTag       string     `json:"stateTag,omitempty"`       // only in GET /session: identifies the state, also if none is set
 	LockHistory
 	SessionState
 }
@@ -95,7 +95,7 @@ func (h *heldSessions) keep(s *broker.Session) string {
 func (h *heldSessions) session(name string) (*broker.Session, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if s := h.held[name]; s != nil {
+	if s := h.held[name]; s != nil && s.Err() == nil {
 		return s, nil
 	}
 	return nil, engine.Refuse(engine.ErrSessionLockLost, "The session is not held: its lock has expired, or it was released.")
@@ -327,7 +327,7 @@ func (d *handler) releaseSession(c echo.Context) error {
 
 func (d *handler) renewSession(c echo.Context, in Renew) error {
 	if in.LockToken != "" {
-		return engine.Refuse(engine.ErrArgument, "Give either 'lockToken' or 'hold', not both.")
+		return engine.Refuse(engine.ErrArgument, "Give either 'lockToken' or 'sessionLockToken', not both.")
 	}
 	s, err := d.heldSessions.session(in.SessionLockToken)
 	if err != nil {
