@@ -19,7 +19,7 @@ import (
 	"mayfly/storage/memory"
 	"mayfly/web/auth"
 	"mayfly/web/auth/token"
-	"mayfly/web/connections/peerstest"
+	"mayfly/web/connections/connectionstest"
 	"mayfly/web/webhook"
 	"mayfly/web/webtest"
 )
@@ -28,7 +28,7 @@ import (
 type world struct {
 	*webtest.Client
 	broker     *brokertest.Broker
-	clients    *peerstest.Source
+	clients    *connectionstest.Source
 	stats      *stats.Recorder
 	safe       *webtest.Client     // like Client, in Safe mode
 	namespaces *namespaces.Manager // namespaces of another server
@@ -68,7 +68,7 @@ func startWithWebhooks(t *testing.T, store engine.Store, o broker.Options, webho
 	if err != nil {
 		t.Fatal(err)
 	}
-	clients, kept, manager := new(peerstest.Source), stats.New(), namespacestest.Open(t, func() engine.Store { return new(memory.Store) })
+	clients, kept, manager := new(connectionstest.Source), stats.New(), namespacestest.Open(t, func() engine.Store { return new(memory.Store) })
 	registry := token.New(token.Options{Open: true, Logger: o.Logger})
 	leave, err := registry.Serve(t.Context(), b.Broker)
 	if err != nil {

@@ -46,11 +46,11 @@ func TestMoveAside(t *testing.T) {
 		}
 		w.see(list).wants(http.StatusOK, "#1000", "orders", "Body")
 
-		w.who = auth.Caller{Name: "eva", Role: auth.Operator, Method: auth.Password}
+		w.caller = auth.Caller{Name: "eva", Role: auth.Operator, Method: auth.Password}
 		if w.see(list).Find(`a[href^="`+ask+`"]`).Length() != 0 {
 			t.Error("an operator is offered what takes an admin")
 		}
-		w.who = auth.OpenCaller()
+		w.caller = auth.OpenCaller()
 
 		one := ask + "?key=" + strconv.Itoa(1<<40)
 		w.see(one).wants(http.StatusOK, "#1000", "Move the damaged message")

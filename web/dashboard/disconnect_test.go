@@ -13,10 +13,10 @@ import (
 func TestDisconnect(t *testing.T) {
 	within(t, func(w *world) {
 		const of = "/n/default/connections/1-1/disconnect"
-		w.peers.Add(connections.Connection{ID: "1-1", Client: "AMQP worker", Container: "worker"})
+		w.clients.Add(connections.Connection{ID: "1-1", Client: "AMQP worker", Container: "worker"})
 		w.store.broken.Store(true)
 		w.post(of).wants(503)
-		if _, there := w.peers.Connection("1-1", 0); !there {
+		if _, there := w.clients.Connection("1-1", 0); !there {
 			t.Fatal("it is closed, and nobody knows by whom")
 		}
 		w.store.broken.Store(false)

@@ -84,8 +84,8 @@ func (w *world) inCzech(r *http.Request, body []byte, status int) {
 		return
 	}
 	ctx := context.WithoutCancel(r.Context())
-	if w.who.IsKnown() {
-		ctx = auth.WithCaller(ctx, w.who)
+	if w.caller.IsKnown() {
+		ctx = auth.WithCaller(ctx, w.caller)
 	}
 	again := r.Clone(ctx)
 	again.Body = io.NopCloser(bytes.NewReader(body))

@@ -42,7 +42,7 @@ func TestFirstStart(t *testing.T) {
 // TestOverviewTeachesOn: tutorials are offered beside the title while there is little content
 // and no client is connected.
 func TestOverviewTeachesOn(t *testing.T) {
-	withinFleet(t, besideAnother, func(w *world) {
+	withinNamespaces(t, openManager, func(w *world) {
 		offers := func(when string, want bool, home string) {
 			w.Helper()
 			a := w.see(home)
@@ -63,7 +63,7 @@ func TestOverviewTeachesOn(t *testing.T) {
 		w.b.CreateQueue("c", engine.Config{})
 		offers("four", false, home)
 		w.must(w.b.Delete(w.Context(), "c", broker.Unconfirmed, "test"))
-		w.peers.Add(connections.Connection{ID: "c-1", Since: time.Now()})
+		w.clients.Add(connections.Connection{ID: "c-1", Since: time.Now()})
 		offers("a program is connected", false, home)
 	})
 }

@@ -31,7 +31,7 @@ import (
 	"mayfly/storage/memory"
 	"mayfly/web/auth"
 	"mayfly/web/auth/token"
-	"mayfly/web/connections/peerstest"
+	"mayfly/web/connections/connectionstest"
 	"mayfly/web/dashboard"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/route"
@@ -43,26 +43,26 @@ import (
 // goroutines wait for it. Its visitor is a browser without scripts.
 type world struct {
 	*testing.T
-	b       *brokertest.Broker
-	pages   *pages.Pages
-	jobs    *job.Jobs
-	fleet   *namespaces.Manager // of another server; nil if there is one namespace
-	scenes  *demo.Player        // of those namespaces; nil if there are none
-	uploads *exchange.Uploads
-	rules   *alert.Rules
-	hooks   *webhook.Sender
-	ring    *token.Registry
-	leave   func()      // ends the storing of keys here
-	who     auth.Caller // the visitor; zero if unknown
-	door    http.Handler
-	store   *breakable
-	jar     sync.Mutex // guards cookies
-	cookies map[string]*http.Cookie
-	remote  string
-	peers   peerstest.Source
-	safe    bool   // Safe mode of the next start, or reopening
-	undo    string // undoes the last operation; empty if it cannot be undone
-	largest int64  // bytes of a message, from the next start on; zero means the default
+	b        *brokertest.Broker
+	pages    *pages.Pages
+	jobs     *job.Jobs
+	manager  *namespaces.Manager // of another server; nil if there is one namespace
+	scenes   *demo.Player        // of those namespaces; nil if there are none
+	uploads  *exchange.Uploads
+	rules    *alert.Rules
+	webhooks *webhook.Sender
+	tokens   *token.Registry
+	leave    func()      // ends the storing of keys here
+	caller   auth.Caller // the visitor; zero if unknown
+	handler  http.Handler
+	store    *breakable
+	jar      sync.Mutex // guards cookies
+	cookies  map[string]*http.Cookie
+	remote   string
+	clients  connectionstest.Source
+	safe     bool   // Safe mode of the next start, or reopening
+	undo     string // undoes the last operation; empty if it cannot be undone
+	largest  int64  // bytes of a message, from the next start on; zero means the default
 }
 
 // breakable is a store that can be set to refuse writes, or to write and not answer.
@@ -100,14 +100,14 @@ func (s *breakable) Commit(ctx context.Context, b *engine.Batch) error {
 
 func within(t *testing.T, f func(w *world)) {
 	t.Helper()
-	withinFleet(t, func(*testing.T) *namespaces.Manager { return nil }, f)
+	withinNamespaces(t, func(*testing.T) *namespaces.Manager { return nil }, f)
 }
 
-// withinFleet is within, with namespaces beside the world's.
-func withinFleet(t *testing.T, open func(t *testing.T) *namespaces.Manager, f func(w *world)) {
+// withinNamespaces is within, with namespaces beside the world's.
+func withinNamespaces(t *testing.T, open func(t *testing.T) *namespaces.Manager, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, store: &breakable{Store: new(memory.Store)}, cookies: map[string]*http.Cookie{}, remote: "127.0.0.1:50000", fleet: open(t)}
+		w := &world{T: t, store: &breakable{Store: new(memory.Store)}, cookies: map[string]*http.Cookie{}, remote: "127.0.0.1:50000", manager: open(t)}
 		w.start()
 		defer func() { w.stop() }()
 		f(w)
@@ -135,25 +135,25 @@ func (w *world) start() {
 	w.jobs, err = job.Open(w.Context(), w.b.Broker, logger)
 	w.must(err)
 	w.uploads = exchange.NewUploads()
-	w.hooks = webhook.New(webhook.Options{Logger: logger, Transport: nowhere{}})
-	w.rules, err = alert.Open(w.Context(), w.b.Broker, alert.Options{Logger: logger, Send: w.hooks.Offer, AllowURL: w.hooks.CheckAddress})
+	w.webhooks = webhook.New(webhook.Options{Logger: logger, Transport: nowhere{}})
+	w.rules, err = alert.Open(w.Context(), w.b.Broker, alert.Options{Logger: logger, Send: w.webhooks.Offer, AllowURL: w.webhooks.CheckAddress})
 	w.must(err)
-	w.ring = token.New(token.Options{Logger: logger})
-	w.leave, err = w.ring.Serve(w.Context(), w.b.Broker)
+	w.tokens = token.New(token.Options{Logger: logger})
+	w.leave, err = w.tokens.Serve(w.Context(), w.b.Broker)
 	w.must(err)
-	if w.scenes = nil; w.fleet != nil {
+	if w.scenes = nil; w.manager != nil {
 		library, err := demo.Open()
 		w.must(err)
-		w.scenes = demo.NewPlayer(demo.Options{Namespaces: w.fleet, Library: library, Logger: logger})
+		w.scenes = demo.NewPlayer(demo.Options{Namespaces: w.manager, Library: library, Logger: logger})
 		w.must(w.scenes.LoadSaved(w.Context(), w.b.Broker))
 	}
-	w.pages = route.Start(w.b.Broker, pages.Options{API: "http://127.0.0.1:8080/api/v1", Connection: "Endpoint=sb://localhost:5672/", REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Clients: &w.peers, Jobs: w.jobs, AlertRules: w.rules, Webhooks: w.hooks, Uploads: w.uploads, Scenes: w.scenes, Namespaces: pages.NamespaceInfo{Namespaces: w.fleet}, Logger: logger})
+	w.pages = route.Start(w.b.Broker, pages.Options{API: "http://127.0.0.1:8080/api/v1", Connection: "Endpoint=sb://localhost:5672/", REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Clients: &w.clients, Jobs: w.jobs, AlertRules: w.rules, Webhooks: w.webhooks, Uploads: w.uploads, Scenes: w.scenes, Namespaces: pages.NamespaceInfo{Namespaces: w.manager}, Logger: logger})
 	w.reopen()
 }
 
 // newDoor returns a dashboard on the world's services.
 func (w *world) newDoor() *dashboard.Handler {
-	return dashboard.New(dashboard.Options{Broker: w.b.Broker, Namespaces: w.fleet, Scenes: w.scenes, Pages: w.pages, Clients: &w.peers, Jobs: w.jobs, Uploads: w.uploads, AlertRules: w.rules, Tokens: w.ring, Safe: w.safe, Logger: slog.New(slog.DiscardHandler)})
+	return dashboard.New(dashboard.Options{Broker: w.b.Broker, Namespaces: w.manager, Scenes: w.scenes, Pages: w.pages, Clients: &w.clients, Jobs: w.jobs, Uploads: w.uploads, AlertRules: w.rules, Tokens: w.tokens, Safe: w.safe, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // reopen replaces the dashboard. Forms of the former one have to be loaded again.
@@ -161,7 +161,7 @@ func (w *world) reopen() {
 	e, d := echo.New(), w.newDoor()
 	d.Mount(e.Group(""))
 	e.HTTPErrorHandler = d.Error
-	w.door = e
+	w.handler = e
 }
 
 // all returns the entities of a kind.
@@ -180,10 +180,10 @@ func (w *world) stop() {
 		w.scenes.Close()
 	}
 	w.leave()
-	w.ring.Close()
+	w.tokens.Close()
 	w.jobs.Close()
 	w.rules.Close()
-	w.hooks.Close()
+	w.webhooks.Close()
 	w.uploads.Close()
 	w.pages.Close()
 	w.b.Close()
@@ -235,8 +235,8 @@ func (w *world) do(r *http.Request) answer {
 func (w *world) once(r *http.Request) answer {
 	w.Helper()
 	r.RemoteAddr = w.remote
-	if w.who.IsKnown() {
-		r = r.WithContext(auth.WithCaller(r.Context(), w.who))
+	if w.caller.IsKnown() {
+		r = r.WithContext(auth.WithCaller(r.Context(), w.caller))
 	}
 	w.jar.Lock()
 	for _, c := range w.cookies {
@@ -261,7 +261,7 @@ func (w *world) once(r *http.Request) answer {
 
 func (w *world) answer(r *http.Request) *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
-	w.door.ServeHTTP(rec, r)
+	w.handler.ServeHTTP(rec, r)
 	return rec
 }
 

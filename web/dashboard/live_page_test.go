@@ -65,7 +65,7 @@ func TestPagesBeginComplete(t *testing.T) {
 		path, token, _ := strings.Cut(held, "?lock=")
 		w.done(path+"/defer", "lock", token)
 		w.done(n + "/q/orders/receive")
-		w.peers.Add(connections.Connection{ID: "c-1", Since: time.Now()})
+		w.clients.Add(connections.Connection{ID: "c-1", Since: time.Now()})
 		w.done(n+"/alerts/new", "name", "late", "when", "expiring", "within", "1h", "then", "notify")
 		w.done(n+"/jobs/new", "kind", "delete", "path", "orders", "q", "subject:nothing", "count", "0")
 		w.pass(time.Second)

@@ -18,7 +18,7 @@ import (
 	"mayfly/web/auth"
 )
 
-func besideAnother(t *testing.T) *namespaces.Manager {
+func openManager(t *testing.T) *namespaces.Manager {
 	return namespacestest.Open(t, func() engine.Store { return new(memory.Store) })
 }
 
@@ -46,10 +46,10 @@ func rememberedForms() map[string]remembered {
 	dead := func(w *world) { w.done(w.first("orders", engine.ClassActive)+"/dead-letter", "reason", "odd") }
 	other := func(w *world) { w.b.CreateQueue("other", engine.Config{}) }
 	shop := func(w *world) {
-		_, err := w.fleet.Create(w.Context(), namespaces.Spec{Name: "shop"}, "test")
+		_, err := w.manager.Create(w.Context(), namespaces.Spec{Name: "shop"}, "test")
 		w.must(err)
 	}
-	known := func(w *world) { w.who = auth.OpenCaller() }
+	known := func(w *world) { w.caller = auth.OpenCaller() }
 	idle := func(w *world) { w.b.CreateQueue("idle", engine.Config{AutoDeleteOnIdle: time.Hour}) }
 	chats := func(w *world) {
 		w.b.CreateQueue("chats", engine.Config{RequiresSession: true})
@@ -141,7 +141,7 @@ func TestEveryFormIsRemembered(t *testing.T) {
 		/scenes/new /scenes/remove/:scene
 	`) // in tests of their own
 	forms := rememberedForms()
-	withinFleet(t, besideAnother, func(w *world) {
+	withinNamespaces(t, openManager, func(w *world) {
 		e := echo.New()
 		w.newDoor().Mount(e.Group(""))
 		for _, r := range e.Routes() {
@@ -157,12 +157,12 @@ func TestEveryFormIsRemembered(t *testing.T) {
 	})
 	for name, form := range forms {
 		t.Run(strings.ReplaceAll(name, "/", " "), func(t *testing.T) {
-			withinFleet(t, besideAnother, func(w *world) {
+			withinNamespaces(t, openManager, func(w *world) {
 				ruin(w)
 				if form.before != nil {
 					form.before(w)
 				}
-				own, _, err := w.fleet.Broker("default")
+				own, _, err := w.manager.Broker("default")
 				w.must(err)
 				var last []uint64
 				for _, b := range []*broker.Broker{w.b.Broker, own} {
@@ -174,7 +174,7 @@ func TestEveryFormIsRemembered(t *testing.T) {
 				synctest.Wait()
 				all := []*broker.Broker{w.b.Broker, own}
 				for _, p := range w.scenes.List() { // all of their events are new, except those of "test"
-					b, _, err := w.fleet.Broker(p.Name())
+					b, _, err := w.manager.Broker(p.Name())
 					w.must(err)
 					all, last = append(all, b), append(last, 0)
 				}

@@ -18,9 +18,9 @@ import (
 
 // TestRoutesAreMounted: exactly the routes are mounted.
 func TestRoutesAreMounted(t *testing.T) {
-	withinFleet(t, besideAnother, func(w *world) {
+	withinNamespaces(t, openManager, func(w *world) {
 		e := echo.New()
-		dashboard.New(dashboard.Options{Broker: w.b.Broker, Namespaces: w.fleet, Scenes: w.scenes, Pages: w.pages, Presentations: new(presentation.Registry), Tokens: w.ring}).Mount(e.Group(""))
+		dashboard.New(dashboard.Options{Broker: w.b.Broker, Namespaces: w.manager, Scenes: w.scenes, Pages: w.pages, Presentations: new(presentation.Registry), Tokens: w.tokens}).Mount(e.Group(""))
 		mounted := map[string]bool{}
 		for _, r := range e.Routes() {
 			if _, ok := route.Routes().RequiredRole(r.Method, r.Path); !ok {

@@ -232,8 +232,8 @@ func TestNamespaceIsGuarded(t *testing.T) {
 		"agreed to":               {nil, []string{"confirm", " Shop "}, 303},
 	} {
 		t.Run(name, func(t *testing.T) {
-			withinFleet(t, besideAnother, func(w *world) {
-				_, err := w.fleet.Create(w.Context(), namespaces.Spec{Name: "shop"}, "test")
+			withinNamespaces(t, openManager, func(w *world) {
+				_, err := w.manager.Create(w.Context(), namespaces.Spec{Name: "shop"}, "test")
 				w.must(err)
 				if tc.set != nil {
 					tc.set(w)
@@ -246,7 +246,7 @@ func TestNamespaceIsGuarded(t *testing.T) {
 				if a := w.post(at, tc.fields...); a.status != tc.status {
 					w.Errorf("%d %s", a.status, a.Find("main").Text())
 				}
-				if _, there := w.fleet.Find("shop"); there == (tc.status == 303) {
+				if _, there := w.manager.Find("shop"); there == (tc.status == 303) {
 					w.Errorf("it is there: %v", there)
 				}
 				if a := w.post("/namespaces", "name", "till"); a.status != 303 {
@@ -260,9 +260,9 @@ func TestNamespaceIsGuarded(t *testing.T) {
 // TestLimitsOfANamespace: the limits of a namespace are changed on a page; namespaces with
 // fixed limits show why.
 func TestLimitsOfANamespace(t *testing.T) {
-	withinFleet(t, besideAnother, func(w *world) {
+	withinNamespaces(t, openManager, func(w *world) {
 		for _, s := range []namespaces.Spec{{Name: "shop", Profile: "premium"}, {Name: "demo", Temporary: true}} {
-			_, err := w.fleet.Create(w.Context(), s, "test")
+			_, err := w.manager.Create(w.Context(), s, "test")
 			w.must(err)
 		}
 		if w.see("/namespaces").Find(`a[href="/namespaces/shop/limits"]`).Text() != "Premium" {
@@ -275,7 +275,7 @@ func TestLimitsOfANamespace(t *testing.T) {
 		if says, at := w.done("/namespaces/shop/limits", "profile", "emulator"); at != "/namespaces" || !strings.Contains(says, "shop has other limits") {
 			w.Errorf("%s says %q", at, says)
 		}
-		if n, _ := w.fleet.Find("shop"); n.Profile != "emulator" || n.Broker.Limits().Tier != "Emulator" {
+		if n, _ := w.manager.Find("shop"); n.Profile != "emulator" || n.Broker.Limits().Tier != "Emulator" {
 			w.Errorf("it is %+v", n)
 		}
 		for _, at := range []string{"/namespaces/default/limits", "/namespaces/demo/limits", "/namespaces/none/limits"} {

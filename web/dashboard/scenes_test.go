@@ -27,7 +27,7 @@ steps:
 // TestSceneIsAdded: a scene is added from a file or from pasted text, and stored; errors have
 // their lines, beside the text, and nothing is added.
 func TestSceneIsAdded(t *testing.T) {
-	withinFleet(t, besideAnother, func(w *world) {
+	withinNamespaces(t, openManager, func(w *world) {
 		lib := w.scenes.Library()
 		own := len(lib.List())
 		const at = "/scenes/new"
@@ -105,7 +105,7 @@ func TestSceneIsAdded(t *testing.T) {
 // TestUnfitScene: a stored scene that cannot be played is shown with the reason, and is
 // repaired or removed.
 func TestUnfitScene(t *testing.T) {
-	withinFleet(t, besideAnother, func(w *world) {
+	withinNamespaces(t, openManager, func(w *world) {
 		marked := strings.Replace(lunch, "steps:\n  - ", "steps:\n  - highlight: [bar]\n    ", 1)
 		for id, text := range map[string]string{"lunch": marked, "deadline": lunch} {
 			_, err := w.b.SetSetting(w.Context(), "scene/"+id, text, nil)
@@ -156,7 +156,7 @@ func TestUnfitScene(t *testing.T) {
 // language: also a form from before a restart, one that the script sends, and a GET of its
 // address, which leads to the play while that runs.
 func TestPlayIsOver(t *testing.T) {
-	withinFleet(t, besideAnother, func(w *world) {
+	withinNamespaces(t, openManager, func(w *world) {
 		const scenes, says = "/scenes", "Tato scéna skončila. Její obor názvů už neexistuje."
 		w.post("/n/default/language", "lang", "cs", "back", scenes)
 		p, err := w.scenes.Begin(w.Context(), "deadline", "test")
@@ -193,7 +193,7 @@ func TestPlayIsOver(t *testing.T) {
 		if form.status != http.StatusNoContent || form.header.Get("Mayfly-Go") != "/n/"+p.Name()+"/queues" {
 			w.Errorf("a step that the script asks for: %d %q", form.status, form.header)
 		}
-		_, err = w.fleet.Remove(w.Context(), p.Name(), "test")
+		_, err = w.manager.Remove(w.Context(), p.Name(), "test")
 		w.must(err)
 		over("removed namespace", w.post("/scenes/on/"+p.Name()+"/next", "step", "1"))
 	})
@@ -202,14 +202,14 @@ func TestPlayIsOver(t *testing.T) {
 // TestNoPlayInRealNamespaces: the forms of plays do nothing in a namespace without a play, and
 // report that its time is real.
 func TestNoPlayInRealNamespaces(t *testing.T) {
-	withinFleet(t, besideAnother, func(w *world) {
-		_, err := w.fleet.Create(w.Context(), namespaces.Spec{Name: "shop"}, "test")
+	withinNamespaces(t, openManager, func(w *world) {
+		_, err := w.manager.Create(w.Context(), namespaces.Spec{Name: "shop"}, "test")
 		w.must(err)
 		p, err := w.scenes.Begin(w.Context(), "deadline", "test")
 		w.must(err)
 		brokers := map[string]*broker.Broker{"": w.b.Broker}
 		for _, at := range []string{"default", "shop"} {
-			brokers[at], _, err = w.fleet.Broker(at)
+			brokers[at], _, err = w.manager.Broker(at)
 			w.must(err)
 		}
 		for _, b := range brokers {

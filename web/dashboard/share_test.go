@@ -25,7 +25,7 @@ func TestFormsWaitForRoom(t *testing.T) {
 			r := httptest.NewRequestWithContext(origin.WithShare(w.Context(), share), http.MethodPost, "http://localhost/n/default/language", strings.NewReader("a="+text))
 			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			got := httptest.NewRecorder()
-			w.door.ServeHTTP(got, r)
+			w.handler.ServeHTTP(got, r)
 			return got
 		}
 		large := strings.Repeat("x", 100_000)

@@ -20,7 +20,7 @@ func TestLinkIsDrawnForOthers(t *testing.T) {
 	within(t, func(w *world) {
 		e, d := echo.New(), dashboard.New(dashboard.Options{Broker: w.b.Broker, Pages: w.pages, Presentations: new(presentation.Registry), Logger: slog.New(slog.DiscardHandler)})
 		d.Mount(e.Group(""))
-		w.door = e
+		w.handler = e
 		for at, only := range map[string]bool{"http://127.0.0.1:8080": true, "http://localhost:8080": true, "http://[::1]:8080": true, "http://mayfly.example:8080": false} {
 			for what, a := range map[string]answer{"before": w.get(at + "/n/default/share"), "begun": w.post(at+"/n/default/share", adminpage.ShareFor, admin.ShareLifetimes()[0].String())} {
 				if told := strings.Contains(a.text, "--insecure") && strings.Contains(a.text, "--http 0.0.0.0:8080 --auth"); told != only {
@@ -41,7 +41,7 @@ func TestTalksOfTwoServers(t *testing.T) {
 	within(t, func(w *world) {
 		e, d := echo.New(), dashboard.New(dashboard.Options{Broker: w.b.Broker, Pages: w.pages, Presentations: new(presentation.Registry), Logger: slog.New(slog.DiscardHandler)})
 		d.Mount(e.Group(""))
-		w.door = e
+		w.handler = e
 		for _, at := range []string{"http://example.com:8080", "https://example.com:8443"} {
 			if got := w.post(at+"/n/default/share", adminpage.ShareFor, admin.ShareLifetimes()[0].String()); got.status != http.StatusOK {
 				t.Fatal(at, got.status, got.text)

@@ -24,7 +24,7 @@ var (
 // keyed returns the keys that an admin can list.
 func (w *world) keyed() []token.Key {
 	w.Helper()
-	all, err := w.ring.List(ana)
+	all, err := w.tokens.List(ana)
 	w.must(err)
 	return all
 }
@@ -33,7 +33,7 @@ func (w *world) keyed() []token.Key {
 func (w *world) identified(secret string) (auth.Caller, error) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header.Set("Authorization", "Bearer "+secret)
-	return w.ring.Tokens().Identify(r)
+	return w.tokens.Tokens().Identify(r)
 }
 
 // names returns those in the list.
@@ -45,7 +45,7 @@ func (a answer) names() string {
 // nowhere else, also if the form is sent again.
 func TestTokenIsToldOnce(t *testing.T) {
 	within(t, func(w *world) {
-		w.who = ben
+		w.caller = ben
 		w.see("/tokens").wants(http.StatusOK, "There are none", "You see your own")
 		form := w.see("/tokens/new")
 		if roles := form.Find("input[name=role]").Length(); roles != 2 {
@@ -99,7 +99,7 @@ func TestTokenIsToldOnce(t *testing.T) {
 func TestTokensOfOthers(t *testing.T) {
 	within(t, func(w *world) {
 		made := func(who auth.Caller, name string) string {
-			w.who = who
+			w.caller = who
 			w.post("/tokens/new", "name", name, "role", "viewer", "for", "0s").wants(http.StatusOK, name)
 			return "/tokens/" + w.keyed()[0].ID + "/revoke"
 		}
@@ -112,12 +112,12 @@ func TestTokensOfOthers(t *testing.T) {
 			who   auth.Caller
 			names string
 		}{{ana, "of-eva of-ben of-ana"}, {ben, "of-ben"}, {eva, "of-eva"}} {
-			w.who = tc.who
+			w.caller = tc.who
 			if names := w.see("/tokens").names(); names != tc.names {
 				t.Errorf("%s sees %s", tc.who.Name, names)
 			}
 		}
-		w.who = eva
+		w.caller = eva
 		for _, whose := range []string{"ana", "ben"} {
 			if a, b := w.get(of[whose]), w.post(of[whose]); a.status != http.StatusNotFound || b.status != http.StatusNotFound {
 				t.Errorf("a viewer is asked whether to revoke what is of %s: %d, and does: %d", whose, a.status, b.status)
@@ -127,12 +127,12 @@ func TestTokensOfOthers(t *testing.T) {
 		if says, at := w.done(of["eva"]); at != "/tokens" || !strings.Contains(says, "of-eva is revoked") {
 			t.Errorf("led to %s: %s", at, says)
 		}
-		w.who = ana
+		w.caller = ana
 		w.done(of["ben"])
 		if names := w.see("/tokens").names(); names != "of-ana" {
 			t.Errorf("left are %s", names)
 		}
-		w.who = eva
+		w.caller = eva
 		w.post("/tokens/link", "name", "x", "namespace", "default", "for", "8h0m0s").wants(http.StatusConflict, "Only operators and admins can create links.")
 	})
 }
@@ -141,19 +141,19 @@ func TestTokensOfOthers(t *testing.T) {
 // another.
 func TestTokensThatAreNotGood(t *testing.T) {
 	within(t, func(w *world) {
-		w.who = auth.OpenCaller()
+		w.caller = auth.OpenCaller()
 		w.see("/tokens").wants(http.StatusOK, "This server asks nobody who they are")
 		w.post("/tokens/new", "name", "early", "role", "admin", "for", "0s")
-		w.who = ana
+		w.caller = ana
 		if text := w.see("/tokens").text; strings.Contains(text, "asks nobody") {
 			t.Error("a server that asks says that it does not")
 		}
 		made := w.post("/tokens/new", "name", "short", "role", "admin", "for", "24h0m0s")
 		who, err := w.identified(made.Find(`[data-secret=token] [data-act=copy]`).AttrOr("data-text", ""))
 		w.must(err)
-		w.who = who
+		w.caller = who
 		w.post("/tokens/new", "name", "child", "role", "viewer", "for", "0s").wants(http.StatusOK, "child")
-		w.who = ana
+		w.caller = ana
 		list := w.see("/tokens")
 		state := func(name string) string {
 			row := list.Find(".passes tr").FilterFunction(func(_ int, s *goquery.Selection) bool { return s.Find("td.name strong").Text() == name })
@@ -181,7 +181,7 @@ func TestTokensThatAreNotGood(t *testing.T) {
 // namespace only, and has a code to scan.
 func TestLinkOfThePage(t *testing.T) {
 	within(t, func(w *world) {
-		w.who = ben
+		w.caller = ben
 		for typed, leads := range map[string]string{
 			"": "/n/default", "/n/default/queues": "/n/default/queues", " http://127.0.0.1:8080/n/default/queues?q=a+b ": "/n/default/queues?q=a+b",
 			"/n/other": "", "https://example.com/": "", "/settings": "", "javascript:alert(1)": "",
@@ -199,7 +199,7 @@ func TestLinkOfThePage(t *testing.T) {
 			if secret == nil || a.Find("svg.qr").AttrOr("aria-label", "") != "QR code of the link "+is {
 				t.Fatalf("%q: %s, drawn %s", typed, is, a.Find("svg.qr").AttrOr("aria-label", ""))
 			}
-			k, err := w.ring.OpenLink(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), secret[1])
+			k, err := w.tokens.OpenLink(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), secret[1])
 			if err != nil || k.Page != leads || k.Namespace != "default" || k.Role != auth.Viewer || time.Until(k.Expires) != 8*time.Hour {
 				t.Errorf("%q: %+v, %v", typed, k, err)
 			}

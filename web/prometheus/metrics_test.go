@@ -11,7 +11,7 @@ import (
 	"mayfly/engine/broker"
 	"mayfly/engine/brokertest"
 	"mayfly/engine/stats"
-	"mayfly/web/connections/peerstest"
+	"mayfly/web/connections/connectionstest"
 )
 
 func open(t *testing.T, entities ...engine.Path) Options {
@@ -55,7 +55,7 @@ func scrape(t *testing.T, o Options) string {
 func TestMetricsOfEveryEntity(t *testing.T) {
 	o := open(t, "a", "b", "c")
 	of := o.Namespaces()[0].Served
-	of.Clients = new(peerstest.Source)
+	of.Clients = new(connectionstest.Source)
 	of.Store = func() (int64, bool) { return 4096, true }
 	got := scrape(t, o)
 	for _, want := range []string{

@@ -14,13 +14,13 @@ import (
 	"mayfly/views/page/entity"
 	"mayfly/views/page/message"
 	"mayfly/web/connections"
-	"mayfly/web/connections/peerstest"
+	"mayfly/web/connections/connectionstest"
 	"mayfly/web/dashboard/pages"
 )
 
 // Which clients are connected, their links and rates, and which have disconnected.
 func TestConnectionsPage(t *testing.T) {
-	inside(t, &world{peers: new(peerstest.Source)}, func(w *world) {
+	inside(t, &world{clients: new(connectionstest.Source)}, func(w *world) {
 		open := func(url string) any {
 			m, _, err := w.pages.Open(w.Context(), url)
 			w.must(err)
@@ -42,7 +42,7 @@ func TestConnectionsPage(t *testing.T) {
 		_, err := w.b.Create(w.Context(), engine.Queue, "orders", engine.Config{}, "me")
 		w.must(err)
 		begun := time.Now()
-		w.peers.Add(connections.Connection{
+		w.clients.Add(connections.Connection{
 			ID: "1-1", Client: "AMQP worker", Container: "worker", Library: connections.Library{SDK: connections.Python, Version: "7.14.3"}, Remote: "10.0.0.7:5", Since: begun,
 			Links: []connections.Link{
 				{Name: "r", Identifier: "picker", Path: "orders", Role: connections.Receiver, Since: begun, Credit: 5, Unsettled: 1, Locks: 2, Buffered: 1, Messages: 10},
@@ -50,7 +50,7 @@ func TestConnectionsPage(t *testing.T) {
 				{Name: "m", Path: "orders", Role: connections.Manager, Since: begun},
 			},
 		})
-		w.peers.Add(connections.Connection{ID: "1-2", Client: "AMQP other", Container: "", Remote: "10.0.0.8:6", Library: connections.Library{Product: "proton"}, Since: begun})
+		w.clients.Add(connections.Connection{ID: "1-2", Client: "AMQP other", Container: "", Remote: "10.0.0.8:6", Library: connections.Library{Product: "proton"}, Since: begun})
 		m := list("")
 		if len(m.Rows) != 2 || m.Rows[0].Name != "10.0.0.8:6" || m.Rows[0].SDK != "proton" || m.Rows[1].SDK != "Python SDK 7.14.3" {
 			t.Fatalf("the rows are %+v", m.Rows)
@@ -58,7 +58,7 @@ func TestConnectionsPage(t *testing.T) {
 		if r := m.Rows[1]; len(r.Targets) != 2 || r.Targets[0].Sends || !r.Targets[1].Sends || r.More != 0 || r.Credit != 5 || r.Locks != 2 || r.Out.Known {
 			t.Errorf("the worker is %+v", r)
 		}
-		w.peers.Change("1-1", func(c *connections.Connection) { c.Delivered = 34 })
+		w.clients.Change("1-1", func(c *connections.Connection) { c.Delivered = 34 })
 		w.pass(200 * time.Millisecond)
 		if r := list("").Rows[1]; r.Out.Known {
 			t.Errorf("after a moment a rate is known: %+v", r.Out)
@@ -97,10 +97,10 @@ func TestConnectionsPage(t *testing.T) {
 
 // A lock outlives its holder's connection, and the page says so.
 func TestHolder(t *testing.T) {
-	inside(t, &world{peers: new(peerstest.Source)}, func(w *world) {
+	inside(t, &world{clients: new(connectionstest.Source)}, func(w *world) {
 		_, err := w.b.Create(w.Context(), engine.Queue, "orders", engine.Config{}, "me")
 		w.must(err)
-		w.peers.Add(connections.Connection{ID: "1-1", Client: "AMQP worker", Container: "worker", Library: connections.Library{SDK: connections.Go}})
+		w.clients.Add(connections.Connection{ID: "1-1", Client: "AMQP worker", Container: "worker", Library: connections.Library{SDK: connections.Go}})
 		held := func(by string) (string, string) {
 			_, err := w.b.Send(w.Context(), "orders", []broker.Outgoing{{}}, "me")
 			w.must(err)
@@ -115,7 +115,7 @@ func TestHolder(t *testing.T) {
 			rows := m.(pages.Refreshing).Page.(entity.Entity).Rows
 			return rows[0].Holder, rows[0].HolderURL
 		}
-		w.peers.Add(connections.Connection{ID: "1-3", Client: "AMQP x7Yk", Container: "x7Yk", Library: connections.Library{SDK: connections.Go, Application: "till"}})
+		w.clients.Add(connections.Connection{ID: "1-3", Client: "AMQP x7Yk", Container: "x7Yk", Library: connections.Library{SDK: connections.Go, Application: "till"}})
 		for by, want := range map[string][2]string{
 			"AMQP x7Yk":     {"till · Go SDK", "/n/default/connections/1-3"},
 			"AMQP worker":   {"worker · Go SDK", "/n/default/connections/1-1"},
@@ -127,7 +127,7 @@ func TestHolder(t *testing.T) {
 				t.Errorf("%s: %q at %q", by, name, at)
 			}
 		}
-		w.peers.Disconnect("1-1")
+		w.clients.Disconnect("1-1")
 		if name, at := held("AMQP worker"); name != "worker · Go SDK, gone" || at != "" {
 			t.Errorf("it has gone: %q at %q", name, at)
 		}
@@ -137,7 +137,7 @@ func TestHolder(t *testing.T) {
 // The page of a client lists its locked messages and sessions, with the renewals of the locks,
 // but not those of other clients.
 func TestWhatAClientHasLocked(t *testing.T) {
-	inside(t, &world{peers: new(peerstest.Source)}, func(w *world) {
+	inside(t, &world{clients: new(connectionstest.Source)}, func(w *world) {
 		ctx := w.Context()
 		lock := func(path engine.Path, client string) broker.Received {
 			t.Helper()
@@ -160,7 +160,7 @@ func TestWhatAClientHasLocked(t *testing.T) {
 		w.must(err)
 		defer func() { w.must(session.Disconnect(ctx)) }()
 		begun := time.Now()
-		w.peers.Add(connections.Connection{ID: "1-1", Client: "AMQP worker", Container: "worker", Since: begun, Links: []connections.Link{
+		w.clients.Add(connections.Connection{ID: "1-1", Client: "AMQP worker", Container: "worker", Since: begun, Links: []connections.Link{
 			{Name: "r", Path: "orders", Role: connections.Receiver, Since: begun, Locks: 1},
 			{Name: "c", Path: "chats", Role: connections.Receiver, Since: begun, HoldsSession: true, Session: "s"},
 		}})
@@ -199,10 +199,10 @@ func TestWhatAClientHasLocked(t *testing.T) {
 // The page of a message links to the client of an event while the client is connected, and
 // uses the same name as the page of connections.
 func TestPassportLeadsToClients(t *testing.T) {
-	inside(t, &world{peers: new(peerstest.Source)}, func(w *world) {
+	inside(t, &world{clients: new(connectionstest.Source)}, func(w *world) {
 		_, err := w.b.Create(w.Context(), engine.Queue, "orders", engine.Config{LockDuration: 5 * time.Minute}, "me")
 		w.must(err)
-		w.peers.Add(connections.Connection{ID: "1-3", Client: "AMQP x7Yk", Container: "x7Yk", Library: connections.Library{SDK: connections.Go, Application: "till"}})
+		w.clients.Add(connections.Connection{ID: "1-3", Client: "AMQP x7Yk", Container: "x7Yk", Library: connections.Library{SDK: connections.Go, Application: "till"}})
 		_, err = w.b.Send(w.Context(), "orders", []broker.Outgoing{{}}, "AMQP stranger")
 		w.must(err)
 		got, err := w.b.Receive(w.Context(), broker.ReceiveRequest{Path: "orders", Client: "AMQP x7Yk", Max: 1})
@@ -230,7 +230,7 @@ func TestPassportLeadsToClients(t *testing.T) {
 		}, life()); d != "" {
 			t.Error(d)
 		}
-		w.peers.Disconnect("1-3")
+		w.clients.Disconnect("1-3")
 		if said := life(); said[1] != "Locked by "+by || said[2] != "Locked in orders by "+by+", gone" {
 			t.Errorf("it has gone: %q", said)
 		}

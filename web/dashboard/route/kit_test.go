@@ -17,7 +17,7 @@ import (
 	"mayfly/engine/brokertest"
 	"mayfly/storage/memory"
 	"mayfly/views/view"
-	"mayfly/web/connections/peerstest"
+	"mayfly/web/connections/connectionstest"
 	"mayfly/web/dashboard/pages"
 	"mayfly/web/dashboard/route"
 )
@@ -26,12 +26,12 @@ import (
 // goroutines wait.
 type world struct {
 	*testing.T
-	b     *brokertest.Broker
-	pages *pages.Pages
-	store *memory.Store
-	peers *peerstest.Source                // nil means no connections
-	wrap  func(*memory.Store) engine.Store // nil means the store as it is
-	more  func(*pages.Options)             // nil means no further options
+	b       *brokertest.Broker
+	pages   *pages.Pages
+	store   *memory.Store
+	clients *connectionstest.Source          // nil means no connections
+	wrap    func(*memory.Store) engine.Store // nil means the store as it is
+	more    func(*pages.Options)             // nil means no further options
 }
 
 func isConfined(t *testing.T, f func(w *world)) {
@@ -66,8 +66,8 @@ func (w *world) start() {
 		return w.store, nil
 	}, broker.Options{Limits: &limits})
 	o := pages.Options{REST: "http://127.0.0.1:5300", Build: "test", HistoryFor: 7 * 24 * time.Hour, Logger: slog.New(slog.DiscardHandler)}
-	if w.peers != nil {
-		o.Clients = w.peers
+	if w.clients != nil {
+		o.Clients = w.clients
 	}
 	if w.more != nil {
 		w.more(&o)

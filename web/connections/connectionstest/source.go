@@ -1,5 +1,5 @@
-// Package peerstest provides fake connections for tests of code that shows them.
-package peerstest
+// Package connectionstest provides fake connections for tests of code that shows them.
+package connectionstest
 
 import (
 	"slices"
