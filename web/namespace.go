@@ -158,7 +158,7 @@ func (s *Server) serveDashboard(w http.ResponseWriter, r *http.Request) {
 		s.outsideBase().ServeHTTP(w, r)
 		return
 	}
-	sp, r := s.resolveAddress(r) //nolint:contextcheck // requests bring their own
+	sp, r := s.resolveAddress(r)
 	sp.handlers.Load().dashboard().ServeHTTP(w, r)
 }
 
@@ -181,7 +181,7 @@ func (s *Server) resolveAddress(r *http.Request) (*Namespace, *http.Request) {
 	s.awaitNamespace(r.Context(), strings.ToLower(name))
 	sp := s.namespaces.get(strings.ToLower(name))
 	if sp == nil {
-		sp = s.undiscovered(strings.ToLower(name))
+		sp = s.undiscovered(strings.ToLower(name)) //nolint:contextcheck // requests bring their own
 	}
 	if sp == nil {
 		sp = s.findRemote(r, strings.ToLower(name))
