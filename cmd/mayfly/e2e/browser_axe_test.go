@@ -77,17 +77,18 @@ func (v *visit) axe(what, within, options string) {
 
 // newColors sets window.colored to the elements with a text of their own whose colours are new in
 // this tab: the rules about colours take most of axe's time, and pages have the same elements in
-// common. Everything that these rules look at is part of the key; the browser keeps the keys from
-// page to page.
+// common. The key of an element is all that these rules consider of it and of what is behind it; the
+// browser keeps the keys from page to page.
 const newColors = `((within, theme) => {
 	const seen = new Set((sessionStorage.getItem("axe-colors") ?? "").split(" ")), around = new Map([[null, theme]]);
 	const looks = (el, ...more) => { const s = getComputedStyle(el); return ["color", "backgroundColor", "backgroundImage", "opacity", ...more].map((name) => s[name]).join(); };
 	const hash = (text) => { let a = 5381, b = 52711; for (let i = 0; i < text.length; i++) { const c = text.charCodeAt(i); a = Math.imul(a, 33) ^ c; b = Math.imul(b, 31) ^ c; } return (a >>> 0).toString(36) + (b >>> 0).toString(36); };
-	const outside = (el) => { if (!around.has(el)) around.set(el, hash(outside(el.parentElement) + el.tagName + looks(el))); return around.get(el); };
+	const ground = (s) => s.backgroundColor === "rgba(0, 0, 0, 0)" && s.backgroundImage === "none" && s.opacity === "1" ? "" : [s.backgroundColor, s.backgroundImage, s.opacity].join();
+	const outside = (el) => { if (!around.has(el)) { const its = ground(getComputedStyle(el)), up = outside(el.parentElement); around.set(el, its ? hash(up + its) : up); } return around.get(el); };
 	const spoken = (el) => el.matches("input:not([type=hidden]), select, textarea, button") || [...el.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
 	window.colored = [...within.querySelectorAll("*")].filter((el) => {
 		if (!spoken(el) || !el.checkVisibility()) return false;
-		const key = hash(outside(el.parentElement) + el.tagName + (el.getAttribute("class") ?? "") + looks(el, "fontSize", "fontWeight", "textDecorationLine", "textShadow", "position", "display"));
+		const key = hash(outside(el.parentElement) + getComputedStyle(el.parentElement).color + el.tagName + (el.getAttribute("class") ?? "") + looks(el, "fontSize", "fontWeight", "textDecorationLine", "textShadow", "position"));
 		return !seen.has(key) && !!seen.add(key);
 	});
 	sessionStorage.setItem("axe-colors", [...seen].join(" "));

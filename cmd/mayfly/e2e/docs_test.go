@@ -125,11 +125,15 @@ func TestDocsLinks(t *testing.T) {
 // their titles.
 func TestDocsReadMore(t *testing.T) {
 	library, n := manual.Open(""), 0
+	shared, err := filepath.Glob("../../../views/page/*.templ")
+	if err != nil {
+		t.Fatal(err)
+	}
 	files, err := filepath.Glob("../../../views/page/*/*.templ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range files {
+	for _, file := range append(shared, files...) {
 		for _, m := range regexp.MustCompile(`component\.ReadMore\("([^"]*)", "([^"]*)"\)`).FindAllStringSubmatch(read(t, file), -1) {
 			n++
 			if p, ok := library.Page(m[1]); !ok || p.Title != m[2] {

@@ -394,7 +394,7 @@ func (t *table) idle(b *testing.B) {
 	for b.Loop() {
 		dir := b.TempDir()
 		bin := filepath.Join(dir, "mayfly")
-		if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-o", bin, "..").CombinedOutput(); err != nil {
 			b.Fatalf("%v: %s", err, out)
 		}
 		began := time.Now()

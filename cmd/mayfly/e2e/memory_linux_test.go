@@ -41,7 +41,7 @@ func TestStartInLittleMemory(t *testing.T) {
 	store := "sqlite:" + filepath.Join(t.TempDir(), "full.db")
 	sent := fillStore(t, store, limit)
 	program := filepath.Join(t.TempDir(), "mayfly") // without the race detector, which maps far more
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", program, "..").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for name, c := range map[string]struct {
