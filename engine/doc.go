@@ -189,11 +189,11 @@
 // INVARIANT: a setting is found by its key, the bytes of all settings are counted, and their
 // order, once computed, is that of the keys.
 //
-// INVARIANT: a subqueue with a ready message and a link with credit is hungry.
+// INVARIANT: a subqueue with a ready message and a link with credit needs a match.
 //
 // INVARIANT: a session that is locked for a link is that link's session; a link that waits
 // for a session is in line once; and where a link could get a session or a message, the
-// subqueue is hungry and the session is to be fed.
+// subqueue needs a match and the session is in the line of sessions to serve.
 //
 // INVARIANT: a subqueue with something due or to be forwarded is in turn, or in the heap at
 // the time of its next alarm; an entity's idle alarm is never late.
