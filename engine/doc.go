@@ -8,7 +8,7 @@
 //	insert, put, drop                        the mutators that every step uses, with before-images
 //	Attach, Credit, Match                    receivers, which are state because rules depend on them
 //	Setting                                  values stored for other packages: views, rules, jobs
-//	Flush, Seal, Rollback, Restore           steps leave as one batch; the store decides nothing
+//	Flush, Seal, Rollback, Restore           the changes of all steps leave as one batch; the store decides nothing
 //
 // Rules carry the ids of SEMANTICS.md in this directory (TTL-5, DEF-9, §6.2#1), which is the
 // authority on what the broker does, with its sources.
@@ -29,10 +29,10 @@
 //	draft             a message template with placeholders; compiled once, sent many times
 //	Effects           results of steps since the last Flush: batch, events, deliveries
 //	entity            a queue, topic or subscription
-//	epoch             how often a namespace was opened; a server with an older epoch has lost it
+//	epoch             how many times a namespace has been opened; a server with an older epoch has lost it
 //	idle              unused for AutoDeleteOnIdle; then Sweep deletes the entity
 //	Judge             the function that decides what time has done to a message
-//	Keeper            opens the store of a namespace, and again after its loss
+//	Keeper            opens the store of a namespace, and reopens it after losing the namespace
 //	key               identity of a message for life; in web/auth/token, a read-only link or an API token
 //	link              how a client sends or receives; in the engine always a receiver
 //	lock              the right to settle a message, or to have a session, until a time
