@@ -6,6 +6,36 @@ import (
 	"mayfly/engine/shorten"
 )
 
+// audit marks e as the event of an operator's action. It is stored in the batch that contains
+// the action, so that neither is stored without the other.
+func (ns *Namespace) audit(e *Event) *Event {
+	e.Audit = true
+	ns.changes.hard = true
+	return e
+}
+
+// Audit adds an audit event for an operator's action that does not change the namespace's
+// content: for EventNamespaceCreated and EventNamespaceRemoved, about is the other namespace;
+// for others, what their kind documents for Reason.
+func (ns *Namespace) Audit(now Instant, kind EventKind, about, actor string) {
+	ns.events = append(ns.events, Event{Kind: kind, At: now, Actor: actor, Reason: shorten.To(about, 256)})
+	ns.audit(&ns.events[len(ns.events)-1])
+}
+
+// AuditDisconnect adds an audit event: an operator closed a client's connection, which the
+// engine knows nothing else about.
+func (ns *Namespace) AuditDisconnect(now Instant, client, actor string) {
+	ns.events = append(ns.events, Event{Kind: EventDisconnected, At: now, Actor: actor, Reason: client})
+	ns.audit(&ns.events[len(ns.events)-1])
+}
+
+// AuditSettings adds an audit event for a change of settings, which the engine does not
+// interpret.
+func (ns *Namespace) AuditSettings(now Instant, what SettingAction, actor string) {
+	ns.events = append(ns.events, Event{Kind: EventSettingsChanged, At: now, Actor: actor, Reason: shorten.To(what.String(), 256)})
+	ns.audit(&ns.events[len(ns.events)-1])
+}
+
 // A SettingAction is what an operator did to a setting that the namespace stores by name for
 // other packages, as recorded in an EventSettingsChanged.
 type SettingAction struct {
@@ -117,34 +147,4 @@ func ParseAccessAction(reason string) (d AccessAction, ok bool) {
 		}
 	}
 	return AccessAction{}, false
-}
-
-// audit marks e as the event of an operator's action. It is stored in the batch that contains
-// the action, so that neither is stored without the other.
-func (ns *Namespace) audit(e *Event) *Event {
-	e.Audit = true
-	ns.changes.hard = true
-	return e
-}
-
-// Audit adds an audit event for an operator's action that does not change the namespace's
-// content: for EventNamespaceCreated and EventNamespaceRemoved, about is the other namespace;
-// for others, what their kind documents for Reason.
-func (ns *Namespace) Audit(now Instant, kind EventKind, about, actor string) {
-	ns.events = append(ns.events, Event{Kind: kind, At: now, Actor: actor, Reason: shorten.To(about, 256)})
-	ns.audit(&ns.events[len(ns.events)-1])
-}
-
-// AuditDisconnect adds an audit event: an operator closed a client's connection, which the
-// engine knows nothing else about.
-func (ns *Namespace) AuditDisconnect(now Instant, client, actor string) {
-	ns.events = append(ns.events, Event{Kind: EventDisconnected, At: now, Actor: actor, Reason: client})
-	ns.audit(&ns.events[len(ns.events)-1])
-}
-
-// AuditSettings adds an audit event for a change of settings, which the engine does not
-// interpret.
-func (ns *Namespace) AuditSettings(now Instant, what SettingAction, actor string) {
-	ns.events = append(ns.events, Event{Kind: EventSettingsChanged, At: now, Actor: actor, Reason: shorten.To(what.String(), 256)})
-	ns.audit(&ns.events[len(ns.events)-1])
 }

@@ -8,7 +8,7 @@ import (
 
 // INVARIANT: a link is at the subqueue it names, in the lines it belongs to; links are
 // counted at the root entity, those that wait at their entity and its topic; and a subqueue
-// with a ready message and a link with credit is hungry.
+// with a ready message and a link with credit needs a match.
 func (ns *Namespace) checkLinks() error {
 	n := 0
 	waits, attached := map[*entity]int{}, map[*entity]int{}
@@ -30,7 +30,7 @@ func (ns *Namespace) checkLinks() error {
 			return err
 		}
 		if h.needsMatch != slices.Contains(ns.needMatch, h) {
-			return invariantError(h.path, "hungry is %v", h.needsMatch)
+			return invariantError(h.path, "needsMatch is %v", h.needsMatch)
 		}
 	}
 	if n != len(ns.links) {
@@ -282,7 +282,7 @@ func (ss *sessions) verify() error {
 
 // INVARIANT: a session that is locked for a link is that link's session; a link that waits
 // for a session is in line once; and where a link could get a session or a message, the
-// subqueue is hungry and the session is to be fed.
+// subqueue needs a match and the session is in the line of sessions to serve.
 func (ns *Namespace) checkSessionLinks(h *subqueue) error {
 	ss := h.sessions
 	waiting, impatient := 0, 0
@@ -313,23 +313,23 @@ func (ns *Namespace) checkSessionLinks(h *subqueue) error {
 	if waiting > 0 && (ss.available.first != nil || impatient > 0) && !h.needsMatch {
 		return invariantError(h.path, "%d sessions are available, %d links wait, and nothing will bring them together", ss.available.n, waiting)
 	}
-	fed := map[*session]bool{}
+	toServe := map[*session]bool{}
 	for s, before := ss.toServe.first, (*session)(nil); s != nil; before, s = s, s.next {
 		if s.lock == nil || !s.lock.toServe || ss.byID[s.id] != s || s.prev != before {
-			return invariantError(h.path, "session %q is in line and not to be fed", s.id)
+			return invariantError(h.path, "session %q is in the line of sessions to serve, and is not one", s.id)
 		}
-		fed[s] = true
+		toServe[s] = true
 	}
-	if len(fed) != ss.toServe.n {
-		return invariantError(h.path, "%d sessions are to be fed, %d are counted", len(fed), ss.toServe.n)
+	if len(toServe) != ss.toServe.n {
+		return invariantError(h.path, "%d sessions are to be served, %d are counted", len(toServe), ss.toServe.n)
 	}
 	for _, s := range ss.locked {
 		l := s.lock.link
 		switch {
 		case l != nil && (ns.links[l.ID] != l || l.session != s):
 			return invariantError(h.path, "session %q has a link that does not have it", s.id)
-		case s.lock.toServe != fed[s]:
-			return invariantError(h.path, "session %q is to be fed and not in line", s.id)
+		case s.lock.toServe != toServe[s]:
+			return invariantError(h.path, "session %q is to be served and not in line", s.id)
 		case ns.canServeSession(s) && (!s.lock.toServe || !h.needsMatch):
 			return invariantError(h.path, "session %q has messages, its link credit, and nothing will bring them together", s.id)
 		}

@@ -99,12 +99,12 @@ func TestCheckFindsSessions(t *testing.T) {
 			l := ns.links[3]
 			l.subqueue.links.remove(waitingLinks, l)
 		},
-		"who waits does not hold":   func(ns *Namespace, _ *subqueue, _ *sessions) { ns.entities["waiting"].credit-- },
-		"to be fed and not in line": func(_ *Namespace, _ *subqueue, ss *sessions) { ss.byID["a"].lock.toServe = true },
-		"in line and not to be fed": func(_ *Namespace, _ *subqueue, ss *sessions) { ss.toServe.first = ss.byID["b"] },
-		"to be fed, miscounted":     func(_ *Namespace, _ *subqueue, ss *sessions) { ss.toServe.n++ },
-		"hungry and not to be fed":  func(ns *Namespace, h *subqueue, ss *sessions) { give(ns, h, ss); ss.byID["e"].lock.toServe = false },
-		"to be fed and not hungry": func(ns *Namespace, h *subqueue, ss *sessions) {
+		"who waits does not hold":     func(ns *Namespace, _ *subqueue, _ *sessions) { ns.entities["waiting"].credit-- },
+		"to serve and not in line":    func(_ *Namespace, _ *subqueue, ss *sessions) { ss.byID["a"].lock.toServe = true },
+		"in line and not to serve":    func(_ *Namespace, _ *subqueue, ss *sessions) { ss.toServe.first = ss.byID["b"] },
+		"to serve, miscounted":        func(_ *Namespace, _ *subqueue, ss *sessions) { ss.toServe.n++ },
+		"needs a match, not to serve": func(ns *Namespace, h *subqueue, ss *sessions) { give(ns, h, ss); ss.byID["e"].lock.toServe = false },
+		"to serve, needs no match": func(ns *Namespace, h *subqueue, ss *sessions) {
 			give(ns, h, ss)
 			h.needsMatch, ns.needMatch = false, nil
 		},
@@ -145,7 +145,7 @@ func give(ns *Namespace, h *subqueue, ss *sessions) {
 }
 
 // A lock that begins and ends within a turn leaves nothing behind (SES-7).
-func TestFedUntilTheLockEnds(t *testing.T) {
+func TestToServeUntilTheLockEnds(t *testing.T) {
 	ns := inSession(t)
 	ss := ns.entities["q"].main.sessions
 	give(ns, ns.entities["q"].main, ss)
@@ -158,11 +158,11 @@ func TestFedUntilTheLockEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ss.toServe.n != was+1 || ss.toServe.last != ss.byID["c"] {
-			t.Fatalf("%d sessions are to be fed", ss.toServe.n)
+			t.Fatalf("%d sessions are to be served", ss.toServe.n)
 		}
 		ns.Detach(1_000_000, 100+id, DetachedByClient)
 		if err := ns.Check(); ss.toServe.n != was || err != nil {
-			t.Fatalf("%d sessions are to be fed, %v", ss.toServe.n, err)
+			t.Fatalf("%d sessions are to be served, %v", ss.toServe.n, err)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func TestCheckFinds(t *testing.T) {
 		"a line miscounted":          func(ns *Namespace, _, _ *entity) { ns.links[2].subqueue.links[waitingLinks].n++ },
 		"links miscounted":           func(ns *Namespace, _, _ *entity) { ns.entities["waiting"].attached++ },
 		"a topic's links miscounted": func(_ *Namespace, _, topic *entity) { topic.attached-- },
-		"hungry and not in line":     func(_ *Namespace, q, _ *entity) { q.main.needsMatch = true },
+		"needs a match, not in line": func(_ *Namespace, q, _ *entity) { q.main.needsMatch = true },
 		"due and not in the heap":    func(ns *Namespace, q, _ *entity) { ns.due.remove(q.main) },
 		"due at another time":        func(ns *Namespace, q, _ *entity) { q.main.dueAt++; ns.due.fix(q.main) },
 		"in turn and not in line":    func(_ *Namespace, q, _ *entity) { q.main.inRotation = true },

@@ -8,7 +8,7 @@
 //	insert, put, drop                        the mutators that every step uses, with before-images
 //	Attach, Credit, Match                    receivers, which are state because rules depend on them
 //	Setting                                  values stored for other packages: views, rules, jobs
-//	Flush, Seal, Rollback, Restore           steps leave as one batch; the store decides nothing
+//	Flush, Seal, Rollback, Restore           the changes of all steps leave as one batch; the store decides nothing
 //
 // Rules carry the ids of SEMANTICS.md in this directory (TTL-5, DEF-9, §6.2#1), which is the
 // authority on what the broker does, with its sources.
@@ -29,10 +29,10 @@
 //	draft             a message template with placeholders; compiled once, sent many times
 //	Effects           results of steps since the last Flush: batch, events, deliveries
 //	entity            a queue, topic or subscription
-//	epoch             how often a namespace was opened; a server with an older epoch has lost it
+//	epoch             how many times a namespace has been opened; a server with an older epoch has lost it
 //	idle              unused for AutoDeleteOnIdle; then Sweep deletes the entity
 //	Judge             the function that decides what time has done to a message
-//	Keeper            opens the store of a namespace, and again after its loss
+//	Keeper            opens the store of a namespace, and reopens it after losing the namespace
 //	key               identity of a message for life; in web/auth/token, a read-only link or an API token
 //	link              how a client sends or receives; in the engine always a receiver
 //	lock              the right to settle a message, or to have a session, until a time
@@ -74,13 +74,15 @@
 //	bulk operations                      engine/bulk.go, engine/job
 //	CBS tokens, SAS                      web/amqp/request_link.go, web/auth/sas
 //	clock that a user turns              engine/broker/manual_clock.go
-//	command line, flags of serve         cmd/mayfly/cli/command.go, cmd/mayfly/server/serve.go
+//	command line: parser, help           cmd/mayfly/cli/command.go, cmd/mayfly/cli/parser.go, cmd/mayfly/cli/help.go
+//	commands                             cmd/mayfly/client, cmd/mayfly/command
 //	commit: one for many steps           engine/broker/turn.go, engine/changes.go
 //	Config.json                          engine/topology, cmd/mayfly/server/config_file.go
+//	configuration of the server, flags   cmd/mayfly/server/serve.go, cmd/mayfly/server/serve_values.go, cmd/mayfly/server/config.go
 //	connection limits, rate limits       web/connlimit, web/auth/password/sign_in_limiter.go, web/loglimit
 //	correlation filters                  engine/filter/correlation_parse.go, engine/filter/correlation_match.go
 //	crash recovery                       engine/restore.go, storage/sqlite/load.go
-//	dead-letter groups                   engine/search/deadletters, views/page/search/dead_letter_groups.templ
+//	dead-letter groups                   engine/search/deadletters, web/dashboard/search/dead_letter_groups.go, web/api/deadletters.go, views/page/search/dead_letter_groups.templ
 //	deliver a message                    engine/receive.go, web/amqp/sender.go
 //	documentation: pages, list           web/docs, cmd/mayfly/manual
 //	duplicate detection                  engine/duplicates.go
@@ -99,7 +101,7 @@
 //	OpenAPI document                     web/openapi
 //	OpenID Connect                       web/auth/oidc
 //	operator actions on one message      engine/operator_actions.go, engine/broker/operator_actions.go
-//	page of a queue: form, handler       web/dashboard/entity/entity_form.go, web/dashboard/entity.go
+//	page of a queue: form, handler       web/dashboard/entity/entity_form.go, views/page/entity/entity_form.templ, web/dashboard/entity.go
 //	page of a queue: model, template     web/dashboard/entity, views/page/entity/entity.templ
 //	page of a queue: route, role         web/dashboard/route/entity.go
 //	presenter mode                       web/presentation, web/dashboard/share.go, static/present.js
@@ -110,6 +112,7 @@
 //	REST: send, receive, settle          web/rest
 //	SASL                                 web/amqp/handshake.go
 //	saved views                          engine/search/columns/views.go, web/dashboard/views.go
+//	scenes                               engine/demo, engine/demo/scenes, web/dashboard/scenes.go
 //	scheduled message list               engine/browse.go, views/page/entity/entity_tabs.go
 //	scheduled messages                   engine/send.go, engine/judge.go
 //	search of messages                   engine/search, engine/broker/search.go, web/api/search.go
@@ -120,11 +123,12 @@
 //	store: contract, conformance tests   engine/store.go, storage/storetest
 //	take-over of a namespace             engine/namespaces/keeper.go, storage/mongo/owner.go
 //	temporary queues list                engine/idle.go, views/page/overview/temporary.templ
+//	tests in a browser                   cmd/mayfly/e2e/browser_test.go, web/live/browser_test.go
 //	TLS certificate                      web/certificate
 //	traceability test                    engine/traceability_test.go
 //	transactions                         engine/transaction.go, web/amqp/coordinator.go
 //	translations                         views/locale
-//	warn before a message expires        engine/expiry_watch.go, engine/alert/expiry_watch.go
+//	warn before a message expires        engine/alert/rule.go, engine/expiry_watch.go, engine/alert/expiry_watch.go
 //	WebSockets for AMQP                  web/amqp/websocket
 //	who may open which page              web/dashboard/route, web/authorize.go
 //
@@ -185,11 +189,11 @@
 // INVARIANT: a setting is found by its key, the bytes of all settings are counted, and their
 // order, once computed, is that of the keys.
 //
-// INVARIANT: a subqueue with a ready message and a link with credit is hungry.
+// INVARIANT: a subqueue with a ready message and a link with credit needs a match.
 //
 // INVARIANT: a session that is locked for a link is that link's session; a link that waits
 // for a session is in line once; and where a link could get a session or a message, the
-// subqueue is hungry and the session is to be fed.
+// subqueue needs a match and the session is in the line of sessions to serve.
 //
 // INVARIANT: a subqueue with something due or to be forwarded is in turn, or in the heap at
 // the time of its next alarm; an entity's idle alarm is never late.

@@ -56,8 +56,8 @@ type Namespace struct {
 	messages       map[Key]*message
 	links          map[LinkID]*link
 	due            dueSubqueues // heap by subqueue.dueAt
-	rotation       []*subqueue  // holders with something due, served in rotation
-	needMatch      []*subqueue  // holders where a link may now be served
+	rotation       []*subqueue  // subqueues with something due, served in rotation
+	needMatch      []*subqueue  // subqueues where a link may now be served
 	freeing        []*subqueue  // of deleted entities; their messages are freed in slices
 	topLevelCount  int          // queues and topics
 	sortedEntities []*entity    // by folded path, must not be changed; nil after an entity was added or removed

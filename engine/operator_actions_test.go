@@ -138,7 +138,7 @@ func TestBatchDelete(t *testing.T) {
 			c.equal(d.Done, true)
 			c.wantIDs("q", "late")
 		},
-		"BDEL-5 dead letters": func(c *clocked) { // dead letters keep their numbers: those that die after it began stay
+		"BDEL-5 dead letters": func(c *clocked) { // a message dead-lettered after the delete began stays, although it keeps its sequence number
 			c.queue("q", engine.Config{})
 			c.sends("q", "a", "b", "c", "d", "e")
 			a, b, late, later := c.receive("q"), c.receive("q"), c.receive("q"), c.receive("q")

@@ -16,7 +16,7 @@ type session struct {
 	lock  *sessionLock // nil if it is not locked
 	state *sessionState
 
-	prev, next *session // in the line of available sessions, or of those to be fed
+	prev, next *session // in the line of available sessions, or of those to serve
 	rank       int64    // its position there, from 1; zero if it is locked or has no ready message
 
 	deferred, scheduled int32 // deferred messages that are not locked; scheduled messages
@@ -166,7 +166,7 @@ func (ss *sessions) setLock(s *session, until Instant, l Lock) {
 	ss.update(s)
 }
 
-// addToServe adds s, which is locked, to the end of the line of sessions to be fed.
+// addToServe adds s, which is locked, to the end of the line of sessions to serve.
 func (ss *sessions) addToServe(s *session) {
 	if !s.lock.toServe {
 		s.lock.toServe = true
@@ -174,7 +174,7 @@ func (ss *sessions) addToServe(s *session) {
 	}
 }
 
-// removeToServe undoes feed.
+// removeToServe undoes addToServe.
 func (ss *sessions) removeToServe(s *session) {
 	if s.lock.toServe {
 		s.lock.toServe = false

@@ -88,7 +88,7 @@ func TestTransfers(t *testing.T) {
 			c.wantIDs("dest", "first", "m", "later")
 			c.wantIDs(s, "n")
 			c.wantCounts("via", engine.Counts{})
-			for _, p := range []engine.Path{"via", "dest", "t"} { // use of both
+			for _, p := range []engine.Path{"via", "dest", "t"} { // sending via an entity counts as use of it and of the destination
 				c.equal(c.state(p).AccessedAt, morning.Add(second))
 			}
 		},

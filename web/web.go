@@ -4,7 +4,7 @@
 //
 // A connection without TLS that begins with AMQP is answered and closed before there
 // is a request. Deadlines for the body and the answer (package timeout) and the budget of
-// connections (package connections) come before everything else. Then the dashboard's
+// connections (package connlimit) come before everything else. Then the dashboard's
 // requests lose its base path. A request passes, in this order:
 //
 //  1. an id, which is in every answer and every error (X-Request-Id)
@@ -55,7 +55,7 @@ type Options struct {
 	// listener's own address.
 	Hosts []string
 	// Origins are the origins of pages that may open AMQP in a WebSocket, beside the server's
-	// own, as socket.CheckOrigin returns them.
+	// own, as websocket.CheckOrigin returns them.
 	Origins []string
 	// Base is the path that the dashboard and its API are served under, such as /mayfly, for a
 	// proxy that keeps it in requests. Handlers get requests without it, and write addresses

@@ -67,7 +67,7 @@ func TestRunningOut(t *testing.T) {
 		w.wantFired(id, 0)
 		w.pass(200 * time.Millisecond)
 		w.wantFired(id, 1)
-		w.send("orders", 5*second, "late") // it has less from the beginning
+		w.send("orders", 5*second, "late") // its time to live is below the rule's 10 s from the start
 		w.pass(1500 * time.Millisecond)
 		w.wantFired(id, 2)
 		w.pass(minute)

@@ -33,8 +33,7 @@ func (b *Broker) Commits() Commits {
 	return out
 }
 
-// histogram counts how long something took, by the bounds of Commits. It is safe for
-// concurrent use.
+// histogram counts durations in the buckets of CommitBounds. It is safe for concurrent use.
 type histogram struct {
 	buckets [16]atomic.Uint64 // for each bound those above the next smaller one, then those beyond all
 	total   atomic.Int64

@@ -27,7 +27,7 @@ type ground struct {
 	opens    int
 	every    int // one fault in so many commits; zero means none
 	faults   []storetest.Fault
-	again    int   // how often the next commits are Unwritable
+	again    int   // how many of the next commits fail as Unwritable
 	complete int64 // when the last complete commit was
 	bodies   map[engine.Key][]byte
 	failed   []commitSpan // commits whose outcome is unknown

@@ -214,7 +214,8 @@ func number[T integer](c *coder, tag uint64, v *T) {
 	}
 }
 
-// difference is number for a number that often equals from, or is near it.
+// difference codes *v as its difference from another number, for values that are usually equal
+// or close.
 func difference[T ~uint64 | ~int64](c *coder, tag uint64, v *T, from T) {
 	if !c.reading {
 		n := int64(*v - from)

@@ -22,7 +22,7 @@ type world struct {
 	library    *demo.Library
 }
 
-// late is a Manager that creates namespaces slowly.
+// late is a Namespaces whose Create takes a given time.
 type late struct {
 	demo.Namespaces
 	by time.Duration

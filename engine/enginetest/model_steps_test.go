@@ -15,8 +15,8 @@ type submission struct {
 	size     int64
 }
 
-// bytes returns the bytes of senders' content in an entity, including subscriptions and dead
-// letters; the model does not know those that settlements added.
+// bytes returns the total size, as sent, of the messages in an entity, its subscriptions and
+// dead-letter subqueues. Properties added by settlements are not counted.
 func (w *model) bytes(e *entity) (n int64) {
 	for _, m := range w.messages {
 		if root(m.in) == root(e) {

@@ -355,8 +355,9 @@ func (v *operand) fitsValue(have value.Value) bool {
 	return ok && v.compareText(s)
 }
 
-// compareText compares a text with a moment if the operand is one, and with its text if it is
-// nothing else.
+// compareText reports whether the operator holds between s and the operand: as times if the
+// operand is a time, as texts (ignoring case) if it is only text. It returns false for
+// other operands, and for a text with the operator is, which fitsText decides.
 func (v *operand) compareText(s string) bool {
 	switch {
 	case v.from != 0:

@@ -1,11 +1,11 @@
 // Package page holds the pages of the dashboard, each with a model and its markup. A model
 // is plain values: the caller decides what is true, the page decides how it looks. Every
-// model is a [view.Page], so that updates pushed to a browser and a reload come from the
-// same markup.
+// page that can be live is a [view.Page], so that updates pushed to a browser and a reload
+// come from the same markup.
 //
 // The pages of an area of the dashboard are in a package below this one, named after the package
 // in web/dashboard that fills in their models. This package has what several areas share, and the
-// pages that belong to no area: sign-in, failures and a server on standby.
+// pages that belong to no area: sign-in, denied links, failures and a server on standby.
 package page
 
 import (

@@ -77,7 +77,7 @@ func TestEmergencyEnds(t *testing.T) {
 	})
 }
 
-// TestFarewell checks that a farewell may take two seconds.
+// TestFarewell checks that an evicted connection has two seconds to send its closing error.
 func TestFarewell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := budget(t, 1)

@@ -213,7 +213,7 @@ type tab struct {
 	conn *websocket.Conn
 }
 
-// A heard frame is any frame.
+// A heard is a frame from the hub.
 type heard struct {
 	parts   parts
 	control control

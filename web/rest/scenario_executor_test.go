@@ -29,7 +29,7 @@ import (
 type executor struct {
 	t      *testing.T
 	house  *enginetest.Operator
-	lists  bool // sends are lists of messages; otherwise only several messages are a list
+	lists  bool // send a list even for one message; otherwise only for several
 	held   map[string]enginetest.LockedMessage
 	client *http.Client
 	ends   []func()

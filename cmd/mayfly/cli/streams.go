@@ -11,7 +11,7 @@ import (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-	Terminal Terminal // what out and err are as terminals
+	Terminal Terminal // describes Out and Err if they are terminals
 }
 
 // WriteRaw prints raw as it is.

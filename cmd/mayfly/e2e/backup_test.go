@@ -116,7 +116,7 @@ func TestBackupAndRestore(t *testing.T) {
 // name and by its file.
 func TestBackupOfAnother(t *testing.T) {
 	s := vault{t, t.TempDir()}
-	server := Start(t, server.Config{Store: s.store("all.db"), Namespaces: 3})
+	server := Start(t, server.Config{Store: s.store("all.db"), MaxNamespaces: 3})
 	for _, args := range [][]string{
 		{"send", "orders", "hello", "--create"}, {"namespaces", "create", "shop"},
 		{"send", "carts", "hello", "--create", "--count", "2", "--namespace", "shop"}, {"send", "lists", "hello", "--create", "--namespace", "shop"},
@@ -421,7 +421,7 @@ func TestBackupOnMongoDB(t *testing.T) {
 func TestBackupOfOneMadeAgain(t *testing.T) {
 	s := vault{t, t.TempDir()}
 	url := mongotest.URL(t)
-	server := Start(t, server.Config{Store: url, Namespaces: 3})
+	server := Start(t, server.Config{Store: url, MaxNamespaces: 3})
 	for _, args := range [][]string{
 		{"namespaces", "create", "shop"}, {"namespaces", "delete", "shop", "--yes"}, {"namespaces", "create", "shop"},
 		{"send", "carts", "hello", "--create", "--count", "2", "--namespace", "shop"},

@@ -99,7 +99,7 @@ func askedBy(t *testing.T, by *http.Client, method, url, body string, header htt
 func TestConnections(t *testing.T) {
 	s := Start(t, server.Config{
 		Store: "memory:", AMQPS: "127.0.0.1:0", TLSDir: filepath.Join(t.TempDir(), "tls"),
-		Connections: 4, TrustProxy: []string{"127.0.0.1"},
+		MaxConnections: 4, TrustProxy: []string{"127.0.0.1"},
 	})
 	CreateQueue(t, s.Ready, "q")
 	for _, queue := range []string{"q1", "q2", "q3", "q4"} {

@@ -186,7 +186,7 @@ func TestDatabaseSlow(t *testing.T) {
 func TestDatabaseComesLate(t *testing.T) {
 	url, w := wired(t)
 	w.Cut()
-	s := StartStandby(t, server.Config{Store: url, Wait: time.Hour, Lease: time.Second})
+	s := StartStandby(t, server.Config{Store: url, StoreWait: time.Hour, Lease: time.Second})
 	Eventually(t, "it tries", func() bool { return w.waiting.Load() > 0 })
 	w.Repair()
 	if r := s.Next(server.StateReady); !isReady(t, r) {

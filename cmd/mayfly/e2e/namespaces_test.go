@@ -41,7 +41,7 @@ func TestNamespacesOnTheCommandLine(t *testing.T) {
 // With --safe-mode no namespace can be deleted, by any API, and no namespace allows destructive
 // requests; creating and using namespaces works.
 func TestSafeModeOfNamespaces(t *testing.T) {
-	s := Start(t, server.Config{Store: "memory:", Safe: true})
+	s := Start(t, server.Config{Store: "memory:", SafeMode: true})
 	s.MustRequest(t, 201, "POST", s.API+"/namespaces", "", `{"name":"shop"}`)
 	s.MustRequest(t, 201, "POST", s.API+"/n/shop/send/orders?create=queue", "", `{"body":"x"}`)
 	s.MustRequest(t, 403, "DELETE", s.API+"/namespaces/shop?confirm=shop", "", "")

@@ -49,7 +49,7 @@ func portOf(t *testing.T, r server.Ready, namespace, kind string) server.Namespa
 // Two namespaces with a port each, both at localhost, have separate messages, whatever host a
 // client names, by every protocol; if a namespace does not exist, the client gets an error.
 func TestPortsOfNamespaces(t *testing.T) {
-	s := Start(t, server.Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), Definition: OrdersConfig(t), Listen: ofShop(t, "shop=amqp", "shop=admin", "till=amqp")})
+	s := Start(t, server.Config{Store: "sqlite:" + filepath.Join(t.TempDir(), "m.db"), ConfigFile: OrdersConfig(t), Listen: ofShop(t, "shop=amqp", "shop=admin", "till=amqp")})
 	shop, till, admin := portOf(t, s.Ready, "shop", server.KindAMQP), portOf(t, s.Ready, "till", server.KindAMQP), portOf(t, s.Ready, "shop", server.KindAdmin)
 	for _, l := range s.Listen {
 		if want := fmt.Sprintf("  %-11s  %s %s\n", l.Namespace, l.Kind, l.Address); !strings.Contains(s.Out.String(), want) {
@@ -226,7 +226,7 @@ func stray(t *testing.T, at string) string {
 
 // Ports of one namespace with TLS behave like other ports with TLS.
 func TestSecurePortsOfNamespaces(t *testing.T) {
-	s := Start(t, server.Config{Store: "memory:", Definition: OrdersConfig(t), TLSDir: filepath.Join(t.TempDir(), "tls"), Listen: ofShop(t, "shop=amqps", "shop=https")})
+	s := Start(t, server.Config{Store: "memory:", ConfigFile: OrdersConfig(t), TLSDir: filepath.Join(t.TempDir(), "tls"), Listen: ofShop(t, "shop=amqps", "shop=https")})
 	FillNamespaces(t, s.API)
 	trust := TrustingTLS(t, s.Ready)
 	trust.ServerName, trust.InsecureSkipVerify = "till.localhost", true // no certificate is for that
@@ -288,7 +288,7 @@ func TestPortsArePassedOn(t *testing.T) {
 
 // A port may also belong to the server's own namespace.
 func TestPortsOfTheServersOwn(t *testing.T) {
-	s := Start(t, server.Config{Store: "memory:", Definition: OrdersConfig(t), Namespace: "Main", Listen: ofShop(t, "main=amqp")})
+	s := Start(t, server.Config{Store: "memory:", ConfigFile: OrdersConfig(t), Namespace: "Main", Listen: ofShop(t, "main=amqp")})
 	for host, at := range map[string]string{"shop.servicebus.windows.net": portOf(t, s.Ready, "main", server.KindAMQP).Address, "localhost": s.AMQP} {
 		if err := sendsAs(t, at, host, "x"); err != nil {
 			t.Errorf("%s: %v", host, err)

@@ -94,7 +94,7 @@ func profiled(t *testing.T, c server.Config, profile string, limits ...string) *
 // EMU-8: the sample loads in the emulator's profile, and omitted properties have the emulator's
 // defaults.
 func TestEmulatorProfile(t *testing.T) {
-	s := profiled(t, server.Config{Store: "memory:", Definition: "../../../engine/topology/testdata/Config.json"}, "emulator")
+	s := profiled(t, server.Config{Store: "memory:", ConfigFile: "../../../engine/topology/testdata/Config.json"}, "emulator")
 	for name, want := range map[string]map[string]any{
 		"prices/subscriptions/everything": {"DefaultMessageTimeToLive": "PT1H", "MaxDeliveryCount": 3.0, "LockDuration": "PT1M"},
 		"prices":                          {"DuplicateDetectionHistoryTimeWindow": "PT5S", "MaxSizeInMegabytes": 100.0},
@@ -132,7 +132,7 @@ func TestBasicProfile(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"UserConfig":{"Namespaces":[{"Name":"shop"}]}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := profiled(t, server.Config{Store: "memory:", Definition: file}, "basic")
+	s := profiled(t, server.Config{Store: "memory:", ConfigFile: file}, "basic")
 	const why = " because the namespace 'shop' is using 'Basic' tier."
 	for body, want := range map[string]string{
 		`{"kind":"topic","path":"t"}`:                                                  "Cannot operate on type Topic" + why,

@@ -73,7 +73,7 @@ func TestReset(t *testing.T) {
 func TestResetToConfig(t *testing.T) {
 	dir := t.TempDir()
 	file := WriteFile(t, dir, "Config.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q","Properties":{"LockDuration":"PT30S"}}],"Topics":[{"Name":"t","Subscriptions":[{"Name":"s"}]}]}]}}`)
-	s := Start(t, server.Config{Store: "memory:", Definition: file, AllowReset: true})
+	s := Start(t, server.Config{Store: "memory:", ConfigFile: file, AllowReset: true})
 	CreateQueue(t, s.Ready, "extra")
 	for range 2 {
 		if code, text := Request(t, http.MethodPost, s.Admin+"/q/messages", "x"); code != http.StatusCreated {
@@ -144,7 +144,7 @@ func TestWhoMayReset(t *testing.T) {
 // receiver reports once that its entity is deleted, as with Service Bus, and then continues.
 func TestSDKAfterReset(t *testing.T) {
 	file := WriteFile(t, t.TempDir(), "Config.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"q"}]}]}}`)
-	s := Start(t, server.Config{Store: "memory:", Definition: file, AllowReset: true})
+	s := Start(t, server.Config{Store: "memory:", ConfigFile: file, AllowReset: true})
 	c := NewSDKClient(t, s.AMQP, azservicebus.ClientOptions{RetryOptions: azservicebus.RetryOptions{RetryDelay: time.Millisecond}})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -146,7 +146,7 @@ func TestDefinitionIsApplied(t *testing.T) {
 	file := write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns", // as shipped
 		"Queues":[{"Name":"queue.1","Properties":{"LockDuration":"PT30S","MaxDeliveryCount":3,"RequiresSession":false}}],
 		"Topics":[{"Name":"topic.1","Subscriptions":[{"Name":"s1"}]}]}]}}`)
-	s := Start(t, server.Config{Store: store, Definition: file})
+	s := Start(t, server.Config{Store: store, ConfigFile: file})
 	if s.Namespace != "sbemulatorns" || !strings.Contains(s.Curl, "/queue.1/messages") {
 		t.Errorf("got %+v", s.Ready)
 	}
@@ -161,7 +161,7 @@ func TestDefinitionIsApplied(t *testing.T) {
 	// It updates, deletes nothing, and the name of the flag takes precedence.
 	write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[{"Name":"queue.1","Properties":{"LockDuration":"PT10S"}}]}],"Logging":{"Type":"File","Level":"Debug"}}}`)
 	var log Output
-	s = Start(t, server.Config{Store: store, Definition: file, Namespace: "mine", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s = Start(t, server.Config{Store: store, ConfigFile: file, Namespace: "mine", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if said := log.String(); !strings.Contains(said, "level=WARN") || !strings.Contains(said, "at=UserConfig.Logging.Level") {
 		t.Errorf("the log does not warn: %s", said)
 	}
@@ -176,7 +176,7 @@ func TestDefinitionIsApplied(t *testing.T) {
 	// Errors are reported with their paths, and nothing of the file is applied.
 	write(`{"UserConfig":{"Namespaces":[{"Name":"sbemulatorns","Queues":[
 		{"Name":"another"},{"Name":"queue.1","Properties":{"RequiresSession":true}}]}]}}`)
-	err := server.Run(t.Context(), server.Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: store, Definition: file}, io.Discard)
+	err := server.Run(t.Context(), server.Config{HTTP: "127.0.0.1:0", Admin: "127.0.0.1:0", AMQP: "127.0.0.1:0", Store: store, ConfigFile: file}, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "Queues[1].Properties.RequiresSession: ") || !strings.Contains(err.Error(), "nothing was started") {
 		t.Errorf("got %v", err)
 	}
@@ -270,12 +270,12 @@ func TestStartIsRefused(t *testing.T) {
 		"a bad namespace":         {server.Config{Namespace: "a/b"}, []string{`"a/b"`, "1 to 63 letters"}},
 		"a bad host":              {server.Config{AllowHosts: []string{"http://x"}}, []string{"--allow-host", `"http://x"`}},
 		"a bad origin":            {server.Config{AllowOrigins: []string{"shop.example"}}, []string{"--allow-origin shop.example: an origin is http:// or https://"}},
-		"no definition":           {server.Config{Definition: filepath.Join(dir, "absent.json")}, []string{"absent.json cannot be read: "}},
-		"a folder of one":         {server.Config{Definition: dir}, []string{dir}},
-		"a wrong definition": {server.Config{Definition: write("wrong.json", wrong, 0o600)}, []string{
+		"no definition":           {server.Config{ConfigFile: filepath.Join(dir, "absent.json")}, []string{"absent.json cannot be read: "}},
+		"a folder of one":         {server.Config{ConfigFile: dir}, []string{dir}},
+		"a wrong definition": {server.Config{ConfigFile: write("wrong.json", wrong, 0o600)}, []string{
 			"wrong.json is invalid, so nothing was started", "Queues[0].Properties.LockDuration: ", "Queues[1].Name: ", "Queues[0].Properties.ForwardTo: The queue or topic 'nowhere' is not in the file.",
 		}},
-		"a definition of nothing": {server.Config{Definition: write("empty.json", "", 0o600)}, []string{"empty.json is invalid"}},
+		"a definition of nothing": {server.Config{ConfigFile: write("empty.json", "", 0o600)}, []string{"empty.json is invalid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := tc.config
@@ -307,10 +307,10 @@ func TestStartIsRefused(t *testing.T) {
 					t.Errorf("got %v, want %q", err, want)
 				}
 			}
-			if c.Definition == "" && strings.Contains(err.Error(), "\n") {
+			if c.ConfigFile == "" && strings.Contains(err.Error(), "\n") {
 				t.Errorf("that is more than a sentence: %v", err)
 			}
-			if c.Definition != "" {
+			if c.ConfigFile != "" {
 				return
 			}
 			// The ports are free again.

@@ -66,7 +66,7 @@ func FillNamespaces(t *testing.T, api string) {
 // The Go SDK also selects its namespace in a WebSocket.
 func TestGoSDKFindsItsNamespace(t *testing.T) {
 	longtest.Require(t, "the SDK for Go")
-	s := Start(t, server.Config{Store: "memory:", Definition: OrdersConfig(t)})
+	s := Start(t, server.Config{Store: "memory:", ConfigFile: OrdersConfig(t)})
 	FillNamespaces(t, s.API)
 	client := func(host string) *azservicebus.Client {
 		c, err := azservicebus.NewClientFromConnectionString(strings.Replace(s.ConnectionString, "sb://localhost", "sb://"+host, 1), &azservicebus.ClientOptions{

@@ -274,7 +274,7 @@ func TestNamespaceLeavesNothing(t *testing.T) {
 
 // Fifty idle namespaces cost little memory.
 func TestIdleNamespacesAreCheap(t *testing.T) {
-	s := Start(t, server.Config{Store: "memory:", Namespaces: 60})
+	s := Start(t, server.Config{Store: "memory:", MaxNamespaces: 60})
 	inUse := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()

@@ -371,7 +371,7 @@ func TestAbsentStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			on := NewSharedStore()
 			on.Fail(tc.why)
-			s := StartShared(t, on, server.Config{Wait: tc.wait})
+			s := StartShared(t, on, server.Config{StoreWait: tc.wait})
 			if err := <-s.Ended; !errors.Is(err, tc.why) || s.Out.String() != "" {
 				t.Errorf("got %v, printed %q", err, &s.Out)
 			}
@@ -385,7 +385,7 @@ func TestAbsentStore(t *testing.T) {
 func TestWaitsForItsStore(t *testing.T) {
 	on := NewSharedStore()
 	on.Fail(engine.ErrUnreachable)
-	s := StartShared(t, on, server.Config{Wait: time.Hour})
+	s := StartShared(t, on, server.Config{StoreWait: time.Hour})
 	Eventually(t, "it tries again", func() bool { return on.Opened() > 1 })
 	if s.Out.String() != "" {
 		t.Errorf("printed is %q", &s.Out)
@@ -458,14 +458,14 @@ func TestDefinitionIsAppliedByWhoeverOwns(t *testing.T) {
 	dir := t.TempDir()
 	on := NewSharedStore()
 	on.Seize(other)
-	good := StartShared(t, on, server.Config{Definition: WriteFile(t, dir, "good.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"a"}]}]}}`)})
+	good := StartShared(t, on, server.Config{ConfigFile: WriteFile(t, dir, "good.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"a"}]}]}}`)})
 	good.Next(server.StateStandby)
 	on.Release()
 	r := good.Next(server.StateReady)
 	if code, _ := Request(t, http.MethodGet, r.Dashboard+"/api/v1/entities/a", ""); code != 200 {
 		t.Errorf("the queue is %d", code)
 	}
-	bad := StartShared(t, on, server.Config{Definition: WriteFile(t, dir, "bad.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"a","Properties":{"RequiresSession":true}}]}]}}`)})
+	bad := StartShared(t, on, server.Config{ConfigFile: WriteFile(t, dir, "bad.json", `{"UserConfig":{"Namespaces":[{"Name":"n","Queues":[{"Name":"a","Properties":{"RequiresSession":true}}]}]}}`)})
 	bad.Next(server.StateStandby)
 	good.End()
 	if err := <-bad.Ended; err == nil || !strings.Contains(err.Error(), "RequiresSession") {

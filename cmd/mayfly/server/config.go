@@ -26,41 +26,41 @@ import (
 
 // Config is the configuration of a server. The zero value is the command line without flags.
 type Config struct {
-	HTTP          string          // zero means 127.0.0.1:8080
-	BasePath      string          // the path that the dashboard and its API are served under; zero means the root
-	Admin         string          // zero means 127.0.0.1:5300
-	AMQP          string          // zero means 127.0.0.1:5672; none means no listener
-	AMQPS         string          // zero means none
-	HTTPS         string          // zero means none
-	Listen        []NamespacePort // further ports, each for one namespace
-	TLSDir        string          // folder of certificates; zero means one in the user's data folder
-	TLSNames      []string        // names of the certificate besides the usual ones
-	Store         string          // URL; zero means sqlite: and the user's data folder
-	Wait          time.Duration   // how long to retry the store at the start; zero means one attempt
-	Lease         time.Duration   // how long other servers wait after this one falls silent; zero means 5 s
-	Advertise     string          // URL that other servers show to people; zero means the dashboard's address
-	Peer          string          // where other servers forward requests to this one; zero means 127.0.0.1 and a free port; none means no listener
-	PeerAdvertise string          // host and port where other servers reach Peer; zero means its address
-	Definition    string          // path of a Config.json; zero means none
-	Namespace     string          // zero means the definition's, or default
-	Namespaces    int             // most namespaces besides the server's own; zero means namespaces.DefaultMax; negative means none
-	Scenes        string          // folder of further scenes; zero means only the built-in ones
-	Limits        *engine.Limits  // zero means engine.DefaultLimits; not modified
-	Memory        int64           // bytes of memory for messages of all namespaces; zero means memoryShare of the machine's; negative means no limit
-	HistoryFor    time.Duration   // how long history is kept; zero means a week; negative means no bound
-	HistoryBytes  int64           // how much history is kept; zero means 256 MiB; negative means no bound
-	Insecure      bool
-	OIDC          *oidc.Config        // the provider for sign-in; nil means none
-	Auth          string              // path of a file of users; zero means that the dashboard asks for no sign-in
-	SAS           sas.Policy          // what happens to clients without a valid token
-	SASKeys       []engine.AccessRule // of the namespace, each with its primary key
-	Safe          bool                // pages and API reject operations that cannot be undone
-	AllowReset    bool                // the admin port has a reset that deletes everything, without sign-in
-	AllowHosts    []string
-	StrictHosts   bool     // reject clients whose host name is not that of a namespace
-	AllowOrigins  []string // origins of pages that may open AMQP over WebSocket
-	Connections   int      // of all ports; zero means as many as the limit of open files allows, at most connlimit.DefaultMax
-	TrustProxy    []string // networks of trusted proxies
+	HTTP             string          // zero means 127.0.0.1:8080
+	BasePath         string          // the path that the dashboard and its API are served under; zero means the root
+	Admin            string          // zero means 127.0.0.1:5300
+	AMQP             string          // zero means 127.0.0.1:5672; none means no listener
+	AMQPS            string          // zero means none
+	HTTPS            string          // zero means none
+	Listen           []NamespacePort // further ports, each for one namespace
+	TLSDir           string          // folder of certificates; zero means one in the user's data folder
+	TLSNames         []string        // names of the certificate besides the usual ones
+	Store            string          // URL; zero means sqlite: and the user's data folder
+	StoreWait        time.Duration   // how long to retry the store at the start; zero means one attempt
+	Lease            time.Duration   // how long other servers wait after this one falls silent; zero means 5 s
+	Advertise        string          // URL that other servers show to people; zero means the dashboard's address
+	Peer             string          // where other servers forward requests to this one; zero means 127.0.0.1 and a free port; none means no listener
+	PeerAdvertise    string          // host and port where other servers reach Peer; zero means its address
+	ConfigFile       string          // path of a Config.json; zero means none
+	Namespace        string          // zero means the definition's, or default
+	MaxNamespaces    int             // most namespaces besides the server's own; zero means namespaces.DefaultMax; negative means none
+	Scenes           string          // folder of further scenes; zero means only the built-in ones
+	Limits           *engine.Limits  // zero means engine.DefaultLimits; not modified
+	Memory           int64           // bytes of memory for messages of all namespaces; zero means memoryShare of the machine's; negative means no limit
+	HistoryRetention time.Duration   // how long history is kept; zero means a week; negative means no bound
+	HistoryBytes     int64           // how much history is kept; zero means 256 MiB; negative means no bound
+	Insecure         bool
+	OIDC             *oidc.Config        // the provider for sign-in; nil means none
+	Auth             string              // path of a file of users; zero means that the dashboard asks for no sign-in
+	SAS              sas.Policy          // what happens to clients without a valid token
+	SASKeys          []engine.AccessRule // of the namespace, each with its primary key
+	SafeMode         bool                // pages and API reject operations that cannot be undone
+	AllowReset       bool                // the admin port has a reset that deletes everything, without sign-in
+	AllowHosts       []string
+	StrictHosts      bool     // reject clients whose host name is not that of a namespace
+	AllowOrigins     []string // origins of pages that may open AMQP over WebSocket
+	MaxConnections   int      // of all ports; zero means as many as the limit of open files allows, at most connlimit.DefaultMax
+	TrustProxy       []string // networks of trusted proxies
 	// PrivateWebhooks permits webhooks to this machine and to private networks on a
 	// server that others can reach.
 	PrivateWebhooks bool
@@ -84,7 +84,7 @@ type Config struct {
 	OpenStore func(ctx context.Context, url string, o storage.Options) (engine.Store, error)
 }
 
-const defaultHistoryFor = 7 * 24 * time.Hour
+const defaultHistoryRetention = 7 * 24 * time.Hour
 
 // namespaceName matches valid names of namespaces, which are part of URLs.
 var namespaceName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
@@ -104,7 +104,7 @@ func (c *Config) complete() error {
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	c.clientLogger = c.Logger
 	c.Lease = cmp.Or(c.Lease, storage.DefaultLease)
-	c.HistoryFor = cmp.Or(c.HistoryFor, defaultHistoryFor)
+	c.HistoryRetention = cmp.Or(c.HistoryRetention, defaultHistoryRetention)
 	if c.OpenStore == nil {
 		c.OpenStore = storage.Open
 	}
@@ -124,7 +124,7 @@ func (c *Config) complete() error {
 	if c.Namespace != "" && !namespaceName.MatchString(c.Namespace) {
 		return fmt.Errorf("%q is not a valid namespace name: a name has 1 to 63 letters, digits and hyphens, and a letter or digit at either end", c.Namespace)
 	}
-	if c.Safe && c.AllowReset {
+	if c.SafeMode && c.AllowReset {
 		return errors.New("--safe-mode and --allow-reset exclude each other: a reset deletes everything")
 	}
 	for _, name := range c.AllowHosts {
@@ -203,8 +203,8 @@ func (c *Config) usesTLS() bool {
 
 // checkSharing checks the flags for a shared store.
 func (c *Config) checkSharing() error {
-	if c.Wait < 0 {
-		return fmt.Errorf("--store-wait must be a positive duration, not %s", c.Wait)
+	if c.StoreWait < 0 {
+		return fmt.Errorf("--store-wait must be a positive duration, not %s", c.StoreWait)
 	}
 	if c.Lease < storage.MinLease {
 		return fmt.Errorf("--lease must be at least %s, not %s", storage.MinLease, c.Lease)

@@ -13,32 +13,32 @@ import (
 
 // readDefinition reads the file of --config, if it is given.
 func (c *Config) readDefinition() (topology.Topology, error) {
-	if c.Definition == "" {
+	if c.ConfigFile == "" {
 		return topology.Topology{}, nil
 	}
-	f, err := os.Open(c.Definition)
+	f, err := os.Open(c.ConfigFile)
 	if err != nil {
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			err = e.Err
 		}
-		return topology.Topology{}, fmt.Errorf("--config %s cannot be read: %w", c.Definition, err)
+		return topology.Topology{}, fmt.Errorf("--config %s cannot be read: %w", c.ConfigFile, err)
 	}
 	defer f.Close() //nolint:errcheck // opened for reading only
 	if about, err := f.Stat(); err == nil && about.IsDir() {
-		return topology.Topology{}, fmt.Errorf("--config %s cannot be read: it is a folder, not a file", c.Definition)
+		return topology.Topology{}, fmt.Errorf("--config %s cannot be read: it is a folder, not a file", c.ConfigFile)
 	}
 	want, err := topology.Read(f, topology.Options{Limits: c.Limits})
 	for _, w := range want.Warnings.First {
-		c.Logger.Warn("a part of the file has no effect", "config", c.Definition, "at", w.Path, "reason", w.Reason)
+		c.Logger.Warn("a part of the file has no effect", "config", c.ConfigFile, "at", w.Path, "reason", w.Reason)
 	}
 	if problems, ok := errors.AsType[topology.Problems](err); ok {
 		err = problems.With(want.Destinations())
 	}
 	if err != nil {
-		return want, definitionError(c.Definition, err)
+		return want, definitionError(c.ConfigFile, err)
 	}
 	if c.Namespace == "" && want.Namespace != "" && !namespaceName.MatchString(want.Namespace) {
-		return want, definitionError(c.Definition, fmt.Errorf("the namespace %q is not a valid name; give another with --namespace", want.Namespace))
+		return want, definitionError(c.ConfigFile, fmt.Errorf("the namespace %q is not a valid name; give another with --namespace", want.Namespace))
 	}
 	return want, nil
 }

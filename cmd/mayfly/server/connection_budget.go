@@ -20,13 +20,13 @@ const (
 // connectionBudget returns the budget of the connections of all ports. On a shared store, a
 // connection may be forwarded to another server, which takes one more file.
 func (c *Config) connectionBudget() *connlimit.Budget {
-	others, each := filesOfServer+filesOfNamespace*(1+max(0, cmp.Or(c.Namespaces, namespaces.DefaultMax))), 1
+	others, each := filesOfServer+filesOfNamespace*(1+max(0, cmp.Or(c.MaxNamespaces, namespaces.DefaultMax))), 1
 	if storage.Shared(c.Store) {
 		others, each = filesOfServer+filesOfDatabase, 2
 	}
-	most := connlimit.FitFiles(c.Connections, others, each)
-	if most < c.Connections {
-		c.Logger.Warn("the limit of open files is too low for --max-connections", "connections", most, "wanted", c.Connections)
+	most := connlimit.FitFiles(c.MaxConnections, others, each)
+	if most < c.MaxConnections {
+		c.Logger.Warn("the limit of open files is too low for --max-connections", "connections", most, "wanted", c.MaxConnections)
 	}
 	return connlimit.New(connlimit.Options{Max: most, Trusted: c.trustedProxies, Logger: c.Logger, Reserve: true})
 }

@@ -63,8 +63,8 @@ func (r *resetter) reset(ctx context.Context, actor string) (done web.Reset, err
 		return done, err
 	}
 	done.Deleted = len(had)
-	if r.server.config.Definition != "" {
-		if err := applyDefinition(ctx, r.broker, r.server.definition, r.server.config.Definition); err != nil {
+	if r.server.config.ConfigFile != "" {
+		if err := applyDefinition(ctx, r.broker, r.server.definition, r.server.config.ConfigFile); err != nil {
 			return done, err
 		}
 		had, err = r.entities(ctx)

@@ -124,8 +124,8 @@ func (c *serveCommand) config(s cli.Streams) (config Config, err error) {
 	}
 	config = Config{
 		HTTP: c.HTTP, BasePath: c.BasePath, Admin: c.Admin, AMQP: cmp.Or(c.AMQP, NoListener), AMQPS: c.AMQPS, HTTPS: c.HTTPS, Listen: listens, TLSDir: c.TLSDir, TLSNames: c.TLSName,
-		Store: c.Store, Definition: c.Config, Namespace: c.Namespace, Limits: &limits, Memory: memory,
-		Advertise: c.Advertise, Peer: c.Peer, PeerAdvertise: c.PeerAdvertise, Insecure: c.Insecure, Auth: c.Auth, OIDC: provider, SAS: policy, SASKeys: keys, Safe: c.SafeMode, Scenes: c.Scenes, AllowReset: c.AllowReset, AllowHosts: c.AllowHost, StrictHosts: c.StrictHosts, AllowOrigins: c.AllowOrigin, TrustProxy: c.TrustProxy, PrivateWebhooks: c.PrivateWebhooks, ReadyJSON: c.ReadyJSON,
+		Store: c.Store, ConfigFile: c.Config, Namespace: c.Namespace, Limits: &limits, Memory: memory,
+		Advertise: c.Advertise, Peer: c.Peer, PeerAdvertise: c.PeerAdvertise, Insecure: c.Insecure, Auth: c.Auth, OIDC: provider, SAS: policy, SASKeys: keys, SafeMode: c.SafeMode, Scenes: c.Scenes, AllowReset: c.AllowReset, AllowHosts: c.AllowHost, StrictHosts: c.StrictHosts, AllowOrigins: c.AllowOrigin, TrustProxy: c.TrustProxy, PrivateWebhooks: c.PrivateWebhooks, ReadyJSON: c.ReadyJSON,
 		Logger: slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: level})),
 	}
 	if err := c.copyNumbers(&config); err != nil {

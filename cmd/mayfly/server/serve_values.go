@@ -18,9 +18,9 @@ func (c *serveCommand) parseDurations(config *Config) error {
 		to         *time.Duration
 		never      time.Duration // the value for never; zero means that never is invalid
 	}{
-		{"--store-wait", cmp.Or(c.StoreWait, "0s"), &config.Wait, 0},
+		{"--store-wait", cmp.Or(c.StoreWait, "0s"), &config.StoreWait, 0},
 		{"--lease", c.Lease, &config.Lease, 0},
-		{"--history-retention", c.History.Retention, &config.HistoryFor, -1},
+		{"--history-retention", c.History.Retention, &config.HistoryRetention, -1},
 	} {
 		d, never, err := engine.ParseDuration(f.text)
 		if err != nil || never && f.never == 0 || !never && d == 0 && f.flag != "--store-wait" {
@@ -49,11 +49,11 @@ func (c *serveCommand) copyNumbers(config *Config) error {
 		least int
 		none  int // the value for zero
 	}{
-		{"--max-namespaces", c.MaxNamespaces, &config.Namespaces, 0, -1},
+		{"--max-namespaces", c.MaxNamespaces, &config.MaxNamespaces, 0, -1},
 		{"--metrics-entities", c.Metrics.Entities, &config.MetricsEntities, 0, -1},
 		{"--live-sockets", c.Live.Sockets, &config.LiveSockets, 0, -1},
 		{"--live-sockets-per-address", c.Live.SocketsPerAddress, &config.LiveSocketsPerAddress, 0, 0},
-		{"--max-connections", c.MaxConnections, &config.Connections, 0, 0},
+		{"--max-connections", c.MaxConnections, &config.MaxConnections, 0, 0},
 		{"--live-pages", c.Live.Pages, &config.LivePages, 1, 0},
 	} {
 		if f.n < f.least {

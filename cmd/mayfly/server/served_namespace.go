@@ -78,10 +78,10 @@ func (sp *servedNamespace) keeper() *namespaces.Keeper {
 		}
 	}
 	return &namespaces.Keeper{
-		Open: open, Protocols: sp, Shared: storage.Shared(sp.storeURL), OpenTimeout: c.Wait, Logger: c.Logger,
+		Open: open, Protocols: sp, Shared: storage.Shared(sp.storeURL), OpenTimeout: c.StoreWait, Logger: c.Logger,
 		Broker: broker.Options{
 			Name: sp.spec.Name, Limits: limits, Logger: log, ManualClock: sp.spec.ManualClock, Memory: sp.server.memory,
-			HistoryFor: c.HistoryFor, HistoryBytes: c.HistoryBytes,
+			HistoryFor: c.HistoryRetention, HistoryBytes: c.HistoryBytes,
 		},
 	}
 }
@@ -105,7 +105,7 @@ func (sp *servedNamespace) storeOpener(standby func(engine.Owner), lost int) fun
 	c := sp.server.config
 	o := storage.Options{
 		Logger: c.Logger, Clients: sp.server.storeClients, Namespace: sp.storeName, Lease: c.Lease, LostOpens: lost, Process: sp.server.processID, Standby: standby,
-		HistoryRetention: max(0, c.HistoryFor),
+		HistoryRetention: max(0, c.HistoryRetention),
 		Owner:            sp.server.advertised(),
 		Claim: func(free time.Duration, gone string) bool {
 			return sp.server.namespaces.Claim(sp.spec.Name, free, gone)
@@ -180,7 +180,7 @@ func (sp *servedNamespace) prepare(ctx context.Context, b *broker.Broker) (Ready
 	var keys []engine.AccessRule
 	if sp.isOwn {
 		keys = p.config.SASKeys
-		if err := applyDefinition(ctx, b, p.definition, p.config.Definition); err != nil {
+		if err := applyDefinition(ctx, b, p.definition, p.config.ConfigFile); err != nil {
 			return r, err
 		}
 	}
@@ -203,7 +203,7 @@ func (sp *servedNamespace) prepare(ctx context.Context, b *broker.Broker) (Ready
 // does. The first time, it announces the owner.
 func (sp *servedNamespace) StandBy(w namespaces.NotServed) {
 	p := sp.server
-	s := web.Standby{Namespace: sp.spec.Name, Owner: w.Owner, Cause: w.Reason, Since: w.Since, TakeoverAfter: 2 * p.config.Lease, StoredIn: cli.StoreLocation(sp.storeURL), Namespaces: p.namespaces, Safe: p.config.Safe}
+	s := web.Standby{Namespace: sp.spec.Name, Owner: w.Owner, Cause: w.Reason, Since: w.Since, TakeoverAfter: 2 * p.config.Lease, StoredIn: cli.StoreLocation(sp.storeURL), Namespaces: p.namespaces, Safe: p.config.SafeMode}
 	p.metrics.remove(sp.spec.Name)
 	sp.connectToOwner(w.Owner)
 	s.Forwarder = sp.forwarder
@@ -233,7 +233,7 @@ func (p *serverRun) newNamespaces(c namespaces.Catalogue) *namespaces.Manager {
 	roll, _ := c.(namespaces.Membership) // nil unless the store is shared
 	board, _ := c.(namespaces.NoteStore)
 	return namespaces.New(namespaces.Options{
-		Main: main, Catalogue: c, Notes: board, RefreshInterval: again, Membership: roll, Name: p.processID, Busy: p.hasClients, Max: p.config.Namespaces, Logger: p.config.Logger,
+		Main: main, Catalogue: c, Notes: board, RefreshInterval: again, Membership: roll, Name: p.processID, Busy: p.hasClients, Max: p.config.MaxNamespaces, Logger: p.config.Logger,
 		NewKeeper: func(s namespaces.Spec) *namespaces.Keeper { return p.addNamespace(s).keeper() },
 		OnLoaded:  func() { p.http.NamespacesComplete(); p.amqp.NamespacesComplete() },
 		Drop: func(s namespaces.Spec, why string) {

@@ -31,7 +31,7 @@ type Activity struct {
 	Older  string    // address of the next, older page; empty if there is none
 }
 
-// An Filter is the filter of the page, as typed.
+// A Filter is the filter of the page, as typed.
 type Filter struct {
 	Scope       string // sent along with the form
 	Text        string
@@ -66,7 +66,7 @@ func (s Filter) detailed() bool {
 // isSet reports whether the filter excludes anything.
 func (s Filter) isSet() bool { return s.detailed() || s.Text != "" }
 
-// An Row is a line of the page: an event and its actor.
+// A Row is a line of the page: an event and its actor.
 type Row struct {
 	Key      string
 	At       time.Time

@@ -73,7 +73,7 @@ const (
 	BySize          Column = "size"
 )
 
-// An Row is an entity in a table.
+// A Row is an entity in a table.
 type Row struct {
 	Key           string
 	Name          string

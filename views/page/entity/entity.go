@@ -82,7 +82,7 @@ type Entity struct {
 	DeletedBy string
 }
 
-// An Client is a client with a link to an entity.
+// A Client is a client with a link to an entity.
 type Client struct{ Name, SDK, Href string }
 
 // A Setting is a property of the entity for display.

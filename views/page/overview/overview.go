@@ -42,7 +42,7 @@ type Overview struct {
 	More           int                         // events of the last second that are not shown
 }
 
-// An Figure is a number with its recent history.
+// A Figure is a number with its recent history.
 type Figure struct {
 	N    float64
 	Line []float64        // its history, oldest first

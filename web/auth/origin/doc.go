@@ -2,8 +2,8 @@
 // they come from, and for a form the token of its page. It also carries a notice from one page
 // to the next in a cookie.
 //
-// It blocks three attacks by web pages that a user of this machine happens to visit, although
-// users need not sign in:
+// Since no sign-in is required by default, it blocks three attacks by web pages that a user of
+// this machine visits:
 //
 //   - DNS rebinding: a page whose own name suddenly resolves to loopback may
 //     send whatever it likes, but must name its own host. Hosts has the allowed ones.

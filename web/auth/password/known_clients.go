@@ -123,7 +123,7 @@ type knownAddresses struct {
 	seen map[userAddress]time.Time // guarded by mu
 }
 
-// An userAddress is an address that a user has signed in from with one password.
+// A userAddress is an address that a user has signed in from with one password.
 type userAddress struct {
 	name    string // as key returns it
 	network string

@@ -146,7 +146,7 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// TestGone: a gone user's keys do not pass to a later user of the same name.
+// TestGone checks that keys of a deleted user do not pass to a later user of the same name.
 func TestGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool // whether ben and eva are gone

@@ -1,3 +1,3 @@
-// Package activity tells events as sentences, and makes the pages that follow from them: the
+// Package activity describes events in sentences, and builds the pages that follow from them: the
 // audit trail and history, metrics, alerts and demo scenes.
 package activity

@@ -1,3 +1,4 @@
-// Package admin makes the pages of those who run the server: access rules, tokens and links,
-// namespaces, connected clients, Config.json and documentation.
+// Package admin makes the pages for administrators and for reference: access rules, tokens, links,
+// namespaces, connected clients, connection strings, Config.json, settings, the API reference and
+// documentation.
 package admin

@@ -1,3 +1,3 @@
 // Package entity makes the pages of queues, topics and subscriptions: their lists, tabs, settings,
-// rules and sessions, and the questions before they change.
+// rules and sessions, and the confirmations of changes.
 package entity

@@ -1,3 +1,3 @@
 // Package operate makes the pages of operations on many messages: selected ones, jobs, purges and
-// damaged messages, each with the question that states what it would do.
+// damaged messages, each with a confirmation that states its effect.
 package operate

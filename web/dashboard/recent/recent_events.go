@@ -288,8 +288,8 @@ func trimmed[T any](s []T, most int) []T {
 	return s[:kept]
 }
 
-// latest returns the last elements of s, at most most.
-func latest[T any](s []T, most int) []T { return s[max(0, len(s)-most):] }
+// latest returns the last n elements of s, or all of them if there are fewer.
+func latest[T any](s []T, n int) []T { return s[max(0, len(s)-n):] }
 
 // WaitFor waits until event n is recorded, so that a page includes the events it claims to
 // include, and until earlier events have been read. It waits for a second at most.

@@ -1,3 +1,3 @@
-// Package send makes the forms that messages come from: a new message or many from a template, an
+// Package send makes the forms that send messages: a new message or many from a template, an
 // edited copy, and imported files.
 package send
