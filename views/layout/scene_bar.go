@@ -20,7 +20,7 @@ type SceneBar struct {
 	All        string // address of the scenes; empty means that the user may not see them
 	Step       int    // the step played last; zero means none
 	Of         int
-	Caption    string // the step's caption, names between backticks; before the first step: what the scene teaches
+	Caption    string // the step's caption, names between backticks; before the first step: the scene's summary
 	Checks     []StepCheck
 	Highlights []Highlight
 

@@ -31,7 +31,7 @@ type Playback struct {
 	Language     string    `json:"language"`               // of its texts here, as a tag
 	Step         int       `json:"step"`                   // the last step that was played, from 1; 0 before the first
 	Steps        int       `json:"steps"`                  // the number of steps
-	Caption      string    `json:"caption"`                // of that step; before the first, what the scene teaches
+	Caption      string    `json:"caption"`                // of that step; before the first, the scene's summary
 	Playing      bool      `json:"playing,omitempty"`      // a step is being played
 	Finished     bool      `json:"finished,omitempty"`     // the last step was played
 	Expectations []Finding `json:"expectations,omitempty"` // results of the last step
