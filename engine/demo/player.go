@@ -76,7 +76,7 @@ func (s *Player) Library() *Library { return s.o.Library }
 func (s *Player) IdleTimeout() time.Duration { return cmp.Or(s.o.IdleTimeout, DefaultIdleTimeout) }
 
 // Begin creates a namespace for a scene, with the scene's entities, for actor. The
-// errors are ErrNoNamespace and those of namespaces.Manager.Create.
+// errors are ErrNoScene and those of namespaces.Manager.Create.
 func (s *Player) Begin(ctx context.Context, id, actor string) (*Playback, error) {
 	scene, err := s.o.Library.Find(id)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"mayfly/engine/value"
 )
 
-// sceneActor is the sceneActor of a scene's operations.
+// sceneActor is the actor of a scene's operations.
 const sceneActor = "scene"
 
 // A Speed is how a step lets time pass.

@@ -109,7 +109,7 @@ func DisplayName(c engine.Packed, seq engine.Seq) string {
 	return "#" + strconv.FormatInt(int64(seq), 10)
 }
 
-// ShortName is called, cut to fit on a line: a subject may have any length.
+// ShortName is DisplayName, cut to fit on a line: a subject may have any length.
 func ShortName(c engine.Packed, seq engine.Seq) string { return shorten.To(DisplayName(c, seq), 80) }
 
 // Same reports whether two traces are of one event.
