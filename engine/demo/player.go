@@ -55,7 +55,7 @@ type Player struct {
 	invalid []InvalidScene       // stored there and not in the library, by ids; guarded by mu
 }
 
-// NewPlayer begins to tidy plays. Close ends it.
+// NewPlayer returns a player that removes idle playbacks until Close.
 func NewPlayer(o Options) *Player {
 	s := &Player{o: o, log: cmp.Or(o.Logger, slog.Default()), saving: make(chan struct{}, 1), byName: map[string]*Playback{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())

@@ -66,7 +66,7 @@ func (c *conn) overBudget(what string) *wire.Error {
 type linkUsage struct {
 	bytes    int64
 	starving []*sender   // in the order in which they began to wait; some may have stopped waiting
-	retry    *time.Timer // runs feed; nil if it is not set
+	retry    *time.Timer // runs retryStarving; nil if it is not set
 }
 
 // affordableCredit returns how much of n credit o may give the broker now. A receiver without any
